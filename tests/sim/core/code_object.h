@@ -1,0 +1,74 @@
+/* code_object.h - loads AMDGPU ELF code objects into simulated memory
+ *
+ * Accepts and refuses by the rules of the real loader: ELF identification,
+ * target ID against the device (features, generic targets), relocations. A
+ * file that is truncated or lies about its offsets is refused, never read
+ * outside its bounds when the size is known.
+ */
+#ifndef SIM_CORE_CODE_OBJECT_H
+#define SIM_CORE_CODE_OBJECT_H
+
+#include "device.h"
+
+#include <stddef.h>
+
+enum sim_load_status {
+    SIM_LOAD_OK,
+    SIM_LOAD_NOT_ELF,      /* not an AMDGPU ELF at all */
+    SIM_LOAD_CORRUPT,      /* an ELF that contradicts itself */
+    SIM_LOAD_WRONG_TARGET, /* for another processor or feature setting */
+    SIM_LOAD_UNRESOLVED,   /* undefined symbol or unknown relocation */
+    SIM_LOAD_NO_MEMORY
+};
+
+struct sim_arg {
+    char *name;     /* may be NULL */
+    uint32_t offset, size;
+    char value_kind[28]; /* "by_value", "global_buffer", "hidden_..." */
+};
+
+/* A kernel as its metadata and descriptor describe it. */
+struct sim_kernel {
+    char *name;
+    uint64_t descriptor; /* address of the 64-byte descriptor */
+    uint64_t entry;      /* address of the first instruction */
+    uint32_t kernarg_nbytes, kernarg_align;
+    uint32_t lds_nbytes, scratch_nbytes;
+    uint32_t max_block;
+    uint32_t reqd_block[3];
+    uint32_t vgprs, agprs, sgprs, wave_size;
+    uint32_t sgpr_spills, vgpr_spills;
+    bool uses_dynamic_stack, uniform_work_group_size;
+    struct sim_arg *args; /* explicit ones first, in order, then hidden */
+    uint32_t nargs, nexplicit;
+};
+
+struct sim_global {
+    char *name;
+    uint64_t address;
+    uint64_t size;
+};
+
+struct sim_code_object {
+    struct sim_device *device;
+    struct sim_alloc *memory; /* all loaded segments */
+    struct sim_kernel *kernels;
+    struct sim_global *globals;
+    uint32_t nkernels, nglobals;
+    uint32_t abi_version; /* ELF ident byte 8: 2 V4, 3 V5, 4 V6 */
+};
+
+/*
+ * Loads an ELF of `size` bytes (SIZE_MAX if unknown: the headers say) for one
+ * device. On failure `*out` is NULL and `why` (may be NULL) holds a sentence.
+ */
+enum sim_load_status sim_code_object_load(struct sim_device *device,
+                                          const void *elf, size_t size,
+                                          struct sim_code_object **out,
+                                          char why[256]);
+void sim_code_object_free(struct sim_code_object *object);
+
+const struct sim_kernel *sim_code_object_kernel(
+    const struct sim_code_object *object, const char *name);
+
+#endif

@@ -1,0 +1,85 @@
+/* memory.h - the memory of the simulated GPUs
+ *
+ * Device memory lives in one arena that is mapped twice: at the addresses that
+ * programs and kernels see, with no access (a host that touches device memory
+ * except through HIP takes a SIGSEGV, as it would with a discrete GPU), and a
+ * second time, readable and writable, for the interpreter and for copies.
+ * Pinned and managed host memory has one address for both sides.
+ *
+ * Every byte that a kernel touches is looked up in the table of live
+ * allocations. Freed allocations stay in the table for a while, unmapped, so
+ * that a use after free can be told from a wild pointer.
+ *
+ * Threads: all functions may be called from any thread. A struct sim_alloc
+ * that sim_mem_find() returned stays valid while a sim_mem_pin() is held.
+ */
+#ifndef SIM_CORE_MEMORY_H
+#define SIM_CORE_MEMORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum sim_mem_kind {
+    SIM_MEM_DEVICE,   /* hipMalloc */
+    SIM_MEM_HOST,     /* hipHostMalloc, hipHostRegister */
+    SIM_MEM_MANAGED,  /* hipMallocManaged */
+    SIM_MEM_CODE,     /* a loaded code object */
+    SIM_MEM_INTERNAL  /* kernarg segments, packets, queues */
+};
+
+struct sim_alloc {
+    uint64_t base;  /* address that kernels use */
+    uint64_t size;  /* bytes asked for: the limit that accesses are held to */
+    uint8_t *bytes; /* the same bytes, readable and writable here */
+    /* One bit per byte, set once written; NULL if not tracked (host memory). */
+    uint8_t *written;
+    enum sim_mem_kind kind;
+    int device;      /* ordinal of the owner, -1 for none */
+    bool freed;      /* kept only to name a use after free */
+    bool readonly;   /* kernels may not write (code, constants) */
+    uint64_t serial; /* 1, 2, 3... in order of allocation, for messages */
+    /* Raised whenever the host rewrites the bytes of executable memory. */
+    uint32_t code_generation;
+    /* Decoded instructions, owned by isa/; freed through sim_code_drop(). */
+    struct sim_code *code;
+};
+
+/*
+ * Allocates `size` (> 0) bytes aligned to `align` (a power of two, at least
+ * 256 is used). Returns NULL when the device's memory is used up.
+ */
+struct sim_alloc *sim_mem_alloc(int device, uint64_t size, uint64_t align,
+                                enum sim_mem_kind kind);
+
+/* Makes existing host memory (hipHostRegister) accessible to kernels. */
+struct sim_alloc *sim_mem_register(int device, void *host, uint64_t size);
+
+/* Frees by base address. False if `base` is not the start of a live one. */
+bool sim_mem_free(uint64_t base);
+
+/* The live or freed allocation that contains `addr`, or NULL. */
+const struct sim_alloc *sim_mem_find(uint64_t addr);
+
+/* The last allocation that ends before `addr` (for "N bytes past ..."). */
+const struct sim_alloc *sim_mem_find_below(uint64_t addr);
+
+/* Keeps all allocations found from now on valid until sim_mem_unpin(). */
+void sim_mem_pin(void);
+void sim_mem_unpin(void);
+
+/* Bytes in use and in total of one device. */
+void sim_mem_info(int device, uint64_t *used, uint64_t *total);
+
+/*
+ * The interpreter's view of [addr, addr + n) for a host-side copy: NULL if the
+ * range is not inside one live allocation. sim_mem_mark_written() after a
+ * write keeps the "never written" bits right.
+ */
+uint8_t *sim_mem_host_view(uint64_t addr, uint64_t n);
+void sim_mem_mark_written(uint64_t addr, uint64_t n);
+
+/* Copies the "written" bits along with a device-to-device copy. */
+void sim_mem_copy_written(uint64_t dst, uint64_t src, uint64_t n);
+
+#endif
