@@ -71,6 +71,8 @@ struct sim_stats {
     uint32_t occupancy_waves; /* per SIMD, from registers and LDS */
 };
 
+struct sim_code;
+
 struct sim_config {
     unsigned threads;
     bool stats, uninit, races, trace;

@@ -1,0 +1,171 @@
+/* insn.h - the internal form of one decoded instruction
+ *
+ * The decoder (decode.c) takes LLVM's text of an instruction apart once and
+ * leaves this. Operands stand in the order of the text: op[0] is the
+ * destination if there is one, then an optional second (scalar) destination,
+ * then the sources. A row (one per mnemonic, see rows.h) says what each is.
+ */
+#ifndef SIM_ISA_INSN_H
+#define SIM_ISA_INSN_H
+
+#include "types.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct wave;
+struct insn;
+
+enum {
+    MAX_OPERANDS = 8,
+    MAX_NAME = 48 /* longest mnemonic, with its end */
+};
+
+/* Where scalar registers stand in struct wave's array `s`. */
+enum sreg {
+    SREG_VCC = 106,
+    SREG_TTMP = 108, /* sixteen of them */
+    SREG_M0 = 124,
+    SREG_NULL = 125, /* writes vanish; as a source it is the constant 0 */
+    SREG_EXEC = 126,
+    SREG_FLAT_SCRATCH = 128,
+    SREG_XNACK_MASK = 130,
+    NUM_SREGS = 132
+};
+
+enum operand_kind {
+    OPERAND_NONE,
+    OPERAND_VGPR,
+    OPERAND_AGPR,
+    OPERAND_SGPR,    /* reg: index into wave.s, specials included */
+    OPERAND_CONST,   /* value: bits as the row's type wants them */
+    OPERAND_SPECIAL, /* reg: enum special, computed when read */
+    OPERAND_OFF,     /* "off" of memory instructions */
+    OPERAND_LABEL    /* value: a number that is no value, e.g. hwreg(), 16-bit
+                        branch distance, count of s_nop */
+};
+
+enum special {
+    SPECIAL_SCC,
+    SPECIAL_VCCZ,
+    SPECIAL_EXECZ,
+    SPECIAL_SHARED_BASE,
+    SPECIAL_SHARED_LIMIT,
+    SPECIAL_PRIVATE_BASE,
+    SPECIAL_PRIVATE_LIMIT,
+    SPECIAL_FLAT_SCRATCH_LO, /* gfx1250's src_flat_scratch_base */
+    SPECIAL_FLAT_SCRATCH_HI,
+    SPECIAL_LDS_DIRECT,
+    SPECIAL_POPS
+};
+
+/* SDWA selections, of sources and of the destination. */
+enum sdwa_sel { SEL_DWORD, SEL_BYTE0, SEL_BYTE1, SEL_BYTE2, SEL_BYTE3, SEL_WORD0, SEL_WORD1 };
+enum sdwa_unused { UNUSED_PAD, UNUSED_SEXT, UNUSED_PRESERVE };
+
+struct operand {
+    uint8_t kind;  /* enum operand_kind */
+    uint8_t type;  /* enum lane_type, from the row */
+    uint8_t width; /* registers that the text names: 2 for v[4:5] */
+    uint8_t sel;   /* enum sdwa_sel */
+    uint16_t reg;
+    bool plain; /* a vector register whose bits are used as they stand */
+    bool neg, abs, sext;
+    bool hi;     /* .h of a true16 operand, or its op_sel bit where that picks
+                    a half (types of 16 bits; never packed types) */
+    bool half16; /* the text said .l or .h: the other half is kept on writes */
+    uint64_t value;
+};
+
+enum dpp_kind {
+    DPP_NONE,
+    DPP_QUAD_PERM,
+    DPP_ROW_SHL,
+    DPP_ROW_SHR,
+    DPP_ROW_ROR,
+    DPP_WAVE_SHL,
+    DPP_WAVE_ROL,
+    DPP_WAVE_SHR,
+    DPP_WAVE_ROR,
+    DPP_ROW_MIRROR,
+    DPP_ROW_HALF_MIRROR,
+    DPP_ROW_BCAST,    /* amount 15 or 31 */
+    DPP_ROW_NEWBCAST, /* gfx90a */
+    DPP_ROW_SHARE,
+    DPP_ROW_XMASK,
+    DPP_8
+};
+
+struct dpp {
+    uint8_t kind;   /* enum dpp_kind */
+    uint8_t amount; /* of shifts, broadcasts, masks */
+    uint8_t perm[8]; /* four of QUAD_PERM, eight of DPP_8 */
+    uint8_t row_mask, bank_mask; /* 15 unless said */
+    bool bound_ctrl;             /* a lane without a source reads 0 */
+    bool fi;                     /* inactive lanes may be read */
+};
+
+/* Bits of insn.flags: modifiers that are there or not. */
+enum {
+    F_CLAMP = 1 << 0,
+    F_GLC = 1 << 1, /* glc, sc0 or th:TH_ATOMIC_RETURN: an atomic returns */
+    F_OFFEN = 1 << 2,
+    F_IDXEN = 1 << 3,
+    F_LDS = 1 << 4,
+    F_GDS = 1 << 5,
+    F_TFE = 1 << 6,
+    F_ADDR64 = 1 << 7,
+    F_SDWA = 1 << 8,
+    F_SWZ = 1 << 9,
+    F_SCALE_OFFSET = 1 << 10, /* gfx1250 */
+    F_NV = 1 << 11,
+    F_KEEP_HIGH = 1 << 12 /* a 16-bit result leaves the high half alone */
+};
+
+typedef void insn_fn(struct wave *w, const struct insn *in);
+
+/* What an instruction is counted as. */
+enum insn_class {
+    CLASS_VALU,
+    CLASS_SALU,
+    CLASS_VMEM,
+    CLASS_SMEM,
+    CLASS_LDS,
+    CLASS_BRANCH,
+    CLASS_MATRIX,
+    CLASS_OTHER,
+    NUM_CLASSES
+};
+
+struct insn_row {
+    const char *name;
+    insn_fn *run;
+    uint8_t class; /* enum insn_class */
+    uint8_t type[MAX_OPERANDS]; /* enum lane_type, in the text's order */
+};
+
+struct insn {
+    insn_fn *run;
+    const struct insn_row *row;
+    uint8_t size;   /* bytes of code */
+    uint8_t nops;
+    uint8_t class;  /* enum insn_class */
+    uint8_t fp;     /* 0, 32 or 64 (f16 and f64): which MODE fields it obeys */
+    uint16_t nvgprs, nagprs; /* registers it needs to exist */
+    uint32_t flags;
+    bool plain_dst; /* op[0] is a whole vector register, result unmodified */
+    uint8_t omod;   /* 0 none, 1 mul:2, 2 mul:4, 3 div:2 */
+    uint8_t op_sel, op_sel_hi, neg_lo, neg_hi; /* a bit per source; op_sel has
+                                                  the destination's last */
+    uint8_t dst_unused;                        /* enum sdwa_unused */
+    uint8_t cbsz, abid, blgp, byte_sel, bitop3;
+    uint8_t matrix_fmt[2];
+    uint8_t offset0, offset1;
+    struct dpp dpp;
+    int32_t offset;
+    uint32_t extra; /* what a handler's own parser leaves (s_getreg, swizzle) */
+    struct operand op[MAX_OPERANDS];
+    struct insn *pair; /* second half of a VOPD instruction; this is the first */
+};
+
+#endif

@@ -1,0 +1,47 @@
+/* rows.h - the instruction tables, one set per encoding
+ *
+ * Each encoding's file holds a table of rows and a table of aliases (names
+ * that another generation gives to the same thing). rows.c joins them.
+ * Mnemonics are looked up without their encoding suffix (_e32, _e64, _dpp,
+ * _dpp8, _e64_dpp, _sdwa).
+ */
+#ifndef SIM_ISA_ROWS_H
+#define SIM_ISA_ROWS_H
+
+#include "insn.h"
+
+#include <stddef.h>
+
+struct insn_alias {
+    const char *name; /* as some generation spells it */
+    const char *row;  /* the row that it is */
+};
+
+struct row_set {
+    const struct insn_row *rows;
+    size_t nrows;
+    const struct insn_alias *aliases; /* may be NULL */
+    size_t naliases;
+};
+
+#define ALIAS(alias, row) {#alias, #row},
+
+/* X(encoding): struct row_set sim_rows_ENCODING, defined in ENCODING.c */
+#define ROW_SETS(X)                                                            \
+    X(sop1) X(sop2) X(sopc) X(sopk) X(sopp) X(smem)                            \
+    X(vop1) X(vop2) X(vop3) X(vopc) X(vop3p) X(matrix) X(lane)                 \
+    X(ds) X(flat) X(mubuf)
+
+#define X(encoding) extern const struct row_set sim_rows_##encoding;
+ROW_SETS(X)
+#undef X
+
+#define ROW_SET(encoding, rows, aliases)                                       \
+    const struct row_set sim_rows_##encoding = {                               \
+        rows, sizeof(rows) / sizeof((rows)[0]), aliases,                       \
+        sizeof(aliases) / sizeof((aliases)[0])}
+
+/* The row for a canonical mnemonic, or NULL. Any thread. */
+const struct insn_row *sim_row_find(const char *name);
+
+#endif

@@ -1,0 +1,143 @@
+/* wave.h - the state of a running wave, its workgroup and its dispatch */
+#ifndef SIM_ISA_WAVE_H
+#define SIM_ISA_WAVE_H
+
+#include "../core/dispatch.h"
+#include "../core/memory.h"
+#include "insn.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+enum { MAX_LANES = 64 };
+
+/* One vector register: a 32-bit value per lane. */
+typedef uint32_t vreg[MAX_LANES] __attribute__((aligned(64)));
+
+enum wave_state {
+    WAVE_RUNS,
+    WAVE_YIELDS,     /* gives way to others (s_sleep), then runs on */
+    WAVE_AT_BARRIER, /* waits for the workgroup */
+    WAVE_ENDED,
+    WAVE_FAULTED
+};
+
+/* Bits of MODE that the interpreter obeys (6.8 of the ABI facts). */
+enum {
+    MODE_ROUND32 = 0, /* shift of two bits */
+    MODE_ROUND64 = 2,
+    MODE_DENORM32 = 4,
+    MODE_DENORM64 = 6,
+    MODE_DX10_CLAMP = 1 << 8,
+    MODE_IEEE = 1 << 9,
+    MODE_FP16_OVFL = 1 << 23
+};
+
+struct code; /* decoded instructions of one allocation, see decode.h */
+
+/* What all waves of a dispatch share. */
+struct run {
+    const struct sim_dispatch *dispatch;
+    const struct sim_target *target;
+    struct sim_config config;
+    unsigned wave_size;
+    unsigned nvgprs, nagprs; /* per wave, as the descriptor says */
+    uint64_t entry;          /* address of the first instruction */
+    uint32_t scratch_nbytes; /* per lane */
+    uint32_t ngroups[3];
+    uint32_t nwaves; /* per workgroup */
+    uint32_t rsrc1, rsrc2, rsrc3, properties, preload;
+    uint64_t packet, queue;
+};
+
+struct group {
+    struct run *run;
+    uint64_t index; /* x + y * nx + z * nx * ny */
+    uint32_t id[3];
+    unsigned nwaves;
+    unsigned barrier_waiting; /* waves at the barrier */
+    unsigned barrier_signals; /* gfx12: signals since the last completion */
+    unsigned barrier_phase;
+    unsigned nended;
+    uint8_t *lds;
+    uint8_t *lds_written;   /* a byte per LDS byte, NULL if not asked for */
+    struct lds_race *races; /* NULL if not asked for */
+    struct wave *waves;
+    struct sim_stats stats;
+    struct sim_fault fault;
+    uint64_t ninsns; /* for the scheduler */
+};
+
+struct wave {
+    vreg *v; /* vector registers */
+    vreg *a; /* accumulation registers; NULL if there are none */
+    uint64_t mask;  /* lanes that this instruction writes: EXEC, less what DPP
+                       switched off. Set before every instruction. */
+    uint64_t full;  /* all lanes of the wave */
+    unsigned nlanes;
+    bool scc;
+    uint8_t state; /* enum wave_state */
+    bool fp_default; /* MODE's rounding and denormals are the host's default */
+    bool fp_mixed;   /* ... differ between f32 and f64/f16 */
+    uint32_t mode;
+    uint64_t pc; /* address of the next instruction */
+    uint64_t insn_pc; /* address of the one that runs */
+    const struct insn *insn; /* the one that runs */
+    uint32_t s[NUM_SREGS] __attribute__((aligned(64)));
+    struct group *group;
+    struct run *run;
+    const struct sim_target *target;
+    struct code *code; /* that pc lies in */
+    unsigned index;    /* in the workgroup */
+    unsigned nvgprs, nagprs;
+    uint32_t *scratch; /* dword d of lane l at [d * nlanes + l] */
+    uint8_t *scratch_written;
+    uint64_t scratch_base; /* address that FLAT_SCRATCH must hold */
+    unsigned barrier_phase;
+    uint64_t ninsns;
+    unsigned gpr_idx; /* gfx9's s_set_gpr_idx: mode bits, 0 if off */
+    const struct sim_alloc *last_hit[2]; /* of memory accesses */
+};
+
+static inline uint64_t sreg64(const struct wave *w, unsigned reg)
+{
+    uint64_t v;
+
+    memcpy(&v, &w->s[reg], sizeof(v));
+    return v;
+}
+
+static inline void set_sreg64(struct wave *w, unsigned reg, uint64_t v)
+{
+    memcpy(&w->s[reg], &v, sizeof(v));
+}
+
+/* Lane masks take one SGPR in a wave of 32 lanes and two in one of 64. */
+static inline uint64_t mask_sreg(const struct wave *w, unsigned reg)
+{
+    return w->nlanes == 32 ? w->s[reg] : sreg64(w, reg);
+}
+
+static inline void set_mask_sreg(struct wave *w, unsigned reg, uint64_t mask)
+{
+    if (w->nlanes == 32)
+        w->s[reg] = (uint32_t)mask;
+    else
+        set_sreg64(w, reg, mask);
+}
+
+static inline uint64_t wave_exec(const struct wave *w)
+{
+    return mask_sreg(w, SREG_EXEC);
+}
+
+/*
+ * Reports a fault of the running instruction and stops the wave. `lane` is -1
+ * and `address` 0 where there is none. The text is completed with kernel,
+ * instruction, offset, workgroup and wave. Only the first fault counts.
+ */
+void sim_fault_raise(struct wave *w, enum sim_fault_kind kind, int lane,
+                     uint64_t address, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
+
+#endif
