@@ -1,0 +1,698 @@
+/* kpack.h - GPU kernels that travel inside a program
+ *
+ * A pack is a set of AMD GPU kernels, compiled ahead of time for several GPU
+ * targets and linked into the program as constant data. This library finds
+ * the machine's HIP runtime, picks the code object that fits the device, loads
+ * it and launches its kernels. Linking needs neither ROCm nor a GPU:
+ *
+ *     cc app.c $(pkg-config --cflags --libs kpack)
+ *
+ * The whole of it, without error handling:
+ *
+ *     #include <kpack.h>
+ *     #include <kpack/candle.h>
+ *
+ *     kpk_instance *gpu;
+ *     const kpk_kernel *k;
+ *     void *a, *b, *c;
+ *     uint32_t n = 1000;
+ *
+ *     kpk_open(&kpk_candle, 0, &gpu);
+ *     kpk_kernel_get(gpu, "vector_add", &k);
+ *     kpk_malloc(gpu, n * sizeof(float), &a);  (b and c likewise)
+ *     kpk_copy_to(gpu, a, host_a, n * sizeof(float));
+ *     kpk_shape shape = kpk_shape_1d(n, 256);
+ *     kpk_launch(k, &shape, NULL, KPK_ARGS(a, b, c, n));
+ *     kpk_copy_from(gpu, host_c, c, n * sizeof(float));
+ *     kpk_close(gpu);
+ *
+ * Rules that hold for every call, unless its comment says otherwise:
+ *
+ *   - A call returns a kpk_status. On failure its out-parameters are left
+ *     alone and kpk_error_message() says what was asked, what was found and
+ *     what to do. The library never prints, exits or aborts.
+ *   - A call may be made by any number of threads at once.
+ *   - The calling thread's current HIP device is the same after the call as
+ *     before it.
+ *   - Strings that are passed in are not kept. Strings that are handed out
+ *     are NUL-terminated UTF-8 and live as long as what they came from: those
+ *     of packs and modules for ever, those of an instance until its close.
+ *   - A "target ID" is a processor and its settings as HIP's gcnArchName
+ *     spells them, e.g. "gfx942:sramecc+:xnack-".
+ *   - Streams, events, modules and functions are HIP's own handles, passed as
+ *     void * so that this header needs no HIP header. NULL is the default
+ *     stream.
+ *
+ * Needs C99 or C++11.
+ */
+#ifndef KPACK_H
+#define KPACK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ------------------------------------------------------------------------ */
+/* Version                                                                  */
+
+#define KPK_VERSION_MAJOR 0
+#define KPK_VERSION_MINOR 1
+#define KPK_VERSION_PATCH 0
+#define KPK_VERSION_STRING "0.1.0"
+
+/*
+ * kpk_version() is the version of the library that was linked:
+ * major * 10000 + minor * 100 + patch. It differs from the macros above only
+ * if the header and the archive are of different releases. Cannot fail.
+ */
+int kpk_version(void);
+
+/* ------------------------------------------------------------------------ */
+/* Errors                                                                   */
+
+/* Every status: its name, its number and what it means. Numbers are ABI. */
+/* clang-format off */
+#define KPK_STATUS_TABLE(X)                                                   \
+    X(KPK_OK,                0, "success")                                    \
+    X(KPK_ERR_ARG,           1, "bad argument to a kpack call")               \
+    X(KPK_ERR_NOMEM,         2, "out of host memory")                         \
+    X(KPK_ERR_NO_HIP,        3, "no usable HIP runtime on this machine")      \
+    X(KPK_ERR_NO_DEVICE,     4, "no such GPU")                                \
+    X(KPK_ERR_NO_MODULE,     5, "no such module in the pack")                 \
+    X(KPK_ERR_NO_KERNEL,     6, "no such kernel in the pack")                 \
+    X(KPK_ERR_AMBIGUOUS,     7, "several modules have a kernel of that name") \
+    X(KPK_ERR_NO_TARGET,     8, "no code object in the pack fits the GPU")    \
+    X(KPK_ERR_FORMAT,        9, "the pack's data is damaged or of another "   \
+                                "version of kpack")                           \
+    X(KPK_ERR_SHAPE,        10, "the launch's grid, block or shared memory "  \
+                                "is impossible")                              \
+    X(KPK_ERR_KERNEL_ARGS,  11, "the kernel takes other arguments")           \
+    X(KPK_ERR_UNLOADED,     12, "the kernel's module has been unloaded")      \
+    X(KPK_ERR_UNSUPPORTED,  13, "this HIP runtime or GPU cannot do that")     \
+    X(KPK_ERR_HIP,          14, "a HIP call failed")                          \
+    X(KPK_ERR_NO_GLOBAL,    15, "no such device variable in the module")
+/* clang-format on */
+
+typedef enum kpk_status {
+#define KPK_STATUS_ROW(name, number, text) name = number,
+    KPK_STATUS_TABLE(KPK_STATUS_ROW)
+#undef KPK_STATUS_ROW
+} kpk_status;
+
+/*
+ * kpk_status_name() is the spelling of a status, "KPK_ERR_NO_HIP";
+ * kpk_status_string() is its meaning in a few words.
+ *
+ * A number that is no status gives "KPK_ERR_UNKNOWN" and "unknown status".
+ * The strings live for ever. Cannot fail.
+ */
+const char *kpk_status_name(kpk_status status);
+const char *kpk_status_string(kpk_status status);
+
+/*
+ * kpk_error_message() is the calling thread's last failure in full sentences.
+ *
+ * The string is the thread's own, and is overwritten by its next failing
+ * call; a call that succeeds leaves it alone. "" if no call has failed yet.
+ * Cannot fail.
+ */
+const char *kpk_error_message(void);
+
+/*
+ * kpk_error_hip() is the hipError_t behind the calling thread's last failure,
+ * or 0 (hipSuccess) if HIP had no part in it. Cannot fail.
+ */
+int kpk_error_hip(void);
+
+/* ------------------------------------------------------------------------ */
+/* Packs and modules: constant data, looked at without a GPU                */
+
+/*
+ * A kpk_module is one kernel source: its kernels, and its code objects for
+ * all targets. A kpk_pack is a named set of modules. Both are constant data
+ * that the build generates; a pack's header declares them:
+ *
+ *     #include <kpack/candle.h>
+ *     ... kpk_candle ...           the pack, i.e. all of it
+ *     ... kpk_module_affine ...    one module; naming only this one keeps the
+ *                                  others out of the program
+ */
+typedef struct kpk_pack kpk_pack;
+typedef struct kpk_module kpk_module;
+
+/*
+ * kpk_pack_name() is the pack's name, e.g. "candle".
+ * kpk_pack_module_count() is how many modules it has;
+ * kpk_pack_module() is number i of them, sorted by name, NULL if i is not
+ *   below the count;
+ * kpk_pack_find() is the module of that name, NULL if there is none.
+ * Cannot fail otherwise.
+ */
+const char *kpk_pack_name(const kpk_pack *pack);
+size_t kpk_pack_module_count(const kpk_pack *pack);
+const kpk_module *kpk_pack_module(const kpk_pack *pack, size_t i);
+const kpk_module *kpk_pack_find(const kpk_pack *pack, const char *name);
+
+/*
+ * kpk_module_name() is the module's name, e.g. "affine".
+ * kpk_module_kernel_count() is how many kernels it has, sorted by name;
+ * kpk_module_object_count() how many code objects, sorted by target ID.
+ * Cannot fail.
+ */
+const char *kpk_module_name(const kpk_module *module);
+size_t kpk_module_kernel_count(const kpk_module *module);
+size_t kpk_module_object_count(const kpk_module *module);
+
+/* What one kernel takes. The same on all targets. */
+typedef struct kpk_kernel_decl {
+    const char *name;     /* exported name, e.g. "affine_f32" */
+    size_t nargs;         /* entries of its argument list, padding included */
+    size_t nargs_given;   /* arguments that a launch gives: less padding */
+    size_t packed_nbytes; /* end of the last argument: a packed buffer's size */
+} kpk_kernel_decl;
+
+/*
+ * kpk_module_kernel() describes kernel number `kernel` of a module.
+ * kpk_module_find_kernel() gives the number of the kernel of that name.
+ *
+ * Fails with KPK_ERR_ARG (no such number), KPK_ERR_NO_KERNEL (no such name).
+ */
+kpk_status kpk_module_kernel(const kpk_module *module, size_t kernel,
+                             kpk_kernel_decl *out);
+kpk_status kpk_module_find_kernel(const kpk_module *module, const char *name,
+                                  size_t *out);
+
+/* What an argument is: the code object's `.value_kind`. */
+typedef enum kpk_kind {
+    KPK_KIND_VALUE = 0,          /* a number or struct, copied */
+    KPK_KIND_BUFFER = 1,         /* a pointer to device memory */
+    KPK_KIND_DYNAMIC_SHARED = 2, /* a pointer to dynamic shared memory */
+    KPK_KIND_OTHER = 3           /* sampler, image, pipe, queue */
+} kpk_kind;
+
+/* One explicit argument of a kernel. */
+typedef struct kpk_arg_decl {
+    const char *name; /* as in the source; "" if the build did not record it */
+    size_t offset;    /* bytes from the start of the argument segment */
+    size_t nbytes;
+    kpk_kind kind;
+    int is_padding; /* 1 for an entry named "pad": takes no argument */
+} kpk_arg_decl;
+
+/*
+ * kpk_module_arg() describes argument number `arg`, counted from 0, of kernel
+ * number `kernel`. Hidden arguments, which HIP fills in, are not counted.
+ *
+ * Fails with KPK_ERR_ARG.
+ */
+kpk_status kpk_module_arg(const kpk_module *module, size_t kernel, size_t arg,
+                          kpk_arg_decl *out);
+
+/* One code object: a module compiled for one target. */
+typedef struct kpk_object {
+    const char *target;    /* target ID; a feature not named means 'any' */
+    unsigned cov;          /* code object version: 3 to 6 */
+    const void *data;      /* the AMDGPU ELF; constant, lives for ever */
+    size_t nbytes;         /* its size */
+    const uint8_t *sha256; /* [32], of the ELF */
+} kpk_object;
+
+/*
+ * kpk_module_object() describes code object number `object` of a module, its
+ * bytes included: to write them to a file, or to hand them to other tools.
+ * kpk_module_find_object() gives the number of the one with exactly that
+ * target ID; to find one that fits a device, see kpk_select().
+ *
+ * Fails with KPK_ERR_ARG (no such number), KPK_ERR_NO_TARGET (no such ID).
+ */
+kpk_status kpk_module_object(const kpk_module *module, size_t object,
+                             kpk_object *out);
+kpk_status kpk_module_find_object(const kpk_module *module, const char *target,
+                                  size_t *out);
+
+/* What a kernel needs on one target, as its code object states it. */
+typedef struct kpk_attrs {
+    uint32_t kernarg_nbytes; /* argument segment, hidden arguments included */
+    uint32_t kernarg_align;
+    uint32_t lds_nbytes;     /* static shared memory of a block */
+    uint32_t scratch_nbytes; /* private memory of a thread */
+    uint32_t max_block;      /* most threads in a block */
+    uint32_t reqd_block[3];  /* the only block accepted; 0, 0, 0 for any */
+    uint32_t wave_size;      /* 32 or 64 */
+    uint32_t vgprs;          /* vector registers of a thread */
+    uint32_t agprs;          /* accumulation registers, where they exist */
+    uint32_t sgprs;          /* scalar registers of a wave */
+    uint32_t vgpr_spills;
+    uint32_t sgpr_spills;
+    uint32_t dynamic_stack; /* 1 if scratch_nbytes is only a lower bound */
+    uint32_t hidden_args;   /* 1 if HIP fills in hidden arguments */
+} kpk_attrs;
+
+/*
+ * kpk_module_attrs() gives kernel number `kernel`'s needs in code object
+ * number `object`. No device is needed.
+ *
+ * Fails with KPK_ERR_ARG.
+ */
+kpk_status kpk_module_attrs(const kpk_module *module, size_t kernel,
+                            size_t object, kpk_attrs *out);
+
+/* ------------------------------------------------------------------------ */
+/* Selection: which code object runs on which device                        */
+
+/*
+ * How well a code object fits a device, best first. Among equals the one
+ * that names more features wins, then the first by target ID.
+ *
+ * Source of the rules: AMDGPUUsage, "Target ID" and "Generic processor"; a
+ * feature (sramecc, xnack) that the code object names must have the device's
+ * setting, one that it does not name runs with either.
+ */
+typedef enum kpk_fit {
+    KPK_FIT_EXACT = 0,   /* this processor; every feature it has is named */
+    KPK_FIT_ANY = 1,     /* this processor; a feature is left as 'any' */
+    KPK_FIT_GENERIC = 2, /* a generic target that covers the processor */
+    KPK_FIT_NONE = 3     /* the device refuses it */
+} kpk_fit;
+
+/*
+ * kpk_target_fit() says how well a code object for target ID `object` fits a
+ * device that reports target ID `device`, and why, in words.
+ *
+ *   why         receives the reason, NUL-terminated and cut to fit; may be
+ *               NULL
+ *   why_nbytes  room in `why`; 256 is enough for every reason
+ *   out         KPK_FIT_NONE is a success: the answer is no
+ *
+ * Fails with KPK_ERR_ARG if either is not of the form processor[:feature+|-].
+ */
+kpk_status kpk_target_fit(const char *device, const char *object, kpk_fit *out,
+                          char *why, size_t why_nbytes);
+
+/* The outcome of a selection. */
+typedef struct kpk_selection {
+    size_t object;      /* number of the code object in its module */
+    const char *target; /* its target ID */
+    kpk_fit fit;
+    char why[256]; /* in words: "exact processor, xnack left as any" */
+} kpk_selection;
+
+/*
+ * kpk_select() picks the code object of a module that a device of target ID
+ * `target` would run. No device is needed.
+ *
+ * Fails with KPK_ERR_NO_TARGET, whose message names the device's target ID,
+ * what the module holds, why each near miss does not fit and the ARCHS= to
+ * rebuild with; KPK_ERR_ARG if `target` is malformed.
+ */
+kpk_status kpk_select(const kpk_module *module, const char *target,
+                      kpk_selection *out);
+
+/* ------------------------------------------------------------------------ */
+/* HIP and its devices                                                      */
+
+/*
+ * HIP is found when it is first needed, in this order: a copy that is already
+ * in the process (the program links HIP itself, or has loaded it); the file
+ * or name in the environment variable KPK_HIP_LIBRARY, which programs with
+ * raised privileges ignore; libamdhip64.so.7, .6, .5, libamdhip64.so. It stays
+ * for the life of the process. Releases 5 to 7 are served by one binary.
+ */
+
+/*
+ * kpk_hip_info() finds HIP and says which one was found.
+ *
+ *   version  HIP's own number: major * 10000000 + minor * 100000 + patch;
+ *            may be NULL
+ *   path     the file it was loaded from, for ever; may be NULL
+ *
+ * Fails with KPK_ERR_NO_HIP, KPK_ERR_HIP.
+ */
+kpk_status kpk_hip_info(int *version, const char **path);
+
+/*
+ * kpk_device_count() counts the devices that HIP sees.
+ *
+ * A machine without a GPU or its driver has 0 of them, which is a success.
+ * Fails with KPK_ERR_NO_HIP, KPK_ERR_HIP.
+ */
+kpk_status kpk_device_count(int *out);
+
+/* What HIP says of a device. Sizes are in bytes. */
+typedef struct kpk_device {
+    char name[256];   /* marketing or board name */
+    char target[256]; /* target ID, "gfx90a:sramecc+:xnack-" */
+    uint64_t memory_nbytes;
+    uint64_t lds_nbytes; /* most shared memory of a block */
+    uint32_t wave_size;
+    uint32_t max_block; /* most threads in a block */
+    uint32_t max_block_dim[3];
+    uint32_t max_grid[3]; /* most blocks in each dimension */
+    uint32_t compute_units;
+    uint32_t cooperative;       /* 1 if cooperative launches work */
+    uint32_t cooperative_multi; /* 1 if they work over several devices */
+} kpk_device;
+
+/*
+ * kpk_device_get() describes device number `device`, counted from 0 as HIP
+ * counts.
+ *
+ * Fails with KPK_ERR_NO_DEVICE, KPK_ERR_NO_HIP, KPK_ERR_HIP.
+ */
+kpk_status kpk_device_get(int device, kpk_device *out);
+
+/* ------------------------------------------------------------------------ */
+/* Instances: a pack opened on one device                                   */
+
+/*
+ * Any number of threads may use one instance at once, but for kpk_close(),
+ * which must come last, and kpk_unload(), see there. A process may have any
+ * number of instances, of one pack too, on one device or on several.
+ */
+typedef struct kpk_instance kpk_instance;
+
+/*
+ * A kernel of an instance, ready to be launched. Owned by the instance: valid
+ * until its kpk_close(), never freed by the caller.
+ */
+typedef struct kpk_kernel kpk_kernel;
+
+/*
+ * kpk_open() opens a pack on a device; kpk_open_modules() opens some modules,
+ * so that a program need not name, and hence link, the whole pack.
+ *
+ *   pack     constant data, e.g. &kpk_candle
+ *   modules  [n] pointers to constant data; the array itself is not kept
+ *   device   device number, as HIP counts
+ *   out      the instance; give it to kpk_close()
+ *
+ * Nothing is loaded yet: a module is loaded the first time one of its kernels
+ * is asked for. A module without a code object for the device is no error
+ * until then; a pack of which no module has one is.
+ *
+ * Fails with KPK_ERR_NO_TARGET, KPK_ERR_NO_DEVICE, KPK_ERR_NO_HIP,
+ * KPK_ERR_HIP, KPK_ERR_FORMAT, KPK_ERR_NOMEM, KPK_ERR_ARG.
+ */
+kpk_status kpk_open(const kpk_pack *pack, int device, kpk_instance **out);
+kpk_status kpk_open_modules(const kpk_module *const *modules, size_t n,
+                            int device, kpk_instance **out);
+
+/*
+ * kpk_close() waits for the device's work, unloads all modules and frees the
+ * instance with its kernels. NULL is a success and does nothing.
+ *
+ * The instance is gone whatever the status; a failure only tells that HIP
+ * complained on the way (KPK_ERR_HIP), for instance about a kernel that
+ * faulted. Not to be called from destructors or atexit() handlers: HIP may be
+ * gone by then. No other thread may be using the instance.
+ */
+kpk_status kpk_close(kpk_instance *inst);
+
+/*
+ * kpk_instance_device() describes the device that the instance is open on,
+ * as found when it was opened; kpk_instance_ordinal() is its number.
+ * The description lives until kpk_close(). Cannot fail.
+ */
+const kpk_device *kpk_instance_device(const kpk_instance *inst);
+int kpk_instance_ordinal(const kpk_instance *inst);
+
+/*
+ * kpk_instance_selection() says which code object of a module the instance
+ * uses and why. It loads nothing.
+ *
+ *   module  the module's name
+ *
+ * Fails with KPK_ERR_NO_MODULE, KPK_ERR_NO_TARGET.
+ */
+kpk_status kpk_instance_selection(const kpk_instance *inst, const char *module,
+                                  kpk_selection *out);
+
+/*
+ * kpk_load() loads a module now instead of at its first kernel, for programs
+ * that want the time spent early or before a stream capture.
+ *
+ *   module  the module's name; NULL for every module that fits the device
+ *
+ * Loading a loaded module is a success. Fails with KPK_ERR_NO_MODULE,
+ * KPK_ERR_NO_TARGET, KPK_ERR_FORMAT, KPK_ERR_HIP.
+ */
+kpk_status kpk_load(kpk_instance *inst, const char *module);
+
+/*
+ * kpk_unload() waits for the device's work and unloads one module; a later
+ * kpk_kernel_get() loads it again.
+ *
+ *   module  the module's name; NULL for all of them
+ *
+ * Kernels of the module must be fetched anew: a launch of an old one is
+ * refused with KPK_ERR_UNLOADED until the module is loaded again. No other
+ * thread may be launching kernels of the module meanwhile; other modules may
+ * be in use. Unloading what is not loaded is a success.
+ * Fails with KPK_ERR_NO_MODULE, KPK_ERR_HIP.
+ */
+kpk_status kpk_unload(kpk_instance *inst, const char *module);
+
+/*
+ * kpk_kernel_get() finds a kernel, loading its module the first time.
+ * kpk_kernel_get_in() looks in one module only, for packs in which several
+ * modules have a kernel of one name.
+ *
+ *   inst    an open instance
+ *   module  the module's name
+ *   name    the kernel's exported name, e.g. "affine_f32"
+ *   out     the kernel; owned by inst
+ *
+ * Fails with KPK_ERR_NO_KERNEL, KPK_ERR_AMBIGUOUS, KPK_ERR_NO_MODULE,
+ * KPK_ERR_NO_TARGET, KPK_ERR_FORMAT, KPK_ERR_HIP.
+ * Threads may ask at once, for the same kernel too: a module loads once. A
+ * kernel that was fetched before is found without taking a lock.
+ */
+kpk_status kpk_kernel_get(kpk_instance *inst, const char *name,
+                          const kpk_kernel **out);
+kpk_status kpk_kernel_get_in(kpk_instance *inst, const char *module,
+                             const char *name, const kpk_kernel **out);
+
+/*
+ * kpk_kernel_name(), kpk_kernel_module() and kpk_kernel_index() say where a
+ * kernel comes from: its name, its module and its number in the module, as
+ * kpk_module_kernel() and kpk_module_arg() take it. Cannot fail.
+ *
+ * kpk_kernel_attrs() gives what it needs on this instance's device: the
+ * attributes of the code object that was selected. Fails with KPK_ERR_ARG.
+ */
+const char *kpk_kernel_name(const kpk_kernel *kernel);
+const kpk_module *kpk_kernel_module(const kpk_kernel *kernel);
+size_t kpk_kernel_index(const kpk_kernel *kernel);
+kpk_status kpk_kernel_attrs(const kpk_kernel *kernel, kpk_attrs *out);
+
+/*
+ * kpk_kernel_raw() gives HIP's own handles of a kernel, for calls that kpack
+ * does not wrap.
+ *
+ *   module    a hipModule_t; may be NULL
+ *   function  a hipFunction_t; may be NULL
+ *
+ * Both belong to the instance: neither is to be unloaded, and both end with
+ * kpk_unload() or kpk_close(). Fails with KPK_ERR_UNLOADED.
+ */
+kpk_status kpk_kernel_raw(const kpk_kernel *kernel, void **module,
+                          void **function);
+
+/* ------------------------------------------------------------------------ */
+/* Launching                                                                */
+
+/* The extent of a launch. No dimension may be 0. */
+typedef struct kpk_shape {
+    uint32_t grid[3];       /* blocks in x, y, z */
+    uint32_t block[3];      /* threads of a block in x, y, z */
+    uint32_t shared_nbytes; /* dynamic shared memory of a block */
+} kpk_shape;
+
+/*
+ * kpk_shape_1d() is a shape of enough blocks in x to give every one of n
+ * elements a thread: ceil(n / block) of them, at least 1 and at most 2^31 - 1
+ * and never so many that there are 2^32 threads or more, which HIP refuses;
+ * a kernel that is given more elements than threads has to loop over them.
+ * A block of 0 gives a shape that every launch refuses.
+ */
+static inline kpk_shape kpk_shape_1d(uint64_t n, uint32_t block)
+{
+    kpk_shape shape = {{1, 1, 1}, {0, 1, 1}, 0};
+    uint64_t most = block ? 0xffffffffu / (uint64_t)block : 1;
+    uint64_t blocks = block ? n / block + (n % block != 0) : 1;
+
+    if (most > 0x7fffffffu)
+        most = 0x7fffffffu;
+    if (blocks > most)
+        blocks = most;
+    shape.grid[0] = blocks ? (uint32_t)blocks : 1;
+    shape.block[0] = block;
+    return shape;
+}
+
+/* One argument of a launch: where its value is, and the value's size. */
+typedef struct kpk_arg {
+    const void *value; /* copied during the call */
+    size_t nbytes;
+} kpk_arg;
+
+/* Most arguments that kpk_launch() takes; kpk_launch_packed() has no limit. */
+#define KPK_MAX_ARGS 128
+
+/*
+ * KPK_ARGS(a, b, ...) makes the last two arguments of kpk_launch() out of up
+ * to 32 variables, in the order of the kernel's parameters. Each must have
+ * the size of its parameter: a device pointer is any pointer variable, a
+ * size_t parameter wants a size_t or uint64_t, not an int. In C each has to be
+ * a variable (its address is taken), in C++ any expression will do.
+ *
+ *     kpk_launch(k, &shape, NULL, KPK_ARGS(n, rank, info, in, out, mul, add));
+ *
+ * A kernel without arguments takes NULL, 0 instead.
+ */
+#ifndef __cplusplus
+#define KPK_ARG(x)                                                             \
+    {                                                                          \
+        &(x), sizeof(x)                                                        \
+    }
+#define KPK_ARGS(...)                                                          \
+    ((const kpk_arg[]){KPK_I_EACH(KPK_I_COUNT(__VA_ARGS__), __VA_ARGS__)}),    \
+        (size_t)KPK_I_COUNT(__VA_ARGS__)
+#else
+#define KPK_ARGS(...)                                                          \
+    kpk_i_arg_list(__VA_ARGS__).args, (size_t)KPK_I_COUNT(__VA_ARGS__)
+#endif
+
+/*
+ * kpk_launch() starts a kernel and returns without waiting for it.
+ *
+ *   kernel  from kpk_kernel_get()
+ *   shape   read during the call only
+ *   stream  a hipStream_t of the instance's device; NULL for the default one
+ *   args    [nargs] in the order of the kernel's parameters; read, with the
+ *           values, during the call only
+ *
+ * Everything is checked before the GPU sees it, against the kernel's argument
+ * list, its limits and the device's: KPK_ERR_KERNEL_ARGS names the argument
+ * that does not fit, KPK_ERR_SHAPE the dimension. That a pointer points to
+ * device memory of the right extent cannot be checked. Nothing is allocated.
+ * Also fails with KPK_ERR_UNLOADED, KPK_ERR_HIP, KPK_ERR_ARG.
+ */
+kpk_status kpk_launch(const kpk_kernel *kernel, const kpk_shape *shape,
+                      void *stream, const kpk_arg *args, size_t nargs);
+
+/*
+ * kpk_launch_packed() starts a kernel with arguments that the caller has laid
+ * out in a buffer as the kernel expects them: see kpk_module_arg() for the
+ * offsets. Hand-written kernels with 16-byte slots are launched like this.
+ *
+ *   buffer  [nbytes]; read during the call only; NULL if nbytes is 0
+ *   nbytes  at least up to the end of the last argument that is not padding;
+ *           what lies beyond the last argument is ignored
+ *
+ * Otherwise as kpk_launch().
+ */
+kpk_status kpk_launch_packed(const kpk_kernel *kernel, const kpk_shape *shape,
+                             void *stream, const void *buffer, size_t nbytes);
+
+/* ------------------------------------------------------------------------ */
+/* Device memory, for programs that do not use HIP themselves               */
+
+/*
+ * Thin calls over hipMalloc, hipFree, hipMemcpy, hipMemset and
+ * hipStreamSynchronize on the instance's device. A program that uses HIP
+ * itself mixes them freely with HIP's own: a pointer is a pointer.
+ *
+ * kpk_malloc()     nbytes of device memory, aligned to 256 at least; 0 bytes
+ *                  give NULL. Freed by kpk_free(), not by kpk_close().
+ * kpk_free()       gives it back; waits for the device; NULL does nothing
+ * kpk_copy_to()    host to device; done when it returns
+ * kpk_copy_from()  device to host; waits for kernels on the default stream,
+ *                  done when it returns
+ * kpk_fill()       sets nbytes of device memory to one byte's value
+ * kpk_sync()       waits for a stream; NULL for the default one. Reports what
+ *                  went wrong in kernels that it waited for, as far as HIP
+ *                  does.
+ *
+ * All fail with KPK_ERR_HIP and KPK_ERR_ARG.
+ */
+kpk_status kpk_malloc(kpk_instance *inst, size_t nbytes, void **out);
+kpk_status kpk_free(kpk_instance *inst, void *ptr);
+kpk_status kpk_copy_to(kpk_instance *inst, void *device_dst,
+                       const void *host_src, size_t nbytes);
+kpk_status kpk_copy_from(kpk_instance *inst, void *host_dst,
+                         const void *device_src, size_t nbytes);
+kpk_status kpk_fill(kpk_instance *inst, void *device_dst, uint8_t value,
+                    size_t nbytes);
+kpk_status kpk_sync(kpk_instance *inst, void *stream);
+
+#ifdef __cplusplus
+} /* extern "C" */
+#endif
+
+/* ------------------------------------------------------------------------ */
+/* What KPK_ARGS is made of. Not for use.                                   */
+
+/* clang-format off */
+#define KPK_I_COUNT(...) KPK_I_33RD(__VA_ARGS__,                               \
+    32, 31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, 19, 18, 17,            \
+    16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
+#define KPK_I_33RD(                                                            \
+    a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, \
+    z, A, B, C, D, E, F, count, ...) count
+/* clang-format on */
+
+#ifndef __cplusplus
+/* clang-format off */
+#define KPK_I_EACH(n, ...) KPK_I_EACH2(n, __VA_ARGS__)
+#define KPK_I_EACH2(n, ...) KPK_I_E##n(__VA_ARGS__)
+#define KPK_I_E1(x) KPK_ARG(x)
+#define KPK_I_E2(x, ...) KPK_ARG(x), KPK_I_E1(__VA_ARGS__)
+#define KPK_I_E3(x, ...) KPK_ARG(x), KPK_I_E2(__VA_ARGS__)
+#define KPK_I_E4(x, ...) KPK_ARG(x), KPK_I_E3(__VA_ARGS__)
+#define KPK_I_E5(x, ...) KPK_ARG(x), KPK_I_E4(__VA_ARGS__)
+#define KPK_I_E6(x, ...) KPK_ARG(x), KPK_I_E5(__VA_ARGS__)
+#define KPK_I_E7(x, ...) KPK_ARG(x), KPK_I_E6(__VA_ARGS__)
+#define KPK_I_E8(x, ...) KPK_ARG(x), KPK_I_E7(__VA_ARGS__)
+#define KPK_I_E9(x, ...) KPK_ARG(x), KPK_I_E8(__VA_ARGS__)
+#define KPK_I_E10(x, ...) KPK_ARG(x), KPK_I_E9(__VA_ARGS__)
+#define KPK_I_E11(x, ...) KPK_ARG(x), KPK_I_E10(__VA_ARGS__)
+#define KPK_I_E12(x, ...) KPK_ARG(x), KPK_I_E11(__VA_ARGS__)
+#define KPK_I_E13(x, ...) KPK_ARG(x), KPK_I_E12(__VA_ARGS__)
+#define KPK_I_E14(x, ...) KPK_ARG(x), KPK_I_E13(__VA_ARGS__)
+#define KPK_I_E15(x, ...) KPK_ARG(x), KPK_I_E14(__VA_ARGS__)
+#define KPK_I_E16(x, ...) KPK_ARG(x), KPK_I_E15(__VA_ARGS__)
+#define KPK_I_E17(x, ...) KPK_ARG(x), KPK_I_E16(__VA_ARGS__)
+#define KPK_I_E18(x, ...) KPK_ARG(x), KPK_I_E17(__VA_ARGS__)
+#define KPK_I_E19(x, ...) KPK_ARG(x), KPK_I_E18(__VA_ARGS__)
+#define KPK_I_E20(x, ...) KPK_ARG(x), KPK_I_E19(__VA_ARGS__)
+#define KPK_I_E21(x, ...) KPK_ARG(x), KPK_I_E20(__VA_ARGS__)
+#define KPK_I_E22(x, ...) KPK_ARG(x), KPK_I_E21(__VA_ARGS__)
+#define KPK_I_E23(x, ...) KPK_ARG(x), KPK_I_E22(__VA_ARGS__)
+#define KPK_I_E24(x, ...) KPK_ARG(x), KPK_I_E23(__VA_ARGS__)
+#define KPK_I_E25(x, ...) KPK_ARG(x), KPK_I_E24(__VA_ARGS__)
+#define KPK_I_E26(x, ...) KPK_ARG(x), KPK_I_E25(__VA_ARGS__)
+#define KPK_I_E27(x, ...) KPK_ARG(x), KPK_I_E26(__VA_ARGS__)
+#define KPK_I_E28(x, ...) KPK_ARG(x), KPK_I_E27(__VA_ARGS__)
+#define KPK_I_E29(x, ...) KPK_ARG(x), KPK_I_E28(__VA_ARGS__)
+#define KPK_I_E30(x, ...) KPK_ARG(x), KPK_I_E29(__VA_ARGS__)
+#define KPK_I_E31(x, ...) KPK_ARG(x), KPK_I_E30(__VA_ARGS__)
+#define KPK_I_E32(x, ...) KPK_ARG(x), KPK_I_E31(__VA_ARGS__)
+/* clang-format on */
+#else
+/* The values outlive the call: temporaries live to the end of the full
+ * expression in which KPK_ARGS stands. */
+template <typename... T> struct kpk_i_args {
+    kpk_arg args[sizeof...(T)];
+};
+template <typename... T>
+inline kpk_i_args<T...> kpk_i_arg_list(const T &...values)
+{
+    return {{{&values, sizeof(values)}...}};
+}
+#endif
+
+#endif
