@@ -4,7 +4,8 @@
  * interpreter or a property query needs. KPK_SIM_DEVICES lists the devices of
  * a process as target IDs, separated by commas (default: one of each default
  * target of the pack): "gfx942:sramecc+:xnack-,gfx1100". A feature that the
- * processor has and the list leaves out is taken as sramecc+ and xnack-.
+ * processor has and the list leaves out is taken as sramecc+ and xnack-. The
+ * word "none" gives a machine without a GPU.
  */
 #ifndef SIM_CORE_DEVICE_H
 #define SIM_CORE_DEVICE_H
@@ -48,6 +49,19 @@ struct sim_device {
 /* The row for a processor name (features stripped) or a MACH; NULL if none. */
 const struct sim_target *sim_target_by_name(const char *name);
 const struct sim_target *sim_target_by_mach(unsigned mach);
+
+/*
+ * Whether a device runs code for a processor (or generic target) with these
+ * feature settings; SIM_FEATURE_NONE means that any will do. On refusal `why`
+ * (may be NULL) holds the reason in words.
+ */
+bool sim_device_accepts(const struct sim_device *device, const char *processor,
+                        enum sim_feature sramecc, enum sim_feature xnack,
+                        char why[256]);
+
+/* The same for a target ID, "gfx90a:xnack-" or "gfx11-generic". */
+bool sim_device_accepts_id(const struct sim_device *device,
+                           const char *target_id, char why[256]);
 
 /*
  * The devices of this process, made once from KPK_SIM_DEVICES. A list that

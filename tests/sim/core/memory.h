@@ -52,7 +52,22 @@ struct sim_alloc {
 struct sim_alloc *sim_mem_alloc(int device, uint64_t size, uint64_t align,
                                 enum sim_mem_kind kind);
 
-/* Makes existing host memory (hipHostRegister) accessible to kernels. */
+/*
+ * Several allocations at fixed distances from each other, in ascending order
+ * (the segments of a code object). Fills out[0..n) or returns false.
+ */
+struct sim_mem_part {
+    uint64_t offset; /* from a common base, which is aligned to a page */
+    uint64_t size;   /* > 0 */
+    bool readonly;
+};
+bool sim_mem_alloc_parts(int device, const struct sim_mem_part *parts, size_t n,
+                         enum sim_mem_kind kind, struct sim_alloc **out);
+
+/*
+ * Makes existing host memory (hipHostRegister) accessible to kernels. NULL if
+ * some of it is an allocation already.
+ */
 struct sim_alloc *sim_mem_register(int device, void *host, uint64_t size);
 
 /* Frees by base address. False if `base` is not the start of a live one. */
@@ -79,7 +94,13 @@ void sim_mem_info(int device, uint64_t *used, uint64_t *total);
 uint8_t *sim_mem_host_view(uint64_t addr, uint64_t n);
 void sim_mem_mark_written(uint64_t addr, uint64_t n);
 
+/* Takes all of an allocation as never written, before it is used again. */
+void sim_mem_forget_written(uint64_t addr, uint64_t n);
+
 /* Copies the "written" bits along with a device-to-device copy. */
 void sim_mem_copy_written(uint64_t dst, uint64_t src, uint64_t n);
+
+/* Gives everything back at the end of the process; nothing may run then. */
+void sim_mem_shutdown(void);
 
 #endif

@@ -1,0 +1,689 @@
+/* memory.c - the arena, the table of allocations, and their quarantine
+ *
+ * The table is an array sorted by address. Readers search whatever array is
+ * published at the time, without a lock; writers, under the lock, either append
+ * to it in place (new allocations mostly lie above all others) or publish a
+ * changed copy. What a reader may still hold (old arrays, records that left
+ * the quarantine) is put on a list of retired things and released once no pin
+ * is held: a pin taken later can only find the array published since.
+ */
+#define _GNU_SOURCE
+#include "memory.h"
+
+#include "device.h"
+#include "dispatch.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum {
+    PAGE = 4096,
+    QUARANTINE = 2048, /* freed allocations that are still remembered */
+    MAX_DEVICES = 64
+};
+
+/* Address space is cheap; where it is limited (ulimit -v) less will do. */
+static const uint64_t arena_sizes[] = {256ull << 30, 64ull << 30, 16ull << 30,
+                                       4ull << 30};
+
+/* What memory.c keeps besides the part that everyone sees. */
+struct record {
+    struct sim_alloc alloc; /* first: a record is found through it */
+    uint64_t extent;        /* bytes of address space, guard page included */
+    bool in_arena;
+    bool mapped_here; /* host memory that is ours to unmap */
+    struct record *next_freed;
+};
+
+struct table {
+    size_t capacity;
+    _Atomic size_t n;
+    struct sim_alloc *entry[];
+};
+
+struct retired {
+    struct retired *next;
+    struct table *table;
+    struct record *record;
+};
+
+static struct {
+    pthread_mutex_t lock;
+    _Atomic(struct table *) table;
+    atomic_uint pins;
+
+    uint8_t *seen;  /* what programs see: no access */
+    uint8_t *alias; /* the same pages, readable and writable */
+    uint64_t size;
+    uint64_t top; /* arena bytes handed out so far */
+    int fd;
+
+    struct record *oldest_freed, *newest_freed;
+    size_t nfreed;
+    struct retired *retired;
+    uint64_t serial;
+    uint64_t used[MAX_DEVICES];
+} mem = {.lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1};
+
+static uint64_t round_up(uint64_t n, uint64_t to)
+{
+    return (n + to - 1) & ~(to - 1);
+}
+
+/* ---- the arena ---------------------------------------------------------- */
+
+static bool map_arena(uint64_t size)
+{
+    uint8_t *seen, *alias;
+    int fd = memfd_create("kpk-sim-arena", MFD_CLOEXEC);
+
+    if (fd < 0)
+        return false;
+    if (ftruncate(fd, (off_t)size) != 0)
+        goto no_maps;
+    seen = mmap(NULL, size, PROT_NONE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+    if (seen == MAP_FAILED)
+        goto no_maps;
+    alias = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
+                 fd, 0);
+    if (alias == MAP_FAILED) {
+        munmap(seen, size);
+        goto no_maps;
+    }
+    /* A core dump of a quarter of a terabyte helps nobody. */
+    madvise(seen, size, MADV_DONTDUMP);
+    madvise(alias, size, MADV_DONTDUMP);
+    mem.fd = fd;
+    mem.seen = seen;
+    mem.alias = alias;
+    mem.size = size;
+    return true;
+no_maps:
+    close(fd);
+    return false;
+}
+
+static bool arena_ready(void)
+{
+    size_t i;
+
+    for (i = 0; !mem.seen && i < sizeof(arena_sizes) / sizeof(*arena_sizes);
+         i++)
+        map_arena(arena_sizes[i]);
+    return mem.seen != NULL;
+}
+
+/* Returns the pages to the system; they read as zero when used again. */
+static void discard_pages(const struct record *r)
+{
+    uint64_t offset = (uint64_t)(r->alloc.bytes - mem.alias);
+
+    fallocate(mem.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset,
+              (off_t)round_up(r->alloc.size, PAGE));
+}
+
+/* ---- retiring ----------------------------------------------------------- */
+
+static void release_record(struct record *r)
+{
+    if (r->alloc.code)
+        sim_code_drop(r->alloc.code);
+    if (r->mapped_here)
+        munmap(r->alloc.bytes, r->extent);
+    free(r->alloc.written);
+    free(r);
+}
+
+/* Releases what nobody can hold any more. With the lock held. */
+static void release_retired(void)
+{
+    if (atomic_load(&mem.pins) != 0)
+        return;
+    while (mem.retired) {
+        struct retired *it = mem.retired;
+
+        mem.retired = it->next;
+        free(it->table);
+        if (it->record)
+            release_record(it->record);
+        free(it);
+    }
+}
+
+static void retire(struct table *table, struct record *record)
+{
+    struct retired *it = malloc(sizeof(*it));
+
+    if (!it)
+        return; /* out of memory: leak rather than pull it from a reader */
+    *it = (struct retired){mem.retired, table, record};
+    mem.retired = it;
+}
+
+/* ---- the table ---------------------------------------------------------- */
+
+/* The number of entries whose base is <= addr. */
+static size_t count_at_or_below(const struct table *t, size_t n, uint64_t addr)
+{
+    size_t low = 0;
+
+    while (low < n) {
+        size_t middle = low + (n - low) / 2;
+
+        if (t->entry[middle]->base <= addr)
+            low = middle + 1;
+        else
+            n = middle;
+    }
+    return low;
+}
+
+/*
+ * Puts in `added` (may be NULL) and takes out `gone` (may be NULL). With the
+ * lock held. False if there is no memory.
+ */
+static bool change_table(struct sim_alloc *added, const struct sim_alloc *gone)
+{
+    struct table *old = atomic_load(&mem.table), *fresh;
+    size_t n = old ? atomic_load(&old->n) : 0, i, m = 0;
+
+    if (added && !gone && old && n < old->capacity &&
+        (n == 0 || old->entry[n - 1]->base < added->base)) {
+        old->entry[n] = added;
+        atomic_store(&old->n, n + 1);
+        return true;
+    }
+    fresh = malloc(sizeof(*fresh) + (2 * n + 64) * sizeof(fresh->entry[0]));
+    if (!fresh)
+        return false;
+    fresh->capacity = 2 * n + 64;
+    for (i = 0; i < n; i++) {
+        if (added && old->entry[i]->base > added->base) {
+            fresh->entry[m++] = added;
+            added = NULL;
+        }
+        if (old->entry[i] != gone)
+            fresh->entry[m++] = old->entry[i];
+    }
+    if (added)
+        fresh->entry[m++] = added;
+    atomic_init(&fresh->n, m);
+    atomic_store(&mem.table, fresh);
+    if (old)
+        retire(old, NULL);
+    return true;
+}
+
+/* Forgets the allocation that was freed first. With the lock held. */
+static void forget_oldest(void)
+{
+    struct record *r = mem.oldest_freed;
+
+    if (!r || !change_table(NULL, &r->alloc))
+        return;
+    mem.oldest_freed = r->next_freed;
+    if (!mem.oldest_freed)
+        mem.newest_freed = NULL;
+    mem.nfreed--;
+    retire(NULL, r);
+}
+
+/*
+ * Address space for `extent` bytes. New space first, so that addresses are not
+ * used again soon; when that is used up, the first gap that is large enough.
+ */
+static bool find_space(uint64_t extent, uint64_t align, uint64_t *offset)
+{
+    uint64_t base = (uint64_t)(uintptr_t)mem.seen;
+    uint64_t start = round_up(base + mem.top, align) - base;
+
+    if (start <= mem.size && extent <= mem.size - start) {
+        *offset = start;
+        mem.top = start + extent;
+        return true;
+    }
+    for (;;) {
+        struct table *t = atomic_load(&mem.table);
+        size_t i, n = t ? atomic_load(&t->n) : 0;
+
+        start = round_up(base, align) - base;
+        for (i = 0; i < n; i++) {
+            const struct record *r = (const struct record *)t->entry[i];
+
+            if (!r->in_arena)
+                continue;
+            if (start + extent <= r->alloc.base - base)
+                break;
+            start = round_up(r->alloc.base + r->extent, align) - base;
+        }
+        if (start <= mem.size && extent <= mem.size - start) {
+            *offset = start;
+            return true;
+        }
+        if (!mem.oldest_freed)
+            return false;
+        forget_oldest();
+    }
+}
+
+/* ---- allocation --------------------------------------------------------- */
+
+static bool counts_as_used(enum sim_mem_kind kind)
+{
+    return kind == SIM_MEM_DEVICE || kind == SIM_MEM_CODE;
+}
+
+static bool within_budget(int device, uint64_t size, enum sim_mem_kind kind)
+{
+    const struct sim_device *d = sim_device_get(device);
+
+    if (!counts_as_used(kind) || !d || device >= MAX_DEVICES)
+        return true;
+    return size <= d->target->memory_nbytes &&
+           mem.used[device] <= d->target->memory_nbytes - size;
+}
+
+static void count_used(const struct sim_alloc *a, bool up)
+{
+    if (!counts_as_used(a->kind) || a->device < 0 || a->device >= MAX_DEVICES)
+        return;
+    if (up)
+        mem.used[a->device] += a->size;
+    else
+        mem.used[a->device] -= a->size;
+}
+
+static struct record *new_record(int device, uint64_t size,
+                                 enum sim_mem_kind kind, bool track)
+{
+    struct record *r = calloc(1, sizeof(*r));
+
+    if (!r)
+        return NULL;
+    r->alloc.size = size;
+    r->alloc.kind = kind;
+    r->alloc.device = device;
+    r->alloc.serial = ++mem.serial;
+    /* One spare word: writers may touch whole words of bits. */
+    if (track && !(r->alloc.written = calloc(1, size / 8 + 16))) {
+        free(r);
+        return NULL;
+    }
+    return r;
+}
+
+static struct sim_alloc *publish(struct record *r)
+{
+    if (!change_table(&r->alloc, NULL)) {
+        release_record(r);
+        return NULL;
+    }
+    count_used(&r->alloc, true);
+    return &r->alloc;
+}
+
+static struct sim_alloc *alloc_host(int device, uint64_t size, uint64_t align,
+                                    enum sim_mem_kind kind)
+{
+    uint64_t extent = round_up(size, PAGE) + PAGE;
+    struct record *r;
+    uint8_t *bytes;
+
+    if (align > PAGE)
+        return NULL;
+    bytes = mmap(NULL, extent, PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (bytes == MAP_FAILED)
+        return NULL;
+    mprotect(bytes + extent - PAGE, PAGE, PROT_NONE);
+    r = new_record(device, size, kind, false);
+    if (!r) {
+        munmap(bytes, extent);
+        return NULL;
+    }
+    r->alloc.base = (uint64_t)(uintptr_t)bytes;
+    r->alloc.bytes = bytes;
+    r->extent = extent;
+    r->mapped_here = true;
+    return publish(r);
+}
+
+static struct sim_alloc *alloc_at(int device, uint64_t offset, uint64_t size,
+                                  uint64_t extent, enum sim_mem_kind kind)
+{
+    struct record *r = new_record(device, size, kind, true);
+
+    if (!r)
+        return NULL;
+    r->alloc.base = (uint64_t)(uintptr_t)(mem.seen + offset);
+    r->alloc.bytes = mem.alias + offset;
+    r->extent = extent;
+    r->in_arena = true;
+    return publish(r);
+}
+
+struct sim_alloc *sim_mem_alloc(int device, uint64_t size, uint64_t align,
+                                enum sim_mem_kind kind)
+{
+    struct sim_alloc *a = NULL;
+    uint64_t extent, offset;
+
+    if (size == 0 || size > UINT64_MAX / 4)
+        return NULL;
+    pthread_mutex_lock(&mem.lock);
+    if (kind == SIM_MEM_HOST || kind == SIM_MEM_MANAGED) {
+        a = alloc_host(device, size, align, kind);
+    } else if (within_budget(device, size, kind) && arena_ready()) {
+        /* Whole pages, so that freed ones can be given back, and one more as
+         * a gap: running off the end never meets the neighbour. */
+        extent = round_up(size, PAGE) + PAGE;
+        if (find_space(extent, align > PAGE ? align : PAGE, &offset))
+            a = alloc_at(device, offset, size, extent, kind);
+    }
+    release_retired();
+    pthread_mutex_unlock(&mem.lock);
+    return a;
+}
+
+bool sim_mem_alloc_parts(int device, const struct sim_mem_part *parts, size_t n,
+                         enum sim_mem_kind kind, struct sim_alloc **out)
+{
+    uint64_t extent, offset, total = 0;
+    size_t i;
+    bool ok = false;
+
+    if (n == 0 || parts[n - 1].offset > UINT64_MAX / 4 ||
+        parts[n - 1].size > UINT64_MAX / 4)
+        return false;
+    for (i = 0; i < n; i++)
+        total += parts[i].size;
+    extent = round_up(parts[n - 1].offset + parts[n - 1].size, PAGE) + PAGE;
+    memset(out, 0, n * sizeof(out[0]));
+    pthread_mutex_lock(&mem.lock);
+    if (!within_budget(device, total, kind) || !arena_ready() ||
+        !find_space(extent, PAGE, &offset))
+        goto out;
+    for (i = 0; i < n; i++) {
+        uint64_t end = i + 1 < n ? parts[i + 1].offset : extent;
+
+        out[i] = alloc_at(device, offset + parts[i].offset, parts[i].size,
+                          end - parts[i].offset, kind);
+        if (!out[i])
+            break;
+        out[i]->readonly = parts[i].readonly;
+    }
+    ok = i == n;
+out:
+    pthread_mutex_unlock(&mem.lock);
+    if (!ok)
+        for (i = 0; i < n && out[i]; i++) {
+            sim_mem_free(out[i]->base);
+            out[i] = NULL;
+        }
+    return ok;
+}
+
+struct sim_alloc *sim_mem_register(int device, void *host, uint64_t size)
+{
+    uint64_t base = (uint64_t)(uintptr_t)host;
+    struct sim_alloc *a = NULL;
+    struct record *r = NULL;
+    const struct table *t;
+    size_t n, i;
+
+    if (!host || size == 0 || base + size < base)
+        return NULL;
+    pthread_mutex_lock(&mem.lock);
+    t = atomic_load(&mem.table);
+    n = t ? atomic_load(&t->n) : 0;
+    i = t ? count_at_or_below(t, n, base + size - 1) : 0;
+    if (i == 0 || t->entry[i - 1]->base + t->entry[i - 1]->size <= base)
+        r = new_record(device, size, SIM_MEM_HOST, false);
+    if (r) {
+        r->alloc.base = base;
+        r->alloc.bytes = host;
+        r->extent = size;
+        a = publish(r);
+    }
+    release_retired();
+    pthread_mutex_unlock(&mem.lock);
+    return a;
+}
+
+/* ---- freeing ------------------------------------------------------------ */
+
+bool sim_mem_free(uint64_t base)
+{
+    struct table *t;
+    struct record *r = NULL;
+    size_t i;
+
+    pthread_mutex_lock(&mem.lock);
+    t = atomic_load(&mem.table);
+    i = t ? count_at_or_below(t, atomic_load(&t->n), base) : 0;
+    if (i > 0 && t->entry[i - 1]->base == base && !t->entry[i - 1]->freed)
+        r = (struct record *)t->entry[i - 1];
+    if (r) {
+        count_used(&r->alloc, false);
+        __atomic_store_n(&r->alloc.freed, true, __ATOMIC_RELEASE);
+        if (!r->in_arena && !r->mapped_here) {
+            /* The program's own memory: it may register it again. */
+            if (change_table(NULL, &r->alloc))
+                retire(NULL, r);
+        } else {
+            if (r->in_arena)
+                discard_pages(r);
+            else if (atomic_load(&mem.pins) == 0)
+                mprotect(r->alloc.bytes, r->extent, PROT_NONE);
+            r->next_freed = NULL;
+            if (mem.newest_freed)
+                mem.newest_freed->next_freed = r;
+            else
+                mem.oldest_freed = r;
+            mem.newest_freed = r;
+            if (++mem.nfreed > QUARANTINE)
+                forget_oldest();
+        }
+    }
+    release_retired();
+    pthread_mutex_unlock(&mem.lock);
+    return r != NULL;
+}
+
+/* ---- looking up --------------------------------------------------------- */
+
+const struct sim_alloc *sim_mem_find(uint64_t addr)
+{
+    const struct table *t = atomic_load(&mem.table);
+    const struct sim_alloc *a;
+    size_t i;
+
+    if (!t)
+        return NULL;
+    i = count_at_or_below(t, atomic_load(&t->n), addr);
+    if (i == 0)
+        return NULL;
+    a = t->entry[i - 1];
+    return addr - a->base < a->size ? a : NULL;
+}
+
+const struct sim_alloc *sim_mem_find_below(uint64_t addr)
+{
+    const struct table *t = atomic_load(&mem.table);
+    size_t i;
+
+    if (!t)
+        return NULL;
+    for (i = count_at_or_below(t, atomic_load(&t->n), addr); i > 0; i--)
+        if (t->entry[i - 1]->base + t->entry[i - 1]->size <= addr)
+            return t->entry[i - 1];
+    return NULL;
+}
+
+void sim_mem_pin(void)
+{
+    atomic_fetch_add(&mem.pins, 1);
+}
+
+void sim_mem_unpin(void)
+{
+    atomic_fetch_sub(&mem.pins, 1);
+}
+
+void sim_mem_info(int device, uint64_t *used, uint64_t *total)
+{
+    const struct sim_device *d = sim_device_get(device);
+
+    pthread_mutex_lock(&mem.lock);
+    *used = d && device < MAX_DEVICES ? mem.used[device] : 0;
+    pthread_mutex_unlock(&mem.lock);
+    *total = d ? d->target->memory_nbytes : 0;
+}
+
+/* ---- host-side access --------------------------------------------------- */
+
+/* The live allocation that holds all of [addr, addr + n); call with a pin. */
+static struct sim_alloc *find_whole(uint64_t addr, uint64_t n)
+{
+    const struct sim_alloc *a = sim_mem_find(addr);
+
+    if (!a || __atomic_load_n(&a->freed, __ATOMIC_ACQUIRE) ||
+        n > a->size - (addr - a->base))
+        return NULL;
+    return (struct sim_alloc *)a;
+}
+
+uint8_t *sim_mem_host_view(uint64_t addr, uint64_t n)
+{
+    const struct sim_alloc *a;
+    uint8_t *view = NULL;
+
+    sim_mem_pin();
+    a = find_whole(addr, n);
+    if (a)
+        view = a->bytes + (addr - a->base);
+    sim_mem_unpin();
+    return view;
+}
+
+/* Sets bits [from, from + n), whole words where it can. */
+static void set_bits(uint8_t *bits, uint64_t from, uint64_t n)
+{
+    uint64_t end = from + n;
+
+    while (from < end) {
+        if (from % 64 == 0 && end - from >= 64) {
+            __atomic_store_n((uint64_t *)(void *)(bits + from / 8), UINT64_MAX,
+                             __ATOMIC_RELAXED);
+            from += 64;
+        } else {
+            uint64_t last = (from | 7) + 1 < end ? (from | 7) + 1 : end;
+            unsigned mask = (0xffu << (from % 8)) & 0xffu;
+
+            if (last % 8)
+                mask &= (1u << (last % 8)) - 1;
+            __atomic_fetch_or(bits + from / 8, (uint8_t)mask, __ATOMIC_RELAXED);
+            from = last;
+        }
+    }
+}
+
+void sim_mem_mark_written(uint64_t addr, uint64_t n)
+{
+    struct sim_alloc *a;
+
+    sim_mem_pin();
+    a = n ? find_whole(addr, n) : NULL;
+    if (a && a->written)
+        set_bits(a->written, addr - a->base, n);
+    if (a && a->kind == SIM_MEM_CODE)
+        __atomic_fetch_add(&a->code_generation, 1, __ATOMIC_RELEASE);
+    sim_mem_unpin();
+}
+
+void sim_mem_copy_written(uint64_t dst, uint64_t src, uint64_t n)
+{
+    struct sim_alloc *to, *from;
+    uint64_t i, d, s;
+
+    sim_mem_pin();
+    to = n ? find_whole(dst, n) : NULL;
+    from = n ? find_whole(src, n) : NULL;
+    if (!to || !from || !to->written) {
+        sim_mem_unpin();
+        return;
+    }
+    if (!from->written) { /* host memory counts as written */
+        set_bits(to->written, dst - to->base, n);
+    } else {
+        d = dst - to->base;
+        s = src - from->base;
+        for (i = 0; i < n; i++) {
+            uint8_t bit = (uint8_t)(1u << ((d + i) % 8));
+            uint8_t *where = to->written + (d + i) / 8;
+
+            if (i + 8 <= n && (d + i) % 8 == 0 && (s + i) % 8 == 0) {
+                __atomic_store_n(where,
+                                 __atomic_load_n(from->written + (s + i) / 8,
+                                                 __ATOMIC_RELAXED),
+                                 __ATOMIC_RELAXED);
+                i += 7;
+            } else if (__atomic_load_n(from->written + (s + i) / 8,
+                                       __ATOMIC_RELAXED) >>
+                           ((s + i) % 8) &
+                       1) {
+                __atomic_fetch_or(where, bit, __ATOMIC_RELAXED);
+            } else {
+                __atomic_fetch_and(where, (uint8_t)~bit, __ATOMIC_RELAXED);
+            }
+        }
+    }
+    if (to->kind == SIM_MEM_CODE)
+        __atomic_fetch_add(&to->code_generation, 1, __ATOMIC_RELEASE);
+    sim_mem_unpin();
+}
+
+void sim_mem_forget_written(uint64_t addr, uint64_t n)
+{
+    struct sim_alloc *a;
+
+    sim_mem_pin();
+    a = n ? find_whole(addr, n) : NULL;
+    /* Only ever for a whole allocation that is used again. */
+    if (a && a->written && addr == a->base && n == a->size)
+        memset(a->written, 0, n / 8 + 1);
+    sim_mem_unpin();
+}
+
+/* ---- the end ------------------------------------------------------------ */
+
+void sim_mem_shutdown(void)
+{
+    struct table *t;
+    size_t i, n;
+
+    pthread_mutex_lock(&mem.lock);
+    release_retired();
+    t = atomic_exchange(&mem.table, NULL);
+    n = t ? atomic_load(&t->n) : 0;
+    for (i = 0; i < n; i++)
+        release_record((struct record *)t->entry[i]);
+    free(t);
+    mem.oldest_freed = mem.newest_freed = NULL;
+    mem.nfreed = 0;
+    if (mem.seen) {
+        munmap(mem.seen, mem.size);
+        munmap(mem.alias, mem.size);
+        close(mem.fd);
+        mem.seen = mem.alias = NULL;
+        mem.fd = -1;
+        mem.top = 0;
+    }
+    memset(mem.used, 0, sizeof(mem.used));
+    pthread_mutex_unlock(&mem.lock);
+}
