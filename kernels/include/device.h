@@ -1,0 +1,354 @@
+/*
+ * device.h - what every kernel stands on: one text for AMD GPUs and sm_NN
+ *
+ * AMD targets are built by clang as HIP, NVIDIA's by nvcc as CUDA. Only this
+ * header and convert.h know which of the two is at work; a kernel includes
+ * device.h alone and uses the words below.
+ *
+ *   u8 u16 u32 u64 i8 i16 i32 i64   integers
+ *   f16 bf16 f8                     small floats (convert.h)
+ *   KERNEL                          an exported kernel, up to 1024 threads
+ *   DEV                             an inlined device function
+ *   global_thread() ...             places in a 1-D grid, in 64 bits
+ *   wave_size() lane_id() shfl*()   lanes; groups of 32 on any wave
+ *   Pack, load_pack() ...           memory in pieces of up to 16 bytes
+ *   LDS_BYTES(name)                 the launch's dynamic shared memory
+ *
+ * A wave is 32 or 64 lanes and no code may be compiled for either: all lane
+ * exchanges here work within aligned groups of 32 unless a width says 64.
+ */
+#pragma once
+
+#if defined(__CUDACC__) && !defined(__HIP__)
+#define KPK_NVIDIA 1
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_fp8.h>
+#else
+#define KPK_NVIDIA 0
+#include <hip/hip_runtime.h>
+#endif
+
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef signed char i8;
+typedef short i16;
+typedef int i32;
+typedef long long i64;
+
+static_assert(sizeof(u64) == sizeof(size_t), "a 64-bit target");
+
+#define DEV static __device__ __forceinline__
+/* An inlined member function. */
+#define DEV_MEMBER __device__ __forceinline__
+#define KERNEL extern "C" __global__ __launch_bounds__(1024) void
+/* The same for a kernel whose callers use at most `threads` a block. */
+#define KERNEL_UP_TO(threads) extern "C" __global__ __launch_bounds__(threads) void
+
+#if KPK_NVIDIA
+#define UNROLL _Pragma("unroll")
+#define NO_UNROLL _Pragma("unroll 1")
+#define RESTRICT __restrict__
+#else
+#define UNROLL _Pragma("unroll")
+#define NO_UNROLL _Pragma("nounroll")
+#define RESTRICT __restrict__
+#endif
+
+/* The launch's dynamic shared memory, as bytes aligned to 16. */
+#define LDS_BYTES(name)                                                        \
+    extern __shared__ __attribute__((aligned(16))) unsigned char name[]
+
+/* ---- the same bits as another type ----------------------------------- */
+
+template <typename To, typename From> DEV To bits_as(const From &from)
+{
+    static_assert(sizeof(To) == sizeof(From), "bits_as keeps the size");
+    To to;
+    __builtin_memcpy(&to, &from, sizeof(to));
+    return to;
+}
+
+template <typename A, typename B> struct is_same {
+    static constexpr bool value = false;
+};
+template <typename A> struct is_same<A, A> {
+    static constexpr bool value = true;
+};
+
+template <typename T> DEV T min_of(T a, T b)
+{
+    return b < a ? b : a;
+}
+
+template <typename T> DEV T max_of(T a, T b)
+{
+    return a < b ? b : a;
+}
+
+/* ceil(a / b) for unsigned a and b, without overflow */
+template <typename T> DEV T div_up(T a, T b)
+{
+    return a / b + (a % b != 0);
+}
+
+/* ---- places in the grid ----------------------------------------------- */
+
+/* This thread's index in a 1-D grid. */
+DEV u64 global_thread()
+{
+    return (u64)blockIdx.x * (u32)blockDim.x + (u32)threadIdx.x;
+}
+
+/* Threads in a 1-D grid. */
+DEV u64 global_threads()
+{
+    return (u64)(u32)gridDim.x * (u32)blockDim.x;
+}
+
+/* ---- waves -------------------------------------------------------------- */
+
+/*
+ * Lanes in a wave, 32 or 64. Uniform; a constant once the target is known, but
+ * neither an array's size nor a template argument.
+ */
+DEV u32 wave_size()
+{
+#if KPK_NVIDIA
+    return 32;
+#else
+    return __builtin_amdgcn_wavefrontsize();
+#endif
+}
+
+/* This lane's number in its wave. */
+DEV u32 lane_id()
+{
+#if KPK_NVIDIA
+    u32 lane;
+    asm("mov.u32 %0, %%laneid;" : "=r"(lane));
+    return lane;
+#else
+    const u32 low = __builtin_amdgcn_mbcnt_lo(~0u, 0u);
+    return wave_size() == 64 ? __builtin_amdgcn_mbcnt_hi(~0u, low) : low;
+#endif
+}
+
+/*
+ * Value v of lane `lane` of this wave, for one 32-bit word. Lanes that have
+ * left give an undefined value.
+ */
+DEV u32 lane_read_word(u32 v, u32 lane)
+{
+#if KPK_NVIDIA
+    return __shfl_sync(__activemask(), v, (int)lane);
+#else
+    return (u32)__builtin_amdgcn_ds_bpermute((int)(lane << 2), (int)v);
+#endif
+}
+
+/*
+ * Any trivially copyable v up to 16 bytes, word by word.
+ */
+template <typename T> DEV T lane_read(const T &v, u32 lane)
+{
+    if constexpr (sizeof(T) <= 4) {
+        u32 w = 0;
+        __builtin_memcpy(&w, &v, sizeof(T));
+        w = lane_read_word(w, lane);
+        T r;
+        __builtin_memcpy(&r, &w, sizeof(T));
+        return r;
+    } else {
+        u32 w[sizeof(T) / 4];
+        __builtin_memcpy(w, &v, sizeof(T));
+        UNROLL
+        for (u32 i = 0; i < sizeof(T) / 4; i++)
+            w[i] = lane_read_word(w[i], lane);
+        T r;
+        __builtin_memcpy(&r, w, sizeof(T));
+        return r;
+    }
+}
+
+/*
+ * Exchanges within aligned groups of `width` lanes, a power of two up to 32
+ * (or up to wave_size() where the caller knows it). All lanes of the group
+ * must take part. A source outside the group gives the lane's own value.
+ */
+template <typename T> DEV T shfl(const T &v, u32 source, u32 width = 32)
+{
+    const u32 lane = lane_id();
+    return lane_read(v, (lane & ~(width - 1)) | (source & (width - 1)));
+}
+
+template <typename T> DEV T shfl_xor(const T &v, u32 mask, u32 width = 32)
+{
+    const u32 lane = lane_id();
+    const u32 from = lane ^ mask;
+    return lane_read(v, ((from ^ lane) & ~(width - 1)) == 0 ? from : lane);
+}
+
+template <typename T> DEV T shfl_down(const T &v, u32 delta, u32 width = 32)
+{
+    const u32 lane = lane_id();
+    const u32 at = (lane & (width - 1)) + delta;
+    return lane_read(v, at < width ? lane + delta : lane);
+}
+
+template <typename T> DEV T shfl_up(const T &v, u32 delta, u32 width = 32)
+{
+    const u32 lane = lane_id();
+    return lane_read(v, (lane & (width - 1)) >= delta ? lane - delta : lane);
+}
+
+/*
+ * shfl_xor() with a mask known to the compiler, 1 to 31: no address register,
+ * and no trip through LDS hardware for masks 1 to 3.
+ */
+template <u32 mask> DEV u32 lane_xor_word(u32 v)
+{
+    static_assert(mask >= 1 && mask <= 31, "within a group of 32 lanes");
+#if KPK_NVIDIA
+    return __shfl_xor_sync(0xffffffffu, v, mask);
+#else
+    if constexpr (mask <= 3) { /* DPP quad_perm: lane i of 4 reads i ^ mask */
+        constexpr int perm = (0 ^ mask) | (1 ^ mask) << 2 | (2 ^ mask) << 4 |
+                             (3 ^ mask) << 6;
+        return (u32)__builtin_amdgcn_mov_dpp((int)v, perm, 0xf, 0xf, true);
+    } else { /* bit mode of ds_swizzle: and 31, or 0, xor mask */
+        return (u32)__builtin_amdgcn_ds_swizzle((int)v, 0x1f | mask << 10);
+    }
+#endif
+}
+
+template <u32 mask, typename T> DEV T lane_xor(const T &v)
+{
+    if constexpr (sizeof(T) <= 4) {
+        u32 w = 0;
+        __builtin_memcpy(&w, &v, sizeof(T));
+        w = lane_xor_word<mask>(w);
+        T r;
+        __builtin_memcpy(&r, &w, sizeof(T));
+        return r;
+    } else {
+        u32 w[sizeof(T) / 4];
+        __builtin_memcpy(w, &v, sizeof(T));
+        UNROLL
+        for (u32 i = 0; i < sizeof(T) / 4; i++)
+            w[i] = lane_xor_word<mask>(w[i]);
+        T r;
+        __builtin_memcpy(&r, w, sizeof(T));
+        return r;
+    }
+}
+
+/* One bit for each lane of this wave where p holds; 0 for lanes away. */
+DEV u64 wave_ballot(bool p)
+{
+#if KPK_NVIDIA
+    return __ballot_sync(__activemask(), p);
+#elif defined(__GFX9__)
+    return __builtin_amdgcn_ballot_w64(p);
+#else
+    return __builtin_amdgcn_ballot_w32(p);
+#endif
+}
+
+/*
+ * v, the same in all lanes that are present, in a scalar register: what the
+ * compiler cannot see to be uniform (a thread's wave number, say).
+ */
+DEV u32 uniform(u32 v)
+{
+#if KPK_NVIDIA
+    return v;
+#else
+    return (u32)__builtin_amdgcn_readfirstlane((int)v);
+#endif
+}
+
+/*
+ * Orders this wave's LDS accesses among its own lanes, for exchanges through
+ * LDS that stay within a group of 32 lanes. Not a barrier between waves.
+ */
+DEV void wave_sync()
+{
+#if KPK_NVIDIA
+    __syncwarp(__activemask());
+#else
+    __builtin_amdgcn_fence(__ATOMIC_RELEASE, "wavefront");
+    __builtin_amdgcn_wave_barrier();
+    __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "wavefront");
+#endif
+}
+
+#include "convert.h"
+
+/* ---- memory in pieces of up to 16 bytes ---------------------------------- */
+
+/* n elements of T that are loaded and stored by one instruction. */
+template <typename T, u32 n> struct alignas(sizeof(T) * n) Pack {
+    T v[n];
+    DEV_MEMBER T &operator[](u32 i)
+    {
+        return v[i];
+    }
+    DEV_MEMBER const T &operator[](u32 i) const
+    {
+        return v[i];
+    }
+};
+
+template <u32 nbytes> struct Word;
+template <> struct Word<1> {
+    typedef u8 type;
+};
+template <> struct Word<2> {
+    typedef u16 type;
+};
+template <> struct Word<4> {
+    typedef u32 type;
+};
+#if KPK_NVIDIA
+template <> struct Word<8> {
+    typedef uint2 type;
+};
+template <> struct Word<16> {
+    typedef uint4 type;
+};
+#else
+template <> struct Word<8> {
+    typedef u32 type __attribute__((ext_vector_type(2)));
+};
+template <> struct Word<16> {
+    typedef u32 type __attribute__((ext_vector_type(4)));
+};
+#endif
+
+/* Elements of T in 16 bytes. */
+template <typename T> struct per16 {
+    static constexpr u32 value = 16 / sizeof(T);
+};
+
+/* n elements at p; n * sizeof(T) is 1, 2, 4, 8 or 16, and p aligned to it. */
+template <u32 n, typename T> DEV Pack<T, n> load_pack(const T *p)
+{
+    typedef typename Word<n * sizeof(T)>::type W;
+    const W w = *reinterpret_cast<const W *>(p);
+    return bits_as<Pack<T, n>>(w);
+}
+
+template <u32 n, typename T> DEV void store_pack(T *p, const Pack<T, n> &v)
+{
+    typedef typename Word<n * sizeof(T)>::type W;
+    *reinterpret_cast<W *>(p) = bits_as<W>(v);
+}
+
+/* Whether p is a multiple of nbytes, a power of two. */
+template <typename T> DEV bool is_aligned(const T *p, u32 nbytes)
+{
+    return ((u64)p & (nbytes - 1)) == 0;
+}
