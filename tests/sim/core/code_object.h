@@ -43,6 +43,8 @@ struct sim_kernel {
     uint32_t nargs, nexplicit;
 };
 
+enum { SIM_MAX_SEGMENTS = 16 };
+
 struct sim_global {
     char *name;
     uint64_t address;
@@ -51,7 +53,8 @@ struct sim_global {
 
 struct sim_code_object {
     struct sim_device *device;
-    struct sim_alloc *memory; /* all loaded segments */
+    struct sim_alloc *segments[SIM_MAX_SEGMENTS]; /* ascending addresses */
+    uint32_t nsegments;
     struct sim_kernel *kernels;
     struct sim_global *globals;
     uint32_t nkernels, nglobals;

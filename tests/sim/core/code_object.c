@@ -1,0 +1,795 @@
+/* code_object.c - an AMDGPU ELF becomes memory, kernels and globals
+ *
+ * Three passes: the headers and target ID are read from the file, the loadable
+ * segments are copied into device memory and relocated, and then symbols and
+ * metadata are read and checked against what was loaded. Every offset that the
+ * file states is checked before it is followed; reads go through at_file() and
+ * at_image(), which return NULL for a range that is not there.
+ */
+#define _GNU_SOURCE
+#include "code_object.h"
+
+#include "memory.h"
+
+#include <elf.h>
+#include <msgpack.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    MACHINE_AMDGPU = 224,
+    OSABI_AMDGPU_HSA = 64,
+    NOTE_METADATA = 32, /* NT_AMDGPU_METADATA */
+    DESCRIPTOR_NBYTES = 64,
+    ABI_V3 = 1, /* ELF ident byte 8 */
+    ABI_V4 = 2,
+    ABI_V6 = 4,
+    GENERIC_VERSION_MIN = 1,
+    PAGE = 4096
+};
+
+/* AMDGPU relocation numbers that a dynamic table may hold. */
+enum {
+    R_NONE = 0,
+    R_ABS32_LO = 1,
+    R_ABS32_HI = 2,
+    R_ABS64 = 3,
+    R_ABS32 = 6,
+    R_RELATIVE64 = 13
+};
+
+struct loader {
+    const uint8_t *file;
+    uint64_t size;
+    Elf64_Ehdr header;
+    Elf64_Phdr load[SIM_MAX_SEGMENTS]; /* PT_LOADs, ascending */
+    uint32_t nload;
+    Elf64_Phdr dynamic;
+    bool has_dynamic;
+    uint64_t lowest; /* page of the first p_vaddr */
+
+    uint64_t symbols, nsymbols; /* of the image, by the dynamic section */
+    uint64_t strings, nstrings;
+
+    struct sim_code_object *object;
+    char *why;
+};
+
+static enum sim_load_status fail(struct loader *l, enum sim_load_status status,
+                                 const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static enum sim_load_status fail(struct loader *l, enum sim_load_status status,
+                                 const char *format, ...)
+{
+    va_list args;
+
+    if (l->why) {
+        va_start(args, format);
+        vsnprintf(l->why, 256, format, args);
+        va_end(args);
+    }
+    return status;
+}
+
+static const uint8_t *at_file(const struct loader *l, uint64_t offset,
+                              uint64_t n)
+{
+    if (offset > l->size || n > l->size - offset)
+        return NULL;
+    return l->file + offset;
+}
+
+/* The loaded bytes of [vaddr, vaddr + n), all in one segment. */
+static uint8_t *at_image(const struct loader *l, uint64_t vaddr, uint64_t n)
+{
+    uint32_t i;
+
+    for (i = 0; i < l->nload; i++)
+        if (vaddr >= l->load[i].p_vaddr &&
+            vaddr - l->load[i].p_vaddr < l->load[i].p_memsz &&
+            n <= l->load[i].p_memsz - (vaddr - l->load[i].p_vaddr))
+            return l->object->segments[i]->bytes +
+                   (vaddr - l->load[i].p_vaddr);
+    return NULL;
+}
+
+/* Where a virtual address of the file lies in device memory. */
+static uint64_t loaded_address(const struct loader *l, uint64_t vaddr)
+{
+    return l->object->segments[0]->base - l->load[0].p_vaddr + vaddr;
+}
+
+/* ---- headers ------------------------------------------------------------ */
+
+/* No caller of hipModuleLoadData() gives a size: the headers have to. */
+static uint64_t size_by_headers(const Elf64_Ehdr *h, const uint8_t *file)
+{
+    uint64_t end = h->e_phoff + (uint64_t)h->e_phnum * h->e_phentsize;
+    uint64_t sections = h->e_shoff + (uint64_t)h->e_shnum * h->e_shentsize;
+    Elf64_Phdr p;
+    unsigned i;
+
+    for (i = 0; i < h->e_phnum; i++) {
+        memcpy(&p, file + h->e_phoff + i * sizeof(p), sizeof(p));
+        if (p.p_offset + p.p_filesz > end)
+            end = p.p_offset + p.p_filesz;
+    }
+    return sections > end ? sections : end;
+}
+
+static enum sim_load_status read_header(struct loader *l)
+{
+    Elf64_Ehdr *h = &l->header;
+
+    if (l->size < sizeof(*h) || memcmp(l->file, ELFMAG, SELFMAG) != 0)
+        return fail(l, SIM_LOAD_NOT_ELF, "the image is not an ELF file");
+    memcpy(h, l->file, sizeof(*h));
+    if (h->e_ident[EI_CLASS] != ELFCLASS64 ||
+        h->e_ident[EI_DATA] != ELFDATA2LSB || h->e_machine != MACHINE_AMDGPU ||
+        h->e_ident[EI_OSABI] != OSABI_AMDGPU_HSA)
+        return fail(l, SIM_LOAD_NOT_ELF,
+                    "the ELF file is for machine %u, OS ABI %u and not for an "
+                    "AMD GPU",
+                    h->e_machine, h->e_ident[EI_OSABI]);
+    if (h->e_type != ET_DYN)
+        return fail(l, SIM_LOAD_CORRUPT,
+                    "the code object is not linked (ELF type %u)", h->e_type);
+    if (h->e_phentsize != sizeof(Elf64_Phdr))
+        return fail(l, SIM_LOAD_CORRUPT, "program headers have %u bytes",
+                    h->e_phentsize);
+    if (l->size == SIZE_MAX)
+        l->size = size_by_headers(h, l->file);
+    if (!at_file(l, h->e_phoff, (uint64_t)h->e_phnum * sizeof(Elf64_Phdr)))
+        return fail(l, SIM_LOAD_CORRUPT,
+                    "the program headers lie outside the file");
+    return SIM_LOAD_OK;
+}
+
+static enum sim_feature feature_v4(unsigned field)
+{
+    return field == 2   ? SIM_FEATURE_OFF
+           : field == 3 ? SIM_FEATURE_ON
+                        : SIM_FEATURE_NONE;
+}
+
+static const char *generic_name(unsigned mach)
+{
+    static const struct {
+        unsigned mach;
+        const char *name;
+    } rows[] = {
+        {0x51, "gfx9-generic"},    {0x52, "gfx10-1-generic"},
+        {0x53, "gfx10-3-generic"}, {0x54, "gfx11-generic"},
+        {0x59, "gfx12-generic"},   {0x5f, "gfx9-4-generic"},
+    };
+    size_t i;
+
+    for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        if (rows[i].mach == mach)
+            return rows[i].name;
+    return NULL;
+}
+
+/* The target ID is in e_flags; its layout depends on the ABI version. */
+static enum sim_load_status check_target(struct loader *l)
+{
+    unsigned abi = l->header.e_ident[EI_ABIVERSION];
+    uint32_t flags = l->header.e_flags;
+    unsigned mach = flags & 0xff, version = flags >> 24;
+    const struct sim_target *t = sim_target_by_mach(mach);
+    const char *generic = generic_name(mach);
+    enum sim_feature sramecc, xnack;
+    char reason[256];
+
+    if (abi < ABI_V3 || abi > ABI_V6)
+        return fail(l, SIM_LOAD_CORRUPT,
+                    "code object ABI version %u is not supported", abi);
+    if (generic && (abi != ABI_V6 || version < GENERIC_VERSION_MIN))
+        return fail(l, SIM_LOAD_WRONG_TARGET,
+                    "%s needs code object version 6 and generic version %d, "
+                    "the file has ABI version %u and generic version %u",
+                    generic, GENERIC_VERSION_MIN, abi, version);
+    if (!generic && !t)
+        return fail(l, SIM_LOAD_WRONG_TARGET,
+                    "the code is for an unknown processor (MACH 0x%02x)", mach);
+    if (abi == ABI_V3) { /* a clear bit says off, there is no "any" */
+        xnack = flags & 0x100 ? SIM_FEATURE_ON : SIM_FEATURE_OFF;
+        sramecc = flags & 0x200 ? SIM_FEATURE_ON : SIM_FEATURE_OFF;
+        if (t && !t->has_xnack)
+            xnack = SIM_FEATURE_NONE;
+        if (t && !t->has_sramecc)
+            sramecc = SIM_FEATURE_NONE;
+    } else {
+        xnack = feature_v4(flags >> 8 & 3);
+        sramecc = feature_v4(flags >> 10 & 3);
+    }
+    if (!sim_device_accepts(l->object->device, generic ? generic : t->name,
+                            sramecc, xnack, reason))
+        return fail(l, SIM_LOAD_WRONG_TARGET, "%s", reason);
+    return SIM_LOAD_OK;
+}
+
+/* ---- segments ----------------------------------------------------------- */
+
+static enum sim_load_status collect_segments(struct loader *l)
+{
+    unsigned i;
+
+    for (i = 0; i < l->header.e_phnum; i++) {
+        Elf64_Phdr p;
+
+        memcpy(&p, l->file + l->header.e_phoff + i * sizeof(p), sizeof(p));
+        if (p.p_type == PT_DYNAMIC) {
+            l->dynamic = p;
+            l->has_dynamic = true;
+        }
+        if (p.p_type != PT_LOAD || p.p_memsz == 0)
+            continue;
+        if (l->nload == SIM_MAX_SEGMENTS)
+            return fail(l, SIM_LOAD_CORRUPT, "more than %d loadable segments",
+                        SIM_MAX_SEGMENTS);
+        if (p.p_filesz > p.p_memsz || !at_file(l, p.p_offset, p.p_filesz))
+            return fail(l, SIM_LOAD_CORRUPT,
+                        "segment %u lies outside the file", i);
+        if (p.p_memsz > UINT32_MAX || p.p_vaddr > UINT32_MAX)
+            return fail(l, SIM_LOAD_CORRUPT, "segment %u is too large", i);
+        if (l->nload &&
+            p.p_vaddr < l->load[l->nload - 1].p_vaddr +
+                            l->load[l->nload - 1].p_memsz)
+            return fail(l, SIM_LOAD_CORRUPT, "segment %u overlaps another", i);
+        l->load[l->nload++] = p;
+    }
+    if (l->nload == 0)
+        return fail(l, SIM_LOAD_CORRUPT, "nothing to load in the file");
+    l->lowest = l->load[0].p_vaddr & ~(uint64_t)(PAGE - 1);
+    return SIM_LOAD_OK;
+}
+
+static enum sim_load_status load_segments(struct loader *l)
+{
+    struct sim_mem_part parts[SIM_MAX_SEGMENTS];
+    uint32_t i;
+
+    for (i = 0; i < l->nload; i++) {
+        parts[i].offset = l->load[i].p_vaddr - l->lowest;
+        parts[i].size = l->load[i].p_memsz;
+        parts[i].readonly = !(l->load[i].p_flags & PF_W);
+    }
+    if (!sim_mem_alloc_parts(l->object->device->ordinal, parts, l->nload,
+                             SIM_MEM_CODE, l->object->segments))
+        return fail(l, SIM_LOAD_NO_MEMORY,
+                    "no device memory for the code object");
+    l->object->nsegments = l->nload;
+    for (i = 0; i < l->nload; i++) {
+        const struct sim_alloc *a = l->object->segments[i];
+
+        if (l->load[i].p_filesz)
+            memcpy(a->bytes, l->file + l->load[i].p_offset,
+                   l->load[i].p_filesz);
+        sim_mem_mark_written(a->base, a->size);
+    }
+    return SIM_LOAD_OK;
+}
+
+/* ---- the dynamic section ------------------------------------------------ */
+
+struct dynamic {
+    uint64_t hash, gnu_hash, rela, nrela, jmprel, njmprel;
+};
+
+/* Counts symbols the GNU way: the last chain ends at the last symbol. */
+static bool count_gnu_hash(const struct loader *l, uint64_t at, uint64_t *n)
+{
+    uint32_t head[4], bucket, last = 0, entry, i;
+    const uint8_t *p = at_image(l, at, sizeof(head));
+    uint64_t buckets, chains;
+
+    if (!p)
+        return false;
+    memcpy(head, p, sizeof(head)); /* nbuckets, symoffset, bloom size, shift */
+    buckets = at + 16 + (uint64_t)head[2] * 8;
+    chains = buckets + (uint64_t)head[0] * 4;
+    for (i = 0; i < head[0]; i++) {
+        p = at_image(l, buckets + (uint64_t)i * 4, 4);
+        if (!p)
+            return false;
+        memcpy(&bucket, p, 4);
+        if (bucket > last)
+            last = bucket;
+    }
+    if (last < head[1]) {
+        *n = head[1];
+        return true;
+    }
+    do {
+        p = at_image(l, chains + (uint64_t)(last - head[1]) * 4, 4);
+        if (!p)
+            return false;
+        memcpy(&entry, p, 4);
+        last++;
+    } while (!(entry & 1));
+    *n = last;
+    return true;
+}
+
+static enum sim_load_status read_dynamic(struct loader *l, struct dynamic *d)
+{
+    uint64_t offset;
+    const uint8_t *p;
+    Elf64_Dyn entry;
+    uint32_t head[2];
+
+    memset(d, 0, sizeof(*d));
+    if (!l->has_dynamic)
+        return fail(l, SIM_LOAD_CORRUPT, "the file has no dynamic section");
+    for (offset = 0; offset + sizeof(entry) <= l->dynamic.p_memsz;
+         offset += sizeof(entry)) {
+        p = at_image(l, l->dynamic.p_vaddr + offset, sizeof(entry));
+        if (!p)
+            return fail(l, SIM_LOAD_CORRUPT,
+                        "the dynamic section is not part of a segment");
+        memcpy(&entry, p, sizeof(entry));
+        if (entry.d_tag == DT_NULL)
+            break;
+        switch (entry.d_tag) {
+        case DT_SYMTAB: l->symbols = entry.d_un.d_ptr; break;
+        case DT_STRTAB: l->strings = entry.d_un.d_ptr; break;
+        case DT_STRSZ: l->nstrings = entry.d_un.d_val; break;
+        case DT_HASH: d->hash = entry.d_un.d_ptr; break;
+        case DT_GNU_HASH: d->gnu_hash = entry.d_un.d_ptr; break;
+        case DT_RELA: d->rela = entry.d_un.d_ptr; break;
+        case DT_RELASZ: d->nrela = entry.d_un.d_val / sizeof(Elf64_Rela); break;
+        case DT_JMPREL: d->jmprel = entry.d_un.d_ptr; break;
+        case DT_PLTRELSZ:
+            d->njmprel = entry.d_un.d_val / sizeof(Elf64_Rela);
+            break;
+        default: break;
+        }
+    }
+    if (d->hash && (p = at_image(l, d->hash, sizeof(head)))) {
+        memcpy(head, p, sizeof(head));
+        l->nsymbols = head[1];
+    } else if (!d->gnu_hash || !count_gnu_hash(l, d->gnu_hash, &l->nsymbols)) {
+        return fail(l, SIM_LOAD_CORRUPT,
+                    "the symbol table has no readable hash table");
+    }
+    if (l->nsymbols &&
+        (!at_image(l, l->symbols, l->nsymbols * sizeof(Elf64_Sym)) ||
+         l->nstrings == 0 || !at_image(l, l->strings, l->nstrings) ||
+         *at_image(l, l->strings + l->nstrings - 1, 1) != '\0'))
+        return fail(l, SIM_LOAD_CORRUPT,
+                    "the symbol table lies outside the segments");
+    return SIM_LOAD_OK;
+}
+
+/* Symbol `i` (< nsymbols) and its name; NULL if the name lies outside. */
+static const char *symbol_at(const struct loader *l, uint64_t i, Elf64_Sym *out)
+{
+    memcpy(out, at_image(l, l->symbols + i * sizeof(*out), sizeof(*out)),
+           sizeof(*out));
+    if (out->st_name >= l->nstrings)
+        return NULL;
+    return (const char *)at_image(l, l->strings, l->nstrings) + out->st_name;
+}
+
+static enum sim_load_status relocate_one(struct loader *l, const Elf64_Rela *r)
+{
+    uint32_t type = (uint32_t)ELF64_R_TYPE(r->r_info), word;
+    uint64_t index = ELF64_R_SYM(r->r_info), value = 0;
+    uint8_t *where;
+
+    if (type == R_NONE)
+        return SIM_LOAD_OK;
+    if (type != R_RELATIVE64) {
+        Elf64_Sym symbol;
+        const char *name;
+
+        if (index >= l->nsymbols || !(name = symbol_at(l, index, &symbol)))
+            return fail(l, SIM_LOAD_CORRUPT,
+                        "a relocation names symbol %llu of %llu",
+                        (unsigned long long)index,
+                        (unsigned long long)l->nsymbols);
+        if (symbol.st_shndx == SHN_UNDEF) {
+            if (ELF64_ST_BIND(symbol.st_info) != STB_WEAK)
+                return fail(l, SIM_LOAD_UNRESOLVED, "undefined symbol %.200s",
+                            name);
+        } else {
+            value = symbol.st_shndx == SHN_ABS
+                        ? symbol.st_value
+                        : loaded_address(l, symbol.st_value);
+        }
+    } else {
+        value = loaded_address(l, 0);
+    }
+    value += (uint64_t)r->r_addend;
+    where = at_image(l, r->r_offset,
+                     type == R_ABS64 || type == R_RELATIVE64 ? 8 : 4);
+    if (!where)
+        return fail(l, SIM_LOAD_CORRUPT,
+                    "a relocation patches 0x%llx, outside the segments",
+                    (unsigned long long)r->r_offset);
+    switch (type) {
+    case R_ABS64:
+    case R_RELATIVE64:
+        memcpy(where, &value, 8);
+        return SIM_LOAD_OK;
+    case R_ABS32_HI:
+        value >>= 32;
+        /* fall through */
+    case R_ABS32:
+    case R_ABS32_LO:
+        word = (uint32_t)value;
+        memcpy(where, &word, 4);
+        return SIM_LOAD_OK;
+    default:
+        return fail(l, SIM_LOAD_UNRESOLVED, "unknown relocation type %u", type);
+    }
+}
+
+static enum sim_load_status relocate(struct loader *l, uint64_t table,
+                                     uint64_t n)
+{
+    enum sim_load_status status;
+    Elf64_Rela r;
+    uint64_t i;
+
+    for (i = 0; i < n; i++) {
+        const uint8_t *p = at_image(l, table + i * sizeof(r), sizeof(r));
+
+        if (!p)
+            return fail(l, SIM_LOAD_CORRUPT,
+                        "the relocations lie outside the segments");
+        memcpy(&r, p, sizeof(r));
+        status = relocate_one(l, &r);
+        if (status != SIM_LOAD_OK)
+            return status;
+    }
+    return SIM_LOAD_OK;
+}
+
+static enum sim_load_status read_globals(struct loader *l)
+{
+    struct sim_code_object *o = l->object;
+    Elf64_Sym symbol;
+    const char *name;
+    uint64_t i;
+
+    o->globals = calloc(l->nsymbols + 1, sizeof(o->globals[0]));
+    if (!o->globals)
+        return fail(l, SIM_LOAD_NO_MEMORY, "no memory for the globals");
+    for (i = 1; i < l->nsymbols; i++) {
+        name = symbol_at(l, i, &symbol);
+        if (!name)
+            return fail(l, SIM_LOAD_CORRUPT,
+                        "the name of a symbol lies outside its table");
+        if (symbol.st_shndx == SHN_UNDEF) {
+            if (ELF64_ST_BIND(symbol.st_info) == STB_WEAK)
+                continue;
+            return fail(l, SIM_LOAD_UNRESOLVED, "undefined symbol %.200s",
+                        name);
+        }
+        if (ELF64_ST_TYPE(symbol.st_info) != STT_OBJECT)
+            continue;
+        if (!at_image(l, symbol.st_value, symbol.st_size))
+            return fail(l, SIM_LOAD_CORRUPT,
+                        "symbol %.200s lies outside the segments", name);
+        o->globals[o->nglobals].name = strdup(name);
+        o->globals[o->nglobals].address = loaded_address(l, symbol.st_value);
+        o->globals[o->nglobals].size = symbol.st_size;
+        if (!o->globals[o->nglobals++].name)
+            return fail(l, SIM_LOAD_NO_MEMORY, "no memory for the globals");
+    }
+    return SIM_LOAD_OK;
+}
+
+/* ---- metadata ----------------------------------------------------------- */
+
+static const msgpack_object *member(const msgpack_object *map, const char *key)
+{
+    size_t n = strlen(key);
+    uint32_t i;
+
+    if (!map || map->type != MSGPACK_OBJECT_MAP)
+        return NULL;
+    for (i = 0; i < map->via.map.size; i++) {
+        const msgpack_object_kv *kv = &map->via.map.ptr[i];
+
+        if (kv->key.type == MSGPACK_OBJECT_STR && kv->key.via.str.size == n &&
+            memcmp(kv->key.via.str.ptr, key, n) == 0)
+            return &kv->val;
+    }
+    return NULL;
+}
+
+static uint32_t number(const msgpack_object *map, const char *key,
+                       uint32_t otherwise)
+{
+    const msgpack_object *v = member(map, key);
+
+    if (v && v->type == MSGPACK_OBJECT_BOOLEAN)
+        return v->via.boolean;
+    if (!v || v->type != MSGPACK_OBJECT_POSITIVE_INTEGER ||
+        v->via.u64 > UINT32_MAX)
+        return otherwise;
+    return (uint32_t)v->via.u64;
+}
+
+static char *text(const msgpack_object *map, const char *key)
+{
+    const msgpack_object *v = member(map, key);
+
+    if (!v || v->type != MSGPACK_OBJECT_STR)
+        return NULL;
+    return strndup(v->via.str.ptr, v->via.str.size);
+}
+
+static bool is_hidden(const struct sim_arg *arg)
+{
+    return strncmp(arg->value_kind, "hidden_", 7) == 0;
+}
+
+static enum sim_load_status read_args(struct loader *l, struct sim_kernel *k,
+                                      const msgpack_object *map)
+{
+    const msgpack_object *list = member(map, ".args");
+    uint32_t i, n, pass;
+
+    if (!list || list->type != MSGPACK_OBJECT_ARRAY)
+        return SIM_LOAD_OK; /* a kernel without a list gets no arguments */
+    n = list->via.array.size;
+    k->args = calloc((size_t)n + 1, sizeof(k->args[0]));
+    if (!k->args)
+        return fail(l, SIM_LOAD_NO_MEMORY, "no memory for the arguments");
+    for (pass = 0; pass < 2; pass++) { /* explicit ones first, then hidden */
+        for (i = 0; i < n; i++) {
+            const msgpack_object *a = &list->via.array.ptr[i];
+            const msgpack_object *kind = member(a, ".value_kind");
+            struct sim_arg *arg = &k->args[k->nargs];
+
+            memset(arg, 0, sizeof(*arg));
+            if (kind && kind->type == MSGPACK_OBJECT_STR &&
+                kind->via.str.size < sizeof(arg->value_kind))
+                memcpy(arg->value_kind, kind->via.str.ptr, kind->via.str.size);
+            arg->offset = number(a, ".offset", UINT32_MAX);
+            arg->size = number(a, ".size", UINT32_MAX);
+            if (is_hidden(arg) != (pass == 1))
+                continue;
+            if ((uint64_t)arg->offset + arg->size > k->kernarg_nbytes)
+                return fail(l, SIM_LOAD_CORRUPT,
+                            "argument %u of kernel %.150s lies outside its %u "
+                            "bytes of arguments",
+                            i, k->name, k->kernarg_nbytes);
+            arg->name = text(a, ".name");
+            k->nargs++;
+        }
+        if (pass == 0)
+            k->nexplicit = k->nargs;
+    }
+    return SIM_LOAD_OK;
+}
+
+static enum sim_load_status find_descriptor(struct loader *l,
+                                            struct sim_kernel *k,
+                                            const char *symbol)
+{
+    const struct sim_code_object *o = l->object;
+    uint64_t vaddr;
+    const uint8_t *p;
+    int64_t entry;
+    uint32_t i;
+
+    for (i = 0; i < o->nglobals; i++)
+        if (strcmp(o->globals[i].name, symbol) == 0)
+            break;
+    if (i == o->nglobals)
+        return fail(l, SIM_LOAD_CORRUPT, "kernel symbol %.200s is missing",
+                    symbol);
+    k->descriptor = o->globals[i].address;
+    vaddr = k->descriptor - loaded_address(l, 0);
+    p = at_image(l, vaddr, DESCRIPTOR_NBYTES);
+    if (!p || o->globals[i].size != DESCRIPTOR_NBYTES)
+        return fail(l, SIM_LOAD_CORRUPT, "%.200s is not a kernel descriptor",
+                    symbol);
+    memcpy(&entry, p + 16, sizeof(entry));
+    if (!at_image(l, vaddr + (uint64_t)entry, 4))
+        return fail(l, SIM_LOAD_CORRUPT,
+                    "the code of %.200s lies outside the segments", symbol);
+    k->entry = k->descriptor + (uint64_t)entry;
+    return SIM_LOAD_OK;
+}
+
+static enum sim_load_status read_kernel(struct loader *l, struct sim_kernel *k,
+                                        const msgpack_object *map)
+{
+    const msgpack_object *reqd = member(map, ".reqd_workgroup_size");
+    enum sim_load_status status;
+    char *symbol = text(map, ".symbol");
+    uint32_t i;
+
+    k->name = text(map, ".name");
+    if (!k->name || !symbol) {
+        free(symbol);
+        return fail(l, SIM_LOAD_CORRUPT, "a kernel has no name or symbol");
+    }
+    status = find_descriptor(l, k, symbol);
+    free(symbol);
+    if (status != SIM_LOAD_OK)
+        return status;
+    k->kernarg_nbytes = number(map, ".kernarg_segment_size", 0);
+    k->kernarg_align = number(map, ".kernarg_segment_align", 8);
+    k->lds_nbytes = number(map, ".group_segment_fixed_size", 0);
+    k->scratch_nbytes = number(map, ".private_segment_fixed_size", 0);
+    k->max_block = number(map, ".max_flat_workgroup_size", 1024);
+    k->vgprs = number(map, ".vgpr_count", 0);
+    k->agprs = number(map, ".agpr_count", 0);
+    k->sgprs = number(map, ".sgpr_count", 0);
+    k->wave_size = number(map, ".wavefront_size",
+                          l->object->device->target->default_wave);
+    k->sgpr_spills = number(map, ".sgpr_spill_count", 0);
+    k->vgpr_spills = number(map, ".vgpr_spill_count", 0);
+    k->uses_dynamic_stack = number(map, ".uses_dynamic_stack", 0) != 0;
+    k->uniform_work_group_size = number(map, ".uniform_work_group_size", 0) != 0;
+    if (reqd && reqd->type == MSGPACK_OBJECT_ARRAY && reqd->via.array.size == 3)
+        for (i = 0; i < 3; i++)
+            k->reqd_block[i] = (uint32_t)reqd->via.array.ptr[i].via.u64;
+    return read_args(l, k, map);
+}
+
+static enum sim_load_status read_kernels(struct loader *l,
+                                         const msgpack_object *root)
+{
+    const msgpack_object *list = member(root, "amdhsa.kernels");
+    struct sim_code_object *o = l->object;
+    enum sim_load_status status;
+    uint32_t i;
+
+    if (!list || list->type != MSGPACK_OBJECT_ARRAY)
+        return SIM_LOAD_OK; /* an object with variables only */
+    o->kernels = calloc((size_t)list->via.array.size + 1,
+                        sizeof(o->kernels[0]));
+    if (!o->kernels)
+        return fail(l, SIM_LOAD_NO_MEMORY, "no memory for the kernels");
+    for (i = 0; i < list->via.array.size; i++) {
+        o->nkernels++; /* counted first: what it holds is freed on failure */
+        status = read_kernel(l, &o->kernels[i], &list->via.array.ptr[i]);
+        if (status != SIM_LOAD_OK)
+            return status;
+    }
+    return SIM_LOAD_OK;
+}
+
+/* The payload of the metadata note, from the file: it need not be loaded. */
+static const char *find_note(const struct loader *l, size_t *n)
+{
+    unsigned i;
+
+    for (i = 0; i < l->header.e_phnum; i++) {
+        Elf64_Phdr p;
+        uint64_t at = 0;
+
+        memcpy(&p, l->file + l->header.e_phoff + i * sizeof(p), sizeof(p));
+        if (p.p_type != PT_NOTE || !at_file(l, p.p_offset, p.p_filesz))
+            continue;
+        while (at + sizeof(Elf64_Nhdr) <= p.p_filesz) {
+            const uint8_t *note = l->file + p.p_offset + at;
+            Elf64_Nhdr h;
+            uint64_t name, payload;
+
+            memcpy(&h, note, sizeof(h));
+            name = ((uint64_t)h.n_namesz + 3) & ~3ull;
+            payload = ((uint64_t)h.n_descsz + 3) & ~3ull;
+            if (sizeof(h) + name + h.n_descsz > p.p_filesz - at)
+                break;
+            if (h.n_type == NOTE_METADATA && h.n_namesz == 7 &&
+                memcmp(note + sizeof(h), "AMDGPU", 7) == 0) {
+                *n = h.n_descsz;
+                return (const char *)note + sizeof(h) + name;
+            }
+            at += sizeof(h) + name + payload;
+        }
+    }
+    return NULL;
+}
+
+static enum sim_load_status read_metadata(struct loader *l)
+{
+    enum sim_load_status status;
+    msgpack_unpacked result;
+    size_t n = 0, offset = 0;
+    const char *note = find_note(l, &n);
+
+    if (!note)
+        return SIM_LOAD_OK;
+    msgpack_unpacked_init(&result);
+    if (msgpack_unpack_next(&result, note, n, &offset) !=
+        MSGPACK_UNPACK_SUCCESS)
+        status = fail(l, SIM_LOAD_CORRUPT, "the metadata cannot be read");
+    else
+        status = read_kernels(l, &result.data);
+    msgpack_unpacked_destroy(&result);
+    return status;
+}
+
+/* ---- the whole ---------------------------------------------------------- */
+
+static enum sim_load_status load(struct loader *l)
+{
+    struct dynamic d;
+    enum sim_load_status status = read_header(l);
+
+    if (status == SIM_LOAD_OK)
+        status = check_target(l);
+    if (status == SIM_LOAD_OK)
+        status = collect_segments(l);
+    if (status == SIM_LOAD_OK)
+        status = load_segments(l);
+    if (status == SIM_LOAD_OK)
+        status = read_dynamic(l, &d);
+    if (status == SIM_LOAD_OK)
+        status = relocate(l, d.rela, d.nrela);
+    if (status == SIM_LOAD_OK)
+        status = relocate(l, d.jmprel, d.njmprel);
+    if (status == SIM_LOAD_OK)
+        status = read_globals(l);
+    if (status == SIM_LOAD_OK)
+        status = read_metadata(l);
+    return status;
+}
+
+enum sim_load_status sim_code_object_load(struct sim_device *device,
+                                          const void *elf, size_t size,
+                                          struct sim_code_object **out,
+                                          char why[256])
+{
+    struct loader l = {.file = elf, .size = size, .why = why};
+    enum sim_load_status status;
+
+    *out = NULL;
+    l.object = calloc(1, sizeof(*l.object));
+    if (!l.object)
+        return fail(&l, SIM_LOAD_NO_MEMORY, "no memory for the code object");
+    l.object->device = device;
+    status = load(&l);
+    if (status != SIM_LOAD_OK) {
+        sim_code_object_free(l.object);
+        return status;
+    }
+    l.object->abi_version = l.header.e_ident[EI_ABIVERSION];
+    *out = l.object;
+    return SIM_LOAD_OK;
+}
+
+void sim_code_object_free(struct sim_code_object *object)
+{
+    uint32_t i, j;
+
+    if (!object)
+        return;
+    for (i = 0; i < object->nkernels; i++) {
+        for (j = 0; j < object->kernels[i].nargs; j++)
+            free(object->kernels[i].args[j].name);
+        free(object->kernels[i].args);
+        free(object->kernels[i].name);
+    }
+    for (i = 0; i < object->nglobals; i++)
+        free(object->globals[i].name);
+    for (i = 0; i < object->nsegments; i++)
+        sim_mem_free(object->segments[i]->base);
+    free(object->kernels);
+    free(object->globals);
+    free(object);
+}
+
+const struct sim_kernel *
+sim_code_object_kernel(const struct sim_code_object *object, const char *name)
+{
+    uint32_t i;
+
+    for (i = 0; i < object->nkernels; i++)
+        if (strcmp(object->kernels[i].name, name) == 0)
+            return &object->kernels[i];
+    return NULL;
+}
