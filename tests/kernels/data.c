@@ -1,0 +1,116 @@
+/* data.c - inputs for kernels: ordinary, wide and hostile */
+#include "harness.h"
+
+#include <math.h>
+
+/* Sebastiano Vigna's splitmix64: any seed is a good seed. */
+uint64_t kt_random(uint64_t *state)
+{
+    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
+
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+static kt_real small(enum kt_type type, uint64_t r)
+{
+    if (kt_is_float(type))
+        return ldexpl((kt_real)(r >> 11), -50) - 4; /* 53 bits of [-4, 4) */
+    if (type == KT_U8 || type == KT_U32)
+        return (kt_real)(r % 101);
+    return (kt_real)(r % 201) - 100;
+}
+
+/* A random code is a number of random magnitude; specials are tried again. */
+static uint64_t wide(enum kt_type type, uint64_t *state)
+{
+    for (;;) {
+        uint64_t bits = kt_random(state);
+        kt_real v = kt_get(type, &bits, 0);
+
+        if (!kt_is_float(type) || (!isnan(v) && !isinf(v)))
+            return bits;
+    }
+}
+
+static uint64_t hostile(enum kt_type type, uint64_t *state)
+{
+    const kt_real tiny = kt_ulp(type, 0);
+    const kt_real specials[] = {
+        0,
+        -0.0L,
+        1,
+        -1,
+        (kt_real)INFINITY,
+        -(kt_real)INFINITY,
+        (kt_real)NAN,
+        kt_max(type),
+        -kt_max(type),
+        tiny,
+        -tiny,
+        tiny * 3,
+        0.5L,
+        -0.5L,
+        1.5L,
+        -2.5L,
+        255,
+        256,
+        -128,
+        65504,
+        4294967295.0L,
+        4294967296.0L,
+        -9223372036854775808.0L,
+        9223372036854775808.0L,
+        1 + kt_eps(type),
+        88.7L,
+        -88.7L,
+        -104,
+        0.1L,
+    };
+    const size_t n = sizeof(specials) / sizeof(specials[0]);
+    const uint64_t r = kt_random(state);
+
+    if (r % 3 == 0)
+        return wide(type, state);
+    if (r % 3 == 1)
+        return kt_encode(type, small(type, kt_random(state)));
+    return kt_encode(type, specials[(r >> 8) % n]);
+}
+
+void kt_fill(enum kt_type type, void *data, size_t n, enum kt_data what,
+             uint64_t seed)
+{
+    uint64_t state = seed;
+
+    for (size_t i = 0; i < n; i++) {
+        uint64_t bits = 0;
+
+        switch (what) {
+        case KT_SMALL:
+            bits = kt_encode(type, small(type, kt_random(&state)));
+            break;
+        case KT_WIDE:
+            bits = wide(type, &state);
+            break;
+        case KT_HOSTILE:
+            bits = hostile(type, &state);
+            break;
+        case KT_CODES:
+            bits = i;
+            break;
+        case KT_ZERO:
+            break;
+        }
+        kt_put_bits(type, data, i, bits);
+    }
+}
+
+void *kt_host(struct kt *t, enum kt_type type, size_t n, enum kt_data what,
+              uint64_t seed)
+{
+    void *data = kt_alloc(t, n * kt_size(type));
+
+    kt_fill(type, data, n, what, seed);
+    return data;
+}

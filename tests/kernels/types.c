@@ -1,0 +1,185 @@
+/* types.c - the element types of the kernels, in plain C */
+#include "harness.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Sign, exponent and fraction of a float type with 2^-k spacing. */
+struct format {
+    const char *name;
+    unsigned nbytes;
+    bool is_float, is_signed;
+    int mantissa; /* explicit fraction bits */
+    int bias;
+    int max_code; /* largest exponent field of finite numbers */
+    bool has_inf; /* f8 E4M3FN has none: its top exponent holds numbers */
+};
+
+static const struct format formats[KT_NTYPES] = {
+    /* clang-format off */
+    /*           name    n  float  signed  m   bias  max    inf */
+    [KT_U8]   = {"u8",   1, false, false,  0,  0,    0,     false},
+    [KT_I16]  = {"i16",  2, false, true,   0,  0,    0,     false},
+    [KT_I32]  = {"i32",  4, false, true,   0,  0,    0,     false},
+    [KT_U32]  = {"u32",  4, false, false,  0,  0,    0,     false},
+    [KT_I64]  = {"i64",  8, false, true,   0,  0,    0,     false},
+    [KT_F8]   = {"f8",   1, true,  true,   3,  7,    15,    false},
+    [KT_BF16] = {"bf16", 2, true,  true,   7,  127,  254,   true},
+    [KT_F16]  = {"f16",  2, true,  true,   10, 15,   30,    true},
+    [KT_F32]  = {"f32",  4, true,  true,   23, 127,  254,   true},
+    [KT_F64]  = {"f64",  8, true,  true,   52, 1023, 2046,  true},
+    /* clang-format on */
+};
+
+const char *kt_name(enum kt_type type)
+{
+    return formats[type].name;
+}
+
+size_t kt_size(enum kt_type type)
+{
+    return formats[type].nbytes;
+}
+
+bool kt_is_float(enum kt_type type)
+{
+    return formats[type].is_float;
+}
+
+uint64_t kt_get_bits(enum kt_type type, const void *data, size_t i)
+{
+    const unsigned nbytes = formats[type].nbytes;
+    uint64_t bits = 0;
+
+    memcpy(&bits, (const char *)data + i * nbytes, nbytes);
+    return bits;
+}
+
+void kt_put_bits(enum kt_type type, void *data, size_t i, uint64_t bits)
+{
+    const unsigned nbytes = formats[type].nbytes;
+
+    memcpy((char *)data + i * nbytes, &bits, nbytes);
+}
+
+int64_t kt_get_int(enum kt_type type, const void *data, size_t i)
+{
+    const uint64_t bits = kt_get_bits(type, data, i);
+    const unsigned shift = 64 - 8 * formats[type].nbytes;
+
+    if (formats[type].is_float || !formats[type].is_signed)
+        return (int64_t)bits;
+    return (int64_t)(bits << shift) >> shift;
+}
+
+static kt_real decode(const struct format *f, uint64_t bits)
+{
+    const int nbits = (int)f->nbytes * 8;
+    const uint64_t fraction = bits & ((UINT64_C(1) << f->mantissa) - 1);
+    const int exponent =
+        (int)((bits >> f->mantissa) &
+              ((UINT64_C(1) << (nbits - 1 - f->mantissa)) - 1));
+    const bool negative = (bits >> (nbits - 1)) & 1;
+    kt_real v;
+
+    if (f->has_inf && exponent > f->max_code)
+        v = fraction ? (kt_real)NAN : (kt_real)INFINITY;
+    else if (!f->has_inf && exponent == f->max_code && fraction == 7)
+        v = (kt_real)NAN;
+    else if (exponent == 0)
+        v = ldexpl((kt_real)fraction, 1 - f->bias - f->mantissa);
+    else
+        v = ldexpl((kt_real)(fraction | UINT64_C(1) << f->mantissa),
+                   exponent - f->bias - f->mantissa);
+    return negative ? -v : v;
+}
+
+kt_real kt_get(enum kt_type type, const void *data, size_t i)
+{
+    if (formats[type].is_float)
+        return decode(&formats[type], kt_get_bits(type, data, i));
+    return (kt_real)kt_get_int(type, data, i);
+}
+
+kt_real kt_max(enum kt_type type)
+{
+    const struct format *f = &formats[type];
+
+    if (!f->is_float)
+        return ldexpl(1, (int)f->nbytes * 8 - f->is_signed) - 1;
+    /* 2 - 2 ulp is the largest fraction; E4M3FN gives its last code to NaN */
+    return ldexpl(
+        (kt_real)((UINT64_C(2) << f->mantissa) - (f->has_inf ? 1 : 2)),
+        f->max_code - f->bias - f->mantissa);
+}
+
+kt_real kt_ulp(enum kt_type type, kt_real v)
+{
+    const struct format *f = &formats[type];
+    int e;
+
+    if (!f->is_float)
+        return 1;
+    if (isnan(v) || isinf(v))
+        return ldexpl(1, f->max_code - f->bias - f->mantissa);
+    (void)frexpl(v, &e); /* |v| = m * 2^e, 0.5 <= m < 1 */
+    e -= 1;
+    if (v == 0 || e < 1 - f->bias)
+        e = 1 - f->bias;
+    if (e > f->max_code - f->bias)
+        e = f->max_code - f->bias;
+    return ldexpl(1, e - f->mantissa);
+}
+
+kt_real kt_eps(enum kt_type type)
+{
+    return kt_ulp(type, 1);
+}
+
+static uint64_t encode_float(enum kt_type type, kt_real v)
+{
+    const struct format *f = &formats[type];
+    const int nbits = (int)f->nbytes * 8;
+    const uint64_t sign = signbit(v) ? UINT64_C(1) << (nbits - 1) : 0;
+    const uint64_t inf = (uint64_t)(f->max_code + 1) << f->mantissa;
+    kt_real a = fabsl(v), step, q, rest;
+    uint64_t code;
+
+    if (isnan(v))
+        return f->has_inf ? inf | UINT64_C(1) << (f->mantissa - 1) : 0x7f;
+    step = kt_ulp(type, a);
+    q = isinf(a) ? a : floorl(a / step); /* exact: step is a power of two */
+    rest = isinf(a) ? 0 : a - q * step;
+    if (rest > step / 2 || (rest == step / 2 && fmodl(q, 2) == 1))
+        q += 1;
+    if (q * step > kt_max(type))
+        return sign | (f->has_inf ? inf : 0x7e);
+    /* q has at most mantissa + 1 bits; a carry moves into the exponent */
+    int e;
+    (void)frexpl(step, &e);
+    code = (uint64_t)(e - 1 + f->mantissa + f->bias - 1) << f->mantissa;
+    return sign | (code + (uint64_t)q);
+}
+
+uint64_t kt_encode(enum kt_type type, kt_real v)
+{
+    const struct format *f = &formats[type];
+    kt_real low, high;
+
+    if (f->is_float)
+        return encode_float(type, v);
+    high = kt_max(type);
+    low = f->is_signed ? -high - 1 : 0;
+    if (isnan(v))
+        return 0;
+    if (v >= high)
+        v = high;
+    if (v <= low)
+        v = low;
+    return f->is_signed ? (uint64_t)(int64_t)truncl(v) : (uint64_t)truncl(v);
+}
+
+void kt_put(enum kt_type type, void *data, size_t i, kt_real v)
+{
+    kt_put_bits(type, data, i, kt_encode(type, v));
+}
