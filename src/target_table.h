@@ -1,58 +1,78 @@
-/* target_table.h - every GPU target that a pack can be built for
+/* target_table.h - the processors and generic targets that kpack knows
  *
- * One row a processor, then one row a generic target. The build checks ARCHS
- * against it and reads MACH back out of the code objects; the runtime takes
- * the generic target that covers a processor from it.
+ * The one list: the runtime selects by it, gen checks code objects with it and
+ * the Makefile reads the valid ARCHS and the ISA versions from it with sed, so
+ * every row stays on one line, starts with X( and has its columns in order.
  *
- * Sources: LLVM's AMDGPUUsage, "Processors" and "Generic processors";
- * llvm/BinaryFormat/ELF.h for MACH (the low byte of e_flags).
+ * Source: LLVM AMDGPUUsage (processors, target IDs, generic processors) and
+ * the EF_AMDGPU_MACH values of llvm/BinaryFormat/ELF.h.
  */
 #ifndef KPK_TARGET_TABLE_H
 #define KPK_TARGET_TABLE_H
 
 /* clang-format off */
-#define KPK_TARGET_TABLE(X)                                                   \
-    /* processor         MACH  covered by         sramecc xnack wave */       \
-    X("gfx900",          0x2c, "gfx9-generic",    0, 1, 64)                   \
-    X("gfx902",          0x2d, "gfx9-generic",    0, 1, 64)                   \
-    X("gfx904",          0x2e, "gfx9-generic",    0, 1, 64)                   \
-    X("gfx906",          0x2f, "gfx9-generic",    1, 1, 64)                   \
-    X("gfx908",          0x30, "",                1, 1, 64)                   \
-    X("gfx909",          0x31, "gfx9-generic",    0, 1, 64)                   \
-    X("gfx90a",          0x3f, "",                1, 1, 64)                   \
-    X("gfx90c",          0x32, "gfx9-generic",    0, 1, 64)                   \
-    X("gfx942",          0x4c, "gfx9-4-generic",  1, 1, 64)                   \
-    X("gfx950",          0x4f, "gfx9-4-generic",  1, 1, 64)                   \
-    X("gfx1010",         0x33, "gfx10-1-generic", 0, 1, 32)                   \
-    X("gfx1011",         0x34, "gfx10-1-generic", 0, 1, 32)                   \
-    X("gfx1012",         0x35, "gfx10-1-generic", 0, 1, 32)                   \
-    X("gfx1013",         0x42, "gfx10-1-generic", 0, 1, 32)                   \
-    X("gfx1030",         0x36, "gfx10-3-generic", 0, 0, 32)                   \
-    X("gfx1031",         0x37, "gfx10-3-generic", 0, 0, 32)                   \
-    X("gfx1032",         0x38, "gfx10-3-generic", 0, 0, 32)                   \
-    X("gfx1033",         0x39, "gfx10-3-generic", 0, 0, 32)                   \
-    X("gfx1034",         0x3e, "gfx10-3-generic", 0, 0, 32)                   \
-    X("gfx1035",         0x3d, "gfx10-3-generic", 0, 0, 32)                   \
-    X("gfx1036",         0x45, "gfx10-3-generic", 0, 0, 32)                   \
-    X("gfx1100",         0x41, "gfx11-generic",   0, 0, 32)                   \
-    X("gfx1101",         0x46, "gfx11-generic",   0, 0, 32)                   \
-    X("gfx1102",         0x47, "gfx11-generic",   0, 0, 32)                   \
-    X("gfx1103",         0x44, "gfx11-generic",   0, 0, 32)                   \
-    X("gfx1150",         0x43, "gfx11-generic",   0, 0, 32)                   \
-    X("gfx1151",         0x4a, "gfx11-generic",   0, 0, 32)                   \
-    X("gfx1152",         0x55, "gfx11-generic",   0, 0, 32)                   \
-    X("gfx1153",         0x58, "gfx11-generic",   0, 0, 32)                   \
-    X("gfx1200",         0x48, "gfx12-generic",   0, 0, 32)                   \
-    X("gfx1201",         0x4e, "gfx12-generic",   0, 0, 32)                   \
-    X("gfx1250",         0x49, "gfx12-5-generic", 0, 0, 32)                   \
-    X("gfx1251",         0x5a, "gfx12-5-generic", 0, 0, 32)                   \
-    X("gfx9-generic",    0x51, "",                0, 1, 64)                   \
-    X("gfx9-4-generic",  0x5f, "",                1, 1, 64)                   \
-    X("gfx10-1-generic", 0x52, "",                0, 1, 32)                   \
-    X("gfx10-3-generic", 0x53, "",                0, 0, 32)                   \
-    X("gfx11-generic",   0x54, "",                0, 0, 32)                   \
-    X("gfx12-generic",   0x59, "",                0, 0, 32)                   \
-    X("gfx12-5-generic", 0x5b, "",                0, 0, 32)
+
+/*
+ * X(name, mach, major, minor, stepping, generic, sramecc, xnack, wave)
+ *
+ *   name      processor, as in a target ID
+ *   mach      low byte of the ELF header's e_flags
+ *   major, minor, stepping
+ *             ISA version; the device libraries' number is
+ *             major * 1000 + minor * 100 + stepping
+ *   generic   the generic target whose code objects run on it, "" if none
+ *   sramecc, xnack
+ *             1 if a target ID may name the feature
+ *   wave      work-items in a wavefront, as compiled by default
+ */
+#define KPK_PROCESSOR_TABLE(X)                                          \
+    X(gfx900,  0x2c,  9, 0,  0, "gfx9-generic",    0, 1, 64)            \
+    X(gfx902,  0x2d,  9, 0,  2, "gfx9-generic",    0, 1, 64)            \
+    X(gfx904,  0x2e,  9, 0,  4, "gfx9-generic",    0, 1, 64)            \
+    X(gfx906,  0x2f,  9, 0,  6, "gfx9-generic",    1, 1, 64)            \
+    X(gfx908,  0x30,  9, 0,  8, "",                1, 1, 64)            \
+    X(gfx909,  0x31,  9, 0,  9, "gfx9-generic",    0, 1, 64)            \
+    X(gfx90a,  0x3f,  9, 0, 10, "",                1, 1, 64)            \
+    X(gfx90c,  0x32,  9, 0, 12, "gfx9-generic",    0, 1, 64)            \
+    X(gfx942,  0x4c,  9, 4,  2, "gfx9-4-generic",  1, 1, 64)            \
+    X(gfx950,  0x4f,  9, 5,  0, "gfx9-4-generic",  1, 1, 64)            \
+    X(gfx1010, 0x33, 10, 1,  0, "gfx10-1-generic", 0, 1, 32)            \
+    X(gfx1011, 0x34, 10, 1,  1, "gfx10-1-generic", 0, 1, 32)            \
+    X(gfx1012, 0x35, 10, 1,  2, "gfx10-1-generic", 0, 1, 32)            \
+    X(gfx1013, 0x42, 10, 1,  3, "gfx10-1-generic", 0, 1, 32)            \
+    X(gfx1030, 0x36, 10, 3,  0, "gfx10-3-generic", 0, 0, 32)            \
+    X(gfx1031, 0x37, 10, 3,  1, "gfx10-3-generic", 0, 0, 32)            \
+    X(gfx1032, 0x38, 10, 3,  2, "gfx10-3-generic", 0, 0, 32)            \
+    X(gfx1033, 0x39, 10, 3,  3, "gfx10-3-generic", 0, 0, 32)            \
+    X(gfx1034, 0x3e, 10, 3,  4, "gfx10-3-generic", 0, 0, 32)            \
+    X(gfx1035, 0x3d, 10, 3,  5, "gfx10-3-generic", 0, 0, 32)            \
+    X(gfx1036, 0x45, 10, 3,  6, "gfx10-3-generic", 0, 0, 32)            \
+    X(gfx1100, 0x41, 11, 0,  0, "gfx11-generic",   0, 0, 32)            \
+    X(gfx1101, 0x46, 11, 0,  1, "gfx11-generic",   0, 0, 32)            \
+    X(gfx1102, 0x47, 11, 0,  2, "gfx11-generic",   0, 0, 32)            \
+    X(gfx1103, 0x44, 11, 0,  3, "gfx11-generic",   0, 0, 32)            \
+    X(gfx1150, 0x43, 11, 5,  0, "gfx11-generic",   0, 0, 32)            \
+    X(gfx1151, 0x4a, 11, 5,  1, "gfx11-generic",   0, 0, 32)            \
+    X(gfx1152, 0x55, 11, 5,  2, "gfx11-generic",   0, 0, 32)            \
+    X(gfx1153, 0x58, 11, 5,  3, "gfx11-generic",   0, 0, 32)            \
+    X(gfx1200, 0x48, 12, 0,  0, "gfx12-generic",   0, 0, 32)            \
+    X(gfx1201, 0x4e, 12, 0,  1, "gfx12-generic",   0, 0, 32)            \
+    X(gfx1250, 0x49, 12, 5,  0, "",                0, 0, 32)            \
+    X(gfx1251, 0x5a, 12, 5,  1, "",                0, 0, 32)
+
+/*
+ * The generic targets, columns as above. The name is a string because it has
+ * hyphens; the version is that of the least processor covered, as the device
+ * libraries want it.
+ */
+#define KPK_GENERIC_TABLE(X)                                            \
+    X("gfx9-generic",    0x51,  9, 0,  0, "", 0, 1, 64)                 \
+    X("gfx9-4-generic",  0x5f,  9, 4,  2, "", 1, 1, 64)                 \
+    X("gfx10-1-generic", 0x52, 10, 1,  0, "", 0, 1, 32)                 \
+    X("gfx10-3-generic", 0x53, 10, 3,  0, "", 0, 0, 32)                 \
+    X("gfx11-generic",   0x54, 11, 0,  3, "", 0, 0, 32)                 \
+    X("gfx12-generic",   0x59, 12, 0,  0, "", 0, 0, 32)
+
 /* clang-format on */
 
 #endif
