@@ -60,7 +60,15 @@ enum special {
 };
 
 /* SDWA selections, of sources and of the destination. */
-enum sdwa_sel { SEL_DWORD, SEL_BYTE0, SEL_BYTE1, SEL_BYTE2, SEL_BYTE3, SEL_WORD0, SEL_WORD1 };
+enum sdwa_sel {
+    SEL_DWORD,
+    SEL_BYTE0,
+    SEL_BYTE1,
+    SEL_BYTE2,
+    SEL_BYTE3,
+    SEL_WORD0,
+    SEL_WORD1
+};
 enum sdwa_unused { UNUSED_PAD, UNUSED_SEXT, UNUSED_PRESERVE };
 
 struct operand {
@@ -97,9 +105,9 @@ enum dpp_kind {
 };
 
 struct dpp {
-    uint8_t kind;   /* enum dpp_kind */
-    uint8_t amount; /* of shifts, broadcasts, masks */
-    uint8_t perm[8]; /* four of QUAD_PERM, eight of DPP_8 */
+    uint8_t kind;                /* enum dpp_kind */
+    uint8_t amount;              /* of shifts, broadcasts, masks */
+    uint8_t perm[8];             /* four of QUAD_PERM, eight of DPP_8 */
     uint8_t row_mask, bank_mask; /* 15 unless said */
     bool bound_ctrl;             /* a lane without a source reads 0 */
     bool fi;                     /* inactive lanes may be read */
@@ -137,20 +145,28 @@ enum insn_class {
     NUM_CLASSES
 };
 
+/* Bits of insn_row.flags. */
+enum {
+    ROW_NO_DST = 1, /* op[0] is a source: stores, s_cmp, v_cmpx of gfx10 */
+    ROW_SDST = 2,   /* op[1] is a second destination: carry out */
+    ROW_RAW = 4     /* operands are not read: waits, hints, messages */
+};
+
 struct insn_row {
     const char *name;
     insn_fn *run;
-    uint8_t class; /* enum insn_class */
+    uint8_t class;              /* enum insn_class */
     uint8_t type[MAX_OPERANDS]; /* enum lane_type, in the text's order */
+    uint8_t flags;              /* ROW_... */
 };
 
 struct insn {
     insn_fn *run;
     const struct insn_row *row;
-    uint8_t size;   /* bytes of code */
+    uint8_t size; /* bytes of code */
     uint8_t nops;
-    uint8_t class;  /* enum insn_class */
-    uint8_t fp;     /* 0, 32 or 64 (f16 and f64): which MODE fields it obeys */
+    uint8_t class; /* enum insn_class */
+    uint8_t fp;    /* 0, 32 or 64 (f16 and f64): which MODE fields it obeys */
     uint16_t nvgprs, nagprs; /* registers it needs to exist */
     uint32_t flags;
     bool plain_dst; /* op[0] is a whole vector register, result unmodified */
@@ -163,9 +179,19 @@ struct insn {
     uint8_t offset0, offset1;
     struct dpp dpp;
     int32_t offset;
+    uint32_t raw;        /* first dword of the encoding: SIMM16 and the like */
+    uint8_t sdwa_sel[3]; /* enum sdwa_sel: destination, src0, src1 */
+    unsigned nop_sel;    /* entries of op_sel in the text */
     uint32_t extra; /* what a handler's own parser leaves (s_getreg, swizzle) */
     struct operand op[MAX_OPERANDS];
-    struct insn *pair; /* second half of a VOPD instruction; this is the first */
+    struct insn
+        *pair; /* second half of a VOPD instruction; this is the first */
 };
+
+/* Index of the first source among the operands. */
+static inline unsigned sim_first_source(const struct insn *in)
+{
+    return in->row->flags & ROW_NO_DST ? 0 : in->row->flags & ROW_SDST ? 2 : 1;
+}
 
 #endif

@@ -41,7 +41,7 @@ enum lane_type {
 #define X(token, ctype, nregs) T_##token,
     LANE_TYPES(X)
 #undef X
-    NUM_LANE_TYPES
+        NUM_LANE_TYPES
 };
 
 #define X(token, ctype, nregs) typedef ctype lane_##token;

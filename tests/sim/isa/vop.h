@@ -118,7 +118,7 @@ void sim_sdwa_merge(const struct insn *in, const uint32_t *value,
 /* Runs a statement for each lane; in blocks of 32 so that it vectorises. */
 #define LANES(i)                                                               \
     for (size_t i##_block = 0; i##_block < w->nlanes; i##_block += 32)         \
-        _Pragma("GCC ivdep") for (size_t i = i##_block; i < i##_block + 32; i++)
+    _Pragma("GCC ivdep") for (size_t i = i##_block; i < i##_block + 32; i++)
 
 /* Storage of a temporary and pointers, by the width of a type's registers. */
 #define RAW_u32 uint32_t
@@ -189,11 +189,13 @@ BITS_IN_LANE(pkf32)
 
 #define DST(type)                                                              \
     RAW_##type d_tmp[MAX_LANES] __attribute__((aligned(64)));                  \
-    RAW_##type *d_raw = _Generic(d_tmp, uint32_t *: dst32,                     \
-                                 uint64_t *: sim_dst64_begin)(w, in, d_tmp)
+    RAW_##type *d_raw = _Generic(d_tmp, uint32_t *                             \
+                                 : dst32, uint64_t *                           \
+                                 : sim_dst64_begin)(w, in, d_tmp)
 #define DST_DONE(type)                                                         \
-    _Generic(d_tmp, uint32_t *: dst32_done, uint64_t *: sim_dst64_done)(       \
-        w, in, d_raw, d_tmp)
+    _Generic(d_tmp, uint32_t *                                                 \
+             : dst32_done, uint64_t *                                          \
+             : sim_dst64_done)(w, in, d_raw, d_tmp)
 
 static inline uint64_t *sim_dst64_begin(struct wave *w, const struct insn *in,
                                         uint64_t *tmp)
@@ -227,7 +229,7 @@ static inline void sim_dst64_done(struct wave *w, const struct insn *in,
         DST_DONE(dt);                                                          \
     }
 #define VOP_ROW1(name, dt, at, expr)                                           \
-    {#name, run_##name, CLASS_VALU, {T_##dt, T_##at}},
+    {#name, run_##name, CLASS_VALU, {T_##dt, T_##at}, 0},
 
 #define VOP_RUN2(name, dt, at, bt, expr)                                       \
     static void run_##name(struct wave *w, const struct insn *in)              \
@@ -246,7 +248,7 @@ static inline void sim_dst64_done(struct wave *w, const struct insn *in,
         DST_DONE(dt);                                                          \
     }
 #define VOP_ROW2(name, dt, at, bt, expr)                                       \
-    {#name, run_##name, CLASS_VALU, {T_##dt, T_##at, T_##bt}},
+    {#name, run_##name, CLASS_VALU, {T_##dt, T_##at, T_##bt}, 0},
 
 #define VOP_RUN3(name, dt, at, bt, ct, expr)                                   \
     static void run_##name(struct wave *w, const struct insn *in)              \
@@ -267,7 +269,7 @@ static inline void sim_dst64_done(struct wave *w, const struct insn *in,
         DST_DONE(dt);                                                          \
     }
 #define VOP_ROW3(name, dt, at, bt, ct, expr)                                   \
-    {#name, run_##name, CLASS_VALU, {T_##dt, T_##at, T_##bt, T_##ct}},
+    {#name, run_##name, CLASS_VALU, {T_##dt, T_##at, T_##bt, T_##ct}, 0},
 
 /* The destination is a source too (v_fmac): `d` holds its old value. */
 #define VOP_RUN2_ACC(name, dt, at, bt, expr)                                   \

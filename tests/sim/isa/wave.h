@@ -14,6 +14,13 @@ enum { MAX_LANES = 64 };
 /* One vector register: a 32-bit value per lane. */
 typedef uint32_t vreg[MAX_LANES] __attribute__((aligned(64)));
 
+/* The windows of the flat address space that lead to LDS and to scratch. */
+#define SHARED_BASE UINT64_C(0x0001000000000000)
+#define PRIVATE_BASE UINT64_C(0x0002000000000000)
+/* Where scratch pretends to lie on targets whose kernels compute its address:
+ * each wave of a workgroup has its own part. Nothing is mapped there. */
+#define SCRATCH_BASE UINT64_C(0x00003f0000000000)
+
 enum wave_state {
     WAVE_RUNS,
     WAVE_YIELDS,     /* gives way to others (s_sleep), then runs on */
@@ -33,7 +40,7 @@ enum {
     MODE_FP16_OVFL = 1 << 23
 };
 
-struct code; /* decoded instructions of one allocation, see decode.h */
+struct sim_code; /* decoded instructions of one allocation, see decode.h */
 
 /* What all waves of a dispatch share. */
 struct run {
@@ -69,26 +76,26 @@ struct group {
 };
 
 struct wave {
-    vreg *v; /* vector registers */
-    vreg *a; /* accumulation registers; NULL if there are none */
-    uint64_t mask;  /* lanes that this instruction writes: EXEC, less what DPP
-                       switched off. Set before every instruction. */
-    uint64_t full;  /* all lanes of the wave */
+    vreg *v;       /* vector registers */
+    vreg *a;       /* accumulation registers; NULL if there are none */
+    uint64_t mask; /* lanes that this instruction writes: EXEC, less what DPP
+                      switched off. Set before every instruction. */
+    uint64_t full; /* all lanes of the wave */
     unsigned nlanes;
     bool scc;
-    uint8_t state; /* enum wave_state */
+    uint8_t state;   /* enum wave_state */
     bool fp_default; /* MODE's rounding and denormals are the host's default */
     bool fp_mixed;   /* ... differ between f32 and f64/f16 */
     uint32_t mode;
-    uint64_t pc; /* address of the next instruction */
-    uint64_t insn_pc; /* address of the one that runs */
+    uint64_t pc;             /* address of the next instruction */
+    uint64_t insn_pc;        /* address of the one that runs */
     const struct insn *insn; /* the one that runs */
     uint32_t s[NUM_SREGS] __attribute__((aligned(64)));
     struct group *group;
     struct run *run;
     const struct sim_target *target;
-    struct code *code; /* that pc lies in */
-    unsigned index;    /* in the workgroup */
+    struct sim_code *code; /* that pc lies in */
+    unsigned index;        /* in the workgroup */
     unsigned nvgprs, nagprs;
     uint32_t *scratch; /* dword d of lane l at [d * nlanes + l] */
     uint8_t *scratch_written;

@@ -1,0 +1,219 @@
+/* decode.c - decodes instructions when they are first reached
+ *
+ * LLVM's disassembler costs a microsecond or two an instruction and a code
+ * object holds many kernels of which a program runs few, so nothing is decoded
+ * ahead of need. A decoded instruction is published through an atomic pointer
+ * and lives as long as its code allocation.
+ */
+#include "decode.h"
+#include "wave.h"
+
+#include <llvm-c/Disassembler.h>
+#include <llvm-c/Target.h>
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* One disassembler per processor and wave size, made when needed, kept. */
+enum { MAX_DISASSEMBLERS = 64 };
+static struct {
+    const struct sim_target *target;
+    unsigned wave_size;
+    LLVMDisasmContextRef context;
+} disassemblers[MAX_DISASSEMBLERS];
+
+static LLVMDisasmContextRef disassembler(const struct sim_target *target,
+                                         unsigned wave_size)
+{
+    char features[64] = "";
+    size_t i = 0;
+
+    while (i < MAX_DISASSEMBLERS && disassemblers[i].target) {
+        if (disassemblers[i].target == target &&
+            disassemblers[i].wave_size == wave_size)
+            return disassemblers[i].context;
+        i++;
+    }
+    if (i == MAX_DISASSEMBLERS)
+        return NULL;
+    if (i == 0) {
+        LLVMInitializeAMDGPUTargetInfo();
+        LLVMInitializeAMDGPUTargetMC();
+        LLVMInitializeAMDGPUDisassembler();
+    }
+    /* True16 text names the half of a register that the bits name; without
+     * the feature LLVM would read those bits as part of the number. */
+    if (target->major >= 10)
+        snprintf(features, sizeof(features), "+wavefrontsize%u%s", wave_size,
+                 target->major >= 11 ? ",+real-true16" : "");
+    disassemblers[i].context = LLVMCreateDisasmCPUFeatures(
+        "amdgcn-amd-amdhsa", target->name, features, NULL, 0, NULL, NULL);
+    if (disassemblers[i].context) {
+        disassemblers[i].target = target;
+        disassemblers[i].wave_size = wave_size;
+    }
+    return disassemblers[i].context;
+}
+
+static size_t disassemble_locked(const struct sim_code *code, uint64_t addr,
+                                 unsigned wave_size, char *text, size_t ntext)
+{
+    LLVMDisasmContextRef context = disassembler(code->target, wave_size);
+    uint64_t left = code->base + code->size - addr;
+    uint8_t bytes[32] = {0};
+
+    text[0] = '\0';
+    if (!context)
+        return 0;
+    if (left > sizeof(bytes))
+        left = sizeof(bytes);
+    memcpy(bytes, code->bytes + (addr - code->base), left);
+    return LLVMDisasmInstruction(context, bytes, left, addr, text, ntext);
+}
+
+size_t sim_disassemble(const struct sim_code *code, uint64_t addr,
+                       unsigned wave_size, char *text, size_t ntext)
+{
+    size_t n;
+
+    pthread_mutex_lock(&lock);
+    n = disassemble_locked(code, addr, wave_size, text, ntext);
+    pthread_mutex_unlock(&lock);
+    return n;
+}
+
+/* ---- instructions that cannot be run ---- */
+
+static void run_illegal(struct wave *w, const struct insn *in)
+{
+    sim_fault_raise(w, SIM_FAULT_ILLEGAL_INSN, -1, 0,
+                    "0x%08x is not an instruction of %s", in->raw,
+                    w->target->name);
+}
+
+static void run_unknown(struct wave *w, const struct insn *in)
+{
+    struct insn again;
+    char text[256], why[128] = "";
+
+    sim_disassemble(w->code, w->insn_pc, w->nlanes, text, sizeof(text));
+    memset(&again, 0, sizeof(again));
+    again.raw = in->raw;
+    sim_parse(text, w->target, w->nlanes, &again, why);
+    sim_fault_raise(w, SIM_FAULT_UNKNOWN_INSN, -1, 0, "the simulator %s", why);
+}
+
+static void free_insn(struct insn *in)
+{
+    if (in)
+        free(in->pair);
+    free(in);
+}
+
+static struct insn *decode_locked(const struct sim_code *code, uint64_t addr,
+                                  unsigned wave_size)
+{
+    struct insn *in = aligned_alloc(64, (sizeof(*in) + 63) & ~(size_t)63);
+    char text[256], why[128];
+
+    if (!in)
+        return NULL;
+    memset(in, 0, sizeof(*in));
+    if (code->base + code->size - addr >= 4)
+        memcpy(&in->raw, code->bytes + (addr - code->base), 4);
+    in->size =
+        (uint8_t)disassemble_locked(code, addr, wave_size, text, sizeof(text));
+    if (in->size == 0) {
+        in->size = 4;
+        in->run = run_illegal;
+        in->class = CLASS_OTHER;
+    } else if (!sim_parse(text, code->target, wave_size, in, why)) {
+        in->run = run_unknown;
+        in->class = CLASS_OTHER;
+    }
+    return in;
+}
+
+const struct insn *sim_decode(struct sim_code *code, uint64_t addr,
+                              unsigned wave_size)
+{
+    _Atomic(struct insn *) *slot =
+        &code->slot[wave_size == 32][(addr - code->base) / 4];
+    struct insn *in = atomic_load_explicit(slot, memory_order_acquire);
+
+    if (in)
+        return in;
+    pthread_mutex_lock(&lock);
+    in = atomic_load_explicit(slot, memory_order_acquire);
+    if (!in) {
+        in = decode_locked(code, addr, wave_size);
+        atomic_store_explicit(slot, in, memory_order_release);
+    }
+    pthread_mutex_unlock(&lock);
+    return in;
+}
+
+/* ---- the decoded form of an allocation ---- */
+
+static void forget(struct sim_code *code)
+{
+    for (int s = 0; s < 2; s++) {
+        for (uint64_t i = 0; code->slot[s] && i < code->size / 4; i++)
+            free_insn(atomic_load(&code->slot[s][i]));
+        free(code->slot[s]);
+        code->slot[s] = NULL;
+    }
+}
+
+void sim_code_drop(struct sim_code *code)
+{
+    if (code)
+        forget(code);
+    free(code);
+}
+
+static bool make_slots(struct sim_code *code)
+{
+    for (int s = 0; s < 2; s++)
+        code->slot[s] = calloc(code->size / 4 + 1, sizeof(*code->slot[s]));
+    return code->slot[0] && code->slot[1];
+}
+
+struct sim_code *sim_code_of(const struct sim_alloc *alloc,
+                             const struct sim_target *target)
+{
+    struct sim_code *code;
+
+    pthread_mutex_lock(&lock);
+    code = alloc->code;
+    if (code && code->generation != alloc->code_generation) {
+        /* The host rewrote the code; it must not do so under a kernel. */
+        forget(code);
+        code->generation = alloc->code_generation;
+        if (!make_slots(code))
+            code = NULL;
+    } else if (!code) {
+        code = calloc(1, sizeof(*code));
+        if (code) {
+            code->bytes = alloc->bytes;
+            code->base = alloc->base;
+            code->size = alloc->size;
+            code->generation = alloc->code_generation;
+            code->target = target;
+            if (make_slots(code)) {
+                /* The cache belongs to the interpreter: not a change of the
+                 * allocation that anyone else sees. */
+                ((struct sim_alloc *)alloc)->code = code;
+            } else {
+                sim_code_drop(code);
+                code = NULL;
+            }
+        }
+    }
+    pthread_mutex_unlock(&lock);
+    return code;
+}
