@@ -1,0 +1,172 @@
+/* device.c - HIP's devices: what they are, and which one is current
+ *
+ * HIP has two layouts of its property structure. From 6.0 on the header
+ * renames hipGetDeviceProperties to ...R0600 at compile time while the plain
+ * name goes on filling the old layout for old binaries, so the name that is
+ * found decides the layout. The offsets are HIP's ABI; gcnArchName has no
+ * other source that all releases share.
+ */
+#include "internal.h"
+
+#include <string.h>
+
+/* clang-format off */
+#define FIELD_TABLE(X)                                     \
+    /* field                         R0000  R0600  nbytes */ \
+    X(name,                              0,     0,    256) \
+    X(gcnArchName,                     396,  1160,    256) \
+    X(totalGlobalMem,                  256,   288,      8) \
+    X(sharedMemPerBlock,               264,   296,      8) \
+    X(warpSize,                        276,   308,      4) \
+    X(maxThreadsPerBlock,              280,   320,      4) \
+    X(maxThreadsDim,                   284,   324,     12) \
+    X(maxGridSize,                     296,   336,     12) \
+    X(multiProcessorCount,             336,   388,      4) \
+    X(cooperativeLaunch,               656,   688,      4) \
+    X(cooperativeMultiDeviceLaunch,    660,   692,      4)
+/* clang-format on */
+
+enum field {
+#define X(field, r0000, r0600, nbytes) FIELD_##field,
+    FIELD_TABLE(X)
+#undef X
+};
+
+static const struct {
+    uint16_t offset[2]; /* R0000, R0600 */
+    uint16_t nbytes;
+} fields[] = {
+#define X(field, r0000, r0600, nbytes) {{r0000, r0600}, nbytes},
+    FIELD_TABLE(X)
+#undef X
+};
+
+/* The larger layout has 1472 bytes. A release that grows it must not write
+ * past the end. */
+struct properties {
+    int layout; /* 0: R0000, 1: R0600 */
+    _Alignas(16) unsigned char raw[4096];
+};
+
+static void read_field(const struct properties *from, enum field field,
+                       void *to)
+{
+    memcpy(to, from->raw + fields[field].offset[from->layout],
+           fields[field].nbytes);
+}
+
+static hipError_t read_properties(struct properties *to, int device)
+{
+    memset(to, 0, sizeof(*to));
+    to->layout = kpk_i_hip.hipGetDevicePropertiesR0600 != NULL;
+    if (to->layout)
+        return kpk_i_hip.hipGetDevicePropertiesR0600((void *)to->raw, device);
+    return kpk_i_hip.hipGetDeviceProperties((void *)to->raw, device);
+}
+
+static void describe(const struct properties *from, kpk_device *to)
+{
+    memset(to, 0, sizeof(*to));
+    read_field(from, FIELD_name, to->name);
+    read_field(from, FIELD_gcnArchName, to->target);
+    to->name[sizeof(to->name) - 1] = '\0';
+    to->target[sizeof(to->target) - 1] = '\0';
+    read_field(from, FIELD_totalGlobalMem, &to->memory_nbytes);
+    read_field(from, FIELD_sharedMemPerBlock, &to->lds_nbytes);
+    read_field(from, FIELD_warpSize, &to->wave_size);
+    read_field(from, FIELD_maxThreadsPerBlock, &to->max_block);
+    read_field(from, FIELD_maxThreadsDim, to->max_block_dim);
+    read_field(from, FIELD_maxGridSize, to->max_grid);
+    read_field(from, FIELD_multiProcessorCount, &to->compute_units);
+    read_field(from, FIELD_cooperativeLaunch, &to->cooperative);
+    read_field(from, FIELD_cooperativeMultiDeviceLaunch,
+               &to->cooperative_multi);
+}
+
+kpk_status kpk_device_count(int *out)
+{
+    kpk_status st = kpk_i_hip_bind();
+    int count = 0;
+    hipError_t error;
+
+    if (st != KPK_OK)
+        return st;
+    if (!out)
+        return kpk_i_fail(KPK_ERR_ARG, "kpk_device_count: out is NULL");
+    error = kpk_i_hip.hipGetDeviceCount(&count);
+    /* What HIP says without a driver, too: no device, not a fault. */
+    if (error == hipErrorNoDevice)
+        count = 0;
+    else if (error != hipSuccess)
+        return kpk_i_fail_hip("hipGetDeviceCount", error,
+                              "cannot count the GPUs");
+    *out = count;
+    return KPK_OK;
+}
+
+static kpk_status no_such_device(int device, int count)
+{
+    if (count == 0)
+        return kpk_i_fail(
+            KPK_ERR_NO_DEVICE,
+            "device %d was asked for, but HIP (%s) sees no GPU. Check that the "
+            "amdgpu driver is loaded, that this user may open /dev/kfd and "
+            "/dev/dri/render*, and that HIP_VISIBLE_DEVICES does not hide it",
+            device, kpk_i_hip.path);
+    return kpk_i_fail(KPK_ERR_NO_DEVICE,
+                      "device %d was asked for, but HIP sees %d GPU%s: the "
+                      "highest number is %d",
+                      device, count, count == 1 ? "" : "s", count - 1);
+}
+
+kpk_status kpk_device_get(int device, kpk_device *out)
+{
+    struct properties properties;
+    hipError_t error;
+    int count;
+    kpk_status st;
+
+    if (!out)
+        return kpk_i_fail(KPK_ERR_ARG, "kpk_device_get: out is NULL");
+    st = kpk_device_count(&count);
+    if (st != KPK_OK)
+        return st;
+    if (device < 0 || device >= count)
+        return no_such_device(device, count);
+    error = read_properties(&properties, device);
+    if (error != hipSuccess)
+        return kpk_i_fail_hip("hipGetDeviceProperties", error,
+                              "cannot read the properties of device %d",
+                              device);
+    describe(&properties, out);
+    return KPK_OK;
+}
+
+kpk_status kpk_i_device_enter(int device, int *saved)
+{
+    hipError_t error = kpk_i_hip.hipGetDevice(saved);
+
+    if (error != hipSuccess)
+        return kpk_i_fail_hip("hipGetDevice", error,
+                              "cannot find out the current device");
+    if (*saved == device)
+        return KPK_OK;
+    error = kpk_i_hip.hipSetDevice(device);
+    if (error != hipSuccess)
+        return kpk_i_fail_hip("hipSetDevice", error,
+                              "cannot make device %d current", device);
+    return KPK_OK;
+}
+
+kpk_status kpk_i_device_leave(int device, int saved, kpk_status st)
+{
+    hipError_t error;
+
+    if (saved == device)
+        return st;
+    error = kpk_i_hip.hipSetDevice(saved);
+    if (error != hipSuccess && st == KPK_OK)
+        return kpk_i_fail_hip("hipSetDevice", error,
+                              "cannot make device %d current again", saved);
+    return st;
+}

@@ -1,0 +1,106 @@
+/* error.c - statuses and each thread's last failure */
+#include "internal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Long enough for the longest message, 'no code object fits', with every
+ * known target in the pack. */
+#define MESSAGE_NBYTES 2048
+
+static _Thread_local struct {
+    int hip;
+    char text[MESSAGE_NBYTES];
+} last;
+
+const char *kpk_status_name(kpk_status status)
+{
+    switch ((int)status) {
+#define X(name, number, text)                                                  \
+    case number:                                                               \
+        return #name;
+        KPK_STATUS_TABLE(X)
+#undef X
+    default:
+        return "KPK_ERR_UNKNOWN";
+    }
+}
+
+const char *kpk_status_string(kpk_status status)
+{
+    switch ((int)status) {
+#define X(name, number, text)                                                  \
+    case number:                                                               \
+        return text;
+        KPK_STATUS_TABLE(X)
+#undef X
+    default:
+        return "unknown status";
+    }
+}
+
+const char *kpk_error_message(void)
+{
+    return last.text;
+}
+
+int kpk_error_hip(void)
+{
+    return last.hip;
+}
+
+int kpk_version(void)
+{
+    return KPK_VERSION_MAJOR * 10000 + KPK_VERSION_MINOR * 100 +
+           KPK_VERSION_PATCH;
+}
+
+kpk_status kpk_i_fail(kpk_status status, const char *format, ...)
+{
+    /* Built aside: the arguments may be the last message itself. */
+    char text[MESSAGE_NBYTES];
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    memcpy(last.text, text, sizeof(text));
+    last.hip = 0;
+    return status;
+}
+
+kpk_status kpk_i_fail_hip(const char *call, hipError_t error,
+                          const char *format, ...)
+{
+    const char *name = kpk_i_hip.hipGetErrorName(error);
+    const char *string = kpk_i_hip.hipGetErrorString(error);
+    char asked[MESSAGE_NBYTES / 2];
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(asked, sizeof(asked), format, args);
+    va_end(args);
+    (void)kpk_i_fail(KPK_ERR_HIP, "%s: %s returned %s (%d), %s", asked, call,
+                     name ? name : "an unnamed error", (int)error,
+                     string ? string : "no text");
+    last.hip = (int)error;
+    return KPK_ERR_HIP;
+}
+
+void kpk_i_append(struct kpk_i_text *text, const char *format, ...)
+{
+    va_list args;
+    int n;
+
+    if (text->room == 0)
+        return;
+    va_start(args, format);
+    n = vsnprintf(text->at, text->room, format, args);
+    va_end(args);
+    if (n < 0)
+        return;
+    if ((size_t)n >= text->room)
+        n = (int)text->room - 1;
+    text->at += n;
+    text->room -= (size_t)n;
+}

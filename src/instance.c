@@ -1,0 +1,585 @@
+/* instance.c - a pack opened on one device
+ *
+ * Opening selects a code object for every module and prepares one kpk_kernel
+ * for every kernel; nothing is loaded. The first kpk_kernel_get() of a module
+ * loads it, the first of a kernel resolves its function, both under the
+ * instance's lock. The results are published with release stores, so that
+ * everyone after that finds them with two loads and no lock.
+ *
+ * kpk_kernels live as long as the instance: a handle that outlives its module
+ * is refused by kpk_launch(), not followed.
+ */
+#include "internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int by_name(const void *a, const void *b)
+{
+    const struct kpk_i_slot *x = a;
+    const struct kpk_i_slot *y = b;
+
+    return strcmp(kpk_module_name(x->module), kpk_module_name(y->module));
+}
+
+static kpk_status fill_slots(kpk_instance *inst,
+                             const kpk_module *const *modules)
+{
+    for (size_t i = 0; i < inst->nslots; i++) {
+        kpk_status st = kpk_i_module_check(modules[i]);
+
+        if (st != KPK_OK)
+            return st;
+        inst->slots[i].module = modules[i];
+    }
+    qsort(inst->slots, inst->nslots, sizeof(*inst->slots), by_name);
+    for (size_t i = 1; i < inst->nslots; i++) {
+        if (by_name(&inst->slots[i - 1], &inst->slots[i]) == 0)
+            return kpk_i_fail(KPK_ERR_ARG,
+                              "two of the modules to be opened are called "
+                              "\"%s\". Open them as two instances",
+                              kpk_module_name(inst->slots[i].module));
+    }
+    return KPK_OK;
+}
+
+/* One module that does not fit is left for later to complain about; if none
+ * fits, the reason that the first one gives is the failure. */
+static kpk_status select_objects(kpk_instance *inst)
+{
+    kpk_status first = KPK_OK;
+    size_t nfit = 0;
+
+    for (size_t i = inst->nslots; i-- > 0;) {
+        struct kpk_i_slot *slot = &inst->slots[i];
+        kpk_selection selection;
+        kpk_status st =
+            kpk_select(slot->module, inst->device.target, &selection);
+
+        slot->fits = st == KPK_OK;
+        slot->object = slot->fits ? selection.object : 0;
+        nfit += slot->fits;
+        if (st != KPK_OK && st != KPK_ERR_NO_TARGET)
+            return st;
+        if (st != KPK_OK)
+            first = st;
+    }
+    return nfit || inst->nslots == 0 ? KPK_OK : first;
+}
+
+static void prepare_kernel(kpk_kernel *kernel, kpk_instance *inst,
+                           struct kpk_i_slot *slot, size_t i)
+{
+    const kpk_module *module = slot->module;
+    const struct kpk_kernel_desc *desc = &module->kernels[i];
+    const struct kpk_arg_desc *args = module->args + desc->first_arg;
+
+    kernel->inst = inst;
+    kernel->slot = slot;
+    kernel->desc = desc;
+    kernel->attrs = slot->fits ? &module->objects[slot->object].attrs[i] : NULL;
+    for (uint32_t a = 0; a < desc->nargs; a++) {
+        if (kpk_i_arg_is_padding(module, desc, a))
+            continue;
+        kernel->nargs_given++;
+        if (kernel->nbytes_needed < args[a].offset + args[a].size)
+            kernel->nbytes_needed = args[a].offset + args[a].size;
+    }
+    /* Some hand-written kernels list arguments beyond the segment that they
+     * ask for. Their hosts pass the segment, and so may ours. */
+    if (kernel->attrs && kernel->attrs->kernarg_nbytes < kernel->nbytes_needed)
+        kernel->nbytes_needed = kernel->attrs->kernarg_nbytes;
+}
+
+static kpk_status make_kernels(kpk_instance *inst)
+{
+    size_t n = 0;
+    kpk_kernel *next;
+
+    for (size_t i = 0; i < inst->nslots; i++)
+        n += inst->slots[i].module->nkernels;
+    inst->kernels = calloc(n ? n : 1, sizeof(*inst->kernels));
+    if (!inst->kernels)
+        return kpk_i_fail(KPK_ERR_NOMEM, "no memory for %zu kernels", n);
+    next = inst->kernels;
+    for (size_t i = 0; i < inst->nslots; i++) {
+        struct kpk_i_slot *slot = &inst->slots[i];
+
+        slot->kernels = next;
+        for (size_t k = 0; k < slot->module->nkernels; k++)
+            prepare_kernel(next++, inst, slot, k);
+    }
+    return kpk_i_names_make(inst, n);
+}
+
+static void release(kpk_instance *inst)
+{
+    if (!inst)
+        return;
+    if (inst->lock_made)
+        (void)pthread_mutex_destroy(&inst->lock);
+    free(inst->names);
+    free(inst->kernels);
+    free(inst->slots);
+    free(inst);
+}
+
+kpk_status kpk_open_modules(const kpk_module *const *modules, size_t n,
+                            int device, kpk_instance **out)
+{
+    kpk_instance *inst = NULL;
+    kpk_status st;
+
+    if (!out || (!modules && n)) {
+        st = kpk_i_fail(KPK_ERR_ARG, "kpk_open: %s is NULL",
+                        out ? "the list of modules" : "out");
+        goto out;
+    }
+    inst = calloc(1, sizeof(*inst));
+    if (!inst) {
+        st = kpk_i_fail(KPK_ERR_NOMEM, "no memory to open %zu modules", n);
+        goto out;
+    }
+    inst->ordinal = device;
+    st = kpk_device_get(device, &inst->device);
+    if (st != KPK_OK)
+        goto out;
+    inst->nslots = n;
+    inst->slots = calloc(n ? n : 1, sizeof(*inst->slots));
+    if (!inst->slots) {
+        st = kpk_i_fail(KPK_ERR_NOMEM, "no memory to open %zu modules", n);
+        goto out;
+    }
+    inst->lock_made = pthread_mutex_init(&inst->lock, NULL) == 0;
+    if (!inst->lock_made) {
+        st = kpk_i_fail(KPK_ERR_NOMEM, "no memory for a lock");
+        goto out;
+    }
+    st = fill_slots(inst, modules);
+    if (st == KPK_OK)
+        st = select_objects(inst);
+    if (st == KPK_OK)
+        st = make_kernels(inst);
+    if (st != KPK_OK)
+        goto out;
+    *out = inst;
+    inst = NULL; /* the caller's now */
+out:
+    release(inst);
+    return st;
+}
+
+kpk_status kpk_open(const kpk_pack *pack, int device, kpk_instance **out)
+{
+    if (!pack)
+        return kpk_i_fail(KPK_ERR_ARG, "kpk_open: pack is NULL");
+    if (pack->format != KPK_FORMAT_VERSION)
+        return kpk_i_fail(KPK_ERR_FORMAT,
+                          "a pack's tables are of format %u, but this library "
+                          "reads format %u. Build the pack and libkpack.a "
+                          "with the same release of kpack",
+                          (unsigned)pack->format, (unsigned)KPK_FORMAT_VERSION);
+    return kpk_open_modules(pack->modules, pack->nmodules, device, out);
+}
+
+const kpk_device *kpk_instance_device(const kpk_instance *inst)
+{
+    return &inst->device;
+}
+
+int kpk_instance_ordinal(const kpk_instance *inst)
+{
+    return inst->ordinal;
+}
+
+static kpk_status find_slot(const kpk_instance *inst, const char *name,
+                            struct kpk_i_slot **out)
+{
+    size_t low = 0;
+    size_t high = inst->nslots;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        struct kpk_i_slot *slot = &inst->slots[middle];
+        int order = strcmp(kpk_module_name(slot->module), name);
+
+        if (order == 0) {
+            *out = slot;
+            return KPK_OK;
+        }
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return kpk_i_fail(KPK_ERR_NO_MODULE,
+                      "no module \"%s\" among the %zu that are open", name,
+                      inst->nslots);
+}
+
+kpk_status kpk_instance_selection(const kpk_instance *inst, const char *module,
+                                  kpk_selection *out)
+{
+    struct kpk_i_slot *slot;
+    kpk_status st;
+
+    if (!inst || !module)
+        return kpk_i_fail(KPK_ERR_ARG, "kpk_instance_selection: %s is NULL",
+                          inst ? "module" : "inst");
+    st = find_slot(inst, module, &slot);
+    if (st != KPK_OK)
+        return st;
+    return kpk_select(slot->module, inst->device.target, out);
+}
+
+/* First releases that read a code object version, generic targets apart.
+ * Sources: ROCr's list of ABI versions, clr's release notes. */
+static int least_hip_version(const struct kpk_code_object *object,
+                             const char *target)
+{
+    if (strstr(target, "-generic"))
+        return 60400000;
+    if (object->cov >= 6)
+        return 60300000;
+    return 50000000;
+}
+
+static kpk_status load_failed(const kpk_instance *inst,
+                              const struct kpk_i_slot *slot, hipError_t error)
+{
+    const struct kpk_code_object *object = &slot->module->objects[slot->object];
+    const char *target = kpk_i_string(slot->module, object->target);
+    const int least = least_hip_version(object, target);
+    char hint[256];
+    struct kpk_i_text text = {hint, sizeof(hint)};
+
+    hint[0] = '\0';
+    if (kpk_i_hip.version && kpk_i_hip.version < least)
+        kpk_i_append(&text,
+                     " (code object version %u%s is read from HIP %d.%d on, "
+                     "this is HIP %d.%d: rebuild the pack with COV=5 and "
+                     "ARCHS for the processor itself)",
+                     (unsigned)object->cov,
+                     strstr(target, "-generic") ? " for a generic target" : "",
+                     least / 10000000, least / 100000 % 100,
+                     kpk_i_hip.version / 10000000,
+                     kpk_i_hip.version / 100000 % 100);
+    return kpk_i_fail_hip(
+        "hipModuleLoadData", error,
+        "cannot load module %s, code object %s, on device %d (%s)%s",
+        kpk_module_name(slot->module), target, inst->ordinal,
+        inst->device.target, hint);
+}
+
+/* Under the lock, with the instance's device current. */
+static kpk_status load_slot(kpk_instance *inst, struct kpk_i_slot *slot)
+{
+    const struct kpk_code_object *object;
+    hipModule_t loaded = NULL;
+    kpk_selection unused;
+    hipError_t error;
+    kpk_status st;
+
+    if (atomic_load_explicit(&slot->hip_module, memory_order_relaxed))
+        return KPK_OK;
+    if (!slot->fits) /* says again why not */
+        return kpk_select(slot->module, inst->device.target, &unused);
+    object = &slot->module->objects[slot->object];
+    st = kpk_i_object_check(slot->module, object);
+    if (st != KPK_OK)
+        return st;
+    error = kpk_i_hip.hipModuleLoadData(&loaded, object->data);
+    if (error != hipSuccess)
+        return load_failed(inst, slot, error);
+    atomic_store_explicit(&slot->hip_module, loaded, memory_order_release);
+    return KPK_OK;
+}
+
+/* Under the lock, with the instance's device current. */
+static kpk_status resolve(kpk_instance *inst, kpk_kernel *kernel)
+{
+    struct kpk_i_slot *slot = kernel->slot;
+    hipFunction_t function = NULL;
+    hipError_t error;
+    kpk_status st = load_slot(inst, slot);
+
+    if (st != KPK_OK)
+        return st;
+    if (atomic_load_explicit(&kernel->function, memory_order_relaxed))
+        return KPK_OK;
+    error = kpk_i_hip.hipModuleGetFunction(
+        &function,
+        atomic_load_explicit(&slot->hip_module, memory_order_relaxed),
+        kpk_kernel_name(kernel));
+    if (error != hipSuccess)
+        return kpk_i_fail_hip("hipModuleGetFunction", error,
+                              "module %s is loaded on device %d, but kernel %s "
+                              "is not found in it",
+                              kpk_module_name(slot->module), inst->ordinal,
+                              kpk_kernel_name(kernel));
+    atomic_store_explicit(&kernel->function, function, memory_order_release);
+    return KPK_OK;
+}
+
+/* What a thread does under the lock, with the device current. */
+typedef kpk_status locked_work(kpk_instance *inst, void *what);
+
+static kpk_status with_lock(kpk_instance *inst, locked_work *work, void *what)
+{
+    int saved;
+    kpk_status st;
+
+    (void)pthread_mutex_lock(&inst->lock);
+    st = kpk_i_device_enter(inst->ordinal, &saved);
+    if (st == KPK_OK) {
+        st = work(inst, what);
+        st = kpk_i_device_leave(inst->ordinal, saved, st);
+    }
+    (void)pthread_mutex_unlock(&inst->lock);
+    return st;
+}
+
+static kpk_status work_resolve(kpk_instance *inst, void *kernel)
+{
+    return resolve(inst, kernel);
+}
+
+static kpk_status get(kpk_instance *inst, kpk_kernel *kernel,
+                      const kpk_kernel **out)
+{
+    kpk_status st = KPK_OK;
+
+    if (!atomic_load_explicit(&kernel->function, memory_order_acquire))
+        st = with_lock(inst, work_resolve, kernel);
+    if (st == KPK_OK)
+        *out = kernel;
+    return st;
+}
+
+kpk_status kpk_kernel_get(kpk_instance *inst, const char *name,
+                          const kpk_kernel **out)
+{
+    const kpk_kernel *other;
+    kpk_kernel *kernel;
+
+    if (!inst || !name || !out)
+        return kpk_i_fail(KPK_ERR_ARG, "kpk_kernel_get: %s is NULL",
+                          !inst   ? "inst"
+                          : !name ? "name"
+                                  : "out");
+    kernel = kpk_i_names_find(inst, name, &other);
+    if (!kernel)
+        return kpk_i_fail(KPK_ERR_NO_KERNEL,
+                          "no kernel \"%s\" in the %zu module%s that are open. "
+                          "kpk_module_kernel() and `kpack list` show what "
+                          "there is",
+                          name, inst->nslots, inst->nslots == 1 ? "" : "s");
+    if (other)
+        return kpk_i_fail(KPK_ERR_AMBIGUOUS,
+                          "kernel \"%s\" is in module %s and in module %s. "
+                          "Name the module with kpk_kernel_get_in()",
+                          name, kpk_module_name(kernel->slot->module),
+                          kpk_module_name(other->slot->module));
+    return get(inst, kernel, out);
+}
+
+kpk_status kpk_kernel_get_in(kpk_instance *inst, const char *module,
+                             const char *name, const kpk_kernel **out)
+{
+    struct kpk_i_slot *slot;
+    size_t i;
+    kpk_status st;
+
+    if (!inst || !module || !name || !out)
+        return kpk_i_fail(KPK_ERR_ARG, "kpk_kernel_get_in: %s is NULL",
+                          !inst     ? "inst"
+                          : !module ? "module"
+                          : !name   ? "name"
+                                    : "out");
+    st = find_slot(inst, module, &slot);
+    if (st == KPK_OK)
+        st = kpk_module_find_kernel(slot->module, name, &i);
+    if (st != KPK_OK)
+        return st;
+    return get(inst, &slot->kernels[i], out);
+}
+
+static kpk_status work_load(kpk_instance *inst, void *slot)
+{
+    return load_slot(inst, slot);
+}
+
+static kpk_status work_load_all(kpk_instance *inst, void *unused)
+{
+    (void)unused;
+    for (size_t i = 0; i < inst->nslots; i++) {
+        kpk_status st = KPK_OK;
+
+        if (inst->slots[i].fits)
+            st = load_slot(inst, &inst->slots[i]);
+        if (st != KPK_OK)
+            return st;
+    }
+    return KPK_OK;
+}
+
+kpk_status kpk_load(kpk_instance *inst, const char *module)
+{
+    struct kpk_i_slot *slot;
+    kpk_status st;
+
+    if (!inst)
+        return kpk_i_fail(KPK_ERR_ARG, "kpk_load: inst is NULL");
+    if (!module)
+        return with_lock(inst, work_load_all, NULL);
+    st = find_slot(inst, module, &slot);
+    if (st != KPK_OK)
+        return st;
+    return with_lock(inst, work_load, slot);
+}
+
+static kpk_status wait_for_device(const kpk_instance *inst)
+{
+    hipError_t error = kpk_i_hip.hipDeviceSynchronize();
+
+    if (error == hipSuccess)
+        return KPK_OK;
+    return kpk_i_fail_hip("hipDeviceSynchronize", error,
+                          "work on device %d (%s) failed before its modules "
+                          "were unloaded",
+                          inst->ordinal, inst->device.target);
+}
+
+/* Kernels are cut off first: none can be launched from a module that goes. A
+ * module that HIP does not let go stays loaded. */
+static kpk_status unload_slot(const kpk_instance *inst, struct kpk_i_slot *slot)
+{
+    hipModule_t loaded =
+        atomic_load_explicit(&slot->hip_module, memory_order_relaxed);
+    hipError_t error;
+
+    if (!loaded)
+        return KPK_OK;
+    for (size_t i = 0; i < slot->module->nkernels; i++)
+        atomic_store_explicit(&slot->kernels[i].function, NULL,
+                              memory_order_release);
+    error = kpk_i_hip.hipModuleUnload(loaded);
+    if (error != hipSuccess)
+        return kpk_i_fail_hip("hipModuleUnload", error,
+                              "cannot unload module %s from device %d",
+                              kpk_module_name(slot->module), inst->ordinal);
+    atomic_store_explicit(&slot->hip_module, NULL, memory_order_release);
+    return KPK_OK;
+}
+
+static bool any_loaded(const kpk_instance *inst)
+{
+    for (size_t i = 0; i < inst->nslots; i++) {
+        if (atomic_load_explicit(&inst->slots[i].hip_module,
+                                 memory_order_relaxed))
+            return true;
+    }
+    return false;
+}
+
+static kpk_status work_unload(kpk_instance *inst, void *slot)
+{
+    kpk_status st;
+
+    if (!atomic_load_explicit(&((struct kpk_i_slot *)slot)->hip_module,
+                              memory_order_relaxed))
+        return KPK_OK;
+    st = wait_for_device(inst);
+    if (st != KPK_OK)
+        return st;
+    return unload_slot(inst, slot);
+}
+
+/* Goes on after a failure; the first one is reported. */
+static kpk_status work_unload_all(kpk_instance *inst, void *unused)
+{
+    kpk_status first;
+
+    (void)unused;
+    if (!any_loaded(inst))
+        return KPK_OK;
+    first = wait_for_device(inst);
+    for (size_t i = 0; i < inst->nslots; i++) {
+        kpk_status st = unload_slot(inst, &inst->slots[i]);
+
+        if (first == KPK_OK)
+            first = st;
+    }
+    return first;
+}
+
+kpk_status kpk_unload(kpk_instance *inst, const char *module)
+{
+    struct kpk_i_slot *slot;
+    kpk_status st;
+
+    if (!inst)
+        return kpk_i_fail(KPK_ERR_ARG, "kpk_unload: inst is NULL");
+    if (!module)
+        return with_lock(inst, work_unload_all, NULL);
+    st = find_slot(inst, module, &slot);
+    if (st != KPK_OK)
+        return st;
+    return with_lock(inst, work_unload, slot);
+}
+
+kpk_status kpk_close(kpk_instance *inst)
+{
+    kpk_status st = KPK_OK;
+
+    if (inst && any_loaded(inst))
+        st = with_lock(inst, work_unload_all, NULL);
+    release(inst);
+    return st;
+}
+
+const char *kpk_kernel_name(const kpk_kernel *kernel)
+{
+    return kpk_i_string(kernel->slot->module, kernel->desc->name);
+}
+
+const kpk_module *kpk_kernel_module(const kpk_kernel *kernel)
+{
+    return kernel->slot->module;
+}
+
+size_t kpk_kernel_index(const kpk_kernel *kernel)
+{
+    return (size_t)(kernel->desc - kernel->slot->module->kernels);
+}
+
+kpk_status kpk_kernel_attrs(const kpk_kernel *kernel, kpk_attrs *out)
+{
+    if (!kernel || !out)
+        return kpk_i_fail(KPK_ERR_ARG, "kpk_kernel_attrs: %s is NULL",
+                          kernel ? "out" : "kernel");
+    kpk_i_attrs(kernel->attrs, out);
+    return KPK_OK;
+}
+
+kpk_status kpk_kernel_raw(const kpk_kernel *kernel, void **module,
+                          void **function)
+{
+    hipFunction_t f;
+
+    if (!kernel)
+        return kpk_i_fail(KPK_ERR_ARG, "kpk_kernel_raw: kernel is NULL");
+    f = atomic_load_explicit(&kernel->function, memory_order_acquire);
+    if (!f)
+        return kpk_i_fail(KPK_ERR_UNLOADED,
+                          "module %s of kernel %s has been unloaded; fetch the "
+                          "kernel again with kpk_kernel_get()",
+                          kpk_module_name(kernel->slot->module),
+                          kpk_kernel_name(kernel));
+    if (module)
+        *module = atomic_load_explicit(&kernel->slot->hip_module,
+                                       memory_order_acquire);
+    if (function)
+        *function = f;
+    return KPK_OK;
+}

@@ -1,0 +1,130 @@
+/* internal.h - what the runtime's files share
+ *
+ * Everything is declared with hidden visibility, the public calls too: two
+ * shared objects of one process can each hold their own copy of the library,
+ * and neither's calls can land in the other's.
+ */
+#ifndef KPK_INTERNAL_H
+#define KPK_INTERNAL_H
+
+#pragma GCC visibility push(hidden)
+
+#include "hip_api.h"
+#include "hip_types.h"
+#include "kpack.h"
+#include "kpack/format.h"
+
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* error.c */
+
+/* Sets the thread's message; returns `status` so that it can be returned. */
+kpk_status kpk_i_fail(kpk_status status, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* The same for a HIP call that returned `error`: "<format>: <call> returned
+ * <name> (<number>), <text>". The status is KPK_ERR_HIP. */
+kpk_status kpk_i_fail_hip(const char *call, hipError_t error,
+                          const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* A bounded string that is built piece by piece; what does not fit is cut. */
+struct kpk_i_text {
+    char *at;
+    size_t room;
+};
+void kpk_i_append(struct kpk_i_text *text, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* hip.c */
+
+/* The HIP functions by name: kpk_i_hip.hipMalloc(...). Optional ones may be
+ * NULL. Valid once kpk_i_hip_bind() has succeeded. */
+struct kpk_i_hip {
+#define X(need, result, name, args) result(*name) args;
+    KPK_HIP_TABLE(X)
+    KPK_HIP_NEWER_TABLE(X)
+#undef X
+    int version;      /* hipRuntimeGetVersion */
+    const char *path; /* the file it came from */
+};
+extern struct kpk_i_hip kpk_i_hip;
+
+/* Finds HIP unless that is done. A failure is tried again at the next call. */
+kpk_status kpk_i_hip_bind(void);
+
+/* device.c */
+
+/* Makes `device` current for the calling thread and remembers the one that
+ * was; leave() puts it back. leave() returns `st`, or the reason why it could
+ * not if `st` is a success. */
+kpk_status kpk_i_device_enter(int device, int *saved);
+kpk_status kpk_i_device_leave(int device, int saved, kpk_status st);
+
+/* module.c */
+
+const char *kpk_i_string(const kpk_module *module, uint32_t offset);
+
+/* True if argument `arg` of a kernel is an entry that only fills space. */
+bool kpk_i_arg_is_padding(const kpk_module *module,
+                          const struct kpk_kernel_desc *desc, uint32_t arg);
+
+/* What padding entries are copied from; no padding entry is larger. */
+#define KPK_I_MAX_PADDING 64u
+
+/* Refuses modules of another format and data that is no AMDGPU ELF. */
+kpk_status kpk_i_module_check(const kpk_module *module);
+kpk_status kpk_i_object_check(const kpk_module *module,
+                              const struct kpk_code_object *object);
+
+void kpk_i_attrs(const struct kpk_kernel_attrs *from, kpk_attrs *to);
+
+/* instance.c */
+
+struct kpk_i_slot { /* one module of an instance */
+    const kpk_module *module;
+    size_t object; /* selected code object; none if `fits` is false */
+    bool fits;
+    _Atomic(hipModule_t) hip_module; /* NULL while not loaded */
+    kpk_kernel *kernels;             /* [module->nkernels] */
+};
+
+struct kpk_kernel {
+    kpk_instance *inst;
+    struct kpk_i_slot *slot;
+    const struct kpk_kernel_desc *desc;
+    const struct kpk_kernel_attrs *attrs; /* NULL if no object fits */
+    uint32_t nargs_given;                 /* desc->nargs less padding */
+    uint32_t nbytes_needed;               /* least size of a packed buffer */
+    _Atomic(hipFunction_t) function;      /* NULL while not resolved */
+};
+
+struct kpk_instance {
+    int ordinal;
+    kpk_device device;
+    pthread_mutex_t lock; /* loading and unloading */
+    bool lock_made;
+    size_t nslots;
+    struct kpk_i_slot *slots; /* sorted by module name */
+    kpk_kernel *kernels;      /* of all slots, one after the other */
+    kpk_kernel **names;       /* hash table by name, see names.c */
+    size_t names_mask;
+};
+
+/* names.c */
+
+kpk_status kpk_i_names_make(kpk_instance *inst, size_t nkernels);
+
+/* The kernel of that name, the only one: else *others is set, and the first
+ * found is returned. NULL if there is none. */
+kpk_kernel *kpk_i_names_find(const kpk_instance *inst, const char *name,
+                             const kpk_kernel **other);
+
+#pragma GCC visibility pop
+
+#endif

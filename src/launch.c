@@ -1,0 +1,309 @@
+/* launch.c - checks a launch and hands it to HIP
+ *
+ * HIP's own checks differ between releases in what they find and which number
+ * they answer with, and none says what was wrong. So the shape is held against
+ * the kernel's limits and the device's, and the arguments against the kernel's
+ * list, before the call.
+ *
+ * Nothing is allocated: the pointers that HIP wants lie on the stack.
+ */
+#include "internal.h"
+
+#include <string.h>
+
+/* Largest argument list whose left-out padding we complete on the stack. */
+#define MAX_COMPLETED_NBYTES 4096u
+
+static const char axis_names[] = "xyz";
+
+static kpk_status check_grid(const kpk_kernel *kernel, const kpk_shape *shape)
+{
+    const kpk_device *device = &kernel->inst->device;
+    const char *name = kpk_kernel_name(kernel);
+
+    for (int i = 0; i < 3; i++) {
+        const uint32_t grid = shape->grid[i];
+        const uint64_t threads = (uint64_t)grid * shape->block[i];
+
+        if (grid == 0)
+            return kpk_i_fail(KPK_ERR_SHAPE,
+                              "%s: the grid is 0 blocks in %c; every dimension "
+                              "is at least 1, and an empty launch is to be "
+                              "left out",
+                              name, axis_names[i]);
+        if (grid > device->max_grid[i])
+            return kpk_i_fail(KPK_ERR_SHAPE,
+                              "%s: the grid is %u blocks in %c, device %d "
+                              "takes %u at most",
+                              name, grid, axis_names[i], kernel->inst->ordinal,
+                              device->max_grid[i]);
+        if (threads > UINT32_MAX)
+            return kpk_i_fail(KPK_ERR_SHAPE,
+                              "%s: grid %u times block %u in %c makes %llu "
+                              "threads; HIP takes less than 2^32 in each "
+                              "dimension",
+                              name, grid, shape->block[i], axis_names[i],
+                              (unsigned long long)threads);
+    }
+    return KPK_OK;
+}
+
+static kpk_status check_block(const kpk_kernel *kernel, const kpk_shape *shape)
+{
+    const kpk_device *device = &kernel->inst->device;
+    const uint32_t *reqd = kernel->attrs->reqd_block;
+    const uint32_t *block = shape->block;
+    const char *name = kpk_kernel_name(kernel);
+    uint64_t threads = 1;
+
+    for (int i = 0; i < 3; i++) {
+        if (block[i] == 0)
+            return kpk_i_fail(KPK_ERR_SHAPE,
+                              "%s: the block is 0 threads in %c; every "
+                              "dimension is at least 1",
+                              name, axis_names[i]);
+        if (block[i] > device->max_block_dim[i])
+            return kpk_i_fail(KPK_ERR_SHAPE,
+                              "%s: the block is %u threads in %c, device %d "
+                              "takes %u at most",
+                              name, block[i], axis_names[i],
+                              kernel->inst->ordinal, device->max_block_dim[i]);
+        /* cannot overflow: both factors are below 2^32 */
+        threads *= block[i];
+        if (threads > device->max_block)
+            return kpk_i_fail(KPK_ERR_SHAPE,
+                              "%s: the block %u x %u x %u has more than the %u "
+                              "threads that device %d takes",
+                              name, block[0], block[1], block[2],
+                              device->max_block, kernel->inst->ordinal);
+    }
+    if (threads > kernel->attrs->max_block)
+        return kpk_i_fail(KPK_ERR_SHAPE,
+                          "%s: the block %u x %u x %u has %llu threads, the "
+                          "kernel was compiled for %u at most",
+                          name, block[0], block[1], block[2],
+                          (unsigned long long)threads,
+                          kernel->attrs->max_block);
+    if (reqd[0] && memcmp(reqd, block, 3 * sizeof(*reqd)) != 0)
+        return kpk_i_fail(KPK_ERR_SHAPE,
+                          "%s: the block is %u x %u x %u, the kernel accepts "
+                          "%u x %u x %u only",
+                          name, block[0], block[1], block[2], reqd[0], reqd[1],
+                          reqd[2]);
+    return KPK_OK;
+}
+
+static kpk_status check_shared(const kpk_kernel *kernel, const kpk_shape *shape)
+{
+    const uint64_t has = kernel->inst->device.lds_nbytes;
+    const uint64_t own = kernel->attrs->lds_nbytes;
+
+    if (own + shape->shared_nbytes > has)
+        return kpk_i_fail(KPK_ERR_SHAPE,
+                          "%s: %u bytes of dynamic shared memory and the "
+                          "kernel's own %llu are more than the %llu that "
+                          "device %d (%s) has for a block",
+                          kpk_kernel_name(kernel), shape->shared_nbytes,
+                          (unsigned long long)own, (unsigned long long)has,
+                          kernel->inst->ordinal, kernel->inst->device.target);
+    return KPK_OK;
+}
+
+static kpk_status check_shape(const kpk_kernel *kernel, const kpk_shape *shape)
+{
+    kpk_status st;
+
+    if (!kernel || !shape)
+        return kpk_i_fail(KPK_ERR_ARG, "kpk_launch: %s is NULL",
+                          kernel ? "shape" : "kernel");
+    st = check_block(kernel, shape);
+    if (st == KPK_OK)
+        st = check_grid(kernel, shape);
+    if (st == KPK_OK)
+        st = check_shared(kernel, shape);
+    return st;
+}
+
+static kpk_status wrong_count(const kpk_kernel *kernel, size_t nargs)
+{
+    const kpk_module *module = kernel->slot->module;
+    const struct kpk_kernel_desc *desc = kernel->desc;
+    char names[512];
+    struct kpk_i_text text = {names, sizeof(names)};
+
+    names[0] = '\0';
+    for (uint32_t i = 0; i < desc->nargs; i++) {
+        const struct kpk_arg_desc *arg = &module->args[desc->first_arg + i];
+        const char *name = kpk_i_string(module, arg->name);
+
+        if (kpk_i_arg_is_padding(module, desc, i))
+            continue;
+        kpk_i_append(&text, "%s%s %u", *names ? ", " : "",
+                     *name ? name : "unnamed", (unsigned)arg->size);
+    }
+    return kpk_i_fail(KPK_ERR_KERNEL_ARGS,
+                      "%s takes %u argument%s, %zu %s given. Names and bytes: "
+                      "%s",
+                      kpk_kernel_name(kernel), (unsigned)kernel->nargs_given,
+                      kernel->nargs_given == 1 ? "" : "s", nargs,
+                      nargs == 1 ? "was" : "were",
+                      kernel->nargs_given ? names : "none");
+}
+
+static kpk_status wrong_arg(const kpk_kernel *kernel, uint32_t entry,
+                            size_t given, const kpk_arg *arg)
+{
+    const kpk_module *module = kernel->slot->module;
+    const struct kpk_arg_desc *desc =
+        &module->args[kernel->desc->first_arg + entry];
+    const char *name = kpk_i_string(module, desc->name);
+    const char *quote = *name ? "\"" : "";
+
+    if (!arg->value)
+        return kpk_i_fail(KPK_ERR_KERNEL_ARGS,
+                          "%s: argument %zu%s%s%s%s has no value: its pointer "
+                          "is NULL. To pass a null pointer, give the address "
+                          "of a pointer that is NULL",
+                          kpk_kernel_name(kernel), given, *name ? " " : "",
+                          quote, name, quote);
+    return kpk_i_fail(KPK_ERR_KERNEL_ARGS,
+                      "%s: argument %zu%s%s%s%s is %u bytes, %zu were given",
+                      kpk_kernel_name(kernel), given, *name ? " " : "", quote,
+                      name, quote, (unsigned)desc->size, arg->nbytes);
+}
+
+/* One pointer for each entry of the kernel's list, as HIP wants them: to the
+ * caller's values, or to zeros for an entry that is padding. */
+static kpk_status point_to_args(const kpk_kernel *kernel, const kpk_arg *args,
+                                size_t nargs, void *params[KPK_MAX_ARGS])
+{
+    static const unsigned char zeros[KPK_I_MAX_PADDING];
+    const kpk_module *module = kernel->slot->module;
+    const struct kpk_kernel_desc *desc = kernel->desc;
+    const struct kpk_arg_desc *entries = module->args + desc->first_arg;
+    const bool padded = kernel->nargs_given != desc->nargs;
+    size_t given = 0;
+
+    if (nargs != kernel->nargs_given || (nargs && !args))
+        return wrong_count(kernel, args ? nargs : 0);
+    if (desc->nargs > KPK_MAX_ARGS)
+        return kpk_i_fail(KPK_ERR_KERNEL_ARGS,
+                          "%s lists %u arguments, more than the %d that "
+                          "kpk_launch() takes. Use kpk_launch_packed()",
+                          kpk_kernel_name(kernel), (unsigned)desc->nargs,
+                          KPK_MAX_ARGS);
+    for (uint32_t i = 0; i < desc->nargs; i++) {
+        if (padded && kpk_i_arg_is_padding(module, desc, i)) {
+            params[i] = (void *)zeros;
+            continue;
+        }
+        if (args[given].nbytes != entries[i].size || !args[given].value)
+            return wrong_arg(kernel, i, given, &args[given]);
+        params[i] = (void *)args[given].value;
+        given++;
+    }
+    return KPK_OK;
+}
+
+static kpk_status start(const kpk_kernel *kernel, const kpk_shape *shape,
+                        void *stream, void **params, void **extra)
+{
+    const int device = kernel->inst->ordinal;
+    void *function;
+    int saved;
+    hipError_t error;
+    kpk_status st = kpk_kernel_raw(kernel, NULL, &function);
+
+    if (st == KPK_OK)
+        st = kpk_i_device_enter(device, &saved);
+    if (st != KPK_OK)
+        return st;
+    error = kpk_i_hip.hipModuleLaunchKernel(
+        function, shape->grid[0], shape->grid[1], shape->grid[2],
+        shape->block[0], shape->block[1], shape->block[2], shape->shared_nbytes,
+        stream, params, extra);
+    if (error != hipSuccess)
+        st = kpk_i_fail_hip("hipModuleLaunchKernel", error,
+                            "cannot launch %s with grid %u x %u x %u, block %u "
+                            "x %u x %u and %u bytes of shared memory on device "
+                            "%d",
+                            kpk_kernel_name(kernel), shape->grid[0],
+                            shape->grid[1], shape->grid[2], shape->block[0],
+                            shape->block[1], shape->block[2],
+                            shape->shared_nbytes, device);
+    return kpk_i_device_leave(device, saved, st);
+}
+
+kpk_status kpk_launch(const kpk_kernel *kernel, const kpk_shape *shape,
+                      void *stream, const kpk_arg *args, size_t nargs)
+{
+    void *params[KPK_MAX_ARGS];
+    kpk_status st = check_shape(kernel, shape);
+
+    if (st == KPK_OK)
+        st = point_to_args(kernel, args, nargs, params);
+    if (st != KPK_OK)
+        return st;
+    return start(kernel, shape, stream, nargs ? params : NULL, NULL);
+}
+
+static kpk_status too_short(const kpk_kernel *kernel, size_t nbytes)
+{
+    const kpk_module *module = kernel->slot->module;
+    const struct kpk_kernel_desc *desc = kernel->desc;
+
+    /* The first argument that is not whole in the buffer. */
+    for (uint32_t i = 0; i < desc->nargs; i++) {
+        const struct kpk_arg_desc *arg = &module->args[desc->first_arg + i];
+
+        if (kpk_i_arg_is_padding(module, desc, i) ||
+            (size_t)arg->offset + arg->size <= nbytes)
+            continue;
+        return kpk_i_fail(KPK_ERR_KERNEL_ARGS,
+                          "%s: argument %u \"%s\" lies at bytes %u to %u, the "
+                          "buffer has %zu; %u are needed",
+                          kpk_kernel_name(kernel), (unsigned)i,
+                          kpk_i_string(module, arg->name),
+                          (unsigned)arg->offset,
+                          (unsigned)(arg->offset + arg->size - 1), nbytes,
+                          (unsigned)kernel->nbytes_needed);
+    }
+    return kpk_i_fail(KPK_ERR_KERNEL_ARGS,
+                      "%s: %u bytes of arguments are needed, the buffer has "
+                      "%zu",
+                      kpk_kernel_name(kernel), (unsigned)kernel->nbytes_needed,
+                      nbytes);
+}
+
+kpk_status kpk_launch_packed(const kpk_kernel *kernel, const kpk_shape *shape,
+                             void *stream, const void *buffer, size_t nbytes)
+{
+    _Alignas(16) unsigned char completed[MAX_COMPLETED_NBYTES];
+    /* The fixed form that HIP knows: buffer 1, its size 2, end 3. */
+    void *extra[5] = {(void *)1, (void *)buffer, (void *)2, NULL, (void *)3};
+    size_t list_nbytes;
+    kpk_status st = check_shape(kernel, shape);
+
+    if (st != KPK_OK)
+        return st;
+    if (nbytes && !buffer)
+        return kpk_i_fail(KPK_ERR_ARG,
+                          "kpk_launch_packed: buffer is NULL, its size %zu",
+                          nbytes);
+    list_nbytes = kernel->desc->explicit_nbytes;
+    if (nbytes < kernel->nbytes_needed)
+        return too_short(kernel, nbytes);
+    if (list_nbytes == 0)
+        return start(kernel, shape, stream, NULL, NULL);
+    /* HIP copies every entry of the list, left-out padding too, whatever size
+     * it is told: it must find memory there. */
+    if (nbytes < list_nbytes) {
+        if (list_nbytes > sizeof(completed))
+            return too_short(kernel, nbytes);
+        memset(completed, 0, list_nbytes);
+        memcpy(completed, buffer, nbytes);
+        extra[1] = completed;
+    }
+    extra[3] = &list_nbytes;
+    return start(kernel, shape, stream, NULL, extra);
+}

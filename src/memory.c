@@ -1,0 +1,80 @@
+/* memory.c - device memory for programs that do not call HIP themselves */
+#include "internal.h"
+
+/* A HIP call on the instance's device, its failure told with the numbers
+ * that were asked for. */
+#define ON_DEVICE(inst, name, arguments, ...)                                  \
+    do {                                                                       \
+        int saved;                                                             \
+        kpk_status st;                                                         \
+        hipError_t error;                                                      \
+                                                                               \
+        if (!(inst))                                                           \
+            return kpk_i_fail(KPK_ERR_ARG, "%s: inst is NULL", __func__);      \
+        st = kpk_i_device_enter((inst)->ordinal, &saved);                      \
+        if (st != KPK_OK)                                                      \
+            return st;                                                         \
+        error = kpk_i_hip.name arguments;                                      \
+        if (error != hipSuccess)                                               \
+            st = kpk_i_fail_hip(#name, error, __VA_ARGS__);                    \
+        return kpk_i_device_leave((inst)->ordinal, saved, st);                 \
+    } while (0)
+
+static kpk_status allocate(kpk_instance *inst, size_t nbytes, void **out)
+{
+    ON_DEVICE(inst, hipMalloc, (out, nbytes),
+              "cannot allocate %zu bytes on device %d", nbytes, inst->ordinal);
+}
+
+kpk_status kpk_malloc(kpk_instance *inst, size_t nbytes, void **out)
+{
+    void *ptr = NULL;
+    kpk_status st;
+
+    if (!out)
+        return kpk_i_fail(KPK_ERR_ARG, "kpk_malloc: out is NULL");
+    st = allocate(inst, nbytes, &ptr);
+    if (st == KPK_OK)
+        *out = ptr;
+    else if (ptr) /* allocated, but the current device did not come back */
+        (void)kpk_i_hip.hipFree(ptr);
+    return st;
+}
+
+kpk_status kpk_free(kpk_instance *inst, void *ptr)
+{
+    ON_DEVICE(inst, hipFree, (ptr), "cannot free %p on device %d", ptr,
+              inst->ordinal);
+}
+
+kpk_status kpk_copy_to(kpk_instance *inst, void *device_dst,
+                       const void *host_src, size_t nbytes)
+{
+    ON_DEVICE(inst, hipMemcpy,
+              (device_dst, host_src, nbytes, hipMemcpyHostToDevice),
+              "cannot copy %zu bytes to %p on device %d", nbytes, device_dst,
+              inst->ordinal);
+}
+
+kpk_status kpk_copy_from(kpk_instance *inst, void *host_dst,
+                         const void *device_src, size_t nbytes)
+{
+    ON_DEVICE(inst, hipMemcpy,
+              (host_dst, device_src, nbytes, hipMemcpyDeviceToHost),
+              "cannot copy %zu bytes from %p on device %d", nbytes, device_src,
+              inst->ordinal);
+}
+
+kpk_status kpk_fill(kpk_instance *inst, void *device_dst, uint8_t value,
+                    size_t nbytes)
+{
+    ON_DEVICE(inst, hipMemset, (device_dst, value, nbytes),
+              "cannot fill %zu bytes at %p on device %d", nbytes, device_dst,
+              inst->ordinal);
+}
+
+kpk_status kpk_sync(kpk_instance *inst, void *stream)
+{
+    ON_DEVICE(inst, hipStreamSynchronize, (stream),
+              "waiting for a stream of device %d failed", inst->ordinal);
+}

@@ -1,0 +1,300 @@
+/* select.c - which code object runs on which device
+ *
+ * The rules are the loader's (LLVM AMDGPUUsage, "Target ID", "Generic
+ * processors"): the processor has to be the device's, or a generic one that
+ * covers it, and every feature that the code object names has to have the
+ * device's setting. HIP answers a wrong choice with one of four error numbers
+ * and no reason, so the choice is made here, before HIP is asked.
+ */
+#include "internal.h"
+#include "target_table.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Two exist; a future device may report others. */
+#define MAX_FEATURES 4
+/* No target ID is as long. Bounds what messages have to hold. */
+#define MAX_TARGET_NBYTES 128
+
+struct name {
+    const char *at;
+    size_t nbytes;
+};
+
+struct feature {
+    struct name name;
+    char setting; /* '+' or '-' */
+};
+
+struct target {
+    struct name processor;
+    size_t nfeatures;
+    struct feature features[MAX_FEATURES];
+};
+
+static const struct {
+    const char *processor;
+    const char *generic; /* "" if none covers it */
+} covers[] = {
+#define X(name, mach, major, minor, stepping, generic, sramecc, xnack, wave)   \
+    {#name, generic},
+    KPK_PROCESSOR_TABLE(X)
+#undef X
+};
+
+static bool same(struct name a, struct name b)
+{
+    return a.nbytes == b.nbytes && memcmp(a.at, b.at, a.nbytes) == 0;
+}
+
+static bool name_is(struct name a, const char *text)
+{
+    return same(a, (struct name){text, strlen(text)});
+}
+
+/* Takes the longest run of lower-case letters, digits and hyphens. */
+static struct name take_name(const char **at)
+{
+    static const char set[] = "abcdefghijklmnopqrstuvwxyz0123456789-";
+    struct name name = {*at, strspn(*at, set)};
+
+    /* A trailing hyphen is a feature's setting. */
+    while (name.nbytes && name.at[name.nbytes - 1] == '-')
+        name.nbytes--;
+    *at += name.nbytes;
+    return name;
+}
+
+/* processor(:feature(+|-))* */
+static bool parse(const char *text, struct target *out)
+{
+    const char *at = text;
+
+    if (strlen(text) > MAX_TARGET_NBYTES)
+        return false;
+    out->processor = take_name(&at);
+    out->nfeatures = 0;
+    if (out->processor.nbytes == 0)
+        return false;
+    while (*at == ':') {
+        struct feature *feature = &out->features[out->nfeatures];
+
+        if (out->nfeatures++ == MAX_FEATURES)
+            return false;
+        at++;
+        feature->name = take_name(&at);
+        if (feature->name.nbytes == 0 || (*at != '+' && *at != '-'))
+            return false;
+        feature->setting = *at++;
+    }
+    return *at == '\0';
+}
+
+static kpk_status parse_or_fail(const char *text, struct target *out)
+{
+    if (text && parse(text, out))
+        return KPK_OK;
+    return kpk_i_fail(KPK_ERR_ARG,
+                      "\"%.*s\" is no target ID. One looks like gfx1100 or "
+                      "gfx90a:sramecc+:xnack-",
+                      MAX_TARGET_NBYTES, text ? text : "(null)");
+}
+
+static const struct feature *find_feature(const struct target *in,
+                                          struct name name)
+{
+    for (size_t i = 0; i < in->nfeatures; i++) {
+        if (same(in->features[i].name, name))
+            return &in->features[i];
+    }
+    return NULL;
+}
+
+static const char *generic_of(struct name processor)
+{
+    for (size_t i = 0; i < sizeof(covers) / sizeof(covers[0]); i++) {
+        if (name_is(processor, covers[i].processor))
+            return covers[i].generic;
+    }
+    return "";
+}
+
+/* True if the device has each feature setting that the object names. */
+static bool features_agree(const struct target *device,
+                           const struct target *object, struct kpk_i_text *why)
+{
+    for (size_t i = 0; i < object->nfeatures; i++) {
+        const struct feature *wanted = &object->features[i];
+        const struct feature *found = find_feature(device, wanted->name);
+        const struct name *name = &wanted->name;
+
+        if (found && found->setting == wanted->setting)
+            continue;
+        if (found)
+            kpk_i_append(why, "needs %.*s%c, the device has %.*s%c",
+                         (int)name->nbytes, name->at, wanted->setting,
+                         (int)name->nbytes, name->at, found->setting);
+        else
+            kpk_i_append(why, "needs %.*s%c, which the device does not report",
+                         (int)name->nbytes, name->at, wanted->setting);
+        return false;
+    }
+    return true;
+}
+
+/* "; sramecc+ as the device, xnack left as any". True if none is left. */
+static bool tell_features(const struct target *device,
+                          const struct target *object, struct kpk_i_text *why)
+{
+    bool all = true;
+
+    for (size_t i = 0; i < device->nfeatures; i++) {
+        const struct feature *has = &device->features[i];
+        bool named = find_feature(object, has->name) != NULL;
+
+        kpk_i_append(why, "%s%.*s", i ? ", " : "; ", (int)has->name.nbytes,
+                     has->name.at);
+        if (named)
+            kpk_i_append(why, "%c as the device", has->setting);
+        else
+            kpk_i_append(why, " left as any");
+        all = all && named;
+    }
+    return all;
+}
+
+static bool is_generic(struct name processor)
+{
+    static const char ending[] = "-generic";
+    const size_t n = sizeof(ending) - 1;
+
+    return processor.nbytes > n &&
+           memcmp(processor.at + processor.nbytes - n, ending, n) == 0;
+}
+
+static kpk_fit fit(const struct target *device, const struct target *object,
+                   struct kpk_i_text *why)
+{
+    const int n = (int)device->processor.nbytes;
+    const char *name = device->processor.at;
+
+    if (same(device->processor, object->processor)) {
+        if (!features_agree(device, object, why))
+            return KPK_FIT_NONE;
+        kpk_i_append(why, "exact processor");
+        return tell_features(device, object, why) ? KPK_FIT_EXACT : KPK_FIT_ANY;
+    }
+    if (!is_generic(object->processor)) {
+        kpk_i_append(why, "is for another processor than %.*s", n, name);
+        return KPK_FIT_NONE;
+    }
+    if (!name_is(object->processor, generic_of(device->processor))) {
+        kpk_i_append(why, "does not cover %.*s", n, name);
+        return KPK_FIT_NONE;
+    }
+    if (!features_agree(device, object, why))
+        return KPK_FIT_NONE;
+    kpk_i_append(why, "generic target that covers %.*s", n, name);
+    return KPK_FIT_GENERIC;
+}
+
+kpk_status kpk_target_fit(const char *device, const char *object, kpk_fit *out,
+                          char *why, size_t why_nbytes)
+{
+    struct kpk_i_text text = {why, why ? why_nbytes : 0};
+    struct target d;
+    struct target o;
+    kpk_status st = parse_or_fail(device, &d);
+
+    if (st == KPK_OK)
+        st = parse_or_fail(object, &o);
+    if (st != KPK_OK)
+        return st;
+    if (!out)
+        return kpk_i_fail(KPK_ERR_ARG, "kpk_target_fit: out is NULL");
+    *out = fit(&d, &o, &text);
+    return KPK_OK;
+}
+
+/* What the module holds, with a reason for each near miss: an object for the
+ * device's own processor, or a generic one that covers it. */
+static kpk_status none_fits(const kpk_module *module, const char *device_text,
+                            const struct target *device)
+{
+    const char *generic = generic_of(device->processor);
+    char held[1536];
+    struct kpk_i_text text = {held, sizeof(held)};
+    char archs[384];
+    struct kpk_i_text add = {archs, sizeof(archs)};
+
+    held[0] = '\0';
+    archs[0] = '\0';
+    for (uint32_t i = 0; i < module->nobjects; i++) {
+        const char *name = kpk_i_string(module, module->objects[i].target);
+        struct target object;
+
+        kpk_i_append(&text, "%s%s", i ? ", " : "", name);
+        kpk_i_append(&add, "%s ", name);
+        if (!parse(name, &object))
+            kpk_i_append(&text, " (not a target ID)");
+        else if (same(object.processor, device->processor) ||
+                 name_is(object.processor, generic)) {
+            kpk_i_append(&text, " (");
+            (void)fit(device, &object, &text);
+            kpk_i_append(&text, ")");
+        }
+    }
+    return kpk_i_fail(
+        KPK_ERR_NO_TARGET,
+        "no code object of module %s fits device %s. It holds: %s. Rebuild the "
+        "pack with ARCHS=\"%s%.*s\"%s%s%s",
+        kpk_module_name(module), device_text,
+        module->nobjects ? held : "nothing", archs,
+        (int)device->processor.nbytes, device->processor.at,
+        *generic ? " or with " : "", generic, *generic ? " in it" : "");
+}
+
+/* Best fit first, then more named features, then the order of the table. */
+static bool better(kpk_fit a, size_t a_named, kpk_fit b, size_t b_named)
+{
+    return a != b ? a < b : a_named > b_named;
+}
+
+kpk_status kpk_select(const kpk_module *module, const char *target,
+                      kpk_selection *out)
+{
+    kpk_fit best = KPK_FIT_NONE;
+    size_t best_named = 0;
+    size_t best_object = 0;
+    struct target device;
+    kpk_status st = kpk_i_module_check(module);
+
+    if (st == KPK_OK)
+        st = parse_or_fail(target, &device);
+    if (st != KPK_OK)
+        return st;
+    if (!out)
+        return kpk_i_fail(KPK_ERR_ARG, "kpk_select: out is NULL");
+    for (uint32_t i = 0; i < module->nobjects; i++) {
+        const char *name = kpk_i_string(module, module->objects[i].target);
+        struct kpk_i_text no_text = {NULL, 0};
+        struct target object;
+        kpk_fit this_fit;
+
+        if (!parse(name, &object))
+            continue;
+        this_fit = fit(&device, &object, &no_text);
+        if (better(this_fit, object.nfeatures, best, best_named)) {
+            best = this_fit;
+            best_named = object.nfeatures;
+            best_object = i;
+        }
+    }
+    if (best == KPK_FIT_NONE)
+        return none_fits(module, target, &device);
+    out->object = best_object;
+    out->target = kpk_i_string(module, module->objects[best_object].target);
+    return kpk_target_fit(target, out->target, &out->fit, out->why,
+                          sizeof(out->why));
+}
