@@ -44,6 +44,13 @@ static_assert(sizeof(u64) == sizeof(size_t), "a 64-bit target");
 /* An inlined member function. */
 #define DEV_MEMBER __device__ __forceinline__
 #define KERNEL extern "C" __global__ __launch_bounds__(1024) void
+/* The same, in few enough registers for two such blocks on a multiprocessor:
+ * for kernels that wait at barriers. AMD's have enough as it is. */
+#if KPK_NVIDIA
+#define KERNEL_PAIRED extern "C" __global__ __launch_bounds__(1024, 2) void
+#else
+#define KERNEL_PAIRED KERNEL
+#endif
 /* The same for a kernel whose callers use at most `threads` a block. */
 #define KERNEL_UP_TO(threads) extern "C" __global__ __launch_bounds__(threads) void
 
