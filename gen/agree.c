@@ -1,0 +1,67 @@
+/* agree.c - do all targets of a module offer the same kernels? */
+#include <string.h>
+
+#include "tables.h"
+
+static const char *const kinds[] = {
+    [KPK_ARG_BY_VALUE] = "value",
+    [KPK_ARG_GLOBAL_BUFFER] = "pointer",
+    [KPK_ARG_DYNAMIC_SHARED_POINTER] = "shared pointer",
+    [KPK_ARG_OTHER] = "handle",
+};
+
+static bool args_agree(const struct codeobj *a, const struct codeobj_kernel *x,
+                       const struct codeobj *b, const struct codeobj_kernel *y)
+{
+    if (x->nargs != y->nargs) {
+        fprintf(stderr,
+                "%s: kernel %s takes %zu arguments on %s, but %zu on %s\n",
+                b->path, y->name, y->nargs, b->target, x->nargs, a->target);
+        return false;
+    }
+    for (size_t i = 0; i < x->nargs; i++) {
+        const struct codeobj_arg *p = &x->args[i], *q = &y->args[i];
+
+        if (p->offset == q->offset && p->size == q->size && p->kind == q->kind)
+            continue;
+        fprintf(stderr,
+                "%s: argument %zu of kernel %s is a %s of %u bytes at offset "
+                "%u on %s, but a %s of %u bytes at offset %u on %s\n",
+                b->path, i, y->name, kinds[q->kind], (unsigned)q->size,
+                (unsigned)q->offset, b->target, kinds[p->kind],
+                (unsigned)p->size, (unsigned)p->offset, a->target);
+        return false;
+    }
+    return true;
+}
+
+/* Both lists are sorted, so the first difference is a kernel that is missing
+ * on one side. */
+static bool pair_agrees(const struct codeobj *a, const struct codeobj *b)
+{
+    for (size_t i = 0; i < a->nkernels || i < b->nkernels; i++) {
+        const struct codeobj_kernel *x = i < a->nkernels ? &a->kernels[i] : NULL;
+        const struct codeobj_kernel *y = i < b->nkernels ? &b->kernels[i] : NULL;
+        int order = !x ? 1 : !y ? -1 : strcmp(x->name, y->name);
+
+        if (order != 0) {
+            fprintf(stderr, "%s: kernel %s is there for %s, but not for %s\n",
+                    b->path, order < 0 ? x->name : y->name,
+                    order < 0 ? a->target : b->target,
+                    order < 0 ? b->target : a->target);
+            return false;
+        }
+        if (!args_agree(a, x, b, y))
+            return false;
+    }
+    return true;
+}
+
+bool tables_agree(struct codeobj *const *objects, size_t nobjects)
+{
+    bool agree = true;
+
+    for (size_t i = 1; i < nobjects; i++)
+        agree &= pair_agrees(objects[0], objects[i]);
+    return agree;
+}

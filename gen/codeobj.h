@@ -1,0 +1,68 @@
+/* codeobj.h - what kpack-gen knows of one AMDGPU code object
+ *
+ * A reader of the ELF header, the symbol table and the metadata note, at build
+ * time only. Every number in the file is checked before it is used: a damaged
+ * or hostile file is refused with a sentence and never read out of bounds.
+ */
+#ifndef KPK_GEN_CODEOBJ_H
+#define KPK_GEN_CODEOBJ_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kpack/format.h"
+
+/* "gfx9-4-generic:sramecc+:xnack-" and room to spare. */
+#define CODEOBJ_TARGET_MAX 64
+#define CODEOBJ_ERROR_MAX 512
+
+/* One explicit argument; hidden ones are left out. */
+struct codeobj_arg {
+    char *name; /* "" if the file has none */
+    uint32_t offset;
+    uint32_t size;
+    enum kpk_arg_kind kind;
+};
+
+struct codeobj_kernel {
+    char *name;
+    struct codeobj_arg *args;
+    size_t nargs;
+    struct kpk_kernel_attrs attrs;
+};
+
+struct codeobj {
+    char *path;
+    unsigned char *data; /* the whole file */
+    size_t nbytes;
+    char target[CODEOBJ_TARGET_MAX]; /* from e_flags */
+    unsigned cov;                    /* code object version, 3 to 6 */
+    struct codeobj_kernel *kernels;  /* sorted by name, as strcmp */
+    size_t nkernels;
+};
+
+/*
+ * codeobj_read() reads and checks a code object.
+ *
+ *   path   the file; kept for messages
+ *   error  what is wrong with it, without the path, on failure
+ *
+ * Returns NULL on failure; free with codeobj_free().
+ */
+struct codeobj *codeobj_read(const char *path, char error[CODEOBJ_ERROR_MAX]);
+
+/*
+ * codeobj_parse() is codeobj_read() for bytes that are in memory already. They
+ * are copied.
+ */
+struct codeobj *codeobj_parse(const char *path, const void *data,
+                              size_t nbytes, char error[CODEOBJ_ERROR_MAX]);
+
+void codeobj_free(struct codeobj *co);
+
+/* Internal to the reader: fills the kernels from the metadata note. */
+bool codeobj_read_metadata(struct codeobj *co, const void *note, size_t nbytes,
+                           char error[CODEOBJ_ERROR_MAX]);
+
+#endif

@@ -1,0 +1,224 @@
+/* kpack-gen.c - the command: code objects in, C tables and headers out
+ *
+ *   kpack-gen module NAME OUT TARGET=FILE...   the table of a module
+ *   kpack-gen pack   PACK OUT MODULE...        the table of a pack
+ *   kpack-gen header PACK OUT MODULE=FILE...   the header of a pack
+ *
+ * Silent on success. What is wrong is said as `FILE: what`, with status 1; a
+ * wrong command line is status 2. OUT appears complete or not at all.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tables.h"
+
+/* KEY=FILE of the command line, and the file's content. */
+struct input {
+    char *key;
+    struct codeobj *object;
+};
+
+struct job {
+    const char *name; /* of the module or pack */
+    const char *out;
+    size_t n;
+    char **keys;              /* targets or modules, sorted */
+    struct codeobj **objects; /* one for each key; NULL for a pack */
+};
+
+/* Names become parts of C identifiers. */
+static bool is_identifier(const char *name)
+{
+    if (!*name || isdigit((unsigned char)*name))
+        return false;
+    for (; *name; name++)
+        if (!isalnum((unsigned char)*name) && *name != '_')
+            return false;
+    return true;
+}
+
+static int by_key(const void *a, const void *b)
+{
+    const struct input *x = a, *y = b;
+
+    return strcmp(x->key, y->key);
+}
+
+static bool read_input(struct input *in, const char *word, bool has_file)
+{
+    const char *sign = strchr(word, '=');
+    char error[CODEOBJ_ERROR_MAX];
+
+    if (has_file != (sign != NULL)) {
+        fprintf(stderr, "kpack-gen: '%s' is not %s\n", word,
+                has_file ? "KEY=FILE" : "a module's name");
+        return false;
+    }
+    in->key = sign ? strndup(word, (size_t)(sign - word)) : strdup(word);
+    if (!in->key) {
+        fputs("kpack-gen: out of memory\n", stderr);
+        return false;
+    }
+    if (!sign)
+        return true;
+    in->object = codeobj_read(sign + 1, error);
+    if (!in->object)
+        fprintf(stderr, "%s: %s\n", sign + 1, error);
+    return in->object != NULL;
+}
+
+static bool read_inputs(struct job *job, struct input *inputs, char **words,
+                        bool has_file)
+{
+    for (size_t i = 0; i < job->n; i++)
+        if (!read_input(&inputs[i], words[i], has_file))
+            return false;
+    qsort(inputs, job->n, sizeof(*inputs), by_key);
+    for (size_t i = 0; i < job->n; i++) {
+        job->keys[i] = inputs[i].key;
+        job->objects[i] = inputs[i].object;
+        if (i && strcmp(job->keys[i - 1], job->keys[i]) == 0) {
+            fprintf(stderr, "kpack-gen: %s is given twice\n", job->keys[i]);
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool write_module(FILE *f, const struct job *job)
+{
+    for (size_t i = 0; i < job->n; i++)
+        if (strcmp(job->objects[i]->target, job->keys[i]) != 0) {
+            fprintf(stderr, "%s: is for %s, not for %s\n",
+                    job->objects[i]->path, job->objects[i]->target,
+                    job->keys[i]);
+            return false;
+        }
+    if (!tables_agree(job->objects, job->n))
+        return false;
+    tables_write_module(f, job->name, job->objects, job->n);
+    return true;
+}
+
+static bool modules_are_identifiers(const struct job *job)
+{
+    for (size_t i = 0; i < job->n; i++)
+        if (!is_identifier(job->keys[i])) {
+            fprintf(stderr, "kpack-gen: module name '%s' is no C identifier\n",
+                    job->keys[i]);
+            return false;
+        }
+    return true;
+}
+
+static bool write_pack(FILE *f, const struct job *job)
+{
+    if (!modules_are_identifiers(job))
+        return false;
+    tables_write_pack(f, job->name, job->keys, job->n);
+    return true;
+}
+
+static bool write_header(FILE *f, const struct job *job)
+{
+    if (!modules_are_identifiers(job))
+        return false;
+    tables_write_header(f, job->name, job->keys, job->objects, job->n);
+    return true;
+}
+
+static const struct action {
+    const char *name;
+    bool has_file;
+    bool (*write)(FILE *f, const struct job *job);
+} actions[] = {
+    {"module", true, write_module},
+    {"pack", false, write_pack},
+    {"header", true, write_header},
+};
+
+static const struct action *find_action(const char *name)
+{
+    for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++)
+        if (strcmp(actions[i].name, name) == 0)
+            return &actions[i];
+    return NULL;
+}
+
+/* Writes to OUT.tmp and renames, so that a failure leaves no half a file. */
+static bool write_out(const struct action *action, const struct job *job)
+{
+    size_t nbytes = strlen(job->out) + sizeof(".tmp");
+    char *temporary = malloc(nbytes);
+    FILE *f = NULL;
+    bool ok = false;
+
+    if (!temporary) {
+        fputs("kpack-gen: out of memory\n", stderr);
+        return false;
+    }
+    snprintf(temporary, nbytes, "%s.tmp", job->out);
+    f = fopen(temporary, "w");
+    if (f) {
+        ok = action->write(f, job);
+        if (fclose(f) != 0 && ok) {
+            fprintf(stderr, "%s: %s\n", temporary, strerror(errno));
+            ok = false;
+        }
+        if (ok && rename(temporary, job->out) != 0) {
+            fprintf(stderr, "%s: %s\n", job->out, strerror(errno));
+            ok = false;
+        }
+        if (!ok)
+            (void)remove(temporary);
+    } else {
+        fprintf(stderr, "%s: %s\n", temporary, strerror(errno));
+    }
+    free(temporary);
+    return ok;
+}
+
+static int usage(void)
+{
+    fputs("usage: kpack-gen module NAME OUT TARGET=FILE...\n"
+          "       kpack-gen pack   PACK OUT MODULE...\n"
+          "       kpack-gen header PACK OUT MODULE=FILE...\n",
+          stderr);
+    return 2;
+}
+
+int main(int argc, char **argv)
+{
+    const struct action *action = argc > 4 ? find_action(argv[1]) : NULL;
+    struct job job = {0};
+    struct input *inputs;
+    bool ok = false;
+
+    if (!action)
+        return usage();
+    job.name = argv[2];
+    job.out = argv[3];
+    job.n = (size_t)argc - 4;
+    if (!is_identifier(job.name)) {
+        fprintf(stderr, "kpack-gen: name '%s' is no C identifier\n", job.name);
+        return 1;
+    }
+    inputs = calloc(job.n, sizeof(*inputs));
+    job.keys = calloc(job.n, sizeof(*job.keys));
+    job.objects = calloc(job.n, sizeof(struct codeobj *));
+    if (!inputs || !job.keys || !job.objects)
+        fputs("kpack-gen: out of memory\n", stderr);
+    else
+        ok = read_inputs(&job, inputs, argv + 4, action->has_file) &&
+             write_out(action, &job);
+    for (size_t i = 0; inputs && i < job.n; i++) {
+        codeobj_free(inputs[i].object);
+        free(inputs[i].key);
+    }
+    free(inputs);
+    free(job.keys);
+    free(job.objects);
+    return ok ? 0 : 1;
+}

@@ -1,0 +1,225 @@
+/* module_table.c - writes build/gen/MODULE.c: struct kpk_module and its parts
+ *
+ * Strings stand in one array and are referred to by offset, so that a table
+ * costs no relocation per kernel (kpack/format.h). Offset 0 is "".
+ */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sha256.h"
+#include "tables.h"
+
+/* Offsets are handed out in the order of writing: three walks over the same
+ * lists (strings, records) must count alike, so each advances through here. */
+static uint32_t take(uint32_t *next, const char *text)
+{
+    uint32_t at = *next;
+
+    if (!*text)
+        return 0;
+    *next += (uint32_t)strlen(text) + 1;
+    return at;
+}
+
+static void write_string(FILE *f, const char *text)
+{
+    if (!*text)
+        return;
+    fputs("    \"", f);
+    for (const unsigned char *c = (const unsigned char *)text; *c; c++)
+        if (isalnum(*c) || strchr("_.:+-$", *c))
+            fputc(*c, f);
+        else
+            fprintf(f, "\\%03o", *c);
+    fputs("\\0\"\n", f);
+}
+
+static void write_strings(FILE *f, const char *name,
+                          struct codeobj *const *objects, size_t nobjects)
+{
+    const struct codeobj *first = objects[0];
+
+    fputs("static const char strings[] =\n    \"\\0\"\n", f);
+    write_string(f, name);
+    for (size_t i = 0; i < nobjects; i++)
+        write_string(f, objects[i]->target);
+    for (size_t i = 0; i < first->nkernels; i++)
+        write_string(f, first->kernels[i].name);
+    for (size_t i = 0; i < first->nkernels; i++)
+        for (size_t j = 0; j < first->kernels[i].nargs; j++)
+            write_string(f, first->kernels[i].args[j].name);
+    fputs("    ;\n\n", f);
+}
+
+static uint32_t explicit_nbytes(const struct codeobj_kernel *k)
+{
+    return k->nargs ? k->args[k->nargs - 1].offset + k->args[k->nargs - 1].size
+                    : 0;
+}
+
+/* C has no empty arrays; a module without kernels or arguments gets a row that
+ * no count reaches. */
+static void write_kernels(FILE *f, const struct codeobj *co, uint32_t *next)
+{
+    size_t first_arg = 0;
+
+    fputs("static const struct kpk_kernel_desc kernels[] = {\n"
+          "    /* name, first argument, arguments, their end */\n",
+          f);
+    for (size_t i = 0; i < co->nkernels; i++) {
+        const struct codeobj_kernel *k = &co->kernels[i];
+
+        fprintf(f, "    {%u, %zu, %zu, %u}, /* %s */\n",
+                (unsigned)take(next, k->name), first_arg, k->nargs,
+                (unsigned)explicit_nbytes(k), k->name);
+        first_arg += k->nargs;
+    }
+    fputs(co->nkernels ? "};\n\n" : "    {0, 0, 0, 0},\n};\n\n", f);
+}
+
+static void write_args(FILE *f, const struct codeobj *co, uint32_t *next)
+{
+    static const char *const kinds[] = {
+        [KPK_ARG_BY_VALUE] = "KPK_ARG_BY_VALUE",
+        [KPK_ARG_GLOBAL_BUFFER] = "KPK_ARG_GLOBAL_BUFFER",
+        [KPK_ARG_DYNAMIC_SHARED_POINTER] = "KPK_ARG_DYNAMIC_SHARED_POINTER",
+        [KPK_ARG_OTHER] = "KPK_ARG_OTHER",
+    };
+    size_t n = 0;
+
+    fputs("static const struct kpk_arg_desc args[] = {\n"
+          "    /* name, offset, size, kind */\n",
+          f);
+    for (size_t i = 0; i < co->nkernels; i++) {
+        const struct codeobj_kernel *k = &co->kernels[i];
+
+        for (size_t j = 0; j < k->nargs; j++, n++)
+            fprintf(f, "    {%u, %u, %u, %s},\n",
+                    (unsigned)take(next, k->args[j].name),
+                    (unsigned)k->args[j].offset, (unsigned)k->args[j].size,
+                    kinds[k->args[j].kind]);
+    }
+    fputs(n ? "};\n\n" : "    {0, 0, 0, 0},\n};\n\n", f);
+}
+
+static void write_attrs(FILE *f, const struct codeobj *co, size_t index)
+{
+    fprintf(f,
+            "/* %s: kernarg, its alignment, LDS, scratch, block, required "
+            "block,\n"
+            " * VGPRs, AGPRs, SGPRs, VGPR and SGPR spills, wave, dynamic "
+            "stack, hidden */\n"
+            "static const struct kpk_kernel_attrs attrs_%zu[] = {\n",
+            co->target, index);
+    for (size_t i = 0; i < co->nkernels; i++) {
+        const struct kpk_kernel_attrs *a = &co->kernels[i].attrs;
+
+        fprintf(f,
+                "    {%u, %u, %u, %u, %u, {%u, %u, %u}, %u, %u, %u, %u, %u, "
+                "%u, %u, %u, {0, 0}},\n",
+                (unsigned)a->kernarg_nbytes, (unsigned)a->kernarg_align,
+                (unsigned)a->lds_nbytes, (unsigned)a->scratch_nbytes,
+                (unsigned)a->max_block, (unsigned)a->reqd_block[0],
+                (unsigned)a->reqd_block[1], (unsigned)a->reqd_block[2],
+                a->vgprs, a->agprs, a->sgprs, a->vgpr_spills, a->sgpr_spills,
+                a->wave_size, a->uses_dynamic_stack, a->has_hidden_args);
+    }
+    if (!co->nkernels)
+        fputs("    {0, 0, 0, 0, 0, {0, 0, 0}, 0, 0, 0, 0, 0, 0, 0, 0, {0, "
+              "0}},\n",
+              f);
+    fputs("};\n\n", f);
+}
+
+/*
+ * The blob's symbol, as kpack.mk spells it: kpk_i_MODULE_TARGET with the signs
+ * of features as _on and _off and what C does not take as '_'.
+ */
+static void blob_symbol(char *out, size_t nbytes, const char *module,
+                        const char *target)
+{
+    size_t n = (size_t)snprintf(out, nbytes, "kpk_i_%s_", module);
+
+    for (const char *c = target; *c && n + 5 < nbytes; c++) {
+        if (*c == '+')
+            n += (size_t)snprintf(out + n, nbytes - n, "_on");
+        else if (*c == '-' && (c[1] == ':' || !c[1]))
+            n += (size_t)snprintf(out + n, nbytes - n, "_off");
+        else
+            out[n++] = isalnum((unsigned char)*c) ? *c : '_';
+    }
+    out[n] = '\0';
+}
+
+static void write_blob_declarations(FILE *f, const char *name,
+                                    struct codeobj *const *objects,
+                                    size_t nobjects)
+{
+    char symbol[512];
+
+    for (size_t i = 0; i < nobjects; i++) {
+        blob_symbol(symbol, sizeof(symbol), name, objects[i]->target);
+        fprintf(f,
+                "extern HIDDEN const unsigned char %s[];\n"
+                "extern HIDDEN const unsigned int %s_nbytes;\n",
+                symbol, symbol);
+    }
+    fputc('\n', f);
+}
+
+static void write_objects(FILE *f, const char *name,
+                          struct codeobj *const *objects, size_t nobjects,
+                          uint32_t *next)
+{
+    char symbol[512];
+
+    fputs("static const struct kpk_code_object objects[] = {\n", f);
+    for (size_t i = 0; i < nobjects; i++) {
+        const struct codeobj *co = objects[i];
+        uint8_t digest[32];
+
+        blob_symbol(symbol, sizeof(symbol), name, co->target);
+        sha256(co->data, co->nbytes, digest);
+        fprintf(f,
+                "    {%u, /* %s */\n"
+                "     %u,\n"
+                "     %s,\n"
+                "     &%s_nbytes,\n"
+                "     attrs_%zu,\n"
+                "     {",
+                (unsigned)take(next, co->target), co->target, co->cov, symbol,
+                symbol, i);
+        for (size_t j = 0; j < 32; j++)
+            fprintf(f, "%s0x%02x", j == 0 ? "" : j % 8 ? ", " : ",\n      ",
+                    digest[j]);
+        fputs("}},\n", f);
+    }
+    fputs("};\n\n", f);
+}
+
+void tables_write_module(FILE *f, const char *name,
+                         struct codeobj *const *objects, size_t nobjects)
+{
+    uint32_t next = 1;
+    uint32_t name_at = take(&next, name);
+
+    fprintf(f,
+            "/* Written by kpack-gen; do not edit. The table of module %s. */\n"
+            "#include \"kpack/format.h\"\n\n"
+            "#define HIDDEN __attribute__((visibility(\"hidden\")))\n\n",
+            name);
+    write_blob_declarations(f, name, objects, nobjects);
+    write_strings(f, name, objects, nobjects);
+    for (size_t i = 0; i < nobjects; i++)
+        write_attrs(f, objects[i], i);
+    write_objects(f, name, objects, nobjects, &next);
+    write_kernels(f, objects[0], &next);
+    write_args(f, objects[0], &next);
+    fprintf(f,
+            "extern HIDDEN const struct kpk_module kpk_module_%s;\n"
+            "const struct kpk_module kpk_module_%s = {\n"
+            "    KPK_FORMAT_VERSION, %u, strings, kernels, args, objects, %zu, "
+            "%zu,\n};\n",
+            name, name, (unsigned)name_at, objects[0]->nkernels, nobjects);
+}
