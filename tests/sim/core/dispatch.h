@@ -9,6 +9,7 @@
  *   KPK_SIM_UNINIT=0|1     report reads of LDS, scratch or device memory that
  *                          nothing wrote (default 0)
  *   KPK_SIM_RACES=0|1      report LDS data races between waves (default 0)
+ *   KPK_SIM_BARRIERS=0|1   report barriers that not all waves reach (default 1)
  *   KPK_SIM_MAX_INSNS=N    instructions a wave may execute (default 2^33)
  *   KPK_SIM_TRACE=1        print every executed instruction to stderr
  */
@@ -32,36 +33,36 @@ struct sim_dispatch {
 
 enum sim_fault_kind {
     SIM_FAULT_NONE,
-    SIM_FAULT_MEMORY,        /* outside every live allocation */
+    SIM_FAULT_MEMORY, /* outside every live allocation */
     SIM_FAULT_USE_AFTER_FREE,
     SIM_FAULT_READONLY,
     SIM_FAULT_MISALIGNED,
-    SIM_FAULT_LDS,           /* outside the workgroup's LDS */
+    SIM_FAULT_LDS, /* outside the workgroup's LDS */
     SIM_FAULT_SCRATCH,
     SIM_FAULT_UNINITIALISED,
     SIM_FAULT_RACE,
-    SIM_FAULT_BARRIER,       /* waves ended or diverged around a barrier */
-    SIM_FAULT_BUDGET,        /* instruction budget spent: endless loop */
-    SIM_FAULT_UNKNOWN_INSN,  /* no row for it in the tables */
-    SIM_FAULT_ILLEGAL_INSN,  /* not an instruction, s_endpgm never reached */
-    SIM_FAULT_TRAP           /* s_trap, e.g. __builtin_trap or assert */
+    SIM_FAULT_BARRIER,      /* waves ended or diverged around a barrier */
+    SIM_FAULT_BUDGET,       /* instruction budget spent: endless loop */
+    SIM_FAULT_UNKNOWN_INSN, /* no row for it in the tables */
+    SIM_FAULT_ILLEGAL_INSN, /* not an instruction, s_endpgm never reached */
+    SIM_FAULT_TRAP          /* s_trap, e.g. __builtin_trap or assert */
 };
 
 struct sim_fault {
     enum sim_fault_kind kind;
-    uint64_t pc;       /* offset from the kernel's first instruction */
-    uint64_t address;  /* the address at fault, if any */
+    uint64_t pc;      /* offset from the kernel's first instruction */
+    uint64_t address; /* the address at fault, if any */
     uint32_t workgroup[3];
-    uint32_t wave;     /* in the workgroup */
-    int lane;          /* -1 if not a lane's doing */
-    char text[512];    /* the full report, one or two sentences */
+    uint32_t wave;  /* in the workgroup */
+    int lane;       /* -1 if not a lane's doing */
+    char text[512]; /* the full report, one or two sentences */
 };
 
 /* Counters of one launch; sums over all waves. */
 struct sim_stats {
     uint64_t waves, workgroups;
-    uint64_t insns;       /* executed by waves */
-    uint64_t lane_insns;  /* vector instructions times active lanes */
+    uint64_t insns;      /* executed by waves */
+    uint64_t lane_insns; /* vector instructions times active lanes */
     uint64_t valu, salu, vmem, smem, lds, branch, matrix, other;
     uint64_t bytes_read, bytes_written; /* that lanes asked for (vmem) */
     /* whole 64-byte memory segments touched per instruction, in bytes */
@@ -75,7 +76,7 @@ struct sim_code;
 
 struct sim_config {
     unsigned threads;
-    bool stats, uninit, races, trace;
+    bool stats, uninit, races, barriers, trace;
     uint64_t max_insns;
 };
 
@@ -90,6 +91,10 @@ struct sim_config *sim_config_mutable(void);
  */
 bool sim_dispatch_run(const struct sim_dispatch *dispatch,
                       struct sim_stats *stats, struct sim_fault *fault);
+
+/* Prints the counters of a launch to stderr. */
+void sim_stats_print(const struct sim_dispatch *dispatch,
+                     const struct sim_stats *stats);
 
 /* Drops decoded instructions of an allocation (unload, code rewritten). */
 void sim_code_drop(struct sim_code *code);

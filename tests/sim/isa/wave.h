@@ -51,10 +51,18 @@ struct run {
     unsigned nvgprs, nagprs; /* per wave, as the descriptor says */
     uint64_t entry;          /* address of the first instruction */
     uint32_t scratch_nbytes; /* per lane */
+    uint32_t lds_nbytes;     /* of a workgroup */
     uint32_t ngroups[3];
     uint32_t nwaves; /* per workgroup */
     uint32_t rsrc1, rsrc2, rsrc3, properties, preload;
     uint64_t packet, queue;
+};
+
+/* Who touched a byte of LDS since the last barrier (KPK_SIM_RACES). */
+struct lds_race {
+    uint32_t epoch;      /* value of group.lds_epoch then, plus 1 */
+    uint16_t writer;     /* wave + 1, 0 for none */
+    uint16_t readers[2]; /* two different waves that read it, + 1 each */
 };
 
 struct group {
@@ -66,6 +74,8 @@ struct group {
     unsigned barrier_signals; /* gfx12: signals since the last completion */
     unsigned barrier_phase;
     unsigned nended;
+    uint32_t lds_epoch; /* barriers passed: what orders LDS accesses */
+    bool faulted;
     uint8_t *lds;
     uint8_t *lds_written;   /* a byte per LDS byte, NULL if not asked for */
     struct lds_race *races; /* NULL if not asked for */
@@ -99,8 +109,11 @@ struct wave {
     unsigned nvgprs, nagprs;
     uint32_t *scratch; /* dword d of lane l at [d * nlanes + l] */
     uint8_t *scratch_written;
-    uint64_t scratch_base; /* address that FLAT_SCRATCH must hold */
-    unsigned barrier_phase;
+    uint64_t scratch_base;  /* address that FLAT_SCRATCH must hold */
+    unsigned barrier_phase; /* that the wave signalled in (gfx12) */
+    uint64_t barrier_pc;    /* where it waits */
+    bool split_barrier;     /* it waits in s_barrier_wait */
+    bool never_ran;         /* no work-item of it is in the grid */
     uint64_t ninsns;
     unsigned gpr_idx; /* gfx9's s_set_gpr_idx: mode bits, 0 if off */
     const struct sim_alloc *last_hit[2]; /* of memory accesses */

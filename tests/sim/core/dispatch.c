@@ -1,0 +1,527 @@
+/* dispatch.c - spreads a dispatch's workgroups over the machine's cores
+ *
+ * A worker thread runs one workgroup at a time, its waves in turn, a slice of
+ * instructions each. A group that is not done after many slices may be waiting
+ * for another group (a grid barrier, a lock); it is set aside, the next group
+ * is started, and from then on the worker takes turns, as a GPU does with all
+ * groups that fit on it.
+ */
+#include "dispatch.h"
+
+#include "../isa/exec.h"
+#include "wave_init.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum {
+    WAVE_SLICE = 20000, /* instructions before the next wave's turn */
+    GROUP_TURN = 64,    /* rounds over the waves before another group's */
+    MAX_THREADS = 256
+};
+
+/* Bytes of wave state that one dispatch may keep, over all threads. */
+static const uint64_t max_resident_nbytes = UINT64_C(1) << 30;
+
+/* A workgroup with the memory of its waves; used again for the next one. */
+struct resident {
+    struct group group;
+    struct resident *next;
+    uint8_t *memory; /* registers, LDS, scratch, in one block */
+};
+
+struct job {
+    struct run run;
+    uint64_t ngroups;
+    uint64_t group_nbytes;  /* of a resident's memory */
+    unsigned max_residents; /* of one worker */
+    _Atomic uint64_t next_group;
+    /* Groups above the lowest one that faulted need not run. */
+    _Atomic uint64_t faulted_group;
+    pthread_mutex_t lock; /* guards what follows */
+    struct sim_stats stats;
+    struct sim_fault fault;
+    bool out_of_memory;
+};
+
+/* ---- memory of a workgroup ---- */
+
+struct layout {
+    uint64_t waves, vgprs, agprs, scratch, scratch_written, lds, lds_written,
+        races, size;
+};
+
+static uint64_t place(uint64_t *size, uint64_t nbytes)
+{
+    uint64_t at = *size;
+
+    *size += (nbytes + 63) & ~UINT64_C(63);
+    return at;
+}
+
+static struct layout lay_out(const struct run *run)
+{
+    uint64_t n = run->nwaves, scratch = sim_wave_scratch_nbytes(run);
+    struct layout l = {0};
+
+    l.waves = place(&l.size, n * sizeof(struct wave));
+    l.vgprs = place(&l.size, n * run->nvgprs * sizeof(vreg));
+    l.agprs = place(&l.size, n * run->nagprs * sizeof(vreg));
+    l.scratch = place(&l.size, n * scratch);
+    if (run->config.uninit)
+        l.scratch_written = place(&l.size, n * scratch);
+    l.lds = place(&l.size, run->lds_nbytes);
+    if (run->config.uninit)
+        l.lds_written = place(&l.size, run->lds_nbytes);
+    if (run->config.races)
+        l.races = place(&l.size, run->lds_nbytes * sizeof(struct lds_race));
+    return l;
+}
+
+static struct resident *new_resident(const struct job *job)
+{
+    struct resident *r = calloc(1, sizeof(*r));
+
+    if (!r)
+        return NULL;
+    r->memory = aligned_alloc(64, job->group_nbytes);
+    if (!r->memory) {
+        free(r);
+        return NULL;
+    }
+    return r;
+}
+
+static void free_resident(struct resident *r)
+{
+    if (r)
+        free(r->memory);
+    free(r);
+}
+
+static bool start_group(struct job *job, struct resident *r, uint64_t index)
+{
+    struct run *run = &job->run;
+    struct group *g = &r->group;
+    struct layout l = lay_out(run);
+    uint64_t scratch = sim_wave_scratch_nbytes(run);
+
+    memset(g, 0, sizeof(*g));
+    g->run = run;
+    g->index = index;
+    g->id[0] = (uint32_t)(index % run->ngroups[0]);
+    g->id[1] = (uint32_t)(index / run->ngroups[0] % run->ngroups[1]);
+    g->id[2] = (uint32_t)(index / run->ngroups[0] / run->ngroups[1]);
+    g->nwaves = run->nwaves;
+    g->waves = (struct wave *)(r->memory + l.waves);
+    g->lds = r->memory + l.lds;
+    g->lds_written = l.lds_written ? r->memory + l.lds_written : NULL;
+    g->races = l.races ? (struct lds_race *)(r->memory + l.races) : NULL;
+    memset(r->memory, 0, l.vgprs);
+    /* Scratch and LDS hold what was left there before: nothing to rely on. */
+    memset(r->memory + l.scratch, 0xa5, g->nwaves * scratch);
+    memset(g->lds, 0xa5, run->lds_nbytes);
+    if (g->lds_written) {
+        memset(g->lds_written, 0, run->lds_nbytes);
+        memset(r->memory + l.scratch_written, 0, g->nwaves * scratch);
+    }
+    if (g->races)
+        memset(g->races, 0, run->lds_nbytes * sizeof(struct lds_race));
+    for (unsigned i = 0; i < g->nwaves; i++) {
+        struct wave *w = &g->waves[i];
+
+        w->group = g;
+        w->run = run;
+        w->index = i;
+        w->v = (vreg *)(r->memory + l.vgprs) + (size_t)i * run->nvgprs;
+        w->a = (vreg *)(r->memory + l.agprs) + (size_t)i * run->nagprs;
+        w->scratch = (uint32_t *)(r->memory + l.scratch + i * scratch);
+        if (l.scratch_written)
+            w->scratch_written = r->memory + l.scratch_written + i * scratch;
+        if (!sim_wave_init(w)) {
+            sim_fault_raise(w, SIM_FAULT_MEMORY, -1, run->dispatch->kernarg,
+                            "the kernarg segment, to be loaded into SGPRs, is "
+                            "not in a live allocation");
+            return false;
+        }
+        g->nended += w->state == WAVE_ENDED;
+    }
+    return true;
+}
+
+/* ---- running ---- */
+
+enum outcome { GROUP_DONE, GROUP_STALLED };
+
+static bool round_of_waves(struct group *g)
+{
+    bool yields = true;
+
+    for (unsigned i = 0; i < g->nwaves && !g->faulted; i++) {
+        struct wave *w = &g->waves[i];
+
+        if (w->state == WAVE_RUNS || w->state == WAVE_YIELDS)
+            sim_wave_run(w, WAVE_SLICE);
+        if (w->state == WAVE_RUNS)
+            yields = false;
+    }
+    return yields;
+}
+
+/* One turn of a group: until it ends, faults, sleeps as a whole, or has had
+ * its share. */
+static enum outcome run_group(struct job *job, struct group *g)
+{
+    for (unsigned i = 0; i < GROUP_TURN; i++) {
+        bool yields = round_of_waves(g);
+
+        if (g->faulted || g->nended == g->nwaves)
+            return GROUP_DONE;
+        if (atomic_load(&job->faulted_group) < g->index)
+            return GROUP_DONE;
+        if (yields) {
+            bool waits = true;
+
+            for (unsigned k = 0; k < g->nwaves; k++)
+                waits &= g->waves[k].state != WAVE_RUNS;
+            if (waits)
+                return GROUP_STALLED;
+        }
+    }
+    return GROUP_STALLED;
+}
+
+static void add_stats(struct sim_stats *to, const struct sim_stats *from)
+{
+#define ADD(field) to->field += from->field
+    ADD(waves);
+    ADD(workgroups);
+    ADD(insns);
+    ADD(lane_insns);
+    ADD(valu);
+    ADD(salu);
+    ADD(vmem);
+    ADD(smem);
+    ADD(lds);
+    ADD(branch);
+    ADD(matrix);
+    ADD(other);
+    ADD(bytes_read);
+    ADD(bytes_written);
+    ADD(segment_bytes_read);
+    ADD(segment_bytes_written);
+    ADD(lds_bytes);
+    ADD(lds_bank_conflicts);
+#undef ADD
+}
+
+static void finish_group(struct job *job, struct group *g)
+{
+    g->stats.workgroups = 1;
+    g->stats.waves = g->nwaves;
+    pthread_mutex_lock(&job->lock);
+    add_stats(&job->stats, &g->stats);
+    if (g->faulted && g->index < atomic_load(&job->faulted_group)) {
+        atomic_store(&job->faulted_group, g->index);
+        job->fault = g->fault;
+    }
+    pthread_mutex_unlock(&job->lock);
+}
+
+/* The queue of a worker: groups take turns from the front. */
+struct worker {
+    struct job *job;
+    struct resident *first, *last;
+    struct resident *spare; /* a finished group's memory */
+    unsigned nresidents;
+};
+
+static void append(struct worker *k, struct resident *r)
+{
+    r->next = NULL;
+    if (k->last)
+        k->last->next = r;
+    else
+        k->first = r;
+    k->last = r;
+    k->nresidents++;
+}
+
+static struct resident *take_first(struct worker *k)
+{
+    struct resident *r = k->first;
+
+    if (r) {
+        k->first = r->next;
+        if (!k->first)
+            k->last = NULL;
+        k->nresidents--;
+    }
+    return r;
+}
+
+/* The next workgroup of the grid, started; NULL if there is none to start. */
+static struct resident *admit(struct worker *k)
+{
+    struct job *job = k->job;
+    struct resident *r = k->spare;
+    uint64_t index;
+
+    if (k->nresidents >= job->max_residents ||
+        atomic_load(&job->next_group) >= job->ngroups)
+        return NULL;
+    k->spare = NULL;
+    if (!r)
+        r = new_resident(job);
+    if (!r) {
+        if (k->nresidents == 0)
+            job->out_of_memory = true;
+        return NULL;
+    }
+    index = atomic_fetch_add(&job->next_group, 1);
+    if (index >= job->ngroups || index > atomic_load(&job->faulted_group)) {
+        k->spare = r;
+        return NULL;
+    }
+    start_group(job, r, index);
+    return r;
+}
+
+static void *work(void *arg)
+{
+    struct worker k = {.job = arg};
+    struct resident *r;
+
+    while ((r = admit(&k)) || (r = take_first(&k))) {
+        if (!r->group.faulted && run_group(k.job, &r->group) == GROUP_STALLED) {
+            append(&k, r);
+            continue;
+        }
+        finish_group(k.job, &r->group);
+        free_resident(k.spare);
+        k.spare = r;
+    }
+    free_resident(k.spare);
+    return NULL;
+}
+
+static void run_on_threads(struct job *job, unsigned nthreads)
+{
+    pthread_t threads[MAX_THREADS];
+    unsigned n = 0;
+
+    /* This thread works too; a thread that cannot be made is not missed. */
+    while (n + 1 < nthreads &&
+           pthread_create(&threads[n], NULL, work, job) == 0)
+        n++;
+    work(job);
+    while (n > 0)
+        pthread_join(threads[--n], NULL);
+}
+
+/* ---- packet and queue, where the caller made none ---- */
+
+static void put(struct sim_alloc *a, unsigned offset, const void *value,
+                unsigned n)
+{
+    memcpy(a->bytes + offset, value, n);
+}
+
+static bool make_packet(struct run *run, struct sim_alloc **own)
+{
+    const struct sim_dispatch *d = run->dispatch;
+    struct sim_alloc *a;
+
+    run->packet = d->packet;
+    if (d->packet)
+        return true;
+    a = sim_mem_alloc(d->device->ordinal, 64, 64, SIM_MEM_INTERNAL);
+    if (!a)
+        return false;
+    *own = a;
+    memset(a->bytes, 0, 64);
+    put(a, 0, &(uint16_t){2}, 2);
+    put(a, 2, &(uint16_t){3}, 2);
+    put(a, 4, d->block, 6);
+    put(a, 12, d->grid, 12);
+    put(a, 24, &run->scratch_nbytes, 4);
+    put(a, 28, &run->lds_nbytes, 4);
+    put(a, 32, &d->descriptor, 8);
+    put(a, 40, &d->kernarg, 8);
+    sim_mem_mark_written(a->base, 64);
+    run->packet = a->base;
+    return true;
+}
+
+static bool make_queue(struct run *run, struct sim_alloc **own)
+{
+    const struct sim_dispatch *d = run->dispatch;
+    uint32_t shared = (uint32_t)(SHARED_BASE >> 32);
+    uint32_t private = (uint32_t)(PRIVATE_BASE >> 32);
+    struct sim_alloc *a;
+
+    run->queue = d->queue;
+    if (d->queue)
+        return true;
+    a = sim_mem_alloc(d->device->ordinal, 256, 64, SIM_MEM_INTERNAL);
+    if (!a)
+        return false;
+    *own = a;
+    memset(a->bytes, 0, 256);
+    put(a, 64, &shared, 4);
+    put(a, 68, &private, 4);
+    sim_mem_mark_written(a->base, 256);
+    run->queue = a->base;
+    return true;
+}
+
+/* ---- a dispatch ---- */
+
+static bool refuse(struct sim_fault *fault, const struct sim_dispatch *d,
+                   enum sim_fault_kind kind, const char *why)
+{
+    memset(fault, 0, sizeof(*fault));
+    fault->kind = kind;
+    fault->lane = -1;
+    snprintf(fault->text, sizeof(fault->text), "kernel '%s' cannot start: %s",
+             d->kernel_name ? d->kernel_name : "?", why);
+    return false;
+}
+
+static uint64_t set_grid(struct run *run)
+{
+    const struct sim_dispatch *d = run->dispatch;
+    uint64_t items = 1, groups = 1;
+
+    for (int axis = 0; axis < 3; axis++) {
+        if (d->block[axis] == 0 || d->grid[axis] == 0)
+            return 0;
+        run->ngroups[axis] =
+            (uint32_t)(((uint64_t)d->grid[axis] + d->block[axis] - 1) /
+                       d->block[axis]);
+        items *= d->block[axis];
+        groups *= run->ngroups[axis];
+    }
+    run->nwaves = (uint32_t)((items + run->wave_size - 1) / run->wave_size);
+    return items <= 1024 ? groups : 0;
+}
+
+/* Waves of this kernel that a SIMD can hold, by registers and by LDS. */
+static uint32_t occupancy(const struct run *run)
+{
+    const struct sim_target *t = run->target;
+    unsigned granule =
+        run->wave_size == 32 ? t->vgpr_granule32 : t->vgpr_granule64;
+    unsigned used = run->nvgprs + (t->unified_vgprs ? run->nagprs : 0);
+    unsigned file = t->vgprs_per_simd, waves, groups;
+
+    if (t->major >= 10 && run->wave_size == 64)
+        file /= 2;
+    used = (used + granule - 1) / granule * granule;
+    waves = file / used;
+    if (waves > t->max_waves_per_simd)
+        waves = t->max_waves_per_simd;
+    if (run->lds_nbytes) {
+        groups = t->lds_nbytes / run->lds_nbytes;
+        if (groups * run->nwaves < waves * t->simds_per_cu)
+            waves =
+                (groups * run->nwaves + t->simds_per_cu - 1) / t->simds_per_cu;
+    }
+    return waves;
+}
+
+static void report_stats(const struct job *job, struct sim_stats *stats)
+{
+    struct sim_stats s = job->stats;
+
+    s.vgprs = job->run.nvgprs + job->run.nagprs;
+    s.sgprs = job->run.target->major >= 10
+                  ? 106
+                  : 16 * ((job->run.rsrc1 >> 6 & 15) / 2 + 1);
+    s.lds_nbytes = job->run.lds_nbytes;
+    s.scratch_nbytes = job->run.scratch_nbytes;
+    s.occupancy_waves = occupancy(&job->run);
+    if (job->run.config.stats)
+        sim_stats_print(job->run.dispatch, &s);
+    if (!stats)
+        return;
+    add_stats(stats, &s);
+    stats->vgprs = s.vgprs;
+    stats->sgprs = s.sgprs;
+    stats->lds_nbytes = s.lds_nbytes;
+    stats->scratch_nbytes = s.scratch_nbytes;
+    stats->occupancy_waves = s.occupancy_waves;
+}
+
+static void plan(struct job *job, unsigned *nthreads)
+{
+    struct layout l = lay_out(&job->run);
+    uint64_t fit;
+
+    job->group_nbytes = l.size;
+    *nthreads = job->run.config.threads;
+    if (*nthreads > job->ngroups)
+        *nthreads = (unsigned)job->ngroups;
+    if (*nthreads > MAX_THREADS)
+        *nthreads = MAX_THREADS;
+    fit = max_resident_nbytes / l.size / *nthreads;
+    job->max_residents = fit < 1 ? 1 : fit > 4096 ? 4096 : (unsigned)fit;
+}
+
+static bool run_job(struct job *job, struct sim_stats *stats,
+                    struct sim_fault *fault)
+{
+    const struct sim_dispatch *d = job->run.dispatch;
+    const struct sim_alloc *a = sim_mem_find(d->descriptor);
+    struct sim_alloc *packet = NULL, *queue = NULL;
+    unsigned nthreads;
+    bool ok = false;
+
+    if (!a || a->freed || d->descriptor - a->base + DESCRIPTOR_NBYTES > a->size)
+        return refuse(fault, d, SIM_FAULT_MEMORY,
+                      "its descriptor is not in a live allocation");
+    sim_run_read_descriptor(&job->run, a->bytes + (d->descriptor - a->base));
+    job->ngroups = set_grid(&job->run);
+    if (job->ngroups == 0)
+        return refuse(fault, d, SIM_FAULT_ILLEGAL_INSN,
+                      "its grid is empty or its block above 1024 work-items");
+    if (!make_packet(&job->run, &packet) || !make_queue(&job->run, &queue)) {
+        refuse(fault, d, SIM_FAULT_MEMORY, "no device memory is left");
+        goto out;
+    }
+    plan(job, &nthreads);
+    atomic_store(&job->faulted_group, UINT64_MAX);
+    run_on_threads(job, nthreads);
+    if (job->out_of_memory) {
+        refuse(fault, d, SIM_FAULT_MEMORY,
+               "the host has no memory for a group");
+        goto out;
+    }
+    report_stats(job, stats);
+    ok = atomic_load(&job->faulted_group) == UINT64_MAX;
+    if (!ok)
+        *fault = job->fault;
+out:
+    if (packet)
+        sim_mem_free(packet->base);
+    if (queue)
+        sim_mem_free(queue->base);
+    return ok;
+}
+
+bool sim_dispatch_run(const struct sim_dispatch *dispatch,
+                      struct sim_stats *stats, struct sim_fault *fault)
+{
+    struct job job = {.run = {.dispatch = dispatch,
+                              .target = dispatch->device->target,
+                              .config = *sim_config()}};
+    bool ok;
+
+    pthread_mutex_init(&job.lock, NULL);
+    sim_mem_pin();
+    ok = run_job(&job, stats, fault);
+    sim_mem_unpin();
+    pthread_mutex_destroy(&job.lock);
+    return ok;
+}

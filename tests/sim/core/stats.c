@@ -1,0 +1,34 @@
+/* stats.c - prints the counters of a launch (KPK_SIM_STATS=1) */
+#include "dispatch.h"
+
+#include <stdio.h>
+
+static double percent(uint64_t part, uint64_t whole)
+{
+    return whole ? 100.0 * (double)part / (double)whole : 100.0;
+}
+
+void sim_stats_print(const struct sim_dispatch *d, const struct sim_stats *s)
+{
+    typedef unsigned long long ull;
+
+    fprintf(stderr,
+            "kpack-sim: %s on %s: %llu groups, %llu waves, %llu instructions "
+            "(%llu lane instructions)\n"
+            "  valu %llu salu %llu vmem %llu smem %llu lds %llu branch %llu "
+            "matrix %llu other %llu\n"
+            "  read %llu bytes in %llu bytes of segments (%.0f%% used), wrote "
+            "%llu in %llu (%.0f%%)\n"
+            "  lds %llu bytes, %llu cycles of bank conflicts; %u vgprs, %u "
+            "sgprs, %u bytes of lds, %u of scratch, occupancy %u waves\n",
+            d->kernel_name ? d->kernel_name : "?", d->device->target_id,
+            (ull)s->workgroups, (ull)s->waves, (ull)s->insns,
+            (ull)s->lane_insns, (ull)s->valu, (ull)s->salu, (ull)s->vmem,
+            (ull)s->smem, (ull)s->lds, (ull)s->branch, (ull)s->matrix,
+            (ull)s->other, (ull)s->bytes_read, (ull)s->segment_bytes_read,
+            percent(s->bytes_read, s->segment_bytes_read),
+            (ull)s->bytes_written, (ull)s->segment_bytes_written,
+            percent(s->bytes_written, s->segment_bytes_written),
+            (ull)s->lds_bytes, (ull)s->lds_bank_conflicts, s->vgprs, s->sgprs,
+            s->lds_nbytes, s->scratch_nbytes, s->occupancy_waves);
+}

@@ -1,0 +1,22 @@
+/* wave_init.h - what a wave finds in its registers when it starts */
+#ifndef SIM_CORE_WAVE_INIT_H
+#define SIM_CORE_WAVE_INIT_H
+
+#include "../isa/wave.h"
+
+/* Bytes that the kernel descriptor's fields are read from. */
+enum { DESCRIPTOR_NBYTES = 64 };
+
+/* Reads the descriptor's fields into a run. */
+void sim_run_read_descriptor(struct run *run,
+                             const uint8_t bytes[DESCRIPTOR_NBYTES]);
+
+/* Sets the registers of wave w->index of w->group; w->v, w->a, w->scratch and
+ * the pointers to group and run are set. False if the kernarg segment, out of
+ * which SGPRs are preloaded, is not there. */
+bool sim_wave_init(struct wave *w);
+
+/* Bytes of scratch that a whole wave has. */
+uint64_t sim_wave_scratch_nbytes(const struct run *run);
+
+#endif

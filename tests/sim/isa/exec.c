@@ -1,0 +1,211 @@
+/* exec.c - the wave loop */
+#include "exec.h"
+#include "decode.h"
+
+#include <fenv.h>
+#include <stdio.h>
+#if defined(__SSE2__)
+#include <immintrin.h>
+#endif
+
+/* ---- MODE ---- */
+
+/*
+ * The host's rounding and denormal treatment for one kind of operation. Host
+ * and GPU agree by default; a kernel that changes MODE is rare, so the cost of
+ * switching does not matter.
+ */
+static void set_host_fp(uint32_t mode, unsigned round_shift,
+                        unsigned denorm_shift)
+{
+    static const int rounding[] = {FE_TONEAREST, FE_UPWARD, FE_DOWNWARD,
+                                   FE_TOWARDZERO};
+
+    fesetround(rounding[mode >> round_shift & 3]);
+#if defined(__SSE2__)
+    {
+        unsigned csr = _mm_getcsr() & ~0x8040u;
+        unsigned denorm = mode >> denorm_shift & 3;
+
+        if (!(denorm & 1))
+            csr |= 0x0040; /* denormal sources are 0 */
+        if (!(denorm & 2))
+            csr |= 0x8000; /* denormal results become 0 */
+        _mm_setcsr(csr);
+    }
+#else
+    (void)denorm_shift;
+#endif
+}
+
+static void set_host_fp32(uint32_t mode)
+{
+    set_host_fp(mode, MODE_ROUND32, MODE_DENORM32);
+}
+
+static void set_host_fp64(uint32_t mode)
+{
+    set_host_fp(mode, MODE_ROUND64, MODE_DENORM64);
+}
+
+void sim_wave_set_mode(struct wave *w, uint32_t mode)
+{
+    unsigned of32 = (mode >> MODE_ROUND32 & 3) | (mode >> MODE_DENORM32 & 3)
+                                                     << 2;
+    unsigned of64 = (mode >> MODE_ROUND64 & 3) | (mode >> MODE_DENORM64 & 3)
+                                                     << 2;
+
+    w->mode = mode;
+    w->fp_mixed = of32 != of64;
+    w->fp_default = of32 == 0xc && of64 == 0xc;
+    set_host_fp32(mode);
+}
+
+/* ---- the loop ---- */
+
+/* The code that pc lies in; false, with a fault, if it lies in none. */
+static bool find_code(struct wave *w)
+{
+    const struct sim_alloc *a = sim_mem_find(w->pc);
+
+    w->insn = NULL;
+    w->insn_pc = w->pc;
+    if (!a || a->freed || a->kind != SIM_MEM_CODE) {
+        sim_fault_raise(w, SIM_FAULT_MEMORY, -1, w->pc,
+                        "jumped to an address that holds no code");
+        return false;
+    }
+    if (w->pc & 3) {
+        sim_fault_raise(w, SIM_FAULT_MISALIGNED, -1, w->pc,
+                        "jumped to an address that is not a multiple of 4");
+        return false;
+    }
+    w->code = sim_code_of(a, w->target);
+    if (!w->code) {
+        sim_fault_raise(w, SIM_FAULT_ILLEGAL_INSN, -1, w->pc,
+                        "the simulator has no memory to decode instructions");
+        return false;
+    }
+    return true;
+}
+
+static void trace(struct wave *w)
+{
+    char text[256];
+
+    sim_disassemble(w->code, w->insn_pc, w->nlanes, text, sizeof(text));
+    fprintf(stderr, "%u,%u,%u wave %u +0x%04llx exec %016llx %s\n",
+            w->group->id[0], w->group->id[1], w->group->id[2], w->index,
+            (unsigned long long)(w->insn_pc - w->run->entry),
+            (unsigned long long)wave_exec(w), text);
+}
+
+static void check_registers(struct wave *w, const struct insn *in)
+{
+    bool agpr = in->nagprs > w->nagprs;
+
+    sim_fault_raise(w, SIM_FAULT_ILLEGAL_INSN, -1, 0,
+                    "%c%u is used but the kernel was given %u of them",
+                    agpr ? 'a' : 'v', (agpr ? in->nagprs : in->nvgprs) - 1u,
+                    agpr ? w->nagprs : w->nvgprs);
+}
+
+static uint64_t *class_counter(struct sim_stats *s, unsigned class)
+{
+    uint64_t *const counters[NUM_CLASSES] = {
+        [CLASS_VALU] = &s->valu,     [CLASS_SALU] = &s->salu,
+        [CLASS_VMEM] = &s->vmem,     [CLASS_SMEM] = &s->smem,
+        [CLASS_LDS] = &s->lds,       [CLASS_BRANCH] = &s->branch,
+        [CLASS_MATRIX] = &s->matrix, [CLASS_OTHER] = &s->other};
+
+    return counters[class];
+}
+
+static void add_counts(struct wave *w, const uint64_t count[NUM_CLASSES])
+{
+    struct sim_stats *s = &w->group->stats;
+
+    for (unsigned c = 0; c < NUM_CLASSES; c++) {
+        *class_counter(s, c) += count[c];
+        s->insns += count[c];
+        w->ninsns += count[c];
+    }
+}
+
+static bool on_vector_unit(unsigned class)
+{
+    return class == CLASS_VALU || class == CLASS_VMEM || class == CLASS_LDS ||
+           class == CLASS_MATRIX;
+}
+
+static void run_slice(struct wave *w, uint64_t quantum,
+                      uint64_t count[NUM_CLASSES])
+{
+    const bool tracing = w->run->config.trace;
+    const unsigned slots = w->nlanes == 32;
+    uint64_t lane_insns = 0;
+
+    while (quantum-- && w->state == WAVE_RUNS) {
+        struct sim_code *code = w->code;
+        uint64_t offset = w->pc - (code ? code->base : 0);
+        const struct insn *in;
+
+        if (!code || offset >= code->size || (offset & 3)) {
+            if (!find_code(w))
+                break;
+            code = w->code;
+            offset = w->pc - code->base;
+        }
+        in = atomic_load_explicit(&code->slot[slots][offset / 4],
+                                  memory_order_acquire);
+        w->insn_pc = w->pc;
+        if (!in) {
+            in = sim_decode(code, w->pc, w->nlanes);
+            if (!in) {
+                w->insn = NULL;
+                sim_fault_raise(w, SIM_FAULT_ILLEGAL_INSN, -1, w->pc,
+                                "the simulator has no memory to decode it");
+                break;
+            }
+        }
+        w->insn = in;
+        w->pc += in->size;
+        w->mask = wave_exec(w);
+        count[in->class]++;
+        if (on_vector_unit(in->class))
+            lane_insns += (unsigned)__builtin_popcountll(w->mask);
+        if (in->nvgprs > w->nvgprs || in->nagprs > w->nagprs) {
+            check_registers(w, in);
+            break;
+        }
+        if (tracing)
+            trace(w);
+        if (w->fp_mixed && in->fp) {
+            if (in->fp == 32)
+                set_host_fp32(w->mode);
+            else
+                set_host_fp64(w->mode);
+        }
+        in->run(w, in);
+    }
+    w->group->stats.lane_insns += lane_insns;
+}
+
+void sim_wave_run(struct wave *w, uint64_t quantum)
+{
+    uint64_t count[NUM_CLASSES] = {0};
+    fenv_t host;
+
+    if (w->state == WAVE_YIELDS)
+        w->state = WAVE_RUNS;
+    fegetenv(&host);
+    set_host_fp32(w->mode);
+    run_slice(w, quantum, count);
+    fesetenv(&host);
+    add_counts(w, count);
+    if (w->ninsns > w->run->config.max_insns && w->state == WAVE_RUNS)
+        sim_fault_raise(w, SIM_FAULT_BUDGET, -1, 0,
+                        "the wave has run %llu instructions without coming to "
+                        "an end (KPK_SIM_MAX_INSNS)",
+                        (unsigned long long)w->ninsns);
+}

@@ -1,0 +1,27 @@
+/* exec.h - the wave loop, and what instructions do to waves */
+#ifndef SIM_ISA_EXEC_H
+#define SIM_ISA_EXEC_H
+
+#include "wave.h"
+
+/* Runs a wave until it stops or has run `quantum` more instructions. */
+void sim_wave_run(struct wave *w, uint64_t quantum);
+
+/* Sets MODE and what follows from it (s_setreg, s_round_mode...). */
+void sim_wave_set_mode(struct wave *w, uint32_t mode);
+
+/* Jumps; `pc` is an address. A wrong one faults at the next fetch. */
+static inline void wave_jump(struct wave *w, uint64_t pc)
+{
+    w->pc = pc;
+}
+
+/* Barriers, see barrier.c. */
+void sim_barrier(struct wave *w);
+void sim_barrier_signal(struct wave *w, int32_t id, bool is_first);
+void sim_barrier_wait(struct wave *w, int32_t id);
+void sim_wave_end(struct wave *w);
+/* Wakes the waves of a group whose barrier is complete. */
+void sim_barrier_update(struct group *g);
+
+#endif
