@@ -1,0 +1,211 @@
+/* block.h - what all GGUF block formats are described with */
+#pragma once
+
+#include "device.h"
+
+/*
+ * A format is a struct of static members; legacy.h and k.h hold them all.
+ * It gives the same bytes in two views, and every kernel uses one of them:
+ *
+ *   Quad    four neighbouring elements. Threads that take neighbouring quads
+ *           store neighbouring vectors: dequantise and get_rows.
+ *   Chunk   32 elements as two groups of 16, cut so that 16 neighbouring bytes
+ *           of packed quants make one chunk: all products.
+ *
+ * In both an element is scale * q + bias, q a signed byte. scale and bias are
+ * products of an f16 with a small integer, so they are exact, and so is
+ * scale * q: a fused multiply-add changes nothing.
+ *
+ *   elems, bytes     of a block
+ *   chunks           elems / 32
+ *   group_step       the groups of a chunk are 16 * group_step elements apart
+ *   first_group(c)   where group 0 of chunk c starts, in 16 elements
+ *   scale_width      elements that share a scale, 16 or 32
+ *   vec_bias         how mat-vec products apply the bias (Bias, below)
+ *   tile_bias        the same for tiled products
+ *   Raw, load()      the bytes of a chunk, so that loads can be issued early
+ *   unpack()         Raw to Chunk
+ *   quad()           four elements
+ *
+ * load<true>() may only be used where the array of blocks starts on a multiple
+ * of 16 bytes. It never reads in front of that start nor behind the block.
+ */
+
+/* What the bias of a group is multiplied with in a product with Q8_1. */
+enum class Bias {
+    none,       /* the format has none */
+    stored_sum, /* s of the Q8_1 block, which sums the original values */
+    quant_sum   /* d times the sum of the Q8_1 quants of the group */
+};
+
+struct Quad {
+    u32 q;
+    float scale, bias;
+};
+
+struct Chunk {
+    u32 q[8]; /* group g is words 4g .. 4g + 3 */
+    float scale[2], bias[2];
+};
+
+template <int N> struct Words {
+    u32 w[N];
+};
+
+/* ---- loads ----
+ *
+ * AMD's loads take any address, so a vector load serves every format. On
+ * NVIDIA a load must be aligned: Access says what is known of the address.
+ */
+enum class Access {
+    even,        /* a multiple of 2 */
+    even_in_row, /* the same, and the aligned word around it may be read */
+    word,        /* a multiple of 4 */
+    vector       /* a multiple of 16 */
+};
+
+DEV u16 load_u16(const u8 *p)
+{
+    return *reinterpret_cast<const u16 *>(p);
+}
+
+template <int N, Access A> DEV Words<N> load_words(const u8 *p)
+{
+    Words<N> r;
+#if !KPK_NVIDIA
+    struct __attribute__((packed, aligned(2))) Unaligned {
+        Words<N> words;
+    };
+    r = reinterpret_cast<const Unaligned *>(p)->words;
+#else
+    if constexpr (A == Access::vector) {
+        static_assert(N == 4, "one 16-byte load");
+        const uint4 v = *reinterpret_cast<const uint4 *>(p);
+        r.w[0] = v.x, r.w[1] = v.y, r.w[2] = v.z, r.w[3] = v.w;
+    } else if constexpr (A == Access::word) {
+        UNROLL
+        for (int i = 0; i < N; i++)
+            r.w[i] = reinterpret_cast<const u32 *>(p)[i];
+    } else if constexpr (A == Access::even_in_row) {
+        /* aligned words, shifted into place; of the last only half is used */
+        const u32 odd = (u32)reinterpret_cast<u64>(p) & 2;
+        const u8 *a = p - odd;
+        u32 w[N + 1];
+
+        UNROLL
+        for (int i = 0; i < N; i++)
+            w[i] = reinterpret_cast<const u32 *>(a)[i];
+        w[N] = odd ? load_u16(a + 4 * N) : 0;
+        UNROLL
+        for (int i = 0; i < N; i++)
+            r.w[i] = __funnelshift_r(w[i], w[i + 1], odd * 8);
+    } else {
+        UNROLL
+        for (int i = 0; i < N; i++)
+            r.w[i] = load_u16(p + 4 * i) | (u32)load_u16(p + 4 * i + 2) << 16;
+    }
+#endif
+    return r;
+}
+
+template <Access A>
+DEV u32 load_word(const u8 *p)
+{
+    return load_words<1, A>(p).w[0];
+}
+
+/* What with_access() gives: whether load<true>() may be used. */
+struct NarrowAccess {
+    static constexpr bool wide = false;
+};
+struct WideAccess {
+    static constexpr bool wide = true;
+};
+
+/* fn, told what may be done with blocks that start at p. AMD needs no second
+ * version of the code. */
+template <class Fn> DEV void with_access(const void *p, Fn fn)
+{
+#if KPK_NVIDIA
+    if (!is_aligned(static_cast<const u8 *>(p), 16)) {
+        fn(NarrowAccess());
+        return;
+    }
+#endif
+    fn(WideAccess());
+}
+
+/* ---- numbers ---- */
+
+DEV float half_to_float(u32 bits) /* of the low 16 */
+{
+    return (float)f16{(u16)bits};
+}
+
+DEV u32 float_to_half(float x)
+{
+    return convert<f16>(x).bits;
+}
+
+/* x - c in each byte; the bytes of x and c are 0..127 */
+DEV u32 sub_bytes(u32 x, u32 c)
+{
+    return ((x | 0x80808080u) - c) ^ 0x80808080u;
+}
+
+/* bit i of the low four to bit 0 of byte i */
+DEV u32 spread_bits(u32 bits)
+{
+    return ((bits & 15u) * 0x00204081u) & 0x01010101u;
+}
+
+DEV float byte_to_float(u32 q, int i)
+{
+    return (float)((i8)(q >> (8 * i)));
+}
+
+/*
+ * c plus the four products of signed bytes. The one place that knows which
+ * processors have an instruction for it.
+ */
+DEV int dot4(u32 a, u32 b, int c)
+{
+#if KPK_NVIDIA
+    return __dp4a((int)(a), (int)(b), c);
+#elif defined(__gfx906__) || defined(__gfx908__) || defined(__gfx90a__) ||     \
+    defined(__gfx940__) || defined(__gfx941__) || defined(__gfx942__) ||       \
+    defined(__gfx950__) || defined(__gfx9_4_generic__) ||                      \
+    defined(__gfx1011__) || defined(__gfx1012__) || defined(__gfx1030__) ||    \
+    defined(__gfx1031__) || defined(__gfx1032__) || defined(__gfx1033__) ||    \
+    defined(__gfx1034__) || defined(__gfx1035__) || defined(__gfx1036__) ||    \
+    defined(__gfx10_3_generic__)
+    return __builtin_amdgcn_sdot4((int)(a), (int)(b), c,
+                                  false);
+#elif defined(__GFX11__) || defined(__GFX12__)
+    return __builtin_amdgcn_sudot4(true, (int)(a), true,
+                                   (int)(b), c, false);
+#else
+UNROLL
+    for (int i = 0; i < 32; i += 8)
+        c += (i8)(a >> i) * (i8)(b >> i);
+    return c;
+#endif
+}
+
+/*
+ * Nothing is moved over this line by the scheduler. In long unrolled bodies
+ * AMD's otherwise issues all LDS reads at once and runs out of registers.
+ */
+DEV void schedule_fence()
+{
+#if !KPK_NVIDIA
+    __builtin_amdgcn_sched_barrier(0);
+#endif
+}
+
+/* ---- Q8_1, what activations are quantised to ----
+ * 32 elements, 36 bytes, aligned to 4: d f16 at 0, s f16 at 2, quants at 4 */
+struct Q8_1 {
+    static constexpr int elems = 32, bytes = 36, words = 9;
+};
+

@@ -1,0 +1,402 @@
+/* k.h - the GGUF formats of 256 elements: Q2_K Q3_K Q4_K Q5_K Q6_K Q8_K */
+#pragma once
+
+#include "gguf/block.h"
+
+/* Two bits or a nibble of neighbouring bytes belong to elements 32 apart, so a
+ * chunk is 16 such bytes: group 1 lies 32 elements behind group 0. */
+struct KBlock {
+    static constexpr int elems = 256, chunks = 8, group_step = 2;
+
+    DEV int first_group(int chunk)
+    {
+        return 4 * (chunk >> 1) + (chunk & 1);
+    }
+};
+
+/*
+ * 0 scales; 16 qs; 80 d:f16; 82 dmin:f16. d * sc * q - dmin * mn
+ * Element e: bits 2 * (e / 32 % 4) of qs[32 * (e / 128) + e % 32];
+ * its sc and mn are the low and the high nibble of scales[e / 16].
+ */
+struct Q2_K : KBlock {
+    static constexpr int bytes = 84, scale_width = 16;
+    static constexpr Bias vec_bias = Bias::quant_sum;
+    static constexpr Bias tile_bias = Bias::quant_sum;
+
+    struct Raw {
+        Words<4> qs;
+        u32 dm;
+        u8 sc[2];
+    };
+
+    template <bool Wide>
+    DEV Raw load(const u8 *b, int chunk)
+    {
+        const u8 *sc = b + first_group(chunk);
+
+        return {load_words<4, Access::word>(b + 16 + 32 * (chunk >> 2) +
+                                            16 * (chunk & 1)),
+                load_word<Access::word>(b + 80),
+                {sc[0], sc[group_step]}};
+    }
+
+    DEV Chunk unpack(const Raw &r, int chunk)
+    {
+        Chunk c;
+        float d = half_to_float(r.dm);
+        float dmin = half_to_float(r.dm >> 16);
+
+UNROLL
+        for (int g = 0; g < 2; g++) {
+            c.scale[g] = d * (float)(r.sc[g] & 15);
+            c.bias[g] = -dmin * (float)(r.sc[g] >> 4);
+        }
+UNROLL
+        for (int i = 0; i < 4; i++) {
+            u32 w = r.qs.w[i] >> (2 * (chunk & 2));
+
+            c.q[i] = w & 0x03030303u;
+            c.q[i + 4] = w >> 2 & 0x03030303u;
+        }
+        return c;
+    }
+
+    DEV Quad quad(const u8 *b, int e4)
+    {
+        u32 w = load_word<Access::word>(b + 16 + 32 * (e4 >> 5) +
+                                             4 * (e4 & 7));
+        int sc = b[e4 >> 2];
+
+        return {w >> (2 * (e4 >> 3 & 3)) & 0x03030303u,
+                half_to_float(load_u16(b + 80)) * (float)(sc & 15),
+                -half_to_float(load_u16(b + 82)) * (float)(sc >> 4)};
+    }
+};
+
+/*
+ * 0 hmask; 32 qs; 96 scales; 108 d:f16. d * sc * q
+ * Element e: two bits as in Q2_K, the third is bit e / 32 of hmask[e % 32];
+ * q is that less 4. scales: scale() below.
+ */
+struct Q3_K : KBlock {
+    static constexpr int bytes = 110, scale_width = 16;
+    static constexpr Bias vec_bias = Bias::none;
+    static constexpr Bias tile_bias = Bias::none;
+
+    struct Raw {
+        Words<4> qs, hmask;
+        u16 d;
+        u8 low[2], high[2]; /* the bytes that hold the groups' scales */
+    };
+
+    /* scale j: its low four bits in low = scales[j % 8], its high two in
+     * high = scales[8 + j % 4], less 32 */
+    DEV float scale(int low, int high, int j)
+    {
+        int low4 = low >> (4 * (j >> 3)) & 15;
+        int high2 = high >> (2 * (j >> 2)) & 3;
+
+        return (float)((low4 | high2 << 4) - 32);
+    }
+
+    DEV u32 quants(u32 low2,
+                                                      u32 high1)
+    {
+        return sub_bytes((low2 & 0x03030303u) | (high1 & 0x01010101u) << 2,
+                         0x04040404u);
+    }
+
+    template <bool Wide>
+    DEV Raw load(const u8 *b, int chunk)
+    {
+        constexpr Access A = Wide ? Access::even_in_row : Access::even;
+        const u8 *s = b + 96;
+        int j = first_group(chunk), k = j + group_step;
+
+        return {load_words<4, A>(b + 32 + 32 * (chunk >> 2) + 16 * (chunk & 1)),
+                load_words<4, A>(b + 16 * (chunk & 1)),
+                load_u16(b + 108),
+                {s[j & 7], s[k & 7]},
+                {s[8 + (j & 3)], s[8 + (k & 3)]}};
+    }
+
+    DEV Chunk unpack(const Raw &r, int chunk)
+    {
+        Chunk c;
+        float d = half_to_float(r.d);
+
+UNROLL
+        for (int g = 0; g < 2; g++) {
+            int j = first_group(chunk) + g * group_step;
+
+            c.scale[g] = d * scale(r.low[g], r.high[g], j);
+            c.bias[g] = 0.0f;
+        }
+UNROLL
+        for (int i = 0; i < 4; i++) {
+            u32 low2 = r.qs.w[i] >> (2 * (chunk & 2));
+            u32 high1 = r.hmask.w[i] >> (chunk & 6);
+
+            c.q[i] = quants(low2, high1);
+            c.q[i + 4] = quants(low2 >> 2, high1 >> 1);
+        }
+        return c;
+    }
+
+    DEV Quad quad(const u8 *b, int e4)
+    {
+        int j = e4 >> 2, l = 4 * (e4 & 7);
+        u32 w = load_word<Access::even>(b + 32 + 32 * (e4 >> 5) + l);
+        u32 h = load_word<Access::even>(b + l);
+        float sc = scale(b[96 + (j & 7)], b[104 + (j & 3)], j);
+
+        return {quants(w >> (2 * (e4 >> 3 & 3)), h >> (e4 >> 3)),
+                half_to_float(load_u16(b + 108)) * sc, 0.0f};
+    }
+};
+
+/*
+ * The head that Q4_K and Q5_K share: 0 d:f16; 2 dmin:f16; 4 scales, eight pairs
+ * of six bits in 12 bytes. Pairs 0..3 are the low six bits of bytes 0..3 (sc)
+ * and 4..7 (mn); the top two bits of those bytes are the top bits of pairs 4..7,
+ * whose low nibbles share bytes 8..11, sc low and mn high.
+ */
+struct KHead {
+    Words<4> w;
+
+    template <bool Wide>
+    DEV KHead load(const u8 *b)
+    {
+        return {load_words<4, Wide ? Access::vector : Access::word>(b)};
+    }
+
+    /* pairs j and j + 1, j even, as bytes 0 and 1 of sc and mn */
+    DEV_MEMBER void pairs(int j, u32 &sc,
+                                          u32 &mn) const
+    {
+        int shift = 8 * (j & 2);
+        u32 a = w.w[1] >> shift, b = w.w[2] >> shift, c = w.w[3] >> shift;
+
+        sc = j < 4 ? a & 0x3f3fu : (c & 0x0f0fu) | (a >> 2 & 0x3030u);
+        mn = j < 4 ? b & 0x3f3fu : (c >> 4 & 0x0f0fu) | (b >> 2 & 0x3030u);
+    }
+
+    DEV_MEMBER float d() const
+    {
+        return half_to_float(w.w[0]);
+    }
+
+    DEV_MEMBER float dmin() const
+    {
+        return half_to_float(w.w[0] >> 16);
+    }
+
+    /* scale and bias of both groups of a chunk */
+    DEV_MEMBER void scales(int chunk, Chunk &c) const
+    {
+        u32 sc, mn;
+
+        pairs(chunk & 6, sc, mn);
+        c.scale[0] = d() * (float)(sc & 255);
+        c.scale[1] = d() * (float)(sc >> 8 & 255);
+        c.bias[0] = -dmin() * (float)(mn & 255);
+        c.bias[1] = -dmin() * (float)(mn >> 8 & 255);
+    }
+
+    /* four quants of pair j */
+    DEV_MEMBER Quad quad(u32 q, int j) const
+    {
+        u32 sc, mn;
+
+        pairs(j & 6, sc, mn);
+        return {q, d() * (float)(sc >> (8 * (j & 1)) & 255),
+                -dmin() * (float)(mn >> (8 * (j & 1)) & 255)};
+    }
+};
+
+/*
+ * 0 head; 16 qs. d * sc * q - dmin * mn
+ * Element e: byte qs[32 * (e / 64) + e % 32], its low nibble where e / 32 is
+ * even, else its high one; pair e / 32.
+ */
+struct Q4_K : KBlock {
+    static constexpr int bytes = 144, scale_width = 32;
+    static constexpr Bias vec_bias = Bias::quant_sum;
+    static constexpr Bias tile_bias = Bias::stored_sum;
+
+    struct Raw {
+        KHead head;
+        Words<4> qs;
+    };
+
+    template <bool Wide>
+    DEV Raw load(const u8 *b, int chunk)
+    {
+        constexpr Access A = Wide ? Access::vector : Access::word;
+        return {KHead::load<Wide>(b), load_words<4, A>(b + 16 + 16 * chunk)};
+    }
+
+    DEV Chunk unpack(const Raw &r, int chunk)
+    {
+        Chunk c;
+
+        r.head.scales(chunk, c);
+UNROLL
+        for (int i = 0; i < 4; i++) {
+            c.q[i] = r.qs.w[i] & 0x0f0f0f0fu;
+            c.q[i + 4] = r.qs.w[i] >> 4 & 0x0f0f0f0fu;
+        }
+        return c;
+    }
+
+    DEV Quad quad(const u8 *b, int e4)
+    {
+        int j = e4 >> 3;
+        u32 w =
+            load_word<Access::word>(b + 16 + 32 * (j >> 1) + 4 * (e4 & 7));
+
+        return KHead::load<false>(b).quad(w >> (4 * (j & 1)) & 0x0f0f0f0fu, j);
+    }
+};
+
+/*
+ * 0 head; 16 qh; 48 qs. d * sc * q - dmin * mn
+ * Element e: nibble as in Q4_K, the fifth bit is bit e / 32 of qh[e % 32].
+ */
+struct Q5_K : KBlock {
+    static constexpr int bytes = 176, scale_width = 32;
+    static constexpr Bias vec_bias = Bias::quant_sum;
+    static constexpr Bias tile_bias = Bias::stored_sum;
+
+    struct Raw {
+        KHead head;
+        Words<4> qs, qh;
+    };
+
+    DEV u32 quants(u32 low4,
+                                                      u32 high1)
+    {
+        return (low4 & 0x0f0f0f0fu) | (high1 & 0x01010101u) << 4;
+    }
+
+    template <bool Wide>
+    DEV Raw load(const u8 *b, int chunk)
+    {
+        constexpr Access A = Wide ? Access::vector : Access::word;
+        return {KHead::load<Wide>(b), load_words<4, A>(b + 48 + 16 * chunk),
+                load_words<4, A>(b + 16 + 16 * (chunk & 1))};
+    }
+
+    DEV Chunk unpack(const Raw &r, int chunk)
+    {
+        Chunk c;
+
+        r.head.scales(chunk, c);
+UNROLL
+        for (int i = 0; i < 4; i++) {
+            u32 high1 = r.qh.w[i] >> (chunk & 6);
+
+            c.q[i] = quants(r.qs.w[i], high1);
+            c.q[i + 4] = quants(r.qs.w[i] >> 4, high1 >> 1);
+        }
+        return c;
+    }
+
+    DEV Quad quad(const u8 *b, int e4)
+    {
+        int j = e4 >> 3, l = 4 * (e4 & 7);
+        u32 w = load_word<Access::word>(b + 48 + 32 * (j >> 1) + l);
+        u32 h = load_word<Access::word>(b + 16 + l);
+
+        return KHead::load<false>(b).quad(quants(w >> (4 * (j & 1)), h >> j), j);
+    }
+};
+
+/*
+ * 0 ql; 128 qh; 192 scales:i8; 208 d:f16. d * sc * (q - 32)
+ * Element e = 128 H + 32 t + l: nibble of ql[64 H + 32 (t % 2) + l], low where
+ * t < 2, else high; the top two bits are bits 2 t of qh[32 H + l]; sc is
+ * scales[e / 16]. Nibbles of a byte are 64 elements apart.
+ */
+struct Q6_K : KBlock {
+    static constexpr int bytes = 210, scale_width = 16, group_step = 4;
+    static constexpr Bias vec_bias = Bias::none;
+    static constexpr Bias tile_bias = Bias::none;
+
+    struct Raw {
+        Words<4> ql, qh;
+        u16 d;
+        i8 sc[2];
+    };
+
+    DEV int first_group(int chunk)
+    {
+        return 8 * (chunk >> 2) + (chunk & 3);
+    }
+
+    DEV u32 quants(u32 low4,
+                                                      u32 high2)
+    {
+        return sub_bytes((low4 & 0x0f0f0f0fu) | (high2 & 0x03030303u) << 4,
+                         0x20202020u);
+    }
+
+    template <bool Wide>
+    DEV Raw load(const u8 *b, int chunk)
+    {
+        constexpr Access A = Wide ? Access::even_in_row : Access::even;
+        const u8 *sc = b + 192 + first_group(chunk);
+
+        return {load_words<4, A>(b + 16 * chunk),
+                load_words<4, A>(b + 128 + 32 * (chunk >> 2) +
+                                 16 * (chunk & 1)),
+                load_u16(b + 208),
+                {(i8)(sc[0]),
+                 (i8)(sc[group_step])}};
+    }
+
+    DEV Chunk unpack(const Raw &r, int chunk)
+    {
+        Chunk c;
+        float d = half_to_float(r.d);
+
+UNROLL
+        for (int g = 0; g < 2; g++) {
+            c.scale[g] = d * (float)(r.sc[g]);
+            c.bias[g] = 0.0f;
+        }
+UNROLL
+        for (int i = 0; i < 4; i++) {
+            u32 high2 = r.qh.w[i] >> (chunk & 2);
+
+            c.q[i] = quants(r.ql.w[i], high2);
+            c.q[i + 4] = quants(r.ql.w[i] >> 4, high2 >> 4);
+        }
+        return c;
+    }
+
+    DEV Quad quad(const u8 *b, int e4)
+    {
+        int half = e4 >> 5, t = e4 >> 3 & 3, l = 4 * (e4 & 7);
+        u32 w = load_word<Access::even>(b + 64 * half + 32 * (t & 1) + l);
+        u32 h = load_word<Access::even>(b + 128 + 32 * half + l);
+        float sc = (float)((i8)(b[192 + (e4 >> 2)]));
+
+        return {quants(w >> (2 * (t & 2)), h >> (2 * t)),
+                half_to_float(load_u16(b + 208)) * sc, 0.0f};
+    }
+};
+
+/* 0 d:f32; 4 qs:i8; 260 sums, not used here. d * q; never a weight format */
+struct Q8_K {
+    static constexpr int elems = 256, bytes = 292;
+
+    DEV Quad quad(const u8 *b, int e4)
+    {
+        u32 d = load_word<Access::word>(b);
+
+        return {load_word<Access::word>(b + 4 + 4 * e4), bits_as<float>(d), 0.0f};
+    }
+};
+

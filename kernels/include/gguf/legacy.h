@@ -1,0 +1,234 @@
+/* legacy.h - the GGUF formats of 32 elements: Q4_0 Q4_1 Q5_0 Q5_1 Q8_0 */
+#pragma once
+
+#include "gguf/block.h"
+
+/* All have one scale, and one chunk is the block. Nibbles: byte i holds element
+ * i in its low half, element i + 16 in its high half. */
+struct LegacyBlock {
+    static constexpr int elems = 32, chunks = 1, scale_width = 32;
+    static constexpr int group_step = 1;
+
+    DEV int first_group(int)
+    {
+        return 0;
+    }
+};
+
+/* the nibbles of 16 bytes, with bit i of high added to element i as its fifth */
+DEV void
+unpack_nibbles(const u32 (&qs)[4], u32 high, u32 (&q)[8])
+{
+UNROLL
+    for (int i = 0; i < 4; i++) {
+        q[i] = (qs[i] & 0x0f0f0f0fu) | spread_bits(high >> (4 * i)) << 4;
+        q[i + 4] = (qs[i] >> 4 & 0x0f0f0f0fu) |
+                   spread_bits(high >> (4 * i + 16)) << 4;
+    }
+}
+
+/* 0 d:f16; 2 qs. d * (n - 8) */
+struct Q4_0 : LegacyBlock {
+    static constexpr int bytes = 18;
+    static constexpr Bias vec_bias = Bias::stored_sum;
+    static constexpr Bias tile_bias = Bias::stored_sum;
+
+    struct Raw {
+        Words<4> qs;
+        u16 d;
+    };
+
+    template <bool Wide>
+    DEV Raw load(const u8 *b, int)
+    {
+        constexpr Access A = Wide ? Access::even_in_row : Access::even;
+        return {load_words<4, A>(b + 2), load_u16(b)};
+    }
+
+    DEV Chunk unpack(const Raw &r, int)
+    {
+        Chunk c;
+        float d = half_to_float(r.d);
+
+        unpack_nibbles(r.qs.w, 0, c.q);
+        c.scale[0] = c.scale[1] = d;
+        c.bias[0] = c.bias[1] = -8.0f * d;
+        return c;
+    }
+
+    DEV Quad quad(const u8 *b, int e4)
+    {
+        u32 w = load_word<Access::even>(b + 2 + 4 * (e4 & 3));
+        float d = half_to_float(load_u16(b));
+
+        return {w >> (e4 & 4) & 0x0f0f0f0fu, d, -8.0f * d};
+    }
+};
+
+/* 0 d:f16; 2 m:f16; 4 qs. d * n + m */
+struct Q4_1 : LegacyBlock {
+    static constexpr int bytes = 20;
+    static constexpr Bias vec_bias = Bias::stored_sum;
+    static constexpr Bias tile_bias = Bias::stored_sum;
+
+    struct Raw {
+        Words<4> qs;
+        u32 dm;
+    };
+
+    template <bool Wide>
+    DEV Raw load(const u8 *b, int)
+    {
+        return {load_words<4, Access::word>(b + 4), load_word<Access::word>(b)};
+    }
+
+    DEV Chunk unpack(const Raw &r, int)
+    {
+        Chunk c;
+
+        unpack_nibbles(r.qs.w, 0, c.q);
+        c.scale[0] = c.scale[1] = half_to_float(r.dm);
+        c.bias[0] = c.bias[1] = half_to_float(r.dm >> 16);
+        return c;
+    }
+
+    DEV Quad quad(const u8 *b, int e4)
+    {
+        u32 w = load_word<Access::word>(b + 4 + 4 * (e4 & 3));
+
+        return {w >> (e4 & 4) & 0x0f0f0f0fu, half_to_float(load_u16(b)),
+                half_to_float(load_u16(b + 2))};
+    }
+};
+
+/* 0 d:f16; 2 qh:u32; 6 qs. d * (n5 - 16), bit e of qh is the fifth bit of e */
+struct Q5_0 : LegacyBlock {
+    static constexpr int bytes = 22;
+    static constexpr Bias vec_bias = Bias::stored_sum;
+
+    struct Raw {
+        Words<5> qh_qs;
+        u16 d;
+    };
+
+    template <bool Wide>
+    DEV Raw load(const u8 *b, int)
+    {
+        constexpr Access A = Wide ? Access::even_in_row : Access::even;
+        return {load_words<5, A>(b + 2), load_u16(b)};
+    }
+
+    DEV Chunk unpack(const Raw &r, int)
+    {
+        Chunk c;
+        float d = half_to_float(r.d);
+        const u32 *w = r.qh_qs.w;
+        const u32 qs[4] = {w[1], w[2], w[3], w[4]};
+
+        unpack_nibbles(qs, w[0], c.q);
+        c.scale[0] = c.scale[1] = d;
+        c.bias[0] = c.bias[1] = -16.0f * d;
+        return c;
+    }
+
+    DEV Quad quad(const u8 *b, int e4)
+    {
+        u32 qh = load_word<Access::even>(b + 2);
+        u32 w = load_word<Access::even>(b + 6 + 4 * (e4 & 3));
+        float d = half_to_float(load_u16(b));
+
+        return {(w >> (e4 & 4) & 0x0f0f0f0fu) | spread_bits(qh >> (4 * e4)) << 4,
+                d, -16.0f * d};
+    }
+};
+
+/* Q5_0 for tiled products, which centre the quants and need no bias */
+struct Q5_0_centred : Q5_0 {
+    static constexpr Bias tile_bias = Bias::none;
+
+    DEV Chunk unpack(const Raw &r, int chunk)
+    {
+        Chunk c = Q5_0::unpack(r, chunk);
+
+UNROLL
+        for (int i = 0; i < 8; i++)
+            c.q[i] = sub_bytes(c.q[i], 0x10101010u);
+        return c;
+    }
+};
+
+/* 0 d:f16; 2 m:f16; 4 qh:u32; 8 qs. d * n5 + m */
+struct Q5_1 : LegacyBlock {
+    static constexpr int bytes = 24;
+    static constexpr Bias vec_bias = Bias::stored_sum;
+    static constexpr Bias tile_bias = Bias::stored_sum;
+
+    struct Raw {
+        Words<6> all;
+    };
+
+    template <bool Wide>
+    DEV Raw load(const u8 *b, int)
+    {
+        return {load_words<6, Access::word>(b)};
+    }
+
+    DEV Chunk unpack(const Raw &r, int)
+    {
+        Chunk c;
+        const u32 *w = r.all.w;
+        const u32 qs[4] = {w[2], w[3], w[4], w[5]};
+
+        unpack_nibbles(qs, w[1], c.q);
+        c.scale[0] = c.scale[1] = half_to_float(w[0]);
+        c.bias[0] = c.bias[1] = half_to_float(w[0] >> 16);
+        return c;
+    }
+
+    DEV Quad quad(const u8 *b, int e4)
+    {
+        u32 qh = load_word<Access::word>(b + 4);
+        u32 w = load_word<Access::word>(b + 8 + 4 * (e4 & 3));
+
+        return {(w >> (e4 & 4) & 0x0f0f0f0fu) | spread_bits(qh >> (4 * e4)) << 4,
+                half_to_float(load_u16(b)), half_to_float(load_u16(b + 2))};
+    }
+};
+
+/* 0 d:f16; 2 qs:i8. d * q */
+struct Q8_0 : LegacyBlock {
+    static constexpr int bytes = 34;
+    static constexpr Bias vec_bias = Bias::none;
+    static constexpr Bias tile_bias = Bias::none;
+
+    struct Raw {
+        Words<8> qs;
+        u16 d;
+    };
+
+    template <bool Wide>
+    DEV Raw load(const u8 *b, int)
+    {
+        constexpr Access A = Wide ? Access::even_in_row : Access::even;
+        return {load_words<8, A>(b + 2), load_u16(b)};
+    }
+
+    DEV Chunk unpack(const Raw &r, int)
+    {
+        Chunk c;
+
+UNROLL
+        for (int i = 0; i < 8; i++)
+            c.q[i] = r.qs.w[i];
+        c.scale[0] = c.scale[1] = half_to_float(r.d);
+        c.bias[0] = c.bias[1] = 0.0f;
+        return c;
+    }
+
+    DEV Quad quad(const u8 *b, int e4)
+    {
+        return {load_word<Access::even>(b + 2 + 4 * e4),
+                half_to_float(load_u16(b)), 0.0f};
+    }
+};
+
