@@ -1,0 +1,259 @@
+/*
+ * norm.h - rmsnorm and layernorm over each row
+ *
+ * src, dst     [rows, n] of T, row-major, distinct
+ * alpha, beta  [n] of T; null stands for 1 and for 0
+ * Row = blockIdx.x * blockDim.y + threadIdx.y; the threads along x share it.
+ * The host launches blocks of 32 threads below 1024 columns, else of 1024; any
+ * other block is right too. Sums are kept in f32, for f64 in f64.
+ *
+ * rmsnorm    y = x / sqrt(mean(x^2) + eps) * alpha
+ * layernorm  y = (x - mean) / sqrt(var + eps) * alpha + beta
+ *
+ * The variance is the corrected two-pass one: with p near the mean and d = x - p
+ * (exact where it matters), mean = p + mean(d) and var = mean(d^2) - mean(d)^2.
+ * The subtraction takes away rounding errors only, so it does not cancel: a
+ * constant row gives 0 and y = beta, whatever its value.
+ *
+ * Rows of up to 32 f32 values a thread stay in registers: read once, written
+ * once. Longer rows are read twice; layernorm then takes p from the first
+ * tileful and merges the tiles' means and squares (Chan, Golub and LeVeque,
+ * 'Updating Formulae and a Pairwise Algorithm for Computing Sample Variances').
+ */
+#pragma once
+
+#include "reduce/row.h"
+
+/* y = x * scale * alpha + beta, for V columns from c on */
+template <u32 V, typename T>
+DEV void finish_columns(T *dst, calc_t<T> *v, u32 c,
+                                               calc_t<T> scale, const T *alpha,
+                                               const T *beta)
+{
+    using A = calc_t<T>;
+    A a[V], b[V];
+
+    if (alpha)
+        read_columns<V>(alpha + c, a);
+    if (beta)
+        read_columns<V>(beta + c, b);
+UNROLL
+    for (u32 i = 0; i < V; i++) {
+        v[i] *= scale;
+        if (alpha)
+            v[i] *= a[i];
+        if (beta)
+            v[i] += b[i];
+    }
+    write_columns<V>(dst + c, v);
+}
+
+template <typename T> struct norm_row {
+    using A = calc_t<T>;
+
+    const team &t;
+    const team_scratch<A> &scratch;
+    const T *src;
+    T *dst;
+    const T *alpha, *beta;
+    u32 n;
+    A eps;
+
+    DEV_MEMBER A total(u32 turn, A v) const
+    {
+        return team_reduce(t, scratch, turn, v, plus());
+    }
+};
+
+template <typename T> struct rmsnorm_row : norm_row<T> {
+    using typename norm_row<T>::A;
+    using B = norm_row<T>;
+
+    template <u32 V, u32 K>
+    DEV_MEMBER A squares(row_tile<T, V, K> &x, u32 first)
+    {
+        A s = 0;
+
+        x.each(B::t, first, B::n, [&](A *v, u32) {
+UNROLL
+            for (u32 i = 0; i < V; i++)
+                s += v[i] * v[i];
+        });
+        return s;
+    }
+
+    template <u32 V, u32 K>
+    DEV_MEMBER void finish(row_tile<T, V, K> &x, u32 first, A g)
+    {
+        x.each(B::t, first, B::n, [&](A *v, u32 c) {
+            finish_columns<V>(B::dst, v, c, g, B::alpha, (const T *)nullptr);
+        });
+    }
+
+    template <u32 V, u32 K> DEV_MEMBER void run()
+    {
+        row_tile<T, V, K> x;
+
+        x.load(B::t, B::src, 0, B::n);
+        const A mean = B::total(0, squares(x, 0)) / (A)B::n;
+        finish(x, 0, reciprocal_root(mean + B::eps));
+    }
+
+    template <u32 V> DEV_MEMBER void stream()
+    {
+        constexpr u32 K = stream_tile<T, V, norm_registers>;
+        const u32 span = K * V * B::t.size;
+        row_tile<T, V, K> x;
+        A s = 0;
+
+        for (u64 first = 0; first < B::n; first += span) {
+            x.load(B::t, B::src, (u32)first, B::n);
+            s += squares(x, (u32)first);
+        }
+        const A mean = B::total(0, s) / (A)B::n;
+        const A g = reciprocal_root(mean + B::eps);
+
+        for (u64 first = 0; first < B::n; first += span) {
+            x.load(B::t, B::src, (u32)first, B::n);
+            finish(x, (u32)first, g);
+        }
+    }
+};
+
+template <typename T> struct layernorm_row : norm_row<T> {
+    using typename norm_row<T>::A;
+    using B = norm_row<T>;
+
+    /* finite, so that a constant row gives beta with eps = 0 too */
+    DEV_MEMBER A scale(A variance) const
+    {
+        const A g = reciprocal_root(max_number(variance, A(0)) + B::eps);
+
+        return g > largest<A>() ? largest<A>() : g;
+    }
+
+    template <u32 V, u32 K>
+    DEV_MEMBER A sum(row_tile<T, V, K> &x, u32 first)
+    {
+        A s = 0;
+
+        x.each(B::t, first, B::n, [&](A *v, u32) {
+UNROLL
+            for (u32 i = 0; i < V; i++)
+                s += v[i];
+        });
+        return s;
+    }
+
+    /* moves the tile by -p; adds up what is left, and its squares */
+    template <u32 V, u32 K>
+    DEV_MEMBER void center(row_tile<T, V, K> &x, u32 first, A p,
+                                           A &s, A &squares)
+    {
+        s = 0;
+        squares = 0;
+        x.each(B::t, first, B::n, [&](A *v, u32) {
+UNROLL
+            for (u32 i = 0; i < V; i++) {
+                v[i] -= p;
+                s += v[i];
+                squares += v[i] * v[i];
+            }
+        });
+    }
+
+    template <u32 V, u32 K>
+    DEV_MEMBER void finish(row_tile<T, V, K> &x, u32 first, A d,
+                                           A g)
+    {
+        x.each(B::t, first, B::n, [&](A *v, u32 c) {
+UNROLL
+            for (u32 i = 0; i < V; i++)
+                v[i] -= d;
+            finish_columns<V>(B::dst, v, c, g, B::alpha, B::beta);
+        });
+    }
+
+    template <u32 V, u32 K> DEV_MEMBER void run()
+    {
+        row_tile<T, V, K> x;
+        const A n = (A)B::n;
+        A s, squares;
+
+        x.load(B::t, B::src, 0, B::n);
+        center(x, 0, B::total(0, sum(x, 0)) / n, s, squares);
+        s = B::total(1, s);
+        squares = B::total(0, squares);
+        finish(x, 0, s / n, scale((squares - s * (s / n)) / n));
+    }
+
+    template <u32 V> DEV_MEMBER void stream()
+    {
+        constexpr u32 K = stream_tile<T, V, norm_registers>;
+        const u32 span = K * V * B::t.size;
+        const A n = (A)B::n;
+        row_tile<T, V, K> x;
+
+        x.load(B::t, B::src, 0, B::n);
+        const A p = B::total(0, sum(x, 0)) / (A)(span < B::n ? span : B::n);
+        A count = 0, mean = 0, squares = 0;
+
+        for (u64 first = 0; first < B::n; first += span) {
+            u32 here = 0;
+            A s, q;
+
+            x.load(B::t, B::src, (u32)first, B::n);
+            x.each(B::t, (u32)first, B::n, [&](A *, u32) { here += V; });
+            if (here == 0)
+                break;
+            center(x, (u32)first, p, s, q);
+
+            const A m = s / (A)here;
+            const A gap = m - mean;
+            const A both = count + (A)here;
+
+            /* the tile's squares about its own mean, in a second sweep */
+            center(x, (u32)first, m, s, q);
+            squares += q + gap * gap * (count * ((A)here / both));
+            mean += gap * ((A)here / both);
+            count = both;
+        }
+        const A d = B::total(1, count * mean) / n;
+        const A far = mean - d;
+
+        squares = B::total(0, squares + count * far * far);
+        const A g = scale(squares / n);
+
+        for (u64 first = 0; first < B::n; first += span) {
+            A s, q;
+
+            x.load(B::t, B::src, (u32)first, B::n);
+            center(x, (u32)first, p, s, q);
+            finish(x, (u32)first, d, g);
+        }
+    }
+};
+
+template <template <typename> class ROW, typename T>
+DEV void normalize(const T *src, T *dst, const T *alpha,
+                                          const T *beta, i32 n_cols, f32 eps)
+{
+    using A = calc_t<T>;
+    __shared__ A slot[2][max_groups];
+    __shared__ A all[max_block];
+    const team_scratch<A> scratch = {slot, all};
+    const u64 row = (u64)blockIdx.x * blockDim.y + threadIdx.y;
+    const team t =
+        make_team(blockDim.x, threadIdx.x, threadIdx.y * blockDim.x, 1);
+    const u32 n = n_cols > 0 ? (u32)n_cols : 0;
+
+    if (n == 0)
+        return;
+    src += row * n;
+    dst += row * n;
+    ROW<T> r{{t, scratch, src, dst, alpha, beta, n, (A)eps}};
+    with_row_class<T, norm_registers>(r, n % vector_length<T> == 0 && is_aligned(src, 16) &&
+                             is_aligned(dst, 16) && is_aligned(alpha, 16) &&
+                             is_aligned(beta, 16),
+                      n, t.size);
+}

@@ -1,0 +1,76 @@
+/* numbers.h - limits, comparisons and functions of the types rows are kept in */
+#pragma once
+
+#include "device.h"
+
+template <typename A> DEV A infinity()
+{
+    return (A)__builtin_inff();
+}
+
+template <typename A> DEV A largest()
+{
+    return sizeof(A) == 8 ? (A)1.7976931348623157e308 : (A)3.40282347e38f;
+}
+
+/* the least and the greatest value of T, in A */
+template <typename T, typename A> DEV A lowest()
+{
+    if constexpr (traits<T>::is_float)
+        return -infinity<A>();
+    else
+        return (T)-1 < (T)0 ? (A)((u64)1 << (8 * sizeof(T) - 1)) : (A)0;
+}
+
+template <typename T, typename A> DEV A highest()
+{
+    if constexpr (traits<T>::is_float)
+        return infinity<A>();
+    else
+        return (A)(~(u64)0 >> (64 - 8 * sizeof(T) + ((T)-1 < (T)0)));
+}
+
+/* a NaN operand is passed over */
+DEV f32 max_number(f32 a, f32 b)
+{
+    return fmaxf(a, b);
+}
+DEV f64 max_number(f64 a, f64 b)
+{
+    return fmax(a, b);
+}
+DEV f32 min_number(f32 a, f32 b)
+{
+    return fminf(a, b);
+}
+DEV f64 min_number(f64 a, f64 b)
+{
+    return fmin(a, b);
+}
+
+template <typename I> DEV I max_number(I a, I b)
+{
+    return max_of(a, b);
+}
+template <typename I> DEV I min_number(I a, I b)
+{
+    return min_of(a, b);
+}
+
+DEV f32 exponential(f32 v)
+{
+    return expf(v);
+}
+DEV f64 exponential(f64 v)
+{
+    return exp(v);
+}
+
+DEV f32 reciprocal_root(f32 v)
+{
+    return rsqrtf(v);
+}
+DEV f64 reciprocal_root(f64 v)
+{
+    return rsqrt(v);
+}

@@ -1,0 +1,197 @@
+/*
+ * softmax.h - y = exp(x - max) / sum(exp(x - max)) over each row
+ *
+ * src, dst  [rows, n] of T, row-major, distinct
+ * Row = blockIdx.x * blockDim.x + threadIdx.x; the threads along y share it.
+ * The host launches (rows, 1, 1) blocks of (1, 32, 1); any other block shape is
+ * right too. f16 and bf16 are computed in f32, with one rounding at the end.
+ *
+ * The row is read once and written once where it fits: in registers (up to 32
+ * f32 values a thread), else in LDS (up to 4096 f32 values a row, which is what
+ * lets a team of 32 threads hold a row of 4096: a kernel that takes blocks of
+ * 1024 has too few registers for it). Longer rows are read twice: the first
+ * pass keeps a running maximum and a sum relative to it.
+ *
+ * A NaN, a +inf, or nothing but -inf makes the whole row NaN: x - max is NaN
+ * there, and so is the sum.
+ */
+#pragma once
+
+#include "reduce/row.h"
+
+/* LDS that a row may take; also the scratch of teams that are not packed */
+constexpr u32 softmax_row_bytes = 16384;
+
+template <typename T> struct softmax_row {
+    using A = calc_t<T>;
+    static constexpr u32 held = softmax_row_bytes / sizeof(A);
+
+    const team &t;
+    const team_scratch<A> &scratch; /* its `all` holds `held` values */
+    const T *src;
+    T *dst;
+    u32 n;
+
+    template <u32 V, u32 K> DEV_MEMBER void run()
+    {
+        row_tile<T, V, K> x;
+        A m = -infinity<A>(), sum = 0;
+
+        x.load(t, src, 0, n);
+        x.each(t, 0, n, [&](A *v, u32) {
+UNROLL
+            for (u32 i = 0; i < V; i++)
+                m = max_number(m, v[i]);
+        });
+        m = team_reduce(t, scratch, 0, m, larger());
+        x.each(t, 0, n, [&](A *v, u32) {
+UNROLL
+            for (u32 i = 0; i < V; i++) {
+                v[i] = exponential(v[i] - m);
+                sum += v[i];
+            }
+        });
+        const A r = 1 / team_reduce(t, scratch, 1, sum, plus());
+        x.each(t, 0, n, [&](A *v, u32 c) {
+UNROLL
+            for (u32 i = 0; i < V; i++)
+                v[i] *= r;
+            write_columns<V>(dst + c, v);
+        });
+    }
+
+    /* where vector j of this thread is in LDS: no two lanes on one bank */
+    template <u32 V> DEV_MEMBER A *place(u32 j, u32 part) const
+    {
+        constexpr u32 W = vector_length<A> < V ? vector_length<A> : V;
+
+        return scratch.all + ((j * (V / W) + part) * t.size + t.rank) * W;
+    }
+
+    template <u32 V>
+    DEV_MEMBER void keep(u32 j, const A *v) const
+    {
+        constexpr u32 W = vector_length<A> < V ? vector_length<A> : V;
+
+UNROLL
+        for (u32 part = 0; part < V / W; part++)
+            write_columns<W>(place<V>(j, part), v + part * W);
+    }
+
+    template <u32 V> DEV_MEMBER void recall(u32 j, A *v) const
+    {
+        constexpr u32 W = vector_length<A> < V ? vector_length<A> : V;
+
+UNROLL
+        for (u32 part = 0; part < V / W; part++)
+            read_columns<W>(place<V>(j, part), v + part * W);
+    }
+
+    /* a thread meets only values that it stored itself: no barrier needed */
+    template <u32 V> DEV_MEMBER void run_in_lds()
+    {
+        constexpr u32 K = stream_tile<T, V, softmax_registers>;
+        const u32 span = t.size * V;
+        A m = -infinity<A>(), sum = 0, v[V];
+        row_tile<T, V, K> x;
+
+        for (u32 first = 0, j = 0; first < n; first += K * span, j += K) {
+            x.load(t, src, first, n);
+UNROLL
+            for (u32 k = 0; k < K; k++) {
+                if (first + x.column(t, k) < n) {
+UNROLL
+                    for (u32 i = 0; i < V; i++)
+                        m = max_number(m, x.v[k][i]);
+                    keep<V>(j + k, x.v[k]);
+                }
+            }
+        }
+        m = team_reduce(t, scratch, 0, m, larger());
+        for (u32 c = t.rank * V, j = 0; c < n; c += span, j++) {
+            recall<V>(j, v);
+UNROLL
+            for (u32 i = 0; i < V; i++) {
+                v[i] = exponential(v[i] - m);
+                sum += v[i];
+            }
+            keep<V>(j, v);
+        }
+        const A r = 1 / team_reduce(t, scratch, 1, sum, plus());
+        for (u32 c = t.rank * V, j = 0; c < n; c += span, j++) {
+            recall<V>(j, v);
+UNROLL
+            for (u32 i = 0; i < V; i++)
+                v[i] *= r;
+            write_columns<V>(dst + c, v);
+        }
+    }
+
+    template <u32 V> DEV_MEMBER void stream()
+    {
+        constexpr u32 K = stream_tile<T, V, softmax_registers>;
+        const u32 span = K * V * t.size;
+        A m = -infinity<A>(), sum = 0;
+        row_tile<T, V, K> x;
+
+        if (t.packed && (n + t.size * V - 1) / (t.size * V) * t.size * V <= held) {
+            run_in_lds<V>();
+            return;
+        }
+        for (u64 first = 0; first < n; first += span) {
+            A top = m;
+
+            x.load(t, src, (u32)first, n);
+            x.each(t, (u32)first, n, [&](A *v, u32) {
+UNROLL
+                for (u32 i = 0; i < V; i++)
+                    top = max_number(top, v[i]);
+            });
+            /* nothing but -inf so far: any finite base gives exp() = 0 */
+            const A base = top == -infinity<A>() ? A(0) : top;
+
+            sum *= m == top ? A(1) : exponential(m - base);
+            x.each(t, (u32)first, n, [&](A *v, u32) {
+UNROLL
+                for (u32 i = 0; i < V; i++)
+                    sum += exponential(v[i] - base);
+            });
+            m = top;
+        }
+        const A all = team_reduce(t, scratch, 0, m, larger());
+
+        if (m != all)
+            sum *= exponential(m - all);
+        const A r = 1 / team_reduce(t, scratch, 1, sum, plus());
+        for (u64 first = 0; first < n; first += span) {
+            x.load(t, src, (u32)first, n);
+            x.each(t, (u32)first, n, [&](A *v, u32 c) {
+UNROLL
+                for (u32 i = 0; i < V; i++)
+                    v[i] = exponential(v[i] - all) * r;
+                write_columns<V>(dst + c, v);
+            });
+        }
+    }
+};
+
+template <typename T>
+DEV void softmax(const T *src, T *dst, i32 n_cols)
+{
+    using A = calc_t<T>;
+    __shared__ A slot[2][max_groups];
+    __shared__ alignas(16) A all[softmax_row<T>::held];
+    const team_scratch<A> scratch = {slot, all};
+    const u64 row = (u64)blockIdx.x * blockDim.x + threadIdx.x;
+    const team t = make_team(blockDim.y, threadIdx.y, threadIdx.x, blockDim.x);
+    const u32 n = n_cols > 0 ? (u32)n_cols : 0;
+
+    if (n == 0)
+        return;
+    src += row * n;
+    dst += row * n;
+    softmax_row<T> r{t, scratch, src, dst, n};
+    with_row_class<T, softmax_registers>(r, n % vector_length<T> == 0 && is_aligned(src, 16) &&
+                             is_aligned(dst, 16),
+                      n, t.size);
+}
