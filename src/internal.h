@@ -7,19 +7,20 @@
 #ifndef KPK_INTERNAL_H
 #define KPK_INTERNAL_H
 
-#pragma GCC visibility push(hidden)
-
-#include "hip_api.h"
-#include "hip_types.h"
-#include "kpack.h"
-#include "kpack/format.h"
-
+/* Before the pragma: the system's own functions are not hidden. */
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#pragma GCC visibility push(hidden)
+
+#include "hip_api.h"
+#include "hip_types.h"
+#include "kpack.h"
+#include "kpack/format.h"
 
 /* error.c */
 

@@ -1,0 +1,378 @@
+/* fake_hip.c - a HIP runtime that runs nothing and fails on command
+ *
+ * Built three times: as it is (a HIP of 6 and later, both property layouts),
+ * with FAKE_HIP_5 (the old layout alone, no hipGetProcAddress), and with
+ * FAKE_HIP_BROKEN (without a function that kpack needs).
+ */
+#include "fake_hip.h"
+
+#include <pthread.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define API __attribute__((visibility("default")))
+
+enum {
+    SUCCESS = 0,
+    INVALID_VALUE = 1,
+    NO_DEVICE = 100,
+    INVALID_DEVICE = 101,
+    INVALID_IMAGE = 200,
+    INVALID_HANDLE = 400,
+    NOT_FOUND = 500,
+    UNKNOWN = 999
+};
+
+struct module {
+    int device;
+    const void *image;
+};
+
+struct function {
+    struct module *module;
+    char name[64];
+};
+
+extern API struct fake_hip fake_hip;
+struct fake_hip fake_hip;
+
+static _Thread_local int current;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct function functions[256];
+static int nfunctions;
+
+/* Counts the call; the error that it has to fail with, or 0. */
+static int enter(const char *name)
+{
+    int left;
+
+    atomic_fetch_add(&fake_hip.ncalls, 1);
+    if (fake_hip.fail_name && strcmp(name, fake_hip.fail_name) == 0)
+        return fake_hip.fail_error;
+    left = atomic_load(&fake_hip.fail_in);
+    if (left > 0) {
+        left = atomic_fetch_sub(&fake_hip.fail_in, 1) - 1;
+        if (left == 0)
+            return fake_hip.fail_error;
+    }
+    if (left == 0 && fake_hip.fail_all_later)
+        return fake_hip.fail_error;
+    return SUCCESS;
+}
+
+#define ENTER()                                                                \
+    do {                                                                       \
+        int error_ = enter(__func__);                                          \
+        if (error_)                                                            \
+            return error_;                                                     \
+    } while (0)
+
+API const char *hipGetErrorName(int error);
+const char *hipGetErrorName(int error)
+{
+    return error == UNKNOWN ? "hipErrorUnknown" : "hipErrorFake";
+}
+
+API const char *hipGetErrorString(int error);
+const char *hipGetErrorString(int error)
+{
+    return error == UNKNOWN ? "unknown error" : "made up";
+}
+
+API int hipRuntimeGetVersion(int *version);
+int hipRuntimeGetVersion(int *version)
+{
+    ENTER();
+    *version = fake_hip.version;
+    return SUCCESS;
+}
+
+API int hipGetDeviceCount(int *count);
+int hipGetDeviceCount(int *count)
+{
+    ENTER();
+    if (fake_hip.ndevices == 0)
+        return NO_DEVICE;
+    *count = fake_hip.ndevices;
+    return SUCCESS;
+}
+
+API int hipGetDevice(int *device);
+int hipGetDevice(int *device)
+{
+    ENTER();
+    *device = current;
+    return SUCCESS;
+}
+
+API int hipSetDevice(int device);
+int hipSetDevice(int device)
+{
+    ENTER();
+    atomic_fetch_add(&fake_hip.nsets, 1);
+    if (device < 0 || device >= fake_hip.ndevices)
+        return INVALID_DEVICE;
+    current = device;
+    return SUCCESS;
+}
+
+static void put(unsigned char *at, size_t offset, const void *from, size_t n)
+{
+    memcpy(at + offset, from, n);
+}
+
+static void put_int(unsigned char *at, size_t offset, int value)
+{
+    put(at, offset, &value, sizeof(value));
+}
+
+static void put_u64(unsigned char *at, size_t offset, uint64_t value)
+{
+    put(at, offset, &value, sizeof(value));
+}
+
+static const int limits_of_block[3] = {1024, 1024, 512};
+static const int limits_of_grid[3] = {2147483647, 65536, 65535};
+
+/* Every byte that is no field below is 0x5a, so that a wrong offset shows. */
+API int hipGetDeviceProperties(unsigned char *to, int device);
+int hipGetDeviceProperties(unsigned char *to, int device)
+{
+    const char *target;
+
+    ENTER();
+    if (device < 0 || device >= fake_hip.ndevices)
+        return INVALID_DEVICE;
+    target = fake_hip.targets[device];
+    memset(to, 0x5a, 792);
+    put(to, 0, "Old Layout", sizeof("Old Layout"));
+    put_u64(to, 256, 16000000001u);
+    put_u64(to, 264, 65536);
+    put_int(to, 276, 64);
+    put_int(to, 280, 1024);
+    put(to, 284, limits_of_block, sizeof(limits_of_block));
+    put(to, 296, limits_of_grid, sizeof(limits_of_grid));
+    put_int(to, 336, 104);
+    put(to, 396, target, strlen(target) + 1);
+    put_int(to, 656, 1);
+    put_int(to, 660, 0);
+    return SUCCESS;
+}
+
+#ifndef FAKE_HIP_5
+API int hipGetDevicePropertiesR0600(unsigned char *to, int device);
+int hipGetDevicePropertiesR0600(unsigned char *to, int device)
+{
+    const char *target;
+
+    ENTER();
+    if (device < 0 || device >= fake_hip.ndevices)
+        return INVALID_DEVICE;
+    target = fake_hip.targets[device];
+    memset(to, 0x5a, 1472);
+    put(to, 0, "New Layout", sizeof("New Layout"));
+    put_u64(to, 288, 64000000001u);
+    put_u64(to, 296, 65536);
+    put_int(to, 308, 64);
+    put_int(to, 320, 1024);
+    put(to, 324, limits_of_block, sizeof(limits_of_block));
+    put(to, 336, limits_of_grid, sizeof(limits_of_grid));
+    put_int(to, 388, 228);
+    put_int(to, 688, 1);
+    put_int(to, 692, 1);
+    put(to, 1160, target, strlen(target) + 1);
+    return SUCCESS;
+}
+#endif
+
+API int hipDeviceSynchronize(void);
+int hipDeviceSynchronize(void)
+{
+    ENTER();
+    atomic_fetch_add(&fake_hip.nsyncs, 1);
+    return SUCCESS;
+}
+
+API int hipModuleLoadData(struct module **module, const void *image);
+int hipModuleLoadData(struct module **module, const void *image)
+{
+    struct module *m;
+
+    ENTER();
+    if (memcmp(image, "\177ELF", 4) != 0)
+        return INVALID_IMAGE;
+    m = malloc(sizeof(*m));
+    if (!m)
+        return UNKNOWN;
+    m->device = current;
+    m->image = image;
+    atomic_fetch_add(&fake_hip.live, 1);
+    atomic_fetch_add(&fake_hip.nloads, 1);
+    atomic_fetch_add(&fake_hip.nloads_of_device[current], 1);
+    *module = m;
+    return SUCCESS;
+}
+
+API int hipModuleUnload(struct module *module);
+int hipModuleUnload(struct module *module)
+{
+    ENTER();
+    if (!module)
+        return INVALID_HANDLE;
+    pthread_mutex_lock(&lock);
+    for (int i = 0; i < nfunctions; i++) {
+        if (functions[i].module == module)
+            functions[i].module = NULL;
+    }
+    pthread_mutex_unlock(&lock);
+    free(module);
+    atomic_fetch_sub(&fake_hip.live, 1);
+    atomic_fetch_add(&fake_hip.nunloads, 1);
+    return SUCCESS;
+}
+
+API int hipModuleGetFunction(struct function **function, struct module *module,
+                             const char *name);
+int hipModuleGetFunction(struct function **function, struct module *module,
+                         const char *name)
+{
+    int free_at = -1;
+
+    ENTER();
+    /* HIP up to 6 aborts the process here. */
+    if (module->device != current)
+        atomic_fetch_add(&fake_hip.nviolations, 1);
+    atomic_fetch_add(&fake_hip.nlookups, 1);
+    pthread_mutex_lock(&lock);
+    for (int i = 0; i < nfunctions && free_at < 0; i++) {
+        if (!functions[i].module)
+            free_at = i;
+    }
+    if (free_at < 0 && nfunctions < 256)
+        free_at = nfunctions++;
+    if (free_at >= 0) {
+        functions[free_at].module = module;
+        strncpy(functions[free_at].name, name, 63);
+        *function = &functions[free_at];
+    }
+    pthread_mutex_unlock(&lock);
+    return free_at >= 0 ? SUCCESS : NOT_FOUND;
+}
+
+static void note_arguments(struct fake_launch *to, void **params, void **extra)
+{
+    to->has_params = params != NULL;
+    for (int i = 0; params && i < FAKE_MAX_PARAMS; i++) {
+        if (fake_hip.param_nbytes[i])
+            memcpy(&to->params[i], params[i], fake_hip.param_nbytes[i]);
+    }
+    to->has_extra = extra != NULL;
+    if (extra && extra[0] == (void *)1 && extra[2] == (void *)2 &&
+        extra[4] == (void *)3) {
+        to->extra_nbytes = *(size_t *)extra[3];
+        if (to->extra_nbytes <= sizeof(to->extra))
+            memcpy(to->extra, extra[1], to->extra_nbytes);
+    }
+}
+
+API int hipModuleLaunchKernel(struct function *function, unsigned gx,
+                              unsigned gy, unsigned gz, unsigned bx,
+                              unsigned by, unsigned bz, unsigned shared_nbytes,
+                              void *stream, void **params, void **extra);
+int hipModuleLaunchKernel(struct function *function, unsigned gx, unsigned gy,
+                          unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                          unsigned shared_nbytes, void *stream, void **params,
+                          void **extra)
+{
+    struct fake_launch *to = &fake_hip.last;
+
+    ENTER();
+    pthread_mutex_lock(&lock);
+    if (!function->module || function->module->device != current)
+        atomic_fetch_add(&fake_hip.nviolations, 1);
+    memset(to, 0, sizeof(*to));
+    memcpy(to->kernel, function->name, sizeof(to->kernel));
+    to->grid[0] = gx;
+    to->grid[1] = gy;
+    to->grid[2] = gz;
+    to->block[0] = bx;
+    to->block[1] = by;
+    to->block[2] = bz;
+    to->shared_nbytes = shared_nbytes;
+    to->device = current;
+    to->stream = stream;
+    note_arguments(to, params, extra);
+    pthread_mutex_unlock(&lock);
+    atomic_fetch_add(&fake_hip.nlaunches, 1);
+    return SUCCESS;
+}
+
+API int hipMalloc(void **ptr, size_t nbytes);
+int hipMalloc(void **ptr, size_t nbytes)
+{
+    ENTER();
+    *ptr = malloc(nbytes ? nbytes : 1);
+    if (!*ptr)
+        return UNKNOWN;
+    atomic_fetch_add(&fake_hip.live, 1);
+    return SUCCESS;
+}
+
+API int hipFree(void *ptr);
+int hipFree(void *ptr)
+{
+    ENTER();
+    if (ptr)
+        atomic_fetch_sub(&fake_hip.live, 1);
+    free(ptr);
+    return SUCCESS;
+}
+
+API int hipMemcpy(void *to, const void *from, size_t nbytes, int kind);
+int hipMemcpy(void *to, const void *from, size_t nbytes, int kind)
+{
+    ENTER();
+    if (kind != 1 && kind != 2)
+        return INVALID_VALUE;
+    memcpy(to, from, nbytes);
+    return SUCCESS;
+}
+
+API int hipMemset(void *to, int value, size_t nbytes);
+int hipMemset(void *to, int value, size_t nbytes)
+{
+    ENTER();
+    memset(to, value, nbytes);
+    return SUCCESS;
+}
+
+#ifndef FAKE_HIP_5
+/* Knows one function only: the rest is left for dlsym() to find. */
+API int hipGetProcAddress(const char *name, void **to, int version,
+                          uint64_t flags, void *status);
+int hipGetProcAddress(const char *name, void **to, int version, uint64_t flags,
+                      void *status)
+{
+    int (*found)(void **, size_t) = hipMalloc;
+
+    (void)flags;
+    (void)status;
+    atomic_fetch_add(&fake_hip.nproc_addresses, 1);
+    if (version < 600 || strcmp(name, "hipMalloc") != 0)
+        return INVALID_VALUE;
+    memcpy(to, &found, sizeof(*to));
+    return SUCCESS;
+}
+#endif
+
+#ifndef FAKE_HIP_BROKEN
+API int hipStreamSynchronize(void *stream);
+int hipStreamSynchronize(void *stream)
+{
+    (void)stream;
+    ENTER();
+    atomic_fetch_add(&fake_hip.nsyncs, 1);
+    return SUCCESS;
+}
+#endif

@@ -1,0 +1,61 @@
+/* fake_hip.h - what a test tells the fake HIP runtime, and reads from it
+ *
+ * fake_hip.c is a shared library that looks like libamdhip64.so and runs
+ * nothing. It exports one object of this type, called `fake_hip`, beside HIP's
+ * functions; fake_hip_load() in fake_load.c finds it.
+ */
+#ifndef FAKE_HIP_H
+#define FAKE_HIP_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define FAKE_MAX_PARAMS 16
+
+struct fake_launch {
+    char kernel[64];
+    unsigned grid[3];
+    unsigned block[3];
+    unsigned shared_nbytes;
+    int device;
+    void *stream;
+    int has_params;
+    uint64_t params[FAKE_MAX_PARAMS]; /* as many as param_nbytes has sizes */
+    int has_extra;
+    size_t extra_nbytes;
+    unsigned char extra[1024];
+};
+
+struct fake_hip {
+    /* Set by the test. */
+    int ndevices;
+    const char *targets[4];
+    int version;
+    const char *fail_name; /* fails every call to this function ... */
+    int fail_error;        /* ... with this error */
+    atomic_int fail_in;    /* > 0: counts calls down, fails the last; -1 off */
+    int fail_all_later;    /* and all after that */
+    unsigned param_nbytes[FAKE_MAX_PARAMS]; /* sizes to read from params */
+
+    /* Read by the test. */
+    atomic_int ncalls;
+    atomic_int nloads;
+    atomic_int nloads_of_device[4];
+    atomic_int nlookups;
+    atomic_int nunloads;
+    atomic_int nlaunches;
+    atomic_int nsyncs;
+    atomic_int nsets; /* hipSetDevice */
+    atomic_int live;  /* modules and allocations not given back */
+    atomic_int nproc_addresses;
+    atomic_int nviolations; /* uses that real HIP answers with an abort */
+    struct fake_launch last;
+};
+
+/* Loads the library of that file name from the folder of the running program
+ * and resets its object. Does not return without it. */
+struct fake_hip *fake_hip_load(const char *file);
+void fake_hip_reset(struct fake_hip *fake);
+
+#endif

@@ -1,0 +1,42 @@
+/* fake_load.c - finds the fake HIP library beside the running test */
+#define _GNU_SOURCE /* readlink */
+#include "fake_hip.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+void fake_hip_reset(struct fake_hip *fake)
+{
+    memset(fake, 0, sizeof(*fake));
+    fake->ndevices = 2;
+    fake->targets[0] = "gfx90a:sramecc+:xnack-";
+    fake->targets[1] = "gfx1100";
+    fake->version = 60443482;
+    fake->fail_error = 999;
+    fake->fail_in = -1;
+}
+
+struct fake_hip *fake_hip_load(const char *file)
+{
+    char path[4096];
+    ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 64);
+    struct fake_hip *fake = NULL;
+    void *handle;
+
+    if (n > 0) {
+        path[n] = '\0';
+        strcpy(strrchr(path, '/') + 1, file);
+        handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+        if (handle)
+            fake = dlsym(handle, "fake_hip");
+    }
+    if (!fake) {
+        fprintf(stderr, "%s is not beside this test\n", file);
+        exit(1);
+    }
+    fake_hip_reset(fake);
+    return fake;
+}

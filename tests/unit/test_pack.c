@@ -1,0 +1,167 @@
+/* test_pack.c - the tables of test_pack.h
+ *
+ *   module  kernel     arguments                         limits
+ *   alpha   many       130 times u32                     -
+ *   alpha   noargs     none                              -
+ *   alpha   scale      float *x, u32 n, float by         block <= 256
+ *   alpha   shared     u64 n                             1024 bytes of LDS
+ *   alpha   slots      16-byte slots: pointer, u32       block 64 x 2 x 1
+ *   alpha   twin       u8 x                              -
+ *   beta    lone_pad   float *x, u64 pad                 -
+ *   beta    torn       8 slots, segment ends in slot 7   -
+ *   beta    twin       u8 x, u8 y                        -
+ */
+#include "test_pack.h"
+
+#include "kpack/format.h"
+
+/* clang-format off */
+#define STRING_TABLE(S)                     \
+    S(none, "")                             \
+    S(alpha, "alpha")                       \
+    S(beta, "beta")                         \
+    S(many, "many")                         \
+    S(noargs, "noargs")                     \
+    S(scale, "scale")                       \
+    S(shared, "shared")                     \
+    S(slots, "slots")                       \
+    S(twin, "twin")                         \
+    S(lone_pad, "lone_pad")                 \
+    S(torn, "torn")                         \
+    S(x, "x")                               \
+    S(y, "y")                               \
+    S(n, "n")                               \
+    S(by, "by")                             \
+    S(pad, "pad")                           \
+    S(gfx1030, "gfx1030")                   \
+    S(gfx11_generic, "gfx11-generic")       \
+    S(gfx90a, "gfx90a")                     \
+    S(gfx90a_xnack_on, "gfx90a:xnack+")
+/* clang-format on */
+
+static const struct strings {
+#define S(id, text) char id[sizeof(text)];
+    STRING_TABLE(S)
+#undef S
+} strings = {
+#define S(id, text) text,
+    STRING_TABLE(S)
+#undef S
+};
+
+#define AT(id) (uint32_t) offsetof(struct strings, id)
+
+#define ELF(machine)                                                           \
+    {                                                                          \
+        0x7f, 'E', 'L', 'F', 2, 1, 1, 64,                                      \
+            3, [16] = 3, [18] = (machine), [20] = 1, [127] = 0                 \
+    }
+
+static const unsigned char elf[128] = ELF(224);
+static const unsigned char elf_of_x86[128] = ELF(62);
+static const unsigned char text[128] = "not an ELF file, by no means";
+static const unsigned int nbytes = 128;
+static const unsigned int short_nbytes = 63;
+
+/* clang-format off */
+#define VALUE(name, offset, size) {AT(name), offset, size, KPK_ARG_BY_VALUE}
+#define BUFFER(name, offset) {AT(name), offset, 8, KPK_ARG_GLOBAL_BUFFER}
+#define SLOT(name, i) \
+    VALUE(name, 16 * (i), 4), VALUE(pad, 16 * (i) + 4, 12)
+#define FOUR(i) VALUE(none, 4 * (i), 4), VALUE(none, 4 * (i) + 4, 4), \
+    VALUE(none, 4 * (i) + 8, 4), VALUE(none, 4 * (i) + 12, 4)
+#define SIXTEEN(i) FOUR(i), FOUR((i) + 4), FOUR((i) + 8), FOUR((i) + 12)
+
+static const struct kpk_arg_desc alpha_args[] = {
+    /* 0: scale */  BUFFER(x, 0), VALUE(n, 8, 4), VALUE(by, 12, 4),
+    /* 3: shared */ VALUE(n, 0, 8),
+    /* 4: slots */  BUFFER(x, 0), VALUE(pad, 8, 8), SLOT(n, 1),
+    /* 8: twin */   VALUE(x, 0, 1),
+    /* 9: many */   SIXTEEN(0), SIXTEEN(16), SIXTEEN(32), SIXTEEN(48),
+                    SIXTEEN(64), SIXTEEN(80), SIXTEEN(96), SIXTEEN(112),
+                    VALUE(none, 512, 4), VALUE(none, 516, 4)};
+
+static const struct kpk_kernel_desc alpha_kernels[] = {
+    {AT(many), 9, 130, 520},
+    {AT(noargs), 0, 0, 0},
+    {AT(scale), 0, 3, 16},
+    {AT(shared), 3, 1, 8},
+    {AT(slots), 4, 4, 32},
+    {AT(twin), 8, 1, 1}};
+
+static const struct kpk_arg_desc beta_args[] = {
+    /* 0: lone_pad */ BUFFER(x, 0), VALUE(pad, 8, 8),
+    /* 2: torn */     SLOT(x, 0), SLOT(x, 1), SLOT(x, 2), SLOT(x, 3),
+                      SLOT(x, 4), SLOT(x, 5), SLOT(x, 6), SLOT(y, 7),
+    /* 18: twin */    VALUE(x, 0, 1), VALUE(y, 1, 1)};
+
+static const struct kpk_kernel_desc beta_kernels[] = {
+    {AT(lone_pad), 0, 2, 16},
+    {AT(torn), 2, 16, 128},
+    {AT(twin), 18, 2, 2}};
+
+#define ATTRS(kernarg, lds, most, ...)                                        \
+    {.kernarg_nbytes = (kernarg), .kernarg_align = 8, .lds_nbytes = (lds),    \
+     .max_block = (most), .reqd_block = {__VA_ARGS__}, .vgprs = 24,           \
+     .sgprs = 16, .wave_size = 64}
+
+static const struct kpk_kernel_attrs alpha_attrs[] = {
+    ATTRS(520, 0, 1024, 0),
+    ATTRS(0, 0, 1024, 0),
+    ATTRS(272, 0, 256, 0),
+    ATTRS(264, 1024, 1024, 0),
+    ATTRS(32, 0, 1024, 64, 2, 1),
+    ATTRS(8, 0, 1024, 0)};
+
+static const struct kpk_kernel_attrs beta_attrs[] = {
+    ATTRS(16, 0, 1024, 0),
+    ATTRS(112, 0, 1024, 0),
+    ATTRS(8, 0, 1024, 0)};
+
+#define OBJECT(id, bytes, size, attrs) {AT(id), 5, bytes, &(size), attrs, {1}}
+
+static const struct kpk_code_object alpha_objects[] = {
+    {AT(gfx11_generic), 6, elf, &nbytes, alpha_attrs, {0xab, 0xcd}},
+    OBJECT(gfx90a, elf, nbytes, alpha_attrs),
+    OBJECT(gfx90a_xnack_on, elf, nbytes, alpha_attrs)};
+
+/* beta has nothing for gfx11. */
+static const struct kpk_code_object beta_objects[] = {
+    OBJECT(gfx1030, elf, nbytes, beta_attrs),
+    OBJECT(gfx90a, elf, nbytes, beta_attrs)};
+/* clang-format on */
+
+#define COUNT(a) (uint32_t)(sizeof(a) / sizeof((a)[0]))
+#define MODULE(id, format_, name_, objects_, n)                                \
+    const struct kpk_module id = {.format = (format_),                         \
+                                  .name = AT(name_),                           \
+                                  .strings = (const char *)&strings,           \
+                                  .kernels = name_##_kernels,                  \
+                                  .args = name_##_args,                        \
+                                  .objects = (objects_),                       \
+                                  .nkernels = COUNT(name_##_kernels),          \
+                                  .nobjects = (n)}
+
+MODULE(test_module_alpha, KPK_FORMAT_VERSION, alpha, alpha_objects,
+       COUNT(alpha_objects));
+MODULE(test_module_beta, KPK_FORMAT_VERSION, beta, beta_objects,
+       COUNT(beta_objects));
+MODULE(test_module_old_format, KPK_FORMAT_VERSION + 1, beta, beta_objects,
+       COUNT(beta_objects));
+MODULE(test_module_empty, KPK_FORMAT_VERSION, beta, beta_objects, 0);
+
+#define FAULTY(id, bytes, size)                                                \
+    static const struct kpk_code_object id##_object =                          \
+        OBJECT(gfx90a, bytes, size, beta_attrs);                               \
+    MODULE(id, KPK_FORMAT_VERSION, beta, &id##_object, 1)
+
+FAULTY(test_module_not_elf, text, nbytes);
+FAULTY(test_module_short_elf, elf, short_nbytes);
+FAULTY(test_module_other_machine, elf_of_x86, nbytes);
+
+static const kpk_module *const modules[] = {&test_module_alpha,
+                                            &test_module_beta};
+
+const struct kpk_pack test_pack = {KPK_FORMAT_VERSION, 2, "test", modules};
+const struct kpk_pack test_pack_old_format = {KPK_FORMAT_VERSION + 1, 2, "test",
+                                              modules};

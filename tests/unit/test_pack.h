@@ -1,0 +1,24 @@
+/* test_pack.h - a small pack with every kind of table row, for unit tests
+ *
+ * Its code objects are bare ELF headers: the fake HIP looks no further. The
+ * tables are written by hand against kpack/format.h, apart from the generator.
+ */
+#ifndef TEST_PACK_H
+#define TEST_PACK_H
+
+#include "kpack.h"
+
+/* Modules alpha and beta, see test_pack.c. */
+extern const kpk_pack test_pack;
+extern const kpk_module test_module_alpha;
+extern const kpk_module test_module_beta;
+
+/* Faulty ones, each in one way. */
+extern const kpk_module test_module_old_format;
+extern const kpk_module test_module_not_elf;
+extern const kpk_module test_module_short_elf;
+extern const kpk_module test_module_other_machine;
+extern const kpk_module test_module_empty;
+extern const kpk_pack test_pack_old_format;
+
+#endif
