@@ -22,7 +22,7 @@ enum sim_load_status {
 };
 
 struct sim_arg {
-    char *name;     /* may be NULL */
+    char *name; /* may be NULL */
     uint32_t offset, size;
     char value_kind[28]; /* "by_value", "global_buffer", "hidden_..." */
 };
@@ -71,7 +71,7 @@ enum sim_load_status sim_code_object_load(struct sim_device *device,
                                           char why[256]);
 void sim_code_object_free(struct sim_code_object *object);
 
-const struct sim_kernel *sim_code_object_kernel(
-    const struct sim_code_object *object, const char *name);
+const struct sim_kernel *
+sim_code_object_kernel(const struct sim_code_object *object, const char *name);
 
 #endif

@@ -21,11 +21,11 @@
 #include <stdint.h>
 
 enum sim_mem_kind {
-    SIM_MEM_DEVICE,   /* hipMalloc */
-    SIM_MEM_HOST,     /* hipHostMalloc, hipHostRegister */
-    SIM_MEM_MANAGED,  /* hipMallocManaged */
-    SIM_MEM_CODE,     /* a loaded code object */
-    SIM_MEM_INTERNAL  /* kernarg segments, packets, queues */
+    SIM_MEM_DEVICE,  /* hipMalloc */
+    SIM_MEM_HOST,    /* hipHostMalloc, hipHostRegister */
+    SIM_MEM_MANAGED, /* hipMallocManaged */
+    SIM_MEM_CODE,    /* a loaded code object */
+    SIM_MEM_INTERNAL /* kernarg segments, packets, queues */
 };
 
 struct sim_alloc {

@@ -31,8 +31,9 @@ struct row_set {
     X(sop1)                                                                    \
     X(sop2)                                                                    \
     X(sopc)                                                                    \
-    X(sopk) X(sopp) X(smem) X(vop1) X(vop2) X(vop3) X(vopc) X(vop3p) X(matrix) \
-        X(lane) X(ds) X(flat) X(mubuf)
+    X(sopk)                                                                    \
+    X(sopp) X(smem) X(vop1) X(vop2) X(vop3) X(vopc) X(vop3p) X(matrix) X(lane) \
+        X(ds) X(flat) X(mubuf)
 
 #define X(encoding) extern const struct row_set sim_rows_##encoding;
 ROW_SETS(X)
