@@ -158,14 +158,14 @@ template <> struct narrow<bf16> {
 template <> struct narrow<f8> {
     DEV_MEMBER static f8 from(float v)
     {
-        const u32 bits = bits_as<u32>(v);
-        const u32 whole = bits & 0x7fffffffu;
-        const u32 a = whole < 0x43e00000u ? whole : 0x43e00000u; /* 448 */
+        const u32 whole = bits_as<u32>(v) & 0x7fffffffu;
+        const bool nan = whole > 0x7f800000u;
+        const u32 sign = nan ? 0u : bits_as<u32>(v) >> 24 & 0x80u;
+        /* 480 is what the code 0x7f would be worth */
+        const u32 a = nan ? 0x43f00000u : min_of(whole, 0x43e00000u);
         const u32 normal = ((a + 0x7ffffu + (a >> 20 & 1u)) >> 20) - (120u << 3);
         const u32 tiny = bits_as<u32>(bits_as<float>(a) + 0x1p14f) - 0x46800000u;
-        const u32 code = a < 0x3c800000u ? tiny : normal; /* 2^-6 */
-        return f8{whole > 0x7f800000u ? (u8)0x7f
-                                      : (u8)(code | (bits >> 24 & 0x80u))};
+        return f8{(u8)((a < 0x3c800000u ? tiny : normal) | sign)}; /* 2^-6 */
     }
 };
 

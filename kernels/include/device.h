@@ -85,12 +85,12 @@ template <typename A> struct is_same<A, A> {
     static constexpr bool value = true;
 };
 
-template <typename T> DEV T min_of(T a, T b)
+template <typename T> DEV constexpr T min_of(T a, T b)
 {
     return b < a ? b : a;
 }
 
-template <typename T> DEV T max_of(T a, T b)
+template <typename T> DEV constexpr T max_of(T a, T b)
 {
     return a < b ? b : a;
 }

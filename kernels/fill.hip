@@ -1,0 +1,140 @@
+/*
+ * fill.hip - constants into tensors, and rows from one tensor into another
+ *
+ *   fill       buf[i] = value, n elements in a row
+ *   copy2d     dst[r * dst_s + c] = src[r * src_s + c] for r < d1, c < d2;
+ *              dst between the rows stays as it is
+ *   const_set  out[off(i)] = value: rank and info describe the output, null
+ *              info means contiguous; elements outside the view stay
+ *
+ * Any grid and block of one dimension. copy2d does not overlap.
+ */
+#include "map.h"
+
+/* Elements [0, n) at p, which is aligned to the element. */
+template <typename T> DEV void fill(T *p, T value, u64 n)
+{
+    constexpr u32 k = per16<T>::value;
+    if (!is_aligned(p, 16)) {
+        for (u64 i = global_thread(); i < n; i += global_threads())
+            p[i] = value;
+        return;
+    }
+    Pack<T, k> v;
+    UNROLL
+    for (u32 e = 0; e < k; e++)
+        v[e] = value;
+    const Share share = share_packs(n, k);
+    const u64 npacks = n / k + (n % k != 0);
+    for (u64 i = share.first; i < npacks; i += share.step) {
+        const bool whole = n - i * k >= k;
+        store_some<k>(p + i * k, v, whole ? k : (u32)(n - i * k), whole);
+    }
+}
+
+/* Packs of k along rows, the last one of a row perhaps shorter. */
+template <u32 k, typename T>
+DEV void copy_rows(const T *src, T *dst, u32 d1, u32 d2, u32 src_s, u32 dst_s)
+{
+    const u32 row_packs = div_up(d2, k);
+    const u64 npacks = (u64)d1 * row_packs;
+    const Share share = share_packs((u64)d1 * d2, k);
+    for (u64 p = share.first; p < npacks; p += share.step) {
+        const u64 r = p >> 32 == 0 ? (u32)p / row_packs : p / row_packs;
+        const u32 c = (u32)(p - r * row_packs) * k;
+        const u32 count = min_of(k, d2 - c);
+        const bool whole = count == k;
+        store_some<k>(dst + r * dst_s + c,
+                      load_some<k>(src + r * src_s + c, count, whole), count,
+                      whole);
+    }
+}
+
+template <typename T>
+DEV void copy2d(const T *src, T *dst, u32 d1, u32 d2, u32 src_s, u32 dst_s)
+{
+    constexpr u32 k = per16<T>::value;
+    const u32 strides = d1 > 1 ? src_s | dst_s : 0;
+    if (d1 == 0 || d2 == 0)
+        return;
+    if (is_aligned(src, 16) && is_aligned(dst, 16) && strides % k == 0 &&
+        d2 >= 2 * k)
+        copy_rows<k>(src, dst, d1, d2, src_s, dst_s);
+    else
+        copy_rows<1>(src, dst, d1, d2, src_s, dst_s);
+}
+
+template <typename T>
+DEV void const_set(u64 n, u64 rank, const size_t *info, T value, T *out)
+{
+    constexpr u32 k = per16<T>::value;
+    View<1> view;
+    const Layout layout = merge_dims(n, rank, info, view);
+    if (layout == LAYOUT_FLAT) {
+        fill(out, value, n);
+        return;
+    }
+    if (n == 0)
+        return;
+    /* whole packs where rows are contiguous, else single elements */
+    const bool packs = layout == LAYOUT_ROWS && view.stride[0][0] == 1 &&
+                       view.dim[0] % k == 0 && rows_aligned<k>(view, 0, out);
+    const u32 each = packs ? k : 1;
+    Pack<T, k> v;
+    UNROLL
+    for (u32 e = 0; e < k; e++)
+        v[e] = value;
+    const Share share = share_packs(n, each);
+    for (u64 p = share.first; p < n / each; p += share.step) {
+        u64 at = 0, rest = p * each;
+        for (u64 d = rank; d-- > 0 && rest != 0;) {
+            const u64 dim = info[d];
+            const u64 outer = (rest | dim) >> 32 == 0
+                                  ? (u64)((u32)rest / (u32)dim)
+                                  : rest / dim;
+            at += (rest - outer * dim) * info[rank + d];
+            rest = outer;
+        }
+        if (packs)
+            store_pack<k>(out + at, v);
+        else
+            out[at] = value;
+    }
+}
+
+#define EXPORT_FILL(T, suffix)                                                 \
+    KERNEL fill_##suffix(T *buf, T value, size_t n)                            \
+    {                                                                          \
+        fill(buf, value, n);                                                   \
+    }
+#define EXPORT_COPY2D(T, suffix)                                               \
+    KERNEL copy2d_##suffix(const T *src, T *dst, u32 d1, u32 d2, u32 src_s,    \
+                           u32 dst_s)                                          \
+    {                                                                          \
+        copy2d(src, dst, d1, d2, src_s, dst_s);                                \
+    }
+#define EXPORT_CONST_SET(T, suffix)                                            \
+    KERNEL const_set_##suffix(size_t n, size_t rank, const size_t *info,       \
+                              T value, T *out)                                 \
+    {                                                                          \
+        const_set(n, rank, info, value, out);                                  \
+    }
+#define EXPORT(T, suffix)                                                      \
+    EXPORT_FILL(T, suffix)                                                     \
+    EXPORT_COPY2D(T, suffix)                                                   \
+    EXPORT_CONST_SET(T, suffix)
+
+EXPORT(u8, u8)
+EXPORT(u32, u32)
+EXPORT(i64, i64)
+EXPORT(f16, f16)
+EXPORT(bf16, bf16)
+EXPORT(f32, f32)
+EXPORT(f64, f64)
+EXPORT(f8, f8_e4m3)
+
+/* Extensions: hosts ask for them, candle's CUDA kernels lack them. */
+EXPORT_COPY2D(i16, i16)
+EXPORT_COPY2D(i32, i32)
+EXPORT_CONST_SET(i16, i16)
+EXPORT_CONST_SET(i32, i32)
