@@ -1,0 +1,99 @@
+# kpack - GPU kernels that travel inside a program. `make help` lists it all.
+
+## Settings, given as NAME=VALUE on the command line:
+ARCHS   ?= gfx90a gfx942 gfx1030 gfx1100 gfx1201## targets to compile for; also sm_NN (cubins)
+PACK    ?= candle## name of the pack
+MODULES ?= $(ALL_MODULES)## modules of the pack: names of kernels/*.hip
+COV     ?=## code object version, 4 to 6 (default 5, generic targets 6)
+HIPCC   ?=## device compiler (default: found)
+ROCM_PATH ?=## a tree of ROCm, or of HIP 7.2 unpacked from Debian packages
+HIPFLAGS  ?=## more flags for the device compiler
+NVCC    ?= $(firstword $(wildcard /usr/local/cuda/bin/nvcc) nvcc)## CUDA compiler, for sm_NN
+CFLAGS  ?= -O2## flags of the C compiler CC
+LDFLAGS ?=## flags of the linker
+SAN     ?=## sanitizers for library and tests: address,undefined or thread
+DEVICES ?= $(subst $(space),$(comma),$(AMD_ARCHS))## simulated GPUs of demo and check
+B       ?= build## folder of everything built
+PREFIX  ?= /usr/local## where install puts things
+DESTDIR ?=## put before PREFIX by install
+
+KPACK_ROOT := .
+KERNELS := kernels
+ALL_MODULES := $(sort $(notdir $(basename $(wildcard kernels/*.hip))))
+VERSION := $(shell sed -n 's/.*KPK_VERSION_STRING "\(.*\)".*/\1/p' include/kpack.h)
+
+# Goals that need no compiler work where there is none.
+KPACK_PLAIN := $(if $(filter-out help clean deps lint format,$(or $(MAKECMDGOALS),all)),,1)
+include gen/kpack.mk
+
+# Our flags stand apart from the user's CFLAGS. H is where the host's objects
+# go: a sanitizer has a folder of its own and shares the code objects.
+H := $(B)$(if $(SAN),/san-$(subst $(comma),-,$(SAN)))
+SAN_FLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer -g)
+KPK_WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wconversion
+KPK_CFLAGS = -std=c11 -D_DEFAULT_SOURCE= $(KPK_WARNINGS) -fPIC -fvisibility=hidden \
+  -ffile-prefix-map=$(CURDIR)/= -Iinclude -Isrc -I$(B)/include -pthread
+
+all: $(H)/libkpack.a $(H)/kpack cubins ## libkpack.a, its headers and the kpack command
+.PHONY: all
+.DEFAULT_GOAL := all
+
+$(eval $(call stamp,$(H)/stamp/cc,$(CC) $(shell $(CC) --version 2>/dev/null | head -1) $(KPK_CFLAGS) $(CFLAGS) $(SAN_FLAGS)))
+
+.PRECIOUS: $(H)/obj/%.o $(B)/tool/%.o
+$(H)/obj/%.o: %.c $(H)/stamp/cc
+	@mkdir -p $(@D)
+	@echo "  CC    $<"
+	@$(CC) $(KPK_CFLAGS) $(CFLAGS) $(SAN_FLAGS) $(OBJ_CFLAGS) -MMD -MP -c -o $@ $<
+-include $(shell find $(H)/obj $(B)/tool -name '*.d' 2>/dev/null)
+
+# ---- the generator: never sanitized, for the code objects are shared --------
+
+GEN_SOURCES := $(wildcard gen/*.c)
+$(B)/tool/%.o: %.c
+	@mkdir -p $(@D)
+	@$(CC) $(KPK_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+$(B)/kpack-gen: $(GEN_SOURCES:%.c=$(B)/tool/%.o)
+	@$(CC) $(LDFLAGS) -o $@ $^ -lelf -lmsgpackc
+
+# ---- the library and the command --------------------------------------------
+
+LIB_OBJECTS := $(patsubst %.c,$(H)/obj/%.o,$(sort $(wildcard src/*.c)))
+CMD_OBJECTS := $(patsubst %.c,$(H)/obj/%.o,$(sort $(wildcard src/cmd/*.c)))
+$(CMD_OBJECTS): $(PACK_HEADER)
+
+lib: $(H)/libkpack.a $(PACK_HEADER) ## the archive and the pack's header alone
+hsaco: $(call esc,$(HSACOS)) ## the code objects alone
+cubins: $(CUBINS) ## the sm_NN targets of ARCHS: build/hsaco/sm_NN/NAME.cubin
+.PHONY: lib hsaco cubins
+
+$(eval $(call stamp,$(H)/stamp/lib,$(LIB_OBJECTS) $(PACK_OBJECTS)))
+$(H)/libkpack.a: $(LIB_OBJECTS) $(PACK_OBJECTS) $(H)/stamp/lib $(PACK_HEADER)
+	@rm -f $@
+	@echo "  AR    $@"
+	@$(AR) rcsD $@ $(LIB_OBJECTS) $(PACK_OBJECTS)
+
+$(H)/kpack: $(CMD_OBJECTS) $(H)/libkpack.a
+	@echo "  LD    $@"
+	@$(CC) $(LDFLAGS) $(SAN_FLAGS) -pthread -o $@ $^ -ldl
+
+include tests/sim/sim.mk
+include tests/tests.mk
+
+# ---- the rest ----------------------------------------------------------------
+
+help: ## this list
+	@sed -n 's/^\([A-Za-z_]*\)  *?= *\(.*\)## \(.*\)/  \1 = \2\n        \3/p' Makefile
+	@echo; echo "Targets:"
+	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)/  \1\t\2/p' Makefile tests/*.mk tests/sim/*.mk | expand -t 16
+
+clean: ## remove what was built
+	rm -rf $(B)
+
+install: $(H)/libkpack.a $(H)/kpack ## into DESTDIR and PREFIX
+	gen/install $(B) '$(DESTDIR)' '$(PREFIX)' $(PACK) $(VERSION)
+
+deps: ## install what build, tests and lint need, from Debian's packages
+	gen/deps
+
+.PHONY: help clean install deps

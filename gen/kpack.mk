@@ -1,0 +1,212 @@
+# kpack.mk - rules from .hip sources to an archive of packed code objects
+#
+# Included after these are set:
+#
+#   PACK      name of the pack: symbol kpk_PACK, header kpack/PACK.h
+#   MODULES   names of the modules; each is $(KERNELS)/NAME.hip
+#   KERNELS   folder of the sources
+#   ARCHS     targets to compile for
+#   COV       code object version of concrete targets; empty means 5
+#   B         folder of everything built
+#   HIPCC, ROCM_PATH, HIPFLAGS, NVCC
+#             the compilers, and the user's own flags
+#   KPACK_ROOT  this tree
+#
+# and gives:
+#
+#   HSACOS, CUBINS, EMBEDS, PACK_OBJECTS, PACK_HEADER
+#             what the pack is made of, each with its rules
+#
+# Recipes quote file names: a target ID such as gfx90a:xnack+ is part of them.
+# In rules its colon is escaped ($(call esc,...)).
+
+KPACK_TARGETS := $(KPACK_ROOT)/src/target_table.h
+KPACK_GEN     ?= $(B)/kpack-gen
+comma := ,
+empty :=
+space := $(empty) $(empty)
+esc    = $(subst :,\:,$(1))
+quote  = '$(subst ','\'',$(1))'
+
+# A stamp changes when the text that its dependents were made from does.
+# $(call stamp,FILE,TEXT)
+define stamp
+$(1): FORCE
+	@mkdir -p $$(@D); printf '%s\n' $$(call quote,$(2)) >$$@.new; \
+	if cmp -s $$@.new $$@; then rm $$@.new; else mv $$@.new $$@; fi
+endef
+FORCE:
+.PHONY: FORCE
+.DELETE_ON_ERROR:
+.SECONDEXPANSION:
+
+# ---- targets ---------------------------------------------------------------
+
+# The rows of the target table as words: name/ISA version/sramecc/xnack/wave
+target_rows := $(shell sed -n 's/^ *X(\([a-z"].*\)) .*/\1/p' $(KPACK_TARGETS) \
+  | tr -d ' "' | awk -F, '{print $$1"/"$$3*1000+$$4*100+$$5"/"$$7"/"$$8"/"$$9}')
+row   = $(filter $(firstword $(subst :, ,$(1)))/%,$(target_rows))
+field = $(word $(1),$(subst /, ,$(2)))
+isa_version = $(call field,2,$(call row,$(1)))
+wave_size   = $(call field,5,$(call row,$(1)))
+cov = $(if $(filter %-generic,$(firstword $(subst :, ,$(1)))),6,$(or $(COV),5))
+
+# The settings that a processor's features allow, in the order they must have.
+id_suffixes = $(if $(filter 11,$(call field,3,$(1))$(call field,4,$(1))),\
+  :sramecc+:xnack+ :sramecc+:xnack- :sramecc-:xnack+ :sramecc-:xnack-) \
+  $(if $(filter 1,$(call field,3,$(1))),:sramecc+ :sramecc-) \
+  $(if $(filter 1,$(call field,4,$(1))),:xnack+ :xnack-)
+valid_names   := $(foreach r,$(target_rows),$(call field,1,$(r)))
+valid_targets := $(foreach r,$(target_rows),$(call field,1,$(r)) \
+  $(addprefix $(call field,1,$(r)),$(call id_suffixes,$(r))))
+NV_ARCHS  := $(sort $(filter sm_%,$(ARCHS)))
+AMD_ARCHS := $(sort $(filter-out sm_%,$(ARCHS)))
+bad_archs := $(filter-out $(valid_targets),$(AMD_ARCHS)) \
+  $(foreach a,$(NV_ARCHS),$(if $(shell echo $(a) | grep -Ex 'sm_[0-9]{2,3}[af]?'),,$(a)))
+ifneq ($(strip $(bad_archs)),)
+define bad_archs_text
+ARCHS: no such target: $(strip $(bad_archs))
+  valid: $(valid_names)
+  with features: $(foreach r,$(target_rows),$(addprefix $(call field,1,$(r)),$(firstword $(call id_suffixes,$(r)))))
+  ('-' for '+' turns one off, a feature left out means any); sm_NN with nvcc
+endef
+$(error $(bad_archs_text))
+endif
+ifneq ($(filter-out 4 5 6,$(COV)),)
+$(error COV=$(COV): code object versions are 4, 5 and 6)
+endif
+ifneq ($(filter pack,$(MODULES)),)
+$(error no module may be called 'pack': its table would be that of the pack)
+endif
+
+# gfx90a:xnack- is gfx90a_xnack_off in C; gen/module_table.c spells it alike.
+c_name = $(subst -,_,$(subst :,_,$(subst +,_on,$(patsubst %-,%_off,$(subst -:,_off:,$(1))))))
+
+# ---- the compilers ---------------------------------------------------------
+
+# Asked at each make, so that a new compiler rebuilds; written if it differs.
+# KPACK_PLAIN=1 says that no goal needs it.
+ifneq ($(KPACK_PLAIN),1)
+DEVICE_MK := $(B)/device/compiler.mk
+$(shell HIPCC='$(HIPCC)' ROCM_PATH='$(ROCM_PATH)' $(KPACK_ROOT)/gen/find-compiler $(DEVICE_MK))
+include $(DEVICE_MK)
+$(info kpack: $(or $(DEVICE_ERROR),$(DEVICE_NOTE)))
+endif
+
+DEVICE_STD := -std=c++17
+# Paths and dates must not reach the output; IEEE results are part of the ABI.
+KPK_HIPFLAGS = -x hip --offload-device-only --no-gpu-bundle-output \
+  -O3 $(DEVICE_STD) -Wall -Wextra -fno-fast-math -fuse-cuid=none \
+  -ffile-prefix-map=$(CURDIR)/=  -I$(KERNELS)/include $(HIPFLAGS)
+
+# Old device libraries are linked by hand, with the two constants that newer
+# ones have per target made here, and the wavefront's size that clang 22 no
+# longer defines for HIP's old headers.
+ifneq ($(DEVICE_BITCODE),)
+constants = $(B)/device/v$(call isa_version,$(1))-cov$(call cov,$(1)).bc
+bitcode   = $(foreach l,hip ocml ockl oclc_correctly_rounded_sqrt_on \
+  oclc_daz_opt_off oclc_finite_only_off oclc_unsafe_math_off \
+  oclc_wavefrontsize64_$(if $(filter 64,$(call wave_size,$(1))),on,off),\
+  $(DEVICE_BITCODE)/$(l).bc) $(call constants,$(1))
+target_flags = -nogpulib -Wno-linker-warnings \
+  $(foreach m,__AMDGCN_WAVEFRONT_SIZE __AMDGCN_WAVEFRONT_SIZE__,\
+    -U$(m) -D$(m)=$(call wave_size,$(1))) \
+  $(foreach l,$(call bitcode,$(1)),-Xclang -mlink-builtin-bitcode -Xclang $(l))
+endif
+
+$(eval $(call stamp,$(B)/stamp/device,$(DEVICE_CXX) $(DEVICE_VERSION) $(DEVICE_FLAGS) $(DEVICE_BITCODE) $(KPK_HIPFLAGS) $(COV)))
+$(eval $(call stamp,$(B)/stamp/pack,$(PACK): $(MODULES): $(AMD_ARCHS)))
+
+.PRECIOUS: $(B)/device/v%.bc
+$(B)/device/v%.bc: $(B)/stamp/device
+	@mkdir -p $(@D)
+	@printf '__attribute__((address_space(4))) const int %s = %s;\n' \
+	  __oclc_ISA_version $(firstword $(subst -cov, ,$*)) \
+	  __oclc_ABI_version $(lastword $(subst -cov, ,$*))00 \
+	| $(DEVICE_CXX) --target=amdgcn-amd-amdhsa -nogpulib -x c -c -emit-llvm \
+	  -mcode-object-version=$(lastword $(subst -cov, ,$*)) -o $@ -
+
+# ---- sources to code objects -----------------------------------------------
+
+HSACOS := $(foreach a,$(AMD_ARCHS),$(MODULES:%=$(B)/hsaco/$(a)/%.hsaco))
+CUBINS := $(foreach a,$(NV_ARCHS),$(MODULES:%=$(B)/hsaco/$(a)/%.cubin))
+EMBEDS := $(foreach a,$(AMD_ARCHS),$(MODULES:%=$(B)/embed/$(a)/%.c))
+
+device_check = $(if $(DEVICE_ERROR),@echo $(call quote,kpack: $(DEVICE_ERROR)) >&2; exit 1)
+
+$(B)/hsaco/%.hsaco: $(KERNELS)/$$(*F).hip $(B)/stamp/device \
+    $$(call constants,$$(*D))
+	$(device_check)
+	@mkdir -p '$(@D)'
+	@echo "  HIPCC $*"
+	@$(DEVICE_CXX) $(KPK_HIPFLAGS) $(DEVICE_FLAGS) --offload-arch=$(*D) \
+	  -mcode-object-version=$(call cov,$(*D)) $(call target_flags,$(*D)) \
+	  -Xclang -dependency-file -Xclang '$@.d' -Xclang -MP \
+	  -Xclang -MT -Xclang '$(call esc,$@)' -o '$@' $<
+
+# The same sources on HIP's other platform.
+$(B)/hsaco/%.cubin: $(KERNELS)/$$(*F).hip $(B)/stamp/nvcc
+	@mkdir -p $(@D)
+	@echo "  NVCC  $*"
+	@$(NVCC) $(KPK_NVCCFLAGS) -arch=$(*D) -MMD -MP -MF $@.d -MT $@ -o $@ $<
+KPK_NVCCFLAGS = -x cu -cubin -O3 $(DEVICE_STD) -I$(KERNELS)/include $(NVCCFLAGS)
+$(eval $(call stamp,$(B)/stamp/nvcc,$(NVCC) $(KPK_NVCCFLAGS)))
+
+-include $(wildcard $(B)/hsaco/*/*.d)
+
+# ---- code objects to C -----------------------------------------------------
+
+# xxd's hex as one string literal: a C compiler reads it about 15 times faster
+# than a list of numbers. The array has the file's own length, so C drops the
+# literal's closing NUL.
+$(B)/embed/%.c: $(B)/hsaco/%.hsaco
+	@mkdir -p '$(@D)'
+	@symbol=kpk_i_$(*F)_$(call c_name,$(*D)); n=$$(wc -c <'$<'); \
+	{ printf '/* Written by kpack.mk from xxd; do not edit. */\n'; \
+	  printf '#define HIDDEN __attribute__((visibility("hidden")))\n'; \
+	  printf 'HIDDEN extern const unsigned char %s[];\n' $$symbol; \
+	  printf 'HIDDEN extern const unsigned int %s_nbytes;\n' $$symbol; \
+	  printf 'const unsigned int %s_nbytes = %d;\n' $$symbol $$n; \
+	  printf '__attribute__((aligned(16))) const unsigned char %s[%d] =\n' $$symbol $$n; \
+	  xxd -p -c 32 '$<' | sed 's/../\\x&/g;s/.*/"&"/'; echo ';'; } >'$@'
+
+# ---- tables and objects ----------------------------------------------------
+
+pack_cc = $(CC) -std=c99 -O1 -fPIC -fvisibility=hidden -I$(KPACK_ROOT)/include -c -o
+PACK_HEADER  := $(B)/include/kpack/$(PACK).h
+PACK_OBJECTS := $(B)/obj/pack/pack.o $(MODULES:%=$(B)/obj/pack/%.o)
+$(eval $(call stamp,$(B)/stamp/embed,$(pack_cc)))
+
+# One object per module and target: a linker takes what is named.
+# $(call object_rule,TARGET,MODULE)
+define object_rule
+PACK_OBJECTS += $(B)/obj/pack/$(2).$(call c_name,$(1)).o
+$(B)/obj/pack/$(2).$(call c_name,$(1)).o: $(B)/embed/$(call esc,$(1))/$(2).c $(B)/stamp/embed
+	@mkdir -p $$(@D)
+	@$$(pack_cc) $$@ '$$<'
+endef
+$(foreach a,$(AMD_ARCHS),$(foreach m,$(MODULES),$(eval $(call object_rule,$(a),$(m)))))
+
+hsacos_of = $(foreach a,$(AMD_ARCHS),$(B)/hsaco/$(a)/$(1).hsaco)
+
+# $(call table_rule,MODULE)
+define table_rule
+$(B)/gen/$(1).c: $(call esc,$(call hsacos_of,$(1))) $(KPACK_GEN) $(B)/stamp/pack
+	@mkdir -p $$(@D)
+	@$(KPACK_GEN) module $(1) $$@ $(foreach a,$(AMD_ARCHS),'$(a)=$(B)/hsaco/$(a)/$(1).hsaco')
+endef
+$(foreach m,$(MODULES),$(eval $(call table_rule,$(m))))
+
+$(B)/gen/pack.c: $(KPACK_GEN) $(B)/stamp/pack
+	@mkdir -p $(@D)
+	@$(KPACK_GEN) pack $(PACK) $@ $(MODULES)
+
+first_arch := $(firstword $(AMD_ARCHS))
+$(PACK_HEADER): $(call esc,$(MODULES:%=$(B)/hsaco/$(first_arch)/%.hsaco)) \
+    $(KPACK_GEN) $(B)/stamp/pack
+	@mkdir -p $(@D)
+	@$(KPACK_GEN) header $(PACK) $@ $(foreach m,$(MODULES),'$(m)=$(B)/hsaco/$(first_arch)/$(m).hsaco')
+
+$(B)/obj/pack/%.o: $(B)/gen/%.c $(KPACK_ROOT)/include/kpack/format.h $(B)/stamp/embed
+	@mkdir -p $(@D)
+	@$(pack_cc) $@ $<

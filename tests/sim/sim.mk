@@ -1,0 +1,45 @@
+# sim.mk - builds the simulated GPU, a libamdhip64.so that runs on the CPU
+#
+# Sources are found by folder: core/ isa/ hip/ make the library, tests/test_*.c
+# are one test program each and link the same objects, tests/*.c beside them are
+# shared helpers.
+
+LLVM_CONFIG ?= $(firstword $(foreach v,22 21 20 19,$(shell command -v llvm-config-$(v))) llvm-config)
+
+SIM_SOURCES := $(sort $(wildcard tests/sim/core/*.c tests/sim/isa/*.c tests/sim/hip/*.c))
+SIM_OBJECTS := $(SIM_SOURCES:%.c=$(H)/obj/%.o)
+SIM_TESTS   := $(patsubst tests/sim/tests/%.c,$(H)/test/sim/%,$(sort $(wildcard tests/sim/tests/test_*.c)))
+SIM_HELPERS := $(patsubst %.c,$(H)/obj/%.o,$(filter-out tests/sim/tests/test_%,$(wildcard tests/sim/tests/*.c)))
+SIM_LIB     := $(H)/sim/libamdhip64.so.7
+SIM_LINKS   := $(addprefix $(H)/sim/libamdhip64.,so so.5 so.6)
+SIM_MAP     := $(wildcard tests/sim/hip/*.map)
+
+# Interpreted floating-point must round where the GPU rounds: no contraction.
+SIM_CFLAGS = -std=gnu11 -O2 -march=native -ffp-contract=off -fno-fast-math \
+  -fPIC -fvisibility=hidden -pthread -Wall -Wextra -Wshadow -Iinclude -Isrc
+SIM_LLVM_CFLAGS = $(shell $(LLVM_CONFIG) --cppflags)
+SIM_LIBS = $(shell $(LLVM_CONFIG) --ldflags --libs) -lm -ldl -pthread
+
+$(eval $(call stamp,$(H)/stamp/sim,$(CC) $(SIM_CFLAGS) $(SAN_FLAGS) $(LLVM_CONFIG)))
+
+$(H)/obj/tests/sim/%.o: tests/sim/%.c $(H)/stamp/sim
+	@mkdir -p $(@D)
+	@echo "  CC    $<"
+	@$(CC) $(SIM_CFLAGS) $(SIM_LLVM_CFLAGS) $(SAN_FLAGS) -MMD -MP -c -o $@ $<
+
+$(SIM_LIB): $(SIM_OBJECTS) $(SIM_MAP)
+	@mkdir -p $(@D)
+	@echo "  LD    $@"
+	@$(CC) -shared $(SAN_FLAGS) -Wl,-soname,libamdhip64.so.7 \
+	  $(SIM_MAP:%=-Wl,--version-script=%) -o $@ $(SIM_OBJECTS) $(SIM_LIBS)
+
+$(SIM_LINKS): $(SIM_LIB)
+	@ln -sf $(<F) $@
+
+sim: $(SIM_LIB) $(SIM_LINKS) ## the simulated GPU: build/sim/libamdhip64.so.7
+.PHONY: sim
+
+$(H)/test/sim/%: $(H)/obj/tests/sim/tests/%.o $(SIM_HELPERS) $(SIM_OBJECTS)
+	@mkdir -p $(@D)
+	@echo "  LD    $@"
+	@$(CC) $(LDFLAGS) $(SAN_FLAGS) -rdynamic -o $@ $^ -lcmocka $(SIM_LIBS)
