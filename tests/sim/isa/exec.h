@@ -16,6 +16,9 @@ static inline void wave_jump(struct wave *w, uint64_t pc)
     w->pc = pc;
 }
 
+/* The constant-rate clock that kernels can read: 100 MHz. */
+uint64_t sim_realtime(void);
+
 /* Barriers, see barrier.c. */
 void sim_barrier(struct wave *w);
 void sim_barrier_signal(struct wave *w, int32_t id, bool is_first);

@@ -32,8 +32,9 @@ struct row_set {
     X(sop2)                                                                    \
     X(sopc)                                                                    \
     X(sopk)                                                                    \
-    X(sopp) X(smem) X(vop1) X(vop2) X(vop3) X(vopc) X(vop3p) X(matrix) X(lane) \
-        X(ds) X(flat) X(mubuf)
+    X(sopp)                                                                    \
+    X(smem) X(vop1) X(vop2) X(vop3) X(vopc) X(vop3p) X(matrix) X(lane) X(ds)   \
+        X(flat) X(mubuf)
 
 #define X(encoding) extern const struct row_set sim_rows_##encoding;
 ROW_SETS(X)
@@ -43,6 +44,10 @@ ROW_SETS(X)
     const struct row_set sim_rows_##encoding = {                               \
         rows, sizeof(rows) / sizeof((rows)[0]), aliases,                       \
         sizeof(aliases) / sizeof((aliases)[0])}
+
+#define ROW_SET_NO_ALIASES(encoding, rows)                                     \
+    const struct row_set sim_rows_##encoding = {                               \
+        rows, sizeof(rows) / sizeof((rows)[0]), NULL, 0}
 
 /* The row for a canonical mnemonic, or NULL. Any thread. */
 const struct insn_row *sim_row_find(const char *name);

@@ -1,0 +1,255 @@
+/* access.c - finds the memory of an access, or reports why it has none */
+#include "access.h"
+
+#include <stdio.h>
+
+static const char *verb(enum access how)
+{
+    static const char *const verbs[] = {"reads", "writes", "updates"};
+
+    return verbs[how];
+}
+
+static const char *alloc_name(const struct sim_alloc *a)
+{
+    static const char *const names[] = {
+        [SIM_MEM_DEVICE] = "allocation",
+        [SIM_MEM_HOST] = "host allocation",
+        [SIM_MEM_MANAGED] = "managed allocation",
+        [SIM_MEM_CODE] = "code object segment",
+        [SIM_MEM_INTERNAL] = "kernarg segment or packet"};
+
+    return names[a->kind];
+}
+
+static void outside(struct wave *w, uint64_t addr, unsigned n, enum access how,
+                    int lane)
+{
+    const struct sim_alloc *a = sim_mem_find(addr);
+    typedef unsigned long long ull;
+
+    if (a) { /* it starts inside and runs out */
+        sim_fault_raise(w, SIM_FAULT_MEMORY, lane, addr,
+                        "%s %u bytes at 0x%llx, of which %llu lie past the end "
+                        "of %s #%llu of %llu bytes",
+                        verb(how), n, (ull)addr,
+                        (ull)(n - (a->size - (addr - a->base))), alloc_name(a),
+                        (ull)a->serial, (ull)a->size);
+        return;
+    }
+    a = sim_mem_find_below(addr);
+    if (a && addr - (a->base + a->size) < UINT64_C(1) << 30)
+        sim_fault_raise(w, SIM_FAULT_MEMORY, lane, addr,
+                        "%s %u bytes at 0x%llx, %llu bytes past the end of "
+                        "%s #%llu of %llu bytes%s",
+                        verb(how), n, (ull)addr,
+                        (ull)(addr - (a->base + a->size)), alloc_name(a),
+                        (ull)a->serial, (ull)a->size,
+                        a->freed ? " (freed)" : "");
+    else
+        sim_fault_raise(w, SIM_FAULT_MEMORY, lane, addr,
+                        "%s %u bytes at 0x%llx, which is near no allocation",
+                        verb(how), n, (ull)addr);
+}
+
+/* True if all of n bits from `bit` on are set. */
+static bool all_written(const uint8_t *written, uint64_t bit, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++)
+        if (!(__atomic_load_n(&written[(bit + i) / 8], __ATOMIC_RELAXED) >>
+                  ((bit + i) % 8) &
+              1))
+            return false;
+    return true;
+}
+
+static void set_written(uint8_t *written, uint64_t bit, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) {
+        uint8_t *byte = &written[(bit + i) / 8];
+        uint8_t one = (uint8_t)(1u << ((bit + i) % 8));
+
+        if (!(__atomic_load_n(byte, __ATOMIC_RELAXED) & one))
+            __atomic_fetch_or(byte, one, __ATOMIC_RELAXED);
+    }
+}
+
+uint8_t *sim_global_slow(struct wave *w, uint64_t addr, unsigned n,
+                         enum access how, int lane)
+{
+    const struct sim_alloc *a = sim_mem_find(addr);
+    typedef unsigned long long ull;
+    uint64_t offset;
+
+    if (!a || a->size - (addr - a->base) < n) {
+        outside(w, addr, n, how, lane);
+        return NULL;
+    }
+    offset = addr - a->base;
+    if (a->freed) {
+        sim_fault_raise(w, SIM_FAULT_USE_AFTER_FREE, lane, addr,
+                        "%s %u bytes at 0x%llx, byte %llu of %s #%llu of %llu "
+                        "bytes, which has been freed",
+                        verb(how), n, (ull)addr, (ull)offset, alloc_name(a),
+                        (ull)a->serial, (ull)a->size);
+        return NULL;
+    }
+    if (how != ACCESS_READ && a->readonly) {
+        sim_fault_raise(w, SIM_FAULT_READONLY, lane, addr,
+                        "%s %u bytes at 0x%llx, byte %llu of read-only %s "
+                        "#%llu of %llu bytes",
+                        verb(how), n, (ull)addr, (ull)offset, alloc_name(a),
+                        (ull)a->serial, (ull)a->size);
+        return NULL;
+    }
+    if (w->run->config.uninit && a->written) {
+        if (how != ACCESS_WRITE && !all_written(a->written, offset, n)) {
+            sim_fault_raise(w, SIM_FAULT_UNINITIALISED, lane, addr,
+                            "%s %u bytes at 0x%llx, byte %llu of %s #%llu of "
+                            "%llu bytes, that nothing has written",
+                            verb(how), n, (ull)addr, (ull)offset, alloc_name(a),
+                            (ull)a->serial, (ull)a->size);
+            return NULL;
+        }
+        if (how != ACCESS_READ)
+            set_written(a->written, offset, n);
+    }
+    w->last_hit[how != ACCESS_READ] = a;
+    return a->bytes + offset;
+}
+
+/* ---- LDS ---- */
+
+/*
+ * Two waves touch a byte between the same two barriers, one of them writing:
+ * the order is up to chance. Atomics order themselves and count as neither.
+ */
+static bool check_race(struct wave *w, uint32_t offset, unsigned n,
+                       enum access how, int lane)
+{
+    uint16_t me = (uint16_t)(w->index + 1);
+    uint32_t epoch = w->group->lds_epoch + 1;
+
+    for (unsigned i = 0; i < n; i++) {
+        struct lds_race *r = &w->group->races[offset + i];
+        unsigned other = 0;
+
+        if (r->epoch != epoch) {
+            memset(r, 0, sizeof(*r));
+            r->epoch = epoch;
+        }
+        if (r->writer && r->writer != me)
+            other = r->writer;
+        else if (how == ACCESS_WRITE)
+            other = r->readers[0] && r->readers[0] != me   ? r->readers[0]
+                    : r->readers[1] && r->readers[1] != me ? r->readers[1]
+                                                           : 0;
+        if (other) {
+            sim_fault_raise(w, SIM_FAULT_RACE, lane, offset + i,
+                            "%s LDS byte %u, which wave %u %s, with no barrier "
+                            "between",
+                            verb(how), offset + i, other - 1,
+                            r->writer == other ? "wrote" : "read");
+            return false;
+        }
+        if (how == ACCESS_WRITE)
+            r->writer = me;
+        else if (r->readers[0] == 0 || r->readers[0] == me)
+            r->readers[0] = me;
+        else
+            r->readers[1] = me;
+    }
+    return true;
+}
+
+uint8_t *sim_lds(struct wave *w, uint64_t offset, unsigned n, enum access how,
+                 int lane)
+{
+    struct group *g = w->group;
+    uint32_t size = w->run->lds_nbytes;
+
+    if (offset + n > size) {
+        sim_fault_raise(w, SIM_FAULT_LDS, lane, offset,
+                        "%s %u bytes at LDS offset %llu; the workgroup has %u "
+                        "bytes",
+                        verb(how), n, (unsigned long long)offset, size);
+        return NULL;
+    }
+    if (g->lds_written) {
+        if (how != ACCESS_WRITE &&
+            memchr(g->lds_written + offset, 0, n) != NULL) {
+            sim_fault_raise(w, SIM_FAULT_UNINITIALISED, lane, offset,
+                            "%s %u bytes at LDS offset %llu that nothing has "
+                            "written",
+                            verb(how), n, (unsigned long long)offset);
+            return NULL;
+        }
+        if (how != ACCESS_READ)
+            memset(g->lds_written + offset, 1, n);
+    }
+    if (g->races && how != ACCESS_ATOMIC &&
+        !check_race(w, (uint32_t)offset, n, how, lane))
+        return NULL;
+    return g->lds + offset;
+}
+
+/*
+ * LDS has 32 banks of a dword, and serves 32 lanes a cycle where each bank is
+ * asked for one address only (the same dword for several lanes counts once).
+ * What goes beyond one cycle per 32 lanes and dword is a conflict.
+ */
+void sim_count_lds(struct wave *w, uint64_t mask, const uint32_t *offset,
+                   unsigned n)
+{
+    struct sim_stats *s = &w->group->stats;
+
+    s->lds_bytes += (uint64_t)(unsigned)__builtin_popcountll(mask) * n;
+    for (unsigned half = 0; half < w->nlanes; half += 32) {
+        uint32_t last[32];
+        uint8_t depth[32] = {0};
+        unsigned worst = 1;
+
+        for (unsigned i = half; i < half + 32; i++) {
+            uint32_t dword = offset[i] / 4;
+            unsigned bank = dword % 32;
+
+            if (!(mask >> i & 1) || (depth[bank] && last[bank] == dword))
+                continue;
+            last[bank] = dword;
+            if (++depth[bank] > worst)
+                worst = depth[bank];
+        }
+        s->lds_bank_conflicts += worst - 1;
+    }
+}
+
+/* ---- scratch ---- */
+
+uint8_t *sim_scratch(struct wave *w, uint64_t offset, unsigned n,
+                     enum access how, int lane)
+{
+    uint64_t at =
+        offset / 4 * w->nlanes * 4 + (uint64_t)(unsigned)lane * 4 + offset % 4;
+
+    if (offset + n > w->run->scratch_nbytes) {
+        sim_fault_raise(w, SIM_FAULT_SCRATCH, lane, offset,
+                        "%s %u bytes at scratch offset 0x%llx; a work-item has "
+                        "%u bytes",
+                        verb(how), n, (unsigned long long)offset,
+                        w->run->scratch_nbytes);
+        return NULL;
+    }
+    if (w->scratch_written) {
+        if (how != ACCESS_WRITE &&
+            memchr(w->scratch_written + at, 0, n) != NULL) {
+            sim_fault_raise(w, SIM_FAULT_UNINITIALISED, lane, offset,
+                            "%s %u bytes at scratch offset 0x%llx that nothing "
+                            "has written",
+                            verb(how), n, (unsigned long long)offset);
+            return NULL;
+        }
+        if (how != ACCESS_READ)
+            memset(w->scratch_written + at, 1, n);
+    }
+    return (uint8_t *)w->scratch + at;
+}

@@ -1,0 +1,153 @@
+/* smem.c - scalar loads, and what else goes through the scalar cache
+ *
+ * Address: a pair of SGPRs, plus an offset that is a constant, an SGPR, or both
+ * (`s3 offset:0x10`). Loads of dwords ignore nothing: an address that is not a
+ * multiple of four would be rounded down by the hardware and is a fault here.
+ */
+#include "access.h"
+#include "sop.h"
+
+enum { SMEM_MAX_DWORDS = 16 };
+
+static uint64_t offset_of(const struct wave *w, const struct insn *in,
+                          unsigned k)
+{
+    const struct operand *o = &in->op[k];
+
+    /* Constants are signed; what an SGPR holds is not. */
+    if (o->kind == OPERAND_CONST)
+        return (uint64_t)(int64_t)(int32_t)o->value;
+    return sim_src_scalar32(w, o) + (uint64_t)(int64_t)in->offset;
+}
+
+static const uint8_t *scalar_read(struct wave *w, uint64_t addr, unsigned n)
+{
+    if (n >= 4 && (addr & 3)) {
+        sim_fault_raise(w, SIM_FAULT_MISALIGNED, -1, addr,
+                        "loads dwords at 0x%llx, not a multiple of 4",
+                        (unsigned long long)addr);
+        return NULL;
+    }
+    return sim_global(w, addr, n, ACCESS_READ, -1);
+}
+
+static void put_dwords(struct wave *w, const struct operand *dst,
+                       const uint8_t *bytes, unsigned ndwords)
+{
+    if (dst->reg == SREG_NULL)
+        return;
+    memcpy(&w->s[dst->reg], bytes, 4ull * ndwords);
+}
+
+static void run_s_load(struct wave *w, const struct insn *in)
+{
+    uint64_t addr = sget_u64(w, &in->op[1]) + offset_of(w, in, 2);
+    unsigned ndwords = in->op[0].width;
+    const uint8_t *p = scalar_read(w, addr, 4 * ndwords);
+
+    if (p)
+        put_dwords(w, &in->op[0], p, ndwords);
+}
+
+/* A buffer's descriptor: base in 47:0, stride in 61:48, number of records in
+ * the third dword. Reads past the end give 0, as the hardware does. */
+static void run_s_buffer_load(struct wave *w, const struct insn *in)
+{
+    const uint32_t *desc = &w->s[in->op[1].reg];
+    uint64_t base = (desc[0] | (uint64_t)desc[1] << 32) & 0xffffffffffff;
+    uint64_t stride = desc[1] >> 16 & 0x3fff;
+    uint64_t size = stride ? stride * desc[2] : desc[2];
+    uint64_t offset = (uint32_t)offset_of(w, in, 2);
+    uint8_t bytes[4 * SMEM_MAX_DWORDS] = {0};
+    unsigned ndwords = in->op[0].width;
+
+    for (unsigned i = 0; i < ndwords; i++) {
+        const uint8_t *p;
+
+        if (offset + 4ull * i + 4 > size)
+            break;
+        p = scalar_read(w, base + offset + 4ull * i, 4);
+        if (!p)
+            return;
+        memcpy(bytes + 4 * i, p, 4);
+    }
+    put_dwords(w, &in->op[0], bytes, ndwords);
+}
+
+#define SUBDWORD_RUN(name, ctype)                                              \
+    static void run_##name(struct wave *w, const struct insn *in)              \
+    {                                                                          \
+        uint64_t addr = sget_u64(w, &in->op[1]) + offset_of(w, in, 2);         \
+        const uint8_t *p = scalar_read(w, addr, sizeof(ctype));                \
+        ctype v;                                                               \
+                                                                               \
+        if (!p)                                                                \
+            return;                                                            \
+        memcpy(&v, p, sizeof(v));                                              \
+        sput_i32(w, &in->op[0], v);                                            \
+    }
+SUBDWORD_RUN(s_load_u8, uint8_t)
+SUBDWORD_RUN(s_load_i8, int8_t)
+SUBDWORD_RUN(s_load_u16, uint16_t)
+SUBDWORD_RUN(s_load_i16, int16_t)
+
+static void run_s_store(struct wave *w, const struct insn *in)
+{
+    uint64_t addr = sget_u64(w, &in->op[1]) + offset_of(w, in, 2);
+    unsigned n = 4u * in->op[0].width;
+    uint8_t *p = sim_global(w, addr & ~UINT64_C(3), n, ACCESS_WRITE, -1);
+
+    if (p)
+        memcpy(p, &w->s[in->op[0].reg], n);
+}
+
+static void run_s_memtime(struct wave *w, const struct insn *in)
+{
+    sput_u64(w, &in->op[0], sim_realtime());
+}
+
+static void run_nothing(struct wave *w, const struct insn *in)
+{
+    (void)w;
+    (void)in;
+}
+
+/* clang-format off */
+#define LOAD_TABLE(X)                                                      \
+    X(s_load_dword)   X(s_load_dwordx2) X(s_load_dwordx3)                  \
+    X(s_load_dwordx4) X(s_load_dwordx8) X(s_load_dwordx16)                 \
+    X(s_load_b32)     X(s_load_b64)     X(s_load_b96)                      \
+    X(s_load_b128)    X(s_load_b256)    X(s_load_b512)
+#define BUFFER_LOAD_TABLE(X)                                               \
+    X(s_buffer_load_dword)   X(s_buffer_load_dwordx2) X(s_buffer_load_dwordx3) \
+    X(s_buffer_load_dwordx4) X(s_buffer_load_dwordx8) X(s_buffer_load_dwordx16) \
+    X(s_buffer_load_b32)     X(s_buffer_load_b64)     X(s_buffer_load_b96) \
+    X(s_buffer_load_b128)    X(s_buffer_load_b256)    X(s_buffer_load_b512)
+#define SUBDWORD_TABLE(X)                                                  \
+    X(s_load_u8) X(s_load_i8) X(s_load_u16) X(s_load_i16)
+#define STORE_TABLE(X)                                                     \
+    X(s_store_dword) X(s_store_dwordx2) X(s_store_dwordx4)
+#define CACHE_TABLE(X)                                                     \
+    X(s_dcache_inv) X(s_dcache_wb) X(s_dcache_inv_vol) X(s_dcache_wb_vol)  \
+    X(s_gl1_inv) X(s_prefetch_inst) X(s_prefetch_inst_pc_rel)              \
+    X(s_prefetch_data) X(s_prefetch_data_pc_rel) X(s_buffer_prefetch_data) \
+    X(s_atc_probe) X(s_atc_probe_buffer)
+
+#define LOAD_ROW(name)     {#name, run_s_load, CLASS_SMEM, {T_u64, T_u64, T_u32}, 0},
+#define BUFFER_ROW(name)   {#name, run_s_buffer_load, CLASS_SMEM, {T_u64, T_u64, T_u32}, 0},
+#define SUBDWORD_ROW(name) {#name, run_##name, CLASS_SMEM, {T_u32, T_u64, T_u32}, 0},
+#define STORE_ROW(name)    {#name, run_s_store, CLASS_SMEM, {T_u64, T_u64, T_u32}, ROW_NO_DST},
+#define CACHE_ROW(name)    {#name, run_nothing, CLASS_OTHER, {T_none}, ROW_RAW},
+
+static const struct insn_row rows[] = {
+    LOAD_TABLE(LOAD_ROW)
+    BUFFER_LOAD_TABLE(BUFFER_ROW)
+    SUBDWORD_TABLE(SUBDWORD_ROW)
+    STORE_TABLE(STORE_ROW)
+    CACHE_TABLE(CACHE_ROW)
+    {"s_memtime",     run_s_memtime, CLASS_SMEM, {T_u64}, 0},
+    {"s_memrealtime", run_s_memtime, CLASS_SMEM, {T_u64}, 0},
+};
+/* clang-format on */
+
+ROW_SET_NO_ALIASES(smem, rows);
