@@ -91,7 +91,7 @@ clean: ## remove what was built
 	rm -rf $(B)
 
 install: $(H)/libkpack.a $(H)/kpack ## into DESTDIR and PREFIX
-	gen/install $(B) '$(DESTDIR)' '$(PREFIX)' $(PACK) $(VERSION)
+	gen/install $(B) $(H) '$(DESTDIR)' '$(PREFIX)' $(PACK) $(VERSION)
 
 deps: ## install what build, tests and lint need, from Debian's packages
 	gen/deps

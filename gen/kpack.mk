@@ -43,8 +43,8 @@ FORCE:
 # ---- targets ---------------------------------------------------------------
 
 # The rows of the target table as words: name/ISA version/sramecc/xnack/wave
-target_rows := $(shell sed -n 's/^ *X(\([a-z"].*\)) .*/\1/p' $(KPACK_TARGETS) \
-  | tr -d ' "' | awk -F, '{print $$1"/"$$3*1000+$$4*100+$$5"/"$$7"/"$$8"/"$$9}')
+target_rows := $(shell tr -d ' "' <$(KPACK_TARGETS) | \
+  awk -F'[(,)]' '/^X/ {print $$2"/"$$4*1000+$$5*100+$$6"/"$$8"/"$$9"/"$$10}')
 row   = $(filter $(firstword $(subst :, ,$(1)))/%,$(target_rows))
 field = $(word $(1),$(subst /, ,$(2)))
 isa_version = $(call field,2,$(call row,$(1)))
@@ -67,7 +67,7 @@ ifneq ($(strip $(bad_archs)),)
 define bad_archs_text
 ARCHS: no such target: $(strip $(bad_archs))
   valid: $(valid_names)
-  with features: $(foreach r,$(target_rows),$(addprefix $(call field,1,$(r)),$(firstword $(call id_suffixes,$(r)))))
+  with features: $(strip $(foreach r,$(target_rows),$(addprefix $(call field,1,$(r)),$(firstword $(call id_suffixes,$(r))))))
   ('-' for '+' turns one off, a feature left out means any); sm_NN with nvcc
 endef
 $(error $(bad_archs_text))
@@ -174,14 +174,15 @@ $(B)/embed/%.c: $(B)/hsaco/%.hsaco
 
 pack_cc = $(CC) -std=c99 -O1 -fPIC -fvisibility=hidden -I$(KPACK_ROOT)/include -c -o
 PACK_HEADER  := $(B)/include/kpack/$(PACK).h
-PACK_OBJECTS := $(B)/obj/pack/pack.o $(MODULES:%=$(B)/obj/pack/%.o)
+PACK_OBJECTS := $(B)/obj/pack/pack.o $(MODULES:%=$(B)/obj/pack/pack.%.o)
 $(eval $(call stamp,$(B)/stamp/embed,$(pack_cc)))
 
-# One object per module and target: a linker takes what is named.
+# One object per module and target: a linker takes what is named. Members of an
+# archive have no folders, hence the prefix that no file of src/ has.
 # $(call object_rule,TARGET,MODULE)
 define object_rule
-PACK_OBJECTS += $(B)/obj/pack/$(2).$(call c_name,$(1)).o
-$(B)/obj/pack/$(2).$(call c_name,$(1)).o: $(B)/embed/$(call esc,$(1))/$(2).c $(B)/stamp/embed
+PACK_OBJECTS += $(B)/obj/pack/pack.$(2).$(call c_name,$(1)).o
+$(B)/obj/pack/pack.$(2).$(call c_name,$(1)).o: $(B)/embed/$(call esc,$(1))/$(2).c $(B)/stamp/embed
 	@mkdir -p $$(@D)
 	@$$(pack_cc) $$@ '$$<'
 endef
@@ -207,6 +208,9 @@ $(PACK_HEADER): $(call esc,$(MODULES:%=$(B)/hsaco/$(first_arch)/%.hsaco)) \
 	@mkdir -p $(@D)
 	@$(KPACK_GEN) header $(PACK) $@ $(foreach m,$(MODULES),'$(m)=$(B)/hsaco/$(first_arch)/$(m).hsaco')
 
-$(B)/obj/pack/%.o: $(B)/gen/%.c $(KPACK_ROOT)/include/kpack/format.h $(B)/stamp/embed
+$(B)/obj/pack/pack.o: $(B)/gen/pack.c
+$(MODULES:%=$(B)/obj/pack/pack.%.o): $(B)/obj/pack/pack.%.o: $(B)/gen/%.c
+$(B)/obj/pack/pack.o $(MODULES:%=$(B)/obj/pack/pack.%.o): \
+    $(KPACK_ROOT)/include/kpack/format.h $(B)/stamp/embed
 	@mkdir -p $(@D)
 	@$(pack_cc) $@ $<

@@ -29,7 +29,7 @@ void tables_write_pack(FILE *f, const char *pack, char *const *modules,
 static void write_arg(FILE *f, const struct codeobj_arg *a)
 {
     if (a->kind == KPK_ARG_BY_VALUE)
-        fprintf(f, "%u bytes", (unsigned)a->size);
+        fprintf(f, "%u byte%s", (unsigned)a->size, a->size == 1 ? "" : "s");
     else
         fputs(a->kind == KPK_ARG_OTHER ? "handle" : "pointer", f);
     if (!*a->name)
