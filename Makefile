@@ -17,6 +17,18 @@ B       ?= build## folder of everything built
 PREFIX  ?= /usr/local## where install puts things
 DESTDIR ?=## put before PREFIX by install
 
+# As many jobs as processors; a -j on the command line comes after and wins.
+MAKEFLAGS += -j$(shell nproc)
+
+# `make deps check` on a bare machine: what is found below must be there first.
+deps_first := $(if $(filter deps,$(MAKECMDGOALS)),$(filter-out deps,$(MAKECMDGOALS)))
+ifneq ($(deps_first),)
+$(shell gen/deps >&2)
+ifneq ($(.SHELLSTATUS),0)
+$(error make deps failed)
+endif
+endif
+
 KPACK_ROOT := .
 KERNELS := kernels
 ALL_MODULES := $(sort $(notdir $(basename $(wildcard kernels/*.hip))))
@@ -94,6 +106,6 @@ install: $(H)/libkpack.a $(H)/kpack ## into DESTDIR and PREFIX
 	gen/install $(B) $(H) '$(DESTDIR)' '$(PREFIX)' $(PACK) $(VERSION)
 
 deps: ## install what build, tests and lint need, from Debian's packages
-	gen/deps
+	$(if $(deps_first),@:,gen/deps)
 
 .PHONY: help clean install deps

@@ -17,7 +17,7 @@ SIM_MAP     := $(wildcard tests/sim/hip/*.map)
 # Interpreted floating-point must round where the GPU rounds: no contraction.
 SIM_CFLAGS = -std=gnu11 -O2 -march=native -ffp-contract=off -fno-fast-math \
   -fPIC -fvisibility=hidden -pthread -Wall -Wextra -Wshadow -Iinclude -Isrc
-SIM_LLVM_CFLAGS = $(shell $(LLVM_CONFIG) --cppflags)
+SIM_LLVM_CFLAGS = -isystem $(shell $(LLVM_CONFIG) --includedir)
 SIM_LIBS = $(shell $(LLVM_CONFIG) --ldflags --libs) -lm -ldl -pthread
 
 $(eval $(call stamp,$(H)/stamp/sim,$(CC) $(SIM_CFLAGS) $(SAN_FLAGS) $(LLVM_CONFIG)))
