@@ -1,0 +1,74 @@
+/* cmd.h - what the files of the kpack command share */
+#ifndef KPK_CMD_H
+#define KPK_CMD_H
+
+#include "kpack.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Exit statuses. The man page and --help list them from this table. */
+/* clang-format off */
+#define EXIT_TABLE(X)                                                        \
+    X(DONE,      0, "success")                                               \
+    X(NO,        1, "the answer is no, or a check failed")                   \
+    X(USAGE,     2, "the command line is wrong")                             \
+    X(NO_GPU,    3, "there is no HIP runtime or no GPU")                     \
+    X(NO_OUTPUT, 4, "output could not be written")
+/* clang-format on */
+
+enum exit_status {
+#define X(name, number, text) EXIT_##name = number,
+    EXIT_TABLE(X)
+#undef X
+};
+
+/* What the command line says after the name of the command. */
+struct options {
+    bool json;          /* --json */
+    bool kernels;       /* --kernels */
+    const char *output; /* -o FILE; NULL if not given */
+    const char *only;   /* -k GLOB; NULL if not given */
+    int device;         /* -d N; -1 if not given */
+    int nwords;
+    const char *words[2];
+};
+
+/* The pack that the command carries. */
+extern const kpk_pack *const cmd_pack;
+
+/* A file each. They return an exit status. */
+int cmd_list(const struct options *options);
+int cmd_info(const struct options *options);
+int cmd_devices(const struct options *options);
+int cmd_select(const struct options *options);
+int cmd_extract(const struct options *options);
+int cmd_run(const struct options *options);
+
+/* Prints kpack's last message on standard error. The exit status for `st`. */
+int cmd_failed(kpk_status st);
+
+/* The module of that name. NULL, with a sentence printed, if there is none. */
+const kpk_module *cmd_find_module(const char *name);
+
+/* json.c: objects and arrays are opened and closed by the caller. `key` is
+ * NULL inside arrays. Commas and escapes are taken care of. */
+void json_open(const char *key, char bracket); /* '{' or '[' */
+void json_close(char bracket);                 /* '}' or ']' */
+void json_string(const char *key, const char *value);
+void json_number(const char *key, uint64_t value);
+void json_bool(const char *key, bool value);
+void json_end(void); /* a newline after the outermost */
+
+/* table.c: text in columns as wide as what is in them. Cells are copied; a
+ * table that finds no memory prints what it has, row by row, unaligned. */
+enum { TABLE_MAX_COLUMNS = 12 };
+struct table;
+/* Column titles, blank-separated; a leading '>' aligns the column right. */
+struct table *table_new(const char *titles);
+void table_cell(struct table *table, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+void table_print(struct table *table); /* and frees it */
+
+#endif

@@ -1,0 +1,223 @@
+/* info.c - kpack info: one module or one kernel in full */
+#include "cmd.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char *const kind_names[] = {"value", "buffer", "shared pointer",
+                                         "other"};
+
+/* The numbers of an object's row: title and how to read it. */
+/* clang-format off */
+#define ATTR_TABLE(X)                       \
+    X("VGPRS",   "vgprs",          vgprs)          \
+    X("AGPRS",   "agprs",          agprs)          \
+    X("SGPRS",   "sgprs",          sgprs)          \
+    X("SPILLS",  "vgpr_spills",    vgpr_spills)    \
+    X("LDS",     "lds_nbytes",     lds_nbytes)     \
+    X("SCRATCH", "scratch_nbytes", scratch_nbytes) \
+    X("KERNARG", "kernarg_nbytes", kernarg_nbytes) \
+    X("BLOCK",   "max_block",      max_block)      \
+    X("WAVE",    "wave_size",      wave_size)
+/* clang-format on */
+
+static void kernel_attrs_table(const kpk_module *module, size_t k)
+{
+    struct table *table = table_new("TARGET"
+#define X(title, key, field) " >" title
+                                    ATTR_TABLE(X)
+#undef X
+    );
+    kpk_object object;
+    kpk_attrs attrs;
+
+    for (size_t i = 0; i < kpk_module_object_count(module); i++) {
+        if (kpk_module_object(module, i, &object) != KPK_OK ||
+            kpk_module_attrs(module, k, i, &attrs) != KPK_OK)
+            continue;
+        table_cell(table, "%s", object.target);
+#define X(title, key, field) table_cell(table, "%u", (unsigned)attrs.field);
+        ATTR_TABLE(X)
+#undef X
+    }
+    table_print(table);
+}
+
+static void kernel_args_table(const kpk_module *module, size_t k, size_t nargs)
+{
+    struct table *table = table_new(">ARG >OFFSET >BYTES KIND NAME");
+    kpk_arg_decl arg;
+
+    for (size_t i = 0; i < nargs; i++) {
+        if (kpk_module_arg(module, k, i, &arg) != KPK_OK)
+            continue;
+        table_cell(table, "%zu", i);
+        table_cell(table, "%zu", arg.offset);
+        table_cell(table, "%zu", arg.nbytes);
+        table_cell(table, "%s",
+                   arg.is_padding ? "padding" : kind_names[arg.kind]);
+        table_cell(table, "%s", *arg.name ? arg.name : "-");
+    }
+    table_print(table);
+}
+
+static void text_kernel(const kpk_module *module, size_t k)
+{
+    kpk_kernel_decl kernel;
+
+    if (kpk_module_kernel(module, k, &kernel) != KPK_OK)
+        return;
+    printf("kernel %s of module %s: %zu argument%s in %zu bytes\n\n",
+           kernel.name, kpk_module_name(module), kernel.nargs_given,
+           kernel.nargs_given == 1 ? "" : "s", kernel.packed_nbytes);
+    if (kernel.nargs) {
+        kernel_args_table(module, k, kernel.nargs);
+        putchar('\n');
+    }
+    kernel_attrs_table(module, k);
+}
+
+static void json_kernel(const char *key, const kpk_module *module, size_t k)
+{
+    kpk_kernel_decl kernel;
+    kpk_object object;
+    kpk_arg_decl arg;
+    kpk_attrs attrs;
+
+    if (kpk_module_kernel(module, k, &kernel) != KPK_OK)
+        return;
+    json_open(key, '{');
+    json_string("name", kernel.name);
+    json_string("module", kpk_module_name(module));
+    json_number("packed_nbytes", kernel.packed_nbytes);
+    json_open("args", '[');
+    for (size_t i = 0; i < kernel.nargs; i++) {
+        if (kpk_module_arg(module, k, i, &arg) != KPK_OK)
+            continue;
+        json_open(NULL, '{');
+        json_string("name", arg.name);
+        json_number("offset", arg.offset);
+        json_number("nbytes", arg.nbytes);
+        json_string("kind", kind_names[arg.kind]);
+        json_bool("padding", arg.is_padding);
+        json_close('}');
+    }
+    json_close(']');
+    json_open("targets", '[');
+    for (size_t i = 0; i < kpk_module_object_count(module); i++) {
+        if (kpk_module_object(module, i, &object) != KPK_OK ||
+            kpk_module_attrs(module, k, i, &attrs) != KPK_OK)
+            continue;
+        json_open(NULL, '{');
+        json_string("target", object.target);
+#define X(title, name, field) json_number(name, attrs.field);
+        ATTR_TABLE(X)
+#undef X
+        json_open("reqd_block", '[');
+        for (int d = 0; d < 3; d++)
+            json_number(NULL, attrs.reqd_block[d]);
+        json_close(']');
+        json_close('}');
+    }
+    json_close(']');
+    json_close('}');
+}
+
+static void text_module(const kpk_module *module)
+{
+    const size_t nkernels = kpk_module_kernel_count(module);
+    struct table *table = table_new("TARGET >VERSION >BYTES SHA256");
+    kpk_kernel_decl kernel;
+    kpk_object object;
+
+    printf("module %s: %zu kernel%s\n\n", kpk_module_name(module), nkernels,
+           nkernels == 1 ? "" : "s");
+    for (size_t i = 0; i < kpk_module_object_count(module); i++) {
+        char hex[65];
+
+        if (kpk_module_object(module, i, &object) != KPK_OK)
+            continue;
+        for (int b = 0; b < 32; b++)
+            snprintf(hex + 2 * b, 3, "%02x", object.sha256[b]);
+        table_cell(table, "%s", object.target);
+        table_cell(table, "%u", object.cov);
+        table_cell(table, "%zu", object.nbytes);
+        table_cell(table, "%s", hex);
+    }
+    table_print(table);
+    putchar('\n');
+    for (size_t k = 0; k < nkernels; k++) {
+        kpk_arg_decl arg;
+        const char *comma = "";
+
+        if (kpk_module_kernel(module, k, &kernel) != KPK_OK)
+            continue;
+        printf("%s(", kernel.name);
+        for (size_t i = 0; i < kernel.nargs; i++) {
+            if (kpk_module_arg(module, k, i, &arg) != KPK_OK || arg.is_padding)
+                continue;
+            if (arg.kind == KPK_KIND_BUFFER)
+                printf("%spointer", comma);
+            else
+                printf("%s%zu bytes", comma, arg.nbytes);
+            if (*arg.name)
+                printf(" %s", arg.name);
+            comma = ", ";
+        }
+        printf(")\n");
+    }
+}
+
+static void json_module(const kpk_module *module)
+{
+    json_open("module", '{');
+    json_string("name", kpk_module_name(module));
+    json_open("kernels", '[');
+    for (size_t k = 0; k < kpk_module_kernel_count(module); k++)
+        json_kernel(NULL, module, k);
+    json_close(']');
+    json_close('}');
+}
+
+/* A name may be a module's and a kernel's at once: both are shown. */
+int cmd_info(const struct options *options)
+{
+    const char *name = options->words[0];
+    const kpk_module *found = kpk_pack_find(cmd_pack, name);
+    bool any = found != NULL;
+
+    if (options->json)
+        json_open(NULL, '{');
+    if (found && options->json)
+        json_module(found);
+    else if (found)
+        text_module(found);
+    if (options->json)
+        json_open("kernels", '[');
+    for (size_t i = 0; i < kpk_pack_module_count(cmd_pack); i++) {
+        const kpk_module *module = kpk_pack_module(cmd_pack, i);
+        size_t k;
+
+        if (kpk_module_find_kernel(module, name, &k) != KPK_OK)
+            continue;
+        if (options->json)
+            json_kernel(NULL, module, k);
+        else {
+            if (any)
+                putchar('\n');
+            text_kernel(module, k);
+        }
+        any = true;
+    }
+    if (options->json) {
+        json_close(']');
+        json_close('}');
+        json_end();
+    }
+    if (!any)
+        fprintf(stderr,
+                "kpack: no module and no kernel is called \"%s\"; `kpack list "
+                "--kernels` shows all of them\n",
+                name);
+    return any ? EXIT_DONE : EXIT_NO;
+}

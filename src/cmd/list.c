@@ -1,0 +1,130 @@
+/* list.c - kpack list: the modules of the pack */
+#include "cmd.h"
+
+#include <stdio.h>
+
+static size_t total_nbytes(const kpk_module *module)
+{
+    size_t nbytes = 0;
+    kpk_object object;
+
+    for (size_t i = 0; i < kpk_module_object_count(module); i++) {
+        if (kpk_module_object(module, i, &object) == KPK_OK)
+            nbytes += object.nbytes;
+    }
+    return nbytes;
+}
+
+static void json_object(const kpk_object *object)
+{
+    char hex[65];
+
+    for (int i = 0; i < 32; i++)
+        snprintf(hex + 2 * i, 3, "%02x", object->sha256[i]);
+    json_open(NULL, '{');
+    json_string("target", object->target);
+    json_number("code_object_version", object->cov);
+    json_number("nbytes", object->nbytes);
+    json_string("sha256", hex);
+    json_close('}');
+}
+
+static void json_module(const kpk_module *module)
+{
+    kpk_kernel_decl kernel;
+    kpk_object object;
+
+    json_open(NULL, '{');
+    json_string("name", kpk_module_name(module));
+    json_open("kernels", '[');
+    for (size_t i = 0; i < kpk_module_kernel_count(module); i++) {
+        if (kpk_module_kernel(module, i, &kernel) == KPK_OK)
+            json_string(NULL, kernel.name);
+    }
+    json_close(']');
+    json_open("objects", '[');
+    for (size_t i = 0; i < kpk_module_object_count(module); i++) {
+        if (kpk_module_object(module, i, &object) == KPK_OK)
+            json_object(&object);
+    }
+    json_close(']');
+    json_close('}');
+}
+
+static int list_json(void)
+{
+    json_open(NULL, '{');
+    json_string("pack", kpk_pack_name(cmd_pack));
+    json_string("version", KPK_VERSION_STRING);
+    json_open("modules", '[');
+    for (size_t i = 0; i < kpk_pack_module_count(cmd_pack); i++)
+        json_module(kpk_pack_module(cmd_pack, i));
+    json_close(']');
+    json_close('}');
+    json_end();
+    return EXIT_DONE;
+}
+
+static int list_kernels(void)
+{
+    struct table *table = table_new("KERNEL MODULE >ARGS >BYTES");
+
+    for (size_t i = 0; i < kpk_pack_module_count(cmd_pack); i++) {
+        const kpk_module *module = kpk_pack_module(cmd_pack, i);
+        kpk_kernel_decl kernel;
+
+        for (size_t k = 0; k < kpk_module_kernel_count(module); k++) {
+            if (kpk_module_kernel(module, k, &kernel) != KPK_OK)
+                continue;
+            table_cell(table, "%s", kernel.name);
+            table_cell(table, "%s", kpk_module_name(module));
+            table_cell(table, "%zu", kernel.nargs_given);
+            table_cell(table, "%zu", kernel.packed_nbytes);
+        }
+    }
+    table_print(table);
+    return EXIT_DONE;
+}
+
+/* All targets in one cell: they end the line, whatever its length. */
+static void targets_cell(struct table *table, const kpk_module *module)
+{
+    char text[1000];
+    size_t used = 0;
+    kpk_object object;
+
+    text[0] = '\0';
+    for (size_t i = 0; i < kpk_module_object_count(module); i++) {
+        int n;
+
+        if (kpk_module_object(module, i, &object) != KPK_OK)
+            continue;
+        n = snprintf(text + used, sizeof(text) - used, "%s%s", used ? " " : "",
+                     object.target);
+        if (n < 0 || (size_t)n >= sizeof(text) - used)
+            break;
+        used += (size_t)n;
+    }
+    table_cell(table, "%s", text);
+}
+
+int cmd_list(const struct options *options)
+{
+    struct table *table;
+
+    if (options->json)
+        return list_json();
+    if (options->kernels)
+        return list_kernels();
+    table = table_new("MODULE >KERNELS >BYTES TARGETS");
+    for (size_t i = 0; i < kpk_pack_module_count(cmd_pack); i++) {
+        const kpk_module *module = kpk_pack_module(cmd_pack, i);
+
+        table_cell(table, "%s", kpk_module_name(module));
+        table_cell(table, "%zu", kpk_module_kernel_count(module));
+        table_cell(table, "%zu", total_nbytes(module));
+        targets_cell(table, module);
+    }
+    table_print(table);
+    return EXIT_DONE;
+}

@@ -1,0 +1,230 @@
+/* main.c - the kpack command: looks into the pack that it carries, runs it
+ *
+ * One row a subcommand; a file each does the work.
+ */
+#include "cmd.h"
+
+#include <kpack/candle.h>
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const kpk_pack *const cmd_pack = &kpk_candle;
+
+static const struct command {
+    const char *name;
+    const char *words;   /* what follows, for the help */
+    const char *letters; /* options taken: j o k d K */
+    int least, most;     /* words */
+    int (*run)(const struct options *);
+    const char *summary;
+} commands[] = {
+    {"list", "", "jK", 0, 0, cmd_list,
+     "the modules of the pack; --kernels: every kernel"},
+    {"info", "MODULE|KERNEL", "j", 1, 1, cmd_info,
+     "arguments, limits, registers and code objects of one"},
+    {"devices", "", "j", 0, 0, cmd_devices, "the GPUs that HIP sees"},
+    {"select", "TARGET-ID [MODULE]", "j", 1, 2, cmd_select,
+     "which code object such a device would run, and why"},
+    {"extract", "MODULE TARGET-ID", "o", 2, 2, cmd_extract,
+     "write a code object to -o FILE, or MODULE-TARGET.hsaco"},
+    {"run", "", "jkd", 0, 0, cmd_run,
+     "launch the kernels on every device and check the results"},
+};
+
+enum { NCOMMANDS = sizeof(commands) / sizeof(commands[0]) };
+
+static const struct {
+    const char *name; /* as typed */
+    const char *word; /* of its value; NULL if it takes none */
+    const char *text;
+    char letter;
+} all_options[] = {
+    {"--json", NULL, "print JSON instead of text", 'j'},
+    {"--kernels", NULL, "list kernels instead of modules", 'K'},
+    {"-o", "FILE", "write to FILE; - is standard output", 'o'},
+    {"-k", "GLOB", "only kernels whose name matches, e.g. -k 'affine_*'", 'k'},
+    {"-d", "N", "only device number N", 'd'},
+};
+
+enum { NOPTIONS = sizeof(all_options) / sizeof(all_options[0]) };
+
+static void print_help(void)
+{
+    printf("kpack %s - the GPU kernels that this program carries\n\n"
+           "usage: kpack COMMAND [OPTION]...\n\n",
+           KPK_VERSION_STRING);
+    for (int i = 0; i < NCOMMANDS; i++) {
+        char left[40];
+
+        snprintf(left, sizeof(left), "%s %s", commands[i].name,
+                 commands[i].words);
+        printf("  %-26s  %s\n", left, commands[i].summary);
+    }
+    printf("\noptions, where a command takes them:\n");
+    for (int i = 0; i < NOPTIONS; i++) {
+        char taken[64] = "";
+        char left[40];
+
+        for (int c = 0; c < NCOMMANDS; c++) {
+            if (strchr(commands[c].letters, all_options[i].letter))
+                snprintf(taken + strlen(taken), sizeof(taken) - strlen(taken),
+                         "%s%s", *taken ? ", " : "", commands[c].name);
+        }
+        snprintf(left, sizeof(left), "%s %s", all_options[i].name,
+                 all_options[i].word ? all_options[i].word : "");
+        printf("  %-26s  %s (%s)\n", left, all_options[i].text, taken);
+    }
+    printf("  %-26s  %s\n  %-26s  %s\n", "--help", "this text", "--version",
+           "the version of kpack");
+    printf("\nexit status:\n");
+#define X(name, number, text) printf("  %d  %s\n", number, text);
+    EXIT_TABLE(X)
+#undef X
+    printf("\nHIP is looked for in KPK_HIP_LIBRARY if that is set, then as\n"
+           "libamdhip64.so.7, .6, .5, libamdhip64.so. list, info, select and\n"
+           "extract need neither HIP nor a GPU.\n");
+}
+
+static int usage(const struct command *command, const char *fault,
+                 const char *word)
+{
+    fprintf(stderr, "kpack: %s%s%s\n", fault, *word ? ": " : "", word);
+    if (command)
+        fprintf(stderr, "usage: kpack %s %s [OPTION]...\n", command->name,
+                command->words);
+    fprintf(stderr, "`kpack --help` lists commands and options\n");
+    return EXIT_USAGE;
+}
+
+int cmd_failed(kpk_status st)
+{
+    fprintf(stderr, "kpack: %s\n", kpk_error_message());
+    switch ((int)st) {
+    case KPK_ERR_NO_HIP:
+    case KPK_ERR_NO_DEVICE:
+        return EXIT_NO_GPU;
+    default:
+        return EXIT_NO;
+    }
+}
+
+const kpk_module *cmd_find_module(const char *name)
+{
+    const kpk_module *module = kpk_pack_find(cmd_pack, name);
+
+    if (!module)
+        fprintf(stderr,
+                "kpack: the pack has no module \"%s\"; `kpack list` shows "
+                "them\n",
+                name);
+    return module;
+}
+
+static bool parse_number(const char *text, int *out)
+{
+    char *end;
+    long value;
+
+    errno = 0;
+    value = strtol(text, &end, 10);
+    if (errno || end == text || *end || value < 0 || value > INT_MAX)
+        return false;
+    *out = (int)value;
+    return true;
+}
+
+/* One option of the command line; how many words it took, 0 if it is none. */
+static int take_option(const struct command *command, char **argv,
+                       struct options *out)
+{
+    for (int i = 0; i < NOPTIONS; i++) {
+        const char letter = all_options[i].letter;
+
+        if (strcmp(argv[0], all_options[i].name) != 0 ||
+            !strchr(command->letters, letter))
+            continue;
+        if (all_options[i].word && !argv[1])
+            return 0;
+        switch (letter) {
+        case 'j':
+            out->json = true;
+            return 1;
+        case 'K':
+            out->kernels = true;
+            return 1;
+        case 'o':
+            out->output = argv[1];
+            return 2;
+        case 'k':
+            out->only = argv[1];
+            return 2;
+        default:
+            return parse_number(argv[1], &out->device) ? 2 : 0;
+        }
+    }
+    return 0;
+}
+
+static int run_command(const struct command *command, char **argv)
+{
+    struct options options = {.device = -1};
+
+    while (*argv) {
+        int taken = 1;
+
+        if (strcmp(*argv, "--help") == 0) {
+            print_help();
+            return EXIT_DONE;
+        }
+        if ((*argv)[0] == '-' && (*argv)[1] != '\0') {
+            taken = take_option(command, argv, &options);
+            if (!taken)
+                return usage(command,
+                             "option unknown here, or its value is "
+                             "missing or wrong",
+                             *argv);
+        } else {
+            if (options.nwords == command->most)
+                return usage(command, "one word too many", *argv);
+            options.words[options.nwords++] = *argv;
+        }
+        argv += taken;
+    }
+    if (options.nwords < command->least)
+        return usage(command, "something is missing", "");
+    return command->run(&options);
+}
+
+/* Output may be lost as late as here: a full disk, a closed pipe. */
+static int finish(int status)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return status;
+    fprintf(stderr, "kpack: cannot write to standard output: %s\n",
+            strerror(errno));
+    return EXIT_NO_OUTPUT;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2)
+        return usage(NULL, "no command given", "");
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
+        strcmp(argv[1], "help") == 0) {
+        print_help();
+        return finish(EXIT_DONE);
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        printf("kpack %s\n", KPK_VERSION_STRING);
+        return finish(EXIT_DONE);
+    }
+    for (int i = 0; i < NCOMMANDS; i++) {
+        if (strcmp(argv[1], commands[i].name) == 0)
+            return finish(run_command(&commands[i], argv + 2));
+    }
+    return usage(NULL, "no such command", argv[1]);
+}
