@@ -39,7 +39,8 @@ $(H)/test/unit/%: $(H)/obj/tests/unit/%.o $(UNIT_HELPERS) $(H)/libkpack.a $(FAKE
 	@$(CC) $(LDFLAGS) $(SAN_FLAGS) -rdynamic -o $@ $(filter %.o %.a,$^) -lcmocka -ldl -lm -pthread \
 	  $(call link_flags_of,tests/unit/$*.c)
 
-fake_flags_5 = -DFAKE_HIP_5
+fake_flags = -Wl,-soname,libamdhip64.so.6
+fake_flags_5 = -DFAKE_HIP_5 -Wl,-soname,libamdhip64.so.5
 fake_flags_broken = -DFAKE_HIP_BROKEN
 $(H)/test/unit/fake_hip%so: tests/unit/fake_hip.c tests/unit/fake_hip.h $(H)/stamp/cc
 	@mkdir -p $(@D)
