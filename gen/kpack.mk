@@ -213,4 +213,4 @@ $(MODULES:%=$(B)/obj/pack/pack.%.o): $(B)/obj/pack/pack.%.o: $(B)/gen/%.c
 $(B)/obj/pack/pack.o $(MODULES:%=$(B)/obj/pack/pack.%.o): \
     $(KPACK_ROOT)/include/kpack/format.h $(B)/stamp/embed
 	@mkdir -p $(@D)
-	@$(pack_cc) $@ $<
+	@$(pack_cc) $@ $(filter %.c,$^)

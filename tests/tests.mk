@@ -42,6 +42,7 @@ $(H)/test/unit/%: $(H)/obj/tests/unit/%.o $(UNIT_HELPERS) $(H)/libkpack.a $(FAKE
 fake_flags = -Wl,-soname,libamdhip64.so.6
 fake_flags_5 = -DFAKE_HIP_5 -Wl,-soname,libamdhip64.so.5
 fake_flags_broken = -DFAKE_HIP_BROKEN
+.SECONDARY: $(FAKES)
 $(H)/test/unit/fake_hip%so: tests/unit/fake_hip.c tests/unit/fake_hip.h $(H)/stamp/cc
 	@mkdir -p $(@D)
 	@$(CC) $(KPK_CFLAGS) $(CFLAGS) $(SAN_FLAGS) $(TEST_CFLAGS) -shared \
