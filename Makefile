@@ -90,7 +90,9 @@ $(H)/kpack: $(CMD_OBJECTS) $(H)/libkpack.a
 	@$(CC) $(LDFLAGS) $(SAN_FLAGS) -pthread -o $@ $^ -ldl
 
 include tests/sim/sim.mk
+include tests/sim/corpus/corpus.mk
 include tests/tests.mk
+include tests/bench/bench.mk
 
 # ---- the rest ----------------------------------------------------------------
 
