@@ -95,12 +95,14 @@ COUNTED_DEQUANTIZE(EXPORT_COUNTED)
     KERNEL_UP_TO(threads)                                                      \
     dequantize_block_##name##_f32(const void *vx, f32 *y)                      \
     {                                                                          \
-        dequantize<F, f32, threads, 256, join>(vx, y, (size_t)gridDim.x * 256); \
+        dequantize<F, f32, threads, 256, join>(vx, y,                          \
+                                               (size_t)gridDim.x * 256);       \
     }                                                                          \
     KERNEL_UP_TO(threads)                                                      \
     dequantize_block_##name##_f16(const void *vx, f16 *y)                      \
     {                                                                          \
-        dequantize<F, f16, threads, 256, join>(vx, y, (size_t)gridDim.x * 256); \
+        dequantize<F, f16, threads, 256, join>(vx, y,                          \
+                                               (size_t)gridDim.x * 256);       \
     }
 PLAIN_DEQUANTIZE(EXPORT_PLAIN)
 
@@ -183,9 +185,9 @@ TILED(EXPORT_TILED)
 
 #define EXPORT_MOE(name, F)                                                    \
     KERNEL_UP_TO(128)                                                          \
-    indexed_moe_forward_##name##_q8_1(                                         \
-        const void *weights, const void *inputs, const u32 *ids, f32 *dst,     \
-        i32 n, i32 k, i32, i32, i32 k_padded, i32 input_dim1)                  \
+    indexed_moe_forward_##name##_q8_1(const void *weights, const void *inputs, \
+                                      const u32 *ids, f32 *dst, i32 n, i32 k,  \
+                                      i32, i32, i32 k_padded, i32 input_dim1)  \
     {                                                                          \
         indexed_moe_forward<F>(weights, inputs, ids, dst, n, k, k_padded,      \
                                input_dim1);                                    \

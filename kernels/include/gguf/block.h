@@ -88,7 +88,7 @@ template <int N, Access A> DEV Words<N> load_words(const u8 *p)
             r.w[i] = reinterpret_cast<const u32 *>(p)[i];
     } else if constexpr (A == Access::even_in_row) {
         /* aligned words, shifted into place; of the last only half is used */
-        const u32 odd = (u32)reinterpret_cast<u64>(p) & 2;
+        const u32 odd = (u32) reinterpret_cast<u64>(p) & 2;
         const u8 *a = p - odd;
         u32 w[N + 1];
 
@@ -108,8 +108,7 @@ template <int N, Access A> DEV Words<N> load_words(const u8 *p)
     return r;
 }
 
-template <Access A>
-DEV u32 load_word(const u8 *p)
+template <Access A> DEV u32 load_word(const u8 *p)
 {
     return load_words<1, A>(p).w[0];
 }
@@ -179,13 +178,11 @@ DEV int dot4(u32 a, u32 b, int c)
     defined(__gfx1031__) || defined(__gfx1032__) || defined(__gfx1033__) ||    \
     defined(__gfx1034__) || defined(__gfx1035__) || defined(__gfx1036__) ||    \
     defined(__gfx10_3_generic__)
-    return __builtin_amdgcn_sdot4((int)(a), (int)(b), c,
-                                  false);
+    return __builtin_amdgcn_sdot4((int)(a), (int)(b), c, false);
 #elif defined(__GFX11__) || defined(__GFX12__)
-    return __builtin_amdgcn_sudot4(true, (int)(a), true,
-                                   (int)(b), c, false);
+    return __builtin_amdgcn_sudot4(true, (int)(a), true, (int)(b), c, false);
 #else
-UNROLL
+    UNROLL
     for (int i = 0; i < 32; i += 8)
         c += (i8)(a >> i) * (i8)(b >> i);
     return c;
@@ -208,4 +205,3 @@ DEV void schedule_fence()
 struct Q8_1 {
     static constexpr int elems = 32, bytes = 36, words = 9;
 };
-

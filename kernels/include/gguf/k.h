@@ -30,8 +30,7 @@ struct Q2_K : KBlock {
         u8 sc[2];
     };
 
-    template <bool Wide>
-    DEV Raw load(const u8 *b, int chunk)
+    template <bool Wide> DEV Raw load(const u8 *b, int chunk)
     {
         const u8 *sc = b + first_group(chunk);
 
@@ -47,12 +46,12 @@ struct Q2_K : KBlock {
         float d = half_to_float(r.dm);
         float dmin = half_to_float(r.dm >> 16);
 
-UNROLL
+        UNROLL
         for (int g = 0; g < 2; g++) {
             c.scale[g] = d * (float)(r.sc[g] & 15);
             c.bias[g] = -dmin * (float)(r.sc[g] >> 4);
         }
-UNROLL
+        UNROLL
         for (int i = 0; i < 4; i++) {
             u32 w = r.qs.w[i] >> (2 * (chunk & 2));
 
@@ -64,8 +63,7 @@ UNROLL
 
     DEV Quad quad(const u8 *b, int e4)
     {
-        u32 w = load_word<Access::word>(b + 16 + 32 * (e4 >> 5) +
-                                             4 * (e4 & 7));
+        u32 w = load_word<Access::word>(b + 16 + 32 * (e4 >> 5) + 4 * (e4 & 7));
         int sc = b[e4 >> 2];
 
         return {w >> (2 * (e4 >> 3 & 3)) & 0x03030303u,
@@ -100,15 +98,13 @@ struct Q3_K : KBlock {
         return (float)((low4 | high2 << 4) - 32);
     }
 
-    DEV u32 quants(u32 low2,
-                                                      u32 high1)
+    DEV u32 quants(u32 low2, u32 high1)
     {
         return sub_bytes((low2 & 0x03030303u) | (high1 & 0x01010101u) << 2,
                          0x04040404u);
     }
 
-    template <bool Wide>
-    DEV Raw load(const u8 *b, int chunk)
+    template <bool Wide> DEV Raw load(const u8 *b, int chunk)
     {
         constexpr Access A = Wide ? Access::even_in_row : Access::even;
         const u8 *s = b + 96;
@@ -126,14 +122,14 @@ struct Q3_K : KBlock {
         Chunk c;
         float d = half_to_float(r.d);
 
-UNROLL
+        UNROLL
         for (int g = 0; g < 2; g++) {
             int j = first_group(chunk) + g * group_step;
 
             c.scale[g] = d * scale(r.low[g], r.high[g], j);
             c.bias[g] = 0.0f;
         }
-UNROLL
+        UNROLL
         for (int i = 0; i < 4; i++) {
             u32 low2 = r.qs.w[i] >> (2 * (chunk & 2));
             u32 high1 = r.hmask.w[i] >> (chunk & 6);
@@ -159,21 +155,19 @@ UNROLL
 /*
  * The head that Q4_K and Q5_K share: 0 d:f16; 2 dmin:f16; 4 scales, eight pairs
  * of six bits in 12 bytes. Pairs 0..3 are the low six bits of bytes 0..3 (sc)
- * and 4..7 (mn); the top two bits of those bytes are the top bits of pairs 4..7,
- * whose low nibbles share bytes 8..11, sc low and mn high.
+ * and 4..7 (mn); the top two bits of those bytes are the top bits of
+ * pairs 4..7, whose low nibbles share bytes 8..11, sc low and mn high.
  */
 struct KHead {
     Words<4> w;
 
-    template <bool Wide>
-    DEV KHead load(const u8 *b)
+    template <bool Wide> DEV KHead load(const u8 *b)
     {
-        return {load_words<4, Wide ? Access::vector : Access::word>(b)};
+        return {load_words < 4, Wide ? Access::vector : Access::word > (b)};
     }
 
     /* pairs j and j + 1, j even, as bytes 0 and 1 of sc and mn */
-    DEV_MEMBER void pairs(int j, u32 &sc,
-                                          u32 &mn) const
+    DEV_MEMBER void pairs(int j, u32 &sc, u32 &mn) const
     {
         int shift = 8 * (j & 2);
         u32 a = w.w[1] >> shift, b = w.w[2] >> shift, c = w.w[3] >> shift;
@@ -230,8 +224,7 @@ struct Q4_K : KBlock {
         Words<4> qs;
     };
 
-    template <bool Wide>
-    DEV Raw load(const u8 *b, int chunk)
+    template <bool Wide> DEV Raw load(const u8 *b, int chunk)
     {
         constexpr Access A = Wide ? Access::vector : Access::word;
         return {KHead::load<Wide>(b), load_words<4, A>(b + 16 + 16 * chunk)};
@@ -242,7 +235,7 @@ struct Q4_K : KBlock {
         Chunk c;
 
         r.head.scales(chunk, c);
-UNROLL
+        UNROLL
         for (int i = 0; i < 4; i++) {
             c.q[i] = r.qs.w[i] & 0x0f0f0f0fu;
             c.q[i + 4] = r.qs.w[i] >> 4 & 0x0f0f0f0fu;
@@ -253,8 +246,7 @@ UNROLL
     DEV Quad quad(const u8 *b, int e4)
     {
         int j = e4 >> 3;
-        u32 w =
-            load_word<Access::word>(b + 16 + 32 * (j >> 1) + 4 * (e4 & 7));
+        u32 w = load_word<Access::word>(b + 16 + 32 * (j >> 1) + 4 * (e4 & 7));
 
         return KHead::load<false>(b).quad(w >> (4 * (j & 1)) & 0x0f0f0f0fu, j);
     }
@@ -274,14 +266,12 @@ struct Q5_K : KBlock {
         Words<4> qs, qh;
     };
 
-    DEV u32 quants(u32 low4,
-                                                      u32 high1)
+    DEV u32 quants(u32 low4, u32 high1)
     {
         return (low4 & 0x0f0f0f0fu) | (high1 & 0x01010101u) << 4;
     }
 
-    template <bool Wide>
-    DEV Raw load(const u8 *b, int chunk)
+    template <bool Wide> DEV Raw load(const u8 *b, int chunk)
     {
         constexpr Access A = Wide ? Access::vector : Access::word;
         return {KHead::load<Wide>(b), load_words<4, A>(b + 48 + 16 * chunk),
@@ -293,7 +283,7 @@ struct Q5_K : KBlock {
         Chunk c;
 
         r.head.scales(chunk, c);
-UNROLL
+        UNROLL
         for (int i = 0; i < 4; i++) {
             u32 high1 = r.qh.w[i] >> (chunk & 6);
 
@@ -309,7 +299,8 @@ UNROLL
         u32 w = load_word<Access::word>(b + 48 + 32 * (j >> 1) + l);
         u32 h = load_word<Access::word>(b + 16 + l);
 
-        return KHead::load<false>(b).quad(quants(w >> (4 * (j & 1)), h >> j), j);
+        return KHead::load<false>(b).quad(quants(w >> (4 * (j & 1)), h >> j),
+                                          j);
     }
 };
 
@@ -335,25 +326,22 @@ struct Q6_K : KBlock {
         return 8 * (chunk >> 2) + (chunk & 3);
     }
 
-    DEV u32 quants(u32 low4,
-                                                      u32 high2)
+    DEV u32 quants(u32 low4, u32 high2)
     {
         return sub_bytes((low4 & 0x0f0f0f0fu) | (high2 & 0x03030303u) << 4,
                          0x20202020u);
     }
 
-    template <bool Wide>
-    DEV Raw load(const u8 *b, int chunk)
+    template <bool Wide> DEV Raw load(const u8 *b, int chunk)
     {
         constexpr Access A = Wide ? Access::even_in_row : Access::even;
         const u8 *sc = b + 192 + first_group(chunk);
 
-        return {load_words<4, A>(b + 16 * chunk),
-                load_words<4, A>(b + 128 + 32 * (chunk >> 2) +
-                                 16 * (chunk & 1)),
-                load_u16(b + 208),
-                {(i8)(sc[0]),
-                 (i8)(sc[group_step])}};
+        return {
+            load_words<4, A>(b + 16 * chunk),
+            load_words<4, A>(b + 128 + 32 * (chunk >> 2) + 16 * (chunk & 1)),
+            load_u16(b + 208),
+            {(i8)(sc[0]), (i8)(sc[group_step])}};
     }
 
     DEV Chunk unpack(const Raw &r, int chunk)
@@ -361,12 +349,12 @@ struct Q6_K : KBlock {
         Chunk c;
         float d = half_to_float(r.d);
 
-UNROLL
+        UNROLL
         for (int g = 0; g < 2; g++) {
             c.scale[g] = d * (float)(r.sc[g]);
             c.bias[g] = 0.0f;
         }
-UNROLL
+        UNROLL
         for (int i = 0; i < 4; i++) {
             u32 high2 = r.qh.w[i] >> (chunk & 2);
 
@@ -396,7 +384,7 @@ struct Q8_K {
     {
         u32 d = load_word<Access::word>(b);
 
-        return {load_word<Access::word>(b + 4 + 4 * e4), bits_as<float>(d), 0.0f};
+        return {load_word<Access::word>(b + 4 + 4 * e4), bits_as<float>(d),
+                0.0f};
     }
 };
-

@@ -15,15 +15,15 @@ struct LegacyBlock {
     }
 };
 
-/* the nibbles of 16 bytes, with bit i of high added to element i as its fifth */
-DEV void
-unpack_nibbles(const u32 (&qs)[4], u32 high, u32 (&q)[8])
+/* the nibbles of 16 bytes, with bit i of high added to element i as its fifth
+ */
+DEV void unpack_nibbles(const u32 (&qs)[4], u32 high, u32 (&q)[8])
 {
-UNROLL
+    UNROLL
     for (int i = 0; i < 4; i++) {
         q[i] = (qs[i] & 0x0f0f0f0fu) | spread_bits(high >> (4 * i)) << 4;
-        q[i + 4] = (qs[i] >> 4 & 0x0f0f0f0fu) |
-                   spread_bits(high >> (4 * i + 16)) << 4;
+        q[i + 4] =
+            (qs[i] >> 4 & 0x0f0f0f0fu) | spread_bits(high >> (4 * i + 16)) << 4;
     }
 }
 
@@ -38,8 +38,7 @@ struct Q4_0 : LegacyBlock {
         u16 d;
     };
 
-    template <bool Wide>
-    DEV Raw load(const u8 *b, int)
+    template <bool Wide> DEV Raw load(const u8 *b, int)
     {
         constexpr Access A = Wide ? Access::even_in_row : Access::even;
         return {load_words<4, A>(b + 2), load_u16(b)};
@@ -76,8 +75,7 @@ struct Q4_1 : LegacyBlock {
         u32 dm;
     };
 
-    template <bool Wide>
-    DEV Raw load(const u8 *b, int)
+    template <bool Wide> DEV Raw load(const u8 *b, int)
     {
         return {load_words<4, Access::word>(b + 4), load_word<Access::word>(b)};
     }
@@ -111,8 +109,7 @@ struct Q5_0 : LegacyBlock {
         u16 d;
     };
 
-    template <bool Wide>
-    DEV Raw load(const u8 *b, int)
+    template <bool Wide> DEV Raw load(const u8 *b, int)
     {
         constexpr Access A = Wide ? Access::even_in_row : Access::even;
         return {load_words<5, A>(b + 2), load_u16(b)};
@@ -137,7 +134,8 @@ struct Q5_0 : LegacyBlock {
         u32 w = load_word<Access::even>(b + 6 + 4 * (e4 & 3));
         float d = half_to_float(load_u16(b));
 
-        return {(w >> (e4 & 4) & 0x0f0f0f0fu) | spread_bits(qh >> (4 * e4)) << 4,
+        return {(w >> (e4 & 4) & 0x0f0f0f0fu) | spread_bits(qh >> (4 * e4))
+                                                    << 4,
                 d, -16.0f * d};
     }
 };
@@ -150,7 +148,7 @@ struct Q5_0_centred : Q5_0 {
     {
         Chunk c = Q5_0::unpack(r, chunk);
 
-UNROLL
+        UNROLL
         for (int i = 0; i < 8; i++)
             c.q[i] = sub_bytes(c.q[i], 0x10101010u);
         return c;
@@ -167,8 +165,7 @@ struct Q5_1 : LegacyBlock {
         Words<6> all;
     };
 
-    template <bool Wide>
-    DEV Raw load(const u8 *b, int)
+    template <bool Wide> DEV Raw load(const u8 *b, int)
     {
         return {load_words<6, Access::word>(b)};
     }
@@ -190,7 +187,8 @@ struct Q5_1 : LegacyBlock {
         u32 qh = load_word<Access::word>(b + 4);
         u32 w = load_word<Access::word>(b + 8 + 4 * (e4 & 3));
 
-        return {(w >> (e4 & 4) & 0x0f0f0f0fu) | spread_bits(qh >> (4 * e4)) << 4,
+        return {(w >> (e4 & 4) & 0x0f0f0f0fu) | spread_bits(qh >> (4 * e4))
+                                                    << 4,
                 half_to_float(load_u16(b)), half_to_float(load_u16(b + 2))};
     }
 };
@@ -206,8 +204,7 @@ struct Q8_0 : LegacyBlock {
         u16 d;
     };
 
-    template <bool Wide>
-    DEV Raw load(const u8 *b, int)
+    template <bool Wide> DEV Raw load(const u8 *b, int)
     {
         constexpr Access A = Wide ? Access::even_in_row : Access::even;
         return {load_words<8, A>(b + 2), load_u16(b)};
@@ -217,7 +214,7 @@ struct Q8_0 : LegacyBlock {
     {
         Chunk c;
 
-UNROLL
+        UNROLL
         for (int i = 0; i < 8; i++)
             c.q[i] = r.qs.w[i];
         c.scale[0] = c.scale[1] = half_to_float(r.d);
@@ -231,4 +228,3 @@ UNROLL
                 half_to_float(load_u16(b)), 0.0f};
     }
 };
-

@@ -23,14 +23,22 @@ template <int W, int R, int U> struct VecShapeOf {
     static constexpr int warps = W, rows = R, units = U;
 };
 /* columns: warps as launched, rows per warp, chunks per lane and row */
-template <> struct VecShape<1> : VecShapeOf<4, 1, 4> {};
-template <> struct VecShape<2> : VecShapeOf<4, 2, 2> {};
-template <> struct VecShape<3> : VecShapeOf<4, 2, 2> {};
-template <> struct VecShape<4> : VecShapeOf<4, 2, 2> {};
-template <> struct VecShape<5> : VecShapeOf<2, 4, 1> {};
-template <> struct VecShape<6> : VecShapeOf<2, 4, 1> {};
-template <> struct VecShape<7> : VecShapeOf<2, 4, 1> {};
-template <> struct VecShape<8> : VecShapeOf<2, 4, 1> {};
+template <> struct VecShape<1> : VecShapeOf<4, 1, 4> {
+};
+template <> struct VecShape<2> : VecShapeOf<4, 2, 2> {
+};
+template <> struct VecShape<3> : VecShapeOf<4, 2, 2> {
+};
+template <> struct VecShape<4> : VecShapeOf<4, 2, 2> {
+};
+template <> struct VecShape<5> : VecShapeOf<2, 4, 1> {
+};
+template <> struct VecShape<6> : VecShapeOf<2, 4, 1> {
+};
+template <> struct VecShape<7> : VecShapeOf<2, 4, 1> {
+};
+template <> struct VecShape<8> : VecShapeOf<2, 4, 1> {
+};
 
 template <int N> struct VecLds {
     static constexpr int blocks = 32 * VecShape<N>::units; /* of a column */
@@ -46,18 +54,17 @@ struct Activations {
 };
 
 template <class F>
-DEV Activations
-read_activations(const u32 *blocks, int chunk)
+DEV Activations read_activations(const u32 *blocks, int chunk)
 {
     Activations a;
 
-UNROLL
+    UNROLL
     for (int g = 0; g < 2; g++) {
         int group = F::first_group(chunk) + g * F::group_step;
         const u32 *b = blocks + (group >> 1) * Q8_1::words;
 
         a.d[g] = half_to_float(b[0]);
-UNROLL
+        UNROLL
         for (int i = 0; i < 4; i++)
             a.q[4 * g + i] = b[1 + 4 * (group & 1) + i];
         a.s[g] = 0.0f;
@@ -66,7 +73,7 @@ UNROLL
         } else if constexpr (F::vec_bias == Bias::quant_sum) {
             int sum = 0;
 
-UNROLL
+            UNROLL
             for (int i = 0; i < 4; i++)
                 sum = dot4(a.q[4 * g + i], 0x01010101u, sum);
             a.s[g] = a.d[g] * (float)(sum);
@@ -77,21 +84,19 @@ UNROLL
 
 /* acc plus the product of a chunk with a column */
 template <class F>
-DEV float
-add_product(float acc, const Chunk &c, const Activations &a)
+DEV float add_product(float acc, const Chunk &c, const Activations &a)
 {
     int sum[2] = {0, 0};
 
-UNROLL
+    UNROLL
     for (int i = 0; i < 8; i++)
         sum[i / 4] = dot4(c.q[i], a.q[i], sum[i / 4]);
     if constexpr (F::group_step == 1) { /* one scale, one Q8_1 block */
-        acc = fmaf(c.scale[0], a.d[0] * (float)(sum[0] + sum[1]),
-                   acc);
+        acc = fmaf(c.scale[0], a.d[0] * (float)(sum[0] + sum[1]), acc);
         if constexpr (F::vec_bias != Bias::none)
             acc = fmaf(c.bias[0], a.s[0], acc);
     } else {
-UNROLL
+        UNROLL
         for (int g = 0; g < 2; g++) {
             acc = fmaf(c.scale[g], a.d[g] * (float)(sum[g]), acc);
             if constexpr (F::vec_bias != Bias::none)
@@ -109,8 +114,7 @@ DEV bool copies_vectors(const u8 *y, size_t stride)
 
 /* Copies nblocks Q8_1 blocks of N columns, stride bytes apart, to LDS. */
 template <int N>
-DEV void
-stage_columns(u32 *lds, const u8 *y, size_t stride, int nblocks)
+DEV void stage_columns(u32 *lds, const u8 *y, size_t stride, int nblocks)
 {
     constexpr int threads = 32 * VecShape<N>::warps;
     constexpr int column = VecLds<N>::column;
@@ -118,13 +122,16 @@ stage_columns(u32 *lds, const u8 *y, size_t stride, int nblocks)
     int nwords = nblocks * Q8_1::words;
 
     if (nblocks == VecLds<N>::blocks && copies_vectors(y, stride)) {
-UNROLL
-        for (int at = tid; at < N * column / 4; at += threads) {
-            int col = at / (column / 4), i = at % (column / 4);
+        constexpr int vectors = column / 4;
 
-            store_pack(lds + col * column + 4 * i,
-                       bits_as<Pack<u32, 4>>(load_words<4, Access::vector>(
-                           y + col * stride + 16 * i)));
+        UNROLL
+        for (int first = 0; first < N * vectors; first += threads) {
+            int at = first + tid, col = at / vectors, i = at % vectors;
+
+            if (at < N * vectors)
+                store_pack(lds + col * column + 4 * i,
+                           bits_as<Pack<u32, 4>>(load_words<4, Access::vector>(
+                               y + col * stride + 16 * i)));
         }
         return;
     }
@@ -140,8 +147,7 @@ UNROLL
  * values that a lane carries, so 32 sums cost 31 exchanges.
  */
 template <int Mask, int C>
-DEV float sum_lanes(const float (&v)[C], int lane,
-                                                  int &index)
+DEV float sum_lanes(const float (&v)[C], int lane, int &index)
 {
     if constexpr (Mask == 0) {
         static_assert(C == 1, "at most 32 values");
@@ -152,15 +158,16 @@ DEV float sum_lanes(const float (&v)[C], int lane,
         const bool upper = (lane & Mask) != 0;
         float w[half];
 
-UNROLL
+        UNROLL
         for (int i = 0; i < half; i++) {
             if constexpr (C == 1) {
                 w[i] = v[i] + lane_xor<Mask>(v[i]);
             } else {
-                float high = i + half < C ? v[i + half < C ? i + half : 0] : 0.0f;
+                float high =
+                    i + half < C ? v[i + half < C ? i + half : 0] : 0.0f;
 
-                w[i] = (upper ? high : v[i]) +
-                       lane_xor<Mask>(upper ? v[i] : high);
+                w[i] =
+                    (upper ? high : v[i]) + lane_xor<Mask>(upper ? v[i] : high);
             }
         }
         float sum = sum_lanes<Mask / 2>(w, lane, index);
@@ -200,23 +207,22 @@ DEV void add_products(float (&acc)[Rows * N],
  * less than nrows, all N columns.
  */
 template <class F, int N, bool Wide>
-DEV void
-mat_vec_rows(u32 *lds, const u8 *w, const u8 *y, float *dst,
-             int row0, int nrows, int nblocks, size_t y_stride,
-             size_t dst_stride)
+DEV void mat_vec_rows(u32 *lds, const u8 *w, const u8 *y, float *dst, int row0,
+                      int nrows, int nblocks, size_t y_stride,
+                      size_t dst_stride)
 {
     constexpr int rows = VecShape<N>::rows, units = VecShape<N>::units;
     const int lane = (int)(threadIdx.x);
     const int total = nblocks * F::chunks;
-    const size_t row_bytes = (size_t)(nblocks) * F::bytes;
+    const size_t row_bytes = (size_t)(nblocks)*F::bytes;
     const u8 *row[rows];
     float acc[rows * N];
 
     row0 += (int)(threadIdx.y) * rows;
-UNROLL
+    UNROLL
     for (int r = 0; r < rows; r++)
         row[r] = w + row_bytes * (row0 + r < nrows ? row0 + r : nrows - 1);
-UNROLL
+    UNROLL
     for (int i = 0; i < rows * N; i++)
         acc[i] = 0.0f;
 
@@ -224,12 +230,12 @@ UNROLL
         typename F::Raw raw[rows][units];
         int left = total - base;
 
-UNROLL
+        UNROLL
         for (int u = 0; u < units; u++) {
             int at = base + 32 * u + lane;
 
             at = at < total ? at : total - 1;
-UNROLL
+            UNROLL
             for (int r = 0; r < rows; r++)
                 raw[r][u] = F::template load<Wide>(
                     row[r] + (size_t)(at / F::chunks) * F::bytes,
@@ -237,27 +243,26 @@ UNROLL
         }
         if (base > 0)
             __syncthreads(); /* the blocks before are still read */
-        stage_columns<N>(lds, y + (size_t)(base) * Q8_1::bytes,
-                         y_stride,
+        stage_columns<N>(lds, y + (size_t)(base)*Q8_1::bytes, y_stride,
                          left < VecLds<N>::blocks ? left : VecLds<N>::blocks);
         __syncthreads();
-UNROLL
+        UNROLL
         for (int u = 0; u < units; u++) {
             int at = 32 * u + lane, chunk = at % F::chunks;
             Chunk c[rows];
 
             if (at >= left)
                 break;
-UNROLL
+            UNROLL
             for (int r = 0; r < rows; r++)
                 c[r] = F::unpack(raw[r][u], chunk);
-UNROLL
+            UNROLL
             for (int col = 0; col < N; col++) {
                 Activations a = read_activations<F>(
                     lds + col * VecLds<N>::column + (at - chunk) * Q8_1::words,
                     chunk);
 
-UNROLL
+                UNROLL
                 for (int r = 0; r < rows; r++)
                     acc[r * N + col] =
                         add_product<F>(acc[r * N + col], c[r], a);
@@ -269,19 +274,16 @@ UNROLL
     float sum = sum_lanes<16>(acc, lane, index);
 
     if (index < rows * N && row0 + index / N < nrows)
-        dst[index % N * dst_stride + (size_t)(row0 + index / N)] =
-            sum;
+        dst[index % N * dst_stride + (size_t)(row0 + index / N)] = sum;
 }
 
 /* The kernel for N columns; nrows_y is the columns' stride in elements. */
 template <class F, int N>
-DEV void
-mat_vec(const void *vx, const void *vy, float *dst, int ncols_x, int nrows_x,
-        int nrows_y, int nrows_dst)
+DEV void mat_vec(const void *vx, const void *vy, float *dst, int ncols_x,
+                 int nrows_x, int nrows_y, int nrows_dst)
 {
     constexpr int launched = N == 1 ? 1 : 2; /* rows per workgroup */
-    constexpr int join =
-        VecShape<N>::warps * VecShape<N>::rows / launched;
+    constexpr int join = VecShape<N>::warps * VecShape<N>::rows / launched;
     __shared__ __attribute__((aligned(16))) u32 lds[VecLds<N>::words];
     int row0 = (int)(blockIdx.x) * launched;
     int nrows = nrows_x < nrows_dst ? nrows_x : nrows_dst;
@@ -290,11 +292,9 @@ mat_vec(const void *vx, const void *vy, float *dst, int ncols_x, int nrows_x,
         return;
     with_access(vx, [&](auto access) {
         mat_vec_rows<F, N, decltype(access)::wide>(
-            lds, static_cast<const u8 *>(vx),
-            static_cast<const u8 *>(vy), dst, row0, nrows,
-            ncols_x / F::elems,
-            (size_t)(nrows_y / Q8_1::elems) * Q8_1::bytes,
-            (size_t)(nrows_dst));
+            lds, static_cast<const u8 *>(vx), static_cast<const u8 *>(vy), dst,
+            row0, nrows, ncols_x / F::elems,
+            (size_t)(nrows_y / Q8_1::elems) * Q8_1::bytes, (size_t)(nrows_dst));
     });
 }
 
@@ -304,10 +304,9 @@ mat_vec(const void *vx, const void *vy, float *dst, int ncols_x, int nrows_x,
  * dst [batch, topk, n], grid (n, batch, topk).
  */
 template <class F>
-DEV void
-indexed_moe_forward(const void *weights, const void *inputs,
-                    const u32 *ids, float *dst, int n, int k,
-                    int k_padded, int input_dim1)
+DEV void indexed_moe_forward(const void *weights, const void *inputs,
+                             const u32 *ids, float *dst, int n, int k,
+                             int k_padded, int input_dim1)
 {
     constexpr int join = VecShape<1>::warps * VecShape<1>::rows;
     __shared__ __attribute__((aligned(16))) u32 lds[VecLds<1>::words];
@@ -321,13 +320,13 @@ indexed_moe_forward(const void *weights, const void *inputs,
         return;
 
     const u8 *w = static_cast<const u8 *>(weights) +
-                       ids[task] * (size_t)(n) * blocks * F::bytes;
+                  ids[task] * (size_t)(n)*blocks * F::bytes;
     const u8 *y = static_cast<const u8 *>(inputs) + input * y_bytes;
 
     with_access(w, [&](auto access) {
         mat_vec_rows<F, 1, decltype(access)::wide>(
-            lds, w, y, dst + task * (size_t)(n), row0, n,
-            (int)(blocks), y_bytes, 0);
+            lds, w, y, dst + task * (size_t)(n), row0, n, (int)(blocks),
+            y_bytes, 0);
     });
 }
 
@@ -336,14 +335,14 @@ indexed_moe_forward(const void *weights, const void *inputs,
 /* dst[row] = sum of dequantised row times y; a warp, launched as a workgroup,
  * per row */
 template <class F>
-DEV void
-float_mat_vec(const void *vx, const float *y, float *dst, int ncols, int nrows)
+DEV void float_mat_vec(const void *vx, const float *y, float *dst, int ncols,
+                       int nrows)
 {
     const int row = (int)(blockIdx.x * blockDim.y + threadIdx.y);
     const int lane = (int)(threadIdx.x);
     const int nblocks = ncols / F::elems;
-    const u8 *w = static_cast<const u8 *>(vx) +
-                       (size_t)(row) * nblocks * F::bytes;
+    const u8 *w =
+        static_cast<const u8 *>(vx) + (size_t)(row)*nblocks * F::bytes;
     float acc = 0.0f;
 
     if (row >= nrows)
@@ -351,22 +350,20 @@ float_mat_vec(const void *vx, const float *y, float *dst, int ncols, int nrows)
     for (int at = lane; at < nblocks * F::chunks; at += 32) {
         int block = at / F::chunks, chunk = at % F::chunks;
         Chunk c = F::unpack(
-            F::template load<false>(w + (size_t)(block) * F::bytes,
-                                    chunk),
+            F::template load<false>(w + (size_t)(block)*F::bytes, chunk),
             chunk);
 
-UNROLL
+        UNROLL
         for (int g = 0; g < 2; g++) {
-            const float *yg =
-                y + (size_t)(block) * F::elems +
-                16 * (F::first_group(chunk) + g * F::group_step);
+            const float *yg = y + (size_t)(block)*F::elems +
+                              16 * (F::first_group(chunk) + g * F::group_step);
             float prod = 0.0f, sum = 0.0f;
 
-UNROLL
+            UNROLL
             for (int i = 0; i < 4; i++) {
                 float p = 0.0f, s = 0.0f;
 
-UNROLL
+                UNROLL
                 for (int k = 0; k < 4; k++) {
                     float v = yg[4 * i + k];
 
@@ -389,4 +386,3 @@ UNROLL
     if (index == 0)
         dst[row] = acc;
 }
-

@@ -9,8 +9,7 @@
  * the correctly rounded ones and the sum is a butterfly, so results are the
  * same bits on every target.
  */
-DEV void
-quantize_rows_q8_1(const float *x, void *vy, int kx, int kx_padded)
+DEV void quantize_rows_q8_1(const float *x, void *vy, int kx, int kx_padded)
 {
     int col = (int)(blockIdx.x * blockDim.x + threadIdx.x);
     size_t row = (size_t)(blockIdx.y) * blockDim.y + threadIdx.y;
@@ -35,7 +34,6 @@ quantize_rows_q8_1(const float *x, void *vy, int kx, int kx_padded)
     /* a NaN has no integer: 0 */
     b[4 + col % 32] = (u8)(q == q ? (int)(q) : 0);
     if (col % 32 == 0)
-        *reinterpret_cast<u32 *>(b) =
-            float_to_half(d) | float_to_half(sum) << 16;
+        *reinterpret_cast<u32 *>(b) = float_to_half(d) | float_to_half(sum)
+                                                             << 16;
 }
-

@@ -6,8 +6,8 @@
 /*
  * A workgroup of 32 x 4 threads makes a tile of Rows x Cols results. It walks
  * along K in steps of 64 weights, which are two Q8_1 blocks of each column: the
- * blocks of one step stand 32 * group_step / 2 elements apart, so that K formats
- * hold the step's quants of a row in 32 neighbouring bytes.
+ * blocks of one step stand 32 * group_step / 2 elements apart, so that K
+ * formats hold the step's quants of a row in 32 neighbouring bytes.
  *
  *   step s of a row    legacy formats: blocks 2 s and 2 s + 1
  *                      K formats: chunks 2 s and 2 s + 1, group 0 of both makes
@@ -51,7 +51,8 @@ template <class F> struct TileStep {
     }
 };
 
-/* LDS: 64 quants in 16 words, and 4 to bring neighbouring rows to other banks */
+/* LDS: 64 quants in 16 words, and 4 to bring neighbouring rows to other banks
+ */
 constexpr int tile_stride = 20;
 
 template <class F, int Rows, int Cols> struct TileLds {
@@ -260,9 +261,8 @@ template <class F, int Rows, int Cols, bool Wide> struct Tile {
 
         UNROLL
         for (int p = 0; p < pieces; p++)
-            row[p] = x + row_bytes *
-                             min_of(row0 + (tid + p * threads) % Rows,
-                                    x_rows - 1);
+            row[p] = x + row_bytes * min_of(row0 + (tid + p * threads) % Rows,
+                                            x_rows - 1);
         UNROLL
         for (int p = 0; p < blocks; p++)
             col[p] = y + y_stride *

@@ -1,0 +1,350 @@
+/* gguf_ref.c - the GGUF block formats, element by element, for tests */
+#include "gguf_ref.h"
+
+#include "harness.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* clang-format off */
+const struct gguf_format gguf_formats[GGUF_NFORMATS] = {
+    /*              name   elems bytes align  d   m  mat-vec          tiled */
+    [GGUF_Q4_0] = {"q4_0",    32,   18, 2,    0, -1, GGUF_BIAS_S,     GGUF_BIAS_S},
+    [GGUF_Q4_1] = {"q4_1",    32,   20, 4,    0,  2, GGUF_BIAS_S,     GGUF_BIAS_S},
+    [GGUF_Q5_0] = {"q5_0",    32,   22, 2,    0, -1, GGUF_BIAS_S,     GGUF_NO_BIAS},
+    [GGUF_Q5_1] = {"q5_1",    32,   24, 4,    0,  2, GGUF_BIAS_S,     GGUF_BIAS_S},
+    [GGUF_Q8_0] = {"q8_0",    32,   34, 2,    0, -1, GGUF_NO_BIAS,    GGUF_NO_BIAS},
+    [GGUF_Q2_K] = {"q2_K",   256,   84, 4,   80, 82, GGUF_BIAS_QUANT, GGUF_BIAS_QUANT},
+    [GGUF_Q3_K] = {"q3_K",   256,  110, 2,  108, -1, GGUF_NO_BIAS,    GGUF_NO_BIAS},
+    [GGUF_Q4_K] = {"q4_K",   256,  144, 4,    0,  2, GGUF_BIAS_QUANT, GGUF_BIAS_S},
+    [GGUF_Q5_K] = {"q5_K",   256,  176, 4,    0,  2, GGUF_BIAS_QUANT, GGUF_BIAS_S},
+    [GGUF_Q6_K] = {"q6_K",   256,  210, 2,  208, -1, GGUF_NO_BIAS,    GGUF_NO_BIAS},
+    [GGUF_Q8_K] = {"q8_K",   256,  292, 4,   -1, -1, GGUF_NO_BIAS,    GGUF_NO_BIAS},
+};
+/* clang-format on */
+
+static double half_at(const uint8_t *p)
+{
+    return (double)kt_get(KT_F16, p, 0);
+}
+
+static unsigned bit(const uint8_t *bytes, size_t i)
+{
+    return (unsigned)bytes[i / 8] >> (i % 8) & 1;
+}
+
+/* low or high four bits */
+static unsigned nibble(uint8_t byte, bool high)
+{
+    return high ? (unsigned)byte >> 4 : (unsigned)byte & 15;
+}
+
+/* the six-bit scale and min number j of Q4_K and Q5_K */
+static void six_bits(const uint8_t *s, size_t j, unsigned *sc, unsigned *mn)
+{
+    if (j < 4) {
+        *sc = s[j] & 63;
+        *mn = s[j + 4] & 63;
+    } else {
+        *sc = (s[j + 4] & 15) + 16u * (s[j - 4] >> 6);
+        *mn = (unsigned)(s[j + 4] >> 4) + 16u * (s[j] >> 6);
+    }
+}
+
+static struct gguf_element legacy(enum gguf_id id, const uint8_t *b, size_t e)
+{
+    const double d = half_at(b);
+    struct gguf_element r = {d, 0, 0};
+
+    switch (id) {
+    case GGUF_Q4_0:
+        r.quant = (int)nibble(b[2 + e % 16], e >= 16);
+        r.bias = -8 * d;
+        break;
+    case GGUF_Q4_1:
+        r.quant = (int)nibble(b[4 + e % 16], e >= 16);
+        r.bias = half_at(b + 2);
+        break;
+    case GGUF_Q5_0:
+        r.quant = (int)(nibble(b[6 + e % 16], e >= 16) + 16 * bit(b + 2, e));
+        r.bias = -16 * d;
+        break;
+    case GGUF_Q5_1:
+        r.quant = (int)(nibble(b[8 + e % 16], e >= 16) + 16 * bit(b + 4, e));
+        r.bias = half_at(b + 2);
+        break;
+    default: /* Q8_0 */
+        r.quant = (int8_t)b[2 + e];
+        break;
+    }
+    return r;
+}
+
+static struct gguf_element q2_k(const uint8_t *b, size_t e)
+{
+    const unsigned sc = b[e / 16];
+    const uint8_t q = b[16 + 32 * (e / 128) + e % 32];
+
+    return (struct gguf_element){half_at(b + 80) * (sc & 15),
+                                 -half_at(b + 82) * (sc >> 4),
+                                 q >> (2 * (e % 128 / 32)) & 3};
+}
+
+static struct gguf_element q3_k(const uint8_t *b, size_t e)
+{
+    const uint8_t *s = b + 96;
+    const size_t j = e / 16;
+    const unsigned low = j < 8 ? s[j] & 15u : s[j - 8] >> 4;
+    const unsigned high = (unsigned)s[8 + j % 4] >> (2 * (j / 4)) & 3;
+    const int two = b[32 + 32 * (e / 128) + e % 32] >> (2 * (e % 128 / 32)) & 3;
+    const int third = b[e % 32] >> (e / 32) & 1;
+
+    return (struct gguf_element){half_at(b + 108) *
+                                     ((int)(low + 16 * high) - 32),
+                                 0, two + 4 * third - 4};
+}
+
+/* Q4_K, and Q5_K with its fifth bits at qh */
+static struct gguf_element q45_k(const uint8_t *b, const uint8_t *qs,
+                                 const uint8_t *qh, size_t e)
+{
+    const size_t j = e / 32;
+    unsigned sc, mn, q = nibble(qs[32 * (e / 64) + e % 32], j % 2 == 1);
+
+    six_bits(b + 4, j, &sc, &mn);
+    if (qh)
+        q += 16u * (qh[e % 32] >> j & 1);
+    return (struct gguf_element){half_at(b) * sc, -half_at(b + 2) * mn, (int)q};
+}
+
+static struct gguf_element q6_k(const uint8_t *b, size_t e)
+{
+    const size_t half = e / 128, t = e % 128 / 32, l = e % 32;
+    const unsigned low = nibble(b[64 * half + 32 * (t % 2) + l], t >= 2);
+    const unsigned top = (unsigned)b[128 + 32 * half + l] >> (2 * t) & 3;
+
+    return (struct gguf_element){half_at(b + 208) * (int8_t)b[192 + e / 16], 0,
+                                 (int)(low + 16 * top) - 32};
+}
+
+static struct gguf_element q8_k(const uint8_t *b, size_t e)
+{
+    return (struct gguf_element){(double)kt_get(KT_F32, b, 0), 0,
+                                 (int8_t)b[4 + e]};
+}
+
+struct gguf_element gguf_element(enum gguf_id id, const uint8_t *block,
+                                 size_t e)
+{
+    switch (id) {
+    case GGUF_Q2_K:
+        return q2_k(block, e);
+    case GGUF_Q3_K:
+        return q3_k(block, e);
+    case GGUF_Q4_K:
+        return q45_k(block, block + 16, NULL, e);
+    case GGUF_Q5_K:
+        return q45_k(block, block + 48, block + 16, e);
+    case GGUF_Q6_K:
+        return q6_k(block, e);
+    case GGUF_Q8_K:
+        return q8_k(block, e);
+    default:
+        return legacy(id, block, e);
+    }
+}
+
+void gguf_dequantize(enum gguf_id id, const uint8_t *blocks, size_t n,
+                     float *out)
+{
+    const struct gguf_format *f = &gguf_formats[id];
+
+    for (size_t i = 0; i < n; i++) {
+        struct gguf_element e =
+            gguf_element(id, blocks + i / f->elems * f->nbytes, i % f->elems);
+
+        /* exact in double: f16 times small integers */
+        out[i] = (float)(e.scale * e.quant + e.bias);
+    }
+}
+
+/* ---- data ---- */
+
+static void put_half(uint8_t *p, double v)
+{
+    kt_put(KT_F16, p, 0, (kt_real)v);
+}
+
+static double moderate(uint64_t *seed)
+{
+    return ((double)(kt_random(seed) >> 11) * 0x1p-53 - 0.5) / 16;
+}
+
+static double scale_of(enum gguf_data what, size_t i, uint64_t *seed)
+{
+    static const double special[] = {0,    0x1p-24,  -0x1p-24, 65504,
+                                     -0.0, -65504.0, 0x1p-14,  -1};
+    static const double wild[] = {NAN, 1, INFINITY, -INFINITY};
+
+    if (what == GGUF_SCALES)
+        return special[i % 8];
+    if (what == GGUF_NONFINITE && i % 3 == 1)
+        return wild[i / 3 % 4];
+    return moderate(seed);
+}
+
+void gguf_fill(enum gguf_id id, uint8_t *blocks, size_t nblocks,
+               enum gguf_data what, uint64_t seed)
+{
+    const struct gguf_format *f = &gguf_formats[id];
+
+    for (size_t i = 0; i < nblocks; i++) {
+        uint8_t *b = blocks + i * f->nbytes;
+
+        if (what == GGUF_ZERO) {
+            memset(b, 0, f->nbytes);
+            continue;
+        }
+        for (size_t k = 0; k < f->nbytes; k++)
+            b[k] = what != GGUF_EXTREME ? (uint8_t)kt_random(&seed)
+                   : i % 2 == 0         ? 0xff
+                                        : 0x80;
+        if (f->d >= 0)
+            put_half(b + f->d, scale_of(what, i, &seed));
+        if (f->m >= 0)
+            put_half(b + f->m, scale_of(what, i / 2, &seed));
+        if (id == GGUF_Q8_K)
+            kt_put(KT_F32, b, 0, (kt_real)scale_of(what, i, &seed));
+    }
+}
+
+/* ---- Q8_1 ---- */
+
+/* what a butterfly over 32 lanes adds, in its order */
+static float butterfly_sum(const float *x)
+{
+    float s[32];
+
+    memcpy(s, x, sizeof(s));
+    for (size_t d = 16; d > 0; d /= 2)
+        for (size_t i = 0; i < d; i++)
+            s[i] = s[i] + s[i + d];
+    return s[0];
+}
+
+void q8_1_quantize(const float *x, size_t kx, size_t kx_padded, uint8_t *out)
+{
+    for (size_t b = 0; b < kx_padded / 32; b++, out += Q8_1_NBYTES) {
+        float v[32], amax = 0;
+
+        for (size_t i = 0; i < 32; i++) {
+            v[i] = 32 * b + i < kx ? x[32 * b + i] : 0;
+            amax = fmaxf(amax, fabsf(v[i]));
+        }
+
+        const float d = amax / 127.0f;
+
+        for (size_t i = 0; i < 32; i++) {
+            const float q = amax == 0 ? 0 : roundf(v[i] / d);
+
+            out[4 + i] = (uint8_t)(isnan(q) ? 0 : (int)q);
+        }
+        put_half(out, (double)d);
+        put_half(out + 2, (double)butterfly_sum(v));
+    }
+}
+
+/* ---- products ---- */
+
+struct gguf_row gguf_row(enum gguf_id id, const uint8_t *blocks, size_t n,
+                         bool tile)
+{
+    const struct gguf_format *f = &gguf_formats[id];
+    struct gguf_row r = {malloc(n * sizeof(double) + 1),
+                         malloc(n * sizeof(double) + 1), n,
+                         tile ? f->tile : f->vec};
+
+    if (!r.main || !r.bias)
+        abort();
+    for (size_t i = 0; i < n; i++) {
+        struct gguf_element e =
+            gguf_element(id, blocks + i / f->elems * f->nbytes, i % f->elems);
+
+        r.main[i] = e.scale * e.quant;
+        r.bias[i] = e.bias;
+        if (r.kind == GGUF_NO_BIAS) { /* tiled q5_0 centres its quants */
+            r.main[i] += e.bias;
+            r.bias[i] = 0;
+        }
+    }
+    return r;
+}
+
+void gguf_row_free(struct gguf_row *row)
+{
+    free(row->main);
+    free(row->bias);
+}
+
+struct gguf_sum gguf_product(const struct gguf_row *row, const uint8_t *y)
+{
+    struct gguf_sum r = {0, 0};
+
+    for (size_t b = 0; b < row->n / 32; b++, y += Q8_1_NBYTES) {
+        const double d = half_at(y), s = half_at(y + 2);
+        const double *main = row->main + 32 * b, *bias = row->bias + 32 * b;
+
+        for (size_t i = 0; i < 32; i++) {
+            const double x = d * (int8_t)y[4 + i];
+
+            r.value += main[i] * x;
+            r.size += fabs(main[i] * x);
+            if (row->kind == GGUF_BIAS_QUANT) {
+                r.value += bias[i] * x;
+                r.size += fabs(bias[i] * x);
+            }
+        }
+        if (row->kind == GGUF_BIAS_S) { /* one bias for 32 elements */
+            r.value += bias[0] * s;
+            r.size += fabs(bias[0] * s);
+        }
+    }
+    return r;
+}
+
+struct gguf_sum gguf_float_product(const struct gguf_row *row, const float *x)
+{
+    struct gguf_sum r = {0, 0};
+
+    for (size_t i = 0; i < row->n; i++) {
+        r.value += (row->main[i] + row->bias[i]) * (double)x[i];
+        r.size +=
+            (fabs(row->main[i]) + fabs(row->bias[i])) * fabs((double)x[i]);
+    }
+    return r;
+}
+
+double gguf_quantization_error(const struct gguf_row *row, const float *x)
+{
+    double error = 0;
+
+    for (size_t b = 0; b < row->n / 32; b++) {
+        double amax = 0, sum = 0, size = 0, weights = 0, eps;
+        const bool stored = row->kind == GGUF_BIAS_S;
+
+        for (size_t i = 32 * b; i < 32 * b + 32; i++) {
+            amax = fmax(amax, fabs((double)x[i]));
+            sum += (double)x[i];
+            size += fabs((double)x[i]);
+            weights += fabs(row->main[i] + (stored ? 0 : row->bias[i]));
+        }
+        eps =
+            amax / 254 * (1 + 1e-6) + 127 * fmax(0x1p-11 * amax / 127, 0x1p-25);
+        error += eps * weights;
+        if (stored)
+            error += fabs(row->bias[32 * b]) *
+                     (0x1p-11 * fabs(sum) + 0x1p-25 + 6 * 0x1p-24 * size);
+    }
+    return error;
+}
