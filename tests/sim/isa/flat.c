@@ -1,0 +1,229 @@
+/* flat.c - global, flat and scratch instructions
+ *
+ * Operands as LLVM prints them; an atomic that returns has vdst in front:
+ *   global_load   vdst, vaddr, saddr|off      global_store  vaddr, vdata, saddr
+ *   flat_load     vdst, vaddr                 flat_store    vaddr, vdata
+ *   scratch_load  vdst, vaddr|off, saddr|off  scratch_store vaddr, vdata, saddr
+ */
+#include "sop.h"
+#include "vmem.h"
+
+static uint64_t vaddr64(struct wave *w, const struct operand *o, size_t lane)
+{
+    return (*tuple_reg(w, o, 0))[lane] | (uint64_t)(*tuple_reg(w, o, 1))[lane]
+                                             << 32;
+}
+
+/* A 64-bit vector address, or a scalar base and a 32-bit vector offset. */
+static void locate_64(struct wave *w, const struct insn *in,
+                      const struct operand *vaddr, const struct operand *saddr,
+                      struct places *p)
+{
+    uint64_t offset = (uint64_t)(int64_t)in->offset;
+
+    p->lanes = w->mask;
+    if (saddr && saddr->kind == OPERAND_SGPR && saddr->reg != SREG_NULL) {
+        uint64_t base = sim_src_scalar64(w, saddr) + offset;
+        const uint32_t *v = *tuple_reg(w, vaddr, 0);
+
+        LANES(i)
+        p->at[i] = base + v[i];
+        return;
+    }
+    LANES(i)
+    p->at[i] = vaddr64(w, vaddr, i) + offset;
+}
+
+static bool flat_scratch_ok(struct wave *w)
+{
+    uint64_t base = sreg64(w, SREG_FLAT_SCRATCH);
+
+    if (base == w->scratch_base)
+        return true;
+    sim_fault_raise(w, SIM_FAULT_SCRATCH, -1, base,
+                    "FLAT_SCRATCH holds 0x%llx, but this wave's scratch is at "
+                    "0x%llx: the kernel has not set it up",
+                    (unsigned long long)base,
+                    (unsigned long long)w->scratch_base);
+    return false;
+}
+
+static bool locate_global(struct wave *w, const struct insn *in,
+                          const struct operand *vaddr,
+                          const struct operand *saddr, struct places *p)
+{
+    p->space = SPACE_GLOBAL;
+    locate_64(w, in, vaddr, saddr, p);
+    return true;
+}
+
+static bool locate_flat(struct wave *w, const struct insn *in,
+                        const struct operand *vaddr,
+                        const struct operand *saddr, struct places *p)
+{
+    bool private = false;
+
+    p->space = SPACE_FLAT;
+    locate_64(w, in, vaddr, saddr, p);
+    for (uint64_t m = p->lanes; m; m &= m - 1)
+    private |= p->at[__builtin_ctzll(m)] >> 32 == PRIVATE_BASE >> 32;
+    return !private || flat_scratch_ok(w);
+}
+
+static bool locate_scratch(struct wave *w, const struct insn *in,
+                           const struct operand *vaddr,
+                           const struct operand *saddr, struct places *p)
+{
+    uint32_t offset = (uint32_t)in->offset;
+
+    p->space = SPACE_SCRATCH;
+    p->lanes = w->mask;
+    if (saddr->kind == OPERAND_SGPR)
+        offset += sim_src_scalar32(w, saddr);
+    if (vaddr->kind == OPERAND_VGPR) {
+        const uint32_t *v = *tuple_reg(w, vaddr, 0);
+
+        LANES(i)
+        p->at[i] = v[i] + offset;
+    } else {
+        LANES(i)
+        p->at[i] = offset;
+    }
+    return flat_scratch_ok(w);
+}
+
+/* The scalar address that follows, if the instruction has one. */
+static const struct operand *saddr_at(const struct insn *in, unsigned k)
+{
+    return k < in->nops ? &in->op[k] : NULL;
+}
+
+/* flat instructions have no saddr before gfx1250. */
+#define HAS_SADDR_global 1
+#define HAS_SADDR_flat 0
+#define HAS_SADDR_scratch 1
+
+#define LOAD_RUN(p, old, new, nbytes, sign, d16)                               \
+    static void run_##p##_##old(struct wave *w, const struct insn *in)         \
+    {                                                                          \
+        const struct form form = {nbytes, sign, d16};                          \
+        struct places at;                                                      \
+                                                                               \
+        if (!locate_##p(w, in, &in->op[1], saddr_at(in, 2), &at))              \
+            return;                                                            \
+        sim_vmem_load(w, &at, &in->op[0], form);                               \
+    }
+#define STORE_RUN(p, old, new, nbytes, sign, d16)                              \
+    static void run_##p##_##old(struct wave *w, const struct insn *in)         \
+    {                                                                          \
+        const struct form form = {nbytes, sign, d16};                          \
+        struct places at;                                                      \
+                                                                               \
+        if (!locate_##p(w, in, &in->op[0], saddr_at(in, 2), &at))              \
+            return;                                                            \
+        sim_vmem_store(w, &at, &in->op[1], form);                              \
+    }
+#define ATOMIC_RUN(p, old, new, nbytes, compares, fn)                          \
+    static void run_##p##_##old(struct wave *w, const struct insn *in)         \
+    {                                                                          \
+        unsigned first = in->nops > 2 + HAS_SADDR_##p ? 1 : 0;                 \
+        struct places at;                                                      \
+                                                                               \
+        if (!locate_##p(w, in, &in->op[first], saddr_at(in, first + 2), &at))  \
+            return;                                                            \
+        sim_vmem_atomic(w, &at, first ? &in->op[0] : NULL, &in->op[first + 1], \
+                        nbytes, compares, sim_atomic_##fn);                    \
+    }
+
+#define LOAD_ROW(p, old, new, nbytes, sign, d16)                               \
+    {#p "_" #old, run_##p##_##old, CLASS_VMEM, {T_tuple, T_tuple, T_tuple}, 0},
+#define STORE_ROW(p, old, new, nbytes, sign, d16)                              \
+    {#p "_" #old,                                                              \
+     run_##p##_##old,                                                          \
+     CLASS_VMEM,                                                               \
+     {T_tuple, T_tuple, T_tuple},                                              \
+     ROW_NO_DST},
+#define ATOMIC_ROW(p, old, new, nbytes, compares, fn)                          \
+    {#p "_" #old,                                                              \
+     run_##p##_##old,                                                          \
+     CLASS_VMEM,                                                               \
+     {T_tuple, T_tuple, T_tuple, T_tuple},                                     \
+     0},
+
+VMEM_LOADS(LOAD_RUN, global)
+VMEM_STORES(STORE_RUN, global)
+VMEM_ATOMICS(ATOMIC_RUN, global)
+VMEM_LOADS(LOAD_RUN, flat)
+VMEM_STORES(STORE_RUN, flat)
+VMEM_ATOMICS(ATOMIC_RUN, flat)
+VMEM_LOADS(LOAD_RUN, scratch)
+VMEM_STORES(STORE_RUN, scratch)
+
+/* ---- to LDS: vaddr, saddr|off ---- */
+
+/* clang-format off */
+#define LDS_LOADS(X)                                              \
+    X(global,  load_lds_dword,   load_lds_b32,  4,  false, 0)     \
+    X(global,  load_lds_dwordx3, load_lds_b96,  12, false, 0)     \
+    X(global,  load_lds_dwordx4, load_lds_b128, 16, false, 0)     \
+    X(global,  load_lds_ubyte,   load_lds_u8,   1,  false, 0)     \
+    X(global,  load_lds_sbyte,   load_lds_i8,   1,  true,  0)     \
+    X(global,  load_lds_ushort,  load_lds_u16,  2,  false, 0)     \
+    X(global,  load_lds_sshort,  load_lds_i16,  2,  true,  0)     \
+    X(scratch, load_lds_dword,   load_lds_b32,  4,  false, 0)     \
+    X(scratch, load_lds_ubyte,   load_lds_u8,   1,  false, 0)     \
+    X(scratch, load_lds_sbyte,   load_lds_i8,   1,  true,  0)     \
+    X(scratch, load_lds_ushort,  load_lds_u16,  2,  false, 0)     \
+    X(scratch, load_lds_sshort,  load_lds_i16,  2,  true,  0)
+/* clang-format on */
+
+/* The instruction's offset counts on both sides: in memory and in LDS. */
+#define LDS_LOAD_RUN(p, old, new, nbytes, sign, d16)                           \
+    static void run_##p##_##old(struct wave *w, const struct insn *in)         \
+    {                                                                          \
+        const struct form form = {nbytes, sign, d16};                          \
+        struct places at;                                                      \
+                                                                               \
+        if (!locate_##p(w, in, &in->op[0], saddr_at(in, 1), &at))              \
+            return;                                                            \
+        sim_vmem_load_lds(w, &at, in->offset, form);                           \
+    }
+LDS_LOADS(LDS_LOAD_RUN)
+
+static void run_nothing(struct wave *w, const struct insn *in)
+{
+    (void)w;
+    (void)in;
+}
+
+/* clang-format off */
+#define CACHE_TABLE(X)                                                       \
+    X(global_wb) X(global_inv) X(global_wbinv) X(flat_prefetch_b8)           \
+    X(global_prefetch_b8)
+#define CACHE_ROW(name) {#name, run_nothing, CLASS_OTHER, {T_none}, ROW_RAW},
+
+static const struct insn_row rows[] = {
+    VMEM_LOADS(LOAD_ROW, global)
+    VMEM_STORES(STORE_ROW, global)
+    VMEM_ATOMICS(ATOMIC_ROW, global)
+    VMEM_LOADS(LOAD_ROW, flat)
+    VMEM_STORES(STORE_ROW, flat)
+    VMEM_ATOMICS(ATOMIC_ROW, flat)
+    VMEM_LOADS(LOAD_ROW, scratch)
+    VMEM_STORES(STORE_ROW, scratch)
+    LDS_LOADS(STORE_ROW)
+    CACHE_TABLE(CACHE_ROW)
+};
+static const struct insn_alias aliases[] = {
+    VMEM_LOADS(VMEM_ALIAS, global)
+    VMEM_STORES(VMEM_ALIAS, global)
+    VMEM_ATOMICS(VMEM_ALIAS, global)
+    VMEM_LOADS(VMEM_ALIAS, flat)
+    VMEM_STORES(VMEM_ALIAS, flat)
+    VMEM_ATOMICS(VMEM_ALIAS, flat)
+    VMEM_LOADS(VMEM_ALIAS, scratch)
+    VMEM_STORES(VMEM_ALIAS, scratch)
+};
+/* clang-format on */
+
+ROW_SET(flat, rows, aliases);

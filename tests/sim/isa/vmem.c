@@ -1,0 +1,430 @@
+/* vmem.c - loads, stores and atomics that vector lanes make */
+#include "vmem.h"
+
+/* ---- counting ---- */
+
+/*
+ * Coalescing is counted in segments of 64 bytes, aligned: an instruction costs
+ * the number of different segments that its lanes touch, whatever their order.
+ * 64 bytes is the smallest cache line request of the L2 on all targets here.
+ */
+enum { SEGMENT = 64, SEEN_SLOTS = 512 };
+
+static uint64_t count_segments(const struct places *p, unsigned nbytes,
+                               uint64_t lowest, uint64_t highest)
+{
+    uint64_t seen[SEEN_SLOTS], n = 0;
+    uint64_t first = lowest / SEGMENT, last = (highest + nbytes - 1) / SEGMENT;
+
+    if (last - first < 64) { /* close together: a bit for each */
+        uint64_t bits = 0;
+
+        for (uint64_t m = p->lanes; m; m &= m - 1) {
+            uint64_t at = p->at[__builtin_ctzll(m)];
+            uint64_t from = at / SEGMENT - first;
+            uint64_t to = (at + nbytes - 1) / SEGMENT - first;
+
+            bits |= UINT64_C(1) << from | UINT64_C(1) << to;
+        }
+        return (unsigned)__builtin_popcountll(bits);
+    }
+    memset(seen, 0xff, sizeof(seen));
+    for (uint64_t m = p->lanes; m; m &= m - 1) {
+        uint64_t at = p->at[__builtin_ctzll(m)];
+
+        for (uint64_t s = at / SEGMENT; s <= (at + nbytes - 1) / SEGMENT; s++) {
+            uint64_t slot = s * UINT64_C(0x9e3779b97f4a7c15) >> 55;
+
+            while (seen[slot] != s && seen[slot] != UINT64_MAX)
+                slot = (slot + 1) % SEEN_SLOTS;
+            n += seen[slot] != s;
+            seen[slot] = s;
+        }
+    }
+    return n;
+}
+
+static void count(struct wave *w, const struct places *p, unsigned nbytes,
+                  bool write)
+{
+    struct sim_stats *s = &w->group->stats;
+    uint64_t asked =
+        (uint64_t)(unsigned)__builtin_popcountll(p->lanes) * nbytes;
+    uint64_t lowest = UINT64_MAX, highest = 0, moved;
+
+    if (!asked || p->space == SPACE_LDS)
+        return;
+    if (p->space == SPACE_SCRATCH) { /* interleaved: as good as it gets */
+        moved = (asked + SEGMENT - 1) / SEGMENT * SEGMENT;
+    } else {
+        for (uint64_t m = p->lanes; m; m &= m - 1) {
+            uint64_t at = p->at[__builtin_ctzll(m)];
+
+            lowest = at < lowest ? at : lowest;
+            highest = at > highest ? at : highest;
+        }
+        moved = SEGMENT * count_segments(p, nbytes, lowest, highest);
+    }
+    if (write) {
+        s->bytes_written += asked;
+        s->segment_bytes_written += moved;
+    } else {
+        s->bytes_read += asked;
+        s->segment_bytes_read += moved;
+    }
+}
+
+/* ---- one lane's bytes ---- */
+
+static enum space space_of(enum space space, uint64_t *at)
+{
+    if (space != SPACE_FLAT)
+        return space;
+    if (*at >> 32 == SHARED_BASE >> 32) {
+        *at &= UINT32_MAX;
+        return SPACE_LDS;
+    }
+    if (*at >> 32 == PRIVATE_BASE >> 32) {
+        *at &= UINT32_MAX;
+        return SPACE_SCRATCH;
+    }
+    return SPACE_GLOBAL;
+}
+
+static uint8_t *whole(struct wave *w, enum space space, uint64_t at, unsigned n,
+                      enum access how, int lane)
+{
+    return space == SPACE_LDS ? sim_lds(w, at, n, how, lane)
+                              : sim_global(w, at, n, how, lane);
+}
+
+/* Scratch is interleaved by dwords, so it goes piece by piece. */
+static bool copy_lane(struct wave *w, const struct places *p, unsigned n,
+                      uint8_t *buffer, enum access how, int lane)
+{
+    uint64_t at = p->at[lane];
+    enum space space = space_of(p->space, &at);
+
+    if (space != SPACE_SCRATCH) {
+        uint8_t *bytes = whole(w, space, at, n, how, lane);
+
+        if (!bytes)
+            return false;
+        if (how == ACCESS_READ)
+            memcpy(buffer, bytes, n);
+        else
+            memcpy(bytes, buffer, n);
+        return true;
+    }
+    for (unsigned done = 0, piece; done < n; done += piece) {
+        uint8_t *bytes;
+
+        piece = 4 - (unsigned)((at + done) & 3);
+        if (piece > n - done)
+            piece = n - done;
+        bytes = sim_scratch(w, at + done, piece, how, lane);
+        if (!bytes)
+            return false;
+        if (how == ACCESS_READ)
+            memcpy(buffer + done, bytes, piece);
+        else
+            memcpy(bytes, buffer + done, piece);
+    }
+    return true;
+}
+
+/*
+ * Where all lanes' accesses lie in one allocation, the checks are made once
+ * for the instruction: returns what to add to an address to get the
+ * simulator's pointer, or NULL if each lane has to be looked at.
+ */
+static uint8_t *common_base(struct wave *w, const struct places *p, unsigned n,
+                            enum access how, uint64_t *base)
+{
+    const struct sim_alloc *a = w->last_hit[how != ACCESS_READ];
+    uint64_t off = 0;
+
+    if (!a || a->freed || w->run->config.uninit ||
+        (p->space != SPACE_GLOBAL && p->space != SPACE_FLAT) || a->size < n)
+        return NULL;
+    *base = a->base;
+    for (uint64_t m = p->lanes; m; m &= m - 1) {
+        uint64_t from_base = p->at[__builtin_ctzll(m)] - a->base;
+
+        off |= from_base > a->size - n;
+    }
+    return off ? NULL : a->bytes;
+}
+
+/* ---- loads ---- */
+
+static uint32_t extend(uint32_t v, struct form form)
+{
+    if (form.nbytes == 1)
+        return form.sign ? (uint32_t)(int8_t)v : (v & 0xff);
+    return form.sign ? (uint32_t)(int16_t)v : (v & 0xffff);
+}
+
+static void put_small(uint32_t *reg, uint32_t v, struct form form)
+{
+    v = extend(v, form);
+    if (form.d16 == 1)
+        v = (*reg & 0xffff0000) | (v & 0xffff);
+    else if (form.d16 == 2)
+        v = (*reg & 0xffff) | v << 16;
+    *reg = v;
+}
+
+#define FAST_LOAD(nbytes)                                                      \
+    for (uint64_t m = p->lanes; m; m &= m - 1) {                               \
+        int lane = __builtin_ctzll(m);                                         \
+        uint32_t v[4];                                                         \
+                                                                               \
+        memcpy(v, bytes + (p->at[lane] - base), nbytes);                       \
+        for (unsigned d = 0; d < nbytes / 4; d++)                              \
+            reg[d][lane] = v[d];                                               \
+    }
+
+static bool fast_load(const struct places *p, vreg *reg, const uint8_t *bytes,
+                      uint64_t base, unsigned nbytes)
+{
+    switch (nbytes) {
+    case 4:
+        FAST_LOAD(4)
+        return true;
+    case 8:
+        FAST_LOAD(8)
+        return true;
+    case 12:
+        FAST_LOAD(12)
+        return true;
+    case 16:
+        FAST_LOAD(16)
+        return true;
+    default:
+        return false;
+    }
+}
+
+void sim_vmem_load(struct wave *w, const struct places *p,
+                   const struct operand *dst, struct form form)
+{
+    vreg *reg = tuple_reg(w, dst, 0);
+    uint64_t base;
+    const uint8_t *bytes = common_base(w, p, form.nbytes, ACCESS_READ, &base);
+
+    count(w, p, form.nbytes, false);
+    for (uint64_t m = w->mask & ~p->lanes; m; m &= m - 1) {
+        int lane = __builtin_ctzll(m);
+
+        if (form.nbytes < 4)
+            put_small(&reg[0][lane], 0, form);
+        for (unsigned d = 0; d < form.nbytes / 4u; d++)
+            reg[d][lane] = 0;
+    }
+    if (bytes && fast_load(p, reg, bytes, base, form.nbytes))
+        return;
+    for (uint64_t m = p->lanes; m; m &= m - 1) {
+        int lane = __builtin_ctzll(m);
+        uint32_t v[4] = {0};
+
+        if (!copy_lane(w, p, form.nbytes, (uint8_t *)v, ACCESS_READ, lane))
+            return;
+        if (form.nbytes < 4)
+            put_small(&reg[0][lane], v[0], form);
+        for (unsigned d = 0; d < form.nbytes / 4u; d++)
+            reg[d][lane] = v[d];
+    }
+}
+
+void sim_vmem_load_lds(struct wave *w, const struct places *p, int32_t offset,
+                       struct form form)
+{
+    unsigned step = form.nbytes < 4 ? 4 : form.nbytes;
+    uint64_t start =
+        (uint64_t)(w->s[SREG_M0] & 0x3ffff) + (uint64_t)(int64_t)offset;
+
+    count(w, p, form.nbytes, false);
+    for (uint64_t m = w->mask; m; m &= m - 1) {
+        int lane = __builtin_ctzll(m);
+        uint32_t v[4] = {0};
+        uint8_t *to;
+
+        if ((p->lanes >> lane & 1) &&
+            !copy_lane(w, p, form.nbytes, (uint8_t *)v, ACCESS_READ, lane))
+            return;
+        if (form.nbytes < 4)
+            v[0] = extend(v[0], form);
+        to =
+            sim_lds(w, start + (unsigned)lane * step, step, ACCESS_WRITE, lane);
+        if (!to)
+            return;
+        memcpy(to, v, step);
+    }
+}
+
+/* ---- stores ---- */
+
+#define FAST_STORE(nbytes)                                                     \
+    for (uint64_t m = p->lanes; m; m &= m - 1) {                               \
+        int lane = __builtin_ctzll(m);                                         \
+        uint32_t v[4];                                                         \
+                                                                               \
+        for (unsigned d = 0; d < nbytes / 4; d++)                              \
+            v[d] = reg[d][lane];                                               \
+        memcpy(bytes + (p->at[lane] - base), v, nbytes);                       \
+    }
+
+static bool fast_store(const struct places *p, vreg *reg, uint8_t *bytes,
+                       uint64_t base, unsigned nbytes)
+{
+    switch (nbytes) {
+    case 4:
+        FAST_STORE(4)
+        return true;
+    case 8:
+        FAST_STORE(8)
+        return true;
+    case 12:
+        FAST_STORE(12)
+        return true;
+    case 16:
+        FAST_STORE(16)
+        return true;
+    default:
+        return false;
+    }
+}
+
+void sim_vmem_store(struct wave *w, const struct places *p,
+                    const struct operand *src, struct form form)
+{
+    vreg *reg = tuple_reg(w, src, 0);
+    uint64_t base;
+    uint8_t *bytes = common_base(w, p, form.nbytes, ACCESS_WRITE, &base);
+
+    count(w, p, form.nbytes, true);
+    if (bytes && fast_store(p, reg, bytes, base, form.nbytes))
+        return;
+    for (uint64_t m = p->lanes; m; m &= m - 1) {
+        int lane = __builtin_ctzll(m);
+        uint32_t v[4] = {0};
+
+        if (form.nbytes < 4)
+            v[0] = form.d16 == 2 ? reg[0][lane] >> 16 : reg[0][lane];
+        for (unsigned d = 0; d < form.nbytes / 4u; d++)
+            v[d] = reg[d][lane];
+        if (!copy_lane(w, p, form.nbytes, (uint8_t *)v, ACCESS_WRITE, lane))
+            return;
+    }
+}
+
+/* ---- atomics ---- */
+
+/* Workgroups run in parallel: what they share is updated atomically here too.
+ */
+static uint64_t update32(void *at, uint64_t data, uint64_t compare,
+                         atomic_fn *fn)
+{
+    uint32_t old = __atomic_load_n((uint32_t *)at, __ATOMIC_ACQUIRE);
+
+    while (!__atomic_compare_exchange_n((uint32_t *)at, &old,
+                                        (uint32_t)fn(old, data, compare), false,
+                                        __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+        ;
+    return old;
+}
+
+static uint64_t update64(void *at, uint64_t data, uint64_t compare,
+                         atomic_fn *fn)
+{
+    uint64_t old = __atomic_load_n((uint64_t *)at, __ATOMIC_ACQUIRE);
+
+    while (!__atomic_compare_exchange_n((uint64_t *)at, &old,
+                                        fn(old, data, compare), false,
+                                        __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+        ;
+    return old;
+}
+
+static uint64_t reg_value(vreg *reg, unsigned first, int lane, unsigned nbytes)
+{
+    uint64_t v = reg[first][lane];
+
+    return nbytes == 8 ? v | (uint64_t)reg[first + 1][lane] << 32 : v;
+}
+
+/* Atomic on a lane's scratch: two dwords of it do not lie side by side. */
+static bool update_scratch(struct wave *w, uint64_t at, unsigned nbytes,
+                           uint64_t data, uint64_t compare, atomic_fn *fn,
+                           int lane, uint64_t *old)
+{
+    uint8_t *part[2] = {0};
+
+    *old = 0;
+    for (unsigned i = 0; i < nbytes / 4; i++) {
+        uint32_t v;
+
+        part[i] = sim_scratch(w, at + 4 * i, 4, ACCESS_ATOMIC, lane);
+        if (!part[i])
+            return false;
+        memcpy(&v, part[i], 4);
+        *old |= (uint64_t)v << 32 * i;
+    }
+    data = fn(*old, data, compare);
+    for (unsigned i = 0; i < nbytes / 4; i++)
+        memcpy(part[i], (uint8_t *)&data + 4 * i, 4);
+    return true;
+}
+
+static bool update_lane(struct wave *w, const struct places *p, int lane,
+                        unsigned nbytes, uint64_t data, uint64_t compare,
+                        atomic_fn *fn, uint64_t *old)
+{
+    uint64_t at = p->at[lane];
+    enum space space = space_of(p->space, &at);
+    uint8_t *bytes;
+
+    if (at & (nbytes - 1)) {
+        sim_fault_raise(w, SIM_FAULT_MISALIGNED, lane, at,
+                        "atomic of %u bytes at 0x%llx", nbytes,
+                        (unsigned long long)at);
+        return false;
+    }
+    if (space == SPACE_SCRATCH)
+        return update_scratch(w, at, nbytes, data, compare, fn, lane, old);
+    bytes = whole(w, space, at, nbytes, ACCESS_ATOMIC, lane);
+    if (!bytes)
+        return false;
+    *old = nbytes == 8 ? update64(bytes, data, compare, fn)
+                       : update32(bytes, data, compare, fn);
+    return true;
+}
+
+void sim_vmem_atomic(struct wave *w, const struct places *p,
+                     const struct operand *dst, const struct operand *data,
+                     unsigned nbytes, bool has_compare, atomic_fn *fn)
+{
+    vreg *from = tuple_reg(w, data, 0);
+    uint64_t old[MAX_LANES] = {0};
+
+    count(w, p, nbytes, true);
+    for (uint64_t m = p->lanes; m; m &= m - 1) {
+        int lane = __builtin_ctzll(m);
+        uint64_t compare =
+            has_compare ? reg_value(from, nbytes / 4, lane, nbytes) : 0;
+
+        if (!update_lane(w, p, lane, nbytes, reg_value(from, 0, lane, nbytes),
+                         compare, fn, &old[lane]))
+            return;
+    }
+    if (!dst)
+        return;
+    for (uint64_t m = w->mask; m; m &= m - 1) {
+        int lane = __builtin_ctzll(m);
+
+        (*tuple_reg(w, dst, 0))[lane] = (uint32_t)old[lane];
+        if (nbytes == 8)
+            (*tuple_reg(w, dst, 1))[lane] = (uint32_t)(old[lane] >> 32);
+    }
+}
