@@ -4,7 +4,7 @@ CORPUS_SOURCES := $(wildcard tests/sim/corpus/*)
 CORPUS_ARCHS   := $(filter $(foreach r,$(target_rows),$(call field,1,$(r))),$(AMD_ARCHS))
 CORPUS_HSACOS  := $(foreach a,$(CORPUS_ARCHS),$(foreach o,O0 O1 O3,$(B)/corpus/$(a)/$(o).hsaco))
 CORPUS_TEST    := $(H)/test/sim/corpus
-CORPUS_FLAGS    = -std=c++17 -Wall -Wextra -ffp-contract=off
+CORPUS_FLAGS    = -std=c++17 -Wall -Wextra -Wno-unused-parameter -ffp-contract=off
 
 $(B)/corpus/%.hsaco: $(CORPUS_SOURCES) $(B)/stamp/device $$(call constants,$$(*D))
 	@mkdir -p $(@D)
