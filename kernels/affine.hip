@@ -23,7 +23,7 @@ template <typename T> DEV T affine(T x, T mul, T add)
     KERNEL affine_##suffix(size_t n, size_t rank, const size_t *info,          \
                            const T *in, T *out, T mul, T add)                  \
     {                                                                          \
-        map_unary(n, rank, info, in, out,                                      \
+        map_unary<COPY>(n, rank, info, in, out,                                      \
                   [=](T x) -> T { return affine(x, mul, add); });              \
     }
 

@@ -177,36 +177,51 @@ template <typename Part, u32 n> DEV void turn(Pack<Part, n> &ring, Part part)
     ring[n - 1] = part;
 }
 
-/* Elements one by one, four loads in flight, across the ends of rows. */
+/* One element on, over the ends of rows. */
+template <u32 nops, typename T>
+DEV const T *step_on(const View<nops> &view, u32 o, const T *p, Place &place)
+{
+    p += view.stride[o][0];
+    if (++place.at[0] < view.dim[0])
+        return p;
+    place.at[0] = 0;
+    p += (i64)view.stride[o][1] - (i64)((u64)view.dim[0] * view.stride[o][0]);
+    if (++place.at[1] < view.dim[1])
+        return p;
+    place.at[1] = 0;
+    p += (i64)view.stride[o][2] - (i64)((u64)view.dim[1] * view.stride[o][1]);
+    if (++place.at[2] < view.dim[2])
+        return p;
+    place.at[2] = 0;
+    return p + ((i64)view.stride[o][3] -
+                (i64)((u64)view.dim[2] * view.stride[o][2]));
+}
+
+/* Elements by steps: four loads at once inside a row, else one by one. */
 template <u32 k, u32 nops, typename T>
 DEV Pack<T, k> load_steps(const View<nops> &view, u32 o, const T *p, Place place)
 {
     constexpr u32 each = k < 4 ? k : 4;
-    typedef Pack<T, each> Part;
-    Pack<Part, k / each> ring;
+    Pack<Pack<T, each>, k / each> ring;
     NO_UNROLL
     for (u32 done = 0; done < k; done += each) {
-        Part part;
-        UNROLL
-        for (u32 e = 0; e < each; e++) {
-            if (done + e < place.count)
-                part[e] = *p;
-            p += view.stride[o][0];
-            if (++place.at[0] < view.dim[0])
-                continue;
-            place.at[0] = 0;
-            p += (i64)view.stride[o][1] -
-                 (i64)((u64)view.dim[0] * view.stride[o][0]);
-            if (++place.at[1] < view.dim[1])
-                continue;
-            place.at[1] = 0;
-            p += (i64)view.stride[o][2] -
-                 (i64)((u64)view.dim[1] * view.stride[o][1]);
-            if (++place.at[2] < view.dim[2])
-                continue;
-            place.at[2] = 0;
-            p += (i64)view.stride[o][3] -
-                 (i64)((u64)view.dim[2] * view.stride[o][2]);
+        Pack<T, each> part;
+        if (done + each <= place.count &&
+            place.at[0] + each < view.dim[0]) {
+            UNROLL
+            for (u32 e = 0; e < each; e++)
+                part[e] = p[(u64)e * view.stride[o][0]];
+            p += (u64)each * view.stride[o][0];
+            place.at[0] += each;
+        } else {
+            NO_UNROLL
+            for (u32 e = done; e < done + each; e++) {
+                T x = T();
+                if (e < place.count)
+                    x = *p;
+                turn(part, x);
+                p = step_on(view, o, p, place);
+            }
         }
         turn(ring, part);
     }
@@ -277,8 +292,12 @@ DEV void store_some(T *p, const Pack<T, k> &v, u32 count, bool whole)
 
 /* ---- applying f ------------------------------------------------------------------ */
 
-/* Functions of many instructions are looped over a pack, not repeated. */
-enum Weight { LIGHT, HEAVY };
+/*
+ *   COPY   moves data: worth the code for tiles
+ *   LIGHT  a few instructions
+ *   HEAVY  many: looped over the elements of a pack, not repeated
+ */
+enum Weight { COPY, LIGHT, HEAVY };
 
 template <typename T> struct operand_size {
     static constexpr u32 value = sizeof(T);
@@ -625,7 +644,7 @@ DEV void map(u64 n, u64 rank, const size_t *info, const A *a, const B *b,
         map_each<nops>(n, rank, info, a, b, c, out, f);
         return;
     }
-    if constexpr (weight == LIGHT) {
+    if constexpr (weight == COPY) {
         u32 out_stride[MAX_GROUPS] = {1, view.dim[0], view.dim[0] * view.dim[1],
                                       view.dim[0] * view.dim[1] * view.dim[2]};
         const u32 turned = find_transposed(view, out_stride);

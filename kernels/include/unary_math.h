@@ -1,0 +1,194 @@
+/*
+ * unary_math.h - the functions of the unary kernels
+ *
+ * Each is a template over the element type T and works on calc_t<T>: double for
+ * f64, float for the others. f16, bf16 and f8 are rounded once, after it. They
+ * need at most 11 bits, so their variants may use the hardware's own exp2 and
+ * reciprocal (good to about 2^-22); f32 and f64 use the full library functions.
+ *
+ * Limits hold at infinities (silu, gelu and gelu_erf give -0 at -inf) and NaN
+ * gives NaN.
+ */
+#pragma once
+
+#include "device.h"
+
+template <typename T> struct is_f64 {
+    static constexpr bool value = is_same<T, f64>::value;
+};
+
+/* 1 / x to about 1 ulp, for small types */
+DEV float near_rcp(float x)
+{
+#if KPK_NVIDIA
+    return __frcp_rn(x);
+#else
+    return __builtin_amdgcn_rcpf(x);
+#endif
+}
+
+/* e^x to about 2^-17 at the ends of f32's range, subnormals kept */
+DEV float near_exp(float x)
+{
+    return exp2f(x * 0x1.715476p+0f);
+}
+
+template <typename T> DEV calc_t<T> exp_of(calc_t<T> x)
+{
+    if constexpr (traits<T>::is_small)
+        return near_exp(x);
+    else if constexpr (is_f64<T>::value)
+        return exp(x);
+    else
+        return expf(x);
+}
+
+template <typename T> DEV calc_t<T> log_of(calc_t<T> x)
+{
+    if constexpr (is_f64<T>::value)
+        return log(x);
+    else
+        return logf(x);
+}
+
+template <typename T> DEV calc_t<T> sin_of(calc_t<T> x)
+{
+    if constexpr (is_f64<T>::value)
+        return sin(x);
+    else
+        return sinf(x);
+}
+
+template <typename T> DEV calc_t<T> cos_of(calc_t<T> x)
+{
+    if constexpr (is_f64<T>::value)
+        return cos(x);
+    else
+        return cosf(x);
+}
+
+template <typename T> DEV calc_t<T> tanh_of(calc_t<T> x)
+{
+    if constexpr (is_f64<T>::value)
+        return tanh(x);
+    else
+        return tanhf(x);
+}
+
+template <typename T> DEV calc_t<T> erf_of(calc_t<T> x)
+{
+    if constexpr (is_f64<T>::value)
+        return erf(x);
+    else
+        return erff(x);
+}
+
+template <typename T> DEV calc_t<T> sqrt_of(calc_t<T> x)
+{
+    if constexpr (is_f64<T>::value)
+        return sqrt(x);
+    else
+        return sqrtf(x);
+}
+
+template <typename T> DEV calc_t<T> pow_of(calc_t<T> x, calc_t<T> e)
+{
+    if constexpr (is_f64<T>::value)
+        return pow(x, e);
+    else
+        return powf(x, e);
+}
+
+template <typename T> DEV calc_t<T> ceil_of(calc_t<T> x)
+{
+    if constexpr (is_f64<T>::value)
+        return ceil(x);
+    else
+        return ceilf(x);
+}
+
+template <typename T> DEV calc_t<T> floor_of(calc_t<T> x)
+{
+    if constexpr (is_f64<T>::value)
+        return floor(x);
+    else
+        return floorf(x);
+}
+
+/* halves away from zero */
+template <typename T> DEV calc_t<T> round_of(calc_t<T> x)
+{
+    if constexpr (is_f64<T>::value)
+        return round(x);
+    else
+        return roundf(x);
+}
+
+/* [x > 0] - [x < 0]; +0 for zeros and NaN */
+template <typename T> DEV calc_t<T> sign_of(calc_t<T> x)
+{
+    return (calc_t<T>)((int)(x > 0) - (int)(x < 0));
+}
+
+/* max(x, 0), NaN for NaN */
+template <typename T> DEV calc_t<T> relu_of(calc_t<T> x)
+{
+    return x <= 0 ? 0 : x;
+}
+
+/* The standard normal distribution function, erfc(-x / sqrt 2) / 2. */
+template <typename T> DEV calc_t<T> normcdf_of(calc_t<T> x)
+{
+    if constexpr (is_f64<T>::value)
+        return normcdf(x);
+    else
+        return normcdff(x);
+}
+
+template <typename T> DEV calc_t<T> elu_of(calc_t<T> x, calc_t<T> alpha)
+{
+    if constexpr (is_f64<T>::value)
+        return x > 0 ? x : alpha * expm1(x);
+    else
+        return x > 0 ? x : alpha * expm1f(x);
+}
+
+/* 1 / (1 + e^-x) */
+template <typename T> DEV calc_t<T> sigmoid_of(calc_t<T> x)
+{
+    if constexpr (traits<T>::is_small)
+        return near_rcp(1.0f + near_exp(-x));
+    else
+        return 1 / (1 + exp_of<T>(-x));
+}
+
+/* x times a weight that goes to 0 at -inf */
+template <typename C> DEV C weighted(C x, C weight)
+{
+    return x < (C)-3e38 ? (C)-0.0 : x * weight;
+}
+
+/* x / (1 + e^-x) */
+template <typename T> DEV calc_t<T> silu_of(calc_t<T> x)
+{
+    return weighted(x, sigmoid_of<T>(x));
+}
+
+/*
+ * x (1 + tanh(u)) / 2 with u = sqrt(2 / pi) (x + 0.044715 x^3), which is
+ * x / (1 + e^-2u)
+ */
+template <typename T> DEV calc_t<T> gelu_of(calc_t<T> x)
+{
+    typedef calc_t<T> C;
+    const C twice_u = x * ((C)1.5957691216057308 +
+                           (C)(1.5957691216057308 * 0.044715) * (x * x));
+    return weighted(x, sigmoid_of<T>(twice_u));
+}
+
+/* x normcdf(x) = x (1 + erf(x / sqrt 2)) / 2 */
+template <typename T> DEV calc_t<T> gelu_erf_of(calc_t<T> x)
+{
+    typedef calc_t<T> C;
+    return weighted(x, (C)0.5 + (C)0.5 * erf_of<T>(x * (C)0.70710678118654752));
+}

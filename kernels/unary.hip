@@ -1,0 +1,85 @@
+/*
+ * unary.hip - out[i] = f(in[i])
+ *
+ * in    any layout (map.h), may be null (in place) or equal to out
+ * out   contiguous, aligned to the element
+ *
+ * f64 in double, f32 in float, f16, bf16 and f8 in float with one rounding at
+ * the end. relu gives NaN for NaN in every type. ucopy keeps all bits.
+ */
+#include "map.h"
+#include "unary_math.h"
+
+/* clang-format off */
+#define UNARY_TABLE(X, T, suffix)                        \
+    X(uneg,      LIGHT, T, suffix, -x)                   \
+    X(uabs,      LIGHT, T, suffix, x < 0 ? -x : x)       \
+    X(urecip,    LIGHT, T, suffix, 1 / x)                \
+    X(uexp,      HEAVY, T, suffix, exp_of<T>(x))         \
+    X(ulog,      HEAVY, T, suffix, log_of<T>(x))         \
+    X(usin,      HEAVY, T, suffix, sin_of<T>(x))         \
+    X(ucos,      HEAVY, T, suffix, cos_of<T>(x))         \
+    X(utanh,     HEAVY, T, suffix, tanh_of<T>(x))        \
+    X(uerf,      HEAVY, T, suffix, erf_of<T>(x))         \
+    X(usqrt,     LIGHT, T, suffix, sqrt_of<T>(x))        \
+    X(uceil,     LIGHT, T, suffix, ceil_of<T>(x))        \
+    X(ufloor,    LIGHT, T, suffix, floor_of<T>(x))       \
+    X(uround,    LIGHT, T, suffix, round_of<T>(x))       \
+    X(unormcdf,  HEAVY, T, suffix, normcdf_of<T>(x))     \
+    X(usqr,      LIGHT, T, suffix, x * x)                \
+    X(urelu,     LIGHT, T, suffix, relu_of<T>(x))        \
+    X(usign,     LIGHT, T, suffix, sign_of<T>(x))        \
+    X(usilu,     HEAVY, T, suffix, silu_of<T>(x))        \
+    X(usigmoid,  HEAVY, T, suffix, sigmoid_of<T>(x))     \
+    X(ugelu,     HEAVY, T, suffix, gelu_of<T>(x))        \
+    X(ugelu_erf, HEAVY, T, suffix, gelu_erf_of<T>(x))
+
+/* the ones with a scalar, before `in` */
+#define UNARY_PARAM_TABLE(X, T, suffix)                  \
+    X(uelu,      HEAVY, T, suffix, elu_of<T>(x, param))  \
+    X(upowf,     HEAVY, T, suffix, pow_of<T>(x, param))
+/* clang-format on */
+
+#define EXPORT_UNARY(name, weight, T, suffix, expr)                            \
+    KERNEL name##_##suffix(size_t n, size_t rank, const size_t *info,          \
+                           const T *in, T *out)                                \
+    {                                                                          \
+        map_unary<weight>(n, rank, info, in, out, [](T value) -> T {           \
+            const calc_t<T> x = value;                                         \
+            return convert<T>((calc_t<T>)(expr));                              \
+        });                                                                    \
+    }
+#define EXPORT_PARAM(name, weight, T, suffix, expr)                            \
+    KERNEL name##_##suffix(size_t n, size_t rank, const size_t *info,          \
+                           T scalar, const T *in, T *out)                      \
+    {                                                                          \
+        const calc_t<T> param = scalar;                                        \
+        map_unary<weight>(n, rank, info, in, out, [=](T value) -> T {          \
+            const calc_t<T> x = value;                                         \
+            return convert<T>((calc_t<T>)(expr));                              \
+        });                                                                    \
+    }
+#define EXPORT_COPY(T, suffix)                                                 \
+    KERNEL ucopy_##suffix(size_t n, size_t rank, const size_t *info,           \
+                          const T *in, T *out)                                 \
+    {                                                                          \
+        map_unary<COPY>(n, rank, info, in, out, [](T x) -> T { return x; });   \
+    }
+#define EXPORT(T, suffix)                                                      \
+    UNARY_TABLE(EXPORT_UNARY, T, suffix)                                       \
+    UNARY_PARAM_TABLE(EXPORT_PARAM, T, suffix)
+
+EXPORT(f16, f16)
+EXPORT(bf16, bf16)
+EXPORT(f32, f32)
+EXPORT(f64, f64)
+EXPORT(f8, fp8_e4m3)
+
+EXPORT_COPY(u8, u8)
+EXPORT_COPY(u32, u32)
+EXPORT_COPY(i64, i64)
+EXPORT_COPY(f16, f16)
+EXPORT_COPY(bf16, bf16)
+EXPORT_COPY(f32, f32)
+EXPORT_COPY(f64, f64)
+EXPORT_COPY(f8, f8_e4m3)
