@@ -525,6 +525,17 @@ const struct sim_alloc *sim_mem_find_below(uint64_t addr)
     return NULL;
 }
 
+struct sim_alloc *sim_mem_find_above(uint64_t addr)
+{
+    const struct table *t = atomic_load(&mem.table);
+    size_t i, n = t ? atomic_load(&t->n) : 0;
+
+    for (i = t ? count_at_or_below(t, n, addr) : 0; i < n; i++)
+        if (!__atomic_load_n(&t->entry[i]->freed, __ATOMIC_ACQUIRE))
+            return t->entry[i];
+    return NULL;
+}
+
 void sim_mem_pin(void)
 {
     atomic_fetch_add(&mem.pins, 1);

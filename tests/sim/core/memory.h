@@ -39,6 +39,7 @@ struct sim_alloc {
     bool freed;      /* kept only to name a use after free */
     bool readonly;   /* kernels may not write (code, constants) */
     uint64_t serial; /* 1, 2, 3... in order of allocation, for messages */
+    uint32_t origin, flags; /* the front door's: what made it, and how */
     /* Raised whenever the host rewrites the bytes of executable memory. */
     uint32_t code_generation;
     /* Decoded instructions, owned by isa/; freed through sim_code_drop(). */
@@ -78,6 +79,9 @@ const struct sim_alloc *sim_mem_find(uint64_t addr);
 
 /* The last allocation that ends before `addr` (for "N bytes past ..."). */
 const struct sim_alloc *sim_mem_find_below(uint64_t addr);
+
+/* The live allocation with the lowest address above `addr`, or NULL. */
+struct sim_alloc *sim_mem_find_above(uint64_t addr);
 
 /* Keeps all allocations found from now on valid until sim_mem_unpin(). */
 void sim_mem_pin(void);
