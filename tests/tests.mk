@@ -65,7 +65,7 @@ $(H)/test/build/%: $(H)/obj/tests/build/%.o $(filter-out %/kpack-gen.o,$(GEN_SOU
 GPU := $(wildcard /dev/kfd)
 ON_GPU = $(if $(GPU),,LD_LIBRARY_PATH=$(H)/sim:$$LD_LIBRARY_PATH KPK_SIM_DEVICES=$(DEVICES))
 TEST_PROGRAMS := $(UNIT_TESTS) $(SIM_TESTS) $(CORPUS_TEST) $(BUILD_TESTS) $(KERNEL_TESTS)
-RUN_TESTS = B='$(B)' H='$(H)' CC='$(CC)' MAKE='$(MAKE)' MODULES='$(MODULES)' \
+RUN_TESTS = B='$(B)' H='$(H)' CC='$(CC)' MAKE='$(MAKE)' MODULES='$(MODULES)' SAN='$(SAN)' \
   tests/run
 
 tests: all sim $(TEST_PROGRAMS) ## build every test

@@ -1,0 +1,81 @@
+#!/bin/sh
+# incremental.sh - a change rebuilds what depends on it and nothing else
+set -u
+# shellcheck source=tests/checks.sh
+. "$(dirname "$0")/../checks.sh"
+
+tree=$WORK/tree
+copy_tree "$tree"
+small_kernel one >"$tree/kernels/one.hip"
+small_kernel two >"$tree/kernels/two.hip"
+echo '#define SMALL 0' >"$tree/kernels/include/small.h"
+
+archs="gfx1100 gfx942"
+
+build() {
+    plain_make -C "$tree" lib ARCHS="$archs" "$@"
+}
+
+# What the last build made or made again: paths below build, stamps left out.
+changed() {
+    (cd "$tree/build" && find . -newer "$WORK/mark" -type f \
+        ! -path './stamp/*' ! -name '*.d' | sort)
+}
+
+mark() { # a moment that file times can tell from the next
+    sleep 0.05
+    touch "$WORK/mark"
+    sleep 0.05
+}
+
+rebuilt() { # pattern: there is such a file among the changed ones
+    changed | grep -E -e "$1"
+}
+
+kept() {
+    ! rebuilt "$1"
+}
+
+check "first build" build
+mark
+check "build with nothing to do" build
+check "nothing to do makes nothing" kept .
+
+mark
+touch "$tree/kernels/one.hip"
+check "build after touching one.hip" build
+check "one is compiled again" rebuilt 'hsaco/gfx942/one\.hsaco'
+check "two is not" kept 'two\.'
+check "the library is not compiled" kept 'obj/src/'
+
+mark
+echo '#define SMALL 1' >"$tree/kernels/include/small.h"
+check "build after changing a header" build
+check "one depends on it" rebuilt 'hsaco/gfx1100/one\.hsaco'
+check "two depends on it" rebuilt 'hsaco/gfx942/two\.hsaco'
+check "the archive follows" rebuilt 'libkpack\.a'
+
+mark
+check "build with other device flags" build HIPFLAGS=-DOTHER
+check "they compile all modules" rebuilt 'hsaco/gfx942/two\.hsaco'
+check "and not the library" kept 'obj/src/'
+
+mark
+check "build with other host flags" build HIPFLAGS=-DOTHER CFLAGS=-O1
+check "they compile the library" rebuilt 'obj/src/select\.o'
+check "and no module" kept '\.hsaco'
+
+mark
+check "build with one target less" build ARCHS=gfx1100 HIPFLAGS=-DOTHER \
+    CFLAGS=-O1
+check "the table follows" rebuilt 'gen/one\.c'
+check "it no longer names that target" sh -c \
+    "! grep gfx942 '$tree/build/gen/one.c'"
+check "nor does the archive" sh -c "! ar t '$tree/build/libkpack.a' | grep gfx942"
+
+mark
+rm "$tree/kernels/two.hip"
+check "build with one module less" build ARCHS=gfx1100 HIPFLAGS=-DOTHER \
+    CFLAGS=-O1
+check "the pack follows" sh -c "! grep two '$tree/build/gen/pack.c'"
+finish

@@ -1,0 +1,98 @@
+#!/bin/sh
+# refusals.sh - what cannot be built is refused before or while it is built
+set -u
+# shellcheck source=tests/checks.sh
+. "$(dirname "$0")/../checks.sh"
+
+tree=$WORK/tree
+copy_tree "$tree"
+small_kernel one >"$tree/kernels/one.hip"
+echo '#define SMALL 0' >"$tree/kernels/include/small.h"
+
+build() {
+    plain_make -C "$tree" lib "$@"
+}
+
+# ---- targets ----
+
+for arch in gfx90b gfx13-generic sm_9x gfx942:sramecc gfx1100:xnack+ \
+    gfx942:xnack+:sramecc- gfx908:sramecc+:sramecc+ gfx11-generic:xnack-; do
+    refuse "ARCHS=$arch" "no such target: $arch" build ARCHS="gfx942 $arch"
+done
+refuse "a wrong name lists the valid ones" gfx12-generic build ARCHS=nonsense
+refuse "a wrong code object version" "COV=7" build COV=7
+check "nothing was compiled so far" test ! -e "$tree/build"
+
+# ---- every valid name is accepted ----
+
+accepted() {
+    plain_make -n -C "$tree" lib ARCHS="$*"
+}
+check "all concrete targets" accepted gfx900 gfx906 gfx908 gfx90a gfx942 \
+    gfx950 gfx1010 gfx1030 gfx1031 gfx1032 gfx1034 gfx1035 gfx1036 gfx1100 \
+    gfx1101 gfx1102 gfx1103 gfx1150 gfx1151 gfx1152 gfx1153 gfx1200 gfx1201 \
+    gfx1250
+check "all generic targets" accepted gfx9-generic gfx9-4-generic \
+    gfx10-1-generic gfx10-3-generic gfx11-generic gfx12-generic
+check "features" accepted gfx90a:xnack+ gfx90a:sramecc- \
+    gfx90a:sramecc+:xnack- gfx9-4-generic:xnack- gfx1010:xnack+
+
+# ---- targets of one module that differ ----
+
+differ() { # signature on gfx1100, signature elsewhere
+    {
+        echo '#if defined(__gfx1100__)'
+        small_kernel one "$1"
+        echo '#else'
+        small_kernel one "$2"
+        echo '#endif'
+    } >"$tree/kernels/one.hip"
+    build ARCHS="gfx1100 gfx942"
+}
+refuse "another argument size" \
+    "hsaco/gfx942/one.hsaco: argument 1 of kernel one is a value of 8 bytes" \
+    differ "float *x, unsigned n" "float *x, unsigned long n"
+refuse "another kind" "is a value of 8 bytes at offset 8" \
+    differ "float *x, float *n_, unsigned n" \
+    "float *x, unsigned long n_, unsigned n"
+refuse "another number of arguments" "takes 3 arguments on gfx942, but 2" \
+    differ "float *x, unsigned n" "float *x, unsigned n, int more"
+{
+    small_kernel one
+    echo '#if defined(__gfx942__)'
+    small_kernel extra | sed '/#include/d'
+    echo '#endif'
+} >"$tree/kernels/one.hip"
+refuse "another set of kernels" \
+    "kernel extra is there for gfx942, but not for gfx1100" \
+    build ARCHS="gfx1100 gfx942"
+check "no table is left behind" test ! -e "$tree/build/gen/one.c"
+
+# ---- files that are no good code objects ----
+
+small_kernel one >"$tree/kernels/one.hip"
+check "a good build" build ARCHS="gfx1100 gfx942"
+gen=$tree/build/kpack-gen
+object=$tree/build/hsaco/gfx942/one.hsaco
+table() { # file [target]
+    "$gen" module one "$WORK/out.c" "${2:-gfx942}=$1"
+}
+check "a good object" table "$object"
+n=$(wc -c <"$object")
+for part in 0 1 16 63 64 100 512 $((n / 4)) $((n / 2)) $((n - 2000)); do
+    head -c "$part" "$object" >"$WORK/cut.hsaco"
+    refuse "an object cut to $part bytes" "$WORK/cut.hsaco: " \
+        table "$WORK/cut.hsaco"
+done
+refuse "a file that is not there" "none.hsaco: No such file" \
+    table "$WORK/none.hsaco"
+refuse "an object of another target" "is for gfx942, not for gfx90a" \
+    table "$object" gfx90a
+refuse "a host object" "not for AMDGPU" table "$tree/build/obj/src/select.o"
+refuse "a module name that is no identifier" "no C identifier" \
+    "$gen" module a-b "$WORK/out.c" "gfx942=$object"
+refuse "a target given twice" "given twice" \
+    "$gen" module one "$WORK/out.c" "gfx942=$object" "gfx942=$object"
+refuse "a kernel that does not compile" "error:" sh -c \
+    "echo nonsense >'$tree/kernels/one.hip'; make -C '$tree' lib 2>&1"
+finish

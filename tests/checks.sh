@@ -1,0 +1,80 @@
+# checks.sh - what the test scripts share; sourced, after `set -u`
+# shellcheck shell=sh
+#
+#   check TEXT COMMAND...    a case: passes if the command does
+#   refuse TEXT WORDS COMMAND...
+#                            a case: the command fails and says WORDS
+#   finish                   the last line; exits
+#
+# ROOT is the tree, WORK a folder that is removed at exit, and `plain_make` a
+# make that inherits neither settings nor jobs from the one that runs the tests.
+# A case's output shows only if it fails.
+
+ROOT=$(cd "$(dirname "$0")/../.." && pwd)
+WORK=$(mktemp -d)
+trap 'rm -rf "$WORK"' EXIT
+checks_passed=0
+checks_failed=0
+
+pass() {
+    checks_passed=$((checks_passed + 1))
+}
+
+flunk() { # what
+    checks_failed=$((checks_failed + 1))
+    echo "FAILED: $1"
+    sed 's/^/    /' "$WORK/check.out"
+}
+
+check() {
+    what=$1
+    shift
+    if "$@" >"$WORK/check.out" 2>&1; then pass; else flunk "$what"; fi
+}
+
+refuse() {
+    what=$1 words=$2
+    shift 2
+    if "$@" >"$WORK/check.out" 2>&1; then
+        flunk "$what: it was accepted"
+    elif grep -qF -e "$words" "$WORK/check.out"; then
+        pass
+    else
+        flunk "$what: wanted '$words' in"
+    fi
+}
+
+finish() {
+    echo "$checks_passed passed, $checks_failed failed"
+    [ "$checks_failed" -eq 0 ] && [ "$checks_passed" -gt 0 ]
+    exit
+}
+
+plain_make() {
+    env -u MAKEFLAGS -u MFLAGS -u MAKEOVERRIDES -u MAKELEVEL -u B -u H \
+        -u MODULES make --no-print-directory "$@"
+}
+
+# A copy of what a build reads, with no kernels but those given after.
+copy_tree() { # folder [kernel.hip...]
+    mkdir -p "$1/kernels"
+    cp -R "$ROOT/Makefile" "$ROOT/gen" "$ROOT/src" "$ROOT/include" "$1/"
+    cp -R "$ROOT/kernels/include" "$1/kernels/"
+    copy_to=$1
+    (cd "$ROOT" && find tests -name '*.mk' -exec cp --parents {} "$copy_to" \;)
+    shift
+    for copy_kernel in "$@"; do cp "$copy_kernel" "$copy_to/kernels/"; done
+}
+
+# A module with one small kernel, for tests of the build and not of kernels.
+small_kernel() { # name [signature]
+    cat <<END
+#include <hip/hip_runtime.h>
+#include "small.h"
+extern "C" __global__ void $1(${2:-float *x, unsigned n})
+{
+    if (threadIdx.x == SMALL)
+        x[0] = n;
+}
+END
+}
