@@ -40,8 +40,10 @@ static bool args_agree(const struct codeobj *a, const struct codeobj_kernel *x,
 static bool pair_agrees(const struct codeobj *a, const struct codeobj *b)
 {
     for (size_t i = 0; i < a->nkernels || i < b->nkernels; i++) {
-        const struct codeobj_kernel *x = i < a->nkernels ? &a->kernels[i] : NULL;
-        const struct codeobj_kernel *y = i < b->nkernels ? &b->kernels[i] : NULL;
+        const struct codeobj_kernel *x =
+            i < a->nkernels ? &a->kernels[i] : NULL;
+        const struct codeobj_kernel *y =
+            i < b->nkernels ? &b->kernels[i] : NULL;
         int order = !x ? 1 : !y ? -1 : strcmp(x->name, y->name);
 
         if (order != 0) {

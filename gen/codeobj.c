@@ -106,8 +106,9 @@ static bool read_header(struct codeobj *co, Elf *elf,
         return fail(error, "an ELF file, but not for AMDGPU (machine %u)",
                     (unsigned)h.e_machine);
     if (h.e_ident[EI_OSABI] != OSABI_AMDGPU_HSA || h.e_type != ET_DYN)
-        return fail(error, "not a linked code object for HSA (OS ABI %u, "
-                           "type %u)",
+        return fail(error,
+                    "not a linked code object for HSA (OS ABI %u, "
+                    "type %u)",
                     (unsigned)h.e_ident[EI_OSABI], (unsigned)h.e_type);
     if (h.e_ident[EI_ABIVERSION] < 1 || h.e_ident[EI_ABIVERSION] > 4)
         return fail(error, "unknown code object version (ABI version %u)",
@@ -249,8 +250,8 @@ static bool check_descriptors(const struct codeobj *co, Elf *elf,
     return ok;
 }
 
-struct codeobj *codeobj_parse(const char *path, const void *data,
-                              size_t nbytes, char error[CODEOBJ_ERROR_MAX])
+struct codeobj *codeobj_parse(const char *path, const void *data, size_t nbytes,
+                              char error[CODEOBJ_ERROR_MAX])
 {
     struct codeobj *co = calloc(1, sizeof(*co));
     Elf *elf = NULL;

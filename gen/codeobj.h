@@ -56,8 +56,8 @@ struct codeobj *codeobj_read(const char *path, char error[CODEOBJ_ERROR_MAX]);
  * codeobj_parse() is codeobj_read() for bytes that are in memory already. They
  * are copied.
  */
-struct codeobj *codeobj_parse(const char *path, const void *data,
-                              size_t nbytes, char error[CODEOBJ_ERROR_MAX]);
+struct codeobj *codeobj_parse(const char *path, const void *data, size_t nbytes,
+                              char error[CODEOBJ_ERROR_MAX]);
 
 void codeobj_free(struct codeobj *co);
 

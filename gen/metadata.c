@@ -76,8 +76,10 @@ struct field {
 };
 
 #define FIELD(key, required, member)                                           \
-    {key, required, offsetof(struct kpk_kernel_attrs, member),                 \
-     sizeof(((struct kpk_kernel_attrs *)0)->member)}
+    {                                                                          \
+        key, required, offsetof(struct kpk_kernel_attrs, member),              \
+            sizeof(((struct kpk_kernel_attrs *)0)->member)                     \
+    }
 static const struct field fields[] = {
     FIELD(".kernarg_segment_size", true, kernarg_nbytes),
     FIELD(".kernarg_segment_align", true, kernarg_align),
@@ -128,7 +130,8 @@ static bool read_fields(struct codeobj_kernel *k, const msgpack_object *map,
         store(&k->attrs, f, value);
     }
     if (k->attrs.wave_size != 32 && k->attrs.wave_size != 64)
-        return fail(error, "kernel %s: .wavefront_size is %u, neither 32 nor 64",
+        return fail(error,
+                    "kernel %s: .wavefront_size is %u, neither 32 nor 64",
                     k->name, (unsigned)k->attrs.wave_size);
     return true;
 }
@@ -183,8 +186,9 @@ static bool read_arg(struct codeobj_kernel *k, const msgpack_object *map,
     if (!kind || kind->type != MSGPACK_OBJECT_STR ||
         !get_uint(get(map, ".offset"), UINT32_MAX, &offset) ||
         !get_uint(get(map, ".size"), UINT32_MAX, &size))
-        return fail(error, "kernel %s: an argument without .offset, .size or "
-                           ".value_kind",
+        return fail(error,
+                    "kernel %s: an argument without .offset, .size or "
+                    ".value_kind",
                     k->name);
     if (offset + size > k->attrs.kernarg_nbytes)
         return fail(error,

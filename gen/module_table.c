@@ -191,7 +191,10 @@ static void write_objects(FILE *f, const char *name,
                 (unsigned)take(next, co->target), co->target, co->cov, symbol,
                 symbol, i);
         for (size_t j = 0; j < 32; j++)
-            fprintf(f, "%s0x%02x", j == 0 ? "" : j % 8 ? ", " : ",\n      ",
+            fprintf(f, "%s0x%02x",
+                    j == 0  ? ""
+                    : j % 8 ? ", "
+                            : ",\n      ",
                     digest[j]);
         fputs("}},\n", f);
     }

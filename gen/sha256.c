@@ -30,8 +30,7 @@ static void expand(uint32_t w[64], const uint8_t *block)
     for (size_t i = 16; i < 64; i++) {
         uint32_t a = w[i - 15], b = w[i - 2];
 
-        w[i] = w[i - 16] + w[i - 7] +
-               (rotate(a, 7) ^ rotate(a, 18) ^ a >> 3) +
+        w[i] = w[i - 16] + w[i - 7] + (rotate(a, 7) ^ rotate(a, 18) ^ a >> 3) +
                (rotate(b, 17) ^ rotate(b, 19) ^ b >> 10);
     }
 }
