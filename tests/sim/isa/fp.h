@@ -221,6 +221,18 @@ static inline uint16_t bf16_of_f32(float x)
     return (uint16_t)((u & 0x7fffffff) > 0x7f800000 ? u >> 16 | 0x40 : r);
 }
 
+/* Rounded to bf16 by the store: the sum is made odd where it lost bits. */
+static inline float fma_bf16(float a, float b, float c)
+{
+    double s = add_round_to_odd((double)a * (double)b, (double)c);
+    float f = (float)s;
+    uint32_t u = f32_bits(f);
+    bool inexact = (double)f != s && s == s && s - s == 0;
+    bool away = fabs((double)f) > fabs(s);
+
+    return bits_f32(inexact ? (away ? u - 1 : u) | 1 : u);
+}
+
 /* ---- to integers: truncated, saturated, NaN is 0 ---- */
 
 static inline int32_t i32_of_f32(float x)

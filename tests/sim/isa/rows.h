@@ -33,8 +33,19 @@ struct row_set {
     X(sopc)                                                                    \
     X(sopk)                                                                    \
     X(sopp)                                                                    \
-    X(smem) X(vop1) X(vop2) X(vop3) X(vopc) X(vop3p) X(matrix) X(lane) X(ds)   \
-        X(flat) X(mubuf)
+    X(smem)                                                                    \
+    X(transcendental)                                                          \
+    X(vop1)                                                                    \
+    X(vop2)                                                                    \
+    X(vop3)                                                                    \
+    X(vopc)                                                                    \
+    X(vop3p)                                                                   \
+    X(matrix)                                                                  \
+    X(lane)                                                                    \
+    X(ds)                                                                      \
+    X(flat)                                                                    \
+    X(mubuf)                                                                   \
+    X(dot)
 
 #define X(encoding) extern const struct row_set sim_rows_##encoding;
 ROW_SETS(X)
