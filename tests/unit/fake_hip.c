@@ -34,10 +34,16 @@ struct function {
     char name[64];
 };
 
-extern API struct fake_hip fake_hip;
-struct fake_hip fake_hip;
-
 static _Thread_local int current;
+
+static void set_current(int device)
+{
+    current = device;
+}
+
+extern API struct fake_hip fake_hip;
+struct fake_hip fake_hip = {.set_current = set_current};
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct function functions[256];
 static int nfunctions;

@@ -38,6 +38,9 @@ struct fake_hip {
     int fail_all_later;    /* and all after that */
     unsigned param_nbytes[FAKE_MAX_PARAMS]; /* sizes to read from params */
 
+    /* The library's own: changes the thread's current device, uncounted. */
+    void (*set_current)(int device);
+
     /* Read by the test. */
     atomic_int ncalls;
     atomic_int nloads;
@@ -53,9 +56,10 @@ struct fake_hip {
     struct fake_launch last;
 };
 
-/* Loads the library of that file name from the folder of the running program
- * and resets its object. Does not return without it. */
+/* Loads the library of that file name ("fake_hip.so") from the folder of the
+ * running program and resets its object. Does not return without it. */
 struct fake_hip *fake_hip_load(const char *file);
+/* Settings and counters as at first; current device 0. */
 void fake_hip_reset(struct fake_hip *fake);
 
 #endif

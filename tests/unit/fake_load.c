@@ -10,11 +10,15 @@
 
 void fake_hip_reset(struct fake_hip *fake)
 {
+    void (*set_current)(int) = fake->set_current;
+
     memset(fake, 0, sizeof(*fake));
+    fake->set_current = set_current;
+    fake->set_current(0);
     fake->ndevices = 2;
     fake->targets[0] = "gfx90a:sramecc+:xnack-";
     fake->targets[1] = "gfx1100";
-    fake->version = 60443482;
+    fake->version = 60342134;
     fake->fail_error = 999;
     fake->fail_in = -1;
 }

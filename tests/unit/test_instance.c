@@ -1,0 +1,397 @@
+/* test_instance.c - opening, loading, fetching kernels, unloading, closing */
+#include "unit.h"
+
+#include "fake_hip.h"
+#include "test_pack.h"
+
+#include <stdbool.h>
+
+static struct fake_hip *fake;
+
+static int reset(void **state)
+{
+    (void)state;
+    fake_hip_reset(fake);
+    return 0;
+}
+
+static void test_open_describes_device_and_loads_nothing(void **state)
+{
+    kpk_instance *inst;
+    const kpk_device *device;
+
+    (void)state;
+    assert_ok(kpk_open(&test_pack, 0, &inst));
+    device = kpk_instance_device(inst);
+    assert_string_equal(device->target, "gfx90a:sramecc+:xnack-");
+    assert_string_equal(device->name, "New Layout");
+    assert_int_equal(kpk_instance_ordinal(inst), 0);
+    assert_int_equal(fake->nloads, 0);
+    assert_ok(kpk_close(inst));
+    assert_int_equal(fake->nsyncs, 0); /* nothing was loaded: nothing to do */
+}
+
+static void test_get_loads_a_module_once(void **state)
+{
+    kpk_instance *inst;
+    const kpk_kernel *scale;
+    const kpk_kernel *again;
+    const kpk_kernel *noargs;
+    int calls;
+
+    (void)state;
+    assert_ok(kpk_open(&test_pack, 0, &inst));
+    assert_ok(kpk_kernel_get(inst, "scale", &scale));
+    assert_string_equal(kpk_kernel_name(scale), "scale");
+    assert_ptr_equal(kpk_kernel_module(scale), &test_module_alpha);
+    assert_int_equal(kpk_kernel_index(scale), 2);
+    assert_int_equal(fake->nloads, 1);
+    assert_int_equal(fake->nlookups, 1);
+    calls = fake->ncalls;
+    assert_ok(kpk_kernel_get(inst, "scale", &again));
+    assert_ptr_equal(again, scale);
+    assert_int_equal(fake->ncalls, calls); /* not one call into HIP */
+    assert_ok(kpk_kernel_get(inst, "noargs", &noargs));
+    assert_int_equal(fake->nloads, 1);
+    assert_int_equal(fake->nlookups, 2);
+    assert_ok(kpk_close(inst));
+    assert_int_equal(fake->nunloads, 1);
+    assert_int_equal(fake->nsyncs, 1);
+    assert_int_equal(fake->live, 0);
+}
+
+static void test_get_on_another_device_restores_the_current_one(void **state)
+{
+    kpk_instance *inst;
+    const kpk_kernel *kernel;
+
+    (void)state;
+    assert_ok(kpk_open(&test_pack, 1, &inst));
+    assert_ok(kpk_kernel_get(inst, "scale", &kernel));
+    assert_int_equal(fake->nloads_of_device[1], 1);
+    assert_int_equal(fake->nloads_of_device[0], 0);
+    assert_int_equal(fake->nsets, 2); /* there and back */
+    assert_ok(kpk_close(inst));
+    assert_int_equal(fake->nviolations, 0);
+    assert_int_equal(fake->live, 0);
+}
+
+static void test_get_says_what_is_missing(void **state)
+{
+    kpk_instance *inst;
+    const kpk_kernel *kernel = (const kpk_kernel *)1;
+
+    (void)state;
+    assert_ok(kpk_open(&test_pack, 0, &inst));
+    assert_status(kpk_kernel_get(inst, "affine", &kernel), KPK_ERR_NO_KERNEL);
+    assert_message("no kernel \"affine\" in the 2 modules");
+    assert_status(kpk_kernel_get(inst, "", &kernel), KPK_ERR_NO_KERNEL);
+    assert_status(kpk_kernel_get(inst, "twin", &kernel), KPK_ERR_AMBIGUOUS);
+    assert_message("is in module alpha and in module beta");
+    assert_status(kpk_kernel_get_in(inst, "gamma", "twin", &kernel),
+                  KPK_ERR_NO_MODULE);
+    assert_message("no module \"gamma\" among the 2");
+    assert_status(kpk_kernel_get_in(inst, "beta", "scale", &kernel),
+                  KPK_ERR_NO_KERNEL);
+    assert_ptr_equal(kernel, (const kpk_kernel *)1); /* left alone */
+    assert_int_equal(fake->nloads, 0);
+    assert_ok(kpk_kernel_get_in(inst, "beta", "twin", &kernel));
+    assert_ptr_equal(kpk_kernel_module(kernel), &test_module_beta);
+    assert_status(kpk_kernel_get(NULL, "scale", &kernel), KPK_ERR_ARG);
+    assert_status(kpk_kernel_get(inst, NULL, &kernel), KPK_ERR_ARG);
+    assert_status(kpk_kernel_get(inst, "scale", NULL), KPK_ERR_ARG);
+    assert_status(kpk_kernel_get_in(inst, NULL, "scale", &kernel), KPK_ERR_ARG);
+    assert_ok(kpk_close(inst));
+}
+
+/* beta has nothing for gfx1100: it is no obstacle to alpha. */
+static void
+test_module_that_does_not_fit_fails_only_when_asked_for(void **state)
+{
+    kpk_instance *inst;
+    const kpk_kernel *kernel;
+    kpk_selection selection;
+
+    (void)state;
+    assert_ok(kpk_open(&test_pack, 1, &inst));
+    assert_ok(kpk_instance_selection(inst, "alpha", &selection));
+    assert_string_equal(selection.target, "gfx11-generic");
+    assert_int_equal(selection.fit, KPK_FIT_GENERIC);
+    assert_status(kpk_instance_selection(inst, "beta", &selection),
+                  KPK_ERR_NO_TARGET);
+    assert_status(kpk_kernel_get(inst, "torn", &kernel), KPK_ERR_NO_TARGET);
+    assert_message("no code object of module beta fits device gfx1100. It "
+                   "holds: gfx1030, gfx90a.");
+    assert_status(kpk_load(inst, "beta"), KPK_ERR_NO_TARGET);
+    assert_ok(kpk_load(inst, NULL)); /* all that fit */
+    assert_int_equal(fake->nloads, 1);
+    assert_ok(kpk_close(inst));
+}
+
+static void test_open_fails_if_no_module_fits(void **state)
+{
+    const kpk_module *const beta = &test_module_beta;
+    const kpk_module *const empty = &test_module_empty;
+    kpk_instance *inst = (kpk_instance *)1;
+
+    (void)state;
+    assert_status(kpk_open_modules(&beta, 1, 1, &inst), KPK_ERR_NO_TARGET);
+    assert_message("fits device gfx1100");
+    assert_status(kpk_open_modules(&empty, 1, 0, &inst), KPK_ERR_NO_TARGET);
+    assert_message("It holds: nothing");
+    assert_ptr_equal(inst, (kpk_instance *)1);
+}
+
+static void test_open_modules_takes_any_order_and_no_twice(void **state)
+{
+    const kpk_module *const backwards[] = {&test_module_beta,
+                                           &test_module_alpha};
+    const kpk_module *const twice[] = {&test_module_alpha, &test_module_alpha};
+    const kpk_module *const hole[] = {NULL};
+    kpk_instance *inst;
+    const kpk_kernel *kernel;
+
+    (void)state;
+    assert_ok(kpk_open_modules(backwards, 2, 0, &inst));
+    assert_ok(kpk_kernel_get_in(inst, "alpha", "twin", &kernel));
+    assert_ok(kpk_kernel_get_in(inst, "beta", "twin", &kernel));
+    assert_ok(kpk_close(inst));
+    assert_status(kpk_open_modules(twice, 2, 0, &inst), KPK_ERR_ARG);
+    assert_message("called \"alpha\"");
+    assert_status(kpk_open_modules(hole, 1, 0, &inst), KPK_ERR_ARG);
+    assert_status(kpk_open_modules(NULL, 1, 0, &inst), KPK_ERR_ARG);
+    assert_status(kpk_open_modules(backwards, 2, 0, NULL), KPK_ERR_ARG);
+    assert_ok(kpk_open_modules(NULL, 0, 0, &inst)); /* nothing in it */
+    assert_status(kpk_kernel_get(inst, "scale", &kernel), KPK_ERR_NO_KERNEL);
+    assert_ok(kpk_close(inst));
+}
+
+static void test_open_checks_device_and_format(void **state)
+{
+    const kpk_module *const old = &test_module_old_format;
+    kpk_instance *inst;
+
+    (void)state;
+    assert_status(kpk_open(&test_pack, 2, &inst), KPK_ERR_NO_DEVICE);
+    assert_message("device 2 was asked for, but HIP sees 2 GPUs: the highest "
+                   "number is 1");
+    assert_status(kpk_open(&test_pack, -1, &inst), KPK_ERR_NO_DEVICE);
+    fake->ndevices = 0;
+    assert_status(kpk_open(&test_pack, 0, &inst), KPK_ERR_NO_DEVICE);
+    assert_message("sees no GPU");
+    fake->ndevices = 2;
+    assert_status(kpk_open(NULL, 0, &inst), KPK_ERR_ARG);
+    assert_status(kpk_open(&test_pack_old_format, 0, &inst), KPK_ERR_FORMAT);
+    assert_status(kpk_open_modules(&old, 1, 0, &inst), KPK_ERR_FORMAT);
+    assert_message("Build the pack and libkpack.a with the same release");
+}
+
+static void test_damaged_code_objects_never_reach_hip(void **state)
+{
+    static const struct {
+        const kpk_module *module;
+        const char *says;
+    } cases[] = {{&test_module_not_elf, "does not start as an ELF file"},
+                 {&test_module_short_elf, "(63 bytes) is shorter"},
+                 {&test_module_other_machine, "for another machine"}};
+
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        kpk_instance *inst;
+        const kpk_kernel *kernel;
+
+        assert_ok(kpk_open_modules(&cases[i].module, 1, 0, &inst));
+        assert_status(kpk_kernel_get(inst, "torn", &kernel), KPK_ERR_FORMAT);
+        assert_message(cases[i].says);
+        assert_ok(kpk_close(inst));
+    }
+    assert_int_equal(fake->nloads, 0);
+}
+
+static void test_unload_cuts_off_old_handles_until_loaded_again(void **state)
+{
+    kpk_instance *inst;
+    const kpk_kernel *kernel;
+    const kpk_kernel *again;
+    const kpk_shape shape = kpk_shape_1d(1, 64);
+    void *module;
+    void *function;
+
+    (void)state;
+    assert_ok(kpk_open(&test_pack, 0, &inst));
+    assert_ok(kpk_unload(inst, "alpha")); /* not loaded: nothing to do */
+    assert_ok(kpk_kernel_get(inst, "noargs", &kernel));
+    assert_ok(kpk_kernel_raw(kernel, &module, &function));
+    assert_non_null(module);
+    assert_non_null(function);
+    assert_ok(kpk_unload(inst, "alpha"));
+    assert_int_equal(fake->nunloads, 1);
+    assert_int_equal(fake->nsyncs, 1);
+    assert_status(kpk_launch(kernel, &shape, NULL, NULL, 0), KPK_ERR_UNLOADED);
+    assert_message("module alpha of kernel noargs has been unloaded");
+    assert_status(kpk_kernel_raw(kernel, &module, NULL), KPK_ERR_UNLOADED);
+    assert_int_equal(fake->nlaunches, 0);
+    assert_ok(kpk_kernel_get(inst, "noargs", &again));
+    assert_ptr_equal(again, kernel);
+    assert_ok(kpk_launch(kernel, &shape, NULL, NULL, 0));
+    assert_int_equal(fake->nloads, 2);
+    assert_status(kpk_unload(inst, "gamma"), KPK_ERR_NO_MODULE);
+    assert_ok(kpk_unload(inst, NULL));
+    assert_int_equal(fake->nunloads, 2);
+    assert_ok(kpk_close(inst));
+    assert_int_equal(fake->live, 0);
+}
+
+static void test_attrs_are_those_of_the_selected_object(void **state)
+{
+    kpk_instance *inst;
+    const kpk_kernel *kernel;
+    kpk_attrs attrs;
+
+    (void)state;
+    assert_ok(kpk_open(&test_pack, 0, &inst));
+    assert_ok(kpk_kernel_get(inst, "scale", &kernel));
+    assert_ok(kpk_kernel_attrs(kernel, &attrs));
+    assert_int_equal(attrs.max_block, 256);
+    assert_status(kpk_kernel_attrs(NULL, &attrs), KPK_ERR_ARG);
+    assert_status(kpk_kernel_attrs(kernel, NULL), KPK_ERR_ARG);
+    assert_ok(kpk_close(inst));
+}
+
+static void test_close_takes_null_and_reports_failing_work(void **state)
+{
+    kpk_instance *inst;
+    const kpk_kernel *kernel;
+
+    (void)state;
+    assert_ok(kpk_close(NULL));
+    assert_ok(kpk_open(&test_pack, 0, &inst));
+    assert_ok(kpk_kernel_get(inst, "scale", &kernel));
+    fake->fail_name = "hipDeviceSynchronize";
+    fake->fail_error = 700;
+    assert_status(kpk_close(inst), KPK_ERR_HIP);
+    assert_int_equal(kpk_error_hip(), 700);
+    assert_message("work on device 0 (gfx90a:sramecc+:xnack-) failed");
+    assert_int_equal(fake->live, 0); /* unloaded all the same */
+}
+
+static void test_refused_unload_keeps_the_module(void **state)
+{
+    kpk_instance *inst;
+    const kpk_kernel *kernel;
+
+    (void)state;
+    assert_ok(kpk_open(&test_pack, 0, &inst));
+    assert_ok(kpk_kernel_get(inst, "scale", &kernel));
+    fake->fail_name = "hipModuleUnload";
+    fake->fail_error = 900;
+    assert_status(kpk_unload(inst, "alpha"), KPK_ERR_HIP);
+    assert_message("cannot unload module alpha from device 0: hipModuleUnload "
+                   "returned hipErrorFake (900), made up");
+    fake->fail_name = NULL;
+    assert_ok(kpk_kernel_get(inst, "scale", &kernel));
+    assert_int_equal(fake->nloads, 1);
+    assert_ok(kpk_close(inst));
+    assert_int_equal(fake->live, 0);
+}
+
+static void test_load_failure_hints_at_a_hip_that_is_too_old(void **state)
+{
+    kpk_instance *inst;
+    const kpk_kernel *kernel;
+
+    (void)state;
+    fake->fail_name = "hipModuleLoadData";
+    fake->fail_error = 209;
+    assert_ok(kpk_open(&test_pack, 1, &inst));
+    assert_status(kpk_kernel_get(inst, "scale", &kernel), KPK_ERR_HIP);
+    assert_int_equal(kpk_error_hip(), 209);
+    assert_message("cannot load module alpha, code object gfx11-generic, on "
+                   "device 1 (gfx1100) (code object version 6 for a generic "
+                   "target is read from HIP 6.4 on, this is HIP 6.3");
+    assert_ok(kpk_close(inst));
+}
+
+/* One call of HIP after another fails, once or from there on. Whatever the
+ * caller gets, it is a status with a message, and nothing is left behind. */
+static void test_every_failing_hip_call_is_survived(void **state)
+{
+    (void)state;
+    for (int later = 0; later < 2; later++) {
+        int n = 0;
+        bool done = false;
+
+        while (!done) {
+            kpk_instance *inst = NULL;
+            const kpk_kernel *kernel = NULL;
+            const kpk_shape shape = kpk_shape_1d(1, 64);
+            void *ptr = NULL;
+            kpk_status st;
+
+            assert_true(n < 200);
+            fake_hip_reset(fake);
+            fake->fail_all_later = later;
+            fake->fail_in = ++n;
+            st = kpk_open(&test_pack, 1, &inst);
+            if (st == KPK_OK)
+                st = kpk_kernel_get(inst, "noargs", &kernel);
+            if (st == KPK_OK)
+                st = kpk_launch(kernel, &shape, NULL, NULL, 0);
+            if (st == KPK_OK)
+                st = kpk_malloc(inst, 16, &ptr);
+            if (st == KPK_OK)
+                st = kpk_fill(inst, ptr, 1, 16);
+            if (st == KPK_OK)
+                st = kpk_sync(inst, NULL);
+            done = fake->fail_in > 0; /* more failures than calls */
+            if (!done) {
+                assert_int_equal(st, KPK_ERR_HIP);
+                assert_int_equal(kpk_error_hip(), 999);
+                assert_message("hipErrorUnknown (999), unknown error");
+            } else {
+                assert_int_equal(st, KPK_OK);
+            }
+            fake->fail_in = -1;
+            fake->fail_all_later = 0;
+            if (ptr)
+                assert_ok(kpk_free(inst, ptr));
+            assert_ok(kpk_close(inst));
+            /* A HIP that fails every call takes no memory back either. */
+            assert_true(fake->live <= later);
+        }
+        assert_true(n > 15);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_open_describes_device_and_loads_nothing,
+                               reset),
+        cmocka_unit_test_setup(test_get_loads_a_module_once, reset),
+        cmocka_unit_test_setup(
+            test_get_on_another_device_restores_the_current_one, reset),
+        cmocka_unit_test_setup(test_get_says_what_is_missing, reset),
+        cmocka_unit_test_setup(
+            test_module_that_does_not_fit_fails_only_when_asked_for, reset),
+        cmocka_unit_test_setup(test_open_fails_if_no_module_fits, reset),
+        cmocka_unit_test_setup(test_open_modules_takes_any_order_and_no_twice,
+                               reset),
+        cmocka_unit_test_setup(test_open_checks_device_and_format, reset),
+        cmocka_unit_test_setup(test_damaged_code_objects_never_reach_hip,
+                               reset),
+        cmocka_unit_test_setup(
+            test_unload_cuts_off_old_handles_until_loaded_again, reset),
+        cmocka_unit_test_setup(test_attrs_are_those_of_the_selected_object,
+                               reset),
+        cmocka_unit_test_setup(test_close_takes_null_and_reports_failing_work,
+                               reset),
+        cmocka_unit_test_setup(test_refused_unload_keeps_the_module, reset),
+        cmocka_unit_test_setup(test_load_failure_hints_at_a_hip_that_is_too_old,
+                               reset),
+        cmocka_unit_test_setup(test_every_failing_hip_call_is_survived, reset),
+    };
+
+    fake = fake_hip_load("fake_hip.so");
+    return cmocka_run_group_tests_name("instance", tests, NULL, NULL);
+}

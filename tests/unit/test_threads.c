@@ -1,0 +1,133 @@
+/* test_threads.c - many threads on two devices load each module once
+ *
+ * Also meant to be run under ThreadSanitizer: make check SAN=thread.
+ */
+#include "unit.h"
+
+#include "fake_hip.h"
+#include "test_pack.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+enum { NTHREADS = 16, NDEVICES = 2, NROUNDS = 50, NLAUNCHES = 20 };
+
+static struct fake_hip *fake;
+static kpk_instance *instances[NDEVICES];
+static pthread_barrier_t start;
+static atomic_int nfailed;
+
+/* Each thread asks both instances, half of them the other way round. */
+static void *ask_and_launch(void *number)
+{
+    static const char *const names[] = {"scale", "noargs", "shared", "slots"};
+    const int me = *(const int *)number;
+    const kpk_shape shape = kpk_shape_1d(1, 64);
+
+    pthread_barrier_wait(&start);
+    for (int i = 0; i < NDEVICES; i++) {
+        kpk_instance *inst = instances[(i + me) % NDEVICES];
+        const kpk_kernel *kernel;
+
+        for (int k = 0; k < 4; k++) {
+            if (kpk_kernel_get(inst, names[(k + me / 2) % 4], &kernel) !=
+                KPK_OK)
+                atomic_fetch_add(&nfailed, 1);
+        }
+        if (kpk_kernel_get(inst, "noargs", &kernel) != KPK_OK) {
+            atomic_fetch_add(&nfailed, 1);
+            continue;
+        }
+        for (int k = 0; k < NLAUNCHES; k++) {
+            if (kpk_launch(kernel, &shape, NULL, NULL, 0) != KPK_OK)
+                atomic_fetch_add(&nfailed, 1);
+        }
+    }
+    return NULL;
+}
+
+static void run_threads(void)
+{
+    pthread_t threads[NTHREADS];
+    int numbers[NTHREADS];
+
+    for (int i = 0; i < NTHREADS; i++) {
+        numbers[i] = i;
+        assert_int_equal(
+            pthread_create(&threads[i], NULL, ask_and_launch, &numbers[i]), 0);
+    }
+    for (int i = 0; i < NTHREADS; i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+}
+
+static void test_16_threads_on_two_devices_load_each_module_once(void **state)
+{
+    (void)state;
+    for (int round = 0; round < NROUNDS; round++) {
+        fake_hip_reset(fake);
+        for (int i = 0; i < NDEVICES; i++)
+            assert_ok(kpk_open(&test_pack, i, &instances[i]));
+        run_threads();
+        assert_int_equal(nfailed, 0);
+        for (int i = 0; i < NDEVICES; i++)
+            assert_int_equal(fake->nloads_of_device[i], 1);
+        assert_int_equal(fake->nloads, NDEVICES);
+        assert_int_equal(fake->nlookups, 4 * NDEVICES);
+        assert_int_equal(fake->nlaunches, NTHREADS * NDEVICES * NLAUNCHES);
+        assert_int_equal(fake->nviolations, 0);
+        for (int i = 0; i < NDEVICES; i++)
+            assert_ok(kpk_close(instances[i]));
+        assert_int_equal(fake->live, 0);
+    }
+}
+
+/* What one thread did wrong is no other thread's message. */
+static void *fail_alone(void *number)
+{
+    char wanted[64];
+    char name[32];
+
+    snprintf(name, sizeof(name), "kernel_%d", *(const int *)number);
+    snprintf(wanted, sizeof(wanted), "no kernel \"%s\"", name);
+    pthread_barrier_wait(&start);
+    for (int i = 0; i < 200; i++) {
+        const kpk_kernel *kernel;
+
+        if (kpk_kernel_get(instances[0], name, &kernel) != KPK_ERR_NO_KERNEL ||
+            !strstr(kpk_error_message(), wanted))
+            atomic_fetch_add(&nfailed, 1);
+    }
+    return NULL;
+}
+
+static void test_messages_belong_to_their_thread(void **state)
+{
+    pthread_t threads[NTHREADS];
+    int numbers[NTHREADS];
+
+    (void)state;
+    fake_hip_reset(fake);
+    assert_ok(kpk_open(&test_pack, 0, &instances[0]));
+    for (int i = 0; i < NTHREADS; i++) {
+        numbers[i] = i;
+        assert_int_equal(
+            pthread_create(&threads[i], NULL, fail_alone, &numbers[i]), 0);
+    }
+    for (int i = 0; i < NTHREADS; i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    assert_int_equal(nfailed, 0);
+    assert_ok(kpk_close(instances[0]));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_16_threads_on_two_devices_load_each_module_once),
+        cmocka_unit_test(test_messages_belong_to_their_thread),
+    };
+
+    fake = fake_hip_load("fake_hip.so");
+    if (pthread_barrier_init(&start, NULL, NTHREADS) != 0)
+        return 1;
+    return cmocka_run_group_tests_name("threads", tests, NULL, NULL);
+}
