@@ -1,0 +1,241 @@
+/* abi.h - the types of the HIP ABI that the simulated runtime exports
+ *
+ * Written out here and not taken from HIP's headers, because those of 5.x and
+ * 7.x differ and one library serves programs of both. The layouts are checked
+ * against Debian's headers by tests/test_hip_abi.c.
+ */
+#ifndef SIM_HIP_ABI_H
+#define SIM_HIP_ABI_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* X(number, name, phrase); where numbers repeat the first row names them. */
+#define HIP_ERROR_TABLE(X)                                                     \
+    X(0, hipSuccess, "no error")                                               \
+    X(1, hipErrorInvalidValue, "invalid argument")                             \
+    X(2, hipErrorOutOfMemory, "out of memory")                                 \
+    X(3, hipErrorNotInitialized, "initialization error")                       \
+    X(4, hipErrorDeinitialized, "driver shutting down")                        \
+    X(5, hipErrorProfilerDisabled, "profiler disabled while using a tool")     \
+    X(6, hipErrorProfilerNotInitialized, "profiler is not initialized")        \
+    X(7, hipErrorProfilerAlreadyStarted, "profiler already started")           \
+    X(8, hipErrorProfilerAlreadyStopped, "profiler already stopped")           \
+    X(9, hipErrorInvalidConfiguration, "invalid configuration argument")       \
+    X(12, hipErrorInvalidPitchValue, "invalid pitch argument")                 \
+    X(13, hipErrorInvalidSymbol, "invalid device symbol")                      \
+    X(17, hipErrorInvalidDevicePointer, "invalid device pointer")              \
+    X(21, hipErrorInvalidMemcpyDirection, "invalid copy direction for memcpy") \
+    X(35, hipErrorInsufficientDriver, "driver version is insufficient")        \
+    X(52, hipErrorMissingConfiguration, "no launch configuration")             \
+    X(53, hipErrorPriorLaunchFailure, "an earlier launch failed")              \
+    X(98, hipErrorInvalidDeviceFunction, "invalid device function")            \
+    X(100, hipErrorNoDevice, "no ROCm-capable device is detected")             \
+    X(101, hipErrorInvalidDevice, "invalid device ordinal")                    \
+    X(200, hipErrorInvalidImage, "device kernel image is invalid")             \
+    X(201, hipErrorInvalidContext, "invalid device context")                   \
+    X(202, hipErrorContextAlreadyCurrent, "context is already current")        \
+    X(205, hipErrorMapFailed, "mapping of buffer object failed")               \
+    X(206, hipErrorUnmapFailed, "unmapping of buffer object failed")           \
+    X(207, hipErrorArrayIsMapped, "array is mapped")                           \
+    X(208, hipErrorAlreadyMapped, "resource already mapped")                   \
+    X(209, hipErrorNoBinaryForGpu,                                             \
+      "no kernel image is available for execution on the device")              \
+    X(210, hipErrorAlreadyAcquired, "resource already acquired")               \
+    X(211, hipErrorNotMapped, "resource not mapped")                           \
+    X(212, hipErrorNotMappedAsArray, "resource not mapped as array")           \
+    X(213, hipErrorNotMappedAsPointer, "resource not mapped as pointer")       \
+    X(214, hipErrorECCNotCorrectable, "uncorrectable ECC error")               \
+    X(215, hipErrorUnsupportedLimit, "limit is not supported")                 \
+    X(216, hipErrorContextAlreadyInUse, "context is already in use")           \
+    X(217, hipErrorPeerAccessUnsupported, "peer access is not supported")      \
+    X(218, hipErrorInvalidKernelFile, "invalid kernel file")                   \
+    X(219, hipErrorInvalidGraphicsContext, "invalid graphics context")         \
+    X(300, hipErrorInvalidSource, "device kernel source is invalid")           \
+    X(301, hipErrorFileNotFound, "file not found")                             \
+    X(302, hipErrorSharedObjectSymbolNotFound,                                 \
+      "shared object symbol not found")                                        \
+    X(303, hipErrorSharedObjectInitFailed,                                     \
+      "shared object initialization failed")                                   \
+    X(304, hipErrorOperatingSystem, "an operating system call failed")         \
+    X(400, hipErrorInvalidHandle, "invalid resource handle")                   \
+    X(401, hipErrorIllegalState, "operation not allowed in this state")        \
+    X(500, hipErrorNotFound, "named symbol not found")                         \
+    X(600, hipErrorNotReady, "device not ready")                               \
+    X(700, hipErrorIllegalAddress, "an illegal memory access was encountered") \
+    X(701, hipErrorLaunchOutOfResources,                                       \
+      "too many resources requested for launch")                               \
+    X(702, hipErrorLaunchTimeOut, "the launch timed out and was terminated")   \
+    X(704, hipErrorPeerAccessAlreadyEnabled, "peer access is already enabled") \
+    X(705, hipErrorPeerAccessNotEnabled, "peer access is not enabled")         \
+    X(708, hipErrorSetOnActiveProcess, "cannot set while in use")              \
+    X(709, hipErrorContextIsDestroyed, "context is destroyed")                 \
+    X(710, hipErrorAssert, "device-side assert triggered")                     \
+    X(712, hipErrorHostMemoryAlreadyRegistered,                                \
+      "part or all of the memory is already registered")                       \
+    X(713, hipErrorHostMemoryNotRegistered, "memory is not registered")        \
+    X(719, hipErrorLaunchFailure, "unspecified launch failure")                \
+    X(720, hipErrorCooperativeLaunchTooLarge,                                  \
+      "too many blocks in cooperative launch")                                 \
+    X(801, hipErrorNotSupported, "operation not supported")                    \
+    X(900, hipErrorStreamCaptureUnsupported,                                   \
+      "operation not permitted when stream is capturing")                      \
+    X(901, hipErrorStreamCaptureInvalidated, "stream capture was invalidated") \
+    X(902, hipErrorStreamCaptureMerge, "stream captures would merge")          \
+    X(903, hipErrorStreamCaptureUnmatched, "stream capture is unmatched")      \
+    X(904, hipErrorStreamCaptureUnjoined, "stream capture is unjoined")        \
+    X(905, hipErrorStreamCaptureIsolation, "stream capture is not isolated")   \
+    X(906, hipErrorStreamCaptureImplicit,                                      \
+      "capture would depend on the legacy stream")                             \
+    X(907, hipErrorCapturedEvent, "operation not permitted on captured event") \
+    X(908, hipErrorStreamCaptureWrongThread,                                   \
+      "capture was ended by another thread")                                   \
+    X(910, hipErrorGraphExecUpdateFailure, "graph update failed")              \
+    X(911, hipErrorInvalidChannelDescriptor, "invalid channel descriptor")     \
+    X(912, hipErrorInvalidTexture, "invalid texture")                          \
+    X(914, hipErrorInvalidResourceType, "invalid resource type")               \
+    X(915, hipErrorInvalidResourceConfiguration,                               \
+      "invalid resource configuration")                                        \
+    X(916, hipErrorStreamDetached, "stream is detached")                       \
+    X(999, hipErrorUnknown, "unknown error")                                   \
+    X(1052, hipErrorRuntimeMemory, "runtime memory call returned error")       \
+    X(1053, hipErrorRuntimeOther, "runtime call returned error")
+
+typedef enum {
+#define X(number, name, phrase) name = number,
+    HIP_ERROR_TABLE(X)
+#undef X
+} hipError_t;
+
+typedef int hipDevice_t;
+typedef void *hipDeviceptr_t;
+typedef struct ihipStream_t *hipStream_t;
+typedef struct ihipEvent_t *hipEvent_t;
+typedef struct ihipModule_t *hipModule_t;
+typedef struct ihipModuleSymbol_t *hipFunction_t;
+typedef struct ihipCtx_t *hipCtx_t;
+typedef struct ihipMemPoolHandle_t *hipMemPool_t;
+
+typedef struct {
+    uint32_t x, y, z;
+} dim3;
+
+typedef enum {
+    hipMemcpyHostToHost,
+    hipMemcpyHostToDevice,
+    hipMemcpyDeviceToHost,
+    hipMemcpyDeviceToDevice,
+    hipMemcpyDefault
+} hipMemcpyKind;
+
+enum {
+    hipStreamNonBlocking = 1,
+    hipEventBlockingSync = 1,
+    hipEventDisableTiming = 2,
+    hipEventInterprocess = 4,
+    HIP_LAUNCH_PARAM_BUFFER_POINTER = 1,
+    HIP_LAUNCH_PARAM_BUFFER_SIZE = 2,
+    HIP_LAUNCH_PARAM_END = 3
+};
+
+#define STREAM_LEGACY     ((hipStream_t)1)
+#define STREAM_PER_THREAD ((hipStream_t)2)
+
+/* 56 bytes */
+typedef struct {
+    int binaryVersion;
+    int cacheModeCA;
+    size_t constSizeBytes;
+    size_t localSizeBytes;
+    int maxDynamicSharedSizeBytes;
+    int maxThreadsPerBlock;
+    int numRegs;
+    int preferredShmemCarveout;
+    int ptxVersion;
+    size_t sharedSizeBytes;
+} hipFuncAttributes;
+
+/* 32 bytes */
+typedef struct {
+    int type;
+    int device;
+    void *devicePointer;
+    void *hostPointer;
+    int isManaged;
+    unsigned allocationFlags;
+} hipPointerAttribute_t;
+
+typedef struct {
+    void *func;
+    dim3 gridDim, blockDim;
+    void **args;
+    size_t sharedMem;
+    hipStream_t stream;
+} hipLaunchParams;
+
+/* 56 bytes */
+typedef struct {
+    hipFunction_t function;
+    unsigned gridDimX, gridDimY, gridDimZ;
+    unsigned blockDimX, blockDimY, blockDimZ;
+    unsigned sharedMemBytes;
+    hipStream_t hStream;
+    void **kernelParams;
+} hipFunctionLaunchParams;
+
+typedef struct {
+    char bytes[16];
+} hipUUID;
+
+typedef struct {
+    void *ptr;
+    size_t pitch, xsize, ysize;
+} hipPitchedPtr;
+
+typedef struct {
+    size_t width, height, depth;
+} hipExtent;
+
+typedef struct {
+    size_t x, y, z;
+} hipPos;
+
+typedef struct {
+    void *srcArray;
+    hipPos srcPos;
+    hipPitchedPtr srcPtr;
+    void *dstArray;
+    hipPos dstPos;
+    hipPitchedPtr dstPtr;
+    hipExtent extent;
+    hipMemcpyKind kind;
+} hipMemcpy3DParms;
+
+typedef struct {
+    int type, id;
+} hipMemLocation;
+
+typedef struct {
+    int allocType, handleTypes;
+    hipMemLocation location;
+    void *win32SecurityAttributes;
+    unsigned char reserved[64];
+} hipMemPoolProps;
+
+typedef struct {
+    hipMemLocation location;
+    int flags;
+} hipMemAccessDesc;
+
+typedef void (*hipStreamCallback_t)(hipStream_t, hipError_t, void *);
+typedef void (*hipHostFn_t)(void *);
+
+/* What clang puts into .hipFatBinSegment. */
+struct fat_binary_wrapper {
+    uint32_t magic, version;
+    const void *binary;
+    void *reserved;
+};
+enum { FAT_BINARY_MAGIC = 0x48495046 };
+
+#endif

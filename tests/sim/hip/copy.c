@@ -1,0 +1,596 @@
+/* copy.c - copies and fills, of lines, rectangles and boxes
+ *
+ * A copy is an operation on a queue like a kernel. Its ends are addresses; an
+ * address that lies in no allocation is ordinary memory of the program. For
+ * such memory an asynchronous copy waits for its own end, as the buffer may be
+ * gone when the call has returned; pinned memory is the program's promise that
+ * it will not be.
+ */
+#define _GNU_SOURCE
+#include "runtime.h"
+
+#include <string.h>
+#include <unistd.h>
+
+struct copy_op {
+    struct op op;
+    uint64_t dst, src;
+    struct shape shape;
+    bool dst_known, src_known; /* in an allocation */
+};
+
+struct fill_op {
+    struct op op;
+    uint64_t dst;
+    size_t width, height, depth, pitch, slice; /* bytes */
+    uint32_t value;
+    uint32_t element; /* bytes: 1, 2, 4 */
+};
+
+/* Bytes from the first to the last of a box, SIZE_MAX if that overflows. */
+static size_t span(size_t width, size_t height, size_t depth, size_t pitch,
+                   size_t slice)
+{
+    size_t rows, slices, total;
+
+    if (__builtin_mul_overflow(pitch, height - 1, &rows) ||
+        __builtin_mul_overflow(slice, depth - 1, &slices) ||
+        __builtin_add_overflow(rows, slices, &total) ||
+        __builtin_add_overflow(total, width, &total))
+        return SIZE_MAX;
+    return total;
+}
+
+/* ---- copying ------------------------------------------------------------ */
+
+static uint8_t *view_of(uint64_t address, size_t n, bool known)
+{
+    return known ? sim_mem_host_view(address, n) : (uint8_t *)(uintptr_t)address;
+}
+
+static hipError_t run_copy(struct op *op)
+{
+    const struct copy_op *c = (const struct copy_op *)op;
+    const struct shape *s = &c->shape;
+    size_t row, slice;
+
+    if (rt.copy_delay_us)
+        usleep((useconds_t)rt.copy_delay_us);
+    for (slice = 0; slice < s->depth; slice++)
+        for (row = 0; row < s->height; row++) {
+            uint64_t dst =
+                c->dst + slice * s->dst_slice + row * s->dst_pitch;
+            uint64_t src =
+                c->src + slice * s->src_slice + row * s->src_pitch;
+            uint8_t *to = view_of(dst, s->width, c->dst_known);
+            const uint8_t *from = view_of(src, s->width, c->src_known);
+
+            if (!to || !from) {
+                complain("a copy of %zu bytes from 0x%llx to 0x%llx met memory "
+                         "that was freed before it ran",
+                         s->width, (unsigned long long)src,
+                         (unsigned long long)dst);
+                return hipErrorIllegalAddress;
+            }
+            memmove(to, from, s->width);
+            if (c->dst_known && c->src_known)
+                sim_mem_copy_written(dst, src, s->width);
+            else if (c->dst_known)
+                sim_mem_mark_written(dst, s->width);
+        }
+    return hipSuccess;
+}
+
+/* One end: inside an allocation that is large enough, or plain host memory
+ * where the direction allows that. */
+static hipError_t check_end(const void *ptr, size_t n, bool may_be_plain,
+                            bool *known, struct sim_alloc *a)
+{
+    *known = find_allocation(ptr, a);
+    if (!*known)
+        return may_be_plain ? hipSuccess : hipErrorInvalidValue;
+    if (n > a->size - ((uintptr_t)ptr - a->base))
+        return hipErrorInvalidValue;
+    return hipSuccess;
+}
+
+/* A blocking copy from or to another device waits for that one as well. */
+static void wait_for_owner(const struct sim_alloc *a, const struct queue *q)
+{
+    int i;
+
+    for (i = 0; i < rt.ndevices; i++)
+        if (rt.devices[i].sim->ordinal == a->device &&
+            &rt.devices[i] != q->device && rt.devices[i].null_queue)
+            queue_wait(rt.devices[i].null_queue);
+}
+
+static hipError_t copy_on(struct queue *q, void *dst, const void *src,
+                          const struct shape *s, int kind, bool blocking)
+{
+    bool dst_known, src_known;
+    struct sim_alloc a, b;
+    struct copy_op *c;
+    hipError_t error;
+
+    if (!dst || !src)
+        return hipErrorInvalidValue;
+    if (kind < hipMemcpyHostToHost || kind > hipMemcpyDefault)
+        return hipErrorInvalidMemcpyDirection;
+    error = check_end(
+        dst, span(s->width, s->height, s->depth, s->dst_pitch, s->dst_slice),
+        kind != hipMemcpyHostToDevice && kind != hipMemcpyDeviceToDevice,
+        &dst_known, &a);
+    if (error == hipSuccess)
+        error = check_end(
+            src,
+            span(s->width, s->height, s->depth, s->src_pitch, s->src_slice),
+            kind != hipMemcpyDeviceToHost && kind != hipMemcpyDeviceToDevice,
+            &src_known, &b);
+    if (error != hipSuccess)
+        return error;
+    if (blocking && dst_known)
+        wait_for_owner(&a, q);
+    if (blocking && src_known)
+        wait_for_owner(&b, q);
+    c = (struct copy_op *)new_op(sizeof(*c), run_copy, NULL);
+    if (!c)
+        return hipErrorOutOfMemory;
+    c->dst = (uintptr_t)dst;
+    c->src = (uintptr_t)src;
+    c->shape = *s;
+    c->dst_known = dst_known;
+    c->src_known = src_known;
+    if (dst_known && src_known && !blocking)
+        return submit(q, &c->op);
+    op_ref(&c->op);
+    error = submit(q, &c->op);
+    if (error == hipSuccess) {
+        op_wait(&c->op);
+        error = device_error(q->device);
+    }
+    op_unref(&c->op);
+    return error;
+}
+
+hipError_t copy(void *dst, const void *src, const struct shape *shape, int kind,
+                struct queue *q, bool blocking)
+{
+    hipError_t error = hipSuccess;
+
+    if (!q)
+        return hipErrorContextIsDestroyed;
+    if (shape->width && shape->height && shape->depth)
+        error = copy_on(q, dst, src, shape, kind, blocking);
+    queue_unref(q);
+    return error;
+}
+
+hipError_t copy_line(void *dst, const void *src, size_t n, int kind,
+                     struct queue *q, bool blocking)
+{
+    struct shape shape = {.width = n, .height = 1, .depth = 1};
+
+    return copy(dst, src, &shape, kind, q, blocking);
+}
+
+/*
+ * X(name, parameters, blocking, stream, destination, source, bytes, kind). The
+ * names that differ by their direction alone come from one row each.
+ */
+/* clang-format off */
+#define COPY_TABLE(X)                                                                                                            \
+    X(hipMemcpy,          (void *dst, const void *src, size_t n, int kind),                     true,  stream_queue(NULL), kind) \
+    X(hipMemcpy_spt,      (void *dst, const void *src, size_t n, int kind),                     true,  stream_queue_spt(NULL), kind) \
+    X(hipMemcpyAsync,     (void *dst, const void *src, size_t n, int kind, hipStream_t stream), false, stream_queue(stream), kind) \
+    X(hipMemcpyAsync_spt, (void *dst, const void *src, size_t n, int kind, hipStream_t stream), false, stream_queue_spt(stream), kind) \
+    X(hipMemcpyWithStream, (void *dst, const void *src, size_t n, int kind, hipStream_t stream), true, stream_queue(stream), kind) \
+    X(hipMemcpyHtoD,      (hipDeviceptr_t dst, const void *src, size_t n),                      true,  stream_queue(NULL), hipMemcpyHostToDevice) \
+    X(hipMemcpyDtoH,      (void *dst, hipDeviceptr_t src, size_t n),                            true,  stream_queue(NULL), hipMemcpyDeviceToHost) \
+    X(hipMemcpyDtoD,      (hipDeviceptr_t dst, hipDeviceptr_t src, size_t n),                   true,  stream_queue(NULL), hipMemcpyDeviceToDevice) \
+    X(hipMemcpyHtoDAsync, (hipDeviceptr_t dst, const void *src, size_t n, hipStream_t stream),  false, stream_queue(stream), hipMemcpyHostToDevice) \
+    X(hipMemcpyDtoHAsync, (void *dst, hipDeviceptr_t src, size_t n, hipStream_t stream),        false, stream_queue(stream), hipMemcpyDeviceToHost) \
+    X(hipMemcpyDtoDAsync, (hipDeviceptr_t dst, hipDeviceptr_t src, size_t n, hipStream_t stream), false, stream_queue(stream), hipMemcpyDeviceToDevice)
+/* clang-format on */
+
+#define X(name, parameters, blocking, queue, kind)                             \
+    HIP_API hipError_t name parameters                                         \
+    {                                                                          \
+        ENTER();                                                               \
+        LEAVE(copy_line(dst, src, n, kind, queue, blocking));                  \
+    }
+COPY_TABLE(X)
+#undef X
+
+static hipError_t check_peers(int to, int from)
+{
+    return device_at(to) && device_at(from) ? hipSuccess
+                                            : hipErrorInvalidDevice;
+}
+
+HIP_API hipError_t hipMemcpyPeer(void *dst, int to, const void *src, int from,
+                                 size_t n)
+{
+    ENTER();
+    if (check_peers(to, from) != hipSuccess)
+        LEAVE(hipErrorInvalidDevice);
+    LEAVE(copy_line(dst, src, n, hipMemcpyDeviceToDevice, stream_queue(NULL),
+                    true));
+}
+
+HIP_API hipError_t hipMemcpyPeerAsync(void *dst, int to, const void *src,
+                                      int from, size_t n, hipStream_t stream)
+{
+    ENTER();
+    if (check_peers(to, from) != hipSuccess)
+        LEAVE(hipErrorInvalidDevice);
+    LEAVE(copy_line(dst, src, n, hipMemcpyDeviceToDevice, stream_queue(stream),
+                    false));
+}
+
+static hipError_t copy_2d(void *dst, size_t dst_pitch, const void *src,
+                          size_t src_pitch, size_t width, size_t height,
+                          int kind, struct queue *q, bool blocking)
+{
+    struct shape s = {.width = width, .height = height, .depth = 1,
+                      .dst_pitch = dst_pitch, .src_pitch = src_pitch};
+
+    if (width && height && (width > dst_pitch || width > src_pitch)) {
+        if (q)
+            queue_unref(q);
+        return hipErrorInvalidPitchValue;
+    }
+    return copy(dst, src, &s, kind, q, blocking);
+}
+
+HIP_API hipError_t hipMemcpy2D(void *dst, size_t dst_pitch, const void *src,
+                               size_t src_pitch, size_t width, size_t height,
+                               int kind)
+{
+    ENTER();
+    LEAVE(copy_2d(dst, dst_pitch, src, src_pitch, width, height, kind,
+                  stream_queue(NULL), true));
+}
+
+HIP_API hipError_t hipMemcpy2D_spt(void *dst, size_t dst_pitch, const void *src,
+                                   size_t src_pitch, size_t width,
+                                   size_t height, int kind)
+{
+    ENTER();
+    LEAVE(copy_2d(dst, dst_pitch, src, src_pitch, width, height, kind,
+                  stream_queue_spt(NULL), true));
+}
+
+HIP_API hipError_t hipMemcpy2DAsync(void *dst, size_t dst_pitch,
+                                    const void *src, size_t src_pitch,
+                                    size_t width, size_t height, int kind,
+                                    hipStream_t stream)
+{
+    ENTER();
+    LEAVE(copy_2d(dst, dst_pitch, src, src_pitch, width, height, kind,
+                  stream_queue(stream), false));
+}
+
+/* Boxes in linear memory; there are no arrays (textures) here. */
+static hipError_t copy_3d(const hipMemcpy3DParms *p, struct queue *q,
+                          bool blocking)
+{
+    hipError_t error = hipErrorInvalidValue;
+    struct shape s;
+
+    if (p && (p->srcArray || p->dstArray))
+        error = hipErrorNotSupported;
+    if (!p || p->srcArray || p->dstArray) {
+        if (q)
+            queue_unref(q);
+        return error;
+    }
+    s.width = p->extent.width;
+    s.height = p->extent.height;
+    s.depth = p->extent.depth;
+    s.dst_pitch = p->dstPtr.pitch;
+    s.src_pitch = p->srcPtr.pitch;
+    s.dst_slice = p->dstPtr.pitch * p->dstPtr.ysize;
+    s.src_slice = p->srcPtr.pitch * p->srcPtr.ysize;
+    return copy((uint8_t *)p->dstPtr.ptr + p->dstPos.x +
+                    p->dstPos.y * s.dst_pitch + p->dstPos.z * s.dst_slice,
+                (const uint8_t *)p->srcPtr.ptr + p->srcPos.x +
+                    p->srcPos.y * s.src_pitch + p->srcPos.z * s.src_slice,
+                &s, (int)p->kind, q, blocking);
+}
+
+HIP_API hipError_t hipMemcpy3D(const hipMemcpy3DParms *p)
+{
+    ENTER();
+    LEAVE(copy_3d(p, stream_queue(NULL), true));
+}
+
+HIP_API hipError_t hipMemcpy3D_spt(const hipMemcpy3DParms *p)
+{
+    ENTER();
+    LEAVE(copy_3d(p, stream_queue_spt(NULL), true));
+}
+
+HIP_API hipError_t hipMemcpy3DAsync(const hipMemcpy3DParms *p,
+                                    hipStream_t stream)
+{
+    ENTER();
+    LEAVE(copy_3d(p, stream_queue(stream), false));
+}
+
+/* ---- device variables --------------------------------------------------- */
+
+static hipError_t symbol_copy(const void *symbol, void *to, const void *from,
+                              size_t n, size_t offset, int kind,
+                              struct queue *q, bool blocking)
+{
+    uint64_t address, size;
+    hipError_t error = host_variable(symbol, &address, &size);
+
+    if (error == hipSuccess && (offset > size || n > size - offset))
+        error = hipErrorInvalidValue;
+    if (error == hipSuccess &&
+        (kind == (to ? hipMemcpyHostToDevice : hipMemcpyDeviceToHost) ||
+         kind < hipMemcpyHostToDevice || kind > hipMemcpyDefault))
+        error = hipErrorInvalidMemcpyDirection;
+    if (error != hipSuccess) {
+        if (q)
+            queue_unref(q);
+        return error;
+    }
+    address += offset;
+    return copy_line(to ? to : (void *)(uintptr_t)address,
+                     from ? from : (const void *)(uintptr_t)address, n, kind, q,
+                     blocking);
+}
+
+HIP_API hipError_t hipMemcpyToSymbol(const void *symbol, const void *src,
+                                     size_t n, size_t offset, int kind)
+{
+    ENTER();
+    if (!src)
+        LEAVE(n ? hipErrorInvalidValue : hipSuccess);
+    LEAVE(symbol_copy(symbol, NULL, src, n, offset, kind, stream_queue(NULL),
+                      true));
+}
+
+HIP_API hipError_t hipMemcpyToSymbol_spt(const void *symbol, const void *src,
+                                         size_t n, size_t offset, int kind)
+{
+    ENTER();
+    if (!src)
+        LEAVE(n ? hipErrorInvalidValue : hipSuccess);
+    LEAVE(symbol_copy(symbol, NULL, src, n, offset, kind,
+                      stream_queue_spt(NULL), true));
+}
+
+HIP_API hipError_t hipMemcpyToSymbolAsync(const void *symbol, const void *src,
+                                          size_t n, size_t offset, int kind,
+                                          hipStream_t stream)
+{
+    ENTER();
+    if (!src)
+        LEAVE(n ? hipErrorInvalidValue : hipSuccess);
+    LEAVE(symbol_copy(symbol, NULL, src, n, offset, kind, stream_queue(stream),
+                      false));
+}
+
+HIP_API hipError_t hipMemcpyFromSymbol(void *dst, const void *symbol, size_t n,
+                                       size_t offset, int kind)
+{
+    ENTER();
+    if (!dst)
+        LEAVE(n ? hipErrorInvalidValue : hipSuccess);
+    LEAVE(symbol_copy(symbol, dst, NULL, n, offset, kind, stream_queue(NULL),
+                      true));
+}
+
+HIP_API hipError_t hipMemcpyFromSymbol_spt(void *dst, const void *symbol,
+                                           size_t n, size_t offset, int kind)
+{
+    ENTER();
+    if (!dst)
+        LEAVE(n ? hipErrorInvalidValue : hipSuccess);
+    LEAVE(symbol_copy(symbol, dst, NULL, n, offset, kind,
+                      stream_queue_spt(NULL), true));
+}
+
+HIP_API hipError_t hipMemcpyFromSymbolAsync(void *dst, const void *symbol,
+                                            size_t n, size_t offset, int kind,
+                                            hipStream_t stream)
+{
+    ENTER();
+    if (!dst)
+        LEAVE(n ? hipErrorInvalidValue : hipSuccess);
+    LEAVE(symbol_copy(symbol, dst, NULL, n, offset, kind, stream_queue(stream),
+                      false));
+}
+
+/* ---- filling ------------------------------------------------------------ */
+
+static void fill_row(uint8_t *at, size_t n, uint32_t value, uint32_t element)
+{
+    size_t i;
+
+    if (element == 1) {
+        memset(at, (int)(value & 0xff), n);
+        return;
+    }
+    for (i = 0; i < n; i += element)
+        memcpy(at + i, &value, element); /* little-endian */
+}
+
+static hipError_t run_fill(struct op *op)
+{
+    const struct fill_op *f = (const struct fill_op *)op;
+    size_t row, slice;
+
+    for (slice = 0; slice < f->depth; slice++)
+        for (row = 0; row < f->height; row++) {
+            uint64_t dst = f->dst + slice * f->slice + row * f->pitch;
+            uint8_t *to = sim_mem_host_view(dst, f->width);
+
+            if (!to) {
+                complain("a fill of %zu bytes at 0x%llx met memory that was "
+                         "freed before it ran",
+                         f->width, (unsigned long long)dst);
+                return hipErrorIllegalAddress;
+            }
+            fill_row(to, f->width, f->value, f->element);
+            sim_mem_mark_written(dst, f->width);
+        }
+    return hipSuccess;
+}
+
+static hipError_t fill(const struct fill_op *like, struct queue *q,
+                       bool blocking)
+{
+    hipError_t error;
+    struct sim_alloc a;
+    struct fill_op *f;
+    bool known;
+
+    if (!q)
+        return hipErrorContextIsDestroyed;
+    error = hipSuccess;
+    if (!like->width || !like->height || !like->depth)
+        goto out;
+    error = hipErrorInvalidValue;
+    if (!like->dst || like->dst % like->element ||
+        check_end((const void *)(uintptr_t)like->dst,
+                  span(like->width, like->height, like->depth, like->pitch,
+                       like->slice),
+                  false, &known, &a) != hipSuccess)
+        goto out;
+    error = hipErrorOutOfMemory;
+    f = (struct fill_op *)new_op(sizeof(*f), run_fill, NULL);
+    if (!f)
+        goto out;
+    f->dst = like->dst;
+    f->width = like->width;
+    f->height = like->height;
+    f->depth = like->depth;
+    f->pitch = like->pitch;
+    f->slice = like->slice;
+    f->value = like->value;
+    f->element = like->element;
+    /* Device memory is filled without waiting, also by hipMemset(). */
+    blocking = blocking && a.kind != SIM_MEM_DEVICE;
+    op_ref(&f->op);
+    error = submit(q, &f->op);
+    if (error == hipSuccess && blocking) {
+        op_wait(&f->op);
+        error = device_error(q->device);
+    }
+    op_unref(&f->op);
+out:
+    queue_unref(q);
+    return error;
+}
+
+static hipError_t fill_line(void *dst, uint32_t value, uint32_t element,
+                            size_t count, struct queue *q, bool blocking)
+{
+    struct fill_op f = {.dst = (uintptr_t)dst, .height = 1, .depth = 1,
+                        .value = value, .element = element};
+
+    if (__builtin_mul_overflow(count, (size_t)element, &f.width)) {
+        if (q)
+            queue_unref(q);
+        return hipErrorInvalidValue;
+    }
+    return fill(&f, q, blocking);
+}
+
+/* X(name, value's type, bytes of an element, stream parameter, queue, blocking) */
+/* clang-format off */
+#define FILL_TABLE(X)                                                                           \
+    X(hipMemset,         void *,         int,            1, NO_STREAM,   stream_queue(NULL),       true)  \
+    X(hipMemset_spt,     void *,         int,            1, NO_STREAM,   stream_queue_spt(NULL),   true)  \
+    X(hipMemsetAsync,    void *,         int,            1, WITH_STREAM, stream_queue(stream),     false) \
+    X(hipMemsetAsync_spt, void *,        int,            1, WITH_STREAM, stream_queue_spt(stream), false) \
+    X(hipMemsetD8,       hipDeviceptr_t, unsigned char,  1, NO_STREAM,   stream_queue(NULL),       true)  \
+    X(hipMemsetD16,      hipDeviceptr_t, unsigned short, 2, NO_STREAM,   stream_queue(NULL),       true)  \
+    X(hipMemsetD32,      hipDeviceptr_t, int,            4, NO_STREAM,   stream_queue(NULL),       true)  \
+    X(hipMemsetD8Async,  hipDeviceptr_t, unsigned char,  1, WITH_STREAM, stream_queue(stream),     false) \
+    X(hipMemsetD16Async, hipDeviceptr_t, unsigned short, 2, WITH_STREAM, stream_queue(stream),     false) \
+    X(hipMemsetD32Async, hipDeviceptr_t, int,            4, WITH_STREAM, stream_queue(stream),     false)
+/* clang-format on */
+#define NO_STREAM
+#define WITH_STREAM , hipStream_t stream
+
+#define X(name, pointer, type, element, stream_parameter, queue, blocking)     \
+    HIP_API hipError_t name(pointer dst, type value,                           \
+                            size_t count stream_parameter)                     \
+    {                                                                          \
+        ENTER();                                                               \
+        LEAVE(fill_line(dst, (uint32_t)value, element, count, queue,           \
+                        blocking));                                            \
+    }
+FILL_TABLE(X)
+#undef X
+
+static hipError_t fill_2d(void *dst, size_t pitch, int value, size_t width,
+                          size_t height, struct queue *q, bool blocking)
+{
+    struct fill_op f = {.dst = (uintptr_t)dst, .width = width,
+                        .height = height, .depth = 1, .pitch = pitch,
+                        .value = (uint32_t)value, .element = 1};
+
+    return fill(&f, q, blocking);
+}
+
+HIP_API hipError_t hipMemset2D(void *dst, size_t pitch, int value, size_t width,
+                               size_t height)
+{
+    ENTER();
+    LEAVE(fill_2d(dst, pitch, value, width, height, stream_queue(NULL), true));
+}
+
+HIP_API hipError_t hipMemset2D_spt(void *dst, size_t pitch, int value,
+                                   size_t width, size_t height)
+{
+    ENTER();
+    LEAVE(fill_2d(dst, pitch, value, width, height, stream_queue_spt(NULL),
+                  true));
+}
+
+HIP_API hipError_t hipMemset2DAsync(void *dst, size_t pitch, int value,
+                                    size_t width, size_t height,
+                                    hipStream_t stream)
+{
+    ENTER();
+    LEAVE(fill_2d(dst, pitch, value, width, height, stream_queue(stream),
+                  false));
+}
+
+static hipError_t fill_3d(const hipPitchedPtr *p, int value,
+                          const hipExtent *extent, struct queue *q,
+                          bool blocking)
+{
+    struct fill_op f = {.dst = (uintptr_t)p->ptr, .width = extent->width,
+                        .height = extent->height, .depth = extent->depth,
+                        .pitch = p->pitch, .slice = p->pitch * p->ysize,
+                        .value = (uint32_t)value, .element = 1};
+
+    return fill(&f, q, blocking);
+}
+
+HIP_API hipError_t hipMemset3D(hipPitchedPtr p, int value, hipExtent extent)
+{
+    ENTER();
+    LEAVE(fill_3d(&p, value, &extent, stream_queue(NULL), true));
+}
+
+HIP_API hipError_t hipMemset3D_spt(hipPitchedPtr p, int value, hipExtent extent)
+{
+    ENTER();
+    LEAVE(fill_3d(&p, value, &extent, stream_queue_spt(NULL), true));
+}
+
+HIP_API hipError_t hipMemset3DAsync(hipPitchedPtr p, int value,
+                                    hipExtent extent, hipStream_t stream)
+{
+    ENTER();
+    LEAVE(fill_3d(&p, value, &extent, stream_queue(stream), false));
+}

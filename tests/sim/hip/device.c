@@ -1,0 +1,512 @@
+/* device.c - devices, versions, contexts, peers */
+#define _GNU_SOURCE
+#include "runtime.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- versions ----------------------------------------------------------- */
+
+static hipError_t version(int *out)
+{
+    /* major * 10^7 + minor * 10^5 + patch of one release of each series */
+    static const int versions[] = {50731921, 60241134, 70125424};
+
+    if (!out)
+        return hipErrorInvalidValue;
+    *out = versions[rt.release - 5];
+    return hipSuccess;
+}
+
+HIP_API hipError_t hipDriverGetVersion(int *out)
+{
+    ENTER();
+    LEAVE(version(out));
+}
+
+HIP_API hipError_t hipRuntimeGetVersion(int *out)
+{
+    ENTER_WITH(NEED_NOTHING);
+    LEAVE(version(out));
+}
+
+/* ---- which devices there are -------------------------------------------- */
+
+HIP_API hipError_t hipGetDeviceCount(int *count)
+{
+    ENTER_WITH(NEED_NOTHING);
+    if (!count)
+        LEAVE(hipErrorInvalidValue);
+    *count = rt.ndevices;
+    LEAVE(rt.ndevices ? hipSuccess : hipErrorNoDevice);
+}
+
+HIP_API hipError_t hipGetDevice(int *device)
+{
+    ENTER();
+    if (!device)
+        LEAVE(hipErrorInvalidValue);
+    *device = this_thread()->device;
+    LEAVE(hipSuccess);
+}
+
+HIP_API hipError_t hipSetDevice(int device)
+{
+    ENTER_WITH(NEED_NOTHING);
+    if (rt.ndevices == 0)
+        LEAVE(hipErrorNoDevice);
+    if (!device_at(device))
+        LEAVE(hipErrorInvalidDevice);
+    this_thread()->device = device;
+    LEAVE(hipSuccess);
+}
+
+HIP_API hipError_t hipDeviceGet(hipDevice_t *device, int ordinal)
+{
+    ENTER();
+    if (!device)
+        LEAVE(hipErrorInvalidValue);
+    if (!device_at(ordinal))
+        LEAVE(hipErrorInvalidDevice);
+    *device = ordinal;
+    LEAVE(hipSuccess);
+}
+
+HIP_API hipError_t hipDeviceGetName(char *name, int len, hipDevice_t device)
+{
+    ENTER();
+    if (!device_at(device))
+        LEAVE(hipErrorInvalidDevice);
+    if (!name || len <= 0)
+        LEAVE(hipErrorInvalidValue);
+    snprintf(name, (size_t)len, "%s", device_at(device)->sim->target->product);
+    LEAVE(hipSuccess);
+}
+
+HIP_API hipError_t hipDeviceComputeCapability(int *major, int *minor,
+                                              hipDevice_t device)
+{
+    ENTER();
+    if (!device_at(device))
+        LEAVE(hipErrorInvalidDevice);
+    if (!major || !minor)
+        LEAVE(hipErrorInvalidValue);
+    *major = device_at(device)->sim->target->major;
+    *minor = device_at(device)->sim->target->minor;
+    LEAVE(hipSuccess);
+}
+
+HIP_API hipError_t hipDeviceTotalMem(size_t *bytes, hipDevice_t device)
+{
+    ENTER();
+    if (!device_at(device))
+        LEAVE(hipErrorInvalidDevice);
+    if (!bytes)
+        LEAVE(hipErrorInvalidValue);
+    *bytes = device_at(device)->sim->target->memory_nbytes;
+    LEAVE(hipSuccess);
+}
+
+HIP_API hipError_t hipDeviceGetPCIBusId(char *text, int len, int device)
+{
+    ENTER();
+    if (!device_at(device))
+        LEAVE(hipErrorInvalidDevice);
+    if (!text || len < 13)
+        LEAVE(hipErrorInvalidValue);
+    snprintf(text, (size_t)len, "0000:%02x:00.0",
+             (unsigned)device_at(device)->sim->ordinal + 1);
+    LEAVE(hipSuccess);
+}
+
+HIP_API hipError_t hipDeviceGetByPCIBusId(int *device, const char *text)
+{
+    unsigned domain, bus, slot, function;
+    int i;
+
+    ENTER();
+    if (!device || !text ||
+        sscanf(text, "%x:%x:%x.%x", &domain, &bus, &slot, &function) != 4)
+        LEAVE(hipErrorInvalidValue);
+    for (i = 0; i < rt.ndevices; i++)
+        if (domain == 0 && slot == 0 &&
+            bus == (unsigned)rt.devices[i].sim->ordinal + 1) {
+            *device = i;
+            LEAVE(hipSuccess);
+        }
+    LEAVE(hipErrorInvalidValue);
+}
+
+/* ---- state of a device -------------------------------------------------- */
+
+HIP_API hipError_t hipDeviceSynchronize(void)
+{
+    ENTER();
+    LEAVE(device_wait(current_device()));
+}
+
+/*
+ * Waits, forgets a fault, and frees what hipMalloc() and its kin gave out.
+ * Streams, events and modules stay, as they do with AMD's runtime.
+ */
+HIP_API hipError_t hipDeviceReset(void)
+{
+    struct device *device;
+
+    ENTER_WITH(NEED_NOTHING);
+    if (rt.ndevices == 0)
+        LEAVE(hipErrorNoDevice);
+    device = current_device();
+    device_wait(device);
+    free_device_memory(device);
+    pthread_mutex_lock(&rt.lock);
+    device->fault = hipSuccess;
+    device->flags = 0;
+    pthread_mutex_unlock(&rt.lock);
+    __atomic_store_n(&device->sim->lost, false, __ATOMIC_RELAXED);
+    LEAVE(hipSuccess);
+}
+
+HIP_API hipError_t hipSetDeviceFlags(unsigned flags)
+{
+    ENTER();
+    if ((flags & ~0x1fu) || ((flags & 7) & ((flags & 7) - 1)))
+        LEAVE(hipErrorInvalidValue);
+    current_device()->flags = flags;
+    LEAVE(hipSuccess);
+}
+
+HIP_API hipError_t hipGetDeviceFlags(unsigned *flags)
+{
+    ENTER();
+    if (!flags)
+        LEAVE(hipErrorInvalidValue);
+    *flags = current_device()->flags;
+    LEAVE(hipSuccess);
+}
+
+HIP_API hipError_t hipDeviceGetLimit(size_t *value, int limit)
+{
+    static const struct {
+        int limit;
+        size_t value;
+    } limits[] = {{0, 1024}, {1, 1 << 20}, {2, 4 << 20}};
+    size_t i;
+
+    ENTER();
+    if (!value)
+        LEAVE(hipErrorInvalidValue);
+    for (i = 0; i < sizeof(limits) / sizeof(limits[0]); i++)
+        if (limits[i].limit == limit) {
+            *value = limits[i].value;
+            LEAVE(hipSuccess);
+        }
+    LEAVE(hipErrorUnsupportedLimit);
+}
+
+HIP_API hipError_t hipDeviceGetCacheConfig(int *config)
+{
+    ENTER();
+    if (!config)
+        LEAVE(hipErrorInvalidValue);
+    *config = 0;
+    LEAVE(hipSuccess);
+}
+
+HIP_API hipError_t hipDeviceSetCacheConfig(int config)
+{
+    ENTER();
+    LEAVE(config < 0 || config > 3 ? hipErrorInvalidValue : hipSuccess);
+}
+
+HIP_API hipError_t hipDeviceGetSharedMemConfig(int *config)
+{
+    ENTER();
+    if (!config)
+        LEAVE(hipErrorInvalidValue);
+    *config = 1; /* banks of four bytes */
+    LEAVE(hipSuccess);
+}
+
+HIP_API hipError_t hipDeviceSetSharedMemConfig(int config)
+{
+    ENTER();
+    LEAVE(config < 0 || config > 2 ? hipErrorInvalidValue : hipSuccess);
+}
+
+/* ---- peers -------------------------------------------------------------- */
+
+/* All simulated devices reach each other's memory; HIP still wants it said. */
+HIP_API hipError_t hipDeviceCanAccessPeer(int *can, int device, int peer)
+{
+    ENTER();
+    if (!can)
+        LEAVE(hipErrorInvalidValue);
+    if (!device_at(device) || !device_at(peer))
+        LEAVE(hipErrorInvalidDevice);
+    *can = device != peer;
+    LEAVE(hipSuccess);
+}
+
+HIP_API hipError_t hipDeviceEnablePeerAccess(int peer, unsigned flags)
+{
+    struct device *device;
+
+    ENTER();
+    if (flags != 0)
+        LEAVE(hipErrorInvalidValue);
+    if (!device_at(peer) || peer == this_thread()->device)
+        LEAVE(hipErrorInvalidDevice);
+    device = current_device();
+    if (device->peers >> peer & 1)
+        LEAVE(hipErrorPeerAccessAlreadyEnabled);
+    device->peers |= 1ull << peer;
+    LEAVE(hipSuccess);
+}
+
+HIP_API hipError_t hipDeviceDisablePeerAccess(int peer)
+{
+    struct device *device;
+
+    ENTER();
+    if (!device_at(peer))
+        LEAVE(hipErrorInvalidDevice);
+    device = current_device();
+    if (!(device->peers >> peer & 1))
+        LEAVE(hipErrorPeerAccessNotEnabled);
+    device->peers &= ~(1ull << peer);
+    LEAVE(hipSuccess);
+}
+
+HIP_API hipError_t hipDeviceGetP2PAttribute(int *value, int attribute, int from,
+                                            int to)
+{
+    ENTER();
+    if (!value || attribute < 0 || attribute > 3)
+        LEAVE(hipErrorInvalidValue);
+    if (!device_at(from) || !device_at(to) || from == to)
+        LEAVE(hipErrorInvalidDevice);
+    *value = attribute != 3; /* all but arrays */
+    LEAVE(hipSuccess);
+}
+
+HIP_API hipError_t hipExtGetLinkTypeAndHopCount(int from, int to,
+                                                uint32_t *type, uint32_t *hops)
+{
+    ENTER();
+    if (!type || !hops || !device_at(from) || !device_at(to) || from == to)
+        LEAVE(hipErrorInvalidValue);
+    *type = 2; /* PCIe */
+    *hops = 1;
+    LEAVE(hipSuccess);
+}
+
+/* ---- contexts: thin names for devices ----------------------------------- */
+
+static hipCtx_t context_of(const struct device *device)
+{
+    return (hipCtx_t)(uintptr_t)device;
+}
+
+static struct device *device_of(hipCtx_t context)
+{
+    int i;
+
+    for (i = 0; i < rt.ndevices; i++)
+        if (context == context_of(&rt.devices[i]))
+            return &rt.devices[i];
+    return NULL;
+}
+
+static hipError_t push(struct device *device)
+{
+    struct context_entry *e = malloc(sizeof(*e));
+    struct thread *t = this_thread();
+
+    if (!e)
+        return hipErrorOutOfMemory;
+    e->device = device;
+    e->below = t->contexts;
+    t->contexts = e;
+    t->device = device->ordinal;
+    return hipSuccess;
+}
+
+HIP_API hipError_t hipCtxCreate(hipCtx_t *ctx, unsigned flags,
+                                hipDevice_t device)
+{
+    ENTER();
+    (void)flags;
+    if (!ctx)
+        LEAVE(hipErrorInvalidValue);
+    if (!device_at(device))
+        LEAVE(hipErrorInvalidDevice);
+    *ctx = context_of(device_at(device));
+    LEAVE(push(device_at(device)));
+}
+
+static void pop(struct thread *t)
+{
+    struct context_entry *e = t->contexts;
+
+    t->contexts = e->below;
+    free(e);
+    t->device = t->contexts ? t->contexts->device->ordinal : 0;
+}
+
+HIP_API hipError_t hipCtxDestroy(hipCtx_t ctx)
+{
+    struct thread *t;
+
+    ENTER();
+    if (!device_of(ctx))
+        LEAVE(hipErrorInvalidValue);
+    t = this_thread();
+    if (t->contexts && t->contexts->device == device_of(ctx))
+        pop(t);
+    LEAVE(hipSuccess);
+}
+
+HIP_API hipError_t hipCtxPushCurrent(hipCtx_t ctx)
+{
+    ENTER();
+    if (!device_of(ctx))
+        LEAVE(hipErrorInvalidContext);
+    LEAVE(push(device_of(ctx)));
+}
+
+HIP_API hipError_t hipCtxPopCurrent(hipCtx_t *ctx)
+{
+    struct thread *t;
+
+    ENTER();
+    t = this_thread();
+    if (!t->contexts)
+        LEAVE(hipErrorInvalidContext);
+    if (ctx)
+        *ctx = context_of(t->contexts->device);
+    pop(t);
+    LEAVE(hipSuccess);
+}
+
+HIP_API hipError_t hipCtxSetCurrent(hipCtx_t ctx)
+{
+    struct thread *t;
+
+    ENTER();
+    t = this_thread();
+    if (!ctx) {
+        if (t->contexts)
+            pop(t);
+        LEAVE(hipSuccess);
+    }
+    if (!device_of(ctx))
+        LEAVE(hipErrorInvalidContext);
+    if (t->contexts)
+        pop(t);
+    LEAVE(push(device_of(ctx)));
+}
+
+HIP_API hipError_t hipCtxGetCurrent(hipCtx_t *ctx)
+{
+    ENTER();
+    if (!ctx)
+        LEAVE(hipErrorInvalidValue);
+    *ctx = context_of(current_device());
+    LEAVE(hipSuccess);
+}
+
+HIP_API hipError_t hipCtxGetDevice(hipDevice_t *device)
+{
+    ENTER();
+    if (!device)
+        LEAVE(hipErrorInvalidValue);
+    *device = this_thread()->device;
+    LEAVE(hipSuccess);
+}
+
+HIP_API hipError_t hipCtxGetFlags(unsigned *flags)
+{
+    ENTER();
+    if (!flags)
+        LEAVE(hipErrorInvalidValue);
+    *flags = current_device()->flags;
+    LEAVE(hipSuccess);
+}
+
+HIP_API hipError_t hipCtxGetApiVersion(hipCtx_t ctx, int *api)
+{
+    ENTER();
+    (void)ctx;
+    if (!api)
+        LEAVE(hipErrorInvalidValue);
+    *api = 4;
+    LEAVE(hipSuccess);
+}
+
+HIP_API hipError_t hipCtxSynchronize(void)
+{
+    ENTER();
+    LEAVE(device_wait(current_device()));
+}
+
+HIP_API hipError_t hipCtxEnablePeerAccess(hipCtx_t peer, unsigned flags)
+{
+    ENTER();
+    if (!device_of(peer) || flags != 0)
+        LEAVE(hipErrorInvalidValue);
+    LEAVE(hipSuccess);
+}
+
+HIP_API hipError_t hipCtxDisablePeerAccess(hipCtx_t peer)
+{
+    ENTER();
+    LEAVE(device_of(peer) ? hipSuccess : hipErrorInvalidValue);
+}
+
+HIP_API hipError_t hipDevicePrimaryCtxRetain(hipCtx_t *ctx, hipDevice_t device)
+{
+    ENTER();
+    if (!device_at(device))
+        LEAVE(hipErrorInvalidDevice);
+    if (!ctx)
+        LEAVE(hipErrorInvalidValue);
+    *ctx = context_of(device_at(device));
+    LEAVE(hipSuccess);
+}
+
+HIP_API hipError_t hipDevicePrimaryCtxRelease(hipDevice_t device)
+{
+    ENTER();
+    LEAVE(device_at(device) ? hipSuccess : hipErrorInvalidDevice);
+}
+
+HIP_API hipError_t hipDevicePrimaryCtxReset(hipDevice_t device)
+{
+    ENTER();
+    LEAVE(device_at(device) ? hipSuccess : hipErrorInvalidDevice);
+}
+
+HIP_API hipError_t hipDevicePrimaryCtxSetFlags(hipDevice_t device,
+                                               unsigned flags)
+{
+    ENTER();
+    (void)flags;
+    if (!device_at(device))
+        LEAVE(hipErrorInvalidDevice);
+    LEAVE(hipErrorContextAlreadyInUse);
+}
+
+HIP_API hipError_t hipDevicePrimaryCtxGetState(hipDevice_t device,
+                                               unsigned *flags, int *active)
+{
+    ENTER();
+    if (!device_at(device))
+        LEAVE(hipErrorInvalidDevice);
+    if (flags)
+        *flags = 0;
+    if (active)
+        *active = device == this_thread()->device;
+    LEAVE(hipSuccess);
+}

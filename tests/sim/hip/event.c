@@ -1,0 +1,206 @@
+/* event.c - events: a marker operation on a queue, or a launch's start or end */
+#include "runtime.h"
+
+#include <stdlib.h>
+
+struct ihipEvent_t {
+    unsigned flags;
+    int device; /* where it was made */
+    struct op *op;
+    bool at_start; /* stands for the start of the operation */
+};
+
+static hipError_t create(hipEvent_t *out, unsigned flags)
+{
+    const unsigned known = hipEventBlockingSync | hipEventDisableTiming |
+                           hipEventInterprocess | 0x40000000u | 0x80000000u |
+                           0x20000000u; /* release scopes: no difference here */
+    hipEvent_t event;
+
+    if (!out || (flags & ~known) ||
+        ((flags & hipEventInterprocess) && !(flags & hipEventDisableTiming)))
+        return hipErrorInvalidValue;
+    event = calloc(1, sizeof(*event));
+    if (!event || !handle_add(event, HANDLE_EVENT)) {
+        free(event);
+        return hipErrorOutOfMemory;
+    }
+    event->flags = flags;
+    event->device = this_thread()->device;
+    *out = event;
+    return hipSuccess;
+}
+
+HIP_API hipError_t hipEventCreate(hipEvent_t *event)
+{
+    ENTER();
+    LEAVE(create(event, 0));
+}
+
+HIP_API hipError_t hipEventCreateWithFlags(hipEvent_t *event, unsigned flags)
+{
+    ENTER();
+    LEAVE(create(event, flags));
+}
+
+HIP_API hipError_t hipEventDestroy(hipEvent_t event)
+{
+    bool ours;
+
+    ENTER();
+    if (!event)
+        LEAVE(hipErrorInvalidHandle);
+    pthread_mutex_lock(&rt.lock);
+    ours = handle_remove(event, HANDLE_EVENT);
+    pthread_mutex_unlock(&rt.lock);
+    if (!ours)
+        LEAVE(hipErrorContextIsDestroyed);
+    op_unref(event->op);
+    free(event);
+    LEAVE(hipSuccess);
+}
+
+hipError_t event_attach(hipEvent_t event, struct op *op, bool at_start)
+{
+    struct op *before = NULL;
+    bool known;
+
+    pthread_mutex_lock(&rt.lock);
+    known = handle_valid(event, HANDLE_EVENT);
+    if (known) {
+        before = event->op;
+        event->op = op_ref(op);
+        event->at_start = at_start;
+    }
+    pthread_mutex_unlock(&rt.lock);
+    op_unref(before);
+    return known ? hipSuccess : hipErrorInvalidHandle;
+}
+
+bool event_operation(hipEvent_t event, struct op **out)
+{
+    bool known;
+
+    *out = NULL;
+    pthread_mutex_lock(&rt.lock);
+    known = handle_valid(event, HANDLE_EVENT);
+    if (known && event->op)
+        *out = op_ref(event->op);
+    pthread_mutex_unlock(&rt.lock);
+    return known;
+}
+
+static hipError_t record(hipEvent_t event, struct queue *q)
+{
+    hipError_t error = hipErrorOutOfMemory;
+    struct op *op;
+
+    if (!q)
+        return hipErrorContextIsDestroyed;
+    if (!handle_valid(event, HANDLE_EVENT) ||
+        event->device != q->device->ordinal) {
+        queue_unref(q);
+        return hipErrorInvalidHandle;
+    }
+    op = new_op(sizeof(*op), NULL, NULL);
+    if (op) {
+        op_ref(op);
+        error = submit(q, op);
+        if (error == hipSuccess)
+            error = event_attach(event, op, false);
+        op_unref(op);
+    }
+    queue_unref(q);
+    return error;
+}
+
+HIP_API hipError_t hipEventRecord(hipEvent_t event, hipStream_t stream)
+{
+    ENTER();
+    if (!event)
+        LEAVE(hipErrorInvalidHandle);
+    LEAVE(record(event, stream_queue(stream)));
+}
+
+HIP_API hipError_t hipEventRecord_spt(hipEvent_t event, hipStream_t stream)
+{
+    ENTER();
+    if (!event)
+        LEAVE(hipErrorInvalidHandle);
+    LEAVE(record(event, stream_queue_spt(stream)));
+}
+
+static hipError_t fault_of(const struct op *op)
+{
+    hipError_t fault;
+
+    pthread_mutex_lock(&rt.lock);
+    fault = op->queue->device->fault;
+    pthread_mutex_unlock(&rt.lock);
+    return fault;
+}
+
+HIP_API hipError_t hipEventQuery(hipEvent_t event)
+{
+    hipError_t error = hipSuccess;
+    struct op *op;
+
+    ENTER();
+    if (!event || !event_operation(event, &op))
+        LEAVE(hipErrorInvalidHandle);
+    if (op) {
+        error = op_done(op) ? fault_of(op) : hipErrorNotReady;
+        op_unref(op);
+    }
+    LEAVE(error);
+}
+
+HIP_API hipError_t hipEventSynchronize(hipEvent_t event)
+{
+    hipError_t error = hipSuccess;
+    struct op *op;
+
+    ENTER();
+    if (!event || !event_operation(event, &op))
+        LEAVE(hipErrorInvalidHandle);
+    if (op) {
+        op_wait(op);
+        error = fault_of(op);
+        op_unref(op);
+    }
+    LEAVE(error);
+}
+
+static uint64_t time_of(hipEvent_t event, const struct op *op)
+{
+    return event->at_start ? op->start_ns : op->end_ns;
+}
+
+HIP_API hipError_t hipEventElapsedTime(float *ms, hipEvent_t start,
+                                       hipEvent_t stop)
+{
+    struct op *from = NULL, *to = NULL;
+    hipError_t error = hipErrorInvalidHandle;
+
+    ENTER();
+    if (!ms)
+        LEAVE(hipErrorInvalidValue);
+    if (start && stop && event_operation(start, &from) &&
+        event_operation(stop, &to) && from && to &&
+        !(start->flags & hipEventDisableTiming) &&
+        !(stop->flags & hipEventDisableTiming) &&
+        start->device == stop->device) {
+        if (!op_done(from) || !op_done(to)) {
+            error = hipErrorNotReady;
+        } else {
+            int64_t ns =
+                (int64_t)(time_of(stop, to) - time_of(start, from));
+
+            *ms = (float)((double)ns * 1e-6);
+            error = hipSuccess;
+        }
+    }
+    op_unref(from);
+    op_unref(to);
+    LEAVE(error);
+}

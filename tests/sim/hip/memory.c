@@ -1,0 +1,471 @@
+/* memory.c - allocation, host memory, and what a pointer is */
+#define _GNU_SOURCE
+#include "runtime.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { PITCH = 256, DEVICE_INVALID = -2 };
+
+bool find_allocation(const void *ptr, struct sim_alloc *out)
+{
+    const struct sim_alloc *a;
+    bool found = false;
+
+    sim_mem_pin();
+    a = sim_mem_find((uintptr_t)ptr);
+    if (a && !__atomic_load_n(&a->freed, __ATOMIC_ACQUIRE)) {
+        found = true;
+        if (out) {
+            *out = *a;
+        }
+    }
+    sim_mem_unpin();
+    return found;
+}
+
+static hipError_t allocate(void **ptr, size_t size, enum sim_mem_kind kind,
+                           enum origin origin, unsigned flags)
+{
+    struct sim_alloc *a;
+
+    if (!ptr)
+        return hipErrorInvalidValue;
+    *ptr = NULL;
+    if (size == 0)
+        return hipSuccess;
+    a = sim_mem_alloc(current_device()->sim->ordinal, size, 0, kind);
+    if (!a)
+        return hipErrorOutOfMemory;
+    a->origin = origin;
+    a->flags = flags;
+    *ptr = (void *)(uintptr_t)a->base;
+    return hipSuccess;
+}
+
+/* The device that a simulated device's ordinal belongs to. */
+static struct device *owner_of(const struct sim_alloc *a)
+{
+    int i;
+
+    for (i = 0; i < rt.ndevices; i++)
+        if (rt.devices[i].sim->ordinal == a->device)
+            return &rt.devices[i];
+    return NULL;
+}
+
+static hipError_t release(void *ptr, enum origin origin)
+{
+    struct sim_alloc a;
+
+    if (!ptr)
+        return hipSuccess;
+    if (!find_allocation(ptr, &a) || a.base != (uintptr_t)ptr ||
+        a.origin != origin)
+        return hipErrorInvalidValue;
+    if (owner_of(&a))
+        device_wait(owner_of(&a));
+    return sim_mem_free(a.base) ? hipSuccess : hipErrorInvalidValue;
+}
+
+void free_device_memory(const struct device *device)
+{
+    struct sim_alloc *a;
+    uint64_t at = 0;
+
+    sim_mem_pin();
+    while ((a = sim_mem_find_above(at)) != NULL) {
+        at = a->base;
+        if (a->device == device->sim->ordinal &&
+            (a->origin == BY_MALLOC || a->origin == BY_HOST_MALLOC))
+            sim_mem_free(a->base);
+    }
+    sim_mem_unpin();
+}
+
+/* ---- device memory ------------------------------------------------------ */
+
+HIP_API hipError_t hipMalloc(void **ptr, size_t size)
+{
+    ENTER();
+    LEAVE(allocate(ptr, size, SIM_MEM_DEVICE, BY_MALLOC, 0));
+}
+
+HIP_API hipError_t hipExtMallocWithFlags(void **ptr, size_t size,
+                                         unsigned flags)
+{
+    ENTER();
+    if (flags > 3) /* fine grained 1, signal memory 2 */
+        LEAVE(hipErrorInvalidValue);
+    if (flags == 2 && size != 8)
+        LEAVE(hipErrorInvalidValue);
+    LEAVE(allocate(ptr, size, SIM_MEM_DEVICE, BY_MALLOC, flags));
+}
+
+HIP_API hipError_t hipFree(void *ptr)
+{
+    ENTER();
+    LEAVE(release(ptr, BY_MALLOC));
+}
+
+HIP_API hipError_t hipMallocManaged(void **ptr, size_t size, unsigned flags)
+{
+    ENTER();
+    if (!ptr || size == 0 || (flags != 1 && flags != 2))
+        LEAVE(hipErrorInvalidValue);
+    LEAVE(allocate(ptr, size, SIM_MEM_MANAGED, BY_MALLOC, flags));
+}
+
+static hipError_t allocate_pitched(void **ptr, size_t *pitch, size_t width,
+                                   size_t rows)
+{
+    size_t row = (width + PITCH - 1) & ~(size_t)(PITCH - 1);
+
+    if (!ptr || !pitch)
+        return hipErrorInvalidValue;
+    if (width > SIZE_MAX / 4 || (row && rows > SIZE_MAX / 4 / row))
+        return hipErrorOutOfMemory;
+    *pitch = row;
+    return allocate(ptr, row * rows, SIM_MEM_DEVICE, BY_MALLOC, 0);
+}
+
+HIP_API hipError_t hipMallocPitch(void **ptr, size_t *pitch, size_t width,
+                                  size_t height)
+{
+    ENTER();
+    LEAVE(allocate_pitched(ptr, pitch, width, height));
+}
+
+HIP_API hipError_t hipMemAllocPitch(hipDeviceptr_t *ptr, size_t *pitch,
+                                    size_t width, size_t height, unsigned element)
+{
+    ENTER();
+    if (element != 4 && element != 8 && element != 16)
+        LEAVE(hipErrorInvalidValue);
+    LEAVE(allocate_pitched(ptr, pitch, width, height));
+}
+
+HIP_API hipError_t hipMalloc3D(hipPitchedPtr *out, hipExtent extent)
+{
+    hipError_t error;
+    size_t pitch;
+    void *ptr;
+
+    ENTER();
+    if (!out)
+        LEAVE(hipErrorInvalidValue);
+    if (extent.depth && extent.height > SIZE_MAX / 4 / extent.depth)
+        LEAVE(hipErrorOutOfMemory);
+    error = allocate_pitched(&ptr, &pitch, extent.width,
+                             extent.height * extent.depth);
+    if (error == hipSuccess) {
+        out->ptr = ptr;
+        out->pitch = pitch;
+        out->xsize = extent.width;
+        out->ysize = extent.height;
+    }
+    LEAVE(error);
+}
+
+HIP_API hipError_t hipMemGetInfo(size_t *free_nbytes, size_t *total_nbytes)
+{
+    uint64_t used, total;
+
+    ENTER();
+    sim_mem_info(current_device()->sim->ordinal, &used, &total);
+    if (free_nbytes)
+        *free_nbytes = total - used;
+    if (total_nbytes)
+        *total_nbytes = total;
+    LEAVE(hipSuccess);
+}
+
+/* ---- host memory -------------------------------------------------------- */
+
+static hipError_t allocate_host(void **ptr, size_t size, unsigned flags)
+{
+    const unsigned known = 0x1u | 0x2u | 0x4u | 0x20000000u | 0x40000000u |
+                           0x80000000u;
+
+    if (flags & ~known)
+        return hipErrorInvalidValue;
+    if ((flags & 0x40000000u) && (flags & 0x80000000u))
+        return hipErrorInvalidValue; /* coherent and non-coherent */
+    return allocate(ptr, size, SIM_MEM_HOST, BY_HOST_MALLOC, flags);
+}
+
+HIP_API hipError_t hipHostMalloc(void **ptr, size_t size, unsigned flags)
+{
+    ENTER();
+    LEAVE(allocate_host(ptr, size, flags));
+}
+
+HIP_API hipError_t hipHostAlloc(void **ptr, size_t size, unsigned flags)
+{
+    ENTER();
+    LEAVE(allocate_host(ptr, size, flags));
+}
+
+HIP_API hipError_t hipMallocHost(void **ptr, size_t size)
+{
+    ENTER();
+    LEAVE(allocate_host(ptr, size, 0));
+}
+
+HIP_API hipError_t hipMemAllocHost(void **ptr, size_t size)
+{
+    ENTER();
+    LEAVE(allocate_host(ptr, size, 0));
+}
+
+HIP_API hipError_t hipHostFree(void *ptr)
+{
+    ENTER();
+    LEAVE(release(ptr, BY_HOST_MALLOC));
+}
+
+HIP_API hipError_t hipFreeHost(void *ptr)
+{
+    ENTER();
+    LEAVE(release(ptr, BY_HOST_MALLOC));
+}
+
+HIP_API hipError_t hipHostRegister(void *ptr, size_t size, unsigned flags)
+{
+    struct sim_alloc *a;
+
+    ENTER();
+    if (!ptr || size == 0 || flags > 0xf)
+        LEAVE(hipErrorInvalidValue);
+    a = sim_mem_register(current_device()->sim->ordinal, ptr, size);
+    if (!a)
+        LEAVE(hipErrorHostMemoryAlreadyRegistered);
+    a->origin = BY_HOST_REGISTER;
+    a->flags = flags;
+    LEAVE(hipSuccess);
+}
+
+HIP_API hipError_t hipHostUnregister(void *ptr)
+{
+    hipError_t error;
+
+    ENTER();
+    if (!ptr)
+        LEAVE(hipErrorInvalidValue);
+    error = release(ptr, BY_HOST_REGISTER);
+    LEAVE(error == hipSuccess ? error : hipErrorHostMemoryNotRegistered);
+}
+
+static bool is_host(const struct sim_alloc *a)
+{
+    return a->kind == SIM_MEM_HOST || a->kind == SIM_MEM_MANAGED;
+}
+
+HIP_API hipError_t hipHostGetDevicePointer(void **device, void *host,
+                                           unsigned flags)
+{
+    struct sim_alloc a;
+
+    ENTER();
+    if (!device || !host || flags != 0 || !find_allocation(host, &a) ||
+        !is_host(&a))
+        LEAVE(hipErrorInvalidValue);
+    *device = host; /* one address for both sides */
+    LEAVE(hipSuccess);
+}
+
+HIP_API hipError_t hipHostGetFlags(unsigned *flags, void *host)
+{
+    struct sim_alloc a;
+
+    ENTER();
+    if (!flags || !host || !find_allocation(host, &a) || a.kind != SIM_MEM_HOST)
+        LEAVE(hipErrorInvalidValue);
+    *flags = a.flags;
+    LEAVE(hipSuccess);
+}
+
+/* ---- managed memory: hints, checked and otherwise without effect -------- */
+
+static hipError_t check_managed(const void *ptr, size_t n)
+{
+    struct sim_alloc a;
+
+    if (!ptr || n == 0 || !find_allocation(ptr, &a) ||
+        a.kind != SIM_MEM_MANAGED || n > a.size - ((uintptr_t)ptr - a.base))
+        return hipErrorInvalidValue;
+    return hipSuccess;
+}
+
+HIP_API hipError_t hipMemPrefetchAsync(const void *ptr, size_t n, int device,
+                                       hipStream_t stream)
+{
+    struct queue *q;
+
+    ENTER();
+    if (device != -1 && !device_at(device))
+        LEAVE(hipErrorInvalidDevice);
+    q = stream_queue(stream);
+    if (!q)
+        LEAVE(hipErrorContextIsDestroyed);
+    queue_unref(q);
+    LEAVE(check_managed(ptr, n));
+}
+
+HIP_API hipError_t hipMemAdvise(const void *ptr, size_t n, int advice,
+                                int device)
+{
+    ENTER();
+    if (device != -1 && !device_at(device))
+        LEAVE(hipErrorInvalidDevice);
+    if ((advice < 1 || advice > 6) && advice != 100 && advice != 101)
+        LEAVE(hipErrorInvalidValue);
+    LEAVE(check_managed(ptr, n));
+}
+
+/* ---- what a pointer is -------------------------------------------------- */
+
+enum memory_type { UNREGISTERED, HOST, DEVICE, MANAGED };
+
+/* The numbers of hipMemoryType changed with 6.0. */
+static int type_number(enum memory_type type)
+{
+    static const int before_6[] = {-1, 0, 1, 4};
+
+    return rt.release < 6 ? before_6[type] : (int)type;
+}
+
+static enum memory_type type_of(const struct sim_alloc *a)
+{
+    return a->kind == SIM_MEM_HOST      ? HOST
+           : a->kind == SIM_MEM_MANAGED ? MANAGED
+                                        : DEVICE;
+}
+
+HIP_API hipError_t hipPointerGetAttributes(hipPointerAttribute_t *out,
+                                           const void *ptr)
+{
+    struct sim_alloc a;
+
+    ENTER();
+    if (!out || !ptr)
+        LEAVE(hipErrorInvalidValue);
+    memset(out, 0, sizeof(*out));
+    if (!find_allocation(ptr, &a)) {
+        if (rt.release < 6)
+            LEAVE(hipErrorInvalidValue);
+        out->type = type_number(UNREGISTERED);
+        out->device = DEVICE_INVALID;
+        LEAVE(hipSuccess);
+    }
+    out->type = type_number(type_of(&a));
+    out->device = owner_of(&a) ? owner_of(&a)->ordinal : DEVICE_INVALID;
+    out->devicePointer = (void *)(uintptr_t)ptr;
+    out->hostPointer = is_host(&a) ? (void *)(uintptr_t)ptr : NULL;
+    out->isManaged = a.kind == SIM_MEM_MANAGED;
+    out->allocationFlags = a.flags;
+    LEAVE(hipSuccess);
+}
+
+enum {
+    ATTRIBUTE_CONTEXT = 1,
+    ATTRIBUTE_MEMORY_TYPE = 2,
+    ATTRIBUTE_DEVICE_POINTER = 3,
+    ATTRIBUTE_HOST_POINTER = 4,
+    ATTRIBUTE_BUFFER_ID = 7,
+    ATTRIBUTE_IS_MANAGED = 8,
+    ATTRIBUTE_DEVICE_ORDINAL = 9,
+    ATTRIBUTE_RANGE_START = 11,
+    ATTRIBUTE_RANGE_SIZE = 12,
+    ATTRIBUTE_MAPPED = 13
+};
+
+static hipError_t pointer_attribute(void *data, int attribute,
+                                    const void *ptr)
+{
+    struct sim_alloc a;
+
+    if (!data || !ptr || !find_allocation(ptr, &a))
+        return hipErrorInvalidValue;
+    switch (attribute) {
+    case ATTRIBUTE_CONTEXT:
+        *(void **)data = owner_of(&a);
+        return hipSuccess;
+    case ATTRIBUTE_MEMORY_TYPE:
+        *(int *)data = type_number(type_of(&a));
+        return hipSuccess;
+    case ATTRIBUTE_DEVICE_POINTER:
+        *(const void **)data = ptr;
+        return hipSuccess;
+    case ATTRIBUTE_HOST_POINTER:
+        *(const void **)data = is_host(&a) ? ptr : NULL;
+        return is_host(&a) ? hipSuccess : hipErrorInvalidValue;
+    case ATTRIBUTE_BUFFER_ID:
+        *(unsigned *)data = (unsigned)a.serial;
+        return hipSuccess;
+    case ATTRIBUTE_IS_MANAGED:
+        *(bool *)data = a.kind == SIM_MEM_MANAGED;
+        return hipSuccess;
+    case ATTRIBUTE_DEVICE_ORDINAL:
+        *(int *)data = owner_of(&a) ? owner_of(&a)->ordinal : DEVICE_INVALID;
+        return hipSuccess;
+    case ATTRIBUTE_RANGE_START:
+        *(uint64_t *)data = a.base;
+        return hipSuccess;
+    case ATTRIBUTE_RANGE_SIZE:
+        *(uint64_t *)data = a.size;
+        return hipSuccess;
+    case ATTRIBUTE_MAPPED:
+        *(bool *)data = true;
+        return hipSuccess;
+    default:
+        return hipErrorInvalidValue;
+    }
+}
+
+HIP_API hipError_t hipPointerGetAttribute(void *data, int attribute,
+                                          hipDeviceptr_t ptr)
+{
+    ENTER();
+    LEAVE(pointer_attribute(data, attribute, ptr));
+}
+
+HIP_API hipError_t hipDrvPointerGetAttributes(unsigned n, int *attributes,
+                                              void **data, hipDeviceptr_t ptr)
+{
+    hipError_t error = hipSuccess;
+    unsigned i;
+
+    ENTER();
+    if (n == 0 || !attributes || !data)
+        LEAVE(hipErrorInvalidValue);
+    for (i = 0; i < n && error == hipSuccess; i++)
+        error = pointer_attribute(data[i], attributes[i], ptr);
+    LEAVE(error);
+}
+
+HIP_API hipError_t hipMemGetAddressRange(hipDeviceptr_t *base, size_t *size,
+                                         hipDeviceptr_t ptr)
+{
+    struct sim_alloc a;
+
+    ENTER();
+    if (!base || !size)
+        LEAVE(hipErrorInvalidValue);
+    if (!find_allocation(ptr, &a))
+        LEAVE(hipErrorInvalidDevicePointer);
+    *base = (void *)(uintptr_t)a.base;
+    *size = a.size;
+    LEAVE(hipSuccess);
+}
+
+HIP_API hipError_t hipMemPtrGetInfo(void *ptr, size_t *size)
+{
+    struct sim_alloc a;
+
+    ENTER();
+    if (!ptr || !size || !find_allocation(ptr, &a))
+        LEAVE(hipErrorInvalidValue);
+    *size = a.size;
+    LEAVE(hipSuccess);
+}

@@ -1,0 +1,300 @@
+/* occupancy.c - attributes of functions and how many blocks fit a processor */
+#include "runtime.h"
+
+#include <limits.h>
+#include <string.h>
+
+/* hipFunction_attribute and hipFuncAttribute numbers */
+enum {
+    MAX_THREADS_PER_BLOCK,
+    SHARED_SIZE_BYTES,
+    CONST_SIZE_BYTES,
+    LOCAL_SIZE_BYTES,
+    NUM_REGS,
+    PTX_VERSION,
+    BINARY_VERSION,
+    CACHE_MODE_CA,
+    MAX_DYNAMIC_SHARED_SIZE_BYTES,
+    PREFERRED_SHARED_MEMORY_CARVEOUT,
+    NATTRIBUTES
+};
+
+static const struct sim_target *target_of(hipFunction_t f)
+{
+    return f->loaded->device->sim->target;
+}
+
+static int max_dynamic_shared(hipFunction_t f)
+{
+    return (int)(target_of(f)->lds_nbytes - f->kernel->lds_nbytes);
+}
+
+static int attribute(hipFunction_t f, int which)
+{
+    const struct sim_target *t = target_of(f);
+
+    switch (which) {
+    case MAX_THREADS_PER_BLOCK:
+        return (int)f->kernel->max_block;
+    case SHARED_SIZE_BYTES:
+        return (int)f->kernel->lds_nbytes;
+    case CONST_SIZE_BYTES:
+        return INT_MAX - 1;
+    case LOCAL_SIZE_BYTES:
+        return (int)f->kernel->scratch_nbytes;
+    case NUM_REGS:
+        return (int)f->kernel->vgprs;
+    case PTX_VERSION:
+    case BINARY_VERSION:
+        return t->major * 10 + t->minor;
+    case MAX_DYNAMIC_SHARED_SIZE_BYTES:
+        return max_dynamic_shared(f);
+    default: /* CACHE_MODE_CA, PREFERRED_SHARED_MEMORY_CARVEOUT */
+        return 0;
+    }
+}
+
+HIP_API hipError_t hipFuncGetAttribute(int *value, int which, hipFunction_t f)
+{
+    ENTER();
+    if (!value)
+        LEAVE(hipErrorInvalidValue);
+    if (!f)
+        LEAVE(hipErrorInvalidHandle);
+    if (!handle_valid(f, HANDLE_FUNCTION))
+        LEAVE(hipErrorInvalidDeviceFunction);
+    if (which < 0 || which >= NATTRIBUTES)
+        LEAVE(hipErrorInvalidValue);
+    *value = attribute(f, which);
+    LEAVE(hipSuccess);
+}
+
+HIP_API hipError_t hipFuncGetAttributes(hipFuncAttributes *out, const void *stub)
+{
+    hipFunction_t f;
+
+    ENTER();
+    if (!out)
+        LEAVE(hipErrorInvalidValue);
+    if (!stub)
+        LEAVE(hipErrorInvalidDeviceFunction);
+    if (host_function(stub, &f) != hipSuccess)
+        LEAVE(hipErrorInvalidSymbol);
+    memset(out, 0, sizeof(*out));
+    out->binaryVersion = attribute(f, BINARY_VERSION);
+    out->constSizeBytes = (size_t)attribute(f, CONST_SIZE_BYTES);
+    out->localSizeBytes = f->kernel->scratch_nbytes;
+    out->maxDynamicSharedSizeBytes = max_dynamic_shared(f);
+    out->maxThreadsPerBlock = (int)f->kernel->max_block;
+    out->numRegs = (int)f->kernel->vgprs;
+    out->ptxVersion = attribute(f, PTX_VERSION);
+    out->sharedSizeBytes = f->kernel->lds_nbytes;
+    LEAVE(hipSuccess);
+}
+
+/* A stub, or from 7.0 on also a module's function. */
+static hipError_t any_function(const void *handle, hipFunction_t *out)
+{
+    if (!handle)
+        return hipErrorInvalidDeviceFunction;
+    if (host_function(handle, out) == hipSuccess)
+        return hipSuccess;
+    if (rt.release < 7 || !handle_valid(handle, HANDLE_FUNCTION))
+        return hipErrorInvalidDeviceFunction;
+    *out = (hipFunction_t)(uintptr_t)handle;
+    return hipSuccess;
+}
+
+HIP_API hipError_t hipFuncSetAttribute(const void *function, int which,
+                                       int value)
+{
+    hipFunction_t f;
+    hipError_t error;
+
+    ENTER();
+    error = any_function(function, &f);
+    if (error != hipSuccess)
+        LEAVE(error);
+    if (which < 0 || which > NATTRIBUTES)
+        LEAVE(hipErrorInvalidValue);
+    if (which == MAX_DYNAMIC_SHARED_SIZE_BYTES &&
+        (value < 0 || value > max_dynamic_shared(f)))
+        LEAVE(hipErrorInvalidValue);
+    if (which == PREFERRED_SHARED_MEMORY_CARVEOUT &&
+        (value < -1 || value > 100))
+        LEAVE(hipErrorInvalidValue);
+    LEAVE(hipSuccess);
+}
+
+HIP_API hipError_t hipFuncSetCacheConfig(const void *function, int config)
+{
+    ENTER();
+    (void)function;
+    LEAVE(config < 0 || config > 3 ? hipErrorInvalidValue : hipSuccess);
+}
+
+HIP_API hipError_t hipFuncSetSharedMemConfig(const void *function, int config)
+{
+    ENTER();
+    (void)function;
+    LEAVE(config < 0 || config > 2 ? hipErrorInvalidValue : hipSuccess);
+}
+
+/* ---- occupancy ---------------------------------------------------------- */
+
+static unsigned round_up(unsigned n, unsigned to)
+{
+    return to ? (n + to - 1) / to * to : n;
+}
+
+/*
+ * Waves that a SIMD holds at once: as many as its registers allow. A wave64 on
+ * a machine of wave32 takes each register twice.
+ */
+static unsigned waves_by_registers(hipFunction_t f)
+{
+    const struct sim_target *t = target_of(f);
+    const struct sim_kernel *k = f->kernel;
+    bool doubled = k->wave_size == 64 && t->default_wave == 32;
+    unsigned file = doubled ? t->vgprs_per_simd / 2 : t->vgprs_per_simd;
+    unsigned granule = k->wave_size == 64 ? t->vgpr_granule64
+                                          : t->vgpr_granule32;
+    unsigned used = t->unified_vgprs ? round_up(k->vgprs, 4)
+                                     : k->vgprs; /* AGPRs are counted in it */
+    unsigned waves;
+
+    if (t->accum_vgprs && !t->unified_vgprs && k->agprs > used)
+        used = k->agprs; /* two files of the same size */
+    used = round_up(used ? used : 1, granule);
+    waves = file / used;
+    return waves < t->max_waves_per_simd ? waves : t->max_waves_per_simd;
+}
+
+int resident_blocks(hipFunction_t f, int block, size_t dynamic)
+{
+    const struct sim_target *t = target_of(f);
+    const struct sim_kernel *k = f->kernel;
+    unsigned waves = ((unsigned)block + k->wave_size - 1) / k->wave_size;
+    /* WGP mode from gfx10 on: a group has the SIMDs of two compute units. */
+    unsigned simds = t->major >= 10 && t->simds_per_cu == 2
+                         ? 2 * t->simds_per_cu
+                         : t->simds_per_cu;
+    unsigned blocks = waves_by_registers(f) * simds / waves;
+    size_t lds = k->lds_nbytes + dynamic;
+
+    if (lds && blocks > t->lds_nbytes / lds)
+        blocks = (unsigned)(t->lds_nbytes / lds);
+    return (int)blocks;
+}
+
+static hipError_t max_active(int *out, hipFunction_t f, int block,
+                             size_t dynamic, unsigned flags)
+{
+    if (!out || !handle_valid(f, HANDLE_FUNCTION) || flags > 1 || block <= 0)
+        return hipErrorInvalidValue;
+    *out = (unsigned)block > f->kernel->max_block
+               ? 0
+               : resident_blocks(f, block, dynamic);
+    return hipSuccess;
+}
+
+static unsigned processors(hipFunction_t f)
+{
+    const struct sim_target *t = target_of(f);
+
+    return t->major >= 10 && t->simds_per_cu == 2 && t->compute_units > 1
+               ? t->compute_units / 2
+               : t->compute_units;
+}
+
+/* The block size with the most resident threads; the largest of equals. */
+static hipError_t best_block(int *grid, int *block, hipFunction_t f,
+                             size_t dynamic, int limit, unsigned flags)
+{
+    int size, best = 0, best_blocks = 0, wave, most;
+
+    if (!grid || !block || !handle_valid(f, HANDLE_FUNCTION) || flags > 1 ||
+        limit < 0)
+        return hipErrorInvalidValue;
+    wave = (int)f->kernel->wave_size;
+    most = (int)f->kernel->max_block;
+    if (limit > 0 && limit < most)
+        most = limit;
+    for (size = most < wave ? most : most / wave * wave; size > 0;
+         size -= wave) {
+        int blocks = resident_blocks(f, size, dynamic);
+
+        if (blocks * size > best_blocks * best) {
+            best = size;
+            best_blocks = blocks;
+        }
+    }
+    if (best == 0)
+        return hipErrorUnknown;
+    *block = best;
+    *grid = best_blocks * (int)processors(f);
+    return hipSuccess;
+}
+
+HIP_API hipError_t hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(
+    int *blocks, hipFunction_t f, int block, size_t dynamic)
+{
+    ENTER();
+    LEAVE(max_active(blocks, f, block, dynamic, 0));
+}
+
+HIP_API hipError_t hipModuleOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+    int *blocks, hipFunction_t f, int block, size_t dynamic, unsigned flags)
+{
+    ENTER();
+    LEAVE(max_active(blocks, f, block, dynamic, flags));
+}
+
+HIP_API hipError_t hipModuleOccupancyMaxPotentialBlockSize(
+    int *grid, int *block, hipFunction_t f, size_t dynamic, int limit)
+{
+    ENTER();
+    LEAVE(best_block(grid, block, f, dynamic, limit, 0));
+}
+
+HIP_API hipError_t hipModuleOccupancyMaxPotentialBlockSizeWithFlags(
+    int *grid, int *block, hipFunction_t f, size_t dynamic, int limit,
+    unsigned flags)
+{
+    ENTER();
+    LEAVE(best_block(grid, block, f, dynamic, limit, flags));
+}
+
+HIP_API hipError_t hipOccupancyMaxActiveBlocksPerMultiprocessor(
+    int *blocks, const void *stub, int block, size_t dynamic)
+{
+    hipFunction_t f;
+
+    ENTER();
+    if (any_function(stub, &f) != hipSuccess)
+        LEAVE(hipErrorInvalidDeviceFunction);
+    LEAVE(max_active(blocks, f, block, dynamic, 0));
+}
+
+HIP_API hipError_t hipOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+    int *blocks, const void *stub, int block, size_t dynamic, unsigned flags)
+{
+    hipFunction_t f;
+
+    ENTER();
+    if (any_function(stub, &f) != hipSuccess)
+        LEAVE(hipErrorInvalidDeviceFunction);
+    LEAVE(max_active(blocks, f, block, dynamic, flags));
+}
+
+HIP_API hipError_t hipOccupancyMaxPotentialBlockSize(int *grid, int *block,
+                                                     const void *stub,
+                                                     size_t dynamic, int limit)
+{
+    hipFunction_t f;
+
+    ENTER();
+    if (any_function(stub, &f) != hipSuccess)
+        LEAVE(hipErrorInvalidDeviceFunction);
+    LEAVE(best_block(grid, block, f, dynamic, limit, 0));
+}

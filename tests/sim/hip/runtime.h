@@ -1,0 +1,294 @@
+/* runtime.h - what the files of the simulated HIP runtime share
+ *
+ * Every exported function begins with ENTER() and leaves by LEAVE(error), so
+ * that initialisation, fault injection, device loss and the thread's last
+ * error have one place each. One lock (rt.lock) guards the queues and their
+ * operations; it is never held while a kernel, a copy or a callback runs.
+ */
+#ifndef SIM_HIP_RUNTIME_H
+#define SIM_HIP_RUNTIME_H
+
+#include "abi.h"
+
+#include "../core/code_object.h"
+#include "../core/device.h"
+#include "../core/dispatch.h"
+#include "../core/memory.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#define HIP_API __attribute__((visibility("default")))
+
+enum { MAX_DEVICES = 64, RELEASE_DEFAULT = 7 };
+
+/* ---- queues and operations (queue.c) ------------------------------------ */
+
+struct queue;
+
+/*
+ * One thing to do on a queue. Made by new_op(), given to submit(); the kinds
+ * of operation put it first into a struct of their own.
+ */
+struct op {
+    struct op *next;
+    int refs;
+    struct queue *queue;
+    bool done;
+    hipError_t error;
+    uint64_t start_ns, end_ns; /* when it ran, CLOCK_MONOTONIC */
+    struct op **after;         /* must be done before this one starts */
+    size_t nafter;
+    hipError_t (*run)(struct op *);  /* NULL: a marker */
+    void (*release)(struct op *);    /* what the kind owns; may be NULL */
+    bool runs_after_fault;           /* callbacks and markers do */
+};
+
+/* A stream, or a device's default stream. */
+struct queue {
+    struct queue *next; /* of the device */
+    struct device *device;
+    int refs;
+    unsigned flags;
+    int priority;
+    bool is_null;  /* the legacy default stream */
+    bool closed;   /* destroyed: the worker ends when it is empty */
+    bool started;
+    pthread_t worker;
+    struct op *first, *last; /* waiting; not the running one */
+    struct op *newest;       /* submitted last, waiting, running or done */
+    pthread_cond_t work, finished;
+    uint64_t hsa_queue;      /* amd_queue_t of its kernels, 0 until needed */
+    uint64_t packet;
+};
+
+struct device {
+    int ordinal;
+    struct sim_device *sim;
+    struct queue *queues; /* all open ones, the null queue among them */
+    struct queue *null_queue;
+    hipError_t fault; /* a kernel's fault; stays until hipDeviceReset() */
+    unsigned flags;
+    struct ihipMemPoolHandle_t *default_pool, *current_pool;
+    uint64_t peers; /* bit per device whose memory was enabled */
+};
+
+struct op *new_op(size_t nbytes, hipError_t (*run)(struct op *),
+                  void (*release)(struct op *));
+/* Takes one more dependency; false if there is no memory. */
+bool op_after(struct op *op, struct op *earlier);
+/*
+ * Gives the operation to the queue, which owns it from then on; a caller that
+ * wants to wait for it takes a reference first (op_ref). On error the
+ * operation is released.
+ */
+hipError_t submit(struct queue *queue, struct op *op);
+struct op *op_ref(struct op *op);
+void op_unref(struct op *op);
+bool op_done(struct op *op);
+void op_wait(struct op *op);
+
+struct queue *new_queue(struct device *device, unsigned flags, int priority);
+void queue_ref(struct queue *queue);
+void queue_unref(struct queue *queue);
+void queue_close(struct queue *queue);
+/* Waits for all that was submitted so far; the null queue waits for all
+ * blocking streams too. Then says what became of the device. */
+hipError_t queue_wait(struct queue *queue);
+bool queue_idle(struct queue *queue);
+hipError_t device_wait(struct device *device);
+/* What became of the device so far: a kernel's fault, or that it is lost. */
+hipError_t device_error(const struct device *device);
+void queues_shutdown(void);
+bool queues_stopping(void);
+bool on_worker(void); /* in a callback, for one */
+uint64_t now_ns(void);
+
+/* ---- process and thread state (runtime.c) ------------------------------- */
+
+struct call_configuration {
+    struct call_configuration *below;
+    dim3 grid, block;
+    size_t shared;
+    hipStream_t stream;
+    uint8_t *arguments; /* of hipSetupArgument() */
+    size_t narguments;
+};
+
+struct context_entry {
+    struct context_entry *below;
+    struct device *device;
+};
+
+struct thread {
+    int device;
+    hipError_t last_error;
+    hipError_t sticky_error; /* hipExtGetLastError() */
+    struct queue *queues[MAX_DEVICES]; /* hipStreamPerThread */
+    struct call_configuration *calls;
+    struct context_entry *contexts;
+};
+
+struct runtime {
+    pthread_mutex_t lock;
+    struct device devices[MAX_DEVICES];
+    int ndevices;
+    int release; /* KPK_SIM_HIP_VERSION: 5, 6 or 7 */
+    uint64_t copy_delay_us;
+    bool launch_blocking;
+};
+
+extern struct runtime rt;
+
+struct thread *this_thread(void);
+struct device *current_device(void);
+struct device *device_at(int ordinal); /* NULL if there is none */
+
+enum need { NEED_NOTHING, NEED_DEVICE };
+hipError_t enter(const char *function, enum need need);
+hipError_t leave(hipError_t error);
+
+#define ENTER_WITH(need)                                                       \
+    do {                                                                       \
+        hipError_t entered_ = enter(__func__, need);                           \
+        if (entered_ != hipSuccess)                                            \
+            return leave(entered_);                                            \
+    } while (0)
+#define ENTER()      ENTER_WITH(NEED_DEVICE)
+#define LEAVE(error) return leave(error)
+
+/* Says something to the user, on stderr, prefixed. */
+void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* ---- fault injection (fault.c) ------------------------------------------ */
+
+/* The error that is to be returned by this call, or hipSuccess. */
+hipError_t injected_fault(const char *function);
+
+/* ---- handles (handle.c) ------------------------------------------------- */
+
+enum handle_kind {
+    HANDLE_STREAM,
+    HANDLE_EVENT,
+    HANDLE_MODULE,
+    HANDLE_FUNCTION,
+    HANDLE_POOL
+};
+
+bool handle_add(const void *handle, enum handle_kind kind);
+bool handle_remove(const void *handle, enum handle_kind kind);
+bool handle_valid(const void *handle, enum handle_kind kind);
+void handles_shutdown(void);
+
+/* ---- streams and events (stream.c, event.c) ----------------------------- */
+
+/*
+ * The queue of a stream handle, with a reference that queue_unref() gives
+ * back; NULL if the handle is unknown. NULL and 1 are the legacy default
+ * stream of the current device, 2 this thread's.
+ */
+struct queue *stream_queue(hipStream_t stream);
+/* The same, with the default stream of the `_spt` functions. */
+struct queue *stream_queue_spt(hipStream_t stream);
+
+/* Makes the event stand for an operation: its start or its end. */
+hipError_t event_attach(hipEvent_t event, struct op *op, bool at_start);
+/* The operation that it stands for, with a reference, NULL if it was never
+ * recorded. False if the event is unknown. */
+bool event_operation(hipEvent_t event, struct op **out);
+
+/* ---- modules and launches (module.c, launch.c, register.c) -------------- */
+
+struct loaded {
+    struct sim_code_object *object;
+    struct device *device;
+    int refs; /* the module, and launches that are under way */
+    hipFunction_t functions;
+};
+
+struct ihipModuleSymbol_t {
+    struct ihipModuleSymbol_t *next;
+    struct loaded *loaded;
+    const struct sim_kernel *kernel;
+    int carveout;
+};
+
+/* Loads an image of any accepted form for one device. */
+hipError_t load_image(struct device *device, const void *image, size_t size,
+                      struct loaded **out);
+/* The function of that name, made at the first request; NULL if none. */
+hipFunction_t loaded_function(struct loaded *loaded, const char *name);
+const struct sim_global *loaded_global(const struct loaded *loaded,
+                                       const char *name);
+void loaded_ref(struct loaded *loaded);
+void loaded_unref(struct loaded *loaded);
+void modules_shutdown(void);
+
+struct launch {
+    hipFunction_t function;
+    uint32_t grid[3]; /* work-items */
+    uint32_t block[3];
+    size_t shared;
+    void **params, **extra;
+    hipEvent_t start, stop;
+    bool cooperative;
+    uint32_t grid_id, ngrids; /* of a multi-device launch; 0, 0 otherwise */
+    uint64_t mg_sync;         /* its shared barrier, 0 if none */
+    uint64_t items_before, items_total; /* work-items in grids before; in all */
+};
+/* Copies the arguments and gives the dispatch to the queue. */
+hipError_t launch(const struct launch *l, struct queue *queue);
+/* What is the same for all forms of launch; grid and block are not zero. */
+hipError_t check_launch(const struct launch *l, struct queue *queue);
+/* Checks, sets l->grid to blocks times l->block, and launches. */
+hipError_t launch_blocks(struct launch *l, const uint32_t blocks[3],
+                         struct queue *queue);
+void launches_shutdown(void);
+
+/* A `__global__` function's stub on the current device. */
+hipError_t host_function(const void *stub, hipFunction_t *out);
+/* A `__device__` variable's host shadow on the current device. */
+hipError_t host_variable(const void *shadow, uint64_t *address, uint64_t *size);
+void registered_shutdown(void);
+
+int resident_blocks(hipFunction_t function, int block, size_t dynamic);
+
+/* ---- memory (memory.c) -------------------------------------------------- */
+
+/* Frees all that programs allocated on the device. */
+void free_device_memory(const struct device *device);
+
+/* What made an allocation (sim_alloc.origin). */
+enum origin {
+    BY_RUNTIME,
+    BY_MALLOC,        /* hipMalloc and kin, hipMallocManaged */
+    BY_HOST_MALLOC,
+    BY_HOST_REGISTER
+};
+/* The live allocation that holds the address; false if there is none. */
+bool find_allocation(const void *ptr, struct sim_alloc *out);
+
+/* ---- copies (copy.c) ---------------------------------------------------- */
+
+/* A block of bytes, rows and slices; a plain copy has one row. */
+struct shape {
+    size_t width, height, depth;
+    size_t dst_pitch, src_pitch; /* bytes from row to row */
+    size_t dst_slice, src_slice; /* bytes from slice to slice */
+};
+/* Takes over the reference to the queue; NULL says the stream was unknown. */
+hipError_t copy(void *dst, const void *src, const struct shape *shape, int kind,
+                struct queue *queue, bool blocking);
+hipError_t copy_line(void *dst, const void *src, size_t n, int kind,
+                     struct queue *queue, bool blocking);
+
+/* ---- memory pools (pool.c) ---------------------------------------------- */
+
+void pools_shutdown(void);
+
+/* ---- reports (stats.c) -------------------------------------------------- */
+
+void stats_add(const struct sim_stats *stats);
+void report_fault(const char *kernel, const struct sim_fault *fault);
+
+#endif

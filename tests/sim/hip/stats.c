@@ -1,0 +1,116 @@
+/* stats.c - counters and fault reports, as programs can ask for them */
+#define _GNU_SOURCE
+#include "kpk_sim.h"
+#include "runtime.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct sim_stats total;
+static int nlaunches;
+static char last_fault[640];
+static enum sim_fault_kind last_kind;
+
+void stats_add(const struct sim_stats *s)
+{
+    pthread_mutex_lock(&lock);
+#define ADD(field) total.field += s->field
+    ADD(waves);
+    ADD(workgroups);
+    ADD(insns);
+    ADD(lane_insns);
+    ADD(valu);
+    ADD(salu);
+    ADD(vmem);
+    ADD(smem);
+    ADD(lds);
+    ADD(branch);
+    ADD(matrix);
+    ADD(other);
+    ADD(bytes_read);
+    ADD(bytes_written);
+    ADD(segment_bytes_read);
+    ADD(segment_bytes_written);
+    ADD(lds_bytes);
+    ADD(lds_bank_conflicts);
+#undef ADD
+    total.vgprs = s->vgprs;
+    total.sgprs = s->sgprs;
+    total.lds_nbytes = s->lds_nbytes;
+    total.scratch_nbytes = s->scratch_nbytes;
+    total.occupancy_waves = s->occupancy_waves;
+    nlaunches++;
+    pthread_mutex_unlock(&lock);
+}
+
+HIP_API int kpkSimGetStats(struct sim_stats *stats)
+{
+    int n;
+
+    pthread_mutex_lock(&lock);
+    if (stats)
+        *stats = total;
+    n = nlaunches;
+    pthread_mutex_unlock(&lock);
+    return n;
+}
+
+HIP_API void kpkSimResetStats(void)
+{
+    pthread_mutex_lock(&lock);
+    memset(&total, 0, sizeof(total));
+    nlaunches = 0;
+    pthread_mutex_unlock(&lock);
+}
+
+void report_fault(const char *kernel, const struct sim_fault *fault)
+{
+    (void)kernel; /* the text names it */
+    pthread_mutex_lock(&lock);
+    snprintf(last_fault, sizeof(last_fault), "%s", fault->text);
+    last_kind = fault->kind;
+    pthread_mutex_unlock(&lock);
+    complain("%s", fault->text);
+}
+
+HIP_API const char *kpkSimLastFault(void)
+{
+    static __thread char copy_for_caller[sizeof(last_fault)];
+
+    pthread_mutex_lock(&lock);
+    memcpy(copy_for_caller, last_fault, sizeof(last_fault));
+    pthread_mutex_unlock(&lock);
+    return copy_for_caller;
+}
+
+HIP_API int kpkSimLastFaultKind(void)
+{
+    int kind;
+
+    pthread_mutex_lock(&lock);
+    kind = (int)last_kind;
+    pthread_mutex_unlock(&lock);
+    return kind;
+}
+
+HIP_API void kpkSimClearFault(void)
+{
+    int i;
+
+    pthread_mutex_lock(&lock);
+    last_fault[0] = '\0';
+    last_kind = SIM_FAULT_NONE;
+    pthread_mutex_unlock(&lock);
+    for (i = 0; i < rt.ndevices; i++)
+        device_wait(&rt.devices[i]);
+    pthread_mutex_lock(&rt.lock);
+    for (i = 0; i < rt.ndevices; i++)
+        rt.devices[i].fault = hipSuccess;
+    pthread_mutex_unlock(&rt.lock);
+}
+
+HIP_API struct sim_config *kpkSimConfig(void)
+{
+    return sim_config_mutable();
+}

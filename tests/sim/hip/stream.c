@@ -1,0 +1,577 @@
+/* stream.c - streams, callbacks and waits on memory */
+#define _GNU_SOURCE
+#include "runtime.h"
+
+#include <time.h>
+
+enum { PRIORITY_HIGH = -1, PRIORITY_LOW = 1 };
+
+/* ---- handles ------------------------------------------------------------ */
+
+static struct queue *null_queue(struct device *device)
+{
+    struct queue *q, *spare = NULL;
+
+    pthread_mutex_lock(&rt.lock);
+    q = device->null_queue;
+    pthread_mutex_unlock(&rt.lock);
+    if (!q) {
+        spare = new_queue(device, 0, 0);
+        if (!spare)
+            return NULL;
+        pthread_mutex_lock(&rt.lock);
+        if (!device->null_queue) {
+            spare->is_null = true;
+            device->null_queue = spare;
+            spare = NULL;
+        }
+        q = device->null_queue;
+        pthread_mutex_unlock(&rt.lock);
+        if (spare)
+            queue_close(spare);
+    }
+    queue_ref(q);
+    return q;
+}
+
+static struct queue *thread_queue(struct device *device)
+{
+    struct queue **slot = &this_thread()->queues[device->ordinal];
+
+    if (!*slot)
+        *slot = new_queue(device, 0, 0);
+    if (*slot)
+        queue_ref(*slot);
+    return *slot;
+}
+
+struct queue *stream_queue(hipStream_t stream)
+{
+    struct queue *q = NULL;
+
+    if (!stream || stream == STREAM_LEGACY)
+        return null_queue(current_device());
+    if (stream == STREAM_PER_THREAD)
+        return thread_queue(current_device());
+    pthread_mutex_lock(&rt.lock);
+    if (handle_valid(stream, HANDLE_STREAM)) {
+        q = (struct queue *)stream;
+        queue_ref(q);
+    }
+    pthread_mutex_unlock(&rt.lock);
+    return q;
+}
+
+struct queue *stream_queue_spt(hipStream_t stream)
+{
+    return stream_queue(stream ? stream : STREAM_PER_THREAD);
+}
+
+/* ---- creation and destruction ------------------------------------------- */
+
+static hipError_t create(hipStream_t *out, unsigned flags, int priority)
+{
+    struct queue *q;
+
+    if (!out || flags > hipStreamNonBlocking)
+        return hipErrorInvalidValue;
+    if (priority < PRIORITY_HIGH)
+        priority = PRIORITY_HIGH;
+    if (priority > PRIORITY_LOW)
+        priority = PRIORITY_LOW;
+    q = new_queue(current_device(), flags, priority);
+    if (!q)
+        return hipErrorOutOfMemory;
+    if (!handle_add(q, HANDLE_STREAM)) {
+        queue_close(q);
+        return hipErrorOutOfMemory;
+    }
+    *out = (hipStream_t)q;
+    return hipSuccess;
+}
+
+HIP_API hipError_t hipStreamCreate(hipStream_t *stream)
+{
+    ENTER();
+    LEAVE(create(stream, 0, 0));
+}
+
+HIP_API hipError_t hipStreamCreateWithFlags(hipStream_t *stream, unsigned flags)
+{
+    ENTER();
+    LEAVE(create(stream, flags, 0));
+}
+
+HIP_API hipError_t hipStreamCreateWithPriority(hipStream_t *stream,
+                                               unsigned flags, int priority)
+{
+    ENTER();
+    LEAVE(create(stream, flags, priority));
+}
+
+HIP_API hipError_t hipExtStreamCreateWithCUMask(hipStream_t *stream, uint32_t n,
+                                                const uint32_t *mask)
+{
+    ENTER();
+    if (n == 0 || !mask)
+        LEAVE(hipErrorInvalidValue);
+    LEAVE(create(stream, 0, 0));
+}
+
+HIP_API hipError_t hipExtStreamGetCUMask(hipStream_t stream, uint32_t n,
+                                         uint32_t *mask)
+{
+    uint32_t i, cus;
+
+    ENTER();
+    (void)stream;
+    cus = current_device()->sim->target->compute_units;
+    if (!mask || n < (cus + 31) / 32)
+        LEAVE(hipErrorInvalidValue);
+    for (i = 0; i < n; i++)
+        mask[i] = cus >= 32 * (i + 1) ? UINT32_MAX
+                  : cus > 32 * i      ? (1u << (cus - 32 * i)) - 1
+                                      : 0;
+    LEAVE(hipSuccess);
+}
+
+HIP_API hipError_t hipDeviceGetStreamPriorityRange(int *least, int *greatest)
+{
+    ENTER();
+    if (least)
+        *least = PRIORITY_LOW;
+    if (greatest)
+        *greatest = PRIORITY_HIGH;
+    LEAVE(hipSuccess);
+}
+
+HIP_API hipError_t hipStreamDestroy(hipStream_t stream)
+{
+    bool ours;
+
+    ENTER();
+    if (!stream || stream == STREAM_PER_THREAD || stream == STREAM_LEGACY)
+        LEAVE(hipErrorInvalidHandle);
+    pthread_mutex_lock(&rt.lock);
+    ours = handle_remove(stream, HANDLE_STREAM);
+    pthread_mutex_unlock(&rt.lock);
+    if (!ours)
+        LEAVE(hipErrorContextIsDestroyed);
+    queue_close((struct queue *)stream);
+    LEAVE(hipSuccess);
+}
+
+/* ---- questions ---------------------------------------------------------- */
+
+static hipError_t synchronize(struct queue *q)
+{
+    hipError_t error;
+
+    if (!q)
+        return hipErrorContextIsDestroyed;
+    error = queue_wait(q);
+    queue_unref(q);
+    return error;
+}
+
+HIP_API hipError_t hipStreamSynchronize(hipStream_t stream)
+{
+    ENTER();
+    LEAVE(synchronize(stream_queue(stream)));
+}
+
+HIP_API hipError_t hipStreamSynchronize_spt(hipStream_t stream)
+{
+    ENTER();
+    LEAVE(synchronize(stream_queue_spt(stream)));
+}
+
+static hipError_t query(struct queue *q)
+{
+    hipError_t error;
+
+    if (!q)
+        return hipErrorContextIsDestroyed;
+    error = queue_idle(q) ? queue_wait(q) : hipErrorNotReady;
+    queue_unref(q);
+    return error;
+}
+
+HIP_API hipError_t hipStreamQuery(hipStream_t stream)
+{
+    ENTER();
+    LEAVE(query(stream_queue(stream)));
+}
+
+HIP_API hipError_t hipStreamQuery_spt(hipStream_t stream)
+{
+    ENTER();
+    LEAVE(query(stream_queue_spt(stream)));
+}
+
+static hipError_t get_flags(struct queue *q, unsigned *flags)
+{
+    if (!q)
+        return hipErrorContextIsDestroyed;
+    if (flags)
+        *flags = q->flags;
+    queue_unref(q);
+    return flags ? hipSuccess : hipErrorInvalidValue;
+}
+
+HIP_API hipError_t hipStreamGetFlags(hipStream_t stream, unsigned *flags)
+{
+    ENTER();
+    LEAVE(get_flags(stream_queue(stream), flags));
+}
+
+HIP_API hipError_t hipStreamGetFlags_spt(hipStream_t stream, unsigned *flags)
+{
+    ENTER();
+    LEAVE(get_flags(stream_queue_spt(stream), flags));
+}
+
+static hipError_t get_priority(struct queue *q, int *priority)
+{
+    if (!q)
+        return hipErrorContextIsDestroyed;
+    if (priority)
+        *priority = q->priority;
+    queue_unref(q);
+    return priority ? hipSuccess : hipErrorInvalidValue;
+}
+
+HIP_API hipError_t hipStreamGetPriority(hipStream_t stream, int *priority)
+{
+    ENTER();
+    LEAVE(get_priority(stream_queue(stream), priority));
+}
+
+HIP_API hipError_t hipStreamGetPriority_spt(hipStream_t stream, int *priority)
+{
+    ENTER();
+    LEAVE(get_priority(stream_queue_spt(stream), priority));
+}
+
+HIP_API hipError_t hipStreamGetDevice(hipStream_t stream, hipDevice_t *device)
+{
+    struct queue *q;
+
+    ENTER();
+    if (!device)
+        LEAVE(hipErrorInvalidValue);
+    q = stream_queue(stream);
+    if (!q)
+        LEAVE(hipErrorContextIsDestroyed);
+    *device = q->device->ordinal;
+    queue_unref(q);
+    LEAVE(hipSuccess);
+}
+
+HIP_API int hipGetStreamDeviceId(hipStream_t stream)
+{
+    struct queue *q;
+    int device;
+
+    if (enter(__func__, NEED_DEVICE) != hipSuccess)
+        return -1;
+    q = stream_queue(stream);
+    if (!q)
+        return -1;
+    device = q->device->ordinal;
+    queue_unref(q);
+    return device;
+}
+
+HIP_API hipError_t hipStreamIsCapturing(hipStream_t stream, int *status)
+{
+    ENTER();
+    (void)stream;
+    if (!status)
+        LEAVE(hipErrorInvalidValue);
+    *status = 0; /* nothing here captures */
+    LEAVE(hipSuccess);
+}
+
+HIP_API hipError_t hipStreamAttachMemAsync(hipStream_t stream, void *ptr,
+                                           size_t n, unsigned flags)
+{
+    struct queue *q;
+
+    ENTER();
+    (void)n;
+    (void)flags;
+    q = stream_queue(stream);
+    if (!q)
+        LEAVE(hipErrorContextIsDestroyed);
+    queue_unref(q);
+    LEAVE(ptr ? hipSuccess : hipErrorInvalidValue);
+}
+
+/* ---- waiting for an event ----------------------------------------------- */
+
+static hipError_t wait_event(struct queue *q, hipEvent_t event)
+{
+    struct op *op, *recorded;
+    hipError_t error;
+
+    if (!q)
+        return hipErrorInvalidHandle;
+    if (!event_operation(event, &recorded)) {
+        queue_unref(q);
+        return hipErrorInvalidHandle;
+    }
+    if (!recorded) { /* never recorded counts as complete */
+        queue_unref(q);
+        return hipSuccess;
+    }
+    op = new_op(sizeof(*op), NULL, NULL);
+    if (!op || !op_after(op, recorded)) {
+        op_unref(op);
+        error = hipErrorOutOfMemory;
+    } else {
+        error = submit(q, op);
+    }
+    op_unref(recorded);
+    queue_unref(q);
+    return error;
+}
+
+HIP_API hipError_t hipStreamWaitEvent(hipStream_t stream, hipEvent_t event,
+                                      unsigned flags)
+{
+    ENTER();
+    (void)flags;
+    LEAVE(wait_event(stream_queue(stream), event));
+}
+
+HIP_API hipError_t hipStreamWaitEvent_spt(hipStream_t stream, hipEvent_t event,
+                                          unsigned flags)
+{
+    ENTER();
+    (void)flags;
+    LEAVE(wait_event(stream_queue_spt(stream), event));
+}
+
+/* ---- callbacks ---------------------------------------------------------- */
+
+struct callback {
+    struct op op;
+    hipStreamCallback_t with_status; /* one of the two is set */
+    hipHostFn_t plain;
+    hipStream_t stream;
+    void *data;
+};
+
+static hipError_t run_callback(struct op *op)
+{
+    const struct callback *c = (const struct callback *)op;
+    hipError_t fault;
+
+    pthread_mutex_lock(&rt.lock);
+    fault = op->queue->device->fault;
+    pthread_mutex_unlock(&rt.lock);
+    if (c->with_status)
+        c->with_status(c->stream, fault, c->data);
+    else
+        c->plain(c->data);
+    return hipSuccess;
+}
+
+static hipError_t add_callback(struct queue *q, const struct callback *like)
+{
+    struct callback *c;
+    hipError_t error = hipErrorOutOfMemory;
+
+    if (!q)
+        return hipErrorContextIsDestroyed;
+    c = (struct callback *)new_op(sizeof(*c), run_callback, NULL);
+    if (c) {
+        c->with_status = like->with_status;
+        c->plain = like->plain;
+        c->stream = like->stream;
+        c->data = like->data;
+        c->op.runs_after_fault = true;
+        error = submit(q, &c->op);
+    }
+    queue_unref(q);
+    return error;
+}
+
+HIP_API hipError_t hipStreamAddCallback(hipStream_t stream,
+                                        hipStreamCallback_t callback,
+                                        void *data, unsigned flags)
+{
+    struct callback like = {
+        .with_status = callback, .stream = stream, .data = data};
+
+    ENTER();
+    if (!callback || flags != 0)
+        LEAVE(hipErrorInvalidValue);
+    LEAVE(add_callback(stream_queue(stream), &like));
+}
+
+static hipError_t launch_host(struct queue *q, hipStream_t stream,
+                              hipHostFn_t function, void *data)
+{
+    struct callback like = {.plain = function, .stream = stream, .data = data};
+
+    return add_callback(q, &like);
+}
+
+HIP_API hipError_t hipLaunchHostFunc(hipStream_t stream, hipHostFn_t function,
+                                     void *data)
+{
+    ENTER();
+    if (!function)
+        LEAVE(hipErrorInvalidValue);
+    LEAVE(launch_host(stream_queue(stream), stream, function, data));
+}
+
+HIP_API hipError_t hipLaunchHostFunc_spt(hipStream_t stream,
+                                         hipHostFn_t function, void *data)
+{
+    ENTER();
+    if (!function)
+        LEAVE(hipErrorInvalidValue);
+    LEAVE(launch_host(stream_queue_spt(stream), stream, function, data));
+}
+
+/* ---- values in memory --------------------------------------------------- */
+
+enum { WAIT_GTE, WAIT_EQ, WAIT_AND, WAIT_NOR };
+
+struct value_op {
+    struct op op;
+    uint64_t address, value, mask;
+    uint32_t nbytes;
+    unsigned condition;
+};
+
+static uint64_t read_value(const struct value_op *v, const uint8_t *view)
+{
+    if (v->nbytes == 4)
+        return __atomic_load_n((const uint32_t *)(const void *)view,
+                               __ATOMIC_ACQUIRE);
+    return __atomic_load_n((const uint64_t *)(const void *)view,
+                           __ATOMIC_ACQUIRE);
+}
+
+static bool holds(const struct value_op *v, uint64_t now)
+{
+    now &= v->mask;
+    switch (v->condition) {
+    case WAIT_GTE:
+        return v->nbytes == 4 ? (int32_t)(now - (v->value & v->mask)) >= 0
+                              : (int64_t)(now - (v->value & v->mask)) >= 0;
+    case WAIT_EQ:
+        return now == (v->value & v->mask);
+    case WAIT_AND:
+        return (now & v->value) != 0;
+    default:
+        return (~(now | v->value) & v->mask) != 0;
+    }
+}
+
+static hipError_t run_wait_value(struct op *op)
+{
+    const struct value_op *v = (const struct value_op *)op;
+    struct timespec nap = {0, 20000};
+
+    for (;;) {
+        const uint8_t *view = sim_mem_host_view(v->address, v->nbytes);
+
+        if (!view)
+            return hipErrorIllegalAddress;
+        if (holds(v, read_value(v, view)) || queues_stopping())
+            return hipSuccess;
+        nanosleep(&nap, NULL);
+    }
+}
+
+static hipError_t run_write_value(struct op *op)
+{
+    const struct value_op *v = (const struct value_op *)op;
+    uint8_t *view = sim_mem_host_view(v->address, v->nbytes);
+
+    if (!view)
+        return hipErrorIllegalAddress;
+    if (v->nbytes == 4)
+        __atomic_store_n((uint32_t *)(void *)view, (uint32_t)v->value,
+                         __ATOMIC_RELEASE);
+    else
+        __atomic_store_n((uint64_t *)(void *)view, v->value, __ATOMIC_RELEASE);
+    sim_mem_mark_written(v->address, v->nbytes);
+    return hipSuccess;
+}
+
+static hipError_t value_op(hipStream_t stream, const struct value_op *like,
+                           hipError_t (*run)(struct op *))
+{
+    struct queue *q;
+    struct value_op *v;
+    hipError_t error = hipErrorOutOfMemory;
+
+    if (!like->address || like->address % like->nbytes ||
+        like->condition > WAIT_NOR ||
+        !sim_mem_host_view(like->address, like->nbytes))
+        return hipErrorInvalidValue;
+    q = stream_queue(stream);
+    if (!q)
+        return hipErrorContextIsDestroyed;
+    v = (struct value_op *)new_op(sizeof(*v), run, NULL);
+    if (v) {
+        v->address = like->address;
+        v->value = like->value;
+        v->mask = like->mask;
+        v->nbytes = like->nbytes;
+        v->condition = like->condition;
+        error = submit(q, &v->op);
+    }
+    queue_unref(q);
+    return error;
+}
+
+HIP_API hipError_t hipStreamWaitValue32(hipStream_t stream, void *ptr,
+                                        uint32_t value, unsigned flags,
+                                        uint32_t mask)
+{
+    struct value_op v = {.address = (uintptr_t)ptr, .value = value,
+                         .mask = mask, .nbytes = 4, .condition = flags};
+
+    ENTER();
+    LEAVE(value_op(stream, &v, run_wait_value));
+}
+
+HIP_API hipError_t hipStreamWaitValue64(hipStream_t stream, void *ptr,
+                                        uint64_t value, unsigned flags,
+                                        uint64_t mask)
+{
+    struct value_op v = {.address = (uintptr_t)ptr, .value = value,
+                         .mask = mask, .nbytes = 8, .condition = flags};
+
+    ENTER();
+    LEAVE(value_op(stream, &v, run_wait_value));
+}
+
+HIP_API hipError_t hipStreamWriteValue32(hipStream_t stream, void *ptr,
+                                         uint32_t value, unsigned flags)
+{
+    struct value_op v = {.address = (uintptr_t)ptr, .value = value,
+                         .nbytes = 4};
+
+    ENTER();
+    (void)flags;
+    LEAVE(value_op(stream, &v, run_write_value));
+}
+
+HIP_API hipError_t hipStreamWriteValue64(hipStream_t stream, void *ptr,
+                                         uint64_t value, unsigned flags)
+{
+    struct value_op v = {.address = (uintptr_t)ptr, .value = value,
+                         .nbytes = 8};
+
+    ENTER();
+    (void)flags;
+    LEAVE(value_op(stream, &v, run_write_value));
+}
