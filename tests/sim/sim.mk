@@ -18,7 +18,8 @@ SIM_MAP     := $(wildcard tests/sim/hip/*.map)
 SIM_CFLAGS = -std=gnu11 -O2 -march=native -ffp-contract=off -fno-fast-math \
   -fPIC -fvisibility=hidden -pthread -Wall -Wextra -Wshadow -Iinclude -Isrc
 SIM_LLVM_CFLAGS = -isystem $(shell $(LLVM_CONFIG) --includedir)
-SIM_LIBS = $(shell $(LLVM_CONFIG) --ldflags --libs) -lm -ldl -pthread
+SIM_LIBS = $(shell $(LLVM_CONFIG) --ldflags --libs) -lmsgpackc -lzstd -lz \
+  -lm -ldl -pthread
 
 $(eval $(call stamp,$(H)/stamp/sim,$(CC) $(SIM_CFLAGS) $(SAN_FLAGS) $(LLVM_CONFIG)))
 
@@ -30,7 +31,7 @@ $(H)/obj/tests/sim/%.o: tests/sim/%.c $(H)/stamp/sim
 $(SIM_LIB): $(SIM_OBJECTS) $(SIM_MAP)
 	@mkdir -p $(@D)
 	@echo "  LD    $@"
-	@$(CC) -shared $(SAN_FLAGS) -Wl,-soname,libamdhip64.so.7 \
+	@$(CC) -shared $(SAN_FLAGS) $(if $(SAN),,-Wl,-z,defs) -Wl,-soname,libamdhip64.so.7 \
 	  $(SIM_MAP:%=-Wl,--version-script=%) -o $@ $(SIM_OBJECTS) $(SIM_LIBS)
 
 $(SIM_LINKS): $(SIM_LIB)
