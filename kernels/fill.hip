@@ -68,14 +68,14 @@ template <typename T>
 DEV void const_set(u64 n, u64 rank, const size_t *info, T value, T *out)
 {
     constexpr u32 k = per16<T>::value;
+    if (n == 0)
+        return;
     View<1> view;
     const Layout layout = merge_dims(n, rank, info, view);
     if (layout == LAYOUT_FLAT) {
         fill(out, value, n);
         return;
     }
-    if (n == 0)
-        return;
     /* whole packs where rows are contiguous, else single elements */
     const bool packs = layout == LAYOUT_ROWS && view.stride[0][0] == 1 &&
                        view.dim[0] % k == 0 && rows_aligned<k>(view, 0, out);

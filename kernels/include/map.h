@@ -45,22 +45,18 @@ template <u32 nops> struct View {
 };
 
 /*
- * Merges dimensions from the innermost outwards: dimensions of size 1 go, and
- * one whose stride continues the group inside it, for every operand, joins it.
- * View is written for LAYOUT_ROWS.
+ * Merges dimensions: those of size 1 go, and one that continues its outer
+ * neighbour, for every operand, joins it. From the outermost inwards, so that
+ * the open group is always the first and older ones move up.
  */
 template <u32 nops>
 DEV Layout merge_dims(u64 n, u64 rank, const size_t *info, View<nops> &view)
 {
     if (info == nullptr)
         return LAYOUT_FLAT;
-    u32 ngroups = 0; /* closed ones */
-    u64 size = 1;    /* of the open group, and its strides */
-    u64 step[nops];
     bool fits = n < 0xffff0000u;
-    UNROLL
-    for (u32 o = 0; o < nops; o++)
-        step[o] = 1;
+    u32 ngroups = 0;
+    u64 step[nops]; /* of the open group */
     UNROLL
     for (u32 g = 0; g < MAX_GROUPS; g++) {
         view.dim[g] = 1;
@@ -68,49 +64,44 @@ DEV Layout merge_dims(u64 n, u64 rank, const size_t *info, View<nops> &view)
         for (u32 o = 0; o < nops; o++)
             view.stride[o][g] = 0;
     }
-    /* one round more closes the last group */
+    UNROLL
+    for (u32 o = 0; o < nops; o++)
+        step[o] = 1;
     NO_UNROLL
-    for (u64 d = rank + 1; d-- > 0;) {
-        const u64 dim = d > 0 ? info[d - 1] : 0;
+    for (u64 d = 0; d < rank; d++) {
+        const u64 dim = info[d];
         if (dim == 1)
             continue;
-        u64 next[nops];
-        bool joins = d > 0;
+        bool joins = ngroups > 0;
         UNROLL
         for (u32 o = 0; o < nops; o++) {
-            next[o] = d > 0 ? info[(o + 1) * rank + d - 1] : 0;
-            joins = joins && (next[o] == step[o] * size || size == 1);
+            const u64 next = info[(o + 1) * rank + d];
+            joins = joins && step[o] == next * dim;
+            fits = fits && next >> 32 == 0;
+            step[o] = next;
         }
-        if (joins) {
+        if (!joins) {
             UNROLL
-            for (u32 o = 0; o < nops; o++)
-                step[o] = size == 1 ? next[o] : step[o];
-            size *= dim;
-            continue;
+            for (u32 g = MAX_GROUPS - 1; g > 0; g--) {
+                view.dim[g] = view.dim[g - 1];
+                UNROLL
+                for (u32 o = 0; o < nops; o++)
+                    view.stride[o][g] = view.stride[o][g - 1];
+            }
+            view.dim[0] = 1;
+            ngroups++;
         }
-        bool unit = ngroups == 0 && d == 0;
-        UNROLL
-        for (u32 o = 0; o < nops; o++) {
-            unit = unit && step[o] == 1;
-            fits = fits && step[o] >> 32 == 0;
-        }
-        if (unit)
-            return LAYOUT_FLAT;
-        UNROLL
-        for (u32 g = 0; g < MAX_GROUPS; g++) {
-            if (g != ngroups)
-                continue;
-            view.dim[g] = (u32)size;
-            UNROLL
-            for (u32 o = 0; o < nops; o++)
-                view.stride[o][g] = (u32)step[o];
-        }
-        ngroups++;
-        size = dim;
+        view.dim[0] *= (u32)dim;
         UNROLL
         for (u32 o = 0; o < nops; o++)
-            step[o] = next[o];
+            view.stride[o][0] = (u32)step[o];
     }
+    bool flat = ngroups <= 1;
+    UNROLL
+    for (u32 o = 0; o < nops; o++)
+        flat = flat && step[o] == 1;
+    if (flat)
+        return LAYOUT_FLAT;
     return fits && ngroups <= MAX_GROUPS ? LAYOUT_ROWS : LAYOUT_ANY;
 }
 
@@ -178,49 +169,43 @@ template <typename Part, u32 n> DEV void turn(Pack<Part, n> &ring, Part part)
 }
 
 /* One element on, over the ends of rows. */
-template <u32 nops, typename T>
-DEV const T *step_on(const View<nops> &view, u32 o, const T *p, Place &place)
+template <u32 nops> DEV void step_on(const View<nops> &view, Place &place)
 {
-    p += view.stride[o][0];
-    if (++place.at[0] < view.dim[0])
-        return p;
-    place.at[0] = 0;
-    p += (i64)view.stride[o][1] - (i64)((u64)view.dim[0] * view.stride[o][0]);
-    if (++place.at[1] < view.dim[1])
-        return p;
-    place.at[1] = 0;
-    p += (i64)view.stride[o][2] - (i64)((u64)view.dim[1] * view.stride[o][1]);
-    if (++place.at[2] < view.dim[2])
-        return p;
-    place.at[2] = 0;
-    return p + ((i64)view.stride[o][3] -
-                (i64)((u64)view.dim[2] * view.stride[o][2]));
+    bool carry = true;
+    UNROLL
+    for (u32 g = 0; g < MAX_GROUPS; g++) {
+        place.at[g] += carry;
+        carry = carry && place.at[g] == view.dim[g];
+        place.at[g] = carry ? 0 : place.at[g];
+    }
 }
 
 /* Elements by steps: four loads at once inside a row, else one by one. */
 template <u32 k, u32 nops, typename T>
-DEV Pack<T, k> load_steps(const View<nops> &view, u32 o, const T *p, Place place)
+DEV Pack<T, k> load_steps(const View<nops> &view, u32 o, const T *base,
+                          Place place)
 {
     constexpr u32 each = k < 4 ? k : 4;
     Pack<Pack<T, each>, k / each> ring;
     NO_UNROLL
     for (u32 done = 0; done < k; done += each) {
         Pack<T, each> part;
-        if (done + each <= place.count &&
-            place.at[0] + each < view.dim[0]) {
+        if (done + each <= place.count && place.at[0] + each < view.dim[0]) {
+            const T *p = base + offset_at(view, o, place);
             UNROLL
-            for (u32 e = 0; e < each; e++)
-                part[e] = p[(u64)e * view.stride[o][0]];
-            p += (u64)each * view.stride[o][0];
+            for (u32 e = 0; e < each; e++) {
+                part[e] = *p;
+                p += view.stride[o][0];
+            }
             place.at[0] += each;
         } else {
             NO_UNROLL
             for (u32 e = done; e < done + each; e++) {
                 T x = T();
                 if (e < place.count)
-                    x = *p;
+                    x = base[offset_at(view, o, place)];
                 turn(part, x);
-                p = step_on(view, o, p, place);
+                step_on(view, place);
             }
         }
         turn(ring, part);
@@ -232,10 +217,10 @@ template <u32 k, u32 nops, typename T>
 DEV Pack<T, k> load_row(const View<nops> &view, u32 o, bool aligned, const T *p,
                         const Place &place)
 {
-    p += offset_at(view, o, place);
     if (place.count < k || place.at[0] + k > view.dim[0] ||
         (!aligned && view.stride[o][0] != 0))
         return load_steps<k>(view, o, p, place);
+    p += offset_at(view, o, place);
     if (aligned)
         return load_pack<k>(p);
     Pack<T, k> v;
@@ -623,6 +608,8 @@ DEV void map(u64 n, u64 rank, const size_t *info, const A *a, const B *b,
                max_of(operand_size<C>::value, operand_size<R>::value));
     constexpr u32 k = 16 / widest;
 
+    if (n == 0)
+        return;
     View<nops> view;
     const Layout layout = merge_dims(n, rank, info, view);
     if (layout == LAYOUT_FLAT) {
@@ -638,8 +625,6 @@ DEV void map(u64 n, u64 rank, const size_t *info, const A *a, const B *b,
             map_each<nops>(n, 0, nullptr, a, b, c, out, f);
         return;
     }
-    if (n == 0)
-        return;
     if (layout == LAYOUT_ANY) {
         map_each<nops>(n, rank, info, a, b, c, out, f);
         return;
