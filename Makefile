@@ -35,7 +35,7 @@ ALL_MODULES := $(sort $(notdir $(basename $(wildcard kernels/*.hip))))
 VERSION := $(shell sed -n 's/.*KPK_VERSION_STRING "\(.*\)".*/\1/p' include/kpack.h)
 
 # Goals that need no compiler work where there is none.
-KPACK_PLAIN := $(if $(filter-out help clean deps lint format,$(or $(MAKECMDGOALS),all)),,1)
+KPACK_PLAIN := $(if $(filter-out help clean deps lint% format,$(or $(MAKECMDGOALS),all)),,1)
 include gen/kpack.mk
 
 # Our flags stand apart from the user's CFLAGS. H is where the host's objects
@@ -92,6 +92,7 @@ $(H)/kpack: $(CMD_OBJECTS) $(H)/libkpack.a
 include tests/sim/sim.mk
 include tests/sim/corpus/corpus.mk
 include tests/tests.mk
+include tests/lint.mk
 include tests/bench/bench.mk
 
 # ---- the rest ----------------------------------------------------------------

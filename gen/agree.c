@@ -35,27 +35,34 @@ static bool args_agree(const struct codeobj *a, const struct codeobj_kernel *x,
     return true;
 }
 
+/* Says that one side has a kernel that the other has not. */
+static bool missing(const struct codeobj *b, const char *kernel,
+                    const char *there, const char *not_there)
+{
+    fprintf(stderr, "%s: kernel %s is there for %s, but not for %s\n", b->path,
+            kernel, there, not_there);
+    return false;
+}
+
 /* Both lists are sorted, so the first difference is a kernel that is missing
  * on one side. */
 static bool pair_agrees(const struct codeobj *a, const struct codeobj *b)
 {
-    for (size_t i = 0; i < a->nkernels || i < b->nkernels; i++) {
-        const struct codeobj_kernel *x =
-            i < a->nkernels ? &a->kernels[i] : NULL;
-        const struct codeobj_kernel *y =
-            i < b->nkernels ? &b->kernels[i] : NULL;
-        int order = !x ? 1 : !y ? -1 : strcmp(x->name, y->name);
+    for (size_t i = 0; i < a->nkernels && i < b->nkernels; i++) {
+        const struct codeobj_kernel *x = &a->kernels[i], *y = &b->kernels[i];
+        int order = strcmp(x->name, y->name);
 
-        if (order != 0) {
-            fprintf(stderr, "%s: kernel %s is there for %s, but not for %s\n",
-                    b->path, order < 0 ? x->name : y->name,
-                    order < 0 ? a->target : b->target,
-                    order < 0 ? b->target : a->target);
-            return false;
-        }
+        if (order < 0)
+            return missing(b, x->name, a->target, b->target);
+        if (order > 0)
+            return missing(b, y->name, b->target, a->target);
         if (!args_agree(a, x, b, y))
             return false;
     }
+    if (a->nkernels > b->nkernels)
+        return missing(b, a->kernels[b->nkernels].name, a->target, b->target);
+    if (a->nkernels < b->nkernels)
+        return missing(b, b->kernels[a->nkernels].name, b->target, a->target);
     return true;
 }
 

@@ -162,8 +162,11 @@ static bool write_out(const struct action *action, const struct job *job)
     snprintf(temporary, nbytes, "%s.tmp", job->out);
     f = fopen(temporary, "w");
     if (f) {
+        bool written;
+
         ok = action->write(f, job);
-        if (fclose(f) != 0 && ok) {
+        written = !ferror(f);
+        if ((fclose(f) != 0 || !written) && ok) {
             fprintf(stderr, "%s: %s\n", temporary, strerror(errno));
             ok = false;
         }

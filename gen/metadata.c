@@ -3,6 +3,7 @@
  * Keys and kinds: LLVM AMDGPUUsage, "Code Object Metadata". What is required
  * there is required here; unknown keys are skipped.
  */
+#include <inttypes.h>
 #include <msgpack.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -119,7 +120,7 @@ static bool read_fields(struct codeobj_kernel *k, const msgpack_object *map,
     for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
         const struct field *f = &fields[i];
         const msgpack_object *o = get(map, f->key);
-        uint64_t max = (UINT64_C(1) << 8 * f->nbytes) - 1;
+        uint64_t max = UINT64_MAX >> (64 - 8 * f->nbytes);
         uint64_t value = 0;
 
         if (!o && !f->required)
@@ -192,10 +193,10 @@ static bool read_arg(struct codeobj_kernel *k, const msgpack_object *map,
                     k->name);
     if (offset + size > k->attrs.kernarg_nbytes)
         return fail(error,
-                    "kernel %s: an argument ends at byte %llu, past the %u of "
+                    "kernel %s: an argument ends at byte %" PRIu64
+                    ", past the %u of "
                     ".kernarg_segment_size",
-                    k->name, (unsigned long long)(offset + size),
-                    (unsigned)k->attrs.kernarg_nbytes);
+                    k->name, offset + size, (unsigned)k->attrs.kernarg_nbytes);
     if (is_hidden(kind)) {
         k->attrs.has_hidden_args = 1;
         return true;

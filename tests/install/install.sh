@@ -1,0 +1,127 @@
+#!/bin/sh
+# install.sh - a program of somebody else, built from the installed files only
+#
+# The program is the README's, exactly as printed there.
+set -u
+# shellcheck source=tests/checks.sh
+. "$(dirname "$0")/../checks.sh"
+cd "$ROOT" || exit 1
+
+B=${B:-build} H=${H:-build} CC=${CC:-cc}
+stage=$WORK/stage prefix=/opt/kpack-test
+
+# gen/install is what `make install` runs; everything is built by now.
+version=$(sed -n 's/.*KPK_VERSION_STRING "\(.*\)"/\1/p' include/kpack.h)
+check "install" gen/install "$B" "$H" "$stage" "$prefix" candle "$version"
+for file in lib/libkpack.a lib/pkgconfig/kpack.pc include/kpack.h \
+    include/kpack/candle.h include/kpack/format.h bin/kpack \
+    share/man/man1/kpack.1; do
+    check "$file is installed" test -s "$stage$prefix/$file"
+done
+check "the archive is the one that was built" cmp "$H/libkpack.a" \
+    "$stage$prefix/lib/libkpack.a"
+check "the command is executable" test -x "$stage$prefix/bin/kpack"
+check "the command runs" "$stage$prefix/bin/kpack" --help
+check "no path of this tree in the text files" sh -c \
+    "! grep -rIF -e '$ROOT' -e '$stage' '$stage$prefix/lib/pkgconfig' \
+        '$stage$prefix/include' '$stage$prefix/share'"
+
+# The same for a second time, over the first.
+check "install again" gen/install "$B" "$H" "$stage" "$prefix" candle "$version"
+
+# ---- pkg-config ----
+
+# The sysroot puts DESTDIR before the prefix, as for a package being built.
+pc() {
+    PKG_CONFIG_PATH=$stage$prefix/lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$stage \
+        pkg-config "$@"
+}
+check "pkg-config knows the version" test "$(pc --modversion kpack)" = "$version"
+check "pkg-config follows another prefix" sh -c \
+    "PKG_CONFIG_PATH='$stage$prefix/lib/pkgconfig' pkg-config \
+        --define-variable=prefix=/elsewhere --cflags kpack | grep /elsewhere/include"
+
+# ---- the README's program ----
+
+awk '/^```c$/ { take = !seen; seen = 1; next } /^```$/ { take = 0 } take' \
+    README.md >"$WORK/app.c"
+check "README.md has a C program" grep -q 'int main' "$WORK/app.c"
+
+build() { # compiler source output [flags]
+    compiler=$1 source=$2 output=$3
+    shift 3
+    # shellcheck disable=SC2046 # flags are words
+    $compiler "$@" ${SAN:+-fsanitize=$SAN} "$source" $(pc --cflags --libs kpack) \
+        -o "$output"
+}
+check "it compiles without a warning" build "$CC" "$WORK/app.c" "$WORK/app" \
+    -Wall -Wextra -Werror
+check "and the other way that README.md tells" \
+    "$CC" ${SAN:+-fsanitize=$SAN} "$WORK/app.c" "-I$B/include" -Iinclude \
+    "$H/libkpack.a" -ldl -pthread -o "$WORK/app2"
+check "it runs" sh -c "'$WORK/app' | grep -x 'c\[999\] = 999.5'"
+check "and so does the other" sh -c "'$WORK/app2' | grep -x 'c\[999\] = 999.5'"
+# On each simulated device by itself.
+for device in $(echo "${KPK_SIM_DEVICES-}" | tr , ' '); do
+    check "it runs on $device" env KPK_SIM_DEVICES="$device" sh -c \
+        "'$WORK/app' | grep -x 'c\[999\] = 999.5'"
+done
+check "it starts without a GPU or HIP, and says so" env -u LD_LIBRARY_PATH \
+    KPK_HIP_LIBRARY=/none sh -c "'$WORK/app' 2>&1 | grep -q HIP"
+
+# ---- C++ ----
+
+cat >"$WORK/app.cpp" <<'END'
+#include <kpack.h>
+#include <kpack/candle.h>
+#include <cstdio>
+int main()
+{
+    const kpk_pack *pack = &kpk_candle;
+    return std::printf("%s\n", kpk_pack_name(pack)) < 0;
+}
+END
+if command -v c++ >/dev/null; then
+    check "headers and archive serve C++11" build c++ "$WORK/app.cpp" \
+        "$WORK/appcpp" -std=c++11 -Wall -Wextra -Wpedantic -Werror
+    check "the C++ program runs" sh -c "'$WORK/appcpp' | grep -x candle"
+fi
+
+# ---- two plug-ins with a pack each, in one process ----
+
+cat >"$WORK/plugin.c" <<'END'
+#include <kpack.h>
+#include <kpack/candle.h>
+const void *NAME(void);
+const void *NAME(void)
+{
+    return kpk_pack_name(&kpk_candle) ? (const void *)&kpk_candle : 0;
+}
+END
+cat >"$WORK/host.c" <<'END'
+#include <dlfcn.h>
+#include <stdio.h>
+int main(int argc, char **argv)
+{
+    const void *(*f[2])(void) = {0, 0};
+    for (int i = 0; i < 2 && argc == 3; i++) {
+        void *so = dlopen(argv[1 + i], RTLD_NOW | RTLD_GLOBAL);
+        if (!so)
+            return fprintf(stderr, "%s\n", dlerror()), 1;
+        *(void **)&f[i] = dlsym(so, i ? "second" : "first");
+        if (dlsym(so, "kpk_open"))
+            return fprintf(stderr, "kpk_open is exported\n"), 1;
+    }
+    return !f[0] || !f[1] || f[0]() == f[1]();
+}
+END
+if [ -z "${SAN-}" ]; then
+    check "a plug-in links" build "$CC" "$WORK/plugin.c" "$WORK/first.so" \
+        -DNAME=first -fPIC -shared
+    check "another links" build "$CC" "$WORK/plugin.c" "$WORK/second.so" \
+        -DNAME=second -fPIC -shared
+    check "a host links" "$CC" "$WORK/host.c" -ldl -o "$WORK/host"
+    check "each has its own pack and exports none" "$WORK/host" \
+        "$WORK/first.so" "$WORK/second.so"
+fi
+finish
