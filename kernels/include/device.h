@@ -292,6 +292,28 @@ DEV void wave_sync()
 #endif
 }
 
+/*
+ * Makes the compiler read memory anew from here on: for values in LDS that are
+ * dearer to keep in registers than to read again.
+ */
+DEV void forget_memory()
+{
+    asm volatile("" ::: "memory");
+}
+
+/*
+ * 0, unknown to the compiler: `lds[opaque_zero()]` keeps a structure in LDS
+ * behind one address register. Constant addresses would get one each.
+ */
+DEV u32 opaque_zero()
+{
+    u32 zero = 0;
+#if !KPK_NVIDIA
+    asm("" : "+v"(zero));
+#endif
+    return zero;
+}
+
 #include "convert.h"
 
 /* ---- memory in pieces of up to 16 bytes ---------------------------------- */

@@ -12,20 +12,11 @@
  */
 #pragma once
 
+#include "add.h"
 #include "indexing/ids.h"
 
 constexpr u32 write_batch = 4;
 constexpr u64 no_place = ~(u64)0;
-
-template <typename T> DEV T add_in_type(T a, T b)
-{
-    if constexpr (traits<T>::is_small)
-        return convert<T>((float)a + (float)b);
-    else if constexpr (traits<T>::is_float)
-        return a + b;
-    else
-        return (T)((u64)a + (u64)b); /* wraps */
-}
 
 /* adds x[k] to the elements at place[k] of out, in order; V elements each */
 template <u32 V, typename T>

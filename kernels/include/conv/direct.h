@@ -1,0 +1,301 @@
+/*
+ * direct.h - convolutions, plain and transposed, tiled through LDS
+ *
+ * y[b, o, p] = sum over c and taps of x[b, c, q(p, tap)] * w[o, c, tap], terms
+ * with q outside the image dropped; sums in f32 for f16, bf16 and f32, in f64
+ * for f64, wrapping for integers; one rounding at the end.
+ *
+ * A block computes a tile: positions (images * rows * columns, powers of two)
+ * by output channels. For some input channels and taps at a time it brings the
+ * piece of the image under the tile and the kernel's elements to LDS, each read
+ * once and coalesced, and every thread adds up PX positions * OC channels from
+ * there: a group of 32 lanes holds neighbouring positions of the same channels,
+ * so image values are read without bank conflicts and kernel elements by
+ * broadcast. Tiles are spread over whatever grid there is.
+ *
+ * Padding is zeros in LDS, which is the same as dropping the term unless a
+ * kernel element is infinite or NaN: such tiles are computed again, term by
+ * term. So are all outputs where the block is not whole groups of 32 threads.
+ */
+#pragma once
+
+#include "conv/tile.h"
+
+/* one output, term by term */
+template <typename T, typename I>
+DEV T conv_point(const Conv &v, const Axis<I> &ah, const Axis<I> &aw,
+                 const T *RESTRICT x, const T *RESTRICT w, u64 b, u64 o, I ih,
+                 I iw)
+{
+    using A = sum_t<T>;
+    A sum = 0;
+
+    for (I nh = 0; nh < ah.taps; nh++) {
+        const I qh = ah.input(ih, nh);
+
+        forget_memory();
+        if (!ah.has(qh))
+            continue;
+        for (I nw = 0; nw < aw.taps; nw++) {
+            const I qw = aw.input(iw, nw);
+
+            if (!aw.has(qw))
+                continue;
+            const T *px = x + b * v.x.sb + (u64)qh * v.x.sh + (u64)qw * v.x.sw;
+            const T *pw = w + o * v.w.so + (u64)ah.element(nh) * v.w.sh +
+                          (u64)aw.element(nw) * v.w.sw;
+
+            for (u64 c = 0; c < v.x.c; c++)
+                sum += convert<A>(px[c * v.x.sc]) * convert<A>(pw[c * v.w.sc]);
+        }
+    }
+    return convert<T>(sum);
+}
+
+template <typename T, u32 PX, u32 OC> struct ConvTile {
+    using A = sum_t<T>;
+    static constexpr u32 image_most = image_bytes / sizeof(A);
+    static constexpr u32 filter_most = filter_bytes / sizeof(A);
+
+    Work &at;
+    const T *RESTRICT x;
+    const T *RESTRICT w;
+    T *RESTRICT y;
+    A *image, *filter; /* in LDS */
+
+    DEV_MEMBER void run() const
+    {
+        const u64 tiles = at.tiles;
+
+        for (u64 tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
+            if (threadIdx.x == 0)
+                at.begin_tile(tile, image_most, filter_most);
+            __syncthreads();
+            one_tile();
+            __syncthreads();
+        }
+    }
+
+    DEV_MEMBER void one_tile() const
+    {
+        const u32 lane = threadIdx.x % lanes, group = threadIdx.x / lanes;
+        const u32 position = group % at.position_groups * lanes + lane;
+        const u32 channel = group / at.position_groups * OC;
+        const bool works = channel < at.channels;
+        A sum[PX][OC] = {};
+
+        while (uniform(at.more)) {
+            load_image(at, x, image);
+            forget_memory();
+            load_filter();
+            __syncthreads();
+            forget_memory();
+            if (works)
+                add_up(sum, position, channel);
+            __syncthreads();
+            forget_memory();
+            if (threadIdx.x == 0)
+                at.next_piece(image_most, filter_most);
+            __syncthreads();
+        }
+        if (!works)
+            return;
+        UNROLL
+        for (u32 j = 0; j < PX; j++)
+            each_output(j, position, channel, [&](T *to, u32 k) {
+                *to = convert<T>(sum[j][k]);
+            });
+        if (uniform(at.odd))
+            again(position, channel);
+    }
+
+    /* f(its address, k) for the channels k of position j */
+    template <typename F>
+    DEV_MEMBER void each_output(u32 j, u32 position, u32 channel, F f) const
+    {
+        const u32 p = position + j * at.position_groups * lanes;
+        const i32 iw = at.i0w + (i32)(p & ((1u << at.log_w) - 1));
+        const i32 ih = at.i0h + (i32)(p >> at.log_w & ((1u << at.log_h) - 1));
+        const u32 b = at.b0 + (p >> (at.log_w + at.log_h));
+        const u32 o = at.o0 + channel;
+        const u64 plane = at.v.h_out * at.v.w_out;
+
+        if (iw >= at.aw.count || ih >= at.ah.count || b >= at.v.x.b)
+            return;
+        T *to = y + (b * at.v.w.outputs + o) * plane +
+                (u64)at.ah.output(ih) * at.v.w_out + (u64)at.aw.output(iw);
+
+        UNROLL
+        for (u32 k = 0; k < OC; k++) {
+            if (o + k < at.v.w.outputs)
+                f(to, k);
+            to += plane;
+        }
+    }
+
+    /* term by term: once the sums are stored, so that registers are free */
+    DEV_MEMBER void again(u32 position, u32 channel) const
+    {
+        NO_UNROLL
+        for (u32 j = 0; j < PX; j++) {
+            const u32 p = position + j * at.position_groups * lanes;
+            const i32 iw = at.i0w + (i32)(p & ((1u << at.log_w) - 1));
+            const i32 ih =
+                at.i0h + (i32)(p >> at.log_w & ((1u << at.log_h) - 1));
+            const u32 b = at.b0 + (p >> (at.log_w + at.log_h));
+
+            if (iw >= at.aw.count || ih >= at.ah.count || b >= at.v.x.b)
+                continue;
+            NO_UNROLL
+            for (u32 o = at.o0 + channel;
+                 o < at.o0 + channel + OC && o < at.v.w.outputs; o++)
+                y[((b * at.v.w.outputs + o) * at.v.h_out +
+                   (u64)at.ah.output(ih)) *
+                      at.v.w_out +
+                  (u64)at.aw.output(iw)] =
+                    conv_point(at.v, at.ah, at.aw, x, w, b, o, ih, iw);
+        }
+    }
+
+    /* filter[c][kh][kw][o], o padded to `row` */
+    DEV_MEMBER void load_filter() const
+    {
+        const Divisor by_o(at.nc * at.kh * at.kw), by_w(at.kw), by_h(at.kh);
+        const T *RESTRICT from = w + at.o0 * at.v.w.so + at.c0 * at.v.w.sc;
+        bool strange = false;
+
+        copy_to_lds(
+            by_o.d * at.channels, filter,
+            [&](u32 e) -> A {
+                const u32 o = by_o.divide(e), k = e - o * by_o.d;
+                const u32 ck = by_w.divide(k), c = by_h.divide(ck);
+
+                if (at.o0 + o >= at.v.w.outputs)
+                    return 0;
+                return convert<A>(
+                    from[o * at.wo + c * at.wc +
+                         (u32)at.ah.element(at.nh + (i32)(ck - c * by_h.d)) *
+                             at.wh +
+                         (u32)at.aw.element(at.nw + (i32)(k - ck * by_w.d)) *
+                             at.ww]);
+            },
+            [&](u32 e, A value) {
+                const u32 o = by_o.divide(e);
+
+                if constexpr (traits<T>::is_float)
+                    strange = strange || !(value - value == 0);
+                return (e - o * by_o.d) * at.row + o;
+            });
+        if (strange)
+            atomicOr(&at.odd, 1u);
+    }
+
+    DEV_MEMBER void add_up(A (&sum)[PX][OC], u32 position, u32 channel) const
+    {
+        constexpr u32 W = 16 / sizeof(A) < OC ? 16 / sizeof(A) : OC;
+        const u32 extent_w = uniform(at.sw.extent);
+        const u32 plane = uniform(at.sh.extent) * extent_w;
+        const u32 nc = uniform(at.nc), kh = uniform(at.kh), kw = uniform(at.kw);
+        const u32 row = uniform(at.row);
+        const i32 reach_w = (i32)uniform((u32)at.sw.reach);
+        const i32 reach_h = (i32)(uniform((u32)at.sh.reach) * extent_w);
+        const A *weights = filter + channel;
+        u32 from[PX];
+
+        UNROLL
+        for (u32 j = 0; j < PX; j++) {
+            const u32 p = position + j * at.position_groups * lanes;
+            const u32 h = p >> at.log_w & ((1u << at.log_h) - 1);
+
+            from[j] = (p >> (at.log_w + at.log_h)) * nc * plane +
+                      (h * at.sh.pace + at.sh.start) * extent_w +
+                      (p & ((1u << at.log_w) - 1)) * at.sw.pace + at.sw.start;
+        }
+        NO_UNROLL
+        for (u32 c = 0; c < nc; c++)
+            NO_UNROLL
+            for (u32 h = 0; h < kh; h++) {
+                i32 tap = (i32)(c * plane) + (i32)h * reach_h;
+
+                NO_UNROLL
+                for (u32 k = 0; k < kw; k++) {
+                    A value[PX], weight[OC];
+
+                    UNROLL
+                    for (u32 j = 0; j < PX; j++)
+                        value[j] = image[from[j] + (u32)tap];
+                    UNROLL
+                    for (u32 o = 0; o < OC; o += W) {
+                        const Pack<A, W> some = load_pack<W>(weights + o);
+
+                        UNROLL
+                        for (u32 i = 0; i < W; i++)
+                            weight[o + i] = some[i];
+                    }
+                    UNROLL
+                    for (u32 j = 0; j < PX; j++)
+                        UNROLL
+                        for (u32 o = 0; o < OC; o++)
+                            sum[j][o] += value[j] * weight[o];
+                    tap += reach_w;
+                    weights += row;
+                }
+            }
+    }
+};
+
+/* every output by the plain way: for blocks that are not whole groups */
+template <typename T>
+DEV void conv_by_points(const Conv &v, const T *x, const T *w, T *y)
+{
+    const u64 n = v.x.b * v.w.outputs * v.h_out * v.w_out;
+
+    for (u64 i = global_thread(); i < n; i += global_threads()) {
+        forget_memory();
+        const u64 row = divide(i, v.w_out), t = i - row * v.w_out;
+        const u64 channel = divide(row, v.h_out), s = row - channel * v.h_out;
+        const u64 b = divide(channel, v.w.outputs);
+        const u64 every_h = v.remainders_h() > 1 ? v.stride : 1;
+        const u64 every_w = v.remainders_w() > 1 ? v.stride : 1;
+        const u64 ih = divide(s, every_h), iw = divide(t, every_w);
+        const Axis<i64> ah = v.axis_h<i64>(s - ih * every_h);
+        const Axis<i64> aw = v.axis_w<i64>(t - iw * every_w);
+
+        y[i] = conv_point(v, ah, aw, x, w, b, channel - b * v.w.outputs,
+                          (i64)ih, (i64)iw);
+    }
+}
+
+template <typename T>
+DEV void convolve(const Conv &v, const T *x, const T *w, T *y)
+{
+    using A = sum_t<T>;
+    using Large = ConvTile<T, sizeof(A) == 8 ? 2 : 4, sizeof(A) == 8 ? 4 : 8>;
+    using Small = ConvTile<T, 1, 4>;
+    __shared__ alignas(16) A image[Large::image_most];
+    __shared__ alignas(16) A filter[Large::filter_most];
+    __shared__ Work work[1];
+    __shared__ u32 small;
+    Work &at = work[opaque_zero()];
+
+    if (v.x.b == 0 || v.w.outputs == 0 || v.h_out == 0 || v.w_out == 0)
+        return;
+    if (threadIdx.x == 0)
+        at.begin(v);
+    __syncthreads();
+    if (blockDim.x % lanes != 0 || !at.v.is_small()) {
+        conv_by_points(at.v, x, w, y);
+        return;
+    }
+    if (threadIdx.x == 0) {
+        at.shape_tiles(sizeof(A) == 8 ? 2 : 4, sizeof(A) == 8 ? 4 : 8);
+        small = at.tiles < enough_tiles && at.tiles < gridDim.x;
+        if (small)
+            at.shape_tiles(1, 4);
+    }
+    __syncthreads();
+    if (uniform(small))
+        Small{at, x, w, y, image, filter}.run();
+    else
+        Large{at, x, w, y, image, filter}.run();
+}
