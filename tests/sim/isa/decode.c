@@ -103,7 +103,8 @@ static void run_unknown(struct wave *w, const struct insn *in)
     sim_disassemble(w->code, w->insn_pc, w->nlanes, text, sizeof(text));
     memset(&again, 0, sizeof(again));
     again.raw = in->raw;
-    sim_parse(text, w->target, w->nlanes, &again, why);
+    sim_parse(text, w->target, &again, why);
+    free(again.pair);
     sim_fault_raise(w, SIM_FAULT_UNKNOWN_INSN, -1, 0, "the simulator %s", why);
 }
 
@@ -131,7 +132,7 @@ static struct insn *decode_locked(const struct sim_code *code, uint64_t addr,
         in->size = 4;
         in->run = run_illegal;
         in->class = CLASS_OTHER;
-    } else if (!sim_parse(text, code->target, wave_size, in, why)) {
+    } else if (!sim_parse(text, code->target, in, why)) {
         in->run = run_unknown;
         in->class = CLASS_OTHER;
     }

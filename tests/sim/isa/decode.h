@@ -39,6 +39,6 @@ size_t sim_disassemble(const struct sim_code *code, uint64_t addr,
  * understood; in->row tells which. Exposed for tests.
  */
 bool sim_parse(const char *text, const struct sim_target *target,
-               unsigned wave_size, struct insn *in, char why[128]);
+               struct insn *in, char why[128]);
 
 #endif

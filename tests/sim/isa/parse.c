@@ -7,7 +7,7 @@
  */
 #include "decode.h"
 #include "rows.h"
-#include "wave.h"
+#include "vop.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -633,13 +633,12 @@ static bool parse_rest(const char *p, struct insn *in, char why[128])
     return true;
 }
 
-bool sim_parse(const char *text, const struct sim_target *target,
-               unsigned wave_size, struct insn *in, char why[128])
+static bool parse_one(const char *text, const struct sim_target *target,
+                      struct insn *in, char why[128])
 {
     char name[MAX_NAME];
     const char *p = parse_mnemonic(skip_blanks(text), name);
 
-    (void)wave_size;
     in->row = sim_row_find(name);
     if (!in->row) {
         snprintf(why, 128, "has no such instruction");
@@ -651,4 +650,80 @@ bool sim_parse(const char *text, const struct sim_target *target,
         return false;
     finish(in, target);
     return true;
+}
+
+/* ---- two in one: "v_dual_X ... :: v_dual_Y ..." ---- */
+
+static const char pair_mark[] = " :: ";
+
+/* Both halves read their sources before either writes: where the second reads
+ * what the first writes, that register is put back for it. */
+static void run_pair(struct wave *w, const struct insn *in)
+{
+    vreg *dst = tuple_reg(w, &in->op[0], 0);
+    vreg old, result;
+
+    if (!in->pair_overlaps) {
+        in->row->run(w, in);
+        in->pair->run(w, in->pair);
+        return;
+    }
+    memcpy(old, *dst, sizeof(old));
+    in->row->run(w, in);
+    memcpy(result, *dst, sizeof(result));
+    memcpy(*dst, old, sizeof(old));
+    in->pair->run(w, in->pair);
+    memcpy(*dst, result, sizeof(result));
+}
+
+/* v_dual_cndmask selects by VCC without naming it. */
+static void imply_vcc(struct insn *in)
+{
+    struct operand *o = &in->op[in->nops];
+
+    if (in->nops != 3 || in->row->type[3] != T_mask)
+        return;
+    o->kind = OPERAND_SGPR;
+    o->type = T_mask;
+    o->reg = SREG_VCC;
+    o->width = 2;
+    in->nops++;
+}
+
+static bool parse_pair(const char *text, const struct sim_target *target,
+                       struct insn *in, char why[128])
+{
+    const char *mark = strstr(text, pair_mark);
+    struct insn *second = calloc(1, sizeof(*second));
+    char first[256];
+
+    snprintf(first, sizeof(first), "%.*s", (int)(mark - text), text);
+    if (!second) {
+        snprintf(why, 128, "has no memory");
+        return false;
+    }
+    if (!parse_one(first, target, in, why) ||
+        !parse_one(mark + sizeof(pair_mark) - 1, target, second, why)) {
+        free(second);
+        return false;
+    }
+    imply_vcc(in);
+    imply_vcc(second);
+    for (unsigned k = 0; k < second->nops; k++)
+        if (second->op[k].kind == OPERAND_VGPR &&
+            second->op[k].reg == in->op[0].reg)
+            in->pair_overlaps = true;
+    if (second->nvgprs > in->nvgprs)
+        in->nvgprs = second->nvgprs;
+    in->pair = second;
+    in->run = run_pair;
+    return true;
+}
+
+bool sim_parse(const char *text, const struct sim_target *target,
+               struct insn *in, char why[128])
+{
+    if (strstr(text, pair_mark))
+        return parse_pair(text, target, in, why);
+    return parse_one(text, target, in, why);
 }

@@ -43,6 +43,7 @@ struct row_set {
     X(matrix)                                                                  \
     X(lane)                                                                    \
     X(ds)                                                                      \
+    X(dslane)                                                                  \
     X(flat)                                                                    \
     X(mubuf)                                                                   \
     X(dot)
