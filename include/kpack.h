@@ -554,9 +554,9 @@ typedef struct kpk_arg {
  * A kernel without arguments takes NULL, 0 instead.
  */
 #ifndef __cplusplus
-#define KPK_ARG(x)                                                             \
+#define KPK_ARG(kpk_x)                                                         \
     {                                                                          \
-        &(x), sizeof(x)                                                        \
+        &(kpk_x), sizeof(kpk_x)                                                \
     }
 #define KPK_ARGS(...)                                                          \
     ((const kpk_arg[]){KPK_I_EACH(KPK_I_COUNT(__VA_ARGS__), __VA_ARGS__)}),    \
@@ -636,51 +636,56 @@ kpk_status kpk_sync(kpk_instance *inst, void *stream);
 /* ------------------------------------------------------------------------ */
 /* What KPK_ARGS is made of. Not for use.                                   */
 
+/* Parameters have long names: some checkers confuse an argument that is
+ * called n with a parameter that is. */
+
 /* clang-format off */
 #define KPK_I_COUNT(...) KPK_I_33RD(__VA_ARGS__,                               \
     32, 31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, 19, 18, 17,            \
     16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
 #define KPK_I_33RD(                                                            \
-    a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, \
-    z, A, B, C, D, E, F, count, ...) count
+    kpk_1, kpk_2, kpk_3, kpk_4, kpk_5, kpk_6, kpk_7, kpk_8, kpk_9, kpk_10,     \
+    kpk_11, kpk_12, kpk_13, kpk_14, kpk_15, kpk_16, kpk_17, kpk_18,            \
+    kpk_19, kpk_20, kpk_21, kpk_22, kpk_23, kpk_24, kpk_25, kpk_26,            \
+    kpk_27, kpk_28, kpk_29, kpk_30, kpk_31, kpk_32, kpk_n, ...) kpk_n
 /* clang-format on */
 
 #ifndef __cplusplus
 /* clang-format off */
-#define KPK_I_EACH(n, ...) KPK_I_EACH2(n, __VA_ARGS__)
-#define KPK_I_EACH2(n, ...) KPK_I_E##n(__VA_ARGS__)
-#define KPK_I_E1(x) KPK_ARG(x)
-#define KPK_I_E2(x, ...) KPK_ARG(x), KPK_I_E1(__VA_ARGS__)
-#define KPK_I_E3(x, ...) KPK_ARG(x), KPK_I_E2(__VA_ARGS__)
-#define KPK_I_E4(x, ...) KPK_ARG(x), KPK_I_E3(__VA_ARGS__)
-#define KPK_I_E5(x, ...) KPK_ARG(x), KPK_I_E4(__VA_ARGS__)
-#define KPK_I_E6(x, ...) KPK_ARG(x), KPK_I_E5(__VA_ARGS__)
-#define KPK_I_E7(x, ...) KPK_ARG(x), KPK_I_E6(__VA_ARGS__)
-#define KPK_I_E8(x, ...) KPK_ARG(x), KPK_I_E7(__VA_ARGS__)
-#define KPK_I_E9(x, ...) KPK_ARG(x), KPK_I_E8(__VA_ARGS__)
-#define KPK_I_E10(x, ...) KPK_ARG(x), KPK_I_E9(__VA_ARGS__)
-#define KPK_I_E11(x, ...) KPK_ARG(x), KPK_I_E10(__VA_ARGS__)
-#define KPK_I_E12(x, ...) KPK_ARG(x), KPK_I_E11(__VA_ARGS__)
-#define KPK_I_E13(x, ...) KPK_ARG(x), KPK_I_E12(__VA_ARGS__)
-#define KPK_I_E14(x, ...) KPK_ARG(x), KPK_I_E13(__VA_ARGS__)
-#define KPK_I_E15(x, ...) KPK_ARG(x), KPK_I_E14(__VA_ARGS__)
-#define KPK_I_E16(x, ...) KPK_ARG(x), KPK_I_E15(__VA_ARGS__)
-#define KPK_I_E17(x, ...) KPK_ARG(x), KPK_I_E16(__VA_ARGS__)
-#define KPK_I_E18(x, ...) KPK_ARG(x), KPK_I_E17(__VA_ARGS__)
-#define KPK_I_E19(x, ...) KPK_ARG(x), KPK_I_E18(__VA_ARGS__)
-#define KPK_I_E20(x, ...) KPK_ARG(x), KPK_I_E19(__VA_ARGS__)
-#define KPK_I_E21(x, ...) KPK_ARG(x), KPK_I_E20(__VA_ARGS__)
-#define KPK_I_E22(x, ...) KPK_ARG(x), KPK_I_E21(__VA_ARGS__)
-#define KPK_I_E23(x, ...) KPK_ARG(x), KPK_I_E22(__VA_ARGS__)
-#define KPK_I_E24(x, ...) KPK_ARG(x), KPK_I_E23(__VA_ARGS__)
-#define KPK_I_E25(x, ...) KPK_ARG(x), KPK_I_E24(__VA_ARGS__)
-#define KPK_I_E26(x, ...) KPK_ARG(x), KPK_I_E25(__VA_ARGS__)
-#define KPK_I_E27(x, ...) KPK_ARG(x), KPK_I_E26(__VA_ARGS__)
-#define KPK_I_E28(x, ...) KPK_ARG(x), KPK_I_E27(__VA_ARGS__)
-#define KPK_I_E29(x, ...) KPK_ARG(x), KPK_I_E28(__VA_ARGS__)
-#define KPK_I_E30(x, ...) KPK_ARG(x), KPK_I_E29(__VA_ARGS__)
-#define KPK_I_E31(x, ...) KPK_ARG(x), KPK_I_E30(__VA_ARGS__)
-#define KPK_I_E32(x, ...) KPK_ARG(x), KPK_I_E31(__VA_ARGS__)
+#define KPK_I_EACH(kpk_n, ...) KPK_I_EACH2(kpk_n, __VA_ARGS__)
+#define KPK_I_EACH2(kpk_n, ...) KPK_I_E##kpk_n(__VA_ARGS__)
+#define KPK_I_E1(kpk_x) KPK_ARG(kpk_x)
+#define KPK_I_E2(kpk_x, ...) KPK_ARG(kpk_x), KPK_I_E1(__VA_ARGS__)
+#define KPK_I_E3(kpk_x, ...) KPK_ARG(kpk_x), KPK_I_E2(__VA_ARGS__)
+#define KPK_I_E4(kpk_x, ...) KPK_ARG(kpk_x), KPK_I_E3(__VA_ARGS__)
+#define KPK_I_E5(kpk_x, ...) KPK_ARG(kpk_x), KPK_I_E4(__VA_ARGS__)
+#define KPK_I_E6(kpk_x, ...) KPK_ARG(kpk_x), KPK_I_E5(__VA_ARGS__)
+#define KPK_I_E7(kpk_x, ...) KPK_ARG(kpk_x), KPK_I_E6(__VA_ARGS__)
+#define KPK_I_E8(kpk_x, ...) KPK_ARG(kpk_x), KPK_I_E7(__VA_ARGS__)
+#define KPK_I_E9(kpk_x, ...) KPK_ARG(kpk_x), KPK_I_E8(__VA_ARGS__)
+#define KPK_I_E10(kpk_x, ...) KPK_ARG(kpk_x), KPK_I_E9(__VA_ARGS__)
+#define KPK_I_E11(kpk_x, ...) KPK_ARG(kpk_x), KPK_I_E10(__VA_ARGS__)
+#define KPK_I_E12(kpk_x, ...) KPK_ARG(kpk_x), KPK_I_E11(__VA_ARGS__)
+#define KPK_I_E13(kpk_x, ...) KPK_ARG(kpk_x), KPK_I_E12(__VA_ARGS__)
+#define KPK_I_E14(kpk_x, ...) KPK_ARG(kpk_x), KPK_I_E13(__VA_ARGS__)
+#define KPK_I_E15(kpk_x, ...) KPK_ARG(kpk_x), KPK_I_E14(__VA_ARGS__)
+#define KPK_I_E16(kpk_x, ...) KPK_ARG(kpk_x), KPK_I_E15(__VA_ARGS__)
+#define KPK_I_E17(kpk_x, ...) KPK_ARG(kpk_x), KPK_I_E16(__VA_ARGS__)
+#define KPK_I_E18(kpk_x, ...) KPK_ARG(kpk_x), KPK_I_E17(__VA_ARGS__)
+#define KPK_I_E19(kpk_x, ...) KPK_ARG(kpk_x), KPK_I_E18(__VA_ARGS__)
+#define KPK_I_E20(kpk_x, ...) KPK_ARG(kpk_x), KPK_I_E19(__VA_ARGS__)
+#define KPK_I_E21(kpk_x, ...) KPK_ARG(kpk_x), KPK_I_E20(__VA_ARGS__)
+#define KPK_I_E22(kpk_x, ...) KPK_ARG(kpk_x), KPK_I_E21(__VA_ARGS__)
+#define KPK_I_E23(kpk_x, ...) KPK_ARG(kpk_x), KPK_I_E22(__VA_ARGS__)
+#define KPK_I_E24(kpk_x, ...) KPK_ARG(kpk_x), KPK_I_E23(__VA_ARGS__)
+#define KPK_I_E25(kpk_x, ...) KPK_ARG(kpk_x), KPK_I_E24(__VA_ARGS__)
+#define KPK_I_E26(kpk_x, ...) KPK_ARG(kpk_x), KPK_I_E25(__VA_ARGS__)
+#define KPK_I_E27(kpk_x, ...) KPK_ARG(kpk_x), KPK_I_E26(__VA_ARGS__)
+#define KPK_I_E28(kpk_x, ...) KPK_ARG(kpk_x), KPK_I_E27(__VA_ARGS__)
+#define KPK_I_E29(kpk_x, ...) KPK_ARG(kpk_x), KPK_I_E28(__VA_ARGS__)
+#define KPK_I_E30(kpk_x, ...) KPK_ARG(kpk_x), KPK_I_E29(__VA_ARGS__)
+#define KPK_I_E31(kpk_x, ...) KPK_ARG(kpk_x), KPK_I_E30(__VA_ARGS__)
+#define KPK_I_E32(kpk_x, ...) KPK_ARG(kpk_x), KPK_I_E31(__VA_ARGS__)
 /* clang-format on */
 #else
 /* The values outlive the call: temporaries live to the end of the full

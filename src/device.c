@@ -123,7 +123,7 @@ kpk_status kpk_device_get(int device, kpk_device *out)
 {
     struct properties properties;
     hipError_t error;
-    int count;
+    int count = 0;
     kpk_status st;
 
     if (!out)

@@ -8,10 +8,8 @@
  * known target in the pack. */
 #define MESSAGE_NBYTES 2048
 
-static _Thread_local struct {
-    int hip;
-    char text[MESSAGE_NBYTES];
-} last;
+static _Thread_local int last_hip;
+static _Thread_local char last_text[MESSAGE_NBYTES];
 
 const char *kpk_status_name(kpk_status status)
 {
@@ -41,12 +39,12 @@ const char *kpk_status_string(kpk_status status)
 
 const char *kpk_error_message(void)
 {
-    return last.text;
+    return last_text;
 }
 
 int kpk_error_hip(void)
 {
-    return last.hip;
+    return last_hip;
 }
 
 int kpk_version(void)
@@ -64,8 +62,8 @@ kpk_status kpk_i_fail(kpk_status status, const char *format, ...)
     va_start(args, format);
     (void)vsnprintf(text, sizeof(text), format, args);
     va_end(args);
-    memcpy(last.text, text, sizeof(text));
-    last.hip = 0;
+    memcpy(last_text, text, sizeof(text));
+    last_hip = 0;
     return status;
 }
 
@@ -83,7 +81,7 @@ kpk_status kpk_i_fail_hip(const char *call, hipError_t error,
     (void)kpk_i_fail(KPK_ERR_HIP, "%s: %s returned %s (%d), %s", asked, call,
                      name ? name : "an unnamed error", (int)error,
                      string ? string : "no text");
-    last.hip = (int)error;
+    last_hip = (int)error;
     return KPK_ERR_HIP;
 }
 

@@ -5,7 +5,8 @@
  * two copies of libamdhip64 are two independent runtimes whose handles do not
  * mix.
  */
-#define _GNU_SOURCE /* RTLD_DEFAULT, dladdr, secure_getenv */
+/* For RTLD_DEFAULT, dladdr and secure_getenv; the name is glibc's. */
+#define _GNU_SOURCE /* NOLINT(bugprone-reserved-identifier,cert-dcl37-c) */
 #include "internal.h"
 
 #include <dlfcn.h>

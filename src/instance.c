@@ -25,7 +25,7 @@ static int by_name(const void *a, const void *b)
 static kpk_status fill_slots(kpk_instance *inst,
                              const kpk_module *const *modules)
 {
-    for (size_t i = 0; i < inst->nslots; i++) {
+    for (size_t i = 0; modules && i < inst->nslots; i++) {
         kpk_status st = kpk_i_module_check(modules[i]);
 
         if (st != KPK_OK)
@@ -220,7 +220,7 @@ static kpk_status find_slot(const kpk_instance *inst, const char *name,
 kpk_status kpk_instance_selection(const kpk_instance *inst, const char *module,
                                   kpk_selection *out)
 {
-    struct kpk_i_slot *slot;
+    struct kpk_i_slot *slot = NULL;
     kpk_status st;
 
     if (!inst || !module)
@@ -386,7 +386,7 @@ kpk_status kpk_kernel_get(kpk_instance *inst, const char *name,
 kpk_status kpk_kernel_get_in(kpk_instance *inst, const char *module,
                              const char *name, const kpk_kernel **out)
 {
-    struct kpk_i_slot *slot;
+    struct kpk_i_slot *slot = NULL;
     size_t i;
     kpk_status st;
 
@@ -425,7 +425,7 @@ static kpk_status work_load_all(kpk_instance *inst, void *unused)
 
 kpk_status kpk_load(kpk_instance *inst, const char *module)
 {
-    struct kpk_i_slot *slot;
+    struct kpk_i_slot *slot = NULL;
     kpk_status st;
 
     if (!inst)
@@ -515,7 +515,7 @@ static kpk_status work_unload_all(kpk_instance *inst, void *unused)
 
 kpk_status kpk_unload(kpk_instance *inst, const char *module)
 {
-    struct kpk_i_slot *slot;
+    struct kpk_i_slot *slot = NULL;
     kpk_status st;
 
     if (!inst)

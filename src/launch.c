@@ -177,7 +177,7 @@ static kpk_status wrong_arg(const kpk_kernel *kernel, uint32_t entry,
 static kpk_status point_to_args(const kpk_kernel *kernel, const kpk_arg *args,
                                 size_t nargs, void *params[KPK_MAX_ARGS])
 {
-    static const unsigned char zeros[KPK_I_MAX_PADDING];
+    static const unsigned char zeros[KPK_I_MAX_PADDING] = {0};
     const kpk_module *module = kernel->slot->module;
     const struct kpk_kernel_desc *desc = kernel->desc;
     const struct kpk_arg_desc *entries = module->args + desc->first_arg;

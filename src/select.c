@@ -203,8 +203,8 @@ kpk_status kpk_target_fit(const char *device, const char *object, kpk_fit *out,
                           char *why, size_t why_nbytes)
 {
     struct kpk_i_text text = {why, why ? why_nbytes : 0};
-    struct target d;
-    struct target o;
+    struct target d = {.processor = {"", 0}};
+    struct target o = {.processor = {"", 0}};
     kpk_status st = parse_or_fail(device, &d);
 
     if (st == KPK_OK)
@@ -267,7 +267,7 @@ kpk_status kpk_select(const kpk_module *module, const char *target,
     kpk_fit best = KPK_FIT_NONE;
     size_t best_named = 0;
     size_t best_object = 0;
-    struct target device;
+    struct target device = {.processor = {"", 0}};
     kpk_status st = kpk_i_module_check(module);
 
     if (st == KPK_OK)

@@ -52,6 +52,9 @@ int cmd_failed(kpk_status st);
 /* The module of that name. NULL, with a sentence printed, if there is none. */
 const kpk_module *cmd_find_module(const char *name);
 
+/* The 64 hex digits of a SHA-256, NUL-terminated. */
+void cmd_hex(const uint8_t *sha256, char hex[65]);
+
 /* json.c: objects and arrays are opened and closed by the caller. `key` is
  * NULL inside arrays. Commas and escapes are taken care of. */
 void json_open(const char *key, char bracket); /* '{' or '[' */

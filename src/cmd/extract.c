@@ -19,15 +19,16 @@ static kpk_status find(const kpk_module *module, const char *target,
         if (st != KPK_OK)
             return st;
         i = selection.object;
-        fprintf(stderr, "kpack: taking %s (%s)\n", selection.target,
-                selection.why);
+        (void)fprintf(stderr, "kpack: taking %s (%s)\n", selection.target,
+                      selection.why);
     }
     return kpk_module_object(module, i, out);
 }
 
 static int write_failed(const char *name)
 {
-    fprintf(stderr, "kpack: cannot write %s: %s\n", name, strerror(errno));
+    (void)fprintf(stderr, "kpack: cannot write %s: %s\n", name,
+                  strerror(errno));
     return EXIT_NO_OUTPUT;
 }
 
@@ -71,7 +72,7 @@ int cmd_extract(const struct options *options)
     }
     if (options->output)
         return write_file(options->output, &object);
-    snprintf(name, sizeof(name), "%s-%s.hsaco", kpk_module_name(module),
-             object.target);
+    (void)snprintf(name, sizeof(name), "%s-%s.hsaco", kpk_module_name(module),
+                   object.target);
     return write_file(name, &object);
 }

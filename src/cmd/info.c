@@ -137,8 +137,7 @@ static void text_module(const kpk_module *module)
 
         if (kpk_module_object(module, i, &object) != KPK_OK)
             continue;
-        for (int b = 0; b < 32; b++)
-            snprintf(hex + 2 * b, 3, "%02x", object.sha256[b]);
+        cmd_hex(object.sha256, hex);
         table_cell(table, "%s", object.target);
         table_cell(table, "%u", object.cov);
         table_cell(table, "%zu", object.nbytes);
@@ -215,9 +214,10 @@ int cmd_info(const struct options *options)
         json_end();
     }
     if (!any)
-        fprintf(stderr,
-                "kpack: no module and no kernel is called \"%s\"; `kpack list "
-                "--kernels` shows all of them\n",
-                name);
+        (void)fprintf(
+            stderr,
+            "kpack: no module and no kernel is called \"%s\"; `kpack list "
+            "--kernels` shows all of them\n",
+            name);
     return any ? EXIT_DONE : EXIT_NO;
 }

@@ -19,8 +19,7 @@ static void json_object(const kpk_object *object)
 {
     char hex[65];
 
-    for (int i = 0; i < 32; i++)
-        snprintf(hex + 2 * i, 3, "%02x", object->sha256[i]);
+    cmd_hex(object->sha256, hex);
     json_open(NULL, '{');
     json_string("target", object->target);
     json_number("code_object_version", object->cov);

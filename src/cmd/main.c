@@ -60,8 +60,8 @@ static void print_help(void)
     for (int i = 0; i < NCOMMANDS; i++) {
         char left[40];
 
-        snprintf(left, sizeof(left), "%s %s", commands[i].name,
-                 commands[i].words);
+        (void)snprintf(left, sizeof(left), "%s %s", commands[i].name,
+                       commands[i].words);
         printf("  %-26s  %s\n", left, commands[i].summary);
     }
     printf("\noptions, where a command takes them:\n");
@@ -71,11 +71,12 @@ static void print_help(void)
 
         for (int c = 0; c < NCOMMANDS; c++) {
             if (strchr(commands[c].letters, all_options[i].letter))
-                snprintf(taken + strlen(taken), sizeof(taken) - strlen(taken),
-                         "%s%s", *taken ? ", " : "", commands[c].name);
+                (void)snprintf(taken + strlen(taken),
+                               sizeof(taken) - strlen(taken), "%s%s",
+                               *taken ? ", " : "", commands[c].name);
         }
-        snprintf(left, sizeof(left), "%s %s", all_options[i].name,
-                 all_options[i].word ? all_options[i].word : "");
+        (void)snprintf(left, sizeof(left), "%s %s", all_options[i].name,
+                       all_options[i].word ? all_options[i].word : "");
         printf("  %-26s  %s (%s)\n", left, all_options[i].text, taken);
     }
     printf("  %-26s  %s\n  %-26s  %s\n", "--help", "this text", "--version",
@@ -92,17 +93,17 @@ static void print_help(void)
 static int usage(const struct command *command, const char *fault,
                  const char *word)
 {
-    fprintf(stderr, "kpack: %s%s%s\n", fault, *word ? ": " : "", word);
+    (void)fprintf(stderr, "kpack: %s%s%s\n", fault, *word ? ": " : "", word);
     if (command)
-        fprintf(stderr, "usage: kpack %s %s [OPTION]...\n", command->name,
-                command->words);
-    fprintf(stderr, "`kpack --help` lists commands and options\n");
+        (void)fprintf(stderr, "usage: kpack %s %s [OPTION]...\n", command->name,
+                      command->words);
+    (void)fprintf(stderr, "`kpack --help` lists commands and options\n");
     return EXIT_USAGE;
 }
 
 int cmd_failed(kpk_status st)
 {
-    fprintf(stderr, "kpack: %s\n", kpk_error_message());
+    (void)fprintf(stderr, "kpack: %s\n", kpk_error_message());
     switch ((int)st) {
     case KPK_ERR_NO_HIP:
     case KPK_ERR_NO_DEVICE:
@@ -117,11 +118,23 @@ const kpk_module *cmd_find_module(const char *name)
     const kpk_module *module = kpk_pack_find(cmd_pack, name);
 
     if (!module)
-        fprintf(stderr,
-                "kpack: the pack has no module \"%s\"; `kpack list` shows "
-                "them\n",
-                name);
+        (void)fprintf(
+            stderr,
+            "kpack: the pack has no module \"%s\"; `kpack list` shows "
+            "them\n",
+            name);
     return module;
+}
+
+void cmd_hex(const uint8_t *sha256, char hex[65])
+{
+    static const char digits[] = "0123456789abcdef";
+
+    for (size_t i = 0; i < 32; i++) {
+        hex[2 * i] = digits[sha256[i] >> 4];
+        hex[2 * i + 1] = digits[sha256[i] & 15];
+    }
+    hex[64] = '\0';
 }
 
 static bool parse_number(const char *text, int *out)
@@ -204,8 +217,8 @@ static int finish(int status)
 {
     if (fflush(stdout) == 0 && !ferror(stdout))
         return status;
-    fprintf(stderr, "kpack: cannot write to standard output: %s\n",
-            strerror(errno));
+    (void)fprintf(stderr, "kpack: cannot write to standard output: %s\n",
+                  strerror(errno));
     return EXIT_NO_OUTPUT;
 }
 

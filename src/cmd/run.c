@@ -137,7 +137,7 @@ static unsigned copied_rows(size_t i)
 static kpk_status check_vector_add(struct check *c, long *wrong)
 {
     const kpk_shape shape = kpk_shape_1d(N, 256);
-    const uint32_t n = N;
+    uint32_t n = N;
     kpk_status st = make_buffer(c, 0, ramp);
 
     if (st == KPK_OK)
@@ -363,7 +363,7 @@ int cmd_run(const struct options *options)
 {
     struct counts total = {0, 0, 0};
     int first = options->device;
-    int last = options->device;
+    int last = first;
     kpk_device device;
     int status = EXIT_DONE;
     kpk_status st;
@@ -391,8 +391,9 @@ int cmd_run(const struct options *options)
     }
     if (options->only && total.passed + total.failed == 0 &&
         status == EXIT_DONE) {
-        fprintf(stderr, "kpack: no kernel with a check here matches \"%s\"\n",
-                options->only);
+        (void)fprintf(stderr,
+                      "kpack: no kernel with a check here matches \"%s\"\n",
+                      options->only);
         return EXIT_NO;
     }
     return total.failed ? EXIT_NO : status;

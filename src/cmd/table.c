@@ -42,7 +42,7 @@ struct table *table_new(const char *titles)
         table->right[table->ncolumns] = *at == '>';
         at += *at == '>';
         n = strcspn(at, " ");
-        snprintf(title, sizeof(title), "%.*s", (int)n, at);
+        (void)snprintf(title, sizeof(title), "%.*s", (int)n, at);
         table->ncolumns++;
         add(table, title);
         at += n + (at[n] == ' ');

@@ -85,7 +85,7 @@ static bool check_vector_add(kpk_instance *gpu, double *worst)
 {
     const kpk_kernel *kernel;
     const kpk_shape shape = kpk_shape_1d(N, 256);
-    const uint32_t n = N;
+    uint32_t n = N;
     struct arrays a;
     bool good =
         make_arrays(gpu, &a, N) &&
@@ -158,9 +158,8 @@ static bool run_on(int ordinal, double *worst)
     printf("device %d: %s, %s\n", ordinal, device.name, device.target);
     good = ok(kpk_open(&kpk_candle, ordinal, &gpu), "open") &&
            ok(kpk_instance_selection(gpu, "affine", &selection), "select");
-    if (good)
-        printf("  code object %s: %s\n", selection.target, selection.why);
     if (good) {
+        printf("  code object %s: %s\n", selection.target, selection.why);
         good = check_vector_add(gpu, &error);
         *worst = fmax(*worst, error);
         good = check_affine(gpu, &error) && good;
