@@ -184,8 +184,8 @@ struct insn {
     unsigned nop_sel;    /* entries of op_sel in the text */
     uint32_t extra; /* what a handler's own parser leaves (s_getreg, swizzle) */
     struct operand op[MAX_OPERANDS];
-    struct insn
-        *pair; /* second half of a VOPD instruction; this is the first */
+    struct insn *pair;  /* second half of a VOPD instruction */
+    bool pair_overlaps; /* the second half reads what the first writes */
 };
 
 /* Index of the first source among the operands. */

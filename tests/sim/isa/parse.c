@@ -676,20 +676,6 @@ static void run_pair(struct wave *w, const struct insn *in)
     memcpy(*dst, result, sizeof(result));
 }
 
-/* v_dual_cndmask selects by VCC without naming it. */
-static void imply_vcc(struct insn *in)
-{
-    struct operand *o = &in->op[in->nops];
-
-    if (in->nops != 3 || in->row->type[3] != T_mask)
-        return;
-    o->kind = OPERAND_SGPR;
-    o->type = T_mask;
-    o->reg = SREG_VCC;
-    o->width = 2;
-    in->nops++;
-}
-
 static bool parse_pair(const char *text, const struct sim_target *target,
                        struct insn *in, char why[128])
 {
@@ -707,8 +693,6 @@ static bool parse_pair(const char *text, const struct sim_target *target,
         free(second);
         return false;
     }
-    imply_vcc(in);
-    imply_vcc(second);
     for (unsigned k = 0; k < second->nops; k++)
         if (second->op[k].kind == OPERAND_VGPR &&
             second->op[k].reg == in->op[0].reg)
