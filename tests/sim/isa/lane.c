@@ -284,7 +284,5 @@ static void run_v_swaprel_b32(struct wave *w, const struct insn *in)
     {#name, run_##name, CLASS_VALU, {TYPES(__VA_ARGS__)}, 0},
 
 static const struct insn_row rows[] = {LANE_TABLE(LANE_ROW)};
-static const struct insn_alias aliases[] = {
-    ALIAS(v_readlane, v_readlane_b32)};
 
-ROW_SET(lane, rows, aliases);
+ROW_SET_ONLY(lane, rows);

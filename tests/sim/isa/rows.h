@@ -46,7 +46,8 @@ struct row_set {
     X(dslane)                                                                  \
     X(flat)                                                                    \
     X(mubuf)                                                                   \
-    X(dot)
+    X(dot)                                                                     \
+    X(convert8)
 
 #define X(encoding) extern const struct row_set sim_rows_##encoding;
 ROW_SETS(X)
@@ -58,6 +59,10 @@ ROW_SETS(X)
         sizeof(aliases) / sizeof((aliases)[0])}
 
 #define ROW_SET_NO_ALIASES(encoding, rows)                                     \
+    const struct row_set sim_rows_##encoding = {                               \
+        rows, sizeof(rows) / sizeof((rows)[0]), NULL, 0}
+
+#define ROW_SET_ONLY(encoding, rows) /* without aliases */                     \
     const struct row_set sim_rows_##encoding = {                               \
         rows, sizeof(rows) / sizeof((rows)[0]), NULL, 0}
 
