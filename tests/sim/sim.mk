@@ -15,7 +15,9 @@ SIM_LINKS   := $(addprefix $(H)/sim/libamdhip64.,so so.5 so.6)
 SIM_MAP     := $(wildcard tests/sim/hip/*.map)
 
 # Interpreted floating-point must round where the GPU rounds: no contraction.
-SIM_CFLAGS = -std=gnu11 -O2 -march=native -ffp-contract=off -fno-fast-math \
+# -O3 because the loops over lanes have to become vector code.
+SIM_CFLAGS = -std=gnu11 -O3 -march=native -ffp-contract=off -fno-math-errno \
+  -fno-trapping-math -fno-strict-aliasing \
   -fPIC -fvisibility=hidden -pthread -Wall -Wextra -Wshadow -Iinclude -Isrc
 SIM_LLVM_CFLAGS = -isystem $(shell $(LLVM_CONFIG) --includedir)
 SIM_LIBS = $(shell $(LLVM_CONFIG) --ldflags --libs) -lmsgpackc -lzstd -lz \
