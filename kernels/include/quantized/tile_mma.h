@@ -19,6 +19,7 @@ template <class F, int Rows, int Cols> struct TileMma {
     static constexpr int ntiles = warp_cols / 8;
     static constexpr int scales = TileStep<F>::scales;
     static constexpr int start = 0x4b400000;
+    static constexpr float start_as_float = 0x1.8p23f;
 
     int row0, col0, lane; /* the warp's first result */
     float acc[2][ntiles][4];
@@ -142,7 +143,7 @@ template <class F, int Rows, int Cols> struct TileMma {
                     float &a = acc[m][n][i];
 
                     a = fmaf(scale[m][i / 2][s] * d[(u32)i % 2],
-                             bits_as<float>(dot[i]) - bits_as<float>(start), a);
+                             bits_as<float>(dot[i]) - start_as_float, a);
                     if constexpr (Lds::biased)
                         a = fmaf(bias[m][i / 2][s], sum[(u32)i % 2], a);
                 }
