@@ -541,7 +541,8 @@ static bool is_16bit(unsigned type)
     return type == T_u16 || type == T_i16 || type == T_f16 || type == T_bf16;
 }
 
-/* Which MODE fields the arithmetic obeys; f32 wins in conversions. */
+/* Which MODE fields the arithmetic obeys. In conversions between f32 and f16 or
+ * f64 the field of those counts (LLVM marks both FPDPRounding). */
 static uint8_t fp_of(const struct insn_row *row)
 {
     uint8_t fp = 0;
@@ -549,10 +550,10 @@ static uint8_t fp_of(const struct insn_row *row)
     for (int k = 0; k < MAX_OPERANDS; k++) {
         unsigned t = row->type[k];
 
-        if (t == T_f32 || t == T_pkf32)
-            return 32;
         if (t == T_f16 || t == T_f64 || t == T_pkf16 || t == T_bf16)
-            fp = 64;
+            return 64;
+        if (t == T_f32 || t == T_pkf32)
+            fp = 32;
     }
     return fp;
 }
@@ -633,13 +634,25 @@ static bool parse_rest(const char *p, struct insn *in, char why[128])
     return true;
 }
 
+/* v_cmpx names a mask to write on gfx9 and none later: two rows. */
+static const struct insn_row *find_row(const char *name,
+                                       const struct sim_target *target)
+{
+    char gfx9_name[MAX_NAME + 8];
+
+    if (target->major > 9 || !starts_with(name, "v_cmpx_"))
+        return sim_row_find(name);
+    snprintf(gfx9_name, sizeof(gfx9_name), "gfx9_%s", name);
+    return sim_row_find(gfx9_name);
+}
+
 static bool parse_one(const char *text, const struct sim_target *target,
                       struct insn *in, char why[128])
 {
     char name[MAX_NAME];
     const char *p = parse_mnemonic(skip_blanks(text), name);
 
-    in->row = sim_row_find(name);
+    in->row = find_row(name, target);
     if (!in->row) {
         snprintf(why, 128, "has no such instruction");
         return false;
