@@ -7,14 +7,14 @@
 #include "sop.h"
 #include "vmem.h"
 
-/* Offsets of all lanes, in bytes. */
+/* Offsets of all lanes, in bytes; the sum wraps at 32 bits. */
 static void locate(struct wave *w, const struct operand *addr, uint32_t offset,
                    uint64_t at[MAX_LANES])
 {
     const uint32_t *v = *tuple_reg(w, addr, 0);
 
     LANES(i)
-    at[i] = (uint64_t)v[i] + offset;
+    at[i] = v[i] + offset;
 }
 
 static void count(struct wave *w, const uint64_t at[MAX_LANES], unsigned n)
@@ -78,7 +78,7 @@ static void read2(struct wave *w, const struct insn *in, unsigned n,
         uint32_t offset = (half ? in->offset1 : in->offset0) * unit;
 
         LANES(i)
-        p.at[i] = (uint64_t)copy[i] + offset;
+        p.at[i] = copy[i] + offset;
         count(w, p.at, n);
         sim_vmem_load(w, &p, half ? &second : &in->op[0], form);
     }
@@ -284,8 +284,8 @@ static void exchange2(struct wave *w, const struct insn *in, unsigned nbytes,
         int lane = __builtin_ctzll(m);
 
         for (int k = 0; k < 2; k++) {
-            uint64_t to =
-                at[lane] + (uint64_t)(k ? in->offset1 : in->offset0) * unit;
+            uint32_t to = (uint32_t)at[lane] +
+                          (k ? in->offset1 : in->offset0) * unit;
 
             if (!update(w, to, nbytes, lane,
                         value_at(w, &in->op[2 + k], lane, nbytes), 0,
