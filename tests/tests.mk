@@ -64,7 +64,7 @@ $(H)/test/build/%: $(H)/obj/tests/build/%.o $(filter-out %/kpack-gen.o,$(GEN_SOU
 # Tests use the machine's GPU where there is one, else the simulated ones.
 GPU := $(wildcard /dev/kfd)
 ON_GPU = $(if $(GPU),,LD_LIBRARY_PATH=$(H)/sim:$$LD_LIBRARY_PATH KPK_SIM_DEVICES=$(DEVICES))
-TEST_PROGRAMS := $(UNIT_TESTS) $(SIM_TESTS) $(CORPUS_TEST) $(BUILD_TESTS) $(KERNEL_TESTS)
+TEST_PROGRAMS := $(UNIT_TESTS) $(SIM_TESTS) $(CORPUS_TEST) $(PROGRAM_TESTS) $(BUILD_TESTS) $(KERNEL_TESTS)
 RUN_TESTS = B='$(B)' H='$(H)' CC='$(CC)' MAKE='$(MAKE)' MODULES='$(MODULES)' SAN='$(SAN)' \
   tests/run
 

@@ -14,9 +14,14 @@ static void *find(const char *name)
     Dl_info info;
     void *self, *found = NULL;
 
-    /* This library's own, whatever else the process has loaded. */
-    if (strncmp(name, "hip", 3) != 0 || !dladdr(&rt, &info) ||
-        !(self = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD)))
+    if (strncmp(name, "hip", 3) != 0 || !dladdr(&rt, &info))
+        return NULL;
+    /* This library's own, whatever else the process has loaded; where it is
+     * part of the program, the program's. */
+    self = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+    if (!self)
+        self = dlopen(NULL, RTLD_LAZY);
+    if (!self)
         return NULL;
     found = dlsym(self, name);
     dlclose(self);

@@ -1,0 +1,107 @@
+/* api.hip - kernels with which the tests of the HIP functions are made */
+#include <hip/hip_runtime.h>
+
+__device__ int counter = 7;
+__device__ int table[16];
+__constant__ float factors[4] = {1, 2, 3, 4};
+
+struct pair {
+    char tag;
+    double value;
+};
+
+extern "C" __global__ void add(const float *a, const float *b, float *c,
+                               unsigned n)
+{
+    unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n)
+        c[i] = a[i] + b[i];
+}
+
+/* c[i] = c[i] * 2 + k: repeated launches show order. */
+extern "C" __global__ void step(unsigned *c, unsigned k, unsigned n)
+{
+    unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n)
+        c[i] = c[i] * 2 + k;
+}
+
+/* Arguments of many sizes, with padding between them. */
+extern "C" __global__ void mixed(char a, short b, int c, long d, pair e,
+                                 double *out)
+{
+    if (threadIdx.x == 0) {
+        out[0] = a;
+        out[1] = b;
+        out[2] = c;
+        out[3] = (double)d;
+        out[4] = e.tag;
+        out[5] = e.value;
+    }
+}
+
+/* What a work-item is told about its place: 9 values each. */
+extern "C" __global__ void places(unsigned *out, unsigned width,
+                                  unsigned height)
+{
+    unsigned x = blockIdx.x * 4 + threadIdx.x;
+    unsigned y = blockIdx.y * 2 + threadIdx.y;
+    unsigned z = blockIdx.z;
+    unsigned *at = out + 9 * (x + width * (y + height * z));
+    at[0] = blockDim.x;
+    at[1] = blockDim.y;
+    at[2] = blockDim.z;
+    at[3] = gridDim.x;
+    at[4] = gridDim.y;
+    at[5] = gridDim.z;
+    at[6] = x;
+    at[7] = y;
+    at[8] = z;
+}
+
+extern __shared__ unsigned dynamic[];
+
+/* Reverses a block through dynamic LDS. */
+extern "C" __global__ void reverse(unsigned *data)
+{
+    unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+    dynamic[threadIdx.x] = data[i];
+    __syncthreads();
+    data[i] = dynamic[blockDim.x - 1 - threadIdx.x];
+}
+
+extern "C" __global__ void __launch_bounds__(64) small(int *out)
+{
+    __shared__ int sum[64];
+    sum[threadIdx.x] = 1;
+    __syncthreads();
+    if (threadIdx.x == 0)
+        for (unsigned i = 0; i < blockDim.x; i++)
+            *out += sum[i];
+}
+
+extern "C" __global__ void no_arguments()
+{
+    if (threadIdx.x == 0)
+        atomicAdd(&counter, 1);
+}
+
+extern "C" __global__ void read_table(int *out)
+{
+    out[threadIdx.x] =
+        table[threadIdx.x % 16] * (int)factors[threadIdx.x % 4];
+}
+
+/* Works for a while. */
+extern "C" __global__ void spin(unsigned turns, unsigned *out)
+{
+    unsigned x = threadIdx.x;
+    for (unsigned i = 0; i < turns; i++)
+        x = x * 1664525u + 1013904223u;
+    out[threadIdx.x] = x;
+}
+
+extern "C" __global__ void store_at(int *p, long index)
+{
+    p[index] = 1;
+}

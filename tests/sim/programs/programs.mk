@@ -1,0 +1,38 @@
+# programs.mk - ordinary HIP programs, which run on the simulated GPU unchanged
+#
+# A program NAME is NAME.hip and NAME_*.hip, each compiled for every target, for
+# the host with the bundle of all targets embedded, and linked with the system's
+# libamdhip64 as hipcc would; LD_LIBRARY_PATH puts the simulated one under it.
+# api.hip holds the kernels of tests/sim/tests/test_hip_*.c.
+
+PROGRAMS      := vectors streams units
+PROGRAM_TESTS := $(PROGRAMS:%=$(H)/test/program/%)
+API_ARCHS     := $(sort $(CORPUS_ARCHS) gfx11-generic)
+API_HSACOS    := $(API_ARCHS:%=$(B)/program/%/api.hsaco)
+
+PROGRAM_CFLAGS = -x hip -std=c++17 -O2 -Wall -Wextra -Wno-unused-result -Wno-unused-parameter
+PROGRAM_LIBS   = $(if $(DEVICE_LIBDIR),-L$(DEVICE_LIBDIR)) -lamdhip64 -lstdc++ -lm -pthread
+
+$(B)/program/%.hsaco: tests/sim/programs/$$(*F).hip $(B)/stamp/device $$(call constants,$$(*D))
+	@mkdir -p $(@D)
+	@echo "  HIPCC program $*"
+	@$(DEVICE_CXX) $(PROGRAM_CFLAGS) --offload-device-only --no-gpu-bundle-output -fuse-cuid=none \
+	  $(DEVICE_FLAGS) --offload-arch=$(*D) -mcode-object-version=$(call cov,$(*D)) \
+	  $(call target_flags,$(*D)) -o $@ $<
+
+# The host's half of HIP's old headers wants a wavefront's size, too.
+.PRECIOUS: $(B)/program/%.hsaco $(H)/program/%.o
+$(H)/program/%.o: tests/sim/programs/%.hip tests/sim/programs/bundle \
+    $(CORPUS_ARCHS:%=$(B)/program/%/$$*.hsaco)
+	@mkdir -p $(@D)
+	@tests/sim/programs/bundle $(@:.o=.bundle) $(foreach a,$(CORPUS_ARCHS),$(a)=$(B)/program/$(a)/$*.hsaco)
+	@$(DEVICE_CXX) $(PROGRAM_CFLAGS) --offload-host-only $(DEVICE_FLAGS) -fuse-cuid=none \
+	  -D__AMDGCN_WAVEFRONT_SIZE=64 -Xclang -fcuda-include-gpubinary -Xclang $(@:.o=.bundle) -c -o $@ $<
+
+$(H)/test/program/%: $$(patsubst tests/sim/programs/%.hip,$(H)/program/%.o,$$(wildcard tests/sim/programs/$$*.hip tests/sim/programs/$$*_*.hip)) \
+    $(SIM_LIB) $(SIM_LINKS)
+	@mkdir -p $(@D)
+	@echo "  LD    $@"
+	@$(DEVICE_CXX) -o $@ $(filter %.o,$^) $(PROGRAM_LIBS)
+
+$(filter %/test_hip_launch %/test_hip_module %/test_hip_stream,$(SIM_TESTS)): $(API_HSACOS)

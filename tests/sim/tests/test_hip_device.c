@@ -1,0 +1,480 @@
+/* test_hip_device.c - devices, properties in both layouts, errors by release */
+#include "hip_test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { R0000_NBYTES = 792, R0600_NBYTES = 1472 };
+
+/* ---- the layouts -------------------------------------------------------- */
+
+/* Debian's 5.2.3 header has the layout that the plain name must fill. */
+static void test_r0000_layout_is_the_header_of_5_2_3(void **state)
+{
+    hipDeviceProp_t p;
+
+    (void)state;
+    assert_int_equal(sizeof(p), R0000_NBYTES);
+    memset(&p, 0xff, sizeof(p));
+    EXPECT(hipSuccess, hipGetDeviceProperties(&p, 0));
+    assert_string_equal(p.gcnArchName, "gfx942:sramecc+:xnack-");
+    assert_non_null(strstr(p.name, "MI300X"));
+    assert_int_equal(p.warpSize, 64);
+    assert_int_equal(p.major, 9);
+    assert_int_equal(p.minor, 4);
+    assert_int_equal(p.sharedMemPerBlock, 65536);
+    assert_int_equal(p.maxThreadsPerBlock, 1024);
+    assert_int_equal(p.maxThreadsDim[2], 1024);
+    assert_int_equal(p.maxGridSize[0], 2147483647);
+    assert_int_equal(p.multiProcessorCount, 304);
+    assert_int_equal(p.gcnArch, 942);
+    assert_int_equal(p.canMapHostMemory, 1);
+    assert_int_equal(p.cooperativeLaunch, 1);
+    assert_int_equal(p.ECCEnabled, 1);
+    assert_int_equal(p.arch.hasDoubles, 1);
+    assert_int_equal(p.arch.hasSurfaceFuncs, 0);
+    assert_true(p.totalGlobalMem >= (size_t)1 << 30);
+}
+
+static uint64_t at(const uint8_t *p, size_t offset, size_t n)
+{
+    uint64_t v = 0;
+
+    memcpy(&v, p + offset, n);
+    return v;
+}
+
+/* Offsets of hipDeviceProp_tR0600, from HIP 6's header. */
+static void test_r0600_layout(void **state)
+{
+    uint8_t p[R0600_NBYTES + 16];
+
+    (void)state;
+    memset(p, 0xa5, sizeof(p));
+    EXPECT(hipSuccess, hipGetDevicePropertiesR0600(p, 1));
+    assert_non_null(strstr((char *)p, "7900"));
+    assert_string_equal((char *)p + 1160, "gfx1100");
+    assert_int_equal(at(p, 308, 4), 32);   /* warpSize */
+    assert_int_equal(at(p, 360, 4), 11);   /* major */
+    assert_int_equal(at(p, 296, 8), 65536); /* sharedMemPerBlock */
+    assert_int_equal(at(p, 320, 4), 1024); /* maxThreadsPerBlock */
+    assert_int_equal(at(p, 340, 4), 65536); /* maxGridSize[1] */
+    assert_int_equal(at(p, 388, 4), 48);   /* WGPs */
+    assert_int_equal(p[R0600_NBYTES], 0xa5); /* nothing past the end */
+}
+
+static void test_r0000_does_not_write_past_its_792_bytes(void **state)
+{
+    uint8_t p[R0000_NBYTES + 16];
+
+    (void)state;
+    memset(p, 0xa5, sizeof(p));
+    EXPECT(hipSuccess, hipGetDevicePropertiesR0000(p, 0));
+    assert_int_equal(p[R0000_NBYTES], 0xa5);
+}
+
+static void test_property_errors(void **state)
+{
+    uint8_t p[R0600_NBYTES];
+
+    (void)state;
+    EXPECT(hipErrorInvalidValue, hipGetDeviceProperties(NULL, 0));
+    EXPECT(hipErrorInvalidDevice,
+           hipGetDeviceProperties((hipDeviceProp_t *)(void *)p, 2));
+    EXPECT(hipErrorInvalidDevice, hipGetDevicePropertiesR0600(p, -1));
+    EXPECT(hipErrorInvalidValue, hipGetDevicePropertiesR0600(NULL, 0));
+}
+
+static void test_attributes_by_number(void **state)
+{
+    static const struct {
+        int attribute, device, value;
+    } rows[] = {
+        {hipDeviceAttributeWarpSize, 0, 64},
+        {hipDeviceAttributeWarpSize, 1, 32},
+        {hipDeviceAttributeMaxThreadsPerBlock, 0, 1024},
+        {hipDeviceAttributeMultiprocessorCount, 0, 304},
+        {hipDeviceAttributeMaxSharedMemoryPerBlock, 1, 65536},
+        {hipDeviceAttributeComputeCapabilityMajor, 1, 11},
+        {hipDeviceAttributeComputeCapabilityMinor, 0, 4},
+        {hipDeviceAttributeMaxBlockDimX, 0, 1024},
+        {hipDeviceAttributeMaxGridDimX, 0, 2147483647},
+        {hipDeviceAttributeMaxGridDimY, 0, 65536},
+        {hipDeviceAttributeManagedMemory, 0, 1},
+        {hipDeviceAttributeCooperativeLaunch, 0, 1},
+        {hipDeviceAttributeEccEnabled, 0, 1},
+        {hipDeviceAttributeEccEnabled, 1, 0},
+        {hipDeviceAttributeMaxSharedMemoryPerMultiprocessor, 0, 65536},
+        {hipDeviceAttributePciBusId, 1, 2},
+    };
+    int value;
+    size_t i;
+
+    (void)state;
+    for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        value = -1;
+        EXPECT(hipSuccess,
+               hipDeviceGetAttribute(&value,
+                                     (hipDeviceAttribute_t)rows[i].attribute,
+                                     rows[i].device));
+        assert_int_equal(value, rows[i].value);
+    }
+    EXPECT(hipErrorInvalidValue,
+           hipDeviceGetAttribute(NULL, hipDeviceAttributeWarpSize, 0));
+    EXPECT(hipErrorInvalidDevice,
+           hipDeviceGetAttribute(&value, hipDeviceAttributeWarpSize, 9));
+    EXPECT(hipErrorInvalidValue,
+           hipDeviceGetAttribute(&value, (hipDeviceAttribute_t)777, 0));
+}
+
+static void test_choose_device(void **state)
+{
+    hipDeviceProp_t wish;
+    int device = -1;
+
+    (void)state;
+    memset(&wish, 0, sizeof(wish));
+    wish.warpSize = 32;
+    EXPECT(hipSuccess, hipChooseDevice(&device, &wish));
+    assert_int_equal(device, 1);
+    wish.warpSize = 64;
+    EXPECT(hipSuccess, hipChooseDevice(&device, &wish));
+    assert_int_equal(device, 0);
+    EXPECT(hipErrorInvalidValue, hipChooseDevice(NULL, &wish));
+}
+
+/* ---- devices ------------------------------------------------------------ */
+
+static void test_device_calls(void **state)
+{
+    char text[64];
+    int n = -1, minor;
+    size_t bytes;
+
+    (void)state;
+    EXPECT(hipSuccess, hipInit(0));
+    EXPECT(hipErrorInvalidValue, hipInit(1));
+    EXPECT(hipSuccess, hipGetDeviceCount(&n));
+    assert_int_equal(n, 2);
+    EXPECT(hipErrorInvalidValue, hipGetDeviceCount(NULL));
+    EXPECT(hipErrorInvalidDevice, hipSetDevice(2));
+    EXPECT(hipErrorInvalidDevice, hipSetDevice(-1));
+    EXPECT(hipSuccess, hipSetDevice(1));
+    EXPECT(hipSuccess, hipGetDevice(&n));
+    assert_int_equal(n, 1);
+    EXPECT(hipSuccess, hipSetDevice(0));
+    EXPECT(hipErrorInvalidValue, hipGetDevice(NULL));
+    EXPECT(hipErrorInvalidDevice, hipDeviceGet(&n, 5));
+    EXPECT(hipErrorInvalidDevice, hipDeviceGetName(text, 64, 7));
+    EXPECT(hipErrorInvalidValue, hipDeviceGetName(NULL, 64, 0));
+    EXPECT(hipErrorInvalidValue, hipDeviceGetName(text, 0, 0));
+    EXPECT(hipSuccess, hipDeviceGetName(text, 4, 0));
+    assert_string_equal(text, "AMD"); /* truncated, terminated */
+    EXPECT(hipSuccess, hipDeviceComputeCapability(&n, &minor, 1));
+    assert_int_equal(n, 11);
+    EXPECT(hipSuccess, hipDeviceTotalMem(&bytes, 0));
+    EXPECT(hipSuccess, hipDeviceGetPCIBusId(text, 64, 1));
+    EXPECT(hipSuccess, hipDeviceGetByPCIBusId(&n, text));
+    assert_int_equal(n, 1);
+    EXPECT(hipSuccess, hipDeviceCanAccessPeer(&n, 0, 1));
+    assert_int_equal(n, 1);
+    EXPECT(hipSuccess, hipDeviceEnablePeerAccess(1, 0));
+    EXPECT(hipErrorPeerAccessAlreadyEnabled, hipDeviceEnablePeerAccess(1, 0));
+    EXPECT(hipSuccess, hipDeviceDisablePeerAccess(1));
+    EXPECT(hipErrorPeerAccessNotEnabled, hipDeviceDisablePeerAccess(1));
+}
+
+static void test_contexts_stand_for_devices(void **state)
+{
+    hipCtx_t first, second, now;
+    int device = -1;
+
+    (void)state;
+    EXPECT(hipSuccess, hipDevicePrimaryCtxRetain(&first, 0));
+    EXPECT(hipSuccess, hipCtxCreate(&second, 0, 1));
+    EXPECT(hipSuccess, hipCtxGetDevice(&device));
+    assert_int_equal(device, 1);
+    EXPECT(hipSuccess, hipCtxPushCurrent(first));
+    EXPECT(hipSuccess, hipGetDevice(&device));
+    assert_int_equal(device, 0);
+    EXPECT(hipSuccess, hipCtxPopCurrent(&now));
+    assert_ptr_equal(now, first);
+    EXPECT(hipSuccess, hipCtxDestroy(second));
+    EXPECT(hipSuccess, hipGetDevice(&device));
+    assert_int_equal(device, 0);
+    EXPECT(hipErrorInvalidContext, hipCtxPopCurrent(&now));
+}
+
+/* ---- errors ------------------------------------------------------------- */
+
+static void test_error_names(void **state)
+{
+    const char *name;
+
+    (void)state;
+    assert_string_equal(hipGetErrorName(hipSuccess), "hipSuccess");
+    assert_string_equal(hipGetErrorName((hipError_t)2), "hipErrorOutOfMemory");
+    assert_string_equal(hipGetErrorName((hipError_t)3),
+                        "hipErrorNotInitialized");
+    assert_string_equal(hipGetErrorName((hipError_t)400),
+                        "hipErrorInvalidHandle");
+    assert_string_equal(hipGetErrorName((hipError_t)209),
+                        "hipErrorNoBinaryForGpu");
+    assert_string_equal(hipGetErrorName((hipError_t)4711), "hipErrorUnknown");
+    assert_string_equal(hipGetErrorString((hipError_t)4711), "unknown error");
+    EXPECT(hipSuccess, hipDrvGetErrorName((hipError_t)700, &name));
+    assert_string_equal(name, "hipErrorIllegalAddress");
+}
+
+/* Numbers that the headers of all releases agree on, against Debian's. */
+static void test_error_numbers_are_those_of_the_header(void **state)
+{
+#define ROW(name) {name, #name}
+    static const struct {
+        int number;
+        const char *name;
+    } rows[] = {
+        ROW(hipErrorInvalidValue),        ROW(hipErrorInvalidConfiguration),
+        ROW(hipErrorInvalidPitchValue),   ROW(hipErrorInvalidSymbol),
+        ROW(hipErrorInvalidDevicePointer), ROW(hipErrorInvalidMemcpyDirection),
+        ROW(hipErrorInvalidDeviceFunction), ROW(hipErrorNoDevice),
+        ROW(hipErrorInvalidDevice),       ROW(hipErrorInvalidImage),
+        ROW(hipErrorInvalidContext),      ROW(hipErrorNoBinaryForGpu),
+        ROW(hipErrorInvalidKernelFile),   ROW(hipErrorFileNotFound),
+        ROW(hipErrorSharedObjectInitFailed), ROW(hipErrorInvalidHandle),
+        ROW(hipErrorNotFound),            ROW(hipErrorNotReady),
+        ROW(hipErrorIllegalAddress),      ROW(hipErrorLaunchOutOfResources),
+        ROW(hipErrorLaunchTimeOut),       ROW(hipErrorContextIsDestroyed),
+        ROW(hipErrorAssert),              ROW(hipErrorLaunchFailure),
+        ROW(hipErrorHostMemoryAlreadyRegistered),
+        ROW(hipErrorHostMemoryNotRegistered),
+        ROW(hipErrorCooperativeLaunchTooLarge), ROW(hipErrorNotSupported),
+        ROW(hipErrorUnknown),             ROW(hipErrorRuntimeOther),
+    };
+#undef ROW
+    size_t i;
+
+    (void)state;
+    for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        assert_string_equal(hipGetErrorName((hipError_t)rows[i].number),
+                            rows[i].name);
+}
+
+static void last_error_of_7(void)
+{
+    int n;
+
+    EXPECT(hipErrorInvalidDevice, hipSetDevice(99));
+    EXPECT(hipSuccess, hipGetDevice(&n)); /* does not hide the error */
+    EXPECT(hipErrorInvalidDevice, hipPeekAtLastError());
+    EXPECT(hipErrorInvalidDevice, hipGetLastError());
+    EXPECT(hipSuccess, hipGetLastError());
+}
+
+static void last_error_of_6(void)
+{
+    int n;
+
+    EXPECT(hipErrorInvalidDevice, hipSetDevice(99));
+    EXPECT(hipSuccess, hipGetDevice(&n));
+    EXPECT(hipSuccess, hipGetLastError()); /* of the last call */
+    EXPECT(hipErrorInvalidDevice, hipSetDevice(99));
+    EXPECT(hipErrorInvalidDevice, hipGetLastError());
+    EXPECT(hipSuccess, hipGetLastError());
+    /* The other one remembers. */
+    EXPECT(hipErrorInvalidDevice, hipExtGetLastError());
+    EXPECT(hipSuccess, hipExtGetLastError());
+}
+
+static void test_last_error_by_release(void **state)
+{
+    static const char *const seven[] = {"KPK_SIM_HIP_VERSION=7", NULL};
+    static const char *const six[] = {"KPK_SIM_HIP_VERSION=6", NULL};
+
+    (void)state;
+    in_child(seven, last_error_of_7);
+    in_child(six, last_error_of_6);
+}
+
+/* ---- the environment ---------------------------------------------------- */
+
+static void no_device(void)
+{
+    hipDeviceProp_t p;
+    int n = 5;
+    void *ptr;
+
+    EXPECT(hipErrorNoDevice, hipInit(0));
+    EXPECT(hipErrorNoDevice, hipGetDeviceCount(&n));
+    assert_int_equal(n, 0);
+    EXPECT(hipErrorNoDevice, hipSetDevice(0));
+    EXPECT(hipErrorNoDevice, hipGetDeviceProperties(&p, 0));
+    EXPECT(hipErrorNoDevice, hipMalloc(&ptr, 4));
+    assert_string_equal(hipGetErrorName(hipErrorNoDevice), "hipErrorNoDevice");
+}
+
+static void test_no_device(void **state)
+{
+    static const char *const none[] = {"KPK_SIM_DEVICES=none", NULL};
+    static const char *const bad[] = {"KPK_SIM_DEVICES=gfx9999", NULL};
+    static const char *const feature[] = {"KPK_SIM_DEVICES=gfx1100:xnack+",
+                                          NULL};
+    static const char *const hidden[] = {"HIP_VISIBLE_DEVICES=-1", NULL};
+
+    (void)state;
+    in_child(none, no_device);
+    in_child(bad, no_device);
+    in_child(feature, no_device);
+    in_child(hidden, no_device);
+}
+
+static void one_visible(void)
+{
+    hipDeviceProp_t p;
+    int n = 0;
+
+    EXPECT(hipSuccess, hipGetDeviceCount(&n));
+    assert_int_equal(n, 1);
+    EXPECT(hipSuccess, hipGetDeviceProperties(&p, 0));
+    assert_string_equal(p.gcnArchName, "gfx1100");
+}
+
+static void features(void)
+{
+    static const char *const want[] = {
+        "gfx90a:sramecc-:xnack+", "gfx906:sramecc+:xnack-", "gfx900:xnack-",
+        "gfx1030", "gfx1010:xnack+", "gfx950:sramecc+:xnack-"};
+    hipDeviceProp_t p;
+    int i;
+
+    for (i = 0; i < 6; i++) {
+        EXPECT(hipSuccess, hipGetDeviceProperties(&p, i));
+        assert_string_equal(p.gcnArchName, want[i]);
+    }
+    assert_int_equal(p.sharedMemPerBlock, 163840);
+}
+
+static void version_is_5(void)
+{
+    hipDeviceProp_t p;
+    int v;
+
+    EXPECT(hipSuccess, hipRuntimeGetVersion(&v));
+    assert_int_equal(v / 10000000, 5);
+    EXPECT(hipSuccess, hipGetDeviceProperties(&p, 0));
+    assert_int_equal(p.maxGridSize[2], 2147483647);
+}
+
+static void test_environment(void **state)
+{
+    static const char *const visible[] = {"HIP_VISIBLE_DEVICES=1", NULL};
+    static const char *const list[] = {
+        "KPK_SIM_DEVICES=gfx90a:xnack+:sramecc-,gfx906,gfx900,gfx1030,"
+        "gfx1010:xnack+,gfx950",
+        NULL};
+    static const char *const five[] = {"KPK_SIM_HIP_VERSION=5", NULL};
+
+    (void)state;
+    in_child(visible, one_visible);
+    in_child(list, features);
+    in_child(five, version_is_5);
+}
+
+/* ---- fault injection ---------------------------------------------------- */
+
+static void second_and_later_calls(void)
+{
+    void *a, *b, *c;
+    int n;
+
+    EXPECT(hipSuccess, hipMalloc(&a, 16));
+    EXPECT(hipErrorOutOfMemory, hipMalloc(&b, 16));
+    EXPECT(hipSuccess, hipMalloc(&c, 16));
+    EXPECT(hipSuccess, hipGetDevice(&n));
+    EXPECT(hipErrorInvalidContext, hipGetDevice(&n));
+    EXPECT(hipErrorInvalidContext, hipGetDevice(&n));
+    EXPECT((hipError_t)719, hipDeviceSynchronize());
+    EXPECT(hipSuccess, hipFree(a));
+    EXPECT(hipSuccess, hipFree(c));
+}
+
+static void lost_device(void)
+{
+    void *p = NULL;
+    int n;
+
+    EXPECT(hipSuccess, hipMalloc(&p, 16));
+    EXPECT(hipErrorLaunchFailure, hipMemset(p, 0, 16)); /* lost here */
+    EXPECT(hipErrorLaunchFailure, hipFree(p));
+    EXPECT(hipErrorLaunchFailure, hipDeviceSynchronize());
+    EXPECT(hipSuccess, hipSetDevice(1)); /* the other one works */
+    EXPECT(hipSuccess, hipGetDevice(&n));
+    EXPECT(hipSuccess, hipMalloc(&p, 16));
+    EXPECT(hipSuccess, hipFree(p));
+}
+
+static void test_fault_injection(void **state)
+{
+    static const char *const some[] = {
+        "KPK_SIM_FAULTS=hipMalloc:2=hipErrorOutOfMemory,"
+        "hipGetDevice:2+=hipErrorInvalidContext,hipDeviceSynchronize=719",
+        NULL};
+    static const char *const lost[] = {"KPK_SIM_FAULTS=hipMemset:1=lost", NULL};
+
+    (void)state;
+    in_child(some, second_and_later_calls);
+    in_child(lost, lost_device);
+}
+
+static void test_functions_by_name(void **state)
+{
+    hipError_t (*count)(int *) = NULL;
+    void *plain, *newer, *direct;
+    int status = -1, n = 0;
+
+    (void)state;
+    EXPECT(hipErrorInvalidValue,
+           hipGetProcAddress(NULL, &plain, 602, 0, &status));
+    EXPECT(hipErrorInvalidValue,
+           hipGetProcAddress("hipNoSuchThing", &plain, 602, 0, &status));
+    assert_int_equal(status, 1);
+    EXPECT(hipSuccess, hipGetProcAddress("hipGetDeviceCount", &plain, 602, 0,
+                                         &status));
+    assert_int_equal(status, 0);
+    memcpy(&count, &plain, sizeof(count));
+    EXPECT(hipSuccess, count(&n));
+    assert_int_equal(n, 2);
+    EXPECT(hipSuccess, hipGetProcAddress("hipGetDeviceProperties", &plain, 502,
+                                         0, NULL));
+    EXPECT(hipSuccess, hipGetProcAddress("hipGetDeviceProperties", &newer, 602,
+                                         0, NULL));
+    EXPECT(hipSuccess, hipGetProcAddress("hipGetDevicePropertiesR0600", &direct,
+                                         602, 0, NULL));
+    assert_ptr_equal(newer, direct);
+    assert_ptr_not_equal(plain, direct);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_last_error_by_release),
+        cmocka_unit_test(test_no_device),
+        cmocka_unit_test(test_environment),
+        cmocka_unit_test(test_fault_injection),
+        cmocka_unit_test(test_r0000_layout_is_the_header_of_5_2_3),
+        cmocka_unit_test(test_r0600_layout),
+        cmocka_unit_test(test_r0000_does_not_write_past_its_792_bytes),
+        cmocka_unit_test(test_property_errors),
+        cmocka_unit_test(test_attributes_by_number),
+        cmocka_unit_test(test_choose_device),
+        cmocka_unit_test(test_device_calls),
+        cmocka_unit_test(test_contexts_stand_for_devices),
+        cmocka_unit_test(test_error_names),
+        cmocka_unit_test(test_error_numbers_are_those_of_the_header),
+        cmocka_unit_test(test_functions_by_name),
+    };
+
+    setenv("KPK_SIM_DEVICES", "gfx942,gfx1100", 1);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,356 @@
+/* test_hip_memory.c - allocation, copies, fills, and what a pointer is */
+#include "hip_test.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void test_allocation(void **state)
+{
+    size_t before, during, after, total;
+    char *p = (char *)1, *q;
+
+    (void)state;
+    EXPECT(hipErrorInvalidValue, hipMalloc(NULL, 4));
+    EXPECT(hipSuccess, hipMalloc((void **)&p, 0));
+    assert_null(p);
+    EXPECT(hipErrorOutOfMemory, hipMalloc((void **)&p, (size_t)1 << 60));
+    EXPECT(hipSuccess, hipMemGetInfo(&before, &total));
+    EXPECT(hipSuccess, hipMalloc((void **)&p, 1000));
+    EXPECT(hipSuccess, hipMemGetInfo(&during, NULL));
+    assert_int_equal(before - during, 1000);
+    assert_int_equal((uintptr_t)p % 256, 0);
+    EXPECT(hipErrorInvalidValue, hipFree(p + 8));
+    EXPECT(hipErrorInvalidValue, hipHostFree(p));
+    EXPECT(hipSuccess, hipFree(p));
+    EXPECT(hipErrorInvalidValue, hipFree(p)); /* twice */
+    EXPECT(hipSuccess, hipFree(NULL));
+    EXPECT(hipSuccess, hipMemGetInfo(&after, NULL));
+    assert_int_equal(before, after);
+    /* All of the memory, and not a byte more. */
+    EXPECT(hipSuccess, hipMalloc((void **)&p, total));
+    EXPECT(hipErrorOutOfMemory, hipMalloc((void **)&q, 1));
+    EXPECT(hipSuccess, hipFree(p));
+}
+
+static void test_copies_check_their_ranges(void **state)
+{
+    char host[64], back[64];
+    char *p, *q;
+    int i;
+
+    (void)state;
+    for (i = 0; i < 64; i++)
+        host[i] = (char)(i * 3);
+    EXPECT(hipSuccess, hipMalloc((void **)&p, 64));
+    EXPECT(hipSuccess, hipMalloc((void **)&q, 64));
+    EXPECT(hipSuccess, hipMemcpy(p, host, 64, hipMemcpyHostToDevice));
+    EXPECT(hipSuccess, hipMemcpy(q + 1, p, 63, hipMemcpyDeviceToDevice));
+    EXPECT(hipSuccess, hipMemcpy(back, q + 1, 63, hipMemcpyDeviceToHost));
+    assert_memory_equal(back, host, 63);
+    EXPECT(hipSuccess, hipMemcpyDtoH(back, p, 64));
+    assert_memory_equal(back, host, 64);
+    EXPECT(hipSuccess, hipMemcpy(back, host, 64, hipMemcpyHostToHost));
+    EXPECT(hipSuccess, hipMemcpy(NULL, NULL, 0, hipMemcpyHostToDevice));
+    EXPECT(hipErrorInvalidValue, hipMemcpy(NULL, p, 1, hipMemcpyDefault));
+    EXPECT(hipErrorInvalidValue, hipMemcpy(p, NULL, 1, hipMemcpyDefault));
+    EXPECT(hipErrorInvalidMemcpyDirection,
+           hipMemcpy(p, host, 1, (hipMemcpyKind)5));
+    EXPECT(hipErrorInvalidValue,
+           hipMemcpy(p, host, 65, hipMemcpyHostToDevice));
+    EXPECT(hipErrorInvalidValue,
+           hipMemcpy(back, p + 1, 64, hipMemcpyDeviceToHost));
+    EXPECT(hipErrorInvalidValue, /* not device memory */
+           hipMemcpy(back, host, 64, hipMemcpyHostToDevice));
+    EXPECT(hipSuccess, hipFree(p));
+    EXPECT(hipErrorInvalidValue, /* freed */
+           hipMemcpy(p, host, 64, hipMemcpyHostToDevice));
+    EXPECT(hipSuccess, hipFree(q));
+}
+
+static void test_fills(void **state)
+{
+    uint8_t back[40];
+    char *p, host;
+    int i;
+
+    (void)state;
+    EXPECT(hipSuccess, hipMalloc((void **)&p, 40));
+    EXPECT(hipSuccess, hipMemset(p, 0x1ab, 40));
+    EXPECT(hipSuccess, hipMemsetD8(p + 1, 7, 3));
+    EXPECT(hipSuccess, hipMemsetD16(p + 8, 0x1234, 4));
+    EXPECT(hipSuccess, hipMemsetD32(p + 16, (int)0xdeadbeef, 2));
+    EXPECT(hipSuccess, hipMemcpyDtoH(back, p, 40));
+    for (i = 0; i < 40; i++) {
+        static const uint8_t wide[4] = {0xef, 0xbe, 0xad, 0xde};
+        uint8_t want = 0xab;
+
+        if (i >= 1 && i < 4)
+            want = 7;
+        if (i >= 8 && i < 16)
+            want = i % 2 ? 0x12 : 0x34;
+        if (i >= 16 && i < 24)
+            want = wide[i % 4];
+        assert_int_equal(back[i], want);
+    }
+    EXPECT(hipSuccess, hipMemset(NULL, 0, 0));
+    EXPECT(hipErrorInvalidValue, hipMemset(NULL, 0, 1));
+    EXPECT(hipErrorInvalidValue, hipMemset(&host, 0, 1));
+    EXPECT(hipErrorInvalidValue, hipMemset(p, 0, 41));
+    EXPECT(hipErrorInvalidValue, hipMemsetD32(p, 0, 11));
+    EXPECT(hipErrorInvalidValue, hipMemsetD32(p, 0, SIZE_MAX / 2));
+    EXPECT(hipSuccess, hipFree(p));
+}
+
+static void test_rectangles(void **state)
+{
+    uint8_t host[5][7], back[5][9];
+    uint8_t *p;
+    size_t pitch;
+    int x, y;
+
+    (void)state;
+    for (y = 0; y < 5; y++)
+        for (x = 0; x < 7; x++)
+            host[y][x] = (uint8_t)(16 * y + x);
+    EXPECT(hipSuccess, hipMallocPitch((void **)&p, &pitch, 7, 5));
+    assert_true(pitch >= 7 && pitch % 64 == 0);
+    EXPECT(hipSuccess, hipMemset2D(p, pitch, 0xee, pitch, 5));
+    EXPECT(hipSuccess,
+           hipMemcpy2D(p, pitch, host, 7, 7, 5, hipMemcpyHostToDevice));
+    EXPECT(hipSuccess,
+           hipMemcpy2D(back, 9, p, pitch, 9, 5, hipMemcpyDeviceToHost));
+    for (y = 0; y < 5; y++)
+        for (x = 0; x < 9; x++)
+            assert_int_equal(back[y][x], x < 7 ? 16 * y + x : 0xee);
+    EXPECT(hipErrorInvalidPitchValue,
+           hipMemcpy2D(p, 4, host, 7, 7, 5, hipMemcpyHostToDevice));
+    EXPECT(hipErrorInvalidValue,
+           hipMemcpy2D(p, pitch, host, 7, 7, 6, hipMemcpyHostToDevice));
+    EXPECT(hipSuccess, hipFree(p));
+}
+
+static void test_host_memory(void **state)
+{
+    hipPointerAttribute_t a;
+    unsigned flags;
+    char *p, *device, own[64];
+    void *q;
+
+    (void)state;
+    EXPECT(hipErrorInvalidValue, hipHostMalloc(NULL, 4, 0));
+    EXPECT(hipErrorInvalidValue, hipHostMalloc((void **)&p, 4, 0x100));
+    EXPECT(hipSuccess, hipHostMalloc((void **)&p, 100, hipHostMallocMapped));
+    p[99] = 5; /* the host reaches it */
+    EXPECT(hipSuccess, hipHostGetDevicePointer((void **)&device, p, 0));
+    assert_ptr_equal(device, p);
+    EXPECT(hipSuccess, hipHostGetFlags(&flags, p));
+    assert_int_equal(flags, hipHostMallocMapped);
+    EXPECT(hipSuccess, hipPointerGetAttributes(&a, p + 10));
+    assert_int_equal(*(int *)&a, 1); /* from 6.0 on: host */
+    assert_ptr_equal(a.hostPointer, p + 10);
+    EXPECT(hipErrorInvalidValue, hipFree(p));
+    EXPECT(hipSuccess, hipHostFree(p));
+    EXPECT(hipSuccess, hipHostFree(NULL));
+    EXPECT(hipErrorInvalidValue, hipHostFree(own));
+
+    EXPECT(hipErrorInvalidValue, hipHostRegister(NULL, 4, 0));
+    EXPECT(hipErrorInvalidValue, hipHostRegister(own, 0, 0));
+    EXPECT(hipErrorInvalidValue, hipHostGetDevicePointer(&q, own, 0));
+    EXPECT(hipSuccess, hipHostRegister(own, 64, 0));
+    EXPECT(hipErrorHostMemoryAlreadyRegistered, hipHostRegister(own, 8, 0));
+    EXPECT(hipErrorHostMemoryAlreadyRegistered, hipHostRegister(own + 60, 8, 0));
+    EXPECT(hipSuccess, hipHostGetDevicePointer(&q, own, 0));
+    EXPECT(hipSuccess, hipHostUnregister(own));
+    EXPECT(hipErrorHostMemoryNotRegistered, hipHostUnregister(own));
+    EXPECT(hipSuccess, hipHostRegister(own, 64, 0)); /* once more */
+    EXPECT(hipSuccess, hipHostUnregister(own));
+}
+
+static void test_managed_memory(void **state)
+{
+    hipPointerAttribute_t a;
+    int *p;
+
+    (void)state;
+    EXPECT(hipErrorInvalidValue, hipMallocManaged((void **)&p, 64, 7));
+    EXPECT(hipErrorInvalidValue, hipMallocManaged((void **)&p, 0, 1));
+    EXPECT(hipSuccess, hipMallocManaged((void **)&p, 64, 1));
+    p[15] = 3;
+    EXPECT(hipSuccess, hipPointerGetAttributes(&a, p));
+    assert_int_equal(a.isManaged, 1);
+    EXPECT(hipSuccess, hipMemset(p, 1, 64));
+    EXPECT(hipSuccess, hipDeviceSynchronize());
+    assert_int_equal(p[15], 0x01010101);
+    EXPECT(hipSuccess, hipMemPrefetchAsync(p, 64, 0, NULL));
+    EXPECT(hipErrorInvalidValue, hipMemPrefetchAsync(p, 65, 0, NULL));
+    EXPECT(hipSuccess, hipFree(p));
+}
+
+static void test_what_a_pointer_is(void **state)
+{
+    hipPointerAttribute_t a;
+    hipDeviceptr_t base;
+    size_t size;
+    char *p, here;
+
+    (void)state;
+    EXPECT(hipSuccess, hipSetDevice(1));
+    EXPECT(hipSuccess, hipMalloc((void **)&p, 100));
+    EXPECT(hipSuccess, hipPointerGetAttributes(&a, p + 99));
+    assert_int_equal(*(int *)&a, 2); /* from 6.0 on: device */
+    assert_int_equal(a.device, 1);
+    assert_ptr_equal(a.devicePointer, p + 99);
+    assert_null(a.hostPointer);
+    EXPECT(hipSuccess, hipPointerGetAttributes(&a, &here));
+    assert_int_equal(*(int *)&a, 0); /* unregistered */
+    EXPECT(hipSuccess, hipMemGetAddressRange(&base, &size, p + 50));
+    assert_ptr_equal(base, p);
+    assert_int_equal(size, 100);
+    EXPECT(hipErrorInvalidDevicePointer,
+           hipMemGetAddressRange(&base, &size, p + 100));
+    EXPECT(hipErrorInvalidValue, hipPointerGetAttributes(NULL, p));
+    EXPECT(hipSuccess, hipFree(p));
+    EXPECT(hipSuccess, hipSetDevice(0));
+}
+
+static void pointer_types_of_5(void)
+{
+    hipPointerAttribute_t a;
+    char *p, here;
+
+    EXPECT(hipSuccess, hipMalloc((void **)&p, 100));
+    EXPECT(hipSuccess, hipPointerGetAttributes(&a, p));
+    assert_int_equal(a.memoryType, hipMemoryTypeDevice);
+    EXPECT(hipErrorInvalidValue, hipPointerGetAttributes(&a, &here));
+    EXPECT(hipSuccess, hipFree(p));
+}
+
+static void test_pointer_types_of_5(void **state)
+{
+    static const char *const five[] = {"KPK_SIM_HIP_VERSION=5", NULL};
+
+    (void)state;
+    in_child(five, pointer_types_of_5);
+}
+
+/* Device memory is out of the host's reach, as it is beside a real GPU. */
+static void test_host_access_to_device_memory_faults(void **state)
+{
+    volatile char *p;
+    int status;
+    pid_t pid;
+
+    (void)state;
+    EXPECT(hipSuccess, hipMalloc((void **)&p, 64));
+    pid = fork();
+    if (pid == 0) {
+        signal(SIGSEGV, SIG_DFL);
+        p[0] = 1;
+        _exit(0);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFSIGNALED(status));
+    assert_int_equal(WTERMSIG(status), SIGSEGV);
+    EXPECT(hipSuccess, hipFree((void *)(uintptr_t)p));
+}
+
+static void test_stream_ordered_allocation(void **state)
+{
+    hipMemPool_t pool;
+    hipStream_t stream;
+    char *p;
+
+    (void)state;
+    EXPECT(hipSuccess, hipStreamCreate(&stream));
+    EXPECT(hipSuccess, hipMallocAsync((void **)&p, 64, stream));
+    EXPECT(hipSuccess, hipMemsetAsync(p, 1, 64, stream));
+    EXPECT(hipSuccess, hipFreeAsync(p, stream));
+    EXPECT(hipSuccess, hipStreamSynchronize(stream));
+    EXPECT(hipErrorInvalidValue, hipFree(p));
+    EXPECT(hipErrorInvalidValue, hipFreeAsync(p, stream));
+    EXPECT(hipSuccess, hipDeviceGetDefaultMemPool(&pool, 0));
+    EXPECT(hipSuccess,
+           hipMallocFromPoolAsync((void **)&p, 64, pool, stream));
+    EXPECT(hipSuccess, hipFreeAsync(p, stream));
+    EXPECT(hipErrorInvalidValue, hipMemPoolDestroy(pool));
+    EXPECT(hipSuccess, hipStreamDestroy(stream));
+}
+
+static void test_copies_between_devices(void **state)
+{
+    char *a, *b, host[16] = "between devices", back[16];
+
+    (void)state;
+    EXPECT(hipSuccess, hipMalloc((void **)&a, 16));
+    EXPECT(hipSuccess, hipSetDevice(1));
+    EXPECT(hipSuccess, hipMalloc((void **)&b, 16));
+    EXPECT(hipSuccess, hipMemcpy(a, host, 16, hipMemcpyHostToDevice));
+    EXPECT(hipSuccess, hipMemcpyPeer(b, 1, a, 0, 16));
+    EXPECT(hipErrorInvalidDevice, hipMemcpyPeer(b, 2, a, 0, 16));
+    EXPECT(hipSuccess, hipMemcpy(back, b, 16, hipMemcpyDefault));
+    assert_string_equal(back, host);
+    EXPECT(hipSuccess, hipFree(b));
+    EXPECT(hipSuccess, hipSetDevice(0));
+    EXPECT(hipSuccess, hipFree(a));
+}
+
+static void test_reset_frees_the_devices_memory(void **state)
+{
+    size_t before, after;
+    void *p, *q;
+
+    (void)state;
+    EXPECT(hipSuccess, hipMemGetInfo(&before, NULL));
+    EXPECT(hipSuccess, hipMalloc(&p, 1 << 20));
+    EXPECT(hipSuccess, hipHostMalloc(&q, 1 << 20, 0));
+    EXPECT(hipSuccess, hipDeviceReset());
+    EXPECT(hipSuccess, hipMemGetInfo(&after, NULL));
+    assert_int_equal(before, after);
+    EXPECT(hipErrorInvalidValue, hipFree(p));
+    EXPECT(hipErrorInvalidValue, hipHostFree(q));
+}
+
+/* Many lives: the quarantine turns over, the space is used again. */
+static void test_many_allocations(void **state)
+{
+    static void *p[3000];
+    char host[100], back[100];
+    int round, i;
+
+    (void)state;
+    for (round = 0; round < 3; round++) {
+        for (i = 0; i < 3000; i++)
+            EXPECT(hipSuccess, hipMalloc(&p[i], (size_t)(100 + i)));
+        memset(host, round + 1, 100);
+        EXPECT(hipSuccess, hipMemcpy(p[1], host, 100, hipMemcpyHostToDevice));
+        EXPECT(hipSuccess, hipMemcpy(back, p[1], 100, hipMemcpyDeviceToHost));
+        assert_memory_equal(host, back, 100);
+        for (i = 0; i < 3000; i++)
+            EXPECT(hipSuccess, hipFree(p[(i * 7) % 3000]));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_pointer_types_of_5),
+        cmocka_unit_test(test_allocation),
+        cmocka_unit_test(test_copies_check_their_ranges),
+        cmocka_unit_test(test_fills),
+        cmocka_unit_test(test_rectangles),
+        cmocka_unit_test(test_host_memory),
+        cmocka_unit_test(test_managed_memory),
+        cmocka_unit_test(test_what_a_pointer_is),
+        cmocka_unit_test(test_host_access_to_device_memory_faults),
+        cmocka_unit_test(test_stream_ordered_allocation),
+        cmocka_unit_test(test_copies_between_devices),
+        cmocka_unit_test(test_reset_frees_the_devices_memory),
+        cmocka_unit_test(test_many_allocations),
+    };
+
+    setenv("KPK_SIM_DEVICES", "gfx942,gfx1100", 1);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
