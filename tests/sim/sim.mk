@@ -25,6 +25,7 @@ SIM_LIBS = $(shell $(LLVM_CONFIG) --ldflags --libs) -lmsgpackc -lzstd -lz \
 
 $(eval $(call stamp,$(H)/stamp/sim,$(CC) $(SIM_CFLAGS) $(SAN_FLAGS) $(LLVM_CONFIG)))
 
+.PRECIOUS: $(H)/obj/tests/sim/%.o
 $(H)/obj/tests/sim/%.o: tests/sim/%.c $(H)/stamp/sim
 	@mkdir -p $(@D)
 	@echo "  CC    $<"
