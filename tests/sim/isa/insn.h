@@ -149,7 +149,10 @@ enum insn_class {
 enum {
     ROW_NO_DST = 1, /* op[0] is a source: stores, s_cmp, v_cmpx of gfx10 */
     ROW_SDST = 2,   /* op[1] is a second destination: carry out */
-    ROW_RAW = 4     /* operands are not read: waits, hints, messages */
+    ROW_RAW = 4,    /* operands are not read: waits, hints, messages */
+    /* Of a 16-bit result on gfx9, against the rule in parse.c's finish(): */
+    ROW_KEEP_HIGH = 8,
+    ROW_ZERO_HIGH = 16
 };
 
 struct insn_row {

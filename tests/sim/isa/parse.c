@@ -583,7 +583,9 @@ static void finish(struct insn *in, const struct sim_target *target)
         if (in->nop_sel == nsrc + 1 && (in->op_sel >> nsrc & 1))
             dst->hi = true;
         /* gfx9 clears the other half, but where op_sel can choose one. */
-        if (target->major >= 10 || dst->half16 || dst->hi || nsrc == 3)
+        if (target->major >= 10 || dst->half16 || dst->hi ||
+            (in->row->flags & ROW_KEEP_HIGH) ||
+            (nsrc == 3 && !(in->row->flags & ROW_ZERO_HIGH)))
             in->flags |= F_KEEP_HIGH;
     }
     in->plain_dst = (dst->kind == OPERAND_VGPR || dst->kind == OPERAND_AGPR) &&

@@ -174,7 +174,6 @@ static inline int16_t sat_i16(int32_t x)
     X(v_mac_f32,      f32, f32, f32, d = (float)(a * b) + d)                 \
     X(v_fmac_f64,     f64, f64, f64, d = fma(a, b, d))                       \
     X(v_fmac_f16,     f16, f16, f16, d = fma_f16(a, b, d))                   \
-    X(v_mac_f16,      f16, f16, f16, d = mad_f16(a, b, d))                   \
     X(v_fmac_legacy_f32, f32, f32, f32, d = fma_dx9(a, b, d))                \
     X(v_mac_legacy_f32,  f32, f32, f32, d = mul_dx9(a, b) + d)
 
@@ -234,6 +233,7 @@ static inline int16_t sat_i16(int32_t x)
 VOP2_TABLE(VOP_RUN2)
 VOP2_ACC_TABLE(VOP_RUN2_ACC)
 VOP2_K_TABLE(VOP_RUN3)
+VOP_RUN2_ACC(v_mac_f16, f16, f16, f16, d = mad_f16(a, b, d))
 
 /* ---- selection and carries: one bit of a mask per lane ---- */
 
@@ -316,6 +316,8 @@ static void run_carry_subrev(struct wave *w, const struct insn *in)
 
 static const struct insn_row rows[] = {
     VOP2_TABLE(VOP_ROW2) VOP2_ACC_TABLE(VOP_ROW2_ACC) VOP2_K_TABLE(VOP_ROW3)
+    {"v_mac_f16", run_v_mac_f16, CLASS_VALU, {T_f16, T_f16, T_f16},
+     ROW_KEEP_HIGH},
     {"v_cndmask_b32", run_v_cndmask_b32, CLASS_VALU,
      {T_u32, T_u32, T_u32, T_mask}, 0},
     {"v_cndmask_b16", run_v_cndmask_b16, CLASS_VALU,

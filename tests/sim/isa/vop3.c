@@ -387,6 +387,14 @@ static void run_v_mqsad_u32_u8(struct wave *w, const struct insn *in)
     }
 }
 
+/* gfx9 keeps the older forms, which clear the high half. */
+#define LEGACY_ROW(name, t)                                                    \
+    {"v_" #name "_legacy_" #t,                                                 \
+     run_v_##name##_##t,                                                       \
+     CLASS_VALU,                                                               \
+     {T_##t, T_##t, T_##t, T_##t},                                             \
+     ROW_ZERO_HIGH},
+
 static const struct insn_row rows[] = {
     VOP3_TABLE(VOP_ROW3)
     {"v_mad_u64_u32", run_v_mad_u64_u32, CLASS_VALU,
@@ -397,6 +405,8 @@ static const struct insn_row rows[] = {
      {T_f32, T_mask, T_f32, T_f32, T_f32}, ROW_SDST},
     {"v_div_scale_f64", run_v_div_scale_f64, CLASS_VALU,
      {T_f64, T_mask, T_f64, T_f64, T_f64}, ROW_SDST},
+    LEGACY_ROW(mad, f16) LEGACY_ROW(fma, f16) LEGACY_ROW(div_fixup, f16)
+    LEGACY_ROW(mad, u16) LEGACY_ROW(mad, i16)
     {"v_mqsad_u32_u8", run_v_mqsad_u32_u8, CLASS_VALU,
      {T_tuple, T_u64, T_u32, T_tuple}, 0},
 };
