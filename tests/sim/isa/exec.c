@@ -138,6 +138,33 @@ static bool on_vector_unit(unsigned class)
            class == CLASS_MATRIX;
 }
 
+/*
+ * gfx9's s_set_gpr_idx_on: M0 is added to the register numbers of those vector
+ * operands that the mode's bits name (source 0, 1, 2, destination).
+ */
+static void run_indexed(struct wave *w, const struct insn *in)
+{
+    struct insn moved = *in;
+    unsigned first = sim_first_source(in), index = w->s[SREG_M0] & 0xff;
+
+    for (unsigned k = 0; k < in->nops; k++) {
+        unsigned bit = k < first ? 3 : k - first;
+        struct operand *o = &moved.op[k];
+
+        if (o->kind != OPERAND_VGPR || bit > 3 || !(w->gpr_idx >> bit & 1))
+            continue;
+        if (o->reg + index + (o->width ? o->width : 1u) > w->nvgprs) {
+            sim_fault_raise(w, SIM_FAULT_ILLEGAL_INSN, -1, 0,
+                            "M0 leads from v%u to v%u, but the kernel was "
+                            "given %u registers",
+                            o->reg, o->reg + index, w->nvgprs);
+            return;
+        }
+        o->reg = (uint16_t)(o->reg + index);
+    }
+    in->run(w, &moved);
+}
+
 static void run_slice(struct wave *w, uint64_t quantum,
                       uint64_t count[NUM_CLASSES])
 {
@@ -186,7 +213,10 @@ static void run_slice(struct wave *w, uint64_t quantum,
             else
                 set_host_fp64(w->mode);
         }
-        in->run(w, in);
+        if (w->gpr_idx && in->class == CLASS_VALU)
+            run_indexed(w, in);
+        else
+            in->run(w, in);
     }
     w->group->stats.lane_insns += lane_insns;
 }

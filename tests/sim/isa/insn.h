@@ -152,7 +152,8 @@ enum {
     ROW_RAW = 4,    /* operands are not read: waits, hints, messages */
     /* Of a 16-bit result on gfx9, against the rule in parse.c's finish(): */
     ROW_KEEP_HIGH = 8,
-    ROW_ZERO_HIGH = 16
+    ROW_ZERO_HIGH = 16,
+    ROW_OP_SEL_HI_0 = 32 /* op_sel_hi is 0 where not said: v_fma_mix */
 };
 
 struct insn_row {

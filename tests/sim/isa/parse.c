@@ -659,7 +659,7 @@ static bool parse_one(const char *text, const struct sim_target *target,
         snprintf(why, 128, "has no such instruction");
         return false;
     }
-    in->op_sel_hi = 0xff;
+    in->op_sel_hi = in->row->flags & ROW_OP_SEL_HI_0 ? 0 : 0xff;
     in->dpp.row_mask = in->dpp.bank_mask = 0xf;
     if (!(in->row->flags & ROW_RAW) && !parse_rest(p, in, why))
         return false;

@@ -23,10 +23,9 @@ struct halves {
 
 static inline struct halves halves_of(const struct insn *in, unsigned n)
 {
-    struct halves h = {in->op_sel >> n & 1 ? 16 : 0,
-                       in->op_sel_hi >> n & 1 ? 16 : 0,
-                       in->neg_lo >> n & 1 ? 0x8000 : 0,
-                       in->neg_hi >> n & 1 ? 0x8000 : 0};
+    struct halves h = {
+        in->op_sel >> n & 1 ? 16 : 0, in->op_sel_hi >> n & 1 ? 16 : 0,
+        in->neg_lo >> n & 1 ? 0x8000 : 0, in->neg_hi >> n & 1 ? 0x8000 : 0};
 
     return h;
 }
@@ -139,9 +138,9 @@ static inline int16_t sat_i16(int64_t x)
     const struct halves name##_of = halves_of(in, (n)-1)
 
 #define PK2_RUN(name, type, expr)                                              \
-    static inline VALUE_##type lane_##name(                                    \
-        const struct wave *w, const struct insn *in, VALUE_##type a,           \
-        VALUE_##type b)                                                        \
+    static inline VALUE_##type lane_##name(const struct wave *w,               \
+                                           const struct insn *in,              \
+                                           VALUE_##type a, VALUE_##type b)     \
     {                                                                          \
         VALUE_##type d;                                                        \
                                                                                \
@@ -158,12 +157,12 @@ static inline int16_t sat_i16(int64_t x)
                                                                                \
         LANES(i)                                                               \
         {                                                                      \
-            uint16_t lo = FROM_##type(lane_##name(                             \
-                w, in, TO_##type(lo_half(a_of, a_raw[i])),                     \
-                TO_##type(lo_half(b_of, b_raw[i]))));                          \
-            uint16_t hi = FROM_##type(lane_##name(                             \
-                w, in, TO_##type(hi_half(a_of, a_raw[i])),                     \
-                TO_##type(hi_half(b_of, b_raw[i]))));                          \
+            uint16_t lo = FROM_##type(                                         \
+                lane_##name(w, in, TO_##type(lo_half(a_of, a_raw[i])),         \
+                            TO_##type(lo_half(b_of, b_raw[i]))));              \
+            uint16_t hi = FROM_##type(                                         \
+                lane_##name(w, in, TO_##type(hi_half(a_of, a_raw[i])),         \
+                            TO_##type(hi_half(b_of, b_raw[i]))));              \
                                                                                \
             d_raw[i] = lo | (uint32_t)hi << 16;                                \
         }                                                                      \
@@ -190,14 +189,14 @@ PK2_TABLE(PK2_RUN)
                                                                                \
         LANES(i)                                                               \
         {                                                                      \
-            uint16_t lo = FROM_##type(lane_##name(                             \
-                in, TO_##type(lo_half(a_of, a_raw[i])),                        \
-                TO_##type(lo_half(b_of, b_raw[i])),                            \
-                TO_##type(lo_half(c_of, c_raw[i]))));                          \
-            uint16_t hi = FROM_##type(lane_##name(                             \
-                in, TO_##type(hi_half(a_of, a_raw[i])),                        \
-                TO_##type(hi_half(b_of, b_raw[i])),                            \
-                TO_##type(hi_half(c_of, c_raw[i]))));                          \
+            uint16_t lo = FROM_##type(                                         \
+                lane_##name(in, TO_##type(lo_half(a_of, a_raw[i])),            \
+                            TO_##type(lo_half(b_of, b_raw[i])),                \
+                            TO_##type(lo_half(c_of, c_raw[i]))));              \
+            uint16_t hi = FROM_##type(                                         \
+                lane_##name(in, TO_##type(hi_half(a_of, a_raw[i])),            \
+                            TO_##type(hi_half(b_of, b_raw[i])),                \
+                            TO_##type(hi_half(c_of, c_raw[i]))));              \
                                                                                \
             d_raw[i] = lo | (uint32_t)hi << 16;                                \
         }                                                                      \
@@ -268,17 +267,16 @@ static inline uint64_t pair_f32(const struct insn *in, float lo, float hi)
         uint64_t d[MAX_LANES];                                                 \
                                                                                \
         LANES(i)                                                               \
-        d[i] = pair_f32(in,                                                    \
-                        lane_##name(lo_f32(in, 0, a_raw[i]),                   \
-                                    lo_f32(in, 1, b_raw[i]),                   \
-                                    lo_f32(in, 2, c_raw[i])),                  \
-                        lane_##name(hi_f32(in, 0, a_raw[i]),                   \
-                                    hi_f32(in, 1, b_raw[i]),                   \
-                                    hi_f32(in, 2, c_raw[i])));                 \
+        d[i] = pair_f32(                                                       \
+            in,                                                                \
+            lane_##name(lo_f32(in, 0, a_raw[i]), lo_f32(in, 1, b_raw[i]),      \
+                        lo_f32(in, 2, c_raw[i])),                              \
+            lane_##name(hi_f32(in, 0, a_raw[i]), hi_f32(in, 1, b_raw[i]),      \
+                        hi_f32(in, 2, c_raw[i])));                             \
         sim_write64(w, &in->op[0], d);                                         \
     }
 PK_F32_RUN(v_pk_add_f32, 2, a + b)
-PK_F32_RUN(v_pk_mul_f32, 2, a * b)
+PK_F32_RUN(v_pk_mul_f32, 2, a *b)
 PK_F32_RUN(v_pk_fma_f32, 3, fmaf(a, b, c))
 
 /* Low result from src0 by op_sel[0], high one from src1 by op_sel[1]. */
@@ -393,23 +391,22 @@ MIX_TABLE(MIX_RUN)
       JOIN(T_, PACKED_##type)},                                                \
      0},
 #define PKF32_ROW(name)                                                        \
+    {#name, run_##name, CLASS_VALU, {T_pkf32, T_pkf32, T_pkf32, T_pkf32}, 0},
+#define MIX_ROW(name, fused, result)                                           \
     {#name,                                                                    \
      run_##name,                                                               \
      CLASS_VALU,                                                               \
-     {T_pkf32, T_pkf32, T_pkf32, T_pkf32},                                     \
-     0},
-#define MIX_ROW(name, fused, result)                                           \
-    {#name, run_##name, CLASS_VALU, {T_u32, T_f32, T_f32, T_f32}, 0},
+     {T_u32, T_f32, T_f32, T_f32},                                             \
+     ROW_OP_SEL_HI_0},
 
 static const struct insn_row rows[] = {
     PK2_TABLE(PK2_ROW) PK3_TABLE(PK3_ROW) PKF32_ROW(v_pk_add_f32)
-        PKF32_ROW(v_pk_mul_f32) PKF32_ROW(v_pk_fma_f32)
-            PKF32_ROW(v_pk_mov_b32) MIX_TABLE(MIX_ROW){
-                "v_pk_fmac_f16",
-                run_v_pk_fmac_f16,
-                CLASS_VALU,
-                {T_pkf16, T_pkf16, T_pkf16},
-                0},
+        PKF32_ROW(v_pk_mul_f32) PKF32_ROW(v_pk_fma_f32) PKF32_ROW(v_pk_mov_b32)
+            MIX_TABLE(MIX_ROW){"v_pk_fmac_f16",
+                               run_v_pk_fmac_f16,
+                               CLASS_VALU,
+                               {T_pkf16, T_pkf16, T_pkf16},
+                               0},
 };
 static const struct insn_alias aliases[] = {PK_ALIASES(ALIAS)};
 
