@@ -213,7 +213,7 @@ template <typename T> DEV T shfl_up(const T &v, u32 delta, u32 width = 32)
 
 /*
  * shfl_xor() with a mask known to the compiler, 1 to 31: no address register,
- * and no trip through LDS hardware for masks 1 to 3.
+ * and for many masks no trip through LDS hardware.
  */
 template <u32 mask> DEV u32 lane_xor_word(u32 v)
 {
@@ -221,6 +221,15 @@ template <u32 mask> DEV u32 lane_xor_word(u32 v)
 #if KPK_NVIDIA
     return __shfl_xor_sync(0xffffffffu, v, mask);
 #else
+#if !defined(__GFX9__)
+    if constexpr (mask <= 15) /* DPP row_xmask */
+        return (u32)__builtin_amdgcn_mov_dpp((int)v, 0x160 + mask, 0xf, 0xf,
+                                             true);
+#endif
+    if constexpr (mask == 7) /* DPP row_half_mirror */
+        return (u32)__builtin_amdgcn_mov_dpp((int)v, 0x141, 0xf, 0xf, true);
+    if constexpr (mask == 15) /* DPP row_mirror */
+        return (u32)__builtin_amdgcn_mov_dpp((int)v, 0x140, 0xf, 0xf, true);
     if constexpr (mask <= 3) { /* DPP quad_perm: lane i of 4 reads i ^ mask */
         constexpr int perm = (0 ^ mask) | (1 ^ mask) << 2 | (2 ^ mask) << 4 |
                              (3 ^ mask) << 6;
