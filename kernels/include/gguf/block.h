@@ -164,13 +164,16 @@ DEV float byte_to_float(u32 q, int i)
 }
 
 /*
- * c plus the four products of signed bytes. The one place that knows which
- * processors have an instruction for it.
+ * c plus the four products of signed bytes. This is the one place that knows
+ * which processors have an instruction for it.
  */
+#if KPK_NVIDIA
+constexpr bool has_dot4 = true;
+
 DEV int dot4(u32 a, u32 b, int c)
 {
-#if KPK_NVIDIA
-    return __dp4a((int)(a), (int)(b), c);
+    return __dp4a((int)a, (int)b, c);
+}
 #elif defined(__gfx906__) || defined(__gfx908__) || defined(__gfx90a__) ||     \
     defined(__gfx940__) || defined(__gfx941__) || defined(__gfx942__) ||       \
     defined(__gfx950__) || defined(__gfx9_4_generic__) ||                      \
@@ -178,16 +181,30 @@ DEV int dot4(u32 a, u32 b, int c)
     defined(__gfx1031__) || defined(__gfx1032__) || defined(__gfx1033__) ||    \
     defined(__gfx1034__) || defined(__gfx1035__) || defined(__gfx1036__) ||    \
     defined(__gfx10_3_generic__)
-    return __builtin_amdgcn_sdot4((int)(a), (int)(b), c, false);
+constexpr bool has_dot4 = true;
+
+DEV int dot4(u32 a, u32 b, int c)
+{
+    return __builtin_amdgcn_sdot4((int)a, (int)b, c, false);
+}
 #elif defined(__GFX11__) || defined(__GFX12__)
-    return __builtin_amdgcn_sudot4(true, (int)(a), true, (int)(b), c, false);
+constexpr bool has_dot4 = true;
+
+DEV int dot4(u32 a, u32 b, int c)
+{
+    return __builtin_amdgcn_sudot4(true, (int)a, true, (int)b, c, false);
+}
 #else
+constexpr bool has_dot4 = false;
+
+DEV int dot4(u32 a, u32 b, int c)
+{
     UNROLL
     for (int i = 0; i < 32; i += 8)
         c += (i8)(a >> i) * (i8)(b >> i);
     return c;
-#endif
 }
+#endif
 
 /*
  * Nothing is moved over this line by the scheduler. In long unrolled bodies

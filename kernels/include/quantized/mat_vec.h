@@ -18,11 +18,14 @@
  *   their way while the workgroup waits for the columns. Addresses behind the
  *   row are moved to its last chunk, and what they give is not used.
  */
-template <int N> struct VecShape;
 template <int W, int R, int U> struct VecShapeOf {
     static constexpr int warps = W, rows = R, units = U;
 };
-/* columns: warps as launched, rows per warp, chunks per lane and row */
+/* columns: warps as launched, rows per warp, chunks per lane and row. Without
+ * dot4() bytes are taken apart, and fewer rows fit the registers. */
+constexpr int wide_rows = has_dot4 ? 4 : 2;
+template <int N> struct VecShape : VecShapeOf<2, wide_rows, 1> {
+};
 template <> struct VecShape<1> : VecShapeOf<4, 1, 4> {
 };
 template <> struct VecShape<2> : VecShapeOf<4, 2, 2> {
@@ -30,14 +33,6 @@ template <> struct VecShape<2> : VecShapeOf<4, 2, 2> {
 template <> struct VecShape<3> : VecShapeOf<4, 2, 2> {
 };
 template <> struct VecShape<4> : VecShapeOf<4, 2, 2> {
-};
-template <> struct VecShape<5> : VecShapeOf<2, 4, 1> {
-};
-template <> struct VecShape<6> : VecShapeOf<2, 4, 1> {
-};
-template <> struct VecShape<7> : VecShapeOf<2, 4, 1> {
-};
-template <> struct VecShape<8> : VecShapeOf<2, 4, 1> {
 };
 
 template <int N> struct VecLds {
