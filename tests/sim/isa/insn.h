@@ -178,7 +178,7 @@ struct insn {
     uint8_t op_sel, op_sel_hi, neg_lo, neg_hi; /* a bit per source; op_sel has
                                                   the destination's last */
     uint8_t dst_unused;                        /* enum sdwa_unused */
-    uint8_t cbsz, abid, blgp, byte_sel, bitop3;
+    uint8_t cbsz, abid, blgp, byte_sel, bitop3, index_key;
     uint8_t matrix_fmt[2];
     uint8_t offset0, offset1;
     struct dpp dpp;

@@ -457,7 +457,8 @@ static bool parse_sdwa(const char *p, const char *end, struct insn *in)
     X("abid:", abid)                                                           \
     X("blgp:", blgp)                                                           \
     X("byte_sel:", byte_sel)                                                   \
-    X("bitop3:", bitop3)
+    X("bitop3:", bitop3)                                                       \
+    X("index_key:", index_key)
 
 static bool parse_modifier(const char *p, const char *end, struct insn *in)
 {

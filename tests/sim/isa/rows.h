@@ -47,7 +47,8 @@ struct row_set {
     X(flat)                                                                    \
     X(mubuf)                                                                   \
     X(dot)                                                                     \
-    X(convert8)
+    X(convert8)                                                                \
+    X(wmma)
 
 #define X(encoding) extern const struct row_set sim_rows_##encoding;
 ROW_SETS(X)

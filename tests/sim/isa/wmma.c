@@ -1,0 +1,269 @@
+/* wmma.c - matrix multiply-add of gfx11 and gfx12: D = A * B + C, 16 by 16
+ *
+ * With G groups of 16 lanes in the wave (2 or 4), row i of A (column j of B):
+ *
+ *   gfx11  A[i][k] is element k of lane i, and again in every other group
+ *          C[i][j] is element i / G of lane 16 * (i % G) + j; of f16 and bf16
+ *          results each takes a whole register, in the half that op_sel says
+ *   gfx12  A[i][k] is element k % KL of lane i + 16 * (k / KL), KL = K / G
+ *          C[i][j] is element i % (16 / G) of lane 16 * (i / (16 / G)) + j,
+ *          elements of 16 bits packed
+ *
+ * EXEC does not count. neg_lo and neg_hi turn the signs of even and odd
+ * elements of A and B; of C, neg_lo is minus and neg_hi the absolute value. For
+ * integers neg_lo says which of A and B is signed. Sums of floats are kept in
+ * f32, each product added by a fused multiply-add in the order of k, and
+ * rounded to D's type at the end.
+ *
+ * SWMMAC (gfx12) has A in structured sparsity: it holds two of each four
+ * values of k, two bits in the third source tell which; D is C as well.
+ */
+#include "matrix.h"
+
+struct tile {
+    float f[16][16];
+    int64_t i[16][16];
+};
+
+static bool is_integer(enum matrix_format format)
+{
+    return format >= FMT_I8;
+}
+
+/* A value of A or B: sign modifiers applied. */
+static float in_float(struct wave *w, const struct insn *in, unsigned src,
+                      enum matrix_format format, unsigned lane, unsigned e)
+{
+    unsigned bits = sim_format_bits(format);
+    float x =
+        sim_format_f32(w, format,
+                       sim_tuple_element(w, &in->op[1 + src], lane, e, bits));
+    unsigned neg = e & 1 ? in->neg_hi : in->neg_lo;
+
+    return bits == 16 && (neg >> src & 1) ? -x : x;
+}
+
+static int32_t in_integer(struct wave *w, const struct insn *in, unsigned src,
+                          enum matrix_format format, unsigned lane, unsigned e)
+{
+    bool is_signed = in->neg_lo >> src & 1;
+    enum matrix_format as =
+        format == FMT_U8 || format == FMT_I8 ? is_signed ? FMT_I8 : FMT_U8
+        : is_signed                          ? FMT_I4
+                                             : FMT_U4;
+
+    return sim_format_i32(as, sim_tuple_element(w, &in->op[1 + src], lane, e,
+                                                sim_format_bits(as)));
+}
+
+/* ---- where things stand ---- */
+
+static void input(const struct wave *w, unsigned i, unsigned k, unsigned nk,
+                  unsigned *lane, unsigned *element)
+{
+    unsigned per_lane = nk / (w->nlanes / 16);
+
+    if (w->target->major == 11) {
+        *lane = i;
+        *element = k;
+    } else {
+        *lane = i + 16 * (k / per_lane);
+        *element = k % per_lane;
+    }
+}
+
+/* Element in units of the format's bits. */
+static void output(const struct wave *w, const struct insn *in, unsigned i,
+                   unsigned j, unsigned bits, unsigned *lane, unsigned *element)
+{
+    unsigned groups = w->nlanes / 16, rows = 16 / groups;
+
+    if (w->target->major == 11) {
+        *lane = 16 * (i % groups) + j;
+        *element = i / groups;
+        if (bits == 16) /* op_sel[2]: which half of the register */
+            *element = *element * 2 + (in->op_sel >> 2 & 1);
+    } else {
+        *lane = 16 * (i / rows) + j;
+        *element = i % rows;
+    }
+}
+
+static void load_c(struct wave *w, const struct insn *in, unsigned operand,
+                   enum matrix_format format, struct tile *t)
+{
+    unsigned bits = sim_format_bits(format);
+    bool modifiers = operand == 3;
+
+    for (unsigned i = 0; i < 16; i++)
+        for (unsigned j = 0; j < 16; j++) {
+            unsigned lane, e;
+            uint64_t raw;
+
+            output(w, in, i, j, bits, &lane, &e);
+            raw = sim_tuple_element(w, &in->op[operand], lane, e, bits);
+            if (is_integer(format)) {
+                t->i[i][j] = (int32_t)raw;
+            } else {
+                float x = sim_format_f32(w, format, raw);
+
+                x = modifiers && (in->neg_hi & 4) ? fabsf(x) : x;
+                t->f[i][j] = modifiers && (in->neg_lo & 4) ? -x : x;
+            }
+        }
+}
+
+static void set16(struct wave *w, const struct operand *o, unsigned lane,
+                  unsigned element, uint16_t value)
+{
+    uint32_t *d = &(*tuple_reg(w, o, element / 2))[lane];
+    unsigned shift = element % 2 * 16;
+
+    *d = (*d & ~(0xffffu << shift)) | (uint32_t)value << shift;
+}
+
+static void store_d(struct wave *w, const struct insn *in,
+                    enum matrix_format format, const struct tile *t)
+{
+    const struct operand *o = &in->op[0];
+    bool clamp = in->flags & F_CLAMP;
+
+    for (unsigned i = 0; i < 16; i++)
+        for (unsigned j = 0; j < 16; j++) {
+            float x = t->f[i][j];
+            unsigned lane, e;
+
+            output(w, in, i, j, sim_format_bits(format), &lane, &e);
+            if (format == FMT_I32)
+                sim_tuple_set32(
+                    w, o, lane, e,
+                    clamp ? (uint32_t)clamp_i32(t->i[i][j], INT32_MIN,
+                                                INT32_MAX)
+                          : (uint32_t)t->i[i][j]);
+            else if (format == FMT_F16)
+                set16(w, o, lane, e, f16_bits((half_t)x));
+            else if (format == FMT_BF16)
+                set16(w, o, lane, e, bf16_of_f32(x));
+            else
+                sim_tuple_set32(w, o, lane, e, f32_bits(x));
+        }
+}
+
+/* ---- products ---- */
+
+static void wmma(struct wave *w, const struct insn *in, const struct matrix *m)
+{
+    enum matrix_format fa = (enum matrix_format)m->a;
+    enum matrix_format fb = (enum matrix_format)m->b;
+    enum matrix_format fd = (enum matrix_format)m->d;
+    struct tile t;
+
+    load_c(w, in, 3, fd, &t);
+    for (unsigned i = 0; i < 16; i++)
+        for (unsigned k = 0; k < m->k; k++) {
+            unsigned la, ea;
+
+            input(w, i, k, m->k, &la, &ea);
+            for (unsigned j = 0; j < 16; j++) {
+                unsigned lb, eb;
+
+                input(w, j, k, m->k, &lb, &eb);
+                if (is_integer(fd))
+                    t.i[i][j] += (int64_t)in_integer(w, in, 0, fa, la, ea) *
+                                 in_integer(w, in, 1, fb, lb, eb);
+                else
+                    t.f[i][j] = fmaf(in_float(w, in, 0, fa, la, ea),
+                                     in_float(w, in, 1, fb, lb, eb),
+                                     t.f[i][j]);
+            }
+        }
+    store_d(w, in, fd, &t);
+}
+
+/* index_key picks the set of indices where a register holds several. */
+static void swmmac(struct wave *w, const struct insn *in,
+                   const struct matrix *m)
+{
+    enum matrix_format fa = (enum matrix_format)m->a;
+    enum matrix_format fb = (enum matrix_format)m->b;
+    enum matrix_format fd = (enum matrix_format)m->d;
+    unsigned groups = w->nlanes / 16, kept = m->k / 2 / groups;
+    unsigned first = 2 * kept < 32 ? in->index_key * 2 * kept : 0;
+    struct tile t;
+
+    load_c(w, in, 0, fd, &t);
+    for (unsigned i = 0; i < 16; i++)
+        for (unsigned g = 0; g < groups; g++) {
+            unsigned la = i + 16 * g;
+            uint64_t indices = sim_tuple_element(w, &in->op[3], la, 0, 32);
+
+            for (unsigned n = 0; n < kept; n++) {
+                unsigned k =
+                    n / 2 * 4 + (unsigned)(indices >> (first + 2 * n) & 3);
+
+                for (unsigned j = 0; j < 16; j++) {
+                    unsigned lb = j + 16 * g;
+
+                    if (is_integer(fd))
+                        t.i[i][j] += (int64_t)in_integer(w, in, 0, fa, la, n) *
+                                     in_integer(w, in, 1, fb, lb, k);
+                    else
+                        t.f[i][j] = fmaf(in_float(w, in, 0, fa, la, n),
+                                         in_float(w, in, 1, fb, lb, k),
+                                         t.f[i][j]);
+                }
+            }
+        }
+    store_d(w, in, fd, &t);
+}
+
+/* clang-format off */
+#define WMMA_TABLE(X)                                              \
+    /* mnemonic                          K   A     B     D */      \
+    X(v_wmma_f32_16x16x16_f16,    wmma, 16, F16,  F16,  F32)       \
+    X(v_wmma_f32_16x16x16_bf16,   wmma, 16, BF16, BF16, F32)       \
+    X(v_wmma_f16_16x16x16_f16,    wmma, 16, F16,  F16,  F16)       \
+    X(v_wmma_bf16_16x16x16_bf16,  wmma, 16, BF16, BF16, BF16)      \
+    X(v_wmma_i32_16x16x16_iu8,    wmma, 16, U8,   U8,   I32)       \
+    X(v_wmma_i32_16x16x16_iu4,    wmma, 16, U4,   U4,   I32)       \
+    X(v_wmma_i32_16x16x32_iu4,    wmma, 32, U4,   U4,   I32)       \
+    X(v_wmma_f32_16x16x16_fp8_fp8, wmma, 16, FP8, FP8,  F32)       \
+    X(v_wmma_f32_16x16x16_fp8_bf8, wmma, 16, FP8, BF8,  F32)       \
+    X(v_wmma_f32_16x16x16_bf8_fp8, wmma, 16, BF8, FP8,  F32)       \
+    X(v_wmma_f32_16x16x16_bf8_bf8, wmma, 16, BF8, BF8,  F32)       \
+    X(v_swmmac_f32_16x16x32_f16,   swmmac, 32, F16,  F16,  F32)    \
+    X(v_swmmac_f32_16x16x32_bf16,  swmmac, 32, BF16, BF16, F32)    \
+    X(v_swmmac_f16_16x16x32_f16,   swmmac, 32, F16,  F16,  F16)    \
+    X(v_swmmac_bf16_16x16x32_bf16, swmmac, 32, BF16, BF16, BF16)   \
+    X(v_swmmac_i32_16x16x32_iu8,   swmmac, 32, U8,   U8,   I32)    \
+    X(v_swmmac_i32_16x16x32_iu4,   swmmac, 32, U4,   U4,   I32)    \
+    X(v_swmmac_i32_16x16x64_iu4,   swmmac, 64, U4,   U4,   I32)    \
+    X(v_swmmac_f32_16x16x32_fp8_fp8, swmmac, 32, FP8, FP8, F32)    \
+    X(v_swmmac_f32_16x16x32_fp8_bf8, swmmac, 32, FP8, BF8, F32)    \
+    X(v_swmmac_f32_16x16x32_bf8_fp8, swmmac, 32, BF8, FP8, F32)    \
+    X(v_swmmac_f32_16x16x32_bf8_bf8, swmmac, 32, BF8, BF8, F32)
+/* clang-format on */
+
+#define WMMA_RUN(name, how, k, a, b, d)                                        \
+    static void run_##name(struct wave *w, const struct insn *in)              \
+    {                                                                          \
+        static const struct matrix shape = {16,      16,      k,      1,       \
+                                            FMT_##a, FMT_##b, FMT_##d};        \
+        how(w, in, &shape);                                                    \
+    }
+WMMA_TABLE(WMMA_RUN)
+
+#define TUPLE_F32 T_tuplef32
+#define TUPLE_F16 T_tuplef16
+#define TUPLE_BF16 T_tuple
+#define TUPLE_I32 T_tuple
+#define WMMA_ROW(name, how, k, a, b, d)                                        \
+    {#name,                                                                    \
+     run_##name,                                                               \
+     CLASS_MATRIX,                                                             \
+     {TUPLE_##d, T_tuple, T_tuple, TUPLE_##d},                                 \
+     0},
+
+static const struct insn_row rows[] = {WMMA_TABLE(WMMA_ROW)};
+
+ROW_SET_ONLY(wmma, rows);
