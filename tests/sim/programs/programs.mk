@@ -10,7 +10,7 @@ PROGRAM_TESTS := $(PROGRAMS:%=$(H)/test/program/%)
 API_ARCHS     := $(sort $(CORPUS_ARCHS) gfx11-generic)
 API_HSACOS    := $(API_ARCHS:%=$(B)/program/%/api.hsaco)
 
-PROGRAM_CFLAGS = -x hip -std=c++17 -O2 -Wall -Wextra -Wno-unused-result -Wno-unused-parameter
+PROGRAM_CFLAGS = -x hip -std=c++17 -O2 -Wall -Wextra -Wno-unused-value -Wno-unused-parameter
 PROGRAM_LIBS   = $(if $(DEVICE_LIBDIR),-L$(DEVICE_LIBDIR)) -lamdhip64 -lstdc++ -lm -pthread
 
 $(B)/program/%.hsaco: tests/sim/programs/$$(*F).hip $(B)/stamp/device $$(call constants,$$(*D))
@@ -29,8 +29,9 @@ $(H)/program/%.o: tests/sim/programs/%.hip tests/sim/programs/bundle \
 	@$(DEVICE_CXX) $(PROGRAM_CFLAGS) --offload-host-only $(DEVICE_FLAGS) -fuse-cuid=none \
 	  -D__AMDGCN_WAVEFRONT_SIZE=64 -Xclang -fcuda-include-gpubinary -Xclang $(@:.o=.bundle) -c -o $@ $<
 
-$(H)/test/program/%: $$(patsubst tests/sim/programs/%.hip,$(H)/program/%.o,$$(wildcard tests/sim/programs/$$*.hip tests/sim/programs/$$*_*.hip)) \
-    $(SIM_LIB) $(SIM_LINKS)
+program_objects = $(addprefix $(H)/program/,$(addsuffix .o,$(basename $(notdir \
+  $(wildcard tests/sim/programs/$(1).hip tests/sim/programs/$(1)_*.hip)))))
+$(H)/test/program/%: $$(call program_objects,$$*) $(SIM_LIB) $(SIM_LINKS)
 	@mkdir -p $(@D)
 	@echo "  LD    $@"
 	@$(DEVICE_CXX) -o $@ $(filter %.o,$^) $(PROGRAM_LIBS)

@@ -1,0 +1,450 @@
+/* test_hip_module.c - images in all forms, what is refused, functions, globals */
+#include "hip_test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zlib.h>
+#include <zstd.h>
+
+static const uint8_t *api;
+static size_t napi;
+
+/* ---- making images ------------------------------------------------------ */
+
+static void le(uint8_t *at, uint64_t value, int n)
+{
+    memcpy(at, &value, (size_t)n);
+}
+
+struct entry {
+    const char *id;
+    const void *bytes;
+    size_t n;
+};
+
+static uint8_t *make_bundle(const struct entry *list, size_t n, size_t *size)
+{
+    size_t at = 32, data = 4096, i;
+    uint8_t *out;
+
+    *size = data;
+    for (i = 0; i < n; i++)
+        *size += (list[i].n + 4095) & ~(size_t)4095;
+    out = calloc(1, *size);
+    memcpy(out, "__CLANG_OFFLOAD_BUNDLE__", 24);
+    le(out + 24, n, 8);
+    for (i = 0; i < n; i++) {
+        le(out + at, data, 8);
+        le(out + at + 8, list[i].n, 8);
+        le(out + at + 16, strlen(list[i].id), 8);
+        memcpy(out + at + 24, list[i].id, strlen(list[i].id));
+        at += 24 + strlen(list[i].id);
+        if (list[i].n)
+            memcpy(out + data, list[i].bytes, list[i].n);
+        data += (list[i].n + 4095) & ~(size_t)4095;
+    }
+    return out;
+}
+
+/* CCOB of a version (1, 2, 3) and method (0 zlib, 1 zstd). */
+static uint8_t *compress_bundle(const uint8_t *plain, size_t n, int version,
+                                int method, size_t *size)
+{
+    static const size_t headers[] = {0, 20, 24, 32};
+    size_t header = headers[version];
+    uLongf bound = compressBound(n) + ZSTD_compressBound(n);
+    uint8_t *out = calloc(1, header + bound);
+
+    if (method == 0) {
+        assert_int_equal(compress(out + header, &bound, plain, n), Z_OK);
+        *size = header + bound;
+    } else {
+        *size = header + ZSTD_compress(out + header, bound, plain, n, 3);
+    }
+    memcpy(out, "CCOB", 4);
+    le(out + 4, (uint64_t)version, 2);
+    le(out + 6, (uint64_t)method, 2);
+    if (version == 1) {
+        le(out + 8, n, 4);
+    } else if (version == 2) {
+        le(out + 8, *size, 4);
+        le(out + 12, n, 4);
+    } else {
+        le(out + 8, *size, 8);
+        le(out + 16, n, 8);
+    }
+    return out;
+}
+
+static void expect_works(const void *image)
+{
+    hipModule_t module;
+    hipFunction_t f;
+
+    EXPECT(hipSuccess, hipModuleLoadData(&module, image));
+    EXPECT(hipSuccess, hipModuleGetFunction(&f, module, "add"));
+    EXPECT(hipSuccess, hipModuleUnload(module));
+}
+
+/* ---- loading ------------------------------------------------------------ */
+
+static void test_bare_code_object_loads(void **state)
+{
+    hipModule_t module;
+    unsigned count = 0;
+    size_t before, during, after;
+
+    (void)state;
+    EXPECT(hipSuccess, hipMemGetInfo(&before, NULL));
+    EXPECT(hipSuccess, hipModuleLoadData(&module, api));
+    EXPECT(hipSuccess, hipMemGetInfo(&during, NULL));
+    assert_true(during < before);
+    EXPECT(hipSuccess, hipModuleGetFunctionCount(&count, module));
+    assert_int_equal(count, 10);
+    EXPECT(hipSuccess, hipModuleUnload(module));
+    EXPECT(hipSuccess, hipMemGetInfo(&after, NULL));
+    assert_int_equal(before, after);
+    EXPECT(hipSuccess, hipModuleLoadDataEx(&module, api, 0, NULL, NULL));
+    EXPECT(hipSuccess, hipModuleUnload(module));
+    EXPECT(hipSuccess, hipModuleLoadFatBinary(&module, api));
+    EXPECT(hipSuccess, hipModuleUnload(module));
+}
+
+static void test_bundles_load(void **state)
+{
+    const struct entry list[] = {
+        {"host-x86_64-unknown-linux-gnu-", NULL, 0},
+        {"hipv4-amdgcn-amd-amdhsa--gfx1201", "no ELF at all", 13},
+        {"hipv4-amdgcn-amd-amdhsa--gfx942:xnack+", "no ELF either", 13},
+        {"hipv4-amdgcn-amd-amdhsa--gfx942:sramecc+:xnack-", api, napi}};
+    const struct entry old[] = {
+        {"host-x86_64-unknown-linux-gnu-", NULL, 0},
+        {"hip-amdgcn-amd-amdhsa-unknown-gfx942", api, napi}};
+    const struct entry native_wins[] = {
+        {"hipv4-amdgcn-amd-amdhsa--gfx9-4-generic", "not this", 8},
+        {"hipv4-amdgcn-amd-amdhsa--gfx942", api, napi}};
+    size_t n, m;
+    uint8_t *bundle = make_bundle(list, 4, &n), *packed;
+    int version, method;
+
+    (void)state;
+    expect_works(bundle);
+    for (version = 1; version <= 3; version++)
+        for (method = 0; method < 2; method++) {
+            packed = compress_bundle(bundle, n, version, method, &m);
+            expect_works(packed);
+            free(packed);
+        }
+    free(bundle);
+    bundle = make_bundle(old, 2, &n);
+    expect_works(bundle);
+    free(bundle);
+    bundle = make_bundle(native_wins, 2, &n);
+    expect_works(bundle);
+    free(bundle);
+}
+
+static void test_files_load(void **state)
+{
+    char name[] = "/tmp/kpk-sim-XXXXXX";
+    hipModule_t module;
+    int fd = mkstemp(name);
+
+    (void)state;
+    assert_true(fd >= 0);
+    EXPECT(hipErrorInvalidImage, hipModuleLoad(&module, name)); /* empty */
+    assert_int_equal(write(fd, api, napi), napi);
+    close(fd);
+    EXPECT(hipSuccess, hipModuleLoad(&module, name));
+    EXPECT(hipSuccess, hipModuleUnload(module));
+    EXPECT(hipErrorInvalidValue, hipModuleLoad(NULL, name));
+    EXPECT(hipErrorInvalidValue, hipModuleLoad(&module, NULL));
+    unlink(name);
+    EXPECT(hipErrorFileNotFound, hipModuleLoad(&module, name));
+    EXPECT(hipErrorFileNotFound, hipModuleLoad(&module, ""));
+}
+
+static void test_generic_code_objects_load_on_what_they_cover(void **state)
+{
+    size_t n;
+    void *generic = read_api("gfx11-generic", &n);
+    hipModule_t module;
+
+    (void)state;
+    EXPECT(hipErrorNoBinaryForGpu, hipModuleLoadData(&module, generic));
+    EXPECT(hipSuccess, hipSetDevice(1)); /* gfx1100 */
+    expect_works(generic);
+    ((uint8_t *)generic)[51] = 0; /* generic version 0 is none */
+    EXPECT(hipErrorNoBinaryForGpu, hipModuleLoadData(&module, generic));
+    ((uint8_t *)generic)[51] = 1;
+    ((uint8_t *)generic)[8] = 3; /* version 5 knows no generic targets */
+    EXPECT(hipErrorNoBinaryForGpu, hipModuleLoadData(&module, generic));
+    EXPECT(hipSuccess, hipSetDevice(0));
+    free(generic);
+}
+
+/* e_flags bits 9:8 xnack, 11:10 sramecc: 1 any, 2 off, 3 on; device 0 is
+ * gfx942:sramecc+:xnack-. */
+static void test_target_features_must_fit(void **state)
+{
+    static const struct {
+        unsigned xnack, sramecc;
+        bool fits;
+    } rows[] = {
+        {1, 1, true}, {2, 1, true}, {3, 1, false}, {1, 2, false},
+        {1, 3, true}, {2, 3, true}, {3, 3, false}, {0, 0, true},
+    };
+    uint8_t *image = malloc(napi);
+    hipModule_t module;
+    size_t i;
+
+    (void)state;
+    memcpy(image, api, napi);
+    for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        image[49] = (uint8_t)(rows[i].xnack | rows[i].sramecc << 2);
+        if (rows[i].fits)
+            expect_works(image);
+        else
+            EXPECT(hipErrorNoBinaryForGpu, hipModuleLoadData(&module, image));
+    }
+    /* Version 3: a clear bit says off. */
+    image[8] = 1;
+    image[49] = 2; /* sramecc on */
+    expect_works(image);
+    image[49] = 0;
+    EXPECT(hipErrorNoBinaryForGpu, hipModuleLoadData(&module, image));
+    free(image);
+}
+
+static void test_what_is_refused(void **state)
+{
+    const struct entry wrong[] = {
+        {"hipv4-amdgcn-amd-amdhsa--gfx90a", api, napi}};
+    static const char junk[4096] = "this is text";
+    uint8_t *image = malloc(napi), *bundle, *packed;
+    hipModule_t module = NULL;
+    size_t n, m;
+
+    (void)state;
+    EXPECT(hipErrorInvalidValue, hipModuleLoadData(NULL, api));
+    EXPECT(hipErrorInvalidValue, hipModuleLoadData(&module, NULL));
+    EXPECT(hipErrorInvalidImage, hipModuleLoadData(&module, junk));
+    memcpy(image, api, napi);
+    image[48] = 0x41; /* gfx1100 */
+    EXPECT(hipErrorNoBinaryForGpu, hipModuleLoadData(&module, image));
+    image[48] = 0xfe; /* nothing */
+    EXPECT(hipErrorNoBinaryForGpu, hipModuleLoadData(&module, image));
+    memcpy(image, api, napi);
+    image[18] = 62; /* x86-64 */
+    EXPECT(hipErrorInvalidImage, hipModuleLoadData(&module, image));
+    bundle = make_bundle(wrong, 1, &n);
+    EXPECT(hipErrorInvalidImage, hipModuleLoadData(&module, bundle));
+    packed = compress_bundle(bundle, n, 3, 1, &m);
+    packed[40] ^= 0xff;
+    packed[41] ^= 0xff;
+    EXPECT(hipErrorInvalidImage, hipModuleLoadData(&module, packed));
+    free(packed);
+    free(bundle);
+    free(image);
+}
+
+static void refusals_of_5(void)
+{
+    static const char junk[4096] = "this is text";
+    uint8_t *image = malloc(napi);
+    hipModule_t module;
+
+    EXPECT(hipErrorInvalidKernelFile, hipModuleLoadData(&module, junk));
+    expect_works(api);
+    memcpy(image, api, napi);
+    image[48] = 0x41;
+    EXPECT(hipErrorSharedObjectInitFailed, hipModuleLoadData(&module, image));
+    memcpy(image, api, napi);
+    image[8] = 4; /* code object version 6 */
+    EXPECT(hipErrorSharedObjectInitFailed, hipModuleLoadData(&module, image));
+    free(image);
+}
+
+static void refusals_of_6(void)
+{
+    const struct entry wrong[] = {
+        {"hipv4-amdgcn-amd-amdhsa--gfx90a", api, napi}};
+    hipModule_t module;
+    size_t n;
+    uint8_t *bundle = make_bundle(wrong, 1, &n);
+
+    EXPECT(hipErrorNoBinaryForGpu, hipModuleLoadData(&module, bundle));
+    free(bundle);
+}
+
+/* Up to 6.x a lookup for another device ends the process. */
+static void lookup_on_another_device(void)
+{
+    hipModule_t module;
+    hipFunction_t f;
+
+    EXPECT(hipSuccess, hipModuleLoadData(&module, api));
+    EXPECT(hipSuccess, hipSetDevice(1));
+    EXPECT(hipSuccess, hipModuleGetFunction(&f, module, "add"));
+    EXPECT(hipSuccess, hipModuleUnload(module));
+}
+
+static void test_release_differences(void **state)
+{
+    static const char *const five[] = {"KPK_SIM_HIP_VERSION=5", NULL};
+    static const char *const six[] = {"KPK_SIM_HIP_VERSION=6", NULL};
+    static const char *const seven[] = {"KPK_SIM_HIP_VERSION=7", NULL};
+
+    (void)state;
+    in_child(five, refusals_of_5);
+    in_child(six, refusals_of_6);
+    in_child(seven, lookup_on_another_device);
+}
+
+/* ---- lookup ------------------------------------------------------------- */
+
+static void test_functions(void **state)
+{
+    hipFunction_t f, again;
+    hipModule_t module;
+    int value, stranger;
+
+    (void)state;
+    EXPECT(hipSuccess, hipModuleLoadData(&module, api));
+    EXPECT(hipErrorInvalidValue, hipModuleGetFunction(NULL, module, "add"));
+    EXPECT(hipErrorInvalidValue, hipModuleGetFunction(&f, module, NULL));
+    EXPECT(hipErrorInvalidValue, hipModuleGetFunction(&f, module, ""));
+    EXPECT(hipErrorInvalidHandle, hipModuleGetFunction(&f, NULL, "add"));
+    EXPECT(hipErrorNotFound,
+           hipModuleGetFunction(&f, (hipModule_t)(void *)&stranger, "add"));
+    EXPECT(hipErrorNotFound, hipModuleGetFunction(&f, module, "add.kd"));
+    EXPECT(hipSuccess, hipModuleGetFunction(&f, module, "small"));
+    EXPECT(hipSuccess, hipModuleGetFunction(&again, module, "small"));
+    assert_ptr_equal(f, again);
+
+    EXPECT(hipSuccess,
+           hipFuncGetAttribute(
+               &value, HIP_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, f));
+    assert_int_equal(value, 64);
+    EXPECT(hipSuccess, hipFuncGetAttribute(
+                           &value, HIP_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, f));
+    assert_int_equal(value, 256);
+    EXPECT(hipSuccess,
+           hipFuncGetAttribute(
+               &value, HIP_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, f));
+    assert_int_equal(value, 65536 - 256);
+    EXPECT(hipSuccess,
+           hipFuncGetAttribute(&value, HIP_FUNC_ATTRIBUTE_BINARY_VERSION, f));
+    assert_int_equal(value, 94);
+    EXPECT(hipSuccess,
+           hipFuncGetAttribute(&value, HIP_FUNC_ATTRIBUTE_NUM_REGS, f));
+    assert_true(value > 0 && value <= 512);
+    EXPECT(hipErrorInvalidValue,
+           hipFuncGetAttribute(NULL, HIP_FUNC_ATTRIBUTE_NUM_REGS, f));
+    EXPECT(hipErrorInvalidHandle,
+           hipFuncGetAttribute(&value, HIP_FUNC_ATTRIBUTE_NUM_REGS, NULL));
+    EXPECT(hipErrorInvalidValue,
+           hipFuncGetAttribute(&value, (hipFunction_attribute)10, f));
+    EXPECT(hipErrorInvalidValue,
+           hipFuncSetAttribute(f, hipFuncAttributeMaxDynamicSharedMemorySize,
+                               65536));
+    EXPECT(hipSuccess,
+           hipFuncSetAttribute(f, hipFuncAttributeMaxDynamicSharedMemorySize,
+                               65536 - 256));
+    EXPECT(hipErrorInvalidDeviceFunction,
+           hipFuncSetAttribute(NULL, hipFuncAttributeMaxDynamicSharedMemorySize,
+                               0));
+
+    EXPECT(hipSuccess, hipModuleUnload(module));
+    EXPECT(hipErrorNotFound, hipModuleUnload(module));
+    EXPECT(hipErrorInvalidHandle, hipModuleUnload(NULL));
+    EXPECT(hipErrorInvalidDeviceFunction,
+           hipFuncGetAttribute(&value, HIP_FUNC_ATTRIBUTE_NUM_REGS, f));
+}
+
+static void test_globals(void **state)
+{
+    static const int values[16] = {1, 2, 3, 4, 5, 6, 7, 8, 9};
+    hipDeviceptr_t p = NULL;
+    hipModule_t module;
+    int value = 0, back[16];
+    size_t n = 0;
+
+    (void)state;
+    EXPECT(hipSuccess, hipModuleLoadData(&module, api));
+    EXPECT(hipSuccess, hipModuleGetGlobal(&p, &n, module, "counter"));
+    assert_int_equal(n, 4);
+    EXPECT(hipSuccess, hipMemcpyDtoH(&value, p, 4));
+    assert_int_equal(value, 7);
+    EXPECT(hipSuccess, hipModuleGetGlobal(&p, NULL, module, "table"));
+    EXPECT(hipSuccess, hipMemcpyHtoD(p, (void *)(uintptr_t)values, 64));
+    EXPECT(hipSuccess, hipMemcpyDtoH(back, p, 64));
+    assert_memory_equal(back, values, 64);
+    EXPECT(hipSuccess, hipModuleGetGlobal(NULL, &n, module, "factors"));
+    assert_int_equal(n, 16);
+    EXPECT(hipErrorInvalidValue,
+           hipModuleGetGlobal(NULL, NULL, module, "counter"));
+    EXPECT(hipErrorInvalidValue, hipModuleGetGlobal(&p, &n, module, ""));
+    EXPECT(hipErrorInvalidHandle, hipModuleGetGlobal(&p, &n, NULL, "counter"));
+    EXPECT(hipErrorNotFound, hipModuleGetGlobal(&p, &n, module, "nothing"));
+    EXPECT(hipSuccess, hipModuleUnload(module));
+}
+
+static void test_occupancy(void **state)
+{
+    int blocks = -1, grid, block;
+    hipModule_t module;
+    hipFunction_t f;
+
+    (void)state;
+    EXPECT(hipSuccess, hipModuleLoadData(&module, api));
+    EXPECT(hipSuccess, hipModuleGetFunction(&f, module, "add"));
+    /* 4 SIMDs of 8 waves of 64; few registers, no LDS */
+    EXPECT(hipSuccess, hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(
+                           &blocks, f, 256, 0));
+    assert_int_equal(blocks, 8);
+    EXPECT(hipSuccess, hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(
+                           &blocks, f, 256, 20000));
+    assert_int_equal(blocks, 3); /* 65536 / 20000 */
+    EXPECT(hipSuccess, hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(
+                           &blocks, f, 2000, 0));
+    assert_int_equal(blocks, 0);
+    EXPECT(hipErrorInvalidValue,
+           hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, f, 0,
+                                                              0));
+    EXPECT(hipErrorInvalidValue,
+           hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(NULL, f, 64, 0));
+    EXPECT(hipErrorInvalidValue,
+           hipModuleOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+               &blocks, f, 64, 0, 2));
+    EXPECT(hipSuccess, hipModuleOccupancyMaxPotentialBlockSize(&grid, &block, f,
+                                                               0, 0));
+    assert_int_equal(block, 1024);
+    assert_int_equal(grid, 2 * 304);
+    EXPECT(hipSuccess, hipModuleUnload(module));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_release_differences),
+        cmocka_unit_test(test_bare_code_object_loads),
+        cmocka_unit_test(test_bundles_load),
+        cmocka_unit_test(test_files_load),
+        cmocka_unit_test(test_generic_code_objects_load_on_what_they_cover),
+        cmocka_unit_test(test_target_features_must_fit),
+        cmocka_unit_test(test_what_is_refused),
+        cmocka_unit_test(test_functions),
+        cmocka_unit_test(test_globals),
+        cmocka_unit_test(test_occupancy),
+    };
+    int failed;
+
+    setenv("KPK_SIM_DEVICES", "gfx942,gfx1100", 1);
+    api = read_api("gfx942", &napi);
+    failed = cmocka_run_group_tests(tests, NULL, NULL);
+    free((void *)(uintptr_t)api);
+    return failed;
+}
