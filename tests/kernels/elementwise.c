@@ -1,0 +1,286 @@
+/* elementwise.c - sizes, layouts and launch shapes for elementwise kernels */
+#include "elementwise.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* How a kernel is launched; every shape must give the same result. */
+enum shape {
+    CONTRACT,    /* a thread an element, 1024 a block: what candle launches */
+    RECOMMENDED, /* 256 threads of 16 bytes each */
+    ONE_BLOCK,   /* far fewer threads than elements */
+    LARGE,       /* far more */
+    ODD_BLOCK,   /* not a multiple of a wave */
+    NSHAPES
+};
+
+static const char *const shape_names[NSHAPES] = {
+    "1024 a block", "256 x 16 bytes", "one block", "large grid", "odd block"};
+
+/* One launch. */
+struct ew_case {
+    struct kt_layout layout[EW_MAX_INPUTS];
+    bool info; /* or null */
+    enum shape shape;
+    enum kt_data data;
+    size_t lead; /* elements by which pointers miss their alignment */
+    enum { APART, NULL_INPUT, SAME } place;
+};
+
+static size_t widest(const struct ew *e)
+{
+    size_t size = kt_size(e->out);
+
+    for (size_t k = 0; k < e->nin; k++)
+        if (kt_size(e->in[k]) > size)
+            size = kt_size(e->in[k]);
+    return size;
+}
+
+static void set_shape(const struct ew *e, enum shape shape, size_t n,
+                      unsigned grid[3], unsigned block[3])
+{
+    static const unsigned threads[NSHAPES] = {1024, 256, 64, 128, 100};
+    size_t each = 1;
+
+    block[0] = threads[shape];
+    if (shape == RECOMMENDED)
+        each = 16 / widest(e);
+    grid[0] = (unsigned)((n + block[0] * each - 1) / (block[0] * each));
+    if (grid[0] == 0 || shape == ONE_BLOCK)
+        grid[0] = 1;
+    if (shape == LARGE)
+        grid[0] = grid[0] * 3 + 5;
+    grid[1] = grid[2] = block[1] = block[2] = 1;
+}
+
+static void name_case(struct kt *t, const struct ew *e, const struct ew_case *c)
+{
+    char *text = kt_alloc(t, 256);
+    size_t used = 0;
+
+    for (size_t k = 0; k < e->nin; k++)
+        used += (size_t)snprintf(text + used, 256 - used, "%s%s",
+                                 k ? ", " : "", c->layout[k].name);
+    snprintf(text + used, 256 - used, "; %s%s%s%s%s", shape_names[c->shape],
+             c->info ? "" : "; null info", c->lead ? "; unaligned" : "",
+             c->place == NULL_INPUT ? "; null input" : "",
+             c->place == SAME ? "; in place" : "");
+    t->what = text;
+}
+
+/* What the output should be, from the inputs' host copies. */
+static void check(struct kt *t, const struct ew *e, const struct ew_case *c,
+                  const void *const host[], const void *got)
+{
+    const size_t n = c->layout[0].numel;
+    kt_real *value = kt_alloc(t, n * sizeof(*value));
+    kt_real *scale = kt_alloc(t, n * sizeof(*scale));
+    void *bits = kt_alloc(t, n * kt_size(e->out));
+    struct kt_gate gate = e->gate;
+
+    for (size_t i = 0; i < n; i++) {
+        struct ew_want want = {0, 1, 0};
+        const void *element[EW_MAX_INPUTS];
+
+        for (size_t k = 0; k < e->nin; k++) {
+            const size_t at = c->place == NULL_INPUT
+                                  ? i
+                                  : kt_offset(&c->layout[k], i);
+
+            element[k] = (const char *)host[k] + at * kt_size(e->in[k]);
+        }
+        e->want(e, element, &want);
+        value[i] = want.value;
+        scale[i] = want.scale;
+        if (e->bits)
+            kt_put_bits(e->out, bits, i, want.bits);
+    }
+    gate.scale = scale;
+    if (e->bits)
+        kt_check_bits(t, e->out, got, bits, n);
+    else
+        kt_check(t, e->out, got, value, n, gate);
+}
+
+static void run_case(struct kt *t, const struct ew *e, const struct ew_case *c)
+{
+    const size_t n = c->layout[0].numel, rank = c->layout[0].rank;
+    const size_t out_size = kt_size(e->out);
+    const size_t spare = n == 0 ? 16 : 0; /* elements that must stay */
+    const struct kt_layout *layouts[EW_MAX_INPUTS];
+    const void *host[EW_MAX_INPUTS];
+    void *in[EW_MAX_INPUTS] = {NULL}, *out;
+    void *got = kt_alloc(t, (n + spare) * out_size);
+    const size_t *info;
+    unsigned grid[3], block[3];
+    kpk_arg args[16];
+    size_t nargs = 0;
+
+    name_case(t, e, c);
+    for (size_t k = 0; k < e->nin; k++) {
+        const size_t size = kt_size(e->in[k]);
+        size_t extent = c->layout[k].extent;
+        void *data;
+
+        if (c->place == NULL_INPUT && extent < n)
+            extent = n; /* it lies in the output */
+        data = kt_host(t, e->in[k], extent, c->data, 7 * k + n + c->shape);
+        if (e->tame)
+            e->tame(e, k, data, extent);
+        host[k] = data;
+        layouts[k] = &c->layout[k];
+        if (k > 0 || c->place == APART)
+            in[k] = kt_device(t, data, extent * size, c->lead * size);
+    }
+    out = kt_device(t, c->place == APART ? NULL : host[0],
+                    (n + spare) * out_size, c->lead * out_size);
+    if (c->place == SAME)
+        in[0] = out;
+    info = c->info ? kt_info(t, e->nin, layouts) : NULL;
+
+    args[nargs++] = (kpk_arg){&n, sizeof(n)};
+    args[nargs++] = (kpk_arg){&rank, sizeof(rank)};
+    args[nargs++] = (kpk_arg){&info, sizeof(info)};
+    for (size_t k = 0; k < e->nbefore; k++)
+        args[nargs++] = e->before[k];
+    for (size_t k = 0; k < e->nin; k++)
+        args[nargs++] = (kpk_arg){&in[k], sizeof(in[k])};
+    args[nargs++] = (kpk_arg){&out, sizeof(out)};
+    for (size_t k = 0; k < e->nafter; k++)
+        args[nargs++] = e->after[k];
+    set_shape(e, c->shape, n, grid, block);
+    if (!kt_launch(t, grid, block, 0, args, nargs))
+        return;
+    kt_read(t, got, out, (n + spare) * out_size);
+    check(t, e, c, host, got);
+    if (spare) {
+        void *untouched = kt_alloc(t, spare * out_size);
+
+        memset(untouched, 0xA5, spare * out_size);
+        kt_check_bytes(t, got, untouched, spare * out_size, "an empty output");
+    }
+}
+
+/* All inputs contiguous in one dimension. */
+static struct ew_case flat_case(const struct ew *e, size_t n, enum shape shape,
+                                enum kt_data data)
+{
+    struct ew_case c = {.shape = shape, .data = data};
+
+    for (size_t k = 0; k < e->nin; k++)
+        c.layout[k] = kt_layout(1, &n, KT_CONTIGUOUS);
+    return c;
+}
+
+static void run_sizes(struct kt *t, const struct ew *e)
+{
+    static const size_t sizes[] = {0, 1, 15, 1023, 1024, 1025, 9001};
+    const enum kt_data data = e->no_hostile ? KT_SMALL : KT_HOSTILE;
+
+    for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++) {
+        struct ew_case c = flat_case(e, sizes[s], CONTRACT, KT_SMALL);
+
+        run_case(t, e, &c);
+        c.data = data;
+        c.shape = (enum shape)(1 + s % (NSHAPES - 1));
+        c.info = sizes[s] != 0; /* one that describes a contiguous layout */
+        run_case(t, e, &c);
+    }
+    for (enum shape shape = CONTRACT; shape < NSHAPES; shape++) {
+        struct ew_case c = flat_case(e, 3001, shape, data);
+
+        run_case(t, e, &c);
+        c.lead = 1;
+        run_case(t, e, &c);
+    }
+}
+
+static const struct {
+    size_t rank;
+    size_t dims[KT_MAX_RANK];
+} shapes[] = {
+    {0, {0}},
+    {1, {1}},
+    {1, {261}},
+    {2, {32, 64}},  /* rows of whole packs */
+    {2, {33, 67}},  /* and not */
+    {2, {7, 3}},    /* rows shorter than a pack */
+    {2, {70, 130}}, /* several tiles, the last ones cut */
+    {3, {5, 1, 48}},
+    {3, {3, 40, 20}},
+    {4, {2, 3, 16, 8}},
+    {4, {1, 9, 1, 5}},
+    {5, {2, 3, 2, 5, 4}},
+    {6, {2, 2, 3, 2, 3, 4}},
+};
+#define N_SHAPES (sizeof(shapes) / sizeof(shapes[0]))
+
+/* Each order for one input at a time, then for all, then a mixture. */
+static void run_layouts(struct kt *t, const struct ew *e)
+{
+    unsigned turn = 0;
+
+    for (size_t s = 0; s < N_SHAPES; s++)
+        for (int order = 0; order < KT_NORDERS; order++)
+            for (size_t which = 0; which <= e->nin; which++) {
+                struct ew_case c = {
+                    .info = true,
+                    .shape = (enum shape)(turn++ % NSHAPES),
+                    .data = e->no_hostile || turn % 2 ? KT_SMALL : KT_HOSTILE,
+                };
+
+                /* of several inputs, one at a time is tried in some shapes */
+                if (e->nin > 1 && which < e->nin &&
+                    (s + (size_t)order + which) % 3 != 0)
+                    continue;
+                if (e->nin == 1 && which == 1)
+                    continue; /* "all" is the same */
+                for (size_t k = 0; k < e->nin; k++) {
+                    enum kt_order other = KT_CONTIGUOUS;
+
+                    if (which == e->nin) /* a mixture in every other shape */
+                        other = (enum kt_order)(
+                            ((size_t)order + (s % 2) * k) % KT_NORDERS);
+                    c.layout[k] = kt_layout(
+                        shapes[s].rank, shapes[s].dims,
+                        k == which ? (enum kt_order)order : other);
+                }
+                run_case(t, e, &c);
+            }
+}
+
+static void run_in_place(struct kt *t, const struct ew *e)
+{
+    static const size_t dims[2] = {37, 29};
+
+    for (enum shape shape = CONTRACT; shape < NSHAPES; shape++) {
+        struct ew_case c = flat_case(e, 2050, shape, KT_SMALL);
+
+        c.place = SAME;
+        run_case(t, e, &c);
+        c.place = NULL_INPUT;
+        run_case(t, e, &c);
+        c.lead = 1;
+        run_case(t, e, &c);
+        /* the strides of a null input mean nothing */
+        c.lead = 0;
+        c.info = true;
+        c.layout[0] = kt_layout(2, dims, KT_TRANSPOSED);
+        run_case(t, e, &c);
+    }
+}
+
+void ew_run(struct kt *t, const struct ew *e)
+{
+    run_sizes(t, e);
+    run_layouts(t, e);
+    if (e->in_place)
+        run_in_place(t, e);
+    if (e->all_codes) {
+        struct ew_case c = flat_case(
+            e, kt_size(e->in[0]) == 1 ? 256 : 65536, CONTRACT, KT_CODES);
+
+        run_case(t, e, &c);
+    }
+}
