@@ -125,13 +125,10 @@ struct WideAccess {
  * version of the code. */
 template <class Fn> DEV void with_access(const void *p, Fn fn)
 {
-#if KPK_NVIDIA
-    if (!is_aligned(static_cast<const u8 *>(p), 16)) {
+    if (!KPK_NVIDIA || is_aligned(static_cast<const u8 *>(p), 16))
+        fn(WideAccess());
+    else if constexpr (KPK_NVIDIA)
         fn(NarrowAccess());
-        return;
-    }
-#endif
-    fn(WideAccess());
 }
 
 /* ---- numbers ---- */
