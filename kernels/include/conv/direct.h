@@ -272,8 +272,8 @@ DEV void convolve(const Conv &v, const T *x, const T *w, T *y)
     using A = sum_t<T>;
     using Large = ConvTile<T, sizeof(A) == 8 ? 2 : 4, sizeof(A) == 8 ? 4 : 8>;
     using Small = ConvTile<T, 1, 4>;
-    __shared__ alignas(16) A image[Large::image_most];
-    __shared__ alignas(16) A filter[Large::filter_most];
+    alignas(16) __shared__ A image[Large::image_most];
+    alignas(16) __shared__ A filter[Large::filter_most];
     __shared__ Work work[1];
     __shared__ u32 small;
     Work &at = work[opaque_zero()];

@@ -67,7 +67,7 @@ template <typename T> DEV void im2col_by_points(const Conv &v, const T *x, T *ds
 template <typename T> DEV void image_to_columns(const Conv &v, const T *x, T *dst)
 {
     constexpr u32 image_most = image_bytes / sizeof(T);
-    __shared__ alignas(16) T image[image_most];
+    alignas(16) __shared__ T image[image_most];
     __shared__ Work work[1];
     Work &at = work[opaque_zero()];
 

@@ -180,7 +180,7 @@ DEV void softmax(const T *src, T *dst, i32 n_cols)
 {
     using A = calc_t<T>;
     __shared__ A slot[2][max_groups];
-    __shared__ alignas(16) A all[softmax_row<T>::held];
+    alignas(16) __shared__ A all[softmax_row<T>::held];
     const team_scratch<A> scratch = {slot, all};
     const u64 row = (u64)blockIdx.x * blockDim.x + threadIdx.x;
     const team t = make_team(blockDim.y, threadIdx.y, threadIdx.x, blockDim.x);
