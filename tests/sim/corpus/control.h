@@ -52,8 +52,9 @@ LANE_TEST(nested_branches, 3, 2)
         case 4:
             b = ~b;
             break;
-        default:
+        default: /* not path ^= i alone: clang 22 then loses a on gfx942 */
             path ^= i;
+            a += 3;
         }
     }
     out[0] = path;

@@ -81,6 +81,8 @@ FREXP(f64, double)
             r = sign;                                                          \
         else if (exponent(n) - exponent(d) < -(lost))                          \
             r = sign;                                                          \
+        else if ((type##_bits(q) & (raw)~SIGN_##type) > inf)                   \
+            r = sign | inf; /* numbers whose quotient overflowed on the way */ \
         else                                                                   \
             r = (raw)((type##_bits(q) & (raw)~SIGN_##type) | sign);            \
         return bits_##type(r);                                                 \
