@@ -3,7 +3,8 @@
 # A program NAME is NAME.hip and NAME_*.hip, each compiled for every target, for
 # the host with the bundle of all targets embedded, and linked with the system's
 # libamdhip64 as hipcc would; LD_LIBRARY_PATH puts the simulated one under it.
-# api.hip holds the kernels of tests/sim/tests/test_hip_*.c.
+# api.hip holds the kernels of tests/sim/tests/test_hip_*.c, which are launched
+# with partial blocks, too; clang's default is a kernel that does not allow them.
 
 PROGRAMS      := vectors streams units
 PROGRAM_TESTS := $(PROGRAMS:%=$(H)/test/program/%)
@@ -18,7 +19,7 @@ $(B)/program/%.hsaco: tests/sim/programs/$$(*F).hip $(B)/stamp/device $$(call co
 	@echo "  HIPCC program $*"
 	@$(DEVICE_CXX) $(PROGRAM_CFLAGS) --offload-device-only --no-gpu-bundle-output -fuse-cuid=none \
 	  $(DEVICE_FLAGS) --offload-arch=$(*D) -mcode-object-version=$(call cov,$(*D)) \
-	  $(call target_flags,$(*D)) -o $@ $<
+	  $(if $(filter api,$(*F)),-fno-offload-uniform-block) $(call target_flags,$(*D)) -o $@ $<
 
 # The host's half of HIP's old headers wants a wavefront's size, too.
 .PRECIOUS: $(B)/program/%.hsaco $(H)/program/%.o
@@ -36,4 +37,5 @@ $(H)/test/program/%: $$(call program_objects,$$*) $(SIM_LIB) $(SIM_LINKS)
 	@echo "  LD    $@"
 	@$(DEVICE_CXX) -o $@ $(filter %.o,$^) $(PROGRAM_LIBS)
 
-$(filter %/test_hip_launch %/test_hip_module %/test_hip_stream,$(SIM_TESTS)): $(API_HSACOS)
+$(filter %/test_hip_launch %/test_hip_module %/test_hip_stream,$(SIM_TESTS)): $(API_HSACOS) \
+  $(B)/program/gfx942/streams.hsaco

@@ -21,14 +21,19 @@ void expect_error(hipError_t want, hipError_t got, const char *call,
 
 void *read_api(const char *target, size_t *n)
 {
+    return read_program(target, "api", n);
+}
+
+void *read_program(const char *target, const char *program, size_t *n)
+{
     const char *build = getenv("B");
     char name[512];
     FILE *file;
     void *bytes;
     long size;
 
-    snprintf(name, sizeof(name), "%s/program/%s/api.hsaco",
-             build ? build : "build", target);
+    snprintf(name, sizeof(name), "%s/program/%s/%s.hsaco",
+             build ? build : "build", target, program);
     file = fopen(name, "rb");
     if (!file) {
         fail_msg("%s is missing: make tests", name);

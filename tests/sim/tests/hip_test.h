@@ -52,8 +52,9 @@ hipError_t hipDrvGetErrorName(hipError_t error, const char **text);
 void expect_error(hipError_t want, hipError_t got, const char *call,
                   const char *file, int line);
 
-/* The code object of programs/api.hip for a target; the caller frees it. */
-void *read_api(const char *target, size_t *n);
+/* The code object of programs/NAME.hip for a target; the caller frees it. */
+void *read_program(const char *target, const char *name, size_t *n);
+void *read_api(const char *target, size_t *n); /* of api.hip */
 
 /*
  * Runs `body` in a child process with these variables set: "NAME=VALUE", ends
