@@ -42,9 +42,10 @@ FORCE:
 
 # ---- targets ---------------------------------------------------------------
 
-# The rows of the target table as words: name/ISA version/sramecc/xnack/wave
+# The rows of the target table as words:
+# name/ISA version/sramecc/xnack/wave/generic
 target_rows := $(shell tr -d ' "' <$(KPACK_TARGETS) | \
-  awk -F'[(,)]' '/^X/ {print $$2"/"$$4*1000+$$5*100+$$6"/"$$8"/"$$9"/"$$10}')
+  awk -F'[(,)]' '/^X/ {print $$2"/"$$4*1000+$$5*100+$$6"/"$$8"/"$$9"/"$$10"/"$$7}')
 row   = $(filter $(firstword $(subst :, ,$(1)))/%,$(target_rows))
 field = $(word $(1),$(subst /, ,$(2)))
 isa_version = $(call field,2,$(call row,$(1)))
@@ -78,6 +79,15 @@ endif
 ifneq ($(filter pack,$(MODULES)),)
 $(error no module may be called 'pack': its table would be that of the pack)
 endif
+
+# A device that runs code for a target: its own processor, or the first that a
+# generic target covers, with the same features.
+processor = $(firstword $(subst :, ,$(1)))
+covered   = $(firstword $(foreach r,$(target_rows),\
+  $(if $(filter $(1),$(call field,6,$(r))),$(call field,1,$(r)))) $(1))
+device_of = $(patsubst $(call processor,$(1))%,$(call covered,$(call processor,$(1)))%,$(1))
+devices_of_archs = $(subst $(space),$(comma),$(strip \
+  $(foreach a,$(filter-out sm_%,$(ARCHS)),$(call device_of,$(a)))))
 
 # gfx90a:xnack- is gfx90a_xnack_off in C; gen/module_table.c spells it alike.
 c_name = $(subst -,_,$(subst :,_,$(subst +,_on,$(patsubst %-,%_off,$(subst -:,_off:,$(1))))))
@@ -134,15 +144,23 @@ EMBEDS := $(foreach a,$(AMD_ARCHS),$(MODULES:%=$(B)/embed/$(a)/%.c))
 
 device_check = $(if $(DEVICE_ERROR),@echo $(call quote,kpack: $(DEVICE_ERROR)) >&2; exit 1)
 
+# With second names for kernels (aliases.csv beside them), by way of assembly.
+ALIASES := $(wildcard $(KERNELS)/aliases.csv)
+alias_awk := $(KPACK_ROOT)/gen/alias.awk
+
 $(B)/hsaco/%.hsaco: $(KERNELS)/$$(*F).hip $(B)/stamp/device \
-    $$(call constants,$$(*D))
+    $$(call constants,$$(*D)) $(if $(ALIASES),$(ALIASES) $(alias_awk))
 	$(device_check)
 	@mkdir -p '$(@D)'
 	@echo "  HIPCC $*"
 	@$(DEVICE_CXX) $(KPK_HIPFLAGS) $(DEVICE_FLAGS) --offload-arch=$(*D) \
 	  -mcode-object-version=$(call cov,$(*D)) $(call target_flags,$(*D)) \
 	  -Xclang -dependency-file -Xclang '$@.d' -Xclang -MP \
-	  -Xclang -MT -Xclang '$(call esc,$@)' -o '$@' $<
+	  -Xclang -MT -Xclang '$(call esc,$@)' \
+	  $(if $(ALIASES),-S -o '$@.s',-o '$@') $<
+	$(if $(ALIASES),@awk -v module=$(*F) -f $(alias_awk) $(ALIASES) '$@.s' >'$@.alias.s' && \
+	  $(DEVICE_CXX) --target=amdgcn-amd-amdhsa -mcpu=$(*D) -mcode-object-version=$(call cov,$(*D)) \
+	  -o '$@' '$@.alias.s' && rm '$@.s' '$@.alias.s')
 
 # The same sources on HIP's other platform.
 $(B)/hsaco/%.cubin: $(KERNELS)/$$(*F).hip $(B)/stamp/nvcc
@@ -200,6 +218,7 @@ $(foreach m,$(MODULES),$(eval $(call table_rule,$(m))))
 
 $(B)/gen/pack.c: $(KPACK_GEN) $(B)/stamp/pack
 	@mkdir -p $(@D)
+	$(if $(AMD_ARCHS),,@echo 'kpack: ARCHS=$(ARCHS) has no AMD target for a pack; cubins alone are made by: make cubins' >&2; exit 1)
 	@$(KPACK_GEN) pack $(PACK) $@ $(MODULES)
 
 first_arch := $(firstword $(AMD_ARCHS))
