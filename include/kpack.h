@@ -442,6 +442,21 @@ kpk_status kpk_instance_selection(const kpk_instance *inst, const char *module,
 kpk_status kpk_load(kpk_instance *inst, const char *module);
 
 /*
+ * kpk_load_ex() is kpk_load() through hipModuleLoadDataEx, for programs that
+ * come with its options.
+ *
+ *   n        how many options there are
+ *   options  [n] hipJitOption numbers; NULL if n is 0
+ *   values   [n] their values; NULL if n is 0
+ *
+ * HIP on AMD GPUs accepts every option and ignores it. A module that is loaded
+ * already stays as it is. Fails as kpk_load() does, and with
+ * KPK_ERR_UNSUPPORTED.
+ */
+kpk_status kpk_load_ex(kpk_instance *inst, const char *module, unsigned n,
+                       int *options, void **values);
+
+/*
  * kpk_unload() waits for the device's work and unloads one module; a later
  * kpk_kernel_get() loads it again.
  *
@@ -597,6 +612,185 @@ kpk_status kpk_launch(const kpk_kernel *kernel, const kpk_shape *shape,
  */
 kpk_status kpk_launch_packed(const kpk_kernel *kernel, const kpk_shape *shape,
                              void *stream, const void *buffer, size_t nbytes);
+
+/* ------------------------------------------------------------------------ */
+/* More ways to launch                                                      */
+
+/* The calling thread's own default stream, which HIP gives the number 2: does
+ * not wait for the work of other threads' ones. Goes wherever a stream goes. */
+/* NOLINTNEXTLINE(performance-no-int-to-ptr): HIP's handle is that number */
+#define KPK_STREAM_PER_THREAD ((void *)(uintptr_t)2)
+
+enum {
+    /* All blocks run at once, so that the kernel may wait for all of them. */
+    KPK_LAUNCH_COOPERATIVE = 1,
+    /* May start before earlier work of the stream has ended. */
+    KPK_LAUNCH_ANY_ORDER = 2,
+    /* Of kpk_launch_all() with KPK_LAUNCH_COOPERATIVE: does not wait for
+     * earlier work of all the streams first; later work of a stream does not
+     * wait for the kernels on the other devices. */
+    KPK_LAUNCH_NO_PRE_SYNC = 4,
+    KPK_LAUNCH_NO_POST_SYNC = 8
+};
+
+/* Everything that can be said of a launch. Zeros are the plain thing. */
+typedef struct kpk_launch_options {
+    kpk_shape shape;
+    void *stream;
+    unsigned flags;     /* KPK_LAUNCH_COOPERATIVE, KPK_LAUNCH_ANY_ORDER */
+    void *start_event;  /* a hipEvent_t recorded as the kernel starts */
+    void *stop_event;   /* a hipEvent_t recorded as it ends */
+    const void *packed; /* arguments as of kpk_launch_packed(); args is then */
+    size_t packed_nbytes; /* NULL and nargs 0 */
+} kpk_launch_options;
+
+/*
+ * kpk_launch_ex() is kpk_launch() and kpk_launch_packed() with options.
+ *
+ * A cooperative launch is refused with KPK_ERR_UNSUPPORTED on a device that
+ * cannot do it, and with KPK_ERR_SHAPE if its blocks cannot all be on the
+ * device at once, with the number that can. It goes with neither events nor
+ * KPK_LAUNCH_ANY_ORDER (KPK_ERR_ARG). Events and flags need a HIP that has
+ * hipExtModuleLaunchKernel, cooperation one that has
+ * hipModuleLaunchCooperativeKernel (5.5): KPK_ERR_UNSUPPORTED.
+ * Otherwise as kpk_launch().
+ */
+kpk_status kpk_launch_ex(const kpk_kernel *kernel,
+                         const kpk_launch_options *options, const kpk_arg *args,
+                         size_t nargs);
+
+/* One of several launches. */
+typedef struct kpk_launch_item {
+    const kpk_kernel *kernel;
+    kpk_shape shape;
+    void *stream;
+    const kpk_arg *args;
+    size_t nargs;
+} kpk_launch_item;
+
+/* Most kernels of one cooperative launch over several devices. */
+#define KPK_MAX_COOPERATIVE 16
+
+/*
+ * kpk_launch_all() starts several kernels, on one device or on several.
+ *
+ *   items  [n] launches; all are checked before the first one is started
+ *   flags  0: they are started one after the other, in the order of the list.
+ *          KPK_LAUNCH_COOPERATIVE: they are one launch over n devices, in
+ *          which a kernel may wait for all blocks on all devices. Each item
+ *          then has a device, and a stream other than NULL, of its own, and
+ *          n is at most KPK_MAX_COOPERATIVE. KPK_LAUNCH_NO_PRE_SYNC and
+ *          KPK_LAUNCH_NO_POST_SYNC may be added.
+ *
+ * Fails as kpk_launch_ex() does. If HIP refuses a launch of a list without
+ * KPK_LAUNCH_COOPERATIVE, those before it have been started.
+ */
+kpk_status kpk_launch_all(const kpk_launch_item *items, size_t n,
+                          unsigned flags);
+
+/* ------------------------------------------------------------------------ */
+/* Device variables                                                         */
+
+/*
+ * kpk_global() finds a variable of a module on the device (`__device__` or
+ * `__constant__` in the source), loading the module the first time.
+ *
+ *   module  the module's name
+ *   name    the variable's, as kpk_module_symbol() spells it
+ *   out     its address in device memory, valid until the module is unloaded;
+ *           may be NULL
+ *   nbytes  its size; may be NULL
+ *
+ * kpk_global_write() copies nbytes of host memory into it, kpk_global_read()
+ * out of it, starting `offset` bytes into the variable; both are done when
+ * they return, and refuse to leave the variable (KPK_ERR_ARG).
+ *
+ * Fail with KPK_ERR_NO_GLOBAL, KPK_ERR_NO_MODULE, KPK_ERR_NO_TARGET,
+ * KPK_ERR_FORMAT, KPK_ERR_HIP, KPK_ERR_ARG.
+ */
+kpk_status kpk_global(kpk_instance *inst, const char *module, const char *name,
+                      void **out, size_t *nbytes);
+kpk_status kpk_global_write(kpk_instance *inst, const char *module,
+                            const char *name, size_t offset,
+                            const void *host_src, size_t nbytes);
+kpk_status kpk_global_read(kpk_instance *inst, const char *module,
+                           const char *name, size_t offset, void *host_dst,
+                           size_t nbytes);
+
+/*
+ * kpk_texture() finds a texture reference of a module, a textureReference *.
+ *
+ * HIP on most AMD GPUs has none: KPK_ERR_UNSUPPORTED where the runtime or the
+ * device cannot, KPK_ERR_NO_GLOBAL where the module has none of that name.
+ * Otherwise as kpk_global().
+ */
+kpk_status kpk_texture(kpk_instance *inst, const char *module, const char *name,
+                       void **out);
+
+/* What a symbol of a code object is. */
+typedef enum kpk_symbol_kind {
+    KPK_SYMBOL_KERNEL = 0,
+    KPK_SYMBOL_VARIABLE = 1
+} kpk_symbol_kind;
+
+typedef struct kpk_symbol {
+    const char *name;
+    kpk_symbol_kind kind;
+    uint64_t nbytes; /* of a variable; 0 of a kernel */
+} kpk_symbol;
+
+/*
+ * kpk_module_symbols() lists what a code object exports, its variables among
+ * them, in the order of its symbol table. No device is needed.
+ *
+ *   object  number of the code object
+ *   out     [room] receives the first `room` symbols; may be NULL if room is 0
+ *   count   receives how many there are in all
+ *
+ * Fails with KPK_ERR_FORMAT if the code object is damaged, KPK_ERR_ARG.
+ */
+kpk_status kpk_module_symbols(const kpk_module *module, size_t object,
+                              kpk_symbol *out, size_t room, size_t *count);
+
+/* ------------------------------------------------------------------------ */
+/* What HIP says of a loaded kernel                                         */
+
+/* The numbers of hipFuncGetAttribute, the ones that mean something on AMD. */
+typedef enum kpk_hip_attr {
+    KPK_HIP_ATTR_MAX_BLOCK = 0,      /* kpk_attrs.max_block */
+    KPK_HIP_ATTR_LDS_NBYTES = 1,     /* kpk_attrs.lds_nbytes */
+    KPK_HIP_ATTR_SCRATCH_NBYTES = 3, /* kpk_attrs.scratch_nbytes */
+    KPK_HIP_ATTR_VGPRS = 4,          /* kpk_attrs.vgprs */
+    KPK_HIP_ATTR_BINARY_VERSION = 6, /* GFX major * 10 + minor */
+    KPK_HIP_ATTR_MAX_DYNAMIC_LDS = 8 /* device LDS less lds_nbytes */
+} kpk_hip_attr;
+
+/*
+ * kpk_kernel_hip_attr() asks HIP for an attribute of a kernel. It agrees with
+ * kpk_kernel_attrs(), which needs no call into HIP.
+ *
+ * Fails with KPK_ERR_HIP, KPK_ERR_UNLOADED, KPK_ERR_UNSUPPORTED, KPK_ERR_ARG.
+ */
+kpk_status kpk_kernel_hip_attr(const kpk_kernel *kernel, kpk_hip_attr attr,
+                               int *out);
+
+/*
+ * kpk_occupancy() asks HIP how many blocks of a kernel a compute unit runs at
+ * once; times kpk_device.compute_units it is the largest cooperative grid.
+ *
+ *   block          threads in a block
+ *   shared_nbytes  dynamic shared memory of a block
+ *
+ * kpk_occupancy_shape() asks HIP for the block that fills the device best and
+ * the least number of blocks of it that do. `most` limits the block; 0 does
+ * not. The answer's other dimensions are 1.
+ *
+ * Fail with KPK_ERR_HIP, KPK_ERR_UNLOADED, KPK_ERR_UNSUPPORTED, KPK_ERR_ARG.
+ */
+kpk_status kpk_occupancy(const kpk_kernel *kernel, uint32_t block,
+                         size_t shared_nbytes, uint32_t *out);
+kpk_status kpk_occupancy_shape(const kpk_kernel *kernel, uint32_t shared_nbytes,
+                               uint32_t most, kpk_shape *out);
 
 /* ------------------------------------------------------------------------ */
 /* Device memory, for programs that do not use HIP themselves               */

@@ -81,6 +81,12 @@ static kpk_status bind_functions(struct source *from, const char *what)
     KPK_HIP_TABLE(X)
     KPK_HIP_NEWER_TABLE(X)
 #undef X
+    /* HIP up to 6.0 exports this one as a C++ function only. */
+    if (!hip.hipExtModuleLaunchKernel)
+        look_up(from,
+                "_Z24hipExtModuleLaunchKernelP18ihipModuleSymbol_tjjjjjjmP12"
+                "ihipStream_tPPvS4_P11ihipEvent_tS6_j",
+                &hip.hipExtModuleLaunchKernel);
     if (missing)
         return kpk_i_fail(KPK_ERR_NO_HIP,
                           "%s is no HIP runtime that kpack can use: it has no "

@@ -32,11 +32,32 @@
     X(true,  hipError_t,   hipMemcpy,                                          \
       (void *, const void *, size_t, hipMemcpyKind))                           \
     X(true,  hipError_t,   hipMemset, (void *, int, size_t))                   \
-    X(true,  hipError_t,   hipStreamSynchronize, (hipStream_t))
+    X(true,  hipError_t,   hipStreamSynchronize, (hipStream_t))                \
+    X(false, hipError_t,   hipModuleLoadDataEx,                                \
+      (hipModule_t *, const void *, unsigned, hipJitOption *, void **))        \
+    X(false, hipError_t,   hipModuleGetGlobal,                                 \
+      (void **, size_t *, hipModule_t, const char *))                          \
+    X(false, hipError_t,   hipModuleGetTexRef,                                 \
+      (textureReference **, hipModule_t, const char *))                        \
+    X(false, hipError_t,   hipFuncGetAttribute,                                \
+      (int *, hipFunction_attribute, hipFunction_t))                           \
+    X(false, hipError_t,   hipModuleOccupancyMaxActiveBlocksPerMultiprocessor, \
+      (int *, hipFunction_t, int, size_t))                                     \
+    X(false, hipError_t,   hipModuleOccupancyMaxPotentialBlockSize,            \
+      (int *, int *, hipFunction_t, size_t, int))
 
 #define KPK_HIP_NEWER_TABLE(X)                                                 \
     X(false, hipError_t,   hipGetDevicePropertiesR0600,                        \
-      (hipDeviceProp_tR0600 *, int))
+      (hipDeviceProp_tR0600 *, int))                                           \
+    X(false, hipError_t,   hipExtModuleLaunchKernel,                           \
+      (hipFunction_t, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t,        \
+       uint32_t, size_t, hipStream_t, void **, void **, hipEvent_t,            \
+       hipEvent_t, uint32_t))                                                  \
+    X(false, hipError_t,   hipModuleLaunchCooperativeKernel,                   \
+      (hipFunction_t, unsigned, unsigned, unsigned, unsigned, unsigned,        \
+       unsigned, unsigned, hipStream_t, void **))                              \
+    X(false, hipError_t,   hipModuleLaunchCooperativeKernelMultiDevice,        \
+      (hipFunctionLaunchParams *, unsigned, unsigned))
 /* clang-format on */
 
 #endif

@@ -192,8 +192,8 @@ int kpk_instance_ordinal(const kpk_instance *inst)
     return inst->ordinal;
 }
 
-static kpk_status find_slot(const kpk_instance *inst, const char *name,
-                            struct kpk_i_slot **out)
+kpk_status kpk_i_find_slot(const kpk_instance *inst, const char *name,
+                           struct kpk_i_slot **out)
 {
     size_t low = 0;
     size_t high = inst->nslots;
@@ -226,7 +226,7 @@ kpk_status kpk_instance_selection(const kpk_instance *inst, const char *module,
     if (!inst || !module)
         return kpk_i_fail(KPK_ERR_ARG, "kpk_instance_selection: %s is NULL",
                           inst ? "module" : "inst");
-    st = find_slot(inst, module, &slot);
+    st = kpk_i_find_slot(inst, module, &slot);
     if (st != KPK_OK)
         return st;
     return kpk_select(slot->module, inst->device.target, out);
@@ -245,7 +245,8 @@ static int least_hip_version(const struct kpk_code_object *object,
 }
 
 static kpk_status load_failed(const kpk_instance *inst,
-                              const struct kpk_i_slot *slot, hipError_t error)
+                              const struct kpk_i_slot *slot, const char *call,
+                              hipError_t error)
 {
     const struct kpk_code_object *object = &slot->module->objects[slot->object];
     const char *target = kpk_i_string(slot->module, object->target);
@@ -265,14 +266,22 @@ static kpk_status load_failed(const kpk_instance *inst,
                      kpk_i_hip.version / 10000000,
                      kpk_i_hip.version / 100000 % 100);
     return kpk_i_fail_hip(
-        "hipModuleLoadData", error,
+        call, error,
         "cannot load module %s, code object %s, on device %d (%s)%s",
         kpk_module_name(slot->module), target, inst->ordinal,
         inst->device.target, hint);
 }
 
-/* Under the lock, with the instance's device current. */
-static kpk_status load_slot(kpk_instance *inst, struct kpk_i_slot *slot)
+/* Options of hipModuleLoadDataEx; NULL for hipModuleLoadData. */
+struct load_options {
+    struct kpk_i_slot *slot; /* NULL: every one that fits */
+    unsigned n;
+    int *options;
+    void **values;
+};
+
+static kpk_status load(kpk_instance *inst, struct kpk_i_slot *slot,
+                       const struct load_options *with)
 {
     const struct kpk_code_object *object;
     hipModule_t loaded = NULL;
@@ -288,11 +297,22 @@ static kpk_status load_slot(kpk_instance *inst, struct kpk_i_slot *slot)
     st = kpk_i_object_check(slot->module, object);
     if (st != KPK_OK)
         return st;
-    error = kpk_i_hip.hipModuleLoadData(&loaded, object->data);
+    if (with)
+        error = kpk_i_hip.hipModuleLoadDataEx(&loaded, object->data, with->n,
+                                              with->options, with->values);
+    else
+        error = kpk_i_hip.hipModuleLoadData(&loaded, object->data);
     if (error != hipSuccess)
-        return load_failed(inst, slot, error);
+        return load_failed(inst, slot,
+                           with ? "hipModuleLoadDataEx" : "hipModuleLoadData",
+                           error);
     atomic_store_explicit(&slot->hip_module, loaded, memory_order_release);
     return KPK_OK;
+}
+
+kpk_status kpk_i_load_slot(kpk_instance *inst, struct kpk_i_slot *slot)
+{
+    return load(inst, slot, NULL);
 }
 
 /* Under the lock, with the instance's device current. */
@@ -301,7 +321,7 @@ static kpk_status resolve(kpk_instance *inst, kpk_kernel *kernel)
     struct kpk_i_slot *slot = kernel->slot;
     hipFunction_t function = NULL;
     hipError_t error;
-    kpk_status st = load_slot(inst, slot);
+    kpk_status st = kpk_i_load_slot(inst, slot);
 
     if (st != KPK_OK)
         return st;
@@ -321,10 +341,7 @@ static kpk_status resolve(kpk_instance *inst, kpk_kernel *kernel)
     return KPK_OK;
 }
 
-/* What a thread does under the lock, with the device current. */
-typedef kpk_status locked_work(kpk_instance *inst, void *what);
-
-static kpk_status with_lock(kpk_instance *inst, locked_work *work, void *what)
+kpk_status kpk_i_with_lock(kpk_instance *inst, kpk_i_work *work, void *what)
 {
     int saved;
     kpk_status st;
@@ -350,7 +367,7 @@ static kpk_status get(kpk_instance *inst, kpk_kernel *kernel,
     kpk_status st = KPK_OK;
 
     if (!atomic_load_explicit(&kernel->function, memory_order_acquire))
-        st = with_lock(inst, work_resolve, kernel);
+        st = kpk_i_with_lock(inst, work_resolve, kernel);
     if (st == KPK_OK)
         *out = kernel;
     return st;
@@ -396,7 +413,7 @@ kpk_status kpk_kernel_get_in(kpk_instance *inst, const char *module,
                           : !module ? "module"
                           : !name   ? "name"
                                     : "out");
-    st = find_slot(inst, module, &slot);
+    st = kpk_i_find_slot(inst, module, &slot);
     if (st == KPK_OK)
         st = kpk_module_find_kernel(slot->module, name, &i);
     if (st != KPK_OK)
@@ -404,38 +421,62 @@ kpk_status kpk_kernel_get_in(kpk_instance *inst, const char *module,
     return get(inst, &slot->kernels[i], out);
 }
 
-static kpk_status work_load(kpk_instance *inst, void *slot)
+static kpk_status load_all(kpk_instance *inst, const struct load_options *with)
 {
-    return load_slot(inst, slot);
-}
-
-static kpk_status work_load_all(kpk_instance *inst, void *unused)
-{
-    (void)unused;
     for (size_t i = 0; i < inst->nslots; i++) {
         kpk_status st = KPK_OK;
 
         if (inst->slots[i].fits)
-            st = load_slot(inst, &inst->slots[i]);
+            st = load(inst, &inst->slots[i], with);
         if (st != KPK_OK)
             return st;
     }
     return KPK_OK;
 }
 
+static kpk_status work_load(kpk_instance *inst, void *slot)
+{
+    return slot ? load(inst, slot, NULL) : load_all(inst, NULL);
+}
+
+static kpk_status work_load_ex(kpk_instance *inst, void *what)
+{
+    const struct load_options *with = what;
+
+    return with->slot ? load(inst, with->slot, with) : load_all(inst, with);
+}
+
 kpk_status kpk_load(kpk_instance *inst, const char *module)
 {
     struct kpk_i_slot *slot = NULL;
-    kpk_status st;
+    kpk_status st = KPK_OK;
 
     if (!inst)
         return kpk_i_fail(KPK_ERR_ARG, "kpk_load: inst is NULL");
-    if (!module)
-        return with_lock(inst, work_load_all, NULL);
-    st = find_slot(inst, module, &slot);
-    if (st != KPK_OK)
-        return st;
-    return with_lock(inst, work_load, slot);
+    if (module)
+        st = kpk_i_find_slot(inst, module, &slot);
+    return st == KPK_OK ? kpk_i_with_lock(inst, work_load, slot) : st;
+}
+
+kpk_status kpk_load_ex(kpk_instance *inst, const char *module, unsigned n,
+                       int *options, void **values)
+{
+    struct load_options with = {NULL, n, options, values};
+    kpk_status st = KPK_OK;
+
+    if (!inst || (n && (!options || !values)))
+        return kpk_i_fail(KPK_ERR_ARG, "kpk_load_ex: %s is NULL",
+                          !inst      ? "inst"
+                          : !options ? "options"
+                                     : "values");
+    if (!kpk_i_hip.hipModuleLoadDataEx)
+        return kpk_i_fail(KPK_ERR_UNSUPPORTED,
+                          "this HIP (%s) does not have hipModuleLoadDataEx; "
+                          "use kpk_load()",
+                          kpk_i_hip.path);
+    if (module)
+        st = kpk_i_find_slot(inst, module, &with.slot);
+    return st == KPK_OK ? kpk_i_with_lock(inst, work_load_ex, &with) : st;
 }
 
 static kpk_status wait_for_device(const kpk_instance *inst)
@@ -521,11 +562,11 @@ kpk_status kpk_unload(kpk_instance *inst, const char *module)
     if (!inst)
         return kpk_i_fail(KPK_ERR_ARG, "kpk_unload: inst is NULL");
     if (!module)
-        return with_lock(inst, work_unload_all, NULL);
-    st = find_slot(inst, module, &slot);
+        return kpk_i_with_lock(inst, work_unload_all, NULL);
+    st = kpk_i_find_slot(inst, module, &slot);
     if (st != KPK_OK)
         return st;
-    return with_lock(inst, work_unload, slot);
+    return kpk_i_with_lock(inst, work_unload, slot);
 }
 
 kpk_status kpk_close(kpk_instance *inst)
@@ -533,7 +574,7 @@ kpk_status kpk_close(kpk_instance *inst)
     kpk_status st = KPK_OK;
 
     if (inst && any_loaded(inst))
-        st = with_lock(inst, work_unload_all, NULL);
+        st = kpk_i_with_lock(inst, work_unload_all, NULL);
     release(inst);
     return st;
 }

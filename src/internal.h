@@ -117,6 +117,32 @@ struct kpk_instance {
     size_t names_mask;
 };
 
+/* An action under the instance's lock with its device current. */
+typedef kpk_status kpk_i_work(kpk_instance *inst, void *what);
+kpk_status kpk_i_with_lock(kpk_instance *inst, kpk_i_work *work, void *what);
+
+kpk_status kpk_i_find_slot(const kpk_instance *inst, const char *name,
+                           struct kpk_i_slot **out);
+
+/* Under the lock: loads the module unless it is loaded. */
+kpk_status kpk_i_load_slot(kpk_instance *inst, struct kpk_i_slot *slot);
+
+/* launch.c */
+
+/* Holds a launch against the limits of kernel and device. */
+kpk_status kpk_i_check_shape(const kpk_kernel *kernel, const kpk_shape *shape);
+
+/* One pointer for each entry of the kernel's argument list: into the caller's
+ * values, or, of a packed buffer, into that. */
+kpk_status kpk_i_point_to_args(const kpk_kernel *kernel, const kpk_arg *args,
+                               size_t nargs, void *params[KPK_MAX_ARGS]);
+kpk_status kpk_i_point_into_buffer(const kpk_kernel *kernel, const void *buffer,
+                                   size_t nbytes, void *params[KPK_MAX_ARGS]);
+
+kpk_status kpk_i_launch_failed(const char *call, hipError_t error,
+                               const kpk_kernel *kernel,
+                               const kpk_shape *shape);
+
 /* names.c */
 
 kpk_status kpk_i_names_make(kpk_instance *inst, size_t nkernels);

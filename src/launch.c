@@ -109,7 +109,7 @@ static kpk_status check_shared(const kpk_kernel *kernel, const kpk_shape *shape)
     return KPK_OK;
 }
 
-static kpk_status check_shape(const kpk_kernel *kernel, const kpk_shape *shape)
+kpk_status kpk_i_check_shape(const kpk_kernel *kernel, const kpk_shape *shape)
 {
     kpk_status st;
 
@@ -172,12 +172,23 @@ static kpk_status wrong_arg(const kpk_kernel *kernel, uint32_t entry,
                       name, quote, (unsigned)desc->size, arg->nbytes);
 }
 
+/* What padding is copied from. */
+static const unsigned char zeros[KPK_I_MAX_PADDING] = {0};
+
+static kpk_status too_many(const kpk_kernel *kernel)
+{
+    return kpk_i_fail(KPK_ERR_KERNEL_ARGS,
+                      "%s lists %u arguments, more than the %d that are "
+                      "passed by pointer. Use kpk_launch_packed()",
+                      kpk_kernel_name(kernel), (unsigned)kernel->desc->nargs,
+                      KPK_MAX_ARGS);
+}
+
 /* One pointer for each entry of the kernel's list, as HIP wants them: to the
  * caller's values, or to zeros for an entry that is padding. */
-static kpk_status point_to_args(const kpk_kernel *kernel, const kpk_arg *args,
-                                size_t nargs, void *params[KPK_MAX_ARGS])
+kpk_status kpk_i_point_to_args(const kpk_kernel *kernel, const kpk_arg *args,
+                               size_t nargs, void *params[KPK_MAX_ARGS])
 {
-    static const unsigned char zeros[KPK_I_MAX_PADDING] = {0};
     const kpk_module *module = kernel->slot->module;
     const struct kpk_kernel_desc *desc = kernel->desc;
     const struct kpk_arg_desc *entries = module->args + desc->first_arg;
@@ -187,11 +198,7 @@ static kpk_status point_to_args(const kpk_kernel *kernel, const kpk_arg *args,
     if (nargs != kernel->nargs_given || (nargs && !args))
         return wrong_count(kernel, args ? nargs : 0);
     if (desc->nargs > KPK_MAX_ARGS)
-        return kpk_i_fail(KPK_ERR_KERNEL_ARGS,
-                          "%s lists %u arguments, more than the %d that "
-                          "kpk_launch() takes. Use kpk_launch_packed()",
-                          kpk_kernel_name(kernel), (unsigned)desc->nargs,
-                          KPK_MAX_ARGS);
+        return too_many(kernel);
     for (uint32_t i = 0; i < desc->nargs; i++) {
         if (padded && kpk_i_arg_is_padding(module, desc, i)) {
             params[i] = (void *)zeros;
@@ -203,6 +210,18 @@ static kpk_status point_to_args(const kpk_kernel *kernel, const kpk_arg *args,
         given++;
     }
     return KPK_OK;
+}
+
+kpk_status kpk_i_launch_failed(const char *call, hipError_t error,
+                               const kpk_kernel *kernel, const kpk_shape *shape)
+{
+    return kpk_i_fail_hip(
+        call, error,
+        "cannot launch %s with grid %u x %u x %u, block %u x %u x %u and %u "
+        "bytes of shared memory on device %d",
+        kpk_kernel_name(kernel), shape->grid[0], shape->grid[1], shape->grid[2],
+        shape->block[0], shape->block[1], shape->block[2], shape->shared_nbytes,
+        kernel->inst->ordinal);
 }
 
 static kpk_status start(const kpk_kernel *kernel, const kpk_shape *shape,
@@ -223,14 +242,7 @@ static kpk_status start(const kpk_kernel *kernel, const kpk_shape *shape,
         shape->block[0], shape->block[1], shape->block[2], shape->shared_nbytes,
         stream, params, extra);
     if (error != hipSuccess)
-        st = kpk_i_fail_hip("hipModuleLaunchKernel", error,
-                            "cannot launch %s with grid %u x %u x %u, block %u "
-                            "x %u x %u and %u bytes of shared memory on device "
-                            "%d",
-                            kpk_kernel_name(kernel), shape->grid[0],
-                            shape->grid[1], shape->grid[2], shape->block[0],
-                            shape->block[1], shape->block[2],
-                            shape->shared_nbytes, device);
+        st = kpk_i_launch_failed("hipModuleLaunchKernel", error, kernel, shape);
     return kpk_i_device_leave(device, saved, st);
 }
 
@@ -238,10 +250,10 @@ kpk_status kpk_launch(const kpk_kernel *kernel, const kpk_shape *shape,
                       void *stream, const kpk_arg *args, size_t nargs)
 {
     void *params[KPK_MAX_ARGS];
-    kpk_status st = check_shape(kernel, shape);
+    kpk_status st = kpk_i_check_shape(kernel, shape);
 
     if (st == KPK_OK)
-        st = point_to_args(kernel, args, nargs, params);
+        st = kpk_i_point_to_args(kernel, args, nargs, params);
     if (st != KPK_OK)
         return st;
     return start(kernel, shape, stream, nargs ? params : NULL, NULL);
@@ -275,6 +287,30 @@ static kpk_status too_short(const kpk_kernel *kernel, size_t nbytes)
                       nbytes);
 }
 
+kpk_status kpk_i_point_into_buffer(const kpk_kernel *kernel, const void *buffer,
+                                   size_t nbytes, void *params[KPK_MAX_ARGS])
+{
+    const struct kpk_kernel_desc *desc = kernel->desc;
+    const struct kpk_arg_desc *entries =
+        kernel->slot->module->args + desc->first_arg;
+
+    if (nbytes < kernel->nbytes_needed)
+        return too_short(kernel, nbytes);
+    if (desc->nargs > KPK_MAX_ARGS)
+        return too_many(kernel);
+    for (uint32_t i = 0; i < desc->nargs; i++) {
+        const size_t end = (size_t)entries[i].offset + entries[i].size;
+
+        if (end <= nbytes)
+            params[i] = (unsigned char *)buffer + entries[i].offset;
+        else if (entries[i].size <= sizeof(zeros))
+            params[i] = (void *)zeros; /* left out: see nbytes_needed */
+        else
+            return too_short(kernel, nbytes);
+    }
+    return KPK_OK;
+}
+
 kpk_status kpk_launch_packed(const kpk_kernel *kernel, const kpk_shape *shape,
                              void *stream, const void *buffer, size_t nbytes)
 {
@@ -282,7 +318,7 @@ kpk_status kpk_launch_packed(const kpk_kernel *kernel, const kpk_shape *shape,
     /* The fixed form that HIP knows: buffer 1, its size 2, end 3. */
     void *extra[5] = {(void *)1, (void *)buffer, (void *)2, NULL, (void *)3};
     size_t list_nbytes;
-    kpk_status st = check_shape(kernel, shape);
+    kpk_status st = kpk_i_check_shape(kernel, shape);
 
     if (st != KPK_OK)
         return st;

@@ -21,6 +21,7 @@ enum {
     INVALID_IMAGE = 200,
     INVALID_HANDLE = 400,
     NOT_FOUND = 500,
+    NOT_SUPPORTED = 801,
     UNKNOWN = 999
 };
 
@@ -185,8 +186,8 @@ int hipGetDevicePropertiesR0600(unsigned char *to, int device)
     put(to, 324, limits_of_block, sizeof(limits_of_block));
     put(to, 336, limits_of_grid, sizeof(limits_of_grid));
     put_int(to, 388, 228);
-    put_int(to, 688, 1);
-    put_int(to, 692, 1);
+    put_int(to, 688, !fake_hip.not_cooperative);
+    put_int(to, 692, !fake_hip.not_cooperative);
     put(to, 1160, target, strlen(target) + 1);
     return SUCCESS;
 }
@@ -217,6 +218,89 @@ int hipModuleLoadData(struct module **module, const void *image)
     atomic_fetch_add(&fake_hip.nloads, 1);
     atomic_fetch_add(&fake_hip.nloads_of_device[current], 1);
     *module = m;
+    return SUCCESS;
+}
+
+API int hipModuleLoadDataEx(struct module **module, const void *image,
+                            unsigned n, const int *options, void **values);
+int hipModuleLoadDataEx(struct module **module, const void *image, unsigned n,
+                        const int *options, void **values)
+{
+    ENTER();
+    for (unsigned i = 0; i < n; i++) {
+        if (options[i] && values[i])
+            atomic_fetch_add(&fake_hip.noptions, 1);
+    }
+    return hipModuleLoadData(module, image);
+}
+
+/* Every module has one variable, `table`, and no device textures. */
+API int hipModuleGetGlobal(void **address, size_t *nbytes,
+                           struct module *module, const char *name);
+int hipModuleGetGlobal(void **address, size_t *nbytes, struct module *module,
+                       const char *name)
+{
+    static unsigned char table[64];
+
+    ENTER();
+    if (module->device != current)
+        atomic_fetch_add(&fake_hip.nviolations, 1);
+    if (strcmp(name, "table") != 0)
+        return NOT_FOUND;
+    *address = table;
+    *nbytes = sizeof(table);
+    return SUCCESS;
+}
+
+API int hipModuleGetTexRef(void **texture, struct module *module,
+                           const char *name);
+int hipModuleGetTexRef(void **texture, struct module *module, const char *name)
+{
+    ENTER();
+    (void)texture;
+    (void)module;
+    return strcmp(name, "absent") == 0 ? NOT_FOUND : NOT_SUPPORTED;
+}
+
+API int hipFuncGetAttribute(int *value, int attribute,
+                            const struct function *function);
+int hipFuncGetAttribute(int *value, int attribute,
+                        const struct function *function)
+{
+    ENTER();
+    if (function->module->device != current)
+        atomic_fetch_add(&fake_hip.nviolations, 1);
+    fake_hip.attribute = attribute;
+    *value = 1000 + attribute;
+    return SUCCESS;
+}
+
+API int hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(
+    int *blocks, const struct function *function, int block, size_t nbytes);
+int hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(
+    int *blocks, const struct function *function, int block, size_t nbytes)
+{
+    ENTER();
+    if (block <= 0 || function->module->device != current)
+        return INVALID_VALUE;
+    *blocks = nbytes > 32768 ? 1 : fake_hip.blocks_per_unit;
+    return SUCCESS;
+}
+
+API int hipModuleOccupancyMaxPotentialBlockSize(int *grid, int *block,
+                                                const struct function *function,
+                                                size_t nbytes, int limit);
+int hipModuleOccupancyMaxPotentialBlockSize(int *grid, int *block,
+                                            const struct function *function,
+                                            size_t nbytes, int limit)
+{
+    ENTER();
+    (void)nbytes;
+    if (function->module->device != current)
+        return INVALID_VALUE;
+    fake_hip.block_limit = limit;
+    *grid = 456;
+    *block = limit && limit < 512 ? limit : 512;
     return SUCCESS;
 }
 
@@ -282,6 +366,31 @@ static void note_arguments(struct fake_launch *to, void **params, void **extra)
     }
 }
 
+static void note(const char *call, const struct function *function,
+                 const unsigned grid[3], const unsigned block[3],
+                 size_t shared_nbytes, void *stream, void **params,
+                 void **extra)
+{
+    struct fake_launch *to = &fake_hip.last;
+
+    pthread_mutex_lock(&lock);
+    if (!function->module || function->module->device != current)
+        atomic_fetch_add(&fake_hip.nviolations, 1);
+    memset(to, 0, sizeof(*to));
+    to->call = call;
+    memcpy(to->kernel, function->name, sizeof(to->kernel));
+    memcpy(to->grid, grid, sizeof(to->grid));
+    memcpy(to->block, block, sizeof(to->block));
+    to->shared_nbytes = (unsigned)shared_nbytes;
+    to->device = current;
+    to->stream = stream;
+    note_arguments(to, params, extra);
+    pthread_mutex_unlock(&lock);
+    atomic_fetch_add(&fake_hip.nlaunches, 1);
+}
+
+#define THREE(x, y, z) ((const unsigned[3]){x, y, z})
+
 API int hipModuleLaunchKernel(struct function *function, unsigned gx,
                               unsigned gy, unsigned gz, unsigned bx,
                               unsigned by, unsigned bz, unsigned shared_nbytes,
@@ -291,28 +400,87 @@ int hipModuleLaunchKernel(struct function *function, unsigned gx, unsigned gy,
                           unsigned shared_nbytes, void *stream, void **params,
                           void **extra)
 {
-    struct fake_launch *to = &fake_hip.last;
-
     ENTER();
-    pthread_mutex_lock(&lock);
-    if (!function->module || function->module->device != current)
-        atomic_fetch_add(&fake_hip.nviolations, 1);
-    memset(to, 0, sizeof(*to));
-    memcpy(to->kernel, function->name, sizeof(to->kernel));
-    to->grid[0] = gx;
-    to->grid[1] = gy;
-    to->grid[2] = gz;
-    to->block[0] = bx;
-    to->block[1] = by;
-    to->block[2] = bz;
-    to->shared_nbytes = shared_nbytes;
-    to->device = current;
-    to->stream = stream;
-    note_arguments(to, params, extra);
-    pthread_mutex_unlock(&lock);
-    atomic_fetch_add(&fake_hip.nlaunches, 1);
+    note(__func__, function, THREE(gx, gy, gz), THREE(bx, by, bz),
+         shared_nbytes, stream, params, extra);
     return SUCCESS;
 }
+
+/* HIP up to 6.0 has this as a C++ function. */
+#ifdef FAKE_HIP_5
+#define EXT_NAME                                                               \
+    __asm__("_Z24hipExtModuleLaunchKernelP18ihipModuleSymbol_tjjjjjjmP12"      \
+            "ihipStream_tPPvS4_P11ihipEvent_tS6_j")
+#else
+#define EXT_NAME
+#endif
+API int hipExtModuleLaunchKernel(struct function *function, uint32_t gx,
+                                 uint32_t gy, uint32_t gz, uint32_t bx,
+                                 uint32_t by, uint32_t bz, size_t shared_nbytes,
+                                 void *stream, void **params, void **extra,
+                                 void *start, void *stop,
+                                 uint32_t flags) EXT_NAME;
+int hipExtModuleLaunchKernel(struct function *function, uint32_t gx,
+                             uint32_t gy, uint32_t gz, uint32_t bx, uint32_t by,
+                             uint32_t bz, size_t shared_nbytes, void *stream,
+                             void **params, void **extra, void *start,
+                             void *stop, uint32_t flags)
+{
+    ENTER();
+    note(__func__, function, THREE(gx, gy, gz), THREE(bx, by, bz),
+         shared_nbytes, stream, params, extra);
+    fake_hip.last.start_event = start;
+    fake_hip.last.stop_event = stop;
+    fake_hip.last.flags = flags;
+    return SUCCESS;
+}
+
+#ifndef FAKE_HIP_5
+API int hipModuleLaunchCooperativeKernel(struct function *function, unsigned gx,
+                                         unsigned gy, unsigned gz, unsigned bx,
+                                         unsigned by, unsigned bz,
+                                         unsigned shared_nbytes, void *stream,
+                                         void **params);
+int hipModuleLaunchCooperativeKernel(struct function *function, unsigned gx,
+                                     unsigned gy, unsigned gz, unsigned bx,
+                                     unsigned by, unsigned bz,
+                                     unsigned shared_nbytes, void *stream,
+                                     void **params)
+{
+    ENTER();
+    note(__func__, function, THREE(gx, gy, gz), THREE(bx, by, bz),
+         shared_nbytes, stream, params, NULL);
+    return SUCCESS;
+}
+
+struct launch_params { /* hipFunctionLaunchParams */
+    struct function *function;
+    unsigned grid[3];
+    unsigned block[3];
+    unsigned shared_nbytes;
+    void *stream;
+    void **params;
+};
+
+API int hipModuleLaunchCooperativeKernelMultiDevice(struct launch_params *list,
+                                                    unsigned n, unsigned flags);
+int hipModuleLaunchCooperativeKernelMultiDevice(struct launch_params *list,
+                                                unsigned n, unsigned flags)
+{
+    const int before = current;
+
+    ENTER();
+    for (unsigned i = 0; i < n; i++) {
+        current = list[i].function->module->device;
+        note(__func__, list[i].function, list[i].grid, list[i].block,
+             list[i].shared_nbytes, list[i].stream, list[i].params, NULL);
+    }
+    current = before;
+    fake_hip.last.flags = flags;
+    fake_hip.last.nlaunches = n;
+    return SUCCESS;
+}
+#endif
 
 API int hipMalloc(void **ptr, size_t nbytes);
 int hipMalloc(void **ptr, size_t nbytes)

@@ -25,6 +25,11 @@ struct fake_launch {
     int has_extra;
     size_t extra_nbytes;
     unsigned char extra[1024];
+    const char *call;  /* the HIP function */
+    void *start_event; /* of hipExtModuleLaunchKernel */
+    void *stop_event;
+    unsigned flags;     /* of it, or of the launch on several devices */
+    unsigned nlaunches; /* on several devices at once */
 };
 
 struct fake_hip {
@@ -37,6 +42,8 @@ struct fake_hip {
     atomic_int fail_in;    /* > 0: counts calls down, fails the last; -1 off */
     int fail_all_later;    /* and all after that */
     unsigned param_nbytes[FAKE_MAX_PARAMS]; /* sizes to read from params */
+    int not_cooperative;                    /* what the properties say */
+    int blocks_per_unit;                    /* what occupancy says */
 
     /* The library's own: changes the thread's current device, uncounted. */
     void (*set_current)(int device);
@@ -52,6 +59,9 @@ struct fake_hip {
     atomic_int nsets; /* hipSetDevice */
     atomic_int live;  /* modules and allocations not given back */
     atomic_int nproc_addresses;
+    atomic_int noptions; /* given to hipModuleLoadDataEx */
+    int attribute;       /* last asked for */
+    int block_limit;
     atomic_int nviolations; /* uses that real HIP answers with an abort */
     struct fake_launch last;
 };

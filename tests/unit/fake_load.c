@@ -20,25 +20,29 @@ void fake_hip_reset(struct fake_hip *fake)
     fake->targets[1] = "gfx1100";
     fake->version = 60342134;
     fake->fail_error = 999;
+    fake->blocks_per_unit = 2;
     fake->fail_in = -1;
 }
 
 struct fake_hip *fake_hip_load(const char *file)
 {
+    char program[4000];
     char path[4096];
-    ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 64);
+    ssize_t n = readlink("/proc/self/exe", program, sizeof(program) - 1);
     struct fake_hip *fake = NULL;
-    void *handle;
 
     if (n > 0) {
-        path[n] = '\0';
-        strcpy(strrchr(path, '/') + 1, file);
+        void *handle;
+
+        program[n] = '\0';
+        *strrchr(program, '/') = '\0';
+        (void)snprintf(path, sizeof(path), "%s/%s", program, file);
         handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
         if (handle)
             fake = dlsym(handle, "fake_hip");
     }
     if (!fake) {
-        fprintf(stderr, "%s is not beside this test\n", file);
+        (void)fprintf(stderr, "%s is not beside this test\n", file);
         exit(1);
     }
     fake_hip_reset(fake);

@@ -37,14 +37,14 @@ static const char *beside(const char *file)
 
 static int none(void)
 {
-    static const char *const names[] = {"libamdhip64.so.7", "libamdhip64.so.6",
+    static const char *const tried[] = {"libamdhip64.so.7", "libamdhip64.so.6",
                                         "libamdhip64.so.5", "libamdhip64.so"};
     int n = 7;
 
     /* A machine with a HIP of its own cannot show what happens without. */
     for (size_t i = 0; i < 4; i++) {
-        if (dlopen(names[i], RTLD_LAZY)) {
-            printf("case none left out: %s is installed\n", names[i]);
+        if (dlopen(tried[i], RTLD_LAZY)) {
+            printf("case none left out: %s is installed\n", tried[i]);
             return 0;
         }
     }
@@ -65,11 +65,12 @@ static int none(void)
 
 static int by_variable(void)
 {
+    const char *given = getenv("KPK_HIP_LIBRARY");
     const char *path;
     int version;
 
     EXPECT(kpk_hip_info(&version, &path) == KPK_OK);
-    EXPECT(strcmp(path, getenv("KPK_HIP_LIBRARY")) == 0);
+    EXPECT(given && strcmp(path, given) == 0);
     EXPECT(kpk_hip_info(NULL, NULL) == KPK_OK);
     return 0;
 }
@@ -192,6 +193,37 @@ static int no_device(void)
     return 0;
 }
 
+/* HIP before 6.1 has hipExtModuleLaunchKernel under its C++ name, and HIP
+ * before 5.5 no cooperative launch. */
+static int older_launches(void)
+{
+    struct fake_hip *fake = fake_hip_load("fake_hip_5.so");
+    kpk_launch_options options = {.shape = kpk_shape_1d(3, 2)};
+    kpk_launch_item item = {.shape = kpk_shape_1d(1, 1)};
+    const kpk_kernel *kernel;
+    kpk_instance *inst;
+    int event;
+
+    fake->version = 50230000;
+    EXPECT(kpk_open(&test_pack, 0, &inst) == KPK_OK);
+    EXPECT(kpk_kernel_get(inst, "noargs", &kernel) == KPK_OK);
+    options.stop_event = &event;
+    EXPECT(kpk_launch_ex(kernel, &options, NULL, 0) == KPK_OK);
+    EXPECT(fake->last.stop_event == &event);
+    options.stop_event = NULL;
+    options.flags = KPK_LAUNCH_COOPERATIVE;
+    EXPECT(kpk_launch_ex(kernel, &options, NULL, 0) == KPK_ERR_UNSUPPORTED);
+    EXPECT(strstr(kpk_error_message(),
+                  "a cooperative launch needs "
+                  "hipModuleLaunchCooperativeKernel, which HIP 5.2 ("));
+    item.kernel = kernel;
+    EXPECT(kpk_launch_all(&item, 1, KPK_LAUNCH_COOPERATIVE) ==
+           KPK_ERR_UNSUPPORTED);
+    EXPECT(fake->nlaunches == 1);
+    EXPECT(kpk_close(inst) == KPK_OK);
+    return 0;
+}
+
 /* clang-format off */
 #define CASE_TABLE(X)                                                     \
     /* case               KPK_HIP_LIBRARY        LD_LIBRARY_PATH */       \
@@ -205,6 +237,7 @@ static int no_device(void)
     X(layout_of_hip_5,    NULL,                  "/nowhere")              \
     X(layout_of_hip_6,    NULL,                  "/nowhere")              \
     X(proc_address,       NULL,                  "/nowhere")              \
+    X(older_launches,     NULL,                  "/nowhere")              \
     X(no_device,          NULL,                  "/nowhere")
 /* clang-format on */
 
@@ -246,9 +279,9 @@ static void remove_names(void)
 static void set_or_unset(const char *name, const char *value)
 {
     if (value)
-        setenv(name, value, 1);
+        (void)setenv(name, value, 1);
     else
-        unsetenv(name);
+        (void)unsetenv(name);
 }
 
 static void run_in_child(const char *name, const char *variable,

@@ -169,7 +169,7 @@ static void test_arguments_are_checked_by_count_and_size(void **state)
         args[i] = (kpk_arg){&n, 4};
     assert_status(kpk_launch(many, &shape, NULL, args, 130),
                   KPK_ERR_KERNEL_ARGS);
-    assert_message("more than the 128 that kpk_launch() takes");
+    assert_message("more than the 128 that are passed by pointer");
     assert_status(kpk_launch(NULL, &shape, NULL, NULL, 0), KPK_ERR_ARG);
     assert_status(kpk_launch(noargs, NULL, NULL, NULL, 0), KPK_ERR_ARG);
     assert_int_equal(fake->nlaunches, 0);

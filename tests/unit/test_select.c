@@ -105,12 +105,16 @@ static const struct pick_case pick_cases[] = {
     {"gfx1100", "", NULL, "It holds: nothing. Rebuild the pack with ARCHS=\"gfx1100\""},
 };
 
+/* Longer than any target ID: messages have to hold one. */
+#define LONG_NAME                                                              \
+    "gfx90aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa" \
+    "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+
 static const char *const malformed[] = {
     "", ":", ":xnack+", "gfx90a:", "gfx90a:xnack", "gfx90a:xnack*",
     "gfx90a:+", "gfx90a:xnack+:", "gfx90a xnack+", "GFX90A", "gfx90a:xnack+x",
     "gfx90a-", "gfx_90a", "gfx90a:a+:b+:c+:d+:e+",
-    "gfx90aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
-    "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+    LONG_NAME,
 };
 /* clang-format on */
 
@@ -174,7 +178,7 @@ static void make_module(struct held *held, const char *targets)
     unsigned n = 0;
 
     memset(held, 0, sizeof(*held));
-    strcpy(at, targets);
+    (void)snprintf(at, sizeof(held->strings) - 1, "%s", targets);
     for (char *word = strtok(at, " "); word; word = strtok(NULL, " "))
         held->objects[n++].target = (uint32_t)(word - held->strings);
     held->module = (struct kpk_module){.format = KPK_FORMAT_VERSION,

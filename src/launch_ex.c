@@ -1,0 +1,295 @@
+/* launch_ex.c - launches with events, flags, cooperation, several at a time */
+#include "internal.h"
+
+static kpk_status no_function(const char *what, const char *name)
+{
+    return kpk_i_fail(KPK_ERR_UNSUPPORTED,
+                      "%s needs %s, which HIP %d.%d (%s) does not have", what,
+                      name, kpk_i_hip.version / 10000000,
+                      kpk_i_hip.version / 100000 % 100, kpk_i_hip.path);
+}
+
+static kpk_status check_cooperative(const kpk_kernel *kernel,
+                                    const kpk_shape *shape)
+{
+    const kpk_device *device = &kernel->inst->device;
+    const uint32_t block = shape->block[0] * shape->block[1] * shape->block[2];
+    uint64_t blocks = 1;
+    uint64_t room;
+    uint32_t per_unit;
+    kpk_status st;
+
+    if (!device->cooperative)
+        return kpk_i_fail(KPK_ERR_UNSUPPORTED,
+                          "%s: device %d (%s) does not do cooperative launches",
+                          kpk_kernel_name(kernel), kernel->inst->ordinal,
+                          device->target);
+    if (!kpk_i_hip.hipModuleOccupancyMaxActiveBlocksPerMultiprocessor)
+        return KPK_OK; /* HIP itself will refuse what is too large */
+    st = kpk_occupancy(kernel, block, shape->shared_nbytes, &per_unit);
+    if (st != KPK_OK)
+        return st;
+    room = (uint64_t)per_unit * device->compute_units;
+    for (int i = 0; i < 3; i++) {
+        /* cannot overflow: room is below 2^64 / 2^32, and beyond it we stop */
+        blocks *= shape->grid[i];
+        if (blocks > room)
+            return kpk_i_fail(
+                KPK_ERR_SHAPE,
+                "%s: a cooperative launch of grid %u x %u x %u has more blocks "
+                "than device %d runs at once: %u on each of %u compute units",
+                kpk_kernel_name(kernel), shape->grid[0], shape->grid[1],
+                shape->grid[2], kernel->inst->ordinal, per_unit,
+                device->compute_units);
+    }
+    return KPK_OK;
+}
+
+static kpk_status start_cooperative(const kpk_kernel *kernel,
+                                    const kpk_launch_options *options,
+                                    void **params)
+{
+    const kpk_shape *shape = &options->shape;
+    const int device = kernel->inst->ordinal;
+    void *function = NULL;
+    int saved;
+    hipError_t error;
+    kpk_status st = kpk_kernel_raw(kernel, NULL, &function);
+
+    if (st == KPK_OK)
+        st = kpk_i_device_enter(device, &saved);
+    if (st != KPK_OK)
+        return st;
+    error = kpk_i_hip.hipModuleLaunchCooperativeKernel(
+        function, shape->grid[0], shape->grid[1], shape->grid[2],
+        shape->block[0], shape->block[1], shape->block[2], shape->shared_nbytes,
+        options->stream, params);
+    if (error != hipSuccess)
+        st = kpk_i_launch_failed("hipModuleLaunchCooperativeKernel", error,
+                                 kernel, shape);
+    return kpk_i_device_leave(device, saved, st);
+}
+
+/* Takes threads where the other calls take blocks; their product is below
+ * 2^32, as kpk_i_check_shape() has seen to. */
+static kpk_status start_ext(const kpk_kernel *kernel,
+                            const kpk_launch_options *options, void **params)
+{
+    enum { ANY_ORDER = 1 };
+    const kpk_shape *shape = &options->shape;
+    const int device = kernel->inst->ordinal;
+    void *function = NULL;
+    int saved;
+    hipError_t error;
+    kpk_status st = kpk_kernel_raw(kernel, NULL, &function);
+
+    if (st == KPK_OK)
+        st = kpk_i_device_enter(device, &saved);
+    if (st != KPK_OK)
+        return st;
+    error = kpk_i_hip.hipExtModuleLaunchKernel(
+        function, shape->grid[0] * shape->block[0],
+        shape->grid[1] * shape->block[1], shape->grid[2] * shape->block[2],
+        shape->block[0], shape->block[1], shape->block[2], shape->shared_nbytes,
+        options->stream, params, NULL, options->start_event,
+        options->stop_event,
+        options->flags & KPK_LAUNCH_ANY_ORDER ? ANY_ORDER : 0);
+    if (error != hipSuccess)
+        st = kpk_i_launch_failed("hipExtModuleLaunchKernel", error, kernel,
+                                 shape);
+    return kpk_i_device_leave(device, saved, st);
+}
+
+static kpk_status check_options(const kpk_launch_options *options, size_t nargs)
+{
+    const bool events = options->start_event || options->stop_event;
+
+    if (options->flags &
+        ~(unsigned)(KPK_LAUNCH_COOPERATIVE | KPK_LAUNCH_ANY_ORDER))
+        return kpk_i_fail(KPK_ERR_ARG,
+                          "kpk_launch_ex: flags 0x%x has bits other than "
+                          "KPK_LAUNCH_COOPERATIVE and KPK_LAUNCH_ANY_ORDER",
+                          options->flags);
+    if (options->flags & KPK_LAUNCH_COOPERATIVE &&
+        (events || options->flags & KPK_LAUNCH_ANY_ORDER))
+        return kpk_i_fail(KPK_ERR_ARG,
+                          "kpk_launch_ex: a cooperative launch takes no events "
+                          "and no KPK_LAUNCH_ANY_ORDER; record events on the "
+                          "stream before and after it instead");
+    if (options->packed && nargs)
+        return kpk_i_fail(KPK_ERR_ARG, "kpk_launch_ex: arguments are given as "
+                                       "a list and as a packed buffer, too");
+    if (options->packed_nbytes && !options->packed)
+        return kpk_i_fail(KPK_ERR_ARG,
+                          "kpk_launch_ex: packed is NULL, packed_nbytes %zu",
+                          options->packed_nbytes);
+    return KPK_OK;
+}
+
+kpk_status kpk_launch_ex(const kpk_kernel *kernel,
+                         const kpk_launch_options *options, const kpk_arg *args,
+                         size_t nargs)
+{
+    void *params[KPK_MAX_ARGS];
+    const bool cooperative = options && options->flags & KPK_LAUNCH_COOPERATIVE;
+    bool plain;
+    kpk_status st;
+
+    if (!kernel || !options)
+        return kpk_i_fail(KPK_ERR_ARG, "kpk_launch_ex: %s is NULL",
+                          kernel ? "options" : "kernel");
+    st = check_options(options, nargs);
+    if (st != KPK_OK)
+        return st;
+    plain =
+        options->flags == 0 && !options->start_event && !options->stop_event;
+    if (plain && options->packed)
+        return kpk_launch_packed(kernel, &options->shape, options->stream,
+                                 options->packed, options->packed_nbytes);
+    if (plain)
+        return kpk_launch(kernel, &options->shape, options->stream, args,
+                          nargs);
+    if (cooperative && !kpk_i_hip.hipModuleLaunchCooperativeKernel)
+        return no_function("a cooperative launch",
+                           "hipModuleLaunchCooperativeKernel");
+    if (!cooperative && !kpk_i_hip.hipExtModuleLaunchKernel)
+        return no_function("a launch with events or flags",
+                           "hipExtModuleLaunchKernel");
+    st = kpk_i_check_shape(kernel, &options->shape);
+    if (st == KPK_OK && cooperative)
+        st = check_cooperative(kernel, &options->shape);
+    if (st == KPK_OK && options->packed)
+        st = kpk_i_point_into_buffer(kernel, options->packed,
+                                     options->packed_nbytes, params);
+    else if (st == KPK_OK)
+        st = kpk_i_point_to_args(kernel, args, nargs, params);
+    if (st != KPK_OK)
+        return st;
+    return (cooperative ? start_cooperative : start_ext)(
+        kernel, options, kernel->desc->nargs ? params : NULL);
+}
+
+/* All are checked first: half a list is harder to undo than none. */
+static kpk_status check_items(const kpk_launch_item *items, size_t n)
+{
+    void *params[KPK_MAX_ARGS];
+
+    for (size_t i = 0; i < n; i++) {
+        const kpk_launch_item *item = &items[i];
+        void *function;
+        kpk_status st = kpk_i_check_shape(item->kernel, &item->shape);
+
+        if (st == KPK_OK)
+            st = kpk_i_point_to_args(item->kernel, item->args, item->nargs,
+                                     params);
+        if (st == KPK_OK)
+            st = kpk_kernel_raw(item->kernel, NULL, &function);
+        if (st != KPK_OK)
+            return st;
+    }
+    return KPK_OK;
+}
+
+static kpk_status check_devices(const kpk_launch_item *items, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const kpk_instance *inst = items[i].kernel->inst;
+        kpk_status st = check_cooperative(items[i].kernel, &items[i].shape);
+
+        if (st != KPK_OK)
+            return st;
+        if (!inst->device.cooperative_multi)
+            return kpk_i_fail(KPK_ERR_UNSUPPORTED,
+                              "device %d (%s) does not do cooperative launches "
+                              "over several devices",
+                              inst->ordinal, inst->device.target);
+        if (!items[i].stream)
+            return kpk_i_fail(KPK_ERR_ARG,
+                              "kpk_launch_all: item %zu (%s) has no stream of "
+                              "its own, which a cooperative launch over "
+                              "several devices needs",
+                              i, kpk_kernel_name(items[i].kernel));
+        for (size_t k = 0; k < i; k++) {
+            if (items[k].kernel->inst->ordinal == inst->ordinal)
+                return kpk_i_fail(KPK_ERR_ARG,
+                                  "kpk_launch_all: items %zu and %zu are both "
+                                  "on device %d",
+                                  k, i, inst->ordinal);
+        }
+    }
+    return KPK_OK;
+}
+
+static kpk_status start_together(const kpk_launch_item *items, size_t n,
+                                 unsigned flags)
+{
+    void *params[KPK_MAX_COOPERATIVE][KPK_MAX_ARGS];
+    hipFunctionLaunchParams list[KPK_MAX_COOPERATIVE];
+    const unsigned no_sync = (flags & KPK_LAUNCH_NO_PRE_SYNC ? 1u : 0) |
+                             (flags & KPK_LAUNCH_NO_POST_SYNC ? 2u : 0);
+    hipError_t error;
+
+    for (size_t i = 0; i < n; i++) {
+        const kpk_launch_item *item = &items[i];
+        void *function = NULL;
+        kpk_status st = kpk_i_point_to_args(item->kernel, item->args,
+                                            item->nargs, params[i]);
+
+        if (st == KPK_OK)
+            st = kpk_kernel_raw(item->kernel, NULL, &function);
+        if (st != KPK_OK)
+            return st;
+        list[i].function = function;
+        for (int d = 0; d < 3; d++) {
+            list[i].grid[d] = item->shape.grid[d];
+            list[i].block[d] = item->shape.block[d];
+        }
+        list[i].shared_nbytes = item->shape.shared_nbytes;
+        list[i].stream = item->stream;
+        list[i].params = item->nargs ? params[i] : NULL;
+    }
+    error = kpk_i_hip.hipModuleLaunchCooperativeKernelMultiDevice(
+        list, (unsigned)n, no_sync);
+    if (error != hipSuccess)
+        return kpk_i_fail_hip("hipModuleLaunchCooperativeKernelMultiDevice",
+                              error, "cannot launch %s and %zu more together",
+                              kpk_kernel_name(items[0].kernel), n - 1);
+    return KPK_OK;
+}
+
+kpk_status kpk_launch_all(const kpk_launch_item *items, size_t n,
+                          unsigned flags)
+{
+    const unsigned no_sync = KPK_LAUNCH_NO_PRE_SYNC | KPK_LAUNCH_NO_POST_SYNC;
+    const bool together = flags & KPK_LAUNCH_COOPERATIVE;
+    kpk_status st;
+
+    if (n == 0)
+        return KPK_OK;
+    if (!items)
+        return kpk_i_fail(KPK_ERR_ARG, "kpk_launch_all: items is NULL");
+    if (flags & ~(unsigned)KPK_LAUNCH_COOPERATIVE & ~(together ? no_sync : 0))
+        return kpk_i_fail(KPK_ERR_ARG,
+                          "kpk_launch_all: flags 0x%x has bits that do not "
+                          "belong to %s launch",
+                          flags, together ? "a cooperative" : "a plain");
+    st = check_items(items, n);
+    if (st != KPK_OK)
+        return st;
+    if (together) {
+        if (n > KPK_MAX_COOPERATIVE)
+            return kpk_i_fail(KPK_ERR_ARG,
+                              "kpk_launch_all: %zu kernels together, %d is the "
+                              "most",
+                              n, KPK_MAX_COOPERATIVE);
+        if (!kpk_i_hip.hipModuleLaunchCooperativeKernelMultiDevice)
+            return no_function("a cooperative launch over several devices",
+                               "hipModuleLaunchCooperativeKernelMultiDevice");
+        st = check_devices(items, n);
+        return st == KPK_OK ? start_together(items, n, flags) : st;
+    }
+    for (size_t i = 0; i < n && st == KPK_OK; i++)
+        st = kpk_launch(items[i].kernel, &items[i].shape, items[i].stream,
+                        items[i].args, items[i].nargs);
+    return st;
+}

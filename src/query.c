@@ -1,0 +1,270 @@
+/* query.c - what HIP says of loaded kernels and modules: attributes,
+ * occupancy, device variables, texture references */
+#include "internal.h"
+
+static kpk_status unsupported(const char *name)
+{
+    return kpk_i_fail(KPK_ERR_UNSUPPORTED, "HIP %d.%d (%s) does not have %s",
+                      kpk_i_hip.version / 10000000,
+                      kpk_i_hip.version / 100000 % 100, kpk_i_hip.path, name);
+}
+
+/* The kernel's function with its device current. */
+static kpk_status enter_kernel(const kpk_kernel *kernel, void **function,
+                               int *saved)
+{
+    kpk_status st = kpk_kernel_raw(kernel, NULL, function);
+
+    return st == KPK_OK ? kpk_i_device_enter(kernel->inst->ordinal, saved) : st;
+}
+
+kpk_status kpk_kernel_hip_attr(const kpk_kernel *kernel, kpk_hip_attr attr,
+                               int *out)
+{
+    void *function = NULL;
+    int saved;
+    int value = 0;
+    hipError_t error;
+    kpk_status st;
+
+    if (!kernel || !out)
+        return kpk_i_fail(KPK_ERR_ARG, "kpk_kernel_hip_attr: %s is NULL",
+                          kernel ? "out" : "kernel");
+    if (!kpk_i_hip.hipFuncGetAttribute)
+        return unsupported("hipFuncGetAttribute");
+    st = enter_kernel(kernel, &function, &saved);
+    if (st != KPK_OK)
+        return st;
+    error = kpk_i_hip.hipFuncGetAttribute(&value, (hipFunction_attribute)attr,
+                                          function);
+    if (error != hipSuccess)
+        st = kpk_i_fail_hip("hipFuncGetAttribute", error,
+                            "cannot read attribute %d of %s", (int)attr,
+                            kpk_kernel_name(kernel));
+    st = kpk_i_device_leave(kernel->inst->ordinal, saved, st);
+    if (st == KPK_OK)
+        *out = value;
+    return st;
+}
+
+kpk_status kpk_occupancy(const kpk_kernel *kernel, uint32_t block,
+                         size_t shared_nbytes, uint32_t *out)
+{
+    void *function = NULL;
+    int saved;
+    int blocks = 0;
+    hipError_t error;
+    kpk_status st;
+
+    if (!kernel || !out || block == 0 || block > INT32_MAX)
+        return kpk_i_fail(KPK_ERR_ARG, "kpk_occupancy: %s",
+                          !kernel ? "kernel is NULL"
+                          : !out  ? "out is NULL"
+                                  : "the block has no or too many threads");
+    if (!kpk_i_hip.hipModuleOccupancyMaxActiveBlocksPerMultiprocessor)
+        return unsupported(
+            "hipModuleOccupancyMaxActiveBlocksPerMultiprocessor");
+    st = enter_kernel(kernel, &function, &saved);
+    if (st != KPK_OK)
+        return st;
+    error = kpk_i_hip.hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(
+        &blocks, function, (int)block, shared_nbytes);
+    if (error != hipSuccess)
+        st = kpk_i_fail_hip(
+            "hipModuleOccupancyMaxActiveBlocksPerMultiprocessor", error,
+            "cannot tell the occupancy of %s with a block of %u",
+            kpk_kernel_name(kernel), block);
+    st = kpk_i_device_leave(kernel->inst->ordinal, saved, st);
+    if (st == KPK_OK)
+        *out = blocks > 0 ? (uint32_t)blocks : 0;
+    return st;
+}
+
+kpk_status kpk_occupancy_shape(const kpk_kernel *kernel, uint32_t shared_nbytes,
+                               uint32_t most, kpk_shape *out)
+{
+    void *function = NULL;
+    int saved;
+    int grid = 0;
+    int block = 0;
+    hipError_t error;
+    kpk_status st;
+
+    if (!kernel || !out || most > INT32_MAX)
+        return kpk_i_fail(KPK_ERR_ARG, "kpk_occupancy_shape: %s",
+                          !kernel ? "kernel is NULL"
+                          : !out  ? "out is NULL"
+                                  : "most is too large");
+    if (!kpk_i_hip.hipModuleOccupancyMaxPotentialBlockSize)
+        return unsupported("hipModuleOccupancyMaxPotentialBlockSize");
+    st = enter_kernel(kernel, &function, &saved);
+    if (st != KPK_OK)
+        return st;
+    error = kpk_i_hip.hipModuleOccupancyMaxPotentialBlockSize(
+        &grid, &block, function, shared_nbytes, (int)most);
+    if (error != hipSuccess)
+        st = kpk_i_fail_hip("hipModuleOccupancyMaxPotentialBlockSize", error,
+                            "cannot tell the best block of %s",
+                            kpk_kernel_name(kernel));
+    st = kpk_i_device_leave(kernel->inst->ordinal, saved, st);
+    if (st != KPK_OK)
+        return st;
+    *out = (kpk_shape){
+        {(uint32_t)grid, 1, 1}, {(uint32_t)block, 1, 1}, shared_nbytes};
+    return KPK_OK;
+}
+
+/* ---- device variables and texture references ---------------------------- */
+
+/* One question to a module, and its answer. */
+struct lookup {
+    struct kpk_i_slot *slot;
+    const char *name;
+    void *found;
+    size_t nbytes;
+};
+
+static kpk_status not_found(const kpk_instance *inst, const struct lookup *l,
+                            const char *what, const char *call,
+                            hipError_t error)
+{
+    const char *module = kpk_module_name(l->slot->module);
+
+    if (error == hipErrorNotFound)
+        return kpk_i_fail(KPK_ERR_NO_GLOBAL,
+                          "module %s has no %s \"%s\". kpk_module_symbols() "
+                          "lists what it has",
+                          module, what, l->name);
+    if (error == hipErrorNotSupported)
+        return kpk_i_fail(
+            KPK_ERR_UNSUPPORTED, "device %d (%s) has no %s: %s returned %d",
+            inst->ordinal, inst->device.target, what, call, (int)error);
+    return kpk_i_fail_hip(call, error, "cannot find %s \"%s\" of module %s",
+                          what, l->name, module);
+}
+
+static kpk_status find_global(kpk_instance *inst, void *what)
+{
+    struct lookup *l = what;
+    hipError_t error;
+    kpk_status st = kpk_i_load_slot(inst, l->slot);
+
+    if (st != KPK_OK)
+        return st;
+    error = kpk_i_hip.hipModuleGetGlobal(
+        &l->found, &l->nbytes,
+        atomic_load_explicit(&l->slot->hip_module, memory_order_relaxed),
+        l->name);
+    return error == hipSuccess
+               ? KPK_OK
+               : not_found(inst, l, "variable", "hipModuleGetGlobal", error);
+}
+
+static kpk_status find_texture(kpk_instance *inst, void *what)
+{
+    struct lookup *l = what;
+    textureReference *found = NULL;
+    hipError_t error;
+    kpk_status st = kpk_i_load_slot(inst, l->slot);
+
+    if (st != KPK_OK)
+        return st;
+    error = kpk_i_hip.hipModuleGetTexRef(
+        &found,
+        atomic_load_explicit(&l->slot->hip_module, memory_order_relaxed),
+        l->name);
+    l->found = found;
+    return error == hipSuccess ? KPK_OK
+                               : not_found(inst, l, "texture reference",
+                                           "hipModuleGetTexRef", error);
+}
+
+static kpk_status look_up(kpk_instance *inst, const char *module,
+                          const char *name, kpk_i_work *work,
+                          struct lookup *out)
+{
+    kpk_status st;
+
+    if (!inst || !module || !name || !*name)
+        return kpk_i_fail(KPK_ERR_ARG, "%s is missing",
+                          !inst     ? "inst"
+                          : !module ? "the module's name"
+                                    : "the variable's name");
+    *out = (struct lookup){.name = name};
+    st = kpk_i_find_slot(inst, module, &out->slot);
+    return st == KPK_OK ? kpk_i_with_lock(inst, work, out) : st;
+}
+
+kpk_status kpk_global(kpk_instance *inst, const char *module, const char *name,
+                      void **out, size_t *nbytes)
+{
+    struct lookup l = {.name = name};
+    kpk_status st;
+
+    if (inst && !kpk_i_hip.hipModuleGetGlobal)
+        return unsupported("hipModuleGetGlobal");
+    st = look_up(inst, module, name, find_global, &l);
+    if (st != KPK_OK)
+        return st;
+    if (out)
+        *out = l.found;
+    if (nbytes)
+        *nbytes = l.nbytes;
+    return KPK_OK;
+}
+
+/* The address of a stretch of a variable, if it is all inside. */
+static kpk_status find_part(kpk_instance *inst, const char *module,
+                            const char *name, size_t offset, size_t nbytes,
+                            void **out)
+{
+    void *at = NULL;
+    size_t has = 0;
+    kpk_status st = kpk_global(inst, module, name, &at, &has);
+
+    if (st != KPK_OK)
+        return st;
+    if (offset > has || nbytes > has - offset)
+        return kpk_i_fail(KPK_ERR_ARG,
+                          "variable \"%s\" of module %s has %zu bytes; %zu "
+                          "bytes from %zu on were asked for",
+                          name, module, has, nbytes, offset);
+    *out = (unsigned char *)at + offset;
+    return KPK_OK;
+}
+
+kpk_status kpk_global_write(kpk_instance *inst, const char *module,
+                            const char *name, size_t offset,
+                            const void *host_src, size_t nbytes)
+{
+    void *at = NULL;
+    kpk_status st = find_part(inst, module, name, offset, nbytes, &at);
+
+    return st == KPK_OK ? kpk_copy_to(inst, at, host_src, nbytes) : st;
+}
+
+kpk_status kpk_global_read(kpk_instance *inst, const char *module,
+                           const char *name, size_t offset, void *host_dst,
+                           size_t nbytes)
+{
+    void *at = NULL;
+    kpk_status st = find_part(inst, module, name, offset, nbytes, &at);
+
+    return st == KPK_OK ? kpk_copy_from(inst, host_dst, at, nbytes) : st;
+}
+
+kpk_status kpk_texture(kpk_instance *inst, const char *module, const char *name,
+                       void **out)
+{
+    struct lookup l = {.name = name};
+    kpk_status st;
+
+    if (inst && !kpk_i_hip.hipModuleGetTexRef)
+        return unsupported("hipModuleGetTexRef");
+    if (!out)
+        return kpk_i_fail(KPK_ERR_ARG, "kpk_texture: out is NULL");
+    st = look_up(inst, module, name, find_texture, &l);
+    if (st == KPK_OK)
+        *out = l.found;
+    return st;
+}

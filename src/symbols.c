@@ -1,0 +1,159 @@
+/* symbols.c - what a code object exports, read from its ELF symbol table
+ *
+ * Every offset comes from the file and is held against its size before it is
+ * followed. ELF: System V ABI, "Symbol Table"; that a kernel is exported as a
+ * descriptor NAME.kd beside its code NAME: LLVM AMDGPUUsage, "Symbols".
+ */
+#include "internal.h"
+
+#include <string.h>
+
+struct elf {
+    const unsigned char *data;
+    uint64_t nbytes;
+};
+
+/* Field offsets and sizes of ELF64. */
+enum {
+    EH_SHOFF = 40,
+    EH_SHENTSIZE = 58,
+    EH_SHNUM = 60,
+    SH_TYPE = 4,
+    SH_OFFSET = 24,
+    SH_SIZE = 32,
+    SH_LINK = 40,
+    SH_NBYTES = 64,
+    SYM_INFO = 4,
+    SYM_SHNDX = 6,
+    SYM_SIZE = 16,
+    SYM_NBYTES = 24,
+    SHT_DYNSYM = 11,
+    STT_OBJECT = 1,
+    STB_GLOBAL = 1
+};
+
+static uint64_t number(const unsigned char *at, int nbytes)
+{
+    uint64_t value = 0;
+
+    for (int i = nbytes; i-- > 0;)
+        value = value << 8 | at[i];
+    return value;
+}
+
+static bool inside(const struct elf *elf, uint64_t offset, uint64_t nbytes)
+{
+    return offset <= elf->nbytes && nbytes <= elf->nbytes - offset;
+}
+
+static const unsigned char *section(const struct elf *elf, uint64_t i)
+{
+    const uint64_t at = number(elf->data + EH_SHOFF, 8);
+    const uint64_t n = number(elf->data + EH_SHNUM, 2);
+
+    if (i >= n || number(elf->data + EH_SHENTSIZE, 2) != SH_NBYTES ||
+        !inside(elf, at, n * SH_NBYTES))
+        return NULL;
+    return elf->data + at + i * SH_NBYTES;
+}
+
+/* A section's bytes; false if they are not all in the file. */
+static bool contents(const struct elf *elf, const unsigned char *header,
+                     struct elf *out)
+{
+    const uint64_t offset = number(header + SH_OFFSET, 8);
+    const uint64_t nbytes = number(header + SH_SIZE, 8);
+
+    if (!inside(elf, offset, nbytes))
+        return false;
+    *out = (struct elf){elf->data + offset, nbytes};
+    return true;
+}
+
+static bool find_tables(const struct elf *elf, struct elf *symbols,
+                        struct elf *names)
+{
+    const unsigned char *header;
+
+    for (uint64_t i = 0; (header = section(elf, i)) != NULL; i++) {
+        const unsigned char *strings;
+
+        if (number(header + SH_TYPE, 4) != SHT_DYNSYM)
+            continue;
+        strings = section(elf, number(header + SH_LINK, 4));
+        return strings && contents(elf, header, symbols) &&
+               contents(elf, strings, names) && names->nbytes > 0 &&
+               names->data[names->nbytes - 1] == '\0';
+    }
+    return false;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    const size_t n = strlen(text);
+    const size_t m = strlen(end);
+
+    return n > m && strcmp(text + n - m, end) == 0;
+}
+
+/* Kernels are told by the module's own list; what else is a global object and
+ * no kernel's descriptor is a variable. */
+static bool describe(const kpk_module *module, const unsigned char *at,
+                     const struct elf *names, kpk_symbol *out)
+{
+    const uint64_t name = number(at, 4);
+    const unsigned type = at[SYM_INFO] & 15u;
+    const unsigned binding = at[SYM_INFO] >> 4;
+
+    if (name == 0 || name >= names->nbytes || binding != STB_GLOBAL ||
+        number(at + SYM_SHNDX, 2) == 0)
+        return false;
+    out->name = (const char *)names->data + name;
+    out->nbytes = 0;
+    out->kind = KPK_SYMBOL_KERNEL;
+    for (uint32_t i = 0; i < module->nkernels; i++) {
+        if (strcmp(out->name, kpk_i_string(module, module->kernels[i].name)) ==
+            0)
+            return true;
+    }
+    out->kind = KPK_SYMBOL_VARIABLE;
+    out->nbytes = number(at + SYM_SIZE, 8);
+    return type == STT_OBJECT && !ends_with(out->name, ".kd");
+}
+
+kpk_status kpk_module_symbols(const kpk_module *module, size_t object,
+                              kpk_symbol *out, size_t room, size_t *count)
+{
+    kpk_object from = {.nbytes = 0};
+    struct elf elf;
+    struct elf symbols;
+    struct elf names;
+    size_t n = 0;
+    kpk_status st;
+
+    if (!count || (!out && room))
+        return kpk_i_fail(KPK_ERR_ARG, "kpk_module_symbols: %s is NULL",
+                          count ? "out" : "count");
+    st = kpk_module_object(module, object, &from);
+    if (st == KPK_OK)
+        st = kpk_i_object_check(module, &module->objects[object]);
+    if (st != KPK_OK)
+        return st;
+    elf = (struct elf){from.data, from.nbytes};
+    if (!find_tables(&elf, &symbols, &names))
+        return kpk_i_fail(KPK_ERR_FORMAT,
+                          "the code object of module %s for %s has no whole "
+                          "symbol table: it is damaged",
+                          kpk_module_name(module), from.target);
+    for (uint64_t i = 0; i < symbols.nbytes / SYM_NBYTES; i++) {
+        kpk_symbol symbol;
+
+        if (!describe(module, symbols.data + i * SYM_NBYTES, &names, &symbol))
+            continue;
+        if (n < room)
+            out[n] = symbol;
+        n++;
+    }
+    *count = n;
+    return KPK_OK;
+}
