@@ -71,8 +71,7 @@ static bool target_of_entry(const char *id, size_t n, char out[64])
     size_t i, used = 0;
 
     for (i = 0; i < 2 && !used; i++)
-        if (n > strlen(kinds[i]) &&
-            memcmp(id, kinds[i], strlen(kinds[i])) == 0)
+        if (n > strlen(kinds[i]) && memcmp(id, kinds[i], strlen(kinds[i])) == 0)
             used = strlen(kinds[i]);
     if (!used)
         return false;

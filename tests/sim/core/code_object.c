@@ -91,8 +91,7 @@ static uint8_t *at_image(const struct loader *l, uint64_t vaddr, uint64_t n)
         if (vaddr >= l->load[i].p_vaddr &&
             vaddr - l->load[i].p_vaddr < l->load[i].p_memsz &&
             n <= l->load[i].p_memsz - (vaddr - l->load[i].p_vaddr))
-            return l->object->segments[i]->bytes +
-                   (vaddr - l->load[i].p_vaddr);
+            return l->object->segments[i]->bytes + (vaddr - l->load[i].p_vaddr);
     return NULL;
 }
 
@@ -232,13 +231,12 @@ static enum sim_load_status collect_segments(struct loader *l)
             return fail(l, SIM_LOAD_CORRUPT, "more than %d loadable segments",
                         SIM_MAX_SEGMENTS);
         if (p.p_filesz > p.p_memsz || !at_file(l, p.p_offset, p.p_filesz))
-            return fail(l, SIM_LOAD_CORRUPT,
-                        "segment %u lies outside the file", i);
+            return fail(l, SIM_LOAD_CORRUPT, "segment %u lies outside the file",
+                        i);
         if (p.p_memsz > UINT32_MAX || p.p_vaddr > UINT32_MAX)
             return fail(l, SIM_LOAD_CORRUPT, "segment %u is too large", i);
-        if (l->nload &&
-            p.p_vaddr < l->load[l->nload - 1].p_vaddr +
-                            l->load[l->nload - 1].p_memsz)
+        if (l->nload && p.p_vaddr < l->load[l->nload - 1].p_vaddr +
+                                        l->load[l->nload - 1].p_memsz)
             return fail(l, SIM_LOAD_CORRUPT, "segment %u overlaps another", i);
         l->load[l->nload++] = p;
     }
@@ -335,18 +333,35 @@ static enum sim_load_status read_dynamic(struct loader *l, struct dynamic *d)
         if (entry.d_tag == DT_NULL)
             break;
         switch (entry.d_tag) {
-        case DT_SYMTAB: l->symbols = entry.d_un.d_ptr; break;
-        case DT_STRTAB: l->strings = entry.d_un.d_ptr; break;
-        case DT_STRSZ: l->nstrings = entry.d_un.d_val; break;
-        case DT_HASH: d->hash = entry.d_un.d_ptr; break;
-        case DT_GNU_HASH: d->gnu_hash = entry.d_un.d_ptr; break;
-        case DT_RELA: d->rela = entry.d_un.d_ptr; break;
-        case DT_RELASZ: d->nrela = entry.d_un.d_val / sizeof(Elf64_Rela); break;
-        case DT_JMPREL: d->jmprel = entry.d_un.d_ptr; break;
+        case DT_SYMTAB:
+            l->symbols = entry.d_un.d_ptr;
+            break;
+        case DT_STRTAB:
+            l->strings = entry.d_un.d_ptr;
+            break;
+        case DT_STRSZ:
+            l->nstrings = entry.d_un.d_val;
+            break;
+        case DT_HASH:
+            d->hash = entry.d_un.d_ptr;
+            break;
+        case DT_GNU_HASH:
+            d->gnu_hash = entry.d_un.d_ptr;
+            break;
+        case DT_RELA:
+            d->rela = entry.d_un.d_ptr;
+            break;
+        case DT_RELASZ:
+            d->nrela = entry.d_un.d_val / sizeof(Elf64_Rela);
+            break;
+        case DT_JMPREL:
+            d->jmprel = entry.d_un.d_ptr;
+            break;
         case DT_PLTRELSZ:
             d->njmprel = entry.d_un.d_val / sizeof(Elf64_Rela);
             break;
-        default: break;
+        default:
+            break;
         }
     }
     if (d->hash && (p = at_image(l, d->hash, sizeof(head)))) {
@@ -388,10 +403,9 @@ static enum sim_load_status relocate_one(struct loader *l, const Elf64_Rela *r)
         const char *name;
 
         if (index >= l->nsymbols || !(name = symbol_at(l, index, &symbol)))
-            return fail(l, SIM_LOAD_CORRUPT,
-                        "a relocation names symbol %llu of %llu",
-                        (unsigned long long)index,
-                        (unsigned long long)l->nsymbols);
+            return fail(
+                l, SIM_LOAD_CORRUPT, "a relocation names symbol %llu of %llu",
+                (unsigned long long)index, (unsigned long long)l->nsymbols);
         if (symbol.st_shndx == SHN_UNDEF) {
             if (ELF64_ST_BIND(symbol.st_info) != STB_WEAK)
                 return fail(l, SIM_LOAD_UNRESOLVED, "undefined symbol %.200s",
@@ -571,9 +585,8 @@ static enum sim_load_status read_args(struct loader *l, struct sim_kernel *k,
     return SIM_LOAD_OK;
 }
 
-static enum sim_load_status find_descriptor(struct loader *l,
-                                            struct sim_kernel *k,
-                                            const char *symbol)
+static enum sim_load_status
+find_descriptor(struct loader *l, struct sim_kernel *k, const char *symbol)
 {
     const struct sim_code_object *o = l->object;
     uint64_t vaddr;
@@ -626,12 +639,13 @@ static enum sim_load_status read_kernel(struct loader *l, struct sim_kernel *k,
     k->vgprs = number(map, ".vgpr_count", 0);
     k->agprs = number(map, ".agpr_count", 0);
     k->sgprs = number(map, ".sgpr_count", 0);
-    k->wave_size = number(map, ".wavefront_size",
-                          l->object->device->target->default_wave);
+    k->wave_size =
+        number(map, ".wavefront_size", l->object->device->target->default_wave);
     k->sgpr_spills = number(map, ".sgpr_spill_count", 0);
     k->vgpr_spills = number(map, ".vgpr_spill_count", 0);
     k->uses_dynamic_stack = number(map, ".uses_dynamic_stack", 0) != 0;
-    k->uniform_work_group_size = number(map, ".uniform_work_group_size", 0) != 0;
+    k->uniform_work_group_size =
+        number(map, ".uniform_work_group_size", 0) != 0;
     if (reqd && reqd->type == MSGPACK_OBJECT_ARRAY && reqd->via.array.size == 3)
         for (i = 0; i < 3; i++)
             k->reqd_block[i] = (uint32_t)reqd->via.array.ptr[i].via.u64;
@@ -648,8 +662,8 @@ static enum sim_load_status read_kernels(struct loader *l,
 
     if (!list || list->type != MSGPACK_OBJECT_ARRAY)
         return SIM_LOAD_OK; /* an object with variables only */
-    o->kernels = calloc((size_t)list->via.array.size + 1,
-                        sizeof(o->kernels[0]));
+    o->kernels =
+        calloc((size_t)list->via.array.size + 1, sizeof(o->kernels[0]));
     if (!o->kernels)
         return fail(l, SIM_LOAD_NO_MEMORY, "no memory for the kernels");
     for (i = 0; i < list->via.array.size; i++) {

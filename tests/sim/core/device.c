@@ -15,39 +15,44 @@
 
 enum { MAX_DEVICES = 64 };
 
-#define KiB(n) ((n) * 1024u)
+#define KiB(n) ((n)*1024u)
 #define GiB(n) ((uint64_t)(n) << 30)
 
 /*
  * What the processors of a family have in common: flat scratch and packed work
  * item IDs, AGPRs (of their own, in one file with the VGPRs), SIMDs in a CU.
  */
-#define VEGA  .default_wave = 64, .simds_per_cu = 4, .max_waves_per_simd = 10, \
-              .vgprs_per_simd = 256, .vgpr_granule32 = 4, .vgpr_granule64 = 4, \
-              .lds_nbytes = KiB(64)
-#define CDNA2 .default_wave = 64, .simds_per_cu = 4, .max_waves_per_simd = 8,  \
-              .vgprs_per_simd = 512, .vgpr_granule32 = 8, .vgpr_granule64 = 8, \
-              .packed_work_item_ids = true, .accum_vgprs = true,               \
-              .unified_vgprs = true
-#define RDNA  .default_wave = 32, .simds_per_cu = 2, .lds_nbytes = KiB(64)
-#define RDNA1 RDNA, .max_waves_per_simd = 20, .vgprs_per_simd = 1024,          \
-              .vgpr_granule32 = 8, .vgpr_granule64 = 4
-#define RDNA2 RDNA, .max_waves_per_simd = 16, .vgprs_per_simd = 1024,          \
-              .vgpr_granule32 = 16, .vgpr_granule64 = 8
-#define RDNA3 RDNA, .max_waves_per_simd = 16, .vgprs_per_simd = 1024,          \
-              .vgpr_granule32 = 16, .vgpr_granule64 = 8,                       \
-              .packed_work_item_ids = true, .architected_flat_scratch = true
+#define VEGA                                                                   \
+    .default_wave = 64, .simds_per_cu = 4, .max_waves_per_simd = 10,           \
+    .vgprs_per_simd = 256, .vgpr_granule32 = 4, .vgpr_granule64 = 4,           \
+    .lds_nbytes = KiB(64)
+#define CDNA2                                                                  \
+    .default_wave = 64, .simds_per_cu = 4, .max_waves_per_simd = 8,            \
+    .vgprs_per_simd = 512, .vgpr_granule32 = 8, .vgpr_granule64 = 8,           \
+    .packed_work_item_ids = true, .accum_vgprs = true, .unified_vgprs = true
+#define RDNA .default_wave = 32, .simds_per_cu = 2, .lds_nbytes = KiB(64)
+#define RDNA1                                                                  \
+    RDNA, .max_waves_per_simd = 20, .vgprs_per_simd = 1024,                    \
+          .vgpr_granule32 = 8, .vgpr_granule64 = 4
+#define RDNA2                                                                  \
+    RDNA, .max_waves_per_simd = 16, .vgprs_per_simd = 1024,                    \
+          .vgpr_granule32 = 16, .vgpr_granule64 = 8
+#define RDNA3                                                                  \
+    RDNA, .max_waves_per_simd = 16, .vgprs_per_simd = 1024,                    \
+          .vgpr_granule32 = 16, .vgpr_granule64 = 8,                           \
+          .packed_work_item_ids = true, .architected_flat_scratch = true
 /* One and a half times the registers. */
-#define RDNA3_BIG RDNA, .max_waves_per_simd = 16, .vgprs_per_simd = 1536,      \
-              .vgpr_granule32 = 24, .vgpr_granule64 = 12,                      \
-              .packed_work_item_ids = true, .architected_flat_scratch = true
-#define CDNA5 .default_wave = 32, .simds_per_cu = 4, .max_waves_per_simd = 16, \
-              .vgprs_per_simd = 1024, .vgpr_granule32 = 16,                    \
-              .vgpr_granule64 = 16, .packed_work_item_ids = true,              \
-              .architected_flat_scratch = true
+#define RDNA3_BIG                                                              \
+    RDNA, .max_waves_per_simd = 16, .vgprs_per_simd = 1536,                    \
+          .vgpr_granule32 = 24, .vgpr_granule64 = 12,                          \
+          .packed_work_item_ids = true, .architected_flat_scratch = true
+#define CDNA5                                                                  \
+    .default_wave = 32, .simds_per_cu = 4, .max_waves_per_simd = 16,           \
+    .vgprs_per_simd = 1024, .vgpr_granule32 = 16, .vgpr_granule64 = 16,        \
+    .packed_work_item_ids = true, .architected_flat_scratch = true
 #define SRAMECC .has_sramecc = true
-#define XNACK   .has_xnack = true
-#define FLAT    .architected_flat_scratch = true
+#define XNACK .has_xnack = true
+#define FLAT .architected_flat_scratch = true
 
 /* clang-format off */
 static const struct sim_target targets[] = {

@@ -138,7 +138,7 @@ enum {
     HIP_LAUNCH_PARAM_END = 3
 };
 
-#define STREAM_LEGACY     ((hipStream_t)1)
+#define STREAM_LEGACY ((hipStream_t)1)
 #define STREAM_PER_THREAD ((hipStream_t)2)
 
 /* 56 bytes */

@@ -23,8 +23,8 @@ static hipError_t check_resident(const struct launch *l,
 
     if (block == 0 || block > l->function->kernel->max_block)
         return hipSuccess; /* the launch checks say what is wrong with it */
-    if (all > units * (uint64_t)resident_blocks(l->function, (int)block,
-                                                l->shared))
+    if (all >
+        units * (uint64_t)resident_blocks(l->function, (int)block, l->shared))
         return hipErrorCooperativeLaunchTooLarge;
     return hipSuccess;
 }
@@ -62,8 +62,10 @@ HIP_API hipError_t hipModuleLaunchCooperativeKernel(
     hipStream_t stream, void **params)
 {
     const uint32_t blocks[3] = {grid_x, grid_y, grid_z};
-    struct launch l = {.function = f, .block = {block_x, block_y, block_z},
-                       .shared = shared, .params = params};
+    struct launch l = {.function = f,
+                       .block = {block_x, block_y, block_z},
+                       .shared = shared,
+                       .params = params};
     hipError_t error = hipErrorInvalidHandle;
     struct queue *q;
 
@@ -82,18 +84,17 @@ static hipError_t launch_host(const void *stub, dim3 grid, dim3 block,
                               void **args, size_t shared, struct queue *q)
 {
     const uint32_t blocks[3] = {grid.x, grid.y, grid.z};
-    struct launch l = {.block = {block.x, block.y, block.z}, .shared = shared,
-                       .params = args};
+    struct launch l = {
+        .block = {block.x, block.y, block.z}, .shared = shared, .params = args};
     hipError_t error;
 
     if (!q)
         return rt.release >= 7 ? hipErrorInvalidValue
                                : hipErrorContextIsDestroyed;
-    error = stub ? host_function(stub, &l.function)
-                 : hipErrorInvalidDeviceFunction;
-    if (error == hipSuccess &&
-        (check_overflow(blocks, l.block) != hipSuccess ||
-         (uint64_t)block.x * block.y * block.z > 1024))
+    error =
+        stub ? host_function(stub, &l.function) : hipErrorInvalidDeviceFunction;
+    if (error == hipSuccess && (check_overflow(blocks, l.block) != hipSuccess ||
+                                (uint64_t)block.x * block.y * block.z > 1024))
         error = hipErrorInvalidConfiguration;
     if (error == hipSuccess && shared > q->device->sim->target->lds_nbytes)
         error = hipErrorCooperativeLaunchTooLarge;
@@ -118,8 +119,8 @@ HIP_API hipError_t hipLaunchCooperativeKernel_spt(const void *stub, dim3 grid,
                                                   hipStream_t stream)
 {
     ENTER();
-    LEAVE(launch_host(stub, grid, block, args, shared,
-                      stream_queue_spt(stream)));
+    LEAVE(
+        launch_host(stub, grid, block, args, shared, stream_queue_spt(stream)));
 }
 
 /* ---- several devices ---------------------------------------------------- */
@@ -226,11 +227,10 @@ static hipError_t launch_parts(struct part *parts, unsigned n, unsigned flags,
         parts[i].launch.items_total = total;
         parts[i].launch.mg_sync = shared;
         this_thread()->device = parts[i].queue->device->ordinal;
-        error = cooperative
-                    ? launch_on(&parts[i].launch, parts[i].blocks,
-                                parts[i].queue)
-                    : launch_blocks(&parts[i].launch, parts[i].blocks,
-                                    parts[i].queue);
+        error = cooperative ? launch_on(&parts[i].launch, parts[i].blocks,
+                                        parts[i].queue)
+                            : launch_blocks(&parts[i].launch, parts[i].blocks,
+                                            parts[i].queue);
     }
     this_thread()->device = before;
     if (barrier) {
@@ -271,11 +271,11 @@ HIP_API hipError_t hipModuleLaunchCooperativeKernelMultiDevice(
         LEAVE(hipErrorOutOfMemory);
     for (i = 0; i < n && error == hipSuccess; i++) {
         const hipFunctionLaunchParams *from = &list[i];
-        struct launch l = {.function = from->function,
-                           .block = {from->blockDimX, from->blockDimY,
-                                     from->blockDimZ},
-                           .shared = from->sharedMemBytes,
-                           .params = from->kernelParams};
+        struct launch l = {
+            .function = from->function,
+            .block = {from->blockDimX, from->blockDimY, from->blockDimZ},
+            .shared = from->sharedMemBytes,
+            .params = from->kernelParams};
 
         parts[i].launch = l;
         parts[i].blocks[0] = from->gridDimX;
@@ -308,10 +308,10 @@ static hipError_t launch_list(hipLaunchParams *list, int n, unsigned flags,
         return hipErrorOutOfMemory;
     for (i = 0; i < n && error == hipSuccess; i++) {
         const hipLaunchParams *from = &list[i];
-        struct launch l = {.block = {from->blockDim.x, from->blockDim.y,
-                                     from->blockDim.z},
-                           .shared = from->sharedMem,
-                           .params = from->args};
+        struct launch l = {
+            .block = {from->blockDim.x, from->blockDim.y, from->blockDim.z},
+            .shared = from->sharedMem,
+            .params = from->args};
 
         parts[i].launch = l;
         parts[i].blocks[0] = from->gridDim.x;

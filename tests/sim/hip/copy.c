@@ -45,7 +45,8 @@ static size_t span(size_t width, size_t height, size_t depth, size_t pitch,
 
 static uint8_t *view_of(uint64_t address, size_t n, bool known)
 {
-    return known ? sim_mem_host_view(address, n) : (uint8_t *)(uintptr_t)address;
+    return known ? sim_mem_host_view(address, n)
+                 : (uint8_t *)(uintptr_t)address;
 }
 
 static hipError_t run_copy(struct op *op)
@@ -58,10 +59,8 @@ static hipError_t run_copy(struct op *op)
         usleep((useconds_t)rt.copy_delay_us);
     for (slice = 0; slice < s->depth; slice++)
         for (row = 0; row < s->height; row++) {
-            uint64_t dst =
-                c->dst + slice * s->dst_slice + row * s->dst_pitch;
-            uint64_t src =
-                c->src + slice * s->src_slice + row * s->src_pitch;
+            uint64_t dst = c->dst + slice * s->dst_slice + row * s->dst_pitch;
+            uint64_t src = c->src + slice * s->src_slice + row * s->src_pitch;
             uint8_t *to = view_of(dst, s->width, c->dst_known);
             const uint8_t *from = view_of(src, s->width, c->src_known);
 
@@ -232,8 +231,11 @@ static hipError_t copy_2d(void *dst, size_t dst_pitch, const void *src,
                           size_t src_pitch, size_t width, size_t height,
                           int kind, struct queue *q, bool blocking)
 {
-    struct shape s = {.width = width, .height = height, .depth = 1,
-                      .dst_pitch = dst_pitch, .src_pitch = src_pitch};
+    struct shape s = {.width = width,
+                      .height = height,
+                      .depth = 1,
+                      .dst_pitch = dst_pitch,
+                      .src_pitch = src_pitch};
 
     if (width && height && (width > dst_pitch || width > src_pitch)) {
         if (q)
@@ -491,8 +493,11 @@ out:
 static hipError_t fill_line(void *dst, uint32_t value, uint32_t element,
                             size_t count, struct queue *q, bool blocking)
 {
-    struct fill_op f = {.dst = (uintptr_t)dst, .height = 1, .depth = 1,
-                        .value = value, .element = element};
+    struct fill_op f = {.dst = (uintptr_t)dst,
+                        .height = 1,
+                        .depth = 1,
+                        .value = value,
+                        .element = element};
 
     if (__builtin_mul_overflow(count, (size_t)element, &f.width)) {
         if (q)
@@ -502,7 +507,8 @@ static hipError_t fill_line(void *dst, uint32_t value, uint32_t element,
     return fill(&f, q, blocking);
 }
 
-/* X(name, value's type, bytes of an element, stream parameter, queue, blocking) */
+/* X(name, value's type, bytes of an element, stream parameter, queue, blocking)
+ */
 /* clang-format off */
 #define FILL_TABLE(X)                                                                           \
     X(hipMemset,         void *,         int,            1, NO_STREAM,   stream_queue(NULL),       true)  \
@@ -524,8 +530,8 @@ static hipError_t fill_line(void *dst, uint32_t value, uint32_t element,
                             size_t count stream_parameter)                     \
     {                                                                          \
         ENTER();                                                               \
-        LEAVE(fill_line(dst, (uint32_t)value, element, count, queue,           \
-                        blocking));                                            \
+        LEAVE(                                                                 \
+            fill_line(dst, (uint32_t)value, element, count, queue, blocking)); \
     }
 FILL_TABLE(X)
 #undef X
@@ -533,9 +539,13 @@ FILL_TABLE(X)
 static hipError_t fill_2d(void *dst, size_t pitch, int value, size_t width,
                           size_t height, struct queue *q, bool blocking)
 {
-    struct fill_op f = {.dst = (uintptr_t)dst, .width = width,
-                        .height = height, .depth = 1, .pitch = pitch,
-                        .value = (uint32_t)value, .element = 1};
+    struct fill_op f = {.dst = (uintptr_t)dst,
+                        .width = width,
+                        .height = height,
+                        .depth = 1,
+                        .pitch = pitch,
+                        .value = (uint32_t)value,
+                        .element = 1};
 
     return fill(&f, q, blocking);
 }
@@ -560,18 +570,22 @@ HIP_API hipError_t hipMemset2DAsync(void *dst, size_t pitch, int value,
                                     hipStream_t stream)
 {
     ENTER();
-    LEAVE(fill_2d(dst, pitch, value, width, height, stream_queue(stream),
-                  false));
+    LEAVE(
+        fill_2d(dst, pitch, value, width, height, stream_queue(stream), false));
 }
 
 static hipError_t fill_3d(const hipPitchedPtr *p, int value,
                           const hipExtent *extent, struct queue *q,
                           bool blocking)
 {
-    struct fill_op f = {.dst = (uintptr_t)p->ptr, .width = extent->width,
-                        .height = extent->height, .depth = extent->depth,
-                        .pitch = p->pitch, .slice = p->pitch * p->ysize,
-                        .value = (uint32_t)value, .element = 1};
+    struct fill_op f = {.dst = (uintptr_t)p->ptr,
+                        .width = extent->width,
+                        .height = extent->height,
+                        .depth = extent->depth,
+                        .pitch = p->pitch,
+                        .slice = p->pitch * p->ysize,
+                        .value = (uint32_t)value,
+                        .element = 1};
 
     return fill(&f, q, blocking);
 }

@@ -1,4 +1,5 @@
-/* event.c - events: a marker operation on a queue, or a launch's start or end */
+/* event.c - events: a marker operation on a queue, or a launch's start or end
+ */
 #include "runtime.h"
 
 #include <stdlib.h>
@@ -193,8 +194,7 @@ HIP_API hipError_t hipEventElapsedTime(float *ms, hipEvent_t start,
         if (!op_done(from) || !op_done(to)) {
             error = hipErrorNotReady;
         } else {
-            int64_t ns =
-                (int64_t)(time_of(stop, to) - time_of(start, from));
+            int64_t ns = (int64_t)(time_of(stop, to) - time_of(start, from));
 
             *ms = (float)((double)ns * 1e-6);
             error = hipSuccess;

@@ -33,7 +33,7 @@ static bool read_error(const char *text, size_t n, int *out)
 #define X(number, name, phrase) {#name, number},
         HIP_ERROR_TABLE(X)
 #undef X
-        {"hipErrorMemoryAllocation", hipErrorOutOfMemory},
+            {"hipErrorMemoryAllocation", hipErrorOutOfMemory},
         {"hipErrorInitializationError", hipErrorNotInitialized},
         {"hipErrorInvalidResourceHandle", hipErrorInvalidHandle},
         {"lost", LOST},
@@ -42,7 +42,8 @@ static bool read_error(const char *text, size_t n, int *out)
     size_t i;
 
     for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        if (strlen(names[i].name) == n && strncmp(names[i].name, text, n) == 0) {
+        if (strlen(names[i].name) == n &&
+            strncmp(names[i].name, text, n) == 0) {
             *out = names[i].number;
             return true;
         }

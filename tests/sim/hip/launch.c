@@ -190,8 +190,8 @@ static hipError_t fill_segment(const struct launch *l, uint64_t queue,
                                uint64_t multigrid, uint8_t *segment)
 {
     const struct sim_kernel *k = l->function->kernel;
-    struct hidden_values v = {.grid_dims = 3, .queue = queue,
-                              .multigrid = multigrid};
+    struct hidden_values v = {
+        .grid_dims = 3, .queue = queue, .multigrid = multigrid};
     hipError_t error = hipSuccess;
     uint32_t i;
 
@@ -327,8 +327,11 @@ static struct segment *make_multigrid(const struct launch *l, int device)
         uint32_t grid_id, ngrids;
         uint64_t before, total;
         uint32_t own[2], workgroups, pad;
-    } info = {.all = l->mg_sync, .grid_id = l->grid_id, .ngrids = l->ngrids,
-              .before = l->items_before, .total = l->items_total};
+    } info = {.all = l->mg_sync,
+              .grid_id = l->grid_id,
+              .ngrids = l->ngrids,
+              .before = l->items_before,
+              .total = l->items_total};
     struct segment *s = calloc(1, sizeof(*s));
     const struct sim_alloc *a;
     uint64_t groups = 1;
@@ -522,8 +525,11 @@ HIP_API hipError_t hipModuleLaunchKernel(hipFunction_t f, unsigned grid_x,
                                          void **extra)
 {
     const uint32_t blocks[3] = {grid_x, grid_y, grid_z};
-    struct launch l = {.function = f, .block = {block_x, block_y, block_z},
-                       .shared = shared, .params = params, .extra = extra};
+    struct launch l = {.function = f,
+                       .block = {block_x, block_y, block_z},
+                       .shared = shared,
+                       .params = params,
+                       .extra = extra};
     hipError_t error = hipErrorInvalidHandle;
     struct queue *q;
 
@@ -576,15 +582,21 @@ static hipError_t launch_items(struct launch *l, hipStream_t stream)
     return error;
 }
 
-HIP_API hipError_t hipExtModuleLaunchKernel(
-    hipFunction_t f, uint32_t grid_x, uint32_t grid_y, uint32_t grid_z,
-    uint32_t block_x, uint32_t block_y, uint32_t block_z, size_t shared,
-    hipStream_t stream, void **params, void **extra, hipEvent_t start,
-    hipEvent_t stop, uint32_t flags)
+HIP_API hipError_t hipExtModuleLaunchKernel(hipFunction_t f, uint32_t grid_x,
+                                            uint32_t grid_y, uint32_t grid_z,
+                                            uint32_t block_x, uint32_t block_y,
+                                            uint32_t block_z, size_t shared,
+                                            hipStream_t stream, void **params,
+                                            void **extra, hipEvent_t start,
+                                            hipEvent_t stop, uint32_t flags)
 {
-    struct launch l = {.function = f, .grid = {grid_x, grid_y, grid_z},
-                       .block = {block_x, block_y, block_z}, .shared = shared,
-                       .params = params, .extra = extra, .start = start,
+    struct launch l = {.function = f,
+                       .grid = {grid_x, grid_y, grid_z},
+                       .block = {block_x, block_y, block_z},
+                       .shared = shared,
+                       .params = params,
+                       .extra = extra,
+                       .start = start,
                        .stop = stop};
 
     ENTER();
@@ -592,15 +604,21 @@ HIP_API hipError_t hipExtModuleLaunchKernel(
     LEAVE(launch_items(&l, stream));
 }
 
-HIP_API hipError_t hipHccModuleLaunchKernel(
-    hipFunction_t f, uint32_t grid_x, uint32_t grid_y, uint32_t grid_z,
-    uint32_t block_x, uint32_t block_y, uint32_t block_z, size_t shared,
-    hipStream_t stream, void **params, void **extra, hipEvent_t start,
-    hipEvent_t stop)
+HIP_API hipError_t hipHccModuleLaunchKernel(hipFunction_t f, uint32_t grid_x,
+                                            uint32_t grid_y, uint32_t grid_z,
+                                            uint32_t block_x, uint32_t block_y,
+                                            uint32_t block_z, size_t shared,
+                                            hipStream_t stream, void **params,
+                                            void **extra, hipEvent_t start,
+                                            hipEvent_t stop)
 {
-    struct launch l = {.function = f, .grid = {grid_x, grid_y, grid_z},
-                       .block = {block_x, block_y, block_z}, .shared = shared,
-                       .params = params, .extra = extra, .start = start,
+    struct launch l = {.function = f,
+                       .grid = {grid_x, grid_y, grid_z},
+                       .block = {block_x, block_y, block_z},
+                       .shared = shared,
+                       .params = params,
+                       .extra = extra,
+                       .start = start,
                        .stop = stop};
 
     ENTER();

@@ -137,7 +137,8 @@ HIP_API hipError_t hipMallocPitch(void **ptr, size_t *pitch, size_t width,
 }
 
 HIP_API hipError_t hipMemAllocPitch(hipDeviceptr_t *ptr, size_t *pitch,
-                                    size_t width, size_t height, unsigned element)
+                                    size_t width, size_t height,
+                                    unsigned element)
 {
     ENTER();
     if (element != 4 && element != 8 && element != 16)
@@ -184,8 +185,8 @@ HIP_API hipError_t hipMemGetInfo(size_t *free_nbytes, size_t *total_nbytes)
 
 static hipError_t allocate_host(void **ptr, size_t size, unsigned flags)
 {
-    const unsigned known = 0x1u | 0x2u | 0x4u | 0x20000000u | 0x40000000u |
-                           0x80000000u;
+    const unsigned known =
+        0x1u | 0x2u | 0x4u | 0x20000000u | 0x40000000u | 0x80000000u;
 
     if (flags & ~known)
         return hipErrorInvalidValue;
@@ -380,8 +381,7 @@ enum {
     ATTRIBUTE_MAPPED = 13
 };
 
-static hipError_t pointer_attribute(void *data, int attribute,
-                                    const void *ptr)
+static hipError_t pointer_attribute(void *data, int attribute, const void *ptr)
 {
     struct sim_alloc a;
 

@@ -26,11 +26,11 @@ static hipError_t load_error(enum failure failure, const char *why)
     static const hipError_t answers[][NFAILURES] = {
         /* NOT_ELF, REFUSED, NO_ENTRY, BAD_BUNDLE */
         {hipErrorInvalidKernelFile, hipErrorSharedObjectInitFailed,
-         hipErrorNoBinaryForGpu, hipErrorInvalidValue},  /* 5 */
+         hipErrorNoBinaryForGpu, hipErrorInvalidValue}, /* 5 */
         {hipErrorInvalidKernelFile, hipErrorNoBinaryForGpu,
-         hipErrorNoBinaryForGpu, hipErrorInvalidValue},  /* 6 */
+         hipErrorNoBinaryForGpu, hipErrorInvalidValue}, /* 6 */
         {hipErrorInvalidImage, hipErrorNoBinaryForGpu, hipErrorInvalidImage,
-         hipErrorInvalidImage},                          /* 7 */
+         hipErrorInvalidImage}, /* 7 */
     };
     const char *level = getenv("AMD_LOG_LEVEL");
 
@@ -210,7 +210,8 @@ HIP_API hipError_t hipModuleLoadDataEx(hipModule_t *module, const void *image,
     LEAVE(add_module(module, image, SIZE_MAX));
 }
 
-HIP_API hipError_t hipModuleLoadFatBinary(hipModule_t *module, const void *image)
+HIP_API hipError_t hipModuleLoadFatBinary(hipModule_t *module,
+                                          const void *image)
 {
     ENTER();
     if (!module || !image)

@@ -69,7 +69,8 @@ HIP_API hipError_t hipFuncGetAttribute(int *value, int which, hipFunction_t f)
     LEAVE(hipSuccess);
 }
 
-HIP_API hipError_t hipFuncGetAttributes(hipFuncAttributes *out, const void *stub)
+HIP_API hipError_t hipFuncGetAttributes(hipFuncAttributes *out,
+                                        const void *stub)
 {
     hipFunction_t f;
 
@@ -157,8 +158,8 @@ static unsigned waves_by_registers(hipFunction_t f)
     const struct sim_kernel *k = f->kernel;
     bool doubled = k->wave_size == 64 && t->default_wave == 32;
     unsigned file = doubled ? t->vgprs_per_simd / 2 : t->vgprs_per_simd;
-    unsigned granule = k->wave_size == 64 ? t->vgpr_granule64
-                                          : t->vgpr_granule32;
+    unsigned granule =
+        k->wave_size == 64 ? t->vgpr_granule64 : t->vgpr_granule32;
     unsigned used = t->unified_vgprs ? round_up(k->vgprs, 4)
                                      : k->vgprs; /* AGPRs are counted in it */
     unsigned waves;

@@ -23,10 +23,10 @@ struct fat_binary {
 struct entry {
     struct entry *next;
     struct fat_binary *binary;
-    const void *host;  /* stub or shadow */
-    char *name;        /* in the code object */
+    const void *host; /* stub or shadow */
+    char *name;       /* in the code object */
     bool is_function;
-    void **managed;    /* where the program keeps a managed variable's address */
+    void **managed; /* where the program keeps a managed variable's address */
     size_t size;
 };
 
@@ -348,8 +348,7 @@ HIP_API hipError_t hipGetFuncBySymbol(hipFunction_t *function,
                                       const void *symbol)
 {
     ENTER();
-    if (!function || !symbol ||
-        host_function(symbol, function) != hipSuccess)
+    if (!function || !symbol || host_function(symbol, function) != hipSuccess)
         LEAVE(hipErrorInvalidDeviceFunction);
     LEAVE(hipSuccess);
 }

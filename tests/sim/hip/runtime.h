@@ -39,9 +39,9 @@ struct op {
     uint64_t start_ns, end_ns; /* when it ran, CLOCK_MONOTONIC */
     struct op **after;         /* must be done before this one starts */
     size_t nafter;
-    hipError_t (*run)(struct op *);  /* NULL: a marker */
-    void (*release)(struct op *);    /* what the kind owns; may be NULL */
-    bool runs_after_fault;           /* callbacks and markers do */
+    hipError_t (*run)(struct op *); /* NULL: a marker */
+    void (*release)(struct op *);   /* what the kind owns; may be NULL */
+    bool runs_after_fault;          /* callbacks and markers do */
 };
 
 /* A stream, or a device's default stream. */
@@ -51,14 +51,14 @@ struct queue {
     int refs;
     unsigned flags;
     int priority;
-    bool is_null;  /* the legacy default stream */
-    bool closed;   /* destroyed: the worker ends when it is empty */
+    bool is_null; /* the legacy default stream */
+    bool closed;  /* destroyed: the worker ends when it is empty */
     bool started;
     pthread_t worker;
     struct op *first, *last; /* waiting; not the running one */
     struct op *newest;       /* submitted last, waiting, running or done */
     pthread_cond_t work, finished;
-    uint64_t hsa_queue;      /* amd_queue_t of its kernels, 0 until needed */
+    uint64_t hsa_queue; /* amd_queue_t of its kernels, 0 until needed */
     uint64_t packet;
 };
 
@@ -123,7 +123,7 @@ struct context_entry {
 struct thread {
     int device;
     hipError_t last_error;
-    hipError_t sticky_error; /* hipExtGetLastError() */
+    hipError_t sticky_error;           /* hipExtGetLastError() */
     struct queue *queues[MAX_DEVICES]; /* hipStreamPerThread */
     struct call_configuration *calls;
     struct context_entry *contexts;
@@ -154,7 +154,7 @@ hipError_t leave(hipError_t error);
         if (entered_ != hipSuccess)                                            \
             return leave(entered_);                                            \
     } while (0)
-#define ENTER()      ENTER_WITH(NEED_DEVICE)
+#define ENTER() ENTER_WITH(NEED_DEVICE)
 #define LEAVE(error) return leave(error)
 
 /* Says something to the user, on stderr, prefixed. */
@@ -261,7 +261,7 @@ void free_device_memory(const struct device *device);
 /* What made an allocation (sim_alloc.origin). */
 enum origin {
     BY_RUNTIME,
-    BY_MALLOC,        /* hipMalloc and kin, hipMallocManaged */
+    BY_MALLOC, /* hipMalloc and kin, hipMallocManaged */
     BY_HOST_MALLOC,
     BY_HOST_REGISTER
 };

@@ -536,8 +536,11 @@ HIP_API hipError_t hipStreamWaitValue32(hipStream_t stream, void *ptr,
                                         uint32_t value, unsigned flags,
                                         uint32_t mask)
 {
-    struct value_op v = {.address = (uintptr_t)ptr, .value = value,
-                         .mask = mask, .nbytes = 4, .condition = flags};
+    struct value_op v = {.address = (uintptr_t)ptr,
+                         .value = value,
+                         .mask = mask,
+                         .nbytes = 4,
+                         .condition = flags};
 
     ENTER();
     LEAVE(value_op(stream, &v, run_wait_value));
@@ -547,8 +550,11 @@ HIP_API hipError_t hipStreamWaitValue64(hipStream_t stream, void *ptr,
                                         uint64_t value, unsigned flags,
                                         uint64_t mask)
 {
-    struct value_op v = {.address = (uintptr_t)ptr, .value = value,
-                         .mask = mask, .nbytes = 8, .condition = flags};
+    struct value_op v = {.address = (uintptr_t)ptr,
+                         .value = value,
+                         .mask = mask,
+                         .nbytes = 8,
+                         .condition = flags};
 
     ENTER();
     LEAVE(value_op(stream, &v, run_wait_value));
@@ -557,8 +563,8 @@ HIP_API hipError_t hipStreamWaitValue64(hipStream_t stream, void *ptr,
 HIP_API hipError_t hipStreamWriteValue32(hipStream_t stream, void *ptr,
                                          uint32_t value, unsigned flags)
 {
-    struct value_op v = {.address = (uintptr_t)ptr, .value = value,
-                         .nbytes = 4};
+    struct value_op v = {
+        .address = (uintptr_t)ptr, .value = value, .nbytes = 4};
 
     ENTER();
     (void)flags;
@@ -568,8 +574,8 @@ HIP_API hipError_t hipStreamWriteValue32(hipStream_t stream, void *ptr,
 HIP_API hipError_t hipStreamWriteValue64(hipStream_t stream, void *ptr,
                                          uint64_t value, unsigned flags)
 {
-    struct value_op v = {.address = (uintptr_t)ptr, .value = value,
-                         .nbytes = 8};
+    struct value_op v = {
+        .address = (uintptr_t)ptr, .value = value, .nbytes = 8};
 
     ENTER();
     (void)flags;

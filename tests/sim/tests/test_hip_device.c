@@ -55,12 +55,12 @@ static void test_r0600_layout(void **state)
     EXPECT(hipSuccess, hipGetDevicePropertiesR0600(p, 1));
     assert_non_null(strstr((char *)p, "7900"));
     assert_string_equal((char *)p + 1160, "gfx1100");
-    assert_int_equal(at(p, 308, 4), 32);   /* warpSize */
-    assert_int_equal(at(p, 360, 4), 11);   /* major */
-    assert_int_equal(at(p, 296, 8), 65536); /* sharedMemPerBlock */
-    assert_int_equal(at(p, 320, 4), 1024); /* maxThreadsPerBlock */
-    assert_int_equal(at(p, 340, 4), 65536); /* maxGridSize[1] */
-    assert_int_equal(at(p, 388, 4), 48);   /* WGPs */
+    assert_int_equal(at(p, 308, 4), 32);     /* warpSize */
+    assert_int_equal(at(p, 360, 4), 11);     /* major */
+    assert_int_equal(at(p, 296, 8), 65536);  /* sharedMemPerBlock */
+    assert_int_equal(at(p, 320, 4), 1024);   /* maxThreadsPerBlock */
+    assert_int_equal(at(p, 340, 4), 65536);  /* maxGridSize[1] */
+    assert_int_equal(at(p, 388, 4), 48);     /* WGPs */
     assert_int_equal(p[R0600_NBYTES], 0xa5); /* nothing past the end */
 }
 
@@ -114,10 +114,9 @@ static void test_attributes_by_number(void **state)
     (void)state;
     for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         value = -1;
-        EXPECT(hipSuccess,
-               hipDeviceGetAttribute(&value,
-                                     (hipDeviceAttribute_t)rows[i].attribute,
-                                     rows[i].device));
+        EXPECT(hipSuccess, hipDeviceGetAttribute(
+                               &value, (hipDeviceAttribute_t)rows[i].attribute,
+                               rows[i].device));
         assert_int_equal(value, rows[i].value);
     }
     EXPECT(hipErrorInvalidValue,
@@ -230,27 +229,44 @@ static void test_error_names(void **state)
 /* Numbers that the headers of all releases agree on, against Debian's. */
 static void test_error_numbers_are_those_of_the_header(void **state)
 {
-#define ROW(name) {name, #name}
+#define ROW(name)                                                              \
+    {                                                                          \
+        name, #name                                                            \
+    }
     static const struct {
         int number;
         const char *name;
     } rows[] = {
-        ROW(hipErrorInvalidValue),        ROW(hipErrorInvalidConfiguration),
-        ROW(hipErrorInvalidPitchValue),   ROW(hipErrorInvalidSymbol),
-        ROW(hipErrorInvalidDevicePointer), ROW(hipErrorInvalidMemcpyDirection),
-        ROW(hipErrorInvalidDeviceFunction), ROW(hipErrorNoDevice),
-        ROW(hipErrorInvalidDevice),       ROW(hipErrorInvalidImage),
-        ROW(hipErrorInvalidContext),      ROW(hipErrorNoBinaryForGpu),
-        ROW(hipErrorInvalidKernelFile),   ROW(hipErrorFileNotFound),
-        ROW(hipErrorSharedObjectInitFailed), ROW(hipErrorInvalidHandle),
-        ROW(hipErrorNotFound),            ROW(hipErrorNotReady),
-        ROW(hipErrorIllegalAddress),      ROW(hipErrorLaunchOutOfResources),
-        ROW(hipErrorLaunchTimeOut),       ROW(hipErrorContextIsDestroyed),
-        ROW(hipErrorAssert),              ROW(hipErrorLaunchFailure),
+        ROW(hipErrorInvalidValue),
+        ROW(hipErrorInvalidConfiguration),
+        ROW(hipErrorInvalidPitchValue),
+        ROW(hipErrorInvalidSymbol),
+        ROW(hipErrorInvalidDevicePointer),
+        ROW(hipErrorInvalidMemcpyDirection),
+        ROW(hipErrorInvalidDeviceFunction),
+        ROW(hipErrorNoDevice),
+        ROW(hipErrorInvalidDevice),
+        ROW(hipErrorInvalidImage),
+        ROW(hipErrorInvalidContext),
+        ROW(hipErrorNoBinaryForGpu),
+        ROW(hipErrorInvalidKernelFile),
+        ROW(hipErrorFileNotFound),
+        ROW(hipErrorSharedObjectInitFailed),
+        ROW(hipErrorInvalidHandle),
+        ROW(hipErrorNotFound),
+        ROW(hipErrorNotReady),
+        ROW(hipErrorIllegalAddress),
+        ROW(hipErrorLaunchOutOfResources),
+        ROW(hipErrorLaunchTimeOut),
+        ROW(hipErrorContextIsDestroyed),
+        ROW(hipErrorAssert),
+        ROW(hipErrorLaunchFailure),
         ROW(hipErrorHostMemoryAlreadyRegistered),
         ROW(hipErrorHostMemoryNotRegistered),
-        ROW(hipErrorCooperativeLaunchTooLarge), ROW(hipErrorNotSupported),
-        ROW(hipErrorUnknown),             ROW(hipErrorRuntimeOther),
+        ROW(hipErrorCooperativeLaunchTooLarge),
+        ROW(hipErrorNotSupported),
+        ROW(hipErrorUnknown),
+        ROW(hipErrorRuntimeOther),
     };
 #undef ROW
     size_t i;
@@ -343,8 +359,9 @@ static void one_visible(void)
 static void features(void)
 {
     static const char *const want[] = {
-        "gfx90a:sramecc-:xnack+", "gfx906:sramecc+:xnack-", "gfx900:xnack-",
-        "gfx1030", "gfx1010:xnack+", "gfx950:sramecc+:xnack-"};
+        "gfx90a:sramecc-:xnack+", "gfx906:sramecc+:xnack-",
+        "gfx900:xnack-",          "gfx1030",
+        "gfx1010:xnack+",         "gfx950:sramecc+:xnack-"};
     hipDeviceProp_t p;
     int i;
 
@@ -439,16 +456,16 @@ static void test_functions_by_name(void **state)
     EXPECT(hipErrorInvalidValue,
            hipGetProcAddress("hipNoSuchThing", &plain, 602, 0, &status));
     assert_int_equal(status, 1);
-    EXPECT(hipSuccess, hipGetProcAddress("hipGetDeviceCount", &plain, 602, 0,
-                                         &status));
+    EXPECT(hipSuccess,
+           hipGetProcAddress("hipGetDeviceCount", &plain, 602, 0, &status));
     assert_int_equal(status, 0);
     memcpy(&count, &plain, sizeof(count));
     EXPECT(hipSuccess, count(&n));
     assert_int_equal(n, 2);
-    EXPECT(hipSuccess, hipGetProcAddress("hipGetDeviceProperties", &plain, 502,
-                                         0, NULL));
-    EXPECT(hipSuccess, hipGetProcAddress("hipGetDeviceProperties", &newer, 602,
-                                         0, NULL));
+    EXPECT(hipSuccess,
+           hipGetProcAddress("hipGetDeviceProperties", &plain, 502, 0, NULL));
+    EXPECT(hipSuccess,
+           hipGetProcAddress("hipGetDeviceProperties", &newer, 602, 0, NULL));
     EXPECT(hipSuccess, hipGetProcAddress("hipGetDevicePropertiesR0600", &direct,
                                          602, 0, NULL));
     assert_ptr_equal(newer, direct);

@@ -8,13 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-extern hipError_t mangled_launch(hipFunction_t f, uint32_t gx, uint32_t gy,
-                                 uint32_t gz, uint32_t bx, uint32_t by,
-                                 uint32_t bz, size_t shared, hipStream_t stream,
-                                 void **params, void **extra, hipEvent_t start,
-                                 hipEvent_t stop, uint32_t flags)
-    __asm__("_Z24hipExtModuleLaunchKernelP18ihipModuleSymbol_tjjjjjjmP12"
-            "ihipStream_tPPvS4_P11ihipEvent_tS6_j");
+extern hipError_t
+mangled_launch(hipFunction_t f, uint32_t gx, uint32_t gy, uint32_t gz,
+               uint32_t bx, uint32_t by, uint32_t bz, size_t shared,
+               hipStream_t stream, void **params, void **extra,
+               hipEvent_t start, hipEvent_t stop,
+               uint32_t flags) __asm__("_Z24hipExtModuleLaunchKernelP18ihipModu"
+                                       "leSymbol_tjjjjjjmP12"
+                                       "ihipStream_tPPvS4_P11ihipEvent_tS6_j");
 
 static void *image;
 static hipModule_t module;
@@ -79,8 +80,7 @@ static void test_arguments_by_pointers_and_by_buffer(void **state)
     size_t size = sizeof(m), too_short = sizeof(m) - 8;
     void *params[] = {&m.a, &m.b, &m.c, &m.d, &m.e, &m.out};
     void *extra[] = {HIP_LAUNCH_PARAM_BUFFER_POINTER, &m,
-                     HIP_LAUNCH_PARAM_BUFFER_SIZE, &size,
-                     HIP_LAUNCH_PARAM_END};
+                     HIP_LAUNCH_PARAM_BUFFER_SIZE, &size, HIP_LAUNCH_PARAM_END};
     double *out;
 
     (void)state;
@@ -93,15 +93,15 @@ static void test_arguments_by_pointers_and_by_buffer(void **state)
     m.e.value = 0.25;
     EXPECT(hipSuccess, hipMalloc((void **)&out, 6 * sizeof(double)));
     m.out = out;
-    EXPECT(hipSuccess, hipModuleLaunchKernel(f, 1, 1, 1, 64, 1, 1, 0, NULL,
-                                             params, NULL));
+    EXPECT(hipSuccess,
+           hipModuleLaunchKernel(f, 1, 1, 1, 64, 1, 1, 0, NULL, params, NULL));
     expect_mixed(out);
-    EXPECT(hipSuccess, hipModuleLaunchKernel(f, 1, 1, 1, 64, 1, 1, 0, NULL,
-                                             NULL, extra));
+    EXPECT(hipSuccess,
+           hipModuleLaunchKernel(f, 1, 1, 1, 64, 1, 1, 0, NULL, NULL, extra));
     expect_mixed(out);
     /* The caller's memory is its own again when the call returns. */
-    EXPECT(hipSuccess, hipModuleLaunchKernel(f, 1, 1, 1, 64, 1, 1, 0, NULL,
-                                             params, NULL));
+    EXPECT(hipSuccess,
+           hipModuleLaunchKernel(f, 1, 1, 1, 64, 1, 1, 0, NULL, params, NULL));
     memset(&m, 0, sizeof(m));
     m.out = NULL;
     expect_mixed(out);
@@ -137,10 +137,10 @@ static void test_kernel_without_arguments(void **state)
     (void)state;
     EXPECT(hipSuccess, hipModuleGetGlobal(&counter, NULL, module, "counter"));
     EXPECT(hipSuccess, hipMemsetD32(counter, 0, 1));
-    EXPECT(hipSuccess, hipModuleLaunchKernel(f, 3, 1, 1, 64, 1, 1, 0, NULL,
-                                             NULL, NULL));
-    EXPECT(hipSuccess, hipModuleLaunchKernel(f, 1, 1, 1, 64, 1, 1, 0, NULL,
-                                             NULL, extra));
+    EXPECT(hipSuccess,
+           hipModuleLaunchKernel(f, 3, 1, 1, 64, 1, 1, 0, NULL, NULL, NULL));
+    EXPECT(hipSuccess,
+           hipModuleLaunchKernel(f, 1, 1, 1, 64, 1, 1, 0, NULL, NULL, extra));
     EXPECT(hipSuccess, hipMemcpyDtoH(&value, counter, 4));
     assert_int_equal(value, 4);
     extra[3] = &some;
@@ -161,8 +161,8 @@ static void test_constants_and_globals_reach_the_kernel(void **state)
     EXPECT(hipSuccess, hipModuleGetGlobal(&table, NULL, module, "table"));
     EXPECT(hipSuccess, hipMemcpyHtoD(table, values, sizeof(values)));
     EXPECT(hipSuccess, hipMalloc((void **)&out, 64));
-    EXPECT(hipSuccess, hipModuleLaunchKernel(f, 1, 1, 1, 16, 1, 1, 0, NULL,
-                                             params, NULL));
+    EXPECT(hipSuccess,
+           hipModuleLaunchKernel(f, 1, 1, 1, 16, 1, 1, 0, NULL, params, NULL));
     EXPECT(hipSuccess, hipMemcpyDtoH(got, out, 64));
     for (i = 0; i < 16; i++)
         assert_int_equal(got[i], 10 * i * (1 + i % 4));
@@ -198,11 +198,8 @@ static void test_partial_groups_know_their_size(void **state)
     for (z = 0; z < DEPTH; z++)
         for (y = 0; y < HEIGHT; y++)
             for (x = 0; x < WIDTH; x++) {
-                const unsigned want[9] = {x < 8 ? 4 : 2, y < 4 ? 2 : 1,
-                                          1,             3,
-                                          3,             2,
-                                          x,             y,
-                                          z};
+                const unsigned want[9] = {
+                    x < 8 ? 4 : 2, y < 4 ? 2 : 1, 1, 3, 3, 2, x, y, z};
 
                 assert_memory_equal(got[z][y][x], want, sizeof(want));
             }
@@ -302,17 +299,16 @@ static void refuse(int release)
                           : release == 6 ? r->six
                                          : r->seven;
 
-        EXPECT(want, hipModuleLaunchKernel(f, r->grid[0], r->grid[1],
-                                           r->grid[2], r->block[0], r->block[1],
-                                           r->block[2], r->shared, NULL, params,
-                                           NULL));
+        EXPECT(want,
+               hipModuleLaunchKernel(f, r->grid[0], r->grid[1], r->grid[2],
+                                     r->block[0], r->block[1], r->block[2],
+                                     r->shared, NULL, params, NULL));
     }
     EXPECT(release == 7 ? hipErrorContextIsDestroyed : hipErrorInvalidValue,
            hipModuleLaunchKernel(f, 1, 1, 1, 64, 1, 1, 0,
                                  (hipStream_t)(void *)&unknown, params, NULL));
-    EXPECT(hipErrorInvalidHandle,
-           hipModuleLaunchKernel(NULL, 1, 1, 1, 64, 1, 1, 0, NULL, params,
-                                 NULL));
+    EXPECT(hipErrorInvalidHandle, hipModuleLaunchKernel(NULL, 1, 1, 1, 64, 1, 1,
+                                                        0, NULL, params, NULL));
     /* The kernel is that of device 0. */
     EXPECT(hipSuccess, hipSetDevice(1));
     EXPECT(hipErrorInvalidDevice,
@@ -407,8 +403,8 @@ static void test_fault_becomes_a_sticky_error(void **state)
 
     (void)state;
     EXPECT(hipSuccess, hipMalloc((void **)&p, 16));
-    EXPECT(hipSuccess, hipModuleLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL,
-                                             params, NULL));
+    EXPECT(hipSuccess,
+           hipModuleLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
     EXPECT(hipErrorIllegalAddress, hipDeviceSynchronize());
     EXPECT(hipErrorIllegalAddress, hipDeviceSynchronize());
     EXPECT(hipErrorIllegalAddress,
@@ -424,13 +420,13 @@ static void test_fault_becomes_a_sticky_error(void **state)
     kpkSimClearFault();
     assert_string_equal(kpkSimLastFault(), "");
     index = 3;
-    EXPECT(hipSuccess, hipModuleLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL,
-                                             params, NULL));
+    EXPECT(hipSuccess,
+           hipModuleLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
     EXPECT(hipSuccess, hipDeviceSynchronize());
     EXPECT(hipSuccess, hipFree(p));
     /* Freed memory is told from a wild pointer. */
-    EXPECT(hipSuccess, hipModuleLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL,
-                                             params, NULL));
+    EXPECT(hipSuccess,
+           hipModuleLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
     EXPECT(hipErrorIllegalAddress, hipDeviceSynchronize());
     assert_int_equal(kpkSimLastFaultKind(), SIM_FAULT_USE_AFTER_FREE);
     kpkSimClearFault();
@@ -446,8 +442,8 @@ static void test_counters(void **state)
     (void)state;
     EXPECT(hipSuccess, hipMalloc((void **)&out, 128 * 4));
     kpkSimResetStats();
-    EXPECT(hipSuccess, hipModuleLaunchKernel(f, 3, 1, 1, 128, 1, 1, 0, NULL,
-                                             params, NULL));
+    EXPECT(hipSuccess,
+           hipModuleLaunchKernel(f, 3, 1, 1, 128, 1, 1, 0, NULL, params, NULL));
     EXPECT(hipSuccess, hipDeviceSynchronize());
     assert_int_equal(kpkSimGetStats(&s), 1);
     assert_int_equal(s.workgroups, 3);

@@ -58,8 +58,7 @@ static void test_copies_check_their_ranges(void **state)
     EXPECT(hipErrorInvalidValue, hipMemcpy(p, NULL, 1, hipMemcpyDefault));
     EXPECT(hipErrorInvalidMemcpyDirection,
            hipMemcpy(p, host, 1, (hipMemcpyKind)5));
-    EXPECT(hipErrorInvalidValue,
-           hipMemcpy(p, host, 65, hipMemcpyHostToDevice));
+    EXPECT(hipErrorInvalidValue, hipMemcpy(p, host, 65, hipMemcpyHostToDevice));
     EXPECT(hipErrorInvalidValue,
            hipMemcpy(back, p + 1, 64, hipMemcpyDeviceToHost));
     EXPECT(hipErrorInvalidValue, /* not device memory */
@@ -161,7 +160,8 @@ static void test_host_memory(void **state)
     EXPECT(hipErrorInvalidValue, hipHostGetDevicePointer(&q, own, 0));
     EXPECT(hipSuccess, hipHostRegister(own, 64, 0));
     EXPECT(hipErrorHostMemoryAlreadyRegistered, hipHostRegister(own, 8, 0));
-    EXPECT(hipErrorHostMemoryAlreadyRegistered, hipHostRegister(own + 60, 8, 0));
+    EXPECT(hipErrorHostMemoryAlreadyRegistered,
+           hipHostRegister(own + 60, 8, 0));
     EXPECT(hipSuccess, hipHostGetDevicePointer(&q, own, 0));
     EXPECT(hipSuccess, hipHostUnregister(own));
     EXPECT(hipErrorHostMemoryNotRegistered, hipHostUnregister(own));
@@ -272,8 +272,7 @@ static void test_stream_ordered_allocation(void **state)
     EXPECT(hipErrorInvalidValue, hipFree(p));
     EXPECT(hipErrorInvalidValue, hipFreeAsync(p, stream));
     EXPECT(hipSuccess, hipDeviceGetDefaultMemPool(&pool, 0));
-    EXPECT(hipSuccess,
-           hipMallocFromPoolAsync((void **)&p, 64, pool, stream));
+    EXPECT(hipSuccess, hipMallocFromPoolAsync((void **)&p, 64, pool, stream));
     EXPECT(hipSuccess, hipFreeAsync(p, stream));
     EXPECT(hipErrorInvalidValue, hipMemPoolDestroy(pool));
     EXPECT(hipSuccess, hipStreamDestroy(stream));

@@ -1,4 +1,5 @@
-/* test_hip_module.c - images in all forms, what is refused, functions, globals */
+/* test_hip_module.c - images in all forms, what is refused, functions, globals
+ */
 #include "hip_test.h"
 
 #include <stdio.h>
@@ -325,8 +326,8 @@ static void test_functions(void **state)
     assert_ptr_equal(f, again);
 
     EXPECT(hipSuccess,
-           hipFuncGetAttribute(
-               &value, HIP_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, f));
+           hipFuncGetAttribute(&value, HIP_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK,
+                               f));
     assert_int_equal(value, 64);
     EXPECT(hipSuccess, hipFuncGetAttribute(
                            &value, HIP_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, f));
@@ -411,16 +412,16 @@ static void test_occupancy(void **state)
     EXPECT(hipSuccess, hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(
                            &blocks, f, 2000, 0));
     assert_int_equal(blocks, 0);
-    EXPECT(hipErrorInvalidValue,
-           hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, f, 0,
-                                                              0));
+    EXPECT(
+        hipErrorInvalidValue,
+        hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, f, 0, 0));
     EXPECT(hipErrorInvalidValue,
            hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(NULL, f, 64, 0));
     EXPECT(hipErrorInvalidValue,
            hipModuleOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
                &blocks, f, 64, 0, 2));
-    EXPECT(hipSuccess, hipModuleOccupancyMaxPotentialBlockSize(&grid, &block, f,
-                                                               0, 0));
+    EXPECT(hipSuccess,
+           hipModuleOccupancyMaxPotentialBlockSize(&grid, &block, f, 0, 0));
     assert_int_equal(block, 1024);
     assert_int_equal(grid, 2 * 304);
     EXPECT(hipSuccess, hipModuleUnload(module));

@@ -11,7 +11,7 @@
 #include <time.h>
 
 #define PER_THREAD ((hipStream_t)2)
-#define LEGACY     ((hipStream_t)1)
+#define LEGACY ((hipStream_t)1)
 
 hipError_t hipStreamQuery_spt(hipStream_t stream);
 hipError_t hipMemsetAsync_spt(void *dst, int value, size_t n,
@@ -322,7 +322,8 @@ static void test_values_in_memory(void **state)
     EXPECT(hipSuccess, hipMalloc((void **)&p, 8));
     EXPECT(hipSuccess, hipMemset(p, 0, 8));
     EXPECT(hipSuccess, hipDeviceSynchronize());
-    EXPECT(hipSuccess, hipStreamWaitValue32(s, p, 5, hipStreamWaitValueEq, ~0u));
+    EXPECT(hipSuccess,
+           hipStreamWaitValue32(s, p, 5, hipStreamWaitValueEq, ~0u));
     EXPECT(hipSuccess, hipStreamWriteValue32(s, p + 1, 77, 0));
     nap();
     EXPECT(hipErrorNotReady, hipStreamQuery(s));
@@ -374,7 +375,8 @@ static void leave_work_behind(void)
     EXPECT(hipSuccess, hipMalloc((void **)&p, 4));
     EXPECT(hipSuccess, hipMemset(p, 0, 4));
     EXPECT(hipSuccess, hipStreamCreateWithFlags(&s, hipStreamNonBlocking));
-    EXPECT(hipSuccess, hipStreamWaitValue32(s, p, 1, hipStreamWaitValueEq, ~0u));
+    EXPECT(hipSuccess,
+           hipStreamWaitValue32(s, p, 1, hipStreamWaitValueEq, ~0u));
 }
 
 static void slow_copy(void)
