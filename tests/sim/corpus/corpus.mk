@@ -17,8 +17,8 @@ $(B)/corpus/%.hsaco: $(CORPUS_SOURCES) $(B)/stamp/device $$(call constants,$$(*D
 $(CORPUS_TEST).bin: $(CORPUS_SOURCES) $(SIM_LIB) $(SIM_LINKS) $(H)/stamp/sim
 	@mkdir -p $(@D)
 	@echo "  C++   $@"
-	@$(DEVICE_CXX) -x c++ $(CORPUS_FLAGS) -O1 -Xclang -ffloat16-excess-precision=none \
-	  tests/sim/corpus/run.cc -x none -o $@ -L$(H)/sim -lamdhip64 -lstdc++ -lm
+	@$(DEVICE_CXX) $(CORPUS_FLAGS) -O1 -Xclang -ffloat16-excess-precision=none \
+	  tests/sim/corpus/run.cc -o $@ -L$(H)/sim -lamdhip64 -lstdc++ -lm
 
 $(CORPUS_TEST): $(CORPUS_TEST).bin $(CORPUS_HSACOS)
 	@printf '#!/bin/sh\nexec %s %s "$$@"\n' $(CORPUS_TEST).bin $(B)/corpus >$@; chmod +x $@
