@@ -17,7 +17,7 @@ PROGRAM_LIBS   = $(if $(DEVICE_LIBDIR),-L$(DEVICE_LIBDIR)) -lamdhip64 -lstdc++ -
 $(B)/program/%.hsaco: tests/sim/programs/$$(*F).hip $(B)/stamp/device $$(call constants,$$(*D))
 	@mkdir -p $(@D)
 	@echo "  HIPCC program $*"
-	@$(DEVICE_CXX) $(PROGRAM_CFLAGS) --offload-device-only --no-gpu-bundle-output -fuse-cuid=none \
+	@$(DEVICE_CXX) $(PROGRAM_CFLAGS) --offload-device-only --no-gpu-bundle-output -cuid=$(*F) \
 	  $(DEVICE_FLAGS) --offload-arch=$(*D) -mcode-object-version=$(call cov,$(*D)) \
 	  $(if $(filter api,$(*F)),-fno-offload-uniform-block) $(call target_flags,$(*D)) -o $@ $<
 
@@ -27,7 +27,7 @@ $(H)/program/%.o: tests/sim/programs/%.hip tests/sim/programs/bundle \
     $(CORPUS_ARCHS:%=$(B)/program/%/$$*.hsaco)
 	@mkdir -p $(@D)
 	@tests/sim/programs/bundle $(@:.o=.bundle) $(foreach a,$(CORPUS_ARCHS),$(a)=$(B)/program/$(a)/$*.hsaco)
-	@$(DEVICE_CXX) $(PROGRAM_CFLAGS) --offload-host-only $(DEVICE_FLAGS) -fuse-cuid=none \
+	@$(DEVICE_CXX) $(PROGRAM_CFLAGS) --offload-host-only $(DEVICE_FLAGS) -cuid=$* \
 	  -D__AMDGCN_WAVEFRONT_SIZE=64 -Xclang -fcuda-include-gpubinary -Xclang $(@:.o=.bundle) -c -o $@ $<
 
 program_objects = $(addprefix $(H)/program/,$(addsuffix .o,$(basename $(notdir \

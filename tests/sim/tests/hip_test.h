@@ -14,11 +14,12 @@
 #include <hip/hip_runtime_api.h>
 #pragma GCC diagnostic pop
 
-#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include <cmocka.h> /* needs those above */
 
 /* Contexts are deprecated, and tested all the same. */
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
