@@ -37,5 +37,5 @@ $(H)/test/program/%: $$(call program_objects,$$*) $(SIM_LIB) $(SIM_LINKS)
 	@echo "  LD    $@"
 	@$(DEVICE_CXX) -o $@ $(filter %.o,$^) $(PROGRAM_LIBS)
 
-$(filter %/test_hip_launch %/test_hip_module %/test_hip_stream,$(SIM_TESTS)): $(API_HSACOS) \
+$(filter %/test_hip_launch %/test_hip_module %/test_hip_stream,$(SIM_TESTS)): | $(API_HSACOS) \
   $(B)/program/gfx942/streams.hsaco
