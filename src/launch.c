@@ -263,6 +263,8 @@ static kpk_status too_short(const kpk_kernel *kernel, size_t nbytes)
 {
     const kpk_module *module = kernel->slot->module;
     const struct kpk_kernel_desc *desc = kernel->desc;
+    const char *name;
+    const char *quote;
 
     /* The first argument that is not whole in the buffer. */
     for (uint32_t i = 0; i < desc->nargs; i++) {
@@ -271,11 +273,13 @@ static kpk_status too_short(const kpk_kernel *kernel, size_t nbytes)
         if (kpk_i_arg_is_padding(module, desc, i) ||
             (size_t)arg->offset + arg->size <= nbytes)
             continue;
+        name = kpk_i_string(module, arg->name);
+        quote = *name ? "\"" : "";
         return kpk_i_fail(KPK_ERR_KERNEL_ARGS,
-                          "%s: argument %u \"%s\" lies at bytes %u to %u, the "
+                          "%s: argument %u%s%s%s%s lies at bytes %u to %u, the "
                           "buffer has %zu; %u are needed",
                           kpk_kernel_name(kernel), (unsigned)i,
-                          kpk_i_string(module, arg->name),
+                          *name ? " " : "", quote, name, quote,
                           (unsigned)arg->offset,
                           (unsigned)(arg->offset + arg->size - 1), nbytes,
                           (unsigned)kernel->nbytes_needed);
