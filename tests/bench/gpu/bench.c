@@ -239,14 +239,14 @@ static double measure_copy(void)
     return gbs;
 }
 
+/* NULL if there is no such cubin. */
 static CUmodule load(const char *dir, const char *module)
 {
     char path[512];
     CUmodule m;
 
     snprintf(path, sizeof(path), "%s/%s.cubin", dir, module);
-    CHECK(cuda.cuModuleLoad(&m, path));
-    return m;
+    return cuda.cuModuleLoad(&m, path) == 0 ? m : NULL;
 }
 
 static void run_table(const struct bench_row *row, const char *dir,
@@ -264,8 +264,9 @@ static void run_table(const struct bench_row *row, const char *dir,
             continue;
         if (strcmp(module, row->module) != 0)
             m = load(dir, module = row->module);
-        if (cuda.cuModuleGetFunction(&f, m, row->symbol) != 0) {
-            printf("%-34s %-40s missing\n", row->symbol, row->label);
+        if (!m || cuda.cuModuleGetFunction(&f, m, row->symbol) != 0) {
+            printf("%-34s %-40s not in %s/%s.cubin\n", row->symbol, row->label,
+                   dir, module);
             continue;
         }
         row->prepare(&l, row);
