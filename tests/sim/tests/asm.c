@@ -56,7 +56,8 @@ static void on_diagnostic(LLVMDiagnosticInfoRef info, void *failed)
     LLVMDisposeMessage(text);
 }
 
-static LLVMTargetMachineRef target_machine(const struct asm_state *st)
+static LLVMTargetMachineRef target_machine(const char *processor,
+                                           unsigned wave_size)
 {
     LLVMTargetRef target;
     char *message, features[64] = "";
@@ -68,22 +69,21 @@ static LLVMTargetMachineRef target_machine(const struct asm_state *st)
     LLVMInitializeAMDGPUAsmParser();
     if (LLVMGetTargetFromTriple("amdgcn-amd-amdhsa", &target, &message))
         fail_msg("LLVM: %s", message);
-    if (strncmp(st->target, "gfx9", 4) != 0)
-        snprintf(features, sizeof(features), "+wavefrontsize%u%s",
-                 st->wave_size,
-                 strncmp(st->target, "gfx10", 5) ? ",+real-true16" : "");
-    return LLVMCreateTargetMachine(target, "amdgcn-amd-amdhsa", st->target,
+    if (strncmp(processor, "gfx9", 4) != 0)
+        snprintf(features, sizeof(features), "+wavefrontsize%u%s", wave_size,
+                 strncmp(processor, "gfx10", 5) ? ",+real-true16" : "");
+    return LLVMCreateTargetMachine(target, "amdgcn-amd-amdhsa", processor,
                                    features, LLVMCodeGenLevelDefault,
                                    LLVMRelocPIC, LLVMCodeModelDefault);
 }
 
 /* The bytes of .text in the object that `text` assembles to. */
-static void assemble(const struct asm_state *st, const char *text,
-                     uint8_t *code, size_t ncode, size_t *n)
+static void assemble(const char *processor, unsigned wave_size,
+                     const char *text, uint8_t *code, size_t ncode, size_t *n)
 {
     LLVMContextRef context = LLVMContextCreate();
     LLVMModuleRef module = LLVMModuleCreateWithNameInContext("asm", context);
-    LLVMTargetMachineRef machine = target_machine(st);
+    LLVMTargetMachineRef machine = target_machine(processor, wave_size);
     LLVMMemoryBufferRef object;
     LLVMBinaryRef binary;
     LLVMSectionIteratorRef section;
@@ -97,7 +97,7 @@ static void assemble(const struct asm_state *st, const char *text,
     if (LLVMTargetMachineEmitToMemoryBuffer(machine, module, LLVMObjectFile,
                                             &message, &object) ||
         failed)
-        fail_msg("cannot assemble for %s: %s\n%s", st->target, text,
+        fail_msg("cannot assemble for %s: %s\n%s", processor, text,
                  message ? message : "");
     binary = LLVMCreateBinary(object, context, &message);
     assert_non_null(binary);
@@ -182,7 +182,7 @@ bool asm_try(struct asm_state *st, const char *text)
     bool ok;
 
     assert_non_null(device.target);
-    assemble(st, text, code, sizeof(code), &n);
+    assemble(st->target, st->wave_size, text, code, sizeof(code), &n);
     memory = sim_mem_alloc(0, n, 256, SIM_MEM_CODE);
     assert_non_null(memory);
     memcpy(memory->bytes, code, n);
@@ -222,4 +222,68 @@ void asm_run(struct asm_state *st, const char *text)
 {
     if (!asm_try(st, text))
         fail_msg("%s: %s", st->target, st->fault.text);
+}
+
+/* ---- whole dispatches ---- */
+
+enum { CODE_OFFSET = 256 }; /* of the code behind the descriptor */
+
+static void put32(uint8_t *bytes, unsigned offset, uint32_t value)
+{
+    memcpy(bytes + offset, &value, sizeof(value));
+}
+
+/* 64 VGPRs, kernarg pointer, group ID x, scratch if there is any. */
+static void put_descriptor(uint8_t *d, const struct asm_launch *l,
+                           const struct sim_target *target)
+{
+    unsigned step = target->major >= 10     ? (l->wave_size == 32 ? 8 : 4)
+                    : target->unified_vgprs ? 8
+                                            : 4;
+
+    memset(d, 0, CODE_OFFSET);
+    put32(d, 0, l->lds_nbytes);
+    put32(d, 4, l->scratch_nbytes);
+    put32(d, 8, l->kernarg_nbytes);
+    put32(d, 16, CODE_OFFSET);
+    put32(d, 44, 64 / 4 - 1); /* gfx90a: AGPRs begin behind the VGPRs */
+    put32(d, 48, (64 / step - 1) | 0x00af0000);
+    put32(d, 52, (l->scratch_nbytes ? 1 : 0) | 2 << 1 | 1 << 7);
+    put32(d, 56, 8 | (l->wave_size == 32 ? 1u << 10 : 0));
+}
+
+bool asm_dispatch(struct asm_launch *l)
+{
+    struct sim_device device = {.target = sim_target_by_name(l->target)};
+    struct sim_dispatch d = {.device = &device,
+                             .kernel_name = "asm",
+                             .grid = {l->groups * l->block, 1, 1},
+                             .block = {(uint16_t)l->block, 1, 1},
+                             .lds_nbytes = l->lds_nbytes,
+                             .scratch_nbytes = l->scratch_nbytes};
+    struct sim_alloc *memory, *kernarg;
+    uint8_t code[8192];
+    size_t n;
+    bool ok;
+
+    assert_non_null(device.target);
+    assemble(l->target, l->wave_size, l->text, code, sizeof(code), &n);
+    memory = sim_mem_alloc(0, CODE_OFFSET + n, 256, SIM_MEM_CODE);
+    assert_non_null(memory);
+    put_descriptor(memory->bytes, l, device.target);
+    memcpy(memory->bytes + CODE_OFFSET, code, n);
+    memory->readonly = true;
+    kernarg = sim_mem_alloc(0, l->kernarg_nbytes + 16, 64, SIM_MEM_INTERNAL);
+    assert_non_null(kernarg);
+    if (l->kernarg_nbytes)
+        memcpy(kernarg->bytes, l->kernarg, l->kernarg_nbytes);
+    sim_mem_mark_written(kernarg->base, l->kernarg_nbytes + 16);
+    d.descriptor = memory->base;
+    d.kernarg = kernarg->base;
+    memset(&l->stats, 0, sizeof(l->stats));
+    memset(&l->fault, 0, sizeof(l->fault));
+    ok = sim_dispatch_run(&d, &l->stats, &l->fault);
+    sim_mem_free(kernarg->base);
+    sim_mem_free(memory->base);
+    return ok;
 }

@@ -39,4 +39,23 @@ bool asm_try(struct asm_state *st, const char *text);
 /* The same; a fault fails the running cmocka test with the report. */
 void asm_run(struct asm_state *st, const char *text);
 
+/*
+ * Assembles a kernel and runs it as a dispatch of one-dimensional groups. The
+ * kernarg pointer is in s[0:1], the group's ID in s2 (gfx12: ttmp9), the
+ * work-item's in v0; there are 64 VGPRs and no hidden arguments.
+ */
+struct asm_launch {
+    const char *target;
+    unsigned wave_size;
+    const char *text;
+    unsigned groups, block;
+    unsigned lds_nbytes, scratch_nbytes;
+    const void *kernarg;
+    unsigned kernarg_nbytes;
+    struct sim_stats stats; /* out */
+    struct sim_fault fault; /* out */
+};
+
+bool asm_dispatch(struct asm_launch *launch);
+
 #endif
