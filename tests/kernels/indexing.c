@@ -369,18 +369,21 @@ static const enum write writes[] = {INDEX_ADD, SCATTER_ADD, SCATTER};
 #define WITHOUT_F8(I, ID, T, TYPE)                                             \
     WITH_F8(I, ID, T, TYPE),                                                   \
     {"s_" #I "_" #T, run_write, ID, TYPE, &writes[SCATTER]}
+/* the other spelling is an alias */
+#define F8(I, ID)                                                              \
+    WITH_F8(I, ID, f8_e4m3, KT_F8), WITH_F8(I, ID, f8e4m3, KT_F8)
 #define INDEXED_BY(I, ID)                                                      \
     WITHOUT_F8(I, ID, bf16, KT_BF16), WITHOUT_F8(I, ID, f16, KT_F16),          \
         WITHOUT_F8(I, ID, f32, KT_F32), WITHOUT_F8(I, ID, f64, KT_F64),        \
         WITHOUT_F8(I, ID, u8, KT_U8), WITHOUT_F8(I, ID, u32, KT_U32),          \
-        WITHOUT_F8(I, ID, i64, KT_I64), WITH_F8(I, ID, f8_e4m3, KT_F8)
+        WITHOUT_F8(I, ID, i64, KT_I64), F8(I, ID)
 
 static const struct kt_row rows[] = {
     INDEXED_BY(u8, KT_U8),
     INDEXED_BY(u32, KT_U32),
     INDEXED_BY(i64, KT_I64),
-    WITH_F8(i16, KT_I16, f8_e4m3, KT_F8),
-    WITH_F8(i32, KT_I32, f8_e4m3, KT_F8),
+    F8(i16, KT_I16),
+    F8(i32, KT_I32),
 };
 
 KT_MAIN(kpk_module_indexing, rows)
