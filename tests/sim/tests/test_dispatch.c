@@ -1,0 +1,410 @@
+/* test_dispatch.c - how waves start, wait for each other, fault and are counted
+ *
+ * Each kernel gets {out, in} or {out} as arguments and is written in assembly,
+ * so that nothing depends on what a compiler makes of it.
+ */
+#include "asm.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+
+static struct sim_alloc *buffer(size_t n)
+{
+    struct sim_alloc *a = sim_mem_alloc(0, n, 256, SIM_MEM_DEVICE);
+
+    assert_non_null(a);
+    memset(a->bytes, 0, n);
+    return a;
+}
+
+static uint32_t dword(const struct sim_alloc *a, size_t i)
+{
+    uint32_t v;
+
+    memcpy(&v, a->bytes + 4 * i, sizeof(v));
+    return v;
+}
+
+/* v0: local id in the low ten bits; group id in s2 or ttmp9. */
+#define GFX9_PROLOGUE                                                          \
+    "s_load_dwordx2 s[4:5], s[0:1], 0x0\n"                                     \
+    "v_and_b32 v0, 0x3ff, v0\n"                                                \
+    "v_lshlrev_b32 v1, 2, v0\n"                                                \
+    "s_waitcnt lgkmcnt(0)\n"
+
+/* ---- initial state ---- */
+
+static void run_ok(struct asm_launch *l)
+{
+    if (!asm_dispatch(l))
+        fail_msg("%s: %s", l->target, l->fault.text);
+}
+
+static void test_every_work_item_runs_once_with_its_ids(void **state)
+{
+    static const struct {
+        const char *target, *group_id;
+        unsigned wave_size;
+    } targets[] = {{"gfx900", "s2", 64},    {"gfx90a", "s2", 64},
+                   {"gfx942", "s2", 64},    {"gfx1030", "s2", 32},
+                   {"gfx1030", "s2", 64},   {"gfx1100", "s2", 32},
+                   {"gfx1100", "s2", 64},   {"gfx1201", "ttmp9", 32},
+                   {"gfx1200", "ttmp9", 64}};
+
+    (void)state;
+    for (size_t t = 0; t < sizeof(targets) / sizeof(targets[0]); t++) {
+        bool new = strncmp(targets[t].target, "gfx11", 5) >= 0 &&
+                   strncmp(targets[t].target, "gfx9", 4) < 0;
+        struct sim_alloc *out = buffer(7 * 100 * 4);
+        char text[1024];
+        struct asm_launch l = {.target = targets[t].target,
+                               .wave_size = targets[t].wave_size,
+                               .text = text,
+                               .groups = 7,
+                               .block = 100,
+                               .kernarg = &out->base,
+                               .kernarg_nbytes = 8};
+
+        /* out[group * 100 + item] += group * 1000 + item + 1 */
+        snprintf(text, sizeof(text),
+                 "%s s[4:5], s[0:1], 0x0\n"
+                 "v_and_b32 v0, 0x3ff, v0\n"
+                 "s_mul_i32 s6, %s, 100\n"
+                 "s_mul_i32 s7, %s, 1000\n"
+                 "s_add_u32 s7, s7, 1\n"
+                 "v_mov_b32 v1, s6\n"
+                 "%s v1, v1, v0\n"
+                 "v_lshlrev_b32 v1, 2, v1\n"
+                 "%s v2, s7, v0\n"
+                 "s_nop 0\n"
+                 "%s v1, v2, s[4:5]\n",
+                 new ? "s_load_b64" : "s_load_dwordx2", targets[t].group_id,
+                 targets[t].group_id,
+                 strncmp(targets[t].target, "gfx9", 4) ? "v_add_nc_u32"
+                                                       : "v_add_u32",
+                 strncmp(targets[t].target, "gfx9", 4) ? "v_add_nc_u32"
+                                                       : "v_add_u32",
+                 new ? "global_atomic_add_u32" : "global_atomic_add");
+        run_ok(&l);
+        for (unsigned g = 0; g < 7; g++)
+            for (unsigned i = 0; i < 100; i++)
+                assert_int_equal(dword(out, g * 100 + i), g * 1000 + i + 1);
+        assert_int_equal(l.stats.workgroups, 7);
+        assert_int_equal(l.stats.waves,
+                         7 * (targets[t].wave_size == 64 ? 2 : 4));
+        sim_mem_free(out->base);
+    }
+}
+
+static void test_scratch_is_set_up_by_the_kernels_prologue(void **state)
+{
+    struct sim_alloc *out = buffer(512 * 4);
+    struct asm_launch l = {.wave_size = 64,
+                           .groups = 2,
+                           .block = 256,
+                           .scratch_nbytes = 64,
+                           .kernarg = &out->base,
+                           .kernarg_nbytes = 8};
+
+    (void)state;
+    l.target = "gfx942";
+    l.text = GFX9_PROLOGUE "s_lshl_b32 s6, s2, 10\n"
+                           "v_add_u32 v1, s6, v1\n"
+                           "scratch_store_dword off, v1, off offset:8\n"
+                           "v_mov_b32 v1, 0\n"
+                           "scratch_load_dword v2, off, off offset:8\n"
+                           "global_store_dword v2, v2, s[4:5]\n";
+    run_ok(&l);
+    for (unsigned i = 0; i < 512; i++)
+        assert_int_equal(dword(out, i), 4 * i);
+    /* Without architected flat scratch the register holds nothing useful. */
+    l.target = "gfx1030";
+    l.text = "scratch_store_dword off, v0, off\n";
+    assert_false(asm_dispatch(&l));
+    assert_int_equal(l.fault.kind, SIM_FAULT_SCRATCH);
+    sim_mem_free(out->base);
+}
+
+/* ---- waiting ---- */
+
+/* Each wave leaves its number in LDS; after the barrier, wave 0 sums them. */
+static const char barrier_text[] =
+    GFX9_PROLOGUE "ds_write_b32 v1, v0\n"
+                  "s_waitcnt lgkmcnt(0)\n"
+                  "s_barrier\n"
+                  "v_xor_b32 v1, 0x3fc, v1\n"
+                  "ds_read_b32 v2, v1\n"
+                  "s_waitcnt lgkmcnt(0)\n"
+                  "global_store_dword v1, v2, s[4:5]\n";
+
+static void test_barriers_order_lds_between_waves(void **state)
+{
+    struct sim_alloc *out = buffer(256 * 4);
+    struct asm_launch l = {.target = "gfx942",
+                           .wave_size = 64,
+                           .text = barrier_text,
+                           .groups = 1,
+                           .block = 256,
+                           .lds_nbytes = 1024,
+                           .kernarg = &out->base,
+                           .kernarg_nbytes = 8};
+
+    (void)state;
+    run_ok(&l);
+    for (unsigned i = 0; i < 256; i++)
+        assert_int_equal(dword(out, i), i);
+    l.target = "gfx1201";
+    l.wave_size = 32;
+    memset(out->bytes, 0, 1024);
+    l.text = "s_load_b64 s[4:5], s[0:1], 0x0\n"
+             "v_and_b32 v0, 0x3ff, v0\n"
+             "v_lshlrev_b32 v1, 2, v0\n"
+             "ds_store_b32 v1, v0\n"
+             "s_barrier_signal -1\n"
+             "s_barrier_wait -1\n"
+             "v_xor_b32 v1, 0x3fc, v1\n"
+             "ds_load_b32 v2, v1\n"
+             "global_store_b32 v1, v2, s[4:5]\n";
+    run_ok(&l);
+    for (unsigned i = 0; i < 256; i++)
+        assert_int_equal(dword(out, i), i);
+    sim_mem_free(out->base);
+}
+
+static void test_a_barrier_that_a_wave_misses_is_a_fault(void **state)
+{
+    struct asm_launch l = {
+        .target = "gfx942", .wave_size = 64, .groups = 1, .block = 128};
+
+    (void)state;
+    l.text = "v_readfirstlane_b32 s4, v0\n"
+             "s_cmp_lg_u32 s4, 0\n"
+             "s_cbranch_scc1 done\n"
+             "s_barrier\n"
+             "done: s_nop 0\n";
+    assert_false(asm_dispatch(&l));
+    assert_int_equal(l.fault.kind, SIM_FAULT_BARRIER);
+    l.text = "v_readfirstlane_b32 s4, v0\n"
+             "s_cmp_lg_u32 s4, 0\n"
+             "s_cbranch_scc1 other\n"
+             "s_barrier\n"
+             "s_endpgm\n"
+             "other: s_barrier\n";
+    assert_false(asm_dispatch(&l));
+    assert_int_equal(l.fault.kind, SIM_FAULT_BARRIER);
+    sim_config_mutable()->barriers = false;
+    run_ok(&l);
+    sim_config_mutable()->barriers = true;
+}
+
+/* Every group counts itself in and waits until all 40 have. */
+static void test_groups_that_wait_for_each_other_all_run(void **state)
+{
+    struct sim_alloc *out = buffer(4);
+    struct asm_launch l = {.target = "gfx942",
+                           .wave_size = 64,
+                           .groups = 40,
+                           .block = 64,
+                           .kernarg = &out->base,
+                           .kernarg_nbytes = 8,
+                           .text = GFX9_PROLOGUE
+                           "s_mov_b64 exec, 1\n"
+                           "v_mov_b32 v1, 0\n"
+                           "v_mov_b32 v2, 1\n"
+                           "global_atomic_add v1, v2, s[4:5]\n"
+                           "wait: s_sleep 1\n"
+                           "global_load_dword v3, v1, s[4:5] sc0 sc1\n"
+                           "s_waitcnt vmcnt(0)\n"
+                           "v_readfirstlane_b32 s6, v3\n"
+                           "s_cmp_lt_u32 s6, 40\n"
+                           "s_cbranch_scc1 wait\n"};
+
+    (void)state;
+    run_ok(&l);
+    assert_int_equal(dword(out, 0), 40);
+    sim_mem_free(out->base);
+}
+
+static void test_an_endless_loop_is_stopped(void **state)
+{
+    struct asm_launch l = {.target = "gfx1100",
+                           .wave_size = 32,
+                           .groups = 3,
+                           .block = 32,
+                           .text = "again: s_branch again\n"};
+
+    (void)state;
+    sim_config_mutable()->max_insns = 100000;
+    assert_false(asm_dispatch(&l));
+    assert_int_equal(l.fault.kind, SIM_FAULT_BUDGET);
+    assert_int_equal(l.fault.workgroup[0], 0);
+    sim_config_mutable()->max_insns = UINT64_C(1) << 33;
+}
+
+static void test_the_lowest_faulting_group_is_reported(void **state)
+{
+    struct asm_launch l = {.target = "gfx942",
+                           .wave_size = 64,
+                           .groups = 50,
+                           .block = 64,
+                           .text = "s_cmp_lt_u32 s2, 17\n"
+                                   "s_cbranch_scc1 fine\n"
+                                   "s_trap 2\n"
+                                   "fine: s_nop 0\n"};
+
+    (void)state;
+    for (int i = 0; i < 10; i++) {
+        assert_false(asm_dispatch(&l));
+        assert_int_equal(l.fault.kind, SIM_FAULT_TRAP);
+        assert_int_equal(l.fault.workgroup[0], 17);
+        assert_int_equal(l.fault.pc, 8);
+    }
+}
+
+static void test_a_register_past_the_allocation_is_a_fault(void **state)
+{
+    struct asm_launch l = {.target = "gfx942",
+                           .wave_size = 64,
+                           .groups = 1,
+                           .block = 64,
+                           .text = "v_mov_b32 v63, 0\nv_mov_b32 v64, 0\n"};
+
+    (void)state;
+    assert_false(asm_dispatch(&l));
+    assert_int_equal(l.fault.kind, SIM_FAULT_ILLEGAL_INSN);
+    assert_int_equal(l.fault.pc, 4);
+    assert_non_null(strstr(l.fault.text, "v64 is used"));
+}
+
+/* ---- switchable checks ---- */
+
+static void test_races_in_lds_are_found(void **state)
+{
+    struct sim_alloc *out = buffer(1024);
+    struct asm_launch l = {.target = "gfx942",
+                           .wave_size = 64,
+                           .groups = 1,
+                           .block = 256,
+                           .lds_nbytes = 1024,
+                           .kernarg = &out->base,
+                           .kernarg_nbytes = 8};
+
+    (void)state;
+    sim_config_mutable()->races = true;
+    l.text = barrier_text;
+    run_ok(&l);
+    l.text = GFX9_PROLOGUE "ds_write_b32 v1, v0\n"
+                           "v_xor_b32 v1, 0x3fc, v1\n"
+                           "ds_read_b32 v2, v1\n";
+    assert_false(asm_dispatch(&l));
+    assert_int_equal(l.fault.kind, SIM_FAULT_RACE);
+    /* Atomics from all waves at once are no race. */
+    l.text = GFX9_PROLOGUE "v_mov_b32 v1, 0\nds_add_u32 v1, v0\n";
+    run_ok(&l);
+    sim_config_mutable()->races = false;
+    sim_mem_free(out->base);
+}
+
+static void test_reads_of_memory_never_written_are_found(void **state)
+{
+    struct sim_alloc *out = buffer(1024);
+    struct asm_launch l = {.target = "gfx942",
+                           .wave_size = 64,
+                           .groups = 1,
+                           .block = 64,
+                           .lds_nbytes = 512,
+                           .scratch_nbytes = 32,
+                           .kernarg = &out->base,
+                           .kernarg_nbytes = 8};
+    static const char *const wrong[] = {
+        GFX9_PROLOGUE "ds_read_b32 v2, v1 offset:4\n",
+        GFX9_PROLOGUE "ds_write_b16 v1, v0\nds_read_b32 v2, v1\n",
+        GFX9_PROLOGUE "scratch_load_dword v2, off, off\n",
+        GFX9_PROLOGUE "global_load_dword v2, v1, s[4:5]\n",
+    };
+    static const char *const right[] = {
+        GFX9_PROLOGUE "ds_write_b32 v1, v0\nds_read_b32 v2, v1\n",
+        GFX9_PROLOGUE "scratch_store_dword off, v0, off\n"
+                      "scratch_load_ubyte v2, off, off offset:3\n",
+        GFX9_PROLOGUE "global_store_dword v1, v0, s[4:5]\n"
+                      "global_load_dword v2, v1, s[4:5]\n",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        l.text = wrong[i];
+        run_ok(&l); /* only reported when asked for */
+        sim_config_mutable()->uninit = true;
+        assert_false(asm_dispatch(&l));
+        assert_int_equal(l.fault.kind, SIM_FAULT_UNINITIALISED);
+        sim_config_mutable()->uninit = false;
+    }
+    sim_config_mutable()->uninit = true;
+    for (size_t i = 0; i < sizeof(right) / sizeof(right[0]); i++) {
+        l.text = right[i];
+        run_ok(&l);
+    }
+    sim_config_mutable()->uninit = false;
+    sim_mem_free(out->base);
+}
+
+/* ---- counters ---- */
+
+static void test_counters_tell_coalesced_from_scattered(void **state)
+{
+    struct sim_alloc *out = buffer(64 * 256);
+    struct asm_launch l = {.target = "gfx942",
+                           .wave_size = 64,
+                           .groups = 1,
+                           .block = 64,
+                           .lds_nbytes = 16384,
+                           .kernarg = &out->base,
+                           .kernarg_nbytes = 8};
+
+    (void)state;
+    l.text = GFX9_PROLOGUE "global_load_dword v2, v1, s[4:5]\n"
+                           "ds_write_b32 v1, v2\n";
+    run_ok(&l);
+    assert_int_equal(l.stats.bytes_read, 256);
+    assert_int_equal(l.stats.segment_bytes_read, 256);
+    assert_int_equal(l.stats.lds_bytes, 256);
+    assert_int_equal(l.stats.lds_bank_conflicts, 0);
+    assert_int_equal(l.stats.vmem, 1);
+    assert_int_equal(l.stats.lds, 1);
+    assert_int_equal(l.stats.smem, 1);
+    assert_int_equal(l.stats.valu, 2);
+    assert_int_equal(l.stats.lane_insns, 4 * 64);
+    l.text = GFX9_PROLOGUE "v_lshlrev_b32 v1, 6, v1\n" /* 256 bytes apart */
+                           "global_store_dword v1, v0, s[4:5]\n"
+                           "ds_write_b32 v1, v0\n";
+    run_ok(&l);
+    assert_int_equal(l.stats.bytes_written, 256);
+    assert_int_equal(l.stats.segment_bytes_written, 64 * 64);
+    /* 32 lanes on one bank take 32 cycles instead of one, twice. */
+    assert_int_equal(l.stats.lds_bank_conflicts, 62);
+    sim_mem_free(out->base);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_work_item_runs_once_with_its_ids),
+        cmocka_unit_test(test_scratch_is_set_up_by_the_kernels_prologue),
+        cmocka_unit_test(test_barriers_order_lds_between_waves),
+        cmocka_unit_test(test_a_barrier_that_a_wave_misses_is_a_fault),
+        cmocka_unit_test(test_groups_that_wait_for_each_other_all_run),
+        cmocka_unit_test(test_an_endless_loop_is_stopped),
+        cmocka_unit_test(test_the_lowest_faulting_group_is_reported),
+        cmocka_unit_test(test_a_register_past_the_allocation_is_a_fault),
+        cmocka_unit_test(test_races_in_lds_are_found),
+        cmocka_unit_test(test_reads_of_memory_never_written_are_found),
+        cmocka_unit_test(test_counters_tell_coalesced_from_scattered),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
