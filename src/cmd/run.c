@@ -12,17 +12,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { N = 4099, MAX_ELEMENT = 8, MAX_BUFFERS = 3 };
+enum { N = 4099, MAX_ELEMENT = 8, MAX_BUFFERS = 4 };
 
 static const struct type {
     const char *suffix;
     unsigned nbytes;
     unsigned exponent_bits, mantissa_bits; /* 0, 0: an integer */
 } types[] = {
-    {"u8", 1, 0, 0},    {"i16", 2, 0, 0},  {"i32", 4, 0, 0},
-    {"u32", 4, 0, 0},   {"i64", 8, 0, 0},  {"f8_e4m3", 1, 4, 3},
-    {"bf16", 2, 8, 7},  {"f16", 2, 5, 10}, {"f32", 4, 8, 23},
-    {"f64", 8, 11, 52},
+    {"fp8_e4m3", 1, 4, 3}, {"u8", 1, 0, 0},    {"i16", 2, 0, 0},
+    {"i32", 4, 0, 0},      {"u32", 4, 0, 0},   {"i64", 8, 0, 0},
+    {"f8_e4m3", 1, 4, 3},  {"bf16", 2, 8, 7},  {"f16", 2, 5, 10},
+    {"f32", 4, 8, 23},     {"f64", 8, 11, 52},
 };
 
 /* The code of a whole number from 0 to 16 in a type. IEEE 754: the exponent
@@ -48,25 +48,32 @@ static void encode(const struct type *type, unsigned number, void *to)
 struct check {
     kpk_instance *gpu;
     const kpk_kernel *kernel;
-    const struct type *type;
+    const struct type *type;   /* of the kernel's name, the first one */
+    const struct type *second; /* of casts and selections */
     unsigned char *host[MAX_BUFFERS];
     void *device[MAX_BUFFERS];
 };
 
-static kpk_status make_buffer(struct check *c, int i,
-                              unsigned (*number)(size_t))
+static kpk_status make_typed(struct check *c, int i, const struct type *type,
+                             unsigned (*number)(size_t))
 {
-    const size_t nbytes = (size_t)N * c->type->nbytes;
+    const size_t nbytes = (size_t)N * type->nbytes;
     kpk_status st = kpk_malloc(c->gpu, nbytes, &c->device[i]);
 
     c->host[i] = malloc(nbytes);
     if (!c->host[i])
         return KPK_ERR_NOMEM;
     for (size_t e = 0; e < N; e++)
-        encode(c->type, number(e), c->host[i] + e * c->type->nbytes);
+        encode(type, number(e), c->host[i] + e * type->nbytes);
     if (st == KPK_OK)
         st = kpk_copy_to(c->gpu, c->device[i], c->host[i], nbytes);
     return st;
+}
+
+static kpk_status make_buffer(struct check *c, int i,
+                              unsigned (*number)(size_t))
+{
+    return make_typed(c, i, c->type, number);
 }
 
 static void free_buffers(struct check *c)
@@ -78,20 +85,26 @@ static void free_buffers(struct check *c)
 }
 
 /* Compares buffer i with what it should hold; the first wrong element. */
-static kpk_status compare(struct check *c, int i, unsigned (*wanted)(size_t),
-                          long *wrong)
+static kpk_status compare_typed(struct check *c, int i, const struct type *type,
+                                unsigned (*wanted)(size_t), long *wrong)
 {
-    const size_t nbytes = c->type->nbytes;
+    const size_t nbytes = type->nbytes;
     kpk_status st = kpk_copy_from(c->gpu, c->host[i], c->device[i], N * nbytes);
 
     for (size_t e = 0; st == KPK_OK && e < N && *wrong < 0; e++) {
         unsigned char code[MAX_ELEMENT];
 
-        encode(c->type, wanted(e), code);
+        encode(type, wanted(e), code);
         if (memcmp(code, c->host[i] + e * nbytes, nbytes) != 0)
             *wrong = (long)e;
     }
     return st;
+}
+
+static kpk_status compare(struct check *c, int i, unsigned (*wanted)(size_t),
+                          long *wrong)
+{
+    return compare_typed(c, i, c->type, wanted, wrong);
 }
 
 static unsigned ramp(size_t i)
@@ -113,6 +126,31 @@ static unsigned nine(size_t i)
 static unsigned ramp_sum(size_t i)
 {
     return ramp(i) + ramp_by_3(i);
+}
+
+static unsigned ramp_max(size_t i)
+{
+    return ramp(i) > ramp_by_3(i) ? ramp(i) : ramp_by_3(i);
+}
+
+static unsigned ramp_min(size_t i)
+{
+    return ramp(i) < ramp_by_3(i) ? ramp(i) : ramp_by_3(i);
+}
+
+static unsigned ramp_equal(size_t i)
+{
+    return ramp(i) == ramp_by_3(i);
+}
+
+static unsigned ramp_less(size_t i)
+{
+    return ramp(i) < ramp_by_3(i);
+}
+
+static unsigned ramp_selected(size_t i)
+{
+    return ramp(i) ? ramp_by_3(i) : nine(i);
 }
 
 static unsigned ramp_times_2_plus_1(size_t i)
@@ -230,19 +268,134 @@ static kpk_status check_copy2d(struct check *c, long *wrong)
     return st == KPK_OK ? compare(c, 1, copied_rows, wrong) : st;
 }
 
-/* The kernels known: a prefix before the type's suffix, or a whole name with
+/* out = in, of kernels that leave small positive numbers alone or change
+ * their type only. */
+static kpk_status check_identity(struct check *c, long *wrong)
+{
+    const struct type *to = c->second ? c->second : c->type;
+    const kpk_shape shape = kpk_shape_1d(N, 1024);
+    size_t numel = N;
+    size_t rank = 1;
+    const void *info = NULL;
+    kpk_status st = make_buffer(c, 0, ramp);
+
+    if (st == KPK_OK)
+        st = make_typed(c, 1, to, nine);
+    if (st == KPK_OK)
+        st =
+            kpk_launch(c->kernel, &shape, NULL,
+                       KPK_ARGS(numel, rank, info, c->device[0], c->device[1]));
+    return st == KPK_OK ? compare_typed(c, 1, to, ramp, wrong) : st;
+}
+
+/* out = in, in */
+static kpk_status check_binary(struct check *c, const struct type *to,
+                               unsigned (*wanted)(size_t), long *wrong)
+{
+    const kpk_shape shape = kpk_shape_1d(N, 1024);
+    size_t numel = N;
+    size_t rank = 1;
+    const void *info = NULL;
+    kpk_status st = make_buffer(c, 0, ramp);
+
+    if (st == KPK_OK)
+        st = make_buffer(c, 1, ramp_by_3);
+    if (st == KPK_OK)
+        st = make_typed(c, 2, to, nine);
+    if (st == KPK_OK)
+        st = kpk_launch(c->kernel, &shape, NULL,
+                        KPK_ARGS(numel, rank, info, c->device[0], c->device[1],
+                                 c->device[2]));
+    return st == KPK_OK ? compare_typed(c, 2, to, wanted, wrong) : st;
+}
+
+static const struct type *find_type(const char *suffix);
+
+static kpk_status check_add(struct check *c, long *wrong)
+{
+    return check_binary(c, c->type, ramp_sum, wrong);
+}
+
+static kpk_status check_max(struct check *c, long *wrong)
+{
+    return check_binary(c, c->type, ramp_max, wrong);
+}
+
+static kpk_status check_min(struct check *c, long *wrong)
+{
+    return check_binary(c, c->type, ramp_min, wrong);
+}
+
+static kpk_status check_equal(struct check *c, long *wrong)
+{
+    return check_binary(c, find_type("u8"), ramp_equal, wrong);
+}
+
+static kpk_status check_less(struct check *c, long *wrong)
+{
+    return check_binary(c, find_type("u8"), ramp_less, wrong);
+}
+
+/* out = in != 0 ? in : in. Without strides its layout is that of rank 0,
+ * which has one element only: so dims and three groups of strides. */
+static kpk_status check_where(struct check *c, long *wrong)
+{
+    const kpk_shape shape = kpk_shape_1d(N, 1024);
+    const size_t layout[4] = {N, 1, 1, 1};
+    size_t numel = N;
+    size_t rank = 1;
+    void *info = NULL;
+    kpk_status st = make_buffer(c, 0, ramp);
+
+    if (st == KPK_OK)
+        st = make_typed(c, 1, c->second, ramp_by_3);
+    if (st == KPK_OK)
+        st = make_typed(c, 2, c->second, nine);
+    if (st == KPK_OK)
+        st = make_typed(c, 3, c->second, three);
+    if (st == KPK_OK)
+        st = kpk_malloc(c->gpu, sizeof(layout), &info);
+    if (st == KPK_OK)
+        st = kpk_copy_to(c->gpu, info, layout, sizeof(layout));
+    if (st == KPK_OK)
+        st = kpk_launch(c->kernel, &shape, NULL,
+                        KPK_ARGS(numel, rank, info, c->device[0], c->device[1],
+                                 c->device[2], c->device[3]));
+    if (st == KPK_OK)
+        st = compare_typed(c, 3, c->second, ramp_selected, wrong);
+    (void)kpk_free(c->gpu, info);
+    return st;
+}
+
+/* The kernels known: a prefix before one type or two, or a whole name with
  * the type it works on. */
+/* clang-format off */
 static const struct family {
     const char *name;
     const char *only_type; /* NULL: the suffix of the kernel's name */
+    int ntypes;
     kpk_status (*check)(struct check *, long *);
 } families[] = {
-    {"affine_", NULL, check_affine},
-    {"const_set_", NULL, check_const_set},
-    {"copy2d_", NULL, check_copy2d},
-    {"fill_", NULL, check_fill},
-    {"vector_add", "f32", check_vector_add},
+    {"affine_",    NULL,  1, check_affine},
+    {"badd_",      NULL,  1, check_add},
+    {"bmaximum_",  NULL,  1, check_max},
+    {"bminimum_",  NULL,  1, check_min},
+    {"cast_",      NULL,  2, check_identity},
+    {"const_set_", NULL,  1, check_const_set},
+    {"copy2d_",    NULL,  1, check_copy2d},
+    {"eq_",        NULL,  1, check_equal},
+    {"fill_",      NULL,  1, check_fill},
+    {"lt_",        NULL,  1, check_less},
+    {"uabs_",      NULL,  1, check_identity},
+    {"uceil_",     NULL,  1, check_identity},
+    {"ucopy_",     NULL,  1, check_identity},
+    {"ufloor_",    NULL,  1, check_identity},
+    {"urelu_",     NULL,  1, check_identity},
+    {"uround_",    NULL,  1, check_identity},
+    {"vector_add", "f32", 1, check_vector_add},
+    {"where_",     NULL,  2, check_where},
 };
+/* clang-format on */
 
 static const struct type *find_type(const char *suffix)
 {
@@ -253,18 +406,43 @@ static const struct type *find_type(const char *suffix)
     return NULL;
 }
 
+/* One type's name, or two with an underscore between, which names have too:
+ * the first that leaves a name behind it. */
+static bool find_types(const char *suffix, int ntypes,
+                       const struct type **first, const struct type **second)
+{
+    *second = NULL;
+    if (ntypes == 1) {
+        *first = find_type(suffix);
+        return *first != NULL;
+    }
+    for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+        const size_t n = strlen(types[i].suffix);
+
+        if (strncmp(suffix, types[i].suffix, n) != 0 || suffix[n] != '_')
+            continue;
+        *first = &types[i];
+        *second = find_type(suffix + n + 1);
+        if (*second)
+            return true;
+    }
+    return false;
+}
+
 static const struct family *find_family(const char *kernel,
-                                        const struct type **type)
+                                        const struct type **first,
+                                        const struct type **second)
 {
     for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++) {
         const struct family *family = &families[i];
         const size_t n = strlen(family->name);
+        const char *suffix = family->only_type;
 
-        if (family->only_type ? strcmp(kernel, family->name) != 0
-                              : strncmp(kernel, family->name, n) != 0)
+        if (!suffix && strncmp(kernel, family->name, n) == 0)
+            suffix = kernel + n;
+        else if (!suffix || strcmp(kernel, family->name) != 0)
             continue;
-        *type = find_type(family->only_type ? family->only_type : kernel + n);
-        if (*type)
+        if (find_types(suffix, family->ntypes, first, second))
             return family;
     }
     return NULL;
@@ -280,7 +458,7 @@ static void check_kernel(kpk_instance *gpu, const kpk_module *module,
 {
     const kpk_device *device = kpk_instance_device(gpu);
     struct check c = {.gpu = gpu};
-    const struct family *family = find_family(name, &c.type);
+    const struct family *family = find_family(name, &c.type, &c.second);
     long wrong = -1;
     kpk_status st;
 
