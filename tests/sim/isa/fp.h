@@ -283,19 +283,20 @@ static inline uint16_t u16_of_f32(float x)
     return (uint16_t)clamp_i32(i32_of_f32(x), 0, UINT16_MAX);
 }
 
-/* Normalised integers: -1 ... 1 (or 0 ... 1) over the whole range. */
+/* Normalised integers: -1 ... 1 (or 0 ... 1) over the whole range, rounded
+ * from the exact product. */
 static inline int16_t snorm16(float x)
 {
     float in = x > -1.0f ? x < 1.0f ? x : 1.0f : x == x ? -1.0f : 0.0f;
 
-    return (int16_t)__builtin_roundevenf(in * 32767.0f);
+    return (int16_t)__builtin_roundeven((double)in * 32767.0);
 }
 
 static inline uint16_t unorm16(float x)
 {
     float in = x > 0.0f ? x < 1.0f ? x : 1.0f : 0.0f;
 
-    return (uint16_t)__builtin_roundevenf(in * 65535.0f);
+    return (uint16_t)__builtin_roundeven((double)in * 65535.0);
 }
 
 /* ---- parts of a number ---- */

@@ -236,7 +236,7 @@ static float clamp01(float x)
       d = flt((double)as_f32(0x3e22f983) * b))                                \
     X(ALL, literal, "v_add_f32 D, 0x40490fdb, B", f32, f32, f32, none,        \
       d = flt((double)as_f32(0x40490fdb) + b))                                \
-    X(ALL, madk, "v_fmaak_f32 D, A, B, 0x40490fdb", f32, f32, f32, none,      \
+    X(ON_942 | ON_950 | GFX10_UP, madk, "v_fmaak_f32 D, A, B, 0x40490fdb", f32, f32, f32, none,      \
       float (*volatile f)(float, float, float) = fmaf;                        \
       d = f(a, b, as_f32(0x40490fdb)))                                        \
     X(GFX9, add_sat, "v_add_u32_e64 D, A, B clamp", u32, u32, u32, none,      \
