@@ -13,4 +13,21 @@ BENCH      ?= *
 bench-gpu: $(GPU_BENCH) $(MODULES:%=$(B)/hsaco/$(BENCH_ARCH)/%.cubin) ## time the kernels on an NVIDIA GPU (BENCH='GLOB')
 	@$(GPU_BENCH) $(B)/hsaco/$(BENCH_ARCH) '$(BENCH)'
 
-.PHONY: bench-gpu
+# The simulated GPU's own speed, one thread, a device of each generation.
+SIM_BENCH       := $(H)/bench-sim
+SIM_BENCH_ARCHS ?= gfx942 gfx1100 gfx1201
+$(SIM_BENCH): tests/bench/sim/bench.c $(SIM_OBJECTS)
+	@mkdir -p $(@D)
+	@echo "  LD    $@"
+	@$(CC) $(SIM_CFLAGS) $(SIM_LLVM_CFLAGS) -rdynamic -o $@ $^ $(SIM_LIBS)
+
+$(B)/bench/sim-%.hsaco: tests/bench/sim/kernels.hip $(B)/stamp/device $$(call constants,$$*)
+	@mkdir -p $(@D)
+	@$(DEVICE_CXX) $(KPK_HIPFLAGS) $(DEVICE_FLAGS) --offload-arch=$* \
+	  -mcode-object-version=$(call cov,$*) $(call target_flags,$*) -o $@ $<
+
+bench-sim: $(SIM_BENCH) $(SIM_BENCH_ARCHS:%=$(B)/bench/sim-%.hsaco) $(SIM_BENCH_ARCHS:%=$(B)/hsaco/%/binary.hsaco) ## time the simulated GPU
+	@for a in $(SIM_BENCH_ARCHS); do \
+	  KPK_SIM_DEVICES=$$a $(SIM_BENCH) $(B)/bench/sim-$$a.hsaco $(B)/hsaco/$$a/binary.hsaco || exit 1; done
+
+.PHONY: bench-gpu bench-sim
