@@ -108,35 +108,104 @@ static void run_unknown(struct wave *w, const struct insn *in)
     sim_fault_raise(w, SIM_FAULT_UNKNOWN_INSN, -1, 0, "the simulator %s", why);
 }
 
-static void free_insn(struct insn *in)
+/* ---- instructions known by their bytes ----
+ *
+ * Kernels repeat themselves: of a large object's instructions, one in ten is
+ * new. Nothing in the internal form depends on where an instruction stands, so
+ * one form serves every place with the same bytes, in every code object.
+ * The number of bytes follows from the first of them, so looking for 4 bytes,
+ * then 8, finds the right one. They are kept for good.
+ */
+enum {
+    MAX_WORDS = 5,
+    NUM_BUCKETS = 1 << 16,
+    SLAB = 256 /* forms allocated together */
+};
+
+struct known {
+    struct insn insn; /* first */
+    struct known *next;
+    const struct sim_target *target;
+    unsigned wave_size, nwords;
+    uint32_t words[MAX_WORDS];
+};
+
+static struct known *buckets[NUM_BUCKETS];
+
+static struct known **bucket(const uint32_t *words, unsigned nwords,
+                             unsigned wave_size)
 {
-    if (in)
-        free(in->pair);
-    free(in);
+    uint64_t h = wave_size;
+
+    for (unsigned i = 0; i < nwords; i++)
+        h = (h ^ words[i]) * UINT64_C(0x9e3779b97f4a7c15);
+    return &buckets[h >> 48];
+}
+
+static struct known *find_known(const struct sim_code *code, unsigned wave_size,
+                                const uint32_t words[MAX_WORDS])
+{
+    for (unsigned n = 1; n <= MAX_WORDS; n++)
+        for (struct known *k = *bucket(words, n, wave_size); k; k = k->next)
+            if (k->nwords == n && k->wave_size == wave_size &&
+                k->target == code->target &&
+                memcmp(k->words, words, 4ull * n) == 0)
+                return k;
+    return NULL;
+}
+
+static struct known *new_known(void)
+{
+    static struct known *slab;
+    static unsigned left;
+
+    if (left == 0) {
+        slab = aligned_alloc(64, SLAB * sizeof(*slab));
+        if (!slab)
+            return NULL;
+        left = SLAB;
+    }
+    left--;
+    memset(slab, 0, sizeof(*slab));
+    return slab++;
 }
 
 static struct insn *decode_locked(const struct sim_code *code, uint64_t addr,
                                   unsigned wave_size)
 {
-    struct insn *in = aligned_alloc(64, (sizeof(*in) + 63) & ~(size_t)63);
+    uint64_t left = code->base + code->size - addr;
+    uint32_t words[MAX_WORDS] = {0};
     char text[256], why[128];
+    struct known *k, **place;
+    size_t size;
 
-    if (!in)
+    memcpy(words, code->bytes + (addr - code->base),
+           left < sizeof(words) ? left : sizeof(words));
+    k = find_known(code, wave_size, words);
+    if (k)
+        return &k->insn;
+    k = new_known();
+    if (!k)
         return NULL;
-    memset(in, 0, sizeof(*in));
-    if (code->base + code->size - addr >= 4)
-        memcpy(&in->raw, code->bytes + (addr - code->base), 4);
-    in->size =
-        (uint8_t)disassemble_locked(code, addr, wave_size, text, sizeof(text));
-    if (in->size == 0) {
-        in->size = 4;
-        in->run = run_illegal;
-        in->class = CLASS_OTHER;
-    } else if (!sim_parse(text, code->target, in, why)) {
-        in->run = run_unknown;
-        in->class = CLASS_OTHER;
+    size = disassemble_locked(code, addr, wave_size, text, sizeof(text));
+    k->insn.raw = words[0];
+    k->insn.size = size ? (uint8_t)size : 4;
+    if (size == 0) {
+        k->insn.run = run_illegal;
+        k->insn.class = CLASS_OTHER;
+    } else if (!sim_parse(text, code->target, &k->insn, why)) {
+        k->insn.run = run_unknown;
+        k->insn.class = CLASS_OTHER;
     }
-    return in;
+    k->target = code->target;
+    k->wave_size = wave_size;
+    /* What is illegal may be so because of what follows. */
+    k->nwords = size ? (unsigned)size / 4 : MAX_WORDS;
+    memcpy(k->words, words, sizeof(words));
+    place = bucket(words, k->nwords, wave_size);
+    k->next = *place;
+    *place = k;
+    return &k->insn;
 }
 
 const struct insn *sim_decode(struct sim_code *code, uint64_t addr,
@@ -163,8 +232,6 @@ const struct insn *sim_decode(struct sim_code *code, uint64_t addr,
 static void forget(struct sim_code *code)
 {
     for (int s = 0; s < 2; s++) {
-        for (uint64_t i = 0; code->slot[s] && i < code->size / 4; i++)
-            free_insn(atomic_load(&code->slot[s][i]));
         free(code->slot[s]);
         code->slot[s] = NULL;
     }
