@@ -59,6 +59,16 @@ static void write(struct wave *w, const struct insn *in, struct form form)
     sim_vmem_store(w, &p, &in->op[1], form);
 }
 
+static void read_transposed(struct wave *w, const struct insn *in,
+                            unsigned nbytes, unsigned nbits)
+{
+    struct places p = {.space = SPACE_LDS, .lanes = w->full};
+
+    locate(w, &in->op[1], (uint32_t)in->offset, p.at);
+    count(w, p.at, nbytes);
+    sim_vmem_load_transposed(w, &p, &in->op[0], nbytes, nbits);
+}
+
 /* Two values of `n` bytes, at offset0 and offset1 times `unit`. */
 static void read2(struct wave *w, const struct insn *in, unsigned n,
                   unsigned unit)
@@ -151,6 +161,13 @@ static void run_ds_write_addtid_b32(struct wave *w, const struct insn *in)
     X(ds_write_b64,        ds_store_b64,        8,  false, 0)               \
     X(ds_write_b96,        ds_store_b96,        12, false, 0)               \
     X(ds_write_b128,       ds_store_b128,       16, false, 0)
+/* X(name on gfx950, name on gfx1250, bytes, bits of a value) */
+#define TRANSPOSED_TABLE(X)                                                 \
+    X(ds_read_b64_tr_b4,   ds_load_tr4_b64,   8,  4)                        \
+    X(ds_read_b96_tr_b6,   ds_load_tr6_b96,   12, 6)                        \
+    X(ds_read_b64_tr_b8,   ds_load_tr8_b64,   8,  8)                        \
+    X(ds_read_b64_tr_b16,  ds_load_tr16_b64,  8,  16)                       \
+    X(ds_load_tr16_b128,   ds_load_tr_b128,   16, 16)
 /* X(name, other name, bytes of a value, bytes that an offset counts in) */
 #define READ2_TABLE(X)                                                      \
     X(ds_read2_b32,        ds_load_2addr_b32,         4, 4)                 \
@@ -184,7 +201,13 @@ static void run_ds_write_addtid_b32(struct wave *w, const struct insn *in)
     {                                                                          \
         write2(w, in, nbytes, unit);                                           \
     }
+#define TRANSPOSED_RUN(name, new, nbytes, nbits)                               \
+    static void run_##name(struct wave *w, const struct insn *in)              \
+    {                                                                          \
+        read_transposed(w, in, nbytes, nbits);                                 \
+    }
 READ_TABLE(READ_RUN)
+TRANSPOSED_TABLE(TRANSPOSED_RUN)
 WRITE_TABLE(WRITE_RUN)
 READ2_TABLE(READ2_RUN)
 WRITE2_TABLE(WRITE2_RUN)
@@ -284,8 +307,8 @@ static void exchange2(struct wave *w, const struct insn *in, unsigned nbytes,
         int lane = __builtin_ctzll(m);
 
         for (int k = 0; k < 2; k++) {
-            uint32_t to = (uint32_t)at[lane] +
-                          (k ? in->offset1 : in->offset0) * unit;
+            uint32_t to =
+                (uint32_t)at[lane] + (k ? in->offset1 : in->offset0) * unit;
 
             if (!update(w, to, nbytes, lane,
                         value_at(w, &in->op[2 + k], lane, nbytes), 0,
@@ -445,6 +468,7 @@ static void run_nothing(struct wave *w, const struct insn *in)
 static const struct insn_row rows[] = {
     READ_TABLE(LOADS_ROW)
     READ2_TABLE(LOADS_ROW)
+    TRANSPOSED_TABLE(LOADS_ROW)
     WRITE_TABLE(STORES_ROW)
     WRITE2_TABLE(STORES_ROW)
     ATOMIC_TABLE(ATOMIC_ROW)
@@ -459,6 +483,7 @@ static const struct insn_row rows[] = {
 static const struct insn_alias aliases[] = {
     READ_TABLE(DS_ALIAS)
     READ2_TABLE(DS_ALIAS)
+    TRANSPOSED_TABLE(DS_ALIAS)
     WRITE_TABLE(DS_ALIAS)
     WRITE2_TABLE(DS_ALIAS)
     EXCHANGE_TABLE(DS_ALIAS)

@@ -159,6 +159,35 @@ VMEM_ATOMICS(ATOMIC_RUN, flat)
 VMEM_LOADS(LOAD_RUN, scratch)
 VMEM_STORES(STORE_RUN, scratch)
 
+/* ---- transposed: vdst, vaddr, saddr|off ---- */
+
+/* clang-format off */
+#define TRANSPOSED_LOADS(X)                           \
+    X(global_load_tr_b64,  global_load_tr8_b64,   8,  8)  \
+    X(global_load_tr_b128, global_load_tr16_b128, 16, 16) \
+    X(global_load_tr4_b64, global_load_tr4_b64,   8,  4)  \
+    X(global_load_tr6_b96, global_load_tr6_b96,   12, 6)
+/* clang-format on */
+
+#define TRANSPOSED_RUN(name, new, nbytes, nbits)                               \
+    static void run_##name(struct wave *w, const struct insn *in)              \
+    {                                                                          \
+        struct places at;                                                      \
+                                                                               \
+        if (w->nlanes != 32) {                                                 \
+            sim_fault_raise(w, SIM_FAULT_UNKNOWN_INSN, -1, 0,                  \
+                            "the simulator transposes for 32 lanes only");     \
+            return;                                                            \
+        }                                                                      \
+        locate_global(w, in, &in->op[1], saddr_at(in, 2), &at);                \
+        sim_vmem_load_transposed(w, &at, &in->op[0], nbytes, nbits);           \
+    }
+TRANSPOSED_LOADS(TRANSPOSED_RUN)
+
+#define TRANSPOSED_ROW(name, new, nbytes, nbits)                               \
+    {#name, run_##name, CLASS_VMEM, {T_tuple, T_tuple, T_tuple}, 0},
+#define TRANSPOSED_ALIAS(name, new, nbytes, nbits) {#new, #name},
+
 /* ---- to LDS: vaddr, saddr|off ---- */
 
 /* clang-format off */
@@ -212,6 +241,7 @@ static const struct insn_row rows[] = {
     VMEM_LOADS(LOAD_ROW, scratch)
     VMEM_STORES(STORE_ROW, scratch)
     LDS_LOADS(STORE_ROW)
+    TRANSPOSED_LOADS(TRANSPOSED_ROW)
     CACHE_TABLE(CACHE_ROW)
 };
 static const struct insn_alias aliases[] = {
@@ -223,6 +253,7 @@ static const struct insn_alias aliases[] = {
     VMEM_ATOMICS(VMEM_ALIAS, flat)
     VMEM_LOADS(VMEM_ALIAS, scratch)
     VMEM_STORES(VMEM_ALIAS, scratch)
+    TRANSPOSED_LOADS(TRANSPOSED_ALIAS)
 };
 /* clang-format on */
 

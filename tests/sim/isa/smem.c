@@ -51,12 +51,24 @@ static void run_s_load(struct wave *w, const struct insn *in)
 
 /* A buffer's descriptor: base in 47:0, stride in 61:48, number of records in
  * the third dword. Reads past the end give 0, as the hardware does. */
+struct scalar_buffer {
+    uint64_t base, size;
+};
+
+static struct scalar_buffer scalar_buffer(const struct wave *w,
+                                          const struct operand *o)
+{
+    const uint32_t *desc = &w->s[o->reg];
+    uint64_t stride = desc[1] >> 16 & 0x3fff;
+
+    return (struct scalar_buffer){(desc[0] | (uint64_t)desc[1] << 32) &
+                                      0xffffffffffff,
+                                  stride ? stride * desc[2] : desc[2]};
+}
+
 static void run_s_buffer_load(struct wave *w, const struct insn *in)
 {
-    const uint32_t *desc = &w->s[in->op[1].reg];
-    uint64_t base = (desc[0] | (uint64_t)desc[1] << 32) & 0xffffffffffff;
-    uint64_t stride = desc[1] >> 16 & 0x3fff;
-    uint64_t size = stride ? stride * desc[2] : desc[2];
+    struct scalar_buffer b = scalar_buffer(w, &in->op[1]);
     uint64_t offset = (uint32_t)offset_of(w, in, 2);
     uint8_t bytes[4 * SMEM_MAX_DWORDS] = {0};
     unsigned ndwords = in->op[0].width;
@@ -64,9 +76,9 @@ static void run_s_buffer_load(struct wave *w, const struct insn *in)
     for (unsigned i = 0; i < ndwords; i++) {
         const uint8_t *p;
 
-        if (offset + 4ull * i + 4 > size)
+        if (offset + 4ull * i + 4 > b.size)
             break;
-        p = scalar_read(w, base + offset + 4ull * i, 4);
+        p = scalar_read(w, b.base + offset + 4ull * i, 4);
         if (!p)
             return;
         memcpy(bytes + 4 * i, p, 4);
@@ -90,6 +102,27 @@ SUBDWORD_RUN(s_load_u8, uint8_t)
 SUBDWORD_RUN(s_load_i8, int8_t)
 SUBDWORD_RUN(s_load_u16, uint16_t)
 SUBDWORD_RUN(s_load_i16, int16_t)
+
+#define BUFFER_SUBDWORD_RUN(name, ctype)                                       \
+    static void run_##name(struct wave *w, const struct insn *in)              \
+    {                                                                          \
+        struct scalar_buffer b = scalar_buffer(w, &in->op[1]);                 \
+        uint64_t offset = (uint32_t)offset_of(w, in, 2);                       \
+        const uint8_t *p;                                                      \
+        ctype v = 0;                                                           \
+                                                                               \
+        if (offset + sizeof(v) <= b.size) {                                    \
+            p = scalar_read(w, b.base + offset, sizeof(v));                    \
+            if (!p)                                                            \
+                return;                                                        \
+            memcpy(&v, p, sizeof(v));                                          \
+        }                                                                      \
+        sput_i32(w, &in->op[0], v);                                            \
+    }
+BUFFER_SUBDWORD_RUN(s_buffer_load_u8, uint8_t)
+BUFFER_SUBDWORD_RUN(s_buffer_load_i8, int8_t)
+BUFFER_SUBDWORD_RUN(s_buffer_load_u16, uint16_t)
+BUFFER_SUBDWORD_RUN(s_buffer_load_i16, int16_t)
 
 static void run_s_store(struct wave *w, const struct insn *in)
 {
@@ -124,7 +157,9 @@ static void run_nothing(struct wave *w, const struct insn *in)
     X(s_buffer_load_b32)     X(s_buffer_load_b64)     X(s_buffer_load_b96) \
     X(s_buffer_load_b128)    X(s_buffer_load_b256)    X(s_buffer_load_b512)
 #define SUBDWORD_TABLE(X)                                                  \
-    X(s_load_u8) X(s_load_i8) X(s_load_u16) X(s_load_i16)
+    X(s_load_u8) X(s_load_i8) X(s_load_u16) X(s_load_i16)                  \
+    X(s_buffer_load_u8) X(s_buffer_load_i8)                                \
+    X(s_buffer_load_u16) X(s_buffer_load_i16)
 #define STORE_TABLE(X)                                                     \
     X(s_store_dword) X(s_store_dwordx2) X(s_store_dwordx4)
 #define CACHE_TABLE(X)                                                     \

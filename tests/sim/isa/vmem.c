@@ -237,6 +237,54 @@ void sim_vmem_load(struct wave *w, const struct places *p,
     }
 }
 
+/* Bit fields of up to 16 bits in a lane's loaded dwords. */
+static uint32_t field(const uint32_t v[4], unsigned index, unsigned nbits)
+{
+    unsigned bit = index * nbits;
+    uint64_t two = v[bit / 32];
+
+    if (bit / 32 < 3)
+        two |= (uint64_t)v[bit / 32 + 1] << 32;
+    return (uint32_t)(two >> bit % 32) & ((1u << nbits) - 1);
+}
+
+static void put_field(uint32_t v[4], unsigned index, unsigned nbits,
+                      uint32_t value)
+{
+    unsigned bit = index * nbits;
+
+    v[bit / 32] |= value << bit % 32;
+    if (bit % 32 + nbits > 32)
+        v[bit / 32 + 1] |= value >> (32 - bit % 32);
+}
+
+void sim_vmem_load_transposed(struct wave *w, const struct places *p,
+                              const struct operand *dst, unsigned nbytes,
+                              unsigned nbits)
+{
+    vreg *reg = tuple_reg(w, dst, 0);
+    unsigned n = 8 * nbytes / nbits; /* values of a lane */
+    uint32_t loaded[MAX_LANES][4] = {{0}};
+
+    count(w, p, nbytes, false);
+    for (unsigned lane = 0; lane < w->nlanes; lane++)
+        if (!copy_lane(w, p, nbytes, (uint8_t *)loaded[lane], ACCESS_READ,
+                       (int)lane))
+            return;
+    for (unsigned lane = 0; lane < w->nlanes; lane++) {
+        unsigned column = lane % 16;
+        uint32_t v[4] = {0};
+
+        for (unsigned row = 0; row < n; row++) {
+            unsigned from = (lane & ~15u) + row * 16 / n + column / n;
+
+            put_field(v, row, nbits, field(loaded[from], column % n, nbits));
+        }
+        for (unsigned d = 0; d < nbytes / 4; d++)
+            reg[d][lane] = v[d];
+    }
+}
+
 void sim_vmem_load_lds(struct wave *w, const struct places *p, int32_t offset,
                        struct form form)
 {

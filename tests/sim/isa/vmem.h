@@ -39,6 +39,16 @@ void sim_vmem_store(struct wave *w, const struct places *p,
 void sim_vmem_load_lds(struct wave *w, const struct places *p, int32_t offset,
                        struct form form);
 
+/*
+ * Transposing loads, for matrix operands: the loaded values of 16 lanes are a
+ * matrix of 16 columns, whose rows lie one after the other in memory and take
+ * 16 / n lanes each (a lane loads n values of `nbits`); each lane comes out
+ * with n values of one column. All lanes are taken as active.
+ */
+void sim_vmem_load_transposed(struct wave *w, const struct places *p,
+                              const struct operand *dst, unsigned nbytes,
+                              unsigned nbits);
+
 /* An atomic operation: the new value from the old one, the data operand and,
  * for compare-and-swap, what to compare with. Values of 32 bits use the low
  * half. */
@@ -55,9 +65,10 @@ void sim_vmem_atomic(struct wave *w, const struct places *p,
     X(cmpswap32)                                                               \
     X(cmpswap64)                                                               \
     X(add32)                                                                   \
-    X(add64) X(sub32) X(sub64) X(smin32) X(smin64) X(umin32) X(umin64)         \
-        X(smax32) X(smax64) X(umax32) X(umax64) X(and64) X(or64) X(xor64)      \
-            X(inc32) X(inc64) X(dec32) X(dec64) X(clamp_sub32) X(cond_sub32)   \
+    X(add64)                                                                   \
+    X(sub32) X(sub64) X(smin32) X(smin64) X(umin32) X(umin64) X(smax32)        \
+        X(smax64) X(umax32) X(umax64) X(and64) X(or64) X(xor64) X(inc32)       \
+            X(inc64) X(dec32) X(dec64) X(clamp_sub32) X(cond_sub32)            \
                 X(fcmpswap32) X(fcmpswap64) X(fmin32) X(fmin64) X(fmax32)      \
                     X(fmax64) X(fadd32) X(fadd64) X(pk_add_f16) X(pk_add_bf16) \
                         X(rsub32) X(rsub64)

@@ -536,6 +536,85 @@ static void test_atomics_must_be_aligned(void **state)
     sim_mem_free(a->base);
 }
 
+/* ---- transposing loads ----
+ *
+ * Memory holds rows of 16 values, value = row * 16 + column (cut to its bits);
+ * each lane is to get consecutive rows of its column, as a matrix operand. */
+
+static uint32_t bits_of(const vreg *reg, unsigned lane, unsigned index,
+                        unsigned nbits)
+{
+    uint32_t v = 0;
+
+    for (unsigned b = 0; b < nbits; b++) {
+        unsigned bit = index * nbits + b;
+
+        v |= (reg[bit / 32][lane] >> bit % 32 & 1) << b;
+    }
+    return v;
+}
+
+static void put_bits(uint8_t *bytes, unsigned index, unsigned nbits,
+                     uint32_t value)
+{
+    for (unsigned b = 0; b < nbits; b++) {
+        unsigned bit = index * nbits + b;
+
+        bytes[bit / 8] = (uint8_t)((bytes[bit / 8] & ~(1u << bit % 8)) |
+                                   (value >> b & 1) << bit % 8);
+    }
+}
+
+static void check_transposed(const struct asm_state *st, unsigned rows,
+                             unsigned nbits)
+{
+    for (unsigned lane = 0; lane < st->wave_size; lane++)
+        for (unsigned i = 0; i < rows; i++) {
+            unsigned row = lane / 16 * rows + i;
+            uint32_t want = (row * 16 + lane % 16) & ((1u << nbits) - 1);
+            uint32_t got = bits_of(&st->v[8], lane, i, nbits);
+
+            if (got != want)
+                fail_msg("%u bits: lane %u value %u: want %x, got %x", nbits,
+                         lane, i, want, got);
+        }
+}
+
+static void test_transposing_loads_give_columns(void **state)
+{
+    static const struct {
+        const char *text;
+        unsigned nbytes, nbits;
+    } reads[] = {{"ds_read_b64_tr_b16 v[8:9], v0", 8, 16},
+                 {"ds_read_b64_tr_b8 v[8:9], v0", 8, 8},
+                 {"ds_read_b64_tr_b4 v[8:9], v0", 8, 4},
+                 {"ds_read_b96_tr_b6 v[8:10], v0", 12, 6}};
+    struct sim_alloc *a = counting_bytes(512);
+    struct asm_state *st;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(reads) / sizeof(reads[0]); i++) {
+        unsigned n = 8 * reads[i].nbytes / reads[i].nbits;
+
+        st = asm_new("gfx950", 64);
+        for (unsigned lane = 0; lane < 64; lane++)
+            st->v[0][lane] = lane * reads[i].nbytes;
+        for (unsigned k = 0; k < 64 * n; k++)
+            put_bits(st->lds, k, reads[i].nbits, k);
+        asm_run(st, reads[i].text);
+        check_transposed(st, n, reads[i].nbits);
+        asm_free(st);
+    }
+    for (unsigned k = 0; k < 256; k++)
+        put_bits(a->bytes, k, 16, k);
+    st = asm_new("gfx1201", 32);
+    set_addresses(st, 2, a->base, 16);
+    asm_run(st, "global_load_tr_b128 v[8:11], v[2:3], off");
+    check_transposed(st, 8, 16);
+    asm_free(st);
+    sim_mem_free(a->base);
+}
+
 /* ---- lanes through LDS hardware ---- */
 
 static void test_permutes_and_swizzles_move_lanes(void **state)
@@ -595,6 +674,7 @@ int main(void)
         cmocka_unit_test(test_lds_accesses_stay_inside),
         cmocka_unit_test(test_atomics_update_and_return),
         cmocka_unit_test(test_atomics_must_be_aligned),
+        cmocka_unit_test(test_transposing_loads_give_columns),
         cmocka_unit_test(test_permutes_and_swizzles_move_lanes),
     };
 
