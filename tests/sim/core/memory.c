@@ -24,7 +24,8 @@
 enum {
     PAGE = 4096,
     QUARANTINE = 2048, /* freed allocations that are still remembered */
-    MAX_DEVICES = 64
+    MAX_DEVICES = 64,
+    MAPPED_BITS = 1 << 20 /* from this many bytes on they are mapped */
 };
 
 /* Address space is cheap; where it is limited (ulimit -v) less will do. */
@@ -127,6 +128,35 @@ static void discard_pages(const struct record *r)
               (off_t)round_up(r->alloc.size, PAGE));
 }
 
+/*
+ * The bits that say what was written, one a byte. Large ones straight from the
+ * system, whose pages cost nothing until a bit is set. One spare word: writers
+ * may touch whole words.
+ */
+static uint64_t bits_nbytes(uint64_t size)
+{
+    return size / 8 + 16;
+}
+
+static uint8_t *new_bits(uint64_t size)
+{
+    void *bits;
+
+    if (bits_nbytes(size) < MAPPED_BITS)
+        return calloc(1, bits_nbytes(size));
+    bits = mmap(NULL, bits_nbytes(size), PROT_READ | PROT_WRITE,
+                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return bits == MAP_FAILED ? NULL : bits;
+}
+
+static void free_bits(uint8_t *bits, uint64_t size)
+{
+    if (bits && bits_nbytes(size) >= MAPPED_BITS)
+        munmap(bits, bits_nbytes(size));
+    else
+        free(bits);
+}
+
 /* ---- retiring ----------------------------------------------------------- */
 
 static void release_record(struct record *r)
@@ -135,7 +165,7 @@ static void release_record(struct record *r)
         sim_code_drop(r->alloc.code);
     if (r->mapped_here)
         munmap(r->alloc.bytes, r->extent);
-    free(r->alloc.written);
+    free_bits(r->alloc.written, r->alloc.size);
     free(r);
 }
 
@@ -309,8 +339,7 @@ static struct record *new_record(int device, uint64_t size,
     r->alloc.kind = kind;
     r->alloc.device = device;
     r->alloc.serial = ++mem.serial;
-    /* One spare word: writers may touch whole words of bits. */
-    if (track && !(r->alloc.written = calloc(1, size / 8 + 16))) {
+    if (track && !(r->alloc.written = new_bits(size))) {
         free(r);
         return NULL;
     }
