@@ -271,16 +271,27 @@ static void run_in_place(struct kt *t, const struct ew *e)
     }
 }
 
+void ew_run_values(struct kt *t, const struct ew *e)
+{
+    struct ew_case c = flat_case(e, 4099, CONTRACT, KT_SMALL);
+
+    run_case(t, e, &c);
+    if (!e->no_hostile) {
+        c.data = KT_HOSTILE;
+        run_case(t, e, &c);
+    }
+    if (e->all_codes) {
+        c = flat_case(e, kt_size(e->in[0]) == 1 ? 256 : 65536, CONTRACT,
+                      KT_CODES);
+        run_case(t, e, &c);
+    }
+}
+
 void ew_run(struct kt *t, const struct ew *e)
 {
     run_sizes(t, e);
     run_layouts(t, e);
     if (e->in_place)
         run_in_place(t, e);
-    if (e->all_codes) {
-        struct ew_case c = flat_case(
-            e, kt_size(e->in[0]) == 1 ? 256 : 65536, CONTRACT, KT_CODES);
-
-        run_case(t, e, &c);
-    }
+    ew_run_values(t, e);
 }

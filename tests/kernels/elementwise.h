@@ -34,10 +34,12 @@ struct ew {
     bool in_place; /* the first input may be null, and may be the output */
     bool all_codes; /* one input of 8 or 16 bits: try each code */
     bool no_hostile; /* only small numbers are meaningful */
-    /* inputs that must not have some values: may change input k's data */
+    /* puts numbers that matter into input k's data, or takes some out */
     void (*tame)(const struct ew *e, size_t k, void *data, size_t n);
 };
 
 void ew_run(struct kt *t, const struct ew *e);
+/* The values alone, contiguous: all codes, small and hostile numbers. */
+void ew_run_values(struct kt *t, const struct ew *e);
 
 #endif

@@ -206,10 +206,14 @@ void gguf_fill(enum gguf_id id, uint8_t *blocks, size_t nblocks,
             memset(b, 0, f->nbytes);
             continue;
         }
-        for (size_t k = 0; k < f->nbytes; k++)
-            b[k] = what != GGUF_EXTREME ? (uint8_t)kt_random(&seed)
-                   : i % 2 == 0         ? 0xff
-                                        : 0x80;
+        for (size_t k = 0; k < f->nbytes; k++) {
+            if (what == GGUF_CODES)
+                b[k] = (uint8_t)(5 * i + 11 * k);
+            else if (what == GGUF_EXTREME)
+                b[k] = i % 2 == 0 ? 0xff : 0x80;
+            else
+                b[k] = (uint8_t)kt_random(&seed);
+        }
         if (f->d >= 0)
             put_half(b + f->d, scale_of(what, i, &seed));
         if (f->m >= 0)

@@ -64,6 +64,7 @@ void gguf_dequantize(enum gguf_id id, const uint8_t *blocks, size_t n,
 
 enum gguf_data {
     GGUF_RANDOM,   /* any quants, moderate scales */
+    GGUF_CODES,    /* 256 blocks: every byte has every value */
     GGUF_ZERO,     /* all bytes zero */
     GGUF_EXTREME,  /* quants and inner scales all ones, or the most negative */
     GGUF_SCALES,   /* any quants; zero, subnormal, negative, largest scales */

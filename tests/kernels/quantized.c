@@ -86,6 +86,7 @@ static const struct data_case {
     {"extreme", GGUF_EXTREME},     {"scales", GGUF_SCALES},
     {"nonfinite", GGUF_NONFINITE},
 };
+static const struct data_case every_code = {"every byte", GGUF_CODES};
 #define NDATA (sizeof(all_data) / sizeof(all_data[0]))
 
 /* ---- dequantize_block_* ---- */
@@ -101,10 +102,11 @@ static void run_dequantize(struct kt *t, const struct kt_row *row)
 {
     const struct dequantize_shape *s = row->detail;
     const struct gguf_format *f = &gguf_formats[s->id];
-    static const size_t counts[] = {1, 3, 7, 8, 9, 15, 16, 17, 40};
+    static const size_t counts[] = {1, 3, 7, 8, 9, 15, 16, 17, 40, 256};
 
     for (size_t c = 0; c < sizeof(counts) / sizeof(counts[0]); c++) {
-        const struct data_case *d = &all_data[c % NDATA];
+        const struct data_case *d =
+            counts[c] == 256 ? &every_code : &all_data[c % NDATA];
         const size_t n = counts[c] * f->elems;
         const unsigned grid = (unsigned)((n + s->elems - 1) / s->elems);
         const size_t lead = c % 2 ? f->align : 0;
@@ -479,11 +481,21 @@ static void run_mat_vec(struct kt *t, const struct kt_row *row)
     };
     const struct product_case many = {"many rows", 4097,        1,
                                       n,           GGUF_RANDOM, false};
+    static const size_t legacy_lengths[] = {0, 63, 65, 127, 128, 129};
+    static const size_t k_lengths[] = {0, 7, 8, 15, 16, 17};
     static const double example[] = {5561664.5};
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
         run_product(t, p, &cases[i]);
-    if (p->id == GGUF_Q4_0 && n <= 2)
+    for (size_t i = 0; i < 6; i++) {
+        const size_t nblocks =
+            gguf_formats[p->id].elems == 32 ? legacy_lengths[i] : k_lengths[i];
+        const struct product_case c = {"length", 1 + i,       nblocks,
+                                       n,        GGUF_RANDOM, i % 2 == 1};
+
+        run_product(t, p, &c);
+    }
+    if (n <= 2 || p->id == GGUF_Q4_0)
         run_product(t, p, &many);
     if (p->id == GGUF_Q4_0 && n == 1)
         run_example(t, 256, 1, 1, example);

@@ -26,7 +26,7 @@ template <int W, int R, int U> struct VecShapeOf {
 constexpr int wide_rows = has_dot4 ? 4 : 2;
 template <int N> struct VecShape : VecShapeOf<2, wide_rows, 1> {
 };
-template <> struct VecShape<1> : VecShapeOf<4, 1, 4> {
+template <> struct VecShape<1> : VecShapeOf<4, 2, 2> {
 };
 template <> struct VecShape<2> : VecShapeOf<4, 2, 2> {
 };
