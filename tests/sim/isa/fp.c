@@ -99,7 +99,12 @@ static bool is_tiny(double x, double least_normal)
     return fabs(x) < least_normal;
 }
 
-/* Which of the operands is scaled, and how: the manual's ladder. */
+/*
+ * Which of the operands is scaled, and how: the manual's ladder, but for one
+ * sign. Where both 1 / den and num / den are denormal the manual scales den up,
+ * which would make it infinite; only down gives the quotient that v_div_fmas
+ * then scales back by 2^-64 (2^-128).
+ */
 #define DIV_SCALE(type, real, raw, wide, bits, far, least_normal, least_exp)   \
     real div_scale_##type(real a, real den, real num, bool *vcc)               \
     {                                                                          \
@@ -123,7 +128,7 @@ static bool is_tiny(double x, double least_normal)
             e = (bits);                                                        \
         } else if (rcp_small && quo_small) {                                   \
             *vcc = true;                                                       \
-            e = is_den ? (bits) : 0;                                           \
+            e = is_den ? -(bits) : 0;                                          \
         } else if (rcp_small) {                                                \
             e = -(bits);                                                       \
         } else if (quo_small) {                                                \

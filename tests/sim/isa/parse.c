@@ -592,8 +592,9 @@ static void finish(struct insn *in, const struct sim_target *target)
     in->plain_dst = (dst->kind == OPERAND_VGPR || dst->kind == OPERAND_AGPR) &&
                     !modified && !in->omod && !(in->flags & F_CLAMP) &&
                     !is_16bit(dst->type);
-    dst->plain = dst->kind == OPERAND_VGPR || dst->kind == OPERAND_AGPR;
-    dst->plain = dst->plain && !dst->hi;
+    if (first > 0) /* else the first operand is a source */
+        dst->plain = (dst->kind == OPERAND_VGPR || dst->kind == OPERAND_AGPR) &&
+                     !dst->hi;
     for (unsigned k = 0; k < in->nops; k++) {
         const struct operand *o = &in->op[k];
         unsigned end = o->reg + (o->width ? o->width : 1u);
