@@ -13,7 +13,7 @@
 /* clang-format off */
 #define UNARY_TABLE(X, T, suffix)                        \
     X(uneg,      LIGHT, T, suffix, -x)                   \
-    X(uabs,      LIGHT, T, suffix, x < 0 ? -x : x)       \
+    X(uabs,      LIGHT, T, suffix, abs_of<T>(x))         \
     X(urecip,    LIGHT, T, suffix, 1 / x)                \
     X(uexp,      HEAVY, T, suffix, exp_of<T>(x))         \
     X(ulog,      HEAVY, T, suffix, log_of<T>(x))         \

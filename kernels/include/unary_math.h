@@ -115,6 +115,14 @@ template <typename T> DEV calc_t<T> floor_of(calc_t<T> x)
         return floorf(x);
 }
 
+template <typename T> DEV calc_t<T> abs_of(calc_t<T> x)
+{
+    if constexpr (is_f64<T>::value)
+        return fabs(x);
+    else
+        return fabsf(x);
+}
+
 /* halves away from zero */
 template <typename T> DEV calc_t<T> round_of(calc_t<T> x)
 {

@@ -1,0 +1,343 @@
+/* unary.c - out = f(in), every function and float type, and copies
+ *
+ * References are long double; where f64 must be correctly rounded they are the
+ * CPU's own double. Gates are those of the kernels' specification.
+ */
+#include "elementwise.h"
+
+#include <math.h>
+#include <string.h>
+
+extern const kpk_module kpk_module_unary;
+
+/* How far a result may be off. */
+enum gate {
+    EXACT,   /* the correctly rounded value */
+    DIV,     /* correctly rounded; f16, bf16: 1 ulp */
+    NEAR,    /* 4 ulp; f16, bf16: 1 */
+    CIRCLE,  /* 2 eps; f16, bf16: 1 ulp */
+    FAR,     /* 8 ulp; f16, bf16: 1 */
+    PHI,     /* 8 ulp from -2 up, 2 eps everywhere; f16, bf16: 1 ulp, 1 eps */
+    SMOOTH   /* 2 eps max(1, |x|) max(1, |param|); f16, bf16: 1.5 eps */
+};
+
+struct function {
+    kt_real (*f)(kt_real x, kt_real param);
+    double (*f64)(double x); /* where f64 is exact */
+    enum gate gate;
+    bool zero_sign; /* zeros have the reference's sign */
+    bool has_param;
+};
+
+static kt_real f_neg(kt_real x, kt_real p)
+{
+    (void)p;
+    return -x;
+}
+static kt_real f_abs(kt_real x, kt_real p)
+{
+    (void)p;
+    return fabsl(x);
+}
+static kt_real f_recip(kt_real x, kt_real p)
+{
+    (void)p;
+    return 1 / x;
+}
+static double d_recip(double x)
+{
+    return 1 / x;
+}
+static kt_real f_exp(kt_real x, kt_real p)
+{
+    (void)p;
+    return expl(x);
+}
+static kt_real f_log(kt_real x, kt_real p)
+{
+    (void)p;
+    return logl(x);
+}
+static kt_real f_sin(kt_real x, kt_real p)
+{
+    (void)p;
+    return sinl(x);
+}
+static kt_real f_cos(kt_real x, kt_real p)
+{
+    (void)p;
+    return cosl(x);
+}
+static kt_real f_tanh(kt_real x, kt_real p)
+{
+    (void)p;
+    return tanhl(x);
+}
+static kt_real f_erf(kt_real x, kt_real p)
+{
+    (void)p;
+    return erfl(x);
+}
+static kt_real f_sqrt(kt_real x, kt_real p)
+{
+    (void)p;
+    return sqrtl(x);
+}
+static kt_real f_ceil(kt_real x, kt_real p)
+{
+    (void)p;
+    return ceill(x);
+}
+static kt_real f_floor(kt_real x, kt_real p)
+{
+    (void)p;
+    return floorl(x);
+}
+static kt_real f_round(kt_real x, kt_real p)
+{
+    (void)p;
+    return roundl(x);
+}
+static kt_real f_normcdf(kt_real x, kt_real p)
+{
+    (void)p;
+    return erfcl(-x / sqrtl(2)) / 2;
+}
+static kt_real f_sqr(kt_real x, kt_real p)
+{
+    (void)p;
+    return x * x;
+}
+static double d_sqr(double x)
+{
+    return x * x;
+}
+static kt_real f_relu(kt_real x, kt_real p)
+{
+    (void)p;
+    return isnan(x) ? x : fmaxl(x, 0);
+}
+static kt_real f_sign(kt_real x, kt_real p)
+{
+    (void)p;
+    return (x > 0) - (x < 0);
+}
+static kt_real f_silu(kt_real x, kt_real p)
+{
+    (void)p;
+    return isinf(x) && x < 0 ? -0.0L : x / (1 + expl(-x));
+}
+static kt_real f_sigmoid(kt_real x, kt_real p)
+{
+    (void)p;
+    return 1 / (1 + expl(-x));
+}
+static kt_real f_gelu(kt_real x, kt_real p)
+{
+    const kt_real u =
+        0.79788456080286535587989211986876L * (x + 0.044715L * x * x * x);
+
+    (void)p;
+    return isinf(x) && x < 0 ? -0.0L : x / (1 + expl(-2 * u));
+}
+static kt_real f_gelu_erf(kt_real x, kt_real p)
+{
+    return isinf(x) && x < 0 ? -0.0L : x * f_normcdf(x, p);
+}
+static kt_real f_elu(kt_real x, kt_real p)
+{
+    return x > 0 ? x : p * expm1l(x);
+}
+static kt_real f_pow(kt_real x, kt_real p)
+{
+    return powl(x, p);
+}
+
+/* clang-format off */
+static const struct function
+    neg      = {f_neg,      NULL,    EXACT,  true,  false},
+    absolute = {f_abs,      NULL,    EXACT,  true,  false},
+    recip    = {f_recip,    d_recip, DIV,    true,  false},
+    exponent = {f_exp,      NULL,    NEAR,   false, false},
+    logarithm = {f_log,     NULL,    NEAR,   false, false},
+    sine     = {f_sin,      NULL,    CIRCLE, true,  false},
+    cosine   = {f_cos,      NULL,    CIRCLE, false, false},
+    tanhyp   = {f_tanh,     NULL,    NEAR,   true,  false},
+    error    = {f_erf,      NULL,    FAR,    true,  false},
+    root     = {f_sqrt,     sqrt,    DIV,    true,  false},
+    ceiling  = {f_ceil,     NULL,    EXACT,  true,  false},
+    flooring = {f_floor,    NULL,    EXACT,  true,  false},
+    rounding = {f_round,    NULL,    EXACT,  true,  false},
+    normcdf  = {f_normcdf,  NULL,    PHI,    false, false},
+    square   = {f_sqr,      d_sqr,   EXACT,  false, false},
+    relu     = {f_relu,     NULL,    EXACT,  false, false},
+    sign     = {f_sign,     NULL,    EXACT,  false, false},
+    silu     = {f_silu,     NULL,    SMOOTH, true,  false},
+    sigmoid  = {f_sigmoid,  NULL,    SMOOTH, false, false},
+    gelu     = {f_gelu,     NULL,    SMOOTH, true,  false},
+    gelu_erf = {f_gelu_erf, NULL,    SMOOTH, true,  false},
+    elu      = {f_elu,      NULL,    SMOOTH, false, true},
+    power    = {f_pow,      NULL,    FAR,    false, true};
+/* clang-format on */
+
+struct with {
+    const struct function *function;
+    kt_real param;
+};
+
+/* The allowance of one element, which is all of the gate but f8's. */
+static kt_real allowance(enum kt_type type, const struct with *with, kt_real x,
+                         kt_real want)
+{
+    const bool half = type == KT_F16 || type == KT_BF16;
+    const kt_real ulp = kt_ulp(type, want), eps = kt_eps(type);
+    const kt_real tiny = type == KT_F32 ? 0x1p-126L : 0; /* subnormal results */
+
+    switch (with->function->gate) {
+    case EXACT:
+        return 0;
+    case DIV:
+        return half ? ulp : 0;
+    case NEAR:
+        return half ? ulp : 4 * ulp + tiny;
+    case CIRCLE:
+        return half ? ulp : 2 * eps;
+    case FAR:
+        return half ? ulp : 8 * ulp + tiny;
+    case PHI:
+        return x >= -2 ? fminl(half ? ulp : 8 * ulp, 2 * eps)
+                       : (half ? eps : 2 * eps);
+    case SMOOTH:
+        return (half ? 1.5L : 2) * eps * fmaxl(1, fabsl(x)) *
+               fmaxl(1, fabsl(with->param));
+    }
+    return 0;
+}
+
+static void want_function(const struct ew *e, const void *const element[],
+                          struct ew_want *want)
+{
+    const struct with *with = e->with;
+    const struct function *function = with->function;
+    const kt_real x = kt_get(e->in[0], element[0], 0);
+
+    if (function->f64 && e->out == KT_F64)
+        want->value = function->f64((double)x);
+    else
+        want->value = function->f(x, with->param);
+    if (e->out == KT_F8) { /* saturates; half an ulp and a little is rounding */
+        if (fabsl(want->value) > kt_max(KT_F8))
+            want->value = copysignl(kt_max(KT_F8), want->value);
+    } else {
+        want->scale = allowance(e->out, with, x, want->value);
+        if (!isfinite(want->scale))
+            want->scale = 0;
+    }
+}
+
+/* Numbers that rounding, reduction and branches turn on. */
+static void plant(const struct ew *e, size_t k, void *data, size_t n)
+{
+    static const kt_real numbers[] = {
+        0.5L,      -0.5L, 1.5L, -1.5L, 2.5L, -2.5L, 0x1.fffffep-2L, 1e5L,
+        1e30L,     -1e5L, 1e-5L, -1e-5L, 3.14159265358979L, 1.5707963267948966L,
+        -2,        -6,    -9,    -13.5L, 20,  -20,  0x1p-130L, 0x1.8p-126L,
+        709.7L,    -745,  88.72L, -103.9L};
+
+    (void)k;
+    if (n < 1000)
+        return;
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+        kt_put(e->in[0], data, 2 * i, numbers[i]);
+}
+
+static void run(struct kt *t, const struct kt_row *row)
+{
+    static const kt_real params[] = {1, 0.5L, 2, -1, 0, 2.7L, 3};
+    struct with with = {row->detail, 1};
+    uint64_t code;
+    struct ew e = {
+        .out = row->a,
+        .nin = 1,
+        .in = {row->a},
+        .want = want_function,
+        .with = &with,
+        .gate = {.zero_sign = with.function->zero_sign},
+        .in_place = true,
+        .all_codes = kt_size(row->a) <= 2,
+        .tame = plant,
+    };
+
+    if (row->a == KT_F8)
+        e.gate.ulps = with.function->gate == EXACT ? 0 : 0.5001L;
+    else
+        e.gate.abs = with.function->gate == EXACT ? 0 : 1;
+    if (!with.function->has_param) {
+        ew_run(t, &e);
+        return;
+    }
+    e.before[0] = (kpk_arg){&code, kt_size(row->a)};
+    e.nbefore = 1;
+    for (size_t k = 0; k < sizeof(params) / sizeof(params[0]); k++) {
+        code = kt_encode(row->a, params[k]);
+        with.param = kt_get(row->a, &code, 0);
+        if (k == 0)
+            ew_run(t, &e);
+        else
+            ew_run_values(t, &e);
+    }
+}
+
+static void want_copy(const struct ew *e, const void *const element[],
+                      struct ew_want *want)
+{
+    want->bits = kt_get_bits(e->in[0], element[0], 0);
+}
+
+static void run_copy(struct kt *t, const struct kt_row *row)
+{
+    struct ew e = {
+        .out = row->a,
+        .nin = 1,
+        .in = {row->a},
+        .bits = true,
+        .want = want_copy,
+        .in_place = true,
+        .all_codes = kt_size(row->a) <= 2,
+    };
+
+    /* as integers, so that NaN's bits count too */
+    if (kt_is_float(row->a))
+        e.out = e.in[0] = row->b;
+    ew_run(t, &e);
+}
+
+/* clang-format off */
+#define ROW(name, suffix, type, function) {name suffix, run, type, type, &(function)},
+#define ROWS(name, function)                   \
+    ROW(name, "_f16", KT_F16, function)        \
+    ROW(name, "_bf16", KT_BF16, function)      \
+    ROW(name, "_f32", KT_F32, function)        \
+    ROW(name, "_f64", KT_F64, function)        \
+    ROW(name, "_fp8_e4m3", KT_F8, function)    \
+    ROW(name, "_f8e4m3", KT_F8, function)
+#define COPY(suffix, type, integer) {"ucopy_" suffix, run_copy, type, integer, NULL},
+
+static const struct kt_row rows[] = {
+    ROWS("uneg", neg)           ROWS("uabs", absolute)      ROWS("urecip", recip)
+    ROWS("uexp", exponent)      ROWS("ulog", logarithm)     ROWS("usin", sine)
+    ROWS("ucos", cosine)        ROWS("utanh", tanhyp)       ROWS("uerf", error)
+    ROWS("usqrt", root)         ROWS("uceil", ceiling)      ROWS("ufloor", flooring)
+    ROWS("uround", rounding)    ROWS("unormcdf", normcdf)   ROWS("usqr", square)
+    ROWS("urelu", relu)         ROWS("usign", sign)         ROWS("usilu", silu)
+    ROWS("usigmoid", sigmoid)   ROWS("ugelu", gelu)         ROWS("ugelu_erf", gelu_erf)
+    ROWS("uelu", elu)           ROWS("upowf", power)
+    COPY("u8", KT_U8, KT_U8)    COPY("u32", KT_U32, KT_U32) COPY("i64", KT_I64, KT_I64)
+    COPY("f16", KT_F16, KT_I16) COPY("bf16", KT_BF16, KT_I16)
+    COPY("f32", KT_F32, KT_U32) COPY("f64", KT_F64, KT_I64)
+    COPY("f8_e4m3", KT_F8, KT_U8) COPY("f8e4m3", KT_F8, KT_U8)
+    COPY("i16", KT_I16, KT_I16) COPY("i32", KT_I32, KT_I32)
+};
+/* clang-format on */
+
+KT_MAIN(kpk_module_unary, rows)
