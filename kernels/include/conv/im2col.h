@@ -100,5 +100,6 @@ template <typename T> DEV void image_to_columns(const Conv &v, const T *x, T *ds
                 at.next_piece(image_most, row_piece);
             __syncthreads();
         }
+        __syncthreads(); /* all have seen that there is no more */
     }
 }

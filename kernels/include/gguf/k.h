@@ -172,8 +172,13 @@ struct KHead {
         int shift = 8 * (j & 2);
         u32 a = w.w[1] >> shift, b = w.w[2] >> shift, c = w.w[3] >> shift;
 
-        sc = j < 4 ? a & 0x3f3fu : (c & 0x0f0fu) | (a >> 2 & 0x3030u);
-        mn = j < 4 ? b & 0x3f3fu : (c >> 4 & 0x0f0fu) | (b >> 2 & 0x3030u);
+        /* no branch: it would keep the next chunk's loads behind it */
+        const u32 first = j < 4 ? 0xffffu : 0;
+
+        sc = (a & 0x3f3fu & first) |
+             (((c & 0x0f0fu) | (a >> 2 & 0x3030u)) & ~first);
+        mn = (b & 0x3f3fu & first) |
+             (((c >> 4 & 0x0f0fu) | (b >> 2 & 0x3030u)) & ~first);
     }
 
     DEV_MEMBER float d() const

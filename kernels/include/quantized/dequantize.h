@@ -10,58 +10,77 @@ DEV float quad_value(const Quad &q, int i)
     return fmaf(q.scale, byte_to_float(q.q, i), q.bias);
 }
 
-template <class T> DEV void store_quad(T *y, const Quad &q)
+/* aligned: y is aligned to four of its elements. AMD stores vectors anywhere.
+ */
+template <class T> DEV void store_quad(T *y, const Quad &q, bool aligned)
 {
     Pack<T, 4> v;
 
     UNROLL
     for (u32 i = 0; i < 4; i++)
         v[i] = convert<T>(quad_value(q, (int)i));
-    if (is_aligned(y, sizeof(v))) {
+    if (!KPK_NVIDIA)
+        __builtin_memcpy(y, &v, sizeof(v));
+    else if (aligned)
         store_pack(y, v);
-    } else {
+    else {
         UNROLL
         for (u32 i = 0; i < 4; i++)
             y[i] = v[i];
     }
 }
 
-template <class F> DEV Quad quad_at(const u8 *x, size_t quad)
+template <class F> DEV Quad quad_at(const u8 *x, u32 quad)
 {
-    constexpr int per_block = F::elems / 4;
+    constexpr u32 per_block = F::elems / 4;
 
     return F::quad(x + quad / per_block * F::bytes, (int)(quad % per_block));
+}
+
+/* the first `count` of PerThread * Threads quads; Whole: that is all of them */
+template <class F, u32 Threads, u32 PerThread, bool Whole, class T>
+DEV void dequantize_quads(const u8 *x, T *y, u32 count)
+{
+    const u32 tid = threadIdx.x % Threads; /* so that its range is known */
+    const bool aligned = is_aligned(y, 4 * sizeof(T));
+    Quad q[PerThread];
+
+    UNROLL
+    for (u32 i = 0; i < PerThread; i++) {
+        const u32 at = tid + i * Threads;
+
+        q[i] = quad_at<F>(x, Whole ? at : min_of(at, count - 1));
+    }
+    UNROLL
+    for (u32 i = 0; i < PerThread; i++) {
+        const u32 at = tid + i * Threads;
+
+        if (Whole || at < count)
+            store_quad(y + 4 * at, q[i], aligned);
+    }
 }
 
 /*
  * Callers launch a workgroup for every Elems elements, which is too little work
  * to hide a load: one in Join workgroups does the work of all of them.
  */
-template <class F, class T, int Threads, int Elems, int Join>
+template <class F, class T, u32 Threads, u32 Elems, u32 Join>
 DEV void dequantize(const void *vx, T *y, size_t nelems)
 {
-    constexpr int per_thread = Elems / 4 * Join / Threads;
-    const u8 *x = static_cast<const u8 *>(vx);
-    size_t nquads = nelems / 4;
-    size_t first = (size_t)(blockIdx.x) * (Elems / 4);
-    Quad q[per_thread];
+    constexpr u32 all = Elems / 4 * Join;
+    const size_t first = (size_t)blockIdx.x * Elems;
 
-    if (blockIdx.x % Join != 0 || first >= nquads)
+    if (blockIdx.x % Join != 0 || first >= nelems)
         return;
-    first += threadIdx.x;
-    UNROLL
-    for (int i = 0; i < per_thread; i++) {
-        size_t at = first + (size_t)(i)*Threads;
 
-        q[i] = quad_at<F>(x, at < nquads ? at : nquads - 1);
-    }
-    UNROLL
-    for (int i = 0; i < per_thread; i++) {
-        size_t at = first + (size_t)(i)*Threads;
+    const u8 *x = static_cast<const u8 *>(vx) + first / F::elems * F::bytes;
+    const size_t left = (nelems - first) / 4;
 
-        if (at < nquads)
-            store_quad(y + 4 * at, q[i]);
-    }
+    if (left >= all)
+        dequantize_quads<F, Threads, all / Threads, true>(x, y + first, all);
+    else
+        dequantize_quads<F, Threads, all / Threads, false>(x, y + first,
+                                                           (u32)left);
 }
 
 /* dst[i * ne00 + c] = column c of row ids[i]; any grid.y */
@@ -72,12 +91,16 @@ DEV void get_rows(const void *src, const u32 *ids, float *dst, i64 ne00,
     const u8 *row =
         static_cast<const u8 *>(src) + (size_t)(ids[blockIdx.x]) * row_bytes;
     float *out = dst + (i64)(blockIdx.x) * ne00;
-    size_t nquads = (size_t)(ne00) / 4;
-    size_t step = (size_t)(gridDim.y) * blockDim.x;
+    const bool aligned = is_aligned(out, 4 * sizeof(*out));
+    const u64 nquads = (u64)ne00 / 4;
+    const u64 step = (u64)gridDim.y * blockDim.x;
 
-    for (size_t at = (size_t)(blockIdx.y) * blockDim.x + threadIdx.x;
-         at < nquads; at += step)
-        store_quad(out + 4 * at, quad_at<F>(row, at));
+    for (u64 at = (u64)blockIdx.y * blockDim.x + threadIdx.x; at < nquads;
+         at += step)
+        store_quad(out + 4 * at,
+                   F::quad(row + at / (F::elems / 4) * F::bytes,
+                           (int)(at % (F::elems / 4))),
+                   aligned);
 }
 
 /* the same for rows of numbers, ne00 elements apart */
