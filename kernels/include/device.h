@@ -101,6 +101,17 @@ template <typename T> DEV T div_up(T a, T b)
     return a / b + (a % b != 0);
 }
 
+/* a * b, rounded, where the compiler must not fuse it with what follows */
+DEV double rounded_product(double a, double b)
+{
+#if KPK_NVIDIA
+    return __dmul_rn(a, b);
+#else
+#pragma clang fp contract(off)
+    return a * b;
+#endif
+}
+
 /* ---- places in the grid ----------------------------------------------- */
 
 /* This thread's index in a 1-D grid. */
