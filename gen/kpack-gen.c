@@ -1,6 +1,7 @@
 /* kpack-gen.c - the command: code objects in, C tables and headers out
  *
- *   kpack-gen module NAME OUT TARGET=FILE...   the table of a module
+ *   kpack-gen module NAME OUT TARGET=FILE... [table=FILE.csv...]
+ *                                              the table of a module
  *   kpack-gen pack   PACK OUT MODULE...        the table of a pack
  *   kpack-gen header PACK OUT MODULE=FILE...   the header of a pack
  *
@@ -18,14 +19,17 @@
 struct input {
     char *key;
     struct codeobj *object;
+    const char *csv; /* of a word table=FILE.csv, which has no object */
 };
 
 struct job {
     const char *name; /* of the module or pack */
     const char *out;
     size_t n;
-    char **keys;              /* targets or modules, sorted */
-    struct codeobj **objects; /* one for each key; NULL for a pack */
+    size_t nconfigs;
+    struct config_table **configs; /* sorted by name */
+    char **keys;                   /* targets or modules, sorted */
+    struct codeobj **objects;      /* one for each key; NULL for a pack */
 };
 
 /* Names become parts of C identifiers. */
@@ -39,11 +43,14 @@ static bool is_identifier(const char *name)
     return true;
 }
 
+/* Configuration tables come behind the code objects. */
 static int by_key(const void *a, const void *b)
 {
     const struct input *x = a, *y = b;
 
-    return strcmp(x->key, y->key);
+    if (!x->csv != !y->csv)
+        return x->csv ? 1 : -1;
+    return strcmp(x->csv ? x->csv : x->key, y->csv ? y->csv : y->key);
 }
 
 static bool read_input(struct input *in, const char *word, bool has_file)
@@ -63,6 +70,10 @@ static bool read_input(struct input *in, const char *word, bool has_file)
     }
     if (!sign)
         return true;
+    if (strcmp(in->key, "table") == 0) {
+        in->csv = sign + 1;
+        return true;
+    }
     in->object = codeobj_read(sign + 1, error);
     if (!in->object)
         fprintf(stderr, "%s: %s\n", sign + 1, error);
@@ -76,11 +87,35 @@ static bool read_inputs(struct job *job, struct input *inputs, char **words,
         if (!read_input(&inputs[i], words[i], has_file))
             return false;
     qsort(inputs, job->n, sizeof(*inputs), by_key);
+    while (job->n && inputs[job->n - 1].csv) {
+        job->n--;
+        job->nconfigs++;
+    }
     for (size_t i = 0; i < job->n; i++) {
         job->keys[i] = inputs[i].key;
         job->objects[i] = inputs[i].object;
         if (i && strcmp(job->keys[i - 1], job->keys[i]) == 0) {
             fprintf(stderr, "kpack-gen: %s is given twice\n", job->keys[i]);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The CSV files, behind the code objects that they are checked against. */
+static bool read_configs(struct job *job, const struct input *inputs)
+{
+    char error[CSV_ERROR_MAX];
+
+    if (job->nconfigs && job->n == 0) {
+        fputs("kpack-gen: tables, but no code object\n", stderr);
+        return false;
+    }
+    for (size_t i = 0; i < job->nconfigs; i++) {
+        job->configs[i] =
+            config_table_read(inputs[job->n + i].csv, job->objects[0], error);
+        if (!job->configs[i]) {
+            fprintf(stderr, "%s\n", error);
             return false;
         }
     }
@@ -98,7 +133,8 @@ static bool write_module(FILE *f, const struct job *job)
         }
     if (!tables_agree(job->objects, job->n))
         return false;
-    tables_write_module(f, job->name, job->objects, job->n);
+    tables_write_module(f, job->name, job->objects, job->n, job->configs,
+                        job->nconfigs);
     return true;
 }
 
@@ -185,7 +221,8 @@ static bool write_out(const struct action *action, const struct job *job)
 
 static int usage(void)
 {
-    fputs("usage: kpack-gen module NAME OUT TARGET=FILE...\n"
+    fputs("usage: kpack-gen module NAME OUT TARGET=FILE... "
+          "[table=FILE.csv...]\n"
           "       kpack-gen pack   PACK OUT MODULE...\n"
           "       kpack-gen header PACK OUT MODULE=FILE...\n",
           stderr);
@@ -197,13 +234,14 @@ int main(int argc, char **argv)
     const struct action *action = argc > 4 ? find_action(argv[1]) : NULL;
     struct job job = {0};
     struct input *inputs;
+    size_t nwords;
     bool ok = false;
 
     if (!action)
         return usage();
     job.name = argv[2];
     job.out = argv[3];
-    job.n = (size_t)argc - 4;
+    job.n = nwords = (size_t)argc - 4;
     if (!is_identifier(job.name)) {
         fprintf(stderr, "kpack-gen: name '%s' is no C identifier\n", job.name);
         return 1;
@@ -211,17 +249,21 @@ int main(int argc, char **argv)
     inputs = calloc(job.n, sizeof(*inputs));
     job.keys = calloc(job.n, sizeof(*job.keys));
     job.objects = calloc(job.n, sizeof(struct codeobj *));
-    if (!inputs || !job.keys || !job.objects)
+    job.configs = calloc(job.n, sizeof(struct config_table *));
+    if (!inputs || !job.keys || !job.objects || !job.configs)
         fputs("kpack-gen: out of memory\n", stderr);
     else
         ok = read_inputs(&job, inputs, argv + 4, action->has_file) &&
-             write_out(action, &job);
-    for (size_t i = 0; inputs && i < job.n; i++) {
+             read_configs(&job, inputs) && write_out(action, &job);
+    for (size_t i = 0; job.configs && i < job.nconfigs; i++)
+        config_table_free(job.configs[i]);
+    for (size_t i = 0; inputs && i < nwords; i++) {
         codeobj_free(inputs[i].object);
         free(inputs[i].key);
     }
     free(inputs);
     free(job.keys);
     free(job.objects);
+    free(job.configs);
     return ok ? 0 : 1;
 }

@@ -210,9 +210,10 @@ hsacos_of = $(foreach a,$(AMD_ARCHS),$(B)/hsaco/$(a)/$(1).hsaco)
 
 # $(call table_rule,MODULE)
 define table_rule
-$(B)/gen/$(1).c: $(call esc,$(call hsacos_of,$(1))) $(KPACK_GEN) $(B)/stamp/pack
+$(B)/gen/$(1).c: $(call esc,$(call hsacos_of,$(1))) $(wildcard $(KERNELS)/$(1).csv) $(KPACK_GEN) $(B)/stamp/pack
 	@mkdir -p $$(@D)
-	@$(KPACK_GEN) module $(1) $$@ $(foreach a,$(AMD_ARCHS),'$(a)=$(B)/hsaco/$(a)/$(1).hsaco')
+	@$(KPACK_GEN) module $(1) $$@ $(foreach a,$(AMD_ARCHS),'$(a)=$(B)/hsaco/$(a)/$(1).hsaco') \
+	  $(foreach t,$(wildcard $(KERNELS)/$(1).csv),'table=$(t)')
 endef
 $(foreach m,$(MODULES),$(eval $(call table_rule,$(m))))
 

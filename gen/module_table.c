@@ -35,8 +35,22 @@ static void write_string(FILE *f, const char *text)
     fputs("\\0\"\n", f);
 }
 
+static void write_config_strings(FILE *f, const struct config_table *t)
+{
+    write_string(f, t->name);
+    for (size_t c = 0; c < t->ncolumns; c++)
+        write_string(f, t->csv->names[t->columns[c]]);
+    for (size_t r = 0; r < t->nrows; r++)
+        write_string(f, config_table_target(t, r));
+    for (size_t r = 0; r < t->nrows; r++)
+        for (size_t c = 0; c < t->ncolumns; c++)
+            if (t->types[c] == KPK_CELL_STRING)
+                write_string(f, config_table_cell(t, r, c));
+}
+
 static void write_strings(FILE *f, const char *name,
-                          struct codeobj *const *objects, size_t nobjects)
+                          struct codeobj *const *objects, size_t nobjects,
+                          struct config_table *const *configs, size_t nconfigs)
 {
     const struct codeobj *first = objects[0];
 
@@ -49,6 +63,8 @@ static void write_strings(FILE *f, const char *name,
     for (size_t i = 0; i < first->nkernels; i++)
         for (size_t j = 0; j < first->kernels[i].nargs; j++)
             write_string(f, first->kernels[i].args[j].name);
+    for (size_t i = 0; i < nconfigs; i++)
+        write_config_strings(f, configs[i]);
     fputs("    ;\n\n", f);
 }
 
@@ -201,9 +217,89 @@ static void write_objects(FILE *f, const char *name,
     fputs("};\n\n", f);
 }
 
-void tables_write_module(FILE *f, const char *name,
-                         struct codeobj *const *objects, size_t nobjects)
+static void write_cell(FILE *f, const struct config_table *t, size_t row,
+                       size_t column, uint32_t *next)
 {
+    const char *cell = config_table_cell(t, row, column);
+
+    switch (t->types[column]) {
+    case KPK_CELL_INT: /* the least number has no literal of its own */
+        if (strtoll(cell, NULL, 10) == INT64_MIN)
+            fputs("{.i = INT64_MIN}", f);
+        else
+            fprintf(f, "{.i = %lld}", strtoll(cell, NULL, 10));
+        break;
+    case KPK_CELL_FLOAT:
+        fprintf(f, "{.f = %a}", strtod(cell, NULL));
+        break;
+    case KPK_CELL_STRING:
+        fprintf(f, "{.s = %u}", (unsigned)take(next, cell));
+        break;
+    }
+}
+
+/* What one configuration table points to; returns its name's offset. */
+static uint32_t write_config(FILE *f, const struct config_table *t,
+                             size_t index, uint32_t *next)
+{
+    static const char *const types[] = {
+        [KPK_CELL_INT] = "KPK_CELL_INT",
+        [KPK_CELL_FLOAT] = "KPK_CELL_FLOAT",
+        [KPK_CELL_STRING] = "KPK_CELL_STRING",
+    };
+    uint32_t name_at = take(next, t->name);
+
+    fprintf(f, "static const struct kpk_column columns_%zu[] = {\n", index);
+    for (size_t c = 0; c < t->ncolumns; c++)
+        fprintf(f, "    {%u, %s}, /* %s */\n",
+                (unsigned)take(next, t->csv->names[t->columns[c]]),
+                types[t->types[c]], t->csv->names[t->columns[c]]);
+    fprintf(f, "%s};\nstatic const struct kpk_row_key keys_%zu[] = {\n",
+            t->ncolumns ? "" : "    {0, 0},\n", index);
+    for (size_t r = 0; r < t->nrows; r++)
+        fprintf(f, "    {%u, %u},\n", (unsigned)t->rows[r].kernel,
+                (unsigned)take(next, config_table_target(t, r)));
+    fprintf(f, "%s};\nstatic const union kpk_cell_data cells_%zu[] = {\n",
+            t->nrows ? "" : "    {0, 0},\n", index);
+    for (size_t r = 0; r < t->nrows; r++) {
+        fputs("    ", f);
+        for (size_t c = 0; c < t->ncolumns; c++) {
+            write_cell(f, t, r, c, next);
+            fputs(c + 1 < t->ncolumns ? ", " : ",", f);
+        }
+        fputc('\n', f);
+    }
+    fprintf(f, "%s};\n\n", t->nrows && t->ncolumns ? "" : "    {0},\n");
+    return name_at;
+}
+
+/* The tables themselves; false if there are none. */
+static bool write_configs(FILE *f, struct config_table *const *configs,
+                          size_t nconfigs, uint32_t *next)
+{
+    uint32_t *names_at = calloc(nconfigs ? nconfigs : 1, sizeof(*names_at));
+
+    if (!names_at || nconfigs == 0) {
+        free(names_at);
+        return false;
+    }
+    for (size_t i = 0; i < nconfigs; i++)
+        names_at[i] = write_config(f, configs[i], i, next);
+    fputs("static const struct kpk_table tables[] = {\n", f);
+    for (size_t i = 0; i < nconfigs; i++)
+        fprintf(f, "    {%u, %zu, %zu, columns_%zu, keys_%zu, cells_%zu},\n",
+                (unsigned)names_at[i], configs[i]->ncolumns, configs[i]->nrows,
+                i, i, i);
+    fputs("};\n\n", f);
+    free(names_at);
+    return true;
+}
+
+void tables_write_module(FILE *f, const char *name,
+                         struct codeobj *const *objects, size_t nobjects,
+                         struct config_table *const *configs, size_t nconfigs)
+{
+    bool has_tables;
     uint32_t next = 1;
     uint32_t name_at = take(&next, name);
 
@@ -213,16 +309,18 @@ void tables_write_module(FILE *f, const char *name,
             "#define HIDDEN __attribute__((visibility(\"hidden\")))\n\n",
             name);
     write_blob_declarations(f, name, objects, nobjects);
-    write_strings(f, name, objects, nobjects);
+    write_strings(f, name, objects, nobjects, configs, nconfigs);
     for (size_t i = 0; i < nobjects; i++)
         write_attrs(f, objects[i], i);
     write_objects(f, name, objects, nobjects, &next);
     write_kernels(f, objects[0], &next);
     write_args(f, objects[0], &next);
+    has_tables = write_configs(f, configs, nconfigs, &next);
     fprintf(f,
             "extern HIDDEN const struct kpk_module kpk_module_%s;\n"
             "const struct kpk_module kpk_module_%s = {\n"
             "    KPK_FORMAT_VERSION, %u, strings, kernels, args, objects, %zu, "
-            "%zu,\n};\n",
-            name, name, (unsigned)name_at, objects[0]->nkernels, nobjects);
+            "%zu,\n    %s, %zu,\n};\n",
+            name, name, (unsigned)name_at, objects[0]->nkernels, nobjects,
+            has_tables ? "tables" : "0", nconfigs);
 }

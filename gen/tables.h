@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "codeobj.h"
+#include "config_table.h"
 
 /*
  * tables_agree() says whether every object holds the kernels of the first,
@@ -15,9 +16,11 @@
  */
 bool tables_agree(struct codeobj *const *objects, size_t nobjects);
 
-/* The table of one module: build/gen/NAME.c. Objects sorted by target. */
+/* The table of one module: build/gen/NAME.c. Objects sorted by target, its
+ * configuration tables by name. */
 void tables_write_module(FILE *f, const char *name,
-                         struct codeobj *const *objects, size_t nobjects);
+                         struct codeobj *const *objects, size_t nobjects,
+                         struct config_table *const *configs, size_t nconfigs);
 
 /* The table of a pack: build/gen/pack.c. Modules sorted by name. */
 void tables_write_pack(FILE *f, const char *pack, char *const *modules,

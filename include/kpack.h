@@ -93,7 +93,8 @@ int kpk_version(void);
     X(KPK_ERR_UNLOADED,     12, "the kernel's module has been unloaded")      \
     X(KPK_ERR_UNSUPPORTED,  13, "this HIP runtime or GPU cannot do that")     \
     X(KPK_ERR_HIP,          14, "a HIP call failed")                          \
-    X(KPK_ERR_NO_GLOBAL,    15, "no such device variable in the module")
+    X(KPK_ERR_NO_GLOBAL,    15, "no such device variable in the module")      \
+    X(KPK_ERR_NO_ROW,       16, "no row of the configuration table fits")
 /* clang-format on */
 
 typedef enum kpk_status {
@@ -259,6 +260,106 @@ typedef struct kpk_attrs {
  */
 kpk_status kpk_module_attrs(const kpk_module *module, size_t kernel,
                             size_t object, kpk_attrs *out);
+
+/* ------------------------------------------------------------------------ */
+/* Configuration tables: what a CSV file beside the kernels says of them    */
+
+/*
+ * A file kernels/NAME.csv beside module NAME is compiled into the module as
+ * constant data: one row for a kernel (and, if the file has a column `target`,
+ * a processor), and typed columns. Tables, rows and columns are numbered from
+ * 0; rows stand by kernel, those of one kernel as in the file. Nothing here
+ * needs a device or allocates; all calls may be made by any thread.
+ *
+ * All fail with KPK_ERR_ARG for a number out of range or a NULL, those that
+ * look for something with KPK_ERR_NO_ROW if it is not there.
+ */
+size_t kpk_module_table_count(const kpk_module *module);
+
+typedef struct kpk_table_decl {
+    const char *name; /* the file's name less ".csv" */
+    size_t nrows;
+    size_t ncolumns; /* besides `kernel` and `target` */
+} kpk_table_decl;
+
+kpk_status kpk_module_table(const kpk_module *module, size_t table,
+                            kpk_table_decl *out);
+kpk_status kpk_module_find_table(const kpk_module *module, const char *name,
+                                 size_t *out);
+
+/* A column's type: integers, floats or text, by what its cells are. */
+typedef enum kpk_type {
+    KPK_TYPE_INT = 0,
+    KPK_TYPE_FLOAT = 1,
+    KPK_TYPE_STRING = 2
+} kpk_type;
+
+typedef struct kpk_column_decl {
+    const char *name;
+    kpk_type type;
+} kpk_column_decl;
+
+kpk_status kpk_table_column(const kpk_module *module, size_t table,
+                            size_t column, kpk_column_decl *out);
+kpk_status kpk_table_find_column(const kpk_module *module, size_t table,
+                                 const char *name, size_t *out);
+
+typedef struct kpk_row {
+    const char *kernel; /* that the row is about */
+    const char *target; /* its processor, "gfx942"; "" for any */
+} kpk_row;
+
+kpk_status kpk_table_row(const kpk_module *module, size_t table, size_t row,
+                         kpk_row *out);
+
+typedef struct kpk_cell {
+    kpk_type type;
+    int64_t i;     /* 0 unless an integer */
+    double f;      /* the number, whichever kind */
+    const char *s; /* "" unless text */
+} kpk_cell;
+
+kpk_status kpk_table_cell(const kpk_module *module, size_t table, size_t row,
+                          size_t column, kpk_cell *out);
+
+/* What a row's cell must be. */
+typedef enum kpk_op {
+    KPK_EQUAL,    /* cell == value; the only one for text */
+    KPK_AT_LEAST, /* cell >= value */
+    KPK_AT_MOST,  /* cell <= value */
+    KPK_DIVIDES   /* value is a multiple of the cell, an integer */
+} kpk_op;
+
+typedef struct kpk_condition {
+    size_t column;
+    kpk_op op;
+    int64_t i;     /* the value, for columns of numbers */
+    const char *s; /* the value, for columns of text */
+} kpk_condition;
+
+typedef struct kpk_query {
+    const char *kernel; /* rows of this kernel alone; NULL for all */
+    const char *target; /* rows for this target ID or any; NULL for all */
+    const kpk_condition *conditions; /* [nconditions], all must hold */
+    size_t nconditions;
+    /* The row with the least cost is taken, the first of several; NULL takes
+     * the first row that meets the conditions. */
+    double (*cost)(size_t row, void *context);
+    void *context; /* passed on to cost */
+} kpk_query;
+
+/*
+ * kpk_table_select() finds the best row.
+ *
+ *   query  what is asked; read during the call only
+ *   out    the row's number
+ *
+ * For tens of thousands of rows: it walks the kernel's rows, or all of them.
+ * A GEMM tile for M, N, K, say, is a query with KPK_DIVIDES on tile_n and
+ * tile_k and a cost of rounds over the device's compute units.
+ */
+kpk_status kpk_table_select(const kpk_module *module, size_t table,
+                            const kpk_query *query, size_t *out);
 
 /* ------------------------------------------------------------------------ */
 /* Selection: which code object runs on which device                        */
@@ -547,6 +648,29 @@ static inline kpk_shape kpk_shape_1d(uint64_t n, uint32_t block)
     shape.block[0] = block;
     return shape;
 }
+
+/*
+ * kpk_kernel_shape() recommends a launch shape for a kernel; kpk_module_shape()
+ * is the same without a device, for a target ID (NULL: for any).
+ *
+ *   n        what the grid's x covers: elements of an elementwise kernel, rows
+ *            of a row kernel, whatever the table's column grid_x_counts says
+ *   columns  the length of a row, which also picks the block of row kernels,
+ *            or what grid_y_counts says; 0 where there is no such thing
+ *   out      grid, block and dynamic shared memory
+ *
+ * The numbers come from the module's configuration table that has a column
+ * block_x: block_x, block_y, grid_x_each and grid_y_each (how many of n and of
+ * columns a block takes), shared_nbytes, and min_columns and max_columns, the
+ * range of columns that a row is for; the first row that fits is taken. A
+ * kernel is right at any grid; at this one it is fast.
+ * Fails with KPK_ERR_NO_ROW where nothing is recommended, KPK_ERR_ARG.
+ */
+kpk_status kpk_kernel_shape(const kpk_kernel *kernel, uint64_t n,
+                            uint64_t columns, kpk_shape *out);
+kpk_status kpk_module_shape(const kpk_module *module, size_t kernel,
+                            const char *target, uint64_t n, uint64_t columns,
+                            kpk_shape *out);
 
 /* One argument of a launch: where its value is, and the value's size. */
 typedef struct kpk_arg {

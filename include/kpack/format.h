@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 /* Changes with every incompatible change below; the runtime checks it. */
-#define KPK_FORMAT_VERSION 1u
+#define KPK_FORMAT_VERSION 2u
 
 /* Kinds of explicit arguments: `.value_kind` of the code object's metadata. */
 enum kpk_arg_kind {
@@ -54,7 +54,7 @@ struct kpk_kernel_attrs {
     uint16_t sgprs;
     uint16_t vgpr_spills;
     uint16_t sgpr_spills;
-    uint16_t wave_size;      /* 32 or 64 */
+    uint16_t wave_size; /* 32 or 64 */
     uint8_t uses_dynamic_stack;
     uint8_t has_hidden_args;
     uint8_t reserved[2];
@@ -62,12 +62,43 @@ struct kpk_kernel_attrs {
 
 /* One code object: a module compiled for one target. */
 struct kpk_code_object {
-    uint32_t target;         /* string offset of the target ID */
-    uint32_t cov;            /* code object version: 3, 4, 5 or 6 */
+    uint32_t target;           /* string offset of the target ID */
+    uint32_t cov;              /* code object version: 3, 4, 5 or 6 */
     const unsigned char *data; /* the ELF, 16-byte aligned at least */
     const unsigned int *nbytes;
     const struct kpk_kernel_attrs *attrs; /* [nkernels], in kernel order */
-    uint8_t sha256[32];      /* of the ELF */
+    uint8_t sha256[32];                   /* of the ELF */
+};
+
+/* Types of a configuration table's columns. */
+enum kpk_cell_type { KPK_CELL_INT, KPK_CELL_FLOAT, KPK_CELL_STRING };
+
+struct kpk_column {
+    uint32_t name; /* string offset */
+    uint32_t type; /* enum kpk_cell_type */
+};
+
+union kpk_cell_data {
+    int64_t i;
+    double f;
+    uint32_t s; /* string offset */
+};
+
+/* Which kernel and target a row of a configuration table is for. */
+struct kpk_row_key {
+    uint32_t kernel; /* index into kpk_module.kernels */
+    uint32_t target; /* string offset of a processor's name; 0 for any */
+};
+
+/* A CSV file that lies beside a module's kernels: one row for a kernel (and a
+ * target), the columns that the file has besides `kernel` and `target`. */
+struct kpk_table {
+    uint32_t name; /* string offset: the file's name less ".csv" */
+    uint32_t ncolumns;
+    uint32_t nrows;
+    const struct kpk_column *columns; /* [ncolumns], in the file's order */
+    const struct kpk_row_key *keys;   /* [nrows], by kernel, then file order */
+    const union kpk_cell_data *cells; /* [nrows][ncolumns] */
 };
 
 struct kpk_module {
@@ -79,6 +110,8 @@ struct kpk_module {
     const struct kpk_code_object *objects; /* sorted by target ID */
     uint32_t nkernels;
     uint32_t nobjects;
+    const struct kpk_table *tables; /* [ntables], sorted by name */
+    uint32_t ntables;
 };
 
 struct kpk_pack {

@@ -1,0 +1,273 @@
+/* csv.c - reads the CSV files that lie beside kernels (RFC 4180) */
+#include "csv.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Bounds that no configuration table comes near; a hostile file must not make
+ * the build allocate without end. */
+#define MAX_BYTES ((size_t)64 << 20)
+#define MAX_COLUMNS 256
+
+struct reader {
+    struct csv *csv;
+    char *at, *end; /* unread text; cells are cut out of it in place */
+    size_t line;
+    size_t room; /* rows that cells and lines have room for */
+    char *error;
+};
+
+static bool fail(struct reader *r, const char *what)
+{
+    snprintf(r->error, CSV_ERROR_MAX, "%.300s:%zu: %s", r->csv->path, r->line,
+             what);
+    return false;
+}
+
+static void trim(char **begin, char *end)
+{
+    while (*begin < end && (**begin == ' ' || **begin == '\t'))
+        (*begin)++;
+    while (end > *begin && (end[-1] == ' ' || end[-1] == '\t'))
+        end--;
+    *end = '\0';
+}
+
+/* Cuts a quoted cell out; at points behind its closing quote afterwards. */
+static bool quoted_cell(struct reader *r, char **out)
+{
+    char *to = ++r->at;
+
+    *out = to;
+    for (; r->at < r->end; r->at++) {
+        if (*r->at == '\n')
+            return fail(r, "a quoted cell is not closed on its line");
+        if (*r->at == '"' && r->at + 1 < r->end && r->at[1] == '"')
+            r->at++;
+        else if (*r->at == '"')
+            break;
+        *to++ = *r->at;
+    }
+    if (r->at == r->end)
+        return fail(r, "a quoted cell is not closed");
+    *to = '\0';
+    r->at++;
+    while (r->at < r->end && (*r->at == ' ' || *r->at == '\t'))
+        r->at++;
+    if (r->at < r->end && *r->at != ',' && *r->at != '\n' && *r->at != '\r')
+        return fail(r, "text follows a quoted cell");
+    return true;
+}
+
+/* One cell; *last says that the line ended with it. */
+static bool next_cell(struct reader *r, char **out, bool *last)
+{
+    char *begin = r->at, *stop;
+
+    while (r->at < r->end && (*r->at == ' ' || *r->at == '\t'))
+        r->at++;
+    if (r->at < r->end && *r->at == '"') {
+        if (!quoted_cell(r, out))
+            return false;
+        stop = NULL;
+    } else {
+        while (r->at < r->end && *r->at != ',' && *r->at != '\n')
+            r->at++;
+        stop = r->at;
+        *out = begin;
+    }
+    if (r->at < r->end && *r->at == '\r')
+        r->at++;
+    *last = r->at == r->end || *r->at != ',';
+    if (r->at < r->end)
+        r->at++;
+    if (stop) {
+        if (stop > begin && stop[-1] == '\r')
+            stop--;
+        trim(out, stop);
+    }
+    return true;
+}
+
+/* One line's cells into `cells`, which has room for MAX_COLUMNS. */
+static bool next_line(struct reader *r, char **cells, size_t *n)
+{
+    bool last = false;
+
+    for (*n = 0; !last; (*n)++) {
+        if (*n == MAX_COLUMNS)
+            return fail(r, "more than 256 columns");
+        if (!next_cell(r, &cells[*n], &last))
+            return false;
+    }
+    return true;
+}
+
+/* Skips comments and empty lines; false at the end of the text. */
+static bool at_line(struct reader *r)
+{
+    for (; r->at < r->end; r->line++) {
+        char *stop = memchr(r->at, '\n', (size_t)(r->end - r->at));
+        size_t n = (size_t)((stop ? stop : r->end) - r->at);
+
+        if (r->at[0] != '#' && strspn(r->at, " \t\r") < n)
+            return true;
+        r->at = stop ? stop + 1 : r->end;
+    }
+    return false;
+}
+
+static bool read_names(struct reader *r)
+{
+    struct csv *csv = r->csv;
+    char *cells[MAX_COLUMNS];
+
+    if (!at_line(r))
+        return fail(r, "the file names no columns");
+    if (!next_line(r, cells, &csv->ncolumns))
+        return false;
+    csv->names = malloc(csv->ncolumns * sizeof(*csv->names));
+    if (!csv->names)
+        return fail(r, "out of memory");
+    memcpy(csv->names, cells, csv->ncolumns * sizeof(*csv->names));
+    for (size_t i = 0; i < csv->ncolumns; i++) {
+        if (!*csv->names[i])
+            return fail(r, "a column has no name");
+        if (csv_column(csv, csv->names[i]) != i)
+            return fail(r, "two columns have one name");
+    }
+    r->line++;
+    return true;
+}
+
+static bool more_room(struct reader *r)
+{
+    struct csv *csv = r->csv;
+    size_t room = r->room ? 2 * r->room : 64;
+    void *cells =
+        realloc(csv->cells, room * csv->ncolumns * sizeof(*csv->cells));
+    void *lines;
+
+    if (!cells)
+        return fail(r, "out of memory");
+    csv->cells = cells;
+    lines = realloc(csv->lines, room * sizeof(*csv->lines));
+    if (!lines)
+        return fail(r, "out of memory");
+    csv->lines = lines;
+    r->room = room;
+    return true;
+}
+
+static bool read_rows(struct reader *r)
+{
+    struct csv *csv = r->csv;
+    char *cells[MAX_COLUMNS], why[80];
+    size_t n;
+
+    for (; at_line(r); r->line++) {
+        if (!next_line(r, cells, &n))
+            return false;
+        if (n != csv->ncolumns) {
+            snprintf(why, sizeof(why), "%zu cells where %zu columns are named",
+                     n, csv->ncolumns);
+            return fail(r, why);
+        }
+        if (csv->nrows == r->room && !more_room(r))
+            return false;
+        memcpy(csv->cells + csv->nrows * n, cells, n * sizeof(*cells));
+        csv->lines[csv->nrows++] = r->line;
+    }
+    return true;
+}
+
+struct csv *csv_parse(const char *path, const char *data, size_t nbytes,
+                      char error[CSV_ERROR_MAX])
+{
+    struct csv *csv = calloc(1, sizeof(*csv));
+    struct reader r = {.csv = csv, .line = 1, .error = error};
+
+    snprintf(error, CSV_ERROR_MAX, "%.300s: out of memory", path);
+    if (!csv)
+        return NULL;
+    csv->path = strdup(path);
+    csv->text = malloc(nbytes + 1);
+    if (!csv->path || !csv->text)
+        goto failed;
+    memcpy(csv->text, data, nbytes);
+    csv->text[nbytes] = '\0';
+    if (memchr(data, '\0', nbytes)) {
+        snprintf(error, CSV_ERROR_MAX, "%.300s: not a text file", path);
+        goto failed;
+    }
+    r.at = csv->text;
+    r.end = csv->text + nbytes;
+    if (read_names(&r) && read_rows(&r))
+        return csv;
+failed:
+    csv_free(csv);
+    return NULL;
+}
+
+struct csv *csv_read(const char *path, char error[CSV_ERROR_MAX])
+{
+    FILE *f = fopen(path, "rb");
+    struct csv *csv = NULL;
+    char *data = NULL;
+    size_t used = 0, room = 0;
+
+    if (!f) {
+        snprintf(error, CSV_ERROR_MAX, "%.300s: %s", path, strerror(errno));
+        return NULL;
+    }
+    for (;;) {
+        if (used == room) {
+            void *more = realloc(data, room = room ? 2 * room : 4096);
+
+            if (!more || room > 2 * MAX_BYTES) {
+                snprintf(error, CSV_ERROR_MAX, "%.300s: %s", path,
+                         more ? "larger than 64 MiB" : "out of memory");
+                data = more ? more : data;
+                goto out;
+            }
+            data = more;
+        }
+        size_t n = fread(data + used, 1, room - used, f);
+
+        if (n == 0)
+            break;
+        used += n;
+    }
+    if (ferror(f))
+        snprintf(error, CSV_ERROR_MAX, "%.300s: %s", path, strerror(errno));
+    else
+        csv = csv_parse(path, data, used, error);
+out:
+    fclose(f);
+    free(data);
+    return csv;
+}
+
+void csv_free(struct csv *csv)
+{
+    if (!csv)
+        return;
+    free(csv->path);
+    free(csv->names);
+    free(csv->cells);
+    free(csv->lines);
+    free(csv->text);
+    free(csv);
+}
+
+size_t csv_column(const struct csv *csv, const char *name)
+{
+    size_t i = 0;
+
+    while (i < csv->ncolumns && strcmp(csv->names[i], name) != 0)
+        i++;
+    return i;
+}

@@ -1,0 +1,414 @@
+/* table.c - walks and searches the configuration tables of modules */
+#include "internal.h"
+
+#include <string.h>
+
+size_t kpk_module_table_count(const kpk_module *module)
+{
+    return module->ntables;
+}
+
+/* The public handle is the module's table itself; its strings are found
+ * through the module, so both are asked for together. */
+static kpk_status check_table(const kpk_module *module, size_t table)
+{
+    if (table < module->ntables)
+        return KPK_OK;
+    return kpk_i_fail(KPK_ERR_ARG,
+                      "module %s has %u configuration tables, so none has the "
+                      "number %zu",
+                      kpk_module_name(module), (unsigned)module->ntables,
+                      table);
+}
+
+static kpk_status check_row(const kpk_module *module, size_t table, size_t row)
+{
+    kpk_status st = check_table(module, table);
+
+    if (st != KPK_OK || row < module->tables[table].nrows)
+        return st;
+    return kpk_i_fail(KPK_ERR_ARG,
+                      "table %s of module %s has %u rows, so none has the "
+                      "number %zu",
+                      kpk_i_string(module, module->tables[table].name),
+                      kpk_module_name(module),
+                      (unsigned)module->tables[table].nrows, row);
+}
+
+kpk_status kpk_module_table(const kpk_module *module, size_t table,
+                            kpk_table_decl *out)
+{
+    const struct kpk_table *t;
+    kpk_status st = check_table(module, table);
+
+    if (st != KPK_OK)
+        return st;
+    if (!out)
+        return kpk_i_fail(KPK_ERR_ARG, "kpk_module_table: out is NULL");
+    t = &module->tables[table];
+    out->name = kpk_i_string(module, t->name);
+    out->nrows = t->nrows;
+    out->ncolumns = t->ncolumns;
+    return KPK_OK;
+}
+
+kpk_status kpk_module_find_table(const kpk_module *module, const char *name,
+                                 size_t *out)
+{
+    if (!name || !out)
+        return kpk_i_fail(KPK_ERR_ARG, "kpk_module_find_table: %s is NULL",
+                          name ? "out" : "name");
+    for (uint32_t i = 0; i < module->ntables; i++) {
+        if (strcmp(kpk_i_string(module, module->tables[i].name), name) == 0) {
+            *out = i;
+            return KPK_OK;
+        }
+    }
+    return kpk_i_fail(KPK_ERR_NO_ROW,
+                      "module %s has no configuration table \"%s\" among its "
+                      "%u",
+                      kpk_module_name(module), name, (unsigned)module->ntables);
+}
+
+kpk_status kpk_table_column(const kpk_module *module, size_t table,
+                            size_t column, kpk_column_decl *out)
+{
+    const struct kpk_table *t;
+    kpk_status st = check_table(module, table);
+
+    if (st != KPK_OK)
+        return st;
+    t = &module->tables[table];
+    if (column >= t->ncolumns || !out)
+        return kpk_i_fail(KPK_ERR_ARG,
+                          "table %s has %u columns, asked for number %zu%s",
+                          kpk_i_string(module, t->name), (unsigned)t->ncolumns,
+                          column, out ? "" : "; out is NULL");
+    out->name = kpk_i_string(module, t->columns[column].name);
+    out->type = (kpk_type)t->columns[column].type;
+    return KPK_OK;
+}
+
+static bool find_column(const kpk_module *module, const struct kpk_table *t,
+                        const char *name, size_t *out)
+{
+    for (uint32_t c = 0; c < t->ncolumns; c++) {
+        if (strcmp(kpk_i_string(module, t->columns[c].name), name) == 0) {
+            *out = c;
+            return true;
+        }
+    }
+    return false;
+}
+
+kpk_status kpk_table_find_column(const kpk_module *module, size_t table,
+                                 const char *name, size_t *out)
+{
+    kpk_status st = check_table(module, table);
+
+    if (st != KPK_OK)
+        return st;
+    if (!name || !out)
+        return kpk_i_fail(KPK_ERR_ARG, "kpk_table_find_column: %s is NULL",
+                          name ? "out" : "name");
+    if (find_column(module, &module->tables[table], name, out))
+        return KPK_OK;
+    return kpk_i_fail(KPK_ERR_NO_ROW,
+                      "table %s of module %s has no column \"%s\"",
+                      kpk_i_string(module, module->tables[table].name),
+                      kpk_module_name(module), name);
+}
+
+kpk_status kpk_table_row(const kpk_module *module, size_t table, size_t row,
+                         kpk_row *out)
+{
+    const struct kpk_row_key *key;
+    kpk_status st = check_row(module, table, row);
+
+    if (st != KPK_OK)
+        return st;
+    if (!out)
+        return kpk_i_fail(KPK_ERR_ARG, "kpk_table_row: out is NULL");
+    key = &module->tables[table].keys[row];
+    out->kernel = kpk_i_string(module, module->kernels[key->kernel].name);
+    out->target = kpk_i_string(module, key->target);
+    return KPK_OK;
+}
+
+kpk_status kpk_table_cell(const kpk_module *module, size_t table, size_t row,
+                          size_t column, kpk_cell *out)
+{
+    const struct kpk_table *t;
+    const union kpk_cell_data *cell;
+    kpk_column_decl decl;
+    kpk_status st = check_row(module, table, row);
+
+    if (st == KPK_OK)
+        st = kpk_table_column(module, table, column, &decl);
+    if (st != KPK_OK)
+        return st;
+    if (!out)
+        return kpk_i_fail(KPK_ERR_ARG, "kpk_table_cell: out is NULL");
+    t = &module->tables[table];
+    cell = &t->cells[row * t->ncolumns + column];
+    out->type = decl.type;
+    out->i = decl.type == KPK_TYPE_INT ? cell->i : 0;
+    out->f = decl.type == KPK_TYPE_FLOAT ? cell->f : (double)out->i;
+    out->s = decl.type == KPK_TYPE_STRING ? kpk_i_string(module, cell->s) : "";
+    return KPK_OK;
+}
+
+/* Is the row for this processor? A target ID's settings do not matter. */
+static bool for_target(const kpk_module *module, const struct kpk_row_key *key,
+                       const char *target)
+{
+    const char *processor = kpk_i_string(module, key->target);
+    const size_t n = strlen(processor);
+
+    return n == 0 || !target ||
+           (strncmp(processor, target, n) == 0 &&
+            (target[n] == '\0' || target[n] == ':'));
+}
+
+static bool holds(const kpk_module *module, const kpk_condition *condition,
+                  enum kpk_cell_type type, const union kpk_cell_data *cell)
+{
+    const double cell_f = type == KPK_CELL_INT ? (double)cell->i : cell->f;
+
+    if (type == KPK_CELL_STRING)
+        return condition->op == KPK_EQUAL && condition->s &&
+               strcmp(kpk_i_string(module, cell->s), condition->s) == 0;
+    switch (condition->op) {
+    case KPK_EQUAL:
+        return type == KPK_CELL_INT ? cell->i == condition->i
+                                    : cell_f == (double)condition->i;
+    case KPK_AT_LEAST:
+        return type == KPK_CELL_INT ? cell->i >= condition->i
+                                    : cell_f >= (double)condition->i;
+    case KPK_AT_MOST:
+        return type == KPK_CELL_INT ? cell->i <= condition->i
+                                    : cell_f <= (double)condition->i;
+    case KPK_DIVIDES:
+        return type == KPK_CELL_INT && cell->i != 0 && cell->i != -1 &&
+               condition->i % cell->i == 0;
+    }
+    return false;
+}
+
+static bool row_passes(const kpk_module *module, const struct kpk_table *t,
+                       size_t row, const kpk_condition *conditions, size_t n)
+{
+    const union kpk_cell_data *cells = t->cells + row * t->ncolumns;
+
+    for (size_t i = 0; i < n; i++) {
+        const size_t c = conditions[i].column;
+
+        if (!holds(module, &conditions[i],
+                   (enum kpk_cell_type)t->columns[c].type, &cells[c]))
+            return false;
+    }
+    return true;
+}
+
+static kpk_status check_query(const kpk_module *module, size_t table,
+                              const kpk_query *query, const size_t *out)
+{
+    kpk_status st = check_table(module, table);
+
+    if (st != KPK_OK)
+        return st;
+    if (!query || !out || (query->nconditions && !query->conditions))
+        return kpk_i_fail(KPK_ERR_ARG, "kpk_table_select: %s is NULL",
+                          !query ? "query"
+                          : !out ? "out"
+                                 : "query->conditions");
+    for (size_t i = 0; i < query->nconditions; i++) {
+        if (query->conditions[i].column >= module->tables[table].ncolumns)
+            return kpk_i_fail(
+                KPK_ERR_ARG,
+                "condition %zu names column %zu; table %s has %u columns", i,
+                query->conditions[i].column,
+                kpk_i_string(module, module->tables[table].name),
+                (unsigned)module->tables[table].ncolumns);
+    }
+    return KPK_OK;
+}
+
+/* The rows of one kernel stand together: the first that is not below it. */
+static size_t first_row_of(const struct kpk_table *t, size_t kernel)
+{
+    size_t low = 0, high = t->nrows;
+
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+
+        if (t->keys[middle].kernel < kernel)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static bool best_row(const kpk_module *module, const struct kpk_table *t,
+                     size_t begin, size_t end, const kpk_query *query,
+                     size_t *out)
+{
+    double best = 0;
+    bool found = false;
+
+    for (size_t row = begin; row < end; row++) {
+        double cost;
+
+        if (!for_target(module, &t->keys[row], query->target) ||
+            !row_passes(module, t, row, query->conditions, query->nconditions))
+            continue;
+        cost = query->cost ? query->cost(row, query->context) : 0;
+        if (found && !(cost < best))
+            continue;
+        found = true;
+        best = cost;
+        *out = row;
+        if (!query->cost)
+            break; /* the first will do */
+    }
+    return found;
+}
+
+kpk_status kpk_table_select(const kpk_module *module, size_t table,
+                            const kpk_query *query, size_t *out)
+{
+    const struct kpk_table *t;
+    size_t begin = 0, end, kernel, row = 0;
+    kpk_status st = check_query(module, table, query, out);
+
+    if (st != KPK_OK)
+        return st;
+    t = &module->tables[table];
+    end = t->nrows;
+    if (query->kernel) {
+        st = kpk_module_find_kernel(module, query->kernel, &kernel);
+        if (st != KPK_OK)
+            return st;
+        begin = first_row_of(t, kernel);
+        end = first_row_of(t, kernel + 1);
+    }
+    if (!best_row(module, t, begin, end, query, &row))
+        return kpk_i_fail(
+            KPK_ERR_NO_ROW,
+            "table %s of module %s: of %zu rows%s%s none meets "
+            "the %zu conditions%s%s",
+            kpk_i_string(module, t->name), kpk_module_name(module), end - begin,
+            query->kernel ? " for " : "", query->kernel ? query->kernel : "",
+            query->nconditions, query->target ? " on " : "",
+            query->target ? query->target : "");
+    *out = row;
+    return KPK_OK;
+}
+
+/* ---- launch shapes ---- */
+
+/* The named columns of a shape table, with what a missing one stands for. */
+enum {
+    BLOCK_X,
+    BLOCK_Y,
+    GRID_X_EACH,
+    GRID_Y_EACH,
+    SHARED_NBYTES,
+    MIN_COLUMNS,
+    MAX_COLUMNS,
+    NUM_SHAPE_COLUMNS
+};
+static const struct {
+    const char *name;
+    int64_t missing;
+} shape_columns[NUM_SHAPE_COLUMNS] = {
+    [BLOCK_X] = {"block_x", 0},
+    [BLOCK_Y] = {"block_y", 1},
+    [GRID_X_EACH] = {"grid_x_each", 1},
+    [GRID_Y_EACH] = {"grid_y_each", 0}, /* 0: the grid has one row */
+    [SHARED_NBYTES] = {"shared_nbytes", 0},
+    [MIN_COLUMNS] = {"min_columns", 0},
+    [MAX_COLUMNS] = {"max_columns", INT64_MAX},
+};
+
+static void read_shape_row(const kpk_module *module, const struct kpk_table *t,
+                           size_t row, int64_t values[NUM_SHAPE_COLUMNS])
+{
+    for (int k = 0; k < NUM_SHAPE_COLUMNS; k++) {
+        size_t c;
+
+        values[k] = shape_columns[k].missing;
+        if (find_column(module, t, shape_columns[k].name, &c) &&
+            t->columns[c].type == KPK_CELL_INT)
+            values[k] = t->cells[row * t->ncolumns + c].i;
+    }
+}
+
+/* Blocks of `each` that cover n, at least one, within what HIP launches. */
+static uint32_t blocks_for(uint64_t n, int64_t each, uint64_t block)
+{
+    const uint64_t most = block ? 0xffffffffu / block : 1;
+    uint64_t blocks = 1;
+
+    if (each > 0)
+        blocks = n / (uint64_t)each + (n % (uint64_t)each != 0);
+    if (blocks > most)
+        blocks = most;
+    return blocks ? (uint32_t)blocks : 1;
+}
+
+/* The first table of the module that has launch shapes. */
+static const struct kpk_table *shape_table(const kpk_module *module)
+{
+    size_t c;
+
+    for (uint32_t i = 0; i < module->ntables; i++)
+        if (find_column(module, &module->tables[i], shape_columns[BLOCK_X].name,
+                        &c))
+            return &module->tables[i];
+    return NULL;
+}
+
+kpk_status kpk_module_shape(const kpk_module *module, size_t kernel,
+                            const char *target, uint64_t n, uint64_t columns,
+                            kpk_shape *out)
+{
+    const struct kpk_table *t = shape_table(module);
+    int64_t v[NUM_SHAPE_COLUMNS];
+
+    if (kernel >= module->nkernels || !out)
+        return kpk_i_fail(KPK_ERR_ARG, "kpk_module_shape: kernel %zu of %u%s",
+                          kernel, (unsigned)module->nkernels,
+                          out ? "" : "; out is NULL");
+    for (size_t row = t ? first_row_of(t, kernel) : 0;
+         t && row < t->nrows && t->keys[row].kernel == kernel; row++) {
+        if (!for_target(module, &t->keys[row], target))
+            continue;
+        read_shape_row(module, t, row, v);
+        if (columns < (uint64_t)v[MIN_COLUMNS] ||
+            columns > (uint64_t)v[MAX_COLUMNS])
+            continue;
+        out->block[0] = (uint32_t)v[BLOCK_X];
+        out->block[1] = (uint32_t)v[BLOCK_Y];
+        out->block[2] = 1;
+        out->grid[0] = blocks_for(n, v[GRID_X_EACH], out->block[0]);
+        out->grid[1] = blocks_for(columns, v[GRID_Y_EACH], out->block[1]);
+        out->grid[2] = 1;
+        out->shared_nbytes = (uint32_t)v[SHARED_NBYTES];
+        return KPK_OK;
+    }
+    return kpk_i_fail(KPK_ERR_NO_ROW,
+                      "module %s recommends no launch shape for %s with %llu "
+                      "columns",
+                      kpk_module_name(module),
+                      kpk_i_string(module, module->kernels[kernel].name),
+                      (unsigned long long)columns);
+}
+
+kpk_status kpk_kernel_shape(const kpk_kernel *kernel, uint64_t n,
+                            uint64_t columns, kpk_shape *out)
+{
+    return kpk_module_shape(kpk_kernel_module(kernel), kpk_kernel_index(kernel),
+                            kernel->inst->device.target, n, columns, out);
+}

@@ -1,0 +1,252 @@
+/* test_table.c - configuration tables: walking, selecting, launch shapes */
+#include "unit.h"
+
+#include "kpack/format.h"
+
+#include <string.h>
+
+/* A module of two kernels with one table of GEMM tiles and launch shapes:
+ *
+ *   kernel,target,block_x,grid_x_each,min_columns,max_columns,tile_n,cost,kind
+ *   gemm,,256,1024,0,99,64,1.5,wide      row 0
+ *   gemm,gfx942,512,2048,0,99,128,0.5,wide
+ *   gemm,,128,512,100,1000,96,2.5,tall   row 2
+ *   other,,64,64,0,99,32,9.0,tall
+ */
+static const char strings[] = "\0m\0gemm\0other\0gfx942\0block_x\0grid_x_each\0"
+                              "min_columns\0max_columns\0tile_n\0cost\0kind\0"
+                              "wide\0tall";
+enum {
+    S_M = 1,
+    S_GEMM = 3,
+    S_OTHER = 8,
+    S_GFX942 = 14,
+    S_BLOCK = 21,
+    S_EACH = 29,
+    S_MIN = 41,
+    S_MAX = 53,
+    S_TILE = 65,
+    S_COST = 72,
+    S_KIND = 77,
+    S_WIDE = 82,
+    S_TALL = 87
+};
+
+static const struct kpk_kernel_desc kernels[] = {{S_GEMM, 0, 0, 0},
+                                                 {S_OTHER, 0, 0, 0}};
+static const struct kpk_column columns[] = {
+    {S_BLOCK, KPK_CELL_INT},  {S_EACH, KPK_CELL_INT}, {S_MIN, KPK_CELL_INT},
+    {S_MAX, KPK_CELL_INT},    {S_TILE, KPK_CELL_INT}, {S_COST, KPK_CELL_FLOAT},
+    {S_KIND, KPK_CELL_STRING}};
+enum { BLOCK, EACH, MIN, MAX, TILE, COST, KIND, NCOLUMNS };
+static const struct kpk_row_key keys[] = {
+    {0, 0}, {0, S_GFX942}, {0, 0}, {1, 0}};
+#define ROW(block, each, min, max, tile, cost, kind)                           \
+    {.i = (block)}, {.i = (each)}, {.i = (min)}, {.i = (max)}, {.i = (tile)},  \
+        {.f = (cost)},                                                         \
+    {                                                                          \
+        .s = (kind)                                                            \
+    }
+static const union kpk_cell_data cells[] = {
+    ROW(256, 1024, 0, 99, 64, 1.5, S_WIDE),
+    ROW(512, 2048, 0, 99, 128, 0.5, S_WIDE),
+    ROW(128, 512, 100, 1000, 96, 2.5, S_TALL),
+    ROW(64, 64, 0, 99, 32, 9.0, S_TALL)};
+static const struct kpk_table tables[] = {
+    {S_M, NCOLUMNS, 4, columns, keys, cells}};
+static const struct kpk_module module = {.format = KPK_FORMAT_VERSION,
+                                         .name = S_M,
+                                         .strings = strings,
+                                         .kernels = kernels,
+                                         .nkernels = 2,
+                                         .tables = tables,
+                                         .ntables = 1};
+
+static void test_strings_of_the_test_stand_where_it_says(void **state)
+{
+    (void)state;
+    assert_string_equal(strings + S_KIND, "kind");
+    assert_string_equal(strings + S_TALL, "tall");
+}
+
+static void test_table_is_found_by_name(void **state)
+{
+    kpk_table_decl decl;
+    size_t t = 9;
+
+    (void)state;
+    assert_int_equal(kpk_module_table_count(&module), 1);
+    assert_int_equal(kpk_module_find_table(&module, "m", &t), KPK_OK);
+    assert_int_equal(t, 0);
+    assert_int_equal(kpk_module_table(&module, 0, &decl), KPK_OK);
+    assert_string_equal(decl.name, "m");
+    assert_int_equal(decl.nrows, 4);
+    assert_int_equal(decl.ncolumns, NCOLUMNS);
+    assert_int_equal(kpk_module_find_table(&module, "no", &t), KPK_ERR_NO_ROW);
+    assert_non_null(strstr(kpk_error_message(), "\"no\""));
+}
+
+static void test_cells_have_the_type_of_their_column(void **state)
+{
+    kpk_column_decl column;
+    kpk_cell cell;
+    kpk_row row;
+    size_t c;
+
+    (void)state;
+    assert_int_equal(kpk_table_find_column(&module, 0, "cost", &c), KPK_OK);
+    assert_int_equal(c, COST);
+    assert_int_equal(kpk_table_column(&module, 0, c, &column), KPK_OK);
+    assert_int_equal(column.type, KPK_TYPE_FLOAT);
+    assert_int_equal(kpk_table_cell(&module, 0, 2, COST, &cell), KPK_OK);
+    assert_true(cell.f == 2.5 && cell.i == 0);
+    assert_int_equal(kpk_table_cell(&module, 0, 1, BLOCK, &cell), KPK_OK);
+    assert_true(cell.i == 512 && cell.f == 512.0);
+    assert_int_equal(kpk_table_cell(&module, 0, 3, KIND, &cell), KPK_OK);
+    assert_string_equal(cell.s, "tall");
+    assert_int_equal(kpk_table_row(&module, 0, 1, &row), KPK_OK);
+    assert_string_equal(row.kernel, "gemm");
+    assert_string_equal(row.target, "gfx942");
+}
+
+static void test_numbers_out_of_range_are_refused(void **state)
+{
+    kpk_column_decl column;
+    kpk_table_decl decl;
+    kpk_cell cell;
+    kpk_row row;
+    size_t c = 7;
+
+    (void)state;
+    assert_int_equal(kpk_module_table(&module, 1, &decl), KPK_ERR_ARG);
+    assert_int_equal(kpk_table_column(&module, 0, NCOLUMNS, &column),
+                     KPK_ERR_ARG);
+    assert_int_equal(kpk_table_row(&module, 0, 4, &row), KPK_ERR_ARG);
+    assert_int_equal(kpk_table_cell(&module, 0, 0, NCOLUMNS, &cell),
+                     KPK_ERR_ARG);
+    assert_int_equal(kpk_table_find_column(&module, 0, "x", &c),
+                     KPK_ERR_NO_ROW);
+    assert_int_equal(c, 7);
+}
+
+static const struct select_case {
+    const char *kernel, *target;
+    kpk_condition condition;
+    int row; /* -1: none */
+} select_cases[] = {
+    /* clang-format off */
+    /* kernel   target             column  op            value         row */
+    {"gemm",    NULL,             {TILE,   KPK_DIVIDES,  192, NULL},    0},
+    {"gemm",    NULL,             {TILE,   KPK_DIVIDES,  256, NULL},    0},
+    {"gemm",    NULL,             {TILE,   KPK_EQUAL,    128, NULL},    1},
+    {"gemm",    "gfx942:xnack-",  {TILE,   KPK_AT_LEAST, 100, NULL},    1},
+    {"gemm",    "gfx90a:xnack-",  {TILE,   KPK_AT_LEAST, 100, NULL},   -1},
+    {"gemm",    "gfx9420",        {TILE,   KPK_AT_LEAST, 100, NULL},   -1},
+    {"gemm",    NULL,             {TILE,   KPK_AT_MOST,  63,  NULL},   -1},
+    {NULL,      NULL,             {TILE,   KPK_AT_MOST,  63,  NULL},    3},
+    {NULL,      NULL,             {KIND,   KPK_EQUAL,    0,   "tall"},  2},
+    {NULL,      NULL,             {KIND,   KPK_AT_LEAST, 0,   "tall"}, -1},
+    {NULL,      NULL,             {COST,   KPK_AT_LEAST, 2,   NULL},    2},
+    {"other",   NULL,             {COST,   KPK_AT_MOST,  9,   NULL},    3},
+    /* clang-format on */
+};
+
+static void test_select_finds_the_row_that_meets_conditions(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(select_cases) / sizeof(select_cases[0]);
+         i++) {
+        const struct select_case *c = &select_cases[i];
+        const kpk_query query = {.kernel = c->kernel,
+                                 .target = c->target,
+                                 .conditions = &c->condition,
+                                 .nconditions = 1};
+        size_t row = 77;
+        kpk_status st = kpk_table_select(&module, 0, &query, &row);
+
+        if ((c->row < 0 && st == KPK_ERR_NO_ROW && row == 77) ||
+            (st == KPK_OK && (int)row == c->row))
+            continue;
+        fail_msg("case %zu: want row %d, got %zu, %s", i, c->row, row,
+                 kpk_status_name(st));
+    }
+}
+
+static double by_cost(size_t row, void *context)
+{
+    (*(int *)context)++;
+    return cells[row * NCOLUMNS + COST].f;
+}
+
+static void test_select_takes_the_least_cost(void **state)
+{
+    int asked = 0;
+    kpk_query query = {.kernel = "gemm", .cost = by_cost, .context = &asked};
+    size_t row;
+
+    (void)state;
+    assert_int_equal(kpk_table_select(&module, 0, &query, &row), KPK_OK);
+    assert_int_equal(row, 1);
+    assert_int_equal(asked, 3);
+    query.target = "gfx1100";
+    assert_int_equal(kpk_table_select(&module, 0, &query, &row), KPK_OK);
+    assert_int_equal(row, 0);
+}
+
+static void test_select_refuses_a_column_that_is_not_there(void **state)
+{
+    const kpk_condition condition = {NCOLUMNS, KPK_EQUAL, 1, NULL};
+    const kpk_query query = {.conditions = &condition, .nconditions = 1};
+    size_t row;
+
+    (void)state;
+    assert_int_equal(kpk_table_select(&module, 0, &query, &row), KPK_ERR_ARG);
+    assert_int_equal(kpk_table_select(&module, 0, NULL, &row), KPK_ERR_ARG);
+}
+
+static void test_shape_follows_target_and_columns(void **state)
+{
+    kpk_shape s;
+
+    (void)state;
+    assert_int_equal(kpk_module_shape(&module, 0, "gfx1100", 5000, 50, &s),
+                     KPK_OK);
+    assert_int_equal(s.block[0], 256);
+    assert_int_equal(s.grid[0], 5);
+    assert_int_equal(s.grid[1], 1);
+    assert_int_equal(kpk_module_shape(&module, 0, "gfx1100", 0, 500, &s),
+                     KPK_OK);
+    assert_int_equal(s.block[0], 128);
+    assert_int_equal(s.grid[0], 1);
+    assert_int_equal(kpk_module_shape(&module, 0, NULL, 1, 5000, &s),
+                     KPK_ERR_NO_ROW);
+    assert_non_null(strstr(kpk_error_message(), "gemm"));
+    assert_int_equal(kpk_module_shape(&module, 2, NULL, 1, 1, &s), KPK_ERR_ARG);
+}
+
+static void test_shape_stays_below_two_to_the_32_threads(void **state)
+{
+    kpk_shape s;
+
+    (void)state;
+    assert_int_equal(kpk_module_shape(&module, 1, NULL, UINT64_MAX, 0, &s),
+                     KPK_OK);
+    assert_true((uint64_t)s.grid[0] * s.block[0] < UINT64_C(1) << 32);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_strings_of_the_test_stand_where_it_says),
+        cmocka_unit_test(test_table_is_found_by_name),
+        cmocka_unit_test(test_cells_have_the_type_of_their_column),
+        cmocka_unit_test(test_numbers_out_of_range_are_refused),
+        cmocka_unit_test(test_select_finds_the_row_that_meets_conditions),
+        cmocka_unit_test(test_select_takes_the_least_cost),
+        cmocka_unit_test(test_select_refuses_a_column_that_is_not_there),
+        cmocka_unit_test(test_shape_follows_target_and_columns),
+        cmocka_unit_test(test_shape_stays_below_two_to_the_32_threads),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
