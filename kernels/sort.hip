@@ -422,7 +422,8 @@ DEV void sort_row(const T *x, u32 *dst, i32 ncols_signed)
 }
 
 #define EXPORT_ORDER(name, descending, T, suffix, Item, LongItem)              \
-    KERNEL name##_##suffix(const T *x, u32 *dst, i32 ncols, i32 ncols_pad)     \
+    KERNEL_PAIRED name##_##suffix(const T *x, u32 *dst, i32 ncols,             \
+                                  i32 ncols_pad)                               \
     {                                                                          \
         (void)ncols_pad; /* follows from ncols */                              \
         sort_row<descending, Item, LongItem>(x, dst, ncols);                   \
