@@ -170,6 +170,44 @@ static struct known *new_known(void)
     return slab++;
 }
 
+/* ---- constants, in every lane ---- */
+
+struct splat {
+    uint32_t lanes[MAX_LANES] __attribute__((aligned(64)));
+    struct splat *next;
+};
+
+static const uint32_t *splat_of(uint32_t value)
+{
+    static struct splat *splats[256];
+    struct splat **place = &splats[(value * 0x9e3779b9u) >> 24];
+    struct splat *s = *place;
+
+    while (s && s->lanes[0] != value)
+        s = s->next;
+    if (s)
+        return s->lanes;
+    s = aligned_alloc(64, sizeof(*s));
+    if (!s)
+        return NULL;
+    for (unsigned i = 0; i < MAX_LANES; i++)
+        s->lanes[i] = value;
+    s->next = *place;
+    *place = s;
+    return s->lanes;
+}
+
+static void splat_constants(struct insn *in)
+{
+    for (unsigned k = 0; in && k < in->nops; k++) {
+        struct operand *o = &in->op[k];
+
+        if (o->kind == OPERAND_CONST && !o->neg && !o->abs && !o->sext &&
+            !o->hi && !o->sel && in->dpp.kind == DPP_NONE)
+            o->splat = splat_of((uint32_t)o->value);
+    }
+}
+
 static struct insn *decode_locked(const struct sim_code *code, uint64_t addr,
                                   unsigned wave_size)
 {
@@ -197,6 +235,8 @@ static struct insn *decode_locked(const struct sim_code *code, uint64_t addr,
         k->insn.run = run_unknown;
         k->insn.class = CLASS_OTHER;
     }
+    splat_constants(&k->insn);
+    splat_constants(k->insn.pair);
     k->target = code->target;
     k->wave_size = wave_size;
     /* What is illegal may be so because of what follows. */

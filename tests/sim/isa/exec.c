@@ -13,30 +13,60 @@
 /*
  * The host's rounding and denormal treatment for one kind of operation. Host
  * and GPU agree by default; a kernel that changes MODE is rare, so the cost of
- * switching does not matter.
+ * switching does not matter. Lanes compute with SSE, whose one register is
+ * much cheaper to save than all of fenv.
  */
+#if defined(__SSE2__)
+typedef unsigned host_fp;
+
+static host_fp save_host_fp(void)
+{
+    return _mm_getcsr();
+}
+
+static void restore_host_fp(host_fp saved)
+{
+    _mm_setcsr(saved);
+}
+
+static void set_host_fp(uint32_t mode, unsigned round_shift,
+                        unsigned denorm_shift)
+{
+    enum { FLUSH_SOURCES = 0x0040, FLUSH_RESULTS = 0x8000 };
+    static const unsigned rounding[] = {_MM_ROUND_NEAREST, _MM_ROUND_UP,
+                                        _MM_ROUND_DOWN, _MM_ROUND_TOWARD_ZERO};
+    unsigned denorm = mode >> denorm_shift & 3;
+    unsigned csr = _mm_getcsr();
+
+    csr &= ~(unsigned)(FLUSH_SOURCES | FLUSH_RESULTS | _MM_ROUND_MASK);
+    csr |= rounding[mode >> round_shift & 3];
+    csr |= denorm & 1 ? 0 : FLUSH_SOURCES;
+    csr |= denorm & 2 ? 0 : FLUSH_RESULTS;
+    _mm_setcsr(csr);
+}
+#else
+typedef int host_fp;
+
+static host_fp save_host_fp(void)
+{
+    return fegetround();
+}
+
+static void restore_host_fp(host_fp saved)
+{
+    fesetround(saved);
+}
+
 static void set_host_fp(uint32_t mode, unsigned round_shift,
                         unsigned denorm_shift)
 {
     static const int rounding[] = {FE_TONEAREST, FE_UPWARD, FE_DOWNWARD,
                                    FE_TOWARDZERO};
 
-    fesetround(rounding[mode >> round_shift & 3]);
-#if defined(__SSE2__)
-    {
-        unsigned csr = _mm_getcsr() & ~0x8040u;
-        unsigned denorm = mode >> denorm_shift & 3;
-
-        if (!(denorm & 1))
-            csr |= 0x0040; /* denormal sources are 0 */
-        if (!(denorm & 2))
-            csr |= 0x8000; /* denormal results become 0 */
-        _mm_setcsr(csr);
-    }
-#else
     (void)denorm_shift;
-#endif
+    fesetround(rounding[mode >> round_shift & 3]);
 }
+#endif
 
 static void set_host_fp32(uint32_t mode)
 {
@@ -224,14 +254,13 @@ static void run_slice(struct wave *w, uint64_t quantum,
 void sim_wave_run(struct wave *w, uint64_t quantum)
 {
     uint64_t count[NUM_CLASSES] = {0};
-    fenv_t host;
+    host_fp host = save_host_fp();
 
     if (w->state == WAVE_YIELDS)
         w->state = WAVE_RUNS;
-    fegetenv(&host);
     set_host_fp32(w->mode);
     run_slice(w, quantum, count);
-    fesetenv(&host);
+    restore_host_fp(host);
     add_counts(w, count);
     if (w->ninsns > w->run->config.max_insns && w->state == WAVE_RUNS)
         sim_fault_raise(w, SIM_FAULT_BUDGET, -1, 0,

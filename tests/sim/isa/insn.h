@@ -83,6 +83,9 @@ struct operand {
                     a half (types of 16 bits; never packed types) */
     bool half16; /* the text said .l or .h: the other half is kept on writes */
     uint64_t value;
+    /* A 32-bit constant, modifiers applied, in each lane: for handlers that
+     * read it like a register. NULL if it is none. */
+    const uint32_t *splat;
 };
 
 enum dpp_kind {

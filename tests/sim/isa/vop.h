@@ -43,6 +43,8 @@ static inline const uint32_t *src32(struct wave *w, const struct insn *in,
 
     if (o->plain)
         return o->kind == OPERAND_VGPR ? w->v[o->reg] : w->a[o->reg];
+    if (o->splat)
+        return o->splat;
     return sim_src32_slow(w, in, k, tmp);
 }
 
