@@ -25,6 +25,7 @@ enum {
     PAGE = 4096,
     QUARANTINE = 2048, /* freed allocations that are still remembered */
     MAX_DEVICES = 64,
+    OPEN_STEP = 64 << 20,
     MAPPED_BITS = 1 << 20 /* from this many bytes on they are mapped */
 };
 
@@ -61,7 +62,8 @@ static struct {
     uint8_t *seen;  /* what programs see: no access */
     uint8_t *alias; /* the same pages, readable and writable */
     uint64_t size;
-    uint64_t top; /* arena bytes handed out so far */
+    uint64_t top;  /* arena bytes handed out so far */
+    uint64_t open; /* bytes of the alias that are accessible */
     int fd;
 
     struct record *oldest_freed, *newest_freed;
@@ -90,8 +92,7 @@ static bool map_arena(uint64_t size)
     seen = mmap(NULL, size, PROT_NONE, MAP_SHARED | MAP_NORESERVE, fd, 0);
     if (seen == MAP_FAILED)
         goto no_maps;
-    alias = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
-                 fd, 0);
+    alias = mmap(NULL, size, PROT_NONE, MAP_SHARED | MAP_NORESERVE, fd, 0);
     if (alias == MAP_FAILED) {
         munmap(seen, size);
         goto no_maps;
@@ -107,6 +108,24 @@ static bool map_arena(uint64_t size)
 no_maps:
     close(fd);
     return false;
+}
+
+/*
+ * Opens the second mapping as far as it is used: tools that keep a record of
+ * each accessible byte (valgrind) would choke on all of it.
+ */
+static bool open_alias(uint64_t end)
+{
+    uint64_t to = round_up(end, OPEN_STEP);
+
+    if (end <= mem.open)
+        return true;
+    if (to > mem.size)
+        to = mem.size;
+    if (mprotect(mem.alias + mem.open, to - mem.open, PROT_READ | PROT_WRITE))
+        return false;
+    mem.open = to;
+    return true;
 }
 
 static bool arena_ready(void)
@@ -273,10 +292,14 @@ static bool find_space(uint64_t extent, uint64_t align, uint64_t *offset)
     uint64_t start = round_up(base + mem.top, align) - base;
 
     if (start <= mem.size && extent <= mem.size - start) {
+        if (!open_alias(start + extent))
+            return false;
         *offset = start;
         mem.top = start + extent;
         return true;
     }
+    if (!open_alias(mem.size))
+        return false;
     for (;;) {
         struct table *t = atomic_load(&mem.table);
         size_t i, n = t ? atomic_load(&t->n) : 0;
@@ -722,7 +745,7 @@ void sim_mem_shutdown(void)
         close(mem.fd);
         mem.seen = mem.alias = NULL;
         mem.fd = -1;
-        mem.top = 0;
+        mem.top = mem.open = 0;
     }
     memset(mem.used, 0, sizeof(mem.used));
     pthread_mutex_unlock(&mem.lock);
