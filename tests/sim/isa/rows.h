@@ -48,7 +48,8 @@ struct row_set {
     X(mubuf)                                                                   \
     X(dot)                                                                     \
     X(convert8)                                                                \
-    X(wmma)
+    X(wmma)                                                                    \
+    X(convert_scale)
 
 #define X(encoding) extern const struct row_set sim_rows_##encoding;
 ROW_SETS(X)
