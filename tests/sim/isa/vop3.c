@@ -137,6 +137,47 @@ static inline float mul_dx9(float a, float b)
     return a == 0.0f || b == 0.0f ? 0.0f : a * b;
 }
 
+/* ---- cube maps: the axis of largest magnitude, z before y before x ---- */
+
+enum axis { AXIS_X, AXIS_Y, AXIS_Z };
+
+static inline enum axis major(float x, float y, float z)
+{
+    if (fabsf(z) >= fabsf(x) && fabsf(z) >= fabsf(y))
+        return AXIS_Z;
+    return fabsf(y) >= fabsf(x) ? AXIS_Y : AXIS_X;
+}
+
+static inline float along(float x, float y, float z)
+{
+    enum axis axis = major(x, y, z);
+
+    return axis == AXIS_Z ? z : axis == AXIS_Y ? y : x;
+}
+
+static inline float cube_s(float x, float y, float z)
+{
+    enum axis axis = major(x, y, z);
+
+    return axis == AXIS_Z ? z < 0.0f ? -x : x
+           : axis == AXIS_Y ? x
+           : x < 0.0f       ? z
+                            : -z;
+}
+
+static inline float cube_t(float x, float y, float z)
+{
+    return major(x, y, z) != AXIS_Y ? -y : y < 0.0f ? -z : z;
+}
+
+/* Lighting: a * b, or the least number where b or c leave no light. */
+static inline float mullit(float a, float b, float c)
+{
+    bool none = !(b > -0x1.fffffep127f) || !(c > 0.0f);
+
+    return none ? -0x1.fffffep127f : mul_dx9(a, b);
+}
+
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 #define MAX(a, b) ((a) > (b) ? (a) : (b))
 #define MED3(a, b, c) MAX(MIN(a, b), MIN(MAX(a, b), c))
@@ -222,6 +263,12 @@ static inline float mul_dx9(float a, float b)
       d = minimum_f32(maximum_f32(a, b), c))                                 \
     X(v_minimummaximum_f32, f32, f32, f32, f32,                              \
       d = maximum_f32(minimum_f32(a, b), c))                                 \
+    X(v_cubeid_f32,   f32, f32, f32, f32,                                    \
+      d = 2.0f * (float)major(a, b, c) + (along(a, b, c) < 0.0f ? 1.0f : 0.0f)) \
+    X(v_cubema_f32,   f32, f32, f32, f32, d = 2.0f * along(a, b, c))         \
+    X(v_cubesc_f32,   f32, f32, f32, f32, d = cube_s(a, b, c))               \
+    X(v_cubetc_f32,   f32, f32, f32, f32, d = cube_t(a, b, c))               \
+    X(v_mullit_f32,   f32, f32, f32, f32, d = mullit(a, b, c))               \
     X(v_div_fixup_f32, f32, f32, f32, f32, d = div_fixup_f32(a, b, c))       \
     X(v_div_fmas_f32, f32, f32, f32, f32,                                    \
       d = div_fmas_f32(a, b, c, mask_sreg(w, SREG_VCC) >> i & 1))            \

@@ -303,6 +303,31 @@ static void test_three_way_order(void **state)
     }
 }
 
+/* ---- cube maps ---- */
+
+static void test_cube_faces(void **state)
+{
+    /* direction, then face, twice the major axis, s and t */
+    static const float cases[][7] = {
+        {3, 1, 2, 0, 6, -2, -1},   {-3, 1, 2, 1, -6, 2, -1},
+        {1, 3, 2, 2, 6, 1, 2},     {1, -3, 2, 3, -6, 1, -2},
+        {1, 2, 3, 4, 6, 1, -2},    {1, 2, -3, 5, -6, -1, -2},
+        {2, 2, 2, 4, 4, 2, -2},    {2, -2, 1, 3, -4, 2, -1},
+    };
+    struct asm_state *st = asm_new("gfx942", 64);
+
+    (void)state;
+    for (int i = 0; i < 8; i++)
+        for (int k = 0; k < 3; k++)
+            st->v[1 + k][i] = bits_of(cases[i][k]);
+    asm_run(st, "v_cubeid_f32 v4, v1, v2, v3\nv_cubema_f32 v5, v1, v2, v3\n"
+                "v_cubesc_f32 v6, v1, v2, v3\nv_cubetc_f32 v7, v1, v2, v3");
+    for (int i = 0; i < 8; i++)
+        for (int k = 0; k < 4; k++)
+            assert_int_equal(st->v[4 + k][i], bits_of(cases[i][3 + k]));
+    asm_free(st);
+}
+
 /* ---- division: what the compiler makes of a / b ---- */
 
 static const char divide32[] =
@@ -430,6 +455,7 @@ int main(void)
         cmocka_unit_test(test_floats),
         cmocka_unit_test(test_wide),
         cmocka_unit_test(test_three_way_order),
+        cmocka_unit_test(test_cube_faces),
         cmocka_unit_test(test_division_is_rounded_right),
         cmocka_unit_test(test_f64_division_is_rounded_right),
         cmocka_unit_test(test_trig_preop_gives_two_over_pi_in_parts),
