@@ -253,6 +253,14 @@ void sim_write64(struct wave *w, const struct operand *o,
     uint32_t *hi = *tuple_reg(w, o, 1);
     uint64_t mask = w->mask;
 
+    if (mask == w->full) {
+        LANES(i)
+        {
+            lo[i] = (uint32_t)value[i];
+            hi[i] = (uint32_t)(value[i] >> 32);
+        }
+        return;
+    }
     LANES(i)
     {
         bool on = mask >> i & 1;
