@@ -6,6 +6,7 @@
  * and lives as long as its code allocation.
  */
 #include "decode.h"
+#include "coverage.h"
 #include "wave.h"
 
 #include <llvm-c/Disassembler.h>
@@ -234,6 +235,8 @@ static struct insn *decode_locked(const struct sim_code *code, uint64_t addr,
     } else if (!sim_parse(text, code->target, &k->insn, why)) {
         k->insn.run = run_unknown;
         k->insn.class = CLASS_OTHER;
+    } else {
+        sim_coverage_note(code->target, text);
     }
     splat_constants(&k->insn);
     splat_constants(k->insn.pair);

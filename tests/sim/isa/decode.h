@@ -41,4 +41,8 @@ size_t sim_disassemble(const struct sim_code *code, uint64_t addr,
 bool sim_parse(const char *text, const struct sim_target *target,
                struct insn *in, char why[128]);
 
+/* Copies the mnemonic of LLVM's text without the suffix that names its
+ * encoding (empty if it is too long); returns what follows it. */
+const char *sim_parse_mnemonic(const char *text, char name[MAX_NAME]);
+
 #endif

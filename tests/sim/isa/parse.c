@@ -511,11 +511,11 @@ static bool parse_modifier(const char *p, const char *end, struct insn *in)
 
 /* ---- the whole ---- */
 
-/* Copies the mnemonic without the suffix that names its encoding. */
-static const char *parse_mnemonic(const char *p, char name[MAX_NAME])
+const char *sim_parse_mnemonic(const char *text, char name[MAX_NAME])
 {
     static const char *const suffixes[] = {"_e64_dpp", "_e32", "_e64",
                                            "_dpp8",    "_dpp", "_sdwa"};
+    const char *p = skip_blanks(text);
     size_t n = 0;
 
     while (p[n] && !isspace((unsigned char)p[n]))
@@ -654,7 +654,7 @@ static bool parse_one(const char *text, const struct sim_target *target,
                       struct insn *in, char why[128])
 {
     char name[MAX_NAME];
-    const char *p = parse_mnemonic(skip_blanks(text), name);
+    const char *p = sim_parse_mnemonic(text, name);
 
     in->row = find_row(name, target);
     if (!in->row) {
