@@ -44,15 +44,34 @@ static_assert(sizeof(u64) == sizeof(size_t), "a 64-bit target");
 /* An inlined member function. */
 #define DEV_MEMBER __device__ __forceinline__
 #define KERNEL extern "C" __global__ __launch_bounds__(1024) void
-/* The same, in few enough registers for two such blocks on a multiprocessor:
- * for kernels that wait at barriers. AMD's have enough as it is. */
+/*
+ * The same, in few enough registers for n such blocks on a multiprocessor of
+ * sm_NN: one that is alone leaves it idle while it waits, starts and ends. AMD's
+ * have registers enough.
+ */
 #if KPK_NVIDIA
-#define KERNEL_PAIRED extern "C" __global__ __launch_bounds__(1024, 2) void
+#define KERNEL_BLOCKS(n) extern "C" __global__ __launch_bounds__(1024, n) void
 #else
-#define KERNEL_PAIRED KERNEL
+#define KERNEL_BLOCKS(n) KERNEL
 #endif
+#define KERNEL_PAIRED KERNEL_BLOCKS(2)
 /* The same for a kernel whose callers use at most `threads` a block. */
 #define KERNEL_UP_TO(threads) extern "C" __global__ __launch_bounds__(threads) void
+
+/*
+ * A variable that is the same for a whole block: in LDS on sm_NN, where one
+ * thread fills it in; a plain one on AMD, where the waves compute it in scalar
+ * registers. Before it is read, sync_block_shared().
+ */
+#if KPK_NVIDIA
+#define BLOCK_SHARED __shared__
+#define fills_block_shared() (threadIdx.x == 0)
+#define sync_block_shared() __syncthreads()
+#else
+#define BLOCK_SHARED
+#define fills_block_shared() true
+#define sync_block_shared() ((void)0)
+#endif
 
 #if KPK_NVIDIA
 #define UNROLL _Pragma("unroll")
@@ -377,23 +396,52 @@ template <> struct Word<16> {
 };
 #endif
 
+/* n elements of T as they are loaded: not yet taken apart into registers. */
+template <typename T, u32 n>
+using Raw = typename Word<n * sizeof(T)>::type;
+
 /* Elements of T in 16 bytes. */
 template <typename T> struct per16 {
     static constexpr u32 value = 16 / sizeof(T);
 };
 
 /* n elements at p; n * sizeof(T) is 1, 2, 4, 8 or 16, and p aligned to it. */
+template <u32 n, typename T> DEV Raw<T, n> load_raw(const T *p)
+{
+    return *reinterpret_cast<const Raw<T, n> *>(p);
+}
+
+template <u32 n, typename T> DEV void store_raw(T *p, const Raw<T, n> &v)
+{
+    *reinterpret_cast<Raw<T, n> *>(p) = v;
+}
+
+/*
+ * The pack in the words of `raw`. Without the empty instruction the compiler
+ * would take the words apart where they were loaded, a register for each byte.
+ */
+template <u32 n, typename T> DEV Pack<T, n> pack_of(Raw<T, n> raw)
+{
+#if KPK_NVIDIA
+    if constexpr (sizeof(raw) == 16)
+        asm("" : "+r"(raw.x), "+r"(raw.y), "+r"(raw.z), "+r"(raw.w));
+    else if constexpr (sizeof(raw) == 8)
+        asm("" : "+r"(raw.x), "+r"(raw.y));
+#else
+    if constexpr (sizeof(raw) >= 4)
+        asm("" : "+v"(raw));
+#endif
+    return bits_as<Pack<T, n>>(raw);
+}
+
 template <u32 n, typename T> DEV Pack<T, n> load_pack(const T *p)
 {
-    typedef typename Word<n * sizeof(T)>::type W;
-    const W w = *reinterpret_cast<const W *>(p);
-    return bits_as<Pack<T, n>>(w);
+    return bits_as<Pack<T, n>>(load_raw<n>(p));
 }
 
 template <u32 n, typename T> DEV void store_pack(T *p, const Pack<T, n> &v)
 {
-    typedef typename Word<n * sizeof(T)>::type W;
-    *reinterpret_cast<W *>(p) = bits_as<W>(v);
+    store_raw<n>(p, bits_as<Raw<T, n>>(v));
 }
 
 /* Whether p is a multiple of nbytes, a power of two. */

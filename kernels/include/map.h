@@ -19,11 +19,14 @@
  *            both its loads and the stores run along contiguous memory
  *   each     everything else, 64-bit, element by element
  *
- * Launches come in two usual shapes. With a thread for every element (candle's:
- * 1024 a block) one block in k moves the packs of all k blocks and the others
- * leave at once: memory is busy while idle blocks are scheduled. With a thread
- * for every pack (kernels' recommended shape) and with smaller grids, threads
- * stride over the packs.
+ * Launches come in two usual shapes: with a thread for every element (candle's:
+ * 1024 a block), and with a thread for every pack. Memory is busiest when few
+ * blocks move several packs a thread, so that many loads are under way, while
+ * the others leave at once (Team). Smaller grids stride over the packs.
+ *
+ * On sm_NN a block of 1024 threads must do with 32 registers a thread, or one
+ * block alone keeps a multiprocessor: one thread works out the layout, and it
+ * stays in LDS. On AMD it is scalar work and stays in scalar registers.
  */
 #pragma once
 
@@ -36,12 +39,19 @@ enum { MAX_GROUPS = 4 };
 
 /* ---- layouts ---------------------------------------------------------------- */
 
-enum Layout { LAYOUT_FLAT, LAYOUT_ROWS, LAYOUT_ANY };
+enum Layout { LAYOUT_FLAT, LAYOUT_ROWS, LAYOUT_TILES, LAYOUT_ANY };
 
-/* Merged dimensions, innermost first; those not in use are 1 with stride 0. */
+/*
+ * Merged dimensions, innermost first; those not in use are 1 with stride 0.
+ * LAYOUT_TILES exchanges dimensions: then the output has strides, too.
+ */
 template <u32 nops> struct View {
+    Layout layout;
+    u32 ngroups;
     u32 dim[MAX_GROUPS];
     u32 stride[nops][MAX_GROUPS];
+    u32 out_stride[MAX_GROUPS];
+    u32 turned; /* the operand that goes through LDS */
 };
 
 /*
@@ -50,10 +60,9 @@ template <u32 nops> struct View {
  * the open group is always the first and older ones move up.
  */
 template <u32 nops>
-DEV Layout merge_dims(u64 n, u64 rank, const size_t *info, View<nops> &view)
+DEV View<nops> merge_dims(u64 n, u64 rank, const size_t *info)
 {
-    if (info == nullptr)
-        return LAYOUT_FLAT;
+    View<nops> view;
     bool fits = n < 0xffff0000u;
     u32 ngroups = 0;
     u64 step[nops]; /* of the open group */
@@ -100,30 +109,68 @@ DEV Layout merge_dims(u64 n, u64 rank, const size_t *info, View<nops> &view)
     UNROLL
     for (u32 o = 0; o < nops; o++)
         flat = flat && step[o] == 1;
-    if (flat)
-        return LAYOUT_FLAT;
-    return fits && ngroups <= MAX_GROUPS ? LAYOUT_ROWS : LAYOUT_ANY;
+    view.ngroups = ngroups;
+    view.turned = nops;
+    view.layout = flat                             ? LAYOUT_FLAT
+                  : fits && ngroups <= MAX_GROUPS ? LAYOUT_ROWS
+                                                   : LAYOUT_ANY;
+    return view;
 }
 
 /* ---- who does what ----------------------------------------------------------- */
 
 /*
- * The packs of one thread: first, first + step, ... below their number. With a
- * thread for each of the n elements, one block in k gets packs.
+ * The blocks that stay. With a thread for each of the n elements one block in k
+ * is enough, and one in k * each if that still leaves MANY: those move `each`
+ * packs a thread. They stay in runs of 8, as chips of up to 8 dies deal blocks
+ * to the dies in turn. Blocks that leave must know it within a few
+ * instructions: nothing here depends on memory.
  */
-struct Share {
-    u64 first, step;
+enum { RUN = 8, MANY = 256 };
+
+struct Team {
+    u32 block, nblocks; /* this block among those that stay */
+    bool many;
+    bool stays;
 };
 
-DEV Share share_packs(u64 n, u32 k)
+DEV constexpr u32 log2_of(u32 v)
 {
-    if (global_threads() < n)
-        return Share{global_thread(), global_threads()};
-    const u32 block = blockIdx.x;
-    if (block % k != 0)
-        return Share{~0ull, 0};
-    return Share{(u64)(block / k) * (u32)blockDim.x + (u32)threadIdx.x,
-                 (u64)div_up((u32)gridDim.x, k) * (u32)blockDim.x};
+    return v > 1 ? 1 + log2_of(v / 2) : 0;
+}
+
+template <u32 k, u32 each> DEV Team make_team(u64 n)
+{
+    constexpr u32 each_bits = log2_of(each);
+    const u32 block = blockIdx.x, grid = gridDim.x;
+    const u64 threads = global_threads();
+    u32 shift = threads >= n ? log2_of(k) : 0;
+    const bool many = threads >= n / k && grid >> (shift + each_bits) >= MANY;
+    shift += many ? each_bits : 0;
+    const u32 runs = block / RUN, rest = grid & ((RUN << shift) - 1);
+    Team team;
+    team.stays = (runs & ((1u << shift) - 1)) == 0;
+    team.block = (runs >> shift) * RUN + block % RUN;
+    team.nblocks = (grid / RUN >> shift) * RUN + min_of<u32>(rest, RUN);
+    team.many = many;
+    return team;
+}
+
+/*
+ * The packs of one thread: first, first + gap, ... `each` of them, and the same
+ * again `step` further on. Where there are many, those of a block lie together.
+ */
+struct Share {
+    u64 first, gap, step;
+};
+
+template <u32 each> DEV Share share_packs(const Team &team)
+{
+    const u32 threads = blockDim.x, thread = threadIdx.x;
+    const u64 before = (u64)team.block * threads;
+    const u64 all = (u64)team.nblocks * threads;
+    return Share{before * (team.many ? each : 1) + thread,
+                 team.many ? threads : all, all * each};
 }
 
 /* ---- one operand's pack -------------------------------------------------------- */
@@ -182,11 +229,11 @@ template <u32 nops> DEV void step_on(const View<nops> &view, Place &place)
 
 /* Elements by steps: four loads at once inside a row, else one by one. */
 template <u32 k, u32 nops, typename T>
-DEV Pack<T, k> load_steps(const View<nops> &view, u32 o, const T *base,
+DEV Raw<T, k> load_steps(const View<nops> &view, u32 o, const T *base,
                           Place place)
 {
     constexpr u32 each = k < 4 ? k : 4;
-    Pack<Pack<T, each>, k / each> ring;
+    Pack<Raw<T, each>, k / each> ring;
     NO_UNROLL
     for (u32 done = 0; done < k; done += each) {
         Pack<T, each> part;
@@ -208,27 +255,35 @@ DEV Pack<T, k> load_steps(const View<nops> &view, u32 o, const T *base,
                 step_on(view, place);
             }
         }
-        turn(ring, part);
+        turn(ring, bits_as<Raw<T, each>>(part));
     }
-    return bits_as<Pack<T, k>>(ring);
+    return bits_as<Raw<T, k>>(ring);
 }
 
+/* A pack inside a row that is aligned, or one element repeated. */
 template <u32 k, u32 nops, typename T>
-DEV Pack<T, k> load_row(const View<nops> &view, u32 o, bool aligned, const T *p,
-                        const Place &place)
+DEV Raw<T, k> load_in_row(const View<nops> &view, u32 o, bool aligned,
+                          const T *p, const Place &place)
 {
-    if (place.count < k || place.at[0] + k > view.dim[0] ||
-        (!aligned && view.stride[o][0] != 0))
-        return load_steps<k>(view, o, p, place);
     p += offset_at(view, o, place);
     if (aligned)
-        return load_pack<k>(p);
+        return load_raw<k>(p);
     Pack<T, k> v;
     const T x = *p;
     UNROLL
     for (u32 e = 0; e < k; e++)
         v[e] = x;
-    return v;
+    return bits_as<Raw<T, k>>(v);
+}
+
+template <u32 k, u32 nops, typename T>
+DEV Raw<T, k> load_row(const View<nops> &view, u32 o, bool aligned, const T *p,
+                       const Place &place)
+{
+    if (place.count < k || place.at[0] + k > view.dim[0] ||
+        (!aligned && view.stride[o][0] != 0))
+        return load_steps<k>(view, o, p, place);
+    return load_in_row<k>(view, o, aligned, p, place);
 }
 
 /*
@@ -236,12 +291,12 @@ DEV Pack<T, k> load_row(const View<nops> &view, u32 o, bool aligned, const T *p,
  * Otherwise by fours, as in load_steps().
  */
 template <u32 k, typename T>
-DEV Pack<T, k> load_some(const T *p, u32 count, bool whole)
+DEV Raw<T, k> load_some(const T *p, u32 count, bool whole)
 {
     if (whole)
-        return load_pack<k>(p);
+        return load_raw<k>(p);
     constexpr u32 each = k < 4 ? k : 4;
-    Pack<Pack<T, each>, k / each> ring;
+    Pack<Raw<T, each>, k / each> ring;
     NO_UNROLL
     for (u32 done = 0; done < k; done += each) {
         Pack<T, each> part;
@@ -249,28 +304,28 @@ DEV Pack<T, k> load_some(const T *p, u32 count, bool whole)
         for (u32 e = 0; e < each; e++)
             if (done + e < count)
                 part[e] = p[done + e];
-        turn(ring, part);
+        turn(ring, bits_as<Raw<T, each>>(part));
     }
-    return bits_as<Pack<T, k>>(ring);
+    return bits_as<Raw<T, k>>(ring);
 }
 
 template <u32 k, typename T>
-DEV void store_some(T *p, const Pack<T, k> &v, u32 count, bool whole)
+DEV void store_some(T *p, const Raw<T, k> &v, u32 count, bool whole)
 {
     if (whole) {
-        store_pack<k>(p, v);
+        store_raw<k>(p, v);
         return;
     }
     constexpr u32 each = k < 4 ? k : 4;
-    typedef Pack<T, each> Part;
-    typedef Pack<Part, k / each> Ring;
+    typedef Pack<Raw<T, each>, k / each> Ring;
     Ring ring = bits_as<Ring>(v);
     NO_UNROLL
     for (u32 done = 0; done < k; done += each) {
+        const Pack<T, each> part = pack_of<each, T>(ring[0]);
         UNROLL
         for (u32 e = 0; e < each; e++)
             if (done + e < count)
-                p[done + e] = ring[0][e];
+                p[done + e] = part[e];
         turn(ring, ring[0]);
     }
 }
@@ -291,6 +346,13 @@ template <> struct operand_size<None> {
     static constexpr u32 value = 1;
 };
 
+/* One pack of every operand. */
+template <u32 k, typename A, typename B, typename C> struct Inputs {
+    Raw<A, k> a;
+    Raw<B, k> b;
+    Raw<C, k> c;
+};
+
 template <typename R, u32 n, u32 nops, typename F, typename A, typename B,
           typename C>
 DEV Pack<R, n> apply_all(F f, const Pack<A, n> &a, const Pack<B, n> &b,
@@ -309,39 +371,45 @@ DEV Pack<R, n> apply_all(F f, const Pack<A, n> &a, const Pack<B, n> &b,
     return r;
 }
 
-template <Weight weight, typename R, u32 k, u32 nops, typename F, typename A,
-          typename B, typename C>
-DEV Pack<R, k> apply(F f, const Pack<A, k> &a, const Pack<B, k> &b,
-                     const Pack<C, k> &c)
+/*
+ * In four parts where f is heavy. Raw words go round in a ring, so that only
+ * one part at a time is taken apart.
+ */
+template <Weight weight, u32 k, u32 nops, typename R, typename A, typename B,
+          typename C, typename F>
+DEV Raw<R, k> apply(F f, const Inputs<k, A, B, C> &in)
 {
     /* f8 is decoded and encoded by a dozen instructions each */
     constexpr bool heavy = weight == HEAVY || is_same<A, f8>::value;
     if constexpr (heavy && nops < 3 && k >= 8) {
         constexpr u32 each = k / 4;
-        typedef Pack<A, each> PartA;
-        typedef Pack<B, each> PartB;
-        typedef Pack<R, each> PartR;
-        Pack<PartA, 4> in_a = bits_as<Pack<PartA, 4>>(a);
-        Pack<PartB, 4> in_b = bits_as<Pack<PartB, 4>>(b);
-        Pack<PartR, 4> out;
-        Pack<C, each> none;
+        typedef Pack<Raw<A, each>, 4> RingA;
+        typedef Pack<Raw<B, each>, 4> RingB;
+        RingA a = bits_as<RingA>(in.a);
+        RingB b = bits_as<RingB>(in.b);
+        Pack<Raw<R, each>, 4> out;
         NO_UNROLL
         for (u32 w = 0; w < 4; w++) {
-            turn(out, apply_all<R, each, nops>(f, in_a[0], in_b[0], none));
-            turn(in_a, in_a[0]);
+            turn(out, bits_as<Raw<R, each>>(apply_all<R, each, nops>(
+                          f, pack_of<each, A>(a[0]),
+                          pack_of<each, B>(b[0]), Pack<C, each>())));
+            turn(a, a[0]);
             if constexpr (nops > 1)
-                turn(in_b, in_b[0]);
+                turn(b, b[0]);
         }
-        return bits_as<Pack<R, k>>(out);
+        return bits_as<Raw<R, k>>(out);
     } else {
-        return apply_all<R, k, nops>(f, a, b, c);
+        return bits_as<Raw<R, k>>(apply_all<R, k, nops>(
+            f, pack_of<k, A>(in.a), pack_of<k, B>(in.b),
+            pack_of<k, C>(in.c)));
     }
 }
 
 /* ---- tiles through LDS --------------------------------------------------------------- */
 
+/* Tiles of up to 17 KiB, rows of at least 128 bytes for up to 4-byte types. */
 template <u32 k> struct tile_side {
-    static constexpr u32 value = k >= 8 ? 64 : 32;
+    static constexpr u32 value = k >= 16 ? 128 : k >= 4 ? 64 : 32;
 };
 
 DEV void exchange(u32 &a, u32 &b)
@@ -355,20 +423,26 @@ DEV void exchange(u32 &a, u32 &b)
  * Picks the operand to go through LDS: the first that steps by more than one
  * along the output's innermost dimension and by one along another. That other
  * dimension is exchanged with dimension 1, in the view and in the output's
- * strides. Returns nops if there is none.
+ * strides.
  */
-template <u32 nops>
-DEV u32 find_transposed(View<nops> &view, u32 (&out_stride)[MAX_GROUPS])
+template <u32 nops> DEV void find_transposed(View<nops> &view)
 {
-    u32 chosen = nops, along = 1;
+    u32 along = 1;
+    u32 stride = 1;
+    UNROLL
+    for (u32 g = 0; g < MAX_GROUPS; g++) {
+        view.out_stride[g] = stride;
+        stride *= view.dim[g];
+    }
     UNROLL
     for (u32 o = 0; o < nops; o++) {
         UNROLL
         for (u32 g = 1; g < MAX_GROUPS; g++) {
             const bool fits = view.stride[o][0] > 1 && view.dim[0] >= 16 &&
-                              view.stride[o][g] == 1 && view.dim[g] >= 16;
-            along = fits && chosen == nops ? g : along;
-            chosen = fits && chosen == nops ? o : chosen;
+                              view.stride[o][g] == 1 && view.dim[g] >= 16 &&
+                              view.turned == nops;
+            along = fits ? g : along;
+            view.turned = fits ? o : view.turned;
         }
     }
     UNROLL
@@ -376,12 +450,13 @@ DEV u32 find_transposed(View<nops> &view, u32 (&out_stride)[MAX_GROUPS])
         if (g != along)
             continue;
         exchange(view.dim[1], view.dim[g]);
-        exchange(out_stride[1], out_stride[g]);
+        exchange(view.out_stride[1], view.out_stride[g]);
         UNROLL
         for (u32 o = 0; o < nops; o++)
             exchange(view.stride[o][1], view.stride[o][g]);
     }
-    return chosen;
+    if (view.turned < nops)
+        view.layout = LAYOUT_TILES;
 }
 
 /*
@@ -397,15 +472,47 @@ DEV void load_tile(const View<nops> &view, u32 o, const T *p,
     const bool aligned = (view.stride[o][0] | view.stride[o][2] |
                           view.stride[o][3]) % k == 0 &&
                          is_aligned(p, k * sizeof(T));
+    const u32 threads = blockDim.x;
     p += offset_at(view, o, corner);
-    for (u32 e = threadIdx.x; e < side * side / k; e += blockDim.x) {
+    if (aligned && corner.at[0] + side <= view.dim[0] &&
+        corner.at[1] + side <= view.dim[1]) {
+        constexpr u32 npacks = side * side / k, batch = 4;
+        for (u32 e = threadIdx.x; e < npacks; e += batch * threads) {
+            Raw<T, k> v[batch];
+            UNROLL
+            for (u32 j = 0; j < batch; j++) {
+                const u32 at = e + j * threads;
+                if (at < npacks)
+                    v[j] = load_raw<k>(p +
+                                        (u64)(at / (side / k)) *
+                                            view.stride[o][0] +
+                                        at % (side / k) * k);
+            }
+            NO_UNROLL
+            for (u32 at = e; at < npacks && at < e + batch * threads;
+                 at += threads) {
+                T *to = lds + at % (side / k) * k * (side + 1) +
+                        at / (side / k);
+                const Pack<T, k> row = pack_of<k, T>(v[0]);
+                UNROLL
+                for (u32 m = 0; m < k; m++)
+                    to[m * (side + 1)] = row[m];
+                UNROLL
+                for (u32 j = 0; j + 1 < batch; j++)
+                    v[j] = v[j + 1];
+            }
+        }
+        return;
+    }
+    for (u32 e = threadIdx.x; e < side * side / k; e += threads) {
         const u32 x = e / (side / k); /* along dim 0 */
         const u32 y = e % (side / k) * k;
         if (corner.at[0] + x >= view.dim[0] || corner.at[1] + y >= view.dim[1])
             continue;
         const u32 count = min_of(k, view.dim[1] - corner.at[1] - y);
-        const Pack<T, k> v = load_some<k>(p + (u64)x * view.stride[o][0] + y,
-                                          count, aligned && count == k);
+        const Pack<T, k> v = pack_of<k, T>(
+            load_some<k>(p + (u64)x * view.stride[o][0] + y, count,
+                         aligned && count == k));
         UNROLL
         for (u32 m = 0; m < k; m++)
             if (m < count)
@@ -413,89 +520,203 @@ DEV void load_tile(const View<nops> &view, u32 o, const T *p,
     }
 }
 
-/* ---- the whole --------------------------------------------------------------------------- */
+/* Elements of a tile's row, which are not aligned. */
+template <u32 k, typename T> DEV Raw<T, k> load_lds(const T *p, u32 count)
+{
+    if (count < k)
+        return load_some<k>(p, count, false);
+    Pack<T, k> v;
+    UNROLL
+    for (u32 e = 0; e < k; e++)
+        v[e] = p[e];
+    return bits_as<Raw<T, k>>(v);
+}
+
+/* ---- packs in registers ------------------------------------------------------------------ */
 
 /* All operands contiguous and aligned. */
-template <Weight weight, u32 k, u32 nops, typename R, typename A, typename B,
-          typename C, typename F>
-DEV void map_flat(u64 n, const A *a, const B *b, const C *c, R *out, F f)
-{
-    const Share share = share_packs(n, k);
-    const u64 npacks = n / k + (n % k != 0);
-    for (u64 p = share.first; p < npacks; p += share.step) {
-        const u64 i = p * k;
-        const bool whole = n - i >= k;
-        const u32 count = whole ? k : (u32)(n - i);
-        Pack<A, k> va;
-        Pack<B, k> vb;
-        Pack<C, k> vc;
-        va = load_some<k>(a + i, count, whole);
+template <u32 k, u32 nops, typename A, typename B, typename C>
+struct FlatSource {
+    typedef Inputs<k, A, B, C> Packs;
+    const A *a;
+    const B *b;
+    const C *c;
+    u64 n;
+
+    DEV_MEMBER u32 count(u64 pack) const
+    {
+        const u64 left = n - pack * k;
+        return left < k ? (u32)left : k;
+    }
+    DEV_MEMBER Packs load_some(u64 pack, u32 count) const
+    {
+        Packs in;
+        in.a = ::load_some<k>(a + pack * k, count, count == k);
         if constexpr (nops > 1)
-            vb = load_some<k>(b + i, count, whole);
+            in.b = ::load_some<k>(b + pack * k, count, count == k);
         if constexpr (nops > 2)
-            vc = load_some<k>(c + i, count, whole);
-        store_some<k>(out + i, apply<weight, R, k, nops>(f, va, vb, vc), count,
-                      whole);
+            in.c = ::load_some<k>(c + pack * k, count, count == k);
+        return in;
+    }
+    DEV_MEMBER Packs load_whole(u64 pack) const
+    {
+        Packs in;
+        in.a = load_raw<k>(a + pack * k);
+        if constexpr (nops > 1)
+            in.b = load_raw<k>(b + pack * k);
+        if constexpr (nops > 2)
+            in.c = load_raw<k>(c + pack * k);
+        return in;
+    }
+};
+
+/* LAYOUT_ROWS: n is below 2^32. */
+template <u32 k, u32 nops, typename A, typename B, typename C>
+struct RowSource {
+    typedef Inputs<k, A, B, C> Packs;
+    const View<nops> &view;
+    const A *a;
+    const B *b;
+    const C *c;
+    u32 n;
+    bool a_aligned, b_aligned, c_aligned;
+
+    DEV_MEMBER u32 count(u64 pack) const
+    {
+        return min_of(k, n - (u32)pack * k);
+    }
+    DEV_MEMBER Place place_of(u64 pack, u32 count) const
+    {
+        if constexpr (KPK_NVIDIA)
+            forget_memory(); /* the view stays in LDS */
+        Place place;
+        u32 rest = (u32)pack * k;
+        place.count = count;
+        UNROLL
+        for (u32 g = 0; g < MAX_GROUPS; g++) {
+            const bool last = g + 1 >= view.ngroups;
+            const u32 outer = last ? 0 : rest / view.dim[g];
+            place.at[g] = last ? rest : rest - outer * view.dim[g];
+            rest = outer;
+        }
+        return place;
+    }
+    DEV_MEMBER Packs load_some(u64 pack, u32 count) const
+    {
+        const Place place = place_of(pack, count);
+        Packs in;
+        in.a = load_row<k>(view, 0, a_aligned, a, place);
+        if constexpr (nops > 1)
+            in.b = load_row<k>(view, 1, b_aligned, b, place);
+        if constexpr (nops > 2)
+            in.c = load_row<k>(view, 2, c_aligned, c, place);
+        return in;
+    }
+    DEV_MEMBER Packs load_whole(u64 pack) const
+    {
+        const Place place = place_of(pack, k);
+        Packs in;
+        in.a = load_in_row<k>(view, 0, a_aligned, a, place);
+        if constexpr (nops > 1)
+            in.b = load_in_row<k>(view, 1, b_aligned, b, place);
+        if constexpr (nops > 2)
+            in.c = load_in_row<k>(view, 2, c_aligned, c, place);
+        return in;
+    }
+};
+
+/*
+ * All packs of a thread. Where loading and storing them takes an instruction
+ * each, as for the grid's first `nwhole`, `each` packs are loaded at once.
+ */
+template <Weight weight, u32 k, u32 each, u32 nops, typename R, typename Source,
+          typename F>
+DEV void map_packs(const Share &share, u64 npacks, u64 nwhole,
+                   bool out_aligned, const Source &source, R *out, F f)
+{
+    for (u64 p = share.first; p < npacks; p += share.step) {
+        const bool whole = p + (each - 1) * share.gap < nwhole;
+        typename Source::Packs in[each];
+        if (whole) {
+            UNROLL
+            for (u32 j = 0; j < each; j++)
+                in[j] = source.load_whole(p + j * share.gap);
+            if constexpr (weight != HEAVY) {
+                UNROLL
+                for (u32 j = 0; j < each; j++)
+                    store_raw<k>(out + (p + j * share.gap) * k,
+                                 apply<weight, k, nops, R>(f, in[j]));
+                continue;
+            }
+        }
+        u64 pack = p;
+        NO_UNROLL
+        for (u32 j = 0; j < each && pack < npacks; j++) {
+            const u32 count = whole ? k : source.count(pack);
+            if (!whole)
+                in[0] = source.load_some(pack, count);
+            store_some<k>(out + pack * k, apply<weight, k, nops, R>(f, in[0]),
+                          count, out_aligned && count == k);
+            UNROLL
+            for (u32 i = 0; i + 1 < each; i++)
+                in[i] = in[i + 1];
+            pack += share.gap;
+        }
     }
 }
 
-/* LAYOUT_ROWS. */
-template <Weight weight, u32 k, u32 nops, typename R, typename A, typename B,
-          typename C, typename F>
-DEV void map_rows(u64 n, const View<nops> &view, const A *a, const B *b,
-                  const C *c, R *out, F f)
+/* ---- the whole --------------------------------------------------------------------------- */
+
+template <Weight weight, u32 k, u32 each, u32 nops, typename R, typename A,
+          typename B, typename C, typename F>
+DEV void map_flat(const Team &team, u64 n, const A *a, const B *b, const C *c,
+                  R *out, F f)
+{
+    const FlatSource<k, nops, A, B, C> source = {a, b, c, n};
+    map_packs<weight, k, each, nops>(share_packs<each>(team),
+                                     n / k + (n % k != 0), n / k, true, source,
+                                     out, f);
+}
+
+template <Weight weight, u32 k, u32 each, u32 nops, typename R, typename A,
+          typename B, typename C, typename F>
+DEV void map_rows(const Team &team, u64 n, const View<nops> &view, const A *a,
+                  const B *b, const C *c, R *out, F f)
 {
     const bool steady = view.dim[0] % k == 0;
-    const bool a_aligned = steady && rows_aligned<k>(view, 0, a);
-    bool b_aligned = false, c_aligned = false;
-    if constexpr (nops > 1)
-        b_aligned = steady && rows_aligned<k>(view, 1, b);
-    if constexpr (nops > 2)
-        c_aligned = steady && rows_aligned<k>(view, 2, c);
     const bool out_aligned = is_aligned(out, k * sizeof(R));
-
-    const Share share = share_packs(n, k);
-    const u64 npacks = n / k + (n % k != 0);
-    for (u64 p = share.first; p < npacks; p += share.step) {
-        const u32 i = (u32)p * k; /* n is below 2^32 */
-        Place place;
-        place.count = min_of(k, (u32)n - i);
-        u32 rest = i;
-        UNROLL
-        for (u32 g = 0; g + 1 < MAX_GROUPS; g++) {
-            const u32 outer = rest != 0 ? rest / view.dim[g] : 0;
-            place.at[g] = rest - outer * view.dim[g];
-            rest = outer;
-        }
-        place.at[MAX_GROUPS - 1] = rest;
-
-        Pack<A, k> va;
-        Pack<B, k> vb;
-        Pack<C, k> vc;
-        va = load_row<k>(view, 0, a_aligned, a, place);
-        if constexpr (nops > 1)
-            vb = load_row<k>(view, 1, b_aligned, b, place);
-        if constexpr (nops > 2)
-            vc = load_row<k>(view, 2, c_aligned, c, place);
-        store_some<k>(out + i, apply<weight, R, k, nops>(f, va, vb, vc),
-                      place.count, out_aligned && place.count == k);
+    RowSource<k, nops, A, B, C> source = {view, a, b, c, (u32)n, false, false,
+                                          false};
+    source.a_aligned = steady && rows_aligned<k>(view, 0, a);
+    bool pieces = steady && out_aligned &&
+                  (source.a_aligned || view.stride[0][0] == 0);
+    if constexpr (nops > 1) {
+        source.b_aligned = steady && rows_aligned<k>(view, 1, b);
+        pieces = pieces && (source.b_aligned || view.stride[1][0] == 0);
     }
+    if constexpr (nops > 2) {
+        source.c_aligned = steady && rows_aligned<k>(view, 2, c);
+        pieces = pieces && (source.c_aligned || view.stride[2][0] == 0);
+    }
+    const u64 npacks = n / k + (n % k != 0);
+    map_packs<weight, k, each, nops>(share_packs<each>(team), npacks,
+                                     pieces ? npacks : 0, out_aligned, source,
+                                     out, f);
 }
 
 /*
- * LAYOUT_ROWS with operand `turned` turned (find_transposed()). A block takes
- * whole tiles; if there are more blocks than tiles, blocks spread over the grid
- * take them. Every thread of a block stays to the end, for the barriers.
+ * LAYOUT_TILES (find_transposed()). A block takes whole tiles, and all of its
+ * threads stay to the end, for the barriers.
  */
 template <Weight weight, u32 k, u32 nops, typename R, typename A, typename B,
           typename C, typename F>
-DEV void map_tiles(const View<nops> &view, u32 turned,
-                   const u32 (&out_stride)[MAX_GROUPS], const A *a, const B *b,
-                   const C *c, R *out, F f)
+DEV void map_tiles(const Team &team, const View<nops> &view, const A *a,
+                   const B *b, const C *c, R *out, F f)
 {
     constexpr u32 side = tile_side<k>::value;
     __shared__ __attribute__((aligned(16))) u8 lds[side * (side + 1) * 16 / k];
 
+    const u32 turned = view.turned;
     const bool a_aligned = rows_aligned<k>(view, 0, a);
     bool b_aligned = false, c_aligned = false;
     if constexpr (nops > 1)
@@ -504,17 +725,12 @@ DEV void map_tiles(const View<nops> &view, u32 turned,
         c_aligned = rows_aligned<k>(view, 2, c);
     const bool out_aligned =
         is_aligned(out, k * sizeof(R)) &&
-        (out_stride[1] | out_stride[2] | out_stride[3]) % k == 0;
+        (view.out_stride[1] | view.out_stride[2] | view.out_stride[3]) % k == 0;
 
     const u32 across = div_up(view.dim[0], side);
     const u32 down = div_up(view.dim[1], side);
     const u32 ntiles = across * down * view.dim[2] * view.dim[3];
-    const u32 nblocks = gridDim.x;
-    const u32 apart = nblocks > ntiles ? nblocks / ntiles : 1;
-    const u32 block = blockIdx.x;
-    u64 tile = block % apart == 0 ? block / apart : ntiles;
-
-    for (; tile < ntiles; tile += nblocks / apart) {
+    for (u64 tile = team.block; tile < ntiles; tile += team.nblocks) {
         Place corner;
         u32 rest = (u32)tile;
         corner.at[0] = rest % across * side;
@@ -545,24 +761,22 @@ DEV void map_tiles(const View<nops> &view, u32 turned,
             u64 i = place.at[0];
             UNROLL
             for (u32 g = 1; g < MAX_GROUPS; g++)
-                i += (u64)place.at[g] * out_stride[g];
+                i += (u64)place.at[g] * view.out_stride[g];
 
             const u32 in_tile = y * (side + 1) + x;
-            Pack<A, k> va;
-            Pack<B, k> vb;
-            Pack<C, k> vc;
-            va = turned == 0
-                     ? load_some<k>((const A *)lds + in_tile, place.count, false)
-                     : load_row<k>(view, 0, a_aligned, a, place);
+            Inputs<k, A, B, C> in;
+            in.a = turned == 0
+                       ? load_lds<k>((const A *)lds + in_tile, place.count)
+                       : load_row<k>(view, 0, a_aligned, a, place);
             if constexpr (nops > 1)
-                vb = turned == 1 ? load_some<k>((const B *)lds + in_tile,
-                                                place.count, false)
-                                 : load_row<k>(view, 1, b_aligned, b, place);
+                in.b = turned == 1
+                           ? load_lds<k>((const B *)lds + in_tile, place.count)
+                           : load_row<k>(view, 1, b_aligned, b, place);
             if constexpr (nops > 2)
-                vc = turned == 2 ? load_some<k>((const C *)lds + in_tile,
-                                                place.count, false)
-                                 : load_row<k>(view, 2, c_aligned, c, place);
-            store_some<k>(out + i, apply<weight, R, k, nops>(f, va, vb, vc),
+                in.c = turned == 2
+                           ? load_lds<k>((const C *)lds + in_tile, place.count)
+                           : load_row<k>(view, 2, c_aligned, c, place);
+            store_some<k>(out + i, apply<weight, k, nops, R>(f, in),
                           place.count, out_aligned && place.count == k);
         }
     }
@@ -570,10 +784,11 @@ DEV void map_tiles(const View<nops> &view, u32 turned,
 
 /* Whatever the layout, an element at a time; contiguous without info. */
 template <u32 nops, typename R, typename A, typename B, typename C, typename F>
-DEV void map_each(u64 n, u64 rank, const size_t *info, const A *a, const B *b,
-                  const C *c, R *out, F f)
+DEV void map_each(const Team &team, u64 n, u64 rank, const size_t *info,
+                  const A *a, const B *b, const C *c, R *out, F f)
 {
-    for (u64 i = global_thread(); i < n; i += global_threads()) {
+    const Share share = share_packs<1>(team);
+    for (u64 i = share.first; i < n; i += share.step) {
         u64 at[nops];
         UNROLL
         for (u32 o = 0; o < nops; o++)
@@ -607,11 +822,22 @@ DEV void map(u64 n, u64 rank, const size_t *info, const A *a, const B *b,
         max_of(max_of(operand_size<A>::value, operand_size<B>::value),
                max_of(operand_size<C>::value, operand_size<R>::value));
     constexpr u32 k = 16 / widest;
+    constexpr u32 each = nops == 1 && weight != HEAVY ? 4 : 2;
 
-    if (n == 0)
+    const Team team = make_team<k, each>(n);
+    if (!team.stays)
         return;
-    View<nops> view;
-    const Layout layout = merge_dims(n, rank, info, view);
+    BLOCK_SHARED View<nops> view;
+    if (info != nullptr) {
+        if (fills_block_shared()) {
+            view = merge_dims<nops>(n, rank, info);
+            if constexpr (weight == COPY)
+                if (view.layout == LAYOUT_ROWS)
+                    find_transposed(view);
+        }
+        sync_block_shared();
+    }
+    const Layout layout = info == nullptr ? LAYOUT_FLAT : view.layout;
     if (layout == LAYOUT_FLAT) {
         bool aligned = is_aligned(out, k * sizeof(R)) &&
                        is_aligned(a, k * sizeof(A));
@@ -620,25 +846,17 @@ DEV void map(u64 n, u64 rank, const size_t *info, const A *a, const B *b,
         if constexpr (nops > 2)
             aligned = aligned && is_aligned(c, k * sizeof(C));
         if (aligned)
-            map_flat<weight, k, nops>(n, a, b, c, out, f);
+            map_flat<weight, k, each, nops>(team, n, a, b, c, out, f);
         else
-            map_each<nops>(n, 0, nullptr, a, b, c, out, f);
-        return;
+            map_each<nops>(team, n, 0, nullptr, a, b, c, out, f);
+    } else if (layout == LAYOUT_ROWS) {
+        map_rows<weight, k, each, nops>(team, n, view, a, b, c, out, f);
+    } else if (layout == LAYOUT_ANY) {
+        map_each<nops>(team, n, rank, info, a, b, c, out, f);
     }
-    if (layout == LAYOUT_ANY) {
-        map_each<nops>(n, rank, info, a, b, c, out, f);
-        return;
-    }
-    if constexpr (weight == COPY) {
-        u32 out_stride[MAX_GROUPS] = {1, view.dim[0], view.dim[0] * view.dim[1],
-                                      view.dim[0] * view.dim[1] * view.dim[2]};
-        const u32 turned = find_transposed(view, out_stride);
-        if (turned < nops) {
-            map_tiles<weight, k, nops>(view, turned, out_stride, a, b, c, out, f);
-            return;
-        }
-    }
-    map_rows<weight, k, nops>(n, view, a, b, c, out, f);
+    if constexpr (weight == COPY)
+        if (layout == LAYOUT_TILES)
+            map_tiles<weight, k, nops>(team, view, a, b, c, out, f);
 }
 
 /* ---- what kernels call ---------------------------------------------------------------------- */

@@ -24,23 +24,35 @@ template <typename I> DEV bool is_element(I id, u64 dim)
 
 /*
  * A grid-stride walk over n items. The host launches a thread an element; where
- * an item is several elements, one block in `every` walks and the others leave
- * at once, which moves memory faster than most threads of all blocks idling.
+ * a thread takes 2^log of them at a time, one block in 2^log walks, as long as
+ * that fills a GPU, and the others leave at once: first is n for them. They are
+ * most of the launch, so nothing may come before this, loads and divisions least
+ * of all. W is u32 where walk_is_short(), for shorter divisions, else u64.
  */
-struct Walk {
-    u64 first, step;
+template <typename W> struct Walk {
+    W first, step;
 
-    DEV_MEMBER explicit Walk(u64 n)
+    DEV_MEMBER Walk(W n, u32 log)
     {
-        const u64 threads = global_threads();
-        const u64 spare = n > 0 ? divide(threads, n) : 1;
-        const u32 every = spare > 16 ? 16 : spare > 1 ? (u32)spare : 1;
-        const u32 block = (u32)blockIdx.x / every;
-        const u64 walkers = div_up((u32)gridDim.x, every);
+        constexpr u64 filling = 1u << 20; /* threads, more than a GPU holds */
+        const u32 shift = global_threads() >> log >= filling ? log : 0;
+        const u32 block = (u32)blockIdx.x >> shift;
+        const u32 walkers = (((u32)gridDim.x - 1) >> shift) + 1;
 
-        first = (u64)block * (u32)blockDim.x + (u32)threadIdx.x;
-        step = walkers * (u32)blockDim.x;
-        if ((u32)blockIdx.x % every != 0)
-            first = ~(u64)0;
+        first = block << shift == blockIdx.x
+                    ? (W)block * (u32)blockDim.x + (u32)threadIdx.x
+                    : n;
+        step = (W)walkers * (u32)blockDim.x;
     }
 };
+
+constexpr u32 log2_of_constant(u32 power)
+{
+    return power <= 1 ? 0 : 1 + log2_of_constant(power / 2);
+}
+
+/* whether no place of a walk over n items, nor the next one, leaves u32 */
+DEV bool walk_is_short(u64 n)
+{
+    return n < 1ull << 31 && global_threads() < 1ull << 31;
+}

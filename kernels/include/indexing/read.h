@@ -7,6 +7,21 @@
 
 #include "indexing/ids.h"
 
+constexpr u32 read_batch = 2; /* packs of a thread that are on their way */
+
+/* whether ids lie one after the other */
+DEV bool are_dense(u64 num_dims, const size_t *info)
+{
+    u64 run = 1;
+
+    for (u64 d = num_dims; d > 0; d--) {
+        if (info[d - 1] != 1 && info[num_dims + d - 1] != run)
+            return false;
+        run *= info[d - 1];
+    }
+    return true;
+}
+
 /*
  * out[l, j, :] = inp[l, ids[j], :], rows of `right` elements
  *
@@ -14,28 +29,61 @@
  *   inp  [left, src_dim_size, right], contiguous
  *   out  [left, ids_dim_size, right], contiguous, numel elements
  */
-template <u32 V, typename I, typename T>
+template <u32 V, typename W, typename I, typename T>
 DEV void index_select_packs(u64 numel, u64 num_dims, const size_t *info,
                             const I *RESTRICT ids, const T *RESTRICT inp,
                             T *RESTRICT out, u64 src_dim_size,
                             u64 ids_dim_size, u64 right_size)
 {
-    const u64 n = numel / V, right = right_size / V;
-    const Walk walk(n);
+    const W n = (W)(numel / V), right = (W)(right_size / V);
+    const W dim = (W)ids_dim_size;
+    const Walk<W> walk(n, log2_of_constant(V * read_batch));
 
-    for (u64 p = walk.first; p < n; p += walk.step) {
-        const u64 row = divide(p, right);
-        const u64 l = divide(row, ids_dim_size);
-        const u64 j = row - l * ids_dim_size;
-        const I id = ids[strided_offset(j, num_dims, info, info + num_dims)];
-        Pack<T, V> v = {};
+    if (walk.first >= n)
+        return;
+    const bool dense = are_dense(num_dims, info);
 
-        if (is_element(id, src_dim_size))
-            v = load_pack<V>(inp + ((l * src_dim_size + (u64)id) * right +
-                                    (p - row * right)) *
-                                       V);
-        store_pack<V>(out + p * V, v);
+    for (u64 first = walk.first; first < n;
+         first += (u64)read_batch * walk.step) {
+        Pack<T, V> v[read_batch] = {};
+
+        UNROLL
+        for (u32 k = 0; k < read_batch; k++) {
+            const u64 wanted = first + (u64)k * walk.step;
+            const W p = (W)(wanted < n ? wanted : first);
+            const W row = p / right, l = row < dim ? 0 : row / dim;
+            const W j = row - l * dim;
+            const I id = ids[dense ? j
+                                   : strided_offset(j, num_dims, info,
+                                                    info + num_dims)];
+
+            if (is_element(id, src_dim_size))
+                v[k] = load_pack<V>(
+                    inp + ((l * src_dim_size + (u64)id) * right +
+                           (p - row * right)) *
+                              V);
+        }
+        UNROLL
+        for (u32 k = 0; k < read_batch; k++) {
+            const u64 p = first + (u64)k * walk.step;
+
+            if (p < n)
+                store_pack<V>(out + p * V, v[k]);
+        }
     }
+}
+
+template <u32 V, typename I, typename T>
+DEV void index_select_in(u64 numel, u64 num_dims, const size_t *info,
+                         const I *ids, const T *inp, T *out, u64 src_dim_size,
+                         u64 ids_dim_size, u64 right_size)
+{
+    if (walk_is_short(numel) && fits_u32(ids_dim_size | right_size))
+        index_select_packs<V, u32>(numel, num_dims, info, ids, inp, out,
+                                   src_dim_size, ids_dim_size, right_size);
+    else
+        index_select_packs<V, u64>(numel, num_dims, info, ids, inp, out,
+                                   src_dim_size, ids_dim_size, right_size);
 }
 
 template <typename I, typename T>
@@ -46,11 +94,11 @@ DEV void index_select(u64 numel, u64 num_dims, const size_t *info, const I *ids,
     constexpr u32 V = per16<T>::value;
 
     if (right_size % V == 0 && is_aligned(inp, 16) && is_aligned(out, 16))
-        index_select_packs<V>(numel, num_dims, info, ids, inp, out,
-                              src_dim_size, ids_dim_size, right_size);
+        index_select_in<V>(numel, num_dims, info, ids, inp, out, src_dim_size,
+                           ids_dim_size, right_size);
     else
-        index_select_packs<1>(numel, num_dims, info, ids, inp, out,
-                              src_dim_size, ids_dim_size, right_size);
+        index_select_in<1>(numel, num_dims, info, ids, inp, out, src_dim_size,
+                           ids_dim_size, right_size);
 }
 
 /* V ids at p, in loads of up to 16 bytes */
@@ -77,30 +125,28 @@ template <u32 V, typename I> DEV void load_ids(const I *p, I *id)
  * Where a pack's ids are all the same and name an aligned piece of a row, that
  * is one load.
  */
-template <u32 V, typename I, typename T>
-DEV void gather_packs(u64 numel, const I *RESTRICT ids, const T *RESTRICT inp,
-                      T *RESTRICT out, u64 src_dim_size, u64 ids_dim_size,
-                      u64 right_size)
-{
-    const u64 plane = ids_dim_size * right_size, n = div_up(numel, (u64)V);
-    const bool rows_aligned =
-        right_size % V == 0 && is_aligned(inp, V * (u32)sizeof(T));
-    const Walk walk(n);
+template <u32 V, typename W, typename I, typename T> struct Gather {
+    u64 numel;
+    const I *RESTRICT ids;
+    const T *RESTRICT inp;
+    T *RESTRICT out;
+    u64 src_dim_size;
+    W plane, right; /* ids_dim_size * right, right */
+    bool rows_aligned;
 
-    for (u64 p = walk.first; p < n; p += walk.step) {
-        const u64 first = p * V;
-        const bool whole = first + V <= numel;
-        u64 l = divide(first, plane);
-        u64 at = first - l * plane;
-        u64 r = at - divide(at, right_size) * right_size;
-        Pack<T, V> v = {};
-        I id[V];
-
-        if (whole)
+    DEV_MEMBER void load(u64 first, I *id) const
+    {
+        if (first + V <= numel)
             load_ids<V>(ids + first, id);
         else
             for (u32 i = 0; i < V; i++)
                 id[i] = first + i < numel ? ids[first + i] : id_marker<I>();
+    }
+    DEV_MEMBER Pack<T, V> fetch(W first, const I *id) const
+    {
+        W l = first / plane, at = first - l * plane;
+        W r = at % right;
+        Pack<T, V> v = {};
         bool same = rows_aligned;
 
         UNROLL
@@ -108,28 +154,82 @@ DEV void gather_packs(u64 numel, const I *RESTRICT ids, const T *RESTRICT inp,
             same = same && id[i] == id[0];
         if (same) {
             if (is_element(id[0], src_dim_size))
-                v = load_pack<V>(
-                    inp + (l * src_dim_size + (u64)id[0]) * right_size + r);
-        } else {
-            UNROLL
-            for (u32 i = 0; i < V; i++) {
-                if (is_element(id[i], src_dim_size))
-                    v[i] =
-                        inp[(l * src_dim_size + (u64)id[i]) * right_size + r];
-                r = r + 1 == right_size ? 0 : r + 1;
-                if (++at == plane) {
-                    at = 0;
-                    l++;
-                }
+                v = load_pack<V>(inp + (l * src_dim_size + (u64)id[0]) * right +
+                                 r);
+            return v;
+        }
+        UNROLL
+        for (u32 i = 0; i < V; i++) {
+            if (is_element(id[i], src_dim_size))
+                v[i] = inp[(l * src_dim_size + (u64)id[i]) * right + r];
+            r = r + 1 == right ? 0 : r + 1;
+            if (++at == plane) {
+                at = 0;
+                l++;
             }
         }
-        if (whole)
+        return v;
+    }
+    DEV_MEMBER void store(u64 first, const Pack<T, V> &v) const
+    {
+        if (first + V <= numel)
             store_pack<V>(out + first, v);
         else
             for (u32 i = 0; i < V; i++)
                 if (first + i < numel)
                     out[first + i] = v[i];
     }
+    DEV_MEMBER void run() const
+    {
+        constexpr u32 batch = V * sizeof(I) <= 16 ? 2 : 1; /* on their way */
+        const W n = (W)div_up(numel, (u64)V);
+        const Walk<W> walk(n, log2_of_constant(V * batch));
+
+        for (u64 first = walk.first; first < n;
+             first += (u64)batch * walk.step) {
+            I id[batch][V];
+            Pack<T, V> v[batch];
+
+            UNROLL
+            for (u32 k = 0; k < batch; k++) {
+                const u64 p = first + (u64)k * walk.step;
+
+                load((p < n ? p : first) * V, id[k]);
+            }
+            UNROLL
+            for (u32 k = 0; k < batch; k++) {
+                const u64 p = first + (u64)k * walk.step;
+
+                v[k] = fetch((W)((p < n ? p : first) * V), id[k]);
+            }
+            UNROLL
+            for (u32 k = 0; k < batch; k++) {
+                const u64 p = first + (u64)k * walk.step;
+
+                if (p < n)
+                    store(p * V, v[k]);
+            }
+        }
+    }
+};
+
+template <u32 V, typename I, typename T>
+DEV void gather_in(u64 numel, const I *ids, const T *inp, T *out,
+                   u64 src_dim_size, u64 ids_dim_size, u64 right_size)
+{
+    const u64 plane = ids_dim_size * right_size;
+    const bool rows_aligned =
+        right_size % V == 0 && is_aligned(inp, V * (u32)sizeof(T));
+
+    if (walk_is_short(numel) && fits_u32(plane))
+        Gather<V, u32, I, T>{numel,         ids,        inp,
+                             out,           src_dim_size, (u32)plane,
+                             (u32)right_size, rows_aligned}
+            .run();
+    else
+        Gather<V, u64, I, T>{numel,        ids,   inp,        out,
+                             src_dim_size, plane, right_size, rows_aligned}
+            .run();
 }
 
 template <typename I, typename T>
@@ -140,9 +240,9 @@ DEV void gather(u64 numel, const I *ids, const T *inp, T *out,
     constexpr u32 id_bytes = V * sizeof(I) < 16 ? V * (u32)sizeof(I) : 16;
 
     if (is_aligned(ids, id_bytes) && is_aligned(out, V * (u32)sizeof(T)))
-        gather_packs<V>(numel, ids, inp, out, src_dim_size, ids_dim_size,
-                        right_size);
+        gather_in<V>(numel, ids, inp, out, src_dim_size, ids_dim_size,
+                     right_size);
     else
-        gather_packs<1>(numel, ids, inp, out, src_dim_size, ids_dim_size,
-                        right_size);
+        gather_in<1>(numel, ids, inp, out, src_dim_size, ids_dim_size,
+                     right_size);
 }

@@ -12,8 +12,9 @@
  * A workgroup of 32 x 4 threads makes a tile of Rows x Cols results, in steps
  * of 64 along K (tile.h). Weights are unpacked once per tile, into LDS. While a
  * step is multiplied, the next one's bytes are on their way into registers.
- * Rows behind the last are taken from the last row, columns likewise; blocks
- * behind the end of a row count as zeros and are not read.
+ * Two neighbouring threads load neighbouring halves of a row's or a column's
+ * step. Rows behind the last are taken from the last row, columns likewise;
+ * blocks behind the end of a row count as zeros and are not read.
  */
 #if KPK_NVIDIA
 template <class F, int Rows, int Cols>
@@ -43,7 +44,7 @@ template <class F, int Rows, int Cols, bool Wide> struct Tile {
     {
         UNROLL
         for (int p = 0; p < pieces; p++) {
-            int piece = (tid + p * threads) / Rows;
+            int piece = tid % 2;
             int block = Step::block(step, piece);
 
             block = block < nblocks ? block : nblocks - 1;
@@ -66,19 +67,21 @@ template <class F, int Rows, int Cols, bool Wide> struct Tile {
     {
         UNROLL
         for (int p = 0; p < pieces; p++) {
-            int row = (tid + p * threads) % Rows;
-            int piece = (tid + p * threads) / Rows;
+            int row = (tid + p * threads) / 2;
+            int piece = tid % 2;
             bool present = Step::block(step, piece) < nblocks;
             Chunk c = F::unpack(in.x[p], Step::chunk(step, piece));
 
             UNROLL
             for (int g = 0; g < 2; g++) {
                 int at = Step::place(piece, g);
-                /* one scale for 32: legacy pieces hold it twice, the two
-                 * pieces of a K format have the same */
                 int slot = Step::scales == 2 ? at : at / 2;
 
                 store_words(lds.x + row * tile_stride + 4 * at, c.q + 4 * g);
+                /* where one scale serves 32, both pieces of a K format have it
+                 */
+                if (Step::scales == 1 && !Step::legacy && piece == 1)
+                    continue;
                 lds.x_scale[slot * Rows + row] = present ? c.scale[g] : 0.0f;
                 if constexpr (Lds::biased)
                     lds.x_bias[slot * Rows + row] = present ? c.bias[g] : 0.0f;
@@ -131,8 +134,8 @@ template <class F, int Rows, int Cols, bool Wide> struct Tile {
 
         UNROLL
         for (int p = 0; p < pieces; p++)
-            row[p] = x + row_bytes * min_of(row0 + (tid + p * threads) % Rows,
-                                            x_rows - 1);
+            row[p] = x + row_bytes *
+                             min_of(row0 + (tid + p * threads) / 2, x_rows - 1);
         UNROLL
         for (int p = 0; p < blocks; p++)
             col[p] = y + y_stride *

@@ -13,6 +13,12 @@
  * f32, integers wrap), so those read 16 bytes at a time where the line is
  * contiguous. Nothing depends on timing: the same input gives the same bits.
  *
+ * A block whose rows give its threads few elements each spends its time on
+ * starting, on the latency of one round of loads and at barriers. Where there
+ * are enough such blocks, one in `share` takes the outputs of all of them, a
+ * group of 32 lanes for each without any barrier, and the others leave at once.
+ * In an ordered sum each lane then stands for every 32nd thread of the block.
+ *
  * min and max: f32 and f64 pass over NaN (all NaN: the identity), f16 and bf16
  * keep it. argmin and argmax: NaN is the extreme, ties go to the lowest index.
  */
@@ -185,19 +191,19 @@ DEV line find_line(u64 numel, u64 R, u64 num_dims,
             step, true};
 }
 
-template <typename OP, typename T>
-DEV typename OP::value
-fold_contiguous(const T *p, u64 n, u32 rank, u32 size)
+/* N is u32 or u64, as n needs */
+template <typename OP, typename N, typename T>
+DEV typename OP::value fold_contiguous(const T *p, N n, u32 rank, u32 size)
 {
     constexpr u32 V = vector_length<T>;
-    constexpr u32 batch = 4;
-    const u64 skew = (16 - ((u64)p & 15)) % 16 / sizeof(T);
-    const u64 head = skew < n ? skew : n;
-    const u64 vectors = (n - head) / V;
+    constexpr u32 batch = sizeof(typename OP::value) > 4 ? 2 : 4;
+    const u32 skew = (16 - ((u32)(u64)p & 15)) % 16 / sizeof(T);
+    const N head = skew < n ? skew : n;
+    const N vectors = (n - head) / V;
     typename OP::value v = OP::start();
-    u64 k = rank;
+    N k = rank;
 
-    for (u64 m = rank; m < head; m += size)
+    for (N m = rank; m < head; m += size)
         OP::take(v, p[m], (u32)m);
     for (; k + (batch - 1) * size < vectors; k += batch * size) {
         Pack<T, V> x[batch];
@@ -216,7 +222,7 @@ UNROLL
         for (u32 i = 0; i < V; i++)
             OP::take(v, x[i], (u32)(head + k * V + i));
     }
-    for (u64 m = head + vectors * V + rank; m < n; m += size)
+    for (N m = head + vectors * V + rank; m < n; m += size)
         OP::take(v, p[m], (u32)m);
     return v;
 }
@@ -268,25 +274,40 @@ fold_strided(const T *src, u64 first, u64 n, u64 num_dims, const size_t *info,
     return v;
 }
 
-/* slots lane, lane + 32, ... of W * 32, as the reference's tree pairs them */
-template <typename OP, u32 W>
-DEV typename OP::value
-fold_slots(const typename OP::value *slot, u32 lane)
+/*
+ * The slots lane, lane + 32, ... of `size`, 128 or more, joined as the
+ * reference's tree joins them. Four at a time that meet first, size / 4 apart,
+ * come from four(slot of the first), and those fours in the order in which the
+ * tree joins them: by their numbers with the bits reversed, so that few wait.
+ */
+template <typename OP, typename F>
+DEV typename OP::value join_slots(u32 size, u32 lane, F four)
 {
-    constexpr u32 H = W / 2;
-    typename OP::value v[H];
+    using V = typename OP::value;
     const OP op;
+    const u32 fours = size / (4 * group_size); /* 1, 2, 4 or 8 */
+    const u32 unused = 32 - (31 - (u32)__clz((int)fours));
+    V sum = OP::start(), wait1 = sum, wait2 = sum, wait4 = sum;
 
-UNROLL
-    for (u32 j = 0; j < H; j++)
-        v[j] = op(slot[lane + j * group_size],
-                  slot[lane + (j + H) * group_size]);
-UNROLL
-    for (u32 half = H / 2; half > 0; half /= 2)
-UNROLL
-        for (u32 j = 0; j < half; j++)
-            v[j] = op(v[j], v[j + half]);
-    return v[0];
+    NO_UNROLL
+    for (u32 i = 0; i < fours; i++) {
+        sum = four(lane + (__brev(2 * i) >> (unused - 1)) * group_size);
+        if ((i & 1) == 0) {
+            wait1 = sum;
+            continue;
+        }
+        sum = op(wait1, sum);
+        if ((i & 2) == 0) {
+            wait2 = sum;
+            continue;
+        }
+        sum = op(wait2, sum);
+        if ((i & 4) == 0)
+            wait4 = sum;
+        else
+            sum = op(wait4, sum);
+    }
+    return sum;
 }
 
 /* to thread 0 of the block, in the order of the reference's tree */
@@ -304,24 +325,108 @@ join_in_order(const team &t, typename OP::value *slot, typename OP::value v)
     __syncthreads();
     if (t.rank >= group_size)
         return v;
-    switch (t.size / group_size) {
-    case 2:
-        v = fold_slots<OP, 2>(slot, t.rank);
-        break;
-    case 4:
-        v = fold_slots<OP, 4>(slot, t.rank);
-        break;
-    case 8:
-        v = fold_slots<OP, 8>(slot, t.rank);
-        break;
-    case 16:
-        v = fold_slots<OP, 16>(slot, t.rank);
-        break;
-    default:
-        v = fold_slots<OP, 32>(slot, t.rank);
-        break;
-    }
+    if (t.size == 2 * group_size)
+        v = op(slot[t.rank], slot[t.rank + group_size]);
+    else
+        v = join_slots<OP>(t.size, t.rank, [&](u32 s) {
+            const u32 apart = t.size / 4;
+
+            return op(op(slot[s], slot[s + 2 * apart]),
+                      op(slot[s + apart], slot[s + 3 * apart]));
+        });
     return lanes_reduce(v, group_size, op);
+}
+
+/* a row by one group of lanes, in the order of a block of `size` threads */
+template <typename OP, typename T>
+DEV typename OP::value fold_in_order(const T *p, u32 step, u32 n, u32 size,
+                                     u32 lane)
+{
+    using V = typename OP::value;
+    constexpr u32 batch = 2;
+    const OP op;
+
+    return join_slots<OP>(size, lane, [&](u32 slot) {
+        V v[4] = {OP::start(), OP::start(), OP::start(), OP::start()};
+
+        NO_UNROLL
+        for (u32 m = slot; m < n; m += batch * size) {
+            T x[4][batch];
+
+            UNROLL
+            for (u32 k = 0; k < 4; k++)
+                UNROLL
+                for (u32 j = 0; j < batch; j++) {
+                    const u32 at = m + k * (size / 4) + j * size;
+
+                    x[k][j] = p[(u64)(at < n ? at : n - 1) * step];
+                }
+            UNROLL
+            for (u32 k = 0; k < 4; k++)
+                UNROLL
+                for (u32 j = 0; j < batch; j++)
+                    if (m + k * (size / 4) + j * size < n)
+                        OP::take(v[k], x[k][j], 0);
+        }
+        return op(op(v[0], v[2]), op(v[1], v[3]));
+    });
+}
+
+/* log2 of the outputs that one block takes, a group of lanes for each */
+DEV u32 log2_outputs_shared(u32 blocks, u32 size, u64 R)
+{
+    constexpr u32 few = 8; /* elements a thread */
+
+    if ((size & (size - 1)) != 0 || size < 4 * group_size || R > few * size)
+        return 0;
+    const u32 log = log2_blocks_shared(blocks, size, 5);
+
+    return size >> log <= group_size ? log : 0;
+}
+
+/* one output, the elements at `where`, by a group of 32 lanes */
+template <typename OP, typename T>
+DEV typename OP::value fold_by_group(const T *src, const line &where, u32 n,
+                                     u32 lane)
+{
+    const T *p = src + where.base;
+
+    if constexpr (OP::ordered)
+        return fold_in_order<OP>(p, (u32)where.step, n, blockDim.x, lane);
+    else if (where.step == 1)
+        return fold_contiguous<OP>(p, n, lane, group_size);
+    else
+        return fold_line<OP>(p, where.step, n, lane, group_size);
+}
+
+/* one output by the whole block */
+template <typename OP, typename T>
+DEV void reduce_by_block(u64 src_numel, u64 R, u64 num_dims, const size_t *info,
+                         const T *src, typename OP::result_type *dst, u64 output,
+                         const team_scratch<typename OP::value> &scratch)
+{
+    const team t = make_team(blockDim.x, threadIdx.x, 0, 1);
+    const u64 first = output * R;
+    typename OP::value v = OP::start();
+
+    if (first < src_numel) {
+        const u64 rest = src_numel - first;
+        const u64 n = R < rest ? R : rest;
+        const line where = find_line(src_numel, R, num_dims, info, first);
+
+        if (!where.straight)
+            v = fold_strided<OP>(src, first, n, num_dims, info, t.rank, t.size);
+        else if (where.step == 1 && !OP::ordered)
+            v = fold_contiguous<OP>(src + where.base, n, t.rank, t.size);
+        else
+            v = fold_line<OP>(src + where.base, where.step, n, t.rank, t.size);
+    }
+    if constexpr (OP::ordered)
+        v = join_in_order<OP>(t, scratch.all, v);
+    else
+        v = team_reduce(t, scratch, 0, v, OP());
+    if (t.rank == 0)
+        dst[output] = OP::result(v, first, num_dims, info);
 }
 
 template <typename OP, typename T>
@@ -332,27 +437,44 @@ fast_reduce(size_t src_numel, size_t el_to_sum_per_block, size_t num_dims,
     using V = typename OP::value;
     __shared__ V slot[2][max_groups];
     __shared__ V all[max_block];
-    const team t = make_team(blockDim.x, threadIdx.x, 0, 1);
-    const u64 first = (u64)blockIdx.x * el_to_sum_per_block;
-    V v = OP::start();
+    const u32 shift =
+        log2_outputs_shared(gridDim.x, blockDim.x, el_to_sum_per_block);
+    u32 outputs = 1;
 
-    if (first < src_numel) {
-        const u64 rest = src_numel - first;
-        const u64 n = el_to_sum_per_block < rest ? el_to_sum_per_block : rest;
-        const line where =
-            find_line(src_numel, el_to_sum_per_block, num_dims, info, first);
+    if (shift > 0) {
+        if ((blockIdx.x & ((1u << shift) - 1)) != 0)
+            return;
+        outputs = min_of(1u << shift, (u32)gridDim.x - (u32)blockIdx.x);
+        line where =
+            find_line(src_numel, el_to_sum_per_block, num_dims, info, 0);
 
-        if (!where.straight)
-            v = fold_strided<OP>(src, first, n, num_dims, info, t.rank, t.size);
-        else if (where.step == 1 && !OP::ordered)
-            v = fold_contiguous<OP>(src + where.base, n, t.rank, t.size);
-        else
-            v = fold_line<OP>(src + where.base, where.step, n, t.rank, t.size);
+        if (where.straight && fits_u32(where.step)) {
+            NO_UNROLL
+            for (u32 o = threadIdx.x / group_size; o < outputs;
+                 o += blockDim.x / group_size) {
+                const u64 first = (u64)(blockIdx.x + o) * el_to_sum_per_block;
+                const u64 rest = first < src_numel ? src_numel - first : 0;
+                const u32 n = (u32)min_of((u64)el_to_sum_per_block, rest);
+                V v = OP::start();
+
+                where = find_line(src_numel, el_to_sum_per_block, num_dims,
+                                  info, first);
+                if (n > 0)
+                    v = fold_by_group<OP>(src, where, n,
+                                          threadIdx.x % group_size);
+                v = lanes_reduce(v, group_size, OP());
+                if (threadIdx.x % group_size == 0)
+                    dst[blockIdx.x + o] =
+                        OP::result(v, first, num_dims, info);
+            }
+            return;
+        }
     }
-    if constexpr (OP::ordered)
-        v = join_in_order<OP>(t, all, v);
-    else
-        v = team_reduce(t, team_scratch<V>{slot, all}, 0, v, OP());
-    if (t.rank == 0)
-        dst[blockIdx.x] = OP::result(v, first, num_dims, info);
+    NO_UNROLL
+    for (u32 o = 0; o < outputs; o++) {
+        if (o > 0)
+            __syncthreads(); /* the scratch has been read */
+        reduce_by_block<OP>(src_numel, el_to_sum_per_block, num_dims, info, src,
+                            dst, blockIdx.x + o, team_scratch<V>{slot, all});
+    }
 }

@@ -53,15 +53,22 @@ template <typename T> struct norm_row {
 
     const team &t;
     const team_scratch<A> &scratch;
+    const team_scratch<two<A>> &scratch_two;
     const T *src;
     T *dst;
     const T *alpha, *beta;
-    u32 n;
+    u32 n; /* 0 for a team without a row, which only keeps the barriers */
+    u32 turn; /* alternates from row to row */
     A eps;
 
-    DEV_MEMBER A total(u32 turn, A v) const
+    DEV_MEMBER A total(A v) const
     {
         return team_reduce(t, scratch, turn, v, plus());
+    }
+    /* not twice without total() in between, which has a barrier too */
+    DEV_MEMBER two<A> totals(A a, A b) const
+    {
+        return team_reduce(t, scratch_two, 0, two<A>{a, b}, plus());
     }
 };
 
@@ -90,13 +97,19 @@ UNROLL
         });
     }
 
+    template <u32 V, u32 K> DEV_MEMBER void work(row_tile<T, V, K> &x)
+    {
+        const A mean = B::total(squares(x, 0)) / (A)B::n;
+
+        finish(x, 0, reciprocal_root(mean + B::eps));
+    }
+
     template <u32 V, u32 K> DEV_MEMBER void run()
     {
         row_tile<T, V, K> x;
 
         x.load(B::t, B::src, 0, B::n);
-        const A mean = B::total(0, squares(x, 0)) / (A)B::n;
-        finish(x, 0, reciprocal_root(mean + B::eps));
+        work(x);
     }
 
     template <u32 V> DEV_MEMBER void stream()
@@ -110,7 +123,7 @@ UNROLL
             x.load(B::t, B::src, (u32)first, B::n);
             s += squares(x, (u32)first);
         }
-        const A mean = B::total(0, s) / (A)B::n;
+        const A mean = B::total(s) / (A)B::n;
         const A g = reciprocal_root(mean + B::eps);
 
         for (u64 first = 0; first < B::n; first += span) {
@@ -174,17 +187,24 @@ UNROLL
         });
     }
 
-    template <u32 V, u32 K> DEV_MEMBER void run()
+    template <u32 V, u32 K> DEV_MEMBER void work(row_tile<T, V, K> &x)
     {
-        row_tile<T, V, K> x;
         const A n = (A)B::n;
         A s, squares;
 
+        center(x, 0, B::total(sum(x, 0)) / n, s, squares);
+
+        const two<A> all = B::totals(s, squares);
+
+        finish(x, 0, all.a / n, scale((all.b - all.a * (all.a / n)) / n));
+    }
+
+    template <u32 V, u32 K> DEV_MEMBER void run()
+    {
+        row_tile<T, V, K> x;
+
         x.load(B::t, B::src, 0, B::n);
-        center(x, 0, B::total(0, sum(x, 0)) / n, s, squares);
-        s = B::total(1, s);
-        squares = B::total(0, squares);
-        finish(x, 0, s / n, scale((squares - s * (s / n)) / n));
+        work(x);
     }
 
     template <u32 V> DEV_MEMBER void stream()
@@ -195,7 +215,7 @@ UNROLL
         row_tile<T, V, K> x;
 
         x.load(B::t, B::src, 0, B::n);
-        const A p = B::total(0, sum(x, 0)) / (A)(span < B::n ? span : B::n);
+        const A p = B::total(sum(x, 0)) / (A)(span < B::n ? span : B::n);
         A count = 0, mean = 0, squares = 0;
 
         for (u64 first = 0; first < B::n; first += span) {
@@ -218,11 +238,10 @@ UNROLL
             mean += gap * ((A)here / both);
             count = both;
         }
-        const A d = B::total(1, count * mean) / n;
+        const A d = B::totals(count * mean, 0).a / n;
         const A far = mean - d;
 
-        squares = B::total(0, squares + count * far * far);
-        const A g = scale(squares / n);
+        const A g = scale(B::total(squares + count * far * far) / n);
 
         for (u64 first = 0; first < B::n; first += span) {
             A s, q;
@@ -234,26 +253,80 @@ UNROLL
     }
 };
 
+/*
+ * Rows of at most one vector a thread: a block has little to do for one of them
+ * beside starting and waiting. So one block in 2^shift takes the rows of all
+ * of them, as many at a time as it has threads for, and reads the next ones while
+ * it works on those at hand. The threads that share a row depend on its length
+ * alone, and so do the bits of the result.
+ */
 template <template <typename> class ROW, typename T>
-DEV void normalize(const T *src, T *dst, const T *alpha,
-                                          const T *beta, i32 n_cols, f32 eps)
+DEV void normalize_short(const T *src, T *dst, const T *alpha, const T *beta,
+                         u32 n, f32 eps, u32 shift,
+                         const team_scratch<calc_t<T>> &scratch,
+                         const team_scratch<two<calc_t<T>>> &scratch_two)
+{
+    using A = calc_t<T>;
+    constexpr u32 V = vector_length<T>;
+    const u32 useful = power_of_two_at_least(n / V);
+    const u32 size = useful > group_size ? useful : group_size;
+    const u32 rank = threadIdx.x & (size - 1);
+    const team t = make_team(size, rank, threadIdx.x - rank, 1);
+    const u64 end = min_of(1u << shift, (u32)gridDim.x - (u32)blockIdx.x) * (u64)n;
+    const u32 jump = blockDim.x / size * n, c = rank * V;
+    u32 turn = 0;
+    u64 at = (threadIdx.x - rank) / size * n;
+    Pack<T, V> next;
+
+    src += (u64)blockIdx.x * n + (c < n ? c : 0);
+    dst += (u64)blockIdx.x * n;
+    next = load_pack<V>(src + (at < end ? at : 0));
+    for (u64 lead = 0; lead < end; lead += jump, at += jump, turn ^= 1) {
+        row_tile<T, V, 1> x;
+        ROW<T> r{{t, scratch, scratch_two, src, dst + at, alpha, beta,
+                  at < end ? n : 0, turn, (A)eps}};
+
+        UNROLL
+        for (u32 i = 0; i < V; i++)
+            x.v[0][i] = convert<A>(next[i]);
+        if (at + jump < end)
+            next = load_pack<V>(src + at + jump);
+        r.work(x);
+    }
+}
+
+template <template <typename> class ROW, typename T>
+DEV void normalize(const T *src, T *dst, const T *alpha, const T *beta,
+                   i32 n_cols, f32 eps)
 {
     using A = calc_t<T>;
     __shared__ A slot[2][max_groups];
-    __shared__ A all[max_block];
-    const team_scratch<A> scratch = {slot, all};
-    const u64 row = (u64)blockIdx.x * blockDim.y + threadIdx.y;
-    const team t =
-        make_team(blockDim.x, threadIdx.x, threadIdx.y * blockDim.x, 1);
+    __shared__ two<A> slot_two[1][max_groups];
+    __shared__ two<A> all[max_block];
     const u32 n = n_cols > 0 ? (u32)n_cols : 0;
+    const team_scratch<A> scratch = {slot, &all[0].a};
+    const team_scratch<two<A>> scratch_two = {slot_two, all};
+    const bool aligned = n % vector_length<T> == 0 && is_aligned(src, 16) &&
+                         is_aligned(dst, 16) && is_aligned(alpha, 16) &&
+                         is_aligned(beta, 16);
 
     if (n == 0)
         return;
-    src += row * n;
-    dst += row * n;
-    ROW<T> r{{t, scratch, src, dst, alpha, beta, n, (A)eps}};
-    with_row_class<T, norm_registers>(r, n % vector_length<T> == 0 && is_aligned(src, 16) &&
-                             is_aligned(dst, 16) && is_aligned(alpha, 16) &&
-                             is_aligned(beta, 16),
-                      n, t.size);
+    if (aligned && n <= vector_length<T> * blockDim.x && blockDim.y == 1 &&
+        blockDim.x >= 4 * group_size && (blockDim.x & (blockDim.x - 1)) == 0) {
+        const u32 shift = log2_blocks_shared(gridDim.x, blockDim.x, 4);
+
+        if ((blockIdx.x & ((1u << shift) - 1)) == 0)
+            normalize_short<ROW>(src, dst, alpha, beta, n, eps, shift, scratch,
+                                 scratch_two);
+        return;
+    }
+
+    const u64 row = (u64)blockIdx.x * blockDim.y + threadIdx.y;
+    const team t =
+        make_team(blockDim.x, threadIdx.x, threadIdx.y * blockDim.x, 1);
+    ROW<T> r{{t, scratch, scratch_two, src + row * n, dst + row * n, alpha,
+              beta, n, 0, (A)eps}};
+
+    with_row_class<T, norm_registers>(r, aligned, n, t.size);
 }

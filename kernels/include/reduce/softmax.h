@@ -90,7 +90,8 @@ UNROLL
     /* a thread meets only values that it stored itself: no barrier needed */
     template <u32 V> DEV_MEMBER void run_in_lds()
     {
-        constexpr u32 K = stream_tile<T, V, softmax_registers>;
+        constexpr u32 most = softmax_registers / sizeof(A) / V;
+        constexpr u32 K = most > 1 ? most : 1; /* loads in flight */
         const u32 span = t.size * V;
         A m = -infinity<A>(), sum = 0, v[V];
         row_tile<T, V, K> x;

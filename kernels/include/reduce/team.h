@@ -43,6 +43,19 @@ DEV team make_team(u32 size, u32 rank, u32 first,
     return t;
 }
 
+/*
+ * One block in 2^result takes the rows of its neighbours, which leave at once;
+ * at most 2^most, and only where enough blocks stay at work.
+ */
+DEV u32 log2_blocks_shared(u32 blocks, u32 threads, u32 most)
+{
+    constexpr u64 busy = 1u << 20; /* threads, several times what a GPU holds */
+    const u64 times = (u64)blocks * threads / busy;
+    const u32 log = times > 1 ? 31 - (u32)__clz((int)times) : 0;
+
+    return log < most ? log : most;
+}
+
 DEV u32 power_of_two_at_least(u32 n)
 {
     return n <= 1 ? 1 : 1u << (32 - __clz((int)(n - 1)));
@@ -55,10 +68,19 @@ struct larger {
     }
 };
 
+/* two values that are reduced at one go */
+template <typename A> struct two {
+    A a, b;
+};
+
 struct plus {
     template <typename A> DEV_MEMBER A operator()(A a, A b) const
     {
         return a + b;
+    }
+    template <typename A> DEV_MEMBER two<A> operator()(two<A> x, two<A> y) const
+    {
+        return {x.a + y.a, x.b + y.b};
     }
 };
 
