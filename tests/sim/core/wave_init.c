@@ -248,7 +248,8 @@ bool sim_wave_init(struct wave *w)
     if (w->target->architected_flat_scratch)
         set_sreg64(w, SREG_FLAT_SCRATCH, w->scratch_base);
     set_work_items(w);
-    w->never_ran = wave_exec(w) == 0;
+    w->start_exec = wave_exec(w);
+    w->never_ran = w->start_exec == 0;
     w->state = w->never_ran ? WAVE_ENDED : WAVE_RUNS;
     sim_wave_set_mode(w, initial_mode(run));
     if (!set_user_sgprs(w))

@@ -5,9 +5,12 @@
  * holds it until all have been counted; only barrier -1, the workgroup's, is
  * there for compiled code.
  *
- * Waves that stand at different s_barrier instructions, and waves that ended
- * while others wait, get along on hardware but are a barrier that not all
- * work-items reach: a fault.
+ * A barrier that not all work-items reach is a fault, in two forms. A wave ends
+ * while others wait: the hardware lets them go, but they were not all there.
+ * And lanes that were off at a barrier go on after it (work-items that have
+ * returned stay off): structured control flow brings them back with a logical
+ * instruction on EXEC, whereas assembly that narrows EXEC on purpose around a
+ * barrier moves the old value back, and is left alone.
  */
 #include "exec.h"
 
@@ -33,12 +36,43 @@ void sim_wave_end(struct wave *w)
     sim_barrier_update(g);
 }
 
+static void note_absent_lanes(struct wave *w)
+{
+    if (!w->run->config.barriers)
+        return;
+    w->barrier_pc = w->insn_pc;
+    w->absent = w->start_exec & ~wave_exec(w);
+}
+
+/* EXEC set by a move, or to all lanes (spills of whole registers). */
+static bool sets_exec_whole(const struct insn *in)
+{
+    if (!in->row)
+        return true;
+    return strncmp(in->row->name, "s_mov", 5) == 0 ||
+           (in->nops > 1 && in->op[in->nops - 1].kind == OPERAND_CONST);
+}
+
+void sim_barrier_check_absent(struct wave *w, const struct insn *in)
+{
+    uint64_t back = wave_exec(w) & w->absent;
+
+    if (back == 0 || w->state == WAVE_FAULTED)
+        return;
+    w->absent &= ~back;
+    if (!sets_exec_whole(in))
+        sim_fault_raise(w, SIM_FAULT_BARRIER, __builtin_ctzll(back), 0,
+                        "this work-item goes on, but did not reach the barrier "
+                        "at +0x%llx that others of its wave waited at",
+                        (unsigned long long)(w->barrier_pc - w->run->entry));
+}
+
 void sim_barrier(struct wave *w)
 {
     struct group *g = w->group;
 
     w->state = WAVE_AT_BARRIER;
-    w->barrier_pc = w->insn_pc;
+    note_absent_lanes(w);
     g->barrier_waiting++;
     for (unsigned i = 0; i < g->nwaves && w->run->config.barriers; i++) {
         const struct wave *other = &g->waves[i];
@@ -47,14 +81,6 @@ void sim_barrier(struct wave *w)
             sim_fault_raise(w, SIM_FAULT_BARRIER, -1, 0,
                             "wave %u has ended without reaching this barrier",
                             other->index);
-            return;
-        }
-        if (other->state == WAVE_AT_BARRIER &&
-            other->barrier_pc != w->insn_pc) {
-            sim_fault_raise(
-                w, SIM_FAULT_BARRIER, -1, 0,
-                "wave %u waits at another barrier (+0x%llx)", other->index,
-                (unsigned long long)(other->barrier_pc - w->run->entry));
             return;
         }
     }
@@ -78,6 +104,7 @@ void sim_barrier_signal(struct wave *w, int32_t id, bool is_first)
         return;
     if (is_first)
         w->scc = g->barrier_signals == 0;
+    note_absent_lanes(w);
     w->barrier_phase = g->barrier_phase;
     g->barrier_signals++;
     sim_barrier_update(g);
@@ -90,7 +117,6 @@ void sim_barrier_wait(struct wave *w, int32_t id)
     if (!known_barrier(w, id) || g->barrier_phase != w->barrier_phase)
         return;
     w->state = WAVE_AT_BARRIER;
-    w->barrier_pc = w->insn_pc;
     w->split_barrier = true;
 }
 

@@ -247,6 +247,8 @@ static void run_slice(struct wave *w, uint64_t quantum,
             run_indexed(w, in);
         else
             in->run(w, in);
+        if (w->absent)
+            sim_barrier_check_absent(w, in);
     }
     w->group->stats.lane_insns += lane_insns;
 }

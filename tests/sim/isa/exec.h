@@ -24,6 +24,8 @@ void sim_barrier(struct wave *w);
 void sim_barrier_signal(struct wave *w, int32_t id, bool is_first);
 void sim_barrier_wait(struct wave *w, int32_t id);
 void sim_wave_end(struct wave *w);
+/* After an instruction, while lanes are known that missed a barrier. */
+void sim_barrier_check_absent(struct wave *w, const struct insn *in);
 /* Wakes the waves of a group whose barrier is complete. */
 void sim_barrier_update(struct group *g);
 

@@ -111,7 +111,9 @@ struct wave {
     uint8_t *scratch_written;
     uint64_t scratch_base;  /* address that FLAT_SCRATCH must hold */
     unsigned barrier_phase; /* that the wave signalled in (gfx12) */
-    uint64_t barrier_pc;    /* where it waits */
+    uint64_t barrier_pc;    /* of the last barrier */
+    uint64_t start_exec;    /* lanes that hold a work-item */
+    uint64_t absent;        /* of them, those that were off at that barrier */
     bool split_barrier;     /* it waits in s_barrier_wait */
     bool never_ran;         /* no work-item of it is in the grid */
     uint64_t ninsns;

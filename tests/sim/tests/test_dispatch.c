@@ -189,17 +189,58 @@ static void test_a_barrier_that_a_wave_misses_is_a_fault(void **state)
              "done: s_nop 0\n";
     assert_false(asm_dispatch(&l));
     assert_int_equal(l.fault.kind, SIM_FAULT_BARRIER);
+    sim_config_mutable()->barriers = false;
+    run_ok(&l);
+    sim_config_mutable()->barriers = true;
+    /* Two places, but every wave at one of them: as good as one. */
     l.text = "v_readfirstlane_b32 s4, v0\n"
              "s_cmp_lg_u32 s4, 0\n"
              "s_cbranch_scc1 other\n"
              "s_barrier\n"
              "s_endpgm\n"
              "other: s_barrier\n";
+    run_ok(&l);
+}
+
+static void test_a_barrier_that_a_lane_misses_is_a_fault(void **state)
+{
+    struct asm_launch l = {
+        .target = "gfx942", .wave_size = 64, .groups = 1, .block = 60};
+
+    (void)state;
+    /* if (item < 32) barrier(); more(); */
+    l.text = "v_and_b32 v0, 0x3ff, v0\n"
+             "v_cmp_gt_u32 vcc, 32, v0\n"
+             "s_and_saveexec_b64 s[4:5], vcc\n"
+             "s_barrier\n"
+             "s_or_b64 exec, exec, s[4:5]\n"
+             "v_mov_b32 v1, 0\n";
     assert_false(asm_dispatch(&l));
     assert_int_equal(l.fault.kind, SIM_FAULT_BARRIER);
-    sim_config_mutable()->barriers = false;
+    assert_int_equal(l.fault.lane, 32);
+    /* if (item >= 32) return; barrier(); more(); */
+    l.text = "v_and_b32 v0, 0x3ff, v0\n"
+             "v_cmp_gt_u32 vcc, 32, v0\n"
+             "s_and_saveexec_b64 s[4:5], vcc\n"
+             "s_barrier\n"
+             "v_mov_b32 v1, 0\n";
     run_ok(&l);
-    sim_config_mutable()->barriers = true;
+    /* The same, with a whole register spilled behind it. */
+    l.text = "v_and_b32 v0, 0x3ff, v0\n"
+             "v_cmp_gt_u32 vcc, 32, v0\n"
+             "s_and_saveexec_b64 s[4:5], vcc\n"
+             "s_barrier\n"
+             "s_or_saveexec_b64 s[6:7], -1\n"
+             "v_mov_b32 v1, 0\n"
+             "s_mov_b64 exec, s[6:7]\n";
+    run_ok(&l);
+    /* Assembly that works with one lane for a while. */
+    l.text = "s_mov_b64 s[4:5], exec\n"
+             "s_mov_b64 exec, 1\n"
+             "s_barrier\n"
+             "s_mov_b64 exec, s[4:5]\n"
+             "v_mov_b32 v1, 0\n";
+    run_ok(&l);
 }
 
 /* Every group counts itself in and waits until all 40 have. */
@@ -397,6 +438,7 @@ int main(void)
         cmocka_unit_test(test_scratch_is_set_up_by_the_kernels_prologue),
         cmocka_unit_test(test_barriers_order_lds_between_waves),
         cmocka_unit_test(test_a_barrier_that_a_wave_misses_is_a_fault),
+        cmocka_unit_test(test_a_barrier_that_a_lane_misses_is_a_fault),
         cmocka_unit_test(test_groups_that_wait_for_each_other_all_run),
         cmocka_unit_test(test_an_endless_loop_is_stopped),
         cmocka_unit_test(test_the_lowest_faulting_group_is_reported),
