@@ -275,8 +275,9 @@ static struct resident *admit(struct worker *k)
     if (!r)
         r = new_resident(job);
     if (!r) {
-        if (k->nresidents == 0)
-            job->out_of_memory = true;
+        pthread_mutex_lock(&job->lock);
+        job->out_of_memory |= k->nresidents == 0;
+        pthread_mutex_unlock(&job->lock);
         return NULL;
     }
     index = atomic_fetch_add(&job->next_group, 1);
