@@ -415,7 +415,7 @@ static uint32_t occupancy(const struct run *run)
     unsigned granule =
         run->wave_size == 32 ? t->vgpr_granule32 : t->vgpr_granule64;
     unsigned used = run->nvgprs + (t->unified_vgprs ? run->nagprs : 0);
-    unsigned file = t->vgprs_per_simd, waves, groups;
+    unsigned file = t->vgprs_per_simd, waves;
 
     if (t->major >= 10 && run->wave_size == 64)
         file /= 2;
@@ -424,7 +424,8 @@ static uint32_t occupancy(const struct run *run)
     if (waves > t->max_waves_per_simd)
         waves = t->max_waves_per_simd;
     if (run->lds_nbytes) {
-        groups = t->lds_nbytes / run->lds_nbytes;
+        unsigned groups = t->lds_nbytes / run->lds_nbytes;
+
         if (groups * run->nwaves < waves * t->simds_per_cu)
             waves =
                 (groups * run->nwaves + t->simds_per_cu - 1) / t->simds_per_cu;

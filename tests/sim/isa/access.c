@@ -205,7 +205,7 @@ void sim_count_lds(struct wave *w, uint64_t mask, const uint32_t *offset,
 
     s->lds_bytes += (uint64_t)(unsigned)__builtin_popcountll(mask) * n;
     for (unsigned half = 0; half < w->nlanes; half += 32) {
-        uint32_t last[32];
+        uint32_t last[32] = {0};
         uint8_t depth[32] = {0};
         unsigned worst = 1;
 

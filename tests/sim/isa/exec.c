@@ -140,23 +140,19 @@ static void check_registers(struct wave *w, const struct insn *in)
                     agpr ? w->nagprs : w->nvgprs);
 }
 
-static uint64_t *class_counter(struct sim_stats *s, unsigned class)
-{
-    uint64_t *const counters[NUM_CLASSES] = {
-        [CLASS_VALU] = &s->valu,     [CLASS_SALU] = &s->salu,
-        [CLASS_VMEM] = &s->vmem,     [CLASS_SMEM] = &s->smem,
-        [CLASS_LDS] = &s->lds,       [CLASS_BRANCH] = &s->branch,
-        [CLASS_MATRIX] = &s->matrix, [CLASS_OTHER] = &s->other};
-
-    return counters[class];
-}
-
 static void add_counts(struct wave *w, const uint64_t count[NUM_CLASSES])
 {
     struct sim_stats *s = &w->group->stats;
 
+    s->valu += count[CLASS_VALU];
+    s->salu += count[CLASS_SALU];
+    s->vmem += count[CLASS_VMEM];
+    s->smem += count[CLASS_SMEM];
+    s->lds += count[CLASS_LDS];
+    s->branch += count[CLASS_BRANCH];
+    s->matrix += count[CLASS_MATRIX];
+    s->other += count[CLASS_OTHER];
     for (unsigned c = 0; c < NUM_CLASSES; c++) {
-        *class_counter(s, c) += count[c];
         s->insns += count[c];
         w->ninsns += count[c];
     }

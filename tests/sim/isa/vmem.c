@@ -50,13 +50,15 @@ static void count(struct wave *w, const struct places *p, unsigned nbytes,
     struct sim_stats *s = &w->group->stats;
     uint64_t asked =
         (uint64_t)(unsigned)__builtin_popcountll(p->lanes) * nbytes;
-    uint64_t lowest = UINT64_MAX, highest = 0, moved;
+    uint64_t moved;
 
     if (!asked || p->space == SPACE_LDS)
         return;
     if (p->space == SPACE_SCRATCH) { /* interleaved: as good as it gets */
         moved = (asked + SEGMENT - 1) / SEGMENT * SEGMENT;
     } else {
+        uint64_t lowest = UINT64_MAX, highest = 0;
+
         for (uint64_t m = p->lanes; m; m &= m - 1) {
             uint64_t at = p->at[__builtin_ctzll(m)];
 
