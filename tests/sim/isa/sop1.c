@@ -175,6 +175,8 @@ static half_t half_of_bits(uint32_t bits)
     X(s_and_not1_wrexec_b64, s_andn2_wrexec_b64)
 /* clang-format on */
 
+/* Some rows keep SCC, some set it anew. */
+/* cppcheck-suppress redundantInitialization */
 SOP1_TABLE(SOP_RUN1)
 SOP1_ACC_TABLE(SOP_RUN1_ACC)
 

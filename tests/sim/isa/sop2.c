@@ -126,6 +126,8 @@ static uint16_t f16_towards_zero(float v)
     X(s_or_not1_b64, s_orn2_b64)
 /* clang-format on */
 
+/* Some rows keep SCC, some set it anew. */
+/* cppcheck-suppress redundantInitialization */
 SOP2_TABLE(SOP_RUN2)
 
 /* Minima and maxima: `num` forms prefer a number to NaN, `imum` forms give
@@ -176,6 +178,8 @@ static float maximum(float a, float b)
     X(s_max_num_f16, s_max_f16)
 /* clang-format on */
 
+/* Some rows keep SCC, some set it anew. */
+/* cppcheck-suppress redundantInitialization */
 SOP2_MINMAX_TABLE(SOP_RUN2)
 
 /* Fused multiply-add; the literal stands where the name's k does. */
