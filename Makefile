@@ -91,6 +91,7 @@ $(H)/kpack: $(CMD_OBJECTS) $(H)/libkpack.a
 
 include tests/sim/sim.mk
 include tests/sim/corpus/corpus.mk
+include tests/sim/coverage/coverage.mk
 include tests/sim/programs/programs.mk
 include tests/tests.mk
 include tests/lint.mk

@@ -150,6 +150,8 @@ static void run_v_swap_b16(struct wave *w, const struct insn *in)
 
 static const struct insn_row rows[] = {
     VOP1_TABLE(VOP_ROW1){"v_nop", run_v_nop, CLASS_VALU, {T_none}, ROW_RAW},
+    {"v_clrexcp", run_v_nop, CLASS_VALU, {T_none}, ROW_RAW},
+    {"v_pipeflush", run_v_nop, CLASS_VALU, {T_none}, ROW_RAW},
     {"v_swap_b32", run_v_swap_b32, CLASS_VALU, {T_u32, T_u32}, 0},
     {"v_swap_b16", run_v_swap_b16, CLASS_VALU, {T_u16, T_u16}, 0},
 };

@@ -337,6 +337,7 @@ static inline uint32_t sat_mad_u32(uint32_t a, uint32_t b, uint32_t c,
 }
 
 VOP3_TABLE(VOP_RUN3)
+VOP_RUN2_ACC(v_cvt_pkaccum_u8_f32, u32, f32, u32, d = cvt_pk_u8_f32(a, b, d))
 
 /* ---- wide multiply-add: the carry out of 64 bits goes to a mask ---- */
 
@@ -444,6 +445,7 @@ static void run_v_mqsad_u32_u8(struct wave *w, const struct insn *in)
 
 static const struct insn_row rows[] = {
     VOP3_TABLE(VOP_ROW3)
+    VOP_ROW2_ACC(v_cvt_pkaccum_u8_f32, u32, f32, u32, )
     {"v_mad_u64_u32", run_v_mad_u64_u32, CLASS_VALU,
      {T_u64, T_mask, T_u32, T_u32, T_u64}, ROW_SDST},
     {"v_mad_i64_i32", run_v_mad_i64_i32, CLASS_VALU,

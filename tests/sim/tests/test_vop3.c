@@ -156,6 +156,9 @@ static int64_t limited(int64_t x, int64_t lo, int64_t hi)
     X(ALL, v_cvt_pk_u8_f32, u32, f32, u32, u32,                               \
       uint32_t byte = (uint32_t)rint(isnan(a) ? 0 : fmin(fmax(a, 0), 255));   \
       d = (c & ~(255u << 8 * (b % 4))) | byte << 8 * (b % 4))                 \
+    X(GFX9, v_cvt_pkaccum_u8_f32, u32, f32, u32, none,                        \
+      uint32_t byte = (uint32_t)rint(isnan(a) ? 0 : fmin(fmax(a, 0), 255));   \
+      d = (old & ~(255u << 8 * (b % 4))) | byte << 8 * (b % 4))               \
     X(ON_942 | ON_950, v_lshl_add_u64, u64, u64, u32, u64, d = c + (a << b % 64))
 
 #define halves(X)                                                             \

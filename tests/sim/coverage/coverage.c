@@ -1,0 +1,303 @@
+/* coverage.c - which instructions of each target the simulator knows
+ *
+ *     coverage EXECUTED >COVERAGE.md
+ *
+ * LLVM's tables are not to be had from its libraries, but its disassembler is:
+ * words are made up from every value of their upper half and several of the
+ * lower, with operands that most encodings accept, and each mnemonic that
+ * comes out is one that LLVM knows. EXECUTED holds what tests ran, lines of
+ * "PROCESSOR MNEMONIC" (KPK_SIM_COVERAGE).
+ */
+#include "../isa/decode.h"
+#include "../isa/rows.h"
+
+#include <llvm-c/Disassembler.h>
+#include <llvm-c/Target.h>
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_NAMES = 4096, NUM_WORDS = 5 };
+
+static const char *const processors[] = {
+    "gfx900",  "gfx906",  "gfx908",  "gfx90a",  "gfx942",  "gfx950",
+    "gfx1010", "gfx1030", "gfx1100", "gfx1150", "gfx1200", "gfx1201"};
+enum { NUM_PROCESSORS = sizeof(processors) / sizeof(processors[0]) };
+
+/* Graphics: images, exports, interpolation, typed buffers, ray tracing, global
+ * wave sync, geometry's counters, debuggers' traps, forks of waves. */
+static const char *const not_compute[] = {
+    "image_",        "exp",           "v_interp",         "tbuffer_",
+    "lds_param",     "lds_direct",    "ds_param",         "ds_direct",
+    "ds_gws",        "ds_ordered",    "ds_bvh",           "v_screen",
+    "buffer_gl",     "s_rfe",         "s_cbranch_g_fork", "s_cbranch_i_fork",
+    "s_cbranch_join", "s_setvskip",   "s_set_gpr_idx_idx", "v_illegal",
+    "v_mfma_ld_scale" /* the first half of v_mfma_scale */};
+static const char *const not_compute_parts[] = {"_format", "_ordered_",
+                                                "_gs_reg_"};
+
+static bool is_compute(const char *name)
+{
+    for (size_t i = 0; i < sizeof(not_compute) / sizeof(not_compute[0]); i++)
+        if (strncmp(name, not_compute[i], strlen(not_compute[i])) == 0)
+            return false;
+    for (size_t i = 0; i < sizeof(not_compute_parts) / sizeof(char *); i++)
+        if (strstr(name, not_compute_parts[i]))
+            return false;
+    return true;
+}
+
+/* ---- what LLVM knows ---- */
+
+struct list {
+    char *name[MAX_NAMES]; /* in order of appearance, later sorted */
+    size_t n;
+    char *hashed[4 * MAX_NAMES];
+};
+
+static char **find(const struct list *list, const char *name)
+{
+    uint32_t h = 2166136261u;
+
+    for (const char *p = name; *p; p++)
+        h = (h ^ (uint8_t)*p) * 16777619u;
+    h %= 4 * MAX_NAMES;
+    while (list->hashed[h] && strcmp(list->hashed[h], name) != 0)
+        h = (h + 1) % (4 * MAX_NAMES);
+    return (char **)&list->hashed[h];
+}
+
+static bool in_list(const struct list *list, const char *name)
+{
+    return *find(list, name) != NULL;
+}
+
+static void add_name(struct list *list, const char *name)
+{
+    char **slot = find(list, name);
+
+    if (!*name || *slot)
+        return;
+    *slot = list->n < MAX_NAMES ? strdup(name) : NULL;
+    if (!*slot) {
+        fprintf(stderr, "coverage: more than %d mnemonics\n", MAX_NAMES);
+        exit(1);
+    }
+    list->name[list->n++] = *slot;
+}
+
+static uint32_t next_random(void)
+{
+    static uint64_t x = 88172645463325252u;
+
+    x ^= x << 13;
+    x ^= x >> 7;
+    x ^= x << 17;
+    return (uint32_t)(x >> 16);
+}
+
+/* LLVM's printer reads past its tables for some impossible operands. */
+static sigjmp_buf escape;
+
+static void on_fault(int signal)
+{
+    (void)signal;
+    siglongjmp(escape, 1);
+}
+
+static void disassemble(LLVMDisasmContextRef context, struct list *list,
+                        uint32_t words[NUM_WORDS])
+{
+    char text[512], name[MAX_NAME], *second;
+
+    if (sigsetjmp(escape, 0))
+        return;
+    if (!LLVMDisasmInstruction(context, (uint8_t *)words,
+                               NUM_WORDS * sizeof(words[0]), 0, text,
+                               sizeof(text)))
+        return;
+    second = strstr(text, " :: ");
+    sim_parse_mnemonic(text, name);
+    if (is_compute(name))
+        add_name(list, name);
+    if (second) {
+        sim_parse_mnemonic(second + 4, name);
+        add_name(list, name);
+    }
+}
+
+/* Lower halves of the first word: plain, op_sel_hi and destination masks that
+ * packed and matrix encodings insist on, and random ones. */
+static uint32_t lower_half(unsigned n)
+{
+    static const uint16_t plain[] = {0x0000, 0x4000, 0x4400, 0x4800,
+                                     0x0800, 0x6000, 0x0010, 0x8000};
+
+    return n < 8 ? plain[n] : next_random() & 0xffff;
+}
+
+/* Second words: three vector registers, with and without op_sel_hi; zeros;
+ * random. */
+static uint32_t second_word(unsigned n)
+{
+    uint32_t even = 0x100 | 4 | (0x100 | 12) << 9 | (uint32_t)(0x100 | 20) << 18;
+
+    switch (n % 5) {
+    case 0:
+        return even | 0x18000000;
+    case 1:
+        return even;
+    case 2:
+        return 0;
+    case 3:
+        return next_random() & 0x07ffffff;
+    default:
+        return next_random();
+    }
+}
+
+static void scan(const char *processor, const char *features, struct list *list)
+{
+    LLVMDisasmContextRef context = LLVMCreateDisasmCPUFeatures(
+        "amdgcn-amd-amdhsa", processor, features, NULL, 0, NULL, NULL);
+    /* A prefix that loads the scales, then the matrix instruction. */
+    static const uint32_t scaled[2][4] = {
+        {0xd3ac0000, 0x00023318, 0xd3ad0800, 0x04521904},
+        {0xd3ac0000, 0x00023318, 0xd3ae0800, 0x04021904}};
+    uint32_t words[NUM_WORDS];
+
+    for (uint32_t top = 0; top < 0x10000; top++)
+        for (unsigned n = 0; n < 40; n++) {
+            words[0] = top << 16 | lower_half(n);
+            words[1] = second_word(n / 8 + n);
+            for (unsigned k = 2; k < NUM_WORDS; k++)
+                words[k] = next_random();
+            disassemble(context, list, words);
+        }
+    for (unsigned n = 0; n < 2; n++) {
+        memcpy(words, scaled[n], sizeof(scaled[n]));
+        words[4] = 0;
+        disassemble(context, list, words);
+    }
+    LLVMDisasmDispose(context);
+}
+
+/* ---- the table ---- */
+
+static void read_executed(const char *path,
+                          struct list executed[NUM_PROCESSORS])
+{
+    FILE *file = fopen(path, "r");
+    char processor[32], name[MAX_NAME];
+
+    if (!file) {
+        perror(path);
+        exit(1);
+    }
+    while (fscanf(file, "%31s %47s", processor, name) == 2)
+        for (size_t p = 0; p < NUM_PROCESSORS; p++)
+            if (strcmp(processors[p], processor) == 0)
+                add_name(&executed[p], name);
+    fclose(file);
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static bool is_known(const char *processor, const char *name)
+{
+    char gfx9_name[MAX_NAME + 8];
+
+    if (strncmp(processor, "gfx9", 4) != 0 || strncmp(name, "v_cmpx_", 7) != 0)
+        return sim_row_find(name);
+    snprintf(gfx9_name, sizeof(gfx9_name), "gfx9_%s", name);
+    return sim_row_find(gfx9_name);
+}
+
+/* Names of a list that satisfy (in tables?, executed?), wrapped. */
+static void print_names(const char *processor, const struct list *llvm,
+                        const struct list *executed, bool known, bool ran)
+{
+    int column = 0;
+
+    for (size_t i = 0; i < llvm->n; i++) {
+        const char *name = llvm->name[i];
+        int n = (int)strlen(name) + 1;
+
+        if (is_known(processor, name) != known ||
+            in_list(executed, name) != ran)
+            continue;
+        if (column + n > 100) {
+            putchar('\n');
+            column = 0;
+        }
+        column += printf("%s%s", column ? " " : "", name);
+    }
+    if (column)
+        putchar('\n');
+}
+
+int main(int argc, char **argv)
+{
+    static struct list llvm[NUM_PROCESSORS], executed[NUM_PROCESSORS];
+    struct sigaction fault = {.sa_handler = on_fault, .sa_flags = SA_NODEFER};
+
+    if (argc != 2) {
+        fprintf(stderr, "usage: coverage EXECUTED >COVERAGE.md\n");
+        return 2;
+    }
+    LLVMInitializeAMDGPUTargetInfo();
+    LLVMInitializeAMDGPUTargetMC();
+    LLVMInitializeAMDGPUDisassembler();
+    sigaction(SIGSEGV, &fault, NULL);
+    read_executed(argv[1], executed);
+    for (size_t p = 0; p < NUM_PROCESSORS; p++) {
+        bool gfx9 = strncmp(processors[p], "gfx9", 4) == 0;
+        bool true16 = strncmp(processors[p], "gfx11", 5) >= 0 && !gfx9;
+
+        scan(processors[p],
+             gfx9     ? ""
+             : true16 ? "+wavefrontsize32,+real-true16"
+                      : "+wavefrontsize32",
+             &llvm[p]);
+        qsort(llvm[p].name, llvm[p].n, sizeof(char *), by_name);
+    }
+    signal(SIGSEGV, SIG_DFL);
+
+    puts("# Instructions that the simulated GPU knows\n\n"
+         "Made by `make coverage`; do not edit. Of the mnemonics that LLVM's "
+         "disassembler knows for a\nprocessor, without graphics: how many the "
+         "tables hold, and how many the tests in `tests/sim`\nhave run on it. "
+         "An instruction that is not in the tables stops a kernel with an "
+         "error that names it.\n\n"
+         "| processor | LLVM | in the tables | run by a test |\n"
+         "|---|---|---|---|");
+    for (size_t p = 0; p < NUM_PROCESSORS; p++) {
+        size_t known = 0, ran = 0;
+
+        for (size_t i = 0; i < llvm[p].n; i++) {
+            known += is_known(processors[p], llvm[p].name[i]);
+            ran += in_list(&executed[p], llvm[p].name[i]);
+        }
+        printf("| %s | %zu | %zu | %zu |\n", processors[p], llvm[p].n, known,
+               ran);
+    }
+    puts("\n## Not in the tables");
+    for (size_t p = 0; p < NUM_PROCESSORS; p++) {
+        printf("\n### %s\n\n```\n", processors[p]);
+        print_names(processors[p], &llvm[p], &executed[p], false, false);
+        puts("```");
+    }
+    puts("\n## In the tables, not run by a test on that processor");
+    for (size_t p = 0; p < NUM_PROCESSORS; p++) {
+        printf("\n### %s\n\n```\n", processors[p]);
+        print_names(processors[p], &llvm[p], &executed[p], true, false);
+        puts("```");
+    }
+    return 0;
+}
