@@ -8,7 +8,7 @@
 #include "indexing/write.h"
 
 #define INDEX_SELECT(I, T, suffix)                                             \
-    KERNEL is_##I##_##suffix(size_t numel, size_t num_dims,                    \
+    KERNEL_PAIRED is_##I##_##suffix(size_t numel, size_t num_dims,                    \
                              const size_t *info, const I *ids, const T *inp,   \
                              T *out, size_t left_size, size_t src_dim_size,    \
                              size_t ids_dim_size, size_t right_size)           \
@@ -18,7 +18,7 @@
                      ids_dim_size, right_size);                                \
     }
 #define GATHER(I, T, suffix)                                                   \
-    KERNEL gather_##I##_##suffix(size_t numel, const I *ids, const T *inp,     \
+    KERNEL_PAIRED gather_##I##_##suffix(size_t numel, const I *ids, const T *inp,     \
                                  T *out, size_t left_size,                     \
                                  size_t src_dim_size, size_t ids_dim_size,     \
                                  size_t right_size)                            \

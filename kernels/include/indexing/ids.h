@@ -24,7 +24,7 @@ template <typename I> DEV bool is_element(I id, u64 dim)
 
 /*
  * A grid-stride walk over n items. The host launches a thread an element; where
- * a thread takes 2^log of them at a time, one block in 2^log walks, as long as
+ * a thread takes `each` elements at a time, one block in `each` walks, as long as
  * that fills a GPU, and the others leave at once: first is n for them. They are
  * most of the launch, so nothing may come before this, loads and divisions least
  * of all. W is u32 where walk_is_short(), for shorter divisions, else u64.
@@ -32,9 +32,10 @@ template <typename I> DEV bool is_element(I id, u64 dim)
 template <typename W> struct Walk {
     W first, step;
 
-    DEV_MEMBER Walk(W n, u32 log)
+    DEV_MEMBER Walk(W n, u32 each)
     {
-        constexpr u64 filling = 1u << 20; /* threads, more than a GPU holds */
+        const u32 log = 31 - (u32)__clz((int)each);
+        constexpr u64 filling = 1u << 20; /* threads: more than it holds */
         const u32 shift = global_threads() >> log >= filling ? log : 0;
         const u32 block = (u32)blockIdx.x >> shift;
         const u32 walkers = (((u32)gridDim.x - 1) >> shift) + 1;
@@ -45,11 +46,6 @@ template <typename W> struct Walk {
         step = (W)walkers * (u32)blockDim.x;
     }
 };
-
-constexpr u32 log2_of_constant(u32 power)
-{
-    return power <= 1 ? 0 : 1 + log2_of_constant(power / 2);
-}
 
 /* whether no place of a walk over n items, nor the next one, leaves u32 */
 DEV bool walk_is_short(u64 n)

@@ -37,7 +37,7 @@ DEV void index_select_packs(u64 numel, u64 num_dims, const size_t *info,
 {
     const W n = (W)(numel / V), right = (W)(right_size / V);
     const W dim = (W)ids_dim_size;
-    const Walk<W> walk(n, log2_of_constant(V * read_batch));
+    const Walk<W> walk(n, V * read_batch);
 
     if (walk.first >= n)
         return;
@@ -73,19 +73,6 @@ DEV void index_select_packs(u64 numel, u64 num_dims, const size_t *info,
     }
 }
 
-template <u32 V, typename I, typename T>
-DEV void index_select_in(u64 numel, u64 num_dims, const size_t *info,
-                         const I *ids, const T *inp, T *out, u64 src_dim_size,
-                         u64 ids_dim_size, u64 right_size)
-{
-    if (walk_is_short(numel) && fits_u32(ids_dim_size | right_size))
-        index_select_packs<V, u32>(numel, num_dims, info, ids, inp, out,
-                                   src_dim_size, ids_dim_size, right_size);
-    else
-        index_select_packs<V, u64>(numel, num_dims, info, ids, inp, out,
-                                   src_dim_size, ids_dim_size, right_size);
-}
-
 template <typename I, typename T>
 DEV void index_select(u64 numel, u64 num_dims, const size_t *info, const I *ids,
                       const T *inp, T *out, u64 src_dim_size, u64 ids_dim_size,
@@ -93,12 +80,15 @@ DEV void index_select(u64 numel, u64 num_dims, const size_t *info, const I *ids,
 {
     constexpr u32 V = per16<T>::value;
 
-    if (right_size % V == 0 && is_aligned(inp, 16) && is_aligned(out, 16))
-        index_select_in<V>(numel, num_dims, info, ids, inp, out, src_dim_size,
-                           ids_dim_size, right_size);
+    if (!walk_is_short(numel) || !fits_u32(ids_dim_size | right_size))
+        index_select_packs<1, u64>(numel, num_dims, info, ids, inp, out,
+                                   src_dim_size, ids_dim_size, right_size);
+    else if (right_size % V == 0 && is_aligned(inp, 16) && is_aligned(out, 16))
+        index_select_packs<V, u32>(numel, num_dims, info, ids, inp, out,
+                                   src_dim_size, ids_dim_size, right_size);
     else
-        index_select_in<1>(numel, num_dims, info, ids, inp, out, src_dim_size,
-                           ids_dim_size, right_size);
+        index_select_packs<1, u32>(numel, num_dims, info, ids, inp, out,
+                                   src_dim_size, ids_dim_size, right_size);
 }
 
 /* V ids at p, in loads of up to 16 bytes */
@@ -183,7 +173,7 @@ template <u32 V, typename W, typename I, typename T> struct Gather {
     {
         constexpr u32 batch = V * sizeof(I) <= 16 ? 2 : 1; /* on their way */
         const W n = (W)div_up(numel, (u64)V);
-        const Walk<W> walk(n, log2_of_constant(V * batch));
+        const Walk<W> walk(n, V * batch);
 
         for (u64 first = walk.first; first < n;
              first += (u64)batch * walk.step) {
@@ -213,36 +203,28 @@ template <u32 V, typename W, typename I, typename T> struct Gather {
     }
 };
 
-template <u32 V, typename I, typename T>
-DEV void gather_in(u64 numel, const I *ids, const T *inp, T *out,
-                   u64 src_dim_size, u64 ids_dim_size, u64 right_size)
-{
-    const u64 plane = ids_dim_size * right_size;
-    const bool rows_aligned =
-        right_size % V == 0 && is_aligned(inp, V * (u32)sizeof(T));
-
-    if (walk_is_short(numel) && fits_u32(plane))
-        Gather<V, u32, I, T>{numel,         ids,        inp,
-                             out,           src_dim_size, (u32)plane,
-                             (u32)right_size, rows_aligned}
-            .run();
-    else
-        Gather<V, u64, I, T>{numel,        ids,   inp,        out,
-                             src_dim_size, plane, right_size, rows_aligned}
-            .run();
-}
-
 template <typename I, typename T>
 DEV void gather(u64 numel, const I *ids, const T *inp, T *out,
                 u64 src_dim_size, u64 ids_dim_size, u64 right_size)
 {
     constexpr u32 V = sizeof(T) == 8 ? 2 : sizeof(T) == 4 ? 4 : 8;
     constexpr u32 id_bytes = V * sizeof(I) < 16 ? V * (u32)sizeof(I) : 16;
+    const u64 plane = ids_dim_size * right_size;
+    const bool rows_aligned =
+        right_size % V == 0 && is_aligned(inp, V * (u32)sizeof(T));
 
-    if (is_aligned(ids, id_bytes) && is_aligned(out, V * (u32)sizeof(T)))
-        gather_in<V>(numel, ids, inp, out, src_dim_size, ids_dim_size,
-                     right_size);
+    if (!walk_is_short(numel) || !fits_u32(plane))
+        Gather<1, u64, I, T>{numel,        ids,   inp,        out,
+                             src_dim_size, plane, right_size, true}
+            .run();
+    else if (is_aligned(ids, id_bytes) && is_aligned(out, V * (u32)sizeof(T)))
+        Gather<V, u32, I, T>{numel,           ids,          inp,
+                             out,             src_dim_size, (u32)plane,
+                             (u32)right_size, rows_aligned}
+            .run();
     else
-        gather_in<1>(numel, ids, inp, out, src_dim_size, ids_dim_size,
-                     right_size);
+        Gather<1, u32, I, T>{numel,           ids,          inp,
+                             out,             src_dim_size, (u32)plane,
+                             (u32)right_size, true}
+            .run();
 }

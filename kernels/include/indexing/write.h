@@ -57,7 +57,7 @@ DEV void index_add_packs(const I *RESTRICT ids, u64 ids_dim_size,
                          u64 dst_dim_size, u64 right_size)
 {
     const u64 right = right_size / V, n = left_size * right;
-    const Walk<u64> walk(n, log2_of_constant(V));
+    const Walk<u64> walk(n, V);
 
     for (u64 column = walk.first; column < n; column += walk.step) {
         const u64 l = divide(column, right);
