@@ -153,32 +153,32 @@ dequantize_mul_mat_vec_q5_k(const void *vx, const f32 *y, f32 *dst, i32 ncols)
     float_mat_vec<Q5_K>(vx, y, dst, ncols, (int)gridDim.x);
 }
 
-/* On NVIDIA a bound on registers too: workgroups that leave at once hold as
- * many as those that work, so there must be room for both. */
+/* One column: on NVIDIA also how many workgroups must fit a multiprocessor.
+ * Those that leave at once hold as many registers as those that work, so both
+ * need room. */
 #if KPK_NVIDIA
-#define MAT_VEC_KERNEL(threads, resident)                                      \
-    extern "C" __global__ __launch_bounds__(threads, resident) void
+#define ONE_COLUMN_KERNEL(resident)                                            \
+    extern "C" __global__ __launch_bounds__(128, resident) void
 #else
-#define MAT_VEC_KERNEL(threads, resident) KERNEL_UP_TO(threads)
+#define ONE_COLUMN_KERNEL(resident) KERNEL_UP_TO(128)
 #endif
 
-#define EXPORT_MAT_VEC(name, F, N, threads, resident)                          \
-    MAT_VEC_KERNEL(threads, resident)                                          \
-    mul_mat_vec_##name##_q8_1_cuda##N(const void *vx, const void *vy,          \
-                                      f32 *dst, i32 ncols_x, i32 nrows_x,      \
-                                      i32 nrows_y, i32 nrows_dst)              \
+#define EXPORT_MAT_VEC(name, F, N, kernel)                                     \
+    kernel mul_mat_vec_##name##_q8_1_cuda##N(                                  \
+        const void *vx, const void *vy, f32 *dst, i32 ncols_x, i32 nrows_x,    \
+        i32 nrows_y, i32 nrows_dst)                                            \
     {                                                                          \
         mat_vec<F, N>(vx, vy, dst, ncols_x, nrows_x, nrows_y, nrows_dst);      \
     }
 #define EXPORT_MAT_VECS(name, F)                                               \
-    EXPORT_MAT_VEC(name, F, 1, 128, 5)                                         \
-    EXPORT_MAT_VEC(name, F, 2, 128, 5)                                         \
-    EXPORT_MAT_VEC(name, F, 3, 128, 1)                                         \
-    EXPORT_MAT_VEC(name, F, 4, 128, 1)                                         \
-    EXPORT_MAT_VEC(name, F, 5, 64, 1)                                          \
-    EXPORT_MAT_VEC(name, F, 6, 64, 1)                                          \
-    EXPORT_MAT_VEC(name, F, 7, 64, 1)                                          \
-    EXPORT_MAT_VEC(name, F, 8, 64, 1)
+    EXPORT_MAT_VEC(name, F, 1, ONE_COLUMN_KERNEL(5))                           \
+    EXPORT_MAT_VEC(name, F, 2, KERNEL_UP_TO(128))                              \
+    EXPORT_MAT_VEC(name, F, 3, KERNEL_UP_TO(128))                              \
+    EXPORT_MAT_VEC(name, F, 4, KERNEL_UP_TO(128))                              \
+    EXPORT_MAT_VEC(name, F, 5, KERNEL_UP_TO(64))                               \
+    EXPORT_MAT_VEC(name, F, 6, KERNEL_UP_TO(64))                               \
+    EXPORT_MAT_VEC(name, F, 7, KERNEL_UP_TO(64))                               \
+    EXPORT_MAT_VEC(name, F, 8, KERNEL_UP_TO(64))
 LEGACY_FORMATS(EXPORT_MAT_VECS)
 K_FORMATS(EXPORT_MAT_VECS)
 
@@ -193,7 +193,7 @@ K_FORMATS(EXPORT_MAT_VECS)
 TILED(EXPORT_TILED)
 
 #define EXPORT_MOE(name, F)                                                    \
-    MAT_VEC_KERNEL(128, 5)                                                     \
+    ONE_COLUMN_KERNEL(4)                                                       \
     indexed_moe_forward_##name##_q8_1(const void *weights, const void *inputs, \
                                       const u32 *ids, f32 *dst, i32 n, i32 k,  \
                                       i32, i32, i32 k_padded, i32 input_dim1)  \
