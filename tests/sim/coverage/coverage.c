@@ -75,18 +75,20 @@ static bool in_list(const struct list *list, const char *name)
     return *find(list, name) != NULL;
 }
 
-static void add_name(struct list *list, const char *name)
+/* Whether it was not there yet. */
+static bool add_name(struct list *list, const char *name)
 {
     char **slot = find(list, name);
 
     if (!*name || *slot)
-        return;
+        return false;
     *slot = list->n < MAX_NAMES ? strdup(name) : NULL;
     if (!*slot) {
         fprintf(stderr, "coverage: more than %d mnemonics\n", MAX_NAMES);
         exit(1);
     }
     list->name[list->n++] = *slot;
+    return true;
 }
 
 static uint32_t next_random(void)
@@ -108,6 +110,13 @@ static void on_fault(int signal)
     siglongjmp(escape, 1);
 }
 
+/* Words that gave a new mnemonic on some processor: its kin may have it too,
+ * where chance has not hit upon it. */
+static struct {
+    uint32_t words[8 * MAX_NAMES][NUM_WORDS];
+    size_t n;
+} hits;
+
 static void disassemble(LLVMDisasmContextRef context, struct list *list,
                         uint32_t words[NUM_WORDS])
 {
@@ -121,60 +130,63 @@ static void disassemble(LLVMDisasmContextRef context, struct list *list,
         return;
     second = strstr(text, " :: ");
     sim_parse_mnemonic(text, name);
-    if (is_compute(name))
-        add_name(list, name);
+    if (is_compute(name) && add_name(list, name) && hits.n < 8 * MAX_NAMES)
+        memcpy(hits.words[hits.n++], words, sizeof(hits.words[0]));
     if (second) {
         sim_parse_mnemonic(second + 4, name);
         add_name(list, name);
     }
 }
 
-/* Lower halves of the first word: plain, op_sel_hi and destination masks that
- * packed and matrix encodings insist on, and random ones. */
-static uint32_t lower_half(unsigned n)
-{
-    static const uint16_t plain[] = {0x0000, 0x4000, 0x4400, 0x4800,
-                                     0x0800, 0x6000, 0x0010, 0x8000};
+/*
+ * The rest of a word whose upper half is given: lower halves with the op_sel_hi
+ * and destination masks that packed and matrix encodings insist on, each with
+ * second words of vector registers (with and without op_sel_hi) and of zeros;
+ * then random ones.
+ */
+enum { PLAIN = 8, SECONDS = 3, TRIES = PLAIN * SECONDS + 16 };
 
-    return n < 8 ? plain[n] : next_random() & 0xffff;
+static void fill(uint32_t words[NUM_WORDS], uint32_t top, unsigned n)
+{
+    static const uint16_t plain[PLAIN] = {0x0000, 0x4000, 0x4400, 0x4800,
+                                          0x0800, 0x6000, 0x0010, 0x8000};
+    const uint32_t even =
+        0x100 | 4 | (0x100 | 12) << 9 | (uint32_t)(0x100 | 20) << 18;
+    const uint32_t second[SECONDS] = {even | 0x18000000, even, 0};
+    bool random = n >= PLAIN * SECONDS;
+
+    words[0] = top << 16 | (random ? next_random() & 0xffff : plain[n % PLAIN]);
+    words[1] = random ? next_random() & (n & 1 ? 0x07ffffff : UINT32_MAX)
+                      : second[n / PLAIN];
+    for (unsigned k = 2; k < NUM_WORDS; k++)
+        words[k] = next_random();
 }
 
-/* Second words: three vector registers, with and without op_sel_hi; zeros;
- * random. */
-static uint32_t second_word(unsigned n)
+static LLVMDisasmContextRef open_disassembler(const char *processor)
 {
-    uint32_t even = 0x100 | 4 | (0x100 | 12) << 9 | (uint32_t)(0x100 | 20) << 18;
+    bool gfx9 = strncmp(processor, "gfx9", 4) == 0;
+    bool true16 = !gfx9 && strncmp(processor, "gfx10", 5) != 0;
 
-    switch (n % 5) {
-    case 0:
-        return even | 0x18000000;
-    case 1:
-        return even;
-    case 2:
-        return 0;
-    case 3:
-        return next_random() & 0x07ffffff;
-    default:
-        return next_random();
-    }
+    return LLVMCreateDisasmCPUFeatures(
+        "amdgcn-amd-amdhsa", processor,
+        gfx9     ? ""
+        : true16 ? "+wavefrontsize32,+real-true16"
+                 : "+wavefrontsize32",
+        NULL, 0, NULL, NULL);
 }
 
-static void scan(const char *processor, const char *features, struct list *list)
+static void scan(const char *processor, struct list *list)
 {
-    LLVMDisasmContextRef context = LLVMCreateDisasmCPUFeatures(
-        "amdgcn-amd-amdhsa", processor, features, NULL, 0, NULL, NULL);
     /* A prefix that loads the scales, then the matrix instruction. */
     static const uint32_t scaled[2][4] = {
         {0xd3ac0000, 0x00023318, 0xd3ad0800, 0x04521904},
         {0xd3ac0000, 0x00023318, 0xd3ae0800, 0x04021904}};
+    LLVMDisasmContextRef context = open_disassembler(processor);
     uint32_t words[NUM_WORDS];
 
     for (uint32_t top = 0; top < 0x10000; top++)
-        for (unsigned n = 0; n < 40; n++) {
-            words[0] = top << 16 | lower_half(n);
-            words[1] = second_word(n / 8 + n);
-            for (unsigned k = 2; k < NUM_WORDS; k++)
-                words[k] = next_random();
+        for (unsigned n = 0; n < TRIES; n++) {
+            fill(words, top, n);
             disassemble(context, list, words);
         }
     for (unsigned n = 0; n < 2; n++) {
@@ -182,6 +194,16 @@ static void scan(const char *processor, const char *features, struct list *list)
         words[4] = 0;
         disassemble(context, list, words);
     }
+    LLVMDisasmDispose(context);
+}
+
+static void scan_hits(const char *processor, struct list *list)
+{
+    LLVMDisasmContextRef context = open_disassembler(processor);
+    size_t n = hits.n;
+
+    for (size_t i = 0; i < n; i++)
+        disassemble(context, list, hits.words[i]);
     LLVMDisasmDispose(context);
 }
 
@@ -256,15 +278,10 @@ int main(int argc, char **argv)
     LLVMInitializeAMDGPUDisassembler();
     sigaction(SIGSEGV, &fault, NULL);
     read_executed(argv[1], executed);
+    for (size_t p = 0; p < NUM_PROCESSORS; p++)
+        scan(processors[p], &llvm[p]);
     for (size_t p = 0; p < NUM_PROCESSORS; p++) {
-        bool gfx9 = strncmp(processors[p], "gfx9", 4) == 0;
-        bool true16 = strncmp(processors[p], "gfx11", 5) >= 0 && !gfx9;
-
-        scan(processors[p],
-             gfx9     ? ""
-             : true16 ? "+wavefrontsize32,+real-true16"
-                      : "+wavefrontsize32",
-             &llvm[p]);
+        scan_hits(processors[p], &llvm[p]);
         qsort(llvm[p].name, llvm[p].n, sizeof(char *), by_name);
     }
     signal(SIGSEGV, SIG_DFL);

@@ -4,7 +4,7 @@
  * f32 forms multiply exactly and round after each of the two additions, from
  * the low half on, and flush neither operands nor results of f32.
  */
-#include "fp.h"
+#include "minifloat.h"
 #include "vop.h"
 
 #define CLAMPED (in->flags & F_CLAMP)
@@ -191,6 +191,41 @@ static void run_v_dot2c_f32_bf16(struct wave *w, const struct insn *in)
     dot2(w, in, DOT_BF16, 0);
 }
 
+/* gfx12: four products of 8-bit floats, added to c one after the other. */
+static inline void dot4_f32(struct wave *w, const struct insn *in,
+                            const struct minifloat *fa,
+                            const struct minifloat *fb)
+{
+    SRC(a, 1, u32);
+    SRC(b, 2, u32);
+    SRC(c, 3, f32);
+    DST(f32);
+
+    for (unsigned i = 0; i < w->nlanes; i++) {
+        float d = GET(c, f32, i);
+
+        d = in->neg_hi & 4 ? fabsf(d) : d;
+        d = in->neg_lo & 4 ? -d : d;
+        for (unsigned n = 0; n < 32; n += 8)
+            d = fmaf(sim_minifloat_decode(fa, a_raw[i] >> n & 255),
+                     sim_minifloat_decode(fb, b_raw[i] >> n & 255), d);
+        put_f32(&d_raw[i], d);
+    }
+    DST_DONE(f32);
+}
+
+#define DOT4_F32_TABLE(X)                                                      \
+    X(v_dot4_f32_fp8_fp8, fp8, fp8)                                            \
+    X(v_dot4_f32_fp8_bf8, fp8, bf8)                                            \
+    X(v_dot4_f32_bf8_fp8, bf8, fp8)                                            \
+    X(v_dot4_f32_bf8_bf8, bf8, bf8)
+#define DOT4_F32_RUN(name, fa, fb)                                             \
+    static void run_##name(struct wave *w, const struct insn *in)              \
+    {                                                                          \
+        dot4_f32(w, in, sim_##fa(w->target), sim_##fb(w->target));             \
+    }
+DOT4_F32_TABLE(DOT4_F32_RUN)
+
 /* f16 and bf16 sums: rounded to the format after each multiply-add. */
 static void run_v_dot2_f16_f16(struct wave *w, const struct insn *in)
 {
@@ -233,11 +268,13 @@ static void run_v_dot2_bf16_bf16(struct wave *w, const struct insn *in)
 }
 
 #define DOT_INT_ROW(name, ct, value) VOP_ROW3(name, u32, u32, u32, ct, )
+#define DOT4_F32_ROW(name, fa, fb) VOP_ROW3(name, f32, u32, u32, f32, )
 #define DOT_ACC_ROW(name, value) VOP_ROW2(name, u32, u32, u32, )
 
 static const struct insn_row rows[] = {
     DOT_INT_TABLE(DOT_INT_ROW)
     DOT_ACC_TABLE(DOT_ACC_ROW)
+    DOT4_F32_TABLE(DOT4_F32_ROW)
     VOP_ROW3(v_dot2_f32_f16, f32, pkf16, pkf16, f32, )
     VOP_ROW3(v_dot2_f32_bf16, f32, pkbf16, pkbf16, f32, )
     VOP_ROW2(v_dot2c_f32_f16, f32, pkf16, pkf16, )

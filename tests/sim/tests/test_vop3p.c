@@ -67,6 +67,18 @@ static uint64_t pair32(float lo, float hi)
 
 static float (*volatile fma32)(float, float, float) = fmaf;
 
+/* An 8-bit float; e4m3 has NaN alone, e5m2 is like a short f16. */
+static float small(uint32_t code, int mantissa, int bias)
+{
+    int e = (int)(code & 127) >> mantissa, m = (int)code % (1 << mantissa);
+    double x = ldexp(m + (e ? 1 << mantissa : 0),
+                     (e ? e : 1) - bias - mantissa);
+
+    if (mantissa == 2)
+        return (float)num16((uint16_t)(code << 8));
+    return (code & 127) == 127 ? NAN : (float)(code & 128 ? -x : x);
+}
+
 static int64_t dot(uint32_t a, uint32_t b, int bits, bool sa, bool sb)
 {
     int64_t sum = 0;
@@ -213,6 +225,9 @@ static int64_t limited(int64_t x, int64_t lo, int64_t hi)
     X(GFX11_12 | ON_950, dot2_bf16, "v_dot2_f32_bf16 D, A, B, C", f32, u32,   \
       u32, f32, d = fma32(as_f32(a << 16), as_f32(b << 16), c);               \
       d = fma32(as_f32(a & 0xffff0000u), as_f32(b & 0xffff0000u), d))         \
+    X(GFX12, dot4_f32, "v_dot4_f32_fp8_bf8 D, A, B, C", f32, u32, u32, f32,   \
+      d = c; for (int n = 0; n < 32; n += 8)                                  \
+          d = fma32(small(a >> n & 255, 3, 7), small(b >> n & 255, 2, 15), d)) \
     X(ON_90A | ON_942 | ON_1030, dot2c, "v_dot2c_f32_f16 D, A, B", f32, u32,  \
       u32, none, d = fma32((float)num16(LO(a)), (float)num16(LO(b)), old);    \
       d = fma32((float)num16(HI(a)), (float)num16(HI(b)), d))
