@@ -2,7 +2,8 @@
  * division.h - divisions of indices, and the offsets of strided views
  *
  * GPUs divide in software: 64 bits take about four times as long as 32. Indices
- * are 64 bits wide everywhere, but most of them fit 32, and that is asked first.
+ * are 64 bits wide everywhere, but most of them fit 32, and that is asked
+ * first.
  */
 #pragma once
 
@@ -21,7 +22,8 @@ DEV u64 divide(u64 a, u64 b)
     return a / b;
 }
 
-/* Where linear index i lies: off = sum of coordinate * stride, last dim first. */
+/* Where linear index i lies: off = sum of coordinate * stride, last dim first.
+ */
 DEV u64 strided_offset(u64 i, u64 num_dims, const size_t *dims,
                        const size_t *strides)
 {

@@ -27,7 +27,8 @@ static unsigned blocks_for(size_t threads, unsigned block)
     return n ? (unsigned)n : 1;
 }
 
-/* ---- operands ---------------------------------------------------------------- */
+/* ---- operands
+ * ---------------------------------------------------------------- */
 
 /* a strided tensor on host and device */
 struct tensor {
@@ -65,7 +66,8 @@ static size_t place(const struct tensor *x, size_t a, size_t b, size_t c,
 {
     const size_t *s = x->layout.strides;
 
-    return a * s[0] + b * s[1] + c * s[2] + (x->layout.rank == 4 ? d * s[3] : 0);
+    return a * s[0] + b * s[1] + c * s[2] +
+           (x->layout.rank == 4 ? d * s[3] : 0);
 }
 
 /* dims, strides of x and then of w, as `info` */
@@ -86,7 +88,8 @@ static const size_t *conv_info(struct kt *t, const struct tensor *x,
     return kt_device(t, info, used * sizeof(info[0]), 0);
 }
 
-/* ---- convolutions ------------------------------------------------------------- */
+/* ---- convolutions
+ * ------------------------------------------------------------- */
 
 enum kind { CONV1D, CONV2D, CONVT1D, CONVT2D };
 
@@ -221,8 +224,8 @@ static void run_conv_case(struct kt *t, const struct conv_case *c,
         return;
     struct tensor x = make_tensor(t, type, flat ? 3 : 4, xd, c->x_order,
                                   c->group_view, c->lead, 1);
-    struct tensor w = make_tensor(t, type, flat ? 3 : 4, wd, c->w_order, false,
-                                  c->lead, 2);
+    struct tensor w =
+        make_tensor(t, type, flat ? 3 : 4, wd, c->w_order, false, c->lead, 2);
 
     if (c->strange) {
         kt_put(type, w.host, 0, INFINITY);
@@ -240,20 +243,18 @@ static void run_conv_case(struct kt *t, const struct conv_case *c,
         for (size_t kh = 0; kh < (flat ? 1 : c->kh); kh++)
             for (size_t kw = 0; kw < c->kw; kw++) {
                 const long qh =
-                    flat ? 0
-                         : input_of(transposed, c, c->h, i / ow % oh, kh);
+                    flat ? 0 : input_of(transposed, c, c->h, i / ow % oh, kh);
                 const long qw = input_of(transposed, c, c->w, i % ow, kw);
 
                 if (qh < 0 || qw < 0)
                     continue;
                 for (size_t ch = 0; ch < c->c; ch++)
-                    add_product(
-                        &s, type, &x,
-                        flat ? place(&x, n, ch, (size_t)qw, 0)
-                             : place(&x, n, ch, (size_t)qh, (size_t)qw),
-                        &w,
-                        place(&w, transposed ? ch : o, transposed ? o : ch,
-                              flat ? kw : kh, kw));
+                    add_product(&s, type, &x,
+                                flat ? place(&x, n, ch, (size_t)qw, 0)
+                                     : place(&x, n, ch, (size_t)qh, (size_t)qw),
+                                &w,
+                                place(&w, transposed ? ch : o,
+                                      transposed ? o : ch, flat ? kw : kh, kw));
             }
         want[i] = s.sum;
         scale[i] = s.magnitude;
@@ -284,8 +285,8 @@ static void run_conv_case(struct kt *t, const struct conv_case *c,
         break;
     case CONVT2D:
         ok = KT_LAUNCH(t, grid, c->block, 0, src_numel, w_out, h_out, stride,
-                       padding, out_padding, dilation, info, x.device,
-                       w.device, dst);
+                       padding, out_padding, dilation, info, x.device, w.device,
+                       dst);
         break;
     }
     if (!ok)
@@ -307,14 +308,15 @@ static void run_conv(struct kt *t, const struct kt_row *row)
     const enum kind kind = *(const enum kind *)row->detail;
     const bool flat = kind == CONV1D || kind == CONVT1D;
     const struct conv_case *c = flat ? cases_1d : cases_2d;
-    size_t n = flat ? sizeof(cases_1d) / sizeof(*c)
-                    : sizeof(cases_2d) / sizeof(*c);
+    size_t n =
+        flat ? sizeof(cases_1d) / sizeof(*c) : sizeof(cases_2d) / sizeof(*c);
 
     for (; n-- > 0; c++)
         run_conv_case(t, c, kind, row->a);
 }
 
-/* ---- im2col ------------------------------------------------------------------- */
+/* ---- im2col
+ * ------------------------------------------------------------------- */
 
 /* the same cases without output channels */
 static void run_im2col_case(struct kt *t, const struct conv_case *c, bool flat,
@@ -371,14 +373,15 @@ static void run_im2col(struct kt *t, const struct kt_row *row)
 {
     const bool flat = *(const bool *)row->detail;
     const struct conv_case *c = flat ? cases_1d : cases_2d;
-    size_t n = flat ? sizeof(cases_1d) / sizeof(*c)
-                    : sizeof(cases_2d) / sizeof(*c);
+    size_t n =
+        flat ? sizeof(cases_1d) / sizeof(*c) : sizeof(cases_2d) / sizeof(*c);
 
     for (; n-- > 0; c++)
         run_im2col_case(t, c, flat, row->a);
 }
 
-/* ---- col2im1d ------------------------------------------------------------------ */
+/* ---- col2im1d
+ * ------------------------------------------------------------------ */
 
 static const struct col2im_case {
     const char *name;
@@ -408,7 +411,8 @@ static void run_col2im(struct kt *t, const struct kt_row *row)
     const enum kt_type type = row->a;
     const size_t size = kt_size(type);
 
-    for (size_t k = 0; k < sizeof(col2im_cases) / sizeof(col2im_cases[0]); k++) {
+    for (size_t k = 0; k < sizeof(col2im_cases) / sizeof(col2im_cases[0]);
+         k++) {
         const struct col2im_case *c = &col2im_cases[k];
         size_t l_in = c->l_in, c_out = c->c, k_size = c->k, stride = c->stride;
         size_t l_out = (l_in - 1) * stride + k_size;
@@ -442,7 +446,8 @@ static void run_col2im(struct kt *t, const struct kt_row *row)
     }
 }
 
-/* ---- pooling ------------------------------------------------------------------- */
+/* ---- pooling
+ * ------------------------------------------------------------------- */
 
 enum pool_data { POOL_PLAIN, POOL_NAN, POOL_ALL_NAN, POOL_LARGE };
 
@@ -480,10 +485,11 @@ static void run_pool(struct kt *t, const struct kt_row *row)
         const size_t total = c->b * c->c * out2 * out3;
         const size_t xd[4] = {c->b, c->c, c->d2, c->d3};
 
-        if (c->data != POOL_PLAIN && c->data != POOL_LARGE && !kt_is_float(type))
+        if (c->data != POOL_PLAIN && c->data != POOL_LARGE &&
+            !kt_is_float(type))
             continue;
-        struct tensor x = make_tensor(t, type, 4, xd, c->order, c->group_view,
-                                      k % 2, k);
+        struct tensor x =
+            make_tensor(t, type, 4, xd, c->order, c->group_view, k % 2, k);
 
         for (size_t i = 0; i < x.layout.extent; i++) {
             if (c->data == POOL_ALL_NAN || (c->data == POOL_NAN && i % 23 == 5))
@@ -499,15 +505,16 @@ static void run_pool(struct kt *t, const struct kt_row *row)
 
         for (size_t i = 0; i < total; i++) {
             const size_t i3 = i % out3, i2 = i / out3 % out2;
-            const size_t ch = i / out3 / out2 % c->c, b = i / out3 / out2 / c->c;
+            const size_t ch = i / out3 / out2 % c->c,
+                         b = i / out3 / out2 / c->c;
             kt_real sum = 0, most = NAN, magnitude = 0;
             bool has_nan = false;
 
             for (size_t h = 0; h < c->k2; h++)
                 for (size_t w = 0; w < c->k3; w++) {
-                    const kt_real v =
-                        kt_get(type, x.host,
-                               place(&x, b, ch, i2 * c->s2 + h, i3 * c->s3 + w));
+                    const kt_real v = kt_get(
+                        type, x.host,
+                        place(&x, b, ch, i2 * c->s2 + h, i3 * c->s3 + w));
 
                     sum += v;
                     magnitude += fabsl(v) / area;
@@ -540,7 +547,8 @@ static void run_pool(struct kt *t, const struct kt_row *row)
     }
 }
 
-/* ---- upsampling ----------------------------------------------------------------- */
+/* ---- upsampling
+ * ----------------------------------------------------------------- */
 
 static const struct upsample_case {
     const char *name;
@@ -558,7 +566,8 @@ static const struct upsample_case {
     {"from 1", 1, 2, 1, 1, 4, 3, KT_CONTIGUOUS, false, false, 0, 0},
     {"align from 1", 1, 2, 1, 1, 4, 3, KT_CONTIGUOUS, true, false, 0, 0},
     {"scale 1.5", 1, 2, 7, 5, 10, 7, KT_CONTIGUOUS, false, true, 1.5, 1.5},
-    {"scale too large", 1, 2, 7, 5, 10, 7, KT_CONTIGUOUS, false, true, .5, 2.25},
+    {"scale too large", 1, 2, 7, 5, 10, 7, KT_CONTIGUOUS, false, true, .5,
+     2.25},
     {"transposed", 2, 3, 4, 5, 9, 7, KT_TRANSPOSED, false, false, 0, 0},
     {"sliced", 2, 3, 4, 5, 9, 7, KT_SLICED, true, false, 0, 0},
     {"many", 1, 3, 20, 21, 41, 43, KT_CONTIGUOUS, false, false, 0, 0},
@@ -569,7 +578,7 @@ static void neighbours(const struct upsample_case *c, size_t i, size_t in,
                        size_t out, double scale, size_t at[2], double *weight)
 {
     const double factor =
-        c->align ? (out > 1 ? (double)(in - 1) / (double)(out - 1) : 0)
+        c->align       ? (out > 1 ? (double)(in - 1) / (double)(out - 1) : 0)
         : c->has_scale ? 1 / scale
                        : (double)in / (double)out;
     double pos =
@@ -608,7 +617,8 @@ static void run_upsample(struct kt *t, const struct kt_row *row)
         const struct upsample_case *c = &upsample_cases[k];
         const size_t total = c->b * c->c * c->out2 * c->out3;
         const size_t xd[4] = {c->b, c->c, c->d2, c->d3};
-        struct tensor x = make_tensor(t, type, 4, xd, c->order, false, k % 2, k);
+        struct tensor x =
+            make_tensor(t, type, 4, xd, c->order, false, k % 2, k);
         kt_real *want = kt_alloc(t, total * sizeof(*want));
         kt_real *scale = kt_alloc(t, total * sizeof(*scale));
         double scale2 = (double)c->d2 / (double)c->out2;
@@ -635,7 +645,8 @@ static void run_upsample(struct kt *t, const struct kt_row *row)
             kt_real v[4];
 
             for (int q = 0; q < 4; q++) {
-                v[q] = kt_get(type, x.host, place(&x, b, ch, h[q / 2], w[q % 2]));
+                v[q] =
+                    kt_get(type, x.host, place(&x, b, ch, h[q / 2], w[q % 2]));
                 scale[i] = fmaxl(scale[i], fabsl(v[q]));
             }
             want[i] =
@@ -653,8 +664,8 @@ static void run_upsample(struct kt *t, const struct kt_row *row)
 
         t->what = c->name;
         if (bilinear) /* width first in the sizes, height first in the scales */
-            ok = KT_LAUNCH(t, grid, 1024, 0, out3, out2, align, has, given2, has,
-                           given3, info, x.device, dst);
+            ok = KT_LAUNCH(t, grid, 1024, 0, out3, out2, align, has, given2,
+                           has, given3, info, x.device, dst);
         else
             ok = KT_LAUNCH(t, grid, 1024, 0, out2, out3, scale2, scale3, info,
                            x.device, dst);
@@ -671,7 +682,8 @@ static void run_upsample(struct kt *t, const struct kt_row *row)
     }
 }
 
-/* ---- the table ------------------------------------------------------------------ */
+/* ---- the table
+ * ------------------------------------------------------------------ */
 
 static const enum kind kinds[] = {CONV1D, CONV2D, CONVT1D, CONVT2D};
 static const bool no = false, yes = true;
@@ -687,7 +699,9 @@ static const bool no = false, yes = true;
         {"avg_pool2d_" #T, run_pool, TYPE, TYPE, &no},                         \
         {"max_pool2d_" #T, run_pool, TYPE, TYPE, &yes},                        \
         {"upsample_nearest2d_" #T, run_upsample, TYPE, TYPE, &no},             \
-        {"upsample_bilinear2d_" #T, run_upsample, TYPE, TYPE, &yes}
+    {                                                                          \
+        "upsample_bilinear2d_" #T, run_upsample, TYPE, TYPE, &yes              \
+    }
 
 static const struct kt_row rows[] = {
     CONV(bf16, KT_BF16), CONV(f16, KT_F16), CONV(f32, KT_F32),

@@ -14,17 +14,18 @@
 
 extern const kpk_module kpk_module_indexing;
 
-/* ---- ids ------------------------------------------------------------------------ */
+/* ---- ids
+ * ------------------------------------------------------------------------ */
 
 enum ids_data {
     IN_ORDER,
     RANDOM,
-    DUPLICATES,    /* three places, again and again */
-    MARKERS,       /* the marker first, last and in between */
+    DUPLICATES, /* three places, again and again */
+    MARKERS,    /* the marker first, last and in between */
     ALL_MARKERS,
-    HOSTILE,       /* negative, just past the end, the type's extremes */
-    ROWS_ALIKE,    /* one id for each run of `right` elements */
-    LAST_ONES,     /* 253, 254, 255: the marker of u8 is never an element */
+    HOSTILE,    /* negative, just past the end, the type's extremes */
+    ROWS_ALIKE, /* one id for each run of `right` elements */
+    LAST_ONES,  /* 253, 254, 255: the marker of u8 is never an element */
 };
 
 static bool is_signed_id(enum kt_type type)
@@ -101,15 +102,16 @@ static int64_t named(enum kt_type type, const void *ids, size_t i, size_t dim)
     return id == marker(type) || id < 0 || id >= (int64_t)dim ? -1 : id;
 }
 
-/* ---- cases ----------------------------------------------------------------------- */
+/* ---- cases
+ * ----------------------------------------------------------------------- */
 
 /* shapes [left, dim, right] with `n` ids along dim */
 struct index_case {
     const char *name;
     size_t left, dim, n, right;
     enum ids_data ids;
-    size_t lead;   /* elements in front of the data */
-    size_t stride; /* of ids, where the kernel takes one */
+    size_t lead;          /* elements in front of the data */
+    size_t stride;        /* of ids, where the kernel takes one */
     unsigned block, grid; /* 0: the contract's */
 };
 
@@ -173,7 +175,8 @@ static void add_element(enum kt_type type, void *to, size_t i, const void *x,
                     kt_get_bits(type, to, i) + kt_get_bits(type, x, k));
 }
 
-/* ---- reads ------------------------------------------------------------------------ */
+/* ---- reads
+ * ------------------------------------------------------------------------ */
 
 static void run_select_case(struct kt *t, const struct index_case *c,
                             enum kt_type id, enum kt_type type)
@@ -293,7 +296,8 @@ static void run_gather(struct kt *t, const struct kt_row *row)
     }
 }
 
-/* ---- writes ------------------------------------------------------------------------ */
+/* ---- writes
+ * ------------------------------------------------------------------------ */
 
 enum write { INDEX_ADD, SCATTER_ADD, SCATTER };
 
@@ -311,8 +315,8 @@ static void run_write_case(struct kt *t, const struct index_case *c,
 
     const void *dids = device_copy(t, id, ids, nids, c->lead);
     const void *inp = device_copy(t, type, x, elements, c->lead);
-    void *out = kt_device(t, want, total * kt_size(type),
-                          c->lead * kt_size(type));
+    void *out =
+        kt_device(t, want, total * kt_size(type), c->lead * kt_size(type));
     void *got = kt_alloc(t, total * kt_size(type));
     unsigned grid, block;
 
@@ -343,8 +347,8 @@ static void run_write_case(struct kt *t, const struct index_case *c,
 }
 
 /* enough columns that index_add takes several at a time */
-static const struct index_case many_columns = {
-    "many columns", 1, 4, 5, 262144, DUPLICATES, 0, 1, 0, 0};
+static const struct index_case many_columns = {"many columns", 1, 4, 5, 262144,
+                                               DUPLICATES,     0, 1, 0, 0};
 
 static void run_write(struct kt *t, const struct kt_row *row)
 {
@@ -357,7 +361,8 @@ static void run_write(struct kt *t, const struct kt_row *row)
         run_write_case(t, &many_columns, kind, row->a, row->b);
 }
 
-/* ---- the table ------------------------------------------------------------------ */
+/* ---- the table
+ * ------------------------------------------------------------------ */
 
 static const enum write writes[] = {INDEX_ADD, SCATTER_ADD, SCATTER};
 
@@ -365,13 +370,16 @@ static const enum write writes[] = {INDEX_ADD, SCATTER_ADD, SCATTER};
     {"is_" #I "_" #T, run_select, ID, TYPE, NULL},                             \
         {"gather_" #I "_" #T, run_gather, ID, TYPE, NULL},                     \
         {"ia_" #I "_" #T, run_write, ID, TYPE, &writes[INDEX_ADD]},            \
-        {"sa_" #I "_" #T, run_write, ID, TYPE, &writes[SCATTER_ADD]}
+    {                                                                          \
+        "sa_" #I "_" #T, run_write, ID, TYPE, &writes[SCATTER_ADD]             \
+    }
 #define WITHOUT_F8(I, ID, T, TYPE)                                             \
     WITH_F8(I, ID, T, TYPE),                                                   \
-    {"s_" #I "_" #T, run_write, ID, TYPE, &writes[SCATTER]}
+    {                                                                          \
+        "s_" #I "_" #T, run_write, ID, TYPE, &writes[SCATTER]                  \
+    }
 /* the other spelling is an alias */
-#define F8(I, ID)                                                              \
-    WITH_F8(I, ID, f8_e4m3, KT_F8), WITH_F8(I, ID, f8e4m3, KT_F8)
+#define F8(I, ID) WITH_F8(I, ID, f8_e4m3, KT_F8), WITH_F8(I, ID, f8e4m3, KT_F8)
 #define INDEXED_BY(I, ID)                                                      \
     WITHOUT_F8(I, ID, bf16, KT_BF16), WITHOUT_F8(I, ID, f16, KT_F16),          \
         WITHOUT_F8(I, ID, f32, KT_F32), WITHOUT_F8(I, ID, f64, KT_F64),        \
@@ -379,11 +387,8 @@ static const enum write writes[] = {INDEX_ADD, SCATTER_ADD, SCATTER};
         WITHOUT_F8(I, ID, i64, KT_I64), F8(I, ID)
 
 static const struct kt_row rows[] = {
-    INDEXED_BY(u8, KT_U8),
-    INDEXED_BY(u32, KT_U32),
-    INDEXED_BY(i64, KT_I64),
-    F8(i16, KT_I16),
-    F8(i32, KT_I32),
+    INDEXED_BY(u8, KT_U8), INDEXED_BY(u32, KT_U32), INDEXED_BY(i64, KT_I64),
+    F8(i16, KT_I16),       F8(i32, KT_I32),
 };
 
 KT_MAIN(kpk_module_indexing, rows)

@@ -44,20 +44,21 @@ static void name_case(struct kt *t, const char *what, size_t n, size_t threads)
     t->what = text;
 }
 
-/* ---- fast_* ------------------------------------------------------------------ */
+/* ---- fast_*
+ * ------------------------------------------------------------------ */
 
 enum op { SUM, MIN, MAX, ARGMIN, ARGMAX };
 
 /* what to do to the elements beyond random numbers */
 enum twist {
     PLAIN,
-    TIES,      /* few different values */
-    EQUAL,     /* one value */
-    IDENTITY,  /* the operation's empty value everywhere */
-    SOME_NAN,  /* floats: a NaN here and there; each line that has one is ruled
-                * by it, or passes over it */
-    NANS,      /* floats: nothing else */
-    LARGE,     /* sums that leave the type's range if kept in it */
+    TIES,     /* few different values */
+    EQUAL,    /* one value */
+    IDENTITY, /* the operation's empty value everywhere */
+    SOME_NAN, /* floats: a NaN here and there; each line that has one is ruled
+               * by it, or passes over it */
+    NANS,     /* floats: nothing else */
+    LARGE,    /* sums that leave the type's range if kept in it */
 };
 
 struct fast_case {
@@ -226,8 +227,8 @@ struct line_results {
 };
 
 static void reduce_line(enum op op, enum kt_type type, const kt_real *x,
-                        const int64_t *ints, size_t n, size_t threads,
-                        size_t o, struct line_results *r)
+                        const int64_t *ints, size_t n, size_t threads, size_t o,
+                        struct line_results *r)
 {
     uint64_t wrapped = 0;
 
@@ -352,7 +353,8 @@ static void run_fast(struct kt *t, const struct kt_row *row)
             run_fast_case(t, &fast_cases[c], op, row->a);
 }
 
-/* ---- sum_*: added to what is there ------------------------------------------ */
+/* ---- sum_*: added to what is there ------------------------------------------
+ */
 
 static const struct sum_case {
     const char *name;
@@ -434,10 +436,9 @@ static void run_sum_case(struct kt *t, const struct sum_case *c,
     kt_read(t, out, dst, n_out * kt_size(type));
     if (kt_is_float(type))
         kt_check(t, type, out, want, n_out,
-                 (struct kt_gate){0.5L,
-                                  (kt_real)(numel / n_out + 1) *
-                                      inner_roundoff(type),
-                                  scale, false});
+                 (struct kt_gate){
+                     0.5L, (kt_real)(numel / n_out + 1) * inner_roundoff(type),
+                     scale, false});
     else
         kt_check(t, type, out, want, n_out, KT_EXACT);
 }
@@ -448,18 +449,19 @@ static void run_sum(struct kt *t, const struct kt_row *row)
         run_sum_case(t, &sum_cases[c], row->a);
 }
 
-/* ---- softmax ------------------------------------------------------------------ */
+/* ---- softmax
+ * ------------------------------------------------------------------ */
 
 enum rows_data {
     SMALL,
-    HUGE_SPREAD,  /* +-1e4: exp() of the differences under- and overflows */
+    HUGE_SPREAD, /* +-1e4: exp() of the differences under- and overflows */
     ONE_MINUS_INF,
     ALL_MINUS_INF,
     WITH_NAN,
     WITH_INF,
-    CONSTANT,     /* 12345.678 */
-    FAR_MEAN,     /* 1000 and a little */
-    BIG,          /* 7e9 */
+    CONSTANT, /* 12345.678 */
+    FAR_MEAN, /* 1000 and a little */
+    BIG,      /* 7e9 */
     ZEROS,
 };
 
@@ -598,7 +600,8 @@ static void run_softmax(struct kt *t, const struct kt_row *row)
         run_softmax_case(t, &softmax_cases[c], row->a);
 }
 
-/* ---- norms ---------------------------------------------------------------------- */
+/* ---- norms
+ * ---------------------------------------------------------------------- */
 
 static const struct norm_case {
     const char *name;
@@ -680,8 +683,8 @@ static void norm_reference(enum kt_type type, bool layer, const void *x,
         const kt_real spread = sqrtl(var + (kt_real)c->eps);
         /* rows of one value, and eps = 0: beta */
         const kt_real z = spread > 0 ? (e - mean) / spread : 0;
-        const kt_real q = spread > 0 ? (mean * mean + var) / (spread * spread)
-                                     : 1;
+        const kt_real q =
+            spread > 0 ? (mean * mean + var) / (spread * spread) : 1;
 
         want[i] = z * a + b;
         bound[i] = fabsl(a) * v *
@@ -697,7 +700,9 @@ static void run_norm_case(struct kt *t, const struct norm_case *c, bool layer,
     const size_t total = c->rows * c->n, size = kt_size(type);
     const size_t lead = c->lead * size;
     int32_t n = (int32_t)c->n;
-    int32_t block = (int32_t)(c->block_x ? c->block_x : c->n < 1024 ? 32 : 1024);
+    int32_t block = (int32_t)(c->block_x    ? c->block_x
+                              : c->n < 1024 ? 32
+                                            : 1024);
     void *x = kt_host(t, type, total, KT_SMALL, c->n);
     void *alpha = c->alpha ? kt_host(t, type, c->n, KT_SMALL, 3) : NULL;
     void *beta = layer && c->beta ? kt_host(t, type, c->n, KT_SMALL, 4) : NULL;
@@ -725,7 +730,8 @@ static void run_norm_case(struct kt *t, const struct norm_case *c, bool layer,
                            KPK_ARGS(src, dst, a, n, block, eps)))
         return;
     kt_read(t, got, dst, total * size);
-    kt_check(t, type, got, want, total, (struct kt_gate){0.5L, 1, bound, false});
+    kt_check(t, type, got, want, total,
+             (struct kt_gate){0.5L, 1, bound, false});
 }
 
 static void run_norm(struct kt *t, const struct kt_row *row)
@@ -741,20 +747,21 @@ static void run_norm(struct kt *t, const struct kt_row *row)
     }
 }
 
-/* ---- rope ----------------------------------------------------------------------- */
+/* ---- rope
+ * ----------------------------------------------------------------------- */
 
 enum rope { ROPE_I, ROPE, ROPE_THD };
 
 static const struct rope_case {
     const char *name;
     size_t b, h, t, d;
-    size_t table_t;  /* rows of the table, at least t */
-    bool batches;    /* a table a batch */
+    size_t table_t; /* rows of the table, at least t */
+    bool batches;   /* a table a batch */
 } rope_cases[] = {
-    {"d=2", 1, 1, 1, 2, 1, false},      {"d=64", 2, 3, 5, 64, 5, false},
-    {"d=128", 1, 2, 3, 128, 3, false},  {"longer table", 2, 3, 4, 10, 9, false},
-    {"t=1", 3, 2, 1, 6, 1, true},       {"3-D tables", 3, 2, 5, 8, 5, true},
-    {"h > t", 2, 7, 3, 12, 3, true},    {"two blocks", 2, 3, 30, 16, 30, false},
+    {"d=2", 1, 1, 1, 2, 1, false},     {"d=64", 2, 3, 5, 64, 5, false},
+    {"d=128", 1, 2, 3, 128, 3, false}, {"longer table", 2, 3, 4, 10, 9, false},
+    {"t=1", 3, 2, 1, 6, 1, true},      {"3-D tables", 3, 2, 5, 8, 5, true},
+    {"h > t", 2, 7, 3, 12, 3, true},   {"two blocks", 2, 3, 30, 16, 30, false},
 };
 #define NROPE_CASES (sizeof(rope_cases) / sizeof(rope_cases[0]))
 
@@ -803,8 +810,8 @@ static void run_rope_case(struct kt *t, const struct rope_case *c,
 
     t->what = c->name;
     if (kind == ROPE_I)
-        ok = KT_LAUNCH(t, grid, 1024, 0, src, dcos, dsin, dst, bh, td,
-                       stride_b);
+        ok =
+            KT_LAUNCH(t, grid, 1024, 0, src, dcos, dsin, dst, bh, td, stride_b);
     else if (kind == ROPE)
         ok = KT_LAUNCH(t, grid, 1024, 0, src, dcos, dsin, dst, bh, td, d,
                        stride_b);
@@ -825,7 +832,8 @@ static void run_rope(struct kt *t, const struct kt_row *row)
                       row->a);
 }
 
-/* ---- the table ------------------------------------------------------------------ */
+/* ---- the table
+ * ------------------------------------------------------------------ */
 
 static const enum op op_sum = SUM, op_min = MIN, op_max = MAX;
 static const enum op op_argmin = ARGMIN, op_argmax = ARGMAX;
@@ -837,7 +845,9 @@ static const bool rms = false, layer = true;
         {"fast_min_" #T, run_fast, TYPE, TYPE, &op_min},                       \
         {"fast_max_" #T, run_fast, TYPE, TYPE, &op_max},                       \
         {"fast_argmin_" #T, run_fast, TYPE, TYPE, &op_argmin},                 \
-        {"fast_argmax_" #T, run_fast, TYPE, TYPE, &op_argmax}
+    {                                                                          \
+        "fast_argmax_" #T, run_fast, TYPE, TYPE, &op_argmax                    \
+    }
 #define ROWS(T, TYPE)                                                          \
     {"sum_" #T, run_sum, TYPE, TYPE, NULL},                                    \
         {"softmax_" #T, run_softmax, TYPE, TYPE, NULL},                        \
@@ -845,21 +855,17 @@ static const bool rms = false, layer = true;
         {"layernorm_" #T, run_norm, TYPE, TYPE, &layer},                       \
         {"rope_i_" #T, run_rope, TYPE, TYPE, &rope_i},                         \
         {"rope_" #T, run_rope, TYPE, TYPE, &rope_plain},                       \
-        {"rope_thd_" #T, run_rope, TYPE, TYPE, &rope_thd}
+    {                                                                          \
+        "rope_thd_" #T, run_rope, TYPE, TYPE, &rope_thd                        \
+    }
 
 static const struct kt_row rows[] = {
-    FAST(bf16, KT_BF16),
-    FAST(f16, KT_F16),
-    FAST(f32, KT_F32),
-    FAST(f64, KT_F64),
-    FAST(u8, KT_U8),
-    FAST(u32, KT_U32),
-    FAST(i64, KT_I64),
-    ROWS(bf16, KT_BF16),
-    ROWS(f16, KT_F16),
-    ROWS(f32, KT_F32),
-    ROWS(f64, KT_F64),
-    {"sum_u32", run_sum, KT_U32, KT_U32, NULL},
+    FAST(bf16, KT_BF16), FAST(f16, KT_F16),
+    FAST(f32, KT_F32),   FAST(f64, KT_F64),
+    FAST(u8, KT_U8),     FAST(u32, KT_U32),
+    FAST(i64, KT_I64),   ROWS(bf16, KT_BF16),
+    ROWS(f16, KT_F16),   ROWS(f32, KT_F32),
+    ROWS(f64, KT_F64),   {"sum_u32", run_sum, KT_U32, KT_U32, NULL},
 };
 
 KT_MAIN(kpk_module_reduce, rows)

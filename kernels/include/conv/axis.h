@@ -18,10 +18,10 @@
 
 /* I is i32 where all of it fits, for registers' sake, else i64 */
 template <typename I> struct Axis {
-    I length;                 /* of the input */
-    I first, step, count;     /* outputs */
-    I stride, offset, reach;  /* inputs */
-    I k0, kstep, taps;        /* kernel elements */
+    I length;                /* of the input */
+    I first, step, count;    /* outputs */
+    I stride, offset, reach; /* inputs */
+    I k0, kstep, taps;       /* kernel elements */
 
     DEV_MEMBER I output(I i) const
     {

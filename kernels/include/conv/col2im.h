@@ -3,8 +3,8 @@
  *
  * src  [b, l_in, c_out, k], contiguous
  * dst  [b, c_out, l_out], contiguous
- * dst[b, o, t] is the sum of src[b, i, o, kk] over i * stride + kk = t, from the
- * largest i down, each addition rounded to T; no term gives 0.
+ * dst[b, o, t] is the sum of src[b, i, o, kk] over i * stride + kk = t, from
+ * the largest i down, each addition rounded to T; no term gives 0.
  */
 #pragma once
 
@@ -23,7 +23,8 @@ DEV void columns_to_signal(u64 numel, u64 l_out, u64 l_in, u64 c_out, u64 k,
 
         for (u64 kk = t - last * stride, i = last; kk < k; kk += stride, i--) {
             if (i < l_in)
-                sum = add_in_type(sum, src[((b * l_in + i) * c_out + o) * k + kk]);
+                sum = add_in_type(sum,
+                                  src[((b * l_in + i) * c_out + o) * k + kk]);
             if (i == 0)
                 break;
         }

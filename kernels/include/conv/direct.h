@@ -102,9 +102,8 @@ template <typename T, u32 PX, u32 OC> struct ConvTile {
             return;
         UNROLL
         for (u32 j = 0; j < PX; j++)
-            each_output(j, position, channel, [&](T *to, u32 k) {
-                *to = convert<T>(sum[j][k]);
-            });
+            each_output(j, position, channel,
+                        [&](T *to, u32 k) { *to = convert<T>(sum[j][k]); });
         if (uniform(at.odd))
             again(position, channel);
     }
@@ -214,33 +213,33 @@ template <typename T, u32 PX, u32 OC> struct ConvTile {
         NO_UNROLL
         for (u32 c = 0; c < nc; c++)
             NO_UNROLL
-            for (u32 h = 0; h < kh; h++) {
-                i32 tap = (i32)(c * plane) + (i32)h * reach_h;
+        for (u32 h = 0; h < kh; h++) {
+            i32 tap = (i32)(c * plane) + (i32)h * reach_h;
 
-                NO_UNROLL
-                for (u32 k = 0; k < kw; k++) {
-                    A value[PX], weight[OC];
+            NO_UNROLL
+            for (u32 k = 0; k < kw; k++) {
+                A value[PX], weight[OC];
+
+                UNROLL
+                for (u32 j = 0; j < PX; j++)
+                    value[j] = image[from[j] + (u32)tap];
+                UNROLL
+                for (u32 o = 0; o < OC; o += W) {
+                    const Pack<A, W> some = load_pack<W>(weights + o);
 
                     UNROLL
-                    for (u32 j = 0; j < PX; j++)
-                        value[j] = image[from[j] + (u32)tap];
-                    UNROLL
-                    for (u32 o = 0; o < OC; o += W) {
-                        const Pack<A, W> some = load_pack<W>(weights + o);
-
-                        UNROLL
-                        for (u32 i = 0; i < W; i++)
-                            weight[o + i] = some[i];
-                    }
-                    UNROLL
-                    for (u32 j = 0; j < PX; j++)
-                        UNROLL
-                        for (u32 o = 0; o < OC; o++)
-                            sum[j][o] += value[j] * weight[o];
-                    tap += reach_w;
-                    weights += row;
+                    for (u32 i = 0; i < W; i++)
+                        weight[o + i] = some[i];
                 }
+                UNROLL
+                for (u32 j = 0; j < PX; j++)
+                    UNROLL
+                for (u32 o = 0; o < OC; o++)
+                    sum[j][o] += value[j] * weight[o];
+                tap += reach_w;
+                weights += row;
             }
+        }
     }
 };
 

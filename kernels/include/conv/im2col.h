@@ -12,7 +12,8 @@
 
 constexpr u32 row_piece = 4096; /* elements of a row at a time, at most */
 
-template <typename T> DEV void write_rows(const Work &at, const T *image, T *dst)
+template <typename T>
+DEV void write_rows(const Work &at, const T *image, T *dst)
 {
     const u32 each = at.nc * at.kh * at.kw;
     const Divisor by_row(each), by_w(at.kw), by_h(at.kh);
@@ -32,10 +33,10 @@ template <typename T> DEV void write_rows(const Work &at, const T *image, T *dst
         if (ih >= at.v.h_out || iw >= at.v.w_out || b >= at.v.x.b)
             continue;
         const u64 row = (b * at.v.h_out + ih) * at.v.w_out + iw;
-        const u32 from = (image_b * at.nc + c) * plane +
-                         (h * at.sh.pace + tap_h * (u32)at.sh.reach) *
-                             at.sw.extent +
-                         w * at.sw.pace + tap_w * (u32)at.sw.reach;
+        const u32 from =
+            (image_b * at.nc + c) * plane +
+            (h * at.sh.pace + tap_h * (u32)at.sh.reach) * at.sw.extent +
+            w * at.sw.pace + tap_w * (u32)at.sw.reach;
 
         dst[((row * at.v.x.c + at.c0 + c) * at.v.w.kh + (u32)at.nh + tap_h) *
                 at.v.w.kw +
@@ -44,7 +45,8 @@ template <typename T> DEV void write_rows(const Work &at, const T *image, T *dst
 }
 
 /* element by element: for images that do not fit 32 bits */
-template <typename T> DEV void im2col_by_points(const Conv &v, const T *x, T *dst)
+template <typename T>
+DEV void im2col_by_points(const Conv &v, const T *x, T *dst)
 {
     const u64 n = v.x.b * v.h_out * v.w_out * v.x.c * v.w.kh * v.w.kw;
 
@@ -54,8 +56,7 @@ template <typename T> DEV void im2col_by_points(const Conv &v, const T *x, T *ds
         const u64 kw = take(rest, v.w.kw), kh = take(rest, v.w.kh);
         const u64 c = take(rest, v.x.c), w = take(rest, v.w_out);
         const u64 h = take(rest, v.h_out);
-        const u64 qh =
-            v.flat ? 0 : h * v.stride + kh * v.dilation - v.padding;
+        const u64 qh = v.flat ? 0 : h * v.stride + kh * v.dilation - v.padding;
         const u64 qw = w * v.stride + kw * v.dilation - v.padding;
 
         dst[i] = qh < v.x.h && qw < v.x.w /* below 0: huge */
@@ -64,7 +65,8 @@ template <typename T> DEV void im2col_by_points(const Conv &v, const T *x, T *ds
     }
 }
 
-template <typename T> DEV void image_to_columns(const Conv &v, const T *x, T *dst)
+template <typename T>
+DEV void image_to_columns(const Conv &v, const T *x, T *dst)
 {
     constexpr u32 image_most = image_bytes / sizeof(T);
     alignas(16) __shared__ T image[image_most];

@@ -19,7 +19,8 @@ constexpr u32 image_bytes = 21504, filter_bytes = 19968;
 constexpr u32 lanes = 32;
 constexpr u32 tile_columns = 64;   /* short halos, whole memory segments */
 constexpr u32 channel_groups = 16; /* at most so many share a tile's image */
-constexpr u64 enough_tiles = 128;  /* fewer: smaller tiles, more blocks at work */
+constexpr u64 enough_tiles =
+    128; /* fewer: smaller tiles, more blocks at work */
 
 struct Conv {
     Image x;
@@ -35,7 +36,8 @@ struct Conv {
      */
     DEV_MEMBER bool is_small() const
     {
-        constexpr u64 half = 1ull << 29, most_channels = 8192, most_images = 512;
+        constexpr u64 half = 1ull << 29, most_channels = 8192,
+                      most_images = 512;
         const u64 channels = min_of(x.c, most_channels);
 
         return (x.b | x.c | w.outputs | padding | stride | dilation) < half &&
@@ -178,9 +180,9 @@ struct Work {
     DEV_MEMBER void shape_tiles(u32 PX, u32 OC)
     {
         const u32 whole = 1u << log2_of(blockDim.x / lanes); /* that work */
-        const u32 by = power_of_two_up_to(
-            div_up(v.w.outputs, (u64)OC),
-            whole < channel_groups ? whole : channel_groups);
+        const u32 by =
+            power_of_two_up_to(div_up(v.w.outputs, (u64)OC),
+                               whole < channel_groups ? whole : channel_groups);
 
         position_groups = whole / by;
         row = by * OC + 4;
@@ -307,10 +309,10 @@ DEV void load_image(const Work &at, const T *RESTRICT x, A *image)
         [&](u32 e) -> A {
             const u32 ew = by_w.divide(e), eh = by_h.divide(ew);
             const u32 b = by_c.divide(eh);
-            const i32 qw = at.sw.input(at.aw, at.log_w, e - ew * by_w.d, at.i0w,
-                                       at.nw);
-            const i32 qh = at.sh.input(at.ah, at.log_h, ew - eh * by_h.d,
-                                       at.i0h, at.nh);
+            const i32 qw =
+                at.sw.input(at.aw, at.log_w, e - ew * by_w.d, at.i0w, at.nw);
+            const i32 qh =
+                at.sh.input(at.ah, at.log_h, ew - eh * by_h.d, at.i0h, at.nh);
 
             if (!at.aw.has(qw) || !at.ah.has(qh) || at.b0 + b >= at.v.x.b)
                 return A{};

@@ -43,10 +43,11 @@ struct Between {
 /* in: the axis's length; factor: inputs an output */
 DEV Between between(u64 i, u64 in, f64 factor, bool align_corners)
 {
-    /* rounded before the subtraction: fused, weights would be others' no more */
-    const f64 place =
-        align_corners ? factor * (f64)i
-                      : rounded_product(factor, (f64)i + 0.5) - 0.5;
+    /* rounded before the subtraction: fused, weights would be others' no more
+     */
+    const f64 place = align_corners
+                          ? factor * (f64)i
+                          : rounded_product(factor, (f64)i + 0.5) - 0.5;
     const f64 at = place > 0 ? place : 0;
     const u64 floor = (u64)at;
     Between s;

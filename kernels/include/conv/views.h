@@ -40,8 +40,8 @@ DEV Filter filter_2d(const size_t *info, bool transposed)
 {
     const u32 o = transposed ? 1 : 0;
 
-    return {info[o],     info[2],     info[3], info[4 + o],
-            info[5 - o], info[6],     info[7]};
+    return {info[o],     info[2], info[3], info[4 + o],
+            info[5 - o], info[6], info[7]};
 }
 
 /* sums of products of T; u8 and u32 wrap, so low bits are all that counts */

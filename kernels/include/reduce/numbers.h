@@ -1,4 +1,5 @@
-/* numbers.h - limits, comparisons and functions of the types rows are kept in */
+/* numbers.h - limits, comparisons and functions of the types rows are kept in
+ */
 #pragma once
 
 #include "device.h"

@@ -3,9 +3,9 @@
  *
  * src, dst  `elements` of T, distinct
  * cos, sin  [t', d / 2], or [b, t, d / 2] with stride_b = elements a batch
- * One thread a pair: a' = a * c - e * z, e' = a * z + e * c, computed in f32 (f64
- * for f64) and rounded once. rope_i pairs neighbours, rope and rope_thd the
- * halves of a row of d.
+ * One thread a pair: a' = a * c - e * z, e' = a * z + e * c, computed in f32
+ * (f64 for f64) and rounded once. rope_i pairs neighbours, rope and rope_thd
+ * the halves of a row of d.
  */
 #pragma once
 
@@ -24,7 +24,7 @@ DEV void turn_pair(const T *RESTRICT src, const T *RESTRICT cos,
     dst[second] = convert<T>(a * z + e * c);
 }
 
-/* where the tables of pair i's batch begin; `pairs` of them a row of batches */
+/* where the tables of the pair's batch begin; `entries` in each */
 DEV u64 batch_table(u64 pair, u32 stride_b, u64 entries)
 {
     return stride_b > 0 ? divide(2 * pair, stride_b) * entries : 0;
@@ -41,10 +41,8 @@ DEV void rope_interleaved(const T *src, const T *cos, const T *sin, T *dst,
         return;
     const u64 entry = pair - divide(pair, entries) * entries;
 
-    if constexpr (sizeof(T) <= 8) {
-        turn_pair(src, cos, sin, dst, 2 * pair, 2 * pair + 1,
-                  entry + batch_table(pair, stride_b, entries));
-    }
+    turn_pair(src, cos, sin, dst, 2 * pair, 2 * pair + 1,
+              entry + batch_table(pair, stride_b, entries));
 }
 
 /* rows of d, `heads` consecutive ones at one of t positions */

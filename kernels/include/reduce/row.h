@@ -29,27 +29,25 @@ constexpr u32 stream_tile = nbytes / 2 / sizeof(calc_t<T>) / V > 1
                                 ? nbytes / 2 / sizeof(calc_t<T>) / V
                                 : 1;
 
-template <u32 V, typename T>
-DEV void read_columns(const T *p, calc_t<T> *v)
+template <u32 V, typename T> DEV void read_columns(const T *p, calc_t<T> *v)
 {
     if constexpr (V == 1) {
         v[0] = convert<calc_t<T>>(p[0]);
     } else {
         const Pack<T, V> raw = load_pack<V>(p);
-UNROLL
+        UNROLL
         for (u32 i = 0; i < V; i++)
             v[i] = convert<calc_t<T>>(raw[i]);
     }
 }
 
-template <u32 V, typename T>
-DEV void write_columns(T *p, const calc_t<T> *v)
+template <u32 V, typename T> DEV void write_columns(T *p, const calc_t<T> *v)
 {
     if constexpr (V == 1) {
         p[0] = convert<T>(v[0]);
     } else {
         Pack<T, V> raw;
-UNROLL
+        UNROLL
         for (u32 i = 0; i < V; i++)
             raw[i] = convert<T>(v[i]);
         store_pack<V>(p, raw);
@@ -66,10 +64,9 @@ template <typename T, u32 V, u32 K> struct row_tile {
     }
 
     /* columns first .. first + K * V * size of a row of n, n > 0 */
-    DEV_MEMBER void load(const team &t, const T *row, u32 first,
-                                         u32 n)
+    DEV_MEMBER void load(const team &t, const T *row, u32 first, u32 n)
     {
-UNROLL
+        UNROLL
         for (u32 k = 0; k < K; k++) {
             const u32 c = first + column(t, k);
 
@@ -81,7 +78,7 @@ UNROLL
     template <typename F>
     DEV_MEMBER void each(const team &t, u32 first, u32 n, F f)
     {
-UNROLL
+        UNROLL
         for (u32 k = 0; k < K; k++) {
             const u32 c = first + column(t, k);
 

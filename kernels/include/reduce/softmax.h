@@ -39,13 +39,13 @@ template <typename T> struct softmax_row {
 
         x.load(t, src, 0, n);
         x.each(t, 0, n, [&](A *v, u32) {
-UNROLL
+            UNROLL
             for (u32 i = 0; i < V; i++)
                 m = max_number(m, v[i]);
         });
         m = team_reduce(t, scratch, 0, m, larger());
         x.each(t, 0, n, [&](A *v, u32) {
-UNROLL
+            UNROLL
             for (u32 i = 0; i < V; i++) {
                 v[i] = exponential(v[i] - m);
                 sum += v[i];
@@ -53,7 +53,7 @@ UNROLL
         });
         const A r = 1 / team_reduce(t, scratch, 1, sum, plus());
         x.each(t, 0, n, [&](A *v, u32 c) {
-UNROLL
+            UNROLL
             for (u32 i = 0; i < V; i++)
                 v[i] *= r;
             write_columns<V>(dst + c, v);
@@ -68,12 +68,11 @@ UNROLL
         return scratch.all + ((j * (V / W) + part) * t.size + t.rank) * W;
     }
 
-    template <u32 V>
-    DEV_MEMBER void keep(u32 j, const A *v) const
+    template <u32 V> DEV_MEMBER void keep(u32 j, const A *v) const
     {
         constexpr u32 W = vector_length<A> < V ? vector_length<A> : V;
 
-UNROLL
+        UNROLL
         for (u32 part = 0; part < V / W; part++)
             write_columns<W>(place<V>(j, part), v + part * W);
     }
@@ -82,7 +81,7 @@ UNROLL
     {
         constexpr u32 W = vector_length<A> < V ? vector_length<A> : V;
 
-UNROLL
+        UNROLL
         for (u32 part = 0; part < V / W; part++)
             read_columns<W>(place<V>(j, part), v + part * W);
     }
@@ -98,10 +97,10 @@ UNROLL
 
         for (u32 first = 0, j = 0; first < n; first += K * span, j += K) {
             x.load(t, src, first, n);
-UNROLL
+            UNROLL
             for (u32 k = 0; k < K; k++) {
                 if (first + x.column(t, k) < n) {
-UNROLL
+                    UNROLL
                     for (u32 i = 0; i < V; i++)
                         m = max_number(m, x.v[k][i]);
                     keep<V>(j + k, x.v[k]);
@@ -111,7 +110,7 @@ UNROLL
         m = team_reduce(t, scratch, 0, m, larger());
         for (u32 c = t.rank * V, j = 0; c < n; c += span, j++) {
             recall<V>(j, v);
-UNROLL
+            UNROLL
             for (u32 i = 0; i < V; i++) {
                 v[i] = exponential(v[i] - m);
                 sum += v[i];
@@ -121,7 +120,7 @@ UNROLL
         const A r = 1 / team_reduce(t, scratch, 1, sum, plus());
         for (u32 c = t.rank * V, j = 0; c < n; c += span, j++) {
             recall<V>(j, v);
-UNROLL
+            UNROLL
             for (u32 i = 0; i < V; i++)
                 v[i] *= r;
             write_columns<V>(dst + c, v);
@@ -135,7 +134,8 @@ UNROLL
         A m = -infinity<A>(), sum = 0;
         row_tile<T, V, K> x;
 
-        if (t.packed && (n + t.size * V - 1) / (t.size * V) * t.size * V <= held) {
+        if (t.packed &&
+            (n + t.size * V - 1) / (t.size * V) * t.size * V <= held) {
             run_in_lds<V>();
             return;
         }
@@ -144,7 +144,7 @@ UNROLL
 
             x.load(t, src, (u32)first, n);
             x.each(t, (u32)first, n, [&](A *v, u32) {
-UNROLL
+                UNROLL
                 for (u32 i = 0; i < V; i++)
                     top = max_number(top, v[i]);
             });
@@ -153,7 +153,7 @@ UNROLL
 
             sum *= m == top ? A(1) : exponential(m - base);
             x.each(t, (u32)first, n, [&](A *v, u32) {
-UNROLL
+                UNROLL
                 for (u32 i = 0; i < V; i++)
                     sum += exponential(v[i] - base);
             });
@@ -167,7 +167,7 @@ UNROLL
         for (u64 first = 0; first < n; first += span) {
             x.load(t, src, (u32)first, n);
             x.each(t, (u32)first, n, [&](A *v, u32 c) {
-UNROLL
+                UNROLL
                 for (u32 i = 0; i < V; i++)
                     v[i] = exponential(v[i] - all) * r;
                 write_columns<V>(dst + c, v);
@@ -176,8 +176,7 @@ UNROLL
     }
 };
 
-template <typename T>
-DEV void softmax(const T *src, T *dst, i32 n_cols)
+template <typename T> DEV void softmax(const T *src, T *dst, i32 n_cols)
 {
     using A = calc_t<T>;
     __shared__ A slot[2][max_groups];
@@ -192,7 +191,8 @@ DEV void softmax(const T *src, T *dst, i32 n_cols)
     src += row * n;
     dst += row * n;
     softmax_row<T> r{t, scratch, src, dst, n};
-    with_row_class<T, softmax_registers>(r, n % vector_length<T> == 0 && is_aligned(src, 16) &&
-                             is_aligned(dst, 16),
-                      n, t.size);
+    with_row_class<T, softmax_registers>(
+        r,
+        n % vector_length<T> == 0 && is_aligned(src, 16) && is_aligned(dst, 16),
+        n, t.size);
 }

@@ -49,8 +49,7 @@ struct reduced_view {
 
 template <typename T>
 DEV void strided_sum(size_t numel, size_t num_dims, size_t num_sum_dims,
-                     const size_t *info, const T *RESTRICT inp,
-                     T *RESTRICT out)
+                     const size_t *info, const T *RESTRICT inp, T *RESTRICT out)
 {
     using A = typename kept<T>::sum;
     __shared__ A slot[2][max_groups];
