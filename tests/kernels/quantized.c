@@ -226,8 +226,9 @@ static void activation_block(float *x, size_t b, uint64_t *seed)
         case 1:
             x[i] = 0;
             break;
-        case 2: /* d is 1: exact halves of both signs, 127 among them */
-            x[i] = i == 5 ? 127 : (float)((double)(i * 4) - 63.5);
+        case 2: /* exact halves of both signs in units of d, 127 the most */
+            x[i] = (float)(2 * (b / 8) + 1) * 0.125f *
+                   (i == 5 ? 127 : (float)i * 4 - 63.5f);
             break;
         case 3:
             x[i] = i == 17 ? -3e30f : (float)u;
