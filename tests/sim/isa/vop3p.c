@@ -230,66 +230,101 @@ static void run_v_pk_fmac_f16(struct wave *w, const struct insn *in)
 
 /* ---- 32 bits: register pairs ---- */
 
-static inline float lo_f32(const struct insn *in, unsigned n, uint64_t raw)
+/* The 32-bit values that source k gives to the low or the high result. */
+static const uint32_t *pair_part(struct wave *w, const struct insn *in,
+                                 unsigned k, bool high, uint32_t tmp[MAX_LANES])
 {
-    uint32_t u = (uint32_t)(raw >> (in->op_sel >> n & 1 ? 32 : 0));
+    const struct operand *o = &in->op[k];
+    unsigned part = (high ? in->op_sel_hi : in->op_sel) >> (k - 1) & 1;
+    uint32_t sign =
+        ((high ? in->neg_hi : in->neg_lo) >> (k - 1) & 1) ? 0x80000000u : 0;
 
-    return bits_f32(u ^ (in->neg_lo >> n & 1 ? 0x80000000u : 0));
-}
+    if (o->kind == OPERAND_VGPR || o->kind == OPERAND_AGPR) {
+        const uint32_t *p = *tuple_reg(w, o, part);
 
-static inline float hi_f32(const struct insn *in, unsigned n, uint64_t raw)
-{
-    uint32_t u = (uint32_t)(raw >> (in->op_sel_hi >> n & 1 ? 32 : 0));
+        if (!sign)
+            return p;
+        LANES(i)
+        tmp[i] = p[i] ^ sign;
+    } else {
+        uint32_t value = (uint32_t)(sim_src_scalar64(w, o) >> (32 * part));
 
-    return bits_f32(u ^ (in->neg_hi >> n & 1 ? 0x80000000u : 0));
-}
-
-static inline uint64_t pair_f32(const struct insn *in, float lo, float hi)
-{
-    if (CLAMPED) {
-        lo = clamp_bf16(lo);
-        hi = clamp_bf16(hi);
+        LANES(i)
+        tmp[i] = value ^ sign;
     }
-    return f32_bits(lo) | (uint64_t)f32_bits(hi) << 32;
+    return tmp;
+}
+
+static void write_pair(struct wave *w, const struct insn *in,
+                       const uint32_t lo[MAX_LANES],
+                       const uint32_t hi[MAX_LANES])
+{
+    uint32_t *d0 = *tuple_reg(w, &in->op[0], 0);
+    uint32_t *d1 = *tuple_reg(w, &in->op[0], 1);
+    uint64_t mask = w->mask;
+
+    if (mask == w->full) {
+        LANES(i)
+        {
+            d0[i] = lo[i];
+            d1[i] = hi[i];
+        }
+        return;
+    }
+    LANES(i)
+    {
+        d0[i] = mask >> i & 1 ? lo[i] : d0[i];
+        d1[i] = mask >> i & 1 ? hi[i] : d1[i];
+    }
+}
+
+static void clamp_pair(const struct wave *w, uint32_t v[MAX_LANES])
+{
+    LANES(i)
+    v[i] = f32_bits(clamp_bf16(bits_f32(v[i])));
 }
 
 #define PK_F32_RUN(name, nsrc, expr)                                           \
-    static inline float lane_##name(float a, float b, float c)                 \
+    static void part_##name(struct wave *w, const struct insn *in, bool high,  \
+                            uint32_t d[MAX_LANES])                             \
     {                                                                          \
-        (void)c;                                                               \
-        return expr;                                                           \
+        uint32_t tmp[3][MAX_LANES] __attribute__((aligned(64)));               \
+        const uint32_t *pa = pair_part(w, in, 1, high, tmp[0]);                \
+        const uint32_t *pb = pair_part(w, in, 2, high, tmp[1]);                \
+        const uint32_t *pc = pair_part(w, in, nsrc, high, tmp[2]);             \
+                                                                               \
+        LANES(i)                                                               \
+        {                                                                      \
+            float a = bits_f32(pa[i]), b = bits_f32(pb[i]);                    \
+            float c = bits_f32(pc[i]);                                         \
+                                                                               \
+            (void)c;                                                           \
+            d[i] = f32_bits(expr);                                             \
+        }                                                                      \
+        if (CLAMPED)                                                           \
+            clamp_pair(w, d);                                                  \
     }                                                                          \
     static void run_##name(struct wave *w, const struct insn *in)              \
     {                                                                          \
-        SRC(a, 1, pkf32);                                                      \
-        SRC(b, 2, pkf32);                                                      \
-        SRC(c, nsrc, pkf32);                                                   \
-        uint64_t d[MAX_LANES];                                                 \
+        uint32_t lo[MAX_LANES] __attribute__((aligned(64)));                   \
+        uint32_t hi[MAX_LANES] __attribute__((aligned(64)));                   \
                                                                                \
-        LANES(i)                                                               \
-        d[i] = pair_f32(                                                       \
-            in,                                                                \
-            lane_##name(lo_f32(in, 0, a_raw[i]), lo_f32(in, 1, b_raw[i]),      \
-                        lo_f32(in, 2, c_raw[i])),                              \
-            lane_##name(hi_f32(in, 0, a_raw[i]), hi_f32(in, 1, b_raw[i]),      \
-                        hi_f32(in, 2, c_raw[i])));                             \
-        sim_write64(w, &in->op[0], d);                                         \
+        part_##name(w, in, false, lo);                                         \
+        part_##name(w, in, true, hi);                                          \
+        write_pair(w, in, lo, hi);                                             \
     }
 PK_F32_RUN(v_pk_add_f32, 2, a + b)
-PK_F32_RUN(v_pk_mul_f32, 2, a *b)
+PK_F32_RUN(v_pk_mul_f32, 2, a * b)
 PK_F32_RUN(v_pk_fma_f32, 3, fmaf(a, b, c))
 
 /* Low result from src0 by op_sel[0], high one from src1 by op_sel[1]. */
 static void run_v_pk_mov_b32(struct wave *w, const struct insn *in)
 {
-    SRC(a, 1, pkf32);
-    SRC(b, 2, pkf32);
-    uint64_t d[MAX_LANES];
-    unsigned sa = in->op_sel & 1 ? 32 : 0, sb = in->op_sel & 2 ? 32 : 0;
+    uint32_t lo[MAX_LANES], hi[MAX_LANES], tmp[MAX_LANES];
 
-    LANES(i)
-    d[i] = (uint32_t)(a_raw[i] >> sa) | b_raw[i] >> sb << 32;
-    sim_write64(w, &in->op[0], d);
+    memcpy(lo, pair_part(w, in, 1, false, tmp), sizeof(lo));
+    memcpy(hi, pair_part(w, in, 2, false, tmp), sizeof(hi));
+    write_pair(w, in, lo, hi);
 }
 
 /*
