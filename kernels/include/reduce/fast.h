@@ -157,6 +157,7 @@ template <typename T, bool MAX> struct index_of {
 struct line {
     u64 base, step;
     bool straight;
+    bool whole; /* one step serves the whole view */
 };
 
 /*
@@ -182,13 +183,13 @@ DEV line find_line(u64 numel, u64 R, u64 num_dims,
         run *= dim;
     }
     if (run == numel)
-        return {first * step, step, true};
+        return {first * step, step, true, true};
     if (run != R && run % R != 0)
-        return {0, 0, false};
+        return {0, 0, false, false};
     outer = divide(first, run);
     return {(first - outer * run) * step +
                 strided_offset(outer, d, dims, strides),
-            step, true};
+            step, true, false};
 }
 
 /* N is u32 or u64, as n needs */
@@ -337,39 +338,71 @@ join_in_order(const team &t, typename OP::value *slot, typename OP::value v)
     return lanes_reduce(v, group_size, op);
 }
 
-/* a row by one group of lanes, in the order of a block of `size` threads */
+template <typename T> constexpr u32 ordered_vector = 8 / sizeof(T);
+
+/*
+ * A row by one group of lanes, in the order of a block of `size` threads, 128 or
+ * more. It is read in vectors of 8 bytes (16 would take too many registers): a
+ * lane has V neighbouring slots of every V * 32. The tree joins vectors first,
+ * in the order of join_slots(), then lanes, then a vector's elements.
+ */
 template <typename OP, typename T>
-DEV typename OP::value fold_in_order(const T *p, u32 step, u32 n, u32 size,
-                                     u32 lane)
+DEV typename OP::value fold_in_order(const T *p, u32 n, u32 size,
+                                             u32 lane)
 {
-    using V = typename OP::value;
-    constexpr u32 batch = 2;
+    using A = typename OP::value;
+    constexpr u32 V = ordered_vector<T>, levels = V == 2 ? 4 : 5, batch = 4;
+    const u32 pieces = size / (group_size * V); /* at most 2^levels */
+    const u32 unused = 32 - (31 - (u32)__clz((int)pieces));
     const OP op;
+    A wait[levels][V], sum[V];
 
-    return join_slots<OP>(size, lane, [&](u32 slot) {
-        V v[4] = {OP::start(), OP::start(), OP::start(), OP::start()};
+    NO_UNROLL
+    for (u32 i = 0; i < pieces; i++) {
+        const u32 slot =
+            ((__brev(2 * i) >> (unused - 1)) * group_size + lane) * V;
 
+        UNROLL
+        for (u32 c = 0; c < V; c++)
+            sum[c] = OP::start();
         NO_UNROLL
         for (u32 m = slot; m < n; m += batch * size) {
-            T x[4][batch];
+            Pack<T, V> x[batch];
 
             UNROLL
-            for (u32 k = 0; k < 4; k++)
-                UNROLL
-                for (u32 j = 0; j < batch; j++) {
-                    const u32 at = m + k * (size / 4) + j * size;
-
-                    x[k][j] = p[(u64)(at < n ? at : n - 1) * step];
-                }
+            for (u32 j = 0; j < batch; j++)
+                x[j] = load_pack<V>(p + (m + j * size < n ? m + j * size : m));
             UNROLL
-            for (u32 k = 0; k < 4; k++)
-                UNROLL
-                for (u32 j = 0; j < batch; j++)
-                    if (m + k * (size / 4) + j * size < n)
-                        OP::take(v[k], x[k][j], 0);
+            for (u32 j = 0; j < batch; j++)
+                if (m + j * size < n)
+                    UNROLL
+                    for (u32 c = 0; c < V; c++)
+                        OP::take(sum[c], x[j][c], 0);
         }
-        return op(op(v[0], v[2]), op(v[1], v[3]));
-    });
+        UNROLL
+        for (u32 level = 0; level < levels; level++) {
+            const bool meets = (i >> level & 1) != 0;
+
+            UNROLL
+            for (u32 c = 0; c < V; c++) {
+                if (meets)
+                    sum[c] = op(wait[level][c], sum[c]);
+                else
+                    wait[level][c] = sum[c];
+            }
+            if (!meets)
+                break;
+        }
+    }
+    UNROLL
+    for (u32 c = 0; c < V; c++)
+        sum[c] = lanes_reduce(sum[c], group_size, op);
+    UNROLL
+    for (u32 half = V / 2; half > 0; half /= 2)
+        UNROLL
+        for (u32 c = 0; c < half; c++)
+            sum[c] = op(sum[c], sum[c + half]);
+    return sum[0];
 }
 
 /* log2 of the outputs that one block takes, a group of lanes for each */
@@ -384,19 +417,38 @@ DEV u32 log2_outputs_shared(u32 blocks, u32 size, u64 R)
     return size >> log <= group_size ? log : 0;
 }
 
-/* one output, the elements at `where`, by a group of 32 lanes */
+/*
+ * `outputs` rows of n from this block's first on, a group of lanes for each, if
+ * that can be done
+ */
 template <typename OP, typename T>
-DEV typename OP::value fold_by_group(const T *src, const line &where, u32 n,
-                                     u32 lane)
+DEV bool reduce_by_groups(const T *src, u32 n, u64 numel, u32 outputs,
+                          u64 num_dims, const size_t *info,
+                          typename OP::result_type *dst)
 {
-    const T *p = src + where.base;
+    constexpr u32 whole = OP::ordered ? ordered_vector<T> : 1; /* vectors */
+    const u32 lane = threadIdx.x % group_size;
 
-    if constexpr (OP::ordered)
-        return fold_in_order<OP>(p, (u32)where.step, n, blockDim.x, lane);
-    else if (where.step == 1)
-        return fold_contiguous<OP>(p, n, lane, group_size);
-    else
-        return fold_line<OP>(p, where.step, n, lane, group_size);
+    if (n % whole != 0 || !is_aligned(src, whole * (u32)sizeof(T)) ||
+        ((u64)blockIdx.x + outputs) * n > numel)
+        return false;
+    src += (u64)blockIdx.x * n;
+    dst += blockIdx.x;
+    NO_UNROLL
+    for (u32 o = threadIdx.x / group_size; o < outputs;
+         o += blockDim.x / group_size) {
+        typename OP::value v;
+
+        if constexpr (OP::ordered)
+            v = fold_in_order<OP>(src + (u64)o * n, n, blockDim.x, lane);
+        else
+            v = lanes_reduce(
+                fold_contiguous<OP>(src + (u64)o * n, n, lane, group_size),
+                group_size, OP());
+        if (lane == 0)
+            dst[o] = OP::result(v, ((u64)blockIdx.x + o) * n, num_dims, info);
+    }
+    return true;
 }
 
 /* one output by the whole block */
@@ -445,30 +497,13 @@ fast_reduce(size_t src_numel, size_t el_to_sum_per_block, size_t num_dims,
         if ((blockIdx.x & ((1u << shift) - 1)) != 0)
             return;
         outputs = min_of(1u << shift, (u32)gridDim.x - (u32)blockIdx.x);
-        line where =
+        const line where =
             find_line(src_numel, el_to_sum_per_block, num_dims, info, 0);
 
-        if (where.straight && fits_u32(where.step)) {
-            NO_UNROLL
-            for (u32 o = threadIdx.x / group_size; o < outputs;
-                 o += blockDim.x / group_size) {
-                const u64 first = (u64)(blockIdx.x + o) * el_to_sum_per_block;
-                const u64 rest = first < src_numel ? src_numel - first : 0;
-                const u32 n = (u32)min_of((u64)el_to_sum_per_block, rest);
-                V v = OP::start();
-
-                where = find_line(src_numel, el_to_sum_per_block, num_dims,
-                                  info, first);
-                if (n > 0)
-                    v = fold_by_group<OP>(src, where, n,
-                                          threadIdx.x % group_size);
-                v = lanes_reduce(v, group_size, OP());
-                if (threadIdx.x % group_size == 0)
-                    dst[blockIdx.x + o] =
-                        OP::result(v, first, num_dims, info);
-            }
+        if (where.whole && where.step == 1 &&
+            reduce_by_groups<OP>(src, (u32)el_to_sum_per_block, src_numel,
+                                 outputs, num_dims, info, dst))
             return;
-        }
     }
     NO_UNROLL
     for (u32 o = 0; o < outputs; o++) {

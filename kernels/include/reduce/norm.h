@@ -19,6 +19,7 @@
  * once. Longer rows are read twice; layernorm then takes p from the first
  * tileful and merges the tiles' means and squares (Chan, Golub and LeVeque,
  * 'Updating Formulae and a Pairwise Algorithm for Computing Sample Variances').
+ * So do rows of one vector for each of 2^k threads, vector by vector.
  */
 #pragma once
 
@@ -68,13 +69,25 @@ template <typename T> struct norm_row {
     /* not twice without total() in between, which has a barrier too */
     DEV_MEMBER two<A> totals(A a, A b) const
     {
-        return team_reduce(t, scratch_two, 0, two<A>{a, b}, plus());
+        return team_reduce(t, scratch_two, turn, two<A>{a, b}, plus());
     }
 };
 
 template <typename T> struct rmsnorm_row : norm_row<T> {
     using typename norm_row<T>::A;
     using B = norm_row<T>;
+
+    /* whether work_short() does for a row of so many vectors */
+    static DEV_MEMBER bool is_short(u32)
+    {
+        return true;
+    }
+    template <u32 V> DEV_MEMBER void work_short(row_tile<T, V, 1> &x)
+    {
+        const A mean = B::total(squares(x, 0)) / (A)B::n;
+
+        finish(x, 0, reciprocal_root(mean + B::eps));
+    }
 
     template <u32 V, u32 K>
     DEV_MEMBER A squares(row_tile<T, V, K> &x, u32 first)
@@ -97,19 +110,13 @@ UNROLL
         });
     }
 
-    template <u32 V, u32 K> DEV_MEMBER void work(row_tile<T, V, K> &x)
-    {
-        const A mean = B::total(squares(x, 0)) / (A)B::n;
-
-        finish(x, 0, reciprocal_root(mean + B::eps));
-    }
-
     template <u32 V, u32 K> DEV_MEMBER void run()
     {
         row_tile<T, V, K> x;
 
         x.load(B::t, B::src, 0, B::n);
-        work(x);
+        const A mean = B::total(squares(x, 0)) / (A)B::n;
+        finish(x, 0, reciprocal_root(mean + B::eps));
     }
 
     template <u32 V> DEV_MEMBER void stream()
@@ -136,6 +143,33 @@ UNROLL
 template <typename T> struct layernorm_row : norm_row<T> {
     using typename norm_row<T>::A;
     using B = norm_row<T>;
+
+    static DEV_MEMBER bool is_short(u32 vectors)
+    {
+        return vectors >= group_size && (vectors & (vectors - 1)) == 0;
+    }
+    /* all of the team have a vector, or its row is not there */
+    template <u32 V> DEV_MEMBER void work_short(row_tile<T, V, 1> &x)
+    {
+        A sum[V];
+        two<A> v = {0, 0};
+
+        UNROLL
+        for (u32 i = 0; i < V; i++)
+            sum[i] = x.v[0][i];
+        UNROLL
+        for (u32 half = V / 2; half > 0; half /= 2)
+            UNROLL
+            for (u32 i = 0; i < half; i++)
+                sum[i] += sum[i + half];
+        v.a = sum[0] / V;
+        UNROLL
+        for (u32 i = 0; i < V; i++)
+            v.b += (x.v[0][i] - v.a) * (x.v[0][i] - v.a);
+        v.b /= V;
+        v = team_reduce(B::t, B::scratch_two, B::turn, v, merge_moments());
+        finish(x, 0, v.a, scale(v.b));
+    }
 
     /* finite, so that a constant row gives beta with eps = 0 too */
     DEV_MEMBER A scale(A variance) const
@@ -187,24 +221,18 @@ UNROLL
         });
     }
 
-    template <u32 V, u32 K> DEV_MEMBER void work(row_tile<T, V, K> &x)
+    template <u32 V, u32 K> DEV_MEMBER void run()
     {
+        row_tile<T, V, K> x;
         const A n = (A)B::n;
         A s, squares;
 
+        x.load(B::t, B::src, 0, B::n);
         center(x, 0, B::total(sum(x, 0)) / n, s, squares);
 
         const two<A> all = B::totals(s, squares);
 
         finish(x, 0, all.a / n, scale((all.b - all.a * (all.a / n)) / n));
-    }
-
-    template <u32 V, u32 K> DEV_MEMBER void run()
-    {
-        row_tile<T, V, K> x;
-
-        x.load(B::t, B::src, 0, B::n);
-        work(x);
     }
 
     template <u32 V> DEV_MEMBER void stream()
@@ -272,26 +300,31 @@ DEV void normalize_short(const T *src, T *dst, const T *alpha, const T *beta,
     const u32 size = useful > group_size ? useful : group_size;
     const u32 rank = threadIdx.x & (size - 1);
     const team t = make_team(size, rank, threadIdx.x - rank, 1);
-    const u64 end = min_of(1u << shift, (u32)gridDim.x - (u32)blockIdx.x) * (u64)n;
-    const u32 jump = blockDim.x / size * n, c = rank * V;
-    u32 turn = 0;
-    u64 at = (threadIdx.x - rank) / size * n;
-    Pack<T, V> next;
+    const u32 teams = blockDim.x / size, c = rank * V;
+    const u32 rows = min_of(1u << shift, (u32)gridDim.x - (u32)blockIdx.x);
+    const u64 first = ((u64)blockIdx.x + t.first / size) * n;
+    u32 row = t.first / size, turn = 0;
+    Pack<T, V> next = {};
 
-    src += (u64)blockIdx.x * n + (c < n ? c : 0);
-    dst += (u64)blockIdx.x * n;
-    next = load_pack<V>(src + (at < end ? at : 0));
-    for (u64 lead = 0; lead < end; lead += jump, at += jump, turn ^= 1) {
+    src += first + c;
+    dst += first;
+    if (row < rows && c < n)
+        next = load_pack<V>(src);
+    NO_UNROLL
+    for (u32 passed = 0; passed < rows; passed += teams, turn ^= 1) {
         row_tile<T, V, 1> x;
-        ROW<T> r{{t, scratch, scratch_two, src, dst + at, alpha, beta,
-                  at < end ? n : 0, turn, (A)eps}};
+        ROW<T> r{{t, scratch, scratch_two, src, dst, alpha, beta,
+                  row < rows ? n : 0, turn, (A)eps}};
 
         UNROLL
         for (u32 i = 0; i < V; i++)
             x.v[0][i] = convert<A>(next[i]);
-        if (at + jump < end)
-            next = load_pack<V>(src + at + jump);
-        r.work(x);
+        row += teams;
+        src += (u64)teams * n;
+        if (row < rows && c < n)
+            next = load_pack<V>(src);
+        r.work_short(x);
+        dst += (u64)teams * n;
     }
 }
 
@@ -301,7 +334,7 @@ DEV void normalize(const T *src, T *dst, const T *alpha, const T *beta,
 {
     using A = calc_t<T>;
     __shared__ A slot[2][max_groups];
-    __shared__ two<A> slot_two[1][max_groups];
+    __shared__ two<A> slot_two[2][max_groups];
     __shared__ two<A> all[max_block];
     const u32 n = n_cols > 0 ? (u32)n_cols : 0;
     const team_scratch<A> scratch = {slot, &all[0].a};
@@ -312,7 +345,8 @@ DEV void normalize(const T *src, T *dst, const T *alpha, const T *beta,
 
     if (n == 0)
         return;
-    if (aligned && n <= vector_length<T> * blockDim.x && blockDim.y == 1 &&
+    if (aligned && n <= vector_length<T> * blockDim.x &&
+        ROW<T>::is_short(n / vector_length<T>) && blockDim.y == 1 &&
         blockDim.x >= 4 * group_size && (blockDim.x & (blockDim.x - 1)) == 0) {
         const u32 shift = log2_blocks_shared(gridDim.x, blockDim.x, 4);
 

@@ -84,6 +84,19 @@ struct plus {
     }
 };
 
+/*
+ * a: mean, b: variance of equally many values each. Nothing cancels, and equal
+ * means stay what they are.
+ */
+struct merge_moments {
+    template <typename A> DEV_MEMBER two<A> operator()(two<A> x, two<A> y) const
+    {
+        const A gap = (x.a - y.a) / 2;
+
+        return {(x.a + y.a) / 2, (x.b + y.b) / 2 + gap * gap};
+    }
+};
+
 /* LDS for reductions of A */
 template <typename A> struct team_scratch {
     A (*slot)[max_groups]; /* two sets of the groups' partial results */

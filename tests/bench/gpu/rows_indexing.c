@@ -5,10 +5,14 @@
 
 #define N (UINT64_C(1) << 28)
 
-/* p[0]: type; p[1]: size of the inner dimensions (right). */
+/* p[0]: type; p[1]: size of the inner dimensions (right); p[2]: 1 for ids that
+ * are the same along a row. */
 
-/* `n` u32 ids below `limit`, a power of two, in a scattered order. */
-static uint64_t upload_ids(size_t n, uint32_t limit)
+/*
+ * `n` u32 ids below `limit`, a power of two, in a scattered order; each id
+ * stands `repeats` times.
+ */
+static uint64_t upload_ids(size_t n, uint32_t limit, size_t repeats)
 {
     uint32_t *ids = malloc(n * sizeof(*ids));
     uint64_t p;
@@ -16,7 +20,7 @@ static uint64_t upload_ids(size_t n, uint32_t limit)
     if (!ids)
         abort();
     for (size_t i = 0; i < n; i++) /* an odd factor permutes a power of two */
-        ids[i] = (uint32_t)(i * UINT64_C(2654435761)) & (limit - 1);
+        ids[i] = (uint32_t)(i / repeats * UINT64_C(2654435761)) & (limit - 1);
     p = bench_upload(ids, n * sizeof(*ids));
     free(ids);
     return p;
@@ -33,7 +37,7 @@ static void index_select(struct bench_launch *l, const struct bench_row *row)
     bench_arg(l, N);
     bench_arg(l, 1);
     bench_arg(l, bench_upload(info, sizeof(info)));
-    bench_arg(l, upload_ids(n, (uint32_t)n));
+    bench_arg(l, upload_ids(n, (uint32_t)n, 1));
     bench_arg(l, bench_random(type, N));
     bench_arg(l, bench_empty(N * bench_size(type)));
     bench_arg(l, 1);
@@ -51,7 +55,7 @@ static void gather(struct bench_launch *l, const struct bench_row *row)
     l->grid[0] = (unsigned)(N / 1024);
     l->block[0] = 1024;
     bench_arg(l, N);
-    bench_arg(l, upload_ids(N, (uint32_t)n));
+    bench_arg(l, upload_ids(N, (uint32_t)n, row->p[2] ? right : 1));
     bench_arg(l, bench_random(type, N));
     bench_arg(l, bench_empty(N * bench_size(type)));
     bench_arg(l, 1);
@@ -70,7 +74,7 @@ static void index_add(struct bench_launch *l, const struct bench_row *row)
 
     l->grid[0] = (unsigned)(left * right / 1024);
     l->block[0] = 1024;
-    bench_arg(l, upload_ids(ids, (uint32_t)ids));
+    bench_arg(l, upload_ids(ids, (uint32_t)ids, 1));
     bench_arg(l, ids);
     bench_arg(l, bench_random(type, N / 4));
     bench_arg(l, bench_random(type, N / 4));
@@ -89,7 +93,7 @@ static void scatter(struct bench_launch *l, const struct bench_row *row)
 
     l->grid[0] = (unsigned)(left * right / 1024);
     l->block[0] = 1024;
-    bench_arg(l, upload_ids(N / 4, (uint32_t)dim));
+    bench_arg(l, upload_ids(N / 4, (uint32_t)dim, 1));
     bench_arg(l, bench_random(type, N / 4));
     bench_arg(l, bench_random(type, N / 4));
     bench_arg(l, left);
@@ -104,7 +108,17 @@ const struct bench_row bench_indexing[] = {
     {"indexing", "is_u32_f32", "rows of 128", index_select, {BENCH_F32, 128}},
     {"indexing", "is_u32_f16", "rows of 4096", index_select, {BENCH_F16, 4096}},
     {"indexing", "is_u32_u8", "rows of 4096", index_select, {BENCH_U8, 4096}},
+    {"indexing",
+     "gather_u32_f32",
+     "whole rows of 4096",
+     gather,
+     {BENCH_F32, 4096, 1}},
     {"indexing", "gather_u32_f32", "right 4096", gather, {BENCH_F32, 4096}},
+    {"indexing",
+     "gather_u32_f16",
+     "whole rows of 4096",
+     gather,
+     {BENCH_F16, 4096, 1}},
     {"indexing", "gather_u32_f16", "right 4096", gather, {BENCH_F16, 4096}},
     {"indexing", "ia_u32_f32", "right 1024", index_add, {BENCH_F32, 1024}},
     {"indexing", "ia_u32_f16", "right 1024", index_add, {BENCH_F16, 1024}},
