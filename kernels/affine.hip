@@ -20,10 +20,10 @@ template <typename T> DEV T affine(T x, T mul, T add)
 }
 
 #define EXPORT(T, suffix)                                                      \
-    KERNEL affine_##suffix(size_t n, size_t rank, const size_t *info,          \
+    KERNEL_PAIRED affine_##suffix(size_t n, size_t rank, const size_t *info,          \
                            const T *in, T *out, T mul, T add)                  \
     {                                                                          \
-        map_unary<COPY>(n, rank, info, in, out,                                      \
+        map_unary<LIGHT>(n, rank, info, in, out,                                      \
                   [=](T x) -> T { return affine(x, mul, add); });              \
     }
 

@@ -29,7 +29,7 @@
     X(ge, T, suffix, x >= y)
 
 #define EXPORT_ARITHMETIC(name, T, suffix, expr)                               \
-    KERNEL name##_##suffix(size_t n, size_t rank, const size_t *info,          \
+    KERNEL_PAIRED name##_##suffix(size_t n, size_t rank, const size_t *info,          \
                            const T *lhs, const T *rhs, T *out)                 \
     {                                                                          \
         map_binary(n, rank, info, lhs, rhs, out, [](T a, T b) -> T {           \
@@ -38,7 +38,7 @@
         });                                                                    \
     }
 #define EXPORT_COMPARE(name, T, suffix, expr)                                  \
-    KERNEL name##_##suffix(size_t n, size_t rank, const size_t *info,          \
+    KERNEL_PAIRED name##_##suffix(size_t n, size_t rank, const size_t *info,          \
                            const T *lhs, const T *rhs, u8 *out)                \
     {                                                                          \
         map_binary(n, rank, info, lhs, rhs, out, [](T a, T b) -> u8 {          \

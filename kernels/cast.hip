@@ -10,10 +10,10 @@
 #include "map.h"
 
 #define EXPORT(S, from, D, to)                                                 \
-    KERNEL cast_##from##_##to(size_t n, size_t rank, const size_t *info,       \
+    KERNEL_PAIRED cast_##from##_##to(size_t n, size_t rank, const size_t *info,       \
                               const S *in, D *out)                             \
     {                                                                          \
-        map_unary<COPY>(n, rank, info, in, out,                                \
+        map_unary<LIGHT>(n, rank, info, in, out,                                \
                         [](S x) -> D { return convert<D>(x); });               \
     }
 

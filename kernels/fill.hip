@@ -11,12 +11,15 @@
  */
 #include "map.h"
 
+enum { EACH = 4 }; /* packs a thread */
+
 /* Elements [0, n) at p, which is aligned to the element. */
-template <typename T> DEV void fill(T *p, T value, u64 n)
+template <typename T> DEV void fill(const Team &team, T *p, T value, u64 n)
 {
     constexpr u32 k = per16<T>::value;
     if (!is_aligned(p, 16)) {
-        for (u64 i = global_thread(); i < n; i += global_threads())
+        const Share share = share_packs(team);
+        for (u64 i = share.first; i < n; i += share.step)
             p[i] = value;
         return;
     }
@@ -24,11 +27,12 @@ template <typename T> DEV void fill(T *p, T value, u64 n)
     UNROLL
     for (u32 e = 0; e < k; e++)
         v[e] = value;
-    const Share share = share_packs(n, k);
+    const Share share = share_packs(team);
     const u64 npacks = n / k + (n % k != 0);
     for (u64 i = share.first; i < npacks; i += share.step) {
         const bool whole = n - i * k >= k;
-        store_some<k>(p + i * k, v, whole ? k : (u32)(n - i * k), whole);
+        store_some<k>(p + i * k, bits_as<Raw<T, k>>(v),
+                      whole ? k : (u32)(n - i * k), whole);
     }
 }
 
@@ -38,7 +42,12 @@ DEV void copy_rows(const T *src, T *dst, u32 d1, u32 d2, u32 src_s, u32 dst_s)
 {
     const u32 row_packs = div_up(d2, k);
     const u64 npacks = (u64)d1 * row_packs;
-    const Share share = share_packs((u64)d1 * d2, k);
+    if (leaves_at_once<k, EACH>((u64)d1 * d2))
+        return;
+    const Team team = make_team<k, EACH>((u64)d1 * d2, false);
+    if (!team.stays)
+        return;
+    const Share share = share_packs(team);
     for (u64 p = share.first; p < npacks; p += share.step) {
         const u64 r = p >> 32 == 0 ? (u32)p / row_packs : p / row_packs;
         const u32 c = (u32)(p - r * row_packs) * k;
@@ -68,23 +77,31 @@ template <typename T>
 DEV void const_set(u64 n, u64 rank, const size_t *info, T value, T *out)
 {
     constexpr u32 k = per16<T>::value;
-    if (n == 0)
+    if (leaves_at_once<k, EACH>(n))
         return;
-    View<1> view;
-    const Layout layout = merge_dims(n, rank, info, view);
-    if (layout == LAYOUT_FLAT) {
-        fill(out, value, n);
+    const Team team = make_team<k, EACH>(n, info != nullptr);
+    if (!team.stays)
+        return;
+    BLOCK_SHARED View<1> view;
+    if (info != nullptr) {
+        if (fills_block_shared())
+            view = merge_dims<1>(n, rank, info);
+        sync_block_shared();
+    }
+    if (info == nullptr || view.layout == LAYOUT_FLAT) {
+        fill(team, out, value, n);
         return;
     }
     /* whole packs where rows are contiguous, else single elements */
-    const bool packs = layout == LAYOUT_ROWS && view.stride[0][0] == 1 &&
+    const bool packs = view.layout == LAYOUT_ROWS &&
+                       view.stride[0][0] == 1 &&
                        view.dim[0] % k == 0 && rows_aligned<k>(view, 0, out);
     const u32 each = packs ? k : 1;
     Pack<T, k> v;
     UNROLL
     for (u32 e = 0; e < k; e++)
         v[e] = value;
-    const Share share = share_packs(n, each);
+    const Share share = share_packs(team);
     for (u64 p = share.first; p < n / each; p += share.step) {
         u64 at = 0, rest = p * each;
         for (u64 d = rank; d-- > 0 && rest != 0;) {
@@ -103,18 +120,22 @@ DEV void const_set(u64 n, u64 rank, const size_t *info, T value, T *out)
 }
 
 #define EXPORT_FILL(T, suffix)                                                 \
-    KERNEL fill_##suffix(T *buf, T value, size_t n)                            \
+    KERNEL_PAIRED fill_##suffix(T *buf, T value, size_t n)                            \
     {                                                                          \
-        fill(buf, value, n);                                                   \
+        if (leaves_at_once<per16<T>::value, EACH>(n))                          \
+            return;                                                            \
+        const Team team = make_team<per16<T>::value, EACH>(n, false);          \
+        if (team.stays)                                                        \
+            fill(team, buf, value, n);                                         \
     }
 #define EXPORT_COPY2D(T, suffix)                                               \
-    KERNEL copy2d_##suffix(const T *src, T *dst, u32 d1, u32 d2, u32 src_s,    \
+    KERNEL_PAIRED copy2d_##suffix(const T *src, T *dst, u32 d1, u32 d2, u32 src_s,    \
                            u32 dst_s)                                          \
     {                                                                          \
         copy2d(src, dst, d1, d2, src_s, dst_s);                                \
     }
 #define EXPORT_CONST_SET(T, suffix)                                            \
-    KERNEL const_set_##suffix(size_t n, size_t rank, const size_t *info,       \
+    KERNEL_PAIRED const_set_##suffix(size_t n, size_t rank, const size_t *info,       \
                               T value, T *out)                                 \
     {                                                                          \
         const_set(n, rank, info, value, out);                                  \

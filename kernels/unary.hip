@@ -41,7 +41,7 @@
 /* clang-format on */
 
 #define EXPORT_UNARY(name, weight, T, suffix, expr)                            \
-    KERNEL name##_##suffix(size_t n, size_t rank, const size_t *info,          \
+    KERNEL_PAIRED name##_##suffix(size_t n, size_t rank, const size_t *info,          \
                            const T *in, T *out)                                \
     {                                                                          \
         map_unary<weight>(n, rank, info, in, out, [](T value) -> T {           \
@@ -50,7 +50,7 @@
         });                                                                    \
     }
 #define EXPORT_PARAM(name, weight, T, suffix, expr)                            \
-    KERNEL name##_##suffix(size_t n, size_t rank, const size_t *info,          \
+    KERNEL_PAIRED name##_##suffix(size_t n, size_t rank, const size_t *info,          \
                            T scalar, const T *in, T *out)                      \
     {                                                                          \
         const calc_t<T> param = scalar;                                        \
@@ -60,7 +60,7 @@
         });                                                                    \
     }
 #define EXPORT_COPY(T, suffix)                                                 \
-    KERNEL ucopy_##suffix(size_t n, size_t rank, const size_t *info,           \
+    KERNEL_PAIRED ucopy_##suffix(size_t n, size_t rank, const size_t *info,           \
                           const T *in, T *out)                                 \
     {                                                                          \
         map_unary<COPY>(n, rank, info, in, out, [](T x) -> T { return x; });   \

@@ -50,8 +50,7 @@ template <u32 nops> struct View {
     u32 ngroups;
     u32 dim[MAX_GROUPS];
     u32 stride[nops][MAX_GROUPS];
-    u32 out_stride[MAX_GROUPS];
-    u32 turned; /* the operand that goes through LDS */
+    u32 out_stride[MAX_GROUPS]; /* for LAYOUT_TILES */
 };
 
 /*
@@ -110,7 +109,6 @@ DEV View<nops> merge_dims(u64 n, u64 rank, const size_t *info)
     for (u32 o = 0; o < nops; o++)
         flat = flat && step[o] == 1;
     view.ngroups = ngroups;
-    view.turned = nops;
     view.layout = flat                             ? LAYOUT_FLAT
                   : fits && ngroups <= MAX_GROUPS ? LAYOUT_ROWS
                                                    : LAYOUT_ANY;
@@ -121,16 +119,18 @@ DEV View<nops> merge_dims(u64 n, u64 rank, const size_t *info)
 
 /*
  * The blocks that stay. With a thread for each of the n elements one block in k
- * is enough, and one in k * each if that still leaves MANY: those move `each`
- * packs a thread. They stay in runs of 8, as chips of up to 8 dies deal blocks
- * to the dies in turn. Blocks that leave must know it within a few
- * instructions: nothing here depends on memory.
+ * is enough, and one in k * each if that still leaves MANY of them. Strided
+ * operands cost a block its preparations, so there threads move STRIDED packs,
+ * for grids with a thread for every pack, too. Those that stay lie in runs of
+ * 8, as chips of up to 8 dies deal blocks to the dies in turn.
+ *
+ * In candle's shape most blocks come only to leave, and memory waits while they
+ * do: what they ask is short and depends on no memory.
  */
-enum { RUN = 8, MANY = 256 };
+enum { RUN = 8, MANY = 256, STRIDED = 8 };
 
 struct Team {
     u32 block, nblocks; /* this block among those that stay */
-    bool many;
     bool stays;
 };
 
@@ -139,38 +139,45 @@ DEV constexpr u32 log2_of(u32 v)
     return v > 1 ? 1 + log2_of(v / 2) : 0;
 }
 
-template <u32 k, u32 each> DEV Team make_team(u64 n)
+/* Most blocks of candle's shape: a dozen instructions. */
+template <u32 k, u32 each> DEV bool leaves_at_once(u64 n)
 {
-    constexpr u32 each_bits = log2_of(each);
-    const u32 block = blockIdx.x, grid = gridDim.x;
+    const bool many = k < 8 && gridDim.x >= MANY * k * each;
+    const u32 one_in = many ? k * each : k; /* the rest may leave later */
+    return (blockIdx.x & (one_in - 1) * RUN) != 0 && global_threads() >= n;
+}
+
+template <u32 k, u32 each> DEV Team make_team(u64 n, bool strided)
+{
+    constexpr u32 k_bits = log2_of(k);
+    const u32 grid = gridDim.x, runs = blockIdx.x / RUN;
     const u64 threads = global_threads();
-    u32 shift = threads >= n ? log2_of(k) : 0;
-    const bool many = threads >= n / k && grid >> (shift + each_bits) >= MANY;
-    shift += many ? each_bits : 0;
-    const u32 runs = block / RUN, rest = grid & ((RUN << shift) - 1);
+    constexpr u32 strided_bits = log2_of(STRIDED), each_bits = log2_of(each);
+    const u32 more = strided ? strided_bits : each_bits;
+    u32 shift = 0;
+    if (threads >= n)
+        shift = k_bits + (grid >= MANY * k * each ? more : 0);
+    else if (strided && threads >= n / k && grid >= MANY * STRIDED)
+        shift = more;
+    const u32 apart = 1u << shift;
     Team team;
-    team.stays = (runs & ((1u << shift) - 1)) == 0;
-    team.block = (runs >> shift) * RUN + block % RUN;
-    team.nblocks = (grid / RUN >> shift) * RUN + min_of<u32>(rest, RUN);
-    team.many = many;
+    team.stays = (runs & (apart - 1)) == 0;
+    team.block = (runs >> shift) * RUN + blockIdx.x % RUN;
+    team.nblocks = (grid / RUN >> shift) * RUN +
+                   min_of<u32>(grid & (RUN * apart - 1), RUN);
     return team;
 }
 
-/*
- * The packs of one thread: first, first + gap, ... `each` of them, and the same
- * again `step` further on. Where there are many, those of a block lie together.
- */
+/* The packs of one thread: first, first + step, ... */
 struct Share {
-    u64 first, gap, step;
+    u64 first, step;
 };
 
-template <u32 each> DEV Share share_packs(const Team &team)
+DEV Share share_packs(const Team &team)
 {
     const u32 threads = blockDim.x, thread = threadIdx.x;
-    const u64 before = (u64)team.block * threads;
-    const u64 all = (u64)team.nblocks * threads;
-    return Share{before * (team.many ? each : 1) + thread,
-                 team.many ? threads : all, all * each};
+    return Share{(u64)team.block * threads + thread,
+                 (u64)team.nblocks * threads};
 }
 
 /* ---- one operand's pack -------------------------------------------------------- */
@@ -407,9 +414,11 @@ DEV Raw<R, k> apply(F f, const Inputs<k, A, B, C> &in)
 
 /* ---- tiles through LDS --------------------------------------------------------------- */
 
-/* Tiles of up to 17 KiB, rows of at least 128 bytes for up to 4-byte types. */
-template <u32 k> struct tile_side {
-    static constexpr u32 value = k >= 16 ? 128 : k >= 4 ? 64 : 32;
+/* Tiles of 1024 packs, about 16 KiB. */
+template <u32 k> struct tile {
+    static constexpr u32 nx = k >= 16 ? 128 : k >= 4 ? 64 : 32;
+    static constexpr u32 ny = 1024 * k / nx;
+    static constexpr u32 pitch = nx + 1;
 };
 
 DEV void exchange(u32 &a, u32 &b)
@@ -420,116 +429,79 @@ DEV void exchange(u32 &a, u32 &b)
 }
 
 /*
- * Picks the operand to go through LDS: the first that steps by more than one
- * along the output's innermost dimension and by one along another. That other
- * dimension is exchanged with dimension 1, in the view and in the output's
- * strides.
+ * Whether the input steps by more than one along the output's innermost
+ * dimension and by one along another: that one is then exchanged with
+ * dimension 1, in the view and in the output's strides.
  */
-template <u32 nops> DEV void find_transposed(View<nops> &view)
+DEV void find_transposed(View<1> &view)
 {
-    u32 along = 1;
-    u32 stride = 1;
+    u32 along = 0, stride = 1;
     UNROLL
     for (u32 g = 0; g < MAX_GROUPS; g++) {
         view.out_stride[g] = stride;
         stride *= view.dim[g];
+        if (along == 0 && view.stride[0][g] == 1 && view.dim[g] >= 16)
+            along = g;
     }
-    UNROLL
-    for (u32 o = 0; o < nops; o++) {
-        UNROLL
-        for (u32 g = 1; g < MAX_GROUPS; g++) {
-            const bool fits = view.stride[o][0] > 1 && view.dim[0] >= 16 &&
-                              view.stride[o][g] == 1 && view.dim[g] >= 16 &&
-                              view.turned == nops;
-            along = fits ? g : along;
-            view.turned = fits ? o : view.turned;
-        }
-    }
+    if (along == 0 || view.stride[0][0] <= 1 || view.dim[0] < 16)
+        return;
+    view.layout = LAYOUT_TILES;
     UNROLL
     for (u32 g = 2; g < MAX_GROUPS; g++) {
         if (g != along)
             continue;
         exchange(view.dim[1], view.dim[g]);
         exchange(view.out_stride[1], view.out_stride[g]);
-        UNROLL
-        for (u32 o = 0; o < nops; o++)
-            exchange(view.stride[o][1], view.stride[o][g]);
+        exchange(view.stride[0][1], view.stride[0][g]);
     }
-    if (view.turned < nops)
-        view.layout = LAYOUT_TILES;
 }
 
 /*
- * Loads the tile that starts at `corner` into lds[along dim 1][along dim 0],
- * one element of padding a row: lanes that write a column or read a row meet
- * different banks.
+ * A tile to lds[along dim 1][along dim 0] and from there to out. One element of
+ * padding a row: lanes that write a column or read a row meet different banks.
  */
-template <u32 k, u32 nops, typename T>
-DEV void load_tile(const View<nops> &view, u32 o, const T *p,
-                   const Place &corner, T *lds)
+template <u32 k, typename A>
+DEV void load_tile(const A *in, u32 stride, A *lds)
 {
-    constexpr u32 side = tile_side<k>::value;
-    const bool aligned = (view.stride[o][0] | view.stride[o][2] |
-                          view.stride[o][3]) % k == 0 &&
-                         is_aligned(p, k * sizeof(T));
+    constexpr u32 across = tile<k>::ny / k, npacks = 1024, batch = 4;
+    constexpr u32 pitch = tile<k>::pitch;
     const u32 threads = blockDim.x;
-    p += offset_at(view, o, corner);
-    if (aligned && corner.at[0] + side <= view.dim[0] &&
-        corner.at[1] + side <= view.dim[1]) {
-        constexpr u32 npacks = side * side / k, batch = 4;
-        for (u32 e = threadIdx.x; e < npacks; e += batch * threads) {
-            Raw<T, k> v[batch];
-            UNROLL
-            for (u32 j = 0; j < batch; j++) {
-                const u32 at = e + j * threads;
-                if (at < npacks)
-                    v[j] = load_raw<k>(p +
-                                        (u64)(at / (side / k)) *
-                                            view.stride[o][0] +
-                                        at % (side / k) * k);
-            }
-            NO_UNROLL
-            for (u32 at = e; at < npacks && at < e + batch * threads;
-                 at += threads) {
-                T *to = lds + at % (side / k) * k * (side + 1) +
-                        at / (side / k);
-                const Pack<T, k> row = pack_of<k, T>(v[0]);
-                UNROLL
-                for (u32 m = 0; m < k; m++)
-                    to[m * (side + 1)] = row[m];
-                UNROLL
-                for (u32 j = 0; j + 1 < batch; j++)
-                    v[j] = v[j + 1];
-            }
-        }
-        return;
-    }
-    for (u32 e = threadIdx.x; e < side * side / k; e += threads) {
-        const u32 x = e / (side / k); /* along dim 0 */
-        const u32 y = e % (side / k) * k;
-        if (corner.at[0] + x >= view.dim[0] || corner.at[1] + y >= view.dim[1])
-            continue;
-        const u32 count = min_of(k, view.dim[1] - corner.at[1] - y);
-        const Pack<T, k> v = pack_of<k, T>(
-            load_some<k>(p + (u64)x * view.stride[o][0] + y, count,
-                         aligned && count == k));
+    for (u32 e = threadIdx.x; e < npacks; e += batch * threads) {
+        Raw<A, k> v[batch];
         UNROLL
-        for (u32 m = 0; m < k; m++)
-            if (m < count)
-                lds[(y + m) * (side + 1) + x] = v[m];
+        for (u32 j = 0; j < batch; j++) {
+            const u32 at = e + j * threads;
+            if (at < npacks)
+                v[j] = load_raw<k>(in + (u64)(at / across) * stride +
+                                   at % across * k);
+        }
+        UNROLL
+        for (u32 j = 0; j < batch; j++) {
+            const u32 at = e + j * threads;
+            if (at >= npacks)
+                break;
+            A *to = lds + at % across * k * pitch + at / across;
+            const Pack<A, k> part = pack_of<k, A>(v[j]);
+            UNROLL
+            for (u32 m = 0; m < k; m++)
+                to[m * pitch] = part[m];
+        }
     }
 }
 
-/* Elements of a tile's row, which are not aligned. */
-template <u32 k, typename T> DEV Raw<T, k> load_lds(const T *p, u32 count)
+template <Weight weight, u32 k, typename R, typename A, typename F>
+DEV void store_tile(const A *lds, R *out, u32 stride, F f)
 {
-    if (count < k)
-        return load_some<k>(p, count, false);
-    Pack<T, k> v;
-    UNROLL
-    for (u32 e = 0; e < k; e++)
-        v[e] = p[e];
-    return bits_as<Raw<T, k>>(v);
+    constexpr u32 across = tile<k>::nx / k, npacks = 1024;
+    NO_UNROLL
+    for (u32 e = threadIdx.x; e < npacks; e += blockDim.x) {
+        const u32 x = e % across * k, y = e / across;
+        Pack<R, k> v;
+        UNROLL
+        for (u32 m = 0; m < k; m++)
+            v[m] = f(lds[y * tile<k>::pitch + x + m]);
+        store_pack<k>(out + (u64)y * stride + x, v);
+    }
 }
 
 /* ---- packs in registers ------------------------------------------------------------------ */
@@ -626,42 +598,37 @@ struct RowSource {
 };
 
 /*
- * All packs of a thread. Where loading and storing them takes an instruction
- * each, as for the grid's first `nwhole`, `each` packs are loaded at once.
+ * All packs of a thread. Loading and storing takes an instruction each for the
+ * grid's first `nwhole`; of those, `each` are loaded at once.
  */
 template <Weight weight, u32 k, u32 each, u32 nops, typename R, typename Source,
           typename F>
 DEV void map_packs(const Share &share, u64 npacks, u64 nwhole,
                    bool out_aligned, const Source &source, R *out, F f)
 {
-    for (u64 p = share.first; p < npacks; p += share.step) {
-        const bool whole = p + (each - 1) * share.gap < nwhole;
-        typename Source::Packs in[each];
-        if (whole) {
+    u64 p = share.first;
+    if constexpr (each > 1) {
+        for (; p + (each - 1) * share.step < nwhole; p += each * share.step) {
+            typename Source::Packs in[each];
             UNROLL
             for (u32 j = 0; j < each; j++)
-                in[j] = source.load_whole(p + j * share.gap);
-            if constexpr (weight != HEAVY) {
-                UNROLL
-                for (u32 j = 0; j < each; j++)
-                    store_raw<k>(out + (p + j * share.gap) * k,
-                                 apply<weight, k, nops, R>(f, in[j]));
-                continue;
-            }
-        }
-        u64 pack = p;
-        NO_UNROLL
-        for (u32 j = 0; j < each && pack < npacks; j++) {
-            const u32 count = whole ? k : source.count(pack);
-            if (!whole)
-                in[0] = source.load_some(pack, count);
-            store_some<k>(out + pack * k, apply<weight, k, nops, R>(f, in[0]),
-                          count, out_aligned && count == k);
+                in[j] = source.load_whole(p + j * share.step);
             UNROLL
-            for (u32 i = 0; i + 1 < each; i++)
-                in[i] = in[i + 1];
-            pack += share.gap;
+            for (u32 j = 0; j < each; j++)
+                store_raw<k>(out + (p + j * share.step) * k,
+                             apply<weight, k, nops, R>(f, in[j]));
         }
+    }
+    for (; p < npacks; p += share.step) {
+        const bool whole = p < nwhole;
+        const u32 count = whole ? k : source.count(p);
+        typename Source::Packs in;
+        if (whole)
+            in = source.load_whole(p);
+        else
+            in = source.load_some(p, count);
+        store_some<k>(out + p * k, apply<weight, k, nops, R>(f, in), count,
+                      out_aligned && count == k);
     }
 }
 
@@ -673,7 +640,7 @@ DEV void map_flat(const Team &team, u64 n, const A *a, const B *b, const C *c,
                   R *out, F f)
 {
     const FlatSource<k, nops, A, B, C> source = {a, b, c, n};
-    map_packs<weight, k, each, nops>(share_packs<each>(team),
+    map_packs<weight, k, each, nops>(share_packs(team),
                                      n / k + (n % k != 0), n / k, true, source,
                                      out, f);
 }
@@ -699,85 +666,60 @@ DEV void map_rows(const Team &team, u64 n, const View<nops> &view, const A *a,
         pieces = pieces && (source.c_aligned || view.stride[2][0] == 0);
     }
     const u64 npacks = n / k + (n % k != 0);
-    map_packs<weight, k, each, nops>(share_packs<each>(team), npacks,
+    map_packs<weight, k, each, nops>(share_packs(team), npacks,
                                      pieces ? npacks : 0, out_aligned, source,
                                      out, f);
 }
 
 /*
- * LAYOUT_TILES (find_transposed()). A block takes whole tiles, and all of its
- * threads stay to the end, for the barriers.
+ * LAYOUT_TILES. A block takes whole tiles, and all of its threads stay to the
+ * end, for the barriers. Tiles at the edges go element by element.
  */
-template <Weight weight, u32 k, u32 nops, typename R, typename A, typename B,
-          typename C, typename F>
-DEV void map_tiles(const Team &team, const View<nops> &view, const A *a,
-                   const B *b, const C *c, R *out, F f)
+template <Weight weight, u32 k, typename R, typename A, typename F>
+DEV void map_tiles(const Team &team, const View<1> &view, const A *in, R *out,
+                   F f)
 {
-    constexpr u32 side = tile_side<k>::value;
-    __shared__ __attribute__((aligned(16))) u8 lds[side * (side + 1) * 16 / k];
-
-    const u32 turned = view.turned;
-    const bool a_aligned = rows_aligned<k>(view, 0, a);
-    bool b_aligned = false, c_aligned = false;
-    if constexpr (nops > 1)
-        b_aligned = rows_aligned<k>(view, 1, b);
-    if constexpr (nops > 2)
-        c_aligned = rows_aligned<k>(view, 2, c);
-    const bool out_aligned =
-        is_aligned(out, k * sizeof(R)) &&
-        (view.out_stride[1] | view.out_stride[2] | view.out_stride[3]) % k == 0;
-
-    const u32 across = div_up(view.dim[0], side);
-    const u32 down = div_up(view.dim[1], side);
+    constexpr u32 nx = tile<k>::nx, ny = tile<k>::ny, pitch = tile<k>::pitch;
+    __shared__ __attribute__((aligned(16))) A lds[ny * pitch];
+    const bool aligned =
+        is_aligned(in, k * sizeof(A)) && is_aligned(out, k * sizeof(R)) &&
+        (view.stride[0][0] | view.stride[0][2] | view.stride[0][3] |
+         view.out_stride[1] | view.out_stride[2] | view.out_stride[3]) % k == 0;
+    const u32 across = div_up(view.dim[0], nx);
+    const u32 down = div_up(view.dim[1], ny);
     const u32 ntiles = across * down * view.dim[2] * view.dim[3];
-    for (u64 tile = team.block; tile < ntiles; tile += team.nblocks) {
-        Place corner;
-        u32 rest = (u32)tile;
-        corner.at[0] = rest % across * side;
-        rest /= across;
-        corner.at[1] = rest % down * side;
-        rest /= down;
-        corner.at[2] = rest % view.dim[2];
-        corner.at[3] = rest / view.dim[2];
-        __syncthreads();
-        if (turned == 0)
-            load_tile<k>(view, 0, a, corner, (A *)lds);
-        if constexpr (nops > 1)
-            if (turned == 1)
-                load_tile<k>(view, 1, b, corner, (B *)lds);
-        if constexpr (nops > 2)
-            if (turned == 2)
-                load_tile<k>(view, 2, c, corner, (C *)lds);
-        __syncthreads();
-        for (u32 e = threadIdx.x; e < side * side / k; e += blockDim.x) {
-            const u32 x = e % (side / k) * k;
-            const u32 y = e / (side / k);
-            Place place = corner;
-            place.at[0] += x;
-            place.at[1] += y;
-            if (place.at[0] >= view.dim[0] || place.at[1] >= view.dim[1])
-                continue;
-            place.count = min_of(k, view.dim[0] - place.at[0]);
-            u64 i = place.at[0];
-            UNROLL
-            for (u32 g = 1; g < MAX_GROUPS; g++)
-                i += (u64)place.at[g] * view.out_stride[g];
 
-            const u32 in_tile = y * (side + 1) + x;
-            Inputs<k, A, B, C> in;
-            in.a = turned == 0
-                       ? load_lds<k>((const A *)lds + in_tile, place.count)
-                       : load_row<k>(view, 0, a_aligned, a, place);
-            if constexpr (nops > 1)
-                in.b = turned == 1
-                           ? load_lds<k>((const B *)lds + in_tile, place.count)
-                           : load_row<k>(view, 1, b_aligned, b, place);
-            if constexpr (nops > 2)
-                in.c = turned == 2
-                           ? load_lds<k>((const C *)lds + in_tile, place.count)
-                           : load_row<k>(view, 2, c_aligned, c, place);
-            store_some<k>(out + i, apply<weight, k, nops, R>(f, in),
-                          place.count, out_aligned && place.count == k);
+    for (u64 tile = team.block; tile < ntiles; tile += team.nblocks) {
+        u32 rest = (u32)tile / across;
+        const u32 x = ((u32)tile - rest * across) * nx;
+        const u32 y = rest % down * ny;
+        rest /= down;
+        const u32 z = rest % view.dim[2], w = rest / view.dim[2];
+        const A *from = in + (u64)x * view.stride[0][0] + y +
+                        (u64)z * view.stride[0][2] + (u64)w * view.stride[0][3];
+        R *to = out + x + (u64)y * view.out_stride[1] +
+                (u64)z * view.out_stride[2] + (u64)w * view.out_stride[3];
+        const u32 have_x = min_of(nx, view.dim[0] - x);
+        const u32 have_y = min_of(ny, view.dim[1] - y);
+        const bool whole = aligned && have_x == nx && have_y == ny;
+
+        __syncthreads(); /* the tile before is stored */
+        if (whole) {
+            load_tile<k>(from, view.stride[0][0], lds);
+        } else {
+            for (u32 e = threadIdx.x; e < nx * ny; e += blockDim.x)
+                if (e / ny < have_x && e % ny < have_y)
+                    lds[e % ny * pitch + e / ny] =
+                        from[(u64)(e / ny) * view.stride[0][0] + e % ny];
+        }
+        __syncthreads();
+        if (whole) {
+            store_tile<weight, k>(lds, to, view.out_stride[1], f);
+        } else {
+            for (u32 e = threadIdx.x; e < nx * ny; e += blockDim.x)
+                if (e % nx < have_x && e / nx < have_y)
+                    to[(u64)(e / nx) * view.out_stride[1] + e % nx] =
+                        f(lds[e / nx * pitch + e % nx]);
         }
     }
 }
@@ -787,7 +729,7 @@ template <u32 nops, typename R, typename A, typename B, typename C, typename F>
 DEV void map_each(const Team &team, u64 n, u64 rank, const size_t *info,
                   const A *a, const B *b, const C *c, R *out, F f)
 {
-    const Share share = share_packs<1>(team);
+    const Share share = share_packs(team);
     for (u64 i = share.first; i < n; i += share.step) {
         u64 at[nops];
         UNROLL
@@ -822,9 +764,13 @@ DEV void map(u64 n, u64 rank, const size_t *info, const A *a, const B *b,
         max_of(max_of(operand_size<A>::value, operand_size<B>::value),
                max_of(operand_size<C>::value, operand_size<R>::value));
     constexpr u32 k = 16 / widest;
-    constexpr u32 each = nops == 1 && weight != HEAVY ? 4 : 2;
+    constexpr u32 each = nops == 3 || (weight == HEAVY && widest == 8) ? 1
+                         : nops == 2 || weight == HEAVY              ? 2
+                                                                     : 4;
 
-    const Team team = make_team<k, each>(n);
+    if (leaves_at_once<k, each>(n))
+        return;
+    const Team team = make_team<k, each>(n, info != nullptr);
     if (!team.stays)
         return;
     BLOCK_SHARED View<nops> view;
@@ -850,13 +796,13 @@ DEV void map(u64 n, u64 rank, const size_t *info, const A *a, const B *b,
         else
             map_each<nops>(team, n, 0, nullptr, a, b, c, out, f);
     } else if (layout == LAYOUT_ROWS) {
-        map_rows<weight, k, each, nops>(team, n, view, a, b, c, out, f);
+        map_rows<weight, k, weight == HEAVY ? 1 : 2, nops>(team, n, view, a, b, c, out, f);
     } else if (layout == LAYOUT_ANY) {
         map_each<nops>(team, n, rank, info, a, b, c, out, f);
     }
     if constexpr (weight == COPY)
         if (layout == LAYOUT_TILES)
-            map_tiles<weight, k, nops>(team, view, a, b, c, out, f);
+            map_tiles<weight, k>(team, view, a, out, f);
 }
 
 /* ---- what kernels call ---------------------------------------------------------------------- */

@@ -4,7 +4,8 @@
  * Each is a template over the element type T and works on calc_t<T>: double for
  * f64, float for the others. f16, bf16 and f8 are rounded once, after it. They
  * need at most 11 bits, so their variants may use the hardware's own exp2 and
- * reciprocal (good to about 2^-22); f32 and f64 use the full library functions.
+ * reciprocal (good to about 2^-22), and so may f32's sigmoid, which takes of the
+ * exponential's error a quarter at most; the rest are full library functions.
  *
  * Limits hold at infinities (silu, gelu and gelu_erf give -0 at -inf) and NaN
  * gives NaN.
@@ -17,13 +18,20 @@ template <typename T> struct is_f64 {
     static constexpr bool value = is_same<T, f64>::value;
 };
 
-/* 1 / x to about 1 ulp, for small types */
-DEV float near_rcp(float x)
+/*
+ * 1 / (1 + e^-x) in two instructions of the hardware, each good to about
+ * 2^-22. What they flush to zero is below 2^-126.
+ */
+DEV float near_sigmoid(float x)
 {
+    const float y = x * -0x1.715476p+0f; /* log2(e) */
 #if KPK_NVIDIA
-    return __frcp_rn(x);
+    float e, r;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(e) : "f"(y));
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(1.0f + e));
+    return r;
 #else
-    return __builtin_amdgcn_rcpf(x);
+    return __builtin_amdgcn_rcpf(1.0f + __builtin_amdgcn_exp2f(y));
 #endif
 }
 
@@ -164,10 +172,10 @@ template <typename T> DEV calc_t<T> elu_of(calc_t<T> x, calc_t<T> alpha)
 /* 1 / (1 + e^-x) */
 template <typename T> DEV calc_t<T> sigmoid_of(calc_t<T> x)
 {
-    if constexpr (traits<T>::is_small)
-        return near_rcp(1.0f + near_exp(-x));
+    if constexpr (is_f64<T>::value)
+        return 1 / (1 + exp(-x));
     else
-        return 1 / (1 + exp_of<T>(-x));
+        return near_sigmoid(x);
 }
 
 /* x times a weight that goes to 0 at -inf */
