@@ -259,6 +259,21 @@ static void test_swap_exchanges_registers_of_active_lanes(void **state)
     asm_free(st);
 }
 
+static void test_swap_b16_exchanges_halves(void **state)
+{
+    struct asm_state *st = asm_new("gfx1100", 32);
+
+    (void)state;
+    st->v[0][3] = 0x11112222;
+    st->v[1][3] = 0x33334444;
+    asm_run(st, "v_swap_b16 v0.h, v1.l");
+    assert_int_equal(st->v[0][3], 0x44442222);
+    assert_int_equal(st->v[1][3], 0x33331111);
+    asm_run(st, "v_swap_b16 v0.l, v0.h");
+    assert_int_equal(st->v[0][3], 0x22224444);
+    asm_free(st);
+}
+
 static void test_movrel_counts_from_m0(void **state)
 {
     struct asm_state *st = numbered("gfx1030", 32);
@@ -373,6 +388,7 @@ int main(void)
         cmocka_unit_test(test_permlane16_var_takes_a_selector_per_lane),
         cmocka_unit_test(test_permlane_swap_exchanges_rows),
         cmocka_unit_test(test_swap_exchanges_registers_of_active_lanes),
+        cmocka_unit_test(test_swap_b16_exchanges_halves),
         cmocka_unit_test(test_movrel_counts_from_m0),
         cmocka_unit_test(test_sdwa_picks_bytes_and_words),
         cmocka_unit_test(test_pairs_read_before_they_write),

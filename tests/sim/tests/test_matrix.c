@@ -8,11 +8,11 @@
 
 #include <stdio.h>
 
-enum element { F16, BF16, F32, F64, I8, FP8, BF8, FP4 };
+enum element { F16, BF16, F32, F64, I8, FP8, BF8, FP4, I4 };
 
 static unsigned bits_in(enum element e)
 {
-    static const unsigned bits[] = {16, 16, 32, 64, 8, 8, 8, 4};
+    static const unsigned bits[] = {16, 16, 32, 64, 8, 8, 8, 4, 4};
 
     return bits[e];
 }
@@ -39,6 +39,8 @@ static uint64_t small(enum element e, int x, bool fnuz)
         return u;
     case I8:
         return (uint8_t)x;
+    case I4:
+        return (uint8_t)x & 15;
     case FP8: /* FNUZ has its exponents one higher */
         return n ? (uint64_t)(e4m3[n] + (fnuz ? 8 : 0)) | (x < 0 ? 0x80 : 0)
                  : 0;
@@ -341,52 +343,85 @@ static void test_mfma_f8f6f4_scales_blocks_of_32(void **state)
 
 /* ---- sparse ---- */
 
-static void test_smfmac_places_values_by_index(void **state)
+/* Fills A's rows of K values, two of each four kept, for lanes that hold
+ * `per_lane` values of k each, and the register of indices. */
+static void fill_sparse(struct asm_state *st, unsigned rows, unsigned k,
+                        unsigned per_lane, enum element e, bool fnuz,
+                        unsigned set)
 {
-    struct asm_state *st = asm_new("gfx942", 64);
-    unsigned at[16][8][2]; /* of each row's group of four: which two */
-
-    (void)state;
-    random_matrices(16, 16, 32, 1);
     memset(st->v[160], 0, sizeof(vreg));
-    for (unsigned i = 0; i < 16; i++)
-        for (unsigned g = 0; g < 8; g++) {
+    for (unsigned i = 0; i < rows; i++)
+        for (unsigned g = 0; g < k / 4; g++) {
             unsigned first = (unsigned)(valu_random() % 3);
-            unsigned second = first + 1 + (unsigned)(valu_random() % (3 - first));
+            unsigned at[2] = {
+                first, first + 1 + (unsigned)(valu_random() % (3 - first))};
 
-            at[i][g][0] = first;
-            at[i][g][1] = second;
             for (unsigned x = 0; x < 4; x++)
-                if (x != first && x != second)
+                if (x != at[0] && x != at[1])
                     a_mat[0][i][4 * g + x] = 0;
             for (unsigned p = 0; p < 2; p++) {
-                unsigned lane = i + 16 * (g / 2), e = g % 2 * 2 + p;
+                unsigned lane = i + rows * (4 * g / per_lane);
+                unsigned n = g % (per_lane / 4) * 2 + p;
 
-                put(st, REG_A, lane, e, 16,
-                    small(F16, a_mat[0][i][4 * g + at[i][g][p]], false));
-                /* set 1 of four, each of 8 bits */
-                st->v[160][lane] |= at[i][g][p] << (8 + 2 * e);
+                put(st, REG_A, lane, n, bits_in(e),
+                    small(e, a_mat[0][i][4 * g + at[p]], fnuz));
+                st->v[160][lane] |= at[p] << (set * per_lane + 2 * n);
             }
         }
-    for (unsigned j = 0; j < 16; j++)
-        for (unsigned k = 0; k < 32; k++)
-            put(st, REG_B, j + 16 * (k / 8), k % 8, 16,
-                small(F16, b_mat[0][k][j], false));
-    for (unsigned i = 0; i < 16; i++)
-        for (unsigned j = 0; j < 16; j++)
-            st->v[i % 4][16 * (i / 4) + j] = bits_of((float)c_mat[0][i][j]);
-    asm_run(st, "v_smfmac_f32_16x16x32_f16 v[0:3], v[128:129], v[144:147], "
-                "v160 abid:1");
-    for (unsigned i = 0; i < 16; i++)
-        for (unsigned j = 0; j < 16; j++) {
-            int want = c_mat[0][i][j];
+}
 
-            for (unsigned k = 0; k < 32; k++)
-                want += a_mat[0][i][k] * b_mat[0][k][j];
-            assert_int_equal(st->v[i % 4][16 * (i / 4) + j],
-                             bits_of((float)want));
-        }
-    asm_free(st);
+static const struct {
+    const char *target, *name;
+    unsigned m, k;
+    enum element a, b, d;
+    unsigned set; /* of indices, where a register holds several */
+} smfmac_cases[] = {
+    {"gfx942", "v_smfmac_f32_16x16x32_f16", 16, 32, F16, F16, F32, 1},
+    {"gfx942", "v_smfmac_f32_16x16x32_f16", 16, 32, F16, F16, F32, 3},
+    {"gfx942", "v_smfmac_f32_32x32x16_f16", 32, 16, F16, F16, F32, 0},
+    {"gfx942", "v_smfmac_f32_16x16x32_bf16", 16, 32, BF16, BF16, F32, 0},
+    {"gfx942", "v_smfmac_f32_32x32x16_bf16", 32, 16, BF16, BF16, F32, 2},
+    {"gfx942", "v_smfmac_i32_16x16x64_i8", 16, 64, I8, I8, I8, 1},
+    {"gfx942", "v_smfmac_i32_32x32x32_i8", 32, 32, I8, I8, I8, 0},
+    {"gfx942", "v_smfmac_f32_16x16x64_fp8_fp8", 16, 64, FP8, FP8, F32, 1},
+    {"gfx942", "v_smfmac_f32_16x16x64_bf8_fp8", 16, 64, BF8, FP8, F32, 0},
+    {"gfx942", "v_smfmac_f32_32x32x32_fp8_bf8", 32, 32, FP8, BF8, F32, 0},
+    {"gfx942", "v_smfmac_f32_32x32x32_bf8_bf8", 32, 32, BF8, BF8, F32, 1},
+    {"gfx950", "v_smfmac_f32_16x16x64_f16", 16, 64, F16, F16, F32, 1},
+    {"gfx950", "v_smfmac_f32_32x32x32_bf16", 32, 32, BF16, BF16, F32, 0},
+};
+
+static void test_smfmac_places_values_by_index(void **state)
+{
+    (void)state;
+    for (size_t n = 0; n < sizeof(smfmac_cases) / sizeof(smfmac_cases[0]);
+         n++) {
+        const struct mfma_case c = {smfmac_cases[n].target,
+                                    smfmac_cases[n].name,
+                                    smfmac_cases[n].m,
+                                    smfmac_cases[n].k,
+                                    1,
+                                    smfmac_cases[n].a,
+                                    smfmac_cases[n].b,
+                                    smfmac_cases[n].d};
+        struct asm_state *st = asm_new(c.target, 64);
+        unsigned per_lane = c.k * c.m / 64;
+        bool fnuz = strcmp(c.target, "gfx942") == 0;
+        char a[24], b[24], d[24], text[160];
+
+        random_matrices(c.m, c.m, c.k, 1);
+        fill_mfma(st, &c);
+        fill_sparse(st, c.m, c.k, per_lane, c.a, fnuz, smfmac_cases[n].set);
+        operand(d, 'v', REG_D, c.m * c.m / 64);
+        operand(a, 'v', REG_A, width(bits_in(c.a), per_lane / 2));
+        operand(b, 'v', REG_B, width(bits_in(c.b), per_lane));
+        memcpy(st->v[REG_D], st->v[REG_C], c.m * c.m / 64 * sizeof(vreg));
+        snprintf(text, sizeof(text), "%s %s, %s, %s, v160 abid:%u", c.name, d,
+                 a, b, smfmac_cases[n].set);
+        asm_run(st, text);
+        check_mfma(st, &c, 0, 0);
+        asm_free(st);
+    }
 }
 
 /* ---- WMMA ---- */
@@ -410,8 +445,36 @@ static const struct wmma_case {
     {"gfx1201", 32, "v_wmma_f16_16x16x16_f16", F16, F16, 16},
     {"gfx1201", 32, "v_wmma_f32_16x16x16_fp8_fp8", FP8, F32, 16},
     {"gfx1201", 32, "v_wmma_f32_16x16x16_bf8_bf8", BF8, F32, 16},
+    {"gfx1201", 32, "v_wmma_bf16_16x16x16_bf16", BF16, BF16, 16},
+    {"gfx1201", 32, "v_wmma_f32_16x16x16_fp8_bf8", FP8, F32, 16},
+    {"gfx1201", 32, "v_wmma_f32_16x16x16_bf8_fp8", BF8, F32, 16},
     {"gfx1201", 32, "v_wmma_i32_16x16x16_iu8", I8, I8, 16},
+    {"gfx1201", 64, "v_wmma_i32_16x16x16_iu8", I8, I8, 16},
+    {"gfx1100", 32, "v_wmma_i32_16x16x16_iu4", I4, I8, 16},
+    {"gfx1201", 32, "v_wmma_i32_16x16x16_iu4", I4, I8, 16},
+    {"gfx1201", 32, "v_wmma_i32_16x16x32_iu4", I4, I8, 32},
+    /* gfx12's sparse ones: twice the values of k in B, D is C */
+    {"gfx1201", 32, "v_swmmac_f32_16x16x32_f16", F16, F32, 32},
+    {"gfx1201", 64, "v_swmmac_f32_16x16x32_f16", F16, F32, 32},
+    {"gfx1201", 32, "v_swmmac_f16_16x16x32_f16", F16, F16, 32},
+    {"gfx1201", 32, "v_swmmac_f32_16x16x32_bf16", BF16, F32, 32},
+    {"gfx1201", 32, "v_swmmac_bf16_16x16x32_bf16", BF16, BF16, 32},
+    {"gfx1201", 32, "v_swmmac_i32_16x16x32_iu8", I8, I8, 32},
+    {"gfx1201", 32, "v_swmmac_i32_16x16x32_iu4", I4, I8, 32},
+    {"gfx1201", 32, "v_swmmac_i32_16x16x64_iu4", I4, I8, 64},
+    {"gfx1201", 32, "v_swmmac_f32_16x16x32_fp8_fp8", FP8, F32, 32},
+    {"gfx1201", 32, "v_swmmac_f32_16x16x32_bf8_bf8", BF8, F32, 32},
+    {"gfx1201", 32, "v_swmmac_f32_16x16x32_fp8_bf8", FP8, F32, 32},
+    {"gfx1201", 32, "v_swmmac_f32_16x16x32_bf8_fp8", BF8, F32, 32},
 };
+
+/* B's type: the last one of the name, where A and B differ. */
+static enum element type_of_b(const struct wmma_case *c)
+{
+    return strstr(c->name, "_fp8_bf8")   ? BF8
+           : strstr(c->name, "_bf8_fp8") ? FP8
+                                         : c->in;
+}
 
 static void wmma_c(const struct wmma_case *c, unsigned i, unsigned j,
                    unsigned *lane, unsigned *index)
@@ -434,6 +497,7 @@ static void test_wmma_multiplies(void **state)
         const struct wmma_case *c = &wmma_cases[n];
         struct asm_state *st = asm_new(c->target, c->wave);
         bool gfx11 = strcmp(c->target, "gfx1100") == 0;
+        bool sparse = strncmp(c->name, "v_swmmac", 8) == 0;
         unsigned groups = c->wave / 16, bits = bits_in(c->in);
         unsigned per_lane = gfx11 ? c->k : c->k / groups;
         unsigned out_bits = c->out == I8 ? 32 : bits_in(c->out);
@@ -451,7 +515,7 @@ static void test_wmma_multiplies(void **state)
                     put(st, REG_A, lane, k % per_lane, bits,
                         small(c->in, a_mat[0][i][k], false));
                     put(st, REG_B, lane, k % per_lane, bits,
-                        small(c->in, b_mat[0][k][i], false));
+                        small(type_of_b(c), b_mat[0][k][i], false));
                 }
             for (unsigned j = 0; j < 16; j++) {
                 unsigned lane, index;
@@ -463,12 +527,16 @@ static void test_wmma_multiplies(void **state)
                                  : small(c->out, c_mat[0][i][j], false));
             }
         }
+        if (sparse) {
+            fill_sparse(st, 16, c->k, per_lane, c->in, false, 0);
+            memcpy(st->v[REG_D], st->v[REG_C], out * sizeof(vreg));
+        }
         operand(d, 'v', REG_D, out);
-        operand(a, 'v', REG_A, width(bits, per_lane));
+        operand(a, 'v', REG_A, width(bits, sparse ? per_lane / 2 : per_lane));
         operand(b, 'v', REG_B, width(bits, per_lane));
-        operand(acc, 'v', REG_C, out);
+        operand(acc, 'v', sparse ? 160 : REG_C, sparse ? 1 : out);
         snprintf(text, sizeof(text), "%s %s, %s, %s, %s%s", c->name, d, a, b,
-                 acc, c->in == I8 ? " neg_lo:[1,1,0]" : "");
+                 acc, c->out == I8 ? " neg_lo:[1,1,0]" : "");
         asm_run(st, text);
         for (unsigned i = 0; i < 16; i++)
             for (unsigned j = 0; j < 16; j++) {

@@ -278,6 +278,43 @@ static void test_mode_flushes_denormals(void **state)
         with_mode(0x30, 0x20, "v_mul_f32 v0, v1, v2", 0x400000, 0x40000000), 0);
 }
 
+/* gfx12: the same series from a scalar to a scalar. */
+static void test_scalar_series_agree_with_the_vector_ones(void **state)
+{
+    static const char *const names[] = {"rcp", "rsq", "sqrt", "exp", "log"};
+
+    (void)state;
+    for (int n = 0; n < 5; n++)
+        for (int round = 0; round < 8; round++) {
+            struct asm_state *st = asm_new("gfx1201", 32);
+            char text[256];
+
+            st->s[4] = st->v[1][0] = (uint32_t)valu_operand(T_f32);
+            snprintf(text, sizeof(text),
+                     "v_%s_f32 v2, v1\nv_s_%s_f32 s8, s4\n"
+                     "v_%s_f16 v3.l, v1.l\nv_s_%s_f16 s9, s4\n"
+                     "v_s_%s_f32 s10, -|s4| clamp",
+                     names[n], names[n], names[n], names[n], names[n]);
+            asm_run(st, text);
+            assert_int_equal(st->s[8], st->v[2][0]);
+            assert_int_equal(st->s[9] & 0xffff, st->v[3][0] & 0xffff);
+            assert_true(as_f32(st->s[10]) >= 0 && as_f32(st->s[10]) <= 1);
+            asm_free(st);
+        }
+}
+
+static void test_no_operations(void **state)
+{
+    struct asm_state *st = asm_new("gfx942", 64);
+    struct asm_state *before = asm_new("gfx942", 64);
+
+    (void)state;
+    asm_run(st, "v_nop\nv_clrexcp");
+    assert_memory_equal(st->v, before->v, sizeof(st->v));
+    asm_free(st);
+    asm_free(before);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -288,6 +325,8 @@ int main(void)
         cmocka_unit_test(test_sine_and_cosine_take_turns),
         cmocka_unit_test(test_mode_rounds_f32_and_f16_apart),
         cmocka_unit_test(test_mode_flushes_denormals),
+        cmocka_unit_test(test_scalar_series_agree_with_the_vector_ones),
+        cmocka_unit_test(test_no_operations),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -54,6 +54,32 @@ static bool is_snan64(uint64_t u)
     return (u & INT64_MAX) > 0x7ff0000000000000 && !(u & 0x8000000000000);
 }
 
+/* Toward zero: the nearest, or the one before it if that is larger. */
+static uint32_t toward_zero16(float x)
+{
+    uint16_t r = valu_round16(x);
+
+    if (isnan(x) || isinf(x))
+        return r;
+    return fabs(num16(r)) > fabs((double)x) ? r - 1u : r;
+}
+
+static uint32_t pair16(long double lo, long double hi)
+{
+    return (uint16_t)(int32_t)lo | (uint32_t)(uint16_t)(int32_t)hi << 16;
+}
+
+/* To nearest, ties to even, of a number between lo and 1 times n. */
+static long double normalised(double x, double lo, double n)
+{
+    return rintl((isnan(x) ? 0 : x < lo ? lo : x > 1 ? 1 : (long double)x) * n);
+}
+
+static long double saturated(double x, double lo, double hi)
+{
+    return isnan(x) ? 0 : truncl(x < lo ? lo : x > hi ? hi : x);
+}
+
 /* clang-format off */
 #define integers(X)                                                           \
     X(ALL,      v_and_b32,      u32, u32, u32, none, d = ~(~a | ~b))          \
@@ -190,8 +216,63 @@ static bool is_snan64(uint64_t u)
     X(ON_90A | ON_942 | ON_950, v_fmac_f64, f64, f64, f64, none,              \
       double (*volatile f)(double, double, double) = fma; d = f(a, b, old))
 
+/* Pairs of 16 bits; NaN of pkrtz by halves. */
+#define pairs(X)                                                              \
+    X(GFX9, v_cvt_pkrtz_f16_f32, pkf16, f32, f32, none,                       \
+      d = toward_zero16(a) | toward_zero16(b) << 16)                          \
+    X(GFX11_12, v_cvt_pk_rtz_f16_f32, pkf16, f32, f32, none,                  \
+      d = toward_zero16(a) | toward_zero16(b) << 16)                          \
+    X(GFX9 | GFX10, v_cvt_pknorm_i16_f32, u32, f32, f32, none,                \
+      d = pair16(normalised(a, -1, 32767), normalised(b, -1, 32767)))         \
+    X(GFX9 | GFX10, v_cvt_pknorm_u16_f32, u32, f32, f32, none,                \
+      d = pair16(normalised(a, 0, 65535), normalised(b, 0, 65535)))           \
+    X(GFX11_12, v_cvt_pk_norm_i16_f32, u32, f32, f32, none,                   \
+      d = pair16(normalised(a, -1, 32767), normalised(b, -1, 32767)))         \
+    X(GFX11_12, v_cvt_pk_norm_u16_f32, u32, f32, f32, none,                   \
+      d = pair16(normalised(a, 0, 65535), normalised(b, 0, 65535)))           \
+    X(GFX9 | GFX10, v_cvt_pknorm_i16_f16, u32, u16, u16, none,                \
+      d = pair16(normalised(num16(a), -1, 32767),                             \
+                 normalised(num16(b), -1, 32767)))                            \
+    X(GFX9 | GFX10, v_cvt_pknorm_u16_f16, u32, u16, u16, none,                \
+      d = pair16(normalised(num16(a), 0, 65535),                              \
+                 normalised(num16(b), 0, 65535)))                             \
+    X(GFX11_12, v_cvt_pk_i16_f32, u32, f32, f32, none,                        \
+      d = pair16(saturated(a, -32768, 32767), saturated(b, -32768, 32767)))   \
+    X(GFX11_12, v_cvt_pk_u16_f32, u32, f32, f32, none,                        \
+      d = pair16(saturated(a, 0, 65535), saturated(b, 0, 65535)))             \
+    X(ON_950, v_cvt_pk_f16_f32, pkf16, f32, f32, none,                        \
+      d = valu_round16(a) | (uint32_t)valu_round16(b) << 16)                  \
+    X(ON_950, v_cvt_pk_bf16_f32, pkbf16, f32, f32, none,                      \
+      d = valu_round_bf16(a) | (uint32_t)valu_round_bf16(b) << 16)            \
+    X(GFX9 & ~ON_906, v_pk_fmac_f16, pkf16, u32, u32, none,                   \
+      d = valu_round16((long double)num16((uint16_t)a) * num16((uint16_t)b) + \
+                       num16((uint16_t)old)) |                                \
+          (uint32_t)valu_round16((long double)num16((uint16_t)(a >> 16)) *    \
+                                 num16((uint16_t)(b >> 16)) +                 \
+                                 num16((uint16_t)(old >> 16))) << 16)
+
+#define older(X)                                                              \
+    X(ON_906 | ON_90A, v_mac_f32, f32, f32, f32, none,                        \
+      volatile float p = a; p *= b; d = p + old)                              \
+    X(GFX9, v_mad_legacy_f16, f16, u16, u16, u16,                             \
+      uint16_t p = valu_round16((long double)num16(a) * num16(b));            \
+      uint16_t r = valu_round16((long double)num16(p) + num16(c));            \
+      memcpy(&d, &r, 2))                                                      \
+    X(GFX9, v_mad_legacy_u16, u16, u16, u16, u16,                             \
+      d = (uint16_t)((uint64_t)a * b + c))                                    \
+    X(GFX9, v_mad_legacy_i16, u16, u16, u16, u16,                             \
+      d = (uint16_t)((uint64_t)a * b + c))                                    \
+    X(GFX11, v_fmac_dx9_zero_f32,    f32, f32, f32, none,                     \
+      float (*volatile f)(float, float, float) = fmaf;                        \
+      d = a == 0 || b == 0 ? old : f(a, b, old))                              \
+    X(GFX11_12, v_fma_dx9_zero_f32, f32, f32, f32, f32,                       \
+      float (*volatile f)(float, float, float) = fmaf;                        \
+      d = a == 0 || b == 0 ? c : f(a, b, c))
+
 #define masks(X)                                                              \
     X(ALL, cndmask, "v_cndmask_b32 D, A, B, M", u32, u32, u32, none,          \
+      d = l->mask_in ? b : a)                                                 \
+    X(GFX11_12, cndmask16, "v_cndmask_b16 D, A, B, M", u16, u16, u16, none,   \
       d = l->mask_in ? b : a)                                                 \
     X(ALL, cndmask_neg, "v_cndmask_b32_e64 D, -A, |B|, M", u32, u32, u32,     \
       none, d = l->mask_in ? b & INT32_MAX : a ^ 0x80000000)                  \
@@ -256,6 +337,8 @@ VALU_TEST(halves)
 VALU_TEST(f16)
 VALU_TEST(f32)
 VALU_TEST(f64)
+VALU_TEST(pairs)
+VALU_TEST(older)
 VALU_TEXT_TEST(masks)
 VALU_TEXT_TEST(modifiers)
 
@@ -359,6 +442,8 @@ int main(void)
         cmocka_unit_test(test_f16),
         cmocka_unit_test(test_f32),
         cmocka_unit_test(test_f64),
+        cmocka_unit_test(test_pairs),
+        cmocka_unit_test(test_older),
         cmocka_unit_test(test_masks),
         cmocka_unit_test(test_modifiers),
         cmocka_unit_test(test_omod_scales_the_result),

@@ -216,6 +216,22 @@ static double median(double a, double b, double c)
       d = fmaxf(fmaxf(a, b), c))                                              \
     X(GFX12, maximum3, "v_maximum3_f32 D, A, B, C", f32, f32, f32, f32,       \
       d = isnan(a) || isnan(b) || isnan(c) ? NAN : fmaxf(fmaxf(a, b), c))     \
+    X(GFX12, minimum3, "v_minimum3_f32 D, A, B, C", f32, f32, f32, f32,       \
+      d = isnan(a) || isnan(b) || isnan(c) ? NAN : fminf(fminf(a, b), c))     \
+    X(GFX12, maximumminimum, "v_maximumminimum_f32 D, A, B, C", f32, f32,     \
+      f32, f32, d = isnan(a) || isnan(b) || isnan(c) ? NAN                    \
+                    : fminf(fmaxf(a, b), c))                                  \
+    X(GFX12, minimummaximum, "v_minimummaximum_f32 D, A, B, C", f32, f32,     \
+      f32, f32, d = isnan(a) || isnan(b) || isnan(c) ? NAN                    \
+                    : fmaxf(fminf(a, b), c))                                  \
+    X(GFX12, maxmin_num, "v_maxmin_num_f32 D, A, B, C", f32, f32, f32, f32,   \
+      d = fminf(fmaxf(a, b), c))                                              \
+    X(GFX12, minmax_num, "v_minmax_num_f32 D, A, B, C", f32, f32, f32, f32,   \
+      d = fmaxf(fminf(a, b), c))                                              \
+    X(GFX12, min3_num, "v_min3_num_f32 D, A, B, C", f32, f32, f32, f32,       \
+      d = fminf(fminf(a, b), c))                                              \
+    X(GFX11, minmax, "v_minmax_f32 D, A, B, C", f32, f32, f32, f32,           \
+      d = fmaxf(fminf(a, b), c))                                              \
     X(GFX11, maxmin, "v_maxmin_f32 D, A, B, C", f32, f32, f32, f32,           \
       d = fminf(fmaxf(a, b), c))
 
@@ -263,6 +279,34 @@ VALU_TEXT_TEST(wide)
     }
 orders(TAME_FN)
 
+/* The same instruction of f16 orders the same values rounded to f16. */
+static void check_f16_order(const char *target, const char *f32_text,
+                            const struct asm_state *f32)
+{
+    bool true16 = strcmp(target, "gfx1030") != 0;
+    struct asm_state *st = asm_new(target, 32);
+    const char *name_end = strstr(f32_text, "_f32");
+    char text[64];
+
+    snprintf(text, sizeof(text),
+             true16 ? "%.*s_f16 v0.l, v1.l, v2.l, v3.l"
+                    : "%.*s_f16 v0, v1, v2, v3",
+             (int)(name_end - f32_text), f32_text);
+    for (int i = 0; i < 32; i++)
+        for (int k = 1; k < 4; k++)
+            st->v[k][i] = valu_round16(as_f32(f32->v[k][i]));
+    asm_run(st, text);
+    for (int i = 0; i < 32; i++) {
+        float want = as_f32(f32->v[0][i]);
+        uint16_t got = (uint16_t)st->v[0][i];
+
+        if (isnan(want) ? !isnan(num16(got)) : valu_round16(want) != got)
+            fail_msg("%s: lane %d: want %a, got %#x", text, i, (double)want,
+                     got);
+    }
+    asm_free(st);
+}
+
 static void test_three_way_order(void **state)
 {
     static const struct valu_case cases[] = {orders(VALU_TEXT_ROW)};
@@ -301,6 +345,7 @@ static void test_three_way_order(void **state)
                              cases[n].text, st->v[1][i], st->v[2][i],
                              st->v[3][i], (uint32_t)l.d, st->v[0][i]);
             }
+            check_f16_order(target, cases[n].text, st);
             asm_free(st);
         }
     }

@@ -219,6 +219,16 @@ static int64_t limited(int64_t x, int64_t lo, int64_t hi)
       u32, d = c + (uint32_t)dot(a, b, 16, false, false))                     \
     X(GFX9 & ~ON_906, dot4c, "v_dot4c_i32_i8 D, A, B", u32, u32, u32, none,   \
       d = old + (uint32_t)dot(a, b, 8, true, true))                           \
+    X(ON_90A | ON_942, dot8c, "v_dot8c_i32_i4 D, A, B", u32, u32, u32, none,  \
+      d = old + (uint32_t)dot(a, b, 4, true, true))                           \
+    X(ON_90A | ON_942, dot2c_i16, "v_dot2c_i32_i16 D, A, B", u32, u32, u32,   \
+      none, d = old + (uint32_t)dot(a, b, 16, true, true))                    \
+    X(GFX11_12, dot2_f16_f16, "v_dot2_f16_f16 D, A, B, C", f16, u32, u32,     \
+      u16, uint16_t r = fma16(LO(a), LO(b), c); r = fma16(HI(a), HI(b), r);   \
+      memcpy(&d, &r, 2))                                                      \
+    X(GFX11, dot2acc, "v_dot2acc_f32_f16 D, A, B", f32, u32, u32, none,       \
+      d = fma32((float)num16(LO(a)), (float)num16(LO(b)), old);               \
+      d = fma32((float)num16(HI(a)), (float)num16(HI(b)), d))                 \
     X(ALL, dot2_f16, "v_dot2_f32_f16 D, A, B, C", f32, u32, u32, f32,         \
       d = fma32((float)num16(LO(a)), (float)num16(LO(b)), c);                 \
       d = fma32((float)num16(HI(a)), (float)num16(HI(b)), d))                 \

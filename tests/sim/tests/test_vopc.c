@@ -136,6 +136,87 @@ static void test_cmpx_of_gfx10_up_writes_exec_alone(void **state)
     }
 }
 
+/* Every v_cmpx gives EXEC what its v_cmp, tested above, gives a mask. */
+static void check_cmpx(const char *target, const char *condition,
+                       const char *type, enum lane_type lane)
+{
+    bool gfx9 = strncmp(target, "gfx9", 4) == 0;
+    bool true16 = type[1] == '1' && (strncmp(target, "gfx11", 5) == 0 ||
+                                     strncmp(target, "gfx12", 5) == 0);
+    bool wide = type[1] == '6';
+    bool class = strcmp(condition, "class") == 0;
+    const char *a = wide ? "v[2:3]" : true16 ? "v2.l" : "v2";
+    const char *b = wide && !class ? "v[4:5]"
+                    : true16       ? "v4.l"
+                                   : "v4";
+    struct asm_state *st = asm_new(target, gfx9 ? 64 : 32);
+    char text[256];
+
+    for (unsigned i = 0; i < 64; i++)
+        for (unsigned k = 2; k < 6; k += 2) {
+            uint64_t v = valu_operand(k == 4 && class ? T_u32 : lane);
+
+            st->v[k][i] = (uint32_t)v;
+            st->v[k + 1][i] = (uint32_t)(v >> 32);
+        }
+    if (gfx9)
+        snprintf(text, sizeof(text),
+                 "v_cmp_%s_%s_e64 s[8:9], %s, %s\n"
+                 "v_cmpx_%s_%s_e64 s[10:11], %s, %s",
+                 condition, type, a, b, condition, type, a, b);
+    else
+        snprintf(text, sizeof(text),
+                 "v_cmp_%s_%s_e64 s8, %s, %s\nv_cmpx_%s_%s_e64 %s, %s",
+                 condition, type, a, b, condition, type, a, b);
+    asm_run(st, text);
+    if (st->s[8] != st->s[SREG_EXEC] ||
+        (gfx9 && (st->s[9] != st->s[SREG_EXEC + 1] ||
+                  st->s[10] != st->s[8] || st->s[11] != st->s[9])))
+        fail_msg("v_cmpx_%s_%s on %s: EXEC is %#x, the mask %#x", condition,
+                 type, target, st->s[SREG_EXEC], st->s[8]);
+    asm_free(st);
+}
+
+static void test_each_cmpx_agrees_with_its_cmp(void **state)
+{
+    static const char *const targets[] = {"gfx942", "gfx1030", "gfx1100",
+                                          "gfx1201"};
+    static const char *const of_floats[] = {
+        "lt", "eq", "le",  "gt",  "lg",  "ge",  "o",
+        "u",  "nge", "nlg", "ngt", "nle", "neq", "nlt", "class"};
+    static const char *const of_integers[] = {"lt", "eq", "le",
+                                              "gt", "ne", "ge"};
+    static const struct {
+        const char *name;
+        enum lane_type lane;
+    } types[] = {{"f16", T_f16}, {"f32", T_f32}, {"f64", T_f64},
+                 {"i16", T_i16}, {"u16", T_u16}, {"i32", T_i32},
+                 {"u32", T_u32}, {"i64", T_i64}, {"u64", T_u64}};
+
+    (void)state;
+    for (size_t p = 0; p < 4; p++)
+        for (size_t t = 0; t < 9; t++) {
+            bool is_float = types[t].name[0] == 'f';
+
+            for (size_t c = 0; c < (is_float ? 15 : 6); c++)
+                check_cmpx(targets[p], is_float ? of_floats[c] : of_integers[c],
+                           types[t].name, types[t].lane);
+        }
+}
+
+static void test_cmp_that_is_always_true_or_false(void **state)
+{
+    struct asm_state *st = asm_new("gfx1100", 32);
+
+    (void)state;
+    asm_run(st, "v_cmp_t_u32_e64 s0, v0, v1\nv_cmp_f_i32_e64 s1, v0, v1\n"
+                "v_cmp_t_f32_e64 s2, v0, v1\nv_cmp_f_f64_e64 s3, 0, 0\n"
+                "v_cmp_t_i64_e64 s4, 0, 0\nv_cmp_f_u64_e64 s5, 0, 0");
+    for (int k = 0; k < 6; k++)
+        assert_int_equal(st->s[k], k % 2 ? 0 : UINT32_MAX);
+    asm_free(st);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -147,6 +228,8 @@ int main(void)
         cmocka_unit_test(test_cmp_gives_zero_for_lanes_that_are_off),
         cmocka_unit_test(test_cmpx_of_gfx9_writes_exec_and_a_mask),
         cmocka_unit_test(test_cmpx_of_gfx10_up_writes_exec_alone),
+        cmocka_unit_test(test_each_cmpx_agrees_with_its_cmp),
+        cmocka_unit_test(test_cmp_that_is_always_true_or_false),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
