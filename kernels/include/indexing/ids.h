@@ -23,32 +23,41 @@ template <typename I> DEV bool is_element(I id, u64 dim)
 }
 
 /*
- * A grid-stride walk over n items. The host launches a thread an element; where
- * a thread takes `each` elements at a time, one block in `each` walks, as long as
- * that fills a GPU, and the others leave at once: first is n for them. They are
- * most of the launch, so nothing may come before this, loads and divisions least
- * of all. W is u32 where walk_is_short(), for shorter divisions, else u64.
+ * A grid-stride walk. The host launches a thread an element; where a thread takes
+ * `each` elements at a time, a power of two, one block in `each` walks, or in as
+ * many as leaves enough for a GPU, and the others leave at once. They are most
+ * of the launch, so a kernel asks that before all else.
  */
+DEV u32 walk_shift(u32 each)
+{
+    constexpr u32 log_filling = 20; /* threads */
+    const u32 most = (u32)(global_threads() >> log_filling) | 1;
+
+    return min_of(31 - (u32)__clz((int)most), 31 - (u32)__clz((int)each));
+}
+
+/* A block that leaves for some `each` leaves for a larger one too. */
+DEV bool leaves_at_once(u32 each)
+{
+    return ((u32)blockIdx.x & ((1u << walk_shift(each)) - 1)) != 0;
+}
+
+/* of a block that does not leave; W is u32 where walk_is_short(), else u64 */
 template <typename W> struct Walk {
     W first, step;
 
-    DEV_MEMBER Walk(W n, u32 each)
+    DEV_MEMBER explicit Walk(u32 each)
     {
-        const u32 log = 31 - (u32)__clz((int)each);
-        constexpr u64 filling = 1u << 20; /* threads: more than it holds */
-        const u32 shift = global_threads() >> log >= filling ? log : 0;
-        const u32 block = (u32)blockIdx.x >> shift;
-        const u32 walkers = (((u32)gridDim.x - 1) >> shift) + 1;
+        const u32 shift = walk_shift(each);
 
-        first = block << shift == blockIdx.x
-                    ? (W)block * (u32)blockDim.x + (u32)threadIdx.x
-                    : n;
-        step = (W)walkers * (u32)blockDim.x;
+        first = (W)((u32)blockIdx.x >> shift) * (u32)blockDim.x +
+                (u32)threadIdx.x;
+        step = (W)((((u32)gridDim.x - 1) >> shift) + 1) * (u32)blockDim.x;
     }
 };
 
-/* whether no place of a walk over n items, nor the next one, leaves u32 */
+/* whether no place of a walk over n items, nor the next ones, leaves u32 */
 DEV bool walk_is_short(u64 n)
 {
-    return n < 1ull << 31 && global_threads() < 1ull << 31;
+    return n < 1ull << 31 && global_threads() < 1ull << 30;
 }

@@ -7,7 +7,8 @@
 
 #include "indexing/ids.h"
 
-constexpr u32 read_batch = 2; /* packs of a thread that are on their way */
+/* packs of a thread that are on their way; more take too many registers */
+template <typename W> constexpr u32 read_batch = sizeof(W) == 4 ? 4 : 1;
 
 /* whether ids lie one after the other */
 DEV bool are_dense(u64 num_dims, const size_t *info)
@@ -35,22 +36,19 @@ DEV void index_select_packs(u64 numel, u64 num_dims, const size_t *info,
                             T *RESTRICT out, u64 src_dim_size,
                             u64 ids_dim_size, u64 right_size)
 {
+    constexpr u32 batch = read_batch<W>;
     const W n = (W)(numel / V), right = (W)(right_size / V);
     const W dim = (W)ids_dim_size;
-    const Walk<W> walk(n, V * read_batch);
-
-    if (walk.first >= n)
-        return;
+    const Walk<W> walk(V * read_batch<u32>);
     const bool dense = are_dense(num_dims, info);
 
-    for (u64 first = walk.first; first < n;
-         first += (u64)read_batch * walk.step) {
-        Pack<T, V> v[read_batch] = {};
+    for (W first = walk.first; first < n; first += batch * walk.step) {
+        Pack<T, V> v[batch] = {};
 
         UNROLL
-        for (u32 k = 0; k < read_batch; k++) {
-            const u64 wanted = first + (u64)k * walk.step;
-            const W p = (W)(wanted < n ? wanted : first);
+        for (u32 k = 0; k < batch; k++) {
+            const W wanted = first + k * walk.step;
+            const W p = wanted < n ? wanted : first;
             const W row = p / right, l = row < dim ? 0 : row / dim;
             const W j = row - l * dim;
             const I id = ids[dense ? j
@@ -64,11 +62,11 @@ DEV void index_select_packs(u64 numel, u64 num_dims, const size_t *info,
                               V);
         }
         UNROLL
-        for (u32 k = 0; k < read_batch; k++) {
-            const u64 p = first + (u64)k * walk.step;
+        for (u32 k = 0; k < batch; k++) {
+            const W p = first + k * walk.step;
 
             if (p < n)
-                store_pack<V>(out + p * V, v[k]);
+                store_pack<V>(out + (u64)p * V, v[k]);
         }
     }
 }
@@ -78,12 +76,21 @@ DEV void index_select(u64 numel, u64 num_dims, const size_t *info, const I *ids,
                       const T *inp, T *out, u64 src_dim_size, u64 ids_dim_size,
                       u64 right_size)
 {
-    constexpr u32 V = per16<T>::value;
+    constexpr u32 V = per16<T>::value, least = read_batch<u32>;
 
-    if (!walk_is_short(numel) || !fits_u32(ids_dim_size | right_size))
+    if (leaves_at_once(least))
+        return;
+    const bool packs =
+        right_size % V == 0 && is_aligned(inp, 16) && is_aligned(out, 16);
+    const bool is_short =
+        walk_is_short(numel) && fits_u32(ids_dim_size | right_size);
+
+    if (leaves_at_once(is_short && packs ? V * least : least))
+        return;
+    if (!is_short)
         index_select_packs<1, u64>(numel, num_dims, info, ids, inp, out,
                                    src_dim_size, ids_dim_size, right_size);
-    else if (right_size % V == 0 && is_aligned(inp, 16) && is_aligned(out, 16))
+    else if (packs)
         index_select_packs<V, u32>(numel, num_dims, info, ids, inp, out,
                                    src_dim_size, ids_dim_size, right_size);
     else
@@ -116,6 +123,8 @@ template <u32 V, typename I> DEV void load_ids(const I *p, I *id)
  * is one load.
  */
 template <u32 V, typename W, typename I, typename T> struct Gather {
+    static constexpr u32 batch = V * sizeof(I) <= 16 ? 2 : 1; /* on their way */
+
     u64 numel;
     const I *RESTRICT ids;
     const T *RESTRICT inp;
@@ -171,33 +180,31 @@ template <u32 V, typename W, typename I, typename T> struct Gather {
     }
     DEV_MEMBER void run() const
     {
-        constexpr u32 batch = V * sizeof(I) <= 16 ? 2 : 1; /* on their way */
         const W n = (W)div_up(numel, (u64)V);
-        const Walk<W> walk(n, V * batch);
+        const Walk<W> walk(V * batch);
 
-        for (u64 first = walk.first; first < n;
-             first += (u64)batch * walk.step) {
+        for (W first = walk.first; first < n; first += batch * walk.step) {
             I id[batch][V];
             Pack<T, V> v[batch];
 
             UNROLL
             for (u32 k = 0; k < batch; k++) {
-                const u64 p = first + (u64)k * walk.step;
+                const W p = first + k * walk.step;
 
-                load((p < n ? p : first) * V, id[k]);
+                load((u64)(p < n ? p : first) * V, id[k]);
             }
             UNROLL
             for (u32 k = 0; k < batch; k++) {
-                const u64 p = first + (u64)k * walk.step;
+                const W p = first + k * walk.step;
 
-                v[k] = fetch((W)((p < n ? p : first) * V), id[k]);
+                v[k] = fetch((p < n ? p : first) * V, id[k]);
             }
             UNROLL
             for (u32 k = 0; k < batch; k++) {
-                const u64 p = first + (u64)k * walk.step;
+                const W p = first + k * walk.step;
 
                 if (p < n)
-                    store(p * V, v[k]);
+                    store((u64)p * V, v[k]);
             }
         }
     }
@@ -209,15 +216,25 @@ DEV void gather(u64 numel, const I *ids, const T *inp, T *out,
 {
     constexpr u32 V = sizeof(T) == 8 ? 2 : sizeof(T) == 4 ? 4 : 8;
     constexpr u32 id_bytes = V * sizeof(I) < 16 ? V * (u32)sizeof(I) : 16;
+
+    if (leaves_at_once(2))
+        return;
     const u64 plane = ids_dim_size * right_size;
     const bool rows_aligned =
         right_size % V == 0 && is_aligned(inp, V * (u32)sizeof(T));
 
-    if (!walk_is_short(numel) || !fits_u32(plane))
+    const bool is_short = walk_is_short(numel) && fits_u32(plane);
+    const bool packs =
+        is_aligned(ids, id_bytes) && is_aligned(out, V * (u32)sizeof(T));
+
+    if (leaves_at_once(is_short && packs ? V * Gather<V, u32, I, T>::batch
+                                         : Gather<1, u32, I, T>::batch))
+        return;
+    if (!is_short)
         Gather<1, u64, I, T>{numel,        ids,   inp,        out,
                              src_dim_size, plane, right_size, true}
             .run();
-    else if (is_aligned(ids, id_bytes) && is_aligned(out, V * (u32)sizeof(T)))
+    else if (packs)
         Gather<V, u32, I, T>{numel,           ids,          inp,
                              out,             src_dim_size, (u32)plane,
                              (u32)right_size, rows_aligned}

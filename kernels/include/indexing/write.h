@@ -56,8 +56,10 @@ DEV void index_add_packs(const I *RESTRICT ids, u64 ids_dim_size,
                          const T *RESTRICT inp, T *RESTRICT out, u64 left_size,
                          u64 dst_dim_size, u64 right_size)
 {
+    if (leaves_at_once(V))
+        return;
     const u64 right = right_size / V, n = left_size * right;
-    const Walk<u64> walk(n, V);
+    const Walk<u64> walk(V);
 
     for (u64 column = walk.first; column < n; column += walk.step) {
         const u64 l = divide(column, right);
