@@ -142,8 +142,7 @@ DEV constexpr u32 log2_of(u32 v)
 /* Most blocks of candle's shape: a dozen instructions. */
 template <u32 k, u32 each> DEV bool leaves_at_once(u64 n)
 {
-    const bool many = k < 8 && gridDim.x >= MANY * k * each;
-    const u32 one_in = many ? k * each : k; /* the rest may leave later */
+    const u32 one_in = gridDim.x >= MANY * k * each ? k * each : k;
     return (blockIdx.x & (one_in - 1) * RUN) != 0 && global_threads() >= n;
 }
 
@@ -379,8 +378,8 @@ DEV Pack<R, n> apply_all(F f, const Pack<A, n> &a, const Pack<B, n> &b,
 }
 
 /*
- * In four parts where f is heavy. Raw words go round in a ring, so that only
- * one part at a time is taken apart.
+ * In parts of four elements where f is heavy. Raw words go round in a ring, so
+ * that only one part at a time is taken apart.
  */
 template <Weight weight, u32 k, u32 nops, typename R, typename A, typename B,
           typename C, typename F>
@@ -389,14 +388,14 @@ DEV Raw<R, k> apply(F f, const Inputs<k, A, B, C> &in)
     /* f8 is decoded and encoded by a dozen instructions each */
     constexpr bool heavy = weight == HEAVY || is_same<A, f8>::value;
     if constexpr (heavy && nops < 3 && k >= 8) {
-        constexpr u32 each = k / 4;
-        typedef Pack<Raw<A, each>, 4> RingA;
-        typedef Pack<Raw<B, each>, 4> RingB;
+        constexpr u32 each = 4, nparts = k / each;
+        typedef Pack<Raw<A, each>, nparts> RingA;
+        typedef Pack<Raw<B, each>, nparts> RingB;
         RingA a = bits_as<RingA>(in.a);
         RingB b = bits_as<RingB>(in.b);
-        Pack<Raw<R, each>, 4> out;
+        Pack<Raw<R, each>, nparts> out;
         NO_UNROLL
-        for (u32 w = 0; w < 4; w++) {
+        for (u32 w = 0; w < nparts; w++) {
             turn(out, bits_as<Raw<R, each>>(apply_all<R, each, nops>(
                           f, pack_of<each, A>(a[0]),
                           pack_of<each, B>(b[0]), Pack<C, each>())));
