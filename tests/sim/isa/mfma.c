@@ -301,14 +301,53 @@ static void f8f6f4(struct wave *w, const struct insn *in,
     mfma_f32(w, in, &m, scaled);
 }
 
-/* Two bits of the third source for each element that A holds: which of four
- * successive values of k it is. ABID picks a set of them if CBSZ is 0. */
+/*
+ * Where SMFMAC has the c-th kept value of a row of A. Sixteen bits: one after
+ * the other. Eight bits: four by four over the lanes, and the doubled shapes of
+ * gfx950 in an order of their own.
+ */
+static struct place sparse_a(const struct matrix *m, unsigned i, unsigned c)
+{
+    unsigned groups = 64u / m->m, kept = m->k / 2u / groups;
+    bool wide = sim_format_bits((enum matrix_format)m->a) == 16;
+    struct place p;
+    unsigned group;
+
+    if (wide) {
+        group = c / kept;
+        p.element = c % kept;
+    } else if (kept == 8) {
+        group = c / 4 % groups;
+        p.element = c / (4 * groups) * 4 + c % 4;
+    } else if (m->m == 16) {
+        group = (c >> 3 & 1) | (c >> 5 & 1) << 1;
+        p.element = (c & 3) | (c >> 4 & 1) << 2 | (c >> 2 & 1) << 3;
+    } else {
+        group = c >> 4 & 1;
+        p.element = (c & 3) | (c >> 3 & 1) << 2 | (c >> 2 & 1) << 3;
+    }
+    p.lane = i + m->m * group;
+    return p;
+}
+
+/* B goes over the lanes by eight values of k. */
+static struct place sparse_b(const struct matrix *m, unsigned j, unsigned k)
+{
+    unsigned groups = 64u / m->n;
+    struct place p = {j + m->n * (k / 8 % groups),
+                      k / (8 * groups) * 8 + k % 8};
+
+    return p;
+}
+
+/* Two bits of the third source for each element that A holds, in its lane:
+ * which of four successive values of k it is. Where a register holds several
+ * sets of them, ABID picks one if CBSZ is 0. */
 static void smfmac(struct wave *w, const struct insn *in,
                    const struct matrix *m)
 {
     unsigned bits = sim_format_bits((enum matrix_format)m->a);
-    unsigned per_lane = (unsigned)m->k * m->m / 64, kept = per_lane / 2;
-    unsigned set_bits = 2 * kept;
+    unsigned set_bits = (unsigned)m->k * m->m / 64;
     unsigned set =
         in->cbsz || set_bits >= 32 ? 0 : in->abid % (32 / set_bits) * set_bits;
     uint32_t acc[32 * 32];
@@ -320,26 +359,23 @@ static void smfmac(struct wave *w, const struct insn *in,
 
             output(m, i, j, 0, &lane, &e);
             sum = (uint32_t)sim_tuple_element(w, &in->op[0], lane, e, 32);
-            for (unsigned g = 0; g < 64u / m->m; g++)
-                for (unsigned n = 0; n < kept; n++) {
-                    unsigned la = i + m->m * g, lb = j + m->n * g;
-                    uint64_t index =
-                        sim_tuple_element(w, &in->op[3], la, 0, 32) >>
-                        (set + 2 * n);
-                    unsigned k = n / 2 * 4 + (index & 3);
-                    uint64_t x =
-                        sim_tuple_element(w, &in->op[1], la, n, bits);
-                    uint64_t y =
-                        sim_tuple_element(w, &in->op[2], lb, k, bits);
+            for (unsigned c = 0; c < m->k / 2u; c++) {
+                struct place p = sparse_a(m, i, c), q;
+                uint64_t index =
+                    sim_tuple_element(w, &in->op[3], p.lane, 0, 32) >>
+                    (set + 2 * p.element);
+                uint64_t x, y;
 
-                    if (m->d == FMT_I32)
-                        sum += (uint32_t)((int8_t)x * (int8_t)y);
-                    else
-                        sum = f32_bits(
-                            fmaf(in_f32(w, (enum matrix_format)m->a, x),
-                                 in_f32(w, (enum matrix_format)m->b, y),
-                                 bits_f32(sum)));
-                }
+                q = sparse_b(m, j, c / 2 * 4 + (index & 3));
+                x = sim_tuple_element(w, &in->op[1], p.lane, p.element, bits);
+                y = sim_tuple_element(w, &in->op[2], q.lane, q.element, bits);
+                if (m->d == FMT_I32)
+                    sum += (uint32_t)((int8_t)x * (int8_t)y);
+                else
+                    sum = f32_bits(fmaf(in_f32(w, (enum matrix_format)m->a, x),
+                                        in_f32(w, (enum matrix_format)m->b, y),
+                                        bits_f32(sum)));
+            }
             acc[i * m->n + j] = sum;
         }
     for (unsigned i = 0; i < m->m; i++)

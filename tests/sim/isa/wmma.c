@@ -5,9 +5,10 @@
  *   gfx11  A[i][k] is element k of lane i, and again in every other group
  *          C[i][j] is element i / G of lane 16 * (i % G) + j; of f16 and bf16
  *          results each takes a whole register, in the half that op_sel says
- *   gfx12  A[i][k] is element k % KL of lane i + 16 * (k / KL), KL = K / G
- *          C[i][j] is element i % (16 / G) of lane 16 * (i / (16 / G)) + j,
- *          elements of 16 bits packed
+ *   gfx12  in a wave of 32, A[i][k] goes over the two groups in runs of up to
+ *          128 bits (8 values of 16 bits); C[i][j] is element i % 8 of lane
+ *          16 * (i / 8) + j, elements of 16 bits packed. A wave of 64 has the
+ *          upper half of each lane's elements 32 lanes further up.
  *
  * EXEC does not count. neg_lo and neg_hi turn the signs of even and odd
  * elements of A and B; of C, neg_lo is minus and neg_hi the absolute value. For
@@ -58,17 +59,23 @@ static int32_t in_integer(struct wave *w, const struct insn *in, unsigned src,
 
 /* ---- where things stand ---- */
 
+/* Value k of row i of A, or of column i of B. */
 static void input(const struct wave *w, unsigned i, unsigned k, unsigned nk,
-                  unsigned *lane, unsigned *element)
+                  unsigned bits, unsigned *lane, unsigned *element)
 {
-    unsigned per_lane = nk / (w->nlanes / 16);
+    unsigned per_lane = nk / 2, run = per_lane < 128 / bits ? per_lane
+                                                            : 128 / bits;
 
     if (w->target->major == 11) {
         *lane = i;
         *element = k;
-    } else {
-        *lane = i + 16 * (k / per_lane);
-        *element = k % per_lane;
+        return;
+    }
+    *lane = i + 16 * (k / run % 2);
+    *element = k / (2 * run) * run + k % run;
+    if (w->nlanes == 64) {
+        *lane += *element / (per_lane / 2) * 32;
+        *element %= per_lane / 2;
     }
 }
 
@@ -76,16 +83,20 @@ static void input(const struct wave *w, unsigned i, unsigned k, unsigned nk,
 static void output(const struct wave *w, const struct insn *in, unsigned i,
                    unsigned j, unsigned bits, unsigned *lane, unsigned *element)
 {
-    unsigned groups = w->nlanes / 16, rows = 16 / groups;
+    unsigned groups = w->nlanes / 16;
 
     if (w->target->major == 11) {
         *lane = 16 * (i % groups) + j;
         *element = i / groups;
         if (bits == 16) /* op_sel[2]: which half of the register */
             *element = *element * 2 + (in->op_sel >> 2 & 1);
-    } else {
-        *lane = 16 * (i / rows) + j;
-        *element = i % rows;
+        return;
+    }
+    *lane = 16 * (i / 8) + j;
+    *element = i % 8;
+    if (w->nlanes == 64) {
+        *lane += *element / 4 * 32;
+        *element %= 4;
     }
 }
 
@@ -165,11 +176,11 @@ static void wmma(struct wave *w, const struct insn *in, const struct matrix *m)
         for (unsigned k = 0; k < m->k; k++) {
             unsigned la, ea;
 
-            input(w, i, k, m->k, &la, &ea);
+            input(w, i, k, m->k, sim_format_bits(fa), &la, &ea);
             for (unsigned j = 0; j < 16; j++) {
                 unsigned lb, eb;
 
-                input(w, j, k, m->k, &lb, &eb);
+                input(w, j, k, m->k, sim_format_bits(fb), &lb, &eb);
                 if (is_integer(fd))
                     t.i[i][j] += (int64_t)in_integer(w, in, 0, fa, la, ea) *
                                  in_integer(w, in, 1, fb, lb, eb);
@@ -182,38 +193,42 @@ static void wmma(struct wave *w, const struct insn *in, const struct matrix *m)
     store_d(w, in, fd, &t);
 }
 
-/* index_key picks the set of indices where a register holds several. */
+/*
+ * A's values stand where the four of k that each two of them stand for would,
+ * at half the distance; the two bits of each are in its lane, at twice its
+ * place. index_key picks the set where a register holds several.
+ */
 static void swmmac(struct wave *w, const struct insn *in,
                    const struct matrix *m)
 {
     enum matrix_format fa = (enum matrix_format)m->a;
     enum matrix_format fb = (enum matrix_format)m->b;
     enum matrix_format fd = (enum matrix_format)m->d;
-    unsigned groups = w->nlanes / 16, kept = m->k / 2 / groups;
-    unsigned first = 2 * kept < 32 ? in->index_key * 2 * kept : 0;
+    unsigned set_bits = m->k / (w->nlanes / 16u);
+    unsigned first = set_bits < 32 ? in->index_key * set_bits : 0;
     struct tile t;
 
     load_c(w, in, 0, fd, &t);
     for (unsigned i = 0; i < 16; i++)
-        for (unsigned g = 0; g < groups; g++) {
-            unsigned la = i + 16 * g;
-            uint64_t indices = sim_tuple_element(w, &in->op[3], la, 0, 32);
+        for (unsigned c = 0; c < m->k / 2u; c++) {
+            unsigned la, ea, k;
+            uint64_t indices;
 
-            for (unsigned n = 0; n < kept; n++) {
-                unsigned k =
-                    n / 2 * 4 + (unsigned)(indices >> (first + 2 * n) & 3);
+            input(w, i, c / 2 * 4, m->k, sim_format_bits(fa), &la, &ea);
+            ea = ea / 2 + c % 2;
+            indices = sim_tuple_element(w, &in->op[3], la, 0, 32);
+            k = c / 2 * 4 + (unsigned)(indices >> (first + 2 * ea) & 3);
+            for (unsigned j = 0; j < 16; j++) {
+                unsigned lb, eb;
 
-                for (unsigned j = 0; j < 16; j++) {
-                    unsigned lb = j + 16 * g;
-
-                    if (is_integer(fd))
-                        t.i[i][j] += (int64_t)in_integer(w, in, 0, fa, la, n) *
-                                     in_integer(w, in, 1, fb, lb, k);
-                    else
-                        t.f[i][j] = fmaf(in_float(w, in, 0, fa, la, n),
-                                         in_float(w, in, 1, fb, lb, k),
-                                         t.f[i][j]);
-                }
+                input(w, j, k, m->k, sim_format_bits(fb), &lb, &eb);
+                if (is_integer(fd))
+                    t.i[i][j] += (int64_t)in_integer(w, in, 0, fa, la, ea) *
+                                 in_integer(w, in, 1, fb, lb, eb);
+                else
+                    t.f[i][j] = fmaf(in_float(w, in, 0, fa, la, ea),
+                                     in_float(w, in, 1, fb, lb, eb),
+                                     t.f[i][j]);
             }
         }
     store_d(w, in, fd, &t);

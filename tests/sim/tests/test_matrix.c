@@ -155,7 +155,7 @@ static void operand(char out[24], char file, unsigned reg, unsigned n)
 
 enum { REG_A = 128, REG_B = 144, REG_C = 64, REG_D = 0 };
 
-static int a_mat[16][32][64], b_mat[16][64][32], c_mat[16][32][32];
+static int a_mat[16][32][128], b_mat[16][128][32], c_mat[16][32][32];
 
 static void random_matrices(unsigned m, unsigned n, unsigned k, unsigned blocks)
 {
@@ -343,31 +343,98 @@ static void test_mfma_f8f6f4_scales_blocks_of_32(void **state)
 
 /* ---- sparse ---- */
 
-/* Fills A's rows of K values, two of each four kept, for lanes that hold
- * `per_lane` values of k each, and the register of indices. */
-static void fill_sparse(struct asm_state *st, unsigned rows, unsigned k,
-                        unsigned per_lane, enum element e, bool fnuz,
+/* Where the value c of the half that a row keeps stands, and value k of a
+ * column of B: by formulas for each shape, as probed on hardware. */
+struct spot {
+    unsigned group, element; /* lanes in groups of M */
+};
+
+static struct spot smfmac_a(unsigned m, unsigned k, unsigned bits, unsigned c)
+{
+    switch (m * 1000 + k + (bits == 16 ? 500 : 0)) {
+    case 16532:
+    case 32516:
+        return (struct spot){c / 4, c % 4};
+    case 16564:
+    case 32532:
+        return (struct spot){c / 8, c % 8};
+    case 16064:
+        return (struct spot){c % 16 / 4, 4 * (c / 16) + c % 4};
+    case 32032:
+        return (struct spot){c % 8 / 4, 4 * (c / 8) + c % 4};
+    case 16128:
+        return (struct spot){2 * (c / 32) + c / 8 % 2,
+                             8 * (c / 4 % 2) + 4 * (c / 16 % 2) + c % 4};
+    default: /* 32 x 32 x 64 of bytes */
+        return (struct spot){c / 16, 8 * (c / 4 % 2) + 4 * (c / 8 % 2) + c % 4};
+    }
+}
+
+static struct spot smfmac_b(unsigned m, unsigned k)
+{
+    return m == 16 ? (struct spot){k / 8 % 4, 8 * (k / 32) + k % 8}
+                   : (struct spot){k / 8 % 2, 8 * (k / 16) + k % 8};
+}
+
+/* gfx12; 64 lanes hold the second half of each lane's values further up. */
+static struct spot swmmac_b(unsigned k, unsigned nk, unsigned bits,
+                            unsigned wave)
+{
+    if (bits == 16)
+        return wave == 64 ? (struct spot){k / 8, k % 8}
+                          : (struct spot){k / 8 % 2, 8 * (k / 16) + k % 8};
+    return (struct spot){k / (nk / 2), k % (nk / 2)};
+}
+
+/* Two random places of each four stay; the others become 0. */
+static unsigned keep_two(unsigned i, unsigned g)
+{
+    unsigned first = (unsigned)(valu_random() % 3);
+    unsigned second = first + 1 + (unsigned)(valu_random() % (3 - first));
+
+    for (unsigned x = 0; x < 4; x++)
+        if (x != first && x != second)
+            a_mat[0][i][4 * g + x] = 0;
+    return first | second << 2;
+}
+
+/* A's value and its two index bits, in set `set` of `set_bits` bits. */
+static void put_sparse(struct asm_state *st, unsigned lane, unsigned element,
+                       enum element e, unsigned i, unsigned g, unsigned slot,
+                       unsigned kept, unsigned shift, bool fnuz)
+{
+    unsigned at = kept >> (2 * slot) & 3;
+
+    put(st, REG_A, lane, element, bits_in(e),
+        small(e, a_mat[0][i][4 * g + at], fnuz));
+    st->v[160][lane] |= at << (shift + 2 * element);
+}
+
+static void fill_smfmac(struct asm_state *st, const struct mfma_case *c,
                         unsigned set)
 {
+    bool fnuz = strcmp(c->target, "gfx942") == 0;
+
     memset(st->v[160], 0, sizeof(vreg));
-    for (unsigned i = 0; i < rows; i++)
-        for (unsigned g = 0; g < k / 4; g++) {
-            unsigned first = (unsigned)(valu_random() % 3);
-            unsigned at[2] = {
-                first, first + 1 + (unsigned)(valu_random() % (3 - first))};
+    for (unsigned i = 0; i < c->m; i++) {
+        for (unsigned g = 0; g < c->k / 4; g++) {
+            unsigned kept = keep_two(i, g);
 
-            for (unsigned x = 0; x < 4; x++)
-                if (x != at[0] && x != at[1])
-                    a_mat[0][i][4 * g + x] = 0;
-            for (unsigned p = 0; p < 2; p++) {
-                unsigned lane = i + rows * (4 * g / per_lane);
-                unsigned n = g % (per_lane / 4) * 2 + p;
+            for (unsigned slot = 0; slot < 2; slot++) {
+                struct spot p =
+                    smfmac_a(c->m, c->k, bits_in(c->a), 2 * g + slot);
 
-                put(st, REG_A, lane, n, bits_in(e),
-                    small(e, a_mat[0][i][4 * g + at[p]], fnuz));
-                st->v[160][lane] |= at[p] << (set * per_lane + 2 * n);
+                put_sparse(st, i + c->m * p.group, p.element, c->a, i, g, slot,
+                           kept, set * (c->k * c->m / 64), fnuz);
             }
         }
+        for (unsigned k = 0; k < c->k; k++) {
+            struct spot p = smfmac_b(c->m, k);
+
+            put(st, REG_B, i + c->m * p.group, p.element, bits_in(c->b),
+                small(c->b, b_mat[0][k][i], fnuz));
+        }
+    }
 }
 
 static const struct {
@@ -389,6 +456,10 @@ static const struct {
     {"gfx942", "v_smfmac_f32_32x32x32_bf8_bf8", 32, 32, BF8, BF8, F32, 1},
     {"gfx950", "v_smfmac_f32_16x16x64_f16", 16, 64, F16, F16, F32, 1},
     {"gfx950", "v_smfmac_f32_32x32x32_bf16", 32, 32, BF16, BF16, F32, 0},
+    {"gfx950", "v_smfmac_f32_16x16x128_fp8_fp8", 16, 128, FP8, FP8, F32, 0},
+    {"gfx950", "v_smfmac_f32_32x32x64_bf8_fp8", 32, 64, BF8, FP8, F32, 0},
+    {"gfx950", "v_smfmac_i32_16x16x128_i8", 16, 128, I8, I8, I8, 0},
+    {"gfx950", "v_smfmac_i32_32x32x64_i8", 32, 64, I8, I8, I8, 0},
 };
 
 static void test_smfmac_places_values_by_index(void **state)
@@ -406,12 +477,15 @@ static void test_smfmac_places_values_by_index(void **state)
                                     smfmac_cases[n].d};
         struct asm_state *st = asm_new(c.target, 64);
         unsigned per_lane = c.k * c.m / 64;
-        bool fnuz = strcmp(c.target, "gfx942") == 0;
         char a[24], b[24], d[24], text[160];
 
         random_matrices(c.m, c.m, c.k, 1);
-        fill_mfma(st, &c);
-        fill_sparse(st, c.m, c.k, per_lane, c.a, fnuz, smfmac_cases[n].set);
+        for (unsigned i = 0; i < c.m; i++)
+            for (unsigned j = 0; j < c.m; j++)
+                put(st, REG_C, c_lane(&c, i, j, 0), c_register(&c, i, 0), 32,
+                    c.d == I8 ? (uint32_t)c_mat[0][i][j]
+                              : small(c.d, c_mat[0][i][j], false));
+        fill_smfmac(st, &c, smfmac_cases[n].set);
         operand(d, 'v', REG_D, c.m * c.m / 64);
         operand(a, 'v', REG_A, width(bits_in(c.a), per_lane / 2));
         operand(b, 'v', REG_B, width(bits_in(c.b), per_lane));
@@ -476,17 +550,65 @@ static enum element type_of_b(const struct wmma_case *c)
                                          : c->in;
 }
 
+static bool is_sparse(const struct wmma_case *c)
+{
+    return strncmp(c->name, "v_swmmac", 8) == 0;
+}
+
 static void wmma_c(const struct wmma_case *c, unsigned i, unsigned j,
                    unsigned *lane, unsigned *index)
 {
-    unsigned groups = c->wave / 16;
-
     if (strcmp(c->target, "gfx1100") == 0) {
-        *lane = 16 * (i % groups) + j;
-        *index = i / groups * (bits_in(c->out) == 16 ? 2 : 1);
+        *lane = 16 * (i % (c->wave / 16)) + j;
+        *index = i / (c->wave / 16) * (bits_in(c->out) == 16 ? 2 : 1);
+    } else if (c->wave == 32) {
+        *lane = 16 * (i / 8) + j;
+        *index = i % 8;
     } else {
-        *lane = 16 * (i * groups / 16) + j;
-        *index = i % (16 / groups);
+        *lane = 16 * (i / 8) + 32 * (i / 4 % 2) + j;
+        *index = i % 4;
+    }
+}
+
+/* Of A and B alike, dense; gfx11 has them again in every group of lanes. */
+static struct spot wmma_ab(const struct wmma_case *c, unsigned k)
+{
+    if (strcmp(c->target, "gfx1100") == 0)
+        return (struct spot){0, k};
+    if (is_sparse(c))
+        return swmmac_b(k, c->k, bits_in(c->in), c->wave);
+    if (c->wave == 64)
+        return (struct spot){k / 8 + 2 * (k / 4 % 2), k % 4};
+    return (struct spot){k / (c->k / 2), k % (c->k / 2)};
+}
+
+static void fill_wmma(struct asm_state *st, const struct wmma_case *c)
+{
+    bool gfx11 = strcmp(c->target, "gfx1100") == 0;
+
+    memset(st->v[160], 0, sizeof(vreg));
+    for (unsigned i = 0; i < 16; i++) {
+        for (unsigned g = 0; is_sparse(c) && g < c->k / 4; g++) {
+            struct spot p = wmma_ab(c, 4 * g);
+            unsigned kept = keep_two(i, g);
+
+            for (unsigned slot = 0; slot < 2; slot++)
+                put_sparse(st, i + 16 * p.group, p.element / 2 + slot, c->in, i,
+                           g, slot, kept, 0, false);
+        }
+        for (unsigned k = 0; k < c->k; k++) {
+            struct spot p = wmma_ab(c, k);
+
+            for (unsigned copy = 0; copy < (gfx11 ? c->wave / 16 : 1); copy++) {
+                unsigned lane = i + 16 * (p.group + copy);
+
+                if (!is_sparse(c))
+                    put(st, REG_A, lane, p.element, bits_in(c->in),
+                        small(c->in, a_mat[0][i][k], false));
+                put(st, REG_B, lane, p.element, bits_in(c->in),
+                    small(type_of_b(c), b_mat[0][k][i], false));
+            }
+        }
     }
 }
 
@@ -497,7 +619,7 @@ static void test_wmma_multiplies(void **state)
         const struct wmma_case *c = &wmma_cases[n];
         struct asm_state *st = asm_new(c->target, c->wave);
         bool gfx11 = strcmp(c->target, "gfx1100") == 0;
-        bool sparse = strncmp(c->name, "v_swmmac", 8) == 0;
+        bool sparse = is_sparse(c);
         unsigned groups = c->wave / 16, bits = bits_in(c->in);
         unsigned per_lane = gfx11 ? c->k : c->k / groups;
         unsigned out_bits = c->out == I8 ? 32 : bits_in(c->out);
@@ -506,17 +628,8 @@ static void test_wmma_multiplies(void **state)
         char d[24], a[24], b[24], acc[24], text[160];
 
         random_matrices(16, 16, c->k, 1);
-        for (unsigned i = 0; i < 16; i++) {
-            for (unsigned k = 0; k < c->k; k++)
-                for (unsigned g = 0; g < groups; g++) {
-                    /* gfx11 wants A and B in every group of 16 lanes. */
-                    unsigned lane = i + 16 * (gfx11 ? g : k / per_lane);
-
-                    put(st, REG_A, lane, k % per_lane, bits,
-                        small(c->in, a_mat[0][i][k], false));
-                    put(st, REG_B, lane, k % per_lane, bits,
-                        small(type_of_b(c), b_mat[0][k][i], false));
-                }
+        fill_wmma(st, c);
+        for (unsigned i = 0; i < 16; i++)
             for (unsigned j = 0; j < 16; j++) {
                 unsigned lane, index;
 
@@ -526,11 +639,8 @@ static void test_wmma_multiplies(void **state)
                     c->out == I8 ? (uint32_t)c_mat[0][i][j]
                                  : small(c->out, c_mat[0][i][j], false));
             }
-        }
-        if (sparse) {
-            fill_sparse(st, 16, c->k, per_lane, c->in, false, 0);
+        if (sparse)
             memcpy(st->v[REG_D], st->v[REG_C], out * sizeof(vreg));
-        }
         operand(d, 'v', REG_D, out);
         operand(a, 'v', REG_A, width(bits, sparse ? per_lane / 2 : per_lane));
         operand(b, 'v', REG_B, width(bits, per_lane));
