@@ -1,15 +1,6 @@
 /* vop2.c - vector instructions of two sources */
-#include "fp.h"
+#include "minmax.h"
 #include "vop.h"
-
-/* The rule of min and max: MODE.IEEE is gone in gfx12, whose names differ
- * (min_num), so the row's name does not have to tell. */
-static inline enum nan_rule nan_rule(const struct wave *w)
-{
-    if (w->target->major >= 12)
-        return NAN_NUM;
-    return w->mode & MODE_IEEE ? NAN_SNAN_WINS : NAN_LOSES;
-}
 
 /* Zero times anything is zero, and so positive (DirectX 9). */
 static inline float mul_dx9(float a, float b)
@@ -95,18 +86,18 @@ static inline int16_t sat_i16(int32_t x)
     X(v_subrev_f32,   f32, f32, f32, d = b - a)                              \
     X(v_mul_f32,      f32, f32, f32, d = a * b)                              \
     X(v_mul_legacy_f32, f32, f32, f32, d = mul_dx9(a, b))                    \
-    X(v_min_f32,      f32, f32, f32, d = min_f32(a, b, nan_rule(w)))         \
-    X(v_max_f32,      f32, f32, f32, d = max_f32(a, b, nan_rule(w)))         \
-    X(v_minimum_f32,  f32, f32, f32, d = minimum_f32(a, b))                  \
-    X(v_maximum_f32,  f32, f32, f32, d = maximum_f32(a, b))                  \
+    X(v_min_f32,      f32, f32, f32, d = min_f32(F32(a), F32(b), RULE))      \
+    X(v_max_f32,      f32, f32, f32, d = max_f32(F32(a), F32(b), RULE))      \
+    X(v_minimum_f32,  f32, f32, f32, d = minimum_f32(F32(a), F32(b)))        \
+    X(v_maximum_f32,  f32, f32, f32, d = maximum_f32(F32(a), F32(b)))        \
     X(v_ldexp_f32,    f32, f32, i32, d = ldexp_rounded_f32(a, b))            \
     /* f64 */                                                                \
     X(v_add_f64,      f64, f64, f64, d = a + b)                              \
     X(v_mul_f64,      f64, f64, f64, d = a * b)                              \
-    X(v_min_f64,      f64, f64, f64, d = min_f64(a, b, nan_rule(w)))         \
-    X(v_max_f64,      f64, f64, f64, d = max_f64(a, b, nan_rule(w)))         \
-    X(v_minimum_f64,  f64, f64, f64, d = minimum_f64(a, b))                  \
-    X(v_maximum_f64,  f64, f64, f64, d = maximum_f64(a, b))                  \
+    X(v_min_f64,      f64, f64, f64, d = min_f64(F64(a), F64(b), RULE))      \
+    X(v_max_f64,      f64, f64, f64, d = max_f64(F64(a), F64(b), RULE))      \
+    X(v_minimum_f64,  f64, f64, f64, d = minimum_f64(F64(a), F64(b)))        \
+    X(v_maximum_f64,  f64, f64, f64, d = maximum_f64(F64(a), F64(b)))        \
     X(v_ldexp_f64,    f64, f64, i32, d = ldexp_rounded_f64(a, b))            \
     X(v_trig_preop_f64, f64, f64, u32, d = trig_preop(a, b))                 \
     /* f16 */                                                                \
@@ -114,10 +105,10 @@ static inline int16_t sat_i16(int32_t x)
     X(v_sub_f16,      f16, f16, f16, d = (half_t)((float)a - (float)b))      \
     X(v_subrev_f16,   f16, f16, f16, d = (half_t)((float)b - (float)a))      \
     X(v_mul_f16,      f16, f16, f16, d = (half_t)((float)a * (float)b))      \
-    X(v_min_f16,      f16, f16, f16, d = min_f16(a, b, nan_rule(w)))         \
-    X(v_max_f16,      f16, f16, f16, d = max_f16(a, b, nan_rule(w)))         \
-    X(v_minimum_f16,  f16, f16, f16, d = minimum_f16(a, b))                  \
-    X(v_maximum_f16,  f16, f16, f16, d = maximum_f16(a, b))                  \
+    X(v_min_f16,      f16, f16, f16, d = min_f16(F16(a), F16(b), RULE))      \
+    X(v_max_f16,      f16, f16, f16, d = max_f16(F16(a), F16(b), RULE))      \
+    X(v_minimum_f16,  f16, f16, f16, d = minimum_f16(F16(a), F16(b)))        \
+    X(v_maximum_f16,  f16, f16, f16, d = maximum_f16(F16(a), F16(b)))        \
     X(v_ldexp_f16,    f16, f16, i16, d = ldexp_rounded_f16(a, b))            \
     /* 16-bit integers */                                                    \
     X(v_and_b16,      u16, u16, u16, d = a & b)                              \

@@ -1,14 +1,7 @@
 /* vop3.c - vector instructions of three sources, and those that exist in the
  * long encoding alone */
-#include "fp.h"
+#include "minmax.h"
 #include "vop.h"
-
-static inline enum nan_rule nan_rule(const struct wave *w)
-{
-    if (w->target->major >= 12)
-        return NAN_NUM;
-    return w->mode & MODE_IEEE ? NAN_SNAN_WINS : NAN_LOSES;
-}
 
 static inline int32_t sext24(uint32_t x)
 {
@@ -181,7 +174,6 @@ static inline float mullit(float a, float b, float c)
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 #define MAX(a, b) ((a) > (b) ? (a) : (b))
 #define MED3(a, b, c) MAX(MIN(a, b), MIN(MAX(a, b), c))
-#define RULE nan_rule(w)
 #define CLAMPED (in->flags & F_CLAMP)
 #define U16(x) (uint16_t)(x)
 
@@ -247,22 +239,22 @@ static inline float mullit(float a, float b, float c)
     X(v_fma_legacy_f32, f32, f32, f32, f32,                                  \
       d = a == 0.0f || b == 0.0f ? c : fmaf(a, b, c))                        \
     X(v_min3_f32,     f32, f32, f32, f32,                                    \
-      d = min_f32(min_f32(a, b, RULE), c, RULE))                             \
+      d = min_f32(min_f32(F32(a), F32(b), RULE), F32(c), RULE))              \
     X(v_max3_f32,     f32, f32, f32, f32,                                    \
-      d = max_f32(max_f32(a, b, RULE), c, RULE))                             \
-    X(v_med3_f32,     f32, f32, f32, f32, d = med3_f32(a, b, c, RULE))       \
+      d = max_f32(max_f32(F32(a), F32(b), RULE), F32(c), RULE))              \
+    X(v_med3_f32,     f32, f32, f32, f32, d = med3_f32(F32(a), F32(b), F32(c), RULE)) \
     X(v_maxmin_f32,   f32, f32, f32, f32,                                    \
-      d = min_f32(max_f32(a, b, RULE), c, RULE))                             \
+      d = min_f32(max_f32(F32(a), F32(b), RULE), F32(c), RULE))              \
     X(v_minmax_f32,   f32, f32, f32, f32,                                    \
-      d = max_f32(min_f32(a, b, RULE), c, RULE))                             \
+      d = max_f32(min_f32(F32(a), F32(b), RULE), F32(c), RULE))              \
     X(v_minimum3_f32, f32, f32, f32, f32,                                    \
-      d = minimum_f32(minimum_f32(a, b), c))                                 \
+      d = minimum_f32(minimum_f32(F32(a), F32(b)), F32(c)))                  \
     X(v_maximum3_f32, f32, f32, f32, f32,                                    \
-      d = maximum_f32(maximum_f32(a, b), c))                                 \
+      d = maximum_f32(maximum_f32(F32(a), F32(b)), F32(c)))                  \
     X(v_maximumminimum_f32, f32, f32, f32, f32,                              \
-      d = minimum_f32(maximum_f32(a, b), c))                                 \
+      d = minimum_f32(maximum_f32(F32(a), F32(b)), F32(c)))                  \
     X(v_minimummaximum_f32, f32, f32, f32, f32,                              \
-      d = maximum_f32(minimum_f32(a, b), c))                                 \
+      d = maximum_f32(minimum_f32(F32(a), F32(b)), F32(c)))                  \
     X(v_cubeid_f32,   f32, f32, f32, f32,                                    \
       d = 2.0f * (float)major(a, b, c) + (along(a, b, c) < 0.0f ? 1.0f : 0.0f)) \
     X(v_cubema_f32,   f32, f32, f32, f32, d = 2.0f * along(a, b, c))         \
@@ -281,22 +273,22 @@ static inline float mullit(float a, float b, float c)
     X(v_fma_f16,      f16, f16, f16, f16, d = fma_f16(a, b, c))              \
     X(v_mad_f16,      f16, f16, f16, f16, d = mad_f16(a, b, c))              \
     X(v_min3_f16,     f16, f16, f16, f16,                                    \
-      d = min_f16(min_f16(a, b, RULE), c, RULE))                             \
+      d = min_f16(min_f16(F16(a), F16(b), RULE), F16(c), RULE))              \
     X(v_max3_f16,     f16, f16, f16, f16,                                    \
-      d = max_f16(max_f16(a, b, RULE), c, RULE))                             \
-    X(v_med3_f16,     f16, f16, f16, f16, d = med3_f16(a, b, c, RULE))       \
+      d = max_f16(max_f16(F16(a), F16(b), RULE), F16(c), RULE))              \
+    X(v_med3_f16,     f16, f16, f16, f16, d = med3_f16(F16(a), F16(b), F16(c), RULE)) \
     X(v_maxmin_f16,   f16, f16, f16, f16,                                    \
-      d = min_f16(max_f16(a, b, RULE), c, RULE))                             \
+      d = min_f16(max_f16(F16(a), F16(b), RULE), F16(c), RULE))              \
     X(v_minmax_f16,   f16, f16, f16, f16,                                    \
-      d = max_f16(min_f16(a, b, RULE), c, RULE))                             \
+      d = max_f16(min_f16(F16(a), F16(b), RULE), F16(c), RULE))              \
     X(v_minimum3_f16, f16, f16, f16, f16,                                    \
-      d = minimum_f16(minimum_f16(a, b), c))                                 \
+      d = minimum_f16(minimum_f16(F16(a), F16(b)), F16(c)))                  \
     X(v_maximum3_f16, f16, f16, f16, f16,                                    \
-      d = maximum_f16(maximum_f16(a, b), c))                                 \
+      d = maximum_f16(maximum_f16(F16(a), F16(b)), F16(c)))                  \
     X(v_maximumminimum_f16, f16, f16, f16, f16,                              \
-      d = minimum_f16(maximum_f16(a, b), c))                                 \
+      d = minimum_f16(maximum_f16(F16(a), F16(b)), F16(c)))                  \
     X(v_minimummaximum_f16, f16, f16, f16, f16,                              \
-      d = maximum_f16(minimum_f16(a, b), c))                                 \
+      d = maximum_f16(minimum_f16(F16(a), F16(b)), F16(c)))                  \
     X(v_div_fixup_f16, f16, f16, f16, f16, d = div_fixup_f16(a, b, c))       \
     /* 16-bit integers */                                                    \
     X(v_mad_u16,      u16, u16, u16, u16,                                    \

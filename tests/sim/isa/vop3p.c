@@ -3,15 +3,8 @@
  * op_sel and op_sel_hi pick the half that each source gives to the low and to
  * the high result, neg_lo and neg_hi turn signs (of integers: nothing).
  */
-#include "fp.h"
+#include "minmax.h"
 #include "vop.h"
-
-static inline enum nan_rule nan_rule(const struct wave *w)
-{
-    if (w->target->major >= 12)
-        return NAN_NUM;
-    return w->mode & MODE_IEEE ? NAN_SNAN_WINS : NAN_LOSES;
-}
 
 /* ---- 16 bits ---- */
 
@@ -91,16 +84,15 @@ static inline int16_t sat_i16(int64_t x)
 #define I16(x) (int16_t)(x)
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 #define MAX(a, b) ((a) > (b) ? (a) : (b))
-#define RULE nan_rule(w)
 
 /* clang-format off */
 #define PK2_TABLE(X)                                                        \
     X(v_pk_add_f16,  f16, d = (half_t)((float)a + (float)b))                \
     X(v_pk_mul_f16,  f16, d = (half_t)((float)a * (float)b))                \
-    X(v_pk_min_f16,  f16, d = min_f16(a, b, RULE))                          \
-    X(v_pk_max_f16,  f16, d = max_f16(a, b, RULE))                          \
-    X(v_pk_minimum_f16, f16, d = minimum_f16(a, b))                         \
-    X(v_pk_maximum_f16, f16, d = maximum_f16(a, b))                         \
+    X(v_pk_min_f16,  f16, d = min_f16(F16(a), F16(b), RULE))                \
+    X(v_pk_max_f16,  f16, d = max_f16(F16(a), F16(b), RULE))                \
+    X(v_pk_minimum_f16, f16, d = minimum_f16(F16(a), F16(b)))               \
+    X(v_pk_maximum_f16, f16, d = maximum_f16(F16(a), F16(b)))               \
     X(v_pk_add_u16,  u16, d = CLAMPED ? sat_u16(a + b) : U16(a + b))        \
     X(v_pk_sub_u16,  u16, d = CLAMPED ? sat_u16(a - b) : U16(a - b))        \
     X(v_pk_add_i16,  i16, d = CLAMPED ? sat_i16(a + b) : I16(a + b))        \
@@ -115,14 +107,14 @@ static inline int16_t sat_i16(int64_t x)
     X(v_pk_ashrrev_i16, i16, d = I16(b >> (a & 15)))                        \
     X(v_pk_add_bf16, bf16, d = a + b)                                       \
     X(v_pk_mul_bf16, bf16, d = a * b)                                       \
-    X(v_pk_min_num_bf16, bf16, d = min_f32(a, b, NAN_NUM))                  \
-    X(v_pk_max_num_bf16, bf16, d = max_f32(a, b, NAN_NUM))
+    X(v_pk_min_num_bf16, bf16, d = min_f32(F32(a), F32(b), NAN_NUM))        \
+    X(v_pk_max_num_bf16, bf16, d = max_f32(F32(a), F32(b), NAN_NUM))
 
 #define PK3_TABLE(X)                                                        \
     X(v_pk_fma_f16,  f16, d = fma_f16(a, b, c))                             \
     X(v_pk_fma_bf16, bf16, d = fma_bf16(a, b, c))                           \
-    X(v_pk_minimum3_f16, f16, d = minimum_f16(minimum_f16(a, b), c))        \
-    X(v_pk_maximum3_f16, f16, d = maximum_f16(maximum_f16(a, b), c))        \
+    X(v_pk_minimum3_f16, f16, d = minimum_f16(minimum_f16(F16(a), F16(b)), F16(c))) \
+    X(v_pk_maximum3_f16, f16, d = maximum_f16(maximum_f16(F16(a), F16(b)), F16(c))) \
     X(v_pk_mad_u16,  u16, d = CLAMPED ? sat_u16((int64_t)a * b + c)         \
                                       : U16((uint32_t)a * b + c))           \
     X(v_pk_mad_i16,  i16, d = CLAMPED ? sat_i16((int64_t)a * b + c)         \
@@ -172,10 +164,12 @@ PK2_TABLE(PK2_RUN)
 
 #define PK3_RUN(name, type, expr)                                              \
     static inline VALUE_##type lane_##name(                                    \
-        const struct insn *in, VALUE_##type a, VALUE_##type b, VALUE_##type c) \
+        const struct wave *w, const struct insn *in, VALUE_##type a,           \
+        VALUE_##type b, VALUE_##type c)                                        \
     {                                                                          \
         VALUE_##type d;                                                        \
                                                                                \
+        (void)w;                                                               \
         expr;                                                                  \
         (void)in;                                                              \
         return CLAMP_##type(d);                                                \
@@ -190,11 +184,11 @@ PK2_TABLE(PK2_RUN)
         LANES(i)                                                               \
         {                                                                      \
             uint16_t lo = FROM_##type(                                         \
-                lane_##name(in, TO_##type(lo_half(a_of, a_raw[i])),            \
+                lane_##name(w, in, TO_##type(lo_half(a_of, a_raw[i])),         \
                             TO_##type(lo_half(b_of, b_raw[i])),                \
                             TO_##type(lo_half(c_of, c_raw[i]))));              \
             uint16_t hi = FROM_##type(                                         \
-                lane_##name(in, TO_##type(hi_half(a_of, a_raw[i])),            \
+                lane_##name(w, in, TO_##type(hi_half(a_of, a_raw[i])),         \
                             TO_##type(hi_half(b_of, b_raw[i])),                \
                             TO_##type(hi_half(c_of, c_raw[i]))));              \
                                                                                \

@@ -268,6 +268,12 @@ static void test_mode_flushes_denormals(void **state)
     (void)state;
     assert_int_equal(with_mode(0x30, 0, "v_add_f32 v0, v1, v2", 1, 1), 0);
     assert_int_equal(with_mode(0x30, 0x30, "v_add_f32 v0, v1, v2", 1, 1), 2);
+    assert_int_equal(with_mode(0x30, 0, "v_max_f32 v0, v1, v2", 1, 2), 0);
+    assert_int_equal(
+        with_mode(0x30, 0, "v_med3_f32 v0, v1, v1, v2", 0x80000001, 0x80000002),
+        0x80000000);
+    assert_int_equal(with_mode(0x30, 0, "v_max_f16 v0, v1, v2", 1, 2), 2);
+    assert_int_equal(with_mode(0xc0, 0, "v_max_f16 v0, v1, v2", 1, 2), 0);
     /* Results alone, then sources alone. */
     assert_int_equal(
         with_mode(0x30, 0x10, "v_mul_f32 v0, v1, v2", 0x800000, 0x3f000000), 0);
