@@ -375,6 +375,58 @@ static void test_pairs_read_before_they_write(void **state)
     asm_free(st);
 }
 
+static void check_pair(const char *target, const char *first,
+                       const char *second, float want_first, float want_second)
+{
+    struct asm_state *st = asm_new(target, 32);
+    char text[256];
+
+    for (unsigned i = 0; i < 32; i++) {
+        st->v[0][i] = bits_of(3);
+        st->v[1][i] = bits_of(-0.5f);
+        st->v[2][i] = bits_of(8);
+        st->v[3][i] = bits_of(0.25f);
+        st->v[4][i] = bits_of(100);
+        st->v[7][i] = bits_of(1000);
+    }
+    snprintf(text, sizeof(text), "v_dual_%s :: v_dual_%s", first, second);
+    asm_run(st, text);
+    if (st->v[4][9] != bits_of(want_first) ||
+        st->v[7][9] != bits_of(want_second))
+        fail_msg("%s on %s: want %a, %a, got %a, %a", text, target,
+                 (double)want_first, (double)want_second,
+                 (double)as_f32(st->v[4][9]), (double)as_f32(st->v[7][9]));
+    asm_free(st);
+}
+
+static void test_pairs_compute_as_their_single_forms(void **state)
+{
+    (void)state;
+    check_pair("gfx1100", "max_f32 v4, v0, v2", "min_f32 v7, v1, v3", 8, -0.5f);
+    check_pair("gfx1201", "max_num_f32 v4, v0, v2", "min_num_f32 v7, v1, v3", 8,
+               -0.5f);
+    check_pair("gfx1100", "subrev_f32 v4, v0, v2", "sub_f32 v7, v1, v3", 5,
+               -0.75f);
+    check_pair("gfx1100", "fmac_f32 v4, v0, v2", "fmac_f32 v7, v1, v3", 124,
+               999.875f);
+    check_pair("gfx1100", "mul_dx9_zero_f32 v4, v0, v2",
+               "mul_f32 v7, v1, v3", 24, -0.125f);
+    check_pair("gfx1201", "fmaak_f32 v4, v0, v2, 0x3f800000",
+               "fmamk_f32 v7, v1, 0x3f800000, v3", 25, -0.25f);
+}
+
+static void test_accvgpr_mov(void **state)
+{
+    struct asm_state *st = numbered("gfx90a", 64);
+
+    (void)state;
+    asm_run(st, "v_accvgpr_write_b32 a1, v1\nv_accvgpr_mov_b32 a2, a1\n"
+                "v_accvgpr_read_b32 v3, a2");
+    for (unsigned i = 0; i < 64; i++)
+        assert_int_equal(st->v[3][i], 100 + i);
+    asm_free(st);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -392,6 +444,8 @@ int main(void)
         cmocka_unit_test(test_movrel_counts_from_m0),
         cmocka_unit_test(test_sdwa_picks_bytes_and_words),
         cmocka_unit_test(test_pairs_read_before_they_write),
+        cmocka_unit_test(test_pairs_compute_as_their_single_forms),
+        cmocka_unit_test(test_accvgpr_mov),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -77,6 +77,10 @@ static double ceiling(double x)
       d = (uint32_t)saturate(a, 0, UINT32_MAX))                               \
     X(ALL, v_cvt_flr_i32_f32, i32, f32, none, none,                           \
       d = (int32_t)saturate(floor(a), INT32_MIN, INT32_MAX))                  \
+    X(GFX9 | GFX10, v_cvt_rpi_i32_f32, i32, f32, none, none,                  \
+      d = (int32_t)saturate(floor((double)(a + 0.5f)), INT32_MIN, INT32_MAX)) \
+    X(GFX11_12, v_cvt_nearest_i32_f32, i32, f32, none, none,                  \
+      d = (int32_t)saturate(floor((double)(a + 0.5f)), INT32_MIN, INT32_MAX)) \
     X(ALL, v_cvt_f64_i32, f64, i32, none, none, d = (long double)a)           \
     X(ALL, v_cvt_f64_u32, f64, u32, none, none, d = (long double)a)           \
     X(ALL, v_cvt_i32_f64, i32, f64, none, none,                               \

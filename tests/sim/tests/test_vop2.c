@@ -236,6 +236,12 @@ static long double saturated(double x, double lo, double hi)
     X(GFX9 | GFX10, v_cvt_pknorm_u16_f16, u32, u16, u16, none,                \
       d = pair16(normalised(num16(a), 0, 65535),                              \
                  normalised(num16(b), 0, 65535)))                             \
+    X(GFX11_12, v_cvt_pk_norm_i16_f16, u32, u16, u16, none,                   \
+      d = pair16(normalised(num16(a), -1, 32767),                             \
+                 normalised(num16(b), -1, 32767)))                            \
+    X(GFX11_12, v_cvt_pk_norm_u16_f16, u32, u16, u16, none,                   \
+      d = pair16(normalised(num16(a), 0, 65535),                              \
+                 normalised(num16(b), 0, 65535)))                             \
     X(GFX11_12, v_cvt_pk_i16_f32, u32, f32, f32, none,                        \
       d = pair16(saturated(a, -32768, 32767), saturated(b, -32768, 32767)))   \
     X(GFX11_12, v_cvt_pk_u16_f32, u32, f32, f32, none,                        \
@@ -266,6 +272,26 @@ static long double saturated(double x, double lo, double hi)
       float (*volatile f)(float, float, float) = fmaf;                        \
       d = a == 0 || b == 0 ? old : f(a, b, old))                              \
     X(GFX11_12, v_fma_dx9_zero_f32, f32, f32, f32, f32,                       \
+      float (*volatile f)(float, float, float) = fmaf;                        \
+      d = a == 0 || b == 0 ? c : f(a, b, c))
+
+/* IEEE 754-2019's minimum and maximum (gfx12): NaN wins. */
+#define BOTH(x, y) (isnan(x) || isnan(y))
+#define ieee2019(X)                                                           \
+    X(GFX12, v_minimum_f64, f64, f64, f64, none, d = BOTH(a, b)               \
+      ? (double)NAN : a == b ? (signbit(a) ? a : b) : fmin(a, b))             \
+    X(GFX12, v_maximum_f64, f64, f64, f64, none, d = BOTH(a, b)               \
+      ? (double)NAN : a == b ? (signbit(a) ? b : a) : fmax(a, b))             \
+    X(GFX12, v_minimum_f16, f16, u16, u16, none, uint16_t r =                 \
+      BOTH(num16(a), num16(b)) ? 0x7e00 : num16(a) == num16(b) ? a | b        \
+      : valu_round16(fmin(num16(a), num16(b))); memcpy(&d, &r, 2))            \
+    X(GFX12, v_maximum_f16, f16, u16, u16, none, uint16_t r =                 \
+      BOTH(num16(a), num16(b)) ? 0x7e00 : num16(a) == num16(b) ? a & b        \
+      : valu_round16(fmax(num16(a), num16(b))); memcpy(&d, &r, 2))            \
+    X(ON_1030, v_fmac_legacy_f32, f32, f32, f32, none,                        \
+      float (*volatile f)(float, float, float) = fmaf;                        \
+      d = a == 0 || b == 0 ? old : f(a, b, old))                              \
+    X(ON_1030, v_fma_legacy_f32, f32, f32, f32, f32,                          \
       float (*volatile f)(float, float, float) = fmaf;                        \
       d = a == 0 || b == 0 ? c : f(a, b, c))
 
@@ -339,6 +365,7 @@ VALU_TEST(f32)
 VALU_TEST(f64)
 VALU_TEST(pairs)
 VALU_TEST(older)
+VALU_TEST(ieee2019)
 VALU_TEXT_TEST(masks)
 VALU_TEXT_TEST(modifiers)
 
@@ -444,6 +471,7 @@ int main(void)
         cmocka_unit_test(test_f64),
         cmocka_unit_test(test_pairs),
         cmocka_unit_test(test_older),
+        cmocka_unit_test(test_ieee2019),
         cmocka_unit_test(test_masks),
         cmocka_unit_test(test_modifiers),
         cmocka_unit_test(test_omod_scales_the_result),

@@ -245,6 +245,9 @@ static double median(double a, double b, double c)
     X(GFX9_TO_11, mad_i64, "v_mad_i64_i32 D, W, A, B, C", i64, i32, i32, i64, \
       __int128 s = (__int128)a * b + c; d = (int64_t)s;                       \
       l->mask_out = s != (int64_t)s)                                          \
+    X(GFX12, mad_co_i64, "v_mad_co_i64_i32 D, W, A, B, C", i64, i32, i32,     \
+      i64, __int128 s = (__int128)a * b + c; d = (int64_t)s;                  \
+      l->mask_out = s != (int64_t)s)                                          \
     X(ALL, mad24_sat, "v_mad_u32_u24 D, A, B, C clamp", u32, u32, u32, u32,   \
       d = (uint32_t)limited((int64_t)((uint64_t)(a % 0x1000000) *             \
           (b % 0x1000000) + c), 0, UINT32_MAX))                               \

@@ -116,6 +116,13 @@ static int64_t limited(int64_t x, int64_t lo, int64_t hi)
            order16_ieee(HI(a), HI(b), true)))                                 \
     X(GFX12, v_pk_max_num_f16, pkf16, pkf16, pkf16, none,                     \
       PACK(order16(LO(a), LO(b), true), order16(HI(a), HI(b), true)))         \
+    X(GFX12, v_pk_min_num_f16, pkf16, pkf16, pkf16, none,                     \
+      PACK(order16(LO(a), LO(b), false), order16(HI(a), HI(b), false)))       \
+    X(GFX12, v_pk_maximum_f16, pkf16, pkf16, pkf16, none,                     \
+      PACK(isnan(num16(LO(a))) || isnan(num16(LO(b)))                         \
+             ? 0x7e00 : order16(LO(a), LO(b), true),                          \
+           isnan(num16(HI(a))) || isnan(num16(HI(b)))                         \
+             ? 0x7e00 : order16(HI(a), HI(b), true)))                         \
     X(GFX12, v_pk_minimum_f16, pkf16, pkf16, pkf16, none,                     \
       PACK(isnan(num16(LO(a))) || isnan(num16(LO(b)))                         \
              ? 0x7e00 : order16(LO(a), LO(b), false),                         \
@@ -235,6 +242,16 @@ static int64_t limited(int64_t x, int64_t lo, int64_t hi)
     X(GFX11_12 | ON_950, dot2_bf16, "v_dot2_f32_bf16 D, A, B, C", f32, u32,   \
       u32, f32, d = fma32(as_f32(a << 16), as_f32(b << 16), c);               \
       d = fma32(as_f32(a & 0xffff0000u), as_f32(b & 0xffff0000u), d))         \
+    X(GFX12, dot4_ff, "v_dot4_f32_fp8_fp8 D, A, B, C", f32, u32, u32, f32,    \
+      d = c; for (int n = 0; n < 32; n += 8)                                  \
+          d = fma32(small(a >> n & 255, 3, 7), small(b >> n & 255, 3, 7), d)) \
+    X(GFX12, dot4_bf, "v_dot4_f32_bf8_fp8 D, A, B, C", f32, u32, u32, f32,    \
+      d = c; for (int n = 0; n < 32; n += 8)                                  \
+          d = fma32(small(a >> n & 255, 2, 15), small(b >> n & 255, 3, 7), d)) \
+    X(GFX12, dot4_bb, "v_dot4_f32_bf8_bf8 D, A, B, C", f32, u32, u32, f32,    \
+      d = c; for (int n = 0; n < 32; n += 8)                                  \
+          d = fma32(small(a >> n & 255, 2, 15), small(b >> n & 255, 2, 15),   \
+                    d))                                                       \
     X(GFX12, dot4_f32, "v_dot4_f32_fp8_bf8 D, A, B, C", f32, u32, u32, f32,   \
       d = c; for (int n = 0; n < 32; n += 8)                                  \
           d = fma32(small(a >> n & 255, 3, 7), small(b >> n & 255, 2, 15), d)) \
