@@ -30,11 +30,26 @@ enum { NUM_PROCESSORS = sizeof(processors) / sizeof(processors[0]) };
 /* Graphics: images, exports, interpolation, typed buffers, ray tracing, global
  * wave sync, geometry's counters, debuggers' traps, forks of waves. */
 static const char *const not_compute[] = {
-    "image_",        "exp",           "v_interp",         "tbuffer_",
-    "lds_param",     "lds_direct",    "ds_param",         "ds_direct",
-    "ds_gws",        "ds_ordered",    "ds_bvh",           "v_screen",
-    "buffer_gl",     "s_rfe",         "s_cbranch_g_fork", "s_cbranch_i_fork",
-    "s_cbranch_join", "s_setvskip",   "s_set_gpr_idx_idx", "v_illegal",
+    "image_",
+    "exp",
+    "v_interp",
+    "tbuffer_",
+    "lds_param",
+    "lds_direct",
+    "ds_param",
+    "ds_direct",
+    "ds_gws",
+    "ds_ordered",
+    "ds_bvh",
+    "v_screen",
+    "buffer_gl",
+    "s_rfe",
+    "s_cbranch_g_fork",
+    "s_cbranch_i_fork",
+    "s_cbranch_join",
+    "s_setvskip",
+    "s_set_gpr_idx_idx",
+    "v_illegal",
     "v_mfma_ld_scale" /* the first half of v_mfma_scale */};
 static const char *const not_compute_parts[] = {"_format", "_ordered_",
                                                 "_gs_reg_"};
@@ -124,13 +139,13 @@ static void disassemble(LLVMDisasmContextRef context, struct list *list,
 
     if (sigsetjmp(escape, 0))
         return;
-    if (!LLVMDisasmInstruction(context, (uint8_t *)words,
-                               NUM_WORDS * sizeof(words[0]), 0, text,
-                               sizeof(text)))
+    if (!LLVMDisasmInstruction(context, (uint8_t *)words, sizeof(hits.words[0]),
+                               0, text, sizeof(text)))
         return;
     second = strstr(text, " :: ");
     sim_parse_mnemonic(text, name);
-    if (is_compute(name) && add_name(list, name) && hits.n < 8 * MAX_NAMES)
+    if (is_compute(name) && add_name(list, name) &&
+        hits.n < sizeof(hits.words) / sizeof(hits.words[0]))
         memcpy(hits.words[hits.n++], words, sizeof(hits.words[0]));
     if (second) {
         sim_parse_mnemonic(second + 4, name);
@@ -167,12 +182,12 @@ static LLVMDisasmContextRef open_disassembler(const char *processor)
     bool gfx9 = strncmp(processor, "gfx9", 4) == 0;
     bool true16 = !gfx9 && strncmp(processor, "gfx10", 5) != 0;
 
-    return LLVMCreateDisasmCPUFeatures(
-        "amdgcn-amd-amdhsa", processor,
-        gfx9     ? ""
-        : true16 ? "+wavefrontsize32,+real-true16"
-                 : "+wavefrontsize32",
-        NULL, 0, NULL, NULL);
+    return LLVMCreateDisasmCPUFeatures("amdgcn-amd-amdhsa", processor,
+                                       gfx9 ? ""
+                                       : true16
+                                           ? "+wavefrontsize32,+real-true16"
+                                           : "+wavefrontsize32",
+                                       NULL, 0, NULL, NULL);
 }
 
 static void scan(const char *processor, struct list *list)
@@ -223,7 +238,8 @@ static void read_executed(const char *path,
         for (size_t p = 0; p < NUM_PROCESSORS; p++)
             if (strcmp(processors[p], processor) == 0)
                 add_name(&executed[p], name);
-    fclose(file);
+    if (fclose(file) != 0)
+        perror(path);
 }
 
 static int by_name(const void *a, const void *b)
@@ -241,18 +257,42 @@ static bool is_known(const char *processor, const char *name)
     return sim_row_find(gfx9_name);
 }
 
-/* Names of a list that satisfy (in tables?, executed?), wrapped. */
-static void print_names(const char *processor, const struct list *llvm,
-                        const struct list *executed, bool known, bool ran)
+enum question { NOT_IN_TABLES, NEVER_RUN };
+
+/* On which processors the answer is yes, one bit each. */
+static unsigned where(enum question question, const char *name,
+                      const struct list llvm[NUM_PROCESSORS],
+                      const struct list executed[NUM_PROCESSORS])
+{
+    unsigned mask = 0;
+    bool ran = false;
+
+    for (size_t p = 0; p < NUM_PROCESSORS; p++) {
+        ran = ran || in_list(&executed[p], name);
+        if (in_list(&llvm[p], name) &&
+            is_known(processors[p], name) == (question == NEVER_RUN))
+            mask |= 1u << p;
+    }
+    return question == NEVER_RUN && ran ? 0 : mask;
+}
+
+static void print_group(enum question question, unsigned mask,
+                        const struct list *all,
+                        const struct list llvm[NUM_PROCESSORS],
+                        const struct list executed[NUM_PROCESSORS])
 {
     int column = 0;
 
-    for (size_t i = 0; i < llvm->n; i++) {
-        const char *name = llvm->name[i];
+    printf("\n");
+    for (size_t p = 0; p < NUM_PROCESSORS; p++)
+        if (mask >> p & 1)
+            printf("%s ", processors[p]);
+    printf("\n\n```\n");
+    for (size_t i = 0; i < all->n; i++) {
+        const char *name = all->name[i];
         int n = (int)strlen(name) + 1;
 
-        if (is_known(processor, name) != known ||
-            in_list(executed, name) != ran)
+        if (where(question, name, llvm, executed) != mask)
             continue;
         if (column + n > 100) {
             putchar('\n');
@@ -260,13 +300,29 @@ static void print_names(const char *processor, const struct list *llvm,
         }
         column += printf("%s%s", column ? " " : "", name);
     }
-    if (column)
-        putchar('\n');
+    printf("\n```\n");
+}
+
+/* Mnemonics with the same answer everywhere stand together. */
+static void print_question(enum question question, const struct list *all,
+                           const struct list llvm[NUM_PROCESSORS],
+                           const struct list executed[NUM_PROCESSORS])
+{
+    static bool seen[1 << NUM_PROCESSORS];
+
+    memset(seen, 0, sizeof(seen));
+    for (size_t i = 0; i < all->n; i++) {
+        unsigned mask = where(question, all->name[i], llvm, executed);
+
+        if (mask && !seen[mask])
+            print_group(question, mask, all, llvm, executed);
+        seen[mask] = true;
+    }
 }
 
 int main(int argc, char **argv)
 {
-    static struct list llvm[NUM_PROCESSORS], executed[NUM_PROCESSORS];
+    static struct list llvm[NUM_PROCESSORS], executed[NUM_PROCESSORS], all;
     struct sigaction fault = {.sa_handler = on_fault, .sa_flags = SA_NODEFER};
 
     if (argc != 2) {
@@ -282,8 +338,10 @@ int main(int argc, char **argv)
         scan(processors[p], &llvm[p]);
     for (size_t p = 0; p < NUM_PROCESSORS; p++) {
         scan_hits(processors[p], &llvm[p]);
-        qsort(llvm[p].name, llvm[p].n, sizeof(char *), by_name);
+        for (size_t i = 0; i < llvm[p].n; i++)
+            add_name(&all, llvm[p].name[i]);
     }
+    qsort(all.name, all.n, sizeof(char *), by_name);
     signal(SIGSEGV, SIG_DFL);
 
     puts("# Instructions that the simulated GPU knows\n\n"
@@ -305,16 +363,8 @@ int main(int argc, char **argv)
                ran);
     }
     puts("\n## Not in the tables");
-    for (size_t p = 0; p < NUM_PROCESSORS; p++) {
-        printf("\n### %s\n\n```\n", processors[p]);
-        print_names(processors[p], &llvm[p], &executed[p], false, false);
-        puts("```");
-    }
-    puts("\n## In the tables, not run by a test on that processor");
-    for (size_t p = 0; p < NUM_PROCESSORS; p++) {
-        printf("\n### %s\n\n```\n", processors[p]);
-        print_names(processors[p], &llvm[p], &executed[p], true, false);
-        puts("```");
-    }
+    print_question(NOT_IN_TABLES, &all, llvm, executed);
+    puts("\n## In the tables, run by no test on any processor");
+    print_question(NEVER_RUN, &all, llvm, executed);
     return 0;
 }

@@ -23,10 +23,10 @@
         uint64_t d[MAX_LANES];                                                 \
                                                                                \
         LANES(i)                                                               \
-        d[i] = f32_bits(sim_minifloat_decode(m, a_raw[i] & 255)) |             \
-               (uint64_t)f32_bits(                                             \
-                   sim_minifloat_decode(m, a_raw[i] >> 8 & 255))               \
-                   << 32;                                                      \
+        d[i] =                                                                 \
+            f32_bits(sim_minifloat_decode(m, a_raw[i] & 255)) |                \
+            (uint64_t)f32_bits(sim_minifloat_decode(m, a_raw[i] >> 8 & 255))   \
+                << 32;                                                         \
         sim_write64(w, &in->op[0], d);                                         \
     }
 FROM8_RUN(fp8)
@@ -53,11 +53,9 @@ static void pack8(struct wave *w, const struct insn *in,
     SRC(b, 2, f32);
 
     LANES(i)
-    value[i] = sim_minifloat_encode(m, GET(a, f32, i), false, 0,
-                                    OVERFLOW_CLAMPS) |
-               sim_minifloat_encode(m, GET(b, f32, i), false, 0,
-                                    OVERFLOW_CLAMPS)
-                   << 8;
+    value[i] =
+        sim_minifloat_encode(m, GET(a, f32, i), false, 0, OVERFLOW_CLAMPS) |
+        sim_minifloat_encode(m, GET(b, f32, i), false, 0, OVERFLOW_CLAMPS) << 8;
     write_part(w, in, value, in->op[0].hi || (in->op_sel & 4) ? 16 : 0, 0xffff);
 }
 
@@ -118,17 +116,15 @@ VOP_RUN2(v_cvt_sr_f16_f32, u16, f32, u32, d = random_f16(a, b))
 VOP_RUN1(v_prng_b32, u32, u32, d = a << 1 ^ (a >> 31 ? 197 : 0))
 
 static const struct insn_row rows[] = {
-    VOP_ROW1(v_cvt_f32_fp8, f32, u32, )
-    VOP_ROW1(v_cvt_f32_bf8, f32, u32, )
-    VOP_ROW1(v_cvt_pk_f32_fp8, pkf32, u16, )
-    VOP_ROW1(v_cvt_pk_f32_bf8, pkf32, u16, )
-    VOP_ROW2(v_cvt_pk_fp8_f32, u32, f32, f32, )
-    VOP_ROW2(v_cvt_pk_bf8_f32, u32, f32, f32, )
-    VOP_ROW2(v_cvt_sr_fp8_f32, u32, f32, u32, )
-    VOP_ROW2(v_cvt_sr_bf8_f32, u32, f32, u32, )
-    VOP_ROW2(v_cvt_sr_bf16_f32, bf16, f32, u32, )
-    VOP_ROW2(v_cvt_sr_f16_f32, u16, f32, u32, )
-    VOP_ROW1(v_prng_b32, u32, u32, )
-};
+    VOP_ROW1(v_cvt_f32_fp8, f32, u32, ) VOP_ROW1(v_cvt_f32_bf8, f32, u32, )
+        VOP_ROW1(v_cvt_pk_f32_fp8, pkf32, u16, )
+            VOP_ROW1(v_cvt_pk_f32_bf8, pkf32, u16, )
+                VOP_ROW2(v_cvt_pk_fp8_f32, u32, f32, f32, )
+                    VOP_ROW2(v_cvt_pk_bf8_f32, u32, f32, f32, )
+                        VOP_ROW2(v_cvt_sr_fp8_f32, u32, f32, u32, )
+                            VOP_ROW2(v_cvt_sr_bf8_f32, u32, f32, u32, )
+                                VOP_ROW2(v_cvt_sr_bf16_f32, bf16, f32, u32, )
+                                    VOP_ROW2(v_cvt_sr_f16_f32, u16, f32, u32, )
+                                        VOP_ROW1(v_prng_b32, u32, u32, )};
 
 ROW_SET_ONLY(convert8, rows);

@@ -135,8 +135,8 @@ static void convert(struct wave *w, const struct insn *in,
 
         if (!(mask >> lane & 1))
             continue;
-        scale = scale_of((uint32_t)sim_tuple_element(w, &in->op[at_scale], lane,
-                                                     0, 32));
+        scale = scale_of(
+            (uint32_t)sim_tuple_element(w, &in->op[at_scale], lane, 0, 32));
         noise = random ? (uint32_t)sim_tuple_element(w, &in->op[2], lane, 0, 32)
                        : 0;
         if (partial)

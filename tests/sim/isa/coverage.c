@@ -56,5 +56,6 @@ void sim_coverage_note(const struct sim_target *target, const char *text)
     note(file, target, text);
     if (second)
         note(file, target, second + 4);
-    fclose(file);
+    if (fclose(file) != 0)
+        perror(path);
 }

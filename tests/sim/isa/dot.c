@@ -272,20 +272,16 @@ static void run_v_dot2_bf16_bf16(struct wave *w, const struct insn *in)
 #define DOT_ACC_ROW(name, value) VOP_ROW2(name, u32, u32, u32, )
 
 static const struct insn_row rows[] = {
-    DOT_INT_TABLE(DOT_INT_ROW)
-    DOT_ACC_TABLE(DOT_ACC_ROW)
-    DOT4_F32_TABLE(DOT4_F32_ROW)
-    VOP_ROW3(v_dot2_f32_f16, f32, pkf16, pkf16, f32, )
-    VOP_ROW3(v_dot2_f32_bf16, f32, pkbf16, pkbf16, f32, )
-    VOP_ROW2(v_dot2c_f32_f16, f32, pkf16, pkf16, )
-    VOP_ROW2(v_dot2c_f32_bf16, f32, pkbf16, pkbf16, )
-    VOP_ROW3(v_dot2_f16_f16, f16, pkf16, pkf16, f16, )
-    VOP_ROW3(v_dot2_bf16_bf16, bf16, pkbf16, pkbf16, bf16, )
-};
+    DOT_INT_TABLE(DOT_INT_ROW) DOT_ACC_TABLE(DOT_ACC_ROW) DOT4_F32_TABLE(
+        DOT4_F32_ROW) VOP_ROW3(v_dot2_f32_f16, f32, pkf16, pkf16, f32, )
+        VOP_ROW3(v_dot2_f32_bf16, f32, pkbf16, pkbf16,
+                 f32, ) VOP_ROW2(v_dot2c_f32_f16, f32, pkf16, pkf16, )
+            VOP_ROW2(v_dot2c_f32_bf16, f32, pkbf16, pkbf16, )
+                VOP_ROW3(v_dot2_f16_f16, f16, pkf16, pkf16, f16, )
+                    VOP_ROW3(v_dot2_bf16_bf16, bf16, pkbf16, pkbf16, bf16, )};
 static const struct insn_alias aliases[] = {
     ALIAS(v_dot2acc_f32_f16, v_dot2c_f32_f16)
-    ALIAS(v_dual_dot2acc_f32_f16, v_dot2c_f32_f16)
-    ALIAS(v_dual_dot2acc_f32_bf16, v_dot2c_f32_bf16)
-};
+        ALIAS(v_dual_dot2acc_f32_f16, v_dot2c_f32_f16)
+            ALIAS(v_dual_dot2acc_f32_bf16, v_dot2c_f32_bf16)};
 
 ROW_SET(dot, rows, aliases);

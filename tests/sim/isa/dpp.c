@@ -47,8 +47,9 @@ static unsigned source_lane(const struct dpp *dpp, unsigned lane,
     case DPP_WAVE_ROR:
         return (lane - 1) & (nlanes - 1);
     case DPP_ROW_BCAST: /* last lane of the row, or half, before */
-        return n == 15 ? lane > 15 ? (lane & ~15u) - 1 : NO_LANE
-                       : lane > 31 ? 31 : NO_LANE;
+        return n == 15     ? lane > 15 ? (lane & ~15u) - 1 : NO_LANE
+               : lane > 31 ? 31
+                           : NO_LANE;
     default:
         return lane;
     }

@@ -90,9 +90,11 @@ FREXP(f64, double)
 #define EXPONENT_f16(u) ((int)((u) >> 10 & 0x1f))
 #define EXPONENT_f32(u) ((int)((u) >> 23 & 0xff))
 #define EXPONENT_f64(u) ((int)((u) >> 52 & 0x7ff))
+/* NOLINTBEGIN(bugprone-branch-clone): the manual's order of cases */
 DIV_FIXUP(f16, half_t, uint16_t, EXPONENT_f16, 99) /* never lost */
 DIV_FIXUP(f32, float, uint32_t, EXPONENT_f32, 150)
 DIV_FIXUP(f64, double, uint64_t, EXPONENT_f64, 1075)
+/* NOLINTEND(bugprone-branch-clone) */
 
 static bool is_tiny(double x, double least_normal)
 {
@@ -139,8 +141,10 @@ static bool is_tiny(double x, double least_normal)
         }                                                                      \
         return e ? ldexp_rounded_##type(a, e) : a;                             \
     }
+/* NOLINTBEGIN(bugprone-branch-clone): the manual's order of cases */
 DIV_SCALE(f32, float, uint32_t, double, 64, 96, 0x1p-126, 23)
 DIV_SCALE(f64, double, uint64_t, double, 128, 768, 0x1p-1022, 53)
+/* NOLINTEND(bugprone-branch-clone) */
 
 /* The quotient may become denormal when it is scaled back: one rounding. */
 float div_fmas_f32(float a, float b, float c, bool unscale)
@@ -229,7 +233,7 @@ enum {
         pos = a == INF_##type     ? CLASS_POS_INF                              \
               : a >= least_normal ? CLASS_POS_NORMAL                           \
               : a                 ? CLASS_POS_DENORMAL                         \
-                                  : CLASS_POS_ZERO;                            \
+                                  : CLASS_POS_ZERO;                                            \
         return 1u << (u & SIGN_##type ? CLASS_NEG_ZERO + CLASS_POS_ZERO - pos  \
                                       : pos);                                  \
     }

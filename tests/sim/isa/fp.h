@@ -55,7 +55,7 @@ FP_BITS(f64, double, uint64_t)
 enum nan_rule {
     NAN_LOSES,     /* MODE.IEEE off: signalling NaNs too lose, and stay */
     NAN_SNAN_WINS, /* MODE.IEEE on, up to gfx11: comes out quiet */
-    NAN_NUM        /* gfx12's min_num, max_num: all lose; two give a quiet one */
+    NAN_NUM /* gfx12's min_num, max_num: all lose; two give a quiet one */
 };
 
 /*

@@ -165,9 +165,8 @@ static void mbcnt(struct wave *w, const struct insn *in, unsigned first)
     DST(u32);
 
     LANES(i)
-    d_raw[i] =
-        b_raw[i] +
-        (uint32_t)__builtin_popcount(a_raw[i] & lower_lanes(i, first));
+    d_raw[i] = b_raw[i] +
+               (uint32_t)__builtin_popcount(a_raw[i] & lower_lanes(i, first));
     DST_DONE(u32);
 }
 

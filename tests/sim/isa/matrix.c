@@ -67,9 +67,9 @@ int32_t sim_format_i32(enum matrix_format format, uint64_t bits)
 {
     switch (format) {
     case FMT_I8:
-        return (int8_t)bits;
+        return (int32_t)(bits << 24) >> 24;
     case FMT_I4:
-        return (int8_t)(bits << 4) >> 4;
+        return (int32_t)(bits << 28) >> 28;
     default:
         return (int32_t)bits;
     }

@@ -30,10 +30,10 @@ static void output(const struct matrix *m, unsigned i, unsigned j, unsigned b,
     unsigned per_group = (unsigned)m->m * m->n / rows;
     unsigned blocks_beside = per_group < 64 ? 64 / per_group : 1;
 
-    *element = b * ((unsigned)m->m * m->n / 64) +
-               i / (rows * beside) * rows + i % rows;
-    *lane = b % blocks_beside * m->n +
-            i / rows % beside * blocks_beside * m->n + j;
+    *element = b * ((unsigned)m->m * m->n / 64) + i / (rows * beside) * rows +
+               i % rows;
+    *lane =
+        b % blocks_beside * m->n + i / rows % beside * blocks_beside * m->n + j;
 }
 
 static unsigned blgp_lane(unsigned lane, unsigned blgp)
@@ -111,8 +111,8 @@ static void multiply_f32(const struct matrix *m, const float *a, const float *b,
     for (unsigned i = 0; i < m->m; i++)
         for (unsigned k = 0; k < m->k; k++)
             for (unsigned j = 0; j < m->n; j++)
-                acc[i * m->n + j] = fmaf(a[i * m->k + k], b[k * m->n + j],
-                                         acc[i * m->n + j]);
+                acc[i * m->n + j] =
+                    fmaf(a[i * m->k + k], b[k * m->n + j], acc[i * m->n + j]);
 }
 
 /* Scale exponents of MX blocks: 32 values of k share one; E8M0, 255 is NaN. */
@@ -127,8 +127,8 @@ static float scale_of(struct wave *w, const struct insn *in, unsigned src,
                       unsigned rows, unsigned i, unsigned k)
 {
     unsigned byte = (in->op_sel >> src & 1) | (in->op_sel_hi >> src & 1) << 1;
-    uint64_t word = sim_tuple_element(w, &in->op[4 + src], i + rows * (k / 32),
-                                      0, 32);
+    uint64_t word =
+        sim_tuple_element(w, &in->op[4 + src], i + rows * (k / 32), 0, 32);
 
     return mx_scale((uint32_t)(word >> (8 * byte)) & 255);
 }
@@ -144,14 +144,15 @@ static void mfma_f32(struct wave *w, const struct insn *in,
     float a[MAX_IN], b[MAX_IN], acc[MAX_OUT];
 
     for (unsigned blk = 0; blk < m->blocks; blk++) {
-        float *d = acc + blk * m->m * m->n;
+        float *d = acc + (size_t)blk * m->m * m->n;
 
         for (unsigned k = 0; k < m->k; k++) {
             for (unsigned i = 0; i < m->m; i++) {
                 struct place p = input(m, m->m, i, k, a_block(in, m, blk),
                                        narrow && abits == 8);
-                float x = in_f32(w, fa, sim_tuple_element(w, &in->op[1], p.lane,
-                                                          p.element, abits));
+                float x = in_f32(
+                    w, fa,
+                    sim_tuple_element(w, &in->op[1], p.lane, p.element, abits));
 
                 a[i * m->k + k] =
                     scaled ? x * scale_of(w, in, 0, m->m, i, k) : x;
@@ -161,8 +162,9 @@ static void mfma_f32(struct wave *w, const struct insn *in,
                     input(m, m->n, j, k, blk, narrow && bbits == 8);
                 unsigned lane =
                     plain_blgp ? p.lane : blgp_lane(p.lane, in->blgp);
-                float x = in_f32(w, fb, sim_tuple_element(w, &in->op[2], lane,
-                                                          p.element, bbits));
+                float x = in_f32(
+                    w, fb,
+                    sim_tuple_element(w, &in->op[2], lane, p.element, bbits));
 
                 b[k * m->n + j] =
                     scaled ? x * scale_of(w, in, 1, m->n, j, k) : x;
@@ -209,11 +211,13 @@ static void mfma_i32(struct wave *w, const struct insn *in,
                     struct place p =
                         input(m, m->m, i, k, a_block(in, m, blk), false);
                     struct place q = input(m, m->n, j, k, blk, false);
-                    int32_t x = (int8_t)sim_tuple_element(
-                        w, &in->op[1], p.lane, p.element, 8);
-                    int32_t y = (int8_t)sim_tuple_element(
-                        w, &in->op[2], blgp_lane(q.lane, in->blgp), q.element,
-                        8);
+                    int32_t x = sim_format_i32(
+                        FMT_I8,
+                        sim_tuple_element(w, &in->op[1], p.lane, p.element, 8));
+                    int32_t y = sim_format_i32(
+                        FMT_I8, sim_tuple_element(w, &in->op[2],
+                                                  blgp_lane(q.lane, in->blgp),
+                                                  q.element, 8));
 
                     sum += (uint32_t)(x * y);
                 }
@@ -246,14 +250,14 @@ static void mfma_f64(struct wave *w, const struct insn *in,
                 double sum;
 
                 output(m, i, j, blk, &lane, &e);
-                sum = sign[2] * bits_f64(sim_tuple_element(w, &in->op[3], lane,
-                                                           e, 64));
+                sum = sign[2] *
+                      bits_f64(sim_tuple_element(w, &in->op[3], lane, e, 64));
                 for (unsigned k = 0; k < m->k; k++) {
                     struct place p =
                         input(m, m->m, i, k, a_block(in, m, blk), false);
                     struct place q = input(m, m->n, j, k, blk, false);
-                    double x = bits_f64(sim_tuple_element(
-                        w, &in->op[1], p.lane, p.element, 64));
+                    double x = bits_f64(sim_tuple_element(w, &in->op[1], p.lane,
+                                                          p.element, 64));
                     double y = bits_f64(sim_tuple_element(
                         w, &in->op[2], blgp_lane(q.lane, in->blgp), q.element,
                         64));
@@ -370,7 +374,8 @@ static void smfmac(struct wave *w, const struct insn *in,
                 x = sim_tuple_element(w, &in->op[1], p.lane, p.element, bits);
                 y = sim_tuple_element(w, &in->op[2], q.lane, q.element, bits);
                 if (m->d == FMT_I32)
-                    sum += (uint32_t)((int8_t)x * (int8_t)y);
+                    sum += (uint32_t)(sim_format_i32(FMT_I8, x) *
+                                      sim_format_i32(FMT_I8, y));
                 else
                     sum = f32_bits(fmaf(in_f32(w, (enum matrix_format)m->a, x),
                                         in_f32(w, (enum matrix_format)m->b, y),
@@ -499,8 +504,8 @@ static void smfmac(struct wave *w, const struct insn *in,
 #define MFMA_RUN(name, m, n, k, blocks, a, b, d)                               \
     static void run_##name(struct wave *w, const struct insn *in)              \
     {                                                                          \
-        static const struct matrix shape = {                                   \
-            m, n, k, blocks, FMT_##a, FMT_##b, FMT_##d};                       \
+        static const struct matrix shape = {m,       n,       k,      blocks,  \
+                                            FMT_##a, FMT_##b, FMT_##d};        \
         mfma(w, in, &shape);                                                   \
     }
 MFMA_TABLE(MFMA_RUN)
@@ -508,8 +513,8 @@ MFMA_TABLE(MFMA_RUN)
 #define SMFMAC_RUN(name, m, n, k, blocks, a, b, d)                             \
     static void run_##name(struct wave *w, const struct insn *in)              \
     {                                                                          \
-        static const struct matrix shape = {                                   \
-            m, n, k, blocks, FMT_##a, FMT_##b, FMT_##d};                       \
+        static const struct matrix shape = {m,       n,       k,      blocks,  \
+                                            FMT_##a, FMT_##b, FMT_##d};        \
         smfmac(w, in, &shape);                                                 \
     }
 SMFMAC_TABLE(SMFMAC_RUN)
@@ -544,9 +549,8 @@ F8F6F4_TABLE(F8F6F4_RUN)
      {T_tuplef32, T_tuple, T_tuple, T_tuplef32, T_u32, T_u32},                 \
      0},
 
-static const struct insn_row rows[] = {MFMA_TABLE(MFMA_ROW)
-                                           SMFMAC_TABLE(SMFMAC_ROW)
-                                               F8F6F4_TABLE(F8F6F4_ROW)};
+static const struct insn_row rows[] = {
+    MFMA_TABLE(MFMA_ROW) SMFMAC_TABLE(SMFMAC_ROW) F8F6F4_TABLE(F8F6F4_ROW)};
 static const struct insn_alias aliases[] = {MFMA_ALIASES(ALIAS)};
 
 ROW_SET(matrix, rows, aliases);

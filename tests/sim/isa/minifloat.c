@@ -85,9 +85,8 @@ uint32_t sim_minifloat_encode(const struct minifloat *m, float x,
     if (a > 0x7f800000)
         return code_of_nan(m, sign);
     if (a == 0x7f800000 && !saturate)
-        return m->specials == SPECIALS_IEEE
-                   ? sign | (largest(m) + 1)
-                   : code_of_nan(m, sign);
+        return m->specials == SPECIALS_IEEE ? sign | (largest(m) + 1)
+                                            : code_of_nan(m, sign);
     if (exponent < least) { /* denormal: cut more bits off */
         cut += least - exponent;
         exponent = least;
@@ -102,8 +101,7 @@ uint32_t sim_minifloat_encode(const struct minifloat *m, float x,
         kept >>= cut;
         /* The hidden bit adds one to the exponent field, which so starts at 1
          * for normal numbers; so does a carry out of the mantissa. */
-        code = (uint32_t)(kept +
-                          ((uint64_t)(exponent - least) << m->mantissa));
+        code = (uint32_t)(kept + ((uint64_t)(exponent - least) << m->mantissa));
     }
     if (code > largest(m)) {
         if (saturate || m->specials == SPECIALS_NONE)

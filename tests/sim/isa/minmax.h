@@ -18,7 +18,7 @@ static inline enum nan_rule nan_rule(const struct wave *w)
 #define MINMAX_OPERAND(type, real, raw, shift)                                 \
     static inline real operand_##type(const struct wave *w, real x)            \
     {                                                                          \
-        bool keep = w->mode >> (shift) & 1;                                    \
+        bool keep = w->mode >> (shift)&1;                                      \
         raw u = type##_bits(x);                                                \
                                                                                \
         return keep || (u & INF_##type) ? x                                    \

@@ -3,10 +3,10 @@
 
 static const struct {
     uint8_t shift, bits;
-} parts[] = {[SEL_DWORD] = {0, 32}, [SEL_BYTE0] = {0, 8},
-             [SEL_BYTE1] = {8, 8},  [SEL_BYTE2] = {16, 8},
-             [SEL_BYTE3] = {24, 8}, [SEL_WORD0] = {0, 16},
-             [SEL_WORD1] = {16, 16}};
+} parts[] = {
+    [SEL_DWORD] = {0, 32}, [SEL_BYTE0] = {0, 8},  [SEL_BYTE1] = {8, 8},
+    [SEL_BYTE2] = {16, 8}, [SEL_BYTE3] = {24, 8}, [SEL_WORD0] = {0, 16},
+    [SEL_WORD1] = {16, 16}};
 
 void sim_sdwa_select(const struct operand *o, const uint32_t *src,
                      uint32_t out[MAX_LANES], unsigned nlanes)

@@ -138,8 +138,7 @@ static float modified(const struct wave *w, const struct insn *in, float x)
         float d = modified(w, in, (float)name##_f16(GET(a, f16, 0)));          \
         sim_dst_scalar32(w, &in->op[0], f16_bits((half_t)d));                  \
     }
-#define SCALAR_TABLE(X)                                                        \
-    X(rcp, ) X(rsq, ) X(sqrt, ) X(exp, ) X(log, )
+#define SCALAR_TABLE(X) X(rcp, ) X(rsq, ) X(sqrt, ) X(exp, ) X(log, )
 SCALAR_TABLE(SCALAR_RUN)
 
 #define TRANS_ROW(name, value)                                                 \
@@ -147,16 +146,21 @@ SCALAR_TABLE(SCALAR_RUN)
     VOP_ROW1(v_##name##_f16, f16, f16, )
 /* The result type is u32: the destination is no vector register. */
 #define SCALAR_ROW(name, value)                                                \
-    {"v_s_" #name "_f32", run_v_s_##name##_f32, CLASS_VALU, {T_u32, T_f32}, 0}, \
-    {"v_s_" #name "_f16", run_v_s_##name##_f16, CLASS_VALU, {T_u32, T_f16}, 0},
+    {"v_s_" #name "_f32",                                                      \
+     run_v_s_##name##_f32,                                                     \
+     CLASS_VALU,                                                               \
+     {T_u32, T_f32},                                                           \
+     0},                                                                       \
+        {"v_s_" #name "_f16",                                                  \
+         run_v_s_##name##_f16,                                                 \
+         CLASS_VALU,                                                           \
+         {T_u32, T_f16},                                                       \
+         0},
 
 static const struct insn_row rows[] = {
-    TRANS_TABLE(TRANS_ROW)
-    VOP_ROW1(v_rcp_f64, f64, f64, )
-    VOP_ROW1(v_rsq_f64, f64, f64, )
-    VOP_ROW1(v_sqrt_f64, f64, f64, )
-    SCALAR_TABLE(SCALAR_ROW)
-};
+    TRANS_TABLE(TRANS_ROW) VOP_ROW1(v_rcp_f64, f64, f64, )
+        VOP_ROW1(v_rsq_f64, f64, f64, ) VOP_ROW1(v_sqrt_f64, f64, f64, )
+            SCALAR_TABLE(SCALAR_ROW)};
 static const struct insn_alias aliases[] = {TRANS_ALIASES(ALIAS)};
 
 ROW_SET(transcendental, rows, aliases);

@@ -231,8 +231,8 @@ VOP_RUN2_ACC(v_mac_f16, f16, f16, f16, d = mad_f16(a, b, d))
 static void run_v_cndmask_b32(struct wave *w, const struct insn *in)
 {
     /* Without a third operand (VOPD) the mask is VCC. */
-    uint64_t mask = in->nops > 3 ? sim_src_mask(w, &in->op[3])
-                                 : mask_sreg(w, SREG_VCC);
+    uint64_t mask =
+        in->nops > 3 ? sim_src_mask(w, &in->op[3]) : mask_sreg(w, SREG_VCC);
     SRC(a, 1, u32);
     SRC(b, 2, u32);
     DST(u32);
@@ -306,23 +306,30 @@ static void run_carry_subrev(struct wave *w, const struct insn *in)
     {#name, run, CLASS_VALU, {T_u32, T_mask, T_u32, T_u32, T_mask}, ROW_SDST},
 
 static const struct insn_row rows[] = {
-    VOP2_TABLE(VOP_ROW2) VOP2_ACC_TABLE(VOP_ROW2_ACC) VOP2_K_TABLE(VOP_ROW3)
-    {"v_mac_f16", run_v_mac_f16, CLASS_VALU, {T_f16, T_f16, T_f16},
-     ROW_KEEP_HIGH},
-    {"v_cndmask_b32", run_v_cndmask_b32, CLASS_VALU,
-     {T_u32, T_u32, T_u32, T_mask}, 0},
-    {"v_cndmask_b16", run_v_cndmask_b16, CLASS_VALU,
-     {T_u16, T_u16, T_u16, T_mask}, 0},
-    CARRY_ROW(v_add_co_u32, run_carry_add)
-    CARRY_ROW(v_addc_co_u32, run_carry_add)
-    CARRY_ROW(v_add_co_ci_u32, run_carry_add)
-    CARRY_ROW(v_sub_co_u32, run_carry_sub)
-    CARRY_ROW(v_subb_co_u32, run_carry_sub)
-    CARRY_ROW(v_sub_co_ci_u32, run_carry_sub)
-    CARRY_ROW(v_subrev_co_u32, run_carry_subrev)
-    CARRY_ROW(v_subbrev_co_u32, run_carry_subrev)
-    CARRY_ROW(v_subrev_co_ci_u32, run_carry_subrev)
-};
+    VOP2_TABLE(VOP_ROW2) VOP2_ACC_TABLE(VOP_ROW2_ACC)
+        VOP2_K_TABLE(VOP_ROW3){"v_mac_f16",
+                               run_v_mac_f16,
+                               CLASS_VALU,
+                               {T_f16, T_f16, T_f16},
+                               ROW_KEEP_HIGH},
+    {"v_cndmask_b32",
+     run_v_cndmask_b32,
+     CLASS_VALU,
+     {T_u32, T_u32, T_u32, T_mask},
+     0},
+    {"v_cndmask_b16",
+     run_v_cndmask_b16,
+     CLASS_VALU,
+     {T_u16, T_u16, T_u16, T_mask},
+     0},
+    CARRY_ROW(v_add_co_u32, run_carry_add) CARRY_ROW(
+        v_addc_co_u32, run_carry_add) CARRY_ROW(v_add_co_ci_u32, run_carry_add)
+        CARRY_ROW(v_sub_co_u32, run_carry_sub)
+            CARRY_ROW(v_subb_co_u32, run_carry_sub)
+                CARRY_ROW(v_sub_co_ci_u32, run_carry_sub)
+                    CARRY_ROW(v_subrev_co_u32, run_carry_subrev)
+                        CARRY_ROW(v_subbrev_co_u32, run_carry_subrev)
+                            CARRY_ROW(v_subrev_co_ci_u32, run_carry_subrev)};
 static const struct insn_alias aliases[] = {VOP2_ALIASES(ALIAS)};
 
 ROW_SET(vop2, rows, aliases);

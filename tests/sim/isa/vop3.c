@@ -152,7 +152,7 @@ static inline float cube_s(float x, float y, float z)
 {
     enum axis axis = major(x, y, z);
 
-    return axis == AXIS_Z ? z < 0.0f ? -x : x
+    return axis == AXIS_Z   ? z < 0.0f ? -x : x
            : axis == AXIS_Y ? x
            : x < 0.0f       ? z
                             : -z;
@@ -412,9 +412,9 @@ static void run_v_mqsad_u32_u8(struct wave *w, const struct insn *in)
     for (unsigned n = 0; n < 4; n++)
         for (unsigned i = 0; i < w->nlanes; i++) {
             uint32_t part = (uint32_t)(a_raw[i] >> (8 * n));
-            uint32_t add =
-                c->kind == OPERAND_VGPR ? w->v[c->reg + n][i]
-                                        : (uint32_t)(n ? 0 : c->value);
+            uint32_t add = c->kind == OPERAND_VGPR
+                               ? w->v[c->reg + n][i]
+                               : (uint32_t)(n ? 0 : c->value);
             uint64_t sum = (uint64_t)msad_u8(part, b_raw[i]) + add;
 
             sums[n][i] = sum > UINT32_MAX ? UINT32_MAX : (uint32_t)sum;
@@ -436,20 +436,34 @@ static void run_v_mqsad_u32_u8(struct wave *w, const struct insn *in)
      ROW_ZERO_HIGH},
 
 static const struct insn_row rows[] = {
-    VOP3_TABLE(VOP_ROW3)
-    VOP_ROW2_ACC(v_cvt_pkaccum_u8_f32, u32, f32, u32, )
-    {"v_mad_u64_u32", run_v_mad_u64_u32, CLASS_VALU,
-     {T_u64, T_mask, T_u32, T_u32, T_u64}, ROW_SDST},
-    {"v_mad_i64_i32", run_v_mad_i64_i32, CLASS_VALU,
-     {T_i64, T_mask, T_i32, T_i32, T_i64}, ROW_SDST},
-    {"v_div_scale_f32", run_v_div_scale_f32, CLASS_VALU,
-     {T_f32, T_mask, T_f32, T_f32, T_f32}, ROW_SDST},
-    {"v_div_scale_f64", run_v_div_scale_f64, CLASS_VALU,
-     {T_f64, T_mask, T_f64, T_f64, T_f64}, ROW_SDST},
+    VOP3_TABLE(VOP_ROW3) VOP_ROW2_ACC(v_cvt_pkaccum_u8_f32, u32, f32, u32, ){
+        "v_mad_u64_u32",
+        run_v_mad_u64_u32,
+        CLASS_VALU,
+        {T_u64, T_mask, T_u32, T_u32, T_u64},
+        ROW_SDST},
+    {"v_mad_i64_i32",
+     run_v_mad_i64_i32,
+     CLASS_VALU,
+     {T_i64, T_mask, T_i32, T_i32, T_i64},
+     ROW_SDST},
+    {"v_div_scale_f32",
+     run_v_div_scale_f32,
+     CLASS_VALU,
+     {T_f32, T_mask, T_f32, T_f32, T_f32},
+     ROW_SDST},
+    {"v_div_scale_f64",
+     run_v_div_scale_f64,
+     CLASS_VALU,
+     {T_f64, T_mask, T_f64, T_f64, T_f64},
+     ROW_SDST},
     LEGACY_ROW(mad, f16) LEGACY_ROW(fma, f16) LEGACY_ROW(div_fixup, f16)
-    LEGACY_ROW(mad, u16) LEGACY_ROW(mad, i16)
-    {"v_mqsad_u32_u8", run_v_mqsad_u32_u8, CLASS_VALU,
-     {T_tuple, T_u64, T_u32, T_tuple}, 0},
+        LEGACY_ROW(mad, u16)
+            LEGACY_ROW(mad, i16){"v_mqsad_u32_u8",
+                                 run_v_mqsad_u32_u8,
+                                 CLASS_VALU,
+                                 {T_tuple, T_u64, T_u32, T_tuple},
+                                 0},
 };
 static const struct insn_alias aliases[] = {VOP3_ALIASES(ALIAS)};
 

@@ -308,7 +308,7 @@ static void clamp_pair(const struct wave *w, uint32_t v[MAX_LANES])
         write_pair(w, in, lo, hi);                                             \
     }
 PK_F32_RUN(v_pk_add_f32, 2, a + b)
-PK_F32_RUN(v_pk_mul_f32, 2, a * b)
+PK_F32_RUN(v_pk_mul_f32, 2, a *b)
 PK_F32_RUN(v_pk_fma_f32, 3, fmaf(a, b, c))
 
 /* Low result from src0 by op_sel[0], high one from src1 by op_sel[1]. */

@@ -104,11 +104,7 @@ CMP_TABLE(CMP_HITS)
 #define CMP_ROW(name, at, bt, cond)                                            \
     {"v_cmp_" #name, cmp_##name, CLASS_VALU, {T_mask, T_##at, T_##bt}, 0},
 #define CMPX_ROW(name, at, bt, cond)                                           \
-    {"v_cmpx_" #name,                                                          \
-     cmpx_##name,                                                              \
-     CLASS_VALU,                                                               \
-     {T_##at, T_##bt},                                                         \
-     ROW_NO_DST},
+    {"v_cmpx_" #name, cmpx_##name, CLASS_VALU, {T_##at, T_##bt}, ROW_NO_DST},
 #define CMPX_GFX9_ROW(name, at, bt, cond)                                      \
     {"gfx9_v_cmpx_" #name,                                                     \
      cmpx_##name,                                                              \
@@ -116,8 +112,8 @@ CMP_TABLE(CMP_HITS)
      {T_mask, T_##at, T_##bt},                                                 \
      0},
 
-static const struct insn_row rows[] = {
-    CMP_TABLE(CMP_ROW) CMP_TABLE(CMPX_ROW) CMP_TABLE(CMPX_GFX9_ROW)};
+static const struct insn_row rows[] = {CMP_TABLE(CMP_ROW) CMP_TABLE(CMPX_ROW)
+                                           CMP_TABLE(CMPX_GFX9_ROW)};
 static const struct insn_alias aliases[] = {VOPC_ALIASES(ALIAS)};
 
 ROW_SET(vopc, rows, aliases);

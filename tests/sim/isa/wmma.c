@@ -36,9 +36,8 @@ static float in_float(struct wave *w, const struct insn *in, unsigned src,
                       enum matrix_format format, unsigned lane, unsigned e)
 {
     unsigned bits = sim_format_bits(format);
-    float x =
-        sim_format_f32(w, format,
-                       sim_tuple_element(w, &in->op[1 + src], lane, e, bits));
+    float x = sim_format_f32(
+        w, format, sim_tuple_element(w, &in->op[1 + src], lane, e, bits));
     unsigned neg = e & 1 ? in->neg_hi : in->neg_lo;
 
     return bits == 16 && (neg >> src & 1) ? -x : x;
@@ -48,10 +47,10 @@ static int32_t in_integer(struct wave *w, const struct insn *in, unsigned src,
                           enum matrix_format format, unsigned lane, unsigned e)
 {
     bool is_signed = in->neg_lo >> src & 1;
-    enum matrix_format as =
-        format == FMT_U8 || format == FMT_I8 ? is_signed ? FMT_I8 : FMT_U8
-        : is_signed                          ? FMT_I4
-                                             : FMT_U4;
+    enum matrix_format as = format == FMT_U8 || format == FMT_I8
+                                ? is_signed ? FMT_I8 : FMT_U8
+                            : is_signed ? FMT_I4
+                                        : FMT_U4;
 
     return sim_format_i32(as, sim_tuple_element(w, &in->op[1 + src], lane, e,
                                                 sim_format_bits(as)));
@@ -63,8 +62,8 @@ static int32_t in_integer(struct wave *w, const struct insn *in, unsigned src,
 static void input(const struct wave *w, unsigned i, unsigned k, unsigned nk,
                   unsigned bits, unsigned *lane, unsigned *element)
 {
-    unsigned per_lane = nk / 2, run = per_lane < 128 / bits ? per_lane
-                                                            : 128 / bits;
+    unsigned per_lane = nk / 2,
+             run = per_lane < 128 / bits ? per_lane : 128 / bits;
 
     if (w->target->major == 11) {
         *lane = i;
@@ -148,11 +147,10 @@ static void store_d(struct wave *w, const struct insn *in,
 
             output(w, in, i, j, sim_format_bits(format), &lane, &e);
             if (format == FMT_I32)
-                sim_tuple_set32(
-                    w, o, lane, e,
-                    clamp ? (uint32_t)clamp_i32(t->i[i][j], INT32_MIN,
-                                                INT32_MAX)
-                          : (uint32_t)t->i[i][j]);
+                sim_tuple_set32(w, o, lane, e,
+                                clamp ? (uint32_t)clamp_i32(
+                                            t->i[i][j], INT32_MIN, INT32_MAX)
+                                      : (uint32_t)t->i[i][j]);
             else if (format == FMT_F16)
                 set16(w, o, lane, e, f16_bits((half_t)x));
             else if (format == FMT_BF16)
@@ -186,8 +184,7 @@ static void wmma(struct wave *w, const struct insn *in, const struct matrix *m)
                                  in_integer(w, in, 1, fb, lb, eb);
                 else
                     t.f[i][j] = fmaf(in_float(w, in, 0, fa, la, ea),
-                                     in_float(w, in, 1, fb, lb, eb),
-                                     t.f[i][j]);
+                                     in_float(w, in, 1, fb, lb, eb), t.f[i][j]);
             }
         }
     store_d(w, in, fd, &t);
@@ -227,8 +224,7 @@ static void swmmac(struct wave *w, const struct insn *in,
                                  in_integer(w, in, 1, fb, lb, eb);
                 else
                     t.f[i][j] = fmaf(in_float(w, in, 0, fa, la, ea),
-                                     in_float(w, in, 1, fb, lb, eb),
-                                     t.f[i][j]);
+                                     in_float(w, in, 1, fb, lb, eb), t.f[i][j]);
             }
         }
     store_d(w, in, fd, &t);

@@ -77,7 +77,8 @@ static const struct format *format_on(const char *target, const char *name)
     bool fnuz = strcmp(target, "gfx942") == 0;
 
     return name[0] == 'f' ? fnuz ? &fp8_fnuz : &fp8_ocp
-                          : fnuz ? &bf8_fnuz : &bf8_ocp;
+           : fnuz         ? &bf8_fnuz
+                          : &bf8_ocp;
 }
 
 static bool same_f32(double want, uint32_t got)
@@ -108,8 +109,8 @@ static void test_every_code_has_its_value(void **state)
             char text[256];
 
             for (unsigned i = 0; i < machines[m].wave; i++)
-                st->v[1][i] =
-                    (unsigned)first + i + 0xab00 + (((unsigned)first + i) << 16);
+                st->v[1][i] = (unsigned)first + i + 0xab00 +
+                              (((unsigned)first + i) << 16);
             snprintf(text, sizeof(text),
                      "v_cvt_f32_%s v0, v1\nv_cvt_pk_f32_%s v[2:3], %s",
                      names[n], names[n], m == 2 ? "v1.l" : "v1");
@@ -174,7 +175,7 @@ static void test_numbers_get_the_nearest_code(void **state)
                 for (int k = 0; k < 2; k++) {
                     float x = as_f32(st->v[1 + k][i]);
                     int want = nearest_code(f, (double)x);
-                    int got = st->v[0][i] >> (16 + 8 * k) & 255;
+                    int got = (int)(st->v[0][i] >> (16 + 8 * k) & 255);
 
                     assert_int_equal(st->v[0][i] & 0xffff, 0x5678);
                     if (want < 0 && (!ovfl || isnan(x))) {
@@ -190,8 +191,8 @@ static void test_numbers_get_the_nearest_code(void **state)
                         want = largest_code(f) | (signbit(x) ? 0x80 : 0);
                     if (want != got)
                         fail_msg("%s of %a on %s: want %#x, got %#x", text,
-                                 (double)x, machines[m].target,
-                                 (unsigned)want, (unsigned)got);
+                                 (double)x, machines[m].target, (unsigned)want,
+                                 (unsigned)got);
                 }
             asm_free(st);
         }
@@ -219,7 +220,7 @@ static void test_random_rounding_takes_a_neighbour(void **state)
                  m == 2 ? "byte_sel:2" : "op_sel:[0,0,0,1]");
         asm_run(st, text);
         for (unsigned i = 0; i < machines[m].wave; i++) {
-            int got = st->v[0][i] >> 16;
+            int got = (int)(st->v[0][i] >> 16);
 
             assert_int_equal(st->v[0][i] & 0xffff, 0);
             assert_in_range(got, low, low + 1);
@@ -280,16 +281,18 @@ static void test_pairs_are_divided_by_the_scale(void **state)
             want16 |= (uint32_t)nearest_code(&bf8_ocp, h / 2) << (8 * k);
             assert_int_equal(
                 st->v[6 + k][i],
-                bits_of((float)(4 * value_of(&fp4, saturated(&fp4, x[k] / 4)))));
-            assert_int_equal(st->v[8][i] >> (16 * k) & 0xffff,
-                             valu_round16(0.5 * value_of(&fp8_ocp,
-                                          nearest_code(&fp8_ocp, x[k] * 2))));
+                bits_of(
+                    (float)(4 * value_of(&fp4, saturated(&fp4, x[k] / 4)))));
+            assert_int_equal(
+                st->v[8][i] >> (16 * k) & 0xffff,
+                valu_round16(0.5 * value_of(&fp8_ocp,
+                                            nearest_code(&fp8_ocp, x[k] * 2))));
         }
         assert_int_equal(st->v[0][i], 0x11003344 | want4 << 16);
         assert_int_equal(st->v[3][i], 0x3344 | want8 << 16);
         assert_int_equal(st->v[4][i], 0x11220000 | want16);
-        assert_true(same_f32(value_of(&fp8_ocp, (int)(want8 >> 8)),
-                             st->v[9][i]));
+        assert_true(
+            same_f32(value_of(&fp8_ocp, (int)(want8 >> 8)), st->v[9][i]));
     }
     asm_free(st);
 }

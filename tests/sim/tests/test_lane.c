@@ -16,29 +16,87 @@ static struct asm_state *numbered(const char *target, unsigned wave)
     return st;
 }
 
-/* ---- DPP: which lane each lane reads; -1: keeps what it has; -2: gets 0 ---- */
+/* ---- DPP: which lane each lane reads; -1: keeps what it has; -2: gets 0 ----
+ */
 
 typedef int dpp_source(int lane);
 
-static int quad(int i) { return (i & ~3) | "\3\0\2\1"[i & 3]; }
-static int shl3(int i) { return i % 16 + 3 < 16 ? i + 3 : -1; }
-static int shr1(int i) { return i % 16 ? i - 1 : -1; }
-static int shr1_zero(int i) { return i % 16 ? i - 1 : -2; }
-static int ror4(int i) { return i / 16 * 16 + (i % 16 + 12) % 16; }
-static int mirror(int i) { return i / 16 * 16 + 15 - i % 16; }
-static int half_mirror(int i) { return i / 8 * 8 + 7 - i % 8; }
-static int bcast15(int i) { return i < 16 ? -1 : i / 16 * 16 - 1; }
-static int bcast15_odd(int i) { return i / 16 % 2 ? i / 16 * 16 - 1 : -1; }
-static int bcast31(int i) { return i < 32 ? -1 : 31; }
-static int newbcast5(int i) { return i / 16 * 16 + 5; }
-static int wave_shl(int i) { return i == 63 ? -1 : i + 1; }
-static int wave_rol(int i) { return (i + 1) % 64; }
-static int wave_shr(int i) { return i - 1; }
-static int wave_ror(int i) { return (i + 63) % 64; }
-static int banks(int i) { return i / 4 % 2 ? -1 : i ^ 1; }
-static int rows(int i) { return i / 16 % 2 ? i ^ 1 : -1; }
-static int xmask6(int i) { return i ^ 6; }
-static int eight(int i) { return i / 8 * 8 + (7 - i % 8 + 3) % 8; }
+static int quad(int i)
+{
+    return (i & ~3) | "\3\0\2\1"[i & 3];
+}
+static int shl3(int i)
+{
+    return i % 16 + 3 < 16 ? i + 3 : -1;
+}
+static int shr1(int i)
+{
+    return i % 16 ? i - 1 : -1;
+}
+static int shr1_zero(int i)
+{
+    return i % 16 ? i - 1 : -2;
+}
+static int ror4(int i)
+{
+    return i / 16 * 16 + (i % 16 + 12) % 16;
+}
+static int mirror(int i)
+{
+    return i / 16 * 16 + 15 - i % 16;
+}
+static int half_mirror(int i)
+{
+    return i / 8 * 8 + 7 - i % 8;
+}
+static int bcast15(int i)
+{
+    return i < 16 ? -1 : i / 16 * 16 - 1;
+}
+static int bcast15_odd(int i)
+{
+    return i / 16 % 2 ? i / 16 * 16 - 1 : -1;
+}
+static int bcast31(int i)
+{
+    return i < 32 ? -1 : 31;
+}
+static int newbcast5(int i)
+{
+    return i / 16 * 16 + 5;
+}
+static int wave_shl(int i)
+{
+    return i == 63 ? -1 : i + 1;
+}
+static int wave_rol(int i)
+{
+    return (i + 1) % 64;
+}
+static int wave_shr(int i)
+{
+    return i - 1;
+}
+static int wave_ror(int i)
+{
+    return (i + 63) % 64;
+}
+static int banks(int i)
+{
+    return i / 4 % 2 ? -1 : i ^ 1;
+}
+static int rows(int i)
+{
+    return i / 16 % 2 ? i ^ 1 : -1;
+}
+static int xmask6(int i)
+{
+    return i ^ 6;
+}
+static int eight(int i)
+{
+    return i / 8 * 8 + (7 - i % 8 + 3) % 8;
+}
 
 static const struct {
     const char *target, *text;
@@ -409,8 +467,8 @@ static void test_pairs_compute_as_their_single_forms(void **state)
                -0.75f);
     check_pair("gfx1100", "fmac_f32 v4, v0, v2", "fmac_f32 v7, v1, v3", 124,
                999.875f);
-    check_pair("gfx1100", "mul_dx9_zero_f32 v4, v0, v2",
-               "mul_f32 v7, v1, v3", 24, -0.125f);
+    check_pair("gfx1100", "mul_dx9_zero_f32 v4, v0, v2", "mul_f32 v7, v1, v3",
+               24, -0.125f);
     check_pair("gfx1201", "fmaak_f32 v4, v0, v2, 0x3f800000",
                "fmamk_f32 v7, v1, 0x3f800000, v3", 25, -0.25f);
 }

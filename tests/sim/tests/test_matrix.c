@@ -231,7 +231,8 @@ static void test_mfma_multiplies(void **state)
         struct asm_state *st = asm_new(c->target, 64);
         bool gfx908 = strcmp(c->target, "gfx908") == 0;
         unsigned per_lane = c->k * c->m * c->blocks / 64;
-        unsigned out = width(c->d == F64 ? 64 : 32, c->m * c->m * c->blocks / 64);
+        unsigned out =
+            width(c->d == F64 ? 64 : 32, c->m * c->m * c->blocks / 64);
         char d[24], a[24], b[24], acc[24], text[160];
 
         /* gfx908 has C and D in accumulation registers. */
@@ -623,8 +624,7 @@ static void test_wmma_multiplies(void **state)
         unsigned groups = c->wave / 16, bits = bits_in(c->in);
         unsigned per_lane = gfx11 ? c->k : c->k / groups;
         unsigned out_bits = c->out == I8 ? 32 : bits_in(c->out);
-        unsigned out = gfx11 || out_bits == 32 ? 256 / c->wave
-                                               : 128 / c->wave;
+        unsigned out = gfx11 || out_bits == 32 ? 256 / c->wave : 128 / c->wave;
         char d[24], a[24], b[24], acc[24], text[160];
 
         random_matrices(16, 16, c->k, 1);
@@ -656,8 +656,8 @@ static void test_wmma_multiplies(void **state)
 
                 for (unsigned k = 0; k < c->k; k++)
                     want += a_mat[0][i][k] * b_mat[0][k][j];
-                bits_want = c->out == I8 ? (uint32_t)want
-                                         : small(c->out, want, false);
+                bits_want =
+                    c->out == I8 ? (uint32_t)want : small(c->out, want, false);
                 wmma_c(c, i, j, &lane, &index);
                 got = st->v[REG_D + index * out_bits / 32][lane];
                 if (out_bits == 16)

@@ -43,11 +43,13 @@ static double ceiling(double x)
     return copysign(-floor(-x), x);
 }
 
-#define FROM16(x) uint16_t r = valu_round16(x); memcpy(&d, &r, 2)
+#define FROM16(x)                                                              \
+    uint16_t r = valu_round16(x);                                              \
+    memcpy(&d, &r, 2)
 #define HALF num16(a)
 /* Half of the values of a normalised format: to nearest, ties to even. */
-#define NORM(x, lo, n) \
-    (int32_t)nearest((isnan(x) ? 0 : x < lo ? lo : x > 1 ? 1 : (x)) * n)
+#define NORM(x, lo, n)                                                         \
+    (int32_t) nearest((isnan(x) ? 0 : x < lo ? lo : x > 1 ? 1 : (x)) * n)
 
 /* clang-format off */
 #define integers(X)                                                           \
@@ -252,15 +254,15 @@ static void test_mode_rounds_f32_and_f16_apart(void **state)
 
     (void)state;
     for (uint32_t round = 0; round < 4; round++) {
-        assert_int_equal(with_mode(3, round, "v_add_f32 v0, v1, v2",
-                                   0x3f800000, 0x30800000),
-                         want32[round]);
-        assert_int_equal(with_mode(12, round << 2, "v_add_f16 v0, v1, v2",
-                                   0x3c00, 0x0001),
-                         want16[round]);
-        assert_int_equal(with_mode(12, round << 2, "v_cvt_f16_f32 v0, v1",
-                                   0x3f800001, 0),
-                         want16[round]);
+        assert_int_equal(
+            with_mode(3, round, "v_add_f32 v0, v1, v2", 0x3f800000, 0x30800000),
+            want32[round]);
+        assert_int_equal(
+            with_mode(12, round << 2, "v_add_f16 v0, v1, v2", 0x3c00, 0x0001),
+            want16[round]);
+        assert_int_equal(
+            with_mode(12, round << 2, "v_cvt_f16_f32 v0, v1", 0x3f800001, 0),
+            want16[round]);
         assert_int_equal(with_mode(12, round << 2, "v_add_f32 v0, v1, v2",
                                    0x3f800000, 0x30800000),
                          want32[0]);

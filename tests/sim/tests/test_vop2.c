@@ -388,8 +388,7 @@ static void test_omod_scales_the_result(void **state)
         assert_int_equal(st->v[3][i], bits_of(2 * i + 1.0f));
         assert_int_equal(st->v[4][i], bits_of(4 * i + 2.0f));
         assert_int_equal(st->v[5][i], bits_of(i / 2.0f + 0.25f));
-        assert_int_equal(st->v[6][i],
-                         bits_of(i < 2 ? i / 2.0f + 0.25f : 1.0f));
+        assert_int_equal(st->v[6][i], bits_of(i < 2 ? i / 2.0f + 0.25f : 1.0f));
     }
     asm_free(st);
 }
@@ -443,8 +442,8 @@ static void test_16_bit_results_clear_or_keep_the_high_half(void **state)
     assert_int_equal(high_half_after("gfx942", "v_add_f16 v0, v1, v2"), 0);
     assert_int_equal(high_half_after("gfx942", "v_mul_lo_u16 v0, v1, v2"), 0);
     assert_int_equal(high_half_after("gfx90a", "v_cvt_f16_f32 v0, v1"), 0);
-    assert_int_equal(high_half_after("gfx90a", "v_mad_legacy_u16 v0, v1, v2, v3"),
-                     0);
+    assert_int_equal(
+        high_half_after("gfx90a", "v_mad_legacy_u16 v0, v1, v2, v3"), 0);
     assert_int_equal(high_half_after("gfx90a", "v_mad_u16 v0, v1, v2, v3"),
                      0xabcd);
     assert_int_equal(high_half_after("gfx942", "v_fma_f16 v0, v1, v2, v3"),
@@ -456,9 +455,8 @@ static void test_16_bit_results_clear_or_keep_the_high_half(void **state)
                      0xabcd);
     assert_int_equal(high_half_after("gfx1100", "v_add_f16 v0.l, v1.l, v2.l"),
                      0xabcd);
-    assert_int_equal(high_half_after("gfx1100",
-                                     "v_add_nc_u16 v0.h, v1.l, v2.h"),
-                     2);
+    assert_int_equal(
+        high_half_after("gfx1100", "v_add_nc_u16 v0.h, v1.l, v2.h"), 2);
 }
 
 int main(void)

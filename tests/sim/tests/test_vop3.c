@@ -282,9 +282,9 @@ VALU_TEXT_TEST(wide)
     }
 orders(TAME_FN)
 
-/* The same instruction of f16 orders the same values rounded to f16. */
-static void check_f16_order(const char *target, const char *f32_text,
-                            const struct asm_state *f32)
+    /* The same instruction of f16 orders the same values rounded to f16. */
+    static void check_f16_order(const char *target, const char *f32_text,
+                                const struct asm_state *f32)
 {
     bool true16 = strcmp(target, "gfx1030") != 0;
     struct asm_state *st = asm_new(target, 32);
@@ -337,9 +337,8 @@ static void test_three_way_order(void **state)
             }
             asm_run(st, text);
             for (int i = 0; i < 32; i++) {
-                struct valu_lane l = {.a = st->v[1][i],
-                                      .b = st->v[2][i],
-                                      .c = st->v[3][i]};
+                struct valu_lane l = {
+                    .a = st->v[1][i], .b = st->v[2][i], .c = st->v[3][i]};
 
                 cases[n].run(&l);
                 if (isnan(as_f32((uint32_t)l.d)) ? !isnan(as_f32(st->v[0][i]))
@@ -360,10 +359,10 @@ static void test_cube_faces(void **state)
 {
     /* direction, then face, twice the major axis, s and t */
     static const float cases[][7] = {
-        {3, 1, 2, 0, 6, -2, -1},   {-3, 1, 2, 1, -6, 2, -1},
-        {1, 3, 2, 2, 6, 1, 2},     {1, -3, 2, 3, -6, 1, -2},
-        {1, 2, 3, 4, 6, 1, -2},    {1, 2, -3, 5, -6, -1, -2},
-        {2, 2, 2, 4, 4, 2, -2},    {2, -2, 1, 3, -4, 2, -1},
+        {3, 1, 2, 0, 6, -2, -1}, {-3, 1, 2, 1, -6, 2, -1},
+        {1, 3, 2, 2, 6, 1, 2},   {1, -3, 2, 3, -6, 1, -2},
+        {1, 2, 3, 4, 6, 1, -2},  {1, 2, -3, 5, -6, -1, -2},
+        {2, 2, 2, 4, 4, 2, -2},  {2, -2, 1, 3, -4, 2, -1},
     };
     struct asm_state *st = asm_new("gfx942", 64);
 
@@ -381,18 +380,17 @@ static void test_cube_faces(void **state)
 
 /* ---- division: what the compiler makes of a / b ---- */
 
-static const char divide32[] =
-    "v_div_scale_f32 v4, s[10:11], v2, v2, v1\n"
-    "v_div_scale_f32 v5, vcc, v1, v2, v1\n"
-    "v_rcp_f32 v6, v4\n"
-    "v_fma_f32 v7, -v4, v6, 1.0\n"
-    "v_fma_f32 v6, v7, v6, v6\n"
-    "v_mul_f32 v7, v5, v6\n"
-    "v_fma_f32 v8, -v4, v7, v5\n"
-    "v_fma_f32 v7, v8, v6, v7\n"
-    "v_fma_f32 v4, -v4, v7, v5\n"
-    "v_div_fmas_f32 v4, v4, v6, v7\n"
-    "v_div_fixup_f32 v0, v4, v2, v1\n";
+static const char divide32[] = "v_div_scale_f32 v4, s[10:11], v2, v2, v1\n"
+                               "v_div_scale_f32 v5, vcc, v1, v2, v1\n"
+                               "v_rcp_f32 v6, v4\n"
+                               "v_fma_f32 v7, -v4, v6, 1.0\n"
+                               "v_fma_f32 v6, v7, v6, v6\n"
+                               "v_mul_f32 v7, v5, v6\n"
+                               "v_fma_f32 v8, -v4, v7, v5\n"
+                               "v_fma_f32 v7, v8, v6, v7\n"
+                               "v_fma_f32 v4, -v4, v7, v5\n"
+                               "v_div_fmas_f32 v4, v4, v6, v7\n"
+                               "v_div_fixup_f32 v0, v4, v2, v1\n";
 
 static const char divide64[] =
     "v_div_scale_f64 v[10:11], s[10:11], v[4:5], v[4:5], v[2:3]\n"
@@ -451,7 +449,8 @@ static void test_f64_division_is_rounded_right(void **state)
             volatile double want;
 
             for (int k = 0; k < 3; k++)
-                u[k] = st->v[2 * k][i] | (uint64_t)st->v[2 * k + 1][i] << 32;
+                u[k] = st->v[2 * (size_t)k][i] | (uint64_t)st->v[2 * k + 1][i]
+                                                     << 32;
             memcpy(x, u, sizeof(x));
             want = x[1] / x[2];
             if (isnan(want) ? !isnan(x[0])

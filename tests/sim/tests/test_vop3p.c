@@ -3,8 +3,7 @@
 
 #define LO(x) ((uint16_t)(x))
 #define HI(x) ((uint16_t)((x) >> 16))
-#define PACK(lo, hi) \
-    d = (uint16_t)(lo) | (uint32_t)(uint16_t)(hi) << 16
+#define PACK(lo, hi) d = (uint16_t)(lo) | (uint32_t)(uint16_t)(hi) << 16
 
 static uint16_t add16(uint16_t a, uint16_t b)
 {
@@ -33,9 +32,7 @@ static uint16_t order16(uint16_t a, uint16_t b, bool greater)
     double x = num16(a), y = num16(b);
 
     if (isnan(x) || isnan(y))
-        return isnan(x) && isnan(y) ? 0x7e00
-               : isnan(x)           ? b
-                                    : a;
+        return isnan(x) && isnan(y) ? 0x7e00 : isnan(x) ? b : a;
     if (x == y)
         return greater == !!signbit(x) ? b : a;
     return (x > y) == greater ? a : b;
@@ -71,8 +68,8 @@ static float (*volatile fma32)(float, float, float) = fmaf;
 static float small(uint32_t code, int mantissa, int bias)
 {
     int e = (int)(code & 127) >> mantissa, m = (int)code % (1 << mantissa);
-    double x = ldexp(m + (e ? 1 << mantissa : 0),
-                     (e ? e : 1) - bias - mantissa);
+    double x =
+        ldexp(m + (e ? 1 << mantissa : 0), (e ? e : 1) - bias - mantissa);
 
     if (mantissa == 2)
         return (float)num16((uint16_t)(code << 8));

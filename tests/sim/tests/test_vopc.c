@@ -16,10 +16,7 @@ static int order(double a, double b)
 static uint32_t class_of(double x, bool signalling, double least_normal)
 {
     static const uint8_t positive[] = {9, 8, 7, 6}, negative[] = {2, 3, 4, 5};
-    int kind = isinf(x)                ? 0
-               : fabs(x) >= least_normal ? 1
-               : x != 0                  ? 2
-                                         : 3;
+    int kind = isinf(x) ? 0 : fabs(x) >= least_normal ? 1 : x != 0 ? 2 : 3;
 
     if (isnan(x))
         return signalling ? 1 : 2;
@@ -27,32 +24,56 @@ static uint32_t class_of(double x, bool signalling, double least_normal)
 }
 
 /* The bit goes to the mask; there is no vector result. */
-#define HIT(x) l->mask_out = (x); d = 0
-#define NUM(X, t, v) \
-    X(ALL, v_cmp_lt_##t, "v_cmp_lt_" #t "_e64 W, A, B", none, t, t, none, HIT(!unordered(v(a), v(b)) && order(v(a), v(b)) < 0)) \
-    X(ALL, v_cmp_eq_##t, "v_cmp_eq_" #t "_e64 W, A, B", none, t, t, none, HIT(!unordered(v(a), v(b)) && order(v(a), v(b)) == 0)) \
-    X(ALL, v_cmp_le_##t, "v_cmp_le_" #t "_e64 W, A, B", none, t, t, none, HIT(!unordered(v(a), v(b)) && order(v(a), v(b)) <= 0)) \
-    X(ALL, v_cmp_gt_##t, "v_cmp_gt_" #t "_e64 W, A, B", none, t, t, none, HIT(!unordered(v(a), v(b)) && order(v(a), v(b)) > 0)) \
-    X(ALL, v_cmp_lg_##t, "v_cmp_lg_" #t "_e64 W, A, B", none, t, t, none, HIT(!unordered(v(a), v(b)) && order(v(a), v(b)) != 0)) \
-    X(ALL, v_cmp_ge_##t, "v_cmp_ge_" #t "_e64 W, A, B", none, t, t, none, HIT(!unordered(v(a), v(b)) && order(v(a), v(b)) >= 0)) \
-    X(ALL, v_cmp_o_##t,  "v_cmp_o_" #t "_e64 W, A, B",  none, t, t, none, HIT(!unordered(v(a), v(b)))) \
-    X(ALL, v_cmp_u_##t,  "v_cmp_u_" #t "_e64 W, A, B",  none, t, t, none, HIT(unordered(v(a), v(b)))) \
-    X(ALL, v_cmp_nge_##t, "v_cmp_nge_" #t "_e64 W, A, B", none, t, t, none, HIT(unordered(v(a), v(b)) || order(v(a), v(b)) < 0)) \
-    X(ALL, v_cmp_nlg_##t, "v_cmp_nlg_" #t "_e64 W, A, B", none, t, t, none, HIT(unordered(v(a), v(b)) || order(v(a), v(b)) == 0)) \
-    X(ALL, v_cmp_ngt_##t, "v_cmp_ngt_" #t "_e64 W, A, B", none, t, t, none, HIT(unordered(v(a), v(b)) || order(v(a), v(b)) <= 0)) \
-    X(ALL, v_cmp_nle_##t, "v_cmp_nle_" #t "_e64 W, A, B", none, t, t, none, HIT(unordered(v(a), v(b)) || order(v(a), v(b)) > 0)) \
-    X(ALL, v_cmp_neq_##t, "v_cmp_neq_" #t "_e64 W, A, B", none, t, t, none, HIT(unordered(v(a), v(b)) || order(v(a), v(b)) != 0)) \
-    X(ALL, v_cmp_nlt_##t, "v_cmp_nlt_" #t "_e64 W, A, B", none, t, t, none, HIT(unordered(v(a), v(b)) || order(v(a), v(b)) >= 0)) \
-    X(GFX9_TO_11, v_cmp_f_##t, "v_cmp_f_" #t "_e64 W, A, B", none, t, t, none, HIT(false)) \
-    X(GFX9 | GFX10, v_cmp_tru_##t, "v_cmp_tru_" #t "_e64 W, A, B", none, t, t, none, HIT(true))
+#define HIT(x)                                                                 \
+    l->mask_out = (x);                                                         \
+    d = 0
+#define NUM(X, t, v)                                                           \
+    X(ALL, v_cmp_lt_##t, "v_cmp_lt_" #t "_e64 W, A, B", none, t, t, none,      \
+      HIT(!unordered(v(a), v(b)) && order(v(a), v(b)) < 0))                    \
+    X(ALL, v_cmp_eq_##t, "v_cmp_eq_" #t "_e64 W, A, B", none, t, t, none,      \
+      HIT(!unordered(v(a), v(b)) && order(v(a), v(b)) == 0))                   \
+    X(ALL, v_cmp_le_##t, "v_cmp_le_" #t "_e64 W, A, B", none, t, t, none,      \
+      HIT(!unordered(v(a), v(b)) && order(v(a), v(b)) <= 0))                   \
+    X(ALL, v_cmp_gt_##t, "v_cmp_gt_" #t "_e64 W, A, B", none, t, t, none,      \
+      HIT(!unordered(v(a), v(b)) && order(v(a), v(b)) > 0))                    \
+    X(ALL, v_cmp_lg_##t, "v_cmp_lg_" #t "_e64 W, A, B", none, t, t, none,      \
+      HIT(!unordered(v(a), v(b)) && order(v(a), v(b)) != 0))                   \
+    X(ALL, v_cmp_ge_##t, "v_cmp_ge_" #t "_e64 W, A, B", none, t, t, none,      \
+      HIT(!unordered(v(a), v(b)) && order(v(a), v(b)) >= 0))                   \
+    X(ALL, v_cmp_o_##t, "v_cmp_o_" #t "_e64 W, A, B", none, t, t, none,        \
+      HIT(!unordered(v(a), v(b))))                                             \
+    X(ALL, v_cmp_u_##t, "v_cmp_u_" #t "_e64 W, A, B", none, t, t, none,        \
+      HIT(unordered(v(a), v(b))))                                              \
+    X(ALL, v_cmp_nge_##t, "v_cmp_nge_" #t "_e64 W, A, B", none, t, t, none,    \
+      HIT(unordered(v(a), v(b)) || order(v(a), v(b)) < 0))                     \
+    X(ALL, v_cmp_nlg_##t, "v_cmp_nlg_" #t "_e64 W, A, B", none, t, t, none,    \
+      HIT(unordered(v(a), v(b)) || order(v(a), v(b)) == 0))                    \
+    X(ALL, v_cmp_ngt_##t, "v_cmp_ngt_" #t "_e64 W, A, B", none, t, t, none,    \
+      HIT(unordered(v(a), v(b)) || order(v(a), v(b)) <= 0))                    \
+    X(ALL, v_cmp_nle_##t, "v_cmp_nle_" #t "_e64 W, A, B", none, t, t, none,    \
+      HIT(unordered(v(a), v(b)) || order(v(a), v(b)) > 0))                     \
+    X(ALL, v_cmp_neq_##t, "v_cmp_neq_" #t "_e64 W, A, B", none, t, t, none,    \
+      HIT(unordered(v(a), v(b)) || order(v(a), v(b)) != 0))                    \
+    X(ALL, v_cmp_nlt_##t, "v_cmp_nlt_" #t "_e64 W, A, B", none, t, t, none,    \
+      HIT(unordered(v(a), v(b)) || order(v(a), v(b)) >= 0))                    \
+    X(GFX9_TO_11, v_cmp_f_##t, "v_cmp_f_" #t "_e64 W, A, B", none, t, t, none, \
+      HIT(false))                                                              \
+    X(GFX9 | GFX10, v_cmp_tru_##t, "v_cmp_tru_" #t "_e64 W, A, B", none, t, t, \
+      none, HIT(true))
 
-#define INT(X, on, t) \
-    X(on, v_cmp_lt_##t, "v_cmp_lt_" #t "_e64 W, A, B", none, t, t, none, HIT(!(b <= a))) \
-    X(on, v_cmp_eq_##t, "v_cmp_eq_" #t "_e64 W, A, B", none, t, t, none, HIT((a ^ b) == 0)) \
-    X(on, v_cmp_le_##t, "v_cmp_le_" #t "_e64 W, A, B", none, t, t, none, HIT(!(b < a))) \
-    X(on, v_cmp_gt_##t, "v_cmp_gt_" #t "_e64 W, A, B", none, t, t, none, HIT(!(b >= a))) \
-    X(on, v_cmp_ne_##t, "v_cmp_ne_" #t "_e64 W, A, B", none, t, t, none, HIT((a ^ b) != 0)) \
-    X(on, v_cmp_ge_##t, "v_cmp_ge_" #t "_e64 W, A, B", none, t, t, none, HIT(!(b > a)))
+#define INT(X, on, t)                                                          \
+    X(on, v_cmp_lt_##t, "v_cmp_lt_" #t "_e64 W, A, B", none, t, t, none,       \
+      HIT(!(b <= a)))                                                          \
+    X(on, v_cmp_eq_##t, "v_cmp_eq_" #t "_e64 W, A, B", none, t, t, none,       \
+      HIT((a ^ b) == 0))                                                       \
+    X(on, v_cmp_le_##t, "v_cmp_le_" #t "_e64 W, A, B", none, t, t, none,       \
+      HIT(!(b < a)))                                                           \
+    X(on, v_cmp_gt_##t, "v_cmp_gt_" #t "_e64 W, A, B", none, t, t, none,       \
+      HIT(!(b >= a)))                                                          \
+    X(on, v_cmp_ne_##t, "v_cmp_ne_" #t "_e64 W, A, B", none, t, t, none,       \
+      HIT((a ^ b) != 0))                                                       \
+    X(on, v_cmp_ge_##t, "v_cmp_ge_" #t "_e64 W, A, B", none, t, t, none,       \
+      HIT(!(b > a)))
 
 #define SAME(x) (double)(x)
 #define HALF(x) half_number(x)
@@ -67,15 +88,16 @@ static double half_number(half_t x)
 #define floats32(X) NUM(X, f32, SAME)
 #define floats64(X) NUM(X, f64, SAME)
 #define floats16(X) NUM(X, f16, HALF)
-#define whole(X) \
-    INT(X, ALL, u32) INT(X, ALL, i32) INT(X, ALL, u64) INT(X, ALL, i64) \
-    INT(X, ALL, u16) INT(X, ALL, i16)
-#define classes(X) \
-    X(ALL, class32, "v_cmp_class_f32 W, A, B", none, u32, u32, none, \
-      HIT(class_of(as_f32(a), !(a & 0x400000), 0x1p-126) & b)) \
-    X(ALL, class16, "v_cmp_class_f16 W, A, B", none, u16, u16, none, \
-      HIT(class_of(num16(a), !(a & 0x200), 0x1p-14) & b)) \
-    X(ALL, class64, "v_cmp_class_f64 W, A, B", none, f64, u32, none, \
+#define whole(X)                                                               \
+    INT(X, ALL, u32)                                                           \
+    INT(X, ALL, i32)                                                           \
+    INT(X, ALL, u64) INT(X, ALL, i64) INT(X, ALL, u16) INT(X, ALL, i16)
+#define classes(X)                                                             \
+    X(ALL, class32, "v_cmp_class_f32 W, A, B", none, u32, u32, none,           \
+      HIT(class_of(as_f32(a), !(a & 0x400000), 0x1p-126) & b))                 \
+    X(ALL, class16, "v_cmp_class_f16 W, A, B", none, u16, u16, none,           \
+      HIT(class_of(num16(a), !(a & 0x200), 0x1p-14) & b))                      \
+    X(ALL, class64, "v_cmp_class_f64 W, A, B", none, f64, u32, none,           \
       HIT(class_of(a, !(l->a & 0x8000000000000), 0x1p-1022) & b))
 
 VALU_TEXT_TEST(floats32)
@@ -146,9 +168,7 @@ static void check_cmpx(const char *target, const char *condition,
     bool wide = type[1] == '6';
     bool class = strcmp(condition, "class") == 0;
     const char *a = wide ? "v[2:3]" : true16 ? "v2.l" : "v2";
-    const char *b = wide && !class ? "v[4:5]"
-                    : true16       ? "v4.l"
-                                   : "v4";
+    const char *b = wide && !class ? "v[4:5]" : true16 ? "v4.l" : "v4";
     struct asm_state *st = asm_new(target, gfx9 ? 64 : 32);
     char text[256];
 
@@ -170,8 +190,8 @@ static void check_cmpx(const char *target, const char *condition,
                  condition, type, a, b, condition, type, a, b);
     asm_run(st, text);
     if (st->s[8] != st->s[SREG_EXEC] ||
-        (gfx9 && (st->s[9] != st->s[SREG_EXEC + 1] ||
-                  st->s[10] != st->s[8] || st->s[11] != st->s[9])))
+        (gfx9 && (st->s[9] != st->s[SREG_EXEC + 1] || st->s[10] != st->s[8] ||
+                  st->s[11] != st->s[9])))
         fail_msg("v_cmpx_%s_%s on %s: EXEC is %#x, the mask %#x", condition,
                  type, target, st->s[SREG_EXEC], st->s[8]);
     asm_free(st);
@@ -182,8 +202,8 @@ static void test_each_cmpx_agrees_with_its_cmp(void **state)
     static const char *const targets[] = {"gfx942", "gfx1030", "gfx1100",
                                           "gfx1201"};
     static const char *const of_floats[] = {
-        "lt", "eq", "le",  "gt",  "lg",  "ge",  "o",
-        "u",  "nge", "nlg", "ngt", "nle", "neq", "nlt", "class"};
+        "lt",  "eq",  "le",  "gt",  "lg",  "ge",  "o",    "u",
+        "nge", "nlg", "ngt", "nle", "neq", "nlt", "class"};
     static const char *const of_integers[] = {"lt", "eq", "le",
                                               "gt", "ne", "ge"};
     static const struct {

@@ -69,13 +69,9 @@ uint64_t valu_operand(enum lane_type type)
         0,          1,  2,  31, 32,         33,         63,         0xff,
         0x8000,     16, 15, 7,  0x7fffffff, 0x80000000, 0xffffffff, 0xfffffffe,
         0x7fff8000, 24, 8,  4,  0x00ffffff, 0x00800000, 0xffff0000};
-    static const uint64_t u64[] = {0,
-                                   1,
-                                   UINT64_MAX,
-                                   INT64_MAX,
-                                   (uint64_t)INT64_MIN,
-                                   UINT32_MAX,
-                                   0x100000000};
+    static const uint64_t u64[] = {
+        0,          1,          UINT64_MAX, INT64_MAX, (uint64_t)INT64_MIN,
+        UINT32_MAX, 0x100000000};
     bool edge = valu_random() & 1;
     uint64_t r = valu_random();
 
@@ -93,15 +89,16 @@ uint64_t valu_operand(enum lane_type type)
         return edge ? PICK(bf16) | (uint32_t)PICK(bf16) << 16 : r & 0xffffffff;
     case T_f32:
         /* Half of the random ones near 1, where sums and products interact. */
-        return edge       ? PICK(f32)
-               : r >> 63  ? (r & 0x83ffffff) | 0x3c000000
-                          : r & 0xffffffff;
+        return edge      ? PICK(f32)
+               : r >> 63 ? (r & 0x83ffffff) | 0x3c000000
+                         : r & 0xffffffff;
     case T_pkf32:
         return valu_operand(T_f32) | valu_operand(T_f32) << 32;
     case T_f64:
-        return edge                   ? PICK(f64)
-               : valu_random() & 1 ? (r & 0x807fffffffffffff) | 0x3f80000000000000
-                                      : r;
+        return edge ? PICK(f64)
+               : valu_random() & 1
+                   ? (r & 0x807fffffffffffff) | 0x3f80000000000000
+                   : r;
     case T_u64:
     case T_i64:
         return edge ? PICK(u64) : r;
@@ -126,8 +123,8 @@ static int put_register(char *p, const struct valu_case *c, const char *target,
                         unsigned operand, unsigned round)
 {
     unsigned reg = BASE + round * PER_ROUND + 2 * operand;
-    bool true16 = strncmp(target, "gfx11", 5) == 0 ||
-                  strncmp(target, "gfx12", 5) == 0;
+    bool true16 =
+        strncmp(target, "gfx11", 5) == 0 || strncmp(target, "gfx12", 5) == 0;
 
     if (is_wide(c->type[operand]))
         return sprintf(p, "v[%u:%u]", reg, reg + 1);
@@ -152,13 +149,13 @@ static void make_text(char *out, const struct valu_case *c, const char *target,
         text = plain;
     }
     for (const char *t = text; *t; t++) {
-        char before = t == text ? ' ' : t[-1];
+        char before = (char)(t == text ? ' ' : t[-1]);
         bool alone = !(before >= 'A' && before <= 'Z') && before != '_' &&
                      !(t[1] >= 'A' && t[1] <= 'Z') && t[1] != '_';
 
         if (alone && *t >= 'A' && *t <= 'D')
-            p += put_register(p, c, target, *t == 'D' ? 0 : (unsigned)(*t - 'A') + 1,
-                              round);
+            p += put_register(p, c, target,
+                              *t == 'D' ? 0 : (unsigned)(*t - 'A') + 1, round);
         else if (alone && *t == 'M') /* the mask that is read */
             p += sprintf(p, wave == 64 ? "s[4:5]" : "s4");
         else if (alone && *t == 'W') /* the mask that is written */
@@ -254,8 +251,8 @@ static void check_on(const struct valu_case *c, const char *target,
     for (unsigned r = 0; r < ROUNDS; r++)
         for (unsigned i = 0; i < wave; i++) {
             const struct valu_lane *l = &lanes[r][i];
-            uint64_t got = get(st, BASE + r * PER_ROUND, i,
-                               is_wide(c->type[0]));
+            uint64_t got =
+                get(st, BASE + r * PER_ROUND, i, is_wide(c->type[0]));
 
             if (is_half(c->type[0]))
                 got &= 0xffff;
@@ -266,8 +263,8 @@ static void check_on(const struct valu_case *c, const char *target,
                          (unsigned long long)l->b, (unsigned long long)l->c,
                          (unsigned long long)l->old, l->mask_in,
                          (unsigned long long)l->d, (unsigned long long)got);
-            if (writes_mask && (st->s[16 + 2 * r + i / 32] >> (i % 32) & 1) !=
-                                   l->mask_out)
+            if (writes_mask &&
+                (st->s[16 + 2 * r + i / 32] >> (i % 32) & 1) != l->mask_out)
                 fail_msg("%s on %s, a %#llx b %#llx c %#llx: want %d in lane "
                          "%u of the mask",
                          c->name, target, (unsigned long long)l->a,
