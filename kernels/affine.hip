@@ -20,11 +20,11 @@ template <typename T> DEV T affine(T x, T mul, T add)
 }
 
 #define EXPORT(T, suffix)                                                      \
-    KERNEL_PAIRED affine_##suffix(size_t n, size_t rank, const size_t *info,          \
-                           const T *in, T *out, T mul, T add)                  \
+    KERNEL_PAIRED affine_##suffix(size_t n, size_t rank, const size_t *info,   \
+                                  const T *in, T *out, T mul, T add)           \
     {                                                                          \
-        map_unary<LIGHT>(n, rank, info, in, out,                                      \
-                  [=](T x) -> T { return affine(x, mul, add); });              \
+        map_unary<LIGHT>(n, rank, info, in, out,                               \
+                         [=](T x) -> T { return affine(x, mul, add); });       \
     }
 
 EXPORT(u8, u8)

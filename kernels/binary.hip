@@ -6,8 +6,9 @@
  *
  * f16, bf16 and f8 are evaluated in f32 and rounded once, which for these
  * operations is the correctly rounded result. Maximum and minimum give NaN if
- * either operand is NaN. Integers are modulo 2^bits; division by 0 is undefined.
- * Comparisons write u8 0 or 1, as IEEE 754 says: with NaN only `ne` holds.
+ * either operand is NaN. Integers are modulo 2^bits; division by 0 is
+ * undefined. Comparisons write u8 0 or 1, as IEEE 754 says: with NaN only `ne`
+ * holds.
  */
 #include "map.h"
 
@@ -15,7 +16,7 @@
 #define ARITHMETIC_TABLE(X, T, suffix)                                         \
     X(badd, T, suffix, x + y)                                                  \
     X(bsub, T, suffix, x - y)                                                  \
-    X(bmul, T, suffix, x * y)                                                  \
+    X(bmul, T, suffix, x *y)                                                   \
     X(bdiv, T, suffix, x / y)                                                  \
     X(bmaximum, T, suffix, x > y || x != x ? x : y)                            \
     X(bminimum, T, suffix, x < y || x != x ? x : y)
@@ -29,8 +30,8 @@
     X(ge, T, suffix, x >= y)
 
 #define EXPORT_ARITHMETIC(name, T, suffix, expr)                               \
-    KERNEL_PAIRED name##_##suffix(size_t n, size_t rank, const size_t *info,          \
-                           const T *lhs, const T *rhs, T *out)                 \
+    KERNEL_PAIRED name##_##suffix(size_t n, size_t rank, const size_t *info,   \
+                                  const T *lhs, const T *rhs, T *out)          \
     {                                                                          \
         map_binary(n, rank, info, lhs, rhs, out, [](T a, T b) -> T {           \
             const calc_t<T> x = a, y = b;                                      \
@@ -38,8 +39,8 @@
         });                                                                    \
     }
 #define EXPORT_COMPARE(name, T, suffix, expr)                                  \
-    KERNEL_PAIRED name##_##suffix(size_t n, size_t rank, const size_t *info,          \
-                           const T *lhs, const T *rhs, u8 *out)                \
+    KERNEL_PAIRED name##_##suffix(size_t n, size_t rank, const size_t *info,   \
+                                  const T *lhs, const T *rhs, u8 *out)         \
     {                                                                          \
         map_binary(n, rank, info, lhs, rhs, out, [](T a, T b) -> u8 {          \
             const calc_t<T> x = a, y = b;                                      \

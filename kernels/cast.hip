@@ -10,11 +10,11 @@
 #include "map.h"
 
 #define EXPORT(S, from, D, to)                                                 \
-    KERNEL_PAIRED cast_##from##_##to(size_t n, size_t rank, const size_t *info,       \
-                              const S *in, D *out)                             \
+    KERNEL_PAIRED cast_##from##_##to(size_t n, size_t rank,                    \
+                                     const size_t *info, const S *in, D *out)  \
     {                                                                          \
-        map_unary<LIGHT>(n, rank, info, in, out,                                \
-                        [](S x) -> D { return convert<D>(x); });               \
+        map_unary<LIGHT>(n, rank, info, in, out,                               \
+                         [](S x) -> D { return convert<D>(x); });              \
     }
 
 /* clang-format off */
@@ -53,4 +53,4 @@ TO_i64(i32, i32)  TO_FLOATS(i32, i32)
 TO_i16(u8, u8)    TO_i16(u32, u32)   TO_i16(i64, i64) TO_i16(f16, f16)      TO_i16(bf16, bf16)
 TO_i16(f32, f32)  TO_i16(f64, f64)   TO_i16(f8, f8_e4m3)
 TO_i32(f16, f16)  TO_i32(bf16, bf16) TO_i32(f32, f32) TO_i32(f64, f64)
-/* clang-format on */
+    /* clang-format on */

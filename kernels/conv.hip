@@ -32,10 +32,10 @@
                       w_out, stride, padding, dilation, false, false},         \
                  src, kernel, dst);                                            \
     }                                                                          \
-    KERNEL conv_transpose1d_##T(                                               \
-        size_t src_numel, size_t l_out, size_t stride, size_t padding,         \
-        size_t out_padding, size_t dilation, const size_t *info, const T *src, \
-        const T *kernel, T *dst)                                               \
+    KERNEL conv_transpose1d_##T(size_t src_numel, size_t l_out, size_t stride, \
+                                size_t padding, size_t out_padding,            \
+                                size_t dilation, const size_t *info,           \
+                                const T *src, const T *kernel, T *dst)         \
     {                                                                          \
         (void)src_numel;                                                       \
         (void)out_padding;                                                     \
@@ -70,9 +70,9 @@
                       T *dst)                                                  \
     {                                                                          \
         (void)dst_numel;                                                       \
-        image_to_columns(Conv{image_2d(info),                                  \
-                              Filter{1, h_k, w_k, 0, 0, 0, 0}, h_out, w_out,   \
-                              stride, padding, dilation, false, false},        \
+        image_to_columns(Conv{image_2d(info), Filter{1, h_k, w_k, 0, 0, 0, 0}, \
+                              h_out, w_out, stride, padding, dilation, false,  \
+                              false},                                          \
                          src, dst);                                            \
     }                                                                          \
     KERNEL col2im1d_##T(size_t dst_el, size_t l_out, size_t l_in,              \

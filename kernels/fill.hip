@@ -93,8 +93,7 @@ DEV void const_set(u64 n, u64 rank, const size_t *info, T value, T *out)
         return;
     }
     /* whole packs where rows are contiguous, else single elements */
-    const bool packs = view.layout == LAYOUT_ROWS &&
-                       view.stride[0][0] == 1 &&
+    const bool packs = view.layout == LAYOUT_ROWS && view.stride[0][0] == 1 &&
                        view.dim[0] % k == 0 && rows_aligned<k>(view, 0, out);
     const u32 each = packs ? k : 1;
     Pack<T, k> v;
@@ -120,7 +119,7 @@ DEV void const_set(u64 n, u64 rank, const size_t *info, T value, T *out)
 }
 
 #define EXPORT_FILL(T, suffix)                                                 \
-    KERNEL_PAIRED fill_##suffix(T *buf, T value, size_t n)                            \
+    KERNEL_PAIRED fill_##suffix(T *buf, T value, size_t n)                     \
     {                                                                          \
         if (leaves_at_once<per16<T>::value, EACH>(n))                          \
             return;                                                            \
@@ -129,14 +128,14 @@ DEV void const_set(u64 n, u64 rank, const size_t *info, T value, T *out)
             fill(team, buf, value, n);                                         \
     }
 #define EXPORT_COPY2D(T, suffix)                                               \
-    KERNEL_PAIRED copy2d_##suffix(const T *src, T *dst, u32 d1, u32 d2, u32 src_s,    \
-                           u32 dst_s)                                          \
+    KERNEL_PAIRED copy2d_##suffix(const T *src, T *dst, u32 d1, u32 d2,        \
+                                  u32 src_s, u32 dst_s)                        \
     {                                                                          \
         copy2d(src, dst, d1, d2, src_s, dst_s);                                \
     }
 #define EXPORT_CONST_SET(T, suffix)                                            \
-    KERNEL_PAIRED const_set_##suffix(size_t n, size_t rank, const size_t *info,       \
-                              T value, T *out)                                 \
+    KERNEL_PAIRED const_set_##suffix(size_t n, size_t rank,                    \
+                                     const size_t *info, T value, T *out)      \
     {                                                                          \
         const_set(n, rank, info, value, out);                                  \
     }

@@ -8,20 +8,19 @@
 #include "indexing/write.h"
 
 #define INDEX_SELECT(I, T, suffix)                                             \
-    KERNEL_PAIRED is_##I##_##suffix(size_t numel, size_t num_dims,                    \
-                             const size_t *info, const I *ids, const T *inp,   \
-                             T *out, size_t left_size, size_t src_dim_size,    \
-                             size_t ids_dim_size, size_t right_size)           \
+    KERNEL_PAIRED is_##I##_##suffix(                                           \
+        size_t numel, size_t num_dims, const size_t *info, const I *ids,       \
+        const T *inp, T *out, size_t left_size, size_t src_dim_size,           \
+        size_t ids_dim_size, size_t right_size)                                \
     {                                                                          \
         (void)left_size;                                                       \
         index_select(numel, num_dims, info, ids, inp, out, src_dim_size,       \
                      ids_dim_size, right_size);                                \
     }
 #define GATHER(I, T, suffix)                                                   \
-    KERNEL_PAIRED gather_##I##_##suffix(size_t numel, const I *ids, const T *inp,     \
-                                 T *out, size_t left_size,                     \
-                                 size_t src_dim_size, size_t ids_dim_size,     \
-                                 size_t right_size)                            \
+    KERNEL_PAIRED gather_##I##_##suffix(                                       \
+        size_t numel, const I *ids, const T *inp, T *out, size_t left_size,    \
+        size_t src_dim_size, size_t ids_dim_size, size_t right_size)           \
     {                                                                          \
         (void)left_size;                                                       \
         gather(numel, ids, inp, out, src_dim_size, ids_dim_size, right_size);  \

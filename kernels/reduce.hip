@@ -11,9 +11,9 @@
 #include "reduce/strided_sum.h"
 
 #define FAST(T, name, R, operation)                                            \
-    KERNEL_PAIRED fast_##name##_##T(size_t src_numel, size_t el_to_sum_per_block,     \
-                             size_t num_dims, const size_t *info,              \
-                             const T *src, R *dst)                             \
+    KERNEL_PAIRED fast_##name##_##T(                                           \
+        size_t src_numel, size_t el_to_sum_per_block, size_t num_dims,         \
+        const size_t *info, const T *src, R *dst)                              \
     {                                                                          \
         fast_reduce<operation>(src_numel, el_to_sum_per_block, num_dims, info, \
                                src, dst);                                      \
@@ -52,15 +52,16 @@ SUM(u32)
     {                                                                          \
         softmax(src, dst, n_cols);                                             \
     }                                                                          \
-    KERNEL_PAIRED rmsnorm_##T(const T *src, T *dst, const T *alpha, i32 n_cols,       \
-                       i32 block_size, f32 eps)                                \
+    KERNEL_PAIRED rmsnorm_##T(const T *src, T *dst, const T *alpha,            \
+                              i32 n_cols, i32 block_size, f32 eps)             \
     {                                                                          \
         (void)block_size; /* the block tells */                                \
         normalize<rmsnorm_row>(src, dst, alpha, (const T *)nullptr, n_cols,    \
                                eps);                                           \
     }                                                                          \
-    KERNEL_PAIRED layernorm_##T(const T *src, T *dst, const T *alpha, const T *beta,  \
-                         i32 n_cols, i32 block_size, f32 eps)                  \
+    KERNEL_PAIRED layernorm_##T(const T *src, T *dst, const T *alpha,          \
+                                const T *beta, i32 n_cols, i32 block_size,     \
+                                f32 eps)                                       \
     {                                                                          \
         (void)block_size;                                                      \
         normalize<layernorm_row>(src, dst, alpha, beta, n_cols, eps);          \

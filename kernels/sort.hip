@@ -24,7 +24,7 @@
  */
 #include "device.h"
 
-/* ---- items ----------------------------------------------------------------- */
+/* ---- items ---- */
 
 /*
  * Values as unsigned numbers in the same order: the sign bit turned for
@@ -136,7 +136,7 @@ template <typename Item> DEV Item last_item()
     return bits_as<Item>(words);
 }
 
-/* ---- rows in registers -------------------------------------------------------- */
+/* ---- rows in registers ---- */
 
 /* Of mine and other, the one for the lower or the higher place. */
 template <typename Item>
@@ -214,9 +214,8 @@ DEV void lane_mirror(Item (&items)[each], u32 n_threads)
 {
     if constexpr (each > 4) {
         const u32 from = lane_id() ^ (n_threads - 1);
-        lane_step<true>(items, n_threads / 2, [=](const Item &i) {
-            return lane_read(i, from);
-        });
+        lane_step<true>(items, n_threads / 2,
+                        [=](const Item &i) { return lane_read(i, from); });
     } else if (n_threads == 2) {
         lane_step<1, true>(items);
     } else if (n_threads == 4) {
@@ -238,9 +237,8 @@ DEV void lane_merge(Item (&items)[each], u32 mask)
         NO_UNROLL
         for (; mask > 0; mask /= 2) {
             const u32 from = lane_id() ^ mask;
-            lane_step<false>(items, mask, [=](const Item &i) {
-                return lane_read(i, from);
-            });
+            lane_step<false>(items, mask,
+                             [=](const Item &i) { return lane_read(i, from); });
         }
     } else {
         if (mask >= 16)
@@ -330,7 +328,7 @@ DEV void sort_in_registers(const T *x, u32 *dst, u32 ncols, u32 n_threads,
     }
 }
 
-/* ---- rows in memory ---------------------------------------------------------------- */
+/* ---- rows in memory ---- */
 
 /*
  * Compares columns[i] and columns[j] for all pairs of a step, looking up their
@@ -377,7 +375,7 @@ DEV void sort_in_memory(const T *x, u32 *columns, u32 ncols)
     }
 }
 
-/* ---- the kernels ----------------------------------------------------------------------- */
+/* ---- the kernels ---- */
 
 /* 64 KiB of LDS, a word a column */
 enum { MAX_COLUMNS_IN_LDS = 16384 };

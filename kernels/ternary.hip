@@ -9,8 +9,9 @@
 #include "map.h"
 
 #define EXPORT(I, id, T, suffix)                                               \
-    KERNEL_PAIRED where_##id##_##suffix(size_t n, size_t rank, const size_t *info,    \
-                                 const I *ids, const T *t, const T *f, T *out) \
+    KERNEL_PAIRED where_##id##_##suffix(size_t n, size_t rank,                 \
+                                        const size_t *info, const I *ids,      \
+                                        const T *t, const T *f, T *out)        \
     {                                                                          \
         map_ternary(n, rank, info, ids, t, f, out,                             \
                     [](I c, T x, T y) -> T { return c != 0 ? x : y; });        \

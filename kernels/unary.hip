@@ -41,8 +41,8 @@
 /* clang-format on */
 
 #define EXPORT_UNARY(name, weight, T, suffix, expr)                            \
-    KERNEL_PAIRED name##_##suffix(size_t n, size_t rank, const size_t *info,          \
-                           const T *in, T *out)                                \
+    KERNEL_PAIRED name##_##suffix(size_t n, size_t rank, const size_t *info,   \
+                                  const T *in, T *out)                         \
     {                                                                          \
         map_unary<weight>(n, rank, info, in, out, [](T value) -> T {           \
             const calc_t<T> x = value;                                         \
@@ -50,8 +50,8 @@
         });                                                                    \
     }
 #define EXPORT_PARAM(name, weight, T, suffix, expr)                            \
-    KERNEL_PAIRED name##_##suffix(size_t n, size_t rank, const size_t *info,          \
-                           T scalar, const T *in, T *out)                      \
+    KERNEL_PAIRED name##_##suffix(size_t n, size_t rank, const size_t *info,   \
+                                  T scalar, const T *in, T *out)               \
     {                                                                          \
         const calc_t<T> param = scalar;                                        \
         map_unary<weight>(n, rank, info, in, out, [=](T value) -> T {          \
@@ -60,8 +60,8 @@
         });                                                                    \
     }
 #define EXPORT_COPY(T, suffix)                                                 \
-    KERNEL_PAIRED ucopy_##suffix(size_t n, size_t rank, const size_t *info,           \
-                          const T *in, T *out)                                 \
+    KERNEL_PAIRED ucopy_##suffix(size_t n, size_t rank, const size_t *info,    \
+                                 const T *in, T *out)                          \
     {                                                                          \
         map_unary<COPY>(n, rank, info, in, out, [](T x) -> T { return x; });   \
     }

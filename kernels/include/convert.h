@@ -163,15 +163,17 @@ template <> struct narrow<f8> {
         const u32 sign = nan ? 0u : bits_as<u32>(v) >> 24 & 0x80u;
         /* 480 is what the code 0x7f would be worth */
         const u32 a = nan ? 0x43f00000u : min_of(whole, 0x43e00000u);
-        const u32 normal = ((a + 0x7ffffu + (a >> 20 & 1u)) >> 20) - (120u << 3);
-        const u32 tiny = bits_as<u32>(bits_as<float>(a) + 0x1p14f) - 0x46800000u;
+        const u32 normal =
+            ((a + 0x7ffffu + (a >> 20 & 1u)) >> 20) - (120u << 3);
+        const u32 tiny =
+            bits_as<u32>(bits_as<float>(a) + 0x1p14f) - 0x46800000u;
         return f8{(u8)((a < 0x3c800000u ? tiny : normal) | sign)}; /* 2^-6 */
     }
 };
 
 #endif
 
-/* ---- anything to f32, with the sticky bit in the last place --------------- */
+/* ---- anything to f32, with the sticky bit in the last place ---- */
 
 DEV float odd_f32(float v)
 {
@@ -191,8 +193,7 @@ DEV float odd_f32(double v)
 DEV float odd_f32(u32 v)
 {
     const u32 dropped = v & 0xffu;
-    return v >> 24 == 0 ? (float)v
-                        : (float)(v >> 8 | (dropped != 0)) * 0x1p8f;
+    return v >> 24 == 0 ? (float)v : (float)(v >> 8 | (dropped != 0)) * 0x1p8f;
 }
 
 DEV float odd_f32(u64 v)
@@ -221,7 +222,7 @@ DEV float odd_f32(i64 v)
     return v < 0 ? -m : m;
 }
 
-/* ---- floats to integers: truncated, saturated, NaN to 0 ------------------- */
+/* ---- floats to integers: truncated, saturated, NaN to 0 ---- */
 
 /*
  * Clamped before the conversion: out of range it would be undefined. `top` is
@@ -245,7 +246,7 @@ template <typename I, typename F> DEV I saturate_int(F v)
     return v <= bottom ? (I)(is_signed_int<I>() ? ~last : 0) : kept;
 }
 
-/* ---- convert<To>(from) ----------------------------------------------------- */
+/* ---- convert<To>(from) ---- */
 
 template <typename To, typename From> DEV To convert(From v)
 {

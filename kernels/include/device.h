@@ -46,8 +46,8 @@ static_assert(sizeof(u64) == sizeof(size_t), "a 64-bit target");
 #define KERNEL extern "C" __global__ __launch_bounds__(1024) void
 /*
  * The same, in few enough registers for n such blocks on a multiprocessor of
- * sm_NN: one that is alone leaves it idle while it waits, starts and ends. AMD's
- * have registers enough.
+ * sm_NN: one that is alone leaves it idle while it waits, starts and ends.
+ * AMD's have registers enough.
  */
 #if KPK_NVIDIA
 #define KERNEL_BLOCKS(n) extern "C" __global__ __launch_bounds__(1024, n) void
@@ -56,7 +56,8 @@ static_assert(sizeof(u64) == sizeof(size_t), "a 64-bit target");
 #endif
 #define KERNEL_PAIRED KERNEL_BLOCKS(2)
 /* The same for a kernel whose callers use at most `threads` a block. */
-#define KERNEL_UP_TO(threads) extern "C" __global__ __launch_bounds__(threads) void
+#define KERNEL_UP_TO(threads)                                                  \
+    extern "C" __global__ __launch_bounds__(threads) void
 
 /*
  * A variable that is the same for a whole block: in LDS on sm_NN, where one
@@ -261,8 +262,8 @@ template <u32 mask> DEV u32 lane_xor_word(u32 v)
     if constexpr (mask == 15) /* DPP row_mirror */
         return (u32)__builtin_amdgcn_mov_dpp((int)v, 0x140, 0xf, 0xf, true);
     if constexpr (mask <= 3) { /* DPP quad_perm: lane i of 4 reads i ^ mask */
-        constexpr int perm = (0 ^ mask) | (1 ^ mask) << 2 | (2 ^ mask) << 4 |
-                             (3 ^ mask) << 6;
+        constexpr int perm =
+            (0 ^ mask) | (1 ^ mask) << 2 | (2 ^ mask) << 4 | (3 ^ mask) << 6;
         return (u32)__builtin_amdgcn_mov_dpp((int)v, perm, 0xf, 0xf, true);
     } else { /* bit mode of ds_swizzle: and 31, or 0, xor mask */
         return (u32)__builtin_amdgcn_ds_swizzle((int)v, 0x1f | mask << 10);
@@ -397,8 +398,7 @@ template <> struct Word<16> {
 #endif
 
 /* n elements of T as they are loaded: not yet taken apart into registers. */
-template <typename T, u32 n>
-using Raw = typename Word<n * sizeof(T)>::type;
+template <typename T, u32 n> using Raw = typename Word<n * sizeof(T)>::type;
 
 /* Elements of T in 16 bytes. */
 template <typename T> struct per16 {

@@ -37,7 +37,7 @@ struct None {
 
 enum { MAX_GROUPS = 4 };
 
-/* ---- layouts ---------------------------------------------------------------- */
+/* ---- layouts ---- */
 
 enum Layout { LAYOUT_FLAT, LAYOUT_ROWS, LAYOUT_TILES, LAYOUT_ANY };
 
@@ -109,13 +109,13 @@ DEV View<nops> merge_dims(u64 n, u64 rank, const size_t *info)
     for (u32 o = 0; o < nops; o++)
         flat = flat && step[o] == 1;
     view.ngroups = ngroups;
-    view.layout = flat                             ? LAYOUT_FLAT
+    view.layout = flat                            ? LAYOUT_FLAT
                   : fits && ngroups <= MAX_GROUPS ? LAYOUT_ROWS
-                                                   : LAYOUT_ANY;
+                                                  : LAYOUT_ANY;
     return view;
 }
 
-/* ---- who does what ----------------------------------------------------------- */
+/* ---- who does what ---- */
 
 /*
  * The blocks that stay. With a thread for each of the n elements one block in k
@@ -179,9 +179,10 @@ DEV Share share_packs(const Team &team)
                  (u64)team.nblocks * threads};
 }
 
-/* ---- one operand's pack -------------------------------------------------------- */
+/* ---- one operand's pack ---- */
 
-/* Where a pack starts: coordinates in the View, and how many elements it has. */
+/* Where a pack starts: coordinates in the View, and how many elements it has.
+ */
 struct Place {
     u32 at[MAX_GROUPS];
     u32 count;
@@ -236,7 +237,7 @@ template <u32 nops> DEV void step_on(const View<nops> &view, Place &place)
 /* Elements by steps: four loads at once inside a row, else one by one. */
 template <u32 k, u32 nops, typename T>
 DEV Raw<T, k> load_steps(const View<nops> &view, u32 o, const T *base,
-                          Place place)
+                         Place place)
 {
     constexpr u32 each = k < 4 ? k : 4;
     Pack<Raw<T, each>, k / each> ring;
@@ -336,7 +337,7 @@ DEV void store_some(T *p, const Raw<T, k> &v, u32 count, bool whole)
     }
 }
 
-/* ---- applying f ------------------------------------------------------------------ */
+/* ---- applying f ---- */
 
 /*
  *   COPY   moves data: worth the code for tiles
@@ -397,8 +398,8 @@ DEV Raw<R, k> apply(F f, const Inputs<k, A, B, C> &in)
         NO_UNROLL
         for (u32 w = 0; w < nparts; w++) {
             turn(out, bits_as<Raw<R, each>>(apply_all<R, each, nops>(
-                          f, pack_of<each, A>(a[0]),
-                          pack_of<each, B>(b[0]), Pack<C, each>())));
+                          f, pack_of<each, A>(a[0]), pack_of<each, B>(b[0]),
+                          Pack<C, each>())));
             turn(a, a[0]);
             if constexpr (nops > 1)
                 turn(b, b[0]);
@@ -406,12 +407,11 @@ DEV Raw<R, k> apply(F f, const Inputs<k, A, B, C> &in)
         return bits_as<Raw<R, k>>(out);
     } else {
         return bits_as<Raw<R, k>>(apply_all<R, k, nops>(
-            f, pack_of<k, A>(in.a), pack_of<k, B>(in.b),
-            pack_of<k, C>(in.c)));
+            f, pack_of<k, A>(in.a), pack_of<k, B>(in.b), pack_of<k, C>(in.c)));
     }
 }
 
-/* ---- tiles through LDS --------------------------------------------------------------- */
+/* ---- tiles through LDS ---- */
 
 /* Tiles of 1024 packs, about 16 KiB. */
 template <u32 k> struct tile {
@@ -459,8 +459,7 @@ DEV void find_transposed(View<1> &view)
  * A tile to lds[along dim 1][along dim 0] and from there to out. One element of
  * padding a row: lanes that write a column or read a row meet different banks.
  */
-template <u32 k, typename A>
-DEV void load_tile(const A *in, u32 stride, A *lds)
+template <u32 k, typename A> DEV void load_tile(const A *in, u32 stride, A *lds)
 {
     constexpr u32 across = tile<k>::ny / k, npacks = 1024, batch = 4;
     constexpr u32 pitch = tile<k>::pitch;
@@ -503,7 +502,7 @@ DEV void store_tile(const A *lds, R *out, u32 stride, F f)
     }
 }
 
-/* ---- packs in registers ------------------------------------------------------------------ */
+/* ---- packs in registers ---- */
 
 /* All operands contiguous and aligned. */
 template <u32 k, u32 nops, typename A, typename B, typename C>
@@ -602,8 +601,8 @@ struct RowSource {
  */
 template <Weight weight, u32 k, u32 each, u32 nops, typename R, typename Source,
           typename F>
-DEV void map_packs(const Share &share, u64 npacks, u64 nwhole,
-                   bool out_aligned, const Source &source, R *out, F f)
+DEV void map_packs(const Share &share, u64 npacks, u64 nwhole, bool out_aligned,
+                   const Source &source, R *out, F f)
 {
     u64 p = share.first;
     if constexpr (each > 1) {
@@ -631,7 +630,9 @@ DEV void map_packs(const Share &share, u64 npacks, u64 nwhole,
     }
 }
 
-/* ---- the whole --------------------------------------------------------------------------- */
+/* ---- the whole
+ * ---------------------------------------------------------------------------
+ */
 
 template <Weight weight, u32 k, u32 each, u32 nops, typename R, typename A,
           typename B, typename C, typename F>
@@ -639,9 +640,8 @@ DEV void map_flat(const Team &team, u64 n, const A *a, const B *b, const C *c,
                   R *out, F f)
 {
     const FlatSource<k, nops, A, B, C> source = {a, b, c, n};
-    map_packs<weight, k, each, nops>(share_packs(team),
-                                     n / k + (n % k != 0), n / k, true, source,
-                                     out, f);
+    map_packs<weight, k, each, nops>(share_packs(team), n / k + (n % k != 0),
+                                     n / k, true, source, out, f);
 }
 
 template <Weight weight, u32 k, u32 each, u32 nops, typename R, typename A,
@@ -651,11 +651,11 @@ DEV void map_rows(const Team &team, u64 n, const View<nops> &view, const A *a,
 {
     const bool steady = view.dim[0] % k == 0;
     const bool out_aligned = is_aligned(out, k * sizeof(R));
-    RowSource<k, nops, A, B, C> source = {view, a, b, c, (u32)n, false, false,
-                                          false};
+    RowSource<k, nops, A, B, C> source = {view,   a,     b,     c,
+                                          (u32)n, false, false, false};
     source.a_aligned = steady && rows_aligned<k>(view, 0, a);
-    bool pieces = steady && out_aligned &&
-                  (source.a_aligned || view.stride[0][0] == 0);
+    bool pieces =
+        steady && out_aligned && (source.a_aligned || view.stride[0][0] == 0);
     if constexpr (nops > 1) {
         source.b_aligned = steady && rows_aligned<k>(view, 1, b);
         pieces = pieces && (source.b_aligned || view.stride[1][0] == 0);
@@ -683,7 +683,9 @@ DEV void map_tiles(const Team &team, const View<1> &view, const A *in, R *out,
     const bool aligned =
         is_aligned(in, k * sizeof(A)) && is_aligned(out, k * sizeof(R)) &&
         (view.stride[0][0] | view.stride[0][2] | view.stride[0][3] |
-         view.out_stride[1] | view.out_stride[2] | view.out_stride[3]) % k == 0;
+         view.out_stride[1] | view.out_stride[2] | view.out_stride[3]) %
+                k ==
+            0;
     const u32 across = div_up(view.dim[0], nx);
     const u32 down = div_up(view.dim[1], ny);
     const u32 ntiles = across * down * view.dim[2] * view.dim[3];
@@ -764,8 +766,8 @@ DEV void map(u64 n, u64 rank, const size_t *info, const A *a, const B *b,
                max_of(operand_size<C>::value, operand_size<R>::value));
     constexpr u32 k = 16 / widest;
     constexpr u32 each = nops == 3 || (weight == HEAVY && widest == 8) ? 1
-                         : nops == 2 || weight == HEAVY              ? 2
-                                                                     : 4;
+                         : nops == 2 || weight == HEAVY                ? 2
+                                                                       : 4;
 
     if (leaves_at_once<k, each>(n))
         return;
@@ -784,8 +786,8 @@ DEV void map(u64 n, u64 rank, const size_t *info, const A *a, const B *b,
     }
     const Layout layout = info == nullptr ? LAYOUT_FLAT : view.layout;
     if (layout == LAYOUT_FLAT) {
-        bool aligned = is_aligned(out, k * sizeof(R)) &&
-                       is_aligned(a, k * sizeof(A));
+        bool aligned =
+            is_aligned(out, k * sizeof(R)) && is_aligned(a, k * sizeof(A));
         if constexpr (nops > 1)
             aligned = aligned && is_aligned(b, k * sizeof(B));
         if constexpr (nops > 2)
@@ -795,7 +797,8 @@ DEV void map(u64 n, u64 rank, const size_t *info, const A *a, const B *b,
         else
             map_each<nops>(team, n, 0, nullptr, a, b, c, out, f);
     } else if (layout == LAYOUT_ROWS) {
-        map_rows<weight, k, weight == HEAVY ? 1 : 2, nops>(team, n, view, a, b, c, out, f);
+        map_rows<weight, k, weight == HEAVY ? 1 : 2, nops>(team, n, view, a, b,
+                                                           c, out, f);
     } else if (layout == LAYOUT_ANY) {
         map_each<nops>(team, n, rank, info, a, b, c, out, f);
     }
@@ -804,18 +807,19 @@ DEV void map(u64 n, u64 rank, const size_t *info, const A *a, const B *b,
             map_tiles<weight, k>(team, view, a, out, f);
 }
 
-/* ---- what kernels call ---------------------------------------------------------------------- */
+/* ---- what kernels call ---- */
 
 /* out[i] = f(in[i]); without `in`, in place: out[i] = f(out[i]) */
 template <Weight weight = LIGHT, typename R, typename A, typename F>
-DEV void map_unary(u64 n, u64 rank, const size_t *info, const A *in, R *out, F f)
+DEV void map_unary(u64 n, u64 rank, const size_t *info, const A *in, R *out,
+                   F f)
 {
     if (in == nullptr) {
         in = reinterpret_cast<const A *>(out);
         info = nullptr;
     }
     map<weight, 1>(n, rank, info, in, (const None *)nullptr,
-                       (const None *)nullptr, out, f);
+                   (const None *)nullptr, out, f);
 }
 
 template <typename R, typename A, typename B, typename F>
@@ -826,8 +830,8 @@ DEV void map_binary(u64 n, u64 rank, const size_t *info, const A *a, const B *b,
 }
 
 template <typename R, typename A, typename B, typename C, typename F>
-DEV void map_ternary(u64 n, u64 rank, const size_t *info, const A *a, const B *b,
-                     const C *c, R *out, F f)
+DEV void map_ternary(u64 n, u64 rank, const size_t *info, const A *a,
+                     const B *b, const C *c, R *out, F f)
 {
     map<LIGHT, 3>(n, rank, info, a, b, c, out, f);
 }

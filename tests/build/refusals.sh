@@ -94,5 +94,5 @@ refuse "a module name that is no identifier" "no C identifier" \
 refuse "a target given twice" "given twice" \
     "$gen" module one "$WORK/out.c" "gfx942=$object" "gfx942=$object"
 refuse "a kernel that does not compile" "error:" sh -c \
-    "echo nonsense >'$tree/kernels/one.hip'; make -C '$tree' lib 2>&1"
+    "echo nonsense >'$tree/kernels/one.hip'; make -C '$tree' MODULES=one lib 2>&1"
 finish

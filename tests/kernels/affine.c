@@ -79,11 +79,14 @@ static void run(struct kt *t, const struct kt_row *row)
     }
 }
 
-#define ROW(name, type) {"affine_" name, run, type, type, NULL}
+#define ROW(name, type)                                                        \
+    {                                                                          \
+        "affine_" name, run, type, type, NULL                                  \
+    }
 static const struct kt_row rows[] = {
-    ROW("u8", KT_U8),        ROW("u32", KT_U32),  ROW("i16", KT_I16),
-    ROW("i32", KT_I32),      ROW("i64", KT_I64),  ROW("f16", KT_F16),
-    ROW("bf16", KT_BF16),    ROW("f32", KT_F32),  ROW("f64", KT_F64),
-    ROW("f8_e4m3", KT_F8),   ROW("f8e4m3", KT_F8)};
+    ROW("u8", KT_U8),      ROW("u32", KT_U32),  ROW("i16", KT_I16),
+    ROW("i32", KT_I32),    ROW("i64", KT_I64),  ROW("f16", KT_F16),
+    ROW("bf16", KT_BF16),  ROW("f32", KT_F32),  ROW("f64", KT_F64),
+    ROW("f8_e4m3", KT_F8), ROW("f8e4m3", KT_F8)};
 
 KT_MAIN(kpk_module_affine, rows)

@@ -60,8 +60,8 @@ static void name_case(struct kt *t, const struct ew *e, const struct ew_case *c)
     size_t used = 0;
 
     for (size_t k = 0; k < e->nin; k++)
-        used += (size_t)snprintf(text + used, 256 - used, "%s%s",
-                                 k ? ", " : "", c->layout[k].name);
+        used += (size_t)snprintf(text + used, 256 - used, "%s%s", k ? ", " : "",
+                                 c->layout[k].name);
     snprintf(text + used, 256 - used, "; %s%s%s%s%s", shape_names[c->shape],
              c->info ? "" : "; null info", c->lead ? "; unaligned" : "",
              c->place == NULL_INPUT ? "; null input" : "",
@@ -84,9 +84,8 @@ static void check(struct kt *t, const struct ew *e, const struct ew_case *c,
         const void *element[EW_MAX_INPUTS];
 
         for (size_t k = 0; k < e->nin; k++) {
-            const size_t at = c->place == NULL_INPUT
-                                  ? i
-                                  : kt_offset(&c->layout[k], i);
+            const size_t at =
+                c->place == NULL_INPUT ? i : kt_offset(&c->layout[k], i);
 
             element[k] = (const char *)host[k] + at * kt_size(e->in[k]);
         }
@@ -240,11 +239,11 @@ static void run_layouts(struct kt *t, const struct ew *e)
                     enum kt_order other = KT_CONTIGUOUS;
 
                     if (which == e->nin) /* a mixture in every other shape */
-                        other = (enum kt_order)(
-                            ((size_t)order + (s % 2) * k) % KT_NORDERS);
-                    c.layout[k] = kt_layout(
-                        shapes[s].rank, shapes[s].dims,
-                        k == which ? (enum kt_order)order : other);
+                        other = (enum kt_order)(((size_t)order + (s % 2) * k) %
+                                                KT_NORDERS);
+                    c.layout[k] =
+                        kt_layout(shapes[s].rank, shapes[s].dims,
+                                  k == which ? (enum kt_order)order : other);
                 }
                 run_case(t, e, &c);
             }

@@ -31,8 +31,8 @@ struct ew {
     /* scalars: between info and the inputs, and behind the output */
     kpk_arg before[2], after[2];
     size_t nbefore, nafter;
-    bool in_place; /* the first input may be null, and may be the output */
-    bool all_codes; /* one input of 8 or 16 bits: try each code */
+    bool in_place;   /* the first input may be null, and may be the output */
+    bool all_codes;  /* one input of 8 or 16 bits: try each code */
     bool no_hostile; /* only small numbers are meaningful */
     /* puts numbers that matter into input k's data, or takes some out */
     void (*tame)(const struct ew *e, size_t k, void *data, size_t n);

@@ -35,8 +35,8 @@ static uint64_t some_value(enum kt_type type, size_t turn)
                                       UINT64_MAX, UINT64_C(0x7fc1807e3c01ff42)};
     const size_t nbytes = kt_size(type);
 
-    return values[turn % 4] & (nbytes == 8 ? UINT64_MAX
-                                           : (UINT64_C(1) << 8 * nbytes) - 1);
+    return values[turn % 4] &
+           (nbytes == 8 ? UINT64_MAX : (UINT64_C(1) << 8 * nbytes) - 1);
 }
 
 /* Puts a code as bytes: kt_check_bytes() compares, so NaN's bits count. */
@@ -74,10 +74,10 @@ static void run_fill(struct kt *t, const struct kt_row *row)
 static const struct {
     uint32_t d1, d2, src_s, dst_s;
 } copies[] = {
-    {1, 1, 1, 1},       {1, 1000, 1000, 1000}, {3, 0, 5, 5},
-    {0, 7, 7, 7},       {16, 64, 64, 64},      {16, 64, 96, 64},
-    {16, 64, 64, 128},  {33, 67, 80, 70},      {7, 3, 5, 4},
-    {1025, 1, 3, 2},    {5, 1024, 1040, 1056}, {64, 48, 0, 48},
+    {1, 1, 1, 1},      {1, 1000, 1000, 1000}, {3, 0, 5, 5},
+    {0, 7, 7, 7},      {16, 64, 64, 64},      {16, 64, 96, 64},
+    {16, 64, 64, 128}, {33, 67, 80, 70},      {7, 3, 5, 4},
+    {1025, 1, 3, 2},   {5, 1024, 1040, 1056}, {64, 48, 0, 48},
     {300, 40, 48, 64},
 };
 
@@ -114,9 +114,8 @@ static void run_copy2d(struct kt *t, const struct kt_row *row)
 static const struct {
     size_t rank, dims[6];
 } shapes[] = {
-    {0, {0}},          {1, {0}},           {1, {1025}},
-    {2, {33, 67}},     {2, {32, 64}},      {3, {5, 1, 48}},
-    {4, {3, 4, 5, 6}}, {6, {2, 2, 3, 2, 3, 4}},
+    {0, {0}},      {1, {0}},        {1, {1025}},       {2, {33, 67}},
+    {2, {32, 64}}, {3, {5, 1, 48}}, {4, {3, 4, 5, 6}}, {6, {2, 2, 3, 2, 3, 4}},
 };
 
 static void set_layout(struct kt *t, enum kt_type type,
@@ -150,8 +149,8 @@ static void run_const_set(struct kt *t, const struct kt_row *row)
 
     for (size_t s = 0; s < sizeof(shapes) / sizeof(shapes[0]); s++)
         for (int order = 0; order < KT_NORDERS; order++) {
-            const struct kt_layout layout = kt_layout(
-                shapes[s].rank, shapes[s].dims, (enum kt_order)order);
+            const struct kt_layout layout =
+                kt_layout(shapes[s].rank, shapes[s].dims, (enum kt_order)order);
 
             set_layout(t, row->a, &layout, true, turn++);
             if (kt_is_contiguous(&layout))

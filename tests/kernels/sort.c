@@ -18,7 +18,8 @@ enum keys {
 static const char *const key_names[N_KEYS] = {"random", "hostile", "few values",
                                               "all equal", "reversed"};
 
-static void *make_keys(struct kt *t, enum kt_type type, enum keys keys, size_t n)
+static void *make_keys(struct kt *t, enum kt_type type, enum keys keys,
+                       size_t n)
 {
     void *x = kt_host(t, type, n, keys == HOSTILE ? KT_HOSTILE : KT_WIDE, n);
     uint64_t state = n;
@@ -71,9 +72,8 @@ static void run_case(struct kt *t, const struct kt_row *row, enum keys keys,
     t->what = text;
     if (block == 0)
         block = padded < 1024 ? (unsigned)padded : 1024;
-    if (!KT_LAUNCH(t, nrows, block,
-                   padded <= 16384 ? (size_t)padded * 4 : 0, dx, dst, ncols,
-                   padded))
+    if (!KT_LAUNCH(t, nrows, block, padded <= 16384 ? (size_t)padded * 4 : 0,
+                   dx, dst, ncols, padded))
         return;
     for (size_t i = 0; i < n; i++) {
         values[i] = kt_get(row->a, x, i);

@@ -14,8 +14,8 @@ static void want_where(const struct ew *e, const void *const element[],
 /* Conditions: half are 0, the others of every kind, 2^32 among them. */
 static void conditions(const struct ew *e, size_t k, void *data, size_t n)
 {
-    static const uint64_t codes[] = {0, 1, 0, 2, 0, 255, 0, UINT64_MAX, 0,
-                                     UINT64_C(0x8000000000000000)};
+    static const uint64_t codes[] = {
+        0, 1, 0, 2, 0, 255, 0, UINT64_MAX, 0, UINT64_C(0x8000000000000000)};
     uint64_t state = n;
 
     if (k != 0)
@@ -61,8 +61,7 @@ static void run(struct kt *t, const struct kt_row *row)
     ROW(id, I, "f64", KT_F64)                                                  \
     F8_ROWS(id, I)
 
-static const struct kt_row rows[] = {
-    ROWS("u8", KT_U8) ROWS("u32", KT_U32) ROWS("i64", KT_I64)
-        F8_ROWS("i16", KT_I16) F8_ROWS("i32", KT_I32)};
+static const struct kt_row rows[] = {ROWS("u8", KT_U8) ROWS("u32", KT_U32) ROWS(
+    "i64", KT_I64) F8_ROWS("i16", KT_I16) F8_ROWS("i32", KT_I32)};
 
 KT_MAIN(kpk_module_ternary, rows)

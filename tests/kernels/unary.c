@@ -12,13 +12,13 @@ extern const kpk_module kpk_module_unary;
 
 /* How far a result may be off. */
 enum gate {
-    EXACT,   /* the correctly rounded value */
-    DIV,     /* correctly rounded; f16, bf16: 1 ulp */
-    NEAR,    /* 4 ulp; f16, bf16: 1 */
-    CIRCLE,  /* 2 eps; f16, bf16: 1 ulp */
-    FAR,     /* 8 ulp; f16, bf16: 1 */
-    PHI,     /* 8 ulp from -2 up, 2 eps everywhere; f16, bf16: 1 ulp, 1 eps */
-    SMOOTH   /* 2 eps max(1, |x|) max(1, |param|); f16, bf16: 1.5 eps */
+    EXACT,  /* the correctly rounded value */
+    DIV,    /* correctly rounded; f16, bf16: 1 ulp */
+    NEAR,   /* 4 ulp; f16, bf16: 1 */
+    CIRCLE, /* 2 eps; f16, bf16: 1 ulp */
+    FAR,    /* 8 ulp; f16, bf16: 1 */
+    PHI,    /* 8 ulp from -2 up, 2 eps everywhere; f16, bf16: 1 ulp, 1 eps */
+    SMOOTH  /* 2 eps max(1, |x|) max(1, |param|); f16, bf16: 1.5 eps */
 };
 
 struct function {
@@ -238,11 +238,32 @@ static void want_function(const struct ew *e, const void *const element[],
 /* Numbers that rounding, reduction and branches turn on. */
 static void plant(const struct ew *e, size_t k, void *data, size_t n)
 {
-    static const kt_real numbers[] = {
-        0.5L,      -0.5L, 1.5L, -1.5L, 2.5L, -2.5L, 0x1.fffffep-2L, 1e5L,
-        1e30L,     -1e5L, 1e-5L, -1e-5L, 3.14159265358979L, 1.5707963267948966L,
-        -2,        -6,    -9,    -13.5L, 20,  -20,  0x1p-130L, 0x1.8p-126L,
-        709.7L,    -745,  88.72L, -103.9L};
+    static const kt_real numbers[] = {0.5L,
+                                      -0.5L,
+                                      1.5L,
+                                      -1.5L,
+                                      2.5L,
+                                      -2.5L,
+                                      0x1.fffffep-2L,
+                                      1e5L,
+                                      1e30L,
+                                      -1e5L,
+                                      1e-5L,
+                                      -1e-5L,
+                                      3.14159265358979L,
+                                      1.5707963267948966L,
+                                      -2,
+                                      -6,
+                                      -9,
+                                      -13.5L,
+                                      20,
+                                      -20,
+                                      0x1p-130L,
+                                      0x1.8p-126L,
+                                      709.7L,
+                                      -745,
+                                      88.72L,
+                                      -103.9L};
 
     (void)k;
     if (n < 1000)

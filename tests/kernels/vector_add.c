@@ -41,7 +41,6 @@ static void run(struct kt *t, const struct kt_row *row)
     }
 }
 
-static const struct kt_row rows[] = {
-    {"vector_add", run, KT_F32, KT_F32, NULL}};
+static const struct kt_row rows[] = {{"vector_add", run, KT_F32, KT_F32, NULL}};
 
 KT_MAIN(kpk_module_vector_add, rows)

@@ -23,10 +23,10 @@ template <typename I> DEV bool is_element(I id, u64 dim)
 }
 
 /*
- * A grid-stride walk. The host launches a thread an element; where a thread takes
- * `each` elements at a time, a power of two, one block in `each` walks, or in as
- * many as leaves enough for a GPU, and the others leave at once. They are most
- * of the launch, so a kernel asks that before all else.
+ * A grid-stride walk. The host launches a thread an element; where a thread
+ * takes `each` elements at a time, a power of two, one block in `each` walks,
+ * or in as many as leaves enough for a GPU, and the others leave at once. They
+ * are most of the launch, so a kernel asks that before all else.
  */
 DEV u32 walk_shift(u32 each)
 {
@@ -50,8 +50,8 @@ template <typename W> struct Walk {
     {
         const u32 shift = walk_shift(each);
 
-        first = (W)((u32)blockIdx.x >> shift) * (u32)blockDim.x +
-                (u32)threadIdx.x;
+        first =
+            (W)((u32)blockIdx.x >> shift) * (u32)blockDim.x + (u32)threadIdx.x;
         step = (W)((((u32)gridDim.x - 1) >> shift) + 1) * (u32)blockDim.x;
     }
 };

@@ -33,8 +33,8 @@ DEV bool are_dense(u64 num_dims, const size_t *info)
 template <u32 V, typename W, typename I, typename T>
 DEV void index_select_packs(u64 numel, u64 num_dims, const size_t *info,
                             const I *RESTRICT ids, const T *RESTRICT inp,
-                            T *RESTRICT out, u64 src_dim_size,
-                            u64 ids_dim_size, u64 right_size)
+                            T *RESTRICT out, u64 src_dim_size, u64 ids_dim_size,
+                            u64 right_size)
 {
     constexpr u32 batch = read_batch<W>;
     const W n = (W)(numel / V), right = (W)(right_size / V);
@@ -51,15 +51,15 @@ DEV void index_select_packs(u64 numel, u64 num_dims, const size_t *info,
             const W p = wanted < n ? wanted : first;
             const W row = p / right, l = row < dim ? 0 : row / dim;
             const W j = row - l * dim;
-            const I id = ids[dense ? j
-                                   : strided_offset(j, num_dims, info,
-                                                    info + num_dims)];
+            const I id =
+                ids[dense ? j
+                          : strided_offset(j, num_dims, info, info + num_dims)];
 
             if (is_element(id, src_dim_size))
-                v[k] = load_pack<V>(
-                    inp + ((l * src_dim_size + (u64)id) * right +
-                           (p - row * right)) *
-                              V);
+                v[k] =
+                    load_pack<V>(inp + ((l * src_dim_size + (u64)id) * right +
+                                        (p - row * right)) *
+                                           V);
         }
         UNROLL
         for (u32 k = 0; k < batch; k++) {
@@ -211,8 +211,8 @@ template <u32 V, typename W, typename I, typename T> struct Gather {
 };
 
 template <typename I, typename T>
-DEV void gather(u64 numel, const I *ids, const T *inp, T *out,
-                u64 src_dim_size, u64 ids_dim_size, u64 right_size)
+DEV void gather(u64 numel, const I *ids, const T *inp, T *out, u64 src_dim_size,
+                u64 ids_dim_size, u64 right_size)
 {
     constexpr u32 V = sizeof(T) == 8 ? 2 : sizeof(T) == 4 ? 4 : 8;
     constexpr u32 id_bytes = V * sizeof(I) < 16 ? V * (u32)sizeof(I) : 16;
@@ -235,13 +235,13 @@ DEV void gather(u64 numel, const I *ids, const T *inp, T *out,
                              src_dim_size, plane, right_size, true}
             .run();
     else if (packs)
-        Gather<V, u32, I, T>{numel,           ids,          inp,
-                             out,             src_dim_size, (u32)plane,
-                             (u32)right_size, rows_aligned}
+        Gather<V, u32, I, T>{
+            numel,           ids,         inp, out, src_dim_size, (u32)plane,
+            (u32)right_size, rows_aligned}
             .run();
     else
-        Gather<1, u32, I, T>{numel,           ids,          inp,
-                             out,             src_dim_size, (u32)plane,
-                             (u32)right_size, true}
+        Gather<1, u32, I, T>{
+            numel,           ids, inp, out, src_dim_size, (u32)plane,
+            (u32)right_size, true}
             .run();
 }

@@ -24,8 +24,8 @@
  */
 #pragma once
 
-#include "reduce/row.h"
 #include "division.h"
+#include "reduce/row.h"
 
 /* what a sum of T, and a comparison of T, is kept in */
 template <typename T> struct kept {
@@ -143,9 +143,8 @@ template <typename T, bool MAX> struct index_of {
     {
         return better(b.v, a.v) || (!better(a.v, b.v) && b.i < a.i) ? b : a;
     }
-    static DEV_MEMBER u32 result(value v, u64 first,
-                                                 u64 num_dims,
-                                                 const size_t *info)
+    static DEV_MEMBER u32 result(value v, u64 first, u64 num_dims,
+                                 const size_t *info)
     {
         const u64 last = num_dims > 0 ? info[num_dims - 1] : 1;
 
@@ -165,8 +164,8 @@ struct line {
  * as long as one step serves them all; a line is straight if it is within such
  * a run, and runs hold whole lines.
  */
-DEV line find_line(u64 numel, u64 R, u64 num_dims,
-                                          const size_t *info, u64 first)
+DEV line find_line(u64 numel, u64 R, u64 num_dims, const size_t *info,
+                   u64 first)
 {
     const size_t *dims = info, *strides = info + num_dims;
     u64 run = 1, step = 1, outer, d;
@@ -208,18 +207,18 @@ DEV typename OP::value fold_contiguous(const T *p, N n, u32 rank, u32 size)
         OP::take(v, p[m], (u32)m);
     for (; k + (batch - 1) * size < vectors; k += batch * size) {
         Pack<T, V> x[batch];
-UNROLL
+        UNROLL
         for (u32 j = 0; j < batch; j++)
             x[j] = load_pack<V>(p + head + (k + j * size) * V);
-UNROLL
+        UNROLL
         for (u32 j = 0; j < batch; j++)
-UNROLL
-            for (u32 i = 0; i < V; i++)
-                OP::take(v, x[j][i], (u32)(head + (k + j * size) * V + i));
+            UNROLL
+        for (u32 i = 0; i < V; i++)
+            OP::take(v, x[j][i], (u32)(head + (k + j * size) * V + i));
     }
     for (; k < vectors; k += size) {
         const Pack<T, V> x = load_pack<V>(p + head + k * V);
-UNROLL
+        UNROLL
         for (u32 i = 0; i < V; i++)
             OP::take(v, x[i], (u32)(head + k * V + i));
     }
@@ -230,19 +229,18 @@ UNROLL
 
 /* rank, rank + size, ...: `batch` loads in flight; past the end, the last */
 template <typename OP, u32 batch, typename T>
-DEV u64 fold_batches(typename OP::value &v, const T *p,
-                                            u64 step, u64 m, u64 n, u32 size,
-                                            bool partial)
+DEV u64 fold_batches(typename OP::value &v, const T *p, u64 step, u64 m, u64 n,
+                     u32 size, bool partial)
 {
     for (; partial ? m < n : m + (batch - 1) * size < n; m += batch * size) {
         T x[batch];
-UNROLL
+        UNROLL
         for (u32 j = 0; j < batch; j++) {
             const u64 i = m + j * size;
 
             x[j] = p[(i < n ? i : n - 1) * step];
         }
-UNROLL
+        UNROLL
         for (u32 j = 0; j < batch; j++)
             if (m + j * size < n)
                 OP::take(v, x[j], (u32)(m + j * size));
@@ -251,8 +249,8 @@ UNROLL
 }
 
 template <typename OP, typename T>
-DEV typename OP::value
-fold_line(const T *p, u64 step, u64 n, u32 rank, u32 size)
+DEV typename OP::value fold_line(const T *p, u64 step, u64 n, u32 rank,
+                                 u32 size)
 {
     typename OP::value v = OP::start();
     u64 m = fold_batches<OP, 8>(v, p, step, rank, n, size, false);
@@ -262,16 +260,16 @@ fold_line(const T *p, u64 step, u64 n, u32 rank, u32 size)
 }
 
 template <typename OP, typename T>
-DEV typename OP::value
-fold_strided(const T *src, u64 first, u64 n, u64 num_dims, const size_t *info,
-             u32 rank, u32 size)
+DEV typename OP::value fold_strided(const T *src, u64 first, u64 n,
+                                    u64 num_dims, const size_t *info, u32 rank,
+                                    u32 size)
 {
     typename OP::value v = OP::start();
 
     for (u64 m = rank; m < n; m += size)
-        OP::take(v,
-                 src[strided_offset(first + m, num_dims, info, info + num_dims)],
-                 (u32)m);
+        OP::take(
+            v, src[strided_offset(first + m, num_dims, info, info + num_dims)],
+            (u32)m);
     return v;
 }
 
@@ -313,8 +311,8 @@ DEV typename OP::value join_slots(u32 size, u32 lane, F four)
 
 /* to thread 0 of the block, in the order of the reference's tree */
 template <typename OP>
-DEV typename OP::value
-join_in_order(const team &t, typename OP::value *slot, typename OP::value v)
+DEV typename OP::value join_in_order(const team &t, typename OP::value *slot,
+                                     typename OP::value v)
 {
     const OP op;
 
@@ -341,14 +339,13 @@ join_in_order(const team &t, typename OP::value *slot, typename OP::value v)
 template <typename T> constexpr u32 ordered_vector = 8 / sizeof(T);
 
 /*
- * A row by one group of lanes, in the order of a block of `size` threads, 128 or
- * more. It is read in vectors of 8 bytes (16 would take too many registers): a
- * lane has V neighbouring slots of every V * 32. The tree joins vectors first,
- * in the order of join_slots(), then lanes, then a vector's elements.
+ * A row by one group of lanes, in the order of a block of `size` threads, 128
+ * or more. It is read in vectors of 8 bytes (16 would take too many registers):
+ * a lane has V neighbouring slots of every V * 32. The tree joins vectors
+ * first, in the order of join_slots(), then lanes, then a vector's elements.
  */
 template <typename OP, typename T>
-DEV typename OP::value fold_in_order(const T *p, u32 n, u32 size,
-                                             u32 lane)
+DEV typename OP::value fold_in_order(const T *p, u32 n, u32 size, u32 lane)
 {
     using A = typename OP::value;
     constexpr u32 V = ordered_vector<T>, levels = V == 2 ? 4 : 5, batch = 4;
@@ -376,8 +373,8 @@ DEV typename OP::value fold_in_order(const T *p, u32 n, u32 size,
             for (u32 j = 0; j < batch; j++)
                 if (m + j * size < n)
                     UNROLL
-                    for (u32 c = 0; c < V; c++)
-                        OP::take(sum[c], x[j][c], 0);
+            for (u32 c = 0; c < V; c++)
+                OP::take(sum[c], x[j][c], 0);
         }
         UNROLL
         for (u32 level = 0; level < levels; level++) {
@@ -400,8 +397,8 @@ DEV typename OP::value fold_in_order(const T *p, u32 n, u32 size,
     UNROLL
     for (u32 half = V / 2; half > 0; half /= 2)
         UNROLL
-        for (u32 c = 0; c < half; c++)
-            sum[c] = op(sum[c], sum[c + half]);
+    for (u32 c = 0; c < half; c++)
+        sum[c] = op(sum[c], sum[c + half]);
     return sum[0];
 }
 
@@ -454,7 +451,8 @@ DEV bool reduce_by_groups(const T *src, u32 n, u64 numel, u32 outputs,
 /* one output by the whole block */
 template <typename OP, typename T>
 DEV void reduce_by_block(u64 src_numel, u64 R, u64 num_dims, const size_t *info,
-                         const T *src, typename OP::result_type *dst, u64 output,
+                         const T *src, typename OP::result_type *dst,
+                         u64 output,
                          const team_scratch<typename OP::value> &scratch)
 {
     const team t = make_team(blockDim.x, threadIdx.x, 0, 1);
@@ -482,9 +480,9 @@ DEV void reduce_by_block(u64 src_numel, u64 R, u64 num_dims, const size_t *info,
 }
 
 template <typename OP, typename T>
-DEV void
-fast_reduce(size_t src_numel, size_t el_to_sum_per_block, size_t num_dims,
-            const size_t *info, const T *src, typename OP::result_type *dst)
+DEV void fast_reduce(size_t src_numel, size_t el_to_sum_per_block,
+                     size_t num_dims, const size_t *info, const T *src,
+                     typename OP::result_type *dst)
 {
     using V = typename OP::value;
     __shared__ V slot[2][max_groups];

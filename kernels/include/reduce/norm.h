@@ -10,10 +10,10 @@
  * rmsnorm    y = x / sqrt(mean(x^2) + eps) * alpha
  * layernorm  y = (x - mean) / sqrt(var + eps) * alpha + beta
  *
- * The variance is the corrected two-pass one: with p near the mean and d = x - p
- * (exact where it matters), mean = p + mean(d) and var = mean(d^2) - mean(d)^2.
- * The subtraction takes away rounding errors only, so it does not cancel: a
- * constant row gives 0 and y = beta, whatever its value.
+ * The variance is the corrected two-pass one: with p near the mean and d = x -
+ * p (exact where it matters), mean = p + mean(d) and var = mean(d^2) -
+ * mean(d)^2. The subtraction takes away rounding errors only, so it does not
+ * cancel: a constant row gives 0 and y = beta, whatever its value.
  *
  * Rows of up to 32 f32 values a thread stay in registers: read once, written
  * once. Longer rows are read twice; layernorm then takes p from the first
@@ -27,9 +27,8 @@
 
 /* y = x * scale * alpha + beta, for V columns from c on */
 template <u32 V, typename T>
-DEV void finish_columns(T *dst, calc_t<T> *v, u32 c,
-                                               calc_t<T> scale, const T *alpha,
-                                               const T *beta)
+DEV void finish_columns(T *dst, calc_t<T> *v, u32 c, calc_t<T> scale,
+                        const T *alpha, const T *beta)
 {
     using A = calc_t<T>;
     A a[V], b[V];
@@ -38,7 +37,7 @@ DEV void finish_columns(T *dst, calc_t<T> *v, u32 c,
         read_columns<V>(alpha + c, a);
     if (beta)
         read_columns<V>(beta + c, b);
-UNROLL
+    UNROLL
     for (u32 i = 0; i < V; i++) {
         v[i] *= scale;
         if (alpha)
@@ -58,7 +57,7 @@ template <typename T> struct norm_row {
     const T *src;
     T *dst;
     const T *alpha, *beta;
-    u32 n; /* 0 for a team without a row, which only keeps the barriers */
+    u32 n;    /* 0 for a team without a row, which only keeps the barriers */
     u32 turn; /* alternates from row to row */
     A eps;
 
@@ -95,7 +94,7 @@ template <typename T> struct rmsnorm_row : norm_row<T> {
         A s = 0;
 
         x.each(B::t, first, B::n, [&](A *v, u32) {
-UNROLL
+            UNROLL
             for (u32 i = 0; i < V; i++)
                 s += v[i] * v[i];
         });
@@ -160,8 +159,8 @@ template <typename T> struct layernorm_row : norm_row<T> {
         UNROLL
         for (u32 half = V / 2; half > 0; half /= 2)
             UNROLL
-            for (u32 i = 0; i < half; i++)
-                sum[i] += sum[i + half];
+        for (u32 i = 0; i < half; i++)
+            sum[i] += sum[i + half];
         v.a = sum[0] / V;
         UNROLL
         for (u32 i = 0; i < V; i++)
@@ -179,13 +178,12 @@ template <typename T> struct layernorm_row : norm_row<T> {
         return g > largest<A>() ? largest<A>() : g;
     }
 
-    template <u32 V, u32 K>
-    DEV_MEMBER A sum(row_tile<T, V, K> &x, u32 first)
+    template <u32 V, u32 K> DEV_MEMBER A sum(row_tile<T, V, K> &x, u32 first)
     {
         A s = 0;
 
         x.each(B::t, first, B::n, [&](A *v, u32) {
-UNROLL
+            UNROLL
             for (u32 i = 0; i < V; i++)
                 s += v[i];
         });
@@ -194,13 +192,13 @@ UNROLL
 
     /* moves the tile by -p; adds up what is left, and its squares */
     template <u32 V, u32 K>
-    DEV_MEMBER void center(row_tile<T, V, K> &x, u32 first, A p,
-                                           A &s, A &squares)
+    DEV_MEMBER void center(row_tile<T, V, K> &x, u32 first, A p, A &s,
+                           A &squares)
     {
         s = 0;
         squares = 0;
         x.each(B::t, first, B::n, [&](A *v, u32) {
-UNROLL
+            UNROLL
             for (u32 i = 0; i < V; i++) {
                 v[i] -= p;
                 s += v[i];
@@ -210,11 +208,10 @@ UNROLL
     }
 
     template <u32 V, u32 K>
-    DEV_MEMBER void finish(row_tile<T, V, K> &x, u32 first, A d,
-                                           A g)
+    DEV_MEMBER void finish(row_tile<T, V, K> &x, u32 first, A d, A g)
     {
         x.each(B::t, first, B::n, [&](A *v, u32 c) {
-UNROLL
+            UNROLL
             for (u32 i = 0; i < V; i++)
                 v[i] -= d;
             finish_columns<V>(B::dst, v, c, g, B::alpha, B::beta);
@@ -284,9 +281,9 @@ UNROLL
 /*
  * Rows of at most one vector a thread: a block has little to do for one of them
  * beside starting and waiting. So one block in 2^shift takes the rows of all
- * of them, as many at a time as it has threads for, and reads the next ones while
- * it works on those at hand. The threads that share a row depend on its length
- * alone, and so do the bits of the result.
+ * of them, as many at a time as it has threads for, and reads the next ones
+ * while it works on those at hand. The threads that share a row depend on its
+ * length alone, and so do the bits of the result.
  */
 template <template <typename> class ROW, typename T>
 DEV void normalize_short(const T *src, T *dst, const T *alpha, const T *beta,

@@ -29,8 +29,7 @@ struct team {
     bool packed;
 };
 
-DEV team make_team(u32 size, u32 rank, u32 first,
-                                          u32 step)
+DEV team make_team(u32 size, u32 rank, u32 first, u32 step)
 {
     team t;
 
@@ -104,8 +103,7 @@ template <typename A> struct team_scratch {
 };
 
 /* op over `size` neighbouring lanes (a power of two, at most 32), to all */
-template <typename A, typename Op>
-DEV A lanes_reduce(A v, u32 size, Op op)
+template <typename A, typename Op> DEV A lanes_reduce(A v, u32 size, Op op)
 {
     if (size == group_size) {
         v = op(v, lane_xor<16>(v));
@@ -141,9 +139,8 @@ DEV A loose_team_reduce(const team &t, A *all, A v, Op op)
  * barrier of the next call keeps this call's slots until all have read them.
  */
 template <typename A, typename Op>
-DEV A team_reduce(const team &t,
-                                         const team_scratch<A> &scratch,
-                                         u32 turn, A v, Op op)
+DEV A team_reduce(const team &t, const team_scratch<A> &scratch, u32 turn, A v,
+                  Op op)
 {
     if (!t.packed)
         return loose_team_reduce(t, scratch.all, v, op);

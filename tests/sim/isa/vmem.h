@@ -59,23 +59,18 @@ void sim_vmem_atomic(struct wave *w, const struct places *p,
                      const struct operand *dst, const struct operand *data,
                      unsigned nbytes, bool has_compare, atomic_fn *fn);
 
-#define ATOMIC_FNS(X)                                                          \
-    X(swap32)                                                                  \
-    X(swap64)                                                                  \
-    X(cmpswap32)                                                               \
-    X(cmpswap64)                                                               \
-    X(add32)                                                                   \
-    X(add64)                                                                   \
-    X(sub32)                                                                   \
-    X(sub64) X(smin32) X(smin64) X(umin32) X(umin64) X(smax32) X(smax64)       \
-        X(umax32) X(umax64) X(and64) X(or64) X(xor64) X(inc32) X(inc64)        \
-            X(dec32) X(dec64) X(clamp_sub32) X(cond_sub32) X(fcmpswap32)       \
-                X(fcmpswap64) X(fmin32) X(fmin64) X(fmax32) X(fmax64)          \
-                    X(fadd32) X(fadd64) X(pk_add_f16) X(pk_add_bf16) X(rsub32) \
-                        X(rsub64)
+/* clang-format off */
+#define ATOMIC_FNS(X)                                                         \
+    X(swap32) X(swap64) X(cmpswap32) X(cmpswap64) X(add32) X(add64)           \
+    X(sub32) X(sub64) X(smin32) X(smin64) X(umin32) X(umin64) X(smax32)       \
+    X(smax64) X(umax32) X(umax64) X(and64) X(or64) X(xor64) X(inc32)          \
+    X(inc64) X(dec32) X(dec64) X(clamp_sub32) X(cond_sub32) X(fcmpswap32)     \
+    X(fcmpswap64) X(fmin32) X(fmin64) X(fmax32) X(fmax64) X(fadd32)           \
+    X(fadd64) X(pk_add_f16) X(pk_add_bf16) X(rsub32) X(rsub64)
 #define X(name) atomic_fn sim_atomic_##name;
 ATOMIC_FNS(X)
 #undef X
+/* clang-format on */
 
 /* clang-format off */
 /* X(prefix, name up to gfx10, name from gfx11 on, bytes, sign, d16) */

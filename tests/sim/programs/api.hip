@@ -88,8 +88,7 @@ extern "C" __global__ void no_arguments()
 
 extern "C" __global__ void read_table(int *out)
 {
-    out[threadIdx.x] =
-        table[threadIdx.x % 16] * (int)factors[threadIdx.x % 4];
+    out[threadIdx.x] = table[threadIdx.x % 16] * (int)factors[threadIdx.x % 4];
 }
 
 /* Works for a while. */

@@ -57,8 +57,8 @@ static int run()
     CHECK(hipMalloc((void **)&device, n * sizeof(*device)));
     for (unsigned i = 0; i < n; i++)
         host[i] = i;
-    CHECK(hipMemcpyAsync(device, host, n * sizeof(*host),
-                         hipMemcpyHostToDevice, first));
+    CHECK(hipMemcpyAsync(device, host, n * sizeof(*host), hipMemcpyHostToDevice,
+                         first));
     for (unsigned k = 0; k < 5; k++)
         twice_plus<<<n / block, block, 0, first>>>(device, k);
     CHECK(hipEventRecord(between, first));
@@ -66,8 +66,8 @@ static int run()
     reverse_blocks<<<n / block, block, block * sizeof(unsigned), second>>>(
         device);
     add_to_total<<<3, 32, 0, second>>>(7);
-    CHECK(hipMemcpyAsync(host, device, n * sizeof(*host),
-                         hipMemcpyDeviceToHost, second));
+    CHECK(hipMemcpyAsync(host, device, n * sizeof(*host), hipMemcpyDeviceToHost,
+                         second));
     CHECK(hipStreamAddCallback(second, note, &called, 0));
     CHECK(hipStreamSynchronize(second));
     for (unsigned i = 0; i < n; i++) {
