@@ -140,7 +140,7 @@ kpk_status kpk_table_cell(const kpk_module *module, size_t table, size_t row,
 {
     const struct kpk_table *t;
     const union kpk_cell_data *cell;
-    kpk_column_decl decl;
+    kpk_column_decl decl = {0};
     kpk_status st = check_row(module, table, row);
 
     if (st == KPK_OK)

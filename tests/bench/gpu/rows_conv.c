@@ -3,12 +3,8 @@
 
 /* The batch: 8 images of 64 channels of 128 x 128; 64 output channels, 3 x 3.
  */
-#define B UINT64_C(8)
-#define C UINT64_C(64)
-#define S UINT64_C(128)
-#define O UINT64_C(64)
-#define K UINT64_C(3)
-#define IN (B * C * S * S)
+static const uint64_t B = 8, C = 64, S = 128, O = 64, K = 3;
+static const uint64_t IN = (uint64_t)8 * 64 * 128 * 128;
 
 static void one_thread_each(struct bench_launch *l, uint64_t n)
 {

@@ -23,11 +23,11 @@ static void shape(struct bench_launch *l, const struct bench_row *row)
 
 /* dims and `groups` stride groups; the last group has the row's layout. */
 static void arg_info(struct bench_launch *l, const struct bench_row *row,
-                     unsigned groups)
+                     size_t groups)
 {
     uint64_t info[2 + 3 * 2] = {SIDE, SIDE};
 
-    for (unsigned g = 0; g < groups; g++) {
+    for (size_t g = 0; g < groups; g++) {
         info[2 + 2 * g] = SIDE;
         info[3 + 2 * g] = 1;
     }

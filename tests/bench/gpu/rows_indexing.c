@@ -82,7 +82,7 @@ static void index_add(struct bench_launch *l, const struct bench_row *row)
     bench_arg(l, ids);
     bench_arg(l, ids);
     bench_arg(l, right);
-    l->nbytes = (double)(3 * N / 4 * bench_size(type));
+    l->nbytes = 0.75 * (double)(N * bench_size(type));
 }
 
 static void scatter(struct bench_launch *l, const struct bench_row *row)
@@ -100,7 +100,7 @@ static void scatter(struct bench_launch *l, const struct bench_row *row)
     bench_arg(l, dim);
     bench_arg(l, dim);
     bench_arg(l, right);
-    l->nbytes = (double)(N / 4 * (2 * bench_size(type) + 4));
+    l->nbytes = 0.25 * (double)(N * (2 * bench_size(type) + 4));
 }
 
 const struct bench_row bench_indexing[] = {

@@ -24,7 +24,9 @@ static uint64_t weights(const struct bench_row *row, uint64_t n)
 
 static double weight_bytes(const struct bench_row *row, uint64_t n)
 {
-    return (double)(n / (uint64_t)row->p[0] * (uint64_t)row->p[1]);
+    const uint64_t nblocks = n / (uint64_t)row->p[0];
+
+    return (double)(nblocks * (uint64_t)row->p[1]);
 }
 
 /* p[4] activation columns; GB/s counts the weights. */

@@ -87,7 +87,7 @@ static void decode(const char *path)
         exit(1);
     }
     size = (size_t)ftell(file);
-    rewind(file);
+    (void)fseek(file, 0, SEEK_SET);
     bytes = malloc(size);
     if (!bytes || fread(bytes, 1, size, file) != size) {
         perror(path);
@@ -128,7 +128,7 @@ int main(int argc, char **argv)
     }
     kpkSimConfig()->threads = 1;
     CHECK(hipMalloc(&in, 1024));
-    CHECK(hipMalloc(&out, 64 * 256 * 4));
+    CHECK(hipMalloc(&out, (size_t)64 * 256 * 4));
     CHECK(hipMemset(in, 0x3e, 1024));
     CHECK(hipModuleLoad(&module, argv[1]));
     printf("device 0: %s\n", sim_device_get(0)->target_id);
