@@ -30,7 +30,7 @@ SCRIPT_TESTS := $(sort $(wildcard tests/build/*.sh tests/install/*.sh))
 TEST_CFLAGS = -Itests -Itests/unit -Itests/kernels -Igen
 link_flags_of = $(shell sed -n 's,^/\* link: \(.*\) \*/$$,\1,p' $(1))
 $(H)/obj/tests/%.o: OBJ_CFLAGS = $(TEST_CFLAGS)
-$(HARNESS) $(KERNEL_TESTS_SRC:%.c=$(H)/obj/%.o): $(PACK_HEADER)
+$(HARNESS) $(KERNEL_TESTS_SRC:%.c=$(H)/obj/%.o) $(UNIT_SRC:%.c=$(H)/obj/%.o): $(PACK_HEADER)
 
 # The library comes as its objects' archive, twice: helpers and it may need
 # each other.
