@@ -219,7 +219,7 @@ static unsigned int image_nbytes;
 static const struct kpk_code_object objects[] = {
     {5, 5, (const unsigned char *)&image, &image_nbytes, attrs, {0}}};
 static const struct kpk_module module = {
-    KPK_FORMAT_VERSION, 3, strings, kernels, NULL, objects, 1, 1};
+    KPK_FORMAT_VERSION, 3, strings, kernels, NULL, objects, 1, 1, NULL, 0};
 
 static void test_symbols_are_kernels_and_global_variables(void **state)
 {
