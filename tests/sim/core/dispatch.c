@@ -192,36 +192,12 @@ static enum outcome run_group(struct job *job, struct group *g)
     return GROUP_STALLED;
 }
 
-static void add_stats(struct sim_stats *to, const struct sim_stats *from)
-{
-#define ADD(field) to->field += from->field
-    ADD(waves);
-    ADD(workgroups);
-    ADD(insns);
-    ADD(lane_insns);
-    ADD(valu);
-    ADD(salu);
-    ADD(vmem);
-    ADD(smem);
-    ADD(lds);
-    ADD(branch);
-    ADD(matrix);
-    ADD(other);
-    ADD(bytes_read);
-    ADD(bytes_written);
-    ADD(segment_bytes_read);
-    ADD(segment_bytes_written);
-    ADD(lds_bytes);
-    ADD(lds_bank_conflicts);
-#undef ADD
-}
-
 static void finish_group(struct job *job, struct group *g)
 {
     g->stats.workgroups = 1;
     g->stats.waves = g->nwaves;
     pthread_mutex_lock(&job->lock);
-    add_stats(&job->stats, &g->stats);
+    sim_stats_add(&job->stats, &g->stats);
     if (g->faulted && g->index < atomic_load(&job->faulted_group)) {
         atomic_store(&job->faulted_group, g->index);
         job->fault = g->fault;
@@ -448,7 +424,7 @@ static void report_stats(const struct job *job, struct sim_stats *stats)
         sim_stats_print(job->run.dispatch, &s);
     if (!stats)
         return;
-    add_stats(stats, &s);
+    sim_stats_add(stats, &s);
     stats->vgprs = s.vgprs;
     stats->sgprs = s.sgprs;
     stats->lds_nbytes = s.lds_nbytes;

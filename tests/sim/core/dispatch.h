@@ -92,6 +92,9 @@ struct sim_config *sim_config_mutable(void);
 bool sim_dispatch_run(const struct sim_dispatch *dispatch,
                       struct sim_stats *stats, struct sim_fault *fault);
 
+/* Adds the counters of `from`; what describes one kernel stays as it is. */
+void sim_stats_add(struct sim_stats *to, const struct sim_stats *from);
+
 /* Prints the counters of a launch to stderr. */
 void sim_stats_print(const struct sim_dispatch *dispatch,
                      const struct sim_stats *stats);

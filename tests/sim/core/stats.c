@@ -1,4 +1,4 @@
-/* stats.c - prints the counters of a launch (KPK_SIM_STATS=1) */
+/* stats.c - adds up the counters of launches, prints them (KPK_SIM_STATS=1) */
 #include "dispatch.h"
 
 #include <stdio.h>
@@ -6,6 +6,30 @@
 static double percent(uint64_t part, uint64_t whole)
 {
     return whole ? 100.0 * (double)part / (double)whole : 100.0;
+}
+
+void sim_stats_add(struct sim_stats *to, const struct sim_stats *from)
+{
+#define ADD(field) to->field += from->field
+    ADD(waves);
+    ADD(workgroups);
+    ADD(insns);
+    ADD(lane_insns);
+    ADD(valu);
+    ADD(salu);
+    ADD(vmem);
+    ADD(smem);
+    ADD(lds);
+    ADD(branch);
+    ADD(matrix);
+    ADD(other);
+    ADD(bytes_read);
+    ADD(bytes_written);
+    ADD(segment_bytes_read);
+    ADD(segment_bytes_written);
+    ADD(lds_bytes);
+    ADD(lds_bank_conflicts);
+#undef ADD
 }
 
 void sim_stats_print(const struct sim_dispatch *d, const struct sim_stats *s)

@@ -15,26 +15,7 @@ static enum sim_fault_kind last_kind;
 void stats_add(const struct sim_stats *s)
 {
     pthread_mutex_lock(&lock);
-#define ADD(field) total.field += s->field
-    ADD(waves);
-    ADD(workgroups);
-    ADD(insns);
-    ADD(lane_insns);
-    ADD(valu);
-    ADD(salu);
-    ADD(vmem);
-    ADD(smem);
-    ADD(lds);
-    ADD(branch);
-    ADD(matrix);
-    ADD(other);
-    ADD(bytes_read);
-    ADD(bytes_written);
-    ADD(segment_bytes_read);
-    ADD(segment_bytes_written);
-    ADD(lds_bytes);
-    ADD(lds_bank_conflicts);
-#undef ADD
+    sim_stats_add(&total, s);
     total.vgprs = s->vgprs;
     total.sgprs = s->sgprs;
     total.lds_nbytes = s->lds_nbytes;
