@@ -32,7 +32,7 @@ quote  = '$(subst ','\'',$(1))'
 # $(call stamp,FILE,TEXT)
 define stamp
 $(1): FORCE
-	@mkdir -p $$(@D); printf '%s\n' $$(call quote,$(2)) >$$@.new; \
+	@mkdir -p $$(@D); printf '%s\n' $$(call quote,$(subst $(CURDIR),.,$(2))) >$$@.new; \
 	if cmp -s $$@.new $$@; then rm $$@.new; else mv $$@.new $$@; fi
 endef
 FORCE:
