@@ -388,8 +388,9 @@ static void run_sum_case(struct kt *t, const struct sum_case *c,
                          enum kt_type type)
 {
     const struct kt_layout layout = kt_layout(c->rank, c->dims, c->order);
-    size_t info[16], used = 0, n_out = layout.numel;
-    size_t numel = layout.numel, num_dims = c->rank, nsum = c->nsum;
+    size_t info[16], used = 0;
+    size_t numel = layout.numel, n_out = numel, num_dims = c->rank,
+           nsum = c->nsum;
 
     for (size_t d = 0; d < c->rank; d++)
         info[used++] = layout.dims[d];

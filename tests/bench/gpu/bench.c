@@ -130,10 +130,15 @@ static void put_random(enum bench_type type, void *to)
     }
 }
 
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
 uint64_t bench_random(enum bench_type type, size_t n)
 {
     const size_t size = bench_size(type);
-    size_t m = n < 1 << 20 ? n : 1 << 20;
+    size_t m = least(n, 1 << 20);
     char *pattern = malloc(m * size + 1);
     uint64_t p;
 
@@ -148,7 +153,7 @@ uint64_t bench_random(enum bench_type type, size_t n)
 
 uint64_t bench_blocks(size_t nblocks, size_t block, int f16_at, int nf16)
 {
-    const size_t m = nblocks < 1 << 14 ? nblocks : 1 << 14;
+    const size_t m = least(nblocks, 1 << 14);
     unsigned char *pattern = malloc(m * block + 4);
     uint64_t p;
 

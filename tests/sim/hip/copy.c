@@ -507,27 +507,26 @@ static hipError_t fill_line(void *dst, uint32_t value, uint32_t element,
     return fill(&f, q, blocking);
 }
 
-/* X(name, value's type, bytes of an element, stream parameter, queue, blocking)
- */
+/* X(name, value's type, bytes of an element, parameters, queue, blocking) */
 /* clang-format off */
 #define FILL_TABLE(X)                                                                           \
-    X(hipMemset,         void *,         int,            1, NO_STREAM,   stream_queue(NULL),       true)  \
-    X(hipMemset_spt,     void *,         int,            1, NO_STREAM,   stream_queue_spt(NULL),   true)  \
-    X(hipMemsetAsync,    void *,         int,            1, WITH_STREAM, stream_queue(stream),     false) \
-    X(hipMemsetAsync_spt, void *,        int,            1, WITH_STREAM, stream_queue_spt(stream), false) \
-    X(hipMemsetD8,       hipDeviceptr_t, unsigned char,  1, NO_STREAM,   stream_queue(NULL),       true)  \
-    X(hipMemsetD16,      hipDeviceptr_t, unsigned short, 2, NO_STREAM,   stream_queue(NULL),       true)  \
-    X(hipMemsetD32,      hipDeviceptr_t, int,            4, NO_STREAM,   stream_queue(NULL),       true)  \
-    X(hipMemsetD8Async,  hipDeviceptr_t, unsigned char,  1, WITH_STREAM, stream_queue(stream),     false) \
-    X(hipMemsetD16Async, hipDeviceptr_t, unsigned short, 2, WITH_STREAM, stream_queue(stream),     false) \
-    X(hipMemsetD32Async, hipDeviceptr_t, int,            4, WITH_STREAM, stream_queue(stream),     false)
+    X(hipMemset,         void *,         int,            1, PARAMS,      stream_queue(NULL),       true)  \
+    X(hipMemset_spt,     void *,         int,            1, PARAMS,      stream_queue_spt(NULL),   true)  \
+    X(hipMemsetAsync,    void *,         int,            1, ON_STREAM,   stream_queue(stream),     false) \
+    X(hipMemsetAsync_spt, void *,        int,            1, ON_STREAM,   stream_queue_spt(stream), false) \
+    X(hipMemsetD8,       hipDeviceptr_t, unsigned char,  1, PARAMS,      stream_queue(NULL),       true)  \
+    X(hipMemsetD16,      hipDeviceptr_t, unsigned short, 2, PARAMS,      stream_queue(NULL),       true)  \
+    X(hipMemsetD32,      hipDeviceptr_t, int,            4, PARAMS,      stream_queue(NULL),       true)  \
+    X(hipMemsetD8Async,  hipDeviceptr_t, unsigned char,  1, ON_STREAM,   stream_queue(stream),     false) \
+    X(hipMemsetD16Async, hipDeviceptr_t, unsigned short, 2, ON_STREAM,   stream_queue(stream),     false) \
+    X(hipMemsetD32Async, hipDeviceptr_t, int,            4, ON_STREAM,   stream_queue(stream),     false)
 /* clang-format on */
-#define NO_STREAM
-#define WITH_STREAM , hipStream_t stream
+#define PARAMS(pointer, type) (pointer dst, type value, size_t count)
+#define ON_STREAM(pointer, type)                                               \
+    (pointer dst, type value, size_t count, hipStream_t stream)
 
-#define X(name, pointer, type, element, stream_parameter, queue, blocking)     \
-    HIP_API hipError_t name(pointer dst, type value,                           \
-                            size_t count stream_parameter)                     \
+#define X(name, pointer, type, element, parameters, queue, blocking)           \
+    HIP_API hipError_t name parameters(pointer, type)                          \
     {                                                                          \
         ENTER();                                                               \
         LEAVE(                                                                 \

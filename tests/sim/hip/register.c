@@ -231,10 +231,10 @@ static void connect_managed(const struct fat_binary *binary,
         if (e->binary != binary || !e->managed)
             continue;
         g = loaded_global(loaded, e->name);
-        view = g ? sim_mem_host_view(g->address, sizeof(void *)) : NULL;
+        view = g ? sim_mem_host_view(g->address, sizeof(*e->managed)) : NULL;
         if (view) {
-            memcpy(view, e->managed, sizeof(void *));
-            sim_mem_mark_written(g->address, sizeof(void *));
+            memcpy(view, e->managed, sizeof(*e->managed));
+            sim_mem_mark_written(g->address, sizeof(*e->managed));
         }
     }
 }

@@ -229,13 +229,14 @@ enum {
         int pos;                                                               \
                                                                                \
         if (a > INF_##type)                                                    \
-            return 1u << (a & QUIET_##type ? CLASS_QNAN : CLASS_SNAN);         \
+            return 1u << ((a & QUIET_##type) ? CLASS_QNAN : CLASS_SNAN);       \
         pos = a == INF_##type     ? CLASS_POS_INF                              \
               : a >= least_normal ? CLASS_POS_NORMAL                           \
               : a                 ? CLASS_POS_DENORMAL                         \
                                   : CLASS_POS_ZERO;                                            \
-        return 1u << (u & SIGN_##type ? CLASS_NEG_ZERO + CLASS_POS_ZERO - pos  \
-                                      : pos);                                  \
+        return 1u << ((u & SIGN_##type)                                        \
+                          ? CLASS_NEG_ZERO + CLASS_POS_ZERO - pos              \
+                          : pos);                                              \
     }
 FP_CLASS(f16, half_t, uint16_t)
 FP_CLASS(f32, float, uint32_t)
