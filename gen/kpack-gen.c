@@ -1,6 +1,6 @@
 /* kpack-gen.c - the command: code objects in, C tables and headers out
  *
- *   kpack-gen module NAME OUT TARGET=FILE... [table=FILE.csv...]
+ *   kpack-gen module PACK.MODULE OUT TARGET=FILE... [table=FILE.csv...]
  *                                              the table of a module
  *   kpack-gen pack   PACK OUT MODULE...        the table of a pack
  *   kpack-gen header PACK OUT MODULE=FILE...   the header of a pack
@@ -23,7 +23,8 @@ struct input {
 };
 
 struct job {
-    const char *name; /* of the module or pack */
+    char *pack;
+    char *module; /* "" unless the action is about one */
     const char *out;
     size_t n;
     size_t nconfigs;
@@ -133,19 +134,51 @@ static bool write_module(FILE *f, const struct job *job)
         }
     if (!tables_agree(job->objects, job->n))
         return false;
-    tables_write_module(f, job->name, job->objects, job->n, job->configs,
-                        job->nconfigs);
+    tables_write_module(f, job->pack, job->module, job->objects, job->n,
+                        job->configs, job->nconfigs);
+    return true;
+}
+
+/* Symbols are PACK__MODULE, and must come apart again: "a_" and "b" may not
+ * meet "a" and "_b". */
+static bool is_pack_name(const char *name)
+{
+    if (!is_identifier(name)) {
+        fprintf(stderr, "kpack-gen: pack name '%s' is no C identifier\n", name);
+        return false;
+    }
+    if (strstr(name, "__") || name[strlen(name) - 1] == '_') {
+        fprintf(stderr,
+                "kpack-gen: pack name '%s' has two '_' in a row or one at its "
+                "end; they part a pack's name from a module's\n",
+                name);
+        return false;
+    }
+    return true;
+}
+
+static bool is_module_name(const char *name)
+{
+    if (!is_identifier(name)) {
+        fprintf(stderr, "kpack-gen: module name '%s' is no C identifier\n",
+                name);
+        return false;
+    }
+    if (*name == '_') {
+        fprintf(stderr,
+                "kpack-gen: module name '%s' begins with '_', which parts a "
+                "pack's name from a module's\n",
+                name);
+        return false;
+    }
     return true;
 }
 
 static bool modules_are_identifiers(const struct job *job)
 {
     for (size_t i = 0; i < job->n; i++)
-        if (!is_identifier(job->keys[i])) {
-            fprintf(stderr, "kpack-gen: module name '%s' is no C identifier\n",
-                    job->keys[i]);
+        if (!is_module_name(job->keys[i]))
             return false;
-        }
     return true;
 }
 
@@ -153,7 +186,7 @@ static bool write_pack(FILE *f, const struct job *job)
 {
     if (!modules_are_identifiers(job))
         return false;
-    tables_write_pack(f, job->name, job->keys, job->n);
+    tables_write_pack(f, job->pack, job->keys, job->n);
     return true;
 }
 
@@ -161,18 +194,19 @@ static bool write_header(FILE *f, const struct job *job)
 {
     if (!modules_are_identifiers(job))
         return false;
-    tables_write_header(f, job->name, job->keys, job->objects, job->n);
+    tables_write_header(f, job->pack, job->keys, job->objects, job->n);
     return true;
 }
 
 static const struct action {
     const char *name;
+    bool has_module; /* its name is PACK.MODULE */
     bool has_file;
     bool (*write)(FILE *f, const struct job *job);
 } actions[] = {
-    {"module", true, write_module},
-    {"pack", false, write_pack},
-    {"header", true, write_header},
+    {"module", true, true, write_module},
+    {"pack", false, false, write_pack},
+    {"header", false, true, write_header},
 };
 
 static const struct action *find_action(const char *name)
@@ -181,6 +215,31 @@ static const struct action *find_action(const char *name)
         if (strcmp(actions[i].name, name) == 0)
             return &actions[i];
     return NULL;
+}
+
+/* What stands behind the dot of PACK.MODULE, which is cut there. */
+static char *split_name(char *name)
+{
+    char *dot = strchr(name, '.');
+
+    if (!dot)
+        return name + strlen(name);
+    *dot = '\0';
+    return dot + 1;
+}
+
+static bool names_are_good(const struct job *job, const struct action *action)
+{
+    if (!is_pack_name(job->pack))
+        return false;
+    if (action->has_module)
+        return is_module_name(job->module);
+    if (*job->module) {
+        fprintf(stderr, "kpack-gen: %s is about a whole pack, not about %s\n",
+                action->name, job->module);
+        return false;
+    }
+    return true;
 }
 
 /* Writes to OUT.tmp and renames, so that a failure leaves no half a file. */
@@ -221,7 +280,7 @@ static bool write_out(const struct action *action, const struct job *job)
 
 static int usage(void)
 {
-    fputs("usage: kpack-gen module NAME OUT TARGET=FILE... "
+    fputs("usage: kpack-gen module PACK.MODULE OUT TARGET=FILE... "
           "[table=FILE.csv...]\n"
           "       kpack-gen pack   PACK OUT MODULE...\n"
           "       kpack-gen header PACK OUT MODULE=FILE...\n",
@@ -239,13 +298,12 @@ int main(int argc, char **argv)
 
     if (!action)
         return usage();
-    job.name = argv[2];
+    job.pack = argv[2];
+    job.module = split_name(argv[2]);
     job.out = argv[3];
     job.n = nwords = (size_t)argc - 4;
-    if (!is_identifier(job.name)) {
-        fprintf(stderr, "kpack-gen: name '%s' is no C identifier\n", job.name);
+    if (!names_are_good(&job, action))
         return 1;
-    }
     inputs = calloc(job.n, sizeof(*inputs));
     job.keys = calloc(job.n, sizeof(*job.keys));
     job.objects = calloc(job.n, sizeof(struct codeobj *));

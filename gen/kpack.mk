@@ -177,9 +177,12 @@ $(eval $(call stamp,$(B)/stamp/nvcc,$(NVCC) $(KPK_NVCCFLAGS)))
 # xxd's hex as one string literal: a C compiler reads it about 15 times faster
 # than a list of numbers. The array has the file's own length, so C drops the
 # literal's closing NUL.
-$(B)/embed/%.c: $(B)/hsaco/%.hsaco
+# A pack's name is part of its symbols, so that packs of several vendors, with
+# modules of the same name, live in one program.
+$(eval $(call stamp,$(B)/stamp/symbols,kpk_i_$(PACK)__))
+$(B)/embed/%.c: $(B)/hsaco/%.hsaco $(B)/stamp/symbols
 	@mkdir -p '$(@D)'
-	@symbol=kpk_i_$(*F)_$(call c_name,$(*D)); n=$$(wc -c <'$<'); \
+	@symbol=kpk_i_$(PACK)__$(*F)_$(call c_name,$(*D)); n=$$(wc -c <'$<'); \
 	{ printf '/* Written by kpack.mk from xxd; do not edit. */\n'; \
 	  printf '#define HIDDEN __attribute__((visibility("hidden")))\n'; \
 	  printf 'HIDDEN extern const unsigned char %s[];\n' $$symbol; \
@@ -212,7 +215,7 @@ hsacos_of = $(foreach a,$(AMD_ARCHS),$(B)/hsaco/$(a)/$(1).hsaco)
 define table_rule
 $(B)/gen/$(1).c: $(call esc,$(call hsacos_of,$(1))) $(wildcard $(KERNELS)/$(1).csv) $(KPACK_GEN) $(B)/stamp/pack
 	@mkdir -p $$(@D)
-	@$(KPACK_GEN) module $(1) $$@ $(foreach a,$(AMD_ARCHS),'$(a)=$(B)/hsaco/$(a)/$(1).hsaco') \
+	@$(KPACK_GEN) module $(PACK).$(1) $$@ $(foreach a,$(AMD_ARCHS),'$(a)=$(B)/hsaco/$(a)/$(1).hsaco') \
 	  $(foreach t,$(wildcard $(KERNELS)/$(1).csv),'table=$(t)')
 endef
 $(foreach m,$(MODULES),$(eval $(call table_rule,$(m))))

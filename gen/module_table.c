@@ -149,13 +149,13 @@ static void write_attrs(FILE *f, const struct codeobj *co, size_t index)
 }
 
 /*
- * The blob's symbol, as kpack.mk spells it: kpk_i_MODULE_TARGET with the signs
- * of features as _on and _off and what C does not take as '_'.
+ * The blob's symbol, as kpack.mk spells it: kpk_i_PACK__MODULE_TARGET with the
+ * signs of features as _on and _off and what C does not take as '_'.
  */
-static void blob_symbol(char *out, size_t nbytes, const char *module,
-                        const char *target)
+static void blob_symbol(char *out, size_t nbytes, const char *pack,
+                        const char *module, const char *target)
 {
-    size_t n = (size_t)snprintf(out, nbytes, "kpk_i_%s_", module);
+    size_t n = (size_t)snprintf(out, nbytes, "kpk_i_%s__%s_", pack, module);
 
     for (const char *c = target; *c && n + 5 < nbytes; c++) {
         if (*c == '+')
@@ -168,14 +168,14 @@ static void blob_symbol(char *out, size_t nbytes, const char *module,
     out[n] = '\0';
 }
 
-static void write_blob_declarations(FILE *f, const char *name,
+static void write_blob_declarations(FILE *f, const char *pack, const char *name,
                                     struct codeobj *const *objects,
                                     size_t nobjects)
 {
     char symbol[512];
 
     for (size_t i = 0; i < nobjects; i++) {
-        blob_symbol(symbol, sizeof(symbol), name, objects[i]->target);
+        blob_symbol(symbol, sizeof(symbol), pack, name, objects[i]->target);
         fprintf(f,
                 "extern HIDDEN const unsigned char %s[];\n"
                 "extern HIDDEN const unsigned int %s_nbytes;\n",
@@ -184,7 +184,7 @@ static void write_blob_declarations(FILE *f, const char *name,
     fputc('\n', f);
 }
 
-static void write_objects(FILE *f, const char *name,
+static void write_objects(FILE *f, const char *pack, const char *name,
                           struct codeobj *const *objects, size_t nobjects,
                           uint32_t *next)
 {
@@ -195,7 +195,7 @@ static void write_objects(FILE *f, const char *name,
         const struct codeobj *co = objects[i];
         uint8_t digest[32];
 
-        blob_symbol(symbol, sizeof(symbol), name, co->target);
+        blob_symbol(symbol, sizeof(symbol), pack, name, co->target);
         sha256(co->data, co->nbytes, digest);
         fprintf(f,
                 "    {%u, /* %s */\n"
@@ -295,7 +295,7 @@ static bool write_configs(FILE *f, struct config_table *const *configs,
     return true;
 }
 
-void tables_write_module(FILE *f, const char *name,
+void tables_write_module(FILE *f, const char *pack, const char *name,
                          struct codeobj *const *objects, size_t nobjects,
                          struct config_table *const *configs, size_t nconfigs)
 {
@@ -308,19 +308,23 @@ void tables_write_module(FILE *f, const char *name,
             "#include \"kpack/format.h\"\n\n"
             "#define HIDDEN __attribute__((visibility(\"hidden\")))\n\n",
             name);
-    write_blob_declarations(f, name, objects, nobjects);
+    write_blob_declarations(f, pack, name, objects, nobjects);
     write_strings(f, name, objects, nobjects, configs, nconfigs);
     for (size_t i = 0; i < nobjects; i++)
         write_attrs(f, objects[i], i);
-    write_objects(f, name, objects, nobjects, &next);
+    write_objects(f, pack, name, objects, nobjects, &next);
     write_kernels(f, objects[0], &next);
     write_args(f, objects[0], &next);
     has_tables = write_configs(f, configs, nconfigs, &next);
+    /* The short name is for programs that have one pack and declare a module
+     * themselves; the pack's own table and its header use the full one. */
     fprintf(f,
-            "extern HIDDEN const struct kpk_module kpk_module_%s;\n"
-            "const struct kpk_module kpk_module_%s = {\n"
+            "extern HIDDEN const struct kpk_module kpk_module_%s__%s;\n"
+            "const struct kpk_module kpk_module_%s__%s = {\n"
             "    KPK_FORMAT_VERSION, %u, strings, kernels, args, objects, %zu, "
-            "%zu,\n    %s, %zu,\n};\n",
-            name, name, (unsigned)name_at, objects[0]->nkernels, nobjects,
-            has_tables ? "tables" : "0", nconfigs);
+            "%zu,\n    %s, %zu,\n};\n"
+            "extern HIDDEN const struct kpk_module kpk_module_%s\n"
+            "    __attribute__((weak, alias(\"kpk_module_%s__%s\")));\n",
+            pack, name, pack, name, (unsigned)name_at, objects[0]->nkernels,
+            nobjects, has_tables ? "tables" : "0", nconfigs, name, pack, name);
 }

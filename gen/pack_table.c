@@ -13,11 +13,11 @@ void tables_write_pack(FILE *f, const char *pack, char *const *modules,
             "#define HIDDEN __attribute__((visibility(\"hidden\")))\n\n",
             pack);
     for (size_t i = 0; i < nmodules; i++)
-        fprintf(f, "extern HIDDEN const struct kpk_module kpk_module_%s;\n",
-                modules[i]);
+        fprintf(f, "extern HIDDEN const struct kpk_module kpk_module_%s__%s;\n",
+                pack, modules[i]);
     fputs("\nstatic const struct kpk_module *const modules[] = {\n", f);
     for (size_t i = 0; i < nmodules; i++)
-        fprintf(f, "    &kpk_module_%s,\n", modules[i]);
+        fprintf(f, "    &kpk_module_%s__%s,\n", pack, modules[i]);
     fprintf(f,
             "};\n\n"
             "extern HIDDEN const struct kpk_pack kpk_%s;\n"
@@ -56,6 +56,25 @@ static void write_kernel_list(FILE *f, const struct codeobj *co)
     }
 }
 
+/* A module's name for programs. If the headers of two packs in one source have
+ * a module of the same name, its short name is taken back: what a compiler says
+ * of it then names both. */
+static void write_module_name(FILE *f, const char *pack, const char *module)
+{
+    fprintf(f,
+            "extern const kpk_module kpk_module_%s__%s;\n"
+            "#ifndef kpk_module_%s\n"
+            "#define kpk_module_%s kpk_module_%s__%s\n"
+            "#else\n"
+            "#undef kpk_module_%s\n"
+            "#define kpk_module_%s                                             "
+            "   \\\n"
+            "    kpk_module_%s_is_in_several_packs_say_kpk_module_PACK__%s\n"
+            "#endif\n",
+            pack, module, module, module, pack, module, module, module, module,
+            module);
+}
+
 void tables_write_header(FILE *f, const char *pack, char *const *modules,
                          struct codeobj *const *objects, size_t nmodules)
 {
@@ -65,11 +84,13 @@ void tables_write_header(FILE *f, const char *pack, char *const *modules,
             " *\n"
             " * A program that names one module's symbol and not the pack's "
             "links that\n"
-            " * module alone. Arguments are listed as the kernel takes them: "
-            "a pointer, or\n"
-            " * a value of so many bytes.\n"
+            " * module alone; kpk_module_NAME is short for "
+            "kpk_module_%s__NAME.\n"
+            " * Arguments are listed as the kernel takes them: a pointer, or a "
+            "value of so\n"
+            " * many bytes.\n"
             " *\n",
-            pack, pack);
+            pack, pack, pack);
     for (size_t i = 0; i < nmodules; i++) {
         fprintf(f, " *   %s\n", modules[i]);
         write_kernel_list(f, objects[i]);
@@ -83,6 +104,6 @@ void tables_write_header(FILE *f, const char *pack, char *const *modules,
             "extern const kpk_pack kpk_%s;\n\n",
             pack, pack, pack);
     for (size_t i = 0; i < nmodules; i++)
-        fprintf(f, "extern const kpk_module kpk_module_%s;\n", modules[i]);
+        write_module_name(f, pack, modules[i]);
     fputs("\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n", f);
 }

@@ -16,9 +16,9 @@
  */
 bool tables_agree(struct codeobj *const *objects, size_t nobjects);
 
-/* The table of one module: build/gen/NAME.c. Objects sorted by target, its
- * configuration tables by name. */
-void tables_write_module(FILE *f, const char *name,
+/* The table of one module of a pack: build/gen/NAME.c. Objects sorted by
+ * target, its configuration tables by name. */
+void tables_write_module(FILE *f, const char *pack, const char *name,
                          struct codeobj *const *objects, size_t nobjects,
                          struct config_table *const *configs, size_t nconfigs);
 

@@ -140,6 +140,11 @@ int kpk_error_hip(void);
  *     ... kpk_candle ...           the pack, i.e. all of it
  *     ... kpk_module_affine ...    one module; naming only this one keeps the
  *                                  others out of the program
+ *
+ * Symbols carry the pack's name (kpk_module_candle__affine), so packs of
+ * several vendors, with modules of one name too, live in one program; packs
+ * have to have different names there. Where two packs' headers meet, say
+ * kpk_module_PACK__NAME of a module that both have.
  */
 typedef struct kpk_pack kpk_pack;
 typedef struct kpk_module kpk_module;
