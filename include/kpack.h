@@ -50,6 +50,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -684,7 +685,7 @@ typedef struct kpk_arg {
 } kpk_arg;
 
 /* Most arguments that kpk_launch() takes; kpk_launch_packed() has no limit. */
-#define KPK_MAX_ARGS 128
+#define KPK_MAX_ARGS 256
 
 /*
  * KPK_ARGS(a, b, ...) makes the last two arguments of kpk_launch() out of up
@@ -729,15 +730,125 @@ kpk_status kpk_launch(const kpk_kernel *kernel, const kpk_shape *shape,
                       void *stream, const kpk_arg *args, size_t nargs);
 
 /*
+ * Packed arguments: the buffer that kpk_launch_packed() takes, laid out from a
+ * list of typed values.
+ *
+ * kpk_value is one of them. kpk_ptr() makes one of a device pointer, kpk_u32(),
+ * kpk_i32(), kpk_u64(), kpk_i64(), kpk_f32() and kpk_f64() of a number, and
+ * kpk_bytes() of a struct or anything else that lies at `at`, which is read
+ * when the list is laid out; `align` is what its type wants, a power of two.
+ */
+typedef struct kpk_value {
+    const void *at; /* NULL: the value is in `bits` */
+    uint64_t bits;
+    size_t nbytes;
+    size_t align;
+} kpk_value;
+
+static inline kpk_value kpk_bytes(const void *at, size_t nbytes, size_t align)
+{
+    kpk_value value;
+
+    value.at = at;
+    value.bits = 0;
+    value.nbytes = at ? nbytes : 0; /* kpk_values_pack() refuses it */
+    value.align = align;
+    return value;
+}
+static inline kpk_value kpk_i_number(uint64_t bits, size_t nbytes)
+{
+    kpk_value value;
+
+    value.at = NULL;
+    value.bits = bits;
+    value.nbytes = nbytes;
+    value.align = nbytes;
+    return value;
+}
+static inline kpk_value kpk_ptr(const void *device)
+{
+    return kpk_i_number((uint64_t)(uintptr_t)device, 8);
+}
+static inline kpk_value kpk_u32(uint32_t number)
+{
+    return kpk_i_number(number, 4);
+}
+static inline kpk_value kpk_i32(int32_t number)
+{
+    return kpk_i_number((uint32_t)number, 4);
+}
+static inline kpk_value kpk_u64(uint64_t number)
+{
+    return kpk_i_number(number, 8);
+}
+static inline kpk_value kpk_i64(int64_t number)
+{
+    return kpk_i_number((uint64_t)number, 8);
+}
+static inline kpk_value kpk_f32(float number)
+{
+    uint32_t bits;
+
+    memcpy(&bits, &number, sizeof(bits));
+    return kpk_i_number(bits, 4);
+}
+static inline kpk_value kpk_f64(double number)
+{
+    uint64_t bits;
+
+    memcpy(&bits, &number, sizeof(bits));
+    return kpk_i_number(bits, 8);
+}
+
+/* Where each value of a list goes. */
+typedef enum kpk_layout {
+    /* As a C compiler lays out parameters: each at the next multiple of its
+     * own alignment. The buffer ends with the last value. */
+    KPK_LAYOUT_NATURAL = 0,
+    /* A slot of 16 bytes each, as hand-written kernels have it: at the next
+     * multiple of 16. The buffer ends with the last slot. */
+    KPK_LAYOUT_SLOTS = 1
+} kpk_layout;
+
+/*
+ * kpk_values_pack() lays a list of values out in a buffer. Bytes between them
+ * are zeros. Nothing is allocated.
+ *
+ *   values  [n]
+ *   buffer  [room]; NULL with room 0 to ask for the size alone
+ *   nbytes  receives the size, for kpk_launch_packed(); may be NULL
+ *
+ *     const kpk_value values[] = {
+ *         kpk_ptr(indices), kpk_ptr(weights), kpk_ptr(logits),
+ *         kpk_u32(tokens),  kpk_u32(128),     kpk_u32(4),
+ *         kpk_u32(1),       kpk_u32(16)};
+ *     unsigned char buffer[128];
+ *     size_t nbytes;
+ *
+ *     kpk_values_pack(KPK_LAYOUT_SLOTS, values, 8, buffer, sizeof(buffer),
+ *                     &nbytes);
+ *     kpk_launch_packed(kernel, &shape, NULL, buffer, nbytes);
+ *
+ * Fails with KPK_ERR_ARG, for instance if the room does not suffice; the
+ * message has the size that would.
+ */
+kpk_status kpk_values_pack(kpk_layout layout, const kpk_value *values, size_t n,
+                           void *buffer, size_t room, size_t *nbytes);
+
+/*
  * kpk_launch_packed() starts a kernel with arguments that the caller has laid
- * out in a buffer as the kernel expects them: see kpk_module_arg() for the
- * offsets. Hand-written kernels with 16-byte slots are launched like this.
+ * out in a buffer as the kernel expects them: kpk_values_pack() does it, and
+ * kpk_module_arg() has the offsets. Hand-written kernels with 16-byte slots are
+ * launched like this.
  *
  *   buffer  [nbytes]; read during the call only; NULL if nbytes is 0
- *   nbytes  at least up to the end of the last argument that is not padding;
- *           what lies beyond the last argument is ignored
+ *   nbytes  at least up to the end of the last argument that is not padding
+ *           or, if the kernel's list goes on behind the argument segment that
+ *           its metadata note asks for, of that segment; what lies beyond the
+ *           last argument is ignored
  *
- * Otherwise as kpk_launch().
+ * A shorter buffer is refused with KPK_ERR_KERNEL_ARGS, and the message names
+ * the first argument that it leaves out. Otherwise as kpk_launch().
  */
 kpk_status kpk_launch_packed(const kpk_kernel *kernel, const kpk_shape *shape,
                              void *stream, const void *buffer, size_t nbytes);

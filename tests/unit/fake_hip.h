@@ -24,7 +24,7 @@ struct fake_launch {
     uint64_t params[FAKE_MAX_PARAMS]; /* as many as param_nbytes has sizes */
     int has_extra;
     size_t extra_nbytes;
-    unsigned char extra[1024];
+    unsigned char extra[2048];
     const char *call;  /* the HIP function */
     void *start_event; /* of hipExtModuleLaunchKernel */
     void *stop_event;

@@ -137,7 +137,7 @@ static void test_arguments_are_checked_by_count_and_size(void **state)
     uint32_t n = 1;
     uint64_t wide = 1;
     float by = 1;
-    kpk_arg args[KPK_MAX_ARGS + 2];
+    kpk_arg args[KPK_MAX_ARGS + 4];
 
     (void)state;
     assert_status(kpk_launch(kernel, &shape, NULL, KPK_ARGS(x, n)),
@@ -165,11 +165,11 @@ static void test_arguments_are_checked_by_count_and_size(void **state)
                   KPK_ERR_KERNEL_ARGS);
     assert_message("noargs takes 0 arguments, 1 was given. Names and bytes: "
                    "none");
-    for (size_t i = 0; i < 130; i++)
+    for (size_t i = 0; i < 260; i++)
         args[i] = (kpk_arg){&n, 4};
-    assert_status(kpk_launch(many, &shape, NULL, args, 130),
+    assert_status(kpk_launch(many, &shape, NULL, args, 260),
                   KPK_ERR_KERNEL_ARGS);
-    assert_message("more than the 128 that are passed by pointer");
+    assert_message("more than the 256 that are passed by pointer");
     assert_status(kpk_launch(NULL, &shape, NULL, NULL, 0), KPK_ERR_ARG);
     assert_status(kpk_launch(noargs, NULL, NULL, NULL, 0), KPK_ERR_ARG);
     assert_int_equal(fake->nlaunches, 0);
@@ -248,13 +248,13 @@ static void test_packed_launch_has_no_limit_of_arguments(void **state)
 {
     const kpk_kernel *kernel = get("many");
     const kpk_shape shape = kpk_shape_1d(1, 64);
-    unsigned char buffer[520] = {1, 2, 3};
+    unsigned char buffer[1040] = {1, 2, 3};
 
     (void)state;
-    assert_ok(kpk_launch_packed(kernel, &shape, NULL, buffer, 520));
-    assert_int_equal(fake->last.extra_nbytes, 520);
-    assert_memory_equal(fake->last.extra, buffer, 520);
-    assert_status(kpk_launch_packed(kernel, &shape, NULL, buffer, 519),
+    assert_ok(kpk_launch_packed(kernel, &shape, NULL, buffer, 1040));
+    assert_int_equal(fake->last.extra_nbytes, 1040);
+    assert_memory_equal(fake->last.extra, buffer, 1040);
+    assert_status(kpk_launch_packed(kernel, &shape, NULL, buffer, 1039),
                   KPK_ERR_KERNEL_ARGS);
 }
 

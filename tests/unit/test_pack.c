@@ -1,7 +1,7 @@
 /* test_pack.c - the tables of test_pack.h
  *
  *   module  kernel     arguments                         limits
- *   alpha   many       130 times u32                     -
+ *   alpha   many       260 times u32                     -
  *   alpha   noargs     none                              -
  *   alpha   scale      float *x, u32 n, float by         block <= 256
  *   alpha   shared     u64 n                             1024 bytes of LDS
@@ -71,18 +71,19 @@ static const unsigned int short_nbytes = 63;
 #define FOUR(i) VALUE(none, 4 * (i), 4), VALUE(none, 4 * (i) + 4, 4), \
     VALUE(none, 4 * (i) + 8, 4), VALUE(none, 4 * (i) + 12, 4)
 #define SIXTEEN(i) FOUR(i), FOUR((i) + 4), FOUR((i) + 8), FOUR((i) + 12)
+#define SIXTY_FOUR(i) SIXTEEN(i), SIXTEEN((i) + 16), SIXTEEN((i) + 32), \
+    SIXTEEN((i) + 48)
 
 static const struct kpk_arg_desc alpha_args[] = {
     /* 0: scale */  BUFFER(x, 0), VALUE(n, 8, 4), VALUE(by, 12, 4),
     /* 3: shared */ VALUE(n, 0, 8),
     /* 4: slots */  BUFFER(x, 0), VALUE(pad, 8, 8), SLOT(n, 1),
     /* 8: twin */   VALUE(x, 0, 1),
-    /* 9: many */   SIXTEEN(0), SIXTEEN(16), SIXTEEN(32), SIXTEEN(48),
-                    SIXTEEN(64), SIXTEEN(80), SIXTEEN(96), SIXTEEN(112),
-                    VALUE(none, 512, 4), VALUE(none, 516, 4)};
+    /* 9: many */   SIXTY_FOUR(0), SIXTY_FOUR(64), SIXTY_FOUR(128),
+                    SIXTY_FOUR(192), FOUR(256)};
 
 static const struct kpk_kernel_desc alpha_kernels[] = {
-    {AT(many), 9, 130, 520},
+    {AT(many), 9, 260, 1040},
     {AT(noargs), 0, 0, 0},
     {AT(scale), 0, 3, 16},
     {AT(shared), 3, 1, 8},
@@ -106,7 +107,7 @@ static const struct kpk_kernel_desc beta_kernels[] = {
      .sgprs = 16, .wave_size = 64}
 
 static const struct kpk_kernel_attrs alpha_attrs[] = {
-    ATTRS(520, 0, 1024, 0),
+    ATTRS(1040, 0, 1024, 0),
     ATTRS(0, 0, 1024, 0),
     ATTRS(272, 0, 256, 0),
     ATTRS(264, 1024, 1024, 0),
