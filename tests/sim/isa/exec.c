@@ -68,27 +68,28 @@ static void set_host_fp(uint32_t mode, unsigned round_shift,
 }
 #endif
 
-static void set_host_fp32(uint32_t mode)
+/* Lets the host compute as an instruction of this rule does. */
+static void obey(struct wave *w, enum fp_rule rule)
 {
-    set_host_fp(mode, MODE_ROUND32, MODE_DENORM32);
-}
+    static const uint32_t keeps_denormals = 3 << MODE_DENORM32;
 
-static void set_host_fp64(uint32_t mode)
-{
-    set_host_fp(mode, MODE_ROUND64, MODE_DENORM64);
+    if (rule == FP_FIXED)
+        set_host_fp(keeps_denormals, MODE_ROUND32, MODE_DENORM32);
+    else if (rule == FP_OF_64)
+        set_host_fp(w->mode, MODE_ROUND64, MODE_DENORM64);
+    else
+        set_host_fp(w->mode, MODE_ROUND32, MODE_DENORM32);
+    w->fp_now = (uint8_t)rule;
 }
 
 void sim_wave_set_mode(struct wave *w, uint32_t mode)
 {
-    unsigned of32 = (mode >> MODE_ROUND32 & 3) | (mode >> MODE_DENORM32 & 3)
-                                                     << 2;
-    unsigned of64 = (mode >> MODE_ROUND64 & 3) | (mode >> MODE_DENORM64 & 3)
-                                                     << 2;
+    enum { FP_BITS = 0xff, FP_DEFAULT = 0xf0 };
 
     w->mode = mode;
-    w->fp_mixed = of32 != of64;
-    w->fp_default = of32 == 0xc && of64 == 0xc;
-    set_host_fp32(mode);
+    w->fp_default = (mode & FP_BITS) == FP_DEFAULT;
+    w->gpr_idx = w->target->major == 9 && (mode & MODE_GPR_IDX_EN);
+    obey(w, FP_OF_32);
 }
 
 /* ---- the loop ---- */
@@ -165,25 +166,30 @@ static bool on_vector_unit(unsigned class)
 }
 
 /*
- * gfx9's s_set_gpr_idx_on: M0 is added to the register numbers of those vector
- * operands that the mode's bits name (source 0, 1, 2, destination).
+ * gfx9's s_set_gpr_idx_on: M0[7:0] is added to the register numbers of those
+ * vector operands that M0[15:12] names (source 0, 1, 2, destination). A
+ * destination that is read as well (v_mac, parts of a register) moves as one.
  */
 static void run_indexed(struct wave *w, const struct insn *in)
 {
     struct insn moved = *in;
-    unsigned first = sim_first_source(in), index = w->s[SREG_M0] & 0xff;
+    unsigned first = sim_first_source(in);
+    unsigned index = w->s[SREG_M0] & 0xff, mode = w->s[SREG_M0] >> 12 & 15;
 
     for (unsigned k = 0; k < in->nops; k++) {
         unsigned bit = k < first ? 3 : k - first;
         struct operand *o = &moved.op[k];
+        bool agpr = o->kind == OPERAND_AGPR;
+        unsigned given = agpr ? w->nagprs : w->nvgprs;
 
-        if (o->kind != OPERAND_VGPR || bit > 3 || !(w->gpr_idx >> bit & 1))
+        if ((o->kind != OPERAND_VGPR && !agpr) || bit > 3 || !(mode >> bit & 1))
             continue;
-        if (o->reg + index + (o->width ? o->width : 1u) > w->nvgprs) {
+        if (o->reg + index + (o->width ? o->width : 1u) > given) {
             sim_fault_raise(w, SIM_FAULT_ILLEGAL_INSN, -1, 0,
-                            "M0 leads from v%u to v%u, but the kernel was "
+                            "M0 leads from %c%u to %c%u, but the kernel was "
                             "given %u registers",
-                            o->reg, o->reg + index, w->nvgprs);
+                            agpr ? 'a' : 'v', o->reg, agpr ? 'a' : 'v',
+                            o->reg + index, given);
             return;
         }
         o->reg = (uint16_t)(o->reg + index);
@@ -233,13 +239,10 @@ static void run_slice(struct wave *w, uint64_t quantum,
         }
         if (tracing)
             trace(w);
-        if (w->fp_mixed && in->fp) {
-            if (in->fp == 32)
-                set_host_fp32(w->mode);
-            else
-                set_host_fp64(w->mode);
-        }
-        if (w->gpr_idx && in->class == CLASS_VALU)
+        if (!w->fp_default && in->fp && in->fp != w->fp_now)
+            obey(w, (enum fp_rule)in->fp);
+        if (w->gpr_idx &&
+            (in->class == CLASS_VALU || in->class == CLASS_MATRIX))
             run_indexed(w, in);
         else
             in->run(w, in);
@@ -256,7 +259,7 @@ void sim_wave_run(struct wave *w, uint64_t quantum)
 
     if (w->state == WAVE_YIELDS)
         w->state = WAVE_RUNS;
-    set_host_fp32(w->mode);
+    obey(w, FP_OF_32);
     run_slice(w, quantum, count);
     restore_host_fp(host);
     add_counts(w, count);

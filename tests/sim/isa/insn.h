@@ -135,6 +135,14 @@ enum {
 
 typedef void insn_fn(struct wave *w, const struct insn *in);
 
+/* Which fields of MODE an instruction's arithmetic obeys. */
+enum fp_rule {
+    FP_NONE,  /* it has none */
+    FP_FIXED, /* rounds to nearest and keeps denormals, whatever MODE says */
+    FP_OF_32,
+    FP_OF_64 /* f16 and f64 */
+};
+
 /* What an instruction is counted as. */
 enum insn_class {
     CLASS_VALU,
@@ -156,7 +164,8 @@ enum {
     /* Of a 16-bit result on gfx9, against the rule in parse.c's finish(): */
     ROW_KEEP_HIGH = 8,
     ROW_ZERO_HIGH = 16,
-    ROW_OP_SEL_HI_0 = 32 /* op_sel_hi is 0 where not said: v_fma_mix */
+    ROW_OP_SEL_HI_0 = 32, /* op_sel_hi is 0 where not said: v_fma_mix */
+    ROW_FP_FIXED = 64     /* arithmetic that MODE does not touch */
 };
 
 struct insn_row {
@@ -173,7 +182,7 @@ struct insn {
     uint8_t size; /* bytes of code */
     uint8_t nops;
     uint8_t class; /* enum insn_class */
-    uint8_t fp;    /* 0, 32 or 64 (f16 and f64): which MODE fields it obeys */
+    uint8_t fp;    /* enum fp_rule */
     uint16_t nvgprs, nagprs; /* registers it needs to exist */
     uint32_t flags;
     bool plain_dst; /* op[0] is a whole vector register, result unmodified */

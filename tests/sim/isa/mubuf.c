@@ -1,10 +1,14 @@
 /* mubuf.c - buffer instructions: addresses through a descriptor
  *
  * The descriptor (four SGPRs): base in bits 47:0, stride in 61:48, number of
- * records in the third dword, flags in the fourth. With a stride of 0 the
- * records are bytes. A lane outside the records reads 0 and writes nothing, as
- * the buffer's owner asked for; only what lies inside is checked against the
- * allocations.
+ * records in the third dword, flags in the fourth. What is out of range reads 0
+ * and writes nothing, as the buffer's owner asked for, dword by dword; only
+ * what lies inside is checked against the allocations.
+ *
+ *   gfx9    with an index, records count in units of the stride; without, in
+ *           bytes, whatever the stride field holds; private buffers (thread ID
+ *           added, no index) are not checked
+ *   gfx10+  OOB_SELECT of the descriptor says how
  *
  * Scratch of targets without architected flat scratch comes this way too. Its
  * descriptor swizzles (the records are interleaved by dwords over the lanes)
@@ -16,9 +20,13 @@
 #include "sop.h"
 #include "vmem.h"
 
+/* Values of OOB_SELECT. */
+enum oob { OOB_STRUCTURED, OOB_INDEX, OOB_EMPTY, OOB_RAW, OOB_GFX9 };
+
 struct buffer {
     uint64_t base, nrecords, stride;
     bool swizzled, adds_thread_id;
+    enum oob oob;
     unsigned index_stride, element_size;
 };
 
@@ -26,17 +34,24 @@ static struct buffer read_descriptor(const struct wave *w,
                                      const struct operand *o)
 {
     const uint32_t *d = &w->s[o->reg];
+    unsigned swizzle = w->target->major >= 11 ? d[1] >> 30 & 3 : d[1] >> 31;
     struct buffer b = {.base = (d[0] | (uint64_t)d[1] << 32) & 0xffffffffffff,
                        .stride = d[1] >> 16 & 0x3fff,
                        .nrecords = d[2],
-                       .swizzled =
-                           w->target->major >= 11 ? d[1] >> 30 & 3 : d[1] >> 31,
+                       .swizzled = swizzle,
                        .adds_thread_id = d[3] >> 23 & 1,
+                       .oob = (enum oob)(d[3] >> 28 & 3),
                        .index_stride = 8u << (d[3] >> 21 & 3),
                        .element_size = 4};
 
-    if (w->target->major == 9)
+    if (w->target->major >= 11 && swizzle)
+        b.element_size = 2u << swizzle;
+    if (w->target->major == 9) {
+        b.oob = OOB_GFX9;
         b.element_size = 2u << (d[3] >> 19 & 3);
+        if (b.adds_thread_id) /* the data format's place, for more of it */
+            b.stride |= (uint64_t)(d[3] >> 15 & 15) << 14;
+    }
     return b;
 }
 
@@ -82,18 +97,77 @@ static uint64_t buffer_offset(const struct buffer *b, uint64_t index,
            offset % e;
 }
 
-static bool in_range(const struct buffer *b, uint64_t index, uint64_t offset,
-                     unsigned nbytes, bool structured)
+/* Whether `n` bytes at `offset` of record `index` are in the buffer. */
+static bool in_range(const struct buffer *b, bool has_index, uint64_t index,
+                     uint64_t offset, uint32_t soffset, unsigned n)
 {
-    if (b->stride == 0)
-        return offset + nbytes <= b->nrecords;
-    if (structured || b->swizzled)
-        return index < b->nrecords && offset + nbytes <= b->stride;
-    return index * b->stride + offset + nbytes <= b->nrecords * b->stride;
+    bool in_record = index < b->nrecords && offset + n <= b->stride;
+
+    switch (b->oob) {
+    case OOB_GFX9:
+        if (b->adds_thread_id && !has_index)
+            return true;
+        return b->stride && (has_index || b->swizzled)
+                   ? index < b->nrecords
+                   : offset + n <= b->nrecords;
+    case OOB_STRUCTURED: /* without a stride the records are bytes */
+        return b->stride ? in_record : offset + n <= b->nrecords;
+    case OOB_INDEX:
+        return index < b->nrecords;
+    case OOB_EMPTY:
+        return b->nrecords != 0;
+    default:
+        return b->swizzled && b->stride
+                   ? in_record
+                   : index * b->stride + offset + n + soffset <= b->nrecords;
+    }
 }
 
+/*
+ * Manuals of gfx9 differ in whether soffset counts in the check of a buffer of
+ * bytes: CDNA's leave it out, Vega's takes it off the number of records. Where
+ * they disagree and there is no memory, the access is out of range.
+ */
+static bool lost_by_soffset(const struct buffer *b, uint64_t offset,
+                            uint32_t soffset, unsigned n)
+{
+    uint64_t at = b->base + soffset + offset;
+    const struct sim_alloc *a;
+
+    if (b->oob != OOB_GFX9 || soffset == 0 ||
+        offset + soffset + n <= b->nrecords)
+        return false;
+    a = sim_mem_find(at);
+    return !a || a->freed || a->size - (at - a->base) < n;
+}
+
+enum { MAX_PARTS = 4 };
+
+/* Lanes whose n-th dword (or less, if that is all) is in range. */
+struct reach {
+    uint64_t lanes[MAX_PARTS];
+    unsigned nparts;
+};
+
+static void note_reach(struct reach *r, const struct buffer *b, bool has_index,
+                       uint64_t index, uint64_t offset, uint32_t soffset,
+                       unsigned nbytes, int lane)
+{
+    unsigned part = nbytes / r->nparts;
+
+    for (unsigned k = 0; k < r->nparts; k++) {
+        uint64_t at = offset + (uint64_t)k * part;
+
+        if (in_range(b, has_index, index, at, soffset, part) &&
+            !(b->stride == 0 && lost_by_soffset(b, at, soffset, part)))
+            r->lanes[k] |= UINT64_C(1) << lane;
+    }
+}
+
+/* Leaves in `p` the lanes that are in range as a whole, in `r` the parts. */
 static bool locate(struct wave *w, const struct insn *in,
-                   const struct operand *op, unsigned nbytes, struct places *p)
+                   const struct operand *op, unsigned nbytes, bool by_parts,
+                   struct places *p, struct reach *r)
 {
     const struct operand *vaddr = &op[0];
     struct buffer b = read_descriptor(w, &op[1]);
@@ -101,6 +175,7 @@ static bool locate(struct wave *w, const struct insn *in,
     bool idxen = in->flags & F_IDXEN, offen = in->flags & F_OFFEN;
     uint32_t index[MAX_LANES] = {0}, offset[MAX_LANES];
 
+    *r = (struct reach){.nparts = by_parts && nbytes > 4 ? nbytes / 4 : 1};
     LANES(i)
     {
         offset[i] = (uint32_t)in->offset;
@@ -111,55 +186,138 @@ static bool locate(struct wave *w, const struct insn *in,
         if (b.adds_thread_id)
             index[i] += (uint32_t)i;
     }
-    if (is_scratch(w, b.base))
-        return locate_in_scratch(w, &b, soffset, offset, p);
+    if (is_scratch(w, b.base)) {
+        if (!locate_in_scratch(w, &b, soffset, offset, p))
+            return false;
+        for (unsigned k = 0; k < r->nparts; k++)
+            r->lanes[k] = p->lanes;
+        return true;
+    }
     p->space = SPACE_GLOBAL;
-    p->lanes = 0;
     for (uint64_t m = w->mask; m; m &= m - 1) {
         int lane = __builtin_ctzll(m);
-        /* soffset moves the base: it takes part in the range check of raw
-         * buffers only, where the descriptor counts bytes. */
-        uint64_t checked = (uint64_t)offset[lane] + (b.stride ? 0 : soffset);
 
-        if (in_range(&b, index[lane], checked, nbytes, idxen))
-            p->lanes |= UINT64_C(1) << lane;
+        note_reach(r, &b, idxen, index[lane], offset[lane], soffset, nbytes,
+                   lane);
         p->at[lane] =
             b.base + soffset + buffer_offset(&b, index[lane], offset[lane]);
     }
+    p->lanes = r->lanes[0];
+    for (unsigned k = 1; k < r->nparts; k++)
+        p->lanes &= r->lanes[k];
     return true;
+}
+
+/* Whether some lane is in range with some of its dwords alone. */
+static bool is_split(const struct places *p, const struct reach *r)
+{
+    for (unsigned k = 0; k < r->nparts; k++)
+        if (r->lanes[k] != p->lanes)
+            return true;
+    return false;
+}
+
+/* One dword of each lane, the k-th. */
+static struct operand dword_of(const struct operand *o, struct places *p,
+                               const struct reach *r, unsigned k)
+{
+    struct operand part = *o;
+
+    part.reg = (uint16_t)(o->reg + k);
+    p->lanes = r->lanes[k];
+    if (k)
+        for (unsigned i = 0; i < MAX_LANES; i++)
+            p->at[i] += 4;
+    return part;
+}
+
+static void load(struct wave *w, const struct insn *in, struct form form)
+{
+    bool to_lds = in->flags & F_LDS;
+    struct places at;
+    struct reach r;
+
+    if (!locate(w, in, &in->op[!to_lds], form.nbytes, !to_lds, &at, &r))
+        return;
+    if (to_lds) {
+        sim_vmem_load_lds(w, &at, in->offset, form);
+    } else if (!is_split(&at, &r)) {
+        sim_vmem_load(w, &at, &in->op[0], form);
+    } else {
+        for (unsigned k = 0; k < r.nparts; k++) {
+            struct operand dst = dword_of(&in->op[0], &at, &r, k);
+
+            sim_vmem_load(w, &at, &dst, (struct form){4, false, 0});
+        }
+    }
+}
+
+static void store(struct wave *w, const struct insn *in, struct form form)
+{
+    struct places at;
+    struct reach r;
+
+    if (!locate(w, in, &in->op[1], form.nbytes, true, &at, &r))
+        return;
+    if (!is_split(&at, &r)) {
+        sim_vmem_store(w, &at, &in->op[0], form);
+        return;
+    }
+    for (unsigned k = 0; k < r.nparts; k++) {
+        struct operand src = dword_of(&in->op[0], &at, &r, k);
+
+        sim_vmem_store(w, &at, &src, (struct form){4, false, 0});
+    }
+}
+
+static void atomic(struct wave *w, const struct insn *in, unsigned nbytes,
+                   bool compares, atomic_fn *fn)
+{
+    struct places at;
+    struct reach r;
+
+    if (locate(w, in, &in->op[1], nbytes, false, &at, &r))
+        sim_vmem_atomic(w, &at, in->flags & F_GLC ? &in->op[0] : NULL,
+                        &in->op[0], nbytes, compares, fn);
+}
+
+/* Always from LDS at M0 to memory, a dword for each lane. */
+static void run_buffer_store_lds_dword(struct wave *w, const struct insn *in)
+{
+    const struct operand op[] = {{0}, in->op[0], in->op[1]}; /* no vaddr */
+    uint64_t start = (uint64_t)(w->s[SREG_M0] & 0xffff) + (uint32_t)in->offset;
+    struct places at;
+    struct reach r;
+
+    if (!locate(w, in, op, 4, false, &at, &r))
+        return;
+    for (uint64_t m = at.lanes; m; m &= m - 1) {
+        int lane = __builtin_ctzll(m);
+        const uint8_t *from =
+            sim_lds(w, start + 4 * (unsigned)lane, 4, ACCESS_READ, lane);
+        uint8_t *to =
+            from ? sim_global(w, at.at[lane], 4, ACCESS_WRITE, lane) : NULL;
+
+        if (!to)
+            return;
+        memcpy(to, from, 4);
+    }
 }
 
 #define LOAD_RUN(p, old, new, nbytes, sign, d16)                               \
     static void run_##p##_##old(struct wave *w, const struct insn *in)         \
     {                                                                          \
-        const struct form form = {nbytes, sign, d16};                          \
-        bool to_lds = in->flags & F_LDS;                                       \
-        struct places at;                                                      \
-                                                                               \
-        if (!locate(w, in, &in->op[!to_lds], nbytes, &at))                     \
-            return;                                                            \
-        if (to_lds)                                                            \
-            sim_vmem_load_lds(w, &at, in->offset, form);                       \
-        else                                                                   \
-            sim_vmem_load(w, &at, &in->op[0], form);                           \
+        load(w, in, (struct form){nbytes, sign, d16});                         \
     }
 #define STORE_RUN(p, old, new, nbytes, sign, d16)                              \
     static void run_##p##_##old(struct wave *w, const struct insn *in)         \
     {                                                                          \
-        const struct form form = {nbytes, sign, d16};                          \
-        struct places at;                                                      \
-                                                                               \
-        if (locate(w, in, &in->op[1], nbytes, &at))                            \
-            sim_vmem_store(w, &at, &in->op[0], form);                          \
+        store(w, in, (struct form){nbytes, sign, d16});                        \
     }
 #define ATOMIC_RUN(p, old, new, nbytes, compares, fn)                          \
     static void run_##p##_##old(struct wave *w, const struct insn *in)         \
     {                                                                          \
-        struct places at;                                                      \
-                                                                               \
-        if (locate(w, in, &in->op[1], nbytes, &at))                            \
-            sim_vmem_atomic(w, &at, in->flags &F_GLC ? &in->op[0] : NULL,      \
-                            &in->op[0], nbytes, compares, sim_atomic_##fn);    \
+        atomic(w, in, nbytes, compares, sim_atomic_##fn);                      \
     }
 VMEM_LOADS(LOAD_RUN, buffer)
 VMEM_STORES(STORE_RUN, buffer)
@@ -191,6 +349,8 @@ static const struct insn_row rows[] = {
     VMEM_STORES(STORE_ROW, buffer)
     VMEM_ATOMICS(LOAD_ROW, buffer)
     CACHE_TABLE(CACHE_ROW)
+    {"buffer_store_lds_dword", run_buffer_store_lds_dword, CLASS_VMEM,
+     {T_tuple, T_u32}, ROW_NO_DST},
 };
 static const struct insn_alias aliases[] = {
     VMEM_LOADS(VMEM_ALIAS, buffer)

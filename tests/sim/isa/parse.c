@@ -542,19 +542,24 @@ static bool is_16bit(unsigned type)
     return type == T_u16 || type == T_i16 || type == T_f16 || type == T_bf16;
 }
 
-/* Which MODE fields the arithmetic obeys. In conversions between f32 and f16 or
- * f64 the field of those counts (LLVM marks both FPDPRounding). */
-static uint8_t fp_of(const struct insn_row *row)
+/* In conversions between f32 and f16 or f64 the field of those counts (LLVM
+ * marks both FPDPRounding). Memory and matrix units know no MODE. */
+static enum fp_rule fp_of(const struct insn_row *row)
 {
-    uint8_t fp = 0;
+    enum fp_rule fp = FP_NONE;
 
+    if (row->class == CLASS_VMEM || row->class == CLASS_LDS ||
+        row->class == CLASS_MATRIX || (row->flags & ROW_FP_FIXED))
+        return FP_FIXED;
     for (int k = 0; k < MAX_OPERANDS; k++) {
         unsigned t = row->type[k];
 
         if (t == T_f16 || t == T_f64 || t == T_pkf16 || t == T_bf16)
-            return 64;
+            return FP_OF_64;
         if (t == T_f32 || t == T_pkf32)
-            fp = 32;
+            fp = FP_OF_32;
+        else if (t == T_tuplef32 && fp == FP_NONE)
+            fp = FP_FIXED;
     }
     return fp;
 }
@@ -604,7 +609,7 @@ static void finish(struct insn *in, const struct sim_target *target)
         if (o->kind == OPERAND_AGPR && end > in->nagprs)
             in->nagprs = (uint16_t)end;
     }
-    in->fp = fp_of(in->row);
+    in->fp = (uint8_t)fp_of(in->row);
     in->class = in->row->class;
     in->run = in->row->run;
 }

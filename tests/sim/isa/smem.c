@@ -1,11 +1,11 @@
-/* smem.c - scalar loads, and what else goes through the scalar cache
+/* smem.c - scalar memory: loads, gfx9's and gfx10.1's stores and atomics
  *
  * Address: a pair of SGPRs, plus an offset that is a constant, an SGPR, or both
  * (`s3 offset:0x10`). Loads of dwords ignore nothing: an address that is not a
  * multiple of four would be rounded down by the hardware and is a fault here.
  */
-#include "access.h"
 #include "sop.h"
+#include "vmem.h"
 
 enum { SMEM_MAX_DWORDS = 16 };
 
@@ -124,14 +124,138 @@ BUFFER_SUBDWORD_RUN(s_buffer_load_i8, int8_t)
 BUFFER_SUBDWORD_RUN(s_buffer_load_u16, uint16_t)
 BUFFER_SUBDWORD_RUN(s_buffer_load_i16, int16_t)
 
-static void run_s_store(struct wave *w, const struct insn *in)
+/* ---- stores ---- */
+
+static void store(struct wave *w, uint64_t addr, const uint32_t *dwords,
+                  unsigned ndwords)
 {
-    uint64_t addr = sget_u64(w, &in->op[1]) + offset_of(w, in, 2);
-    unsigned n = 4u * in->op[0].width;
-    uint8_t *p = sim_global(w, addr & ~UINT64_C(3), n, ACCESS_WRITE, -1);
+    uint8_t *p =
+        sim_global(w, addr & ~UINT64_C(3), 4 * ndwords, ACCESS_WRITE, -1);
 
     if (p)
-        memcpy(p, &w->s[in->op[0].reg], n);
+        memcpy(p, dwords, 4ull * ndwords);
+}
+
+static void run_s_store(struct wave *w, const struct insn *in)
+{
+    store(w, sget_u64(w, &in->op[1]) + offset_of(w, in, 2),
+          &w->s[in->op[0].reg], in->op[0].width);
+}
+
+/* Each dword is in the buffer or vanishes. */
+static void run_s_buffer_store(struct wave *w, const struct insn *in)
+{
+    struct scalar_buffer b = scalar_buffer(w, &in->op[1]);
+    uint64_t offset = (uint32_t)offset_of(w, in, 2);
+
+    for (unsigned i = 0; i < in->op[0].width; i++)
+        if (offset + 4ull * i + 4 <= b.size)
+            store(w, b.base + offset + 4ull * i, &w->s[in->op[0].reg + i], 1);
+}
+
+/* ---- a wave's scratch, by its own address: an SGPR counts 64 bytes ---- */
+
+static uint64_t scratch_address(const struct wave *w, const struct insn *in)
+{
+    uint64_t offset = offset_of(w, in, 2);
+
+    return sget_u64(w, &in->op[1]) +
+           (in->op[2].kind == OPERAND_CONST ? offset : 64 * offset);
+}
+
+static void run_s_scratch_load(struct wave *w, const struct insn *in)
+{
+    const uint8_t *p =
+        scalar_read(w, scratch_address(w, in), 4u * in->op[0].width);
+
+    if (p)
+        put_dwords(w, &in->op[0], p, in->op[0].width);
+}
+
+static void run_s_scratch_store(struct wave *w, const struct insn *in)
+{
+    store(w, scratch_address(w, in), &w->s[in->op[0].reg], in->op[0].width);
+}
+
+/* ---- atomics: sdata is the value (and what to compare with), and with GLC
+ * gets the old one ---- */
+
+static void atomic_at(struct wave *w, const struct insn *in, uint64_t addr,
+                      unsigned nbytes, bool compares, atomic_fn *fn)
+{
+    uint32_t *sdata = &w->s[in->op[0].reg];
+    uint64_t data = 0, compare = 0, old;
+
+    memcpy(&data, sdata, nbytes);
+    if (compares)
+        memcpy(&compare, sdata + nbytes / 4, nbytes);
+    if (sim_scalar_atomic(w, addr, nbytes, data, compare, fn, &old) &&
+        (in->flags & F_GLC))
+        memcpy(sdata, &old, nbytes);
+}
+
+static void scalar_atomic(struct wave *w, const struct insn *in,
+                          unsigned nbytes, bool compares, atomic_fn *fn)
+{
+    atomic_at(w, in, sget_u64(w, &in->op[1]) + offset_of(w, in, 2), nbytes,
+              compares, fn);
+}
+
+static void buffer_atomic(struct wave *w, const struct insn *in,
+                          unsigned nbytes, bool compares, atomic_fn *fn)
+{
+    struct scalar_buffer b = scalar_buffer(w, &in->op[1]);
+    uint64_t offset = (uint32_t)offset_of(w, in, 2);
+
+    if (offset + nbytes <= b.size)
+        atomic_at(w, in, b.base + offset, nbytes, compares, fn);
+    else if (in->flags & F_GLC)
+        memset(&w->s[in->op[0].reg], 0, nbytes);
+}
+
+/* clang-format off */
+#define ATOMIC_TABLE(X)                  \
+    X(swap,    false, swap)              \
+    X(cmpswap, true,  cmpswap)           \
+    X(add,     false, add)               \
+    X(sub,     false, sub)               \
+    X(smin,    false, smin)              \
+    X(umin,    false, umin)              \
+    X(smax,    false, smax)              \
+    X(umax,    false, umax)              \
+    X(inc,     false, inc)               \
+    X(dec,     false, dec)               \
+    X(and,     false, and)               \
+    X(or,      false, or)                \
+    X(xor,     false, xor)
+/* clang-format on */
+
+/* Bit operations are the same in both widths. */
+#define sim_atomic_and32 sim_atomic_and64
+#define sim_atomic_or32 sim_atomic_or64
+#define sim_atomic_xor32 sim_atomic_xor64
+
+#define ATOMIC_RUN_ONE(name, how, nbytes, compares, fn)                        \
+    static void run_##name(struct wave *w, const struct insn *in)              \
+    {                                                                          \
+        how(w, in, nbytes, compares, fn);                                      \
+    }
+#define ATOMIC_RUN(op, compares, fn)                                           \
+    ATOMIC_RUN_ONE(s_atomic_##op, scalar_atomic, 4, compares,                  \
+                   sim_atomic_##fn##32)                                        \
+    ATOMIC_RUN_ONE(s_atomic_##op##_x2, scalar_atomic, 8, compares,             \
+                   sim_atomic_##fn##64)                                        \
+    ATOMIC_RUN_ONE(s_buffer_atomic_##op, buffer_atomic, 4, compares,           \
+                   sim_atomic_##fn##32)                                        \
+    ATOMIC_RUN_ONE(s_buffer_atomic_##op##_x2, buffer_atomic, 8, compares,      \
+                   sim_atomic_##fn##64)
+ATOMIC_TABLE(ATOMIC_RUN)
+
+/* ---- clocks, caches ---- */
+
+static void run_s_get_waveid_in_workgroup(struct wave *w, const struct insn *in)
+{
+    sput_u32(w, &in->op[0], w->index);
 }
 
 static void run_s_memtime(struct wave *w, const struct insn *in)
@@ -161,27 +285,47 @@ static void run_nothing(struct wave *w, const struct insn *in)
     X(s_buffer_load_u8) X(s_buffer_load_i8)                                \
     X(s_buffer_load_u16) X(s_buffer_load_i16)
 #define STORE_TABLE(X)                                                     \
-    X(s_store_dword) X(s_store_dwordx2) X(s_store_dwordx4)
+    X(s_store_dword,           run_s_store)                                \
+    X(s_store_dwordx2,         run_s_store)                                \
+    X(s_store_dwordx4,         run_s_store)                                \
+    X(s_buffer_store_dword,    run_s_buffer_store)                         \
+    X(s_buffer_store_dwordx2,  run_s_buffer_store)                         \
+    X(s_buffer_store_dwordx4,  run_s_buffer_store)                         \
+    X(s_scratch_store_dword,   run_s_scratch_store)                        \
+    X(s_scratch_store_dwordx2, run_s_scratch_store)                        \
+    X(s_scratch_store_dwordx4, run_s_scratch_store)
+#define SCRATCH_LOAD_TABLE(X)                                              \
+    X(s_scratch_load_dword) X(s_scratch_load_dwordx2)                      \
+    X(s_scratch_load_dwordx4)
 #define CACHE_TABLE(X)                                                     \
     X(s_dcache_inv) X(s_dcache_wb) X(s_dcache_inv_vol) X(s_dcache_wb_vol)  \
     X(s_gl1_inv) X(s_prefetch_inst) X(s_prefetch_inst_pc_rel)              \
     X(s_prefetch_data) X(s_prefetch_data_pc_rel) X(s_buffer_prefetch_data) \
-    X(s_atc_probe) X(s_atc_probe_buffer)
+    X(s_atc_probe) X(s_atc_probe_buffer) X(s_dcache_discard)               \
+    X(s_dcache_discard_x2)
 
 #define LOAD_ROW(name)     {#name, run_s_load, CLASS_SMEM, {T_u64, T_u64, T_u32}, 0},
 #define BUFFER_ROW(name)   {#name, run_s_buffer_load, CLASS_SMEM, {T_u64, T_u64, T_u32}, 0},
 #define SUBDWORD_ROW(name) {#name, run_##name, CLASS_SMEM, {T_u32, T_u64, T_u32}, 0},
-#define STORE_ROW(name)    {#name, run_s_store, CLASS_SMEM, {T_u64, T_u64, T_u32}, ROW_NO_DST},
+#define SCRATCH_ROW(name)  {#name, run_s_scratch_load, CLASS_SMEM, {T_u64, T_u64, T_u32}, 0},
+#define STORE_ROW(name, run) {#name, run, CLASS_SMEM, {T_u64, T_u64, T_u32}, ROW_NO_DST},
+#define ATOMIC_ROW_ONE(name) STORE_ROW(name, run_##name)
+#define ATOMIC_ROW(op, compares, fn) \
+    ATOMIC_ROW_ONE(s_atomic_##op) ATOMIC_ROW_ONE(s_atomic_##op##_x2) \
+    ATOMIC_ROW_ONE(s_buffer_atomic_##op) ATOMIC_ROW_ONE(s_buffer_atomic_##op##_x2)
 #define CACHE_ROW(name)    {#name, run_nothing, CLASS_OTHER, {T_none}, ROW_RAW},
 
 static const struct insn_row rows[] = {
     LOAD_TABLE(LOAD_ROW)
     BUFFER_LOAD_TABLE(BUFFER_ROW)
     SUBDWORD_TABLE(SUBDWORD_ROW)
+    SCRATCH_LOAD_TABLE(SCRATCH_ROW)
     STORE_TABLE(STORE_ROW)
+    ATOMIC_TABLE(ATOMIC_ROW)
     CACHE_TABLE(CACHE_ROW)
     {"s_memtime",     run_s_memtime, CLASS_SMEM, {T_u64}, 0},
     {"s_memrealtime", run_s_memtime, CLASS_SMEM, {T_u64}, 0},
+    {"s_get_waveid_in_workgroup", run_s_get_waveid_in_workgroup, CLASS_SMEM, {T_u32}, 0},
 };
 /* clang-format on */
 

@@ -226,6 +226,13 @@ static void run_s_swappc_b64(struct wave *w, const struct insn *in)
 
 /* ---- registers chosen by M0 ---- */
 
+/* How far gfx9's indexed vector operands move; the rest is in sopc.c. */
+static void run_s_set_gpr_idx_idx(struct wave *w, const struct insn *in)
+{
+    w->s[SREG_M0] =
+        (w->s[SREG_M0] & ~0xffu) | (sget_u32(w, &in->op[0]) & 0xff);
+}
+
 static bool sgpr_index_ok(struct wave *w, unsigned reg, unsigned width)
 {
     if (reg + width <= SREG_VCC)
@@ -331,6 +338,7 @@ static const struct insn_row rows[] = {
     {"s_getpc_b64",       run_s_getpc_b64,      CLASS_BRANCH, {T_u64}, 0},
     {"s_setpc_b64",       run_s_setpc_b64,      CLASS_BRANCH, {T_u64}, ROW_NO_DST},
     {"s_swappc_b64",      run_s_swappc_b64,     CLASS_BRANCH, {T_u64, T_u64}, 0},
+    {"s_set_gpr_idx_idx", run_s_set_gpr_idx_idx, CLASS_SALU,  {T_u32}, ROW_NO_DST},
     {"s_movrels_b32",     run_s_movrels,        CLASS_SALU,   {T_u32, T_u32}, 0},
     {"s_movrels_b64",     run_s_movrels,        CLASS_SALU,   {T_u64, T_u64}, 0},
     {"s_movreld_b32",     run_s_movreld,        CLASS_SALU,   {T_u32, T_u32}, 0},

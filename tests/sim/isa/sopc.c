@@ -44,14 +44,16 @@
 
 SOPC_TABLE(SOPC_RUN)
 
-/* gfx9's indexing of vector registers: which operands, and by how much. */
+/* gfx9's indexing of vector registers: which operands, and by how much. Other
+ * instructions may change M0 meanwhile. */
 static void run_s_set_gpr_idx_on(struct wave *w, const struct insn *in)
 {
     unsigned enable = in->raw >> 8 & 15; /* SSRC1 is the mask itself */
 
     w->s[SREG_M0] = (w->s[SREG_M0] & ~0xf0ffu) |
                     (sget_u32(w, &in->op[0]) & 0xff) | enable << 12;
-    w->gpr_idx = enable;
+    w->gpr_idx = true;
+    w->mode |= MODE_GPR_IDX_EN;
 }
 
 /* clang-format off */

@@ -114,13 +114,13 @@ static void run_s_denorm_mode(struct wave *w, const struct insn *in)
 static void run_s_set_gpr_idx_off(struct wave *w, const struct insn *in)
 {
     (void)in;
-    w->gpr_idx = 0;
+    w->gpr_idx = false;
+    w->mode &= ~(uint32_t)MODE_GPR_IDX_EN;
 }
 
 static void run_s_set_gpr_idx_mode(struct wave *w, const struct insn *in)
 {
-    w->gpr_idx = in->raw & 15;
-    w->s[SREG_M0] = (w->s[SREG_M0] & ~0xf000u) | w->gpr_idx << 12;
+    w->s[SREG_M0] = (w->s[SREG_M0] & ~0xf000u) | (in->raw & 15) << 12;
 }
 
 /* clang-format off */

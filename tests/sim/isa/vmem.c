@@ -290,9 +290,11 @@ void sim_vmem_load_transposed(struct wave *w, const struct places *p,
 void sim_vmem_load_lds(struct wave *w, const struct places *p, int32_t offset,
                        struct form form)
 {
-    unsigned step = form.nbytes < 4 ? 4 : form.nbytes;
+    unsigned nbytes = form.nbytes < 4 ? 4 : form.nbytes;
+    unsigned step = nbytes > 4 ? 16 : 4; /* of three dwords too */
+    uint32_t reach = w->target->lds_nbytes > 65536 ? 0x3ffff : 0xffff;
     uint64_t start =
-        (uint64_t)(w->s[SREG_M0] & 0x3ffff) + (uint64_t)(int64_t)offset;
+        (uint64_t)(w->s[SREG_M0] & reach) + (uint64_t)(int64_t)offset;
 
     count(w, p, form.nbytes, false);
     for (uint64_t m = w->mask; m; m &= m - 1) {
@@ -305,11 +307,11 @@ void sim_vmem_load_lds(struct wave *w, const struct places *p, int32_t offset,
             return;
         if (form.nbytes < 4)
             v[0] = extend(v[0], form);
-        to =
-            sim_lds(w, start + (unsigned)lane * step, step, ACCESS_WRITE, lane);
+        to = sim_lds(w, start + (unsigned)lane * step, nbytes, ACCESS_WRITE,
+                     lane);
         if (!to)
             return;
-        memcpy(to, v, step);
+        memcpy(to, v, nbytes);
     }
 }
 
@@ -427,14 +429,13 @@ static bool update_scratch(struct wave *w, uint64_t at, unsigned nbytes,
     return true;
 }
 
-static bool update_lane(struct wave *w, const struct places *p, int lane,
-                        unsigned nbytes, uint64_t data, uint64_t compare,
-                        atomic_fn *fn, uint64_t *old)
+static bool update(struct wave *w, enum space space, uint64_t at, int lane,
+                   unsigned nbytes, uint64_t data, uint64_t compare,
+                   atomic_fn *fn, uint64_t *old)
 {
-    uint64_t at = p->at[lane];
-    enum space space = space_of(p->space, &at);
     uint8_t *bytes;
 
+    space = space_of(space, &at);
     if (at & (nbytes - 1)) {
         sim_fault_raise(w, SIM_FAULT_MISALIGNED, lane, at,
                         "atomic of %u bytes at 0x%llx", nbytes,
@@ -451,6 +452,13 @@ static bool update_lane(struct wave *w, const struct places *p, int lane,
     return true;
 }
 
+bool sim_scalar_atomic(struct wave *w, uint64_t addr, unsigned nbytes,
+                       uint64_t data, uint64_t compare, atomic_fn *fn,
+                       uint64_t *old)
+{
+    return update(w, SPACE_GLOBAL, addr, -1, nbytes, data, compare, fn, old);
+}
+
 void sim_vmem_atomic(struct wave *w, const struct places *p,
                      const struct operand *dst, const struct operand *data,
                      unsigned nbytes, bool has_compare, atomic_fn *fn)
@@ -464,8 +472,8 @@ void sim_vmem_atomic(struct wave *w, const struct places *p,
         uint64_t compare =
             has_compare ? reg_value(from, nbytes / 4, lane, nbytes) : 0;
 
-        if (!update_lane(w, p, lane, nbytes, reg_value(from, 0, lane, nbytes),
-                         compare, fn, &old[lane]))
+        if (!update(w, p->space, p->at[lane], lane, nbytes,
+                    reg_value(from, 0, lane, nbytes), compare, fn, &old[lane]))
             return;
     }
     if (!dst)

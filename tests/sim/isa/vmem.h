@@ -35,7 +35,7 @@ void sim_vmem_load(struct wave *w, const struct places *p,
 void sim_vmem_store(struct wave *w, const struct places *p,
                     const struct operand *src, struct form form);
 
-/* Loads to LDS at M0 + offset + (lane - first) * form's dwords * 4. */
+/* Loads to LDS at M0 + offset + lane * 4, or * 16 for more than a dword. */
 void sim_vmem_load_lds(struct wave *w, const struct places *p, int32_t offset,
                        struct form form);
 
@@ -58,6 +58,11 @@ typedef uint64_t atomic_fn(uint64_t old, uint64_t data, uint64_t compare);
 void sim_vmem_atomic(struct wave *w, const struct places *p,
                      const struct operand *dst, const struct operand *data,
                      unsigned nbytes, bool has_compare, atomic_fn *fn);
+
+/* One for the whole wave; false if it faulted. */
+bool sim_scalar_atomic(struct wave *w, uint64_t addr, unsigned nbytes,
+                       uint64_t data, uint64_t compare, atomic_fn *fn,
+                       uint64_t *old);
 
 /* clang-format off */
 #define ATOMIC_FNS(X)                                                         \

@@ -37,7 +37,8 @@ enum {
     MODE_DENORM64 = 6,
     MODE_DX10_CLAMP = 1 << 8,
     MODE_IEEE = 1 << 9,
-    MODE_FP16_OVFL = 1 << 23
+    MODE_FP16_OVFL = 1 << 23,
+    MODE_GPR_IDX_EN = 1 << 27 /* gfx9 */
 };
 
 struct sim_code; /* decoded instructions of one allocation, see decode.h */
@@ -95,7 +96,7 @@ struct wave {
     bool scc;
     uint8_t state;   /* enum wave_state */
     bool fp_default; /* MODE's rounding and denormals are the host's default */
-    bool fp_mixed;   /* ... differ between f32 and f64/f16 */
+    uint8_t fp_now;  /* enum fp_rule that the host computes by, if it is not */
     uint32_t mode;
     uint64_t pc;             /* address of the next instruction */
     uint64_t insn_pc;        /* address of the one that runs */
@@ -117,7 +118,7 @@ struct wave {
     bool split_barrier;     /* it waits in s_barrier_wait */
     bool never_ran;         /* no work-item of it is in the grid */
     uint64_t ninsns;
-    unsigned gpr_idx; /* gfx9's s_set_gpr_idx: mode bits, 0 if off */
+    bool gpr_idx; /* MODE_GPR_IDX_EN, on targets that have it */
     const struct sim_alloc *last_hit[2]; /* of memory accesses */
 };
 
