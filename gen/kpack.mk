@@ -1,27 +1,79 @@
 # kpack.mk - rules from .hip sources to an archive of packed code objects
 #
-# Included after these are set:
+# A project of its own includes the installed copy after it has set
 #
 #   PACK      name of the pack: symbol kpk_PACK, header kpack/PACK.h
-#   MODULES   names of the modules; each is $(KERNELS)/NAME.hip
-#   KERNELS   folder of the sources
+#   SOURCES   the .hip files, each a module of its name; or
+#   KERNELS   their folder, the current one if not set; and, to take but some,
+#   MODULES   names of modules: $(KERNELS)/NAME.hip
+#
+# and, where the defaults do not fit,
+#
 #   ARCHS     targets to compile for
 #   COV       code object version of concrete targets; empty means 5
-#   B         folder of everything built
+#   B         folder of everything built: build
 #   HIPCC, ROCM_PATH, HIPFLAGS, NVCC
-#             the compilers, and the user's own flags
-#   KPACK_ROOT  this tree
+#             the compilers, and flags for the device compiler
 #
-# and gives:
+# and gets
 #
-#   HSACOS, CUBINS, EMBEDS, PACK_OBJECTS, PACK_HEADER
+#   PACK_ARCHIVE, PACK_HEADER
+#             $(B)/libPACK.a, for `-lkpack` to come after, and its header
+#   PACK_CFLAGS, PACK_LIBS
+#             for programs that use them
+#   HSACOS, CUBINS, EMBEDS, PACK_OBJECTS
 #             what the pack is made of, each with its rules
+#
+# One pack a makefile, or in one line without a makefile:
+#
+#   make -f $(pkg-config --variable=makefile kpack) PACK=mine SOURCES=a.hip
+#
+# kpack's own Makefile sets KPACK_ROOT, its tree.
 #
 # Recipes quote file names: a target ID such as gfx90a:xnack+ is part of them.
 # In rules its colon is escaped ($(call esc,...)).
 
+KPACK_MK   := $(lastword $(MAKEFILE_LIST))
+kpack_goal := $(.DEFAULT_GOAL)
+ifdef KPACK_ROOT
+KPACK_TOOLS   := $(KPACK_ROOT)/gen
 KPACK_TARGETS := $(KPACK_ROOT)/src/target_table.h
+KPACK_INCLUDE := $(KPACK_ROOT)/include
 KPACK_GEN     ?= $(B)/kpack-gen
+else
+KPACK_TOOLS   := $(patsubst %/,%,$(dir $(KPACK_MK)))
+KPACK_TARGETS := $(KPACK_TOOLS)/target_table.h
+KPACK_PREFIX  := $(patsubst %/share/kpack,%,$(KPACK_TOOLS))
+KPACK_INCLUDE := $(KPACK_PREFIX)/include
+KPACK_GEN     := $(KPACK_TOOLS)/kpack-gen
+
+B       ?= build
+KERNELS ?= .
+ifndef SOURCES
+SOURCES := $(if $(MODULES),$(MODULES:%=$(KERNELS)/%.hip),$(sort $(wildcard $(KERNELS)/*.hip)))
+endif
+ifndef MODULES
+MODULES := $(basename $(notdir $(SOURCES)))
+endif
+ARCHS   ?= gfx90a gfx942 gfx1030 gfx1100 gfx1201
+ifeq ($(PACK),)
+$(error kpack.mk: PACK is not set: it is the name of the pack, as in PACK := mine)
+endif
+ifeq ($(PACK),kpack)
+$(error kpack.mk: PACK=kpack: libkpack.a is kpack's own; take another name)
+endif
+ifeq ($(strip $(MODULES)),)
+$(error kpack.mk: no kernels: SOURCES is not set, and there is no $(KERNELS)/*.hip)
+endif
+ifneq ($(words $(MODULES)),$(words $(sort $(MODULES))))
+$(error kpack.mk: two sources have one file name: $(SOURCES); a module has the name of its file)
+endif
+ifeq ($(wildcard $(KPACK_GEN)),)
+$(error kpack.mk: $(KPACK_GEN) is not there: this kpack was installed from an archive of prebuilt kernels and cannot build others; install it from its sources)
+endif
+endif
+SOURCES ?= $(MODULES:%=$(KERNELS)/%.hip)
+
 comma := ,
 empty :=
 space := $(empty) $(empty)
@@ -98,7 +150,7 @@ c_name = $(subst -,_,$(subst :,_,$(subst +,_on,$(patsubst %-,%_off,$(subst -:,_o
 # KPACK_PLAIN=1 says that no goal needs it.
 ifneq ($(KPACK_PLAIN),1)
 DEVICE_MK := $(B)/device/compiler.mk
-$(shell HIPCC='$(HIPCC)' ROCM_PATH='$(ROCM_PATH)' $(KPACK_ROOT)/gen/find-compiler $(DEVICE_MK))
+$(shell HIPCC='$(HIPCC)' ROCM_PATH='$(ROCM_PATH)' $(KPACK_TOOLS)/find-compiler $(DEVICE_MK))
 include $(DEVICE_MK)
 $(info kpack: $(or $(DEVICE_ERROR),$(DEVICE_NOTE)))
 endif
@@ -108,6 +160,10 @@ DEVICE_STD := -std=c++17
 KPK_HIPFLAGS = -x hip --offload-device-only --no-gpu-bundle-output \
   -O3 $(DEVICE_STD) -Wall -Wextra -fno-fast-math -fuse-cuid=none \
   -ffile-prefix-map=$(CURDIR)/=  -I$(KERNELS)/include $(HIPFLAGS)
+
+ifndef KPACK_ROOT # the headers of kpack's own kernels, behind the project's
+KPK_HIPFLAGS += -idirafter $(KPACK_TOOLS)/device
+endif
 
 # Old device libraries are linked by hand, with the two constants that newer
 # ones have per target made here, and the wavefront's size that clang 22 no
@@ -146,9 +202,13 @@ device_check = $(if $(DEVICE_ERROR),@echo $(call quote,kpack: $(DEVICE_ERROR)) >
 
 # With second names for kernels (aliases.csv beside them), by way of assembly.
 ALIASES := $(wildcard $(KERNELS)/aliases.csv)
-alias_awk := $(KPACK_ROOT)/gen/alias.awk
+alias_awk := $(KPACK_TOOLS)/alias.awk
 
-$(B)/hsaco/%.hsaco: $(KERNELS)/$$(*F).hip $(B)/stamp/device \
+# A module's source, and the table beside it.
+source_of = $(or $(foreach s,$(SOURCES),$(if $(filter $(1),$(basename $(notdir $(s)))),$(s))),$(KERNELS)/$(1).hip)
+csv_of    = $(wildcard $(basename $(call source_of,$(1))).csv)
+
+$(B)/hsaco/%.hsaco: $$(call source_of,$$(*F)) $(B)/stamp/device \
     $$(call constants,$$(*D)) $(if $(ALIASES),$(ALIASES) $(alias_awk))
 	$(device_check)
 	@mkdir -p '$(@D)'
@@ -163,7 +223,7 @@ $(B)/hsaco/%.hsaco: $(KERNELS)/$$(*F).hip $(B)/stamp/device \
 	  -o '$@' '$@.alias.s' && rm '$@.s' '$@.alias.s')
 
 # The same sources on HIP's other platform.
-$(B)/hsaco/%.cubin: $(KERNELS)/$$(*F).hip $(B)/stamp/nvcc
+$(B)/hsaco/%.cubin: $$(call source_of,$$(*F)) $(B)/stamp/nvcc
 	@mkdir -p $(@D)
 	@echo "  NVCC  $*"
 	@$(NVCC) $(KPK_NVCCFLAGS) -arch=$(*D) -MMD -MP -MF $@.d -MT $@ -o $@ $<
@@ -193,7 +253,7 @@ $(B)/embed/%.c: $(B)/hsaco/%.hsaco $(B)/stamp/symbols
 
 # ---- tables and objects ----------------------------------------------------
 
-pack_cc = $(CC) -std=c99 -O1 -fPIC -fvisibility=hidden -I$(KPACK_ROOT)/include -c -o
+pack_cc = $(CC) -std=c99 -O1 -fPIC -fvisibility=hidden -I$(KPACK_INCLUDE) -c -o
 PACK_HEADER  := $(B)/include/kpack/$(PACK).h
 PACK_OBJECTS := $(B)/obj/pack/pack.o $(MODULES:%=$(B)/obj/pack/pack.%.o)
 $(eval $(call stamp,$(B)/stamp/embed,$(pack_cc)))
@@ -213,10 +273,10 @@ hsacos_of = $(foreach a,$(AMD_ARCHS),$(B)/hsaco/$(a)/$(1).hsaco)
 
 # $(call table_rule,MODULE)
 define table_rule
-$(B)/gen/$(1).c: $(call esc,$(call hsacos_of,$(1))) $(wildcard $(KERNELS)/$(1).csv) $(KPACK_GEN) $(B)/stamp/pack
+$(B)/gen/$(1).c: $(call esc,$(call hsacos_of,$(1))) $(call csv_of,$(1)) $(KPACK_GEN) $(B)/stamp/pack
 	@mkdir -p $$(@D)
 	@$(KPACK_GEN) module $(PACK).$(1) $$@ $(foreach a,$(AMD_ARCHS),'$(a)=$(B)/hsaco/$(a)/$(1).hsaco') \
-	  $(foreach t,$(wildcard $(KERNELS)/$(1).csv),'table=$(t)')
+	  $(foreach t,$(call csv_of,$(1)),'table=$(t)')
 endef
 $(foreach m,$(MODULES),$(eval $(call table_rule,$(m))))
 
@@ -234,6 +294,24 @@ $(PACK_HEADER): $(call esc,$(MODULES:%=$(B)/hsaco/$(first_arch)/%.hsaco)) \
 $(B)/obj/pack/pack.o: $(B)/gen/pack.c
 $(MODULES:%=$(B)/obj/pack/pack.%.o): $(B)/obj/pack/pack.%.o: $(B)/gen/%.c
 $(B)/obj/pack/pack.o $(MODULES:%=$(B)/obj/pack/pack.%.o): \
-    $(KPACK_ROOT)/include/kpack/format.h $(B)/stamp/embed
+    $(KPACK_INCLUDE)/kpack/format.h $(B)/stamp/embed
 	@mkdir -p $(@D)
 	@$(pack_cc) $@ $(filter %.c,$^)
+
+# ---- the archive of a project of its own ------------------------------------
+
+ifndef KPACK_ROOT
+PACK_ARCHIVE := $(B)/lib$(PACK).a
+PACK_CFLAGS  := -I$(B)/include -I$(KPACK_INCLUDE)
+PACK_LIBS    := $(PACK_ARCHIVE) -L$(KPACK_PREFIX)/lib -lkpack -pthread -ldl
+$(eval $(call stamp,$(B)/stamp/archive,$(PACK_OBJECTS)))
+$(PACK_ARCHIVE): $(PACK_OBJECTS) $(B)/stamp/archive $(PACK_HEADER)
+	@rm -f $@
+	@echo "  AR    $@"
+	@$(AR) rcsD $@ $(PACK_OBJECTS)
+
+kpack-pack: $(PACK_ARCHIVE) $(PACK_HEADER)
+.PHONY: kpack-pack
+# The includer's first target is its default one, as if this file had none.
+.DEFAULT_GOAL := $(if $(filter 1,$(words $(filter-out $(DEVICE_MK) %.d,$(MAKEFILE_LIST)))),kpack-pack,$(kpack_goal))
+endif

@@ -15,7 +15,11 @@ version=$(sed -n 's/.*KPK_VERSION_STRING "\(.*\)"/\1/p' include/kpack.h)
 check "install" gen/install "$B" "$H" "$stage" "$prefix" candle "$version"
 for file in lib/libkpack.a lib/pkgconfig/kpack.pc include/kpack.h \
     include/kpack/candle.h include/kpack/format.h bin/kpack \
-    share/man/man1/kpack.1; do
+    share/man/man1/kpack.1 share/kpack/kpack.mk share/kpack/kpack-gen \
+    share/kpack/find-compiler share/kpack/alias.awk \
+    share/kpack/target_table.h share/kpack/device/device.h \
+    lib/cmake/kpack/kpackConfig.cmake \
+    lib/cmake/kpack/kpackConfigVersion.cmake; do
     check "$file is installed" test -s "$stage$prefix/$file"
 done
 check "the archive is the one that was built" cmp "$H/libkpack.a" \
@@ -24,7 +28,7 @@ check "the command is executable" test -x "$stage$prefix/bin/kpack"
 check "the command runs" "$stage$prefix/bin/kpack" --help
 check "no path of this tree in the text files" sh -c \
     "! grep -rIF -e '$ROOT' -e '$stage' '$stage$prefix/lib/pkgconfig' \
-        '$stage$prefix/include' '$stage$prefix/share'"
+        '$stage$prefix/include' '$stage$prefix/share' '$stage$prefix/lib/cmake'"
 
 # The same for a second time, over the first.
 check "install again" gen/install "$B" "$H" "$stage" "$prefix" candle "$version"
@@ -37,6 +41,8 @@ pc() {
         pkg-config "$@"
 }
 check "pkg-config knows the version" test "$(pc --modversion kpack)" = "$version"
+check "pkg-config knows the makefile" test -s \
+    "$(pc --variable=makefile kpack)"
 check "pkg-config follows another prefix" sh -c \
     "PKG_CONFIG_PATH='$stage$prefix/lib/pkgconfig' pkg-config \
         --define-variable=prefix=/elsewhere --cflags kpack | grep /elsewhere/include"

@@ -1,0 +1,108 @@
+# kpackConfig.cmake - find_package(kpack)
+#
+# Gives
+#
+#   kpack::kpack       the runtime and kpack's own kernels: a static library of
+#                      which a program takes what it names
+#   kpack_add_pack(NAME SOURCES file.hip... [ARCHS target...]
+#                  [FLAGS flag...] [HIPCC compiler] [ROCM_PATH folder])
+#                      a static library NAME: a pack of these kernels, with the
+#                      header <kpack/NAME.h>
+#
+# A pack is made by kpack.mk, with GNU Make under any generator: make knows what
+# the kernels' headers are, and is asked each time whether something is to do.
+# ARCHS, HIPCC and ROCM_PATH default to KPACK_ARCHS, KPACK_HIPCC and
+# KPACK_ROCM_PATH, which are empty: kpack.mk's own defaults. Sources are
+# relative to the current source folder; a module has the name of its file.
+
+get_filename_component(KPACK_PREFIX "${CMAKE_CURRENT_LIST_DIR}/../../.." REALPATH)
+set(KPACK_MAKEFILE "${KPACK_PREFIX}/share/kpack/kpack.mk")
+
+include(CMakeFindDependencyMacro)
+set(THREADS_PREFER_PTHREAD_FLAG ON)
+find_dependency(Threads)
+
+if(NOT TARGET kpack::kpack)
+  add_library(kpack::kpack STATIC IMPORTED)
+  set_target_properties(kpack::kpack PROPERTIES
+    IMPORTED_LOCATION "${KPACK_PREFIX}/lib/libkpack.a"
+    INTERFACE_INCLUDE_DIRECTORIES "${KPACK_PREFIX}/include"
+    INTERFACE_LINK_LIBRARIES "Threads::Threads;${CMAKE_DL_LIBS}")
+endif()
+
+function(kpack_add_pack name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "HIPCC;ROCM_PATH" "SOURCES;ARCHS;FLAGS")
+  if(arg_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "kpack_add_pack(${name}): what is '${arg_UNPARSED_ARGUMENTS}'? "
+      "It takes SOURCES, ARCHS, FLAGS, HIPCC and ROCM_PATH.")
+  endif()
+  if(NOT arg_SOURCES)
+    message(FATAL_ERROR "kpack_add_pack(${name}): no SOURCES; name the .hip files.")
+  endif()
+  find_program(KPACK_MAKE NAMES gmake make DOC "GNU Make, which makes packs")
+  if(NOT KPACK_MAKE)
+    message(FATAL_ERROR "kpack_add_pack(${name}): GNU Make is needed and not there; "
+      "install it, or give -DKPACK_MAKE=.")
+  endif()
+
+  set(sources)
+  foreach(source IN LISTS arg_SOURCES)
+    get_filename_component(source "${source}" ABSOLUTE)
+    if(NOT EXISTS "${source}")
+      message(FATAL_ERROR "kpack_add_pack(${name}): there is no ${source}.")
+    endif()
+    if(source MATCHES "[ \t#$']")
+      message(FATAL_ERROR "kpack_add_pack(${name}): ${source}: GNU Make takes no "
+        "file names with blanks, '#', '$' or quotes.")
+    endif()
+    list(APPEND sources "${source}")
+  endforeach()
+  list(JOIN sources " " sources)
+
+  # A setting of the call, else of the project, else kpack.mk's own.
+  set(settings)
+  foreach(word ARCHS HIPCC ROCM_PATH)
+    if(NOT arg_${word})
+      set(arg_${word} ${KPACK_${word}})
+    endif()
+    if(arg_${word})
+      list(JOIN arg_${word} " " value)
+      list(APPEND settings "${word}=${value}")
+    endif()
+  endforeach()
+  list(JOIN arg_FLAGS " " flags)
+  foreach(tool CC=CMAKE_C_COMPILER AR=CMAKE_AR) # a project may have C++ alone
+    string(REPLACE "=" ";" tool "${tool}")
+    list(GET tool 1 variable)
+    if(${variable})
+      list(GET tool 0 word)
+      list(APPEND settings "${word}=${${variable}}")
+    endif()
+  endforeach()
+
+  set(folder "${CMAKE_CURRENT_BINARY_DIR}/kpack-${name}")
+  set(archive "${folder}/lib${name}.a")
+  if(CMAKE_GENERATOR MATCHES "Makefiles")
+    set(make "$(MAKE)") # shares its jobs
+  else()
+    include(ProcessorCount)
+    ProcessorCount(jobs)
+    set(make "${KPACK_MAKE}" -j${jobs})
+  endif()
+  add_custom_target(${name}-kernels
+    COMMAND ${make} --no-print-directory -f "${KPACK_MAKEFILE}" kpack-pack
+      PACK=${name} "SOURCES=${sources}" "HIPFLAGS=${flags}" ${settings}
+      "B=kpack-${name}"
+    BYPRODUCTS "${archive}" "${folder}/include/kpack/${name}.h"
+    WORKING_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}"
+    COMMENT "Kernels of pack ${name}"
+    VERBATIM)
+
+  file(MAKE_DIRECTORY "${folder}/include")
+  add_library(${name} STATIC IMPORTED GLOBAL)
+  set_target_properties(${name} PROPERTIES
+    IMPORTED_LOCATION "${archive}"
+    INTERFACE_INCLUDE_DIRECTORIES "${folder}/include"
+    INTERFACE_LINK_LIBRARIES kpack::kpack)
+  add_dependencies(${name} ${name}-kernels)
+endfunction()

@@ -1,0 +1,139 @@
+#!/bin/sh
+# own.sh - projects with kernels of their own, built from the installed files
+#
+# Each folder own_* here is such a project, complete, one for each way to build.
+# It is copied out and built where this tree cannot be seen: under its path
+# there is an empty folder, as far as the system lets us mount one.
+set -u
+# shellcheck source=tests/checks.sh
+. "$(dirname "$0")/../checks.sh"
+cd "$ROOT" || exit 1
+
+B=${B:-build} H=${H:-build}
+prefix=$WORK/prefix sim=$WORK/sim
+
+version=$(sed -n 's/.*KPK_VERSION_STRING "\(.*\)"/\1/p' include/kpack.h)
+check "install" gen/install "$B" "$H" "" "$prefix" candle "$version"
+mkdir "$sim"
+cp -a "$H"/sim/libamdhip64.so* "$sim/"
+
+alone() { # command: without this tree and with no setting of this run
+    alone_env="env -u MAKEFLAGS -u MFLAGS -u MAKEOVERRIDES -u MAKELEVEL -u B
+        -u H -u MODULES -u SAN -u CC -u MAKE PKG_CONFIG_PATH=$prefix/lib/pkgconfig
+        CMAKE_PREFIX_PATH=$prefix LD_LIBRARY_PATH=$sim"
+    if unshare -rm mount -t tmpfs none "$ROOT" 2>/dev/null; then
+        # shellcheck disable=SC2016,SC2086 # $0 is the inner shell's
+        $alone_env unshare -rm sh -c 'mount -t tmpfs none "$0" && exec "$@"' \
+            "$ROOT" "$@"
+    else
+        # shellcheck disable=SC2086
+        $alone_env "$@"
+    fi
+}
+
+example() { # name: its copy, which becomes the current folder
+    cp -R "$ROOT/tests/install/$1" "$WORK/$1"
+    cd "$WORK/$1" || exit 1
+}
+
+says() { # line command...: the command's whole output
+    line=$1
+    shift
+    alone "$@" >"$WORK/says.out" 2>&1
+    status=$?
+    cat "$WORK/says.out"
+    [ "$status" -eq 0 ] && [ "$(cat "$WORK/says.out")" = "$line" ]
+}
+
+on_each_device() { # text words command...: DEVICE in words is the device's name
+    text=$1 words=$2
+    shift 2
+    for device in gfx942:sramecc+:xnack- gfx1100; do
+        check "$text on $device" says \
+            "$(echo "$words" | sed "s/DEVICE/$device/g")" \
+            env KPK_SIM_DEVICES=$device "$@"
+    done
+}
+
+if [ -n "${SAN-}" ]; then # the library would want its sanitizer everywhere
+    finish
+fi
+
+# ---- GNU Make ----
+
+example own_make
+quiet() { # command: it made nothing
+    alone "$@" >"$WORK/quiet.out" 2>&1 &&
+        ! grep -E '^ +(HIPCC|AR) |-o app|Building|Linking' "$WORK/quiet.out"
+}
+makes() { # pattern command...: it said so
+    pattern=$1
+    shift
+    alone "$@" >"$WORK/makes.out" 2>&1 && grep -E -e "$pattern" "$WORK/makes.out"
+}
+check "make: builds" alone make -j2
+on_each_device "make: runs" "DEVICE: 105 255" ./app
+check "make: nothing to do makes nothing" quiet make
+echo '// changed' >>kernels/include/pixel.h
+check "make: a header that changes compiles its kernels" \
+    makes 'HIPCC gfx942/gamma' make -j2
+check "make: and then nothing" quiet make
+check "make: flags are the project's own" \
+    makes 'HIPCC gfx1100/brighten' make -j2 HIPFLAGS=-DFULL=110
+on_each_device "make: runs" "DEVICE: 105 110" ./app
+refuse "make: a target that is none" "ARCHS: no such target: gfx000" \
+    alone make ARCHS=gfx000
+refuse "make: two sources of one name" "two sources have one file name" \
+    alone make SOURCES="a/x.hip b/x.hip"
+refuse "make: no name" "PACK is not set" alone make PACK=
+# shellcheck disable=SC2016 # the inner shell's
+check "make: a pack without a makefile" makes 'AR    build/libbare.a' \
+    sh -c 'exec make -f "$(pkg-config --variable=makefile kpack)" -j2 PACK=bare \
+        SOURCES=kernels/brighten.hip HIPFLAGS="-DFULL=9 -Ikernels/include" \
+        ARCHS=gfx1100'
+refuse "make: a kpack that has no generator says so" "archive of prebuilt" \
+    sh -c "mv '$prefix/share/kpack/kpack-gen' '$prefix/share/kpack/away'; \
+        PKG_CONFIG_PATH='$prefix/lib/pkgconfig' make; status=\$?; \
+        mv '$prefix/share/kpack/away' '$prefix/share/kpack/kpack-gen'; \
+        exit \$status"
+
+# ---- CMake ----
+
+if ! command -v cmake >/dev/null || ! command -v ninja >/dev/null; then
+    flunk "cmake and ninja are needed: run 'make deps'"
+    finish
+fi
+example own_cmake
+for generator in Ninja "Unix Makefiles"; do
+    folder=$(echo "$generator" | tr -d ' ')
+    check "$generator: configures" alone cmake -G "$generator" -B "$folder"
+    check "$generator: builds" alone cmake --build "$folder"
+    on_each_device "$generator: two packs with a module of one name" \
+        "DEVICE: 1006" "$folder/mixer"
+    check "$generator: nothing to do makes nothing" quiet cmake --build "$folder"
+    echo '// changed' >>tone/volume.h
+    check "$generator: a header that changes compiles its kernel" \
+        makes 'HIPCC gfx942/gain' cmake --build "$folder"
+    check "$generator: and nothing else" sh -c \
+        "! grep delay '$WORK/makes.out' && ! grep 'AR .*libecho' '$WORK/makes.out'"
+    sed -i 's/+= 1000/+= 2000/' echo/gain.hip
+    check "$generator: a changed kernel" alone cmake --build "$folder"
+    on_each_device "$generator: is in the program" "DEVICE: 2006" \
+        "$folder/mixer"
+    sed -i 's/+= 2000/+= 1000/' echo/gain.hip
+done
+wrong() { # arguments of kpack_add_pack
+    mkdir -p "$WORK/wrong" && cat >"$WORK/wrong/CMakeLists.txt" <<END
+cmake_minimum_required(VERSION 3.20)
+project(wrong LANGUAGES C)
+find_package(kpack REQUIRED)
+kpack_add_pack($1)
+END
+    alone cmake -S "$WORK/wrong" -B "$WORK/wrong/build"
+}
+refuse "cmake: no sources" "no SOURCES" wrong mine
+refuse "cmake: a source that is not there" "there is no" \
+    wrong "mine SOURCES none.hip"
+refuse "cmake: a word too many" "what is" wrong "mine extra SOURCES a.hip"
+cd "$ROOT" || exit 1
+finish

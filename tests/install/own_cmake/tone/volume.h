@@ -1,0 +1,3 @@
+#pragma once
+#include <hip/hip_runtime.h>
+#define VOLUME (1.0f * BY)
