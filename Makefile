@@ -5,6 +5,7 @@ ARCHS   ?= gfx90a gfx942 gfx1030 gfx1100 gfx1201## targets to compile for; also 
 PACK    ?= candle## name of the pack
 MODULES ?= $(ALL_MODULES)## modules of the pack: names of kernels/*.hip
 COV     ?=## code object version, 4 to 6 (default 5, generic targets 6)
+EMBED   ?= xxd## how code objects become C: xxd, or incbin for very large packs
 HIPCC   ?=## device compiler (default: found)
 ROCM_PATH ?=## a tree of ROCm, or of HIP 7.2 unpacked from Debian packages
 HIPFLAGS  ?=## more flags for the device compiler

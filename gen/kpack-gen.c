@@ -4,6 +4,8 @@
  *                                              the table of a module
  *   kpack-gen pack   PACK OUT MODULE...        the table of a pack
  *   kpack-gen header PACK OUT MODULE=FILE...   the header of a pack
+ *   kpack-gen head   PACK OUT MODULE=FILE      what stands before a code
+ *                                              object in the program
  *
  * Silent on success. What is wrong is said as `FILE: what`, with status 1; a
  * wrong command line is status 2. OUT appears complete or not at all.
@@ -13,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "blob.h"
 #include "tables.h"
 
 /* KEY=FILE of the command line, and the file's content. */
@@ -198,6 +201,28 @@ static bool write_header(FILE *f, const struct job *job)
     return true;
 }
 
+static bool write_head(FILE *f, const struct job *job)
+{
+    const struct codeobj *co = job->objects[0];
+
+    if (job->n != 1) {
+        fputs("kpack-gen: a head is for one code object\n", stderr);
+        return false;
+    }
+    if (!modules_are_identifiers(job))
+        return false;
+    blob_write_head(f, &(struct blob_info){.kind = KPK_BLOB_CODE_OBJECT,
+                                           .pack = job->pack,
+                                           .module = job->keys[0],
+                                           .target = co->target,
+                                           .cov = co->cov,
+                                           .content = co->data,
+                                           .nbytes = co->nbytes,
+                                           .codec = KPK_CODEC_NONE,
+                                           .stored_nbytes = co->nbytes});
+    return true;
+}
+
 static const struct action {
     const char *name;
     bool has_module; /* its name is PACK.MODULE */
@@ -207,6 +232,7 @@ static const struct action {
     {"module", true, true, write_module},
     {"pack", false, false, write_pack},
     {"header", false, true, write_header},
+    {"head", false, true, write_head},
 };
 
 static const struct action *find_action(const char *name)
@@ -283,7 +309,8 @@ static int usage(void)
     fputs("usage: kpack-gen module PACK.MODULE OUT TARGET=FILE... "
           "[table=FILE.csv...]\n"
           "       kpack-gen pack   PACK OUT MODULE...\n"
-          "       kpack-gen header PACK OUT MODULE=FILE...\n",
+          "       kpack-gen header PACK OUT MODULE=FILE...\n"
+          "       kpack-gen head   PACK OUT MODULE=FILE\n",
           stderr);
     return 2;
 }

@@ -12,6 +12,8 @@
 #   ARCHS     targets to compile for
 #   COV       code object version of concrete targets; empty means 5
 #   B         folder of everything built: build
+#   EMBED     xxd (also if empty): C arrays made by xxd; incbin: the assembler
+#             reads the files, for packs of hundreds of megabytes
 #   HIPCC, ROCM_PATH, HIPFLAGS, NVCC
 #             the compilers, and flags for the device compiler
 #
@@ -128,6 +130,10 @@ endif
 ifneq ($(filter-out 4 5 6,$(COV)),)
 $(error COV=$(COV): code object versions are 4, 5 and 6)
 endif
+EMBED := $(or $(EMBED),xxd)
+ifneq ($(filter-out xxd incbin,$(EMBED)),)
+$(error EMBED=$(EMBED): xxd or incbin)
+endif
 ifneq ($(filter pack,$(MODULES)),)
 $(error no module may be called 'pack': its table would be that of the pack)
 endif
@@ -182,6 +188,7 @@ endif
 
 $(eval $(call stamp,$(B)/stamp/device,$(DEVICE_CXX) $(DEVICE_VERSION) $(DEVICE_FLAGS) $(DEVICE_BITCODE) $(KPK_HIPFLAGS) $(COV)))
 $(eval $(call stamp,$(B)/stamp/pack,$(PACK): $(MODULES): $(AMD_ARCHS)))
+$(eval $(call stamp,$(B)/stamp/name,$(PACK)))
 
 .PRECIOUS: $(B)/device/v%.bc
 $(B)/device/v%.bc: $(B)/stamp/device
@@ -234,38 +241,56 @@ $(eval $(call stamp,$(B)/stamp/nvcc,$(NVCC) $(KPK_NVCCFLAGS)))
 
 # ---- code objects to C -----------------------------------------------------
 
-# xxd's hex as one string literal: a C compiler reads it about 15 times faster
-# than a list of numbers. The array has the file's own length, so C drops the
-# literal's closing NUL.
+# What stands before the bytes says what they are: struct kpk_blob.
+.PRECIOUS: $(B)/blob/%.head
+$(B)/blob/%.head: $(B)/hsaco/%.hsaco $(KPACK_GEN) $(B)/stamp/name
+	@mkdir -p '$(@D)'
+	@$(KPACK_GEN) head $(PACK) '$@' '$(*F)=$<'
+
+# $(call embed_xxd,SYMBOL,HEAD,DATA) prints C: xxd's hex as one string literal,
+# which a C compiler reads about 15 times faster than a list of numbers. The
+# array has the bytes' own length, so C drops the literal's closing NUL.
+define embed_xxd
+printf '/* Written by kpack.mk from xxd; do not edit. */\n'; \
+printf 'extern const unsigned char %s[] __attribute__((visibility("hidden")));\n' $(1); \
+printf '__attribute__((aligned(64))) const unsigned char %s[%d] =\n' $(1) $$(cat '$(2)' '$(3)' | wc -c); \
+cat '$(2)' '$(3)' | xxd -p -c 32 | sed 's/../\\x&/g;s/.*/"&"/'; echo ';'
+endef
+
+# The same array by way of the assembler.
+define embed_incbin
+printf '/* Written by kpack.mk; do not edit. */\n'; \
+printf '__asm__("%s\\n"\n' '.section $(if $(LARGE_DATA),.lrodata,.rodata),\"a$(if $(LARGE_DATA),l)\"' \
+  '.p2align 6' '.globl $(1)' '.hidden $(1)' '.type $(1), %object' \
+  '.size $(1), '$$(cat '$(2)' '$(3)' | wc -c) '$(1):' '.incbin \"$(2)\"' '.incbin \"$(3)\"' .previous \
+| sed '2,$$s/__asm__(/        /;$$s/$$/);/'
+endef
+
 # A pack's name is part of its symbols, so that packs of several vendors, with
 # modules of the same name, live in one program.
-$(eval $(call stamp,$(B)/stamp/symbols,kpk_i_$(PACK)__))
-$(B)/embed/%.c: $(B)/hsaco/%.hsaco $(B)/stamp/symbols
+$(B)/embed/%.c: $(B)/blob/%.head $(B)/hsaco/%.hsaco $(B)/stamp/embed
 	@mkdir -p '$(@D)'
-	@symbol=kpk_i_$(PACK)__$(*F)_$(call c_name,$(*D)); n=$$(wc -c <'$<'); \
-	{ printf '/* Written by kpack.mk from xxd; do not edit. */\n'; \
-	  printf '#define HIDDEN __attribute__((visibility("hidden")))\n'; \
-	  printf 'HIDDEN extern const unsigned char %s[];\n' $$symbol; \
-	  printf 'HIDDEN extern const unsigned int %s_nbytes;\n' $$symbol; \
-	  printf 'const unsigned int %s_nbytes = %d;\n' $$symbol $$n; \
-	  printf '__attribute__((aligned(16))) const unsigned char %s[%d] =\n' $$symbol $$n; \
-	  xxd -p -c 32 '$<' | sed 's/../\\x&/g;s/.*/"&"/'; echo ';'; } >'$@'
+	@{ $(call embed_$(EMBED),kpk_i_$(PACK)__$(*F)_$(call c_name,$(*D)),$<,$(word 2,$^)); } >'$@'
 
 # ---- tables and objects ----------------------------------------------------
 
 pack_cc = $(CC) -std=c99 -O1 -fPIC -fvisibility=hidden -I$(KPACK_INCLUDE) -c -o
+# x86-64 has a section for large data, which linkers put where its size does
+# not spend the 2 GiB that code and other data can be apart.
+LARGE_DATA := $(shell echo 'extern int i;' | $(CC) -mcmodel=medium -mlarge-data-threshold=0 \
+  -x c -c -o /dev/null - 2>/dev/null && echo -mcmodel=medium -mlarge-data-threshold=0)
 PACK_HEADER  := $(B)/include/kpack/$(PACK).h
 PACK_OBJECTS := $(B)/obj/pack/pack.o $(MODULES:%=$(B)/obj/pack/pack.%.o)
-$(eval $(call stamp,$(B)/stamp/embed,$(pack_cc)))
+$(eval $(call stamp,$(B)/stamp/embed,$(EMBED) $(pack_cc) $(LARGE_DATA)))
 
 # One object per module and target: a linker takes what is named. Members of an
 # archive have no folders, hence the prefix that no file of src/ has.
 # $(call object_rule,TARGET,MODULE)
 define object_rule
 PACK_OBJECTS += $(B)/obj/pack/pack.$(2).$(call c_name,$(1)).o
-$(B)/obj/pack/pack.$(2).$(call c_name,$(1)).o: $(B)/embed/$(call esc,$(1))/$(2).c $(B)/stamp/embed
+$(B)/obj/pack/pack.$(2).$(call c_name,$(1)).o: $(B)/embed/$(call esc,$(1))/$(2).c
 	@mkdir -p $$(@D)
-	@$$(pack_cc) $$@ '$$<'
+	@$$(pack_cc) $$@ $(LARGE_DATA) '$$<'
 endef
 $(foreach a,$(AMD_ARCHS),$(foreach m,$(MODULES),$(eval $(call object_rule,$(a),$(m)))))
 

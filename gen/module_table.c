@@ -176,10 +176,7 @@ static void write_blob_declarations(FILE *f, const char *pack, const char *name,
 
     for (size_t i = 0; i < nobjects; i++) {
         blob_symbol(symbol, sizeof(symbol), pack, name, objects[i]->target);
-        fprintf(f,
-                "extern HIDDEN const unsigned char %s[];\n"
-                "extern HIDDEN const unsigned int %s_nbytes;\n",
-                symbol, symbol);
+        fprintf(f, "extern HIDDEN const unsigned char %s[];\n", symbol);
     }
     fputc('\n', f);
 }
@@ -195,17 +192,14 @@ static void write_objects(FILE *f, const char *pack, const char *name,
         const struct codeobj *co = objects[i];
         uint8_t digest[32];
 
-        blob_symbol(symbol, sizeof(symbol), pack, name, co->target);
         sha256(co->data, co->nbytes, digest);
+        blob_symbol(symbol, sizeof(symbol), pack, name, co->target);
         fprintf(f,
                 "    {%u, /* %s */\n"
-                "     %u,\n"
-                "     %s,\n"
-                "     &%s_nbytes,\n"
-                "     attrs_%zu,\n"
+                "     %u, (const struct kpk_blob *)%s, attrs_%zu,\n"
                 "     {",
                 (unsigned)take(next, co->target), co->target, co->cov, symbol,
-                symbol, i);
+                i);
         for (size_t j = 0; j < 32; j++)
             fprintf(f, "%s0x%02x",
                     j == 0  ? ""

@@ -223,20 +223,31 @@ typedef struct kpk_object {
     const char *target;    /* target ID; a feature not named means 'any' */
     unsigned cov;          /* code object version: 3 to 6 */
     const void *data;      /* the AMDGPU ELF; constant, lives for ever */
-    size_t nbytes;         /* its size */
+    size_t nbytes;         /* its size; 0 if `kpack prune` took it out */
     const uint8_t *sha256; /* [32], of the ELF */
+    size_t stored_nbytes;  /* what it takes in the program file: less than
+                            * nbytes if it is compressed */
 } kpk_object;
 
 /*
  * kpk_module_object() describes code object number `object` of a module, its
  * bytes included: to write them to a file, or to hand them to other tools.
+ * kpk_module_object_info() is the same with data NULL, and never decompresses.
  * kpk_module_find_object() gives the number of the one with exactly that
  * target ID; to find one that fits a device, see kpk_select().
  *
- * Fails with KPK_ERR_ARG (no such number), KPK_ERR_NO_TARGET (no such ID).
+ * In a pack made with COMPRESS=zstd a code object is decompressed the first
+ * time that kpk_module_object() or a load wants it, once in a process; the
+ * memory is kept until the process ends. Of several threads that ask for one
+ * at once one decompresses and the others wait.
+ *
+ * Fails with KPK_ERR_ARG (no such number), KPK_ERR_NO_TARGET (no such ID),
+ * KPK_ERR_FORMAT (compressed data that is damaged), KPK_ERR_NOMEM.
  */
 kpk_status kpk_module_object(const kpk_module *module, size_t object,
                              kpk_object *out);
+kpk_status kpk_module_object_info(const kpk_module *module, size_t object,
+                                  kpk_object *out);
 kpk_status kpk_module_find_object(const kpk_module *module, const char *target,
                                   size_t *out);
 
@@ -544,7 +555,7 @@ kpk_status kpk_instance_selection(const kpk_instance *inst, const char *module,
  *   module  the module's name; NULL for every module that fits the device
  *
  * Loading a loaded module is a success. Fails with KPK_ERR_NO_MODULE,
- * KPK_ERR_NO_TARGET, KPK_ERR_FORMAT, KPK_ERR_HIP.
+ * KPK_ERR_NO_TARGET, KPK_ERR_FORMAT, KPK_ERR_HIP, KPK_ERR_NOMEM.
  */
 kpk_status kpk_load(kpk_instance *inst, const char *module);
 
@@ -588,7 +599,7 @@ kpk_status kpk_unload(kpk_instance *inst, const char *module);
  *   out     the kernel; owned by inst
  *
  * Fails with KPK_ERR_NO_KERNEL, KPK_ERR_AMBIGUOUS, KPK_ERR_NO_MODULE,
- * KPK_ERR_NO_TARGET, KPK_ERR_FORMAT, KPK_ERR_HIP.
+ * KPK_ERR_NO_TARGET, KPK_ERR_FORMAT, KPK_ERR_HIP, KPK_ERR_NOMEM.
  * Threads may ask at once, for the same kernel too: a module loads once. A
  * kernel that was fetched before is found without taking a lock.
  */

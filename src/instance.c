@@ -283,7 +283,7 @@ struct load_options {
 static kpk_status load(kpk_instance *inst, struct kpk_i_slot *slot,
                        const struct load_options *with)
 {
-    const struct kpk_code_object *object;
+    const unsigned char *elf = NULL;
     hipModule_t loaded = NULL;
     kpk_selection unused;
     hipError_t error;
@@ -293,15 +293,14 @@ static kpk_status load(kpk_instance *inst, struct kpk_i_slot *slot,
         return KPK_OK;
     if (!slot->fits) /* says again why not */
         return kpk_select(slot->module, inst->device.target, &unused);
-    object = &slot->module->objects[slot->object];
-    st = kpk_i_object_check(slot->module, object);
+    st = kpk_i_object_elf(slot->module, slot->object, &elf);
     if (st != KPK_OK)
         return st;
     if (with)
-        error = kpk_i_hip.hipModuleLoadDataEx(&loaded, object->data, with->n,
+        error = kpk_i_hip.hipModuleLoadDataEx(&loaded, elf, with->n,
                                               with->options, with->values);
     else
-        error = kpk_i_hip.hipModuleLoadData(&loaded, object->data);
+        error = kpk_i_hip.hipModuleLoadData(&loaded, elf);
     if (error != hipSuccess)
         return load_failed(inst, slot,
                            with ? "hipModuleLoadDataEx" : "hipModuleLoadData",

@@ -79,12 +79,20 @@ bool kpk_i_arg_is_padding(const kpk_module *module,
 /* What padding entries are copied from; no padding entry is larger. */
 #define KPK_I_MAX_PADDING 64u
 
-/* Refuses modules of another format and data that is no AMDGPU ELF. */
 kpk_status kpk_i_module_check(const kpk_module *module);
-kpk_status kpk_i_object_check(const kpk_module *module,
-                              const struct kpk_code_object *object);
+
+/* A code object's bytes, decompressed if need be; refused unless they look
+ * like an AMDGPU ELF. */
+kpk_status kpk_i_object_elf(const kpk_module *module, size_t object,
+                            const unsigned char **out);
 
 void kpk_i_attrs(const struct kpk_kernel_attrs *from, kpk_attrs *to);
+
+/* unpack.c */
+
+/* A code object's bytes, decompressed if need be; NULL if it was taken out. */
+kpk_status kpk_i_object_bytes(const kpk_module *module, size_t object,
+                              const unsigned char **out);
 
 /* instance.c */
 

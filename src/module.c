@@ -199,8 +199,8 @@ kpk_status kpk_module_arg(const kpk_module *module, size_t kernel, size_t arg,
     return KPK_OK;
 }
 
-kpk_status kpk_module_object(const kpk_module *module, size_t object,
-                             kpk_object *out)
+kpk_status kpk_module_object_info(const kpk_module *module, size_t object,
+                                  kpk_object *out)
 {
     const struct kpk_code_object *from;
     kpk_status st =
@@ -211,9 +211,26 @@ kpk_status kpk_module_object(const kpk_module *module, size_t object,
     from = &module->objects[object];
     out->target = kpk_i_string(module, from->target);
     out->cov = from->cov;
-    out->data = from->data;
-    out->nbytes = *from->nbytes;
+    out->data = NULL;
+    out->nbytes = (size_t)from->blob->nbytes;
     out->sha256 = from->sha256;
+    out->stored_nbytes = (size_t)from->blob->stored_nbytes;
+    return KPK_OK;
+}
+
+kpk_status kpk_module_object(const kpk_module *module, size_t object,
+                             kpk_object *out)
+{
+    const unsigned char *data = NULL;
+    kpk_object info = {NULL};
+    kpk_status st = kpk_module_object_info(module, object, out ? &info : NULL);
+
+    if (st == KPK_OK)
+        st = kpk_i_object_bytes(module, object, &data);
+    if (st != KPK_OK)
+        return st;
+    info.data = data;
+    *out = info;
     return KPK_OK;
 }
 
@@ -286,16 +303,22 @@ kpk_status kpk_i_module_check(const kpk_module *module)
     return KPK_OK;
 }
 
-kpk_status kpk_i_object_check(const kpk_module *module,
-                              const struct kpk_code_object *object)
+kpk_status kpk_i_object_elf(const kpk_module *module, size_t object,
+                            const unsigned char **out)
 {
     /* ELF64, little-endian, current version, OS ABI of HSA. */
     static const unsigned char ident[] = {0x7f, 'E', 'L', 'F', 2, 1, 1, 64};
     enum { HEADER_NBYTES = 64, MACHINE_AT = 18, MACHINE_AMDGPU = 224 };
-    const unsigned char *data = object->data;
+    const struct kpk_code_object *from = &module->objects[object];
+    const unsigned char *data = NULL;
     const char *fault = NULL;
+    kpk_status st = kpk_i_object_bytes(module, object, &data);
 
-    if (*object->nbytes < HEADER_NBYTES)
+    if (st != KPK_OK)
+        return st;
+    if (memcmp(from->sha256, from->blob->sha256, sizeof(from->sha256)) != 0)
+        fault = "is another one than the module's table was made for";
+    else if (from->blob->nbytes < HEADER_NBYTES)
         fault = "is shorter than an ELF header";
     else if (memcmp(data, ident, sizeof(ident)) != 0)
         fault = "does not start as an ELF file for HSA does";
@@ -303,11 +326,12 @@ kpk_status kpk_i_object_check(const kpk_module *module,
         fault = "is an ELF file for another machine than AMDGPU";
     if (fault)
         return kpk_i_fail(KPK_ERR_FORMAT,
-                          "the code object of module %s for %s (%u bytes) %s. "
-                          "The program file is damaged, or the pack was built "
-                          "from something else than code objects",
+                          "the code object of module %s for %s (%llu bytes) "
+                          "%s. The program file is damaged, or the pack was "
+                          "built from something else than code objects",
                           kpk_module_name(module),
-                          kpk_i_string(module, object->target), *object->nbytes,
-                          fault);
+                          kpk_i_string(module, from->target),
+                          (unsigned long long)from->blob->nbytes, fault);
+    *out = data;
     return KPK_OK;
 }

@@ -217,6 +217,12 @@ kpk_status kpk_target_fit(const char *device, const char *object, kpk_fit *out,
     return KPK_OK;
 }
 
+/* kpack prune leaves the row, and a blob without content. */
+static bool taken_out(const kpk_module *module, uint32_t object)
+{
+    return module->objects[object].blob->nbytes == 0;
+}
+
 /* What the module holds, with a reason for each near miss: an object for the
  * device's own processor, or a generic one that covers it. */
 static kpk_status none_fits(const kpk_module *module, const char *device_text,
@@ -234,7 +240,9 @@ static kpk_status none_fits(const kpk_module *module, const char *device_text,
         const char *name = kpk_i_string(module, module->objects[i].target);
         struct target object;
 
-        kpk_i_append(&text, "%s%s", i ? ", " : "", name);
+        if (taken_out(module, i))
+            continue;
+        kpk_i_append(&text, "%s%s", held[0] ? ", " : "", name);
         kpk_i_append(&add, "%s ", name);
         if (!parse(name, &object))
             kpk_i_append(&text, " (not a target ID)");
@@ -249,8 +257,7 @@ static kpk_status none_fits(const kpk_module *module, const char *device_text,
         KPK_ERR_NO_TARGET,
         "no code object of module %s fits device %s. It holds: %s. Rebuild the "
         "pack with ARCHS=\"%s%.*s\"%s%s%s",
-        kpk_module_name(module), device_text,
-        module->nobjects ? held : "nothing", archs,
+        kpk_module_name(module), device_text, held[0] ? held : "nothing", archs,
         (int)device->processor.nbytes, device->processor.at,
         *generic ? " or with " : "", generic, *generic ? " in it" : "");
 }
@@ -282,7 +289,7 @@ kpk_status kpk_select(const kpk_module *module, const char *target,
         struct target object;
         kpk_fit this_fit;
 
-        if (!parse(name, &object))
+        if (taken_out(module, i) || !parse(name, &object))
             continue;
         this_fit = fit(&device, &object, &no_text);
         if (better(this_fit, object.nfeatures, best, best_named)) {

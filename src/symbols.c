@@ -124,7 +124,8 @@ static bool describe(const kpk_module *module, const unsigned char *at,
 kpk_status kpk_module_symbols(const kpk_module *module, size_t object,
                               kpk_symbol *out, size_t room, size_t *count)
 {
-    kpk_object from = {.nbytes = 0};
+    const unsigned char *data = NULL;
+    kpk_object info = {NULL};
     struct elf elf;
     struct elf symbols;
     struct elf names;
@@ -134,17 +135,17 @@ kpk_status kpk_module_symbols(const kpk_module *module, size_t object,
     if (!count || (!out && room))
         return kpk_i_fail(KPK_ERR_ARG, "kpk_module_symbols: %s is NULL",
                           count ? "out" : "count");
-    st = kpk_module_object(module, object, &from);
+    st = kpk_module_object_info(module, object, &info);
     if (st == KPK_OK)
-        st = kpk_i_object_check(module, &module->objects[object]);
+        st = kpk_i_object_elf(module, object, &data);
     if (st != KPK_OK)
         return st;
-    elf = (struct elf){from.data, from.nbytes};
+    elf = (struct elf){data, info.nbytes};
     if (!find_tables(&elf, &symbols, &names))
         return kpk_i_fail(KPK_ERR_FORMAT,
                           "the code object of module %s for %s has no whole "
                           "symbol table: it is damaged",
-                          kpk_module_name(module), from.target);
+                          kpk_module_name(module), info.target);
     for (uint64_t i = 0; i < symbols.nbytes / SYM_NBYTES; i++) {
         kpk_symbol symbol;
 

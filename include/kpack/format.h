@@ -6,7 +6,7 @@
  * Names are offsets into the module's string table and not pointers, and every
  * per-kernel record is free of pointers: a pack of 700 kernels adds a handful
  * of relocations per module to a position-independent program, none per
- * kernel. All tables are read-only.
+ * kernel. All tables are read-only, but for the caches of what is compressed.
  */
 #ifndef KPACK_FORMAT_H
 #define KPACK_FORMAT_H
@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 /* Changes with every incompatible change below; the runtime checks it. */
-#define KPK_FORMAT_VERSION 2u
+#define KPK_FORMAT_VERSION 3u
 
 /* Kinds of explicit arguments: `.value_kind` of the code object's metadata. */
 enum kpk_arg_kind {
@@ -60,14 +60,62 @@ struct kpk_kernel_attrs {
     uint8_t reserved[2];
 };
 
+/*
+ * A blob is a code object as it lies in a program: this head, three strings,
+ * padding up to data_at, then the stored bytes. It says itself what it is and
+ * holds no pointer, so that `kpack verify` and its kin find it by its magic in
+ * any file (stripped, linked or not) and check it. Little-endian; aligned to
+ * 64 bytes where tables point to one.
+ */
+struct kpk_blob {
+    unsigned char magic[16]; /* "KPACK BLOB" and six bytes that no text has */
+    uint32_t format;         /* KPK_FORMAT_VERSION */
+    uint32_t data_at;        /* bytes from here to the data, a multiple of 64 */
+    uint64_t nbytes;         /* of the content; 0: taken out by kpack prune */
+    uint64_t stored_nbytes;  /* of the data as it is stored */
+    uint32_t codec;          /* enum kpk_codec_number */
+    uint32_t kind;           /* enum kpk_blob_kind */
+    uint8_t sha256[32];      /* of the content */
+    uint8_t reference[32];   /* SHA-256 of the content that the codec needs as
+                              * its dictionary; zeros if it needs none */
+    uint32_t cov;            /* code object version: 3, 4, 5 or 6 */
+    uint32_t pack;           /* bytes from here to the pack's name, */
+    uint32_t module;         /* the module's and the target ID, each with */
+    uint32_t target;         /* its NUL and in front of the data */
+};
+
+enum kpk_blob_kind { KPK_BLOB_CODE_OBJECT, KPK_BLOB_DICTIONARY };
+enum kpk_codec_number { KPK_CODEC_NONE, KPK_CODEC_ZSTD };
+
+/* The magic's last six bytes: a byte beyond ASCII, a line end and an end of
+ * file of either world, so that a transfer as text shows. */
+#define KPK_BLOB_MAGIC_TAIL 0xf3, '\r', '\n', 0x1a, '\n', 0
+
 /* One code object: a module compiled for one target. */
 struct kpk_code_object {
-    uint32_t target;           /* string offset of the target ID */
-    uint32_t cov;              /* code object version: 3, 4, 5 or 6 */
-    const unsigned char *data; /* the ELF, 16-byte aligned at least */
-    const unsigned int *nbytes;
+    uint32_t target; /* string offset of the target ID */
+    uint32_t cov;    /* code object version: 3, 4, 5 or 6 */
+    const struct kpk_blob *blob;
     const struct kpk_kernel_attrs *attrs; /* [nkernels], in kernel order */
-    uint8_t sha256[32];                   /* of the ELF */
+    uint8_t sha256[32];                   /* of the ELF: the blob's */
+};
+
+/*
+ * What turns stored bytes into content. It is linked only by packs that use
+ * it, so that others need no library. decode() fills dst, all of it, and
+ * returns 0, or else the reason why it cannot.
+ */
+struct kpk_codec {
+    uint32_t number; /* enum kpk_codec_number */
+    const char *name;
+    const char *(*decode)(void *dst, size_t dst_nbytes, const void *src,
+                          size_t src_nbytes, const void *dictionary,
+                          size_t dictionary_nbytes);
+};
+
+/* Where a decoded blob is kept for the life of the process; NULL so far. */
+struct kpk_cache {
+    void *content;
 };
 
 /* Types of a configuration table's columns. */
@@ -112,6 +160,10 @@ struct kpk_module {
     uint32_t nobjects;
     const struct kpk_table *tables; /* [ntables], sorted by name */
     uint32_t ntables;
+    const struct kpk_codec *codec;     /* 0 if nothing is compressed, as are */
+    const struct kpk_blob *dictionary; /* these: of the pack, 0 without one, */
+    struct kpk_cache *caches;          /* [nobjects], and of the dictionary */
+    struct kpk_cache *dictionary_cache;
 };
 
 struct kpk_pack {

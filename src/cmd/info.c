@@ -32,7 +32,7 @@ static void kernel_attrs_table(const kpk_module *module, size_t k)
     kpk_attrs attrs;
 
     for (size_t i = 0; i < kpk_module_object_count(module); i++) {
-        if (kpk_module_object(module, i, &object) != KPK_OK ||
+        if (kpk_module_object_info(module, i, &object) != KPK_OK ||
             kpk_module_attrs(module, k, i, &attrs) != KPK_OK)
             continue;
         table_cell(table, "%s", object.target);
@@ -105,7 +105,7 @@ static void json_kernel(const char *key, const kpk_module *module, size_t k)
     json_close(']');
     json_open("targets", '[');
     for (size_t i = 0; i < kpk_module_object_count(module); i++) {
-        if (kpk_module_object(module, i, &object) != KPK_OK ||
+        if (kpk_module_object_info(module, i, &object) != KPK_OK ||
             kpk_module_attrs(module, k, i, &attrs) != KPK_OK)
             continue;
         json_open(NULL, '{');
@@ -135,7 +135,7 @@ static void text_module(const kpk_module *module)
     for (size_t i = 0; i < kpk_module_object_count(module); i++) {
         char hex[65];
 
-        if (kpk_module_object(module, i, &object) != KPK_OK)
+        if (kpk_module_object_info(module, i, &object) != KPK_OK)
             continue;
         cmd_hex(object.sha256, hex);
         table_cell(table, "%s", object.target);

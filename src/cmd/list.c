@@ -9,7 +9,7 @@ static size_t total_nbytes(const kpk_module *module)
     kpk_object object;
 
     for (size_t i = 0; i < kpk_module_object_count(module); i++) {
-        if (kpk_module_object(module, i, &object) == KPK_OK)
+        if (kpk_module_object_info(module, i, &object) == KPK_OK)
             nbytes += object.nbytes;
     }
     return nbytes;
@@ -43,7 +43,7 @@ static void json_module(const kpk_module *module)
     json_close(']');
     json_open("objects", '[');
     for (size_t i = 0; i < kpk_module_object_count(module); i++) {
-        if (kpk_module_object(module, i, &object) == KPK_OK)
+        if (kpk_module_object_info(module, i, &object) == KPK_OK)
             json_object(&object);
     }
     json_close(']');
@@ -96,7 +96,7 @@ static void targets_cell(struct table *table, const kpk_module *module)
     for (size_t i = 0; i < kpk_module_object_count(module); i++) {
         int n;
 
-        if (kpk_module_object(module, i, &object) != KPK_OK)
+        if (kpk_module_object_info(module, i, &object) != KPK_OK)
             continue;
         n = snprintf(text + used, sizeof(text) - used, "%s%s", used ? " " : "",
                      object.target);

@@ -44,9 +44,9 @@ fi
 same_bytes() { # module target: the array in the archive is the file
     c_name=$(echo "$2" | sed 's/+/_on/g;s/-:/_off:/g;s/-$/_off/;s/[:-]/_/g')
     ar p "$lib" "pack.$1.$c_name.o" >"$WORK/blob.o" &&
-        objcopy -O binary -j .rodata "$WORK/blob.o" "$WORK/blob" &&
-        head -c "$(wc -c <"$B/hsaco/$2/$1.hsaco")" "$WORK/blob" |
-        cmp - "$B/hsaco/$2/$1.hsaco"
+        objcopy -O binary -j .rodata -j .lrodata "$WORK/blob.o" "$WORK/blob" &&
+        cat "$B/blob/$2/$1.head" "$B/hsaco/$2/$1.hsaco" |
+        cmp - "$WORK/blob"
 }
 hash_in_table() { # file table
     sha256sum "$1" | cut -d' ' -f1 | sed 's/../0x&/g' >"$WORK/hash"
@@ -89,16 +89,16 @@ modules_in() { # program: modules whose code objects it holds
         while read -r m; do [ -e "$B/gen/$m.c" ] && echo "$m"; done
 }
 blob_bytes() { # of the code objects in a program, by their symbols
-    nm -S "$1" | awk '$4 ~ /^kpk_i_.*_gfx/ && $4 !~ /_nbytes$/ { print $2 }' |
+    nm -S "$1" | awk '$4 ~ /^kpk_i_.*_gfx/ { print $2 }' |
         while read -r hex; do echo $((0x$hex)); done |
         awk '{ n += $1 } END { print n + 0 }'
 }
-file_bytes() { # of the code objects of one module that the table names
+file_bytes() { # of the code objects, heads too, that a module's table names
     total=0
     for f in "$B"/hsaco/*/"$1".hsaco; do
         target=$(basename "$(dirname "$f")")
         grep -qF "/* $target */" "$B/gen/$1.c" || continue
-        total=$((total + $(wc -c <"$f")))
+        total=$((total + $(cat "$f" "$B/blob/$target/$1.head" | wc -c)))
     done
     echo $total
 }

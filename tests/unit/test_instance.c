@@ -193,10 +193,11 @@ static void test_damaged_code_objects_never_reach_hip(void **state)
         const char *says;
     } cases[] = {{&test_module_not_elf, "does not start as an ELF file"},
                  {&test_module_short_elf, "(63 bytes) is shorter"},
-                 {&test_module_other_machine, "for another machine"}};
+                 {&test_module_other_machine, "for another machine"},
+                 {&test_module_other_blob, "another one than the module's"}};
 
     (void)state;
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         kpk_instance *inst;
         const kpk_kernel *kernel;
 

@@ -57,11 +57,23 @@ static const struct strings {
             3, [16] = 3, [18] = (machine), [20] = 1, [127] = 0                 \
     }
 
-static const unsigned char elf[128] = ELF(224);
-static const unsigned char elf_of_x86[128] = ELF(62);
-static const unsigned char text[128] = "not an ELF file, by no means";
-static const unsigned int nbytes = 128;
-static const unsigned int short_nbytes = 63;
+/* A blob's head and its content, stored as it is. */
+#define BLOB(id, n, hash, ...)                                                 \
+    static const struct {                                                      \
+        struct kpk_blob head;                                                  \
+        unsigned char data[128];                                               \
+    } id = {{.format = KPK_FORMAT_VERSION,                                     \
+             .data_at = sizeof(struct kpk_blob),                               \
+             .nbytes = (n),                                                    \
+             .stored_nbytes = (n),                                             \
+             .sha256 = {0xab, (hash)}},                                        \
+            __VA_ARGS__}
+
+BLOB(elf, 128, 1, ELF(224));
+BLOB(elf_of_gfx11, 128, 0xcd, ELF(224));
+BLOB(elf_of_x86, 128, 1, ELF(62));
+BLOB(text, 128, 1, "not an ELF file, by no means");
+BLOB(short_elf, 63, 1, ELF(224));
 
 /* clang-format off */
 #define VALUE(name, offset, size) {AT(name), offset, size, KPK_ARG_BY_VALUE}
@@ -119,17 +131,17 @@ static const struct kpk_kernel_attrs beta_attrs[] = {
     ATTRS(112, 0, 1024, 0),
     ATTRS(8, 0, 1024, 0)};
 
-#define OBJECT(id, bytes, size, attrs) {AT(id), 5, bytes, &(size), attrs, {1}}
+#define OBJECT(id, blob, attrs) {AT(id), 5, &(blob).head, attrs, {0xab, 1}}
 
 static const struct kpk_code_object alpha_objects[] = {
-    {AT(gfx11_generic), 6, elf, &nbytes, alpha_attrs, {0xab, 0xcd}},
-    OBJECT(gfx90a, elf, nbytes, alpha_attrs),
-    OBJECT(gfx90a_xnack_on, elf, nbytes, alpha_attrs)};
+    {AT(gfx11_generic), 6, &elf_of_gfx11.head, alpha_attrs, {0xab, 0xcd}},
+    OBJECT(gfx90a, elf, alpha_attrs),
+    OBJECT(gfx90a_xnack_on, elf, alpha_attrs)};
 
 /* beta has nothing for gfx11. */
 static const struct kpk_code_object beta_objects[] = {
-    OBJECT(gfx1030, elf, nbytes, beta_attrs),
-    OBJECT(gfx90a, elf, nbytes, beta_attrs)};
+    OBJECT(gfx1030, elf, beta_attrs),
+    OBJECT(gfx90a, elf, beta_attrs)};
 /* clang-format on */
 
 #define COUNT(a) (uint32_t)(sizeof(a) / sizeof((a)[0]))
@@ -151,14 +163,15 @@ MODULE(test_module_old_format, KPK_FORMAT_VERSION + 1, beta, beta_objects,
        COUNT(beta_objects));
 MODULE(test_module_empty, KPK_FORMAT_VERSION, beta, beta_objects, 0);
 
-#define FAULTY(id, bytes, size)                                                \
+#define FAULTY(id, blob)                                                       \
     static const struct kpk_code_object id##_object =                          \
-        OBJECT(gfx90a, bytes, size, beta_attrs);                               \
+        OBJECT(gfx90a, blob, beta_attrs);                                      \
     MODULE(id, KPK_FORMAT_VERSION, beta, &id##_object, 1)
 
-FAULTY(test_module_not_elf, text, nbytes);
-FAULTY(test_module_short_elf, elf, short_nbytes);
-FAULTY(test_module_other_machine, elf_of_x86, nbytes);
+FAULTY(test_module_not_elf, text);
+FAULTY(test_module_short_elf, short_elf);
+FAULTY(test_module_other_machine, elf_of_x86);
+FAULTY(test_module_other_blob, elf_of_gfx11);
 
 static const kpk_module *const modules[] = {&test_module_alpha,
                                             &test_module_beta};

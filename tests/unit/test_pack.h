@@ -18,6 +18,7 @@ extern const kpk_module test_module_old_format;
 extern const kpk_module test_module_not_elf;
 extern const kpk_module test_module_short_elf;
 extern const kpk_module test_module_other_machine;
+extern const kpk_module test_module_other_blob;
 extern const kpk_module test_module_empty;
 extern const kpk_pack test_pack_old_format;
 

@@ -214,12 +214,19 @@ static void make_image(struct image *image)
 static const char strings[] = "\0k\0m\0gfx90a";
 static const struct kpk_kernel_desc kernels[] = {{1, 0, 0, 0}};
 static const struct kpk_kernel_attrs attrs[] = {{.max_block = 1}};
-static struct image image;
-static unsigned int image_nbytes;
+static struct {
+    struct kpk_blob head;
+    struct image image;
+} blob = {.head.data_at = sizeof(struct kpk_blob)};
 static const struct kpk_code_object objects[] = {
-    {5, 5, (const unsigned char *)&image, &image_nbytes, attrs, {0}}};
-static const struct kpk_module module = {
-    KPK_FORMAT_VERSION, 3, strings, kernels, NULL, objects, 1, 1, NULL, 0};
+    {5, 5, &blob.head, attrs, {0}}};
+static const struct kpk_module module = {.format = KPK_FORMAT_VERSION,
+                                         .name = 3,
+                                         .strings = strings,
+                                         .kernels = kernels,
+                                         .objects = objects,
+                                         .nkernels = 1,
+                                         .nobjects = 1};
 
 static void test_symbols_are_kernels_and_global_variables(void **state)
 {
@@ -227,8 +234,8 @@ static void test_symbols_are_kernels_and_global_variables(void **state)
     size_t n = 0;
 
     (void)state;
-    make_image(&image);
-    image_nbytes = sizeof(image);
+    make_image(&blob.image);
+    blob.head.nbytes = sizeof(blob.image);
     assert_ok(kpk_module_symbols(&module, 0, symbols, 4, &n));
     assert_int_equal(n, 2);
     assert_string_equal(symbols[0].name, "k");
@@ -255,16 +262,16 @@ static void test_symbols_of_a_damaged_file_are_refused_or_fewer(void **state)
     size_t n;
 
     (void)state;
-    make_image(&image);
-    for (image_nbytes = 0; image_nbytes < sizeof(image); image_nbytes++)
+    make_image(&blob.image);
+    for (blob.head.nbytes = 0; blob.head.nbytes < sizeof(blob.image);
+         blob.head.nbytes++)
         assert_status(kpk_module_symbols(&module, 0, symbols, 4, &n),
                       KPK_ERR_FORMAT);
-    image_nbytes = sizeof(image);
-    for (size_t i = 0; i < sizeof(image); i++) {
+    for (size_t i = 0; i < sizeof(blob.image); i++) {
         kpk_status st;
 
-        make_image(&image);
-        ((unsigned char *)&image)[i] = 0xff;
+        make_image(&blob.image);
+        ((unsigned char *)&blob.image)[i] = 0xff;
         n = 0;
         st = kpk_module_symbols(&module, 0, symbols, 4, &n);
         assert_true(st == KPK_OK || st == KPK_ERR_FORMAT);

@@ -167,6 +167,7 @@ static void test_fit_refuses_what_is_no_target_id(void **state)
 /* A module that holds the targets of a blank-separated list. */
 struct held {
     char strings[256];
+    struct kpk_blob blob; /* of all of them */
     struct kpk_code_object objects[8];
     struct kpk_module module;
 };
@@ -178,8 +179,11 @@ static void make_module(struct held *held, const char *targets)
 
     memset(held, 0, sizeof(*held));
     (void)snprintf(at, sizeof(held->strings) - 1, "%s", targets);
-    for (char *word = strtok(at, " "); word; word = strtok(NULL, " "))
-        held->objects[n++].target = (uint32_t)(word - held->strings);
+    held->blob.nbytes = 1;
+    for (char *word = strtok(at, " "); word; word = strtok(NULL, " ")) {
+        held->objects[n].target = (uint32_t)(word - held->strings);
+        held->objects[n++].blob = &held->blob;
+    }
     held->module = (struct kpk_module){.format = KPK_FORMAT_VERSION,
                                        .name = 0,
                                        .strings = held->strings,

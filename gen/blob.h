@@ -1,0 +1,28 @@
+/* blob.h - the head that a blob begins with (struct kpk_blob) */
+#ifndef KPK_GEN_BLOB_H
+#define KPK_GEN_BLOB_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "kpack/format.h"
+
+/* What a head says besides what its content says itself. */
+struct blob_info {
+    enum kpk_blob_kind kind;
+    const char *pack;
+    const char *module; /* "" of a dictionary */
+    const char *target; /* likewise */
+    unsigned cov;       /* 0 of a dictionary */
+    const void *content;
+    size_t nbytes;
+    enum kpk_codec_number codec;
+    size_t stored_nbytes;
+    const uint8_t *reference; /* SHA-256 of the codec's dictionary, or NULL */
+};
+
+/* Writes the head, strings and padding included: what is stored comes next. */
+void blob_write_head(FILE *f, const struct blob_info *info);
+
+#endif
