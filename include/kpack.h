@@ -354,14 +354,22 @@ typedef struct kpk_condition {
     const char *s; /* the value, for columns of text */
 } kpk_condition;
 
+/* A cell in the table's own form: `i` in a column of integers, `f` in one of
+ * floats; nothing of use in one of text. */
+typedef union kpk_number {
+    int64_t i;
+    double f;
+} kpk_number;
+
 typedef struct kpk_query {
     const char *kernel; /* rows of this kernel alone; NULL for all */
     const char *target; /* rows for this target ID or any; NULL for all */
     const kpk_condition *conditions; /* [nconditions], all must hold */
     size_t nconditions;
     /* The row with the least cost is taken, the first of several; NULL takes
-     * the first row that meets the conditions. */
-    double (*cost)(size_t row, void *context);
+     * the first row that meets the conditions. cells[column] is the row's, by
+     * the columns' numbers. */
+    double (*cost)(size_t row, const kpk_number *cells, void *context);
     void *context; /* passed on to cost */
 } kpk_query;
 

@@ -170,44 +170,168 @@ static bool for_target(const kpk_module *module, const struct kpk_row_key *key,
             (target[n] == '\0' || target[n] == ':'));
 }
 
-static bool holds(const kpk_module *module, const kpk_condition *condition,
-                  enum kpk_cell_type type, const union kpk_cell_data *cell)
-{
-    const double cell_f = type == KPK_CELL_INT ? (double)cell->i : cell->f;
+/* ---- selecting ----
+ *
+ * Rows are taken in batches. Each condition goes over the rows of a batch that
+ * are left and keeps those that meet it, without a branch on the outcome, which
+ * no processor could foresee; conditions that are cheap to ask come first. */
 
-    if (type == KPK_CELL_STRING)
-        return condition->op == KPK_EQUAL && condition->s &&
-               strcmp(kpk_i_string(module, cell->s), condition->s) == 0;
-    switch (condition->op) {
-    case KPK_EQUAL:
-        return type == KPK_CELL_INT ? cell->i == condition->i
-                                    : cell_f == (double)condition->i;
-    case KPK_AT_LEAST:
-        return type == KPK_CELL_INT ? cell->i >= condition->i
-                                    : cell_f >= (double)condition->i;
-    case KPK_AT_MOST:
-        return type == KPK_CELL_INT ? cell->i <= condition->i
-                                    : cell_f <= (double)condition->i;
-    case KPK_DIVIDES:
-        return type == KPK_CELL_INT && cell->i != 0 && cell->i != -1 &&
-               condition->i % cell->i == 0;
-    }
-    return false;
+enum { BATCH_NROWS = 512 };
+
+struct batch {
+    const kpk_module *module;
+    const struct kpk_table *table;
+    size_t first;                /* row number of index 0 */
+    uint16_t index[BATCH_NROWS]; /* of the rows left, ascending */
+    size_t n;
+};
+
+/* A column of the batch: cell `index` is column_of()[index * ncolumns]. */
+static const union kpk_cell_data *column_of(const struct batch *batch,
+                                            size_t column)
+{
+    return &batch->table->cells[batch->first * batch->table->ncolumns + column];
 }
 
-static bool row_passes(const kpk_module *module, const struct kpk_table *t,
-                       size_t row, const kpk_condition *conditions, size_t n)
+/* Equal, at least and at most are all a range of integers. */
+struct range {
+    const union kpk_cell_data *cells;
+    uint64_t low;
+    uint64_t span;
+};
+
+static struct range range_of(const struct batch *batch,
+                             const kpk_condition *condition)
 {
-    const union kpk_cell_data *cells = t->cells + row * t->ncolumns;
+    const int64_t low = condition->op == KPK_AT_MOST ? INT64_MIN : condition->i;
+    const int64_t high =
+        condition->op == KPK_AT_LEAST ? INT64_MAX : condition->i;
 
-    for (size_t i = 0; i < n; i++) {
-        const size_t c = conditions[i].column;
+    return (struct range){column_of(batch, condition->column), (uint64_t)low,
+                          (uint64_t)high - (uint64_t)low};
+}
 
-        if (!holds(module, &conditions[i],
-                   (enum kpk_cell_type)t->columns[c].type, &cells[c]))
-            return false;
+/* Two at a time, which may be the same: a row's cells lie together. */
+static void keep_ranges(struct batch *batch, const kpk_condition *first,
+                        const kpk_condition *second)
+{
+    const struct range a = range_of(batch, first);
+    const struct range b = range_of(batch, second);
+    const size_t stride = batch->table->ncolumns;
+    const size_t n = batch->n;
+    size_t left = 0;
+
+    for (size_t k = 0; k < n; k++) {
+        const uint16_t index = batch->index[k];
+        const size_t at = index * stride;
+
+        batch->index[left] = index;
+        left += ((uint64_t)a.cells[at].i - a.low <= a.span) &
+                ((uint64_t)b.cells[at].i - b.low <= b.span);
     }
-    return true;
+    batch->n = left;
+}
+
+/* Tiles have few sizes: the last answers are likely to be this one's, too, and
+ * a division takes as long as the rest of a row. */
+static void keep_divisors(struct batch *batch, const kpk_condition *condition)
+{
+    enum { NKNOWN = 16 };
+    int64_t known[NKNOWN] = {0};
+    bool divides[NKNOWN] = {0};
+    const union kpk_cell_data *cells = column_of(batch, condition->column);
+    const size_t stride = batch->table->ncolumns;
+    const size_t n = batch->n;
+    size_t left = 0;
+
+    for (size_t k = 0; k < n; k++) {
+        const uint16_t index = batch->index[k];
+        const int64_t i = cells[index * stride].i;
+        const size_t slot = ((uint64_t)i ^ (uint64_t)i >> 4) % NKNOWN;
+
+        if (known[slot] != i) {
+            known[slot] = i;
+            /* of -1 the quotient may not be a number */
+            divides[slot] = i == -1 || (i != 0 && condition->i % i == 0);
+        }
+        batch->index[left] = index;
+        left += divides[slot];
+    }
+    batch->n = left;
+}
+
+static void keep_floats(struct batch *batch, const kpk_condition *condition)
+{
+    const double value = (double)condition->i;
+    const union kpk_cell_data *cells = column_of(batch, condition->column);
+    const size_t stride = batch->table->ncolumns;
+    const size_t n = batch->n;
+    size_t left = 0;
+
+    for (size_t k = 0; k < n; k++) {
+        const uint16_t index = batch->index[k];
+        const double f = cells[index * stride].f;
+
+        batch->index[left] = index;
+        left += (condition->op == KPK_EQUAL && f == value) ||
+                (condition->op == KPK_AT_LEAST && f >= value) ||
+                (condition->op == KPK_AT_MOST && f <= value);
+    }
+    batch->n = left;
+}
+
+/* A memory of which texts, by offset, were found to fit. */
+enum { NTEXTS = 16 };
+struct texts {
+    uint32_t known[NTEXTS]; /* offset + 1; 0 for none */
+    bool fits[NTEXTS];
+};
+
+static void keep_texts(struct batch *batch, const kpk_condition *condition)
+{
+    struct texts texts = {{0}, {0}};
+    const union kpk_cell_data *cells = column_of(batch, condition->column);
+    const size_t stride = batch->table->ncolumns;
+    const size_t n = batch->n;
+    size_t left = 0;
+
+    for (size_t k = 0; k < n; k++) {
+        const uint16_t index = batch->index[k];
+        const uint32_t at = cells[index * stride].s;
+        const size_t slot = (at ^ at >> 4) % NTEXTS;
+
+        if (texts.known[slot] != at + 1) {
+            texts.known[slot] = at + 1;
+            texts.fits[slot] =
+                condition->op == KPK_EQUAL && condition->s &&
+                strcmp(kpk_i_string(batch->module, at), condition->s) == 0;
+        }
+        batch->index[left] = index;
+        left += texts.fits[slot];
+    }
+    batch->n = left;
+}
+
+static void keep_target(struct batch *batch, const char *target)
+{
+    const struct kpk_row_key *keys = batch->table->keys + batch->first;
+    struct texts texts = {{0}, {0}};
+    const size_t n = batch->n;
+    size_t left = 0;
+
+    for (size_t k = 0; k < n; k++) {
+        const uint16_t index = batch->index[k];
+        const uint32_t at = keys[index].target;
+        const size_t slot = (at ^ at >> 4) % NTEXTS;
+
+        if (texts.known[slot] != at + 1) {
+            texts.known[slot] = at + 1;
+            texts.fits[slot] = for_target(batch->module, &keys[index], target);
+        }
+        batch->index[left] = index;
+        left += texts.fits[slot];
+    }
+    batch->n = left;
 }
 
 static kpk_status check_query(const kpk_module *module, size_t table,
@@ -250,27 +374,89 @@ static size_t first_row_of(const struct kpk_table *t, size_t kernel)
     return low;
 }
 
+static bool is_range(const struct kpk_table *t, const kpk_condition *condition)
+{
+    return t->columns[condition->column].type == KPK_CELL_INT &&
+           condition->op != KPK_DIVIDES;
+}
+
+static void filter(struct batch *batch, const kpk_query *query)
+{
+    const struct kpk_table *t = batch->table;
+    const kpk_condition *waiting = NULL;
+
+    for (size_t i = 0; i < query->nconditions; i++) {
+        const kpk_condition *c = &query->conditions[i];
+
+        if (!is_range(t, c))
+            continue;
+        if (waiting)
+            keep_ranges(batch, waiting, c);
+        waiting = waiting ? NULL : c;
+    }
+    if (waiting)
+        keep_ranges(batch, waiting, waiting);
+    if (query->target)
+        keep_target(batch, query->target);
+    for (size_t i = 0; i < query->nconditions; i++) {
+        const kpk_condition *c = &query->conditions[i];
+
+        if (t->columns[c->column].type == KPK_CELL_STRING)
+            keep_texts(batch, c);
+        else if (t->columns[c->column].type == KPK_CELL_FLOAT)
+            keep_floats(batch, c);
+    }
+    for (size_t i = 0; i < query->nconditions; i++) {
+        const kpk_condition *c = &query->conditions[i];
+
+        if (t->columns[c->column].type == KPK_CELL_INT && c->op == KPK_DIVIDES)
+            keep_divisors(batch, c);
+    }
+}
+
+static void take_all(struct batch *batch, size_t first, size_t n)
+{
+    enum { STEP = 16 }; /* a loop of so many is unrolled */
+
+    batch->first = first;
+    batch->n = n < BATCH_NROWS ? n : BATCH_NROWS;
+    for (size_t i = 0; i < batch->n; i += STEP)
+        for (size_t k = 0; k < STEP; k++)
+            batch->index[i + k] = (uint16_t)(i + k);
+}
+
 static bool best_row(const kpk_module *module, const struct kpk_table *t,
                      size_t begin, size_t end, const kpk_query *query,
                      size_t *out)
 {
+    struct batch batch;
+    const union kpk_cell_data *cells;
+    const size_t stride = t->ncolumns;
     double best = 0;
     bool found = false;
 
-    for (size_t row = begin; row < end; row++) {
-        double cost;
+    batch.module = module;
+    batch.table = t;
+    for (size_t first = begin; first < end; first += BATCH_NROWS) {
+        take_all(&batch, first, end - first);
+        filter(&batch, query);
+        if (batch.n && !query->cost) {
+            *out = first + batch.index[0]; /* the first will do */
+            return true;
+        }
+        cells = column_of(&batch, 0);
+        for (size_t i = 0; i < batch.n; i++) {
+            const size_t row = first + batch.index[i];
+            const double cost = query->cost(
+                row, (const kpk_number *)&cells[batch.index[i] * stride],
+                query->context);
 
-        if (!for_target(module, &t->keys[row], query->target) ||
-            !row_passes(module, t, row, query->conditions, query->nconditions))
-            continue;
-        cost = query->cost ? query->cost(row, query->context) : 0;
-        if (found && !(cost < best))
-            continue;
-        found = true;
-        best = cost;
-        *out = row;
-        if (!query->cost)
-            break; /* the first will do */
+            if (found && !(cost < best))
+                continue;
+            found = true;
+            best = cost;
+            *out = row;
+        }
     }
     return found;
 }

@@ -30,4 +30,12 @@ bench-sim: $(SIM_BENCH) $(SIM_BENCH_ARCHS:%=$(B)/bench/sim-%.hsaco) $(SIM_BENCH_
 	@for a in $(SIM_BENCH_ARCHS); do \
 	  KPK_SIM_DEVICES=$$a $(SIM_BENCH) $(B)/bench/sim-$$a.hsaco $(B)/hsaco/$$a/binary.hsaco || exit 1; done
 
-.PHONY: bench-gpu bench-sim
+# Selecting a row of a configuration table.
+TABLE_BENCH := $(H)/bench-table
+$(TABLE_BENCH): $(H)/obj/tests/bench/table/bench.o $(H)/libkpack.a
+	@echo "  LD    $@"
+	@$(CC) $(LDFLAGS) $(SAN_FLAGS) -o $@ $^ -ldl -pthread
+bench-table: $(TABLE_BENCH) ## time kpk_table_select() over 500 rows
+	@$(TABLE_BENCH)
+
+.PHONY: bench-gpu bench-sim bench-table

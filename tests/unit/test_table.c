@@ -172,10 +172,11 @@ static void test_select_finds_the_row_that_meets_conditions(void **state)
     }
 }
 
-static double by_cost(size_t row, void *context)
+static double by_cost(size_t row, const kpk_number *cells_of_row, void *context)
 {
     (*(int *)context)++;
-    return cells[row * NCOLUMNS + COST].f;
+    assert_true(cells_of_row[TILE].i == cells[row * NCOLUMNS + TILE].i);
+    return cells_of_row[COST].f;
 }
 
 static void test_select_takes_the_least_cost(void **state)
@@ -191,6 +192,144 @@ static void test_select_takes_the_least_cost(void **state)
     query.target = "gfx1100";
     assert_int_equal(kpk_table_select(&module, 0, &query, &row), KPK_OK);
     assert_int_equal(row, 0);
+}
+
+/* ---- many rows, against the plainest way to search them ---- */
+
+enum { MANY = 1300, BIG_COLUMNS = 4 };
+static union kpk_cell_data many_cells[MANY][BIG_COLUMNS];
+static struct kpk_row_key many_keys[MANY];
+static const struct kpk_column many_columns[BIG_COLUMNS] = {
+    {S_TILE, KPK_CELL_INT},
+    {S_MIN, KPK_CELL_INT},
+    {S_COST, KPK_CELL_FLOAT},
+    {S_KIND, KPK_CELL_STRING}};
+static const struct kpk_table many_tables[] = {
+    {S_M, BIG_COLUMNS, MANY, many_columns, many_keys, &many_cells[0][0]}};
+static const struct kpk_module many = {.format = KPK_FORMAT_VERSION,
+                                       .name = S_M,
+                                       .strings = strings,
+                                       .kernels = kernels,
+                                       .nkernels = 2,
+                                       .tables = many_tables,
+                                       .ntables = 1};
+
+static uint32_t next_random(uint32_t *seed)
+{
+    *seed = *seed * 1664525u + 1013904223u;
+    return *seed >> 8;
+}
+
+static void fill_many(uint32_t *seed)
+{
+    static const int64_t odd[] = {0,  -1, -3,        1,         2,    3,
+                                  16, 32, INT64_MIN, INT64_MAX, 4096, 48};
+
+    for (int r = 0; r < MANY; r++) {
+        many_keys[r].kernel = r >= 900;
+        many_keys[r].target = next_random(seed) % 3 ? 0 : S_GFX942;
+        many_cells[r][0].i = odd[next_random(seed) % 12];
+        many_cells[r][1].i = odd[next_random(seed) % 12];
+        many_cells[r][2].f = next_random(seed) % 7 - 3.0;
+        many_cells[r][3].s = next_random(seed) % 2 ? S_WIDE : S_TALL;
+    }
+}
+
+static int number_holds(kpk_op op, double cell, double value)
+{
+    return op == KPK_EQUAL      ? cell == value
+           : op == KPK_AT_LEAST ? cell >= value
+           : op == KPK_AT_MOST  ? cell <= value
+                                : 0;
+}
+
+static int plain_holds(int row, const kpk_condition *c)
+{
+    const union kpk_cell_data cell = many_cells[row][c->column];
+
+    switch (c->column) {
+    case 2:
+        return number_holds(c->op, cell.f, (double)c->i);
+    case 3:
+        return c->op == KPK_EQUAL && strcmp(strings + cell.s, c->s) == 0;
+    default:
+        break;
+    }
+    if (c->op == KPK_DIVIDES)
+        return cell.i != 0 && (cell.i == -1 || c->i % cell.i == 0);
+    return c->op == KPK_EQUAL      ? cell.i == c->i
+           : c->op == KPK_AT_LEAST ? cell.i >= c->i
+                                   : cell.i <= c->i;
+}
+
+static double many_cost(size_t row, const kpk_number *row_cells, void *context)
+{
+    (void)context;
+    return row_cells[2].f * 1000 + (double)(row * 7919 % 1000);
+}
+
+static int plain_select(const kpk_query *query)
+{
+    int best = -1;
+    double least = 0;
+
+    for (int r = 0; r < MANY; r++) {
+        const double cost =
+            query->cost
+                ? many_cost((size_t)r, (const kpk_number *)many_cells[r], NULL)
+                : 0;
+        int all = (!query->kernel || strcmp(query->kernel, "gemm") == 0
+                       ? !query->kernel || r < 900
+                       : r >= 900) &&
+                  (!query->target || !many_keys[r].target ||
+                   strncmp(query->target, "gfx942", 6) == 0);
+
+        for (size_t i = 0; i < query->nconditions; i++)
+            all = all && plain_holds(r, &query->conditions[i]);
+        if (all && (best < 0 || cost < least)) {
+            best = r;
+            least = cost;
+        }
+    }
+    return best;
+}
+
+static void test_select_agrees_with_a_plain_search_of_many_rows(void **state)
+{
+    static const char *const kernel_names[] = {NULL, "gemm", "other"};
+    static const char *const targets[] = {NULL, "gfx942:xnack-", "gfx90a"};
+    static const int64_t asked[] = {0, 1, 16, 96, -1, INT64_MIN, INT64_MAX};
+    uint32_t seed = 7;
+    int nfound = 0;
+
+    (void)state;
+    fill_many(&seed);
+    for (int i = 0; i < 3000; i++) {
+        kpk_condition conditions[5];
+        const kpk_query query = {kernel_names[next_random(&seed) % 3],
+                                 targets[next_random(&seed) % 3],
+                                 conditions,
+                                 next_random(&seed) % 6,
+                                 i % 2 ? many_cost : NULL,
+                                 NULL};
+        size_t row = MANY;
+        kpk_status st;
+        int wanted;
+
+        for (int k = 0; k < 5; k++)
+            conditions[k] = (kpk_condition){next_random(&seed) % BIG_COLUMNS,
+                                            (kpk_op)(next_random(&seed) % 4),
+                                            asked[next_random(&seed) % 7],
+                                            k % 2 ? "wide" : "tall"};
+        wanted = plain_select(&query);
+        st = kpk_table_select(&many, 0, &query, &row);
+        if (wanted < 0 ? st != KPK_ERR_NO_ROW
+                       : st != KPK_OK || row != (size_t)wanted)
+            fail_msg("query %d: wanted row %d, got %zu, %s", i, wanted, row,
+                     kpk_status_name(st));
+        nfound += wanted >= 0;
+    }
+    assert_true(nfound > 300);
 }
 
 static void test_select_refuses_a_column_that_is_not_there(void **state)
@@ -243,6 +382,7 @@ int main(void)
         cmocka_unit_test(test_numbers_out_of_range_are_refused),
         cmocka_unit_test(test_select_finds_the_row_that_meets_conditions),
         cmocka_unit_test(test_select_takes_the_least_cost),
+        cmocka_unit_test(test_select_agrees_with_a_plain_search_of_many_rows),
         cmocka_unit_test(test_select_refuses_a_column_that_is_not_there),
         cmocka_unit_test(test_shape_follows_target_and_columns),
         cmocka_unit_test(test_shape_stays_below_two_to_the_32_threads),
