@@ -94,6 +94,7 @@ include tests/sim/sim.mk
 include tests/sim/corpus/corpus.mk
 include tests/sim/coverage/coverage.mk
 include tests/sim/programs/programs.mk
+include tests/sim/thunk/thunk.mk
 include tests/tests.mk
 include tests/lint.mk
 include tests/bench/bench.mk
@@ -103,7 +104,7 @@ include tests/bench/bench.mk
 help: ## this list
 	@sed -n 's/^\([A-Za-z_]*\)  *?= *\(.*\)## \(.*\)/  \1 = \2\n        \3/p' Makefile
 	@echo; echo "Targets:"
-	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)/  \1\t\2/p' Makefile tests/*.mk tests/sim/*.mk | expand -t 16
+	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)/  \1\t\2/p' Makefile tests/*.mk tests/sim/*.mk tests/sim/*/*.mk | expand -t 16
 
 clean: ## remove what was built
 	rm -rf $(B)

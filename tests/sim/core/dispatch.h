@@ -72,6 +72,7 @@ struct sim_stats {
     uint32_t occupancy_waves; /* per SIMD, from registers and LDS */
 };
 
+struct sim_alloc;
 struct sim_code;
 
 struct sim_config {
@@ -98,6 +99,9 @@ void sim_stats_add(struct sim_stats *to, const struct sim_stats *from);
 /* Prints the counters of a launch to stderr. */
 void sim_stats_print(const struct sim_dispatch *dispatch,
                      const struct sim_stats *stats);
+
+/* Whether bytes of an allocation differ from what was decoded of them. */
+bool sim_code_is_stale(const struct sim_alloc *alloc);
 
 /* Drops decoded instructions of an allocation (unload, code rewritten). */
 void sim_code_drop(struct sim_code *code);

@@ -147,6 +147,15 @@ static void discard_pages(const struct record *r)
               (off_t)round_up(r->alloc.size, PAGE));
 }
 
+/* The same for memory outside the arena. While a kernel runs it may not be
+ * taken from under it. */
+static void discard_host_pages(const struct record *r)
+{
+    madvise(r->alloc.bytes, r->extent, MADV_DONTNEED);
+    if (atomic_load(&mem.pins) == 0)
+        mprotect(r->alloc.bytes, r->extent, PROT_NONE);
+}
+
 /*
  * The bits that say what was written, one a byte. Large ones straight from the
  * system, whose pages cost nothing until a bit is set. One spare word: writers
@@ -379,20 +388,39 @@ static struct sim_alloc *publish(struct record *r)
     return &r->alloc;
 }
 
+/* Address space, its last page without access; NULL if there is none. */
+static uint8_t *map_host(uint64_t extent, uint64_t align, uint64_t at)
+{
+    uint64_t more = at || align <= PAGE ? 0 : align;
+    uint8_t *bytes, *first;
+
+    bytes = mmap((void *)(uintptr_t)at, extent + more, PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE |
+                     (at ? MAP_FIXED_NOREPLACE : 0),
+                 -1, 0);
+    if (bytes == MAP_FAILED)
+        return NULL;
+    if (more) {
+        first = bytes + (round_up((uint64_t)(uintptr_t)bytes, align) -
+                         (uint64_t)(uintptr_t)bytes);
+        if (first != bytes)
+            munmap(bytes, (size_t)(first - bytes));
+        munmap(first + extent, (size_t)(bytes + more - first));
+        bytes = first;
+    }
+    mprotect(bytes + extent - PAGE, PAGE, PROT_NONE);
+    return bytes;
+}
+
 static struct sim_alloc *alloc_host(int device, uint64_t size, uint64_t align,
-                                    enum sim_mem_kind kind)
+                                    uint64_t at, enum sim_mem_kind kind)
 {
     uint64_t extent = round_up(size, PAGE) + PAGE;
     struct record *r;
-    uint8_t *bytes;
+    uint8_t *bytes = map_host(extent, align, at);
 
-    if (align > PAGE)
+    if (!bytes)
         return NULL;
-    bytes = mmap(NULL, extent, PROT_READ | PROT_WRITE,
-                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (bytes == MAP_FAILED)
-        return NULL;
-    mprotect(bytes + extent - PAGE, PAGE, PROT_NONE);
     r = new_record(device, size, kind, false);
     if (!r) {
         munmap(bytes, extent);
@@ -429,7 +457,7 @@ struct sim_alloc *sim_mem_alloc(int device, uint64_t size, uint64_t align,
         return NULL;
     pthread_mutex_lock(&mem.lock);
     if (kind == SIM_MEM_HOST || kind == SIM_MEM_MANAGED) {
-        a = alloc_host(device, size, align, kind);
+        a = alloc_host(device, size, align, 0, kind);
     } else if (within_budget(device, size, kind) && arena_ready()) {
         /* Whole pages, so that freed ones can be given back, and one more as
          * a gap: running off the end never meets the neighbour. */
@@ -437,6 +465,21 @@ struct sim_alloc *sim_mem_alloc(int device, uint64_t size, uint64_t align,
         if (find_space(extent, align > PAGE ? align : PAGE, &offset))
             a = alloc_at(device, offset, size, extent, kind);
     }
+    release_retired();
+    pthread_mutex_unlock(&mem.lock);
+    return a;
+}
+
+struct sim_alloc *sim_mem_map(int device, uint64_t size, uint64_t align,
+                              uint64_t at, enum sim_mem_kind kind)
+{
+    struct sim_alloc *a = NULL;
+
+    if (size == 0 || size > UINT64_MAX / 4)
+        return NULL;
+    pthread_mutex_lock(&mem.lock);
+    if (within_budget(device, size, kind))
+        a = alloc_host(device, size, align, at, kind);
     release_retired();
     pthread_mutex_unlock(&mem.lock);
     return a;
@@ -480,11 +523,23 @@ out:
     return ok;
 }
 
+/* Memory that somebody else made. With the lock held. */
+static struct sim_alloc *publish_host(int device, void *host, uint64_t size)
+{
+    struct record *r = new_record(device, size, SIM_MEM_HOST, false);
+
+    if (!r)
+        return NULL;
+    r->alloc.base = (uint64_t)(uintptr_t)host;
+    r->alloc.bytes = host;
+    r->extent = size;
+    return publish(r);
+}
+
 struct sim_alloc *sim_mem_register(int device, void *host, uint64_t size)
 {
     uint64_t base = (uint64_t)(uintptr_t)host;
     struct sim_alloc *a = NULL;
-    struct record *r = NULL;
     const struct table *t;
     size_t n, i;
 
@@ -495,16 +550,42 @@ struct sim_alloc *sim_mem_register(int device, void *host, uint64_t size)
     n = t ? atomic_load(&t->n) : 0;
     i = t ? count_at_or_below(t, n, base + size - 1) : 0;
     if (i == 0 || t->entry[i - 1]->base + t->entry[i - 1]->size <= base)
-        r = new_record(device, size, SIM_MEM_HOST, false);
-    if (r) {
-        r->alloc.base = base;
-        r->alloc.bytes = host;
-        r->extent = size;
-        a = publish(r);
-    }
+        a = publish_host(device, host, size);
     release_retired();
     pthread_mutex_unlock(&mem.lock);
     return a;
+}
+
+bool sim_mem_register_over(void *host, uint64_t size)
+{
+    bool ok;
+
+    pthread_mutex_lock(&mem.lock);
+    ok = publish_host(-1, host, size) != NULL;
+    release_retired();
+    pthread_mutex_unlock(&mem.lock);
+    return ok;
+}
+
+void sim_mem_unregister(uint64_t base, uint64_t size)
+{
+    struct table *t;
+    size_t i;
+
+    pthread_mutex_lock(&mem.lock);
+    t = atomic_load(&mem.table);
+    i = t ? count_at_or_below(t, atomic_load(&t->n), base) : 0;
+    for (; i > 0 && t->entry[i - 1]->base == base; i--) {
+        struct record *r = (struct record *)t->entry[i - 1];
+
+        if (r->alloc.size != size || r->in_arena || r->mapped_here)
+            continue;
+        if (change_table(NULL, &r->alloc))
+            retire(NULL, r);
+        break;
+    }
+    release_retired();
+    pthread_mutex_unlock(&mem.lock);
 }
 
 /* ---- freeing ------------------------------------------------------------ */
@@ -530,8 +611,8 @@ bool sim_mem_free(uint64_t base)
         } else {
             if (r->in_arena)
                 discard_pages(r);
-            else if (atomic_load(&mem.pins) == 0)
-                mprotect(r->alloc.bytes, r->extent, PROT_NONE);
+            else
+                discard_host_pages(r);
             r->next_freed = NULL;
             if (mem.newest_freed)
                 mem.newest_freed->next_freed = r;
@@ -720,6 +801,24 @@ void sim_mem_forget_written(uint64_t addr, uint64_t n)
     /* Only ever for a whole allocation that is used again. */
     if (a && a->written && addr == a->base && n == a->size)
         memset(a->written, 0, n / 8 + 1);
+    sim_mem_unpin();
+}
+
+void sim_mem_code_rewritten(void)
+{
+    const struct table *t;
+    size_t i;
+
+    sim_mem_pin();
+    t = atomic_load(&mem.table);
+    for (i = 0; t && i < atomic_load(&t->n); i++) {
+        struct sim_alloc *a = t->entry[i];
+
+        if (a->kind == SIM_MEM_CODE &&
+            !__atomic_load_n(&a->freed, __ATOMIC_ACQUIRE) &&
+            sim_code_is_stale(a))
+            __atomic_fetch_add(&a->code_generation, 1, __ATOMIC_RELEASE);
+    }
     sim_mem_unpin();
 }
 

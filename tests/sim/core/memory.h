@@ -71,6 +71,22 @@ bool sim_mem_alloc_parts(int device, const struct sim_mem_part *parts, size_t n,
  */
 struct sim_alloc *sim_mem_register(int device, void *host, uint64_t size);
 
+/*
+ * Allocates `size` bytes of a kind that host and kernels reach at one address,
+ * with whatever alignment, or at the address `at` if it is not 0 and nothing
+ * is there. NULL if that fails, or when the device's memory is used up.
+ */
+struct sim_alloc *sim_mem_map(int device, uint64_t size, uint64_t align,
+                              uint64_t at, enum sim_mem_kind kind);
+
+/*
+ * Registration where ranges overlap: a new one takes the place of all those it
+ * covers, whose owner then unregisters them one by one. A kernel that runs
+ * meanwhile finds the bytes of all of them throughout.
+ */
+bool sim_mem_register_over(void *host, uint64_t size);
+void sim_mem_unregister(uint64_t base, uint64_t size);
+
 /* Frees by base address. False if `base` is not the start of a live one. */
 bool sim_mem_free(uint64_t base);
 
@@ -103,6 +119,12 @@ void sim_mem_forget_written(uint64_t addr, uint64_t n);
 
 /* Copies the "written" bits along with a device-to-device copy. */
 void sim_mem_copy_written(uint64_t dst, uint64_t src, uint64_t n);
+
+/*
+ * The host, or a kernel, may have rewritten code: instructions that changed
+ * are decoded again by the next kernel that starts.
+ */
+void sim_mem_code_rewritten(void);
 
 /* Gives everything back at the end of the process; nothing may run then. */
 void sim_mem_shutdown(void);

@@ -60,12 +60,34 @@ static LLVMDisasmContextRef disassembler(const struct sim_target *target,
     return disassemblers[i].context;
 }
 
+/*
+ * gfx10's v_cmpx in its long form writes EXEC and has no use for the field of
+ * a destination. Compilers before LLVM 16 left it 0; LLVM since wants it to
+ * name EXEC, and takes it for no instruction otherwise.
+ */
+static size_t old_cmpx(LLVMDisasmContextRef context,
+                       const struct sim_target *target, uint8_t bytes[],
+                       uint64_t left, uint64_t addr, char *text, size_t ntext)
+{
+    uint32_t word;
+    size_t n;
+
+    memcpy(&word, bytes, sizeof(word));
+    if (target->major != 10 || left < 8 || word >> 24 != 0xd4 ||
+        (word & 0xff) != 0)
+        return 0;
+    bytes[0] = 0x7e;
+    n = LLVMDisasmInstruction(context, bytes, left, addr, text, ntext);
+    return strncmp(text + strspn(text, "\t "), "v_cmpx_", 7) == 0 ? n : 0;
+}
+
 static size_t disassemble_locked(const struct sim_code *code, uint64_t addr,
                                  unsigned wave_size, char *text, size_t ntext)
 {
     LLVMDisasmContextRef context = disassembler(code->target, wave_size);
     uint64_t left = code->base + code->size - addr;
     uint8_t bytes[32] = {0};
+    size_t n;
 
     text[0] = '\0';
     if (!context)
@@ -73,7 +95,9 @@ static size_t disassemble_locked(const struct sim_code *code, uint64_t addr,
     if (left > sizeof(bytes))
         left = sizeof(bytes);
     memcpy(bytes, code->bytes + (addr - code->base), left);
-    return LLVMDisasmInstruction(context, bytes, left, addr, text, ntext);
+    n = LLVMDisasmInstruction(context, bytes, left, addr, text, ntext);
+    return n ? n
+             : old_cmpx(context, code->target, bytes, left, addr, text, ntext);
 }
 
 size_t sim_disassemble(const struct sim_code *code, uint64_t addr,
@@ -285,6 +309,28 @@ void sim_code_drop(struct sim_code *code)
     if (code)
         forget(code);
     free(code);
+}
+
+bool sim_code_is_stale(const struct sim_alloc *alloc)
+{
+    const struct sim_code *code;
+    bool stale = false;
+
+    pthread_mutex_lock(&lock);
+    code = alloc->code;
+    for (int s = 0; s < 2 && code && code->slot[0] && code->slot[1]; s++)
+        for (uint64_t i = 0; i < code->size / 4 && !stale; i++) {
+            const struct insn *in = atomic_load_explicit(&code->slot[s][i],
+                                                         memory_order_acquire);
+            const struct known *k = (const struct known *)in;
+            uint64_t left = code->size - 4 * i;
+
+            stale = k && memcmp(k->words, code->bytes + 4 * i,
+                                left < 4ull * k->nwords ? left
+                                                        : 4ull * k->nwords);
+        }
+    pthread_mutex_unlock(&lock);
+    return stale;
 }
 
 static bool make_slots(struct sim_code *code)
