@@ -3,7 +3,8 @@
 ## Settings, given as NAME=VALUE on the command line:
 ARCHS   ?= gfx90a gfx942 gfx1030 gfx1100 gfx1201## targets to compile for; also sm_NN (cubins)
 PACK    ?= candle## name of the pack
-MODULES ?= $(ALL_MODULES)## modules of the pack: names of kernels/*.hip
+MODULES ?= $(if $(IMPORT),,$(ALL_MODULES))## modules of the pack: names of kernels/*.hip
+IMPORT  ?=## a folder of prebuilt code objects that becomes the pack instead
 COV     ?=## code object version, 4 to 6 (default 5, generic targets 6)
 EMBED   ?= xxd## how code objects become C: xxd, or incbin for very large packs
 HIPCC   ?=## device compiler (default: found)
@@ -63,17 +64,20 @@ $(H)/obj/%.o: %.c $(H)/stamp/cc
 # ---- the generator: never sanitized, for the code objects are shared --------
 
 GEN_SOURCES := $(wildcard gen/*.c)
+GEN_LIBS := -lelf -lmsgpackc -lzstd -lz
 $(B)/tool/%.o: %.c
 	@mkdir -p $(@D)
 	@$(CC) $(KPK_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 $(B)/kpack-gen: $(GEN_SOURCES:%.c=$(B)/tool/%.o)
-	@$(CC) $(LDFLAGS) -o $@ $^ -lelf -lmsgpackc
+	@$(CC) $(LDFLAGS) -o $@ $^ $(GEN_LIBS)
 
 # ---- the library and the command --------------------------------------------
 
 LIB_OBJECTS := $(patsubst %.c,$(H)/obj/%.o,$(sort $(wildcard src/*.c)))
 CMD_OBJECTS := $(patsubst %.c,$(H)/obj/%.o,$(sort $(wildcard src/cmd/*.c)))
 $(CMD_OBJECTS): $(PACK_HEADER)
+$(H)/obj/src/cmd/main.o: OBJ_CFLAGS = -DCMD_PACK=kpk_$(PACK) -DCMD_PACK_HEADER='<kpack/$(PACK).h>'
+$(H)/obj/src/cmd/main.o: $(B)/stamp/name
 
 lib: $(H)/libkpack.a $(PACK_HEADER) ## the archive and the pack's header alone
 hsaco: $(call esc,$(HSACOS)) ## the code objects alone

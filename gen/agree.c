@@ -10,6 +10,27 @@ static const char *const kinds[] = {
     [KPK_ARG_OTHER] = "handle",
 };
 
+static bool same_arg(const struct codeobj_arg *p, const struct codeobj_arg *q)
+{
+    return p->offset == q->offset && p->size == q->size && p->kind == q->kind;
+}
+
+bool tables_alike(const struct codeobj *a, const struct codeobj *b)
+{
+    if (a->nkernels != b->nkernels)
+        return false;
+    for (size_t i = 0; i < a->nkernels; i++) {
+        const struct codeobj_kernel *x = &a->kernels[i], *y = &b->kernels[i];
+
+        if (strcmp(x->name, y->name) != 0 || x->nargs != y->nargs)
+            return false;
+        for (size_t j = 0; j < x->nargs; j++)
+            if (!same_arg(&x->args[j], &y->args[j]))
+                return false;
+    }
+    return true;
+}
+
 static bool args_agree(const struct codeobj *a, const struct codeobj_kernel *x,
                        const struct codeobj *b, const struct codeobj_kernel *y)
 {
@@ -22,7 +43,7 @@ static bool args_agree(const struct codeobj *a, const struct codeobj_kernel *x,
     for (size_t i = 0; i < x->nargs; i++) {
         const struct codeobj_arg *p = &x->args[i], *q = &y->args[i];
 
-        if (p->offset == q->offset && p->size == q->size && p->kind == q->kind)
+        if (same_arg(p, q))
             continue;
         fprintf(stderr,
                 "%s: argument %zu of kernel %s is a %s of %u bytes at offset "

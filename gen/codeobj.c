@@ -1,13 +1,13 @@
 /* codeobj.c - reads the ELF side of an AMDGPU code object */
 #include "codeobj.h"
 
-#include <errno.h>
 #include <gelf.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "file.h"
 #include "target_table.h"
 
 #define EM_AMDGPU_NUMBER 224
@@ -52,6 +52,33 @@ static const struct processor *find_processor(unsigned mach)
         if (processors[i].mach == mach)
             return &processors[i];
     return NULL;
+}
+
+/* Takes ":FEATURE+" or ":FEATURE-" off the front of *at if it is there. */
+static void take_feature(const char **at, const char *feature)
+{
+    const size_t n = strlen(feature);
+
+    if (strncmp(*at, feature, n) == 0 && ((*at)[n] == '+' || (*at)[n] == '-'))
+        *at += n + 1;
+}
+
+bool codeobj_is_target(const char *name)
+{
+    for (size_t i = 0; i < sizeof(processors) / sizeof(processors[0]); i++) {
+        const struct processor *p = &processors[i];
+        const char *at = name + strlen(p->name);
+
+        if (strncmp(name, p->name, strlen(p->name)) != 0)
+            continue;
+        if (p->sramecc)
+            take_feature(&at, ":sramecc");
+        if (p->xnack)
+            take_feature(&at, ":xnack");
+        if (!*at)
+            return true;
+    }
+    return false;
 }
 
 /* The sign that a two-bit field of e_flags stands for: "", "-" or "+". */
@@ -195,13 +222,24 @@ static bool read_note(struct codeobj *co, Elf *elf,
     return fail(error, "no AMDGPU metadata note");
 }
 
-static struct codeobj_kernel *find_kernel(const struct codeobj *co,
-                                          const char *name, size_t nbytes)
+/* The kernel of a descriptor's name, which has ".kd" behind it. */
+static const struct codeobj_kernel *find_kernel(const struct codeobj *co,
+                                                const char *name, size_t nbytes)
 {
-    for (size_t i = 0; i < co->nkernels; i++)
-        if (strncmp(co->kernels[i].name, name, nbytes) == 0 &&
-            co->kernels[i].name[nbytes] == '\0')
-            return &co->kernels[i];
+    size_t low = 0, high = co->nkernels;
+
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        const struct codeobj_kernel *k = &co->kernels[middle];
+        int order = strncmp(k->name, name, nbytes);
+
+        if (order == 0 && k->name[nbytes] == '\0')
+            return k;
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
     return NULL;
 }
 
@@ -227,7 +265,7 @@ static bool check_descriptors(const struct codeobj *co, Elf *elf,
         for (size_t i = 0; i < n; i++) {
             GElf_Sym sym;
             const char *name;
-            struct codeobj_kernel *k;
+            const struct codeobj_kernel *k;
             size_t length;
 
             if (!gelf_getsym(data, (int)i, &sym))
@@ -283,34 +321,14 @@ out:
 
 struct codeobj *codeobj_read(const char *path, char error[CODEOBJ_ERROR_MAX])
 {
-    struct codeobj *co = NULL;
-    unsigned char *data = NULL;
-    FILE *f = fopen(path, "rb");
-    long nbytes;
+    struct codeobj *co;
+    unsigned char *data;
+    size_t nbytes;
 
-    if (!f) {
-        fail(error, "%s", strerror(errno));
+    if (!file_read(path, FILE_NBYTES_MAX, &data, &nbytes, error))
         return NULL;
-    }
-    if (fseek(f, 0, SEEK_END) != 0 || (nbytes = ftell(f)) < 0 ||
-        (unsigned long)nbytes > FILE_NBYTES_MAX) {
-        fail(error, "not a file of a size that can be read");
-        goto out;
-    }
-    rewind(f);
-    data = malloc((size_t)nbytes + 1);
-    if (!data) {
-        fail(error, "out of memory");
-        goto out;
-    }
-    if (fread(data, 1, (size_t)nbytes, f) != (size_t)nbytes) {
-        fail(error, "cannot be read");
-        goto out;
-    }
-    co = codeobj_parse(path, data, (size_t)nbytes, error);
-out:
+    co = codeobj_parse(path, data, nbytes, error);
     free(data);
-    (void)fclose(f);
     return co;
 }
 

@@ -61,6 +61,9 @@ struct codeobj *codeobj_parse(const char *path, const void *data, size_t nbytes,
 
 void codeobj_free(struct codeobj *co);
 
+/* Whether a name is a target ID that a code object may have. */
+bool codeobj_is_target(const char *name);
+
 /* Internal to the reader: fills the kernels from the metadata note. */
 bool codeobj_read_metadata(struct codeobj *co, const void *note, size_t nbytes,
                            char error[CODEOBJ_ERROR_MAX]);

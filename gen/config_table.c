@@ -56,31 +56,33 @@ static enum kpk_cell_type type_of(const char *cell)
                : KPK_CELL_STRING;
 }
 
-/* A column's type is that of its first cell; a later cell may make integers
- * into floats, and nothing else. */
-static bool find_type(struct config_table *t, size_t column, char *error)
+bool config_column_type(const struct csv *csv, size_t column,
+                        bool empty_is_zero, enum kpk_cell_type *type,
+                        bool *known, char error[CSV_ERROR_MAX])
 {
-    const struct csv *csv = t->csv;
-
+    *known = false;
+    *type = KPK_CELL_STRING;
     for (size_t row = 0; row < csv->nrows; row++) {
-        const char *cell = csv_cell(csv, row, t->columns[column]);
-        const enum kpk_cell_type type = type_of(cell);
-        enum kpk_cell_type *known = &t->types[column];
-        char what[200];
+        const char *cell = csv_cell(csv, row, column);
+        const enum kpk_cell_type this_type = type_of(cell);
 
-        if (row == 0 || (*known == KPK_CELL_INT && type == KPK_CELL_FLOAT))
-            *known = type;
-        if (type != KPK_CELL_STRING || *known == KPK_CELL_STRING)
+        if (!*cell && empty_is_zero)
             continue;
-        snprintf(what, sizeof(what),
-                 "column %.100s holds numbers from line %zu on, but not",
-                 csv->names[t->columns[column]], csv->lines[0]);
-        return fail(t, row, error, what, cell);
+        if (!*known || (*type == KPK_CELL_INT && this_type == KPK_CELL_FLOAT))
+            *type = this_type;
+        *known = true;
+        if (this_type != KPK_CELL_STRING || *type == KPK_CELL_STRING)
+            continue;
+        snprintf(error, CSV_ERROR_MAX,
+                 "%.200s:%zu: column %.100s holds numbers above this line, but "
+                 "not '%.100s'",
+                 csv->path, csv->lines[row], csv->names[column], cell);
+        return false;
     }
     return true;
 }
 
-static bool is_processor(const char *name)
+bool config_is_processor(const char *name)
 {
 #define X(processor, ...)                                                      \
     if (strcmp(name, #processor) == 0)                                         \
@@ -103,7 +105,7 @@ static bool expand(struct config_table *t, const struct codeobj *co,
         if (t->target_column < csv->ncolumns) {
             const char *target = csv_cell(csv, row, t->target_column);
 
-            if (*target && !is_processor(target))
+            if (*target && !config_is_processor(target))
                 return fail(t, row, error, "no such processor:", target);
         }
         for (uint32_t k = 0; k < co->nkernels; k++) {
@@ -157,9 +159,13 @@ static bool find_columns(struct config_table *t, char *error)
     for (size_t i = 0; i < csv->ncolumns; i++)
         if (i != t->kernel_column && i != t->target_column)
             t->columns[t->ncolumns++] = i;
-    for (size_t i = 0; i < t->ncolumns; i++)
-        if (!find_type(t, i, error))
+    for (size_t i = 0; i < t->ncolumns; i++) {
+        bool known;
+
+        if (!config_column_type(csv, t->columns[i], false, &t->types[i], &known,
+                                error))
             return false;
+    }
     return true;
 }
 

@@ -37,6 +37,22 @@ struct config_table *config_table_read(const char *path,
                                        char error[CSV_ERROR_MAX]);
 void config_table_free(struct config_table *table);
 
+/*
+ * config_column_type() finds the type of a file's column: that of its first
+ * cell, where a later cell may make integers into floats and nothing else.
+ *
+ *   empty_is_zero  whether an empty cell goes with any type
+ *   known          false if no cell tells; the type is string then
+ *
+ * False if cells contradict, with `FILE:LINE: what` in error.
+ */
+bool config_column_type(const struct csv *csv, size_t column,
+                        bool empty_is_zero, enum kpk_cell_type *type,
+                        bool *known, char error[CSV_ERROR_MAX]);
+
+/* Whether a row's target is a processor. */
+bool config_is_processor(const char *name);
+
 /* The text of a cell; column as in table->columns. */
 const char *config_table_cell(const struct config_table *table, size_t row,
                               size_t column);

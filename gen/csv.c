@@ -1,7 +1,8 @@
 /* csv.c - reads the CSV files that lie beside kernels (RFC 4180) */
 #include "csv.h"
 
-#include <errno.h>
+#include "file.h"
+
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,11 +28,16 @@ static bool fail(struct reader *r, const char *what)
     return false;
 }
 
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t';
+}
+
 static void trim(char **begin, char *end)
 {
-    while (*begin < end && (**begin == ' ' || **begin == '\t'))
+    while (*begin < end && is_blank(**begin))
         (*begin)++;
-    while (end > *begin && (end[-1] == ' ' || end[-1] == '\t'))
+    while (end > *begin && is_blank(end[-1]))
         end--;
     *end = '\0';
 }
@@ -55,7 +61,7 @@ static bool quoted_cell(struct reader *r, char **out)
         return fail(r, "a quoted cell is not closed");
     *to = '\0';
     r->at++;
-    while (r->at < r->end && (*r->at == ' ' || *r->at == '\t'))
+    while (r->at < r->end && is_blank(*r->at))
         r->at++;
     if (r->at < r->end && *r->at != ',' && *r->at != '\n' && *r->at != '\r')
         return fail(r, "text follows a quoted cell");
@@ -67,7 +73,7 @@ static bool next_cell(struct reader *r, char **out, bool *last)
 {
     char *begin = r->at, *stop;
 
-    while (r->at < r->end && (*r->at == ' ' || *r->at == '\t'))
+    while (r->at < r->end && is_blank(*r->at))
         r->at++;
     if (r->at < r->end && *r->at == '"') {
         if (!quoted_cell(r, out))
@@ -106,14 +112,53 @@ static bool next_line(struct reader *r, char **cells, size_t *n)
     return true;
 }
 
-/* Skips comments and empty lines; false at the end of the text. */
+/* Whether a comment begins at text[i] that goes on to the end of its line. */
+static bool at_line_comment(const char *text, size_t i)
+{
+    const char before = i ? text[i - 1] : '\n';
+
+    return text[i] == '#' ||
+           (text[i] == '/' && text[i + 1] == '/' && before != ':') ||
+           (text[i] == ';' && (is_blank(before) || before == '\n'));
+}
+
+/* Puts blanks in the place of comments, so that lines keep their numbers. A
+ * quoted cell holds no comment; one that is not closed ends with its line. The
+ * text ends with a NUL. */
+static void blank_comments(char *text)
+{
+    bool quoted = false;
+
+    for (size_t i = 0; text[i];) {
+        size_t end = i;
+
+        if (text[i] == '\n')
+            quoted = false;
+        else if (text[i] == '"')
+            quoted = !quoted;
+        else if (!quoted && text[i] == '/' && text[i + 1] == '*') {
+            const char *close = strstr(text + i + 2, "*/");
+
+            end = close ? (size_t)(close - text) + 2 : i + strlen(text + i);
+        } else if (!quoted && at_line_comment(text, i)) {
+            end = i + strcspn(text + i, "\n");
+        }
+        if (end == i)
+            i++; /* no comment */
+        for (; i < end; i++)
+            if (text[i] != '\n' && text[i] != '\r')
+                text[i] = ' ';
+    }
+}
+
+/* Skips empty lines; false at the end of the text. */
 static bool at_line(struct reader *r)
 {
     for (; r->at < r->end; r->line++) {
         char *stop = memchr(r->at, '\n', (size_t)(r->end - r->at));
         size_t n = (size_t)((stop ? stop : r->end) - r->at);
 
-        if (r->at[0] != '#' && strspn(r->at, " \t\r") < n)
+        if (strspn(r->at, " \t\r") < n)
             return true;
         r->at = stop ? stop + 1 : r->end;
     }
@@ -203,7 +248,10 @@ struct csv *csv_parse(const char *path, const char *data, size_t nbytes,
         snprintf(error, CSV_ERROR_MAX, "%.300s: not a text file", path);
         goto failed;
     }
+    blank_comments(csv->text);
     r.at = csv->text;
+    if (nbytes >= 3 && memcmp(r.at, "\xef\xbb\xbf", 3) == 0)
+        r.at += 3; /* the byte order mark of UTF-8 */
     r.end = csv->text + nbytes;
     if (read_names(&r) && read_rows(&r))
         return csv;
@@ -214,39 +262,16 @@ failed:
 
 struct csv *csv_read(const char *path, char error[CSV_ERROR_MAX])
 {
-    FILE *f = fopen(path, "rb");
-    struct csv *csv = NULL;
-    char *data = NULL;
-    size_t used = 0, room = 0;
+    struct csv *csv;
+    unsigned char *data;
+    size_t nbytes;
+    char why[FILE_ERROR_MAX];
 
-    if (!f) {
-        snprintf(error, CSV_ERROR_MAX, "%.300s: %s", path, strerror(errno));
+    if (!file_read(path, MAX_BYTES, &data, &nbytes, why)) {
+        snprintf(error, CSV_ERROR_MAX, "%.300s: %s", path, why);
         return NULL;
     }
-    for (;;) {
-        if (used == room) {
-            void *more = realloc(data, room = room ? 2 * room : 4096);
-
-            if (!more || room > 2 * MAX_BYTES) {
-                snprintf(error, CSV_ERROR_MAX, "%.300s: %s", path,
-                         more ? "larger than 64 MiB" : "out of memory");
-                data = more ? more : data;
-                goto out;
-            }
-            data = more;
-        }
-        size_t n = fread(data + used, 1, room - used, f);
-
-        if (n == 0)
-            break;
-        used += n;
-    }
-    if (ferror(f))
-        snprintf(error, CSV_ERROR_MAX, "%.300s: %s", path, strerror(errno));
-    else
-        csv = csv_parse(path, data, used, error);
-out:
-    fclose(f);
+    csv = csv_parse(path, (const char *)data, nbytes, error);
     free(data);
     return csv;
 }

@@ -1,8 +1,10 @@
 /* csv.h - reads the CSV files that lie beside kernels (RFC 4180)
  *
- * The first line that is not a comment names the columns. Lines that begin
- * with '#' and empty lines are skipped. A cell may be quoted; a quote in it is
- * doubled. Spaces around cells that are not quoted do not count.
+ * The first line that is not empty names the columns. A cell may be quoted; a
+ * quote in it is doubled. Spaces around cells that are not quoted do not count.
+ * Outside of quotes, comments count as blanks: between slash-star and
+ * star-slash, over lines too, and to the end of the line from '#', from '//'
+ * that no ':' precedes, and from ';' at the line's start or behind a blank.
  */
 #ifndef KPK_GEN_CSV_H
 #define KPK_GEN_CSV_H

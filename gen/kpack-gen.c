@@ -6,6 +6,8 @@
  *   kpack-gen header PACK OUT MODULE=FILE...   the header of a pack
  *   kpack-gen head   PACK OUT MODULE=FILE      what stands before a code
  *                                              object in the program
+ *   kpack-gen import PACK OUTFOLDER DIR        a pack of a tree of prebuilt
+ *                                              code objects (import.h)
  *
  * Silent on success. What is wrong is said as `FILE: what`, with status 1; a
  * wrong command line is status 2. OUT appears complete or not at all.
@@ -16,6 +18,7 @@
 #include <string.h>
 
 #include "blob.h"
+#include "import.h"
 #include "tables.h"
 
 /* KEY=FILE of the command line, and the file's content. */
@@ -310,7 +313,8 @@ static int usage(void)
           "[table=FILE.csv...]\n"
           "       kpack-gen pack   PACK OUT MODULE...\n"
           "       kpack-gen header PACK OUT MODULE=FILE...\n"
-          "       kpack-gen head   PACK OUT MODULE=FILE\n",
+          "       kpack-gen head   PACK OUT MODULE=FILE\n"
+          "       kpack-gen import PACK OUTFOLDER DIR\n",
           stderr);
     return 2;
 }
@@ -323,6 +327,10 @@ int main(int argc, char **argv)
     size_t nwords;
     bool ok = false;
 
+    if (argc == 5 && strcmp(argv[1], "import") == 0)
+        return is_pack_name(argv[2]) && import_tree(argv[2], argv[3], argv[4])
+                   ? 0
+                   : 1;
     if (!action)
         return usage();
     job.pack = argv[2];

@@ -6,6 +6,8 @@
 #   SOURCES   the .hip files, each a module of its name; or
 #   KERNELS   their folder, the current one if not set; and, to take but some,
 #   MODULES   names of modules: $(KERNELS)/NAME.hip
+#   IMPORT    instead of all these, a folder of prebuilt code objects and their
+#             CSV tables, which becomes the pack (README, "Importing")
 #
 # and, where the defaults do not fit,
 #
@@ -51,7 +53,7 @@ KPACK_GEN     := $(KPACK_TOOLS)/kpack-gen
 
 B       ?= build
 KERNELS ?= .
-ifndef SOURCES
+ifeq ($(IMPORT)$(SOURCES),)
 SOURCES := $(if $(MODULES),$(MODULES:%=$(KERNELS)/%.hip),$(sort $(wildcard $(KERNELS)/*.hip)))
 endif
 ifndef MODULES
@@ -64,7 +66,7 @@ endif
 ifeq ($(PACK),kpack)
 $(error kpack.mk: PACK=kpack: libkpack.a is kpack's own; take another name)
 endif
-ifeq ($(strip $(MODULES)),)
+ifeq ($(strip $(MODULES)$(IMPORT)),)
 $(error kpack.mk: no kernels: SOURCES is not set, and there is no $(KERNELS)/*.hip)
 endif
 ifneq ($(words $(MODULES)),$(words $(sort $(MODULES))))
@@ -134,6 +136,14 @@ EMBED := $(or $(EMBED),xxd)
 ifneq ($(filter-out xxd incbin,$(EMBED)),)
 $(error EMBED=$(EMBED): xxd or incbin)
 endif
+ifneq ($(IMPORT),)
+ifneq ($(strip $(MODULES)),)
+$(error IMPORT=$(IMPORT): an imported tree is a pack of its own; build the one of MODULES=$(MODULES) apart and link both)
+endif
+ifeq ($(wildcard $(IMPORT)/.),)
+$(error IMPORT=$(IMPORT): no such folder)
+endif
+endif
 ifneq ($(filter pack,$(MODULES)),)
 $(error no module may be called 'pack': its table would be that of the pack)
 endif
@@ -154,7 +164,7 @@ c_name = $(subst -,_,$(subst :,_,$(subst +,_on,$(patsubst %-,%_off,$(subst -:,_o
 
 # Asked at each make, so that a new compiler rebuilds; written if it differs.
 # KPACK_PLAIN=1 says that no goal needs it.
-ifneq ($(KPACK_PLAIN),1)
+ifeq ($(filter 1,$(KPACK_PLAIN))$(IMPORT),)
 DEVICE_MK := $(B)/device/compiler.mk
 $(shell HIPCC='$(HIPCC)' ROCM_PATH='$(ROCM_PATH)' $(KPACK_TOOLS)/find-compiler $(DEVICE_MK))
 include $(DEVICE_MK)
@@ -262,7 +272,8 @@ define embed_incbin
 printf '/* Written by kpack.mk; do not edit. */\n'; \
 printf '__asm__("%s\\n"\n' '.section $(if $(LARGE_DATA),.lrodata,.rodata),\"a$(if $(LARGE_DATA),l)\"' \
   '.p2align 6' '.globl $(1)' '.hidden $(1)' '.type $(1), %object' \
-  '.size $(1), '$$(cat '$(2)' '$(3)' | wc -c) '$(1):' '.incbin \"$(2)\"' '.incbin \"$(3)\"' .previous \
+  '.size $(1), '$$(cat $(foreach f,$(2) $(3),'$(f)') | wc -c) '$(1):' \
+  $(foreach f,$(2) $(3),'.incbin \"$(f)\"') .previous \
 | sed '2,$$s/__asm__(/        /;$$s/$$/);/'
 endef
 
@@ -310,11 +321,13 @@ $(B)/gen/pack.c: $(KPACK_GEN) $(B)/stamp/pack
 	$(if $(AMD_ARCHS),,@echo 'kpack: ARCHS=$(ARCHS) has no AMD target for a pack; cubins alone are made by: make cubins' >&2; exit 1)
 	@$(KPACK_GEN) pack $(PACK) $@ $(MODULES)
 
+ifeq ($(IMPORT),)
 first_arch := $(firstword $(AMD_ARCHS))
 $(PACK_HEADER): $(call esc,$(MODULES:%=$(B)/hsaco/$(first_arch)/%.hsaco)) \
     $(KPACK_GEN) $(B)/stamp/pack
 	@mkdir -p $(@D)
 	@$(KPACK_GEN) header $(PACK) $@ $(foreach m,$(MODULES),'$(m)=$(B)/hsaco/$(first_arch)/$(m).hsaco')
+endif
 
 $(B)/obj/pack/pack.o: $(B)/gen/pack.c
 $(MODULES:%=$(B)/obj/pack/pack.%.o): $(B)/obj/pack/pack.%.o: $(B)/gen/%.c
@@ -322,6 +335,39 @@ $(B)/obj/pack/pack.o $(MODULES:%=$(B)/obj/pack/pack.%.o): \
     $(KPACK_INCLUDE)/kpack/format.h $(B)/stamp/embed
 	@mkdir -p $(@D)
 	@$(pack_cc) $@ $(filter %.c,$^)
+
+# ---- a tree of prebuilt code objects ---------------------------------------
+
+# One run reads the whole tree and writes a table and a data file for each kind
+# of kernels in it, and kinds.mk, which names them. What make knows of the tree
+# is the sizes and times of its files.
+ifneq ($(IMPORT),)
+import_dir := $(B)/import/$(PACK)
+PACK_OBJECTS := $(import_dir)/obj/pack.o
+ifneq ($(KPACK_PLAIN),1)
+$(eval $(call stamp,$(B)/stamp/import,$(PACK) $(IMPORT) $(shell cd '$(IMPORT)' && find -L . -type f -printf '%P %s %T@\n' | LC_ALL=C sort | cksum)))
+$(import_dir)/kinds.mk: $(KPACK_GEN) $(B)/stamp/import
+	@echo "  IMPORT $(IMPORT)"
+	@rm -f $@
+	@$(KPACK_GEN) import $(PACK) $(import_dir) '$(IMPORT)'
+include $(import_dir)/kinds.mk
+PACK_OBJECTS += $(foreach k,$(IMPORT_KINDS),$(import_dir)/obj/pack.$(k).o $(import_dir)/obj/pack.$(k).data.o)
+endif
+
+$(import_dir)/obj/pack.o: import_c = $(import_dir)/pack.c
+$(import_dir)/obj/pack.%.data.o: $(import_dir)/kinds.mk $(B)/stamp/embed
+	@mkdir -p $(@D)
+	@{ $(call embed_incbin,kpk_i_$(PACK)_$*_data,$(import_dir)/kind.$*.bin); } >$(@:.o=.c)
+	@$(pack_cc) $@ $(LARGE_DATA) $(@:.o=.c)
+$(import_dir)/obj/pack.o $(IMPORT_KINDS:%=$(import_dir)/obj/pack.%.o): \
+    $(import_dir)/kinds.mk $(KPACK_INCLUDE)/kpack/format.h $(B)/stamp/embed
+	@mkdir -p $(@D)
+	@echo "  CC    $@"
+	@$(pack_cc) $@ $(or $(import_c),$(import_dir)/kind$(@F:pack%.o=%).c)
+$(PACK_HEADER): $(import_dir)/kinds.mk
+	@mkdir -p $(@D)
+	@cp $(import_dir)/$(PACK).h $@
+endif
 
 # ---- the archive of a project of its own ------------------------------------
 
@@ -338,5 +384,5 @@ $(PACK_ARCHIVE): $(PACK_OBJECTS) $(B)/stamp/archive $(PACK_HEADER)
 kpack-pack: $(PACK_ARCHIVE) $(PACK_HEADER)
 .PHONY: kpack-pack
 # The includer's first target is its default one, as if this file had none.
-.DEFAULT_GOAL := $(if $(filter 1,$(words $(filter-out $(DEVICE_MK) %.d,$(MAKEFILE_LIST)))),kpack-pack,$(kpack_goal))
+.DEFAULT_GOAL := $(if $(filter 1,$(words $(filter-out $(DEVICE_MK) %/kinds.mk %.d,$(MAKEFILE_LIST)))),kpack-pack,$(kpack_goal))
 endif

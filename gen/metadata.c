@@ -15,6 +15,7 @@
 /* More than any compiler makes; bounds what a hostile note can ask for. */
 #define KERNELS_MAX 65536
 #define ARGS_MAX 4096
+#define ARG_END_MAX (1u << 20)
 
 __attribute__((format(printf, 2, 3))) static bool
 fail(char error[CODEOBJ_ERROR_MAX], const char *format, ...)
@@ -89,7 +90,7 @@ static const struct field fields[] = {
     FIELD(".max_flat_workgroup_size", true, max_block),
     FIELD(".vgpr_count", true, vgprs),
     FIELD(".agpr_count", false, agprs),
-    FIELD(".sgpr_count", true, sgprs),
+    FIELD(".sgpr_count", false, sgprs),
     FIELD(".vgpr_spill_count", false, vgpr_spills),
     FIELD(".sgpr_spill_count", false, sgpr_spills),
     FIELD(".wavefront_size", true, wave_size),
@@ -191,12 +192,13 @@ static bool read_arg(struct codeobj_kernel *k, const msgpack_object *map,
                     "kernel %s: an argument without .offset, .size or "
                     ".value_kind",
                     k->name);
-    if (offset + size > k->attrs.kernarg_nbytes)
+    /* Not held against .kernarg_segment_size: hand-written kernels exist whose
+     * list goes on beyond it. */
+    if (offset + size > ARG_END_MAX)
         return fail(error,
                     "kernel %s: an argument ends at byte %" PRIu64
-                    ", past the %u of "
-                    ".kernarg_segment_size",
-                    k->name, offset + size, (unsigned)k->attrs.kernarg_nbytes);
+                    ", past any argument segment",
+                    k->name, offset + size);
     if (is_hidden(kind)) {
         k->attrs.has_hidden_args = 1;
         return true;

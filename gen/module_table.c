@@ -68,12 +68,6 @@ static void write_strings(FILE *f, const char *name,
     fputs("    ;\n\n", f);
 }
 
-static uint32_t explicit_nbytes(const struct codeobj_kernel *k)
-{
-    return k->nargs ? k->args[k->nargs - 1].offset + k->args[k->nargs - 1].size
-                    : 0;
-}
-
 /* C has no empty arrays; a module without kernels or arguments gets a row that
  * no count reaches. */
 static void write_kernels(FILE *f, const struct codeobj *co, uint32_t *next)
@@ -86,9 +80,8 @@ static void write_kernels(FILE *f, const struct codeobj *co, uint32_t *next)
     for (size_t i = 0; i < co->nkernels; i++) {
         const struct codeobj_kernel *k = &co->kernels[i];
 
-        fprintf(f, "    {%u, %zu, %zu, %u}, /* %s */\n",
-                (unsigned)take(next, k->name), first_arg, k->nargs,
-                (unsigned)explicit_nbytes(k), k->name);
+        fprintf(f, "    {%u, %zu, %zu, %u},\n", (unsigned)take(next, k->name),
+                first_arg, k->nargs, (unsigned)tables_explicit_nbytes(k));
         first_arg += k->nargs;
     }
     fputs(co->nkernels ? "};\n\n" : "    {0, 0, 0, 0},\n};\n\n", f);
@@ -96,12 +89,6 @@ static void write_kernels(FILE *f, const struct codeobj *co, uint32_t *next)
 
 static void write_args(FILE *f, const struct codeobj *co, uint32_t *next)
 {
-    static const char *const kinds[] = {
-        [KPK_ARG_BY_VALUE] = "KPK_ARG_BY_VALUE",
-        [KPK_ARG_GLOBAL_BUFFER] = "KPK_ARG_GLOBAL_BUFFER",
-        [KPK_ARG_DYNAMIC_SHARED_POINTER] = "KPK_ARG_DYNAMIC_SHARED_POINTER",
-        [KPK_ARG_OTHER] = "KPK_ARG_OTHER",
-    };
     size_t n = 0;
 
     fputs("static const struct kpk_arg_desc args[] = {\n"
@@ -111,10 +98,7 @@ static void write_args(FILE *f, const struct codeobj *co, uint32_t *next)
         const struct codeobj_kernel *k = &co->kernels[i];
 
         for (size_t j = 0; j < k->nargs; j++, n++)
-            fprintf(f, "    {%u, %u, %u, %s},\n",
-                    (unsigned)take(next, k->args[j].name),
-                    (unsigned)k->args[j].offset, (unsigned)k->args[j].size,
-                    kinds[k->args[j].kind]);
+            tables_write_arg(f, take(next, k->args[j].name), &k->args[j]);
     }
     fputs(n ? "};\n\n" : "    {0, 0, 0, 0},\n};\n\n", f);
 }
@@ -128,19 +112,8 @@ static void write_attrs(FILE *f, const struct codeobj *co, size_t index)
             "stack, hidden */\n"
             "static const struct kpk_kernel_attrs attrs_%zu[] = {\n",
             co->target, index);
-    for (size_t i = 0; i < co->nkernels; i++) {
-        const struct kpk_kernel_attrs *a = &co->kernels[i].attrs;
-
-        fprintf(f,
-                "    {%u, %u, %u, %u, %u, {%u, %u, %u}, %u, %u, %u, %u, %u, "
-                "%u, %u, %u, {0, 0}},\n",
-                (unsigned)a->kernarg_nbytes, (unsigned)a->kernarg_align,
-                (unsigned)a->lds_nbytes, (unsigned)a->scratch_nbytes,
-                (unsigned)a->max_block, (unsigned)a->reqd_block[0],
-                (unsigned)a->reqd_block[1], (unsigned)a->reqd_block[2],
-                a->vgprs, a->agprs, a->sgprs, a->vgpr_spills, a->sgpr_spills,
-                a->wave_size, a->uses_dynamic_stack, a->has_hidden_args);
-    }
+    for (size_t i = 0; i < co->nkernels; i++)
+        tables_write_attrs(f, &co->kernels[i].attrs);
     if (!co->nkernels)
         fputs("    {0, 0, 0, 0, 0, {0, 0, 0}, 0, 0, 0, 0, 0, 0, 0, 0, {0, "
               "0}},\n",
@@ -200,12 +173,7 @@ static void write_objects(FILE *f, const char *pack, const char *name,
                 "     {",
                 (unsigned)take(next, co->target), co->target, co->cov, symbol,
                 i);
-        for (size_t j = 0; j < 32; j++)
-            fprintf(f, "%s0x%02x",
-                    j == 0  ? ""
-                    : j % 8 ? ", "
-                            : ",\n      ",
-                    digest[j]);
+        tables_write_sha256(f, digest);
         fputs("}},\n", f);
     }
     fputs("};\n\n", f);
@@ -215,46 +183,29 @@ static void write_cell(FILE *f, const struct config_table *t, size_t row,
                        size_t column, uint32_t *next)
 {
     const char *cell = config_table_cell(t, row, column);
+    const bool is_text = t->types[column] == KPK_CELL_STRING;
 
-    switch (t->types[column]) {
-    case KPK_CELL_INT: /* the least number has no literal of its own */
-        if (strtoll(cell, NULL, 10) == INT64_MIN)
-            fputs("{.i = INT64_MIN}", f);
-        else
-            fprintf(f, "{.i = %lld}", strtoll(cell, NULL, 10));
-        break;
-    case KPK_CELL_FLOAT:
-        fprintf(f, "{.f = %a}", strtod(cell, NULL));
-        break;
-    case KPK_CELL_STRING:
-        fprintf(f, "{.s = %u}", (unsigned)take(next, cell));
-        break;
-    }
+    tables_write_cell(f, t->types[column], cell,
+                      is_text ? take(next, cell) : 0);
 }
 
 /* What one configuration table points to; returns its name's offset. */
 static uint32_t write_config(FILE *f, const struct config_table *t,
                              size_t index, uint32_t *next)
 {
-    static const char *const types[] = {
-        [KPK_CELL_INT] = "KPK_CELL_INT",
-        [KPK_CELL_FLOAT] = "KPK_CELL_FLOAT",
-        [KPK_CELL_STRING] = "KPK_CELL_STRING",
-    };
     uint32_t name_at = take(next, t->name);
 
     fprintf(f, "static const struct kpk_column columns_%zu[] = {\n", index);
     for (size_t c = 0; c < t->ncolumns; c++)
-        fprintf(f, "    {%u, %s}, /* %s */\n",
-                (unsigned)take(next, t->csv->names[t->columns[c]]),
-                types[t->types[c]], t->csv->names[t->columns[c]]);
+        tables_write_column(f, take(next, t->csv->names[t->columns[c]]),
+                            t->types[c]);
     fprintf(f, "%s};\nstatic const struct kpk_row_key keys_%zu[] = {\n",
             t->ncolumns ? "" : "    {0, 0},\n", index);
     for (size_t r = 0; r < t->nrows; r++)
-        fprintf(f, "    {%u, %u},\n", (unsigned)t->rows[r].kernel,
+        fprintf(f, "    {%u, %u, 0},\n", (unsigned)t->rows[r].kernel,
                 (unsigned)take(next, config_table_target(t, r)));
     fprintf(f, "%s};\nstatic const union kpk_cell_data cells_%zu[] = {\n",
-            t->nrows ? "" : "    {0, 0},\n", index);
+            t->nrows ? "" : "    {0, 0, 0},\n", index);
     for (size_t r = 0; r < t->nrows; r++) {
         fputs("    ", f);
         for (size_t c = 0; c < t->ncolumns; c++) {
@@ -281,7 +232,9 @@ static bool write_configs(FILE *f, struct config_table *const *configs,
         names_at[i] = write_config(f, configs[i], i, next);
     fputs("static const struct kpk_table tables[] = {\n", f);
     for (size_t i = 0; i < nconfigs; i++)
-        fprintf(f, "    {%u, %zu, %zu, columns_%zu, keys_%zu, cells_%zu},\n",
+        fprintf(f,
+                "    {%u, %zu, %zu, columns_%zu, keys_%zu, cells_%zu, "
+                "0},\n",
                 (unsigned)names_at[i], configs[i]->ncolumns, configs[i]->nrows,
                 i, i, i);
     fputs("};\n\n", f);

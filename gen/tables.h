@@ -16,6 +16,9 @@
  */
 bool tables_agree(struct codeobj *const *objects, size_t nobjects);
 
+/* The same of two objects, without a word. */
+bool tables_alike(const struct codeobj *a, const struct codeobj *b);
+
 /* The table of one module of a pack: build/gen/NAME.c. Objects sorted by
  * target, its configuration tables by name. */
 void tables_write_module(FILE *f, const char *pack, const char *name,
@@ -29,5 +32,16 @@ void tables_write_pack(FILE *f, const char *pack, char *const *modules,
 /* The header of a pack; one object a module says what kernels it has. */
 void tables_write_header(FILE *f, const char *pack, char *const *modules,
                          struct codeobj *const *objects, size_t nmodules);
+
+/* The offset where a kernel's last argument ends. */
+uint32_t tables_explicit_nbytes(const struct codeobj_kernel *k);
+
+/* Parts of tables that all writers share. A cell of text is an offset. */
+void tables_write_arg(FILE *f, uint32_t name, const struct codeobj_arg *arg);
+void tables_write_attrs(FILE *f, const struct kpk_kernel_attrs *attrs);
+void tables_write_sha256(FILE *f, const uint8_t sha256[32]);
+void tables_write_column(FILE *f, uint32_t name, enum kpk_cell_type type);
+void tables_write_cell(FILE *f, enum kpk_cell_type type, const char *cell,
+                       uint32_t string);
 
 #endif

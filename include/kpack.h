@@ -155,7 +155,10 @@ typedef struct kpk_module kpk_module;
  * kpk_pack_module_count() is how many modules it has;
  * kpk_pack_module() is number i of them, sorted by name, NULL if i is not
  *   below the count;
- * kpk_pack_find() is the module of that name, NULL if there is none.
+ * kpk_pack_find() is the module of that name, NULL if there is none. In an
+ *   imported pack modules for different targets may have one name, where their
+ *   kernels differ: it is the first, and the others come behind it. An
+ *   instance has the one that fits its device.
  * Cannot fail otherwise.
  */
 const char *kpk_pack_name(const kpk_pack *pack);
@@ -288,6 +291,11 @@ kpk_status kpk_module_attrs(const kpk_module *module, size_t kernel,
  * 0; rows stand by kernel, those of one kernel as in the file. Nothing here
  * needs a device or allocates; all calls may be made by any thread.
  *
+ * In a pack that was imported (README, "Importing"), every file is a module of
+ * its own, "bf16gemm/tile_64x64", and the CSV files of a folder are tables of a
+ * module that is called as the folder, "bf16gemm", and has no kernels: a row
+ * names its kernel's module. kpk_table_kernel() goes from row to kernel.
+ *
  * All fail with KPK_ERR_ARG for a number out of range or a NULL, those that
  * look for something with KPK_ERR_NO_ROW if it is not there.
  */
@@ -324,6 +332,7 @@ kpk_status kpk_table_find_column(const kpk_module *module, size_t table,
 typedef struct kpk_row {
     const char *kernel; /* that the row is about */
     const char *target; /* its processor, "gfx942"; "" for any */
+    const char *module; /* that the kernel is in */
 } kpk_row;
 
 kpk_status kpk_table_row(const kpk_module *module, size_t table, size_t row,
@@ -615,6 +624,20 @@ kpk_status kpk_kernel_get(kpk_instance *inst, const char *name,
                           const kpk_kernel **out);
 kpk_status kpk_kernel_get_in(kpk_instance *inst, const char *module,
                              const char *name, const kpk_kernel **out);
+
+/*
+ * kpk_table_kernel() finds the kernel of a configuration table's row, loading
+ * its module the first time.
+ *
+ *   inst    an open instance of the pack
+ *   module  the module that has the table
+ *   row     from kpk_table_select(), with the instance's target in the query
+ *
+ * Fails with KPK_ERR_NO_TARGET if the row is about another processor;
+ * otherwise as kpk_table_row() and kpk_kernel_get_in().
+ */
+kpk_status kpk_table_kernel(kpk_instance *inst, const kpk_module *module,
+                            size_t table, size_t row, const kpk_kernel **out);
 
 /*
  * kpk_kernel_name(), kpk_kernel_module() and kpk_kernel_index() say where a

@@ -33,13 +33,31 @@ static kpk_status fill_slots(kpk_instance *inst,
         inst->slots[i].module = modules[i];
     }
     qsort(inst->slots, inst->nslots, sizeof(*inst->slots), by_name);
-    for (size_t i = 1; i < inst->nslots; i++) {
-        if (by_name(&inst->slots[i - 1], &inst->slots[i]) == 0)
+    return KPK_OK;
+}
+
+/* Modules of one name are for different targets: the one that fits is kept,
+ * the first if none does. */
+static kpk_status drop_namesakes(kpk_instance *inst)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < inst->nslots; i++) {
+        struct kpk_i_slot *slot = &inst->slots[i];
+        struct kpk_i_slot *last = n ? &inst->slots[n - 1] : NULL;
+
+        if (!last || by_name(last, slot) != 0)
+            inst->slots[n++] = *slot;
+        else if (last->module == slot->module ||
+                 (slot->fits && slot->fit == last->fit))
             return kpk_i_fail(KPK_ERR_ARG,
                               "two of the modules to be opened are called "
                               "\"%s\". Open them as two instances",
-                              kpk_module_name(inst->slots[i].module));
+                              kpk_module_name(slot->module));
+        else if (slot->fit < last->fit)
+            *last = *slot;
     }
+    inst->nslots = n;
     return KPK_OK;
 }
 
@@ -57,6 +75,7 @@ static kpk_status select_objects(kpk_instance *inst)
             kpk_select(slot->module, inst->device.target, &selection);
 
         slot->fits = st == KPK_OK;
+        slot->fit = slot->fits ? selection.fit : KPK_FIT_NONE;
         slot->object = slot->fits ? selection.object : 0;
         nfit += slot->fits;
         if (st != KPK_OK && st != KPK_ERR_NO_TARGET)
@@ -158,6 +177,8 @@ kpk_status kpk_open_modules(const kpk_module *const *modules, size_t n,
     st = fill_slots(inst, modules);
     if (st == KPK_OK)
         st = select_objects(inst);
+    if (st == KPK_OK)
+        st = drop_namesakes(inst);
     if (st == KPK_OK)
         st = make_kernels(inst);
     if (st != KPK_OK)

@@ -100,6 +100,7 @@ struct kpk_i_slot { /* one module of an instance */
     const kpk_module *module;
     size_t object; /* selected code object; none if `fits` is false */
     bool fits;
+    kpk_fit fit;
     _Atomic(hipModule_t) hip_module; /* NULL while not loaded */
     kpk_kernel *kernels;             /* [module->nkernels] */
 };
@@ -156,8 +157,9 @@ kpk_status kpk_i_launch_failed(const char *call, hipError_t error,
 
 kpk_status kpk_i_names_make(kpk_instance *inst, size_t nkernels);
 
-/* The kernel of that name, the only one: else *others is set, and the first
- * found is returned. NULL if there is none. */
+/* The kernel of that name, the only one that fits the device, or the only one:
+ * else *other is set, and the first found is returned. NULL if there is none.
+ */
 kpk_kernel *kpk_i_names_find(const kpk_instance *inst, const char *name,
                              const kpk_kernel **other);
 

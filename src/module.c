@@ -20,7 +20,7 @@ const char *kpk_i_string(const kpk_module *module, uint32_t offset)
     return module->strings + offset;
 }
 
-/* The first of `n` names that is not below `name`; as lower_bound. */
+/* One of `n` sorted names that is `name`. */
 typedef const char *name_at(const void *table, size_t i);
 
 static bool search(const void *table, size_t n, name_at *at, const char *name,
@@ -85,6 +85,8 @@ const kpk_module *kpk_pack_find(const kpk_pack *pack, const char *name)
 
     if (!name || !search(pack, pack->nmodules, pack_name_at, name, &i))
         return NULL;
+    while (i > 0 && strcmp(pack_name_at(pack, i - 1), name) == 0)
+        i--;
     return pack->modules[i];
 }
 

@@ -50,13 +50,16 @@ kpk_kernel *kpk_i_names_find(const kpk_instance *inst, const char *name,
     for (; inst->names[at]; at = (at + 1) & inst->names_mask) {
         kpk_kernel *kernel = inst->names[at];
 
-        if (strcmp(kpk_kernel_name(kernel), name) != 0)
+        if (strcmp(kpk_kernel_name(kernel), name) != 0 ||
+            (found && found->slot->fits && !kernel->slot->fits))
             continue;
-        if (found) {
+        /* One that runs here is meant, not one that does not. */
+        if (found && found->slot->fits == kernel->slot->fits) {
             *other = kernel;
-            break;
+            continue;
         }
         found = kernel;
+        *other = NULL;
     }
     return found;
 }

@@ -119,19 +119,35 @@ kpk_status kpk_table_find_column(const kpk_module *module, size_t table,
                       kpk_module_name(module), name);
 }
 
+/* The module whose kernel a row is about. */
+static const kpk_module *row_module(const kpk_module *module,
+                                    const struct kpk_table *t, size_t row)
+{
+    return t->modules ? &t->modules[t->keys[row].module] : module;
+}
+
+static const char *row_kernel(const kpk_module *module,
+                              const struct kpk_table *t, size_t row)
+{
+    const kpk_module *m = row_module(module, t, row);
+
+    return kpk_i_string(m, m->kernels[t->keys[row].kernel].name);
+}
+
 kpk_status kpk_table_row(const kpk_module *module, size_t table, size_t row,
                          kpk_row *out)
 {
-    const struct kpk_row_key *key;
+    const struct kpk_table *t;
     kpk_status st = check_row(module, table, row);
 
     if (st != KPK_OK)
         return st;
     if (!out)
         return kpk_i_fail(KPK_ERR_ARG, "kpk_table_row: out is NULL");
-    key = &module->tables[table].keys[row];
-    out->kernel = kpk_i_string(module, module->kernels[key->kernel].name);
-    out->target = kpk_i_string(module, key->target);
+    t = &module->tables[table];
+    out->kernel = row_kernel(module, t, row);
+    out->target = kpk_i_string(module, t->keys[row].target);
+    out->module = kpk_module_name(row_module(module, t, row));
     return KPK_OK;
 }
 
@@ -358,20 +374,31 @@ static kpk_status check_query(const kpk_module *module, size_t table,
     return KPK_OK;
 }
 
-/* The rows of one kernel stand together: the first that is not below it. */
-static size_t first_row_of(const struct kpk_table *t, size_t kernel)
+/* The rows of one kernel stand together, by its name: the first that is not
+ * below it. */
+static size_t first_row_of(const kpk_module *module, const struct kpk_table *t,
+                           const char *kernel)
 {
     size_t low = 0, high = t->nrows;
 
     while (low < high) {
         const size_t middle = low + (high - low) / 2;
 
-        if (t->keys[middle].kernel < kernel)
+        if (strcmp(row_kernel(module, t, middle), kernel) < 0)
             low = middle + 1;
         else
             high = middle;
     }
     return low;
+}
+
+/* The end of a kernel's rows, which begin with `row`. */
+static size_t end_of_kernel(const kpk_module *module, const struct kpk_table *t,
+                            size_t row, const char *kernel)
+{
+    while (row < t->nrows && strcmp(row_kernel(module, t, row), kernel) == 0)
+        row++;
+    return row;
 }
 
 static bool is_range(const struct kpk_table *t, const kpk_condition *condition)
@@ -465,7 +492,7 @@ kpk_status kpk_table_select(const kpk_module *module, size_t table,
                             const kpk_query *query, size_t *out)
 {
     const struct kpk_table *t;
-    size_t begin = 0, end, kernel, row = 0;
+    size_t begin = 0, end, unused, row = 0;
     kpk_status st = check_query(module, table, query, out);
 
     if (st != KPK_OK)
@@ -473,11 +500,12 @@ kpk_status kpk_table_select(const kpk_module *module, size_t table,
     t = &module->tables[table];
     end = t->nrows;
     if (query->kernel) {
-        st = kpk_module_find_kernel(module, query->kernel, &kernel);
+        if (!t->modules)
+            st = kpk_module_find_kernel(module, query->kernel, &unused);
         if (st != KPK_OK)
             return st;
-        begin = first_row_of(t, kernel);
-        end = first_row_of(t, kernel + 1);
+        begin = first_row_of(module, t, query->kernel);
+        end = end_of_kernel(module, t, begin, query->kernel);
     }
     if (!best_row(module, t, begin, end, query, &row))
         return kpk_i_fail(
@@ -490,6 +518,31 @@ kpk_status kpk_table_select(const kpk_module *module, size_t table,
             query->target ? query->target : "");
     *out = row;
     return KPK_OK;
+}
+
+kpk_status kpk_table_kernel(kpk_instance *inst, const kpk_module *module,
+                            size_t table, size_t row, const kpk_kernel **out)
+{
+    kpk_row decl = {NULL, NULL, NULL};
+    kpk_status st;
+
+    if (!inst || !module || !out)
+        return kpk_i_fail(KPK_ERR_ARG, "kpk_table_kernel: %s is NULL",
+                          !inst     ? "inst"
+                          : !module ? "module"
+                                    : "out");
+    st = kpk_table_row(module, table, row, &decl);
+    if (st != KPK_OK)
+        return st;
+    if (!for_target(module, &module->tables[table].keys[row],
+                    inst->device.target))
+        return kpk_i_fail(
+            KPK_ERR_NO_TARGET,
+            "row %zu of table %s is about %s on %s, but device %d is %s. Give "
+            "the device's target to kpk_table_select()",
+            row, kpk_i_string(module, module->tables[table].name), decl.kernel,
+            decl.target, inst->ordinal, inst->device.target);
+    return kpk_kernel_get_in(inst, decl.module, decl.kernel, out);
 }
 
 /* ---- launch shapes ---- */
@@ -550,7 +603,8 @@ static const struct kpk_table *shape_table(const kpk_module *module)
     size_t c;
 
     for (uint32_t i = 0; i < module->ntables; i++)
-        if (find_column(module, &module->tables[i], shape_columns[BLOCK_X].name,
+        if (!module->tables[i].modules &&
+            find_column(module, &module->tables[i], shape_columns[BLOCK_X].name,
                         &c))
             return &module->tables[i];
     return NULL;
@@ -561,13 +615,15 @@ kpk_status kpk_module_shape(const kpk_module *module, size_t kernel,
                             kpk_shape *out)
 {
     const struct kpk_table *t = shape_table(module);
+    const char *name;
     int64_t v[NUM_SHAPE_COLUMNS];
 
     if (kernel >= module->nkernels || !out)
         return kpk_i_fail(KPK_ERR_ARG, "kpk_module_shape: kernel %zu of %u%s",
                           kernel, (unsigned)module->nkernels,
                           out ? "" : "; out is NULL");
-    for (size_t row = t ? first_row_of(t, kernel) : 0;
+    name = kpk_i_string(module, module->kernels[kernel].name);
+    for (size_t row = t ? first_row_of(module, t, name) : 0;
          t && row < t->nrows && t->keys[row].kernel == kernel; row++) {
         if (!for_target(module, &t->keys[row], target))
             continue;
@@ -587,8 +643,7 @@ kpk_status kpk_module_shape(const kpk_module *module, size_t kernel,
     return kpk_i_fail(KPK_ERR_NO_ROW,
                       "module %s recommends no launch shape for %s with %llu "
                       "columns",
-                      kpk_module_name(module),
-                      kpk_i_string(module, module->kernels[kernel].name),
+                      kpk_module_name(module), name,
                       (unsigned long long)columns);
 }
 

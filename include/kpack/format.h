@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 /* Changes with every incompatible change below; the runtime checks it. */
-#define KPK_FORMAT_VERSION 3u
+#define KPK_FORMAT_VERSION 4u
 
 /* Kinds of explicit arguments: `.value_kind` of the code object's metadata. */
 enum kpk_arg_kind {
@@ -134,8 +134,9 @@ union kpk_cell_data {
 
 /* Which kernel and target a row of a configuration table is for. */
 struct kpk_row_key {
-    uint32_t kernel; /* index into kpk_module.kernels */
+    uint32_t kernel; /* index into the kernels of its module */
     uint32_t target; /* string offset of a processor's name; 0 for any */
+    uint32_t module; /* index into kpk_table.modules; 0 without those */
 };
 
 /* A CSV file that lies beside a module's kernels: one row for a kernel (and a
@@ -145,8 +146,12 @@ struct kpk_table {
     uint32_t ncolumns;
     uint32_t nrows;
     const struct kpk_column *columns; /* [ncolumns], in the file's order */
-    const struct kpk_row_key *keys;   /* [nrows], by kernel, then file order */
+    const struct kpk_row_key *keys;   /* [nrows], by kernel's name, then as in
+                                       * the file */
     const union kpk_cell_data *cells; /* [nrows][ncolumns] */
+    /* Whose kernels the rows are about, where each file is a module of its own;
+     * 0: those of the module that the table belongs to. */
+    const struct kpk_module *modules;
 };
 
 struct kpk_module {

@@ -4,7 +4,11 @@
  */
 #include "cmd.h"
 
-#include <kpack/candle.h>
+#ifndef CMD_PACK /* the build says which pack it carries */
+#define CMD_PACK kpk_candle
+#define CMD_PACK_HEADER <kpack/candle.h>
+#endif
+#include CMD_PACK_HEADER
 
 #include <errno.h>
 #include <limits.h>
@@ -12,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const kpk_pack *const cmd_pack = &kpk_candle;
+const kpk_pack *const cmd_pack = &CMD_PACK;
 
 static const struct command {
     const char *name;

@@ -40,7 +40,7 @@ static const struct kpk_column columns[] = {
     {S_KIND, KPK_CELL_STRING}};
 enum { BLOCK, EACH, MIN, MAX, TILE, COST, KIND, NCOLUMNS };
 static const struct kpk_row_key keys[] = {
-    {0, 0}, {0, S_GFX942}, {0, 0}, {1, 0}};
+    {0, 0, 0}, {0, S_GFX942, 0}, {0, 0, 0}, {1, 0, 0}};
 #define ROW(block, each, min, max, tile, cost, kind)                           \
     {.i = (block)}, {.i = (each)}, {.i = (min)}, {.i = (max)}, {.i = (tile)},  \
         {.f = (cost)},                                                         \
@@ -53,7 +53,7 @@ static const union kpk_cell_data cells[] = {
     ROW(128, 512, 100, 1000, 96, 2.5, S_TALL),
     ROW(64, 64, 0, 99, 32, 9.0, S_TALL)};
 static const struct kpk_table tables[] = {
-    {S_M, NCOLUMNS, 4, columns, keys, cells}};
+    {S_M, NCOLUMNS, 4, columns, keys, cells, NULL}};
 static const struct kpk_module module = {.format = KPK_FORMAT_VERSION,
                                          .name = S_M,
                                          .strings = strings,
@@ -205,7 +205,7 @@ static const struct kpk_column many_columns[BIG_COLUMNS] = {
     {S_COST, KPK_CELL_FLOAT},
     {S_KIND, KPK_CELL_STRING}};
 static const struct kpk_table many_tables[] = {
-    {S_M, BIG_COLUMNS, MANY, many_columns, many_keys, &many_cells[0][0]}};
+    {S_M, BIG_COLUMNS, MANY, many_columns, many_keys, &many_cells[0][0], NULL}};
 static const struct kpk_module many = {.format = KPK_FORMAT_VERSION,
                                        .name = S_M,
                                        .strings = strings,

@@ -72,8 +72,8 @@ static void make_table(int interned)
             interned ? type_at[r / 2 % 2] : add_string(types[r / 2 % 2]);
         cells[r][SPEED].f = r * 0.25;
     }
-    table = (struct kpk_table){columns[0].name, NCOLUMNS, NROWS,
-                               columns,         keys,     &cells[0][0]};
+    table = (struct kpk_table){columns[0].name, NCOLUMNS, NROWS, columns, keys,
+                               &cells[0][0],    NULL};
     module = (struct kpk_module){.format = KPK_FORMAT_VERSION,
                                  .strings = strings,
                                  .kernels = kernels,

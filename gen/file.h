@@ -1,0 +1,19 @@
+/* file.h - a whole file in memory */
+#ifndef KPK_GEN_FILE_H
+#define KPK_GEN_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define FILE_ERROR_MAX 128
+
+/*
+ * file_read() reads a file of at most `most` bytes.
+ *
+ *   out    its bytes and a NUL behind them; to be freed
+ *   error  what went wrong, without the path, if it returns false
+ */
+bool file_read(const char *path, size_t most, unsigned char **out,
+               size_t *nbytes, char error[FILE_ERROR_MAX]);
+
+#endif
