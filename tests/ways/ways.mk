@@ -1,0 +1,27 @@
+# ways.mk - a pack of its own whose kernels are launched and inspected in every
+# way that kpack has
+#
+# For the default targets and gfx950, which has 160 KiB of shared memory. The
+# tests are C11 against cmocka, and link the HIP runtime for what kpack leaves to
+# it, streams and events.
+
+WAYS_B    := $(B)/ways
+WAYS_LIB  := $(WAYS_B)$(if $(SAN),/san-$(subst $(comma),-,$(SAN)))/libkpack.a
+WAYS_TEST := $(H)/test/ways/test_ways
+WAYS_ARCHS := $(sort $(AMD_ARCHS) gfx950)
+WAYS_DEVICES := $(subst $(space),$(comma),$(strip $(foreach a,$(WAYS_ARCHS),$(call device_of,$(a)))))
+
+$(WAYS_LIB): $(wildcard tests/ways/kernels/*.hip) $(LIB_OBJECTS) $(B)/kpack-gen $(B)/stamp/device
+	+@$(MAKE) --no-print-directory PACK=ways KERNELS=tests/ways/kernels MODULES='counter ways' \
+	  ARCHS='$(WAYS_ARCHS)' B=$(WAYS_B) lib
+
+$(H)/obj/tests/ways/%.o: OBJ_CFLAGS = $(TEST_CFLAGS) -I$(WAYS_B)/include
+$(H)/obj/tests/ways/test_ways.o: $(WAYS_LIB)
+$(WAYS_TEST).bin: $(H)/obj/tests/ways/test_ways.o $(WAYS_LIB) $(SIM_LIB) $(SIM_LINKS)
+	@echo "  LD    $@"
+	@mkdir -p $(@D)
+	@$(CC) $(LDFLAGS) $(SAN_FLAGS) -o $@ $(filter %.o %/libkpack.a,$^) -L$(H)/sim -lamdhip64 -lcmocka -lm -ldl -pthread
+
+# On the machine's GPUs where there are any, else on one of each target.
+$(WAYS_TEST): $(WAYS_TEST).bin
+	@printf '#!/bin/sh\n$(if $(GPU),,KPK_SIM_DEVICES=%s) exec %s "$$@"\n' $(if $(GPU),,$(WAYS_DEVICES)) $< >$@; chmod +x $@
