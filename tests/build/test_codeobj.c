@@ -3,6 +3,7 @@
  * The good ones are those of the pack's vector_add, whose layout is its ABI:
  * three pointers and a u32. Damage is random but the same each run.
  */
+#include <assert.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -57,9 +58,12 @@ static void test_target_is_the_one_compiled_for(void **state)
     (void)state;
     for (size_t i = 0; i < files.gl_pathc; i++) {
         struct codeobj *co = read_good(files.gl_pathv[i]);
-        const char *folder = strstr(files.gl_pathv[i], "/hsaco/") + 7;
-        size_t n = strcspn(folder, "/");
+        const char *folder = strstr(files.gl_pathv[i], "/hsaco/");
+        size_t n;
 
+        assert(folder && co->target);
+        folder += strlen("/hsaco/");
+        n = strcspn(folder, "/");
         if (strlen(co->target) != n || strncmp(co->target, folder, n) != 0)
             fail_msg("%s: read as %s", files.gl_pathv[i], co->target);
         codeobj_free(co);

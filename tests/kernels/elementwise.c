@@ -81,7 +81,7 @@ static void check(struct kt *t, const struct ew *e, const struct ew_case *c,
 
     for (size_t i = 0; i < n; i++) {
         struct ew_want want = {0, 1, 0};
-        const void *element[EW_MAX_INPUTS];
+        const void *element[EW_MAX_INPUTS] = {NULL};
 
         for (size_t k = 0; k < e->nin; k++) {
             const size_t at =
@@ -108,7 +108,7 @@ static void run_case(struct kt *t, const struct ew *e, const struct ew_case *c)
     const size_t out_size = kt_size(e->out);
     const size_t spare = n == 0 ? 16 : 0; /* elements that must stay */
     const struct kt_layout *layouts[EW_MAX_INPUTS];
-    const void *host[EW_MAX_INPUTS];
+    const void *host[EW_MAX_INPUTS] = {NULL};
     void *in[EW_MAX_INPUTS] = {NULL}, *out;
     void *got = kt_alloc(t, (n + spare) * out_size);
     const size_t *info;

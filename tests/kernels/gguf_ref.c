@@ -74,8 +74,8 @@ static struct gguf_element legacy(enum gguf_id id, const uint8_t *b, size_t e)
         r.quant = (int)(nibble(b[8 + e % 16], e >= 16) + 16 * bit(b + 4, e));
         r.bias = half_at(b + 2);
         break;
-    default: /* Q8_0 */
-        r.quant = (int8_t)b[2 + e];
+    default:                                        /* Q8_0 */
+        r.quant = b[2 + e] - (b[2 + e] >> 7) * 256; /* signed */
         break;
     }
     return r;

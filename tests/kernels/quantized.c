@@ -218,6 +218,7 @@ static void activation_block(float *x, size_t b, uint64_t *seed)
     for (size_t i = 0; i < 32; i++) {
         const double u =
             (double)(kt_random(seed) >> 11) * 0x1p-53 * 2 - 1; /* [-1, 1) */
+        const size_t round = b / 8;
 
         switch (b % 8) {
         case 0:
@@ -227,7 +228,7 @@ static void activation_block(float *x, size_t b, uint64_t *seed)
             x[i] = 0;
             break;
         case 2: /* exact halves of both signs in units of d, 127 the most */
-            x[i] = (float)(2 * (b / 8) + 1) * 0.125f *
+            x[i] = (float)(2 * round + 1) * 0.125f *
                    (i == 5 ? 127 : (float)i * 4 - 63.5f);
             break;
         case 3:
@@ -588,7 +589,7 @@ static void run_moe(struct kt *t, const struct kt_row *row)
         const size_t nblocks = f->elems == 32 ? 9 + 4 * c : 1 + c;
         const size_t k = nblocks * f->elems, padded = round_up(k, 512);
         const size_t y_stride = padded / 32 * Q8_1_NBYTES;
-        const size_t ninputs = BATCH * inputs, ndst = BATCH * TOPK * n;
+        const size_t ninputs = BATCH * inputs, ndst = n * BATCH * TOPK;
         const double rounding = ((double)k / 32 + 16) * 0x1p-24;
         float *x = kt_host(t, KT_F32, ninputs * k, KT_SMALL, c);
         uint8_t *y = kt_alloc(t, ninputs * y_stride), *w;

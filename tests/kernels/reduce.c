@@ -6,6 +6,7 @@
  */
 #include "harness.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +30,8 @@ static kt_real inner_roundoff(enum kt_type type)
 /* ceil(n / threads) + log2(threads) */
 static kt_real depth(size_t n, size_t threads)
 {
-    kt_real p = (kt_real)((n + threads - 1) / threads);
+    const size_t rounds = (n + threads - 1) / threads;
+    kt_real p = (kt_real)rounds;
 
     for (size_t t = threads; t > 1; t = (t + 1) / 2)
         p += 1;
@@ -389,8 +391,8 @@ static void run_sum_case(struct kt *t, const struct sum_case *c,
 {
     const struct kt_layout layout = kt_layout(c->rank, c->dims, c->order);
     size_t info[16], used = 0;
-    size_t numel = layout.numel, n_out = numel, num_dims = c->rank,
-           nsum = c->nsum;
+    size_t numel = layout.numel, num_dims = c->rank, nsum = c->nsum;
+    size_t terms = 1, n_out;
 
     for (size_t d = 0; d < c->rank; d++)
         info[used++] = layout.dims[d];
@@ -398,8 +400,10 @@ static void run_sum_case(struct kt *t, const struct sum_case *c,
         info[used++] = layout.strides[d];
     for (size_t s = 0; s < c->nsum; s++) {
         info[used++] = layout.dims[c->sum[s]];
-        n_out /= layout.dims[c->sum[s]];
+        terms *= layout.dims[c->sum[s]];
     }
+    assert(terms > 0);
+    n_out = numel / terms;
     for (size_t s = 0; s < c->nsum; s++) {
         size_t stride = 1;
 
@@ -439,16 +443,16 @@ static void run_sum_case(struct kt *t, const struct sum_case *c,
     const void *infos = kt_device(t, info, used * sizeof(info[0]), 0);
     void *dst = kt_device(t, out, n_out * kt_size(type), 0);
 
-    name_case(t, c->name, numel / n_out, c->block);
+    name_case(t, c->name, terms, c->block);
     if (!KT_LAUNCH(t, c->grid, c->block, 0, numel, num_dims, nsum, infos, src,
                    dst))
         return;
     kt_read(t, out, dst, n_out * kt_size(type));
     if (kt_is_float(type))
         kt_check(t, type, out, want, n_out,
-                 (struct kt_gate){
-                     0.5L, (kt_real)(numel / n_out + 1) * inner_roundoff(type),
-                     scale, false});
+                 (struct kt_gate){0.5L,
+                                  (kt_real)(terms + 1) * inner_roundoff(type),
+                                  scale, false});
     else
         kt_check(t, type, out, want, n_out, KT_EXACT);
 }

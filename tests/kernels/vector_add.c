@@ -6,19 +6,20 @@ extern const kpk_module kpk_module_vector_add;
 static void run_size(struct kt *t, uint32_t n, unsigned grid, unsigned block,
                      size_t lead)
 {
+    const size_t nbytes = n * sizeof(float);
     const float *a = kt_host(t, KT_F32, n, KT_HOSTILE, n);
     const float *b = kt_host(t, KT_F32, n, KT_HOSTILE, n + 1);
-    float *da = kt_device(t, a, n * 4, 0);
-    float *db = kt_device(t, b, n * 4, lead);
-    float *dc = kt_device(t, NULL, n * 4, 0);
-    float *got = kt_alloc(t, n * 4);
-    kt_real *want = kt_alloc(t, n * sizeof(*want));
+    float *da = kt_device(t, a, nbytes, 0);
+    float *db = kt_device(t, b, nbytes, lead);
+    float *dc = kt_device(t, NULL, nbytes, 0);
+    float *got = kt_alloc(t, nbytes);
+    kt_real *want = kt_alloc(t, (size_t)n * sizeof(*want));
 
     if (!KT_LAUNCH(t, grid, block, 0, da, db, dc, n))
         return;
     for (size_t i = 0; i < n; i++)
         want[i] = (kt_real)a[i] + b[i];
-    kt_read(t, got, dc, n * 4);
+    kt_read(t, got, dc, nbytes);
     kt_check(t, KT_F32, got, want, n, KT_EXACT);
 }
 

@@ -51,7 +51,7 @@ static void check_sums(struct addition *add, const char *how)
     for (int i = 0; i < N; i++) {
         const float wanted = (float)(3 * i + 1);
 
-        if (memcmp(&host[i], &wanted, sizeof(wanted)) != 0)
+        if (host[i] != wanted)
             fail_msg("%s on %s: element %d is %g, not %g", how,
                      kpk_instance_device(add->inst)->target, i, (double)host[i],
                      (double)wanted);
@@ -118,7 +118,7 @@ static void test_every_way_to_launch_computes_the_same(void **state)
 
 static void test_launch_all_runs_on_all_devices(void **state)
 {
-    struct addition adds[MAX_DEVICES];
+    struct addition adds[MAX_DEVICES] = {{0}};
     kpk_arg args[MAX_DEVICES][4];
     kpk_launch_item items[MAX_DEVICES];
 

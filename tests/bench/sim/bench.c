@@ -93,7 +93,7 @@ static void decode(const char *path)
         perror(path);
         exit(1);
     }
-    fclose(file);
+    (void)fclose(file);
     if (sim_code_object_load(device, bytes, size, &object, why) !=
         SIM_LOAD_OK) {
         fprintf(stderr, "%s: %s\n", path, why);

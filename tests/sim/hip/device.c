@@ -126,8 +126,10 @@ HIP_API hipError_t hipDeviceGetByPCIBusId(int *device, const char *text)
     int i;
 
     ENTER();
-    if (!device || !text ||
-        sscanf(text, "%x:%x:%x.%x", &domain, &bus, &slot, &function) != 4)
+    if (!device || !text)
+        LEAVE(hipErrorInvalidValue);
+    /* NOLINTNEXTLINE(cert-err34-c): widths keep the numbers in range */
+    if (sscanf(text, "%4x:%2x:%2x.%1x", &domain, &bus, &slot, &function) != 4)
         LEAVE(hipErrorInvalidValue);
     for (i = 0; i < rt.ndevices; i++)
         if (domain == 0 && slot == 0 &&

@@ -369,6 +369,7 @@ static hipError_t build(const struct launch *l, struct queue *q,
     const struct sim_kernel *k = l->function->kernel;
     struct sim_dispatch *d = &op->dispatch;
     int device = q->device->sim->ordinal, i;
+    uint8_t *bytes;
     hipError_t error;
 
     op->loaded = l->function->loaded;
@@ -381,14 +382,18 @@ static hipError_t build(const struct launch *l, struct queue *q,
         op->segment = take_segment(device, k->kernarg_nbytes);
         if (!op->segment)
             return hipErrorOutOfMemory;
-        error = fill_segment(
-            l, q->hsa_queue, op->multigrid ? op->multigrid->address : 0,
-            sim_mem_host_view(op->segment->address, k->kernarg_nbytes));
+        bytes = sim_mem_host_view(op->segment->address, k->kernarg_nbytes);
+        if (!bytes)
+            return hipErrorUnknown;
+        error = fill_segment(l, q->hsa_queue,
+                             op->multigrid ? op->multigrid->address : 0, bytes);
         if (error != hipSuccess)
             return error;
         sim_mem_mark_written(op->segment->address, k->kernarg_nbytes);
     } else if (l->extra) {
-        error = put_extra(k, l->extra, NULL);
+        uint8_t none[1];
+
+        error = put_extra(k, l->extra, none);
         if (error != hipSuccess)
             return error;
     }

@@ -34,7 +34,7 @@ static hipError_t load_error(enum failure failure, const char *why)
     };
     const char *level = getenv("AMD_LOG_LEVEL");
 
-    if (level && atoi(level) > 0)
+    if (level && strtol(level, NULL, 10) > 0)
         complain("module not loaded: %s", why);
     return answers[rt.release - 5][failure];
 }
@@ -163,7 +163,7 @@ static hipError_t read_file(const char *name, void **out, size_t *n)
         }
         *n = (size_t)size;
     }
-    fclose(file);
+    (void)fclose(file); /* it was read only */
     if (error != hipSuccess) {
         free(bytes);
         return error;

@@ -157,11 +157,11 @@ HIP_API hipError_t hipMemPoolDestroy(hipMemPool_t pool)
         if (pool && pool == rt.devices[i].default_pool)
             LEAVE(hipErrorInvalidValue);
     pthread_mutex_lock(&lock);
-    if (!handle_remove(pool, HANDLE_POOL)) {
+    if (!pool || !handle_remove(pool, HANDLE_POOL)) {
         pthread_mutex_unlock(&lock);
         LEAVE(hipErrorInvalidValue);
     }
-    for (link = &pools; *link != pool; link = &(*link)->next)
+    for (link = &pools; *link && *link != pool; link = &(*link)->next)
         ;
     *link = pool->next;
     for (i = 0; i < rt.ndevices; i++)

@@ -73,7 +73,7 @@ HIP_API const char *hipApiName(uint32_t id)
     return "unknown";
 }
 
-HIP_API const char *hipKernelNameRef(const hipFunction_t f)
+HIP_API const char *hipKernelNameRef(hipFunction_t f)
 {
     return handle_valid(f, HANDLE_FUNCTION) ? f->kernel->name : NULL;
 }

@@ -156,7 +156,8 @@ static void fill(uint8_t *out, const struct sim_device *d, bool r0600)
     if (r0600)
         uuid_of(d, (char *)out + UUID_AT);
 #define X(r0000_at, r0600_at, nbytes, attribute, value)                        \
-    put(out, r0600 ? (r0600_at) : (r0000_at), nbytes, (uint64_t)(value));
+    put(out, ((const size_t[]){r0000_at, r0600_at})[r0600], nbytes,            \
+        (uint64_t)(value));
     FIELDS(X)
 #undef X
 }

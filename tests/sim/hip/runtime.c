@@ -110,7 +110,7 @@ static int visible_devices(int *list)
 
 static void initialise(void)
 {
-    int list[MAX_DEVICES], i;
+    int list[MAX_DEVICES] = {0}, i;
 
     owner = getpid();
     pthread_key_create(&thread_key, drop_thread);
@@ -191,11 +191,11 @@ hipError_t leave(hipError_t error)
         return error;
     /* Up to 6.x the last error is that of the last call, good or bad; from 7.0
      * it is the last real error, and "not ready" is none. */
-    if (rt.release < 7)
+    const bool real = error != hipSuccess && error != hipErrorNotReady;
+
+    if (real || rt.release < 7)
         t->last_error = error;
-    else if (error != hipSuccess && error != hipErrorNotReady)
-        t->last_error = error;
-    if (error != hipSuccess && error != hipErrorNotReady)
+    if (real)
         t->sticky_error = error;
     return error;
 }

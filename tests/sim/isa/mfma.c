@@ -367,7 +367,7 @@ static void smfmac(struct wave *w, const struct insn *in,
                 struct place p = sparse_a(m, i, c), q;
                 uint64_t index =
                     sim_tuple_element(w, &in->op[3], p.lane, 0, 32) >>
-                    (set + 2 * p.element);
+                    (set + 2ull * p.element);
                 uint64_t x, y;
 
                 q = sparse_b(m, j, c / 2 * 4 + (index & 3));

@@ -81,7 +81,7 @@ static void run_s_buffer_load(struct wave *w, const struct insn *in)
         p = scalar_read(w, b.base + offset + 4ull * i, 4);
         if (!p)
             return;
-        memcpy(bytes + 4 * i, p, 4);
+        memcpy(bytes + 4ull * i, p, 4);
     }
     put_dwords(w, &in->op[0], bytes, ndwords);
 }

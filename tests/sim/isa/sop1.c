@@ -105,7 +105,7 @@ static half_t half_of_bits(uint32_t bits)
     X(s_flbit_i32_b64,   i32, u64, d = leading_zeros(a, 64))                      \
     X(s_flbit_i32,       i32, i32, d = leading_signs(a, 32))                      \
     X(s_flbit_i32_i64,   i32, i64, d = leading_signs(a, 64))                      \
-    X(s_sext_i32_i8,     i32, u32, d = (int8_t)a)                                 \
+    X(s_sext_i32_i8,     i32, u32, d = (int32_t)(a << 24) >> 24)                                 \
     X(s_sext_i32_i16,    i32, u32, d = (int16_t)a)                                \
     X(s_quadmask_b32,    u32, u32, d = (uint32_t)quad_mask(a); scc = d != 0)      \
     X(s_quadmask_b64,    u64, u64, d = quad_mask(a); scc = d != 0)                \

@@ -200,8 +200,9 @@ static void run_s_fma_f32(struct wave *w, const struct insn *in)
 static void run_s_fmac_f16(struct wave *w, const struct insn *in)
 {
     /* The product is exact in double, and so is its sum with a half. */
-    double d = (double)sget_f16(w, &in->op[1]) * sget_f16(w, &in->op[2]) +
-               (double)sget_f16(w, &in->op[0]);
+    double d =
+        (double)sget_f16(w, &in->op[1]) * (double)sget_f16(w, &in->op[2]) +
+        (double)sget_f16(w, &in->op[0]);
 
     sput_f16(w, &in->op[0], (half_t)d);
 }

@@ -307,7 +307,7 @@ void sim_vmem_load_lds(struct wave *w, const struct places *p, int32_t offset,
             return;
         if (form.nbytes < 4)
             v[0] = extend(v[0], form);
-        to = sim_lds(w, start + (unsigned)lane * step, nbytes, ACCESS_WRITE,
+        to = sim_lds(w, start + (uint64_t)lane * step, nbytes, ACCESS_WRITE,
                      lane);
         if (!to)
             return;
@@ -417,7 +417,7 @@ static bool update_scratch(struct wave *w, uint64_t at, unsigned nbytes,
     for (unsigned i = 0; i < nbytes / 4; i++) {
         uint32_t v;
 
-        part[i] = sim_scratch(w, at + 4 * i, 4, ACCESS_ATOMIC, lane);
+        part[i] = sim_scratch(w, at + 4ull * i, 4, ACCESS_ATOMIC, lane);
         if (!part[i])
             return false;
         memcpy(&v, part[i], 4);
@@ -425,7 +425,7 @@ static bool update_scratch(struct wave *w, uint64_t at, unsigned nbytes,
     }
     data = fn(*old, data, compare);
     for (unsigned i = 0; i < nbytes / 4; i++)
-        memcpy(part[i], (uint8_t *)&data + 4 * i, 4);
+        memcpy(part[i], (uint8_t *)&data + 4ull * i, 4);
     return true;
 }
 

@@ -281,7 +281,8 @@ static inline void carry(struct wave *w, const struct insn *in,
         d_raw[i] = !(in->flags & F_CLAMP && overflow) ? (uint32_t)d
                    : op == CARRY_ADD                  ? UINT32_MAX
                                                       : 0;
-        out |= (uint64_t)overflow << i;
+        /* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult) */
+        out |= (uint64_t)overflow << i; /* i stays below 64 */
     }
     DST_DONE(u32);
     sim_dst_mask(w, &in->op[1], out & w->mask);

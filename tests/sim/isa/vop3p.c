@@ -375,6 +375,7 @@ static inline void mix(struct wave *w, const struct insn *in, bool fused,
 
     LANES(i)
     {
+        /* NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): per lane */
         float x = mix_source(in, 1, a[i]), y = mix_source(in, 2, b[i]);
         float z = mix_source(in, 3, c[i]);
         float r = fused ? fmaf(x, y, z) : (float)(x * y) + z;

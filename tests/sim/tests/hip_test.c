@@ -39,13 +39,13 @@ void *read_program(const char *target, const char *program, size_t *n)
         fail_msg("%s is missing: make tests", name);
         return NULL;
     }
-    fseek(file, 0, SEEK_END);
+    (void)fseek(file, 0, SEEK_END);
     size = ftell(file);
     rewind(file);
     bytes = malloc((size_t)size);
     if (!bytes || fread(bytes, 1, (size_t)size, file) != (size_t)size)
         fail_msg("%s cannot be read", name);
-    fclose(file);
+    (void)fclose(file);
     *n = (size_t)size;
     return bytes;
 }
@@ -84,7 +84,7 @@ void in_child(const char *const environment[], void (*body)(void))
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
         while ((c = fgetc(output)) != EOF)
             fputc(c, stderr);
-    fclose(output);
+    (void)fclose(output);
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
         fail_msg("the child ended with status 0x%x", (unsigned)status);
 }

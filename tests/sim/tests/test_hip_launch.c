@@ -497,7 +497,8 @@ static void test_many_threads_launch_the_same_function(void **state)
 
     (void)state;
     for (i = 0; i < THREADS; i++)
-        pthread_create(&threads[i], NULL, launch_many, NULL);
+        assert_int_equal(pthread_create(&threads[i], NULL, launch_many, NULL),
+                         0);
     for (i = 0; i < THREADS; i++) {
         pthread_join(threads[i], &result);
         assert_null(result);
@@ -551,7 +552,7 @@ int main(void)
     };
     int failed;
 
-    setenv("KPK_SIM_DEVICES", "gfx942,gfx1100", 1);
+    (void)setenv("KPK_SIM_DEVICES", "gfx942,gfx1100", 1);
     failed = cmocka_run_group_tests(by_release, NULL, NULL);
     return failed + cmocka_run_group_tests(tests, set_up, tear_down);
 }

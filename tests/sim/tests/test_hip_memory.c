@@ -352,6 +352,6 @@ int main(void)
         cmocka_unit_test(test_many_allocations),
     };
 
-    setenv("KPK_SIM_DEVICES", "gfx942,gfx1100", 1);
+    (void)setenv("KPK_SIM_DEVICES", "gfx942,gfx1100", 1);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -64,7 +64,7 @@ static uint8_t *compress_bundle(const uint8_t *plain, size_t n, int version,
     } else {
         *size = header + ZSTD_compress(out + header, bound, plain, n, 3);
     }
-    memcpy(out, "CCOB", 4);
+    memcpy(out, (const char[]){'C', 'C', 'O', 'B'}, 4);
     le(out + 4, (uint64_t)version, 2);
     le(out + 6, (uint64_t)method, 2);
     if (version == 1) {
@@ -443,7 +443,7 @@ int main(void)
     };
     int failed;
 
-    setenv("KPK_SIM_DEVICES", "gfx942,gfx1100", 1);
+    (void)setenv("KPK_SIM_DEVICES", "gfx942,gfx1100", 1);
     api = read_api("gfx942", &napi);
     failed = cmocka_run_group_tests(tests, NULL, NULL);
     free((void *)(uintptr_t)api);

@@ -13,7 +13,6 @@
 #define PER_THREAD ((hipStream_t)2)
 #define LEGACY ((hipStream_t)1)
 
-hipError_t hipStreamQuery_spt(hipStream_t stream);
 hipError_t hipMemsetAsync_spt(void *dst, int value, size_t n,
                               hipStream_t stream);
 
@@ -425,6 +424,6 @@ int main(void)
         cmocka_unit_test(test_per_thread_streams_end_with_their_threads),
     };
 
-    setenv("KPK_SIM_DEVICES", "gfx942,gfx1100", 1);
+    (void)setenv("KPK_SIM_DEVICES", "gfx942,gfx1100", 1);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,7 @@
  */
 #include "valu.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 enum element { F16, BF16, F32, F64, I8, FP8, BF8, FP4, I4 };
@@ -384,7 +385,10 @@ static struct spot swmmac_b(unsigned k, unsigned nk, unsigned bits,
     if (bits == 16)
         return wave == 64 ? (struct spot){k / 8, k % 8}
                           : (struct spot){k / 8 % 2, 8 * (k / 16) + k % 8};
-    return (struct spot){k / (nk / 2), k % (nk / 2)};
+    const unsigned half = nk / 2;
+
+    assert(half > 0);
+    return (struct spot){k / half, k % half};
 }
 
 /* Two random places of each four stay; the others become 0. */
@@ -580,7 +584,10 @@ static struct spot wmma_ab(const struct wmma_case *c, unsigned k)
         return swmmac_b(k, c->k, bits_in(c->in), c->wave);
     if (c->wave == 64)
         return (struct spot){k / 8 + 2 * (k / 4 % 2), k % 4};
-    return (struct spot){k / (c->k / 2), k % (c->k / 2)};
+    const unsigned half = c->k / 2;
+
+    assert(half > 0);
+    return (struct spot){k / half, k % half};
 }
 
 static void fill_wmma(struct asm_state *st, const struct wmma_case *c)

@@ -135,6 +135,8 @@ static int put_register(char *p, const struct valu_case *c, const char *target,
                        : "");
 }
 
+#define LINE_NBYTES 160
+
 static void make_text(char *out, const struct valu_case *c, const char *target,
                       unsigned wave, unsigned round)
 {
@@ -215,7 +217,7 @@ static void check_on(const struct valu_case *c, const char *target,
 {
     struct asm_state *st = asm_new(target, wave);
     struct valu_lane lanes[ROUNDS][64];
-    char text[ROUNDS * 160] = "", line[160];
+    char text[ROUNDS * LINE_NBYTES] = "", *line = text;
     bool writes_mask = c->text && strstr(c->text, " W");
     uint64_t mask_in = valu_random();
 
@@ -243,7 +245,7 @@ static void check_on(const struct valu_case *c, const char *target,
             c->run(l);
         }
         make_text(line, c, target, wave, r);
-        strcat(text, line);
+        line += strlen(line);
     }
     for (unsigned m = 0; m < 2; m++)
         st->s[SREG_VCC + m] = st->s[4 + m] = (uint32_t)(mask_in >> (32 * m));
