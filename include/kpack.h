@@ -348,6 +348,17 @@ typedef struct kpk_cell {
 kpk_status kpk_table_cell(const kpk_module *module, size_t table, size_t row,
                           size_t column, kpk_cell *out);
 
+/* A cell in the table's own form: `i` in a column of integers, `f` in one of
+ * floats; nothing of use in one of text. */
+typedef union kpk_number {
+    int64_t i;
+    double f;
+} kpk_number;
+
+/* Row number `row` as it stands: (*out)[column], constant, lives for ever. */
+kpk_status kpk_table_numbers(const kpk_module *module, size_t table, size_t row,
+                             const kpk_number **out);
+
 /* What a row's cell must be. */
 typedef enum kpk_op {
     KPK_EQUAL,    /* cell == value; the only one for text */
@@ -362,13 +373,6 @@ typedef struct kpk_condition {
     int64_t i;     /* the value, for columns of numbers */
     const char *s; /* the value, for columns of text */
 } kpk_condition;
-
-/* A cell in the table's own form: `i` in a column of integers, `f` in one of
- * floats; nothing of use in one of text. */
-typedef union kpk_number {
-    int64_t i;
-    double f;
-} kpk_number;
 
 typedef struct kpk_query {
     const char *kernel; /* rows of this kernel alone; NULL for all */
@@ -388,9 +392,9 @@ typedef struct kpk_query {
  *   query  what is asked; read during the call only
  *   out    the row's number
  *
- * For tens of thousands of rows: it walks the kernel's rows, or all of them.
- * A GEMM tile for M, N, K, say, is a query with KPK_DIVIDES on tile_n and
- * tile_k and a cost of rounds over the device's compute units.
+ * It walks the kernel's rows, or all of them: about a microsecond for 500.
+ * A GEMM tile for M, N, K, say, is a query with KPK_DIVIDES on tileN and a cost
+ * of rounds over the device's compute units: README, "Selecting a kernel".
  */
 kpk_status kpk_table_select(const kpk_module *module, size_t table,
                             const kpk_query *query, size_t *out);

@@ -174,6 +174,24 @@ kpk_status kpk_table_cell(const kpk_module *module, size_t table, size_t row,
     return KPK_OK;
 }
 
+_Static_assert(sizeof(kpk_number) == sizeof(union kpk_cell_data),
+               "kpack.h and format.h have cells of one size");
+
+kpk_status kpk_table_numbers(const kpk_module *module, size_t table, size_t row,
+                             const kpk_number **out)
+{
+    const struct kpk_table *t;
+    kpk_status st = check_row(module, table, row);
+
+    if (st != KPK_OK)
+        return st;
+    if (!out)
+        return kpk_i_fail(KPK_ERR_ARG, "kpk_table_numbers: out is NULL");
+    t = &module->tables[table];
+    *out = (const kpk_number *)&t->cells[row * t->ncolumns];
+    return KPK_OK;
+}
+
 /* Is the row for this processor? A target ID's settings do not matter. */
 static bool for_target(const kpk_module *module, const struct kpk_row_key *key,
                        const char *target)

@@ -6,7 +6,7 @@
 LINT := $(B)/lint
 LINT_C := $(sort $(shell find src gen tests -name '*.c'))
 LINT_FORMAT := $(LINT_C) $(sort $(shell find src gen include tests kernels -name '*.h' -o -name '*.hip'))
-LINT_SH := $(sort .ci/run tests/run tests/checks.sh gen/deps gen/install gen/find-compiler $(wildcard tests/*/*.sh))
+LINT_SH := $(sort .ci/run tests/run tests/asm/assemble tests/checks.sh gen/deps gen/install gen/find-compiler $(wildcard tests/*/*.sh))
 
 CLANG_FORMAT ?= clang-format
 CLANG_TIDY   ?= clang-tidy
@@ -18,7 +18,7 @@ TIDY_TESTS := -bugprone-reserved-identifier,-cert-dcl37-c,-cert-dcl51-cpp,$\
   -bugprone-implicit-widening-of-multiplication-result
 # Debian 12's clang-tidy 14 knows _Float16 with that instruction set alone, and
 # has no __builtin_roundeven.
-lint_flags = -std=gnu11 -D_DEFAULT_SOURCE= -Iinclude -Isrc -Igen -I$(B)/include -I$(WAYS_B)/include \
+lint_flags = -std=gnu11 -D_DEFAULT_SOURCE= -Iinclude -Isrc -Igen -I$(B)/include -I$(WAYS_B)/include -I$(ASM_B)/include \
   -Itests -Itests/unit -Itests/kernels $(SIM_LLVM_CFLAGS) \
   -mavx512fp16 -D__builtin_roundeven=rint -D__builtin_roundevenf=rintf
 

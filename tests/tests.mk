@@ -9,6 +9,7 @@
 #                              named after no module are the harness
 #   tests/sim/tests/test_*.c   the simulated GPU's own (sim.mk)
 #   tests/sim/corpus/          the simulated GPU against the CPU (corpus.mk)
+#   tests/asm/                 hand-written kernels, imported and run
 #   tests/ways/                every way to launch and inspect, a pack of its own
 #   tests/build/test_*.c       programs, of the build's tools
 #   tests/{build,install}/*.sh scripts, of the build and of what it installs
@@ -66,7 +67,8 @@ $(H)/test/build/%: $(H)/obj/tests/build/%.o $(filter-out %/kpack-gen.o,$(GEN_SOU
 GPU := $(wildcard /dev/kfd)
 ON_GPU = $(if $(GPU),,LD_LIBRARY_PATH=$(H)/sim:$$LD_LIBRARY_PATH KPK_SIM_DEVICES=$(DEVICES))
 include tests/ways/ways.mk
-TEST_PROGRAMS := $(UNIT_TESTS) $(WAYS_TEST) $(SIM_TESTS) $(CORPUS_TEST) $(PROGRAM_TESTS) $(BUILD_TESTS) $(KERNEL_TESTS)
+include tests/asm/asm.mk
+TEST_PROGRAMS := $(UNIT_TESTS) $(WAYS_TEST) $(ASM_TEST) $(SIM_TESTS) $(CORPUS_TEST) $(PROGRAM_TESTS) $(BUILD_TESTS) $(KERNEL_TESTS)
 RUN_TESTS = B='$(B)' H='$(H)' CC='$(CC)' MAKE='$(MAKE)' MODULES='$(MODULES)' SAN='$(SAN)' \
   tests/run
 

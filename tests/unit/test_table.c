@@ -89,6 +89,7 @@ static void test_table_is_found_by_name(void **state)
 static void test_cells_have_the_type_of_their_column(void **state)
 {
     kpk_column_decl column;
+    const kpk_number *numbers;
     kpk_cell cell;
     kpk_row row;
     size_t c;
@@ -104,6 +105,8 @@ static void test_cells_have_the_type_of_their_column(void **state)
     assert_true(cell.i == 512 && cell.f == 512.0);
     assert_int_equal(kpk_table_cell(&module, 0, 3, KIND, &cell), KPK_OK);
     assert_string_equal(cell.s, "tall");
+    assert_int_equal(kpk_table_numbers(&module, 0, 2, &numbers), KPK_OK);
+    assert_true(numbers[COST].f == 2.5 && numbers[MAX].i == 1000);
     assert_int_equal(kpk_table_row(&module, 0, 1, &row), KPK_OK);
     assert_string_equal(row.kernel, "gemm");
     assert_string_equal(row.target, "gfx942");
@@ -113,6 +116,7 @@ static void test_numbers_out_of_range_are_refused(void **state)
 {
     kpk_column_decl column;
     kpk_table_decl decl;
+    const kpk_number *numbers;
     kpk_cell cell;
     kpk_row row;
     size_t c = 7;
@@ -122,6 +126,8 @@ static void test_numbers_out_of_range_are_refused(void **state)
     assert_int_equal(kpk_table_column(&module, 0, NCOLUMNS, &column),
                      KPK_ERR_ARG);
     assert_int_equal(kpk_table_row(&module, 0, 4, &row), KPK_ERR_ARG);
+    assert_int_equal(kpk_table_numbers(&module, 0, 4, &numbers), KPK_ERR_ARG);
+    assert_int_equal(kpk_table_numbers(&module, 0, 0, NULL), KPK_ERR_ARG);
     assert_int_equal(kpk_table_cell(&module, 0, 0, NCOLUMNS, &cell),
                      KPK_ERR_ARG);
     assert_int_equal(kpk_table_find_column(&module, 0, "x", &c),
