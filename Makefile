@@ -6,6 +6,7 @@ PACK    ?= candle## name of the pack
 MODULES ?= $(if $(IMPORT),,$(ALL_MODULES))## modules of the pack: names of kernels/*.hip
 IMPORT  ?=## a folder of prebuilt code objects that becomes the pack instead
 COV     ?=## code object version, 4 to 6 (default 5, generic targets 6)
+COMPRESS ?= none## none, or zstd: a small pack, whose programs need libzstd
 EMBED   ?= xxd## how code objects become C: xxd, or incbin for very large packs
 HIPCC   ?=## device compiler (default: found)
 ROCM_PATH ?=## a tree of ROCm, or of HIP 7.2 unpacked from Debian packages
@@ -71,6 +72,9 @@ $(B)/tool/%.o: %.c
 $(B)/kpack-gen: $(GEN_SOURCES:%.c=$(B)/tool/%.o)
 	@$(CC) $(LDFLAGS) -o $@ $^ $(GEN_LIBS)
 
+$(B)/kpack-compress: $(patsubst %.c,$(B)/tool/%.o,$(wildcard gen/compress/*.c) $(addprefix gen/,blob.c codeobj.c file.c metadata.c sha256.c))
+	@$(CC) $(LDFLAGS) -pthread -o $@ $^ $(GEN_LIBS)
+
 # ---- the library and the command --------------------------------------------
 
 LIB_OBJECTS := $(patsubst %.c,$(H)/obj/%.o,$(sort $(wildcard src/*.c)))
@@ -92,7 +96,7 @@ $(H)/libkpack.a: $(LIB_OBJECTS) $(PACK_OBJECTS) $(H)/stamp/lib $(PACK_HEADER)
 
 $(H)/kpack: $(CMD_OBJECTS) $(H)/libkpack.a
 	@echo "  LD    $@"
-	@$(CC) $(LDFLAGS) $(SAN_FLAGS) -pthread -o $@ $^ -ldl
+	@$(CC) $(LDFLAGS) $(SAN_FLAGS) -pthread -o $@ $^ -ldl $(PACK_CODEC_LIBS)
 
 include tests/sim/sim.mk
 include tests/sim/corpus/corpus.mk
@@ -113,7 +117,7 @@ help: ## this list
 clean: ## remove what was built
 	rm -rf $(B)
 
-install: $(H)/libkpack.a $(H)/kpack ## into DESTDIR and PREFIX
+install: $(H)/libkpack.a $(H)/kpack $(KPACK_COMPRESS) ## into DESTDIR and PREFIX
 	gen/install $(B) $(H) '$(DESTDIR)' '$(PREFIX)' $(PACK) $(VERSION)
 
 deps: ## install what build, tests and lint need, from Debian's packages

@@ -14,6 +14,8 @@
 #   ARCHS     targets to compile for
 #   COV       code object version of concrete targets; empty means 5
 #   B         folder of everything built: build
+#   COMPRESS  none (also if empty), or zstd: code objects are compressed, and
+#             programs need libzstd
 #   EMBED     xxd (also if empty): C arrays made by xxd; incbin: the assembler
 #             reads the files, for packs of hundreds of megabytes
 #   HIPCC, ROCM_PATH, HIPFLAGS, NVCC
@@ -44,12 +46,16 @@ KPACK_TOOLS   := $(KPACK_ROOT)/gen
 KPACK_TARGETS := $(KPACK_ROOT)/src/target_table.h
 KPACK_INCLUDE := $(KPACK_ROOT)/include
 KPACK_GEN     ?= $(B)/kpack-gen
+KPACK_COMPRESS := $(B)/kpack-compress
+KPACK_CODECS  := $(KPACK_ROOT)/src/codec
 else
 KPACK_TOOLS   := $(patsubst %/,%,$(dir $(KPACK_MK)))
 KPACK_TARGETS := $(KPACK_TOOLS)/target_table.h
 KPACK_PREFIX  := $(patsubst %/share/kpack,%,$(KPACK_TOOLS))
 KPACK_INCLUDE := $(KPACK_PREFIX)/include
 KPACK_GEN     := $(KPACK_TOOLS)/kpack-gen
+KPACK_COMPRESS := $(KPACK_TOOLS)/kpack-compress
+KPACK_CODECS  := $(KPACK_TOOLS)/codec
 
 B       ?= build
 KERNELS ?= .
@@ -131,6 +137,13 @@ $(error $(bad_archs_text))
 endif
 ifneq ($(filter-out 4 5 6,$(COV)),)
 $(error COV=$(COV): code object versions are 4, 5 and 6)
+endif
+COMPRESS := $(or $(COMPRESS),none)
+ifneq ($(filter-out none zstd,$(COMPRESS)),)
+$(error COMPRESS=$(COMPRESS): none or zstd)
+endif
+ifneq ($(if $(filter zstd,$(COMPRESS)),$(IMPORT)),)
+$(error COMPRESS=zstd: an imported pack is not compressed; leave one of COMPRESS and IMPORT out)
 endif
 EMBED := $(or $(EMBED),xxd)
 ifneq ($(filter-out xxd incbin,$(EMBED)),)
@@ -277,22 +290,38 @@ printf '__asm__("%s\\n"\n' '.section $(if $(LARGE_DATA),.lrodata,.rodata),\"a$(i
 | sed '2,$$s/__asm__(/        /;$$s/$$/);/'
 endef
 
+# Compressed, the whole pack is made at once: each code object is worth what it
+# has in common with the others.
+ifeq ($(COMPRESS),zstd)
+embedded := $(B)/zstd/%.head $(B)/zstd/%.zst
+.PRECIOUS: $(B)/zstd/%.head $(B)/zstd/%.zst
+$(B)/zstd/%.head $(B)/zstd/%.zst: $(B)/zstd/done ;
+$(B)/zstd/done: $(call esc,$(HSACOS)) $(KPACK_COMPRESS) $(B)/stamp/pack
+	@rm -rf $(@D) && mkdir -p $(@D)
+	@echo "  ZSTD  $(PACK)"
+	@$(KPACK_COMPRESS) $(PACK) $(@D) \
+	  $(foreach a,$(AMD_ARCHS),$(foreach m,$(MODULES),'$(m)/$(a)=$(B)/hsaco/$(a)/$(m).hsaco')) && touch $@
+else
+embedded := $(B)/blob/%.head $(B)/hsaco/%.hsaco
+endif
+
 # A pack's name is part of its symbols, so that packs of several vendors, with
 # modules of the same name, live in one program.
-$(B)/embed/%.c: $(B)/blob/%.head $(B)/hsaco/%.hsaco $(B)/stamp/embed
+$(B)/embed/%.c: $(embedded) $(B)/stamp/embed
 	@mkdir -p '$(@D)'
-	@{ $(call embed_$(EMBED),kpk_i_$(PACK)__$(*F)_$(call c_name,$(*D)),$<,$(word 2,$^)); } >'$@'
+	@{ $(call embed_$(EMBED),kpk_i_$(PACK)__$(if $(filter dictionary,$*),$*,$(*F)_$(call c_name,$(*D))),$<,$(word 2,$^)); } >'$@'
 
 # ---- tables and objects ----------------------------------------------------
 
-pack_cc = $(CC) -std=c99 -O1 -fPIC -fvisibility=hidden -I$(KPACK_INCLUDE) -c -o
+pack_cc = $(CC) -std=c99 -O1 -fPIC -fvisibility=hidden -I$(KPACK_INCLUDE) \
+  $(if $(filter zstd,$(COMPRESS)),-DKPK_COMPRESSED) -c -o
 # x86-64 has a section for large data, which linkers put where its size does
 # not spend the 2 GiB that code and other data can be apart.
 LARGE_DATA := $(shell echo 'extern int i;' | $(CC) -mcmodel=medium -mlarge-data-threshold=0 \
   -x c -c -o /dev/null - 2>/dev/null && echo -mcmodel=medium -mlarge-data-threshold=0)
 PACK_HEADER  := $(B)/include/kpack/$(PACK).h
 PACK_OBJECTS := $(B)/obj/pack/pack.o $(MODULES:%=$(B)/obj/pack/pack.%.o)
-$(eval $(call stamp,$(B)/stamp/embed,$(EMBED) $(pack_cc) $(LARGE_DATA)))
+$(eval $(call stamp,$(B)/stamp/embed,$(COMPRESS) $(EMBED) $(pack_cc) $(LARGE_DATA)))
 
 # One object per module and target: a linker takes what is named. Members of an
 # archive have no folders, hence the prefix that no file of src/ has.
@@ -304,6 +333,18 @@ $(B)/obj/pack/pack.$(2).$(call c_name,$(1)).o: $(B)/embed/$(call esc,$(1))/$(2).
 	@$$(pack_cc) $$@ $(LARGE_DATA) '$$<'
 endef
 $(foreach a,$(AMD_ARCHS),$(foreach m,$(MODULES),$(eval $(call object_rule,$(a),$(m)))))
+
+# The decoder and the dictionary; no module's name has a '-'.
+ifeq ($(COMPRESS),zstd)
+PACK_CODEC_LIBS := -lzstd
+PACK_OBJECTS += $(B)/obj/pack/pack.kpk-zstd.o $(B)/obj/pack/pack.kpk-dictionary.o
+$(B)/obj/pack/pack.kpk-zstd.o: $(KPACK_CODECS)/zstd.c $(B)/stamp/embed $(B)/stamp/name
+	@mkdir -p $(@D)
+	@$(pack_cc) $@ -DKPK_CODEC=kpk_i_$(PACK)__codec -DKPK_CACHE=kpk_i_$(PACK)__dictionary_cache $<
+$(B)/obj/pack/pack.kpk-dictionary.o: $(B)/embed/dictionary.c
+	@mkdir -p $(@D)
+	@$(pack_cc) $@ $(LARGE_DATA) $<
+endif
 
 hsacos_of = $(foreach a,$(AMD_ARCHS),$(B)/hsaco/$(a)/$(1).hsaco)
 
@@ -374,7 +415,7 @@ endif
 ifndef KPACK_ROOT
 PACK_ARCHIVE := $(B)/lib$(PACK).a
 PACK_CFLAGS  := -I$(B)/include -I$(KPACK_INCLUDE)
-PACK_LIBS    := $(PACK_ARCHIVE) -L$(KPACK_PREFIX)/lib -lkpack -pthread -ldl
+PACK_LIBS    := $(PACK_ARCHIVE) -L$(KPACK_PREFIX)/lib -lkpack -pthread -ldl $(PACK_CODEC_LIBS)
 $(eval $(call stamp,$(B)/stamp/archive,$(PACK_OBJECTS)))
 $(PACK_ARCHIVE): $(PACK_OBJECTS) $(B)/stamp/archive $(PACK_HEADER)
 	@rm -f $@

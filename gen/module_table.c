@@ -154,6 +154,25 @@ static void write_blob_declarations(FILE *f, const char *pack, const char *name,
     fputc('\n', f);
 }
 
+/* The same table serves a compressed pack and a plain one: the rules say
+ * which it is when they compile it. */
+static void write_codec(FILE *f, const char *pack, size_t nobjects)
+{
+    fprintf(f,
+            "#ifdef KPK_COMPRESSED\n"
+            "extern HIDDEN const struct kpk_codec kpk_i_%s__codec;\n"
+            "extern HIDDEN const unsigned char kpk_i_%s__dictionary[];\n"
+            "extern HIDDEN struct kpk_cache kpk_i_%s__dictionary_cache;\n"
+            "static struct kpk_cache caches[%zu];\n"
+            "#define CODEC &kpk_i_%s__codec, \\\n"
+            "    (const struct kpk_blob *)kpk_i_%s__dictionary, caches, \\\n"
+            "    &kpk_i_%s__dictionary_cache,\n"
+            "#else\n"
+            "#define CODEC 0, 0, 0, 0,\n"
+            "#endif\n\n",
+            pack, pack, pack, nobjects, pack, pack, pack);
+}
+
 static void write_objects(FILE *f, const char *pack, const char *name,
                           struct codeobj *const *objects, size_t nobjects,
                           uint32_t *next)
@@ -246,7 +265,7 @@ void tables_write_module(FILE *f, const char *pack, const char *name,
                          struct codeobj *const *objects, size_t nobjects,
                          struct config_table *const *configs, size_t nconfigs)
 {
-    bool has_tables;
+    const char *tables;
     uint32_t next = 1;
     uint32_t name_at = take(&next, name);
 
@@ -256,22 +275,23 @@ void tables_write_module(FILE *f, const char *pack, const char *name,
             "#define HIDDEN __attribute__((visibility(\"hidden\")))\n\n",
             name);
     write_blob_declarations(f, pack, name, objects, nobjects);
+    write_codec(f, pack, nobjects);
     write_strings(f, name, objects, nobjects, configs, nconfigs);
     for (size_t i = 0; i < nobjects; i++)
         write_attrs(f, objects[i], i);
     write_objects(f, pack, name, objects, nobjects, &next);
     write_kernels(f, objects[0], &next);
     write_args(f, objects[0], &next);
-    has_tables = write_configs(f, configs, nconfigs, &next);
+    tables = write_configs(f, configs, nconfigs, &next) ? "tables" : "0";
     /* The short name is for programs that have one pack and declare a module
      * themselves; the pack's own table and its header use the full one. */
     fprintf(f,
             "extern HIDDEN const struct kpk_module kpk_module_%s__%s;\n"
             "const struct kpk_module kpk_module_%s__%s = {\n"
             "    KPK_FORMAT_VERSION, %u, strings, kernels, args, objects, %zu, "
-            "%zu,\n    %s, %zu,\n};\n"
+            "%zu,\n    %s, %zu,\n    CODEC\n};\n"
             "extern HIDDEN const struct kpk_module kpk_module_%s\n"
             "    __attribute__((weak, alias(\"kpk_module_%s__%s\")));\n",
             pack, name, pack, name, (unsigned)name_at, objects[0]->nkernels,
-            nobjects, has_tables ? "tables" : "0", nconfigs, name, pack, name);
+            nobjects, tables, nconfigs, name, pack, name);
 }

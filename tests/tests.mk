@@ -39,7 +39,7 @@ $(HARNESS) $(KERNEL_TESTS_SRC:%.c=$(H)/obj/%.o) $(UNIT_SRC:%.c=$(H)/obj/%.o): $(
 $(H)/test/unit/%: $(H)/obj/tests/unit/%.o $(UNIT_HELPERS) $(H)/libkpack.a $(FAKES)
 	@echo "  LD    $@"
 	@mkdir -p $(@D)
-	@$(CC) $(LDFLAGS) $(SAN_FLAGS) -rdynamic -o $@ $(filter %.o %.a,$^) -lcmocka -ldl -lm -pthread \
+	@$(CC) $(LDFLAGS) $(SAN_FLAGS) -rdynamic -o $@ $(filter %.o %.a,$^) -lcmocka -ldl -lm -pthread $(PACK_CODEC_LIBS) \
 	  $(call link_flags_of,tests/unit/$*.c)
 
 fake_flags = -Wl,-soname,libamdhip64.so.6
@@ -54,7 +54,7 @@ $(H)/test/unit/fake_hip%so: tests/unit/fake_hip.c tests/unit/fake_hip.h $(H)/sta
 $(H)/test/kernels/%: $(H)/obj/tests/kernels/%.o $(HARNESS) $(H)/libkpack.a
 	@echo "  LD    $@"
 	@mkdir -p $(@D)
-	@$(CC) $(LDFLAGS) $(SAN_FLAGS) -o $@ $^ -ldl -lm -pthread
+	@$(CC) $(LDFLAGS) $(SAN_FLAGS) -o $@ $^ -ldl -lm -pthread $(PACK_CODEC_LIBS)
 
 $(H)/test/build/%: $(H)/obj/tests/build/%.o $(filter-out %/kpack-gen.o,$(GEN_SOURCES:%.c=$(H)/obj/%.o))
 	@echo "  LD    $@"
@@ -81,7 +81,7 @@ check-fast: all sim $(UNIT_TESTS) $(SIM_TESTS) $(BUILD_TESTS) $(filter %/vector_
 DEMO := $(H)/demo
 $(DEMO): $(patsubst %.c,$(H)/obj/%.o,$(wildcard tests/demo/*.c)) $(H)/libkpack.a
 	@echo "  LD    $@"
-	@$(CC) $(LDFLAGS) $(SAN_FLAGS) -o $@ $^ -ldl -lm -pthread
+	@$(CC) $(LDFLAGS) $(SAN_FLAGS) -o $@ $^ -ldl -lm -pthread $(PACK_CODEC_LIBS)
 $(patsubst %.c,$(H)/obj/%.o,$(wildcard tests/demo/*.c)): $(PACK_HEADER)
 
 demo: $(DEMO) $(if $(GPU),,sim) ## check vector_add and affine on the GPU, or on simulated DEVICES
