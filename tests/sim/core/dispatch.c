@@ -9,16 +9,19 @@
 #include "dispatch.h"
 
 #include "../isa/exec.h"
+#include "pool.h"
 #include "wave_init.h"
 
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 enum {
     WAVE_SLICE = 20000, /* instructions before the next wave's turn */
     GROUP_TURN = 64,    /* rounds over the waves before another group's */
-    MAX_THREADS = 256
+    MAX_THREADS = 256,
+    ALONE_NS = 100000 /* before other threads are asked to help */
 };
 
 /* Bytes of wave state that one dispatch may keep, over all threads. */
@@ -208,6 +211,9 @@ static void finish_group(struct job *job, struct group *g)
 /* The queue of a worker: groups take turns from the front. */
 struct worker {
     struct job *job;
+    struct sim_help *help; /* of the thread that dispatches, else NULL */
+    unsigned nhelpers;     /* to be called yet, when they are worth it: */
+    uint64_t call_at;
     struct resident *first, *last;
     struct resident *spare; /* a finished group's memory */
     unsigned nresidents;
@@ -265,36 +271,58 @@ static struct resident *admit(struct worker *k)
     return r;
 }
 
-static void *work(void *arg)
+static uint64_t now_ns(void)
 {
-    struct worker k = {.job = arg};
-    struct resident *r;
+    struct timespec t;
 
-    while ((r = admit(&k)) || (r = take_first(&k))) {
-        if (!r->group.faulted && run_group(k.job, &r->group) == GROUP_STALLED) {
-            append(&k, r);
-            continue;
-        }
-        finish_group(k.job, &r->group);
-        free_resident(k.spare);
-        k.spare = r;
-    }
-    free_resident(k.spare);
-    return NULL;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
+static void help(void *arg);
+
+static void work(struct worker *k)
+{
+    struct resident *r;
+
+    while ((r = admit(k)) || (r = take_first(k))) {
+        if (!r->group.faulted &&
+            run_group(k->job, &r->group) == GROUP_STALLED) {
+            append(k, r);
+        } else {
+            finish_group(k->job, &r->group);
+            free_resident(k->spare);
+            k->spare = r;
+        }
+        if (k->nhelpers && now_ns() >= k->call_at) {
+            sim_pool_call(k->help, help, k->job, k->nhelpers);
+            k->nhelpers = 0;
+        }
+    }
+    free_resident(k->spare);
+}
+
+static void help(void *arg)
+{
+    struct worker k = {.job = arg};
+
+    work(&k);
+}
+
+/*
+ * Most kernels of tests are over before another thread would run, let alone
+ * one that shares a processor with a host that waits busily.
+ */
 static void run_on_threads(struct job *job, unsigned nthreads)
 {
-    pthread_t threads[MAX_THREADS];
-    unsigned n = 0;
+    struct sim_help called = {0};
+    struct worker k = {.job = job,
+                       .help = &called,
+                       .nhelpers = nthreads - 1,
+                       .call_at = now_ns() + ALONE_NS};
 
-    /* This thread works too; a thread that cannot be made is not missed. */
-    while (n + 1 < nthreads &&
-           pthread_create(&threads[n], NULL, work, job) == 0)
-        n++;
-    work(job);
-    while (n > 0)
-        pthread_join(threads[--n], NULL);
+    work(&k);
+    sim_pool_end(&called);
 }
 
 /* ---- packet and queue, where the caller made none ---- */

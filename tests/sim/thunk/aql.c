@@ -174,27 +174,28 @@ static uint8_t *next_packet(const struct thunk_queue *q)
     return (header & 0xff) == TYPE_INVALID ? NULL : packet;
 }
 
-enum thunk_step thunk_aql_step(struct thunk_queue *q)
+enum thunk_work thunk_aql_look(struct thunk_queue *q)
+{
+    const uint8_t *packet = next_packet(q);
+
+    if (!packet || !is_ready(q, packet))
+        return THUNK_NO_WORK;
+    return packet[0] == TYPE_KERNEL ? THUNK_KERNEL : THUNK_PACKET;
+}
+
+void thunk_aql_step(struct thunk_queue *q)
 {
     uint8_t *packet = next_packet(q);
-    uint64_t start, completion;
-    int64_t error;
+    uint64_t start = thunk_now(), completion = field64(packet, COMPLETION_AT);
+    int64_t error = execute(q, packet);
 
-    if (!packet)
-        return THUNK_IDLE;
-    if (!is_ready(q, packet))
-        return THUNK_BLOCKED;
-    start = thunk_now();
-    error = execute(q, packet);
     if (error) {
         fail(q, error);
-        return THUNK_DONE;
+        return;
     }
-    completion = field64(packet, COMPLETION_AT);
     /* From here on the slot is the owner's again. */
     __atomic_store_n((uint16_t *)(void *)packet, TYPE_INVALID,
                      __ATOMIC_RELEASE);
     __atomic_store_n(q->read_index, *q->read_index + 1, __ATOMIC_RELEASE);
     thunk_signal_complete(completion, start, thunk_now());
-    return THUNK_DONE;
 }

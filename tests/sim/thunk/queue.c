@@ -1,104 +1,60 @@
-/* queue.c - queues, each with a thread that does what is put into it
+/* queue.c - queues, and the threads that do what is put into them
  *
- * A thread per queue, so that a packet that waits, or a kernel that waits for
- * another queue's, holds up no other queue. HIP 5's ROCr rings by a store into
- * memory: the thread looks for it, busily at first and then ever less often.
- * HIP 7's, over libdtif.so, rings by a call, which wakes the thread and then
- * gives it a moment: that runtime waits busily for small kernels and would keep
- * them from the processor that they need.
+ * HIP 5's ROCr rings a doorbell by a store into memory, and so one thread, the
+ * leader, looks at all queues in turn: busily while there has been work of
+ * late, then less and less. When it finds a kernel to run, it leaves the lead
+ * to another thread and runs it; so a kernel that takes long, or waits for
+ * another queue's, holds nothing else up, and a small one needs no switch of
+ * threads. HIP 7's, over libdtif.so, rings by a call, which wakes the leader
+ * and gives it a moment: that runtime waits busily for small kernels and would
+ * keep them from the processor that they need.
  */
 #define _GNU_SOURCE
 #include "thunk.h"
 
+#include "../core/pool.h"
+
 #include <pthread.h>
 #include <sched.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <time.h>
 
 enum {
     MAX_QUEUES = 1024,
+    MAX_THREADS = 256,
     DOORBELL_PAGE = 8192, /* ROCr derives a slot's number from the address */
     BUSY_NS = 20000,
-    FIRST_SLEEP_NS = 20000,
-    LONGEST_SLEEP_NS = 500000,
+    SHORT_SLEEP_NS = 20000,
+    LATELY_NS =
+        100000000, /* while there was work so lately, sleeps are short */
+    LONG_SLEEP_NS = 1000000,
     RING_NS = 200000, /* what a caller that rings waits at most */
     STACK_NBYTES = 1 << 20
 };
 
 struct queue {
-    struct thunk_queue q; /* first */
-    pthread_t thread;
-    atomic_bool quit;
-    pthread_mutex_t lock;
-    pthread_cond_t rung, drained;
-    bool is_rung;
-    bool has_drained;
+    struct thunk_queue q;         /* first */
+    bool busy;                    /* a thread does what is in it */
+    bool closing;                 /* no thread may begin to */
     uint64_t own_read, own_write; /* of SDMA queues: ours, not ROCr's */
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct queue *queues[MAX_QUEUES]; /* by ID; [0] stays free */
-static uint64_t *doorbells;
-
-/* ---- the thread of a queue ---- */
-
-static struct timespec after(uint64_t ns)
-{
-    uint64_t t = thunk_now() + ns;
-
-    return (struct timespec){(time_t)(t / 1000000000), (long)(t % 1000000000)};
-}
-
-static void sleep_until_rung(struct queue *q, uint64_t ns)
-{
-    struct timespec until = after(ns);
-
-    pthread_mutex_lock(&q->lock);
-    q->has_drained = true;
-    pthread_cond_broadcast(&q->drained);
-    if (!q->is_rung)
-        pthread_cond_timedwait(&q->rung, &q->lock, &until);
-    q->is_rung = false;
-    pthread_mutex_unlock(&q->lock);
-}
-
-/* Waits a while that grows with the time that nothing has been done. */
-static void rest(struct queue *q, uint64_t idle_ns, uint64_t *sleep_ns)
-{
-    if (idle_ns < BUSY_NS) {
-        sched_yield();
-        return;
-    }
-    sleep_until_rung(q, *sleep_ns);
-    if (*sleep_ns < LONGEST_SLEEP_NS)
-        *sleep_ns *= 2;
-}
-
-static void *serve(void *arg)
-{
-    struct queue *q = arg;
-    uint64_t last = thunk_now(), sleep_ns = FIRST_SLEEP_NS;
-
-    while (!atomic_load(&q->quit)) {
-        enum thunk_step step = THUNK_IDLE;
-
-        if (!q->q.stopped && !q->q.paused)
-            step =
-                q->q.is_sdma ? thunk_sdma_step(&q->q) : thunk_aql_step(&q->q);
-        if (step == THUNK_DONE) {
-            last = thunk_now();
-            sleep_ns = FIRST_SLEEP_NS;
-        } else {
-            rest(q, thunk_now() - last, &sleep_ns);
-        }
-    }
-    return NULL;
-}
-
-/* ---- making and destroying ---- */
+static struct {
+    pthread_mutex_t lock; /* guards all of this, and busy and closing above */
+    pthread_once_t once;
+    pthread_cond_t rung;              /* the leader has reason to look */
+    pthread_cond_t no_lead;           /* somebody has to lead */
+    pthread_cond_t settled;           /* a queue is not busy, or is empty */
+    struct queue *queues[MAX_QUEUES]; /* by ID; [0] stays free */
+    unsigned nqueues;
+    uint64_t *doorbells;
+    pthread_t threads[MAX_THREADS];
+    unsigned nthreads, nfollowers;
+    bool has_leader, is_rung, quit;
+} all = {.lock = PTHREAD_MUTEX_INITIALIZER, .once = PTHREAD_ONCE_INIT};
 
 static void init_condition(pthread_cond_t *condition)
 {
@@ -110,21 +66,160 @@ static void init_condition(pthread_cond_t *condition)
     pthread_condattr_destroy(&attr);
 }
 
-static void release(struct queue *q)
+static void init_conditions(void)
 {
-    pthread_cond_destroy(&q->rung);
-    pthread_cond_destroy(&q->drained);
-    pthread_mutex_destroy(&q->lock);
-    free(q);
+    init_condition(&all.rung);
+    init_condition(&all.no_lead);
+    init_condition(&all.settled);
 }
 
-/* One page has a slot for each queue that there can be. With the lock held. */
+/* Waits with the lock held; false when the time is over. */
+static bool wait_for(pthread_cond_t *condition, uint64_t until_ns)
+{
+    struct timespec until = {(time_t)(until_ns / 1000000000),
+                             (long)(until_ns % 1000000000)};
+
+    return pthread_cond_timedwait(condition, &all.lock, &until) == 0;
+}
+
+/* ---- the threads. All of it with the lock held, but for the work itself. --
+ */
+
+static void *serve(void *arg);
+
+static void add_thread(void)
+{
+    pthread_attr_t attr;
+
+    if (all.nthreads == MAX_THREADS)
+        return;
+    pthread_attr_init(&attr);
+    pthread_attr_setstacksize(&attr, STACK_NBYTES);
+    if (pthread_create(&all.threads[all.nthreads], &attr, serve, NULL) == 0)
+        all.nthreads++;
+    pthread_attr_destroy(&attr);
+}
+
+static void leave_the_lead(void)
+{
+    all.has_leader = false;
+    if (all.nfollowers)
+        pthread_cond_signal(&all.no_lead);
+    else
+        add_thread();
+}
+
+static enum thunk_work look(struct queue *q)
+{
+    if (q->busy || q->closing || q->q.stopped || q->q.paused)
+        return THUNK_NO_WORK;
+    return q->q.is_sdma ? thunk_sdma_look(&q->q) : thunk_aql_look(&q->q);
+}
+
+/* One packet of a queue, without the lock and, if it is long, the lead. */
+static void do_packet(struct queue *q, enum thunk_work work)
+{
+    q->busy = true;
+    if (work == THUNK_KERNEL)
+        leave_the_lead();
+    pthread_mutex_unlock(&all.lock);
+    if (q->q.is_sdma)
+        thunk_sdma_step(&q->q);
+    else
+        thunk_aql_step(&q->q);
+    pthread_mutex_lock(&all.lock);
+    q->busy = false;
+    pthread_cond_broadcast(&all.settled);
+}
+
+/* Looks through the queues once, from where the last look ended: all have
+ * their turn. Says what was done. */
+static enum thunk_work look_around(unsigned *at)
+{
+    unsigned i, seen = 0;
+
+    for (i = 0; i < MAX_QUEUES && seen < all.nqueues; i++) {
+        struct queue *q;
+        enum thunk_work work;
+
+        *at = (*at + 1) % MAX_QUEUES;
+        q = all.queues[*at];
+        if (!q)
+            continue;
+        seen++;
+        work = look(q);
+        if (work == THUNK_NO_WORK)
+            continue;
+        do_packet(q, work);
+        return work;
+    }
+    return THUNK_NO_WORK;
+}
+
+/* Waits a while before the next look. */
+static void rest(uint64_t idle_ns)
+{
+    if (idle_ns < BUSY_NS && !thunk_is_dtif) {
+        pthread_mutex_unlock(&all.lock);
+        sched_yield();
+        pthread_mutex_lock(&all.lock);
+        return;
+    }
+    if (!all.is_rung)
+        wait_for(&all.rung,
+                 thunk_now() +
+                     (idle_ns < LATELY_NS ? SHORT_SLEEP_NS : LONG_SLEEP_NS));
+    all.is_rung = false;
+}
+
+static void lead(void)
+{
+    static unsigned at;
+    uint64_t last = thunk_now();
+
+    all.has_leader = true;
+    while (!all.quit) {
+        switch (look_around(&at)) {
+        case THUNK_KERNEL:
+            return; /* it left the lead */
+        case THUNK_PACKET:
+            last = thunk_now();
+            break;
+        default:
+            pthread_cond_broadcast(&all.settled);
+            rest(thunk_now() - last);
+        }
+    }
+    all.has_leader = false;
+}
+
+static void *serve(void *arg)
+{
+    /* Short sleeps are to be short. */
+    prctl(PR_SET_TIMERSLACK, 1);
+    pthread_mutex_lock(&all.lock);
+    while (!all.quit) {
+        if (all.has_leader) {
+            all.nfollowers++;
+            pthread_cond_wait(&all.no_lead, &all.lock);
+            all.nfollowers--;
+            continue;
+        }
+        lead();
+    }
+    pthread_mutex_unlock(&all.lock);
+    return arg;
+}
+
+/* ---- making and destroying ---- */
+
+/* One page has a slot for each queue that there can be. */
 static bool doorbells_ready(void)
 {
     uint8_t *page;
     uint64_t base;
 
-    if (doorbells)
+    if (all.doorbells)
         return true;
     page = mmap(NULL, (size_t)2 * DOORBELL_PAGE, PROT_READ | PROT_WRITE,
                 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -132,63 +227,32 @@ static bool doorbells_ready(void)
         return false;
     base = ((uint64_t)(uintptr_t)page + DOORBELL_PAGE - 1) &
            ~(uint64_t)(DOORBELL_PAGE - 1);
-    doorbells = (uint64_t *)(uintptr_t)base;
+    all.doorbells = (uint64_t *)(uintptr_t)base;
     return true;
 }
 
-static bool take_id(struct queue *q)
+static kmt_status add_queue(struct queue *q)
 {
+    kmt_status status = KMT_NO_MEMORY;
     uint64_t id;
 
-    pthread_mutex_lock(&lock);
-    for (id = 1; id < MAX_QUEUES && queues[id]; id++)
+    pthread_once(&all.once, init_conditions);
+    pthread_mutex_lock(&all.lock);
+    all.quit = false;
+    if (all.nthreads == 0)
+        add_thread();
+    for (id = 1; id < MAX_QUEUES && all.queues[id]; id++)
         ;
-    if (id == MAX_QUEUES || !doorbells_ready()) {
-        pthread_mutex_unlock(&lock);
-        return false;
+    if (id < MAX_QUEUES && all.nthreads && doorbells_ready()) {
+        q->q.id = id;
+        q->q.doorbell = all.doorbells + id;
+        *q->q.doorbell = q->q.is_sdma ? 0 : UINT64_MAX;
+        all.queues[id] = q;
+        all.nqueues++;
+        status = KMT_OK;
     }
-    q->q.id = id;
-    q->q.doorbell = doorbells + id;
-    *q->q.doorbell = q->q.is_sdma ? 0 : UINT64_MAX;
-    queues[id] = q;
-    pthread_mutex_unlock(&lock);
-    return true;
-}
-
-static void give_id_back(const struct queue *q)
-{
-    pthread_mutex_lock(&lock);
-    queues[q->q.id] = NULL;
-    pthread_mutex_unlock(&lock);
-}
-
-static bool start_thread(struct queue *q)
-{
-    pthread_attr_t attr;
-    bool ok;
-
-    pthread_attr_init(&attr);
-    pthread_attr_setstacksize(&attr, STACK_NBYTES);
-    ok = pthread_create(&q->thread, &attr, serve, q) == 0;
-    pthread_attr_destroy(&attr);
-    return ok;
-}
-
-static struct queue *new_queue(struct sim_device *device, bool is_sdma,
-                               void *ring, uint64_t nbytes)
-{
-    struct queue *q = calloc(1, sizeof(*q));
-
-    if (!q)
-        return NULL;
-    q->q.device = device;
-    q->q.is_sdma = is_sdma;
-    q->q.ring = ring;
-    q->q.nbytes = nbytes;
-    pthread_mutex_init(&q->lock, NULL);
-    init_condition(&q->rung);
-    init_condition(&q->drained);
-    return q;
+    pthread_mutex_unlock(&all.lock);
+    return status;
 }
 
 KMT_API kmt_status hsaKmtCreateQueueExt(uint32_t node, uint32_t type,
@@ -212,9 +276,13 @@ KMT_API kmt_status hsaKmtCreateQueueExt(uint32_t node, uint32_t type,
         return KMT_NOT_SUPPORTED;
     if (!ring || nbytes == 0 || (nbytes & (nbytes - 1)))
         return KMT_INVALID_PARAMETER;
-    q = new_queue(thunk_device(node), is_sdma, ring, nbytes);
+    q = calloc(1, sizeof(*q));
     if (!q)
         return KMT_NO_MEMORY;
+    q->q.device = thunk_device(node);
+    q->q.is_sdma = is_sdma;
+    q->q.ring = ring;
+    q->q.nbytes = nbytes;
     if (is_sdma) {
         resource->write_index = &q->own_write;
         resource->read_index = &q->own_read;
@@ -224,17 +292,12 @@ KMT_API kmt_status hsaKmtCreateQueueExt(uint32_t node, uint32_t type,
     }
     q->q.write_index = resource->write_index;
     q->q.read_index = resource->read_index;
-    if (!take_id(q)) {
-        release(q);
+    if (add_queue(q) != KMT_OK) {
+        free(q);
         return KMT_NO_MEMORY;
     }
     resource->id = q->q.id;
     resource->doorbell = (uint64_t *)q->q.doorbell;
-    if (!start_thread(q)) {
-        give_id_back(q);
-        release(q);
-        return KMT_NO_MEMORY;
-    }
     return KMT_OK;
 }
 
@@ -248,71 +311,62 @@ KMT_API kmt_status hsaKmtCreateQueue(uint32_t node, uint32_t type,
                                 nbytes, event, resource);
 }
 
+/* With the lock held. */
 static struct queue *queue_by_id(uint64_t id)
 {
-    struct queue *q;
-
-    pthread_mutex_lock(&lock);
-    q = id < MAX_QUEUES ? queues[id] : NULL;
-    pthread_mutex_unlock(&lock);
-    return q;
-}
-
-static void wake(struct queue *q)
-{
-    pthread_mutex_lock(&q->lock);
-    q->is_rung = true;
-    q->has_drained = false;
-    pthread_cond_signal(&q->rung);
-    pthread_mutex_unlock(&q->lock);
-}
-
-static void stop(struct queue *q)
-{
-    atomic_store(&q->quit, true);
-    wake(q);
-    pthread_join(q->thread, NULL);
-    give_id_back(q);
-    release(q);
+    return id < MAX_QUEUES ? all.queues[id] : NULL;
 }
 
 KMT_API kmt_status hsaKmtDestroyQueue(uint64_t id)
 {
-    struct queue *q = queue_by_id(id);
+    struct queue *q;
 
-    if (!q)
-        return KMT_INVALID_HANDLE;
-    stop(q);
-    return KMT_OK;
+    pthread_mutex_lock(&all.lock);
+    q = queue_by_id(id);
+    if (q) {
+        q->closing = true;
+        while (q->busy)
+            pthread_cond_wait(&all.settled, &all.lock);
+        all.queues[id] = NULL;
+        all.nqueues--;
+    }
+    pthread_mutex_unlock(&all.lock);
+    free(q);
+    return q ? KMT_OK : KMT_INVALID_HANDLE;
 }
 
 void thunk_queues_shutdown(void)
 {
-    uint64_t id;
+    unsigned n;
 
-    for (id = 1; id < MAX_QUEUES; id++) {
-        struct queue *q = queue_by_id(id);
-
-        if (q)
-            stop(q);
+    pthread_mutex_lock(&all.lock);
+    all.quit = true;
+    n = all.nthreads;
+    if (n) {
+        pthread_cond_broadcast(&all.rung);
+        pthread_cond_broadcast(&all.no_lead);
     }
+    pthread_mutex_unlock(&all.lock);
+    while (n > 0)
+        pthread_join(all.threads[--n], NULL);
+    all.nthreads = 0;
+    sim_pool_stop();
 }
 
 /* ---- using ---- */
 
 KMT_API kmt_status hsaKmtQueueRingDoorbell(uint64_t id)
 {
-    struct queue *q = queue_by_id(id);
-    struct timespec until = after(RING_NS);
+    uint64_t until = thunk_now() + RING_NS;
+    struct queue *q;
 
-    if (!q)
-        return KMT_INVALID_HANDLE;
-    wake(q);
-    pthread_mutex_lock(&q->lock);
-    while (!q->has_drained &&
-           pthread_cond_timedwait(&q->drained, &q->lock, &until) == 0)
+    pthread_mutex_lock(&all.lock);
+    all.is_rung = true;
+    pthread_cond_signal(&all.rung);
+    while ((q = queue_by_id(id)) && (q->busy || look(q) != THUNK_NO_WORK) &&
+           wait_for(&all.settled, until))
         ;
-    pthread_mutex_unlock(&q->lock);
+    pthread_mutex_unlock(&all.lock);
     return KMT_OK;
 }
 
@@ -321,30 +375,32 @@ KMT_API kmt_status hsaKmtUpdateQueue(uint64_t id, uint32_t percentage,
                                      int32_t priority, void *ring,
                                      uint64_t nbytes, struct kmt_event *event)
 {
-    struct queue *q = queue_by_id(id);
+    struct queue *q;
 
     (void)priority;
     (void)ring;
     (void)nbytes;
     (void)event;
-    if (!q)
-        return KMT_INVALID_HANDLE;
-    q->q.paused = percentage == 0;
-    return KMT_OK;
+    pthread_mutex_lock(&all.lock);
+    q = queue_by_id(id);
+    if (q)
+        q->q.paused = percentage == 0;
+    pthread_mutex_unlock(&all.lock);
+    return q ? KMT_OK : KMT_INVALID_HANDLE;
 }
 
 /* Work is spread over the host's processors; there are no CUs to choose. */
 KMT_API kmt_status hsaKmtSetQueueCUMask(uint64_t id, uint32_t nbits,
                                         const uint32_t *mask)
 {
-    return queue_by_id(id) && nbits && mask ? KMT_OK : KMT_INVALID_PARAMETER;
+    (void)id;
+    return nbits && mask ? KMT_OK : KMT_INVALID_PARAMETER;
 }
 
 KMT_API kmt_status hsaKmtAllocQueueGWS(uint64_t id, uint32_t n, uint32_t *first)
 {
+    (void)id;
     (void)n;
-    if (!queue_by_id(id))
-        return KMT_INVALID_HANDLE;
     if (first)
         *first = 0;
     return KMT_OK;

@@ -223,55 +223,70 @@ static uint32_t dword_at(const struct thunk_queue *q, uint64_t index)
     return v;
 }
 
-static enum thunk_step stop(struct thunk_queue *q, uint64_t at)
+static void stop(struct thunk_queue *q, uint64_t at)
 {
     thunk_event_memory_fault(thunk_node(q->device), at, KMT_FAULT_NOT_PRESENT);
     q->stopped = true;
-    return THUNK_DONE;
 }
 
-static enum thunk_step unknown(struct thunk_queue *q, uint32_t header)
-{
-    fprintf(stderr,
-            "kpack-sim: the packet 0x%08x of a copy engine is unknown\n",
-            header);
-    return stop(q, 0);
-}
-
-static enum thunk_step advance(struct thunk_queue *q, unsigned ndwords)
+static void advance(struct thunk_queue *q, unsigned ndwords)
 {
     __atomic_store_n(q->read_index, *q->read_index + 4ull * ndwords,
                      __ATOMIC_RELEASE);
-    return THUNK_DONE;
 }
 
-enum thunk_step thunk_sdma_step(struct thunk_queue *q)
+/* Takes the packet at the read index apart; its row in the table, or -1. */
+static int take_apart(struct thunk_queue *q, struct packet *p)
 {
     uint64_t read = *q->read_index;
-    struct packet p = {.queue = q};
-    uint32_t header;
     unsigned i, k;
 
-    if (__atomic_load_n(q->doorbell, __ATOMIC_ACQUIRE) <= read)
-        return THUNK_IDLE;
-    header = dword_at(q, read);
-    if ((header & 0xff) == 0) /* padding: as many more dwords as it says */
-        return advance(q, 1 + (header >> 16 & 0x3fff));
+    p->queue = q;
+    p->dw[0] = dword_at(q, read);
     for (k = 0; k < sizeof(packets) / sizeof(packets[0]); k++)
-        if ((uint32_t)packets[k].op == (header & 0xff) &&
+        if ((uint32_t)packets[k].op == (p->dw[0] & 0xff) &&
             (packets[k].variant == ANY ||
-             (uint32_t)packets[k].variant == (header >> 8 & 0xff)))
+             (uint32_t)packets[k].variant == (p->dw[0] >> 8 & 0xff)))
             break;
     if (k == sizeof(packets) / sizeof(packets[0]))
-        return unknown(q, header);
-    for (i = 0; i < packets[k].ndwords; i++)
-        p.dw[i] = dword_at(q, read + 4ull * i);
-    switch (packets[k].run(&p)) {
-    case SDMA_WAITS:
-        return THUNK_BLOCKED;
-    case SDMA_FAULT:
-        return stop(q, p.at);
-    default:
-        return advance(q, packets[k].ndwords);
+        return -1;
+    for (i = 1; i < packets[k].ndwords; i++)
+        p->dw[i] = dword_at(q, read + 4ull * i);
+    return (int)k;
+}
+
+enum thunk_work thunk_sdma_look(struct thunk_queue *q)
+{
+    struct packet p = {0};
+    int k;
+
+    if (__atomic_load_n(q->doorbell, __ATOMIC_ACQUIRE) <= *q->read_index)
+        return THUNK_NO_WORK;
+    k = take_apart(q, &p);
+    if (k >= 0 && packets[k].run == poll && poll(&p) == SDMA_WAITS)
+        return THUNK_NO_WORK;
+    return THUNK_PACKET;
+}
+
+void thunk_sdma_step(struct thunk_queue *q)
+{
+    struct packet p = {0};
+    int k = take_apart(q, &p);
+
+    if (k >= 0) {
+        enum outcome outcome = packets[k].run(&p);
+
+        if (outcome == SDMA_FAULT)
+            stop(q, p.at);
+        else if (outcome == SDMA_OK)
+            advance(q, packets[k].ndwords);
+    } else if ((p.dw[0] & 0xff) == 0) {
+        /* Padding: as many more dwords as it says. */
+        advance(q, 1 + (p.dw[0] >> 16 & 0x3fff));
+    } else {
+        fprintf(stderr,
+                "kpack-sim: the packet 0x%08x of a copy engine is unknown\n",
+                p.dw[0]);
+        stop(q, 0);
     }
 }

@@ -56,29 +56,31 @@ struct thunk_queue {
     uint64_t id;
     struct sim_device *device;
     bool is_sdma;
-    volatile bool stopped; /* after an error: nothing more is taken from it */
-    volatile bool paused;  /* by its owner */
-    bool needs_scratch;    /* ROCr has been asked for it */
+    bool stopped;       /* after an error: nothing more is taken from it */
+    bool paused;        /* by its owner */
+    bool needs_scratch; /* ROCr has been asked for it */
     uint8_t *ring;
     uint64_t nbytes;
     volatile uint64_t *doorbell, *write_index, *read_index;
     uint64_t amd_queue; /* address of ROCr's queue object, AQL only */
 };
 
-/* What came of looking at the head of a queue. */
-enum thunk_step {
-    THUNK_IDLE,    /* nothing there */
-    THUNK_BLOCKED, /* the first packet waits for something */
-    THUNK_DONE     /* one packet is done */
+/* What the head of a queue holds. */
+enum thunk_work {
+    THUNK_NO_WORK, /* nothing, or what has to wait */
+    THUNK_PACKET,  /* something short */
+    THUNK_KERNEL
 };
 
-/* Stops all queues and joins their threads. */
+/* Stops and joins the threads; what is queued stays undone. */
 void thunk_queues_shutdown(void);
 
-/* ---- aql.c, sdma.c: one packet ---- */
+/* ---- aql.c, sdma.c: the packet at a queue's head, looked at or done ---- */
 
-enum thunk_step thunk_aql_step(struct thunk_queue *queue);
-enum thunk_step thunk_sdma_step(struct thunk_queue *queue);
+enum thunk_work thunk_aql_look(struct thunk_queue *queue);
+void thunk_aql_step(struct thunk_queue *queue);
+enum thunk_work thunk_sdma_look(struct thunk_queue *queue);
+void thunk_sdma_step(struct thunk_queue *queue);
 
 /* ---- kernel.c ---- */
 
