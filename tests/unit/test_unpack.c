@@ -1,0 +1,400 @@
+/* test_unpack.c - compressed code objects: decoded once, and only if whole
+ *
+ * The codec is the one that packs link; libzstd makes what it decodes. Meant
+ * to be run under ThreadSanitizer too: make check SAN=thread.
+ */
+/* link: -lzstd -Wl,--wrap=malloc */
+#include "unit.h"
+
+#include "fake_hip.h"
+#include "kpack/format.h"
+
+#define KPK_CODEC real_codec
+#define KPK_CACHE dictionary_cache
+#include "../../src/codec/zstd.c"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+enum { NBYTES = 40000, DICTIONARY_NBYTES = 3000, NTHREADS = 16, NOBJECTS = 4 };
+
+/* ---- a module of four code objects -------------------------------------- */
+
+/* for   stored                   against
+ * 90a   compressed               nothing
+ * 942   compressed               that of 90a
+ * 950   compressed               the dictionary
+ * 908   as it is                 -                */
+enum { ALONE, RELATED, TRAINED, PLAIN };
+
+struct stored {
+    struct kpk_blob head;
+    char names[64];
+    unsigned char data[NBYTES + 1024];
+};
+
+static unsigned char contents[NOBJECTS][NBYTES];
+static unsigned char dictionary_content[DICTIONARY_NBYTES];
+static struct stored blobs[NOBJECTS];
+static struct stored dictionary;
+static struct kpk_cache caches[NOBJECTS];
+static atomic_int ndecoded;
+static int mallocs_left = -1; /* -1: none fails */
+
+void *__real_malloc(size_t nbytes);
+void *__wrap_malloc(size_t nbytes);
+
+void *__wrap_malloc(size_t nbytes)
+{
+    if (mallocs_left == 0)
+        return NULL;
+    if (mallocs_left > 0)
+        mallocs_left--;
+    return __real_malloc(nbytes);
+}
+
+static const char *count_and_decode(void *dst, size_t dst_nbytes,
+                                    const void *src, size_t src_nbytes,
+                                    const void *reference,
+                                    size_t reference_nbytes)
+{
+    atomic_fetch_add(&ndecoded, 1);
+    return real_codec.decode(dst, dst_nbytes, src, src_nbytes, reference,
+                             reference_nbytes);
+}
+
+static const struct kpk_codec codec = {KPK_CODEC_ZSTD, "zstd",
+                                       count_and_decode};
+static const char strings[] = "\0m\0k\0gfx90a\0gfx942\0gfx950\0gfx908";
+static const struct kpk_kernel_desc kernels[] = {{.name = 3}};
+static const struct kpk_kernel_attrs attrs[] = {{.max_block = 64}};
+static struct kpk_code_object objects[NOBJECTS] = {
+    {.target = 5, .cov = 5, .blob = &blobs[ALONE].head, .attrs = attrs},
+    {.target = 12, .cov = 5, .blob = &blobs[RELATED].head, .attrs = attrs},
+    {.target = 19, .cov = 5, .blob = &blobs[TRAINED].head, .attrs = attrs},
+    {.target = 26, .cov = 5, .blob = &blobs[PLAIN].head, .attrs = attrs}};
+
+#define MODULE(id, codec_)                                                     \
+    static const struct kpk_module id = {.format = KPK_FORMAT_VERSION,         \
+                                         .name = 1,                            \
+                                         .strings = strings,                   \
+                                         .kernels = kernels,                   \
+                                         .objects = objects,                   \
+                                         .nkernels = 1,                        \
+                                         .nobjects = NOBJECTS,                 \
+                                         .codec = (codec_),                    \
+                                         .dictionary = &dictionary.head,       \
+                                         .caches = caches,                     \
+                                         .dictionary_cache =                   \
+                                             &dictionary_cache}
+MODULE(module, &codec);
+MODULE(module_without_codec, NULL);
+
+/* A little that repeats, a little that does not, and nearly the same for each
+ * seed. */
+static void fill(unsigned char *to, size_t nbytes, unsigned seed)
+{
+    static const unsigned char ident[] = {
+        0x7f, 'E', 'L', 'F', 2, 1, 1, 64, 3, 0, 0, 0, 0, 0, 0, 0, 3, 0, 224, 0};
+    unsigned state = 1;
+
+    for (size_t i = 0; i < nbytes; i++) {
+        state = state * 1103515245u + 12345u;
+        to[i] = i % 64 < 40 ? (unsigned char)(i % 64)
+                            : (unsigned char)(state >> 16);
+    }
+    to[nbytes / 2] = (unsigned char)seed;
+    if (nbytes == NBYTES)
+        memcpy(to, ident, sizeof(ident));
+}
+
+static void store(struct stored *blob, const void *content, size_t nbytes,
+                  const void *reference, size_t reference_nbytes)
+{
+    ZSTD_CCtx *context = ZSTD_createCCtx();
+    size_t n;
+
+    assert_non_null(context);
+    (void)ZSTD_CCtx_setParameter(context, ZSTD_c_checksumFlag, 1);
+    if (reference)
+        (void)ZSTD_CCtx_refPrefix(context, reference, reference_nbytes);
+    n = ZSTD_compress2(context, blob->data, sizeof(blob->data), content,
+                       nbytes);
+    assert_false(ZSTD_isError(n));
+    (void)ZSTD_freeCCtx(context);
+    blob->head.codec = KPK_CODEC_ZSTD;
+    blob->head.nbytes = nbytes;
+    blob->head.stored_nbytes = n;
+}
+
+static void name(struct stored *blob, enum kpk_blob_kind kind,
+                 const char *target, unsigned char hash)
+{
+    blob->head.data_at = offsetof(struct stored, data);
+    blob->head.pack = blob->head.module = offsetof(struct stored, names);
+    blob->head.target = blob->head.module + 2;
+    blob->head.kind = kind;
+    memset(blob->head.sha256, hash, 32);
+    memcpy(blob->names, "m", 2);
+    (void)snprintf(blob->names + 2, sizeof(blob->names) - 2, "%s", target);
+}
+
+static void forget(struct kpk_cache *cache)
+{
+    free(cache->content);
+    cache->content = NULL;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    for (int i = 0; i < NOBJECTS; i++)
+        forget(&caches[i]);
+    forget(&dictionary_cache);
+    return 0;
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    memset(blobs, 0, sizeof(blobs));
+    memset(&dictionary, 0, sizeof(dictionary));
+    fill(dictionary_content, DICTIONARY_NBYTES, 0);
+    store(&dictionary, dictionary_content, DICTIONARY_NBYTES, NULL, 0);
+    name(&dictionary, KPK_BLOB_DICTIONARY, "", 200);
+    for (int i = 0; i < NOBJECTS; i++) {
+        fill(contents[i], NBYTES, (unsigned)i);
+        name(&blobs[i], KPK_BLOB_CODE_OBJECT, strings + objects[i].target,
+             (unsigned char)(i + 1));
+        memcpy(objects[i].sha256, blobs[i].head.sha256, 32);
+    }
+    store(&blobs[ALONE], contents[ALONE], NBYTES, NULL, 0);
+    store(&blobs[RELATED], contents[RELATED], NBYTES, contents[ALONE], NBYTES);
+    memcpy(blobs[RELATED].head.reference, objects[ALONE].sha256, 32);
+    store(&blobs[TRAINED], contents[TRAINED], NBYTES, dictionary_content,
+          DICTIONARY_NBYTES);
+    memcpy(blobs[TRAINED].head.reference, dictionary.head.sha256, 32);
+    memcpy(blobs[PLAIN].data, contents[PLAIN], NBYTES);
+    blobs[PLAIN].head.nbytes = blobs[PLAIN].head.stored_nbytes = NBYTES;
+    atomic_store(&ndecoded, 0);
+    mallocs_left = -1;
+    return 0;
+}
+
+/* ---- tests ----------------------------------------------------------------
+ */
+
+static void test_first_use_decodes_and_later_ones_do_not(void **state)
+{
+    kpk_object object;
+
+    (void)state;
+    for (int i = 0; i < NOBJECTS; i++) {
+        const void *first;
+
+        assert_ok(kpk_module_object(&module, (size_t)i, &object));
+        assert_int_equal(object.nbytes, NBYTES);
+        assert_memory_equal(object.data, contents[i], NBYTES);
+        assert_true(i == PLAIN || object.stored_nbytes < NBYTES);
+        first = object.data;
+        assert_ok(kpk_module_object(&module, (size_t)i, &object));
+        assert_ptr_equal(object.data, first);
+    }
+    /* Three, and the dictionary. The one that another refers to was there. */
+    assert_int_equal(ndecoded, 4);
+    assert_ptr_equal(object.data, blobs[PLAIN].data);
+}
+
+static void test_looking_at_a_code_object_decodes_nothing(void **state)
+{
+    kpk_object object;
+
+    (void)state;
+    assert_ok(kpk_module_object_info(&module, RELATED, &object));
+    assert_null(object.data);
+    assert_int_equal(object.nbytes, NBYTES);
+    assert_true(object.stored_nbytes < NBYTES);
+    assert_string_equal(object.target, "gfx942");
+    assert_int_equal(ndecoded, 0);
+}
+
+static void test_what_is_referred_to_is_decoded_but_not_kept(void **state)
+{
+    kpk_object object;
+
+    (void)state;
+    assert_ok(kpk_module_object(&module, RELATED, &object));
+    assert_memory_equal(object.data, contents[RELATED], NBYTES);
+    assert_int_equal(ndecoded, 2);
+    assert_null(caches[ALONE].content);
+}
+
+static void test_damaged_data_is_refused_with_a_sentence(void **state)
+{
+    struct stored *blob = &blobs[TRAINED];
+    kpk_object object = {.data = NULL};
+    size_t n = blob->head.stored_nbytes;
+
+    (void)state;
+    for (size_t i = 0; i < n; i += i < 100 ? 1 : 97) {
+        blob->data[i] ^= 0x55;
+        assert_status(kpk_module_object(&module, TRAINED, &object),
+                      KPK_ERR_FORMAT);
+        assert_message("cannot decompress the code object of module m for "
+                       "gfx950 (40000 bytes): ");
+        assert_message("The program file is damaged");
+        blob->data[i] ^= 0x55;
+    }
+    for (blob->head.stored_nbytes = 0; blob->head.stored_nbytes < n;
+         blob->head.stored_nbytes += 101)
+        assert_status(kpk_module_object(&module, TRAINED, &object),
+                      KPK_ERR_FORMAT);
+    blob->head.stored_nbytes = n;
+    blob->head.nbytes = NBYTES + 1;
+    assert_status(kpk_module_object(&module, TRAINED, &object), KPK_ERR_FORMAT);
+    assert_message("shorter than it should be");
+    blob->head.nbytes = NBYTES - 1;
+    assert_status(kpk_module_object(&module, TRAINED, &object), KPK_ERR_FORMAT);
+    assert_null(object.data);
+    assert_null(caches[TRAINED].content);
+    /* A failure is not remembered. */
+    blob->head.nbytes = NBYTES;
+    assert_ok(kpk_module_object(&module, TRAINED, &object));
+    assert_memory_equal(object.data, contents[TRAINED], NBYTES);
+}
+
+static void test_damaged_references_are_refused_with_a_sentence(void **state)
+{
+    kpk_object object;
+
+    (void)state;
+    dictionary.data[9] ^= 1;
+    assert_status(kpk_module_object(&module, TRAINED, &object), KPK_ERR_FORMAT);
+    assert_message("cannot decompress the dictionary of pack m (3000 bytes)");
+    blobs[ALONE].data[99] ^= 1;
+    assert_status(kpk_module_object(&module, RELATED, &object), KPK_ERR_FORMAT);
+    assert_message("module m for gfx90a");
+    blobs[RELATED].head.reference[5] ^= 1;
+    assert_status(kpk_module_object(&module, RELATED, &object), KPK_ERR_FORMAT);
+    assert_message("that it refers to is not in the program");
+}
+
+static void test_pack_without_its_decoder_says_so(void **state)
+{
+    kpk_object object;
+
+    (void)state;
+    assert_status(kpk_module_object(&module_without_codec, ALONE, &object),
+                  KPK_ERR_FORMAT);
+    assert_message("the program has no decoder");
+    assert_ok(kpk_module_object(&module_without_codec, PLAIN, &object));
+}
+
+static void test_each_failing_allocation_is_survived(void **state)
+{
+    kpk_status st = KPK_ERR_NOMEM;
+    kpk_object object = {.data = NULL};
+    int n;
+
+    (void)state;
+    for (n = 0; st != KPK_OK && n < 10; n++) {
+        mallocs_left = n;
+        st = kpk_module_object(&module, RELATED, &object);
+        mallocs_left = -1;
+        if (st == KPK_OK)
+            break;
+        assert_int_equal(st, KPK_ERR_NOMEM);
+        assert_message("out of memory");
+        assert_null(object.data);
+    }
+    assert_int_equal(n, 2); /* what it refers to, and itself */
+    assert_memory_equal(object.data, contents[RELATED], NBYTES);
+}
+
+static pthread_barrier_t start;
+
+static void *use_all(void *first)
+{
+    pthread_barrier_wait(&start);
+    for (int i = 0; i < NOBJECTS; i++) {
+        const size_t at = (*(const size_t *)first + (size_t)i) % NOBJECTS;
+        kpk_object object;
+
+        if (kpk_module_object(&module, at, &object) != KPK_OK ||
+            memcmp(object.data, contents[at], NBYTES) != 0)
+            return NULL;
+    }
+    return first;
+}
+
+static void test_16_threads_decode_each_code_object_once(void **state)
+{
+    pthread_t threads[NTHREADS];
+    size_t numbers[NTHREADS];
+
+    (void)state;
+    assert_int_equal(pthread_barrier_init(&start, NULL, NTHREADS), 0);
+    for (int round = 0; round < 20; round++) {
+        atomic_store(&ndecoded, 0);
+        for (size_t i = 0; i < NTHREADS; i++) {
+            numbers[i] = i;
+            assert_int_equal(
+                pthread_create(&threads[i], NULL, use_all, &numbers[i]), 0);
+        }
+        for (int i = 0; i < NTHREADS; i++) {
+            void *result;
+
+            assert_int_equal(pthread_join(threads[i], &result), 0);
+            assert_ptr_equal(result, &numbers[i]);
+        }
+        /* Three and the dictionary; ALONE may be decoded for RELATED before
+         * it is asked for itself. */
+        assert_in_range(ndecoded, 4, 5);
+        (void)teardown(NULL);
+    }
+    (void)pthread_barrier_destroy(&start);
+}
+
+static void test_hip_is_given_the_decoded_bytes(void **state)
+{
+    static const kpk_module *const modules[] = {&module};
+    struct fake_hip *fake = fake_hip_load("fake_hip.so");
+    kpk_instance *inst;
+    const kpk_kernel *kernel;
+
+    (void)state;
+    for (int round = 0; round < 3; round++) {
+        assert_ok(kpk_open_modules(modules, 1, 0, &inst));
+        assert_int_equal(ndecoded, round > 0);
+        assert_ok(kpk_kernel_get(inst, "k", &kernel));
+        assert_int_equal(ndecoded, 1);
+        assert_ok(kpk_close(inst));
+    }
+    assert_int_equal(fake->nloads, 3);
+    blobs[ALONE].data[50] ^= 1;
+    forget(&caches[ALONE]);
+    assert_ok(kpk_open_modules(modules, 1, 0, &inst));
+    assert_status(kpk_kernel_get(inst, "k", &kernel), KPK_ERR_FORMAT);
+    assert_int_equal(fake->nloads, 3);
+    assert_ok(kpk_close(inst));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_first_use_decodes_and_later_ones_do_not),
+        TEST(test_looking_at_a_code_object_decodes_nothing),
+        TEST(test_what_is_referred_to_is_decoded_but_not_kept),
+        TEST(test_damaged_data_is_refused_with_a_sentence),
+        TEST(test_damaged_references_are_refused_with_a_sentence),
+        TEST(test_pack_without_its_decoder_says_so),
+        TEST(test_each_failing_allocation_is_survived),
+        TEST(test_16_threads_decode_each_code_object_once),
+        TEST(test_hip_is_given_the_decoded_bytes),
+    };
+
+    return cmocka_run_group_tests_name("unpack", tests, NULL, NULL);
+}
