@@ -7,7 +7,8 @@
  * what is right. Both are compiled without contraction of a * b + c.
  *
  * GROUP_TEST(name, ...) is a kernel whose work-items meet (LDS, shuffles,
- * atomics); its plain C reference stands beside it as HOST_REFERENCE(name).
+ * atomics); its plain C reference stands beside it as HOST_REFERENCE(name), or
+ * OPTIONAL_REFERENCE(name) if there are targets without that kernel.
  *
  * Every kernel has the arguments (const u32 *in, u32 *out, u32 n): n records
  * of nin and nout words, 256 work-items in a workgroup, n a multiple of 256.
@@ -54,12 +55,14 @@ struct corpus_test {
     const char *name;
     u32 nin, nout;
     void (*host)(const u32 *in, u32 *out, u32 n);
+    bool optional; /* some targets do not have the kernel */
     const corpus_test *next;
     static inline const corpus_test *first = nullptr;
 
     corpus_test(const char *name_, u32 nin_, u32 nout_,
-                void (*host_)(const u32 *, u32 *, u32))
-        : name(name_), nin(nin_), nout(nout_), host(host_), next(first)
+                void (*host_)(const u32 *, u32 *, u32), bool optional_ = false)
+        : name(name_), nin(nin_), nout(nout_), host(host_), optional(optional_),
+          next(first)
     {
         first = this;
     }
@@ -79,6 +82,10 @@ struct corpus_test {
 #define HOST_REFERENCE(name)                                                   \
     static void host_##name(const u32 *in, u32 *out, u32 n);                   \
     static const corpus_test test_##name(#name, 1, 1, host_##name);            \
+    static void host_##name(const u32 *in, u32 *out, u32 n)
+#define OPTIONAL_REFERENCE(name)                                               \
+    static void host_##name(const u32 *in, u32 *out, u32 n);                   \
+    static const corpus_test test_##name(#name, 1, 1, host_##name, true);      \
     static void host_##name(const u32 *in, u32 *out, u32 n)
 #define DEVICE_ONLY 0
 #endif

@@ -1,6 +1,11 @@
 /* corpus.hip - all device code of the corpus, one code object per target */
+#include "bits.h"
+#include "builtins.h"
 #include "control.h"
 #include "floating.h"
 #include "groups.h"
 #include "integer.h"
+#include "matrix.h"
+#include "numbers.h"
 #include "ocml.h"
+#include "places.h"

@@ -1,24 +1,43 @@
-# corpus.mk - builds the corpus at three levels for each target, and its runner
+# corpus.mk - builds the corpus at several levels for each target, and its runner
+#
+# A level is an optimisation level; with w64 behind it, for targets that have
+# the choice, waves are of 64 lanes. corpus-all takes every target and level
+# that there is: minutes of compiling, by hand.
 
 CORPUS_SOURCES := $(wildcard tests/sim/corpus/*)
-CORPUS_ARCHS   := $(filter $(foreach r,$(target_rows),$(call field,1,$(r))),$(AMD_ARCHS))
-CORPUS_HSACOS  := $(foreach a,$(CORPUS_ARCHS),$(foreach o,O0 O1 O3,$(B)/corpus/$(a)/$(o).hsaco))
+CORPUS_ARCHS   ?= $(filter $(foreach r,$(target_rows),$(call field,1,$(r))),$(AMD_ARCHS))
+CORPUS_LEVELS  ?= O0 O1 O3
 CORPUS_TEST    := $(H)/test/sim/corpus
 CORPUS_FLAGS    = -std=c++17 -Wall -Wextra -Wno-unused-parameter -ffp-contract=off
+
+# Debian's HIP has no gfx10 with waves of 64.
+corpus_levels   = $(CORPUS_LEVELS) $(if $(filter gfx11% gfx12%,$(1)),$(CORPUS_WIDE_LEVELS))
+CORPUS_WIDE_LEVELS ?= O3w64
+CORPUS_HSACOS  := $(foreach a,$(CORPUS_ARCHS),$(foreach o,$(call corpus_levels,$(a)),$(B)/corpus/$(a)/$(o).hsaco))
+corpus_flags    = $(if $(filter %w64,$(2)),-mwavefrontsize64 $(subst =32,=64,\
+  $(subst wavefrontsize64_off,wavefrontsize64_on,$(call target_flags,$(1)))),$(call target_flags,$(1)))
 
 $(B)/corpus/%.hsaco: $(CORPUS_SOURCES) $(B)/stamp/device $$(call constants,$$(*D))
 	@mkdir -p $(@D)
 	@echo "  HIPCC corpus $*"
-	@$(DEVICE_CXX) $(filter-out -O3,$(KPK_HIPFLAGS)) $(CORPUS_FLAGS) -$(*F) $(DEVICE_FLAGS) \
+	@$(DEVICE_CXX) $(filter-out -O3,$(KPK_HIPFLAGS)) $(CORPUS_FLAGS) -$(subst w64,,$(*F)) $(DEVICE_FLAGS) \
 	  --offload-arch=$(*D) -mcode-object-version=$(call cov,$(*D)) \
-	  $(call target_flags,$(*D)) -o $@ tests/sim/corpus/corpus.hip
+	  $(call corpus_flags,$(*D),$(*F)) -o $@ tests/sim/corpus/corpus.hip
 
 # The reference is what this compiler makes of the same text for the CPU.
 $(CORPUS_TEST).bin: $(CORPUS_SOURCES) $(SIM_LIB) $(SIM_LINKS) $(H)/stamp/sim
 	@mkdir -p $(@D)
 	@echo "  C++   $@"
 	@$(DEVICE_CXX) $(CORPUS_FLAGS) -O1 -Xclang -ffloat16-excess-precision=none \
+	  -Xclang -fbfloat16-excess-precision=none \
 	  tests/sim/corpus/run.cc -o $@ -L$(H)/sim -lamdhip64 -lstdc++ -lm
 
 $(CORPUS_TEST): $(CORPUS_TEST).bin $(CORPUS_HSACOS)
 	@printf '#!/bin/sh\nexec %s %s "$$@"\n' $(CORPUS_TEST).bin $(B)/corpus >$@; chmod +x $@
+
+corpus_every := gfx900 gfx906 gfx908 gfx90a gfx942 gfx950 gfx1010 gfx1030 gfx1100 gfx1150 gfx1200 gfx1201
+corpus-all: ## the corpus on every processor at every level, waves of 64 too: half an hour
+	+@$(MAKE) --no-print-directory $(CORPUS_TEST) CORPUS_ARCHS="$(corpus_every)" \
+	  CORPUS_LEVELS="O0 O1 O2 O3 Os" CORPUS_WIDE_LEVELS="O0w64 O1w64 O3w64"
+	@LD_LIBRARY_PATH=$(H)/sim KPK_SIM_DEVICES=$(subst $(space),$(comma),$(corpus_every)) $(CORPUS_TEST)
+.PHONY: corpus-all
