@@ -25,7 +25,8 @@ bool tables_alike(const struct codeobj *a, const struct codeobj *b)
         if (strcmp(x->name, y->name) != 0 || x->nargs != y->nargs)
             return false;
         for (size_t j = 0; j < x->nargs; j++)
-            if (!same_arg(&x->args[j], &y->args[j]))
+            if (!same_arg(&x->args[j], &y->args[j]) ||
+                strcmp(x->args[j].name, y->args[j].name) != 0)
                 return false;
     }
     return true;

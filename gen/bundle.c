@@ -1,4 +1,5 @@
 /* bundle.c - reads clang's offload bundles, plain and compressed */
+#define ZLIB_CONST /* input is not written to */
 #include "bundle.h"
 
 #include <inttypes.h>
@@ -188,7 +189,7 @@ static size_t expand_zlib(const struct compressed *c, struct sink *sink)
 
     if (inflateInit(&z) != Z_OK)
         return 0;
-    z.next_in = (z_const Bytef *)(uintptr_t)c->data;
+    z.next_in = c->data;
     z.avail_in = c->nbytes > UINT_MAX ? UINT_MAX : (uInt)c->nbytes;
     while (status == Z_OK) {
         size_t left;
@@ -288,7 +289,7 @@ bool bundle_expand(const void *data, size_t nbytes, unsigned char **out,
                    size_t *out_nbytes, size_t *used,
                    char error[BUNDLE_ERROR_MAX])
 {
-    struct compressed c;
+    struct compressed c = {0};
     struct sink sink = {0};
     size_t taken;
 

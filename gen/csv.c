@@ -115,8 +115,10 @@ static bool next_line(struct reader *r, char **cells, size_t *n)
 /* Whether a comment begins at text[i] that goes on to the end of its line. */
 static bool at_line_comment(const char *text, size_t i)
 {
-    const char before = i ? text[i - 1] : '\n';
+    char before = '\n';
 
+    if (i)
+        before = text[i - 1];
     return text[i] == '#' ||
            (text[i] == '/' && text[i + 1] == '/' && before != ':') ||
            (text[i] == ';' && (is_blank(before) || before == '\n'));

@@ -327,19 +327,20 @@ static int by_subject(const void *a, const void *b)
  * code objects of the module is one row still. */
 static void drop_twins(struct import *in, struct import_table *t)
 {
+    struct import_row *rows = t->rows;
     size_t n = 0;
 
-    if (t->nrows == 0)
+    if (!rows)
         return;
-    qsort(t->rows, t->nrows, sizeof(*t->rows), by_subject);
+    qsort(rows, t->nrows, sizeof(*rows), by_subject);
     for (size_t i = 0; i < t->nrows; i++) {
-        const struct import_row *row = &t->rows[i];
-        const struct import_row *last = n ? &t->rows[n - 1] : NULL;
+        const struct import_row *row = &rows[i];
+        const struct import_row *last = n ? &rows[n - 1] : NULL;
 
         if (!last || last->module != row->module ||
             strcmp(last->kernel, row->kernel) != 0 ||
             strcmp(last->target, row->target) != 0) {
-            t->rows[n++] = *row;
+            rows[n++] = *row;
         } else if (last->from != row->from || last->csv_row != row->csv_row) {
             say(&(struct reading){in, t, row->from, row->csv_row, false},
                 "kernel %s has a row already, in line %zu", row->kernel,
@@ -348,7 +349,7 @@ static void drop_twins(struct import *in, struct import_table *t)
         }
     }
     t->nrows = n;
-    qsort(t->rows, t->nrows, sizeof(*t->rows), by_kernel);
+    qsort(rows, n, sizeof(*rows), by_kernel);
 }
 
 static int by_kind(const void *a, const void *b)

@@ -82,7 +82,8 @@ static void make_kinds(struct writer *w)
         (void)find_kind(w, in->modules[m].kind);
     for (size_t t = 0; t < in->ntables; t++)
         (void)find_kind(w, in->tables[t].kind);
-    qsort(w->kinds, w->nkinds, sizeof(*w->kinds), by_kind_name);
+    if (w->kinds)
+        qsort(w->kinds, w->nkinds, sizeof(*w->kinds), by_kind_name);
     w->index = import_alloc(in->nmodules, sizeof(*w->index));
     for (size_t m = 0; m < in->nmodules; m++) {
         struct kind *k = find_kind(w, in->modules[m].kind);
@@ -175,16 +176,18 @@ static void write_kernels(FILE *f, const struct writer *w, const struct kind *k,
                           struct strings *s)
 {
     struct arg_lists lists = {0};
-    size_t *firsts = NULL, n = 0;
+    size_t *firsts, n = 0;
 
+    for (size_t i = 0; i < k->nmodules; i++)
+        n += object_of(w, k->modules[i], 0)->co->nkernels;
+    firsts = import_alloc(n, sizeof(*firsts));
+    n = 0;
     fputs("static const struct kpk_arg_desc args[] = {\n", f);
     for (size_t i = 0; i < k->nmodules; i++) {
         const struct codeobj *co = object_of(w, k->modules[i], 0)->co;
 
-        for (size_t j = 0; j < co->nkernels; j++) {
-            firsts = import_grow(firsts, n, sizeof(*firsts));
+        for (size_t j = 0; j < co->nkernels; j++)
             firsts[n++] = first_arg(f, s, &lists, &co->kernels[j]);
-        }
     }
     fputs("    {0, 0, 0, 0}, /* ends the list */\n};\n\n"
           "static const struct kpk_kernel_desc kernels[] = {\n",
@@ -247,7 +250,7 @@ static void write_objects(FILE *f, FILE *bin, const struct writer *w,
                                                 .nbytes = co->nbytes,
                                                 .codec = KPK_CODEC_NONE,
                                                 .stored_nbytes = co->nbytes});
-            fwrite(co->data, co->nbytes, 1, bin);
+            (void)fwrite(co->data, co->nbytes, 1, bin);
             while (ftell(bin) % BLOB_ALIGNMENT)
                 if (fputc(0, bin) == EOF)
                     break;
@@ -336,23 +339,38 @@ static int by_name(const void *a, const void *b)
     return order ? order : (x->number > y->number) - (x->number < y->number);
 }
 
-static struct entry *add_entries(const struct writer *w, const struct kind *k,
-                                 struct entry *entries, size_t *n)
+/* Returns how many there are. */
+static size_t add_entries(const struct writer *w, const struct kind *k,
+                          struct entry *out)
 {
-    size_t number = 0;
+    size_t n = 0;
 
-    for (size_t i = 0; i < k->nmodules; i++) {
-        entries = import_grow(entries, *n, sizeof(*entries));
-        entries[(*n)++] = (struct entry){w->in->modules[k->modules[i]].name,
-                                         k->name, number++};
-    }
+    for (; n < k->nmodules; n++)
+        out[n] = (struct entry){w->in->modules[k->modules[n]].name, k->name, n};
     for (size_t t = 0; t < k->ntables; t++) {
         if (t && strcmp(k->tables[t]->kind, k->tables[t - 1]->kind) == 0)
             continue;
-        entries = import_grow(entries, *n, sizeof(*entries));
-        entries[(*n)++] =
-            (struct entry){holder_name(w, k->tables[t]), k->name, number++};
+        out[n] = (struct entry){holder_name(w, k->tables[t]), k->name, n};
+        n++;
     }
+    return n;
+}
+
+/* Of nkinds kinds, sorted by name. */
+static struct entry *list_entries(const struct writer *w,
+                                  const struct kind *kinds, size_t nkinds,
+                                  size_t *n)
+{
+    struct entry *entries;
+    size_t most = 0;
+
+    for (size_t k = 0; k < nkinds; k++)
+        most += kinds[k].nmodules + kinds[k].ntables;
+    entries = import_alloc(most, sizeof(*entries));
+    *n = 0;
+    for (size_t k = 0; k < nkinds; k++)
+        *n += add_entries(w, &kinds[k], entries + *n);
+    qsort(entries, *n, sizeof(*entries), by_name);
     return entries;
 }
 
@@ -392,9 +410,12 @@ static void write_modules(FILE *f, const struct writer *w, const struct kind *k,
 }
 
 static void write_pack(FILE *f, const struct writer *w, const char *symbol,
-                       const char *name, struct entry *entries, size_t n)
+                       const char *name, const struct kind *kinds,
+                       size_t nkinds)
 {
-    qsort(entries, n, sizeof(*entries), by_name);
+    size_t n;
+    struct entry *entries = list_entries(w, kinds, nkinds, &n);
+
     fputs("static const struct kpk_module *const modules[] = {\n", f);
     for (size_t i = 0; i < n; i++)
         fprintf(f, "    &kpk_i_%s__%s[%zu],\n", w->in->pack, entries[i].kind,
@@ -425,8 +446,6 @@ static void write_kind(FILE *f, FILE *bin, const struct writer *w,
     struct strings *body = strings_new();
     char *symbol = import_text("%s_%s", w->in->pack, k->name);
     char *name = import_text("%s/%s", w->in->pack, k->name);
-    struct entry *entries;
-    size_t n = 0;
 
     if (!body)
         exit(1);
@@ -444,8 +463,7 @@ static void write_kind(FILE *f, FILE *bin, const struct writer *w,
         (void)text(body, holder_name(w, k->tables[t]));
     strings_write(f, body);
     write_modules(f, w, k, body);
-    entries = add_entries(w, k, NULL, &n);
-    write_pack(f, w, symbol, name, entries, n);
+    write_pack(f, w, symbol, name, k, 1);
     strings_free(body);
     free(symbol);
     free(name);
@@ -455,13 +473,8 @@ static void write_kind(FILE *f, FILE *bin, const struct writer *w,
 
 static void write_all(FILE *f, const struct writer *w)
 {
-    struct entry *entries = NULL;
-    size_t n = 0;
-
     write_top(f, w);
-    for (size_t i = 0; i < w->nkinds; i++)
-        entries = add_entries(w, &w->kinds[i], entries, &n);
-    write_pack(f, w, w->in->pack, w->in->pack, entries, n);
+    write_pack(f, w, w->in->pack, w->in->pack, w->kinds, w->nkinds);
 }
 
 static size_t count_objects(const struct writer *w, const struct kind *k)

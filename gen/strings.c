@@ -45,28 +45,29 @@ void strings_free(struct strings *s)
 }
 
 /* The slot that has the text, or the free one where it goes. */
-static uint32_t *find_slot(const struct strings *s, const char *text)
+static uint32_t *find_slot(const struct strings *s, uint32_t *slots, size_t n,
+                           const char *text)
 {
-    size_t at = hash(text) & (s->nslots - 1);
+    size_t at = hash(text) & (n - 1);
 
-    while (s->slots[at] && strcmp(s->text + s->slots[at], text) != 0)
-        at = (at + 1) & (s->nslots - 1);
-    return &s->slots[at];
+    while (slots[at] && strcmp(s->text + slots[at], text) != 0)
+        at = (at + 1) & (n - 1);
+    return &slots[at];
 }
 
 static int more_slots(struct strings *s)
 {
-    struct strings bigger = *s;
+    const size_t n = s->nslots ? 2 * s->nslots : 64;
+    uint32_t *slots = calloc(n, sizeof(*slots));
 
-    bigger.nslots = s->nslots ? 2 * s->nslots : 64;
-    bigger.slots = calloc(bigger.nslots, sizeof(*bigger.slots));
-    if (!bigger.slots)
+    if (!slots)
         return 0;
     for (size_t i = 0; i < s->nslots; i++)
         if (s->slots[i])
-            *find_slot(&bigger, s->text + s->slots[i]) = s->slots[i];
+            *find_slot(s, slots, n, s->text + s->slots[i]) = s->slots[i];
     free(s->slots);
-    *s = bigger;
+    s->slots = slots;
+    s->nslots = n;
     return 1;
 }
 
@@ -98,7 +99,7 @@ uint32_t strings_add(struct strings *s, const char *text)
         return 0;
     if (!more_text(s, nbytes) || (2 * s->n >= s->nslots && !more_slots(s)))
         return UINT32_MAX;
-    slot = find_slot(s, text);
+    slot = find_slot(s, s->slots, s->nslots, text);
     if (!*slot) {
         *slot = (uint32_t)s->used;
         memcpy(s->text + s->used, text, nbytes);

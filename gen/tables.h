@@ -16,7 +16,8 @@
  */
 bool tables_agree(struct codeobj *const *objects, size_t nobjects);
 
-/* The same of two objects, without a word. */
+/* The same of two objects, without a word, and the names of arguments too, for
+ * those tell padding. */
 bool tables_alike(const struct codeobj *a, const struct codeobj *b);
 
 /* The table of one module of a pack: build/gen/NAME.c. Objects sorted by

@@ -19,7 +19,7 @@ TIDY_TESTS := -bugprone-reserved-identifier,-cert-dcl37-c,-cert-dcl51-cpp,$\
 # Debian 12's clang-tidy 14 knows _Float16 with that instruction set alone, and
 # has no __builtin_roundeven.
 lint_flags = -std=gnu11 -D_DEFAULT_SOURCE= -Iinclude -Isrc -Igen -I$(B)/include -I$(WAYS_B)/include -I$(ASM_B)/include \
-  -Itests -Itests/unit -Itests/kernels $(SIM_LLVM_CFLAGS) \
+  -Itests -Itests/unit -Itests/kernels -Itests/import $(SIM_LLVM_CFLAGS) \
   -mavx512fp16 -D__builtin_roundeven=rint -D__builtin_roundevenf=rintf
 
 $(LINT)/%.format: % .clang-format

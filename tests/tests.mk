@@ -11,6 +11,7 @@
 #   tests/sim/corpus/          the simulated GPU against the CPU (corpus.mk)
 #   tests/asm/                 hand-written kernels, imported and run
 #   tests/ways/                every way to launch and inspect, a pack of its own
+#   tests/import/              makes code objects, bundles and trees of them
 #   tests/build/test_*.c       programs, of the build's tools
 #   tests/{build,install}/*.sh scripts, of the build and of what it installs
 #
@@ -29,7 +30,7 @@ FAKES := $(if $(wildcard tests/unit/fake_hip.c),$(addprefix $(H)/test/unit/,fake
 BUILD_TESTS  := $(patsubst tests/build/%.c,$(H)/test/build/%,$(sort $(wildcard tests/build/test_*.c)))
 SCRIPT_TESTS := $(sort $(wildcard tests/build/*.sh tests/install/*.sh))
 
-TEST_CFLAGS = -Itests -Itests/unit -Itests/kernels -Igen
+TEST_CFLAGS = -Itests -Itests/unit -Itests/kernels -Itests/import -Igen
 link_flags_of = $(shell sed -n 's,^/\* link: \(.*\) \*/$$,\1,p' $(1))
 $(H)/obj/tests/%.o: OBJ_CFLAGS = $(TEST_CFLAGS)
 $(HARNESS) $(KERNEL_TESTS_SRC:%.c=$(H)/obj/%.o) $(UNIT_SRC:%.c=$(H)/obj/%.o): $(PACK_HEADER)
@@ -56,7 +57,15 @@ $(H)/test/kernels/%: $(H)/obj/tests/kernels/%.o $(HARNESS) $(H)/libkpack.a
 	@mkdir -p $(@D)
 	@$(CC) $(LDFLAGS) $(SAN_FLAGS) -o $@ $^ -ldl -lm -pthread $(PACK_CODEC_LIBS)
 
-$(H)/test/build/%: $(H)/obj/tests/build/%.o $(filter-out %/kpack-gen.o,$(GEN_SOURCES:%.c=$(H)/obj/%.o))
+# What makes code objects, for the tests of what reads them.
+MADE   := $(H)/obj/tests/import/code_object.o
+MAKERS := $(addprefix $(H)/test/import/,make_tree make_bundle)
+$(MAKERS): $(H)/test/import/%: $(H)/obj/tests/import/%.o $(MADE)
+	@echo "  LD    $@"
+	@mkdir -p $(@D)
+	@$(CC) $(LDFLAGS) $(SAN_FLAGS) -o $@ $^ -lz -lzstd
+
+$(H)/test/build/%: $(H)/obj/tests/build/%.o $(MADE) $(filter-out %/kpack-gen.o,$(GEN_SOURCES:%.c=$(H)/obj/%.o))
 	@echo "  LD    $@"
 	@mkdir -p $(@D)
 	@$(CC) $(LDFLAGS) $(SAN_FLAGS) -o $@ $^ -lcmocka $(GEN_LIBS)
@@ -72,7 +81,7 @@ TEST_PROGRAMS := $(UNIT_TESTS) $(WAYS_TEST) $(ASM_TEST) $(SIM_TESTS) $(CORPUS_TE
 RUN_TESTS = B='$(B)' H='$(H)' CC='$(CC)' MAKE='$(MAKE)' MODULES='$(MODULES)' SAN='$(SAN)' \
   tests/run
 
-tests: all sim $(TEST_PROGRAMS) ## build every test
+tests: all sim $(TEST_PROGRAMS) $(MAKERS) ## build every test
 check: tests ## run every test; ends with one line: N passed, M failed
 	+@$(ON_GPU) $(RUN_TESTS) $(TEST_PROGRAMS) $(SCRIPT_TESTS)
 check-fast: all sim $(UNIT_TESTS) $(SIM_TESTS) $(BUILD_TESTS) $(filter %/vector_add,$(KERNEL_TESTS)) ## the tests that take seconds

@@ -62,6 +62,9 @@ void json_close(char bracket);                 /* '}' or ']' */
 void json_string(const char *key, const char *value);
 void json_number(const char *key, uint64_t value);
 void json_bool(const char *key, bool value);
+/* What is JSON already: numbers of other kinds. */
+void json_raw(const char *key, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 void json_end(void); /* a newline after the outermost */
 
 /* table.c: text in columns as wide as what is in them. Cells are copied; a

@@ -123,6 +123,89 @@ static void json_kernel(const char *key, const kpk_module *module, size_t k)
     json_close('}');
 }
 
+static const char *const type_names[] = {"int", "float", "text"};
+
+/* A table's title and its columns; its rows are many. */
+static void text_tables(const kpk_module *module)
+{
+    kpk_table_decl decl;
+    kpk_column_decl column;
+
+    for (size_t t = 0; t < kpk_module_table_count(module); t++) {
+        if (kpk_module_table(module, t, &decl) != KPK_OK)
+            continue;
+        printf("table %s: %zu row%s of", decl.name, decl.nrows,
+               decl.nrows == 1 ? "" : "s");
+        for (size_t c = 0; c < decl.ncolumns; c++)
+            if (kpk_table_column(module, t, c, &column) == KPK_OK)
+                printf("%s %s (%s)", c ? "," : "", column.name,
+                       type_names[column.type]);
+        putchar('\n');
+    }
+}
+
+static void json_row(const kpk_module *module, size_t t, size_t r, size_t n)
+{
+    kpk_row row;
+    kpk_cell cell;
+
+    if (kpk_table_row(module, t, r, &row) != KPK_OK)
+        return;
+    json_open(NULL, '{');
+    json_string("kernel", row.kernel);
+    json_string("target", row.target);
+    json_string("module", row.module);
+    json_open("cells", '[');
+    for (size_t c = 0; c < n; c++) {
+        if (kpk_table_cell(module, t, r, c, &cell) != KPK_OK)
+            continue;
+        if (cell.type == KPK_TYPE_STRING)
+            json_string(NULL, cell.s);
+        else if (cell.type == KPK_TYPE_INT)
+            json_raw(NULL, "%lld", (long long)cell.i);
+        else
+            json_raw(NULL, "%.17g", cell.f);
+    }
+    json_close(']');
+    json_close('}');
+}
+
+static void json_columns(const kpk_module *module, size_t t, size_t n)
+{
+    kpk_column_decl column;
+
+    json_open("columns", '[');
+    for (size_t c = 0; c < n; c++) {
+        if (kpk_table_column(module, t, c, &column) != KPK_OK)
+            continue;
+        json_open(NULL, '{');
+        json_string("name", column.name);
+        json_string("type", type_names[column.type]);
+        json_close('}');
+    }
+    json_close(']');
+}
+
+static void json_tables(const kpk_module *module)
+{
+    kpk_table_decl decl;
+
+    json_open("tables", '[');
+    for (size_t t = 0; t < kpk_module_table_count(module); t++) {
+        if (kpk_module_table(module, t, &decl) != KPK_OK)
+            continue;
+        json_open(NULL, '{');
+        json_string("name", decl.name);
+        json_columns(module, t, decl.ncolumns);
+        json_open("rows", '[');
+        for (size_t r = 0; r < decl.nrows; r++)
+            json_row(module, t, r, decl.ncolumns);
+        json_close(']');
+        json_close('}');
+    }
+    json_close(']');
+}
+
 static void text_module(const kpk_module *module)
 {
     const size_t nkernels = kpk_module_kernel_count(module);
@@ -165,34 +248,58 @@ static void text_module(const kpk_module *module)
         }
         printf(")\n");
     }
+    text_tables(module);
 }
 
 static void json_module(const kpk_module *module)
 {
-    json_open("module", '{');
+    json_open(NULL, '{');
     json_string("name", kpk_module_name(module));
     json_open("kernels", '[');
     for (size_t k = 0; k < kpk_module_kernel_count(module); k++)
         json_kernel(NULL, module, k);
     json_close(']');
+    json_tables(module);
     json_close('}');
+}
+
+/* Modules of that name: several in an imported pack, for different targets. */
+static bool show_modules(const char *name, bool json)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < kpk_pack_module_count(cmd_pack); i++) {
+        const kpk_module *module = kpk_pack_module(cmd_pack, i);
+
+        if (strcmp(kpk_module_name(module), name) != 0)
+            continue;
+        if (json) {
+            json_module(module);
+        } else {
+            if (any)
+                putchar('\n');
+            text_module(module);
+        }
+        any = true;
+    }
+    return any;
 }
 
 /* A name may be a module's and a kernel's at once: both are shown. */
 int cmd_info(const struct options *options)
 {
     const char *name = options->words[0];
-    const kpk_module *found = kpk_pack_find(cmd_pack, name);
-    bool any = found != NULL;
+    bool any;
 
-    if (options->json)
+    if (options->json) {
         json_open(NULL, '{');
-    if (found && options->json)
-        json_module(found);
-    else if (found)
-        text_module(found);
-    if (options->json)
+        json_open("modules", '[');
+    }
+    any = show_modules(name, options->json);
+    if (options->json) {
+        json_close(']');
         json_open("kernels", '[');
+    }
     for (size_t i = 0; i < kpk_pack_module_count(cmd_pack); i++) {
         const kpk_module *module = kpk_pack_module(cmd_pack, i);
         size_t k;

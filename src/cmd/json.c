@@ -2,6 +2,7 @@
 #include "cmd.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 
 static bool need_comma;
@@ -55,6 +56,16 @@ void json_number(const char *key, uint64_t value)
 {
     begin(key);
     printf("%" PRIu64, value);
+}
+
+void json_raw(const char *key, const char *format, ...)
+{
+    va_list args;
+
+    begin(key);
+    va_start(args, format);
+    (void)vprintf(format, args);
+    va_end(args);
 }
 
 void json_bool(const char *key, bool value)

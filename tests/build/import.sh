@@ -1,0 +1,245 @@
+#!/bin/sh
+# import.sh - trees of prebuilt code objects become packs, or are refused
+set -u
+# shellcheck source=tests/checks.sh
+. "$(dirname "$0")/../checks.sh"
+cd "$ROOT" || exit 1
+
+B=${B:-build} H=${H:-build} CC=${CC:-cc}
+make_tree=$H/test/import/make_tree
+make_bundle=$H/test/import/make_bundle
+gen=$B/kpack-gen
+built=$WORK/b
+
+# Real code objects, of whatever two targets the build has. An object of a host
+# is one of the library's.
+targets=$(cd "$B/hsaco" && printf '%s\n' gfx*/vector_add.hsaco | cut -d/ -f1)
+# shellcheck disable=SC2086
+set -- $targets
+one=$1 two=$2
+object() { echo "$B/hsaco/$1/${2:-vector_add}.hsaco"; }
+host_object=$H/obj/src/select.o
+
+# ---- a tree like AMD's ----
+
+tree=$WORK/hsa
+check "a tree is made" "$make_tree" "$tree" 100 3000000
+import() { # pack folder
+    plain_make PACK="$1" IMPORT="$2" B="$built" KPACK_GEN="$gen"
+}
+check "it is imported" import made "$tree"
+cp "$WORK/check.out" "$WORK/import.out"
+kpack=$built/kpack
+noted() { grep -c "pa.csv:[0-9]*: note: there is no gone.co; the row is left out" "$WORK/import.out"; }
+check "each row without a file is noted" test "$(noted)" -ge 2
+
+listed() { "$kpack" list --json | python3 -c "$1"; }
+count='import json, sys
+print(sum(len(m["objects"]) for m in json.load(sys.stdin)["modules"]))'
+check "all code objects are in it" test "$(listed "$count")" -eq 100
+sums='import json, sys
+print("\n".join(o["sha256"] for m in json.load(sys.stdin)["modules"]
+                for o in m["objects"]))'
+same_bytes() {
+    listed "$sums" | sort >"$WORK/listed"
+    find "$tree" -name '*.co' -exec sha256sum {} + | cut -c1-64 | sort |
+        cmp - "$WORK/listed"
+}
+check "with the bytes of the files" same_bytes
+table() { "$kpack" info "$1" | grep -F "$2"; }
+check "a table has both targets' columns" table pa "qTile (int)"
+check "a table of a folder below" table fmoe "table fmoe_silu"
+check "rows of files in folders below say which" table fmha_v3_fwd "folder (text)"
+check "types follow the cells" table topksoftmax "topk (int), dtype (text)"
+check "JSON of rows" sh -c "'$kpack' info fmoe --json | python3 -m json.tool"
+
+unchanged() {
+    import made "$tree" >"$WORK/out" 2>&1 && ! grep -E "IMPORT|CC|AR|LD" "$WORK/out"
+}
+check "a second make does nothing" unchanged
+rm "$(find "$tree" -name 'old_*' | head -n 1)"
+check "a file less is another pack" import made "$tree"
+check "of one code object less" test "$(listed "$count")" -eq 99
+reproduced() {
+    "$gen" import made "$WORK/again" "$tree" 2>/dev/null &&
+        (cd "$WORK/again" && find . -type f) | while read -r f; do
+            cmp "$WORK/again/$f" "$built/import/made/$f" || exit 1
+        done
+}
+check "the same tree gives the same bytes" reproduced
+
+# ---- real kernels: selected, found by row, launched ----
+
+real=$WORK/real
+mkdir -p "$real/$one/add" "$real/$two/add"
+for t in "$one" "$two"; do
+    cp "$(object "$t")" "$real/$t/add/tile.co"
+    printf 'knl_name,co_name,tile,kind\nvector_add,tile.co,%s,%s\n' \
+        "$([ "$t" = "$one" ] && echo 64 || echo 128)" "$t" >"$real/$t/add/add.csv"
+done
+# One name, but other kernels on the other target.
+cp "$(object "$one")" "$real/$one/add/other.co"
+cp "$(object "$two" affine)" "$real/$two/add/other.co"
+check "a tree of real kernels" import real "$real"
+cat >"$WORK/use.c" <<'END'
+#include <kpack.h>
+#include <kpack/real.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Selects the tile that divides, launches its kernel; the other module is the
+ * one for this device. */
+int main(int argc, char **argv)
+{
+    enum { N = 1000 };
+    float a[N], b[N], c[N];
+    void *da, *db, *dc;
+    const kpk_module *add = kpk_pack_find(&kpk_real_add, "add");
+    kpk_instance *gpu;
+    const kpk_kernel *k, *other;
+    size_t table, column, row;
+    kpk_shape shape = kpk_shape_1d(N, 256);
+    uint32_t n = N;
+
+    for (int i = 0; i < N; i++)
+        a[i] = (float)i, b[i] = 0.5f;
+    if (argc != 3 || kpk_open(&kpk_real_add, 0, &gpu) ||
+        kpk_module_find_table(add, "add", &table) ||
+        kpk_table_find_column(add, table, "tile", &column))
+        return fprintf(stderr, "%s\n", kpk_error_message()), 1;
+    kpk_condition divides = {column, KPK_DIVIDES, 1280, NULL};
+    kpk_query query = {.target = kpk_instance_device(gpu)->target,
+                       .conditions = &divides, .nconditions = 1};
+    if (kpk_table_select(add, table, &query, &row) ||
+        kpk_table_kernel(gpu, add, table, row, &k) ||
+        kpk_malloc(gpu, sizeof(a), &da) || kpk_malloc(gpu, sizeof(b), &db) ||
+        kpk_malloc(gpu, sizeof(c), &dc) || kpk_copy_to(gpu, da, a, sizeof(a)) ||
+        kpk_copy_to(gpu, db, b, sizeof(b)) ||
+        kpk_launch(k, &shape, NULL, KPK_ARGS(da, db, dc, n)) ||
+        kpk_copy_from(gpu, c, dc, sizeof(c)) ||
+        kpk_kernel_get_in(gpu, "add/other", argv[1], &other))
+        return fprintf(stderr, "%s\n", kpk_error_message()), 1;
+    if (kpk_table_kernel(gpu, add, table, 1 - row, &k) != KPK_ERR_NO_TARGET ||
+        !strstr(kpk_error_message(), argv[2]))
+        return fprintf(stderr, "a row of %s was taken\n", argv[2]), 1;
+    return c[999] == 999.5f ? 0 : 1;
+}
+END
+check "a program for it" "$CC" -Wall -Wextra -I"$built/include" -Iinclude \
+    "$WORK/use.c" "$built/libkpack.a" -o "$WORK/use" -pthread -ldl
+run_on() { # target, kernel of add/other, the other target
+    LD_LIBRARY_PATH=$H/sim KPK_SIM_DEVICES=$1 "$WORK/use" "$2" "$3"
+}
+check "runs on $one" run_on "$one" vector_add "$two"
+check "runs on $two" run_on "$two" affine_f32 "$one"
+refuse "no kernels of the other target's file" "no kernel" \
+    run_on "$one" affine_f32 "$two"
+
+# ---- bundles and files of the host ----
+
+fat=$WORK/fat
+mkdir -p "$fat"
+amd=hipv4-amdgcn-amd-amdhsa-
+bundle() { # out version method
+    "$make_bundle" "$@" "$amd-$one=$(object "$one")" "$amd-$two=$(object "$two")"
+}
+bundle "$fat/plain.hipfb" 0 none
+for version in 1 2 3; do
+    for method in zlib zstd; do
+        bundle "$fat/v${version}_$method.hipfb" $version $method
+    done
+done
+"$make_bundle" "$fat/old-names.bin" 0 none "hip-amdgcn-amd-amdhsa-unknown-$one=$(object "$one")"
+cp "$(object "$one")" "$fat/loose-$one.hsaco"
+cp "$(object "$two")" "$fat/loose-$two.hsaco"
+echo "not read" >"$fat/README.md"
+# As in a program of three sources: each bundle begins at a multiple of 4096.
+{
+    for f in plain v3_zstd v1_zlib; do
+        cat "$fat/$f.hipfb"
+        head -c $((4096 - $(wc -c <"$fat/$f.hipfb") % 4096)) /dev/zero
+    done
+} >"$WORK/section"
+add_section() { # in out section
+    objcopy --add-section .hip_fatbin="$3" "$1" "$2"
+}
+check "an object with GPU code" add_section "$host_object" "$fat/three.o" "$WORK/section"
+check "a program with GPU code" add_section "$WORK/use" "$fat/program" "$fat/plain.hipfb"
+check "bundles of all kinds" import fat "$fat"
+targets_of() { # module
+    "$kpack" list | awk -v m="$1" '$1 == m { print $2, $4, $5 }'
+}
+for m in plain v1_zlib v1_zstd v2_zlib v2_zstd v3_zlib v3_zstd loose \
+    three.0 three.1 three.2 program; do
+    check "module $m" test "$(targets_of $m)" = "1 $one $two"
+done
+check "module old-names" test "$(targets_of old-names)" = "1 $one "
+
+# ---- what is refused, all of it in one run ----
+
+bad=$WORK/bad
+mkdir -p "$bad/$one/k" "$bad/$two/k"
+head -c 3000 "$(object "$one")" >"$bad/$one/k/cut.co"
+: >"$bad/$one/k/empty.co"
+cp "$host_object" "$bad/$one/k/host.co"
+cp "$(object "$two")" "$bad/$one/k/elsewhere.co"
+cp "$(object "$one")" "$bad/$one/k/twice.co"
+cp "$(object "$one")" "$bad/$one/k/twice.hsaco"
+cp "$(object "$one")" "$bad/loose-$two.hsaco"
+echo "text" >"$bad/$one/k/text.co"
+head -c 9000 "$fat/plain.hipfb" >"$bad/cut.hipfb"
+head -c 2000 "$fat/v3_zstd.hipfb" >"$bad/cut3.hipfb"
+{ printf 'CCOB\11\0\1\0'; head -c 100 /dev/zero; } >"$bad/version9.hipfb"
+"$make_bundle" "$bad/no-gpu.hipfb" 0 none "cuda-nvptx64-nvidia-cuda--sm_90=$WORK/use.c"
+printf 'BC\300\336bitcode' >"$WORK/bitcode"
+"$make_bundle" "$bad/bitcode.hipfb" 0 none "$amd-$one=$WORK/bitcode"
+"$make_bundle" "$bad/wrong-entry.hipfb" 0 none "$amd-$two=$(object "$one")"
+echo "garbage" >"$WORK/garbage"
+add_section "$host_object" "$bad/garbage.o" "$WORK/garbage"
+ar rcs "$bad/archive.a" "$host_object"
+table_of() { # name text
+    printf '%b' "$2" >"$bad/$one/k/$1.csv"
+}
+table_of nokey 'a,b\n1,2\n'
+table_of ragged 'knl_name,co_name,x\nvector_add,twice.co\n'
+table_of mixed 'knl_name,co_name,x\nvector_add,twice.co,1\nvector_add,elsewhere.co,one\n'
+table_of stranger 'knl_name,co_name\nnobody,twice.co\n'
+table_of again 'knl_name,co_name\nvector_add,twice.co\nvector_add,twice.co\n'
+table_of quote 'knl_name,co_name\n"vector_add,twice.co\n'
+printf 'kernel,target\nvector_add,gfx9999\n' >"$bad/target.csv"
+import_bad() { "$gen" import bad "$WORK/none" "$bad"; }
+refuse "a tree of bad files" "nothing was written" import_bad
+cp "$WORK/check.out" "$WORK/bad.out"
+says() { # file words
+    check "$1: $2" grep -qF -e "$bad/$1: $2" "$WORK/bad.out"
+}
+says "$one/k/cut.co" "truncated"
+says "$one/k/empty.co" "not an ELF file"
+says "$one/k/host.co" "an ELF file, but neither an AMDGPU code object nor"
+says "$one/k/elsewhere.co" "is for $two, but labelled $one"
+says "$one/k/twice.hsaco" "a second code object of module k/twice for $one"
+says "loose-$two.hsaco" "is for $one, but labelled $two"
+says "$one/k/text.co" "not an ELF file"
+says "cut.hipfb" "the bundle is truncated"
+says "cut3.hipfb" "the compressed bundle is truncated"
+says "version9.hipfb" "compressed bundle of version 9"
+says "no-gpu.hipfb" "the bundle has no code object for AMDGPU"
+says "bitcode.hipfb" "entry $amd-$one: LLVM bitcode"
+says "wrong-entry.hipfb" "entry $amd-$two: is for $one, but labelled $two"
+says "garbage.o" ".hip_fatbin: no bundle at byte 0"
+says "archive.a" "an archive"
+says "$one/k/nokey.csv" "no column is named knl_name or kernel"
+says "$one/k/ragged.csv:2" "2 cells where 3 columns are named"
+says "$one/k/mixed.csv:3" "column x holds numbers above this line, but not 'one'"
+says "$one/k/stranger.csv:2" "no kernel nobody in twice.co"
+says "$one/k/again.csv:3" "kernel vector_add has a row already, in line 2"
+says "$one/k/quote.csv:2" "a quoted cell is not closed"
+says "target.csv:2" "no such processor: gfx9999"
+check "nothing is left behind" test ! -e "$WORK/none"
+
+mkdir "$WORK/nothing"
+refuse "an empty tree" "no code object in it" "$gen" import bad "$WORK/none" "$WORK/nothing"
+refuse "a folder that is not there" "IMPORT=$WORK/gone: no such folder" import bad "$WORK/gone"
+refuse "IMPORT with MODULES" "an imported tree is a pack of its own" \
+    plain_make PACK=bad IMPORT="$real" MODULES=affine B="$built" lib
+finish

@@ -1,0 +1,67 @@
+/* make_bundle.c - writes an offload bundle of files
+ *
+ *   make_bundle OUT VERSION METHOD ID=FILE...
+ *
+ * VERSION 0 is a plain bundle, 1 to 3 a compressed one of METHOD zlib or zstd.
+ */
+#include "code_object.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void fail(const char *path)
+{
+    perror(path);
+    exit(1);
+}
+
+static void *read_file(const char *path, size_t *nbytes)
+{
+    FILE *f = fopen(path, "rb");
+    unsigned char *data;
+    long end;
+
+    if (!f || fseek(f, 0, SEEK_END) != 0 || (end = ftell(f)) < 0 ||
+        fseek(f, 0, SEEK_SET) != 0)
+        fail(path);
+    *nbytes = (size_t)end;
+    data = malloc(*nbytes + 1);
+    if (!data || fread(data, 1, *nbytes, f) != *nbytes || fclose(f) != 0)
+        fail(path);
+    return data;
+}
+
+int main(int argc, char **argv)
+{
+    enum { MAX_ENTRIES = 16 };
+    struct made_entry entries[MAX_ENTRIES] = {
+        {"host-x86_64-unknown-linux-gnu-", "", 0}};
+    size_t n = 1, nbytes;
+    unsigned char *data;
+    unsigned version;
+    FILE *f;
+
+    if (argc < 5 || argc > MAX_ENTRIES + 2) {
+        fputs("usage: make_bundle OUT VERSION METHOD ID=FILE...\n", stderr);
+        return 2;
+    }
+    for (int i = 4; i < argc; i++, n++) {
+        char *sign = strrchr(argv[i], '=');
+
+        if (!sign)
+            return 2;
+        *sign = '\0';
+        entries[n].id = argv[i];
+        entries[n].data = read_file(sign + 1, &entries[n].nbytes);
+    }
+    data = make_bundle(entries, n, 4096, &nbytes);
+    version = (unsigned)strtoul(argv[2], NULL, 10);
+    if (version)
+        data = compress_bundle(data, nbytes, version,
+                               strcmp(argv[3], "zstd") == 0, &nbytes);
+    f = fopen(argv[1], "wb");
+    if (!f || fwrite(data, nbytes, 1, f) != 1 || fclose(f) != 0)
+        fail(argv[1]);
+    return 0;
+}
