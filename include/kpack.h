@@ -1079,6 +1079,100 @@ kpk_status kpk_occupancy_shape(const kpk_kernel *kernel, uint32_t shared_nbytes,
                                uint32_t most, kpk_shape *out);
 
 /* ------------------------------------------------------------------------ */
+/* HIP's module API, and where it is here                                   */
+
+/*
+ * Every function of HIP's reference page on module management, those that it
+ * leads to, and what takes its place. README, "Moving to kpack", has programs
+ * before and after. HIP's own calls go on working beside kpack's: a stream, an
+ * event or a pointer is the same thing to both, and kpk_kernel_raw() hands out
+ * modules and functions.
+ *
+ * Loading
+ *   hipModuleLoad                  kpk_open(); the files go into the program at
+ *   hipModuleLoadData              build time, with make or make IMPORT=, fat
+ *   hipModuleLoadFatBinary         binaries too; kpk_load() loads early
+ *   hipModuleLoadDataEx            kpk_load_ex()
+ *   hipModuleUnload                kpk_unload(), kpk_close()
+ *   hipModuleGetLoadingMode        a module loads when it is first asked for
+ *   hipLibraryLoadData             kpk_open_modules()
+ *   hipLibraryLoadFromFile         kpk_open_modules()
+ *   hipLibraryUnload               kpk_close()
+ *   hipLinkCreate                  none: kernels are compiled and linked ahead
+ *   hipLinkAddData                 of time. What a program links at run time it
+ *   hipLinkAddFile                 loads with HIP's own calls, beside kpack
+ *   hipLinkComplete
+ *   hipLinkDestroy
+ *
+ * Kernels
+ *   hipModuleGetFunction           kpk_kernel_get(), kpk_kernel_get_in()
+ *   hipModuleGetFunctionCount      kpk_module_kernel_count()
+ *   hipModuleEnumerateFunctions    kpk_module_kernel(), kpk_module_symbols()
+ *   hipLibraryGetKernel            kpk_kernel_get()
+ *   hipLibraryGetKernelCount       kpk_module_kernel_count()
+ *   hipLibraryEnumerateKernels     kpk_module_kernel()
+ *   hipKernelGetFunction           kpk_kernel_raw()
+ *   hipKernelGetLibrary            kpk_kernel_module()
+ *   hipKernelGetName               kpk_kernel_name()
+ *   hipKernelNameRef               kpk_kernel_name()
+ *   hipKernelGetParamInfo          kpk_module_arg()
+ *   hipFuncGetParamInfo            kpk_module_arg()
+ *   hipGetFuncBySymbol             none: for kernels of <<<>>>, which the
+ *   hipKernelNameRefByPtr          compiler registers; a pack's go by name
+ *   hipGetProcAddress              used by kpack where HIP has it;
+ *   hipGetDriverEntryPoint         kpk_hip_info() says which HIP was found
+ *
+ * Device variables
+ *   hipModuleGetGlobal             kpk_global(), kpk_global_write(),
+ *   hipLibraryGetGlobal            kpk_global_read()
+ *   hipLibraryGetManaged
+ *   hipModuleGetTexRef             kpk_texture()
+ *
+ * Attributes and occupancy
+ *   hipFuncGetAttribute            kpk_kernel_hip_attr(); the same without a
+ *   hipFuncGetAttributes           call into HIP: kpk_kernel_attrs(), and, with
+ *   hipKernelGetAttribute          no device either, kpk_module_attrs()
+ *   hipFuncSetAttribute            none needed: AMD GPUs give a block all their
+ *   hipKernelSetAttribute          shared memory without being asked first, and
+ *   hipFuncSetCacheConfig          have neither carve-outs, cache preferences
+ *   hipFuncSetSharedMemConfig      nor bank widths to set
+ *   hipModuleOccupancyMaxActiveBlocksPerMultiprocessor
+ *                                  kpk_occupancy()
+ *   hipModuleOccupancyMaxActiveBlocksPerMultiprocessorWithFlags
+ *                                  kpk_occupancy(); the flags do nothing on AMD
+ *   hipModuleOccupancyMaxPotentialBlockSize
+ *                                  kpk_occupancy_shape()
+ *   hipModuleOccupancyMaxPotentialBlockSizeWithFlags
+ *                                  kpk_occupancy_shape(), likewise
+ *   hipOccupancyAvailableDynamicSMemPerBlock
+ *                                  KPK_HIP_ATTR_MAX_DYNAMIC_LDS
+ *
+ * Launching
+ *   hipModuleLaunchKernel          kpk_launch(); with `extra`:
+ *                                  kpk_launch_packed(), kpk_values_pack()
+ *   hipExtModuleLaunchKernel       kpk_launch_ex(); blocks, not work-items
+ *   hipHccModuleLaunchKernel       kpk_launch_ex()
+ *   hipExtLaunchKernel             kpk_launch_ex()
+ *   hipModuleLaunchCooperativeKernel
+ *                                  kpk_launch_ex(), KPK_LAUNCH_COOPERATIVE
+ *   hipModuleLaunchCooperativeKernelMultiDevice
+ *                                  kpk_launch_all(), KPK_LAUNCH_COOPERATIVE
+ *   hipExtLaunchMultiKernelMultiDevice
+ *                                  kpk_launch_all()
+ *   hipLaunchKernel                kpk_launch()
+ *   hipLaunchCooperativeKernel     kpk_launch_ex(), KPK_LAUNCH_COOPERATIVE
+ *   hipLaunchCooperativeKernelMultiDevice
+ *                                  kpk_launch_all(), KPK_LAUNCH_COOPERATIVE
+ *   hipLaunchKernelExC             kpk_launch_ex(); for attributes that it has
+ *   hipDrvLaunchKernelEx           not (clusters of gfx1250) kpk_kernel_raw()
+ *   hipStreamPerThread, _spt       KPK_STREAM_PER_THREAD
+ *
+ * HIP's NVIDIA side has no packs: `make cubins ARCHS=sm_90` builds the same
+ * sources for it into build/hsaco/sm_90/NAME.cubin, which hipModuleLoad() of
+ * that platform takes, with the same kernel names and arguments.
+ */
+
+/* ------------------------------------------------------------------------ */
 /* Device memory, for programs that do not use HIP themselves               */
 
 /*

@@ -75,6 +75,11 @@ $(H)/test/build/%: $(H)/obj/tests/build/%.o $(MADE) $(filter-out %/kpack-gen.o,$
 # Tests use the machine's GPU where there is one, else the simulated ones.
 GPU := $(wildcard /dev/kfd)
 ON_GPU = $(if $(GPU),,LD_LIBRARY_PATH=$(H)/sim:$$LD_LIBRARY_PATH KPK_SIM_DEVICES=$(DEVICES))
+# A make of its own, for packs beside the main one: this one's job server is of
+# no use to a make that sets its own number of jobs or starts itself again.
+pack_make = env -u MAKEFLAGS -u MAKELEVEL $(MAKE) --no-print-directory \
+  $(foreach v,CC CFLAGS LDFLAGS SAN COV HIPCC ROCM_PATH HIPFLAGS,'$(v)=$($(v))')
+
 include tests/ways/ways.mk
 include tests/asm/asm.mk
 TEST_PROGRAMS := $(UNIT_TESTS) $(WAYS_TEST) $(ASM_TEST) $(SIM_TESTS) $(CORPUS_TEST) $(PROGRAM_TESTS) $(BUILD_TESTS) $(KERNEL_TESTS)

@@ -13,11 +13,8 @@ $(ASM_TREE).stamp: $(ASM_SOURCES) $(B)/stamp/device
 	@tests/asm/assemble $(ASM_TREE) $(DEVICE_CXX) $$($(LLVM_CONFIG) --bindir)/llvm-nm
 	@touch $@
 
-# A make of its own: one that imports starts itself again, which costs it the
-# job server of the one above.
 $(ASM_LIB): $(ASM_TREE).stamp $(LIB_OBJECTS) $(B)/kpack-gen
-	@env -u MAKEFLAGS -u MAKELEVEL $(MAKE) --no-print-directory PACK=hand IMPORT=$(ASM_TREE) B=$(ASM_B) \
-	  CC='$(CC)' CFLAGS='$(CFLAGS)' SAN='$(SAN)' lib
+	@$(pack_make) PACK=hand IMPORT=$(ASM_TREE) B=$(ASM_B) lib
 
 $(H)/obj/tests/asm/%.o: OBJ_CFLAGS = $(TEST_CFLAGS) -I$(ASM_B)/include
 $(H)/obj/tests/asm/test_asm.o: $(ASM_LIB)
@@ -26,6 +23,6 @@ $(ASM_TEST).bin: $(patsubst %.c,$(H)/obj/%.o,$(wildcard tests/asm/*.c)) $(ASM_LI
 	@mkdir -p $(@D)
 	@$(CC) $(LDFLAGS) $(SAN_FLAGS) -o $@ $^ -lcmocka -lm -ldl -pthread
 
-# They are for two processors; a machine that has neither uses simulated ones.
-$(ASM_TEST): $(ASM_TEST).bin
-	@printf '#!/bin/sh\nKPK_SIM_DEVICES=gfx942,gfx950 exec %s "$$@"\n' $< >$@; chmod +x $@
+# They are for two processors, which are simulated.
+$(ASM_TEST): $(ASM_TEST).bin $(SIM_LIB) $(SIM_LINKS)
+	@printf '#!/bin/sh\nLD_LIBRARY_PATH=%s KPK_SIM_DEVICES=gfx942,gfx950 exec %s "$$@"\n' $(H)/sim $< >$@; chmod +x $@

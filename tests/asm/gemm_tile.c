@@ -1,7 +1,6 @@
 /* gemm_tile.c - selects a GEMM kernel out of its configuration table */
 #include "gemm_tile.h"
 
-/* README { */
 /* The table's columns, by number and by name. */
 enum { TILE_M, TILE_N, SPLIT_K, SUB_K, BIAS, PRESHUFFLE, NCOLUMNS };
 static const char *const names[NCOLUMNS] = {"tileM", "tileN", "splitK",
@@ -36,6 +35,7 @@ static int64_t splits_of(const struct ranking *r, const kpk_number *row)
     return wanted > 2 ? wanted : 2;
 }
 
+/* README { */
 /* Less is better: rounds, then rows beyond M, idle units, and small tiles. */
 static double cost(size_t number, const kpk_number *row, void *context)
 {

@@ -12,7 +12,7 @@ WAYS_ARCHS := $(sort $(AMD_ARCHS) gfx950)
 WAYS_DEVICES := $(subst $(space),$(comma),$(strip $(foreach a,$(WAYS_ARCHS),$(call device_of,$(a)))))
 
 $(WAYS_LIB): $(wildcard tests/ways/kernels/*.hip) $(LIB_OBJECTS) $(B)/kpack-gen $(B)/stamp/device
-	+@$(MAKE) --no-print-directory PACK=ways KERNELS=tests/ways/kernels MODULES='counter ways' \
+	@$(pack_make) PACK=ways KERNELS=tests/ways/kernels MODULES='counter ways' \
 	  ARCHS='$(WAYS_ARCHS)' B=$(WAYS_B) lib
 
 $(H)/obj/tests/ways/%.o: OBJ_CFLAGS = $(TEST_CFLAGS) -I$(WAYS_B)/include
@@ -20,7 +20,7 @@ $(H)/obj/tests/ways/test_ways.o: $(WAYS_LIB)
 $(WAYS_TEST).bin: $(H)/obj/tests/ways/test_ways.o $(WAYS_LIB) $(SIM_LIB) $(SIM_LINKS)
 	@echo "  LD    $@"
 	@mkdir -p $(@D)
-	@$(CC) $(LDFLAGS) $(SAN_FLAGS) -o $@ $(filter %.o %/libkpack.a,$^) -L$(H)/sim -lamdhip64 -lcmocka -lm -ldl -pthread
+	@$(CC) $(LDFLAGS) $(SAN_FLAGS) -o $@ $(filter %.o %/libkpack.a,$^) $(if $(GPU),$(DEVICE_LIBDIR:%=-L%),-L$(H)/sim) -lamdhip64 -lcmocka -lm -ldl -pthread
 
 # On the machine's GPUs where there are any, else on one of each target.
 $(WAYS_TEST): $(WAYS_TEST).bin

@@ -1,0 +1,33 @@
+#!/bin/sh
+# manual.sh - HIP's module API has its place in kpack's manual, row by row
+#
+# The rows come from elsewhere: what the simulated runtime exports under HIP's
+# symbol versions, and what kpack itself calls.
+set -u
+# shellcheck source=tests/checks.sh
+. "$(dirname "$0")/../checks.sh"
+cd "$ROOT" || exit 1
+
+# The table of include/kpack.h, one word a line.
+sed -n "/^\/\* HIP's module API, and where it is here/,/^\/\* Device memory/p" \
+    include/kpack.h | tr -c 'A-Za-z0-9_' '\n' >"$WORK/table"
+
+modules() { # of a list of functions, those of the module API
+    grep -oE '\<hip(Module(Load|Unload|Get|Enum|Launch|Occ)|Func(Get|Set)|Library|Kernel|Link|GetFuncBySymbol|GetProcAddress|GetDriverEntryPoint|(Ext|Drv)?Launch(Multi|Cooperative)*Kernel|ExtModule|HccModule)[A-Za-z]*\>' |
+        sort -u
+}
+
+for name in $(modules <tests/sim/hip/hip.map) $(modules <src/hip_api.h); do
+    check "$name has a row" grep -qx "$name" "$WORK/table"
+done
+check "there are rows" test "$(grep -c '^hip' "$WORK/table")" -gt 50
+
+# What the rows name exists.
+grep -E '^(kpk|KPK)_' "$WORK/table" | sort -u >"$WORK/names"
+while read -r name; do
+    check "$name is declared" grep -qE \
+        "^[a-z].*[ *]$name\(|^ *(#define )?$name( = |, )|#define $name " \
+        include/kpack.h
+done <"$WORK/names"
+finish
+
