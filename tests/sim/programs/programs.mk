@@ -6,7 +6,7 @@
 # api.hip holds the kernels of tests/sim/tests/test_hip_*.c, which are launched
 # with partial blocks, too; clang's default is a kernel that does not allow them.
 
-PROGRAMS      := vectors streams units
+PROGRAMS      := vectors streams units groups
 PROGRAM_TESTS := $(PROGRAMS:%=$(H)/test/program/%)
 API_ARCHS     := $(sort $(CORPUS_ARCHS) gfx11-generic)
 API_HSACOS    := $(API_ARCHS:%=$(B)/program/%/api.hsaco)
