@@ -50,3 +50,15 @@ $(H)/test/sim/%: $(H)/obj/tests/sim/tests/%.o $(SIM_HELPERS) $(SIM_OBJECTS)
 	@mkdir -p $(@D)
 	@echo "  LD    $@"
 	@$(CC) $(LDFLAGS) $(SAN_FLAGS) -rdynamic -o $@ $^ -lcmocka $(SIM_LIBS)
+
+# The runtime's own declarations against those of the installed HIP.
+ABI_TEST := $(H)/test/sim/test_hip_abi
+$(H)/obj/tests/sim/abi/hip_facts.o: tests/sim/abi/hip_facts.c $(B)/stamp/device
+	@mkdir -p $(@D)
+	@echo "  CC    $<"
+	@$(DEVICE_CXX) -x c -std=gnu11 $(filter-out --rocm-path=/usr,$(DEVICE_FLAGS)) -MMD -MP -c -o $@ $<
+
+$(ABI_TEST): $(H)/obj/tests/sim/abi/test_hip_abi.o $(H)/obj/tests/sim/abi/hip_facts.o
+	@mkdir -p $(@D)
+	@$(CC) $(LDFLAGS) $(SAN_FLAGS) -o $@ $^ -lcmocka
+SIM_TESTS += $(ABI_TEST)

@@ -496,11 +496,13 @@ int hipMalloc(void **ptr, size_t nbytes)
 API int hipFree(void *ptr);
 int hipFree(void *ptr)
 {
-    ENTER();
-    if (ptr)
+    const int error = enter(__func__);
+
+    /* A refused block stays in the count; its bytes go, for leak checkers. */
+    if (ptr && !error)
         atomic_fetch_sub(&fake_hip.live, 1);
     free(ptr);
-    return SUCCESS;
+    return error ? error : SUCCESS;
 }
 
 API int hipMemcpy(void *to, const void *from, size_t nbytes, int kind);

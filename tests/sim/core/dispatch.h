@@ -18,6 +18,15 @@
 
 #include "code_object.h"
 
+/* Global wave sync, which belongs to a queue. */
+enum { SIM_GWS_RESOURCES = 64 };
+struct sim_gws {
+    struct sim_gws_resource {
+        int32_t counter;
+        bool flag; /* turns when a barrier is complete */
+    } resource[SIM_GWS_RESOURCES];
+};
+
 struct sim_dispatch {
     struct sim_device *device;
     const char *kernel_name; /* for messages; NULL if unknown */
@@ -29,6 +38,7 @@ struct sim_dispatch {
     uint16_t block[3];       /* work-items */
     uint32_t lds_nbytes;     /* static and dynamic */
     uint32_t scratch_nbytes; /* per work-item */
+    struct sim_gws *gws;     /* NULL where the queue has none */
 };
 
 enum sim_fault_kind {

@@ -2,7 +2,7 @@
  *
  * Written out here and not taken from HIP's headers, because those of 5.x and
  * 7.x differ and one library serves programs of both. The layouts are checked
- * against Debian's headers by tests/test_hip_abi.c.
+ * against the installed headers by tests/abi/.
  */
 #ifndef SIM_HIP_ABI_H
 #define SIM_HIP_ABI_H

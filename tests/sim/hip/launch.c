@@ -218,6 +218,7 @@ struct kernel_op {
     struct sim_dispatch dispatch;
     struct loaded *loaded;
     struct segment *segment, *multigrid;
+    struct sim_gws gws;
 };
 
 static void release_kernel(struct op *op)
@@ -369,6 +370,7 @@ static hipError_t build(const struct launch *l, struct queue *q,
     const struct sim_kernel *k = l->function->kernel;
     struct sim_dispatch *d = &op->dispatch;
     int device = q->device->sim->ordinal, i;
+    uint32_t ngroups;
     uint8_t *bytes;
     hipError_t error;
 
@@ -409,6 +411,13 @@ static hipError_t build(const struct launch *l, struct queue *q,
     }
     d->lds_nbytes = k->lds_nbytes + (uint32_t)l->shared;
     d->scratch_nbytes = scratch_of(k);
+    if (l->cooperative) {
+        /* The runtime's first barrier is one of all workgroups. */
+        for (i = 0, ngroups = 1; i < 3; i++)
+            ngroups *= l->grid[i] / l->block[i];
+        op->gws.resource[0].counter = (int32_t)ngroups - 1;
+        d->gws = &op->gws;
+    }
     return hipSuccess;
 }
 

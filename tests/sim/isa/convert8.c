@@ -127,4 +127,4 @@ static const struct insn_row rows[] = {
                                     VOP_ROW2(v_cvt_sr_f16_f32, u16, f32, u32, )
                                         VOP_ROW1(v_prng_b32, u32, u32, )};
 
-ROW_SET_ONLY(convert8, rows);
+ROW_SET_NO_ALIASES(convert8, rows);

@@ -209,4 +209,4 @@ SCALE_TABLE(SCALE_RUN)
 
 static const struct insn_row rows[] = {SCALE_TABLE(SCALE_ROW)};
 
-ROW_SET_ONLY(convert_scale, rows);
+ROW_SET_NO_ALIASES(convert_scale, rows);

@@ -284,4 +284,4 @@ static void run_v_swaprel_b32(struct wave *w, const struct insn *in)
 
 static const struct insn_row rows[] = {LANE_TABLE(LANE_ROW)};
 
-ROW_SET_ONLY(lane, rows);
+ROW_SET_NO_ALIASES(lane, rows);

@@ -44,6 +44,7 @@ struct row_set {
     X(lane)                                                                    \
     X(ds)                                                                      \
     X(dslane)                                                                  \
+    X(gws)                                                                     \
     X(flat)                                                                    \
     X(mubuf)                                                                   \
     X(dot)                                                                     \
@@ -61,10 +62,6 @@ ROW_SETS(X)
         sizeof(aliases) / sizeof((aliases)[0])}
 
 #define ROW_SET_NO_ALIASES(encoding, rows)                                     \
-    const struct row_set sim_rows_##encoding = {                               \
-        rows, sizeof(rows) / sizeof((rows)[0]), NULL, 0}
-
-#define ROW_SET_ONLY(encoding, rows) /* without aliases */                     \
     const struct row_set sim_rows_##encoding = {                               \
         rows, sizeof(rows) / sizeof((rows)[0]), NULL, 0}
 

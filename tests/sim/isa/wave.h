@@ -116,6 +116,8 @@ struct wave {
     uint64_t start_exec;    /* lanes that hold a work-item */
     uint64_t absent;        /* of them, those that were off at that barrier */
     bool split_barrier;     /* it waits in s_barrier_wait */
+    bool gws_waits;         /* at a barrier of all workgroups, whose flag was */
+    bool gws_flag;          /* this when it came */
     bool never_ran;         /* no work-item of it is in the grid */
     uint64_t ninsns;
     bool gpr_idx; /* MODE_GPR_IDX_EN, on targets that have it */

@@ -279,4 +279,4 @@ WMMA_TABLE(WMMA_RUN)
 
 static const struct insn_row rows[] = {WMMA_TABLE(WMMA_ROW)};
 
-ROW_SET_ONLY(wmma, rows);
+ROW_SET_NO_ALIASES(wmma, rows);

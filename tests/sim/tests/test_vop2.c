@@ -207,7 +207,7 @@ static long double saturated(double x, double lo, double hi)
     X(ALL, v_mul_f64, f64, f64, f64, none, volatile double x = a; d = x * b)  \
     X(GFX9_TO_11, v_max_f64, f64, f64, f64, none,                             \
       d = is_snan64(l->a) || is_snan64(l->b) ? (double)NAN                      \
-          : a == b && signbit(a) ? b : fmax(a, b))                            \
+          : a == b ? (signbit(a) ? b : a) : fmax(a, b))                       \
     X(GFX9_TO_11, v_min_f64, f64, f64, f64, none,                             \
       d = is_snan64(l->a) || is_snan64(l->b) ? (double)NAN                      \
           : a == b && signbit(b) ? b : a == b ? a : fmin(a, b))               \

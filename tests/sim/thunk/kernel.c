@@ -56,6 +56,7 @@ static int64_t read_packet(const struct thunk_queue *q, const uint8_t *packet,
     d->device = q->device;
     d->packet = (uint64_t)(uintptr_t)packet;
     d->queue = q->amd_queue;
+    d->gws = q->gws;
     if (dimensions == 0)
         return THUNK_BAD_DIMENSIONS;
     for (i = 0; i < 3; i++) {

@@ -331,6 +331,8 @@ KMT_API kmt_status hsaKmtDestroyQueue(uint64_t id)
         all.nqueues--;
     }
     pthread_mutex_unlock(&all.lock);
+    if (q)
+        free(q->q.gws);
     free(q);
     return q ? KMT_OK : KMT_INVALID_HANDLE;
 }
@@ -399,9 +401,18 @@ KMT_API kmt_status hsaKmtSetQueueCUMask(uint64_t id, uint32_t nbits,
 
 KMT_API kmt_status hsaKmtAllocQueueGWS(uint64_t id, uint32_t n, uint32_t *first)
 {
-    (void)id;
+    kmt_status status = KMT_OK;
+    struct queue *q;
+
     (void)n;
+    pthread_mutex_lock(&all.lock);
+    q = queue_by_id(id);
+    if (!q)
+        status = KMT_INVALID_HANDLE;
+    else if (!q->q.gws && !(q->q.gws = calloc(1, sizeof(*q->q.gws))))
+        status = KMT_NO_MEMORY;
+    pthread_mutex_unlock(&all.lock);
     if (first)
         *first = 0;
-    return KMT_OK;
+    return status;
 }

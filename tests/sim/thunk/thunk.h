@@ -62,7 +62,8 @@ struct thunk_queue {
     uint8_t *ring;
     uint64_t nbytes;
     volatile uint64_t *doorbell, *write_index, *read_index;
-    uint64_t amd_queue; /* address of ROCr's queue object, AQL only */
+    uint64_t amd_queue;  /* address of ROCr's queue object, AQL only */
+    struct sim_gws *gws; /* NULL until asked for */
 };
 
 /* What the head of a queue holds. */
