@@ -5,6 +5,7 @@
 #include "floating.h"
 #include "groups.h"
 #include "integer.h"
+#include "lanes.h"
 #include "matrix.h"
 #include "numbers.h"
 #include "ocml.h"
