@@ -524,13 +524,14 @@ out:
 }
 
 /* Memory that somebody else made. With the lock held. */
-static struct sim_alloc *publish_host(int device, void *host, uint64_t size)
+static struct sim_alloc *publish_host(int device, uint64_t base, void *host,
+                                      uint64_t size)
 {
     struct record *r = new_record(device, size, SIM_MEM_HOST, false);
 
     if (!r)
         return NULL;
-    r->alloc.base = (uint64_t)(uintptr_t)host;
+    r->alloc.base = base;
     r->alloc.bytes = host;
     r->extent = size;
     return publish(r);
@@ -550,42 +551,21 @@ struct sim_alloc *sim_mem_register(int device, void *host, uint64_t size)
     n = t ? atomic_load(&t->n) : 0;
     i = t ? count_at_or_below(t, n, base + size - 1) : 0;
     if (i == 0 || t->entry[i - 1]->base + t->entry[i - 1]->size <= base)
-        a = publish_host(device, host, size);
+        a = publish_host(device, base, host, size);
     release_retired();
     pthread_mutex_unlock(&mem.lock);
     return a;
 }
 
-bool sim_mem_register_over(void *host, uint64_t size)
+struct sim_alloc *sim_mem_alias(uint64_t base, void *host, uint64_t size)
 {
-    bool ok;
+    struct sim_alloc *a;
 
     pthread_mutex_lock(&mem.lock);
-    ok = publish_host(-1, host, size) != NULL;
+    a = publish_host(-1, base, host, size);
     release_retired();
     pthread_mutex_unlock(&mem.lock);
-    return ok;
-}
-
-void sim_mem_unregister(uint64_t base, uint64_t size)
-{
-    struct table *t;
-    size_t i;
-
-    pthread_mutex_lock(&mem.lock);
-    t = atomic_load(&mem.table);
-    i = t ? count_at_or_below(t, atomic_load(&t->n), base) : 0;
-    for (; i > 0 && t->entry[i - 1]->base == base; i--) {
-        struct record *r = (struct record *)t->entry[i - 1];
-
-        if (r->alloc.size != size || r->in_arena || r->mapped_here)
-            continue;
-        if (change_table(NULL, &r->alloc))
-            retire(NULL, r);
-        break;
-    }
-    release_retired();
-    pthread_mutex_unlock(&mem.lock);
+    return a;
 }
 
 /* ---- freeing ------------------------------------------------------------ */

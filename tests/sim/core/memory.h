@@ -80,12 +80,10 @@ struct sim_alloc *sim_mem_map(int device, uint64_t size, uint64_t align,
                               uint64_t at, enum sim_mem_kind kind);
 
 /*
- * Registration where ranges overlap: a new one takes the place of all those it
- * covers, whose owner then unregisters them one by one. A kernel that runs
- * meanwhile finds the bytes of all of them throughout.
+ * Lets kernels reach [host, host + size) at another address, `base`, which the
+ * caller has reserved and keeps until sim_mem_free(base).
  */
-bool sim_mem_register_over(void *host, uint64_t size);
-void sim_mem_unregister(uint64_t base, uint64_t size);
+struct sim_alloc *sim_mem_alias(uint64_t base, void *host, uint64_t size);
 
 /* Frees by base address. False if `base` is not the start of a live one. */
 bool sim_mem_free(uint64_t base);

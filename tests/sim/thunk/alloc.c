@@ -1,7 +1,7 @@
 /* alloc.c - memory that ROCr allocates, maps for GPUs and asks about
  *
- * All of it is host memory with one address for host and GPUs, in the core's
- * table of allocations, so that every access of a kernel is checked against it.
+ * All of it has one address for host and GPUs, and is in the core's table of
+ * allocations, so that every access of a kernel is checked against it.
  * ROCr hands out parts of larger blocks to programs: the checks know blocks.
  */
 #define _GNU_SOURCE
@@ -165,7 +165,8 @@ KMT_API kmt_status hsaKmtAvailableMemory(uint32_t node, uint64_t *nbytes)
 
 /* ---- mapping: every block is within reach of every GPU anyway ---- */
 
-static void remember_nodes(uint64_t addr, uint64_t n, const uint32_t *nodes)
+/* False if `addr` is in no block. */
+static bool remember_nodes(uint64_t addr, uint64_t n, const uint32_t *nodes)
 {
     struct block *b;
 
@@ -173,9 +174,11 @@ static void remember_nodes(uint64_t addr, uint64_t n, const uint32_t *nodes)
     b = *find(addr);
     if (b) {
         b->nmapped = n < MAX_NODES ? (uint32_t)n : MAX_NODES;
-        memcpy(b->mapped, nodes, b->nmapped * sizeof(nodes[0]));
+        if (n)
+            memcpy(b->mapped, nodes, b->nmapped * sizeof(nodes[0]));
     }
     pthread_mutex_unlock(&lock);
+    return b != NULL;
 }
 
 KMT_API kmt_status hsaKmtMapMemoryToGPUNodes(void *address, uint64_t nbytes,
@@ -183,13 +186,15 @@ KMT_API kmt_status hsaKmtMapMemoryToGPUNodes(void *address, uint64_t nbytes,
                                              uint32_t flags, uint64_t n,
                                              const uint32_t *nodes)
 {
-    (void)nbytes;
+    uint64_t addr = (uint64_t)(uintptr_t)address;
+
     (void)flags;
     if (n && !nodes)
         return KMT_INVALID_PARAMETER;
-    remember_nodes((uint64_t)(uintptr_t)address, n, nodes);
+    if (!remember_nodes(addr, n, nodes))
+        addr = thunk_registered_address(addr, nbytes);
     if (gpu_address)
-        *gpu_address = (uint64_t)(uintptr_t)address;
+        *gpu_address = addr;
     return KMT_OK;
 }
 

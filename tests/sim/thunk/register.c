@@ -1,9 +1,8 @@
 /* register.c - memory of the program's own that GPUs may use for a while
  *
- * Ranges may overlap and be registered more than once; each is kept until it is
- * deregistered. The core's table wants no overlaps, so it is given the unions:
- * the largest ranges without a gap. They are exchanged in a way that a kernel
- * that runs meanwhile finds every registered byte throughout.
+ * As from the driver, each registration has an address for GPUs that is not
+ * the host's; HIP 5 relies on that. So ranges may overlap as they like. The
+ * same range registered again is counted.
  */
 #include "register.h"
 
@@ -11,138 +10,105 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+
+enum { PAGE = 4096 };
 
 struct range {
     struct range *next;
-    uint64_t base, nbytes;
+    uint64_t host, gpu, nbytes;
     uint32_t flags;
+    unsigned count;
     void *user;
-};
-
-/* A range that the core knows. */
-struct span {
-    struct span *next;
-    uint64_t base, end;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct range *ranges; /* the last one first */
-static struct span *spans;
 
-static struct range **find(uint64_t addr)
+/* ---- the address space of an alias: whole pages, without access ---- */
+
+static uint64_t pages_around(uint64_t host, uint64_t nbytes)
 {
-    struct range **at = &ranges;
-
-    while (*at && addr - (*at)->base >= (*at)->nbytes)
-        at = &(*at)->next;
-    return at;
+    return (host % PAGE + nbytes + PAGE - 1) / PAGE * PAGE;
 }
 
-/* ---- unions ---- */
-
-/* Takes the spans that meet [base, end) off the list and widens it to them. */
-static struct span *take_meeting(uint64_t *base, uint64_t *end)
+static uint64_t reserve(uint64_t host, uint64_t nbytes)
 {
-    struct span **at = &spans, *taken = NULL;
+    void *p = mmap(NULL, pages_around(host, nbytes), PROT_NONE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
-    while (*at) {
-        struct span *s = *at;
-
-        if (s->base >= *end || s->end <= *base) {
-            at = &s->next;
-            continue;
-        }
-        *at = s->next;
-        s->next = taken;
-        taken = s;
-        *base = s->base < *base ? s->base : *base;
-        *end = s->end > *end ? s->end : *end;
-        at = &spans; /* what did not meet the narrower range may meet this */
-    }
-    return taken;
+    return p == MAP_FAILED ? 0 : (uint64_t)(uintptr_t)p + host % PAGE;
 }
 
-static void withdraw(struct span *gone)
+static void give_back(uint64_t gpu, uint64_t nbytes)
 {
-    while (gone) {
-        struct span *next = gone->next;
-
-        sim_mem_unregister(gone->base, gone->end - gone->base);
-        free(gone);
-        gone = next;
-    }
+    munmap((void *)(uintptr_t)(gpu - gpu % PAGE), pages_around(gpu, nbytes));
 }
 
-static bool announce(uint64_t base, uint64_t end)
-{
-    struct span *s = malloc(sizeof(*s));
+/* ---- finding; with the lock held ---- */
 
-    if (!s)
-        return false;
-    *s = (struct span){spans, base, end};
-    if (!sim_mem_register_over((void *)(uintptr_t)base, end - base)) {
-        free(s);
-        return false;
-    }
-    spans = s;
-    return true;
+static bool contains(const struct range *r, uint64_t addr)
+{
+    return addr - r->host < r->nbytes || addr - r->gpu < r->nbytes;
 }
 
-/* The unions of those ranges that lie within [base, end): the span there
- * before lost one of them. */
-static void announce_rest(uint64_t base, uint64_t end)
+static struct range *find(uint64_t addr)
 {
-    while (base < end) {
-        const struct range *r;
-        uint64_t first = end, last;
-        bool grown = true;
+    struct range *r = ranges;
 
-        for (r = ranges; r; r = r->next)
-            if (r->base >= base && r->base < first)
-                first = r->base;
-        if (first == end)
-            return;
-        for (last = first; grown;) {
-            grown = false;
-            for (r = ranges; r; r = r->next)
-                if (r->base >= first && r->base <= last &&
-                    r->base + r->nbytes > last) {
-                    last = r->base + r->nbytes;
-                    grown = true;
-                }
-        }
-        announce(first, last);
-        base = last;
-    }
+    while (r && !contains(r, addr))
+        r = r->next;
+    return r;
+}
+
+static struct range *find_exactly(uint64_t host, uint64_t nbytes)
+{
+    struct range *r = ranges;
+
+    while (r && (r->host != host || r->nbytes != nbytes))
+        r = r->next;
+    return r;
 }
 
 /* ---- the calls ---- */
 
+static struct range *new_range(uint64_t host, uint64_t nbytes, uint32_t flags)
+{
+    struct range *r = calloc(1, sizeof(*r));
+
+    if (!r)
+        return NULL;
+    *r = (struct range){NULL, host, reserve(host, nbytes), nbytes, flags,
+                        1,    NULL};
+    if (r->gpu && sim_mem_alias(r->gpu, (void *)(uintptr_t)host, nbytes))
+        return r;
+    if (r->gpu)
+        give_back(r->gpu, nbytes);
+    free(r);
+    return NULL;
+}
+
 KMT_API kmt_status hsaKmtRegisterMemoryWithFlags(void *address, uint64_t nbytes,
                                                  uint32_t flags)
 {
-    uint64_t base = (uint64_t)(uintptr_t)address, end = base + nbytes;
+    uint64_t host = (uint64_t)(uintptr_t)address;
     struct range *r;
-    struct span *covered;
 
-    if (!address || nbytes == 0 || end < base)
+    if (!address || nbytes == 0 || host + nbytes < host)
         return KMT_INVALID_PARAMETER;
-    r = calloc(1, sizeof(*r));
-    if (!r)
-        return KMT_NO_MEMORY;
-    *r = (struct range){NULL, base, nbytes, flags, NULL};
     pthread_mutex_lock(&lock);
-    covered = take_meeting(&base, &end);
-    if (!announce(base, end)) {
-        pthread_mutex_unlock(&lock);
-        free(r);
-        return KMT_NO_MEMORY;
+    r = find_exactly(host, nbytes);
+    if (r) {
+        r->count++;
+    } else {
+        r = new_range(host, nbytes, flags);
+        if (r) {
+            r->next = ranges;
+            ranges = r;
+        }
     }
-    withdraw(covered);
-    r->next = ranges;
-    ranges = r;
     pthread_mutex_unlock(&lock);
-    return KMT_OK;
+    return r ? KMT_OK : KMT_NO_MEMORY;
 }
 
 KMT_API kmt_status hsaKmtRegisterMemory(void *address, uint64_t nbytes)
@@ -161,24 +127,36 @@ KMT_API kmt_status hsaKmtRegisterMemoryToNodes(void *address, uint64_t nbytes,
 
 KMT_API kmt_status hsaKmtDeregisterMemory(void *address)
 {
-    uint64_t base = (uint64_t)(uintptr_t)address, end;
+    uint64_t addr = (uint64_t)(uintptr_t)address;
     struct range **at, *r;
-    struct span *old;
 
     pthread_mutex_lock(&lock);
-    for (at = &ranges; *at && (*at)->base != base; at = &(*at)->next)
+    for (at = &ranges; *at && (*at)->host != addr && (*at)->gpu != addr;
+         at = &(*at)->next)
         ;
     r = *at;
-    if (r) {
+    if (r && --r->count == 0) {
         *at = r->next;
-        end = base + r->nbytes;
-        old = take_meeting(&base, &end);
-        announce_rest(base, end);
-        withdraw(old);
+        sim_mem_free(r->gpu);
+        give_back(r->gpu, r->nbytes);
+        free(r);
     }
     pthread_mutex_unlock(&lock);
-    free(r);
     return r ? KMT_OK : KMT_NOT_REGISTERED;
+}
+
+uint64_t thunk_registered_address(uint64_t addr, uint64_t nbytes)
+{
+    const struct range *r;
+
+    pthread_mutex_lock(&lock);
+    r = find_exactly(addr, nbytes);
+    if (!r)
+        r = find(addr);
+    if (r && addr - r->host < r->nbytes)
+        addr = r->gpu + (addr - r->host);
+    pthread_mutex_unlock(&lock);
+    return addr;
 }
 
 /* ---- asking ---- */
@@ -188,12 +166,12 @@ bool thunk_describe_registered(uint64_t addr, struct kmt_pointer *info)
     const struct range *r;
 
     pthread_mutex_lock(&lock);
-    r = *find(addr);
+    r = find(addr);
     if (r) {
         info->type = KMT_POINTER_REGISTERED;
         info->flags = r->flags;
-        info->cpu = (void *)(uintptr_t)r->base;
-        info->gpu = r->base;
+        info->cpu = (void *)(uintptr_t)r->host;
+        info->gpu = r->gpu;
         info->nbytes = r->nbytes;
         info->user = r->user;
     }
@@ -206,7 +184,7 @@ bool thunk_set_registered_user(uint64_t addr, void *user)
     struct range *r;
 
     pthread_mutex_lock(&lock);
-    r = *find(addr);
+    r = find(addr);
     if (r)
         r->user = user;
     pthread_mutex_unlock(&lock);
