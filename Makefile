@@ -49,7 +49,7 @@ KPK_WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wconversion
 KPK_CFLAGS = -std=c11 -D_DEFAULT_SOURCE= $(KPK_WARNINGS) -fPIC -fvisibility=hidden \
   -ffile-prefix-map=$(CURDIR)/= -Iinclude -Isrc -I$(B)/include -pthread
 
-all: $(H)/libkpack.a $(H)/kpack cubins ## libkpack.a, its headers and the kpack command
+all: $(H)/libkpack.a $(H)/kpack $(PACK_LAUNCHERS) cubins ## libkpack.a, its headers and the kpack command
 .PHONY: all
 .DEFAULT_GOAL := all
 
@@ -83,7 +83,7 @@ $(CMD_OBJECTS): $(PACK_HEADER)
 $(H)/obj/src/cmd/main.o: OBJ_CFLAGS = -DCMD_PACK=kpk_$(PACK) -DCMD_PACK_HEADER='<kpack/$(PACK).h>'
 $(H)/obj/src/cmd/main.o: $(B)/stamp/name
 
-lib: $(H)/libkpack.a $(PACK_HEADER) ## the archive and the pack's header alone
+lib: $(H)/libkpack.a $(PACK_HEADER) $(PACK_LAUNCHERS) ## the archive and the pack's header alone
 hsaco: $(call esc,$(HSACOS)) ## the code objects alone
 cubins: $(CUBINS) ## the sm_NN targets of ARCHS: build/hsaco/sm_NN/NAME.cubin
 .PHONY: lib hsaco cubins
@@ -117,7 +117,7 @@ help: ## this list
 clean: ## remove what was built
 	rm -rf $(B)
 
-install: $(H)/libkpack.a $(H)/kpack $(KPACK_COMPRESS) ## into DESTDIR and PREFIX
+install: $(H)/libkpack.a $(H)/kpack $(PACK_LAUNCHERS) $(KPACK_COMPRESS) ## into DESTDIR and PREFIX
 	gen/install $(B) $(H) '$(DESTDIR)' '$(PREFIX)' $(PACK) $(VERSION)
 
 deps: ## install what build, tests and lint need, from Debian's packages

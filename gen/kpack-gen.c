@@ -4,13 +4,17 @@
  *                                              the table of a module
  *   kpack-gen pack   PACK OUT MODULE...        the table of a pack
  *   kpack-gen header PACK OUT MODULE=FILE...   the header of a pack
+ *   kpack-gen launchers PACK.MODULE OUT object=FILE [ir=FILE] [types=FILE.csv]
+ *                       [aliases=FILE.csv] [taken=HEADER...]
+ *                                              a module's typed launchers
  *   kpack-gen head   PACK OUT MODULE=FILE      what stands before a code
  *                                              object in the program
  *   kpack-gen import PACK OUTFOLDER DIR        a pack of a tree of prebuilt
  *                                              code objects (import.h)
  *
  * Silent on success. What is wrong is said as `FILE: what`, with status 1; a
- * wrong command line is status 2. OUT appears complete or not at all.
+ * wrong command line is status 2. OUT appears complete or not at all; a header
+ * that would not change is left as it is, with its time.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -19,6 +23,7 @@
 
 #include "blob.h"
 #include "import.h"
+#include "launchers.h"
 #include "tables.h"
 
 /* KEY=FILE of the command line, and the file's content. */
@@ -37,6 +42,8 @@ struct job {
     struct config_table **configs; /* sorted by name */
     char **keys;                   /* targets or modules, sorted */
     struct codeobj **objects;      /* one for each key; NULL for a pack */
+    char **words;                  /* the command line's, [nwords] */
+    size_t nwords;
 };
 
 /* Names become parts of C identifiers. */
@@ -226,16 +233,137 @@ static bool write_head(FILE *f, const struct job *job)
     return true;
 }
 
+/* ---- launchers: words of their own ---- */
+
+#define MAX_TAKEN 8
+
+struct launchers_files {
+    struct codeobj *object;
+    struct ir *ir;
+    struct csv *types, *aliases;
+    char *taken[MAX_TAKEN];
+    size_t ntaken;
+};
+
+/* Comments of C become blanks: a name in one is not taken. */
+static void blank_comments(char *text)
+{
+    char *end;
+
+    while ((text = strstr(text, "/*"))) {
+        end = strstr(text + 2, "*/");
+        end = end ? end + 2 : text + strlen(text);
+        memset(text, ' ', (size_t)(end - text));
+    }
+}
+
+static char *read_text(const char *path, char error[CSV_ERROR_MAX])
+{
+    FILE *f = fopen(path, "r");
+    char *text = NULL;
+    size_t room = 0;
+
+    if (!f || getdelim(&text, &room, '\0', f) < 0) {
+        snprintf(error, CSV_ERROR_MAX, "%s: %s", path,
+                 f ? "is empty" : strerror(errno));
+        free(text);
+        text = NULL;
+    }
+    if (f)
+        (void)fclose(f);
+    if (text)
+        blank_comments(text);
+    return text;
+}
+
+/* One word KEY=FILE; false with the sentence in error. */
+static bool read_launchers_word(struct launchers_files *files, const char *word,
+                                char error[CSV_ERROR_MAX])
+{
+    const char *path = strchr(word, '=');
+    const size_t n = path ? (size_t)(path - word) : 0;
+    char why[CODEOBJ_ERROR_MAX] = "";
+
+    path = path ? path + 1 : "";
+    if (n == 6 && strncmp(word, "object", n) == 0 && !files->object) {
+        files->object = codeobj_read(path, why);
+        snprintf(error, CSV_ERROR_MAX, "%s: %.400s", path, why);
+        return files->object != NULL;
+    }
+    if (n == 2 && strncmp(word, "ir", n) == 0 && !files->ir) {
+        files->ir = ir_read(path, why);
+        snprintf(error, CSV_ERROR_MAX, "%s: %.400s", path, why);
+        return files->ir != NULL;
+    }
+    if (n == 5 && strncmp(word, "types", n) == 0 && !files->types) {
+        files->types = csv_read(path, error);
+        if (files->types &&
+            csv_column(files->types, "type") < files->types->ncolumns &&
+            csv_column(files->types, "host") < files->types->ncolumns)
+            return true;
+        if (files->types)
+            snprintf(error, CSV_ERROR_MAX,
+                     "%s: wants the columns type and host, and header if there "
+                     "is one",
+                     path);
+        return false;
+    }
+    if (n == 7 && strncmp(word, "aliases", n) == 0 && !files->aliases)
+        return (files->aliases = csv_read(path, error)) != NULL;
+    if (n == 5 && strncmp(word, "taken", n) == 0 && files->ntaken < MAX_TAKEN)
+        return (files->taken[files->ntaken++] = read_text(path, error)) != NULL;
+    snprintf(error, CSV_ERROR_MAX,
+             "kpack-gen: '%s' is not object=, ir=, types=, aliases= or taken=, "
+             "or is given twice",
+             word);
+    return false;
+}
+
+static bool write_launchers(FILE *f, const struct job *job)
+{
+    struct launchers_files files = {0};
+    struct launchers_input in = {0};
+    char error[CSV_ERROR_MAX] = "kpack-gen: launchers without object=FILE";
+    bool ok = true;
+
+    for (size_t i = 0; ok && i < job->nwords; i++)
+        ok = read_launchers_word(&files, job->words[i], error);
+    if (!ok || !files.object) {
+        fprintf(stderr, "%s\n", error);
+        ok = false;
+    } else {
+        in.pack = job->pack;
+        in.module = job->module;
+        in.object = files.object;
+        in.ir = files.ir;
+        in.types = files.types;
+        in.aliases = files.aliases;
+        in.taken = (const char *const *)files.taken;
+        in.ntaken = files.ntaken;
+        ok = launchers_write(f, &in);
+    }
+    codeobj_free(files.object);
+    ir_free(files.ir);
+    csv_free(files.types);
+    csv_free(files.aliases);
+    for (size_t i = 0; i < files.ntaken; i++)
+        free(files.taken[i]);
+    return ok;
+}
+
 static const struct action {
     const char *name;
+    bool (*write)(FILE *f, const struct job *job);
     bool has_module; /* its name is PACK.MODULE */
     bool has_file;
-    bool (*write)(FILE *f, const struct job *job);
+    bool own_words;  /* reads the command line itself */
+    bool keeps_same; /* OUT is left alone if it would not change */
 } actions[] = {
-    {"module", true, true, write_module},
-    {"pack", false, false, write_pack},
-    {"header", false, true, write_header},
-    {"head", false, true, write_head},
+    {"module", write_module, true, true, false, false},
+    {"pack", write_pack, false, false, false, false},
+    {"header", write_header, false, true, false, true},
+    {"head", write_head, false, true, false, false},
+    {"launchers", write_launchers, true, true, true, true},
 };
 
 static const struct action *find_action(const char *name)
@@ -271,6 +399,23 @@ static bool names_are_good(const struct job *job, const struct action *action)
     return true;
 }
 
+static bool same_content(const char *a, const char *b)
+{
+    FILE *f = fopen(a, "r"), *g = fopen(b, "r");
+    bool same = f && g;
+    int c = 0;
+
+    while (same && c != EOF) {
+        c = getc(f);
+        same = c == getc(g);
+    }
+    if (f)
+        (void)fclose(f);
+    if (g)
+        (void)fclose(g);
+    return same;
+}
+
 /* Writes to OUT.tmp and renames, so that a failure leaves no half a file. */
 static bool write_out(const struct action *action, const struct job *job)
 {
@@ -294,7 +439,9 @@ static bool write_out(const struct action *action, const struct job *job)
             fprintf(stderr, "%s: %s\n", temporary, strerror(errno));
             ok = false;
         }
-        if (ok && rename(temporary, job->out) != 0) {
+        if (ok && action->keeps_same && same_content(temporary, job->out))
+            (void)remove(temporary);
+        else if (ok && rename(temporary, job->out) != 0) {
             fprintf(stderr, "%s: %s\n", job->out, strerror(errno));
             ok = false;
         }
@@ -313,6 +460,9 @@ static int usage(void)
           "[table=FILE.csv...]\n"
           "       kpack-gen pack   PACK OUT MODULE...\n"
           "       kpack-gen header PACK OUT MODULE=FILE...\n"
+          "       kpack-gen launchers PACK.MODULE OUT object=FILE [ir=FILE] "
+          "[types=FILE.csv]\n"
+          "                           [aliases=FILE.csv] [taken=HEADER...]\n"
           "       kpack-gen head   PACK OUT MODULE=FILE\n"
           "       kpack-gen import PACK OUTFOLDER DIR\n",
           stderr);
@@ -336,13 +486,15 @@ int main(int argc, char **argv)
     job.pack = argv[2];
     job.module = split_name(argv[2]);
     job.out = argv[3];
-    job.n = nwords = (size_t)argc - 4;
+    job.words = argv + 4;
+    job.nwords = (size_t)argc - 4;
+    job.n = nwords = action->own_words ? 0 : job.nwords;
     if (!names_are_good(&job, action))
         return 1;
-    inputs = calloc(job.n, sizeof(*inputs));
-    job.keys = calloc(job.n, sizeof(*job.keys));
-    job.objects = calloc(job.n, sizeof(struct codeobj *));
-    job.configs = calloc(job.n, sizeof(struct config_table *));
+    inputs = calloc(job.n + 1, sizeof(*inputs));
+    job.keys = calloc(job.n + 1, sizeof(*job.keys));
+    job.objects = calloc(job.n + 1, sizeof(struct codeobj *));
+    job.configs = calloc(job.n + 1, sizeof(struct config_table *));
     if (!inputs || !job.keys || !job.objects || !job.configs)
         fputs("kpack-gen: out of memory\n", stderr);
     else

@@ -23,8 +23,9 @@
 #
 # and gets
 #
-#   PACK_ARCHIVE, PACK_HEADER
-#             $(B)/libPACK.a, for `-lkpack` to come after, and its header
+#   PACK_ARCHIVE, PACK_HEADER, PACK_LAUNCHERS
+#             $(B)/libPACK.a, for `-lkpack` to come after, its header, and the
+#             typed launchers' headers
 #   PACK_CFLAGS, PACK_LIBS
 #             for programs that use them
 #   HSACOS, CUBINS, EMBEDS, PACK_OBJECTS
@@ -370,6 +371,34 @@ $(PACK_HEADER): $(call esc,$(MODULES:%=$(B)/hsaco/$(first_arch)/%.hsaco)) \
 	@$(KPACK_GEN) header $(PACK) $@ $(foreach m,$(MODULES),'$(m)=$(B)/hsaco/$(first_arch)/$(m).hsaco')
 endif
 
+# Typed launchers: the source once more, to IR with debug metadata, in a tenth
+# of the time of compiling it for one target. A module without a source has a
+# header, too, which says so. Headers that would not change keep their time, so
+# that a change within a kernel compiles no program again.
+PACK_LAUNCHERS := $(MODULES:%=$(B)/include/kpack/$(PACK)/%.h)
+TYPES := $(wildcard $(KERNELS)/types.csv)
+.PRECIOUS: $(B)/include/kpack/$(PACK)/.%.made
+$(B)/include/kpack/$(PACK)/.%.made: $(call esc,$(B)/hsaco/$(first_arch)/)%.hsaco \
+    $(KPACK_GEN) $(B)/stamp/pack $(TYPES) $(ALIASES) $(KPACK_INCLUDE)/kpack.h
+	$(device_check)
+	@mkdir -p '$(@D)'
+	$(if $(wildcard $(call source_of,$*)),@$(DEVICE_CXX) $(filter-out -Wall -Wextra -ffile-prefix-map=%,$(KPK_HIPFLAGS)) \
+	  $(DEVICE_FLAGS) $(filter -U% -D%,$(call target_flags,$(first_arch))) -nogpulib -w -O0 -g -S -emit-llvm -Xclang -disable-llvm-passes \
+	  --offload-arch=$(first_arch) -o '$(@:.made=.ll)' $(call source_of,$*))
+	@$(KPACK_GEN) launchers $(PACK).$* '$(@D)/$*.h' 'object=$<' $(if $(wildcard $(call source_of,$*)),'ir=$(@:.made=.ll)') \
+	  $(TYPES:%='types=%') $(ALIASES:%='aliases=%') \
+	  taken=$(KPACK_INCLUDE)/kpack.h taken=$(KPACK_INCLUDE)/kpack/types.h
+	@rm -f '$(@:.made=.ll)'; touch '$@'
+$(filter-out %_launch.h,$(PACK_LAUNCHERS)): $(B)/include/kpack/$(PACK)/%.h: $(B)/include/kpack/$(PACK)/.%.made
+	@[ -e '$@' ] || { echo '$@ is gone; rm $< and run make again' >&2; exit 1; }
+
+# All of them at once.
+PACK_LAUNCHERS += $(B)/include/kpack/$(PACK)_launch.h
+$(B)/include/kpack/$(PACK)_launch.h: $(B)/stamp/pack
+	@mkdir -p $(@D)
+	@{ echo '/* Written by kpack.mk; do not edit. The launchers of all modules of pack $(PACK). */'; \
+	  printf '#include <kpack/$(PACK)/%s.h>\n' $(MODULES); } >$@
+
 $(B)/obj/pack/pack.o: $(B)/gen/pack.c
 $(MODULES:%=$(B)/obj/pack/pack.%.o): $(B)/obj/pack/pack.%.o: $(B)/gen/%.c
 $(B)/obj/pack/pack.o $(MODULES:%=$(B)/obj/pack/pack.%.o): \
@@ -417,12 +446,12 @@ PACK_ARCHIVE := $(B)/lib$(PACK).a
 PACK_CFLAGS  := -I$(B)/include -I$(KPACK_INCLUDE)
 PACK_LIBS    := $(PACK_ARCHIVE) -L$(KPACK_PREFIX)/lib -lkpack -pthread -ldl $(PACK_CODEC_LIBS)
 $(eval $(call stamp,$(B)/stamp/archive,$(PACK_OBJECTS)))
-$(PACK_ARCHIVE): $(PACK_OBJECTS) $(B)/stamp/archive $(PACK_HEADER)
+$(PACK_ARCHIVE): $(PACK_OBJECTS) $(B)/stamp/archive $(PACK_HEADER) $(PACK_LAUNCHERS)
 	@rm -f $@
 	@echo "  AR    $@"
 	@$(AR) rcsD $@ $(PACK_OBJECTS)
 
-kpack-pack: $(PACK_ARCHIVE) $(PACK_HEADER)
+kpack-pack: $(PACK_ARCHIVE) $(PACK_HEADER) $(PACK_LAUNCHERS)
 .PHONY: kpack-pack
 # The includer's first target is its default one, as if this file had none.
 .DEFAULT_GOAL := $(if $(filter 1,$(words $(filter-out $(DEVICE_MK) %/kinds.mk %.d,$(MAKEFILE_LIST)))),kpack-pack,$(kpack_goal))

@@ -900,6 +900,54 @@ kpk_status kpk_launch_packed(const kpk_kernel *kernel, const kpk_shape *shape,
                              void *stream, const void *buffer, size_t nbytes);
 
 /* ------------------------------------------------------------------------ */
+/* Typed launches                                                           */
+
+/*
+ * The build writes a header for each module, kpack/PACK/MODULE.h, with a
+ * function for each kernel whose parameters are the kernel's own:
+ *
+ *     #include <kpack/candle/affine.h>
+ *
+ *     const kpk_affine_kernels *affine;
+ *
+ *     kpk_affine_kernels_get(gpu, &affine);
+ *     kpk_affine_f32(affine, &shape, stream, n, rank, info, in, out, mul, add);
+ *
+ * A wrong number or type of arguments does not compile; the call costs what
+ * kpk_launch() does. Types that C does not have are in kpack/types.h. In C,
+ * compilers before gcc 14 take a pointer of a wrong type with a warning: the
+ * headers make that warning an error for the source that includes them, unless
+ * KPK_LAX_POINTERS is defined. Two calls are what the headers are made of.
+ */
+
+/* The kernels of one module of an instance, which owns them. */
+typedef struct kpk_kernels kpk_kernels;
+
+/*
+ * kpk_kernels_get() finds the kernels of a module and loads it unless it is
+ * loaded.
+ *
+ *   module  one of those that the instance was opened with
+ *   layout  what the header knows of names and arguments, as a number; a
+ *           module that has others is refused (KPK_ERR_FORMAT): the header is
+ *           of another build
+ *   out     owned by inst: valid until its kpk_close()
+ *
+ * Fails with KPK_ERR_NO_MODULE, KPK_ERR_NO_TARGET, KPK_ERR_FORMAT,
+ * KPK_ERR_HIP, KPK_ERR_ARG.
+ */
+kpk_status kpk_kernels_get(kpk_instance *inst, const kpk_module *module,
+                           uint64_t layout, const kpk_kernels **out);
+
+/*
+ * kpk_kernels_launch() starts kernel number `kernel` of them. Otherwise as
+ * kpk_launch().
+ */
+kpk_status kpk_kernels_launch(const kpk_kernels *kernels, size_t kernel,
+                              const kpk_shape *shape, void *stream,
+                              const kpk_arg *args, size_t nargs);
+
+/* ------------------------------------------------------------------------ */
 /* More ways to launch                                                      */
 
 /* The calling thread's own default stream, which HIP gives the number 2: does
@@ -1223,6 +1271,13 @@ kpk_status kpk_sync(kpk_instance *inst, void *stream);
     kpk_19, kpk_20, kpk_21, kpk_22, kpk_23, kpk_24, kpk_25, kpk_26,            \
     kpk_27, kpk_28, kpk_29, kpk_30, kpk_31, kpk_32, kpk_n, ...) kpk_n
 /* clang-format on */
+
+/* A pointer as another type, in either language; for launchers. */
+#ifndef __cplusplus
+#define KPK_I_CAST(kpk_type, kpk_x) ((kpk_type)(kpk_x))
+#else
+#define KPK_I_CAST(kpk_type, kpk_x) (reinterpret_cast<kpk_type>(kpk_x))
+#endif
 
 #ifndef __cplusplus
 /* clang-format off */

@@ -381,13 +381,17 @@ static kpk_status work_resolve(kpk_instance *inst, void *kernel)
     return resolve(inst, kernel);
 }
 
-static kpk_status get(kpk_instance *inst, kpk_kernel *kernel,
-                      const kpk_kernel **out)
+kpk_status kpk_i_resolve(kpk_kernel *kernel)
 {
-    kpk_status st = KPK_OK;
+    if (atomic_load_explicit(&kernel->function, memory_order_acquire))
+        return KPK_OK;
+    return kpk_i_with_lock(kernel->inst, work_resolve, kernel);
+}
 
-    if (!atomic_load_explicit(&kernel->function, memory_order_acquire))
-        st = kpk_i_with_lock(inst, work_resolve, kernel);
+static kpk_status get(kpk_kernel *kernel, const kpk_kernel **out)
+{
+    kpk_status st = kpk_i_resolve(kernel);
+
     if (st == KPK_OK)
         *out = kernel;
     return st;
@@ -417,7 +421,7 @@ kpk_status kpk_kernel_get(kpk_instance *inst, const char *name,
                           "Name the module with kpk_kernel_get_in()",
                           name, kpk_module_name(kernel->slot->module),
                           kpk_module_name(other->slot->module));
-    return get(inst, kernel, out);
+    return get(kernel, out);
 }
 
 kpk_status kpk_kernel_get_in(kpk_instance *inst, const char *module,
@@ -438,7 +442,7 @@ kpk_status kpk_kernel_get_in(kpk_instance *inst, const char *module,
         st = kpk_module_find_kernel(slot->module, name, &i);
     if (st != KPK_OK)
         return st;
-    return get(inst, &slot->kernels[i], out);
+    return get(&slot->kernels[i], out);
 }
 
 static kpk_status load_all(kpk_instance *inst, const struct load_options *with)

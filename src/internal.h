@@ -134,6 +134,9 @@ kpk_status kpk_i_with_lock(kpk_instance *inst, kpk_i_work *work, void *what);
 kpk_status kpk_i_find_slot(const kpk_instance *inst, const char *name,
                            struct kpk_i_slot **out);
 
+/* Loads the kernel's module and finds the kernel in it, unless that is done. */
+kpk_status kpk_i_resolve(kpk_kernel *kernel);
+
 /* Under the lock: loads the module unless it is loaded. */
 kpk_status kpk_i_load_slot(kpk_instance *inst, struct kpk_i_slot *slot);
 

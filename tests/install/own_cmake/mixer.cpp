@@ -1,7 +1,11 @@
 // mixer.cpp - runs the kernels of two packs on the same samples
 #include <kpack.h>
-#include <kpack/echo.h>
-#include <kpack/tone.h>
+
+#include <kpack/echo/delay.h>
+#include <kpack/tone/gain.h>
+// Both packs have a kernel `gain`: the second one's names are long.
+#define KPK_LONG_NAMES
+#include <kpack/echo/gain.h>
 
 #include <cstdio>
 #include <stdexcept>
@@ -13,35 +17,38 @@ static void check(kpk_status status)
         throw std::runtime_error(kpk_error_message());
 }
 
-// One pack's `gain`, on the device's memory.
-static void run_gain(const kpk_pack &pack, float *samples, uint32_t n)
-{
-    const kpk_shape shape = kpk_shape_1d(n, 64);
-    const kpk_kernel *gain;
-    kpk_instance *gpu;
-
-    check(kpk_open(&pack, 0, &gpu));
-    check(kpk_kernel_get(gpu, "gain", &gain));
-    check(kpk_launch(gain, &shape, nullptr, KPK_ARGS(samples, n)));
-    check(kpk_close(gpu));
-}
-
 static void mix()
 {
-    std::vector<float> samples(300, 3.0f);
-    const size_t nbytes = samples.size() * sizeof(float);
-    kpk_instance *gpu;
-    void *device;
+    const uint32_t n = 300;
+    const size_t nbytes = n * sizeof(float);
+    const kpk_shape shape = kpk_shape_1d(n, 64);
+    std::vector<float> samples(n, 3.0f);
+    const kpk_gain_kernels *tone_gain;
+    const kpk_echo__gain__gain_kernels *echo_gain;
+    const kpk_delay_kernels *delay;
+    kpk_instance *tone, *echo;
+    void *in, *out;
 
-    check(kpk_open(&kpk_tone, 0, &gpu));
-    check(kpk_malloc(gpu, nbytes, &device));
-    check(kpk_copy_to(gpu, device, samples.data(), nbytes));
-    run_gain(kpk_tone, static_cast<float *>(device), 300);
-    run_gain(kpk_echo, static_cast<float *>(device), 300);
-    check(kpk_copy_from(gpu, samples.data(), device, nbytes));
-    std::printf("%s: %g\n", kpk_instance_device(gpu)->target, samples[299]);
-    check(kpk_free(gpu, device));
-    check(kpk_close(gpu));
+    check(kpk_open(&kpk_tone, 0, &tone));
+    check(kpk_open(&kpk_echo, 0, &echo));
+    check(kpk_gain_kernels_get(tone, &tone_gain));
+    check(kpk_echo__gain__gain_kernels_get(echo, &echo_gain));
+    check(kpk_delay_kernels_get(echo, &delay));
+    check(kpk_malloc(tone, nbytes, &in));
+    check(kpk_malloc(tone, nbytes, &out));
+    check(kpk_copy_to(tone, in, samples.data(), nbytes));
+
+    float *const x = static_cast<float *>(in), *const y = static_cast<float *>(out);
+    check(kpk_gain(tone_gain, &shape, nullptr, x, n));
+    check(kpk_echo__gain__gain(echo_gain, &shape, nullptr, x, n));
+    check(kpk_delay_float(delay, &shape, nullptr, x, y, n, 10));
+    check(kpk_copy_from(tone, samples.data(), out, nbytes));
+    std::printf("%s: %g %g\n", kpk_instance_device(tone)->target, samples[9],
+                samples[299]);
+    check(kpk_free(tone, in));
+    check(kpk_free(tone, out));
+    check(kpk_close(tone));
+    check(kpk_close(echo));
 }
 
 int main()

@@ -1,0 +1,104 @@
+/* kernels.c - all kernels of a module at once, for typed launchers
+ *
+ * A set of kernels is the instance's slot of the module: its kernels stand
+ * there in the order of the module's table, which is the numbers that the
+ * generated header uses.
+ */
+#include "internal.h"
+
+/* FNV-1a, 64 bits, as in names.c. */
+static uint64_t hash_byte(uint64_t h, unsigned char byte)
+{
+    return (h ^ byte) * 0x100000001b3u;
+}
+
+static uint64_t hash_word(uint64_t h, uint32_t word)
+{
+    for (unsigned shift = 0; shift < 32; shift += 8)
+        h = hash_byte(h, (unsigned char)(word >> shift));
+    return h;
+}
+
+/* As gen/launchers.c computes it: names and where arguments lie. */
+static uint64_t layout_of(const kpk_module *module)
+{
+    uint64_t h = 0xcbf29ce484222325u;
+
+    for (size_t i = 0; i < module->nkernels; i++) {
+        const struct kpk_kernel_desc *desc = &module->kernels[i];
+        const struct kpk_arg_desc *args = &module->args[desc->first_arg];
+        const char *name = kpk_i_string(module, desc->name);
+
+        for (; *name; name++)
+            h = hash_byte(h, (unsigned char)*name);
+        h = hash_byte(h, 0);
+        for (size_t a = 0; a < desc->nargs; a++)
+            h = hash_word(hash_word(h, args[a].offset), args[a].size);
+    }
+    return h;
+}
+
+static kpk_status work_load(kpk_instance *inst, void *slot)
+{
+    return kpk_i_load_slot(inst, slot);
+}
+
+kpk_status kpk_kernels_get(kpk_instance *inst, const kpk_module *module,
+                           uint64_t layout, const kpk_kernels **out)
+{
+    struct kpk_i_slot *slot = NULL;
+    kpk_status st;
+
+    if (!inst || !module || !out)
+        return kpk_i_fail(KPK_ERR_ARG, "kpk_kernels_get: %s is NULL",
+                          !inst     ? "inst"
+                          : !module ? "module"
+                                    : "out");
+    for (size_t i = 0; i < inst->nslots && !slot; i++) {
+        if (inst->slots[i].module == module)
+            slot = &inst->slots[i];
+    }
+    if (!slot)
+        return kpk_i_fail(KPK_ERR_NO_MODULE,
+                          "module %s of this header is not among the %zu that "
+                          "the instance was opened with; another pack may have "
+                          "one of the same name",
+                          kpk_module_name(module), inst->nslots);
+    if (layout != layout_of(module))
+        return kpk_i_fail(KPK_ERR_FORMAT,
+                          "the launchers of module %s are not of the build "
+                          "that was linked: its kernels or their arguments are "
+                          "others. Compile the program with the headers of "
+                          "this build",
+                          kpk_module_name(module));
+    st = kpk_i_with_lock(inst, work_load, slot);
+    if (st == KPK_OK)
+        *out = (const kpk_kernels *)slot;
+    return st;
+}
+
+kpk_status kpk_kernels_launch(const kpk_kernels *kernels, size_t kernel,
+                              const kpk_shape *shape, void *stream,
+                              const kpk_arg *args, size_t nargs)
+{
+    const struct kpk_i_slot *slot = (const struct kpk_i_slot *)kernels;
+    kpk_kernel *k;
+    kpk_status st;
+
+    if (!slot || kernel >= slot->module->nkernels)
+        return kpk_i_fail(KPK_ERR_ARG, "a typed launch: %s",
+                          slot ? "the module has no such kernel"
+                               : "kernels is NULL");
+    k = &slot->kernels[kernel];
+    if (atomic_load_explicit(&k->function, memory_order_acquire))
+        return kpk_launch(k, shape, stream, args, nargs);
+    /* The first launch of this kernel, unless the module was unloaded. */
+    if (!atomic_load_explicit(&slot->hip_module, memory_order_acquire))
+        return kpk_i_fail(KPK_ERR_UNLOADED,
+                          "module %s of kernel %s has been unloaded; fetch its "
+                          "kernels again with kpk_%s_kernels_get()",
+                          kpk_module_name(slot->module), kpk_kernel_name(k),
+                          kpk_module_name(slot->module));
+    st = kpk_i_resolve(k);
+    return st == KPK_OK ? kpk_launch(k, shape, stream, args, nargs) : st;
+}

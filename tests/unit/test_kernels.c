@@ -1,0 +1,218 @@
+/* test_kernels.c - all kernels of a module at once, under typed launchers */
+#include "unit.h"
+
+#include "fake_hip.h"
+#include "test_pack.h"
+
+static struct fake_hip *fake;
+static kpk_instance *inst;
+
+enum { NOARGS = 1, SCALE = 2, NKERNELS = 6 }; /* of module alpha */
+
+static int open_pack(void **state)
+{
+    (void)state;
+    fake_hip_reset(fake);
+    return kpk_open(&test_pack, 0, &inst) == KPK_OK ? 0 : -1;
+}
+
+static int close_pack(void **state)
+{
+    (void)state;
+    return kpk_close(inst) == KPK_OK && fake->live == 0 ? 0 : -1;
+}
+
+static uint64_t fnv(uint64_t h, const char *data, size_t nbytes)
+{
+    for (size_t i = 0; i < nbytes; i++)
+        h = (h ^ (unsigned char)data[i]) * 0x100000001b3u;
+    return h;
+}
+
+/* What a header would say, from the public description of the module. */
+static uint64_t layout(const kpk_module *module)
+{
+    uint64_t h = 0xcbf29ce484222325u;
+
+    for (size_t k = 0; k < kpk_module_kernel_count(module); k++) {
+        kpk_kernel_decl kernel;
+
+        assert_ok(kpk_module_kernel(module, k, &kernel));
+        h = fnv(h, kernel.name, strlen(kernel.name) + 1);
+        for (size_t a = 0; a < kernel.nargs; a++) {
+            char words[2 * sizeof(uint32_t)];
+            uint32_t offset, size;
+            kpk_arg_decl arg;
+
+            assert_ok(kpk_module_arg(module, k, a, &arg));
+            offset = (uint32_t)arg.offset;
+            size = (uint32_t)arg.nbytes;
+            memcpy(words, &offset, 4);
+            memcpy(words + 4, &size, 4);
+            h = fnv(h, words, sizeof(words));
+        }
+    }
+    return h;
+}
+
+static const kpk_kernels *get_alpha(void)
+{
+    const kpk_kernels *kernels = NULL;
+
+    assert_ok(kpk_kernels_get(inst, &test_module_alpha,
+                              layout(&test_module_alpha), &kernels));
+    return kernels;
+}
+
+static void test_get_loads_the_module_and_no_kernel(void **state)
+{
+    const kpk_kernels *kernels = get_alpha();
+
+    (void)state;
+    assert_int_equal(fake->nloads, 1);
+    assert_int_equal(fake->nlookups, 0);
+    assert_ptr_equal(get_alpha(), kernels);
+    assert_int_equal(fake->nloads, 1);
+}
+
+static void test_launch_finds_the_kernel_once(void **state)
+{
+    const kpk_kernels *kernels = get_alpha();
+    const kpk_shape shape = kpk_shape_1d(1000, 256);
+    void *x = &inst;
+    uint32_t n = 1000, by = 3;
+    int calls;
+
+    (void)state;
+    fake->param_nbytes[0] = 8;
+    fake->param_nbytes[1] = fake->param_nbytes[2] = 4;
+    assert_ok(
+        kpk_kernels_launch(kernels, SCALE, &shape, NULL, KPK_ARGS(x, n, by)));
+    assert_int_equal(fake->nlookups, 1);
+    assert_string_equal(fake->last.kernel, "scale");
+    assert_int_equal(fake->last.params[1], 1000);
+    assert_int_equal(fake->last.params[2], 3);
+    calls = fake->ncalls;
+    assert_ok(
+        kpk_kernels_launch(kernels, SCALE, &shape, NULL, KPK_ARGS(x, n, by)));
+    assert_int_equal(fake->nlookups, 1);
+    /* as many calls into HIP as a launch of the kernel by itself */
+    calls = fake->ncalls - calls;
+    {
+        const kpk_kernel *scale;
+        int before;
+
+        assert_ok(kpk_kernel_get(inst, "scale", &scale));
+        before = fake->ncalls;
+        assert_ok(kpk_launch(scale, &shape, NULL, KPK_ARGS(x, n, by)));
+        assert_int_equal(fake->ncalls - before, calls);
+    }
+}
+
+static void test_launch_is_checked_as_any(void **state)
+{
+    const kpk_kernels *kernels = get_alpha();
+    const kpk_shape bad = {{1, 1, 1}, {0, 1, 1}, 0};
+    const kpk_shape shape = kpk_shape_1d(1, 1);
+    uint32_t n = 1;
+
+    (void)state;
+    assert_status(kpk_kernels_launch(kernels, NOARGS, &bad, NULL, NULL, 0),
+                  KPK_ERR_SHAPE);
+    assert_status(kpk_kernels_launch(kernels, SCALE, &shape, NULL, KPK_ARGS(n)),
+                  KPK_ERR_KERNEL_ARGS);
+    assert_status(kpk_kernels_launch(kernels, NKERNELS, &shape, NULL, NULL, 0),
+                  KPK_ERR_ARG);
+    assert_message("no such kernel");
+    assert_status(kpk_kernels_launch(NULL, 0, &shape, NULL, NULL, 0),
+                  KPK_ERR_ARG);
+    assert_message("kernels is NULL");
+    assert_int_equal(fake->nlaunches, 0);
+}
+
+static void test_get_refuses_headers_of_another_build(void **state)
+{
+    const kpk_kernels *kernels = NULL;
+
+    (void)state;
+    assert_status(kpk_kernels_get(inst, &test_module_alpha,
+                                  layout(&test_module_alpha) + 1, &kernels),
+                  KPK_ERR_FORMAT);
+    assert_message("module alpha are not of the build that was linked");
+    assert_null(kernels);
+    assert_int_equal(fake->nloads, 0);
+}
+
+static void test_get_refuses_modules_of_another_instance(void **state)
+{
+    const kpk_module *only[] = {&test_module_beta};
+    const kpk_kernels *kernels = NULL;
+    kpk_instance *other;
+
+    (void)state;
+    assert_ok(kpk_open_modules(only, 1, 0, &other));
+    assert_status(kpk_kernels_get(other, &test_module_alpha,
+                                  layout(&test_module_alpha), &kernels),
+                  KPK_ERR_NO_MODULE);
+    assert_message("module alpha of this header is not among the 1");
+    assert_status(kpk_kernels_get(NULL, &test_module_alpha, 0, &kernels),
+                  KPK_ERR_ARG);
+    assert_status(kpk_kernels_get(other, NULL, 0, &kernels), KPK_ERR_ARG);
+    assert_status(kpk_kernels_get(other, &test_module_beta, 0, NULL),
+                  KPK_ERR_ARG);
+    assert_null(kernels);
+    assert_ok(kpk_close(other));
+}
+
+static void test_launch_after_unload_wants_a_new_get(void **state)
+{
+    const kpk_kernels *kernels = get_alpha();
+    const kpk_shape shape = kpk_shape_1d(1, 1);
+
+    (void)state;
+    assert_ok(kpk_kernels_launch(kernels, NOARGS, &shape, NULL, NULL, 0));
+    assert_ok(kpk_unload(inst, "alpha"));
+    assert_status(kpk_kernels_launch(kernels, NOARGS, &shape, NULL, NULL, 0),
+                  KPK_ERR_UNLOADED);
+    assert_message("kpk_alpha_kernels_get()");
+    assert_ok(kpk_kernels_launch(get_alpha(), NOARGS, &shape, NULL, NULL, 0));
+}
+
+static void test_failures_of_hip_are_told(void **state)
+{
+    const kpk_kernels *kernels = NULL;
+    const kpk_shape shape = kpk_shape_1d(1, 1);
+
+    (void)state;
+    fake->fail_name = "hipModuleLoadData";
+    fake->fail_error = 2;
+    assert_status(kpk_kernels_get(inst, &test_module_alpha,
+                                  layout(&test_module_alpha), &kernels),
+                  KPK_ERR_HIP);
+    assert_null(kernels);
+    fake->fail_name = NULL;
+    kernels = get_alpha();
+    fake->fail_name = "hipModuleGetFunction";
+    assert_status(kpk_kernels_launch(kernels, NOARGS, &shape, NULL, NULL, 0),
+                  KPK_ERR_HIP);
+    fake->fail_name = NULL;
+    assert_ok(kpk_kernels_launch(kernels, NOARGS, &shape, NULL, NULL, 0));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_pack, close_pack)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_get_loads_the_module_and_no_kernel),
+        TEST(test_launch_finds_the_kernel_once),
+        TEST(test_launch_is_checked_as_any),
+        TEST(test_get_refuses_headers_of_another_build),
+        TEST(test_get_refuses_modules_of_another_instance),
+        TEST(test_launch_after_unload_wants_a_new_get),
+        TEST(test_failures_of_hip_are_told),
+    };
+
+    fake = fake_hip_load("fake_hip.so");
+    return cmocka_run_group_tests_name("kernels", tests, NULL, NULL);
+}
