@@ -369,12 +369,12 @@ $(PACK_HEADER): $(call esc,$(MODULES:%=$(B)/hsaco/$(first_arch)/%.hsaco)) \
     $(KPACK_GEN) $(B)/stamp/pack
 	@mkdir -p $(@D)
 	@$(KPACK_GEN) header $(PACK) $@ $(foreach m,$(MODULES),'$(m)=$(B)/hsaco/$(first_arch)/$(m).hsaco')
-endif
 
 # Typed launchers: the source once more, to IR with debug metadata, in a tenth
 # of the time of compiling it for one target. A module without a source has a
 # header, too, which says so. Headers that would not change keep their time, so
-# that a change within a kernel compiles no program again.
+# that a change within a kernel compiles no program again. Of an imported tree
+# nothing is known but sizes: it has no launchers.
 PACK_LAUNCHERS := $(MODULES:%=$(B)/include/kpack/$(PACK)/%.h)
 TYPES := $(wildcard $(KERNELS)/types.csv)
 .PRECIOUS: $(B)/include/kpack/$(PACK)/.%.made
@@ -391,13 +391,15 @@ $(B)/include/kpack/$(PACK)/.%.made: $(call esc,$(B)/hsaco/$(first_arch)/)%.hsaco
 	@rm -f '$(@:.made=.ll)'; touch '$@'
 $(filter-out %_launch.h,$(PACK_LAUNCHERS)): $(B)/include/kpack/$(PACK)/%.h: $(B)/include/kpack/$(PACK)/.%.made
 	@[ -e '$@' ] || { echo '$@ is gone; rm $< and run make again' >&2; exit 1; }
+endif
 
 # All of them at once.
 PACK_LAUNCHERS += $(B)/include/kpack/$(PACK)_launch.h
 $(B)/include/kpack/$(PACK)_launch.h: $(B)/stamp/pack
 	@mkdir -p $(@D)
-	@{ echo '/* Written by kpack.mk; do not edit. The launchers of all modules of pack $(PACK). */'; \
-	  printf '#include <kpack/$(PACK)/%s.h>\n' $(MODULES); } >$@
+	@{ echo '/* Written by kpack.mk; do not edit. The typed launchers of all modules of pack'; \
+	  echo ' * $(PACK).$(if $(IMPORT), It was imported: there are none, for code objects do not tell types.) */'; \
+	  for m in $(MODULES); do echo "#include <kpack/$(PACK)/$$m.h>"; done; } >$@
 
 $(B)/obj/pack/pack.o: $(B)/gen/pack.c
 $(MODULES:%=$(B)/obj/pack/pack.%.o): $(B)/obj/pack/pack.%.o: $(B)/gen/%.c
