@@ -78,7 +78,7 @@ $(B)/kpack-compress: $(patsubst %.c,$(B)/tool/%.o,$(wildcard gen/compress/*.c) $
 # ---- the library and the command --------------------------------------------
 
 LIB_OBJECTS := $(patsubst %.c,$(H)/obj/%.o,$(sort $(wildcard src/*.c)))
-CMD_OBJECTS := $(patsubst %.c,$(H)/obj/%.o,$(sort $(wildcard src/cmd/*.c)))
+CMD_OBJECTS := $(patsubst %.c,$(H)/obj/%.o,$(sort $(wildcard src/cmd/*.c)) gen/sha256.c)
 $(CMD_OBJECTS): $(PACK_HEADER)
 $(H)/obj/src/cmd/main.o: OBJ_CFLAGS = -DCMD_PACK=kpk_$(PACK) -DCMD_PACK_HEADER='<kpack/$(PACK).h>'
 $(H)/obj/src/cmd/main.o: $(B)/stamp/name

@@ -33,7 +33,7 @@ void blob_write_head(FILE *f, const struct blob_info *info)
     memset(&head, 0, sizeof(head));
     memcpy(head.magic, "KPACK BLOB", 10);
     memcpy(head.magic + 10, tail, sizeof(tail));
-    head.format = KPK_FORMAT_VERSION;
+    head.version = KPK_BLOB_VERSION;
     head.nbytes = info->nbytes;
     head.stored_nbytes = info->stored_nbytes;
     head.codec = info->codec;

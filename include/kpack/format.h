@@ -69,7 +69,7 @@ struct kpk_kernel_attrs {
  */
 struct kpk_blob {
     unsigned char magic[16]; /* "KPACK BLOB" and six bytes that no text has */
-    uint32_t format;         /* KPK_FORMAT_VERSION */
+    uint32_t version;        /* KPK_BLOB_VERSION */
     uint32_t data_at;        /* bytes from here to the data, a multiple of 64 */
     uint64_t nbytes;         /* of the content; 0: taken out by kpack prune */
     uint64_t stored_nbytes;  /* of the data as it is stored */
@@ -83,6 +83,9 @@ struct kpk_blob {
     uint32_t module;         /* the module's and the target ID, each with */
     uint32_t target;         /* its NUL and in front of the data */
 };
+
+/* Of this head alone: programs of many releases have it in them. */
+#define KPK_BLOB_VERSION 1u
 
 enum kpk_blob_kind { KPK_BLOB_CODE_OBJECT, KPK_BLOB_DICTIONARY };
 enum kpk_codec_number { KPK_CODEC_NONE, KPK_CODEC_ZSTD };

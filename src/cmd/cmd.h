@@ -30,9 +30,11 @@ struct options {
     bool kernels;       /* --kernels */
     const char *output; /* -o FILE; NULL if not given */
     const char *only;   /* -k GLOB; NULL if not given */
+    const char *keep;   /* --keep TARGET,...; NULL if not given */
+    bool all;           /* --all */
     int device;         /* -d N; -1 if not given */
     int nwords;
-    const char *words[2];
+    const char *words[3];
 };
 
 /* The pack that the command carries. */
@@ -45,6 +47,15 @@ int cmd_devices(const struct options *options);
 int cmd_select(const struct options *options);
 int cmd_extract(const struct options *options);
 int cmd_run(const struct options *options);
+int cmd_verify(const struct options *options);
+int cmd_prune(const struct options *options);
+
+/* The same for the packs in somebody's file, options->words[0]. */
+int cmd_list_file(const struct options *options);
+int cmd_extract_file(const struct options *options);
+
+/* Writes a file whole or not at all; "-" is standard output. */
+int cmd_write_file(const char *name, const void *data, size_t nbytes);
 
 /* Prints kpack's last message on standard error. The exit status for `st`. */
 int cmd_failed(kpk_status st);

@@ -1,4 +1,4 @@
-/* extract.c - kpack extract: writes one code object to a file */
+/* extract.c - kpack extract: writes one code object of the pack to a file */
 #include "cmd.h"
 
 #include <errno.h>
@@ -32,22 +32,28 @@ static int write_failed(const char *name)
     return EXIT_NO_OUTPUT;
 }
 
-static int write_file(const char *name, const kpk_object *object)
+int cmd_write_file(const char *name, const void *data, size_t nbytes)
 {
-    FILE *file = fopen(name, "wb");
+    FILE *file;
     bool written;
     int why;
 
+    if (strcmp(name, "-") == 0) {
+        /* main() reports a failing standard output */
+        (void)fwrite(data, 1, nbytes, stdout);
+        return EXIT_DONE;
+    }
+    file = fopen(name, "wb");
     if (!file)
         return write_failed(name);
-    written = fwrite(object->data, 1, object->nbytes, file) == object->nbytes;
+    written = fwrite(data, 1, nbytes, file) == nbytes;
     why = errno;
     if (fclose(file) == 0 && written) /* a full disk may show only now */
         return EXIT_DONE;
     if (!written)
         errno = why;
     (void)write_failed(name);
-    /* Half a code object is worse than none; devices are left alone. */
+    /* Half a file is worse than none; devices are left alone. */
     if (strncmp(name, "/dev/", 5) != 0)
         (void)remove(name);
     return EXIT_NO_OUTPUT;
@@ -55,24 +61,21 @@ static int write_file(const char *name, const kpk_object *object)
 
 int cmd_extract(const struct options *options)
 {
-    const kpk_module *module = cmd_find_module(options->words[0]);
+    const kpk_module *module;
     kpk_object object;
     char name[512];
     kpk_status st;
 
+    if (options->all || options->nwords != 2)
+        return cmd_extract_file(options);
+    module = cmd_find_module(options->words[0]);
     if (!module)
         return EXIT_NO;
     st = find(module, options->words[1], &object);
     if (st != KPK_OK)
         return cmd_failed(st);
-    if (options->output && strcmp(options->output, "-") == 0) {
-        /* main() reports a failing standard output */
-        (void)fwrite(object.data, 1, object.nbytes, stdout);
-        return EXIT_DONE;
-    }
-    if (options->output)
-        return write_file(options->output, &object);
     (void)snprintf(name, sizeof(name), "%s-%s.hsaco", kpk_module_name(module),
                    object.target);
-    return write_file(name, &object);
+    return cmd_write_file(options->output ? options->output : name, object.data,
+                          object.nbytes);
 }

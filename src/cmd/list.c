@@ -111,6 +111,8 @@ int cmd_list(const struct options *options)
 {
     struct table *table;
 
+    if (options->nwords)
+        return cmd_list_file(options);
     if (options->json)
         return list_json();
     if (options->kernels)

@@ -21,20 +21,24 @@ const kpk_pack *const cmd_pack = &CMD_PACK;
 static const struct command {
     const char *name;
     const char *words;   /* what follows, for the help */
-    const char *letters; /* options taken: j o k d K */
+    const char *letters; /* options taken: j o k d K a p */
     int least, most;     /* words */
     int (*run)(const struct options *);
     const char *summary;
 } commands[] = {
-    {"list", "", "jK", 0, 0, cmd_list,
-     "the modules of the pack; --kernels: every kernel"},
+    {"list", "[FILE]", "jK", 0, 1, cmd_list,
+     "the modules of the pack, or what a file has in it"},
     {"info", "MODULE|KERNEL", "j", 1, 1, cmd_info,
      "arguments, limits, registers and code objects of one"},
     {"devices", "", "j", 0, 0, cmd_devices, "the GPUs that HIP sees"},
     {"select", "TARGET-ID [MODULE]", "j", 1, 2, cmd_select,
      "which code object such a device would run, and why"},
-    {"extract", "MODULE TARGET-ID", "o", 2, 2, cmd_extract,
+    {"extract", "[FILE] MODULE TARGET-ID", "oa", 1, 3, cmd_extract,
      "write a code object to -o FILE, or MODULE-TARGET.hsaco"},
+    {"verify", "FILE", "j", 1, 1, cmd_verify,
+     "check all packs in a file, and say which devices they serve"},
+    {"prune", "FILE.a", "op", 1, 1, cmd_prune,
+     "take targets out of an archive"},
     {"run", "", "jkd", 0, 0, cmd_run,
      "launch the kernels on every device and check the results"},
 };
@@ -50,6 +54,8 @@ static const struct {
     {"--json", NULL, "print JSON instead of text", 'j'},
     {"--kernels", NULL, "list kernels instead of modules", 'K'},
     {"-o", "FILE", "write to FILE; - is standard output", 'o'},
+    {"--all", NULL, "all code objects of FILE, into folder -o", 'a'},
+    {"--keep", "TARGET,...", "what stays; can be given once", 'p'},
     {"-k", "GLOB", "only kernels whose name matches, e.g. -k 'affine_*'", 'k'},
     {"-d", "N", "only device number N", 'd'},
 };
@@ -89,9 +95,10 @@ static void print_help(void)
 #define X(name, number, text) printf("  %d  %s\n", number, text);
     EXIT_TABLE(X)
 #undef X
-    printf("\nHIP is looked for in KPK_HIP_LIBRARY if that is set, then as\n"
-           "libamdhip64.so.7, .6, .5, libamdhip64.so. list, info, select and\n"
-           "extract need neither HIP nor a GPU.\n");
+    printf(
+        "\nHIP is looked for in KPK_HIP_LIBRARY if that is set, then as\n"
+        "libamdhip64.so.7, .6, .5, libamdhip64.so. Only devices and run need\n"
+        "HIP and a GPU.\n");
 }
 
 static int usage(const struct command *command, const char *fault,
@@ -173,6 +180,12 @@ static int take_option(const struct command *command, char **argv,
         case 'K':
             out->kernels = true;
             return 1;
+        case 'a':
+            out->all = true;
+            return 1;
+        case 'p':
+            out->keep = argv[1];
+            return 2;
         case 'o':
             out->output = argv[1];
             return 2;

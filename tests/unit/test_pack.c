@@ -62,7 +62,7 @@ static const struct strings {
     static const struct {                                                      \
         struct kpk_blob head;                                                  \
         unsigned char data[128];                                               \
-    } id = {{.format = KPK_FORMAT_VERSION,                                     \
+    } id = {{.version = KPK_BLOB_VERSION,                                      \
              .data_at = sizeof(struct kpk_blob),                               \
              .nbytes = (n),                                                    \
              .stored_nbytes = (n),                                             \

@@ -1,0 +1,290 @@
+/* prune.c - kpack prune: takes targets out of an archive
+ *
+ * A code object that goes leaves its head, which says that it is empty, and
+ * its symbol: the tables that name it link as before, and the runtime does not
+ * select what is empty. Its section shrinks to the head, which moves all that
+ * stands behind it in the member and, in the archive, the members behind.
+ *
+ * A kept code object that was compressed against one that goes is compressed
+ * anew by itself.
+ */
+#include "cmd.h"
+#include "objfile.h"
+#include "scan.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* ---- which stay -----------------------------------------------------------
+ */
+
+enum fate { STAYS, GOES, ANEW };
+
+struct prune {
+    struct scan scan;
+    enum fate *fates; /* [scan.n] */
+    size_t nstay, ngo;
+    size_t nblank; /* went, but left their room */
+};
+
+/* Whether a word of --keep stands for a code object: it names its target ID
+ * or its processor, or a device that would run it. */
+static bool word_keeps(const char *word, size_t nbytes, const char *target)
+{
+    char text[64];
+    kpk_fit fit;
+
+    if (nbytes >= sizeof(text))
+        return false;
+    memcpy(text, word, nbytes);
+    text[nbytes] = '\0';
+    if (strncmp(target, text, nbytes) == 0 &&
+        (target[nbytes] == '\0' || target[nbytes] == ':'))
+        return true;
+    return kpk_target_fit(text, target, &fit, NULL, 0) == KPK_OK &&
+           fit != KPK_FIT_NONE;
+}
+
+/* Every word keeps something, or it is a mistake. */
+static bool check_words(const struct scan *scan, const char *keep)
+{
+    while (*keep) {
+        const size_t n = strcspn(keep, ",");
+        bool used = false;
+
+        for (size_t i = 0; i < scan->n && !used; i++)
+            used = scan_is_object(&scan->found[i]) &&
+                   word_keeps(keep, n, scan->found[i].target);
+        if (!used) {
+            (void)fprintf(stderr,
+                          "kpack: %s has nothing for --keep %.*s; `kpack list "
+                          "%s` shows what it has\n",
+                          scan->path, (int)n, keep, scan->path);
+            return false;
+        }
+        keep += n + (keep[n] == ',');
+    }
+    return true;
+}
+
+static bool is_kept(const char *keep, const char *target)
+{
+    while (*keep) {
+        const size_t n = strcspn(keep, ",");
+
+        if (word_keeps(keep, n, target))
+            return true;
+        keep += n + (keep[n] == ',');
+    }
+    return false;
+}
+
+static bool refers_to(const struct found *found, const struct found *other)
+{
+    return memcmp(found->head.reference, other->head.sha256, 32) == 0;
+}
+
+static bool decide(struct prune *prune, const char *keep)
+{
+    const struct scan *scan = &prune->scan;
+
+    for (size_t i = 0; i < scan->n; i++) {
+        if (scan->found[i].fault) {
+            (void)fprintf(stderr, "kpack: %s: code object at byte %zu: %s\n",
+                          scan->path, scan->found[i].at, scan->found[i].fault);
+            return false;
+        }
+        if (!scan_is_object(&scan->found[i]))
+            continue;
+        prune->fates[i] = is_kept(keep, scan->found[i].target) ? STAYS : GOES;
+        prune->nstay += prune->fates[i] == STAYS;
+        prune->ngo += prune->fates[i] == GOES;
+    }
+    for (size_t i = 0; i < scan->n; i++) {
+        for (size_t k = 0; k < scan->n && prune->fates[i] == STAYS; k++) {
+            if (prune->fates[k] == GOES && scan_is_object(&scan->found[i]) &&
+                refers_to(&scan->found[i], &scan->found[k]))
+                prune->fates[i] = ANEW;
+        }
+    }
+    return true;
+}
+
+/* ---- what becomes of a blob ------------------------------------------------
+ */
+
+/* The blob as it shall be, to be freed. */
+static bool new_blob(const struct prune *prune, size_t i,
+                     struct objfile_bytes *out)
+{
+    const struct found *found = &prune->scan.found[i];
+    struct kpk_blob head = found->head;
+    unsigned char *content = NULL;
+    void *stored = NULL;
+    size_t nstored = 0;
+    const char *fault = NULL;
+
+    if (prune->fates[i] == ANEW) {
+        fault = scan_content(&prune->scan, found, &content);
+        if (!fault)
+            fault =
+                zstd_encode(content, (size_t)head.nbytes, &stored, &nstored);
+        free(content);
+    } else {
+        head.nbytes = 0;
+        head.codec = KPK_CODEC_NONE;
+    }
+    head.stored_nbytes = nstored;
+    memset(head.reference, 0, sizeof(head.reference));
+    out->nbytes = head.data_at + nstored;
+    out->data = fault ? NULL : malloc(out->nbytes);
+    if (!fault && !out->data)
+        fault = "out of memory";
+    if (fault) {
+        (void)fprintf(stderr, "kpack: %s: module %s for %s: %s\n",
+                      prune->scan.path, found->module, found->target, fault);
+        free(stored);
+        return false;
+    }
+    memcpy(out->data, prune->scan.bytes + found->at, head.data_at);
+    memcpy(out->data, &head, sizeof(head));
+    if (nstored)
+        memcpy(out->data + head.data_at, stored, nstored);
+    free(stored);
+    return true;
+}
+
+/* Several blobs in one section: others would have to move, and what points
+ * to them does not say where it does. */
+static bool blank(struct prune *prune, struct objfile_bytes *member, size_t at,
+                  const struct found *found)
+{
+    struct kpk_blob head = found->head;
+
+    if (head.codec != KPK_CODEC_NONE) {
+        (void)fprintf(stderr,
+                      "kpack: %s: module %s for %s shares its section with "
+                      "other compressed code objects, and cannot be changed\n",
+                      prune->scan.path, found->module, found->target);
+        return false;
+    }
+    head.nbytes = 0;
+    memcpy(member->data + at, &head, sizeof(head));
+    memset(member->data + at + head.data_at, 0, (size_t)head.stored_nbytes);
+    prune->nblank++;
+    return true;
+}
+
+/* A member of the archive: `from` is where it stands in the file. From its
+ * end to its beginning, so that places in front stay what they were. */
+static bool prune_member(void *context, size_t from,
+                         struct objfile_bytes *member)
+{
+    struct prune *prune = context;
+    const size_t end = from + member->nbytes;
+
+    for (size_t i = prune->scan.n; i-- > 0;) {
+        const struct found *found = &prune->scan.found[i];
+        const size_t old =
+            (size_t)(found->head.data_at + found->head.stored_nbytes);
+        struct objfile_bytes blob;
+        bool ok = true;
+
+        if (found->at < from || found->at >= end || prune->fates[i] == STAYS)
+            continue;
+        if (!new_blob(prune, i, &blob))
+            return false;
+        if (!objfile_resize(member, found->at - from, old, &blob))
+            ok = blank(prune, member, found->at - from, found);
+        free(blob.data);
+        if (!ok)
+            return false;
+    }
+    return true;
+}
+
+/* ---- the file ---------------------------------------------------------------
+ */
+
+static int write_archive(const char *name, const struct objfile_bytes *bytes,
+                         const char *like)
+{
+    struct stat status;
+    char temporary[4096];
+    int result;
+
+    if (strcmp(name, "-") == 0)
+        return cmd_write_file(name, bytes->data, bytes->nbytes);
+    if ((size_t)snprintf(temporary, sizeof(temporary), "%s.new", name) >=
+        sizeof(temporary)) {
+        (void)fprintf(stderr, "kpack: the name %s is too long\n", name);
+        return EXIT_NO_OUTPUT;
+    }
+    result = cmd_write_file(temporary, bytes->data, bytes->nbytes);
+    if (result != EXIT_DONE)
+        return result;
+    if (stat(like, &status) == 0)
+        (void)chmod(temporary, status.st_mode & 0777);
+    if (rename(temporary, name) == 0)
+        return EXIT_DONE;
+    perror("kpack: cannot rename what was written");
+    (void)remove(temporary);
+    return EXIT_NO_OUTPUT;
+}
+
+int cmd_prune(const struct options *options)
+{
+    const char *path = options->words[0];
+    struct prune prune = {.fates = NULL};
+    struct objfile_bytes out = {NULL, 0};
+    const char *fault;
+    int status = EXIT_NO;
+
+    if (!options->keep || !*options->keep) {
+        (void)fprintf(stderr, "kpack: prune needs --keep TARGET,...: what "
+                              "shall stay in the archive\n");
+        return EXIT_USAGE;
+    }
+    if (!scan_file(path, &prune.scan))
+        goto out;
+    if (!objfile_is_archive(prune.scan.bytes, prune.scan.nbytes)) {
+        (void)fprintf(stderr,
+                      "kpack: %s is no archive. What is linked cannot shrink: "
+                      "prune the lib*.a that it was linked from, and link it "
+                      "again\n",
+                      path);
+        goto out;
+    }
+    prune.fates = calloc(prune.scan.n, sizeof(*prune.fates));
+    if (!prune.fates) {
+        (void)fprintf(stderr, "kpack: out of memory\n");
+        goto out;
+    }
+    if (!check_words(&prune.scan, options->keep) ||
+        !decide(&prune, options->keep))
+        goto out;
+    fault = objfile_each_member(prune.scan.bytes, prune.scan.nbytes,
+                                prune_member, &prune, &out);
+    if (fault) {
+        if (*fault)
+            (void)fprintf(stderr, "kpack: %s: %s\n", path, fault);
+        goto out;
+    }
+    status =
+        write_archive(options->output ? options->output : path, &out, path);
+    if (status == EXIT_DONE)
+        (void)fprintf(stderr,
+                      "kpack: kept %zu code objects, took out %zu: %zu bytes "
+                      "were %zu%s\n",
+                      prune.nstay, prune.ngo, out.nbytes, prune.scan.nbytes,
+                      prune.nblank ? "; those of a section with several are "
+                                     "zeros now"
+                                   : "");
+out:
+    free(out.data);
+    free(prune.fates);
+    scan_free(&prune.scan);
+    return status;
+}

@@ -1,0 +1,238 @@
+/* scan.c - finds the code objects in a file, and decodes them */
+/* For memmem; the name is glibc's. */
+#define _GNU_SOURCE /* NOLINT(bugprone-reserved-identifier,cert-dcl37-c) */
+#include "scan.h"
+
+#include "../../gen/sha256.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What no code object is larger than; bounds what a hostile head can ask. */
+#define CONTENT_NBYTES_MAX ((uint64_t)1 << 30)
+/* Head and names: longer than any file name. */
+#define HEAD_NBYTES_MAX 8192u
+
+static bool cannot_read(const char *path, const char *why)
+{
+    (void)fprintf(stderr, "kpack: cannot read %s: %s\n", path, why);
+    return false;
+}
+
+/* A file of unknown size: pipes will do. */
+static bool read_file(const char *path, struct scan *out)
+{
+    FILE *file = fopen(path, "rb");
+    size_t room = 1 << 20;
+    bool ok = true;
+
+    if (!file)
+        return cannot_read(path, strerror(errno));
+    while (ok) {
+        unsigned char *grown = realloc(out->bytes, room);
+        size_t n;
+
+        if (!grown) {
+            ok = cannot_read(path, "out of memory");
+            break;
+        }
+        out->bytes = grown;
+        n = fread(grown + out->nbytes, 1, room - out->nbytes, file);
+        out->nbytes += n;
+        if (out->nbytes < room) {
+            if (ferror(file))
+                ok = cannot_read(path, strerror(errno));
+            break;
+        }
+        room *= 2;
+    }
+    (void)fclose(file);
+    return ok;
+}
+
+/* The string at an offset of the head, if it ends in front of the data and
+ * nothing in it can trouble a terminal. */
+static const char *name_at(const unsigned char *blob,
+                           const struct kpk_blob *head, uint32_t at)
+{
+    if (at < sizeof(*head) || at >= head->data_at)
+        return NULL;
+    for (uint32_t i = at; i < head->data_at; i++) {
+        if (blob[i] == '\0')
+            return (const char *)blob + at;
+        if (blob[i] <= ' ' || blob[i] > '~')
+            return NULL;
+    }
+    return NULL;
+}
+
+/* Fills `out` from the blob at out->at; the fault is NULL if it is sound. */
+static const char *read_head(const struct scan *scan, struct found *out)
+{
+    const unsigned char *blob = scan->bytes + out->at;
+    const size_t left = scan->nbytes - out->at;
+    struct kpk_blob *head = &out->head;
+
+    if (left < sizeof(*head))
+        return "the file ends within its head";
+    memcpy(head, blob, sizeof(*head));
+    if (head->version != KPK_BLOB_VERSION)
+        return "a release of kpack made it whose heads are of another version";
+    if (head->data_at < sizeof(*head) || head->data_at > HEAD_NBYTES_MAX ||
+        head->data_at > left || head->stored_nbytes > left - head->data_at)
+        return "the file ends before it does";
+    if (head->nbytes > CONTENT_NBYTES_MAX ||
+        (head->nbytes && head->codec == KPK_CODEC_NONE &&
+         head->nbytes != head->stored_nbytes))
+        return "its head states an impossible size";
+    if (head->codec > KPK_CODEC_ZSTD || head->kind > KPK_BLOB_DICTIONARY)
+        return "its head states an unknown kind";
+    out->pack = name_at(blob, head, head->pack);
+    out->module = name_at(blob, head, head->module);
+    out->target = name_at(blob, head, head->target);
+    if (!out->pack || !out->module || !out->target)
+        return "its head has no proper names";
+    out->stored = blob + head->data_at;
+    return NULL;
+}
+
+static bool add(struct scan *scan, size_t at, size_t *room)
+{
+    struct found *found;
+
+    if (scan->n == *room) {
+        struct found *grown =
+            realloc(scan->found, (*room * 2 + 16) * sizeof(*grown));
+
+        if (!grown)
+            return cannot_read(scan->path, "out of memory");
+        scan->found = grown;
+        *room = *room * 2 + 16;
+    }
+    found = &scan->found[scan->n++];
+    memset(found, 0, sizeof(*found));
+    found->at = at;
+    found->fault = read_head(scan, found);
+    return true;
+}
+
+bool scan_file(const char *path, struct scan *out)
+{
+    /* In two pieces, so that this very program does not seem to have one. */
+    static const unsigned char tail[] = {KPK_BLOB_MAGIC_TAIL};
+    unsigned char magic[16] = "KPACK ";
+    size_t room = 0;
+    size_t at = 0;
+
+    memset(out, 0, sizeof(*out));
+    out->path = path;
+    memcpy(magic + 6, "BLOB", 4);
+    memcpy(magic + 10, tail, sizeof(tail));
+    if (!read_file(path, out))
+        return false;
+    while (at < out->nbytes) {
+        const unsigned char *next =
+            memmem(out->bytes + at, out->nbytes - at, magic, sizeof(magic));
+        const struct found *found;
+
+        if (!next)
+            break;
+        if (!add(out, (size_t)(next - out->bytes), &room))
+            return false;
+        found = &out->found[out->n - 1];
+        at = found->at + sizeof(magic);
+        if (!found->fault)
+            at = found->at + found->head.data_at + found->head.stored_nbytes;
+    }
+    if (out->n)
+        return true;
+    (void)fprintf(stderr, "kpack: %s holds no pack made by kpack\n", path);
+    return false;
+}
+
+void scan_free(struct scan *scan)
+{
+    free(scan->bytes);
+    free(scan->found);
+}
+
+bool scan_is_object(const struct found *found)
+{
+    return !found->fault && found->head.kind == KPK_BLOB_CODE_OBJECT &&
+           found->head.nbytes > 0;
+}
+
+/* How often what is referred to may refer to more: an object to an object to
+ * a dictionary. */
+enum { DEPTH = 2 };
+static const char *content(const struct scan *scan, const struct found *found,
+                           int depth, unsigned char **out);
+
+/* What `found` is compressed against; *out stays NULL if it is nothing. */
+static const char *reference(const struct scan *scan, const struct found *found,
+                             int depth, unsigned char **out, size_t *nbytes)
+{
+    static const uint8_t none[32];
+    const char *fault =
+        "what it is compressed against is not in the file, or is damaged";
+
+    if (memcmp(found->head.reference, none, sizeof(none)) == 0)
+        return NULL;
+    for (size_t i = 0; depth > 0 && i < scan->n; i++) {
+        const struct found *other = &scan->found[i];
+
+        if (other->fault || other == found || other->head.nbytes == 0 ||
+            memcmp(other->head.sha256, found->head.reference, 32) != 0)
+            continue;
+        /* A program can hold a pack twice: any whole copy will do. */
+        if (!content(scan, other, depth - 1, out)) {
+            *nbytes = (size_t)other->head.nbytes;
+            return NULL;
+        }
+    }
+    return fault;
+}
+
+static const char *content(const struct scan *scan, const struct found *found,
+                           int depth, unsigned char **out)
+{
+    const struct kpk_blob *head = &found->head;
+    unsigned char *against = NULL;
+    size_t against_nbytes = 0;
+    unsigned char *bytes;
+    const char *fault;
+    uint8_t digest[32];
+
+    fault = reference(scan, found, depth, &against, &against_nbytes);
+    if (fault)
+        return fault;
+    bytes = malloc((size_t)head->nbytes + 1);
+    if (!bytes)
+        fault = "out of memory";
+    else if (head->codec == KPK_CODEC_NONE)
+        memcpy(bytes, found->stored, (size_t)head->nbytes);
+    else
+        fault =
+            zstd_decode(bytes, (size_t)head->nbytes, found->stored,
+                        (size_t)head->stored_nbytes, against, against_nbytes);
+    free(against);
+    if (!fault) {
+        sha256(bytes, (size_t)head->nbytes, digest);
+        if (memcmp(digest, head->sha256, sizeof(digest)) != 0)
+            fault = "its SHA-256 is not the one that it was packed with";
+    }
+    if (fault) {
+        free(bytes);
+        return fault;
+    }
+    *out = bytes;
+    return NULL;
+}
+
+const char *scan_content(const struct scan *scan, const struct found *found,
+                         unsigned char **out)
+{
+    return content(scan, found, DEPTH, out);
+}

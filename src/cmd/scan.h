@@ -1,0 +1,61 @@
+/* scan.h - the code objects in somebody's file
+ *
+ * They are found by the magic of their heads (struct kpk_blob), whatever the
+ * file is: program, shared object, archive, stripped or not. Nothing in the
+ * file is believed before it is held against the file's size.
+ */
+#ifndef KPK_CMD_SCAN_H
+#define KPK_CMD_SCAN_H
+
+#include "kpack/format.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct found {
+    size_t at;            /* of the head, from the file's start */
+    struct kpk_blob head; /* a copy */
+    const char *pack;     /* in the file's bytes; printable */
+    const char *module;
+    const char *target;
+    const unsigned char *stored;
+    const char *fault; /* NULL, or why the head is not to be believed: then
+                        * the rest of this is not set */
+};
+
+struct scan {
+    const char *path;
+    unsigned char *bytes;
+    size_t nbytes;
+    struct found *found; /* in the order of the file */
+    size_t n;
+};
+
+/* Reads the file and finds what is in it. False, with a sentence printed, if
+ * it cannot be read or holds no pack. Freed by scan_free() either way. */
+bool scan_file(const char *path, struct scan *out);
+void scan_free(struct scan *scan);
+
+/* A code object, not a dictionary, that is there and has a sound head. */
+bool scan_is_object(const struct found *found);
+
+/*
+ * scan_content() decodes what is stored and holds it against its SHA-256.
+ *
+ *   out  [found->head.nbytes], to be freed by the caller
+ *
+ * Returns NULL, or why the content is not to be had.
+ */
+const char *scan_content(const struct scan *scan, const struct found *found,
+                         unsigned char **out);
+
+/* zstd.c: libzstd, which is loaded when a compressed pack is met. They return
+ * NULL, or the reason why not. */
+const char *zstd_decode(void *dst, size_t dst_nbytes, const void *src,
+                        size_t src_nbytes, const void *dictionary,
+                        size_t dictionary_nbytes);
+const char *zstd_encode(const void *src, size_t src_nbytes, void **dst,
+                        size_t *dst_nbytes);
+
+#endif

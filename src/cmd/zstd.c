@@ -1,0 +1,110 @@
+/* zstd.c - libzstd, loaded when a file with a compressed pack is looked at
+ *
+ * The command is built without libzstd's headers and starts without the
+ * library, as most packs need neither. Types and values are those of zstd.h,
+ * stable since 1.4.
+ */
+#include "scan.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* clang-format off */
+#define ZSTD_TABLE(X)                                                          \
+    X(void *,       ZSTD_createDCtx, (void))                                   \
+    X(size_t,       ZSTD_freeDCtx, (void *))                                   \
+    X(size_t,       ZSTD_decompress_usingDict,                                 \
+      (void *, void *, size_t, const void *, size_t, const void *, size_t))    \
+    X(void *,       ZSTD_createCCtx, (void))                                   \
+    X(size_t,       ZSTD_freeCCtx, (void *))                                   \
+    X(size_t,       ZSTD_CCtx_setParameter, (void *, int, int))                \
+    X(size_t,       ZSTD_compress2,                                            \
+      (void *, void *, size_t, const void *, size_t))                          \
+    X(size_t,       ZSTD_compressBound, (size_t))                              \
+    X(unsigned,     ZSTD_isError, (size_t))                                    \
+    X(const char *, ZSTD_getErrorName, (size_t))
+/* clang-format on */
+
+enum { COMPRESSION_LEVEL = 100, CHECKSUM_FLAG = 201, LEVEL = 19 };
+
+static struct {
+#define X(result, name, args) result(*name) args;
+    ZSTD_TABLE(X)
+#undef X
+} zstd;
+
+static const char *load(void)
+{
+    static bool loaded;
+    void *library;
+
+    if (loaded)
+        return NULL;
+    library = dlopen("libzstd.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (!library)
+        return "it is compressed, and this machine has no libzstd.so.1";
+#define X(result, name, args)                                                  \
+    {                                                                          \
+        void *address = dlsym(library, #name);                                 \
+        if (!address)                                                          \
+            return "this machine's libzstd.so.1 has no " #name;                \
+        memcpy(&zstd.name, &address, sizeof(address));                         \
+    }
+    ZSTD_TABLE(X)
+#undef X
+    loaded = true;
+    return NULL;
+}
+
+const char *zstd_decode(void *dst, size_t dst_nbytes, const void *src,
+                        size_t src_nbytes, const void *dictionary,
+                        size_t dictionary_nbytes)
+{
+    const char *fault = load();
+    void *context;
+    size_t n;
+
+    if (fault)
+        return fault;
+    context = zstd.ZSTD_createDCtx();
+    if (!context)
+        return "out of memory";
+    n = zstd.ZSTD_decompress_usingDict(context, dst, dst_nbytes, src,
+                                       src_nbytes, dictionary,
+                                       dictionary_nbytes);
+    (void)zstd.ZSTD_freeDCtx(context);
+    if (zstd.ZSTD_isError(n))
+        return zstd.ZSTD_getErrorName(n);
+    return n == dst_nbytes ? NULL : "it decompresses to fewer bytes";
+}
+
+const char *zstd_encode(const void *src, size_t src_nbytes, void **dst,
+                        size_t *dst_nbytes)
+{
+    const char *fault = load();
+    size_t room;
+    void *context;
+    void *to;
+
+    if (fault)
+        return fault;
+    room = zstd.ZSTD_compressBound(src_nbytes);
+    context = zstd.ZSTD_createCCtx();
+    to = malloc(room);
+    fault = "out of memory";
+    if (context && to) {
+        (void)zstd.ZSTD_CCtx_setParameter(context, COMPRESSION_LEVEL, LEVEL);
+        (void)zstd.ZSTD_CCtx_setParameter(context, CHECKSUM_FLAG, 1);
+        *dst_nbytes = zstd.ZSTD_compress2(context, to, room, src, src_nbytes);
+        fault = zstd.ZSTD_isError(*dst_nbytes)
+                    ? zstd.ZSTD_getErrorName(*dst_nbytes)
+                    : NULL;
+    }
+    (void)zstd.ZSTD_freeCCtx(context);
+    if (fault)
+        free(to);
+    else
+        *dst = to;
+    return fault;
+}
