@@ -2,8 +2,9 @@
  *
  * s_barrier holds a wave until every wave of the group that has not ended is
  * at it. gfx12 splits it: s_barrier_signal counts the wave in, s_barrier_wait
- * holds it until all have been counted; only barrier -1, the workgroup's, is
- * there for compiled code.
+ * holds it until all have been counted. Barrier -1 is the workgroup's; those
+ * from 1 on are named, made by s_barrier_init with a number of members, and a
+ * wave waits for the one that it has joined.
  *
  * A barrier that not all work-items reach is a fault, in two forms. A wave ends
  * while others wait: the hardware lets them go, but they were not all there.
@@ -22,14 +23,41 @@ static void end_barrier_fault(struct wave *w, const struct wave *waiting)
                     w->index, waiting->index);
 }
 
+/* A named barrier's members may never come: then nobody goes on. */
+static void check_deadlock(struct wave *w)
+{
+    const struct group *g = w->group;
+    const struct wave *waiting = NULL;
+
+    for (unsigned i = 0; i < g->nwaves; i++) {
+        const struct wave *other = &g->waves[i];
+
+        if (other->state == WAVE_RUNS || other->state == WAVE_YIELDS)
+            return;
+        if (other->state == WAVE_AT_BARRIER && other->waits_for_joined)
+            waiting = other;
+    }
+    if (waiting)
+        sim_fault_raise(w, SIM_FAULT_BARRIER, -1, 0,
+                        "no wave goes on: wave %u waits at barrier %u, which "
+                        "%u of %u members have signalled",
+                        waiting->index, waiting->joined,
+                        g->named[waiting->joined].signals,
+                        g->named[waiting->joined].members);
+}
+
 void sim_wave_end(struct wave *w)
 {
     struct group *g = w->group;
 
     w->state = WAVE_ENDED;
     g->nended++;
+    check_deadlock(w);
+    if (w->state == WAVE_FAULTED)
+        return;
     for (unsigned i = 0; i < g->nwaves && w->run->config.barriers; i++)
-        if (g->waves[i].state == WAVE_AT_BARRIER) {
+        if (g->waves[i].state == WAVE_AT_BARRIER &&
+            !g->waves[i].waits_for_joined) {
             end_barrier_fault(w, &g->waves[i]);
             return;
         }
@@ -92,9 +120,84 @@ static bool known_barrier(struct wave *w, int32_t id)
     if (id == -1)
         return true;
     sim_fault_raise(w, SIM_FAULT_UNKNOWN_INSN, -1, 0,
-                    "the simulator has no barrier %d, only -1", id);
+                    "the simulator has no barrier %d, only -1 and named ones",
+                    id);
     return false;
 }
+
+/* ---- named barriers ---- */
+
+static struct named_barrier *named(struct wave *w, int32_t id)
+{
+    if (id >= 1 && id < NUM_NAMED_BARRIERS)
+        return &w->group->named[id];
+    sim_fault_raise(w, SIM_FAULT_BARRIER, -1, 0,
+                    "barrier %d is none of the %d named ones", id,
+                    NUM_NAMED_BARRIERS - 1);
+    return NULL;
+}
+
+void sim_barrier_init(struct wave *w, int32_t id, unsigned members)
+{
+    struct named_barrier *b = named(w, id);
+
+    if (b)
+        *b = (struct named_barrier){.members = members};
+}
+
+void sim_barrier_join(struct wave *w, int32_t id)
+{
+    if (!named(w, id))
+        return;
+    w->joined = (uint8_t)id;
+    w->joined_done = false;
+}
+
+static void complete_named(struct group *g, int32_t id)
+{
+    g->named[id].signals = 0;
+    g->lds_epoch++;
+    for (unsigned i = 0; i < g->nwaves; i++) {
+        struct wave *w = &g->waves[i];
+
+        if (w->joined != id)
+            continue;
+        w->joined_done = !w->waits_for_joined;
+        if (w->waits_for_joined)
+            w->state = WAVE_RUNS;
+        w->waits_for_joined = false;
+    }
+}
+
+void sim_barrier_signal_named(struct wave *w, int32_t id, unsigned members,
+                              bool is_first)
+{
+    struct named_barrier *b = named(w, id);
+
+    if (!b)
+        return;
+    if (members)
+        b->members = members;
+    if (is_first)
+        w->scc = b->signals == 0;
+    if (++b->signals >= b->members)
+        complete_named(w->group, id);
+}
+
+static void wait_for_joined(struct wave *w)
+{
+    if (!named(w, w->joined))
+        return;
+    if (w->joined_done) {
+        w->joined_done = false;
+        return;
+    }
+    w->state = WAVE_AT_BARRIER;
+    w->waits_for_joined = true;
+    check_deadlock(w);
+}
+
+/* ---- the workgroup's, split ---- */
 
 void sim_barrier_signal(struct wave *w, int32_t id, bool is_first)
 {
@@ -114,6 +217,10 @@ void sim_barrier_wait(struct wave *w, int32_t id)
 {
     struct group *g = w->group;
 
+    if (id > 0) {
+        wait_for_joined(w);
+        return;
+    }
     if (!known_barrier(w, id) || g->barrier_phase != w->barrier_phase)
         return;
     w->state = WAVE_AT_BARRIER;
@@ -125,7 +232,8 @@ static void wake(struct group *g, bool split)
     for (unsigned i = 0; i < g->nwaves; i++) {
         struct wave *w = &g->waves[i];
 
-        if (w->state == WAVE_AT_BARRIER && w->split_barrier == split) {
+        if (w->state == WAVE_AT_BARRIER && !w->waits_for_joined &&
+            w->split_barrier == split) {
             w->state = WAVE_RUNS;
             w->split_barrier = false;
         }

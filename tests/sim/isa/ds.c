@@ -382,6 +382,39 @@ static uint64_t masked_or(uint64_t old, uint64_t mask, uint64_t bits)
     X(cmpstore,  b64,  8, COMPARE_SECOND, sim_atomic_cmpswap64)    \
     X(cmpstore,  f32,  4, COMPARE_SECOND, sim_atomic_fcmpswap32)   \
     X(cmpstore,  f64,  8, COMPARE_SECOND, sim_atomic_fcmpswap64)
+/* gfx9 (not the accelerators from gfx90a on) and gfx10.1: ds_OP_src2_TYPE */
+#define SRC2_TABLE(X)                                              \
+    X(add,   u32, 4, sim_atomic_add32)                             \
+    X(sub,   u32, 4, sim_atomic_sub32)                             \
+    X(rsub,  u32, 4, sim_atomic_rsub32)                            \
+    X(inc,   u32, 4, sim_atomic_inc32)                             \
+    X(dec,   u32, 4, sim_atomic_dec32)                             \
+    X(min,   i32, 4, sim_atomic_smin32)                            \
+    X(max,   i32, 4, sim_atomic_smax32)                            \
+    X(min,   u32, 4, sim_atomic_umin32)                            \
+    X(max,   u32, 4, sim_atomic_umax32)                            \
+    X(and,   b32, 4, sim_atomic_and64)                             \
+    X(or,    b32, 4, sim_atomic_or64)                              \
+    X(xor,   b32, 4, sim_atomic_xor64)                             \
+    X(write, b32, 4, sim_atomic_swap64)                            \
+    X(min,   f32, 4, sim_atomic_fmin32)                            \
+    X(max,   f32, 4, sim_atomic_fmax32)                            \
+    X(add,   f32, 4, sim_atomic_fadd32)                            \
+    X(add,   u64, 8, sim_atomic_add64)                             \
+    X(sub,   u64, 8, sim_atomic_sub64)                             \
+    X(rsub,  u64, 8, sim_atomic_rsub64)                            \
+    X(inc,   u64, 8, sim_atomic_inc64)                             \
+    X(dec,   u64, 8, sim_atomic_dec64)                             \
+    X(min,   i64, 8, sim_atomic_smin64)                            \
+    X(max,   i64, 8, sim_atomic_smax64)                            \
+    X(min,   u64, 8, sim_atomic_umin64)                            \
+    X(max,   u64, 8, sim_atomic_umax64)                            \
+    X(and,   b64, 8, sim_atomic_and64)                             \
+    X(or,    b64, 8, sim_atomic_or64)                              \
+    X(xor,   b64, 8, sim_atomic_xor64)                             \
+    X(write, b64, 8, sim_atomic_swap64)                            \
+    X(min,   f64, 8, sim_atomic_fmin64)                            \
+    X(max,   f64, 8, sim_atomic_fmax64)
 /* An exchange is there only in the form that returns. */
 #define EXCHANGE_TABLE(X)                                                   \
     X(ds_wrxchg_rtn_b32,       ds_storexchg_rtn_b32, 4)                     \
@@ -417,6 +450,65 @@ ATOMIC_TABLE(ATOMIC_RUN)
 EXCHANGE_TABLE(EXCHANGE_RUN)
 EXCHANGE2_TABLE(EXCHANGE2_RUN)
 
+/* old >= data0 ? old - data0 : old + data1 */
+static uint64_t wrap(uint64_t old, uint64_t least, uint64_t more)
+{
+    uint32_t o = (uint32_t)old, l = (uint32_t)least;
+
+    return o >= l ? o - l : o + (uint32_t)more;
+}
+
+static void run_ds_wrap_rtn_b32(struct wave *w, const struct insn *in)
+{
+    atomic(w, in, true, 4, COMPARE_SECOND, wrap);
+}
+
+/* Two dwords, each exchanged if its new value's top bit says so, which is not
+ * part of the value. */
+static uint64_t exchange_marked(uint64_t old, uint64_t data, uint64_t compare)
+{
+    uint64_t low = UINT32_MAX, high = low << 32;
+
+    (void)compare;
+    if (data >> 31 & 1)
+        old = (old & high) | (data & 0x7fffffff);
+    if (data >> 63)
+        old = (old & low) | (data & (UINT64_C(0x7fffffff) << 32));
+    return old;
+}
+
+static void run_ds_condxchg32_rtn_b64(struct wave *w, const struct insn *in)
+{
+    atomic(w, in, true, 8, ONE_VALUE, exchange_marked);
+}
+
+/* Two places in LDS: the second is the operand. Its distance is in the offset,
+ * or with the top bit set in the address, in dwords. */
+static void atomic_src2(struct wave *w, const struct insn *in, unsigned nbytes,
+                        atomic_fn *fn)
+{
+    uint32_t offset = in->raw & 0xffff;
+    uint64_t at[MAX_LANES];
+
+    locate(w, &in->op[0], 0, at);
+    for (uint64_t m = w->mask; m; m &= m - 1) {
+        int lane = __builtin_ctzll(m);
+        uint32_t a = (uint32_t)at[lane];
+        int32_t distance =
+            offset >> 15 ? (int32_t)a >> 17 : (int32_t)(offset << 17) >> 17;
+        uint64_t data = 0, old;
+        const uint8_t *p;
+
+        a &= offset >> 15 ? 0x1ffff : UINT32_MAX;
+        p = sim_lds(w, a + 4 * (uint32_t)distance, nbytes, ACCESS_READ, lane);
+        if (!p)
+            return;
+        memcpy(&data, p, nbytes);
+        if (!update(w, a, nbytes, lane, data, 0, fn, &old))
+            return;
+    }
+}
+
 /* A counter for the whole wave, at M0's upper half plus the offset: gives what
  * it was and moves it by the number of active lanes. */
 static void count_lanes(struct wave *w, const struct insn *in, int direction)
@@ -444,6 +536,14 @@ static void run_ds_consume(struct wave *w, const struct insn *in)
     count_lanes(w, in, -1);
 }
 
+#define SRC2_RUN(op, type, nbytes, fn)                                         \
+    static void run_ds_##op##_src2_##type(struct wave *w,                      \
+                                          const struct insn *in)               \
+    {                                                                          \
+        atomic_src2(w, in, nbytes, fn);                                        \
+    }
+SRC2_TABLE(SRC2_RUN)
+
 static void run_nothing(struct wave *w, const struct insn *in)
 {
     (void)w;
@@ -462,6 +562,9 @@ static void run_nothing(struct wave *w, const struct insn *in)
      ROW_NO_DST},                                                              \
         {"ds_" #op "_rtn_" #type, run_ds_##op##_rtn_##type, CLASS_LDS,         \
          DS_TYPES, 0},
+#define SRC2_ROW(op, type, nbytes, fn)                                         \
+    {"ds_" #op "_src2_" #type, run_ds_##op##_src2_##type, CLASS_LDS, DS_TYPES, \
+     ROW_NO_DST},
 #define DS_ALIAS(old, new, ...) {#new, #old},
 
 /* clang-format off */
@@ -476,6 +579,9 @@ static const struct insn_row rows[] = {
     EXCHANGE2_TABLE(LOADS_ROW)
     {"ds_read_addtid_b32",  run_ds_read_addtid_b32,  CLASS_LDS, DS_TYPES, 0},
     {"ds_write_addtid_b32", run_ds_write_addtid_b32, CLASS_LDS, DS_TYPES, ROW_NO_DST},
+    SRC2_TABLE(SRC2_ROW)
+    {"ds_wrap_rtn_b32",     run_ds_wrap_rtn_b32,     CLASS_LDS, DS_TYPES, 0},
+    {"ds_condxchg32_rtn_b64", run_ds_condxchg32_rtn_b64, CLASS_LDS, DS_TYPES, 0},
     {"ds_append",           run_ds_append,           CLASS_LDS, DS_TYPES, 0},
     {"ds_consume",          run_ds_consume,          CLASS_LDS, DS_TYPES, 0},
     {"ds_nop",              run_nothing,             CLASS_OTHER, {T_none}, ROW_RAW},

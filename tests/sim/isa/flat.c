@@ -159,6 +159,78 @@ VMEM_ATOMICS(ATOMIC_RUN, flat)
 VMEM_LOADS(LOAD_RUN, scratch)
 VMEM_STORES(STORE_RUN, scratch)
 
+/* ---- dwords side by side: vdst, saddr|off; the lane's number is added ---- */
+
+static void locate_addtid(struct wave *w, const struct insn *in,
+                          struct places *p)
+{
+    const struct operand *saddr = &in->op[1];
+    uint64_t base = (uint64_t)(int64_t)in->offset;
+
+    if (saddr->kind == OPERAND_SGPR && saddr->reg != SREG_NULL)
+        base += sim_src_scalar64(w, saddr);
+    p->space = SPACE_GLOBAL;
+    p->lanes = w->mask;
+    LANES(i)
+    p->at[i] = base + 4 * i;
+}
+
+static void run_global_load_dword_addtid(struct wave *w, const struct insn *in)
+{
+    struct places at;
+
+    locate_addtid(w, in, &at);
+    sim_vmem_load(w, &at, &in->op[0], (struct form){4, false, 0});
+}
+
+static void run_global_store_dword_addtid(struct wave *w, const struct insn *in)
+{
+    struct places at;
+
+    locate_addtid(w, in, &at);
+    sim_vmem_store(w, &at, &in->op[0], (struct form){4, false, 0});
+}
+
+/* ---- blocks: those of 32 registers whose bits M0 has, from dwords that lie
+ * as the registers do ---- */
+
+static void move_block(struct wave *w, struct places *at,
+                       const struct operand *block, bool load)
+{
+    const struct form dword = {4, false, 0};
+    struct operand reg = *block;
+
+    for (unsigned k = 0; k < 32; k++) {
+        if (w->s[SREG_M0] >> k & 1) {
+            if (load)
+                sim_vmem_load(w, at, &reg, dword);
+            else
+                sim_vmem_store(w, at, &reg, dword);
+        }
+        reg.reg++;
+        for (unsigned i = 0; i < MAX_LANES; i++)
+            at->at[i] += 4;
+    }
+}
+
+#define BLOCK_RUN(p)                                                           \
+    static void run_##p##_load_block(struct wave *w, const struct insn *in)    \
+    {                                                                          \
+        struct places at;                                                      \
+                                                                               \
+        if (locate_##p(w, in, &in->op[1], saddr_at(in, 2), &at))               \
+            move_block(w, &at, &in->op[0], true);                              \
+    }                                                                          \
+    static void run_##p##_store_block(struct wave *w, const struct insn *in)   \
+    {                                                                          \
+        struct places at;                                                      \
+                                                                               \
+        if (locate_##p(w, in, &in->op[0], saddr_at(in, 2), &at))               \
+            move_block(w, &at, &in->op[1], false);                             \
+    }
+BLOCK_RUN(global)
+BLOCK_RUN(scratch)
+
 /* ---- transposed: vdst, vaddr, saddr|off ---- */
 
 /* clang-format off */
@@ -242,6 +314,12 @@ static const struct insn_row rows[] = {
     VMEM_STORES(STORE_ROW, scratch)
     LDS_LOADS(STORE_ROW)
     TRANSPOSED_LOADS(TRANSPOSED_ROW)
+    {"global_load_dword_addtid",  run_global_load_dword_addtid,  CLASS_VMEM, {T_tuple, T_tuple}, 0},
+    {"global_store_dword_addtid", run_global_store_dword_addtid, CLASS_VMEM, {T_tuple, T_tuple}, ROW_NO_DST},
+    {"global_load_block",   run_global_load_block,   CLASS_VMEM, {T_tuple, T_tuple, T_tuple}, 0},
+    {"global_store_block",  run_global_store_block,  CLASS_VMEM, {T_tuple, T_tuple, T_tuple}, ROW_NO_DST},
+    {"scratch_load_block",  run_scratch_load_block,  CLASS_VMEM, {T_tuple, T_tuple, T_tuple}, 0},
+    {"scratch_store_block", run_scratch_store_block, CLASS_VMEM, {T_tuple, T_tuple, T_tuple}, ROW_NO_DST},
     CACHE_TABLE(CACHE_ROW)
 };
 static const struct insn_alias aliases[] = {
@@ -254,6 +332,8 @@ static const struct insn_alias aliases[] = {
     VMEM_LOADS(VMEM_ALIAS, scratch)
     VMEM_STORES(VMEM_ALIAS, scratch)
     TRANSPOSED_LOADS(TRANSPOSED_ALIAS)
+    {"global_load_addtid_b32",  "global_load_dword_addtid"},
+    {"global_store_addtid_b32", "global_store_dword_addtid"},
 };
 /* clang-format on */
 

@@ -229,8 +229,7 @@ static void run_s_swappc_b64(struct wave *w, const struct insn *in)
 /* How far gfx9's indexed vector operands move; the rest is in sopc.c. */
 static void run_s_set_gpr_idx_idx(struct wave *w, const struct insn *in)
 {
-    w->s[SREG_M0] =
-        (w->s[SREG_M0] & ~0xffu) | (sget_u32(w, &in->op[0]) & 0xff);
+    w->s[SREG_M0] = (w->s[SREG_M0] & ~0xffu) | (sget_u32(w, &in->op[0]) & 0xff);
 }
 
 static bool sgpr_index_ok(struct wave *w, unsigned reg, unsigned width)
@@ -284,31 +283,83 @@ static void run_s_movrelsd_2_b32(struct wave *w, const struct insn *in)
 /* ---- barriers of gfx12, and clocks ---- */
 
 /* The operand is an inline constant or M0, read from the encoding's low byte
- * because LLVM prints it without a type. */
-static int32_t barrier_id(const struct wave *w, const struct insn *in)
+ * because LLVM prints it without a type. M0 may give the number of members of a
+ * named barrier too. */
+static int32_t barrier_id(const struct wave *w, const struct insn *in,
+                          unsigned *members)
 {
     unsigned src = in->raw & 0xff;
 
-    if (src == 125)
-        return (int32_t)(w->s[SREG_M0] & 63);
+    *members = 0;
+    if (src == 125) {
+        *members = w->s[SREG_M0] >> 16 & 0x7f;
+        return (int32_t)(w->s[SREG_M0] & 31);
+    }
     return src <= 192 ? (int32_t)src - 128 : 192 - (int32_t)src;
+}
+
+static void signal_barrier(struct wave *w, const struct insn *in, bool is_first)
+{
+    unsigned members;
+    int32_t id = barrier_id(w, in, &members);
+
+    if (id > 0)
+        sim_barrier_signal_named(w, id, members, is_first);
+    else
+        sim_barrier_signal(w, id, is_first);
 }
 
 static void run_s_barrier_signal(struct wave *w, const struct insn *in)
 {
-    sim_barrier_signal(w, barrier_id(w, in), false);
+    signal_barrier(w, in, false);
 }
 
 static void run_s_barrier_signal_isfirst(struct wave *w, const struct insn *in)
 {
-    sim_barrier_signal(w, barrier_id(w, in), true);
+    signal_barrier(w, in, true);
 }
 
+static void run_s_barrier_init(struct wave *w, const struct insn *in)
+{
+    unsigned members;
+    int32_t id = barrier_id(w, in, &members);
+
+    sim_barrier_init(w, id, members);
+}
+
+static void run_s_barrier_join(struct wave *w, const struct insn *in)
+{
+    unsigned members;
+
+    sim_barrier_join(w, barrier_id(w, in, &members));
+}
+
+/* Whether it is there in bit 0, signals from bit 4, members from bit 16. */
 static void run_s_get_barrier_state(struct wave *w, const struct insn *in)
 {
     const struct group *g = w->group;
+    unsigned members, signals = g->barrier_signals;
+    int32_t id = barrier_id(w, in, &members);
 
-    sput_u32(w, &in->op[0], g->nwaves << 16 | g->barrier_signals << 4 | 1);
+    members = g->nwaves;
+    if (id > 0 && id < NUM_NAMED_BARRIERS) {
+        members = g->named[id].members;
+        signals = g->named[id].signals;
+    }
+    sput_u32(w, &in->op[0], members << 16 | signals << 4 | 1);
+}
+
+/* Registers cannot become more here than a wave starts with: asking for more
+ * fails, as on hardware that has none left. */
+static void run_s_alloc_vgpr(struct wave *w, const struct insn *in)
+{
+    w->scc = sget_u32(w, &in->op[0]) <= w->nvgprs;
+}
+
+static void run_s_sleep_var(struct wave *w, const struct insn *in)
+{
+    (void)in;
+    w->state = WAVE_YIELDS;
 }
 
 /* Messages that answer: the realtime clock is the one that compilers use. */
@@ -321,12 +372,6 @@ static void run_s_sendmsg_rtn(struct wave *w, const struct insn *in)
         sput_u64(w, &in->op[0], v);
     else
         sput_u32(w, &in->op[0], (uint32_t)v);
-}
-
-static void run_nothing(struct wave *w, const struct insn *in)
-{
-    (void)w;
-    (void)in;
 }
 
 /* clang-format off */
@@ -349,7 +394,10 @@ static const struct insn_row rows[] = {
     {"s_get_barrier_state", run_s_get_barrier_state, CLASS_OTHER, {T_u32, T_none}, 0},
     {"s_sendmsg_rtn_b32", run_s_sendmsg_rtn,    CLASS_OTHER,  {T_u32, T_none}, 0},
     {"s_sendmsg_rtn_b64", run_s_sendmsg_rtn,    CLASS_OTHER,  {T_u64, T_none}, 0},
-    {"s_sleep_var",       run_nothing,          CLASS_OTHER,  {T_none}, ROW_RAW},
+    {"s_barrier_init",    run_s_barrier_init,   CLASS_OTHER,  {T_none}, ROW_RAW},
+    {"s_barrier_join",    run_s_barrier_join,   CLASS_OTHER,  {T_none}, ROW_RAW},
+    {"s_alloc_vgpr",      run_s_alloc_vgpr,     CLASS_OTHER,  {T_u32}, ROW_NO_DST},
+    {"s_sleep_var",       run_s_sleep_var,      CLASS_OTHER,  {T_none}, ROW_RAW},
 };
 static const struct insn_alias aliases[] = {SOP1_ALIASES(ALIAS)};
 /* clang-format on */

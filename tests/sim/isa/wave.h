@@ -66,6 +66,12 @@ struct lds_race {
     uint16_t readers[2]; /* two different waves that read it, + 1 each */
 };
 
+/* gfx12: a barrier of some of a group's waves, numbered from 1. */
+enum { NUM_NAMED_BARRIERS = 17 };
+struct named_barrier {
+    unsigned members, signals;
+};
+
 struct group {
     struct run *run;
     uint64_t index; /* x + y * nx + z * nx * ny */
@@ -74,6 +80,7 @@ struct group {
     unsigned barrier_waiting; /* waves at the barrier */
     unsigned barrier_signals; /* gfx12: signals since the last completion */
     unsigned barrier_phase;
+    struct named_barrier named[NUM_NAMED_BARRIERS];
     unsigned nended;
     uint32_t lds_epoch; /* barriers passed: what orders LDS accesses */
     bool faulted;
@@ -116,6 +123,9 @@ struct wave {
     uint64_t start_exec;    /* lanes that hold a work-item */
     uint64_t absent;        /* of them, those that were off at that barrier */
     bool split_barrier;     /* it waits in s_barrier_wait */
+    uint8_t joined;         /* its named barrier, 0 if it has none */
+    bool joined_done;       /* that was complete since it last waited */
+    bool waits_for_joined;
     bool gws_waits;         /* at a barrier of all workgroups, whose flag was */
     bool gws_flag;          /* this when it came */
     bool never_ran;         /* no work-item of it is in the grid */
