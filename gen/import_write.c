@@ -268,10 +268,26 @@ static size_t kernel_number(const struct codeobj *co, const char *name)
     return i;
 }
 
+static const char *text_of_cell(const void *table, size_t row, size_t column)
+{
+    const struct import_table *t = table;
+
+    return column < t->ncolumns ? import_cell(t, &t->rows[row], column)
+                                : t->rows[row].target;
+}
+
+static enum kpk_cell_type type_of_column(const void *table, size_t column)
+{
+    return ((const struct import_table *)table)->columns[column].type;
+}
+
 static void write_table(FILE *f, const struct writer *w,
                         const struct import_table *t, size_t number,
                         struct strings *s)
 {
+    const struct tables_cells cells = {t, t->nrows, t->ncolumns, text_of_cell,
+                                       type_of_column};
+
     fprintf(f, "static const struct kpk_column columns_%zu[] = {\n", number);
     for (size_t c = 0; c < t->ncolumns; c++)
         tables_write_column(f, text(s, t->columns[c].name), t->columns[c].type);
@@ -303,6 +319,7 @@ static void write_table(FILE *f, const struct writer *w,
         fputc('\n', f);
     }
     fputs("    {0},\n};\n\n", f);
+    tables_write_index(f, &cells, number);
 }
 
 static void write_tables(FILE *f, const struct writer *w, const struct kind *k,
@@ -316,9 +333,9 @@ static void write_tables(FILE *f, const struct writer *w, const struct kind *k,
     for (size_t i = 0; i < k->ntables; i++)
         fprintf(f,
                 "    {%u, %zu, %zu, columns_%zu, keys_%zu, cells_%zu, "
-                "kpk_i_%s__%s},\n",
+                "kpk_i_%s__%s, index_%zu},\n",
                 (unsigned)text(s, k->tables[i]->name), k->tables[i]->ncolumns,
-                k->tables[i]->nrows, i, i, i, w->in->pack, k->name);
+                k->tables[i]->nrows, i, i, i, w->in->pack, k->name, i);
     fputs("};\n\n", f);
 }
 

@@ -208,10 +208,25 @@ static void write_cell(FILE *f, const struct config_table *t, size_t row,
                       is_text ? take(next, cell) : 0);
 }
 
+static const char *text_of_cell(const void *table, size_t row, size_t column)
+{
+    const struct config_table *t = table;
+
+    return column < t->ncolumns ? config_table_cell(t, row, column)
+                                : config_table_target(t, row);
+}
+
+static enum kpk_cell_type type_of_column(const void *table, size_t column)
+{
+    return ((const struct config_table *)table)->types[column];
+}
+
 /* What one configuration table points to; returns its name's offset. */
 static uint32_t write_config(FILE *f, const struct config_table *t,
                              size_t index, uint32_t *next)
 {
+    const struct tables_cells cells = {t, t->nrows, t->ncolumns, text_of_cell,
+                                       type_of_column};
     uint32_t name_at = take(next, t->name);
 
     fprintf(f, "static const struct kpk_column columns_%zu[] = {\n", index);
@@ -234,6 +249,7 @@ static uint32_t write_config(FILE *f, const struct config_table *t,
         fputc('\n', f);
     }
     fprintf(f, "%s};\n\n", t->nrows && t->ncolumns ? "" : "    {0},\n");
+    tables_write_index(f, &cells, index);
     return name_at;
 }
 
@@ -253,9 +269,9 @@ static bool write_configs(FILE *f, struct config_table *const *configs,
     for (size_t i = 0; i < nconfigs; i++)
         fprintf(f,
                 "    {%u, %zu, %zu, columns_%zu, keys_%zu, cells_%zu, "
-                "0},\n",
+                "0, index_%zu},\n",
                 (unsigned)names_at[i], configs[i]->ncolumns, configs[i]->nrows,
-                i, i, i);
+                i, i, i, i);
     fputs("};\n\n", f);
     free(names_at);
     return true;

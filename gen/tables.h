@@ -45,4 +45,18 @@ void tables_write_column(FILE *f, uint32_t name, enum kpk_cell_type type);
 void tables_write_cell(FILE *f, enum kpk_cell_type type, const char *cell,
                        uint32_t string);
 
+/* A configuration table as a writer has it: text of a cell, that of column
+ * number ncolumns being the row's target, and a column's type. */
+struct tables_cells {
+    const void *table;
+    size_t nrows, ncolumns;
+    const char *(*cell)(const void *table, size_t row, size_t column);
+    enum kpk_cell_type (*type)(const void *table, size_t column);
+};
+
+/* Writes index_NUMBER, which is 0 where a table can have none: then, and
+ * without memory, it is searched the long way. */
+void tables_write_index(FILE *f, const struct tables_cells *table,
+                        size_t number);
+
 #endif

@@ -94,6 +94,22 @@ void kpk_i_attrs(const struct kpk_kernel_attrs *from, kpk_attrs *to);
 kpk_status kpk_i_object_bytes(const kpk_module *module, size_t object,
                               const unsigned char **out);
 
+/* table.c */
+
+kpk_status kpk_i_check_table(const kpk_module *module, size_t table);
+
+/* Is the row for this processor? A target ID's settings do not matter. */
+bool kpk_i_for_target(const kpk_module *module, const struct kpk_row_key *key,
+                      const char *target);
+
+const char *kpk_i_row_kernel(const kpk_module *module,
+                             const struct kpk_table *t, size_t row);
+
+/* The rows of one kernel stand together, by its name: the first that is not
+ * below it. */
+size_t kpk_i_first_row_of(const kpk_module *module, const struct kpk_table *t,
+                          const char *kernel);
+
 /* instance.c */
 
 struct kpk_i_slot { /* one module of an instance */

@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 /* Changes with every incompatible change below; the runtime checks it. */
-#define KPK_FORMAT_VERSION 4u
+#define KPK_FORMAT_VERSION 5u
 
 /* Kinds of explicit arguments: `.value_kind` of the code object's metadata. */
 enum kpk_arg_kind {
@@ -142,6 +142,20 @@ struct kpk_row_key {
     uint32_t module; /* index into kpk_table.modules; 0 without those */
 };
 
+/*
+ * A table's cells once more, for searching: which of its column's values each
+ * is, by their order (text as strcmp). Rows come in groups, and a group's
+ * columns one after the other. Column number ncolumns is the rows' target. In
+ * the last group the places behind the last row hold anything.
+ */
+#define KPK_GROUP_NROWS 64
+struct kpk_table_index {
+    const uint16_t *codes; /* [groups][ncolumns + 1][KPK_GROUP_NROWS] */
+    const uint32_t *rows; /* a row that has it, for each value of each column */
+    const uint32_t
+        *first; /* [ncolumns + 2] where each column's begin in rows */
+};
+
 /* A CSV file that lies beside a module's kernels: one row for a kernel (and a
  * target), the columns that the file has besides `kernel` and `target`. */
 struct kpk_table {
@@ -155,6 +169,7 @@ struct kpk_table {
     /* Whose kernels the rows are about, where each file is a module of its own;
      * 0: those of the module that the table belongs to. */
     const struct kpk_module *modules;
+    const struct kpk_table_index *index; /* 0 if a column has 2^16 values */
 };
 
 struct kpk_module {

@@ -5,6 +5,7 @@
  * matrices are random; its reference is in double.
  */
 #include "gemm_tile.h"
+#include "plain_index.h"
 #include "unit.h"
 
 #include <kpack/hand.h>
@@ -303,6 +304,19 @@ static void test_gemm_that_no_tile_divides_has_no_row(void **state)
                   KPK_ERR_NO_ROW);
     assert_status(gemm_select(table_of("bf16gemm"), "gfx1100", &odd, &got),
                   KPK_ERR_NO_ROW);
+}
+
+static void test_tables_have_their_index(void **state)
+{
+    static const char *const kinds[] = {"topksoftmax", "bf16gemm"};
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        const kpk_module *kind = table_of(kinds[i]);
+
+        assert_int_equal(kind->ntables, 1);
+        assert_true(plain_index_is_right(kind->strings, kind->tables));
+    }
 }
 
 /* ---- GEMM: what it computes ---- */
@@ -632,6 +646,7 @@ int main(void)
         cmocka_unit_test(test_topksoftmax_agrees_with_plain_c),
         cmocka_unit_test(test_gemm_tile_is_the_one_of_the_rule),
         cmocka_unit_test(test_gemm_that_no_tile_divides_has_no_row),
+        cmocka_unit_test(test_tables_have_their_index),
         cmocka_unit_test(test_gemm_agrees_with_plain_c),
         cmocka_unit_test(test_selected_gemm_agrees_with_plain_c),
         cmocka_unit_test(test_buffers_of_real_hosts_are_accepted_and_no_others),

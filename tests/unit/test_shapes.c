@@ -3,6 +3,7 @@
 #include "unit.h"
 
 #include "kpack/candle.h"
+#include "plain_index.h"
 
 /* Row lengths that the tables of row kernels tell apart. */
 static const uint64_t columns[] = {1, 33, 1000, 4096, 100003, 4194304};
@@ -63,11 +64,27 @@ static void test_no_kernel_spills_registers_to_memory(void **state)
     }
 }
 
+static void test_every_table_has_its_index(void **state)
+{
+    size_t ntables = 0;
+
+    (void)state;
+    for (size_t m = 0; m < kpk_pack_module_count(&kpk_candle); m++) {
+        const kpk_module *module = kpk_pack_module(&kpk_candle, m);
+
+        for (uint32_t i = 0; i < module->ntables; i++, ntables++)
+            if (!plain_index_is_right(module->strings, &module->tables[i]))
+                fail_msg("table %u of module %s", i, kpk_module_name(module));
+    }
+    assert_true(ntables > 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_kernel_has_a_shape_that_it_accepts),
         cmocka_unit_test(test_no_kernel_spills_registers_to_memory),
+        cmocka_unit_test(test_every_table_has_its_index),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

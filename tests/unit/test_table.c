@@ -2,6 +2,7 @@
 #include "unit.h"
 
 #include "kpack/format.h"
+#include "plain_index.h"
 
 #include <string.h>
 
@@ -53,7 +54,7 @@ static const union kpk_cell_data cells[] = {
     ROW(128, 512, 100, 1000, 96, 2.5, S_TALL),
     ROW(64, 64, 0, 99, 32, 9.0, S_TALL)};
 static const struct kpk_table tables[] = {
-    {S_M, NCOLUMNS, 4, columns, keys, cells, NULL}};
+    {S_M, NCOLUMNS, 4, columns, keys, cells, NULL, NULL}};
 static const struct kpk_module module = {.format = KPK_FORMAT_VERSION,
                                          .name = S_M,
                                          .strings = strings,
@@ -202,23 +203,34 @@ static void test_select_takes_the_least_cost(void **state)
 
 /* ---- many rows, against the plainest way to search them ---- */
 
-enum { MANY = 1300, BIG_COLUMNS = 4 };
+enum { MANY = 1300, BIG_COLUMNS = 5 };
 static union kpk_cell_data many_cells[MANY][BIG_COLUMNS];
 static struct kpk_row_key many_keys[MANY];
 static const struct kpk_column many_columns[BIG_COLUMNS] = {
     {S_TILE, KPK_CELL_INT},
     {S_MIN, KPK_CELL_INT},
     {S_COST, KPK_CELL_FLOAT},
-    {S_KIND, KPK_CELL_STRING}};
+    {S_KIND, KPK_CELL_STRING},
+    {S_MAX, KPK_CELL_INT}};
+enum { GROUPS = (MANY + KPK_GROUP_NROWS - 1) / KPK_GROUP_NROWS };
+static uint16_t many_codes[GROUPS * (BIG_COLUMNS + 1) * KPK_GROUP_NROWS];
+static uint32_t many_values[MANY * (BIG_COLUMNS + 1)];
+static uint32_t many_first[BIG_COLUMNS + 2];
+static const struct kpk_table_index many_index = {many_codes, many_values,
+                                                  many_first};
+/* The same with and without an index. */
 static const struct kpk_table many_tables[] = {
-    {S_M, BIG_COLUMNS, MANY, many_columns, many_keys, &many_cells[0][0], NULL}};
+    {S_M, BIG_COLUMNS, MANY, many_columns, many_keys, &many_cells[0][0], NULL,
+     &many_index},
+    {S_M, BIG_COLUMNS, MANY, many_columns, many_keys, &many_cells[0][0], NULL,
+     NULL}};
 static const struct kpk_module many = {.format = KPK_FORMAT_VERSION,
                                        .name = S_M,
                                        .strings = strings,
                                        .kernels = kernels,
                                        .nkernels = 2,
                                        .tables = many_tables,
-                                       .ntables = 1};
+                                       .ntables = 2};
 
 static uint32_t next_random(uint32_t *seed)
 {
@@ -238,7 +250,10 @@ static void fill_many(uint32_t *seed)
         many_cells[r][1].i = odd[next_random(seed) % 12];
         many_cells[r][2].f = next_random(seed) % 7 - 3.0;
         many_cells[r][3].s = next_random(seed) % 2 ? S_WIDE : S_TALL;
+        /* the divisors of 5040 are more spans than a search keeps */
+        many_cells[r][4].i = next_random(seed) % 100;
     }
+    plain_index(strings, many_tables, many_codes, many_values, many_first);
 }
 
 static int number_holds(kpk_op op, double cell, double value)
@@ -304,7 +319,8 @@ static void test_select_agrees_with_a_plain_search_of_many_rows(void **state)
 {
     static const char *const kernel_names[] = {NULL, "gemm", "other"};
     static const char *const targets[] = {NULL, "gfx942:xnack-", "gfx90a"};
-    static const int64_t asked[] = {0, 1, 16, 96, -1, INT64_MIN, INT64_MAX};
+    static const int64_t asked[] = {0,  1,    16,        96,
+                                    -1, 5040, INT64_MIN, INT64_MAX};
     uint32_t seed = 7;
     int nfound = 0;
 
@@ -325,10 +341,10 @@ static void test_select_agrees_with_a_plain_search_of_many_rows(void **state)
         for (int k = 0; k < 5; k++)
             conditions[k] = (kpk_condition){next_random(&seed) % BIG_COLUMNS,
                                             (kpk_op)(next_random(&seed) % 4),
-                                            asked[next_random(&seed) % 7],
+                                            asked[next_random(&seed) % 8],
                                             k % 2 ? "wide" : "tall"};
         wanted = plain_select(&query);
-        st = kpk_table_select(&many, 0, &query, &row);
+        st = kpk_table_select(&many, (size_t)i / 2 % 2, &query, &row);
         if (wanted < 0 ? st != KPK_ERR_NO_ROW
                        : st != KPK_OK || row != (size_t)wanted)
             fail_msg("query %d: wanted row %d, got %zu, %s", i, wanted, row,
