@@ -15,6 +15,9 @@
 #define NT_AMDGPU_METADATA_TYPE 32
 #define KERNEL_DESCRIPTOR_NBYTES 64
 
+/* No code object reaches as far in memory. */
+#define SEGMENTS_END_MAX (UINT64_C(1) << 40)
+
 /* A pack of more than this is a mistake or an attack. */
 #define FILE_NBYTES_MAX (1u << 30)
 
@@ -155,6 +158,7 @@ static bool check_segments(const struct codeobj *co, Elf *elf,
                            char error[CODEOBJ_ERROR_MAX])
 {
     size_t n, nload = 0;
+    uint64_t end = 0; /* of the segments so far, in memory */
 
     if (elf_getphdrnum(elf, &n) != 0)
         return fail(error, "no program headers");
@@ -167,7 +171,17 @@ static bool check_segments(const struct codeobj *co, Elf *elf,
             if (!in_file(co, p.p_offset, p.p_filesz))
                 return fail(error,
                             "truncated: segment %zu lies outside the file", i);
-        nload += p.p_type == PT_LOAD;
+        if (p.p_type != PT_LOAD)
+            continue;
+        if (p.p_memsz < p.p_filesz || p.p_vaddr < end ||
+            p.p_memsz > SEGMENTS_END_MAX - p.p_vaddr ||
+            p.p_vaddr > SEGMENTS_END_MAX)
+            return fail(error,
+                        "segment %zu overlaps the one before it, or is of a "
+                        "size that cannot be",
+                        i);
+        end = p.p_vaddr + p.p_memsz;
+        nload++;
     }
     if (nload == 0)
         return fail(error, "no segment to load");

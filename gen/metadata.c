@@ -11,11 +11,13 @@
 #include <string.h>
 
 #include "codeobj.h"
+#include "msgpack_scan.h"
 
 /* More than any compiler makes; bounds what a hostile note can ask for. */
 #define KERNELS_MAX 65536
 #define ARGS_MAX 4096
 #define ARG_END_MAX (1u << 20)
+#define NOTE_NBYTES_MAX ((size_t)16 << 20)
 
 __attribute__((format(printf, 2, 3))) static bool
 fail(char error[CODEOBJ_ERROR_MAX], const char *format, ...)
@@ -291,6 +293,11 @@ bool codeobj_read_metadata(struct codeobj *co, const void *note, size_t nbytes,
     size_t offset = 0;
     bool ok;
 
+    if (nbytes > NOTE_NBYTES_MAX)
+        return fail(error, "the metadata note has %zu bytes", nbytes);
+    if (!msgpack_scan(note, nbytes))
+        return fail(error, "the metadata note is not a msgpack map, whole and "
+                           "of a depth that makes sense");
     msgpack_unpacked_init(&result);
     if (msgpack_unpack_next(&result, note, nbytes, &offset) !=
             MSGPACK_UNPACK_SUCCESS ||

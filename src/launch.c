@@ -256,7 +256,8 @@ kpk_status kpk_launch(const kpk_kernel *kernel, const kpk_shape *shape,
         st = kpk_i_point_to_args(kernel, args, nargs, params);
     if (st != KPK_OK)
         return st;
-    return start(kernel, shape, stream, nargs ? params : NULL, NULL);
+    return start(kernel, shape, stream, kernel->desc->nargs ? params : NULL,
+                 NULL);
 }
 
 static kpk_status too_short(const kpk_kernel *kernel, size_t nbytes)
@@ -341,7 +342,8 @@ kpk_status kpk_launch_packed(const kpk_kernel *kernel, const kpk_shape *shape,
         if (list_nbytes > sizeof(completed))
             return too_short(kernel, nbytes);
         memset(completed, 0, list_nbytes);
-        memcpy(completed, buffer, nbytes);
+        if (nbytes) /* the buffer may be NULL if it is empty */
+            memcpy(completed, buffer, nbytes);
         extra[1] = completed;
     }
     extra[3] = &list_nbytes;

@@ -246,7 +246,7 @@ static kpk_status start_together(const kpk_launch_item *items, size_t n,
         }
         list[i].shared_nbytes = item->shape.shared_nbytes;
         list[i].stream = item->stream;
-        list[i].params = item->nargs ? params[i] : NULL;
+        list[i].params = item->kernel->desc->nargs ? params[i] : NULL;
     }
     error = kpk_i_hip.hipModuleLaunchCooperativeKernelMultiDevice(
         list, (unsigned)n, no_sync);

@@ -12,6 +12,7 @@
 #   tests/asm/                 hand-written kernels, imported and run
 #   tests/ways/                every way to launch and inspect, a pack of its own
 #   tests/import/              makes code objects, bundles and trees of them
+#   tests/fuzz/                fuzz targets, over their seeds (fuzz.mk)
 #   tests/build/test_*.c       programs, of the build's tools
 #   tests/{build,install}/*.sh scripts, of the build and of what it installs
 #
@@ -82,7 +83,8 @@ pack_make = env -u MAKEFLAGS -u MAKELEVEL $(MAKE) --no-print-directory \
 
 include tests/ways/ways.mk
 include tests/asm/asm.mk
-TEST_PROGRAMS := $(UNIT_TESTS) $(WAYS_TEST) $(ASM_TEST) $(SIM_TESTS) $(CORPUS_TEST) $(PROGRAM_TESTS) $(BUILD_TESTS) $(KERNEL_TESTS)
+include tests/fuzz/fuzz.mk
+TEST_PROGRAMS := $(UNIT_TESTS) $(FUZZ_TESTS) $(WAYS_TEST) $(ASM_TEST) $(SIM_TESTS) $(CORPUS_TEST) $(PROGRAM_TESTS) $(BUILD_TESTS) $(KERNEL_TESTS)
 RUN_TESTS = B='$(B)' H='$(H)' CC='$(CC)' MAKE='$(MAKE)' MODULES='$(MODULES)' SAN='$(SAN)' \
   tests/run
 

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,6 +47,48 @@ static void test_quoted_cells_keep_commas_and_quotes(void **state)
     assert_string_equal(csv->cells[0], " x, \"y\" ");
     assert_string_equal(csv->cells[1], "");
     csv_free(csv);
+}
+
+/* What counts as comment, and what does not. */
+static const struct {
+    const char *text;
+    size_t nrows;
+    const char *cells; /* joined by '|' */
+} commented[] = {
+    {"\xef\xbb\xbfk\n1\n", 1, "1"},
+    {"\xef\xbb\xbf# why\nk\n1\n", 1, "1"},
+    {"// why\n//\n k,l \n1,2 // two\n", 1, "1|2"},
+    {"; why\nk,l\n1 ; no,2\n3,4\n", 0, NULL},
+    {"k\na;b\n", 1, "a;b"},
+    {"k\na ;b\n", 1, "a"},
+    {"k\nhttp://x\n", 1, "http://x"},
+    {"k\na//x\n", 1, "a"},
+    {"k\n\"a // # ; /* b\"\n", 1, "a // # ; /* b"},
+    {"/* a,b\n1,2\n*/k\n1\n/* open", 1, "1"},
+    {"k,l\n1,/* two */2\n", 1, "1|2"},
+    {"k\r\n1\r\n\r\n2\r\n", 2, "1|2"},
+    {"k\n\"open # not a comment,\n", 0, NULL},
+};
+
+static void test_comments_count_as_blanks(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(commented) / sizeof(commented[0]); i++) {
+        char error[CSV_ERROR_MAX] = "", got[200] = "";
+        size_t used = 0;
+        struct csv *csv = parse(commented[i].text, error);
+
+        for (size_t c = 0; csv && c < csv->nrows * csv->ncolumns; c++)
+            used += (size_t)snprintf(got + used, sizeof(got) - used, "%s%s",
+                                     c ? "|" : "", csv->cells[c]);
+        if (!csv != !commented[i].cells ||
+            (csv && (csv->nrows != commented[i].nrows ||
+                     strcmp(got, commented[i].cells) != 0)))
+            fail_msg("case %zu: want \"%s\", got \"%s\"", i,
+                     commented[i].cells ? commented[i].cells : "a refusal",
+                     csv ? got : error);
+        csv_free(csv);
+    }
 }
 
 static const struct {
@@ -107,6 +150,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cells_lose_spaces_and_comments_vanish),
         cmocka_unit_test(test_quoted_cells_keep_commas_and_quotes),
+        cmocka_unit_test(test_comments_count_as_blanks),
         cmocka_unit_test(test_bad_files_are_refused_with_their_line),
         cmocka_unit_test(test_random_bytes_do_no_harm),
     };

@@ -1,0 +1,59 @@
+# fuzz.mk - fuzzes what reads code objects, bundles, tables and launches
+#
+#   fuzz_NAME.c   a target of libFuzzer (fuzz.h)
+#   seeds/NAME/   what it found once, and every test runs over since
+#
+# `make fuzz` runs each for FUZZ_SECONDS; what it finds lies in build/fuzz/NAME
+# as crash-*, timeout-* or oom-*. Everything is under AddressSanitizer and
+# UndefinedBehaviorSanitizer, whatever SAN says.
+
+FUZZ_SECONDS ?= 60
+FUZZ_CC ?= $(firstword $(foreach v,22 21 20 19,$(shell command -v clang-$(v))) clang)
+FUZZ_CFLAGS = -std=gnu11 -D_DEFAULT_SOURCE= -g -O1 -fno-omit-frame-pointer \
+  -fsanitize=address,undefined -fno-sanitize-recover=all \
+  -Iinclude -Isrc -Igen -Itests/unit -Itests/import
+# HIP's functions have types of its own headers, which kpack does not include.
+FUZZ_CFLAGS += -fno-sanitize=function
+# A note of 16 MiB may become 50 times as much; nothing may ask for more.
+FUZZ_LIMITS := -timeout=10 -rss_limit_mb=2048 -malloc_limit_mb=1024 -max_len=65536
+
+FUZZ_NAMES   := $(sort $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c)))
+FUZZ_BINS    := $(FUZZ_NAMES:%=$(B)/fuzz/bin/%)
+FUZZ_TESTS   := $(FUZZ_NAMES:%=$(H)/test/fuzz/%)
+FUZZ_OBJECTS := $(patsubst %.c,$(B)/fuzz/obj/%.o,$(filter-out gen/kpack-gen.c gen/import%.c,$(GEN_SOURCES)) \
+  $(wildcard src/*.c) tests/unit/fake_hip.c tests/unit/fake_load.c)
+
+# A stamp ends at a comma.
+$(eval $(call stamp,$(B)/stamp/fuzz,$(subst $(comma), ,$(FUZZ_CC) $(FUZZ_CFLAGS))))
+.PRECIOUS: $(B)/fuzz/obj/%.o
+$(B)/fuzz/obj/%.o: %.c $(B)/stamp/fuzz
+	@mkdir -p $(@D)
+	@$(FUZZ_CC) $(FUZZ_CFLAGS) -fsanitize=fuzzer-no-link -MMD -MP -c -o $@ $<
+-include $(shell find $(B)/fuzz/obj -name '*.d' 2>/dev/null)
+
+# HIP's functions are looked up in the program, hence -rdynamic.
+$(FUZZ_BINS): $(B)/fuzz/bin/%: $(B)/fuzz/obj/tests/fuzz/fuzz_%.o $(FUZZ_OBJECTS)
+	@echo "  LD    $@"
+	@mkdir -p $(@D)
+	@$(FUZZ_CC) $(FUZZ_CFLAGS) -fsanitize=fuzzer -rdynamic -o $@ $^ $(GEN_LIBS) -ldl -pthread
+
+$(B)/fuzz/seeds: $(H)/test/fuzz/make_seeds
+	@rm -rf $@ && mkdir -p $@ && $< $@
+$(H)/test/fuzz/make_seeds: $(H)/obj/tests/fuzz/make_seeds.o $(MADE)
+	@mkdir -p $(@D)
+	@$(CC) $(LDFLAGS) $(SAN_FLAGS) -o $@ $^ -lz -lzstd
+
+# A test is a run over all seeds.
+$(FUZZ_TESTS): $(H)/test/fuzz/%: $(B)/fuzz/bin/% tests/fuzz/over_seeds $(B)/fuzz/seeds
+	@mkdir -p $(@D)
+	@printf '#!/bin/sh\nexec tests/fuzz/over_seeds %s %s %s\n' $< $(B)/fuzz/seeds/$* tests/fuzz/seeds/$* >$@; chmod +x $@
+
+fuzz: $(FUZZ_BINS) $(B)/fuzz/seeds ## fuzz each reader for FUZZ_SECONDS=60
+	@failed=; for n in $(FUZZ_NAMES); do \
+	  mkdir -p $(B)/fuzz/$$n/corpus; echo "  FUZZ  $$n"; \
+	  $(B)/fuzz/bin/$$n $(FUZZ_LIMITS) -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 \
+	    -artifact_prefix=$(B)/fuzz/$$n/ $(B)/fuzz/$$n/corpus $(B)/fuzz/seeds/$$n \
+	    $$(ls -d tests/fuzz/seeds/$$n 2>/dev/null) >$(B)/fuzz/$$n/log 2>&1 || failed="$$failed $$n"; \
+	  grep -E 'stat::number_of_executed_units|ERROR|SUMMARY' $(B)/fuzz/$$n/log; done; \
+	  [ -z "$$failed" ] || { echo "fuzz: failed:$$failed; see $(B)/fuzz/NAME/log"; exit 1; }
+.PHONY: fuzz

@@ -1,0 +1,52 @@
+/* fuzz_bundle.c - any bytes as an offload bundle, plain or compressed */
+#include "bundle.h"
+#include "fuzz.h"
+
+static volatile uint8_t sink;
+
+/* Reads the first and last byte of all that a bundle points to. */
+static void walk(const uint8_t *data, size_t nbytes)
+{
+    struct bundle bundle;
+    struct bundle_entry entry;
+    char target[BUNDLE_TARGET_MAX];
+    uint64_t n = 0;
+
+    if (bundle_open(&bundle, data, nbytes))
+        while (bundle_next(&bundle, &entry)) {
+            n++;
+            if (entry.nbytes)
+                sink = entry.data[0] ^ entry.data[entry.nbytes - 1];
+            if (entry.id_nbytes)
+                sink = (uint8_t)entry.id[entry.id_nbytes - 1];
+            if (bundle_entry_target(&entry, target))
+                FUZZ_ASSERT(strlen(target) < BUNDLE_TARGET_MAX);
+        }
+    FUZZ_ASSERT(bundle.message ||
+                (n == bundle.nentries && bundle.extent <= nbytes));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
+{
+    char error[BUNDLE_ERROR_MAX] = "";
+    unsigned char *plain;
+    size_t plain_nbytes, used = 0;
+
+    switch (bundle_kind(data, nbytes)) {
+    case BUNDLE_NONE:
+        break;
+    case BUNDLE_PLAIN:
+        walk(data, nbytes);
+        break;
+    case BUNDLE_COMPRESSED:
+        if (!bundle_expand(data, nbytes, &plain, &plain_nbytes, &used, error)) {
+            FUZZ_ASSERT(*error);
+            break;
+        }
+        FUZZ_ASSERT(used > 0 && used <= nbytes);
+        walk(plain, plain_nbytes);
+        free(plain);
+        break;
+    }
+    return 0;
+}

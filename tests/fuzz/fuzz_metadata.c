@@ -1,0 +1,20 @@
+/* fuzz_metadata.c - any bytes as the metadata note of a code object */
+#include "codeobj.h"
+#include "fuzz.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
+{
+    char error[CODEOBJ_ERROR_MAX] = "";
+    struct codeobj *co = calloc(1, sizeof(*co));
+    uint8_t *note = malloc(nbytes + !nbytes); /* its end is watched */
+
+    if (!co || !note)
+        abort();
+    if (nbytes)
+        memcpy(note, data, nbytes);
+    if (!codeobj_read_metadata(co, note, nbytes, error))
+        FUZZ_ASSERT(*error);
+    free(note);
+    codeobj_free(co);
+    return 0;
+}
