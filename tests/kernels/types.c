@@ -75,20 +75,36 @@ bool kt_is_float(enum kt_type type)
     return formats[type].is_float;
 }
 
+/* A memcpy() of a size that the compiler knows is one instruction. */
+#define EACH_SIZE(X) X(1, uint8_t) X(2, uint16_t) X(4, uint32_t) X(8, uint64_t)
+
 uint64_t kt_get_bits(enum kt_type type, const void *data, size_t i)
 {
-    const unsigned nbytes = formats[type].nbytes;
-    uint64_t bits = 0;
-
-    memcpy(&bits, (const char *)data + i * nbytes, nbytes);
-    return bits;
+    switch (formats[type].nbytes) {
+#define X(n, word)                                                             \
+    case n: {                                                                  \
+        word bits;                                                             \
+        memcpy(&bits, (const char *)data + i * n, n);                          \
+        return bits;                                                           \
+    }
+        EACH_SIZE(X)
+#undef X
+    }
+    return 0;
 }
 
 void kt_put_bits(enum kt_type type, void *data, size_t i, uint64_t bits)
 {
-    const unsigned nbytes = formats[type].nbytes;
-
-    memcpy((char *)data + i * nbytes, &bits, nbytes);
+    switch (formats[type].nbytes) {
+#define X(n, word)                                                             \
+    case n: {                                                                  \
+        const word cut = (word)bits;                                           \
+        memcpy((char *)data + i * n, &cut, n);                                 \
+        return;                                                                \
+    }
+        EACH_SIZE(X)
+#undef X
+    }
 }
 
 int64_t kt_get_int(enum kt_type type, const void *data, size_t i)
@@ -141,21 +157,23 @@ kt_real kt_max(enum kt_type type)
            two_to(f->max_code - f->bias - f->mantissa);
 }
 
+/* k of 2^k, the spacing of the type's numbers around v */
+static int spacing(const struct format *f, kt_real v)
+{
+    const int highest = f->max_code - f->bias, lowest = 1 - f->bias;
+    int e;
+
+    if (isnan(v) || isinf(v))
+        return highest - f->mantissa;
+    e = exponent_of(v);
+    return (e < lowest ? lowest : e > highest ? highest : e) - f->mantissa;
+}
+
 kt_real kt_ulp(enum kt_type type, kt_real v)
 {
     const struct format *f = &formats[type];
-    int e;
 
-    if (!f->is_float)
-        return 1;
-    if (isnan(v) || isinf(v))
-        return two_to(f->max_code - f->bias - f->mantissa);
-    e = exponent_of(v);
-    if (e < 1 - f->bias)
-        e = 1 - f->bias;
-    if (e > f->max_code - f->bias)
-        e = f->max_code - f->bias;
-    return two_to(e - f->mantissa);
+    return f->is_float ? two_to(spacing(f, v)) : 1;
 }
 
 kt_real kt_eps(enum kt_type type)
@@ -169,25 +187,46 @@ static uint64_t encode_float(enum kt_type type, kt_real v)
     const int nbits = (int)f->nbytes * 8;
     const uint64_t sign = signbit(v) ? UINT64_C(1) << (nbits - 1) : 0;
     const uint64_t inf = (uint64_t)(f->max_code + 1) << f->mantissa;
+    const uint64_t overflow = sign | (f->has_inf ? inf : 0x7e);
     const kt_real a = fabsl(v), max = kt_max(type);
-    kt_real step, rest;
-    uint64_t code, q;
+    kt_real scaled, rest;
+    uint64_t q;
+    int k;
 
     if (isnan(v))
         return f->has_inf ? inf | UINT64_C(1) << (f->mantissa - 1) : 0x7f;
     if (a > 2 * max)
-        return sign | (f->has_inf ? inf : 0x7e);
-    step = kt_ulp(type, a);
-    q = (uint64_t)(a / step); /* exact: step is a power of two */
-    rest = a - (kt_real)q * step;
-    if (rest > step / 2 || (rest == step / 2 && (q & 1)))
+        return overflow;
+    k = spacing(f, a);
+    scaled = a * two_to(-k);
+    q = (uint64_t)scaled;
+    rest = scaled - (kt_real)q;
+    if (rest > 0.5L || (rest == 0.5L && (q & 1)))
         q += 1;
-    if ((kt_real)q * step > max)
-        return sign | (f->has_inf ? inf : 0x7e);
+    if ((kt_real)q * two_to(k) > max)
+        return overflow;
     /* q has at most mantissa + 1 bits; a carry moves into the exponent */
-    code = (uint64_t)(exponent_of(step) + f->mantissa + f->bias - 1)
-           << f->mantissa;
-    return sign | (code + q);
+    return sign |
+           (((uint64_t)(k + f->mantissa + f->bias - 1) << f->mantissa) + q);
+}
+
+/* The host's own types: it rounds by the same rule, in one instruction. */
+static uint64_t encode_f32(kt_real v)
+{
+    const float x = isnan(v) ? NAN : (float)v;
+    uint32_t bits;
+
+    memcpy(&bits, &x, sizeof(bits));
+    return bits;
+}
+
+static uint64_t encode_f64(kt_real v)
+{
+    const double x = isnan(v) ? (double)NAN : (double)v;
+    uint64_t bits;
+
+    memcpy(&bits, &x, sizeof(bits));
+    return bits;
 }
 
 uint64_t kt_encode(enum kt_type type, kt_real v)
@@ -195,6 +234,10 @@ uint64_t kt_encode(enum kt_type type, kt_real v)
     const struct format *f = &formats[type];
     kt_real low, high;
 
+    if (type == KT_F32)
+        return encode_f32(v);
+    if (type == KT_F64)
+        return encode_f64(v);
     if (f->is_float)
         return encode_float(type, v);
     high = kt_max(type);
