@@ -106,13 +106,14 @@ include tests/sim/thunk/thunk.mk
 include tests/tests.mk
 include tests/lint.mk
 include tests/bench/bench.mk
+include gen/report/report.mk
 
 # ---- the rest ----------------------------------------------------------------
 
 help: ## this list
 	@sed -n 's/^\([A-Za-z_]*\)  *?= *\(.*\)## \(.*\)/  \1 = \2\n        \3/p' Makefile
 	@echo; echo "Targets:"
-	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)/  \1\t\2/p' Makefile tests/*.mk tests/sim/*.mk tests/sim/*/*.mk | expand -t 16
+	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)/  \1\t\2/p' Makefile gen/report/*.mk tests/*.mk tests/sim/*.mk tests/sim/*/*.mk | expand -t 16
 
 clean: ## remove what was built
 	rm -rf $(B)

@@ -88,7 +88,7 @@ TEST_PROGRAMS := $(UNIT_TESTS) $(FUZZ_TESTS) $(WAYS_TEST) $(ASM_TEST) $(SIM_TEST
 RUN_TESTS = B='$(B)' H='$(H)' CC='$(CC)' MAKE='$(MAKE)' MODULES='$(MODULES)' SAN='$(SAN)' \
   tests/run
 
-tests: all sim $(TEST_PROGRAMS) $(MAKERS) ## build every test
+tests: all sim $(TEST_PROGRAMS) $(MAKERS) $(B)/kpack-report ## build every test
 check: tests ## run every test; ends with one line: N passed, M failed
 	+@$(ON_GPU) $(RUN_TESTS) $(TEST_PROGRAMS) $(SCRIPT_TESTS)
 check-fast: all sim $(UNIT_TESTS) $(SIM_TESTS) $(BUILD_TESTS) $(filter %/vector_add,$(KERNEL_TESTS)) ## the tests that take seconds

@@ -152,7 +152,7 @@ compressed() { [ "$(wc -c <"$WORK/zstd.a")" -lt "$(wc -c <"$WORK/plain.a")" ]; }
 check "compression makes it smaller" compressed
 same_answers() { # program program
     for t in $targets; do
-        "$1" $t >"$WORK/first.txt" && "$2" $t >"$WORK/second.txt" &&
+        "$1" "$t" >"$WORK/first.txt" && "$2" "$t" >"$WORK/second.txt" &&
             cmp "$WORK/first.txt" "$WORK/second.txt" || return 1
     done
 }
@@ -231,7 +231,7 @@ check "extract of hostile programs" hostile "$WORK/small" extract --all -o "$WOR
 
 for f in plain zstd; do
     for t in $targets; do
-        check "prune $f.a" "$kpack" prune "$WORK/$f.a" --keep $t -o "$WORK/pruned.a"
+        check "prune $f.a" "$kpack" prune "$WORK/$f.a" --keep "$t" -o "$WORK/pruned.a"
         # A compressed twin is a few bytes, or becomes what is left.
         [ $f = zstd ] || check "it is smaller" test \
             "$(wc -c <"$WORK/pruned.a")" -lt $(($(wc -c <"$WORK/$f.a") / 2 + 50000))

@@ -1,0 +1,25 @@
+# report.mk - a page about the pack: sizes, registers, occupancy, instructions
+#
+#   make report            build/report.html
+#   make report BASE=DIR   compared with another build: DIR/hsaco/TARGET/NAME.hsaco
+
+BASE ?=
+REPORT := $(B)/report.html
+REPORT_TOOL := $(B)/kpack-report
+report_json = $(patsubst $(B)/hsaco/%.hsaco,$(B)/report/%.json,$(HSACOS))
+
+$(B)/tool/gen/report/%.o: KPK_CFLAGS += $(SIM_LLVM_CFLAGS)
+$(REPORT_TOOL): $(patsubst %.c,$(B)/tool/%.o,$(wildcard gen/report/*.c) $(addprefix gen/,codeobj.c file.c metadata.c))
+	@$(CC) $(LDFLAGS) -o $@ $^ $(GEN_LIBS) $(shell $(LLVM_CONFIG) --ldflags --libs)
+
+.PRECIOUS: $(B)/report/%.json
+$(B)/report/%.json: $(B)/hsaco/%.hsaco $(REPORT_TOOL)
+	@mkdir -p '$(@D)'
+	@$(REPORT_TOOL) $(*F) '$<' >'$@'
+
+$(REPORT): $(call esc,$(report_json)) $(wildcard gen/report/page.html gen/report/assemble) FORCE
+	@gen/report/assemble $(REPORT_TOOL) gen/report/page.html '$(PACK)' $(call quote,$(DEVICE_NOTE)) '$(BASE)' $@ $(report_json:%='%')
+	@echo "  PAGE  $@"
+
+report: $(REPORT) ## a page of sizes, registers and instructions: build/report.html (BASE=DIR compares)
+.PHONY: report
