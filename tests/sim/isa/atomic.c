@@ -144,3 +144,19 @@ uint64_t sim_atomic_pk_add_bf16(uint64_t old, uint64_t data, uint64_t compare)
     (void)compare;
     return add_bf16(a & 0xffff, b & 0xffff) | add_bf16(a >> 16, b >> 16) << 16;
 }
+
+/* Sums that flush denormal operands, denormal results, both. */
+static float flushed32(float x)
+{
+    return fabsf(x) < 0x1p-126f ? copysignf(0.0f, x) : x;
+}
+
+#define FLUSHING_ADD(name, in, out)                                            \
+    uint64_t sim_atomic_##name(uint64_t old, uint64_t data, uint64_t compare)  \
+    {                                                                          \
+        (void)compare;                                                         \
+        return bits32(out(in(value32(old)) + in(value32(data))));              \
+    }
+FLUSHING_ADD(fadd32_daz, flushed32, )
+FLUSHING_ADD(fadd32_ftz, , flushed32)
+FLUSHING_ADD(fadd32_flush, flushed32, flushed32)

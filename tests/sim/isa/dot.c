@@ -1,8 +1,9 @@
 /* dot.c - dot products of the parts of a register, added to a third source
  *
  * Integer sums are exact and, with clamp, saturate at the end. For floats the
- * f32 forms multiply exactly and round after each of the two additions, from
- * the low half on, and flush neither operands nor results of f32.
+ * f32 forms multiply exactly and round to nearest after each of the two
+ * additions, from the low half on; denormals of f32, in the third source and in
+ * the result, are flushed. MODE has no say.
  */
 #include "minifloat.h"
 #include "vop.h"
@@ -150,6 +151,11 @@ static inline float dot2_f32(const struct insn *in, enum dot_format format,
                 dot_source(in, 1, true, format, b), lo);
 }
 
+static inline float flushed(float x)
+{
+    return fabsf(x) < 0x1p-126f ? copysignf(0.0f, x) : x;
+}
+
 static inline void dot2(struct wave *w, const struct insn *in,
                         enum dot_format format, unsigned c_index)
 {
@@ -165,8 +171,9 @@ static inline void dot2(struct wave *w, const struct insn *in,
         float c = GET(c, f32, i);
 
         c = abs_c ? fabsf(c) : c;
-        c = neg_c ? -c : c;
-        put_f32(&d_raw[i], dot2_f32(in, format, a_raw[i], b_raw[i], c));
+        c = flushed(neg_c ? -c : c);
+        put_f32(&d_raw[i],
+                flushed(dot2_f32(in, format, a_raw[i], b_raw[i], c)));
     }
     DST_DONE(f32);
 }
@@ -271,17 +278,30 @@ static void run_v_dot2_bf16_bf16(struct wave *w, const struct insn *in)
 #define DOT4_F32_ROW(name, fa, fb) VOP_ROW3(name, f32, u32, u32, f32, )
 #define DOT_ACC_ROW(name, value) VOP_ROW2(name, u32, u32, u32, )
 
+#define DOT2_ROW(name, d, half, ...)                                           \
+    {#name,                                                                    \
+     run_##name,                                                               \
+     CLASS_VALU,                                                               \
+     {T_##d, T_##half, T_##half, __VA_ARGS__},                                 \
+     ROW_FP_FIXED},
+
+/* clang-format off */
 static const struct insn_row rows[] = {
-    DOT_INT_TABLE(DOT_INT_ROW) DOT_ACC_TABLE(DOT_ACC_ROW) DOT4_F32_TABLE(
-        DOT4_F32_ROW) VOP_ROW3(v_dot2_f32_f16, f32, pkf16, pkf16, f32, )
-        VOP_ROW3(v_dot2_f32_bf16, f32, pkbf16, pkbf16,
-                 f32, ) VOP_ROW2(v_dot2c_f32_f16, f32, pkf16, pkf16, )
-            VOP_ROW2(v_dot2c_f32_bf16, f32, pkbf16, pkbf16, )
-                VOP_ROW3(v_dot2_f16_f16, f16, pkf16, pkf16, f16, )
-                    VOP_ROW3(v_dot2_bf16_bf16, bf16, pkbf16, pkbf16, bf16, )};
-static const struct insn_alias aliases[] = {
-    ALIAS(v_dot2acc_f32_f16, v_dot2c_f32_f16)
-        ALIAS(v_dual_dot2acc_f32_f16, v_dot2c_f32_f16)
-            ALIAS(v_dual_dot2acc_f32_bf16, v_dot2c_f32_bf16)};
+    DOT_INT_TABLE(DOT_INT_ROW)
+    DOT_ACC_TABLE(DOT_ACC_ROW)
+    DOT4_F32_TABLE(DOT4_F32_ROW)
+    DOT2_ROW(v_dot2_f32_f16,   f32,  pkf16,  T_f32)
+    DOT2_ROW(v_dot2_f32_bf16,  f32,  pkbf16, T_f32)
+    DOT2_ROW(v_dot2c_f32_f16,  f32,  pkf16,  T_none)
+    DOT2_ROW(v_dot2c_f32_bf16, f32,  pkbf16, T_none)
+    DOT2_ROW(v_dot2_f16_f16,   f16,  pkf16,  T_f16)
+    DOT2_ROW(v_dot2_bf16_bf16, bf16, pkbf16, T_bf16)
+};
+#define DOT_ALIASES(X)                          \
+    X(v_dot2acc_f32_f16, v_dot2c_f32_f16)       \
+    X(v_dual_dot2acc_f32_f16, v_dot2c_f32_f16)  \
+    X(v_dual_dot2acc_f32_bf16, v_dot2c_f32_bf16)
+static const struct insn_alias aliases[] = {DOT_ALIASES(ALIAS)};
+/* clang-format on */
 
 ROW_SET(dot, rows, aliases);

@@ -260,6 +260,16 @@ static bool update(struct wave *w, uint64_t at, unsigned nbytes, int lane,
     return true;
 }
 
+/* The adder of LDS flushes denormals as MODE says; the rest passes them on. */
+static atomic_fn *as_mode_says(const struct wave *w, atomic_fn *fn)
+{
+    static atomic_fn *const adds[] = {sim_atomic_fadd32_flush,
+                                      sim_atomic_fadd32_ftz,
+                                      sim_atomic_fadd32_daz, sim_atomic_fadd32};
+
+    return fn == sim_atomic_fadd32 ? adds[w->mode >> MODE_DENORM32 & 3] : fn;
+}
+
 static void atomic(struct wave *w, const struct insn *in, bool returns,
                    unsigned nbytes, enum order order, atomic_fn *fn)
 {
@@ -268,6 +278,7 @@ static void atomic(struct wave *w, const struct insn *in, bool returns,
 
     if (!not_gds(w, in))
         return;
+    fn = as_mode_says(w, fn);
     locate(w, &op[0], (uint32_t)in->offset, at);
     count(w, at, nbytes);
     for (uint64_t m = w->mask; m; m &= m - 1) {

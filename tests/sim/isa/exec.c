@@ -88,6 +88,7 @@ void sim_wave_set_mode(struct wave *w, uint32_t mode)
 
     w->mode = mode;
     w->fp_default = (mode & FP_BITS) == FP_DEFAULT;
+    w->flushes16 = (mode >> MODE_DENORM64 & 3) != 3;
     w->gpr_idx = w->target->major == 9 && (mode & MODE_GPR_IDX_EN);
     obey(w, FP_OF_32);
 }

@@ -132,6 +132,29 @@ static uint32_t sign_bit(unsigned type)
     }
 }
 
+/* Halves whose exponent is 0, their signs kept. */
+static inline uint32_t flush_half(uint32_t v, unsigned shift)
+{
+    return v & UINT32_C(0x7c00) << shift ? v : v & ~(UINT32_C(0x3ff) << shift);
+}
+
+const uint32_t *sim_flush16(const struct wave *w, const struct insn *in,
+                            unsigned type, enum flush_side side,
+                            const uint32_t *value, uint32_t tmp[MAX_LANES])
+{
+    bool keeps = w->mode >> (MODE_DENORM64 + side) & 1;
+
+    if (keeps || in->fp != FP_OF_64 || (type != T_f16 && type != T_pkf16))
+        return value;
+    LANES(i)
+    {
+        uint32_t v = flush_half(value[i], 0);
+
+        tmp[i] = type == T_pkf16 ? flush_half(v, 16) : v;
+    }
+    return tmp;
+}
+
 const uint32_t *sim_src32_slow(struct wave *w, const struct insn *in,
                                unsigned k, uint32_t tmp[MAX_LANES])
 {
@@ -166,7 +189,7 @@ const uint32_t *sim_src32_slow(struct wave *w, const struct insn *in,
         tmp[i] = p[i] ^ sign;
         p = tmp;
     }
-    return p;
+    return w->flushes16 ? sim_flush16(w, in, o->type, FLUSH_SOURCE, p, tmp) : p;
 }
 
 const uint64_t *sim_src64(struct wave *w, const struct insn *in, unsigned k,
@@ -286,6 +309,8 @@ void sim_dst32_slow(struct wave *w, const struct insn *in,
             modify_f16(w, in, v);
         value = v;
     }
+    if (w->flushes16)
+        value = sim_flush16(w, in, o->type, FLUSH_RESULT, value, v);
     if (in->flags & F_SDWA) {
         sim_sdwa_merge(in, value, old, v, w->nlanes);
         value = v;

@@ -551,6 +551,8 @@ static enum fp_rule fp_of(const struct insn_row *row)
     if (row->class == CLASS_VMEM || row->class == CLASS_LDS ||
         row->class == CLASS_MATRIX || (row->flags & ROW_FP_FIXED))
         return FP_FIXED;
+    if (strstr(row->name, "_class_")) /* takes denormals for what they are */
+        return FP_NONE;
     for (int k = 0; k < MAX_OPERANDS; k++) {
         unsigned t = row->type[k];
 

@@ -459,6 +459,14 @@ bool sim_scalar_atomic(struct wave *w, uint64_t addr, unsigned nbytes,
     return update(w, SPACE_GLOBAL, addr, -1, nbytes, data, compare, fn, old);
 }
 
+/* The caches' adders of f32 flush denormals before gfx940 and on gfx10, 11. */
+static atomic_fn *as_caches_do(const struct sim_target *t, atomic_fn *fn)
+{
+    bool keeps = t->major >= 12 || (t->major == 9 && t->minor >= 4);
+
+    return fn == sim_atomic_fadd32 && !keeps ? sim_atomic_fadd32_flush : fn;
+}
+
 void sim_vmem_atomic(struct wave *w, const struct places *p,
                      const struct operand *dst, const struct operand *data,
                      unsigned nbytes, bool has_compare, atomic_fn *fn)
@@ -466,6 +474,7 @@ void sim_vmem_atomic(struct wave *w, const struct places *p,
     vreg *from = tuple_reg(w, data, 0);
     uint64_t old[MAX_LANES] = {0};
 
+    fn = as_caches_do(w->target, fn);
     count(w, p, nbytes, true);
     for (uint64_t m = p->lanes; m; m &= m - 1) {
         int lane = __builtin_ctzll(m);

@@ -71,7 +71,8 @@ bool sim_scalar_atomic(struct wave *w, uint64_t addr, unsigned nbytes,
     X(smax64) X(umax32) X(umax64) X(and64) X(or64) X(xor64) X(inc32)          \
     X(inc64) X(dec32) X(dec64) X(clamp_sub32) X(cond_sub32) X(fcmpswap32)     \
     X(fcmpswap64) X(fmin32) X(fmin64) X(fmax32) X(fmax64) X(fadd32)           \
-    X(fadd64) X(pk_add_f16) X(pk_add_bf16) X(rsub32) X(rsub64)
+    X(fadd64) X(pk_add_f16) X(pk_add_bf16) X(rsub32) X(rsub64)                \
+    X(fadd32_daz) X(fadd32_ftz) X(fadd32_flush)
 #define X(name) atomic_fn sim_atomic_##name;
 ATOMIC_FNS(X)
 #undef X

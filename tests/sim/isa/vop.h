@@ -41,12 +41,22 @@ static inline const uint32_t *src32(struct wave *w, const struct insn *in,
 {
     const struct operand *o = &in->op[k];
 
-    if (o->plain)
-        return o->kind == OPERAND_VGPR ? w->v[o->reg] : w->a[o->reg];
     if (o->splat)
         return o->splat;
-    return sim_src32_slow(w, in, k, tmp);
+    if (!o->plain || (w->flushes16 && in->fp == FP_OF_64))
+        return sim_src32_slow(w, in, k, tmp);
+    return o->kind == OPERAND_VGPR ? w->v[o->reg] : w->a[o->reg];
 }
+
+/*
+ * f16 is computed in f32, whose denormals are others: what MODE flushes is
+ * flushed here, in the values of operands (bit 0 of the field) and of results
+ * (bit 1) of the types f16 and pkf16.
+ */
+enum flush_side { FLUSH_SOURCE, FLUSH_RESULT };
+const uint32_t *sim_flush16(const struct wave *w, const struct insn *in,
+                            unsigned type, enum flush_side side,
+                            const uint32_t *value, uint32_t tmp[MAX_LANES]);
 
 /* A lane mask (v_cndmask, carry in), or any scalar source. */
 uint64_t sim_src_mask(const struct wave *w, const struct operand *o);

@@ -125,6 +125,16 @@ static inline int16_t sat_i16(int64_t x)
     X(v_pk_max_num_f16, v_pk_max_f16)
 /* clang-format on */
 
+static void write_halves(struct wave *w, const struct insn *in,
+                         const uint32_t value[MAX_LANES])
+{
+    uint32_t tmp[MAX_LANES];
+
+    if (w->flushes16)
+        value = sim_flush16(w, in, in->op[0].type, FLUSH_RESULT, value, tmp);
+    sim_write32(w, &in->op[0], value);
+}
+
 #define PK_OPERAND(name, n, type)                                              \
     SRC(name, n, pku16);                                                       \
     const struct halves name##_of = halves_of(in, (n)-1)
@@ -158,7 +168,7 @@ static inline int16_t sat_i16(int64_t x)
                                                                                \
             d_raw[i] = lo | (uint32_t)hi << 16;                                \
         }                                                                      \
-        sim_write32(w, &in->op[0], d_raw);                                     \
+        write_halves(w, in, d_raw);                                            \
     }
 PK2_TABLE(PK2_RUN)
 
@@ -194,7 +204,7 @@ PK2_TABLE(PK2_RUN)
                                                                                \
             d_raw[i] = lo | (uint32_t)hi << 16;                                \
         }                                                                      \
-        sim_write32(w, &in->op[0], d_raw);                                     \
+        write_halves(w, in, d_raw);                                            \
     }
 PK3_TABLE(PK3_RUN)
 
@@ -219,7 +229,7 @@ static void run_v_pk_fmac_f16(struct wave *w, const struct insn *in)
 
         d[i] = f16_bits(lo) | (uint32_t)f16_bits(hi) << 16;
     }
-    sim_write32(w, &in->op[0], d);
+    write_halves(w, in, d);
 }
 
 /* ---- 32 bits: register pairs ---- */
@@ -411,14 +421,15 @@ MIX_TABLE(MIX_RUN)
     {#name,                                                                    \
      run_##name,                                                               \
      CLASS_VALU,                                                               \
-     {T_u32, JOIN(T_, PACKED_##type), JOIN(T_, PACKED_##type)},                \
+     {JOIN(T_, PACKED_##type), JOIN(T_, PACKED_##type),                        \
+      JOIN(T_, PACKED_##type)},                                                \
      0},
 #define PK3_ROW(name, type, expr)                                              \
     {#name,                                                                    \
      run_##name,                                                               \
      CLASS_VALU,                                                               \
-     {T_u32, JOIN(T_, PACKED_##type), JOIN(T_, PACKED_##type),                 \
-      JOIN(T_, PACKED_##type)},                                                \
+     {JOIN(T_, PACKED_##type), JOIN(T_, PACKED_##type),                        \
+      JOIN(T_, PACKED_##type), JOIN(T_, PACKED_##type)},                       \
      0},
 #define PKF32_ROW(name)                                                        \
     {#name, run_##name, CLASS_VALU, {T_pkf32, T_pkf32, T_pkf32, T_pkf32}, 0},

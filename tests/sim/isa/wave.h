@@ -103,6 +103,7 @@ struct wave {
     bool scc;
     uint8_t state;   /* enum wave_state */
     bool fp_default; /* MODE's rounding and denormals are the host's default */
+    bool flushes16;  /* MODE flushes some denormals of f16 */
     uint8_t fp_now;  /* enum fp_rule that the host computes by, if it is not */
     uint32_t mode;
     uint64_t pc;             /* address of the next instruction */

@@ -64,6 +64,12 @@ static uint64_t pair32(float lo, float hi)
 
 static float (*volatile fma32)(float, float, float) = fmaf;
 
+/* Dot products flush denormals of f32, whatever MODE says. */
+static float flushed(float x)
+{
+    return fabsf(x) < 0x1p-126f ? copysignf(0, x) : x;
+}
+
 /* An 8-bit float; e4m3 has NaN alone, e5m2 is like a short f16. */
 static float small(uint32_t code, int mantissa, int bias)
 {
@@ -231,14 +237,14 @@ static int64_t limited(int64_t x, int64_t lo, int64_t hi)
       u16, uint16_t r = fma16(LO(a), LO(b), c); r = fma16(HI(a), HI(b), r);   \
       memcpy(&d, &r, 2))                                                      \
     X(GFX11, dot2acc, "v_dot2acc_f32_f16 D, A, B", f32, u32, u32, none,       \
-      d = fma32((float)num16(LO(a)), (float)num16(LO(b)), old);               \
-      d = fma32((float)num16(HI(a)), (float)num16(HI(b)), d))                 \
+      d = fma32((float)num16(LO(a)), (float)num16(LO(b)), flushed(old));               \
+      d = fma32((float)num16(HI(a)), (float)num16(HI(b)), d); d = flushed(d))                 \
     X(ALL, dot2_f16, "v_dot2_f32_f16 D, A, B, C", f32, u32, u32, f32,         \
-      d = fma32((float)num16(LO(a)), (float)num16(LO(b)), c);                 \
-      d = fma32((float)num16(HI(a)), (float)num16(HI(b)), d))                 \
+      d = fma32((float)num16(LO(a)), (float)num16(LO(b)), flushed(c));                 \
+      d = fma32((float)num16(HI(a)), (float)num16(HI(b)), d); d = flushed(d))                 \
     X(GFX11_12 | ON_950, dot2_bf16, "v_dot2_f32_bf16 D, A, B, C", f32, u32,   \
-      u32, f32, d = fma32(as_f32(a << 16), as_f32(b << 16), c);               \
-      d = fma32(as_f32(a & 0xffff0000u), as_f32(b & 0xffff0000u), d))         \
+      u32, f32, d = fma32(as_f32(a << 16), as_f32(b << 16), flushed(c));               \
+      d = fma32(as_f32(a & 0xffff0000u), as_f32(b & 0xffff0000u), d); d = flushed(d))         \
     X(GFX12, dot4_ff, "v_dot4_f32_fp8_fp8 D, A, B, C", f32, u32, u32, f32,    \
       d = c; for (int n = 0; n < 32; n += 8)                                  \
           d = fma32(small(a >> n & 255, 3, 7), small(b >> n & 255, 3, 7), d)) \
@@ -253,8 +259,8 @@ static int64_t limited(int64_t x, int64_t lo, int64_t hi)
       d = c; for (int n = 0; n < 32; n += 8)                                  \
           d = fma32(small(a >> n & 255, 3, 7), small(b >> n & 255, 2, 15), d)) \
     X(ON_90A | ON_942 | ON_1030, dot2c, "v_dot2c_f32_f16 D, A, B", f32, u32,  \
-      u32, none, d = fma32((float)num16(LO(a)), (float)num16(LO(b)), old);    \
-      d = fma32((float)num16(HI(a)), (float)num16(HI(b)), d))
+      u32, none, d = fma32((float)num16(LO(a)), (float)num16(LO(b)), flushed(old));    \
+      d = fma32((float)num16(HI(a)), (float)num16(HI(b)), d); d = flushed(d))
 /* clang-format on */
 
 VALU_TEST(packed)
