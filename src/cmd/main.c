@@ -68,16 +68,16 @@ static void print_help(void)
            "usage: kpack COMMAND [OPTION]...\n\n",
            KPK_VERSION_STRING);
     for (int i = 0; i < NCOMMANDS; i++) {
-        char left[40];
+        char left[48];
 
         (void)snprintf(left, sizeof(left), "%s %s", commands[i].name,
                        commands[i].words);
-        printf("  %-26s  %s\n", left, commands[i].summary);
+        printf("  %-32s  %s\n", left, commands[i].summary);
     }
     printf("\noptions, where a command takes them:\n");
     for (int i = 0; i < NOPTIONS; i++) {
         char taken[64] = "";
-        char left[40];
+        char left[48];
 
         for (int c = 0; c < NCOMMANDS; c++) {
             if (strchr(commands[c].letters, all_options[i].letter))
@@ -87,9 +87,9 @@ static void print_help(void)
         }
         (void)snprintf(left, sizeof(left), "%s %s", all_options[i].name,
                        all_options[i].word ? all_options[i].word : "");
-        printf("  %-26s  %s (%s)\n", left, all_options[i].text, taken);
+        printf("  %-32s  %s (%s)\n", left, all_options[i].text, taken);
     }
-    printf("  %-26s  %s\n  %-26s  %s\n", "--help", "this text", "--version",
+    printf("  %-32s  %s\n  %-32s  %s\n", "--help", "this text", "--version",
            "the version of kpack");
     printf("\nexit status:\n");
 #define X(name, number, text) printf("  %d  %s\n", number, text);
