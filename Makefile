@@ -72,7 +72,7 @@ $(B)/tool/%.o: %.c
 $(B)/kpack-gen: $(GEN_SOURCES:%.c=$(B)/tool/%.o)
 	@$(CC) $(LDFLAGS) -o $@ $^ $(GEN_LIBS)
 
-$(B)/kpack-compress: $(patsubst %.c,$(B)/tool/%.o,$(wildcard gen/compress/*.c) $(addprefix gen/,blob.c codeobj.c file.c metadata.c sha256.c))
+$(B)/kpack-compress: $(patsubst %.c,$(B)/tool/%.o,$(wildcard gen/compress/*.c) $(filter-out gen/kpack-gen.c,$(GEN_SOURCES)))
 	@$(CC) $(LDFLAGS) -pthread -o $@ $^ $(GEN_LIBS)
 
 # ---- the library and the command --------------------------------------------

@@ -9,7 +9,7 @@ REPORT_TOOL := $(B)/kpack-report
 report_json = $(patsubst $(B)/hsaco/%.hsaco,$(B)/report/%.json,$(HSACOS))
 
 $(B)/tool/gen/report/%.o: KPK_CFLAGS += $(SIM_LLVM_CFLAGS)
-$(REPORT_TOOL): $(patsubst %.c,$(B)/tool/%.o,$(wildcard gen/report/*.c) $(addprefix gen/,codeobj.c file.c metadata.c))
+$(REPORT_TOOL): $(patsubst %.c,$(B)/tool/%.o,$(wildcard gen/report/*.c) $(filter-out gen/kpack-gen.c,$(GEN_SOURCES)))
 	@$(CC) $(LDFLAGS) -o $@ $^ $(GEN_LIBS) $(shell $(LLVM_CONFIG) --ldflags --libs)
 
 .PRECIOUS: $(B)/report/%.json
