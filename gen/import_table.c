@@ -271,11 +271,35 @@ static void check_target(const struct reading *r)
 
 /* ---- tables -------------------------------------------------------------- */
 
+static const char *base_name(const struct import_place *place)
+{
+    const char *slash = strrchr(place->module, '/');
+
+    return slash ? slash + 1 : place->module;
+}
+
+/* The file's name, with the folders below the kind's if files of that name lie
+ * in several of them. */
+static const char *table_name(const struct import *in,
+                              const struct import_place *place)
+{
+    const size_t n = strlen(place->kind);
+
+    for (size_t i = 0; i < in->ncsvs; i++) {
+        const struct import_place *other = &in->csvs[i].place;
+
+        if (strcmp(other->kind, place->kind) == 0 &&
+            strcmp(other->folder, place->folder) != 0 &&
+            strcmp(base_name(other), base_name(place)) == 0)
+            return place->module + (n ? n + 1 : 0);
+    }
+    return base_name(place);
+}
+
 static struct import_table *table_of(struct import *in,
                                      const struct import_csv *csv)
 {
-    const char *slash = strrchr(csv->place.module, '/');
-    const char *name = slash ? slash + 1 : csv->place.module;
+    const char *name = table_name(in, &csv->place);
 
     for (size_t i = 0; i < in->ntables; i++)
         if (strcmp(in->tables[i].kind, csv->place.kind) == 0 &&
@@ -285,18 +309,6 @@ static struct import_table *table_of(struct import *in,
     in->tables[in->ntables] =
         (struct import_table){.name = name, .kind = csv->place.kind};
     return &in->tables[in->ntables++];
-}
-
-/* A table takes one file a target. */
-static void refuse_twins(struct import *in, struct import_table *const *tables)
-{
-    for (size_t i = 0; i < in->ncsvs; i++)
-        for (size_t j = 0; j < i; j++)
-            if (tables[i] == tables[j] &&
-                strcmp(in->csvs[i].place.label, in->csvs[j].place.label) == 0)
-                import_bad(in, in->csvs[i].place.file,
-                           "a second table of that name, after %s",
-                           in->csvs[j].place.file);
 }
 
 static int by_kernel(const void *a, const void *b)
@@ -402,7 +414,6 @@ void import_tables(struct import *in)
         (void)table_of(in, &in->csvs[i]);
     for (size_t i = 0; i < in->ncsvs; i++)
         tables[i] = table_of(in, &in->csvs[i]);
-    refuse_twins(in, tables);
     for (size_t i = 0; i < in->ncsvs; i++) {
         struct import_csv *csv = &in->csvs[i];
         struct reading r = {in, tables[i], csv, 0, false};

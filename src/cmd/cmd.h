@@ -60,8 +60,9 @@ int cmd_write_file(const char *name, const void *data, size_t nbytes);
 /* Prints kpack's last message on standard error. The exit status for `st`. */
 int cmd_failed(kpk_status st);
 
-/* The module of that name. NULL, with a sentence printed, if there is none. */
-const kpk_module *cmd_find_module(const char *name);
+/* The module of that name; of several, which imported packs have, the one for
+ * that target. NULL, with a sentence printed, if there is none. */
+const kpk_module *cmd_find_module(const char *name, const char *target);
 
 /* The 64 hex digits of a SHA-256, NUL-terminated. */
 void cmd_hex(const uint8_t *sha256, char hex[65]);

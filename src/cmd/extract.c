@@ -68,7 +68,7 @@ int cmd_extract(const struct options *options)
 
     if (options->all || options->nwords != 2)
         return cmd_extract_file(options);
-    module = cmd_find_module(options->words[0]);
+    module = cmd_find_module(options->words[0], options->words[1]);
     if (!module)
         return EXIT_NO;
     st = find(module, options->words[1], &object);
@@ -76,6 +76,9 @@ int cmd_extract(const struct options *options)
         return cmd_failed(st);
     (void)snprintf(name, sizeof(name), "%s-%s.hsaco", kpk_module_name(module),
                    object.target);
+    for (char *c = name; *c; c++) /* of imported modules: no folders */
+        if (*c == '/')
+            *c = '_';
     return cmd_write_file(options->output ? options->output : name, object.data,
                           object.nbytes);
 }

@@ -124,16 +124,36 @@ int cmd_failed(kpk_status st)
     }
 }
 
-const kpk_module *cmd_find_module(const char *name)
+/* How good a module is for a target: 2 has exactly that, 1 fits, 0 does not. */
+static int goodness(const kpk_module *module, const char *target)
+{
+    kpk_selection selection;
+    size_t object;
+
+    if (kpk_module_find_object(module, target, &object) == KPK_OK)
+        return 2;
+    return kpk_select(module, target, &selection) == KPK_OK;
+}
+
+const kpk_module *cmd_find_module(const char *name, const char *target)
 {
     const kpk_module *module = kpk_pack_find(cmd_pack, name);
 
-    if (!module)
+    if (!module) {
         (void)fprintf(
             stderr,
             "kpack: the pack has no module \"%s\"; `kpack list` shows "
             "them\n",
             name);
+        return NULL;
+    }
+    for (size_t i = 0; i < kpk_pack_module_count(cmd_pack); i++) {
+        const kpk_module *other = kpk_pack_module(cmd_pack, i);
+
+        if (strcmp(kpk_module_name(other), name) == 0 &&
+            goodness(other, target) > goodness(module, target))
+            module = other;
+    }
     return module;
 }
 

@@ -29,6 +29,12 @@ static void row(struct table *table, const kpk_module *module, kpk_status st,
                st == KPK_OK ? selection->why : kpk_error_message());
 }
 
+/* Whether a module of the same name fits, as imported packs have. */
+static bool has_better(const kpk_module *module, const char *target)
+{
+    return cmd_find_module(kpk_module_name(module), target) != module;
+}
+
 int cmd_select(const struct options *options)
 {
     const char *target = options->words[0];
@@ -44,7 +50,7 @@ int cmd_select(const struct options *options)
         return EXIT_USAGE;
     }
     if (options->nwords == 2) {
-        only = cmd_find_module(options->words[1]);
+        only = cmd_find_module(options->words[1], target);
         if (!only)
             return EXIT_NO;
     }
@@ -55,9 +61,11 @@ int cmd_select(const struct options *options)
     for (size_t i = 0; i < kpk_pack_module_count(cmd_pack); i++) {
         const kpk_module *module = kpk_pack_module(cmd_pack, i);
 
-        if (only && module != only)
+        if (only ? module != only : kpk_module_object_count(module) == 0)
             continue;
         st = kpk_select(module, target, &selection);
+        if (st != KPK_OK && has_better(module, target))
+            continue;
         if (st != KPK_OK)
             status = EXIT_NO;
         if (options->json)

@@ -38,4 +38,8 @@ $(TABLE_BENCH): $(H)/obj/tests/bench/table/bench.o $(H)/libkpack.a
 bench-table: $(TABLE_BENCH) ## time kpk_table_select() over 500 rows
 	@$(TABLE_BENCH)
 
-.PHONY: bench-gpu bench-sim bench-table
+# Importing a tree as large as AMD's: 2,900 code objects, 118 MB.
+bench-import: $(MAKERS) $(B)/kpack-gen ## time the import of 2,900 made code objects
+	@tests/bench/import $(H)/test/import/make_tree $(B)/bench/import
+
+.PHONY: bench-import bench-gpu bench-sim bench-table

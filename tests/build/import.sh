@@ -68,6 +68,19 @@ reproduced() {
 }
 check "the same tree gives the same bytes" reproduced
 
+head -n 1 "$tree/gfx942/fmoe/silu/fmoe_silu.csv" >"$tree/gfx942/fmoe/gelu/fmoe_silu.csv"
+check "tables of one name in two folders" import made "$tree"
+check "are told by their folders" table fmoe "table silu/fmoe_silu: "
+check "and have a row or none" table fmoe "table gelu/fmoe_silu: 0 rows"
+check "a kernel of a module is extracted" "$kpack" extract fmoe/silu/fmoe_silu_0x1 \
+    gfx950 -o "$WORK/extracted"
+check "as it was" cmp "$WORK/extracted" "$tree/gfx950/fmoe/silu/fmoe_silu_0x1.co"
+in_its_folder() {
+    (cd "$WORK" && "$kpack" extract pa/pa__0x1 gfx942 && test -s pa_pa__0x1-gfx942.hsaco)
+}
+check "into a file of a name without folders" in_its_folder
+check "verify knows the pack" "$kpack" verify "$kpack"
+
 # ---- real kernels: selected, found by row, launched ----
 
 real=$WORK/real
