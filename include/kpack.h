@@ -948,6 +948,24 @@ kpk_status kpk_kernels_launch(const kpk_kernels *kernels, size_t kernel,
                               const kpk_shape *shape, void *stream,
                               const kpk_arg *args, size_t nargs);
 
+/* Largest buffer that kpk_launch_values() makes. */
+#define KPK_MAX_PACKED 4096
+
+/*
+ * kpk_launch_values() lays values out, holds them against the kernel's argument
+ * list and starts the kernel: kpk_values_pack() and kpk_launch_packed() in one,
+ * with each argument checked.
+ *
+ * Every value must be where the list has an argument, and of its size, or be
+ * part of an argument that is a struct; values behind the end of the list are
+ * ignored, as hosts of hand-written kernels give one list to several of them.
+ * Otherwise KPK_ERR_KERNEL_ARGS names the first that does not fit, or the
+ * argument that is left without a value. Otherwise as those two calls.
+ */
+kpk_status kpk_launch_values(const kpk_kernel *kernel, const kpk_shape *shape,
+                             void *stream, kpk_layout layout,
+                             const kpk_value *values, size_t n);
+
 /* ------------------------------------------------------------------------ */
 /* More ways to launch                                                      */
 
@@ -1198,7 +1216,7 @@ kpk_status kpk_occupancy_shape(const kpk_kernel *kernel, uint32_t shared_nbytes,
  *
  * Launching
  *   hipModuleLaunchKernel          kpk_launch(); with `extra`:
- *                                  kpk_launch_packed(), kpk_values_pack()
+ *                                  kpk_launch_values(), kpk_launch_packed()
  *   hipExtModuleLaunchKernel       kpk_launch_ex(); blocks, not work-items
  *   hipHccModuleLaunchKernel       kpk_launch_ex()
  *   hipExtLaunchKernel             kpk_launch_ex()

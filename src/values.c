@@ -1,4 +1,5 @@
-/* values.c - lays typed values out as a kernel's packed arguments */
+/* values.c - lays typed values out as a kernel's packed arguments, and launches
+ * with them */
 #include "internal.h"
 
 #include <string.h>
@@ -117,4 +118,126 @@ kpk_status kpk_values_pack(kpk_layout layout, const kpk_value *values, size_t n,
     if (nbytes)
         *nbytes = needed;
     return KPK_OK;
+}
+
+/* ---- launching with values ---- */
+
+/* One value where it was put, for messages. */
+struct placed {
+    size_t number;
+    size_t begin;
+    size_t end;
+};
+
+static kpk_status no_value(const kpk_kernel *kernel, uint32_t entry,
+                           const struct placed *value)
+{
+    const kpk_module *module = kernel->slot->module;
+    const struct kpk_arg_desc *arg =
+        &module->args[kernel->desc->first_arg + entry];
+
+    return kpk_i_fail(
+        KPK_ERR_KERNEL_ARGS,
+        "%s: argument %u \"%s\" lies at bytes %u to %u, but value "
+        "%zu at bytes %zu to %zu. Is it the other layout, or a "
+        "value too many or too few?",
+        kpk_kernel_name(kernel), (unsigned)entry,
+        kpk_i_string(module, arg->name), (unsigned)arg->offset,
+        (unsigned)(arg->offset + arg->size - 1), value->number, value->begin,
+        value->end - 1);
+}
+
+/* Does a value belong to an entry: all of it, or a part of a struct? */
+static bool belongs(const struct kpk_arg_desc *arg, const struct placed *value)
+{
+    const size_t end = (size_t)arg->offset + arg->size;
+
+    if (value->begin == arg->offset && value->end == end)
+        return true;
+    return arg->kind == KPK_ARG_BY_VALUE && arg->size > sizeof(uint64_t) &&
+           value->begin >= arg->offset && value->end <= end;
+}
+
+/* Entries and values both ascend, so they are walked side by side. */
+struct walk {
+    const kpk_kernel *kernel;
+    uint32_t entry; /* the next that is without a value */
+    uint32_t large; /* the struct that the last value was in, or none */
+};
+
+static kpk_status match_value(struct walk *w, const struct placed *value)
+{
+    const kpk_module *module = w->kernel->slot->module;
+    const struct kpk_kernel_desc *desc = w->kernel->desc;
+    const struct kpk_arg_desc *args = module->args + desc->first_arg;
+
+    if (w->large < desc->nargs && belongs(&args[w->large], value))
+        return KPK_OK;
+    while (w->entry < desc->nargs &&
+           kpk_i_arg_is_padding(module, desc, w->entry))
+        w->entry++;
+    if (w->entry == desc->nargs) { /* behind the list, or in its padding */
+        if (value->begin >= desc->explicit_nbytes)
+            return KPK_OK;
+        return kpk_i_fail(KPK_ERR_KERNEL_ARGS,
+                          "%s has no argument at bytes %zu to %zu, where value "
+                          "%zu lies",
+                          kpk_kernel_name(w->kernel), value->begin,
+                          value->end - 1, value->number);
+    }
+    if (!belongs(&args[w->entry], value))
+        return no_value(w->kernel, w->entry, value);
+    w->large = w->entry++;
+    return KPK_OK;
+}
+
+static bool ascends(const kpk_module *module,
+                    const struct kpk_kernel_desc *desc)
+{
+    const struct kpk_arg_desc *args = module->args + desc->first_arg;
+
+    for (uint32_t i = 1; i < desc->nargs; i++)
+        if (args[i].offset < args[i - 1].offset)
+            return false;
+    return true;
+}
+
+/* What is missing at the end is found by kpk_launch_packed(). */
+static kpk_status check_values(const kpk_kernel *kernel, kpk_layout layout,
+                               const kpk_value *values, size_t n)
+{
+    struct walk w = {kernel, 0, UINT32_MAX};
+    size_t next = 0;
+
+    if (!ascends(kernel->slot->module, kernel->desc))
+        return KPK_OK; /* no compiler writes such a list; its size is checked */
+    for (size_t i = 0; i < n; i++) {
+        struct placed value = {i, next, 0};
+        kpk_status st = place(layout, &values[i], i, &value.begin, &next);
+
+        value.end = value.begin + values[i].nbytes;
+        if (st == KPK_OK)
+            st = match_value(&w, &value);
+        if (st != KPK_OK)
+            return st;
+    }
+    return KPK_OK;
+}
+
+kpk_status kpk_launch_values(const kpk_kernel *kernel, const kpk_shape *shape,
+                             void *stream, kpk_layout layout,
+                             const kpk_value *values, size_t n)
+{
+    _Alignas(SLOT_NBYTES) unsigned char buffer[KPK_MAX_PACKED];
+    size_t nbytes = 0;
+    kpk_status st = kpk_i_check_shape(kernel, shape);
+
+    if (st == KPK_OK)
+        st =
+            kpk_values_pack(layout, values, n, buffer, sizeof(buffer), &nbytes);
+    if (st == KPK_OK)
+        st = check_values(kernel, layout, values, n);
+    if (st == KPK_OK)
+        st = kpk_launch_packed(kernel, shape, stream, buffer, nbytes);
+    return st;
 }

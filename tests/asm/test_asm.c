@@ -401,11 +401,12 @@ static void free_gemm(kpk_instance *inst, struct gemm *g)
     free(g->d);
 }
 
-static void pack_gemm(const struct gemm *g, unsigned char buffer[352])
+enum { NVALUES = 22 };
+static void gemm_values(const struct gemm *g, kpk_value to[NVALUES])
 {
     const struct gemm_case *c = g->c;
     const uint32_t d_row = c->n * (c->out_bf16 ? 2 : 4);
-    const kpk_value values[] = {
+    const kpk_value values[NVALUES] = {
         kpk_ptr(g->dd),       kpk_ptr(NULL),
         kpk_ptr(g->da),       kpk_ptr(g->db),
         kpk_f32(1),           kpk_f32(0),
@@ -417,10 +418,17 @@ static void pack_gemm(const struct gemm *g, unsigned char buffer[352])
         kpk_u32(c->k),        kpk_u32(c->splits),
         kpk_u32(c->out_bf16), kpk_ptr(g->dbias),
         kpk_u32(c->bias),     kpk_ptr(c->splits > 1 ? g->dsemaphore : NULL)};
+
+    memcpy(to, values, sizeof(values));
+}
+
+static void pack_gemm(const struct gemm *g, unsigned char buffer[352])
+{
+    kpk_value values[NVALUES];
     size_t nbytes = 0;
 
-    assert_ok(kpk_values_pack(KPK_LAYOUT_SLOTS, values,
-                              sizeof(values) / sizeof(values[0]), buffer, 352,
+    gemm_values(g, values);
+    assert_ok(kpk_values_pack(KPK_LAYOUT_SLOTS, values, NVALUES, buffer, 352,
                               &nbytes));
     assert_int_equal(nbytes, 352);
 }
@@ -520,11 +528,21 @@ static int run_gemm(kpk_instance *inst, const struct gemm_case *c)
     pack_gemm(&g, buffer);
     assert_ok(kpk_launch_packed(kernel, &shape, NULL, buffer, sizeof(buffer)));
     check_gemm(inst, &g);
-    /* Once more over its own result: the counters are as before. */
-    if (c->splitk_kernel && c->splits > 1) {
-        assert_ok(
-            kpk_launch_packed(kernel, &shape, NULL, buffer, sizeof(buffer)));
+    /* Once more over its own result: the counters are as before. All values
+     * are given to kernels that take one less, too. */
+    if (c->splitk_kernel || c->splits == 1) {
+        kpk_value values[NVALUES];
+
+        gemm_values(&g, values);
+        assert_ok(kpk_launch_values(kernel, &shape, NULL, KPK_LAYOUT_SLOTS,
+                                    values, NVALUES));
         check_gemm(inst, &g);
+        values[14].nbytes = 8;
+        assert_status(kpk_launch_values(kernel, &shape, NULL, KPK_LAYOUT_SLOTS,
+                                        values, NVALUES),
+                      KPK_ERR_KERNEL_ARGS);
+        assert_message("\"M\" lies at bytes 224 to 227, but value 14 at bytes "
+                       "224 to 231");
     }
     free_gemm(inst, &g);
     return 1;

@@ -244,6 +244,81 @@ static void test_packed_buffer_may_end_with_the_segment(void **state)
     assert_message("\"y\" lies at bytes 112 to 115, the buffer has 111");
 }
 
+static void test_values_are_held_against_the_argument_list(void **state)
+{
+    const kpk_shape slots_shape = {{1, 1, 1}, {64, 2, 1}, 0};
+    const kpk_shape shape = kpk_shape_1d(1, 64);
+    const unsigned char bytes[12] = {0};
+    const kpk_value pointer = kpk_ptr(bytes);
+    const kpk_value u32 = kpk_u32(7);
+    const kpk_value u64 = kpk_u64(7);
+    const kpk_value f32 = kpk_f32(1);
+    /* clang-format off */
+    const struct {
+        const char *kernel;
+        kpk_layout layout;
+        size_t n;
+        kpk_value values[3];
+        const char *says; /* NULL: accepted */
+    } cases[] = {
+        {"slots", KPK_LAYOUT_SLOTS, 2, {pointer, u32, f32}, NULL},
+        {"slots", KPK_LAYOUT_SLOTS, 3, {pointer, u32, f32}, NULL},
+        {"slots", KPK_LAYOUT_SLOTS, 1, {pointer, u32, f32}, "slots: argument 2 \"n\" lies at bytes 16 to 19, the buffer has 16"},
+        {"slots", KPK_LAYOUT_SLOTS, 2, {u32, u32, f32}, "argument 0 \"x\" lies at bytes 0 to 7, but value 0 at bytes 0 to 3"},
+        {"slots", KPK_LAYOUT_SLOTS, 2, {pointer, u64, f32}, "argument 2 \"n\" lies at bytes 16 to 19, but value 1 at bytes 16 to 23"},
+        {"slots", KPK_LAYOUT_NATURAL, 2, {pointer, u32, f32}, "argument 2 \"n\" lies at bytes 16 to 19, but value 1 at bytes 8 to 11"},
+        {"slots", KPK_LAYOUT_NATURAL, 3, {kpk_bytes(bytes, 12, 4), u32, f32}, "value 0 at bytes 0 to 11"},
+        {"scale", KPK_LAYOUT_NATURAL, 3, {pointer, u32, f32}, NULL},
+        {"scale", KPK_LAYOUT_NATURAL, 2, {pointer, u32, f32}, "argument 2 \"by\" lies at bytes 12 to 15, the buffer has 12"},
+        {"scale", KPK_LAYOUT_NATURAL, 2, {pointer, u64, f32}, "argument 1 \"n\" lies at bytes 8 to 11, but value 1 at bytes 8 to 15"},
+        {"scale", KPK_LAYOUT_SLOTS, 3, {pointer, u32, f32}, "value 1 at bytes 16 to 19"},
+        {"noargs", KPK_LAYOUT_NATURAL, 1, {u32, u32, f32}, NULL},
+    };
+    /* clang-format on */
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const kpk_kernel *kernel = get(cases[i].kernel);
+        const kpk_status st = kpk_launch_values(
+            kernel,
+            strcmp(cases[i].kernel, "slots") == 0 ? &slots_shape : &shape, NULL,
+            cases[i].layout, cases[i].values, cases[i].n);
+
+        if (!cases[i].says) {
+            assert_ok(st);
+            continue;
+        }
+        assert_status(st, KPK_ERR_KERNEL_ARGS);
+        assert_message(cases[i].says);
+    }
+    assert_int_equal(fake->nlaunches, 4);
+    assert_status(kpk_launch_values(NULL, &shape, NULL, KPK_LAYOUT_SLOTS,
+                                    cases[0].values, 2),
+                  KPK_ERR_ARG);
+    assert_status(kpk_launch_values(get("scale"), &shape, NULL,
+                                    KPK_LAYOUT_SLOTS, NULL, 2),
+                  KPK_ERR_ARG);
+}
+
+/* Values may be the members of a struct that the kernel takes. */
+static void test_values_may_be_parts_of_a_struct(void **state)
+{
+    const kpk_kernel *kernel = get("whole");
+    const kpk_shape shape = kpk_shape_1d(1, 64);
+    const kpk_value values[] = {kpk_ptr(&shape), kpk_u32(5), kpk_u32(6)};
+    uint32_t second;
+
+    (void)state;
+    assert_ok(
+        kpk_launch_values(kernel, &shape, NULL, KPK_LAYOUT_SLOTS, values, 3));
+    memcpy(&second, fake->last.extra + 16, sizeof(second));
+    assert_int_equal(second, 5);
+    assert_status(
+        kpk_launch_values(kernel, &shape, NULL, KPK_LAYOUT_SLOTS, values, 2),
+        KPK_ERR_KERNEL_ARGS);
+    assert_message("lies at bytes 0 to 47, the buffer has 32");
+}
+
 static void test_packed_launch_has_no_limit_of_arguments(void **state)
 {
     const kpk_kernel *kernel = get("many");
@@ -333,6 +408,8 @@ int main(void)
         TEST(test_padding_entries_take_no_argument_and_get_zeros),
         TEST(test_packed_buffer_reaches_hip_through_extra),
         TEST(test_packed_buffer_may_end_with_the_segment),
+        TEST(test_values_are_held_against_the_argument_list),
+        TEST(test_values_may_be_parts_of_a_struct),
         TEST(test_packed_launch_has_no_limit_of_arguments),
         TEST(test_failed_launch_is_told_with_its_shape),
         TEST(test_launch_on_another_device_restores_the_current_one),

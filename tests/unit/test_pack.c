@@ -10,6 +10,7 @@
  *   beta    lone_pad   float *x, u64 pad                 -
  *   beta    torn       8 slots, segment ends in slot 7   -
  *   beta    twin       u8 x, u8 y                        -
+ *   beta    whole      a struct of 48 bytes              -
  */
 #include "test_pack.h"
 
@@ -25,6 +26,7 @@
     S(scale, "scale")                       \
     S(shared, "shared")                     \
     S(slots, "slots")                       \
+    S(whole, "whole")                       \
     S(twin, "twin")                         \
     S(lone_pad, "lone_pad")                 \
     S(torn, "torn")                         \
@@ -106,12 +108,14 @@ static const struct kpk_arg_desc beta_args[] = {
     /* 0: lone_pad */ BUFFER(x, 0), VALUE(pad, 8, 8),
     /* 2: torn */     SLOT(x, 0), SLOT(x, 1), SLOT(x, 2), SLOT(x, 3),
                       SLOT(x, 4), SLOT(x, 5), SLOT(x, 6), SLOT(y, 7),
-    /* 18: twin */    VALUE(x, 0, 1), VALUE(y, 1, 1)};
+    /* 18: twin */    VALUE(x, 0, 1), VALUE(y, 1, 1),
+    /* 20: whole */   VALUE(x, 0, 48)};
 
 static const struct kpk_kernel_desc beta_kernels[] = {
     {AT(lone_pad), 0, 2, 16},
     {AT(torn), 2, 16, 128},
-    {AT(twin), 18, 2, 2}};
+    {AT(twin), 18, 2, 2},
+    {AT(whole), 20, 1, 48}};
 
 #define ATTRS(kernarg, lds, most, ...)                                        \
     {.kernarg_nbytes = (kernarg), .kernarg_align = 8, .lds_nbytes = (lds),    \
@@ -129,7 +133,8 @@ static const struct kpk_kernel_attrs alpha_attrs[] = {
 static const struct kpk_kernel_attrs beta_attrs[] = {
     ATTRS(16, 0, 1024, 0),
     ATTRS(112, 0, 1024, 0),
-    ATTRS(8, 0, 1024, 0)};
+    ATTRS(8, 0, 1024, 0),
+    ATTRS(48, 0, 1024, 0)};
 
 #define OBJECT(id, blob, attrs) {AT(id), 5, &(blob).head, attrs, {0xab, 1}}
 

@@ -12,12 +12,8 @@ static void topk(const kpk_kernel *kernel, void *indices, void *weights,
     const kpk_value args[] = {
         kpk_ptr(indices), kpk_ptr(weights), kpk_ptr(logits), kpk_u32(ntokens),
         kpk_u32(128),     kpk_u32(4),       kpk_u32(1),      kpk_u32(16)};
-    unsigned char buffer[128];
-    size_t nbytes;
 
-    OK(kpk_values_pack(KPK_LAYOUT_SLOTS, args, 8, buffer, sizeof(buffer),
-                       &nbytes));
-    OK(kpk_launch_packed(kernel, &shape, NULL, buffer, nbytes));
+    OK(kpk_launch_values(kernel, &shape, NULL, KPK_LAYOUT_SLOTS, args, 8));
 }
 /* } README */
 
