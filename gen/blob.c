@@ -46,10 +46,10 @@ void blob_write_head(FILE *f, const struct blob_info *info)
     head.module = place(&end, info->module);
     head.target = place(&end, info->target);
     head.data_at = (end + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-    fwrite(&head, sizeof(head), 1, f);
-    fwrite(info->pack, strlen(info->pack) + 1, 1, f);
-    fwrite(info->module, strlen(info->module) + 1, 1, f);
-    fwrite(info->target, strlen(info->target) + 1, 1, f);
+    (void)fwrite(&head, sizeof(head), 1, f);
+    (void)fwrite(info->pack, strlen(info->pack) + 1, 1, f);
+    (void)fwrite(info->module, strlen(info->module) + 1, 1, f);
+    (void)fwrite(info->target, strlen(info->target) + 1, 1, f);
     for (; end < head.data_at; end++)
-        fputc(0, f);
+        (void)fputc(0, f);
 }

@@ -22,7 +22,8 @@ struct blob_info {
     const uint8_t *reference; /* SHA-256 of the codec's dictionary, or NULL */
 };
 
-/* Writes the head, strings and padding included: what is stored comes next. */
+/* Writes the head, strings and padding included: what is stored comes next.
+ * Whether that went well is for ferror() to say. */
 void blob_write_head(FILE *f, const struct blob_info *info);
 
 #endif

@@ -45,8 +45,8 @@ struct pack {
     const char *folder;
     struct input *inputs; /* [n], by module, then target */
     size_t n;
-    void *dictionary; /* [nbytes], 0 if none is worth its room */
-    size_t dictionary_nbytes;
+    unsigned char dictionary[DICTIONARY_NBYTES];
+    size_t dictionary_nbytes; /* 0 if none is worth its room */
     uint8_t dictionary_sha256[32];
     /* Modules are compressed by several threads. */
     atomic_size_t next;
@@ -129,8 +129,7 @@ static bool train(struct pack *pack)
     size_t n;
     size_t nbytes;
 
-    pack->dictionary = malloc(DICTIONARY_NBYTES);
-    if (!samples || !sizes || !pack->dictionary) {
+    if (!samples || !sizes) {
         (void)fputs("kpack-compress: out of memory\n", stderr);
         free(samples);
         free(sizes);
@@ -339,7 +338,7 @@ static bool compress_modules(struct pack *pack)
 
 int main(int argc, char **argv)
 {
-    struct pack pack = {.n = 0};
+    static struct pack pack;
     bool ok;
 
     if (argc < 4) {
@@ -361,11 +360,10 @@ int main(int argc, char **argv)
         sha256(pack.dictionary, pack.dictionary_nbytes, pack.dictionary_sha256);
         ok = ok && write_dictionary(&pack) && compress_modules(&pack);
     }
-    for (size_t i = 0; i < pack.n; i++) {
+    for (size_t i = 0; pack.inputs && i < pack.n; i++) {
         codeobj_free(pack.inputs[i].object);
         free(pack.inputs[i].module);
     }
     free(pack.inputs);
-    free(pack.dictionary);
     return ok ? 0 : 1;
 }

@@ -57,8 +57,8 @@ static const struct {
 static enum class class_of(const char *mnemonic) {
     size_t i = 0;
 
-    while (strncmp(mnemonic, prefixes[i].prefix, strlen(prefixes[i].prefix)))
-        i++;
+    while (strncmp(mnemonic, prefixes[i].prefix, strlen(prefixes[i].prefix)) !=
+           0) i++;
     return prefixes[i].class;
 }
 

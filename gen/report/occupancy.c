@@ -9,9 +9,9 @@
 #include <string.h>
 
 struct machine {
-    const char *prefix;  /* of the processor's name; the first row that fits */
-    unsigned file;       /* registers of a lane, in waves of `wave` lanes */
-    unsigned granule;    /* that they are given out in */
+    const char *prefix; /* of the processor's name; the first row that fits */
+    unsigned file;      /* registers of a lane, in waves of `wave` lanes */
+    unsigned granule;   /* that they are given out in */
     unsigned wave;
     unsigned most_waves; /* of a SIMD */
     unsigned nsimds;     /* that a block may use */

@@ -121,15 +121,15 @@ static bool add(struct scan *scan, size_t at, size_t *room)
 bool scan_file(const char *path, struct scan *out)
 {
     /* In two pieces, so that this very program does not seem to have one. */
-    static const unsigned char tail[] = {KPK_BLOB_MAGIC_TAIL};
+    static const unsigned char tail[] = {'B', 'L', 'O', 'B',
+                                         KPK_BLOB_MAGIC_TAIL};
     unsigned char magic[16] = "KPACK ";
     size_t room = 0;
     size_t at = 0;
 
     memset(out, 0, sizeof(*out));
     out->path = path;
-    memcpy(magic + 6, "BLOB", 4);
-    memcpy(magic + 10, tail, sizeof(tail));
+    memcpy(magic + 6, tail, sizeof(tail));
     if (!read_file(path, out))
         return false;
     while (at < out->nbytes) {

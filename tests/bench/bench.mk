@@ -42,4 +42,10 @@ bench-table: $(TABLE_BENCH) ## time kpk_table_select() over 500 rows
 bench-import: $(MAKERS) $(B)/kpack-gen ## time the import of 2,900 made code objects
 	@tests/bench/import $(H)/test/import/make_tree $(B)/bench/import
 
-.PHONY: bench-import bench-gpu bench-sim bench-table
+# Sizes and times of packs, beside those of other ways to pack. For the eight
+# targets of README.md: ARCHS="gfx908 gfx90a gfx942 gfx950 gfx1030 gfx1100
+# gfx1200 gfx1201".
+bench-size: hsaco ## sizes, first use and start of plain and compressed packs (needs clang-tools for clang's own)
+	+@ARCHS='$(AMD_ARCHS)' CC='$(CC)' MAKE='$(MAKE)' tests/bench/size/run $(B)
+
+.PHONY: bench-size bench-import bench-gpu bench-sim bench-table
