@@ -48,7 +48,6 @@ static const char *const not_compute[] = {
     "s_cbranch_i_fork",
     "s_cbranch_join",
     "s_setvskip",
-    "s_set_gpr_idx_idx",
     "v_illegal",
     "v_mfma_ld_scale" /* the first half of v_mfma_scale */};
 static const char *const not_compute_parts[] = {"_format", "_ordered_",
