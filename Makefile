@@ -32,6 +32,12 @@ $(error make deps failed)
 endif
 endif
 
+ifneq ($(IMPORT),)
+ifeq ($(origin PACK),file)
+$(error IMPORT=$(IMPORT): name the pack that it becomes: PACK=name)
+endif
+endif
+
 KPACK_ROOT := .
 KERNELS := kernels
 ALL_MODULES := $(sort $(notdir $(basename $(wildcard kernels/*.hip))))

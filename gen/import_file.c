@@ -37,6 +37,18 @@ static bool label_fits(const char *label, const char *target)
            (target[n] == ':' && !strchr(label, ':'));
 }
 
+/* A module's name stands in the heads of its code objects, where tools look
+ * for it: they take printable ASCII without blanks. */
+static bool is_name(const char *module)
+{
+    enum { NAME_MAX_NBYTES = 1024 };
+    size_t n = 0;
+
+    while (module[n] > ' ' && module[n] <= '~')
+        n++;
+    return module[n] == '\0' && n > 0 && n < NAME_MAX_NBYTES;
+}
+
 static void add_object(const struct found *f, const unsigned char *data,
                        size_t nbytes, const char *entry)
 {
@@ -48,6 +60,13 @@ static void add_object(const struct found *f, const unsigned char *data,
 
     if (!co) {
         import_bad(in, f->place->file, "%s%s", f->what, error);
+        return;
+    }
+    if (!is_name(f->module)) {
+        import_bad(in, f->place->file,
+                   "rename it: a module's name is of printable ASCII "
+                   "characters without blanks, 1,023 at most");
+        codeobj_free(co);
         return;
     }
     if (!label_fits(label, co->target) || !label_fits(entry, co->target)) {

@@ -219,6 +219,7 @@ table_of mixed 'knl_name,co_name,x\nvector_add,twice.co,1\nvector_add,elsewhere.
 table_of stranger 'knl_name,co_name\nnobody,twice.co\n'
 table_of again 'knl_name,co_name\nvector_add,twice.co\nvector_add,twice.co\n'
 table_of quote 'knl_name,co_name\n"vector_add,twice.co\n'
+cp "$(object "$one")" "$bad/$one/k/a name.co"
 printf 'kernel,target\nvector_add,gfx9999\n' >"$bad/target.csv"
 import_bad() { "$gen" import bad "$WORK/none" "$bad"; }
 refuse "a tree of bad files" "nothing was written" import_bad
@@ -241,6 +242,7 @@ says "bitcode.hipfb" "entry $amd-$one: LLVM bitcode"
 says "wrong-entry.hipfb" "entry $amd-$two: is for $one, but labelled $two"
 says "garbage.o" ".hip_fatbin: no bundle at byte 0"
 says "archive.a" "an archive"
+says "$one/k/a name.co" "rename it"
 says "$one/k/nokey.csv" "no column is named knl_name or kernel"
 says "$one/k/ragged.csv:2" "2 cells where 3 columns are named"
 says "$one/k/mixed.csv:3" "column x holds numbers above this line, but not 'one'"
@@ -253,6 +255,8 @@ check "nothing is left behind" test ! -e "$WORK/none"
 mkdir "$WORK/nothing"
 refuse "an empty tree" "no code object in it" "$gen" import bad "$WORK/none" "$WORK/nothing"
 refuse "a folder that is not there" "IMPORT=$WORK/gone: no such folder" import bad "$WORK/gone"
+refuse "IMPORT without a name" "name the pack that it becomes" \
+    plain_make IMPORT="$real" B="$built" lib
 refuse "IMPORT with MODULES" "an imported tree is a pack of its own" \
     plain_make PACK=bad IMPORT="$real" MODULES=affine B="$built" lib
 finish

@@ -5,6 +5,7 @@
  * DIR/TARGET/NAME: small files that the readers accept, for the fuzzer to
  * change. What it found is in tests/fuzz/seeds.
  */
+#include "blob.h"
 #include "code_object.h"
 
 #include <errno.h>
@@ -105,6 +106,49 @@ static void write_bundles(void)
     free(plain);
 }
 
+/* A pack's code object with its head, twice; and an archive of an object. */
+static void write_packs(void)
+{
+    static const char name[] = "fuzz", content[] = "content";
+    const struct made_object spec = {
+        .kernel = "k", .e_flags = 0x54c, .abi_version = 3, .wave_size = 64};
+    char header[61];
+    unsigned char *object, data[4096];
+    size_t nbytes, n = 0;
+    FILE *f = tmpfile();
+
+    if (!f)
+        exit(1);
+    for (int i = 0; i < 2; i++) {
+        blob_write_head(f,
+                        &(struct blob_info){.kind = KPK_BLOB_CODE_OBJECT,
+                                            .pack = name,
+                                            .module = i ? "b" : "a",
+                                            .target = "gfx942",
+                                            .cov = 5,
+                                            .content = content,
+                                            .nbytes = sizeof(content),
+                                            .codec = KPK_CODEC_NONE,
+                                            .stored_nbytes = sizeof(content)});
+        (void)fwrite(content, sizeof(content), 1, f);
+    }
+    rewind(f);
+    write_seed("scan", "pack", data, fread(data, 1, sizeof(data), f));
+    (void)fclose(f);
+    object = make_object(&spec, &nbytes);
+    (void)snprintf((char *)data, 9, "!<arch>\n");
+    snprintf(header, sizeof(header), "%-16s%-12d%-6d%-6d%-8d%-10zu`\n", "o.o/",
+             0, 0, 0, 644, nbytes);
+    n = 8;
+    memcpy(data + n, header, 60);
+    n += 60;
+    if (nbytes <= sizeof(data) - n) {
+        memcpy(data + n, object, nbytes);
+        write_seed("scan", "archive", data, n + nbytes);
+    }
+    free(object);
+}
+
 static void write_texts(void)
 {
     static const char *const texts[][3] = {
@@ -131,6 +175,7 @@ int main(int argc, char **argv)
     root = argv[1];
     write_objects();
     write_bundles();
+    write_packs();
     write_texts();
     return 0;
 }

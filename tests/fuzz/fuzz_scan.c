@@ -1,0 +1,77 @@
+/* fuzz_scan.c - any bytes as a file that `kpack list`, verify and prune look
+ * into: packs by their heads, and archives of object files */
+#define _GNU_SOURCE /* memfd_create */
+#include "../../src/cmd/objfile.h"
+#include "../../src/cmd/scan.h"
+#include "fuzz.h"
+
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* Decodes all that is found. */
+static void scan(const uint8_t *data, size_t nbytes)
+{
+    char path[64];
+    struct scan found;
+    const int fd = memfd_create("fuzz", 0);
+
+    if (fd < 0 || write(fd, data, nbytes) != (ssize_t)nbytes)
+        abort();
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    if (scan_file(path, &found))
+        for (size_t i = 0; i < found.n; i++) {
+            unsigned char *content = NULL;
+
+            if (!found.found[i].fault)
+                FUZZ_ASSERT(*found.found[i].target < 127);
+            if (scan_is_object(&found.found[i]) &&
+                !scan_content(&found, &found.found[i], &content))
+                free(content);
+        }
+    scan_free(&found);
+    close(fd);
+}
+
+/* Shrinks what may be a section, as prune does. */
+static bool shrink(void *context, size_t from, struct objfile_bytes *member)
+{
+    const struct objfile_bytes content = {(unsigned char *)"x", 1};
+
+    (void)context;
+    for (size_t at = 64; at < member->nbytes && at < 512; at += 64)
+        if (objfile_resize(member, at, from % 64 + 1, &content))
+            break;
+    return from % 7 != 6;
+}
+
+static void change(const uint8_t *data, size_t nbytes)
+{
+    struct objfile_bytes out = {NULL, 0};
+    struct objfile_bytes whole = {malloc(nbytes + 1), nbytes};
+
+    if (!whole.data)
+        abort();
+    memcpy(whole.data, data, nbytes);
+    if (objfile_is_archive(data, nbytes) &&
+        !objfile_each_member(data, nbytes, shrink, NULL, &out))
+        free(out.data);
+    (void)shrink(NULL, 0, &whole);
+    free(whole.data);
+}
+
+int LLVMFuzzerInitialize(int *argc, char ***argv);
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+    (void)argc;
+    (void)argv;
+    stderr = fopen("/dev/null", "w"); /* a sentence for nearly every input */
+    return 0;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
+{
+    scan(data, nbytes);
+    change(data, nbytes);
+    return 0;
+}
