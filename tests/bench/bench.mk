@@ -1,4 +1,4 @@
-# bench.mk - measures; nothing here is a test
+# bench.mk - measures, and runs the kernels' tests on an NVIDIA GPU
 
 GPU_BENCH := $(H)/bench-gpu
 GPU_BENCH_SOURCES := $(wildcard tests/bench/gpu/*.c)
@@ -12,6 +12,16 @@ BENCH_ARCH ?= sm_90
 BENCH      ?= *
 bench-gpu: $(GPU_BENCH) $(MODULES:%=$(B)/hsaco/$(BENCH_ARCH)/%.cubin) ## time the kernels on an NVIDIA GPU (BENCH='GLOB')
 	@$(GPU_BENCH) $(B)/hsaco/$(BENCH_ARCH) '$(BENCH)'
+
+# The programs of tests/kernels on those cubins: CUDA stands in for the library.
+GPU_TESTS := $(MODULES:%=$(H)/test/cuda/%)
+GPU_TEST_SHARED := $(sort $(filter-out $(ALL_MODULES:%=tests/kernels/%.c),$(wildcard tests/kernels/*.c))) \
+  $(wildcard tests/cuda/*.c)
+$(GPU_TESTS): $(H)/test/cuda/%: tests/kernels/%.c $(GPU_TEST_SHARED) $(wildcard tests/kernels/*.h)
+	@mkdir -p $(@D)
+	@$(CC) -std=gnu11 -O2 -Wall -Wextra $(CFLAGS) -Iinclude -Itests/kernels -o $@ $(filter %.c,$^) -ldl -lm
+check-gpu: $(GPU_TESTS) $(MODULES:%=$(B)/hsaco/$(BENCH_ARCH)/%.cubin) ## test the kernels on an NVIDIA GPU
+	@KPK_CUBINS=$(B)/hsaco/$(BENCH_ARCH) JOBS=1 $(RUN_TESTS) $(GPU_TESTS)
 
 # The simulated GPU's own speed, one thread, a device of each generation.
 SIM_BENCH       := $(H)/bench-sim
@@ -48,4 +58,4 @@ bench-import: $(MAKERS) $(B)/kpack-gen ## time the import of 2,900 made code obj
 bench-size: hsaco ## sizes, first use and start of plain and compressed packs (needs clang-tools for clang's own)
 	+@ARCHS='$(AMD_ARCHS)' CC='$(CC)' MAKE='$(MAKE)' tests/bench/size/run $(B)
 
-.PHONY: bench-size bench-import bench-gpu bench-sim bench-table
+.PHONY: check-gpu bench-size bench-import bench-gpu bench-sim bench-table
