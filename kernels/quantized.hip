@@ -153,15 +153,18 @@ dequantize_mul_mat_vec_q5_k(const void *vx, const f32 *y, f32 *dst, i32 ncols)
     float_mat_vec<Q5_K>(vx, y, dst, ncols, (int)gridDim.x);
 }
 
-/* One column: on NVIDIA also how many workgroups must fit a multiprocessor.
- * Those that leave at once hold as many registers as those that work, so both
- * need room. */
+/* On NVIDIA also how many workgroups must fit a multiprocessor: those that
+ * leave at once hold as many registers as those that work, so both need room.
+ */
 #if KPK_NVIDIA
-#define ONE_COLUMN_KERNEL(resident)                                            \
-    extern "C" __global__ __launch_bounds__(128, resident) void
+#define MAT_VEC_KERNEL(threads, resident)                                      \
+    extern "C" __global__ __launch_bounds__(threads, resident) void
 #else
-#define ONE_COLUMN_KERNEL(resident) KERNEL_UP_TO(128)
+#define MAT_VEC_KERNEL(threads, resident) KERNEL_UP_TO(threads)
 #endif
+#define ONE_COLUMN MAT_VEC_KERNEL(128, KPK_BULK_COPY ? 8 : 4)
+#define FEW_COLUMNS MAT_VEC_KERNEL(128, KPK_BULK_COPY ? 5 : 1)
+#define MANY_COLUMNS MAT_VEC_KERNEL(64, KPK_BULK_COPY ? 8 : 1)
 
 #define EXPORT_MAT_VEC(name, F, N, kernel)                                     \
     kernel mul_mat_vec_##name##_q8_1_cuda##N(                                  \
@@ -171,14 +174,14 @@ dequantize_mul_mat_vec_q5_k(const void *vx, const f32 *y, f32 *dst, i32 ncols)
         mat_vec<F, N>(vx, vy, dst, ncols_x, nrows_x, nrows_y, nrows_dst);      \
     }
 #define EXPORT_MAT_VECS(name, F)                                               \
-    EXPORT_MAT_VEC(name, F, 1, ONE_COLUMN_KERNEL(5))                           \
-    EXPORT_MAT_VEC(name, F, 2, KERNEL_UP_TO(128))                              \
-    EXPORT_MAT_VEC(name, F, 3, KERNEL_UP_TO(128))                              \
-    EXPORT_MAT_VEC(name, F, 4, KERNEL_UP_TO(128))                              \
-    EXPORT_MAT_VEC(name, F, 5, KERNEL_UP_TO(64))                               \
-    EXPORT_MAT_VEC(name, F, 6, KERNEL_UP_TO(64))                               \
-    EXPORT_MAT_VEC(name, F, 7, KERNEL_UP_TO(64))                               \
-    EXPORT_MAT_VEC(name, F, 8, KERNEL_UP_TO(64))
+    EXPORT_MAT_VEC(name, F, 1, ONE_COLUMN)                                     \
+    EXPORT_MAT_VEC(name, F, 2, FEW_COLUMNS)                                    \
+    EXPORT_MAT_VEC(name, F, 3, FEW_COLUMNS)                                    \
+    EXPORT_MAT_VEC(name, F, 4, FEW_COLUMNS)                                    \
+    EXPORT_MAT_VEC(name, F, 5, MANY_COLUMNS)                                   \
+    EXPORT_MAT_VEC(name, F, 6, MANY_COLUMNS)                                   \
+    EXPORT_MAT_VEC(name, F, 7, MANY_COLUMNS)                                   \
+    EXPORT_MAT_VEC(name, F, 8, MANY_COLUMNS)
 LEGACY_FORMATS(EXPORT_MAT_VECS)
 K_FORMATS(EXPORT_MAT_VECS)
 
@@ -193,7 +196,7 @@ K_FORMATS(EXPORT_MAT_VECS)
 TILED(EXPORT_TILED)
 
 #define EXPORT_MOE(name, F)                                                    \
-    ONE_COLUMN_KERNEL(4)                                                       \
+    ONE_COLUMN                                                                 \
     indexed_moe_forward_##name##_q8_1(const void *weights, const void *inputs, \
                                       const u32 *ids, f32 *dst, i32 n, i32 k,  \
                                       i32, i32, i32 k_padded, i32 input_dim1)  \

@@ -27,8 +27,8 @@
  *   unpack()         Raw to Chunk
  *   quad()           four elements
  *
- * load<true>() may only be used where the array of blocks starts on a multiple
- * of 16 bytes. It never reads in front of that start nor behind the block.
+ * load<P>() is told where the block is (Place, below). It never reads in front
+ * of the array of blocks nor behind the block, but for up to a word in LDS.
  */
 
 /* What the bias of a group is multiplied with in a product with Q8_1. */
@@ -60,9 +60,31 @@ template <int N> struct Words {
 enum class Access {
     even,        /* a multiple of 2 */
     even_in_row, /* the same, and the aligned word around it may be read */
+    even_in_lds, /* the same, and the aligned word behind it may be read */
     word,        /* a multiple of 4 */
+    pair,        /* a multiple of 8, and the number of words is even */
     vector       /* a multiple of 16 */
 };
+
+/* Where a block is. */
+enum class Place {
+    anywhere, /* in global memory */
+    aligned,  /* in an array that starts on a multiple of 16 bytes */
+    lds       /* in LDS, where more is read than is used */
+};
+
+/* for formats whose blocks are aligned to 2, and to 4 */
+DEV constexpr Access even_access(Place p)
+{
+    return p == Place::anywhere  ? Access::even
+           : p == Place::aligned ? Access::even_in_row
+                                 : Access::even_in_lds;
+}
+
+DEV constexpr Access vector_access(Place p)
+{
+    return p == Place::aligned ? Access::vector : Access::word;
+}
 
 DEV u16 load_u16(const u8 *p)
 {
@@ -86,6 +108,12 @@ template <int N, Access A> DEV Words<N> load_words(const u8 *p)
         UNROLL
         for (int i = 0; i < N; i++)
             r.w[i] = reinterpret_cast<const u32 *>(p)[i];
+    } else if constexpr (A == Access::pair) {
+        UNROLL
+        for (int i = 0; i < N; i += 2) {
+            const uint2 v = reinterpret_cast<const uint2 *>(p)[i / 2];
+            r.w[i] = v.x, r.w[i + 1] = v.y;
+        }
     } else if constexpr (A == Access::even_in_row) {
         /* aligned words, shifted into place; of the last only half is used */
         const u32 odd = (u32) reinterpret_cast<u64>(p) & 2;
@@ -99,6 +127,17 @@ template <int N, Access A> DEV Words<N> load_words(const u8 *p)
         UNROLL
         for (int i = 0; i < N; i++)
             r.w[i] = __funnelshift_r(w[i], w[i + 1], odd * 8);
+    } else if constexpr (A == Access::even_in_lds) {
+        const u32 odd = (u32) reinterpret_cast<u64>(p) & 2;
+        const u32 *a = reinterpret_cast<const u32 *>(p - odd);
+        u32 w[N + 1];
+
+        UNROLL
+        for (int i = 0; i <= N; i++)
+            w[i] = a[i];
+        UNROLL
+        for (int i = 0; i < N; i++)
+            r.w[i] = __byte_perm(w[i], w[i + 1], odd ? 0x5432 : 0x3210);
     } else {
         UNROLL
         for (int i = 0; i < N; i++)
@@ -113,22 +152,18 @@ template <Access A> DEV u32 load_word(const u8 *p)
     return load_words<1, A>(p).w[0];
 }
 
-/* What with_access() gives: whether load<true>() may be used. */
-struct NarrowAccess {
-    static constexpr bool wide = false;
-};
-struct WideAccess {
-    static constexpr bool wide = true;
+template <Place P> struct PlaceOf {
+    static constexpr Place place = P;
 };
 
-/* fn, told what may be done with blocks that start at p. AMD needs no second
- * version of the code. */
-template <class Fn> DEV void with_access(const void *p, Fn fn)
+/* fn, told whether blocks are aligned. AMD needs no second version of the code.
+ */
+template <class Fn> DEV void with_place(bool aligned, Fn fn)
 {
-    if (!KPK_NVIDIA || is_aligned(static_cast<const u8 *>(p), 16))
-        fn(WideAccess());
+    if (!KPK_NVIDIA || aligned)
+        fn(PlaceOf<Place::aligned>());
     else if constexpr (KPK_NVIDIA)
-        fn(NarrowAccess());
+        fn(PlaceOf<Place::anywhere>());
 }
 
 /* ---- numbers ---- */

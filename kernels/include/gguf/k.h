@@ -30,7 +30,7 @@ struct Q2_K : KBlock {
         u8 sc[2];
     };
 
-    template <bool Wide> DEV Raw load(const u8 *b, int chunk)
+    template <Place P> DEV Raw load(const u8 *b, int chunk)
     {
         const u8 *sc = b + first_group(chunk);
 
@@ -104,9 +104,9 @@ struct Q3_K : KBlock {
                          0x04040404u);
     }
 
-    template <bool Wide> DEV Raw load(const u8 *b, int chunk)
+    template <Place P> DEV Raw load(const u8 *b, int chunk)
     {
-        constexpr Access A = Wide ? Access::even_in_row : Access::even;
+        constexpr Access A = even_access(P);
         const u8 *s = b + 96;
         int j = first_group(chunk), k = j + group_step;
 
@@ -161,9 +161,9 @@ struct Q3_K : KBlock {
 struct KHead {
     Words<4> w;
 
-    template <bool Wide> DEV KHead load(const u8 *b)
+    template <Place P> DEV KHead load(const u8 *b)
     {
-        return {load_words < 4, Wide ? Access::vector : Access::word > (b)};
+        return {load_words<4, vector_access(P)>(b)};
     }
 
     /* pairs j and j + 1, j even, as bytes 0 and 1 of sc and mn */
@@ -229,10 +229,10 @@ struct Q4_K : KBlock {
         Words<4> qs;
     };
 
-    template <bool Wide> DEV Raw load(const u8 *b, int chunk)
+    template <Place P> DEV Raw load(const u8 *b, int chunk)
     {
-        constexpr Access A = Wide ? Access::vector : Access::word;
-        return {KHead::load<Wide>(b), load_words<4, A>(b + 16 + 16 * chunk)};
+        constexpr Access A = vector_access(P);
+        return {KHead::load<P>(b), load_words<4, A>(b + 16 + 16 * chunk)};
     }
 
     DEV Chunk unpack(const Raw &r, int chunk)
@@ -253,7 +253,8 @@ struct Q4_K : KBlock {
         int j = e4 >> 3;
         u32 w = load_word<Access::word>(b + 16 + 32 * (j >> 1) + 4 * (e4 & 7));
 
-        return KHead::load<false>(b).quad(w >> (4 * (j & 1)) & 0x0f0f0f0fu, j);
+        return KHead::load<Place::anywhere>(b).quad(
+            w >> (4 * (j & 1)) & 0x0f0f0f0fu, j);
     }
 };
 
@@ -276,10 +277,10 @@ struct Q5_K : KBlock {
         return (low4 & 0x0f0f0f0fu) | (high1 & 0x01010101u) << 4;
     }
 
-    template <bool Wide> DEV Raw load(const u8 *b, int chunk)
+    template <Place P> DEV Raw load(const u8 *b, int chunk)
     {
-        constexpr Access A = Wide ? Access::vector : Access::word;
-        return {KHead::load<Wide>(b), load_words<4, A>(b + 48 + 16 * chunk),
+        constexpr Access A = vector_access(P);
+        return {KHead::load<P>(b), load_words<4, A>(b + 48 + 16 * chunk),
                 load_words<4, A>(b + 16 + 16 * (chunk & 1))};
     }
 
@@ -304,8 +305,8 @@ struct Q5_K : KBlock {
         u32 w = load_word<Access::word>(b + 48 + 32 * (j >> 1) + l);
         u32 h = load_word<Access::word>(b + 16 + l);
 
-        return KHead::load<false>(b).quad(quants(w >> (4 * (j & 1)), h >> j),
-                                          j);
+        return KHead::load<Place::anywhere>(b).quad(
+            quants(w >> (4 * (j & 1)), h >> j), j);
     }
 };
 
@@ -337,9 +338,9 @@ struct Q6_K : KBlock {
                          0x20202020u);
     }
 
-    template <bool Wide> DEV Raw load(const u8 *b, int chunk)
+    template <Place P> DEV Raw load(const u8 *b, int chunk)
     {
-        constexpr Access A = Wide ? Access::even_in_row : Access::even;
+        constexpr Access A = even_access(P);
         const u8 *sc = b + 192 + first_group(chunk);
 
         return {

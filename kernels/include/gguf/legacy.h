@@ -38,9 +38,9 @@ struct Q4_0 : LegacyBlock {
         u16 d;
     };
 
-    template <bool Wide> DEV Raw load(const u8 *b, int)
+    template <Place P> DEV Raw load(const u8 *b, int)
     {
-        constexpr Access A = Wide ? Access::even_in_row : Access::even;
+        constexpr Access A = even_access(P);
         return {load_words<4, A>(b + 2), load_u16(b)};
     }
 
@@ -75,7 +75,7 @@ struct Q4_1 : LegacyBlock {
         u32 dm;
     };
 
-    template <bool Wide> DEV Raw load(const u8 *b, int)
+    template <Place P> DEV Raw load(const u8 *b, int)
     {
         return {load_words<4, Access::word>(b + 4), load_word<Access::word>(b)};
     }
@@ -109,9 +109,9 @@ struct Q5_0 : LegacyBlock {
         u16 d;
     };
 
-    template <bool Wide> DEV Raw load(const u8 *b, int)
+    template <Place P> DEV Raw load(const u8 *b, int)
     {
-        constexpr Access A = Wide ? Access::even_in_row : Access::even;
+        constexpr Access A = even_access(P);
         return {load_words<5, A>(b + 2), load_u16(b)};
     }
 
@@ -165,7 +165,7 @@ struct Q5_1 : LegacyBlock {
         Words<6> all;
     };
 
-    template <bool Wide> DEV Raw load(const u8 *b, int)
+    template <Place P> DEV Raw load(const u8 *b, int)
     {
         return {load_words<6, Access::word>(b)};
     }
@@ -204,9 +204,9 @@ struct Q8_0 : LegacyBlock {
         u16 d;
     };
 
-    template <bool Wide> DEV Raw load(const u8 *b, int)
+    template <Place P> DEV Raw load(const u8 *b, int)
     {
-        constexpr Access A = Wide ? Access::even_in_row : Access::even;
+        constexpr Access A = even_access(P);
         return {load_words<8, A>(b + 2), load_u16(b)};
     }
 

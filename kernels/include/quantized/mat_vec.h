@@ -2,6 +2,7 @@
 #pragma once
 
 #include "gguf/block.h"
+#include "quantized/bulk_copy.h"
 
 /*
  * Warp here means 32 threads with neighbouring threadIdx.x, whatever the wave.
@@ -23,6 +24,11 @@ template <int W, int R, int U> struct VecShapeOf {
 };
 /* columns: warps as launched, rows per warp, chunks per lane and row. Without
  * dot4() bytes are taken apart, and fewer rows fit the registers. */
+#if KPK_BULK_COPY
+/* only for what mat_vec_bulk.h does not take: few registers are what counts */
+template <int N> struct VecShape : VecShapeOf<N <= 4 ? 4 : 2, 1, 1> {
+};
+#else
 constexpr int wide_rows = has_dot4 ? 4 : 2;
 template <int N> struct VecShape : VecShapeOf<2, wide_rows, 1> {
 };
@@ -34,6 +40,7 @@ template <> struct VecShape<3> : VecShapeOf<4, 2, 2> {
 };
 template <> struct VecShape<4> : VecShapeOf<4, 2, 2> {
 };
+#endif
 
 template <int N> struct VecLds {
     static constexpr int blocks = 32 * VecShape<N>::units; /* of a column */
@@ -174,34 +181,11 @@ DEV float sum_lanes(const float (&v)[C], int lane, int &index)
     }
 }
 
-/* adds the products of chunk `at` of all rows with all columns in LDS */
-template <class F, int N, int Rows, int Units>
-DEV void add_products(float (&acc)[Rows * N],
-                      const typename F::Raw (&raw)[Rows][Units], int unit,
-                      const u32 *lds, int at)
-{
-    const int chunk = at % F::chunks;
-    Chunk c[Rows];
-
-    UNROLL
-    for (int r = 0; r < Rows; r++)
-        c[r] = F::unpack(raw[r][unit], chunk);
-    UNROLL
-    for (int col = 0; col < N; col++) {
-        const Activations a = read_activations<F>(
-            lds + col * VecLds<N>::column + (at - chunk) * Q8_1::words, chunk);
-
-        UNROLL
-        for (int r = 0; r < Rows; r++)
-            acc[r * N + col] = add_product<F>(acc[r * N + col], c[r], a);
-    }
-}
-
 /*
  * dst[col * dst_stride + row] for rows row0 .. row0 + Warps * Rows - 1 that are
  * less than nrows, all N columns.
  */
-template <class F, int N, bool Wide>
+template <class F, int N, Place P>
 DEV void mat_vec_rows(u32 *lds, const u8 *w, const u8 *y, float *dst, int row0,
                       int nrows, int nblocks, size_t y_stride,
                       size_t dst_stride)
@@ -232,7 +216,7 @@ DEV void mat_vec_rows(u32 *lds, const u8 *w, const u8 *y, float *dst, int row0,
             at = at < total ? at : total - 1;
             UNROLL
             for (int r = 0; r < rows; r++)
-                raw[r][u] = F::template load<Wide>(
+                raw[r][u] = F::template load<P>(
                     row[r] + (size_t)(at / F::chunks) * F::bytes,
                     at % F::chunks);
         }
@@ -272,25 +256,60 @@ DEV void mat_vec_rows(u32 *lds, const u8 *w, const u8 *y, float *dst, int row0,
         dst[index % N * dst_stride + (size_t)(row0 + index / N)] = sum;
 }
 
+/* A matrix in blocks, or an expert of several, and what it makes with columns.
+ */
+struct MatVec {
+    const u8 *w, *y;
+    float *dst;        /* [column, row] */
+    int matrix_rows;   /* of w */
+    int nrows;         /* of them, as many as dst has */
+    int nblocks;       /* of a row */
+    size_t y_stride;   /* bytes from column to column */
+    size_t dst_stride; /* elements from column to column */
+};
+
+#if KPK_BULK_COPY
+#include "quantized/mat_vec_bulk.h"
+#else
+/* the rows that a working workgroup makes of N columns */
+template <int N> constexpr int job_rows = VecShape<N>::warps *VecShape<N>::rows;
+
+/* rows row0 .. row0 + job_rows<N> - 1 */
+template <class F, int N> DEV void mat_vec_job(const MatVec &m, int row0)
+{
+    __shared__ __attribute__((aligned(16))) u32 lds[VecLds<N>::words];
+
+    with_place(is_aligned(m.w, 16), [&](auto place) {
+        mat_vec_rows<F, N, decltype(place)::place>(lds, m.w, m.y, m.dst, row0,
+                                                   m.nrows, m.nblocks,
+                                                   m.y_stride, m.dst_stride);
+    });
+}
+#endif
+
 /* The kernel for N columns; nrows_y is the columns' stride in elements. */
 template <class F, int N>
 DEV void mat_vec(const void *vx, const void *vy, float *dst, int ncols_x,
                  int nrows_x, int nrows_y, int nrows_dst)
 {
     constexpr int launched = N == 1 ? 1 : 2; /* rows per workgroup */
-    constexpr int join = VecShape<N>::warps * VecShape<N>::rows / launched;
-    __shared__ __attribute__((aligned(16))) u32 lds[VecLds<N>::words];
-    int row0 = (int)(blockIdx.x) * launched;
-    int nrows = nrows_x < nrows_dst ? nrows_x : nrows_dst;
+    constexpr int join = job_rows<N> / launched;
+    const int row0 = (int)(blockIdx.x) * launched;
+    const int nrows = nrows_x < nrows_dst ? nrows_x : nrows_dst;
 
     if (blockIdx.x % join != 0 || row0 >= nrows)
         return;
-    with_access(vx, [&](auto access) {
-        mat_vec_rows<F, N, decltype(access)::wide>(
-            lds, static_cast<const u8 *>(vx), static_cast<const u8 *>(vy), dst,
-            row0, nrows, ncols_x / F::elems,
-            (size_t)(nrows_y / Q8_1::elems) * Q8_1::bytes, (size_t)(nrows_dst));
-    });
+
+    const MatVec m = {static_cast<const u8 *>(vx),
+                      static_cast<const u8 *>(vy),
+                      dst,
+                      nrows_x,
+                      nrows,
+                      ncols_x / F::elems,
+                      (size_t)(nrows_y / Q8_1::elems) * Q8_1::bytes,
+                      (size_t)(nrows_dst)};
+
+    mat_vec_job<F, N>(m, row0);
 }
 
 /*
@@ -303,26 +322,26 @@ DEV void indexed_moe_forward(const void *weights, const void *inputs,
                              const u32 *ids, float *dst, int n, int k,
                              int k_padded, int input_dim1)
 {
-    constexpr int join = VecShape<1>::warps * VecShape<1>::rows;
-    __shared__ __attribute__((aligned(16))) u32 lds[VecLds<1>::words];
-    size_t task = (size_t)(blockIdx.y) * gridDim.z + blockIdx.z;
-    size_t input = input_dim1 == 1 ? blockIdx.y : task;
-    size_t blocks = (size_t)(k / F::elems);
-    size_t y_bytes = (size_t)(k_padded / Q8_1::elems) * Q8_1::bytes;
-    int row0 = (int)(blockIdx.x);
+    const size_t task = (size_t)(blockIdx.y) * gridDim.z + blockIdx.z;
+    const size_t input = input_dim1 == 1 ? blockIdx.y : task;
+    const size_t blocks = (size_t)(k / F::elems);
+    const size_t y_bytes = (size_t)(k_padded / Q8_1::elems) * Q8_1::bytes;
+    const int row0 = (int)(blockIdx.x);
 
-    if (blockIdx.x % join != 0 || row0 >= n)
+    if (blockIdx.x % job_rows<1> != 0 || row0 >= n)
         return;
 
-    const u8 *w = static_cast<const u8 *>(weights) +
-                  ids[task] * (size_t)(n)*blocks * F::bytes;
-    const u8 *y = static_cast<const u8 *>(inputs) + input * y_bytes;
+    const MatVec m = {static_cast<const u8 *>(weights) +
+                          ids[task] * (size_t)(n)*blocks * F::bytes,
+                      static_cast<const u8 *>(inputs) + input * y_bytes,
+                      dst + task * (size_t)(n),
+                      n,
+                      n,
+                      (int)(blocks),
+                      y_bytes,
+                      0};
 
-    with_access(w, [&](auto access) {
-        mat_vec_rows<F, 1, decltype(access)::wide>(
-            lds, w, y, dst + task * (size_t)(n), row0, n, (int)(blocks),
-            y_bytes, 0);
-    });
+    mat_vec_job<F, 1>(m, row0);
 }
 
 /* ---- rows times f32 columns ---- */
@@ -344,9 +363,9 @@ DEV void float_mat_vec(const void *vx, const float *y, float *dst, int ncols,
         return;
     for (int at = lane; at < nblocks * F::chunks; at += 32) {
         int block = at / F::chunks, chunk = at % F::chunks;
-        Chunk c = F::unpack(
-            F::template load<false>(w + (size_t)(block)*F::bytes, chunk),
-            chunk);
+        Chunk c = F::unpack(F::template load<Place::anywhere>(
+                                w + (size_t)(block)*F::bytes, chunk),
+                            chunk);
 
         UNROLL
         for (int g = 0; g < 2; g++) {

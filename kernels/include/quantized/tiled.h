@@ -24,7 +24,7 @@ template <class F, int Rows, int Cols>
 using TileProduct = TileDot<F, Rows, Cols>;
 #endif
 
-template <class F, int Rows, int Cols, bool Wide> struct Tile {
+template <class F, int Rows, int Cols, Place P> struct Tile {
     typedef TileStep<F> Step;
     typedef TileLds<F, Rows, Cols> Lds;
 
@@ -32,10 +32,14 @@ template <class F, int Rows, int Cols, bool Wide> struct Tile {
     static constexpr int pieces = 2 * Rows / threads;
     static constexpr int blocks = 2 * Cols / threads;
 
+    /* On NVIDIA a Q8_1 block is loaded in pairs of words, one pair of which it
+     * shares with its neighbour: an odd block begins with their second word. */
+    static constexpr bool pairs = KPK_NVIDIA && P == Place::aligned;
+
     /* a step's bytes on their way to LDS */
     struct Incoming {
         typename F::Raw x[pieces];
-        Words<Q8_1::words> y[blocks];
+        Words<Q8_1::words + pairs> y[blocks];
     };
 
     static DEV_MEMBER void load(Incoming &in, int tid, int step,
@@ -48,8 +52,8 @@ template <class F, int Rows, int Cols, bool Wide> struct Tile {
             int block = Step::block(step, piece);
 
             block = block < nblocks ? block : nblocks - 1;
-            in.x[p] = F::template load<Wide>(row[p] + (size_t)block * F::bytes,
-                                             Step::chunk(step, piece));
+            in.x[p] = F::template load<P>(row[p] + (size_t)block * F::bytes,
+                                          Step::chunk(step, piece));
         }
         UNROLL
         for (int p = 0; p < blocks; p++) {
@@ -57,8 +61,12 @@ template <class F, int Rows, int Cols, bool Wide> struct Tile {
 
             if (Step::legacy)
                 block = block < nblocks ? block : nblocks - 1;
-            in.y[p] = load_words<Q8_1::words, Access::word>(
-                col[p] + (size_t)block * Q8_1::bytes);
+            if constexpr (pairs)
+                in.y[p] = load_words<Q8_1::words + 1, Access::pair>(
+                    col[p] + (size_t)block * Q8_1::bytes - 4 * (block & 1));
+            else
+                in.y[p] = load_words<Q8_1::words, Access::word>(
+                    col[p] + (size_t)block * Q8_1::bytes);
         }
     }
 
@@ -95,10 +103,16 @@ template <class F, int Rows, int Cols, bool Wide> struct Tile {
         UNROLL
         for (int p = 0; p < blocks; p++) {
             int col = (tid + p * threads) / 2, which = tid % 2;
-            const u32 *w = in.y[p].w;
+            u32 w[Q8_1::words];
             /* 0 * infinity is no number: what is missing has no scale at all */
             bool present = !Step::legacy || 2 * step + which < nblocks;
-            float d = present ? half_to_float(w[0]) : 0.0f;
+            const bool odd = pairs && Step::column_block(step, which) % 2 != 0;
+
+            UNROLL
+            for (int i = 0; i < Q8_1::words; i++)
+                w[i] = odd ? in.y[p].w[i + pairs] : in.y[p].w[i];
+
+            const float d = present ? half_to_float(w[0]) : 0.0f;
 
             store_words(lds.y + col * tile_stride + 8 * which, w + 1);
             store_words(lds.y + col * tile_stride + 8 * which + 4, w + 5);
@@ -174,14 +188,16 @@ DEV void mat_mul(const void *vx, const void *vy, float *dst, int ncols_x,
     const u8 *y = static_cast<const u8 *>(vy);
     const int row0 = (int)blockIdx.x * Rows;
     const size_t y_stride = (size_t)(nrows_y / Q8_1::elems) * Q8_1::bytes;
+    const bool aligned =
+        is_aligned(x, 16) && is_aligned(y, 8) && y_stride % 8 == 0;
 
-    with_access(vx, [&](auto access) {
+    with_place(aligned, [&](auto place) {
         NO_UNROLL
         for (int pass = 0; pass < Passes; pass++) {
             int col0 = (int)blockIdx.y * Cols + pass * (Cols / Passes);
 
             if (row0 < nrows_x && col0 < ncols_y)
-                Tile<F, Rows, Cols / Passes, decltype(access)::wide>::run(
+                Tile<F, Rows, Cols / Passes, decltype(place)::place>::run(
                     lds, x, y, dst, row0, col0, ncols_x / F::elems, nrows_x,
                     ncols_y, y_stride, nrows_dst);
         }

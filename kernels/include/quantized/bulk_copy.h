@@ -1,0 +1,86 @@
+/* bulk_copy.h - sm_90's copies to LDS that a barrier there counts */
+#pragma once
+
+#include "device.h"
+
+/* One place decides who has them. */
+#if KPK_NVIDIA && (!defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900)
+#define KPK_BULK_COPY 1
+#else
+#define KPK_BULK_COPY 0
+#endif
+
+#if KPK_BULK_COPY
+/*
+ * A barrier's phases are numbered from 0. A phase is over when its arrivals are
+ * there, and all the bytes have come that those arrivals told to expect.
+ */
+DEV u32 lds_address(const void *p)
+{
+    return (u32)__cvta_generic_to_shared(p);
+}
+
+/* by one thread; the workgroup must wait for it before it uses the barrier */
+DEV void barrier_init(u64 *barrier, u32 arrivals)
+{
+    asm volatile(
+        "mbarrier.init.shared.b64 [%0], %1;\n\t"
+        "fence.mbarrier_init.release.cluster;" ::"r"(lds_address(barrier)),
+        "r"(arrivals)
+        : "memory");
+}
+
+DEV void barrier_arrive(u64 *barrier)
+{
+    asm volatile(
+        "mbarrier.arrive.shared.b64 _, [%0];" ::"r"(lds_address(barrier))
+        : "memory");
+}
+
+/* arrives */
+DEV void barrier_expect(u64 *barrier, u32 nbytes)
+{
+    asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(
+                     lds_address(barrier)),
+                 "r"(nbytes)
+                 : "memory");
+}
+
+/* starts a copy; size and both addresses are multiples of 16 */
+DEV void bulk_copy(u64 *barrier, u8 *lds, const u8 *from, u32 nbytes)
+{
+    asm volatile(
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
+        "[%1], [%2], %3, [%0];" ::"r"(lds_address(barrier)),
+        "r"(lds_address(lds)), "l"(from), "r"(nbytes)
+        : "memory");
+}
+
+DEV void barrier_wait(u64 *barrier, u32 phase)
+{
+    asm volatile("{\n\t"
+                 ".reg .pred over;\n"
+                 "again:\n\t"
+                 "mbarrier.try_wait.parity.shared.b64 over, [%0], %1;\n\t"
+                 "@!over bra again;\n\t"
+                 "}" ::"r"(lds_address(barrier)),
+                 "r"(phase & 1)
+                 : "memory");
+}
+
+/* True in one lane; the whole warp asks. The compiler then knows that what
+ * follows runs once, and a copy takes its operands without a loop over lanes.
+ */
+DEV bool elect_lane()
+{
+    u32 elected;
+
+    asm volatile("{\n\t"
+                 ".reg .pred p;\n\t"
+                 "elect.sync _|p, 0xffffffff;\n\t"
+                 "selp.u32 %0, 1, 0, p;\n\t"
+                 "}"
+                 : "=r"(elected));
+    return elected != 0;
+}
+#endif
