@@ -11,7 +11,7 @@
  */
 #include "map.h"
 
-enum { EACH = 4 }; /* packs a thread */
+enum { EACH = 8 }; /* packs a thread */
 
 /* Elements [0, n) at p, which is aligned to the element. */
 template <typename T> DEV void fill(const Team &team, T *p, T value, u64 n)
@@ -42,7 +42,7 @@ DEV void copy_rows(const T *src, T *dst, u32 d1, u32 d2, u32 src_s, u32 dst_s)
 {
     const u32 row_packs = div_up(d2, k);
     const u64 npacks = (u64)d1 * row_packs;
-    if (leaves_at_once<k, EACH>((u64)d1 * d2))
+    if (leaves_at_once<k, EACH>())
         return;
     const Team team = make_team<k, EACH>((u64)d1 * d2, false);
     if (!team.stays)
@@ -77,7 +77,7 @@ template <typename T>
 DEV void const_set(u64 n, u64 rank, const size_t *info, T value, T *out)
 {
     constexpr u32 k = per16<T>::value;
-    if (leaves_at_once<k, EACH>(n))
+    if (leaves_at_once<k, EACH>())
         return;
     const Team team = make_team<k, EACH>(n, info != nullptr);
     if (!team.stays)
@@ -121,7 +121,7 @@ DEV void const_set(u64 n, u64 rank, const size_t *info, T value, T *out)
 #define EXPORT_FILL(T, suffix)                                                 \
     KERNEL_PAIRED fill_##suffix(T *buf, T value, size_t n)                     \
     {                                                                          \
-        if (leaves_at_once<per16<T>::value, EACH>(n))                          \
+        if (leaves_at_once<per16<T>::value, EACH>())                           \
             return;                                                            \
         const Team team = make_team<per16<T>::value, EACH>(n, false);          \
         if (team.stays)                                                        \

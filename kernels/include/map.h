@@ -127,7 +127,7 @@ DEV View<nops> merge_dims(u64 n, u64 rank, const size_t *info)
  * In candle's shape most blocks come only to leave, and memory waits while they
  * do: what they ask is short and depends on no memory.
  */
-enum { RUN = 8, MANY = 256, STRIDED = 8 };
+enum { RUN = KPK_NVIDIA ? 1 : 8, MANY = 256, STRIDED = 8 };
 
 struct Team {
     u32 block, nblocks; /* this block among those that stay */
@@ -139,11 +139,20 @@ DEV constexpr u32 log2_of(u32 v)
     return v > 1 ? 1 + log2_of(v / 2) : 0;
 }
 
-/* Most blocks of candle's shape: a dozen instructions. */
-template <u32 k, u32 each> DEV bool leaves_at_once(u64 n)
+/*
+ * A large grid of large blocks has a thread for every element, or is so large
+ * that it may do with a part of its blocks all the same.
+ */
+template <u32 apart> DEV bool is_large_grid()
 {
-    const u32 one_in = gridDim.x >= MANY * k * each ? k * each : k;
-    return (blockIdx.x & (one_in - 1) * RUN) != 0 && global_threads() >= n;
+    return blockDim.x >= 512 && gridDim.x >= MANY * apart;
+}
+
+/* Most blocks of candle's shape, in as few instructions as will do. */
+template <u32 k, u32 each> DEV bool leaves_at_once()
+{
+    return is_large_grid<k * each>() &&
+           (blockIdx.x & (k * each - 1) * RUN) != 0;
 }
 
 template <u32 k, u32 each> DEV Team make_team(u64 n, bool strided)
@@ -152,10 +161,12 @@ template <u32 k, u32 each> DEV Team make_team(u64 n, bool strided)
     const u32 grid = gridDim.x, runs = blockIdx.x / RUN;
     const u64 threads = global_threads();
     constexpr u32 strided_bits = log2_of(STRIDED), each_bits = log2_of(each);
-    const u32 more = strided ? strided_bits : each_bits;
+    const u32 more = strided ? max_of(strided_bits, each_bits) : each_bits;
     u32 shift = 0;
-    if (threads >= n)
-        shift = k_bits + (grid >= MANY * k * each ? more : 0);
+    if (is_large_grid<k * each>())
+        shift = k_bits + more;
+    else if (threads >= n)
+        shift = k_bits;
     else if (strided && threads >= n / k && grid >= MANY * STRIDED)
         shift = more;
     const u32 apart = 1u << shift;
@@ -344,7 +355,7 @@ DEV void store_some(T *p, const Raw<T, k> &v, u32 count, bool whole)
  *   LIGHT  a few instructions
  *   HEAVY  many: looped over the elements of a pack, not repeated
  */
-enum Weight { COPY, LIGHT, HEAVY };
+enum Weight { COPY, LIGHT, MILD, HEAVY };
 
 template <typename T> struct operand_size {
     static constexpr u32 value = sizeof(T);
@@ -413,11 +424,18 @@ DEV Raw<R, k> apply(F f, const Inputs<k, A, B, C> &in)
 
 /* ---- tiles through LDS ---- */
 
-/* Tiles of 1024 packs, about 16 KiB. */
-template <u32 k> struct tile {
+/*
+ * A tile of nx by ny elements, about 16 KiB. Elements of less than 4 bytes that
+ * neighbour along x share a cell, so that LDS moves 4 bytes or more at a time.
+ * The pitch, in cells, puts a column's cells on different banks.
+ */
+template <typename T> struct tile {
+    static constexpr u32 k = per16<T>::value;
     static constexpr u32 nx = k >= 16 ? 128 : k >= 4 ? 64 : 32;
     static constexpr u32 ny = 1024 * k / nx;
-    static constexpr u32 pitch = nx + 1;
+    static constexpr u32 group = sizeof(T) < 4 ? 4 / sizeof(T) : 1;
+    static constexpr u32 pitch = nx / group + 1;
+    typedef Raw<T, group> Cell;
 };
 
 DEV void exchange(u32 &a, u32 &b)
@@ -456,49 +474,67 @@ DEV void find_transposed(View<1> &view)
 }
 
 /*
- * A tile to lds[along dim 1][along dim 0] and from there to out. One element of
- * padding a row: lanes that write a column or read a row meet different banks.
+ * A tile to lds[y][x]: its rows lie along y in memory. 32 lanes take 32 / k
+ * packs of k rows of cells: no two of them write to one bank.
  */
-template <u32 k, typename A> DEV void load_tile(const A *in, u32 stride, A *lds)
+template <typename T>
+DEV void load_tile(const T *in, u32 stride, typename tile<T>::Cell *lds)
 {
-    constexpr u32 across = tile<k>::ny / k, npacks = 1024, batch = 4;
-    constexpr u32 pitch = tile<k>::pitch;
+    constexpr u32 k = tile<T>::k, g = tile<T>::group, across = 32 / k;
+    constexpr u32 ny = tile<T>::ny, pitch = tile<T>::pitch, batch = 4 / g;
+    constexpr u32 nitems = tile<T>::nx / g * (ny / k);
     const u32 threads = blockDim.x;
-    for (u32 e = threadIdx.x; e < npacks; e += batch * threads) {
-        Raw<A, k> v[batch];
+    for (u32 e = threadIdx.x; e < nitems; e += batch * threads) {
+        Raw<T, k> v[batch][g];
         UNROLL
         for (u32 j = 0; j < batch; j++) {
             const u32 at = e + j * threads;
-            if (at < npacks)
-                v[j] = load_raw<k>(in + (u64)(at / across) * stride +
-                                   at % across * k);
+            const u32 y = (at % across + at / 32 % (ny / 32) * across) * k;
+            const u32 x = (at / across % k + at / ny * k) * g;
+            UNROLL
+            for (u32 r = 0; r < g; r++)
+                if (at < nitems)
+                    v[j][r] = load_raw<k>(in + (u64)(x + r) * stride + y);
         }
         UNROLL
         for (u32 j = 0; j < batch; j++) {
             const u32 at = e + j * threads;
-            if (at >= npacks)
+            const u32 y = (at % across + at / 32 % (ny / 32) * across) * k;
+            const u32 x = at / across % k + at / ny * k;
+            if (at >= nitems)
                 break;
-            A *to = lds + at % across * k * pitch + at / across;
-            const Pack<A, k> part = pack_of<k, A>(v[j]);
+            Pack<T, k> row[g];
             UNROLL
-            for (u32 m = 0; m < k; m++)
-                to[m * pitch] = part[m];
+            for (u32 r = 0; r < g; r++)
+                row[r] = pack_of<k, T>(v[j][r]);
+            UNROLL
+            for (u32 m = 0; m < k; m++) {
+                Pack<T, g> cell;
+                UNROLL
+                for (u32 r = 0; r < g; r++)
+                    cell[r] = row[r][m];
+                lds[(y + m) * pitch + x] =
+                    bits_as<typename tile<T>::Cell>(cell);
+            }
         }
     }
 }
 
-template <Weight weight, u32 k, typename R, typename A, typename F>
-DEV void store_tile(const A *lds, R *out, u32 stride, F f)
+/* 32 lanes take 8 packs of 4 rows: no two of them read from one bank. */
+template <typename T>
+DEV void store_tile(const typename tile<T>::Cell *lds, T *out, u32 stride)
 {
-    constexpr u32 across = tile<k>::nx / k, npacks = 1024;
+    constexpr u32 k = tile<T>::k, ncells = k / tile<T>::group;
+    constexpr u32 runs = tile<T>::nx / k / 8, nitems = 1024;
     NO_UNROLL
-    for (u32 e = threadIdx.x; e < npacks; e += blockDim.x) {
-        const u32 x = e % across * k, y = e / across;
-        Pack<R, k> v;
+    for (u32 e = threadIdx.x; e < nitems; e += blockDim.x) {
+        const u32 x = e % 8 + e / 32 % runs * 8;
+        const u32 y = e / 8 % 4 + e / 32 / runs * 4;
+        Pack<typename tile<T>::Cell, ncells> v;
         UNROLL
-        for (u32 m = 0; m < k; m++)
-            v[m] = f(lds[y * tile<k>::pitch + x + m]);
-        store_pack<k>(out + (u64)y * stride + x, v);
+        for (u32 m = 0; m < ncells; m++)
+            v[m] = lds[y * tile<T>::pitch + x * ncells + m];
+        store_raw<k>(out + (u64)y * stride + x * k, bits_as<Raw<T, k>>(v));
     }
 }
 
@@ -670,18 +706,38 @@ DEV void map_rows(const Team &team, u64 n, const View<nops> &view, const A *a,
                                      out, f);
 }
 
+/* A tile at an edge, or one that is not aligned: element by element. */
+template <typename T>
+DEV void copy_edge(const T *in, T *out, const View<1> &view, u32 have_x,
+                   u32 have_y, T *lds)
+{
+    constexpr u32 nx = tile<T>::nx, ny = tile<T>::ny;
+    constexpr u32 pitch = tile<T>::pitch * tile<T>::group; /* elements */
+
+    __syncthreads();
+    for (u32 e = threadIdx.x; e < nx * ny; e += blockDim.x)
+        if (e / ny < have_x && e % ny < have_y)
+            lds[e % ny * pitch + e / ny] =
+                in[(u64)(e / ny) * view.stride[0][0] + e % ny];
+    __syncthreads();
+    for (u32 e = threadIdx.x; e < nx * ny; e += blockDim.x)
+        if (e % nx < have_x && e / nx < have_y)
+            out[(u64)(e / nx) * view.out_stride[1] + e % nx] =
+                lds[e / nx * pitch + e % nx];
+}
+
 /*
  * LAYOUT_TILES. A block takes whole tiles, and all of its threads stay to the
- * end, for the barriers. Tiles at the edges go element by element.
+ * end, for the barriers.
  */
-template <Weight weight, u32 k, typename R, typename A, typename F>
-DEV void map_tiles(const Team &team, const View<1> &view, const A *in, R *out,
-                   F f)
+template <typename T>
+DEV void copy_tiles(const Team &team, const View<1> &view, const T *in, T *out)
 {
-    constexpr u32 nx = tile<k>::nx, ny = tile<k>::ny, pitch = tile<k>::pitch;
-    __shared__ __attribute__((aligned(16))) A lds[ny * pitch];
+    constexpr u32 nx = tile<T>::nx, ny = tile<T>::ny, k = tile<T>::k;
+    __shared__ __attribute__((aligned(16)))
+    typename tile<T>::Cell lds[ny * tile<T>::pitch];
     const bool aligned =
-        is_aligned(in, k * sizeof(A)) && is_aligned(out, k * sizeof(R)) &&
+        is_aligned(in, 16) && is_aligned(out, 16) &&
         (view.stride[0][0] | view.stride[0][2] | view.stride[0][3] |
          view.out_stride[1] | view.out_stride[2] | view.out_stride[3]) %
                 k ==
@@ -696,31 +752,20 @@ DEV void map_tiles(const Team &team, const View<1> &view, const A *in, R *out,
         const u32 y = rest % down * ny;
         rest /= down;
         const u32 z = rest % view.dim[2], w = rest / view.dim[2];
-        const A *from = in + (u64)x * view.stride[0][0] + y +
+        const T *from = in + (u64)x * view.stride[0][0] + y +
                         (u64)z * view.stride[0][2] + (u64)w * view.stride[0][3];
-        R *to = out + x + (u64)y * view.out_stride[1] +
+        T *to = out + x + (u64)y * view.out_stride[1] +
                 (u64)z * view.out_stride[2] + (u64)w * view.out_stride[3];
         const u32 have_x = min_of(nx, view.dim[0] - x);
         const u32 have_y = min_of(ny, view.dim[1] - y);
-        const bool whole = aligned && have_x == nx && have_y == ny;
 
-        __syncthreads(); /* the tile before is stored */
-        if (whole) {
-            load_tile<k>(from, view.stride[0][0], lds);
+        if (aligned && have_x == nx && have_y == ny) {
+            __syncthreads(); /* the tile before is stored */
+            load_tile(from, view.stride[0][0], lds);
+            __syncthreads();
+            store_tile(lds, to, view.out_stride[1]);
         } else {
-            for (u32 e = threadIdx.x; e < nx * ny; e += blockDim.x)
-                if (e / ny < have_x && e % ny < have_y)
-                    lds[e % ny * pitch + e / ny] =
-                        from[(u64)(e / ny) * view.stride[0][0] + e % ny];
-        }
-        __syncthreads();
-        if (whole) {
-            store_tile<weight, k>(lds, to, view.out_stride[1], f);
-        } else {
-            for (u32 e = threadIdx.x; e < nx * ny; e += blockDim.x)
-                if (e % nx < have_x && e / nx < have_y)
-                    to[(u64)(e / nx) * view.out_stride[1] + e % nx] =
-                        f(lds[e / nx * pitch + e % nx]);
+            copy_edge(from, to, view, have_x, have_y, (T *)lds);
         }
     }
 }
@@ -756,6 +801,27 @@ DEV void map_each(const Team &team, u64 n, u64 rank, const size_t *info,
     }
 }
 
+/*
+ * Packs that a thread loads at once, and packs of a thread in all where one
+ * block in k * stay works. In candle's shape the fewer stay the better, as long
+ * as they keep memory busy; small types take more packs for that. Measured on
+ * an H200 (tests/bench/results).
+ */
+template <Weight weight, u32 nops, u32 k, u32 first, u32 widest> struct Shape {
+    static constexpr bool slow = weight == HEAVY && widest == 8;
+    static constexpr u32 each =
+        nops == 3 || slow                                  ? 1
+        : nops == 2                                        ? 2
+        : weight == HEAVY || first * k < 16 || widest == 1 ? 4
+                                                           : 2;
+    static constexpr u32 stay = nops == 3                        ? 1
+                                : nops == 2 && widest >= 4       ? 2
+                                : nops == 2                      ? 8 / widest
+                                : widest == 1                    ? 16
+                                : widest == 2 || first != widest ? 8
+                                                                 : 4;
+};
+
 template <Weight weight, u32 nops, typename R, typename A, typename B,
           typename C, typename F>
 DEV void map(u64 n, u64 rank, const size_t *info, const A *a, const B *b,
@@ -765,13 +831,12 @@ DEV void map(u64 n, u64 rank, const size_t *info, const A *a, const B *b,
         max_of(max_of(operand_size<A>::value, operand_size<B>::value),
                max_of(operand_size<C>::value, operand_size<R>::value));
     constexpr u32 k = 16 / widest;
-    constexpr u32 each = nops == 3 || (weight == HEAVY && widest == 8) ? 1
-                         : nops == 2 || weight == HEAVY                ? 2
-                                                                       : 4;
+    typedef Shape<weight, nops, k, operand_size<A>::value, widest> Best;
+    constexpr u32 each = Best::each, stay = Best::stay;
 
-    if (leaves_at_once<k, each>(n))
+    if (leaves_at_once<k, stay>())
         return;
-    const Team team = make_team<k, each>(n, info != nullptr);
+    const Team team = make_team<k, stay>(n, info != nullptr);
     if (!team.stays)
         return;
     BLOCK_SHARED View<nops> view;
@@ -804,7 +869,7 @@ DEV void map(u64 n, u64 rank, const size_t *info, const A *a, const B *b,
     }
     if constexpr (weight == COPY)
         if (layout == LAYOUT_TILES)
-            map_tiles<weight, k>(team, view, a, out, f);
+            copy_tiles(team, view, a, out);
 }
 
 /* ---- what kernels call ---- */

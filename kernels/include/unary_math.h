@@ -20,20 +20,35 @@ template <typename T> struct is_f64 {
 };
 
 /*
- * 1 / (1 + e^-x) in two instructions of the hardware, each good to about
- * 2^-22. What they flush to zero is below 2^-126.
+ * The hardware's own 2^x and 1 / x, each good to about 2^-22. What they flush
+ * to zero is below 2^-126.
  */
-DEV float near_sigmoid(float x)
+DEV float near_exp2(float x)
 {
-    const float y = x * -0x1.715476p+0f; /* log2(e) */
 #if KPK_NVIDIA
-    float e, r;
-    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(e) : "f"(y));
-    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(1.0f + e));
+    float e;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(e) : "f"(x));
+    return e;
+#else
+    return __builtin_amdgcn_exp2f(x);
+#endif
+}
+
+DEV float near_reciprocal(float x)
+{
+#if KPK_NVIDIA
+    float r;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
     return r;
 #else
-    return __builtin_amdgcn_rcpf(1.0f + __builtin_amdgcn_exp2f(y));
+    return __builtin_amdgcn_rcpf(x);
 #endif
+}
+
+/* 1 / (1 + e^-x) */
+DEV float near_sigmoid(float x)
+{
+    return near_reciprocal(1.0f + near_exp2(x * -0x1.715476p+0f));
 }
 
 /* e^x to about 2^-17 at the ends of f32's range, subnormals kept */
@@ -153,11 +168,31 @@ template <typename T> DEV calc_t<T> relu_of(calc_t<T> x)
     return x <= 0 ? 0 : x;
 }
 
+/*
+ * The standard normal distribution function to about 2^-22, by Abramowitz and
+ * Stegun's formula 7.1.26 for erfc.
+ */
+DEV float near_normcdf(float x)
+{
+    const float z = fabsf(x) * 0.70710678f;
+    const float t = near_reciprocal(1.0f + 0.3275911f * z);
+    const float p =
+        t *
+        (0.127414796f +
+         t * (-0.142248368f +
+              t * (0.7107068705f + t * (-0.7265760135f + t * 0.5307027145f))));
+    const float tail = p * near_exp2(x * x * (-0.5f * 0x1.715476p+0f));
+
+    return x < 0 ? tail : 1.0f - tail;
+}
+
 /* The standard normal distribution function, erfc(-x / sqrt 2) / 2. */
 template <typename T> DEV calc_t<T> normcdf_of(calc_t<T> x)
 {
     if constexpr (is_f64<T>::value)
         return normcdf(x);
+    else if constexpr (traits<T>::is_small)
+        return near_normcdf(x);
     else
         return normcdff(x);
 }
@@ -207,5 +242,9 @@ template <typename T> DEV calc_t<T> gelu_of(calc_t<T> x)
 template <typename T> DEV calc_t<T> gelu_erf_of(calc_t<T> x)
 {
     typedef calc_t<T> C;
-    return weighted(x, (C)0.5 + (C)0.5 * erf_of<T>(x * (C)0.70710678118654752));
+    if constexpr (traits<T>::is_small)
+        return weighted(x, near_normcdf(x));
+    else
+        return weighted(x, (C)0.5 +
+                               (C)0.5 * erf_of<T>(x * (C)0.70710678118654752));
 }
