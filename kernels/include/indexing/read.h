@@ -9,6 +9,8 @@
 
 /* packs of a thread that are on their way; more take too many registers */
 template <typename W> constexpr u32 read_batch = sizeof(W) == 4 ? 4 : 1;
+/* packs of a thread in all */
+constexpr u32 select_each = 16, gather_each = 4;
 
 /* whether ids lie one after the other */
 DEV bool are_dense(u64 num_dims, const size_t *info)
@@ -34,12 +36,12 @@ template <u32 V, typename W, typename I, typename T>
 DEV void index_select_packs(u64 numel, u64 num_dims, const size_t *info,
                             const I *RESTRICT ids, const T *RESTRICT inp,
                             T *RESTRICT out, u64 src_dim_size, u64 ids_dim_size,
-                            u64 right_size)
+                            u64 right_size, u32 each)
 {
     constexpr u32 batch = read_batch<W>;
     const W n = (W)(numel / V), right = (W)(right_size / V);
     const W dim = (W)ids_dim_size;
-    const Walk<W> walk(V * read_batch<u32>);
+    const Walk<W> walk(each);
     const bool dense = are_dense(num_dims, info);
 
     for (W first = walk.first; first < n; first += batch * walk.step) {
@@ -76,26 +78,28 @@ DEV void index_select(u64 numel, u64 num_dims, const size_t *info, const I *ids,
                       const T *inp, T *out, u64 src_dim_size, u64 ids_dim_size,
                       u64 right_size)
 {
-    constexpr u32 V = per16<T>::value, least = read_batch<u32>;
-
-    if (leaves_at_once(least))
-        return;
+    constexpr u32 V = per16<T>::value;
     const bool packs =
         right_size % V == 0 && is_aligned(inp, 16) && is_aligned(out, 16);
+    const u32 each = (packs ? V : 1) * select_each;
+
+    if (leaves_at_once(each))
+        return;
     const bool is_short =
         walk_is_short(numel) && fits_u32(ids_dim_size | right_size);
 
-    if (leaves_at_once(is_short && packs ? V * least : least))
-        return;
     if (!is_short)
         index_select_packs<1, u64>(numel, num_dims, info, ids, inp, out,
-                                   src_dim_size, ids_dim_size, right_size);
+                                   src_dim_size, ids_dim_size, right_size,
+                                   each);
     else if (packs)
         index_select_packs<V, u32>(numel, num_dims, info, ids, inp, out,
-                                   src_dim_size, ids_dim_size, right_size);
+                                   src_dim_size, ids_dim_size, right_size,
+                                   each);
     else
         index_select_packs<1, u32>(numel, num_dims, info, ids, inp, out,
-                                   src_dim_size, ids_dim_size, right_size);
+                                   src_dim_size, ids_dim_size, right_size,
+                                   each);
 }
 
 /* V ids at p, in loads of up to 16 bytes */
@@ -178,10 +182,10 @@ template <u32 V, typename W, typename I, typename T> struct Gather {
                 if (first + i < numel)
                     out[first + i] = v[i];
     }
-    DEV_MEMBER void run() const
+    DEV_MEMBER void run(u32 each) const
     {
         const W n = (W)div_up(numel, (u64)V);
-        const Walk<W> walk(V * batch);
+        const Walk<W> walk(each);
 
         for (W first = walk.first; first < n; first += batch * walk.step) {
             I id[batch][V];
@@ -217,31 +221,29 @@ DEV void gather(u64 numel, const I *ids, const T *inp, T *out, u64 src_dim_size,
     constexpr u32 V = sizeof(T) == 8 ? 2 : sizeof(T) == 4 ? 4 : 8;
     constexpr u32 id_bytes = V * sizeof(I) < 16 ? V * (u32)sizeof(I) : 16;
 
-    if (leaves_at_once(2))
+    const bool packs =
+        is_aligned(ids, id_bytes) && is_aligned(out, V * (u32)sizeof(T));
+    const u32 each = packs ? V * gather_each : gather_each;
+
+    if (leaves_at_once(each))
         return;
     const u64 plane = ids_dim_size * right_size;
     const bool rows_aligned =
         right_size % V == 0 && is_aligned(inp, V * (u32)sizeof(T));
-
     const bool is_short = walk_is_short(numel) && fits_u32(plane);
-    const bool packs =
-        is_aligned(ids, id_bytes) && is_aligned(out, V * (u32)sizeof(T));
 
-    if (leaves_at_once(is_short && packs ? V * Gather<V, u32, I, T>::batch
-                                         : Gather<1, u32, I, T>::batch))
-        return;
     if (!is_short)
         Gather<1, u64, I, T>{numel,        ids,   inp,        out,
                              src_dim_size, plane, right_size, true}
-            .run();
+            .run(each);
     else if (packs)
         Gather<V, u32, I, T>{
             numel,           ids,         inp, out, src_dim_size, (u32)plane,
             (u32)right_size, rows_aligned}
-            .run();
+            .run(each);
     else
         Gather<1, u32, I, T>{
             numel,           ids, inp, out, src_dim_size, (u32)plane,
             (u32)right_size, true}
-            .run();
+            .run(each);
 }

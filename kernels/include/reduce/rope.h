@@ -3,66 +3,136 @@
  *
  * src, dst  `elements` of T, distinct
  * cos, sin  [t', d / 2], or [b, t, d / 2] with stride_b = elements a batch
- * One thread a pair: a' = a * c - e * z, e' = a * z + e * c, computed in f32
- * (f64 for f64) and rounded once. rope_i pairs neighbours, rope and rope_thd
- * the halves of a row of d.
+ * a' = a * c - e * z, e' = a * z + e * c, computed in f32 (f64 for f64) and
+ * rounded once. rope_i pairs neighbours, rope and rope_thd the halves of a row
+ * of d. The host launches a thread a pair; any 1-D grid is right. A thread
+ * takes 16 bytes of pairs where the rows allow.
  */
 #pragma once
 
 #include "division.h"
+#include "walk.h"
 
 template <typename T>
-DEV void turn_pair(const T *RESTRICT src, const T *RESTRICT cos,
-                   const T *RESTRICT sin, T *RESTRICT dst, u64 first,
-                   u64 second, u64 entry)
+DEV void turn_pair(T &a, T &e, const T &cosine, const T &sine)
 {
     using A = calc_t<T>;
-    const A a = convert<A>(src[first]), e = convert<A>(src[second]);
-    const A c = convert<A>(cos[entry]), z = convert<A>(sin[entry]);
+    const A x = convert<A>(a), y = convert<A>(e);
+    const A c = convert<A>(cosine), z = convert<A>(sine);
 
-    dst[first] = convert<T>(a * c - e * z);
-    dst[second] = convert<T>(a * z + e * c);
+    a = convert<T>(x * c - y * z);
+    e = convert<T>(x * z + y * c);
 }
 
-/* where the tables of the pair's batch begin; `entries` in each */
-DEV u64 batch_table(u64 pair, u32 stride_b, u64 entries)
+/* The pairs, their tables, and how many of them one thread takes. */
+template <typename T> struct Rope {
+    const T *RESTRICT src;
+    const T *RESTRICT cos;
+    const T *RESTRICT sin;
+    T *RESTRICT dst;
+    u64 pairs;
+    u32 half;     /* pairs of a row */
+    u32 heads, t; /* rows at a position, positions of a table */
+    u32 stride_b;
+
+    DEV_MEMBER bool in_packs(u32 V) const
+    {
+        const u32 nbytes = V * (u32)sizeof(T);
+
+        return half % V == 0 && is_aligned(src, nbytes) &&
+               is_aligned(dst, nbytes) && is_aligned(cos, nbytes) &&
+               is_aligned(sin, nbytes);
+    }
+
+    /* the table's entry for pair j of a row */
+    template <typename W> DEV_MEMBER u64 entry(W pair, W row, W j) const
+    {
+        const W position = heads > 1 ? row / heads : row;
+        const u64 at = (u64)(position % t) * half + j;
+
+        return stride_b > 0
+                   ? at + divide(2 * (u64)pair, stride_b) * ((u64)t * half)
+                   : at;
+    }
+
+    /* the halves of rows */
+    template <u32 V, typename W> DEV_MEMBER void turn_halves() const
+    {
+        const W across = half / V, npacks = (W)(pairs / V);
+        const Walk<W> walk(V);
+
+        for (W p = walk.first; p < npacks; p += walk.step) {
+            const W row = p / across, j = (p - row * across) * V;
+            const u64 first = (u64)row * half * 2 + j;
+            const u64 at = entry<W>(p * V, row, j);
+            Pack<T, V> a = load_pack<V>(src + first);
+            Pack<T, V> e = load_pack<V>(src + first + half);
+            const Pack<T, V> c = load_pack<V>(cos + at);
+            const Pack<T, V> z = load_pack<V>(sin + at);
+
+            UNROLL
+            for (u32 i = 0; i < V; i++)
+                turn_pair(a[i], e[i], c[i], z[i]);
+            store_pack<V>(dst + first, a);
+            store_pack<V>(dst + first + half, e);
+        }
+    }
+
+    /* neighbours: V of them, with V / 2 entries */
+    template <u32 V, typename W> DEV_MEMBER void turn_neighbours() const
+    {
+        constexpr u32 each = V / 2;
+        const W across = half / each, npacks = (W)(pairs / each);
+        const Walk<W> walk(each);
+
+        for (W p = walk.first; p < npacks; p += walk.step) {
+            const W row = p / across, j = (p - row * across) * each;
+            const u64 at = entry<W>(p * each, row, j);
+            Pack<T, V> x = load_pack<V>(src + (u64)p * V);
+            const Pack<T, each> c = load_pack<each>(cos + at);
+            const Pack<T, each> z = load_pack<each>(sin + at);
+
+            UNROLL
+            for (u32 i = 0; i < each; i++)
+                turn_pair(x[2 * i], x[2 * i + 1], c[i], z[i]);
+            store_pack<V>(dst + (u64)p * V, x);
+        }
+    }
+};
+
+template <typename T> DEV void rope_halves_of(const Rope<T> &r)
 {
-    return stride_b > 0 ? divide(2 * pair, stride_b) * entries : 0;
+    constexpr u32 V = per16<T>::value;
+    const bool packs = r.in_packs(V);
+
+    if (leaves_at_once(packs ? V : 1) || r.half == 0 || r.t == 0)
+        return;
+    if (!walk_is_short(r.pairs))
+        r.template turn_halves<1, u64>();
+    else if (packs)
+        r.template turn_halves<V, u32>();
+    else
+        r.template turn_halves<1, u32>();
 }
 
-/* x [b * h, t, d] */
+/* x [b * h, t, d]: a row is all of t * d */
 template <typename T>
 DEV void rope_interleaved(const T *src, const T *cos, const T *sin, T *dst,
                           u32 bh, u32 td, u32 stride_b)
 {
-    const u64 entries = td / 2, pair = global_thread();
+    constexpr u32 V = per16<T>::value;
+    const Rope<T> r = {src,    cos, sin, dst,     (u64)bh * td / 2,
+                       td / 2, 1,   1,   stride_b};
+    const bool packs = r.in_packs(V);
 
-    if (pair >= (u64)bh * td / 2)
+    if (leaves_at_once(packs ? V / 2 : 1) || r.half == 0)
         return;
-    const u64 entry = pair - divide(pair, entries) * entries;
-
-    turn_pair(src, cos, sin, dst, 2 * pair, 2 * pair + 1,
-              entry + batch_table(pair, stride_b, entries));
-}
-
-/* rows of d, `heads` consecutive ones at one of t positions */
-template <typename T>
-DEV void rope_rows(const T *src, const T *cos, const T *sin, T *dst, u64 pairs,
-                   u32 t, u32 heads, u32 d, u32 stride_b)
-{
-    const u32 half = d / 2;
-    const u64 pair = global_thread();
-
-    if (pair >= pairs || half == 0)
-        return;
-    const u64 row = divide(pair, half);
-    const u64 j = pair - row * half;
-    const u64 position = divide(row, heads);
-    const u64 entry = (position - divide(position, t) * t) * half + j;
-    const u64 first = row * d + j;
-
-    turn_pair(src, cos, sin, dst, first, first + half,
-              entry + batch_table(pair, stride_b, (u64)t * half));
+    if (!walk_is_short(r.pairs))
+        r.template turn_neighbours<2, u64>();
+    else if (packs)
+        r.template turn_neighbours<V, u32>();
+    else
+        r.template turn_neighbours<2, u32>();
 }
 
 /* x [b * h, t, d] */
@@ -70,8 +140,8 @@ template <typename T>
 DEV void rope_halves(const T *src, const T *cos, const T *sin, T *dst, u32 bh,
                      u32 td, u32 d, u32 stride_b)
 {
-    rope_rows(src, cos, sin, dst, (u64)bh * td / 2, d > 0 ? td / d : 0, 1, d,
-              stride_b);
+    rope_halves_of(Rope<T>{src, cos, sin, dst, (u64)bh * td / 2, d / 2, 1,
+                           d > 0 ? td / d : 0, stride_b});
 }
 
 /* x [b, t, h, d] */
@@ -79,5 +149,6 @@ template <typename T>
 DEV void rope_heads(const T *src, const T *cos, const T *sin, T *dst, u32 b,
                     u32 t, u32 h, u32 d, u32 stride_b)
 {
-    rope_rows(src, cos, sin, dst, (u64)b * t * h * d / 2, t, h, d, stride_b);
+    rope_halves_of(Rope<T>{src, cos, sin, dst, (u64)b * t * h * d / 2, d / 2, h,
+                           t, stride_b});
 }
