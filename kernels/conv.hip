@@ -12,13 +12,21 @@
 #include "conv/pool.h"
 #include "conv/upsample.h"
 
+/* declares `blocks`, and is the end of a block that has no tiles */
+#define TILE_BLOCKS                                                            \
+    const TileBlocks blocks;                                                   \
+    if (!blocks.stays)                                                         \
+    return
+
 #define CONV_TABLE(T)                                                          \
     KERNEL conv1d_##T(size_t src_numel, size_t l_out, size_t stride,           \
                       size_t padding, size_t dilation, const size_t *info,     \
                       const T *src, const T *kernel, T *dst)                   \
     {                                                                          \
         (void)src_numel;                                                       \
-        convolve(Conv{image_1d(info), filter_1d(info + 6, false), 1, l_out,    \
+        TILE_BLOCKS;                                                           \
+        convolve(blocks,                                                       \
+                 Conv{image_1d(info), filter_1d(info + 6, false), 1, l_out,    \
                       stride, padding, dilation, false, true},                 \
                  src, kernel, dst);                                            \
     }                                                                          \
@@ -28,7 +36,9 @@
                       T *dst)                                                  \
     {                                                                          \
         (void)src_numel;                                                       \
-        convolve(Conv{image_2d(info), filter_2d(info + 8, false), h_out,       \
+        TILE_BLOCKS;                                                           \
+        convolve(blocks,                                                       \
+                 Conv{image_2d(info), filter_2d(info + 8, false), h_out,       \
                       w_out, stride, padding, dilation, false, false},         \
                  src, kernel, dst);                                            \
     }                                                                          \
@@ -39,7 +49,9 @@
     {                                                                          \
         (void)src_numel;                                                       \
         (void)out_padding;                                                     \
-        convolve(Conv{image_1d(info), filter_1d(info + 6, true), 1, l_out,     \
+        TILE_BLOCKS;                                                           \
+        convolve(blocks,                                                       \
+                 Conv{image_1d(info), filter_1d(info + 6, true), 1, l_out,     \
                       stride, padding, dilation, true, true},                  \
                  src, kernel, dst);                                            \
     }                                                                          \
@@ -50,27 +62,33 @@
     {                                                                          \
         (void)src_numel;                                                       \
         (void)out_padding;                                                     \
-        convolve(Conv{image_2d(info), filter_2d(info + 8, true), h_out, w_out, \
+        TILE_BLOCKS;                                                           \
+        convolve(blocks,                                                       \
+                 Conv{image_2d(info), filter_2d(info + 8, true), h_out, w_out, \
                       stride, padding, dilation, true, false},                 \
                  src, kernel, dst);                                            \
     }                                                                          \
-    KERNEL im2col1d_##T(size_t n_threads, size_t l_out, size_t l_k,            \
-                        size_t stride, size_t padding, size_t dilation,        \
-                        const size_t *info, const T *src, T *dst)              \
+    KERNEL_PAIRED im2col1d_##T(size_t n_threads, size_t l_out, size_t l_k,     \
+                               size_t stride, size_t padding, size_t dilation, \
+                               const size_t *info, const T *src, T *dst)       \
     {                                                                          \
         (void)n_threads;                                                       \
-        image_to_columns(Conv{image_1d(info), Filter{1, 1, l_k, 0, 0, 0, 0},   \
+        TILE_BLOCKS;                                                           \
+        image_to_columns(blocks,                                               \
+                         Conv{image_1d(info), Filter{1, 1, l_k, 0, 0, 0, 0},   \
                               1, l_out, stride, padding, dilation, false,      \
                               true},                                           \
                          src, dst);                                            \
     }                                                                          \
-    KERNEL im2col_##T(size_t dst_numel, size_t h_out, size_t w_out,            \
-                      size_t h_k, size_t w_k, size_t stride, size_t padding,   \
-                      size_t dilation, const size_t *info, const T *src,       \
-                      T *dst)                                                  \
+    KERNEL_PAIRED im2col_##T(size_t dst_numel, size_t h_out, size_t w_out,     \
+                             size_t h_k, size_t w_k, size_t stride,            \
+                             size_t padding, size_t dilation,                  \
+                             const size_t *info, const T *src, T *dst)         \
     {                                                                          \
         (void)dst_numel;                                                       \
-        image_to_columns(Conv{image_2d(info), Filter{1, h_k, w_k, 0, 0, 0, 0}, \
+        TILE_BLOCKS;                                                           \
+        image_to_columns(blocks,                                               \
+                         Conv{image_2d(info), Filter{1, h_k, w_k, 0, 0, 0, 0}, \
                               h_out, w_out, stride, padding, dilation, false,  \
                               false},                                          \
                          src, dst);                                            \
@@ -82,23 +100,23 @@
         columns_to_signal(dst_el, l_out, l_in, c_out, k_size, stride, src,     \
                           dst);                                                \
     }                                                                          \
-    KERNEL avg_pool2d_##T(size_t src_numel, size_t w_k, size_t h_k,            \
-                          size_t w_stride, size_t h_stride,                    \
-                          const size_t *info, const T *src, T *dst)            \
+    KERNEL_PAIRED avg_pool2d_##T(size_t src_numel, size_t w_k, size_t h_k,     \
+                                 size_t w_stride, size_t h_stride,             \
+                                 const size_t *info, const T *src, T *dst)     \
     {                                                                          \
         (void)src_numel;                                                       \
         pool<average>(w_k, h_k, w_stride, h_stride, info, src, dst);           \
     }                                                                          \
-    KERNEL max_pool2d_##T(size_t src_numel, size_t w_k, size_t h_k,            \
-                          size_t w_stride, size_t h_stride,                    \
-                          const size_t *info, const T *src, T *dst)            \
+    KERNEL_PAIRED max_pool2d_##T(size_t src_numel, size_t w_k, size_t h_k,     \
+                                 size_t w_stride, size_t h_stride,             \
+                                 const size_t *info, const T *src, T *dst)     \
     {                                                                          \
         (void)src_numel;                                                       \
         pool<maximum>(w_k, h_k, w_stride, h_stride, info, src, dst);           \
     }                                                                          \
-    KERNEL upsample_nearest2d_##T(size_t w_out, size_t h_out, double w_scale,  \
-                                  double h_scale, const size_t *info,          \
-                                  const T *src, T *dst)                        \
+    KERNEL_PAIRED upsample_nearest2d_##T(                                      \
+        size_t w_out, size_t h_out, double w_scale, double h_scale,            \
+        const size_t *info, const T *src, T *dst)                              \
     {                                                                          \
         upsample_nearest(w_out, h_out, w_scale, h_scale, info, src, dst);      \
     }                                                                          \

@@ -62,12 +62,13 @@ template <typename T, u32 PX, u32 OC> struct ConvTile {
     const T *RESTRICT w;
     T *RESTRICT y;
     A *image, *filter; /* in LDS */
+    u32 block, nblocks;
 
     DEV_MEMBER void run() const
     {
         const u64 tiles = at.tiles;
 
-        for (u64 tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
+        for (u64 tile = block; tile < tiles; tile += nblocks) {
             if (threadIdx.x == 0)
                 at.begin_tile(tile, image_most, filter_most);
             __syncthreads();
@@ -245,11 +246,12 @@ template <typename T, u32 PX, u32 OC> struct ConvTile {
 
 /* every output by the plain way: for blocks that are not whole groups */
 template <typename T>
-DEV void conv_by_points(const Conv &v, const T *x, const T *w, T *y)
+DEV void conv_by_points(const TileBlocks &blocks, const Conv &v, const T *x,
+                        const T *w, T *y)
 {
     const u64 n = v.x.b * v.w.outputs * v.h_out * v.w_out;
 
-    for (u64 i = global_thread(); i < n; i += global_threads()) {
+    for (u64 i = blocks.thread(); i < n; i += blocks.threads()) {
         forget_memory();
         const u64 row = divide(i, v.w_out), t = i - row * v.w_out;
         const u64 channel = divide(row, v.h_out), s = row - channel * v.h_out;
@@ -266,7 +268,8 @@ DEV void conv_by_points(const Conv &v, const T *x, const T *w, T *y)
 }
 
 template <typename T>
-DEV void convolve(const Conv &v, const T *x, const T *w, T *y)
+DEV void convolve(const TileBlocks &blocks, const Conv &v, const T *x,
+                  const T *w, T *y)
 {
     using A = sum_t<T>;
     using Large = ConvTile<T, sizeof(A) == 8 ? 2 : 4, sizeof(A) == 8 ? 4 : 8>;
@@ -283,18 +286,18 @@ DEV void convolve(const Conv &v, const T *x, const T *w, T *y)
         at.begin(v);
     __syncthreads();
     if (blockDim.x % lanes != 0 || !at.v.is_small()) {
-        conv_by_points(at.v, x, w, y);
+        conv_by_points(blocks, at.v, x, w, y);
         return;
     }
     if (threadIdx.x == 0) {
         at.shape_tiles(sizeof(A) == 8 ? 2 : 4, sizeof(A) == 8 ? 4 : 8);
-        small = at.tiles < enough_tiles && at.tiles < gridDim.x;
+        small = at.tiles < enough_tiles && at.tiles < blocks.nblocks;
         if (small)
             at.shape_tiles(1, 4);
     }
     __syncthreads();
     if (uniform(small))
-        Small{at, x, w, y, image, filter}.run();
+        Small{at, x, w, y, image, filter, blocks.block, blocks.nblocks}.run();
     else
-        Large{at, x, w, y, image, filter}.run();
+        Large{at, x, w, y, image, filter, blocks.block, blocks.nblocks}.run();
 }

@@ -3,54 +3,116 @@
  *
  * x    [b, c, h, w], strided
  * dst  [b, h_out, w_out, c, h_k, w_k], contiguous; 0 where x has nothing
- * A block takes tiles of positions: it brings the image under a tile to LDS,
- * coalesced, each input about once, and writes the rows from there, coalesced.
+ *
+ * A row is the same walk over taps for every position. A block keeps where the
+ * taps lie in LDS, and the same for some positions at a time: an output is then
+ * a sum of two entries. Neighbouring threads write neighbouring outputs;
+ * neighbouring positions find their inputs in the cache.
  */
 #pragma once
 
 #include "conv/tile.h"
 
-constexpr u32 row_piece = 4096; /* elements of a row at a time, at most */
+/* tap: channel and kernel element; place: from that of the first tap */
+struct Tap {
+    u32 place, h, w;
+};
 
-template <typename T>
-DEV void write_rows(const Work &at, const T *image, T *dst)
+/* position: its first tap's place and coordinates, perhaps outside the image */
+struct Position {
+    i64 place;
+    i32 h, w;
+};
+
+constexpr u32 most_taps = 1024, most_positions = 64;
+
+struct ColumnTables {
+    Tap tap[most_taps];
+    Position position[most_positions];
+};
+
+/* whether a tap's place fits 32 bits, and so do the coordinates */
+DEV bool taps_are_small(const Conv &v)
 {
-    const u32 each = at.nc * at.kh * at.kw;
-    const Divisor by_row(each), by_w(at.kw), by_h(at.kh);
-    const u32 n = each << (at.log_w + at.log_h + at.log_b);
-    const u32 plane = at.sh.extent * at.sw.extent;
+    constexpr u64 half = 1ull << 29;
 
-    for (u32 e = threadIdx.x; e < n; e += blockDim.x) {
-        const u32 p = by_row.divide(e), k = e - p * each;
-        const u32 ck = by_w.divide(k), c = by_h.divide(ck);
-        const u32 tap_h = ck - c * by_h.d, tap_w = k - ck * by_w.d;
-        const u32 h = p >> at.log_w & ((1u << at.log_h) - 1);
-        const u32 w = p & ((1u << at.log_w) - 1);
-        const u32 image_b = p >> (at.log_w + at.log_h);
-        const u32 ih = (u32)at.i0h + h, iw = (u32)at.i0w + w;
-        const u64 b = at.b0 + image_b;
+    return v.is_small() && v.x.sc < half && v.x.sh < half && v.x.sw < half &&
+           fits_u32(v.x.c * v.x.sc + v.w.kh * v.dilation * v.x.sh +
+                    v.w.kw * v.dilation * v.x.sw);
+}
 
-        if (ih >= at.v.h_out || iw >= at.v.w_out || b >= at.v.x.b)
-            continue;
-        const u64 row = (b * at.v.h_out + ih) * at.v.w_out + iw;
-        const u32 from =
-            (image_b * at.nc + c) * plane +
-            (h * at.sh.pace + tap_h * (u32)at.sh.reach) * at.sw.extent +
-            w * at.sw.pace + tap_w * (u32)at.sw.reach;
+/* taps first .. first + n of each row */
+DEV void list_taps(const Conv &v, u32 first, u32 n, Tap *tap)
+{
+    for (u32 i = threadIdx.x; i < n; i += blockDim.x) {
+        const u32 kw = (u32)v.w.kw, kh = (u32)v.w.kh, k = first + i;
+        const u32 row = k / kw, c = row / kh;
+        const u32 h = v.flat ? 0 : (row - c * kh) * (u32)v.dilation;
+        const u32 w = (k - row * kw) * (u32)v.dilation;
 
-        dst[((row * at.v.x.c + at.c0 + c) * at.v.w.kh + (u32)at.nh + tap_h) *
-                at.v.w.kw +
-            (u32)at.nw + tap_w] = image[from];
+        tap[i] = {c * (u32)v.x.sc + h * (u32)v.x.sh + w * (u32)v.x.sw, h, w};
+    }
+}
+
+/* positions first .. first + n of all */
+DEV void list_positions(const Conv &v, u64 first, u32 n, Position *position)
+{
+    for (u32 i = threadIdx.x; i < n; i += blockDim.x) {
+        u64 b = first + i;
+        const i32 w = (i32)take(b, v.w_out), h = (i32)take(b, v.h_out);
+        const i32 stride = (i32)v.stride, padding = (i32)v.padding;
+        Position p;
+
+        p.h = v.flat ? 0 : h * stride - padding;
+        p.w = w * stride - padding;
+        p.place = (i64)(b * v.x.sb) + p.h * (i64)v.x.sh + p.w * (i64)v.x.sw;
+        position[i] = p;
+    }
+}
+
+/* `taps` taps from `first_tap` on of `positions` listed positions */
+template <typename T>
+DEV void write_columns(const ColumnTables &tables, const Conv &v, u32 taps,
+                       u32 positions, u64 row, const T *RESTRICT x, T *dst)
+{
+    constexpr u32 batch = 4;
+    const Divisor by_taps(taps);
+    const u32 n = taps * positions, height = (u32)v.x.h, width = (u32)v.x.w;
+
+    for (u32 first = threadIdx.x; first < n; first += batch * blockDim.x) {
+        T value[batch];
+
+        UNROLL
+        for (u32 i = 0; i < batch; i++) {
+            const u32 e = first + i * blockDim.x;
+            const u32 p = by_taps.divide(e < n ? e : first);
+            const Tap &tap = tables.tap[(e < n ? e : first) - p * taps];
+            const Position &position = tables.position[p];
+
+            value[i] = T{};
+            if ((u32)position.h + tap.h < height &&
+                (u32)position.w + tap.w < width)
+                value[i] = x[position.place + tap.place];
+        }
+        UNROLL
+        for (u32 i = 0; i < batch; i++) {
+            const u32 e = first + i * blockDim.x;
+            const u32 p = by_taps.divide(e);
+
+            if (e < n)
+                dst[p * row + (e - p * taps)] = value[i];
+        }
     }
 }
 
 /* element by element: for images that do not fit 32 bits */
 template <typename T>
-DEV void im2col_by_points(const Conv &v, const T *x, T *dst)
+DEV void im2col_by_points(const TileBlocks &blocks, const Conv &v, const T *x,
+                          T *dst)
 {
     const u64 n = v.x.b * v.h_out * v.w_out * v.x.c * v.w.kh * v.w.kw;
 
-    for (u64 i = global_thread(); i < n; i += global_threads()) {
+    for (u64 i = blocks.thread(); i < n; i += blocks.threads()) {
         forget_memory();
         u64 rest = i;
         const u64 kw = take(rest, v.w.kw), kh = take(rest, v.w.kh);
@@ -66,42 +128,39 @@ DEV void im2col_by_points(const Conv &v, const T *x, T *dst)
 }
 
 template <typename T>
-DEV void image_to_columns(const Conv &v, const T *x, T *dst)
+DEV void image_to_columns(const TileBlocks &blocks, const Conv &conv,
+                          const T *x, T *dst)
 {
-    constexpr u32 image_most = image_bytes / sizeof(T);
-    alignas(16) __shared__ T image[image_most];
-    __shared__ Work work[1];
-    Work &at = work[opaque_zero()];
+    __shared__ ColumnTables tables;
+    __shared__ Conv kept[1];
+    const Conv &v = kept[opaque_zero()];
 
     if (threadIdx.x == 0)
-        at.begin(v);
+        kept[0] = conv;
     __syncthreads();
-    if (!at.v.is_small()) {
-        im2col_by_points(at.v, x, dst);
+
+    const u64 row = v.x.c * v.w.kh * v.w.kw, rows = v.x.b * v.h_out * v.w_out;
+
+    if (row == 0 || rows == 0)
+        return;
+    if (!taps_are_small(v)) {
+        im2col_by_points(blocks, v, x, dst);
         return;
     }
-    if (threadIdx.x == 0) {
-        at.row = 1;
-        at.shape_tiles_of(128, 1);
-        if (at.tiles < enough_tiles)
-            at.shape_tiles_of(32, 1);
-    }
-    __syncthreads();
-    const u64 tiles = at.tiles;
+    for (u64 first = 0; first < row; first += most_taps) {
+        const u32 taps = (u32)min_of<u64>(row - first, most_taps);
+        const u32 each = min_of(65535 / taps, most_positions);
 
-    for (u64 tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
-        if (threadIdx.x == 0)
-            at.begin_tile(tile, image_most, row_piece);
         __syncthreads();
-        while (uniform(at.more)) {
-            load_image(at, x, image);
+        list_taps(v, (u32)first, taps, tables.tap);
+        for (u64 p = (u64)blocks.block * each; p < rows;
+             p += (u64)blocks.nblocks * each) {
+            const u32 n = (u32)min_of<u64>(rows - p, each);
+
             __syncthreads();
-            write_rows(at, image, dst);
+            list_positions(v, p, n, tables.position);
             __syncthreads();
-            if (threadIdx.x == 0)
-                at.next_piece(image_most, row_piece);
-            __syncthreads();
+            write_columns(tables, v, taps, n, row, x, dst + p * row + first);
         }
-        __syncthreads(); /* all have seen that there is no more */
     }
 }

@@ -86,6 +86,35 @@ struct Conv {
     }
 };
 
+/*
+ * The blocks that work on tiles. The host launches a thread for each output,
+ * and a tile has thousands: in a large grid one block in 2^shift stays, which
+ * is enough for a GPU, and the others leave before they look at anything.
+ */
+struct TileBlocks {
+    u32 block, nblocks;
+    bool stays;
+
+    DEV_MEMBER TileBlocks()
+    {
+        constexpr u32 log_enough = 9;
+        const u32 times = (u32)gridDim.x >> log_enough;
+        const u32 shift = times > 1 ? 31 - (u32)__clz((int)times) : 0;
+
+        stays = ((u32)blockIdx.x & ((1u << shift) - 1)) == 0;
+        block = (u32)blockIdx.x >> shift;
+        nblocks = (((u32)gridDim.x - 1) >> shift) + 1;
+    }
+    DEV_MEMBER u64 thread() const
+    {
+        return (u64)block * (u32)blockDim.x + (u32)threadIdx.x;
+    }
+    DEV_MEMBER u64 threads() const
+    {
+        return (u64)nblocks * (u32)blockDim.x;
+    }
+};
+
 DEV u32 power_of_two_up_to(u64 n, u32 most)
 {
     u32 p = 1;
