@@ -7,17 +7,19 @@
  * launches (outputs, 1, 1) blocks of the power of two at or above R, at most
  * 1024; any other block is right too.
  *
- * f32 and f64 sums keep the reference's order, to the bit: thread t adds t,
- * t + B, t + 2B, ... and a tree pairs slot t with t + B/2, then B/4 and so on.
- * All other operations give the same result in any order (f16 and bf16 sum in
- * f32, integers wrap), so those read 16 bytes at a time where the line is
- * contiguous. Nothing depends on timing: the same input gives the same bits.
+ * Sums of floats keep the reference's order, f32's and f64's to the bit: slot t
+ * adds elements t, t + B, t + 2B, ... for B threads, and a tree pairs slot t
+ * with t + B/2, then B/4 and so on. f16 and bf16 sum in f32, and where rows are
+ * aligned an element of that order is 16 bytes of them. So a row's sum depends
+ * on its values and the block, never on how many rows there are. All other
+ * operations give the same result in any order. Nothing depends on timing: the
+ * same input gives the same bits.
  *
  * A block whose rows give its threads few elements each spends its time on
  * starting, on the latency of one round of loads and at barriers. Where there
- * are enough such blocks, one in `share` takes the outputs of all of them, a
- * group of 32 lanes for each without any barrier, and the others leave at once.
- * In an ordered sum each lane then stands for every 32nd thread of the block.
+ * are enough such blocks, one in 2^shift takes the outputs of all of them, a
+ * team of fewer threads for each, and the others leave at once. In a sum each
+ * thread of a team then stands for several of the block's.
  *
  * min and max: f32 and f64 pass over NaN (all NaN: the identity), f16 and bf16
  * keep it. argmin and argmax: NaN is the extreme, ties go to the lowest index.
@@ -51,13 +53,22 @@ template <> struct kept<i64> {
 
 /*
  * An operation: `value` is a partial result, start() the empty one, take() adds
- * element i of the line, join() merges two, result() is what is stored.
- * `ordered` operations depend on the order.
+ * element i of the line and take_pack() those from i on, () merges two,
+ * result() is what is stored. `ordered` operations depend on the order.
  */
+template <typename OP, u32 V, typename T>
+DEV void take_each(typename OP::value &v, const Pack<T, V> &x, u32 i)
+{
+    UNROLL
+    for (u32 k = 0; k < V; k++)
+        OP::take(v, x[k], i + k);
+}
+
 template <typename T> struct sum_of {
     using value = typename kept<T>::sum;
     using result_type = T;
-    static constexpr bool ordered = traits<T>::is_float && !traits<T>::is_small;
+    static constexpr bool ordered = traits<T>::is_float;
+    static constexpr bool idempotent = false;
 
     static DEV_MEMBER value start()
     {
@@ -66,6 +77,24 @@ template <typename T> struct sum_of {
     static DEV_MEMBER void take(value &v, T x, u32)
     {
         v += convert<value>(x);
+    }
+    template <u32 V>
+    static DEV_MEMBER void take_pack(value &v, const Pack<T, V> &x, u32 i)
+    {
+        if constexpr (sizeof(T) == 1 && V == 16) {
+            const Pack<u32, 4> words = bits_as<Pack<u32, 4>>(x);
+
+            /* bytes in pairs: only the low eight bits of v count */
+            UNROLL
+            for (u32 w = 0; w < 4; w++) {
+                const u32 pairs =
+                    (words[w] & 0xff00ff) + (words[w] >> 8 & 0xff00ff);
+
+                v += pairs + (pairs >> 16);
+            }
+        } else {
+            take_each<sum_of>(v, x, i);
+        }
     }
     DEV_MEMBER value operator()(value a, value b) const
     {
@@ -81,6 +110,7 @@ template <typename T, bool MAX> struct extreme_of {
     using value = typename kept<T>::order;
     using result_type = T;
     static constexpr bool ordered = false;
+    static constexpr bool idempotent = true;
 
     static DEV_MEMBER value start()
     {
@@ -89,13 +119,18 @@ template <typename T, bool MAX> struct extreme_of {
     static DEV_MEMBER value pick(value a, value b)
     {
         if constexpr (traits<T>::is_small) /* NaN stays */
-            return (MAX ? a > b : a < b) || a != a ? a : b;
+            return MAX ? max_or_nan(a, b) : min_or_nan(a, b);
         else
             return MAX ? max_number(a, b) : min_number(a, b);
     }
     static DEV_MEMBER void take(value &v, T x, u32)
     {
         v = pick(v, convert<value>(x));
+    }
+    template <u32 V>
+    static DEV_MEMBER void take_pack(value &v, const Pack<T, V> &x, u32 i)
+    {
+        take_each<extreme_of>(v, x, i);
     }
     DEV_MEMBER value operator()(value a, value b) const
     {
@@ -117,6 +152,7 @@ template <typename T, bool MAX> struct index_of {
     using value = indexed<order>;
     using result_type = u32;
     static constexpr bool ordered = false;
+    static constexpr bool idempotent = true;
     static constexpr u32 none = 0xffffffff;
 
     static DEV_MEMBER value start()
@@ -138,6 +174,21 @@ template <typename T, bool MAX> struct index_of {
 
         if (better(w, v.v) || v.i == none)
             v = {w, i};
+    }
+    /* few packs hold anything better than what a thread has met already */
+    template <u32 V>
+    static DEV_MEMBER void take_pack(value &v, const Pack<T, V> &x, u32 i)
+    {
+        order best = convert<order>(x[0]);
+
+        UNROLL
+        for (u32 k = 1; k < V; k++) {
+            const order w = convert<order>(x[k]);
+
+            best = MAX ? max_or_nan(best, w) : min_or_nan(best, w);
+        }
+        if (better(best, v.v) || v.i == none)
+            take_each<index_of>(v, x, i);
     }
     DEV_MEMBER value operator()(value a, value b) const
     {
@@ -212,16 +263,10 @@ DEV typename OP::value fold_contiguous(const T *p, N n, u32 rank, u32 size)
             x[j] = load_pack<V>(p + head + (k + j * size) * V);
         UNROLL
         for (u32 j = 0; j < batch; j++)
-            UNROLL
-        for (u32 i = 0; i < V; i++)
-            OP::take(v, x[j][i], (u32)(head + (k + j * size) * V + i));
+            OP::take_pack(v, x[j], (u32)(head + (k + j * size) * V));
     }
-    for (; k < vectors; k += size) {
-        const Pack<T, V> x = load_pack<V>(p + head + k * V);
-        UNROLL
-        for (u32 i = 0; i < V; i++)
-            OP::take(v, x[i], (u32)(head + k * V + i));
-    }
+    for (; k < vectors; k += size)
+        OP::take_pack(v, load_pack<V>(p + head + k * V), (u32)(head + k * V));
     for (N m = head + vectors * V + rank; m < n; m += size)
         OP::take(v, p[m], (u32)m);
     return v;
@@ -336,116 +381,198 @@ DEV typename OP::value join_in_order(const team &t, typename OP::value *slot,
     return lanes_reduce(v, group_size, op);
 }
 
-template <typename T> constexpr u32 ordered_vector = 8 / sizeof(T);
-
 /*
- * A row by one group of lanes, in the order of a block of `size` threads, 128
- * or more. It is read in vectors of 8 bytes (16 would take too many registers):
- * a lane has V neighbouring slots of every V * 32. The tree joins vectors
- * first, in the order of join_slots(), then lanes, then a vector's elements.
+ * The elements of a row that one thread of a team stands for: P slots, a team's
+ * size apart, joined.
  */
-template <typename OP, typename T>
-DEV typename OP::value fold_in_order(const T *p, u32 n, u32 size, u32 lane)
+template <typename OP, u32 P, typename T>
+DEV typename OP::value fold_slots(const T *p, u32 n, u32 slots, u32 rank)
 {
     using A = typename OP::value;
-    constexpr u32 V = ordered_vector<T>, levels = V == 2 ? 4 : 5, batch = 4;
-    const u32 pieces = size / (group_size * V); /* at most 2^levels */
-    const u32 unused = 32 - (31 - (u32)__clz((int)pieces));
+    const u32 apart = slots / P;
     const OP op;
-    A wait[levels][V], sum[V];
+    A slot[P];
 
+    UNROLL
+    for (u32 i = 0; i < P; i++)
+        slot[i] = OP::start();
+    p += rank;
     NO_UNROLL
-    for (u32 i = 0; i < pieces; i++) {
-        const u32 slot =
-            ((__brev(2 * i) >> (unused - 1)) * group_size + lane) * V;
+    for (u32 at = rank; at < n; at += P * apart, p += P * apart) {
+        T x[P] = {}; /* adding zeros changes no slot */
 
         UNROLL
-        for (u32 c = 0; c < V; c++)
-            sum[c] = OP::start();
-        NO_UNROLL
-        for (u32 m = slot; m < n; m += batch * size) {
-            Pack<T, V> x[batch];
-
-            UNROLL
-            for (u32 j = 0; j < batch; j++)
-                x[j] = load_pack<V>(p + (m + j * size < n ? m + j * size : m));
-            UNROLL
-            for (u32 j = 0; j < batch; j++)
-                if (m + j * size < n)
-                    UNROLL
-            for (u32 c = 0; c < V; c++)
-                OP::take(sum[c], x[j][c], 0);
-        }
+        for (u32 i = 0; i < P; i++)
+            if (at + i * apart < n)
+                x[i] = p[i * apart];
         UNROLL
-        for (u32 level = 0; level < levels; level++) {
-            const bool meets = (i >> level & 1) != 0;
-
-            UNROLL
-            for (u32 c = 0; c < V; c++) {
-                if (meets)
-                    sum[c] = op(wait[level][c], sum[c]);
-                else
-                    wait[level][c] = sum[c];
-            }
-            if (!meets)
-                break;
-        }
+        for (u32 i = 0; i < P; i++)
+            OP::take(slot[i], x[i], 0);
     }
     UNROLL
-    for (u32 c = 0; c < V; c++)
-        sum[c] = lanes_reduce(sum[c], group_size, op);
-    UNROLL
-    for (u32 half = V / 2; half > 0; half /= 2)
+    for (u32 half = P / 2; half > 0; half /= 2)
         UNROLL
-    for (u32 c = 0; c < half; c++)
-        sum[c] = op(sum[c], sum[c + half]);
-    return sum[0];
-}
-
-/* log2 of the outputs that one block takes, a group of lanes for each */
-DEV u32 log2_outputs_shared(u32 blocks, u32 size, u64 R)
-{
-    constexpr u32 few = 8; /* elements a thread */
-
-    if ((size & (size - 1)) != 0 || size < 4 * group_size || R > few * size)
-        return 0;
-    const u32 log = log2_blocks_shared(blocks, size, 5);
-
-    return size >> log <= group_size ? log : 0;
+    for (u32 i = 0; i < half; i++)
+        slot[i] = op(slot[i], slot[i + half]);
+    return slot[0];
 }
 
 /*
- * `outputs` rows of n from this block's first on, a group of lanes for each, if
- * that can be done
+ * `outputs` rows of n in the order of a block of `slots` threads, P * 32 or
+ * more, by as many teams as there are; all[] holds a value for each thread.
+ */
+template <typename OP, u32 P, typename T>
+DEV void reduce_rows_by_teams(const T *src, u32 n, u32 slots, u32 outputs,
+                              typename OP::value *all,
+                              typename OP::result_type *dst)
+{
+    using A = typename OP::value;
+    const u32 size = slots / P, groups = size / group_size;
+    const u32 rank = threadIdx.x & (size - 1), teams = blockDim.x / size;
+    A *part = all + threadIdx.x;
+    const OP op;
+    u32 o = threadIdx.x / size;
+
+    NO_UNROLL
+    for (u32 first = 0; first < outputs; first += teams, o += teams) {
+        A v = OP::start();
+
+        if (o < outputs)
+            v = fold_slots<OP, P>(src + (u64)o * n, n, slots, rank);
+        if (groups > 1) {
+            *part = v;
+            __syncthreads();
+            if (rank < group_size) {
+                for (u32 half = groups / 2; half > 0; half /= 2)
+                    for (u32 i = 0; i < half; i++)
+                        part[i * group_size] =
+                            op(part[i * group_size],
+                               part[(i + half) * group_size]);
+                v = *part;
+            }
+            __syncthreads();
+        }
+        if (rank < group_size) {
+            v = lanes_reduce(v, group_size, op);
+            if (rank == 0 && o < outputs)
+                dst[o] = OP::result(v, 0, 0, nullptr);
+        }
+    }
+}
+
+/* elements that a thread of a block may have for it to share its work */
+constexpr u32 few_elements = 8;
+
+/* whether rows can be shared as far as their elements are concerned */
+template <typename OP, typename T>
+DEV bool rows_can_be_shared(const T *src, u64 R)
+{
+    constexpr u32 whole = OP::ordered && traits<T>::is_small
+                              ? vector_length<T>
+                              : 1; /* elements in one */
+
+    return R <= few_elements * (u32)blockDim.x && (u32)R % whole == 0 &&
+           is_aligned(src, whole * (u32)sizeof(T));
+}
+
+/*
+ * log2 of the outputs that one block takes, if rows are contiguous; asked
+ * before anything is read
+ */
+constexpr u32 log_most_shared = 5;
+
+template <typename OP, typename T>
+DEV u32 log2_outputs_shared(const T *src, u64 R)
+{
+    const u32 size = blockDim.x;
+
+    if ((size & (size - 1)) != 0 || size < 4 * group_size ||
+        !rows_can_be_shared<OP>(src, R))
+        return 0;
+    const u32 log = log2_blocks_shared(gridDim.x, size, log_most_shared);
+
+    /* a group of lanes for each, and none without work */
+    return (OP::ordered && !traits<T>::is_small) || size >> log <= group_size
+               ? log
+               : 0;
+}
+
+/* The same in few instructions, for most blocks of a large grid. */
+template <typename OP, typename T> DEV bool leaves_at_once(const T *src, u64 R)
+{
+    return (blockIdx.x & ((1u << log_most_shared) - 1)) != 0 &&
+           blockDim.x == max_block &&
+           gridDim.x >= busy_threads / max_block << log_most_shared &&
+           rows_can_be_shared<OP>(src, R);
+}
+
+/* rows of at most a vector for each of `slots`: a group of lanes for each row
  */
 template <typename OP, typename T>
-DEV bool reduce_by_groups(const T *src, u32 n, u64 numel, u32 outputs,
-                          u64 num_dims, const size_t *info,
-                          typename OP::result_type *dst)
+DEV typename OP::value fold_vectors(const T *p, u32 n, u32 slots, u32 lane)
 {
-    constexpr u32 whole = OP::ordered ? ordered_vector<T> : 1; /* vectors */
+    constexpr u32 V = vector_length<T>;
+
+    return join_slots<OP>(slots, lane, [&](u32 s) {
+        const OP op;
+        typename OP::value v[4];
+        Raw<T, V> x[4] = {};
+
+        UNROLL
+        for (u32 i = 0; i < 4; i++) {
+            const u32 at = (s + i * (slots / 4)) * V;
+
+            if (at < n)
+                x[i] = load_raw<V>(p + at);
+        }
+        UNROLL
+        for (u32 i = 0; i < 4; i++) {
+            v[i] = OP::start();
+            OP::take_pack(v[i], pack_of<V, T>(x[i]), 0);
+        }
+        return op(op(v[0], v[2]), op(v[1], v[3]));
+    });
+}
+
+/* `outputs` rows of n from this block's first on */
+template <typename OP, typename T>
+DEV void reduce_rows(const T *src, u32 n, u32 outputs, u64 num_dims,
+                     const size_t *info, typename OP::value *all,
+                     typename OP::result_type *dst)
+{
+    const u64 first = (u64)blockIdx.x * n;
     const u32 lane = threadIdx.x % group_size;
 
-    if (n % whole != 0 || !is_aligned(src, whole * (u32)sizeof(T)) ||
-        ((u64)blockIdx.x + outputs) * n > numel)
-        return false;
-    src += (u64)blockIdx.x * n;
+    src += first;
     dst += blockIdx.x;
-    NO_UNROLL
-    for (u32 o = threadIdx.x / group_size; o < outputs;
-         o += blockDim.x / group_size) {
-        typename OP::value v;
+    if constexpr (OP::ordered && !traits<T>::is_small) {
+        constexpr u32 P = sizeof(T) == 8 ? 4 : 8;
+        const u32 slots = blockDim.x;
 
-        if constexpr (OP::ordered)
-            v = fold_in_order<OP>(src + (u64)o * n, n, blockDim.x, lane);
+        if (slots >= P * group_size)
+            reduce_rows_by_teams<OP, P>(src, n, slots, outputs, all, dst);
         else
-            v = lanes_reduce(
-                fold_contiguous<OP>(src + (u64)o * n, n, lane, group_size),
-                group_size, OP());
-        if (lane == 0)
-            dst[o] = OP::result(v, ((u64)blockIdx.x + o) * n, num_dims, info);
+            reduce_rows_by_teams<OP, 4>(src, n, slots, outputs, all, dst);
+    } else {
+        NO_UNROLL
+        for (u32 o = threadIdx.x / group_size; o < outputs;
+             o += blockDim.x / group_size) {
+            const T *row = src + (u64)o * n;
+            typename OP::value v;
+
+            if constexpr (OP::ordered) /* slots without vectors: no change */
+                v = fold_vectors<OP>(
+                    row, n,
+                    max_of(power_of_two_at_least(n / vector_length<T>),
+                           4 * group_size),
+                    lane);
+            else
+                v = fold_contiguous<OP>(row, n, lane, group_size);
+            v = lanes_reduce(v, group_size, OP());
+            if (lane == 0)
+                dst[o] = OP::result(v, first + (u64)o * n, num_dims, info);
+        }
     }
-    return true;
 }
 
 /* one output by the whole block */
@@ -455,6 +582,7 @@ DEV void reduce_by_block(u64 src_numel, u64 R, u64 num_dims, const size_t *info,
                          u64 output,
                          const team_scratch<typename OP::value> &scratch)
 {
+    constexpr bool reads_vectors = !OP::ordered || traits<T>::is_small;
     const team t = make_team(blockDim.x, threadIdx.x, 0, 1);
     const u64 first = output * R;
     typename OP::value v = OP::start();
@@ -466,7 +594,7 @@ DEV void reduce_by_block(u64 src_numel, u64 R, u64 num_dims, const size_t *info,
 
         if (!where.straight)
             v = fold_strided<OP>(src, first, n, num_dims, info, t.rank, t.size);
-        else if (where.step == 1 && !OP::ordered)
+        else if (where.step == 1 && reads_vectors)
             v = fold_contiguous<OP>(src + where.base, n, t.rank, t.size);
         else
             v = fold_line<OP>(src + where.base, where.step, n, t.rank, t.size);
@@ -487,9 +615,11 @@ DEV void fast_reduce(size_t src_numel, size_t el_to_sum_per_block,
     using V = typename OP::value;
     __shared__ V slot[2][max_groups];
     __shared__ V all[max_block];
-    const u32 shift =
-        log2_outputs_shared(gridDim.x, blockDim.x, el_to_sum_per_block);
     u32 outputs = 1;
+
+    if (leaves_at_once<OP>(src, el_to_sum_per_block))
+        return;
+    const u32 shift = log2_outputs_shared<OP>(src, el_to_sum_per_block);
 
     if (shift > 0) {
         if ((blockIdx.x & ((1u << shift) - 1)) != 0)
@@ -499,9 +629,11 @@ DEV void fast_reduce(size_t src_numel, size_t el_to_sum_per_block,
             find_line(src_numel, el_to_sum_per_block, num_dims, info, 0);
 
         if (where.whole && where.step == 1 &&
-            reduce_by_groups<OP>(src, (u32)el_to_sum_per_block, src_numel,
-                                 outputs, num_dims, info, dst))
+            ((u64)blockIdx.x + outputs) * el_to_sum_per_block <= src_numel) {
+            reduce_rows<OP>(src, (u32)el_to_sum_per_block, outputs, num_dims,
+                            info, all, dst);
             return;
+        }
     }
     NO_UNROLL
     for (u32 o = 0; o < outputs; o++) {

@@ -15,11 +15,11 @@
  * mean(d)^2. The subtraction takes away rounding errors only, so it does not
  * cancel: a constant row gives 0 and y = beta, whatever its value.
  *
- * Rows of up to 32 f32 values a thread stay in registers: read once, written
- * once. Longer rows are read twice; layernorm then takes p from the first
- * tileful and merges the tiles' means and squares (Chan, Golub and LeVeque,
- * 'Updating Formulae and a Pairwise Algorithm for Computing Sample Variances').
- * So do rows of one vector for each of 2^k threads, vector by vector.
+ * Rows of up to 32 f32 values a thread (sm_NN: 16) stay in registers: read
+ * once, written once. Longer rows are read twice; layernorm then takes p from
+ * the first tileful and merges the tiles' means and squares (Chan, Golub and
+ * LeVeque, 'Updating Formulae and a Pairwise Algorithm for Computing Sample
+ * Variances').
  */
 #pragma once
 
@@ -31,19 +31,26 @@ DEV void finish_columns(T *dst, calc_t<T> *v, u32 c, calc_t<T> scale,
                         const T *alpha, const T *beta)
 {
     using A = calc_t<T>;
-    A a[V], b[V];
+    Raw<T, V> a = {}, b = {};
 
     if (alpha)
-        read_columns<V>(alpha + c, a);
+        a = load_raw<V>(alpha + c);
     if (beta)
-        read_columns<V>(beta + c, b);
+        b = load_raw<V>(beta + c);
     UNROLL
-    for (u32 i = 0; i < V; i++) {
+    for (u32 i = 0; i < V; i++)
         v[i] *= scale;
-        if (alpha)
-            v[i] *= a[i];
-        if (beta)
-            v[i] += b[i];
+    if (alpha) {
+        const Pack<T, V> factor = pack_of<V, T>(a);
+        UNROLL
+        for (u32 i = 0; i < V; i++)
+            v[i] *= convert<A>(factor[i]);
+    }
+    if (beta) {
+        const Pack<T, V> term = pack_of<V, T>(b);
+        UNROLL
+        for (u32 i = 0; i < V; i++)
+            v[i] += convert<A>(term[i]);
     }
     write_columns<V>(dst + c, v);
 }
@@ -57,7 +64,7 @@ template <typename T> struct norm_row {
     const T *src;
     T *dst;
     const T *alpha, *beta;
-    u32 n;    /* 0 for a team without a row, which only keeps the barriers */
+    u32 n;    /* 0 for a team without a row: it keeps the barriers, may read */
     u32 turn; /* alternates from row to row */
     A eps;
 
@@ -75,18 +82,6 @@ template <typename T> struct norm_row {
 template <typename T> struct rmsnorm_row : norm_row<T> {
     using typename norm_row<T>::A;
     using B = norm_row<T>;
-
-    /* whether work_short() does for a row of so many vectors */
-    static DEV_MEMBER bool is_short(u32)
-    {
-        return true;
-    }
-    template <u32 V> DEV_MEMBER void work_short(row_tile<T, V, 1> &x)
-    {
-        const A mean = B::total(squares(x, 0)) / (A)B::n;
-
-        finish(x, 0, reciprocal_root(mean + B::eps));
-    }
 
     template <u32 V, u32 K>
     DEV_MEMBER A squares(row_tile<T, V, K> &x, u32 first)
@@ -142,33 +137,6 @@ template <typename T> struct rmsnorm_row : norm_row<T> {
 template <typename T> struct layernorm_row : norm_row<T> {
     using typename norm_row<T>::A;
     using B = norm_row<T>;
-
-    static DEV_MEMBER bool is_short(u32 vectors)
-    {
-        return vectors >= group_size && (vectors & (vectors - 1)) == 0;
-    }
-    /* all of the team have a vector, or its row is not there */
-    template <u32 V> DEV_MEMBER void work_short(row_tile<T, V, 1> &x)
-    {
-        A sum[V];
-        two<A> v = {0, 0};
-
-        UNROLL
-        for (u32 i = 0; i < V; i++)
-            sum[i] = x.v[0][i];
-        UNROLL
-        for (u32 half = V / 2; half > 0; half /= 2)
-            UNROLL
-        for (u32 i = 0; i < half; i++)
-            sum[i] += sum[i + half];
-        v.a = sum[0] / V;
-        UNROLL
-        for (u32 i = 0; i < V; i++)
-            v.b += (x.v[0][i] - v.a) * (x.v[0][i] - v.a);
-        v.b /= V;
-        v = team_reduce(B::t, B::scratch_two, B::turn, v, merge_moments());
-        finish(x, 0, v.a, scale(v.b));
-    }
 
     /* finite, so that a constant row gives beta with eps = 0 too */
     DEV_MEMBER A scale(A variance) const
@@ -279,49 +247,53 @@ template <typename T> struct layernorm_row : norm_row<T> {
 };
 
 /*
- * Rows of at most one vector a thread: a block has little to do for one of them
- * beside starting and waiting. So one block in 2^shift takes the rows of all
- * of them, as many at a time as it has threads for, and reads the next ones
- * while it works on those at hand. The threads that share a row depend on its
- * length alone, and so do the bits of the result.
+ * Threads that share a row in normalize_by_teams(): as few as hold it in K
+ * vectors each, but a group of lanes. Their number depends on the row's length
+ * alone, and so do the bits of the result. 0 if the block is not made for that.
  */
-template <template <typename> class ROW, typename T>
-DEV void normalize_short(const T *src, T *dst, const T *alpha, const T *beta,
-                         u32 n, f32 eps, u32 shift,
-                         const team_scratch<calc_t<T>> &scratch,
-                         const team_scratch<two<calc_t<T>>> &scratch_two)
+template <typename T, u32 K> DEV u32 team_for_row(u32 n)
+{
+    const u32 all = blockDim.x;
+    const u32 size = power_of_two_at_least(div_up(n, K * vector_length<T>));
+
+    if (blockDim.y != 1 || all < 4 * group_size || (all & (all - 1)) != 0 ||
+        size > all)
+        return 0;
+    return size > group_size ? size : group_size;
+}
+
+/*
+ * Aligned rows that a block's threads hold in registers. A block has little to
+ * do for one of them beside starting and waiting: one block in 2^shift takes
+ * the rows of all of them, a team for each.
+ */
+template <template <typename> class ROW, u32 K, typename T>
+DEV void normalize_by_teams(const T *src, T *dst, const T *alpha, const T *beta,
+                            u32 n, f32 eps, u32 size,
+                            const team_scratch<calc_t<T>> &scratch,
+                            const team_scratch<two<calc_t<T>>> &scratch_two)
 {
     using A = calc_t<T>;
-    constexpr u32 V = vector_length<T>;
-    const u32 useful = power_of_two_at_least(n / V);
-    const u32 size = useful > group_size ? useful : group_size;
+    const u32 shift = log2_blocks_shared(gridDim.x, blockDim.x, 4);
+
+    if ((blockIdx.x & ((1u << shift) - 1)) != 0)
+        return;
     const u32 rank = threadIdx.x & (size - 1);
-    const team t = make_team(size, rank, threadIdx.x - rank, 1);
-    const u32 teams = blockDim.x / size, c = rank * V;
+    team t = make_team(size, rank, threadIdx.x - rank, 1);
     const u32 rows = min_of(1u << shift, (u32)gridDim.x - (u32)blockIdx.x);
-    const u64 first = ((u64)blockIdx.x + t.first / size) * n;
-    u32 row = t.first / size, turn = 0;
-    Pack<T, V> next = {};
+    const u32 teams = blockDim.x / size, mine = threadIdx.x / size;
+    u32 turn = 0;
 
-    src += first + c;
-    dst += first;
-    if (row < rows && c < n)
-        next = load_pack<V>(src);
+    t.packed = true; /* as it is: other code is left out */
+    __builtin_assume(size >= group_size);
     NO_UNROLL
-    for (u32 passed = 0; passed < rows; passed += teams, turn ^= 1) {
-        row_tile<T, V, 1> x;
-        ROW<T> r{{t, scratch, scratch_two, src, dst, alpha, beta,
-                  row < rows ? n : 0, turn, (A)eps}};
+    for (u32 first = 0; first < rows; first += teams, turn ^= 1) {
+        const bool works = first + mine < rows;
+        const u64 at = ((u64)blockIdx.x + (works ? first + mine : 0)) * n;
 
-        UNROLL
-        for (u32 i = 0; i < V; i++)
-            x.v[0][i] = convert<A>(next[i]);
-        row += teams;
-        src += (u64)teams * n;
-        if (row < rows && c < n)
-            next = load_pack<V>(src);
-        r.work_short(x);
-        dst += (u64)teams * n;
+        ROW<T>{{t, scratch, scratch_two, src + at, dst + at, alpha, beta,
+                works ? n : 0, turn, (A)eps}}
+            .template run<vector_length<T>, K>();
     }
 }
 
@@ -330,6 +302,7 @@ DEV void normalize(const T *src, T *dst, const T *alpha, const T *beta,
                    i32 n_cols, f32 eps)
 {
     using A = calc_t<T>;
+    constexpr u32 K = team_registers / sizeof(A) / vector_length<T>;
     __shared__ A slot[2][max_groups];
     __shared__ two<A> slot_two[2][max_groups];
     __shared__ two<A> all[max_block];
@@ -339,20 +312,15 @@ DEV void normalize(const T *src, T *dst, const T *alpha, const T *beta,
     const bool aligned = n % vector_length<T> == 0 && is_aligned(src, 16) &&
                          is_aligned(dst, 16) && is_aligned(alpha, 16) &&
                          is_aligned(beta, 16);
+    const u32 size = aligned ? team_for_row<T, K>(n) : 0;
 
     if (n == 0)
         return;
-    if (aligned && n <= vector_length<T> * blockDim.x &&
-        ROW<T>::is_short(n / vector_length<T>) && blockDim.y == 1 &&
-        blockDim.x >= 4 * group_size && (blockDim.x & (blockDim.x - 1)) == 0) {
-        const u32 shift = log2_blocks_shared(gridDim.x, blockDim.x, 4);
-
-        if ((blockIdx.x & ((1u << shift) - 1)) == 0)
-            normalize_short<ROW>(src, dst, alpha, beta, n, eps, shift, scratch,
-                                 scratch_two);
+    if (size > 0) {
+        normalize_by_teams<ROW, K>(src, dst, alpha, beta, n, eps, size, scratch,
+                                   scratch_two);
         return;
     }
-
     const u64 row = (u64)blockIdx.x * blockDim.y + threadIdx.y;
     const team t =
         make_team(blockDim.x, threadIdx.x, threadIdx.y * blockDim.x, 1);

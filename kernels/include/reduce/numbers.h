@@ -58,6 +58,30 @@ template <typename I> DEV I min_number(I a, I b)
     return min_of(a, b);
 }
 
+/* NaN if either is; one instruction on sm_80 and later */
+#if KPK_NVIDIA
+DEV f32 max_or_nan(f32 a, f32 b)
+{
+    f32 r;
+    asm("max.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));
+    return r;
+}
+DEV f32 min_or_nan(f32 a, f32 b)
+{
+    f32 r;
+    asm("min.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));
+    return r;
+}
+#endif
+template <typename A> DEV A max_or_nan(A a, A b)
+{
+    return a > b || a != a ? a : b;
+}
+template <typename A> DEV A min_or_nan(A a, A b)
+{
+    return a < b || a != a ? a : b;
+}
+
 DEV f32 exponential(f32 v)
 {
     return expf(v);

@@ -19,6 +19,12 @@
 
 #include "reduce/row.h"
 
+/*
+ * Bytes of row values that a thread holds of a row too long to keep: with 32
+ * threads a row, what is on its way to them is all that keeps memory busy.
+ */
+constexpr u32 softmax_stream = 128;
+
 /* LDS that a row may take; also the scratch of teams that are not packed */
 constexpr u32 softmax_row_bytes = 16384;
 
@@ -129,7 +135,7 @@ template <typename T> struct softmax_row {
 
     template <u32 V> DEV_MEMBER void stream()
     {
-        constexpr u32 K = stream_tile<T, V, softmax_registers>;
+        constexpr u32 K = stream_tile<T, V, 2 * softmax_stream>;
         const u32 span = K * V * t.size;
         A m = -infinity<A>(), sum = 0;
         row_tile<T, V, K> x;

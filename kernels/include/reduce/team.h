@@ -46,10 +46,11 @@ DEV team make_team(u32 size, u32 rank, u32 first, u32 step)
  * One block in 2^result takes the rows of its neighbours, which leave at once;
  * at most 2^most, and only where enough blocks stay at work.
  */
+constexpr u32 busy_threads = 1u << 20; /* several times what a GPU holds */
+
 DEV u32 log2_blocks_shared(u32 blocks, u32 threads, u32 most)
 {
-    constexpr u64 busy = 1u << 20; /* threads, several times what a GPU holds */
-    const u64 times = (u64)blocks * threads / busy;
+    const u64 times = (u64)blocks * threads / busy_threads;
     const u32 log = times > 1 ? 31 - (u32)__clz((int)times) : 0;
 
     return log < most ? log : most;
@@ -60,7 +61,10 @@ DEV u32 power_of_two_at_least(u32 n)
     return n <= 1 ? 1 : 1u << (32 - __clz((int)(n - 1)));
 }
 
+/* idempotent: op(a, a) is a; of other operations A{} is the empty value */
 struct larger {
+    static constexpr bool idempotent = true;
+
     template <typename A> DEV_MEMBER A operator()(A a, A b) const
     {
         return max_number(a, b);
@@ -73,6 +77,8 @@ template <typename A> struct two {
 };
 
 struct plus {
+    static constexpr bool idempotent = false;
+
     template <typename A> DEV_MEMBER A operator()(A a, A b) const
     {
         return a + b;
@@ -80,19 +86,6 @@ struct plus {
     template <typename A> DEV_MEMBER two<A> operator()(two<A> x, two<A> y) const
     {
         return {x.a + y.a, x.b + y.b};
-    }
-};
-
-/*
- * a: mean, b: variance of equally many values each. Nothing cancels, and equal
- * means stay what they are.
- */
-struct merge_moments {
-    template <typename A> DEV_MEMBER two<A> operator()(two<A> x, two<A> y) const
-    {
-        const A gap = (x.a - y.a) / 2;
-
-        return {(x.a + y.a) / 2, (x.b + y.b) / 2 + gap * gap};
     }
 };
 
@@ -153,7 +146,9 @@ DEV A team_reduce(const team &t, const team_scratch<A> &scratch, u32 turn, A v,
             scratch.slot[turn][t.thread / group_size] = v;
         __syncthreads();
         v = scratch.slot[turn][t.first / group_size + (lane & (groups - 1))];
-        v = lanes_reduce(v, groups, op);
+        if (!Op::idempotent && lane >= groups)
+            v = A{}; /* adds nothing */
+        v = lanes_reduce(v, group_size, op);
     }
     return v;
 }
