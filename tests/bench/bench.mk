@@ -10,7 +10,7 @@ $(GPU_BENCH): $(GPU_BENCH_SOURCES) $(wildcard tests/bench/gpu/*.h)
 # The cubins of BENCH_ARCH must have been made: `make bench-gpu ARCHS=sm_90`.
 BENCH_ARCH ?= sm_90
 BENCH      ?= *
-bench-gpu: $(GPU_BENCH) $(MODULES:%=$(B)/hsaco/$(BENCH_ARCH)/%.cubin) ## time the kernels on an NVIDIA GPU (BENCH='GLOB')
+bench-gpu: $(GPU_BENCH) $(MODULES:%=$(B)/hsaco/$(BENCH_ARCH)/%.cubin) $(B)/hsaco/$(BENCH_ARCH)/plain.cubin ## time the kernels on an NVIDIA GPU (BENCH='GLOB')
 	@$(GPU_BENCH) $(B)/hsaco/$(BENCH_ARCH) '$(BENCH)'
 
 # The programs of tests/kernels on those cubins: CUDA stands in for the library.
@@ -22,6 +22,11 @@ $(GPU_TESTS): $(H)/test/cuda/%: tests/kernels/%.c $(GPU_TEST_SHARED) $(wildcard 
 	@$(CC) -std=gnu11 -O2 -Wall -Wextra $(CFLAGS) -Iinclude -Itests/kernels -o $@ $(filter %.c,$^) -ldl -lm
 check-gpu: $(GPU_TESTS) $(MODULES:%=$(B)/hsaco/$(BENCH_ARCH)/%.cubin) ## test the kernels on an NVIDIA GPU
 	@KPK_CUBINS=$(B)/hsaco/$(BENCH_ARCH) JOBS=1 $(RUN_TESTS) $(GPU_TESTS)
+
+# Kernels written plainly, to compare with; no module of the pack.
+$(B)/hsaco/%/plain.cubin: tests/bench/gpu/plain.hip $(wildcard kernels/include/*.h)
+	@mkdir -p $(@D)
+	@$(NVCC) $(KPK_NVCCFLAGS) -arch=$* -o $@ $<
 
 # The simulated GPU's own speed, one thread, a device of each generation.
 SIM_BENCH       := $(H)/bench-sim

@@ -148,26 +148,31 @@ static void bilinear(struct bench_launch *l, const struct bench_row *row)
 
 #define IMAGE "8x64x128x128"
 
+/* A kernel of the pack, and where there is one the same written plainly
+ * (plain.hip): the two are timed one after the other. */
+#define PACK(symbol, label, ...)                                               \
+    {                                                                          \
+        "conv", symbol, label, __VA_ARGS__                                     \
+    }
+#define BOTH(symbol, label, ...)                                               \
+    PACK(symbol, label, __VA_ARGS__),                                          \
+    {                                                                          \
+        "plain", symbol, label ", plain", __VA_ARGS__                          \
+    }
+
 const struct bench_row bench_conv[] = {
-    {"conv", "conv2d_f32", IMAGE " 3x3, 64 out", conv2d, {BENCH_F32}},
-    {"conv", "conv2d_f16", IMAGE " 3x3, 64 out", conv2d, {BENCH_F16}},
-    {"conv",
-     "conv_transpose2d_f32",
-     IMAGE " 3x3, 64 out",
-     conv2d,
-     {BENCH_F32, 1}},
-    {"conv", "conv1d_f32", "8x64x16384 3, 64 out", conv1d, {BENCH_F32}},
-    {"conv",
-     "conv_transpose1d_f32",
-     "8x64x16384 3, 64 out",
-     conv1d,
-     {BENCH_F32, 1}},
-    {"conv", "im2col_f32", IMAGE " 3x3", im2col, {BENCH_F32}},
-    {"conv", "im2col_f16", IMAGE " 3x3", im2col, {BENCH_F16}},
-    {"conv", "avg_pool2d_f32", IMAGE " 2x2", pool, {BENCH_F32}},
-    {"conv", "max_pool2d_f32", IMAGE " 2x2", pool, {BENCH_F32}},
-    {"conv", "max_pool2d_f16", IMAGE " 2x2", pool, {BENCH_F16}},
-    {"conv", "upsample_nearest2d_f32", IMAGE " x2", nearest, {BENCH_F32}},
-    {"conv", "upsample_bilinear2d_f32", IMAGE " x2", bilinear, {BENCH_F32}},
+    BOTH("conv2d_f32", IMAGE " 3x3, 64 out", conv2d, {BENCH_F32}),
+    PACK("conv2d_f16", IMAGE " 3x3, 64 out", conv2d, {BENCH_F16}),
+    BOTH("conv_transpose2d_f32", IMAGE " 3x3, 64 out", conv2d, {BENCH_F32, 1}),
+    BOTH("conv1d_f32", "8x64x16384 3, 64 out", conv1d, {BENCH_F32}),
+    BOTH("conv_transpose1d_f32", "8x64x16384 3, 64 out", conv1d,
+         {BENCH_F32, 1}),
+    BOTH("im2col_f32", IMAGE " 3x3", im2col, {BENCH_F32}),
+    PACK("im2col_f16", IMAGE " 3x3", im2col, {BENCH_F16}),
+    BOTH("avg_pool2d_f32", IMAGE " 2x2", pool, {BENCH_F32}),
+    BOTH("max_pool2d_f32", IMAGE " 2x2", pool, {BENCH_F32}),
+    PACK("max_pool2d_f16", IMAGE " 2x2", pool, {BENCH_F16}),
+    BOTH("upsample_nearest2d_f32", IMAGE " x2", nearest, {BENCH_F32}),
+    BOTH("upsample_bilinear2d_f32", IMAGE " x2", bilinear, {BENCH_F32}),
     {0},
 };

@@ -7,14 +7,15 @@
 /* p[0], p[1]: input and output type; p[2]: layout; p[3]: launch shape. */
 enum { CONTIGUOUS, TRANSPOSED, BROADCAST_ROW };
 /* One thread an element in blocks of 1024 is what callers of the CUDA kernels
- * launch; 16 bytes a thread in blocks of 256 is what kpack recommends. */
+ * launch; 32 bytes of the widest operand a thread in blocks of 256 is what
+ * kpack recommends. */
 enum { CONTRACT, RECOMMENDED };
 
 static void shape(struct bench_launch *l, const struct bench_row *row)
 {
     const size_t a = bench_size((enum bench_type)row->p[0]);
     const size_t b = bench_size((enum bench_type)row->p[1]);
-    const size_t per_thread = 16 / (a > b ? a : b);
+    const size_t per_thread = 16 / (a > b ? a : b) * 2;
 
     l->block[0] = row->p[3] == CONTRACT ? 1024 : 256;
     l->grid[0] =
