@@ -56,6 +56,7 @@ static void run(struct kt *t, const struct kt_row *row)
         .bits = !kt_is_float(row->a),
         .nafter = 2,
         .in_place = true,
+        .large_grid = true,
         .all_codes = kt_size(row->a) <= 2,
         .no_hostile = kt_is_float(row->a), /* products may overflow */
     };
@@ -71,7 +72,7 @@ static void run(struct kt *t, const struct kt_row *row)
             s.mul = UINT64_C(0x123456789abcdef1);
         if (k == 0) {
             ew_run(t, &e);
-            e.in_place = false;
+            e.in_place = e.large_grid = false;
         } else if (k == 3) {
             e.all_codes = kt_size(row->a) <= 2 && row->a != KT_F16;
             ew_run(t, &e);

@@ -142,6 +142,7 @@ static void run(struct kt *t, const struct kt_row *row)
         .in = {row->a, row->a},
         .bits = compares || !kt_is_float(row->a),
         .with = op,
+        .large_grid = *op == ADD,
     };
 
     e.want = e.bits ? want_bits : want_float;

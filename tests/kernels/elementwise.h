@@ -34,6 +34,8 @@ struct ew {
     bool in_place;   /* the first input may be null, and may be the output */
     bool all_codes;  /* one input of 8 or 16 bits: try each code */
     bool no_hostile; /* only small numbers are meaningful */
+    bool moves;      /* data as it is: large enough for several tiles, too */
+    bool large_grid; /* so large that most blocks leave at once, too */
     /* puts numbers that matter into input k's data, or takes some out */
     void (*tame)(const struct ew *e, size_t k, void *data, size_t n);
 };

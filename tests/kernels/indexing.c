@@ -138,6 +138,8 @@ static const struct index_case cases[] = {
     {"odd block", 3, 20, 10, 32, RANDOM, 0, 1, 96, 0},
     {"large", 2, 40, 60, 128, RANDOM, 0, 1, 256, 0},
     {"no ids", 2, 6, 0, 4, IN_ORDER, 0, 1, 0, 1},
+    /* some blocks leave at once */
+    {"large grid", 2, 9, 7, 48, RANDOM, 0, 1, 1024, 2051},
 };
 #define NCASES (sizeof(cases) / sizeof(cases[0]))
 

@@ -73,9 +73,6 @@ struct fast_case {
     size_t lead;    /* elements in front of the data */
 };
 
-/* outputs from which on a block takes those of its neighbours too */
-#define SHARED (32768 + 5)
-
 static const struct fast_case fast_cases[] = {
     {"1", 1, {1}, 0, 1, {0}, PLAIN, 0, 0},
     {"2", 1, {2}, 0, 1, {0}, PLAIN, 0, 0},
@@ -113,9 +110,6 @@ static const struct fast_case fast_cases[] = {
     {"all NaN", 2, {2, 40}, 0, 1, {1}, NANS, 0, 0},
     {"large", 2, {2, 4000}, 0, 1, {1}, LARGE, 0, 0},
     {"empty", 2, {3, 0}, 0, 1, {1}, PLAIN, 0, 0},
-    {"shared blocks", 2, {SHARED, 302}, 0, 1, {1}, PLAIN, 128, 0},
-    {"shared blocks of 256", 2, {SHARED, 258}, 0, 1, {1}, TIES, 256, 0},
-    {"shared blocks, odd rows", 2, {SHARED, 41}, 0, 1, {1}, PLAIN, 128, 1},
 };
 #define NFAST_CASES (sizeof(fast_cases) / sizeof(fast_cases[0]))
 
@@ -134,9 +128,6 @@ static bool fast_applies(const struct fast_case *c, enum op op,
         n *= c->dims[d];
     if (n == 0)
         return op == SUM;
-    if (c->dims[0] == SHARED) /* long: for the types that differ there */
-        return type == KT_F32 || (type == KT_F64 && op == SUM) ||
-               (type == KT_F16 && op == ARGMAX);
     if (is_arg(op) && c->nsum > 1)
         return false;
     if (c->twist == SOME_NAN || c->twist == NANS)
@@ -355,9 +346,91 @@ static void run_fast_case(struct kt *t, const struct fast_case *c, enum op op,
                                   r.scale, false});
 }
 
+/*
+ * Grids so large that a block takes its neighbours' outputs too. Their rows are
+ * a few ones over and over: a row's result depends on its values alone, so each
+ * must have the bits of its first copy, and the reference is one of few rows.
+ */
+enum { PERIOD = 7 };
+
+static const struct shared_case {
+    enum op op;
+    enum kt_type type;
+    size_t rows, R;
+    unsigned block;
+    size_t lead;
+} shared_cases[] = {
+    {SUM, KT_F32, 2053, 1030, 1024, 0},  {SUM, KT_F32, 32773, 33, 1024, 1},
+    {SUM, KT_F32, 4101, 700, 512, 0},    {SUM, KT_F32, 8197, 258, 256, 1},
+    {SUM, KT_F32, 16389, 130, 128, 0},   {SUM, KT_F64, 2053, 1030, 1024, 0},
+    {SUM, KT_F64, 16389, 130, 128, 0},   {SUM, KT_F16, 32773, 1048, 1024, 0},
+    {SUM, KT_BF16, 32773, 24, 1024, 0},  {SUM, KT_F16, 32773, 41, 1024, 1},
+    {SUM, KT_U8, 32773, 40, 1024, 0},    {MAX, KT_F32, 32773, 41, 128, 1},
+    {MIN, KT_BF16, 32773, 24, 1024, 0},  {ARGMAX, KT_F32, 32773, 36, 1024, 0},
+    {ARGMAX, KT_F16, 32773, 41, 128, 1},
+};
+#define NSHARED_CASES (sizeof(shared_cases) / sizeof(shared_cases[0]))
+
+static void run_shared_case(struct kt *t, const struct shared_case *c)
+{
+    const enum kt_type out_type = is_arg(c->op) ? KT_U32 : c->type;
+    const size_t row = c->R * kt_size(c->type), size = kt_size(out_type);
+    const size_t lead = c->lead * kt_size(c->type);
+    const size_t info[] = {c->rows, c->R, c->R, 1};
+    size_t numel = c->rows * c->R, R = c->R, num_dims = 2;
+    char *x = kt_alloc(t, c->rows * row);
+    char *got = kt_alloc(t, c->rows * size),
+         *want = kt_alloc(t, c->rows * size);
+    struct line_results r = {kt_alloc(t, PERIOD * sizeof(kt_real)),
+                             kt_alloc(t, PERIOD * sizeof(kt_real)),
+                             kt_alloc(t, PERIOD * 8)};
+    kt_real *line = kt_alloc(t, R * sizeof(*line));
+    int64_t *ints = kt_alloc(t, R * sizeof(*ints));
+
+    name_case(t, "shared blocks", R, c->block);
+    kt_fill(c->type, x, PERIOD * R, KT_SMALL, R);
+    for (size_t o = PERIOD; o < c->rows; o++)
+        memcpy(x + o * row, x + o % PERIOD * row, row);
+    for (size_t o = 0; o < PERIOD; o++) {
+        for (size_t i = 0; i < R; i++) {
+            line[i] = kt_get(c->type, x, o * R + i);
+            ints[i] =
+                kt_is_float(c->type) ? 0 : kt_get_int(c->type, x, o * R + i);
+        }
+        reduce_line(c->op, c->type, line, ints, R, c->block, o, &r);
+    }
+    const void *src = kt_device(t, x, c->rows * row, lead);
+    const void *infos = kt_device(t, info, sizeof(info), 0);
+    void *dst = kt_device(t, NULL, c->rows * size, 0);
+
+    if (!KT_LAUNCH(t, (unsigned)c->rows, c->block, 0, numel, R, num_dims, infos,
+                   src, dst))
+        return;
+    kt_read(t, got, dst, c->rows * size);
+    if (c->op == SUM && (c->type == KT_F16 || c->type == KT_BF16))
+        kt_check(
+            t, c->type, got, r.want, PERIOD,
+            (struct kt_gate){0.5L, depth(R, c->block) * V, r.scale, false});
+    else
+        kt_check_bits(t, out_type, got, r.exact, PERIOD);
+    for (size_t o = 0; o < c->rows; o++)
+        memcpy(want + o * size, got + o % PERIOD * size, size);
+    kt_check_bytes(t, got, want, c->rows * size, "rows with the same values");
+    /* nor does it depend on how many rows there are */
+    numel = PERIOD * R;
+    if (!KT_LAUNCH(t, PERIOD, c->block, 0, numel, R, num_dims, infos, src, dst))
+        return;
+    kt_read(t, want, dst, PERIOD * size);
+    kt_check_bytes(t, got, want, PERIOD * size, "the rows of a small grid");
+}
+
 static void run_fast(struct kt *t, const struct kt_row *row)
 {
     const enum op op = *(const enum op *)row->detail;
+
+    for (size_t c = 0; c < NSHARED_CASES; c++)
+        if (shared_cases[c].op == op && shared_cases[c].type == row->a)
+            run_shared_case(t, &shared_cases[c]);
 
     for (size_t c = 0; c < NFAST_CASES; c++)
         if (fast_applies(&fast_cases[c], op, row->a))
@@ -748,9 +821,57 @@ static void run_norm_case(struct kt *t, const struct norm_case *c, bool layer,
              (struct kt_gate){0.5L, 1, bound, false});
 }
 
+/*
+ * A grid so large that a block takes its neighbours' rows too, a few ones over
+ * and over: each must come out as in a small grid.
+ */
+static void run_shared_norm(struct kt *t, bool layer, enum kt_type type,
+                            size_t rows, size_t columns, unsigned threads)
+{
+    const size_t row = columns * kt_size(type);
+    char *x = kt_alloc(t, rows * row), *got = kt_alloc(t, rows * row);
+    const void *alpha = kt_host(t, type, columns, KT_SMALL, 3);
+    int32_t n = (int32_t)columns, block = (int32_t)threads;
+    float eps = 1e-5f;
+
+    name_case(t, "shared blocks", columns, threads);
+    kt_fill(type, x, PERIOD * columns, KT_SMALL, columns);
+    for (size_t r = PERIOD; r < rows; r++)
+        memcpy(x + r * row, x + r % PERIOD * row, row);
+    const void *src = kt_device(t, x, rows * row, 0);
+    const void *a = kt_device(t, alpha, row, 0), *b = NULL;
+    void *dst = kt_device(t, NULL, rows * row, 0);
+
+    for (size_t part = rows; part > 0; part = part == rows ? PERIOD : 0) {
+        const unsigned grid[3] = {(unsigned)part, 1, 1};
+        const unsigned shape[3] = {threads, 1, 1};
+
+        if (layer ? !kt_launch(t, grid, shape, 0,
+                               KPK_ARGS(src, dst, a, b, n, block, eps))
+                  : !kt_launch(t, grid, shape, 0,
+                               KPK_ARGS(src, dst, a, n, block, eps)))
+            return;
+        if (part == rows) {
+            kt_read(t, got, dst, rows * row);
+            kpk_fill(t->inst, dst, 0xA5, rows * row);
+        }
+    }
+    kt_read(t, x, dst, PERIOD * row); /* what run_norm_case() checks */
+    for (size_t r = 0; r < rows; r++)
+        kt_check_bytes(t, got + r * row, x + r % PERIOD * row, row,
+                       "the rows of a small grid");
+}
+
 static void run_norm(struct kt *t, const struct kt_row *row)
 {
     const bool layer = *(const bool *)row->detail;
+
+    if (row->a == KT_F32) { /* a pair of rows at once, and one by one */
+        run_shared_norm(t, layer, row->a, 2053, 100, 1024);
+        run_shared_norm(t, layer, row->a, 16389, 1100, 128);
+    }
+    if (row->a == KT_BF16)
+        run_shared_norm(t, layer, row->a, 16389, 80, 128);
 
     for (size_t c = 0; c < NNORM_CASES; c++) {
         const bool squares_overflow =

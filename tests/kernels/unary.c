@@ -323,6 +323,8 @@ static void run_copy(struct kt *t, const struct kt_row *row)
         .in = {row->a},
         .bits = true,
         .want = want_copy,
+        .moves = true,
+        .large_grid = true,
         .in_place = true,
         .all_codes = kt_size(row->a) <= 2,
     };
