@@ -71,9 +71,12 @@ static kpk_status select_objects(kpk_instance *inst)
     for (size_t i = inst->nslots; i-- > 0;) {
         struct kpk_i_slot *slot = &inst->slots[i];
         kpk_selection selection;
-        kpk_status st =
-            kpk_select(slot->module, inst->device.target, &selection);
+        kpk_status st;
 
+        slot->fit = KPK_FIT_NONE;
+        if (slot->module->nobjects == 0 && slot->module->ntables)
+            continue; /* holds tables of an imported pack, no code */
+        st = kpk_select(slot->module, inst->device.target, &selection);
         slot->fits = st == KPK_OK;
         slot->fit = slot->fits ? selection.fit : KPK_FIT_NONE;
         slot->object = slot->fits ? selection.object : 0;

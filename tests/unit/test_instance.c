@@ -166,6 +166,46 @@ static void test_open_modules_takes_any_order_and_no_twice(void **state)
     assert_ok(kpk_close(inst));
 }
 
+/* Device 0 is a gfx90a, device 1 a gfx1100. */
+static void test_of_modules_of_one_name_the_one_that_fits_is_open(void **state)
+{
+    const kpk_module *const both[] = {&test_module_alpha_gfx11,
+                                      &test_module_alpha_gfx90a};
+    kpk_instance *inst;
+    const kpk_kernel *kernel;
+
+    (void)state;
+    assert_ok(kpk_open_modules(both, 2, 0, &inst));
+    assert_ok(kpk_kernel_get_in(inst, "alpha", "torn", &kernel));
+    assert_ptr_equal(kpk_kernel_module(kernel), &test_module_alpha_gfx90a);
+    assert_ok(kpk_kernel_get(inst, "twin", &kernel));
+    assert_status(kpk_kernel_get(inst, "scale", &kernel), KPK_ERR_NO_KERNEL);
+    assert_ok(kpk_close(inst));
+    assert_ok(kpk_open_modules(both, 2, 1, &inst));
+    assert_ok(kpk_kernel_get(inst, "scale", &kernel));
+    assert_ptr_equal(kpk_kernel_module(kernel), &test_module_alpha_gfx11);
+    assert_status(kpk_kernel_get_in(inst, "alpha", "torn", &kernel),
+                  KPK_ERR_NO_KERNEL);
+    assert_ok(kpk_close(inst));
+}
+
+/* Another module has a kernel of that name, but not for this device. */
+static void test_kernel_that_fits_is_meant(void **state)
+{
+    const kpk_module *const both[] = {&test_module_alpha_gfx11,
+                                      &test_module_beta};
+    kpk_instance *inst;
+    const kpk_kernel *kernel;
+
+    (void)state;
+    for (int device = 0; device < 2; device++) {
+        assert_ok(kpk_open_modules(both, 2, device, &inst));
+        assert_ok(kpk_kernel_get(inst, "twin", &kernel));
+        assert_ptr_equal(kpk_kernel_module(kernel), both[1 - device]);
+        assert_ok(kpk_close(inst));
+    }
+}
+
 static void test_open_checks_device_and_format(void **state)
 {
     const kpk_module *const old = &test_module_old_format;
@@ -378,6 +418,9 @@ int main(void)
         cmocka_unit_test_setup(test_open_fails_if_no_module_fits, reset),
         cmocka_unit_test_setup(test_open_modules_takes_any_order_and_no_twice,
                                reset),
+        cmocka_unit_test_setup(
+            test_of_modules_of_one_name_the_one_that_fits_is_open, reset),
+        cmocka_unit_test_setup(test_kernel_that_fits_is_meant, reset),
         cmocka_unit_test_setup(test_open_checks_device_and_format, reset),
         cmocka_unit_test_setup(test_damaged_code_objects_never_reach_hip,
                                reset),

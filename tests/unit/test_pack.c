@@ -168,6 +168,18 @@ MODULE(test_module_old_format, KPK_FORMAT_VERSION + 1, beta, beta_objects,
        COUNT(beta_objects));
 MODULE(test_module_empty, KPK_FORMAT_VERSION, beta, beta_objects, 0);
 
+/* Both called alpha: what alpha is for gfx11, and other kernels for gfx90a. */
+MODULE(test_module_alpha_gfx11, KPK_FORMAT_VERSION, alpha, alpha_objects, 1);
+const struct kpk_module test_module_alpha_gfx90a = {
+    .format = KPK_FORMAT_VERSION,
+    .name = AT(alpha),
+    .strings = (const char *)&strings,
+    .kernels = beta_kernels,
+    .args = beta_args,
+    .objects = &beta_objects[1],
+    .nkernels = COUNT(beta_kernels),
+    .nobjects = 1};
+
 #define FAULTY(id, blob)                                                       \
     static const struct kpk_code_object id##_object =                          \
         OBJECT(gfx90a, blob, beta_attrs);                                      \

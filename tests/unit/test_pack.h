@@ -13,6 +13,10 @@ extern const kpk_pack test_pack;
 extern const kpk_module test_module_alpha;
 extern const kpk_module test_module_beta;
 
+/* Two of one name, each for one target and with kernels of its own. */
+extern const kpk_module test_module_alpha_gfx11;
+extern const kpk_module test_module_alpha_gfx90a;
+
 /* Faulty ones, each in one way. */
 extern const kpk_module test_module_old_format;
 extern const kpk_module test_module_not_elf;
