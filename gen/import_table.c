@@ -323,7 +323,8 @@ static int by_kernel(const void *a, const void *b)
     return order ? order : (x->module > y->module) - (x->module < y->module);
 }
 
-static int by_subject(const void *a, const void *b)
+/* By all that a row says; 0 if it says the same of the same kernel. */
+static int by_content(const void *a, const void *b)
 {
     const struct import_row *x = a, *y = b;
     int order = strcmp(x->kernel, y->kernel);
@@ -332,11 +333,23 @@ static int by_subject(const void *a, const void *b)
         order = strcmp(x->target, y->target);
     if (order == 0)
         order = (x->module > y->module) - (x->module < y->module);
+    if (order == 0)
+        order = (x->from > y->from) - (x->from < y->from);
+    for (size_t c = 0; order == 0 && c < x->from->csv->ncolumns; c++)
+        order = strcmp(cell_of(x->from, x->csv_row, c),
+                       cell_of(y->from, y->csv_row, c));
+    return order;
+}
+
+static int by_content_and_line(const void *a, const void *b)
+{
+    const int order = by_content(a, b);
+
     return order ? order : by_kernel(a, b);
 }
 
-/* A kernel of a module has one row a target; a line that finds it in several
- * code objects of the module is one row still. */
+/* A kernel may have rows that differ, but no row may come twice. A line that
+ * finds the kernel in several code objects of a module is one row still. */
 static void drop_twins(struct import *in, struct import_table *t)
 {
     struct import_row *rows = t->rows;
@@ -344,18 +357,16 @@ static void drop_twins(struct import *in, struct import_table *t)
 
     if (!rows)
         return;
-    qsort(rows, t->nrows, sizeof(*rows), by_subject);
+    qsort(rows, t->nrows, sizeof(*rows), by_content_and_line);
     for (size_t i = 0; i < t->nrows; i++) {
         const struct import_row *row = &rows[i];
         const struct import_row *last = n ? &rows[n - 1] : NULL;
 
-        if (!last || last->module != row->module ||
-            strcmp(last->kernel, row->kernel) != 0 ||
-            strcmp(last->target, row->target) != 0) {
+        if (!last || by_content(last, row) != 0) {
             rows[n++] = *row;
-        } else if (last->from != row->from || last->csv_row != row->csv_row) {
+        } else if (last->csv_row != row->csv_row) {
             say(&(struct reading){in, t, row->from, row->csv_row, false},
-                "kernel %s has a row already, in line %zu", row->kernel,
+                "the same row of kernel %s is in line %zu already", row->kernel,
                 last->from->csv->lines[last->csv_row]);
             in->nbad++;
         }

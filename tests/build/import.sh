@@ -90,10 +90,13 @@ for t in "$one" "$two"; do
     printf 'knl_name,co_name,tile,kind\nvector_add,tile.co,%s,%s\n' \
         "$([ "$t" = "$one" ] && echo 64 || echo 128)" "$t" >"$real/$t/add/add.csv"
 done
+printf 'knl_name,co_name,k\nvector_add,tile.co,4\nvector_add,tile.co,6\n' \
+    >"$real/$one/add/twice.csv"
 # One name, but other kernels on the other target.
 cp "$(object "$one")" "$real/$one/add/other.co"
 cp "$(object "$two" affine)" "$real/$two/add/other.co"
 check "a tree of real kernels" import real "$real"
+check "a kernel may have two rows" table add "table twice: 2 rows"
 cat >"$WORK/use.c" <<'END'
 #include <kpack.h>
 #include <kpack/real.h>
@@ -247,7 +250,7 @@ says "$one/k/nokey.csv" "no column is named knl_name or kernel"
 says "$one/k/ragged.csv:2" "2 cells where 3 columns are named"
 says "$one/k/mixed.csv:3" "column x holds numbers above this line, but not 'one'"
 says "$one/k/stranger.csv:2" "no kernel nobody in twice.co"
-says "$one/k/again.csv:3" "kernel vector_add has a row already, in line 2"
+says "$one/k/again.csv:3" "the same row of kernel vector_add is in line 2 already"
 says "$one/k/quote.csv:2" "a quoted cell is not closed"
 says "target.csv:2" "no such processor: gfx9999"
 check "nothing is left behind" test ! -e "$WORK/none"
