@@ -132,6 +132,36 @@ static void launch_packed(const kpk_kernel *kernel, const kpk_shape *shape)
     free(buffer);
 }
 
+/* Mostly one value an entry, where the list has it, so that launches come
+ * through. */
+static void launch_values(const kpk_kernel *kernel, const kpk_shape *shape)
+{
+    kpk_value values[MAX_ARGS];
+    const size_t n = take(1) % (MAX_ARGS + 1);
+    const kpk_layout layout = (kpk_layout)(take(1) % 3);
+
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t how = take(1);
+        const size_t size = how & 1 ? take(2) : args[i].size;
+
+        values[i] = how & 2 ? kpk_u32(how) : kpk_u64(how);
+        if (how & 4) {
+            void *bytes = calloc(1, size + 1);
+
+            values[i] = kpk_bytes(bytes, size, how & 8 ? take(1) : 1u);
+        }
+        if (how & 16)
+            values[i].nbytes = take(2);
+        if (how & 32 && values[i].at)
+            values[i].nbytes = size;
+        if (values[i].at && values[i].nbytes > size + 1)
+            values[i].nbytes = size + 1;
+    }
+    (void)kpk_launch_values(kernel, shape, NULL, layout, values, n);
+    for (size_t i = 0; i < n; i++)
+        free((void *)values[i].at);
+}
+
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
@@ -176,6 +206,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
     atomic_store(&kernel->function, (hipFunction_t)inst);
     if (how & 1)
         launch_packed(kernel, &shape);
+    else if (how & 2)
+        launch_values(kernel, &shape);
     else
         launch_args(kernel, &shape);
     atomic_store(&kernel->slot->hip_module, NULL);
