@@ -88,14 +88,25 @@ template <typename T> struct Rope {
         for (W p = walk.first; p < npacks; p += walk.step) {
             const W row = p / across, j = (p - row * across) * each;
             const u64 at = entry<W>(p * each, row, j);
-            Pack<T, V> x = load_pack<V>(src + (u64)p * V);
             const Pack<T, each> c = load_pack<each>(cos + at);
             const Pack<T, each> z = load_pack<each>(sin + at);
+            const T *from = src + (u64)p * V;
+            T *to = dst + (u64)p * V;
 
-            UNROLL
-            for (u32 i = 0; i < each; i++)
-                turn_pair(x[2 * i], x[2 * i + 1], c[i], z[i]);
-            store_pack<V>(dst + (u64)p * V, x);
+            if constexpr (V == 2) { /* aligned to the element alone */
+                T a = from[0], e = from[1];
+
+                turn_pair(a, e, c[0], z[0]);
+                to[0] = a;
+                to[1] = e;
+            } else {
+                Pack<T, V> x = load_pack<V>(from);
+
+                UNROLL
+                for (u32 i = 0; i < each; i++)
+                    turn_pair(x[2 * i], x[2 * i + 1], c[i], z[i]);
+                store_pack<V>(to, x);
+            }
         }
     }
 };
