@@ -99,7 +99,8 @@
     X(916, hipErrorStreamDetached, "stream is detached")                       \
     X(999, hipErrorUnknown, "unknown error")                                   \
     X(1052, hipErrorRuntimeMemory, "runtime memory call returned error")       \
-    X(1053, hipErrorRuntimeOther, "runtime call returned error")
+    X(1053, hipErrorRuntimeOther, "runtime call returned error")               \
+    X(1054, hipErrorTbd, "unknown error")
 
 typedef enum {
 #define X(number, name, phrase) name = number,

@@ -114,7 +114,9 @@ static hipError_t copy_on(struct queue *q, void *dst, const void *src,
 
     if (!dst || !src)
         return hipErrorInvalidValue;
-    if (kind < hipMemcpyHostToHost || kind > hipMemcpyDefault)
+    /* HIP 5.2 does not look. */
+    if ((kind < hipMemcpyHostToHost || kind > hipMemcpyDefault) &&
+        rt.release > 5)
         return hipErrorInvalidMemcpyDirection;
     error = check_end(
         dst, span(s->width, s->height, s->depth, s->dst_pitch, s->dst_slice),

@@ -66,7 +66,7 @@ HIP_API hipError_t hipDeviceGet(hipDevice_t *device, int ordinal)
 {
     ENTER();
     if (!device)
-        LEAVE(hipErrorInvalidValue);
+        LEAVE(rt.release == 5 ? hipErrorInvalidDevice : hipErrorInvalidValue);
     if (!device_at(ordinal))
         LEAVE(hipErrorInvalidDevice);
     *device = ordinal;
@@ -79,6 +79,10 @@ HIP_API hipError_t hipDeviceGetName(char *name, int len, hipDevice_t device)
     if (!device_at(device))
         LEAVE(hipErrorInvalidDevice);
     if (!name || len <= 0)
+        LEAVE(hipErrorInvalidValue);
+    /* HIP 5.2 wants room for all of it. */
+    if (rt.release == 5 &&
+        (size_t)len <= strlen(device_at(device)->sim->target->product))
         LEAVE(hipErrorInvalidValue);
     snprintf(name, (size_t)len, "%s", device_at(device)->sim->target->product);
     LEAVE(hipSuccess);
@@ -450,7 +454,7 @@ HIP_API hipError_t hipCtxGetApiVersion(hipCtx_t ctx, int *api)
 HIP_API hipError_t hipCtxSynchronize(void)
 {
     ENTER();
-    LEAVE(device_wait(current_device()));
+    LEAVE(hipErrorNotSupported); /* as in AMD's, of every release */
 }
 
 HIP_API hipError_t hipCtxEnablePeerAccess(hipCtx_t peer, unsigned flags)

@@ -31,6 +31,9 @@ HIP_API const char *hipGetErrorString(hipError_t error)
 {
     int row = row_of(error);
 
+    runtime_ready();
+    if (rt.release == 5) /* which has no phrases */
+        return hipGetErrorName(error);
     return row < 0 ? "unknown error" : errors[row].phrase;
 }
 

@@ -456,8 +456,11 @@ hipError_t check_launch(const struct launch *l, struct queue *q)
     uint64_t threads = (uint64_t)l->block[0] * l->block[1] * l->block[2];
     const uint32_t lds = q->device->sim->target->lds_nbytes;
 
-    if (l->shared > lds || threads > MAX_BLOCK)
-        return hipErrorInvalidValue;
+    if (l->shared > lds)
+        return rt.release == 5 ? hipErrorOutOfMemory : hipErrorInvalidValue;
+    if (threads > MAX_BLOCK)
+        return rt.release == 5 ? hipErrorInvalidConfiguration
+                               : hipErrorInvalidValue;
     if (explicit_end(k) && !l->params && !l->extra)
         return hipErrorInvalidValue;
     if (threads > k->max_block)
@@ -531,6 +534,11 @@ static hipError_t unknown_stream(void)
     return rt.release >= 7 ? hipErrorContextIsDestroyed : hipErrorInvalidValue;
 }
 
+static hipError_t unknown_function(void)
+{
+    return rt.release == 5 ? hipErrorInvalidImage : hipErrorInvalidHandle;
+}
+
 HIP_API hipError_t hipModuleLaunchKernel(hipFunction_t f, unsigned grid_x,
                                          unsigned grid_y, unsigned grid_z,
                                          unsigned block_x, unsigned block_y,
@@ -544,15 +552,15 @@ HIP_API hipError_t hipModuleLaunchKernel(hipFunction_t f, unsigned grid_x,
                        .shared = shared,
                        .params = params,
                        .extra = extra};
-    hipError_t error = hipErrorInvalidHandle;
+    hipError_t error;
     struct queue *q;
 
     ENTER();
     q = stream_queue(stream);
     if (!q)
         LEAVE(unknown_stream());
-    if (handle_valid(f, HANDLE_FUNCTION))
-        error = launch_blocks(&l, blocks, q);
+    error = handle_valid(f, HANDLE_FUNCTION) ? launch_blocks(&l, blocks, q)
+                                             : unknown_function();
     queue_unref(q);
     LEAVE(error);
 }
@@ -569,7 +577,7 @@ static hipError_t launch_items(struct launch *l, hipStream_t stream)
         return unknown_stream();
     if (!handle_valid(l->function, HANDLE_FUNCTION)) {
         queue_unref(q);
-        return hipErrorInvalidHandle;
+        return unknown_function();
     }
     for (i = 0; i < 3 && error == hipSuccess; i++) {
         if (l->grid[i] == 0)

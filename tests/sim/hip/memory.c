@@ -185,11 +185,7 @@ HIP_API hipError_t hipMemGetInfo(size_t *free_nbytes, size_t *total_nbytes)
 
 static hipError_t allocate_host(void **ptr, size_t size, unsigned flags)
 {
-    const unsigned known =
-        0x1u | 0x2u | 0x4u | 0x20000000u | 0x40000000u | 0x80000000u;
-
-    if (flags & ~known)
-        return hipErrorInvalidValue;
+    /* Flags that it does not know it does not mind. */
     if ((flags & 0x40000000u) && (flags & 0x80000000u))
         return hipErrorInvalidValue; /* coherent and non-coherent */
     return allocate(ptr, size, SIM_MEM_HOST, BY_HOST_MALLOC, flags);
@@ -236,6 +232,8 @@ HIP_API hipError_t hipHostRegister(void *ptr, size_t size, unsigned flags)
     struct sim_alloc *a;
 
     ENTER();
+    if (size == 0 && rt.release == 5)
+        LEAVE(hipErrorOutOfMemory);
     if (!ptr || size == 0 || flags > 0xf)
         LEAVE(hipErrorInvalidValue);
     a = sim_mem_register(current_device()->sim->ordinal, ptr, size);
@@ -252,7 +250,8 @@ HIP_API hipError_t hipHostUnregister(void *ptr)
 
     ENTER();
     if (!ptr)
-        LEAVE(hipErrorInvalidValue);
+        LEAVE(rt.release == 5 ? hipErrorHostMemoryNotRegistered
+                              : hipErrorInvalidValue);
     error = release(ptr, BY_HOST_REGISTER);
     LEAVE(error == hipSuccess ? error : hipErrorHostMemoryNotRegistered);
 }
@@ -349,7 +348,7 @@ HIP_API hipError_t hipPointerGetAttributes(hipPointerAttribute_t *out,
     struct sim_alloc a;
 
     ENTER();
-    if (!out || !ptr)
+    if (!out || (!ptr && rt.release < 7))
         LEAVE(hipErrorInvalidValue);
     memset(out, 0, sizeof(*out));
     if (!find_allocation(ptr, &a)) {
@@ -453,7 +452,8 @@ HIP_API hipError_t hipMemGetAddressRange(hipDeviceptr_t *base, size_t *size,
     if (!base || !size)
         LEAVE(hipErrorInvalidValue);
     if (!find_allocation(ptr, &a))
-        LEAVE(hipErrorInvalidDevicePointer);
+        LEAVE(rt.release >= 7 ? hipErrorNotFound
+                              : hipErrorInvalidDevicePointer);
     *base = (void *)(uintptr_t)a.base;
     *size = a.size;
     LEAVE(hipSuccess);

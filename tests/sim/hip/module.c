@@ -219,13 +219,19 @@ HIP_API hipError_t hipModuleLoadFatBinary(hipModule_t *module,
     LEAVE(add_module(module, image, SIZE_MAX));
 }
 
+/* HIP 5.2 looks NULL up as any handle. */
+static hipError_t no_module(void)
+{
+    return rt.release == 5 ? hipErrorNotFound : hipErrorInvalidHandle;
+}
+
 HIP_API hipError_t hipModuleUnload(hipModule_t module)
 {
     hipModule_t *link;
 
     ENTER();
     if (!module)
-        LEAVE(hipErrorInvalidHandle);
+        LEAVE(no_module());
     pthread_mutex_lock(&lock);
     if (!handle_remove(module, HANDLE_MODULE)) {
         pthread_mutex_unlock(&lock);
@@ -315,10 +321,10 @@ HIP_API hipError_t hipModuleGetFunction(hipFunction_t *function,
     hipFunction_t f;
 
     ENTER();
-    if (!function || !name || !*name)
+    if (!function || !name || (!*name && rt.release != 5))
         LEAVE(hipErrorInvalidValue);
     if (!module)
-        LEAVE(hipErrorInvalidHandle);
+        LEAVE(no_module());
     if (!handle_valid(module, HANDLE_MODULE))
         LEAVE(hipErrorNotFound);
     check_device(module->loaded, __func__);
@@ -352,7 +358,7 @@ HIP_API hipError_t hipModuleGetGlobal(hipDeviceptr_t *dptr, size_t *bytes,
     if ((!dptr && !bytes) || !name || !*name)
         LEAVE(hipErrorInvalidValue);
     if (!module)
-        LEAVE(hipErrorInvalidHandle);
+        LEAVE(no_module());
     if (!handle_valid(module, HANDLE_MODULE))
         LEAVE(hipErrorNotFound);
     check_device(module->loaded, __func__);

@@ -39,14 +39,15 @@ static int attribute(hipFunction_t f, int which)
     case SHARED_SIZE_BYTES:
         return (int)f->kernel->lds_nbytes;
     case CONST_SIZE_BYTES:
-        return INT_MAX - 1;
+        return rt.release == 5 ? 0 : rt.release == 6 ? INT_MAX - 1 : -1;
     case LOCAL_SIZE_BYTES:
         return (int)f->kernel->scratch_nbytes;
     case NUM_REGS:
         return (int)f->kernel->vgprs;
     case PTX_VERSION:
+        return rt.release == 5 ? 30 : t->major * 10 + t->minor;
     case BINARY_VERSION:
-        return t->major * 10 + t->minor;
+        return rt.release == 5 ? 2 : t->major * 10 + t->minor;
     case MAX_DYNAMIC_SHARED_SIZE_BYTES:
         return max_dynamic_shared(f);
     default: /* CACHE_MODE_CA, PREFERRED_SHARED_MEMORY_CARVEOUT */
@@ -60,7 +61,7 @@ HIP_API hipError_t hipFuncGetAttribute(int *value, int which, hipFunction_t f)
     if (!value)
         LEAVE(hipErrorInvalidValue);
     if (!f)
-        LEAVE(hipErrorInvalidHandle);
+        LEAVE(rt.release == 5 ? hipErrorInvalidValue : hipErrorInvalidHandle);
     if (!handle_valid(f, HANDLE_FUNCTION))
         LEAVE(hipErrorInvalidDeviceFunction);
     if (which < 0 || which >= NATTRIBUTES)

@@ -17,7 +17,7 @@ enum {
     UUID_AT = 256, /* R0600 only */
     ARCH_NAME_R0000 = 396,
     ARCH_NAME_R0600 = 1160,
-    CLOCK_INSTRUCTION_KHZ = 100000,
+    CLOCK_INSTRUCTION_KHZ = 1000000, /* of the system's clock */
     ARCH_FLAGS = 0x97ff /* bits 0-16 but funnel shift (11), extended barriers
                          * (13), surfaces (14), dynamic parallelism (16) */
 };
@@ -30,14 +30,23 @@ static uint32_t multiprocessors(const struct sim_target *t)
                : t->compute_units;
 }
 
-static uint32_t max_threads_per_cu(const struct sim_target *t)
+/* Compute units that a multiprocessor stands for. */
+static uint32_t cus(const struct sim_target *t)
 {
-    return t->max_waves_per_simd * t->simds_per_cu * t->default_wave;
+    return t->compute_units / multiprocessors(t);
 }
 
+static uint32_t max_waves(const struct sim_target *t)
+{
+    return t->max_waves_per_simd * t->simds_per_cu * cus(t);
+}
+
+/* HIP 5.2 knows no larger files. */
 static uint32_t registers(const struct sim_target *t)
 {
-    return t->vgprs_per_simd * t->default_wave * t->simds_per_cu;
+    return rt.release == 5
+               ? 65536
+               : t->vgprs_per_simd * t->default_wave * t->simds_per_cu * cus(t);
 }
 
 static uint32_t max_grid_yz(void)
@@ -50,13 +59,34 @@ static uint32_t gcn_arch(const struct sim_target *t)
     return t->major * 100u + t->minor * 10u + t->stepping;
 }
 
+/* CDNA 3 and later have no texture units. */
+static bool images(const struct sim_target *t)
+{
+    return !(t->major == 9 && t->minor >= 4) && !(t->major == 12 && t->minor);
+}
+
+/* Attributes that HIP 5.2 does not know; as AMD's own library answers. */
+static bool is_known(int attribute)
+{
+    static const short later[] = {
+        1,  2,  4,  7,  12, 14, 15, 20, 22, 25, 32, 41, 42, 53, 62,
+        69, 70, 72, 73, 75, 76, 78, 79, 84, 85, 89, 90, 91, 92, 10011,
+    };
+    size_t i;
+
+    for (i = 0; rt.release == 5 && i < sizeof(later) / sizeof(later[0]); i++)
+        if (later[i] == attribute)
+            return false;
+    return true;
+}
+
 /*
  * X(offset in R0000, in R0600, bytes, attribute number or -1, value); t is the
  * target, d the device.
  */
 /* clang-format off */
 #define FIELDS(X)                                                              \
-    X( 256,  288, 8,    85, t->memory_nbytes)          /* totalGlobalMem */    \
+    X( 256,  288, 8,    -1, t->memory_nbytes)          /* totalGlobalMem */    \
     X( 264,  296, 8,    74, t->lds_nbytes)             /* sharedMemPerBlock */ \
     X(  -1,  696, 8,    75, t->lds_nbytes)             /* ...Optin */          \
     X(  -1,  640, 8,    76, t->lds_nbytes)             /* ...PerMultiprocessor */ \
@@ -71,27 +101,27 @@ static uint32_t gcn_arch(const struct sim_target *t)
     X( 296,  336, 4,    29, INT_MAX)                   /* maxGridSize */       \
     X( 300,  340, 4,    30, max_grid_yz())                                     \
     X( 304,  344, 4,    31, max_grid_yz())                                     \
-    X( 344,  624, 4,    57, max_threads_per_cu(t))     /* maxThreadsPerMultiProcessor */ \
-    X(  -1,  712, 4,    25, t->max_waves_per_simd * t->simds_per_cu) /* maxBlocksPerMultiProcessor */ \
+    X( 344,  624, 4,    57, max_waves(t) * t->default_wave) /* maxThreadsPerMultiProcessor */ \
+    X(  -1,  712, 4,    25, max_waves(t)) /* maxBlocksPerMultiProcessor */ \
     X( 336,  388, 4,    63, multiprocessors(t))        /* multiProcessorCount */ \
     X( 308,  348, 4,     5, t->clock_khz)              /* clockRate */         \
-    X( 352, 1424, 4, 10000, CLOCK_INSTRUCTION_KHZ)     /* clockInstructionRate */ \
+    X( 352, 1424, 4,    -1, CLOCK_INSTRUCTION_KHZ)     /* clockInstructionRate */ \
     X( 312,  608, 4,    60, t->memory_clock_khz)       /* memoryClockRate */   \
     X( 316,  612, 4,    59, t->memory_bus_bits)        /* memoryBusWidth */    \
     X( 340,  616, 4,    19, t->l2_nbytes)              /* l2CacheSize */       \
     X( 320,  352, 8,    83, INT_MAX)                   /* totalConstMem */     \
     X( 328,  360, 4,    23, t->major)                  /* major */             \
     X( 332,  364, 4,    61, t->minor)                  /* minor */             \
-    X( 392,   -1, 4, 10003, gcn_arch(t))               /* gcnArch */           \
-    X( 356, 1428, 4, 10001, ARCH_FLAGS)                /* arch */              \
+    X( 392,   -1, 4,    -1, gcn_arch(t))               /* gcnArch */           \
+    X( 356, 1428, 4,    -1, ARCH_FLAGS)                /* arch */              \
     X( 656,  688, 4,    10, 1)                         /* cooperativeLaunch */ \
     X( 660,  692, 4,    11, 1)                         /* cooperativeMultiDeviceLaunch */ \
-    X( 748, 1448, 4, 10007, 0)                         /* ...UnmatchedFunc */  \
-    X( 752, 1452, 4, 10008, 0)                         /* ...UnmatchedGridDim */ \
-    X( 756, 1456, 4, 10009, 0)                         /* ...UnmatchedBlockDim */ \
-    X( 760, 1460, 4, 10010, 0)                         /* ...UnmatchedSharedMem */ \
+    X( 748, 1448, 4, 10007, 1)                         /* ...UnmatchedFunc */  \
+    X( 752, 1452, 4, 10008, 1)                         /* ...UnmatchedGridDim */ \
+    X( 756, 1456, 4, 10009, 1)                         /* ...UnmatchedBlockDim */ \
+    X( 760, 1460, 4, 10010, 1)                         /* ...UnmatchedSharedMem */ \
     X( 360,  576, 4,     8, 1)                         /* concurrentKernels */ \
-    X(  -1,  600, 4,     2, 2)                         /* asyncEngineCount */  \
+    X(  -1,  600, 4,     2, 8)                         /* asyncEngineCount */  \
     X( 652,  396, 4,    16, 0)                         /* integrated */        \
     X( 764, 1464, 4, 10011, 0)                         /* isLargeBar */        \
     X( 768, 1468, 4, 10012, 0)                         /* asicRevision */      \
@@ -101,15 +131,15 @@ static uint32_t gcn_arch(const struct sim_target *t)
     X( 784,  672, 4,    65, 0)                         /* pageableMemoryAccess */ \
     X( 788,  704, 4,    66, 0)                         /* ...UsesHostPageTables */ \
     X( 776,  708, 4,    13, 0)                         /* directManagedMemAccessFromHost */ \
-    X(  -1,  684, 4,     4, 1)                         /* canUseHostPointerForRegisteredMem */ \
-    X(  -1,  604, 4,    86, 1)                         /* unifiedAddressing */ \
+    X(  -1,  684, 4,     4, 0)                         /* canUseHostPointerForRegisteredMem */ \
+    X(  -1,  604, 4,    85, 1)                         /* unifiedAddressing */ \
     X(  -1,  628, 4,    78, 1)                         /* streamPrioritiesSupported */ \
     X(  -1,  728, 4,    -1, 1)                         /* hostRegisterSupported */ \
-    X(  -1,  744, 4,    88, 1)                         /* memoryPoolsSupported */ \
+    X(  -1,  744, 4,    88, rt.release > 5)                         /* memoryPoolsSupported */ \
     X(  -1,  776, 4,    -1, 1)                         /* unifiedFunctionPointers */ \
     X( 348,  404, 4,     6, 0)                         /* computeMode */       \
     X( 736,  392, 4,    18, 0)                         /* kernelExecTimeoutEnabled */ \
-    X( 740,  580, 4,     0, d->sramecc == SIM_FEATURE_ON) /* ECCEnabled */     \
+    X( 740,  580, 4,     0, 0) /* ECCEnabled */     \
     X( 364,  592, 4,    69, 0)                         /* pciDomainID */       \
     X( 368,  584, 4,    67, d->ordinal + 1)            /* pciBusID */          \
     X( 372,  588, 4,    68, 0)                         /* pciDeviceID */       \
@@ -118,9 +148,36 @@ static uint32_t gcn_arch(const struct sim_target *t)
     X( 728,  376, 8,    82, 256)                       /* texturePitchAlignment */ \
     X(  -1,  384, 4,    12, 1)                         /* deviceOverlap */     \
     X( 384,  656, 4,    17, 0)                         /* isMultiGpuBoard */   \
-    X(  -1,   -1, 4, 10013, 1)                         /* CanUseStreamWaitValue */ \
-    X(  -1,   -1, 4, 10014, 0)                         /* ImageSupport */      \
-    X(  -1,   -1, 4, 10015, t->compute_units)          /* PhysicalMultiProcessorCount */ \
+    X(  -1,   -1, 4, 10013, rt.release > 5 || t->major == 9)                         /* CanUseStreamWaitValue */ \
+    X(  -1,   -1, 4, 10014, images(t))                         /* ImageSupport */      \
+    X( 664,  416, 4,    -1, images(t) ? INT_MAX : 0)   /* maxTexture1DLinear */ \
+    X( 668,  408, 4,    39, images(t) ? 16384 : 0)     /* maxTexture1D */      \
+    X( 672,  420, 4,    43, images(t) ? 16384 : 0)     /* maxTexture2D */      \
+    X( 676,  424, 4,    44, images(t) ? 16384 : 0)                             \
+    X( 680,  456, 4,    49, images(t) ? 16384 : 0)     /* maxTexture3D */      \
+    X( 684,  460, 4,    50, images(t) ? 16384 : 0)                             \
+    X( 688,  464, 4,    51, images(t) ? 8192 : 0)                              \
+    X(  -1,   -1, 4,    32, images(t) ? 16384 : 0)     /* MaxSurface1D */      \
+    X(  -1,   -1, 4,    41, images(t) ? INT_MAX : 0)                   /* MaxTexture1DLinear, Mipmap */ \
+    X(  -1,   -1, 4,    42, images(t) ? INT_MAX : 0)                                           \
+    X(  -1,   -1, 4,    84, INT_MAX)                   /* TotalGlobalMem */    \
+    X(  -1,  620, 4,    70, t->l2_nbytes)              /* persistingL2CacheMaxSize */ \
+    X(  -1,  568, 4,    79, 256)                       /* surfaceAlignment */  \
+    X(  -1,   -1, 4,     1, 0)                         /* AccessPolicyMaxWindowSize */ \
+    X(  -1,   -1, 4,     7, 0)                         /* ComputePreemptionSupported */ \
+    X(  -1,   -1, 4,    14, 1)                         /* GlobalL1CacheSupported */ \
+    X(  -1,   -1, 4,    15, 1)                         /* HostNativeAtomicSupported */ \
+    X(  -1,   -1, 4,    20, 1)                         /* LocalL1CacheSupported */ \
+    X(  -1,   -1, 4,    22, 0)                         /* LuidDeviceNodeMask */ \
+    X(  -1,   -1, 4,    53, 0)                         /* MaxTexture3DAlt */   \
+    X(  -1,   -1, 4,    62, 0)                         /* MultiGpuBoardGroupID */ \
+    X(  -1,   -1, 4,    73, 0)                         /* ReservedSharedMemPerBlock */ \
+    X(  -1,   -1, 4,    89, 0)                         /* VirtualMemoryManagementSupported */ \
+    X(  -1,   -1, 4,    90, 1)                         /* HostRegisterSupported */ \
+    X(  -1,   -1, 4,    91, 1)                         /* MemoryPoolSupportedHandleTypes */ \
+    X(  -1,   -1, 4,    92, 0)                                                 \
+    X(  -1,   -1, 4, 10005, 0)                         /* HIP answers 0 */ \
+    X(  -1,   -1, 4, 10015, multiprocessors(t))          /* PhysicalMultiProcessorCount */ \
     X(  -1,   -1, 4, 10016, 1)                         /* FineGrainSupport */
 /* clang-format on */
 
@@ -202,7 +259,7 @@ static bool attribute_value(const struct sim_device *d, int attribute, int *out)
 {
     const struct sim_target *t = d->target;
 
-    if (attribute < 0)
+    if (attribute < 0 || !is_known(attribute))
         return false;
 #define X(r0000_at, r0600_at, nbytes, number, value)                           \
     if (attribute == (number)) {                                               \

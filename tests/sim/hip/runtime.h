@@ -144,6 +144,9 @@ struct thread *this_thread(void);
 struct device *current_device(void);
 struct device *device_at(int ordinal); /* NULL if there is none */
 
+/* Has the environment read, for what needs the release and nothing else. */
+void runtime_ready(void);
+
 enum need { NEED_NOTHING, NEED_DEVICE };
 hipError_t enter(const char *function, enum need need);
 hipError_t leave(hipError_t error);
