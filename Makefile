@@ -1,5 +1,14 @@
 # kpack - GPU kernels that travel inside a program. `make help` lists it all.
 
+# A tree that `make dist` made has its kernels compiled: see gen/prebuilt.
+PREBUILT := $(wildcard prebuilt/pack.mk)
+ifneq ($(PREBUILT),)
+include $(PREBUILT)
+ARCHS   ?= $(PREBUILT_ARCHS)
+PACK    ?= $(PREBUILT_PACK)
+MODULES ?= $(PREBUILT_MODULES)
+endif
+
 ## Settings, given as NAME=VALUE on the command line:
 ARCHS   ?= gfx90a gfx942 gfx1030 gfx1100 gfx1201## targets to compile for; also sm_NN (cubins)
 PACK    ?= candle## name of the pack
@@ -104,6 +113,9 @@ $(H)/kpack: $(CMD_OBJECTS) $(H)/libkpack.a
 	@echo "  LD    $@"
 	@$(CC) $(LDFLAGS) $(SAN_FLAGS) -pthread -o $@ $^ -ldl $(PACK_CODEC_LIBS)
 
+ifneq ($(PREBUILT),)
+include tests/dist/dist.mk
+else
 include tests/sim/sim.mk
 include tests/sim/corpus/corpus.mk
 include tests/sim/coverage/coverage.mk
@@ -113,6 +125,7 @@ include tests/tests.mk
 include tests/lint.mk
 include tests/bench/bench.mk
 include gen/report/report.mk
+endif
 
 # ---- the rest ----------------------------------------------------------------
 
@@ -124,10 +137,16 @@ help: ## this list
 clean: ## remove what was built
 	rm -rf $(B)
 
-install: $(H)/libkpack.a $(H)/kpack $(PACK_LAUNCHERS) $(KPACK_COMPRESS) ## into DESTDIR and PREFIX
+install: $(H)/libkpack.a $(H)/kpack $(PACK_LAUNCHERS) $(if $(PREBUILT),,$(KPACK_COMPRESS)) ## into DESTDIR and PREFIX
 	gen/install $(B) $(H) '$(DESTDIR)' '$(PREFIX)' $(PACK) $(VERSION)
+
+ifeq ($(PREBUILT),)
+dist: $(PACK_OBJECTS) $(PACK_HEADER) $(PACK_LAUNCHERS) ## a tarball that builds with cc, make and xxd alone
+	$(if $(IMPORT)$(filter-out none,$(COMPRESS)),@echo 'make dist takes no IMPORT= and no COMPRESS=' >&2; exit 1)
+	@gen/dist $(B) $(PACK) $(VERSION) '$(AMD_ARCHS)' '$(MODULES)' '$(DEVICE_VERSION)'
+endif
 
 deps: ## install what build, tests and lint need, from Debian's packages
 	$(if $(deps_first),@:,gen/deps)
 
-.PHONY: help clean install deps
+.PHONY: help clean install dist deps

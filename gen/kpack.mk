@@ -46,7 +46,7 @@ ifdef KPACK_ROOT
 KPACK_TOOLS   := $(KPACK_ROOT)/gen
 KPACK_TARGETS := $(KPACK_ROOT)/src/target_table.h
 KPACK_INCLUDE := $(KPACK_ROOT)/include
-KPACK_GEN     ?= $(B)/kpack-gen
+KPACK_GEN     ?= $(if $(PREBUILT),gen/prebuilt,$(B)/kpack-gen)
 KPACK_COMPRESS := $(B)/kpack-compress
 KPACK_CODECS  := $(KPACK_ROOT)/src/codec
 else
@@ -178,7 +178,7 @@ c_name = $(subst -,_,$(subst :,_,$(subst +,_on,$(patsubst %-,%_off,$(subst -:,_o
 
 # Asked at each make, so that a new compiler rebuilds; written if it differs.
 # KPACK_PLAIN=1 says that no goal needs it.
-ifeq ($(filter 1,$(KPACK_PLAIN))$(IMPORT),)
+ifeq ($(filter 1,$(KPACK_PLAIN))$(IMPORT)$(PREBUILT),)
 DEVICE_MK := $(B)/device/compiler.mk
 $(shell HIPCC='$(HIPCC)' ROCM_PATH='$(ROCM_PATH)' $(KPACK_TOOLS)/find-compiler $(DEVICE_MK))
 include $(DEVICE_MK)
@@ -238,6 +238,22 @@ alias_awk := $(KPACK_TOOLS)/alias.awk
 # A module's source, and the table beside it.
 source_of = $(or $(foreach s,$(SOURCES),$(if $(filter $(1),$(basename $(notdir $(s)))),$(s))),$(KERNELS)/$(1).hip)
 csv_of    = $(wildcard $(basename $(call source_of,$(1))).csv)
+
+# Kernels that were compiled elsewhere, if they are what was made there.
+ifneq ($(PREBUILT),)
+bad_prebuilt := $(filter-out $(PREBUILT_PACK) $(PREBUILT_ARCHS) $(PREBUILT_MODULES),$(PACK) $(ARCHS) $(MODULES)) \
+  $(filter-out $(ARCHS) $(MODULES),$(PREBUILT_ARCHS) $(PREBUILT_MODULES)) $(filter-out none,$(COMPRESS)) $(IMPORT)
+ifneq ($(strip $(bad_prebuilt)),)
+$(error this tree holds pack $(PREBUILT_PACK), compiled for ARCHS='$(PREBUILT_ARCHS)' with MODULES='$(PREBUILT_MODULES)', \
+  not: $(strip $(bad_prebuilt)). To compile others remove the folder prebuilt, with clang and HIP installed)
+endif
+$(B)/stamp/prebuilt: SHA256SUMS
+	@mkdir -p $(@D)
+	@grep ' prebuilt/' $< | sha256sum -c --quiet && touch $@
+$(B)/hsaco/%.hsaco: prebuilt/hsaco/%.hsaco $(B)/stamp/prebuilt
+	@mkdir -p '$(@D)'
+	@cp '$<' '$@'
+endif
 
 $(B)/hsaco/%.hsaco: $$(call source_of,$$(*F)) $(B)/stamp/device \
     $$(call constants,$$(*D)) $(if $(ALIASES),$(ALIASES) $(alias_awk))
@@ -377,15 +393,16 @@ $(PACK_HEADER): $(call esc,$(MODULES:%=$(B)/hsaco/$(first_arch)/%.hsaco)) \
 # nothing is known but sizes: it has no launchers.
 PACK_LAUNCHERS := $(MODULES:%=$(B)/include/kpack/$(PACK)/%.h)
 TYPES := $(wildcard $(KERNELS)/types.csv)
+ir_of = $(if $(PREBUILT),,$(wildcard $(call source_of,$*)))
 .PRECIOUS: $(B)/include/kpack/$(PACK)/.%.made
 $(B)/include/kpack/$(PACK)/.%.made: $(call esc,$(B)/hsaco/$(first_arch)/)%.hsaco \
     $(KPACK_GEN) $(B)/stamp/pack $(TYPES) $(ALIASES) $(KPACK_INCLUDE)/kpack.h
 	$(device_check)
 	@mkdir -p '$(@D)'
-	$(if $(wildcard $(call source_of,$*)),@$(DEVICE_CXX) $(filter-out -Wall -Wextra -ffile-prefix-map=%,$(KPK_HIPFLAGS)) \
+	$(if $(ir_of),@$(DEVICE_CXX) $(filter-out -Wall -Wextra -ffile-prefix-map=%,$(KPK_HIPFLAGS)) \
 	  $(DEVICE_FLAGS) $(filter -U% -D%,$(call target_flags,$(first_arch))) -nogpulib -w -O0 -g -S -emit-llvm -Xclang -disable-llvm-passes \
 	  --offload-arch=$(first_arch) -o '$(@:.made=.ll)' $(call source_of,$*))
-	@$(KPACK_GEN) launchers $(PACK).$* '$(@D)/$*.h' 'object=$<' $(if $(wildcard $(call source_of,$*)),'ir=$(@:.made=.ll)') \
+	@$(KPACK_GEN) launchers $(PACK).$* '$(@D)/$*.h' 'object=$<' $(if $(ir_of),'ir=$(@:.made=.ll)') \
 	  $(TYPES:%='types=%') $(ALIASES:%='aliases=%') \
 	  taken=$(KPACK_INCLUDE)/kpack.h taken=$(KPACK_INCLUDE)/kpack/types.h
 	@rm -f '$(@:.made=.ll)'; touch '$@'

@@ -425,19 +425,28 @@ static void write_launcher(FILE *f, const struct writer *w,
     write_parameters(f, l);
     fputs("{\n", f);
     if (nargs) {
-        fputs("    const kpk_arg args[] = {\n", f);
-        for (size_t a = 0; a < nargs; a++)
-            fprintf(f, "        {&%s, sizeof(%s)},\n", l->names[a],
-                    l->names[a]);
-        fputs("    };\n\n", f);
+        size_t column = 8;
+
+        fputs("    const void *const args[] = {\n        ", f);
+        for (size_t a = 0; a < nargs; a++) {
+            const size_t n = strlen(l->names[a]) + 3;
+
+            if (a && column + n > 78) {
+                fputs("\n        ", f);
+                column = 8;
+            }
+            fprintf(f, "&%s,%s", l->names[a], a + 1 < nargs ? " " : "");
+            column += n;
+        }
+        fputs("\n    };\n\n", f);
     }
     fprintf(f,
             "    return kpk_kernels_launch(\n"
             "        KPK_I_CAST(const kpk_kernels *, kernels), %zu, shape, "
-            "stream, %s, %zu);\n"
+            "stream, %s);\n"
             "}\n\n",
             (size_t)(l->kernel - w->in->object->kernels),
-            nargs ? "args" : "NULL", nargs);
+            nargs ? "args" : "NULL");
 }
 
 /* Every name that the header defines, as `#define` to its long form or as

@@ -914,11 +914,12 @@ kpk_status kpk_launch_packed(const kpk_kernel *kernel, const kpk_shape *shape,
  *     kpk_affine_kernels_get(gpu, &affine);
  *     kpk_affine_f32(affine, &shape, stream, n, rank, info, in, out, mul, add);
  *
- * A wrong number or type of arguments does not compile; the call costs what
- * kpk_launch() does. Types that C does not have are in kpack/types.h. In C,
- * compilers before gcc 14 take a pointer of a wrong type with a warning: the
- * headers make that warning an error for the source that includes them, unless
- * KPK_LAX_POINTERS is defined. Two calls are what the headers are made of.
+ * A wrong number or type of arguments does not compile; the call costs less
+ * than kpk_launch(), which checks them each time. Types that C does not have
+ * are in kpack/types.h. In C, compilers before gcc 14 take a pointer of a wrong
+ * type with a warning: the headers make that warning an error for the source
+ * that includes them, unless KPK_LAX_POINTERS is defined. Two calls are what
+ * the headers are made of.
  */
 
 /* The kernels of one module of an instance, which owns them. */
@@ -941,12 +942,17 @@ kpk_status kpk_kernels_get(kpk_instance *inst, const kpk_module *module,
                            uint64_t layout, const kpk_kernels **out);
 
 /*
- * kpk_kernels_launch() starts kernel number `kernel` of them. Otherwise as
- * kpk_launch().
+ * kpk_kernels_launch() starts kernel number `kernel` of them.
+ *
+ *   args  pointers to the values of its arguments, as many as it has and of
+ *         the sizes that it has: they are not checked. NULL if it has none.
+ *         Read, with the values, during the call only.
+ *
+ * Otherwise as kpk_launch().
  */
 kpk_status kpk_kernels_launch(const kpk_kernels *kernels, size_t kernel,
                               const kpk_shape *shape, void *stream,
-                              const kpk_arg *args, size_t nargs);
+                              const void *const *args);
 
 /* Largest buffer that kpk_launch_values() makes. */
 #define KPK_MAX_PACKED 4096

@@ -76,29 +76,3 @@ kpk_status kpk_kernels_get(kpk_instance *inst, const kpk_module *module,
         *out = (const kpk_kernels *)slot;
     return st;
 }
-
-kpk_status kpk_kernels_launch(const kpk_kernels *kernels, size_t kernel,
-                              const kpk_shape *shape, void *stream,
-                              const kpk_arg *args, size_t nargs)
-{
-    const struct kpk_i_slot *slot = (const struct kpk_i_slot *)kernels;
-    kpk_kernel *k;
-    kpk_status st;
-
-    if (!slot || kernel >= slot->module->nkernels)
-        return kpk_i_fail(KPK_ERR_ARG, "a typed launch: %s",
-                          slot ? "the module has no such kernel"
-                               : "kernels is NULL");
-    k = &slot->kernels[kernel];
-    if (atomic_load_explicit(&k->function, memory_order_acquire))
-        return kpk_launch(k, shape, stream, args, nargs);
-    /* The first launch of this kernel, unless the module was unloaded. */
-    if (!atomic_load_explicit(&slot->hip_module, memory_order_acquire))
-        return kpk_i_fail(KPK_ERR_UNLOADED,
-                          "module %s of kernel %s has been unloaded; fetch its "
-                          "kernels again with kpk_%s_kernels_get()",
-                          kpk_module_name(slot->module), kpk_kernel_name(k),
-                          kpk_module_name(slot->module));
-    st = kpk_i_resolve(k);
-    return st == KPK_OK ? kpk_launch(k, shape, stream, args, nargs) : st;
-}

@@ -260,6 +260,43 @@ kpk_status kpk_launch(const kpk_kernel *kernel, const kpk_shape *shape,
                  NULL);
 }
 
+/* The first launch of a kernel of a set, unless the module was unloaded. */
+static kpk_status find_in_set(const struct kpk_i_slot *slot, kpk_kernel *kernel)
+{
+    if (!atomic_load_explicit(&slot->hip_module, memory_order_acquire))
+        return kpk_i_fail(KPK_ERR_UNLOADED,
+                          "module %s of kernel %s has been unloaded; fetch its "
+                          "kernels again with kpk_%s_kernels_get()",
+                          kpk_module_name(slot->module),
+                          kpk_kernel_name(kernel),
+                          kpk_module_name(slot->module));
+    return kpk_i_resolve(kernel);
+}
+
+/* Number and sizes of arguments were checked once and for all: a launcher's by
+ * the compiler, the launcher's header by kpk_kernels_get(). */
+kpk_status kpk_kernels_launch(const kpk_kernels *kernels, size_t kernel,
+                              const kpk_shape *shape, void *stream,
+                              const void *const *args)
+{
+    const struct kpk_i_slot *slot = (const struct kpk_i_slot *)kernels;
+    kpk_kernel *k;
+    kpk_status st = KPK_OK;
+
+    if (!slot || kernel >= slot->module->nkernels)
+        return kpk_i_fail(KPK_ERR_ARG, "a typed launch: %s",
+                          slot ? "the module has no such kernel"
+                               : "kernels is NULL");
+    k = &slot->kernels[kernel];
+    if (!atomic_load_explicit(&k->function, memory_order_acquire))
+        st = find_in_set(slot, k);
+    if (st == KPK_OK)
+        st = kpk_i_check_shape(k, shape);
+    if (st != KPK_OK)
+        return st;
+    return start(k, shape, stream, (void **)args, NULL);
+}
+
 static kpk_status too_short(const kpk_kernel *kernel, size_t nbytes)
 {
     const kpk_module *module = kernel->slot->module;

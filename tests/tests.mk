@@ -16,42 +16,18 @@
 #   tests/build/test_*.c       programs, of the build's tools
 #   tests/{build,install}/*.sh scripts, of the build and of what it installs
 #
-# In a unit test `/* link: FLAGS */` on a line of its own adds linker flags.
+# Those of tests/unit are built by unit.mk.
 
 KERNEL_TESTS_SRC := $(filter $(ALL_MODULES:%=tests/kernels/%.c),$(wildcard tests/kernels/*.c))
 HARNESS := $(patsubst %.c,$(H)/obj/%.o,$(sort $(filter-out $(ALL_MODULES:%=tests/kernels/%.c),$(wildcard tests/kernels/*.c))))
 KERNEL_TESTS := $(patsubst tests/kernels/%.c,$(H)/test/kernels/%,\
   $(filter $(MODULES:%=tests/kernels/%.c),$(sort $(KERNEL_TESTS_SRC))))
 
-unit_helpers_with_header := $(patsubst %.h,%.c,$(wildcard tests/unit/test_*.h))
-UNIT_SRC   := $(sort $(filter-out $(unit_helpers_with_header),$(wildcard tests/unit/test_*.c)))
-UNIT_TESTS := $(patsubst tests/unit/%.c,$(H)/test/unit/%,$(UNIT_SRC))
-UNIT_HELPERS := $(patsubst %.c,$(H)/obj/%.o,$(filter-out $(UNIT_SRC) tests/unit/fake_hip.c,$(wildcard tests/unit/*.c)))
-FAKES := $(if $(wildcard tests/unit/fake_hip.c),$(addprefix $(H)/test/unit/,fake_hip.so fake_hip_5.so fake_hip_broken.so))
 BUILD_TESTS  := $(patsubst tests/build/%.c,$(H)/test/build/%,$(sort $(wildcard tests/build/test_*.c)))
 SCRIPT_TESTS := $(sort $(wildcard tests/build/*.sh tests/install/*.sh))
 
-TEST_CFLAGS = -Itests -Itests/unit -Itests/kernels -Itests/import -Igen
-link_flags_of = $(shell sed -n 's,^/\* link: \(.*\) \*/$$,\1,p' $(1))
-$(H)/obj/tests/%.o: OBJ_CFLAGS = $(TEST_CFLAGS)
-$(HARNESS) $(KERNEL_TESTS_SRC:%.c=$(H)/obj/%.o) $(UNIT_SRC:%.c=$(H)/obj/%.o): $(PACK_HEADER)
-
-# The library comes as its objects' archive, twice: helpers and it may need
-# each other.
-$(H)/test/unit/%: $(H)/obj/tests/unit/%.o $(UNIT_HELPERS) $(H)/libkpack.a $(FAKES)
-	@echo "  LD    $@"
-	@mkdir -p $(@D)
-	@$(CC) $(LDFLAGS) $(SAN_FLAGS) -rdynamic -o $@ $(filter %.o %.a,$^) -lcmocka -ldl -lm -pthread $(PACK_CODEC_LIBS) \
-	  $(call link_flags_of,tests/unit/$*.c)
-
-fake_flags = -Wl,-soname,libamdhip64.so.6
-fake_flags_5 = -DFAKE_HIP_5 -Wl,-soname,libamdhip64.so.5
-fake_flags_broken = -DFAKE_HIP_BROKEN
-.SECONDARY: $(FAKES)
-$(H)/test/unit/fake_hip%so: tests/unit/fake_hip.c tests/unit/fake_hip.h $(H)/stamp/cc
-	@mkdir -p $(@D)
-	@$(CC) $(KPK_CFLAGS) $(CFLAGS) $(SAN_FLAGS) $(TEST_CFLAGS) -shared \
-	  $(fake_flags$(subst .,,$*)) -o $@ $< -pthread
+include tests/unit.mk
+$(HARNESS) $(KERNEL_TESTS_SRC:%.c=$(H)/obj/%.o): $(PACK_HEADER)
 
 $(H)/test/kernels/%: $(H)/obj/tests/kernels/%.o $(HARNESS) $(H)/libkpack.a
 	@echo "  LD    $@"

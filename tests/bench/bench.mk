@@ -64,3 +64,12 @@ bench-size: hsaco ## sizes, first use and start of plain and compressed packs (n
 	+@ARCHS='$(AMD_ARCHS)' CC='$(CC)' MAKE='$(MAKE)' tests/bench/size/run $(B)
 
 .PHONY: check-gpu bench-size bench-import bench-gpu bench-sim bench-table
+
+# kpack's own part of a launch, typed and not, under the tests' fake HIP.
+LAUNCH_BENCH := $(H)/test/unit/bench_launch
+$(LAUNCH_BENCH): tests/bench/launch/bench.c $(H)/obj/tests/unit/fake_load.o $(H)/libkpack.a $(PACK_LAUNCHERS) $(H)/test/unit/fake_hip.so
+	@mkdir -p $(@D)
+	@$(CC) $(KPK_CFLAGS) $(CFLAGS) $(SAN_FLAGS) -Itests/unit -o $@ $(filter %.c %.o %.a,$^) -ldl -pthread $(PACK_CODEC_LIBS)
+bench-launch: $(LAUNCH_BENCH) ## time kpack's own part of a launch, typed and untyped
+	@$(LAUNCH_BENCH)
+.PHONY: bench-launch

@@ -135,5 +135,28 @@ refuse "cmake: no sources" "no SOURCES" wrong mine
 refuse "cmake: a source that is not there" "there is no" \
     wrong "mine SOURCES none.hip"
 refuse "cmake: a word too many" "what is" wrong "mine extra SOURCES a.hip"
+
+# ---- Rust ----
+
+# The system's cargo rather than one of a user's: no crates, no network.
+cargo=$(PATH=/usr/bin:$PATH command -v cargo)
+if [ -z "$cargo" ]; then
+    flunk "cargo is needed: run 'make deps'"
+    finish
+fi
+example own_rust
+cargo_build() {
+    alone env PATH="$(dirname "$cargo"):$PATH" CARGO_HOME="$WORK/cargo" \
+        "$cargo" build --offline
+}
+check "cargo: builds" cargo_build
+on_each_device "cargo: runs" "y[999] = 1998.5" target/debug/saxpy
+sed -i 's/2.0f/3.0f/' kernels/factor.h
+check "cargo: builds after a kernel's header changed" cargo_build
+on_each_device "cargo: which is in the program" "y[999] = 2997.5" \
+    target/debug/saxpy
+touch "$WORK/mark"
+check "cargo: nothing to do makes nothing" sh -c \
+    "[ -z \"\$(find target -name '*.a' -newer '$WORK/mark')\" ]"
 cd "$ROOT" || exit 1
 finish

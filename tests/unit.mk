@@ -1,0 +1,32 @@
+# unit.mk - builds the runtime's unit tests, tests/unit
+#
+# In one of them `/* link: FLAGS */` on a line of its own adds linker flags.
+# CMOCKA is what stands in for cmocka, if something does.
+
+unit_helpers_with_header := $(patsubst %.h,%.c,$(wildcard tests/unit/test_*.h))
+UNIT_SRC   := $(sort $(filter-out $(unit_helpers_with_header) $(UNIT_LEFT_OUT),$(wildcard tests/unit/test_*.c)))
+UNIT_TESTS := $(patsubst tests/unit/%.c,$(H)/test/unit/%,$(UNIT_SRC))
+UNIT_HELPERS := $(patsubst %.c,$(H)/obj/%.o,$(filter-out $(UNIT_SRC) $(UNIT_LEFT_OUT) tests/unit/fake_hip.c,$(wildcard tests/unit/*.c)))
+FAKES := $(if $(wildcard tests/unit/fake_hip.c),$(addprefix $(H)/test/unit/,fake_hip.so fake_hip_5.so fake_hip_broken.so))
+
+TEST_CFLAGS = $(CMOCKA_CFLAGS) -Itests -Itests/unit -Itests/kernels -Itests/import -Igen
+link_flags_of = $(shell sed -n 's,^/\* link: \(.*\) \*/$$,\1,p' $(1))
+$(H)/obj/tests/%.o: OBJ_CFLAGS = $(TEST_CFLAGS)
+$(UNIT_SRC:%.c=$(H)/obj/%.o): $(PACK_HEADER)
+
+# The library comes as its objects' archive, twice: helpers and it may need
+# each other.
+$(H)/test/unit/%: $(H)/obj/tests/unit/%.o $(UNIT_HELPERS) $(CMOCKA) $(H)/libkpack.a $(FAKES)
+	@echo "  LD    $@"
+	@mkdir -p $(@D)
+	@$(CC) $(LDFLAGS) $(SAN_FLAGS) -rdynamic -o $@ $(filter %.o %.a,$^) $(if $(CMOCKA),,-lcmocka) -ldl -lm -pthread $(PACK_CODEC_LIBS) \
+	  $(call link_flags_of,tests/unit/$*.c)
+
+fake_flags = -Wl,-soname,libamdhip64.so.6
+fake_flags_5 = -DFAKE_HIP_5 -Wl,-soname,libamdhip64.so.5
+fake_flags_broken = -DFAKE_HIP_BROKEN
+.SECONDARY: $(FAKES)
+$(H)/test/unit/fake_hip%so: tests/unit/fake_hip.c tests/unit/fake_hip.h $(H)/stamp/cc
+	@mkdir -p $(@D)
+	@$(CC) $(KPK_CFLAGS) $(CFLAGS) $(SAN_FLAGS) $(TEST_CFLAGS) -shared \
+	  $(fake_flags$(subst .,,$*)) -o $@ $< -pthread
