@@ -55,7 +55,7 @@ ON_GPU = $(if $(GPU),,LD_LIBRARY_PATH=$(H)/sim:$$LD_LIBRARY_PATH KPK_SIM_DEVICES
 # A make of its own, for packs beside the main one: this one's job server is of
 # no use to a make that sets its own number of jobs or starts itself again.
 pack_make = env -u MAKEFLAGS -u MAKELEVEL $(MAKE) --no-print-directory KPACK_GEN=$(B)/kpack-gen \
-  $(foreach v,CC CFLAGS LDFLAGS SAN COV HIPCC ROCM_PATH HIPFLAGS,'$(v)=$($(v))')
+  COMPRESS=none EMBED=xxd IMPORT= MODULES= $(foreach v,CC CFLAGS LDFLAGS SAN COV HIPCC ROCM_PATH HIPFLAGS,'$(v)=$($(v))')
 
 include tests/ways/ways.mk
 include tests/asm/asm.mk
