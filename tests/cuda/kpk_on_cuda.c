@@ -2,8 +2,8 @@
  *
  * With it instead of libkpack.a, the programs of tests/kernels run the sm_NN
  * cubins on an NVIDIA GPU: the same rows, the same references. KPK_CUBINS is
- * the folder of the cubins, build/hsaco/sm_90 unless set; the module is found
- * in it by the test program's own name.
+ * the folder of the cubins, build/hsaco/sm_90 unless set. Cubins have no second
+ * names: kernels/aliases.csv tells the first ones.
  */
 #include "kpack.h"
 
@@ -11,6 +11,7 @@
 
 #include <dlfcn.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -186,15 +187,57 @@ kpk_status kpk_copy_from(kpk_instance *inst, void *dst, const void *src,
 
 /* ---- kernels ---- */
 
+/* text with each `from` in it replaced; false if it has none or is too long */
+static bool replace(char *out, size_t size, const char *text, const char *from,
+                    const char *to)
+{
+    const char *at = strstr(text, from);
+    size_t used = 0;
+
+    if (!at)
+        return false;
+    for (; at; text = at + strlen(from), at = strstr(text, from)) {
+        const int n = snprintf(out + used, size - used, "%.*s%s",
+                               (int)(at - text), text, to);
+
+        if (n < 0 || (size_t)n >= size - used)
+            return false;
+        used += (size_t)n;
+    }
+    return (size_t)snprintf(out + used, size - used, "%s", text) < size - used;
+}
+
+/* Looks for the kernel by the names that it may be the second one of. */
+static CUresult find_aliased(CUfunction *f, CUmodule module, const char *name)
+{
+    FILE *csv = fopen("kernels/aliases.csv", "r");
+    CUresult result = 500; /* not found */
+    char line[256], first[256];
+
+    while (csv && result != 0 && fgets(line, sizeof(line), csv)) {
+        char *rest = NULL;
+        const char *of = strtok_r(line, ",\n", &rest);
+        const char *text = strtok_r(NULL, ",\n", &rest);
+        const char *alias = strtok_r(NULL, ",\n", &rest);
+
+        if (of && alias && replace(first, sizeof(first), name, alias, text))
+            result = cuda.cuModuleGetFunction(f, module, first);
+    }
+    if (csv)
+        (void)fclose(csv);
+    return result;
+}
+
 kpk_status kpk_kernel_get(kpk_instance *inst, const char *name,
                           const kpk_kernel **out)
 {
     CUfunction f = NULL;
-    const kpk_status st =
-        check(cuda.cuModuleGetFunction(&f, inst->module, name), name);
+    CUresult result = cuda.cuModuleGetFunction(&f, inst->module, name);
 
+    if (result != 0)
+        result = find_aliased(&f, inst->module, name);
     *out = (const kpk_kernel *)(const void *)f;
-    return st;
+    return check(result, name);
 }
 
 kpk_status kpk_launch(const kpk_kernel *kernel, const kpk_shape *s,
