@@ -2,6 +2,9 @@
 #
 # libhsakmt.so.1 is found by ROCr of HIP 5; HIP 7's loads the same library by
 # the name libdtif.so when HSA_ENABLE_DTIF=1 asks it to.
+#
+# The tests through Debian's HIP 5.2.3 need code objects of version 4: a build
+# of its own, below build/amd, of a sample of every module's kernels.
 
 THUNK_SOURCES := $(sort $(wildcard tests/sim/thunk/*.c)) \
   $(sort $(filter-out %/code_object.c %/bundle.c,$(wildcard tests/sim/core/*.c)) \
@@ -21,3 +24,37 @@ $(THUNK_DTIF): $(THUNK_LIB)
 
 thunk: $(THUNK_LIB) $(THUNK_DTIF) ## the thunk for AMD's own runtime: build/sim/thunk
 .PHONY: thunk
+
+# ---- tests through AMD's runtime ---------------------------------------------
+
+THUNK_TESTS := tests/sim/thunk/tests
+AGREE       := $(H)/test/agree
+$(AGREE): $(H)/obj/$(THUNK_TESTS)/agree.o
+	@mkdir -p $(@D)
+	@$(CC) $(LDFLAGS) -o $@ $< -ldl
+# It calls functions that it knows by name alone.
+$(H)/obj/$(THUNK_TESTS)/agree.o: $(THUNK_TESTS)/agree.c
+	@mkdir -p $(@D)
+	@$(CC) -std=gnu11 -O1 -Wall -Wextra -MMD -MP -c -o $@ $<
+
+# What a real runtime runs of a build in folder $(1).
+hip_programs = $(1)/demo $(1)/test/unit/test_on_device $(MODULES:%=$(1)/test/kernels/%)
+hip_env = THUNK='$(H)/sim/thunk' SIM='$(H)/sim' AGREE='$(AGREE)' CASES='$(MODULES)'
+
+AMD := $(B)/amd
+AMD_ARCHS_TESTED := gfx90a gfx1030
+amd-build: ## the sample of kernels, code object version 4, for HIP 5.2.3
+	+@$(THUNK_TESTS)/sample-folder kernels $(AMD)/kernels
+	+@$(MAKE) --no-print-directory B=$(AMD) COV=4 ARCHS='$(AMD_ARCHS_TESTED)' SAN= DEVICES= \
+	  KERNELS=$(AMD)/kernels HIPCC=$(THUNK_TESTS)/sample-clang \
+	  lib $(call hip_programs,$(AMD)) $(AMD_ARCHS_TESTED:%=$(AMD)/program/%/api.hsaco)
+check-amd: amd-build thunk sim $(AGREE) ## tests through Debian's own HIP 5.2.3 on simulated gfx90a and gfx1030
+	@$(hip_env) DEVICES=$(subst $(space),$(comma),$(AMD_ARCHS_TESTED)) \
+	  EXTRA='$(THUNK_TESTS)/hipcc.sh $(THUNK_TESTS)/rocminfo.sh' \
+	  $(THUNK_TESTS)/check-hip $(AMD)
+
+HIP_ROOT ?=
+check-hip: thunk sim $(AGREE) $(call hip_programs,$(H)) $(API_HSACOS) ## tests through the HIP runtime unpacked in HIP_ROOT=
+	@test -n '$(HIP_ROOT)' || { echo "check-hip: give HIP_ROOT=, a folder with a HIP runtime's packages unpacked" >&2; exit 2; }
+	@$(hip_env) PROGRAMS='$(B)/program' DEVICES=$(DEVICES) $(THUNK_TESTS)/check-hip $(H) '$(HIP_ROOT)'
+.PHONY: amd-build check-amd check-hip
