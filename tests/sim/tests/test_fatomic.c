@@ -89,12 +89,12 @@ static void put_value(struct asm_state *st, unsigned reg, uint64_t v)
     st->v[reg + 1][0] = (uint32_t)(v >> 32);
 }
 
-static void registers(char out[24], unsigned reg, unsigned n)
+static void registers(char out[32], unsigned reg, unsigned n)
 {
     if (n == 1)
-        snprintf(out, 24, "v%u", reg);
+        snprintf(out, 32, "v%u", reg);
     else
-        snprintf(out, 24, "v[%u:%u]", reg, reg + n - 1);
+        snprintf(out, 32, "v[%u:%u]", reg, reg + n - 1);
 }
 
 /* ds_NAME becomes ds_..._rtn_TYPE: the type is what the last '_' begins. */
@@ -116,7 +116,7 @@ static void make_text(char text[192], const struct fatomic_case *c, char where,
                       : strstr(c->target, "gfx94") || strstr(c->target, "gfx95")
                           ? " sc0"
                           : " glc";
-    char data[24], both[24], compare[24], back[24], name[40];
+    char data[32], both[32], compare[32], back[32], name[40];
 
     registers(data, 4, words);
     registers(both, 4, 2 * words);

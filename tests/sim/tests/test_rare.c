@@ -320,6 +320,46 @@ static void test_a_named_barrier_nobody_completes_is_a_fault(void **state)
     assert_int_equal(l.fault.kind, SIM_FAULT_BARRIER);
 }
 
+/* Every group waits for a word that the last one writes, with few threads. */
+static void test_groups_that_spin_let_others_come(void **state)
+{
+    static const char *const waits[] = {"", "s_sleep 1\n"};
+
+    (void)state;
+    for (unsigned sleeps = 0; sleeps < 2; sleeps++) {
+        struct sim_alloc *a = counting_bytes(64);
+        uint64_t arguments[] = {a->base};
+        char text[512];
+        struct asm_launch l = {.target = "gfx942",
+                               .wave_size = 64,
+                               .text = text,
+                               .groups = 9,
+                               .block = 64,
+                               .kernarg = arguments,
+                               .kernarg_nbytes = sizeof(arguments)};
+
+        memset(a->bytes, 0, 64);
+        snprintf(text, sizeof(text),
+                 "s_load_dwordx2 s[4:5], s[0:1], 0x0\n"
+                 "v_mov_b32 v1, 0\nv_mov_b32 v2, 1\n"
+                 "s_mov_b64 exec, 1\n"
+                 "s_cmp_eq_u32 s2, 8\n"
+                 "s_cbranch_scc0 1f\n"
+                 "global_store_dword v1, v2, s[4:5] sc0 sc1\n"
+                 "1:\n%s"
+                 "global_load_dword v3, v1, s[4:5] sc0 sc1\n"
+                 "s_waitcnt vmcnt(0)\n"
+                 "v_cmp_eq_u32 vcc, 0, v3\n"
+                 "s_cbranch_vccnz 1b\n"
+                 "global_atomic_add v1, v2, s[4:5] offset:4\n",
+                 waits[sleeps]);
+        if (!asm_dispatch(&l))
+            fail_msg("%s", l.fault.text);
+        assert_int_equal(dword_at(a->bytes + 4), 9);
+        sim_mem_free(a->base);
+    }
+}
+
 static void test_registers_do_not_become_more(void **state)
 {
     struct asm_state *st = asm_new("gfx1201", 32);
@@ -381,6 +421,7 @@ int main(void)
         cmocka_unit_test(test_blocks_move_the_registers_that_m0_names),
         cmocka_unit_test(test_named_barriers_hold_their_members_alone),
         cmocka_unit_test(test_a_named_barrier_nobody_completes_is_a_fault),
+        cmocka_unit_test(test_groups_that_spin_let_others_come),
         cmocka_unit_test(test_registers_do_not_become_more),
         cmocka_unit_test(test_hints_change_nothing),
     };
