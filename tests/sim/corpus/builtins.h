@@ -169,7 +169,8 @@ DEVICE static inline float plain_number(u32 bits)
 LANE_TEST(builtin_packing, 3, 12)
 {
     const u32 a = in[0], b = in[1];
-    const float x = plain_number(a), y = plain_number(b), z = plain_number(in[2]);
+    const float x = plain_number(a), y = plain_number(b),
+                z = plain_number(in[2]);
     const float s = (float)((i32)a >> 12) * 0x1p-19f;
     const float t = (float)((i32)b >> 12) * 0x1p-19f;
 

@@ -181,8 +181,8 @@ struct insn {
     const struct insn_row *row;
     uint8_t size; /* bytes of code */
     uint8_t nops;
-    uint8_t class; /* enum insn_class */
-    uint8_t fp;    /* enum fp_rule */
+    uint8_t class;           /* enum insn_class */
+    uint8_t fp;              /* enum fp_rule */
     uint16_t nvgprs, nagprs; /* registers it needs to exist */
     uint32_t flags;
     bool plain_dst; /* op[0] is a whole vector register, result unmodified */

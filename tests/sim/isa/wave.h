@@ -127,9 +127,9 @@ struct wave {
     uint8_t joined;         /* its named barrier, 0 if it has none */
     bool joined_done;       /* that was complete since it last waited */
     bool waits_for_joined;
-    bool gws_waits;         /* at a barrier of all workgroups, whose flag was */
-    bool gws_flag;          /* this when it came */
-    bool never_ran;         /* no work-item of it is in the grid */
+    bool gws_waits; /* at a barrier of all workgroups, whose flag was */
+    bool gws_flag;  /* this when it came */
+    bool never_ran; /* no work-item of it is in the grid */
     uint64_t ninsns;
     bool gpr_idx; /* MODE_GPR_IDX_EN, on targets that have it */
     const struct sim_alloc *last_hit[2]; /* of memory accesses */

@@ -185,7 +185,7 @@ static void check_load(const struct generation *g, const struct encoding *e,
 {
     struct asm_state *st = asm_new(g->target, g->wave);
     struct sim_alloc *memory = counting_bytes(BYTES);
-    uint32_t want[64][4];
+    uint32_t want[64][4] = {0};
     char line[128];
 
     fill_state(st, memory);
@@ -364,7 +364,7 @@ static void check_atomic(const struct generation *g,
     unsigned words = nbytes / 4, result = t->text ? 40 : DATA;
     bool compares = strncmp(c->old, "cmp", 3) == 0;
     char name[64], data[24], back[24], line[160], whole[192];
-    uint64_t old[64], value[64], compare[64];
+    uint64_t old[64] = {0}, value[64] = {0}, compare[64] = {0};
 
     if (g->renamed)
         snprintf(name, sizeof(name), "%s%s%u", t->prefix, c->renamed,
@@ -481,7 +481,7 @@ static void check_lds_atomic(const struct generation *g, size_t i,
     unsigned operands = lds_atomics[i].operands, words = nbytes / 4;
     bool two = operands >= 2 && operands <= 4;
     char first[24], second[24], back[24], text[160];
-    uint64_t old[64], value[64], other[64];
+    uint64_t old[64] = {0}, value[64] = {0}, other[64] = {0};
 
     fill_state(st, memory);
     for (unsigned lane = 0; lane < g->wave; lane++) {

@@ -535,9 +535,9 @@ static void test_exec_is_changed_and_kept(void **state)
             put_pair(st, SREG_EXEC, 0xfe10);
             put_pair(st, 4, 0x0ff0);
             put_pair(st, 6, 0);
-            snprintf(text, sizeof(text), "%s_b%u %s, %s",
+            snprintf(text, sizeof(text), "%s_b%s %s, %s",
                      renamed ? exec_cases[n].renamed : exec_cases[n].old,
-                     wide ? 64 : 32, wide ? "s[6:7]" : "s6",
+                     wide ? "64" : "32", wide ? "s[6:7]" : "s6",
                      wide ? "s[4:5]" : "s4");
             asm_run(st, text);
             exec = st->s[SREG_EXEC] | (uint64_t)st->s[SREG_EXEC + 1] << 32;
