@@ -135,8 +135,9 @@ static uint32_t sign_bit(unsigned type)
 /* Halves whose exponent is 0, their signs kept. */
 static inline uint32_t flush_half(uint32_t v, unsigned shift)
 {
-    return v & (UINT32_C(0x7c00) << shift) ? v
-                                           : v & ~(UINT32_C(0x3ff) << shift);
+    bool flushes = (v >> shift & 0x7c00) == 0;
+
+    return flushes ? v & ~(UINT32_C(0x3ff) << shift) : v;
 }
 
 const uint32_t *sim_flush16(const struct wave *w, const struct insn *in,
