@@ -6,7 +6,7 @@
 LINT := $(B)/lint
 LINT_C := $(sort $(shell find src gen tests -name '*.c'))
 LINT_FORMAT := $(LINT_C) $(sort $(shell find src gen include tests kernels -name '*.h' -o -name '*.hip'))
-LINT_SH := $(sort gen/report/assemble tests/bench/size/run .ci/run tests/run tests/asm/assemble tests/checks.sh tests/fuzz/over_seeds tests/bench/import gen/deps gen/install gen/find-compiler gen/dist gen/prebuilt $(wildcard tests/*/*.sh))
+LINT_SH := $(sort gen/report/assemble tests/bench/size/run .ci/run tests/run tests/asm/assemble tests/checks.sh tests/fuzz/over_seeds tests/bench/import gen/deps gen/install gen/find-compiler gen/dist gen/prebuilt $(wildcard tests/*/*.sh) $(shell grep -l "^\#!/bin/sh" tests/sim/thunk/tests/*))
 
 CLANG_FORMAT ?= clang-format
 CLANG_TIDY   ?= clang-tidy

@@ -24,7 +24,7 @@ KERNEL_TESTS := $(patsubst tests/kernels/%.c,$(H)/test/kernels/%,\
   $(filter $(MODULES:%=tests/kernels/%.c),$(sort $(KERNEL_TESTS_SRC))))
 
 BUILD_TESTS  := $(patsubst tests/build/%.c,$(H)/test/build/%,$(sort $(wildcard tests/build/test_*.c)))
-SCRIPT_TESTS := $(sort $(wildcard tests/build/*.sh tests/install/*.sh))
+SCRIPT_TESTS := $(sort $(wildcard tests/build/*.sh tests/install/*.sh)) tests/sim/thunk/tests/amd.sh
 
 include tests/unit.mk
 $(HARNESS) $(KERNEL_TESTS_SRC:%.c=$(H)/obj/%.o): $(PACK_HEADER)

@@ -1,0 +1,9 @@
+#!/bin/sh
+# amd.sh - `make check-amd`, as one of the tests of `make check`
+#
+# Not under sanitizers, which AMD's programs are not built for.
+if [ -n "${SAN-}" ] || [ ! -e /usr/lib/x86_64-linux-gnu/libamdhip64.so.5 ]; then
+    echo "not run: sanitizers are on, or the system has no libamdhip64.so.5"
+    exit 0
+fi
+exec "${MAKE:-make}" --no-print-directory B="${B:-build}" check-amd
