@@ -19,7 +19,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#define DENSITY 0.35
+#define DENSITY 0.25
 
 /* size[i][j]: of object i against object j; size[i][i]: by itself. */
 static bool measure(const struct bytes *contents, size_t n, size_t *size)

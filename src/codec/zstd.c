@@ -11,6 +11,22 @@
 extern const struct kpk_codec KPK_CODEC __attribute__((visibility("hidden")));
 extern struct kpk_cache KPK_CACHE __attribute__((visibility("hidden")));
 
+/* One decoder is kept for the next: fresh ones cost as much as a small code
+ * object. Who finds none makes one, who finds one there gives theirs back. */
+static ZSTD_DCtx *spare;
+
+static ZSTD_DCtx *take_decoder(void)
+{
+    ZSTD_DCtx *taken = __atomic_exchange_n(&spare, NULL, __ATOMIC_ACQ_REL);
+
+    return taken ? taken : ZSTD_createDCtx();
+}
+
+static void put_decoder(ZSTD_DCtx *decoder)
+{
+    (void)ZSTD_freeDCtx(__atomic_exchange_n(&spare, decoder, __ATOMIC_ACQ_REL));
+}
+
 /* A dictionary that begins with zstd's magic has been trained; any other is
  * content to refer to, which is what zstd takes it for. Frames carry a hash of
  * what they decode to, so a changed byte does not go unseen. */
@@ -18,14 +34,14 @@ static const char *decode(void *dst, size_t dst_nbytes, const void *src,
                           size_t src_nbytes, const void *dictionary,
                           size_t dictionary_nbytes)
 {
-    ZSTD_DCtx *context = ZSTD_createDCtx();
+    ZSTD_DCtx *context = take_decoder();
     size_t n;
 
     if (!context)
         return "zstd finds no memory for its decoder";
     n = ZSTD_decompress_usingDict(context, dst, dst_nbytes, src, src_nbytes,
                                   dictionary, dictionary_nbytes);
-    (void)ZSTD_freeDCtx(context);
+    put_decoder(context);
     if (ZSTD_isError(n))
         return ZSTD_getErrorName(n);
     return n == dst_nbytes ? NULL : "it is shorter than it should be";
