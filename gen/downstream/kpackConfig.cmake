@@ -8,6 +8,8 @@
 #                  [FLAGS flag...] [HIPCC compiler] [ROCM_PATH folder])
 #                      a static library NAME: a pack of these kernels, with the
 #                      header <kpack/NAME.h>
+#   kpack_add_pack(NAME IMPORT folder)
+#                      the same of a folder of prebuilt code objects
 #
 # A pack is made by kpack.mk, with GNU Make under any generator: make knows what
 # the kernels' headers are, and is asked each time whether something is to do.
@@ -31,13 +33,16 @@ if(NOT TARGET kpack::kpack)
 endif()
 
 function(kpack_add_pack name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "HIPCC;ROCM_PATH" "SOURCES;ARCHS;FLAGS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "HIPCC;ROCM_PATH;IMPORT" "SOURCES;ARCHS;FLAGS")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "kpack_add_pack(${name}): what is '${arg_UNPARSED_ARGUMENTS}'? "
-      "It takes SOURCES, ARCHS, FLAGS, HIPCC and ROCM_PATH.")
+      "It takes SOURCES, ARCHS, FLAGS, HIPCC and ROCM_PATH, or IMPORT.")
   endif()
-  if(NOT arg_SOURCES)
+  if(NOT arg_SOURCES AND NOT arg_IMPORT)
     message(FATAL_ERROR "kpack_add_pack(${name}): no SOURCES; name the .hip files.")
+  endif()
+  if(arg_SOURCES AND arg_IMPORT)
+    message(FATAL_ERROR "kpack_add_pack(${name}): SOURCES and IMPORT make a pack each.")
   endif()
   find_program(KPACK_MAKE NAMES gmake make DOC "GNU Make, which makes packs")
   if(NOT KPACK_MAKE)
@@ -46,7 +51,7 @@ function(kpack_add_pack name)
   endif()
 
   set(sources)
-  foreach(source IN LISTS arg_SOURCES)
+  foreach(source IN LISTS arg_SOURCES arg_IMPORT)
     get_filename_component(source "${source}" ABSOLUTE)
     if(NOT EXISTS "${source}")
       message(FATAL_ERROR "kpack_add_pack(${name}): there is no ${source}.")
@@ -58,6 +63,10 @@ function(kpack_add_pack name)
     list(APPEND sources "${source}")
   endforeach()
   list(JOIN sources " " sources)
+  set(what SOURCES)
+  if(arg_IMPORT)
+    set(what IMPORT)
+  endif()
 
   # A setting of the call, else of the project, else kpack.mk's own.
   set(settings)
@@ -91,7 +100,7 @@ function(kpack_add_pack name)
   endif()
   add_custom_target(${name}-kernels
     COMMAND ${make} --no-print-directory -f "${KPACK_MAKEFILE}" kpack-pack
-      PACK=${name} "SOURCES=${sources}" "HIPFLAGS=${flags}" ${settings}
+      PACK=${name} "${what}=${sources}" "HIPFLAGS=${flags}" ${settings}
       "B=kpack-${name}"
     BYPRODUCTS "${archive}" "${folder}/include/kpack/${name}.h"
     WORKING_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}"

@@ -151,6 +151,35 @@ check "runs on $two" run_on "$two" affine_f32 "$one"
 refuse "no kernels of the other target's file" "no kernel" \
     run_on "$one" affine_f32 "$two"
 
+# ---- the same in projects of their own ----
+
+stage=$WORK/stage
+check "install" gen/install "$B" "$H" "$stage" /usr candle 0
+downstream() {
+    plain_make -f "$stage/usr/share/kpack/kpack.mk" PACK=real IMPORT="$real" B="$WORK/down"
+}
+check "kpack.mk" downstream
+link() { # archive, includes
+    "$CC" -I"$2" -I"$stage/usr/include" "$WORK/use.c" "$1" -o "$WORK/use2" \
+        -L"$stage/usr/lib" -lkpack -pthread -ldl
+}
+check "its archive, with the installed library" link "$WORK/down/libreal.a" "$WORK/down/include"
+mkdir "$WORK/cmake"
+cat >"$WORK/cmake/CMakeLists.txt" <<END
+cmake_minimum_required(VERSION 3.18)
+project(imports C)
+find_package(kpack REQUIRED)
+kpack_add_pack(real IMPORT $real)
+add_executable(use ../use.c)
+target_link_libraries(use real)
+END
+by_cmake() {
+    cmake -S "$WORK/cmake" -B "$WORK/cmake/b" -DCMAKE_PREFIX_PATH="$stage/usr" &&
+        env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u B -u H cmake --build "$WORK/cmake/b"
+}
+check "CMake" by_cmake
+check "a program of either" test -x "$WORK/cmake/b/use" -a -x "$WORK/use2"
+
 # ---- bundles and files of the host ----
 
 fat=$WORK/fat
