@@ -5,7 +5,8 @@
 #   kpack::kpack       the runtime and kpack's own kernels: a static library of
 #                      which a program takes what it names
 #   kpack_add_pack(NAME SOURCES file.hip... [ARCHS target...]
-#                  [FLAGS flag...] [HIPCC compiler] [ROCM_PATH folder])
+#                  [FLAGS flag...] [HIPCC compiler] [ROCM_PATH folder]
+#                  [COMPRESS zstd] [EMBED incbin])
 #                      a static library NAME: a pack of these kernels, with the
 #                      header <kpack/NAME.h>
 #   kpack_add_pack(NAME IMPORT folder)
@@ -33,10 +34,10 @@ if(NOT TARGET kpack::kpack)
 endif()
 
 function(kpack_add_pack name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "HIPCC;ROCM_PATH;IMPORT" "SOURCES;ARCHS;FLAGS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "HIPCC;ROCM_PATH;COMPRESS;EMBED;IMPORT" "SOURCES;ARCHS;FLAGS")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "kpack_add_pack(${name}): what is '${arg_UNPARSED_ARGUMENTS}'? "
-      "It takes SOURCES, ARCHS, FLAGS, HIPCC and ROCM_PATH, or IMPORT.")
+      "It takes SOURCES, ARCHS, FLAGS, HIPCC, ROCM_PATH, COMPRESS and EMBED, or IMPORT.")
   endif()
   if(NOT arg_SOURCES AND NOT arg_IMPORT)
     message(FATAL_ERROR "kpack_add_pack(${name}): no SOURCES; name the .hip files.")
@@ -70,7 +71,7 @@ function(kpack_add_pack name)
 
   # A setting of the call, else of the project, else kpack.mk's own.
   set(settings)
-  foreach(word ARCHS HIPCC ROCM_PATH)
+  foreach(word ARCHS HIPCC ROCM_PATH COMPRESS EMBED)
     if(NOT arg_${word})
       set(arg_${word} ${KPACK_${word}})
     endif()
@@ -79,6 +80,10 @@ function(kpack_add_pack name)
       list(APPEND settings "${word}=${value}")
     endif()
   endforeach()
+  set(codec)
+  if(arg_COMPRESS STREQUAL "zstd")
+    set(codec zstd)
+  endif()
   list(JOIN arg_FLAGS " " flags)
   foreach(tool CC=CMAKE_C_COMPILER AR=CMAKE_AR) # a project may have C++ alone
     string(REPLACE "=" ";" tool "${tool}")
@@ -112,6 +117,6 @@ function(kpack_add_pack name)
   set_target_properties(${name} PROPERTIES
     IMPORTED_LOCATION "${archive}"
     INTERFACE_INCLUDE_DIRECTORIES "${folder}/include"
-    INTERFACE_LINK_LIBRARIES kpack::kpack)
+    INTERFACE_LINK_LIBRARIES "kpack::kpack;${codec}")
   add_dependencies(${name} ${name}-kernels)
 endfunction()
