@@ -303,9 +303,9 @@ struct product_case {
     const char *name;
     size_t nrows, nblocks, ncols;
     enum gguf_data data;
-    /* NaNs behind the weights and in the columns' padding, odd strides and
-     * alignments, sums that do not fit the quants */
-    bool hostile;
+    /* POISONED: NaNs behind the weights and in the columns' padding, odd
+     * strides, sums that do not fit the quants; HOSTILE: odd alignments too */
+    enum { TAME, POISONED, HOSTILE } data_around;
 };
 
 /* ncols columns of k values and their Q8_1 blocks, `padded` elements apart. */
@@ -319,7 +319,7 @@ static uint8_t *columns_of(struct kt *t, const struct product_case *c, size_t k,
     kt_fill(KT_F32, x, c->ncols * k, KT_SMALL, k + c->nrows);
     for (size_t j = 0; j < c->ncols; j++) {
         q8_1_quantize(x + j * k, k, padded, y + j * column);
-        if (!c->hostile)
+        if (!c->data_around)
             continue;
         memset(y + j * column + k / 32 * Q8_1_NBYTES, 0xff,
                (padded - k) / 32 * Q8_1_NBYTES);
@@ -358,7 +358,7 @@ static void check_products(struct kt *t, const struct product *p,
             sum = gguf_product(&row, y + j * y_stride);
             check_near(t, at, (double)got[at], sum.value + 0 * sum.size,
                        rounding * sum.size);
-            if (c->hostile || c->data != GGUF_RANDOM)
+            if (c->data_around || c->data != GGUF_RANDOM)
                 continue;
             exact = gguf_float_product(&row, x + j * k);
             check_near(t, at, (double)got[at], exact.value,
@@ -374,16 +374,18 @@ static void run_product(struct kt *t, const struct product *p,
 {
     const struct gguf_format *f = &gguf_formats[p->id];
     const size_t k = c->nblocks * f->elems;
-    const size_t padded = round_up(k, 512) + (c->hostile ? 512 : 0);
+    const size_t padded = round_up(k, 512) + (c->data_around ? 512 : 0);
     const size_t y_stride = padded / 32 * Q8_1_NBYTES;
-    const size_t stride = c->nrows + (c->hostile ? 3 : 0);
+    const size_t stride = c->nrows + (c->data_around ? 3 : 0);
     uint8_t *w;
-    const void *vx = device_blocks(t, p->id, c->nrows * c->nblocks, c->data,
-                                   c->hostile ? 512 / f->elems * f->nbytes : 0,
-                                   c->hostile ? f->align : 0, &w);
+    const void *vx =
+        device_blocks(t, p->id, c->nrows * c->nblocks, c->data,
+                      c->data_around ? 512 / f->elems * f->nbytes : 0,
+                      c->data_around == HOSTILE ? f->align : 0, &w);
     float *x = kt_alloc(t, c->ncols * k * sizeof(*x));
     const uint8_t *y = columns_of(t, c, k, padded, x);
-    const void *vy = kt_device(t, y, c->ncols * y_stride, c->hostile ? 4 : 0);
+    const void *vy =
+        kt_device(t, y, c->ncols * y_stride, c->data_around == HOSTILE ? 4 : 0);
     const size_t ndst = (c->ncols - 1) * stride + c->nrows;
     float *dst = kt_device(t, NULL, ndst * sizeof(*dst), 0);
     float *got = kt_alloc(t, c->ncols * stride * sizeof(*got));
@@ -471,18 +473,20 @@ static void run_mat_vec(struct kt *t, const struct kt_row *row)
     const struct product *p = row->detail;
     const size_t n = p->cols;
     const struct product_case cases[] = {
-        {"random", 1, 1, n, GGUF_RANDOM, false},
-        {"random", 9, 3, n, GGUF_RANDOM, false},
-        {"hostile", 3, 2, n, GGUF_RANDOM, true},
-        {"hostile", 5, 33, n, GGUF_EXTREME, true},
-        {"zero", 2, 64, n, GGUF_ZERO, false},
-        {"scales", 7, 8, n, GGUF_SCALES, false},
-        {"nonfinite", 10, 9, n, GGUF_NONFINITE, false},
+        {"random", 1, 1, n, GGUF_RANDOM, TAME},
+        {"random", 9, 3, n, GGUF_RANDOM, TAME},
+        {"hostile", 3, 2, n, GGUF_RANDOM, HOSTILE},
+        {"hostile", 5, 33, n, GGUF_EXTREME, HOSTILE},
+        {"zero", 2, 64, n, GGUF_ZERO, TAME},
+        {"scales", 7, 8, n, GGUF_SCALES, TAME},
+        {"nonfinite", 10, 9, n, GGUF_NONFINITE, TAME},
         {"long", 3, gguf_formats[p->id].elems == 32 ? 145 : 19, n, GGUF_RANDOM,
-         n % 2 == 0},
+         n % 2 ? TAME : HOSTILE},
+        {"poisoned", 35, gguf_formats[p->id].elems == 32 ? 37 : 5, n,
+         GGUF_RANDOM, POISONED},
     };
     const struct product_case many = {"many rows", 4097,        1,
-                                      n,           GGUF_RANDOM, false};
+                                      n,           GGUF_RANDOM, TAME};
     static const size_t legacy_lengths[] = {0, 63, 65, 127, 128, 129};
     static const size_t k_lengths[] = {0, 7, 8, 15, 16, 17};
     static const double example[] = {5561664.5};
@@ -492,8 +496,8 @@ static void run_mat_vec(struct kt *t, const struct kt_row *row)
     for (size_t i = 0; i < 6; i++) {
         const size_t nblocks =
             gguf_formats[p->id].elems == 32 ? legacy_lengths[i] : k_lengths[i];
-        const struct product_case c = {"length", 1 + i,       nblocks,
-                                       n,        GGUF_RANDOM, i % 2 == 1};
+        const struct product_case c = {
+            "length", 1 + i, nblocks, n, GGUF_RANDOM, i % 2 ? HOSTILE : TAME};
 
         run_product(t, p, &c);
     }
@@ -509,14 +513,15 @@ static void run_tiled(struct kt *t, const struct kt_row *row)
     const bool k = gguf_formats[p->id].elems == 256;
     const size_t rows = p->tile_rows, cols = p->tile_cols;
     const struct product_case cases[] = {
-        {"random", 1, 1, 1, GGUF_RANDOM, false},
-        {"random", rows + 1, k ? 1 : 3, 9, GGUF_RANDOM, false},
-        {"hostile", rows - 1, k ? 2 : 7, 4, GGUF_EXTREME, true},
-        {"hostile", rows, k ? 1 : 3, cols - 1, GGUF_RANDOM, true},
-        {"random", 5, k ? 3 : 9, cols + 1, GGUF_RANDOM, false},
-        {"scales", 11, k ? 1 : 8, cols, GGUF_SCALES, false},
-        {"nonfinite", rows + 2, 1, 5, GGUF_NONFINITE, false},
-        {"zero", 3, 2, 2, GGUF_ZERO, false},
+        {"random", 1, 1, 1, GGUF_RANDOM, TAME},
+        {"random", rows + 1, k ? 1 : 3, 9, GGUF_RANDOM, TAME},
+        {"hostile", rows - 1, k ? 2 : 7, 4, GGUF_EXTREME, HOSTILE},
+        {"hostile", rows, k ? 1 : 3, cols - 1, GGUF_RANDOM, HOSTILE},
+        {"random", 5, k ? 3 : 9, cols + 1, GGUF_RANDOM, TAME},
+        {"scales", 11, k ? 1 : 8, cols, GGUF_SCALES, TAME},
+        {"nonfinite", rows + 2, 1, 5, GGUF_NONFINITE, TAME},
+        {"zero", 3, 2, 2, GGUF_ZERO, TAME},
+        {"poisoned", 7, k ? 3 : 5, 3, GGUF_RANDOM, POISONED},
     };
     static const double example[] = {347604,    888153.06,  1422216, 1944456,
                                      869780.69, 2483145,    4105096, 5675912,
