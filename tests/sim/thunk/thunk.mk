@@ -25,6 +25,13 @@ $(THUNK_DTIF): $(THUNK_LIB)
 thunk: $(THUNK_LIB) $(THUNK_DTIF) ## the thunk for AMD's own runtime: build/sim/thunk
 .PHONY: thunk
 
+THUNK_TEST := $(H)/test/sim/thunk
+$(THUNK_TEST): $(H)/obj/tests/sim/thunk/tests/test_thunk.o $(THUNK_OBJECTS)
+	@mkdir -p $(@D)
+	@echo "  LD    $@"
+	@$(CC) $(LDFLAGS) $(SAN_FLAGS) -o $@ $^ -lcmocka \
+	  $(shell $(LLVM_CONFIG) --ldflags --libs) -lm -ldl -pthread
+
 # ---- tests through AMD's runtime ---------------------------------------------
 
 THUNK_TESTS := tests/sim/thunk/tests
