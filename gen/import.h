@@ -76,6 +76,7 @@ struct import_column {
 struct import_table {
     const char *name; /* the files' name less ".csv" */
     const char *kind;
+    const char *holder; /* the module that it belongs to */
     struct import_column *columns;
     size_t ncolumns;
     bool has_folders;        /* the last column is the rows' folder */

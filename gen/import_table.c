@@ -383,19 +383,16 @@ static int by_kind(const void *a, const void *b)
     return order ? order : strcmp(x->name, y->name);
 }
 
-/* The module of a kind's tables has its name to itself. */
-static void refuse_namesakes(struct import *in)
+/* A kind's tables are those of a module of the kind's name, or, if a file made
+ * a module of that name, of NAME.tables. */
+static const char *holder_of(const struct import *in, const char *kind)
 {
-    for (size_t i = 0; i < in->ntables; i++) {
-        const char *kind = in->tables[i].kind;
-        const char *name = *kind ? kind : in->pack;
+    const char *name = *kind ? kind : in->pack;
 
-        for (size_t m = 0; m < in->nmodules; m++)
-            if (strcmp(in->modules[m].name, name) == 0)
-                import_bad(in, in->order[in->modules[m].first]->place.file,
-                           "is called as the tables of '%s' are: rename it",
-                           name);
-    }
+    for (size_t m = 0; m < in->nmodules; m++)
+        if (strcmp(in->modules[m].name, name) == 0)
+            return import_text("%s.tables", name);
+    return name;
 }
 
 static void end_table(struct import *in, struct import_table *t)
@@ -445,6 +442,7 @@ void import_tables(struct import *in)
         end_table(in, &in->tables[i]);
     if (in->ntables)
         qsort(in->tables, in->ntables, sizeof(*in->tables), by_kind);
-    refuse_namesakes(in);
+    for (size_t i = 0; i < in->ntables; i++)
+        in->tables[i].holder = holder_of(in, in->tables[i].kind);
     free(tables);
 }

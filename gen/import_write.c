@@ -100,13 +100,6 @@ static void make_kinds(struct writer *w)
     }
 }
 
-/* The name of the module that holds a kind's tables. */
-static const char *holder_name(const struct writer *w,
-                               const struct import_table *t)
-{
-    return *t->kind ? t->kind : w->in->pack;
-}
-
 /* ---- one kind ------------------------------------------------------------ */
 
 /* Where lists of arguments begin that were written already. */
@@ -367,7 +360,7 @@ static size_t add_entries(const struct writer *w, const struct kind *k,
     for (size_t t = 0; t < k->ntables; t++) {
         if (t && strcmp(k->tables[t]->kind, k->tables[t - 1]->kind) == 0)
             continue;
-        out[n] = (struct entry){holder_name(w, k->tables[t]), k->name, n};
+        out[n] = (struct entry){k->tables[t]->holder, k->name, n};
         n++;
     }
     return n;
@@ -421,7 +414,7 @@ static void write_modules(FILE *f, const struct writer *w, const struct kind *k,
                 "     .strings = strings, .kernels = kernels, .args = args,\n"
                 "     .objects = objects, .tables = tables + %zu,\n"
                 "     .ntables = %zu},\n",
-                (unsigned)text(s, holder_name(w, k->tables[t])), t, end - t);
+                (unsigned)text(s, k->tables[t]->holder), t, end - t);
     }
     fputs("};\n\n", f);
 }
@@ -477,7 +470,7 @@ static void write_kind(FILE *f, FILE *bin, const struct writer *w,
     for (size_t i = 0; i < k->nmodules; i++) /* before the strings are ended */
         (void)text(body, w->in->modules[k->modules[i]].name);
     for (size_t t = 0; t < k->ntables; t++)
-        (void)text(body, holder_name(w, k->tables[t]));
+        (void)text(body, k->tables[t]->holder);
     strings_write(f, body);
     write_modules(f, w, k, body);
     write_pack(f, w, symbol, name, k, 1);

@@ -94,8 +94,14 @@ printf 'knl_name,co_name,k\nvector_add,tile.co,4\nvector_add,tile.co,6\n' \
     >"$real/$one/add/twice.csv"
 # One name, but other kernels on the other target.
 cp "$(object "$one")" "$real/$one/add/other.co"
+# A file that is called as the folder of tables beside it.
+mkdir "$real/$one/sub"
+cp "$(object "$one")" "$real/$one/sub.co"
+cp "$(object "$one")" "$real/$one/sub/x.co"
+printf 'knl_name,co_name,k\nvector_add,x.co,4\n' >"$real/$one/sub/sub.csv"
 cp "$(object "$two" affine)" "$real/$two/add/other.co"
 check "a tree of real kernels" import real "$real"
+check "tables give way to a module of their name" table sub.tables "table sub: 1 row"
 check "a kernel may have two rows" table add "table twice: 2 rows"
 cat >"$WORK/use.c" <<'END'
 #include <kpack.h>
