@@ -1,8 +1,9 @@
 /* ir.c - the debug metadata in a file of LLVM IR, as text */
 #include "ir.h"
 
+#include "file.h"
+
 #include <ctype.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -212,9 +213,11 @@ bool ir_parameter(const struct ir *ir, unsigned subprogram, unsigned arg,
                   char *out, size_t nbytes)
 {
     const struct parameter key = {subprogram, arg, 0};
-    const struct parameter *found =
-        bsearch(&key, ir->parameters, ir->nparameters, sizeof(key), by_place);
+    const struct parameter *found = NULL;
 
+    if (ir->nparameters)
+        found = bsearch(&key, ir->parameters, ir->nparameters, sizeof(key),
+                        by_place);
     *out = '\0';
     return found && ir_text(ir, found->variable, "name", out, nbytes) && *out;
 }
@@ -340,51 +343,14 @@ struct ir *ir_parse(const char *text, size_t nbytes, char error[IR_ERROR_MAX])
     return parse(copy, error);
 }
 
-/* The whole file with a NUL behind it, or NULL with errno set. */
-static char *read_all(FILE *f)
-{
-    size_t n = 0, room = (size_t)1 << 20;
-    char *text = malloc(room + 1);
-
-    while (text) {
-        size_t got = fread(text + n, 1, room - n, f);
-        char *more;
-
-        n += got;
-        if (got == 0)
-            break;
-        if (n < room)
-            continue;
-        room *= 2;
-        if (room > MAX_BYTES) {
-            errno = EFBIG;
-            free(text);
-            return NULL;
-        }
-        more = realloc(text, room + 1);
-        if (!more)
-            free(text);
-        text = more;
-    }
-    if (text && ferror(f)) {
-        free(text);
-        text = NULL;
-    }
-    if (text)
-        text[n] = '\0';
-    return text;
-}
-
 struct ir *ir_read(const char *path, char error[IR_ERROR_MAX])
 {
-    FILE *f = fopen(path, "r");
-    char *text = f ? read_all(f) : NULL;
+    unsigned char *text;
+    size_t nbytes;
 
-    if (!text)
-        snprintf(error, IR_ERROR_MAX, "%s", strerror(errno));
-    if (f)
-        (void)fclose(f);
-    return text ? parse(text, error) : NULL;
+    return file_read(path, MAX_BYTES, &text, &nbytes, error)
+               ? parse((char *)text, error)
+               : NULL;
 }
 
 void ir_free(struct ir *ir)

@@ -22,6 +22,7 @@
 #include <string.h>
 
 #include "blob.h"
+#include "file.h"
 #include "import.h"
 #include "launchers.h"
 #include "tables.h"
@@ -259,21 +260,16 @@ static void blank_comments(char *text)
 
 static char *read_text(const char *path, char error[CSV_ERROR_MAX])
 {
-    FILE *f = fopen(path, "r");
-    char *text = NULL;
-    size_t room = 0;
+    unsigned char *text;
+    size_t nbytes;
+    char why[FILE_ERROR_MAX];
 
-    if (!f || getdelim(&text, &room, '\0', f) < 0) {
-        snprintf(error, CSV_ERROR_MAX, "%s: %s", path,
-                 f ? "is empty" : strerror(errno));
-        free(text);
-        text = NULL;
+    if (!file_read(path, (size_t)1 << 24, &text, &nbytes, why)) {
+        snprintf(error, CSV_ERROR_MAX, "%s: %s", path, why);
+        return NULL;
     }
-    if (f)
-        (void)fclose(f);
-    if (text)
-        blank_comments(text);
-    return text;
+    blank_comments((char *)text);
+    return (char *)text;
 }
 
 /* One word KEY=FILE; false with the sentence in error. */
