@@ -353,6 +353,7 @@ template <class F, int N> struct MatVecBulk {
                     multiply_chunks(acc, lds, stage);
                 else
                     multiply_steps(acc, lds, stage);
+                /* the whole warp has read when its first lane says so */
                 __syncwarp();
                 if (threadIdx.x == 0)
                     barrier_arrive(&lds.freed[place]);
