@@ -256,6 +256,25 @@ refuse "prune of a program" "prune the lib*.a" "$kpack" prune "$WORK/pie" --keep
 refuse "prune to nothing" "nothing for --keep gfx942" "$kpack" prune "$WORK/plain.a" --keep gfx942
 refuse "prune without --keep" "prune needs --keep" "$kpack" prune "$WORK/plain.a"
 
+# ---- on a device: the README's program ----
+
+if [ -n "${KPK_SIM_DEVICES-}" ]; then
+    awk '/^```c$/ { take = !seen; seen = 1; next } /^```$/ { take = 0 } take' \
+        README.md >"$WORK/app.c"
+    "$kpack" prune "$WORK/zstd.a" --keep gfx1201 -o "$WORK/one.a" 2>/dev/null
+    for f in plain zstd incbin one; do
+        check "the README's program with $f.a" link_app "$WORK/$f.a" \
+            "$WORK/readme" -I"$tree/build/include"
+        for t in $targets; do
+            [ "$f $t" != "one gfx1200" ] || continue
+            check "$f.a runs on $t" sh -c \
+                "KPK_SIM_DEVICES=$t '$WORK/readme' | grep -x 'c\[999\] = 999.5'"
+        done
+    done
+    refuse "what was taken out is not run" "It holds: gfx1201" \
+        env KPK_SIM_DEVICES=gfx1200 "$WORK/readme"
+fi
+
 # ---- the environment ----
 
 # Of all functions that could bring bytes in from outside the library uses the
