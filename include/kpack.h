@@ -976,7 +976,8 @@ kpk_status kpk_launch_values(const kpk_kernel *kernel, const kpk_shape *shape,
 /* More ways to launch                                                      */
 
 /* The calling thread's own default stream, which HIP gives the number 2: does
- * not wait for the work of other threads' ones. Goes wherever a stream goes. */
+ * not wait for the work of other threads' ones. Goes wherever a stream goes;
+ * HIP 5.2 does not launch on it (KPK_ERR_UNSUPPORTED). */
 /* NOLINTNEXTLINE(performance-no-int-to-ptr): HIP's handle is that number */
 #define KPK_STREAM_PER_THREAD ((void *)(uintptr_t)2)
 

@@ -168,6 +168,7 @@ kpk_status kpk_i_point_to_args(const kpk_kernel *kernel, const kpk_arg *args,
 kpk_status kpk_i_point_into_buffer(const kpk_kernel *kernel, const void *buffer,
                                    size_t nbytes, void *params[KPK_MAX_ARGS]);
 
+kpk_status kpk_i_check_stream(const kpk_kernel *kernel, const void *stream);
 kpk_status kpk_i_launch_failed(const char *call, hipError_t error,
                                const kpk_kernel *kernel,
                                const kpk_shape *shape);

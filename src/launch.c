@@ -224,6 +224,18 @@ kpk_status kpk_i_launch_failed(const char *call, hipError_t error,
         kernel->inst->ordinal);
 }
 
+/* HIP 5.2 takes the handle for a pointer when it launches, and crashes. */
+kpk_status kpk_i_check_stream(const kpk_kernel *kernel, const void *stream)
+{
+    if (stream != KPK_STREAM_PER_THREAD || kpk_i_hip.version == 0 ||
+        kpk_i_hip.version >= 50300000)
+        return KPK_OK;
+    return kpk_i_fail(KPK_ERR_UNSUPPORTED,
+                      "%s: HIP 5.2 does not launch on KPK_STREAM_PER_THREAD; "
+                      "use NULL or a stream of hipStreamCreate()",
+                      kpk_kernel_name(kernel));
+}
+
 static kpk_status start(const kpk_kernel *kernel, const kpk_shape *shape,
                         void *stream, void **params, void **extra)
 {
@@ -233,6 +245,8 @@ static kpk_status start(const kpk_kernel *kernel, const kpk_shape *shape,
     hipError_t error;
     kpk_status st = kpk_kernel_raw(kernel, NULL, &function);
 
+    if (st == KPK_OK)
+        st = kpk_i_check_stream(kernel, stream);
     if (st == KPK_OK)
         st = kpk_i_device_enter(device, &saved);
     if (st != KPK_OK)

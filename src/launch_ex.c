@@ -84,6 +84,8 @@ static kpk_status start_ext(const kpk_kernel *kernel,
     kpk_status st = kpk_kernel_raw(kernel, NULL, &function);
 
     if (st == KPK_OK)
+        st = kpk_i_check_stream(kernel, options->stream);
+    if (st == KPK_OK)
         st = kpk_i_device_enter(device, &saved);
     if (st != KPK_OK)
         return st;
