@@ -607,6 +607,21 @@ static void test_permutes_and_swizzles_move_lanes(void **state)
     assert_int_equal(st->v[2][0], 0); /* lane 31 is off */
     assert_int_equal(st->v[2][16], 0xa5a5a5a5);
     asm_free(st);
+
+    st = asm_new("gfx1201", 64);
+    for (unsigned lane = 0; lane < 64; lane++) {
+        st->v[0][lane] = (lane + 32) * 4; /* across the halves */
+        st->v[1][lane] = 100 + lane;
+    }
+    st->s[SREG_EXEC + 1] = 0;
+    asm_run(st, "ds_bpermute_b32 v2, v0, v1\n"
+                "ds_bpermute_fi_b32 v3, v0, v1");
+    for (unsigned lane = 0; lane < 32; lane++) {
+        assert_int_equal(st->v[2][lane], 0);
+        assert_int_equal(st->v[3][lane], 132 + lane); /* from lanes off, too */
+    }
+    assert_int_equal(st->v[3][32], 0xa5a5a5a5);
+    asm_free(st);
 }
 
 int main(void)
