@@ -210,7 +210,12 @@ target_flags = -nogpulib -Wno-linker-warnings \
   $(foreach l,$(call bitcode,$(1)),-Xclang -mlink-builtin-bitcode -Xclang $(l))
 endif
 
-$(eval $(call stamp,$(B)/stamp/device,$(DEVICE_CXX) $(DEVICE_VERSION) $(DEVICE_FLAGS) $(DEVICE_BITCODE) $(KPK_HIPFLAGS) $(COV)))
+# Names of labels and registers' counts, which only debuggers read, are a
+# twentieth of a code object.
+device_map := $(KPACK_TOOLS)/device.map
+DEVICE_LDFLAGS := --version-script=$(device_map) --strip-all
+
+$(eval $(call stamp,$(B)/stamp/device,$(DEVICE_CXX) $(DEVICE_VERSION) $(DEVICE_FLAGS) $(DEVICE_BITCODE) $(KPK_HIPFLAGS) $(DEVICE_LDFLAGS) $(COV)))
 $(eval $(call stamp,$(B)/stamp/pack,$(PACK): $(MODULES): $(AMD_ARCHS)))
 $(eval $(call stamp,$(B)/stamp/name,$(PACK)))
 
@@ -255,7 +260,7 @@ $(B)/hsaco/%.hsaco: prebuilt/hsaco/%.hsaco $(B)/stamp/prebuilt
 	@cp '$<' '$@'
 endif
 
-$(B)/hsaco/%.hsaco: $$(call source_of,$$(*F)) $(B)/stamp/device \
+$(B)/hsaco/%.hsaco: $$(call source_of,$$(*F)) $(B)/stamp/device $(device_map) \
     $$(call constants,$$(*D)) $(if $(ALIASES),$(ALIASES) $(alias_awk))
 	$(device_check)
 	@mkdir -p '$(@D)'
@@ -264,10 +269,10 @@ $(B)/hsaco/%.hsaco: $$(call source_of,$$(*F)) $(B)/stamp/device \
 	  -mcode-object-version=$(call cov,$(*D)) $(call target_flags,$(*D)) \
 	  -Xclang -dependency-file -Xclang '$@.d' -Xclang -MP \
 	  -Xclang -MT -Xclang '$(call esc,$@)' \
-	  $(if $(ALIASES),-S -o '$@.s',-o '$@') $<
+	  $(if $(ALIASES),-S -o '$@.s',$(DEVICE_LDFLAGS:%=-Xoffload-linker %) -o '$@') $<
 	$(if $(ALIASES),@awk -v module=$(*F) -f $(alias_awk) $(ALIASES) '$@.s' >'$@.alias.s' && \
 	  $(DEVICE_CXX) --target=amdgcn-amd-amdhsa -mcpu=$(*D) -mcode-object-version=$(call cov,$(*D)) \
-	  -o '$@' '$@.alias.s' && rm '$@.s' '$@.alias.s')
+	  $(DEVICE_LDFLAGS:%=-Wl,%) -o '$@' '$@.alias.s' && rm '$@.s' '$@.alias.s')
 
 # The same sources on HIP's other platform.
 $(B)/hsaco/%.cubin: $$(call source_of,$$(*F)) $(B)/stamp/nvcc
