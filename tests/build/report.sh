@@ -12,7 +12,7 @@ browser=$(command -v chromium || command -v chromium-browser || command -v googl
 # A small pack of the code objects that are there, and an older build of it:
 # one kernel otherwise compiled, one module not there yet, one since removed.
 now=$WORK/now old=$WORK/old
-targets=$(find "$B"/hsaco/*/vector_add.hsaco "$B"/hsaco/*/fill.hsaco 2>/dev/null |
+targets=$(find "$B"/hsaco/*/vector_add.hsaco "$B"/hsaco/*/affine.hsaco 2>/dev/null |
     awk -F/ '{ n[$(NF - 1)]++ } END { for (t in n) if (n[t] == 2) print t }' |
     grep '^gfx' | sort | head -n 2)
 one=$(echo "$targets" | head -n 1)
@@ -21,7 +21,7 @@ check "two targets are there" test "$(echo "$targets" | wc -w)" -eq 2
 check "an older build" plain_make -s -C "$WORK/tree" hsaco ARCHS="$one" HIPFLAGS=-O0
 for t in $targets; do
     mkdir -p "$now/$t" "$old/hsaco/$t"
-    for m in vector_add fill; do
+    for m in vector_add affine; do
         "$tool" $m "$B/hsaco/$t/$m.hsaco" >"$now/$t/$m.json"
     done
     cp "$B/hsaco/$t/vector_add.hsaco" "$old/hsaco/$t/"
