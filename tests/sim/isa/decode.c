@@ -320,14 +320,14 @@ bool sim_code_is_stale(const struct sim_alloc *alloc)
     code = alloc->code;
     for (int s = 0; s < 2 && code && code->slot[0] && code->slot[1]; s++)
         for (uint64_t i = 0; i < code->size / 4 && !stale; i++) {
-            const struct insn *in = atomic_load_explicit(&code->slot[s][i],
-                                                         memory_order_acquire);
+            const struct insn *in =
+                atomic_load_explicit(&code->slot[s][i], memory_order_acquire);
             const struct known *k = (const struct known *)in;
             uint64_t left = code->size - 4 * i;
 
-            stale = k && memcmp(k->words, code->bytes + 4 * i,
-                                left < 4ull * k->nwords ? left
-                                                        : 4ull * k->nwords);
+            stale =
+                k && memcmp(k->words, code->bytes + 4 * i,
+                            left < 4ull * k->nwords ? left : 4ull * k->nwords);
         }
     pthread_mutex_unlock(&lock);
     return stale;

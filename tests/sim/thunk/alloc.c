@@ -47,11 +47,10 @@ static struct block **find(uint64_t addr)
 
 static uint64_t reserve(uint64_t nbytes, uint64_t align, uint64_t at)
 {
-    uint8_t *p =
-        mmap((void *)(uintptr_t)at, nbytes + (at ? 0 : align), PROT_NONE,
-             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE |
-                 (at ? MAP_FIXED_NOREPLACE : 0),
-             -1, 0);
+    uint8_t *p = mmap(thunk_pointer(at), nbytes + (at ? 0 : align), PROT_NONE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE |
+                          (at ? MAP_FIXED_NOREPLACE : 0),
+                      -1, 0);
     uint64_t base = (uint64_t)(uintptr_t)p, first;
 
     if (p == MAP_FAILED || at)
@@ -59,7 +58,7 @@ static uint64_t reserve(uint64_t nbytes, uint64_t align, uint64_t at)
     first = (base + align - 1) & ~(align - 1);
     if (first != base)
         munmap(p, first - base);
-    munmap((void *)(uintptr_t)(first + nbytes), base + align - first);
+    munmap(thunk_pointer(first + nbytes), base + align - first);
     return first;
 }
 
@@ -91,7 +90,7 @@ KMT_API kmt_status hsaKmtAllocMemoryAlign(uint32_t node, uint64_t nbytes,
                                           uint64_t align, uint32_t flags,
                                           void **address)
 {
-    uint64_t at = flags & KMT_MEM_FIXED ? (uint64_t)(uintptr_t)*address : 0;
+    uint64_t at = (flags & KMT_MEM_FIXED) ? (uint64_t)(uintptr_t)*address : 0;
     uint64_t usual = nbytes >= LARGE_ALIGN ? LARGE_ALIGN : SMALL_ALIGN;
     struct block *b;
     kmt_status status;
@@ -119,7 +118,7 @@ KMT_API kmt_status hsaKmtAllocMemoryAlign(uint32_t node, uint64_t nbytes,
     b->next = blocks;
     blocks = b;
     pthread_mutex_unlock(&lock);
-    *address = (void *)(uintptr_t)b->base;
+    *address = thunk_pointer(b->base);
     return KMT_OK;
 }
 
@@ -228,7 +227,7 @@ static bool describe_block(uint64_t addr, struct kmt_pointer *info)
         info->type = KMT_POINTER_ALLOCATED;
         info->node = b->node;
         info->flags = b->flags;
-        info->cpu = (void *)(uintptr_t)b->base;
+        info->cpu = thunk_pointer(b->base);
         info->gpu = b->base;
         info->nbytes = b->nbytes;
         info->nmapped = b->nmapped;

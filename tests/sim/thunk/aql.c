@@ -37,7 +37,7 @@ static uint32_t field32(const uint8_t *packet, unsigned offset)
 
 static const uint8_t *queue_object(const struct thunk_queue *q)
 {
-    return (const uint8_t *)(uintptr_t)q->amd_queue;
+    return thunk_pointer(q->amd_queue);
 }
 
 /* ---- what a packet waits for ---- */

@@ -227,7 +227,7 @@ static bool doorbells_ready(void)
         return false;
     base = ((uint64_t)(uintptr_t)page + DOORBELL_PAGE - 1) &
            ~(uint64_t)(DOORBELL_PAGE - 1);
-    all.doorbells = (uint64_t *)(uintptr_t)base;
+    all.doorbells = thunk_pointer(base);
     return true;
 }
 

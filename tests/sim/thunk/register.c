@@ -42,7 +42,7 @@ static uint64_t reserve(uint64_t host, uint64_t nbytes)
 
 static void give_back(uint64_t gpu, uint64_t nbytes)
 {
-    munmap((void *)(uintptr_t)(gpu - gpu % PAGE), pages_around(gpu, nbytes));
+    munmap(thunk_pointer(gpu - gpu % PAGE), pages_around(gpu, nbytes));
 }
 
 /* ---- finding; with the lock held ---- */
@@ -80,7 +80,7 @@ static struct range *new_range(uint64_t host, uint64_t nbytes, uint32_t flags)
         return NULL;
     *r = (struct range){NULL, host, reserve(host, nbytes), nbytes, flags,
                         1,    NULL};
-    if (r->gpu && sim_mem_alias(r->gpu, (void *)(uintptr_t)host, nbytes))
+    if (r->gpu && sim_mem_alias(r->gpu, thunk_pointer(host), nbytes))
         return r;
     if (r->gpu)
         give_back(r->gpu, nbytes);
@@ -170,7 +170,7 @@ bool thunk_describe_registered(uint64_t addr, struct kmt_pointer *info)
     if (r) {
         info->type = KMT_POINTER_REGISTERED;
         info->flags = r->flags;
-        info->cpu = (void *)(uintptr_t)r->host;
+        info->cpu = thunk_pointer(r->host);
         info->gpu = r->gpu;
         info->nbytes = r->nbytes;
         info->user = r->user;

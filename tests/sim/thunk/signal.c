@@ -42,7 +42,8 @@ static void wake(uint64_t mailbox, uint32_t event)
 {
     if (!mailbox)
         return;
-    __atomic_store_n((uint64_t *)(uintptr_t)mailbox, event, __ATOMIC_RELEASE);
+    __atomic_store_n((uint64_t *)thunk_pointer(mailbox), event,
+                     __ATOMIC_RELEASE);
     thunk_event_set(event);
 }
 

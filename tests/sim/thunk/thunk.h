@@ -26,6 +26,12 @@ static inline uint32_t thunk_node(const struct sim_device *device)
     return (uint32_t)device->ordinal + 1;
 }
 
+/* Addresses are numbers in every interface here; one place makes pointers. */
+static inline void *thunk_pointer(uint64_t address)
+{
+    return (void *)(uintptr_t)address; /* NOLINT(performance-no-int-to-ptr) */
+}
+
 /* The one clock of CPU, GPUs and signals: nanoseconds. */
 uint64_t thunk_now(void);
 

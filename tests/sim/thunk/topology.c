@@ -125,9 +125,9 @@ static void describe_gpu(const struct sim_device *d, struct kmt_node_7 *p)
     p->local_memory = t->memory_nbytes;
     p->gpu_clock_mhz = t->clock_khz / 1000;
     p->drm_minor = 128 + d->ordinal;
-    for (i = 0; t->product[i] && i < KMT_NAME_LENGTH - 1; i++)
+    for (i = 0; i < KMT_NAME_LENGTH - 1 && t->product[i]; i++)
         p->name[i] = (uint8_t)t->product[i];
-    for (i = 0; t->name[i] && i < KMT_NAME_LENGTH - 1; i++)
+    for (i = 0; i < KMT_NAME_LENGTH - 1 && t->name[i]; i++)
         p->processor[i] = (uint8_t)t->name[i];
     p->firmware = FIRMWARE;
     p->sdma_engines = 2;

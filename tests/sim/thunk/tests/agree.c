@@ -10,6 +10,7 @@
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -472,16 +473,19 @@ static void *read_file(const char *path)
     FILE *f = fopen(path, "rb");
     char *bytes = NULL;
     long n;
+    bool ok = false;
 
-    if (f && fseek(f, 0, SEEK_END) == 0 && (n = ftell(f)) > 0) {
-        rewind(f);
+    if (f && fseek(f, 0, SEEK_END) == 0 && (n = ftell(f)) > 0 &&
+        fseek(f, 0, SEEK_SET) == 0) {
         bytes = aligned_alloc(4096, ((size_t)n + 4095) & ~(size_t)4095);
-        if (bytes && fread(bytes, 1, (size_t)n, f) != (size_t)n)
-            bytes = NULL;
+        ok = bytes && fread(bytes, 1, (size_t)n, f) == (size_t)n;
     }
     if (f)
-        fclose(f);
-    return bytes;
+        (void)fclose(f);
+    if (ok)
+        return bytes;
+    free(bytes);
+    return NULL;
 }
 
 int main(int argc, char **argv)

@@ -297,8 +297,8 @@ static void test_copy_engine_packets(void **state)
     assert_true(reaches(3, 0));
     assert_memory_equal(dst, src, 1000);
     assert_int_equal(dst[1000], 0);
-    for (unsigned z = 0; z < 2; z++)
-        for (unsigned y = 0; y < 3; y++)
+    for (size_t z = 0; z < 2; z++)
+        for (size_t y = 0; y < 3; y++)
             assert_memory_equal(dst + 4096 + z * 24 + y * 8,
                                 src + 1 + z * 160 + (y + 2) * 16, 5);
     assert_int_equal(dst[8192], 4);
@@ -374,7 +374,7 @@ static void test_registered_ranges_may_overlap(void **state)
                 first % 4096 == address(own + 16) % 4096);
     assert_ptr_equal(thunk_memory(first + 5, 1), own + 21);
     assert_ptr_equal(thunk_memory(second, 4096), own + 1000);
-    assert_int_equal(hsaKmtQueryPointerInfo((void *)(uintptr_t)first, &info),
+    assert_int_equal(hsaKmtQueryPointerInfo(thunk_pointer(first), &info),
                      KMT_OK);
     assert_int_equal(info.type, KMT_POINTER_REGISTERED);
     assert_ptr_equal(info.cpu, own + 16);
