@@ -45,6 +45,15 @@ bench-sim: $(SIM_BENCH) $(SIM_BENCH_ARCHS:%=$(B)/bench/sim-%.hsaco) $(SIM_BENCH_
 	@for a in $(SIM_BENCH_ARCHS); do \
 	  KPK_SIM_DEVICES=$$a $(SIM_BENCH) $(B)/bench/sim-$$a.hsaco $(B)/hsaco/$$a/binary.hsaco || exit 1; done
 
+# What kernels ask of memory there, and instructions an element.
+MEMORY_BENCH := $(H)/bench-memory
+$(MEMORY_BENCH): $(H)/obj/tests/bench/sim/memory.o $(H)/libkpack.a
+	@echo "  LD    $@"
+	@$(CC) $(LDFLAGS) $(SAN_FLAGS) -o $@ $^ -ldl -pthread
+$(H)/obj/tests/bench/sim/memory.o: $(PACK_HEADER)
+bench-memory: $(MEMORY_BENCH) sim ## how kernels use memory on the simulated GPUs
+	@LD_LIBRARY_PATH=$(H)/sim:$$LD_LIBRARY_PATH KPK_SIM_DEVICES=$(DEVICES) $(MEMORY_BENCH)
+
 # Selecting a row of a configuration table.
 TABLE_BENCH := $(H)/bench-table
 $(TABLE_BENCH): $(H)/obj/tests/bench/table/bench.o $(H)/libkpack.a

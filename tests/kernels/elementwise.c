@@ -235,6 +235,50 @@ static void run_large_grid(struct kt *t, const struct ew *e)
     }
 }
 
+/*
+ * Two rows more than 2^32 elements apart. The simulated GPU gives memory to the
+ * pages alone that are touched.
+ */
+static void run_far(struct kt *t, const struct ew *e)
+{
+    enum { COLUMNS = 40 };
+    const size_t n = 2 * COLUMNS, rank = 2, apart = ((size_t)1 << 32) + 24;
+    const size_t info[] = {2, COLUMNS, apart, 1};
+    const size_t size = kt_size(e->in[0]);
+    struct ew_case c = flat_case(e, n, CONTRACT, KT_SMALL);
+    const void *host = kt_host(t, e->in[0], n, KT_SMALL, 11);
+    const void *dinfo = kt_device(t, info, sizeof(info), 0);
+    void *out = kt_device(t, NULL, n * kt_size(e->out), 0), *in;
+    void *got = kt_alloc(t, n * kt_size(e->out));
+    kpk_arg args[16];
+    size_t nargs = 0;
+
+    t->what = "rows 2^32 elements apart";
+    if (kpk_malloc(t->inst, (apart + COLUMNS) * size, &in) != KPK_OK) {
+        kt_fail(t, "%s", kpk_error_message());
+        return;
+    }
+    kt_write(t, in, host, COLUMNS * size);
+    kt_write(t, (char *)in + apart * size, (const char *)host + COLUMNS * size,
+             COLUMNS * size);
+    args[nargs++] = (kpk_arg){&n, sizeof(n)};
+    args[nargs++] = (kpk_arg){&rank, sizeof(rank)};
+    args[nargs++] = (kpk_arg){&dinfo, sizeof(dinfo)};
+    for (size_t k = 0; k < e->nbefore; k++)
+        args[nargs++] = e->before[k];
+    args[nargs++] = (kpk_arg){&in, sizeof(in)};
+    args[nargs++] = (kpk_arg){&out, sizeof(out)};
+    for (size_t k = 0; k < e->nafter; k++)
+        args[nargs++] = e->after[k];
+    if (kt_launch(t, (const unsigned[3]){1, 1, 1},
+                  (const unsigned[3]){1024, 1, 1}, 0, args, nargs)) {
+        kt_read(t, got, out, n * kt_size(e->out));
+        check(t, e, &c, &host, got);
+    }
+    if (kpk_free(t->inst, in) != KPK_OK)
+        kt_fail(t, "%s", kpk_error_message());
+}
+
 /* Each order for one input at a time, then for all, then a mixture. */
 static void run_layouts(struct kt *t, const struct ew *e)
 {
@@ -318,6 +362,8 @@ void ew_run(struct kt *t, const struct ew *e)
     }
     if (e->large_grid)
         run_large_grid(t, e);
+    if (e->large_grid && e->nin == 1 && kt_size(e->in[0]) == 1)
+        run_far(t, e);
     run_sizes(t, e);
     run_layouts(t, e);
     if (e->in_place)

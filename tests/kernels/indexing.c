@@ -254,8 +254,56 @@ static void run_select_ranks(struct kt *t, enum kt_type id, enum kt_type type)
     }
 }
 
+/*
+ * A source of more than 2^32 elements, of which few rows are named: the
+ * simulated GPU gives memory to the pages alone that are touched.
+ */
+static void run_far(struct kt *t, bool select, enum kt_type type)
+{
+    enum { NIDS = 4, RIGHT = 48 };
+    const size_t size = kt_size(type), row = RIGHT * size;
+    size_t dim = ((size_t)1 << 32) / RIGHT + 1000, n = NIDS, right = RIGHT;
+    size_t left = 1, numel = NIDS * RIGHT, num_dims = 1;
+    const size_t info[2] = {NIDS, 1};
+    const uint32_t named_rows[NIDS] = {(uint32_t)dim - 1, 0,
+                                       (uint32_t)(dim / 2), 7};
+    uint32_t ids[NIDS * RIGHT]; /* gather's: the same along a row */
+    const char *want = kt_host(t, type, NIDS * RIGHT, KT_CODES, 1);
+    void *got = kt_alloc(t, NIDS * row), *inp;
+    void *out = kt_device(t, NULL, NIDS * row, 0);
+    bool ok;
+
+    t->what = "rows beyond 2^32 elements";
+    if (kpk_malloc(t->inst, dim * row, &inp) != KPK_OK) {
+        kt_fail(t, "%s", kpk_error_message());
+        return;
+    }
+    for (size_t i = 0; i < NIDS * RIGHT; i++)
+        ids[i] = named_rows[select ? i % NIDS : i / RIGHT];
+    for (size_t i = 0; i < NIDS; i++)
+        kt_write(t, (char *)inp + named_rows[i] * row, want + i * row, row);
+    const void *dinfo = kt_device(t, info, sizeof(info), 0);
+    const void *dids =
+        kt_device(t, ids, (select ? NIDS : NIDS * RIGHT) * sizeof(ids[0]), 0);
+
+    if (select)
+        ok = KT_LAUNCH(t, 1, 1024, 0, numel, num_dims, dinfo, dids, inp, out,
+                       left, dim, n, right);
+    else
+        ok = KT_LAUNCH(t, 1, 1024, 0, numel, dids, inp, out, left, dim, n,
+                       right);
+    if (ok) {
+        kt_read(t, got, out, NIDS * row);
+        kt_check_bits(t, type, got, want, NIDS * RIGHT);
+    }
+    if (kpk_free(t->inst, inp) != KPK_OK)
+        kt_fail(t, "%s", kpk_error_message());
+}
+
 static void run_select(struct kt *t, const struct kt_row *row)
 {
+    if (row->a == KT_U32 && (row->b == KT_U8 || row->b == KT_F16))
+        run_far(t, true, row->b);
     for (size_t k = 0; k < NCASES; k++)
         run_select_case(t, &cases[k], row->a, row->b);
     run_select_ranks(t, row->a, row->b);
@@ -265,6 +313,8 @@ static void run_gather(struct kt *t, const struct kt_row *row)
 {
     const enum kt_type id = row->a, type = row->b;
 
+    if (id == KT_U32 && (type == KT_U8 || type == KT_F16))
+        run_far(t, false, type);
     for (size_t k = 0; k < NCASES; k++) {
         const struct index_case *c = &cases[k];
         size_t left = c->left, dim = c->dim, n = c->n, right = c->right;
