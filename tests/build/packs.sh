@@ -19,7 +19,7 @@ copy_tree "$tree" "$ROOT/kernels/fill.hip" "$ROOT/kernels/vector_add.hip"
 make_pack() { # name settings...
     name=$1
     shift
-    plain_make -s -C "$tree" -j2 lib B="build" ARCHS="$targets" "$@" &&
+    plain_make -s -C "$tree" -j2 lib B="build" SAN= ARCHS="$targets" "$@" &&
         cp "$tree/build/libkpack.a" "$WORK/$name.a"
 }
 check "a plain pack" make_pack plain

@@ -18,7 +18,7 @@ targets=$(find "$B"/hsaco/*/vector_add.hsaco "$B"/hsaco/*/affine.hsaco 2>/dev/nu
 one=$(echo "$targets" | head -n 1)
 copy_tree "$WORK/tree" "$ROOT/kernels/vector_add.hip"
 check "two targets are there" test "$(echo "$targets" | wc -w)" -eq 2
-check "an older build" plain_make -s -C "$WORK/tree" hsaco ARCHS="$one" HIPFLAGS=-O0
+check "an older build" plain_make SAN= -s -C "$WORK/tree" hsaco ARCHS="$one" HIPFLAGS=-O0
 for t in $targets; do
     mkdir -p "$now/$t" "$old/hsaco/$t"
     for m in vector_add affine; do
