@@ -94,7 +94,7 @@ static void allocate(kpk_instance *gpu, struct buffers *b)
         check(kpk_malloc(gpu, (size_t)N * 8, &b->in[i]));
         check(kpk_fill(gpu, b->in[i], 0, (size_t)N * 8));
     }
-    check(kpk_malloc(gpu, (size_t)N * 9 * 4, &b->out));
+    check(kpk_malloc(gpu, (size_t)N * (size_t)(9 * 4), &b->out));
     check(kpk_malloc(gpu, 64 * 8, &b->info));
 }
 
@@ -133,7 +133,6 @@ static double launch(kpk_instance *gpu, const struct row *r,
     const void *info = r->layout == TRANSPOSED ? b->info : NULL;
     const kpk_kernel *kernel;
     kpk_shape shape = kpk_shape_1d(N, 1024);
-    kpk_status status;
     double made = N;
 
     check(kpk_kernel_get(gpu, r->kernel, &kernel));
@@ -163,8 +162,10 @@ static double launch(kpk_instance *gpu, const struct row *r,
     if (!contract) {
         const bool by_row = r->family >= FAST && r->family <= NORM;
 
-        status = kpk_kernel_shape(kernel, by_row ? N / COLUMNS : (uint64_t)made,
-                                  by_row ? COLUMNS : 0, &shape);
+        const kpk_status status =
+            kpk_kernel_shape(kernel, by_row ? N / COLUMNS : (uint64_t)made,
+                             by_row ? COLUMNS : 0, &shape);
+
         if (status == KPK_ERR_NO_ROW)
             return 0;
         check(status);
