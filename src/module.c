@@ -109,16 +109,17 @@ size_t kpk_module_object_count(const kpk_module *module)
 static kpk_status check_number(const kpk_module *module, const char *what,
                                size_t i, size_t n, const void *out)
 {
+    if (i < n && out)
+        return KPK_OK;
     if (i >= n)
-        return kpk_i_fail(KPK_ERR_ARG,
-                          "module %s has %zu %s, so none has the number %zu",
-                          kpk_module_name(module), n, what, i);
-    if (!out)
-        return kpk_i_fail(KPK_ERR_ARG,
-                          "nowhere to put %s %zu of module %s: "
-                          "out is NULL",
-                          what, i, kpk_module_name(module));
-    return KPK_OK;
+        kpk_i_fail(KPK_ERR_ARG,
+                   "module %s has %zu %s, so none has the number %zu",
+                   kpk_module_name(module), n, what, i);
+    else
+        kpk_i_fail(KPK_ERR_ARG,
+                   "nowhere to put %s %zu of module %s: out is NULL", what, i,
+                   kpk_module_name(module));
+    return KPK_ERR_ARG;
 }
 
 /* An entry named "pad" fills a slot of a hand-written kernel. There is one

@@ -242,7 +242,7 @@ static kpk_status none_fits(const kpk_module *module, const char *device_text,
 
         if (taken_out(module, i))
             continue;
-        kpk_i_append(&text, "%s%s", held[0] ? ", " : "", name);
+        kpk_i_append(&text, "%s%s", text.at > held ? ", " : "", name);
         kpk_i_append(&add, "%s ", name);
         if (!parse(name, &object))
             kpk_i_append(&text, " (not a target ID)");

@@ -103,8 +103,10 @@ function(kpack_add_pack name)
     ProcessorCount(jobs)
     set(make "${KPACK_MAKE}" -j${jobs})
   endif()
+  # The pack is what the call says, whatever the environment holds.
   add_custom_target(${name}-kernels
-    COMMAND ${make} --no-print-directory -f "${KPACK_MAKEFILE}" kpack-pack
+    COMMAND ${CMAKE_COMMAND} -E env --unset=MODULES --unset=SOURCES --unset=IMPORT --unset=KERNELS
+      ${make} --no-print-directory -f "${KPACK_MAKEFILE}" kpack-pack
       PACK=${name} "${what}=${sources}" "HIPFLAGS=${flags}" ${settings}
       "B=kpack-${name}"
     BYPRODUCTS "${archive}" "${folder}/include/kpack/${name}.h"

@@ -27,8 +27,8 @@ static const char *const processors[] = {
     "gfx1010", "gfx1030", "gfx1100", "gfx1150", "gfx1200", "gfx1201"};
 enum { NUM_PROCESSORS = sizeof(processors) / sizeof(processors[0]) };
 
-/* Graphics: images, exports, interpolation, typed buffers, ray tracing, global
- * wave sync, geometry's counters, debuggers' traps, forks of waves. */
+/* Graphics: images, exports, interpolation, typed buffers, ray tracing,
+ * geometry's counters, debuggers' traps, forks of waves. */
 static const char *const not_compute[] = {
     "image_",
     "exp",
@@ -38,7 +38,6 @@ static const char *const not_compute[] = {
     "lds_direct",
     "ds_param",
     "ds_direct",
-    "ds_gws",
     "ds_ordered",
     "ds_bvh",
     "v_screen",
