@@ -175,17 +175,14 @@ static void twist_data(const struct fast_case *c, enum op op, enum kt_type type,
 static kt_real ordered_sum(enum kt_type type, const kt_real *x, size_t n,
                            size_t threads)
 {
-    double slot64[1024];
-    float slot32[1024];
+    double slot64[1024] = {0};
+    float slot32[1024] = {0};
 
-    for (size_t t = 0; t < threads; t++) {
-        slot32[t] = 0;
-        slot64[t] = 0;
+    for (size_t t = 0; t < threads; t++)
         for (size_t m = t; m < n; m += threads) {
             slot32[t] += (float)x[m];
             slot64[t] += (double)x[m];
         }
-    }
     for (size_t half = threads / 2; half > 0; half /= 2)
         for (size_t t = 0; t < half; t++) {
             slot32[t] += slot32[t + half];

@@ -323,11 +323,11 @@ bool sim_code_is_stale(const struct sim_alloc *alloc)
             const struct insn *in =
                 atomic_load_explicit(&code->slot[s][i], memory_order_acquire);
             const struct known *k = (const struct known *)in;
-            uint64_t left = code->size - 4 * i;
+            uint64_t n = code->size - 4 * i;
 
-            stale =
-                k && memcmp(k->words, code->bytes + 4 * i,
-                            left < 4ull * k->nwords ? left : 4ull * k->nwords);
+            if (k && n > 4ull * k->nwords)
+                n = 4ull * k->nwords;
+            stale = k && memcmp(k->words, code->bytes + 4 * i, n) != 0;
         }
     pthread_mutex_unlock(&lock);
     return stale;
