@@ -162,10 +162,31 @@ static void store_d(struct wave *w, const struct insn *in,
 
 /* ---- products ---- */
 
-static void wmma(struct wave *w, const struct insn *in, const struct matrix *m)
+/* Row i of D gains element `ea` of lane `la` of A times row k of B. */
+static void add_products(struct wave *w, const struct insn *in,
+                         const struct matrix *m, unsigned i, unsigned k,
+                         unsigned la, unsigned ea, struct tile *t)
 {
     enum matrix_format fa = (enum matrix_format)m->a;
     enum matrix_format fb = (enum matrix_format)m->b;
+    enum matrix_format fd = (enum matrix_format)m->d;
+
+    for (unsigned j = 0; j < 16; j++) {
+        unsigned lb, eb;
+
+        input(w, j, k, m->k, sim_format_bits(fb), &lb, &eb);
+        if (is_integer(fd))
+            t->i[i][j] += (int64_t)in_integer(w, in, 0, fa, la, ea) *
+                          in_integer(w, in, 1, fb, lb, eb);
+        else
+            t->f[i][j] = fmaf(in_float(w, in, 0, fa, la, ea),
+                              in_float(w, in, 1, fb, lb, eb), t->f[i][j]);
+    }
+}
+
+static void wmma(struct wave *w, const struct insn *in, const struct matrix *m)
+{
+    enum matrix_format fa = (enum matrix_format)m->a;
     enum matrix_format fd = (enum matrix_format)m->d;
     struct tile t;
 
@@ -175,17 +196,7 @@ static void wmma(struct wave *w, const struct insn *in, const struct matrix *m)
             unsigned la, ea;
 
             input(w, i, k, m->k, sim_format_bits(fa), &la, &ea);
-            for (unsigned j = 0; j < 16; j++) {
-                unsigned lb, eb;
-
-                input(w, j, k, m->k, sim_format_bits(fb), &lb, &eb);
-                if (is_integer(fd))
-                    t.i[i][j] += (int64_t)in_integer(w, in, 0, fa, la, ea) *
-                                 in_integer(w, in, 1, fb, lb, eb);
-                else
-                    t.f[i][j] = fmaf(in_float(w, in, 0, fa, la, ea),
-                                     in_float(w, in, 1, fb, lb, eb), t.f[i][j]);
-            }
+            add_products(w, in, m, i, k, la, ea, &t);
         }
     store_d(w, in, fd, &t);
 }
@@ -199,7 +210,6 @@ static void swmmac(struct wave *w, const struct insn *in,
                    const struct matrix *m)
 {
     enum matrix_format fa = (enum matrix_format)m->a;
-    enum matrix_format fb = (enum matrix_format)m->b;
     enum matrix_format fd = (enum matrix_format)m->d;
     unsigned set_bits = m->k / (w->nlanes / 16u);
     unsigned first = set_bits < 32 ? in->index_key * set_bits : 0;
@@ -215,17 +225,7 @@ static void swmmac(struct wave *w, const struct insn *in,
             ea = ea / 2 + c % 2;
             indices = sim_tuple_element(w, &in->op[3], la, 0, 32);
             k = c / 2 * 4 + (unsigned)(indices >> (first + 2 * ea) & 3);
-            for (unsigned j = 0; j < 16; j++) {
-                unsigned lb, eb;
-
-                input(w, j, k, m->k, sim_format_bits(fb), &lb, &eb);
-                if (is_integer(fd))
-                    t.i[i][j] += (int64_t)in_integer(w, in, 0, fa, la, ea) *
-                                 in_integer(w, in, 1, fb, lb, eb);
-                else
-                    t.f[i][j] = fmaf(in_float(w, in, 0, fa, la, ea),
-                                     in_float(w, in, 1, fb, lb, eb), t.f[i][j]);
-            }
+            add_products(w, in, m, i, k, la, ea, &t);
         }
     store_d(w, in, fd, &t);
 }
