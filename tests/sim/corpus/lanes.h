@@ -286,13 +286,6 @@ HOST_REFERENCE(lane_loops)
  *
  * On LDS, on memory and through pointers that may be either; sums that are
  * exact in any order. out[64 * group ...] is the group's. */
-#if DEVICE_ONLY
-template <class T> DEVICE static inline T fetch_add(T *p, T v)
-{
-    return __hip_atomic_fetch_add(p, v, __ATOMIC_RELAXED,
-                                  __HIP_MEMORY_SCOPE_AGENT);
-}
-
 struct atomic_set {
     u32 add, sub, smin, smax, umin, umax, all, any, odd, wrapped;
     i32 small;
@@ -302,6 +295,13 @@ struct atomic_set {
     u16 half[2];
     u8 bytes[4];
 };
+
+#if DEVICE_ONLY
+template <class T> DEVICE static inline T fetch_add(T *p, T v)
+{
+    return __hip_atomic_fetch_add(p, v, __ATOMIC_RELAXED,
+                                  __HIP_MEMORY_SCOPE_AGENT);
+}
 
 /* What every work-item does to a set, by a pointer of any kind. */
 DEVICE static inline void use_atomics(atomic_set *s, u32 v)
@@ -377,16 +377,6 @@ GROUP_TEST(atomics_everywhere)
         out[blockIdx.x * BLOCK + 64 + t] = words[t];
 }
 #else
-struct atomic_set {
-    u32 add, sub, smin, smax, umin, umax, all, any, odd, wrapped;
-    i32 small;
-    float sum, least, most;
-    u64 wide, wide_max, swapped, wide_any;
-    double dsum, dmost;
-    u16 half[2];
-    u8 bytes[4];
-};
-
 static void use_plainly(atomic_set *s, u32 v)
 {
     s->add += v;
