@@ -2,17 +2,15 @@
  *
  * Three passes: the headers and target ID are read from the file, the loadable
  * segments are copied into device memory and relocated, and then symbols and
- * metadata are read and checked against what was loaded. Every offset that the
- * file states is checked before it is followed; reads go through at_file() and
- * at_image(), which return NULL for a range that is not there.
+ * metadata (code_metadata.c) are read and checked against what was loaded.
+ * Every offset that the file states is checked before it is followed; reads go
+ * through sim_load_at_file() and sim_load_at_image(), which return NULL for a
+ * range that is not there.
  */
 #define _GNU_SOURCE
-#include "code_object.h"
-
+#include "loader.h"
 #include "memory.h"
 
-#include <elf.h>
-#include <msgpack.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,8 +19,6 @@
 enum {
     MACHINE_AMDGPU = 224,
     OSABI_AMDGPU_HSA = 64,
-    NOTE_METADATA = 32, /* NT_AMDGPU_METADATA */
-    DESCRIPTOR_NBYTES = 64,
     ABI_V3 = 1, /* ELF ident byte 8 */
     ABI_V4 = 2,
     ABI_V6 = 4,
@@ -40,29 +36,9 @@ enum {
     R_RELATIVE64 = 13
 };
 
-struct loader {
-    const uint8_t *file;
-    uint64_t size;
-    Elf64_Ehdr header;
-    Elf64_Phdr load[SIM_MAX_SEGMENTS]; /* PT_LOADs, ascending */
-    uint32_t nload;
-    Elf64_Phdr dynamic;
-    bool has_dynamic;
-    uint64_t lowest; /* page of the first p_vaddr */
-
-    uint64_t symbols, nsymbols; /* of the image, by the dynamic section */
-    uint64_t strings, nstrings;
-
-    struct sim_code_object *object;
-    char *why;
-};
-
-static enum sim_load_status fail(struct loader *l, enum sim_load_status status,
-                                 const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
-static enum sim_load_status fail(struct loader *l, enum sim_load_status status,
-                                 const char *format, ...)
+enum sim_load_status sim_load_fail(struct loader *l,
+                                   enum sim_load_status status,
+                                   const char *format, ...)
 {
     va_list args;
 
@@ -74,16 +50,15 @@ static enum sim_load_status fail(struct loader *l, enum sim_load_status status,
     return status;
 }
 
-static const uint8_t *at_file(const struct loader *l, uint64_t offset,
-                              uint64_t n)
+const uint8_t *sim_load_at_file(const struct loader *l, uint64_t offset,
+                                uint64_t n)
 {
     if (offset > l->size || n > l->size - offset)
         return NULL;
     return l->file + offset;
 }
 
-/* The loaded bytes of [vaddr, vaddr + n), all in one segment. */
-static uint8_t *at_image(const struct loader *l, uint64_t vaddr, uint64_t n)
+uint8_t *sim_load_at_image(const struct loader *l, uint64_t vaddr, uint64_t n)
 {
     uint32_t i;
 
@@ -95,8 +70,7 @@ static uint8_t *at_image(const struct loader *l, uint64_t vaddr, uint64_t n)
     return NULL;
 }
 
-/* Where a virtual address of the file lies in device memory. */
-static uint64_t loaded_address(const struct loader *l, uint64_t vaddr)
+uint64_t sim_load_address(const struct loader *l, uint64_t vaddr)
 {
     return l->object->segments[0]->base - l->load[0].p_vaddr + vaddr;
 }
@@ -124,26 +98,30 @@ static enum sim_load_status read_header(struct loader *l)
     Elf64_Ehdr *h = &l->header;
 
     if (l->size < sizeof(*h) || memcmp(l->file, ELFMAG, SELFMAG) != 0)
-        return fail(l, SIM_LOAD_NOT_ELF, "the image is not an ELF file");
+        return sim_load_fail(l, SIM_LOAD_NOT_ELF,
+                             "the image is not an ELF file");
     memcpy(h, l->file, sizeof(*h));
     if (h->e_ident[EI_CLASS] != ELFCLASS64 ||
         h->e_ident[EI_DATA] != ELFDATA2LSB || h->e_machine != MACHINE_AMDGPU ||
         h->e_ident[EI_OSABI] != OSABI_AMDGPU_HSA)
-        return fail(l, SIM_LOAD_NOT_ELF,
-                    "the ELF file is for machine %u, OS ABI %u and not for an "
-                    "AMD GPU",
-                    h->e_machine, h->e_ident[EI_OSABI]);
+        return sim_load_fail(
+            l, SIM_LOAD_NOT_ELF,
+            "the ELF file is for machine %u, OS ABI %u and not for an "
+            "AMD GPU",
+            h->e_machine, h->e_ident[EI_OSABI]);
     if (h->e_type != ET_DYN)
-        return fail(l, SIM_LOAD_CORRUPT,
-                    "the code object is not linked (ELF type %u)", h->e_type);
+        return sim_load_fail(l, SIM_LOAD_CORRUPT,
+                             "the code object is not linked (ELF type %u)",
+                             h->e_type);
     if (h->e_phentsize != sizeof(Elf64_Phdr))
-        return fail(l, SIM_LOAD_CORRUPT, "program headers have %u bytes",
-                    h->e_phentsize);
+        return sim_load_fail(l, SIM_LOAD_CORRUPT,
+                             "program headers have %u bytes", h->e_phentsize);
     if (l->size == SIZE_MAX)
         l->size = size_by_headers(h, l->file);
-    if (!at_file(l, h->e_phoff, (uint64_t)h->e_phnum * sizeof(Elf64_Phdr)))
-        return fail(l, SIM_LOAD_CORRUPT,
-                    "the program headers lie outside the file");
+    if (!sim_load_at_file(l, h->e_phoff,
+                          (uint64_t)h->e_phnum * sizeof(Elf64_Phdr)))
+        return sim_load_fail(l, SIM_LOAD_CORRUPT,
+                             "the program headers lie outside the file");
     return SIM_LOAD_OK;
 }
 
@@ -184,16 +162,19 @@ static enum sim_load_status check_target(struct loader *l)
     char reason[256];
 
     if (abi < ABI_V3 || abi > ABI_V6)
-        return fail(l, SIM_LOAD_CORRUPT,
-                    "code object ABI version %u is not supported", abi);
+        return sim_load_fail(l, SIM_LOAD_CORRUPT,
+                             "code object ABI version %u is not supported",
+                             abi);
     if (generic && (abi != ABI_V6 || version < GENERIC_VERSION_MIN))
-        return fail(l, SIM_LOAD_WRONG_TARGET,
-                    "%s needs code object version 6 and generic version %d, "
-                    "the file has ABI version %u and generic version %u",
-                    generic, GENERIC_VERSION_MIN, abi, version);
+        return sim_load_fail(
+            l, SIM_LOAD_WRONG_TARGET,
+            "%s needs code object version 6 and generic version %d, "
+            "the file has ABI version %u and generic version %u",
+            generic, GENERIC_VERSION_MIN, abi, version);
     if (!generic && !t)
-        return fail(l, SIM_LOAD_WRONG_TARGET,
-                    "the code is for an unknown processor (MACH 0x%02x)", mach);
+        return sim_load_fail(
+            l, SIM_LOAD_WRONG_TARGET,
+            "the code is for an unknown processor (MACH 0x%02x)", mach);
     if (abi == ABI_V3) { /* a clear bit says off, there is no "any" */
         xnack = flags & 0x100 ? SIM_FEATURE_ON : SIM_FEATURE_OFF;
         sramecc = flags & 0x200 ? SIM_FEATURE_ON : SIM_FEATURE_OFF;
@@ -207,7 +188,7 @@ static enum sim_load_status check_target(struct loader *l)
     }
     if (!sim_device_accepts(l->object->device, generic ? generic : t->name,
                             sramecc, xnack, reason))
-        return fail(l, SIM_LOAD_WRONG_TARGET, "%s", reason);
+        return sim_load_fail(l, SIM_LOAD_WRONG_TARGET, "%s", reason);
     return SIM_LOAD_OK;
 }
 
@@ -228,20 +209,25 @@ static enum sim_load_status collect_segments(struct loader *l)
         if (p.p_type != PT_LOAD || p.p_memsz == 0)
             continue;
         if (l->nload == SIM_MAX_SEGMENTS)
-            return fail(l, SIM_LOAD_CORRUPT, "more than %d loadable segments",
-                        SIM_MAX_SEGMENTS);
-        if (p.p_filesz > p.p_memsz || !at_file(l, p.p_offset, p.p_filesz))
-            return fail(l, SIM_LOAD_CORRUPT, "segment %u lies outside the file",
-                        i);
+            return sim_load_fail(l, SIM_LOAD_CORRUPT,
+                                 "more than %d loadable segments",
+                                 SIM_MAX_SEGMENTS);
+        if (p.p_filesz > p.p_memsz ||
+            !sim_load_at_file(l, p.p_offset, p.p_filesz))
+            return sim_load_fail(l, SIM_LOAD_CORRUPT,
+                                 "segment %u lies outside the file", i);
         if (p.p_memsz > UINT32_MAX || p.p_vaddr > UINT32_MAX)
-            return fail(l, SIM_LOAD_CORRUPT, "segment %u is too large", i);
+            return sim_load_fail(l, SIM_LOAD_CORRUPT, "segment %u is too large",
+                                 i);
         if (l->nload && p.p_vaddr < l->load[l->nload - 1].p_vaddr +
                                         l->load[l->nload - 1].p_memsz)
-            return fail(l, SIM_LOAD_CORRUPT, "segment %u overlaps another", i);
+            return sim_load_fail(l, SIM_LOAD_CORRUPT,
+                                 "segment %u overlaps another", i);
         l->load[l->nload++] = p;
     }
     if (l->nload == 0)
-        return fail(l, SIM_LOAD_CORRUPT, "nothing to load in the file");
+        return sim_load_fail(l, SIM_LOAD_CORRUPT,
+                             "nothing to load in the file");
     l->lowest = l->load[0].p_vaddr & ~(uint64_t)(PAGE - 1);
     return SIM_LOAD_OK;
 }
@@ -258,8 +244,8 @@ static enum sim_load_status load_segments(struct loader *l)
     }
     if (!sim_mem_alloc_parts(l->object->device->ordinal, parts, l->nload,
                              SIM_MEM_CODE, l->object->segments))
-        return fail(l, SIM_LOAD_NO_MEMORY,
-                    "no device memory for the code object");
+        return sim_load_fail(l, SIM_LOAD_NO_MEMORY,
+                             "no device memory for the code object");
     l->object->nsegments = l->nload;
     for (i = 0; i < l->nload; i++) {
         const struct sim_alloc *a = l->object->segments[i];
@@ -282,7 +268,7 @@ struct dynamic {
 static bool count_gnu_hash(const struct loader *l, uint64_t at, uint64_t *n)
 {
     uint32_t head[4], bucket, last = 0, entry, i;
-    const uint8_t *p = at_image(l, at, sizeof(head));
+    const uint8_t *p = sim_load_at_image(l, at, sizeof(head));
     uint64_t buckets, chains;
 
     if (!p)
@@ -291,7 +277,7 @@ static bool count_gnu_hash(const struct loader *l, uint64_t at, uint64_t *n)
     buckets = at + 16 + (uint64_t)head[2] * 8;
     chains = buckets + (uint64_t)head[0] * 4;
     for (i = 0; i < head[0]; i++) {
-        p = at_image(l, buckets + (uint64_t)i * 4, 4);
+        p = sim_load_at_image(l, buckets + (uint64_t)i * 4, 4);
         if (!p)
             return false;
         memcpy(&bucket, p, 4);
@@ -303,7 +289,7 @@ static bool count_gnu_hash(const struct loader *l, uint64_t at, uint64_t *n)
         return true;
     }
     do {
-        p = at_image(l, chains + (uint64_t)(last - head[1]) * 4, 4);
+        p = sim_load_at_image(l, chains + (uint64_t)(last - head[1]) * 4, 4);
         if (!p)
             return false;
         memcpy(&entry, p, 4);
@@ -322,13 +308,15 @@ static enum sim_load_status read_dynamic(struct loader *l, struct dynamic *d)
 
     memset(d, 0, sizeof(*d));
     if (!l->has_dynamic)
-        return fail(l, SIM_LOAD_CORRUPT, "the file has no dynamic section");
+        return sim_load_fail(l, SIM_LOAD_CORRUPT,
+                             "the file has no dynamic section");
     for (offset = 0; offset + sizeof(entry) <= l->dynamic.p_memsz;
          offset += sizeof(entry)) {
-        p = at_image(l, l->dynamic.p_vaddr + offset, sizeof(entry));
+        p = sim_load_at_image(l, l->dynamic.p_vaddr + offset, sizeof(entry));
         if (!p)
-            return fail(l, SIM_LOAD_CORRUPT,
-                        "the dynamic section is not part of a segment");
+            return sim_load_fail(
+                l, SIM_LOAD_CORRUPT,
+                "the dynamic section is not part of a segment");
         memcpy(&entry, p, sizeof(entry));
         if (entry.d_tag == DT_NULL)
             break;
@@ -364,30 +352,32 @@ static enum sim_load_status read_dynamic(struct loader *l, struct dynamic *d)
             break;
         }
     }
-    if (d->hash && (p = at_image(l, d->hash, sizeof(head)))) {
+    if (d->hash && (p = sim_load_at_image(l, d->hash, sizeof(head)))) {
         memcpy(head, p, sizeof(head));
         l->nsymbols = head[1];
     } else if (!d->gnu_hash || !count_gnu_hash(l, d->gnu_hash, &l->nsymbols)) {
-        return fail(l, SIM_LOAD_CORRUPT,
-                    "the symbol table has no readable hash table");
+        return sim_load_fail(l, SIM_LOAD_CORRUPT,
+                             "the symbol table has no readable hash table");
     }
     if (l->nsymbols &&
-        (!at_image(l, l->symbols, l->nsymbols * sizeof(Elf64_Sym)) ||
-         l->nstrings == 0 || !at_image(l, l->strings, l->nstrings) ||
-         *at_image(l, l->strings + l->nstrings - 1, 1) != '\0'))
-        return fail(l, SIM_LOAD_CORRUPT,
-                    "the symbol table lies outside the segments");
+        (!sim_load_at_image(l, l->symbols, l->nsymbols * sizeof(Elf64_Sym)) ||
+         l->nstrings == 0 || !sim_load_at_image(l, l->strings, l->nstrings) ||
+         *sim_load_at_image(l, l->strings + l->nstrings - 1, 1) != '\0'))
+        return sim_load_fail(l, SIM_LOAD_CORRUPT,
+                             "the symbol table lies outside the segments");
     return SIM_LOAD_OK;
 }
 
 /* Symbol `i` (< nsymbols) and its name; NULL if the name lies outside. */
 static const char *symbol_at(const struct loader *l, uint64_t i, Elf64_Sym *out)
 {
-    memcpy(out, at_image(l, l->symbols + i * sizeof(*out), sizeof(*out)),
+    memcpy(out,
+           sim_load_at_image(l, l->symbols + i * sizeof(*out), sizeof(*out)),
            sizeof(*out));
     if (out->st_name >= l->nstrings)
         return NULL;
-    return (const char *)at_image(l, l->strings, l->nstrings) + out->st_name;
+    return (const char *)sim_load_at_image(l, l->strings, l->nstrings) +
+           out->st_name;
 }
 
 static enum sim_load_status relocate_one(struct loader *l, const Elf64_Rela *r)
@@ -403,28 +393,29 @@ static enum sim_load_status relocate_one(struct loader *l, const Elf64_Rela *r)
         const char *name;
 
         if (index >= l->nsymbols || !(name = symbol_at(l, index, &symbol)))
-            return fail(
+            return sim_load_fail(
                 l, SIM_LOAD_CORRUPT, "a relocation names symbol %llu of %llu",
                 (unsigned long long)index, (unsigned long long)l->nsymbols);
         if (symbol.st_shndx == SHN_UNDEF) {
             if (ELF64_ST_BIND(symbol.st_info) != STB_WEAK)
-                return fail(l, SIM_LOAD_UNRESOLVED, "undefined symbol %.200s",
-                            name);
+                return sim_load_fail(l, SIM_LOAD_UNRESOLVED,
+                                     "undefined symbol %.200s", name);
         } else {
             value = symbol.st_shndx == SHN_ABS
                         ? symbol.st_value
-                        : loaded_address(l, symbol.st_value);
+                        : sim_load_address(l, symbol.st_value);
         }
     } else {
-        value = loaded_address(l, 0);
+        value = sim_load_address(l, 0);
     }
     value += (uint64_t)r->r_addend;
-    where = at_image(l, r->r_offset,
-                     type == R_ABS64 || type == R_RELATIVE64 ? 8 : 4);
+    where = sim_load_at_image(l, r->r_offset,
+                              type == R_ABS64 || type == R_RELATIVE64 ? 8 : 4);
     if (!where)
-        return fail(l, SIM_LOAD_CORRUPT,
-                    "a relocation patches 0x%llx, outside the segments",
-                    (unsigned long long)r->r_offset);
+        return sim_load_fail(
+            l, SIM_LOAD_CORRUPT,
+            "a relocation patches 0x%llx, outside the segments",
+            (unsigned long long)r->r_offset);
     switch (type) {
     case R_ABS64:
     case R_RELATIVE64:
@@ -439,7 +430,8 @@ static enum sim_load_status relocate_one(struct loader *l, const Elf64_Rela *r)
         memcpy(where, &word, 4);
         return SIM_LOAD_OK;
     default:
-        return fail(l, SIM_LOAD_UNRESOLVED, "unknown relocation type %u", type);
+        return sim_load_fail(l, SIM_LOAD_UNRESOLVED,
+                             "unknown relocation type %u", type);
     }
 }
 
@@ -451,11 +443,12 @@ static enum sim_load_status relocate(struct loader *l, uint64_t table,
     uint64_t i;
 
     for (i = 0; i < n; i++) {
-        const uint8_t *p = at_image(l, table + i * sizeof(r), sizeof(r));
+        const uint8_t *p =
+            sim_load_at_image(l, table + i * sizeof(r), sizeof(r));
 
         if (!p)
-            return fail(l, SIM_LOAD_CORRUPT,
-                        "the relocations lie outside the segments");
+            return sim_load_fail(l, SIM_LOAD_CORRUPT,
+                                 "the relocations lie outside the segments");
         memcpy(&r, p, sizeof(r));
         status = relocate_one(l, &r);
         if (status != SIM_LOAD_OK)
@@ -473,258 +466,33 @@ static enum sim_load_status read_globals(struct loader *l)
 
     o->globals = calloc(l->nsymbols + 1, sizeof(o->globals[0]));
     if (!o->globals)
-        return fail(l, SIM_LOAD_NO_MEMORY, "no memory for the globals");
+        return sim_load_fail(l, SIM_LOAD_NO_MEMORY,
+                             "no memory for the globals");
     for (i = 1; i < l->nsymbols; i++) {
         name = symbol_at(l, i, &symbol);
         if (!name)
-            return fail(l, SIM_LOAD_CORRUPT,
-                        "the name of a symbol lies outside its table");
+            return sim_load_fail(l, SIM_LOAD_CORRUPT,
+                                 "the name of a symbol lies outside its table");
         if (symbol.st_shndx == SHN_UNDEF) {
             if (ELF64_ST_BIND(symbol.st_info) == STB_WEAK)
                 continue;
-            return fail(l, SIM_LOAD_UNRESOLVED, "undefined symbol %.200s",
-                        name);
+            return sim_load_fail(l, SIM_LOAD_UNRESOLVED,
+                                 "undefined symbol %.200s", name);
         }
         if (ELF64_ST_TYPE(symbol.st_info) != STT_OBJECT)
             continue;
-        if (!at_image(l, symbol.st_value, symbol.st_size))
-            return fail(l, SIM_LOAD_CORRUPT,
-                        "symbol %.200s lies outside the segments", name);
+        if (!sim_load_at_image(l, symbol.st_value, symbol.st_size))
+            return sim_load_fail(l, SIM_LOAD_CORRUPT,
+                                 "symbol %.200s lies outside the segments",
+                                 name);
         o->globals[o->nglobals].name = strdup(name);
-        o->globals[o->nglobals].address = loaded_address(l, symbol.st_value);
+        o->globals[o->nglobals].address = sim_load_address(l, symbol.st_value);
         o->globals[o->nglobals].size = symbol.st_size;
         if (!o->globals[o->nglobals++].name)
-            return fail(l, SIM_LOAD_NO_MEMORY, "no memory for the globals");
+            return sim_load_fail(l, SIM_LOAD_NO_MEMORY,
+                                 "no memory for the globals");
     }
     return SIM_LOAD_OK;
-}
-
-/* ---- metadata ----------------------------------------------------------- */
-
-static const msgpack_object *member(const msgpack_object *map, const char *key)
-{
-    size_t n = strlen(key);
-    uint32_t i;
-
-    if (!map || map->type != MSGPACK_OBJECT_MAP)
-        return NULL;
-    for (i = 0; i < map->via.map.size; i++) {
-        const msgpack_object_kv *kv = &map->via.map.ptr[i];
-
-        if (kv->key.type == MSGPACK_OBJECT_STR && kv->key.via.str.size == n &&
-            memcmp(kv->key.via.str.ptr, key, n) == 0)
-            return &kv->val;
-    }
-    return NULL;
-}
-
-static uint32_t number(const msgpack_object *map, const char *key,
-                       uint32_t otherwise)
-{
-    const msgpack_object *v = member(map, key);
-
-    if (v && v->type == MSGPACK_OBJECT_BOOLEAN)
-        return v->via.boolean;
-    if (!v || v->type != MSGPACK_OBJECT_POSITIVE_INTEGER ||
-        v->via.u64 > UINT32_MAX)
-        return otherwise;
-    return (uint32_t)v->via.u64;
-}
-
-static char *text(const msgpack_object *map, const char *key)
-{
-    const msgpack_object *v = member(map, key);
-
-    if (!v || v->type != MSGPACK_OBJECT_STR)
-        return NULL;
-    return strndup(v->via.str.ptr, v->via.str.size);
-}
-
-static bool is_hidden(const struct sim_arg *arg)
-{
-    return strncmp(arg->value_kind, "hidden_", 7) == 0;
-}
-
-static enum sim_load_status read_args(struct loader *l, struct sim_kernel *k,
-                                      const msgpack_object *map)
-{
-    const msgpack_object *list = member(map, ".args");
-    uint32_t i, n, pass;
-
-    if (!list || list->type != MSGPACK_OBJECT_ARRAY)
-        return SIM_LOAD_OK; /* a kernel without a list gets no arguments */
-    n = list->via.array.size;
-    k->args = calloc((size_t)n + 1, sizeof(k->args[0]));
-    if (!k->args)
-        return fail(l, SIM_LOAD_NO_MEMORY, "no memory for the arguments");
-    for (pass = 0; pass < 2; pass++) { /* explicit ones first, then hidden */
-        for (i = 0; i < n; i++) {
-            const msgpack_object *a = &list->via.array.ptr[i];
-            const msgpack_object *kind = member(a, ".value_kind");
-            struct sim_arg *arg = &k->args[k->nargs];
-
-            memset(arg, 0, sizeof(*arg));
-            if (kind && kind->type == MSGPACK_OBJECT_STR &&
-                kind->via.str.size < sizeof(arg->value_kind))
-                memcpy(arg->value_kind, kind->via.str.ptr, kind->via.str.size);
-            arg->offset = number(a, ".offset", UINT32_MAX);
-            arg->size = number(a, ".size", UINT32_MAX);
-            if (is_hidden(arg) != (pass == 1))
-                continue;
-            if ((uint64_t)arg->offset + arg->size > k->kernarg_nbytes)
-                return fail(l, SIM_LOAD_CORRUPT,
-                            "argument %u of kernel %.150s lies outside its %u "
-                            "bytes of arguments",
-                            i, k->name, k->kernarg_nbytes);
-            arg->name = text(a, ".name");
-            k->nargs++;
-        }
-        if (pass == 0)
-            k->nexplicit = k->nargs;
-    }
-    return SIM_LOAD_OK;
-}
-
-static enum sim_load_status
-find_descriptor(struct loader *l, struct sim_kernel *k, const char *symbol)
-{
-    const struct sim_code_object *o = l->object;
-    uint64_t vaddr;
-    const uint8_t *p;
-    int64_t entry;
-    uint32_t i;
-
-    for (i = 0; i < o->nglobals; i++)
-        if (strcmp(o->globals[i].name, symbol) == 0)
-            break;
-    if (i == o->nglobals)
-        return fail(l, SIM_LOAD_CORRUPT, "kernel symbol %.200s is missing",
-                    symbol);
-    k->descriptor = o->globals[i].address;
-    vaddr = k->descriptor - loaded_address(l, 0);
-    p = at_image(l, vaddr, DESCRIPTOR_NBYTES);
-    if (!p || o->globals[i].size != DESCRIPTOR_NBYTES)
-        return fail(l, SIM_LOAD_CORRUPT, "%.200s is not a kernel descriptor",
-                    symbol);
-    memcpy(&entry, p + 16, sizeof(entry));
-    if (!at_image(l, vaddr + (uint64_t)entry, 4))
-        return fail(l, SIM_LOAD_CORRUPT,
-                    "the code of %.200s lies outside the segments", symbol);
-    k->entry = k->descriptor + (uint64_t)entry;
-    return SIM_LOAD_OK;
-}
-
-static enum sim_load_status read_kernel(struct loader *l, struct sim_kernel *k,
-                                        const msgpack_object *map)
-{
-    const msgpack_object *reqd = member(map, ".reqd_workgroup_size");
-    enum sim_load_status status;
-    char *symbol = text(map, ".symbol");
-    uint32_t i;
-
-    k->name = text(map, ".name");
-    if (!k->name || !symbol) {
-        free(symbol);
-        return fail(l, SIM_LOAD_CORRUPT, "a kernel has no name or symbol");
-    }
-    status = find_descriptor(l, k, symbol);
-    free(symbol);
-    if (status != SIM_LOAD_OK)
-        return status;
-    k->kernarg_nbytes = number(map, ".kernarg_segment_size", 0);
-    k->kernarg_align = number(map, ".kernarg_segment_align", 8);
-    k->lds_nbytes = number(map, ".group_segment_fixed_size", 0);
-    k->scratch_nbytes = number(map, ".private_segment_fixed_size", 0);
-    k->max_block = number(map, ".max_flat_workgroup_size", 1024);
-    k->vgprs = number(map, ".vgpr_count", 0);
-    k->agprs = number(map, ".agpr_count", 0);
-    k->sgprs = number(map, ".sgpr_count", 0);
-    k->wave_size =
-        number(map, ".wavefront_size", l->object->device->target->default_wave);
-    k->sgpr_spills = number(map, ".sgpr_spill_count", 0);
-    k->vgpr_spills = number(map, ".vgpr_spill_count", 0);
-    k->uses_dynamic_stack = number(map, ".uses_dynamic_stack", 0) != 0;
-    k->uniform_work_group_size =
-        number(map, ".uniform_work_group_size", 0) != 0;
-    if (reqd && reqd->type == MSGPACK_OBJECT_ARRAY && reqd->via.array.size == 3)
-        for (i = 0; i < 3; i++)
-            k->reqd_block[i] = (uint32_t)reqd->via.array.ptr[i].via.u64;
-    return read_args(l, k, map);
-}
-
-static enum sim_load_status read_kernels(struct loader *l,
-                                         const msgpack_object *root)
-{
-    const msgpack_object *list = member(root, "amdhsa.kernels");
-    struct sim_code_object *o = l->object;
-    enum sim_load_status status;
-    uint32_t i;
-
-    if (!list || list->type != MSGPACK_OBJECT_ARRAY)
-        return SIM_LOAD_OK; /* an object with variables only */
-    o->kernels =
-        calloc((size_t)list->via.array.size + 1, sizeof(o->kernels[0]));
-    if (!o->kernels)
-        return fail(l, SIM_LOAD_NO_MEMORY, "no memory for the kernels");
-    for (i = 0; i < list->via.array.size; i++) {
-        o->nkernels++; /* counted first: what it holds is freed on failure */
-        status = read_kernel(l, &o->kernels[i], &list->via.array.ptr[i]);
-        if (status != SIM_LOAD_OK)
-            return status;
-    }
-    return SIM_LOAD_OK;
-}
-
-/* The payload of the metadata note, from the file: it need not be loaded. */
-static const char *find_note(const struct loader *l, size_t *n)
-{
-    unsigned i;
-
-    for (i = 0; i < l->header.e_phnum; i++) {
-        Elf64_Phdr p;
-        uint64_t at = 0;
-
-        memcpy(&p, l->file + l->header.e_phoff + i * sizeof(p), sizeof(p));
-        if (p.p_type != PT_NOTE || !at_file(l, p.p_offset, p.p_filesz))
-            continue;
-        while (at + sizeof(Elf64_Nhdr) <= p.p_filesz) {
-            const uint8_t *note = l->file + p.p_offset + at;
-            Elf64_Nhdr h;
-            uint64_t name, payload;
-
-            memcpy(&h, note, sizeof(h));
-            name = ((uint64_t)h.n_namesz + 3) & ~3ull;
-            payload = ((uint64_t)h.n_descsz + 3) & ~3ull;
-            if (sizeof(h) + name + h.n_descsz > p.p_filesz - at)
-                break;
-            if (h.n_type == NOTE_METADATA && h.n_namesz == 7 &&
-                memcmp(note + sizeof(h), "AMDGPU", 7) == 0) {
-                *n = h.n_descsz;
-                return (const char *)note + sizeof(h) + name;
-            }
-            at += sizeof(h) + name + payload;
-        }
-    }
-    return NULL;
-}
-
-static enum sim_load_status read_metadata(struct loader *l)
-{
-    enum sim_load_status status;
-    msgpack_unpacked result;
-    size_t n = 0, offset = 0;
-    const char *note = find_note(l, &n);
-
-    if (!note)
-        return SIM_LOAD_OK;
-    msgpack_unpacked_init(&result);
-    if (msgpack_unpack_next(&result, note, n, &offset) !=
-        MSGPACK_UNPACK_SUCCESS)
-        status = fail(l, SIM_LOAD_CORRUPT, "the metadata cannot be read");
-    else
-        status = read_kernels(l, &result.data);
-    msgpack_unpacked_destroy(&result);
-    return status;
 }
 
 /* ---- the whole ---------------------------------------------------------- */
@@ -749,7 +517,7 @@ static enum sim_load_status load(struct loader *l)
     if (status == SIM_LOAD_OK)
         status = read_globals(l);
     if (status == SIM_LOAD_OK)
-        status = read_metadata(l);
+        status = sim_load_metadata(l);
     return status;
 }
 
@@ -764,7 +532,8 @@ enum sim_load_status sim_code_object_load(struct sim_device *device,
     *out = NULL;
     l.object = calloc(1, sizeof(*l.object));
     if (!l.object)
-        return fail(&l, SIM_LOAD_NO_MEMORY, "no memory for the code object");
+        return sim_load_fail(&l, SIM_LOAD_NO_MEMORY,
+                             "no memory for the code object");
     l.object->device = device;
     status = load(&l);
     if (status != SIM_LOAD_OK) {

@@ -12,6 +12,7 @@
 
 #include "device.h"
 #include "dispatch.h"
+#include "written.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -25,8 +26,7 @@ enum {
     PAGE = 4096,
     QUARANTINE = 2048, /* freed allocations that are still remembered */
     MAX_DEVICES = 64,
-    OPEN_STEP = 64 << 20,
-    MAPPED_BITS = 1 << 20 /* from this many bytes on they are mapped */
+    OPEN_STEP = 64 << 20
 };
 
 /* Address space is cheap; where it is limited (ulimit -v) less will do. */
@@ -156,35 +156,6 @@ static void discard_host_pages(const struct record *r)
         mprotect(r->alloc.bytes, r->extent, PROT_NONE);
 }
 
-/*
- * The bits that say what was written, one a byte. Large ones straight from the
- * system, whose pages cost nothing until a bit is set. One spare word: writers
- * may touch whole words.
- */
-static uint64_t bits_nbytes(uint64_t size)
-{
-    return size / 8 + 16;
-}
-
-static uint8_t *new_bits(uint64_t size)
-{
-    void *bits;
-
-    if (bits_nbytes(size) < MAPPED_BITS)
-        return calloc(1, bits_nbytes(size));
-    bits = mmap(NULL, bits_nbytes(size), PROT_READ | PROT_WRITE,
-                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    return bits == MAP_FAILED ? NULL : bits;
-}
-
-static void free_bits(uint8_t *bits, uint64_t size)
-{
-    if (bits && bits_nbytes(size) >= MAPPED_BITS)
-        munmap(bits, bits_nbytes(size));
-    else
-        free(bits);
-}
-
 /* ---- retiring ----------------------------------------------------------- */
 
 static void release_record(struct record *r)
@@ -193,7 +164,7 @@ static void release_record(struct record *r)
         sim_code_drop(r->alloc.code);
     if (r->mapped_here)
         munmap(r->alloc.bytes, r->extent);
-    free_bits(r->alloc.written, r->alloc.size);
+    sim_written_free(r->alloc.written, r->alloc.size);
     free(r);
 }
 
@@ -371,7 +342,7 @@ static struct record *new_record(int device, uint64_t size,
     r->alloc.kind = kind;
     r->alloc.device = device;
     r->alloc.serial = ++mem.serial;
-    if (track && !(r->alloc.written = new_bits(size))) {
+    if (track && !(r->alloc.written = sim_written_new(size))) {
         free(r);
         return NULL;
     }
@@ -667,121 +638,6 @@ void sim_mem_info(int device, uint64_t *used, uint64_t *total)
     *used = d && device < MAX_DEVICES ? mem.used[device] : 0;
     pthread_mutex_unlock(&mem.lock);
     *total = d ? d->target->memory_nbytes : 0;
-}
-
-/* ---- host-side access --------------------------------------------------- */
-
-/* The live allocation that holds all of [addr, addr + n); call with a pin. */
-static struct sim_alloc *find_whole(uint64_t addr, uint64_t n)
-{
-    const struct sim_alloc *a = sim_mem_find(addr);
-
-    if (!a || __atomic_load_n(&a->freed, __ATOMIC_ACQUIRE) ||
-        n > a->size - (addr - a->base))
-        return NULL;
-    return (struct sim_alloc *)a;
-}
-
-uint8_t *sim_mem_host_view(uint64_t addr, uint64_t n)
-{
-    const struct sim_alloc *a;
-    uint8_t *view = NULL;
-
-    sim_mem_pin();
-    a = find_whole(addr, n);
-    if (a)
-        view = a->bytes + (addr - a->base);
-    sim_mem_unpin();
-    return view;
-}
-
-/* Sets bits [from, from + n), whole words where it can. */
-static void set_bits(uint8_t *bits, uint64_t from, uint64_t n)
-{
-    uint64_t end = from + n;
-
-    while (from < end) {
-        if (from % 64 == 0 && end - from >= 64) {
-            __atomic_store_n((uint64_t *)(void *)(bits + from / 8), UINT64_MAX,
-                             __ATOMIC_RELAXED);
-            from += 64;
-        } else {
-            uint64_t last = (from | 7) + 1 < end ? (from | 7) + 1 : end;
-            unsigned mask = (0xffu << (from % 8)) & 0xffu;
-
-            if (last % 8)
-                mask &= (1u << (last % 8)) - 1;
-            __atomic_fetch_or(bits + from / 8, (uint8_t)mask, __ATOMIC_RELAXED);
-            from = last;
-        }
-    }
-}
-
-void sim_mem_mark_written(uint64_t addr, uint64_t n)
-{
-    struct sim_alloc *a;
-
-    sim_mem_pin();
-    a = n ? find_whole(addr, n) : NULL;
-    if (a && a->written)
-        set_bits(a->written, addr - a->base, n);
-    if (a && a->kind == SIM_MEM_CODE)
-        __atomic_fetch_add(&a->code_generation, 1, __ATOMIC_RELEASE);
-    sim_mem_unpin();
-}
-
-void sim_mem_copy_written(uint64_t dst, uint64_t src, uint64_t n)
-{
-    struct sim_alloc *to, *from;
-    uint64_t i, d, s;
-
-    sim_mem_pin();
-    to = n ? find_whole(dst, n) : NULL;
-    from = n ? find_whole(src, n) : NULL;
-    if (!to || !from || !to->written) {
-        sim_mem_unpin();
-        return;
-    }
-    if (!from->written) { /* host memory counts as written */
-        set_bits(to->written, dst - to->base, n);
-    } else {
-        d = dst - to->base;
-        s = src - from->base;
-        for (i = 0; i < n; i++) {
-            uint8_t bit = (uint8_t)(1u << ((d + i) % 8));
-            uint8_t *where = to->written + (d + i) / 8;
-
-            if (i + 8 <= n && (d + i) % 8 == 0 && (s + i) % 8 == 0) {
-                __atomic_store_n(where,
-                                 __atomic_load_n(from->written + (s + i) / 8,
-                                                 __ATOMIC_RELAXED),
-                                 __ATOMIC_RELAXED);
-                i += 7;
-            } else if (__atomic_load_n(from->written + (s + i) / 8,
-                                       __ATOMIC_RELAXED) >>
-                           ((s + i) % 8) &
-                       1) {
-                __atomic_fetch_or(where, bit, __ATOMIC_RELAXED);
-            } else {
-                __atomic_fetch_and(where, (uint8_t)~bit, __ATOMIC_RELAXED);
-            }
-        }
-    }
-    if (to->kind == SIM_MEM_CODE)
-        __atomic_fetch_add(&to->code_generation, 1, __ATOMIC_RELEASE);
-    sim_mem_unpin();
-}
-
-void sim_mem_forget_written(uint64_t addr, uint64_t n)
-{
-    struct sim_alloc *a;
-
-    sim_mem_pin();
-    a = n ? find_whole(addr, n) : NULL;
-    /* Only ever for a whole allocation that is used again. */
-    if (a && a->written && addr == a->base && n == a->size)
-        memset(a->written, 0, n / 8 + 1);
-    sim_mem_unpin();
 }
 
 void sim_mem_code_rewritten(void)

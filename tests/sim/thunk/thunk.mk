@@ -7,7 +7,7 @@
 # of its own, below build/amd, of a sample of every module's kernels.
 
 THUNK_SOURCES := $(sort $(wildcard tests/sim/thunk/*.c)) \
-  $(sort $(filter-out %/code_object.c %/bundle.c,$(wildcard tests/sim/core/*.c)) \
+  $(sort $(filter-out %/code_object.c %/code_metadata.c %/bundle.c,$(wildcard tests/sim/core/*.c)) \
          $(wildcard tests/sim/isa/*.c))
 THUNK_OBJECTS := $(THUNK_SOURCES:%.c=$(H)/obj/%.o)
 THUNK_LIB     := $(H)/sim/thunk/libhsakmt.so.1
