@@ -33,7 +33,8 @@ DESTDIR ?=## put before PREFIX by install
 MAKEFLAGS += -j$(shell nproc)
 
 # `make deps check` on a bare machine: what is found below must be there first.
-deps_first := $(if $(filter deps,$(MAKECMDGOALS)),$(filter-out deps,$(MAKECMDGOALS)))
+dry_run := $(findstring n,$(firstword -$(MAKEFLAGS)))
+deps_first := $(if $(dry_run),,$(if $(filter deps,$(MAKECMDGOALS)),$(filter-out deps,$(MAKECMDGOALS))))
 ifneq ($(deps_first),)
 $(shell gen/deps >&2)
 ifneq ($(.SHELLSTATUS),0)
@@ -132,7 +133,7 @@ endif
 help: ## this list
 	@sed -n 's/^\([A-Za-z_]*\)  *?= *\(.*\)## \(.*\)/  \1 = \2\n        \3/p' Makefile
 	@echo; echo "Targets:"
-	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)/  \1\t\2/p' Makefile gen/report/*.mk tests/*.mk tests/sim/*.mk tests/sim/*/*.mk | expand -t 16
+	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(filter Makefile %.mk,$(MAKEFILE_LIST)) | expand -t 16
 
 clean: ## remove what was built
 	rm -rf $(B)

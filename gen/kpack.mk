@@ -92,10 +92,12 @@ esc    = $(subst :,\:,$(1))
 quote  = '$(subst ','\'',$(1))'
 
 # A stamp changes when the text that its dependents were made from does.
+# The text is quoted here and not in the recipe: there, a comma of it would end
+# an argument.
 # $(call stamp,FILE,TEXT)
 define stamp
 $(1): FORCE
-	@mkdir -p $$(@D); printf '%s\n' $$(call quote,$(subst $(CURDIR),.,$(2))) >$$@.new; \
+	@mkdir -p $$(@D); printf '%s\n' $(subst $$,$$$$,$(call quote,$(subst $(CURDIR),.,$(2)))) >$$@.new; \
 	if cmp -s $$@.new $$@; then rm $$@.new; else mv $$@.new $$@; fi
 endef
 FORCE:
@@ -151,6 +153,9 @@ ifneq ($(filter-out xxd incbin,$(EMBED)),)
 $(error EMBED=$(EMBED): xxd or incbin)
 endif
 ifneq ($(IMPORT),)
+ifneq ($(words $(IMPORT)),1)
+$(error IMPORT=$(IMPORT): paths have no blanks, which GNU Make does not take; give a link to the folder: ln -s)
+endif
 ifneq ($(strip $(MODULES)),)
 $(error IMPORT=$(IMPORT): an imported tree is a pack of its own; build the one of MODULES=$(MODULES) apart and link both)
 endif
@@ -443,8 +448,13 @@ $(eval $(call stamp,$(B)/stamp/import,$(PACK) $(IMPORT) $(shell cd '$(IMPORT)' &
 $(import_dir)/kinds.mk: $(KPACK_GEN) $(B)/stamp/import
 	@echo "  IMPORT $(IMPORT)"
 	@rm -f $@
-	@$(KPACK_GEN) import $(PACK) $(import_dir) '$(IMPORT)'
-include $(import_dir)/kinds.mk
+	@$(KPACK_GEN) import $(PACK) $(import_dir) '$(IMPORT)' || { mkdir -p $(@D); echo 'IMPORT_REFUSED := 1' >$@; }
+-include $(import_dir)/kinds.mk
+# Make would complain that kinds.mk is not there, where nothing is written.
+ifdef IMPORT_REFUSED
+$(shell rm -f $(import_dir)/kinds.mk)
+$(error IMPORT=$(IMPORT) is refused)
+endif
 PACK_OBJECTS += $(foreach k,$(IMPORT_KINDS),$(import_dir)/obj/pack.$(k).o $(import_dir)/obj/pack.$(k).data.o)
 endif
 

@@ -52,7 +52,9 @@ finish() {
 
 plain_make() {
     env -u MAKEFLAGS -u MFLAGS -u MAKEOVERRIDES -u MAKELEVEL -u B -u H \
-        -u MODULES make --no-print-directory "$@"
+        -u SAN -u ARCHS -u PACK -u MODULES -u IMPORT -u COV -u COMPRESS -u EMBED \
+        -u HIPFLAGS -u CFLAGS -u LDFLAGS -u DEVICES -u PREFIX -u DESTDIR \
+        make --no-print-directory "$@"
 }
 
 # A copy of what a build reads, with no kernels but those given after.

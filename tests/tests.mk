@@ -63,14 +63,16 @@ include tests/fuzz/fuzz.mk
 # The whole pack on simulated GPUs: do contiguous kernels waste memory traffic?
 MEMORY_TEST := $(if $(GPU)$(filter-out $(MODULES),$(ALL_MODULES)),,$(H)/bench-memory)
 TEST_PROGRAMS := $(MEMORY_TEST) $(UNIT_TESTS) $(FUZZ_TESTS) $(WAYS_TEST) $(ASM_TEST) $(SIM_TESTS) $(THUNK_TEST) $(CORPUS_TEST) $(PROGRAM_TESTS) $(BUILD_TESTS) $(KERNEL_TESTS)
-RUN_TESTS = B='$(B)' H='$(H)' CC='$(CC)' MAKE='$(MAKE)' MODULES='$(MODULES)' SAN='$(SAN)' \
+# Nor do makes that scripts start take jobs from this one.
+own_make = env -u MAKEFLAGS -u MAKELEVEL CC='$(CC)' MAKE='$(MAKE)'
+RUN_TESTS = $(own_make) $(1) B='$(B)' H='$(H)' MODULES='$(MODULES)' SAN='$(SAN)' \
   tests/run
 
 tests: all sim $(TEST_PROGRAMS) $(MAKERS) $(B)/kpack-report ## build every test
 check: tests ## run every test; ends with one line: N passed, M failed
-	+@$(ON_GPU) $(RUN_TESTS) $(TEST_PROGRAMS) $(SCRIPT_TESTS)
+	@$(call RUN_TESTS,$(ON_GPU)) $(TEST_PROGRAMS) $(SCRIPT_TESTS)
 check-fast: all sim $(UNIT_TESTS) $(SIM_TESTS) $(BUILD_TESTS) $(filter %/vector_add,$(KERNEL_TESTS)) ## the tests that take seconds
-	+@$(ON_GPU) $(RUN_TESTS) $(UNIT_TESTS) $(SIM_TESTS) $(BUILD_TESTS) $(filter %/vector_add,$(KERNEL_TESTS))
+	@$(call RUN_TESTS,$(ON_GPU)) $(UNIT_TESTS) $(SIM_TESTS) $(BUILD_TESTS) $(filter %/vector_add,$(KERNEL_TESTS))
 
 DEMO := $(H)/demo
 $(DEMO): $(patsubst %.c,$(H)/obj/%.o,$(wildcard tests/demo/*.c)) $(H)/libkpack.a

@@ -21,7 +21,7 @@ $(GPU_TESTS): $(H)/test/cuda/%: tests/kernels/%.c $(GPU_TEST_SHARED) $(wildcard 
 	@mkdir -p $(@D)
 	@$(CC) -std=gnu11 -O2 -Wall -Wextra $(CFLAGS) -Iinclude -Itests/kernels -o $@ $(filter %.c,$^) -ldl -lm
 check-gpu: $(GPU_TESTS) $(MODULES:%=$(B)/hsaco/$(BENCH_ARCH)/%.cubin) ## test the kernels on an NVIDIA GPU
-	@KPK_CUBINS=$(B)/hsaco/$(BENCH_ARCH) JOBS=1 $(RUN_TESTS) $(GPU_TESTS)
+	@$(call RUN_TESTS,KPK_CUBINS=$(B)/hsaco/$(BENCH_ARCH) JOBS=1) $(GPU_TESTS)
 
 # Kernels written plainly, to compare with; no module of the pack.
 $(B)/hsaco/%/plain.cubin: tests/bench/gpu/plain.hip $(wildcard kernels/include/*.h)
@@ -70,7 +70,7 @@ bench-import: $(MAKERS) $(B)/kpack-gen ## time the import of 2,900 made code obj
 # targets of README.md: ARCHS="gfx908 gfx90a gfx942 gfx950 gfx1030 gfx1100
 # gfx1200 gfx1201".
 bench-size: hsaco ## sizes, first use and start of plain and compressed packs (needs clang-tools for clang's own)
-	+@ARCHS='$(AMD_ARCHS)' CC='$(CC)' MAKE='$(MAKE)' tests/bench/size/run $(B)
+	@$(own_make) ARCHS='$(AMD_ARCHS)' tests/bench/size/run $(B)
 
 .PHONY: check-gpu bench-size bench-import bench-gpu bench-sim bench-table
 

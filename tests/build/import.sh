@@ -293,6 +293,12 @@ check "nothing is left behind" test ! -e "$WORK/none"
 mkdir "$WORK/nothing"
 refuse "an empty tree" "no code object in it" "$gen" import bad "$WORK/none" "$WORK/nothing"
 refuse "a folder that is not there" "IMPORT=$WORK/gone: no such folder" import bad "$WORK/gone"
+mkdir "$WORK/two words"
+refuse "a path with blanks" "paths have no blanks" import bad "$WORK/two words"
+refuse "make says that the tree is refused" "IMPORT=$WORK/nothing is refused" import bad "$WORK/nothing"
+cp "$WORK/check.out" "$WORK/refused.out"
+check "and nothing of its own files" sh -c "! grep kinds.mk '$WORK/refused.out'"
+refuse "the next make says so again" "no code object in it" import bad "$WORK/nothing"
 refuse "IMPORT without a name" "name the pack that it becomes" \
     plain_make IMPORT="$real" B="$built" lib
 refuse "IMPORT with MODULES" "an imported tree is a pack of its own" \

@@ -66,6 +66,12 @@ check "they compile the library" rebuilt 'obj/src/select\.o'
 check "and no module" kept '\.hsaco'
 
 mark
+check "build with a flag that has a comma" build HIPFLAGS=-DOTHER CFLAGS="-O1 -Wa,-L"
+mark
+check "build with another behind the comma" build HIPFLAGS=-DOTHER CFLAGS="-O1 -Wa,-W"
+check "it compiles the library" rebuilt 'obj/src/select\.o'
+
+mark
 check "build with one target less" build ARCHS=gfx1100 HIPFLAGS=-DOTHER \
     CFLAGS=-O1
 check "the table follows" rebuilt 'gen/one\.c'
@@ -78,4 +84,9 @@ rm "$tree/kernels/two.hip"
 check "build with one module less" build ARCHS=gfx1100 HIPFLAGS=-DOTHER \
     CFLAGS=-O1
 check "the pack follows" sh -c "! grep two '$tree/build/gen/pack.c'"
+
+check "make -n check" plain_make -n -C "$ROOT" B="$WORK/dry" check
+cp "$WORK/check.out" "$WORK/dry.out"
+check "it runs no test" sh -c "grep tests/run '$WORK/dry.out' && ! grep '[0-9] passed, ' '$WORK/dry.out'"
+check "and makes nothing" test ! -e "$WORK/dry/kpack-gen"
 finish

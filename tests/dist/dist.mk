@@ -14,5 +14,5 @@ include tests/unit.mk
 
 check: all $(UNIT_TESTS) ## run the unit tests
 	@$(foreach t,$(UNIT_LEFT_OUT),echo 'left out, for want of a header: $(t)';)
-	+@tests/run $(UNIT_TESTS)
+	@tests/run $(UNIT_TESTS)
 .PHONY: check

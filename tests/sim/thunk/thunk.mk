@@ -51,8 +51,8 @@ hip_env = THUNK='$(H)/sim/thunk' SIM='$(H)/sim' AGREE='$(AGREE)' CASES='$(MODULE
 AMD := $(B)/amd
 AMD_ARCHS_TESTED := gfx90a gfx1030
 amd-build: ## the sample of kernels, code object version 4, for HIP 5.2.3
-	+@$(THUNK_TESTS)/sample-folder kernels $(AMD)/kernels
-	+@$(MAKE) --no-print-directory B=$(AMD) COV=4 ARCHS='$(AMD_ARCHS_TESTED)' SAN= DEVICES= \
+	@$(THUNK_TESTS)/sample-folder kernels $(AMD)/kernels
+	@$(MAKE) --no-print-directory B=$(AMD) COV=4 ARCHS='$(AMD_ARCHS_TESTED)' SAN= DEVICES= \
 	  KERNELS=$(AMD)/kernels HIPCC=$(THUNK_TESTS)/sample-clang \
 	  lib $(call hip_programs,$(AMD)) $(AMD_ARCHS_TESTED:%=$(AMD)/program/%/api.hsaco)
 check-amd: amd-build thunk sim $(AGREE) ## tests through Debian's own HIP 5.2.3 on simulated gfx90a and gfx1030
