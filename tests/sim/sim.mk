@@ -27,6 +27,13 @@ SIM_LLVM_CFLAGS = -isystem $(shell $(LLVM_CONFIG) --includedir)
 SIM_LIBS = $(shell $(LLVM_CONFIG) --ldflags --libs) -lmsgpackc -lzstd -lz \
   -lm -ldl -pthread
 
+# Programs of the device compiler, which no sanitizer is part of, have to have its
+# runtime first to load a sanitized simulator.
+san_word     = $(if $(findstring $(1),$(SAN)),$(shell $(CC) -print-file-name=lib$(2).so))
+SAN_PRELOAD := $(strip $(call san_word,address,asan) $(call san_word,thread,tsan))
+# $(call runner,PROGRAM) is a script that runs it.
+runner = printf '\#!/bin/sh\n%sexec %s "$$@"\n' '$(SAN_PRELOAD:%=LD_PRELOAD=% )' '$(1)' >$@; chmod +x $@
+
 $(eval $(call stamp,$(H)/stamp/sim,$(CC) $(SIM_CFLAGS) $(SAN_FLAGS) $(LLVM_CONFIG)))
 
 .PRECIOUS: $(H)/obj/tests/sim/%.o

@@ -33,7 +33,7 @@ $(CORPUS_TEST).bin: $(CORPUS_SOURCES) $(SIM_LIB) $(SIM_LINKS) $(H)/stamp/sim
 	  tests/sim/corpus/run.cc -o $@ -L$(H)/sim -lamdhip64 -lstdc++ -lm
 
 $(CORPUS_TEST): $(CORPUS_TEST).bin $(CORPUS_HSACOS)
-	@printf '#!/bin/sh\nexec %s %s "$$@"\n' $(CORPUS_TEST).bin $(B)/corpus >$@; chmod +x $@
+	@$(call runner,$< $(B)/corpus)
 
 corpus_every := gfx900 gfx906 gfx908 gfx90a gfx942 gfx950 gfx1010 gfx1030 gfx1100 gfx1150 gfx1200 gfx1201
 corpus-all: ## the corpus on every processor at every level, waves of 64 too: half an hour

@@ -32,10 +32,14 @@ $(H)/program/%.o: tests/sim/programs/%.hip tests/sim/programs/bundle \
 
 program_objects = $(addprefix $(H)/program/,$(addsuffix .o,$(basename $(notdir \
   $(wildcard tests/sim/programs/$(1).hip tests/sim/programs/$(1)_*.hip)))))
-$(H)/test/program/%: $$(call program_objects,$$*) $(SIM_LIB) $(SIM_LINKS)
+$(H)/program/%.bin: $$(call program_objects,$$*) $(SIM_LIB) $(SIM_LINKS)
 	@mkdir -p $(@D)
 	@echo "  LD    $@"
 	@$(DEVICE_CXX) -o $@ $(filter %.o,$^) $(PROGRAM_LIBS)
+.PRECIOUS: $(H)/program/%.bin
+$(PROGRAM_TESTS): $(H)/test/program/%: $(H)/program/%.bin
+	@mkdir -p $(@D)
+	@$(call runner,$<)
 
 $(filter %/test_hip_launch %/test_hip_module %/test_hip_stream,$(SIM_TESTS)): | $(API_HSACOS) \
   $(B)/program/gfx942/streams.hsaco
