@@ -583,7 +583,8 @@ DEV void reduce_by_block(u64 src_numel, u64 R, u64 num_dims, const size_t *info,
                          const team_scratch<typename OP::value> &scratch)
 {
     constexpr bool reads_vectors = !OP::ordered || traits<T>::is_small;
-    const team t = make_team(blockDim.x, threadIdx.x, 0, 1);
+    const team t =
+        make_team(uniform_here(blockDim.x), lane_here(threadIdx.x), 0, 1);
     const u64 first = output * R;
     typename OP::value v = OP::start();
 

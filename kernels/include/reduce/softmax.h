@@ -70,8 +70,9 @@ template <typename T> struct softmax_row {
     template <u32 V> DEV_MEMBER A *place(u32 j, u32 part) const
     {
         constexpr u32 W = vector_length<A> < V ? vector_length<A> : V;
+        const u32 size = uniform_here(t.size); /* not its multiples, hoisted */
 
-        return scratch.all + ((j * (V / W) + part) * t.size + t.rank) * W;
+        return scratch.all + ((j * (V / W) + part) * size + t.rank) * W;
     }
 
     template <u32 V> DEV_MEMBER void keep(u32 j, const A *v) const
@@ -149,7 +150,8 @@ template <typename T> struct softmax_row {
             A top = m;
 
             x.load(t, src, (u32)first, n);
-            x.each(t, (u32)first, n, [&](A *v, u32) {
+            /* else it would keep a lane mask a vector for all three steps */
+            x.each(t, (u32)first, uniform_here(n), [&](A *v, u32) {
                 UNROLL
                 for (u32 i = 0; i < V; i++)
                     top = max_number(top, v[i]);

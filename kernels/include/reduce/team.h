@@ -89,6 +89,28 @@ struct plus {
     }
 };
 
+/*
+ * v, but what follows from it is computed after this place: the compiler would
+ * take it out of the loop around, into scalar registers that AMD's GPUs run
+ * short of (a lane mask takes two). uniform_here() is for values that are the
+ * same for a whole wave.
+ */
+DEV u32 lane_here(u32 v)
+{
+#if !KPK_NVIDIA
+    asm volatile("" : "+v"(v));
+#endif
+    return v;
+}
+
+DEV u32 uniform_here(u32 v)
+{
+#if !KPK_NVIDIA
+    asm volatile("" : "+s"(v));
+#endif
+    return v;
+}
+
 /* LDS for reductions of A */
 template <typename A> struct team_scratch {
     A (*slot)[max_groups]; /* two sets of the groups' partial results */
