@@ -492,7 +492,8 @@ typedef struct kpk_device {
     uint32_t max_block_dim[3];
     uint32_t max_grid[3]; /* most blocks in each dimension */
     uint32_t compute_units;
-    uint32_t cooperative;       /* 1 if cooperative launches work */
+    uint32_t cooperative;       /* 1 if cooperative launches work: the device
+                                 * can, and this HIP has the call (5.5) */
     uint32_t cooperative_multi; /* 1 if they work over several devices */
 } kpk_device;
 

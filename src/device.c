@@ -81,6 +81,11 @@ static void describe(const struct properties *from, kpk_device *to)
     read_field(from, FIELD_cooperativeLaunch, &to->cooperative);
     read_field(from, FIELD_cooperativeMultiDeviceLaunch,
                &to->cooperative_multi);
+    /* What the device can HIP before 5.5 cannot ask it for. */
+    if (!kpk_i_hip.hipModuleLaunchCooperativeKernel)
+        to->cooperative = 0;
+    if (!kpk_i_hip.hipModuleLaunchCooperativeKernelMultiDevice)
+        to->cooperative_multi = 0;
 }
 
 kpk_status kpk_device_count(int *out)

@@ -124,7 +124,8 @@ static int in_process_privately(void)
 }
 
 static int describe(const char *file, const char *name, uint64_t memory,
-                    unsigned units, unsigned cooperative_multi)
+                    unsigned units, unsigned cooperative,
+                    unsigned cooperative_multi)
 {
     struct fake_hip *fake = fake_hip_load(file);
     kpk_device device;
@@ -144,7 +145,7 @@ static int describe(const char *file, const char *name, uint64_t memory,
     EXPECT(device.max_grid[1] == 65536);
     EXPECT(device.max_grid[2] == 65535);
     EXPECT(device.compute_units == units);
-    EXPECT(device.cooperative == 1);
+    EXPECT(device.cooperative == cooperative);
     EXPECT(device.cooperative_multi == cooperative_multi);
     EXPECT(kpk_device_get(1, &device) == KPK_OK);
     EXPECT(strcmp(device.target, "gfx1100") == 0);
@@ -157,14 +158,16 @@ static int describe(const char *file, const char *name, uint64_t memory,
     return 0;
 }
 
+/* Its device says that it does cooperative launches; it has no call for them.
+ */
 static int layout_of_hip_5(void)
 {
-    return describe("fake_hip_5.so", "Old Layout", 16000000001u, 104, 0);
+    return describe("fake_hip_5.so", "Old Layout", 16000000001u, 104, 0, 0);
 }
 
 static int layout_of_hip_6(void)
 {
-    return describe("fake_hip.so", "New Layout", 64000000001u, 228, 1);
+    return describe("fake_hip.so", "New Layout", 64000000001u, 228, 1, 1);
 }
 
 /* hipGetProcAddress() is asked for every function, and dlsym() for what it

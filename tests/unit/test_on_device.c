@@ -103,7 +103,7 @@ static void launch_every_way(struct addition *add)
     }
     options.flags = KPK_LAUNCH_COOPERATIVE;
     st = kpk_launch_ex(add->kernel, &options, NULL, 0);
-    if (device->cooperative && version >= 50500000) { /* which has the call */
+    if (device->cooperative) {
         assert_ok(st);
         check_sums(add, "KPK_LAUNCH_COOPERATIVE, packed");
     } else {
