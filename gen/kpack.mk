@@ -20,6 +20,8 @@
 #             reads the files, for packs of hundreds of megabytes
 #   HIPCC, ROCM_PATH, HIPFLAGS, NVCC
 #             the compilers, and flags for the device compiler
+#   HIPFLAGS_NAME
+#             more of these, for module NAME alone
 #
 # and gets
 #
@@ -221,6 +223,9 @@ device_map := $(KPACK_TOOLS)/device.map
 DEVICE_LDFLAGS := --version-script=$(device_map)
 
 $(eval $(call stamp,$(B)/stamp/device,$(DEVICE_CXX) $(DEVICE_VERSION) $(DEVICE_FLAGS) $(DEVICE_BITCODE) $(KPK_HIPFLAGS) $(DEVICE_LDFLAGS) $(COV)))
+# A module's own flags, if it has any or had.
+flags_stamp = $(if $(HIPFLAGS_$(1))$(wildcard $(B)/stamp/flags.$(1)),$(B)/stamp/flags.$(1))
+$(foreach m,$(MODULES),$(if $(call flags_stamp,$(m)),$(eval $(call stamp,$(B)/stamp/flags.$(m),$(HIPFLAGS_$(m))))))
 $(eval $(call stamp,$(B)/stamp/pack,$(PACK): $(MODULES): $(AMD_ARCHS)))
 $(eval $(call stamp,$(B)/stamp/name,$(PACK)))
 
@@ -266,11 +271,11 @@ $(B)/hsaco/%.hsaco: prebuilt/hsaco/%.hsaco $(B)/stamp/prebuilt
 endif
 
 $(B)/hsaco/%.hsaco: $$(call source_of,$$(*F)) $(B)/stamp/device $(device_map) \
-    $$(call constants,$$(*D)) $(if $(ALIASES),$(ALIASES) $(alias_awk))
+    $$(call constants,$$(*D)) $$(call flags_stamp,$$(*F)) $(if $(ALIASES),$(ALIASES) $(alias_awk))
 	$(device_check)
 	@mkdir -p '$(@D)'
 	@echo "  HIPCC $*"
-	@$(DEVICE_CXX) $(KPK_HIPFLAGS) $(DEVICE_FLAGS) --offload-arch=$(*D) \
+	@$(DEVICE_CXX) $(KPK_HIPFLAGS) $(HIPFLAGS_$(*F)) $(DEVICE_FLAGS) --offload-arch=$(*D) \
 	  -mcode-object-version=$(call cov,$(*D)) $(call target_flags,$(*D)) \
 	  -Xclang -dependency-file -Xclang '$@.d' -Xclang -MP \
 	  -Xclang -MT -Xclang '$(call esc,$@)' \

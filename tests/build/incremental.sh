@@ -61,6 +61,15 @@ check "they compile all modules" rebuilt 'hsaco/gfx942/two\.hsaco'
 check "and not the library" kept 'obj/src/'
 
 mark
+check "build with flags for two alone" build HIPFLAGS=-DOTHER HIPFLAGS_two=-DTWO
+check "they compile two" rebuilt 'hsaco/gfx942/two\.hsaco'
+check "and not one" kept 'hsaco/gfx942/one\.hsaco'
+
+mark
+check "build without them" build HIPFLAGS=-DOTHER
+check "it compiles two again" rebuilt 'hsaco/gfx942/two\.hsaco'
+
+mark
 check "build with other host flags" build HIPFLAGS=-DOTHER CFLAGS=-O1
 check "they compile the library" rebuilt 'obj/src/select\.o'
 check "and no module" kept '\.hsaco'
