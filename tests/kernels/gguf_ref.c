@@ -189,6 +189,8 @@ static double scale_of(enum gguf_data what, size_t i, uint64_t *seed)
 
     if (what == GGUF_SCALES)
         return special[i % 8];
+    if (what == GGUF_TINY)
+        return 0x1p-24 * (1 + (double)(i % 3));
     if (what == GGUF_NONFINITE && i % 3 == 1)
         return wild[i / 3 % 4];
     return moderate(seed);

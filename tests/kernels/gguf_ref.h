@@ -67,6 +67,7 @@ enum gguf_data {
     GGUF_CODES,    /* 256 blocks: every byte has every value */
     GGUF_ZERO,     /* all bytes zero */
     GGUF_EXTREME,  /* quants and inner scales all ones, or the most negative */
+    GGUF_TINY,     /* any quants; the smallest scales */
     GGUF_SCALES,   /* any quants; zero, subnormal, negative, largest scales */
     GGUF_NONFINITE /* any quants; NaN and infinite scales among moderate ones */
 };

@@ -304,8 +304,9 @@ struct product_case {
     size_t nrows, nblocks, ncols;
     enum gguf_data data;
     /* POISONED: NaNs behind the weights and in the columns' padding, odd
-     * strides, sums that do not fit the quants; HOSTILE: odd alignments too */
-    enum { TAME, POISONED, HOSTILE } data_around;
+     * strides, sums that do not fit the quants; HOSTILE: odd alignments too;
+     * CUT: dst takes fewer rows than the matrix has */
+    enum { TAME, POISONED, HOSTILE, CUT } data_around;
 };
 
 /* ncols columns of k values and their Q8_1 blocks, `padded` elements apart. */
@@ -376,7 +377,9 @@ static void run_product(struct kt *t, const struct product *p,
     const size_t k = c->nblocks * f->elems;
     const size_t padded = round_up(k, 512) + (c->data_around ? 512 : 0);
     const size_t y_stride = padded / 32 * Q8_1_NBYTES;
-    const size_t stride = c->nrows + (c->data_around ? 3 : 0);
+    const size_t stride = c->data_around == CUT ? c->nrows - 2
+                          : c->data_around      ? c->nrows + 3
+                                                : c->nrows;
     uint8_t *w;
     const void *vx =
         device_blocks(t, p->id, c->nrows * c->nblocks, c->data,
@@ -386,7 +389,8 @@ static void run_product(struct kt *t, const struct product *p,
     const uint8_t *y = columns_of(t, c, k, padded, x);
     const void *vy =
         kt_device(t, y, c->ncols * y_stride, c->data_around == HOSTILE ? 4 : 0);
-    const size_t ndst = (c->ncols - 1) * stride + c->nrows;
+    const size_t ndst =
+        (c->ncols - 1) * stride + (stride < c->nrows ? stride : c->nrows);
     float *dst = kt_device(t, NULL, ndst * sizeof(*dst), 0);
     float *got = kt_alloc(t, c->ncols * stride * sizeof(*got));
     int32_t ncols_x = (int32_t)k, nrows_x = (int32_t)c->nrows;
@@ -484,6 +488,7 @@ static void run_mat_vec(struct kt *t, const struct kt_row *row)
          n % 2 ? TAME : HOSTILE},
         {"poisoned", 35, gguf_formats[p->id].elems == 32 ? 37 : 5, n,
          GGUF_RANDOM, POISONED},
+        {"cut", 9, 3, n, GGUF_RANDOM, CUT},
     };
     const struct product_case many = {"many rows", 4097,        1,
                                       n,           GGUF_RANDOM, TAME};
@@ -522,6 +527,7 @@ static void run_tiled(struct kt *t, const struct kt_row *row)
         {"nonfinite", rows + 2, 1, 5, GGUF_NONFINITE, TAME},
         {"zero", 3, 2, 2, GGUF_ZERO, TAME},
         {"poisoned", 7, k ? 3 : 5, 3, GGUF_RANDOM, POISONED},
+        {"cut", 9, 3, 5, GGUF_RANDOM, CUT},
     };
     static const double example[] = {347604,    888153.06,  1422216, 1944456,
                                      869780.69, 2483145,    4105096, 5675912,
@@ -543,16 +549,22 @@ static void run_float_mat_vec(struct kt *t, const struct kt_row *row)
     static const struct {
         size_t nrows, nblocks;
         enum gguf_data data;
-    } cases[] = {{1, 1, GGUF_RANDOM}, {3, 2, GGUF_EXTREME},
-                 {5, 3, GGUF_RANDOM}, {3, 35, GGUF_SCALES},
-                 {4, 4, GGUF_ZERO},   {6, 5, GGUF_NONFINITE}};
+        float unit; /* y is -4 to 4 of them */
+    } cases[] = {{1, 1, GGUF_RANDOM, 1},
+                 {3, 2, GGUF_EXTREME, 1},
+                 {5, 3, GGUF_RANDOM, 1},
+                 {3, 35, GGUF_SCALES, 1},
+                 {4, 4, GGUF_ZERO, 1},
+                 {6, 5, GGUF_NONFINITE, 1},
+                 /* quants times y are no f32, elements times y are */
+                 {2, 3, GGUF_TINY, 0x1p125f}};
 
     for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
         const size_t nrows = cases[c].nrows, nblocks = cases[c].nblocks;
         const size_t k = nblocks * f->elems;
         const double rounding = ((double)k / 32 + 24) * 0x1p-24;
         float *y = kt_host(t, KT_F32, k, KT_SMALL, c);
-        const void *dy = kt_device(t, y, k * sizeof(*y), sizeof(*y));
+        const void *dy;
         float *got = kt_alloc(t, nrows * sizeof(*got));
         float *dst = kt_device(t, NULL, nrows * sizeof(*dst), 0);
         int32_t ncols = (int32_t)k, rows = (int32_t)nrows;
@@ -560,6 +572,9 @@ static void run_float_mat_vec(struct kt *t, const struct kt_row *row)
         const void *vx = device_blocks(t, p->id, nrows * nblocks, cases[c].data,
                                        0, c % 2 ? f->align : 0, &w);
 
+        for (size_t i = 0; i < k; i++)
+            y[i] *= cases[c].unit;
+        dy = kt_device(t, y, k * sizeof(*y), sizeof(*y));
         name_case(t, "float column", nrows, k);
         if (p->id == GGUF_Q5_K
                 ? !KT_LAUNCH(t, (unsigned)nrows, 32, 0, vx, dy, dst, ncols)

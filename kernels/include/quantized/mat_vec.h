@@ -371,25 +371,23 @@ DEV void float_mat_vec(const void *vx, const float *y, float *dst, int ncols,
         for (int g = 0; g < 2; g++) {
             const float *yg = y + (size_t)(block)*F::elems +
                               16 * (F::first_group(chunk) + g * F::group_step);
-            float prod = 0.0f, sum = 0.0f;
+            float sum = 0.0f;
 
+            /* y times elements, not y times quants to be scaled later: that
+             * sum could overflow where the result does not */
             UNROLL
             for (int i = 0; i < 4; i++) {
-                float p = 0.0f, s = 0.0f;
+                float part = 0.0f;
 
                 UNROLL
-                for (int k = 0; k < 4; k++) {
-                    float v = yg[4 * i + k];
-
-                    p = fmaf(byte_to_float(c.q[4 * g + i], k), v, p);
-                    s += v;
-                }
-                prod += p;
-                sum += s;
+                for (int k = 0; k < 4; k++)
+                    part =
+                        fmaf(fmaf(c.scale[g], byte_to_float(c.q[4 * g + i], k),
+                                  c.bias[g]),
+                             yg[4 * i + k], part);
+                sum += part;
             }
-            acc = fmaf(c.scale[g], prod, acc);
-            if constexpr (F::vec_bias != Bias::none)
-                acc = fmaf(c.bias[g], sum, acc);
+            acc += sum;
         }
     }
 

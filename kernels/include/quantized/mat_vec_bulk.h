@@ -141,7 +141,8 @@ template <class F, int N> struct MatVecBulk {
         if (stage >= Lds::stages)
             barrier_wait(&lds.freed[stage % Lds::stages],
                          (u32)(stage / Lds::stages - 1));
-        if (x_bytes % 16 != 0 && row0 + rows == nrows && blocks == left) {
+        if (x_bytes % 16 != 0 && begin_of(row0 + rows, 0) == x_bytes &&
+            blocks == left) {
             const size_t from = begin_of(nrows - 1, stage) & ~(size_t)15;
             const size_t at = (x_bytes & ~(size_t)15) + 2 * threadIdx.x;
 
