@@ -165,6 +165,9 @@ ifeq ($(wildcard $(IMPORT)/.),)
 $(error IMPORT=$(IMPORT): no such folder)
 endif
 endif
+ifneq ($(filter format types,$(PACK)),)
+$(error PACK=$(PACK): kpack/$(PACK).h is a header of kpack's own; take another name)
+endif
 ifneq ($(filter pack,$(MODULES)),)
 $(error no module may be called 'pack': its table would be that of the pack)
 endif

@@ -41,9 +41,20 @@
  *     spells them, e.g. "gfx942:sramecc+:xnack-".
  *   - Streams, events, modules and functions are HIP's own handles, passed as
  *     void * so that this header needs no HIP header. NULL is the default
- *     stream.
+ *     stream. HIP's own calls go on working beside kpack's.
  *
- * Needs C99 or C++11.
+ * Most programs need the first half:
+ *
+ *     Version, Errors, Packs and modules, HIP and its devices, Instances,
+ *     Launching, Device memory, Typed launches
+ *
+ * The second half is for those that want more:
+ *
+ *     Packed arguments, More ways to launch and to load, Device variables,
+ *     Looking into packs, Selection, Configuration tables, What HIP says
+ *
+ * A program that comes from HIP's module API finds each of its calls in a table
+ * of the README, "Moving to kpack". Needs C99 or C++11.
  */
 #ifndef KPACK_H
 #define KPACK_H
@@ -130,7 +141,7 @@ const char *kpk_error_message(void);
 int kpk_error_hip(void);
 
 /* ------------------------------------------------------------------------ */
-/* Packs and modules: constant data, looked at without a GPU                */
+/* Packs and modules                                                        */
 
 /*
  * A kpk_module is one kernel source: its kernels, and its code objects for
@@ -143,12 +154,659 @@ int kpk_error_hip(void);
  *                                  others out of the program
  *
  * Symbols carry the pack's name (kpk_module_candle__affine), so packs of
- * several vendors, with modules of one name too, live in one program; packs
- * have to have different names there. Where two packs' headers meet, say
- * kpk_module_PACK__NAME of a module that both have.
+ * several vendors, with modules of one name too, live in one program. Packs
+ * have to have different names there: of two with one name a linker takes the
+ * first, and is silent (kpk_kernels_get() refuses launchers of the other, where
+ * they differ). Where two packs' headers meet, say kpk_module_PACK__NAME of a
+ * module that both have.
  */
 typedef struct kpk_pack kpk_pack;
 typedef struct kpk_module kpk_module;
+
+/* ------------------------------------------------------------------------ */
+/* HIP and its devices                                                      */
+
+/*
+ * HIP is found when it is first needed, in this order: a copy that is already
+ * in the process (the program links HIP itself, or has loaded it); the file
+ * or name in the environment variable KPK_HIP_LIBRARY, which programs with
+ * raised privileges ignore; libamdhip64.so.7, .6, .5, libamdhip64.so. It stays
+ * for the life of the process. Releases 5 to 7 are served by one binary.
+ */
+
+/*
+ * kpk_hip_info() finds HIP and says which one was found.
+ *
+ *   version  HIP's own number: major * 10000000 + minor * 100000 + patch;
+ *            may be NULL
+ *   path     the file it was loaded from, for ever; may be NULL
+ *
+ * Fails with KPK_ERR_NO_HIP, KPK_ERR_HIP.
+ */
+kpk_status kpk_hip_info(int *version, const char **path);
+
+/*
+ * kpk_device_count() counts the devices that HIP sees.
+ *
+ * A machine without a GPU or its driver has 0 of them, which is a success.
+ * Fails with KPK_ERR_NO_HIP, KPK_ERR_HIP.
+ */
+kpk_status kpk_device_count(int *out);
+
+/* What HIP says of a device. Sizes are in bytes. */
+typedef struct kpk_device {
+    char name[256];   /* marketing or board name */
+    char target[256]; /* target ID, "gfx90a:sramecc+:xnack-" */
+    uint64_t memory_nbytes;
+    uint64_t lds_nbytes; /* most shared memory of a block */
+    uint32_t wave_size;
+    uint32_t max_block; /* most threads in a block */
+    uint32_t max_block_dim[3];
+    uint32_t max_grid[3]; /* most blocks in each dimension */
+    uint32_t compute_units;
+    uint32_t cooperative;       /* 1 if cooperative launches work: the device
+                                 * can, and this HIP has the call (5.5) */
+    uint32_t cooperative_multi; /* 1 if they work over several devices */
+} kpk_device;
+
+/*
+ * kpk_device_get() describes device number `device`, counted from 0 as HIP
+ * counts.
+ *
+ * Fails with KPK_ERR_NO_DEVICE, KPK_ERR_NO_HIP, KPK_ERR_HIP.
+ */
+kpk_status kpk_device_get(int device, kpk_device *out);
+
+/* ------------------------------------------------------------------------ */
+/* Instances: a pack opened on one device                                   */
+
+/*
+ * Any number of threads may use one instance at once, but for kpk_close(),
+ * which must come last, and kpk_unload(), see there. A process may have any
+ * number of instances, of one pack too, on one device or on several.
+ */
+typedef struct kpk_instance kpk_instance;
+
+/*
+ * A kernel of an instance, ready to be launched. Owned by the instance: valid
+ * until its kpk_close(), never freed by the caller.
+ */
+typedef struct kpk_kernel kpk_kernel;
+
+/*
+ * kpk_open() opens a pack on a device; kpk_open_modules() opens some modules,
+ * so that a program need not name, and hence link, the whole pack.
+ *
+ *   pack     constant data, e.g. &kpk_candle
+ *   modules  [n] pointers to constant data; the array itself is not kept
+ *   device   device number, as HIP counts
+ *   out      the instance; give it to kpk_close()
+ *
+ * Nothing is loaded yet: a module is loaded the first time one of its kernels
+ * is asked for. A module without a code object for the device is no error
+ * until then; a pack of which no module has one is.
+ *
+ * Fails with KPK_ERR_NO_TARGET, KPK_ERR_NO_DEVICE, KPK_ERR_NO_HIP,
+ * KPK_ERR_HIP, KPK_ERR_FORMAT, KPK_ERR_NOMEM, KPK_ERR_ARG.
+ */
+kpk_status kpk_open(const kpk_pack *pack, int device, kpk_instance **out);
+kpk_status kpk_open_modules(const kpk_module *const *modules, size_t n,
+                            int device, kpk_instance **out);
+
+/*
+ * kpk_close() waits for the device's work, unloads all modules and frees the
+ * instance with its kernels. NULL is a success and does nothing.
+ *
+ * The instance is gone whatever the status; a failure only tells that HIP
+ * complained on the way (KPK_ERR_HIP), for instance about a kernel that
+ * faulted. Not to be called from destructors or atexit() handlers: HIP may be
+ * gone by then. No other thread may be using the instance.
+ */
+kpk_status kpk_close(kpk_instance *inst);
+
+/*
+ * kpk_instance_device() describes the device that the instance is open on,
+ * as found when it was opened; kpk_instance_ordinal() is its number.
+ * The description lives until kpk_close(). Cannot fail.
+ */
+const kpk_device *kpk_instance_device(const kpk_instance *inst);
+int kpk_instance_ordinal(const kpk_instance *inst);
+
+/*
+ * kpk_load() loads a module now instead of at its first kernel, for programs
+ * that want the time spent early or before a stream capture.
+ *
+ *   module  the module's name; NULL for every module that fits the device
+ *
+ * Loading a loaded module is a success. Fails with KPK_ERR_NO_MODULE,
+ * KPK_ERR_NO_TARGET, KPK_ERR_FORMAT, KPK_ERR_HIP, KPK_ERR_NOMEM.
+ */
+kpk_status kpk_load(kpk_instance *inst, const char *module);
+
+/*
+ * kpk_unload() waits for the device's work and unloads one module; a later
+ * kpk_kernel_get() loads it again.
+ *
+ *   module  the module's name; NULL for all of them
+ *
+ * Kernels of the module must be fetched anew: a launch of an old one is
+ * refused with KPK_ERR_UNLOADED until the module is loaded again. No other
+ * thread may be launching kernels of the module meanwhile; other modules may
+ * be in use. Unloading what is not loaded is a success.
+ * Fails with KPK_ERR_NO_MODULE, KPK_ERR_HIP.
+ */
+kpk_status kpk_unload(kpk_instance *inst, const char *module);
+
+/*
+ * kpk_kernel_get() finds a kernel, loading its module the first time.
+ * kpk_kernel_get_in() looks in one module only, for packs in which several
+ * modules have a kernel of one name.
+ *
+ *   inst    an open instance
+ *   module  the module's name
+ *   name    the kernel's exported name, e.g. "affine_f32"
+ *   out     the kernel; owned by inst
+ *
+ * Fails with KPK_ERR_NO_KERNEL, KPK_ERR_AMBIGUOUS, KPK_ERR_NO_MODULE,
+ * KPK_ERR_NO_TARGET, KPK_ERR_FORMAT, KPK_ERR_HIP, KPK_ERR_NOMEM.
+ * Threads may ask at once, for the same kernel too: a module loads once. A
+ * kernel that was fetched before is found without taking a lock.
+ */
+kpk_status kpk_kernel_get(kpk_instance *inst, const char *name,
+                          const kpk_kernel **out);
+kpk_status kpk_kernel_get_in(kpk_instance *inst, const char *module,
+                             const char *name, const kpk_kernel **out);
+
+/*
+ * kpk_kernel_name(), kpk_kernel_module() and kpk_kernel_index() say where a
+ * kernel comes from: its name, its module and its number in the module, as
+ * kpk_module_kernel() and kpk_module_arg() take it. Cannot fail.
+ */
+const char *kpk_kernel_name(const kpk_kernel *kernel);
+const kpk_module *kpk_kernel_module(const kpk_kernel *kernel);
+size_t kpk_kernel_index(const kpk_kernel *kernel);
+
+/*
+ * kpk_kernel_raw() gives HIP's own handles of a kernel, for calls that kpack
+ * does not wrap.
+ *
+ *   module    a hipModule_t; may be NULL
+ *   function  a hipFunction_t; may be NULL
+ *
+ * Both belong to the instance: neither is to be unloaded, and both end with
+ * kpk_unload() or kpk_close(). Fails with KPK_ERR_UNLOADED.
+ */
+kpk_status kpk_kernel_raw(const kpk_kernel *kernel, void **module,
+                          void **function);
+
+/* ------------------------------------------------------------------------ */
+/* Launching                                                                */
+
+/* The extent of a launch. No dimension may be 0. */
+typedef struct kpk_shape {
+    uint32_t grid[3];       /* blocks in x, y, z */
+    uint32_t block[3];      /* threads of a block in x, y, z */
+    uint32_t shared_nbytes; /* dynamic shared memory of a block */
+} kpk_shape;
+
+/*
+ * kpk_shape_1d() is a shape of enough blocks in x to give every one of n
+ * elements a thread: ceil(n / block) of them, at least 1 and at most 2^31 - 1
+ * and never so many that there are 2^32 threads or more, which HIP refuses;
+ * a kernel that is given more elements than threads has to loop over them.
+ * A block of 0 gives a shape that every launch refuses.
+ */
+static inline kpk_shape kpk_shape_1d(uint64_t n, uint32_t block)
+{
+    kpk_shape shape = {{1, 1, 1}, {0, 1, 1}, 0};
+    uint64_t most = block ? 0xffffffffu / (uint64_t)block : 1;
+    uint64_t blocks = block ? n / block + (n % block != 0) : 1;
+
+    if (most > 0x7fffffffu)
+        most = 0x7fffffffu;
+    if (blocks > most)
+        blocks = most;
+    shape.grid[0] = blocks ? (uint32_t)blocks : 1;
+    shape.block[0] = block;
+    return shape;
+}
+
+/* One argument of a launch: where its value is, and the value's size. */
+typedef struct kpk_arg {
+    const void *value; /* copied during the call */
+    size_t nbytes;
+} kpk_arg;
+
+/* Most arguments that kpk_launch() takes; kpk_launch_packed() has no limit. */
+#define KPK_MAX_ARGS 256
+
+/*
+ * KPK_ARGS(a, b, ...) makes the last two arguments of kpk_launch() out of up
+ * to 32 variables, in the order of the kernel's parameters. Each must have
+ * the size of its parameter: a device pointer is any pointer variable, a
+ * size_t parameter wants a size_t or uint64_t, not an int. In C each has to be
+ * a variable (its address is taken), in C++ any expression will do.
+ *
+ *     kpk_launch(k, &shape, NULL, KPK_ARGS(n, rank, info, in, out, mul, add));
+ *
+ * A kernel without arguments takes NULL, 0 instead.
+ */
+#ifndef __cplusplus
+#define KPK_ARG(kpk_x)                                                         \
+    {                                                                          \
+        &(kpk_x), sizeof(kpk_x)                                                \
+    }
+#define KPK_ARGS(...)                                                          \
+    ((const kpk_arg[]){KPK_I_EACH(KPK_I_COUNT(__VA_ARGS__), __VA_ARGS__)}),    \
+        (size_t)KPK_I_COUNT(__VA_ARGS__)
+#else
+#define KPK_ARGS(...)                                                          \
+    kpk_i_arg_list(__VA_ARGS__).args, (size_t)KPK_I_COUNT(__VA_ARGS__)
+#endif
+
+/*
+ * kpk_launch() starts a kernel and returns without waiting for it.
+ *
+ *   kernel  from kpk_kernel_get()
+ *   shape   read during the call only
+ *   stream  a hipStream_t of the instance's device; NULL for the default one
+ *   args    [nargs] in the order of the kernel's parameters; read, with the
+ *           values, during the call only
+ *
+ * Everything is checked before the GPU sees it, against the kernel's argument
+ * list, its limits and the device's: KPK_ERR_KERNEL_ARGS names the argument
+ * that does not fit, KPK_ERR_SHAPE the dimension. That a pointer points to
+ * device memory of the right extent cannot be checked. Nothing is allocated.
+ * Also fails with KPK_ERR_UNLOADED, KPK_ERR_HIP, KPK_ERR_ARG.
+ */
+kpk_status kpk_launch(const kpk_kernel *kernel, const kpk_shape *shape,
+                      void *stream, const kpk_arg *args, size_t nargs);
+
+/*
+ * kpk_kernel_shape() recommends a launch shape for a kernel; kpk_module_shape()
+ * is the same without a device, for a target ID (NULL: for any).
+ *
+ *   n        what the grid's x covers: elements of an elementwise kernel, rows
+ *            of a row kernel, whatever the table's column grid_x_counts says
+ *   columns  the length of a row, which also picks the block of row kernels,
+ *            or what grid_y_counts says; 0 where there is no such thing
+ *   out      grid, block and dynamic shared memory
+ *
+ * The numbers come from the module's configuration table that has a column
+ * block_x: block_x, block_y, grid_x_each and grid_y_each (how many of n and of
+ * columns a block takes), shared_nbytes, and min_columns and max_columns, the
+ * range of columns that a row is for; the first row that fits is taken. A
+ * kernel is right at any grid; at this one it is fast.
+ * Fails with KPK_ERR_NO_ROW where nothing is recommended, KPK_ERR_ARG.
+ */
+kpk_status kpk_kernel_shape(const kpk_kernel *kernel, uint64_t n,
+                            uint64_t columns, kpk_shape *out);
+kpk_status kpk_module_shape(const kpk_module *module, size_t kernel,
+                            const char *target, uint64_t n, uint64_t columns,
+                            kpk_shape *out);
+
+/* ------------------------------------------------------------------------ */
+/* Device memory, for programs that do not use HIP themselves               */
+
+/*
+ * Thin calls over hipMalloc, hipFree, hipMemcpy, hipMemset and
+ * hipStreamSynchronize on the instance's device. A program that uses HIP
+ * itself mixes them freely with HIP's own: a pointer is a pointer.
+ *
+ * kpk_malloc()     nbytes of device memory, aligned to 256 at least; 0 bytes
+ *                  give NULL. Freed by kpk_free(), not by kpk_close().
+ * kpk_free()       gives it back; waits for the device; NULL does nothing
+ * kpk_copy_to()    host to device; done when it returns
+ * kpk_copy_from()  device to host; waits for kernels on the default stream,
+ *                  done when it returns
+ * kpk_fill()       sets nbytes of device memory to one byte's value
+ * kpk_sync()       waits for a stream; NULL for the default one. Reports what
+ *                  went wrong in kernels that it waited for, as far as HIP
+ *                  does.
+ *
+ * All fail with KPK_ERR_HIP and KPK_ERR_ARG.
+ */
+kpk_status kpk_malloc(kpk_instance *inst, size_t nbytes, void **out);
+kpk_status kpk_free(kpk_instance *inst, void *ptr);
+kpk_status kpk_copy_to(kpk_instance *inst, void *device_dst,
+                       const void *host_src, size_t nbytes);
+kpk_status kpk_copy_from(kpk_instance *inst, void *host_dst,
+                         const void *device_src, size_t nbytes);
+kpk_status kpk_fill(kpk_instance *inst, void *device_dst, uint8_t value,
+                    size_t nbytes);
+kpk_status kpk_sync(kpk_instance *inst, void *stream);
+
+/* ------------------------------------------------------------------------ */
+/* Typed launches                                                           */
+
+/*
+ * The build writes a header for each module, kpack/PACK/MODULE.h, with a
+ * function for each kernel whose parameters are the kernel's own:
+ *
+ *     #include <kpack/candle/affine.h>
+ *
+ *     const kpk_affine_kernels *affine;
+ *
+ *     kpk_affine_kernels_get(gpu, &affine);
+ *     kpk_affine_f32(affine, &shape, stream, n, rank, info, in, out, mul, add);
+ *
+ * A wrong number or type of arguments does not compile; the call costs less
+ * than kpk_launch(), which checks them each time. Types that C does not have
+ * are in kpack/types.h. In C, compilers before gcc 14 take a pointer of a wrong
+ * type with a warning: the headers make that warning an error for the source
+ * that includes them, unless KPK_LAX_POINTERS is defined. Two calls are what
+ * the headers are made of.
+ */
+
+/* The kernels of one module of an instance, which owns them. */
+typedef struct kpk_kernels kpk_kernels;
+
+/*
+ * kpk_kernels_get() finds the kernels of a module and loads it unless it is
+ * loaded.
+ *
+ *   module  one of those that the instance was opened with
+ *   layout  what the header knows of names and arguments, as a number; a
+ *           module that has others is refused (KPK_ERR_FORMAT): the header is
+ *           of another build
+ *   out     owned by inst: valid until its kpk_close()
+ *
+ * Fails with KPK_ERR_NO_MODULE, KPK_ERR_NO_TARGET, KPK_ERR_FORMAT,
+ * KPK_ERR_HIP, KPK_ERR_ARG.
+ */
+kpk_status kpk_kernels_get(kpk_instance *inst, const kpk_module *module,
+                           uint64_t layout, const kpk_kernels **out);
+
+/*
+ * kpk_kernels_launch() starts kernel number `kernel` of them.
+ *
+ *   args  pointers to the values of its arguments, as many as it has and of
+ *         the sizes that it has: they are not checked. NULL if it has none.
+ *         Read, with the values, during the call only.
+ *
+ * Otherwise as kpk_launch().
+ */
+kpk_status kpk_kernels_launch(const kpk_kernels *kernels, size_t kernel,
+                              const kpk_shape *shape, void *stream,
+                              const void *const *args);
+
+/* ------------------------------------------------------------------------ */
+/* Packed arguments                                                         */
+
+/*
+ * The buffer that kpk_launch_packed() takes, laid out from a list of typed
+ * values, as hosts of hand-written kernels do it.
+ *
+ * kpk_value is one of them. kpk_ptr() makes one of a device pointer, kpk_u32(),
+ * kpk_i32(), kpk_u64(), kpk_i64(), kpk_f32() and kpk_f64() of a number, and
+ * kpk_bytes() of a struct or anything else that lies at `at`, which is read
+ * when the list is laid out; `align` is what its type wants, a power of two.
+ */
+typedef struct kpk_value {
+    const void *at; /* NULL: the value is in `bits` */
+    uint64_t bits;
+    size_t nbytes;
+    size_t align;
+} kpk_value;
+
+static inline kpk_value kpk_bytes(const void *at, size_t nbytes, size_t align)
+{
+    kpk_value value;
+
+    value.at = at;
+    value.bits = 0;
+    value.nbytes = at ? nbytes : 0; /* kpk_values_pack() refuses it */
+    value.align = align;
+    return value;
+}
+static inline kpk_value kpk_i_number(uint64_t bits, size_t nbytes)
+{
+    kpk_value value;
+
+    value.at = NULL;
+    value.bits = bits;
+    value.nbytes = nbytes;
+    value.align = nbytes;
+    return value;
+}
+static inline kpk_value kpk_ptr(const void *device)
+{
+    return kpk_i_number((uint64_t)(uintptr_t)device, 8);
+}
+static inline kpk_value kpk_u32(uint32_t number)
+{
+    return kpk_i_number(number, 4);
+}
+static inline kpk_value kpk_i32(int32_t number)
+{
+    return kpk_i_number((uint32_t)number, 4);
+}
+static inline kpk_value kpk_u64(uint64_t number)
+{
+    return kpk_i_number(number, 8);
+}
+static inline kpk_value kpk_i64(int64_t number)
+{
+    return kpk_i_number((uint64_t)number, 8);
+}
+static inline kpk_value kpk_f32(float number)
+{
+    uint32_t bits;
+
+    memcpy(&bits, &number, sizeof(bits));
+    return kpk_i_number(bits, 4);
+}
+static inline kpk_value kpk_f64(double number)
+{
+    uint64_t bits;
+
+    memcpy(&bits, &number, sizeof(bits));
+    return kpk_i_number(bits, 8);
+}
+
+/* Where each value of a list goes. */
+typedef enum kpk_layout {
+    /* As a C compiler lays out parameters: each at the next multiple of its
+     * own alignment. The buffer ends with the last value. */
+    KPK_LAYOUT_NATURAL = 0,
+    /* A slot of 16 bytes each, as hand-written kernels have it: at the next
+     * multiple of 16. The buffer ends with the last slot. */
+    KPK_LAYOUT_SLOTS = 1
+} kpk_layout;
+
+/*
+ * kpk_values_pack() lays a list of values out in a buffer. Bytes between them
+ * are zeros. Nothing is allocated.
+ *
+ *   values  [n]
+ *   buffer  [room]; NULL with room 0 to ask for the size alone
+ *   nbytes  receives the size, for kpk_launch_packed(); may be NULL
+ *
+ *     const kpk_value values[] = {
+ *         kpk_ptr(indices), kpk_ptr(weights), kpk_ptr(logits),
+ *         kpk_u32(tokens),  kpk_u32(128),     kpk_u32(4),
+ *         kpk_u32(1),       kpk_u32(16)};
+ *     unsigned char buffer[128];
+ *     size_t nbytes;
+ *
+ *     kpk_values_pack(KPK_LAYOUT_SLOTS, values, 8, buffer, sizeof(buffer),
+ *                     &nbytes);
+ *     kpk_launch_packed(kernel, &shape, NULL, buffer, nbytes);
+ *
+ * Fails with KPK_ERR_ARG, for instance if the room does not suffice; the
+ * message has the size that would.
+ */
+kpk_status kpk_values_pack(kpk_layout layout, const kpk_value *values, size_t n,
+                           void *buffer, size_t room, size_t *nbytes);
+
+/*
+ * kpk_launch_packed() starts a kernel with arguments that the caller has laid
+ * out in a buffer as the kernel expects them: kpk_values_pack() does it, and
+ * kpk_module_arg() has the offsets. Hand-written kernels with 16-byte slots are
+ * launched like this.
+ *
+ *   buffer  [nbytes]; read during the call only; NULL if nbytes is 0
+ *   nbytes  at least up to the end of the last argument that is not padding
+ *           or, if the kernel's list goes on behind the argument segment that
+ *           its metadata note asks for, of that segment; what lies beyond the
+ *           last argument is ignored
+ *
+ * A shorter buffer is refused with KPK_ERR_KERNEL_ARGS, and the message names
+ * the first argument that it leaves out. Otherwise as kpk_launch().
+ */
+kpk_status kpk_launch_packed(const kpk_kernel *kernel, const kpk_shape *shape,
+                             void *stream, const void *buffer, size_t nbytes);
+
+/* Largest buffer that kpk_launch_values() makes. */
+#define KPK_MAX_PACKED 4096
+
+/*
+ * kpk_launch_values() lays values out, holds them against the kernel's argument
+ * list and starts the kernel: kpk_values_pack() and kpk_launch_packed() in one,
+ * with each argument checked.
+ *
+ * Every value must be where the list has an argument, and of its size, or be
+ * part of an argument that is a struct; values behind the end of the list are
+ * ignored, as hosts of hand-written kernels give one list to several of them.
+ * Otherwise KPK_ERR_KERNEL_ARGS names the first that does not fit, or the
+ * argument that is left without a value. Otherwise as those two calls.
+ */
+kpk_status kpk_launch_values(const kpk_kernel *kernel, const kpk_shape *shape,
+                             void *stream, kpk_layout layout,
+                             const kpk_value *values, size_t n);
+
+/* ------------------------------------------------------------------------ */
+/* More ways to launch and to load                                          */
+
+/* The calling thread's own default stream, which HIP gives the number 2: does
+ * not wait for the work of other threads' ones. Goes wherever a stream goes;
+ * HIP 5.2 does not launch on it (KPK_ERR_UNSUPPORTED). */
+/* NOLINTNEXTLINE(performance-no-int-to-ptr): HIP's handle is that number */
+#define KPK_STREAM_PER_THREAD ((void *)(uintptr_t)2)
+
+enum {
+    /* All blocks run at once, so that the kernel may wait for all of them. */
+    KPK_LAUNCH_COOPERATIVE = 1,
+    /* May start before earlier work of the stream has ended. */
+    KPK_LAUNCH_ANY_ORDER = 2,
+    /* Of kpk_launch_all() with KPK_LAUNCH_COOPERATIVE: does not wait for
+     * earlier work of all the streams first; later work of a stream does not
+     * wait for the kernels on the other devices. */
+    KPK_LAUNCH_NO_PRE_SYNC = 4,
+    KPK_LAUNCH_NO_POST_SYNC = 8
+};
+
+/* Everything that can be said of a launch. Zeros are the plain thing. */
+typedef struct kpk_launch_options {
+    kpk_shape shape;
+    void *stream;
+    unsigned flags;     /* KPK_LAUNCH_COOPERATIVE, KPK_LAUNCH_ANY_ORDER */
+    void *start_event;  /* a hipEvent_t recorded as the kernel starts */
+    void *stop_event;   /* a hipEvent_t recorded as it ends */
+    const void *packed; /* arguments as of kpk_launch_packed(); args is then */
+    size_t packed_nbytes; /* NULL and nargs 0 */
+} kpk_launch_options;
+
+/*
+ * kpk_launch_ex() is kpk_launch() and kpk_launch_packed() with options.
+ *
+ * A cooperative launch is refused with KPK_ERR_UNSUPPORTED on a device that
+ * cannot do it, and with KPK_ERR_SHAPE if its blocks cannot all be on the
+ * device at once, with the number that can. It goes with neither events nor
+ * KPK_LAUNCH_ANY_ORDER (KPK_ERR_ARG). Events and flags need a HIP that has
+ * hipExtModuleLaunchKernel, cooperation one that has
+ * hipModuleLaunchCooperativeKernel (5.5): KPK_ERR_UNSUPPORTED.
+ * Otherwise as kpk_launch().
+ */
+kpk_status kpk_launch_ex(const kpk_kernel *kernel,
+                         const kpk_launch_options *options, const kpk_arg *args,
+                         size_t nargs);
+
+/* One of several launches. */
+typedef struct kpk_launch_item {
+    const kpk_kernel *kernel;
+    kpk_shape shape;
+    void *stream;
+    const kpk_arg *args;
+    size_t nargs;
+} kpk_launch_item;
+
+/* Most kernels of one cooperative launch over several devices. */
+#define KPK_MAX_COOPERATIVE 16
+
+/*
+ * kpk_launch_all() starts several kernels, on one device or on several.
+ *
+ *   items  [n] launches; all are checked before the first one is started
+ *   flags  0: they are started one after the other, in the order of the list.
+ *          KPK_LAUNCH_COOPERATIVE: they are one launch over n devices, in
+ *          which a kernel may wait for all blocks on all devices. Each item
+ *          then has a device, and a stream other than NULL, of its own, and
+ *          n is at most KPK_MAX_COOPERATIVE. KPK_LAUNCH_NO_PRE_SYNC and
+ *          KPK_LAUNCH_NO_POST_SYNC may be added.
+ *
+ * Fails as kpk_launch_ex() does. If HIP refuses a launch of a list without
+ * KPK_LAUNCH_COOPERATIVE, those before it have been started.
+ */
+kpk_status kpk_launch_all(const kpk_launch_item *items, size_t n,
+                          unsigned flags);
+
+/*
+ * kpk_load_ex() is kpk_load() through hipModuleLoadDataEx, for programs that
+ * come with its options.
+ *
+ *   n        how many options there are
+ *   options  [n] hipJitOption numbers; NULL if n is 0
+ *   values   [n] their values; NULL if n is 0
+ *
+ * HIP on AMD GPUs accepts every option and ignores it. A module that is loaded
+ * already stays as it is. Fails as kpk_load() does, and with
+ * KPK_ERR_UNSUPPORTED.
+ */
+kpk_status kpk_load_ex(kpk_instance *inst, const char *module, unsigned n,
+                       int *options, void **values);
+
+/* ------------------------------------------------------------------------ */
+/* Device variables                                                         */
+
+/*
+ * kpk_global() finds a variable of a module on the device (`__device__` or
+ * `__constant__` in the source), loading the module the first time.
+ *
+ *   module  the module's name
+ *   name    the variable's, as kpk_module_symbols() spells it
+ *   out     its address in device memory, valid until the module is unloaded;
+ *           may be NULL
+ *   nbytes  its size; may be NULL
+ *
+ * kpk_global_write() copies nbytes of host memory into it, kpk_global_read()
+ * out of it, starting `offset` bytes into the variable; both are done when
+ * they return, and refuse to leave the variable (KPK_ERR_ARG).
+ *
+ * Fail with KPK_ERR_NO_GLOBAL, KPK_ERR_NO_MODULE, KPK_ERR_NO_TARGET,
+ * KPK_ERR_FORMAT, KPK_ERR_HIP, KPK_ERR_ARG.
+ */
+kpk_status kpk_global(kpk_instance *inst, const char *module, const char *name,
+                      void **out, size_t *nbytes);
+kpk_status kpk_global_write(kpk_instance *inst, const char *module,
+                            const char *name, size_t offset,
+                            const void *host_src, size_t nbytes);
+kpk_status kpk_global_read(kpk_instance *inst, const char *module,
+                           const char *name, size_t offset, void *host_dst,
+                           size_t nbytes);
+
+/*
+ * kpk_texture() finds a texture reference of a module, a textureReference *.
+ *
+ * HIP on most AMD GPUs has none: KPK_ERR_UNSUPPORTED where the runtime or the
+ * device cannot, KPK_ERR_NO_GLOBAL where the module has none of that name.
+ * Otherwise as kpk_global().
+ */
+kpk_status kpk_texture(kpk_instance *inst, const char *module, const char *name,
+                       void **out);
+
+/* ------------------------------------------------------------------------ */
+/* Looking into packs, without a GPU                                        */
 
 /*
  * kpk_pack_name() is the pack's name, e.g. "candle".
@@ -274,12 +932,101 @@ typedef struct kpk_attrs {
 
 /*
  * kpk_module_attrs() gives kernel number `kernel`'s needs in code object
- * number `object`. No device is needed.
+ * number `object`; kpk_kernel_attrs() those of an instance's kernel, in the
+ * code object that was selected for its device.
  *
- * Fails with KPK_ERR_ARG.
+ * Fail with KPK_ERR_ARG.
  */
 kpk_status kpk_module_attrs(const kpk_module *module, size_t kernel,
                             size_t object, kpk_attrs *out);
+kpk_status kpk_kernel_attrs(const kpk_kernel *kernel, kpk_attrs *out);
+
+/* What a symbol of a code object is. */
+typedef enum kpk_symbol_kind {
+    KPK_SYMBOL_KERNEL = 0,
+    KPK_SYMBOL_VARIABLE = 1
+} kpk_symbol_kind;
+
+typedef struct kpk_symbol {
+    const char *name;
+    kpk_symbol_kind kind;
+    uint64_t nbytes; /* of a variable; 0 of a kernel */
+} kpk_symbol;
+
+/*
+ * kpk_module_symbols() lists what a code object exports, its variables among
+ * them, in the order of its symbol table. No device is needed.
+ *
+ *   object  number of the code object
+ *   out     [room] receives the first `room` symbols; may be NULL if room is 0
+ *   count   receives how many there are in all
+ *
+ * Fails with KPK_ERR_FORMAT if the code object is damaged, KPK_ERR_ARG.
+ */
+kpk_status kpk_module_symbols(const kpk_module *module, size_t object,
+                              kpk_symbol *out, size_t room, size_t *count);
+
+/* ------------------------------------------------------------------------ */
+/* Selection: which code object runs on which device                        */
+
+/*
+ * How well a code object fits a device, best first. Among equals the one
+ * that names more features wins, then the first by target ID.
+ *
+ * Source of the rules: AMDGPUUsage, "Target ID" and "Generic processor"; a
+ * feature (sramecc, xnack) that the code object names must have the device's
+ * setting, one that it does not name runs with either.
+ */
+typedef enum kpk_fit {
+    KPK_FIT_EXACT = 0,   /* this processor; every feature it has is named */
+    KPK_FIT_ANY = 1,     /* this processor; a feature is left as 'any' */
+    KPK_FIT_GENERIC = 2, /* a generic target that covers the processor */
+    KPK_FIT_NONE = 3     /* the device refuses it */
+} kpk_fit;
+
+/*
+ * kpk_target_fit() says how well a code object for target ID `object` fits a
+ * device that reports target ID `device`, and why, in words.
+ *
+ *   why         receives the reason, NUL-terminated and cut to fit; may be
+ *               NULL
+ *   why_nbytes  room in `why`; 256 is enough for every reason
+ *   out         KPK_FIT_NONE is a success: the answer is no
+ *
+ * Fails with KPK_ERR_ARG if either is not of the form processor[:feature+|-].
+ */
+kpk_status kpk_target_fit(const char *device, const char *object, kpk_fit *out,
+                          char *why, size_t why_nbytes);
+
+/* The outcome of a selection. */
+typedef struct kpk_selection {
+    size_t object;      /* number of the code object in its module */
+    const char *target; /* its target ID */
+    kpk_fit fit;
+    char why[256]; /* in words: "exact processor, xnack left as any" */
+} kpk_selection;
+
+/*
+ * kpk_select() picks the code object of a module that a device of target ID
+ * `target` would run. No device is needed.
+ *
+ * Fails with KPK_ERR_NO_TARGET, whose message names the device's target ID,
+ * what the module holds, why each near miss does not fit and the ARCHS= to
+ * rebuild with; KPK_ERR_ARG if `target` is malformed.
+ */
+kpk_status kpk_select(const kpk_module *module, const char *target,
+                      kpk_selection *out);
+
+/*
+ * kpk_instance_selection() says which code object of a module the instance
+ * uses and why. It loads nothing.
+ *
+ *   module  the module's name
+ *
+ * Fails with KPK_ERR_NO_MODULE, KPK_ERR_NO_TARGET.
+ */
+kpk_status kpk_instance_selection(const kpk_instance *inst, const char *module,
+                                  kpk_selection *out);
 
 /* ------------------------------------------------------------------------ */
 /* Configuration tables: what a CSV file beside the kernels says of them    */
@@ -400,237 +1147,6 @@ typedef struct kpk_query {
 kpk_status kpk_table_select(const kpk_module *module, size_t table,
                             const kpk_query *query, size_t *out);
 
-/* ------------------------------------------------------------------------ */
-/* Selection: which code object runs on which device                        */
-
-/*
- * How well a code object fits a device, best first. Among equals the one
- * that names more features wins, then the first by target ID.
- *
- * Source of the rules: AMDGPUUsage, "Target ID" and "Generic processor"; a
- * feature (sramecc, xnack) that the code object names must have the device's
- * setting, one that it does not name runs with either.
- */
-typedef enum kpk_fit {
-    KPK_FIT_EXACT = 0,   /* this processor; every feature it has is named */
-    KPK_FIT_ANY = 1,     /* this processor; a feature is left as 'any' */
-    KPK_FIT_GENERIC = 2, /* a generic target that covers the processor */
-    KPK_FIT_NONE = 3     /* the device refuses it */
-} kpk_fit;
-
-/*
- * kpk_target_fit() says how well a code object for target ID `object` fits a
- * device that reports target ID `device`, and why, in words.
- *
- *   why         receives the reason, NUL-terminated and cut to fit; may be
- *               NULL
- *   why_nbytes  room in `why`; 256 is enough for every reason
- *   out         KPK_FIT_NONE is a success: the answer is no
- *
- * Fails with KPK_ERR_ARG if either is not of the form processor[:feature+|-].
- */
-kpk_status kpk_target_fit(const char *device, const char *object, kpk_fit *out,
-                          char *why, size_t why_nbytes);
-
-/* The outcome of a selection. */
-typedef struct kpk_selection {
-    size_t object;      /* number of the code object in its module */
-    const char *target; /* its target ID */
-    kpk_fit fit;
-    char why[256]; /* in words: "exact processor, xnack left as any" */
-} kpk_selection;
-
-/*
- * kpk_select() picks the code object of a module that a device of target ID
- * `target` would run. No device is needed.
- *
- * Fails with KPK_ERR_NO_TARGET, whose message names the device's target ID,
- * what the module holds, why each near miss does not fit and the ARCHS= to
- * rebuild with; KPK_ERR_ARG if `target` is malformed.
- */
-kpk_status kpk_select(const kpk_module *module, const char *target,
-                      kpk_selection *out);
-
-/* ------------------------------------------------------------------------ */
-/* HIP and its devices                                                      */
-
-/*
- * HIP is found when it is first needed, in this order: a copy that is already
- * in the process (the program links HIP itself, or has loaded it); the file
- * or name in the environment variable KPK_HIP_LIBRARY, which programs with
- * raised privileges ignore; libamdhip64.so.7, .6, .5, libamdhip64.so. It stays
- * for the life of the process. Releases 5 to 7 are served by one binary.
- */
-
-/*
- * kpk_hip_info() finds HIP and says which one was found.
- *
- *   version  HIP's own number: major * 10000000 + minor * 100000 + patch;
- *            may be NULL
- *   path     the file it was loaded from, for ever; may be NULL
- *
- * Fails with KPK_ERR_NO_HIP, KPK_ERR_HIP.
- */
-kpk_status kpk_hip_info(int *version, const char **path);
-
-/*
- * kpk_device_count() counts the devices that HIP sees.
- *
- * A machine without a GPU or its driver has 0 of them, which is a success.
- * Fails with KPK_ERR_NO_HIP, KPK_ERR_HIP.
- */
-kpk_status kpk_device_count(int *out);
-
-/* What HIP says of a device. Sizes are in bytes. */
-typedef struct kpk_device {
-    char name[256];   /* marketing or board name */
-    char target[256]; /* target ID, "gfx90a:sramecc+:xnack-" */
-    uint64_t memory_nbytes;
-    uint64_t lds_nbytes; /* most shared memory of a block */
-    uint32_t wave_size;
-    uint32_t max_block; /* most threads in a block */
-    uint32_t max_block_dim[3];
-    uint32_t max_grid[3]; /* most blocks in each dimension */
-    uint32_t compute_units;
-    uint32_t cooperative;       /* 1 if cooperative launches work: the device
-                                 * can, and this HIP has the call (5.5) */
-    uint32_t cooperative_multi; /* 1 if they work over several devices */
-} kpk_device;
-
-/*
- * kpk_device_get() describes device number `device`, counted from 0 as HIP
- * counts.
- *
- * Fails with KPK_ERR_NO_DEVICE, KPK_ERR_NO_HIP, KPK_ERR_HIP.
- */
-kpk_status kpk_device_get(int device, kpk_device *out);
-
-/* ------------------------------------------------------------------------ */
-/* Instances: a pack opened on one device                                   */
-
-/*
- * Any number of threads may use one instance at once, but for kpk_close(),
- * which must come last, and kpk_unload(), see there. A process may have any
- * number of instances, of one pack too, on one device or on several.
- */
-typedef struct kpk_instance kpk_instance;
-
-/*
- * A kernel of an instance, ready to be launched. Owned by the instance: valid
- * until its kpk_close(), never freed by the caller.
- */
-typedef struct kpk_kernel kpk_kernel;
-
-/*
- * kpk_open() opens a pack on a device; kpk_open_modules() opens some modules,
- * so that a program need not name, and hence link, the whole pack.
- *
- *   pack     constant data, e.g. &kpk_candle
- *   modules  [n] pointers to constant data; the array itself is not kept
- *   device   device number, as HIP counts
- *   out      the instance; give it to kpk_close()
- *
- * Nothing is loaded yet: a module is loaded the first time one of its kernels
- * is asked for. A module without a code object for the device is no error
- * until then; a pack of which no module has one is.
- *
- * Fails with KPK_ERR_NO_TARGET, KPK_ERR_NO_DEVICE, KPK_ERR_NO_HIP,
- * KPK_ERR_HIP, KPK_ERR_FORMAT, KPK_ERR_NOMEM, KPK_ERR_ARG.
- */
-kpk_status kpk_open(const kpk_pack *pack, int device, kpk_instance **out);
-kpk_status kpk_open_modules(const kpk_module *const *modules, size_t n,
-                            int device, kpk_instance **out);
-
-/*
- * kpk_close() waits for the device's work, unloads all modules and frees the
- * instance with its kernels. NULL is a success and does nothing.
- *
- * The instance is gone whatever the status; a failure only tells that HIP
- * complained on the way (KPK_ERR_HIP), for instance about a kernel that
- * faulted. Not to be called from destructors or atexit() handlers: HIP may be
- * gone by then. No other thread may be using the instance.
- */
-kpk_status kpk_close(kpk_instance *inst);
-
-/*
- * kpk_instance_device() describes the device that the instance is open on,
- * as found when it was opened; kpk_instance_ordinal() is its number.
- * The description lives until kpk_close(). Cannot fail.
- */
-const kpk_device *kpk_instance_device(const kpk_instance *inst);
-int kpk_instance_ordinal(const kpk_instance *inst);
-
-/*
- * kpk_instance_selection() says which code object of a module the instance
- * uses and why. It loads nothing.
- *
- *   module  the module's name
- *
- * Fails with KPK_ERR_NO_MODULE, KPK_ERR_NO_TARGET.
- */
-kpk_status kpk_instance_selection(const kpk_instance *inst, const char *module,
-                                  kpk_selection *out);
-
-/*
- * kpk_load() loads a module now instead of at its first kernel, for programs
- * that want the time spent early or before a stream capture.
- *
- *   module  the module's name; NULL for every module that fits the device
- *
- * Loading a loaded module is a success. Fails with KPK_ERR_NO_MODULE,
- * KPK_ERR_NO_TARGET, KPK_ERR_FORMAT, KPK_ERR_HIP, KPK_ERR_NOMEM.
- */
-kpk_status kpk_load(kpk_instance *inst, const char *module);
-
-/*
- * kpk_load_ex() is kpk_load() through hipModuleLoadDataEx, for programs that
- * come with its options.
- *
- *   n        how many options there are
- *   options  [n] hipJitOption numbers; NULL if n is 0
- *   values   [n] their values; NULL if n is 0
- *
- * HIP on AMD GPUs accepts every option and ignores it. A module that is loaded
- * already stays as it is. Fails as kpk_load() does, and with
- * KPK_ERR_UNSUPPORTED.
- */
-kpk_status kpk_load_ex(kpk_instance *inst, const char *module, unsigned n,
-                       int *options, void **values);
-
-/*
- * kpk_unload() waits for the device's work and unloads one module; a later
- * kpk_kernel_get() loads it again.
- *
- *   module  the module's name; NULL for all of them
- *
- * Kernels of the module must be fetched anew: a launch of an old one is
- * refused with KPK_ERR_UNLOADED until the module is loaded again. No other
- * thread may be launching kernels of the module meanwhile; other modules may
- * be in use. Unloading what is not loaded is a success.
- * Fails with KPK_ERR_NO_MODULE, KPK_ERR_HIP.
- */
-kpk_status kpk_unload(kpk_instance *inst, const char *module);
-
-/*
- * kpk_kernel_get() finds a kernel, loading its module the first time.
- * kpk_kernel_get_in() looks in one module only, for packs in which several
- * modules have a kernel of one name.
- *
- *   inst    an open instance
- *   module  the module's name
- *   name    the kernel's exported name, e.g. "affine_f32"
- *   out     the kernel; owned by inst
- *
- * Fails with KPK_ERR_NO_KERNEL, KPK_ERR_AMBIGUOUS, KPK_ERR_NO_MODULE,
- * KPK_ERR_NO_TARGET, KPK_ERR_FORMAT, KPK_ERR_HIP, KPK_ERR_NOMEM.
- * Threads may ask at once, for the same kernel too: a module loads once. A
- * kernel that was fetched before is found without taking a lock.
- */
-kpk_status kpk_kernel_get(kpk_instance *inst, const char *name,
-                          const kpk_kernel **out);
-kpk_status kpk_kernel_get_in(kpk_instance *inst, const char *module,
-                             const char *name, const kpk_kernel **out);
-
 /*
  * kpk_table_kernel() finds the kernel of a configuration table's row, loading
  * its module the first time.
@@ -644,474 +1160,6 @@ kpk_status kpk_kernel_get_in(kpk_instance *inst, const char *module,
  */
 kpk_status kpk_table_kernel(kpk_instance *inst, const kpk_module *module,
                             size_t table, size_t row, const kpk_kernel **out);
-
-/*
- * kpk_kernel_name(), kpk_kernel_module() and kpk_kernel_index() say where a
- * kernel comes from: its name, its module and its number in the module, as
- * kpk_module_kernel() and kpk_module_arg() take it. Cannot fail.
- *
- * kpk_kernel_attrs() gives what it needs on this instance's device: the
- * attributes of the code object that was selected. Fails with KPK_ERR_ARG.
- */
-const char *kpk_kernel_name(const kpk_kernel *kernel);
-const kpk_module *kpk_kernel_module(const kpk_kernel *kernel);
-size_t kpk_kernel_index(const kpk_kernel *kernel);
-kpk_status kpk_kernel_attrs(const kpk_kernel *kernel, kpk_attrs *out);
-
-/*
- * kpk_kernel_raw() gives HIP's own handles of a kernel, for calls that kpack
- * does not wrap.
- *
- *   module    a hipModule_t; may be NULL
- *   function  a hipFunction_t; may be NULL
- *
- * Both belong to the instance: neither is to be unloaded, and both end with
- * kpk_unload() or kpk_close(). Fails with KPK_ERR_UNLOADED.
- */
-kpk_status kpk_kernel_raw(const kpk_kernel *kernel, void **module,
-                          void **function);
-
-/* ------------------------------------------------------------------------ */
-/* Launching                                                                */
-
-/* The extent of a launch. No dimension may be 0. */
-typedef struct kpk_shape {
-    uint32_t grid[3];       /* blocks in x, y, z */
-    uint32_t block[3];      /* threads of a block in x, y, z */
-    uint32_t shared_nbytes; /* dynamic shared memory of a block */
-} kpk_shape;
-
-/*
- * kpk_shape_1d() is a shape of enough blocks in x to give every one of n
- * elements a thread: ceil(n / block) of them, at least 1 and at most 2^31 - 1
- * and never so many that there are 2^32 threads or more, which HIP refuses;
- * a kernel that is given more elements than threads has to loop over them.
- * A block of 0 gives a shape that every launch refuses.
- */
-static inline kpk_shape kpk_shape_1d(uint64_t n, uint32_t block)
-{
-    kpk_shape shape = {{1, 1, 1}, {0, 1, 1}, 0};
-    uint64_t most = block ? 0xffffffffu / (uint64_t)block : 1;
-    uint64_t blocks = block ? n / block + (n % block != 0) : 1;
-
-    if (most > 0x7fffffffu)
-        most = 0x7fffffffu;
-    if (blocks > most)
-        blocks = most;
-    shape.grid[0] = blocks ? (uint32_t)blocks : 1;
-    shape.block[0] = block;
-    return shape;
-}
-
-/*
- * kpk_kernel_shape() recommends a launch shape for a kernel; kpk_module_shape()
- * is the same without a device, for a target ID (NULL: for any).
- *
- *   n        what the grid's x covers: elements of an elementwise kernel, rows
- *            of a row kernel, whatever the table's column grid_x_counts says
- *   columns  the length of a row, which also picks the block of row kernels,
- *            or what grid_y_counts says; 0 where there is no such thing
- *   out      grid, block and dynamic shared memory
- *
- * The numbers come from the module's configuration table that has a column
- * block_x: block_x, block_y, grid_x_each and grid_y_each (how many of n and of
- * columns a block takes), shared_nbytes, and min_columns and max_columns, the
- * range of columns that a row is for; the first row that fits is taken. A
- * kernel is right at any grid; at this one it is fast.
- * Fails with KPK_ERR_NO_ROW where nothing is recommended, KPK_ERR_ARG.
- */
-kpk_status kpk_kernel_shape(const kpk_kernel *kernel, uint64_t n,
-                            uint64_t columns, kpk_shape *out);
-kpk_status kpk_module_shape(const kpk_module *module, size_t kernel,
-                            const char *target, uint64_t n, uint64_t columns,
-                            kpk_shape *out);
-
-/* One argument of a launch: where its value is, and the value's size. */
-typedef struct kpk_arg {
-    const void *value; /* copied during the call */
-    size_t nbytes;
-} kpk_arg;
-
-/* Most arguments that kpk_launch() takes; kpk_launch_packed() has no limit. */
-#define KPK_MAX_ARGS 256
-
-/*
- * KPK_ARGS(a, b, ...) makes the last two arguments of kpk_launch() out of up
- * to 32 variables, in the order of the kernel's parameters. Each must have
- * the size of its parameter: a device pointer is any pointer variable, a
- * size_t parameter wants a size_t or uint64_t, not an int. In C each has to be
- * a variable (its address is taken), in C++ any expression will do.
- *
- *     kpk_launch(k, &shape, NULL, KPK_ARGS(n, rank, info, in, out, mul, add));
- *
- * A kernel without arguments takes NULL, 0 instead.
- */
-#ifndef __cplusplus
-#define KPK_ARG(kpk_x)                                                         \
-    {                                                                          \
-        &(kpk_x), sizeof(kpk_x)                                                \
-    }
-#define KPK_ARGS(...)                                                          \
-    ((const kpk_arg[]){KPK_I_EACH(KPK_I_COUNT(__VA_ARGS__), __VA_ARGS__)}),    \
-        (size_t)KPK_I_COUNT(__VA_ARGS__)
-#else
-#define KPK_ARGS(...)                                                          \
-    kpk_i_arg_list(__VA_ARGS__).args, (size_t)KPK_I_COUNT(__VA_ARGS__)
-#endif
-
-/*
- * kpk_launch() starts a kernel and returns without waiting for it.
- *
- *   kernel  from kpk_kernel_get()
- *   shape   read during the call only
- *   stream  a hipStream_t of the instance's device; NULL for the default one
- *   args    [nargs] in the order of the kernel's parameters; read, with the
- *           values, during the call only
- *
- * Everything is checked before the GPU sees it, against the kernel's argument
- * list, its limits and the device's: KPK_ERR_KERNEL_ARGS names the argument
- * that does not fit, KPK_ERR_SHAPE the dimension. That a pointer points to
- * device memory of the right extent cannot be checked. Nothing is allocated.
- * Also fails with KPK_ERR_UNLOADED, KPK_ERR_HIP, KPK_ERR_ARG.
- */
-kpk_status kpk_launch(const kpk_kernel *kernel, const kpk_shape *shape,
-                      void *stream, const kpk_arg *args, size_t nargs);
-
-/*
- * Packed arguments: the buffer that kpk_launch_packed() takes, laid out from a
- * list of typed values.
- *
- * kpk_value is one of them. kpk_ptr() makes one of a device pointer, kpk_u32(),
- * kpk_i32(), kpk_u64(), kpk_i64(), kpk_f32() and kpk_f64() of a number, and
- * kpk_bytes() of a struct or anything else that lies at `at`, which is read
- * when the list is laid out; `align` is what its type wants, a power of two.
- */
-typedef struct kpk_value {
-    const void *at; /* NULL: the value is in `bits` */
-    uint64_t bits;
-    size_t nbytes;
-    size_t align;
-} kpk_value;
-
-static inline kpk_value kpk_bytes(const void *at, size_t nbytes, size_t align)
-{
-    kpk_value value;
-
-    value.at = at;
-    value.bits = 0;
-    value.nbytes = at ? nbytes : 0; /* kpk_values_pack() refuses it */
-    value.align = align;
-    return value;
-}
-static inline kpk_value kpk_i_number(uint64_t bits, size_t nbytes)
-{
-    kpk_value value;
-
-    value.at = NULL;
-    value.bits = bits;
-    value.nbytes = nbytes;
-    value.align = nbytes;
-    return value;
-}
-static inline kpk_value kpk_ptr(const void *device)
-{
-    return kpk_i_number((uint64_t)(uintptr_t)device, 8);
-}
-static inline kpk_value kpk_u32(uint32_t number)
-{
-    return kpk_i_number(number, 4);
-}
-static inline kpk_value kpk_i32(int32_t number)
-{
-    return kpk_i_number((uint32_t)number, 4);
-}
-static inline kpk_value kpk_u64(uint64_t number)
-{
-    return kpk_i_number(number, 8);
-}
-static inline kpk_value kpk_i64(int64_t number)
-{
-    return kpk_i_number((uint64_t)number, 8);
-}
-static inline kpk_value kpk_f32(float number)
-{
-    uint32_t bits;
-
-    memcpy(&bits, &number, sizeof(bits));
-    return kpk_i_number(bits, 4);
-}
-static inline kpk_value kpk_f64(double number)
-{
-    uint64_t bits;
-
-    memcpy(&bits, &number, sizeof(bits));
-    return kpk_i_number(bits, 8);
-}
-
-/* Where each value of a list goes. */
-typedef enum kpk_layout {
-    /* As a C compiler lays out parameters: each at the next multiple of its
-     * own alignment. The buffer ends with the last value. */
-    KPK_LAYOUT_NATURAL = 0,
-    /* A slot of 16 bytes each, as hand-written kernels have it: at the next
-     * multiple of 16. The buffer ends with the last slot. */
-    KPK_LAYOUT_SLOTS = 1
-} kpk_layout;
-
-/*
- * kpk_values_pack() lays a list of values out in a buffer. Bytes between them
- * are zeros. Nothing is allocated.
- *
- *   values  [n]
- *   buffer  [room]; NULL with room 0 to ask for the size alone
- *   nbytes  receives the size, for kpk_launch_packed(); may be NULL
- *
- *     const kpk_value values[] = {
- *         kpk_ptr(indices), kpk_ptr(weights), kpk_ptr(logits),
- *         kpk_u32(tokens),  kpk_u32(128),     kpk_u32(4),
- *         kpk_u32(1),       kpk_u32(16)};
- *     unsigned char buffer[128];
- *     size_t nbytes;
- *
- *     kpk_values_pack(KPK_LAYOUT_SLOTS, values, 8, buffer, sizeof(buffer),
- *                     &nbytes);
- *     kpk_launch_packed(kernel, &shape, NULL, buffer, nbytes);
- *
- * Fails with KPK_ERR_ARG, for instance if the room does not suffice; the
- * message has the size that would.
- */
-kpk_status kpk_values_pack(kpk_layout layout, const kpk_value *values, size_t n,
-                           void *buffer, size_t room, size_t *nbytes);
-
-/*
- * kpk_launch_packed() starts a kernel with arguments that the caller has laid
- * out in a buffer as the kernel expects them: kpk_values_pack() does it, and
- * kpk_module_arg() has the offsets. Hand-written kernels with 16-byte slots are
- * launched like this.
- *
- *   buffer  [nbytes]; read during the call only; NULL if nbytes is 0
- *   nbytes  at least up to the end of the last argument that is not padding
- *           or, if the kernel's list goes on behind the argument segment that
- *           its metadata note asks for, of that segment; what lies beyond the
- *           last argument is ignored
- *
- * A shorter buffer is refused with KPK_ERR_KERNEL_ARGS, and the message names
- * the first argument that it leaves out. Otherwise as kpk_launch().
- */
-kpk_status kpk_launch_packed(const kpk_kernel *kernel, const kpk_shape *shape,
-                             void *stream, const void *buffer, size_t nbytes);
-
-/* ------------------------------------------------------------------------ */
-/* Typed launches                                                           */
-
-/*
- * The build writes a header for each module, kpack/PACK/MODULE.h, with a
- * function for each kernel whose parameters are the kernel's own:
- *
- *     #include <kpack/candle/affine.h>
- *
- *     const kpk_affine_kernels *affine;
- *
- *     kpk_affine_kernels_get(gpu, &affine);
- *     kpk_affine_f32(affine, &shape, stream, n, rank, info, in, out, mul, add);
- *
- * A wrong number or type of arguments does not compile; the call costs less
- * than kpk_launch(), which checks them each time. Types that C does not have
- * are in kpack/types.h. In C, compilers before gcc 14 take a pointer of a wrong
- * type with a warning: the headers make that warning an error for the source
- * that includes them, unless KPK_LAX_POINTERS is defined. Two calls are what
- * the headers are made of.
- */
-
-/* The kernels of one module of an instance, which owns them. */
-typedef struct kpk_kernels kpk_kernels;
-
-/*
- * kpk_kernels_get() finds the kernels of a module and loads it unless it is
- * loaded.
- *
- *   module  one of those that the instance was opened with
- *   layout  what the header knows of names and arguments, as a number; a
- *           module that has others is refused (KPK_ERR_FORMAT): the header is
- *           of another build
- *   out     owned by inst: valid until its kpk_close()
- *
- * Fails with KPK_ERR_NO_MODULE, KPK_ERR_NO_TARGET, KPK_ERR_FORMAT,
- * KPK_ERR_HIP, KPK_ERR_ARG.
- */
-kpk_status kpk_kernels_get(kpk_instance *inst, const kpk_module *module,
-                           uint64_t layout, const kpk_kernels **out);
-
-/*
- * kpk_kernels_launch() starts kernel number `kernel` of them.
- *
- *   args  pointers to the values of its arguments, as many as it has and of
- *         the sizes that it has: they are not checked. NULL if it has none.
- *         Read, with the values, during the call only.
- *
- * Otherwise as kpk_launch().
- */
-kpk_status kpk_kernels_launch(const kpk_kernels *kernels, size_t kernel,
-                              const kpk_shape *shape, void *stream,
-                              const void *const *args);
-
-/* Largest buffer that kpk_launch_values() makes. */
-#define KPK_MAX_PACKED 4096
-
-/*
- * kpk_launch_values() lays values out, holds them against the kernel's argument
- * list and starts the kernel: kpk_values_pack() and kpk_launch_packed() in one,
- * with each argument checked.
- *
- * Every value must be where the list has an argument, and of its size, or be
- * part of an argument that is a struct; values behind the end of the list are
- * ignored, as hosts of hand-written kernels give one list to several of them.
- * Otherwise KPK_ERR_KERNEL_ARGS names the first that does not fit, or the
- * argument that is left without a value. Otherwise as those two calls.
- */
-kpk_status kpk_launch_values(const kpk_kernel *kernel, const kpk_shape *shape,
-                             void *stream, kpk_layout layout,
-                             const kpk_value *values, size_t n);
-
-/* ------------------------------------------------------------------------ */
-/* More ways to launch                                                      */
-
-/* The calling thread's own default stream, which HIP gives the number 2: does
- * not wait for the work of other threads' ones. Goes wherever a stream goes;
- * HIP 5.2 does not launch on it (KPK_ERR_UNSUPPORTED). */
-/* NOLINTNEXTLINE(performance-no-int-to-ptr): HIP's handle is that number */
-#define KPK_STREAM_PER_THREAD ((void *)(uintptr_t)2)
-
-enum {
-    /* All blocks run at once, so that the kernel may wait for all of them. */
-    KPK_LAUNCH_COOPERATIVE = 1,
-    /* May start before earlier work of the stream has ended. */
-    KPK_LAUNCH_ANY_ORDER = 2,
-    /* Of kpk_launch_all() with KPK_LAUNCH_COOPERATIVE: does not wait for
-     * earlier work of all the streams first; later work of a stream does not
-     * wait for the kernels on the other devices. */
-    KPK_LAUNCH_NO_PRE_SYNC = 4,
-    KPK_LAUNCH_NO_POST_SYNC = 8
-};
-
-/* Everything that can be said of a launch. Zeros are the plain thing. */
-typedef struct kpk_launch_options {
-    kpk_shape shape;
-    void *stream;
-    unsigned flags;     /* KPK_LAUNCH_COOPERATIVE, KPK_LAUNCH_ANY_ORDER */
-    void *start_event;  /* a hipEvent_t recorded as the kernel starts */
-    void *stop_event;   /* a hipEvent_t recorded as it ends */
-    const void *packed; /* arguments as of kpk_launch_packed(); args is then */
-    size_t packed_nbytes; /* NULL and nargs 0 */
-} kpk_launch_options;
-
-/*
- * kpk_launch_ex() is kpk_launch() and kpk_launch_packed() with options.
- *
- * A cooperative launch is refused with KPK_ERR_UNSUPPORTED on a device that
- * cannot do it, and with KPK_ERR_SHAPE if its blocks cannot all be on the
- * device at once, with the number that can. It goes with neither events nor
- * KPK_LAUNCH_ANY_ORDER (KPK_ERR_ARG). Events and flags need a HIP that has
- * hipExtModuleLaunchKernel, cooperation one that has
- * hipModuleLaunchCooperativeKernel (5.5): KPK_ERR_UNSUPPORTED.
- * Otherwise as kpk_launch().
- */
-kpk_status kpk_launch_ex(const kpk_kernel *kernel,
-                         const kpk_launch_options *options, const kpk_arg *args,
-                         size_t nargs);
-
-/* One of several launches. */
-typedef struct kpk_launch_item {
-    const kpk_kernel *kernel;
-    kpk_shape shape;
-    void *stream;
-    const kpk_arg *args;
-    size_t nargs;
-} kpk_launch_item;
-
-/* Most kernels of one cooperative launch over several devices. */
-#define KPK_MAX_COOPERATIVE 16
-
-/*
- * kpk_launch_all() starts several kernels, on one device or on several.
- *
- *   items  [n] launches; all are checked before the first one is started
- *   flags  0: they are started one after the other, in the order of the list.
- *          KPK_LAUNCH_COOPERATIVE: they are one launch over n devices, in
- *          which a kernel may wait for all blocks on all devices. Each item
- *          then has a device, and a stream other than NULL, of its own, and
- *          n is at most KPK_MAX_COOPERATIVE. KPK_LAUNCH_NO_PRE_SYNC and
- *          KPK_LAUNCH_NO_POST_SYNC may be added.
- *
- * Fails as kpk_launch_ex() does. If HIP refuses a launch of a list without
- * KPK_LAUNCH_COOPERATIVE, those before it have been started.
- */
-kpk_status kpk_launch_all(const kpk_launch_item *items, size_t n,
-                          unsigned flags);
-
-/* ------------------------------------------------------------------------ */
-/* Device variables                                                         */
-
-/*
- * kpk_global() finds a variable of a module on the device (`__device__` or
- * `__constant__` in the source), loading the module the first time.
- *
- *   module  the module's name
- *   name    the variable's, as kpk_module_symbol() spells it
- *   out     its address in device memory, valid until the module is unloaded;
- *           may be NULL
- *   nbytes  its size; may be NULL
- *
- * kpk_global_write() copies nbytes of host memory into it, kpk_global_read()
- * out of it, starting `offset` bytes into the variable; both are done when
- * they return, and refuse to leave the variable (KPK_ERR_ARG).
- *
- * Fail with KPK_ERR_NO_GLOBAL, KPK_ERR_NO_MODULE, KPK_ERR_NO_TARGET,
- * KPK_ERR_FORMAT, KPK_ERR_HIP, KPK_ERR_ARG.
- */
-kpk_status kpk_global(kpk_instance *inst, const char *module, const char *name,
-                      void **out, size_t *nbytes);
-kpk_status kpk_global_write(kpk_instance *inst, const char *module,
-                            const char *name, size_t offset,
-                            const void *host_src, size_t nbytes);
-kpk_status kpk_global_read(kpk_instance *inst, const char *module,
-                           const char *name, size_t offset, void *host_dst,
-                           size_t nbytes);
-
-/*
- * kpk_texture() finds a texture reference of a module, a textureReference *.
- *
- * HIP on most AMD GPUs has none: KPK_ERR_UNSUPPORTED where the runtime or the
- * device cannot, KPK_ERR_NO_GLOBAL where the module has none of that name.
- * Otherwise as kpk_global().
- */
-kpk_status kpk_texture(kpk_instance *inst, const char *module, const char *name,
-                       void **out);
-
-/* What a symbol of a code object is. */
-typedef enum kpk_symbol_kind {
-    KPK_SYMBOL_KERNEL = 0,
-    KPK_SYMBOL_VARIABLE = 1
-} kpk_symbol_kind;
-
-typedef struct kpk_symbol {
-    const char *name;
-    kpk_symbol_kind kind;
-    uint64_t nbytes; /* of a variable; 0 of a kernel */
-} kpk_symbol;
-
-/*
- * kpk_module_symbols() lists what a code object exports, its variables among
- * them, in the order of its symbol table. No device is needed.
- *
- *   object  number of the code object
- *   out     [room] receives the first `room` symbols; may be NULL if room is 0
- *   count   receives how many there are in all
- *
- * Fails with KPK_ERR_FORMAT if the code object is damaged, KPK_ERR_ARG.
- */
-kpk_status kpk_module_symbols(const kpk_module *module, size_t object,
-                              kpk_symbol *out, size_t room, size_t *count);
 
 /* ------------------------------------------------------------------------ */
 /* What HIP says of a loaded kernel                                         */
@@ -1152,131 +1200,6 @@ kpk_status kpk_occupancy(const kpk_kernel *kernel, uint32_t block,
                          size_t shared_nbytes, uint32_t *out);
 kpk_status kpk_occupancy_shape(const kpk_kernel *kernel, uint32_t shared_nbytes,
                                uint32_t most, kpk_shape *out);
-
-/* ------------------------------------------------------------------------ */
-/* HIP's module API, and where it is here                                   */
-
-/*
- * Every function of HIP's reference page on module management, those that it
- * leads to, and what takes its place. README, "Moving to kpack", has programs
- * before and after. HIP's own calls go on working beside kpack's: a stream, an
- * event or a pointer is the same thing to both, and kpk_kernel_raw() hands out
- * modules and functions.
- *
- * Loading
- *   hipModuleLoad                  kpk_open(); the files go into the program at
- *   hipModuleLoadData              build time, with make or make IMPORT=, fat
- *   hipModuleLoadFatBinary         binaries too; kpk_load() loads early
- *   hipModuleLoadDataEx            kpk_load_ex()
- *   hipModuleUnload                kpk_unload(), kpk_close()
- *   hipModuleGetLoadingMode        a module loads when it is first asked for
- *   hipLibraryLoadData             kpk_open_modules()
- *   hipLibraryLoadFromFile         kpk_open_modules()
- *   hipLibraryUnload               kpk_close()
- *   hipLinkCreate                  none: kernels are compiled and linked ahead
- *   hipLinkAddData                 of time. What a program links at run time it
- *   hipLinkAddFile                 loads with HIP's own calls, beside kpack
- *   hipLinkComplete
- *   hipLinkDestroy
- *
- * Kernels
- *   hipModuleGetFunction           kpk_kernel_get(), kpk_kernel_get_in()
- *   hipModuleGetFunctionCount      kpk_module_kernel_count()
- *   hipModuleEnumerateFunctions    kpk_module_kernel(), kpk_module_symbols()
- *   hipLibraryGetKernel            kpk_kernel_get()
- *   hipLibraryGetKernelCount       kpk_module_kernel_count()
- *   hipLibraryEnumerateKernels     kpk_module_kernel()
- *   hipKernelGetFunction           kpk_kernel_raw()
- *   hipKernelGetLibrary            kpk_kernel_module()
- *   hipKernelGetName               kpk_kernel_name()
- *   hipKernelNameRef               kpk_kernel_name()
- *   hipKernelGetParamInfo          kpk_module_arg()
- *   hipFuncGetParamInfo            kpk_module_arg()
- *   hipGetFuncBySymbol             none: for kernels of <<<>>>, which the
- *   hipKernelNameRefByPtr          compiler registers; a pack's go by name
- *   hipGetProcAddress              used by kpack where HIP has it;
- *   hipGetDriverEntryPoint         kpk_hip_info() says which HIP was found
- *
- * Device variables
- *   hipModuleGetGlobal             kpk_global(), kpk_global_write(),
- *   hipLibraryGetGlobal            kpk_global_read()
- *   hipLibraryGetManaged
- *   hipModuleGetTexRef             kpk_texture()
- *
- * Attributes and occupancy
- *   hipFuncGetAttribute            kpk_kernel_hip_attr(); the same without a
- *   hipFuncGetAttributes           call into HIP: kpk_kernel_attrs(), and, with
- *   hipKernelGetAttribute          no device either, kpk_module_attrs()
- *   hipFuncSetAttribute            none needed: AMD GPUs give a block all their
- *   hipKernelSetAttribute          shared memory without being asked first, and
- *   hipFuncSetCacheConfig          have neither carve-outs, cache preferences
- *   hipFuncSetSharedMemConfig      nor bank widths to set
- *   hipModuleOccupancyMaxActiveBlocksPerMultiprocessor
- *                                  kpk_occupancy()
- *   hipModuleOccupancyMaxActiveBlocksPerMultiprocessorWithFlags
- *                                  kpk_occupancy(); the flags do nothing on AMD
- *   hipModuleOccupancyMaxPotentialBlockSize
- *                                  kpk_occupancy_shape()
- *   hipModuleOccupancyMaxPotentialBlockSizeWithFlags
- *                                  kpk_occupancy_shape(), likewise
- *   hipOccupancyAvailableDynamicSMemPerBlock
- *                                  KPK_HIP_ATTR_MAX_DYNAMIC_LDS
- *
- * Launching
- *   hipModuleLaunchKernel          kpk_launch(); with `extra`:
- *                                  kpk_launch_values(), kpk_launch_packed()
- *   hipExtModuleLaunchKernel       kpk_launch_ex(); blocks, not work-items
- *   hipHccModuleLaunchKernel       kpk_launch_ex()
- *   hipExtLaunchKernel             kpk_launch_ex()
- *   hipModuleLaunchCooperativeKernel
- *                                  kpk_launch_ex(), KPK_LAUNCH_COOPERATIVE
- *   hipModuleLaunchCooperativeKernelMultiDevice
- *                                  kpk_launch_all(), KPK_LAUNCH_COOPERATIVE
- *   hipExtLaunchMultiKernelMultiDevice
- *                                  kpk_launch_all()
- *   hipLaunchKernel                kpk_launch()
- *   hipLaunchCooperativeKernel     kpk_launch_ex(), KPK_LAUNCH_COOPERATIVE
- *   hipLaunchCooperativeKernelMultiDevice
- *                                  kpk_launch_all(), KPK_LAUNCH_COOPERATIVE
- *   hipLaunchKernelExC             kpk_launch_ex(); for attributes that it has
- *   hipDrvLaunchKernelEx           not (clusters of gfx1250) kpk_kernel_raw()
- *   hipStreamPerThread, _spt       KPK_STREAM_PER_THREAD
- *
- * HIP's NVIDIA side has no packs: `make cubins ARCHS=sm_90` builds the same
- * sources for it into build/hsaco/sm_90/NAME.cubin, which hipModuleLoad() of
- * that platform takes, with the same kernel names and arguments.
- */
-
-/* ------------------------------------------------------------------------ */
-/* Device memory, for programs that do not use HIP themselves               */
-
-/*
- * Thin calls over hipMalloc, hipFree, hipMemcpy, hipMemset and
- * hipStreamSynchronize on the instance's device. A program that uses HIP
- * itself mixes them freely with HIP's own: a pointer is a pointer.
- *
- * kpk_malloc()     nbytes of device memory, aligned to 256 at least; 0 bytes
- *                  give NULL. Freed by kpk_free(), not by kpk_close().
- * kpk_free()       gives it back; waits for the device; NULL does nothing
- * kpk_copy_to()    host to device; done when it returns
- * kpk_copy_from()  device to host; waits for kernels on the default stream,
- *                  done when it returns
- * kpk_fill()       sets nbytes of device memory to one byte's value
- * kpk_sync()       waits for a stream; NULL for the default one. Reports what
- *                  went wrong in kernels that it waited for, as far as HIP
- *                  does.
- *
- * All fail with KPK_ERR_HIP and KPK_ERR_ARG.
- */
-kpk_status kpk_malloc(kpk_instance *inst, size_t nbytes, void **out);
-kpk_status kpk_free(kpk_instance *inst, void *ptr);
-kpk_status kpk_copy_to(kpk_instance *inst, void *device_dst,
-                       const void *host_src, size_t nbytes);
-kpk_status kpk_copy_from(kpk_instance *inst, void *host_dst,
-                         const void *device_src, size_t nbytes);
-kpk_status kpk_fill(kpk_instance *inst, void *device_dst, uint8_t value,
-                    size_t nbytes);
-kpk_status kpk_sync(kpk_instance *inst, void *stream);
 
 #ifdef __cplusplus
 } /* extern "C" */

@@ -21,6 +21,7 @@ for arch in gfx90b gfx13-generic sm_9x gfx942:sramecc gfx1100:xnack+ \
 done
 refuse "a wrong name lists the valid ones" gfx12-generic build ARCHS=nonsense
 refuse "a wrong code object version" "COV=7" build COV=7
+refuse "a pack with the name of a header" "a header of kpack's own" build PACK=types
 check "nothing was compiled so far" test ! -e "$tree/build"
 
 # ---- every valid name is accepted ----
