@@ -246,7 +246,8 @@ void q8_1_quantize(const float *x, size_t kx, size_t kx_padded, uint8_t *out)
 
         for (size_t i = 0; i < 32; i++) {
             v[i] = 32 * b + i < kx ? x[32 * b + i] : 0;
-            amax = fmaxf(amax, fabsf(v[i]));
+            if (fabsf(v[i]) > amax) /* false for any NaN */
+                amax = fabsf(v[i]);
         }
 
         const float d = amax / 127.0f;

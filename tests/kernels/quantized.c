@@ -218,9 +218,10 @@ static void activation_block(float *x, size_t b, uint64_t *seed)
     for (size_t i = 0; i < 32; i++) {
         const double u =
             (double)(kt_random(seed) >> 11) * 0x1p-53 * 2 - 1; /* [-1, 1) */
-        const size_t round = b / 8;
+        const size_t round = b / 10;
+        uint32_t code;
 
-        switch (b % 8) {
+        switch (b % 10) {
         case 0:
             x[i] = (float)(4 * u);
             break;
@@ -243,8 +244,17 @@ static void activation_block(float *x, size_t b, uint64_t *seed)
         case 6: /* the sum passes f16's largest number */
             x[i] = (float)(6000 + u);
             break;
-        default:
+        case 7:
             x[i] = i == 3 ? NAN : i == 9 ? INFINITY : (float)u;
+            break;
+        case 8: /* next to halves of a d that is no power of two */
+            x[i] = (float)(2 * round + 1) * 0.7f *
+                   (i == 5 ? 127 : (float)i * 4 - 63.5f);
+            x[i] = nextafterf(x[i], u < 0 ? -INFINITY : INFINITY);
+            break;
+        default: /* any code */
+            code = (uint32_t)kt_random(seed);
+            memcpy(&x[i], &code, sizeof(code));
             break;
         }
     }
@@ -252,7 +262,7 @@ static void activation_block(float *x, size_t b, uint64_t *seed)
 
 static void run_quantize(struct kt *t, const struct kt_row *row)
 {
-    static const size_t columns[] = {1, 31, 32, 33, 511, 512, 513};
+    static const size_t columns[] = {1, 31, 32, 33, 511, 512, 513, 1056, 2561};
 
     (void)row;
     for (size_t c = 0; c < sizeof(columns) / sizeof(columns[0]); c++) {
