@@ -35,7 +35,6 @@ static int64_t splits_of(const struct ranking *r, const kpk_number *row)
     return wanted > 2 ? wanted : 2;
 }
 
-/* README { */
 /* Less is better: rounds, then rows beyond M, idle units, and small tiles. */
 static double cost(size_t number, const kpk_number *row, void *context)
 {
@@ -56,6 +55,7 @@ static double cost(size_t number, const kpk_number *row, void *context)
            (double)efficiency;
 }
 
+/* README { */
 kpk_status gemm_select(const kpk_module *kind, const char *target,
                        const struct gemm_problem *problem,
                        struct gemm_choice *out)
