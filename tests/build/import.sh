@@ -144,10 +144,15 @@ int main(int argc, char **argv)
     if (kpk_table_kernel(gpu, add, table, 1 - row, &k) != KPK_ERR_NO_TARGET ||
         !strstr(kpk_error_message(), argv[2]))
         return fprintf(stderr, "a row of %s was taken\n", argv[2]), 1;
+    if (kpk_free(gpu, da) || kpk_free(gpu, db) || kpk_free(gpu, dc) ||
+        kpk_close(gpu))
+        return fprintf(stderr, "%s\n", kpk_error_message()), 1;
     return c[999] == 999.5f ? 0 : 1;
 }
 END
-check "a program for it" "$CC" -Wall -Wextra -I"$built/include" -Iinclude \
+san=${SAN:+-fsanitize=$SAN} # of the simulated GPU and of what is installed
+# shellcheck disable=SC2086 # nothing, or a flag
+check "a program for it" "$CC" $san -Wall -Wextra -I"$built/include" -Iinclude \
     "$WORK/use.c" "$built/libkpack.a" -o "$WORK/use" -pthread -ldl
 run_on() { # target, kernel of add/other, the other target
     LD_LIBRARY_PATH=$H/sim KPK_SIM_DEVICES=$1 "$WORK/use" "$2" "$3"
@@ -166,7 +171,8 @@ downstream() {
 }
 check "kpack.mk" downstream
 link() { # archive, includes
-    "$CC" -I"$2" -I"$stage/usr/include" "$WORK/use.c" "$1" -o "$WORK/use2" \
+    # shellcheck disable=SC2086
+    "$CC" $san -I"$2" -I"$stage/usr/include" "$WORK/use.c" "$1" -o "$WORK/use2" \
         -L"$stage/usr/lib" -lkpack -pthread -ldl
 }
 check "its archive, with the installed library" link "$WORK/down/libreal.a" "$WORK/down/include"
@@ -180,7 +186,8 @@ add_executable(use ../use.c)
 target_link_libraries(use real)
 END
 by_cmake() {
-    cmake -S "$WORK/cmake" -B "$WORK/cmake/b" -DCMAKE_PREFIX_PATH="$stage/usr" &&
+    cmake -S "$WORK/cmake" -B "$WORK/cmake/b" -DCMAKE_PREFIX_PATH="$stage/usr" \
+        -DCMAKE_C_FLAGS="$san" &&
         env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u B -u H cmake --build "$WORK/cmake/b"
 }
 check "CMake" by_cmake

@@ -81,7 +81,12 @@ class Browser:
                  deviceScaleFactor=1, mobile=width < 500)
         self.ask("Emulation.setEmulatedMedia",
                  features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
+        self.run(SETTLED % width)
 
+
+# On a busy machine a page takes its time to follow its window.
+SETTLED = """new Promise(done => { let frames = 100; const look = () =>
+  requestAnimationFrame(innerWidth === %d || !frames-- ? done : look); look(); })"""
 
 passed, failed = 0, 0
 

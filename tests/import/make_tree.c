@@ -90,17 +90,25 @@ enum { NKINDS = sizeof(kinds) / sizeof(kinds[0]), MAX_ARGS = 256 };
 static const char *root;
 static size_t total_files, total_nbytes;
 
+/* What text() has made, which is kept to the end: it is named on a list. */
+static struct text {
+    struct text *next;
+    char bytes[1024];
+} * texts;
+
 __attribute__((format(printf, 1, 2))) static char *text(const char *format, ...)
 {
-    char *out = malloc(1024);
+    struct text *out = malloc(sizeof(*out));
     va_list args;
 
     if (!out)
         exit(1);
+    out->next = texts;
+    texts = out;
     va_start(args, format);
-    vsnprintf(out, 1024, format, args);
+    vsnprintf(out->bytes, sizeof(out->bytes), format, args);
     va_end(args);
-    return out;
+    return out->bytes;
 }
 
 static void fail(const char *path)
@@ -125,7 +133,6 @@ static FILE *create(const char *relative)
     f = fopen(path, "wb");
     if (!f)
         fail(path);
-    free(path);
     return f;
 }
 
@@ -212,16 +219,12 @@ static void write_kind(const struct target *t, const struct kind *k, size_t n,
             fprintf(csv, "%s,%s.co,%s%s%s\n", kernel, base, k->values[i % 4],
                     t == &targets[1] && k == &kinds[4] ? ",16" : "",
                     i % 9 == 0 ? " # checked" : "");
-        free(base);
-        free(kernel);
     }
     if (k == &kinds[4])
         fprintf(csv, "_ZN5aiter4goneE,gone.co,%s%s\n", k->values[0],
                 t == &targets[1] ? ",16" : "");
     if (fclose(csv) != 0)
         fail(table);
-    free(folder);
-    free(table);
 }
 
 int main(int argc, char **argv)
