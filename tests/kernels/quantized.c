@@ -282,7 +282,7 @@ static void run_quantize(struct kt *t, const struct kt_row *row)
         for (size_t r = 0; r < nrows; r++)
             q8_1_quantize(x + r * kx, kx, padded,
                           want + r * (padded / 32) * Q8_1_NBYTES);
-        dx = kt_device(t, x, nrows * kx * sizeof(*x), sizeof(*x));
+        dx = kt_device(t, x, nrows * kx * sizeof(*x), c % 2 ? sizeof(*x) : 0);
         dy = kt_device(t, NULL, nbytes, 4);
         if (!kt_launch(t,
                        (const unsigned[3]){(unsigned)(padded / 256),
@@ -584,7 +584,7 @@ static void run_float_mat_vec(struct kt *t, const struct kt_row *row)
 
         for (size_t i = 0; i < k; i++)
             y[i] *= cases[c].unit;
-        dy = kt_device(t, y, k * sizeof(*y), sizeof(*y));
+        dy = kt_device(t, y, k * sizeof(*y), c % 2 ? sizeof(*y) : 0);
         name_case(t, "float column", nrows, k);
         if (p->id == GGUF_Q5_K
                 ? !KT_LAUNCH(t, (unsigned)nrows, 32, 0, vx, dy, dst, ncols)
