@@ -19,6 +19,7 @@
 #include "gguf/legacy.h"
 
 #include "quantized/dequantize.h"
+#include "quantized/float_mat_vec.h"
 #include "quantized/mat_vec.h"
 #include "quantized/quantize.h"
 #include "quantized/tiled.h"
@@ -56,7 +57,7 @@
     X(q8_K, Q8_K, 32, 4)
 
 /* tiled products: rows and columns of a workgroup's tile, passes over it */
-#define TILED(X)                      \
+#define TILED(X)                       \
     X(q4_0, Q4_0,         128,  64, 1) \
     X(q4_1, Q4_1,         128,  64, 1) \
     X(q5_0, Q5_0_centred,  64, 128, 1) \
@@ -132,8 +133,23 @@ quantize_q8_1(const f32 *x, void *vy, i32 kx, i32 kx_padded)
     quantize_rows_q8_1(x, vy, kx, kx_padded);
 }
 
+/* On NVIDIA also how many workgroups must fit a multiprocessor: those that
+ * leave at once hold as many registers as those that work, so both need room.
+ * Where one will do, the compiler spends registers that it spares unasked.
+ */
+#if KPK_NVIDIA
+#define RESIDENT_KERNEL(threads, resident)                                     \
+    extern "C" __global__ __launch_bounds__(threads, resident) void
+#else
+#define RESIDENT_KERNEL(threads, resident) KERNEL_UP_TO(threads)
+#endif
+#define FLOAT_COLUMN RESIDENT_KERNEL(32, 32)
+#define ONE_COLUMN RESIDENT_KERNEL(128, KPK_BULK_COPY ? 8 : 4)
+#define FEW_COLUMNS RESIDENT_KERNEL(128, KPK_BULK_COPY ? 5 : 1)
+#define MANY_COLUMNS RESIDENT_KERNEL(64, KPK_BULK_COPY ? 8 : 1)
+
 #define EXPORT_FLOAT_MAT_VEC(name, F)                                          \
-    KERNEL_UP_TO(32)                                                           \
+    FLOAT_COLUMN                                                               \
     dequantize_mul_mat_vec_##name(const void *vx, const f32 *y, f32 *dst,      \
                                   i32 ncols, i32 nrows)                        \
     {                                                                          \
@@ -147,25 +163,11 @@ EXPORT_FLOAT_MAT_VEC(q4_k, Q4_K)
 EXPORT_FLOAT_MAT_VEC(q6_k, Q6_K)
 
 /* this one's callers give no nrows: the grid has a workgroup for each */
-KERNEL_UP_TO(32)
+FLOAT_COLUMN
 dequantize_mul_mat_vec_q5_k(const void *vx, const f32 *y, f32 *dst, i32 ncols)
 {
     float_mat_vec<Q5_K>(vx, y, dst, ncols, (int)gridDim.x);
 }
-
-/* On NVIDIA also how many workgroups must fit a multiprocessor: those that
- * leave at once hold as many registers as those that work, so both need room.
- * Where one will do, the compiler spends registers that it spares unasked.
- */
-#if KPK_NVIDIA
-#define RESIDENT_KERNEL(threads, resident)                                     \
-    extern "C" __global__ __launch_bounds__(threads, resident) void
-#else
-#define RESIDENT_KERNEL(threads, resident) KERNEL_UP_TO(threads)
-#endif
-#define ONE_COLUMN RESIDENT_KERNEL(128, KPK_BULK_COPY ? 8 : 4)
-#define FEW_COLUMNS RESIDENT_KERNEL(128, KPK_BULK_COPY ? 5 : 1)
-#define MANY_COLUMNS RESIDENT_KERNEL(64, KPK_BULK_COPY ? 8 : 1)
 
 #define EXPORT_MAT_VEC(name, F, N, kernel)                                     \
     kernel mul_mat_vec_##name##_q8_1_cuda##N(                                  \
@@ -187,7 +189,7 @@ LEGACY_FORMATS(EXPORT_MAT_VECS)
 K_FORMATS(EXPORT_MAT_VECS)
 
 #define EXPORT_TILED(name, F, rows, cols, passes)                              \
-    RESIDENT_KERNEL(128, 1)                                                    \
+    RESIDENT_KERNEL(128, 2)                                                    \
     mul_mat_##name(const void *vx, const void *vy, f32 *dst, i32 ncols_x,      \
                    i32 nrows_x, i32 ncols_y, i32 nrows_y, i32 nrows_dst)       \
     {                                                                          \

@@ -12,8 +12,9 @@
  *   Chunk   32 elements as two groups of 16, cut so that 16 neighbouring bytes
  *           of packed quants make one chunk: all products.
  *
- * In both an element is scale * q + bias, q a signed byte. scale and bias are
- * products of an f16 with a small integer, so they are exact, and so is
+ * Two quads, one of each group of a chunk, share their bytes of packed quants.
+ * In both views an element is scale * q + bias, q a signed byte. scale and bias
+ * are products of an f16 with a small integer, so they are exact, and so is
  * scale * q: a fused multiply-add changes nothing.
  *
  *   elems, bytes     of a block
@@ -25,10 +26,11 @@
  *   tile_bias        the same for tiled products
  *   Raw, load()      the bytes of a chunk, so that loads can be issued early
  *   unpack()         Raw to Chunk
- *   quad()           four elements
+ *   quad()           elements 4 i .. 4 i + 3 of a group of a chunk
  *
- * load<P>() is told where the block is (Place, below). It never reads in front
- * of the array of blocks nor behind the block, but for up to a word in LDS.
+ * load<P>() and quad<P>() are told where the block is (Place, below). They
+ * never read in front of the array of blocks nor behind the block, but for up
+ * to a word in LDS.
  */
 
 /* What the bias of a group is multiplied with in a product with Q8_1. */
@@ -62,7 +64,6 @@ enum class Access {
     even_in_row, /* the same, and the aligned word around it may be read */
     even_in_lds, /* the same, and the aligned word behind it may be read */
     word,        /* a multiple of 4 */
-    pair,        /* a multiple of 8, and the number of words is even */
     vector       /* a multiple of 16 */
 };
 
@@ -70,7 +71,7 @@ enum class Access {
 enum class Place {
     anywhere, /* in global memory */
     aligned,  /* in an array that starts on a multiple of 16 bytes */
-    lds       /* in LDS, where more is read than is used */
+    lds       /* in LDS, as in an aligned array; more is read than is used */
 };
 
 /* for formats whose blocks are aligned to 2, and to 4 */
@@ -83,7 +84,7 @@ DEV constexpr Access even_access(Place p)
 
 DEV constexpr Access vector_access(Place p)
 {
-    return p == Place::aligned ? Access::vector : Access::word;
+    return p == Place::anywhere ? Access::word : Access::vector;
 }
 
 DEV u16 load_u16(const u8 *p)
@@ -108,12 +109,6 @@ template <int N, Access A> DEV Words<N> load_words(const u8 *p)
         UNROLL
         for (int i = 0; i < N; i++)
             r.w[i] = reinterpret_cast<const u32 *>(p)[i];
-    } else if constexpr (A == Access::pair) {
-        UNROLL
-        for (int i = 0; i < N; i += 2) {
-            const uint2 v = reinterpret_cast<const uint2 *>(p)[i / 2];
-            r.w[i] = v.x, r.w[i + 1] = v.y;
-        }
     } else if constexpr (A == Access::even_in_row) {
         /* aligned words, shifted into place; of the last only half is used */
         const u32 odd = (u32) reinterpret_cast<u64>(p) & 2;
@@ -190,9 +185,18 @@ DEV u32 spread_bits(u32 bits)
     return ((bits & 15u) * 0x00204081u) & 0x01010101u;
 }
 
+/* Signed byte i. On NVIDIA a conversion takes as long as eight other
+ * instructions: there the byte becomes the low bits of 2^23. */
 DEV float byte_to_float(u32 q, int i)
 {
+#if KPK_NVIDIA
+    const u32 biased = q ^ 0x80808080u;
+
+    return bits_as<float>(__byte_perm(biased, 0x4b000000u, 0x7540u + (u32)i)) -
+           (0x1p23f + 128.0f);
+#else
     return (float)((i8)(q >> (8 * i)));
+#endif
 }
 
 /*
@@ -247,6 +251,23 @@ DEV void schedule_fence()
 #if !KPK_NVIDIA
     __builtin_amdgcn_sched_barrier(0);
 #endif
+}
+
+/* element i of four */
+DEV float quad_value(const Quad &q, int i)
+{
+    return fmaf(q.scale, byte_to_float(q.q, i), q.bias);
+}
+
+/* quad number e4 of a block, in the order of its elements */
+template <class F, Place P> DEV Quad quad_of(const u8 *b, u32 e4)
+{
+    constexpr u32 step = F::group_step;
+    const u32 group = e4 / 4;
+
+    return F::template quad<P>(b,
+                               (int)(group / (2 * step) * step + group % step),
+                               (int)(group / step % 2), (int)(e4 % 4));
 }
 
 /* ---- Q8_1, what activations are quantised to ----

@@ -61,12 +61,13 @@ struct Q2_K : KBlock {
         return c;
     }
 
-    DEV Quad quad(const u8 *b, int e4)
+    template <Place P> DEV Quad quad(const u8 *b, int chunk, int g, int i)
     {
-        u32 w = load_word<Access::word>(b + 16 + 32 * (e4 >> 5) + 4 * (e4 & 7));
-        int sc = b[e4 >> 2];
+        u32 w = load_word<Access::word>(b + 16 + 32 * (chunk >> 2) +
+                                        16 * (chunk & 1) + 4 * i);
+        int sc = b[first_group(chunk) + g * group_step];
 
-        return {w >> (2 * (e4 >> 3 & 3)) & 0x03030303u,
+        return {w >> (2 * ((chunk & 2) + g)) & 0x03030303u,
                 half_to_float(load_u16(b + 80)) * (float)(sc & 15),
                 -half_to_float(load_u16(b + 82)) * (float)(sc >> 4)};
     }
@@ -140,14 +141,15 @@ struct Q3_K : KBlock {
         return c;
     }
 
-    DEV Quad quad(const u8 *b, int e4)
+    template <Place P> DEV Quad quad(const u8 *b, int chunk, int g, int i)
     {
-        int j = e4 >> 2, l = 4 * (e4 & 7);
-        u32 w = load_word<Access::even>(b + 32 + 32 * (e4 >> 5) + l);
+        int j = first_group(chunk) + g * group_step;
+        int l = 16 * (chunk & 1) + 4 * i;
+        u32 w = load_word<Access::even>(b + 32 + 32 * (chunk >> 2) + l);
         u32 h = load_word<Access::even>(b + l);
         float sc = scale(b[96 + (j & 7)], b[104 + (j & 3)], j);
 
-        return {quants(w >> (2 * (e4 >> 3 & 3)), h >> (e4 >> 3)),
+        return {quants(w >> (2 * ((chunk & 2) + g)), h >> ((chunk & 6) + g)),
                 half_to_float(load_u16(b + 108)) * sc, 0.0f};
     }
 };
@@ -248,13 +250,12 @@ struct Q4_K : KBlock {
         return c;
     }
 
-    DEV Quad quad(const u8 *b, int e4)
+    template <Place P> DEV Quad quad(const u8 *b, int chunk, int g, int i)
     {
-        int j = e4 >> 3;
-        u32 w = load_word<Access::word>(b + 16 + 32 * (j >> 1) + 4 * (e4 & 7));
+        u32 w = load_word<Access::word>(b + 16 + 16 * chunk + 4 * i);
 
-        return KHead::load<Place::anywhere>(b).quad(
-            w >> (4 * (j & 1)) & 0x0f0f0f0fu, j);
+        return KHead::load<P>(b).quad(w >> (4 * g) & 0x0f0f0f0fu,
+                                      (chunk & 6) + g);
     }
 };
 
@@ -299,14 +300,13 @@ struct Q5_K : KBlock {
         return c;
     }
 
-    DEV Quad quad(const u8 *b, int e4)
+    template <Place P> DEV Quad quad(const u8 *b, int chunk, int g, int i)
     {
-        int j = e4 >> 3, l = 4 * (e4 & 7);
-        u32 w = load_word<Access::word>(b + 48 + 32 * (j >> 1) + l);
-        u32 h = load_word<Access::word>(b + 16 + l);
+        int j = (chunk & 6) + g;
+        u32 w = load_word<Access::word>(b + 48 + 16 * chunk + 4 * i);
+        u32 h = load_word<Access::word>(b + 16 + 16 * (chunk & 1) + 4 * i);
 
-        return KHead::load<Place::anywhere>(b).quad(
-            quants(w >> (4 * (j & 1)), h >> j), j);
+        return KHead::load<P>(b).quad(quants(w >> (4 * g), h >> j), j);
     }
 };
 
@@ -370,27 +370,28 @@ struct Q6_K : KBlock {
         return c;
     }
 
-    DEV Quad quad(const u8 *b, int e4)
+    template <Place P> DEV Quad quad(const u8 *b, int chunk, int g, int i)
     {
-        int half = e4 >> 5, t = e4 >> 3 & 3, l = 4 * (e4 & 7);
-        u32 w = load_word<Access::even>(b + 64 * half + 32 * (t & 1) + l);
-        u32 h = load_word<Access::even>(b + 128 + 32 * half + l);
-        float sc = (float)((i8)(b[192 + (e4 >> 2)]));
+        u32 w = load_word<Access::even>(b + 16 * chunk + 4 * i);
+        u32 h = load_word<Access::even>(b + 128 + 32 * (chunk >> 2) +
+                                        16 * (chunk & 1) + 4 * i);
+        int j = first_group(chunk) + g * group_step;
+        float sc = (float)((i8)b[192 + j]);
 
-        return {quants(w >> (2 * (t & 2)), h >> (2 * t)),
+        return {quants(w >> (4 * g), h >> ((chunk & 2) + 4 * g)),
                 half_to_float(load_u16(b + 208)) * sc, 0.0f};
     }
 };
 
 /* 0 d:f32; 4 qs:i8; 260 sums, not used here. d * q; never a weight format */
 struct Q8_K {
-    static constexpr int elems = 256, bytes = 292;
+    static constexpr int elems = 256, bytes = 292, group_step = 1;
 
-    DEV Quad quad(const u8 *b, int e4)
+    template <Place P> DEV Quad quad(const u8 *b, int chunk, int g, int i)
     {
         u32 d = load_word<Access::word>(b);
 
-        return {load_word<Access::word>(b + 4 + 4 * e4), bits_as<float>(d),
-                0.0f};
+        return {load_word<Access::word>(b + 4 + 32 * chunk + 16 * g + 4 * i),
+                bits_as<float>(d), 0.0f};
     }
 };

@@ -55,12 +55,12 @@ struct Q4_0 : LegacyBlock {
         return c;
     }
 
-    DEV Quad quad(const u8 *b, int e4)
+    template <Place P> DEV Quad quad(const u8 *b, int, int g, int i)
     {
-        u32 w = load_word<Access::even>(b + 2 + 4 * (e4 & 3));
+        u32 w = load_word<Access::even>(b + 2 + 4 * i);
         float d = half_to_float(load_u16(b));
 
-        return {w >> (e4 & 4) & 0x0f0f0f0fu, d, -8.0f * d};
+        return {w >> (4 * g) & 0x0f0f0f0fu, d, -8.0f * d};
     }
 };
 
@@ -90,11 +90,11 @@ struct Q4_1 : LegacyBlock {
         return c;
     }
 
-    DEV Quad quad(const u8 *b, int e4)
+    template <Place P> DEV Quad quad(const u8 *b, int, int g, int i)
     {
-        u32 w = load_word<Access::word>(b + 4 + 4 * (e4 & 3));
+        u32 w = load_word<Access::word>(b + 4 + 4 * i);
 
-        return {w >> (e4 & 4) & 0x0f0f0f0fu, half_to_float(load_u16(b)),
+        return {w >> (4 * g) & 0x0f0f0f0fu, half_to_float(load_u16(b)),
                 half_to_float(load_u16(b + 2))};
     }
 };
@@ -128,14 +128,14 @@ struct Q5_0 : LegacyBlock {
         return c;
     }
 
-    DEV Quad quad(const u8 *b, int e4)
+    template <Place P> DEV Quad quad(const u8 *b, int, int g, int i)
     {
         u32 qh = load_word<Access::even>(b + 2);
-        u32 w = load_word<Access::even>(b + 6 + 4 * (e4 & 3));
+        u32 w = load_word<Access::even>(b + 6 + 4 * i);
         float d = half_to_float(load_u16(b));
 
-        return {(w >> (e4 & 4) & 0x0f0f0f0fu) | spread_bits(qh >> (4 * e4))
-                                                    << 4,
+        return {(w >> (4 * g) & 0x0f0f0f0fu) |
+                    spread_bits(qh >> (16 * g + 4 * i)) << 4,
                 d, -16.0f * d};
     }
 };
@@ -152,6 +152,13 @@ struct Q5_0_centred : Q5_0 {
         for (int i = 0; i < 8; i++)
             c.q[i] = sub_bytes(c.q[i], 0x10101010u);
         return c;
+    }
+
+    template <Place P> DEV Quad quad(const u8 *b, int chunk, int g, int i)
+    {
+        const Quad q = Q5_0::quad<P>(b, chunk, g, i);
+
+        return {sub_bytes(q.q, 0x10101010u), q.scale, 0.0f};
     }
 };
 
@@ -182,13 +189,13 @@ struct Q5_1 : LegacyBlock {
         return c;
     }
 
-    DEV Quad quad(const u8 *b, int e4)
+    template <Place P> DEV Quad quad(const u8 *b, int, int g, int i)
     {
         u32 qh = load_word<Access::word>(b + 4);
-        u32 w = load_word<Access::word>(b + 8 + 4 * (e4 & 3));
+        u32 w = load_word<Access::word>(b + 8 + 4 * i);
 
-        return {(w >> (e4 & 4) & 0x0f0f0f0fu) | spread_bits(qh >> (4 * e4))
-                                                    << 4,
+        return {(w >> (4 * g) & 0x0f0f0f0fu) |
+                    spread_bits(qh >> (16 * g + 4 * i)) << 4,
                 half_to_float(load_u16(b)), half_to_float(load_u16(b + 2))};
     }
 };
@@ -222,9 +229,9 @@ struct Q8_0 : LegacyBlock {
         return c;
     }
 
-    DEV Quad quad(const u8 *b, int e4)
+    template <Place P> DEV Quad quad(const u8 *b, int, int g, int i)
     {
-        return {load_word<Access::even>(b + 2 + 4 * e4),
+        return {load_word<Access::even>(b + 2 + 16 * g + 4 * i),
                 half_to_float(load_u16(b)), 0.0f};
     }
 };

@@ -4,13 +4,7 @@
 #include "gguf/block.h"
 
 /* Four values to y, which is aligned to one of them. f16 is rounded from f32.
- */
-DEV float quad_value(const Quad &q, int i)
-{
-    return fmaf(q.scale, byte_to_float(q.q, i), q.bias);
-}
-
-/* aligned: y is aligned to four of its elements. AMD stores vectors anywhere.
+ * aligned: y is aligned to four of its elements. AMD stores vectors anywhere.
  */
 template <class T> DEV void store_quad(T *y, const Quad &q, bool aligned)
 {
@@ -34,7 +28,8 @@ template <class F> DEV Quad quad_at(const u8 *x, u32 quad)
 {
     constexpr u32 per_block = F::elems / 4;
 
-    return F::quad(x + quad / per_block * F::bytes, (int)(quad % per_block));
+    return quad_of<F, Place::anywhere>(x + quad / per_block * F::bytes,
+                                       quad % per_block);
 }
 
 /* the first `count` of PerThread * Threads quads; Whole: that is all of them */
@@ -97,10 +92,11 @@ DEV void get_rows(const void *src, const u32 *ids, float *dst, i64 ne00,
 
     for (u64 at = (u64)blockIdx.y * blockDim.x + threadIdx.x; at < nquads;
          at += step)
-        store_quad(out + 4 * at,
-                   F::quad(row + at / (F::elems / 4) * F::bytes,
-                           (int)(at % (F::elems / 4))),
-                   aligned);
+        store_quad(
+            out + 4 * at,
+            quad_of<F, Place::anywhere>(row + at / (F::elems / 4) * F::bytes,
+                                        (u32)(at % (F::elems / 4))),
+            aligned);
 }
 
 /* the same for rows of numbers, ne00 elements apart */

@@ -256,6 +256,24 @@ DEV void mat_vec_rows(u32 *lds, const u8 *w, const u8 *y, float *dst, int row0,
         dst[index % N * dst_stride + (size_t)(row0 + index / N)] = sum;
 }
 
+/*
+ * Where a workgroup was launched for every Launched rows, one in work_step does
+ * the work of Job rows. That is more of them than work asks for: what is left
+ * at the end of the grid leaves at once, while the last ones work.
+ */
+template <int Job, int Launched>
+constexpr u32 work_step = Job / Launched > 1 ? Job / Launched - 1 : 1;
+
+template <int Job, int Launched> DEV bool is_working()
+{
+    return blockIdx.x % work_step<Job, Launched> == 0;
+}
+
+template <int Job, int Launched> DEV int first_row()
+{
+    return (int)(blockIdx.x / work_step<Job, Launched>)*Job;
+}
+
 /* A matrix in blocks, or an expert of several, and what it makes with columns.
  */
 struct MatVec {
@@ -293,11 +311,10 @@ DEV void mat_vec(const void *vx, const void *vy, float *dst, int ncols_x,
                  int nrows_x, int nrows_y, int nrows_dst)
 {
     constexpr int launched = N == 1 ? 1 : 2; /* rows per workgroup */
-    constexpr int join = job_rows<N> / launched;
-    const int row0 = (int)(blockIdx.x) * launched;
+    const int row0 = first_row<job_rows<N>, launched>();
     const int nrows = nrows_x < nrows_dst ? nrows_x : nrows_dst;
 
-    if (blockIdx.x % join != 0 || row0 >= nrows)
+    if (!is_working<job_rows<N>, launched>() || row0 >= nrows)
         return;
 
     const MatVec m = {static_cast<const u8 *>(vx),
@@ -326,9 +343,9 @@ DEV void indexed_moe_forward(const void *weights, const void *inputs,
     const size_t input = input_dim1 == 1 ? blockIdx.y : task;
     const size_t blocks = (size_t)(k / F::elems);
     const size_t y_bytes = (size_t)(k_padded / Q8_1::elems) * Q8_1::bytes;
-    const int row0 = (int)(blockIdx.x);
+    const int row0 = first_row<job_rows<1>, 1>();
 
-    if (blockIdx.x % job_rows<1> != 0 || row0 >= n)
+    if (!is_working<job_rows<1>, 1>() || row0 >= n)
         return;
 
     const MatVec m = {static_cast<const u8 *>(weights) +
@@ -342,59 +359,4 @@ DEV void indexed_moe_forward(const void *weights, const void *inputs,
                       0};
 
     mat_vec_job<F, 1>(m, row0);
-}
-
-/* ---- rows times f32 columns ---- */
-
-/* dst[row] = sum of dequantised row times y; a warp, launched as a workgroup,
- * per row */
-template <class F>
-DEV void float_mat_vec(const void *vx, const float *y, float *dst, int ncols,
-                       int nrows)
-{
-    const int row = (int)(blockIdx.x * blockDim.y + threadIdx.y);
-    const int lane = (int)(threadIdx.x);
-    const int nblocks = ncols / F::elems;
-    const u8 *w =
-        static_cast<const u8 *>(vx) + (size_t)(row)*nblocks * F::bytes;
-    float acc = 0.0f;
-
-    if (row >= nrows)
-        return;
-    for (int at = lane; at < nblocks * F::chunks; at += 32) {
-        int block = at / F::chunks, chunk = at % F::chunks;
-        Chunk c = F::unpack(F::template load<Place::anywhere>(
-                                w + (size_t)(block)*F::bytes, chunk),
-                            chunk);
-
-        UNROLL
-        for (int g = 0; g < 2; g++) {
-            const float *yg = y + (size_t)(block)*F::elems +
-                              16 * (F::first_group(chunk) + g * F::group_step);
-            float sum = 0.0f;
-
-            /* y times elements, not y times quants to be scaled later: that
-             * sum could overflow where the result does not */
-            UNROLL
-            for (int i = 0; i < 4; i++) {
-                float part = 0.0f;
-
-                UNROLL
-                for (int k = 0; k < 4; k++)
-                    part =
-                        fmaf(fmaf(c.scale[g], byte_to_float(c.q[4 * g + i], k),
-                                  c.bias[g]),
-                             yg[4 * i + k], part);
-                sum += part;
-            }
-            acc += sum;
-        }
-    }
-
-    const float part[1] = {acc};
-    int index;
-
-    acc = sum_lanes<16>(part, lane, index);
-    if (index == 0)
-        dst[row] = acc;
 }

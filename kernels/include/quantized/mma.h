@@ -11,17 +11,6 @@
  * start at c.
  */
 
-/* Four fragments from LDS: lane l says where row l % 8 of fragment l / 8 is. */
-DEV void load_fragments(u32 (&r)[4], const u32 *row)
-{
-    const u32 at = (u32)__cvta_generic_to_shared(row);
-
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
-                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-                 : "r"(at)
-                 : "memory");
-}
-
 /* 32 bytes of each: rows 0..7 and 8..15 of the first 16 bytes, then of the
  * second; columns of the first and of the second 16 bytes */
 DEV void mma_32(int (&d)[4], const u32 (&x)[4], u32 y0, u32 y1, int c)

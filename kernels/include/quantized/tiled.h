@@ -1,11 +1,10 @@
 /* tiled.h - quantised matrix times many Q8_1 columns, tile by tile */
 #pragma once
 
-#include "quantized/tile.h"
-#if KPK_NVIDIA
-#include "quantized/tile_mma.h"
-#else
+#include "quantized/bulk_copy.h"
 #include "quantized/tile_dot.h"
+#if KPK_BULK_COPY
+#include "quantized/tile_bulk.h"
 #endif
 
 /*
@@ -16,14 +15,6 @@
  * step. Rows behind the last are taken from the last row, columns likewise;
  * blocks behind the end of a row count as zeros and are not read.
  */
-#if KPK_NVIDIA
-template <class F, int Rows, int Cols>
-using TileProduct = TileMma<F, Rows, Cols>;
-#else
-template <class F, int Rows, int Cols>
-using TileProduct = TileDot<F, Rows, Cols>;
-#endif
-
 template <class F, int Rows, int Cols, Place P> struct Tile {
     typedef TileStep<F> Step;
     typedef TileLds<F, Rows, Cols> Lds;
@@ -32,14 +23,10 @@ template <class F, int Rows, int Cols, Place P> struct Tile {
     static constexpr int pieces = 2 * Rows / threads;
     static constexpr int blocks = 2 * Cols / threads;
 
-    /* On NVIDIA a Q8_1 block is loaded in pairs of words, one pair of which it
-     * shares with its neighbour: an odd block begins with their second word. */
-    static constexpr bool pairs = KPK_NVIDIA && P == Place::aligned;
-
     /* a step's bytes on their way to LDS */
     struct Incoming {
         typename F::Raw x[pieces];
-        Words<Q8_1::words + pairs> y[blocks];
+        Words<Q8_1::words> y[blocks];
     };
 
     static DEV_MEMBER void load(Incoming &in, int tid, int step,
@@ -61,12 +48,8 @@ template <class F, int Rows, int Cols, Place P> struct Tile {
 
             if (Step::legacy)
                 block = block < nblocks ? block : nblocks - 1;
-            if constexpr (pairs)
-                in.y[p] = load_words<Q8_1::words + 1, Access::pair>(
-                    col[p] + (size_t)block * Q8_1::bytes - 4 * (block & 1));
-            else
-                in.y[p] = load_words<Q8_1::words, Access::word>(
-                    col[p] + (size_t)block * Q8_1::bytes);
+            in.y[p] = load_words<Q8_1::words, Access::word>(
+                col[p] + (size_t)block * Q8_1::bytes);
         }
     }
 
@@ -103,15 +86,9 @@ template <class F, int Rows, int Cols, Place P> struct Tile {
         UNROLL
         for (int p = 0; p < blocks; p++) {
             int col = (tid + p * threads) / 2, which = tid % 2;
-            u32 w[Q8_1::words];
+            const u32(&w)[Q8_1::words] = in.y[p].w;
             /* 0 * infinity is no number: what is missing has no scale at all */
             bool present = !Step::legacy || 2 * step + which < nblocks;
-            const bool odd = pairs && Step::column_block(step, which) % 2 != 0;
-
-            UNROLL
-            for (int i = 0; i < Q8_1::words; i++)
-                w[i] = odd ? in.y[p].w[i + pairs] : in.y[p].w[i];
-
             const float d = present ? half_to_float(w[0]) : 0.0f;
 
             store_words(lds.y + col * tile_stride + 8 * which, w + 1);
@@ -143,7 +120,7 @@ template <class F, int Rows, int Cols, Place P> struct Tile {
         const size_t row_bytes = (size_t)nblocks * F::bytes;
         const int steps = Step::count(nblocks);
         const u8 *row[pieces], *col[blocks];
-        TileProduct<F, Rows, Cols> product(tid);
+        TileDot<F, Rows, Cols> product(tid);
         Incoming in;
 
         UNROLL
@@ -174,6 +151,75 @@ template <class F, int Rows, int Cols, Place P> struct Tile {
     }
 };
 
+/* The arguments of a kernel, and the tile that a workgroup makes of them. */
+struct MatMul {
+    const u8 *x, *y;
+    float *dst; /* [column, row] */
+    int nblocks, nrows, ncols, dst_stride;
+    size_t y_stride; /* bytes from column to column */
+    int row0, col0;
+};
+
+/* Cols / Passes columns at a time; Place: of x */
+template <class F, int Rows, int Cols, int Passes, Place P>
+DEV void mat_mul_steps(TileLds<F, Rows, Cols / Passes> &lds, const MatMul &m)
+{
+    NO_UNROLL
+    for (int pass = 0; pass < Passes; pass++) {
+        const int col0 = m.col0 + pass * (Cols / Passes);
+
+        if (col0 < m.ncols)
+            Tile<F, Rows, Cols / Passes, P>::run(
+                lds, m.x, m.y, m.dst, m.row0, col0, m.nblocks, m.nrows, m.ncols,
+                m.y_stride, m.dst_stride);
+    }
+}
+
+#if KPK_BULK_COPY
+template <class F, int Rows, int Cols, int Passes>
+DEV void mat_mul_tile(const MatMul &m)
+{
+    typedef TileBulk<F, Rows, Cols / Passes> Bulk;
+    __shared__ union {
+        typename Bulk::Lds bulk;
+        TileLds<F, Rows, Cols / Passes> steps;
+    } lds;
+    const size_t row_bytes = (size_t)m.nblocks * F::bytes;
+    int done = 0;
+
+    if (!is_aligned(m.x, 16) || !is_aligned(m.y, 16) || m.y_stride % 16 != 0) {
+        mat_mul_steps<F, Rows, Cols, Passes, Place::anywhere>(lds.steps, m);
+        return;
+    }
+    if (threadIdx.x == 0 && threadIdx.y == 0)
+        barrier_init(&lds.bulk.arrived, 128);
+    __syncthreads();
+    NO_UNROLL
+    for (int pass = 0; pass < Passes; pass++) {
+        const Bulk tile = {{m.x, row_bytes, row_bytes * (size_t)m.nrows, m.row0,
+                            min_of(m.nrows, m.dst_stride)},
+                           m.y,
+                           m.y_stride,
+                           m.col0 + pass * (Cols / Passes),
+                           m.ncols,
+                           m.nblocks * (F::elems / 32)};
+
+        if (tile.col0 < m.ncols)
+            done = tile.run(lds.bulk, m.dst, m.dst_stride, done);
+    }
+}
+#else
+template <class F, int Rows, int Cols, int Passes>
+DEV void mat_mul_tile(const MatMul &m)
+{
+    __shared__ TileLds<F, Rows, Cols / Passes> lds;
+
+    with_place(is_aligned(m.x, 16), [&](auto place) {
+        mat_mul_steps<F, Rows, Cols, Passes, decltype(place)::place>(lds, m);
+    });
+}
+#endif
+
 /*
  * The kernel: dst[col * nrows_dst + row]. Workgroup (bx, by) owns the Rows rows
  * from bx * Rows and the Cols columns from by * Cols; where that is more than
@@ -183,23 +229,17 @@ template <class F, int Rows, int Cols, int Passes>
 DEV void mat_mul(const void *vx, const void *vy, float *dst, int ncols_x,
                  int nrows_x, int ncols_y, int nrows_y, int nrows_dst)
 {
-    __shared__ TileLds<F, Rows, Cols / Passes> lds;
-    const u8 *x = static_cast<const u8 *>(vx);
-    const u8 *y = static_cast<const u8 *>(vy);
-    const int row0 = (int)blockIdx.x * Rows;
-    const size_t y_stride = (size_t)(nrows_y / Q8_1::elems) * Q8_1::bytes;
-    const bool aligned =
-        is_aligned(x, 16) && is_aligned(y, 8) && y_stride % 8 == 0;
+    const MatMul m = {static_cast<const u8 *>(vx),
+                      static_cast<const u8 *>(vy),
+                      dst,
+                      ncols_x / F::elems,
+                      nrows_x,
+                      ncols_y,
+                      nrows_dst,
+                      (size_t)(nrows_y / Q8_1::elems) * Q8_1::bytes,
+                      (int)blockIdx.x * Rows,
+                      (int)blockIdx.y * Cols};
 
-    with_place(aligned, [&](auto place) {
-        NO_UNROLL
-        for (int pass = 0; pass < Passes; pass++) {
-            int col0 = (int)blockIdx.y * Cols + pass * (Cols / Passes);
-
-            if (row0 < nrows_x && col0 < ncols_y)
-                Tile<F, Rows, Cols / Passes, decltype(place)::place>::run(
-                    lds, x, y, dst, row0, col0, ncols_x / F::elems, nrows_x,
-                    ncols_y, y_stride, nrows_dst);
-        }
-    });
+    if (m.row0 < nrows_x && m.col0 < ncols_y)
+        mat_mul_tile<F, Rows, Cols, Passes>(m);
 }
