@@ -12,12 +12,13 @@ enum shape {
     LARGE,       /* far more */
     ODD_BLOCK,   /* not a multiple of a wave */
     NSHAPES,
-    LEAVING = NSHAPES /* most blocks have nothing to do; only on demand */
+    LEAVING = NSHAPES, /* most blocks have nothing to do; only on demand */
+    TINY_BLOCKS        /* and so many that some leave all the same; likewise */
 };
 
-static const char *const shape_names[NSHAPES + 1] = {
-    "1024 a block", "256 x 32 bytes", "one block",
-    "large grid",   "odd block",      "most blocks leave"};
+static const char *const shape_names[] = {
+    "1024 a block", "256 x 32 bytes",    "one block",  "large grid",
+    "odd block",    "most blocks leave", "tiny blocks"};
 
 /* One launch. */
 struct ew_case {
@@ -42,7 +43,7 @@ static size_t widest(const struct ew *e)
 static void set_shape(const struct ew *e, enum shape shape, size_t n,
                       unsigned grid[3], unsigned block[3])
 {
-    static const unsigned threads[NSHAPES + 1] = {1024, 256, 64, 128, 100, 512};
+    static const unsigned threads[] = {1024, 256, 64, 128, 100, 512, 4};
     size_t each = 1;
 
     block[0] = threads[shape];
@@ -55,6 +56,8 @@ static void set_shape(const struct ew *e, enum shape shape, size_t n,
         grid[0] = grid[0] * 3 + 5;
     if (shape == LEAVING) /* more than map.h asks for */
         grid[0] = 65536 / (unsigned)widest(e) + 3;
+    if (shape == TINY_BLOCKS) /* a thread a pack, or a few more */
+        grid[0] = 2051;
     grid[1] = grid[2] = block[1] = block[2] = 1;
 }
 
@@ -212,6 +215,7 @@ static const struct {
     {2, {70, 130}}, /* several tiles, the last ones cut: for e->moves */
     {3, {5, 1, 48}},
     {3, {3, 40, 20}},
+    {3, {24, 3, 40}}, /* transposed: contiguous along the third dimension */
     {4, {2, 3, 16, 8}},
     {4, {1, 9, 1, 5}},
     {5, {2, 3, 2, 5, 4}},
@@ -232,6 +236,10 @@ static void run_large_grid(struct kt *t, const struct ew *e)
         for (size_t k = 0; k < e->nin; k++)
             c.layout[k] = kt_layout(2, dims, orders[i]);
         run_case(t, e, &c);
+        if (c.info) {
+            c.shape = TINY_BLOCKS;
+            run_case(t, e, &c);
+        }
     }
 }
 
@@ -316,6 +324,36 @@ static void run_layouts(struct kt *t, const struct ew *e)
     }
 }
 
+/* Every input in an order of its own; the same cases on every run. */
+static void run_any_layouts(struct kt *t, const struct ew *e)
+{
+    enum { CASES = 12, ELEMENTS = 1500 };
+    uint64_t seed = 6;
+
+    for (unsigned i = 0; i < CASES; i++) {
+        struct ew_case c = {
+            .info = true,
+            .shape = (enum shape)(i % NSHAPES),
+            .data = e->no_hostile || i % 2 ? KT_SMALL : KT_HOSTILE,
+            .lead = i % 8 == 7,
+        };
+        const size_t rank = 1 + kt_random(&seed) % KT_MAX_RANK;
+        size_t dims[KT_MAX_RANK], room = ELEMENTS;
+
+        for (size_t d = rank; d-- > 0;) {
+            const size_t most = d % 2 ? 6 : 40;
+
+            dims[d] = 1 + kt_random(&seed) % (room < most ? room : most);
+            if (d + 1 == rank && i % 2 == 0)
+                dims[d] = 32; /* rows of whole packs */
+            room /= dims[d];
+        }
+        for (size_t k = 0; k < e->nin; k++)
+            c.layout[k] = kt_any_layout(rank, dims, &seed);
+        run_case(t, e, &c);
+    }
+}
+
 static void run_in_place(struct kt *t, const struct ew *e)
 {
     static const size_t dims[2] = {37, 29};
@@ -366,6 +404,7 @@ void ew_run(struct kt *t, const struct ew *e)
         run_far(t, e);
     run_sizes(t, e);
     run_layouts(t, e);
+    run_any_layouts(t, e);
     if (e->in_place)
         run_in_place(t, e);
     ew_run_values(t, e);

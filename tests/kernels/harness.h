@@ -116,6 +116,11 @@ struct kt_layout {
 
 struct kt_layout kt_layout(size_t rank, const size_t *dims,
                            enum kt_order order);
+/*
+ * Dimensions in any order in memory, some with gaps, some stepping by 0 or, of
+ * size 1, by anything.
+ */
+struct kt_layout kt_any_layout(size_t rank, const size_t *dims, uint64_t *seed);
 /* Offset in elements of logical index i. */
 size_t kt_offset(const struct kt_layout *layout, size_t i);
 /* Is it contiguous by the rule of the kernels' specification? */

@@ -15,7 +15,7 @@ static const char *const order_names[KT_NORDERS] = {
     [KT_ODD_UNIT] = "odd unit strides",
 };
 
-static void name_layout(struct kt_layout *l, enum kt_order order)
+static void name_layout(struct kt_layout *l, const char *order)
 {
     size_t used = 0;
 
@@ -24,7 +24,7 @@ static void name_layout(struct kt_layout *l, enum kt_order order)
                                  "%s%zu", d ? "x" : "", l->dims[d]);
     if (used < sizeof(l->name))
         snprintf(l->name + used, sizeof(l->name) - used, "%s%s",
-                 l->rank ? " " : "scalar ", order_names[order]);
+                 l->rank ? " " : "scalar ", order);
 }
 
 /* Strides of a dense array whose dims lie in memory in the given order. */
@@ -40,7 +40,7 @@ static void dense_strides(struct kt_layout *l, bool reversed, size_t gap)
     }
 }
 
-struct kt_layout kt_layout(size_t rank, const size_t *dims, enum kt_order order)
+static struct kt_layout of_dims(size_t rank, const size_t *dims)
 {
     struct kt_layout l;
 
@@ -52,6 +52,20 @@ struct kt_layout kt_layout(size_t rank, const size_t *dims, enum kt_order order)
         l.dims[d] = dims[d];
         l.numel *= dims[d];
     }
+    return l;
+}
+
+static void set_extent(struct kt_layout *l)
+{
+    l->extent = l->numel ? 1 : 0;
+    for (size_t d = 0; d < l->rank && l->numel; d++)
+        l->extent += (l->dims[d] - 1) * l->strides[d];
+}
+
+struct kt_layout kt_layout(size_t rank, const size_t *dims, enum kt_order order)
+{
+    struct kt_layout l = of_dims(rank, dims);
+
     dense_strides(&l, order == KT_TRANSPOSED, order == KT_SLICED ? 3 : 0);
     if (order == KT_SLICED)
         for (size_t d = 0; d < rank; d++)
@@ -69,10 +83,40 @@ struct kt_layout kt_layout(size_t rank, const size_t *dims, enum kt_order order)
         for (size_t d = 0; d < rank; d++)
             if (dims[d] == 1)
                 l.strides[d] = 77 + d;
-    l.extent = l.numel ? 1 : 0;
-    for (size_t d = 0; d < rank && l.numel; d++)
-        l.extent += (l.dims[d] - 1) * l.strides[d];
-    name_layout(&l, order);
+    set_extent(&l);
+    name_layout(&l, order_names[order]);
+    return l;
+}
+
+struct kt_layout kt_any_layout(size_t rank, const size_t *dims, uint64_t *seed)
+{
+    struct kt_layout l = of_dims(rank, dims);
+    size_t inner[KT_MAX_RANK] = {0}; /* dimensions from the inside out */
+    size_t step = 1;
+
+    for (size_t k = 0; k < rank; k++) { /* each goes to any place so far */
+        const size_t at = kt_random(seed) % (k + 1);
+
+        inner[k] = inner[at];
+        inner[at] = rank - 1 - k;
+    }
+    for (size_t k = 0; k < rank; k++) {
+        const size_t d = inner[k];
+        const uint64_t choice = kt_random(seed) % 8;
+
+        if (choice == 0)
+            continue; /* a stride of 0 */
+        if (choice < 3)
+            step += kt_random(seed) % 5;
+        if (choice == 3)
+            step = (step + 15) / 16 * 16;
+        l.strides[d] = step;
+        step *= dims[d];
+        if (dims[d] == 1)
+            l.strides[d] = kt_random(seed);
+    }
+    set_extent(&l);
+    name_layout(&l, "in any order");
     return l;
 }
 
