@@ -10,7 +10,8 @@ $(GPU_BENCH): $(GPU_BENCH_SOURCES) $(wildcard tests/bench/gpu/*.h)
 # The cubins of BENCH_ARCH must have been made: `make bench-gpu ARCHS=sm_90`.
 BENCH_ARCH ?= sm_90
 BENCH      ?= *
-bench-gpu: $(GPU_BENCH) $(MODULES:%=$(B)/hsaco/$(BENCH_ARCH)/%.cubin) $(B)/hsaco/$(BENCH_ARCH)/plain.cubin ## time the kernels on an NVIDIA GPU (BENCH='GLOB')
+PLAIN_CUBINS := $(patsubst tests/bench/gpu/%.hip,$(B)/hsaco/$(BENCH_ARCH)/%.cubin,$(wildcard tests/bench/gpu/*.hip))
+bench-gpu: $(GPU_BENCH) $(MODULES:%=$(B)/hsaco/$(BENCH_ARCH)/%.cubin) $(PLAIN_CUBINS) ## time the kernels on an NVIDIA GPU (BENCH='GLOB')
 	@$(GPU_BENCH) $(B)/hsaco/$(BENCH_ARCH) '$(BENCH)'
 
 # The programs of tests/kernels on those cubins: CUDA stands in for the library.
@@ -24,9 +25,9 @@ check-gpu: $(GPU_TESTS) $(MODULES:%=$(B)/hsaco/$(BENCH_ARCH)/%.cubin) ## test th
 	@$(call RUN_TESTS,KPK_CUBINS=$(B)/hsaco/$(BENCH_ARCH) JOBS=1) $(GPU_TESTS)
 
 # Kernels written plainly, to compare with; no module of the pack.
-$(B)/hsaco/%/plain.cubin: tests/bench/gpu/plain.hip $(wildcard kernels/include/*.h)
+$(PLAIN_CUBINS): $(B)/hsaco/$(BENCH_ARCH)/%.cubin: tests/bench/gpu/%.hip $(wildcard kernels/include/*.h)
 	@mkdir -p $(@D)
-	@$(NVCC) $(KPK_NVCCFLAGS) -arch=$* -o $@ $<
+	@$(NVCC) $(KPK_NVCCFLAGS) -arch=$(BENCH_ARCH) -o $@ $<
 
 # The simulated GPU's own speed, one thread, a device of each generation.
 SIM_BENCH       := $(H)/bench-sim

@@ -31,6 +31,18 @@ struct bench_row {
     long p[8]; /* parameters for prepare */
 };
 
+/*
+ * A row; and one with a second for the same kernel written plainly, in
+ * tests/bench/gpu/PLAIN.hip: the two are timed one after the other.
+ */
+#define BENCH_ROW(module, symbol, label, ...)                                  \
+    {                                                                          \
+        module, symbol, label, __VA_ARGS__                                     \
+    }
+#define BENCH_BOTH(module, plain, symbol, label, ...)                          \
+    BENCH_ROW(module, symbol, label, __VA_ARGS__),                             \
+        BENCH_ROW(plain, symbol, label ", plain", __VA_ARGS__)
+
 /* Device memory until the end of the row; exits with a sentence if there is
  * none. bench_random() holds random numbers that the type can hold. */
 enum bench_type {

@@ -1,5 +1,5 @@
 /*
- * plain.hip - the image kernels written the plain way, to compare with
+ * plain_conv.hip - the image kernels written the plain way, to compare with
  *
  * One thread an output, loops over the terms, indices in size_t, no shared
  * memory: what a reader would write first, and the shape of candle's CUDA
