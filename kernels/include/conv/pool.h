@@ -27,6 +27,10 @@ template <typename T> struct average {
     {
         return sum + convert<A>(x);
     }
+    DEV_MEMBER A join(A a, A b) const
+    {
+        return a + b;
+    }
     DEV_MEMBER T result(A sum) const
     {
         return convert<T>((Scale)sum * scale);
@@ -45,8 +49,10 @@ template <typename T> struct maximum {
     }
     DEV_MEMBER A take(A most, T x) const
     {
-        const A v = convert<A>(x);
-
+        return join(most, convert<A>(x));
+    }
+    DEV_MEMBER A join(A most, A v) const
+    {
         if constexpr (traits<T>::is_small) /* NaN stays */
             return most > v || most != most ? most : v;
         else /* and is passed over */
@@ -59,15 +65,15 @@ template <typename T> struct maximum {
 };
 
 /*
- * K: the window is K x K, all of it loaded at once; 0: any window. `together`:
- * windows of K = 2 lie side by side in rows that loads of 2 V may take.
+ * K: the window is K x K, all of it loaded at once; 0: any window. Packs of
+ * outputs are for windows of 2 x 2, side by side in rows that loads of 2 V may
+ * take.
  */
 template <typename OP, typename T, u32 K> struct Pool {
     const Image &image;
     const T *RESTRICT src;
     const OP op;
     u64 k2, k3, stride2, stride3;
-    bool together;
 
     template <u32 V> DEV_MEMBER Pack<T, V> reduce_pairs(const T *row) const
     {
@@ -91,53 +97,136 @@ template <typename OP, typename T, u32 K> struct Pool {
     {
         const T *window = src + b * image.sb + c * image.sc +
                           i2 * stride2 * image.sh + i3 * stride3 * image.sw;
-        Pack<T, V> out;
 
-        if constexpr (K == 2 && V * sizeof(T) >= 8)
-            if (together) {
-                constexpr u32 each = V * sizeof(T) == 8 ? V : V / 2;
+        if constexpr (V > 1) {
+            constexpr u32 each = min_of<u32>(V, 8 / sizeof(T));
+            Pack<T, V> out;
+
+            UNROLL
+            for (u32 i = 0; i < V; i += each) {
+                const Pack<T, each> some = reduce_pairs<each>(window + 2 * i);
 
                 UNROLL
-                for (u32 i = 0; i < V; i += each) {
-                    const Pack<T, each> some =
-                        reduce_pairs<each>(window + 2 * i);
-
-                    UNROLL
-                    for (u32 k = 0; k < each; k++)
-                        out[i + k] = some[k];
-                }
-                store_pack<V>(to, out);
-                return;
+                for (u32 k = 0; k < each; k++)
+                    out[i + k] = some[k];
             }
-        UNROLL
-        for (u32 i = 0; i < V; i++, window += stride3 * image.sw) {
-            const T *row = window;
-            auto v = op.start(*row);
-
-            if constexpr (K > 0) {
-                T x[K][K];
-
-                UNROLL
-                for (u32 h = 0; h < K; h++)
-                    UNROLL
-                for (u32 w = 0; w < K; w++)
-                    x[h][w] = row[h * image.sh + w * image.sw];
-                UNROLL
-                for (u32 h = 0; h < K; h++)
-                    UNROLL
-                for (u32 w = 0; w < K; w++)
-                    v = op.take(v, x[h][w]);
-            } else {
-                for (W h = 0; h < (W)k2; h++, row += image.sh) {
-                    const T *at = row;
-
-                    for (W w = 0; w < (W)k3; w++, at += image.sw)
-                        v = op.take(v, *at);
-                }
-            }
-            out[i] = op.result(v);
+            store_pack<V>(to, out);
+        } else {
+            *to = reduce(window, (W)k2, (W)k3);
         }
-        store_pack<V>(to, out);
+    }
+
+    template <typename W> DEV_MEMBER T reduce(const T *row, W n2, W n3) const
+    {
+        auto v = op.start(*row);
+
+        if constexpr (K > 0) {
+            T x[K][K];
+
+            UNROLL
+            for (u32 h = 0; h < K; h++)
+                UNROLL
+            for (u32 w = 0; w < K; w++)
+                x[h][w] = row[h * image.sh + w * image.sw];
+            UNROLL
+            for (u32 h = 0; h < K; h++)
+                UNROLL
+            for (u32 w = 0; w < K; w++)
+                v = op.take(v, x[h][w]);
+        } else {
+            for (W h = 0; h < n2; h++, row += image.sh)
+                v = along_row(v, row, n3);
+        }
+        return op.result(v);
+    }
+
+    /* a few loads in flight */
+    template <typename W>
+    DEV_MEMBER typename OP::A along_row(typename OP::A v, const T *at,
+                                        W n) const
+    {
+        constexpr u32 batch = 4;
+
+        for (; n >= batch; n -= batch, at += batch * image.sw) {
+            T x[batch];
+
+            UNROLL
+            for (u32 i = 0; i < batch; i++)
+                x[i] = at[i * image.sw];
+            UNROLL
+            for (u32 i = 0; i < batch; i++)
+                v = op.take(v, x[i]);
+        }
+        for (; n > 0; n--, at += image.sw)
+            v = op.take(v, *at);
+        return v;
+    }
+};
+
+/* windows that a group of lanes shares: those of few outputs, mostly */
+constexpr u64 shared_window = 256;
+
+/* an output by 32 lanes, spread over the rows of its window; a walk by `each`
+ */
+template <u32 each, typename OP, typename T>
+DEV void pool_by_lanes(const Image &x, const OP &op, u64 k2, u64 k3,
+                       u64 stride2, u64 stride3, u64 out2, u64 out3,
+                       const T *RESTRICT src, T *RESTRICT dst)
+{
+    constexpr u32 lanes = 32, batch = 4;
+    const u32 n = (u32)(x.b * x.c * out2 * out3), c = (u32)x.c;
+    const u32 h_out = (u32)out2, w_out = (u32)out3;
+    const u32 lane = threadIdx.x % lanes;
+    const u32 window = (u32)(k2 * k3), across = (u32)k3;
+    const Walk<u32> walk(each);
+
+    for (u32 o = walk.first / lanes; o < n; o += walk.step / lanes) {
+        const u32 row = o / w_out, plane = row / h_out, b = plane / c;
+        const T *from = src + b * x.sb + (plane - b * c) * x.sc +
+                        (row - plane * h_out) * stride2 * x.sh +
+                        (o - row * w_out) * stride3 * x.sw;
+        typename OP::A v = op.start(*from);
+
+        for (u32 first = lane; first < window; first += batch * lanes) {
+            T value[batch];
+
+            UNROLL
+            for (u32 i = 0; i < batch; i++) {
+                const u32 at = first + i * lanes;
+                const u32 h = (at < window ? at : lane) / across;
+                const u32 w = (at < window ? at : lane) - h * across;
+
+                value[i] = from[h * x.sh + w * x.sw];
+            }
+            UNROLL
+            for (u32 i = 0; i < batch; i++)
+                if (first + i * lanes < window)
+                    v = op.take(v, value[i]);
+        }
+        v = op.join(v, lane_xor<16>(v));
+        v = op.join(v, lane_xor<8>(v));
+        v = op.join(v, lane_xor<4>(v));
+        v = op.join(v, lane_xor<2>(v));
+        v = op.join(v, lane_xor<1>(v));
+        if (lane == 0)
+            dst[o] = op.result(v);
+    }
+}
+
+/* the images, and how many outputs they have */
+struct PoolPlaces {
+    Image x;
+    u64 out2, out3;
+
+    DEV_MEMBER void find(const size_t *info, u64 k2, u64 k3, u64 stride2,
+                         u64 stride3)
+    {
+        x = image_2d(info);
+        out2 = out3 = 0;
+        if (k2 > x.h || k3 > x.w || k2 == 0 || k3 == 0)
+            return;
+        out2 = divide(x.h - k2, stride2) + 1;
+        out3 = divide(x.w - k3, stride3) + 1;
     }
 };
 
@@ -145,28 +234,43 @@ template <template <typename> class OP, typename T>
 DEV void pool(u64 k2, u64 k3, u64 stride2, u64 stride3, const size_t *info,
               const T *RESTRICT src, T *RESTRICT dst)
 {
-    constexpr u32 V = sizeof(T) == 8 ? 1 : sizeof(T) == 1 ? 8 : 4;
+    constexpr u32 V = sizeof(T) == 4 ? 4 : 8 / sizeof(T);
+    BLOCK_SHARED PoolPlaces at;
 
     if (leaves_at_once(V))
         return;
-    const Image x = image_2d(info);
+    if (fills_block_shared())
+        at.find(info, k2, k3, stride2, stride3);
+    sync_block_shared();
 
-    if (k2 > x.h || k3 > x.w || k2 == 0 || k3 == 0)
-        return;
-    const u64 out2 = divide(x.h - k2, stride2) + 1;
-    const u64 out3 = divide(x.w - k3, stride3) + 1;
+    const Image &x = at.x;
+    const u64 out2 = at.out2, out3 = at.out3;
     const OP<T> op(k2, k3);
 
-    const bool together = x.sw == 1 && stride3 == 2 &&
-                          ((x.sb | x.sc | x.sh) & (2 * V - 1)) == 0 &&
-                          is_aligned(src, 2 * V * (u32)sizeof(T));
+    if (out2 == 0 || out3 == 0)
+        return;
+    const u64 window = k2 * k3;
+    const u32 side = k2 == k3 && k2 < 4 ? (u32)k2 : 0;
 
-    if (k2 == 2 && k3 == 2)
-        each_output<V>(
+    if (side == 2) {
+        constexpr u32 pairs = 16 / sizeof(T);
+        const bool together = x.sw == 1 && stride3 == 2 &&
+                              ((x.sb | x.sc | x.sh) & (pairs - 1)) == 0 &&
+                              is_aligned(src, 16);
+
+        each_output<V>(x, out2, out3, dst,
+                       Pool<OP<T>, T, 2>{x, src, op, k2, k3, stride2, stride3},
+                       together);
+    } else if (side == 3) {
+        each_output<1, V>(
             x, out2, out3, dst,
-            Pool<OP<T>, T, 2>{x, src, op, k2, k3, stride2, stride3, together});
-    else
-        each_output<V>(
+            Pool<OP<T>, T, 3>{x, src, op, k2, k3, stride2, stride3});
+    } else if (window >= shared_window && window < 1u << 31 &&
+               walk_is_short(x.b * x.c * out2 * out3) && blockDim.x % 32 == 0) {
+        pool_by_lanes<V>(x, op, k2, k3, stride2, stride3, out2, out3, src, dst);
+    } else {
+        each_output<1, V>(
             x, out2, out3, dst,
-            Pool<OP<T>, T, 0>{x, src, op, k2, k3, stride2, stride3, false});
+            Pool<OP<T>, T, 0>{x, src, op, k2, k3, stride2, stride3});
+    }
 }

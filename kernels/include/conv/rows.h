@@ -37,18 +37,19 @@ DEV void each_pack(const Image &x, u64 h_out, u64 w_out, T *dst, const F &f)
 }
 
 /*
- * The same with V or one output a pack, and indices of 32 bits where those do;
- * by the blocks that stay after leaves_at_once(V).
+ * The same with V (if `packs`) or one output a pack, and indices of 32 bits
+ * where those do; by the blocks that stay after leaves_at_once(each).
  */
-template <u32 V, typename T, typename F>
-DEV void each_output(const Image &x, u64 h_out, u64 w_out, T *dst, const F &f)
+template <u32 V, u32 each = V, typename T, typename F>
+DEV void each_output(const Image &x, u64 h_out, u64 w_out, T *dst, const F &f,
+                     bool packs = true)
 {
     if (h_out == 0 || w_out == 0)
         return;
     if (!walk_is_short(x.b * x.c * h_out * w_out) || !fits_u32(x.h | x.w))
-        each_pack<1, V, u64>(x, h_out, w_out, dst, f);
-    else if (w_out % V == 0 && is_aligned(dst, V * (u32)sizeof(T)))
-        each_pack<V, V, u32>(x, h_out, w_out, dst, f);
+        each_pack<1, each, u64>(x, h_out, w_out, dst, f);
+    else if (packs && w_out % V == 0 && is_aligned(dst, V * (u32)sizeof(T)))
+        each_pack<V, each, u32>(x, h_out, w_out, dst, f);
     else
-        each_pack<1, V, u32>(x, h_out, w_out, dst, f);
+        each_pack<1, each, u32>(x, h_out, w_out, dst, f);
 }
