@@ -135,6 +135,18 @@ static const struct conv_case cases_1d[] = {
     {"long stride", 1, 2, 2, 1, 900, 1, 2, 130, 1, 1, 0, N, N, 0, 64, 0, 0},
     {"odd block", 2, 3, 4, 1, 23, 1, 3, 2, 1, 2, 1, N, N, 0, 48, 0, 0},
     {"inf and NaN", 1, 2, 5, 1, 20, 1, 3, 1, 2, 1, 0, N, N, 0, 1024, 0, 1},
+    /* tiles enough for a GPU */
+    {"many tiles", 1, 2, 9, 1, 16000, 1, 3, 1, 1, 1, 0, N, N, 0, 32, 0, 0},
+    {"tiles, inf", 1, 2, 9, 1, 16000, 1, 3, 1, 1, 1, 0, N, N, 0, 32, 0, 1},
+    /* outputs at a few positions */
+    {"whole", 3, 40, 11, 1, 9, 1, 9, 1, 0, 1, 0, N, N, 0, 1024, 0, 0},
+    {"few places", 1, 50, 6, 1, 11, 1, 3, 2, 1, 2, 0, S, T, 0, 64, 1, 0},
+    {"few, inf", 2, 40, 6, 1, 5, 1, 3, 1, 2, 1, 0, N, N, 0, 1024, 0, 1},
+    /* few tiles of many terms */
+    {"split", 2, 70, 37, 1, 50, 1, 3, 2, 1, 1, 1, N, N, 0, 1024, 0, 0},
+    {"split, all", 2, 20, 19, 1, 50, 1, 4, 3, 5, 2, 1, N, N, 1, 256, 3, 0},
+    {"split, views", 2, 20, 9, 1, 23, 1, 3, 2, 1, 1, 0, T, S, 0, 96, 0, 0},
+    {"split, inf", 1, 20, 9, 1, 33, 1, 3, 1, 2, 1, 0, N, N, 0, 1024, 0, 1},
 };
 static const struct conv_case cases_2d[] = {
     {"k=1", 1, 1, 1, 5, 7, 1, 1, 1, 0, 1, 0, N, N, 0, 1024, 1, 0},
@@ -155,6 +167,14 @@ static const struct conv_case cases_2d[] = {
     {"large image", 1, 1, 1, 200, 150, 3, 3, 1, 1, 1, 0, N, N, 0, 1024, 0, 0},
     {"odd block", 2, 3, 4, 7, 8, 3, 2, 2, 1, 2, 1, N, N, 0, 48, 0, 0},
     {"inf and NaN", 1, 2, 5, 6, 7, 3, 3, 1, 2, 1, 0, N, N, 0, 1024, 0, 1},
+    {"many tiles", 1, 2, 9, 128, 126, 3, 3, 1, 1, 1, 0, N, N, 0, 32, 0, 0},
+    {"tiles, inf", 1, 2, 9, 128, 126, 3, 3, 1, 1, 1, 0, N, N, 0, 32, 0, 1},
+    {"few places", 1, 20, 6, 3, 5, 3, 3, 2, 1, 1, 0, T, S, 0, 1024, 1, 0},
+    {"few, inf", 1, 20, 6, 3, 3, 3, 3, 1, 1, 1, 0, N, N, 0, 1024, 0, 1},
+    {"split", 1, 30, 21, 7, 7, 3, 3, 1, 1, 1, 0, N, N, 0, 1024, 0, 0},
+    {"split, all", 2, 9, 11, 15, 18, 4, 3, 3, 5, 2, 1, N, N, 1, 256, 3, 0},
+    {"split, views", 2, 9, 9, 9, 8, 3, 2, 2, 1, 1, 0, T, S, 0, 96, 0, 0},
+    {"split, inf", 1, 9, 9, 6, 7, 3, 3, 1, 2, 1, 0, N, N, 0, 1024, 0, 1},
 };
 #undef N
 #undef T
@@ -484,6 +504,13 @@ static const struct pool_case {
     {"NaN", 1, 2, 12, 12, 3, 3, 3, 3, KT_CONTIGUOUS, false, POOL_NAN},
     {"all NaN", 1, 1, 6, 6, 3, 3, 3, 3, KT_CONTIGUOUS, false, POOL_ALL_NAN},
     {"large", 1, 1, 6, 6, 3, 3, 3, 3, KT_CONTIGUOUS, false, POOL_LARGE},
+    {"2x2 rows", 2, 3, 8, 32, 2, 2, 2, 2, KT_CONTIGUOUS, false, POOL_PLAIN},
+    {"5x7", 2, 3, 20, 22, 5, 7, 3, 2, KT_CONTIGUOUS, false, POOL_PLAIN},
+    {"16x17", 2, 3, 35, 37, 16, 17, 8, 3, KT_CONTIGUOUS, false, POOL_PLAIN},
+    {"20x20 views", 2, 3, 41, 43, 20, 20, 7, 9, KT_SLICED, false, POOL_PLAIN},
+    {"16x16 NaN", 1, 2, 32, 32, 16, 16, 16, 16, KT_CONTIGUOUS, false, POOL_NAN},
+    {"16x16 all NaN", 1, 1, 16, 16, 16, 16, 16, 16, KT_CONTIGUOUS, false,
+     POOL_ALL_NAN},
 };
 
 static void run_pool(struct kt *t, const struct kt_row *row)

@@ -11,7 +11,8 @@
  * once and coalesced, and every thread adds up PX positions * OC channels from
  * there: a group of 32 lanes holds neighbouring positions of the same channels,
  * so image values are read without bank conflicts and kernel elements by
- * broadcast. Tiles are spread over whatever grid there is.
+ * broadcast. Tiles are spread over whatever grid there is; where they are too
+ * few to keep a GPU busy, split.h has other ways.
  *
  * Padding is zeros in LDS, which is the same as dropping the term unless a
  * kernel element is infinite or NaN: such tiles are computed again, term by
@@ -19,7 +20,7 @@
  */
 #pragma once
 
-#include "conv/tile.h"
+#include "conv/split.h"
 
 /* one output, term by term */
 template <typename T, typename I>
@@ -244,8 +245,11 @@ template <typename T, u32 PX, u32 OC> struct ConvTile {
     }
 };
 
-/* every output by the plain way: for blocks that are not whole groups */
-template <typename T>
+/*
+ * Every output by the plain way: those of few terms, and for blocks that are
+ * not whole groups. W and I: u32 and i32 where places and coordinates fit.
+ */
+template <typename W, typename I, typename T>
 DEV void conv_by_points(const TileBlocks &blocks, const Conv &v, const T *x,
                         const T *w, T *y)
 {
@@ -253,17 +257,17 @@ DEV void conv_by_points(const TileBlocks &blocks, const Conv &v, const T *x,
 
     for (u64 i = blocks.thread(); i < n; i += blocks.threads()) {
         forget_memory();
-        const u64 row = divide(i, v.w_out), t = i - row * v.w_out;
-        const u64 channel = divide(row, v.h_out), s = row - channel * v.h_out;
-        const u64 b = divide(channel, v.w.outputs);
-        const u64 every_h = v.remainders_h() > 1 ? v.stride : 1;
-        const u64 every_w = v.remainders_w() > 1 ? v.stride : 1;
-        const u64 ih = divide(s, every_h), iw = divide(t, every_w);
-        const Axis<i64> ah = v.axis_h<i64>(s - ih * every_h);
-        const Axis<i64> aw = v.axis_w<i64>(t - iw * every_w);
+        const W row = (W)i / (W)v.w_out, t = (W)i - row * (W)v.w_out;
+        const W channel = row / (W)v.h_out, s = row - channel * (W)v.h_out;
+        const W b = channel / (W)v.w.outputs;
+        const W every_h = v.remainders_h() > 1 ? (W)v.stride : 1;
+        const W every_w = v.remainders_w() > 1 ? (W)v.stride : 1;
+        const W ih = s / every_h, iw = t / every_w;
+        const Axis<I> ah = v.axis_h<I>(s - ih * every_h);
+        const Axis<I> aw = v.axis_w<I>(t - iw * every_w);
 
-        y[i] = conv_point(v, ah, aw, x, w, b, channel - b * v.w.outputs,
-                          (i64)ih, (i64)iw);
+        y[i] = conv_point(v, ah, aw, x, w, b, channel - b * (W)v.w.outputs,
+                          (I)ih, (I)iw);
     }
 }
 
@@ -274,10 +278,11 @@ DEV void convolve(const TileBlocks &blocks, const Conv &v, const T *x,
     using A = sum_t<T>;
     using Large = ConvTile<T, sizeof(A) == 8 ? 2 : 4, sizeof(A) == 8 ? 4 : 8>;
     using Small = ConvTile<T, 1, 4>;
+    using Split = ConvSplit<T, sizeof(A) == 8 ? 1 : 2, sizeof(A) == 8 ? 4 : 8>;
     alignas(16) __shared__ A image[Large::image_most];
     alignas(16) __shared__ A filter[Large::filter_most];
     __shared__ Work work[1];
-    __shared__ u32 small;
+    __shared__ u32 way;
     Work &at = work[opaque_zero()];
 
     if (v.x.b == 0 || v.w.outputs == 0 || v.h_out == 0 || v.w_out == 0)
@@ -286,18 +291,32 @@ DEV void convolve(const TileBlocks &blocks, const Conv &v, const T *x,
         at.begin(v);
     __syncthreads();
     if (blockDim.x % lanes != 0 || !at.v.is_small()) {
-        conv_by_points(blocks, at.v, x, w, y);
+        conv_by_points<u64, i64>(blocks, at.v, x, w, y);
         return;
     }
     if (threadIdx.x == 0) {
         at.shape_tiles(sizeof(A) == 8 ? 2 : 4, sizeof(A) == 8 ? 4 : 8);
-        small = at.tiles < enough_tiles && at.tiles < blocks.nblocks;
-        if (small)
+        way = at.choose_way();
+        if (way == by_small_tiles)
             at.shape_tiles(1, 4);
+        if (way == by_split_tiles)
+            at.shape_split_tiles(Split::positions, Split::channels);
     }
     __syncthreads();
-    if (uniform(small))
+    switch (uniform(way)) {
+    case by_lanes:
+        ConvLanes<T>{at, x, w, y, blocks.block, blocks.nblocks}.run();
+        break;
+    case by_split_tiles:
+        Split{at, x, w, y, image, blocks.block, blocks.nblocks}.run();
+        break;
+    case by_small_tiles:
         Small{at, x, w, y, image, filter, blocks.block, blocks.nblocks}.run();
-    else
+        break;
+    case by_large_tiles:
         Large{at, x, w, y, image, filter, blocks.block, blocks.nblocks}.run();
+        break;
+    default:
+        conv_by_points<u32, i32>(blocks, at.v, x, w, y);
+    }
 }

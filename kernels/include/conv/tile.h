@@ -19,8 +19,9 @@ constexpr u32 image_bytes = 21504, filter_bytes = 19968;
 constexpr u32 lanes = 32;
 constexpr u32 tile_columns = 64;   /* short halos, whole memory segments */
 constexpr u32 channel_groups = 16; /* at most so many share a tile's image */
-constexpr u64 enough_tiles =
-    128; /* fewer: smaller tiles, more blocks at work */
+
+/* ways to convolve, see Work::choose_way() */
+enum { by_points, by_lanes, by_split_tiles, by_small_tiles, by_large_tiles };
 
 struct Conv {
     Image x;
@@ -177,8 +178,9 @@ struct Work {
     u32 xb, xc, xh, xw, wo, wc, wh, ww; /* its strides */
     /* tiles: their shape and their number */
     u32 position_groups, channels; /* 32 positions times PX; all channels */
-    u32 log_w, log_h, log_b;       /* positions */
-    u32 row;                       /* from tap to tap in the filter, padded */
+    u32 splits; /* groups that share an output's terms, see split.h */
+    u32 log_w, log_h, log_b; /* positions */
+    u32 row;                 /* from tap to tap in the filter, padded */
     u64 tiles_w, tiles_h, tiles_b, tiles_o, tiles;
     /* the tile */
     Axis<i32> ah, aw;
@@ -217,15 +219,28 @@ struct Work {
         row = by * OC + 4;
         shape_tiles_of(position_groups * lanes * PX, by * OC);
     }
+    /* tiles whose terms are split, where that gives a group enough of them */
+    DEV_MEMBER void shape_split_tiles(u32 PX, u32 OC)
+    {
+        constexpr u64 enough_terms = 16;
+        const u32 whole = 1u << log2_of(blockDim.x / lanes);
+
+        splits = power_of_two_up_to(
+            div_up(v.x.c * v.w.kh * v.w.kw, enough_terms), whole);
+        shape_tiles_of(lanes * PX, OC * (whole / splits));
+    }
     /* tiles of so many positions, a power of two, and channels */
     DEV_MEMBER void shape_tiles_of(u32 positions, u32 tile_channels)
     {
         const u64 rows = div_up(v.h_out, v.remainders_h());
         const u64 columns = div_up(v.w_out, v.remainders_w());
 
+        /* wider where there is nothing else to fill a tile with */
+        const u32 others = power_of_two_up_to(rows * v.x.b, positions);
+        const u32 across = max_of(tile_columns, positions / others);
+
         channels = tile_channels;
-        log_w = log2_of(power_of_two_up_to(
-            columns, positions < tile_columns ? positions : tile_columns));
+        log_w = log2_of(power_of_two_up_to(columns, min_of(positions, across)));
         log_h = log2_of(power_of_two_up_to(rows, positions >> log_w));
         log_b = log2_of(positions) - log_w - log_h;
         tiles_w = div_up(columns, (u64)1 << log_w);
@@ -235,7 +250,32 @@ struct Work {
         tiles = tiles_w * tiles_h * tiles_b * tiles_o * v.remainders_h() *
                 v.remainders_w();
     }
-    DEV_MEMBER void begin_tile(u64 tile, u32 image_most, u32 filter_most)
+    /*
+     * Large tiles where there are enough of them for a GPU. Else a tile's terms
+     * are split, or its outputs spread thinner where channels are too few for
+     * that. Outputs at a few positions are a matrix times a vector, and those
+     * of a few terms each take no tiles.
+     */
+    DEV_MEMBER u32 choose_way() const
+    {
+        constexpr u64 enough_tiles = 128, few_positions = 16, few_terms = 32,
+                      few_channels = 4;
+        const u64 terms = v.x.c * v.w.kh * v.w.kw;
+
+        if (!v.transposed && v.x.b * v.h_out * v.w_out < few_positions &&
+            terms >= few_terms && terms < 1ull << 31)
+            return by_lanes;
+        if (tiles >= enough_tiles)
+            return by_large_tiles;
+        if (terms < few_terms &&
+            v.x.b * v.w.outputs * v.h_out * v.w_out < 1ull << 31)
+            return by_points;
+        return v.w.outputs > few_channels && terms < 1ull << 31
+                   ? by_split_tiles
+                   : by_small_tiles;
+    }
+    /* where the tile lies; the axes are those of its outputs */
+    DEV_MEMBER void place_tile(u64 tile)
     {
         i0w = (i32)(take(tile, tiles_w) << log_w);
         i0h = (i32)(take(tile, tiles_h) << log_h);
@@ -243,6 +283,10 @@ struct Work {
         o0 = (u32)take(tile, tiles_o) * channels;
         aw = v.axis_w<i32>(take(tile, v.remainders_w()));
         ah = v.axis_h<i32>(tile);
+    }
+    DEV_MEMBER void begin_tile(u64 tile, u32 image_most, u32 filter_most)
+    {
+        place_tile(tile);
         taps_h = min_of((u32)ah.taps, 1024u);
         taps_w = min_of((u32)aw.taps, 1024u);
         odd = 0;
