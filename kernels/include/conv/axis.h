@@ -67,7 +67,8 @@ DEV Axis<I> transposed_axis(I length, I outputs, I k, I stride, I padding,
         return a;
     a.k0 = e;
     a.offset = (remainder + padding - e * dilation) / stride;
-    for (left = jump; left != 0; a.kstep++)
+    /* a period past the last tap is as good as any */
+    for (left = jump; left != 0 && a.kstep < k - e; a.kstep++)
         left = left + jump >= stride ? left + jump - stride : left + jump;
     a.taps = (k - e + a.kstep - 1) / a.kstep;
     a.reach = -(a.kstep * dilation / stride);
