@@ -53,6 +53,10 @@ KERNELS := kernels
 ALL_MODULES := $(sort $(notdir $(basename $(wildcard kernels/*.hip))))
 VERSION := $(shell sed -n 's/.*KPK_VERSION_STRING "\(.*\)".*/\1/p' include/kpack.h)
 
+# clang 22 takes f64's polynomials' constants out of loops, more of them than
+# there are SGPRs, and spills others for it. Those that fit, a later pass takes.
+HIPFLAGS_unary := -mllvm -disable-machine-licm
+
 # Goals that need no compiler work where there is none.
 KPACK_PLAIN := $(if $(filter-out help clean deps lint% format,$(or $(MAKECMDGOALS),all)),,1)
 include gen/kpack.mk

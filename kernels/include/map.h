@@ -7,7 +7,8 @@
  * Any grid and block of one dimension gives the same result.
  *
  * Work is cut into packs of k consecutive outputs, as many as make 16 bytes of
- * the widest type. Four ways to bring a pack's inputs into registers:
+ * the widest type (pack_size()). Four ways to bring a pack's inputs into
+ * registers:
  *
  *   flat     all contiguous and aligned: one load instruction per operand
  *   rows     at most 4 dimensions are left after merging those that all
@@ -39,6 +40,35 @@ enum { MAX_GROUPS = 4 };
 
 /* ---- layouts ---- */
 
+/*
+ * Division of any u32 by one number, which one thread prepares for a block on
+ * sm_NN (Granlund and Montgomery, "Division by invariant integers using
+ * multiplication", figure 4.1).
+ */
+#if KPK_NVIDIA
+struct Divider {
+    u32 factor, shift;
+
+    DEV_MEMBER void prepare(u32 d)
+    {
+        shift = d > 1 ? 32 - (u32)__clz((int)(d - 1)) : 0;
+        factor = (u32)((((1ull << shift) - d) << 32) / d) + 1;
+    }
+    DEV_MEMBER u32 divide(u32 n) const
+    {
+        const u32 high = __umulhi(n, factor);
+        return shift == 0 ? n : (high + ((n - high) >> 1)) >> (shift - 1);
+    }
+};
+#endif
+
+/*
+ * Where several views fill sm_NN's 32 registers a thread, so that divisions are
+ * prepared and the view is read anew at each step. One view does better
+ * without.
+ */
+template <u32 nops> constexpr bool is_tight = KPK_NVIDIA && (nops > 1);
+
 enum Layout { LAYOUT_FLAT, LAYOUT_ROWS, LAYOUT_TILES, LAYOUT_ANY };
 
 /*
@@ -49,6 +79,9 @@ template <u32 nops> struct View {
     Layout layout;
     u32 ngroups;
     u32 dim[MAX_GROUPS];
+#if KPK_NVIDIA
+    Divider divider[MAX_GROUPS]; /* by dim, where is_tight<> */
+#endif
     u32 stride[nops][MAX_GROUPS];
     u32 out_stride[MAX_GROUPS]; /* for LAYOUT_TILES */
 };
@@ -115,6 +148,26 @@ DEV View<nops> merge_dims(u64 n, u64 rank, const size_t *info)
     return view;
 }
 
+template <u32 nops> DEV void prepare_dividers(View<nops> &view)
+{
+    if constexpr (is_tight<nops>) {
+        if (view.layout != LAYOUT_ROWS)
+            return;
+        NO_UNROLL
+        for (u32 g = 0; g + 1 < view.ngroups; g++)
+            view.divider[g].prepare(view.dim[g]);
+    }
+}
+
+/* v / view.dim[g], g not the last group */
+template <u32 nops> DEV u32 quotient(const View<nops> &view, u32 g, u32 v)
+{
+    if constexpr (is_tight<nops>)
+        return view.divider[g].divide(v);
+    else
+        return v / view.dim[g];
+}
+
 /* ---- who does what ---- */
 
 /*
@@ -148,22 +201,60 @@ template <u32 apart> DEV bool is_large_grid()
     return blockDim.x >= 512 && gridDim.x >= MANY * apart;
 }
 
-/* Most blocks of candle's shape, in as few instructions as will do. */
+/*
+ * Most blocks of candle's shape, in as few instructions as will do. On sm_90
+ * the two sizes must come by way of uniform registers, or all of those blocks
+ * take a fifth longer: hence a comparison that has a uniform side, which the
+ * compiler does not see through, and sizes that are read anew for what follows.
+ */
 template <u32 k, u32 each> DEV bool leaves_at_once()
 {
+#if KPK_NVIDIA
+    u32 last = is_large_grid<k * each>() ? 0 : ~0u; /* that stays */
+    asm("" : "+r"(last));
+    return (blockIdx.x & (k * each - 1) * RUN) > last;
+#else
     return is_large_grid<k * each>() &&
            (blockIdx.x & (k * each - 1) * RUN) != 0;
+#endif
+}
+
+#if KPK_NVIDIA
+#define SIZE_ANEW(name, reg, size)                                             \
+    DEV u32 name()                                                             \
+    {                                                                          \
+        u32 n;                                                                 \
+        asm volatile("mov.u32 %0, %%" reg ";" : "=r"(n));                      \
+        return n;                                                              \
+    }
+#else
+#define SIZE_ANEW(name, reg, size)                                             \
+    DEV u32 name()                                                             \
+    {                                                                          \
+        return size;                                                           \
+    }
+#endif
+SIZE_ANEW(blocks_anew, "nctaid.x", gridDim.x)
+SIZE_ANEW(threads_anew, "ntid.x", blockDim.x)
+
+template <u32 apart> DEV bool is_large_anew()
+{
+#if KPK_NVIDIA
+    return threads_anew() >= 512 && blocks_anew() >= MANY * apart;
+#else
+    return is_large_grid<apart>();
+#endif
 }
 
 template <u32 k, u32 each> DEV Team make_team(u64 n, bool strided)
 {
     constexpr u32 k_bits = log2_of(k);
-    const u32 grid = gridDim.x, runs = blockIdx.x / RUN;
-    const u64 threads = global_threads();
+    const u32 grid = blocks_anew(), runs = blockIdx.x / RUN;
+    const u64 threads = (u64)grid * threads_anew();
     constexpr u32 strided_bits = log2_of(STRIDED), each_bits = log2_of(each);
     const u32 more = strided ? max_of(strided_bits, each_bits) : each_bits;
     u32 shift = 0;
-    if (is_large_grid<k * each>())
+    if (is_large_anew<k * each>())
         shift = k_bits + more;
     else if (threads >= n)
         shift = k_bits;
@@ -185,7 +276,7 @@ struct Share {
 
 DEV Share share_packs(const Team &team)
 {
-    const u32 threads = blockDim.x, thread = threadIdx.x;
+    const u32 threads = threads_anew(), thread = threadIdx.x;
     return Share{(u64)team.block * threads + thread,
                  (u64)team.nblocks * threads};
 }
@@ -236,6 +327,8 @@ template <typename Part, u32 n> DEV void turn(Pack<Part, n> &ring, Part part)
 /* One element on, over the ends of rows. */
 template <u32 nops> DEV void step_on(const View<nops> &view, Place &place)
 {
+    if constexpr (is_tight<nops>)
+        forget_memory();
     bool carry = true;
     UNROLL
     for (u32 g = 0; g < MAX_GROUPS; g++) {
@@ -601,7 +694,7 @@ struct RowSource {
         UNROLL
         for (u32 g = 0; g < MAX_GROUPS; g++) {
             const bool last = g + 1 >= view.ngroups;
-            const u32 outer = last ? 0 : rest / view.dim[g];
+            const u32 outer = last ? 0 : quotient(view, g, rest);
             place.at[g] = last ? rest : rest - outer * view.dim[g];
             rest = outer;
         }
@@ -802,6 +895,16 @@ DEV void map_each(const Team &team, u64 n, u64 rank, const size_t *info,
 }
 
 /*
+ * Elements in a pack. On AMD the slowest functions go one by one: two copies of
+ * one share more constants than there are SGPRs, and waves enough fit to keep
+ * memory busy with 8 bytes a lane.
+ */
+template <Weight weight, u32 widest> DEV constexpr u32 pack_size()
+{
+    return weight == HEAVY && widest == 8 && !KPK_NVIDIA ? 1 : 16 / widest;
+}
+
+/*
  * Packs that a thread loads at once, and packs of a thread in all where one
  * block in k * stay works. In candle's shape the fewer stay the better, as long
  * as they keep memory busy; small types take more packs for that. Measured on
@@ -819,6 +922,7 @@ template <Weight weight, u32 nops, u32 k, u32 first, u32 widest> struct Shape {
                                 : nops == 2                      ? 8 / widest
                                 : widest == 1                    ? 16
                                 : widest == 2 || first != widest ? 8
+                                : weight == HEAVY && KPK_NVIDIA  ? 8
                                                                  : 4;
 };
 
@@ -830,7 +934,7 @@ DEV void map(u64 n, u64 rank, const size_t *info, const A *a, const B *b,
     constexpr u32 widest =
         max_of(max_of(operand_size<A>::value, operand_size<B>::value),
                max_of(operand_size<C>::value, operand_size<R>::value));
-    constexpr u32 k = 16 / widest;
+    constexpr u32 k = pack_size<weight, widest>();
     typedef Shape<weight, nops, k, operand_size<A>::value, widest> Best;
     constexpr u32 each = Best::each, stay = Best::stay;
 
@@ -843,6 +947,7 @@ DEV void map(u64 n, u64 rank, const size_t *info, const A *a, const B *b,
     if (info != nullptr) {
         if (fills_block_shared()) {
             view = merge_dims<nops>(n, rank, info);
+            prepare_dividers(view);
             if constexpr (weight == COPY)
                 if (view.layout == LAYOUT_ROWS)
                     find_transposed(view);

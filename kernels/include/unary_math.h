@@ -169,21 +169,37 @@ template <typename T> DEV calc_t<T> relu_of(calc_t<T> x)
 }
 
 /*
- * The standard normal distribution function to about 2^-22, by Abramowitz and
- * Stegun's formula 7.1.26 for erfc.
+ * The standard normal distribution function of -x for x >= 0, to about 2^-22,
+ * by Abramowitz and Stegun's formula 7.1.26 for erfc(x / sqrt 2) / 2.
  */
-DEV float near_normcdf(float x)
+DEV float near_tail(float x)
 {
-    const float z = fabsf(x) * 0.70710678f;
-    const float t = near_reciprocal(1.0f + 0.3275911f * z);
+    const float t = near_reciprocal(1.0f + 0.23164190f * x);
     const float p =
         t *
         (0.127414796f +
          t * (-0.142248368f +
               t * (0.7107068705f + t * (-0.7265760135f + t * 0.5307027145f))));
-    const float tail = p * near_exp2(x * x * (-0.5f * 0x1.715476p+0f));
+
+    return p * near_exp2(x * x * (-0.5f * 0x1.715476p+0f));
+}
+
+DEV float near_normcdf(float x)
+{
+    const float tail = near_tail(fabsf(x));
 
     return x < 0 ? tail : 1.0f - tail;
+}
+
+/*
+ * x normcdf(x) = max(x, 0) - |x| normcdf(-|x|), which is -0 at -inf: beyond 100
+ * the tail is 0.
+ */
+DEV float near_gelu_erf(float x)
+{
+    const float m = fminf(fabsf(x), 100.0f);
+
+    return fmaf(-m, near_tail(m), x < 0 ? -0.0f : x);
 }
 
 /* The standard normal distribution function, erfc(-x / sqrt 2) / 2. */
@@ -243,7 +259,7 @@ template <typename T> DEV calc_t<T> gelu_erf_of(calc_t<T> x)
 {
     typedef calc_t<T> C;
     if constexpr (traits<T>::is_small)
-        return weighted(x, near_normcdf(x));
+        return near_gelu_erf(x);
     else
         return weighted(x, (C)0.5 +
                                (C)0.5 * erf_of<T>(x * (C)0.70710678118654752));

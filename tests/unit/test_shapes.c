@@ -1,5 +1,5 @@
 /* test_shapes.c - every kernel of the pack has a launch shape that it accepts,
- * and none spills registers to memory (SGPRs may spill to lanes of a VGPR) */
+ * and none spills registers, be it to memory or to lanes of a VGPR */
 #include "unit.h"
 
 #include "kpack/candle.h"
@@ -42,7 +42,7 @@ static void test_every_kernel_has_a_shape_that_it_accepts(void **state)
     }
 }
 
-static void test_no_kernel_spills_registers_to_memory(void **state)
+static void test_no_kernel_spills_registers(void **state)
 {
     (void)state;
     for (size_t m = 0; m < kpk_pack_module_count(&kpk_candle); m++) {
@@ -57,9 +57,10 @@ static void test_no_kernel_spills_registers_to_memory(void **state)
                 assert_ok(kpk_module_kernel(module, k, &decl));
                 assert_ok(kpk_module_object(module, o, &object));
                 assert_ok(kpk_module_attrs(module, k, o, &attrs));
-                if (attrs.vgpr_spills)
-                    fail_msg("%s on %s: %u VGPRs spilled", decl.name,
-                             object.target, attrs.vgpr_spills);
+                if (attrs.vgpr_spills || attrs.sgpr_spills)
+                    fail_msg("%s on %s: %u VGPRs and %u SGPRs spilled",
+                             decl.name, object.target, attrs.vgpr_spills,
+                             attrs.sgpr_spills);
             }
     }
 }
@@ -83,7 +84,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_kernel_has_a_shape_that_it_accepts),
-        cmocka_unit_test(test_no_kernel_spills_registers_to_memory),
+        cmocka_unit_test(test_no_kernel_spills_registers),
         cmocka_unit_test(test_every_table_has_its_index),
     };
 
