@@ -87,6 +87,7 @@ static void run(struct kt *t, const struct kt_row *row)
                          .bits = true,
                          .want = want_cast,
                          .all_codes = kt_size(row->a) <= 2,
+                         .large_grid = row->a == KT_U8,
                          .tame = edges};
 
     ew_run(t, &e);

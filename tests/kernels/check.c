@@ -99,3 +99,26 @@ void kt_check_bytes(struct kt *t, const void *got, const void *want,
         return;
     }
 }
+
+void kt_check_rows(struct kt *t, const void *device, const void *row,
+                   size_t row_nbytes, size_t nbytes)
+{
+    const size_t rows_at_once = ((size_t)16 << 20) / row_nbytes + 1;
+    const size_t piece = rows_at_once * row_nbytes;
+    char *got = kt_alloc(t, piece), *want = kt_alloc(t, piece);
+
+    for (size_t i = 0; i < rows_at_once; i++)
+        memcpy(want + i * row_nbytes, row, row_nbytes);
+    for (size_t done = 0; done < nbytes; done += piece) {
+        const size_t n = nbytes - done < piece ? nbytes - done : piece;
+
+        t->checks += n;
+        kt_read(t, got, (const char *)device + done, n);
+        for (size_t i = 0; memcmp(got, want, n) != 0; i++)
+            if (got[i] != want[i]) {
+                kt_fail(t, "byte %zu of %zu: want 0x%02x, got 0x%02x", done + i,
+                        nbytes, want[i] & 0xff, got[i] & 0xff);
+                return;
+            }
+    }
+}

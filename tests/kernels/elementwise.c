@@ -109,19 +109,39 @@ static void check(struct kt *t, const struct ew *e, const struct ew_case *c,
         kt_check(t, e->out, got, value, n, gate);
 }
 
+/* The arguments of e, which are read at the launch. */
+struct arguments {
+    size_t n, rank;
+    const size_t *info;
+    void *in[EW_MAX_INPUTS], *out;
+};
+
+static bool launch(struct kt *t, const struct ew *e, const unsigned grid[3],
+                   const unsigned block[3], const struct arguments *a)
+{
+    kpk_arg args[16] = {{&a->n, 8}, {&a->rank, 8}, {&a->info, 8}};
+    size_t nargs = 3;
+
+    for (size_t k = 0; k < e->nbefore; k++)
+        args[nargs++] = e->before[k];
+    for (size_t k = 0; k < e->nin; k++)
+        args[nargs++] = (kpk_arg){&a->in[k], sizeof(a->in[k])};
+    args[nargs++] = (kpk_arg){&a->out, sizeof(a->out)};
+    for (size_t k = 0; k < e->nafter; k++)
+        args[nargs++] = e->after[k];
+    return kt_launch(t, grid, block, 0, args, nargs);
+}
+
 static void run_case(struct kt *t, const struct ew *e, const struct ew_case *c)
 {
-    const size_t n = c->layout[0].numel, rank = c->layout[0].rank;
+    const size_t n = c->layout[0].numel;
+    struct arguments a = {.n = n, .rank = c->layout[0].rank};
     const size_t out_size = kt_size(e->out);
     const size_t spare = n == 0 ? 16 : 0; /* elements that must stay */
     const struct kt_layout *layouts[EW_MAX_INPUTS];
     const void *host[EW_MAX_INPUTS] = {NULL};
-    void *in[EW_MAX_INPUTS] = {NULL}, *out;
     void *got = kt_alloc(t, (n + spare) * out_size);
-    const size_t *info;
     unsigned grid[3], block[3];
-    kpk_arg args[16];
-    size_t nargs = 0;
 
     name_case(t, e, c);
     for (size_t k = 0; k < e->nin; k++) {
@@ -137,28 +157,18 @@ static void run_case(struct kt *t, const struct ew *e, const struct ew_case *c)
         host[k] = data;
         layouts[k] = &c->layout[k];
         if (k > 0 || c->place == APART)
-            in[k] = kt_device(t, data, extent * size, c->lead * size);
+            a.in[k] = kt_device(t, data, extent * size, c->lead * size);
     }
-    out = kt_device(t, c->place == APART ? NULL : host[0],
-                    (n + spare) * out_size, c->lead * out_size);
+    a.out = kt_device(t, c->place == APART ? NULL : host[0],
+                      (n + spare) * out_size, c->lead * out_size);
     if (c->place == SAME)
-        in[0] = out;
-    info = c->info ? kt_info(t, e->nin, layouts) : NULL;
+        a.in[0] = a.out;
+    a.info = c->info ? kt_info(t, e->nin, layouts) : NULL;
 
-    args[nargs++] = (kpk_arg){&n, sizeof(n)};
-    args[nargs++] = (kpk_arg){&rank, sizeof(rank)};
-    args[nargs++] = (kpk_arg){&info, sizeof(info)};
-    for (size_t k = 0; k < e->nbefore; k++)
-        args[nargs++] = e->before[k];
-    for (size_t k = 0; k < e->nin; k++)
-        args[nargs++] = (kpk_arg){&in[k], sizeof(in[k])};
-    args[nargs++] = (kpk_arg){&out, sizeof(out)};
-    for (size_t k = 0; k < e->nafter; k++)
-        args[nargs++] = e->after[k];
     set_shape(e, c->shape, n, grid, block);
-    if (!kt_launch(t, grid, block, 0, args, nargs))
+    if (!launch(t, e, grid, block, &a))
         return;
-    kt_read(t, got, out, (n + spare) * out_size);
+    kt_read(t, got, a.out, (n + spare) * out_size);
     check(t, e, c, host, got);
     if (spare) {
         void *untouched = kt_alloc(t, spare * out_size);
@@ -250,41 +260,100 @@ static void run_large_grid(struct kt *t, const struct ew *e)
 static void run_far(struct kt *t, const struct ew *e)
 {
     enum { COLUMNS = 40 };
-    const size_t n = 2 * COLUMNS, rank = 2, apart = ((size_t)1 << 32) + 24;
+    const size_t n = 2 * COLUMNS, apart = ((size_t)1 << 32) + 24;
     const size_t info[] = {2, COLUMNS, apart, 1};
     const size_t size = kt_size(e->in[0]);
     struct ew_case c = flat_case(e, n, CONTRACT, KT_SMALL);
     const void *host = kt_host(t, e->in[0], n, KT_SMALL, 11);
-    const void *dinfo = kt_device(t, info, sizeof(info), 0);
-    void *out = kt_device(t, NULL, n * kt_size(e->out), 0), *in;
+    struct arguments a = {
+        .n = n,
+        .rank = 2,
+        .info = kt_device(t, info, sizeof(info), 0),
+        .out = kt_device(t, NULL, n * kt_size(e->out), 0),
+    };
+    char *in;
     void *got = kt_alloc(t, n * kt_size(e->out));
-    kpk_arg args[16];
-    size_t nargs = 0;
 
     t->what = "rows 2^32 elements apart";
-    if (kpk_malloc(t->inst, (apart + COLUMNS) * size, &in) != KPK_OK) {
+    if (kpk_malloc(t->inst, (apart + COLUMNS) * size, &a.in[0]) != KPK_OK) {
         kt_fail(t, "%s", kpk_error_message());
         return;
     }
+    in = a.in[0];
     kt_write(t, in, host, COLUMNS * size);
-    kt_write(t, (char *)in + apart * size, (const char *)host + COLUMNS * size,
+    kt_write(t, in + apart * size, (const char *)host + COLUMNS * size,
              COLUMNS * size);
-    args[nargs++] = (kpk_arg){&n, sizeof(n)};
-    args[nargs++] = (kpk_arg){&rank, sizeof(rank)};
-    args[nargs++] = (kpk_arg){&dinfo, sizeof(dinfo)};
-    for (size_t k = 0; k < e->nbefore; k++)
-        args[nargs++] = e->before[k];
-    args[nargs++] = (kpk_arg){&in, sizeof(in)};
-    args[nargs++] = (kpk_arg){&out, sizeof(out)};
-    for (size_t k = 0; k < e->nafter; k++)
-        args[nargs++] = e->after[k];
-    if (kt_launch(t, (const unsigned[3]){1, 1, 1},
-                  (const unsigned[3]){1024, 1, 1}, 0, args, nargs)) {
-        kt_read(t, got, out, n * kt_size(e->out));
+    if (launch(t, e, (const unsigned[3]){1, 1, 1},
+               (const unsigned[3]){1024, 1, 1}, &a)) {
+        kt_read(t, got, a.out, n * kt_size(e->out));
         check(t, e, &c, &host, got);
     }
     if (kpk_free(t->inst, in) != KPK_OK)
         kt_fail(t, "%s", kpk_error_message());
+}
+
+/* Launches for outputs of `layout`, all inputs alike; checks rows of them. */
+static void run_rows(struct kt *t, const struct ew *e,
+                     const struct kt_layout *layout, struct arguments *a,
+                     const void *const host[])
+{
+    const struct kt_layout *layouts[EW_MAX_INPUTS] = {layout, layout, layout};
+    const size_t columns = layout->dims[1], size = kt_size(e->out);
+    const struct ew_case row = flat_case(e, columns, CONTRACT, KT_SMALL);
+    void *got = kt_alloc(t, columns * size);
+    unsigned grid[3], block[3];
+
+    a->n = layout->numel;
+    a->rank = layout->rank;
+    a->info = kt_is_contiguous(layout) ? NULL : kt_info(t, e->nin, layouts);
+    set_shape(e, RECOMMENDED, a->n, grid, block);
+    if (!launch(t, e, grid, block, a))
+        return;
+    kt_read(t, got, a->out, columns * size);
+    check(t, e, &row, host, got);
+    kt_check_rows(t, a->out, got, columns * size, a->n * size);
+}
+
+/*
+ * More than 2^31 outputs, the rows of which repeat a row of each input; and, on
+ * a real GPU, of as many inputs.
+ */
+static void run_huge(struct kt *t, const struct ew *e)
+{
+    enum { COLUMNS = 4112, BYTE = 0x35 };
+    const size_t dims[2] = {((size_t)1 << 31) / COLUMNS + 2, COLUMNS};
+    const struct kt_layout rows = kt_layout(2, dims, KT_BROADCAST_OUTER);
+    const struct kt_layout flat = kt_layout(2, dims, KT_CONTIGUOUS);
+    const void *host[EW_MAX_INPUTS] = {NULL};
+    struct arguments a = {0};
+
+    t->what = "more than 2^31 outputs, one row";
+    a.out = kt_large_device(t, rows.numel * kt_size(e->out));
+    if (!a.out)
+        return;
+    for (size_t k = 0; k < e->nin; k++) {
+        void *data = kt_host(t, e->in[k], COLUMNS, KT_SMALL, 5 + k);
+
+        if (e->tame)
+            e->tame(e, k, data, COLUMNS);
+        host[k] = data;
+        a.in[k] = kt_device(t, data, COLUMNS * kt_size(e->in[k]), 0);
+    }
+    run_rows(t, e, &rows, &a, host);
+    if (kt_is_simulated())
+        return;
+    t->what = "more than 2^31 outputs, contiguous";
+    for (size_t k = 0; k < e->nin; k++) {
+        const size_t size = kt_size(e->in[k]);
+        void *data = kt_alloc(t, COLUMNS * size);
+
+        memset(data, BYTE, COLUMNS * size);
+        host[k] = data;
+        a.in[k] = kt_large_device(t, flat.numel * size);
+        if (!a.in[k] || kpk_fill(t->inst, a.in[k], BYTE, flat.numel * size))
+            return;
+    }
+    run_rows(t, e, &flat, &a, host);
 }
 
 /* Each order for one input at a time, then for all, then a mixture. */
@@ -402,6 +471,9 @@ void ew_run(struct kt *t, const struct ew *e)
         run_large_grid(t, e);
     if (e->large_grid && e->nin == 1 && kt_size(e->in[0]) == 1)
         run_far(t, e);
+    if (kt_is_simulated() ? e->huge && t->device == 0
+                          : e->large_grid && kt_size(e->out) <= 4)
+        run_huge(t, e);
     run_sizes(t, e);
     run_layouts(t, e);
     run_any_layouts(t, e);

@@ -35,7 +35,9 @@ struct ew {
     bool all_codes;  /* one input of 8 or 16 bits: try each code */
     bool no_hostile; /* only small numbers are meaningful */
     bool moves;      /* data as it is: large enough for several tiles, too */
-    bool large_grid; /* so large that most blocks leave at once, too */
+    bool large_grid; /* so large that most blocks leave at once, too, and on a
+                      * real GPU more than 2^31 outputs */
+    bool huge;       /* as many on the first simulated one: 15 s */
     /* puts numbers that matter into input k's data, or takes some out */
     void (*tame)(const struct ew *e, size_t k, void *data, size_t n);
 };

@@ -45,6 +45,40 @@ static void put(enum kt_type type, void *data, size_t i, uint64_t code)
     memcpy((char *)data + i * kt_size(type), &code, kt_size(type));
 }
 
+/* More than 2^31 elements, by either kernel; it takes seconds to simulate. */
+static void run_huge(struct kt *t, const struct kt_row *row, bool has_info)
+{
+    const size_t n = ((size_t)1 << 31) + 1025, rank = 0, *info = NULL;
+    const size_t size = kt_size(row->a), spare = 16;
+    const uint64_t value = some_value(row->a, 0);
+    char after[16], got[16];
+    char *out;
+
+    if (kt_is_simulated() ? row->a != KT_U8 || !has_info : size > 4)
+        return;
+    t->what = "more than 2^31 elements";
+    out = kt_large_device(t, n * size + spare);
+    if (!out)
+        return;
+    memset(after, 0xA5, sizeof(after));
+    kt_write(t, out + n * size, after, spare);
+    if (has_info) {
+        kpk_arg args[] = {
+            {&n, 8}, {&rank, 8}, {&info, 8}, {&value, size}, {&out, 8}};
+
+        kt_launch(t, (unsigned[]){4096, 1, 1}, (unsigned[]){256, 1, 1}, 0, args,
+                  5);
+    } else {
+        kpk_arg args[] = {{&out, 8}, {&value, size}, {&n, 8}};
+
+        kt_launch(t, (unsigned[]){4096, 1, 1}, (unsigned[]){256, 1, 1}, 0, args,
+                  3);
+    }
+    kt_check_rows(t, out, &value, size, n * size);
+    kt_read(t, got, out + n * size, spare);
+    kt_check_bytes(t, got, after, spare, "what follows");
+}
+
 static void run_fill(struct kt *t, const struct kt_row *row)
 {
     static const size_t sizes[] = {0, 1, 15, 17, 1023, 1024, 1025, 30001};
@@ -69,6 +103,7 @@ static void run_fill(struct kt *t, const struct kt_row *row)
         kt_read(t, got, buf, (n + spare) * size);
         kt_check_bytes(t, got, want, (n + spare) * size, "the buffer");
     }
+    run_huge(t, row, false);
 }
 
 static const struct {
@@ -156,6 +191,7 @@ static void run_const_set(struct kt *t, const struct kt_row *row)
             if (kt_is_contiguous(&layout))
                 set_layout(t, row->a, &layout, false, turn++);
         }
+    run_huge(t, row, true);
 }
 
 #define ROW(name, run, suffix, type) {name "_" suffix, run, type, type, NULL},

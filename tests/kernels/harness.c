@@ -94,6 +94,43 @@ void *kt_device(struct kt *t, const void *host, size_t nbytes, size_t lead)
     return (char *)m->device + lead;
 }
 
+bool kt_is_simulated(void)
+{
+    return getenv("KPK_SIM_DEVICES") != NULL;
+}
+
+/* What the machine can give without swapping; 0 if it does not say. */
+static size_t available_memory(void)
+{
+    FILE *f = fopen("/proc/meminfo", "r");
+    unsigned long kib = 0;
+    char line[128];
+
+    while (f && fgets(line, sizeof(line), f))
+        if (sscanf(line, "MemAvailable: %lu", &kib) == 1)
+            break;
+    if (f)
+        (void)fclose(f);
+    return (size_t)kib * 1024;
+}
+
+void *kt_large_device(struct kt *t, size_t nbytes)
+{
+    const size_t reserve = (size_t)1 << 30;
+    const char *why = "the machine has not so much memory left";
+    void *p = NULL;
+
+    if (!kt_is_simulated() || available_memory() > nbytes + reserve) {
+        why = kpk_malloc(t->inst, nbytes, &p) ? kpk_error_message() : NULL;
+        if (!why)
+            remember(t)->device = p;
+    }
+    if (why)
+        printf("%s %s %s: left out, it takes %zu MiB: %s\n", t->symbol,
+               t->target, t->what, nbytes >> 20, why);
+    return p;
+}
+
 const size_t *kt_info(struct kt *t, size_t n,
                       const struct kt_layout *const *layouts)
 {

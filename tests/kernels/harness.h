@@ -146,6 +146,13 @@ struct kt {
  * so a lead of one element gives a pointer that is aligned to no more.
  */
 void *kt_device(struct kt *t, const void *host, size_t nbytes, size_t lead);
+/*
+ * The same for gigabytes, without a pattern in it. NULL, and a line that says
+ * that the case is left out, if there is not so much memory.
+ */
+void *kt_large_device(struct kt *t, size_t nbytes);
+/* A simulated GPU: a thousand times slower, and its memory is the machine's. */
+bool kt_is_simulated(void);
 void kt_read(struct kt *t, void *host, const void *device, size_t nbytes);
 void kt_write(struct kt *t, void *device, const void *host, size_t nbytes);
 
@@ -193,6 +200,11 @@ void kt_check_bits(struct kt *t, enum kt_type type, const void *got,
 /* Compares bytes, e.g. what must not have been written. */
 void kt_check_bytes(struct kt *t, const void *got, const void *want,
                     size_t nbytes, const char *of_what);
+
+/* The same for gigabytes of device memory that should be one row over and over.
+ */
+void kt_check_rows(struct kt *t, const void *device, const void *row,
+                   size_t row_nbytes, size_t nbytes);
 
 /* ---- the table of a test program ---- */
 

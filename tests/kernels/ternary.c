@@ -42,6 +42,7 @@ static void run(struct kt *t, const struct kt_row *row)
                          .in = {row->a, type, type},
                          .bits = true,
                          .want = want_where,
+                         .large_grid = row->a == KT_U8,
                          .tame = conditions};
 
     ew_run(t, &e);

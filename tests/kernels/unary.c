@@ -325,6 +325,7 @@ static void run_copy(struct kt *t, const struct kt_row *row)
         .want = want_copy,
         .moves = true,
         .large_grid = true,
+        .huge = row->a == KT_U8,
         .in_place = true,
         .all_codes = kt_size(row->a) <= 2,
     };
