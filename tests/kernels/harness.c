@@ -106,9 +106,9 @@ static size_t available_memory(void)
     unsigned long kib = 0;
     char line[128];
 
-    while (f && fgets(line, sizeof(line), f))
-        if (sscanf(line, "MemAvailable: %lu", &kib) == 1)
-            break;
+    while (f && kib == 0 && fgets(line, sizeof(line), f))
+        if (strncmp(line, "MemAvailable:", 13) == 0)
+            kib = strtoul(line + 13, NULL, 10);
     if (f)
         (void)fclose(f);
     return (size_t)kib * 1024;
