@@ -54,7 +54,9 @@ template <> struct kept<i64> {
 /*
  * An operation: `value` is a partial result, start() the empty one, take() adds
  * element i of the line and take_pack() those from i on, () merges two,
- * result() is what is stored. `ordered` operations depend on the order.
+ * result() is what is stored. `ordered` operations depend on the order. Those
+ * that `names_packs` have name_pack() too: it says which pack it was, until
+ * locate() has seen that pack again, once a line.
  */
 template <typename OP, u32 V, typename T>
 DEV void take_each(typename OP::value &v, const Pack<T, V> &x, u32 i)
@@ -69,6 +71,7 @@ template <typename T> struct sum_of {
     using result_type = T;
     static constexpr bool ordered = traits<T>::is_float;
     static constexpr bool idempotent = false;
+    static constexpr bool names_packs = false;
 
     static DEV_MEMBER value start()
     {
@@ -100,7 +103,7 @@ template <typename T> struct sum_of {
     {
         return a + b;
     }
-    static DEV_MEMBER T result(value v, u64, u64, const size_t *)
+    static DEV_MEMBER T result(value v, u64, u64, u64, const size_t *)
     {
         return convert<T>(v);
     }
@@ -111,6 +114,7 @@ template <typename T, bool MAX> struct extreme_of {
     using result_type = T;
     static constexpr bool ordered = false;
     static constexpr bool idempotent = true;
+    static constexpr bool names_packs = false;
 
     static DEV_MEMBER value start()
     {
@@ -136,7 +140,7 @@ template <typename T, bool MAX> struct extreme_of {
     {
         return pick(a, b);
     }
-    static DEV_MEMBER T result(value v, u64, u64, const size_t *)
+    static DEV_MEMBER T result(value v, u64, u64, u64, const size_t *)
     {
         return convert<T>(v);
     }
@@ -153,6 +157,7 @@ template <typename T, bool MAX> struct index_of {
     using result_type = u32;
     static constexpr bool ordered = false;
     static constexpr bool idempotent = true;
+    static constexpr bool names_packs = true;
     static constexpr u32 none = 0xffffffff;
 
     static DEV_MEMBER value start()
@@ -175,9 +180,7 @@ template <typename T, bool MAX> struct index_of {
         if (better(w, v.v) || v.i == none)
             v = {w, i};
     }
-    /* few packs hold anything better than what a thread has met already */
-    template <u32 V>
-    static DEV_MEMBER void take_pack(value &v, const Pack<T, V> &x, u32 i)
+    template <u32 V> static DEV_MEMBER order best_of(const Pack<T, V> &x)
     {
         order best = convert<order>(x[0]);
 
@@ -187,18 +190,48 @@ template <typename T, bool MAX> struct index_of {
 
             best = MAX ? max_or_nan(best, w) : min_or_nan(best, w);
         }
-        if (better(best, v.v) || v.i == none)
+        return best;
+    }
+    /* few packs hold anything better than what a thread has met already */
+    template <u32 V>
+    static DEV_MEMBER void take_pack(value &v, const Pack<T, V> &x, u32 i)
+    {
+        if (better(best_of(x), v.v) || v.i == none)
             take_each<index_of>(v, x, i);
+    }
+    /* says which pack by its first element; locate() finds the one in there */
+    template <u32 V>
+    static DEV_MEMBER void name_pack(value &v, const Pack<T, V> &x, u32 i)
+    {
+        const order best = best_of(x);
+
+        if (better(best, v.v) || v.i == none)
+            v = {best, i};
+    }
+    template <u32 V>
+    static DEV_MEMBER void locate(value &v, const Pack<T, V> &x)
+    {
+        u32 at = V - 1;
+
+        UNROLL
+        for (u32 k = V - 1; k > 0; k--) {
+            const order w = convert<order>(x[k - 1]);
+
+            at = w == v.v || w != w ? k - 1 : at;
+        }
+        v.i += at;
     }
     DEV_MEMBER value operator()(value a, value b) const
     {
         return better(b.v, a.v) || (!better(a.v, b.v) && b.i < a.i) ? b : a;
     }
-    static DEV_MEMBER u32 result(value v, u64 first, u64 num_dims,
+    static DEV_MEMBER u32 result(value v, u64 first, u64 R, u64 num_dims,
                                  const size_t *info)
     {
         const u64 last = num_dims > 0 ? info[num_dims - 1] : 1;
 
+        if (last == R) /* one dim is reduced, and `first` is where it begins */
+            return v.i;
         return last > 0 ? (u32)((first + v.i) % last) : none;
     }
 };
@@ -242,15 +275,54 @@ DEV line find_line(u64 numel, u64 R, u64 num_dims, const size_t *info,
             step, true, false};
 }
 
-/* N is u32 or u64, as n needs */
+/* A line of n at p in packs: those before the first, and how many there are. */
+template <typename T, typename N> struct packs_of {
+    N head, count;
+
+    DEV_MEMBER packs_of(const T *p, N n)
+    {
+        constexpr u32 V = vector_length<T>;
+        const u32 skew = (16 - ((u32)(u64)p & 15)) % 16 / sizeof(T);
+
+        head = skew < n ? skew : n;
+        count = (n - head) / V;
+    }
+};
+
+/* the element of the line that v means, after fold_contiguous<OP, true>() */
 template <typename OP, typename N, typename T>
+DEV void locate(typename OP::value &v, const T *p, N n)
+{
+    if constexpr (OP::names_packs) {
+        constexpr u32 V = vector_length<T>;
+        const packs_of<T, N> packs(p, n);
+
+        if (v.i >= packs.head && v.i - packs.head < packs.count * V)
+            OP::locate(v, load_pack<V>(p + v.i));
+    }
+}
+
+template <bool NAME, typename OP, u32 V, typename T>
+DEV void take_or_name(typename OP::value &v, const Pack<T, V> &x, u32 i)
+{
+    if constexpr (NAME && OP::names_packs)
+        OP::name_pack(v, x, i);
+    else
+        OP::take_pack(v, x, i);
+}
+
+/*
+ * N is u32 or u64, as n needs. NAME: the result may name a pack. That is less
+ * to do for a group of lanes with a row each, where some lane finds something
+ * better in almost every pack.
+ */
+template <typename OP, bool NAME = false, typename N, typename T>
 DEV typename OP::value fold_contiguous(const T *p, N n, u32 rank, u32 size)
 {
     constexpr u32 V = vector_length<T>;
     constexpr u32 batch = sizeof(typename OP::value) > 4 ? 2 : 4;
-    const u32 skew = (16 - ((u32)(u64)p & 15)) % 16 / sizeof(T);
-    const N head = skew < n ? skew : n;
-    const N vectors = (n - head) / V;
+    const packs_of<T, N> packs(p, n);
+    const N head = packs.head, vectors = packs.count;
     typename OP::value v = OP::start();
     N k = rank;
 
@@ -263,10 +335,11 @@ DEV typename OP::value fold_contiguous(const T *p, N n, u32 rank, u32 size)
             x[j] = load_pack<V>(p + head + (k + j * size) * V);
         UNROLL
         for (u32 j = 0; j < batch; j++)
-            OP::take_pack(v, x[j], (u32)(head + (k + j * size) * V));
+            take_or_name<NAME, OP>(v, x[j], (u32)(head + (k + j * size) * V));
     }
     for (; k < vectors; k += size)
-        OP::take_pack(v, load_pack<V>(p + head + k * V), (u32)(head + k * V));
+        take_or_name<NAME, OP>(v, load_pack<V>(p + head + k * V),
+                               (u32)(head + k * V));
     for (N m = head + vectors * V + rank; m < n; m += size)
         OP::take(v, p[m], (u32)m);
     return v;
@@ -455,7 +528,7 @@ DEV void reduce_rows_by_teams(const T *src, u32 n, u32 slots, u32 outputs,
         if (rank < group_size) {
             v = lanes_reduce(v, group_size, op);
             if (rank == 0 && o < outputs)
-                dst[o] = OP::result(v, 0, 0, nullptr);
+                dst[o] = OP::result(v, 0, 0, 0, nullptr);
         }
     }
 }
@@ -567,10 +640,12 @@ DEV void reduce_rows(const T *src, u32 n, u32 outputs, u64 num_dims,
                            4 * group_size),
                     lane);
             else
-                v = fold_contiguous<OP>(row, n, lane, group_size);
+                v = fold_contiguous<OP, true>(row, n, lane, group_size);
             v = lanes_reduce(v, group_size, OP());
-            if (lane == 0)
-                dst[o] = OP::result(v, first + (u64)o * n, num_dims, info);
+            if (lane == 0) {
+                locate<OP>(v, row, n);
+                dst[o] = OP::result(v, first + (u64)o * n, n, num_dims, info);
+            }
         }
     }
 }
@@ -589,8 +664,7 @@ DEV void reduce_by_block(u64 src_numel, u64 R, u64 num_dims, const size_t *info,
     typename OP::value v = OP::start();
 
     if (first < src_numel) {
-        const u64 rest = src_numel - first;
-        const u64 n = R < rest ? R : rest;
+        const u64 n = min_of<u64>(R, src_numel - first);
         const line where = find_line(src_numel, R, num_dims, info, first);
 
         if (!where.straight)
@@ -605,7 +679,7 @@ DEV void reduce_by_block(u64 src_numel, u64 R, u64 num_dims, const size_t *info,
     else
         v = team_reduce(t, scratch, 0, v, OP());
     if (t.rank == 0)
-        dst[output] = OP::result(v, first, num_dims, info);
+        dst[output] = OP::result(v, first, R, num_dims, info);
 }
 
 template <typename OP, typename T>

@@ -7,10 +7,13 @@
  * right too. f16 and bf16 are computed in f32, with one rounding at the end.
  *
  * The row is read once and written once where it fits: in registers (up to 32
- * f32 values a thread), else in LDS (up to 4096 f32 values a row, which is what
- * lets a team of 32 threads hold a row of 4096: a kernel that takes blocks of
- * 1024 has too few registers for it). Longer rows are read twice: the first
- * pass keeps a running maximum and a sum relative to it.
+ * f32 values a thread), else in LDS (up to 4096 values of f32 or a smaller T,
+ * which is what lets a team of 32 threads hold a row of 4096: a kernel that
+ * takes blocks of 1024 has too few registers for it). Longer rows are read
+ * twice: the first pass keeps a running maximum and a sum relative to it.
+ *
+ * LDS holds values in T, to be small: that lets more blocks of 32 threads run
+ * at once. exp() of f16 and bf16 is worked out twice there.
  *
  * A NaN, a +inf, or nothing but -inf makes the whole row NaN: x - max is NaN
  * there, and so is the sum.
@@ -25,15 +28,15 @@
  */
 constexpr u32 softmax_stream = 128;
 
-/* LDS that a row may take; also the scratch of teams that are not packed */
-constexpr u32 softmax_row_bytes = 16384;
+/* values of a row that LDS holds, at most 16 KiB of them */
+template <typename T>
+constexpr u32 softmax_held = 16384 / (sizeof(T) > 4 ? sizeof(T) : 4);
 
 template <typename T> struct softmax_row {
     using A = calc_t<T>;
-    static constexpr u32 held = softmax_row_bytes / sizeof(A);
-
     const team &t;
-    const team_scratch<A> &scratch; /* its `all` holds `held` values */
+    const team_scratch<A> &scratch;
+    T *row; /* in LDS, softmax_held<T> values */
     const T *src;
     T *dst;
     u32 n;
@@ -67,69 +70,59 @@ template <typename T> struct softmax_row {
     }
 
     /* where vector j of this thread is in LDS: no two lanes on one bank */
-    template <u32 V> DEV_MEMBER A *place(u32 j, u32 part) const
+    template <u32 V> DEV_MEMBER T *place(u32 j) const
     {
-        constexpr u32 W = vector_length<A> < V ? vector_length<A> : V;
         const u32 size = uniform_here(t.size); /* not its multiples, hoisted */
 
-        return scratch.all + ((j * (V / W) + part) * size + t.rank) * W;
-    }
-
-    template <u32 V> DEV_MEMBER void keep(u32 j, const A *v) const
-    {
-        constexpr u32 W = vector_length<A> < V ? vector_length<A> : V;
-
-        UNROLL
-        for (u32 part = 0; part < V / W; part++)
-            write_columns<W>(place<V>(j, part), v + part * W);
-    }
-
-    template <u32 V> DEV_MEMBER void recall(u32 j, A *v) const
-    {
-        constexpr u32 W = vector_length<A> < V ? vector_length<A> : V;
-
-        UNROLL
-        for (u32 part = 0; part < V / W; part++)
-            read_columns<W>(place<V>(j, part), v + part * W);
+        return row + (j * size + t.rank) * V;
     }
 
     /* a thread meets only values that it stored itself: no barrier needed */
     template <u32 V> DEV_MEMBER void run_in_lds()
     {
-        constexpr u32 most = softmax_registers / sizeof(A) / V;
-        constexpr u32 K = most > 1 ? most : 1; /* loads in flight */
+        constexpr u32 most = softmax_registers / sizeof(T) / V;
+        constexpr u32 K = most > 8 ? 8 : most > 1 ? most : 1; /* in flight */
+        constexpr bool exact = is_same<T, A>::value; /* LDS takes exp() too */
         const u32 span = t.size * V;
         A m = -infinity<A>(), sum = 0, v[V];
-        row_tile<T, V, K> x;
 
-        for (u32 first = 0, j = 0; first < n; first += K * span, j += K) {
-            x.load(t, src, first, n);
+        for (u32 first = t.rank * V, j = 0; first < n;
+             first += K * span, j += K) {
+            Pack<T, V> x[K];
+
             UNROLL
             for (u32 k = 0; k < K; k++) {
-                if (first + x.column(t, k) < n) {
+                const u32 c = first + k * span;
+
+                x[k] = load_pack<V>(src + (c < n ? c : first));
+            }
+            UNROLL
+            for (u32 k = 0; k < K; k++) {
+                if (first + k * span < n) {
                     UNROLL
                     for (u32 i = 0; i < V; i++)
-                        m = max_number(m, x.v[k][i]);
-                    keep<V>(j + k, x.v[k]);
+                        m = max_number(m, convert<A>(x[k][i]));
+                    store_pack<V>(place<V>(j + k), x[k]);
                 }
             }
         }
         m = team_reduce(t, scratch, 0, m, larger());
         for (u32 c = t.rank * V, j = 0; c < n; c += span, j++) {
-            recall<V>(j, v);
+            read_columns<V>(place<V>(j), v);
             UNROLL
             for (u32 i = 0; i < V; i++) {
                 v[i] = exponential(v[i] - m);
                 sum += v[i];
             }
-            keep<V>(j, v);
+            if constexpr (exact)
+                write_columns<V>(place<V>(j), v);
         }
         const A r = 1 / team_reduce(t, scratch, 1, sum, plus());
         for (u32 c = t.rank * V, j = 0; c < n; c += span, j++) {
-            recall<V>(j, v);
+            read_columns<V>(place<V>(j), v);
             UNROLL
             for (u32 i = 0; i < V; i++)
-                v[i] *= r;
+                v[i] = (exact ? v[i] : exponential(v[i] - m)) * r;
             write_columns<V>(dst + c, v);
         }
     }
@@ -141,8 +134,8 @@ template <typename T> struct softmax_row {
         A m = -infinity<A>(), sum = 0;
         row_tile<T, V, K> x;
 
-        if (t.packed &&
-            (n + t.size * V - 1) / (t.size * V) * t.size * V <= held) {
+        if (t.packed && (n + t.size * V - 1) / (t.size * V) * t.size * V <=
+                            softmax_held<T>) {
             run_in_lds<V>();
             return;
         }
@@ -188,8 +181,12 @@ template <typename T> DEV void softmax(const T *src, T *dst, i32 n_cols)
 {
     using A = calc_t<T>;
     __shared__ A slot[2][max_groups];
-    alignas(16) __shared__ A all[softmax_row<T>::held];
-    const team_scratch<A> scratch = {slot, all};
+    /* for the row, or the scratch of a team that is not packed */
+    constexpr u32 held = softmax_held<T> * sizeof(T);
+    constexpr u32 loose = max_block * sizeof(A);
+    constexpr u32 nbytes = held > loose ? held : loose;
+    alignas(16) __shared__ unsigned char room[nbytes];
+    const team_scratch<A> scratch = {slot, reinterpret_cast<A *>(room)};
     const u64 row = (u64)blockIdx.x * blockDim.x + threadIdx.x;
     const team t = make_team(blockDim.y, threadIdx.y, threadIdx.x, blockDim.x);
     const u32 n = n_cols > 0 ? (u32)n_cols : 0;
@@ -198,7 +195,7 @@ template <typename T> DEV void softmax(const T *src, T *dst, i32 n_cols)
         return;
     src += row * n;
     dst += row * n;
-    softmax_row<T> r{t, scratch, src, dst, n};
+    softmax_row<T> r{t, scratch, reinterpret_cast<T *>(room), src, dst, n};
     with_row_class<T, softmax_registers>(
         r,
         n % vector_length<T> == 0 && is_aligned(src, 16) && is_aligned(dst, 16),
