@@ -1,0 +1,134 @@
+/* view.h - the layout of a kernel's operands, dimensions merged */
+#pragma once
+
+#include "device.h"
+
+enum { MAX_GROUPS = 4 };
+
+/*
+ * Division of any u32 by one number, which one thread prepares for a block on
+ * sm_NN (Granlund and Montgomery, "Division by invariant integers using
+ * multiplication", figure 4.1).
+ */
+#if KPK_NVIDIA
+struct Divider {
+    u32 factor, shift;
+
+    DEV_MEMBER void prepare(u32 d)
+    {
+        shift = d > 1 ? 32 - (u32)__clz((int)(d - 1)) : 0;
+        factor = (u32)((((1ull << shift) - d) << 32) / d) + 1;
+    }
+    DEV_MEMBER u32 divide(u32 n) const
+    {
+        const u32 high = __umulhi(n, factor);
+        return shift == 0 ? n : (high + ((n - high) >> 1)) >> (shift - 1);
+    }
+};
+#endif
+
+/*
+ * Where several views fill sm_NN's 32 registers a thread, so that divisions are
+ * prepared and the view is read anew at each step. One view does better
+ * without.
+ */
+template <u32 nops> constexpr bool is_tight = KPK_NVIDIA && (nops > 1);
+
+enum Layout { LAYOUT_FLAT, LAYOUT_ROWS, LAYOUT_TILES, LAYOUT_ANY };
+
+/*
+ * Merged dimensions, innermost first; those not in use are 1 with stride 0.
+ * LAYOUT_TILES exchanges dimensions: then the output has strides, too.
+ */
+template <u32 nops> struct View {
+    Layout layout;
+    u32 ngroups;
+    u32 dim[MAX_GROUPS];
+#if KPK_NVIDIA
+    Divider divider[MAX_GROUPS]; /* by dim, where is_tight<> */
+#endif
+    u32 stride[nops][MAX_GROUPS];
+    u32 out_stride[MAX_GROUPS]; /* for LAYOUT_TILES */
+};
+
+/*
+ * Merges dimensions: those of size 1 go, and one that continues its outer
+ * neighbour, for every operand, joins it. From the outermost inwards, so that
+ * the open group is always the first and older ones move up.
+ */
+template <u32 nops>
+DEV View<nops> merge_dims(u64 n, u64 rank, const size_t *info)
+{
+    View<nops> view;
+    bool fits = n < 0xffff0000u;
+    u32 ngroups = 0;
+    u64 step[nops]; /* of the open group */
+    UNROLL
+    for (u32 g = 0; g < MAX_GROUPS; g++) {
+        view.dim[g] = 1;
+        UNROLL
+        for (u32 o = 0; o < nops; o++)
+            view.stride[o][g] = 0;
+    }
+    UNROLL
+    for (u32 o = 0; o < nops; o++)
+        step[o] = 1;
+    NO_UNROLL
+    for (u64 d = 0; d < rank; d++) {
+        const u64 dim = info[d];
+        if (dim == 1)
+            continue;
+        bool joins = ngroups > 0;
+        UNROLL
+        for (u32 o = 0; o < nops; o++) {
+            const u64 next = info[(o + 1) * rank + d];
+            joins = joins && step[o] == next * dim;
+            fits = fits && next >> 32 == 0;
+            step[o] = next;
+        }
+        if (!joins) {
+            UNROLL
+            for (u32 g = MAX_GROUPS - 1; g > 0; g--) {
+                view.dim[g] = view.dim[g - 1];
+                UNROLL
+                for (u32 o = 0; o < nops; o++)
+                    view.stride[o][g] = view.stride[o][g - 1];
+            }
+            view.dim[0] = 1;
+            ngroups++;
+        }
+        view.dim[0] *= (u32)dim;
+        UNROLL
+        for (u32 o = 0; o < nops; o++)
+            view.stride[o][0] = (u32)step[o];
+    }
+    bool flat = ngroups <= 1;
+    UNROLL
+    for (u32 o = 0; o < nops; o++)
+        flat = flat && step[o] == 1;
+    view.ngroups = ngroups;
+    view.layout = flat                            ? LAYOUT_FLAT
+                  : fits && ngroups <= MAX_GROUPS ? LAYOUT_ROWS
+                                                  : LAYOUT_ANY;
+    return view;
+}
+
+template <u32 nops> DEV void prepare_dividers(View<nops> &view)
+{
+    if constexpr (is_tight<nops>) {
+        if (view.layout != LAYOUT_ROWS)
+            return;
+        NO_UNROLL
+        for (u32 g = 0; g + 1 < view.ngroups; g++)
+            view.divider[g].prepare(view.dim[g]);
+    }
+}
+
+/* v / view.dim[g], g not the last group */
+template <u32 nops> DEV u32 quotient(const View<nops> &view, u32 g, u32 v)
+{
+    if constexpr (is_tight<nops>)
+        return view.divider[g].divide(v);
+    else
+        return v / view.dim[g];
+}
