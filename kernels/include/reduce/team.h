@@ -93,7 +93,8 @@ struct plus {
  * v, but what follows from it is computed after this place: the compiler would
  * take it out of the loop around, into scalar registers that AMD's GPUs run
  * short of (a lane mask takes two). uniform_here() is for values that are the
- * same for a whole wave.
+ * same for a whole wave. Without optimisation nothing is taken out, and clang
+ * can't copy the VGPR that a value then is in to an SGPR.
  */
 DEV u32 lane_here(u32 v)
 {
@@ -105,7 +106,7 @@ DEV u32 lane_here(u32 v)
 
 DEV u32 uniform_here(u32 v)
 {
-#if !KPK_NVIDIA
+#if !KPK_NVIDIA && defined(__OPTIMIZE__)
     asm volatile("" : "+s"(v));
 #endif
     return v;
@@ -115,6 +116,11 @@ DEV u32 uniform_here(u32 v)
 template <typename A> struct team_scratch {
     A (*slot)[max_groups]; /* two sets of the groups' partial results */
     A *all;                /* max_block values, for teams that are not packed */
+
+    /* else clang -O0 makes a constant of addresses of LDS, which have none */
+    DEV_MEMBER team_scratch(A (*s)[max_groups], A *a) : slot(s), all(a)
+    {
+    }
 };
 
 /* op over `size` neighbouring lanes (a power of two, at most 32), to all */
