@@ -292,6 +292,16 @@ template <u32 mask, typename T> DEV T lane_xor(const T &v)
     }
 }
 
+/* v of 32 neighbouring lanes joined by op, in a fixed order, for all of them */
+template <typename T, typename Op> DEV T join_lanes(T v, Op op)
+{
+    v = op(v, lane_xor<16>(v));
+    v = op(v, lane_xor<8>(v));
+    v = op(v, lane_xor<4>(v));
+    v = op(v, lane_xor<2>(v));
+    return op(v, lane_xor<1>(v));
+}
+
 /* One bit for each lane of this wave where p holds; 0 for lanes away. */
 DEV u64 wave_ballot(bool p)
 {

@@ -203,11 +203,7 @@ DEV void pool_by_lanes(const Image &x, const OP &op, u64 k2, u64 k3,
                 if (first + i * lanes < window)
                     v = op.take(v, value[i]);
         }
-        v = op.join(v, lane_xor<16>(v));
-        v = op.join(v, lane_xor<8>(v));
-        v = op.join(v, lane_xor<4>(v));
-        v = op.join(v, lane_xor<2>(v));
-        v = op.join(v, lane_xor<1>(v));
+        v = join_lanes(v, [&op](auto a, auto b) { return op.join(a, b); });
         if (lane == 0)
             dst[o] = op.result(v);
     }

@@ -237,11 +237,7 @@ template <typename T> struct ConvLanes {
         }
         UNROLL
         for (u32 i = 0; i < OC; i++) {
-            sum[i] += lane_xor<16>(sum[i]);
-            sum[i] += lane_xor<8>(sum[i]);
-            sum[i] += lane_xor<4>(sum[i]);
-            sum[i] += lane_xor<2>(sum[i]);
-            sum[i] += lane_xor<1>(sum[i]);
+            sum[i] = join_lanes(sum[i], [](A a, A b) { return a + b; });
             if (lane == 0 && o + i < at.v.w.outputs)
                 y[((b * at.v.w.outputs + o + i) * at.v.h_out + h) * at.v.w_out +
                   w_] = convert<T>(sum[i]);

@@ -126,16 +126,10 @@ template <typename A> struct team_scratch {
 /* op over `size` neighbouring lanes (a power of two, at most 32), to all */
 template <typename A, typename Op> DEV A lanes_reduce(A v, u32 size, Op op)
 {
-    if (size == group_size) {
-        v = op(v, lane_xor<16>(v));
-        v = op(v, lane_xor<8>(v));
-        v = op(v, lane_xor<4>(v));
-        v = op(v, lane_xor<2>(v));
-        v = op(v, lane_xor<1>(v));
-    } else {
-        for (u32 mask = size / 2; mask > 0; mask /= 2)
-            v = op(v, shfl_xor(v, mask));
-    }
+    if (size == group_size)
+        return join_lanes(v, op);
+    for (u32 mask = size / 2; mask > 0; mask /= 2)
+        v = op(v, shfl_xor(v, mask));
     return v;
 }
 
