@@ -68,6 +68,24 @@ kpk_status kpk_i_hip_bind(void);
 kpk_status kpk_i_device_enter(int device, int *saved);
 kpk_status kpk_i_device_leave(int device, int saved, kpk_status st);
 
+/* select_sm.c */
+
+/* A target of NVIDIA's: sm_90a, a cubin, or compute_80, PTX. */
+struct kpk_i_sm {
+    unsigned number; /* major * 10 + minor; 0: none of NVIDIA's */
+    char suffix;     /* 'a', 'f' or '\0' */
+    bool is_ptx;
+};
+bool kpk_i_sm_parse(const char *text, struct kpk_i_sm *out);
+
+/* How well `object` fits a device, which is an sm_NN; why, in words. */
+kpk_fit kpk_i_sm_fit(const struct kpk_i_sm *device,
+                     const struct kpk_i_sm *object, struct kpk_i_text *why);
+
+/* Among objects that fit alike the highest wins: cubins before PTX, the
+ * higher number, the suffix that names more. */
+unsigned kpk_i_sm_rank(const struct kpk_i_sm *object);
+
 /* module.c */
 
 const char *kpk_i_string(const kpk_module *module, uint32_t offset);

@@ -3,7 +3,8 @@
  * The rules are the loader's (LLVM AMDGPUUsage, "Target ID", "Generic
  * processors"): the processor has to be the device's, or a generic one that
  * covers it, and every feature that the code object names has to have the
- * device's setting. HIP answers a wrong choice with one of four error numbers
+ * device's setting. select_sm.c has the rules for NVIDIA's processors. HIP
+ * answers a wrong choice with one of four error numbers
  * and no reason, so the choice is made here, before HIP is asked.
  */
 #include "internal.h"
@@ -28,6 +29,7 @@ struct feature {
 };
 
 struct target {
+    struct kpk_i_sm sm; /* of NVIDIA's; then there are no features */
     struct name processor;
     size_t nfeatures;
     struct feature features[MAX_FEATURES];
@@ -66,13 +68,18 @@ static struct name take_name(const char **at)
     return name;
 }
 
-/* processor(:feature(+|-))* */
+/* processor(:feature(+|-))*, or one of NVIDIA's */
 static bool parse(const char *text, struct target *out)
 {
     const char *at = text;
 
     if (strlen(text) > MAX_TARGET_NBYTES)
         return false;
+    if (kpk_i_sm_parse(text, &out->sm)) {
+        out->processor = (struct name){text, strlen(text)};
+        out->nfeatures = 0;
+        return true;
+    }
     out->processor = take_name(&at);
     out->nfeatures = 0;
     if (out->processor.nbytes == 0)
@@ -95,10 +102,23 @@ static kpk_status parse_or_fail(const char *text, struct target *out)
 {
     if (text && parse(text, out))
         return KPK_OK;
+    *out = (struct target){.processor = {"", 0}};
     return kpk_i_fail(KPK_ERR_ARG,
-                      "\"%.*s\" is no target ID. One looks like gfx1100 or "
-                      "gfx90a:sramecc+:xnack-",
+                      "\"%.*s\" is no target ID. One looks like gfx1100, "
+                      "gfx90a:sramecc+:xnack- or sm_90",
                       MAX_TARGET_NBYTES, text ? text : "(null)");
+}
+
+/* What a device reports is never the name of PTX. */
+static kpk_status parse_device(const char *text, struct target *out)
+{
+    kpk_status st = parse_or_fail(text, out);
+
+    if (st == KPK_OK && out->sm.is_ptx)
+        st = kpk_i_fail(KPK_ERR_ARG,
+                        "\"%s\" names PTX, not a device. A device is sm_%u",
+                        text, out->sm.number);
+    return st;
 }
 
 static const struct feature *find_feature(const struct target *in,
@@ -179,6 +199,8 @@ static kpk_fit fit(const struct target *device, const struct target *object,
     const int n = (int)device->processor.nbytes;
     const char *name = device->processor.at;
 
+    if (device->sm.number && object->sm.number)
+        return kpk_i_sm_fit(&device->sm, &object->sm, why);
     if (same(device->processor, object->processor)) {
         if (!features_agree(device, object, why))
             return KPK_FIT_NONE;
@@ -203,9 +225,9 @@ kpk_status kpk_target_fit(const char *device, const char *object, kpk_fit *out,
                           char *why, size_t why_nbytes)
 {
     struct kpk_i_text text = {why, why ? why_nbytes : 0};
-    struct target d = {.processor = {"", 0}};
-    struct target o = {.processor = {"", 0}};
-    kpk_status st = parse_or_fail(device, &d);
+    struct target d;
+    struct target o;
+    kpk_status st = parse_device(device, &d);
 
     if (st == KPK_OK)
         st = parse_or_fail(object, &o);
@@ -223,12 +245,29 @@ static bool taken_out(const kpk_module *module, uint32_t object)
     return module->objects[object].blob->nbytes == 0;
 }
 
-/* What the module holds, with a reason for each near miss: an object for the
- * device's own processor, or a generic one that covers it. */
+/* An object for the device's own processor, or a generic one that covers it;
+ * of NVIDIA's all: which runs where is less plain there. */
+static bool near_miss(const struct target *device, const struct target *object)
+{
+    if (device->sm.number)
+        return object->sm.number != 0;
+    return same(object->processor, device->processor) ||
+           name_is(object->processor, generic_of(device->processor));
+}
+
+/* What would serve the device besides its own processor; "" if nothing. */
+static const char *wider_target(const struct target *device)
+{
+    if (device->sm.number)
+        return device->sm.number >= 80 ? "compute_80" : "";
+    return generic_of(device->processor);
+}
+
+/* What the module holds, with a reason for each near miss. */
 static kpk_status none_fits(const kpk_module *module, const char *device_text,
                             const struct target *device)
 {
-    const char *generic = generic_of(device->processor);
+    const char *wider = wider_target(device);
     char held[1536];
     struct kpk_i_text text = {held, sizeof(held)};
     char archs[384];
@@ -246,8 +285,7 @@ static kpk_status none_fits(const kpk_module *module, const char *device_text,
         kpk_i_append(&add, "%s ", name);
         if (!parse(name, &object))
             kpk_i_append(&text, " (not a target ID)");
-        else if (same(object.processor, device->processor) ||
-                 name_is(object.processor, generic)) {
+        else if (near_miss(device, &object)) {
             kpk_i_append(&text, " (");
             (void)fit(device, &object, &text);
             kpk_i_append(&text, ")");
@@ -259,26 +297,32 @@ static kpk_status none_fits(const kpk_module *module, const char *device_text,
         "pack with ARCHS=\"%s%.*s\"%s%s%s",
         kpk_module_name(module), device_text, held[0] ? held : "nothing", archs,
         (int)device->processor.nbytes, device->processor.at,
-        *generic ? " or with " : "", generic, *generic ? " in it" : "");
+        *wider ? " or with " : "", wider, *wider ? " in it" : "");
 }
 
-/* Best fit first, then more named features, then the order of the table. */
-static bool better(kpk_fit a, size_t a_named, kpk_fit b, size_t b_named)
+/* Among objects that fit alike, the one that says more of the device. */
+static size_t rank(const struct target *object)
 {
-    return a != b ? a < b : a_named > b_named;
+    return object->sm.number ? kpk_i_sm_rank(&object->sm) : object->nfeatures;
+}
+
+/* Best fit first, then rank, then the order of the table. */
+static bool better(kpk_fit a, size_t a_rank, kpk_fit b, size_t b_rank)
+{
+    return a != b ? a < b : a_rank > b_rank;
 }
 
 kpk_status kpk_select(const kpk_module *module, const char *target,
                       kpk_selection *out)
 {
     kpk_fit best = KPK_FIT_NONE;
-    size_t best_named = 0;
+    size_t best_rank = 0;
     size_t best_object = 0;
-    struct target device = {.processor = {"", 0}};
+    struct target device;
     kpk_status st = kpk_i_module_check(module);
 
     if (st == KPK_OK)
-        st = parse_or_fail(target, &device);
+        st = parse_device(target, &device);
     if (st != KPK_OK)
         return st;
     if (!out)
@@ -292,9 +336,9 @@ kpk_status kpk_select(const kpk_module *module, const char *target,
         if (taken_out(module, i) || !parse(name, &object))
             continue;
         this_fit = fit(&device, &object, &no_text);
-        if (better(this_fit, object.nfeatures, best, best_named)) {
+        if (better(this_fit, rank(&object), best, best_rank)) {
             best = this_fit;
-            best_named = object.nfeatures;
+            best_rank = rank(&object);
             best_object = i;
         }
     }

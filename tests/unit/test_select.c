@@ -39,6 +39,31 @@ static const struct fit_case fit_cases[] = {
     {"gfx1399:newthing+", "gfx1399", KPK_FIT_ANY, "newthing left as any"},
     {"gfx1399:newthing+", "gfx1399:newthing-", KPK_FIT_NONE, "needs newthing-"},
     {"gfx1399", "gfx12-generic", KPK_FIT_NONE, "does not cover gfx1399"},
+    /* NVIDIA: the same number, the same major version upwards, PTX upwards */
+    {"sm_90", "sm_90", KPK_FIT_EXACT, "exact processor"},
+    {"sm_90", "sm_90a", KPK_FIT_EXACT, "exact processor"},
+    {"sm_103", "sm_103f", KPK_FIT_EXACT, "exact processor"},
+    {"sm_89", "sm_80", KPK_FIT_GENERIC, "cubin for sm_80, which sm_89 runs"},
+    {"sm_103", "sm_100f", KPK_FIT_GENERIC, "cubin for sm_100, which sm_103 runs"},
+    {"sm_86", "sm_89", KPK_FIT_NONE, "sm_89 is newer than sm_86"},
+    {"sm_90", "sm_80", KPK_FIT_NONE, "another major version than sm_90"},
+    {"sm_80", "sm_90", KPK_FIT_NONE, "another major version than sm_80"},
+    {"sm_120", "sm_100f", KPK_FIT_NONE, "another major version than sm_120"},
+    {"sm_103", "sm_100a", KPK_FIT_NONE, "needs sm_100 exactly, the device is sm_103"},
+    {"sm_87", "sm_86", KPK_FIT_NONE, "system on a chip"},
+    {"sm_89", "sm_87", KPK_FIT_NONE, "system on a chip"},
+    {"sm_87", "sm_87", KPK_FIT_EXACT, "exact processor"},
+    {"sm_80", "compute_80", KPK_FIT_GENERIC, "PTX for compute_80, which the driver compiles for sm_80"},
+    {"sm_120", "compute_80", KPK_FIT_GENERIC, "compiles for sm_120 when it is loaded"},
+    {"sm_87", "compute_80", KPK_FIT_GENERIC, "PTX"},
+    {"sm_80", "compute_90", KPK_FIT_NONE, "compute_90 is newer than sm_80"},
+    {"sm_100", "compute_90a", KPK_FIT_NONE, "needs sm_90 exactly"},
+    {"sm_90", "compute_90a", KPK_FIT_GENERIC, "PTX"},
+    {"sm_103", "compute_100f", KPK_FIT_GENERIC, "PTX"},
+    {"sm_120", "compute_100f", KPK_FIT_NONE, "another major version"},
+    {"sm_134", "sm_130", KPK_FIT_GENERIC, "cubin"}, /* newer than our table */
+    {"sm_90", "gfx942", KPK_FIT_NONE, "another processor than sm_90"},
+    {"gfx942:sramecc+:xnack-", "compute_80", KPK_FIT_NONE, "another processor than gfx942"},
     /* generic targets: first and last processor of each family, and the
      * nearest ones outside */
     {"gfx900:xnack-", "gfx9-generic", KPK_FIT_GENERIC, "covers gfx900"},
@@ -94,8 +119,16 @@ static const struct pick_case pick_cases[] = {
     {"gfx950:sramecc+:xnack-", "gfx9-4-generic gfx942", "gfx9-4-generic", NULL},
     {"gfx1100", "gfx1100 gfx1101 gfx11-generic", "gfx1100", NULL},
     {"gfx1102", "gfx11-generic gfx1100 gfx1101", "gfx11-generic", NULL},
+    /* NVIDIA: 'a' before 'f' before plain, the higher cubin, PTX last */
+    {"sm_90", "compute_90 gfx942 sm_90 sm_90a", "sm_90a", NULL},
+    {"sm_103", "sm_100f sm_103 sm_103f", "sm_103f", NULL},
+    {"sm_89", "compute_89 sm_80 sm_86", "sm_86", NULL},
+    {"sm_120", "compute_80 compute_90 sm_90", "compute_90", NULL},
+    {"gfx1100", "compute_80 gfx1100 sm_90", "gfx1100", NULL},
+    {"sm_80", "gfx942 sm_90", NULL, "gfx942, sm_90 (is for another major version than sm_80). Rebuild the pack with ARCHS=\"gfx942 sm_90 sm_80\" or with compute_80 in it"},
+    {"sm_75", "sm_80", NULL, "ARCHS=\"sm_80 sm_75\""},
     /* what is no target ID of ours is passed over */
-    {"gfx1100", "gfx1100 sm_90", "gfx1100", NULL},
+    {"gfx1100", "gfx1100 SM_90", "gfx1100", NULL},
     /* nothing fits */
     {"gfx1201", "gfx1030 gfx1100", NULL, "fits device gfx1201. It holds: gfx1030, gfx1100. Rebuild the pack with ARCHS=\"gfx1030 gfx1100 gfx1201\" or with gfx12-generic in it"},
     {"gfx90a:sramecc+:xnack+", "gfx90a:xnack- gfx942", NULL, "gfx90a:xnack- (needs xnack-, the device has xnack+), gfx942."},
@@ -108,7 +141,7 @@ static const struct pick_case pick_cases[] = {
 static const char *const malformed[] = {
     "", ":", ":xnack+", "gfx90a:", "gfx90a:xnack", "gfx90a:xnack*",
     "gfx90a:+", "gfx90a:xnack+:", "gfx90a xnack+", "GFX90A", "gfx90a:xnack+x",
-    "gfx90a-", "gfx_90a", "gfx90a:a+:b+:c+:d+:e+",
+    "gfx90a-", "gfx_90a", "sm_", "sm_9", "sm_090", "sm_90b", "sm_90a:xnack+", "sm_12345", "compute_", "gfx90a:a+:b+:c+:d+:e+",
 };
 /* clang-format on */
 
@@ -159,6 +192,9 @@ static void test_fit_refuses_what_is_no_target_id(void **state)
                       KPK_ERR_ARG);
         assert_message("is no target ID");
     }
+    assert_status(kpk_target_fit("compute_80", "compute_80", &fit, NULL, 0),
+                  KPK_ERR_ARG);
+    assert_message("names PTX, not a device. A device is sm_80");
     assert_status(kpk_target_fit(NULL, "gfx1100", &fit, NULL, 0), KPK_ERR_ARG);
     assert_status(kpk_target_fit("gfx1100", "gfx1100", NULL, NULL, 0),
                   KPK_ERR_ARG);
