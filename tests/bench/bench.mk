@@ -5,14 +5,18 @@ GPU_BENCH_SOURCES := $(wildcard tests/bench/gpu/*.c)
 
 $(GPU_BENCH): $(GPU_BENCH_SOURCES) $(wildcard tests/bench/gpu/*.h)
 	@mkdir -p $(@D)
-	@$(CC) -std=gnu11 -O2 -Wall -Wextra $(CFLAGS) -o $@ $(GPU_BENCH_SOURCES) -ldl
+	@$(CC) -std=gnu11 -O2 -Wall -Wextra $(CFLAGS) -o $@ $(GPU_BENCH_SOURCES) -ldl -lm
 
 # The cubins of BENCH_ARCH must have been made: `make bench-gpu ARCHS=sm_90`.
 BENCH_ARCH ?= sm_90
 BENCH      ?= *
+# Folders of others' cubins, with kernels of the same names: timed beside ours.
+PEER       ?=
+SHAPES     := tests/bench/gpu/shapes.csv
 PLAIN_CUBINS := $(patsubst tests/bench/gpu/%.hip,$(B)/hsaco/$(BENCH_ARCH)/%.cubin,$(wildcard tests/bench/gpu/*.hip))
-bench-gpu: $(GPU_BENCH) $(MODULES:%=$(B)/hsaco/$(BENCH_ARCH)/%.cubin) $(PLAIN_CUBINS) ## time the kernels on an NVIDIA GPU (BENCH='GLOB')
-	@$(GPU_BENCH) $(B)/hsaco/$(BENCH_ARCH) '$(BENCH)'
+bench-gpu: $(GPU_BENCH) $(MODULES:%=$(B)/hsaco/$(BENCH_ARCH)/%.cubin) $(PLAIN_CUBINS) ## time the kernels on an NVIDIA GPU (BENCH='GLOB', PEER=FOLDERS)
+	@$(GPU_BENCH) shapes '$(BENCH)' $(SHAPES) $(B)/hsaco/$(BENCH_ARCH) $(PEER)
+	@$(GPU_BENCH) large '$(BENCH)' $(B)/hsaco/$(BENCH_ARCH)
 
 # The programs of tests/kernels on those cubins: CUDA stands in for the library.
 GPU_TESTS := $(MODULES:%=$(H)/test/cuda/%)

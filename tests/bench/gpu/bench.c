@@ -1,6 +1,7 @@
 /* bench.c - loads the rows' kernels, times them, prints the table */
 #include "bench.h"
 #include "cuda_api.h"
+#include "shapes.h"
 
 #include <dlfcn.h>
 #include <fnmatch.h>
@@ -8,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CHECK(call) check((call), #call)
+#define CHECK BENCH_CHECK
 #define MAX_RUNS 50
 
 struct cuda_api cuda;
@@ -16,13 +17,13 @@ struct cuda_api cuda;
 static CUdeviceptr held[64]; /* of the current row */
 static size_t nheld;
 
-static void die(const char *what, const char *why)
+void bench_die(const char *what, const char *why)
 {
     fprintf(stderr, "bench-gpu: %s: %s\n", what, why);
     exit(1);
 }
 
-static void check(CUresult result, const char *what)
+void bench_check(CUresult result, const char *what)
 {
     const char *name = "unknown error";
 
@@ -30,7 +31,7 @@ static void check(CUresult result, const char *what)
         return;
     if (cuda.cuGetErrorName)
         cuda.cuGetErrorName(result, &name);
-    die(what, name);
+    bench_die(what, name);
 }
 
 static void bind_cuda(void)
@@ -38,11 +39,11 @@ static void bind_cuda(void)
     void *lib = dlopen("libcuda.so.1", RTLD_NOW);
 
     if (!lib)
-        die("no CUDA driver on this machine", dlerror());
+        bench_die("no CUDA driver on this machine", dlerror());
 #define BIND(name, exported, args)                                             \
     *(void **)&cuda.name = dlsym(lib, #exported);                              \
     if (!cuda.name)                                                            \
-        die(#exported, "not in libcuda.so.1");
+        bench_die(#exported, "not in libcuda.so.1");
     CUDA_TABLE(BIND)
 #undef BIND
 }
@@ -59,7 +60,7 @@ uint64_t bench_empty(size_t nbytes)
     CUdeviceptr p;
 
     if (nheld == sizeof(held) / sizeof(held[0]))
-        die("bench_empty", "too many buffers in one row");
+        bench_die("bench_empty", "too many buffers in one row");
     CHECK(cuda.cuMemAlloc(&p, nbytes ? nbytes : 1));
     held[nheld++] = p;
     return p;
@@ -73,7 +74,7 @@ uint64_t bench_upload(const void *data, size_t nbytes)
     return p;
 }
 
-static uint32_t next_random(void)
+uint32_t bench_next_random(void)
 {
     static uint64_t state = 88172645463325252u;
 
@@ -102,7 +103,7 @@ static uint64_t repeat(const void *pattern, size_t nbytes, size_t total)
 /* A random number in [-1, 1) in the type, or a random integer. */
 static void put_random(enum bench_type type, void *to)
 {
-    const uint32_t r = next_random();
+    const uint32_t r = bench_next_random();
     const float f = (float)(r >> 8) * 0x1p-23f - 1.0f;
     const double d = f;
     const uint16_t half = (uint16_t)((r & 0x83ffu) | 0x3800u); /* 0.5 .. 1 */
@@ -143,7 +144,7 @@ uint64_t bench_random(enum bench_type type, size_t n)
     uint64_t p;
 
     if (!pattern)
-        die("bench_random", "out of memory");
+        bench_die("bench_random", "out of memory");
     for (size_t i = 0; i < m; i++)
         put_random(type, pattern + i * size);
     p = repeat(pattern, m * size, n * size);
@@ -158,13 +159,13 @@ uint64_t bench_blocks(size_t nblocks, size_t block, int f16_at, int nf16)
     uint64_t p;
 
     if (!pattern)
-        die("bench_blocks", "out of memory");
+        bench_die("bench_blocks", "out of memory");
     for (size_t i = 0; i < m * block; i++)
-        pattern[i] = (unsigned char)next_random();
+        pattern[i] = (unsigned char)bench_next_random();
     for (size_t b = 0; b < m && f16_at >= 0; b++)
         for (int k = 0; k < nf16; k++) {
             const uint16_t half =
-                (uint16_t)(0x2000u | (next_random() & 0x3ffu));
+                (uint16_t)(0x2000u | (bench_next_random() & 0x3ffu));
 
             memcpy(pattern + b * block + (size_t)f16_at + 2 * (size_t)k, &half,
                    2);
@@ -177,7 +178,7 @@ uint64_t bench_blocks(size_t nblocks, size_t block, int f16_at, int nf16)
 void bench_arg(struct bench_launch *launch, uint64_t value)
 {
     if (launch->nargs == BENCH_MAX_ARGS)
-        die("bench_arg", "too many arguments in one row");
+        bench_die("bench_arg", "too many arguments in one row");
     launch->args[launch->nargs++] = value;
 }
 
@@ -289,19 +290,39 @@ static void run_table(const struct bench_row *row, const char *dir,
     }
 }
 
-int main(int argc, char **argv)
+static int large_cases(const char *glob, const char *dir)
 {
     static const struct bench_row *const tables[] = {
         bench_elementwise, bench_indexing, bench_conv, bench_reduce,
         bench_quantized};
-    const char *dir = argc > 1 ? argv[1] : "build/hsaco/sm_90";
-    const char *glob = argc > 2 ? argv[2] : "*";
+    double copy_gbs;
+
+    CHECK(cuda.cuEventCreate(&start, 0));
+    CHECK(cuda.cuEventCreate(&stop, 0));
+    copy_gbs = measure_copy();
+    printf("copy ceiling: %.0f GB/s (1 GiB device to device, read and "
+           "written)\n\n",
+           copy_gbs);
+    printf("%-34s %-40s %12s %13s %7s\n", "kernel", "case", "median", "moved",
+           "of copy");
+    for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
+        run_table(tables[i], dir, glob, copy_gbs);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
     char name[128];
     CUdevice device;
     CUcontext context;
     int version = 0;
-    double copy_gbs;
 
+    if (argc < 4 || (strcmp(argv[1], "large") != 0 && argc < 5)) {
+        fprintf(stderr, "usage: bench-gpu large GLOB CUBINS\n"
+                        "       bench-gpu shapes GLOB TABLE.csv CUBINS "
+                        "[OTHERS' CUBINS]...\n");
+        return 2;
+    }
     bind_cuda();
     CHECK(cuda.cuInit(0));
     CHECK(cuda.cuDeviceGet(&device, 0));
@@ -309,15 +330,10 @@ int main(int argc, char **argv)
     CHECK(cuda.cuDriverGetVersion(&version));
     CHECK(cuda.cuDevicePrimaryCtxRetain(&context, device));
     CHECK(cuda.cuCtxSetCurrent(context));
-    CHECK(cuda.cuEventCreate(&start, 0));
-    CHECK(cuda.cuEventCreate(&stop, 0));
-    copy_gbs = measure_copy();
-    printf("device: %s, CUDA driver %d.%d\ncopy ceiling: %.0f GB/s "
-           "(1 GiB device to device, read and written)\n\n",
-           name, version / 1000, version % 1000 / 10, copy_gbs);
-    printf("%-34s %-40s %12s %13s %7s\n", "kernel", "case", "median", "moved",
-           "of copy");
-    for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
-        run_table(tables[i], dir, glob, copy_gbs);
-    return 0;
+    printf("device: %s, CUDA driver %d.%d\n", name, version / 1000,
+           version % 1000 / 10);
+    if (strcmp(argv[1], "large") == 0)
+        return large_cases(argv[2], argv[3]);
+    return bench_shapes(argv[3], argv[2], (const char *const *)argv + 4,
+                        (unsigned)argc - 4);
 }

@@ -6,6 +6,8 @@
  * untimed, then times launches one by one with events and takes the median.
  * The copy ceiling is measured in the same run: a device-to-device copy of
  * 1 GiB by the driver.
+ *
+ * Those are large cases. The launches of real models are timed by shapes.c.
  */
 #ifndef BENCH_GPU_H
 #define BENCH_GPU_H
@@ -61,6 +63,14 @@ uint64_t bench_upload(const void *data, size_t nbytes);
 /* Random bytes, each masked: for packed formats. `f16_at` >= 0 puts a small
  * f16 number at that offset of each block of `block` bytes (twice if 2). */
 uint64_t bench_blocks(size_t nblocks, size_t block, int f16_at, int nf16);
+
+/* A random number, the same ones in each run. */
+uint32_t bench_next_random(void);
+
+/* Says what went wrong, and ends the program. */
+void bench_die(const char *what, const char *why) __attribute__((noreturn));
+void bench_check(int result, const char *what);
+#define BENCH_CHECK(call) bench_check((call), #call)
 
 /* Adds an argument of 4 or 8 bytes, or a float. */
 void bench_arg(struct bench_launch *launch, uint64_t value);

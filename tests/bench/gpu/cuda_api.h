@@ -16,6 +16,8 @@ typedef struct CUmod_st *CUmodule;
 typedef struct CUfunc_st *CUfunction;
 typedef struct CUevent_st *CUevent;
 typedef struct CUstream_st *CUstream;
+typedef struct CUgraph_st *CUgraph;
+typedef struct CUgraphExec_st *CUgraphExec;
 
 #define CUDA_TABLE(X) /* C name, exported name, arguments */                   \
     X(cuInit, cuInit, (unsigned))                                              \
@@ -41,6 +43,14 @@ typedef struct CUstream_st *CUstream;
     X(cuLaunchKernel, cuLaunchKernel,                                          \
       (CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, \
        unsigned, CUstream, void **, void **))                                  \
+    X(cuStreamCreate, cuStreamCreate, (CUstream *, unsigned))                  \
+    X(cuStreamBeginCapture, cuStreamBeginCapture_v2, (CUstream, int))          \
+    X(cuStreamEndCapture, cuStreamEndCapture, (CUstream, CUgraph *))           \
+    X(cuGraphInstantiateWithFlags, cuGraphInstantiateWithFlags,                \
+      (CUgraphExec *, CUgraph, unsigned long long))                            \
+    X(cuGraphLaunch, cuGraphLaunch, (CUgraphExec, CUstream))                   \
+    X(cuGraphExecDestroy, cuGraphExecDestroy, (CUgraphExec))                   \
+    X(cuGraphDestroy, cuGraphDestroy, (CUgraph))                               \
     X(cuCtxSynchronize, cuCtxSynchronize, (void))                              \
     X(cuEventCreate, cuEventCreate, (CUevent *, unsigned))                     \
     X(cuEventRecord, cuEventRecord, (CUevent, CUstream))                       \
