@@ -10,6 +10,7 @@
 #   tests/sim/tests/test_*.c   the simulated GPU's own (sim.mk)
 #   tests/sim/corpus/          the simulated GPU against the CPU (corpus.mk)
 #   tests/asm/                 hand-written kernels, imported and run
+#   tests/demo/                the demo of `make demo` (demo.mk)
 #   tests/ways/                every way to launch and inspect, a pack of its own
 #   tests/import/              makes code objects, bundles and trees of them
 #   tests/fuzz/                fuzz targets, over their seeds (fuzz.mk)
@@ -60,9 +61,10 @@ pack_make = env -u MAKEFLAGS -u MAKELEVEL $(MAKE) --no-print-directory KPACK_GEN
 include tests/ways/ways.mk
 include tests/asm/asm.mk
 include tests/fuzz/fuzz.mk
+include tests/demo/demo.mk
 # The whole pack on simulated GPUs: do contiguous kernels waste memory traffic?
 MEMORY_TEST := $(if $(GPU)$(filter-out $(MODULES),$(ALL_MODULES)),,$(H)/bench-memory)
-TEST_PROGRAMS := $(MEMORY_TEST) $(UNIT_TESTS) $(FUZZ_TESTS) $(WAYS_TEST) $(ASM_TEST) $(SIM_TESTS) $(THUNK_TEST) $(CORPUS_TEST) $(PROGRAM_TESTS) $(BUILD_TESTS) $(KERNEL_TESTS)
+TEST_PROGRAMS := $(MEMORY_TEST) $(DEMO_TEST) $(UNIT_TESTS) $(FUZZ_TESTS) $(WAYS_TEST) $(ASM_TEST) $(SIM_TESTS) $(THUNK_TEST) $(CORPUS_TEST) $(PROGRAM_TESTS) $(BUILD_TESTS) $(KERNEL_TESTS)
 # Two run at a time; those that take longest come first, so that both end together.
 LONGEST := %/conv %/unary %/binary %/amd.sh %/reduce %/own.sh %/dist.sh %/indexing %/affine
 longest_first = $(foreach t,$(LONGEST),$(filter $(t),$(1))) $(filter-out $(LONGEST),$(1))
@@ -77,13 +79,4 @@ check: tests ## run every test; ends with one line: N passed, M failed
 check-fast: all sim $(UNIT_TESTS) $(SIM_TESTS) $(BUILD_TESTS) $(filter %/vector_add,$(KERNEL_TESTS)) ## the tests that take seconds
 	@$(call RUN_TESTS,$(ON_GPU)) $(UNIT_TESTS) $(SIM_TESTS) $(BUILD_TESTS) $(filter %/vector_add,$(KERNEL_TESTS))
 
-DEMO := $(H)/demo
-$(DEMO): $(patsubst %.c,$(H)/obj/%.o,$(wildcard tests/demo/*.c)) $(H)/libkpack.a
-	@echo "  LD    $@"
-	@$(CC) $(LDFLAGS) $(SAN_FLAGS) -o $@ $^ -ldl -lm -pthread $(PACK_CODEC_LIBS)
-$(patsubst %.c,$(H)/obj/%.o,$(wildcard tests/demo/*.c)): $(PACK_HEADER)
-
-demo: $(DEMO) $(if $(GPU),,sim) ## check vector_add and affine on the GPU, or on simulated DEVICES
-	@$(ON_GPU) $(DEMO)
-
-.PHONY: tests check check-fast demo
+.PHONY: tests check check-fast

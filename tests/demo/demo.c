@@ -1,4 +1,4 @@
-/* demo.c - opens the pack on a GPU, runs two kernels and checks them
+/* demo.c - opens two modules on a GPU, runs a kernel of each, checks them
  *
  * On a machine with a GPU that is device 0. Under the simulated HIP runtime
  * it is every simulated device, one after the other, so that each target of
@@ -144,6 +144,8 @@ static bool check_affine(kpk_instance *gpu, double *worst)
 
 static bool run_on(int ordinal, double *worst)
 {
+    const kpk_module *const modules[] = {&kpk_module_vector_add,
+                                         &kpk_module_affine};
     kpk_instance *gpu = NULL;
     kpk_device device;
     kpk_selection selection;
@@ -156,7 +158,7 @@ static bool run_on(int ordinal, double *worst)
     if (!good)
         return false;
     printf("device %d: %s, %s\n", ordinal, device.name, device.target);
-    good = ok(kpk_open(&kpk_candle, ordinal, &gpu), "open") &&
+    good = ok(kpk_open_modules(modules, 2, ordinal, &gpu), "open") &&
            ok(kpk_instance_selection(gpu, "affine", &selection), "select");
     if (good) {
         printf("  code object %s: %s\n", selection.target, selection.why);
