@@ -36,7 +36,7 @@ MAKEFLAGS += -j$(shell nproc)
 dry_run := $(findstring n,$(firstword -$(MAKEFLAGS)))
 deps_first := $(if $(dry_run),,$(if $(filter deps,$(MAKECMDGOALS)),$(filter-out deps,$(MAKECMDGOALS))))
 ifneq ($(deps_first),)
-$(shell gen/deps >&2)
+$(shell gen/deps $(deps_first) >&2)
 ifneq ($(.SHELLSTATUS),0)
 $(error make deps failed)
 endif
@@ -151,7 +151,7 @@ dist: $(PACK_OBJECTS) $(PACK_HEADER) $(PACK_LAUNCHERS) ## a tarball that builds 
 	@gen/dist $(B) $(PACK) $(VERSION) '$(AMD_ARCHS)' '$(MODULES)' '$(DEVICE_VERSION)'
 endif
 
-deps: ## install what build, tests and lint need, from Debian's packages
+deps: ## install what the goals beside it need, or all of it, from Debian's packages
 	$(if $(deps_first),@:,gen/deps)
 
 .PHONY: help clean install dist deps

@@ -1,0 +1,125 @@
+#!/bin/sh
+# deps.sh - `make deps GOAL` installs what the goal needs, and nothing twice
+#
+# Debian's tools are stand-ins here: what is installed is a list of names.
+set -u
+# shellcheck source=tests/checks.sh
+. "$(dirname "$0")/../checks.sh"
+cd "$ROOT" || exit 1
+
+bin=$WORK/bin
+mkdir "$bin"
+stand_in() { # name; the script is read
+    { echo '#!/bin/sh'; cat; } >"$bin/$1"
+    chmod +x "$bin/$1"
+}
+stand_in dpkg-query <<'END'
+for name in "$@"; do
+    if grep -qx -e "$name" "$WORK/installed"; then echo 'install ok installed'; fi
+done
+END
+stand_in apt-cache <<'END'
+for name in "$@"; do
+    case $name in
+    *-"$CLANG" | *-"$CLANG"-dev) echo '  Candidate: 1:1' ;;
+    *) echo '  Candidate: (none)' ;;
+    esac
+done
+END
+stand_in apt-get <<'END'
+[ ! -e "$WORK/apt-fails" ] || exit 100
+echo "$1" >>"$WORK/asked"
+[ "$1" = install ] || exit 0
+for name in "$@"; do
+    case $name in -* | install) ;; *) echo "$name" >>"$WORK/installed" ;; esac
+done
+END
+stand_in id <<'END'
+echo "${USER_ID:-0}"
+END
+export WORK CLANG=22
+PATH=$bin:$PATH
+
+bare() { # a machine on which nothing is installed
+    : >"$WORK/installed"
+    rm -f "$WORK/asked" "$WORK/apt-fails"
+}
+has() { # names
+    for name in "$@"; do grep -qx -e "$name" "$WORK/installed" || return 1; done
+}
+lacks() { # names
+    for name in "$@"; do ! has "$name" || return 1; done
+}
+nothing_asked() { [ ! -e "$WORK/asked" ]; }
+
+# ---- a goal's own packages ----
+
+bare
+check "deps demo" gen/deps demo
+check "it installs compilers, HIP and LLVM's headers" has make gcc xxd \
+    libelf-dev libamdhip64-dev rocm-device-libs clang-22 lld-22 llvm-22-dev
+check "and nothing for tests or lint" lacks chromium cargo rustc cmake \
+    ninja-build python3 hipcc libcmocka-dev clang-tidy cppcheck shellcheck
+rm "$WORK/asked"
+check "a second time" gen/deps demo
+check "it asks apt for nothing" nothing_asked
+check "for a goal that needs less, too" gen/deps lib
+check "it asks apt for nothing" nothing_asked
+check "deps after it" gen/deps
+check "installs the rest" has chromium cargo cmake python3 clang-tidy g++
+
+bare
+check "deps lib" gen/deps lib
+check "needs no LLVM headers" lacks llvm-22-dev
+bare
+check "deps check-fast" gen/deps check-fast
+check "needs cmocka" has libcmocka-dev
+check "but no lint" lacks clang-tidy
+bare
+check "deps help clean" gen/deps help clean
+check "needs nothing" nothing_asked
+
+# ---- no goal, check, several: all of it ----
+
+bare
+check "deps" gen/deps
+sort "$WORK/installed" >"$WORK/all"
+for goals in check 'demo check' 'a-goal-of-tomorrow' lint; do
+    bare
+    # shellcheck disable=SC2086
+    check "deps $goals" gen/deps $goals
+    check "deps $goals: everything, each once" sh -c "sort '$WORK/installed' | cmp - '$WORK/all'"
+done
+check "no package twice" sh -c "! uniq -d '$WORK/all' | grep ."
+
+# ---- what make passes on ----
+
+bare
+check "make deps help" plain_make deps help
+check "make deps help needs nothing" nothing_asked
+check "make -n deps demo" plain_make -n deps demo
+check "a dry run installs nothing" nothing_asked
+check "make deps" plain_make deps
+check "make deps installs everything" sh -c "sort '$WORK/installed' | cmp - '$WORK/all'"
+bare
+touch "$WORK/apt-fails"
+refuse "make deps demo, and apt fails" "make deps failed" plain_make deps demo
+
+# ---- other machines ----
+
+bare
+check "deps where apt has clang-20" env CLANG=20 gen/deps demo
+check "takes it" has clang-20 lld-20 llvm-20-dev
+bare
+refuse "deps where apt has no clang" "no clang between 19 and 22" env CLANG=0 gen/deps demo
+
+# Only these, so that a sudo or apt-get of the machine is not found.
+for tool in sh awk sed grep tr cat env; do ln -s "$(command -v $tool)" "$bin/$tool"; done
+bare
+refuse "deps without root or sudo" "run it as root" \
+    env PATH="$bin" USER_ID=1000 gen/deps demo
+rm "$bin/apt-get"
+refuse "demo where there is no apt" "LLVM of that release" env PATH="$bin" gen/deps demo
+check "says nothing of lint" sh -c "! grep -i -e lint -e chromium '$WORK/check.out'"
+refuse "all where there is no apt" "shellcheck" env PATH="$bin" gen/deps
+finish
