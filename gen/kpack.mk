@@ -19,7 +19,8 @@
 #   EMBED     xxd (also if empty): C arrays made by xxd; incbin: the assembler
 #             reads the files, for packs of hundreds of megabytes
 #   HIPCC, ROCM_PATH, HIPFLAGS, NVCC
-#             the compilers, and flags for the device compiler
+#             the compilers, behind a launcher too ('ccache clang-22'), and
+#             flags for the device compiler
 #   HIPFLAGS_NAME
 #             more of these, for module NAME alone
 #
@@ -249,6 +250,12 @@ EMBEDS := $(foreach a,$(AMD_ARCHS),$(MODULES:%=$(B)/embed/$(a)/%.c))
 
 device_check = $(if $(DEVICE_ERROR),@echo $(call quote,kpack: $(DEVICE_ERROR)) >&2; exit 1)
 
+# A compiler behind a launcher (HIPCC='ccache clang-22'). A cache takes what is
+# compiled for a checkout anywhere, if it knows all that goes in and comes out:
+# device libraries, which ccache does not look for in the command line, and the
+# list of headers. Clang does not heed -MF here, a cache nothing else.
+launched = $(if $(DEVICE_LAUNCHER),CCACHE_EXTRAFILES='$(subst $(space),:,$(call bitcode,$(1)))' $(DEVICE_LAUNCHER) )$(DEVICE_CXX)
+
 # With second names for kernels (aliases.csv beside them), by way of assembly.
 ALIASES := $(wildcard $(KERNELS)/aliases.csv)
 alias_awk := $(KPACK_TOOLS)/alias.awk
@@ -278,8 +285,9 @@ $(B)/hsaco/%.hsaco: $$(call source_of,$$(*F)) $(B)/stamp/device $(device_map) \
 	$(device_check)
 	@mkdir -p '$(@D)'
 	@echo "  HIPCC $*"
-	@$(DEVICE_CXX) $(KPK_HIPFLAGS) $(HIPFLAGS_$(*F)) $(DEVICE_FLAGS) --offload-arch=$(*D) \
+	@$(call launched,$(*D)) $(KPK_HIPFLAGS) $(HIPFLAGS_$(*F)) $(DEVICE_FLAGS) --offload-arch=$(*D) \
 	  -mcode-object-version=$(call cov,$(*D)) $(call target_flags,$(*D)) \
+	  $(if $(DEVICE_LAUNCHER),-MD -MP -MF '$@.d' -MT '$(call esc,$@)' -Wno-unused-command-line-argument) \
 	  -Xclang -dependency-file -Xclang '$@.d' -Xclang -MP \
 	  -Xclang -MT -Xclang '$(call esc,$@)' \
 	  $(if $(ALIASES),-S -o '$@.s',$(DEVICE_LDFLAGS:%=-Xoffload-linker %) -o '$@') $<
@@ -417,8 +425,8 @@ $(B)/include/kpack/$(PACK)/.%.made: $(call esc,$(B)/hsaco/$(first_arch)/)%.hsaco
     $(KPACK_GEN) $(B)/stamp/pack $(TYPES) $(ALIASES) $(KPACK_INCLUDE)/kpack.h
 	$(device_check)
 	@mkdir -p '$(@D)'
-	$(if $(ir_of),@$(DEVICE_CXX) $(filter-out -Wall -Wextra -ffile-prefix-map=%,$(KPK_HIPFLAGS)) \
-	  $(DEVICE_FLAGS) $(filter -U% -D%,$(call target_flags,$(first_arch))) -nogpulib -w -O0 -g -S -emit-llvm -Xclang -disable-llvm-passes \
+	$(if $(ir_of),@$(DEVICE_LAUNCHER) $(DEVICE_CXX) $(filter-out -Wall -Wextra -ffile-prefix-map=%,$(KPK_HIPFLAGS)) \
+	  $(DEVICE_FLAGS) $(filter -U% -D%,$(call target_flags,$(first_arch))) -nogpulib -w -O0 -g -fdebug-compilation-dir=. -S -emit-llvm -Xclang -disable-llvm-passes \
 	  --offload-arch=$(first_arch) -o '$(@:.made=.ll)' $(call source_of,$*))
 	@$(KPACK_GEN) launchers $(PACK).$* '$(@D)/$*.h' 'object=$<' $(if $(ir_of),'ir=$(@:.made=.ll)') \
 	  $(TYPES:%='types=%') $(ALIASES:%='aliases=%') \

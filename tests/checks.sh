@@ -4,6 +4,7 @@
 #   check TEXT COMMAND...    a case: passes if the command does
 #   refuse TEXT WORDS COMMAND...
 #                            a case: the command fails and says WORDS
+#   skip WHY                 a case that cannot run here
 #   finish                   the last line; exits
 #
 # ROOT is the tree, WORK a folder that is removed at exit, and `plain_make` a
@@ -15,6 +16,7 @@ WORK=$(mktemp -d)
 trap 'rm -rf "$WORK"' EXIT
 checks_passed=0
 checks_failed=0
+checks_skipped=0
 
 pass() {
     checks_passed=$((checks_passed + 1))
@@ -24,6 +26,11 @@ flunk() { # what
     checks_failed=$((checks_failed + 1))
     echo "FAILED: $1"
     sed 's/^/    /' "$WORK/check.out"
+}
+
+skip() { # why
+    checks_skipped=$((checks_skipped + 1))
+    echo "SKIPPED: $1"
 }
 
 check() {
@@ -45,8 +52,10 @@ refuse() {
 }
 
 finish() {
-    echo "$checks_passed passed, $checks_failed failed"
-    [ "$checks_failed" -eq 0 ] && [ "$checks_passed" -gt 0 ]
+    last="$checks_passed passed, $checks_failed failed"
+    [ "$checks_skipped" -eq 0 ] || last="$last, $checks_skipped skipped"
+    echo "$last"
+    [ "$checks_failed" -eq 0 ] && [ $((checks_passed + checks_skipped)) -gt 0 ]
     exit
 }
 
