@@ -10,6 +10,7 @@
 
 #include "insn.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct insn_alias {
@@ -64,6 +65,16 @@ ROW_SETS(X)
 #define ROW_SET_NO_ALIASES(encoding, rows)                                     \
     const struct row_set sim_rows_##encoding = {                               \
         rows, sizeof(rows) / sizeof((rows)[0]), NULL, 0}
+
+/*
+ * sim_rows_check() says whether tables can be joined: no name is there twice,
+ * of rows or aliases, and each alias is of a row that is there. If not, `fault`
+ * is the sentence that says so. The first instruction that is looked up checks
+ * our own tables, and the program ends with the sentence.
+ */
+#define ROW_FAULT_MAX 256
+bool sim_rows_check(const struct row_set *const sets[], size_t nsets,
+                    char fault[ROW_FAULT_MAX]);
 
 /* The row for a canonical mnemonic, or NULL. Any thread. */
 const struct insn_row *sim_row_find(const char *name);

@@ -41,7 +41,7 @@ static uint64_t vcc(const struct wave *w)
     X(s_wait_bvhcnt) X(s_wait_expcnt) X(s_wait_dscnt) X(s_wait_kmcnt)        \
     X(s_wait_loadcnt_dscnt) X(s_wait_storecnt_dscnt) X(s_wait_asynccnt)      \
     X(s_wait_tensorcnt) X(s_wait_xcnt) X(s_singleuse_vdst) X(s_set_vgpr_msb) \
-    X(s_barrier_leave) X(s_setprio_inc_wg) X(v_nop)
+    X(s_barrier_leave) X(s_setprio_inc_wg)
 /* clang-format on */
 
 #define BRANCH_RUN(name, condition)                                            \
