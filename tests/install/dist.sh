@@ -61,7 +61,7 @@ refuse "make dist of a compressed pack" "takes no IMPORT= and no COMPRESS=" \
 # ---- a place with nothing but cc, make and xxd ----
 
 if ! unshare -rmn true 2>/dev/null || ! command -v dpkg >/dev/null; then
-    echo "skipped: no user namespaces here, or no dpkg to copy a compiler by"
+    skip "no user namespaces here, or no dpkg to copy a compiler by"
     finish
 fi
 jail=$WORK/jail

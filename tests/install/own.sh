@@ -56,6 +56,7 @@ on_each_device() { # text words command...: DEVICE in words is the device's name
 }
 
 if [ -n "${SAN-}" ]; then # the library would want its sanitizer everywhere
+    skip "sanitizers are on"
     finish
 fi
 

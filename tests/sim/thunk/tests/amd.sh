@@ -3,7 +3,8 @@
 #
 # Not under sanitizers, which AMD's programs are not built for.
 if [ -n "${SAN-}" ] || [ ! -e /usr/lib/x86_64-linux-gnu/libamdhip64.so.5 ]; then
-    echo "not run: sanitizers are on, or the system has no libamdhip64.so.5"
+    echo "SKIPPED: sanitizers are on, or the system has no libamdhip64.so.5"
+    echo "0 passed, 0 failed, 1 skipped"
     exit 0
 fi
 exec "${MAKE:-make}" --no-print-directory B="${B:-build}" check-amd
