@@ -11,6 +11,7 @@
 #   tests/sim/corpus/          the simulated GPU against the CPU (corpus.mk)
 #   tests/asm/                 hand-written kernels, imported and run
 #   tests/demo/                the demo of `make demo` (demo.mk)
+#   tests/matrix/              the wave-level product of matrix/unit.h
 #   tests/ways/                every way to launch and inspect, a pack of its own
 #   tests/import/              makes code objects, bundles and trees of them
 #   tests/fuzz/                fuzz targets, over their seeds (fuzz.mk)
@@ -59,12 +60,13 @@ pack_make = env -u MAKEFLAGS -u MAKELEVEL $(MAKE) --no-print-directory KPACK_GEN
   COMPRESS=none EMBED=xxd IMPORT= MODULES= $(foreach v,CC CFLAGS LDFLAGS SAN COV HIPCC ROCM_PATH HIPFLAGS,'$(v)=$($(v))')
 
 include tests/ways/ways.mk
+include tests/matrix/matrix.mk
 include tests/asm/asm.mk
 include tests/fuzz/fuzz.mk
 include tests/demo/demo.mk
 # The whole pack on simulated GPUs: do contiguous kernels waste memory traffic?
 MEMORY_TEST := $(if $(GPU)$(filter-out $(MODULES),$(ALL_MODULES)),,$(H)/bench-memory)
-TEST_PROGRAMS := $(MEMORY_TEST) $(DEMO_TEST) $(UNIT_TESTS) $(FUZZ_TESTS) $(WAYS_TEST) $(ASM_TEST) $(SIM_TESTS) $(THUNK_TEST) $(CORPUS_TEST) $(PROGRAM_TESTS) $(BUILD_TESTS) $(KERNEL_TESTS)
+TEST_PROGRAMS := $(MEMORY_TEST) $(DEMO_TEST) $(UNIT_TESTS) $(FUZZ_TESTS) $(WAYS_TEST) $(MATRIX_TEST) $(ASM_TEST) $(SIM_TESTS) $(THUNK_TEST) $(CORPUS_TEST) $(PROGRAM_TESTS) $(BUILD_TESTS) $(KERNEL_TESTS)
 # Two run at a time; those that take longest come first, so that both end together.
 LONGEST := %/conv %/unary %/binary %/amd.sh %/reduce %/own.sh %/dist.sh %/indexing %/affine
 longest_first = $(foreach t,$(LONGEST),$(filter $(t),$(1))) $(filter-out $(LONGEST),$(1))

@@ -276,6 +276,7 @@ static void run_device(int ordinal, const kpk_module *module,
     if (!wanted(o, ordinal, device.target))
         return;
     snprintf(t.target, sizeof(t.target), "%s", device.target);
+    t.wave_size = device.wave_size;
     if (kpk_open_modules(&module, 1, ordinal, &t.inst) != KPK_OK)
         die("open", kpk_error_message());
     for (size_t i = 0; i < nrows; i++)

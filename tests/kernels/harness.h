@@ -133,6 +133,7 @@ struct kt {
     kpk_instance *inst;
     int device;
     char target[256];     /* its target ID */
+    uint32_t wave_size;   /* lanes */
     const char *symbol;   /* what is being tested, for messages */
     const char *what;     /* the case; set it before launching */
     unsigned long checks; /* elements compared in this row */

@@ -1,0 +1,25 @@
+# matrix.mk - the wave-level product of kernels/include/matrix/unit.h by itself
+#
+# A pack of one module, for a target of each row of unit.h's table and for those
+# whose instructions differ within a row.
+
+MATRIX_B    := $(B)/matrix
+MATRIX_LIB  := $(MATRIX_B)$(if $(SAN),/san-$(subst $(comma),-,$(SAN)))/libkpack.a
+MATRIX_TEST := $(H)/test/matrix/unit
+MATRIX_ARCHS := $(sort $(AMD_ARCHS) gfx906 gfx908 gfx950 gfx1010 gfx1200)
+MATRIX_DEVICES := $(subst $(space),$(comma),$(strip $(foreach a,$(MATRIX_ARCHS),$(call device_of,$(a)))))
+
+$(MATRIX_LIB): $(wildcard tests/matrix/*.hip kernels/include/matrix/unit.h kernels/include/gguf/block.h kernels/include/*.h) \
+    $(LIB_OBJECTS) $(B)/kpack-gen $(B)/stamp/device
+	@$(pack_make) PACK=matrix KERNELS=tests/matrix MODULES=unit HIPFLAGS='-Ikernels/include $(HIPFLAGS)' \
+	  ARCHS='$(MATRIX_ARCHS)' B=$(MATRIX_B) lib
+
+$(H)/obj/tests/matrix/%.o: OBJ_CFLAGS = $(TEST_CFLAGS)
+$(MATRIX_TEST).bin: $(H)/obj/tests/matrix/unit.o $(HARNESS) $(MATRIX_LIB)
+	@echo "  LD    $@"
+	@mkdir -p $(@D)
+	@$(CC) $(LDFLAGS) $(SAN_FLAGS) -o $@ $^ -ldl -lm -pthread
+
+# On the machine's GPUs where there are any, else on one of each target.
+$(MATRIX_TEST): $(MATRIX_TEST).bin
+	@printf '#!/bin/sh\n$(if $(GPU),,KPK_SIM_DEVICES=%s) exec %s "$$@"\n' $(if $(GPU),,$(MATRIX_DEVICES)) $< >$@; chmod +x $@
