@@ -111,8 +111,16 @@ char *import_text(const char *format, ...)
 /* Room for one more in an array of n; it grows by doubling. */
 void *import_grow(void *array, size_t n, size_t nbytes);
 
-/* import_file.c: what is in a file that is not a table. */
-void import_file(struct import *in, const struct import_place *place);
+/*
+ * import_file.c: what is in a file that is not a table. Code in a file that is
+ * not called as code is passed over with a note where `original` is, the name
+ * of a file that is: x.co beside x.co.orig. NULL if there is none.
+ */
+void import_file(struct import *in, const struct import_place *place,
+                 const char *original);
+
+/* Whether a file's name says that it holds code objects. */
+bool import_claims_code(const char *file);
 
 void import_scan(struct import *in);
 void import_modules(struct import *in);

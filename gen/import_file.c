@@ -236,7 +236,7 @@ out:
 }
 
 /* Files by such names hold code objects, or are broken. */
-static bool claims_code(const char *file)
+bool import_claims_code(const char *file)
 {
     static const char *const endings[] = {".co", ".hsaco", ".hipfb", ".fatbin",
                                           ".o",  ".so",    ".a",     ".out"};
@@ -248,7 +248,15 @@ static bool claims_code(const char *file)
     return false;
 }
 
-void import_file(struct import *in, const struct import_place *place)
+static bool is_elf(const unsigned char *data, size_t nbytes)
+{
+    static const unsigned char magic[] = {0x7f, 'E', 'L', 'F'};
+
+    return nbytes >= sizeof(magic) && memcmp(data, magic, sizeof(magic)) == 0;
+}
+
+void import_file(struct import *in, const struct import_place *place,
+                 const char *original)
 {
     struct found f = {in, place, place->module, ""};
     unsigned char *data;
@@ -259,22 +267,19 @@ void import_file(struct import *in, const struct import_place *place)
         import_bad(in, place->file, "%s", error);
         return;
     }
-    if (bundle_kind(data, nbytes) != BUNDLE_NONE)
+    if (original &&
+        (bundle_kind(data, nbytes) != BUNDLE_NONE || is_elf(data, nbytes)))
+        fprintf(stderr, "%s: note: passed over, for %s is there\n", place->file,
+                original);
+    else if (bundle_kind(data, nbytes) != BUNDLE_NONE)
         add_bundles(&f, data, nbytes, place->module);
-    else if (nbytes >= 20 &&
-             memcmp(data,
-                    "\x7f"
-                    "ELF",
-                    4) == 0 &&
+    else if (nbytes >= 20 && is_elf(data, nbytes) &&
              (data[18] != 224 || data[19] != 0))
         add_host_elf(&f, data, nbytes);
     else if (nbytes >= 8 && memcmp(data, "!<arch>\n", 8) == 0)
         import_bad(in, place->file,
                    "an archive; take its members out first (ar x)");
-    else if (claims_code(place->file) || (nbytes >= 4 && memcmp(data,
-                                                                "\x7f"
-                                                                "ELF",
-                                                                4) == 0))
+    else if (import_claims_code(place->file) || is_elf(data, nbytes))
         add_object(&f, data, nbytes, "");
     free(data);
 }

@@ -81,6 +81,14 @@ static const char *take_suffix(char *base)
     return "";
 }
 
+/* Behind the last slash. */
+static const char *file_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
+}
+
 static const char *extension(const char *name)
 {
     const char *dot = strrchr(name, '.');
@@ -119,8 +127,7 @@ static void split_folder(const char *relative, struct import_place *place)
 static void find_place(const struct import *in, const char *relative,
                        struct import_place *place)
 {
-    const char *slash = strrchr(relative, '/');
-    const char *name = slash ? slash + 1 : relative;
+    const char *name = file_name(relative);
     char *base = import_text("%.*s", (int)(extension(name) - name), name);
 
     split_folder(relative, place);
@@ -167,6 +174,26 @@ static int csv_order(const void *a, const void *b)
     return order ? order : strcmp(x->place.label, y->place.label);
 }
 
+/* The file called as code that this one, which is not, is a copy of by its
+ * name: x.co of x.co.orig, x.bak or x. NULL if there is none beside it. */
+static const char *find_original(const struct walk *w, const char *path)
+{
+    const size_t folder = (size_t)(file_name(path) - path);
+
+    if (import_claims_code(path))
+        return NULL;
+    for (size_t i = 0; i < w->n; i++) {
+        const char *name = file_name(w->paths[i]);
+        const size_t stem = (size_t)(extension(name) - w->paths[i]);
+
+        if ((size_t)(name - w->paths[i]) == folder &&
+            strncmp(w->paths[i], path, stem) == 0 && strchr(".~", path[stem]) &&
+            import_claims_code(w->paths[i]))
+            return name;
+    }
+    return NULL;
+}
+
 void import_scan(struct import *in)
 {
     struct walk w = {.in = in};
@@ -181,9 +208,10 @@ void import_scan(struct import *in)
         if (strcmp(extension(w.paths[i]), ".csv") == 0)
             read_csv(in, &place);
         else
-            import_file(in, &place);
-        free(w.paths[i]);
+            import_file(in, &place, find_original(&w, w.paths[i]));
     }
+    for (size_t i = 0; i < w.n; i++)
+        free(w.paths[i]);
     free(w.paths);
     if (in->nobjects)
         qsort(in->objects, in->nobjects, sizeof(*in->objects), object_order);

@@ -162,6 +162,33 @@ check "runs on $two" run_on "$two" affine_f32 "$one"
 refuse "no kernels of the other target's file" "no kernel" \
     run_on "$one" affine_f32 "$two"
 
+# ---- what vendors leave beside their code objects ----
+
+left=$WORK/left
+mkdir -p "$left/$one/pa" "$left/$two/pa"
+for t in "$one" "$two"; do cp "$(object "$t")" "$left/$t/pa/tile.co"; done
+cp "$(object "$one")" "$left/$one/pa/tile.co.orig"
+cp "$(object "$one" affine)" "$left/$one/pa/tile.co.poc_kl_merg"
+cp "$(object "$one")" "$left/$one/pa/tile.bak"
+cp "$(object "$one")" "$left/$one/pa/tile.co~"
+cp "$(object "$one")" "$left/$one/pa/other.v2" # no other.co beside it
+echo "text" >"$left/$one/pa/tile.txt"
+check "copies beside a code object" import left "$left"
+cp "$WORK/check.out" "$WORK/left.out"
+for copy in tile.co.orig tile.co.poc_kl_merg tile.bak tile.co~; do
+    check "$copy is noted" grep -qxF "$WORK/left.out" \
+        -e "$left/$one/pa/$copy: note: passed over, for tile.co is there"
+done
+check "and no other file" test "$(grep -c 'passed over' "$WORK/left.out")" -eq 4
+modules='import json, sys
+print(" ".join(m["name"] for m in json.load(sys.stdin)["modules"]))'
+check "the pack has two modules" test "$(listed "$modules")" = "pa/other pa/tile"
+check "of three code objects" test "$(listed "$count")" -eq 3
+check "the launchers' header says that there are none" \
+    grep -q "imported: there are none, for code objects" "$built/include/kpack/left_launch.h"
+check "that of a pack of sources does not" sh -c \
+    "! grep 'there are none' '$B/include/kpack/candle_launch.h'"
+
 # ---- the same in projects of their own ----
 
 stage=$WORK/stage
