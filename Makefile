@@ -67,7 +67,7 @@ H := $(B)$(if $(SAN),/san-$(subst $(comma),-,$(SAN)))
 SAN_FLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer -g)
 KPK_WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wconversion
 KPK_CFLAGS = -std=c11 -D_DEFAULT_SOURCE= $(KPK_WARNINGS) -fPIC -fvisibility=hidden \
-  -ffile-prefix-map=$(CURDIR)/= -Iinclude -Isrc -I$(B)/include -pthread
+  $(call quote,-ffile-prefix-map=$(CURDIR)/=) -Iinclude -Isrc -I$(B)/include -pthread
 
 all: $(H)/libkpack.a $(H)/kpack $(PACK_LAUNCHERS) cubins ## libkpack.a, its headers and the kpack command
 .PHONY: all

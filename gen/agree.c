@@ -22,7 +22,9 @@ bool tables_alike(const struct codeobj *a, const struct codeobj *b)
     for (size_t i = 0; i < a->nkernels; i++) {
         const struct codeobj_kernel *x = &a->kernels[i], *y = &b->kernels[i];
 
-        if (strcmp(x->name, y->name) != 0 || x->nargs != y->nargs)
+        if (strcmp(x->name, y->name) != 0 || x->nargs != y->nargs ||
+            (x->nargs == 0 &&
+             tables_explicit_nbytes(x) != tables_explicit_nbytes(y)))
             return false;
         for (size_t j = 0; j < x->nargs; j++)
             if (!same_arg(&x->args[j], &y->args[j]) ||
@@ -39,6 +41,15 @@ static bool args_agree(const struct codeobj *a, const struct codeobj_kernel *x,
         fprintf(stderr,
                 "%s: kernel %s takes %zu arguments on %s, but %zu on %s\n",
                 b->path, y->name, y->nargs, b->target, x->nargs, a->target);
+        return false;
+    }
+    if (x->nargs == 0 &&
+        tables_explicit_nbytes(x) != tables_explicit_nbytes(y)) {
+        fprintf(stderr,
+                "%s: kernel %s has no list of arguments, and a segment of %u "
+                "bytes on %s, but of %u on %s\n",
+                b->path, y->name, (unsigned)tables_explicit_nbytes(y),
+                b->target, (unsigned)tables_explicit_nbytes(x), a->target);
         return false;
     }
     for (size_t i = 0; i < x->nargs; i++) {

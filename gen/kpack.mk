@@ -44,6 +44,9 @@
 # In rules its colon is escaped ($(call esc,...)).
 
 KPACK_MK   := $(lastword $(MAKEFILE_LIST))
+ifeq ($(wildcard $(KPACK_MK)),)
+$(error kpack.mk: its path has a blank ('... $(KPACK_MK)'), which GNU Make does not take; give a link to its folder: ln -s)
+endif
 kpack_goal := $(.DEFAULT_GOAL)
 ifdef KPACK_ROOT
 KPACK_TOOLS   := $(KPACK_ROOT)/gen
@@ -198,9 +201,11 @@ endif
 
 DEVICE_STD := -std=c++17
 # Paths and dates must not reach the output; IEEE results are part of the ABI.
+# The folder of all may have blanks in its name.
 KPK_HIPFLAGS = -x hip --offload-device-only --no-gpu-bundle-output \
   -O3 $(DEVICE_STD) -Wall -Wextra -fno-fast-math -fuse-cuid=none \
-  -ffile-prefix-map=$(CURDIR)/=  -I$(KERNELS)/include $(HIPFLAGS)
+  -I$(KERNELS)/include $(HIPFLAGS)
+prefix_map = $(call quote,-ffile-prefix-map=$(CURDIR)/=)
 
 ifndef KPACK_ROOT # the headers of kpack's own kernels, behind the project's
 KPK_HIPFLAGS += -idirafter $(KPACK_TOOLS)/device
@@ -285,7 +290,7 @@ $(B)/hsaco/%.hsaco: $$(call source_of,$$(*F)) $(B)/stamp/device $(device_map) \
 	$(device_check)
 	@mkdir -p '$(@D)'
 	@echo "  HIPCC $*"
-	@$(call launched,$(*D)) $(KPK_HIPFLAGS) $(HIPFLAGS_$(*F)) $(DEVICE_FLAGS) --offload-arch=$(*D) \
+	@$(call launched,$(*D)) $(KPK_HIPFLAGS) $(prefix_map) $(HIPFLAGS_$(*F)) $(DEVICE_FLAGS) --offload-arch=$(*D) \
 	  -mcode-object-version=$(call cov,$(*D)) $(call target_flags,$(*D)) \
 	  $(if $(DEVICE_LAUNCHER),-MD -MP -MF '$@.d' -MT '$(call esc,$@)' -Wno-unused-command-line-argument) \
 	  -Xclang -dependency-file -Xclang '$@.d' -Xclang -MP \
@@ -425,7 +430,7 @@ $(B)/include/kpack/$(PACK)/.%.made: $(call esc,$(B)/hsaco/$(first_arch)/)%.hsaco
     $(KPACK_GEN) $(B)/stamp/pack $(TYPES) $(ALIASES) $(KPACK_INCLUDE)/kpack.h
 	$(device_check)
 	@mkdir -p '$(@D)'
-	$(if $(ir_of),@$(DEVICE_LAUNCHER) $(DEVICE_CXX) $(filter-out -Wall -Wextra -ffile-prefix-map=%,$(KPK_HIPFLAGS)) \
+	$(if $(ir_of),@$(DEVICE_LAUNCHER) $(DEVICE_CXX) $(filter-out -Wall -Wextra,$(KPK_HIPFLAGS)) \
 	  $(DEVICE_FLAGS) $(filter -U% -D%,$(call target_flags,$(first_arch))) -nogpulib -w -O0 -g -fdebug-compilation-dir=. -S -emit-llvm -Xclang -disable-llvm-passes \
 	  --offload-arch=$(first_arch) -o '$(@:.made=.ll)' $(call source_of,$*))
 	@$(KPACK_GEN) launchers $(PACK).$* '$(@D)/$*.h' 'object=$<' $(if $(ir_of),'ir=$(@:.made=.ll)') \
@@ -441,7 +446,7 @@ PACK_LAUNCHERS += $(B)/include/kpack/$(PACK)_launch.h
 $(B)/include/kpack/$(PACK)_launch.h: $(B)/stamp/pack
 	@mkdir -p $(@D)
 	@{ echo '/* Written by kpack.mk; do not edit. The typed launchers of all modules of pack'; \
-	  echo ' * $(PACK).$(if $(IMPORT), It was imported: there are none, for code objects do not tell types.) */'; \
+	  echo ' * $(PACK).$(if $(IMPORT), It was imported: there are none$(comma) for code objects do not tell types.) */'; \
 	  for m in $(MODULES); do echo "#include <kpack/$(PACK)/$$m.h>"; done; } >$@
 
 $(B)/obj/pack/pack.o: $(B)/gen/pack.c

@@ -3,15 +3,15 @@
 
 #include "tables.h"
 
-/* The last argument in the list need not be the last in the segment. */
+/* Arguments ascend (metadata.c): the last one in the list ends last. Without a
+ * list the segment is one packed buffer, which kpk_launch_packed() fills. */
 uint32_t tables_explicit_nbytes(const struct codeobj_kernel *k)
 {
-    uint32_t end = 0;
+    const struct codeobj_arg *last = k->nargs ? &k->args[k->nargs - 1] : NULL;
 
-    for (size_t i = 0; i < k->nargs; i++)
-        if (end < k->args[i].offset + k->args[i].size)
-            end = k->args[i].offset + k->args[i].size;
-    return end;
+    if (last)
+        return last->offset + last->size;
+    return k->attrs.has_hidden_args ? 0 : k->attrs.kernarg_nbytes;
 }
 
 void tables_write_arg(FILE *f, uint32_t name, const struct codeobj_arg *arg)

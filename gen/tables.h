@@ -34,7 +34,8 @@ void tables_write_pack(FILE *f, const char *pack, char *const *modules,
 void tables_write_header(FILE *f, const char *pack, char *const *modules,
                          struct codeobj *const *objects, size_t nmodules);
 
-/* The offset where a kernel's last argument ends. */
+/* The offset where a kernel's last argument ends; the size of its segment if
+ * it has no list of arguments. */
 uint32_t tables_explicit_nbytes(const struct codeobj_kernel *k);
 
 /* Parts of tables that all writers share. A cell of text is an offset. */

@@ -22,6 +22,9 @@ for f in libkpack.a include/kpack/candle.h gen/pack.c gen/affine.c \
     hsaco/gfx1100/affine.hsaco hsaco/gfx90a:xnack-/affine.hsaco; do
     check "$f is the same in both" cmp "$a/build/$f" "$b/build/$f"
 done
+c="$WORK/a folder with blanks"
+check "third build, in a folder with blanks" build "$c" 2
+check "libkpack.a is the same there" cmp "$a/build/libkpack.a" "$c/build/libkpack.a"
 check "no path in the output" no_trace "$a" "$WORK"
 check "no date in the output" no_trace "$a" "$(date +%Y-%m-)"
 finish

@@ -14,6 +14,7 @@
 #include "code_object.h"
 #include "codeobj.h"
 #include "msgpack_scan.h"
+#include "tables.h"
 
 #include <elf.h>
 #include <stdio.h>
@@ -111,6 +112,29 @@ static void test_list_ends_before_or_behind_the_segment(void **state)
         assert_int_equal(co->kernels[0].nargs, 8);
         codeobj_free(co);
     }
+}
+
+/* Such a kernel is launched with a packed buffer of the segment's size. */
+static void test_a_segment_without_a_list_is_one_buffer(void **state)
+{
+    struct made_object spec = plain_spec();
+    struct codeobj *co = read_made(&spec), *other;
+
+    (void)state;
+    assert_int_equal(tables_explicit_nbytes(&co->kernels[0]), 48);
+    codeobj_free(co);
+    spec.nargs = 0;
+    spec.kernarg_nbytes = 64;
+    co = read_made(&spec);
+    assert_int_equal(co->kernels[0].nargs, 0);
+    assert_int_equal(tables_explicit_nbytes(&co->kernels[0]), 64);
+    spec.kernarg_nbytes = 80;
+    other = read_made(&spec);
+    assert_false(tables_alike(co, other));
+    assert_false(tables_agree((struct codeobj *[]){co, other}, 2));
+    assert_true(tables_agree((struct codeobj *[]){co, co}, 2));
+    codeobj_free(co);
+    codeobj_free(other);
 }
 
 static void test_arguments_without_names(void **state)
@@ -341,6 +365,7 @@ int main(void)
         cmocka_unit_test(test_padding_is_listed_as_it_is),
         cmocka_unit_test(test_versions_and_flags),
         cmocka_unit_test(test_list_ends_before_or_behind_the_segment),
+        cmocka_unit_test(test_a_segment_without_a_list_is_one_buffer),
         cmocka_unit_test(test_arguments_without_names),
         cmocka_unit_test(test_file_cut_at_any_byte_is_refused),
         cmocka_unit_test(test_one_wrong_number_is_refused),
