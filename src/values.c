@@ -158,7 +158,8 @@ static bool belongs(const struct kpk_arg_desc *arg, const struct placed *value)
            value->begin >= arg->offset && value->end <= end;
 }
 
-/* Entries and values both ascend, so they are walked side by side. */
+/* Entries ascend (the build refuses others) and values do, so they are walked
+ * side by side. */
 struct walk {
     const kpk_kernel *kernel;
     uint32_t entry; /* the next that is without a value */
@@ -191,17 +192,6 @@ static kpk_status match_value(struct walk *w, const struct placed *value)
     return KPK_OK;
 }
 
-static bool ascends(const kpk_module *module,
-                    const struct kpk_kernel_desc *desc)
-{
-    const struct kpk_arg_desc *args = module->args + desc->first_arg;
-
-    for (uint32_t i = 1; i < desc->nargs; i++)
-        if (args[i].offset < args[i - 1].offset)
-            return false;
-    return true;
-}
-
 /* What is missing at the end is found by kpk_launch_packed(). */
 static kpk_status check_values(const kpk_kernel *kernel, kpk_layout layout,
                                const kpk_value *values, size_t n)
@@ -209,8 +199,6 @@ static kpk_status check_values(const kpk_kernel *kernel, kpk_layout layout,
     struct walk w = {kernel, 0, UINT32_MAX};
     size_t next = 0;
 
-    if (!ascends(kernel->slot->module, kernel->desc))
-        return KPK_OK; /* no compiler writes such a list; its size is checked */
     for (size_t i = 0; i < n; i++) {
         struct placed value = {i, next, 0};
         kpk_status st = place(layout, &values[i], i, &value.begin, &next);

@@ -71,7 +71,7 @@ static hipError_t fake_launch(hipFunction_t f, unsigned gx, unsigned gy,
 
 /* ---- one launch ---- */
 
-/* A list as the generator accepts them: in bounds, in order or not. */
+/* A list as the generator accepts them: in bounds and in order. */
 static void make_kernel(void)
 {
     const uint32_t n = take(1) % (MAX_ARGS + 1);
@@ -86,9 +86,11 @@ static void make_kernel(void)
         args[i].name = how & 1 ? S_PAD : how & 2 ? S_X : 0;
         args[i].kind = how >> 2 & 3;
         args[i].size = how & 16 ? take(2) % 4096 : 4u << (how >> 5 & 1);
-        args[i].offset = how & 128 ? take(2) : next;
-        if (args[i].offset + args[i].size > LIST_END)
-            args[i].offset = 0;
+        args[i].offset = how & 128 ? next + take(2) : next;
+        if (args[i].offset + args[i].size > LIST_END) {
+            desc.nargs = i;
+            break;
+        }
         next = args[i].offset + args[i].size;
         if (desc.explicit_nbytes < next)
             desc.explicit_nbytes = next;
