@@ -302,18 +302,6 @@ template <typename T, typename Op> DEV T join_lanes(T v, Op op)
     return op(v, lane_xor<1>(v));
 }
 
-/* One bit for each lane of this wave where p holds; 0 for lanes away. */
-DEV u64 wave_ballot(bool p)
-{
-#if KPK_NVIDIA
-    return __ballot_sync(__activemask(), p);
-#elif defined(__GFX9__)
-    return __builtin_amdgcn_ballot_w64(p);
-#else
-    return __builtin_amdgcn_ballot_w32(p);
-#endif
-}
-
 /*
  * v, the same in all lanes that are present, in a scalar register: what the
  * compiler cannot see to be uniform (a thread's wave number, say).
