@@ -168,11 +168,12 @@ uint8_t *sim_lds(struct wave *w, uint64_t offset, unsigned n, enum access how,
     struct group *g = w->group;
     uint32_t size = w->run->lds_nbytes;
 
-    if (offset + n > size) {
+    /* An offset below 0 (M0 and the instruction's, added) is a huge one. */
+    if (offset > size || n > size - offset) {
         sim_fault_raise(w, SIM_FAULT_LDS, lane, offset,
-                        "%s %u bytes at LDS offset %llu; the workgroup has %u "
+                        "%s %u bytes at LDS offset %lld; the workgroup has %u "
                         "bytes",
-                        verb(how), n, (unsigned long long)offset, size);
+                        verb(how), n, (long long)offset, size);
         return NULL;
     }
     if (g->lds_written) {
@@ -231,7 +232,8 @@ uint8_t *sim_scratch(struct wave *w, uint64_t offset, unsigned n,
     uint64_t at =
         offset / 4 * w->nlanes * 4 + (uint64_t)(unsigned)lane * 4 + offset % 4;
 
-    if (offset + n > w->run->scratch_nbytes) {
+    if (offset > w->run->scratch_nbytes ||
+        n > w->run->scratch_nbytes - offset) {
         sim_fault_raise(w, SIM_FAULT_SCRATCH, lane, offset,
                         "%s %u bytes at scratch offset 0x%llx; a work-item has "
                         "%u bytes",

@@ -307,6 +307,23 @@ static void test_loads_to_lds_place_lanes_behind_m0(void **state)
     sim_mem_free(a->base);
 }
 
+static void test_load_to_lds_below_its_start_is_a_fault(void **state)
+{
+    struct sim_alloc *a = counting_bytes(1024);
+    struct asm_state *st = asm_new("gfx942", 64);
+
+    (void)state;
+    set_addresses(st, 2, a->base + 4, 4); /* the offset is of both sides */
+    st->s[SREG_M0] = 0;
+    st->s[SREG_EXEC] = 1;
+    st->s[SREG_EXEC + 1] = 0;
+    assert_false(asm_try(st, "global_load_lds_dword v[2:3], off offset:-4"));
+    assert_int_equal(st->fault.kind, SIM_FAULT_LDS);
+    assert_non_null(strstr(st->fault.text, "LDS offset -4;"));
+    asm_free(st);
+    sim_mem_free(a->base);
+}
+
 /* ---- LDS ---- */
 
 static void test_lds_reads_and_writes_of_every_form(void **state)
@@ -638,6 +655,7 @@ int main(void)
         cmocka_unit_test(test_scratch_is_private_to_a_lane),
         cmocka_unit_test(test_buffers_bound_their_records),
         cmocka_unit_test(test_loads_to_lds_place_lanes_behind_m0),
+        cmocka_unit_test(test_load_to_lds_below_its_start_is_a_fault),
         cmocka_unit_test(test_lds_reads_and_writes_of_every_form),
         cmocka_unit_test(test_lds_addresses_wrap_at_32_bits),
         cmocka_unit_test(test_lds_accesses_stay_inside),
