@@ -579,6 +579,29 @@ bool sim_mem_free(uint64_t base)
     return r != NULL;
 }
 
+static void set_freed(uint64_t base, bool freed)
+{
+    struct table *t;
+    size_t i;
+
+    pthread_mutex_lock(&mem.lock);
+    t = atomic_load(&mem.table);
+    i = t ? count_at_or_below(t, atomic_load(&t->n), base) : 0;
+    if (i > 0 && t->entry[i - 1]->base == base)
+        __atomic_store_n(&t->entry[i - 1]->freed, freed, __ATOMIC_RELEASE);
+    pthread_mutex_unlock(&mem.lock);
+}
+
+void sim_mem_suspend(uint64_t base)
+{
+    set_freed(base, true);
+}
+
+void sim_mem_resume(uint64_t base)
+{
+    set_freed(base, false);
+}
+
 /* ---- looking up --------------------------------------------------------- */
 
 const struct sim_alloc *sim_mem_find(uint64_t addr)

@@ -35,10 +35,11 @@ struct sim_alloc {
     /* One bit per byte, set once written; NULL if not tracked (host memory). */
     uint8_t *written;
     enum sim_mem_kind kind;
-    int device;      /* ordinal of the owner, -1 for none */
-    bool freed;      /* kept only to name a use after free */
-    bool readonly;   /* kernels may not write (code, constants) */
-    uint64_t serial; /* 1, 2, 3... in order of allocation, for messages */
+    int device;        /* ordinal of the owner, -1 for none */
+    bool freed;        /* kept only to name a use after free */
+    bool readonly;     /* kernels may not write (code, constants) */
+    bool fine_grained; /* coherent with the host while a kernel runs */
+    uint64_t serial;   /* 1, 2, 3... in order of allocation, for messages */
     uint32_t origin, flags; /* the front door's: what made it, and how */
     /* Raised whenever the host rewrites the bytes of executable memory. */
     uint32_t code_generation;
@@ -87,6 +88,13 @@ struct sim_alloc *sim_mem_alias(uint64_t base, void *host, uint64_t size);
 
 /* Frees by base address. False if `base` is not the start of a live one. */
 bool sim_mem_free(uint64_t base);
+
+/*
+ * Takes an allocation as freed, without giving it back, until it is resumed: a
+ * pool's, between its users.
+ */
+void sim_mem_suspend(uint64_t base);
+void sim_mem_resume(uint64_t base);
 
 /* The live or freed allocation that contains `addr`, or NULL. */
 const struct sim_alloc *sim_mem_find(uint64_t addr);

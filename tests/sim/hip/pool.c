@@ -1,23 +1,60 @@
 /* pool.c - stream-ordered allocation and memory pools
  *
- * Memory comes at once; a free happens when its stream gets to it, so that a
- * kernel that uses the memory later in the stream is caught.
+ * A pool holds chunks, each an allocation of its own that ends at the byte that
+ * was asked for. hipMallocAsync() gives a chunk at once; hipFreeAsync() takes
+ * it out of the pool's use at once, too, but kernels of the stream that come
+ * before may use it, hence an operation on the stream marks the time from which
+ * nobody may: until it is handed out again the chunk counts as freed.
+ *
+ * A freed chunk goes to the next request of the same size, where its stream
+ * asks or where the stream has come to the free (hipMemPoolReuseAllow...). What
+ * exceeds the release threshold when the free is done goes back to the device.
  */
 #include "runtime.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { NATTRIBUTES = 8, RELEASE_THRESHOLD = 4, USED_CURRENT = 7 };
+enum attribute {
+    REUSE_FOLLOW_EVENTS = 1,
+    REUSE_OPPORTUNISTIC,
+    REUSE_INTERNAL,
+    RELEASE_THRESHOLD,
+    RESERVED_CURRENT,
+    RESERVED_HIGH,
+    USED_CURRENT,
+    USED_HIGH,
+    NATTRIBUTES
+};
+
+enum { ACCESS_NONE = 0, ACCESS_READ = 1, ACCESS_READ_WRITE = 3 };
+enum { LOCATION_DEVICE = 1, TYPE_PINNED = 1 };
+
+struct chunk {
+    struct chunk *next;
+    hipMemPool_t pool;
+    uint64_t base, size;
+    bool in_use;
+    struct queue *stream;  /* of the free, which may have it back; NULL: any */
+    struct op *freed;      /* done when the stream has come to the free */
+    uint64_t times_handed; /* tells a free from those before */
+};
 
 struct ihipMemPoolHandle_t {
     struct ihipMemPoolHandle_t *next;
     struct device *device;
-    uint64_t attributes[NATTRIBUTES + 1];
+    struct chunk *chunks;
+    uint64_t used, held; /* bytes in use; freed and not given back */
+    uint64_t max_size;   /* 0: no limit */
+    bool destroyed;      /* goes with its last chunk in use */
+    uint64_t attributes[NATTRIBUTES];
+    int access[MAX_DEVICES];
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static hipMemPool_t pools;
+
+/* ---- pools and chunks, with the lock held ------------------------------- */
 
 static hipMemPool_t new_pool(struct device *device)
 {
@@ -29,21 +66,186 @@ static hipMemPool_t new_pool(struct device *device)
         return NULL;
     }
     pool->device = device;
-    for (i = 1; i < RELEASE_THRESHOLD; i++)
-        pool->attributes[i] = 1; /* reuse in all ways */
+    for (i = REUSE_FOLLOW_EVENTS; i < RELEASE_THRESHOLD; i++)
+        pool->attributes[i] = 1;
+    pool->access[device->ordinal] = ACCESS_READ_WRITE;
     pool->next = pools;
     pools = pool;
     return pool;
 }
 
+static struct chunk *chunk_at(uint64_t base)
+{
+    hipMemPool_t pool;
+    struct chunk *c;
+
+    for (pool = pools; pool; pool = pool->next)
+        for (c = pool->chunks; c; c = c->next)
+            if (c->base == base)
+                return c;
+    return NULL;
+}
+
+static void raise_marks(hipMemPool_t pool)
+{
+    uint64_t *reserved = &pool->attributes[RESERVED_HIGH];
+    uint64_t *used = &pool->attributes[USED_HIGH];
+
+    if (*used < pool->used)
+        *used = pool->used;
+    if (*reserved < pool->used + pool->held)
+        *reserved = pool->used + pool->held;
+}
+
+static void drop_marks_of_free(struct chunk *c)
+{
+    op_unref(c->freed);
+    if (c->stream)
+        queue_unref(c->stream);
+    c->freed = NULL;
+    c->stream = NULL;
+}
+
+static void free_chunk(struct chunk *c)
+{
+    struct chunk **link = &c->pool->chunks;
+
+    while (*link != c)
+        link = &(*link)->next;
+    *link = c->next;
+    if (c->in_use)
+        c->pool->used -= c->size;
+    else
+        c->pool->held -= c->size;
+    sim_mem_resume(c->base); /* or it would count as freed already */
+    sim_mem_free(c->base);
+    drop_marks_of_free(c);
+    free(c);
+}
+
+static bool is_idle(const struct chunk *c)
+{
+    return !c->in_use && (!c->freed || op_done(c->freed));
+}
+
+/* Gives chunks back until no more than `keep` bytes are held. */
+static void trim(hipMemPool_t pool, uint64_t keep)
+{
+    struct chunk *c, *next;
+
+    for (c = pool->chunks; c && pool->held > keep; c = next) {
+        next = c->next;
+        if (is_idle(c))
+            free_chunk(c);
+    }
+}
+
+static void free_pool(hipMemPool_t pool)
+{
+    hipMemPool_t *link = &pools;
+
+    while (*link != pool)
+        link = &(*link)->next;
+    *link = pool->next;
+    while (pool->chunks)
+        free_chunk(pool->chunks);
+    free(pool);
+}
+
+/* A chunk came to the end of its use; the pool may have, too. */
+static void settle(hipMemPool_t pool)
+{
+    struct chunk *c;
+
+    trim(pool, pool->attributes[RELEASE_THRESHOLD]);
+    if (!pool->destroyed)
+        return;
+    for (c = pool->chunks; c; c = c->next)
+        if (!is_idle(c))
+            return;
+    free_pool(pool);
+}
+
+static bool may_reuse(const struct chunk *c, uint64_t size,
+                      const struct queue *stream)
+{
+    if (c->in_use || c->size != size)
+        return false;
+    if (!c->freed || c->stream == stream)
+        return true;
+    return c->pool->attributes[REUSE_OPPORTUNISTIC] && op_done(c->freed);
+}
+
+static struct chunk *take_chunk(hipMemPool_t pool, uint64_t size,
+                                const struct queue *stream)
+{
+    struct chunk *c;
+
+    for (c = pool->chunks; c && !may_reuse(c, size, stream); c = c->next)
+        ;
+    if (!c)
+        return NULL;
+    drop_marks_of_free(c);
+    sim_mem_resume(c->base);
+    sim_mem_forget_written(c->base, size);
+    pool->held -= size;
+    return c;
+}
+
+static struct chunk *make_chunk(hipMemPool_t pool, uint64_t size)
+{
+    struct sim_alloc *a;
+    struct chunk *c;
+
+    if (pool->max_size && pool->used + pool->held + size > pool->max_size)
+        trim(pool, 0);
+    if (pool->max_size && pool->used + pool->held + size > pool->max_size)
+        return NULL;
+    c = calloc(1, sizeof(*c));
+    a = c ? sim_mem_alloc(pool->device->sim->ordinal, size, 0, SIM_MEM_DEVICE)
+          : NULL;
+    if (!a) {
+        free(c);
+        return NULL;
+    }
+    a->origin = BY_POOL;
+    c->pool = pool;
+    c->base = a->base;
+    c->size = size;
+    c->next = pool->chunks;
+    pool->chunks = c;
+    return c;
+}
+
+static void *allocate_from(hipMemPool_t pool, uint64_t size,
+                           const struct queue *stream)
+{
+    struct chunk *c = take_chunk(pool, size, stream);
+
+    if (!c)
+        c = make_chunk(pool, size);
+    if (!c)
+        return NULL;
+    c->in_use = true;
+    c->times_handed++;
+    pool->used += size;
+    raise_marks(pool);
+    return (void *)(uintptr_t)c->base;
+}
+
 static hipMemPool_t default_pool(struct device *device)
 {
-    pthread_mutex_lock(&lock);
     if (!device->default_pool)
         device->default_pool = new_pool(device);
-    pthread_mutex_unlock(&lock);
     return device->default_pool;
 }
+
+static hipMemPool_t current_pool(struct device *device)
+{
+    return device->current_pool ? device->current_pool : default_pool(device);
+}
+
+/* ---- what other files call ---------------------------------------------- */
 
 void pools_shutdown(void)
 {
@@ -51,30 +253,69 @@ void pools_shutdown(void)
         hipMemPool_t pool = pools;
 
         pools = pool->next;
+        while (pool->chunks) {
+            struct chunk *c = pool->chunks;
+
+            pool->chunks = c->next;
+            drop_marks_of_free(c);
+            free(c);
+        }
         free(pool);
     }
 }
 
-static hipError_t allocate(void **ptr, size_t size, struct device *device,
+/* With nothing running on the device. */
+void pools_reset(const struct device *device)
+{
+    hipMemPool_t pool;
+
+    pthread_mutex_lock(&lock);
+    for (pool = pools; pool; pool = pool->next)
+        while (pool->device == device && pool->chunks)
+            free_chunk(pool->chunks);
+    pthread_mutex_unlock(&lock);
+}
+
+static void hold(struct chunk *c)
+{
+    c->in_use = false;
+    c->pool->used -= c->size;
+    c->pool->held += c->size;
+}
+
+hipError_t pool_free(uint64_t base)
+{
+    struct chunk *c;
+
+    pthread_mutex_lock(&lock);
+    c = chunk_at(base);
+    if (c && c->in_use) {
+        hold(c);
+        sim_mem_suspend(base);
+        settle(c->pool);
+    }
+    pthread_mutex_unlock(&lock);
+    return c ? hipSuccess : hipErrorInvalidValue;
+}
+
+/* ---- allocating and freeing --------------------------------------------- */
+
+static hipError_t allocate(void **ptr, size_t size, hipMemPool_t pool,
                            struct queue *q)
 {
-    struct sim_alloc *a;
-    hipError_t error = hipErrorContextIsDestroyed;
+    hipError_t error = hipSuccess;
 
     if (!q)
-        return error;
-    error = hipErrorInvalidValue;
-    if (ptr) {
-        *ptr = NULL;
-        error = hipSuccess;
-        if (size) {
-            a = sim_mem_alloc(device->sim->ordinal, size, 0, SIM_MEM_DEVICE);
-            error = a ? hipSuccess : hipErrorOutOfMemory;
-            if (a) {
-                a->origin = BY_MALLOC;
-                *ptr = (void *)(uintptr_t)a->base;
-            }
-        }
+        return hipErrorInvalidHandle;
+    *ptr = NULL;
+    if (size) {
+        pthread_mutex_lock(&lock);
+        if (!pool)
+            pool = current_pool(q->device);
+        if (pool)
+            *ptr = allocate_from(pool, size, q);
+        pthread_mutex_unlock(&lock);
+        error = *ptr ? hipSuccess : hipErrorOutOfMemory;
     }
     queue_unref(q);
     return error;
@@ -82,93 +323,142 @@ static hipError_t allocate(void **ptr, size_t size, struct device *device,
 
 HIP_API hipError_t hipMallocAsync(void **ptr, size_t size, hipStream_t stream)
 {
-    struct queue *q;
-
     ENTER();
-    q = stream_queue(stream);
-    LEAVE(allocate(ptr, size, q ? q->device : NULL, q));
+    if (!ptr)
+        LEAVE(hipErrorInvalidValue);
+    LEAVE(allocate(ptr, size, NULL, stream_queue(stream)));
 }
 
 HIP_API hipError_t hipMallocFromPoolAsync(void **ptr, size_t size,
                                           hipMemPool_t pool, hipStream_t stream)
 {
     ENTER();
-    if (!handle_valid(pool, HANDLE_POOL))
+    if (!ptr || !handle_valid(pool, HANDLE_POOL))
         LEAVE(hipErrorInvalidValue);
-    LEAVE(allocate(ptr, size, pool->device, stream_queue(stream)));
+    LEAVE(allocate(ptr, size, pool, stream_queue(stream)));
 }
 
 struct free_op {
     struct op op;
     uint64_t base;
+    uint64_t times_handed; /* of a pool's chunk */
+    bool of_pool;
 };
 
 static hipError_t run_free(struct op *op)
 {
-    sim_mem_free(((struct free_op *)op)->base);
+    const struct free_op *f = (const struct free_op *)op;
+    struct chunk *c;
+
+    if (!f->of_pool) {
+        sim_mem_free(f->base);
+        return hipSuccess;
+    }
+    pthread_mutex_lock(&lock);
+    c = chunk_at(f->base);
+    if (c && !c->in_use && c->times_handed == f->times_handed) {
+        op_unref(c->freed); /* this operation: it is as good as done */
+        c->freed = NULL;
+        sim_mem_suspend(f->base);
+        settle(c->pool);
+    }
+    pthread_mutex_unlock(&lock);
     return hipSuccess;
+}
+
+/* What the pool notes of a free before its stream comes to it. */
+static bool note_free(struct free_op *f, struct queue *q)
+{
+    struct chunk *c = chunk_at(f->base);
+
+    if (!c || !c->in_use)
+        return false;
+    hold(c);
+    f->times_handed = c->times_handed;
+    c->freed = op_ref(&f->op);
+    c->stream = q;
+    queue_ref(q);
+    return true;
+}
+
+static hipError_t free_on(const struct sim_alloc *a, struct queue *q)
+{
+    hipError_t error = hipErrorOutOfMemory;
+    struct free_op *f = (struct free_op *)new_op(sizeof(*f), run_free, NULL);
+
+    if (!f)
+        return error;
+    f->base = a->base;
+    f->of_pool = a->origin == BY_POOL;
+    f->op.runs_after_fault = true;
+    pthread_mutex_lock(&lock);
+    if (f->of_pool && !note_free(f, q)) {
+        op_unref(&f->op);
+        error = hipErrorInvalidValue;
+    } else {
+        error = submit(q, &f->op);
+    }
+    pthread_mutex_unlock(&lock);
+    return error;
 }
 
 HIP_API hipError_t hipFreeAsync(void *ptr, hipStream_t stream)
 {
-    hipError_t error = hipErrorOutOfMemory;
+    hipError_t error;
     struct sim_alloc a;
-    struct free_op *f;
     struct queue *q;
 
     ENTER();
-    if (!ptr || !find_allocation(ptr, &a) || a.base != (uintptr_t)ptr ||
-        a.origin != BY_MALLOC)
+    if (!ptr)
         LEAVE(hipErrorInvalidValue);
     q = stream_queue(stream);
     if (!q)
-        LEAVE(hipErrorContextIsDestroyed);
-    f = (struct free_op *)new_op(sizeof(*f), run_free, NULL);
-    if (f) {
-        f->base = a.base;
-        f->op.runs_after_fault = true;
-        error = submit(q, &f->op);
-    }
+        LEAVE(hipErrorInvalidHandle);
+    error = hipErrorInvalidValue;
+    if (find_allocation(ptr, &a) && a.base == (uintptr_t)ptr &&
+        (a.origin == BY_MALLOC || a.origin == BY_POOL))
+        error = free_on(&a, q);
     queue_unref(q);
     LEAVE(error);
 }
+
+/* ---- pools -------------------------------------------------------------- */
 
 HIP_API hipError_t hipMemPoolCreate(hipMemPool_t *pool,
                                     const hipMemPoolProps *props)
 {
     ENTER();
-    if (!pool || !props || props->allocType != 1 || props->location.type != 1)
+    if (!pool || !props || props->allocType != TYPE_PINNED ||
+        props->location.type != LOCATION_DEVICE ||
+        !device_at(props->location.id))
         LEAVE(hipErrorInvalidValue);
-    if (!device_at(props->location.id))
-        LEAVE(hipErrorInvalidDevice);
     pthread_mutex_lock(&lock);
     *pool = new_pool(device_at(props->location.id));
+    if (*pool && rt.release >= 6)
+        (*pool)->max_size = props->maxSize;
     pthread_mutex_unlock(&lock);
     LEAVE(*pool ? hipSuccess : hipErrorOutOfMemory);
 }
 
 HIP_API hipError_t hipMemPoolDestroy(hipMemPool_t pool)
 {
-    hipMemPool_t *link;
-    int i;
+    struct device *device;
 
     ENTER();
-    for (i = 0; i < rt.ndevices; i++)
-        if (pool && pool == rt.devices[i].default_pool)
-            LEAVE(hipErrorInvalidValue);
     pthread_mutex_lock(&lock);
-    if (!pool || !handle_remove(pool, HANDLE_POOL)) {
+    if (!handle_valid(pool, HANDLE_POOL) ||
+        pool == pool->device->default_pool) {
         pthread_mutex_unlock(&lock);
         LEAVE(hipErrorInvalidValue);
     }
-    for (link = &pools; *link && *link != pool; link = &(*link)->next)
-        ;
-    *link = pool->next;
-    for (i = 0; i < rt.ndevices; i++)
-        if (rt.devices[i].current_pool == pool)
-            rt.devices[i].current_pool = NULL;
+    handle_remove(pool, HANDLE_POOL);
+    device = pool->device;
+    if (device->current_pool == pool)
+        device->current_pool = NULL;
+    pool->destroyed = true;
+    pool->attributes[RELEASE_THRESHOLD] = 0;
+    settle(pool);
     pthread_mutex_unlock(&lock);
-    free(pool);
     LEAVE(hipSuccess);
 }
 
@@ -179,91 +469,156 @@ HIP_API hipError_t hipDeviceGetDefaultMemPool(hipMemPool_t *pool, int device)
         LEAVE(hipErrorInvalidValue);
     if (!device_at(device))
         LEAVE(hipErrorInvalidDevice);
+    pthread_mutex_lock(&lock);
     *pool = default_pool(device_at(device));
+    pthread_mutex_unlock(&lock);
     LEAVE(*pool ? hipSuccess : hipErrorOutOfMemory);
 }
 
 HIP_API hipError_t hipDeviceGetMemPool(hipMemPool_t *pool, int device)
 {
-    struct device *d;
-
     ENTER();
-    if (!pool)
+    if (!pool || !device_at(device))
         LEAVE(hipErrorInvalidValue);
-    d = device_at(device);
-    if (!d)
-        LEAVE(hipErrorInvalidDevice);
-    *pool = d->current_pool ? d->current_pool : default_pool(d);
+    pthread_mutex_lock(&lock);
+    *pool = current_pool(device_at(device));
+    pthread_mutex_unlock(&lock);
     LEAVE(*pool ? hipSuccess : hipErrorOutOfMemory);
 }
 
 HIP_API hipError_t hipDeviceSetMemPool(int device, hipMemPool_t pool)
 {
     ENTER();
-    if (!device_at(device))
-        LEAVE(hipErrorInvalidDevice);
-    if (!handle_valid(pool, HANDLE_POOL) || pool->device != device_at(device))
+    if (!device_at(device) || !handle_valid(pool, HANDLE_POOL))
         LEAVE(hipErrorInvalidValue);
+    if (pool->device != device_at(device))
+        LEAVE(hipErrorInvalidDevice);
+    pthread_mutex_lock(&lock);
     device_at(device)->current_pool = pool;
+    pthread_mutex_unlock(&lock);
     LEAVE(hipSuccess);
 }
 
 HIP_API hipError_t hipMemPoolTrimTo(hipMemPool_t pool, size_t keep)
 {
     ENTER();
-    (void)keep; /* nothing is held back */
-    LEAVE(handle_valid(pool, HANDLE_POOL) ? hipSuccess : hipErrorInvalidValue);
+    if (!handle_valid(pool, HANDLE_POOL))
+        LEAVE(hipErrorInvalidValue);
+    pthread_mutex_lock(&lock);
+    trim(pool, keep);
+    pthread_mutex_unlock(&lock);
+    LEAVE(hipSuccess);
 }
 
-/* The first three attributes are ints, the others 64-bit sizes. */
+/* ---- attributes --------------------------------------------------------- */
+
+/* The first three are ints, the others 64-bit sizes. */
+static bool is_int(int attribute)
+{
+    return attribute < RELEASE_THRESHOLD;
+}
+
+static hipError_t set_attribute(hipMemPool_t pool, int attribute, void *value)
+{
+    uint64_t size = 0;
+
+    if (is_int(attribute)) {
+        pool->attributes[attribute] = *(const int *)value != 0;
+        return hipSuccess;
+    }
+    memcpy(&size, value, sizeof(size));
+    /* What is in use cannot be set, the marks only be cleared. */
+    if (attribute == RESERVED_CURRENT || attribute == USED_CURRENT ||
+        (attribute != RELEASE_THRESHOLD && size != 0))
+        return hipErrorInvalidValue;
+    pool->attributes[attribute] = size;
+    return hipSuccess;
+}
+
 HIP_API hipError_t hipMemPoolSetAttribute(hipMemPool_t pool, int attribute,
                                           void *value)
 {
+    hipError_t error;
+
     ENTER();
     if (!handle_valid(pool, HANDLE_POOL) || !value || attribute < 1 ||
-        attribute > NATTRIBUTES)
+        attribute >= NATTRIBUTES)
         LEAVE(hipErrorInvalidValue);
-    if (attribute < RELEASE_THRESHOLD)
-        pool->attributes[attribute] = (uint64_t) * (const int *)value;
-    else
-        memcpy(&pool->attributes[attribute], value, 8);
-    LEAVE(hipSuccess);
+    pthread_mutex_lock(&lock);
+    error = set_attribute(pool, attribute, value);
+    pthread_mutex_unlock(&lock);
+    LEAVE(error);
 }
 
 HIP_API hipError_t hipMemPoolGetAttribute(hipMemPool_t pool, int attribute,
                                           void *value)
 {
-    uint64_t used, total;
+    uint64_t size;
 
     ENTER();
     if (!handle_valid(pool, HANDLE_POOL) || !value || attribute < 1 ||
-        attribute > NATTRIBUTES)
+        attribute >= NATTRIBUTES)
         LEAVE(hipErrorInvalidValue);
-    if (attribute == USED_CURRENT) {
-        sim_mem_info(pool->device->sim->ordinal, &used, &total);
-        memcpy(value, &used, 8);
-    } else if (attribute < RELEASE_THRESHOLD) {
-        *(int *)value = (int)pool->attributes[attribute];
-    } else {
-        memcpy(value, &pool->attributes[attribute], 8);
-    }
+    pthread_mutex_lock(&lock);
+    size = attribute == USED_CURRENT       ? pool->used
+           : attribute == RESERVED_CURRENT ? pool->used + pool->held
+                                           : pool->attributes[attribute];
+    pthread_mutex_unlock(&lock);
+    if (is_int(attribute))
+        *(int *)value = (int)size;
+    else
+        memcpy(value, &size, sizeof(size));
     LEAVE(hipSuccess);
+}
+
+/* ---- access of other devices: noted, and otherwise all have it ---------- */
+
+static hipError_t check_access(const hipMemAccessDesc *list, size_t n)
+{
+    size_t i;
+
+    if (n > (size_t)rt.ndevices)
+        return hipErrorInvalidDevice;
+    for (i = 0; i < n; i++) {
+        if (list[i].location.type != LOCATION_DEVICE)
+            return hipErrorInvalidValue;
+        if (!device_at(list[i].location.id) || list[i].flags == ACCESS_NONE)
+            return hipErrorInvalidDevice;
+        if (list[i].flags < ACCESS_NONE || list[i].flags > ACCESS_READ_WRITE)
+            return hipErrorInvalidValue;
+    }
+    return hipSuccess;
 }
 
 HIP_API hipError_t hipMemPoolSetAccess(hipMemPool_t pool,
                                        const hipMemAccessDesc *list, size_t n)
 {
+    hipError_t error;
+    size_t i;
+
     ENTER();
-    LEAVE(handle_valid(pool, HANDLE_POOL) && list && n ? hipSuccess
-                                                       : hipErrorInvalidValue);
+    if (!handle_valid(pool, HANDLE_POOL) || !list)
+        LEAVE(hipErrorInvalidValue);
+    error = check_access(list, n);
+    if (error != hipSuccess)
+        LEAVE(error);
+    pthread_mutex_lock(&lock);
+    for (i = 0; i < n; i++)
+        if (device_at(list[i].location.id) != pool->device)
+            pool->access[list[i].location.id] = list[i].flags;
+    pthread_mutex_unlock(&lock);
+    LEAVE(hipSuccess);
 }
 
 HIP_API hipError_t hipMemPoolGetAccess(int *flags, hipMemPool_t pool,
                                        const hipMemLocation *location)
 {
     ENTER();
-    if (!flags || !handle_valid(pool, HANDLE_POOL) || !location)
+    if (!flags || !handle_valid(pool, HANDLE_POOL) || !location ||
+        location->type != LOCATION_DEVICE || !device_at(location->id))
         LEAVE(hipErrorInvalidValue);
-    *flags = 3; /* read and write */
+    pthread_mutex_lock(&lock);
+    *flags = pool->access[location->id];
+    pthread_mutex_unlock(&lock);
     LEAVE(hipSuccess);
 }
