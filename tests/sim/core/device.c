@@ -68,7 +68,7 @@ static const struct sim_target targets[] = {
     X("gfx906",  "gfx9-generic",    0x2f,  9, 0,  6,  60, 1725, 1000, 4096, KiB(4096),   16, "AMD Instinct MI50 (simulated)", VEGA, SRAMECC, XNACK)
     X("gfx908",  NULL,              0x30,  9, 0,  8, 120, 1502, 1200, 4096, KiB(8192),   16, "AMD Instinct MI100 (simulated)", VEGA, SRAMECC, XNACK, .accum_vgprs = true)
     X("gfx909",  "gfx9-generic",    0x31,  9, 0,  9,   3, 1200, 1200,  128, KiB(512),     4, "AMD Radeon Vega 3 (simulated)", VEGA, XNACK)
-    X("gfx90a",  NULL,              0x3f,  9, 0, 10, 104, 1700, 1600, 4096, KiB(8192),   16, "AMD Instinct MI210 (simulated)", CDNA2, SRAMECC, XNACK, .lds_nbytes = KiB(64))
+    X("gfx90a",  NULL,              0x3f,  9, 0, 10, 104, 1700, 1600, 4096, KiB(8192),   16, "AMD Instinct MI210 (simulated)", CDNA2, .drops_fine_atomics = true, SRAMECC, XNACK, .lds_nbytes = KiB(64))
     X("gfx90c",  "gfx9-generic",    0x32,  9, 0, 12,   8, 1900, 1600,  128, KiB(1024),    4, "AMD Radeon Vega 8 (simulated)", VEGA, XNACK)
     X("gfx942",  "gfx9-4-generic",  0x4c,  9, 4,  2, 304, 2100, 1300, 8192, KiB(4096),   16, "AMD Instinct MI300X (simulated)", CDNA2, SRAMECC, XNACK, FLAT, .lds_nbytes = KiB(64))
     X("gfx950",  "gfx9-4-generic",  0x4f,  9, 5,  0, 256, 2400, 2000, 8192, KiB(4096),   16, "AMD Instinct MI355X (simulated)", CDNA2, SRAMECC, XNACK, FLAT, .lds_nbytes = KiB(160))

@@ -25,10 +25,11 @@ struct sim_target {
     bool has_sramecc, has_xnack;
     bool architected_flat_scratch;
     bool packed_work_item_ids;
-    bool accum_vgprs;       /* has AGPRs */
-    bool unified_vgprs;     /* AGPRs and VGPRs in one file (gfx90a on) */
-    uint32_t lds_nbytes;    /* per workgroup */
-    uint32_t compute_units; /* as HSA counts them */
+    bool accum_vgprs;        /* has AGPRs */
+    bool unified_vgprs;      /* AGPRs and VGPRs in one file (gfx90a on) */
+    bool drops_fine_atomics; /* of floats, on fine-grained memory */
+    uint32_t lds_nbytes;     /* per workgroup */
+    uint32_t compute_units;  /* as HSA counts them */
     uint32_t simds_per_cu;
     uint32_t max_waves_per_simd;
     uint32_t vgprs_per_simd; /* per lane, 32-bit, for wave-size lanes */

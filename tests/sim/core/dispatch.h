@@ -55,7 +55,8 @@ enum sim_fault_kind {
     SIM_FAULT_BUDGET,       /* instruction budget spent: endless loop */
     SIM_FAULT_UNKNOWN_INSN, /* no row for it in the tables */
     SIM_FAULT_ILLEGAL_INSN, /* not an instruction, s_endpgm never reached */
-    SIM_FAULT_TRAP          /* s_trap, e.g. __builtin_trap or assert */
+    SIM_FAULT_TRAP,         /* s_trap, e.g. __builtin_trap or assert */
+    SIM_FAULT_DROPPED       /* the card does nothing, where asked to say so */
 };
 
 struct sim_fault {
@@ -87,7 +88,7 @@ struct sim_code;
 
 struct sim_config {
     unsigned threads;
-    bool stats, uninit, races, barriers, trace;
+    bool stats, uninit, races, barriers, trace, dropped;
     uint64_t max_insns;
 };
 

@@ -20,6 +20,7 @@ static const char *const kind_names[] = {
     [SIM_FAULT_UNKNOWN_INSN] = "unknown instruction",
     [SIM_FAULT_ILLEGAL_INSN] = "illegal instruction",
     [SIM_FAULT_TRAP] = "trap",
+    [SIM_FAULT_DROPPED] = "dropped operation",
 };
 
 /* The instruction's text on one line, as a reader would write it. */

@@ -91,8 +91,9 @@ static hipError_t launch_host(const void *stub, dim3 grid, dim3 block,
     if (!q)
         return rt.release >= 7 ? hipErrorInvalidValue
                                : hipErrorContextIsDestroyed;
-    error =
-        stub ? host_function(stub, &l.function) : hipErrorInvalidDeviceFunction;
+    l.any_device = true;
+    error = stub ? host_function(stub, q->device, &l.function)
+                 : hipErrorInvalidDeviceFunction;
     if (error == hipSuccess && (check_overflow(blocks, l.block) != hipSuccess ||
                                 (uint64_t)block.x * block.y * block.z > 1024))
         error = hipErrorInvalidConfiguration;
@@ -297,9 +298,9 @@ HIP_API hipError_t hipModuleLaunchCooperativeKernelMultiDevice(
 static hipError_t launch_list(hipLaunchParams *list, int n, unsigned flags,
                               bool cooperative)
 {
-    int before = this_thread()->device, i;
     hipError_t error = hipSuccess;
     struct part *parts;
+    int i;
 
     if (!list || n <= 0 || n > rt.ndevices || flags > 3)
         return hipErrorInvalidValue;
@@ -311,7 +312,8 @@ static hipError_t launch_list(hipLaunchParams *list, int n, unsigned flags,
         struct launch l = {
             .block = {from->blockDim.x, from->blockDim.y, from->blockDim.z},
             .shared = from->sharedMem,
-            .params = from->args};
+            .params = from->args,
+            .any_device = true};
 
         parts[i].launch = l;
         parts[i].blocks[0] = from->gridDim.x;
@@ -321,11 +323,9 @@ static hipError_t launch_list(hipLaunchParams *list, int n, unsigned flags,
             error = hipErrorInvalidHandle;
             break;
         }
-        /* The stub stands for the kernel of the stream's device. */
-        this_thread()->device = parts[i].queue->device->ordinal;
-        error = host_function(from->func, &parts[i].launch.function);
+        error = host_function(from->func, parts[i].queue->device,
+                              &parts[i].launch.function);
     }
-    this_thread()->device = before;
     if (error == hipSuccess)
         error = launch_parts(parts, (unsigned)n, flags, cooperative);
     release_parts(parts, (unsigned)n);

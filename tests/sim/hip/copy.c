@@ -114,6 +114,8 @@ static hipError_t copy_on(struct queue *q, void *dst, const void *src,
 
     if (!dst || !src)
         return hipErrorInvalidValue;
+    if (kind == hipMemcpyDeviceToDeviceNoCU) /* by a copy engine, or not */
+        kind = hipMemcpyDeviceToDevice;
     /* HIP 5.2 does not look. */
     if ((kind < hipMemcpyHostToHost || kind > hipMemcpyDefault) &&
         rt.release > 5)

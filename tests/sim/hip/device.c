@@ -174,12 +174,14 @@ HIP_API hipError_t hipDeviceReset(void)
     LEAVE(hipSuccess);
 }
 
+enum { SCHEDULE_MASK = 7 };
+
 HIP_API hipError_t hipSetDeviceFlags(unsigned flags)
 {
     ENTER();
     if ((flags & ~0x1fu) || ((flags & 7) & ((flags & 7) - 1)))
         LEAVE(hipErrorInvalidValue);
-    current_device()->flags = flags;
+    current_device()->flags = flags & SCHEDULE_MASK;
     LEAVE(hipSuccess);
 }
 
@@ -192,23 +194,49 @@ HIP_API hipError_t hipGetDeviceFlags(unsigned *flags)
     LEAVE(hipSuccess);
 }
 
+/* A work-item's stack and the heap of kernels are kept as they are set; what
+ * kernels print goes through the heap. */
+enum { LIMIT_STACK, LIMIT_PRINTF, LIMIT_HEAP, NLIMITS, LIMIT_RANGE = 3 };
+enum { MAX_STACK = 131056 };
+
+static hipError_t find_limit(int limit, size_t **held)
+{
+    static size_t limits[NLIMITS] = {1024, 1 << 20, 4 << 20};
+
+    if (limit < 0 || limit >= LIMIT_RANGE)
+        return hipErrorInvalidValue;
+    if (limit == LIMIT_PRINTF && rt.release > 5)
+        return hipErrorUnsupportedLimit;
+    *held = &limits[limit];
+    return hipSuccess;
+}
+
 HIP_API hipError_t hipDeviceGetLimit(size_t *value, int limit)
 {
-    static const struct {
-        int limit;
-        size_t value;
-    } limits[] = {{0, 1024}, {1, 1 << 20}, {2, 4 << 20}};
-    size_t i;
+    size_t *held;
+    hipError_t error;
 
     ENTER();
     if (!value)
         LEAVE(hipErrorInvalidValue);
-    for (i = 0; i < sizeof(limits) / sizeof(limits[0]); i++)
-        if (limits[i].limit == limit) {
-            *value = limits[i].value;
-            LEAVE(hipSuccess);
-        }
-    LEAVE(hipErrorUnsupportedLimit);
+    error = find_limit(limit, &held);
+    if (error == hipSuccess)
+        *value = *held;
+    LEAVE(error);
+}
+
+HIP_API hipError_t hipDeviceSetLimit(int limit, size_t value)
+{
+    size_t *held;
+    hipError_t error;
+
+    ENTER();
+    error = find_limit(limit, &held);
+    if (error == hipSuccess && value > MAX_STACK && limit == LIMIT_STACK)
+        error = hipErrorInvalidValue;
+    if (error == hipSuccess)
+        *held = value;
+    LEAVE(error);
 }
 
 HIP_API hipError_t hipDeviceGetCacheConfig(int *config)
@@ -301,8 +329,10 @@ HIP_API hipError_t hipExtGetLinkTypeAndHopCount(int from, int to,
                                                 uint32_t *type, uint32_t *hops)
 {
     ENTER();
-    if (!type || !hops || !device_at(from) || !device_at(to) || from == to)
+    if (!type || !hops || from == to || from < 0 || to < 0)
         LEAVE(hipErrorInvalidValue);
+    if (!device_at(from) || !device_at(to))
+        LEAVE(hipErrorInvalidDevice);
     *type = 2; /* PCIe */
     *hops = 1;
     LEAVE(hipSuccess);

@@ -13,12 +13,15 @@ struct ihipEvent_t {
 
 static hipError_t create(hipEvent_t *out, unsigned flags)
 {
+    /* To the device, to the system, without the system's fence: at most one,
+     * and no difference here. */
+    const unsigned release = 0x40000000u | 0x80000000u | 0x20000000u;
     const unsigned known = hipEventBlockingSync | hipEventDisableTiming |
-                           hipEventInterprocess | 0x40000000u | 0x80000000u |
-                           0x20000000u; /* release scopes: no difference here */
+                           hipEventInterprocess | release;
     hipEvent_t event;
 
     if (!out || (flags & ~known) ||
+        ((flags & release) & ((flags & release) - 1)) ||
         ((flags & hipEventInterprocess) && !(flags & hipEventDisableTiming)))
         return hipErrorInvalidValue;
     event = calloc(1, sizeof(*event));

@@ -16,6 +16,7 @@
 enum {
     MAX_BLOCK = 1024,
     KERNARG_ALIGN = 256,
+    KERNARG_PAD = 16, /* compilers widen the last load: 3 dwords come as 4 */
     KEPT_SEGMENTS = 64,
     PACKET_NBYTES = 64,
     QUEUE_NBYTES = 256,
@@ -141,6 +142,22 @@ static uint32_t explicit_end(const struct sim_kernel *k)
     return k->nargs == 0 ? k->kernarg_nbytes : end;
 }
 
+/*
+ * The segment as a launch makes it: as far as the list of arguments goes, which
+ * in hand-written kernels may be further than the size that is stated, and
+ * padded, since scalar loads are widened on the ground that it is.
+ */
+static uint64_t segment_nbytes(const struct sim_kernel *k)
+{
+    uint64_t end = k->kernarg_nbytes;
+    uint32_t i;
+
+    for (i = 0; i < k->nargs; i++)
+        if (end < (uint64_t)k->args[i].offset + k->args[i].size)
+            end = (uint64_t)k->args[i].offset + k->args[i].size;
+    return (end + KERNARG_PAD - 1) & ~(uint64_t)(KERNARG_PAD - 1);
+}
+
 static hipError_t put_params(const struct sim_kernel *k, void **params,
                              uint8_t *segment)
 {
@@ -195,7 +212,7 @@ static hipError_t fill_segment(const struct launch *l, uint64_t queue,
     hipError_t error = hipSuccess;
     uint32_t i;
 
-    memset(segment, 0, k->kernarg_nbytes);
+    memset(segment, 0, segment_nbytes(k));
     if (l->extra)
         error = put_extra(k, l->extra, segment);
     else if (l->params)
@@ -371,6 +388,7 @@ static hipError_t build(const struct launch *l, struct queue *q,
     struct sim_dispatch *d = &op->dispatch;
     int device = q->device->sim->ordinal, i;
     uint32_t ngroups;
+    const uint64_t nbytes = segment_nbytes(k);
     uint8_t *bytes;
     hipError_t error;
 
@@ -380,18 +398,18 @@ static hipError_t build(const struct launch *l, struct queue *q,
         return hipErrorOutOfMemory;
     if (l->cooperative && !(op->multigrid = make_multigrid(l, device)))
         return hipErrorOutOfMemory;
-    if (k->kernarg_nbytes) {
-        op->segment = take_segment(device, k->kernarg_nbytes);
+    if (nbytes) {
+        op->segment = take_segment(device, nbytes);
         if (!op->segment)
             return hipErrorOutOfMemory;
-        bytes = sim_mem_host_view(op->segment->address, k->kernarg_nbytes);
+        bytes = sim_mem_host_view(op->segment->address, nbytes);
         if (!bytes)
             return hipErrorUnknown;
         error = fill_segment(l, q->hsa_queue,
                              op->multigrid ? op->multigrid->address : 0, bytes);
         if (error != hipSuccess)
             return error;
-        sim_mem_mark_written(op->segment->address, k->kernarg_nbytes);
+        sim_mem_mark_written(op->segment->address, nbytes);
     } else if (l->extra) {
         uint8_t none[1];
 
@@ -469,7 +487,7 @@ hipError_t check_launch(const struct launch *l, struct queue *q)
         return hipErrorInvalidDevice;
     if (l->extra && !extra_well_formed(l->extra))
         return hipErrorInvalidValue;
-    if (rt.release >= 7 && q->device != current_device())
+    if (rt.release >= 7 && !l->any_device && q->device != current_device())
         return hipErrorInvalidHandle;
     if (k->lds_nbytes + l->shared > lds) {
         complain("%s needs %u bytes of static and %zu of dynamic LDS; %s has "

@@ -6,6 +6,10 @@
 #include <string.h>
 
 enum { PITCH = 256, DEVICE_INVALID = -2 };
+#define HOST_COHERENT 0x40000000u
+#define HOST_NON_COHERENT 0x80000000u
+enum { FINE_GRAINED = 1, SIGNAL_MEMORY = 2 }; /* of hipExtMallocWithFlags */
+enum { REGISTER_COARSE = 8 };                 /* of hipHostRegister */
 
 bool find_allocation(const void *ptr, struct sim_alloc *out)
 {
@@ -24,6 +28,15 @@ bool find_allocation(const void *ptr, struct sim_alloc *out)
     return found;
 }
 
+/* Coherent with the host while kernels run: host memory but where its flags
+ * say otherwise, managed memory, and device memory that was asked for so. */
+static bool is_fine_grained(enum sim_mem_kind kind, unsigned flags)
+{
+    if (kind == SIM_MEM_DEVICE)
+        return flags & FINE_GRAINED;
+    return kind != SIM_MEM_HOST || !(flags & HOST_NON_COHERENT);
+}
+
 static hipError_t allocate(void **ptr, size_t size, enum sim_mem_kind kind,
                            enum origin origin, unsigned flags)
 {
@@ -39,6 +52,7 @@ static hipError_t allocate(void **ptr, size_t size, enum sim_mem_kind kind,
         return hipErrorOutOfMemory;
     a->origin = origin;
     a->flags = flags;
+    a->fine_grained = is_fine_grained(kind, flags);
     *ptr = (void *)(uintptr_t)a->base;
     return hipSuccess;
 }
@@ -54,6 +68,17 @@ static struct device *owner_of(const struct sim_alloc *a)
     return NULL;
 }
 
+/*
+ * hipFree() takes pinned memory and hipHostFree() device memory as well, as
+ * AMD's do; what was registered has a call of its own.
+ */
+static bool may_release(enum origin made_by, enum origin asked)
+{
+    if (asked == BY_HOST_REGISTER || made_by == BY_HOST_REGISTER)
+        return asked == made_by;
+    return made_by != BY_RUNTIME;
+}
+
 static hipError_t release(void *ptr, enum origin origin)
 {
     struct sim_alloc a;
@@ -61,10 +86,12 @@ static hipError_t release(void *ptr, enum origin origin)
     if (!ptr)
         return hipSuccess;
     if (!find_allocation(ptr, &a) || a.base != (uintptr_t)ptr ||
-        a.origin != origin)
+        !may_release(a.origin, origin))
         return hipErrorInvalidValue;
     if (owner_of(&a))
         device_wait(owner_of(&a));
+    if (a.origin == BY_POOL)
+        return pool_free(a.base);
     return sim_mem_free(a.base) ? hipSuccess : hipErrorInvalidValue;
 }
 
@@ -81,6 +108,7 @@ void free_device_memory(const struct device *device)
             sim_mem_free(a->base);
     }
     sim_mem_unpin();
+    pools_reset(device);
 }
 
 /* ---- device memory ------------------------------------------------------ */
@@ -95,11 +123,14 @@ HIP_API hipError_t hipExtMallocWithFlags(void **ptr, size_t size,
                                          unsigned flags)
 {
     ENTER();
-    if (flags > 3) /* fine grained 1, signal memory 2 */
+    if (flags > 3)
         LEAVE(hipErrorInvalidValue);
-    if (flags == 2 && size != 8)
+    if (flags == SIGNAL_MEMORY && size != 8)
         LEAVE(hipErrorInvalidValue);
-    LEAVE(allocate(ptr, size, SIM_MEM_DEVICE, BY_MALLOC, flags));
+    /* A signal's value is memory that the host reads, too. */
+    LEAVE(allocate(ptr, size,
+                   flags == SIGNAL_MEMORY ? SIM_MEM_HOST : SIM_MEM_DEVICE,
+                   BY_MALLOC, flags));
 }
 
 HIP_API hipError_t hipFree(void *ptr)
@@ -186,7 +217,7 @@ HIP_API hipError_t hipMemGetInfo(size_t *free_nbytes, size_t *total_nbytes)
 static hipError_t allocate_host(void **ptr, size_t size, unsigned flags)
 {
     /* Flags that it does not know it does not mind. */
-    if ((flags & 0x40000000u) && (flags & 0x80000000u))
+    if ((flags & HOST_COHERENT) && (flags & HOST_NON_COHERENT))
         return hipErrorInvalidValue; /* coherent and non-coherent */
     return allocate(ptr, size, SIM_MEM_HOST, BY_HOST_MALLOC, flags);
 }
@@ -241,6 +272,7 @@ HIP_API hipError_t hipHostRegister(void *ptr, size_t size, unsigned flags)
         LEAVE(hipErrorHostMemoryAlreadyRegistered);
     a->origin = BY_HOST_REGISTER;
     a->flags = flags;
+    a->fine_grained = !(flags & REGISTER_COARSE);
     LEAVE(hipSuccess);
 }
 
@@ -300,16 +332,24 @@ static hipError_t check_managed(const void *ptr, size_t n)
 HIP_API hipError_t hipMemPrefetchAsync(const void *ptr, size_t n, int device,
                                        hipStream_t stream)
 {
+    struct sim_alloc a;
     struct queue *q;
 
     ENTER();
-    if (device != -1 && !device_at(device))
-        LEAVE(hipErrorInvalidDevice);
+    if (!ptr || n == 0)
+        LEAVE(hipErrorInvalidValue);
     q = stream_queue(stream);
     if (!q)
         LEAVE(hipErrorContextIsDestroyed);
     queue_unref(q);
-    LEAVE(check_managed(ptr, n));
+    if (find_allocation(ptr, &a) && n > a.size - ((uintptr_t)ptr - a.base))
+        LEAVE(hipErrorInvalidValue);
+    if (device != -1 && !device_at(device))
+        LEAVE(hipErrorInvalidDevice);
+    /* Pageable memory is not reached by these devices. */
+    if (!find_allocation(ptr, &a))
+        LEAVE(device == -1 ? hipErrorInvalidValue : hipErrorNotSupported);
+    LEAVE(hipSuccess);
 }
 
 HIP_API hipError_t hipMemAdvise(const void *ptr, size_t n, int advice,
@@ -412,7 +452,10 @@ static hipError_t pointer_attribute(void *data, int attribute, const void *ptr)
         *(uint64_t *)data = a.base;
         return hipSuccess;
     case ATTRIBUTE_RANGE_SIZE:
-        *(uint64_t *)data = a.size;
+        if (rt.release >= 7)
+            *(uint64_t *)data = a.size;
+        else /* as AMD's did before 7.0 */
+            *(uint32_t *)data = (uint32_t)a.size;
         return hipSuccess;
     case ATTRIBUTE_MAPPED:
         *(bool *)data = true;
@@ -429,18 +472,47 @@ HIP_API hipError_t hipPointerGetAttribute(void *data, int attribute,
     LEAVE(pointer_attribute(data, attribute, ptr));
 }
 
+static void clear_attribute(void *data, int attribute)
+{
+    switch (attribute) {
+    case ATTRIBUTE_CONTEXT:
+    case ATTRIBUTE_DEVICE_POINTER:
+    case ATTRIBUTE_HOST_POINTER:
+    case ATTRIBUTE_RANGE_START:
+        memset(data, 0, sizeof(uint64_t));
+        break;
+    case ATTRIBUTE_RANGE_SIZE:
+        memset(data, 0, rt.release >= 7 ? 8 : 4);
+        break;
+    case ATTRIBUTE_MEMORY_TYPE:
+    case ATTRIBUTE_BUFFER_ID:
+        memset(data, 0, sizeof(int));
+        break;
+    case ATTRIBUTE_DEVICE_ORDINAL:
+        *(int *)data = DEVICE_INVALID;
+        break;
+    case ATTRIBUTE_IS_MANAGED:
+    case ATTRIBUTE_MAPPED:
+        *(bool *)data = false;
+        break;
+    default:
+        break;
+    }
+}
+
 HIP_API hipError_t hipDrvPointerGetAttributes(unsigned n, int *attributes,
                                               void **data, hipDeviceptr_t ptr)
 {
-    hipError_t error = hipSuccess;
     unsigned i;
 
     ENTER();
-    if (n == 0 || !attributes || !data)
+    if (n == 0 || !attributes || !data || !ptr)
         LEAVE(hipErrorInvalidValue);
-    for (i = 0; i < n && error == hipSuccess; i++)
-        error = pointer_attribute(data[i], attributes[i], ptr);
-    LEAVE(error);
+    /* An attribute that the pointer has not is 0, and no error. */
+    for (i = 0; i < n; i++)
+        if (pointer_attribute(data[i], attributes[i], ptr) != hipSuccess)
+            clear_attribute(data[i], attributes[i]);
+    LEAVE(hipSuccess);
 }
 
 HIP_API hipError_t hipMemGetAddressRange(hipDeviceptr_t *base, size_t *size,

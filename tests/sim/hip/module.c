@@ -99,6 +99,70 @@ hipError_t load_image(struct device *device, const void *image, size_t size,
     return error;
 }
 
+/* ---- managed variables -------------------------------------------------- */
+
+/*
+ * A managed variable x is two symbols: `x`, a pointer that the code goes
+ * through, and `x.managed`, what it holds at first. The one copy that host and
+ * device share is made here, where no host code registered one.
+ */
+struct managed {
+    struct managed *next;
+    const char *name; /* of x.managed, in the code object */
+    struct sim_alloc *memory;
+};
+
+static const char managed_suffix[] = ".managed";
+
+static bool is_managed(const char *symbol, const char *name)
+{
+    size_t n = strlen(name);
+
+    return strncmp(symbol, name, n) == 0 &&
+           strcmp(symbol + n, managed_suffix) == 0;
+}
+
+static hipError_t connect_one(struct loaded *loaded,
+                              const struct sim_global *pointer,
+                              const struct sim_global *initial)
+{
+    struct managed *m = calloc(1, sizeof(*m));
+    const uint8_t *from = sim_mem_host_view(initial->address, initial->size);
+    uint8_t *to = sim_mem_host_view(pointer->address, sizeof(uint64_t));
+
+    if (m)
+        m->memory = sim_mem_alloc(loaded->device->sim->ordinal, initial->size,
+                                  0, SIM_MEM_MANAGED);
+    if (!m || !m->memory || !from || !to) {
+        free(m);
+        return hipErrorOutOfMemory;
+    }
+    m->name = initial->name;
+    m->next = loaded->managed;
+    loaded->managed = m;
+    memcpy(m->memory->bytes, from, initial->size);
+    memcpy(to, &m->memory->base, sizeof(uint64_t));
+    sim_mem_mark_written(pointer->address, sizeof(uint64_t));
+    return hipSuccess;
+}
+
+static hipError_t connect_managed(struct loaded *loaded)
+{
+    const struct sim_code_object *o = loaded->object;
+    hipError_t error = hipSuccess;
+    uint32_t i, k;
+
+    for (i = 0; i < o->nglobals; i++)
+        for (k = 0; k < o->nglobals && error == hipSuccess; k++)
+            if (o->globals[k].size &&
+                is_managed(o->globals[k].name, o->globals[i].name))
+                error = connect_one(loaded, &o->globals[i], &o->globals[k]);
+    return error;
+}
+
+/* ---- references -----------------------------------------------------------
+ */
+
 void loaded_ref(struct loaded *loaded)
 {
     __atomic_fetch_add(&loaded->refs, 1, __ATOMIC_RELAXED);
@@ -115,6 +179,13 @@ void loaded_unref(struct loaded *loaded)
         handle_remove(f, HANDLE_FUNCTION);
         free(f);
     }
+    while (loaded->managed) {
+        struct managed *m = loaded->managed;
+
+        loaded->managed = m->next;
+        sim_mem_free(m->memory->base);
+        free(m);
+    }
     sim_code_object_free(loaded->object);
     free(loaded);
 }
@@ -127,6 +198,8 @@ static hipError_t add_module(hipModule_t *out, const void *image, size_t size)
     if (!module)
         return error;
     error = load_image(current_device(), image, size, &module->loaded);
+    if (error == hipSuccess)
+        error = connect_managed(module->loaded);
     if (error == hipSuccess && !handle_add(module, HANDLE_MODULE))
         error = hipErrorOutOfMemory;
     if (error != hipSuccess) {
@@ -353,6 +426,7 @@ HIP_API hipError_t hipModuleGetGlobal(hipDeviceptr_t *dptr, size_t *bytes,
                                       hipModule_t module, const char *name)
 {
     const struct sim_global *global;
+    const struct managed *m;
 
     ENTER();
     if ((!dptr && !bytes) || !name || !*name)
@@ -365,10 +439,13 @@ HIP_API hipError_t hipModuleGetGlobal(hipDeviceptr_t *dptr, size_t *bytes,
     global = loaded_global(module->loaded, name);
     if (!global)
         LEAVE(hipErrorNotFound);
+    for (m = module->loaded->managed; m && !is_managed(m->name, name);)
+        m = m->next;
     if (dptr)
-        *dptr = (hipDeviceptr_t)(uintptr_t)global->address;
+        *dptr =
+            (hipDeviceptr_t)(uintptr_t)(m ? m->memory->base : global->address);
     if (bytes)
-        *bytes = global->size;
+        *bytes = m ? m->memory->size : global->size;
     LEAVE(hipSuccess);
 }
 

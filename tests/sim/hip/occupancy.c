@@ -80,7 +80,7 @@ HIP_API hipError_t hipFuncGetAttributes(hipFuncAttributes *out,
         LEAVE(hipErrorInvalidValue);
     if (!stub)
         LEAVE(hipErrorInvalidDeviceFunction);
-    if (host_function(stub, &f) != hipSuccess)
+    if (host_function(stub, current_device(), &f) != hipSuccess)
         LEAVE(hipErrorInvalidSymbol);
     memset(out, 0, sizeof(*out));
     out->binaryVersion = attribute(f, BINARY_VERSION);
@@ -99,7 +99,7 @@ static hipError_t any_function(const void *handle, hipFunction_t *out)
 {
     if (!handle)
         return hipErrorInvalidDeviceFunction;
-    if (host_function(handle, out) == hipSuccess)
+    if (host_function(handle, current_device(), out) == hipSuccess)
         return hipSuccess;
     if (rt.release < 7 || !handle_valid(handle, HANDLE_FUNCTION))
         return hipErrorInvalidDeviceFunction;

@@ -84,7 +84,7 @@ HIP_API const char *hipKernelNameRefByPtr(const void *stub, hipStream_t stream)
 
     (void)stream;
     if (enter(__func__, NEED_DEVICE) != hipSuccess ||
-        host_function(stub, &f) != hipSuccess)
+        host_function(stub, current_device(), &f) != hipSuccess)
         return NULL;
     return f->kernel->name;
 }
@@ -97,13 +97,6 @@ HIP_API hipError_t hipModuleGetLoadingMode(int *mode)
         LEAVE(hipErrorInvalidValue);
     *mode = 1; /* eager */
     LEAVE(hipSuccess);
-}
-
-HIP_API hipError_t hipDeviceSetLimit(int limit, size_t value)
-{
-    ENTER();
-    (void)value;
-    LEAVE(limit < 0 || limit > 2 ? hipErrorUnsupportedLimit : hipSuccess);
 }
 
 HIP_API hipError_t hipProfilerStart(void)

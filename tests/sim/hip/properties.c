@@ -18,6 +18,7 @@ enum {
     ARCH_NAME_R0000 = 396,
     ARCH_NAME_R0600 = 1160,
     CLOCK_INSTRUCTION_KHZ = 1000000, /* of the system's clock */
+    WALL_CLOCK_KHZ = 100000,         /* of s_memrealtime */
     ARCH_FLAGS = 0x97ff /* bits 0-16 but funnel shift (11), extended barriers
                          * (13), surfaces (14), dynamic parallelism (16) */
 };
@@ -69,8 +70,8 @@ static bool images(const struct sim_target *t)
 static bool is_known(int attribute)
 {
     static const short later[] = {
-        1,  2,  4,  7,  12, 14, 15, 20, 22, 25, 32, 41, 42, 53, 62,
-        69, 70, 72, 73, 75, 76, 78, 79, 84, 85, 89, 90, 91, 92, 10011,
+        1,  2,  4,  7,  12, 14, 15, 20, 22, 25, 32, 41, 42, 53,    62,    69,
+        70, 72, 73, 75, 76, 78, 79, 84, 85, 89, 90, 91, 92, 10011, 10017,
     };
     size_t i;
 
@@ -106,6 +107,7 @@ static bool is_known(int attribute)
     X( 336,  388, 4,    63, multiprocessors(t))        /* multiProcessorCount */ \
     X( 308,  348, 4,     5, t->clock_khz)              /* clockRate */         \
     X( 352, 1424, 4,    -1, CLOCK_INSTRUCTION_KHZ)     /* clockInstructionRate */ \
+    X(  -1,   -1, 4, 10017, WALL_CLOCK_KHZ)            /* wallClockRate */     \
     X( 312,  608, 4,    60, t->memory_clock_khz)       /* memoryClockRate */   \
     X( 316,  612, 4,    59, t->memory_bus_bits)        /* memoryBusWidth */    \
     X( 340,  616, 4,    19, t->l2_nbytes)              /* l2CacheSize */       \

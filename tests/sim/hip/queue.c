@@ -147,6 +147,17 @@ static struct op *next_op(struct queue *q)
     return op;
 }
 
+/* With the lock held. The list's reference is then the caller's. */
+static void unlist(struct queue *q)
+{
+    struct queue **link = &q->device->queues;
+
+    while (*link && *link != q)
+        link = &(*link)->next;
+    if (*link)
+        *link = q->next;
+}
+
 static void note_end(struct queue *q)
 {
     struct ended *e = malloc(sizeof(*e));
@@ -167,6 +178,7 @@ static void *work(void *pointer)
 {
     struct queue *q = pointer;
     struct op *op;
+    bool closed;
 
     working = true;
     pthread_mutex_lock(&rt.lock);
@@ -186,7 +198,16 @@ static void *work(void *pointer)
         pthread_mutex_lock(&rt.lock);
     }
     note_end(q);
+    closed = q->closed;
+    if (closed) {
+        unlist(q);
+        op = q->newest; /* it refers to the queue: break the circle */
+        q->newest = NULL;
+    }
     pthread_mutex_unlock(&rt.lock);
+    op_unref(op);
+    if (closed)
+        queue_unref(q);
     queue_unref(q);
     return NULL;
 }
@@ -324,25 +345,31 @@ void queue_unref(struct queue *q)
     free(q);
 }
 
-/* What was submitted still runs; the last reference goes with its worker. */
+/*
+ * What was submitted still runs, and until it has the queue stays in the
+ * device's list, so that whoever waits for the device waits for it, too. Then
+ * its worker takes it out.
+ */
 void queue_close(struct queue *q)
 {
-    struct queue **link;
-    struct op *newest;
+    struct op *newest = NULL;
+    bool working_on;
 
     pthread_mutex_lock(&rt.lock);
-    for (link = &q->device->queues; *link && *link != q; link = &(*link)->next)
-        ;
-    if (*link)
-        *link = q->next;
     q->closed = true;
-    newest = q->newest; /* it refers to the queue: break the circle */
-    q->newest = NULL;
-    pthread_cond_signal(&q->work);
+    working_on = q->started;
+    if (working_on) {
+        pthread_cond_signal(&q->work);
+    } else {
+        unlist(q);
+        newest = q->newest;
+        q->newest = NULL;
+    }
     join_ended();
     pthread_mutex_unlock(&rt.lock);
     op_unref(newest);
-    queue_unref(q);
+    if (!working_on)
+        queue_unref(q);
 }
 
 /* ---- waiting ------------------------------------------------------------ */

@@ -265,7 +265,8 @@ static const struct entry *find_entry(const void *host, bool is_function)
     return NULL;
 }
 
-hipError_t host_function(const void *stub, hipFunction_t *out)
+hipError_t host_function(const void *stub, struct device *device,
+                         hipFunction_t *out)
 {
     hipError_t error = hipErrorInvalidDeviceFunction;
     struct loaded *loaded;
@@ -274,7 +275,7 @@ hipError_t host_function(const void *stub, hipFunction_t *out)
     pthread_mutex_lock(&lock);
     e = find_entry(stub, true);
     if (e) {
-        error = load_for(e->binary, current_device(), &loaded);
+        error = load_for(e->binary, device, &loaded);
         if (error == hipErrorInvalidImage) /* a bundle without this device */
             error = hipErrorNoBinaryForGpu;
         if (error == hipSuccess) {
@@ -348,7 +349,8 @@ HIP_API hipError_t hipGetFuncBySymbol(hipFunction_t *function,
                                       const void *symbol)
 {
     ENTER();
-    if (!function || !symbol || host_function(symbol, function) != hipSuccess)
+    if (!function || !symbol ||
+        host_function(symbol, current_device(), function) != hipSuccess)
         LEAVE(hipErrorInvalidDeviceFunction);
     LEAVE(hipSuccess);
 }
@@ -419,12 +421,13 @@ static hipError_t launch_host_function(const void *stub, dim3 grid, dim3 block,
         return rt.release >= 7 ? hipErrorContextIsDestroyed
                                : hipErrorInvalidValue;
     if (stub)
-        error = host_function(stub, &l->function);
+        error = host_function(stub, q->device, &l->function);
     if (error == hipSuccess) {
         l->block[0] = block.x;
         l->block[1] = block.y;
         l->block[2] = block.z;
         l->shared = shared;
+        l->any_device = true;
         error = launch_blocks(l, blocks, q);
         /* The runtime-style calls speak of configurations. */
         if (error == hipErrorInvalidValue &&

@@ -207,6 +207,7 @@ struct loaded {
     struct device *device;
     int refs; /* the module, and launches that are under way */
     hipFunction_t functions;
+    struct managed *managed; /* module.c */
 };
 
 struct ihipModuleSymbol_t {
@@ -235,6 +236,7 @@ struct launch {
     void **params, **extra;
     hipEvent_t start, stop;
     bool cooperative;
+    bool any_device; /* takes the stream's device, not the current one */
     uint32_t grid_id, ngrids; /* of a multi-device launch; 0, 0 otherwise */
     uint64_t mg_sync;         /* its shared barrier, 0 if none */
     uint64_t items_before, items_total; /* work-items in grids before; in all */
@@ -248,8 +250,9 @@ hipError_t launch_blocks(struct launch *l, const uint32_t blocks[3],
                          struct queue *queue);
 void launches_shutdown(void);
 
-/* A `__global__` function's stub on the current device. */
-hipError_t host_function(const void *stub, hipFunction_t *out);
+/* A `__global__` function's stub on a device. */
+hipError_t host_function(const void *stub, struct device *device,
+                         hipFunction_t *out);
 /* A `__device__` variable's host shadow on the current device. */
 hipError_t host_variable(const void *shadow, uint64_t *address, uint64_t *size);
 void registered_shutdown(void);
@@ -266,7 +269,8 @@ enum origin {
     BY_RUNTIME,
     BY_MALLOC, /* hipMalloc and kin, hipMallocManaged */
     BY_HOST_MALLOC,
-    BY_HOST_REGISTER
+    BY_HOST_REGISTER,
+    BY_POOL
 };
 /* The live allocation that holds the address; false if there is none. */
 bool find_allocation(const void *ptr, struct sim_alloc *out);
@@ -288,6 +292,10 @@ hipError_t copy_line(void *dst, const void *src, size_t n, int kind,
 /* ---- memory pools (pool.c) ---------------------------------------------- */
 
 void pools_shutdown(void);
+/* Frees all chunks of a device on which nothing runs. */
+void pools_reset(const struct device *device);
+/* Takes back a chunk that nothing uses any more. */
+hipError_t pool_free(uint64_t base);
 
 /* ---- reports (stats.c) -------------------------------------------------- */
 

@@ -222,6 +222,9 @@ static hipError_t get_flags(struct queue *q, unsigned *flags)
 HIP_API hipError_t hipStreamGetFlags(hipStream_t stream, unsigned *flags)
 {
     ENTER();
+    /* Up to 6.x the default stream has none. */
+    if (!stream && rt.release < 7)
+        LEAVE(hipErrorInvalidValue);
     LEAVE(get_flags(stream_queue(stream), flags));
 }
 
@@ -296,27 +299,41 @@ HIP_API hipError_t hipStreamIsCapturing(hipStream_t stream, int *status)
 HIP_API hipError_t hipStreamAttachMemAsync(hipStream_t stream, void *ptr,
                                            size_t n, unsigned flags)
 {
+    enum { ATTACH_GLOBAL = 1, ATTACH_HOST = 2, ATTACH_SINGLE = 4 };
+    struct sim_alloc a;
     struct queue *q;
 
     ENTER();
-    (void)n;
-    (void)flags;
+    if (!ptr)
+        LEAVE(hipErrorInvalidValue);
     q = stream_queue(stream);
     if (!q)
         LEAVE(hipErrorContextIsDestroyed);
     queue_unref(q);
-    LEAVE(ptr ? hipSuccess : hipErrorInvalidValue);
+    if (flags != ATTACH_GLOBAL && flags != ATTACH_HOST &&
+        (flags != ATTACH_SINGLE || !stream))
+        LEAVE(hipErrorInvalidValue);
+    /* Memory of another kind is not pageable by these devices. All of an
+     * allocation is attached, or 0 says so. */
+    if (!find_allocation(ptr, &a) || a.kind == SIM_MEM_DEVICE ||
+        (n != 0 && n != a.size))
+        LEAVE(hipErrorInvalidValue);
+    LEAVE(hipSuccess);
 }
 
 /* ---- waiting for an event ----------------------------------------------- */
 
-static hipError_t wait_event(struct queue *q, hipEvent_t event)
+static hipError_t wait_event(struct queue *q, hipEvent_t event, unsigned flags)
 {
     struct op *op, *recorded;
     hipError_t error;
 
     if (!q)
         return hipErrorInvalidHandle;
+    if (flags != 0 && handle_valid(event, HANDLE_EVENT)) {
+        queue_unref(q);
+        return hipErrorInvalidValue;
+    }
     if (!event_operation(event, &recorded)) {
         queue_unref(q);
         return hipErrorInvalidHandle;
@@ -341,16 +358,14 @@ HIP_API hipError_t hipStreamWaitEvent(hipStream_t stream, hipEvent_t event,
                                       unsigned flags)
 {
     ENTER();
-    (void)flags;
-    LEAVE(wait_event(stream_queue(stream), event));
+    LEAVE(wait_event(stream_queue(stream), event, flags));
 }
 
 HIP_API hipError_t hipStreamWaitEvent_spt(hipStream_t stream, hipEvent_t event,
                                           unsigned flags)
 {
     ENTER();
-    (void)flags;
-    LEAVE(wait_event(stream_queue_spt(stream), event));
+    LEAVE(wait_event(stream_queue_spt(stream), event, flags));
 }
 
 /* ---- callbacks ---------------------------------------------------------- */

@@ -16,8 +16,10 @@ static inline void wave_jump(struct wave *w, uint64_t pc)
     w->pc = pc;
 }
 
-/* The constant-rate clock that kernels can read: 100 MHz. */
+/* The clocks that kernels can read: one at a constant 100 MHz, one at the rate
+ * of the device's shaders (clockRate). */
 uint64_t sim_realtime(void);
+uint64_t sim_shader_clock(const struct sim_target *target);
 
 /* Barriers, see barrier.c. */
 void sim_barrier(struct wave *w);

@@ -260,6 +260,11 @@ static void run_s_get_waveid_in_workgroup(struct wave *w, const struct insn *in)
 
 static void run_s_memtime(struct wave *w, const struct insn *in)
 {
+    sput_u64(w, &in->op[0], sim_shader_clock(w->target));
+}
+
+static void run_s_memrealtime(struct wave *w, const struct insn *in)
+{
     sput_u64(w, &in->op[0], sim_realtime());
 }
 
@@ -324,7 +329,7 @@ static const struct insn_row rows[] = {
     ATOMIC_TABLE(ATOMIC_ROW)
     CACHE_TABLE(CACHE_ROW)
     {"s_memtime",     run_s_memtime, CLASS_SMEM, {T_u64}, 0},
-    {"s_memrealtime", run_s_memtime, CLASS_SMEM, {T_u64}, 0},
+    {"s_memrealtime", run_s_memrealtime, CLASS_SMEM, {T_u64}, 0},
     {"s_get_waveid_in_workgroup", run_s_get_waveid_in_workgroup, CLASS_SMEM, {T_u32}, 0},
 };
 /* clang-format on */

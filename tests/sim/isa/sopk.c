@@ -65,12 +65,23 @@ static void run_s_call_b64(struct wave *w, const struct insn *in)
 
 /* ---- hardware registers ---- */
 
-uint64_t sim_realtime(void)
+static uint64_t ticks(uint32_t khz)
 {
     struct timespec t;
 
     clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 100000000u + (uint64_t)t.tv_nsec / 10;
+    return (uint64_t)t.tv_sec * 1000 * khz +
+           (uint64_t)t.tv_nsec * khz / 1000000;
+}
+
+uint64_t sim_realtime(void)
+{
+    return ticks(100000);
+}
+
+uint64_t sim_shader_clock(const struct sim_target *target)
+{
+    return ticks(target->clock_khz);
 }
 
 enum hwreg {
@@ -110,10 +121,10 @@ static uint32_t read_hwreg(const struct wave *w, unsigned id)
     case HWREG_HW_ID1:
         return w->index & 15;
     case HWREG_SHADER_CYCLES:
-        return (uint32_t)sim_realtime() &
+        return (uint32_t)sim_shader_clock(w->target) &
                (w->target->major >= 12 ? UINT32_MAX : 0xfffff);
     case HWREG_SHADER_CYCLES_HI:
-        return (uint32_t)(sim_realtime() >> 32);
+        return (uint32_t)(sim_shader_clock(w->target) >> 32);
     default: /* state of the hardware that has no counterpart here */
         return 0;
     }

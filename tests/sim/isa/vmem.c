@@ -429,6 +429,30 @@ static bool update_scratch(struct wave *w, uint64_t at, unsigned nbytes,
     return true;
 }
 
+/* ---- float atomics that get lost ---- */
+
+/* What the caches of gfx90a compute; a sum of f32 is fadd32 or a kind of it. */
+static bool is_float(atomic_fn *fn)
+{
+    static atomic_fn *const floats[] = {
+        sim_atomic_fadd32, sim_atomic_fadd32_flush, sim_atomic_fadd64,
+        sim_atomic_fmin64, sim_atomic_fmax64,       sim_atomic_pk_add_f16};
+
+    for (size_t i = 0; i < sizeof(floats) / sizeof(floats[0]); i++)
+        if (fn == floats[i])
+            return true;
+    return false;
+}
+
+static bool report_dropped(struct wave *w, uint64_t at, int lane)
+{
+    sim_fault_raise(w, SIM_FAULT_DROPPED, lane, at,
+                    "atomic on floats at 0x%llx, which is fine-grained memory: "
+                    "the card does nothing and returns 0",
+                    (unsigned long long)at);
+    return false;
+}
+
 static bool update(struct wave *w, enum space space, uint64_t at, int lane,
                    unsigned nbytes, uint64_t data, uint64_t compare,
                    atomic_fn *fn, uint64_t *old)
@@ -447,6 +471,11 @@ static bool update(struct wave *w, enum space space, uint64_t at, int lane,
     bytes = whole(w, space, at, nbytes, ACCESS_ATOMIC, lane);
     if (!bytes)
         return false;
+    if (w->target->drops_fine_atomics && space == SPACE_GLOBAL &&
+        is_float(fn) && sim_mem_find(at)->fine_grained) {
+        *old = 0;
+        return !w->run->config.dropped || report_dropped(w, at, lane);
+    }
     *old = nbytes == 8 ? update64(bytes, data, compare, fn)
                        : update32(bytes, data, compare, fn);
     return true;

@@ -104,3 +104,44 @@ extern "C" __global__ void store_at(int *p, long index)
 {
     p[index] = 1;
 }
+
+/* 20 bytes of arguments: compilers load the last three dwords as four. */
+extern "C" __global__ void tail(unsigned *out, unsigned a, unsigned b,
+                                bool negate)
+{
+    out[threadIdx.x] = negate ? 0 - (a + b) : a + b;
+}
+
+/* The two clocks of a kernel, before and after some work. */
+extern "C" __global__ void clocks(unsigned long long *out)
+{
+    unsigned long long shader = clock64(), wall = wall_clock64();
+    unsigned x = 1;
+
+    for (unsigned i = 0; i < 20000; i++)
+        x = x * 1664525u + 1013904223u;
+    out[2] = x;
+    out[0] = clock64() - shader;
+    out[1] = wall_clock64() - wall;
+}
+
+/* The instructions themselves, as -munsafe-fp-atomics has them. */
+extern "C" __global__ void add_floats(float *f, double *d, float *old)
+{
+#ifdef __gfx90a__
+    *old = __builtin_amdgcn_global_atomic_fadd_f32(
+        (__attribute__((address_space(1))) float *)f, 1.0f);
+    __builtin_amdgcn_global_atomic_fadd_f64(
+        (__attribute__((address_space(1))) double *)d, 1.0);
+#else
+    *old = atomicAdd(f, 1.0f);
+    atomicAdd(d, 1.0);
+#endif
+}
+
+__managed__ int kept = 40;
+
+extern "C" __global__ void add_to_kept(int n)
+{
+    kept += n;
+}

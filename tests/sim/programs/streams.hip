@@ -92,6 +92,32 @@ static int run()
     return 0;
 }
 
+/* A kernel runs on its stream's device, whatever device is current. */
+static int launch_from_device(int current, int devices)
+{
+    for (int d = 0; d < devices; d++) {
+        unsigned *data, got[2], start[2] = {3, 4};
+        hipStream_t stream;
+        CHECK(hipSetDevice(d));
+        CHECK(hipStreamCreate(&stream));
+        CHECK(hipMalloc((void **)&data, sizeof(start)));
+        CHECK(hipMemcpy(data, start, sizeof(start), hipMemcpyHostToDevice));
+        CHECK(hipSetDevice(current));
+        twice_plus<<<1, 2, 0, stream>>>(data, 1);
+        CHECK(hipGetLastError());
+        CHECK(hipStreamSynchronize(stream));
+        CHECK(hipMemcpy(got, data, sizeof(got), hipMemcpyDeviceToHost));
+        if (got[0] != 7 || got[1] != 9) {
+            std::printf("device %d from %d: %u %u\n", d, current, got[0],
+                        got[1]);
+            return 1;
+        }
+        CHECK(hipFree(data));
+        CHECK(hipStreamDestroy(stream));
+    }
+    return 0;
+}
+
 int main()
 {
     int devices, failed = 0;
@@ -100,6 +126,7 @@ int main()
     for (int d = 0; d < devices; d++) {
         CHECK(hipSetDevice(d));
         failed += run();
+        failed += launch_from_device(d, devices);
     }
     std::puts(failed ? "FAILED" : "PASSED");
     return failed != 0 || devices == 0;

@@ -204,6 +204,34 @@ static void test_contexts_stand_for_devices(void **state)
     EXPECT(hipErrorInvalidContext, hipCtxPopCurrent(&now));
 }
 
+static void test_small_answers_about_devices(void **state)
+{
+    uint32_t type, hops;
+    unsigned flags;
+    size_t value;
+
+    (void)state;
+    EXPECT(hipSuccess, hipSetDeviceFlags(hipDeviceScheduleSpin | 8));
+    EXPECT(hipSuccess, hipGetDeviceFlags(&flags));
+    assert_int_equal(flags, hipDeviceScheduleSpin);
+    EXPECT(hipSuccess, hipSetDeviceFlags(0));
+    EXPECT(hipSuccess, hipDeviceSetLimit(hipLimitMallocHeapSize, 8 << 20));
+    EXPECT(hipSuccess, hipDeviceGetLimit(&value, hipLimitMallocHeapSize));
+    assert_int_equal(value, 8 << 20);
+    EXPECT(hipErrorInvalidValue, hipDeviceSetLimit((enum hipLimit_t)7, 1));
+    EXPECT(hipErrorInvalidValue, hipDeviceGetLimit(&value, (enum hipLimit_t)7));
+    EXPECT(hipErrorUnsupportedLimit, hipDeviceSetLimit((enum hipLimit_t)1, 1));
+    EXPECT(hipErrorInvalidValue, /* stack */
+           hipDeviceSetLimit((enum hipLimit_t)0, 1 << 20));
+    EXPECT(hipErrorInvalidValue,
+           hipExtGetLinkTypeAndHopCount(0, 0, &type, &hops));
+    EXPECT(hipErrorInvalidValue,
+           hipExtGetLinkTypeAndHopCount(-1, 0, &type, &hops));
+    EXPECT(hipErrorInvalidDevice,
+           hipExtGetLinkTypeAndHopCount(0, 2, &type, &hops));
+    EXPECT(hipSuccess, hipExtGetLinkTypeAndHopCount(0, 1, &type, &hops));
+}
+
 /* ---- errors ------------------------------------------------------------- */
 
 static void test_error_names(void **state)
@@ -221,6 +249,15 @@ static void test_error_names(void **state)
                         "hipErrorNoBinaryForGpu");
     assert_string_equal(hipGetErrorName((hipError_t)4711), "hipErrorUnknown");
     assert_string_equal(hipGetErrorString((hipError_t)4711), "unknown error");
+    /* Phrases, as AMD's runtime has them. */
+    assert_string_equal(hipGetErrorString((hipError_t)52),
+                        "__global__ function call is not configured");
+    assert_string_equal(hipGetErrorString((hipError_t)712),
+                        "part or all of the requested memory range is already "
+                        "mapped");
+    assert_string_equal(hipGetErrorString((hipError_t)906),
+                        "operation would make the legacy stream depend on a "
+                        "capturing blocking stream");
     EXPECT(hipSuccess, hipDrvGetErrorName((hipError_t)700, &name));
     assert_string_equal(name, "hipErrorIllegalAddress");
 }
@@ -486,6 +523,7 @@ int main(void)
         cmocka_unit_test(test_choose_device),
         cmocka_unit_test(test_device_calls),
         cmocka_unit_test(test_contexts_stand_for_devices),
+        cmocka_unit_test(test_small_answers_about_devices),
         cmocka_unit_test(test_error_names),
         cmocka_unit_test(test_error_numbers_are_those_of_the_header),
         cmocka_unit_test(test_functions_by_name),

@@ -169,6 +169,116 @@ static void test_constants_and_globals_reach_the_kernel(void **state)
     EXPECT(hipSuccess, hipFree(out));
 }
 
+/* Compilers load three dwords as four where that stays in the padding. */
+static void test_last_arguments_are_read_with_their_padding(void **state)
+{
+    hipFunction_t f = function("tail");
+    unsigned a = 30, b = 12, got = 0, *out;
+    bool negate = false;
+    void *params[] = {&out, &a, &b, &negate};
+
+    (void)state;
+    EXPECT(hipSuccess, hipMalloc((void **)&out, 4));
+    EXPECT(hipSuccess,
+           hipModuleLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
+    EXPECT(hipSuccess, hipMemcpyDtoH(&got, out, 4));
+    assert_int_equal(got, 42);
+    EXPECT(hipSuccess, hipFree(out));
+}
+
+/* clock64() at the rate that the device states, wall_clock64() at 100 MHz. */
+static void test_kernels_have_two_clocks(void **state)
+{
+    enum { CLOCK_RATE = 5, WALL_CLOCK_RATE = 10017 };
+    hipFunction_t f = function("clocks");
+    uint64_t ticks[3], *out;
+    int shader_khz, wall_khz, i;
+    void *params[] = {&out};
+    double ratio;
+
+    (void)state;
+    EXPECT(hipSuccess, hipDeviceGetAttribute(
+                           &shader_khz, (hipDeviceAttribute_t)CLOCK_RATE, 0));
+    EXPECT(hipSuccess,
+           hipDeviceGetAttribute(&wall_khz,
+                                 (hipDeviceAttribute_t)WALL_CLOCK_RATE, 0));
+    assert_int_equal(wall_khz, 100000);
+    EXPECT(hipSuccess, hipMalloc((void **)&out, sizeof(ticks)));
+    for (i = 0; i < 2; i++) /* decoding takes time, too: not the second time */
+        EXPECT(hipSuccess, hipModuleLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL,
+                                                 params, NULL));
+    EXPECT(hipSuccess, hipMemcpyDtoH(ticks, out, sizeof(ticks)));
+    ratio = (double)ticks[0] / (double)ticks[1] * wall_khz / shader_khz;
+    if (!(ratio > 0.8 && ratio < 1.25))
+        fail_msg("the shader's clock ran at %g times its rate", ratio);
+    EXPECT(hipSuccess, hipFree(out));
+}
+
+/* ---- float atomics on fine-grained memory ------------------------------- */
+
+struct floats {
+    float f, old;
+    double d;
+};
+
+static struct floats *add_one(unsigned host_flags)
+{
+    hipModule_t own;
+    hipFunction_t f;
+    size_t n;
+    void *code = read_api("gfx90a", &n);
+    struct floats *p;
+    void *params[3];
+    float *pf, *pold;
+    double *pd;
+
+    EXPECT(hipSuccess, hipModuleLoadData(&own, code));
+    EXPECT(hipSuccess, hipModuleGetFunction(&f, own, "add_floats"));
+    EXPECT(hipSuccess, hipHostMalloc((void **)&p, sizeof(*p), host_flags));
+    p->f = 5;
+    p->old = 7;
+    p->d = 5;
+    pf = &p->f;
+    pd = &p->d;
+    pold = &p->old;
+    params[0] = &pf;
+    params[1] = &pd;
+    params[2] = &pold;
+    EXPECT(hipSuccess,
+           hipModuleLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
+    return p;
+}
+
+static void drop_on_gfx90a(void)
+{
+    const struct floats *p = add_one(0);
+
+    EXPECT(hipSuccess, hipDeviceSynchronize());
+    assert_true(p->f == 5 && p->d == 5 && p->old == 0);
+    p = add_one(0x80000000u); /* non-coherent */
+    EXPECT(hipSuccess, hipDeviceSynchronize());
+    assert_true(p->f == 6 && p->d == 6 && p->old == 5);
+}
+
+static void report_on_gfx90a(void)
+{
+    add_one(0);
+    EXPECT(hipErrorLaunchFailure, hipDeviceSynchronize());
+    assert_int_equal(kpkSimLastFaultKind(), SIM_FAULT_DROPPED);
+    assert_non_null(strstr(kpkSimLastFault(), "fine-grained"));
+}
+
+static void test_gfx90a_drops_float_atomics_on_fine_grained_memory(void **state)
+{
+    static const char *const plain[] = {"KPK_SIM_DEVICES=gfx90a", NULL};
+    static const char *const report[] = {"KPK_SIM_DEVICES=gfx90a",
+                                         "KPK_SIM_DROPPED=1", NULL};
+
+    (void)state;
+    in_child(plain, drop_on_gfx90a);
+    in_child(report, report_on_gfx90a);
+}
+
 /* ---- dimensions --------------------------------------------------------- */
 
 enum { WIDTH = 10, HEIGHT = 5, DEPTH = 2 };
@@ -536,11 +646,15 @@ int main(void)
 {
     const struct CMUnitTest by_release[] = {
         cmocka_unit_test(test_refusals_by_release),
+        cmocka_unit_test(
+            test_gfx90a_drops_float_atomics_on_fine_grained_memory),
     };
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_arguments_by_pointers_and_by_buffer),
         cmocka_unit_test(test_kernel_without_arguments),
         cmocka_unit_test(test_constants_and_globals_reach_the_kernel),
+        cmocka_unit_test(test_last_arguments_are_read_with_their_padding),
+        cmocka_unit_test(test_kernels_have_two_clocks),
         cmocka_unit_test(test_partial_groups_know_their_size),
         cmocka_unit_test(test_uniform_kernel_refuses_partial_groups),
         cmocka_unit_test(test_mangled_name_is_the_same_function),

@@ -23,7 +23,7 @@ static void test_allocation(void **state)
     assert_int_equal(before - during, 1000);
     assert_int_equal((uintptr_t)p % 256, 0);
     EXPECT(hipErrorInvalidValue, hipFree(p + 8));
-    EXPECT(hipErrorInvalidValue, hipHostFree(p));
+    EXPECT(hipErrorInvalidValue, hipHostFree(p + 8));
     EXPECT(hipSuccess, hipFree(p));
     EXPECT(hipErrorInvalidValue, hipFree(p)); /* twice */
     EXPECT(hipSuccess, hipFree(NULL));
@@ -151,7 +151,7 @@ static void test_host_memory(void **state)
     EXPECT(hipSuccess, hipPointerGetAttributes(&a, p + 10));
     assert_int_equal(*(int *)&a, 1); /* from 6.0 on: host */
     assert_ptr_equal(a.hostPointer, p + 10);
-    EXPECT(hipErrorInvalidValue, hipFree(p));
+    EXPECT(hipErrorInvalidValue, hipFree(p + 8));
     EXPECT(hipSuccess, hipHostFree(p));
     EXPECT(hipSuccess, hipHostFree(NULL));
     EXPECT(hipErrorInvalidValue, hipHostFree(own));
@@ -214,6 +214,110 @@ static void test_what_a_pointer_is(void **state)
     EXPECT(hipErrorInvalidValue, hipPointerGetAttributes(NULL, p));
     EXPECT(hipSuccess, hipFree(p));
     EXPECT(hipSuccess, hipSetDevice(0));
+}
+
+enum { RANGE_START = 11, RANGE_SIZE = 12, NO_SUCH_ATTRIBUTE = 99 };
+
+static void range_size_of_6(void)
+{
+    uint32_t size[2] = {0, 77};
+    char *p;
+
+    EXPECT(hipSuccess, hipMalloc((void **)&p, 100));
+    EXPECT(hipSuccess,
+           hipPointerGetAttribute(size, (hipPointer_attribute)RANGE_SIZE, p));
+    assert_int_equal(size[0], 100);
+    assert_int_equal(size[1], 77); /* four bytes, no more */
+    EXPECT(hipSuccess, hipFree(p));
+}
+
+static void test_pointer_attributes_by_list(void **state)
+{
+    static const char *const six[] = {"KPK_SIM_HIP_VERSION=6", NULL};
+    hipPointer_attribute which[] = {(hipPointer_attribute)RANGE_SIZE,
+                                    (hipPointer_attribute)NO_SUCH_ATTRIBUTE,
+                                    (hipPointer_attribute)RANGE_START};
+    uint64_t size = 1, nothing = 1, start = 1;
+    void *data[] = {&size, &nothing, &start};
+    char *p, here;
+
+    (void)state;
+    in_child(six, range_size_of_6);
+    EXPECT(hipSuccess, hipMalloc((void **)&p, 100));
+    EXPECT(hipSuccess, hipDrvPointerGetAttributes(3, which, data, p));
+    assert_int_equal(size, 100);
+    assert_int_equal(nothing, 1); /* unknown: left alone */
+    assert_int_equal(start, (uintptr_t)p);
+    EXPECT(hipSuccess, hipDrvPointerGetAttributes(3, which, data, &here));
+    assert_int_equal(size, 0);
+    assert_int_equal(start, 0);
+    EXPECT(hipErrorInvalidValue,
+           hipDrvPointerGetAttributes(3, which, data, NULL));
+    EXPECT(hipSuccess, hipFree(p));
+}
+
+static void test_signal_memory_is_the_hosts_too(void **state)
+{
+    uint64_t *signal;
+
+    (void)state;
+    EXPECT(hipErrorInvalidValue,
+           hipExtMallocWithFlags((void **)&signal, 16, hipMallocSignalMemory));
+    EXPECT(hipSuccess,
+           hipExtMallocWithFlags((void **)&signal, 8, hipMallocSignalMemory));
+    *signal = 6;
+    EXPECT(hipSuccess, hipStreamWriteValue64(NULL, signal, 7, 0));
+    EXPECT(hipSuccess, hipStreamSynchronize(NULL));
+    assert_int_equal(*signal, 7);
+    EXPECT(hipSuccess, hipFree(signal));
+}
+
+static void test_copy_without_compute_units(void **state)
+{
+    char *a, *b, back = 0;
+
+    (void)state;
+    EXPECT(hipSuccess, hipMalloc((void **)&a, 64));
+    EXPECT(hipSuccess, hipMalloc((void **)&b, 64));
+    EXPECT(hipSuccess, hipMemset(a, 9, 64));
+    EXPECT(hipSuccess, hipMemcpy(b, a, 64, (hipMemcpyKind)1024));
+    EXPECT(hipSuccess, hipMemcpy(&back, b + 63, 1, hipMemcpyDeviceToHost));
+    assert_int_equal(back, 9);
+    EXPECT(hipErrorInvalidMemcpyDirection,
+           hipMemcpy(b, a, 64, (hipMemcpyKind)1023));
+    EXPECT(hipSuccess, hipFree(a));
+    EXPECT(hipSuccess, hipFree(b));
+}
+
+static void test_either_free_takes_either_memory(void **state)
+{
+    char *pinned, *device, own[64];
+
+    (void)state;
+    EXPECT(hipSuccess, hipHostMalloc((void **)&pinned, 64, 0));
+    EXPECT(hipSuccess, hipMalloc((void **)&device, 64));
+    EXPECT(hipSuccess, hipHostRegister(own, sizeof(own), 0));
+    EXPECT(hipSuccess, hipFree(pinned));
+    EXPECT(hipErrorInvalidValue, hipFree(pinned));
+    EXPECT(hipSuccess, hipHostFree(device));
+    EXPECT(hipErrorInvalidValue, hipFree(own));
+    EXPECT(hipErrorInvalidValue, hipHostFree(own));
+    EXPECT(hipSuccess, hipHostUnregister(own));
+}
+
+static void test_prefetch_checks_in_order(void **state)
+{
+    char *p, here[8];
+
+    (void)state;
+    EXPECT(hipSuccess, hipMallocManaged((void **)&p, 64, 1));
+    EXPECT(hipErrorInvalidValue, hipMemPrefetchAsync(NULL, 64, 9, NULL));
+    EXPECT(hipErrorInvalidValue, hipMemPrefetchAsync(p, 65, 9, NULL));
+    EXPECT(hipErrorInvalidDevice, hipMemPrefetchAsync(p, 64, 9, NULL));
+    EXPECT(hipErrorNotSupported, hipMemPrefetchAsync(here, 8, 0, NULL));
+    EXPECT(hipErrorContextIsDestroyed,
+           hipMemPrefetchAsync(p, 65, 9, (hipStream_t)(void *)here));
+    EXPECT(hipSuccess, hipFree(p));
 }
 
 static void pointer_types_of_5(void)
@@ -338,6 +442,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pointer_types_of_5),
+        cmocka_unit_test(test_pointer_attributes_by_list),
         cmocka_unit_test(test_allocation),
         cmocka_unit_test(test_copies_check_their_ranges),
         cmocka_unit_test(test_fills),
@@ -345,6 +450,10 @@ int main(void)
         cmocka_unit_test(test_host_memory),
         cmocka_unit_test(test_managed_memory),
         cmocka_unit_test(test_what_a_pointer_is),
+        cmocka_unit_test(test_signal_memory_is_the_hosts_too),
+        cmocka_unit_test(test_copy_without_compute_units),
+        cmocka_unit_test(test_either_free_takes_either_memory),
+        cmocka_unit_test(test_prefetch_checks_in_order),
         cmocka_unit_test(test_host_access_to_device_memory_faults),
         cmocka_unit_test(test_stream_ordered_allocation),
         cmocka_unit_test(test_copies_between_devices),

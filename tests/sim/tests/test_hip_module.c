@@ -1,5 +1,6 @@
 /* test_hip_module.c - images in all forms, what is refused, functions, globals
  */
+#define _GNU_SOURCE
 #include "hip_test.h"
 
 #include <stdio.h>
@@ -103,7 +104,7 @@ static void test_bare_code_object_loads(void **state)
     EXPECT(hipSuccess, hipMemGetInfo(&during, NULL));
     assert_true(during < before);
     EXPECT(hipSuccess, hipModuleGetFunctionCount(&count, module));
-    assert_int_equal(count, 10);
+    assert_int_equal(count, 14);
     EXPECT(hipSuccess, hipModuleUnload(module));
     EXPECT(hipSuccess, hipMemGetInfo(&after, NULL));
     assert_int_equal(before, after);
@@ -365,6 +366,59 @@ static void test_functions(void **state)
            hipFuncGetAttribute(&value, HIP_FUNC_ATTRIBUTE_NUM_REGS, f));
 }
 
+/* A managed variable of a module has one copy, which host and device share. */
+static void test_managed_variable_of_a_module(void **state)
+{
+    hipModule_t module;
+    hipFunction_t f;
+    int n = 2, *kept;
+    void *params[] = {&n};
+    size_t size = 0;
+
+    (void)state;
+    EXPECT(hipSuccess, hipModuleLoadData(&module, api));
+    EXPECT(hipSuccess, hipModuleGetFunction(&f, module, "add_to_kept"));
+    EXPECT(hipSuccess,
+           hipModuleGetGlobal((hipDeviceptr_t *)&kept, &size, module, "kept"));
+    assert_int_equal(size, sizeof(int));
+    assert_int_equal(*kept, 40);
+    EXPECT(hipSuccess,
+           hipModuleLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
+    EXPECT(hipSuccess, hipDeviceSynchronize());
+    assert_int_equal(*kept, 42);
+    EXPECT(hipSuccess, hipModuleUnload(module));
+}
+
+/* Hand-written kernels exist whose arguments go on beyond the size of the
+ * segment that their metadata states: here the last of `tail`. */
+static void test_arguments_beyond_the_stated_segment(void **state)
+{
+    static const char key[] = ".kernarg_segment_size\x14"; /* 20 */
+    uint8_t *image = malloc(napi), *at;
+    unsigned a = 5, b = 6, got = 0, *out;
+    bool negate = true;
+    void *params[] = {&out, &a, &b, &negate};
+    hipModule_t module;
+    hipFunction_t f;
+
+    (void)state;
+    assert_non_null(image);
+    memcpy(image, api, napi);
+    at = memmem(image, napi, key, sizeof(key) - 1);
+    assert_non_null(at);
+    at[sizeof(key) - 2] = 16;
+    EXPECT(hipSuccess, hipModuleLoadData(&module, image));
+    EXPECT(hipSuccess, hipModuleGetFunction(&f, module, "tail"));
+    EXPECT(hipSuccess, hipMalloc((void **)&out, 4));
+    EXPECT(hipSuccess,
+           hipModuleLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
+    EXPECT(hipSuccess, hipMemcpyDtoH(&got, out, 4));
+    assert_int_equal(got, 0u - 11);
+    EXPECT(hipSuccess, hipFree(out));
+    EXPECT(hipSuccess, hipModuleUnload(module));
+    free(image);
+}
+
 static void test_globals(void **state)
 {
     static const int values[16] = {1, 2, 3, 4, 5, 6, 7, 8, 9};
@@ -439,6 +493,8 @@ int main(void)
         cmocka_unit_test(test_what_is_refused),
         cmocka_unit_test(test_functions),
         cmocka_unit_test(test_globals),
+        cmocka_unit_test(test_managed_variable_of_a_module),
+        cmocka_unit_test(test_arguments_beyond_the_stated_segment),
         cmocka_unit_test(test_occupancy),
     };
     int failed;

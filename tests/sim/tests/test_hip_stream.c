@@ -175,6 +175,90 @@ static void test_destroyed_stream_finishes(void **state)
     EXPECT(hipSuccess, hipFree(p));
 }
 
+static void *open_soon(void *gate)
+{
+    nap();
+    open_gate(gate);
+    return NULL;
+}
+
+/* What waits for the device waits for streams that were destroyed, too. */
+static void test_device_waits_for_destroyed_streams(void **state)
+{
+    unsigned char *p, back;
+    int how;
+
+    (void)state;
+    EXPECT(hipSuccess, hipMalloc((void **)&p, 1));
+    for (how = 0; how < 3; how++) {
+        struct gate gate = {false};
+        pthread_t opener;
+        hipStream_t s;
+
+        EXPECT(hipSuccess, hipMemset(p, 0, 1));
+        EXPECT(hipSuccess, hipStreamCreate(&s));
+        EXPECT(hipSuccess, hipLaunchHostFunc(s, wait_at, &gate));
+        EXPECT(hipSuccess, hipMemsetAsync(p, 9, 1, s));
+        EXPECT(hipSuccess, hipStreamDestroy(s));
+        pthread_create(&opener, NULL, open_soon, &gate);
+        back = 0;
+        if (how == 1)
+            EXPECT(hipSuccess, hipDeviceSynchronize());
+        if (how == 2) /* nor is the memory gone before its last use */
+            EXPECT(hipSuccess, hipFree(p));
+        else
+            EXPECT(hipSuccess, hipMemcpy(&back, p, 1, hipMemcpyDeviceToHost));
+        if (how < 2)
+            assert_int_equal(back, 9);
+        pthread_join(opener, NULL);
+        EXPECT(hipSuccess, hipDeviceSynchronize());
+    }
+}
+
+static void test_small_answers_about_streams(void **state)
+{
+    unsigned flags;
+    hipStream_t s;
+    hipEvent_t e;
+    int *managed, *device;
+
+    (void)state;
+    EXPECT(hipSuccess, hipStreamCreate(&s));
+    EXPECT(hipSuccess, hipEventCreate(&e));
+    EXPECT(hipErrorInvalidValue, hipStreamWaitEvent(s, e, 1));
+    EXPECT(hipSuccess, hipStreamWaitEvent(s, e, 0));
+    EXPECT(hipErrorInvalidValue,
+           hipEventCreateWithFlags(&e, 0x40000000u | 0x80000000u));
+    EXPECT(hipErrorInvalidValue, hipStreamGetFlags(s, NULL));
+    EXPECT(hipSuccess, hipStreamGetFlags(s, &flags));
+    EXPECT(hipSuccess, hipMallocManaged((void **)&managed, 64, 1));
+    EXPECT(hipSuccess, hipMalloc((void **)&device, 64));
+    EXPECT(hipSuccess,
+           hipStreamAttachMemAsync(s, managed, 0, hipMemAttachSingle));
+    EXPECT(hipSuccess,
+           hipStreamAttachMemAsync(s, managed, 64, hipMemAttachHost));
+    EXPECT(hipErrorInvalidValue,
+           hipStreamAttachMemAsync(s, managed, 60, hipMemAttachHost));
+    EXPECT(hipErrorInvalidValue, hipStreamAttachMemAsync(s, managed, 0, 3));
+    EXPECT(hipErrorInvalidValue,
+           hipStreamAttachMemAsync(NULL, managed, 0, hipMemAttachSingle));
+    EXPECT(hipErrorInvalidValue,
+           hipStreamAttachMemAsync(s, NULL, 0, hipMemAttachHost));
+    EXPECT(hipErrorInvalidValue,
+           hipStreamAttachMemAsync(s, device, 0, hipMemAttachHost));
+    EXPECT(hipSuccess, hipFree(device));
+    EXPECT(hipSuccess, hipFree(managed));
+    EXPECT(hipSuccess, hipEventDestroy(e));
+    EXPECT(hipSuccess, hipStreamDestroy(s));
+}
+
+static void flags_of_the_default_stream(void)
+{
+    unsigned flags;
+
+    EXPECT(hipErrorInvalidValue, hipStreamGetFlags(NULL, &flags));
+}
+
 /* ---- events ------------------------------------------------------------- */
 
 static void test_event_errors(void **state)
@@ -403,7 +487,9 @@ static void test_in_other_processes(void **state)
     static const char *const plain[] = {NULL};
     static const char *const slow[] = {"KPK_SIM_COPY_DELAY_US=50000", NULL};
 
+    static const char *const six[] = {"KPK_SIM_HIP_VERSION=6", NULL};
     (void)state;
+    in_child(six, flags_of_the_default_stream);
     in_child(plain, leave_work_behind);
     in_child(slow, slow_copy);
 }
@@ -416,6 +502,8 @@ int main(void)
         cmocka_unit_test(test_stream_is_asynchronous_and_in_order),
         cmocka_unit_test(test_default_stream),
         cmocka_unit_test(test_destroyed_stream_finishes),
+        cmocka_unit_test(test_device_waits_for_destroyed_streams),
+        cmocka_unit_test(test_small_answers_about_streams),
         cmocka_unit_test(test_event_errors),
         cmocka_unit_test(test_events_order_streams_and_measure),
         cmocka_unit_test(test_callbacks),
