@@ -1,6 +1,6 @@
 # kpack - GPU kernels that travel inside a program. `make help` lists it all.
 
-# A tree that `make dist` made has its kernels compiled: see gen/prebuilt.
+# A tree that `make dist` made has its kernels compiled: see gen/ship/prebuilt-gen.
 PREBUILT := $(wildcard prebuilt/pack.mk)
 ifneq ($(PREBUILT),)
 include $(PREBUILT)
@@ -59,7 +59,7 @@ HIPFLAGS_unary := -mllvm -disable-machine-licm
 
 # Goals that need no compiler work where there is none.
 KPACK_PLAIN := $(if $(filter-out help clean deps lint% format,$(or $(MAKECMDGOALS),all)),,1)
-include gen/kpack.mk
+include gen/make/kpack.mk
 
 # Our flags stand apart from the user's CFLAGS. H is where the host's objects
 # go: a sanitizer has a folder of its own and shares the code objects.
@@ -84,11 +84,12 @@ $(H)/obj/%.o: %.c $(H)/stamp/cc
 
 # ---- the generator: never sanitized, for the code objects are shared --------
 
-GEN_SOURCES := $(wildcard gen/*.c)
+GEN_SOURCES := $(wildcard gen/*.c $(foreach d,base read model write,gen/$(d)/*.c))
 GEN_LIBS := -lelf -lmsgpackc -lzstd -lz
 $(B)/tool/%.o: %.c
 	@mkdir -p $(@D)
-	@$(CC) $(KPK_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+	@$(CC) $(KPK_CFLAGS) $(CFLAGS) -Igen -MMD -MP -c -o $@ $<
+$(H)/obj/gen/%.o: OBJ_CFLAGS = -Igen
 $(B)/kpack-gen: $(GEN_SOURCES:%.c=$(B)/tool/%.o)
 	@$(CC) $(LDFLAGS) -o $@ $^ $(GEN_LIBS)
 
@@ -98,7 +99,7 @@ $(B)/kpack-compress: $(patsubst %.c,$(B)/tool/%.o,$(wildcard gen/compress/*.c) $
 # ---- the library and the command --------------------------------------------
 
 LIB_OBJECTS := $(patsubst %.c,$(H)/obj/%.o,$(sort $(wildcard src/*.c)))
-CMD_OBJECTS := $(patsubst %.c,$(H)/obj/%.o,$(sort $(wildcard src/cmd/*.c)) gen/sha256.c)
+CMD_OBJECTS := $(patsubst %.c,$(H)/obj/%.o,$(sort $(wildcard src/cmd/*.c)) gen/base/sha256.c)
 $(CMD_OBJECTS): $(PACK_HEADER)
 $(H)/obj/src/cmd/main.o: OBJ_CFLAGS = -DCMD_PACK=kpk_$(PACK) -DCMD_PACK_HEADER='<kpack/$(PACK).h>'
 $(H)/obj/src/cmd/main.o: $(B)/stamp/name
@@ -143,12 +144,12 @@ clean: ## remove what was built
 	rm -rf $(B)
 
 install: $(H)/libkpack.a $(H)/kpack $(PACK_LAUNCHERS) $(if $(PREBUILT),,$(KPACK_COMPRESS)) ## into DESTDIR and PREFIX
-	gen/install $(B) $(H) '$(DESTDIR)' '$(PREFIX)' $(PACK) $(VERSION)
+	gen/ship/install $(B) $(H) '$(DESTDIR)' '$(PREFIX)' $(PACK) $(VERSION)
 
 ifeq ($(PREBUILT),)
 dist: $(PACK_OBJECTS) $(PACK_HEADER) $(PACK_LAUNCHERS) ## a tarball that builds with cc, make and xxd alone
 	$(if $(IMPORT)$(filter-out none,$(COMPRESS)),@echo 'make dist takes no IMPORT= and no COMPRESS=' >&2; exit 1)
-	@gen/dist $(B) $(PACK) $(VERSION) '$(AMD_ARCHS)' '$(MODULES)' '$(DEVICE_VERSION)'
+	@gen/ship/dist $(B) $(PACK) $(VERSION) '$(AMD_ARCHS)' '$(MODULES)' '$(DEVICE_VERSION)'
 endif
 
 deps: ## install what the goals beside it need, or all of it, from Debian's packages

@@ -21,11 +21,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "blob.h"
-#include "file.h"
-#include "import.h"
-#include "launchers.h"
-#include "tables.h"
+#include "base/file.h"
+#include "model/import.h"
+#include "write/blob.h"
+#include "write/launchers.h"
+#include "write/tables.h"
 
 /* KEY=FILE of the command line, and the file's content. */
 struct input {

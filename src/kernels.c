@@ -19,7 +19,7 @@ static uint64_t hash_word(uint64_t h, uint32_t word)
     return h;
 }
 
-/* As gen/launchers.c computes it: names and where arguments lie. */
+/* As gen/write/launchers.c computes it: names and where arguments lie. */
 static uint64_t layout_of(const kpk_module *module)
 {
     uint64_t h = 0xcbf29ce484222325u;

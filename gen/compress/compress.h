@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "../codeobj.h"
+#include "read/codeobj.h"
 
 struct bytes {
     const void *data;

@@ -24,9 +24,9 @@
 #include <unistd.h>
 #include <zdict.h>
 
-#include "../blob.h"
-#include "../sha256.h"
+#include "base/sha256.h"
 #include "compress.h"
+#include "write/blob.h"
 
 /* Above this zstd finds little more and takes much longer. */
 enum { LEVEL = 19, DICTIONARY_NBYTES = 112640, SAMPLE_NBYTES = 4096 };

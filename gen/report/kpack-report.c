@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../codeobj.h"
 #include "occupancy.h"
+#include "read/codeobj.h"
 
 /* ---- classes of instructions ----------------------------------------------
  */

@@ -3,7 +3,7 @@
 #define _GNU_SOURCE /* NOLINT(bugprone-reserved-identifier,cert-dcl37-c) */
 #include "scan.h"
 
-#include "../../gen/sha256.h"
+#include "../../gen/base/sha256.h"
 
 #include <errno.h>
 #include <stdio.h>

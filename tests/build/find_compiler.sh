@@ -7,7 +7,7 @@ set -u
 # shellcheck source=tests/checks.sh
 . "$(dirname "$0")/../checks.sh"
 
-find=$ROOT/gen/find-compiler
+find=$ROOT/gen/make/find-compiler
 tools=$WORK/tools # what the script itself needs, and no compiler
 mkdir "$tools"
 for tool in sh sed cmp mkdir dirname cat mv rm; do

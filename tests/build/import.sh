@@ -192,7 +192,7 @@ check "that of a pack of sources does not" sh -c \
 # ---- the same in projects of their own ----
 
 stage=$WORK/stage
-check "install" gen/install "$B" "$H" "$stage" /usr candle 0
+check "install" gen/ship/install "$B" "$H" "$stage" /usr candle 0
 downstream() {
     plain_make -f "$stage/usr/share/kpack/kpack.mk" PACK=real IMPORT="$real" B="$WORK/down"
 }

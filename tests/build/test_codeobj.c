@@ -11,7 +11,7 @@
 /* cmocka.h wants the four above first */
 #include <cmocka.h>
 
-#include "codeobj.h"
+#include "read/codeobj.h"
 
 #include <glob.h>
 #include <stdio.h>

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "csv.h"
+#include "read/csv.h"
 
 static struct csv *parse(const char *text, char *error)
 {

@@ -14,10 +14,10 @@
 
 #include <cmocka.h>
 
-#include "alias.h"
-#include "doc.h"
-#include "host_type.h"
-#include "ir.h"
+#include "model/alias.h"
+#include "read/doc.h"
+#include "read/ir.h"
+#include "write/host_type.h"
 
 static const char good[] =
     "; a comment\n"

@@ -12,9 +12,9 @@
 #include <cmocka.h>
 
 #include "code_object.h"
-#include "codeobj.h"
-#include "msgpack_scan.h"
-#include "tables.h"
+#include "read/codeobj.h"
+#include "read/msgpack_scan.h"
+#include "write/tables.h"
 
 #include <elf.h>
 #include <stdio.h>

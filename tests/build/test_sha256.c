@@ -6,7 +6,7 @@
 /* cmocka.h wants the four above first */
 #include <cmocka.h>
 
-#include "sha256.h"
+#include "base/sha256.h"
 
 #include <stdio.h>
 #include <stdlib.h>

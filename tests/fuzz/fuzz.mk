@@ -20,7 +20,7 @@ FUZZ_LIMITS := -timeout=10 -rss_limit_mb=2048 -malloc_limit_mb=1024 -max_len=655
 FUZZ_NAMES   := $(sort $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c)))
 FUZZ_BINS    := $(FUZZ_NAMES:%=$(B)/fuzz/bin/%)
 FUZZ_TESTS   := $(FUZZ_NAMES:%=$(H)/test/fuzz/%)
-FUZZ_OBJECTS := $(patsubst %.c,$(B)/fuzz/obj/%.o,$(filter-out gen/kpack-gen.c gen/import%.c,$(GEN_SOURCES)) \
+FUZZ_OBJECTS := $(patsubst %.c,$(B)/fuzz/obj/%.o,$(filter-out gen/kpack-gen.c gen/model/import%.c gen/write/import%.c,$(GEN_SOURCES)) \
   $(wildcard src/*.c) $(addprefix src/cmd/,scan.c objfile.c zstd.c) tests/unit/fake_hip.c tests/unit/fake_load.c)
 
 # A stamp ends at a comma.
@@ -39,7 +39,7 @@ $(FUZZ_BINS): $(B)/fuzz/bin/%: $(B)/fuzz/obj/tests/fuzz/fuzz_%.o $(FUZZ_OBJECTS)
 
 $(B)/fuzz/seeds: $(H)/test/fuzz/make_seeds
 	@rm -rf $@ && mkdir -p $@ && $< $@
-$(H)/test/fuzz/make_seeds: $(H)/obj/tests/fuzz/make_seeds.o $(MADE) $(H)/obj/gen/blob.o $(H)/obj/gen/sha256.o
+$(H)/test/fuzz/make_seeds: $(H)/obj/tests/fuzz/make_seeds.o $(MADE) $(H)/obj/gen/write/blob.o $(H)/obj/gen/base/sha256.o
 	@mkdir -p $(@D)
 	@$(CC) $(LDFLAGS) $(SAN_FLAGS) -o $@ $^ -lz -lzstd
 

@@ -1,6 +1,6 @@
 /* fuzz_bundle.c - any bytes as an offload bundle, plain or compressed */
-#include "bundle.h"
 #include "fuzz.h"
+#include "read/bundle.h"
 
 static volatile uint8_t sink;
 

@@ -1,7 +1,7 @@
 /* fuzz_codeobj.c - any bytes as a code object, for the generator and for the
  * runtime's symbol list */
-#include "codeobj.h"
 #include "fuzz.h"
+#include "read/codeobj.h"
 
 /* What was read must be whole: names end, arguments are in bounds. */
 static void use(const struct codeobj *co)

@@ -1,6 +1,6 @@
 /* fuzz_metadata.c - any bytes as the metadata note of a code object */
-#include "codeobj.h"
 #include "fuzz.h"
+#include "read/codeobj.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
 {

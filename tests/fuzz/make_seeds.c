@@ -5,8 +5,8 @@
  * DIR/TARGET/NAME: small files that the readers accept, for the fuzzer to
  * change. What it found is in tests/fuzz/seeds.
  */
-#include "blob.h"
 #include "code_object.h"
+#include "write/blob.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -10,9 +10,9 @@ cd "$ROOT" || exit 1
 B=${B:-build} H=${H:-build} CC=${CC:-cc}
 stage=$WORK/stage prefix=/opt/kpack-test
 
-# gen/install is what `make install` runs; everything is built by now.
+# gen/ship/install is what `make install` runs; everything is built by now.
 version=$(sed -n 's/.*KPK_VERSION_STRING "\(.*\)"/\1/p' include/kpack.h)
-check "install" gen/install "$B" "$H" "$stage" "$prefix" candle "$version"
+check "install" gen/ship/install "$B" "$H" "$stage" "$prefix" candle "$version"
 for file in lib/libkpack.a lib/pkgconfig/kpack.pc include/kpack.h \
     include/kpack/candle.h include/kpack/format.h include/kpack/types.h \
     include/kpack/candle_launch.h include/kpack/candle/vector_add.h bin/kpack \
@@ -32,7 +32,7 @@ check "no path of this tree in the text files" sh -c \
         '$stage$prefix/include' '$stage$prefix/share' '$stage$prefix/lib/cmake'"
 
 # The same for a second time, over the first.
-check "install again" gen/install "$B" "$H" "$stage" "$prefix" candle "$version"
+check "install again" gen/ship/install "$B" "$H" "$stage" "$prefix" candle "$version"
 
 # ---- pkg-config ----
 

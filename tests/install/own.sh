@@ -13,7 +13,7 @@ B=${B:-build} H=${H:-build}
 prefix=$WORK/prefix sim=$WORK/sim
 
 version=$(sed -n 's/.*KPK_VERSION_STRING "\(.*\)"/\1/p' include/kpack.h)
-check "install" gen/install "$B" "$H" "" "$prefix" candle "$version"
+check "install" gen/ship/install "$B" "$H" "" "$prefix" candle "$version"
 mkdir "$sim"
 cp -a "$H"/sim/libamdhip64.so* "$sim/"
 

@@ -20,7 +20,7 @@ fi
 # ---- two releases, installed ----
 
 this=$WORK/this other=$WORK/other
-check "install this release" gen/install "$B" "$H" "" "$this" candle "$version"
+check "install this release" gen/ship/install "$B" "$H" "" "$this" candle "$version"
 
 copy_tree "$WORK/tree"
 small_kernel one >"$WORK/tree/kernels/one.hip"

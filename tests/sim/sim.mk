@@ -8,7 +8,7 @@ LLVM_CONFIG ?= $(firstword $(foreach v,22 21 20 19,$(shell command -v llvm-confi
 
 SIM_SOURCES := $(sort $(wildcard tests/sim/core/*.c tests/sim/isa/*.c tests/sim/hip/*.c))
 # One reader of bundles serves build and simulator.
-SIM_OBJECTS := $(SIM_SOURCES:%.c=$(H)/obj/%.o) $(H)/obj/gen/bundle.o
+SIM_OBJECTS := $(SIM_SOURCES:%.c=$(H)/obj/%.o) $(H)/obj/gen/read/bundle.o
 SIM_TESTS   := $(patsubst tests/sim/tests/%.c,$(H)/test/sim/%,$(sort $(wildcard tests/sim/tests/test_*.c)))
 SIM_HELPERS := $(patsubst %.c,$(H)/obj/%.o,$(filter-out tests/sim/tests/test_%,$(wildcard tests/sim/tests/*.c)))
 SIM_LIB     := $(H)/sim/libamdhip64.so.7

@@ -1,7 +1,7 @@
 /* bundle.c - finds a device's code object in an offload bundle */
 #include "bundle.h"
 
-#include "../../../gen/bundle.h"
+#include "../../../gen/read/bundle.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,0 +1,63 @@
+/* file.c - a whole file in memory */
+#include "base/file.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* Grows with what is read: the size that a file claims may be wrong, of a pipe
+ * for instance. */
+static bool read_all(FILE *f, size_t most, unsigned char **out, size_t *nbytes,
+                     char error[FILE_ERROR_MAX])
+{
+    unsigned char *data = NULL;
+    size_t used = 0, room = 0, n;
+    struct stat s;
+
+    if (fstat(fileno(f), &s) == 0 && s.st_size > 0 && (size_t)s.st_size < most)
+        room = (size_t)s.st_size / 2 + 1; /* doubled once, it has all */
+    do {
+        unsigned char *more = realloc(data, 2 * (room = room ? room : 4096));
+
+        if (!more) {
+            snprintf(error, FILE_ERROR_MAX, "out of memory");
+            goto failed;
+        }
+        data = more;
+        room *= 2;
+        n = fread(data + used, 1, room - 1 - used, f);
+        used += n;
+        if (used > most) {
+            snprintf(error, FILE_ERROR_MAX, "larger than %zu MiB", most >> 20);
+            goto failed;
+        }
+    } while (used == room - 1);
+    if (ferror(f)) {
+        snprintf(error, FILE_ERROR_MAX, "%s", strerror(errno));
+        goto failed;
+    }
+    data[used] = '\0';
+    *out = data;
+    *nbytes = used;
+    return true;
+failed:
+    free(data);
+    return false;
+}
+
+bool file_read(const char *path, size_t most, unsigned char **out,
+               size_t *nbytes, char error[FILE_ERROR_MAX])
+{
+    FILE *f = fopen(path, "rb");
+    bool ok;
+
+    if (!f) {
+        snprintf(error, FILE_ERROR_MAX, "%s", strerror(errno));
+        return false;
+    }
+    ok = read_all(f, most, out, nbytes, error);
+    (void)fclose(f);
+    return ok;
+}

@@ -1,0 +1,109 @@
+/* agree.c - do all targets of a module offer the same kernels? */
+#include <string.h>
+
+#include "write/tables.h"
+
+static const char *const kinds[] = {
+    [KPK_ARG_BY_VALUE] = "value",
+    [KPK_ARG_GLOBAL_BUFFER] = "pointer",
+    [KPK_ARG_DYNAMIC_SHARED_POINTER] = "shared pointer",
+    [KPK_ARG_OTHER] = "handle",
+};
+
+static bool same_arg(const struct codeobj_arg *p, const struct codeobj_arg *q)
+{
+    return p->offset == q->offset && p->size == q->size && p->kind == q->kind;
+}
+
+bool tables_alike(const struct codeobj *a, const struct codeobj *b)
+{
+    if (a->nkernels != b->nkernels)
+        return false;
+    for (size_t i = 0; i < a->nkernels; i++) {
+        const struct codeobj_kernel *x = &a->kernels[i], *y = &b->kernels[i];
+
+        if (strcmp(x->name, y->name) != 0 || x->nargs != y->nargs ||
+            (x->nargs == 0 &&
+             tables_explicit_nbytes(x) != tables_explicit_nbytes(y)))
+            return false;
+        for (size_t j = 0; j < x->nargs; j++)
+            if (!same_arg(&x->args[j], &y->args[j]) ||
+                strcmp(x->args[j].name, y->args[j].name) != 0)
+                return false;
+    }
+    return true;
+}
+
+static bool args_agree(const struct codeobj *a, const struct codeobj_kernel *x,
+                       const struct codeobj *b, const struct codeobj_kernel *y)
+{
+    if (x->nargs != y->nargs) {
+        fprintf(stderr,
+                "%s: kernel %s takes %zu arguments on %s, but %zu on %s\n",
+                b->path, y->name, y->nargs, b->target, x->nargs, a->target);
+        return false;
+    }
+    if (x->nargs == 0 &&
+        tables_explicit_nbytes(x) != tables_explicit_nbytes(y)) {
+        fprintf(stderr,
+                "%s: kernel %s has no list of arguments, and a segment of %u "
+                "bytes on %s, but of %u on %s\n",
+                b->path, y->name, (unsigned)tables_explicit_nbytes(y),
+                b->target, (unsigned)tables_explicit_nbytes(x), a->target);
+        return false;
+    }
+    for (size_t i = 0; i < x->nargs; i++) {
+        const struct codeobj_arg *p = &x->args[i], *q = &y->args[i];
+
+        if (same_arg(p, q))
+            continue;
+        fprintf(stderr,
+                "%s: argument %zu of kernel %s is a %s of %u bytes at offset "
+                "%u on %s, but a %s of %u bytes at offset %u on %s\n",
+                b->path, i, y->name, kinds[q->kind], (unsigned)q->size,
+                (unsigned)q->offset, b->target, kinds[p->kind],
+                (unsigned)p->size, (unsigned)p->offset, a->target);
+        return false;
+    }
+    return true;
+}
+
+/* Says that one side has a kernel that the other has not. */
+static bool missing(const struct codeobj *b, const char *kernel,
+                    const char *there, const char *not_there)
+{
+    fprintf(stderr, "%s: kernel %s is there for %s, but not for %s\n", b->path,
+            kernel, there, not_there);
+    return false;
+}
+
+/* Both lists are sorted, so the first difference is a kernel that is missing
+ * on one side. */
+static bool pair_agrees(const struct codeobj *a, const struct codeobj *b)
+{
+    for (size_t i = 0; i < a->nkernels && i < b->nkernels; i++) {
+        const struct codeobj_kernel *x = &a->kernels[i], *y = &b->kernels[i];
+        int order = strcmp(x->name, y->name);
+
+        if (order < 0)
+            return missing(b, x->name, a->target, b->target);
+        if (order > 0)
+            return missing(b, y->name, b->target, a->target);
+        if (!args_agree(a, x, b, y))
+            return false;
+    }
+    if (a->nkernels > b->nkernels)
+        return missing(b, a->kernels[b->nkernels].name, a->target, b->target);
+    if (a->nkernels < b->nkernels)
+        return missing(b, b->kernels[a->nkernels].name, b->target, a->target);
+    return true;
+}
+
+bool tables_agree(struct codeobj *const *objects, size_t nobjects)
+{
+    bool agree = true;
+
+    for (size_t i = 1; i < nobjects; i++)
+        agree &= pair_agrees(objects[0], objects[i]);
+    return agree;
+}

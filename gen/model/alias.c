@@ -1,0 +1,98 @@
+/* alias.c - second names of kernels, as alias.awk gave them */
+#include "model/alias.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define NAME_MAX_NBYTES 512
+
+/* The words for types in kernels' names. */
+static const struct {
+    const char *word, *host;
+} words[] = {
+    {"u8", "uint8_t"},   {"u16", "uint16_t"}, {"u32", "uint32_t"},
+    {"u64", "uint64_t"}, {"i8", "int8_t"},    {"i16", "int16_t"},
+    {"i32", "int32_t"},  {"i64", "int64_t"},  {"f16", "kpk_f16"},
+    {"f32", "float"},    {"f64", "double"},   {"bf16", "kpk_bf16"},
+};
+
+static const char *cell(const struct csv *table, size_t row, const char *name)
+{
+    const size_t column = csv_column(table, name);
+
+    return column < table->ncolumns
+               ? table->cells[row * table->ncolumns + column]
+               : "";
+}
+
+/* `name` with each `text` in it replaced; false if there is none, or no room.
+ */
+static bool replace(const char *name, const char *text, const char *by,
+                    char out[NAME_MAX_NBYTES])
+{
+    const size_t ntext = strlen(text), nby = strlen(by);
+    bool found = false;
+    size_t n = 0;
+
+    while (*name) {
+        const bool here = ntext && strncmp(name, text, ntext) == 0;
+
+        if (n + (here ? nby : 1) >= NAME_MAX_NBYTES)
+            return false;
+        memcpy(out + n, here ? by : name, here ? nby : 1);
+        n += here ? nby : 1;
+        name += here ? ntext : 1;
+        found |= here;
+    }
+    out[n] = '\0';
+    return found;
+}
+
+size_t alias_of(const struct csv *table, const char *module, const char *name,
+                const char *alias)
+{
+    char made[NAME_MAX_NBYTES];
+    size_t row;
+
+    for (row = 0; row < table->nrows; row++) {
+        const char *of = cell(table, row, "module");
+
+        if ((strcmp(of, "*") == 0 || strcmp(of, module) == 0) &&
+            replace(name, cell(table, row, "text"), cell(table, row, "alias"),
+                    made) &&
+            strcmp(made, alias) == 0)
+            break;
+    }
+    return row;
+}
+
+/* The hosts of the type words in a name, two at most; how many there are. */
+static size_t types_in(const char *name, const char *hosts[2])
+{
+    size_t n = 0;
+
+    while (*name) {
+        const size_t nbytes = strcspn(name, "_");
+
+        for (size_t i = 0; n < 2 && i < sizeof(words) / sizeof(words[0]); i++)
+            if (strlen(words[i].word) == nbytes &&
+                strncmp(words[i].word, name, nbytes) == 0)
+                hosts[n++] = words[i].host;
+        name += nbytes;
+        name += *name == '_';
+    }
+    return n;
+}
+
+const char *alias_retype(const struct csv *table, size_t rule, const char *host,
+                         bool is_input)
+{
+    const char *from[2] = {"", ""}, *to[2] = {"", ""};
+    const size_t n = types_in(cell(table, rule, "text"), from);
+    const size_t which = n == 2 && !is_input;
+
+    if (n == 0 || types_in(cell(table, rule, "alias"), to) != n ||
+        strcmp(from[which], host) != 0)
+        return host;
+    return to[which];
+}

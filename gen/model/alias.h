@@ -1,0 +1,31 @@
+/* alias.h - second names of kernels, as alias.awk gave them */
+#ifndef KPK_GEN_ALIAS_H
+#define KPK_GEN_ALIAS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "read/csv.h"
+
+/*
+ * alias_of() finds what rule of aliases.csv made `alias` out of kernel `name`
+ * of a module; the rule's row, or table->nrows if none did.
+ */
+size_t alias_of(const struct csv *table, const char *module, const char *name,
+                const char *alias);
+
+/*
+ * alias_retype() says what a pointer to `host` is for the alias that row
+ * `rule` made. Names of kernels end in their types: if ucopy_f16 is also
+ * ucopy_i16, pointers to f16 are pointers to i16 there. Of two types in a name
+ * the first is that of inputs (pointers to const), the second that of outputs.
+ *
+ *   host         a host type, "uint32_t"
+ *   is_input     the pointer is to const
+ *
+ * Returns the host type to write, `host` itself if the alias changes nothing.
+ */
+const char *alias_retype(const struct csv *table, size_t rule, const char *host,
+                         bool is_input);
+
+#endif

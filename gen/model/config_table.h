@@ -1,0 +1,62 @@
+/* config_table.h - a CSV file as the configuration table of a module
+ *
+ * Columns: `kernel` names a kernel of the module, or several with a glob;
+ * `target`, if there is one, a processor, empty for any. Every other column
+ * is of integers, floats or strings, by what its cells are.
+ */
+#ifndef KPK_GEN_CONFIG_TABLE_H
+#define KPK_GEN_CONFIG_TABLE_H
+
+#include "read/codeobj.h"
+#include "read/csv.h"
+
+#include <stdint.h>
+
+struct config_row {
+    uint32_t kernel; /* index into the code object's kernels */
+    size_t csv_row;
+};
+
+struct config_table {
+    char *name; /* the file's name less folder and ".csv" */
+    struct csv *csv;
+    size_t kernel_column, target_column; /* csv->ncolumns if there is none */
+    size_t ncolumns;                     /* the others */
+    size_t *columns;                     /* their numbers in csv */
+    enum kpk_cell_type *types;           /* [ncolumns] */
+    size_t nrows;
+    struct config_row *rows; /* sorted by kernel, then as in the file */
+};
+
+/*
+ * config_table_read() reads the CSV and checks it against the kernels of `co`.
+ * NULL on failure, with `FILE:LINE: what` in error.
+ */
+struct config_table *config_table_read(const char *path,
+                                       const struct codeobj *co,
+                                       char error[CSV_ERROR_MAX]);
+void config_table_free(struct config_table *table);
+
+/*
+ * config_column_type() finds the type of a file's column: that of its first
+ * cell, where a later cell may make integers into floats and nothing else.
+ *
+ *   empty_is_zero  whether an empty cell goes with any type
+ *   known          false if no cell tells; the type is string then
+ *
+ * False if cells contradict, with `FILE:LINE: what` in error.
+ */
+bool config_column_type(const struct csv *csv, size_t column,
+                        bool empty_is_zero, enum kpk_cell_type *type,
+                        bool *known, char error[CSV_ERROR_MAX]);
+
+/* Whether a row's target is a processor. */
+bool config_is_processor(const char *name);
+
+/* The text of a cell; column as in table->columns. */
+const char *config_table_cell(const struct config_table *table, size_t row,
+                              size_t column);
+/* The processor that a row is for, "" for any. */
+const char *config_table_target(const struct config_table *table, size_t row);
+
+#endif

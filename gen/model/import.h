@@ -1,0 +1,141 @@
+/* import.h - a tree of prebuilt code objects, on its way to a pack
+ *
+ * The steps, a file each: import_scan() finds the files and reads them,
+ * import_modules() makes modules of the code objects, import_tables() makes
+ * tables of the CSV files, import_write() writes C, data and header. What is
+ * wrong with a file is said at once, as `FILE: what`, and counted; nothing is
+ * written if anything was.
+ *
+ * Names. A folder called as a target ID ("gfx942") says what the code objects
+ * in it are for, and is no part of a module's name: DIR/gfx942/fmoe/silu/x.co
+ * and DIR/gfx950/fmoe/silu/x.co are two code objects of module "fmoe/silu/x".
+ * The folder behind it ("fmoe"), its kind, is the module that the tables of
+ * the CSV files below belong to, and what a pack is cut along: each kind is an
+ * archive member of its own. Outside of such folders a file's name may end in
+ * a target ID instead, as in x-gfx942.hsaco.
+ */
+#ifndef KPK_GEN_IMPORT_H
+#define KPK_GEN_IMPORT_H
+
+#include "read/codeobj.h"
+#include "read/csv.h"
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* What a file's place in the tree says. Strings are the import's. */
+struct import_place {
+    const char *file;   /* its path, for messages */
+    const char *label;  /* target ID in its path; "" if there is none */
+    const char *kind;   /* "fmoe"; "" at the top */
+    const char *folder; /* less the label: "fmoe/silu"; "" at the top */
+    const char *path;   /* with the file's name: "fmoe/silu/x.co" */
+    const char *module; /* "fmoe/silu/x" */
+};
+
+struct import_object {
+    struct import_place place;
+    struct codeobj *co;
+    uint8_t sha256[32];
+    size_t module; /* its number in import.modules */
+};
+
+/* Code objects that offer the same kernels. Several modules have one name if
+ * targets differ in what they offer. */
+struct import_module {
+    const char *name;
+    const char *kind;
+    size_t first, nobjects; /* in import.order */
+};
+
+/* A cell's text and its number follow from the column's type. */
+struct import_row {
+    const char *kernel;
+    const char *target; /* "" for any */
+    size_t module;      /* number in import.modules */
+    const char *folder; /* that its file was found in; "" if in co_name's */
+    const struct import_csv *from;
+    size_t csv_row;
+};
+
+struct import_csv {
+    struct import_place place;
+    struct csv *csv;
+    size_t kernel_column, file_column, target_column; /* ncolumns: none */
+};
+
+struct import_column {
+    const char *name;
+    enum kpk_cell_type type;
+    bool known; /* false while no cell has told the type */
+};
+
+struct import_table {
+    const char *name; /* the files' name less ".csv" */
+    const char *kind;
+    const char *holder; /* the module that it belongs to */
+    struct import_column *columns;
+    size_t ncolumns;
+    bool has_folders;        /* the last column is the rows' folder */
+    struct import_row *rows; /* sorted by kernel, then as in the files */
+    size_t nrows;
+};
+
+struct import {
+    const char *pack;
+    const char *root;
+    struct import_object *objects; /* sorted by path, label, target */
+    size_t nobjects;
+    struct import_csv *csvs; /* sorted by path, label */
+    size_t ncsvs;
+    struct import_object **order;  /* objects by module */
+    struct import_module *modules; /* sorted by name */
+    size_t nmodules;
+    struct import_table *tables; /* sorted by kind and name */
+    size_t ntables;
+    uint64_t nbytes; /* of all code objects */
+    size_t nbad;
+};
+
+/* Says what is wrong with a file, and counts it. */
+void import_bad(struct import *in, const char *file, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Memory; without any the command ends. */
+void *import_alloc(size_t n, size_t nbytes);
+char *import_text(const char *format, ...)
+    __attribute__((format(printf, 1, 2)));
+/* Room for one more in an array of n; it grows by doubling. */
+void *import_grow(void *array, size_t n, size_t nbytes);
+
+/*
+ * import_file.c: what is in a file that is not a table. Code in a file that is
+ * not called as code is passed over with a note where `original` is, the name
+ * of a file that is: x.co beside x.co.orig. NULL if there is none.
+ */
+void import_file(struct import *in, const struct import_place *place,
+                 const char *original);
+
+/* Whether a file's name says that it holds code objects. */
+bool import_claims_code(const char *file);
+
+void import_scan(struct import *in);
+void import_modules(struct import *in);
+void import_tables(struct import *in);
+
+/* The text of a cell, "" where the row's file has no such column. */
+const char *import_cell(const struct import_table *table,
+                        const struct import_row *row, size_t column);
+
+/* Writes everything into a folder, which is made. */
+bool import_write(const struct import *in, const char *out);
+
+/*
+ * import_tree() is all of it, the action `kpack-gen import`.
+ */
+bool import_tree(const char *pack, const char *out, const char *root);
+
+#endif

@@ -1,0 +1,222 @@
+/* import_scan.c - finds the files of a tree and what their places say */
+#include "model/import.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* Deeper than any tree of kernels; folders that are links are not entered. */
+#define DEPTH_MAX 32
+#define FILES_MAX 1000000u
+
+struct walk {
+    struct import *in;
+    char **paths; /* relative to the root */
+    size_t n;
+};
+
+static void add_entry(struct walk *w, const char *folder, const char *name,
+                      int depth);
+
+static void walk_folder(struct walk *w, const char *folder, int depth)
+{
+    char *path = import_text("%s%s%s", w->in->root, *folder ? "/" : "", folder);
+    DIR *dir = depth < DEPTH_MAX ? opendir(path) : NULL;
+    const struct dirent *entry;
+
+    if (!dir)
+        import_bad(w->in, path, "%s",
+                   depth < DEPTH_MAX ? strerror(errno) : "too deep a folder");
+    while (dir && (entry = readdir(dir)))
+        if (entry->d_name[0] != '.')
+            add_entry(w, folder, entry->d_name, depth);
+    if (dir)
+        closedir(dir);
+    free(path);
+}
+
+static void add_entry(struct walk *w, const char *folder, const char *name,
+                      int depth)
+{
+    char *relative = import_text("%s%s%s", folder, *folder ? "/" : "", name);
+    char *path = import_text("%s/%s", w->in->root, relative);
+    struct stat here, there;
+
+    if (lstat(path, &here) != 0 || stat(path, &there) != 0) {
+        import_bad(w->in, path, "%s", strerror(errno));
+    } else if (S_ISDIR(here.st_mode)) {
+        walk_folder(w, relative, depth + 1);
+    } else if (S_ISREG(there.st_mode)) {
+        if (w->n == FILES_MAX)
+            import_bad(w->in, path, "more than %u files", FILES_MAX);
+        w->paths = import_grow(w->paths, w->n, sizeof(*w->paths));
+        w->paths[w->n++] = relative;
+        relative = NULL;
+    }
+    free(relative);
+    free(path);
+}
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* "gfx" and what no folder of kernels would be called by chance. */
+static bool looks_like_target(const char *name)
+{
+    return strncmp(name, "gfx", 3) == 0 && name[3] >= '0' && name[3] <= '9';
+}
+
+/* Takes a target ID off the end of a file's name, as of x-gfx942. */
+static const char *take_suffix(char *base)
+{
+    for (char *c = base; *c; c++)
+        if (c > base && strchr("-._", *c) && codeobj_is_target(c + 1)) {
+            *c = '\0';
+            return c + 1;
+        }
+    return "";
+}
+
+/* Behind the last slash. */
+static const char *file_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
+}
+
+static const char *extension(const char *name)
+{
+    const char *dot = strrchr(name, '.');
+
+    return dot && dot != name ? dot : name + strlen(name);
+}
+
+/* The folder's components, but for the first that is a label; the kind ends
+ * with the one behind the label, or is the first if there is none. */
+static void split_folder(const char *relative, struct import_place *place)
+{
+    char *rest = import_text("%s", relative);
+    char *folder = import_text("%s", ""), *kind = NULL;
+    char *slash;
+
+    place->label = "";
+    for (char *part = rest; (slash = strchr(part, '/')); part = slash + 1) {
+        char *longer;
+
+        *slash = '\0';
+        if (!*place->label && looks_like_target(part)) {
+            place->label = part;
+            kind = NULL; /* what came before the label is part of it */
+            continue;
+        }
+        longer = import_text("%s%s%s", folder, *folder ? "/" : "", part);
+        free(folder);
+        folder = longer;
+        if (!kind)
+            kind = import_text("%s", folder);
+    }
+    place->folder = folder;
+    place->kind = kind ? kind : folder;
+}
+
+static void find_place(const struct import *in, const char *relative,
+                       struct import_place *place)
+{
+    const char *name = file_name(relative);
+    char *base = import_text("%.*s", (int)(extension(name) - name), name);
+
+    split_folder(relative, place);
+    if (!*place->label)
+        place->label = take_suffix(base);
+    place->file = import_text("%s/%s", in->root, relative);
+    place->path =
+        import_text("%s%s%s", place->folder, *place->folder ? "/" : "", name);
+    place->module =
+        import_text("%s%s%s", place->folder, *place->folder ? "/" : "", base);
+}
+
+static void read_csv(struct import *in, const struct import_place *place)
+{
+    char error[CSV_ERROR_MAX];
+    struct csv *csv = csv_read(place->file, error);
+
+    if (!csv) { /* the message names the file and the line */
+        fprintf(stderr, "%s\n", error);
+        in->nbad++;
+        return;
+    }
+    in->csvs = import_grow(in->csvs, in->ncsvs, sizeof(*in->csvs));
+    in->csvs[in->ncsvs++] = (struct import_csv){.place = *place, .csv = csv};
+}
+
+static int object_order(const void *a, const void *b)
+{
+    const struct import_object *x = a, *y = b;
+    int order = strcmp(x->place.path, y->place.path);
+
+    if (order == 0)
+        order = strcmp(x->place.label, y->place.label);
+    if (order == 0)
+        order = strcmp(x->place.module, y->place.module);
+    return order ? order : strcmp(x->co->target, y->co->target);
+}
+
+static int csv_order(const void *a, const void *b)
+{
+    const struct import_csv *x = a, *y = b;
+    int order = strcmp(x->place.path, y->place.path);
+
+    return order ? order : strcmp(x->place.label, y->place.label);
+}
+
+/* The file called as code that this one, which is not, is a copy of by its
+ * name: x.co of x.co.orig, x.bak or x. NULL if there is none beside it. */
+static const char *find_original(const struct walk *w, const char *path)
+{
+    const size_t folder = (size_t)(file_name(path) - path);
+
+    if (import_claims_code(path))
+        return NULL;
+    for (size_t i = 0; i < w->n; i++) {
+        const char *name = file_name(w->paths[i]);
+        const size_t stem = (size_t)(extension(name) - w->paths[i]);
+
+        if ((size_t)(name - w->paths[i]) == folder &&
+            strncmp(w->paths[i], path, stem) == 0 && strchr(".~", path[stem]) &&
+            import_claims_code(w->paths[i]))
+            return name;
+    }
+    return NULL;
+}
+
+void import_scan(struct import *in)
+{
+    struct walk w = {.in = in};
+
+    walk_folder(&w, "", 0);
+    if (w.n)
+        qsort(w.paths, w.n, sizeof(*w.paths), by_text);
+    for (size_t i = 0; i < w.n; i++) {
+        struct import_place place;
+
+        find_place(in, w.paths[i], &place);
+        if (strcmp(extension(w.paths[i]), ".csv") == 0)
+            read_csv(in, &place);
+        else
+            import_file(in, &place, find_original(&w, w.paths[i]));
+    }
+    for (size_t i = 0; i < w.n; i++)
+        free(w.paths[i]);
+    free(w.paths);
+    if (in->nobjects)
+        qsort(in->objects, in->nobjects, sizeof(*in->objects), object_order);
+    if (in->ncsvs)
+        qsort(in->csvs, in->ncsvs, sizeof(*in->csvs), csv_order);
+    if (in->nobjects == 0 && in->nbad == 0)
+        import_bad(in, in->root, "no code object in it");
+}

@@ -1,0 +1,165 @@
+/* doc.c - the comments that a kernel's source has for it */
+#include "read/doc.h"
+
+#include <ctype.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A source is larger only if it is none. */
+#define MAX_LINES 1000000u
+
+struct doc {
+    char **lines; /* without line ends */
+    size_t n;
+};
+
+struct doc *doc_read(const char *path)
+{
+    struct doc *doc = calloc(1, sizeof(*doc));
+    FILE *f = doc ? fopen(path, "r") : NULL;
+    char *line = NULL;
+    size_t room = 0;
+    ssize_t nbytes;
+
+    while (f && doc->n < MAX_LINES &&
+           (nbytes = getline(&line, &room, f)) >= 0) {
+        while (nbytes > 0 && isspace((unsigned char)line[nbytes - 1]))
+            line[--nbytes] = '\0';
+        if ((doc->n & (doc->n - 1)) == 0) {
+            char **more = realloc(doc->lines, (doc->n ? 2 * doc->n : 1) *
+                                                  sizeof(*doc->lines));
+
+            if (!more)
+                break;
+            doc->lines = more;
+        }
+        doc->lines[doc->n++] = line;
+        line = NULL;
+        room = 0;
+    }
+    free(line);
+    if (f)
+        (void)fclose(f);
+    return doc;
+}
+
+void doc_free(struct doc *doc)
+{
+    if (!doc)
+        return;
+    for (size_t i = 0; i < doc->n; i++)
+        free(doc->lines[i]);
+    free(doc->lines);
+    free(doc);
+}
+
+static const char *skip_blanks(const char *text)
+{
+    while (isspace((unsigned char)*text))
+        text++;
+    return text;
+}
+
+static bool begins(const char *line, const char *with)
+{
+    return strncmp(skip_blanks(line), with, strlen(with)) == 0;
+}
+
+static bool ends(const char *line, const char *with)
+{
+    const size_t n = strlen(line), m = strlen(with);
+
+    return n >= m && strcmp(line + n - m, with) == 0;
+}
+
+/* One line of a comment without the comment's own signs. */
+static void write_text(FILE *f, const char *line)
+{
+    const char *text = skip_blanks(line);
+    size_t n;
+
+    if (strncmp(text, "//", 2) == 0)
+        for (text += 2; *text == '/' || *text == '!';)
+            text++;
+    else if (strncmp(text, "/*", 2) == 0)
+        for (text += 2; *text == '*' || *text == '!';)
+            text++;
+    else if (*text == '*' && text[1] != '/')
+        text++;
+    n = strlen(text);
+    if (ends(text, "*/"))
+        for (n -= 2; n && (text[n - 1] == '*' || text[n - 1] == ' ');)
+            n--;
+    fprintf(f, " *%s", n && *text != ' ' ? " " : "");
+    for (size_t i = 0; i < n; i++) {
+        fputc(text[i], f);
+        if (text[i] == '*' && i + 1 < n && text[i + 1] == '/')
+            fputc(' ', f); /* would end our comment */
+        if (text[i] == '/' && i + 1 < n && text[i + 1] == '*')
+            fputc(' ', f); /* would begin one within it */
+    }
+    fputc('\n', f);
+}
+
+/* Lines from..to; those of a block comment that hold nothing but its signs are
+ * left out at both ends. */
+static size_t write_lines(FILE *f, const struct doc *doc, size_t from,
+                          size_t to)
+{
+    while (from < to && strspn(skip_blanks(doc->lines[from]), "/*! ") ==
+                            strlen(skip_blanks(doc->lines[from])))
+        from++;
+    while (to > from && strspn(skip_blanks(doc->lines[to - 1]), "/*! ") ==
+                            strlen(skip_blanks(doc->lines[to - 1])))
+        to--;
+    for (size_t i = from; i < to; i++)
+        write_text(f, doc->lines[i]);
+    return to - from;
+}
+
+size_t doc_write_file(FILE *f, const struct doc *doc)
+{
+    size_t end = 0;
+
+    if (doc->n && begins(doc->lines[0], "//"))
+        while (end < doc->n && begins(doc->lines[end], "//"))
+            end++;
+    else if (doc->n && begins(doc->lines[0], "/*"))
+        while (end < doc->n && !strstr(doc->lines[end++], "*/"))
+            ;
+    return write_lines(f, doc, 0, end);
+}
+
+/* A line that can stand between a comment and the name of what it is about. */
+static bool is_declaration(const char *line)
+{
+    const char *text = skip_blanks(line);
+
+    return *text && *text != '#' && *text != '}' && !ends(line, ";") &&
+           !ends(line, "}") && !ends(line, "\\") && !ends(line, "{");
+}
+
+size_t doc_write_line(FILE *f, const struct doc *doc, size_t line)
+{
+    size_t end = line ? line - 1 : 0, begin;
+
+    if (line == 0 || line > doc->n)
+        return 0;
+    while (end > 0 && !ends(doc->lines[end - 1], "*/") &&
+           !begins(doc->lines[end - 1], "//") &&
+           is_declaration(doc->lines[end - 1]))
+        end--;
+    begin = end;
+    if (end > 0 && begins(doc->lines[end - 1], "//")) {
+        while (begin > 0 && begins(doc->lines[begin - 1], "//"))
+            begin--;
+    } else if (end > 0 && ends(doc->lines[end - 1], "*/")) {
+        while (begin > 0 && !begins(doc->lines[begin - 1], "/*"))
+            begin--;
+        begin = begin ? begin - 1 : end; /* no beginning: no comment */
+    }
+    if (begin == 0 && end) /* that is the file's own */
+        return 0;
+    return write_lines(f, doc, begin, end);
+}

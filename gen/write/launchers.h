@@ -1,0 +1,31 @@
+/* launchers.h - writes the typed launchers of a module: kpack/PACK/MODULE.h */
+#ifndef KPK_GEN_LAUNCHERS_H
+#define KPK_GEN_LAUNCHERS_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "read/codeobj.h"
+#include "read/csv.h"
+#include "read/ir.h"
+
+/* What launchers are made from. All but the first three may be NULL. */
+struct launchers_input {
+    const char *pack, *module;
+    const struct codeobj *object; /* of any target: all have the same kernels */
+    const struct ir *ir;          /* of the source; NULL if there is none */
+    const struct csv *types;      /* types.csv, see host_type.h */
+    const struct csv *aliases;    /* aliases.csv, see alias.awk */
+    const char *const *taken;     /* text of headers whose names are taken */
+    size_t ntaken;
+};
+
+/* False if out of memory. A kernel whose signature is not known, or has no
+ * like in C, gets a comment that says so and no launcher. */
+bool launchers_write(FILE *f, const struct launchers_input *in);
+
+/* What tells one list of kernels and arguments from another; the runtime
+ * computes the same of the table that a program was linked with (kernels.c). */
+uint64_t launchers_layout(const struct codeobj *object);
+
+#endif

@@ -1,0 +1,81 @@
+/* records.c - rows of the generated tables, one function a record */
+#include <stdlib.h>
+
+#include "write/tables.h"
+
+/* Arguments ascend (metadata.c): the last one in the list ends last. Without a
+ * list the segment is one packed buffer, which kpk_launch_packed() fills. */
+uint32_t tables_explicit_nbytes(const struct codeobj_kernel *k)
+{
+    const struct codeobj_arg *last = k->nargs ? &k->args[k->nargs - 1] : NULL;
+
+    if (last)
+        return last->offset + last->size;
+    return k->attrs.has_hidden_args ? 0 : k->attrs.kernarg_nbytes;
+}
+
+void tables_write_arg(FILE *f, uint32_t name, const struct codeobj_arg *arg)
+{
+    static const char *const kinds[] = {
+        [KPK_ARG_BY_VALUE] = "KPK_ARG_BY_VALUE",
+        [KPK_ARG_GLOBAL_BUFFER] = "KPK_ARG_GLOBAL_BUFFER",
+        [KPK_ARG_DYNAMIC_SHARED_POINTER] = "KPK_ARG_DYNAMIC_SHARED_POINTER",
+        [KPK_ARG_OTHER] = "KPK_ARG_OTHER",
+    };
+
+    fprintf(f, "    {%u, %u, %u, %s},\n", (unsigned)name, (unsigned)arg->offset,
+            (unsigned)arg->size, kinds[arg->kind]);
+}
+
+void tables_write_attrs(FILE *f, const struct kpk_kernel_attrs *a)
+{
+    fprintf(f,
+            "    {%u, %u, %u, %u, %u, {%u, %u, %u}, %u, %u, %u, %u, %u, "
+            "%u, %u, %u, {0, 0}},\n",
+            (unsigned)a->kernarg_nbytes, (unsigned)a->kernarg_align,
+            (unsigned)a->lds_nbytes, (unsigned)a->scratch_nbytes,
+            (unsigned)a->max_block, (unsigned)a->reqd_block[0],
+            (unsigned)a->reqd_block[1], (unsigned)a->reqd_block[2], a->vgprs,
+            a->agprs, a->sgprs, a->vgpr_spills, a->sgpr_spills, a->wave_size,
+            a->uses_dynamic_stack, a->has_hidden_args);
+}
+
+void tables_write_sha256(FILE *f, const uint8_t sha256[32])
+{
+    for (size_t i = 0; i < 32; i++)
+        fprintf(f, "%s0x%02x",
+                i == 0  ? ""
+                : i % 8 ? ", "
+                        : ",\n      ",
+                sha256[i]);
+}
+
+void tables_write_column(FILE *f, uint32_t name, enum kpk_cell_type type)
+{
+    static const char *const types[] = {
+        [KPK_CELL_INT] = "KPK_CELL_INT",
+        [KPK_CELL_FLOAT] = "KPK_CELL_FLOAT",
+        [KPK_CELL_STRING] = "KPK_CELL_STRING",
+    };
+
+    fprintf(f, "    {%u, %s},\n", (unsigned)name, types[type]);
+}
+
+void tables_write_cell(FILE *f, enum kpk_cell_type type, const char *cell,
+                       uint32_t string)
+{
+    switch (type) {
+    case KPK_CELL_INT: /* the least number has no literal of its own */
+        if (strtoll(cell, NULL, 10) == INT64_MIN)
+            fputs("{.i = INT64_MIN}", f);
+        else
+            fprintf(f, "{.i = %lld}", strtoll(cell, NULL, 10));
+        break;
+    case KPK_CELL_FLOAT:
+        fprintf(f, "{.f = %a}", strtod(cell, NULL));
+        break;
+    case KPK_CELL_STRING:
+        fprintf(f, "{.s = %u}", (unsigned)string);
+        break;
+    }
+}
