@@ -31,9 +31,14 @@
  *   - A call returns a kpk_status. On failure its out-parameters are left
  *     alone and kpk_error_message() says what was asked, what was found and
  *     what to do. The library never prints, exits or aborts.
+ *   - A pointer may be NULL only where the call's comment says so, or where it
+ *     comes with a count or size of 0. Otherwise the call fails with
+ *     KPK_ERR_ARG; one that returns no status returns NULL, 0, or -1 for a
+ *     device's number.
  *   - A call may be made by any number of threads at once.
  *   - The calling thread's current HIP device is the same after the call as
- *     before it.
+ *     before it. Should HIP refuse to make it current again, the call fails
+ *     and its message says so.
  *   - Strings that are passed in are not kept. Strings that are handed out
  *     are NUL-terminated UTF-8 and live as long as what they came from: those
  *     of packs and modules for ever, those of an instance until its close.
@@ -170,8 +175,13 @@ typedef struct kpk_module kpk_module;
  * HIP is found when it is first needed, in this order: a copy that is already
  * in the process (the program links HIP itself, or has loaded it); the file
  * or name in the environment variable KPK_HIP_LIBRARY, which programs with
- * raised privileges ignore; libamdhip64.so.7, .6, .5, libamdhip64.so. It stays
- * for the life of the process. Releases 5 to 7 are served by one binary.
+ * raised privileges ignore; libamdhip64.so.7, .6, .5, libamdhip64.so. Of these
+ * last the first that can be used is taken. It stays for the life of the
+ * process. Releases 5 to 7 are served by one binary.
+ *
+ * HIP does not survive fork(): in a child whose parent had found HIP, every
+ * call that needs it fails with KPK_ERR_UNSUPPORTED. Programs that are linked
+ * with -static cannot load HIP: KPK_ERR_NO_HIP.
  */
 
 /*
@@ -284,15 +294,16 @@ int kpk_instance_ordinal(const kpk_instance *inst);
 kpk_status kpk_load(kpk_instance *inst, const char *module);
 
 /*
- * kpk_unload() waits for the device's work and unloads one module; a later
- * kpk_kernel_get() loads it again.
+ * kpk_unload() waits for the device's work and unloads one module; any call
+ * that loads modules loads it again.
  *
  *   module  the module's name; NULL for all of them
  *
- * Kernels of the module must be fetched anew: a launch of an old one is
- * refused with KPK_ERR_UNLOADED until the module is loaded again. No other
- * thread may be launching kernels of the module meanwhile; other modules may
- * be in use. Unloading what is not loaded is a success.
+ * The module's kernels stay valid, those for typed launches too: a launch is
+ * refused with KPK_ERR_UNLOADED as long as the module is not loaded, and works
+ * again from then on. A launch itself loads nothing. No other thread may be
+ * launching kernels of the module meanwhile; other modules may be in use.
+ * Unloading what is not loaded is a success.
  * Fails with KPK_ERR_NO_MODULE, KPK_ERR_HIP.
  */
 kpk_status kpk_unload(kpk_instance *inst, const char *module);
@@ -417,7 +428,8 @@ typedef struct kpk_arg {
  * list, its limits and the device's: KPK_ERR_KERNEL_ARGS names the argument
  * that does not fit, KPK_ERR_SHAPE the dimension. That a pointer points to
  * device memory of the right extent cannot be checked. Nothing is allocated.
- * Also fails with KPK_ERR_UNLOADED, KPK_ERR_HIP, KPK_ERR_ARG.
+ * A kernel whose metadata lists no arguments, though it reads some, is launched
+ * with kpk_launch_packed() only. Also fails with KPK_ERR_UNLOADED, KPK_ERR_HIP, KPK_ERR_ARG.
  */
 kpk_status kpk_launch(const kpk_kernel *kernel, const kpk_shape *shape,
                       void *stream, const kpk_arg *args, size_t nargs);
@@ -435,9 +447,17 @@ kpk_status kpk_launch(const kpk_kernel *kernel, const kpk_shape *shape,
  * The numbers come from the module's configuration table that has a column
  * block_x: block_x, block_y, grid_x_each and grid_y_each (how many of n and of
  * columns a block takes), shared_nbytes, and min_columns and max_columns, the
- * range of columns that a row is for; the first row that fits is taken. A
- * kernel is right at any grid; at this one it is fast.
- * Fails with KPK_ERR_NO_ROW where nothing is recommended, KPK_ERR_ARG.
+ * range of columns that a row is for. The first row that fits is taken: one
+ * for `target`, which is the target of the code object that runs, or for any.
+ *
+ * The grid covers all of n and of columns. HIP launches fewer than 2^32 threads
+ * in a dimension, and 2^31 - 1 blocks in x and 65535 in y at most. If a grid
+ * would be larger, KPK_ERR_SHAPE says so: launch the kernel for parts of the
+ * data. Where the row says that the kernel loops over what a grid leaves
+ * (grid_x_loops, grid_y_loops: 1) it is the largest grid that HIP launches.
+ *
+ * Fails with KPK_ERR_NO_ROW where nothing is recommended, KPK_ERR_SHAPE,
+ * KPK_ERR_ARG.
  */
 kpk_status kpk_kernel_shape(const kpk_kernel *kernel, uint64_t n,
                             uint64_t columns, kpk_shape *out);
@@ -652,7 +672,9 @@ kpk_status kpk_values_pack(kpk_layout layout, const kpk_value *values, size_t n,
  *           last argument is ignored
  *
  * A shorter buffer is refused with KPK_ERR_KERNEL_ARGS, and the message names
- * the first argument that it leaves out. Otherwise as kpk_launch().
+ * the first argument that it leaves out. Of a kernel whose metadata lists no
+ * arguments the whole segment is needed, and HIP 7.0: older releases would
+ * drop the buffer (KPK_ERR_UNSUPPORTED). Otherwise as kpk_launch().
  */
 kpk_status kpk_launch_packed(const kpk_kernel *kernel, const kpk_shape *shape,
                              void *stream, const void *buffer, size_t nbytes);
@@ -737,7 +759,8 @@ typedef struct kpk_launch_item {
 /*
  * kpk_launch_all() starts several kernels, on one device or on several.
  *
- *   items  [n] launches; all are checked before the first one is started
+ *   items  [n] launches; all are checked, streams too, before the first one
+ *          is started
  *   flags  0: they are started one after the other, in the order of the list.
  *          KPK_LAUNCH_COOPERATIVE: they are one launch over n devices, in
  *          which a kernel may wait for all blocks on all devices. Each item

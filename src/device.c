@@ -90,14 +90,14 @@ static void describe(const struct properties *from, kpk_device *to)
 
 kpk_status kpk_device_count(int *out)
 {
-    kpk_status st = kpk_i_hip_bind();
+    kpk_status st;
     int count = 0;
     hipError_t error;
 
+    KPK_I_NEED(out);
+    st = kpk_i_hip_bind();
     if (st != KPK_OK)
         return st;
-    if (!out)
-        return kpk_i_fail(KPK_ERR_ARG, "kpk_device_count: out is NULL");
     error = kpk_i_hip.hipGetDeviceCount(&count);
     /* What HIP says without a driver, too: no device, not a fault. */
     if (error == hipErrorNoDevice)
@@ -105,6 +105,11 @@ kpk_status kpk_device_count(int *out)
     else if (error != hipSuccess)
         return kpk_i_fail_hip("hipGetDeviceCount", error,
                               "cannot count the GPUs");
+    if (count < 0)
+        return kpk_i_fail(KPK_ERR_HIP,
+                          "cannot count the GPUs: hipGetDeviceCount returned "
+                          "success and the number %d",
+                          count);
     *out = count;
     return KPK_OK;
 }
@@ -131,8 +136,7 @@ kpk_status kpk_device_get(int device, kpk_device *out)
     int count = 0;
     kpk_status st;
 
-    if (!out)
-        return kpk_i_fail(KPK_ERR_ARG, "kpk_device_get: out is NULL");
+    KPK_I_NEED(out);
     st = kpk_device_count(&count);
     if (st != KPK_OK)
         return st;
@@ -149,8 +153,12 @@ kpk_status kpk_device_get(int device, kpk_device *out)
 
 kpk_status kpk_i_device_enter(int device, int *saved)
 {
-    hipError_t error = kpk_i_hip.hipGetDevice(saved);
+    hipError_t error;
+    kpk_status st = kpk_i_check_process();
 
+    if (st != KPK_OK)
+        return st;
+    error = kpk_i_hip.hipGetDevice(saved);
     if (error != hipSuccess)
         return kpk_i_fail_hip("hipGetDevice", error,
                               "cannot find out the current device");
@@ -170,8 +178,15 @@ kpk_status kpk_i_device_leave(int device, int saved, kpk_status st)
     if (saved == device)
         return st;
     error = kpk_i_hip.hipSetDevice(saved);
-    if (error != hipSuccess && st == KPK_OK)
+    if (error == hipSuccess)
+        return st;
+    if (st == KPK_OK)
         return kpk_i_fail_hip("hipSetDevice", error,
-                              "cannot make device %d current again", saved);
+                              "the call did its work, but cannot make device "
+                              "%d current again; device %d is now",
+                              saved, device);
+    kpk_i_fail_more(". After that hipSetDevice(%d) returned %d: device %d is "
+                    "current now, no longer device %d",
+                    saved, (int)error, device, saved);
     return st;
 }

@@ -67,6 +67,16 @@ kpk_status kpk_i_fail(kpk_status status, const char *format, ...)
     return status;
 }
 
+void kpk_i_fail_more(const char *format, ...)
+{
+    const size_t n = strlen(last_text);
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(last_text + n, sizeof(last_text) - n, format, args);
+    va_end(args);
+}
+
 kpk_status kpk_i_fail_hip(const char *call, hipError_t error,
                           const char *format, ...)
 {

@@ -5,11 +5,13 @@
  * two copies of libamdhip64 are two independent runtimes whose handles do not
  * mix.
  */
-/* For RTLD_DEFAULT, dladdr and secure_getenv; the name is glibc's. */
+/* For RTLD_DEFAULT, dlinfo, dl_iterate_phdr and secure_getenv; the name is
+ * glibc's. */
 #define _GNU_SOURCE /* NOLINT(bugprone-reserved-identifier,cert-dcl37-c) */
 #include "internal.h"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +19,10 @@ struct kpk_i_hip kpk_i_hip;
 
 static pthread_mutex_t bind_lock = PTHREAD_MUTEX_INITIALIZER;
 static atomic_bool bound;
+static atomic_bool forked; /* from a process that had found HIP */
+
+/* Releases before it are refused. */
+enum { LEAST_VERSION = 50000000 };
 
 static const char *const library_names[] = {
     "libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5",
@@ -67,8 +73,18 @@ static const char *file_of(const struct kpk_i_hip *hip)
     return "a HIP library";
 }
 
-/* Binds all rows; the first needed one that is missing is the failure. */
-static kpk_status bind_functions(struct source *from, const char *what)
+static const char *file_of_handle(void *handle, const char *otherwise)
+{
+    struct link_map *map = NULL;
+
+    if (handle != RTLD_DEFAULT && dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0 &&
+        map->l_name && *map->l_name)
+        return map->l_name;
+    return otherwise;
+}
+
+/* Binds all rows; false, with a reason, if the library cannot be used. */
+static bool bind_functions(struct source *from, struct kpk_i_text *why)
 {
     struct kpk_i_hip hip;
     const char *missing = NULL;
@@ -87,47 +103,87 @@ static kpk_status bind_functions(struct source *from, const char *what)
                 "_Z24hipExtModuleLaunchKernelP18ihipModuleSymbol_tjjjjjjmP12"
                 "ihipStream_tPPvS4_P11ihipEvent_tS6_j",
                 &hip.hipExtModuleLaunchKernel);
-    if (missing)
-        return kpk_i_fail(KPK_ERR_NO_HIP,
-                          "%s is no HIP runtime that kpack can use: it has no "
-                          "%s. HIP of ROCm 5.0 or newer for AMD GPUs is needed",
-                          what, missing);
+    if (missing) {
+        kpk_i_append(why, "it has no %s", missing);
+        return false;
+    }
     hip.version = 0;
     if (hip.hipRuntimeGetVersion(&hip.version) != hipSuccess)
-        hip.version = 0; /* no reason to fail: only messages need it */
+        hip.version = 0; /* no reason to refuse it: it may be new enough */
+    if (hip.version && hip.version < LEAST_VERSION) {
+        kpk_i_append(why, "it is HIP %d.%d", hip.version / 10000000,
+                     hip.version / 100000 % 100);
+        return false;
+    }
     hip.path = file_of(&hip);
     kpk_i_hip = hip;
-    return KPK_OK;
+    return true;
 }
+
+static kpk_status unusable(const char *what, const char *file, const char *why)
+{
+    return kpk_i_fail(KPK_ERR_NO_HIP,
+                      "%s%s is no HIP runtime that kpack can use: %s. HIP of "
+                      "ROCm 5.0 or newer for AMD GPUs is needed",
+                      what, file, why);
+}
+
+enum { REASON_NBYTES = 256 };
 
 /* A copy that is in the process: linked, preloaded, or loaded privately by
- * someone, which RTLD_DEFAULT does not see. */
-static bool find_loaded(struct source *from)
+ * someone, which RTLD_DEFAULT does not see. If none can be used no other is
+ * loaded beside it. False if there is none. */
+static bool use_loaded(kpk_status *st)
 {
-    from->handle = RTLD_DEFAULT;
-    if (dlsym(RTLD_DEFAULT, "hipModuleLoadData"))
-        return true;
-    for (size_t i = 0; i < NNAMES; i++) {
-        from->handle = dlopen(library_names[i], RTLD_NOW | RTLD_NOLOAD);
-        if (from->handle)
+    bool any = false;
+
+    for (size_t i = 0; i <= NNAMES; i++) {
+        struct source from = {RTLD_DEFAULT, NULL};
+        char reason[REASON_NBYTES] = "";
+        struct kpk_i_text why = {reason, sizeof(reason)};
+
+        if (i == 0 && !dlsym(RTLD_DEFAULT, "hipModuleLoadData"))
+            continue;
+        if (i > 0)
+            from.handle = dlopen(library_names[i - 1], RTLD_NOW | RTLD_NOLOAD);
+        if (i > 0 && !from.handle)
+            continue;
+        any = true;
+        if (bind_functions(&from, &why)) {
+            *st = KPK_OK;
             return true;
+        }
+        *st = unusable("the HIP library in this process, ",
+                       file_of_handle(from.handle, "linked or preloaded,"),
+                       reason);
+        if (i > 0)
+            (void)dlclose(from.handle);
     }
-    return false;
+    return any;
 }
 
-static void *load_by_variable(const char *path)
+static kpk_status use_variable(const char *path)
 {
-    void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    struct source from = {dlopen(path, RTLD_NOW | RTLD_LOCAL), NULL};
+    char reason[REASON_NBYTES] = "";
+    struct kpk_i_text why = {reason, sizeof(reason)};
+    kpk_status st;
 
-    if (!handle) {
-        const char *why = dlerror();
-        (void)kpk_i_fail(KPK_ERR_NO_HIP,
-                         "KPK_HIP_LIBRARY names %s, which does not load: %s. "
-                         "Correct the variable, or unset it to search the "
-                         "system's libraries",
-                         path, why ? why : "no reason given");
+    if (!from.handle) {
+        const char *error = dlerror();
+
+        return kpk_i_fail(KPK_ERR_NO_HIP,
+                          "KPK_HIP_LIBRARY names %s, which does not load: %s. "
+                          "Correct the variable, or unset it to search the "
+                          "system's libraries",
+                          path, error ? error : "no reason given");
     }
-    return handle;
+    if (bind_functions(&from, &why))
+        return KPK_OK;
+    st = unusable("KPK_HIP_LIBRARY: ", file_of_handle(from.handle, path),
+                  reason);
+    (void)dlclose(from.handle);
+    return st;
 }
 
 /* True if dlerror()'s text only says that there is no such library. */
@@ -137,62 +193,119 @@ static bool only_absent(const char *why, const char *name)
            strstr(why, "No such file or directory");
 }
 
-static void *load_by_name(void)
+/* Tries one name; what is wrong with it is added to `tried`. */
+static bool use_name(const char *name, struct kpk_i_text *tried)
 {
-    char tried[1024];
+    struct source from = {dlopen(name, RTLD_NOW | RTLD_LOCAL), NULL};
+    char reason[REASON_NBYTES] = "";
+    struct kpk_i_text why = {reason, sizeof(reason)};
+
+    kpk_i_append(tried, "%s", name);
+    if (!from.handle) {
+        const char *error = dlerror();
+
+        /* A library that is there but lacks one of its own is worth saying. */
+        if (error && !only_absent(error, name))
+            kpk_i_append(tried, " (%s)", error);
+        return false;
+    }
+    if (bind_functions(&from, &why))
+        return true;
+    kpk_i_append(tried, " (%s: %s)", file_of_handle(from.handle, name), reason);
+    (void)dlclose(from.handle);
+    return false;
+}
+
+static kpk_status use_names(void)
+{
+    char tried[1536] = "";
     struct kpk_i_text text = {tried, sizeof(tried)};
 
-    tried[0] = '\0';
     for (size_t i = 0; i < NNAMES; i++) {
-        const char *name = library_names[i];
-        void *handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-        const char *why;
-
-        if (handle)
-            return handle;
-        why = dlerror();
-        kpk_i_append(&text, "%s%s", i ? ", " : "", name);
-        /* A library that is there but lacks one of its own is worth saying. */
-        if (why && !only_absent(why, name))
-            kpk_i_append(&text, " (%s)", why);
+        if (i)
+            kpk_i_append(&text, ", ");
+        if (use_name(library_names[i], &text))
+            return KPK_OK;
     }
-    (void)kpk_i_fail(KPK_ERR_NO_HIP,
-                     "no HIP runtime on this machine: none of %s loads. "
-                     "Install ROCm's HIP runtime (package hip-runtime-amd, or "
-                     "libamdhip64 in distributions), or set KPK_HIP_LIBRARY to "
-                     "the path of a libamdhip64.so",
-                     tried);
-    return NULL;
+    return kpk_i_fail(KPK_ERR_NO_HIP,
+                      "no HIP runtime on this machine: none of %s can be used. "
+                      "Install ROCm's HIP runtime, 5.0 or newer (package "
+                      "hip-runtime-amd, or libamdhip64 in distributions), or "
+                      "set KPK_HIP_LIBRARY to the path of a libamdhip64.so",
+                      tried);
+}
+
+/* The first object is the program; dynamic ones name their interpreter. */
+static int has_interpreter(struct dl_phdr_info *info, size_t nbytes, void *out)
+{
+    (void)nbytes;
+    for (int i = 0; i < info->dlpi_phnum; i++)
+        if (info->dlpi_phdr[i].p_type == PT_INTERP)
+            *(bool *)out = true;
+    return 1; /* the others do not matter */
+}
+
+/* A shared library that is loaded into a static program brings a second C
+ * library, and crashes. */
+static bool program_is_static(void)
+{
+    bool interpreter = false;
+
+    (void)dl_iterate_phdr(has_interpreter, &interpreter);
+    return !interpreter;
 }
 
 static kpk_status find_and_bind(void)
 {
     const char *variable = secure_getenv("KPK_HIP_LIBRARY");
-    struct source from = {NULL, NULL};
-    kpk_status st;
+    kpk_status st = KPK_OK;
 
-    if (find_loaded(&from)) {
-        st = bind_functions(&from, "the HIP library in this process");
-    } else if (variable && *variable) {
-        from.handle = load_by_variable(variable);
-        st = from.handle ? bind_functions(&from, variable) : KPK_ERR_NO_HIP;
-    } else {
-        from.handle = load_by_name();
-        st = from.handle ? bind_functions(&from, "the libamdhip64 found")
-                         : KPK_ERR_NO_HIP;
-    }
-    /* The handle is kept for the life of the process once it is in use. */
-    if (st != KPK_OK && from.handle != RTLD_DEFAULT)
-        (void)dlclose(from.handle);
-    return st;
+    if (program_is_static())
+        return kpk_i_fail(KPK_ERR_NO_HIP,
+                          "this program is linked with -static, and the HIP "
+                          "runtime, a shared library, cannot be loaded into "
+                          "it. Link it without -static; libkpack.a is part of "
+                          "it either way");
+    if (use_loaded(&st))
+        return st;
+    return variable && *variable ? use_variable(variable) : use_names();
+}
+
+/* In the child of fork(), where this thread is the only one: a lock that
+ * another one held would never be free again. */
+static void after_fork(void)
+{
+    const bool searching = pthread_mutex_trylock(&bind_lock) != 0;
+
+    if (!searching)
+        (void)pthread_mutex_unlock(&bind_lock);
+    if (searching || atomic_load(&bound))
+        atomic_store(&forked, true);
+}
+
+static void watch_forks(void)
+{
+    (void)pthread_atfork(NULL, NULL, after_fork);
+}
+
+kpk_status kpk_i_check_process(void)
+{
+    if (!atomic_load_explicit(&forked, memory_order_relaxed))
+        return KPK_OK;
+    return kpk_i_fail(KPK_ERR_UNSUPPORTED,
+                      "this process was forked from one that had found HIP, "
+                      "and HIP does not survive fork(). Fork before the first "
+                      "call that needs HIP, or let the child exec()");
 }
 
 kpk_status kpk_i_hip_bind(void)
 {
-    kpk_status st = KPK_OK;
+    static pthread_once_t watching = PTHREAD_ONCE_INIT;
+    kpk_status st = kpk_i_check_process();
 
-    if (atomic_load_explicit(&bound, memory_order_acquire))
-        return KPK_OK;
+    if (st != KPK_OK || atomic_load_explicit(&bound, memory_order_acquire))
+        return st;
+    (void)pthread_once(&watching, watch_forks);
     (void)pthread_mutex_lock(&bind_lock);
     if (!atomic_load_explicit(&bound, memory_order_relaxed)) {
         st = find_and_bind();

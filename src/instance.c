@@ -6,8 +6,9 @@
  * instance's lock. The results are published with release stores, so that
  * everyone after that finds them with two loads and no lock.
  *
- * kpk_kernels live as long as the instance: a handle that outlives its module
- * is refused by kpk_launch(), not followed.
+ * kpk_kernels live as long as the instance. One whose module was unloaded is
+ * refused, not followed; its function is found anew once the module is loaded
+ * again.
  */
 #include "internal.h"
 
@@ -76,7 +77,8 @@ static kpk_status select_objects(kpk_instance *inst)
         slot->fit = KPK_FIT_NONE;
         if (slot->module->nobjects == 0 && slot->module->ntables)
             continue; /* holds tables of an imported pack, no code */
-        st = kpk_select(slot->module, inst->device.target, &selection);
+        st = kpk_i_select_reported(slot->module, inst->device.target,
+                                   &selection);
         slot->fits = st == KPK_OK;
         slot->fit = slot->fits ? selection.fit : KPK_FIT_NONE;
         slot->object = slot->fits ? selection.object : 0;
@@ -111,6 +113,8 @@ static void prepare_kernel(kpk_kernel *kernel, kpk_instance *inst,
      * ask for. Their hosts pass the segment, and so may ours. */
     if (kernel->attrs && kernel->attrs->kernarg_nbytes < kernel->nbytes_needed)
         kernel->nbytes_needed = kernel->attrs->kernarg_nbytes;
+    if (desc->nargs == 0)
+        kernel->unlisted_nbytes = kernel->nbytes_needed = desc->explicit_nbytes;
 }
 
 static kpk_status make_kernels(kpk_instance *inst)
@@ -152,11 +156,9 @@ kpk_status kpk_open_modules(const kpk_module *const *modules, size_t n,
     kpk_instance *inst = NULL;
     kpk_status st;
 
-    if (!out || (!modules && n)) {
-        st = kpk_i_fail(KPK_ERR_ARG, "kpk_open: %s is NULL",
-                        out ? "the list of modules" : "out");
-        goto out;
-    }
+    KPK_I_NEED(out);
+    if (n)
+        KPK_I_NEED(modules);
     inst = calloc(1, sizeof(*inst));
     if (!inst) {
         st = kpk_i_fail(KPK_ERR_NOMEM, "no memory to open %zu modules", n);
@@ -195,8 +197,8 @@ out:
 
 kpk_status kpk_open(const kpk_pack *pack, int device, kpk_instance **out)
 {
-    if (!pack)
-        return kpk_i_fail(KPK_ERR_ARG, "kpk_open: pack is NULL");
+    KPK_I_NEED(pack);
+    KPK_I_NEED(out);
     if (pack->format != KPK_FORMAT_VERSION)
         return kpk_i_fail(KPK_ERR_FORMAT,
                           "a pack's tables are of format %u, but this library "
@@ -208,12 +210,12 @@ kpk_status kpk_open(const kpk_pack *pack, int device, kpk_instance **out)
 
 const kpk_device *kpk_instance_device(const kpk_instance *inst)
 {
-    return &inst->device;
+    return inst ? &inst->device : NULL;
 }
 
 int kpk_instance_ordinal(const kpk_instance *inst)
 {
-    return inst->ordinal;
+    return inst ? inst->ordinal : -1;
 }
 
 kpk_status kpk_i_find_slot(const kpk_instance *inst, const char *name,
@@ -247,13 +249,13 @@ kpk_status kpk_instance_selection(const kpk_instance *inst, const char *module,
     struct kpk_i_slot *slot = NULL;
     kpk_status st;
 
-    if (!inst || !module)
-        return kpk_i_fail(KPK_ERR_ARG, "kpk_instance_selection: %s is NULL",
-                          inst ? "module" : "inst");
+    KPK_I_NEED(inst);
+    KPK_I_NEED(module);
+    KPK_I_NEED(out);
     st = kpk_i_find_slot(inst, module, &slot);
     if (st != KPK_OK)
         return st;
-    return kpk_select(slot->module, inst->device.target, out);
+    return kpk_i_select_reported(slot->module, inst->device.target, out);
 }
 
 /* First releases that read a code object version, generic targets apart.
@@ -316,7 +318,8 @@ static kpk_status load(kpk_instance *inst, struct kpk_i_slot *slot,
     if (atomic_load_explicit(&slot->hip_module, memory_order_relaxed))
         return KPK_OK;
     if (!slot->fits) /* says again why not */
-        return kpk_select(slot->module, inst->device.target, &unused);
+        return kpk_i_select_reported(slot->module, inst->device.target,
+                                     &unused);
     st = kpk_i_object_elf(slot->module, slot->object, &elf);
     if (st != KPK_OK)
         return st;
@@ -329,6 +332,12 @@ static kpk_status load(kpk_instance *inst, struct kpk_i_slot *slot,
         return load_failed(inst, slot,
                            with ? "hipModuleLoadDataEx" : "hipModuleLoadData",
                            error);
+    if (!loaded)
+        return kpk_i_fail(KPK_ERR_HIP,
+                          "cannot load module %s on device %d: %s returned "
+                          "success, but no module",
+                          kpk_module_name(slot->module), inst->ordinal,
+                          with ? "hipModuleLoadDataEx" : "hipModuleLoadData");
     atomic_store_explicit(&slot->hip_module, loaded, memory_order_release);
     return KPK_OK;
 }
@@ -338,16 +347,13 @@ kpk_status kpk_i_load_slot(kpk_instance *inst, struct kpk_i_slot *slot)
     return load(inst, slot, NULL);
 }
 
-/* Under the lock, with the instance's device current. */
+/* Under the lock, with the instance's device current and the module loaded. */
 static kpk_status resolve(kpk_instance *inst, kpk_kernel *kernel)
 {
     struct kpk_i_slot *slot = kernel->slot;
     hipFunction_t function = NULL;
     hipError_t error;
-    kpk_status st = kpk_i_load_slot(inst, slot);
 
-    if (st != KPK_OK)
-        return st;
     if (atomic_load_explicit(&kernel->function, memory_order_relaxed))
         return KPK_OK;
     error = kpk_i_hip.hipModuleGetFunction(
@@ -360,6 +366,13 @@ static kpk_status resolve(kpk_instance *inst, kpk_kernel *kernel)
                               "is not found in it",
                               kpk_module_name(slot->module), inst->ordinal,
                               kpk_kernel_name(kernel));
+    if (!function)
+        return kpk_i_fail(KPK_ERR_HIP,
+                          "cannot find kernel %s of module %s on device %d: "
+                          "hipModuleGetFunction returned success, but no "
+                          "function",
+                          kpk_kernel_name(kernel),
+                          kpk_module_name(slot->module), inst->ordinal);
     atomic_store_explicit(&kernel->function, function, memory_order_release);
     return KPK_OK;
 }
@@ -367,8 +380,10 @@ static kpk_status resolve(kpk_instance *inst, kpk_kernel *kernel)
 kpk_status kpk_i_with_lock(kpk_instance *inst, kpk_i_work *work, void *what)
 {
     int saved;
-    kpk_status st;
+    kpk_status st = kpk_i_check_process();
 
+    if (st != KPK_OK)
+        return st;
     (void)pthread_mutex_lock(&inst->lock);
     st = kpk_i_device_enter(inst->ordinal, &saved);
     if (st == KPK_OK) {
@@ -379,22 +394,46 @@ kpk_status kpk_i_with_lock(kpk_instance *inst, kpk_i_work *work, void *what)
     return st;
 }
 
-static kpk_status work_resolve(kpk_instance *inst, void *kernel)
+static kpk_status work_get(kpk_instance *inst, void *kernel)
 {
+    kpk_status st = kpk_i_load_slot(inst, ((kpk_kernel *)kernel)->slot);
+
+    return st == KPK_OK ? resolve(inst, kernel) : st;
+}
+
+static kpk_status work_revive(kpk_instance *inst, void *what)
+{
+    kpk_kernel *kernel = what;
+    const struct kpk_i_slot *slot = kernel->slot;
+
+    if (!atomic_load_explicit(&slot->hip_module, memory_order_relaxed))
+        return kpk_i_fail(KPK_ERR_UNLOADED,
+                          "module %s of kernel %s has been unloaded; load it "
+                          "again with kpk_load(), or fetch a kernel of it",
+                          kpk_module_name(slot->module),
+                          kpk_kernel_name(kernel));
     return resolve(inst, kernel);
 }
 
-kpk_status kpk_i_resolve(kpk_kernel *kernel)
+kpk_status kpk_i_function(const kpk_kernel *kernel, hipFunction_t *out)
 {
-    if (atomic_load_explicit(&kernel->function, memory_order_acquire))
+    kpk_status st = KPK_OK;
+
+    *out = atomic_load_explicit(&kernel->function, memory_order_acquire);
+    if (*out)
         return KPK_OK;
-    return kpk_i_with_lock(kernel->inst, work_resolve, kernel);
+    /* The caller's view is const, the kernel is the instance's and is not. */
+    st = kpk_i_with_lock(kernel->inst, work_revive, (kpk_kernel *)kernel);
+    *out = atomic_load_explicit(&kernel->function, memory_order_acquire);
+    return st;
 }
 
 static kpk_status get(kpk_kernel *kernel, const kpk_kernel **out)
 {
-    kpk_status st = kpk_i_resolve(kernel);
+    kpk_status st = KPK_OK;
 
+    if (!atomic_load_explicit(&kernel->function, memory_order_acquire))
+        st = kpk_i_with_lock(kernel->inst, work_get, kernel);
     if (st == KPK_OK)
         *out = kernel;
     return st;
@@ -406,11 +445,9 @@ kpk_status kpk_kernel_get(kpk_instance *inst, const char *name,
     const kpk_kernel *other;
     kpk_kernel *kernel;
 
-    if (!inst || !name || !out)
-        return kpk_i_fail(KPK_ERR_ARG, "kpk_kernel_get: %s is NULL",
-                          !inst   ? "inst"
-                          : !name ? "name"
-                                  : "out");
+    KPK_I_NEED(inst);
+    KPK_I_NEED(name);
+    KPK_I_NEED(out);
     kernel = kpk_i_names_find(inst, name, &other);
     if (!kernel)
         return kpk_i_fail(KPK_ERR_NO_KERNEL,
@@ -434,12 +471,10 @@ kpk_status kpk_kernel_get_in(kpk_instance *inst, const char *module,
     size_t i;
     kpk_status st;
 
-    if (!inst || !module || !name || !out)
-        return kpk_i_fail(KPK_ERR_ARG, "kpk_kernel_get_in: %s is NULL",
-                          !inst     ? "inst"
-                          : !module ? "module"
-                          : !name   ? "name"
-                                    : "out");
+    KPK_I_NEED(inst);
+    KPK_I_NEED(module);
+    KPK_I_NEED(name);
+    KPK_I_NEED(out);
     st = kpk_i_find_slot(inst, module, &slot);
     if (st == KPK_OK)
         st = kpk_module_find_kernel(slot->module, name, &i);
@@ -478,8 +513,7 @@ kpk_status kpk_load(kpk_instance *inst, const char *module)
     struct kpk_i_slot *slot = NULL;
     kpk_status st = KPK_OK;
 
-    if (!inst)
-        return kpk_i_fail(KPK_ERR_ARG, "kpk_load: inst is NULL");
+    KPK_I_NEED(inst);
     if (module)
         st = kpk_i_find_slot(inst, module, &slot);
     return st == KPK_OK ? kpk_i_with_lock(inst, work_load, slot) : st;
@@ -491,11 +525,11 @@ kpk_status kpk_load_ex(kpk_instance *inst, const char *module, unsigned n,
     struct load_options with = {NULL, n, options, values};
     kpk_status st = KPK_OK;
 
-    if (!inst || (n && (!options || !values)))
-        return kpk_i_fail(KPK_ERR_ARG, "kpk_load_ex: %s is NULL",
-                          !inst      ? "inst"
-                          : !options ? "options"
-                                     : "values");
+    KPK_I_NEED(inst);
+    if (n) {
+        KPK_I_NEED(options);
+        KPK_I_NEED(values);
+    }
     if (!kpk_i_hip.hipModuleLoadDataEx)
         return kpk_i_fail(KPK_ERR_UNSUPPORTED,
                           "this HIP (%s) does not have hipModuleLoadDataEx; "
@@ -586,8 +620,7 @@ kpk_status kpk_unload(kpk_instance *inst, const char *module)
     struct kpk_i_slot *slot = NULL;
     kpk_status st;
 
-    if (!inst)
-        return kpk_i_fail(KPK_ERR_ARG, "kpk_unload: inst is NULL");
+    KPK_I_NEED(inst);
     if (!module)
         return kpk_i_with_lock(inst, work_unload_all, NULL);
     st = kpk_i_find_slot(inst, module, &slot);
@@ -608,24 +641,24 @@ kpk_status kpk_close(kpk_instance *inst)
 
 const char *kpk_kernel_name(const kpk_kernel *kernel)
 {
-    return kpk_i_string(kernel->slot->module, kernel->desc->name);
+    return kernel ? kpk_i_string(kernel->slot->module, kernel->desc->name)
+                  : NULL;
 }
 
 const kpk_module *kpk_kernel_module(const kpk_kernel *kernel)
 {
-    return kernel->slot->module;
+    return kernel ? kernel->slot->module : NULL;
 }
 
 size_t kpk_kernel_index(const kpk_kernel *kernel)
 {
-    return (size_t)(kernel->desc - kernel->slot->module->kernels);
+    return kernel ? (size_t)(kernel->desc - kernel->slot->module->kernels) : 0;
 }
 
 kpk_status kpk_kernel_attrs(const kpk_kernel *kernel, kpk_attrs *out)
 {
-    if (!kernel || !out)
-        return kpk_i_fail(KPK_ERR_ARG, "kpk_kernel_attrs: %s is NULL",
-                          kernel ? "out" : "kernel");
+    KPK_I_NEED(kernel);
+    KPK_I_NEED(out);
     kpk_i_attrs(kernel->attrs, out);
     return KPK_OK;
 }
@@ -633,21 +666,17 @@ kpk_status kpk_kernel_attrs(const kpk_kernel *kernel, kpk_attrs *out)
 kpk_status kpk_kernel_raw(const kpk_kernel *kernel, void **module,
                           void **function)
 {
-    hipFunction_t f;
+    hipFunction_t found;
+    kpk_status st;
 
-    if (!kernel)
-        return kpk_i_fail(KPK_ERR_ARG, "kpk_kernel_raw: kernel is NULL");
-    f = atomic_load_explicit(&kernel->function, memory_order_acquire);
-    if (!f)
-        return kpk_i_fail(KPK_ERR_UNLOADED,
-                          "module %s of kernel %s has been unloaded; fetch the "
-                          "kernel again with kpk_kernel_get()",
-                          kpk_module_name(kernel->slot->module),
-                          kpk_kernel_name(kernel));
+    KPK_I_NEED(kernel);
+    st = kpk_i_function(kernel, &found);
+    if (st != KPK_OK)
+        return st;
     if (module)
         *module = atomic_load_explicit(&kernel->slot->hip_module,
                                        memory_order_acquire);
     if (function)
-        *function = f;
+        *function = found;
     return KPK_OK;
 }

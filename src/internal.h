@@ -29,6 +29,18 @@
 kpk_status kpk_i_fail(kpk_status status, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* A NULL that a public call does not take. */
+#define KPK_I_NEED(kpk_pointer)                                                \
+    do {                                                                       \
+        if (!(kpk_pointer))                                                    \
+            return kpk_i_fail(KPK_ERR_ARG, "%s: %s is NULL", __func__,         \
+                              #kpk_pointer);                                   \
+    } while (0)
+
+/* Adds to the message of the failure that was told just now. */
+void kpk_i_fail_more(const char *format, ...)
+    __attribute__((format(printf, 1, 2)));
+
 /* The same for a HIP call that returned `error`: "<format>: <call> returned
  * <name> (<number>), <text>". The status is KPK_ERR_HIP. */
 kpk_status kpk_i_fail_hip(const char *call, hipError_t error,
@@ -60,11 +72,15 @@ extern struct kpk_i_hip kpk_i_hip;
 /* Finds HIP unless that is done. A failure is tried again at the next call. */
 kpk_status kpk_i_hip_bind(void);
 
+/* Refused in a child of fork() whose parent had found HIP: HIP's threads are
+ * not there, nor are those that may have held a lock. */
+kpk_status kpk_i_check_process(void);
+
 /* device.c */
 
 /* Makes `device` current for the calling thread and remembers the one that
- * was; leave() puts it back. leave() returns `st`, or the reason why it could
- * not if `st` is a success. */
+ * was; leave() puts it back. If it cannot, the message says which one is
+ * current now; leave() returns `st`, or KPK_ERR_HIP if `st` is a success. */
 kpk_status kpk_i_device_enter(int device, int *saved);
 kpk_status kpk_i_device_leave(int device, int saved, kpk_status st);
 
@@ -90,6 +106,13 @@ unsigned kpk_i_sm_rank(const struct kpk_i_sm *object);
 
 const char *kpk_i_string(const kpk_module *module, uint32_t offset);
 
+/* "argument 6", with the name where it is known: "argument 6 \"mul\"". `entry`
+ * is where it stands in the list, `number` what the caller knows it by. */
+enum { KPK_I_ARG_TEXT_NBYTES = 128 };
+const char *kpk_i_arg_text(const kpk_module *module,
+                           const struct kpk_kernel_desc *desc, uint32_t entry,
+                           size_t number, char text[KPK_I_ARG_TEXT_NBYTES]);
+
 /* True if argument `arg` of a kernel is an entry that only fills space. */
 bool kpk_i_arg_is_padding(const kpk_module *module,
                           const struct kpk_kernel_desc *desc, uint32_t arg);
@@ -105,6 +128,13 @@ kpk_status kpk_i_object_elf(const kpk_module *module, size_t object,
                             const unsigned char **out);
 
 void kpk_i_attrs(const struct kpk_kernel_attrs *from, kpk_attrs *to);
+
+/* select.c */
+
+/* kpk_select() for a target ID that HIP reports, which is never refused: what
+ * is not understood of it is a feature that no code object names. */
+kpk_status kpk_i_select_reported(const kpk_module *module, const char *target,
+                                 kpk_selection *out);
 
 /* unpack.c */
 
@@ -146,7 +176,8 @@ struct kpk_kernel {
     const struct kpk_kernel_attrs *attrs; /* NULL if no object fits */
     uint32_t nargs_given;                 /* desc->nargs less padding */
     uint32_t nbytes_needed;               /* least size of a packed buffer */
-    _Atomic(hipFunction_t) function;      /* NULL while not resolved */
+    uint32_t unlisted_nbytes; /* of arguments, if the metadata lists none */
+    _Atomic(hipFunction_t) function; /* NULL while not resolved */
 };
 
 struct kpk_instance {
@@ -168,8 +199,9 @@ kpk_status kpk_i_with_lock(kpk_instance *inst, kpk_i_work *work, void *what);
 kpk_status kpk_i_find_slot(const kpk_instance *inst, const char *name,
                            struct kpk_i_slot **out);
 
-/* Loads the kernel's module and finds the kernel in it, unless that is done. */
-kpk_status kpk_i_resolve(kpk_kernel *kernel);
+/* The kernel's function, found in its module the first time. It is refused
+ * with KPK_ERR_UNLOADED unless the module is loaded. */
+kpk_status kpk_i_function(const kpk_kernel *kernel, hipFunction_t *out);
 
 /* Under the lock: loads the module unless it is loaded. */
 kpk_status kpk_i_load_slot(kpk_instance *inst, struct kpk_i_slot *slot);

@@ -49,11 +49,9 @@ kpk_status kpk_kernels_get(kpk_instance *inst, const kpk_module *module,
     struct kpk_i_slot *slot = NULL;
     kpk_status st;
 
-    if (!inst || !module || !out)
-        return kpk_i_fail(KPK_ERR_ARG, "kpk_kernels_get: %s is NULL",
-                          !inst     ? "inst"
-                          : !module ? "module"
-                                    : "out");
+    KPK_I_NEED(inst);
+    KPK_I_NEED(module);
+    KPK_I_NEED(out);
     for (size_t i = 0; i < inst->nslots && !slot; i++) {
         if (inst->slots[i].module == module)
             slot = &inst->slots[i];

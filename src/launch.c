@@ -113,9 +113,6 @@ kpk_status kpk_i_check_shape(const kpk_kernel *kernel, const kpk_shape *shape)
 {
     kpk_status st;
 
-    if (!kernel || !shape)
-        return kpk_i_fail(KPK_ERR_ARG, "kpk_launch: %s is NULL",
-                          kernel ? "shape" : "kernel");
     st = check_block(kernel, shape);
     if (st == KPK_OK)
         st = check_grid(kernel, shape);
@@ -156,20 +153,18 @@ static kpk_status wrong_arg(const kpk_kernel *kernel, uint32_t entry,
     const kpk_module *module = kernel->slot->module;
     const struct kpk_arg_desc *desc =
         &module->args[kernel->desc->first_arg + entry];
-    const char *name = kpk_i_string(module, desc->name);
-    const char *quote = *name ? "\"" : "";
+    char text[KPK_I_ARG_TEXT_NBYTES];
 
+    (void)kpk_i_arg_text(module, kernel->desc, entry, given, text);
     if (!arg->value)
         return kpk_i_fail(KPK_ERR_KERNEL_ARGS,
-                          "%s: argument %zu%s%s%s%s has no value: its pointer "
-                          "is NULL. To pass a null pointer, give the address "
-                          "of a pointer that is NULL",
-                          kpk_kernel_name(kernel), given, *name ? " " : "",
-                          quote, name, quote);
-    return kpk_i_fail(KPK_ERR_KERNEL_ARGS,
-                      "%s: argument %zu%s%s%s%s is %u bytes, %zu were given",
-                      kpk_kernel_name(kernel), given, *name ? " " : "", quote,
-                      name, quote, (unsigned)desc->size, arg->nbytes);
+                          "%s: %s has no value: its pointer is NULL. To pass a "
+                          "null pointer, give the address of a pointer that is "
+                          "NULL",
+                          kpk_kernel_name(kernel), text);
+    return kpk_i_fail(KPK_ERR_KERNEL_ARGS, "%s: %s is %u bytes, %zu were given",
+                      kpk_kernel_name(kernel), text, (unsigned)desc->size,
+                      arg->nbytes);
 }
 
 /* What padding is copied from. */
@@ -184,6 +179,17 @@ static kpk_status too_many(const kpk_kernel *kernel)
                       KPK_MAX_ARGS);
 }
 
+/* Its metadata lists no arguments, though it reads some: what was given would
+ * not reach it. */
+static kpk_status no_list(const kpk_kernel *kernel)
+{
+    return kpk_i_fail(KPK_ERR_KERNEL_ARGS,
+                      "%s reads %u bytes of arguments, but its metadata lists "
+                      "none. Use kpk_launch_packed()",
+                      kpk_kernel_name(kernel),
+                      (unsigned)kernel->unlisted_nbytes);
+}
+
 /* One pointer for each entry of the kernel's list, as HIP wants them: to the
  * caller's values, or to zeros for an entry that is padding. */
 kpk_status kpk_i_point_to_args(const kpk_kernel *kernel, const kpk_arg *args,
@@ -195,8 +201,13 @@ kpk_status kpk_i_point_to_args(const kpk_kernel *kernel, const kpk_arg *args,
     const bool padded = kernel->nargs_given != desc->nargs;
     size_t given = 0;
 
-    if (nargs != kernel->nargs_given || (nargs && !args))
-        return wrong_count(kernel, args ? nargs : 0);
+    if (kernel->unlisted_nbytes)
+        return no_list(kernel);
+    if (nargs != kernel->nargs_given)
+        return wrong_count(kernel, nargs);
+    if (nargs && !args)
+        return kpk_i_fail(KPK_ERR_ARG, "%s: args is NULL, nargs %zu",
+                          kpk_kernel_name(kernel), nargs);
     if (desc->nargs > KPK_MAX_ARGS)
         return too_many(kernel);
     for (uint32_t i = 0; i < desc->nargs; i++) {
@@ -240,10 +251,10 @@ static kpk_status start(const kpk_kernel *kernel, const kpk_shape *shape,
                         void *stream, void **params, void **extra)
 {
     const int device = kernel->inst->ordinal;
-    void *function;
+    hipFunction_t function;
     int saved;
     hipError_t error;
-    kpk_status st = kpk_kernel_raw(kernel, NULL, &function);
+    kpk_status st = kpk_i_function(kernel, &function);
 
     if (st == KPK_OK)
         st = kpk_i_check_stream(kernel, stream);
@@ -264,27 +275,17 @@ kpk_status kpk_launch(const kpk_kernel *kernel, const kpk_shape *shape,
                       void *stream, const kpk_arg *args, size_t nargs)
 {
     void *params[KPK_MAX_ARGS];
-    kpk_status st = kpk_i_check_shape(kernel, shape);
+    kpk_status st;
 
+    KPK_I_NEED(kernel);
+    KPK_I_NEED(shape);
+    st = kpk_i_check_shape(kernel, shape);
     if (st == KPK_OK)
         st = kpk_i_point_to_args(kernel, args, nargs, params);
     if (st != KPK_OK)
         return st;
     return start(kernel, shape, stream, kernel->desc->nargs ? params : NULL,
                  NULL);
-}
-
-/* The first launch of a kernel of a set, unless the module was unloaded. */
-static kpk_status find_in_set(const struct kpk_i_slot *slot, kpk_kernel *kernel)
-{
-    if (!atomic_load_explicit(&slot->hip_module, memory_order_acquire))
-        return kpk_i_fail(KPK_ERR_UNLOADED,
-                          "module %s of kernel %s has been unloaded; fetch its "
-                          "kernels again with kpk_%s_kernels_get()",
-                          kpk_module_name(slot->module),
-                          kpk_kernel_name(kernel),
-                          kpk_module_name(slot->module));
-    return kpk_i_resolve(kernel);
 }
 
 /* Number and sizes of arguments were checked once and for all: a launcher's by
@@ -294,18 +295,23 @@ kpk_status kpk_kernels_launch(const kpk_kernels *kernels, size_t kernel,
                               const void *const *args)
 {
     const struct kpk_i_slot *slot = (const struct kpk_i_slot *)kernels;
-    kpk_kernel *k;
-    kpk_status st = KPK_OK;
+    const kpk_kernel *k;
+    kpk_status st;
 
-    if (!slot || kernel >= slot->module->nkernels)
-        return kpk_i_fail(KPK_ERR_ARG, "a typed launch: %s",
-                          slot ? "the module has no such kernel"
-                               : "kernels is NULL");
+    KPK_I_NEED(kernels);
+    KPK_I_NEED(shape);
+    if (kernel >= slot->module->nkernels)
+        return kpk_i_fail(KPK_ERR_ARG,
+                          "a typed launch: module %s has %u kernels, so none "
+                          "has the number %zu",
+                          kpk_module_name(slot->module),
+                          (unsigned)slot->module->nkernels, kernel);
     k = &slot->kernels[kernel];
-    if (!atomic_load_explicit(&k->function, memory_order_acquire))
-        st = find_in_set(slot, k);
-    if (st == KPK_OK)
-        st = kpk_i_check_shape(k, shape);
+    if (k->desc->nargs)
+        KPK_I_NEED(args);
+    st = kpk_i_check_shape(k, shape);
+    if (st == KPK_OK && k->unlisted_nbytes)
+        st = no_list(k);
     if (st != KPK_OK)
         return st;
     return start(k, shape, stream, (void **)args, NULL);
@@ -315,8 +321,7 @@ static kpk_status too_short(const kpk_kernel *kernel, size_t nbytes)
 {
     const kpk_module *module = kernel->slot->module;
     const struct kpk_kernel_desc *desc = kernel->desc;
-    const char *name;
-    const char *quote;
+    char text[KPK_I_ARG_TEXT_NBYTES];
 
     /* The first argument that is not whole in the buffer. */
     for (uint32_t i = 0; i < desc->nargs; i++) {
@@ -325,16 +330,12 @@ static kpk_status too_short(const kpk_kernel *kernel, size_t nbytes)
         if (kpk_i_arg_is_padding(module, desc, i) ||
             (size_t)arg->offset + arg->size <= nbytes)
             continue;
-        name = kpk_i_string(module, arg->name);
-        quote = *name ? "\"" : "";
-        return kpk_i_fail(KPK_ERR_KERNEL_ARGS,
-                          "%s: argument %u%s%s%s%s lies at bytes %u to %u, the "
-                          "buffer has %zu; %u are needed",
-                          kpk_kernel_name(kernel), (unsigned)i,
-                          *name ? " " : "", quote, name, quote,
-                          (unsigned)arg->offset,
-                          (unsigned)(arg->offset + arg->size - 1), nbytes,
-                          (unsigned)kernel->nbytes_needed);
+        return kpk_i_fail(
+            KPK_ERR_KERNEL_ARGS,
+            "%s: %s lies at bytes %u to %u, the buffer has %zu; %u are needed",
+            kpk_kernel_name(kernel), kpk_i_arg_text(module, desc, i, i, text),
+            (unsigned)arg->offset, (unsigned)(arg->offset + arg->size - 1),
+            nbytes, (unsigned)kernel->nbytes_needed);
     }
     return kpk_i_fail(KPK_ERR_KERNEL_ARGS,
                       "%s: %u bytes of arguments are needed, the buffer has "
@@ -350,6 +351,8 @@ kpk_status kpk_i_point_into_buffer(const kpk_kernel *kernel, const void *buffer,
     const struct kpk_arg_desc *entries =
         kernel->slot->module->args + desc->first_arg;
 
+    if (kernel->unlisted_nbytes)
+        return no_list(kernel);
     if (nbytes < kernel->nbytes_needed)
         return too_short(kernel, nbytes);
     if (desc->nargs > KPK_MAX_ARGS)
@@ -367,6 +370,22 @@ kpk_status kpk_i_point_into_buffer(const kpk_kernel *kernel, const void *buffer,
     return KPK_OK;
 }
 
+/* HIP before 7.0 copies what the metadata lists, and nothing else, whatever
+ * buffer it is given. */
+static kpk_status check_unlisted(const kpk_kernel *kernel)
+{
+    if (kpk_i_hip.version >= 70000000)
+        return KPK_OK;
+    return kpk_i_fail(KPK_ERR_UNSUPPORTED,
+                      "%s reads %u bytes of arguments, but its metadata lists "
+                      "none. HIP passes them from 7.0 on, this is HIP %d.%d "
+                      "(%s)",
+                      kpk_kernel_name(kernel),
+                      (unsigned)kernel->unlisted_nbytes,
+                      kpk_i_hip.version / 10000000,
+                      kpk_i_hip.version / 100000 % 100, kpk_i_hip.path);
+}
+
 kpk_status kpk_launch_packed(const kpk_kernel *kernel, const kpk_shape *shape,
                              void *stream, const void *buffer, size_t nbytes)
 {
@@ -374,17 +393,21 @@ kpk_status kpk_launch_packed(const kpk_kernel *kernel, const kpk_shape *shape,
     /* The fixed form that HIP knows: buffer 1, its size 2, end 3. */
     void *extra[5] = {(void *)1, (void *)buffer, (void *)2, NULL, (void *)3};
     size_t list_nbytes;
-    kpk_status st = kpk_i_check_shape(kernel, shape);
+    kpk_status st;
 
+    KPK_I_NEED(kernel);
+    KPK_I_NEED(shape);
+    if (nbytes)
+        KPK_I_NEED(buffer);
+    st = kpk_i_check_shape(kernel, shape);
+    if (st == KPK_OK && nbytes < kernel->nbytes_needed)
+        st = too_short(kernel, nbytes);
+    if (st == KPK_OK && kernel->unlisted_nbytes)
+        st = check_unlisted(kernel);
     if (st != KPK_OK)
         return st;
-    if (nbytes && !buffer)
-        return kpk_i_fail(KPK_ERR_ARG,
-                          "kpk_launch_packed: buffer is NULL, its size %zu",
-                          nbytes);
-    list_nbytes = kernel->desc->explicit_nbytes;
-    if (nbytes < kernel->nbytes_needed)
-        return too_short(kernel, nbytes);
+    list_nbytes = kernel->unlisted_nbytes ? kernel->unlisted_nbytes
+                                          : kernel->desc->explicit_nbytes;
     if (list_nbytes == 0)
         return start(kernel, shape, stream, NULL, NULL);
     /* HIP copies every entry of the list, left-out padding too, whatever size

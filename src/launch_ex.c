@@ -51,10 +51,10 @@ static kpk_status start_cooperative(const kpk_kernel *kernel,
 {
     const kpk_shape *shape = &options->shape;
     const int device = kernel->inst->ordinal;
-    void *function = NULL;
+    hipFunction_t function;
     int saved;
     hipError_t error;
-    kpk_status st = kpk_kernel_raw(kernel, NULL, &function);
+    kpk_status st = kpk_i_function(kernel, &function);
 
     if (st == KPK_OK)
         st = kpk_i_device_enter(device, &saved);
@@ -78,13 +78,11 @@ static kpk_status start_ext(const kpk_kernel *kernel,
     enum { ANY_ORDER = 1 };
     const kpk_shape *shape = &options->shape;
     const int device = kernel->inst->ordinal;
-    void *function = NULL;
+    hipFunction_t function;
     int saved;
     hipError_t error;
-    kpk_status st = kpk_kernel_raw(kernel, NULL, &function);
+    kpk_status st = kpk_i_function(kernel, &function);
 
-    if (st == KPK_OK)
-        st = kpk_i_check_stream(kernel, options->stream);
     if (st == KPK_OK)
         st = kpk_i_device_enter(device, &saved);
     if (st != KPK_OK)
@@ -137,9 +135,8 @@ kpk_status kpk_launch_ex(const kpk_kernel *kernel,
     bool plain;
     kpk_status st;
 
-    if (!kernel || !options)
-        return kpk_i_fail(KPK_ERR_ARG, "kpk_launch_ex: %s is NULL",
-                          kernel ? "options" : "kernel");
+    KPK_I_NEED(kernel);
+    KPK_I_NEED(options);
     st = check_options(options, nargs);
     if (st != KPK_OK)
         return st;
@@ -158,6 +155,8 @@ kpk_status kpk_launch_ex(const kpk_kernel *kernel,
         return no_function("a launch with events or flags",
                            "hipExtModuleLaunchKernel");
     st = kpk_i_check_shape(kernel, &options->shape);
+    if (st == KPK_OK)
+        st = kpk_i_check_stream(kernel, options->stream);
     if (st == KPK_OK && cooperative)
         st = check_cooperative(kernel, &options->shape);
     if (st == KPK_OK && options->packed)
@@ -178,14 +177,21 @@ static kpk_status check_items(const kpk_launch_item *items, size_t n)
 
     for (size_t i = 0; i < n; i++) {
         const kpk_launch_item *item = &items[i];
-        void *function;
-        kpk_status st = kpk_i_check_shape(item->kernel, &item->shape);
+        hipFunction_t function;
+        kpk_status st;
 
+        if (!item->kernel)
+            return kpk_i_fail(KPK_ERR_ARG,
+                              "kpk_launch_all: the kernel of item %zu is NULL",
+                              i);
+        st = kpk_i_check_shape(item->kernel, &item->shape);
+        if (st == KPK_OK)
+            st = kpk_i_check_stream(item->kernel, item->stream);
         if (st == KPK_OK)
             st = kpk_i_point_to_args(item->kernel, item->args, item->nargs,
                                      params);
         if (st == KPK_OK)
-            st = kpk_kernel_raw(item->kernel, NULL, &function);
+            st = kpk_i_function(item->kernel, &function);
         if (st != KPK_OK)
             return st;
     }
@@ -230,18 +236,15 @@ static kpk_status start_together(const kpk_launch_item *items, size_t n,
     const unsigned no_sync = (flags & KPK_LAUNCH_NO_PRE_SYNC ? 1u : 0) |
                              (flags & KPK_LAUNCH_NO_POST_SYNC ? 2u : 0);
     hipError_t error;
+    kpk_status st = kpk_i_check_process();
 
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n && st == KPK_OK; i++) {
         const kpk_launch_item *item = &items[i];
-        void *function = NULL;
-        kpk_status st = kpk_i_point_to_args(item->kernel, item->args,
-                                            item->nargs, params[i]);
 
+        st = kpk_i_point_to_args(item->kernel, item->args, item->nargs,
+                                 params[i]);
         if (st == KPK_OK)
-            st = kpk_kernel_raw(item->kernel, NULL, &function);
-        if (st != KPK_OK)
-            return st;
-        list[i].function = function;
+            st = kpk_i_function(item->kernel, &list[i].function);
         for (int d = 0; d < 3; d++) {
             list[i].grid[d] = item->shape.grid[d];
             list[i].block[d] = item->shape.block[d];
@@ -250,6 +253,8 @@ static kpk_status start_together(const kpk_launch_item *items, size_t n,
         list[i].stream = item->stream;
         list[i].params = item->kernel->desc->nargs ? params[i] : NULL;
     }
+    if (st != KPK_OK)
+        return st;
     error = kpk_i_hip.hipModuleLaunchCooperativeKernelMultiDevice(
         list, (unsigned)n, no_sync);
     if (error != hipSuccess)
@@ -268,8 +273,7 @@ kpk_status kpk_launch_all(const kpk_launch_item *items, size_t n,
 
     if (n == 0)
         return KPK_OK;
-    if (!items)
-        return kpk_i_fail(KPK_ERR_ARG, "kpk_launch_all: items is NULL");
+    KPK_I_NEED(items);
     if (flags & ~(unsigned)KPK_LAUNCH_COOPERATIVE & ~(together ? no_sync : 0))
         return kpk_i_fail(KPK_ERR_ARG,
                           "kpk_launch_all: flags 0x%x has bits that do not "

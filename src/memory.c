@@ -6,12 +6,9 @@
 #define ON_DEVICE(inst, name, arguments, ...)                                  \
     do {                                                                       \
         int saved;                                                             \
-        kpk_status st;                                                         \
         hipError_t error;                                                      \
+        kpk_status st = kpk_i_device_enter((inst)->ordinal, &saved);           \
                                                                                \
-        if (!(inst))                                                           \
-            return kpk_i_fail(KPK_ERR_ARG, "%s: inst is NULL", __func__);      \
-        st = kpk_i_device_enter((inst)->ordinal, &saved);                      \
         if (st != KPK_OK)                                                      \
             return st;                                                         \
         error = kpk_i_hip.name arguments;                                      \
@@ -31,9 +28,14 @@ kpk_status kpk_malloc(kpk_instance *inst, size_t nbytes, void **out)
     void *ptr = NULL;
     kpk_status st;
 
-    if (!out)
-        return kpk_i_fail(KPK_ERR_ARG, "kpk_malloc: out is NULL");
+    KPK_I_NEED(inst);
+    KPK_I_NEED(out);
     st = allocate(inst, nbytes, &ptr);
+    if (st == KPK_OK && nbytes && !ptr)
+        return kpk_i_fail(KPK_ERR_HIP,
+                          "cannot allocate %zu bytes on device %d: hipMalloc "
+                          "returned success, but no address",
+                          nbytes, inst->ordinal);
     if (st == KPK_OK)
         *out = ptr;
     else if (ptr) /* allocated, but the current device did not come back */
@@ -43,6 +45,7 @@ kpk_status kpk_malloc(kpk_instance *inst, size_t nbytes, void **out)
 
 kpk_status kpk_free(kpk_instance *inst, void *ptr)
 {
+    KPK_I_NEED(inst);
     ON_DEVICE(inst, hipFree, (ptr), "cannot free %p on device %d", ptr,
               inst->ordinal);
 }
@@ -50,6 +53,11 @@ kpk_status kpk_free(kpk_instance *inst, void *ptr)
 kpk_status kpk_copy_to(kpk_instance *inst, void *device_dst,
                        const void *host_src, size_t nbytes)
 {
+    KPK_I_NEED(inst);
+    if (nbytes) {
+        KPK_I_NEED(device_dst);
+        KPK_I_NEED(host_src);
+    }
     ON_DEVICE(inst, hipMemcpy,
               (device_dst, host_src, nbytes, hipMemcpyHostToDevice),
               "cannot copy %zu bytes to %p on device %d", nbytes, device_dst,
@@ -59,6 +67,11 @@ kpk_status kpk_copy_to(kpk_instance *inst, void *device_dst,
 kpk_status kpk_copy_from(kpk_instance *inst, void *host_dst,
                          const void *device_src, size_t nbytes)
 {
+    KPK_I_NEED(inst);
+    if (nbytes) {
+        KPK_I_NEED(host_dst);
+        KPK_I_NEED(device_src);
+    }
     ON_DEVICE(inst, hipMemcpy,
               (host_dst, device_src, nbytes, hipMemcpyDeviceToHost),
               "cannot copy %zu bytes from %p on device %d", nbytes, device_src,
@@ -68,6 +81,9 @@ kpk_status kpk_copy_from(kpk_instance *inst, void *host_dst,
 kpk_status kpk_fill(kpk_instance *inst, void *device_dst, uint8_t value,
                     size_t nbytes)
 {
+    KPK_I_NEED(inst);
+    if (nbytes)
+        KPK_I_NEED(device_dst);
     ON_DEVICE(inst, hipMemset, (device_dst, value, nbytes),
               "cannot fill %zu bytes at %p on device %d", nbytes, device_dst,
               inst->ordinal);
@@ -75,6 +91,7 @@ kpk_status kpk_fill(kpk_instance *inst, void *device_dst, uint8_t value,
 
 kpk_status kpk_sync(kpk_instance *inst, void *stream)
 {
+    KPK_I_NEED(inst);
     ON_DEVICE(inst, hipStreamSynchronize, (stream),
               "waiting for a stream of device %d failed", inst->ordinal);
 }

@@ -66,24 +66,24 @@ static const char *object_name_at(const void *table, size_t i)
 
 const char *kpk_pack_name(const kpk_pack *pack)
 {
-    return pack->name;
+    return pack ? pack->name : NULL;
 }
 
 size_t kpk_pack_module_count(const kpk_pack *pack)
 {
-    return pack->nmodules;
+    return pack ? pack->nmodules : 0;
 }
 
 const kpk_module *kpk_pack_module(const kpk_pack *pack, size_t i)
 {
-    return i < pack->nmodules ? pack->modules[i] : NULL;
+    return pack && i < pack->nmodules ? pack->modules[i] : NULL;
 }
 
 const kpk_module *kpk_pack_find(const kpk_pack *pack, const char *name)
 {
     size_t i;
 
-    if (!name || !search(pack, pack->nmodules, pack_name_at, name, &i))
+    if (!pack || !name || !search(pack, pack->nmodules, pack_name_at, name, &i))
         return NULL;
     while (i > 0 && strcmp(pack_name_at(pack, i - 1), name) == 0)
         i--;
@@ -92,34 +92,41 @@ const kpk_module *kpk_pack_find(const kpk_pack *pack, const char *name)
 
 const char *kpk_module_name(const kpk_module *module)
 {
-    return kpk_i_string(module, module->name);
+    return module ? kpk_i_string(module, module->name) : NULL;
 }
 
 size_t kpk_module_kernel_count(const kpk_module *module)
 {
-    return module->nkernels;
+    return module ? module->nkernels : 0;
 }
 
 size_t kpk_module_object_count(const kpk_module *module)
 {
-    return module->nobjects;
+    return module ? module->nobjects : 0;
 }
 
-/* Refuses a number that is not below its count, and a missing out. */
 static kpk_status check_number(const kpk_module *module, const char *what,
-                               size_t i, size_t n, const void *out)
+                               size_t i, size_t n)
 {
-    if (i < n && out)
+    if (i < n)
         return KPK_OK;
-    if (i >= n)
-        kpk_i_fail(KPK_ERR_ARG,
-                   "module %s has %zu %s, so none has the number %zu",
-                   kpk_module_name(module), n, what, i);
-    else
-        kpk_i_fail(KPK_ERR_ARG,
-                   "nowhere to put %s %zu of module %s: out is NULL", what, i,
-                   kpk_module_name(module));
-    return KPK_ERR_ARG;
+    return kpk_i_fail(KPK_ERR_ARG,
+                      "module %s has %zu %s, so none has the number %zu",
+                      kpk_module_name(module), n, what, i);
+}
+
+const char *kpk_i_arg_text(const kpk_module *module,
+                           const struct kpk_kernel_desc *desc, uint32_t entry,
+                           size_t number, char text[KPK_I_ARG_TEXT_NBYTES])
+{
+    const char *name =
+        kpk_i_string(module, module->args[desc->first_arg + entry].name);
+    struct kpk_i_text to = {text, KPK_I_ARG_TEXT_NBYTES};
+
+    kpk_i_append(&to, "argument %zu", number);
+    if (*name)
+        kpk_i_append(&to, " \"%s\"", name);
+    return text;
 }
 
 /* An entry named "pad" fills a slot of a hand-written kernel. There is one
@@ -145,9 +152,11 @@ kpk_status kpk_module_kernel(const kpk_module *module, size_t kernel,
                              kpk_kernel_decl *out)
 {
     const struct kpk_kernel_desc *desc;
-    kpk_status st =
-        check_number(module, "kernels", kernel, module->nkernels, out);
+    kpk_status st;
 
+    KPK_I_NEED(module);
+    KPK_I_NEED(out);
+    st = check_number(module, "kernels", kernel, module->nkernels);
     if (st != KPK_OK)
         return st;
     desc = &module->kernels[kernel];
@@ -165,9 +174,9 @@ kpk_status kpk_module_find_kernel(const kpk_module *module, const char *name,
 {
     size_t i;
 
-    if (!name || !out)
-        return kpk_i_fail(KPK_ERR_ARG, "kpk_module_find_kernel: %s is NULL",
-                          name ? "out" : "name");
+    KPK_I_NEED(module);
+    KPK_I_NEED(name);
+    KPK_I_NEED(out);
     if (!search(module, module->nkernels, kernel_name_at, name, &i))
         return kpk_i_fail(
             KPK_ERR_NO_KERNEL, "module %s has no kernel \"%s\" among its %u",
@@ -181,9 +190,11 @@ kpk_status kpk_module_arg(const kpk_module *module, size_t kernel, size_t arg,
 {
     const struct kpk_kernel_desc *desc;
     const struct kpk_arg_desc *from;
-    kpk_status st =
-        check_number(module, "kernels", kernel, module->nkernels, out);
+    kpk_status st;
 
+    KPK_I_NEED(module);
+    KPK_I_NEED(out);
+    st = check_number(module, "kernels", kernel, module->nkernels);
     if (st != KPK_OK)
         return st;
     desc = &module->kernels[kernel];
@@ -206,9 +217,11 @@ kpk_status kpk_module_object_info(const kpk_module *module, size_t object,
                                   kpk_object *out)
 {
     const struct kpk_code_object *from;
-    kpk_status st =
-        check_number(module, "code objects", object, module->nobjects, out);
+    kpk_status st;
 
+    KPK_I_NEED(module);
+    KPK_I_NEED(out);
+    st = check_number(module, "code objects", object, module->nobjects);
     if (st != KPK_OK)
         return st;
     from = &module->objects[object];
@@ -226,8 +239,11 @@ kpk_status kpk_module_object(const kpk_module *module, size_t object,
 {
     const unsigned char *data = NULL;
     kpk_object info = {NULL};
-    kpk_status st = kpk_module_object_info(module, object, out ? &info : NULL);
+    kpk_status st;
 
+    KPK_I_NEED(module);
+    KPK_I_NEED(out);
+    st = kpk_module_object_info(module, object, &info);
     if (st == KPK_OK)
         st = kpk_i_object_bytes(module, object, &data);
     if (st != KPK_OK)
@@ -244,9 +260,9 @@ kpk_status kpk_module_find_object(const kpk_module *module, const char *target,
     struct kpk_i_text text = {held, sizeof(held)};
     size_t i;
 
-    if (!target || !out)
-        return kpk_i_fail(KPK_ERR_ARG, "kpk_module_find_object: %s is NULL",
-                          target ? "out" : "target");
+    KPK_I_NEED(module);
+    KPK_I_NEED(target);
+    KPK_I_NEED(out);
     if (search(module, module->nobjects, object_name_at, target, &i)) {
         *out = i;
         return KPK_OK;
@@ -281,12 +297,13 @@ void kpk_i_attrs(const struct kpk_kernel_attrs *from, kpk_attrs *to)
 kpk_status kpk_module_attrs(const kpk_module *module, size_t kernel,
                             size_t object, kpk_attrs *out)
 {
-    kpk_status st =
-        check_number(module, "kernels", kernel, module->nkernels, out);
+    kpk_status st;
 
+    KPK_I_NEED(module);
+    KPK_I_NEED(out);
+    st = check_number(module, "kernels", kernel, module->nkernels);
     if (st == KPK_OK)
-        st =
-            check_number(module, "code objects", object, module->nobjects, out);
+        st = check_number(module, "code objects", object, module->nobjects);
     if (st == KPK_OK)
         kpk_i_attrs(&module->objects[object].attrs[kernel], out);
     return st;

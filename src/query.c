@@ -9,11 +9,18 @@ static kpk_status unsupported(const char *name)
                       kpk_i_hip.version / 100000 % 100, kpk_i_hip.path, name);
 }
 
-/* The kernel's function with its device current. */
-static kpk_status enter_kernel(const kpk_kernel *kernel, void **function,
-                               int *saved)
+static kpk_status impossible(const char *call, int number)
 {
-    kpk_status st = kpk_kernel_raw(kernel, NULL, function);
+    return kpk_i_fail(KPK_ERR_HIP,
+                      "%s returned success and an impossible number, %d", call,
+                      number);
+}
+
+/* The kernel's function with its device current. */
+static kpk_status enter_kernel(const kpk_kernel *kernel,
+                               hipFunction_t *function, int *saved)
+{
+    kpk_status st = kpk_i_function(kernel, function);
 
     return st == KPK_OK ? kpk_i_device_enter(kernel->inst->ordinal, saved) : st;
 }
@@ -21,15 +28,14 @@ static kpk_status enter_kernel(const kpk_kernel *kernel, void **function,
 kpk_status kpk_kernel_hip_attr(const kpk_kernel *kernel, kpk_hip_attr attr,
                                int *out)
 {
-    void *function = NULL;
+    hipFunction_t function;
     int saved;
     int value = 0;
     hipError_t error;
     kpk_status st;
 
-    if (!kernel || !out)
-        return kpk_i_fail(KPK_ERR_ARG, "kpk_kernel_hip_attr: %s is NULL",
-                          kernel ? "out" : "kernel");
+    KPK_I_NEED(kernel);
+    KPK_I_NEED(out);
     if (!kpk_i_hip.hipFuncGetAttribute)
         return unsupported("hipFuncGetAttribute");
     st = enter_kernel(kernel, &function, &saved);
@@ -50,17 +56,19 @@ kpk_status kpk_kernel_hip_attr(const kpk_kernel *kernel, kpk_hip_attr attr,
 kpk_status kpk_occupancy(const kpk_kernel *kernel, uint32_t block,
                          size_t shared_nbytes, uint32_t *out)
 {
-    void *function = NULL;
+    hipFunction_t function;
     int saved;
     int blocks = 0;
     hipError_t error;
     kpk_status st;
 
-    if (!kernel || !out || block == 0 || block > INT32_MAX)
-        return kpk_i_fail(KPK_ERR_ARG, "kpk_occupancy: %s",
-                          !kernel ? "kernel is NULL"
-                          : !out  ? "out is NULL"
-                                  : "the block has no or too many threads");
+    KPK_I_NEED(kernel);
+    KPK_I_NEED(out);
+    if (block == 0 || block > INT32_MAX)
+        return kpk_i_fail(KPK_ERR_ARG,
+                          "kpk_occupancy: a block of %u threads; it has 1 to "
+                          "%d",
+                          block, INT32_MAX);
     if (!kpk_i_hip.hipModuleOccupancyMaxActiveBlocksPerMultiprocessor)
         return unsupported(
             "hipModuleOccupancyMaxActiveBlocksPerMultiprocessor");
@@ -74,27 +82,31 @@ kpk_status kpk_occupancy(const kpk_kernel *kernel, uint32_t block,
             "hipModuleOccupancyMaxActiveBlocksPerMultiprocessor", error,
             "cannot tell the occupancy of %s with a block of %u",
             kpk_kernel_name(kernel), block);
+    else if (blocks < 0)
+        st = impossible("hipModuleOccupancyMaxActiveBlocksPerMultiprocessor",
+                        blocks);
     st = kpk_i_device_leave(kernel->inst->ordinal, saved, st);
     if (st == KPK_OK)
-        *out = blocks > 0 ? (uint32_t)blocks : 0;
+        *out = (uint32_t)blocks;
     return st;
 }
 
 kpk_status kpk_occupancy_shape(const kpk_kernel *kernel, uint32_t shared_nbytes,
                                uint32_t most, kpk_shape *out)
 {
-    void *function = NULL;
+    hipFunction_t function;
     int saved;
     int grid = 0;
     int block = 0;
     hipError_t error;
     kpk_status st;
 
-    if (!kernel || !out || most > INT32_MAX)
-        return kpk_i_fail(KPK_ERR_ARG, "kpk_occupancy_shape: %s",
-                          !kernel ? "kernel is NULL"
-                          : !out  ? "out is NULL"
-                                  : "most is too large");
+    KPK_I_NEED(kernel);
+    KPK_I_NEED(out);
+    if (most > INT32_MAX)
+        return kpk_i_fail(KPK_ERR_ARG,
+                          "kpk_occupancy_shape: most is %u; %d is the largest",
+                          most, INT32_MAX);
     if (!kpk_i_hip.hipModuleOccupancyMaxPotentialBlockSize)
         return unsupported("hipModuleOccupancyMaxPotentialBlockSize");
     st = enter_kernel(kernel, &function, &saved);
@@ -106,6 +118,9 @@ kpk_status kpk_occupancy_shape(const kpk_kernel *kernel, uint32_t shared_nbytes,
         st = kpk_i_fail_hip("hipModuleOccupancyMaxPotentialBlockSize", error,
                             "cannot tell the best block of %s",
                             kpk_kernel_name(kernel));
+    else if (grid <= 0 || block <= 0)
+        st = impossible("hipModuleOccupancyMaxPotentialBlockSize",
+                        grid <= 0 ? grid : block);
     st = kpk_i_device_leave(kernel->inst->ordinal, saved, st);
     if (st != KPK_OK)
         return st;
@@ -143,6 +158,17 @@ static kpk_status not_found(const kpk_instance *inst, const struct lookup *l,
                           what, l->name, module);
 }
 
+static kpk_status check_found(const struct lookup *l, const char *what,
+                              const char *call)
+{
+    if (l->found)
+        return KPK_OK;
+    return kpk_i_fail(KPK_ERR_HIP,
+                      "cannot find %s \"%s\" of module %s: %s returned "
+                      "success, but no address",
+                      what, l->name, kpk_module_name(l->slot->module), call);
+}
+
 static kpk_status find_global(kpk_instance *inst, void *what)
 {
     struct lookup *l = what;
@@ -156,7 +182,7 @@ static kpk_status find_global(kpk_instance *inst, void *what)
         atomic_load_explicit(&l->slot->hip_module, memory_order_relaxed),
         l->name);
     return error == hipSuccess
-               ? KPK_OK
+               ? check_found(l, "variable", "hipModuleGetGlobal")
                : not_found(inst, l, "variable", "hipModuleGetGlobal", error);
 }
 
@@ -174,9 +200,10 @@ static kpk_status find_texture(kpk_instance *inst, void *what)
         atomic_load_explicit(&l->slot->hip_module, memory_order_relaxed),
         l->name);
     l->found = found;
-    return error == hipSuccess ? KPK_OK
-                               : not_found(inst, l, "texture reference",
-                                           "hipModuleGetTexRef", error);
+    return error == hipSuccess
+               ? check_found(l, "texture reference", "hipModuleGetTexRef")
+               : not_found(inst, l, "texture reference", "hipModuleGetTexRef",
+                           error);
 }
 
 static kpk_status look_up(kpk_instance *inst, const char *module,
@@ -185,11 +212,8 @@ static kpk_status look_up(kpk_instance *inst, const char *module,
 {
     kpk_status st;
 
-    if (!inst || !module || !name || !*name)
-        return kpk_i_fail(KPK_ERR_ARG, "%s is missing",
-                          !inst     ? "inst"
-                          : !module ? "the module's name"
-                                    : "the variable's name");
+    if (!*name) /* some releases of HIP answer it with success */
+        return kpk_i_fail(KPK_ERR_ARG, "the name of a variable is empty");
     *out = (struct lookup){.name = name};
     st = kpk_i_find_slot(inst, module, &out->slot);
     return st == KPK_OK ? kpk_i_with_lock(inst, work, out) : st;
@@ -201,7 +225,10 @@ kpk_status kpk_global(kpk_instance *inst, const char *module, const char *name,
     struct lookup l = {.name = name};
     kpk_status st;
 
-    if (inst && !kpk_i_hip.hipModuleGetGlobal)
+    KPK_I_NEED(inst);
+    KPK_I_NEED(module);
+    KPK_I_NEED(name);
+    if (!kpk_i_hip.hipModuleGetGlobal)
         return unsupported("hipModuleGetGlobal");
     st = look_up(inst, module, name, find_global, &l);
     if (st != KPK_OK)
@@ -238,8 +265,14 @@ kpk_status kpk_global_write(kpk_instance *inst, const char *module,
                             const void *host_src, size_t nbytes)
 {
     void *at = NULL;
-    kpk_status st = find_part(inst, module, name, offset, nbytes, &at);
+    kpk_status st;
 
+    KPK_I_NEED(inst);
+    KPK_I_NEED(module);
+    KPK_I_NEED(name);
+    if (nbytes)
+        KPK_I_NEED(host_src);
+    st = find_part(inst, module, name, offset, nbytes, &at);
     return st == KPK_OK ? kpk_copy_to(inst, at, host_src, nbytes) : st;
 }
 
@@ -248,8 +281,14 @@ kpk_status kpk_global_read(kpk_instance *inst, const char *module,
                            size_t nbytes)
 {
     void *at = NULL;
-    kpk_status st = find_part(inst, module, name, offset, nbytes, &at);
+    kpk_status st;
 
+    KPK_I_NEED(inst);
+    KPK_I_NEED(module);
+    KPK_I_NEED(name);
+    if (nbytes)
+        KPK_I_NEED(host_dst);
+    st = find_part(inst, module, name, offset, nbytes, &at);
     return st == KPK_OK ? kpk_copy_from(inst, host_dst, at, nbytes) : st;
 }
 
@@ -259,10 +298,12 @@ kpk_status kpk_texture(kpk_instance *inst, const char *module, const char *name,
     struct lookup l = {.name = name};
     kpk_status st;
 
-    if (inst && !kpk_i_hip.hipModuleGetTexRef)
+    KPK_I_NEED(inst);
+    KPK_I_NEED(module);
+    KPK_I_NEED(name);
+    KPK_I_NEED(out);
+    if (!kpk_i_hip.hipModuleGetTexRef)
         return unsupported("hipModuleGetTexRef");
-    if (!out)
-        return kpk_i_fail(KPK_ERR_ARG, "kpk_texture: out is NULL");
     st = look_up(inst, module, name, find_texture, &l);
     if (st == KPK_OK)
         *out = l.found;

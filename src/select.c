@@ -68,45 +68,73 @@ static struct name take_name(const char **at)
     return name;
 }
 
-/* processor(:feature(+|-))*, or one of NVIDIA's */
+/* One name and its setting; false, at the end of the piece, if it is none. */
+static bool take_feature(const char **at, struct feature *out)
+{
+    out->name = take_name(at);
+    if (out->name.nbytes == 0 || (**at != '+' && **at != '-'))
+        return false;
+    out->setting = *(*at)++;
+    return **at == '\0' || **at == ':';
+}
+
+/* One of NVIDIA's; if not, what follows begins without features. */
+static bool parse_sm(const char *text, struct target *out)
+{
+    out->nfeatures = 0;
+    if (!kpk_i_sm_parse(text, &out->sm))
+        return false;
+    out->processor = (struct name){text, strlen(text)};
+    return true;
+}
+
+/* processor(:feature(+|-))*, or one of NVIDIA's, as a person or a pack writes
+ * it. */
 static bool parse(const char *text, struct target *out)
 {
     const char *at = text;
 
     if (strlen(text) > MAX_TARGET_NBYTES)
         return false;
-    if (kpk_i_sm_parse(text, &out->sm)) {
-        out->processor = (struct name){text, strlen(text)};
-        out->nfeatures = 0;
+    if (parse_sm(text, out))
         return true;
-    }
     out->processor = take_name(&at);
-    out->nfeatures = 0;
     if (out->processor.nbytes == 0)
         return false;
     while (*at == ':') {
-        struct feature *feature = &out->features[out->nfeatures];
-
-        if (out->nfeatures++ == MAX_FEATURES)
-            return false;
         at++;
-        feature->name = take_name(&at);
-        if (feature->name.nbytes == 0 || (*at != '+' && *at != '-'))
+        if (out->nfeatures == MAX_FEATURES ||
+            !take_feature(&at, &out->features[out->nfeatures++]))
             return false;
-        feature->setting = *at++;
     }
     return *at == '\0';
 }
 
+/* The same as HIP reports it: what is not of that form, or is too much, is
+ * something that no code object names yet, and is passed over. */
+static void parse_reported(const char *text, struct target *out)
+{
+    const char *at = text;
+
+    if (parse_sm(text, out))
+        return;
+    out->processor = (struct name){text, strcspn(text, ":")};
+    for (at += out->processor.nbytes; *at == ':'; at += strcspn(at, ":")) {
+        at++;
+        if (out->nfeatures < MAX_FEATURES)
+            out->nfeatures += take_feature(&at, &out->features[out->nfeatures]);
+    }
+}
+
 static kpk_status parse_or_fail(const char *text, struct target *out)
 {
-    if (text && parse(text, out))
+    if (parse(text, out))
         return KPK_OK;
     *out = (struct target){.processor = {"", 0}};
     return kpk_i_fail(KPK_ERR_ARG,
                       "\"%.*s\" is no target ID. One looks like gfx1100, "
                       "gfx90a:sramecc+:xnack- or sm_90",
-                      MAX_TARGET_NBYTES, text ? text : "(null)");
+                      MAX_TARGET_NBYTES, text);
 }
 
 /* What a device reports is never the name of PTX. */
@@ -227,14 +255,16 @@ kpk_status kpk_target_fit(const char *device, const char *object, kpk_fit *out,
     struct kpk_i_text text = {why, why ? why_nbytes : 0};
     struct target d;
     struct target o;
-    kpk_status st = parse_device(device, &d);
+    kpk_status st;
 
+    KPK_I_NEED(device);
+    KPK_I_NEED(object);
+    KPK_I_NEED(out);
+    st = parse_device(device, &d);
     if (st == KPK_OK)
         st = parse_or_fail(object, &o);
     if (st != KPK_OK)
         return st;
-    if (!out)
-        return kpk_i_fail(KPK_ERR_ARG, "kpk_target_fit: out is NULL");
     *out = fit(&d, &o, &text);
     return KPK_OK;
 }
@@ -312,21 +342,15 @@ static bool better(kpk_fit a, size_t a_rank, kpk_fit b, size_t b_rank)
     return a != b ? a < b : a_rank > b_rank;
 }
 
-kpk_status kpk_select(const kpk_module *module, const char *target,
-                      kpk_selection *out)
+static kpk_status select_for(const kpk_module *module, const char *text,
+                             const struct target *device, kpk_selection *out)
 {
+    struct kpk_i_text why = {out->why, sizeof(out->why)};
     kpk_fit best = KPK_FIT_NONE;
+    struct target best_object = {.nfeatures = 0};
     size_t best_rank = 0;
-    size_t best_object = 0;
-    struct target device;
-    kpk_status st = kpk_i_module_check(module);
+    size_t number = 0;
 
-    if (st == KPK_OK)
-        st = parse_device(target, &device);
-    if (st != KPK_OK)
-        return st;
-    if (!out)
-        return kpk_i_fail(KPK_ERR_ARG, "kpk_select: out is NULL");
     for (uint32_t i = 0; i < module->nobjects; i++) {
         const char *name = kpk_i_string(module, module->objects[i].target);
         struct kpk_i_text no_text = {NULL, 0};
@@ -335,17 +359,42 @@ kpk_status kpk_select(const kpk_module *module, const char *target,
 
         if (taken_out(module, i) || !parse(name, &object))
             continue;
-        this_fit = fit(&device, &object, &no_text);
+        this_fit = fit(device, &object, &no_text);
         if (better(this_fit, rank(&object), best, best_rank)) {
             best = this_fit;
             best_rank = rank(&object);
-            best_object = i;
+            best_object = object;
+            number = i;
         }
     }
     if (best == KPK_FIT_NONE)
-        return none_fits(module, target, &device);
-    out->object = best_object;
-    out->target = kpk_i_string(module, module->objects[best_object].target);
-    return kpk_target_fit(target, out->target, &out->fit, out->why,
-                          sizeof(out->why));
+        return none_fits(module, text, device);
+    out->object = number;
+    out->target = kpk_i_string(module, module->objects[number].target);
+    out->fit = fit(device, &best_object, &why);
+    return KPK_OK;
+}
+
+kpk_status kpk_select(const kpk_module *module, const char *target,
+                      kpk_selection *out)
+{
+    struct target device;
+    kpk_status st;
+
+    KPK_I_NEED(module);
+    KPK_I_NEED(target);
+    KPK_I_NEED(out);
+    st = kpk_i_module_check(module);
+    if (st == KPK_OK)
+        st = parse_device(target, &device);
+    return st == KPK_OK ? select_for(module, target, &device, out) : st;
+}
+
+kpk_status kpk_i_select_reported(const kpk_module *module, const char *target,
+                                 kpk_selection *out)
+{
+    struct target device;
+
+    parse_reported(target, &device);
+    return select_for(module, target, &device, out);
 }

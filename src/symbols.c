@@ -132,9 +132,10 @@ kpk_status kpk_module_symbols(const kpk_module *module, size_t object,
     size_t n = 0;
     kpk_status st;
 
-    if (!count || (!out && room))
-        return kpk_i_fail(KPK_ERR_ARG, "kpk_module_symbols: %s is NULL",
-                          count ? "out" : "count");
+    KPK_I_NEED(module);
+    KPK_I_NEED(count);
+    if (room)
+        KPK_I_NEED(out);
     st = kpk_module_object_info(module, object, &info);
     if (st == KPK_OK)
         st = kpk_i_object_elf(module, object, &data);

@@ -5,7 +5,7 @@
 
 size_t kpk_module_table_count(const kpk_module *module)
 {
-    return module->ntables;
+    return module ? module->ntables : 0;
 }
 
 /* The public handle is the module's table itself; its strings are found
@@ -39,12 +39,13 @@ kpk_status kpk_module_table(const kpk_module *module, size_t table,
                             kpk_table_decl *out)
 {
     const struct kpk_table *t;
-    kpk_status st = kpk_i_check_table(module, table);
+    kpk_status st;
 
+    KPK_I_NEED(module);
+    KPK_I_NEED(out);
+    st = kpk_i_check_table(module, table);
     if (st != KPK_OK)
         return st;
-    if (!out)
-        return kpk_i_fail(KPK_ERR_ARG, "kpk_module_table: out is NULL");
     t = &module->tables[table];
     out->name = kpk_i_string(module, t->name);
     out->nrows = t->nrows;
@@ -55,9 +56,9 @@ kpk_status kpk_module_table(const kpk_module *module, size_t table,
 kpk_status kpk_module_find_table(const kpk_module *module, const char *name,
                                  size_t *out)
 {
-    if (!name || !out)
-        return kpk_i_fail(KPK_ERR_ARG, "kpk_module_find_table: %s is NULL",
-                          name ? "out" : "name");
+    KPK_I_NEED(module);
+    KPK_I_NEED(name);
+    KPK_I_NEED(out);
     for (uint32_t i = 0; i < module->ntables; i++) {
         if (strcmp(kpk_i_string(module, module->tables[i].name), name) == 0) {
             *out = i;
@@ -74,16 +75,21 @@ kpk_status kpk_table_column(const kpk_module *module, size_t table,
                             size_t column, kpk_column_decl *out)
 {
     const struct kpk_table *t;
-    kpk_status st = kpk_i_check_table(module, table);
+    kpk_status st;
 
+    KPK_I_NEED(module);
+    KPK_I_NEED(out);
+    st = kpk_i_check_table(module, table);
     if (st != KPK_OK)
         return st;
     t = &module->tables[table];
-    if (column >= t->ncolumns || !out)
+    if (column >= t->ncolumns)
         return kpk_i_fail(KPK_ERR_ARG,
-                          "table %s has %u columns, asked for number %zu%s",
-                          kpk_i_string(module, t->name), (unsigned)t->ncolumns,
-                          column, out ? "" : "; out is NULL");
+                          "table %s of module %s has %u columns, so none has "
+                          "the number %zu",
+                          kpk_i_string(module, t->name),
+                          kpk_module_name(module), (unsigned)t->ncolumns,
+                          column);
     out->name = kpk_i_string(module, t->columns[column].name);
     out->type = (kpk_type)t->columns[column].type;
     return KPK_OK;
@@ -104,13 +110,14 @@ static bool find_column(const kpk_module *module, const struct kpk_table *t,
 kpk_status kpk_table_find_column(const kpk_module *module, size_t table,
                                  const char *name, size_t *out)
 {
-    kpk_status st = kpk_i_check_table(module, table);
+    kpk_status st;
 
+    KPK_I_NEED(module);
+    KPK_I_NEED(name);
+    KPK_I_NEED(out);
+    st = kpk_i_check_table(module, table);
     if (st != KPK_OK)
         return st;
-    if (!name || !out)
-        return kpk_i_fail(KPK_ERR_ARG, "kpk_table_find_column: %s is NULL",
-                          name ? "out" : "name");
     if (find_column(module, &module->tables[table], name, out))
         return KPK_OK;
     return kpk_i_fail(KPK_ERR_NO_ROW,
@@ -138,12 +145,13 @@ kpk_status kpk_table_row(const kpk_module *module, size_t table, size_t row,
                          kpk_row *out)
 {
     const struct kpk_table *t;
-    kpk_status st = check_row(module, table, row);
+    kpk_status st;
 
+    KPK_I_NEED(module);
+    KPK_I_NEED(out);
+    st = check_row(module, table, row);
     if (st != KPK_OK)
         return st;
-    if (!out)
-        return kpk_i_fail(KPK_ERR_ARG, "kpk_table_row: out is NULL");
     t = &module->tables[table];
     out->kernel = kpk_i_row_kernel(module, t, row);
     out->target = kpk_i_string(module, t->keys[row].target);
@@ -157,14 +165,15 @@ kpk_status kpk_table_cell(const kpk_module *module, size_t table, size_t row,
     const struct kpk_table *t;
     const union kpk_cell_data *cell;
     kpk_column_decl decl = {0};
-    kpk_status st = check_row(module, table, row);
+    kpk_status st;
 
+    KPK_I_NEED(module);
+    KPK_I_NEED(out);
+    st = check_row(module, table, row);
     if (st == KPK_OK)
         st = kpk_table_column(module, table, column, &decl);
     if (st != KPK_OK)
         return st;
-    if (!out)
-        return kpk_i_fail(KPK_ERR_ARG, "kpk_table_cell: out is NULL");
     t = &module->tables[table];
     cell = &t->cells[row * t->ncolumns + column];
     out->type = decl.type;
@@ -174,6 +183,10 @@ kpk_status kpk_table_cell(const kpk_module *module, size_t table, size_t row,
     return KPK_OK;
 }
 
+_Static_assert((int)KPK_TYPE_INT == (int)KPK_CELL_INT &&
+                   (int)KPK_TYPE_FLOAT == (int)KPK_CELL_FLOAT &&
+                   (int)KPK_TYPE_STRING == (int)KPK_CELL_STRING,
+               "kpack.h and format.h number types of cells alike");
 _Static_assert(sizeof(kpk_number) == sizeof(union kpk_cell_data),
                "kpack.h and format.h have cells of one size");
 
@@ -181,12 +194,13 @@ kpk_status kpk_table_numbers(const kpk_module *module, size_t table, size_t row,
                              const kpk_number **out)
 {
     const struct kpk_table *t;
-    kpk_status st = check_row(module, table, row);
+    kpk_status st;
 
+    KPK_I_NEED(module);
+    KPK_I_NEED(out);
+    st = check_row(module, table, row);
     if (st != KPK_OK)
         return st;
-    if (!out)
-        return kpk_i_fail(KPK_ERR_ARG, "kpk_table_numbers: out is NULL");
     t = &module->tables[table];
     *out = (const kpk_number *)&t->cells[row * t->ncolumns];
     return KPK_OK;
@@ -228,11 +242,9 @@ kpk_status kpk_table_kernel(kpk_instance *inst, const kpk_module *module,
     kpk_row decl = {NULL, NULL, NULL};
     kpk_status st;
 
-    if (!inst || !module || !out)
-        return kpk_i_fail(KPK_ERR_ARG, "kpk_table_kernel: %s is NULL",
-                          !inst     ? "inst"
-                          : !module ? "module"
-                                    : "out");
+    KPK_I_NEED(inst);
+    KPK_I_NEED(module);
+    KPK_I_NEED(out);
     st = kpk_table_row(module, table, row, &decl);
     if (st != KPK_OK)
         return st;
@@ -258,6 +270,8 @@ enum {
     SHARED_NBYTES,
     MIN_COLUMNS,
     MAX_COLUMNS,
+    GRID_X_LOOPS,
+    GRID_Y_LOOPS,
     NUM_SHAPE_COLUMNS
 };
 static const struct {
@@ -271,6 +285,8 @@ static const struct {
     [SHARED_NBYTES] = {"shared_nbytes", 0},
     [MIN_COLUMNS] = {"min_columns", 0},
     [MAX_COLUMNS] = {"max_columns", INT64_MAX},
+    [GRID_X_LOOPS] = {"grid_x_loops", 0}, /* 1: a smaller grid will do */
+    [GRID_Y_LOOPS] = {"grid_y_loops", 0},
 };
 
 static void read_shape_row(const kpk_module *module, const struct kpk_table *t,
@@ -286,17 +302,58 @@ static void read_shape_row(const kpk_module *module, const struct kpk_table *t,
     }
 }
 
-/* Blocks of `each` that cover n, at least one, within what HIP launches. */
-static uint32_t blocks_for(uint64_t n, int64_t each, uint64_t block)
+/* One dimension of a grid. */
+struct extent {
+    char axis;
+    uint64_t n;    /* to be covered */
+    int64_t each;  /* of n by a block; 0: one block covers it */
+    uint32_t most; /* blocks that every release of HIP launches */
+    bool loops;    /* the kernel goes on where the grid ends */
+};
+
+/* Enough blocks to cover n, at least one; HIP launches fewer than 2^32 threads
+ * in a dimension. */
+static kpk_status find_blocks(const struct extent *e, uint32_t block,
+                              const char *kernel, uint32_t *out)
 {
-    const uint64_t most = block ? 0xffffffffu / block : 1;
+    const uint64_t each = e->each > 0 ? (uint64_t)e->each : 0;
+    uint64_t most = block ? UINT32_MAX / block : 1;
     uint64_t blocks = 1;
 
-    if (each > 0)
-        blocks = n / (uint64_t)each + (n % (uint64_t)each != 0);
-    if (blocks > most)
-        blocks = most;
-    return blocks ? (uint32_t)blocks : 1;
+    if (most > e->most)
+        most = e->most;
+    if (each && e->n)
+        blocks = e->n / each + (e->n % each != 0);
+    if (blocks > most && !e->loops)
+        return kpk_i_fail(KPK_ERR_SHAPE,
+                          "%s: %llu in %c take %llu blocks of %u threads, and "
+                          "HIP launches %llu at most. Launch it several times, "
+                          "each time for a part",
+                          kernel, (unsigned long long)e->n, e->axis,
+                          (unsigned long long)blocks, block,
+                          (unsigned long long)most);
+    *out = (uint32_t)(blocks < most ? blocks : most);
+    return KPK_OK;
+}
+
+static kpk_status make_shape(const char *kernel,
+                             const int64_t v[NUM_SHAPE_COLUMNS], uint64_t n,
+                             uint64_t columns, kpk_shape *out)
+{
+    const struct extent x = {'x', n, v[GRID_X_EACH], INT32_MAX,
+                             v[GRID_X_LOOPS] != 0};
+    const struct extent y = {'y', columns, v[GRID_Y_EACH], UINT16_MAX,
+                             v[GRID_Y_LOOPS] != 0};
+    kpk_shape shape = {{1, 1, 1},
+                       {(uint32_t)v[BLOCK_X], (uint32_t)v[BLOCK_Y], 1},
+                       (uint32_t)v[SHARED_NBYTES]};
+    kpk_status st = find_blocks(&x, shape.block[0], kernel, &shape.grid[0]);
+
+    if (st == KPK_OK)
+        st = find_blocks(&y, shape.block[1], kernel, &shape.grid[1]);
+    if (st == KPK_OK)
+        *out = shape;
+    return st;
 }
 
 /* The first table of the module that has launch shapes. */
@@ -316,14 +373,19 @@ kpk_status kpk_module_shape(const kpk_module *module, size_t kernel,
                             const char *target, uint64_t n, uint64_t columns,
                             kpk_shape *out)
 {
-    const struct kpk_table *t = shape_table(module);
+    const struct kpk_table *t;
     const char *name;
     int64_t v[NUM_SHAPE_COLUMNS];
 
-    if (kernel >= module->nkernels || !out)
-        return kpk_i_fail(KPK_ERR_ARG, "kpk_module_shape: kernel %zu of %u%s",
-                          kernel, (unsigned)module->nkernels,
-                          out ? "" : "; out is NULL");
+    KPK_I_NEED(module);
+    KPK_I_NEED(out);
+    if (kernel >= module->nkernels)
+        return kpk_i_fail(KPK_ERR_ARG,
+                          "module %s has %u kernels, so none has the number "
+                          "%zu",
+                          kpk_module_name(module), (unsigned)module->nkernels,
+                          kernel);
+    t = shape_table(module);
     name = kpk_i_string(module, module->kernels[kernel].name);
     for (size_t row = t ? kpk_i_first_row_of(module, t, name) : 0;
          t && row < t->nrows && t->keys[row].kernel == kernel; row++) {
@@ -333,14 +395,7 @@ kpk_status kpk_module_shape(const kpk_module *module, size_t kernel,
         if (columns < (uint64_t)v[MIN_COLUMNS] ||
             columns > (uint64_t)v[MAX_COLUMNS])
             continue;
-        out->block[0] = (uint32_t)v[BLOCK_X];
-        out->block[1] = (uint32_t)v[BLOCK_Y];
-        out->block[2] = 1;
-        out->grid[0] = blocks_for(n, v[GRID_X_EACH], out->block[0]);
-        out->grid[1] = blocks_for(columns, v[GRID_Y_EACH], out->block[1]);
-        out->grid[2] = 1;
-        out->shared_nbytes = (uint32_t)v[SHARED_NBYTES];
-        return KPK_OK;
+        return make_shape(name, v, n, columns, out);
     }
     return kpk_i_fail(KPK_ERR_NO_ROW,
                       "module %s recommends no launch shape for %s with %llu "
@@ -349,9 +404,19 @@ kpk_status kpk_module_shape(const kpk_module *module, size_t kernel,
                       (unsigned long long)columns);
 }
 
+/* Rows are about the code that runs, which is not always of the device's own
+ * target. */
 kpk_status kpk_kernel_shape(const kpk_kernel *kernel, uint64_t n,
                             uint64_t columns, kpk_shape *out)
 {
-    return kpk_module_shape(kpk_kernel_module(kernel), kpk_kernel_index(kernel),
-                            kernel->inst->device.target, n, columns, out);
+    const kpk_module *module;
+    const struct kpk_code_object *object;
+
+    KPK_I_NEED(kernel);
+    KPK_I_NEED(out);
+    module = kernel->slot->module;
+    object = &module->objects[kernel->slot->object];
+    return kpk_module_shape(module, kpk_kernel_index(kernel),
+                            kpk_i_string(module, object->target), n, columns,
+                            out);
 }

@@ -354,17 +354,15 @@ static void search_index(const kpk_module *module, size_t begin, size_t end,
 }
 
 static kpk_status check_query(const kpk_module *module, size_t table,
-                              const kpk_query *query, const size_t *out)
+                              const kpk_query *query)
 {
     kpk_status st = kpk_i_check_table(module, table);
 
     if (st != KPK_OK)
         return st;
-    if (!query || !out || (query->nconditions && !query->conditions))
-        return kpk_i_fail(KPK_ERR_ARG, "kpk_table_select: %s is NULL",
-                          !query ? "query"
-                          : !out ? "out"
-                                 : "query->conditions");
+    if (query->nconditions && !query->conditions)
+        return kpk_i_fail(KPK_ERR_ARG,
+                          "kpk_table_select: query->conditions is NULL");
     for (size_t i = 0; i < query->nconditions; i++) {
         if (query->conditions[i].column >= module->tables[table].ncolumns)
             return kpk_i_fail(
@@ -393,8 +391,12 @@ kpk_status kpk_table_select(const kpk_module *module, size_t table,
     const struct kpk_table *t;
     struct best best = {.found = false};
     size_t begin = 0, end, unused;
-    kpk_status st = check_query(module, table, query, out);
+    kpk_status st;
 
+    KPK_I_NEED(module);
+    KPK_I_NEED(query);
+    KPK_I_NEED(out);
+    st = check_query(module, table, query);
     if (st != KPK_OK)
         return st;
     t = &module->tables[table];

@@ -31,6 +31,22 @@ struct reference {
     void *owned;
 };
 
+/* In the child of fork() a lock that another thread held would never be free
+ * again. What it was decoding is decoded anew. */
+static void free_locks(void)
+{
+    static const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
+
+    for (int i = 0; i < NLOCKS; i++)
+        memcpy(&locks[i], &fresh, sizeof(fresh));
+    memcpy(&dictionary_lock, &fresh, sizeof(fresh));
+}
+
+static void watch_forks(void)
+{
+    (void)pthread_atfork(NULL, NULL, free_locks);
+}
+
 static const unsigned char *stored(const struct kpk_blob *blob)
 {
     return (const unsigned char *)blob + blob->data_at;
@@ -196,6 +212,7 @@ static kpk_status decode_object(const kpk_module *module, size_t object,
 kpk_status kpk_i_object_bytes(const kpk_module *module, size_t object,
                               const unsigned char **out)
 {
+    static pthread_once_t watching = PTHREAD_ONCE_INIT;
     const struct kpk_blob *blob = module->objects[object].blob;
     pthread_mutex_t *lock = &locks[((uintptr_t)module >> 6) % NLOCKS];
     kpk_status st = KPK_OK;
@@ -207,6 +224,7 @@ kpk_status kpk_i_object_bytes(const kpk_module *module, size_t object,
     }
     content = kept(&module->caches[object]);
     if (!content) {
+        (void)pthread_once(&watching, watch_forks);
         (void)pthread_mutex_lock(lock);
         content = kept(&module->caches[object]);
         if (!content) {

@@ -91,9 +91,10 @@ kpk_status kpk_values_pack(kpk_layout layout, const kpk_value *values, size_t n,
     size_t end = 0;
     kpk_status st;
 
-    if ((n && !values) || (room && !buffer))
-        return kpk_i_fail(KPK_ERR_ARG, "kpk_values_pack: %s is NULL",
-                          n && !values ? "values" : "buffer");
+    if (n)
+        KPK_I_NEED(values);
+    if (room)
+        KPK_I_NEED(buffer);
     if (layout != KPK_LAYOUT_NATURAL && layout != KPK_LAYOUT_SLOTS)
         return kpk_i_fail(KPK_ERR_ARG,
                           "kpk_values_pack: there is no layout %d, only "
@@ -135,16 +136,16 @@ static kpk_status no_value(const kpk_kernel *kernel, uint32_t entry,
     const kpk_module *module = kernel->slot->module;
     const struct kpk_arg_desc *arg =
         &module->args[kernel->desc->first_arg + entry];
+    char text[KPK_I_ARG_TEXT_NBYTES];
 
     return kpk_i_fail(
         KPK_ERR_KERNEL_ARGS,
-        "%s: argument %u \"%s\" lies at bytes %u to %u, but value "
-        "%zu at bytes %zu to %zu. Is it the other layout, or a "
-        "value too many or too few?",
-        kpk_kernel_name(kernel), (unsigned)entry,
-        kpk_i_string(module, arg->name), (unsigned)arg->offset,
-        (unsigned)(arg->offset + arg->size - 1), value->number, value->begin,
-        value->end - 1);
+        "%s: %s lies at bytes %u to %u, but value %zu at bytes %zu to %zu. Is "
+        "it the other layout, or a value too many or too few?",
+        kpk_kernel_name(kernel),
+        kpk_i_arg_text(module, kernel->desc, entry, entry, text),
+        (unsigned)arg->offset, (unsigned)(arg->offset + arg->size - 1),
+        value->number, value->begin, value->end - 1);
 }
 
 /* Does a value belong to an entry: all of it, or a part of a struct? */
@@ -199,6 +200,8 @@ static kpk_status check_values(const kpk_kernel *kernel, kpk_layout layout,
     struct walk w = {kernel, 0, UINT32_MAX};
     size_t next = 0;
 
+    if (kernel->unlisted_nbytes)
+        return KPK_OK; /* nothing to hold them against but the size */
     for (size_t i = 0; i < n; i++) {
         struct placed value = {i, next, 0};
         kpk_status st = place(layout, &values[i], i, &value.begin, &next);
@@ -218,8 +221,11 @@ kpk_status kpk_launch_values(const kpk_kernel *kernel, const kpk_shape *shape,
 {
     _Alignas(SLOT_NBYTES) unsigned char buffer[KPK_MAX_PACKED];
     size_t nbytes = 0;
-    kpk_status st = kpk_i_check_shape(kernel, shape);
+    kpk_status st;
 
+    KPK_I_NEED(kernel);
+    KPK_I_NEED(shape);
+    st = kpk_i_check_shape(kernel, shape);
     if (st == KPK_OK)
         st =
             kpk_values_pack(layout, values, n, buffer, sizeof(buffer), &nbytes);

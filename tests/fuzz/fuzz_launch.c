@@ -59,8 +59,8 @@ static hipError_t fake_launch(hipFunction_t f, unsigned gx, unsigned gy,
     if (extra) {
         FUZZ_ASSERT(extra[0] == (void *)1 && extra[2] == (void *)2 &&
                     extra[4] == (void *)3);
-        for (uint32_t i = 0; i < desc.nargs; i++)
-            read_bytes((char *)extra[1] + args[i].offset, args[i].size);
+        FUZZ_ASSERT(*(size_t *)extra[3] == desc.explicit_nbytes);
+        read_bytes(extra[1], desc.explicit_nbytes);
         return hipSuccess;
     }
     for (uint32_t i = 0; i < desc.nargs; i++)
@@ -71,7 +71,8 @@ static hipError_t fake_launch(hipFunction_t f, unsigned gx, unsigned gy,
 
 /* ---- one launch ---- */
 
-/* A list as the generator accepts them: in bounds and in order. */
+/* A list as the generator accepts them: in bounds and in order, with gaps. A
+ * kernel without one may still take a buffer. */
 static void make_kernel(void)
 {
     const uint32_t n = take(1) % (MAX_ARGS + 1);
@@ -86,15 +87,14 @@ static void make_kernel(void)
         args[i].name = how & 1 ? S_PAD : how & 2 ? S_X : 0;
         args[i].kind = how >> 2 & 3;
         args[i].size = how & 16 ? take(2) % 4096 : 4u << (how >> 5 & 1);
-        args[i].offset = how & 128 ? next + take(2) : next;
+        args[i].offset = next + (how & 128 ? take(1) : 0);
         if (args[i].offset + args[i].size > LIST_END) {
             desc.nargs = i;
             break;
         }
         next = args[i].offset + args[i].size;
-        if (desc.explicit_nbytes < next)
-            desc.explicit_nbytes = next;
     }
+    desc.explicit_nbytes = desc.nargs ? next : take(1);
     attrs.kernarg_nbytes = take(2);
     attrs.max_block = 1 + take(2) % 1024;
     attrs.lds_nbytes = take(2);
@@ -170,6 +170,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     (void)argc;
     (void)argv;
     fake_hip_reset(&fake_hip);
+    fake_hip.version = 70000000; /* passes buffers that no metadata lists */
     return 0;
 }
 

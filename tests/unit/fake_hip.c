@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define API __attribute__((visibility("default")))
 
@@ -55,6 +56,11 @@ static int enter(const char *name)
     int left;
 
     atomic_fetch_add(&fake_hip.ncalls, 1);
+    if (fake_hip.hold_name && strcmp(name, fake_hip.hold_name) == 0) {
+        atomic_store(&fake_hip.held, 1);
+        while (!atomic_load(&fake_hip.released))
+            usleep(1000);
+    }
     if (fake_hip.fail_name && strcmp(name, fake_hip.fail_name) == 0)
         return fake_hip.fail_error;
     left = atomic_load(&fake_hip.fail_in);
@@ -74,6 +80,11 @@ static int enter(const char *name)
         if (error_)                                                            \
             return error_;                                                     \
     } while (0)
+
+static int lies(const char *name)
+{
+    return fake_hip.lie_name && strcmp(name, fake_hip.lie_name) == 0;
+}
 
 API const char *hipGetErrorName(int error);
 const char *hipGetErrorName(int error)
@@ -101,7 +112,7 @@ int hipGetDeviceCount(int *count)
     ENTER();
     if (fake_hip.ndevices == 0)
         return NO_DEVICE;
-    *count = fake_hip.ndevices;
+    *count = lies(__func__) ? -1 : fake_hip.ndevices;
     return SUCCESS;
 }
 
@@ -209,6 +220,10 @@ int hipModuleLoadData(struct module **module, const void *image)
     ENTER();
     if (memcmp(image, "\177ELF", 4) != 0)
         return INVALID_IMAGE;
+    if (lies(__func__)) {
+        *module = NULL;
+        return SUCCESS;
+    }
     m = malloc(sizeof(*m));
     if (!m)
         return UNKNOWN;
@@ -247,7 +262,7 @@ int hipModuleGetGlobal(void **address, size_t *nbytes, struct module *module,
         atomic_fetch_add(&fake_hip.nviolations, 1);
     if (strcmp(name, "table") != 0)
         return NOT_FOUND;
-    *address = table;
+    *address = lies(__func__) ? NULL : table;
     *nbytes = sizeof(table);
     return SUCCESS;
 }
@@ -257,8 +272,11 @@ API int hipModuleGetTexRef(void **texture, struct module *module,
 int hipModuleGetTexRef(void **texture, struct module *module, const char *name)
 {
     ENTER();
-    (void)texture;
     (void)module;
+    if (lies(__func__)) {
+        *texture = NULL;
+        return SUCCESS;
+    }
     return strcmp(name, "absent") == 0 ? NOT_FOUND : NOT_SUPPORTED;
 }
 
@@ -284,6 +302,8 @@ int hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(
     if (block <= 0 || function->module->device != current)
         return INVALID_VALUE;
     *blocks = nbytes > 32768 ? 1 : fake_hip.blocks_per_unit;
+    if (lies(__func__))
+        *blocks = -1;
     return SUCCESS;
 }
 
@@ -299,7 +319,7 @@ int hipModuleOccupancyMaxPotentialBlockSize(int *grid, int *block,
     if (function->module->device != current)
         return INVALID_VALUE;
     fake_hip.block_limit = limit;
-    *grid = 456;
+    *grid = lies(__func__) ? -1 : 456;
     *block = limit && limit < 512 ? limit : 512;
     return SUCCESS;
 }
@@ -334,6 +354,10 @@ int hipModuleGetFunction(struct function **function, struct module *module,
     if (module->device != current)
         atomic_fetch_add(&fake_hip.nviolations, 1);
     atomic_fetch_add(&fake_hip.nlookups, 1);
+    if (lies(__func__)) {
+        *function = NULL;
+        return SUCCESS;
+    }
     pthread_mutex_lock(&lock);
     for (int i = 0; i < nfunctions && free_at < 0; i++) {
         if (!functions[i].module)
@@ -486,6 +510,10 @@ API int hipMalloc(void **ptr, size_t nbytes);
 int hipMalloc(void **ptr, size_t nbytes)
 {
     ENTER();
+    if (lies(__func__)) {
+        *ptr = NULL;
+        return SUCCESS;
+    }
     *ptr = malloc(nbytes ? nbytes : 1);
     if (!*ptr)
         return UNKNOWN;

@@ -41,6 +41,10 @@ struct fake_hip {
     int fail_error;        /* ... with this error */
     atomic_int fail_in;    /* > 0: counts calls down, fails the last; -1 off */
     int fail_all_later;    /* and all after that */
+    const char *lie_name;  /* succeeds, and gives NULL or a number below 0 */
+    const char *hold_name; /* waits in this function until `released` */
+    atomic_int held;
+    atomic_int released;
     unsigned param_nbytes[FAKE_MAX_PARAMS]; /* sizes to read from params */
     int not_cooperative;                    /* what the properties say */
     int blocks_per_unit;                    /* what occupancy says */

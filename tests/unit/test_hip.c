@@ -1,14 +1,17 @@
 /* test_hip.c - where HIP is found, and how the devices of each release read
  *
  * HIP is bound once in a process, so each case is a process of its own: the
- * test runs itself again with the case's name and environment.
+ * test runs itself again with the case's name and environment. A HIP that is
+ * installed on this machine is hidden from the cases that want none.
  */
+/* link: -Wl,--wrap=dlopen,--wrap=dlerror */
 #include "unit.h"
 
 #include "fake_hip.h"
 #include "test_pack.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -35,25 +38,51 @@ static const char *beside(const char *file)
         }                                                                      \
     } while (0)
 
+/* The releases from number `hidden_from` on are not on this machine. */
+static const char *const releases[] = {"libamdhip64.so.7", "libamdhip64.so.6",
+                                       "libamdhip64.so.5", "libamdhip64.so"};
+enum { NRELEASES = sizeof(releases) / sizeof(releases[0]) };
+static int hidden_from = NRELEASES;
+static const char nowhere[] = "/nowhere/";
+
+void *__real_dlopen(const char *name, int mode);
+void *__wrap_dlopen(const char *name, int mode);
+char *__real_dlerror(void);
+char *__wrap_dlerror(void);
+
+void *__wrap_dlopen(const char *name, int mode)
+{
+    char path[64];
+
+    for (int i = hidden_from; i < NRELEASES; i++) {
+        if (strcmp(name, releases[i]) != 0)
+            continue;
+        snprintf(path, sizeof(path), "%s%s", nowhere, name);
+        return __real_dlopen(path, mode);
+    }
+    return __real_dlopen(name, mode);
+}
+
+char *__wrap_dlerror(void)
+{
+    char *text = __real_dlerror();
+    const size_t n = strlen(nowhere);
+
+    return hidden_from < NRELEASES && text && strncmp(text, nowhere, n) == 0
+               ? text + n
+               : text;
+}
+
 static int none(void)
 {
-    static const char *const tried[] = {"libamdhip64.so.7", "libamdhip64.so.6",
-                                        "libamdhip64.so.5", "libamdhip64.so"};
     int n = 7;
 
-    /* A machine with a HIP of its own cannot show what happens without. */
-    for (size_t i = 0; i < 4; i++) {
-        if (dlopen(tried[i], RTLD_LAZY)) {
-            printf("case none left out: %s is installed\n", tried[i]);
-            return 0;
-        }
-    }
-
+    hidden_from = 0;
     EXPECT(kpk_device_count(&n) == KPK_ERR_NO_HIP);
     EXPECT(n == 7);
     EXPECT(strstr(kpk_error_message(),
                   "none of libamdhip64.so.7, libamdhip64.so.6, "
-                  "libamdhip64.so.5, libamdhip64.so loads. Install"));
+                  "libamdhip64.so.5, libamdhip64.so can be used. Install"));
     EXPECT(kpk_error_hip() == 0);
     /* Asked again, it looks again. */
     EXPECT(setenv("KPK_HIP_LIBRARY", beside("fake_hip.so"), 1) == 0);
@@ -97,7 +126,146 @@ static int by_name(void)
 static int lacking_a_function(void)
 {
     EXPECT(kpk_hip_info(NULL, NULL) == KPK_ERR_NO_HIP);
+    EXPECT(strstr(kpk_error_message(), "fake_hip_broken.so is no HIP runtime"));
     EXPECT(strstr(kpk_error_message(), "it has no hipStreamSynchronize"));
+    return 0;
+}
+
+/* The first file found is none that can be used; the second is. */
+static int by_next_name(void)
+{
+    const char *path;
+
+    EXPECT(kpk_hip_info(NULL, &path) == KPK_OK);
+    EXPECT(strstr(path, "libamdhip64.so.6"));
+    return 0;
+}
+
+/* Each file is named with what is wrong with it. */
+static int by_no_name(void)
+{
+    hidden_from = 2;
+    EXPECT(kpk_hip_info(NULL, NULL) == KPK_ERR_NO_HIP);
+    EXPECT(strstr(kpk_error_message(),
+                  "/libamdhip64.so.7: it has no hipStreamSynchronize), "
+                  "libamdhip64.so.6 ("));
+    EXPECT(strstr(kpk_error_message(),
+                  "libamdhip64.so.5, libamdhip64.so can be used"));
+    return 0;
+}
+
+/* The messages ask for 5.0: so does the search. */
+static int of_hip_4(void)
+{
+    struct fake_hip *fake = fake_hip_load("fake_hip_5.so");
+
+    fake->version = 40221155;
+    EXPECT(kpk_hip_info(NULL, NULL) == KPK_ERR_NO_HIP);
+    EXPECT(strstr(kpk_error_message(), "fake_hip_5.so"));
+    EXPECT(strstr(kpk_error_message(), "it is HIP 4.2. HIP of ROCm 5.0 or"));
+    fake->version = 50000000;
+    EXPECT(kpk_hip_info(NULL, NULL) == KPK_OK);
+    return 0;
+}
+
+/* ---- fork() ---- */
+
+static kpk_instance *forking;
+
+static void *load_beta(void *unused)
+{
+    (void)unused;
+    return kpk_load(forking, "beta") == KPK_OK ? forking : NULL;
+}
+
+/* A child whose parent was loading in another thread: no lock of the library
+ * and none of HIP's would ever be free there. */
+static int child_of_fork(const kpk_kernel *kernel)
+{
+    const kpk_shape shape = kpk_shape_1d(1, 1);
+    const kpk_kernel *another;
+    void *ptr;
+    int n;
+
+    alarm(20);
+    EXPECT(kpk_kernel_get(forking, "torn", &another) == KPK_ERR_UNSUPPORTED);
+    EXPECT(strstr(kpk_error_message(), "HIP does not survive fork()"));
+    EXPECT(kpk_launch(kernel, &shape, NULL, NULL, 0) == KPK_ERR_UNSUPPORTED);
+    EXPECT(kpk_malloc(forking, 1, &ptr) == KPK_ERR_UNSUPPORTED);
+    EXPECT(kpk_device_count(&n) == KPK_ERR_UNSUPPORTED);
+    EXPECT(kpk_open(&test_pack, 0, &forking) == KPK_ERR_UNSUPPORTED);
+    EXPECT(kpk_close(forking) == KPK_ERR_UNSUPPORTED); /* gone all the same */
+    return 0;
+}
+
+static int forked_while_loading(void)
+{
+    struct fake_hip *fake = fake_hip_load("fake_hip.so");
+    const kpk_kernel *kernel;
+    pthread_t thread;
+    int status = -1;
+    void *loaded;
+    pid_t child;
+
+    EXPECT(kpk_open(&test_pack, 0, &forking) == KPK_OK);
+    EXPECT(kpk_kernel_get(forking, "noargs", &kernel) == KPK_OK);
+    fake->hold_name = "hipModuleLoadData";
+    EXPECT(pthread_create(&thread, NULL, load_beta, NULL) == 0);
+    while (!fake->held)
+        usleep(1000);
+    child = fork();
+    if (child == 0)
+        _exit(child_of_fork(kernel));
+    EXPECT(waitpid(child, &status, 0) == child);
+    fake->released = 1;
+    EXPECT(pthread_join(thread, &loaded) == 0 && loaded);
+    EXPECT(status == 0);
+    EXPECT(kpk_close(forking) == KPK_OK);
+    return 0;
+}
+
+/* Where no HIP was found, the child may look for one. */
+static int forked_without_hip(void)
+{
+    int status = -1;
+    pid_t child;
+
+    hidden_from = 0;
+    EXPECT(kpk_hip_info(NULL, NULL) == KPK_ERR_NO_HIP);
+    child = fork();
+    if (child == 0) {
+        EXPECT(setenv("KPK_HIP_LIBRARY", beside("fake_hip.so"), 1) == 0);
+        _exit(kpk_hip_info(NULL, NULL) != KPK_OK);
+    }
+    EXPECT(waitpid(child, &status, 0) == child);
+    EXPECT(status == 0);
+    return 0;
+}
+
+/* HIP from 7.0 on passes a buffer on whose contents no metadata lists. */
+static int unlisted_arguments_of_hip_7(void)
+{
+    struct fake_hip *fake = fake_hip_load("fake_hip.so");
+    const kpk_shape shape = kpk_shape_1d(1, 1);
+    const kpk_value values[] = {kpk_u64(1), kpk_u64(2), kpk_u64(3)};
+    unsigned char buffer[40];
+    const kpk_kernel *kernel;
+    kpk_instance *inst;
+
+    for (size_t i = 0; i < sizeof(buffer); i++)
+        buffer[i] = (unsigned char)i;
+    fake->version = 70000000;
+    EXPECT(kpk_open(&test_pack, 0, &inst) == KPK_OK);
+    EXPECT(kpk_kernel_get(inst, "unlisted", &kernel) == KPK_OK);
+    EXPECT(kpk_launch_packed(kernel, &shape, NULL, buffer, 40) == KPK_OK);
+    EXPECT(fake->last.has_extra && fake->last.extra_nbytes == 24);
+    EXPECT(memcmp(fake->last.extra, buffer, 24) == 0);
+    EXPECT(kpk_launch_values(kernel, &shape, NULL, KPK_LAYOUT_NATURAL, values,
+                             3) == KPK_OK);
+    EXPECT(fake->last.extra[16] == 3);
+    EXPECT(kpk_launch_values(kernel, &shape, NULL, KPK_LAYOUT_NATURAL, values,
+                             2) == KPK_ERR_KERNEL_ARGS);
+    EXPECT(kpk_close(inst) == KPK_OK);
     return 0;
 }
 
@@ -203,6 +371,7 @@ static int older_launches(void)
     struct fake_hip *fake = fake_hip_load("fake_hip_5.so");
     kpk_launch_options options = {.shape = kpk_shape_1d(3, 2)};
     kpk_launch_item item = {.shape = kpk_shape_1d(1, 1)};
+    kpk_launch_item items[2] = {item, item};
     const kpk_kernel *kernel;
     kpk_instance *inst;
     int event;
@@ -223,6 +392,13 @@ static int older_launches(void)
     EXPECT(kpk_launch_all(&item, 1, KPK_LAUNCH_COOPERATIVE) ==
            KPK_ERR_UNSUPPORTED);
     EXPECT(fake->nlaunches == 1);
+    /* HIP 5.2 crashes on the thread's own stream: found before the first of
+     * several launches. */
+    items[0].kernel = items[1].kernel = kernel;
+    items[1].stream = KPK_STREAM_PER_THREAD;
+    EXPECT(kpk_launch_all(items, 2, 0) == KPK_ERR_UNSUPPORTED);
+    EXPECT(strstr(kpk_error_message(), "KPK_STREAM_PER_THREAD"));
+    EXPECT(fake->nlaunches == 1);
     EXPECT(kpk_close(inst) == KPK_OK);
     return 0;
 }
@@ -234,6 +410,12 @@ static int older_launches(void)
     X(by_variable,        "fake_hip.so",         "/nowhere")              \
     X(by_wrong_variable,  "/nowhere/lib.so",     "/nowhere")              \
     X(by_name,            NULL,                  "names")                 \
+    X(by_next_name,       NULL,                  "next")                  \
+    X(by_no_name,         NULL,                  "broken")                \
+    X(of_hip_4,           NULL,                  "/nowhere")              \
+    X(forked_while_loading, NULL,                "/nowhere")              \
+    X(forked_without_hip, NULL,                  "/nowhere")              \
+    X(unlisted_arguments_of_hip_7, NULL,         "/nowhere")              \
     X(lacking_a_function, "fake_hip_broken.so",  "/nowhere")              \
     X(in_process,         "fake_hip.so",         "names")                 \
     X(in_process_privately, "fake_hip.so",       "names")                 \
@@ -257,26 +439,61 @@ static int run_case(const char *name)
 
 /* ---- the parent ---- */
 
-/* A folder in which the fake has the name of a release. */
-static struct {
-    char folder[3100];
-    char link[3200];
-} names;
+/* Folders in which the fakes have the names of releases. */
+static const struct {
+    const char *folder;
+    const char *files[2]; /* fakes */
+    const char *names[2];
+} name_table[] = {
+    {"names", {"fake_hip.so"}, {"libamdhip64.so.7"}},
+    {"next",
+     {"fake_hip_broken.so", "fake_hip.so"},
+     {"libamdhip64.so.7", "libamdhip64.so.6"}},
+    {"broken",
+     {"fake_hip_broken.so", "fake_hip_broken.so"},
+     {"libamdhip64.so.7", "libamdhip64.so.6"}},
+};
+enum { NFOLDERS = sizeof(name_table) / sizeof(name_table[0]) };
+
+static const char *name_folder(const char *name)
+{
+    static char path[3200];
+
+    snprintf(path, sizeof(path), "%s/test_hip_%d_%s", folder, (int)getpid(),
+             name);
+    return path;
+}
+
+static void link_path(int f, int i, char path[3300])
+{
+    snprintf(path, 3300, "%s/%s", name_folder(name_table[f].folder),
+             name_table[f].names[i]);
+}
 
 static void make_names(void)
 {
-    snprintf(names.folder, sizeof(names.folder), "%s/test_hip_%d", folder,
-             (int)getpid());
-    snprintf(names.link, sizeof(names.link), "%s/libamdhip64.so.7",
-             names.folder);
-    assert_int_equal(mkdir(names.folder, 0777), 0);
-    assert_int_equal(symlink(beside("fake_hip.so"), names.link), 0);
+    char path[3300];
+
+    for (int f = 0; f < NFOLDERS; f++) {
+        assert_int_equal(mkdir(name_folder(name_table[f].folder), 0777), 0);
+        for (int i = 0; i < 2 && name_table[f].files[i]; i++) {
+            link_path(f, i, path);
+            assert_int_equal(symlink(beside(name_table[f].files[i]), path), 0);
+        }
+    }
 }
 
 static void remove_names(void)
 {
-    assert_int_equal(unlink(names.link), 0);
-    assert_int_equal(rmdir(names.folder), 0);
+    char path[3300];
+
+    for (int f = 0; f < NFOLDERS; f++) {
+        for (int i = 0; i < 2 && name_table[f].files[i]; i++) {
+            link_path(f, i, path);
+            assert_int_equal(unlink(path), 0);
+        }
+        assert_int_equal(rmdir(name_folder(name_table[f].folder)), 0);
+    }
 }
 
 static void set_or_unset(const char *name, const char *value)
@@ -291,15 +508,18 @@ static void run_in_child(const char *name, const char *variable,
                          const char *path)
 {
     int status = -1;
-    pid_t child = fork();
+    pid_t child;
+
+    if (*path != '/')
+        path = name_folder(path);
+    child = fork();
 
     assert_true(child >= 0);
     if (child == 0) {
         if (variable && *variable != '/')
             variable = beside(variable);
         set_or_unset("KPK_HIP_LIBRARY", variable);
-        set_or_unset("LD_LIBRARY_PATH",
-                     strcmp(path, "names") == 0 ? names.folder : path);
+        set_or_unset("LD_LIBRARY_PATH", path);
         execl("/proc/self/exe", "test_hip", name, (char *)NULL);
         _exit(127);
     }

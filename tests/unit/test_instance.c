@@ -272,6 +272,7 @@ static void test_unload_cuts_off_old_handles_until_loaded_again(void **state)
     assert_message("module alpha of kernel noargs has been unloaded");
     assert_status(kpk_kernel_raw(kernel, &module, NULL), KPK_ERR_UNLOADED);
     assert_int_equal(fake->nlaunches, 0);
+    assert_int_equal(fake->nloads, 1); /* a launch loads nothing */
     assert_ok(kpk_kernel_get(inst, "noargs", &again));
     assert_ptr_equal(again, kernel);
     assert_ok(kpk_launch(kernel, &shape, NULL, NULL, 0));
@@ -279,6 +280,113 @@ static void test_unload_cuts_off_old_handles_until_loaded_again(void **state)
     assert_status(kpk_unload(inst, "gamma"), KPK_ERR_NO_MODULE);
     assert_ok(kpk_unload(inst, NULL));
     assert_int_equal(fake->nunloads, 2);
+    /* However it is loaded again: the old handle works. */
+    assert_ok(kpk_load(inst, "alpha"));
+    assert_ok(kpk_launch(kernel, &shape, NULL, NULL, 0));
+    assert_ok(kpk_unload(inst, "alpha"));
+    assert_status(kpk_kernel_raw(kernel, NULL, &function), KPK_ERR_UNLOADED);
+    assert_ok(kpk_global(inst, "alpha", "table", NULL, NULL));
+    assert_ok(kpk_kernel_raw(kernel, NULL, &function));
+    assert_ok(kpk_launch(kernel, &shape, NULL, NULL, 0));
+    assert_int_equal(fake->nviolations, 0);
+    assert_ok(kpk_close(inst));
+    assert_int_equal(fake->live, 0);
+}
+
+/* What HIP reports is taken as it is: features to come, and what has no form
+ * that is known. */
+static void test_device_with_unknown_features_is_opened(void **state)
+{
+    static const char *const reported[] = {
+        "gfx90a:sramecc+:xnack-:foo+", "gfx90a:sramecc+:xnack-:a+:b-:c+:d+:e-",
+        "gfx90a:Foo_2=1:sramecc+::xnack-:", "gfx90a:xnack-:wave64",
+        "gfx90a:sramecc+:xnack-:"
+        "a-feature-with-a-name-that-is-longer-than-any-that-anybody-has-ever-"
+        "thought-of-for-a-feature-of-a-processor-of-any-kind-whatsoever+"};
+    kpk_selection selection;
+    kpk_instance *inst;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(reported) / sizeof(reported[0]); i++) {
+        fake->targets[0] = reported[i];
+        assert_ok(kpk_open(&test_pack, 0, &inst));
+        assert_ok(kpk_instance_selection(inst, "alpha", &selection));
+        assert_string_equal(selection.target, "gfx90a");
+        assert_int_equal(selection.fit, KPK_FIT_ANY);
+        assert_ok(kpk_close(inst));
+    }
+    fake->targets[0] = "gfx90a:foo+:xnack+";
+    assert_ok(kpk_open(&test_pack, 0, &inst));
+    assert_ok(kpk_instance_selection(inst, "alpha", &selection));
+    assert_string_equal(selection.target, "gfx90a:xnack+");
+    assert_ok(kpk_close(inst));
+    fake->targets[0] = ""; /* HIP of the other platform */
+    assert_status(kpk_open(&test_pack, 0, &inst), KPK_ERR_NO_TARGET);
+}
+
+/* A device that stays current against the rule is told of, be it the only
+ * failure or the second. */
+static void test_device_that_stays_current_is_told(void **state)
+{
+    const kpk_shape shape = kpk_shape_1d(1, 64);
+    const kpk_kernel *kernel;
+    kpk_instance *inst;
+
+    (void)state;
+    assert_ok(kpk_open(&test_pack, 1, &inst));
+    assert_ok(kpk_kernel_get(inst, "noargs", &kernel));
+    fake->fail_in = 3; /* after hipGetDevice, hipSetDevice(1) */
+    fake->fail_all_later = 1;
+    assert_status(kpk_launch(kernel, &shape, NULL, NULL, 0), KPK_ERR_HIP);
+    assert_message("hipModuleLaunchKernel returned hipErrorUnknown (999)");
+    assert_message("After that hipSetDevice(0) returned 999: device 1 is "
+                   "current now, no longer device 0");
+    assert_int_equal(kpk_error_hip(), 999);
+    fake->fail_all_later = 0;
+    fake->set_current(0);
+    fake->fail_in = 4;
+    assert_status(kpk_launch(kernel, &shape, NULL, NULL, 0), KPK_ERR_HIP);
+    assert_message("the call did its work, but cannot make device 0 current "
+                   "again; device 1 is now: hipSetDevice returned");
+    fake->set_current(0);
+    assert_ok(kpk_close(inst));
+}
+
+/* A success without a result is a failure. */
+static void test_success_without_a_result_is_refused(void **state)
+{
+    kpk_instance *inst;
+    const kpk_kernel *kernel = NULL;
+    void *ptr = NULL;
+    int n = 7;
+
+    (void)state;
+    fake->lie_name = "hipGetDeviceCount";
+    assert_status(kpk_device_count(&n), KPK_ERR_HIP);
+    assert_message("hipGetDeviceCount returned success and the number -1");
+    assert_int_equal(n, 7);
+    fake->lie_name = NULL;
+    assert_ok(kpk_open(&test_pack, 0, &inst));
+    fake->lie_name = "hipModuleLoadData";
+    assert_status(kpk_load(inst, "alpha"), KPK_ERR_HIP);
+    assert_message("hipModuleLoadData returned success, but no module");
+    fake->lie_name = "hipModuleGetFunction";
+    assert_status(kpk_kernel_get(inst, "noargs", &kernel), KPK_ERR_HIP);
+    assert_message("hipModuleGetFunction returned success, but no function");
+    assert_null(kernel);
+    fake->lie_name = "hipMalloc";
+    assert_status(kpk_malloc(inst, 16, &ptr), KPK_ERR_HIP);
+    assert_message("hipMalloc returned success, but no address");
+    fake->lie_name = "hipModuleGetGlobal";
+    assert_status(kpk_global(inst, "alpha", "table", &ptr, NULL), KPK_ERR_HIP);
+    assert_message("hipModuleGetGlobal returned success, but no address");
+    fake->lie_name = "hipModuleGetTexRef";
+    assert_status(kpk_texture(inst, "alpha", "table", &ptr), KPK_ERR_HIP);
+    assert_message("hipModuleGetTexRef returned success, but no address");
+    assert_null(ptr);
+    fake->lie_name = NULL;
+    assert_ok(kpk_kernel_get(inst, "noargs", &kernel)); /* now it works */
+    assert_int_equal(kpk_error_hip(), 0);
     assert_ok(kpk_close(inst));
     assert_int_equal(fake->live, 0);
 }
@@ -297,6 +405,26 @@ static void test_attrs_are_those_of_the_selected_object(void **state)
     assert_status(kpk_kernel_attrs(NULL, &attrs), KPK_ERR_ARG);
     assert_status(kpk_kernel_attrs(kernel, NULL), KPK_ERR_ARG);
     assert_ok(kpk_close(inst));
+}
+
+/* Device 1 is a gfx1100 on which alpha's gfx11-generic code runs. */
+static void test_shape_is_of_the_code_that_runs(void **state)
+{
+    const uint32_t blocks[] = {128, 64};
+    kpk_instance *inst;
+    const kpk_kernel *kernel;
+    kpk_shape shape;
+
+    (void)state;
+    for (int device = 0; device < 2; device++) {
+        assert_ok(kpk_open(&test_pack, device, &inst));
+        assert_ok(kpk_kernel_get(inst, "scale", &kernel));
+        assert_ok(kpk_kernel_shape(kernel, 1, 0, &shape));
+        assert_int_equal(shape.block[0], blocks[device]);
+        assert_ok(kpk_kernel_get(inst, "noargs", &kernel));
+        assert_status(kpk_kernel_shape(kernel, 1, 0, &shape), KPK_ERR_NO_ROW);
+        assert_ok(kpk_close(inst));
+    }
 }
 
 static void test_close_takes_null_and_reports_failing_work(void **state)
@@ -426,8 +554,13 @@ int main(void)
                                reset),
         cmocka_unit_test_setup(
             test_unload_cuts_off_old_handles_until_loaded_again, reset),
+        cmocka_unit_test_setup(test_device_with_unknown_features_is_opened,
+                               reset),
+        cmocka_unit_test_setup(test_device_that_stays_current_is_told, reset),
+        cmocka_unit_test_setup(test_success_without_a_result_is_refused, reset),
         cmocka_unit_test_setup(test_attrs_are_those_of_the_selected_object,
                                reset),
+        cmocka_unit_test_setup(test_shape_is_of_the_code_that_runs, reset),
         cmocka_unit_test_setup(test_close_takes_null_and_reports_failing_work,
                                reset),
         cmocka_unit_test_setup(test_refused_unload_keeps_the_module, reset),

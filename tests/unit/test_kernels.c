@@ -119,7 +119,10 @@ static void test_launch_is_checked_as_any(void **state)
                   KPK_ERR_SHAPE);
     assert_status(kpk_kernels_launch(kernels, NKERNELS, &shape, NULL, NULL),
                   KPK_ERR_ARG);
-    assert_message("no such kernel");
+    assert_message("alpha has 6 kernels, so none has the number 6");
+    assert_status(kpk_kernels_launch(kernels, SCALE, &shape, NULL, NULL),
+                  KPK_ERR_ARG);
+    assert_message("args is NULL");
     assert_status(kpk_kernels_launch(NULL, 0, &shape, NULL, NULL), KPK_ERR_ARG);
     assert_message("kernels is NULL");
     assert_int_equal(fake->nlaunches, 0);
@@ -159,7 +162,8 @@ static void test_get_refuses_modules_of_another_instance(void **state)
     assert_ok(kpk_close(other));
 }
 
-static void test_launch_after_unload_wants_a_new_get(void **state)
+/* As kernels that are launched by kpk_launch(): test_instance.c. */
+static void test_launch_after_unload_wants_the_module_loaded(void **state)
 {
     const kpk_kernels *kernels = get_alpha();
     const kpk_shape shape = kpk_shape_1d(1, 1);
@@ -169,8 +173,10 @@ static void test_launch_after_unload_wants_a_new_get(void **state)
     assert_ok(kpk_unload(inst, "alpha"));
     assert_status(kpk_kernels_launch(kernels, NOARGS, &shape, NULL, NULL),
                   KPK_ERR_UNLOADED);
-    assert_message("kpk_alpha_kernels_get()");
-    assert_ok(kpk_kernels_launch(get_alpha(), NOARGS, &shape, NULL, NULL));
+    assert_message("load it again with kpk_load()");
+    assert_ok(kpk_load(inst, "alpha"));
+    assert_ok(kpk_kernels_launch(kernels, NOARGS, &shape, NULL, NULL));
+    assert_int_equal(fake->nloads, 2);
 }
 
 static void test_failures_of_hip_are_told(void **state)
@@ -204,7 +210,7 @@ int main(void)
         TEST(test_launch_is_checked_as_any),
         TEST(test_get_refuses_headers_of_another_build),
         TEST(test_get_refuses_modules_of_another_instance),
-        TEST(test_launch_after_unload_wants_a_new_get),
+        TEST(test_launch_after_unload_wants_the_module_loaded),
         TEST(test_failures_of_hip_are_told),
     };
 

@@ -150,8 +150,8 @@ static void test_arguments_are_checked_by_count_and_size(void **state)
     assert_status(kpk_launch(kernel, &shape, NULL, KPK_ARGS(x)),
                   KPK_ERR_KERNEL_ARGS);
     assert_message("1 was given");
-    assert_status(kpk_launch(kernel, &shape, NULL, NULL, 3),
-                  KPK_ERR_KERNEL_ARGS);
+    assert_status(kpk_launch(kernel, &shape, NULL, NULL, 3), KPK_ERR_ARG);
+    assert_message("scale: args is NULL, nargs 3");
     assert_status(kpk_launch(kernel, &shape, NULL, KPK_ARGS(x, wide, by)),
                   KPK_ERR_KERNEL_ARGS);
     assert_message("scale: argument 1 \"n\" is 4 bytes, 8 were given");
@@ -242,6 +242,31 @@ static void test_packed_buffer_may_end_with_the_segment(void **state)
     assert_status(kpk_launch_packed(kernel, &shape, NULL, buffer, 111),
                   KPK_ERR_KERNEL_ARGS);
     assert_message("\"y\" lies at bytes 112 to 115, the buffer has 111");
+}
+
+/* HIP before 7.0 copies what the metadata lists: here, nothing. */
+static void test_arguments_that_are_not_listed_are_not_dropped(void **state)
+{
+    const kpk_kernel *kernel = get("unlisted");
+    const kpk_shape shape = kpk_shape_1d(1, 64);
+    const kpk_launch_options options = {
+        .shape = shape, .stop_event = &fake, .packed = "", .packed_nbytes = 24};
+    const unsigned char buffer[32] = {1, 2, 3, [23] = 24, [24] = 25};
+
+    (void)state;
+    assert_status(kpk_launch_packed(kernel, &shape, NULL, buffer, 24),
+                  KPK_ERR_UNSUPPORTED);
+    assert_message("unlisted reads 24 bytes of arguments, but its metadata "
+                   "lists none. HIP passes them from 7.0 on, this is HIP 6.3");
+    assert_status(kpk_launch_packed(kernel, &shape, NULL, buffer, 23),
+                  KPK_ERR_KERNEL_ARGS);
+    assert_message("24 bytes of arguments are needed, the buffer has 23");
+    assert_status(kpk_launch(kernel, &shape, NULL, NULL, 0),
+                  KPK_ERR_KERNEL_ARGS);
+    assert_message("Use kpk_launch_packed()");
+    assert_status(kpk_launch_ex(kernel, &options, NULL, 0),
+                  KPK_ERR_KERNEL_ARGS);
+    assert_int_equal(fake->nlaunches, 0);
 }
 
 static void test_values_are_held_against_the_argument_list(void **state)
@@ -387,6 +412,7 @@ static void test_memory_calls_move_bytes_and_say_what_failed(void **state)
     assert_ok(kpk_free(inst, ptr));
     assert_ok(kpk_free(inst, NULL));
     assert_status(kpk_malloc(NULL, 8, &ptr), KPK_ERR_ARG);
+    assert_message("kpk_malloc: inst is NULL");
     assert_status(kpk_malloc(inst, 8, NULL), KPK_ERR_ARG);
     assert_status(kpk_sync(NULL, NULL), KPK_ERR_ARG);
     assert_message("kpk_sync: inst is NULL");
@@ -408,6 +434,7 @@ int main(void)
         TEST(test_padding_entries_take_no_argument_and_get_zeros),
         TEST(test_packed_buffer_reaches_hip_through_extra),
         TEST(test_packed_buffer_may_end_with_the_segment),
+        TEST(test_arguments_that_are_not_listed_are_not_dropped),
         TEST(test_values_are_held_against_the_argument_list),
         TEST(test_values_may_be_parts_of_a_struct),
         TEST(test_packed_launch_has_no_limit_of_arguments),

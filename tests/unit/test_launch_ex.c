@@ -217,6 +217,23 @@ static void test_launch_all_checks_all_before_starting_one(void **state)
     assert_ok(kpk_close(other));
 }
 
+/* HIP 5.2 crashes when it launches on the thread's own stream. */
+static void test_launch_all_checks_every_stream_first(void **state)
+{
+    kpk_launch_item items[2] = {{.shape = {{1, 1, 1}, {64, 1, 1}, 0}},
+                                {.shape = {{2, 1, 1}, {64, 1, 1}, 0}}};
+
+    (void)state;
+    items[0].kernel = items[1].kernel = get("noargs");
+    items[1].stream = KPK_STREAM_PER_THREAD;
+    assert_ok(kpk_launch_all(items, 2, 0)); /* HIP 6 does it */
+    assert_int_equal(fake->nlaunches, 2);
+    items[1].kernel = NULL;
+    assert_status(kpk_launch_all(items, 2, 0), KPK_ERR_ARG);
+    assert_message("the kernel of item 1 is NULL");
+    assert_int_equal(fake->nlaunches, 2);
+}
+
 static void test_cooperative_launch_over_devices_is_one_call(void **state)
 {
     kpk_instance *other;
@@ -275,6 +292,7 @@ int main(void)
         TEST(test_cooperative_launch_needs_a_device_that_can),
         TEST(test_options_that_exclude_each_other_are_refused),
         TEST(test_launch_all_checks_all_before_starting_one),
+        TEST(test_launch_all_checks_every_stream_first),
         TEST(test_cooperative_launch_over_devices_is_one_call),
     };
 

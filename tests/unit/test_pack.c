@@ -10,7 +10,15 @@
  *   beta    lone_pad   float *x, u64 pad                 -
  *   beta    torn       8 slots, segment ends in slot 7   -
  *   beta    twin       u8 x, u8 y                        -
+ *   beta    unlisted   24 bytes that no list names       -
  *   beta    whole      a struct of 48 bytes              -
+ *
+ * alpha has a configuration table, of launch shapes of scale:
+ *
+ *   kernel,target,block_x
+ *   scale,gfx1100,32
+ *   scale,gfx11-generic,64
+ *   scale,,128
  */
 #include "test_pack.h"
 
@@ -27,6 +35,9 @@
     S(shared, "shared")                     \
     S(slots, "slots")                       \
     S(whole, "whole")                       \
+    S(unlisted, "unlisted")                 \
+    S(block_x, "block_x")                   \
+    S(gfx1100, "gfx1100")                   \
     S(twin, "twin")                         \
     S(lone_pad, "lone_pad")                 \
     S(torn, "torn")                         \
@@ -115,6 +126,7 @@ static const struct kpk_kernel_desc beta_kernels[] = {
     {AT(lone_pad), 0, 2, 16},
     {AT(torn), 2, 16, 128},
     {AT(twin), 18, 2, 2},
+    {AT(unlisted), 21, 0, 24},
     {AT(whole), 20, 1, 48}};
 
 #define ATTRS(kernarg, lds, most, ...)                                        \
@@ -134,6 +146,7 @@ static const struct kpk_kernel_attrs beta_attrs[] = {
     ATTRS(16, 0, 1024, 0),
     ATTRS(112, 0, 1024, 0),
     ATTRS(8, 0, 1024, 0),
+    ATTRS(24, 0, 1024, 0),
     ATTRS(48, 0, 1024, 0)};
 
 #define OBJECT(id, blob, attrs) {AT(id), 5, &(blob).head, attrs, {0xab, 1}}
@@ -150,7 +163,17 @@ static const struct kpk_code_object beta_objects[] = {
 /* clang-format on */
 
 #define COUNT(a) (uint32_t)(sizeof(a) / sizeof((a)[0]))
-#define MODULE(id, format_, name_, objects_, n)                                \
+
+enum { SCALE = 2 }; /* alpha's */
+static const struct kpk_column shape_columns[] = {{AT(block_x), KPK_CELL_INT}};
+static const struct kpk_row_key shape_keys[] = {
+    {SCALE, AT(gfx1100), 0}, {SCALE, AT(gfx11_generic), 0}, {SCALE, 0, 0}};
+static const union kpk_cell_data shape_cells[] = {
+    {.i = 32}, {.i = 64}, {.i = 128}};
+static const struct kpk_table alpha_tables[] = {
+    {AT(alpha), 1, 3, shape_columns, shape_keys, shape_cells, NULL, NULL}};
+
+#define MODULE(id, format_, name_, objects_, n, ...)                           \
     const struct kpk_module id = {.format = (format_),                         \
                                   .name = AT(name_),                           \
                                   .strings = (const char *)&strings,           \
@@ -158,18 +181,21 @@ static const struct kpk_code_object beta_objects[] = {
                                   .args = name_##_args,                        \
                                   .objects = (objects_),                       \
                                   .nkernels = COUNT(name_##_kernels),          \
-                                  .nobjects = (n)}
+                                  .nobjects = (n),                             \
+                                  __VA_ARGS__}
 
 MODULE(test_module_alpha, KPK_FORMAT_VERSION, alpha, alpha_objects,
-       COUNT(alpha_objects));
+       COUNT(alpha_objects), .tables = alpha_tables, .ntables = 1);
 MODULE(test_module_beta, KPK_FORMAT_VERSION, beta, beta_objects,
-       COUNT(beta_objects));
+       COUNT(beta_objects), .tables = NULL);
 MODULE(test_module_old_format, KPK_FORMAT_VERSION + 1, beta, beta_objects,
-       COUNT(beta_objects));
-MODULE(test_module_empty, KPK_FORMAT_VERSION, beta, beta_objects, 0);
+       COUNT(beta_objects), .tables = NULL);
+MODULE(test_module_empty, KPK_FORMAT_VERSION, beta, beta_objects, 0,
+       .tables = NULL);
 
 /* Both called alpha: what alpha is for gfx11, and other kernels for gfx90a. */
-MODULE(test_module_alpha_gfx11, KPK_FORMAT_VERSION, alpha, alpha_objects, 1);
+MODULE(test_module_alpha_gfx11, KPK_FORMAT_VERSION, alpha, alpha_objects, 1,
+       .tables = NULL);
 const struct kpk_module test_module_alpha_gfx90a = {
     .format = KPK_FORMAT_VERSION,
     .name = AT(alpha),
@@ -183,7 +209,7 @@ const struct kpk_module test_module_alpha_gfx90a = {
 #define FAULTY(id, blob)                                                       \
     static const struct kpk_code_object id##_object =                          \
         OBJECT(gfx90a, blob, beta_attrs);                                      \
-    MODULE(id, KPK_FORMAT_VERSION, beta, &id##_object, 1)
+    MODULE(id, KPK_FORMAT_VERSION, beta, &id##_object, 1, .tables = NULL)
 
 FAULTY(test_module_not_elf, text);
 FAULTY(test_module_short_elf, short_elf);

@@ -8,15 +8,16 @@
 
 /* A module of two kernels with one table of GEMM tiles and launch shapes:
  *
- *   kernel,target,block_x,grid_x_each,min_columns,max_columns,tile_n,cost,kind
- *   gemm,,256,1024,0,99,64,1.5,wide      row 0
- *   gemm,gfx942,512,2048,0,99,128,0.5,wide
- *   gemm,,128,512,100,1000,96,2.5,tall   row 2
- *   other,,64,64,0,99,32,9.0,tall
+ *   kernel,target,block_x,grid_x_each,min_columns,max_columns,tile_n,cost,kind,
+ *       grid_x_loops,grid_y_each
+ *   gemm,,256,1024,0,99,64,1.5,wide,0,0      row 0
+ *   gemm,gfx942,512,2048,0,99,128,0.5,wide,0,0
+ *   gemm,,128,512,100,200000,96,2.5,tall,0,2   row 2
+ *   other,,64,64,0,99,32,9.0,tall,1,0
  */
 static const char strings[] = "\0m\0gemm\0other\0gfx942\0block_x\0grid_x_each\0"
                               "min_columns\0max_columns\0tile_n\0cost\0kind\0"
-                              "wide\0tall";
+                              "wide\0tall\0grid_x_loops\0grid_y_each";
 enum {
     S_M = 1,
     S_GEMM = 3,
@@ -30,29 +31,33 @@ enum {
     S_COST = 72,
     S_KIND = 77,
     S_WIDE = 82,
-    S_TALL = 87
+    S_TALL = 87,
+    S_LOOPS = 92,
+    S_EACH_Y = 105
 };
 
 static const struct kpk_kernel_desc kernels[] = {{S_GEMM, 0, 0, 0},
                                                  {S_OTHER, 0, 0, 0}};
 static const struct kpk_column columns[] = {
-    {S_BLOCK, KPK_CELL_INT},  {S_EACH, KPK_CELL_INT}, {S_MIN, KPK_CELL_INT},
-    {S_MAX, KPK_CELL_INT},    {S_TILE, KPK_CELL_INT}, {S_COST, KPK_CELL_FLOAT},
-    {S_KIND, KPK_CELL_STRING}};
-enum { BLOCK, EACH, MIN, MAX, TILE, COST, KIND, NCOLUMNS };
+    {S_BLOCK, KPK_CELL_INT},   {S_EACH, KPK_CELL_INT},
+    {S_MIN, KPK_CELL_INT},     {S_MAX, KPK_CELL_INT},
+    {S_TILE, KPK_CELL_INT},    {S_COST, KPK_CELL_FLOAT},
+    {S_KIND, KPK_CELL_STRING}, {S_LOOPS, KPK_CELL_INT},
+    {S_EACH_Y, KPK_CELL_INT}};
+enum { BLOCK, EACH, MIN, MAX, TILE, COST, KIND, LOOPS, EACH_Y, NCOLUMNS };
 static const struct kpk_row_key keys[] = {
     {0, 0, 0}, {0, S_GFX942, 0}, {0, 0, 0}, {1, 0, 0}};
-#define ROW(block, each, min, max, tile, cost, kind)                           \
+#define ROW(block, each, min, max, tile, cost, kind, loops, each_y)            \
     {.i = (block)}, {.i = (each)}, {.i = (min)}, {.i = (max)}, {.i = (tile)},  \
-        {.f = (cost)},                                                         \
+        {.f = (cost)}, {.s = (kind)}, {.i = (loops)},                          \
     {                                                                          \
-        .s = (kind)                                                            \
+        .i = (each_y)                                                          \
     }
 static const union kpk_cell_data cells[] = {
-    ROW(256, 1024, 0, 99, 64, 1.5, S_WIDE),
-    ROW(512, 2048, 0, 99, 128, 0.5, S_WIDE),
-    ROW(128, 512, 100, 1000, 96, 2.5, S_TALL),
-    ROW(64, 64, 0, 99, 32, 9.0, S_TALL)};
+    ROW(256, 1024, 0, 99, 64, 1.5, S_WIDE, 0, 0),
+    ROW(512, 2048, 0, 99, 128, 0.5, S_WIDE, 0, 0),
+    ROW(128, 512, 100, 200000, 96, 2.5, S_TALL, 0, 2),
+    ROW(64, 64, 0, 99, 32, 9.0, S_TALL, 1, 0)};
 static const struct kpk_table tables[] = {
     {S_M, NCOLUMNS, 4, columns, keys, cells, NULL, NULL}};
 static const struct kpk_module module = {.format = KPK_FORMAT_VERSION,
@@ -68,6 +73,8 @@ static void test_strings_of_the_test_stand_where_it_says(void **state)
     (void)state;
     assert_string_equal(strings + S_KIND, "kind");
     assert_string_equal(strings + S_TALL, "tall");
+    assert_string_equal(strings + S_LOOPS, "grid_x_loops");
+    assert_string_equal(strings + S_EACH_Y, "grid_y_each");
 }
 
 static void test_table_is_found_by_name(void **state)
@@ -107,7 +114,7 @@ static void test_cells_have_the_type_of_their_column(void **state)
     assert_int_equal(kpk_table_cell(&module, 0, 3, KIND, &cell), KPK_OK);
     assert_string_equal(cell.s, "tall");
     assert_int_equal(kpk_table_numbers(&module, 0, 2, &numbers), KPK_OK);
-    assert_true(numbers[COST].f == 2.5 && numbers[MAX].i == 1000);
+    assert_true(numbers[COST].f == 2.5 && numbers[MAX].i == 200000);
     assert_int_equal(kpk_table_row(&module, 0, 1, &row), KPK_OK);
     assert_string_equal(row.kernel, "gemm");
     assert_string_equal(row.target, "gfx942");
@@ -379,20 +386,52 @@ static void test_shape_follows_target_and_columns(void **state)
                      KPK_OK);
     assert_int_equal(s.block[0], 128);
     assert_int_equal(s.grid[0], 1);
-    assert_int_equal(kpk_module_shape(&module, 0, NULL, 1, 5000, &s),
+    assert_int_equal(s.grid[1], 250);
+    assert_int_equal(kpk_module_shape(&module, 0, NULL, 1, 200001, &s),
                      KPK_ERR_NO_ROW);
     assert_non_null(strstr(kpk_error_message(), "gemm"));
     assert_int_equal(kpk_module_shape(&module, 2, NULL, 1, 1, &s), KPK_ERR_ARG);
 }
 
-static void test_shape_stays_below_two_to_the_32_threads(void **state)
+/* The grid that a kernel needs is one that HIP launches, or it is refused;
+ * only kernels that loop get a smaller one. */
+static void test_shape_covers_all_or_is_refused(void **state)
 {
-    kpk_shape s;
+    /* clang-format off */
+    static const struct {
+        size_t kernel;
+        uint64_t n, columns;
+        uint32_t grid[2]; /* 0: refused */
+        const char *says;
+    } cases[] = {
+        /* 2^32 / 256 - 1 blocks of 1024 each */
+        {0, 16777215ull * 1024, 0, {16777215, 1}, NULL},
+        {0, 16777215ull * 1024 + 1, 0, {0, 0}, "gemm: 17179868161 in x take 16777216 blocks of 256 threads, and HIP launches 16777215 at most"},
+        {0, UINT64_MAX, 0, {0, 0}, "18014398509481984 blocks"},
+        {0, 1, 131070, {1, 65535}, NULL},
+        {0, 1, 131071, {0, 0}, "131071 in y take 65536 blocks of 1 threads, and HIP launches 65535"},
+        {1, UINT64_MAX, 0, {67108863, 1}, NULL}, /* loops */
+    };
+    /* clang-format on */
 
     (void)state;
-    assert_int_equal(kpk_module_shape(&module, 1, NULL, UINT64_MAX, 0, &s),
-                     KPK_OK);
-    assert_true((uint64_t)s.grid[0] * s.block[0] < UINT64_C(1) << 32);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        kpk_shape s = {{7, 7, 7}, {7, 7, 7}, 7};
+        const kpk_status st =
+            kpk_module_shape(&module, cases[i].kernel, "gfx90a", cases[i].n,
+                             cases[i].columns, &s);
+
+        if (cases[i].says) {
+            assert_status(st, KPK_ERR_SHAPE);
+            assert_message(cases[i].says);
+            assert_int_equal(s.grid[0] + s.block[0], 14); /* left alone */
+            continue;
+        }
+        assert_ok(st);
+        assert_int_equal(s.grid[0], cases[i].grid[0]);
+        assert_int_equal(s.grid[1], cases[i].grid[1]);
+        assert_true((uint64_t)s.grid[0] * s.block[0] < UINT64_C(1) << 32);
+    }
 }
 
 int main(void)
@@ -407,7 +446,7 @@ int main(void)
         cmocka_unit_test(test_select_agrees_with_a_plain_search_of_many_rows),
         cmocka_unit_test(test_select_refuses_a_column_that_is_not_there),
         cmocka_unit_test(test_shape_follows_target_and_columns),
-        cmocka_unit_test(test_shape_stays_below_two_to_the_32_threads),
+        cmocka_unit_test(test_shape_covers_all_or_is_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
