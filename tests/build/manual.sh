@@ -16,7 +16,7 @@ modules() { # of a list of functions, those of the module API
         sort -u
 }
 
-for name in $(modules <tests/sim/hip/hip.map) $(modules <src/hip_api.h); do
+for name in $(modules <tests/sim/hip/functions.def) $(modules <src/hip_api.h); do
     check "$name has a row" grep -qx "$name" "$WORK/table"
 done
 check "there are rows" test "$(grep -c '^hip' "$WORK/table")" -gt 50

@@ -12,8 +12,8 @@ SIM_OBJECTS := $(SIM_SOURCES:%.c=$(H)/obj/%.o) $(H)/obj/gen/read/bundle.o
 SIM_TESTS   := $(patsubst tests/sim/tests/%.c,$(H)/test/sim/%,$(sort $(wildcard tests/sim/tests/test_*.c)))
 SIM_HELPERS := $(patsubst %.c,$(H)/obj/%.o,$(filter-out tests/sim/tests/test_%,$(wildcard tests/sim/tests/*.c)))
 SIM_LIB     := $(H)/sim/libamdhip64.so.7
-SIM_LINKS   := $(addprefix $(H)/sim/libamdhip64.,so so.5 so.6)
-SIM_MAP     := $(wildcard tests/sim/hip/*.map)
+SIM_LINKS   := $(addprefix $(H)/sim/libamdhip64.,so so.5 so.6) $(addprefix $(H)/sim/libhiprtc.,so so.6 so.7)
+SIM_MAP     := $(H)/sim/hip.map
 
 # Interpreted floating-point must round where the GPU rounds: no contraction.
 # -O3 because the loops over lanes have to become vector code.
@@ -41,6 +41,16 @@ $(H)/obj/tests/sim/%.o: tests/sim/%.c $(H)/stamp/sim
 	@mkdir -p $(@D)
 	@echo "  CC    $<"
 	@$(CC) $(SIM_CFLAGS) $(SIM_LLVM_CFLAGS) $(SAN_FLAGS) -MMD -MP -c -o $@ $<
+
+# Symbol versions: each is named after the release that added a function, and has
+# the one before it as its parent. Rows of a release stand together.
+$(SIM_MAP): tests/sim/hip/functions.def
+	@mkdir -p $(@D)
+	@sed -n 's/^[A-Z]*(\([a-z]*\)_\([0-9]*\)_\([0-9]*\), \(.*\))$$/\1_\2.\3 \4/p; s/^[A-Z]*(\(kpk_sim\), \(.*\))$$/\1 \2/p' $< | \
+	  awk '$$1 != node { if (node) print "}" parent ";"; if (node) parent = " " node; \
+	         node = $$1; print node " {\nglobal:" } \
+	       { print "    " $$2 ";" } \
+	       END { print "local:\n    *;\n}" parent ";" }' >$@
 
 $(SIM_LIB): $(SIM_OBJECTS) $(SIM_MAP)
 	@mkdir -p $(@D)

@@ -214,6 +214,11 @@ typedef struct {
     char bytes[16];
 } hipUUID;
 
+/* Bits of each channel, and what they hold. */
+typedef struct {
+    int x, y, z, w, f;
+} hipChannelFormatDesc;
+
 typedef struct {
     void *ptr;
     size_t pitch, xsize, ysize;

@@ -277,6 +277,16 @@ HIP_API hipError_t hipMemcpy2DAsync(void *dst, size_t dst_pitch,
                   stream_queue(stream), false));
 }
 
+HIP_API hipError_t hipMemcpy2DAsync_spt(void *dst, size_t dst_pitch,
+                                        const void *src, size_t src_pitch,
+                                        size_t width, size_t height, int kind,
+                                        hipStream_t stream)
+{
+    ENTER();
+    LEAVE(copy_2d(dst, dst_pitch, src, src_pitch, width, height, kind,
+                  stream_queue_spt(stream), false));
+}
+
 /* Boxes in linear memory; there are no arrays (textures) here. */
 static hipError_t copy_3d(const hipMemcpy3DParms *p, struct queue *q,
                           bool blocking)
@@ -322,6 +332,13 @@ HIP_API hipError_t hipMemcpy3DAsync(const hipMemcpy3DParms *p,
 {
     ENTER();
     LEAVE(copy_3d(p, stream_queue(stream), false));
+}
+
+HIP_API hipError_t hipMemcpy3DAsync_spt(const hipMemcpy3DParms *p,
+                                        hipStream_t stream)
+{
+    ENTER();
+    LEAVE(copy_3d(p, stream_queue_spt(stream), false));
 }
 
 /* ---- device variables --------------------------------------------------- */
@@ -381,6 +398,18 @@ HIP_API hipError_t hipMemcpyToSymbolAsync(const void *symbol, const void *src,
                       false));
 }
 
+HIP_API hipError_t hipMemcpyToSymbolAsync_spt(const void *symbol,
+                                              const void *src, size_t n,
+                                              size_t offset, int kind,
+                                              hipStream_t stream)
+{
+    ENTER();
+    if (!src)
+        LEAVE(n ? hipErrorInvalidValue : hipSuccess);
+    LEAVE(symbol_copy(symbol, NULL, src, n, offset, kind,
+                      stream_queue_spt(stream), false));
+}
+
 HIP_API hipError_t hipMemcpyFromSymbol(void *dst, const void *symbol, size_t n,
                                        size_t offset, int kind)
 {
@@ -410,6 +439,17 @@ HIP_API hipError_t hipMemcpyFromSymbolAsync(void *dst, const void *symbol,
         LEAVE(n ? hipErrorInvalidValue : hipSuccess);
     LEAVE(symbol_copy(symbol, dst, NULL, n, offset, kind, stream_queue(stream),
                       false));
+}
+
+HIP_API hipError_t hipMemcpyFromSymbolAsync_spt(void *dst, const void *symbol,
+                                                size_t n, size_t offset,
+                                                int kind, hipStream_t stream)
+{
+    ENTER();
+    if (!dst)
+        LEAVE(n ? hipErrorInvalidValue : hipSuccess);
+    LEAVE(symbol_copy(symbol, dst, NULL, n, offset, kind,
+                      stream_queue_spt(stream), false));
 }
 
 /* ---- filling ------------------------------------------------------------ */
@@ -577,6 +617,15 @@ HIP_API hipError_t hipMemset2DAsync(void *dst, size_t pitch, int value,
         fill_2d(dst, pitch, value, width, height, stream_queue(stream), false));
 }
 
+HIP_API hipError_t hipMemset2DAsync_spt(void *dst, size_t pitch, int value,
+                                        size_t width, size_t height,
+                                        hipStream_t stream)
+{
+    ENTER();
+    LEAVE(fill_2d(dst, pitch, value, width, height, stream_queue_spt(stream),
+                  false));
+}
+
 static hipError_t fill_3d(const hipPitchedPtr *p, int value,
                           const hipExtent *extent, struct queue *q,
                           bool blocking)
@@ -610,4 +659,11 @@ HIP_API hipError_t hipMemset3DAsync(hipPitchedPtr p, int value,
 {
     ENTER();
     LEAVE(fill_3d(&p, value, &extent, stream_queue(stream), false));
+}
+
+HIP_API hipError_t hipMemset3DAsync_spt(hipPitchedPtr p, int value,
+                                        hipExtent extent, hipStream_t stream)
+{
+    ENTER();
+    LEAVE(fill_3d(&p, value, &extent, stream_queue_spt(stream), false));
 }

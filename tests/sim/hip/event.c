@@ -126,6 +126,20 @@ HIP_API hipError_t hipEventRecord(hipEvent_t event, hipStream_t stream)
     LEAVE(record(event, stream_queue(stream)));
 }
 
+/* External is what a recorded event is in a graph; outside it says nothing. */
+HIP_API hipError_t hipEventRecordWithFlags(hipEvent_t event, hipStream_t stream,
+                                           unsigned flags)
+{
+    enum { EXTERNAL = 1 };
+
+    ENTER();
+    if (!event)
+        LEAVE(hipErrorInvalidHandle);
+    if (flags & ~(unsigned)EXTERNAL)
+        LEAVE(hipErrorInvalidValue);
+    LEAVE(record(event, stream_queue(stream)));
+}
+
 HIP_API hipError_t hipEventRecord_spt(hipEvent_t event, hipStream_t stream)
 {
     ENTER();

@@ -234,6 +234,12 @@ HIP_API hipError_t hipHostAlloc(void **ptr, size_t size, unsigned flags)
     LEAVE(allocate_host(ptr, size, flags));
 }
 
+HIP_API hipError_t hipExtHostAlloc(void **ptr, size_t size, unsigned flags)
+{
+    ENTER();
+    LEAVE(allocate_host(ptr, size, flags));
+}
+
 HIP_API hipError_t hipMallocHost(void **ptr, size_t size)
 {
     ENTER();
@@ -498,6 +504,20 @@ static void clear_attribute(void *data, int attribute)
     default:
         break;
     }
+}
+
+/* The one that can be set asks for synchronous copies, which these are in
+ * their effect. */
+HIP_API hipError_t hipPointerSetAttribute(const void *value, int attribute,
+                                          hipDeviceptr_t ptr)
+{
+    enum { SYNC_MEMOPS = 6 };
+
+    ENTER();
+    if (!value || !ptr || attribute != SYNC_MEMOPS ||
+        !find_allocation(ptr, NULL))
+        LEAVE(hipErrorInvalidValue);
+    LEAVE(hipSuccess);
 }
 
 HIP_API hipError_t hipDrvPointerGetAttributes(unsigned n, int *attributes,

@@ -1,8 +1,8 @@
 /* proc.c - functions by name, and the small rest of the interface */
-#define _GNU_SOURCE
 #include "runtime.h"
 
-#include <dlfcn.h>
+#include "symbols.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -11,21 +11,7 @@ enum { PER_THREAD_STREAM = 2 }; /* of the flags */
 
 static void *find(const char *name)
 {
-    Dl_info info;
-    void *self, *found = NULL;
-
-    if (strncmp(name, "hip", 3) != 0 || !dladdr(&rt, &info))
-        return NULL;
-    /* This library's own, whatever else the process has loaded; where it is
-     * part of the program, the program's. */
-    self = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
-    if (!self)
-        self = dlopen(NULL, RTLD_LAZY);
-    if (!self)
-        return NULL;
-    found = dlsym(self, name);
-    dlclose(self);
-    return found;
+    return strncmp(name, "hip", 3) == 0 ? function_by_name(name) : NULL;
 }
 
 HIP_API hipError_t hipGetProcAddress(const char *symbol, void **pfn,
@@ -54,23 +40,53 @@ HIP_API hipError_t hipGetProcAddress(const char *symbol, void **pfn,
     LEAVE(*pfn ? hipSuccess : hipErrorInvalidValue);
 }
 
+static hipError_t driver_entry(const char *symbol, void **pfn, bool per_thread,
+                               int *status)
+{
+    char name[128];
+
+    if (!symbol || !*symbol || !pfn)
+        return hipErrorInvalidValue;
+    snprintf(name, sizeof(name), "%s_spt", symbol);
+    *pfn = per_thread ? find(name) : NULL;
+    if (!*pfn)
+        *pfn = find(symbol);
+    if (status)
+        *status = *pfn ? SYMBOL_FOUND : SYMBOL_NOT_FOUND;
+    return *pfn ? hipSuccess : hipErrorInvalidValue;
+}
+
 HIP_API hipError_t hipGetDriverEntryPoint(const char *symbol, void **pfn,
                                           uint64_t flags, int *status)
 {
     ENTER_WITH(NEED_NOTHING);
+    LEAVE(driver_entry(symbol, pfn, flags & PER_THREAD_STREAM, status));
+}
+
+HIP_API hipError_t hipGetDriverEntryPoint_spt(const char *symbol, void **pfn,
+                                              uint64_t flags, int *status)
+{
+    ENTER_WITH(NEED_NOTHING);
     (void)flags;
-    if (!symbol || !*symbol || !pfn)
-        LEAVE(hipErrorInvalidValue);
-    *pfn = find(symbol);
-    if (status)
-        *status = *pfn ? SYMBOL_FOUND : SYMBOL_NOT_FOUND;
-    LEAVE(*pfn ? hipSuccess : hipErrorInvalidValue);
+    LEAVE(driver_entry(symbol, pfn, true, status));
 }
 
 HIP_API const char *hipApiName(uint32_t id)
 {
     (void)id;
     return "unknown";
+}
+
+HIP_API const char *hipGetCmdName(unsigned op)
+{
+    (void)op;
+    return "unknown";
+}
+
+/* Nothing here is traced. */
+HIP_API void hipRegisterTracerCallback(void *callback)
+{
+    (void)callback;
 }
 
 HIP_API const char *hipKernelNameRef(hipFunction_t f)
@@ -87,6 +103,12 @@ HIP_API const char *hipKernelNameRefByPtr(const void *stub, hipStream_t stream)
         host_function(stub, current_device(), &f) != hipSuccess)
         return NULL;
     return f->kernel->name;
+}
+
+HIP_API hipChannelFormatDesc hipCreateChannelDesc(int x, int y, int z, int w,
+                                                  int kind)
+{
+    return (hipChannelFormatDesc){x, y, z, w, kind};
 }
 
 /* Modules are loaded when they are asked for. */

@@ -25,6 +25,7 @@ struct ended {
 static struct ended *ended; /* with rt.lock held */
 static bool stopping;
 static int nworkers;
+static uint64_t nqueues; /* ever made */
 static __thread bool working;
 static pthread_cond_t worker_ended = PTHREAD_COND_INITIALIZER;
 
@@ -321,6 +322,7 @@ struct queue *new_queue(struct device *device, unsigned flags, int priority)
     pthread_cond_init(&q->finished, NULL);
     pthread_mutex_lock(&rt.lock);
     join_ended();
+    q->id = ++nqueues;
     q->next = device->queues;
     device->queues = q;
     pthread_mutex_unlock(&rt.lock);

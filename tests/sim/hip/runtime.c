@@ -29,6 +29,32 @@ void complain(const char *format, ...)
     fprintf(stderr, "kpk-sim: %s\n", text);
 }
 
+/* ---- static programs ---------------------------------------------------- */
+
+/*
+ * A program linked with -static that loads this library has a second C library
+ * in it, whose thread-local variables nobody set up: their addresses are next
+ * to 0. LLVM and malloc need theirs as much as this file does.
+ */
+static bool has_thread_variables(void)
+{
+    struct thread **volatile address = &self;
+
+    return (uintptr_t)address > 65536;
+}
+
+/* By the system call alone: nothing else is sure to work. */
+static void refuse_static_program(void)
+{
+    static const char text[] =
+        "kpk-sim: this program was linked with -static, and a static program "
+        "cannot load a HIP runtime; link it without -static\n";
+    static bool said;
+
+    if (!said && write(STDERR_FILENO, text, sizeof(text) - 1) > 0)
+        said = true;
+}
+
 /* ---- threads ------------------------------------------------------------ */
 
 static void drop_thread(void *pointer)
@@ -167,6 +193,10 @@ hipError_t enter(const char *function, enum need need)
 
     if (gone)
         return hipErrorDeinitialized;
+    if (!has_thread_variables()) {
+        refuse_static_program();
+        return hipErrorNotSupported;
+    }
     pthread_once(&once, initialise);
     t = this_thread();
     if (!t)
@@ -185,7 +215,7 @@ hipError_t enter(const char *function, enum need need)
 
 hipError_t leave(hipError_t error)
 {
-    struct thread *t = gone ? NULL : this_thread();
+    struct thread *t = gone || !has_thread_variables() ? NULL : this_thread();
 
     if (!t)
         return error;
@@ -236,7 +266,8 @@ HIP_API hipError_t hipExtGetLastError(void)
 
 void runtime_ready(void)
 {
-    pthread_once(&once, initialise);
+    if (has_thread_variables())
+        pthread_once(&once, initialise);
 }
 
 HIP_API hipError_t hipInit(unsigned flags)

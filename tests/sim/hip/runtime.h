@@ -60,6 +60,7 @@ struct queue {
     pthread_cond_t work, finished;
     uint64_t hsa_queue; /* amd_queue_t of its kernels, 0 until needed */
     uint64_t packet;
+    uint64_t id; /* 1, 2, 3... in order of creation */
 };
 
 struct device {

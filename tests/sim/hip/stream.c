@@ -271,6 +271,21 @@ HIP_API hipError_t hipStreamGetDevice(hipStream_t stream, hipDevice_t *device)
     LEAVE(hipSuccess);
 }
 
+HIP_API hipError_t hipStreamGetId(hipStream_t stream, unsigned long long *id)
+{
+    struct queue *q;
+
+    ENTER();
+    if (!id)
+        LEAVE(hipErrorInvalidValue);
+    q = stream_queue(stream);
+    if (!q)
+        LEAVE(hipErrorContextIsDestroyed);
+    *id = q->id;
+    queue_unref(q);
+    LEAVE(hipSuccess);
+}
+
 HIP_API int hipGetStreamDeviceId(hipStream_t stream)
 {
     struct queue *q;
@@ -424,6 +439,19 @@ HIP_API hipError_t hipStreamAddCallback(hipStream_t stream,
     if (!callback || flags != 0)
         LEAVE(hipErrorInvalidValue);
     LEAVE(add_callback(stream_queue(stream), &like));
+}
+
+HIP_API hipError_t hipStreamAddCallback_spt(hipStream_t stream,
+                                            hipStreamCallback_t callback,
+                                            void *data, unsigned flags)
+{
+    struct callback like = {
+        .with_status = callback, .stream = stream, .data = data};
+
+    ENTER();
+    if (!callback || flags != 0)
+        LEAVE(hipErrorInvalidValue);
+    LEAVE(add_callback(stream_queue_spt(stream), &like));
 }
 
 static hipError_t launch_host(struct queue *q, hipStream_t stream,

@@ -7,7 +7,7 @@
 # with partial blocks, too; clang's default is a kernel that does not allow them.
 
 PROGRAMS      := vectors streams units groups
-PROGRAM_TESTS := $(PROGRAMS:%=$(H)/test/program/%)
+PROGRAM_TESTS := $(PROGRAMS:%=$(H)/test/program/%) $(H)/test/program/static
 API_ARCHS     := $(sort $(CORPUS_ARCHS) gfx11-generic)
 API_HSACOS    := $(API_ARCHS:%=$(B)/program/%/api.hsaco)
 
@@ -37,9 +37,15 @@ $(H)/program/%.bin: $$(call program_objects,$$*) $(SIM_LIB) $(SIM_LINKS)
 	@echo "  LD    $@"
 	@$(DEVICE_CXX) -o $@ $(filter %.o,$^) $(PROGRAM_LIBS)
 .PRECIOUS: $(H)/program/%.bin
-$(PROGRAM_TESTS): $(H)/test/program/%: $(H)/program/%.bin
+$(PROGRAMS:%=$(H)/test/program/%): $(H)/test/program/%: $(H)/program/%.bin
 	@mkdir -p $(@D)
 	@$(call runner,$<)
 
 $(filter %/test_hip_launch %/test_hip_module %/test_hip_stream,$(SIM_TESTS)): | $(API_HSACOS) \
   $(B)/program/gfx942/streams.hsaco
+
+# It loads the library by its path: a static program has no other way.
+$(H)/test/program/static: tests/sim/programs/static.c $(SIM_LIB)
+	@mkdir -p $(@D)
+	@echo "  LD    $@"
+	@$(CC) $(CFLAGS) -w -static -DLIBRARY='"$(abspath $(SIM_LIB))"' -o $@ $<

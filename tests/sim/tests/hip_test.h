@@ -47,6 +47,8 @@ hipError_t hipLaunchHostFunc(hipStream_t stream, void (*function)(void *),
                              void *data);
 hipError_t hipStreamGetDevice(hipStream_t stream, hipDevice_t *device);
 hipError_t hipDrvGetErrorName(hipError_t error, const char **text);
+int hiprtcCompileProgram(void *program, int n, const char **options);
+const char *hiprtcGetErrorString(int result);
 hipError_t hipDeviceSetLimit(enum hipLimit_t limit, size_t value);
 
 /* Expects a call to return an error; says both by name if it does not. */

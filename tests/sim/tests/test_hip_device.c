@@ -1,5 +1,8 @@
 /* test_hip_device.c - devices, properties in both layouts, errors by release */
+#define _GNU_SOURCE
 #include "hip_test.h"
+
+#include <dlfcn.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -508,6 +511,62 @@ static void test_functions_by_name(void **state)
     assert_ptr_not_equal(plain, direct);
 }
 
+/* Each row of the list is exported, and found by name; nothing else is. */
+static void test_list_of_functions_is_what_is_exported(void **state)
+{
+    static const char *const rows[] = {
+#define WORKS(release, name) #name,
+#define REFUSED(release, name) #name,
+#include "../hip/functions.def"
+#undef WORKS
+#undef REFUSED
+    };
+    size_t i;
+
+    (void)state;
+    for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        void *linked = dlsym(RTLD_DEFAULT, rows[i]), *found = NULL;
+
+        if (!linked)
+            fail_msg("%s is not exported", rows[i]);
+        if (strncmp(rows[i], "hip", 3) != 0)
+            continue;
+        (void)hipGetProcAddress(rows[i], &found, 502, 0, NULL);
+        assert_ptr_equal(found, linked);
+    }
+}
+
+static void test_refused_functions_say_so(void **state)
+{
+    static const char *const rows[] = {
+#define WORKS(release, name)
+#define REFUSED(release, name) #name,
+#include "../hip/functions.def"
+#undef WORKS
+#undef REFUSED
+    };
+    size_t i;
+
+    (void)state;
+    for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        hipError_t (*call)(void) = NULL;
+        void *found = dlsym(RTLD_DEFAULT, rows[i]);
+
+        memcpy(&call, &found, sizeof(call));
+        assert_non_null(call);
+        if (call() != hipErrorNotSupported)
+            fail_msg("%s does not answer hipErrorNotSupported", rows[i]);
+    }
+}
+
+static void test_run_time_compilation_is_refused_in_words(void **state)
+{
+    (void)state;
+    assert_int_equal(hiprtcCompileProgram(NULL, 0, NULL), 11);
+    assert_string_equal(hiprtcGetErrorString(11),
+                        "HIPRTC_ERROR_INTERNAL_ERROR");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -527,6 +586,9 @@ int main(void)
         cmocka_unit_test(test_error_names),
         cmocka_unit_test(test_error_numbers_are_those_of_the_header),
         cmocka_unit_test(test_functions_by_name),
+        cmocka_unit_test(test_list_of_functions_is_what_is_exported),
+        cmocka_unit_test(test_refused_functions_say_so),
+        cmocka_unit_test(test_run_time_compilation_is_refused_in_words),
     };
 
     (void)setenv("KPK_SIM_DEVICES", "gfx942,gfx1100", 1);
