@@ -21,6 +21,13 @@ static uint64_t number(const char *name, uint64_t otherwise)
     return *end ? otherwise : value;
 }
 
+static bool is_word(const char *name, const char *word)
+{
+    const char *text = getenv(name);
+
+    return text && strcmp(text, word) == 0;
+}
+
 static void read_environment(void)
 {
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
@@ -30,6 +37,8 @@ static void read_environment(void)
     if (config.threads == 0)
         config.threads = 1;
     config.stats = number("KPK_SIM_STATS", 0) != 0;
+    config.bounds = is_word("KPK_SIM_STATS", "bounds");
+    config.print_bounds = config.bounds;
     config.uninit = number("KPK_SIM_UNINIT", 0) != 0;
     config.races = number("KPK_SIM_RACES", 0) != 0;
     config.barriers = number("KPK_SIM_BARRIERS", 1) != 0;

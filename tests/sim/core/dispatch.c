@@ -9,7 +9,10 @@
 #include "dispatch.h"
 
 #include "../isa/exec.h"
+#include "../isa/work.h"
+#include "cards.h"
 #include "pool.h"
+#include "touched.h"
 #include "wave_init.h"
 
 #include <pthread.h>
@@ -52,7 +55,7 @@ struct job {
 
 struct layout {
     uint64_t waves, vgprs, agprs, scratch, scratch_written, lds, lds_written,
-        races, size;
+        races, flights, size;
 };
 
 static uint64_t place(uint64_t *size, uint64_t nbytes)
@@ -79,6 +82,8 @@ static struct layout lay_out(const struct run *run)
         l.lds_written = place(&l.size, run->lds_nbytes);
     if (run->config.races)
         l.races = place(&l.size, run->lds_nbytes * sizeof(struct lds_race));
+    if (run->touched)
+        l.flights = place(&l.size, n * sizeof(struct flight));
     return l;
 }
 
@@ -131,6 +136,8 @@ static bool start_group(struct job *job, struct resident *r, uint64_t index)
     }
     if (g->races)
         memset(g->races, 0, run->lds_nbytes * sizeof(struct lds_race));
+    if (l.flights)
+        memset(r->memory + l.flights, 0, g->nwaves * sizeof(struct flight));
     for (unsigned i = 0; i < g->nwaves; i++) {
         struct wave *w = &g->waves[i];
 
@@ -142,6 +149,8 @@ static bool start_group(struct job *job, struct resident *r, uint64_t index)
         w->scratch = (uint32_t *)(r->memory + l.scratch + i * scratch);
         if (l.scratch_written)
             w->scratch_written = r->memory + l.scratch_written + i * scratch;
+        if (l.flights)
+            w->flight = (struct flight *)(r->memory + l.flights) + i;
         if (!sim_wave_init(w)) {
             sim_fault_raise(w, SIM_FAULT_MEMORY, -1, run->dispatch->kernarg,
                             "the kernarg segment, to be loaded into SGPRs, is "
@@ -437,6 +446,12 @@ static uint32_t occupancy(const struct run *run)
     return waves;
 }
 
+/* RDNA: bit 29 spreads a group's waves over both compute units of a WGP. */
+static bool shares_cus(const struct run *run)
+{
+    return run->target->major >= 10 && (run->rsrc1 >> 29 & 1);
+}
+
 static void report_stats(const struct job *job, struct sim_stats *stats)
 {
     struct sim_stats s = job->stats;
@@ -448,11 +463,21 @@ static void report_stats(const struct job *job, struct sim_stats *stats)
     s.lds_nbytes = job->run.lds_nbytes;
     s.scratch_nbytes = job->run.scratch_nbytes;
     s.occupancy_waves = occupancy(&job->run);
+    s.work.wave_size = job->run.wave_size;
+    s.work.waves_per_group = job->run.nwaves;
+    s.work.groups_share_cus = shares_cus(&job->run);
+    if (job->run.touched)
+        sim_touched_count(job->run.touched, &s.work);
     if (job->run.config.stats)
         sim_stats_print(job->run.dispatch, &s);
+    if (job->run.config.print_bounds)
+        sim_bounds_print(job->run.dispatch, &s);
     if (!stats)
         return;
     sim_stats_add(stats, &s);
+    stats->work.wave_size = s.work.wave_size;
+    stats->work.waves_per_group = s.work.waves_per_group;
+    stats->work.groups_share_cus = s.work.groups_share_cus;
     stats->vgprs = s.vgprs;
     stats->sgprs = s.sgprs;
     stats->lds_nbytes = s.lds_nbytes;
@@ -496,6 +521,11 @@ static bool run_job(struct job *job, struct sim_stats *stats,
         refuse(fault, d, SIM_FAULT_MEMORY, "no device memory is left");
         goto out;
     }
+    if (job->run.config.bounds && !(job->run.touched = sim_touched_new())) {
+        refuse(fault, d, SIM_FAULT_MEMORY,
+               "the host has no memory to count for bounds");
+        goto out;
+    }
     plan(job, &nthreads);
     atomic_store(&job->faulted_group, UINT64_MAX);
     run_on_threads(job, nthreads);
@@ -509,6 +539,7 @@ static bool run_job(struct job *job, struct sim_stats *stats,
     if (!ok)
         *fault = job->fault;
 out:
+    sim_touched_free(job->run.touched);
     if (packet)
         sim_mem_free(packet->base);
     if (queue)

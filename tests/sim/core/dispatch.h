@@ -5,7 +5,8 @@
  *
  * Switches are read from the environment once per process (sim_config()):
  *   KPK_SIM_THREADS=N      worker threads (default: the machine's cores)
- *   KPK_SIM_STATS=1        print the counters of every launch to stderr
+ *   KPK_SIM_STATS=1|bounds print the counters of every launch to stderr, or
+ *                          lower bounds of its time on a card (cards.h)
  *   KPK_SIM_UNINIT=0|1     report reads of LDS, scratch or device memory that
  *                          nothing wrote (default 0)
  *   KPK_SIM_RACES=0|1      report LDS data races between waves (default 0)
@@ -17,6 +18,7 @@
 #define SIM_CORE_DISPATCH_H
 
 #include "code_object.h"
+#include "work.h"
 
 /* Global wave sync, which belongs to a queue. */
 enum { SIM_GWS_RESOURCES = 64 };
@@ -81,6 +83,7 @@ struct sim_stats {
     uint64_t lds_bytes, lds_bank_conflicts; /* extra cycles */
     uint32_t vgprs, sgprs, lds_nbytes, scratch_nbytes;
     uint32_t occupancy_waves; /* per SIMD, from registers and LDS */
+    struct sim_work work;     /* where bounds are asked for */
 };
 
 struct sim_alloc;
@@ -89,6 +92,7 @@ struct sim_code;
 struct sim_config {
     unsigned threads;
     bool stats, uninit, races, barriers, trace, dropped;
+    bool bounds, print_bounds; /* count what bounds need; print them */
     uint64_t max_insns;
 };
 

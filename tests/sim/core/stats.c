@@ -29,6 +29,35 @@ void sim_stats_add(struct sim_stats *to, const struct sim_stats *from)
     ADD(segment_bytes_written);
     ADD(lds_bytes);
     ADD(lds_bank_conflicts);
+    for (unsigned r = 0; r < SIM_NRATES; r++) {
+        ADD(work.valu_insns[r]);
+        ADD(work.valu_cycles[r]);
+    }
+    ADD(work.trans_cycles);
+    ADD(work.matrix_insns);
+    ADD(work.matrix_cycles);
+    ADD(work.matrix_blocks_valu);
+    ADD(work.matrix_unknown);
+    ADD(work.salu_insns);
+    ADD(work.lds_insns);
+    ADD(work.lds_cycles);
+    ADD(work.lds_conflict_cycles);
+    ADD(work.vmem_insns);
+    ADD(work.segments64);
+    ADD(work.segments128);
+    ADD(work.scratch_bytes);
+    ADD(work.atomic_lanes);
+    ADD(work.atomic_requests);
+    ADD(work.atomic_hottest);
+    ADD(work.read_bytes);
+    ADD(work.read_segments64);
+    ADD(work.read_segments128);
+    ADD(work.written_bytes);
+    ADD(work.written_segments32);
+    ADD(work.written_segments128);
+    ADD(work.untracked);
+    ADD(work.load_bytes);
+    ADD(work.load_waits);
 #undef ADD
 }
 

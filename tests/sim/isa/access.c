@@ -1,5 +1,6 @@
 /* access.c - finds the memory of an access, or reports why it has none */
 #include "access.h"
+#include "work.h"
 
 #include <stdio.h>
 
@@ -222,6 +223,8 @@ void sim_count_lds(struct wave *w, uint64_t mask, const uint32_t *offset,
         }
         s->lds_bank_conflicts += worst - 1;
     }
+    if (w->flight)
+        sim_work_lds(w, mask, offset, n);
 }
 
 /* ---- scratch ---- */

@@ -124,6 +124,7 @@ static void run_ds_read_addtid_b32(struct wave *w, const struct insn *in)
     struct places p;
 
     addtid(w, in, &p);
+    count(w, p.at, 4);
     sim_vmem_load(w, &p, &in->op[0], (struct form){4, false, 0});
 }
 
@@ -132,6 +133,7 @@ static void run_ds_write_addtid_b32(struct wave *w, const struct insn *in)
     struct places p;
 
     addtid(w, in, &p);
+    count(w, p.at, 4);
     sim_vmem_store(w, &p, &in->op[0], (struct form){4, false, 0});
 }
 

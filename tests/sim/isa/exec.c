@@ -1,6 +1,7 @@
 /* exec.c - the wave loop */
 #include "exec.h"
 #include "decode.h"
+#include "work.h"
 
 #include <fenv.h>
 #include <stdio.h>
@@ -132,6 +133,14 @@ static void trace(struct wave *w)
             (unsigned long long)wave_exec(w), text);
 }
 
+static void watch(struct wave *w, const struct insn *in)
+{
+    if (w->run->config.trace)
+        trace(w);
+    if (w->flight)
+        sim_work_insn(w, in);
+}
+
 static void check_registers(struct wave *w, const struct insn *in)
 {
     bool agpr = in->nagprs > w->nagprs;
@@ -201,7 +210,7 @@ static void run_indexed(struct wave *w, const struct insn *in)
 static void run_slice(struct wave *w, uint64_t quantum,
                       uint64_t count[NUM_CLASSES])
 {
-    const bool tracing = w->run->config.trace;
+    const bool watched = w->run->config.trace || w->flight;
     const unsigned slots = w->nlanes == 32;
     uint64_t lane_insns = 0;
 
@@ -238,8 +247,8 @@ static void run_slice(struct wave *w, uint64_t quantum,
             check_registers(w, in);
             break;
         }
-        if (tracing)
-            trace(w);
+        if (watched)
+            watch(w, in);
         if (!w->fp_default && in->fp && in->fp != w->fp_now)
             obey(w, (enum fp_rule)in->fp);
         if (w->gpr_idx &&

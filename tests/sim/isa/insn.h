@@ -8,6 +8,7 @@
 #ifndef SIM_ISA_INSN_H
 #define SIM_ISA_INSN_H
 
+#include "cost.h"
 #include "types.h"
 
 #include <stdbool.h>
@@ -202,6 +203,7 @@ struct insn {
     struct operand op[MAX_OPERANDS];
     struct insn *pair;  /* second half of a VOPD instruction */
     bool pair_overlaps; /* the second half reads what the first writes */
+    struct cost cost;
 };
 
 /* Index of the first source among the operands. */

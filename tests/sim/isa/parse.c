@@ -673,6 +673,7 @@ static bool parse_one(const char *text, const struct sim_target *target,
     if (!(in->row->flags & ROW_RAW) && !parse_rest(p, in, why))
         return false;
     finish(in, target);
+    in->cost = sim_cost_of(name, in, target);
     return true;
 }
 

@@ -6,6 +6,7 @@
  */
 #include "sop.h"
 #include "vmem.h"
+#include "work.h"
 
 enum { SMEM_MAX_DWORDS = 16 };
 
@@ -28,6 +29,8 @@ static const uint8_t *scalar_read(struct wave *w, uint64_t addr, unsigned n)
                         (unsigned long long)addr);
         return NULL;
     }
+    if (w->flight)
+        sim_work_scalar(w, addr, n, false);
     return sim_global(w, addr, n, ACCESS_READ, -1);
 }
 
@@ -132,6 +135,8 @@ static void store(struct wave *w, uint64_t addr, const uint32_t *dwords,
     uint8_t *p =
         sim_global(w, addr & ~UINT64_C(3), 4 * ndwords, ACCESS_WRITE, -1);
 
+    if (w->flight)
+        sim_work_scalar(w, addr & ~UINT64_C(3), 4 * ndwords, true);
     if (p)
         memcpy(p, dwords, 4ull * ndwords);
 }

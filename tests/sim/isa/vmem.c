@@ -1,5 +1,6 @@
 /* vmem.c - loads, stores and atomics that vector lanes make */
 #include "vmem.h"
+#include "work.h"
 
 /* ---- counting ---- */
 
@@ -45,13 +46,15 @@ static uint64_t count_segments(const struct places *p, unsigned nbytes,
 }
 
 static void count(struct wave *w, const struct places *p, unsigned nbytes,
-                  bool write)
+                  enum work_kind kind)
 {
     struct sim_stats *s = &w->group->stats;
     uint64_t asked =
         (uint64_t)(unsigned)__builtin_popcountll(p->lanes) * nbytes;
     uint64_t moved;
 
+    if (w->flight)
+        sim_work_vmem(w, p, nbytes, kind);
     if (!asked || p->space == SPACE_LDS)
         return;
     if (p->space == SPACE_SCRATCH) { /* interleaved: as good as it gets */
@@ -67,7 +70,7 @@ static void count(struct wave *w, const struct places *p, unsigned nbytes,
         }
         moved = SEGMENT * count_segments(p, nbytes, lowest, highest);
     }
-    if (write) {
+    if (kind != WORK_LOADS) {
         s->bytes_written += asked;
         s->segment_bytes_written += moved;
     } else {
@@ -215,7 +218,7 @@ void sim_vmem_load(struct wave *w, const struct places *p,
     uint64_t base;
     const uint8_t *bytes = common_base(w, p, form.nbytes, ACCESS_READ, &base);
 
-    count(w, p, form.nbytes, false);
+    count(w, p, form.nbytes, WORK_LOADS);
     for (uint64_t m = w->mask & ~p->lanes; m; m &= m - 1) {
         int lane = __builtin_ctzll(m);
 
@@ -268,7 +271,7 @@ void sim_vmem_load_transposed(struct wave *w, const struct places *p,
     unsigned n = 8 * nbytes / nbits; /* values of a lane */
     uint32_t loaded[MAX_LANES][4] = {{0}};
 
-    count(w, p, nbytes, false);
+    count(w, p, nbytes, WORK_LOADS);
     for (unsigned lane = 0; lane < w->nlanes; lane++)
         if (!copy_lane(w, p, nbytes, (uint8_t *)loaded[lane], ACCESS_READ,
                        (int)lane))
@@ -296,7 +299,9 @@ void sim_vmem_load_lds(struct wave *w, const struct places *p, int32_t offset,
     uint64_t start =
         (uint64_t)(w->s[SREG_M0] & reach) + (uint64_t)(int64_t)offset;
 
-    count(w, p, form.nbytes, false);
+    count(w, p, form.nbytes, WORK_LOADS);
+    if (w->flight)
+        sim_work_lds_row(w, w->mask, nbytes);
     for (uint64_t m = w->mask; m; m &= m - 1) {
         int lane = __builtin_ctzll(m);
         uint32_t v[4] = {0};
@@ -355,7 +360,7 @@ void sim_vmem_store(struct wave *w, const struct places *p,
     uint64_t base;
     uint8_t *bytes = common_base(w, p, form.nbytes, ACCESS_WRITE, &base);
 
-    count(w, p, form.nbytes, true);
+    count(w, p, form.nbytes, WORK_STORES);
     if (bytes && fast_store(p, reg, bytes, base, form.nbytes))
         return;
     for (uint64_t m = p->lanes; m; m &= m - 1) {
@@ -504,7 +509,7 @@ void sim_vmem_atomic(struct wave *w, const struct places *p,
     uint64_t old[MAX_LANES] = {0};
 
     fn = as_caches_do(w->target, fn);
-    count(w, p, nbytes, true);
+    count(w, p, nbytes, dst ? WORK_ATOMIC_RETURNS : WORK_ATOMIC);
     for (uint64_t m = p->lanes; m; m &= m - 1) {
         int lane = __builtin_ctzll(m);
         uint64_t compare =

@@ -41,6 +41,9 @@ enum {
     MODE_GPR_IDX_EN = 1 << 27 /* gfx9 */
 };
 
+/* What a wave has under way, for bounds (work.c). */
+struct flight;
+
 struct sim_code; /* decoded instructions of one allocation, see decode.h */
 
 /* What all waves of a dispatch share. */
@@ -57,6 +60,7 @@ struct run {
     uint32_t nwaves; /* per workgroup */
     uint32_t rsrc1, rsrc2, rsrc3, properties, preload;
     uint64_t packet, queue;
+    struct touched *touched; /* memory's bytes; NULL if not asked for */
 };
 
 /* Who touched a byte of LDS since the last barrier (KPK_SIM_RACES). */
@@ -133,6 +137,7 @@ struct wave {
     uint64_t ninsns;
     bool gpr_idx; /* MODE_GPR_IDX_EN, on targets that have it */
     const struct sim_alloc *last_hit[2]; /* of memory accesses */
+    struct flight *flight; /* NULL: its work is not counted */
 };
 
 static inline uint64_t sreg64(const struct wave *w, unsigned reg)

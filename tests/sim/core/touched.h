@@ -1,0 +1,27 @@
+/* touched.h - which bytes of memory a launch reads and writes
+ *
+ * Workgroups run on several threads; what is noted does not depend on their
+ * order.
+ */
+#ifndef SIM_CORE_TOUCHED_H
+#define SIM_CORE_TOUCHED_H
+
+#include "work.h"
+
+#include <stdbool.h>
+
+struct touched;
+
+struct touched *sim_touched_new(void); /* NULL: no memory */
+void sim_touched_free(struct touched *t);
+
+/* Bytes [at, at + n) are read, or written; false if there is no room. */
+bool sim_touched_note(struct touched *t, uint64_t at, unsigned n, bool write);
+
+/* The 64 bytes around `at` are busy for so many turns of an atomic unit. */
+bool sim_touched_atomic(struct touched *t, uint64_t at, unsigned turns);
+
+/* Sets the counters of different bytes and of the hottest place. */
+void sim_touched_count(const struct touched *t, struct sim_work *out);
+
+#endif
