@@ -114,6 +114,25 @@ check "its code objects are those of vector_add to the byte" \
     test "$(blob_bytes "$WORK/one")" -eq "$(file_bytes vector_add)"
 check "the whole holds more" \
     test "$(blob_bytes "$WORK/whole")" -gt "$(blob_bytes "$WORK/one")"
+# A shared library cannot be loaded into a static program: a sentence, no crash.
+static_program() {
+    cat >"$WORK/static.c" <<END
+#include <stdio.h>
+#include <kpack.h>
+int main(void)
+{
+    int n;
+    printf("%s: ", kpk_status_name(kpk_device_count(&n)));
+    return puts(kpk_error_message()) < 0;
+}
+END
+    $CC -static -Iinclude "$WORK/static.c" "$lib" -pthread -ldl -o "$WORK/static"
+}
+if [ "$B" = "$H" ]; then # sanitizers do not link statically
+    check "a static program links" static_program
+    check "it says why it has no HIP" sh -c "LD_LIBRARY_PATH='$H/sim' \
+        '$WORK/static' | grep 'KPK_ERR_NO_HIP: this program is linked with -static'"
+fi
 one=$(wc -c <"$WORK/one") whole=$(wc -c <"$WORK/whole")
 check "the file of the one is smaller by the rest of the pack: $one, $whole" \
     test $((whole - one)) -ge \

@@ -5,30 +5,116 @@
 #include "kpack/candle.h"
 #include "plain_index.h"
 
-/* Row lengths that the tables of row kernels tell apart. */
+#include <stdbool.h>
+
+/* Row lengths that the tables of row kernels tell apart, and the shared memory
+ * that every target has. */
 static const uint64_t columns[] = {1, 33, 1000, 4096, 100003, 4194304};
+static const uint64_t counts[] = {
+    0, 1, 1000, 65536, 200000000, UINT64_C(1) << 33, UINT64_C(1) << 40};
+enum { LDS_NBYTES = 65536, MOST_IN_Y = 65535 };
+
+/* The row that a shape comes from, found once more: the first one of the
+ * kernel whose range has `ncolumns`. */
+struct row {
+    size_t table, row;
+};
+
+static int64_t number(const kpk_module *module, struct row at,
+                      const char *column, int64_t missing)
+{
+    kpk_cell cell;
+    size_t c;
+
+    if (kpk_table_find_column(module, at.table, column, &c) != KPK_OK)
+        return missing;
+    assert_ok(kpk_table_cell(module, at.table, at.row, c, &cell));
+    return cell.i;
+}
+
+static struct row find_row(const kpk_module *module, const char *kernel,
+                           uint64_t ncolumns)
+{
+    struct row at = {0, 0};
+    kpk_table_decl table;
+    kpk_row row;
+
+    assert_ok(
+        kpk_module_find_table(module, kpk_module_name(module), &at.table));
+    assert_ok(kpk_module_table(module, at.table, &table));
+    for (; at.row < table.nrows; at.row++) {
+        assert_ok(kpk_table_row(module, at.table, at.row, &row));
+        if (strcmp(row.kernel, kernel) == 0 &&
+            (uint64_t)number(module, at, "min_columns", 0) <= ncolumns &&
+            (uint64_t)number(module, at, "max_columns", INT64_MAX) >= ncolumns)
+            return at;
+    }
+    fail_msg("no row for %s", kernel);
+    return at;
+}
+
+/* Blocks that cover n; at least one. */
+static uint64_t needed(uint64_t n, int64_t each)
+{
+    const uint64_t blocks =
+        each > 0 ? (n + (uint64_t)each - 1) / (uint64_t)each : 1;
+
+    return blocks ? blocks : 1;
+}
+
+static void check_one(const kpk_module *module, size_t kernel, uint64_t n,
+                      uint64_t ncolumns)
+{
+    kpk_kernel_decl decl;
+    kpk_shape s = {{0}, {0}, 0};
+    kpk_status st = kpk_module_shape(module, kernel, NULL, n, ncolumns, &s);
+    bool named = false;
+    struct row at;
+    uint64_t x, y, threads;
+    bool loops, launchable;
+
+    assert_ok(kpk_module_kernel(module, kernel, &decl));
+    if (st != KPK_OK)
+        named = strstr(kpk_error_message(), decl.name) != NULL;
+    at = find_row(module, decl.name, ncolumns);
+    x = needed(n, number(module, at, "grid_x_each", 1));
+    y = needed(ncolumns, number(module, at, "grid_y_each", 0));
+    loops = number(module, at, "grid_x_loops", 0) != 0;
+    launchable = x * (uint64_t)number(module, at, "block_x", 0) <= UINT32_MAX &&
+                 x <= INT32_MAX;
+    if (y > MOST_IN_Y || (!launchable && !loops)) {
+        if (st != KPK_ERR_SHAPE || !named)
+            fail_msg("%s, n %llu, columns %llu: %s, grid %u x %u", decl.name,
+                     (unsigned long long)n, (unsigned long long)ncolumns,
+                     kpk_status_name(st), s.grid[0], s.grid[1]);
+        return;
+    }
+    assert_ok(st);
+    threads = (uint64_t)s.block[0] * s.block[1];
+    if ((launchable && s.grid[0] != x) || s.grid[1] != y || s.grid[2] != 1 ||
+        s.grid[0] == 0 || (uint64_t)s.grid[0] * s.block[0] > UINT32_MAX ||
+        s.block[2] != 1)
+        fail_msg("%s, n %llu, columns %llu: grid %u x %u, block %u x %u",
+                 decl.name, (unsigned long long)n, (unsigned long long)ncolumns,
+                 s.grid[0], s.grid[1], s.block[0], s.block[1]);
+    for (size_t o = 0; o < kpk_module_object_count(module); o++) {
+        kpk_attrs attrs;
+
+        assert_ok(kpk_module_attrs(module, kernel, o, &attrs));
+        if (threads == 0 || threads > attrs.max_block ||
+            s.shared_nbytes + attrs.lds_nbytes > LDS_NBYTES)
+            fail_msg("%s: block %u x %u of at most %u threads, %u bytes of "
+                     "shared memory beside %u",
+                     decl.name, s.block[0], s.block[1], attrs.max_block,
+                     s.shared_nbytes, attrs.lds_nbytes);
+    }
+}
 
 static void check_shape(const kpk_module *module, size_t kernel)
 {
-    kpk_kernel_decl decl;
-    kpk_attrs attrs;
-
-    assert_ok(kpk_module_kernel(module, kernel, &decl));
-    assert_ok(kpk_module_attrs(module, kernel, 0, &attrs));
-    for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++) {
-        kpk_shape s;
-        kpk_status st =
-            kpk_module_shape(module, kernel, NULL, 1000, columns[i], &s);
-
-        if (st != KPK_OK)
-            fail_msg("%s", kpk_error_message());
-        if (s.block[0] * s.block[1] * s.block[2] > attrs.max_block ||
-            s.block[0] * s.block[1] * s.block[2] == 0 || s.grid[0] == 0)
-            fail_msg("%s: block %u x %u, grid %u; the kernel takes at most %u "
-                     "threads",
-                     decl.name, s.block[0], s.block[1], s.grid[0],
-                     attrs.max_block);
-    }
+    for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++)
+        for (size_t k = 0; k < sizeof(counts) / sizeof(counts[0]); k++)
+            check_one(module, kernel, counts[k], columns[i]);
 }
 
 static void test_every_kernel_has_a_shape_that_it_accepts(void **state)

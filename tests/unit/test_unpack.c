@@ -17,6 +17,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 enum { NBYTES = 40000, DICTIONARY_NBYTES = 3000, NTHREADS = 16, NOBJECTS = 4 };
 
@@ -41,6 +43,7 @@ static struct stored blobs[NOBJECTS];
 static struct stored dictionary;
 static struct kpk_cache caches[NOBJECTS];
 static atomic_int ndecoded;
+static atomic_int hold, held; /* decoders wait while `hold` is set */
 static int mallocs_left = -1; /* -1: none fails */
 
 void *__real_malloc(size_t nbytes);
@@ -61,6 +64,10 @@ static const char *count_and_decode(void *dst, size_t dst_nbytes,
                                     size_t reference_nbytes)
 {
     atomic_fetch_add(&ndecoded, 1);
+    while (atomic_load(&hold)) {
+        atomic_store(&held, 1);
+        usleep(1000);
+    }
     return real_codec.decode(dst, dst_nbytes, src, src_nbytes, reference,
                              reference_nbytes);
 }
@@ -357,6 +364,47 @@ static void test_16_threads_decode_each_code_object_once(void **state)
     (void)pthread_barrier_destroy(&start);
 }
 
+static void *use_trained(void *unused)
+{
+    kpk_object object;
+
+    (void)unused;
+    return kpk_module_object(&module, TRAINED, &object) == KPK_OK ? &held
+                                                                  : NULL;
+}
+
+/* The locks that another thread held at the time of fork() are free in the
+ * child. */
+static void test_child_of_fork_decodes_what_its_parent_was_at(void **state)
+{
+    pthread_t thread;
+    int status = -1;
+    void *result;
+    pid_t child;
+
+    (void)state;
+    atomic_store(&hold, 1);
+    assert_int_equal(pthread_create(&thread, NULL, use_trained, NULL), 0);
+    while (!atomic_load(&held))
+        usleep(1000);
+    child = fork();
+    if (child == 0) {
+        kpk_object object;
+
+        alarm(20);
+        atomic_store(&hold, 0);
+        _exit(!(kpk_module_object(&module, TRAINED, &object) == KPK_OK &&
+                memcmp(object.data, contents[TRAINED], NBYTES) == 0 &&
+                kpk_module_object(&module, ALONE, &object) == KPK_OK &&
+                memcmp(object.data, contents[ALONE], NBYTES) == 0));
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    atomic_store(&hold, 0);
+    assert_int_equal(pthread_join(thread, &result), 0);
+    assert_non_null(result);
+    assert_int_equal(status, 0);
+}
+
 static void test_hip_is_given_the_decoded_bytes(void **state)
 {
     static const kpk_module *const modules[] = {&module};
@@ -394,6 +442,7 @@ int main(void)
         TEST(test_pack_without_its_decoder_says_so),
         TEST(test_each_failing_allocation_is_survived),
         TEST(test_16_threads_decode_each_code_object_once),
+        TEST(test_child_of_fork_decodes_what_its_parent_was_at),
         TEST(test_hip_is_given_the_decoded_bytes),
     };
 
