@@ -9,6 +9,9 @@
  *                                              a module's typed launchers
  *   kpack-gen head   PACK OUT MODULE=FILE      what stands before a code
  *                                              object in the program
+ *   kpack-gen second-names PACK.MODULE OUT OBJECT.o ALIASES.csv
+ *                                              an object whose kernels have
+ *                                              second names, too
  *   kpack-gen import PACK OUTFOLDER DIR        a pack of a tree of prebuilt
  *                                              code objects (import.h)
  *
@@ -25,6 +28,7 @@
 #include "model/import.h"
 #include "write/blob.h"
 #include "write/launchers.h"
+#include "write/second_names.h"
 #include "write/tables.h"
 
 /* KEY=FILE of the command line, and the file's content. */
@@ -347,6 +351,23 @@ static bool write_launchers(FILE *f, const struct job *job)
     return ok;
 }
 
+static bool write_second_names(FILE *f, const struct job *job)
+{
+    char error[SECOND_NAMES_ERROR_MAX] =
+        "kpack-gen: second-names takes OBJECT.o and ALIASES.csv";
+    struct csv *rules = NULL;
+    bool ok;
+
+    if (job->nwords == 2)
+        rules = csv_read(job->words[1], error);
+    ok = rules &&
+         second_names_write(f, job->words[0], job->module, rules, error);
+    if (!ok)
+        fprintf(stderr, "%s\n", error);
+    csv_free(rules);
+    return ok;
+}
+
 static const struct action {
     const char *name;
     bool (*write)(FILE *f, const struct job *job);
@@ -360,6 +381,7 @@ static const struct action {
     {"header", write_header, false, true, false, true},
     {"head", write_head, false, true, false, false},
     {"launchers", write_launchers, true, true, true, true},
+    {"second-names", write_second_names, true, true, true, false},
 };
 
 static const struct action *find_action(const char *name)
@@ -460,6 +482,7 @@ static int usage(void)
           "[types=FILE.csv]\n"
           "                           [aliases=FILE.csv] [taken=HEADER...]\n"
           "       kpack-gen head   PACK OUT MODULE=FILE\n"
+          "       kpack-gen second-names PACK.MODULE OUT OBJECT.o ALIASES.csv\n"
           "       kpack-gen import PACK OUTFOLDER DIR\n",
           stderr);
     return 2;

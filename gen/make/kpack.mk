@@ -261,9 +261,8 @@ device_check = $(if $(DEVICE_ERROR),@echo $(call quote,kpack: $(DEVICE_ERROR)) >
 # list of headers. Clang does not heed -MF here, a cache nothing else.
 launched = $(if $(DEVICE_LAUNCHER),CCACHE_EXTRAFILES='$(subst $(space),:,$(call bitcode,$(1)))' $(DEVICE_LAUNCHER) )$(DEVICE_CXX)
 
-# With second names for kernels (aliases.csv beside them), by way of assembly.
+# Second names of kernels, beside them.
 ALIASES := $(wildcard $(KERNELS)/aliases.csv)
-alias_awk := $(KPACK_TOOLS)/alias.awk
 
 # A module's source, and the table beside it.
 source_of = $(or $(foreach s,$(SOURCES),$(if $(filter $(1),$(basename $(notdir $(s)))),$(s))),$(KERNELS)/$(1).hip)
@@ -285,8 +284,12 @@ $(B)/hsaco/%.hsaco: prebuilt/hsaco/%.hsaco $(B)/stamp/prebuilt
 	@cp '$<' '$@'
 endif
 
-$(B)/hsaco/%.hsaco: $$(call source_of,$$(*F)) $(B)/stamp/device $(device_map) \
-    $$(call constants,$$(*D)) $$(call flags_stamp,$$(*F)) $(if $(ALIASES),$(ALIASES) $(alias_awk))
+# Compiled to a relocatable object: launchers cache what does not link, and
+# second names are put in before linking. Clang has no option for it but that
+# of its front end, which comes last and wins over -S.
+.PRECIOUS: $(B)/code/%.o
+$(B)/code/%.o: $$(call source_of,$$(*F)) $(B)/stamp/device \
+    $$(call constants,$$(*D)) $$(call flags_stamp,$$(*F))
 	$(device_check)
 	@mkdir -p '$(@D)'
 	@echo "  HIPCC $*"
@@ -295,10 +298,14 @@ $(B)/hsaco/%.hsaco: $$(call source_of,$$(*F)) $(B)/stamp/device $(device_map) \
 	  $(if $(DEVICE_LAUNCHER),-MD -MP -MF '$@.d' -MT '$(call esc,$@)' -Wno-unused-command-line-argument) \
 	  -Xclang -dependency-file -Xclang '$@.d' -Xclang -MP \
 	  -Xclang -MT -Xclang '$(call esc,$@)' \
-	  $(if $(ALIASES),-S -o '$@.s',$(DEVICE_LDFLAGS:%=-Xoffload-linker %) -o '$@') $<
-	$(if $(ALIASES),@awk -v module=$(*F) -f $(alias_awk) $(ALIASES) '$@.s' >'$@.alias.s' && \
-	  $(DEVICE_CXX) --target=amdgcn-amd-amdhsa -mcpu=$(*D) -mcode-object-version=$(call cov,$(*D)) \
-	  $(DEVICE_LDFLAGS:%=-Wl,%) -o '$@' '$@.alias.s' && rm '$@.s' '$@.alias.s')
+	  -S -Xclang -emit-obj -o '$@' $<
+
+$(B)/hsaco/%.hsaco: $(B)/code/%.o $(device_map) $(if $(ALIASES),$(ALIASES) $(KPACK_GEN))
+	@mkdir -p '$(@D)'
+	$(if $(ALIASES),@$(KPACK_GEN) second-names $(PACK).$(*F) '$@.o' '$<' $(ALIASES))
+	@$(DEVICE_CXX) --target=amdgcn-amd-amdhsa -mcpu=$(*D) -mcode-object-version=$(call cov,$(*D)) \
+	  $(DEVICE_LDFLAGS:%=-Wl,%) -o '$@' '$(if $(ALIASES),$@.o,$<)'
+	$(if $(ALIASES),@rm '$@.o')
 
 # The same sources on HIP's other platform.
 $(B)/hsaco/%.cubin: $$(call source_of,$$(*F)) $(B)/stamp/nvcc
@@ -308,7 +315,7 @@ $(B)/hsaco/%.cubin: $$(call source_of,$$(*F)) $(B)/stamp/nvcc
 KPK_NVCCFLAGS = -x cu -cubin -O3 $(DEVICE_STD) -I$(KERNELS)/include $(NVCCFLAGS)
 $(eval $(call stamp,$(B)/stamp/nvcc,$(NVCC) $(KPK_NVCCFLAGS)))
 
--include $(wildcard $(B)/hsaco/*/*.d)
+-include $(wildcard $(B)/code/*/*.d $(B)/hsaco/*/*.cubin.d)
 
 # ---- code objects to C -----------------------------------------------------
 

@@ -1,10 +1,8 @@
-/* alias.c - second names of kernels, as alias.awk gave them */
+/* alias.c - the rules by which kernels have second names */
 #include "model/alias.h"
 
 #include <stdio.h>
 #include <string.h>
-
-#define NAME_MAX_NBYTES 512
 
 /* The words for types in kernels' names. */
 static const struct {
@@ -28,7 +26,7 @@ static const char *cell(const struct csv *table, size_t row, const char *name)
 /* `name` with each `text` in it replaced; false if there is none, or no room.
  */
 static bool replace(const char *name, const char *text, const char *by,
-                    char out[NAME_MAX_NBYTES])
+                    char out[ALIAS_NAME_MAX])
 {
     const size_t ntext = strlen(text), nby = strlen(by);
     bool found = false;
@@ -37,7 +35,7 @@ static bool replace(const char *name, const char *text, const char *by,
     while (*name) {
         const bool here = ntext && strncmp(name, text, ntext) == 0;
 
-        if (n + (here ? nby : 1) >= NAME_MAX_NBYTES)
+        if (n + (here ? nby : 1) >= ALIAS_NAME_MAX)
             return false;
         memcpy(out + n, here ? by : name, here ? nby : 1);
         n += here ? nby : 1;
@@ -48,21 +46,32 @@ static bool replace(const char *name, const char *text, const char *by,
     return found;
 }
 
+bool alias_is_table(const struct csv *table)
+{
+    return csv_column(table, "module") < table->ncolumns &&
+           csv_column(table, "text") < table->ncolumns &&
+           csv_column(table, "alias") < table->ncolumns;
+}
+
+bool alias_make(const struct csv *table, size_t row, const char *module,
+                const char *name, char out[ALIAS_NAME_MAX])
+{
+    const char *of = cell(table, row, "module");
+
+    return (strcmp(of, "*") == 0 || strcmp(of, module) == 0) &&
+           replace(name, cell(table, row, "text"), cell(table, row, "alias"),
+                   out);
+}
+
 size_t alias_of(const struct csv *table, const char *module, const char *name,
                 const char *alias)
 {
-    char made[NAME_MAX_NBYTES];
-    size_t row;
+    char made[ALIAS_NAME_MAX];
+    size_t row = 0;
 
-    for (row = 0; row < table->nrows; row++) {
-        const char *of = cell(table, row, "module");
-
-        if ((strcmp(of, "*") == 0 || strcmp(of, module) == 0) &&
-            replace(name, cell(table, row, "text"), cell(table, row, "alias"),
-                    made) &&
-            strcmp(made, alias) == 0)
-            break;
-    }
+    while (row < table->nrows && !(alias_make(table, row, module, name, made) &&
+                                   strcmp(made, alias) == 0))
+        row++;
     return row;
 }
 

@@ -1,4 +1,9 @@
-/* alias.h - second names of kernels, as alias.awk gave them */
+/* alias.h - the rules by which kernels have second names: aliases.csv
+ *
+ * Columns: module, text, alias. Every kernel of the module ("*": of any) whose
+ * name contains `text` has a second name, in which each occurrence is replaced
+ * by `alias`.
+ */
 #ifndef KPK_GEN_ALIAS_H
 #define KPK_GEN_ALIAS_H
 
@@ -6,6 +11,16 @@
 #include <stddef.h>
 
 #include "read/csv.h"
+
+#define ALIAS_NAME_MAX 512
+
+/* Whether a file's columns are those. */
+bool alias_is_table(const struct csv *table);
+
+/* The name that rule `row` gives to kernel `name` of a module; false if none.
+ */
+bool alias_make(const struct csv *table, size_t row, const char *module,
+                const char *name, char out[ALIAS_NAME_MAX]);
 
 /*
  * alias_of() finds what rule of aliases.csv made `alias` out of kernel `name`

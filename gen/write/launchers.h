@@ -15,7 +15,7 @@ struct launchers_input {
     const struct codeobj *object; /* of any target: all have the same kernels */
     const struct ir *ir;          /* of the source; NULL if there is none */
     const struct csv *types;      /* types.csv, see host_type.h */
-    const struct csv *aliases;    /* aliases.csv, see alias.awk */
+    const struct csv *aliases;    /* aliases.csv, see alias.h */
     const char *const *taken;     /* text of headers whose names are taken */
     size_t ntaken;
 };
