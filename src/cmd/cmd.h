@@ -15,7 +15,8 @@
     X(NO,        1, "the answer is no, or a check failed")                   \
     X(USAGE,     2, "the command line is wrong")                             \
     X(NO_GPU,    3, "there is no HIP runtime or no GPU")                     \
-    X(NO_OUTPUT, 4, "output could not be written")
+    X(NO_OUTPUT, 4, "output could not be written")                           \
+    X(NO_MEMORY, 5, "out of memory")
 /* clang-format on */
 
 enum exit_status {
@@ -79,8 +80,7 @@ void json_raw(const char *key, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void json_end(void); /* a newline after the outermost */
 
-/* table.c: text in columns as wide as what is in them. Cells are copied; a
- * table that finds no memory prints what it has, row by row, unaligned. */
+/* table.c: text in columns as wide as what is in them. Cells are copied. */
 enum { TABLE_MAX_COLUMNS = 12 };
 struct table;
 /* Column titles, blank-separated; a leading '>' aligns the column right. */

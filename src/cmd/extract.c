@@ -1,5 +1,6 @@
 /* extract.c - kpack extract: writes one code object of the pack to a file */
 #include "cmd.h"
+#include "memory.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -27,6 +28,8 @@ static kpk_status find(const kpk_module *module, const char *target,
 
 static int write_failed(const char *name)
 {
+    if (errno == ENOMEM)
+        cmd_no_memory();
     (void)fprintf(stderr, "kpack: cannot write %s: %s\n", name,
                   strerror(errno));
     return EXIT_NO_OUTPUT;

@@ -1,5 +1,6 @@
 /* foreign.c - kpack list, extract and verify on somebody's file */
 #include "cmd.h"
+#include "memory.h"
 #include "scan.h"
 
 #include "../target_table.h"
@@ -33,13 +34,9 @@ static int by_name(const void *a, const void *b)
 /* The code objects, sorted, to be freed; those with a fault are left out. */
 static const struct found **sorted_objects(const struct scan *scan, size_t *n)
 {
-    const struct found **list = calloc(scan->n + 1, sizeof(*list));
+    const struct found **list = cmd_calloc(scan->n, sizeof(*list));
 
     *n = 0;
-    if (!list) {
-        (void)fprintf(stderr, "kpack: out of memory\n");
-        return NULL;
-    }
     for (size_t i = 0; i < scan->n; i++) {
         if (scan_is_object(&scan->found[i]))
             list[(*n)++] = &scan->found[i];
@@ -170,13 +167,10 @@ int cmd_list_file(const struct options *options)
 /* ---- extract ---------------------------------------------------------------
  */
 
-/* MODULE-TARGET.hsaco: names come from the file and must stay in the folder. */
+/* MODULE-TARGET: names come from the file and must stay in the folder. */
 static void file_name(const struct found *found, char *out, size_t nbytes)
 {
-    const int n =
-        snprintf(out, nbytes, "%s-%s.hsaco", found->module, found->target);
-
-    (void)n;
+    (void)snprintf(out, nbytes, "%s-%s", found->module, found->target);
     for (char *c = out; *c; c++) {
         if (!isalnum((unsigned char)*c) && !strchr("_.+-:", *c))
             *c = '-';
@@ -202,52 +196,133 @@ static int extract_to(const struct scan *scan, const struct found *found,
     return status;
 }
 
+/* What has been written: two code objects never get one name. */
+struct written {
+    char *path;
+    const uint8_t *sha256;
+};
+
+static const struct written *find_written(const struct written *list, size_t n,
+                                          const char *path)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (strcmp(list[i].path, path) == 0)
+            return &list[i];
+    }
+    return NULL;
+}
+
+static bool same_content(const uint8_t *a, const uint8_t *b)
+{
+    return memcmp(a, b, 32) == 0;
+}
+
+/* STEM.hsaco, or with a number where that is taken; false if it is taken by
+ * the same bytes. */
+static bool free_path(const struct written *list, size_t n, const char *stem,
+                      const uint8_t *sha256, char *path, size_t nbytes)
+{
+    const struct written *taken;
+    unsigned number = 1;
+
+    (void)snprintf(path, nbytes, "%s.hsaco", stem);
+    while ((taken = find_written(list, n, path)) != NULL) {
+        if (same_content(taken->sha256, sha256))
+            return false;
+        (void)snprintf(path, nbytes, "%s.%u.hsaco", stem, ++number);
+    }
+    if (number > 1)
+        (void)fprintf(stderr, "kpack: %s.hsaco is taken by other code: %s\n",
+                      stem, path);
+    return true;
+}
+
+/* The folder of one of several packs, below that of all. */
+static void pack_folder(const char *folder, const char *pack, char *path,
+                        size_t nbytes)
+{
+    (void)snprintf(path, nbytes, "%s/%.200s", folder, pack);
+    for (char *c = path + strlen(folder) + 1; *c; c++) {
+        if (!isalnum((unsigned char)*c))
+            *c = '_';
+    }
+    (void)mkdir(path, 0777);
+}
+
 /* One pack into the folder, several into a folder each below it. */
 static int extract_all(const struct scan *scan, const struct found *const *list,
                        size_t n, const char *folder)
 {
     const bool several = n && run_of(list, n, same_pack) < n;
+    struct written *written = cmd_calloc(n, sizeof(*written));
+    size_t nwritten = 0;
     int status = EXIT_DONE;
 
+    if (mkdir(folder, 0777) != 0 && errno != EEXIST) {
+        free(written);
+        return cmd_write_file(folder, "", 0); /* says why */
+    }
     for (size_t i = 0; i < n; i++) {
+        const uint8_t *sha256 = list[i]->head.sha256;
         char name[512];
+        char into[1200];
+        char stem[1800];
         char path[2048];
         int one;
 
         file_name(list[i], name, sizeof(name));
-        (void)snprintf(path, sizeof(path), "%s", folder);
-        if (mkdir(path, 0777) != 0 && errno != EEXIST)
-            return cmd_write_file(path, "", 0); /* says why */
-        if (several) {
-            (void)snprintf(path, sizeof(path), "%s/%.200s", folder,
-                           list[i]->pack);
-            for (char *c = path + strlen(folder) + 1; *c; c++) {
-                if (!isalnum((unsigned char)*c))
-                    *c = '_';
-            }
-            (void)mkdir(path, 0777);
-        }
-        (void)snprintf(path + strlen(path), sizeof(path) - strlen(path), "/%s",
-                       name);
+        (void)snprintf(into, sizeof(into), "%s", folder);
+        if (several)
+            pack_folder(folder, list[i]->pack, into, sizeof(into));
+        (void)snprintf(stem, sizeof(stem), "%s/%s", into, name);
+        if (!free_path(written, nwritten, stem, sha256, path, sizeof(path)))
+            continue;
         one = extract_to(scan, list[i], path);
         if (status == EXIT_DONE)
             status = one;
+        written[nwritten].path = cmd_malloc(strlen(path) + 1);
+        memcpy(written[nwritten].path, path, strlen(path) + 1);
+        written[nwritten++].sha256 = sha256;
     }
+    if (nwritten < n)
+        (void)fprintf(stderr,
+                      "kpack: %zu code objects, %zu files: the others are "
+                      "copies\n",
+                      n, nwritten);
+    for (size_t i = 0; i < nwritten; i++)
+        free(written[i].path);
+    free(written);
     return status;
 }
 
+/* Of several packs in one file two may have it: then the same bytes. */
 static int extract_one(const struct scan *scan, const struct found *const *list,
                        size_t n, const struct options *options)
 {
-    for (size_t i = 0; i < n; i++) {
-        char name[512];
+    const struct found *found = NULL;
+    char name[512];
+    char path[520];
 
+    for (size_t i = 0; i < n; i++) {
         if (strcmp(list[i]->module, options->words[1]) != 0 ||
             strcmp(list[i]->target, options->words[2]) != 0)
             continue;
-        file_name(list[i], name, sizeof(name));
-        return extract_to(scan, list[i],
-                          options->output ? options->output : name);
+        if (found && !same_content(found->head.sha256, list[i]->head.sha256)) {
+            (void)fprintf(stderr,
+                          "kpack: %s has two different code objects of module "
+                          "\"%s\" for \"%s\", in pack %s and in pack %s; "
+                          "`kpack extract --all` writes both\n",
+                          scan->path, options->words[1], options->words[2],
+                          found->pack, list[i]->pack);
+            return EXIT_NO;
+        }
+        found = list[i];
+    }
+    if (found) {
+        file_name(found, name, sizeof(name));
+        (void)snprintf(path, sizeof(path), "%s.hsaco", name);
+        return extract_to(scan, found,
+                          options->output ? options->output : path);
     }
     (void)fprintf(stderr,
                   "kpack: %s has no module \"%s\" for exactly \"%s\"; `kpack "

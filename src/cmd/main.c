@@ -116,6 +116,8 @@ int cmd_failed(kpk_status st)
 {
     (void)fprintf(stderr, "kpack: %s\n", kpk_error_message());
     switch ((int)st) {
+    case KPK_ERR_NOMEM:
+        return EXIT_NO_MEMORY;
     case KPK_ERR_NO_HIP:
     case KPK_ERR_NO_DEVICE:
         return EXIT_NO_GPU;

@@ -6,6 +6,8 @@
  */
 #include "objfile.h"
 
+#include "memory.h"
+
 #include <elf.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -42,9 +44,7 @@ static bool read_elf(const struct objfile_bytes *file, struct elf *out)
         h->e_shnum == 0 ||
         !inside(h->e_shoff, (uint64_t)h->e_shnum * sizeof(Elf64_Shdr), size))
         return false;
-    out->sections = calloc(h->e_shnum, sizeof(*out->sections));
-    if (!out->sections)
-        return false;
+    out->sections = cmd_calloc(h->e_shnum, sizeof(*out->sections));
     memcpy(out->sections, file->data + h->e_shoff,
            h->e_shnum * sizeof(*out->sections));
     out->align = 16;
@@ -142,7 +142,7 @@ bool objfile_resize(struct objfile_bytes *member, size_t at, size_t nbytes,
     new_tail += (old_tail - new_tail) & (elf.align - 1);
     total = (size_t)(member->nbytes - old_tail + new_tail);
     if (section && resize_symbols(&elf, member->data, NULL, section, 0))
-        data = calloc(1, total);
+        data = cmd_calloc(1, total);
     if (!data) {
         free(elf.sections);
         return false;
@@ -197,36 +197,25 @@ bool objfile_is_archive(const unsigned char *bytes, size_t nbytes)
            memcmp(bytes, AR_MAGIC, AR_MAGIC_NBYTES) == 0;
 }
 
-static bool append(struct copy *copy, const void *bytes, size_t nbytes)
+static void append(struct copy *copy, const void *bytes, size_t nbytes)
 {
     if (copy->room - copy->out.nbytes < nbytes) {
-        const size_t room = (copy->out.nbytes + nbytes) * 2;
-        unsigned char *grown = realloc(copy->out.data, room);
-
-        if (!grown)
-            return false;
-        copy->out.data = grown;
-        copy->room = room;
+        copy->room = (copy->out.nbytes + nbytes) * 2;
+        copy->out.data = cmd_realloc(copy->out.data, copy->room);
     }
     if (nbytes)
         memcpy(copy->out.data + copy->out.nbytes, bytes, nbytes);
     copy->out.nbytes += nbytes;
-    return true;
 }
 
-static bool remember_move(struct copy *copy, uint64_t from)
+static void remember_move(struct copy *copy, uint64_t from)
 {
     if (copy->nmoved == copy->moved_room) {
-        const size_t room = copy->moved_room * 2 + 64;
-        struct moved *grown = realloc(copy->moved, room * sizeof(*grown));
-
-        if (!grown)
-            return false;
-        copy->moved = grown;
-        copy->moved_room = room;
+        copy->moved_room = copy->moved_room * 2 + 64;
+        copy->moved =
+            cmd_realloc(copy->moved, copy->moved_room * sizeof(*copy->moved));
     }
     copy->moved[copy->nmoved++] = (struct moved){from, copy->out.nbytes};
-    return true;
 }
 
 /* A decimal field; false if it is none. */
@@ -245,7 +234,7 @@ static bool read_size(const unsigned char *at, size_t *out)
     return i > 0;
 }
 
-static bool append_member(struct copy *copy, const unsigned char *header,
+static void append_member(struct copy *copy, const unsigned char *header,
                           const struct objfile_bytes *member)
 {
     unsigned char changed[AR_NBYTES];
@@ -254,9 +243,9 @@ static bool append_member(struct copy *copy, const unsigned char *header,
     memcpy(changed, header, AR_NBYTES);
     (void)snprintf(size, sizeof(size), "%-10zu", member->nbytes);
     memcpy(changed + AR_SIZE, size, 10);
-    return append(copy, changed, AR_NBYTES) &&
-           append(copy, member->data, member->nbytes) &&
-           append(copy, "\n", member->nbytes & 1);
+    append(copy, changed, AR_NBYTES);
+    append(copy, member->data, member->nbytes);
+    append(copy, "\n", member->nbytes & 1);
 }
 
 static uint64_t big_endian(const unsigned char *at, int nbytes)
@@ -304,31 +293,28 @@ static const char *move_index(struct copy *copy)
     return NULL;
 }
 
-static const char *copy_member(struct copy *copy, const unsigned char *header,
-                               size_t from, size_t nbytes,
-                               objfile_change *change, void *context)
+/* False if `change` stopped it all. */
+static bool copy_member(struct copy *copy, const unsigned char *header,
+                        size_t from, size_t nbytes, objfile_change *change,
+                        void *context)
 {
     struct objfile_bytes member = {NULL, nbytes};
-    const char *fault = "out of memory";
+    bool go_on = true;
 
     if (memcmp(header, "/ ", 2) == 0 || memcmp(header, "/SYM64/ ", 8) == 0) {
         copy->index_at = copy->out.nbytes + AR_NBYTES;
         copy->index_nbytes = nbytes;
         copy->index_width = header[1] == ' ' ? 4 : 8;
     }
-    if (!remember_move(copy, from - AR_NBYTES))
-        return fault;
-    member.data = malloc(nbytes + 1);
-    if (!member.data)
-        return fault;
+    remember_move(copy, from - AR_NBYTES);
+    member.data = cmd_malloc(nbytes);
     memcpy(member.data, header + AR_NBYTES, nbytes);
-    if (nbytes > SELFMAG && memcmp(member.data, ELFMAG, SELFMAG) == 0 &&
-        !change(context, from, &member))
-        fault = "";
-    else if (append_member(copy, header, &member))
-        fault = NULL;
+    if (nbytes > SELFMAG && memcmp(member.data, ELFMAG, SELFMAG) == 0)
+        go_on = change(context, from, &member);
+    if (go_on)
+        append_member(copy, header, &member);
     free(member.data);
-    return fault;
+    return go_on;
 }
 
 const char *objfile_each_member(const unsigned char *bytes, size_t nbytes,
@@ -336,10 +322,10 @@ const char *objfile_each_member(const unsigned char *bytes, size_t nbytes,
                                 struct objfile_bytes *out)
 {
     struct copy copy = {.room = 0};
-    const char *fault =
-        append(&copy, AR_MAGIC, AR_MAGIC_NBYTES) ? NULL : "out of memory";
+    const char *fault = NULL;
     size_t at = AR_MAGIC_NBYTES;
 
+    append(&copy, AR_MAGIC, AR_MAGIC_NBYTES);
     while (!fault && at < nbytes) {
         const unsigned char *header = bytes + at;
         size_t member;
@@ -350,8 +336,9 @@ const char *objfile_each_member(const unsigned char *bytes, size_t nbytes,
             fault = "a member of the archive is damaged or cut short";
             break;
         }
-        fault =
-            copy_member(&copy, header, at + AR_NBYTES, member, change, context);
+        if (!copy_member(&copy, header, at + AR_NBYTES, member, change,
+                         context))
+            fault = "";
         at += AR_NBYTES + member + (member & 1);
     }
     if (!fault)

@@ -7,8 +7,13 @@
  *
  * A kept code object that was compressed against one that goes is compressed
  * anew by itself.
+ *
+ * What the archive says of itself is not believed: a code object that does not
+ * lie in one of its object files, all of it, ends the work, and nothing is
+ * written.
  */
 #include "cmd.h"
+#include "memory.h"
 #include "objfile.h"
 #include "scan.h"
 
@@ -27,6 +32,7 @@ struct prune {
     enum fate *fates; /* [scan.n] */
     size_t nstay, ngo;
     size_t nblank; /* went, but left their room */
+    size_t nmet;   /* code objects that lie in object files */
 };
 
 /* Whether a word of --keep stands for a code object: it names its target ID
@@ -83,7 +89,16 @@ static bool is_kept(const char *keep, const char *target)
 
 static bool refers_to(const struct found *found, const struct found *other)
 {
-    return memcmp(found->head.reference, other->head.sha256, 32) == 0;
+    return found->head.codec != KPK_CODEC_NONE &&
+           memcmp(found->head.reference, other->head.sha256, 32) == 0;
+}
+
+static bool refuse(const struct scan *scan, const struct found *found,
+                   const char *fault)
+{
+    (void)fprintf(stderr, "kpack: %s: code object at byte %zu: %s\n",
+                  scan->path, found->at, fault);
+    return false;
 }
 
 static bool decide(struct prune *prune, const char *keep)
@@ -91,11 +106,8 @@ static bool decide(struct prune *prune, const char *keep)
     const struct scan *scan = &prune->scan;
 
     for (size_t i = 0; i < scan->n; i++) {
-        if (scan->found[i].fault) {
-            (void)fprintf(stderr, "kpack: %s: code object at byte %zu: %s\n",
-                          scan->path, scan->found[i].at, scan->found[i].fault);
-            return false;
-        }
+        if (scan->found[i].fault)
+            return refuse(scan, &scan->found[i], scan->found[i].fault);
         if (!scan_is_object(&scan->found[i]))
             continue;
         prune->fates[i] = is_kept(keep, scan->found[i].target) ? STAYS : GOES;
@@ -139,15 +151,9 @@ static bool new_blob(const struct prune *prune, size_t i,
     head.stored_nbytes = nstored;
     memset(head.reference, 0, sizeof(head.reference));
     out->nbytes = head.data_at + nstored;
-    out->data = fault ? NULL : malloc(out->nbytes);
-    if (!fault && !out->data)
-        fault = "out of memory";
-    if (fault) {
-        (void)fprintf(stderr, "kpack: %s: module %s for %s: %s\n",
-                      prune->scan.path, found->module, found->target, fault);
-        free(stored);
-        return false;
-    }
+    if (fault)
+        return refuse(&prune->scan, found, fault);
+    out->data = cmd_malloc(out->nbytes);
     memcpy(out->data, prune->scan.bytes + found->at, head.data_at);
     memcpy(out->data, &head, sizeof(head));
     if (nstored)
@@ -157,19 +163,23 @@ static bool new_blob(const struct prune *prune, size_t i,
 }
 
 /* Several blobs in one section: others would have to move, and what points
- * to them does not say where it does. */
+ * to them does not say where it does. The head may be wrong about its extent,
+ * which no section confirms: what is zeroed has to be the content. */
 static bool blank(struct prune *prune, struct objfile_bytes *member, size_t at,
                   const struct found *found)
 {
     struct kpk_blob head = found->head;
+    unsigned char *content = NULL;
+    const char *fault = NULL;
 
-    if (head.codec != KPK_CODEC_NONE) {
-        (void)fprintf(stderr,
-                      "kpack: %s: module %s for %s shares its section with "
-                      "other compressed code objects, and cannot be changed\n",
-                      prune->scan.path, found->module, found->target);
-        return false;
-    }
+    if (head.codec != KPK_CODEC_NONE)
+        fault = "it shares its section with other compressed ones, and cannot "
+                "be changed";
+    else
+        fault = scan_content(&prune->scan, found, &content);
+    free(content);
+    if (fault)
+        return refuse(&prune->scan, found, fault);
     head.nbytes = 0;
     memcpy(member->data + at, &head, sizeof(head));
     memset(member->data + at + head.data_at, 0, (size_t)head.stored_nbytes);
@@ -192,7 +202,14 @@ static bool prune_member(void *context, size_t from,
         struct objfile_bytes blob;
         bool ok = true;
 
-        if (found->at < from || found->at >= end || prune->fates[i] == STAYS)
+        if (found->at < from || found->at >= end)
+            continue;
+        if (old > end - found->at)
+            return refuse(&prune->scan, found,
+                          "it goes on beyond the end of its object file: the "
+                          "archive is damaged");
+        prune->nmet++;
+        if (prune->fates[i] == STAYS)
             continue;
         if (!new_blob(prune, i, &blob))
             return false;
@@ -257,16 +274,15 @@ int cmd_prune(const struct options *options)
                       path);
         goto out;
     }
-    prune.fates = calloc(prune.scan.n, sizeof(*prune.fates));
-    if (!prune.fates) {
-        (void)fprintf(stderr, "kpack: out of memory\n");
-        goto out;
-    }
+    prune.fates = cmd_calloc(prune.scan.n, sizeof(*prune.fates));
     if (!check_words(&prune.scan, options->keep) ||
         !decide(&prune, options->keep))
         goto out;
     fault = objfile_each_member(prune.scan.bytes, prune.scan.nbytes,
                                 prune_member, &prune, &out);
+    if (!fault && prune.nmet != prune.scan.n)
+        fault = "it has code objects that lie in none of its object files: it "
+                "is damaged";
     if (fault) {
         if (*fault)
             (void)fprintf(stderr, "kpack: %s: %s\n", path, fault);

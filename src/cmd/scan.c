@@ -3,6 +3,8 @@
 #define _GNU_SOURCE /* NOLINT(bugprone-reserved-identifier,cert-dcl37-c) */
 #include "scan.h"
 
+#include "memory.h"
+
 #include "../../gen/base/sha256.h"
 
 #include <errno.h>
@@ -17,6 +19,8 @@
 
 static bool cannot_read(const char *path, const char *why)
 {
+    if (errno == ENOMEM)
+        cmd_no_memory();
     (void)fprintf(stderr, "kpack: cannot read %s: %s\n", path, why);
     return false;
 }
@@ -31,15 +35,10 @@ static bool read_file(const char *path, struct scan *out)
     if (!file)
         return cannot_read(path, strerror(errno));
     while (ok) {
-        unsigned char *grown = realloc(out->bytes, room);
         size_t n;
 
-        if (!grown) {
-            ok = cannot_read(path, "out of memory");
-            break;
-        }
-        out->bytes = grown;
-        n = fread(grown + out->nbytes, 1, room - out->nbytes, file);
+        out->bytes = cmd_realloc(out->bytes, room);
+        n = fread(out->bytes + out->nbytes, 1, room - out->nbytes, file);
         out->nbytes += n;
         if (out->nbytes < room) {
             if (ferror(file))
@@ -98,24 +97,18 @@ static const char *read_head(const struct scan *scan, struct found *out)
     return NULL;
 }
 
-static bool add(struct scan *scan, size_t at, size_t *room)
+static void add(struct scan *scan, size_t at, size_t *room)
 {
     struct found *found;
 
     if (scan->n == *room) {
-        struct found *grown =
-            realloc(scan->found, (*room * 2 + 16) * sizeof(*grown));
-
-        if (!grown)
-            return cannot_read(scan->path, "out of memory");
-        scan->found = grown;
         *room = *room * 2 + 16;
+        scan->found = cmd_realloc(scan->found, *room * sizeof(*scan->found));
     }
     found = &scan->found[scan->n++];
     memset(found, 0, sizeof(*found));
     found->at = at;
     found->fault = read_head(scan, found);
-    return true;
 }
 
 bool scan_file(const char *path, struct scan *out)
@@ -139,8 +132,7 @@ bool scan_file(const char *path, struct scan *out)
 
         if (!next)
             break;
-        if (!add(out, (size_t)(next - out->bytes), &room))
-            return false;
+        add(out, (size_t)(next - out->bytes), &room);
         found = &out->found[out->n - 1];
         at = found->at + sizeof(magic);
         if (!found->fault)
@@ -208,10 +200,8 @@ static const char *content(const struct scan *scan, const struct found *found,
     fault = reference(scan, found, depth, &against, &against_nbytes);
     if (fault)
         return fault;
-    bytes = malloc((size_t)head->nbytes + 1);
-    if (!bytes)
-        fault = "out of memory";
-    else if (head->codec == KPK_CODEC_NONE)
+    bytes = cmd_malloc((size_t)head->nbytes);
+    if (head->codec == KPK_CODEC_NONE)
         memcpy(bytes, found->stored, (size_t)head->nbytes);
     else
         fault =

@@ -1,5 +1,6 @@
 /* table.c - text in aligned columns on standard output */
 #include "cmd.h"
+#include "memory.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -16,26 +17,24 @@ struct table {
 
 static void add(struct table *table, const char *text)
 {
-    if (table->ncells == table->room) {
-        size_t room = table->room ? 2 * table->room : 64;
-        char **cells = realloc(table->cells, room * sizeof(*cells));
+    const size_t nbytes = strlen(text) + 1;
+    char *cell = cmd_malloc(nbytes);
 
-        if (!cells)
-            return;
-        table->cells = cells;
-        table->room = room;
+    if (table->ncells == table->room) {
+        table->room = table->room ? 2 * table->room : 64;
+        table->cells =
+            cmd_realloc(table->cells, table->room * sizeof(*table->cells));
     }
-    table->cells[table->ncells] = strdup(text);
-    if (table->cells[table->ncells])
-        table->ncells++;
+    memcpy(cell, text, nbytes);
+    table->cells[table->ncells++] = cell;
 }
 
 struct table *table_new(const char *titles)
 {
-    struct table *table = calloc(1, sizeof(*table));
+    struct table *table = cmd_calloc(1, sizeof(*table));
     const char *at = titles;
 
-    while (table && *at && table->ncolumns < TABLE_MAX_COLUMNS) {
+    while (*at && table->ncolumns < TABLE_MAX_COLUMNS) {
         char title[32];
         size_t n;
 
@@ -58,10 +57,7 @@ void table_cell(struct table *table, const char *format, ...)
     va_start(args, format);
     (void)vsnprintf(text, sizeof(text), format, args);
     va_end(args);
-    if (table)
-        add(table, text);
-    else
-        printf("%s\n", text);
+    add(table, text);
 }
 
 static void print_cell(const struct table *table, size_t i, size_t width)
@@ -82,8 +78,6 @@ void table_print(struct table *table)
 {
     size_t widths[TABLE_MAX_COLUMNS] = {0};
 
-    if (!table)
-        return;
     for (size_t i = 0; i < table->ncells; i++) {
         size_t n = strlen(table->cells[i]);
 

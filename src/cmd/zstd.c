@@ -4,9 +4,11 @@
  * library, as most packs need neither. Types and values are those of zstd.h,
  * stable since 1.4.
  */
+#include "memory.h"
 #include "scan.h"
 
 #include <dlfcn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,8 +44,15 @@ static const char *load(void)
     if (loaded)
         return NULL;
     library = dlopen("libzstd.so.1", RTLD_NOW | RTLD_LOCAL);
-    if (!library)
-        return "it is compressed, and this machine has no libzstd.so.1";
+    if (!library) {
+        static char why[512];
+
+        (void)snprintf(why, sizeof(why),
+                       "it is compressed, and libzstd.so.1 does not load here: "
+                       "%s",
+                       dlerror());
+        return why;
+    }
 #define X(result, name, args)                                                  \
     {                                                                          \
         void *address = dlsym(library, #name);                                 \
@@ -55,6 +64,18 @@ static const char *load(void)
 #undef X
     loaded = true;
     return NULL;
+}
+
+/* NULL, or the fault that libzstd's answer is. */
+static const char *fault_of(size_t answer)
+{
+    enum { MEMORY_ALLOCATION = 64 }; /* ZSTD_error_memory_allocation */
+
+    if (!zstd.ZSTD_isError(answer))
+        return NULL;
+    if (answer == (size_t)-MEMORY_ALLOCATION)
+        cmd_no_memory();
+    return zstd.ZSTD_getErrorName(answer);
 }
 
 const char *zstd_decode(void *dst, size_t dst_nbytes, const void *src,
@@ -69,14 +90,13 @@ const char *zstd_decode(void *dst, size_t dst_nbytes, const void *src,
         return fault;
     context = zstd.ZSTD_createDCtx();
     if (!context)
-        return "out of memory";
+        cmd_no_memory();
     n = zstd.ZSTD_decompress_usingDict(context, dst, dst_nbytes, src,
                                        src_nbytes, dictionary,
                                        dictionary_nbytes);
     (void)zstd.ZSTD_freeDCtx(context);
-    if (zstd.ZSTD_isError(n))
-        return zstd.ZSTD_getErrorName(n);
-    return n == dst_nbytes ? NULL : "it decompresses to fewer bytes";
+    fault = fault_of(n);
+    return fault || n == dst_nbytes ? fault : "it decompresses to fewer bytes";
 }
 
 const char *zstd_encode(const void *src, size_t src_nbytes, void **dst,
@@ -91,17 +111,14 @@ const char *zstd_encode(const void *src, size_t src_nbytes, void **dst,
         return fault;
     room = zstd.ZSTD_compressBound(src_nbytes);
     context = zstd.ZSTD_createCCtx();
-    to = malloc(room);
-    fault = "out of memory";
-    if (context && to) {
-        (void)zstd.ZSTD_CCtx_setParameter(context, COMPRESSION_LEVEL, LEVEL);
-        (void)zstd.ZSTD_CCtx_setParameter(context, CHECKSUM_FLAG, 1);
-        *dst_nbytes = zstd.ZSTD_compress2(context, to, room, src, src_nbytes);
-        fault = zstd.ZSTD_isError(*dst_nbytes)
-                    ? zstd.ZSTD_getErrorName(*dst_nbytes)
-                    : NULL;
-    }
+    if (!context)
+        cmd_no_memory();
+    to = cmd_malloc(room);
+    (void)zstd.ZSTD_CCtx_setParameter(context, COMPRESSION_LEVEL, LEVEL);
+    (void)zstd.ZSTD_CCtx_setParameter(context, CHECKSUM_FLAG, 1);
+    *dst_nbytes = zstd.ZSTD_compress2(context, to, room, src, src_nbytes);
     (void)zstd.ZSTD_freeCCtx(context);
+    fault = fault_of(*dst_nbytes);
     if (fault)
         free(to);
     else

@@ -21,7 +21,7 @@ FUZZ_NAMES   := $(sort $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fu
 FUZZ_BINS    := $(FUZZ_NAMES:%=$(B)/fuzz/bin/%)
 FUZZ_TESTS   := $(FUZZ_NAMES:%=$(H)/test/fuzz/%)
 FUZZ_OBJECTS := $(patsubst %.c,$(B)/fuzz/obj/%.o,$(filter-out gen/kpack-gen.c gen/model/import%.c gen/write/import%.c,$(GEN_SOURCES)) \
-  $(wildcard src/*.c) $(addprefix src/cmd/,scan.c objfile.c zstd.c) tests/unit/fake_hip.c tests/unit/fake_load.c)
+  $(wildcard src/*.c) $(addprefix src/cmd/,memory.c scan.c objfile.c zstd.c) tests/unit/fake_hip.c tests/unit/fake_load.c)
 
 # A stamp ends at a comma.
 $(eval $(call stamp,$(B)/stamp/fuzz,$(subst $(comma), ,$(FUZZ_CC) $(FUZZ_CFLAGS))))

@@ -1,0 +1,164 @@
+#!/bin/sh
+# files.sh - the kpack command on files that are not as they should be, and
+# where memory ends
+#
+# Archives whose code objects do not lie where their heads say, files that hold
+# several code objects of one name, and every allocation that fails in turn.
+set -u
+# shellcheck source=tests/checks.sh
+. "$(dirname "$0")/../checks.sh"
+cd "$ROOT" || exit 1
+
+B=${B:-build} H=${H:-build} CC=${CC:-cc}
+kpack=$ROOT/$H/kpack lib=$ROOT/$H/libkpack.a
+case $H in /*) kpack=$H/kpack lib=$H/libkpack.a ;; esac
+
+# An archive of vector_add's code objects alone.
+mkdir "$WORK/members"
+# shellcheck disable=SC2046 # names without blanks
+(cd "$WORK/members" && ar x "$lib" $(ar t "$lib" | grep '^pack\.vector_add\.gfx.*\.o$'))
+small=$WORK/small.a
+ar rcs "$small" "$WORK"/members/*.o
+targets=$("$kpack" list "$small" | sed 1d | awk '{ print $3 }')
+first=$(echo "$targets" | head -n 1)
+last=$(echo "$targets" | tail -n 1)
+check "there are two targets" [ "$first" != "$last" ]
+
+# ---- heads that are wrong about their extent ----
+
+# A head: the magic of 16 bytes, version, data_at, nbytes, stored_nbytes, codec.
+change() { # file output what: the first head changed
+    python3 - "$@" <<'END'
+import struct, sys
+b = bytearray(open(sys.argv[1], "rb").read())
+at = b.index(b"KPACK BLOB")
+what = sys.argv[3]
+if what == "longer":  # both lengths: up to the next head
+    data, n = struct.unpack_from("<IQ", b, at + 20)
+    for field in 24, 32:
+        struct.pack_into("<Q", b, at + field, b.index(b"KPACK BLOB", at + 1) - at - data)
+elif what == "shorter":
+    for field in 24, 32:
+        n, = struct.unpack_from("<Q", b, at + field)
+        struct.pack_into("<Q", b, at + field, n - 64)
+elif what == "data later":
+    n, = struct.unpack_from("<I", b, at + 20)
+    struct.pack_into("<I", b, at + 20, n + 64)
+elif what == "member":  # the field of ar's header in front of it
+    end = b.rindex(b"`\n", 0, at)
+    size = int(b[end - 10:end])
+    b[end - 10:end] = b"%-10d" % (size + 4096)
+elif what == "no object file":
+    elf = b.rindex(b"\x7fELF", 0, at)
+    b[elf] ^= 1
+open(sys.argv[2], "wb").write(b)
+END
+}
+writes_nothing() { # says, archive
+    rm -f "$WORK/out.a"
+    "$kpack" prune "$2" --keep "$last" -o "$WORK/out.a" >"$WORK/says" 2>&1
+    status=$?
+    cat "$WORK/says"
+    [ $status -eq 1 ] && [ ! -e "$WORK/out.a" ] && grep -qF -e "$1" "$WORK/says"
+}
+change "$small" "$WORK/longer.a" longer
+check "a code object beyond its member" writes_nothing \
+    "goes on beyond the end of its object file" "$WORK/longer.a"
+change "$small" "$WORK/shorter.a" shorter
+check "one that ends early" writes_nothing "SHA-256" "$WORK/shorter.a"
+change "$small" "$WORK/later.a" "data later"
+check "one whose data begins later" writes_nothing "code object at byte" "$WORK/later.a"
+change "$small" "$WORK/member.a" member
+check "a member that is longer than it says" writes_nothing "damaged" "$WORK/member.a"
+change "$small" "$WORK/text.a" "no object file"
+check "one in no object file" writes_nothing "lie in none of its object files" "$WORK/text.a"
+
+# Two in one section: what goes is zeroed, and what stays stays.
+ld -r -o "$WORK/both.o" "$WORK"/members/*.o
+ar rcs "$WORK/both.a" "$WORK/both.o"
+targets_of() { "$kpack" list "$1" | sed 1d | awk '{ print $3 }'; }
+blanks() {
+    "$kpack" prune "$WORK/both.a" --keep "$last" -o "$WORK/out.a" &&
+        [ "$(targets_of "$WORK/out.a")" = "$last" ] &&
+        "$kpack" verify "$WORK/out.a" &&
+        [ "$(wc -c <"$WORK/out.a")" -eq "$(wc -c <"$WORK/both.a")" ]
+}
+check "one of a shared section is zeroed" blanks
+change "$WORK/both.a" "$WORK/both-shorter.a" shorter
+check "but not by a head that is wrong" writes_nothing "SHA-256" "$WORK/both-shorter.a"
+
+# ---- several of one name ----
+
+# The same pack twice, and once more with other code of the same names.
+cat "$small" "$small" >"$WORK/twice"
+other_code() { # a bit of the first code object, and its hash
+    python3 - "$1" "$2" <<'END'
+import hashlib, struct, sys
+b = bytearray(open(sys.argv[1], "rb").read())
+at = b.index(b"KPACK BLOB")
+data, = struct.unpack_from("<I", b, at + 20)
+n, = struct.unpack_from("<Q", b, at + 24)
+b[at + data + n - 1] ^= 1
+b[at + 48:at + 80] = hashlib.sha256(b[at + data:at + data + n]).digest()
+open(sys.argv[2], "wb").write(b)
+END
+}
+other_code "$small" "$WORK/other.a"
+cat "$small" "$WORK/other.a" >"$WORK/mixed"
+count=$(echo "$targets" | wc -l)
+extracts() { # file, files wanted, words
+    rm -rf "$WORK/out"
+    "$kpack" extract "$1" --all -o "$WORK/out" >"$WORK/says" 2>&1 || return 1
+    cat "$WORK/says"
+    ls "$WORK/out"
+    [ "$(find "$WORK/out" -type f | wc -l)" -eq "$2" ] && grep -qF -e "$3" "$WORK/says"
+}
+check "copies are written once" extracts "$WORK/twice" "$count" \
+    "$((2 * count)) code objects, $count files: the others are copies"
+check "other code gets a name of its own" extracts "$WORK/mixed" $((count + 1)) \
+    "vector_add-$first.2.hsaco"
+differ() { ! cmp "$WORK/out/vector_add-$first.hsaco" "$WORK/out/vector_add-$first.2.hsaco"; }
+check "both are there" differ
+check "one of two copies is taken" "$kpack" extract "$WORK/twice" vector_add "$first" -o "$WORK/one"
+refuse "of two that differ none is" "two different code objects" \
+    "$kpack" extract "$WORK/mixed" vector_add "$first" -o "$WORK/one"
+
+# ---- where memory ends ----
+
+# A right answer, or exit status 5 and a sentence. Nothing else, and no file.
+in_turn() { # command...
+    rm -f "$WORK/result"
+    "$@" >"$WORK/right" 2>/dev/null || return 1
+    [ ! -e "$WORK/result" ] || mv "$WORK/result" "$WORK/right.file"
+    COUNT_TO=$WORK/count LD_PRELOAD=$WORK/no_memory.so "$@" >/dev/null 2>&1
+    total=$(cat "$WORK/count")
+    [ "$total" -gt 3 ] || return 1
+    refused=0 n=1
+    while [ $n -le "$total" ]; do
+        rm -f "$WORK/result"
+        FAIL_AT=$n LD_PRELOAD=$WORK/no_memory.so "$@" >"$WORK/got" 2>"$WORK/says"
+        status=$?
+        if [ $status -eq 5 ] && grep -q 'memory' "$WORK/says" && [ ! -e "$WORK/result" ]; then
+            refused=$((refused + 1))
+        elif [ $status -ne 0 ] || ! cmp "$WORK/got" "$WORK/right" ||
+            { [ -e "$WORK/right.file" ] && ! cmp "$WORK/result" "$WORK/right.file"; }; then
+            echo "allocation $n of $total: exit status $status"
+            cat "$WORK/says"
+            return 1
+        fi
+        n=$((n + 1))
+    done
+    rm -f "$WORK/right.file"
+    echo "$refused of $total"
+    [ $refused -gt 0 ]
+}
+if [ "$B" = "$H" ]; then # sanitizers bring an allocator of their own
+    $CC -O1 -shared -fPIC -o "$WORK/no_memory.so" tests/build/no_memory.c -ldl
+    for words in "list" "info vector_add" "select $first vector_add" "list $small" \
+        "verify $small" "prune $small --keep $last -o $WORK/result" \
+        "extract $small vector_add $first -o $WORK/result"; do
+        # shellcheck disable=SC2086 # words
+        check "$words, without memory" in_turn "$kpack" $words
+    done
+fi
+finish
