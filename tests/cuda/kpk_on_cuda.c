@@ -37,6 +37,7 @@ MODULE(binary)
 MODULE(cast)
 MODULE(conv)
 MODULE(fill)
+MODULE(gemm)
 MODULE(indexing)
 MODULE(quantized)
 MODULE(reduce)
@@ -102,6 +103,7 @@ kpk_status kpk_device_get(int device, kpk_device *out)
     kpk_status st = CHECK(cuda.cuDeviceGet(&d, device));
 
     memset(out, 0, sizeof(*out));
+    out->wave_size = 32;
     if (st == KPK_OK)
         st = CHECK(cuda.cuDeviceGetAttribute(&major, MAJOR, d));
     if (st == KPK_OK)

@@ -157,6 +157,7 @@ template <typename T> struct FmaUnit {
 
     struct A {
         Piece row[nrows];
+        A() = default;
         template <class Fetch> DEV_MEMBER explicit A(Fetch fetch)
         {
             UNROLL
@@ -166,6 +167,7 @@ template <typename T> struct FmaUnit {
     };
     struct B {
         Piece col[ncols];
+        B() = default;
         template <class Fetch> DEV_MEMBER explicit B(Fetch fetch)
         {
             UNROLL
@@ -289,6 +291,7 @@ template <typename T> struct MatrixUnit {
 
     struct Part {
         Piece piece[lane_pieces];
+        Part() = default;
         template <class Fetch> DEV_MEMBER explicit Part(Fetch fetch)
         {
             UNROLL

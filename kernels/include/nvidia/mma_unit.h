@@ -61,6 +61,7 @@ template <typename T> struct MmaUnit {
 
     struct Part {
         Piece piece[2];
+        Part() = default;
         template <class Fetch> DEV_MEMBER explicit Part(Fetch fetch)
         {
             UNROLL

@@ -1,0 +1,78 @@
+/*
+ * gemm.hip - C = alpha A B + beta C + bias, for every matrix of a batch
+ *
+ *   gemm_{nn,nt,tn,tt}_{f16,bf16,f32,f64}_{m128,m64}
+ *   gemm_{nn,nt}_{f16,bf16,f32,f64}_m8
+ *   gemm_join_{f16,bf16,f32,f64}
+ *
+ * a        [m, k], or [k, m] where the name's first letter is t
+ * b        [k, n], or [n, k] where the second is t
+ * c        [m, n]; its old values are read unless beta is 0
+ * bias     [n] or null
+ * lda...   elements from row to row of what is said above, at least its length
+ * stride_a, stride_b, stride_c
+ *          elements from matrix to matrix of the batch, any sign; 0 for one a
+ * or b for all partial  with more than one split [splits, batch, m, n] for sums
+ * over a part of K each, which gemm_join puts together; else not used alpha,
+ * beta f32, for f64 f64
+ *
+ * Operands need no more alignment than an element's; c may not be a or b. f16
+ * and bf16 are summed in f32, and rounded once. Sums over K are in an order
+ * that is the same in each run, but not on each target.
+ *
+ * Grid: x over tiles of m, y over tiles of n, z over batch times splits;
+ * smaller ones loop. Tiles and blocks: 128 x 128 and 256 threads, 64 x 64 and
+ * 128, for few rows 8 x 64 and 256. Nothing is read or written beside the
+ * matrices, and nothing where m, n or batch is 0.
+ */
+#include "matrix/gemm.h"
+#include "matrix/rows8.h"
+
+#define GEMM_PARAMS(T, S)                                                      \
+    const T *a, const T *b, T *c, const T *bias, S *partial, u32 m, u32 n,     \
+        u32 k, u32 lda, u32 ldb, u32 ldc, i64 stride_a, i64 stride_b,          \
+        i64 stride_c, u32 batch, u32 splits, S alpha, S beta
+#define GEMM_ARGS(T)                                                           \
+    Gemm<T>                                                                    \
+    {                                                                          \
+        a, b, c, bias, partial, m, n, k, lda, ldb, ldc, stride_a, stride_b,    \
+            stride_c, batch, splits, alpha, beta                               \
+    }
+
+#define TILE(T, S, layout, trans_a, trans_b, size)                             \
+    KERNEL_UP_TO(2 * size)                                                     \
+    gemm_##layout##_##T##_m##size(GEMM_PARAMS(T, S))                           \
+    {                                                                          \
+        gemm<T, trans_a, trans_b, size>(GEMM_ARGS(T));                         \
+    }
+#define TILES(T, S, layout, trans_a, trans_b)                                  \
+    TILE(T, S, layout, trans_a, trans_b, 128)                                  \
+    TILE(T, S, layout, trans_a, trans_b, 64)
+#define ROWS8(T, S, layout, trans_b)                                           \
+    KERNEL_UP_TO(256) gemm_##layout##_##T##_m8(GEMM_PARAMS(T, S))              \
+    {                                                                          \
+        gemm_rows8<T, trans_b>(GEMM_ARGS(T));                                  \
+    }
+#define JOIN(T, S)                                                             \
+    KERNEL_UP_TO(256)                                                          \
+    gemm_join_##T(const S *partial, T *c, const T *bias, u32 m, u32 n,         \
+                  u32 ldc, i64 stride_c, u32 batch, u32 splits, S alpha,       \
+                  S beta)                                                      \
+    {                                                                          \
+        gemm_join(Gemm<T>{nullptr, nullptr, c, bias, const_cast<S *>(partial), \
+                          m, n, 0, 0, 0, ldc, 0, 0, stride_c, batch, splits,   \
+                          alpha, beta});                                       \
+    }
+#define EXPORT(T, S)                                                           \
+    TILES(T, S, nn, false, false)                                              \
+    TILES(T, S, nt, false, true)                                               \
+    TILES(T, S, tn, true, false)                                               \
+    TILES(T, S, tt, true, true)                                                \
+    ROWS8(T, S, nn, false)                                                     \
+    ROWS8(T, S, nt, true)                                                      \
+    JOIN(T, S)
+
+EXPORT(f16, f32)
+EXPORT(bf16, f32)
+EXPORT(f32, f32)
+EXPORT(f64, f64)

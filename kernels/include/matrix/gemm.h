@@ -1,0 +1,470 @@
+/*
+ * gemm.h - a tile of C = alpha A B + beta C + bias by the units of unit.h
+ *
+ * A workgroup makes Size x Size results. It walks along K in steps of 128 bytes
+ * of A's rows and B's columns: 64 elements of f16, 32 of f32, 16 of f64. A
+ * thread brings 64 bytes of each operand from memory into registers while the
+ * step before is multiplied, and from there into LDS.
+ *
+ * Where K is not contiguous in memory, a thread brings small blocks, which it
+ * turns over in registers. Rows that are not there are taken from the last
+ * ones; what was computed with them is not stored. A step that K does not
+ * fill, and an operand of fewer rows than such a block has, go to LDS element
+ * by element, with zeros behind the end of K.
+ *
+ * In LDS a row of a step has 8 pieces of 16 bytes. A piece's place in its row
+ * depends on the row, so that the lanes of a wave, which read one piece of each
+ * row, and write one of every fourth row, find it in different banks.
+ */
+#pragma once
+
+#include "matrix/unit.h"
+
+/* The arguments of a kernel. Sums, and alpha and beta, are of type S. */
+template <typename T> struct Gemm {
+    typedef typename sum_of<T>::type S;
+
+    const T *a, *b;
+    T *c;
+    const T *bias; /* [n] or null */
+    S *partial;    /* [splits][batch][m][n]; null if splits is 1 */
+    u32 m, n, k, lda, ldb, ldc;
+    i64 stride_a, stride_b, stride_c;
+    u32 batch, splits;
+    S alpha, beta;
+};
+
+/*
+ * The arguments, read again from where the launch put them. AMD's compiler
+ * would keep all that it works out of them in scalar registers, through loops
+ * that need nothing of it, and there are too few. Kernels whose parameters are
+ * those of Gemm only.
+ */
+template <typename T> DEV const Gemm<T> &read_again(const Gemm<T> &g)
+{
+#if KPK_NVIDIA
+    return g;
+#else
+    auto *args = __builtin_amdgcn_kernarg_segment_ptr();
+
+    (void)g;
+    asm volatile("" : "+s"(args));
+    return *(const Gemm<T> *)args;
+#endif
+}
+
+/* One of the matrices of a batch, and the part of K that a split takes. */
+struct GemmPart {
+    u64 b; /* in the batch */
+    u64 split;
+    u32 k_begin, k_end;
+};
+
+constexpr u32 step_nbytes = 128;
+constexpr u32 step_pieces = step_nbytes / sizeof(Piece);
+
+template <typename T> DEV void split_k(const Gemm<T> &g, GemmPart &part)
+{
+    constexpr u32 step = step_nbytes / sizeof(T);
+    const u64 steps = div_up(g.k, step), each = div_up(steps, (u64)g.splits);
+
+    part.k_begin = (u32)min_of(part.split * each * step, (u64)g.k);
+    part.k_end = (u32)min_of((part.split + 1) * each * step, (u64)g.k);
+}
+
+/* fn(part) for the parts of this block's z */
+template <typename T, class Fn> DEV void each_part(const Gemm<T> &gemm, Fn fn)
+{
+    GemmPart part;
+
+    if (gemm.batch == 0)
+        return;
+    part.split = blockIdx.z / gemm.batch;
+    part.b = blockIdx.z % gemm.batch;
+    NO_UNROLL
+    for (;;) {
+        const Gemm<T> &g = read_again(gemm);
+
+        if (part.split >= g.splits)
+            break;
+        split_k(g, part);
+        fn(part);
+        part.split += gridDim.z / g.batch;
+        part.b += gridDim.z % g.batch;
+        if (part.b >= g.batch) {
+            part.b -= g.batch;
+            part.split++;
+        }
+    }
+}
+
+/* fn(x, y) for the tiles of this block's x and y */
+template <u32 rows, u32 cols, typename T, class Fn>
+DEV void each_tile(const Gemm<T> &g, Fn fn)
+{
+    NO_UNROLL
+    for (u32 y = blockIdx.y; y < div_up(read_again(g).n, cols);
+         y += gridDim.y) {
+        NO_UNROLL
+        for (u32 x = blockIdx.x; x < div_up(read_again(g).m, rows);
+             x += gridDim.x)
+            fn(x, y);
+    }
+}
+
+/* Results of one part go to C, or to where the splits are joined. */
+template <typename T> struct GemmOut {
+    typedef typename Gemm<T>::S S;
+    const Gemm<T> &g;
+    T *c;
+    S *partial;
+
+    DEV_MEMBER GemmOut(const Gemm<T> &gemm, const GemmPart &part)
+        : g(gemm), c(gemm.c + (i64)part.b * gemm.stride_c), partial(nullptr)
+    {
+        if (g.splits > 1)
+            partial =
+                g.partial + (part.split * g.batch + part.b) * g.m * (u64)g.n;
+    }
+    DEV_MEMBER void put(u32 row, u32 col, S sum) const
+    {
+        if (partial)
+            partial[(u64)row * g.n + col] = sum;
+        else
+            finish(row, col, sum);
+    }
+    DEV_MEMBER void finish(u32 row, u32 col, S sum) const
+    {
+        T *at = c + ((u64)row * g.ldc + col);
+        S v = g.alpha * sum;
+
+        if (g.beta != 0)
+            v += g.beta * (S)*at;
+        if (g.bias)
+            v += (S)g.bias[col];
+        *at = convert<T>(v);
+    }
+};
+
+/* n elements at p, which need not be aligned to more than one */
+template <u32 n, typename T> DEV Pack<T, n> load_anywhere(const T *p)
+{
+    Pack<T, n> v;
+
+    __builtin_memcpy(&v, p, sizeof(v));
+    return v;
+}
+
+/* ---- LDS ------------------------------------------------------------------
+ */
+
+/* where a piece of a row is, counted in pieces; the same in all 16 rows */
+DEV u32 piece_at(u32 row, u32 piece)
+{
+    return row * step_pieces + (piece ^ row % 8 ^ row / 8 % 2 * 2);
+}
+
+/* ---- an operand's way into LDS ---------------------------------------------
+ */
+
+/*
+ * Along: K is contiguous. `extent` rows from row0 on are in the matrix, at
+ * least one.
+ */
+template <typename T, u32 Size, u32 Threads, bool Along> struct Operand {
+    static constexpr u32 step = step_nbytes / sizeof(T);
+    /* what a thread brings at a time: block_k x block_rows elements */
+    static constexpr u32 block_k =
+        Along ? per16<T>::value : (sizeof(T) == 2 ? 4 : 2);
+    static constexpr u32 block_rows = Along ? 1 : 32 / sizeof(T) / block_k;
+    static constexpr u32 blocks =
+        Size * step / (Threads * block_k * block_rows);
+    static constexpr u32 loads = Along ? 1 : block_k;
+    typedef Pack<T, Along ? block_k : block_rows> Load;
+
+    const T *base;    /* of row0 and k 0 */
+    const char *next; /* what load() brings, with each block's offset */
+    u32 rows, extent, ld;
+    u32 offset[blocks], row[blocks]; /* row: in LDS, modulo Size */
+    Load in[blocks][loads];
+
+    DEV_MEMBER Operand(const T *matrix, u32 row0, u32 all_rows, u32 leading)
+        : base(matrix + row0 * (Along ? (u64)leading : 1)), rows(all_rows),
+          extent(all_rows - row0), ld(leading)
+    {
+    }
+    /* Whether load() and store() may be used: offsets fit 32 bits, too. */
+    DEV_MEMBER bool has_blocks() const
+    {
+        return rows >= block_rows && (u64)ld * Size * sizeof(T) < 1u << 31;
+    }
+    DEV_MEMBER void begin(u32 k0)
+    {
+        /* the last block may begin in front of row0: in LDS its first rows go
+         * behind those that are there */
+        const u32 lead = rows == extent ? 0 : block_rows - 1;
+        const u32 last = lead + extent - block_rows;
+
+        next = reinterpret_cast<const char *>(base - lead +
+                                              (Along ? (u64)k0 : (u64)k0 * ld));
+        UNROLL
+        for (u32 i = 0; i < blocks; i++) {
+            const u32 r = min_of(lead + row_of(i), last);
+
+            row[i] = Along ? row_of(i) : r - lead;
+            offset[i] =
+                (Along ? r * ld + k_of(i) : k_of(i) * ld + r) * (u32)sizeof(T);
+        }
+    }
+    static DEV_MEMBER u32 row_of(u32 i)
+    {
+        const u32 block = threadIdx.x + i * Threads;
+
+        if (Along)
+            return block / step_pieces;
+        return (block % 16 + block / 64 % (Size / block_rows / 16) * 16) *
+               block_rows;
+    }
+    static DEV_MEMBER u32 k_of(u32 i)
+    {
+        const u32 block = threadIdx.x + i * Threads;
+
+        if (Along)
+            return block % step_pieces * block_k;
+        return (block / 16 % 4 + block / (4 * Size / block_rows) * 4) * block_k;
+    }
+    DEV_MEMBER void load()
+    {
+        UNROLL
+        for (u32 i = 0; i < blocks; i++) {
+            UNROLL
+            for (u32 j = 0; j < loads; j++)
+                in[i][j] = load_anywhere<sizeof(Load) / sizeof(T)>(
+                    reinterpret_cast<const T *>(next + (u64)j * ld * sizeof(T) +
+                                                offset[i]));
+        }
+        next += (Along ? step : (u64)step * ld) * sizeof(T);
+    }
+    DEV_MEMBER void store(u8 *lds) const
+    {
+        UNROLL
+        for (u32 i = 0; i < blocks; i++) {
+            UNROLL
+            for (u32 r = 0; r < block_rows; r++) {
+                Pack<T, block_k> out;
+
+                UNROLL
+                for (u32 e = 0; e < block_k; e++)
+                    out[e] = Along ? in[i][0][e] : in[i][Along ? 0 : e][r];
+                store_pack(element(lds, (row[i] + r) % Size, k_of(i)), out);
+            }
+        }
+    }
+    /* the same element by element, of what is there */
+    DEV_MEMBER void store_ends(u8 *lds, u32 k0, u32 k_end) const
+    {
+        _Pragma("unroll 4") for (u32 i = threadIdx.x; i < Size * step;
+                                 i += Threads)
+        {
+            const u32 k = Along ? i % step : i / Size;
+            const u32 r = Along ? i / step : i % Size;
+            T v = {};
+
+            if (r < extent && k < k_end - k0)
+                v = Along ? base[(u64)r * ld + k0 + k]
+                          : base[(u64)(k0 + k) * ld + r];
+            *element(lds, r, k) = v;
+        }
+    }
+    static DEV_MEMBER T *element(u8 *lds, u32 r, u32 k)
+    {
+        constexpr u32 n = per16<T>::value;
+
+        return reinterpret_cast<T *>(lds + piece_at(r, k / n) * sizeof(Piece)) +
+               k % n;
+    }
+};
+
+/* ---- the products -----------------------------------------------------------
+ */
+
+/* The results of one of the waves of a tile: `rows` x `cols` units. */
+template <typename T, u32 Size, u32 Threads> struct Product {
+    typedef Unit<T> U;
+    static constexpr u32 waves = Threads / matrix_wave;
+    static constexpr u32 waves_across = waves == 2 ? 1 : 2;
+    static constexpr u32 cols = Size / waves_across / 16;
+    static constexpr u32 rows = Size / (waves / waves_across) / 16;
+
+    typename U::D sums[rows][cols];
+    u32 row0, col0;
+
+    DEV_MEMBER Product()
+    {
+        const u32 wave = uniform(threadIdx.x / matrix_wave);
+
+        row0 = wave / waves_across * rows * 16;
+        col0 = wave % waves_across * cols * 16;
+        UNROLL
+        for (u32 i = 0; i < rows; i++) {
+            UNROLL
+            for (u32 j = 0; j < cols; j++)
+                sums[i][j] = typename U::D{};
+        }
+    }
+    DEV_MEMBER void multiply(const u8 *a, const u8 *b)
+    {
+        if constexpr (U::is_matrix) {
+            UNROLL
+            for (u32 p = 0; p < step_pieces; p += U::pieces) {
+                multiply_unit(a, b, p);
+                if (matrix_wave == 32)
+                    schedule_fence();
+            }
+        } else {
+            NO_UNROLL
+            for (u32 p = 0; p < step_pieces; p += U::pieces)
+                multiply_unit(a, b, p);
+        }
+    }
+    DEV_MEMBER void multiply_unit(const u8 *a, const u8 *b, u32 piece0)
+    {
+        const auto fetch = [=](const u8 *from, u32 unit_row) {
+            return [=](u32 row, u32 piece) {
+                return load_pack<4>(reinterpret_cast<const u32 *>(
+                    from + unit_row * step_nbytes +
+                    piece_at(row, piece0 + piece) * sizeof(Piece)));
+            };
+        };
+        /* numbers of 64 bits on FMA take so many registers as it is */
+        constexpr u32 batch = U::is_matrix || sizeof(T) < 8 ? rows : 1;
+
+        UNROLL
+        for (u32 i0 = 0; i0 < rows; i0 += batch) {
+            typename U::A x[batch];
+
+            UNROLL
+            for (u32 i = 0; i < batch; i++)
+                x[i] = typename U::A(fetch(a, row0 + (i0 + i) * 16));
+            UNROLL
+            for (u32 j = 0; j < cols; j++) {
+                const typename U::B y(fetch(b, col0 + j * 16));
+
+                UNROLL
+                for (u32 i = 0; i < batch; i++)
+                    U::multiply(sums[i0 + i][j], x[i], y);
+            }
+            if (batch < rows)
+                schedule_fence();
+        }
+    }
+    /*
+     * fn(row, column, sum) for each result, neighbouring columns in
+     * neighbouring lanes, by way of LDS. All waves take part, and what was in
+     * LDS must not be needed any more.
+     */
+    template <class Fn> DEV_MEMBER void each(u8 *lds, Fn fn) const
+    {
+        /* units that fit LDS side by side, a row of them for each wave */
+        constexpr u32 room =
+            2 * Size * step_nbytes / waves / 256 / sizeof(typename U::Sum);
+        constexpr u32 across = room < cols ? room : cols;
+        typename U::Sum *const slab =
+            reinterpret_cast<typename U::Sum *>(lds) +
+            uniform(threadIdx.x / matrix_wave) * across * 256;
+
+        UNROLL
+        for (u32 i = 0; i < rows; i++) {
+            UNROLL
+            for (u32 j0 = 0; j0 < cols; j0 += across) {
+                wave_sync();
+                UNROLL
+                for (u32 j = 0; j < across; j++) {
+                    UNROLL
+                    for (u32 e = 0; e < U::results; e++)
+                        slab[(U::row(e) * across + j) * 16 + U::col(e)] =
+                            sums[i][j0 + j].v[e];
+                }
+                wave_sync();
+                NO_UNROLL
+                for (u32 e = lane_id(); e < across * 256; e += matrix_wave)
+                    fn(row0 + i * 16 + e / (across * 16),
+                       col0 + j0 * 16 + e % (across * 16), slab[e]);
+            }
+        }
+    }
+};
+
+/* ---- a tile
+ * ------------------------------------------------------------------ */
+
+template <typename T, bool TransA, bool TransB, u32 Size>
+DEV void gemm_tile(const Gemm<T> &gemm, const GemmPart &part, u32 row0,
+                   u32 col0, u8 *lds)
+{
+    const Gemm<T> &g = read_again(gemm);
+    constexpr u32 threads = Size * 2;
+    constexpr u32 step = step_nbytes / sizeof(T);
+    u8 *const lds_a = lds, *const lds_b = lds + Size * step_nbytes;
+    Product<T, Size, threads> product;
+    Operand<T, Size, threads, !TransA> a(g.a + (i64)part.b * g.stride_a, row0,
+                                         g.m, g.lda);
+    Operand<T, Size, threads, TransB> b(g.b + (i64)part.b * g.stride_b, col0,
+                                        g.n, g.ldb);
+    u32 k0 = part.k_begin;
+
+    if (a.has_blocks() && b.has_blocks() && part.k_end - k0 >= step) {
+        /* numbers of 64 bits on FMA leave no registers for the next step, and
+         * take long enough without */
+        constexpr bool early = Unit<T>::is_matrix || sizeof(T) < 8;
+
+        a.begin(k0), b.begin(k0);
+        if (early)
+            a.load(), b.load();
+        NO_UNROLL
+        for (k0 += step;; k0 += step) {
+            const bool more = part.k_end - k0 >= step;
+
+            if (!early)
+                a.load(), b.load();
+            __syncthreads();
+            a.store(lds_a), b.store(lds_b);
+            __syncthreads();
+            if (early && more)
+                a.load(), b.load();
+            product.multiply(lds_a, lds_b);
+            if (!more)
+                break;
+        }
+    }
+    NO_UNROLL
+    for (; k0 < part.k_end; k0 += step) {
+        __syncthreads();
+        a.store_ends(lds_a, k0, part.k_end);
+        b.store_ends(lds_b, k0, part.k_end);
+        __syncthreads();
+        product.multiply(lds_a, lds_b);
+    }
+    __syncthreads();
+
+    const Gemm<T> &again = read_again(g);
+    const GemmOut<T> out(again, part);
+
+    product.each(lds, [&](u32 row, u32 col, typename Gemm<T>::S sum) {
+        if (row < again.m - row0 && col < again.n - col0)
+            out.put(row0 + row, col0 + col, sum);
+    });
+}
+
+template <typename T, bool TransA, bool TransB, u32 Size>
+DEV void gemm(const Gemm<T> &g)
+{
+    __shared__ __attribute__((aligned(16))) u8 lds[2 * Size * step_nbytes];
+
+    each_part(g, [&](const GemmPart &part) {
+        each_tile<Size, Size>(g, [&](u32 x, u32 y) {
+            gemm_tile<T, TransA, TransB, Size>(g, part, x * Size, y * Size,
+                                               lds);
+        });
+    });
+}

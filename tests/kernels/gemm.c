@@ -1,0 +1,407 @@
+/* gemm.c - C = alpha A B + beta C + bias, every layout, type and tile
+ *
+ * Operands end where their last element does, so that the simulated GPU finds
+ * what is read beside them; what lies in C between rows and matrices must stay.
+ */
+#include "harness.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+extern const kpk_module kpk_module_gemm;
+
+enum { STEP_NBYTES = 128 }; /* of K at a time */
+
+/* What a row is about. */
+struct kind {
+    bool trans_a, trans_b;
+    unsigned tile_m, tile_n, block;
+};
+
+struct problem {
+    const char *what;
+    uint32_t m, n, k;
+    uint32_t pad_a, pad_b, pad_c; /* leading dimensions over the least */
+    uint32_t batch;
+    /* distances of matrices: 0 for one and the same, -1 backwards, 1 */
+    int step_a, step_b, step_c;
+    uint32_t splits;
+    double alpha, beta;
+    bool bias;
+    size_t lead;       /* elements that pointers are off alignment */
+    unsigned grid[3];  /* 0: as many as there are tiles */
+    enum kt_data data; /* of A and B */
+};
+
+/* One matrix of a batch in memory. */
+struct operand {
+    uint32_t rows, cols, ld;
+    uint32_t batch;
+    int step;
+    int64_t stride; /* elements, signed */
+    size_t extent;  /* elements of memory */
+    size_t first;   /* where matrix 0 begins */
+};
+
+static struct operand make_operand(uint32_t rows, uint32_t cols, uint32_t pad,
+                                   uint32_t batch, int step)
+{
+    struct operand o = {rows, cols, cols + pad, batch, step, 0, 0, 0};
+    const size_t one =
+        rows && cols ? (size_t)(rows - 1) * o.ld + cols : (size_t)0;
+    const size_t apart = one + 3;
+
+    o.stride = step * (int64_t)apart;
+    o.extent = one + (step && batch ? (batch - 1) * apart : 0);
+    o.first = step < 0 && batch ? (batch - 1) * apart : 0;
+    return o;
+}
+
+static size_t place(const struct operand *o, uint32_t b, uint32_t r, uint32_t c)
+{
+    return (size_t)((int64_t)o->first + b * o->stride) + (size_t)r * o->ld + c;
+}
+
+/* All of a typed array as numbers. */
+static kt_real *numbers(struct kt *t, enum kt_type type, const void *data,
+                        size_t n)
+{
+    kt_real *v = kt_alloc(t, (n + 1) * sizeof(*v));
+
+    for (size_t i = 0; i < n; i++)
+        v[i] = kt_get(type, data, i);
+    return v;
+}
+
+/* f32 or f64: what sums are in. */
+static enum kt_type sum_type(enum kt_type type)
+{
+    return type == KT_F64 ? KT_F64 : KT_F32;
+}
+
+struct scalar {
+    union {
+        float f;
+        double d;
+    } u;
+    kpk_arg arg;
+};
+
+static void set_scalar(struct scalar *s, enum kt_type type, double v)
+{
+    if (type == KT_F64)
+        s->u.d = v;
+    else
+        s->u.f = (float)v;
+    s->arg = (kpk_arg){&s->u, kt_size(sum_type(type))};
+}
+
+/*
+ * Each of the k products, and what is done with their sum, may be rounded once
+ * to the type of sums: the error is at most (k + 4) * eps / 2 of the sum of
+ * absolute values, and a rounding to the type of C besides. Matrix
+ * instructions cut off instead of rounding: twice that.
+ */
+static struct kt_gate gate_of(enum kt_type type, uint32_t k,
+                              const kt_real *scale)
+{
+    struct kt_gate gate = {0.51L, 0, scale, false};
+
+    gate.abs = (kt_real)(k + 4) * kt_eps(sum_type(type));
+    return gate;
+}
+
+static unsigned tiles(uint32_t n, unsigned tile)
+{
+    return n ? (n - 1) / tile + 1 : 1;
+}
+
+static void check_result(struct kt *t, const struct kt_row *row,
+                         const struct problem *p, const struct operand *o,
+                         const kt_real *a, const kt_real *b,
+                         const kt_real *bias, const void *old, const void *got)
+{
+    const struct kind *kind = row->detail;
+    const struct operand *oc = &o[2];
+    const size_t n = oc->extent;
+    kt_real *want = kt_alloc(t, (n + 1) * sizeof(*want));
+    kt_real *size = kt_alloc(t, (n + 1) * sizeof(*size));
+
+    for (size_t i = 0; i < n; i++)
+        want[i] = kt_get(row->a, old, i);
+    for (uint32_t m = 0; m < p->batch; m++)
+        for (uint32_t r = 0; r < p->m; r++)
+            for (uint32_t c = 0; c < p->n; c++) {
+                const size_t at = place(oc, m, r, c);
+                kt_real sum = 0, abs = 0, v;
+
+                for (uint32_t k = 0; k < p->k; k++) {
+                    const kt_real x = kind->trans_a ? a[place(&o[0], m, k, r)]
+                                                    : a[place(&o[0], m, r, k)];
+                    const kt_real y = kind->trans_b ? b[place(&o[1], m, c, k)]
+                                                    : b[place(&o[1], m, k, c)];
+
+                    sum += x * y;
+                    abs += fabsl(x * y);
+                }
+                v = p->alpha * sum;
+                abs *= fabs(p->alpha);
+                if (p->beta != 0) {
+                    v += p->beta * want[at];
+                    abs += fabsl(p->beta * want[at]);
+                }
+                if (p->bias) {
+                    v += bias[c];
+                    abs += fabsl(bias[c]);
+                }
+                want[at] = v;
+                size[at] = isfinite(abs) ? abs : 0;
+            }
+    kt_check(t, row->a, got, want, n, gate_of(row->a, p->k, size));
+}
+
+static void run_problem(struct kt *t, const struct kt_row *row,
+                        const struct problem *p)
+{
+    const struct kind *kind = row->detail;
+    const enum kt_type type = row->a, s = sum_type(type);
+    const size_t size = kt_size(type), lead = p->lead * size;
+    const struct operand o[3] = {
+        make_operand(kind->trans_a ? p->k : p->m, kind->trans_a ? p->m : p->k,
+                     p->pad_a, p->batch, p->step_a),
+        make_operand(kind->trans_b ? p->n : p->k, kind->trans_b ? p->k : p->n,
+                     p->pad_b, p->batch, p->step_b),
+        make_operand(p->m, p->n, p->pad_c, p->batch, p->step_c)};
+    void *a = kt_host(t, type, o[0].extent, p->data, 1);
+    void *b = kt_host(t, type, o[1].extent, p->data, 2);
+    void *old = kt_host(t, type, o[2].extent, KT_SMALL, 3);
+    const void *bias = kt_host(t, type, p->n, KT_SMALL, 4);
+    const size_t nsums = (size_t)p->splits * p->batch * p->m * p->n;
+    const char *symbol = t->symbol;
+    struct scalar alpha, beta;
+    char *da, *db, *dc;
+    void *dbias = NULL, *dpartial = NULL;
+    void *got = kt_alloc(t, o[2].extent * size);
+    const unsigned grid[3] = {
+        p->grid[0] ? p->grid[0] : tiles(p->m, kind->tile_m),
+        p->grid[1] ? p->grid[1] : tiles(p->n, kind->tile_n),
+        p->grid[2] ? p->grid[2] : p->batch * p->splits};
+
+    t->what = p->what;
+    if (p->data == KT_ZERO) { /* the special numbers, each alone in its sums */
+        kt_fill(type, a, o[0].extent, KT_SMALL, 1);
+        kt_fill(type, b, o[1].extent, KT_SMALL, 2);
+        kt_put(type, a, place(&o[0], 0, 0, 0), INFINITY);
+        kt_put(type, a, place(&o[0], 0, o[0].rows - 1, o[0].cols - 1), NAN);
+        kt_put(type, b, place(&o[1], 0, o[1].rows / 2, o[1].cols / 2),
+               -INFINITY);
+    }
+    if (p->beta == 0) /* which must not be read */
+        for (uint32_t m = 0; m < p->batch; m++)
+            for (uint32_t r = 0; r < p->m; r++)
+                for (uint32_t c = 0; c < p->n; c++)
+                    kt_put(type, old, place(&o[2], m, r, c), NAN);
+    da = kt_device(t, a, o[0].extent * size, lead);
+    db = kt_device(t, b, o[1].extent * size, lead);
+    dc = kt_device(t, old, o[2].extent * size, lead);
+    if (p->bias)
+        dbias = kt_device(t, bias, p->n * size, lead);
+    if (p->splits > 1)
+        dpartial = kt_device(t, NULL, nsums * kt_size(s), 0);
+    da += o[0].first * size, db += o[1].first * size, dc += o[2].first * size;
+    set_scalar(&alpha, type, p->alpha);
+    set_scalar(&beta, type, p->beta);
+    if (!kt_launch(t, grid, (const unsigned[3]){kind->block, 1, 1}, 0,
+                   (const kpk_arg[]){{&da, sizeof(da)},
+                                     {&db, sizeof(db)},
+                                     {&dc, sizeof(dc)},
+                                     {&dbias, sizeof(dbias)},
+                                     {&dpartial, sizeof(dpartial)},
+                                     {&p->m, 4},
+                                     {&p->n, 4},
+                                     {&p->k, 4},
+                                     {&o[0].ld, 4},
+                                     {&o[1].ld, 4},
+                                     {&o[2].ld, 4},
+                                     {&o[0].stride, 8},
+                                     {&o[1].stride, 8},
+                                     {&o[2].stride, 8},
+                                     {&p->batch, 4},
+                                     {&p->splits, 4},
+                                     alpha.arg,
+                                     beta.arg},
+                   18))
+        return;
+    if (p->splits > 1) {
+        char join[32];
+
+        snprintf(join, sizeof(join), "gemm_join_%s", kt_name(type));
+        t->symbol = join;
+        kt_launch(t, (const unsigned[3]){3, 1, p->batch},
+                  (const unsigned[3]){256, 1, 1}, 0,
+                  (const kpk_arg[]){{&dpartial, sizeof(dpartial)},
+                                    {&dc, sizeof(dc)},
+                                    {&dbias, sizeof(dbias)},
+                                    {&p->m, 4},
+                                    {&p->n, 4},
+                                    {&o[2].ld, 4},
+                                    {&o[2].stride, 8},
+                                    {&p->batch, 4},
+                                    {&p->splits, 4},
+                                    alpha.arg,
+                                    beta.arg},
+                  11);
+        t->symbol = symbol;
+    }
+    kt_read(t, got, dc - o[2].first * size, o[2].extent * size);
+    check_result(t, row, p, o, numbers(t, type, a, o[0].extent),
+                 numbers(t, type, b, o[1].extent), numbers(t, type, bias, p->n),
+                 old, got);
+}
+
+/* A product of one matrix each, packed. */
+static struct problem plain(const char *what, uint32_t m, uint32_t n,
+                            uint32_t k)
+{
+    return (struct problem){.what = what,
+                            .m = m,
+                            .n = n,
+                            .k = k,
+                            .batch = 1,
+                            .step_a = 1,
+                            .step_b = 1,
+                            .step_c = 1,
+                            .splits = 1,
+                            .alpha = 1,
+                            .data = KT_SMALL};
+}
+
+static void run(struct kt *t, const struct kt_row *row)
+{
+    const struct kind *kind = row->detail;
+    const uint32_t m = kind->tile_m, n = kind->tile_n;
+    const uint32_t step = STEP_NBYTES / (uint32_t)kt_size(row->a);
+    struct problem p = plain("one tile", m, n, 2 * step);
+
+    run_problem(t, row, &p);
+    p = plain("one element", 1, 1, 1);
+    run_problem(t, row, &p);
+    p = plain("a row over, a column short, unaligned", m + 1, n - 1, step + 1);
+    p.pad_a = 1, p.pad_b = 3, p.pad_c = 5, p.lead = 1;
+    p.alpha = -0.75, p.beta = 0.5, p.bias = true;
+    run_problem(t, row, &p);
+    p = plain("a row short, columns over", m - 1, n + 3, 2 * step - 1);
+    p.pad_b = 4, p.alpha = 2, p.bias = true;
+    run_problem(t, row, &p);
+    p = plain("no k", 5, 9, 0);
+    p.beta = -2, p.bias = true, p.pad_c = 2;
+    run_problem(t, row, &p);
+    p = plain("small matrices of a batch", 3, 10, 17);
+    p.batch = 5, p.step_a = 0, p.step_b = -1, p.step_c = 1, p.grid[2] = 2;
+    p.beta = 1, p.pad_a = 2;
+    run_problem(t, row, &p);
+    p = plain("backwards, one b for all", 7, 6, step);
+    p.batch = 3, p.step_a = -1, p.step_b = 0, p.step_c = -1;
+    run_problem(t, row, &p);
+    p = plain("splits, one block for all", m + 2, n + 2, 4 * step + 3);
+    p.batch = 2, p.splits = 3, p.alpha = 0.5, p.beta = -1, p.bias = true;
+    p.grid[0] = p.grid[1] = p.grid[2] = 1;
+    run_problem(t, row, &p);
+    p = plain("more splits than steps", 2, 3, step + 2);
+    p.splits = 5, p.pad_c = 1;
+    run_problem(t, row, &p);
+    p = plain("infinities and no numbers", 9, 11, step + 7);
+    p.data = KT_ZERO;
+    run_problem(t, row, &p);
+    if (row->a == KT_F16 && kind->tile_m <= 64 && kind->trans_b) {
+        p = plain("65536 terms", 2, 3, 65536);
+        run_problem(t, row, &p);
+    }
+}
+
+/* Splits of random sums; gemm_join alone. */
+static void run_join(struct kt *t, const struct kt_row *row)
+{
+    const enum kt_type type = row->a, s = sum_type(type);
+    const uint32_t m = 19, n = 37, batch = 3, splits = 4, ldc = n + 2;
+    const struct operand oc = make_operand(m, n, ldc - n, batch, -1);
+    const size_t nsums = (size_t)splits * batch * m * n, size = kt_size(type);
+    const void *partial = kt_host(t, s, nsums, KT_SMALL, 1);
+    const void *old = kt_host(t, type, oc.extent, KT_SMALL, 2);
+    const void *bias = kt_host(t, type, n, KT_SMALL, 3);
+    const void *dpartial = kt_device(t, partial, nsums * kt_size(s), 0);
+    char *dc = kt_device(t, old, oc.extent * size, 0);
+    const void *dbias = kt_device(t, bias, n * size, 0);
+    kt_real *want = numbers(t, type, old, oc.extent);
+    kt_real *abs = kt_alloc(t, oc.extent * sizeof(*abs));
+    void *got = kt_alloc(t, oc.extent * size);
+    struct scalar alpha, beta;
+
+    t->what = "random sums";
+    set_scalar(&alpha, type, 1.5);
+    set_scalar(&beta, type, -0.25);
+    dc += oc.first * size;
+    kt_launch(t, (const unsigned[3]){2, 1, 2}, (const unsigned[3]){256, 1, 1},
+              0,
+              (const kpk_arg[]){{&dpartial, sizeof(dpartial)},
+                                {&dc, sizeof(dc)},
+                                {&dbias, sizeof(dbias)},
+                                {&m, 4},
+                                {&n, 4},
+                                {&ldc, 4},
+                                {&oc.stride, 8},
+                                {&batch, 4},
+                                {&splits, 4},
+                                alpha.arg,
+                                beta.arg},
+              11);
+    kt_read(t, got, dc - oc.first * size, oc.extent * size);
+    for (uint32_t b = 0; b < batch; b++)
+        for (uint32_t i = 0; i < m * n; i++) {
+            const size_t at = place(&oc, b, i / n, i % n);
+            const kt_real was = want[at];
+
+            want[at] = -0.25L * was + kt_get(type, bias, i % n);
+            abs[at] = fabsl(was) + fabsl(kt_get(type, bias, i % n));
+            for (uint32_t k = 0; k < splits; k++) {
+                const kt_real v =
+                    kt_get(s, partial, ((size_t)k * batch + b) * m * n + i);
+
+                want[at] += 1.5L * v;
+                abs[at] += 1.5L * fabsl(v);
+            }
+        }
+    kt_check(t, type, got, want, oc.extent, gate_of(type, splits, abs));
+}
+
+#define KIND(name, ta, tb, m, n, block)                                        \
+    static const struct kind name = {ta, tb, m, n, block};
+#define KINDS(layout, ta, tb)                                                  \
+    KIND(layout##_m128, ta, tb, 128, 128, 256)                                 \
+    KIND(layout##_m64, ta, tb, 64, 64, 128)
+KINDS(nn, false, false)
+KINDS(nt, false, true)
+KINDS(tn, true, false)
+KINDS(tt, true, true)
+KIND(nn_m8, false, false, 8, 64, 256)
+KIND(nt_m8, false, true, 8, 64, 256)
+
+#define ROWS(name, TYPE)                                                       \
+    {"gemm_nn_" name "_m128", run, TYPE, TYPE, &nn_m128},                      \
+        {"gemm_nt_" name "_m128", run, TYPE, TYPE, &nt_m128},                  \
+        {"gemm_tn_" name "_m128", run, TYPE, TYPE, &tn_m128},                  \
+        {"gemm_tt_" name "_m128", run, TYPE, TYPE, &tt_m128},                  \
+        {"gemm_nn_" name "_m64", run, TYPE, TYPE, &nn_m64},                    \
+        {"gemm_nt_" name "_m64", run, TYPE, TYPE, &nt_m64},                    \
+        {"gemm_tn_" name "_m64", run, TYPE, TYPE, &tn_m64},                    \
+        {"gemm_tt_" name "_m64", run, TYPE, TYPE, &tt_m64},                    \
+        {"gemm_nn_" name "_m8", run, TYPE, TYPE, &nn_m8},                      \
+        {"gemm_nt_" name "_m8", run, TYPE, TYPE, &nt_m8},                      \
+    {                                                                          \
+        "gemm_join_" name, run_join, TYPE, TYPE, NULL                          \
+    }
+static const struct kt_row rows[] = {ROWS("f16", KT_F16), ROWS("bf16", KT_BF16),
+                                     ROWS("f32", KT_F32), ROWS("f64", KT_F64)};
+
+KT_MAIN(kpk_module_gemm, rows)
