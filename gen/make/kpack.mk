@@ -266,7 +266,8 @@ ALIASES := $(wildcard $(KERNELS)/aliases.csv)
 
 # A module's source, and the table beside it.
 source_of = $(or $(foreach s,$(SOURCES),$(if $(filter $(1),$(basename $(notdir $(s)))),$(s))),$(KERNELS)/$(1).hip)
-csv_of    = $(wildcard $(basename $(call source_of,$(1))).csv)
+csv_of    = $(or $(wildcard $(basename $(call source_of,$(1))).csv),$(if $(call csv_maker,$(1)),$(B)/gen/$(1).csv))
+csv_maker = $(wildcard $(basename $(call source_of,$(1))).csv.c)
 
 # Kernels that were compiled elsewhere, if they are what was made there.
 ifneq ($(PREBUILT),)
@@ -400,6 +401,14 @@ $(B)/obj/pack/pack.kpk-dictionary.o: $(B)/embed/dictionary.c
 	@mkdir -p $(@D)
 	@$(pack_cc) $@ $(LARGE_DATA) $<
 endif
+
+# A table may be a program that prints it, NAME.csv.c: both then follow from
+# the lists that the module itself includes.
+$(B)/gen/%.csv: $$(call csv_maker,$$*)
+	@mkdir -p '$(@D)'
+	@$(CC) -std=c11 -I$(KERNELS)/include -MMD -MP -MF '$@.d' -MT '$@' -o '$@.maker' $<
+	@'$@.maker' >'$@.new' && mv '$@.new' '$@' && rm '$@.maker'
+-include $(wildcard $(B)/gen/*.csv.d)
 
 hsacos_of = $(foreach a,$(AMD_ARCHS),$(B)/hsaco/$(a)/$(1).hsaco)
 

@@ -29,6 +29,15 @@
 #include <hip/hip_runtime.h>
 #endif
 
+/* NN of sm_NN; the newest where nvcc looks at the host's part; 0 on AMD. */
+#if !KPK_NVIDIA
+#define KPK_SM 0
+#elif defined(__CUDA_ARCH__)
+#define KPK_SM (__CUDA_ARCH__ / 10)
+#else
+#define KPK_SM 999
+#endif
+
 typedef unsigned char u8;
 typedef unsigned short u16;
 typedef unsigned int u32;

@@ -6,6 +6,7 @@
  * Where a reference is not finite, so must be the result, and no other element
  * may be touched by it.
  */
+#include "../../kernels/include/gguf/formats.h"
 #include "gguf_ref.h"
 #include "harness.h"
 
@@ -660,96 +661,51 @@ static void run_moe(struct kt *t, const struct kt_row *row)
 /* ---- the table ---- */
 
 /* clang-format off */
-#define DEQUANTIZE(name, ...)                                                   \
-    {"dequantize_block_" name "_f32", run_dequantize, KT_F32, KT_F32,           \
-     &(const struct dequantize_shape){__VA_ARGS__}},                            \
-    {"dequantize_block_" name "_f16", run_dequantize, KT_F16, KT_F32,           \
-     &(const struct dequantize_shape){__VA_ARGS__}}
-#define GET_ROWS(name, ...)                                                     \
-    {"get_rows_" name, run_get_rows, KT_F32, KT_F32,                            \
-     &(const struct rows_shape){__VA_ARGS__}}
+#define DEQUANTIZE(name, id, counts, threads, elems, join)                      \
+    {"dequantize_block_" #name "_f32", run_dequantize, KT_F32, KT_F32,          \
+     &(const struct dequantize_shape){GGUF_##id, elems, threads,                \
+                                      GGUF_UNIT_##counts}},                     \
+    {"dequantize_block_" #name "_f16", run_dequantize, KT_F16, KT_F32,          \
+     &(const struct dequantize_shape){GGUF_##id, elems, threads,                \
+                                      GGUF_UNIT_##counts}},
 #define GET_FLOAT_ROWS(name, type)                                              \
     {"get_rows_" name, run_get_float_rows, type, KT_F32, NULL}
 #define PRODUCT(symbol, run, ...)                                               \
-    {symbol, run, KT_F32, KT_F32, &(const struct product){__VA_ARGS__}}
+    {symbol, run, KT_F32, KT_F32, &(const struct product){__VA_ARGS__}},
 #define MAT_VEC(name, id)                                                       \
-    PRODUCT("mul_mat_vec_" name "_q8_1_cuda1", run_mat_vec, id, 1, 1, 1),       \
-    PRODUCT("mul_mat_vec_" name "_q8_1_cuda2", run_mat_vec, id, 2, 2, 2),       \
-    PRODUCT("mul_mat_vec_" name "_q8_1_cuda3", run_mat_vec, id, 3, 2, 3),       \
-    PRODUCT("mul_mat_vec_" name "_q8_1_cuda4", run_mat_vec, id, 4, 2, 4),       \
-    PRODUCT("mul_mat_vec_" name "_q8_1_cuda5", run_mat_vec, id, 5, 2, 5),       \
-    PRODUCT("mul_mat_vec_" name "_q8_1_cuda6", run_mat_vec, id, 6, 2, 6),       \
-    PRODUCT("mul_mat_vec_" name "_q8_1_cuda7", run_mat_vec, id, 7, 2, 7),       \
-    PRODUCT("mul_mat_vec_" name "_q8_1_cuda8", run_mat_vec, id, 8, 2, 8)
-#define TILED(name, id, rows, cols)                                             \
-    PRODUCT("mul_mat_" name, run_tiled, id, 0, rows, cols)
+    PRODUCT("mul_mat_vec_" #name "_q8_1_cuda1", run_mat_vec, id, 1, 1, 1)       \
+    PRODUCT("mul_mat_vec_" #name "_q8_1_cuda2", run_mat_vec, id, 2, 2, 2)       \
+    PRODUCT("mul_mat_vec_" #name "_q8_1_cuda3", run_mat_vec, id, 3, 2, 3)       \
+    PRODUCT("mul_mat_vec_" #name "_q8_1_cuda4", run_mat_vec, id, 4, 2, 4)       \
+    PRODUCT("mul_mat_vec_" #name "_q8_1_cuda5", run_mat_vec, id, 5, 2, 5)       \
+    PRODUCT("mul_mat_vec_" #name "_q8_1_cuda6", run_mat_vec, id, 6, 2, 6)       \
+    PRODUCT("mul_mat_vec_" #name "_q8_1_cuda7", run_mat_vec, id, 7, 2, 7)       \
+    PRODUCT("mul_mat_vec_" #name "_q8_1_cuda8", run_mat_vec, id, 8, 2, 8)
 #define FLOAT_MAT_VEC(name, id)                                                 \
     PRODUCT("dequantize_mul_mat_vec_" name, run_float_mat_vec, id, 1, 1, 1)
-#define MOE(name, id)                                                           \
-    PRODUCT("indexed_moe_forward_" name "_q8_1", run_moe, id, 1, 1, 1)
+#define FLOAT_MAT_VEC_cuda(lower, id) FLOAT_MAT_VEC(#lower "_cuda", id)
+#define FLOAT_MAT_VEC_plain(lower, id) FLOAT_MAT_VEC(#lower, id)
+#define FLOAT_MAT_VEC_grid(lower, id) FLOAT_MAT_VEC(#lower, id)
+#define EXPERTS_no(name, id)
+#define EXPERTS_yes(name, id)                                                   \
+    PRODUCT("indexed_moe_forward_" #name "_q8_1", run_moe, id, 1, 1, 1)
+#define FORMAT(name, lower, short, id, tiled, column, experts, counts, threads, \
+               elems, join, row_threads, row_columns, rows, cols, passes)       \
+    DEQUANTIZE(name, id, counts, threads, elems, join)                          \
+    {"get_rows_" #name, run_get_rows, KT_F32, KT_F32,                           \
+     &(const struct rows_shape){GGUF_##id, row_threads, row_columns}},          \
+    FLOAT_MAT_VEC_##column(lower, GGUF_##id)                                    \
+    MAT_VEC(name, GGUF_##id)                                                    \
+    PRODUCT("mul_mat_" #name, run_tiled, GGUF_##id, 0, rows, cols)              \
+    EXPERTS_##experts(short, GGUF_##id)
 
 static const struct kt_row rows[] = {
-    DEQUANTIZE("q4_0", GGUF_Q4_0, 256, 32, 32),
-    DEQUANTIZE("q4_1", GGUF_Q4_1, 256, 32, 32),
-    DEQUANTIZE("q5_0", GGUF_Q5_0, 512, 256, 1),
-    DEQUANTIZE("q5_1", GGUF_Q5_1, 512, 256, 1),
-    DEQUANTIZE("q8_0", GGUF_Q8_0, 256, 32, 32),
-    DEQUANTIZE("q2_K", GGUF_Q2_K, 256, 64, 0),
-    DEQUANTIZE("q3_K", GGUF_Q3_K, 256, 64, 0),
-    DEQUANTIZE("q4_K", GGUF_Q4_K, 256, 32, 0),
-    DEQUANTIZE("q5_K", GGUF_Q5_K, 256, 64, 0),
-    DEQUANTIZE("q6_K", GGUF_Q6_K, 256, 64, 0),
-    DEQUANTIZE("q8_K", GGUF_Q8_K, 256, 32, 0),
-    GET_ROWS("q4_0", GGUF_Q4_0, 256, 512),
-    GET_ROWS("q4_1", GGUF_Q4_1, 256, 512),
-    GET_ROWS("q5_0", GGUF_Q5_0, 256, 512),
-    GET_ROWS("q5_1", GGUF_Q5_1, 256, 512),
-    GET_ROWS("q8_0", GGUF_Q8_0, 256, 512),
-    GET_ROWS("q2_K", GGUF_Q2_K, 64, 256),
-    GET_ROWS("q3_K", GGUF_Q3_K, 64, 256),
-    GET_ROWS("q4_K", GGUF_Q4_K, 32, 256),
-    GET_ROWS("q5_K", GGUF_Q5_K, 64, 256),
-    GET_ROWS("q6_K", GGUF_Q6_K, 64, 256),
+    GGUF_WEIGHTS(FORMAT)
+    GGUF_NUMBERS(DEQUANTIZE)
     GET_FLOAT_ROWS("f32", KT_F32),
     GET_FLOAT_ROWS("f16", KT_F16),
     GET_FLOAT_ROWS("bf16", KT_BF16),
     {"quantize_q8_1", run_quantize, KT_F32, KT_F32, NULL},
-    FLOAT_MAT_VEC("q4_0_cuda", GGUF_Q4_0),
-    FLOAT_MAT_VEC("q4_1_cuda", GGUF_Q4_1),
-    FLOAT_MAT_VEC("q5_0_cuda", GGUF_Q5_0),
-    FLOAT_MAT_VEC("q5_1_cuda", GGUF_Q5_1),
-    FLOAT_MAT_VEC("q8_0_cuda", GGUF_Q8_0),
-    FLOAT_MAT_VEC("q2_k", GGUF_Q2_K),
-    FLOAT_MAT_VEC("q3_k", GGUF_Q3_K),
-    FLOAT_MAT_VEC("q4_k", GGUF_Q4_K),
-    FLOAT_MAT_VEC("q5_k", GGUF_Q5_K),
-    FLOAT_MAT_VEC("q6_k", GGUF_Q6_K),
-    MAT_VEC("q4_0", GGUF_Q4_0),
-    MAT_VEC("q4_1", GGUF_Q4_1),
-    MAT_VEC("q5_0", GGUF_Q5_0),
-    MAT_VEC("q5_1", GGUF_Q5_1),
-    MAT_VEC("q8_0", GGUF_Q8_0),
-    MAT_VEC("q2_K", GGUF_Q2_K),
-    MAT_VEC("q3_K", GGUF_Q3_K),
-    MAT_VEC("q4_K", GGUF_Q4_K),
-    MAT_VEC("q5_K", GGUF_Q5_K),
-    MAT_VEC("q6_K", GGUF_Q6_K),
-    TILED("q4_0", GGUF_Q4_0, 128, 64),
-    TILED("q4_1", GGUF_Q4_1, 128, 64),
-    TILED("q5_0", GGUF_Q5_0, 64, 128),
-    TILED("q5_1", GGUF_Q5_1, 64, 128),
-    TILED("q8_0", GGUF_Q8_0, 64, 128),
-    TILED("q2_K", GGUF_Q2_K, 128, 64),
-    TILED("q3_K", GGUF_Q3_K, 128, 128),
-    TILED("q4_K", GGUF_Q4_K, 128, 64),
-    TILED("q5_K", GGUF_Q5_K, 128, 64),
-    TILED("q6_K", GGUF_Q6_K, 64, 64),
-    MOE("q2k", GGUF_Q2_K),
-    MOE("q3k", GGUF_Q3_K),
-    MOE("q4k", GGUF_Q4_K),
-    MOE("q5k", GGUF_Q5_K),
-    MOE("q6k", GGUF_Q6_K),
-    MOE("q8_0", GGUF_Q8_0),
 };
 /* clang-format on */
 

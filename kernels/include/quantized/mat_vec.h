@@ -2,7 +2,6 @@
 #pragma once
 
 #include "gguf/block.h"
-#include "quantized/bulk_copy.h"
 
 /*
  * Warp here means 32 threads with neighbouring threadIdx.x, whatever the wave.
@@ -24,7 +23,7 @@ template <int W, int R, int U> struct VecShapeOf {
 };
 /* columns: warps as launched, rows per warp, chunks per lane and row. Without
  * dot4() bytes are taken apart, and fewer rows fit the registers. */
-#if KPK_BULK_COPY
+#if KPK_SM >= 90
 /* only for what mat_vec_bulk.h does not take: few registers are what counts */
 template <int N> struct VecShape : VecShapeOf<N <= 4 ? 4 : 2, 1, 1> {
 };
@@ -286,8 +285,8 @@ struct MatVec {
     size_t dst_stride; /* elements from column to column */
 };
 
-#if KPK_BULK_COPY
-#include "quantized/mat_vec_bulk.h"
+#if KPK_SM >= 90
+#include "nvidia/mat_vec_bulk.h"
 #else
 /* the rows that a working workgroup makes of N columns */
 template <int N> constexpr int job_rows = VecShape<N>::warps *VecShape<N>::rows;

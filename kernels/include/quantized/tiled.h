@@ -1,10 +1,9 @@
 /* tiled.h - quantised matrix times many Q8_1 columns, tile by tile */
 #pragma once
 
-#include "quantized/bulk_copy.h"
 #include "quantized/tile_dot.h"
-#if KPK_BULK_COPY
-#include "quantized/tile_bulk.h"
+#if KPK_SM >= 90
+#include "nvidia/tile_bulk.h"
 #endif
 
 /*
@@ -175,7 +174,7 @@ DEV void mat_mul_steps(TileLds<F, Rows, Cols / Passes> &lds, const MatMul &m)
     }
 }
 
-#if KPK_BULK_COPY
+#if KPK_SM >= 90
 template <class F, int Rows, int Cols, int Passes>
 DEV void mat_mul_tile(const MatMul &m)
 {

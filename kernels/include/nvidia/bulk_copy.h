@@ -3,14 +3,6 @@
 
 #include "device.h"
 
-/* One place decides who has them. */
-#if KPK_NVIDIA && (!defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900)
-#define KPK_BULK_COPY 1
-#else
-#define KPK_BULK_COPY 0
-#endif
-
-#if KPK_BULK_COPY
 /*
  * A barrier's phases are numbered from 0. A phase is over when its arrivals are
  * there, and all the bytes have come that those arrivals told to expect.
@@ -83,4 +75,3 @@ DEV bool elect_lane()
                  : "=r"(elected));
     return elected != 0;
 }
-#endif

@@ -1,8 +1,8 @@
 /* mat_vec_bulk.h - the products of mat_vec.h on sm_90: bulk copies, mma */
 #pragma once
 
-#include "quantized/bulk_product.h"
-#include "quantized/bulk_rows.h"
+#include "nvidia/bulk_product.h"
+#include "nvidia/bulk_rows.h"
 
 /*
  * K goes by in stages of Steps * 256 weights. The copy engine brings a stage's

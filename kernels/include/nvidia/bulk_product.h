@@ -2,7 +2,7 @@
 #pragma once
 
 #include "gguf/block.h"
-#include "quantized/mma.h"
+#include "nvidia/mma.h"
 
 /*
  * A warp multiplies 16 * M rows with 8 * Tiles columns, a Q8_1 block of each at

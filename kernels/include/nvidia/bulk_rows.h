@@ -1,7 +1,7 @@
 /* bulk_rows.h - rows of blocks as sm_90's copy engine brings them to LDS */
 #pragma once
 
-#include "quantized/bulk_copy.h"
+#include "nvidia/bulk_copy.h"
 
 /* The bytes from row to row in LDS, for rows of nbytes: an odd number of 16, so
  * that eight rows lie in different banks. */

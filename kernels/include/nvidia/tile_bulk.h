@@ -1,8 +1,8 @@
 /* tile_bulk.h - the tiles of tiled.h on sm_90: bulk copies, mma */
 #pragma once
 
-#include "quantized/bulk_product.h"
-#include "quantized/bulk_rows.h"
+#include "nvidia/bulk_product.h"
+#include "nvidia/bulk_rows.h"
 
 /*
  * K goes by in stages of `blocks` Q8_1 blocks. The copy engine brings a stage's
