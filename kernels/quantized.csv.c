@@ -3,7 +3,8 @@
  *
  * Launch shapes are those of the callers, which the kernels count on. A
  * kernel's first row that fits is taken (kpk_kernel_shape() in kpack.h).
- * grid_y_each 0: one row of blocks. Experts take batch as columns, and grid.z =
+ * grid_y_each 0: one row of blocks; grid_y_loops: the kernel loops over what
+ * a grid leaves. Experts take batch as columns, and grid.z =
  * topk besides.
  */
 #include "gguf/formats.h"
@@ -12,27 +13,27 @@
 
 /* clang-format off */
 #define DEQUANTIZE(name, type, counts, threads, elems, join)                   \
-    "dequantize_block_" #name "_*," #threads ",1,elements," #elems ",none,0\n"
+    "dequantize_block_" #name "_*," #threads ",1,elements," #elems ",none,0,0\n"
 #define FORMAT(name, lower, short, type, tiled, column, experts, counts,       \
                threads, elems, join, row_threads, row_columns, rows, cols,     \
                passes)                                                         \
     DEQUANTIZE(name, type, counts, threads, elems, join)                       \
-    "get_rows_" #name "," #row_threads ",1,ids,1,columns," #row_columns "\n"   \
-    "mul_mat_" #name ",32,4,rows," #rows ",columns," #cols "\n"
+    "get_rows_" #name "," #row_threads ",1,ids,1,columns," #row_columns ",1\n"   \
+    "mul_mat_" #name ",32,4,rows," #rows ",columns," #cols ",0\n"
 
 static const char text[] =
-    "kernel,block_x,block_y,grid_x_counts,grid_x_each,grid_y_counts,grid_y_each\n"
+    "kernel,block_x,block_y,grid_x_counts,grid_x_each,grid_y_counts,grid_y_each,grid_y_loops\n"
     GGUF_WEIGHTS(FORMAT)
     GGUF_NUMBERS(DEQUANTIZE)
-    "get_rows_*,256,1,ids,1,columns,256\n"
-    "quantize_q8_1,256,1,padded columns,256,rows,1\n"
-    "dequantize_mul_mat_vec_*,32,1,rows,1,none,0\n"
-    "mul_mat_vec_*_cuda1,32,4,rows,1,none,0\n"
-    "mul_mat_vec_*_cuda2,32,4,rows,2,none,0\n"
-    "mul_mat_vec_*_cuda3,32,4,rows,2,none,0\n"
-    "mul_mat_vec_*_cuda4,32,4,rows,2,none,0\n"
-    "mul_mat_vec_*,32,2,rows,2,none,0\n"
-    "indexed_moe_forward_*,32,4,rows,1,batch,1\n";
+    "get_rows_*,256,1,ids,1,columns,256,1\n"
+    "quantize_q8_1,256,1,padded columns,256,rows,1,0\n"
+    "dequantize_mul_mat_vec_*,32,1,rows,1,none,0,0\n"
+    "mul_mat_vec_*_cuda1,32,4,rows,1,none,0,0\n"
+    "mul_mat_vec_*_cuda2,32,4,rows,2,none,0,0\n"
+    "mul_mat_vec_*_cuda3,32,4,rows,2,none,0,0\n"
+    "mul_mat_vec_*_cuda4,32,4,rows,2,none,0,0\n"
+    "mul_mat_vec_*,32,2,rows,2,none,0,0\n"
+    "indexed_moe_forward_*,32,4,rows,1,batch,1,0\n";
 /* clang-format on */
 
 int main(void)

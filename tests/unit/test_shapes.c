@@ -128,6 +128,69 @@ static void test_every_kernel_has_a_shape_that_it_accepts(void **state)
     }
 }
 
+/* The rows of block formats all follow from one table of ours. This is the
+ * second source: what candle's callers launch for 8192 x 4096. */
+static void test_block_formats_have_the_callers_shapes(void **state)
+{
+    static const struct {
+        const char *kernel;
+        unsigned grid[2], block[2];
+    } want[] = {
+        {"mul_mat_q4_0", {64, 64}, {32, 4}},
+        {"mul_mat_q4_1", {64, 64}, {32, 4}},
+        {"mul_mat_q5_0", {128, 32}, {32, 4}},
+        {"mul_mat_q5_1", {128, 32}, {32, 4}},
+        {"mul_mat_q8_0", {128, 32}, {32, 4}},
+        {"mul_mat_q2_K", {64, 64}, {32, 4}},
+        {"mul_mat_q3_K", {64, 32}, {32, 4}},
+        {"mul_mat_q4_K", {64, 64}, {32, 4}},
+        {"mul_mat_q5_K", {64, 64}, {32, 4}},
+        {"mul_mat_q6_K", {128, 64}, {32, 4}},
+        {"dequantize_block_q4_0_f32", {32, 1}, {32, 1}},
+        {"dequantize_block_q5_1_f16", {16, 1}, {256, 1}},
+        {"dequantize_block_q2_K_f32", {32, 1}, {64, 1}},
+        {"dequantize_block_q4_K_f16", {32, 1}, {32, 1}},
+        {"dequantize_block_q8_K_f32", {32, 1}, {32, 1}},
+        {"get_rows_q5_0", {8192, 8}, {256, 1}},
+        {"get_rows_q4_K", {8192, 16}, {32, 1}},
+        {"get_rows_q6_K", {8192, 16}, {64, 1}},
+        {"get_rows_bf16", {8192, 16}, {256, 1}},
+        {"mul_mat_vec_q8_0_q8_1_cuda1", {8192, 1}, {32, 4}},
+        {"mul_mat_vec_q2_K_q8_1_cuda4", {4096, 1}, {32, 4}},
+        {"mul_mat_vec_q5_K_q8_1_cuda5", {4096, 1}, {32, 2}},
+        {"dequantize_mul_mat_vec_q4_0_cuda", {8192, 1}, {32, 1}},
+        {"dequantize_mul_mat_vec_q5_k", {8192, 1}, {32, 1}},
+        {"indexed_moe_forward_q3k_q8_1", {8192, 4096}, {32, 4}},
+        {"quantize_q8_1", {32, 4096}, {256, 1}},
+    };
+    const kpk_module *module = NULL;
+
+    (void)state;
+    for (size_t m = 0; m < kpk_pack_module_count(&kpk_candle); m++) {
+        const kpk_module *at = kpk_pack_module(&kpk_candle, m);
+
+        if (strcmp(kpk_module_name(at), "quantized") == 0)
+            module = at;
+    }
+    assert_non_null(module);
+    for (size_t i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
+        uint64_t n = 8192;
+        kpk_shape s;
+        size_t k;
+
+        /* elements and padded columns are what these two are asked for */
+        assert_ok(kpk_module_find_kernel(module, want[i].kernel, &k));
+        assert_ok(kpk_module_shape(module, k, NULL, n, 4096, &s));
+        if (s.grid[0] != want[i].grid[0] || s.grid[1] != want[i].grid[1] ||
+            s.block[0] != want[i].block[0] || s.block[1] != want[i].block[1])
+            fail_msg("%s: want grid %u x %u, block %u x %u; got grid %u x %u, "
+                     "block %u x %u",
+                     want[i].kernel, want[i].grid[0], want[i].grid[1],
+                     want[i].block[0], want[i].block[1], s.grid[0], s.grid[1],
+                     s.block[0], s.block[1]);
+    }
+}
+
 static void test_no_kernel_spills_registers(void **state)
 {
     (void)state;
@@ -170,6 +233,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_kernel_has_a_shape_that_it_accepts),
+        cmocka_unit_test(test_block_formats_have_the_callers_shapes),
         cmocka_unit_test(test_no_kernel_spills_registers),
         cmocka_unit_test(test_every_table_has_its_index),
     };
