@@ -59,7 +59,7 @@
  *     Looking into packs, Selection, Configuration tables, What HIP says
  *
  * A program that comes from HIP's module API finds each of its calls in a table
- * of the README, "Moving to kpack". Needs C99 or C++11.
+ * of src/README.md. Needs C99 or C++11.
  */
 #ifndef KPACK_H
 #define KPACK_H
@@ -1061,7 +1061,7 @@ kpk_status kpk_instance_selection(const kpk_instance *inst, const char *module,
  * 0; rows stand by kernel, those of one kernel as in the file. Nothing here
  * needs a device or allocates; all calls may be made by any thread.
  *
- * In a pack that was imported (README, "Importing"), every file is a module of
+ * In a pack that was imported (gen/README.md), every file is a module of
  * its own, "bf16gemm/tile_64x64", and the CSV files of a folder are tables of a
  * module that is called as the folder, "bf16gemm", and has no kernels: a row
  * names its kernel's module. kpk_table_kernel() goes from row to kernel.
@@ -1165,7 +1165,7 @@ typedef struct kpk_query {
  * It walks the kernel's rows, or all of them, in less than a microsecond for
  * 500 (`make bench-table`) and however long the cost takes for those left.
  * A GEMM tile for M, N, K, say, is a query with KPK_DIVIDES on tileN and a cost
- * of rounds over the device's compute units: README, "Selecting a kernel".
+ * of rounds over the device's compute units: gen/README.md, "Tables".
  */
 kpk_status kpk_table_select(const kpk_module *module, size_t table,
                             const kpk_query *query, size_t *out);

@@ -71,7 +71,7 @@ copy_tree() { # folder [kernel.hip...]
     mkdir -p "$1/kernels"
     cp -R "$ROOT/Makefile" "$ROOT/README.md" "$ROOT/LICENSE" "$ROOT/gen" "$ROOT/src" \
         "$ROOT/include" "$1/"
-    cp -R "$ROOT/kernels/include" "$1/kernels/"
+    cp -R "$ROOT/kernels/include" "$ROOT/kernels/README.md" "$1/kernels/"
     copy_to=$1
     (cd "$ROOT" && find tests -name '*.mk' -exec cp --parents {} "$copy_to" \;)
     shift

@@ -7,7 +7,7 @@
 #   KERNELS   their folder, the current one if not set; and, to take but some,
 #   MODULES   names of modules: $(KERNELS)/NAME.hip
 #   IMPORT    instead of all these, a folder of prebuilt code objects and their
-#             CSV tables, which becomes the pack (README, "Importing")
+#             CSV tables, which becomes the pack (gen/README.md)
 #
 # and, where the defaults do not fit,
 #

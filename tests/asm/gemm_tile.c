@@ -55,7 +55,6 @@ static double cost(size_t number, const kpk_number *row, void *context)
            (double)efficiency;
 }
 
-/* README { */
 kpk_status gemm_select(const kpk_module *kind, const char *target,
                        const struct gemm_problem *problem,
                        struct gemm_choice *out)
@@ -86,4 +85,3 @@ kpk_status gemm_select(const kpk_module *kind, const char *target,
     out->splits = (uint32_t)splits_of(&r, row);
     return KPK_OK;
 }
-/* } README */

@@ -1,5 +1,5 @@
 #!/bin/sh
-# manual.sh - HIP's module API has its place in the README's table, row by row
+# manual.sh - the table of src/README.md has a row for all of HIP's module API
 #
 # The rows come from elsewhere: what the simulated runtime exports under HIP's
 # symbol versions, and what kpack itself calls.
@@ -8,8 +8,8 @@ set -u
 . "$(dirname "$0")/../checks.sh"
 cd "$ROOT" || exit 1
 
-# The table of "Moving to kpack", one word a line.
-sed -n '/^## Moving to kpack/,/^Four programs/p' README.md | tr -c 'A-Za-z0-9_' '\n' >"$WORK/table"
+# The rows of the table, one word a line.
+grep '^| `hip' src/README.md | tr -c 'A-Za-z0-9_' '\n' >"$WORK/table"
 
 modules() { # of a list of functions, those of the module API
     grep -oE '\<hip(Module(Load|Unload|Get|Enum|Launch|Occ)|Func(Get|Set)|Library|Kernel|Link|GetFuncBySymbol|GetProcAddress|GetDriverEntryPoint|(Ext|Drv)?Launch(Multi|Cooperative)*Kernel|ExtModule|HccModule)[A-Za-z]*\>' |

@@ -2,8 +2,8 @@
 # moving.sh - programs that call HIP themselves, before and after their move
 #
 # Each pair of moving/NAME_before.c and NAME_after.c is compiled and run on every
-# device, must print the same, and README.md must show the part of it that is
-# marked for it.
+# device and must print the same. tests/build/pages.sh checks that src/README.md
+# shows them.
 set -u
 # shellcheck source=tests/checks.sh
 . "$(dirname "$0")/../checks.sh"
@@ -51,21 +51,6 @@ pair() { # name pack's-folder devices kernels wanted [flags]
         "$WORK/${name}_before" /none
 }
 
-# What stands between the marks, as README.md has to have it.
-shown() { # file
-    part=$(sed -n '\,^/\* README { \*/$,,\,^/\* } README \*/$,p' "$1" | sed '1d;$d')
-    [ -n "$part" ] || return 1
-    case $(cat README.md) in
-    *"
-$part
-"*) ;;
-    *)
-        printf 'README.md does not have this part of %s:\n%s\n' "$1" "$part"
-        return 1
-        ;;
-    esac
-}
-
 # A GPU of the machine needs no name.
 all=${KPK_SIM_DEVICES:-machine}
 case " ${MODULES:-affine vector_add} " in *" vector_add "*)
@@ -82,7 +67,4 @@ pair globals "$B/ways" "$all" "$B/ways/hsaco" '8 blocks counted to 24' $hip
 export LD_LIBRARY_PATH="$H/sim:${LD_LIBRARY_PATH-}"
 pair topksoftmax "$B/asm" gfx942,gfx950 "$B/asm/tree" ' 83 0.2739   38 0.2573'
 
-for file in "$moving"/*_before.c "$moving"/*_after.c tests/asm/gemm_tile.c; do
-    check "README.md shows $file" shown "$file"
-done
 finish

@@ -4,7 +4,6 @@
 
 #include <kpack/ways.h>
 
-/* README { */
 static unsigned count(kpk_instance *gpu, void *saw, int nblocks)
 {
     const kpk_kernel *count_in;
@@ -31,7 +30,6 @@ static unsigned count(kpk_instance *gpu, void *saw, int nblocks)
     HIP(hipEventDestroy(stop));
     return last;
 }
-/* } README */
 
 int main(void)
 {

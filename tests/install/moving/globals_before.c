@@ -1,7 +1,6 @@
 /* globals_before.c - a module's variable, events, a cooperative launch */
 #include "before.h"
 
-/* README { */
 static unsigned count(hipModule_t module, void *saw, int nblocks)
 {
     hipFunction_t count_in;
@@ -31,7 +30,6 @@ static unsigned count(hipModule_t module, void *saw, int nblocks)
     HIP(hipEventDestroy(stop));
     return last;
 }
-/* } README */
 
 int main(int argc, char **argv)
 {

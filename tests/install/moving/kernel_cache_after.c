@@ -3,7 +3,6 @@
 
 #include <kpack/candle.h>
 
-/* README { */
 /* One module for a name, loaded once however many threads ask; of a
  * kernel that was asked for before, a look-up without a lock. */
 static const kpk_kernel *get_kernel(kpk_instance *gpu, const char *kernel)
@@ -23,7 +22,6 @@ static void affine(kpk_instance *gpu, size_t n, void *x, void *y)
 
     OK(kpk_launch(f, &shape, NULL, KPK_ARGS(n, rank, info, x, y, mul, plus)));
 }
-/* } README */
 
 int main(void)
 {

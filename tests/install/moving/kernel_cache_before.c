@@ -1,7 +1,6 @@
 /* kernel_cache_before.c - kernels by name, their files loaded once */
 #include "before.h"
 
-/* README { */
 static struct cached {
     char name[64];
     hipModule_t module;
@@ -46,7 +45,6 @@ static void affine(const char *folder, size_t n, void *x, void *y)
     HIP(hipModuleLaunchKernel(f, (unsigned)(n + 255) / 256, 1, 1, 256, 1, 1, 0,
                               NULL, params, NULL));
 }
-/* } README */
 
 int main(int argc, char **argv)
 {

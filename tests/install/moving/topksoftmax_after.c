@@ -3,7 +3,6 @@
 
 #include <kpack/hand.h>
 
-/* README { */
 /* make PACK=hand IMPORT=KERNELS made the pack */
 static void topk(const kpk_kernel *kernel, void *indices, void *weights,
                  void *logits, uint32_t ntokens)
@@ -15,7 +14,6 @@ static void topk(const kpk_kernel *kernel, void *indices, void *weights,
 
     OK(kpk_launch_values(kernel, &shape, NULL, KPK_LAYOUT_SLOTS, args, 8));
 }
-/* } README */
 
 int main(void)
 {

@@ -2,7 +2,6 @@
  * slots */
 #include "before.h"
 
-/* README { */
 struct pointer_slot {
     void *value;
     uint64_t pad;
@@ -27,7 +26,6 @@ static void topk(hipFunction_t kernel, void *indices, void *weights,
     HIP(hipModuleLaunchKernel(kernel, (ntokens + 3) / 4, 1, 1, 256, 1, 1, 0,
                               NULL, NULL, extra));
 }
-/* } README */
 
 int main(int argc, char **argv)
 {

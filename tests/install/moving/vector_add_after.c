@@ -3,7 +3,6 @@
 
 #include <kpack/candle.h>
 
-/* README { */
 /* linked with libkpack.a, which holds it for every processor */
 static void add(kpk_instance *gpu, void *a, void *b, void *c, uint32_t n)
 {
@@ -14,7 +13,6 @@ static void add(kpk_instance *gpu, void *a, void *b, void *c, uint32_t n)
     OK(kpk_launch(vector_add, &shape, NULL, KPK_ARGS(a, b, c, n)));
     OK(kpk_sync(gpu, NULL));
 }
-/* } README */
 
 int main(void)
 {

@@ -1,7 +1,6 @@
 /* vector_add_before.c - a kernel out of a file that lies beside the program */
 #include "before.h"
 
-/* README { */
 /* KERNELS/gfx942/vector_add.hsaco, and so on for each processor */
 static hipFunction_t load(const char *folder, hipModule_t *module)
 {
@@ -28,7 +27,6 @@ static void add(const char *folder, void *a, void *b, void *c, uint32_t n)
     HIP(hipDeviceSynchronize());
     HIP(hipModuleUnload(module));
 }
-/* } README */
 
 int main(int argc, char **argv)
 {

@@ -1,0 +1,162 @@
+"""pages.py - what the pages claim, held against the tree
+
+usage: pages.py KPACK PAGE...
+
+Checks of every page that its links lead somewhere; that a block of code below
+a comment `from: FILE` stands in that file; that the goals of make, the commands
+of kpack, the files and the names of the library that it mentions are there; and
+that a table of settings has all settings of the Makefile. Prints what is wrong.
+"""
+import glob
+import os
+import re
+import subprocess
+import sys
+
+SOURCES = (".c", ".h", ".hip", ".mk", ".sh", ".py")
+PLACEHOLDER = re.compile(r"NAME|MODULE|FILE|TARGET|PACK|ENCODING|VERSION|NN")
+EXAMPLES = ("kpk_aiter",)  # what begins like this, a build would make
+
+
+def read(path):
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+def blocks(text):
+    """(language, the file that it is from or None, lines) of fenced blocks"""
+    pattern = r"(?:<!-- from: (\S+) -->\n)?```(\w*)\n(.*?)\n```"
+    for origin, language, code in re.findall(pattern, text, re.S):
+        yield language, origin, [line.strip() for line in code.split("\n")]
+
+
+def anchors(text):
+    """as GitHub makes them of headings"""
+    for heading in re.findall(r"^#+ (.*)$", text, re.M):
+        yield re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+class Tree:
+    """what there is to be mentioned"""
+
+    def __init__(self, kpack):
+        listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"],
+                                stdout=subprocess.PIPE, text=True, check=False)
+        self.files = listed.stdout.split() or [
+            os.path.join(folder, name)[2:]
+            for folder, _, names in os.walk(".") for name in names]
+        self.names = {os.path.basename(path) for path in self.files}
+        makefiles = "".join(read(path) for path in self.files
+                            if path == "Makefile" or path.endswith(".mk"))
+        self.goals = set()
+        for goals in re.findall(r"^([a-z][a-z -]*):(?!=)", makefiles, re.M):
+            self.goals |= set(goals.split())
+        self.settings = set(re.findall(r"^([A-Z_]+) *\?=.*## ",
+                                       read("Makefile"), re.M))
+        text = subprocess.run([kpack, "--help"], stdout=subprocess.PIPE,
+                              text=True, check=True).stdout
+        self.commands = set(re.findall(r"^  ([a-z]+) ", text, re.M))
+        self.options = set(re.findall(r"--[a-z]+", text))
+        self.words = set()
+        for path in self.files:
+            if path.endswith((".c", ".h", ".mk")) and os.path.exists(path):
+                self.words |= set(re.findall(r"\b[kK][pP][kK]_\w+", read(path)))
+
+    def has(self, path, folder):
+        """a path of a page in folder, maybe with braces and stars"""
+        return any(glob.glob(os.path.join(start, path))
+                   for start in (folder or ".", ".", "include", "tests"))
+
+
+def wrong_links(page, text):
+    for target in re.findall(r"\]\(([^)]+)\)", text):
+        if target.startswith("http"):
+            continue
+        path, _, anchor = target.partition("#")
+        path = os.path.join(os.path.dirname(page), path) if path else page
+        if not os.path.exists(path):
+            yield f"link to {target}: no such file"
+        elif anchor and anchor not in anchors(read(path)):
+            yield f"link to {target}: no such heading"
+
+
+def wrong_blocks(text):
+    for _, origin, lines in blocks(text):
+        if not origin:
+            continue
+        if not os.path.exists(origin):
+            yield f"from {origin}: no such file"
+            continue
+        have = [line.strip() for line in read(origin).split("\n")]
+        if not any(have[i:i + len(lines)] == lines for i in range(len(have))):
+            yield f"from {origin}: its text is another than in the page"
+
+
+def wrong_command(tree, words):
+    """a command line, cut into words"""
+    if words[0] == "make" and "-f" not in words and "-C" not in words:
+        for goal in words[1:]:
+            if re.fullmatch(r"[a-z][a-z-]*", goal) and goal not in tree.goals:
+                yield f"make {goal}: no such goal"
+            setting = re.match(r"([A-Z_]+)=", goal)
+            known = tree.settings | {"BASE", "HIP_ROOT"}
+            if setting and setting.group(1) not in known:
+                yield f"make {goal}: no such setting"
+    if words[0] == "kpack" and len(words) > 1:
+        for word in words[1:]:
+            if word.startswith("--") and word not in tree.options:
+                yield f"kpack {word}: no such option"
+        if words[1][0].islower() and words[1] not in tree.commands:
+            yield f"kpack {words[1]}: no such command"
+
+
+def wrong_mentions(tree, page, text):
+    for language, _, lines in blocks(text):
+        for line in lines if language == "sh" else []:
+            for command in re.split(r"&&|\|", line.split("#")[0]):
+                if command.split():
+                    yield from wrong_command(tree, command.split())
+    prose = re.sub(r"```.*?```", "", text, flags=re.S)
+    for mention in re.findall(r"`([^`\n]+)`", prose):
+        yield from wrong_command(tree, mention.split())
+        for word in re.findall(r"\b(?:kpk|KPK)_\w+\b(?!\*)", mention):
+            if word not in tree.words and not word.startswith(EXAMPLES):
+                yield f"{word}: no such name"
+        if not re.fullmatch(r"[\w./*-]+", mention) or PLACEHOLDER.search(mention):
+            continue
+        first = mention.split("/")[0]
+        folder = os.path.dirname(page)
+        if "/" in mention and first != "build" and first and tree.has(first, folder):
+            if not tree.has(mention, folder):
+                yield f"{mention}: no such file"
+        elif re.fullmatch(r"\w[^/]*", mention) and mention.endswith(SOURCES):
+            if not any(glob.fnmatch.fnmatch(name, mention) for name in tree.names):
+                yield f"{mention}: no such file"
+
+
+def wrong_settings(tree, text):
+    """a table whose first column is called `setting` is complete"""
+    table = re.search(r"^\| setting \|.*?\n\n", text, re.M | re.S)
+    if not table:
+        return
+    shown = set()
+    for row in table.group(0).split("\n")[2:]:
+        shown |= set(re.findall(r"`([A-Z_]+)`", row.split("|")[1] if row else ""))
+    for name in sorted(shown ^ tree.settings):
+        yield f"setting {name}: only in the {'page' if name in shown else 'Makefile'}"
+
+
+def main(kpack, *pages):
+    tree = Tree(kpack)
+    found = []
+    for page in pages:
+        text = read(page)
+        found += [f"{page}: {what}" for what in (
+            *wrong_links(page, text), *wrong_blocks(text),
+            *wrong_mentions(tree, page, text), *wrong_settings(tree, text))]
+    print("\n".join(found))
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

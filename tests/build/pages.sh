@@ -1,0 +1,63 @@
+#!/bin/sh
+# pages.sh - what README.md and the folders' pages claim is so
+#
+# The programs of README.md and src/README.md are built and run elsewhere:
+# install.sh, packs.sh and moving.sh in tests/.
+# shellcheck disable=SC2016 # pages have backticks
+set -u
+# shellcheck source=tests/checks.sh
+. "$(dirname "$0")/../checks.sh"
+cd "$ROOT" || exit 1
+
+B=${B:-build} H=${H:-build} CC=${CC:-cc}
+pages() { # page...
+    python3 tests/build/pages.py "$H/kpack" "$@"
+}
+all="README.md kernels/README.md gen/README.md src/README.md tests/README.md
+    tests/sim/README.md"
+
+for page in $all; do
+    check "$page" pages "$page"
+done
+check "README.md is a page to be read: 150 lines" test "$(wc -l <README.md)" -le 150
+# shellcheck disable=SC2086 # flags are words
+check "the examples compile" $CC -std=c99 -Wall -Wextra -Werror -Iinclude "-I$B/include" \
+    -c -o "$WORK/examples.o" tests/build/page_examples.c
+for file in tests/install/moving/*_before.c tests/install/moving/*_after.c \
+    tests/asm/gemm_tile.c tests/install/own_make/Makefile; do
+    # shellcheck disable=SC2086
+    check "a page shows $file" grep -q "^<!-- from: $file -->\$" $all
+done
+
+# ---- it would tell ----
+
+wrong() { # text words: what a page with that text is refused with
+    mkdir -p "$WORK/gen"
+    echo "$1" >"$WORK/gen/page.md"
+    refuse "a page with: $1" "$2" pages "$WORK/gen/page.md"
+}
+wrong '[a](nowhere.md)' 'nowhere.md: no such file'
+wrong '[a](#nowhere)' '#nowhere: no such heading'
+wrong '<!-- from: Makefile -->
+```make
+all: nothing
+```' 'from Makefile: its text'
+wrong '<!-- from: nowhere.c -->
+```c
+int x;
+```' 'from nowhere.c: no such file'
+wrong 'run `make demmo` first' 'make demmo: no such goal'
+wrong '`make NONE=1`' 'make NONE=1: no such setting'
+wrong '```sh
+make deps chek
+```' 'make chek: no such goal'
+wrong 'see `kpack lst`' 'kpack lst: no such command'
+wrong 'see `kpack list --kernls`' 'kpack --kernls: no such option'
+wrong '`kpk_opn()` opens' 'kpk_opn: no such name'
+wrong '`KPK_SIM_DEVICE` sets' 'KPK_SIM_DEVICE: no such name'
+wrong 'in `src/nowhere.c`' 'src/nowhere.c: no such file'
+wrong 'in `nowhere.c`' 'nowhere.c: no such file'
+sed 's/^| `COV`.*//' gen/README.md >"$WORK/gen/page.md"
+refuse "a table of settings with one less" "setting COV: only in the Makefile" \
+    pages "$WORK/gen/page.md"
+finish
