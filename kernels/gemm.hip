@@ -11,10 +11,11 @@
  * bias     [n] or null
  * lda...   elements from row to row of what is said above, at least its length
  * stride_a, stride_b, stride_c
- *          elements from matrix to matrix of the batch, any sign; 0 for one a
- * or b for all partial  with more than one split [splits, batch, m, n] for sums
- * over a part of K each, which gemm_join puts together; else not used alpha,
- * beta f32, for f64 f64
+ *          elements from matrix to matrix of the batch, of any sign; with 0
+ *          all of the batch have the same a or b
+ * partial  [splits, batch, m, n]; used with more than one split: a split sums
+ *          over a part of K, and gemm_join_* adds the splits up
+ * alpha    f32, or f64 for f64; beta likewise
  *
  * Operands need no more alignment than an element's; c may not be a or b. f16
  * and bf16 are summed in f32, and rounded once. Sums over K are in an order
