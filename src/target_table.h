@@ -1,8 +1,9 @@
 /* target_table.h - the processors and generic targets that kpack knows
  *
- * The one list: the runtime selects by it, gen checks code objects with it and
- * the Makefile reads the valid ARCHS and the ISA versions from it with sed, so
- * every row stays on one line, starts with X( and has its columns in order.
+ * The only list of them: the runtime selects by it, and kpack-gen checks code
+ * objects with it. kpack.mk reads it with awk, for the valid ARCHS and their
+ * ISA versions: so every row stays on one line, begins with X( and keeps its
+ * columns in order.
  *
  * Source: LLVM AMDGPUUsage (processors, target IDs, generic processors) and
  * the EF_AMDGPU_MACH values of llvm/BinaryFormat/ELF.h.
