@@ -92,6 +92,7 @@ static hipError_t launch_host(const void *stub, dim3 grid, dim3 block,
         return rt.release >= 7 ? hipErrorInvalidValue
                                : hipErrorContextIsDestroyed;
     l.any_device = true;
+    l.stub = stub;
     error = stub ? host_function(stub, q->device, &l.function)
                  : hipErrorInvalidDeviceFunction;
     if (error == hipSuccess && (check_overflow(blocks, l.block) != hipSuccess ||

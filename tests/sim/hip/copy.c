@@ -1,4 +1,4 @@
-/* copy.c - copies and fills, of lines, rectangles and boxes
+/* copy.c - copies of lines, rectangles and boxes
  *
  * A copy is an operation on a queue like a kernel. Its ends are addresses; an
  * address that lies in no allocation is ordinary memory of the program. For
@@ -19,17 +19,9 @@ struct copy_op {
     bool dst_known, src_known; /* in an allocation */
 };
 
-struct fill_op {
-    struct op op;
-    uint64_t dst;
-    size_t width, height, depth, pitch, slice; /* bytes */
-    uint32_t value;
-    uint32_t element; /* bytes: 1, 2, 4 */
-};
-
 /* Bytes from the first to the last of a box, SIZE_MAX if that overflows. */
-static size_t span(size_t width, size_t height, size_t depth, size_t pitch,
-                   size_t slice)
+size_t span(size_t width, size_t height, size_t depth, size_t pitch,
+            size_t slice)
 {
     size_t rows, slices, total;
 
@@ -82,8 +74,8 @@ static hipError_t run_copy(struct op *op)
 
 /* One end: inside an allocation that is large enough, or plain host memory
  * where the direction allows that. */
-static hipError_t check_end(const void *ptr, size_t n, bool may_be_plain,
-                            bool *known, struct sim_alloc *a)
+hipError_t check_end(const void *ptr, size_t n, bool may_be_plain, bool *known,
+                     struct sim_alloc *a)
 {
     *known = find_allocation(ptr, a);
     if (!*known)
@@ -91,6 +83,27 @@ static hipError_t check_end(const void *ptr, size_t n, bool may_be_plain,
     if (n > a->size - ((uintptr_t)ptr - a->base))
         return hipErrorInvalidValue;
     return hipSuccess;
+}
+
+struct ends {
+    bool dst_known, src_known;
+    struct sim_alloc dst, src;
+};
+
+/* The same copy as hipMemcpy3D() would be told of it. */
+static hipMemcpy3DParms box_of(void *dst, const void *src,
+                               const struct shape *s, int kind)
+{
+    const size_t to = s->dst_pitch ? s->dst_pitch : s->width;
+    const size_t from = s->src_pitch ? s->src_pitch : s->width;
+
+    return (hipMemcpy3DParms){
+        .dstPtr = {dst, to, s->width,
+                   s->dst_slice ? s->dst_slice / to : s->height},
+        .srcPtr = {(void *)(uintptr_t)src, from, s->width,
+                   s->src_slice ? s->src_slice / from : s->height},
+        .extent = {s->width, s->height, s->depth},
+        .kind = (hipMemcpyKind)kind};
 }
 
 /* A blocking copy from or to another device waits for that one as well. */
@@ -104,47 +117,70 @@ static void wait_for_owner(const struct sim_alloc *a, const struct queue *q)
             queue_wait(rt.devices[i].null_queue);
 }
 
-static hipError_t copy_on(struct queue *q, void *dst, const void *src,
-                          const struct shape *s, int kind, bool blocking)
+/* What both ends are, and whether they are large enough. */
+static hipError_t check_ends(void *dst, const void *src, const struct shape *s,
+                             int *kind, struct ends *e)
 {
-    bool dst_known, src_known;
-    struct sim_alloc a, b;
-    struct copy_op *c;
     hipError_t error;
 
     if (!dst || !src)
         return hipErrorInvalidValue;
-    if (kind == hipMemcpyDeviceToDeviceNoCU) /* by a copy engine, or not */
-        kind = hipMemcpyDeviceToDevice;
+    if (*kind == hipMemcpyDeviceToDeviceNoCU) /* by a copy engine, or not */
+        *kind = hipMemcpyDeviceToDevice;
     /* HIP 5.2 does not look. */
-    if ((kind < hipMemcpyHostToHost || kind > hipMemcpyDefault) &&
+    if ((*kind < hipMemcpyHostToHost || *kind > hipMemcpyDefault) &&
         rt.release > 5)
         return hipErrorInvalidMemcpyDirection;
     error = check_end(
         dst, span(s->width, s->height, s->depth, s->dst_pitch, s->dst_slice),
-        kind != hipMemcpyHostToDevice && kind != hipMemcpyDeviceToDevice,
-        &dst_known, &a);
-    if (error == hipSuccess)
-        error = check_end(
-            src,
-            span(s->width, s->height, s->depth, s->src_pitch, s->src_slice),
-            kind != hipMemcpyDeviceToHost && kind != hipMemcpyDeviceToDevice,
-            &src_known, &b);
+        *kind != hipMemcpyHostToDevice && *kind != hipMemcpyDeviceToDevice,
+        &e->dst_known, &e->dst);
     if (error != hipSuccess)
         return error;
-    if (blocking && dst_known)
-        wait_for_owner(&a, q);
-    if (blocking && src_known)
-        wait_for_owner(&b, q);
+    return check_end(
+        src, span(s->width, s->height, s->depth, s->src_pitch, s->src_slice),
+        *kind != hipMemcpyDeviceToHost && *kind != hipMemcpyDeviceToDevice,
+        &e->src_known, &e->src);
+}
+
+/* How a call behaves: it returns when the copy is done; when its memory is no
+ * longer needed; or at once, as a graph's promise allows. */
+enum waiting { WAITS_FOR_END, WAITS_FOR_PLAIN_MEMORY, DOES_NOT_WAIT };
+
+static hipError_t copy_on(struct queue *q, void *dst, const void *src,
+                          const struct shape *s, int kind, enum waiting waiting)
+{
+    struct ends e;
+    struct copy_op *c;
+    hipError_t error;
+
+    if (waiting == WAITS_FOR_END) {
+        error = capture_forbids_blocking();
+        if (error != hipSuccess)
+            return error;
+    }
+    error = check_ends(dst, src, s, &kind, &e);
+    if (error != hipSuccess)
+        return error;
+    if (waiting == WAITS_FOR_PLAIN_MEMORY && is_capturing(q)) {
+        const hipMemcpy3DParms p = box_of(dst, src, s, kind);
+
+        return capture_copy(q, &p);
+    }
+    if (waiting == WAITS_FOR_END && e.dst_known)
+        wait_for_owner(&e.dst, q);
+    if (waiting == WAITS_FOR_END && e.src_known)
+        wait_for_owner(&e.src, q);
     c = (struct copy_op *)new_op(sizeof(*c), run_copy, NULL);
     if (!c)
         return hipErrorOutOfMemory;
     c->dst = (uintptr_t)dst;
     c->src = (uintptr_t)src;
     c->shape = *s;
-    c->dst_known = dst_known;
-    c->src_known = src_known;
-    if (dst_known && src_known && !blocking)
+    c->dst_known = e.dst_known;
+    c->src_known = e.src_known;
+    if (waiting == DOES_NOT_WAIT ||
+        (e.dst_known && e.src_known && waiting == WAITS_FOR_PLAIN_MEMORY))
         return submit(q, &c->op);
     op_ref(&c->op);
     error = submit(q, &c->op);
@@ -164,7 +200,8 @@ hipError_t copy(void *dst, const void *src, const struct shape *shape, int kind,
     if (!q)
         return hipErrorContextIsDestroyed;
     if (shape->width && shape->height && shape->depth)
-        error = copy_on(q, dst, src, shape, kind, blocking);
+        error = copy_on(q, dst, src, shape, kind,
+                        blocking ? WAITS_FOR_END : WAITS_FOR_PLAIN_MEMORY);
     queue_unref(q);
     return error;
 }
@@ -288,31 +325,68 @@ HIP_API hipError_t hipMemcpy2DAsync_spt(void *dst, size_t dst_pitch,
 }
 
 /* Boxes in linear memory; there are no arrays (textures) here. */
+static hipError_t read_box(const hipMemcpy3DParms *p, struct shape *s,
+                           void **dst, const void **src)
+{
+    if (!p)
+        return hipErrorInvalidValue;
+    if (p->srcArray || p->dstArray)
+        return hipErrorNotSupported;
+    s->width = p->extent.width;
+    s->height = p->extent.height;
+    s->depth = p->extent.depth;
+    s->dst_pitch = p->dstPtr.pitch;
+    s->src_pitch = p->srcPtr.pitch;
+    s->dst_slice = p->dstPtr.pitch * p->dstPtr.ysize;
+    s->src_slice = p->srcPtr.pitch * p->srcPtr.ysize;
+    *dst = (uint8_t *)p->dstPtr.ptr + p->dstPos.x + p->dstPos.y * s->dst_pitch +
+           p->dstPos.z * s->dst_slice;
+    *src = (const uint8_t *)p->srcPtr.ptr + p->srcPos.x +
+           p->srcPos.y * s->src_pitch + p->srcPos.z * s->src_slice;
+    return hipSuccess;
+}
+
 static hipError_t copy_3d(const hipMemcpy3DParms *p, struct queue *q,
                           bool blocking)
 {
-    hipError_t error = hipErrorInvalidValue;
     struct shape s;
+    const void *src;
+    void *dst;
+    hipError_t error = read_box(p, &s, &dst, &src);
 
-    if (p && (p->srcArray || p->dstArray))
-        error = hipErrorNotSupported;
-    if (!p || p->srcArray || p->dstArray) {
+    if (error != hipSuccess) {
         if (q)
             queue_unref(q);
         return error;
     }
-    s.width = p->extent.width;
-    s.height = p->extent.height;
-    s.depth = p->extent.depth;
-    s.dst_pitch = p->dstPtr.pitch;
-    s.src_pitch = p->srcPtr.pitch;
-    s.dst_slice = p->dstPtr.pitch * p->dstPtr.ysize;
-    s.src_slice = p->srcPtr.pitch * p->srcPtr.ysize;
-    return copy((uint8_t *)p->dstPtr.ptr + p->dstPos.x +
-                    p->dstPos.y * s.dst_pitch + p->dstPos.z * s.dst_slice,
-                (const uint8_t *)p->srcPtr.ptr + p->srcPos.x +
-                    p->srcPos.y * s.src_pitch + p->srcPos.z * s.src_slice,
-                &s, (int)p->kind, q, blocking);
+    return copy(dst, src, &s, (int)p->kind, q, blocking);
+}
+
+hipError_t copy_box_check(const hipMemcpy3DParms *p)
+{
+    struct ends e;
+    struct shape s;
+    const void *src;
+    void *dst;
+    int kind;
+    hipError_t error = read_box(p, &s, &dst, &src);
+
+    if (error != hipSuccess)
+        return error;
+    kind = (int)p->kind;
+    return check_ends(dst, src, &s, &kind, &e);
+}
+
+hipError_t copy_box(const hipMemcpy3DParms *p, struct queue *q)
+{
+    struct shape s;
+    const void *src;
+    void *dst;
+    hipError_t error = read_box(p, &s, &dst, &src);
+
+    if (error != hipSuccess || !s.width || !s.height || !s.depth)
+        return error;
+    return copy_on(q, dst, src, &s, (int)p->kind, DOES_NOT_WAIT);
 }
 
 HIP_API hipError_t hipMemcpy3D(const hipMemcpy3DParms *p)
@@ -450,220 +524,4 @@ HIP_API hipError_t hipMemcpyFromSymbolAsync_spt(void *dst, const void *symbol,
         LEAVE(n ? hipErrorInvalidValue : hipSuccess);
     LEAVE(symbol_copy(symbol, dst, NULL, n, offset, kind,
                       stream_queue_spt(stream), false));
-}
-
-/* ---- filling ------------------------------------------------------------ */
-
-static void fill_row(uint8_t *at, size_t n, uint32_t value, uint32_t element)
-{
-    size_t i;
-
-    if (element == 1) {
-        memset(at, (int)(value & 0xff), n);
-        return;
-    }
-    for (i = 0; i < n; i += element)
-        memcpy(at + i, &value, element); /* little-endian */
-}
-
-static hipError_t run_fill(struct op *op)
-{
-    const struct fill_op *f = (const struct fill_op *)op;
-    size_t row, slice;
-
-    for (slice = 0; slice < f->depth; slice++)
-        for (row = 0; row < f->height; row++) {
-            uint64_t dst = f->dst + slice * f->slice + row * f->pitch;
-            uint8_t *to = sim_mem_host_view(dst, f->width);
-
-            if (!to) {
-                complain("a fill of %zu bytes at 0x%llx met memory that was "
-                         "freed before it ran",
-                         f->width, (unsigned long long)dst);
-                return hipErrorIllegalAddress;
-            }
-            fill_row(to, f->width, f->value, f->element);
-            sim_mem_mark_written(dst, f->width);
-        }
-    return hipSuccess;
-}
-
-static hipError_t fill(const struct fill_op *like, struct queue *q,
-                       bool blocking)
-{
-    hipError_t error;
-    struct sim_alloc a;
-    struct fill_op *f;
-    bool known;
-
-    if (!q)
-        return hipErrorContextIsDestroyed;
-    error = hipSuccess;
-    if (!like->width || !like->height || !like->depth)
-        goto out;
-    error = hipErrorInvalidValue;
-    if (!like->dst || like->dst % like->element ||
-        check_end((const void *)(uintptr_t)like->dst,
-                  span(like->width, like->height, like->depth, like->pitch,
-                       like->slice),
-                  false, &known, &a) != hipSuccess)
-        goto out;
-    error = hipErrorOutOfMemory;
-    f = (struct fill_op *)new_op(sizeof(*f), run_fill, NULL);
-    if (!f)
-        goto out;
-    f->dst = like->dst;
-    f->width = like->width;
-    f->height = like->height;
-    f->depth = like->depth;
-    f->pitch = like->pitch;
-    f->slice = like->slice;
-    f->value = like->value;
-    f->element = like->element;
-    /* Device memory is filled without waiting, also by hipMemset(). */
-    blocking = blocking && a.kind != SIM_MEM_DEVICE;
-    op_ref(&f->op);
-    error = submit(q, &f->op);
-    if (error == hipSuccess && blocking) {
-        op_wait(&f->op);
-        error = device_error(q->device);
-    }
-    op_unref(&f->op);
-out:
-    queue_unref(q);
-    return error;
-}
-
-static hipError_t fill_line(void *dst, uint32_t value, uint32_t element,
-                            size_t count, struct queue *q, bool blocking)
-{
-    struct fill_op f = {.dst = (uintptr_t)dst,
-                        .height = 1,
-                        .depth = 1,
-                        .value = value,
-                        .element = element};
-
-    if (__builtin_mul_overflow(count, (size_t)element, &f.width)) {
-        if (q)
-            queue_unref(q);
-        return hipErrorInvalidValue;
-    }
-    return fill(&f, q, blocking);
-}
-
-/* X(name, value's type, bytes of an element, parameters, queue, blocking) */
-/* clang-format off */
-#define FILL_TABLE(X)                                                                           \
-    X(hipMemset,         void *,         int,            1, PARAMS,      stream_queue(NULL),       true)  \
-    X(hipMemset_spt,     void *,         int,            1, PARAMS,      stream_queue_spt(NULL),   true)  \
-    X(hipMemsetAsync,    void *,         int,            1, ON_STREAM,   stream_queue(stream),     false) \
-    X(hipMemsetAsync_spt, void *,        int,            1, ON_STREAM,   stream_queue_spt(stream), false) \
-    X(hipMemsetD8,       hipDeviceptr_t, unsigned char,  1, PARAMS,      stream_queue(NULL),       true)  \
-    X(hipMemsetD16,      hipDeviceptr_t, unsigned short, 2, PARAMS,      stream_queue(NULL),       true)  \
-    X(hipMemsetD32,      hipDeviceptr_t, int,            4, PARAMS,      stream_queue(NULL),       true)  \
-    X(hipMemsetD8Async,  hipDeviceptr_t, unsigned char,  1, ON_STREAM,   stream_queue(stream),     false) \
-    X(hipMemsetD16Async, hipDeviceptr_t, unsigned short, 2, ON_STREAM,   stream_queue(stream),     false) \
-    X(hipMemsetD32Async, hipDeviceptr_t, int,            4, ON_STREAM,   stream_queue(stream),     false)
-/* clang-format on */
-#define PARAMS(pointer, type) (pointer dst, type value, size_t count)
-#define ON_STREAM(pointer, type)                                               \
-    (pointer dst, type value, size_t count, hipStream_t stream)
-
-#define X(name, pointer, type, element, parameters, queue, blocking)           \
-    HIP_API hipError_t name parameters(pointer, type)                          \
-    {                                                                          \
-        ENTER();                                                               \
-        LEAVE(                                                                 \
-            fill_line(dst, (uint32_t)value, element, count, queue, blocking)); \
-    }
-FILL_TABLE(X)
-#undef X
-
-static hipError_t fill_2d(void *dst, size_t pitch, int value, size_t width,
-                          size_t height, struct queue *q, bool blocking)
-{
-    struct fill_op f = {.dst = (uintptr_t)dst,
-                        .width = width,
-                        .height = height,
-                        .depth = 1,
-                        .pitch = pitch,
-                        .value = (uint32_t)value,
-                        .element = 1};
-
-    return fill(&f, q, blocking);
-}
-
-HIP_API hipError_t hipMemset2D(void *dst, size_t pitch, int value, size_t width,
-                               size_t height)
-{
-    ENTER();
-    LEAVE(fill_2d(dst, pitch, value, width, height, stream_queue(NULL), true));
-}
-
-HIP_API hipError_t hipMemset2D_spt(void *dst, size_t pitch, int value,
-                                   size_t width, size_t height)
-{
-    ENTER();
-    LEAVE(fill_2d(dst, pitch, value, width, height, stream_queue_spt(NULL),
-                  true));
-}
-
-HIP_API hipError_t hipMemset2DAsync(void *dst, size_t pitch, int value,
-                                    size_t width, size_t height,
-                                    hipStream_t stream)
-{
-    ENTER();
-    LEAVE(
-        fill_2d(dst, pitch, value, width, height, stream_queue(stream), false));
-}
-
-HIP_API hipError_t hipMemset2DAsync_spt(void *dst, size_t pitch, int value,
-                                        size_t width, size_t height,
-                                        hipStream_t stream)
-{
-    ENTER();
-    LEAVE(fill_2d(dst, pitch, value, width, height, stream_queue_spt(stream),
-                  false));
-}
-
-static hipError_t fill_3d(const hipPitchedPtr *p, int value,
-                          const hipExtent *extent, struct queue *q,
-                          bool blocking)
-{
-    struct fill_op f = {.dst = (uintptr_t)p->ptr,
-                        .width = extent->width,
-                        .height = extent->height,
-                        .depth = extent->depth,
-                        .pitch = p->pitch,
-                        .slice = p->pitch * p->ysize,
-                        .value = (uint32_t)value,
-                        .element = 1};
-
-    return fill(&f, q, blocking);
-}
-
-HIP_API hipError_t hipMemset3D(hipPitchedPtr p, int value, hipExtent extent)
-{
-    ENTER();
-    LEAVE(fill_3d(&p, value, &extent, stream_queue(NULL), true));
-}
-
-HIP_API hipError_t hipMemset3D_spt(hipPitchedPtr p, int value, hipExtent extent)
-{
-    ENTER();
-    LEAVE(fill_3d(&p, value, &extent, stream_queue_spt(NULL), true));
-}
-
-HIP_API hipError_t hipMemset3DAsync(hipPitchedPtr p, int value,
-                                    hipExtent extent, hipStream_t stream)
-{
-    ENTER();
-    LEAVE(fill_3d(&p, value, &extent, stream_queue(stream), false));
-}
-
-HIP_API hipError_t hipMemset3DAsync_spt(hipPitchedPtr p, int value,
-                                        hipExtent extent, hipStream_t stream)
-{
-    ENTER();
-    LEAVE(fill_3d(&p, value, &extent, stream_queue_spt(stream), false));
 }

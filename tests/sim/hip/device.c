@@ -148,8 +148,11 @@ HIP_API hipError_t hipDeviceGetByPCIBusId(int *device, const char *text)
 
 HIP_API hipError_t hipDeviceSynchronize(void)
 {
+    hipError_t error;
+
     ENTER();
-    LEAVE(device_wait(current_device()));
+    error = capture_forbids_device();
+    LEAVE(error == hipSuccess ? device_wait(current_device()) : error);
 }
 
 /*

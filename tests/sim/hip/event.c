@@ -9,6 +9,7 @@ struct ihipEvent_t {
     int device; /* where it was made */
     struct op *op;
     bool at_start; /* stands for the start of the operation */
+    struct captured captured;
 };
 
 static hipError_t create(hipEvent_t *out, unsigned flags)
@@ -60,6 +61,7 @@ HIP_API hipError_t hipEventDestroy(hipEvent_t event)
     if (!ours)
         LEAVE(hipErrorContextIsDestroyed);
     op_unref(event->op);
+    captured_clear(&event->captured);
     free(event);
     LEAVE(hipSuccess);
 }
@@ -94,18 +96,26 @@ bool event_operation(hipEvent_t event, struct op **out)
     return known;
 }
 
-static hipError_t record(hipEvent_t event, struct queue *q)
+bool event_wait_captured(hipEvent_t event, struct queue *q, hipError_t *error)
+{
+    if (!handle_valid(event, HANDLE_EVENT))
+        return false;
+    if (captured_is_active(&event->captured)) {
+        *error = capture_join(q, &event->captured);
+        return true;
+    }
+    *error = hipErrorStreamCaptureIsolation;
+    return is_capturing(q);
+}
+
+hipError_t record_event(struct queue *q, hipEvent_t event)
 {
     hipError_t error = hipErrorOutOfMemory;
     struct op *op;
 
-    if (!q)
-        return hipErrorContextIsDestroyed;
     if (!handle_valid(event, HANDLE_EVENT) ||
-        event->device != q->device->ordinal) {
-        queue_unref(q);
+        event->device != q->device->ordinal)
         return hipErrorInvalidHandle;
-    }
     op = new_op(sizeof(*op), NULL, NULL);
     if (op) {
         op_ref(op);
@@ -113,6 +123,20 @@ static hipError_t record(hipEvent_t event, struct queue *q)
         if (error == hipSuccess)
             error = event_attach(event, op, false);
         op_unref(op);
+    }
+    return error;
+}
+
+static hipError_t record(hipEvent_t event, struct queue *q)
+{
+    hipError_t error = hipErrorInvalidHandle;
+
+    if (!q)
+        return hipErrorContextIsDestroyed;
+    if (handle_valid(event, HANDLE_EVENT)) {
+        captured_clear(&event->captured);
+        error = is_capturing(q) ? capture_record(q, &event->captured)
+                                : record_event(q, event);
     }
     queue_unref(q);
     return error;
@@ -126,18 +150,25 @@ HIP_API hipError_t hipEventRecord(hipEvent_t event, hipStream_t stream)
     LEAVE(record(event, stream_queue(stream)));
 }
 
-/* External is what a recorded event is in a graph; outside it says nothing. */
+/* In a capture an external record is a node; elsewhere it is any record. */
 HIP_API hipError_t hipEventRecordWithFlags(hipEvent_t event, hipStream_t stream,
                                            unsigned flags)
 {
     enum { EXTERNAL = 1 };
+    hipError_t error;
+    struct queue *q;
 
     ENTER();
     if (!event)
         LEAVE(hipErrorInvalidHandle);
     if (flags & ~(unsigned)EXTERNAL)
         LEAVE(hipErrorInvalidValue);
-    LEAVE(record(event, stream_queue(stream)));
+    q = stream_queue(stream);
+    if (!q || flags != EXTERNAL || !is_capturing(q))
+        LEAVE(record(event, q));
+    error = capture_record_node(q, event);
+    queue_unref(q);
+    LEAVE(error);
 }
 
 HIP_API hipError_t hipEventRecord_spt(hipEvent_t event, hipStream_t stream)
@@ -166,6 +197,10 @@ HIP_API hipError_t hipEventQuery(hipEvent_t event)
     ENTER();
     if (!event || !event_operation(event, &op))
         LEAVE(hipErrorInvalidHandle);
+    if (captured_is_active(&event->captured)) {
+        op_unref(op);
+        LEAVE(hipErrorCapturedEvent);
+    }
     if (op) {
         error = op_done(op) ? fault_of(op) : hipErrorNotReady;
         op_unref(op);
@@ -181,6 +216,10 @@ HIP_API hipError_t hipEventSynchronize(hipEvent_t event)
     ENTER();
     if (!event || !event_operation(event, &op))
         LEAVE(hipErrorInvalidHandle);
+    if (captured_is_active(&event->captured)) {
+        op_unref(op);
+        LEAVE(hipErrorCapturedEvent);
+    }
     if (op) {
         op_wait(op);
         error = fault_of(op);

@@ -439,7 +439,7 @@ static hipError_t build(const struct launch *l, struct queue *q,
     return hipSuccess;
 }
 
-hipError_t launch(const struct launch *l, struct queue *q)
+static hipError_t launch_now(const struct launch *l, struct queue *q)
 {
     struct kernel_op *op =
         (struct kernel_op *)new_op(sizeof(*op), run_kernel, release_kernel);
@@ -464,6 +464,11 @@ hipError_t launch(const struct launch *l, struct queue *q)
     }
     op_unref(&op->op);
     return error;
+}
+
+hipError_t launch(const struct launch *l, struct queue *q)
+{
+    return is_capturing(q) ? capture_launch(q, l) : launch_now(l, q);
 }
 
 /* ---- checks ------------------------------------------------------------- */
@@ -528,8 +533,8 @@ static hipError_t check_dimensions(const uint32_t grid[3],
     return zero_grid || zero_block ? hipErrorInvalidValue : hipSuccess;
 }
 
-hipError_t launch_blocks(struct launch *l, const uint32_t blocks[3],
-                         struct queue *q)
+hipError_t check_blocks(struct launch *l, const uint32_t blocks[3],
+                        struct queue *q)
 {
     hipError_t error = check_dimensions(blocks, l->block);
     int i;
@@ -542,7 +547,15 @@ hipError_t launch_blocks(struct launch *l, const uint32_t blocks[3],
         return error;
     for (i = 0; i < 3; i++)
         l->grid[i] = blocks[i] * l->block[i];
-    return launch(l, q);
+    return hipSuccess;
+}
+
+hipError_t launch_blocks(struct launch *l, const uint32_t blocks[3],
+                         struct queue *q)
+{
+    hipError_t error = check_blocks(l, blocks, q);
+
+    return error == hipSuccess ? launch(l, q) : error;
 }
 
 /* ---- module launches ---------------------------------------------------- */

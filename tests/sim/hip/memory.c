@@ -40,8 +40,11 @@ static bool is_fine_grained(enum sim_mem_kind kind, unsigned flags)
 static hipError_t allocate(void **ptr, size_t size, enum sim_mem_kind kind,
                            enum origin origin, unsigned flags)
 {
+    const hipError_t error = capture_forbids_memory();
     struct sim_alloc *a;
 
+    if (error != hipSuccess)
+        return error;
     if (!ptr)
         return hipErrorInvalidValue;
     *ptr = NULL;
@@ -81,8 +84,11 @@ static bool may_release(enum origin made_by, enum origin asked)
 
 static hipError_t release(void *ptr, enum origin origin)
 {
+    const hipError_t error = capture_forbids_memory();
     struct sim_alloc a;
 
+    if (error != hipSuccess)
+        return error;
     if (!ptr)
         return hipSuccess;
     if (!find_allocation(ptr, &a) || a.base != (uintptr_t)ptr ||

@@ -307,8 +307,9 @@ static hipError_t allocate(void **ptr, size_t size, hipMemPool_t pool,
 
     if (!q)
         return hipErrorInvalidHandle;
+    error = capture_forbids_queue(q);
     *ptr = NULL;
-    if (size) {
+    if (error == hipSuccess && size) {
         pthread_mutex_lock(&lock);
         if (!pool)
             pool = current_pool(q->device);
@@ -414,8 +415,11 @@ HIP_API hipError_t hipFreeAsync(void *ptr, hipStream_t stream)
     q = stream_queue(stream);
     if (!q)
         LEAVE(hipErrorInvalidHandle);
-    error = hipErrorInvalidValue;
-    if (find_allocation(ptr, &a) && a.base == (uintptr_t)ptr &&
+    error = capture_forbids_queue(q);
+    if (error == hipSuccess)
+        error = hipErrorInvalidValue;
+    if (error == hipErrorInvalidValue && find_allocation(ptr, &a) &&
+        a.base == (uintptr_t)ptr &&
         (a.origin == BY_MALLOC || a.origin == BY_POOL))
         error = free_on(&a, q);
     queue_unref(q);

@@ -283,9 +283,14 @@ static bool follow_default_streams(struct op *op, const struct queue *q)
 
 hipError_t submit(struct queue *q, struct op *op)
 {
-    hipError_t error = hipErrorOutOfMemory;
+    hipError_t error = capture_forbids_default(q);
     struct op *before = NULL;
 
+    if (error != hipSuccess) {
+        op_unref(op);
+        return error;
+    }
+    error = hipErrorOutOfMemory;
     pthread_mutex_lock(&rt.lock);
     if (q->device->fault != hipSuccess && !op->runs_after_fault) {
         error = q->device->fault;
@@ -342,6 +347,7 @@ void queue_unref(struct queue *q)
         sim_mem_free(q->hsa_queue);
     if (q->packet)
         sim_mem_free(q->packet);
+    free(q->tail);
     pthread_cond_destroy(&q->work);
     pthread_cond_destroy(&q->finished);
     free(q);

@@ -428,6 +428,7 @@ static hipError_t launch_host_function(const void *stub, dim3 grid, dim3 block,
         l->block[2] = block.z;
         l->shared = shared;
         l->any_device = true;
+        l->stub = stub;
         error = launch_blocks(l, blocks, q);
         /* The runtime-style calls speak of configurations. */
         if (error == hipErrorInvalidValue &&

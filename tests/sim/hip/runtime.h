@@ -60,7 +60,10 @@ struct queue {
     pthread_cond_t work, finished;
     uint64_t hsa_queue; /* amd_queue_t of its kernels, 0 until needed */
     uint64_t packet;
-    uint64_t id; /* 1, 2, 3... in order of creation */
+    uint64_t id;                /* 1, 2, 3... in order of creation */
+    struct capture *capture;    /* that it takes part in, NULL: none */
+    struct hipGraphNode **tail; /* what its next node comes behind */
+    size_t ntail;
 };
 
 struct device {
@@ -128,6 +131,7 @@ struct thread {
     struct queue *queues[MAX_DEVICES]; /* hipStreamPerThread */
     struct call_configuration *calls;
     struct context_entry *contexts;
+    int capture_mode; /* hipThreadExchangeStreamCaptureMode() */
 };
 
 struct runtime {
@@ -176,7 +180,10 @@ enum handle_kind {
     HANDLE_EVENT,
     HANDLE_MODULE,
     HANDLE_FUNCTION,
-    HANDLE_POOL
+    HANDLE_POOL,
+    HANDLE_GRAPH,
+    HANDLE_NODE,
+    HANDLE_GRAPH_EXEC
 };
 
 bool handle_add(const void *handle, enum handle_kind kind);
@@ -194,6 +201,18 @@ void handles_shutdown(void);
 struct queue *stream_queue(hipStream_t stream);
 /* The same, with the default stream of the `_spt` functions. */
 struct queue *stream_queue_spt(hipStream_t stream);
+
+/* What graphs do on a queue: a host function, a wait, a record. */
+hipError_t call_host(struct queue *queue, hipHostFn_t function, void *data);
+hipError_t wait_for_event(struct queue *queue, hipEvent_t event);
+hipError_t record_event(struct queue *queue, hipEvent_t event);
+
+/*
+ * Whether a wait for the event on this queue belongs to a capture, and so does
+ * not wait; *error is its outcome then.
+ */
+bool event_wait_captured(hipEvent_t event, struct queue *queue,
+                         hipError_t *error);
 
 /* Makes the event stand for an operation: its start or its end. */
 hipError_t event_attach(hipEvent_t event, struct op *op, bool at_start);
@@ -231,6 +250,7 @@ void modules_shutdown(void);
 
 struct launch {
     hipFunction_t function;
+    const void *stub; /* NULL: a module's function */
     uint32_t grid[3]; /* work-items */
     uint32_t block[3];
     size_t shared;
@@ -246,7 +266,10 @@ struct launch {
 hipError_t launch(const struct launch *l, struct queue *queue);
 /* What is the same for all forms of launch; grid and block are not zero. */
 hipError_t check_launch(const struct launch *l, struct queue *queue);
-/* Checks, sets l->grid to blocks times l->block, and launches. */
+/* Checks, and sets l->grid to blocks times l->block. */
+hipError_t check_blocks(struct launch *l, const uint32_t blocks[3],
+                        struct queue *queue);
+/* The same, and launches. */
 hipError_t launch_blocks(struct launch *l, const uint32_t blocks[3],
                          struct queue *queue);
 void launches_shutdown(void);
@@ -289,6 +312,68 @@ hipError_t copy(void *dst, const void *src, const struct shape *shape, int kind,
                 struct queue *queue, bool blocking);
 hipError_t copy_line(void *dst, const void *src, size_t n, int kind,
                      struct queue *queue, bool blocking);
+
+/* Bytes from the first to the last of a box, SIZE_MAX if that overflows. */
+size_t span(size_t width, size_t height, size_t depth, size_t pitch,
+            size_t slice);
+/* One end: inside an allocation that is large enough, or plain host memory
+ * where the direction allows that. */
+hipError_t check_end(const void *ptr, size_t n, bool may_be_plain, bool *known,
+                     struct sim_alloc *a);
+/* A box that a graph copies: checked; queued, without waiting. */
+hipError_t copy_box_check(const hipMemcpy3DParms *p);
+hipError_t copy_box(const hipMemcpy3DParms *p, struct queue *queue);
+
+/* ---- fills (fill.c) ----------------------------------------------------- */
+
+struct fill {
+    uint64_t dst;
+    size_t width, height, depth, pitch, slice; /* bytes */
+    uint32_t value;
+    uint32_t element; /* bytes: 1, 2, 4 */
+};
+hipError_t fill_check(const struct fill *fill);
+hipError_t fill_on(const struct fill *fill, struct queue *queue, bool wait);
+
+/* ---- stream capture (capture.c) ----------------------------------------- */
+
+struct capture;
+struct ihipGraph;
+struct hipGraphNode;
+
+bool is_capturing(const struct queue *queue);
+/* What a call on a capturing stream becomes: a node behind those before. */
+hipError_t capture_launch(struct queue *queue, const struct launch *launch);
+hipError_t capture_copy(struct queue *queue, const hipMemcpy3DParms *p);
+hipError_t capture_fill(struct queue *queue, const struct fill *fill);
+hipError_t capture_host(struct queue *queue, hipHostFn_t function, void *data);
+hipError_t capture_child(struct queue *queue, struct ihipGraph *graph);
+
+/* What an event stands for that was recorded on a capturing stream. */
+struct captured {
+    uint64_t id; /* of the capture; 0: none */
+    struct hipGraphNode **nodes;
+    size_t nnodes;
+};
+hipError_t capture_record(struct queue *queue, struct captured *event);
+hipError_t capture_record_node(struct queue *queue, hipEvent_t event);
+void captured_clear(struct captured *event);
+/* Whether the event's capture still goes on. */
+bool captured_is_active(const struct captured *event);
+/* A wait for such an event: its stream takes part in the capture from then. */
+hipError_t capture_join(struct queue *queue, const struct captured *event);
+
+/*
+ * What may not be done while streams are captured; the answer where it is tried
+ * all the same, and the capture is invalid then. hipSuccess if it may be done.
+ */
+hipError_t capture_forbids_queue(struct queue *queue); /* on this stream */
+hipError_t capture_forbids_device(void);   /* waiting for the device */
+hipError_t capture_forbids_blocking(void); /* a copy that blocks */
+hipError_t capture_forbids_memory(void);   /* allocating and freeing */
+hipError_t capture_forbids_default(const struct queue *queue);
+/* The stream is about to go. */
+void capture_abandon(struct queue *queue);
 
 /* ---- memory pools (pool.c) ---------------------------------------------- */
 

@@ -157,6 +157,7 @@ HIP_API hipError_t hipStreamDestroy(hipStream_t stream)
     pthread_mutex_unlock(&rt.lock);
     if (!ours)
         LEAVE(hipErrorContextIsDestroyed);
+    capture_abandon((struct queue *)stream);
     queue_close((struct queue *)stream);
     LEAVE(hipSuccess);
 }
@@ -169,7 +170,9 @@ static hipError_t synchronize(struct queue *q)
 
     if (!q)
         return hipErrorContextIsDestroyed;
-    error = queue_wait(q);
+    error = capture_forbids_queue(q);
+    if (error == hipSuccess)
+        error = queue_wait(q);
     queue_unref(q);
     return error;
 }
@@ -192,7 +195,9 @@ static hipError_t query(struct queue *q)
 
     if (!q)
         return hipErrorContextIsDestroyed;
-    error = queue_idle(q) ? queue_wait(q) : hipErrorNotReady;
+    error = capture_forbids_queue(q);
+    if (error == hipSuccess)
+        error = queue_idle(q) ? queue_wait(q) : hipErrorNotReady;
     queue_unref(q);
     return error;
 }
@@ -301,16 +306,6 @@ HIP_API int hipGetStreamDeviceId(hipStream_t stream)
     return device;
 }
 
-HIP_API hipError_t hipStreamIsCapturing(hipStream_t stream, int *status)
-{
-    ENTER();
-    (void)stream;
-    if (!status)
-        LEAVE(hipErrorInvalidValue);
-    *status = 0; /* nothing here captures */
-    LEAVE(hipSuccess);
-}
-
 HIP_API hipError_t hipStreamAttachMemAsync(hipStream_t stream, void *ptr,
                                            size_t n, unsigned flags)
 {
@@ -338,9 +333,32 @@ HIP_API hipError_t hipStreamAttachMemAsync(hipStream_t stream, void *ptr,
 
 /* ---- waiting for an event ----------------------------------------------- */
 
+static hipError_t wait_for(struct queue *q, struct op *recorded)
+{
+    struct op *op = new_op(sizeof(*op), NULL, NULL);
+
+    if (!op || !op_after(op, recorded)) {
+        op_unref(op);
+        return hipErrorOutOfMemory;
+    }
+    return submit(q, op);
+}
+
+hipError_t wait_for_event(struct queue *q, hipEvent_t event)
+{
+    struct op *recorded;
+    hipError_t error;
+
+    if (!event_operation(event, &recorded))
+        return hipErrorInvalidHandle;
+    error = recorded ? wait_for(q, recorded) : hipSuccess;
+    op_unref(recorded);
+    return error;
+}
+
 static hipError_t wait_event(struct queue *q, hipEvent_t event, unsigned flags)
 {
-    struct op *op, *recorded;
+    struct op *recorded;
     hipError_t error;
 
     if (!q)
@@ -348,6 +366,10 @@ static hipError_t wait_event(struct queue *q, hipEvent_t event, unsigned flags)
     if (flags != 0 && handle_valid(event, HANDLE_EVENT)) {
         queue_unref(q);
         return hipErrorInvalidValue;
+    }
+    if (event_wait_captured(event, q, &error)) {
+        queue_unref(q);
+        return error;
     }
     if (!event_operation(event, &recorded)) {
         queue_unref(q);
@@ -357,13 +379,7 @@ static hipError_t wait_event(struct queue *q, hipEvent_t event, unsigned flags)
         queue_unref(q);
         return hipSuccess;
     }
-    op = new_op(sizeof(*op), NULL, NULL);
-    if (!op || !op_after(op, recorded)) {
-        op_unref(op);
-        error = hipErrorOutOfMemory;
-    } else {
-        error = submit(q, op);
-    }
+    error = wait_for(q, recorded);
     op_unref(recorded);
     queue_unref(q);
     return error;
@@ -415,6 +431,12 @@ static hipError_t add_callback(struct queue *q, const struct callback *like)
 
     if (!q)
         return hipErrorContextIsDestroyed;
+    if (is_capturing(q)) {
+        error = like->plain ? capture_host(q, like->plain, like->data)
+                            : capture_forbids_queue(q);
+        queue_unref(q);
+        return error;
+    }
     c = (struct callback *)new_op(sizeof(*c), run_callback, NULL);
     if (c) {
         c->with_status = like->with_status;
@@ -452,6 +474,14 @@ HIP_API hipError_t hipStreamAddCallback_spt(hipStream_t stream,
     if (!callback || flags != 0)
         LEAVE(hipErrorInvalidValue);
     LEAVE(add_callback(stream_queue_spt(stream), &like));
+}
+
+hipError_t call_host(struct queue *q, hipHostFn_t function, void *data)
+{
+    struct callback like = {.plain = function, .data = data};
+
+    queue_ref(q);
+    return add_callback(q, &like);
 }
 
 static hipError_t launch_host(struct queue *q, hipStream_t stream,
@@ -562,6 +592,11 @@ static hipError_t value_op(hipStream_t stream, const struct value_op *like,
     q = stream_queue(stream);
     if (!q)
         return hipErrorContextIsDestroyed;
+    if (is_capturing(q)) {
+        error = capture_forbids_queue(q);
+        queue_unref(q);
+        return error;
+    }
     v = (struct value_op *)new_op(sizeof(*v), run, NULL);
     if (v) {
         v->address = like->address;

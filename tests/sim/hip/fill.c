@@ -1,0 +1,238 @@
+/* fill.c - fills of lines, rectangles and boxes
+ *
+ * A fill is an operation on a queue. Its value is of one, two or four bytes.
+ */
+#define _GNU_SOURCE
+#include "runtime.h"
+
+#include <string.h>
+
+struct fill_op {
+    struct op op;
+    struct fill fill;
+};
+
+static void fill_row(uint8_t *at, size_t n, uint32_t value, uint32_t element)
+{
+    size_t i;
+
+    if (element == 1) {
+        memset(at, (int)(value & 0xff), n);
+        return;
+    }
+    for (i = 0; i < n; i += element)
+        memcpy(at + i, &value, element); /* little-endian */
+}
+
+static hipError_t run_fill(struct op *op)
+{
+    const struct fill *f = &((const struct fill_op *)op)->fill;
+    size_t row, slice;
+
+    for (slice = 0; slice < f->depth; slice++)
+        for (row = 0; row < f->height; row++) {
+            uint64_t dst = f->dst + slice * f->slice + row * f->pitch;
+            uint8_t *to = sim_mem_host_view(dst, f->width);
+
+            if (!to) {
+                complain("a fill of %zu bytes at 0x%llx met memory that was "
+                         "freed before it ran",
+                         f->width, (unsigned long long)dst);
+                return hipErrorIllegalAddress;
+            }
+            fill_row(to, f->width, f->value, f->element);
+            sim_mem_mark_written(dst, f->width);
+        }
+    return hipSuccess;
+}
+
+static hipError_t check(const struct fill *f, struct sim_alloc *a)
+{
+    bool known;
+
+    if (!f->dst || f->dst % f->element)
+        return hipErrorInvalidValue;
+    return check_end((const void *)(uintptr_t)f->dst,
+                     span(f->width, f->height, f->depth, f->pitch, f->slice),
+                     false, &known, a);
+}
+
+hipError_t fill_check(const struct fill *f)
+{
+    struct sim_alloc a;
+
+    return check(f, &a);
+}
+
+hipError_t fill_on(const struct fill *f, struct queue *q, bool wait)
+{
+    struct fill_op *op = (struct fill_op *)new_op(sizeof(*op), run_fill, NULL);
+    hipError_t error;
+
+    if (!op)
+        return hipErrorOutOfMemory;
+    op->fill = *f;
+    op_ref(&op->op);
+    error = submit(q, &op->op);
+    if (error == hipSuccess && wait) {
+        op_wait(&op->op);
+        error = device_error(q->device);
+    }
+    op_unref(&op->op);
+    return error;
+}
+
+static hipError_t fill(const struct fill *f, struct queue *q, bool blocking)
+{
+    hipError_t error = hipSuccess;
+    struct sim_alloc a;
+
+    if (!q)
+        return hipErrorContextIsDestroyed;
+    if (blocking)
+        error = capture_forbids_blocking();
+    if (error == hipSuccess && f->width && f->height && f->depth) {
+        error = check(f, &a);
+        if (error == hipSuccess && is_capturing(q))
+            error = capture_fill(q, f);
+        else if (error == hipSuccess)
+            /* Device memory is filled without waiting, also by hipMemset(). */
+            error = fill_on(f, q, blocking && a.kind != SIM_MEM_DEVICE);
+    }
+    queue_unref(q);
+    return error;
+}
+
+static hipError_t fill_line(void *dst, uint32_t value, uint32_t element,
+                            size_t count, struct queue *q, bool blocking)
+{
+    struct fill f = {.dst = (uintptr_t)dst,
+                     .height = 1,
+                     .depth = 1,
+                     .value = value,
+                     .element = element};
+
+    if (__builtin_mul_overflow(count, (size_t)element, &f.width)) {
+        if (q)
+            queue_unref(q);
+        return hipErrorInvalidValue;
+    }
+    return fill(&f, q, blocking);
+}
+
+/* X(name, value's type, bytes of an element, parameters, queue, blocking) */
+/* clang-format off */
+#define FILL_TABLE(X)                                                                           \
+    X(hipMemset,         void *,         int,            1, PARAMS,      stream_queue(NULL),       true)  \
+    X(hipMemset_spt,     void *,         int,            1, PARAMS,      stream_queue_spt(NULL),   true)  \
+    X(hipMemsetAsync,    void *,         int,            1, ON_STREAM,   stream_queue(stream),     false) \
+    X(hipMemsetAsync_spt, void *,        int,            1, ON_STREAM,   stream_queue_spt(stream), false) \
+    X(hipMemsetD8,       hipDeviceptr_t, unsigned char,  1, PARAMS,      stream_queue(NULL),       true)  \
+    X(hipMemsetD16,      hipDeviceptr_t, unsigned short, 2, PARAMS,      stream_queue(NULL),       true)  \
+    X(hipMemsetD32,      hipDeviceptr_t, int,            4, PARAMS,      stream_queue(NULL),       true)  \
+    X(hipMemsetD8Async,  hipDeviceptr_t, unsigned char,  1, ON_STREAM,   stream_queue(stream),     false) \
+    X(hipMemsetD16Async, hipDeviceptr_t, unsigned short, 2, ON_STREAM,   stream_queue(stream),     false) \
+    X(hipMemsetD32Async, hipDeviceptr_t, int,            4, ON_STREAM,   stream_queue(stream),     false)
+/* clang-format on */
+#define PARAMS(pointer, type) (pointer dst, type value, size_t count)
+#define ON_STREAM(pointer, type)                                               \
+    (pointer dst, type value, size_t count, hipStream_t stream)
+
+#define X(name, pointer, type, element, parameters, queue, blocking)           \
+    HIP_API hipError_t name parameters(pointer, type)                          \
+    {                                                                          \
+        ENTER();                                                               \
+        LEAVE(                                                                 \
+            fill_line(dst, (uint32_t)value, element, count, queue, blocking)); \
+    }
+FILL_TABLE(X)
+#undef X
+
+static hipError_t fill_2d(void *dst, size_t pitch, int value, size_t width,
+                          size_t height, struct queue *q, bool blocking)
+{
+    struct fill f = {.dst = (uintptr_t)dst,
+                     .width = width,
+                     .height = height,
+                     .depth = 1,
+                     .pitch = pitch,
+                     .value = (uint32_t)value,
+                     .element = 1};
+
+    return fill(&f, q, blocking);
+}
+
+HIP_API hipError_t hipMemset2D(void *dst, size_t pitch, int value, size_t width,
+                               size_t height)
+{
+    ENTER();
+    LEAVE(fill_2d(dst, pitch, value, width, height, stream_queue(NULL), true));
+}
+
+HIP_API hipError_t hipMemset2D_spt(void *dst, size_t pitch, int value,
+                                   size_t width, size_t height)
+{
+    ENTER();
+    LEAVE(fill_2d(dst, pitch, value, width, height, stream_queue_spt(NULL),
+                  true));
+}
+
+HIP_API hipError_t hipMemset2DAsync(void *dst, size_t pitch, int value,
+                                    size_t width, size_t height,
+                                    hipStream_t stream)
+{
+    ENTER();
+    LEAVE(
+        fill_2d(dst, pitch, value, width, height, stream_queue(stream), false));
+}
+
+HIP_API hipError_t hipMemset2DAsync_spt(void *dst, size_t pitch, int value,
+                                        size_t width, size_t height,
+                                        hipStream_t stream)
+{
+    ENTER();
+    LEAVE(fill_2d(dst, pitch, value, width, height, stream_queue_spt(stream),
+                  false));
+}
+
+static hipError_t fill_3d(const hipPitchedPtr *p, int value,
+                          const hipExtent *extent, struct queue *q,
+                          bool blocking)
+{
+    struct fill f = {.dst = (uintptr_t)p->ptr,
+                     .width = extent->width,
+                     .height = extent->height,
+                     .depth = extent->depth,
+                     .pitch = p->pitch,
+                     .slice = p->pitch * p->ysize,
+                     .value = (uint32_t)value,
+                     .element = 1};
+
+    return fill(&f, q, blocking);
+}
+
+HIP_API hipError_t hipMemset3D(hipPitchedPtr p, int value, hipExtent extent)
+{
+    ENTER();
+    LEAVE(fill_3d(&p, value, &extent, stream_queue(NULL), true));
+}
+
+HIP_API hipError_t hipMemset3D_spt(hipPitchedPtr p, int value, hipExtent extent)
+{
+    ENTER();
+    LEAVE(fill_3d(&p, value, &extent, stream_queue_spt(NULL), true));
+}
+
+HIP_API hipError_t hipMemset3DAsync(hipPitchedPtr p, int value,
+                                    hipExtent extent, hipStream_t stream)
+{
+    ENTER();
+    LEAVE(fill_3d(&p, value, &extent, stream_queue(stream), false));
+}
+
+HIP_API hipError_t hipMemset3DAsync_spt(hipPitchedPtr p, int value,
+                                        hipExtent extent, hipStream_t stream)
+{
+    ENTER();
+    LEAVE(fill_3d(&p, value, &extent, stream_queue_spt(stream), false));
+}

@@ -1,0 +1,116 @@
+/* graph.h - graphs, their nodes, and what captures streams into them
+ *
+ * A node keeps what the call that it stands for was given, with arguments of
+ * kernels by value; launching a graph makes those calls again, node after node
+ * in an order that the edges allow, on the stream that it is launched into.
+ *
+ * Threads: as in HIP, a graph belongs to one thread at a time. What captures
+ * share has a lock of its own (capture.c).
+ */
+#ifndef SIM_HIP_GRAPH_H
+#define SIM_HIP_GRAPH_H
+
+#include "runtime.h"
+
+typedef struct ihipGraph *hipGraph_t;
+typedef struct hipGraphNode *hipGraphNode_t;
+typedef struct hipGraphExec *hipGraphExec_t;
+
+typedef struct {
+    dim3 blockDim;
+    void **extra;
+    void *func;
+    dim3 gridDim;
+    void **kernelParams;
+    unsigned sharedMemBytes;
+} hipKernelNodeParams;
+
+typedef struct {
+    hipHostFn_t fn;
+    void *userData;
+} hipHostNodeParams;
+
+/* hipGraphNodeType */
+enum node_type {
+    NODE_KERNEL,
+    NODE_MEMCPY,
+    NODE_MEMSET,
+    NODE_HOST,
+    NODE_GRAPH,
+    NODE_EMPTY,
+    NODE_WAIT_EVENT,
+    NODE_EVENT_RECORD
+};
+
+/* A launch with arguments of its own. */
+struct kernel_node {
+    const void *func; /* as the program named it */
+    struct launch launch;
+    uint8_t *bytes; /* the arguments' values, or the packed buffer */
+    void **params;  /* into bytes; NULL where there is a packed buffer */
+    size_t nbytes;
+    void *extra[5];
+};
+
+struct hipGraphNode {
+    hipGraph_t graph;
+    enum node_type type;
+    uint64_t id; /* the same in clones */
+    bool enabled;
+    bool captured; /* recorded, not added by the program */
+    hipGraphNode_t *deps;
+    size_t ndeps;
+    union {
+        struct kernel_node kernel;
+        hipMemcpy3DParms copy;
+        struct fill fill;
+        hipHostNodeParams host;
+        hipEvent_t event;
+        hipGraph_t child;
+    } u;
+};
+
+struct ihipGraph {
+    hipGraphNode_t *nodes; /* in order of creation */
+    size_t nnodes;
+    bool is_clone;
+};
+
+/* A graph as it was when it was instantiated, in an order to run it in. */
+struct hipGraphExec {
+    hipGraph_t graph;
+    hipGraphNode_t *order;
+    uint64_t flags;
+};
+
+/* ---- graph.c ---- */
+
+hipGraph_t graph_new(void);
+void graph_free(hipGraph_t graph);
+hipGraph_t graph_clone(hipGraph_t graph);
+/* A node with these dependencies, which have to be the graph's and differ. */
+hipError_t graph_add(hipGraph_t graph, enum node_type type,
+                     const hipGraphNode_t *deps, size_t ndeps,
+                     hipGraphNode_t *out);
+void graph_remove(hipGraphNode_t node);
+bool node_add_dep(hipGraphNode_t node, hipGraphNode_t dep);
+hipGraphNode_t graph_node_by_id(hipGraph_t graph, uint64_t id);
+/* Every node behind those that it depends on; NULL on a cycle. Free it. */
+hipGraphNode_t *graph_order(hipGraph_t graph);
+/* Copies `count` nodes out by HIP's rule for lists. */
+hipError_t give_nodes(hipGraphNode_t *out, size_t *n,
+                      const hipGraphNode_t *nodes, size_t count);
+
+/* ---- graph_node.c ---- */
+
+hipError_t kernel_node_set(struct kernel_node *k, const struct launch *launch,
+                           const void *func);
+/* What the union holds, taken over from another node of the same type. */
+hipError_t node_copy_work(hipGraphNode_t to, const struct hipGraphNode *from);
+void node_free_work(hipGraphNode_t node);
+
+/* ---- graph_exec.c ---- */
+
+hipError_t graph_run(hipGraphNode_t *order, size_t n, struct queue *q);
+
+#endif

@@ -1,0 +1,289 @@
+/* graph_exec.c - graphs that run: instantiated, launched, updated as a whole
+ *
+ * The nodes run one after another in an order that the edges allow. What could
+ * run beside each other does not here; no program may count on that it would.
+ */
+#define _GNU_SOURCE
+#include "graph.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ---- running ------------------------------------------------------------ */
+
+static hipError_t run_child(hipGraph_t graph, struct queue *q)
+{
+    hipGraphNode_t *order = graph_order(graph);
+    hipError_t error =
+        order ? graph_run(order, graph->nnodes, q) : hipErrorInvalidValue;
+
+    free(order);
+    return error;
+}
+
+static hipError_t run_node(hipGraphNode_t node, struct queue *q)
+{
+    switch (node->type) {
+    case NODE_KERNEL:
+        return launch(&node->u.kernel.launch, q);
+    case NODE_MEMCPY:
+        return copy_box(&node->u.copy, q);
+    case NODE_MEMSET:
+        return fill_on(&node->u.fill, q, false);
+    case NODE_HOST:
+        return call_host(q, node->u.host.fn, node->u.host.userData);
+    case NODE_GRAPH:
+        return run_child(node->u.child, q);
+    case NODE_WAIT_EVENT:
+        return wait_for_event(q, node->u.event);
+    case NODE_EVENT_RECORD:
+        return record_event(q, node->u.event);
+    case NODE_EMPTY:
+        break;
+    }
+    return hipSuccess;
+}
+
+hipError_t graph_run(hipGraphNode_t *order, size_t n, struct queue *q)
+{
+    hipError_t error = hipSuccess;
+    size_t i;
+
+    for (i = 0; i < n && error == hipSuccess; i++)
+        if (order[i]->enabled)
+            error = run_node(order[i], q);
+    return error;
+}
+
+static hipError_t launch_graph(hipGraphExec_t exec, struct queue *q)
+{
+    hipError_t error;
+
+    if (!handle_valid(exec, HANDLE_GRAPH_EXEC)) {
+        if (q)
+            queue_unref(q);
+        return hipErrorInvalidValue;
+    }
+    if (!q)
+        return hipErrorContextIsDestroyed;
+    error = is_capturing(q) ? capture_child(q, exec->graph)
+                            : graph_run(exec->order, exec->graph->nnodes, q);
+    queue_unref(q);
+    return error;
+}
+
+HIP_API hipError_t hipGraphLaunch(hipGraphExec_t exec, hipStream_t stream)
+{
+    ENTER();
+    LEAVE(launch_graph(exec, stream_queue(stream)));
+}
+
+HIP_API hipError_t hipGraphLaunch_spt(hipGraphExec_t exec, hipStream_t stream)
+{
+    ENTER();
+    LEAVE(launch_graph(exec, stream_queue_spt(stream)));
+}
+
+/* Everything is where it is needed already. */
+HIP_API hipError_t hipGraphUpload(hipGraphExec_t exec, hipStream_t stream)
+{
+    struct queue *q;
+
+    ENTER();
+    if (!handle_valid(exec, HANDLE_GRAPH_EXEC))
+        LEAVE(hipErrorInvalidValue);
+    q = stream_queue(stream);
+    if (!q)
+        LEAVE(hipErrorContextIsDestroyed);
+    queue_unref(q);
+    LEAVE(hipSuccess);
+}
+
+/* ---- instantiating ------------------------------------------------------ */
+
+static void free_exec(hipGraphExec_t exec)
+{
+    graph_free(exec->graph);
+    free(exec->order);
+    free(exec);
+}
+
+static hipError_t instantiate(hipGraphExec_t *out, hipGraph_t graph,
+                              uint64_t flags)
+{
+    enum { KNOWN_FLAGS = 0xf };
+    hipGraphExec_t exec;
+
+    if (!out || !handle_valid(graph, HANDLE_GRAPH) ||
+        (flags & ~(uint64_t)KNOWN_FLAGS))
+        return hipErrorInvalidValue;
+    exec = calloc(1, sizeof(*exec));
+    if (!exec)
+        return hipErrorOutOfMemory;
+    exec->flags = flags;
+    exec->graph = graph_clone(graph);
+    exec->order = exec->graph ? graph_order(exec->graph) : NULL;
+    if (!exec->order || !handle_add(exec, HANDLE_GRAPH_EXEC)) {
+        free_exec(exec);
+        return hipErrorInvalidValue; /* a cycle */
+    }
+    *out = exec;
+    return hipSuccess;
+}
+
+HIP_API hipError_t hipGraphInstantiate(hipGraphExec_t *exec, hipGraph_t graph,
+                                       hipGraphNode_t *bad, char *log, size_t n)
+{
+    ENTER();
+    if (bad)
+        *bad = NULL;
+    if (log && n)
+        *log = '\0';
+    LEAVE(instantiate(exec, graph, 0));
+}
+
+HIP_API hipError_t hipGraphInstantiateWithFlags(hipGraphExec_t *exec,
+                                                hipGraph_t graph,
+                                                unsigned long long flags)
+{
+    ENTER();
+    LEAVE(instantiate(exec, graph, flags));
+}
+
+typedef struct {
+    hipGraphNode_t errNode_out;
+    unsigned long long flags;
+    int result_out;
+    hipStream_t uploadStream;
+} hipGraphInstantiateParams;
+
+HIP_API hipError_t hipGraphInstantiateWithParams(
+    hipGraphExec_t *exec, hipGraph_t graph, hipGraphInstantiateParams *params)
+{
+    enum { RESULT_SUCCESS, RESULT_ERROR };
+    hipError_t error;
+
+    ENTER();
+    if (!params)
+        LEAVE(hipErrorInvalidValue);
+    error = instantiate(exec, graph, params->flags);
+    params->errNode_out = NULL;
+    params->result_out = error == hipSuccess ? RESULT_SUCCESS : RESULT_ERROR;
+    LEAVE(error);
+}
+
+HIP_API hipError_t hipGraphExecDestroy(hipGraphExec_t exec)
+{
+    ENTER();
+    if (!handle_remove(exec, HANDLE_GRAPH_EXEC))
+        LEAVE(hipErrorInvalidValue);
+    free_exec(exec);
+    LEAVE(hipSuccess);
+}
+
+HIP_API hipError_t hipGraphExecGetFlags(hipGraphExec_t exec,
+                                        unsigned long long *flags)
+{
+    ENTER();
+    if (!handle_valid(exec, HANDLE_GRAPH_EXEC) || !flags)
+        LEAVE(hipErrorInvalidValue);
+    *flags = exec->flags;
+    LEAVE(hipSuccess);
+}
+
+/* ---- updating from another graph ---------------------------------------- */
+
+enum update_result {
+    UPDATE_SUCCESS,
+    UPDATE_ERROR,
+    UPDATE_TOPOLOGY_CHANGED,
+    UPDATE_NODE_TYPE_CHANGED
+};
+
+static size_t place_of(const struct ihipGraph *graph, hipGraphNode_t node)
+{
+    size_t i;
+
+    for (i = 0; i < graph->nnodes && graph->nodes[i] != node; i++)
+        ;
+    return i;
+}
+
+/* Nodes correspond by their order of creation. */
+static enum update_result compare(hipGraph_t old, hipGraph_t new,
+                                  hipGraphNode_t *bad)
+{
+    size_t i, k;
+
+    if (old->nnodes != new->nnodes)
+        return UPDATE_TOPOLOGY_CHANGED;
+    for (i = 0; i < old->nnodes; i++) {
+        const struct hipGraphNode *a = old->nodes[i], *b = new->nodes[i];
+
+        *bad = new->nodes[i];
+        if (a->type != b->type)
+            return UPDATE_NODE_TYPE_CHANGED;
+        if (a->ndeps != b->ndeps)
+            return UPDATE_TOPOLOGY_CHANGED;
+        for (k = 0; k < a->ndeps; k++)
+            if (place_of(old, a->deps[k]) != place_of(new, b->deps[k]))
+                return UPDATE_TOPOLOGY_CHANGED;
+    }
+    *bad = NULL;
+    return UPDATE_SUCCESS;
+}
+
+HIP_API hipError_t hipGraphExecUpdate(hipGraphExec_t exec, hipGraph_t graph,
+                                      hipGraphNode_t *bad, int *result)
+{
+    hipGraphNode_t node = NULL;
+    enum update_result r;
+    size_t i;
+
+    ENTER();
+    if (!handle_valid(exec, HANDLE_GRAPH_EXEC) ||
+        !handle_valid(graph, HANDLE_GRAPH) || !bad || !result)
+        LEAVE(hipErrorInvalidValue);
+    r = compare(exec->graph, graph, &node);
+    for (i = 0; i < graph->nnodes && r == UPDATE_SUCCESS; i++)
+        if (node_copy_work(exec->graph->nodes[i], graph->nodes[i]) !=
+            hipSuccess) {
+            node = graph->nodes[i];
+            r = UPDATE_ERROR;
+        }
+    *bad = node;
+    *result = (int)r;
+    LEAVE(r == UPDATE_SUCCESS ? hipSuccess : hipErrorGraphExecUpdateFailure);
+}
+
+/* ---- a picture ---------------------------------------------------------- */
+
+HIP_API hipError_t hipGraphDebugDotPrint(hipGraph_t graph, const char *path,
+                                         unsigned flags)
+{
+    static const char *const types[] = {"kernel", "memcpy", "memset", "host",
+                                        "graph",  "empty",  "wait",   "record"};
+    FILE *file;
+    size_t i, k;
+
+    ENTER();
+    (void)flags; /* always the same: types and edges */
+    if (!handle_valid(graph, HANDLE_GRAPH) || !path)
+        LEAVE(hipErrorInvalidValue);
+    file = fopen(path, "w");
+    if (!file)
+        LEAVE(hipErrorOperatingSystem);
+    (void)fputs("digraph graph_1 {\n", file);
+    for (i = 0; i < graph->nnodes; i++)
+        (void)fprintf(
+            file, "    n%zu [label=\"%s\"];\n", i,
+            graph->nodes[i]->type == NODE_KERNEL
+                ? graph->nodes[i]->u.kernel.launch.function->kernel->name
+                : types[graph->nodes[i]->type]);
+    for (i = 0; i < graph->nnodes; i++)
+        for (k = 0; k < graph->nodes[i]->ndeps; k++)
+            (void)fprintf(file, "    n%zu -> n%zu;\n",
+                          place_of(graph, graph->nodes[i]->deps[k]), i);
+    (void)fputs("}\n", file);
+    LEAVE(fclose(file) == 0 ? hipSuccess : hipErrorOperatingSystem);
+}

@@ -1,0 +1,546 @@
+/* graph_node.c - nodes by kind: adding them, their parameters, changing those
+ *
+ * A change of a node's parameters comes in two forms, for the node of a graph
+ * and for its copy in an instantiated one. Both find the node first (target())
+ * and then do the same.
+ */
+#define _GNU_SOURCE
+#include "graph.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- what a node holds -------------------------------------------------- */
+
+static void kernel_node_free(struct kernel_node *k)
+{
+    if (k->launch.function)
+        loaded_unref(k->launch.function->loaded);
+    free(k->bytes);
+    free(k->params);
+    memset(k, 0, sizeof(*k));
+}
+
+static uint32_t bytes_of_args(const struct sim_kernel *kernel)
+{
+    uint32_t end = 0, i;
+
+    for (i = 0; i < kernel->nexplicit; i++)
+        if (end < kernel->args[i].offset + kernel->args[i].size)
+            end = kernel->args[i].offset + kernel->args[i].size;
+    return end;
+}
+
+/* The arguments' values, as they are now. */
+static hipError_t take_params(struct kernel_node *k, void **params)
+{
+    const struct sim_kernel *kernel = k->launch.function->kernel;
+    uint32_t i;
+
+    k->nbytes = bytes_of_args(kernel);
+    k->bytes = calloc(1, k->nbytes + 1);
+    k->params = calloc((size_t)kernel->nexplicit + 1, sizeof(k->params[0]));
+    if (!k->bytes || !k->params)
+        return hipErrorOutOfMemory;
+    for (i = 0; i < kernel->nexplicit; i++) {
+        if (!params[i])
+            return hipErrorInvalidValue;
+        k->params[i] = k->bytes + kernel->args[i].offset;
+        memcpy(k->params[i], params[i], kernel->args[i].size);
+    }
+    return hipSuccess;
+}
+
+static hipError_t take_extra(struct kernel_node *k, void **extra)
+{
+    k->nbytes = *(const size_t *)extra[3];
+    k->bytes = calloc(1, k->nbytes + 1);
+    if (!k->bytes)
+        return hipErrorOutOfMemory;
+    if (extra[1] && k->nbytes)
+        memcpy(k->bytes, extra[1], k->nbytes);
+    return hipSuccess;
+}
+
+/* Pointers into the node itself, which may have been copied. */
+static void point_at_own(struct kernel_node *k)
+{
+    k->launch.params = k->params;
+    k->launch.extra = NULL;
+    if (k->params)
+        return;
+    k->extra[0] = (void *)HIP_LAUNCH_PARAM_BUFFER_POINTER;
+    k->extra[1] = k->bytes;
+    k->extra[2] = (void *)HIP_LAUNCH_PARAM_BUFFER_SIZE;
+    k->extra[3] = &k->nbytes;
+    k->extra[4] = (void *)HIP_LAUNCH_PARAM_END;
+    k->launch.extra = k->extra;
+}
+
+hipError_t kernel_node_set(struct kernel_node *k, const struct launch *launch,
+                           const void *func)
+{
+    struct kernel_node fresh = {.func = func, .launch = *launch};
+    void *none[1] = {NULL};
+    hipError_t error;
+
+    fresh.launch.start = fresh.launch.stop = NULL;
+    loaded_ref(launch->function->loaded);
+    error = launch->extra
+                ? take_extra(&fresh, launch->extra)
+                : take_params(&fresh, launch->params ? launch->params : none);
+    if (error != hipSuccess) {
+        kernel_node_free(&fresh);
+        return error;
+    }
+    kernel_node_free(k);
+    *k = fresh;
+    point_at_own(k);
+    return hipSuccess;
+}
+
+void node_free_work(hipGraphNode_t node)
+{
+    if (node->type == NODE_KERNEL)
+        kernel_node_free(&node->u.kernel);
+    if (node->type == NODE_GRAPH)
+        graph_free(node->u.child);
+}
+
+hipError_t node_copy_work(hipGraphNode_t to, const struct hipGraphNode *from)
+{
+    hipGraph_t child;
+
+    switch (from->type) {
+    case NODE_KERNEL:
+        return kernel_node_set(&to->u.kernel, &from->u.kernel.launch,
+                               from->u.kernel.func);
+    case NODE_GRAPH:
+        child = graph_clone(from->u.child);
+        if (!child)
+            return hipErrorOutOfMemory;
+        graph_free(to->u.child);
+        to->u.child = child;
+        return hipSuccess;
+    default:
+        to->u = from->u;
+        return hipSuccess;
+    }
+}
+
+/* ---- kinds: from what HIP is given to what the node holds --------------- */
+
+static hipError_t set_kernel(hipGraphNode_t node, const hipKernelNodeParams *p)
+{
+    struct launch l = {.any_device = true};
+    uint32_t blocks[3];
+    hipError_t error;
+    struct queue *q;
+
+    if (!p || !p->func)
+        return hipErrorInvalidValue;
+    l.shared = p->sharedMemBytes;
+    l.params = p->kernelParams;
+    l.extra = p->extra;
+    l.block[0] = p->blockDim.x;
+    l.block[1] = p->blockDim.y;
+    l.block[2] = p->blockDim.z;
+    blocks[0] = p->gridDim.x;
+    blocks[1] = p->gridDim.y;
+    blocks[2] = p->gridDim.z;
+    if (handle_valid(p->func, HANDLE_FUNCTION))
+        l.function = p->func;
+    else if (host_function(p->func, current_device(), &l.function) !=
+             hipSuccess)
+        return hipErrorInvalidDeviceFunction;
+    q = stream_queue(NULL);
+    if (!q)
+        return hipErrorOutOfMemory;
+    error = check_blocks(&l, blocks, q);
+    queue_unref(q);
+    if (error == hipErrorInvalidValue &&
+        (uint64_t)l.block[0] * l.block[1] * l.block[2] > 1024)
+        error = hipErrorInvalidConfiguration;
+    if (error == hipSuccess)
+        error = kernel_node_set(&node->u.kernel, &l, p->func);
+    return error;
+}
+
+static hipError_t set_copy(hipGraphNode_t node, const hipMemcpy3DParms *p)
+{
+    hipError_t error = p ? copy_box_check(p) : hipErrorInvalidValue;
+
+    if (error == hipSuccess)
+        node->u.copy = *p;
+    return error;
+}
+
+struct line {
+    void *dst;
+    const void *src;
+    size_t n;
+    int kind;
+};
+
+static hipError_t set_line(hipGraphNode_t node, const struct line *l)
+{
+    const hipMemcpy3DParms p = {
+        .dstPtr = {l->dst, l->n, l->n, 1},
+        .srcPtr = {(void *)(uintptr_t)l->src, l->n, l->n, 1},
+        .extent = {l->n, 1, 1},
+        .kind = (hipMemcpyKind)l->kind};
+
+    if (!l->dst || !l->src || !l->n || l->dst == l->src)
+        return hipErrorInvalidValue;
+    return set_copy(node, &p);
+}
+
+/* A line to or from a device variable, whose address is found here. */
+static hipError_t at_symbol(const void *symbol, size_t n, size_t offset,
+                            void **address)
+{
+    uint64_t base, size;
+    hipError_t error =
+        symbol ? host_variable(symbol, &base, &size) : hipErrorInvalidSymbol;
+
+    if (error != hipSuccess)
+        return error;
+    if (offset > size || n > size - offset)
+        return hipErrorInvalidValue;
+    *address = (void *)(uintptr_t)(base + offset);
+    return hipSuccess;
+}
+
+typedef struct {
+    void *dst;
+    unsigned elementSize;
+    size_t height, pitch;
+    unsigned value;
+    size_t width; /* elements */
+} hipMemsetParams;
+
+static hipError_t set_fill(hipGraphNode_t node, const hipMemsetParams *p)
+{
+    struct fill f;
+    hipError_t error;
+
+    if (!p || !p->dst || !p->width || !p->height ||
+        (p->elementSize != 1 && p->elementSize != 2 && p->elementSize != 4) ||
+        (p->height > 1 && p->pitch < p->width * p->elementSize))
+        return hipErrorInvalidValue;
+    f = (struct fill){.dst = (uintptr_t)p->dst,
+                      .width = p->width * p->elementSize,
+                      .height = p->height,
+                      .depth = 1,
+                      .pitch = p->pitch,
+                      .value = p->value,
+                      .element = p->elementSize};
+    error = fill_check(&f);
+    if (error == hipSuccess)
+        node->u.fill = f;
+    return error;
+}
+
+static hipError_t set_host(hipGraphNode_t node, const hipHostNodeParams *p)
+{
+    if (!p || !p->fn)
+        return hipErrorInvalidValue;
+    node->u.host = *p;
+    return hipSuccess;
+}
+
+static hipError_t set_event(hipGraphNode_t node, hipEvent_t event)
+{
+    if (!handle_valid(event, HANDLE_EVENT))
+        return hipErrorInvalidValue;
+    node->u.event = event;
+    return hipSuccess;
+}
+
+static hipError_t set_child(hipGraphNode_t node, hipGraph_t child)
+{
+    hipGraph_t copy;
+
+    if (!handle_valid(child, HANDLE_GRAPH) || child == node->graph)
+        return hipErrorInvalidValue;
+    copy = graph_clone(child);
+    if (!copy)
+        return hipErrorOutOfMemory;
+    graph_free(node->u.child);
+    node->u.child = copy;
+    return hipSuccess;
+}
+
+/* ---- adding ------------------------------------------------------------- */
+
+/* Gives the node out, or takes it back if what it was to hold is wrong. */
+static hipError_t keep(hipError_t error, hipGraphNode_t node,
+                       hipGraphNode_t *out)
+{
+    if (error != hipSuccess)
+        graph_remove(node);
+    else
+        *out = node;
+    return error;
+}
+
+#define NEW_NODE                                                               \
+    hipGraphNode_t *out, hipGraph_t graph, const hipGraphNode_t *deps,         \
+        size_t ndeps
+#define ADD(type, set)                                                         \
+    do {                                                                       \
+        hipGraphNode_t node;                                                   \
+        hipError_t error;                                                      \
+                                                                               \
+        ENTER();                                                               \
+        if (!out)                                                              \
+            LEAVE(hipErrorInvalidValue);                                       \
+        error = graph_add(graph, type, deps, ndeps, &node);                    \
+        LEAVE(error == hipSuccess ? keep(set, node, out) : error);             \
+    } while (0)
+
+HIP_API hipError_t hipGraphAddKernelNode(NEW_NODE, const hipKernelNodeParams *p)
+{
+    ADD(NODE_KERNEL, set_kernel(node, p));
+}
+
+HIP_API hipError_t hipGraphAddMemcpyNode(NEW_NODE, const hipMemcpy3DParms *p)
+{
+    ADD(NODE_MEMCPY, set_copy(node, p));
+}
+
+HIP_API hipError_t hipGraphAddMemcpyNode1D(NEW_NODE, void *dst, const void *src,
+                                           size_t n, int kind)
+{
+    const struct line l = {dst, src, n, kind};
+
+    ADD(NODE_MEMCPY, set_line(node, &l));
+}
+
+HIP_API hipError_t hipGraphAddMemsetNode(NEW_NODE, const hipMemsetParams *p)
+{
+    ADD(NODE_MEMSET, set_fill(node, p));
+}
+
+HIP_API hipError_t hipGraphAddHostNode(NEW_NODE, const hipHostNodeParams *p)
+{
+    ADD(NODE_HOST, set_host(node, p));
+}
+
+HIP_API hipError_t hipGraphAddEmptyNode(NEW_NODE)
+{
+    ADD(NODE_EMPTY, hipSuccess);
+}
+
+HIP_API hipError_t hipGraphAddChildGraphNode(NEW_NODE, hipGraph_t child)
+{
+    ADD(NODE_GRAPH, set_child(node, child));
+}
+
+HIP_API hipError_t hipGraphAddEventRecordNode(NEW_NODE, hipEvent_t event)
+{
+    ADD(NODE_EVENT_RECORD, set_event(node, event));
+}
+
+HIP_API hipError_t hipGraphAddEventWaitNode(NEW_NODE, hipEvent_t event)
+{
+    ADD(NODE_WAIT_EVENT, set_event(node, event));
+}
+
+static hipError_t set_from_symbol(hipGraphNode_t node, void *dst,
+                                  const void *symbol, size_t n, size_t offset,
+                                  int kind)
+{
+    struct line l = {.dst = dst, .n = n, .kind = kind};
+    void *at = NULL;
+    hipError_t error = at_symbol(symbol, n, offset, &at);
+
+    l.src = at;
+    return error == hipSuccess ? set_line(node, &l) : error;
+}
+
+static hipError_t set_to_symbol(hipGraphNode_t node, const void *symbol,
+                                const void *src, size_t n, size_t offset,
+                                int kind)
+{
+    struct line l = {.src = src, .n = n, .kind = kind};
+    hipError_t error = at_symbol(symbol, n, offset, &l.dst);
+
+    return error == hipSuccess ? set_line(node, &l) : error;
+}
+
+HIP_API hipError_t hipGraphAddMemcpyNodeFromSymbol(NEW_NODE, void *dst,
+                                                   const void *symbol, size_t n,
+                                                   size_t offset, int kind)
+{
+    ADD(NODE_MEMCPY, set_from_symbol(node, dst, symbol, n, offset, kind));
+}
+
+HIP_API hipError_t hipGraphAddMemcpyNodeToSymbol(NEW_NODE, const void *symbol,
+                                                 const void *src, size_t n,
+                                                 size_t offset, int kind)
+{
+    ADD(NODE_MEMCPY, set_to_symbol(node, symbol, src, n, offset, kind));
+}
+
+/* ---- changing ----------------------------------------------------------- */
+
+/* The node itself, or its copy in an instantiated graph; NULL if there is none
+ * of that type. */
+static hipGraphNode_t target(hipGraphExec_t exec, bool in_exec,
+                             hipGraphNode_t node, enum node_type type)
+{
+    if (!handle_valid(node, HANDLE_NODE) || node->type != type)
+        return NULL;
+    if (!in_exec)
+        return node;
+    return handle_valid(exec, HANDLE_GRAPH_EXEC)
+               ? graph_node_by_id(exec->graph, node->id)
+               : NULL;
+}
+
+/* X(name in graphs, name in instantiated ones, type, parameters, setter) */
+/* clang-format off */
+#define SETTERS(X)                                                                                      \
+    X(hipGraphKernelNodeSetParams,           hipGraphExecKernelNodeSetParams,           NODE_KERNEL,       (const hipKernelNodeParams *p),  set_kernel(to, p))  \
+    X(hipGraphMemcpyNodeSetParams,           hipGraphExecMemcpyNodeSetParams,           NODE_MEMCPY,       (const hipMemcpy3DParms *p),     set_copy(to, p))    \
+    X(hipGraphMemcpyNodeSetParams1D,         hipGraphExecMemcpyNodeSetParams1D,         NODE_MEMCPY,       (void *dst, const void *src, size_t n, int kind), set_line(to, &((struct line){dst, src, n, kind}))) \
+    X(hipGraphMemcpyNodeSetParamsFromSymbol, hipGraphExecMemcpyNodeSetParamsFromSymbol, NODE_MEMCPY,       (void *dst, const void *symbol, size_t n, size_t offset, int kind), set_from_symbol(to, dst, symbol, n, offset, kind)) \
+    X(hipGraphMemcpyNodeSetParamsToSymbol,   hipGraphExecMemcpyNodeSetParamsToSymbol,   NODE_MEMCPY,       (const void *symbol, const void *src, size_t n, size_t offset, int kind), set_to_symbol(to, symbol, src, n, offset, kind)) \
+    X(hipGraphMemsetNodeSetParams,           hipGraphExecMemsetNodeSetParams,           NODE_MEMSET,       (const hipMemsetParams *p),      set_fill(to, p))    \
+    X(hipGraphHostNodeSetParams,             hipGraphExecHostNodeSetParams,             NODE_HOST,         (const hipHostNodeParams *p),    set_host(to, p))    \
+    X(hipGraphEventRecordNodeSetEvent,       hipGraphExecEventRecordNodeSetEvent,       NODE_EVENT_RECORD, (hipEvent_t event),              set_event(to, event)) \
+    X(hipGraphEventWaitNodeSetEvent,         hipGraphExecEventWaitNodeSetEvent,         NODE_WAIT_EVENT,   (hipEvent_t event),              set_event(to, event))
+/* clang-format on */
+
+#define ARGUMENTS(...) __VA_ARGS__
+#define SETTER(name, exec_name, type, parameters, set)                         \
+    HIP_API hipError_t name(hipGraphNode_t node, ARGUMENTS parameters)         \
+    {                                                                          \
+        hipGraphNode_t to;                                                     \
+                                                                               \
+        ENTER();                                                               \
+        to = target(NULL, false, node, type);                                  \
+        LEAVE(to ? set : hipErrorInvalidValue);                                \
+    }                                                                          \
+    HIP_API hipError_t exec_name(hipGraphExec_t exec, hipGraphNode_t node,     \
+                                 ARGUMENTS parameters)                         \
+    {                                                                          \
+        hipGraphNode_t to;                                                     \
+                                                                               \
+        ENTER();                                                               \
+        to = target(exec, true, node, type);                                   \
+        LEAVE(to ? set : hipErrorInvalidValue);                                \
+    }
+SETTERS(SETTER)
+
+/* The new child has to be built as the old one is. */
+static bool same_shape(hipGraph_t a, hipGraph_t b)
+{
+    size_t i;
+
+    if (a->nnodes != b->nnodes)
+        return false;
+    for (i = 0; i < a->nnodes; i++)
+        if (a->nodes[i]->type != b->nodes[i]->type ||
+            a->nodes[i]->ndeps != b->nodes[i]->ndeps)
+            return false;
+    return true;
+}
+
+HIP_API hipError_t hipGraphExecChildGraphNodeSetParams(hipGraphExec_t exec,
+                                                       hipGraphNode_t node,
+                                                       hipGraph_t child)
+{
+    hipGraphNode_t to;
+
+    ENTER();
+    to = target(exec, true, node, NODE_GRAPH);
+    if (!to || !handle_valid(child, HANDLE_GRAPH))
+        LEAVE(hipErrorInvalidValue);
+    if (child == node->graph || !same_shape(to->u.child, child))
+        LEAVE(hipErrorUnknown);
+    LEAVE(set_child(to, child));
+}
+
+/* ---- asking ------------------------------------------------------------- */
+
+static void tell_kernel(const struct hipGraphNode *node, hipKernelNodeParams *p)
+{
+    const struct kernel_node *k = &node->u.kernel;
+    const struct launch *l = &k->launch;
+
+    *p = (hipKernelNodeParams){
+        .blockDim = {l->block[0], l->block[1], l->block[2]},
+        .extra = l->extra,
+        .func = (void *)(uintptr_t)k->func,
+        .gridDim = {l->grid[0] / l->block[0], l->grid[1] / l->block[1],
+                    l->grid[2] / l->block[2]},
+        .kernelParams = l->params,
+        .sharedMemBytes = (unsigned)l->shared};
+}
+
+static void tell_fill(const struct hipGraphNode *node, hipMemsetParams *p)
+{
+    const struct fill *f = &node->u.fill;
+
+    *p = (hipMemsetParams){.dst = (void *)(uintptr_t)f->dst,
+                           .elementSize = f->element,
+                           .height = f->height,
+                           .pitch = f->pitch,
+                           .value = f->value,
+                           .width = f->width / f->element};
+}
+
+/* X(name, type, what is told, how) */
+/* clang-format off */
+#define GETTERS(X)                                                                            \
+    X(hipGraphKernelNodeGetParams,     NODE_KERNEL,       hipKernelNodeParams, tell_kernel(node, out)) \
+    X(hipGraphMemcpyNodeGetParams,     NODE_MEMCPY,       hipMemcpy3DParms,    *out = node->u.copy)    \
+    X(hipGraphMemsetNodeGetParams,     NODE_MEMSET,       hipMemsetParams,     tell_fill(node, out))   \
+    X(hipGraphHostNodeGetParams,       NODE_HOST,         hipHostNodeParams,   *out = node->u.host)    \
+    X(hipGraphEventRecordNodeGetEvent, NODE_EVENT_RECORD, hipEvent_t,          *out = node->u.event)   \
+    X(hipGraphEventWaitNodeGetEvent,   NODE_WAIT_EVENT,   hipEvent_t,          *out = node->u.event)   \
+    X(hipGraphChildGraphNodeGetGraph,  NODE_GRAPH,        hipGraph_t,          *out = node->u.child)
+/* clang-format on */
+
+#define GETTER(name, type, what, tell)                                         \
+    HIP_API hipError_t name(hipGraphNode_t node, what *out)                    \
+    {                                                                          \
+        ENTER();                                                               \
+        if (!out || !target(NULL, false, node, type))                          \
+            LEAVE(hipErrorInvalidValue);                                       \
+        tell;                                                                  \
+        LEAVE(hipSuccess);                                                     \
+    }
+GETTERS(GETTER)
+
+HIP_API hipError_t hipGraphNodeSetEnabled(hipGraphExec_t exec,
+                                          hipGraphNode_t node, unsigned enabled)
+{
+    hipGraphNode_t to;
+
+    ENTER();
+    to = handle_valid(node, HANDLE_NODE) ? target(exec, true, node, node->type)
+                                         : NULL;
+    if (!to || (node->type != NODE_KERNEL && node->type != NODE_MEMCPY &&
+                node->type != NODE_MEMSET))
+        LEAVE(hipErrorInvalidValue);
+    to->enabled = enabled != 0;
+    LEAVE(hipSuccess);
+}
+
+HIP_API hipError_t hipGraphNodeGetEnabled(hipGraphExec_t exec,
+                                          hipGraphNode_t node,
+                                          unsigned *enabled)
+{
+    hipGraphNode_t to;
+
+    ENTER();
+    to = handle_valid(node, HANDLE_NODE) ? target(exec, true, node, node->type)
+                                         : NULL;
+    if (!to || !enabled)
+        LEAVE(hipErrorInvalidValue);
+    *enabled = to->enabled;
+    LEAVE(hipSuccess);
+}

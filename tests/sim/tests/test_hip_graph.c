@@ -1,0 +1,693 @@
+/* test_hip_graph.c - stream capture and graphs: what is recorded, replayed,
+ * changed, asked and refused */
+#define _GNU_SOURCE
+#include "hip_test.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+hipError_t hipGraphNodeSetEnabled(hipGraphExec_t exec, hipGraphNode_t node,
+                                  unsigned enabled);
+hipError_t hipGraphDebugDotPrint(hipGraph_t graph, const char *path,
+                                 unsigned flags);
+hipError_t hipEventRecordWithFlags(hipEvent_t event, hipStream_t stream,
+                                   unsigned flags);
+
+enum { N = 64 };
+
+static void *image;
+static hipModule_t module;
+static hipFunction_t step; /* c[i] = c[i] * 2 + k */
+static hipStream_t s;
+static unsigned *data;
+
+static int set_up(void **state)
+{
+    size_t n;
+
+    (void)state;
+    image = read_api("gfx942", &n);
+    EXPECT(hipSuccess, hipModuleLoadData(&module, image));
+    EXPECT(hipSuccess, hipModuleGetFunction(&step, module, "step"));
+    EXPECT(hipSuccess, hipStreamCreateWithFlags(&s, hipStreamNonBlocking));
+    EXPECT(hipSuccess, hipMalloc((void **)&data, N * sizeof(*data)));
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    EXPECT(hipSuccess, hipFree(data));
+    EXPECT(hipSuccess, hipStreamDestroy(s));
+    EXPECT(hipSuccess, hipModuleUnload(module));
+    free(image);
+    return 0;
+}
+
+static void launch_step(hipStream_t stream, unsigned k)
+{
+    unsigned n = N;
+    void *params[] = {&data, &k, &n};
+
+    EXPECT(hipSuccess, hipModuleLaunchKernel(step, 1, 1, 1, N, 1, 1, 0, stream,
+                                             params, NULL));
+}
+
+static void fill(unsigned value)
+{
+    EXPECT(hipSuccess, hipMemsetD32(data, (int)value, N));
+    EXPECT(hipSuccess, hipDeviceSynchronize());
+}
+
+static void expect_data(unsigned want)
+{
+    unsigned got[N], i;
+
+    EXPECT(hipSuccess,
+           hipMemcpy(got, data, sizeof(got), hipMemcpyDeviceToHost));
+    for (i = 0; i < N; i++)
+        assert_int_equal(got[i], want);
+}
+
+static hipGraphExec_t instantiated(hipGraph_t graph)
+{
+    hipGraphExec_t exec = NULL;
+
+    EXPECT(hipSuccess, hipGraphInstantiate(&exec, graph, NULL, NULL, 0));
+    return exec;
+}
+
+static void run(hipGraphExec_t exec)
+{
+    EXPECT(hipSuccess, hipGraphLaunch(exec, s));
+    EXPECT(hipSuccess, hipStreamSynchronize(s));
+}
+
+static void add_to_count(void *pointer)
+{
+    (*(unsigned *)pointer)++;
+}
+
+/* ---- capture ------------------------------------------------------------ */
+
+static void test_capture_records_and_replays(void **state)
+{
+    unsigned count = 0, back[N] = {0}, n = N, k = 1;
+    void *params[] = {&data, &k, &n};
+    hipStreamCaptureStatus status;
+    hipGraph_t graph;
+    hipGraphExec_t exec;
+    size_t nnodes = 0;
+
+    (void)state;
+    fill(1);
+    EXPECT(hipSuccess, hipStreamBeginCapture(s, hipStreamCaptureModeGlobal));
+    EXPECT(hipSuccess, hipStreamIsCapturing(s, &status));
+    assert_int_equal(status, hipStreamCaptureStatusActive);
+    EXPECT(hipSuccess, hipMemsetAsync(data, 0, sizeof(unsigned) * N, s));
+    EXPECT(hipSuccess,
+           hipModuleLaunchKernel(step, 1, 1, 1, N, 1, 1, 0, s, params, NULL));
+    k = 100; /* the value was taken */
+    launch_step(s, 3);
+    EXPECT(hipSuccess,
+           hipMemcpyAsync(back, data, sizeof(back), hipMemcpyDeviceToHost, s));
+    EXPECT(hipSuccess, hipLaunchHostFunc(s, add_to_count, &count));
+    EXPECT(hipSuccess, hipStreamEndCapture(s, &graph));
+    EXPECT(hipSuccess, hipStreamIsCapturing(s, &status));
+    assert_int_equal(status, hipStreamCaptureStatusNone);
+    EXPECT(hipSuccess, hipGraphGetNodes(graph, NULL, &nnodes));
+    assert_int_equal(nnodes, 5);
+    EXPECT(hipSuccess, hipStreamSynchronize(s));
+    expect_data(1); /* nothing ran */
+    assert_int_equal(count, 0);
+    exec = instantiated(graph);
+    EXPECT(hipSuccess, hipGraphDestroy(graph)); /* it has a copy */
+    run(exec);
+    run(exec);
+    expect_data(5); /* (0 * 2 + 1) * 2 + 3 */
+    assert_int_equal(count, 2);
+    assert_int_equal(back[N - 1], 5);
+    EXPECT(hipSuccess, hipGraphExecDestroy(exec));
+    EXPECT(hipErrorInvalidValue, hipGraphExecDestroy(exec));
+    EXPECT(hipErrorInvalidValue, hipGraphLaunch(exec, s));
+}
+
+/* Other streams take part through events, and have to come back. */
+static void test_capture_of_several_streams(void **state)
+{
+    hipStream_t other;
+    hipEvent_t forked, joined;
+    hipGraph_t graph;
+    hipGraphExec_t exec;
+    size_t nedges = 0;
+
+    (void)state;
+    EXPECT(hipSuccess, hipStreamCreate(&other));
+    EXPECT(hipSuccess, hipEventCreate(&forked));
+    EXPECT(hipSuccess, hipEventCreate(&joined));
+    EXPECT(hipSuccess, hipStreamBeginCapture(s, hipStreamCaptureModeGlobal));
+    EXPECT(hipSuccess, hipMemsetAsync(data, 0, sizeof(unsigned) * N, s));
+    EXPECT(hipSuccess, hipEventRecord(forked, s));
+    EXPECT(hipErrorCapturedEvent, hipEventQuery(forked));
+    EXPECT(hipErrorCapturedEvent, hipEventSynchronize(forked));
+    EXPECT(hipSuccess, hipStreamWaitEvent(other, forked, 0));
+    launch_step(other, 7);
+    EXPECT(hipErrorStreamCaptureUnmatched, hipStreamEndCapture(other, &graph));
+    EXPECT(hipSuccess, hipEventRecord(joined, other));
+    EXPECT(hipSuccess, hipStreamWaitEvent(s, joined, 0));
+    launch_step(s, 1);
+    EXPECT(hipSuccess, hipStreamEndCapture(s, &graph));
+    EXPECT(hipSuccess, hipGraphGetEdges(graph, NULL, NULL, &nedges));
+    /* Behind the fill and behind the other stream's kernel: the fill is in the
+     * tail of the first stream still. */
+    assert_int_equal(nedges, 3);
+    exec = instantiated(graph);
+    fill(9);
+    run(exec);
+    expect_data(15);
+    EXPECT(hipSuccess, hipGraphExecDestroy(exec));
+    EXPECT(hipSuccess, hipGraphDestroy(graph));
+    /* The event is a plain one again. */
+    EXPECT(hipSuccess, hipEventQuery(forked));
+    /* Left apart: */
+    EXPECT(hipSuccess, hipStreamBeginCapture(s, hipStreamCaptureModeGlobal));
+    EXPECT(hipSuccess, hipEventRecord(forked, s));
+    EXPECT(hipSuccess, hipStreamWaitEvent(other, forked, 0));
+    launch_step(other, 7);
+    EXPECT(hipErrorStreamCaptureUnjoined, hipStreamEndCapture(s, &graph));
+    assert_null(graph);
+    /* And the streams work again. */
+    launch_step(other, 7);
+    EXPECT(hipSuccess, hipStreamSynchronize(other));
+    EXPECT(hipSuccess, hipEventDestroy(forked));
+    EXPECT(hipSuccess, hipEventDestroy(joined));
+    EXPECT(hipSuccess, hipStreamDestroy(other));
+}
+
+static void test_external_event_record_is_a_node(void **state)
+{
+    hipEvent_t event;
+    hipGraph_t graph;
+    hipGraphExec_t exec;
+    hipGraphNode_t node;
+    hipGraphNodeType type;
+    size_t one = 1;
+
+    (void)state;
+    EXPECT(hipSuccess, hipEventCreate(&event));
+    EXPECT(hipSuccess, hipStreamBeginCapture(s, hipStreamCaptureModeGlobal));
+    EXPECT(hipSuccess, hipEventRecordWithFlags(event, s, 1));
+    EXPECT(hipSuccess, hipStreamEndCapture(s, &graph));
+    EXPECT(hipSuccess, hipGraphGetNodes(graph, &node, &one));
+    EXPECT(hipSuccess, hipGraphNodeGetType(node, &type));
+    assert_int_equal(type, 7); /* as numbered from 6.0 on */
+    exec = instantiated(graph);
+    run(exec);
+    EXPECT(hipSuccess, hipEventSynchronize(event));
+    EXPECT(hipSuccess, hipGraphExecDestroy(exec));
+    EXPECT(hipSuccess, hipGraphDestroy(graph));
+    EXPECT(hipSuccess, hipEventDestroy(event));
+}
+
+static void expect_invalidated(void)
+{
+    hipStreamCaptureStatus status;
+    hipGraph_t graph;
+
+    EXPECT(hipSuccess, hipStreamIsCapturing(s, &status));
+    assert_int_equal(status, hipStreamCaptureStatusInvalidated);
+    EXPECT(hipErrorStreamCaptureInvalidated, hipStreamEndCapture(s, &graph));
+    assert_null(graph);
+}
+
+static void begin(hipStreamCaptureMode mode)
+{
+    EXPECT(hipSuccess, hipStreamBeginCapture(s, mode));
+}
+
+static void test_what_a_capture_forbids(void **state)
+{
+    hipStream_t blocking;
+    hipGraph_t graph;
+    hipEvent_t event;
+    unsigned host[N] = {0};
+    void *p;
+    int unknown;
+
+    (void)state;
+    EXPECT(hipErrorStreamCaptureUnsupported,
+           hipStreamBeginCapture(NULL, hipStreamCaptureModeGlobal));
+    EXPECT(hipErrorContextIsDestroyed,
+           hipStreamBeginCapture((hipStream_t)(void *)&unknown,
+                                 hipStreamCaptureModeGlobal));
+    EXPECT(hipErrorInvalidValue,
+           hipStreamBeginCapture(s, (hipStreamCaptureMode)3));
+    EXPECT(hipErrorIllegalState, hipStreamEndCapture(s, &graph));
+    begin(hipStreamCaptureModeGlobal);
+    EXPECT(hipErrorIllegalState,
+           hipStreamBeginCapture(s, hipStreamCaptureModeGlobal));
+    EXPECT(hipErrorInvalidValue, hipStreamEndCapture(s, NULL));
+    EXPECT(hipErrorStreamCaptureUnsupported, hipStreamSynchronize(s));
+    EXPECT(hipErrorStreamCaptureInvalidated,
+           hipMemsetAsync(data, 0, sizeof(host), s));
+    expect_invalidated();
+    begin(hipStreamCaptureModeRelaxed);
+    EXPECT(hipErrorStreamCaptureUnsupported, hipStreamQuery(s));
+    expect_invalidated();
+    begin(hipStreamCaptureModeRelaxed);
+    EXPECT(hipErrorStreamCaptureUnsupported, hipDeviceSynchronize());
+    expect_invalidated();
+    begin(hipStreamCaptureModeRelaxed);
+    EXPECT(hipErrorStreamCaptureImplicit,
+           hipMemcpy(host, data, sizeof(host), hipMemcpyDeviceToHost));
+    expect_invalidated();
+    begin(hipStreamCaptureModeGlobal);
+    EXPECT(hipErrorStreamCaptureUnsupported, hipMalloc(&p, 4));
+    expect_invalidated();
+    begin(hipStreamCaptureModeThreadLocal);
+    EXPECT(hipErrorStreamCaptureUnsupported, hipMalloc(&p, 4));
+    expect_invalidated();
+    /* Waiting for what is not captured. */
+    EXPECT(hipSuccess, hipEventCreate(&event));
+    EXPECT(hipSuccess, hipEventRecord(event, NULL));
+    begin(hipStreamCaptureModeGlobal);
+    EXPECT(hipErrorStreamCaptureIsolation, hipStreamWaitEvent(s, event, 0));
+    EXPECT(hipSuccess, hipStreamEndCapture(s, &graph));
+    EXPECT(hipSuccess, hipGraphDestroy(graph));
+    EXPECT(hipSuccess, hipEventDestroy(event));
+    /* A blocking stream: the default stream would wait for it. */
+    EXPECT(hipSuccess, hipStreamCreate(&blocking));
+    EXPECT(hipSuccess,
+           hipStreamBeginCapture(blocking, hipStreamCaptureModeRelaxed));
+    EXPECT(hipErrorStreamCaptureImplicit, hipMemsetAsync(data, 0, 4, NULL));
+    EXPECT(hipErrorStreamCaptureInvalidated,
+           hipStreamEndCapture(blocking, &graph));
+    EXPECT(hipSuccess, hipStreamDestroy(blocking));
+}
+
+static void test_relaxed_mode_allows_allocating(void **state)
+{
+    hipStreamCaptureMode mode = hipStreamCaptureModeRelaxed;
+    hipGraph_t graph;
+    void *p;
+
+    (void)state;
+    begin(hipStreamCaptureModeRelaxed);
+    EXPECT(hipSuccess, hipMalloc(&p, 4));
+    EXPECT(hipSuccess, hipFree(p));
+    EXPECT(hipSuccess, hipStreamEndCapture(s, &graph));
+    EXPECT(hipSuccess, hipGraphDestroy(graph));
+    EXPECT(hipSuccess, hipThreadExchangeStreamCaptureMode(&mode));
+    assert_int_equal(mode, hipStreamCaptureModeGlobal);
+    begin(hipStreamCaptureModeGlobal);
+    EXPECT(hipSuccess, hipMalloc(&p, 4));
+    EXPECT(hipSuccess, hipFree(p));
+    EXPECT(hipSuccess, hipStreamEndCapture(s, &graph));
+    EXPECT(hipSuccess, hipGraphDestroy(graph));
+    EXPECT(hipSuccess, hipThreadExchangeStreamCaptureMode(&mode));
+    assert_int_equal(mode, hipStreamCaptureModeRelaxed);
+}
+
+static void *end_in_thread(void *out)
+{
+    hipGraph_t graph;
+
+    *(hipError_t *)out = hipStreamEndCapture(s, &graph);
+    return NULL;
+}
+
+static void test_captures_end_in_their_thread(void **state)
+{
+    hipError_t error = hipSuccess;
+    hipGraph_t graph;
+    pthread_t thread;
+
+    (void)state;
+    begin(hipStreamCaptureModeThreadLocal);
+    pthread_create(&thread, NULL, end_in_thread, &error);
+    pthread_join(thread, NULL);
+    assert_int_equal(error, hipErrorStreamCaptureWrongThread);
+    EXPECT(hipSuccess, hipStreamEndCapture(s, &graph));
+    EXPECT(hipSuccess, hipGraphDestroy(graph));
+}
+
+static void test_captures_do_not_merge(void **state)
+{
+    hipStream_t other;
+    hipEvent_t event;
+    hipGraph_t graph;
+
+    (void)state;
+    EXPECT(hipSuccess, hipStreamCreate(&other));
+    EXPECT(hipSuccess, hipEventCreate(&event));
+    begin(hipStreamCaptureModeGlobal);
+    EXPECT(hipSuccess,
+           hipStreamBeginCapture(other, hipStreamCaptureModeGlobal));
+    EXPECT(hipSuccess, hipEventRecord(event, s));
+    EXPECT(hipErrorStreamCaptureMerge, hipStreamWaitEvent(other, event, 0));
+    expect_invalidated();
+    EXPECT(hipErrorStreamCaptureInvalidated,
+           hipStreamEndCapture(other, &graph));
+    EXPECT(hipSuccess, hipEventDestroy(event));
+    EXPECT(hipSuccess, hipStreamDestroy(other));
+}
+
+static void test_launching_a_graph_in_a_capture_makes_a_child(void **state)
+{
+    hipGraph_t inner, outer, child;
+    hipGraphExec_t exec, all;
+    hipGraphNode_t node;
+    hipGraphNodeType type;
+    size_t one = 1;
+
+    (void)state;
+    begin(hipStreamCaptureModeGlobal);
+    launch_step(s, 1);
+    EXPECT(hipSuccess, hipStreamEndCapture(s, &inner));
+    exec = instantiated(inner);
+    begin(hipStreamCaptureModeGlobal);
+    EXPECT(hipSuccess, hipGraphLaunch(exec, s));
+    EXPECT(hipSuccess, hipGraphLaunch(exec, s));
+    EXPECT(hipSuccess, hipStreamEndCapture(s, &outer));
+    EXPECT(hipSuccess, hipGraphGetRootNodes(outer, &node, &one));
+    EXPECT(hipSuccess, hipGraphNodeGetType(node, &type));
+    assert_int_equal(type, 4);
+    EXPECT(hipSuccess, hipGraphChildGraphNodeGetGraph(node, &child));
+    assert_non_null(child);
+    all = instantiated(outer);
+    fill(0);
+    run(all);
+    expect_data(3);
+    EXPECT(hipSuccess, hipGraphExecDestroy(exec));
+    EXPECT(hipSuccess, hipGraphExecDestroy(all));
+    EXPECT(hipSuccess, hipGraphDestroy(inner));
+    EXPECT(hipSuccess, hipGraphDestroy(outer));
+}
+
+static void test_stream_destroyed_in_a_capture(void **state)
+{
+    hipStream_t own;
+
+    (void)state;
+    EXPECT(hipSuccess, hipStreamCreate(&own));
+    EXPECT(hipSuccess, hipStreamBeginCapture(own, hipStreamCaptureModeGlobal));
+    launch_step(own, 1);
+    EXPECT(hipSuccess, hipStreamDestroy(own));
+    EXPECT(hipSuccess, hipDeviceSynchronize()); /* no capture goes on */
+}
+
+/* ---- graphs made by hand ------------------------------------------------ */
+
+static hipGraphNode_t kernel_node(hipGraph_t graph, const hipGraphNode_t *deps,
+                                  size_t ndeps, unsigned k)
+{
+    unsigned n = N;
+    void *params[] = {&data, &k, &n};
+    hipKernelNodeParams p = {.blockDim = {N, 1, 1},
+                             .func = step,
+                             .gridDim = {1, 1, 1},
+                             .kernelParams = params};
+    hipGraphNode_t node = NULL;
+
+    EXPECT(hipSuccess, hipGraphAddKernelNode(&node, graph, deps, ndeps, &p));
+    return node;
+}
+
+static hipGraphNode_t fill_node(hipGraph_t graph, unsigned value)
+{
+    hipMemsetParams p = {
+        .dst = data, .elementSize = 4, .height = 1, .value = value, .width = N};
+    hipGraphNode_t node = NULL;
+
+    EXPECT(hipSuccess, hipGraphAddMemsetNode(&node, graph, NULL, 0, &p));
+    return node;
+}
+
+static hipGraph_t new_graph(void)
+{
+    hipGraph_t graph = NULL;
+
+    EXPECT(hipSuccess, hipGraphCreate(&graph, 0));
+    return graph;
+}
+
+/* The edges give the order, not the creation. */
+static void test_edges_order_nodes(void **state)
+{
+    hipGraph_t graph = new_graph();
+    hipGraphNode_t second = kernel_node(graph, NULL, 0, 5);
+    hipGraphNode_t first = kernel_node(graph, NULL, 0, 1);
+    hipGraphNode_t start = fill_node(graph, 1), from[2] = {first, start};
+    hipGraphNode_t to[2] = {second, first}, got[3];
+    hipGraphExec_t exec;
+    size_t n = 3;
+
+    (void)state;
+    EXPECT(hipSuccess, hipGraphAddDependencies(graph, from, to, 2));
+    EXPECT(hipErrorInvalidValue, hipGraphAddDependencies(graph, from, to, 1));
+    EXPECT(hipErrorInvalidValue, hipGraphAddDependencies(graph, from, from, 1));
+    EXPECT(hipSuccess, hipGraphGetRootNodes(graph, got, &n));
+    assert_int_equal(n, 1);
+    assert_ptr_equal(got[0], start);
+    assert_null(got[1]);
+    n = 3;
+    EXPECT(hipSuccess, hipGraphNodeGetDependentNodes(start, got, &n));
+    assert_int_equal(n, 1);
+    assert_ptr_equal(got[0], first);
+    n = 3;
+    EXPECT(hipSuccess, hipGraphNodeGetDependencies(second, got, &n));
+    assert_int_equal(n, 1);
+    assert_ptr_equal(got[0], first);
+    exec = instantiated(graph);
+    run(exec);
+    expect_data(11); /* (1 * 2 + 1) * 2 + 5 */
+    EXPECT(hipSuccess, hipGraphExecDestroy(exec));
+    /* Round in a circle. */
+    EXPECT(hipSuccess, hipGraphAddDependencies(graph, &second, &start, 1));
+    EXPECT(hipErrorInvalidValue,
+           hipGraphInstantiate(&exec, graph, NULL, NULL, 0));
+    EXPECT(hipSuccess, hipGraphRemoveDependencies(graph, &second, &start, 1));
+    EXPECT(hipErrorInvalidValue,
+           hipGraphRemoveDependencies(graph, &second, &start, 1));
+    EXPECT(hipSuccess, hipGraphDestroyNode(first));
+    n = 3;
+    EXPECT(hipSuccess, hipGraphNodeGetDependencies(second, got, &n));
+    assert_int_equal(n, 0);
+    EXPECT(hipErrorInvalidValue, hipGraphDestroyNode(first));
+    EXPECT(hipSuccess, hipGraphDestroy(graph));
+    EXPECT(hipErrorInvalidValue, hipGraphDestroy(graph));
+}
+
+static void test_nodes_of_every_kind(void **state)
+{
+    hipGraph_t graph = new_graph(), inner = new_graph();
+    hipGraphNode_t node = fill_node(graph, 2), child, copy, host, record, wait;
+    unsigned count = 0, back[N] = {0};
+    hipHostNodeParams h = {add_to_count, &count}, told;
+    hipMemcpy3DParms p;
+    hipMemsetParams m;
+    hipEvent_t event;
+    hipGraphExec_t exec;
+
+    (void)state;
+    EXPECT(hipSuccess, hipEventCreate(&event));
+    kernel_node(inner, NULL, 0, 1);
+    EXPECT(hipSuccess,
+           hipGraphAddChildGraphNode(&child, graph, &node, 1, inner));
+    EXPECT(hipSuccess, hipGraphDestroy(inner)); /* it was copied */
+    EXPECT(hipSuccess,
+           hipGraphAddEventRecordNode(&record, graph, &child, 1, event));
+    EXPECT(hipSuccess,
+           hipGraphAddEventWaitNode(&wait, graph, &record, 1, event));
+    EXPECT(hipSuccess,
+           hipGraphAddMemcpyNode1D(&copy, graph, &wait, 1, back, data,
+                                   sizeof(back), hipMemcpyDeviceToHost));
+    EXPECT(hipSuccess, hipGraphAddEmptyNode(&node, graph, &copy, 1));
+    EXPECT(hipSuccess, hipGraphAddHostNode(&host, graph, &node, 1, &h));
+    EXPECT(hipErrorInvalidValue,
+           hipGraphAddHostNode(&host, graph, &node, 1, NULL));
+    EXPECT(hipErrorInvalidValue,
+           hipGraphAddMemcpyNode1D(&copy, graph, &wait, 1, data, data + 1,
+                                   sizeof(back), hipMemcpyDeviceToDevice));
+    exec = instantiated(graph);
+    run(exec);
+    assert_int_equal(back[N - 1], 5);
+    assert_int_equal(count, 1);
+    EXPECT(hipSuccess, hipEventQuery(event));
+    EXPECT(hipSuccess, hipGraphHostNodeGetParams(host, &told));
+    assert_ptr_equal(told.userData, &count);
+    EXPECT(hipErrorInvalidValue, hipGraphHostNodeGetParams(copy, &told));
+    EXPECT(hipSuccess, hipGraphMemcpyNodeGetParams(copy, &p));
+    assert_ptr_equal(p.dstPtr.ptr, back);
+    assert_int_equal(p.extent.width, sizeof(back));
+    EXPECT(hipErrorInvalidValue, hipGraphMemsetNodeGetParams(copy, &m));
+    EXPECT(hipSuccess, hipGraphExecDestroy(exec));
+    EXPECT(hipSuccess, hipGraphDestroy(graph));
+    EXPECT(hipSuccess, hipEventDestroy(event));
+}
+
+static void test_parameters_change(void **state)
+{
+    hipGraph_t graph = new_graph();
+    hipGraphNode_t start = fill_node(graph, 1);
+    hipGraphNode_t node = kernel_node(graph, &start, 1, 1);
+    hipGraphExec_t exec = instantiated(graph);
+    hipKernelNodeParams p;
+    unsigned k = 40, n = N;
+    void *params[] = {&data, &k, &n};
+
+    (void)state;
+    EXPECT(hipSuccess, hipGraphKernelNodeGetParams(node, &p));
+    assert_ptr_equal(p.func, step);
+    assert_int_equal(p.blockDim.x, N);
+    assert_int_equal(*(unsigned *)p.kernelParams[1], 1);
+    p.kernelParams = params;
+    EXPECT(hipSuccess, hipGraphExecKernelNodeSetParams(exec, node, &p));
+    k = 0;
+    run(exec);
+    expect_data(42);
+    /* The graph itself has the old ones, until it gets others. */
+    EXPECT(hipSuccess, hipGraphKernelNodeGetParams(node, &p));
+    assert_int_equal(*(unsigned *)p.kernelParams[1], 1);
+    k = 5;
+    p.kernelParams = params;
+    EXPECT(hipSuccess, hipGraphKernelNodeSetParams(node, &p));
+    run(exec);
+    expect_data(42);
+    EXPECT(hipSuccess, hipGraphExecDestroy(exec));
+    exec = instantiated(graph);
+    run(exec);
+    expect_data(7);
+    p.blockDim.x = 2048;
+    EXPECT(hipErrorInvalidConfiguration, hipGraphKernelNodeSetParams(node, &p));
+    EXPECT(hipErrorInvalidValue,
+           hipGraphExecKernelNodeSetParams(exec, start, &p));
+    EXPECT(hipSuccess, hipGraphNodeSetEnabled(exec, node, 0));
+    run(exec);
+    expect_data(1);
+    EXPECT(hipSuccess, hipGraphExecDestroy(exec));
+    EXPECT(hipSuccess, hipGraphDestroy(graph));
+}
+
+/* What inference loops do: capture again, and take the new values over. */
+static void test_update_from_a_new_capture(void **state)
+{
+    hipGraphExecUpdateResult result;
+    hipGraph_t graph;
+    hipGraphNode_t bad;
+    hipGraphExec_t exec;
+
+    (void)state;
+    begin(hipStreamCaptureModeGlobal);
+    EXPECT(hipSuccess, hipMemsetD32Async(data, 1, N, s));
+    launch_step(s, 1);
+    EXPECT(hipSuccess, hipStreamEndCapture(s, &graph));
+    exec = instantiated(graph);
+    EXPECT(hipSuccess, hipGraphDestroy(graph));
+    begin(hipStreamCaptureModeGlobal);
+    EXPECT(hipSuccess, hipMemsetD32Async(data, 10, N, s));
+    launch_step(s, 3);
+    EXPECT(hipSuccess, hipStreamEndCapture(s, &graph));
+    EXPECT(hipSuccess, hipGraphExecUpdate(exec, graph, &bad, &result));
+    assert_int_equal(result, hipGraphExecUpdateSuccess);
+    EXPECT(hipSuccess, hipGraphDestroy(graph));
+    run(exec);
+    expect_data(23);
+    begin(hipStreamCaptureModeGlobal);
+    launch_step(s, 3);
+    launch_step(s, 3);
+    EXPECT(hipSuccess, hipStreamEndCapture(s, &graph));
+    EXPECT(hipErrorGraphExecUpdateFailure,
+           hipGraphExecUpdate(exec, graph, &bad, &result));
+    assert_int_equal(result, hipGraphExecUpdateErrorNodeTypeChanged);
+    launch_step(s, 0);
+    EXPECT(hipSuccess, hipGraphDestroy(graph));
+    begin(hipStreamCaptureModeGlobal);
+    launch_step(s, 3);
+    EXPECT(hipSuccess, hipStreamEndCapture(s, &graph));
+    EXPECT(hipErrorGraphExecUpdateFailure,
+           hipGraphExecUpdate(exec, graph, &bad, &result));
+    assert_int_equal(result, hipGraphExecUpdateErrorTopologyChanged);
+    EXPECT(hipSuccess, hipGraphDestroy(graph));
+    EXPECT(hipSuccess, hipGraphExecDestroy(exec));
+}
+
+static void test_clones_and_pictures(void **state)
+{
+    char path[] = "/tmp/kpk-graph-XXXXXX", text[512] = "";
+    hipGraph_t graph = new_graph(), clone;
+    hipGraphNode_t start = fill_node(graph, 1), found;
+    hipGraphNode_t node = kernel_node(graph, &start, 1, 1);
+    int file = mkstemp(path);
+    FILE *dot;
+
+    (void)state;
+    assert_true(file >= 0);
+    EXPECT(hipSuccess, hipGraphClone(&clone, graph));
+    EXPECT(hipSuccess, hipGraphNodeFindInClone(&found, node, clone));
+    assert_ptr_not_equal(found, node);
+    EXPECT(hipErrorInvalidValue, hipGraphNodeFindInClone(&found, node, graph));
+    EXPECT(hipSuccess, hipGraphDebugDotPrint(clone, path, 0));
+    dot = fdopen(file, "r");
+    assert_non_null(dot);
+    assert_true(fread(text, 1, sizeof(text) - 1, dot) > 0);
+    assert_non_null(strstr(text, "digraph"));
+    assert_non_null(strstr(text, "\"step\""));
+    assert_non_null(strstr(text, "n0 -> n1"));
+    (void)fclose(dot);
+    (void)remove(path);
+    EXPECT(hipSuccess, hipGraphDestroy(clone));
+    EXPECT(hipSuccess, hipGraphDestroy(graph));
+}
+
+/* A graph's kernels outlive their module. */
+static void test_graph_holds_its_kernels(void **state)
+{
+    hipModule_t own;
+    hipFunction_t f;
+    unsigned k = 1, n = N;
+    void *params[] = {&data, &k, &n};
+    hipGraph_t graph;
+    hipGraphExec_t exec;
+
+    (void)state;
+    EXPECT(hipSuccess, hipModuleLoadData(&own, image));
+    EXPECT(hipSuccess, hipModuleGetFunction(&f, own, "step"));
+    begin(hipStreamCaptureModeGlobal);
+    EXPECT(hipSuccess,
+           hipModuleLaunchKernel(f, 1, 1, 1, N, 1, 1, 0, s, params, NULL));
+    EXPECT(hipSuccess, hipStreamEndCapture(s, &graph));
+    exec = instantiated(graph);
+    EXPECT(hipSuccess, hipModuleUnload(own));
+    fill(4);
+    run(exec);
+    expect_data(9);
+    EXPECT(hipSuccess, hipGraphExecDestroy(exec));
+    EXPECT(hipSuccess, hipGraphDestroy(graph));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_capture_records_and_replays),
+        cmocka_unit_test(test_capture_of_several_streams),
+        cmocka_unit_test(test_external_event_record_is_a_node),
+        cmocka_unit_test(test_what_a_capture_forbids),
+        cmocka_unit_test(test_relaxed_mode_allows_allocating),
+        cmocka_unit_test(test_captures_end_in_their_thread),
+        cmocka_unit_test(test_captures_do_not_merge),
+        cmocka_unit_test(test_launching_a_graph_in_a_capture_makes_a_child),
+        cmocka_unit_test(test_stream_destroyed_in_a_capture),
+        cmocka_unit_test(test_edges_order_nodes),
+        cmocka_unit_test(test_nodes_of_every_kind),
+        cmocka_unit_test(test_parameters_change),
+        cmocka_unit_test(test_update_from_a_new_capture),
+        cmocka_unit_test(test_clones_and_pictures),
+        cmocka_unit_test(test_graph_holds_its_kernels),
+    };
+
+    (void)setenv("KPK_SIM_DEVICES", "gfx942,gfx1100", 1);
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
