@@ -12,22 +12,22 @@ endif
 ## Settings, given as NAME=VALUE on the command line:
 ARCHS   ?= gfx90a gfx942 gfx1030 gfx1100 gfx1201## targets to compile for; also sm_NN (cubins)
 PACK    ?= candle## name of the pack
-MODULES ?= $(if $(IMPORT),,$(ALL_MODULES))## modules of the pack: names of kernels/*.hip
+MODULES ?= $(if $(IMPORT),,$(ALL_MODULES))## modules of the pack: names of kernels/*.hip (default: all)
 IMPORT  ?=## a folder of prebuilt code objects that becomes the pack instead
 COV     ?=## code object version, 4 to 6 (default 5, generic targets 6)
-COMPRESS ?= none## none, or zstd: a small pack, whose programs need libzstd
-EMBED   ?= xxd## how code objects become C: xxd, or incbin for very large packs
-HIPCC   ?=## device compiler (default: found)
-ROCM_PATH ?=## a tree of ROCm, or of HIP 7.2 unpacked from Debian packages
+COMPRESS ?= none## none, or zstd: a small pack; programs then need libzstd
+EMBED   ?= xxd## how code objects get into C: by xxd, or by incbin for very large packs
+HIPCC   ?=## device compiler, maybe behind a launcher: 'ccache clang-22' (default: found)
+ROCM_PATH ?=## a ROCm tree, or HIP 7.2 unpacked from Debian's packages (default: found)
 HIPFLAGS  ?=## more flags for the device compiler
-NVCC    ?= $(firstword $(wildcard /usr/local/cuda/bin/nvcc) nvcc)## CUDA compiler, for sm_NN
+NVCC    ?= $(firstword $(wildcard /usr/local/cuda/bin/nvcc) nvcc)## CUDA compiler, for sm_NN (default: found)
 CFLAGS  ?= -O2## flags of the C compiler CC
 LDFLAGS ?=## flags of the linker
 SAN     ?=## sanitizers for library and tests: address,undefined or thread
-DEVICES ?= $(devices_of_archs)## simulated GPUs of demo and check
-B       ?= build## folder of everything built
-PREFIX  ?= /usr/local## where install puts things
-DESTDIR ?=## put before PREFIX by install
+DEVICES ?= $(devices_of_archs)## simulated GPUs of demo and check (default: one for each of ARCHS)
+B       ?= build## folder of everything that is built
+PREFIX  ?= /usr/local## folder into which kpack is installed
+DESTDIR ?=## a folder to put before PREFIX, for packagers
 
 # As many jobs as processors; a -j on the command line comes after and wins.
 MAKEFLAGS += -j$(shell nproc)
@@ -69,7 +69,7 @@ KPK_WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wconversion
 KPK_CFLAGS = -std=c11 -D_DEFAULT_SOURCE= $(KPK_WARNINGS) -fPIC -fvisibility=hidden \
   $(call quote,-ffile-prefix-map=$(CURDIR)/=) -Iinclude -Isrc -I$(B)/include -pthread
 
-all: $(H)/libkpack.a $(H)/kpack $(PACK_LAUNCHERS) cubins ## libkpack.a, its headers and the kpack command
+all: $(H)/libkpack.a $(H)/kpack $(PACK_LAUNCHERS) cubins ## build libkpack.a, its headers and the kpack command (the default goal)
 .PHONY: all
 .DEFAULT_GOAL := all
 
@@ -104,9 +104,9 @@ $(CMD_OBJECTS): $(PACK_HEADER)
 $(H)/obj/src/cmd/main.o: OBJ_CFLAGS = -DCMD_PACK=kpk_$(PACK) -DCMD_PACK_HEADER='<kpack/$(PACK).h>'
 $(H)/obj/src/cmd/main.o: $(B)/stamp/name
 
-lib: $(H)/libkpack.a $(PACK_HEADER) $(PACK_LAUNCHERS) ## the archive and the pack's header alone
-hsaco: $(call esc,$(HSACOS)) ## the code objects alone
-cubins: $(CUBINS) ## the sm_NN targets of ARCHS: build/hsaco/sm_NN/NAME.cubin
+lib: $(H)/libkpack.a $(PACK_HEADER) $(PACK_LAUNCHERS) ## build the archive and the pack's headers only
+hsaco: $(call esc,$(HSACOS)) ## build the code objects only: build/hsaco/TARGET/NAME.hsaco
+cubins: $(CUBINS) ## build cubins for the sm_NN targets of ARCHS: build/hsaco/sm_NN/NAME.cubin
 .PHONY: lib hsaco cubins
 
 $(eval $(call stamp,$(H)/stamp/lib,$(LIB_OBJECTS) $(PACK_OBJECTS)))
@@ -135,24 +135,25 @@ endif
 
 # ---- the rest ----------------------------------------------------------------
 
-help: ## this list
-	@sed -n 's/^\([A-Za-z_]*\)  *?= *\(.*\)## \(.*\)/  \1 = \2\n        \3/p' Makefile
-	@echo; echo "Targets:"
+help: ## print this list
+	@echo 'Begin with: make $(if $(PREBUILT),check,deps demo)'; echo; echo 'Settings, as NAME=VALUE:'
+	@sed -n 's/?= *$$(.*)##/?=##/;s/^\([A-Za-z_]*\)  *?= *\(.*\)## \(.*\)/  \1 = \2\n        \3/p' Makefile
+	@echo; echo 'Goals:'
 	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(filter Makefile %.mk,$(MAKEFILE_LIST)) | expand -t 16
 
-clean: ## remove what was built
+clean: ## remove everything that was built
 	rm -rf $(B)
 
-install: $(H)/libkpack.a $(H)/kpack $(PACK_LAUNCHERS) $(if $(PREBUILT),,$(KPACK_COMPRESS)) ## into DESTDIR and PREFIX
+install: $(H)/libkpack.a $(H)/kpack $(PACK_LAUNCHERS) $(if $(PREBUILT),,$(KPACK_COMPRESS)) ## install kpack into DESTDIR and PREFIX
 	gen/ship/install $(B) $(H) '$(DESTDIR)' '$(PREFIX)' $(PACK) $(VERSION)
 
 ifeq ($(PREBUILT),)
-dist: $(PACK_OBJECTS) $(PACK_HEADER) $(PACK_LAUNCHERS) ## a tarball that builds with cc, make and xxd alone
+dist: $(PACK_OBJECTS) $(PACK_HEADER) $(PACK_LAUNCHERS) ## make a tarball that needs only cc, make and xxd to build
 	$(if $(IMPORT)$(filter-out none,$(COMPRESS)),@echo 'make dist takes no IMPORT= and no COMPRESS=' >&2; exit 1)
 	@gen/ship/dist $(B) $(PACK) $(VERSION) '$(AMD_ARCHS)' '$(MODULES)' '$(DEVICE_VERSION)'
 endif
 
-deps: ## install what the goals beside it need, or all of it, from Debian's packages
+deps: ## install the Debian packages that the goals after it need; alone: all
 	$(if $(deps_first),@:,gen/deps)
 
 .PHONY: help clean install dist deps

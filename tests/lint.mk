@@ -64,9 +64,9 @@ lint-format: $(LINT_FORMAT:%=$(LINT)/%.format)
 lint-tidy: $(LINT_TIDY:%=$(LINT)/%.tidy)
 lint-cppcheck: $(LINT_C:%=$(LINT)/%.cppcheck)
 lint-shell: $(LINT_SH:%=$(LINT)/%.shell)
-lint: lint-format lint-shell lint-cppcheck lint-tidy ## clang-format, clang-tidy, cppcheck, shellcheck
+lint: lint-format lint-shell lint-cppcheck lint-tidy ## run clang-format, clang-tidy, cppcheck and shellcheck
 
-format: ## let clang-format rewrite what it would complain about
+format: ## let clang-format rewrite the sources
 	$(CLANG_FORMAT) -i $(LINT_FORMAT)
 
 .PHONY: lint lint-format lint-tidy lint-cppcheck lint-shell format

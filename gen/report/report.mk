@@ -21,5 +21,5 @@ $(REPORT): $(call esc,$(report_json)) $(wildcard gen/report/page.html gen/report
 	@gen/report/assemble $(REPORT_TOOL) gen/report/page.html '$(PACK)' $(call quote,$(DEVICE_NOTE)) '$(BASE)' $@ $(report_json:%='%')
 	@echo "  PAGE  $@"
 
-report: $(REPORT) ## a page of sizes, registers and instructions: build/report.html (BASE=DIR compares)
+report: $(REPORT) ## write build/report.html: sizes, registers, instructions (BASE=DIR compares)
 .PHONY: report

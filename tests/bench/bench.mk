@@ -56,7 +56,7 @@ $(MEMORY_BENCH): $(H)/obj/tests/bench/sim/memory.o $(H)/libkpack.a
 	@echo "  LD    $@"
 	@$(CC) $(LDFLAGS) $(SAN_FLAGS) -o $@ $^ -ldl -pthread
 $(H)/obj/tests/bench/sim/memory.o: $(PACK_HEADER)
-bench-memory: $(MEMORY_BENCH) sim ## how kernels use memory on the simulated GPUs
+bench-memory: $(MEMORY_BENCH) sim ## count how kernels use memory on the simulated GPUs
 	@LD_LIBRARY_PATH=$(H)/sim:$$LD_LIBRARY_PATH KPK_SIM_DEVICES=$(DEVICES) $(MEMORY_BENCH)
 
 # Selecting a row of a configuration table.
@@ -74,7 +74,7 @@ bench-import: $(MAKERS) $(B)/kpack-gen ## time the import of 2,900 made code obj
 # Sizes and times of packs, beside those of other ways to pack. For the eight
 # targets of README.md: ARCHS="gfx908 gfx90a gfx942 gfx950 gfx1030 gfx1100
 # gfx1200 gfx1201".
-bench-size: hsaco ## sizes, first use and start of plain and compressed packs (needs clang-tools for clang's own)
+bench-size: hsaco ## measure sizes and times of plain and compressed packs (needs clang-tools)
 	@$(own_make) ARCHS='$(AMD_ARCHS)' tests/bench/size/run $(B)
 
 .PHONY: check-gpu bench-size bench-import bench-gpu bench-sim bench-table

@@ -30,6 +30,6 @@ $(DEMO): $(DEMO_OBJECTS)
 	@echo "  LD    $@"
 	@$(CC) $(LDFLAGS) $(SAN_FLAGS) -o $@ $^ -ldl -lm -pthread $(PACK_CODEC_LIBS)
 
-demo: $(DEMO) $(if $(GPU),,sim) ## check vector_add and affine on the GPU, or on simulated DEVICES
+demo: $(DEMO) $(if $(GPU),,sim) ## run two kernels on the GPU, or on simulated DEVICES, and check them
 	@$(ON_GPU) $(DEMO)
 .PHONY: demo

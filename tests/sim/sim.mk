@@ -61,7 +61,7 @@ $(SIM_LIB): $(SIM_OBJECTS) $(SIM_MAP)
 $(SIM_LINKS): $(SIM_LIB)
 	@ln -sf $(<F) $@
 
-sim: $(SIM_LIB) $(SIM_LINKS) ## the simulated GPU: build/sim/libamdhip64.so.7
+sim: $(SIM_LIB) $(SIM_LINKS) ## build the simulated GPU: build/sim/libamdhip64.so.7
 .PHONY: sim
 
 $(H)/test/sim/%: $(H)/obj/tests/sim/tests/%.o $(SIM_HELPERS) $(SIM_OBJECTS)

@@ -36,7 +36,7 @@ $(CORPUS_TEST): $(CORPUS_TEST).bin $(CORPUS_HSACOS)
 	@$(call runner,$< $(B)/corpus)
 
 corpus_every := gfx900 gfx906 gfx908 gfx90a gfx942 gfx950 gfx1010 gfx1030 gfx1100 gfx1150 gfx1200 gfx1201
-corpus-all: ## the corpus on every processor at every level, waves of 64 too: half an hour
+corpus-all: ## run the corpus on every processor at every optimization level: half an hour
 	@$(MAKE) --no-print-directory $(CORPUS_TEST) CORPUS_ARCHS="$(corpus_every)" \
 	  CORPUS_LEVELS="O0 O1 O2 O3 Os" CORPUS_WIDE_LEVELS="O0w64 O1w64 O3w64"
 	@LD_LIBRARY_PATH=$(H)/sim KPK_SIM_DEVICES=$(subst $(space),$(comma),$(corpus_every)) $(CORPUS_TEST)

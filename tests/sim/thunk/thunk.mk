@@ -22,7 +22,7 @@ $(THUNK_LIB): $(THUNK_OBJECTS) tests/sim/thunk/thunk.map
 $(THUNK_DTIF): $(THUNK_LIB)
 	@ln -sf $(<F) $@
 
-thunk: $(THUNK_LIB) $(THUNK_DTIF) ## the thunk for AMD's own runtime: build/sim/thunk
+thunk: $(THUNK_LIB) $(THUNK_DTIF) ## build the thunk for AMD's own runtime: build/sim/thunk
 .PHONY: thunk
 
 THUNK_TEST := $(H)/test/sim/thunk
@@ -50,18 +50,18 @@ hip_env = THUNK='$(H)/sim/thunk' SIM='$(H)/sim' AGREE='$(AGREE)' CASES='$(MODULE
 
 AMD := $(B)/amd
 AMD_ARCHS_TESTED := gfx90a gfx1030
-amd-build: ## the sample of kernels, code object version 4, for HIP 5.2.3
+amd-build: ## build the sample of kernels for HIP 5.2.3, in code object version 4
 	@$(THUNK_TESTS)/sample-folder kernels $(AMD)/kernels
 	@$(MAKE) --no-print-directory B=$(AMD) COV=4 ARCHS='$(AMD_ARCHS_TESTED)' SAN= DEVICES= \
 	  KERNELS=$(AMD)/kernels HIPCC=$(THUNK_TESTS)/sample-clang \
 	  lib $(call hip_programs,$(AMD)) $(AMD_ARCHS_TESTED:%=$(AMD)/program/%/api.hsaco)
-check-amd: amd-build thunk sim $(AGREE) ## tests through Debian's own HIP 5.2.3 on simulated gfx90a and gfx1030
+check-amd: amd-build thunk sim $(AGREE) ## run tests through Debian's own HIP 5.2.3 on simulated gfx90a and gfx1030
 	@$(hip_env) DEVICES=$(subst $(space),$(comma),$(AMD_ARCHS_TESTED)) \
 	  EXTRA='$(THUNK_TESTS)/hipcc.sh $(THUNK_TESTS)/rocminfo.sh' \
 	  $(THUNK_TESTS)/check-hip $(AMD)
 
 HIP_ROOT ?=
-check-hip: thunk sim $(AGREE) $(call hip_programs,$(H)) $(API_HSACOS) ## tests through the HIP runtime unpacked in HIP_ROOT=
+check-hip: thunk sim $(AGREE) $(call hip_programs,$(H)) $(API_HSACOS) ## run tests through the HIP runtime unpacked in HIP_ROOT=
 	@test -n '$(HIP_ROOT)' || { echo "check-hip: give HIP_ROOT=, a folder with a HIP runtime's packages unpacked" >&2; exit 2; }
 	@$(hip_env) PROGRAMS='$(B)/program' DEVICES=$(DEVICES) $(THUNK_TESTS)/check-hip $(H) '$(HIP_ROOT)'
 .PHONY: amd-build check-amd check-hip
