@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Exit statuses. The man page and --help list them from this table. */
+/* Exit statuses. The manual page and --help list them from this table. */
 /* clang-format off */
 #define EXIT_TABLE(X)                                                        \
     X(DONE,      0, "success")                                               \
@@ -25,6 +25,9 @@ enum exit_status {
 #undef X
 };
 
+/* A kernel's name and its arguments. */
+enum { OPTIONS_MAX_WORDS = 64 };
+
 /* What the command line says after the name of the command. */
 struct options {
     bool json;          /* --json */
@@ -34,8 +37,11 @@ struct options {
     const char *keep;   /* --keep TARGET,...; NULL if not given */
     bool all;           /* --all */
     int device;         /* -d N; -1 if not given */
+    const char *grid;   /* -g X,Y,Z; NULL if not given */
+    const char *block;  /* -b X,Y,Z; NULL if not given */
+    int shared;         /* -s BYTES; -1 if not given */
     int nwords;
-    const char *words[3];
+    const char *words[OPTIONS_MAX_WORDS];
 };
 
 /* The pack that the command carries. */

@@ -1,8 +1,8 @@
 /* main.c - the kpack command: looks into the pack that it carries, runs it
  *
- * One row a subcommand; a file each does the work.
+ * A file each does the work of a subcommand; see commands.c.
  */
-#include "cmd.h"
+#include "commands.h"
 
 #ifndef CMD_PACK /* the build says which pack it carries */
 #define CMD_PACK kpk_candle
@@ -18,56 +18,12 @@
 
 const kpk_pack *const cmd_pack = &CMD_PACK;
 
-static const struct command {
-    const char *name;
-    const char *words;   /* what follows, for the help */
-    const char *letters; /* options taken: j o k d K a p */
-    int least, most;     /* words */
-    int (*run)(const struct options *);
-    const char *summary;
-} commands[] = {
-    {"list", "[FILE]", "jK", 0, 1, cmd_list,
-     "the modules of the pack, or what a file has in it"},
-    {"info", "MODULE|KERNEL", "j", 1, 1, cmd_info,
-     "arguments, limits, registers and code objects of one"},
-    {"devices", "", "j", 0, 0, cmd_devices, "the GPUs that HIP sees"},
-    {"select", "TARGET-ID [MODULE]", "j", 1, 2, cmd_select,
-     "which code object such a device would run, and why"},
-    {"extract", "[FILE] MODULE TARGET-ID", "oa", 1, 3, cmd_extract,
-     "write a code object to -o FILE, or MODULE-TARGET.hsaco"},
-    {"verify", "FILE", "j", 1, 1, cmd_verify,
-     "check all packs in a file, and say which devices they serve"},
-    {"prune", "FILE.a", "op", 1, 1, cmd_prune,
-     "take targets out of an archive"},
-    {"run", "", "jkd", 0, 0, cmd_run,
-     "launch the kernels on every device and check the results"},
-};
-
-enum { NCOMMANDS = sizeof(commands) / sizeof(commands[0]) };
-
-static const struct {
-    const char *name; /* as typed */
-    const char *word; /* of its value; NULL if it takes none */
-    const char *text;
-    char letter;
-} all_options[] = {
-    {"--json", NULL, "print JSON instead of text", 'j'},
-    {"--kernels", NULL, "list kernels instead of modules", 'K'},
-    {"-o", "FILE", "write to FILE; - is standard output", 'o'},
-    {"--all", NULL, "all code objects of FILE, into folder -o", 'a'},
-    {"--keep", "TARGET,...", "what stays; can be given once", 'p'},
-    {"-k", "GLOB", "only kernels whose name matches, e.g. -k 'affine_*'", 'k'},
-    {"-d", "N", "only device number N", 'd'},
-};
-
-enum { NOPTIONS = sizeof(all_options) / sizeof(all_options[0]) };
-
 static void print_help(void)
 {
     printf("kpack %s - the GPU kernels that this program carries\n\n"
            "usage: kpack COMMAND [OPTION]...\n\n",
            KPK_VERSION_STRING);
-    for (int i = 0; i < NCOMMANDS; i++) {
+    for (int i = 0; i < ncommands; i++) {
         char left[48];
 
         (void)snprintf(left, sizeof(left), "%s %s", commands[i].name,
@@ -75,11 +31,11 @@ static void print_help(void)
         printf("  %-32s  %s\n", left, commands[i].summary);
     }
     printf("\noptions, where a command takes them:\n");
-    for (int i = 0; i < NOPTIONS; i++) {
+    for (int i = 0; i < noptions; i++) {
         char taken[64] = "";
         char left[48];
 
-        for (int c = 0; c < NCOMMANDS; c++) {
+        for (int c = 0; c < ncommands; c++) {
             if (strchr(commands[c].letters, all_options[i].letter))
                 (void)snprintf(taken + strlen(taken),
                                sizeof(taken) - strlen(taken), "%s%s",
@@ -87,10 +43,11 @@ static void print_help(void)
         }
         (void)snprintf(left, sizeof(left), "%s %s", all_options[i].name,
                        all_options[i].word ? all_options[i].word : "");
-        printf("  %-32s  %s (%s)\n", left, all_options[i].text, taken);
+        printf("  %-32s  %s (%s)\n", left, all_options[i].summary, taken);
     }
-    printf("  %-32s  %s\n  %-32s  %s\n", "--help", "this text", "--version",
-           "the version of kpack");
+    printf("  %-32s  %s\n  %-32s  %s\n  %-32s  %s\n", "--help", "this text",
+           "--version", "the version of kpack", "--manual",
+           "the manual page, for `man -l -`");
     printf("\nexit status:\n");
 #define X(name, number, text) printf("  %d  %s\n", number, text);
     EXIT_TABLE(X)
@@ -187,7 +144,7 @@ static bool parse_number(const char *text, int *out)
 static int take_option(const struct command *command, char **argv,
                        struct options *out)
 {
-    for (int i = 0; i < NOPTIONS; i++) {
+    for (int i = 0; i < noptions; i++) {
         const char letter = all_options[i].letter;
 
         if (strcmp(argv[0], all_options[i].name) != 0 ||
@@ -211,6 +168,14 @@ static int take_option(const struct command *command, char **argv,
         case 'o':
             out->output = argv[1];
             return 2;
+        case 'g':
+            out->grid = argv[1];
+            return 2;
+        case 'b':
+            out->block = argv[1];
+            return 2;
+        case 's':
+            return parse_number(argv[1], &out->shared) ? 2 : 0;
         case 'k':
             out->only = argv[1];
             return 2;
@@ -223,7 +188,7 @@ static int take_option(const struct command *command, char **argv,
 
 static int run_command(const struct command *command, char **argv)
 {
-    struct options options = {.device = -1};
+    struct options options = {.device = -1, .shared = -1};
 
     while (*argv) {
         int taken = 1;
@@ -274,7 +239,11 @@ int main(int argc, char **argv)
         printf("kpack %s\n", KPK_VERSION_STRING);
         return finish(EXIT_DONE);
     }
-    for (int i = 0; i < NCOMMANDS; i++) {
+    if (strcmp(argv[1], "--manual") == 0) {
+        print_manual();
+        return finish(EXIT_DONE);
+    }
+    for (int i = 0; i < ncommands; i++) {
         if (strcmp(argv[1], commands[i].name) == 0)
             return finish(run_command(&commands[i], argv + 2));
     }

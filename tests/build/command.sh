@@ -83,11 +83,17 @@ check "full disk, list" status 4 sh -c "'$kpack' list >/dev/full"
 check "full disk, extract" status 4 "$kpack" extract "$module" "$target" -o /dev/full
 check "full disk, a sentence" says "No space left on device" sh -c "'$kpack' info '$module' 2>&1 >/dev/full"
 check "no such folder" status 4 "$kpack" extract "$module" "$target" -o "$WORK/no/such/folder"
-check "the man page lists each exit status" sh -c \
-    "'$kpack' --help | sed -n 's/^  [0-4]  //p' | while read -r text; do grep -qF \"\$text\" src/kpack.1 || exit 1; done"
+"$kpack" --manual >"$WORK/kpack.1"
+for name in $("$kpack" --help | sed -n 's/^  \([a-z]*\) .*/\1/p;s/^  \(-[-a-z]*\) .*/\1/p' | grep -v -e --help); do
+    check "the manual has $name" sh -c "tr -d '\\\\' <'$WORK/kpack.1' | grep -qF -e 'fB$name' -e 'fBkpack $name'"
+done
+check "the manual has each exit status" sh -c \
+    "'$kpack' --help | sed -n 's/^  [0-9]  //p' | while read -r text; do grep -qxF \"\$text\" '$WORK/kpack.1' || exit 1; done"
 if command -v man >/dev/null; then
-    check "the man page is well-formed" sh -c \
-        "! man -l --warnings src/kpack.1 2>&1 >/dev/null | grep ."
+    check "the manual page is well-formed" sh -c \
+        "! man -l --warnings '$WORK/kpack.1' 2>&1 >/dev/null | grep ."
+    check "it reads as it should" sh -c "MANWIDTH=200 man -l '$WORK/kpack.1' | col -b |
+        grep -F 'kpack run vector_add f32x1000:ramp f32x1000:0.5 f32x1000:0 u32:1000'"
 fi
 
 # ---- on a device ----
@@ -95,10 +101,31 @@ fi
 case ${KPK_SIM_DEVICES:-} in
 '') ;;
 *)
+    sums=$(python3 -c 'import hashlib, struct
+print(hashlib.sha256(b"".join(struct.pack("<f", i % 8 + 0.5) for i in range(1000))).hexdigest()[:16])')
     first=$(echo "$KPK_SIM_DEVICES" | cut -d, -f1 | cut -d: -f1)
     check "devices" says "$first" "$kpack" devices
     check "devices --json" is_json "$kpack" devices --json
-    check "run of one kernel" says "PASSED device 0" "$kpack" run -d 0 -k "vector_add"
+    check "run loads kernels" says "1 kernels loaded, 0 failed" "$kpack" run -d 0 -k "vector_add"
+    check "run launches a kernel" says "argument 2, f32 x 1000, SHA-256 $sums: 0.5 1.5 2.5 3.5 4.5 5.5 6.5 7.5 ..." \
+        "$kpack" run vector_add f32x1000:ramp f32x1000:0.5 f32x1000:-1 u32:1000
+    check "with a shape of its own" says "grid 8 x 1 x 1, block 128 x 1 x 1" \
+        "$kpack" run vector_add f32x1000:ramp f32x1000:0.5 f32x1000:-1 u32:1000 -b 128
+    check "that of -g" says "argument 2, f32 x 3, SHA-256" \
+        "$kpack" run vector_add f32x3:1e3 f32x3:random f32x3:nan u32:3 -b 1 -g 3 -s 0
+    check "run of a kernel, --json" is_json "$kpack" run vector_add f32x9:1 f32x9:2 f32x9:0 u32:9 --json
+    printf '\001\000\000\000\377\377\377\377' >"$WORK/two"
+    check "integers from a file" says "argument 1, i32 x 2, SHA-256 $(sha256sum "$WORK/two" | cut -c1-16): 1 -1" \
+        "$kpack" run vector_add f32x2:0 "i32x2:@$WORK/two" f32x2:0 u32:2
+    check "run, a wrong size" says "is 4 bytes, 8 were given" \
+        "$kpack" run vector_add f32x9:1 f32x9:2 f32x9:0 u64:9
+    check "run, too few arguments" says "vector_add takes 4 arguments, 1 was given" \
+        "$kpack" run vector_add f32x9:1
+    for word in f31:1 f32 f32x0:1 f32x:1 f32x-1:1 f32xx2:1 f32x2:ramps u8:256 u8:-1 i8:128 i8:-129 u32:1x \
+        "f32x9:@$WORK/two" f32x2:@/nowhere "" x:1; do
+        check "run, argument '$word'" status 2 "$kpack" run vector_add "$word"
+    done
+    check "run, no such shape" status 2 "$kpack" run vector_add u32:1 -b 0
     check "run --json" is_json "$kpack" run -d 0 -k "vector_add" --json
     check "run, no such device" status 3 "$kpack" run -d 99
     check "run, nothing matches" status 1 "$kpack" run -d 0 -k "no_such_*"

@@ -1,0 +1,94 @@
+/* commands.c - the tables of subcommands and options */
+#include "commands.h"
+
+const struct command commands[] = {
+    {"list", "[FILE]", "jK", 0, 1, cmd_list,
+     "the modules of the pack, or what a file has in it",
+     "One line for each module: how many kernels it has, how many bytes of "
+     "code "
+     "objects, and for which targets. With a *FILE*, one line for each code "
+     "object in it, as for `verify`."},
+    {"info", "MODULE|KERNEL", "j", 1, 1, cmd_info,
+     "arguments, limits, registers and code objects of one",
+     "Of a module its code objects with their SHA-256, and its kernels. Of a "
+     "kernel its arguments (offset and size in bytes, and what they are) and, "
+     "for each target, its registers, spilled registers, shared memory (LDS), "
+     "private memory (scratch), argument segment, largest block and wave size. "
+     "A name that is both is shown as both."},
+    {"devices", "", "j", 0, 0, cmd_devices, "the GPUs that HIP sees",
+     "Target ID, compute units, memory, shared memory of a block, wave size "
+     "and "
+     "name of each; and which HIP runtime was found."},
+    {"select", "TARGET-ID [MODULE]", "j", 1, 2, cmd_select,
+     "which code object such a device would run, and why",
+     "For each module, or for one, the code object that a device of this "
+     "target "
+     "ID would run, and the reason. If none fits: what the module holds, why "
+     "each near miss does not fit, and what to rebuild with. `kpack devices` "
+     "prints a device's target ID."},
+    {"extract", "[FILE] MODULE TARGET-ID", "oa", 1, 3, cmd_extract,
+     "write a code object to -o FILE, or MODULE-TARGET.hsaco",
+     "Writes one code object, an AMDGPU ELF file. If the module has none of "
+     "exactly that target ID, the one that such a device would run is taken, "
+     "and a message says so. With a *FILE* in front the code object is taken "
+     "out of that file, for exactly that target ID. `kpack extract --all FILE` "
+     "writes all code objects of a file into the folder `-o`, the current one "
+     "if not given: copies once, and other code of the same name with a number "
+     "behind the name."},
+    {"verify", "FILE", "j", 1, 1, cmd_verify,
+     "check all packs in a file, and say which devices they serve",
+     "Finds the packs in a program, a shared object or an archive, stripped or "
+     "not. Each code object is decompressed if need be and held against the "
+     "SHA-256 that it was packed with. Of each pack: how many modules and code "
+     "objects, how many of them damaged, the processors that every module has "
+     "a "
+     "code object for, and those that only some modules have one for. The "
+     "status is 1 if anything is damaged or the file has no pack. Nothing of "
+     "the file is run. The hashes detect damage, not tampering: whoever can "
+     "change the code can change its hash."},
+    {"prune", "FILE.a", "op", 1, 1, cmd_prune, "take targets out of an archive",
+     "Takes code objects out of an archive, except those that `--keep` names. "
+     "The archive links as before, and programs do not select what is gone. "
+     "Without `-o` the file is replaced. What is linked already cannot be "
+     "pruned. A damaged archive is refused, and left as it is."},
+    {"run", "[KERNEL [ARGUMENT]...]", "jkdgbs", 0, OPTIONS_MAX_WORDS, cmd_run,
+     "load all kernels on every device, or launch one",
+     "Without a word, loads every module on every device and finds each of its "
+     "kernels: one line for each device, beginning with PASSED or FAILED, "
+     "after "
+     "a line for each kernel that failed. With a *KERNEL*, launches it once "
+     "and "
+     "shows its buffers after that: the first elements and a SHA-256. An "
+     "*ARGUMENT* is *TYPE*:*NUMBER*, a number; *TYPE*x*COUNT*:*FILL*, device "
+     "memory; or `null`. Types are u8 to u64, i8 to i64, f64, f32, f16, bf16, "
+     "f8_e4m3 and f8_e5m2. *FILL* is a number; `ramp`, 0 to 7 over and over; "
+     "`random`, -1 to 1, or 0 to 15 of integers, the same each time; or "
+     "@*FILE*, the bytes. A kernel that is given too little memory faults or "
+     "spoils what lies beside it."},
+};
+const int ncommands = sizeof(commands) / sizeof(commands[0]);
+
+const struct option all_options[] = {
+    {"--json", NULL, 'j', "print JSON instead of text",
+     "Prints JSON instead of text. Sizes are in bytes."},
+    {"--kernels", NULL, 'K', "list kernels instead of modules",
+     "Lists every kernel with its module, the number of its arguments and "
+     "their "
+     "size in bytes, instead of modules."},
+    {"-o", "FILE", 'o', "write to FILE; - is standard output", NULL},
+    {"--all", NULL, 'a', "all code objects of FILE, into folder -o", NULL},
+    {"--keep", "TARGET,...", 'p', "what stays; can be given once",
+     "What `prune` leaves in the archive: code objects of these target IDs or "
+     "processors, and those that these devices run, such as generic ones."},
+    {"-k", "GLOB", 'k', "only kernels whose name matches, e.g. -k 'affine_*'",
+     NULL},
+    {"-d", "N", 'd', "only device number N", NULL},
+    {"-g", "X[,Y[,Z]]", 'g', "blocks of the grid",
+     "Blocks of the grid. Without it, what the kernel's module recommends for "
+     "as many elements as the longest buffer has; with `-b`, a thread for each "
+     "of them."},
+    {"-b", "X[,Y[,Z]]", 'b', "threads of a block",
+     "Threads of a block. Without it, what the kernel's module recommends."},
+    {"-s", "BYTES", 's', "dynamic shared memory of a block", NULL},
+};
+const int noptions = sizeof(all_options) / sizeof(all_options[0]);
