@@ -4,36 +4,20 @@
  * there in the order of the module's table, which is the numbers that the
  * generated header uses.
  */
+#include "fnv1a.h"
 #include "internal.h"
 
-/* FNV-1a, 64 bits, as in names.c. */
-static uint64_t hash_byte(uint64_t h, unsigned char byte)
-{
-    return (h ^ byte) * 0x100000001b3u;
-}
-
-static uint64_t hash_word(uint64_t h, uint32_t word)
-{
-    for (unsigned shift = 0; shift < 32; shift += 8)
-        h = hash_byte(h, (unsigned char)(word >> shift));
-    return h;
-}
-
-/* As gen/write/launchers.c computes it: names and where arguments lie. */
 static uint64_t layout_of(const kpk_module *module)
 {
-    uint64_t h = 0xcbf29ce484222325u;
+    uint64_t h = FNV1A_EMPTY;
 
     for (size_t i = 0; i < module->nkernels; i++) {
         const struct kpk_kernel_desc *desc = &module->kernels[i];
         const struct kpk_arg_desc *args = &module->args[desc->first_arg];
-        const char *name = kpk_i_string(module, desc->name);
 
-        for (; *name; name++)
-            h = hash_byte(h, (unsigned char)*name);
-        h = hash_byte(h, 0);
+        h = fnv1a_layout_kernel(h, kpk_i_string(module, desc->name));
         for (size_t a = 0; a < desc->nargs; a++)
-            h = hash_word(hash_word(h, args[a].offset), args[a].size);
+            h = fnv1a_layout_arg(h, args[a].offset, args[a].size);
     }
     return h;
 }

@@ -4,20 +4,11 @@
  * constant from then on: looking up one name among 700 costs a hash and one
  * or two string comparisons, and no lock.
  */
+#include "fnv1a.h"
 #include "internal.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* FNV-1a, 64 bits: http://www.isthe.com/chongo/tech/comp/fnv/ */
-static uint64_t hash(const char *name)
-{
-    uint64_t h = 0xcbf29ce484222325u;
-
-    for (; *name; name++)
-        h = (h ^ (unsigned char)*name) * 0x100000001b3u;
-    return h;
-}
 
 kpk_status kpk_i_names_make(kpk_instance *inst, size_t nkernels)
 {
@@ -31,7 +22,9 @@ kpk_status kpk_i_names_make(kpk_instance *inst, size_t nkernels)
                           "no memory for the names of %zu kernels", nkernels);
     inst->names_mask = size - 1;
     for (size_t i = 0; i < nkernels; i++) {
-        size_t at = hash(kpk_kernel_name(&inst->kernels[i])) & inst->names_mask;
+        size_t at =
+            fnv1a_text(FNV1A_EMPTY, kpk_kernel_name(&inst->kernels[i])) &
+            inst->names_mask;
 
         while (inst->names[at])
             at = (at + 1) & inst->names_mask;
@@ -43,7 +36,7 @@ kpk_status kpk_i_names_make(kpk_instance *inst, size_t nkernels)
 kpk_kernel *kpk_i_names_find(const kpk_instance *inst, const char *name,
                              const kpk_kernel **other)
 {
-    size_t at = hash(name) & inst->names_mask;
+    size_t at = fnv1a_text(FNV1A_EMPTY, name) & inst->names_mask;
     kpk_kernel *found = NULL;
 
     *other = NULL;

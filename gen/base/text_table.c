@@ -5,6 +5,8 @@
  */
 #include "base/text_table.h"
 
+#include "fnv1a.h"
+
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,16 +17,6 @@ struct strings {
     uint32_t *slots; /* offsets; 0 is free */
     size_t n, nslots;
 };
-
-/* FNV-1a, 64 bits: http://www.isthe.com/chongo/tech/comp/fnv/ */
-static uint64_t hash(const char *text)
-{
-    uint64_t h = 0xcbf29ce484222325u;
-
-    for (; *text; text++)
-        h = (h ^ (unsigned char)*text) * 0x100000001b3u;
-    return h;
-}
 
 struct strings *strings_new(void)
 {
@@ -48,7 +40,7 @@ void strings_free(struct strings *s)
 static uint32_t *find_slot(const struct strings *s, uint32_t *slots, size_t n,
                            const char *text)
 {
-    size_t at = hash(text) & (n - 1);
+    size_t at = fnv1a_text(FNV1A_EMPTY, text) & (n - 1);
 
     while (slots[at] && strcmp(s->text + slots[at], text) != 0)
         at = (at + 1) & (n - 1);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fnv1a.h"
 #include "kpack.h"
 #include "model/alias.h"
 #include "read/doc.h"
@@ -312,31 +313,16 @@ static bool prepare(struct writer *w, size_t i)
 
 /* ---- layout ---- */
 
-static uint64_t hash_byte(uint64_t h, unsigned char byte)
-{
-    return (h ^ byte) * 0x100000001b3u;
-}
-
-/* As the bytes of a little-endian machine. */
-static uint64_t hash_word(uint64_t h, uint32_t word)
-{
-    for (unsigned shift = 0; shift < 32; shift += 8)
-        h = hash_byte(h, (unsigned char)(word >> shift));
-    return h;
-}
-
 uint64_t launchers_layout(const struct codeobj *object)
 {
-    uint64_t h = 0xcbf29ce484222325u;
+    uint64_t h = FNV1A_EMPTY;
 
     for (size_t i = 0; i < object->nkernels; i++) {
         const struct codeobj_kernel *k = &object->kernels[i];
 
-        for (size_t c = 0; k->name[c]; c++)
-            h = hash_byte(h, (unsigned char)k->name[c]);
-        h = hash_byte(h, 0);
+        h = fnv1a_layout_kernel(h, k->name);
         for (size_t a = 0; a < k->nargs; a++)
-            h = hash_word(hash_word(h, k->args[a].offset), k->args[a].size);
+            h = fnv1a_layout_arg(h, k->args[a].offset, k->args[a].size);
     }
     return h;
 }
