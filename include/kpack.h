@@ -39,9 +39,9 @@
  *   - The calling thread's current HIP device is the same after the call as
  *     before it. Should HIP refuse to make it current again, the call fails
  *     and its message says so.
- *   - Strings that are passed in are not kept. Strings that are handed out
- *     are NUL-terminated UTF-8 and live as long as what they came from: those
- *     of packs and modules for ever, those of an instance until its close.
+ *   - Strings that are passed in are not kept. Strings that are returned are
+ *     NUL-terminated UTF-8. Those of packs and modules live for ever, those of
+ *     an instance until its close.
  *   - A "target ID" is a processor and its settings as HIP's gcnArchName
  *     spells them, e.g. "gfx942:sramecc+:xnack-".
  *   - Streams, events, modules and functions are HIP's own handles, passed as
@@ -158,12 +158,14 @@ int kpk_error_hip(void);
  *     ... kpk_module_affine ...    one module; naming only this one keeps the
  *                                  others out of the program
  *
- * Symbols carry the pack's name (kpk_module_candle__affine), so packs of
- * several vendors, with modules of one name too, live in one program. Packs
- * have to have different names there: of two with one name a linker takes the
- * first, and is silent (kpk_kernels_get() refuses launchers of the other, where
- * they differ). Where two packs' headers meet, say kpk_module_PACK__NAME of a
- * module that both have.
+ * Symbols carry the pack's name (kpk_module_candle__affine). So a program can
+ * hold packs of several vendors, even if their modules have the same names. The
+ * packs' own names must differ: of two packs with one name the linker takes the
+ * first without a word. (kpk_kernels_get() then refuses the launchers of the
+ * other one, if their kernels differ.)
+ *
+ * The short names, such as kpk_module_affine, are macros. Where the headers of
+ * two packs meet that both have a module affine, write the whole name.
  */
 typedef struct kpk_pack kpk_pack;
 typedef struct kpk_module kpk_module;
@@ -253,8 +255,8 @@ typedef struct kpk_kernel kpk_kernel;
  *   out      the instance; give it to kpk_close()
  *
  * Nothing is loaded yet: a module is loaded the first time one of its kernels
- * is asked for. A module without a code object for the device is no error
- * until then; a pack of which no module has one is.
+ * is asked for. If a module has no code object for the device, that is no error
+ * until then. If no module of the pack has one, kpk_open() fails.
  *
  * Fails with KPK_ERR_NO_TARGET, KPK_ERR_NO_DEVICE, KPK_ERR_NO_HIP,
  * KPK_ERR_HIP, KPK_ERR_FORMAT, KPK_ERR_NOMEM, KPK_ERR_ARG.
@@ -267,10 +269,10 @@ kpk_status kpk_open_modules(const kpk_module *const *modules, size_t n,
  * kpk_close() waits for the device's work, unloads all modules and frees the
  * instance with its kernels. NULL is a success and does nothing.
  *
- * The instance is gone whatever the status; a failure only tells that HIP
- * complained on the way (KPK_ERR_HIP), for instance about a kernel that
- * faulted. Not to be called from destructors or atexit() handlers: HIP may be
- * gone by then. No other thread may be using the instance.
+ * The instance is gone whatever the status. KPK_ERR_HIP only says that HIP
+ * reported a failure on the way, for instance of a kernel that faulted. Do not
+ * call it from destructors or atexit() handlers: HIP may be gone by then. No
+ * other thread may be using the instance.
  */
 kpk_status kpk_close(kpk_instance *inst);
 
@@ -288,8 +290,9 @@ int kpk_instance_ordinal(const kpk_instance *inst);
  *
  *   module  the module's name; NULL for every module that fits the device
  *
- * Loading a loaded module is a success. Fails with KPK_ERR_NO_MODULE,
- * KPK_ERR_NO_TARGET, KPK_ERR_FORMAT, KPK_ERR_HIP, KPK_ERR_NOMEM.
+ * If the module is loaded already, nothing happens: a success. Fails with
+ * KPK_ERR_NO_MODULE, KPK_ERR_NO_TARGET, KPK_ERR_FORMAT, KPK_ERR_HIP,
+ * KPK_ERR_NOMEM.
  */
 kpk_status kpk_load(kpk_instance *inst, const char *module);
 
@@ -429,7 +432,8 @@ typedef struct kpk_arg {
  * that does not fit, KPK_ERR_SHAPE the dimension. That a pointer points to
  * device memory of the right extent cannot be checked. Nothing is allocated.
  * A kernel whose metadata lists no arguments, though it reads some, is launched
- * with kpk_launch_packed() only. Also fails with KPK_ERR_UNLOADED, KPK_ERR_HIP, KPK_ERR_ARG.
+ * with kpk_launch_packed() only. Also fails with KPK_ERR_UNLOADED, KPK_ERR_HIP,
+ * KPK_ERR_ARG.
  */
 kpk_status kpk_launch(const kpk_kernel *kernel, const kpk_shape *shape,
                       void *stream, const kpk_arg *args, size_t nargs);
@@ -439,8 +443,8 @@ kpk_status kpk_launch(const kpk_kernel *kernel, const kpk_shape *shape,
  * is the same without a device, for a target ID (NULL: for any).
  *
  *   n        what the grid's x covers: elements of an elementwise kernel, rows
- *            of a row kernel, whatever the table's column grid_x_counts says
- *   columns  the length of a row, which also picks the block of row kernels,
+ *            of a row kernel; the table's column grid_x_counts says which
+ *   columns  the length of a row, by which the block of row kernels is chosen,
  *            or what grid_y_counts says; 0 where there is no such thing
  *   out      grid, block and dynamic shared memory
  *
@@ -510,12 +514,13 @@ kpk_status kpk_sync(kpk_instance *inst, void *stream);
  *     kpk_affine_kernels_get(gpu, &affine);
  *     kpk_affine_f32(affine, &shape, stream, n, rank, info, in, out, mul, add);
  *
- * A wrong number or type of arguments does not compile; the call costs less
- * than kpk_launch(), which checks them each time. Types that C does not have
- * are in kpack/types.h. In C, compilers before gcc 14 take a pointer of a wrong
- * type with a warning: the headers make that warning an error for the source
- * that includes them, unless KPK_LAX_POINTERS is defined. Two calls are what
- * the headers are made of.
+ * A wrong number or type of arguments does not compile. The call costs less
+ * than kpk_launch(), which checks its arguments each time. Types that C does
+ * not have are in kpack/types.h. C compilers before gcc 14 only warn of a
+ * pointer of a wrong type; the headers make that warning an error, unless
+ * KPK_LAX_POINTERS is defined.
+ *
+ * The headers are made of two calls.
  */
 
 /* The kernels of one module of an instance, which owns them. */
@@ -557,10 +562,14 @@ kpk_status kpk_kernels_launch(const kpk_kernels *kernels, size_t kernel,
  * The buffer that kpk_launch_packed() takes, laid out from a list of typed
  * values, as hosts of hand-written kernels do it.
  *
- * kpk_value is one of them. kpk_ptr() makes one of a device pointer, kpk_u32(),
- * kpk_i32(), kpk_u64(), kpk_i64(), kpk_f32() and kpk_f64() of a number, and
- * kpk_bytes() of a struct or anything else that lies at `at`, which is read
- * when the list is laid out; `align` is what its type wants, a power of two.
+ * A kpk_value is one of them, and is made by
+ *
+ *     kpk_ptr()    of a device pointer
+ *     kpk_u32(), kpk_i32(), kpk_u64(), kpk_i64(), kpk_f32(), kpk_f64()
+ *                  of a number
+ *     kpk_bytes()  of a struct, or of anything else that lies at `at`. It is
+ *                  read when the list is laid out. `align` is what its type
+ *                  wants, a power of two.
  */
 typedef struct kpk_value {
     const void *at; /* NULL: the value is in `bits` */
@@ -666,10 +675,10 @@ kpk_status kpk_values_pack(kpk_layout layout, const kpk_value *values, size_t n,
  * launched like this.
  *
  *   buffer  [nbytes]; read during the call only; NULL if nbytes is 0
- *   nbytes  at least up to the end of the last argument that is not padding
- *           or, if the kernel's list goes on behind the argument segment that
- *           its metadata note asks for, of that segment; what lies beyond the
- *           last argument is ignored
+ *   nbytes  at least up to the end of the last argument that is not padding.
+ *           Some kernels list arguments beyond the segment that they ask for:
+ *           then up to the segment's end. What lies beyond the last argument
+ *           is ignored.
  *
  * A shorter buffer is refused with KPK_ERR_KERNEL_ARGS, and the message names
  * the first argument that it leaves out. Of a kernel whose metadata lists no
@@ -687,11 +696,11 @@ kpk_status kpk_launch_packed(const kpk_kernel *kernel, const kpk_shape *shape,
  * list and starts the kernel: kpk_values_pack() and kpk_launch_packed() in one,
  * with each argument checked.
  *
- * Every value must be where the list has an argument, and of its size, or be
- * part of an argument that is a struct; values behind the end of the list are
- * ignored, as hosts of hand-written kernels give one list to several of them.
- * Otherwise KPK_ERR_KERNEL_ARGS names the first that does not fit, or the
- * argument that is left without a value. Otherwise as those two calls.
+ * Every value must lie where the list has an argument, and have its size, or be
+ * part of an argument that is a struct. If one does not, or an argument is left
+ * without a value, KPK_ERR_KERNEL_ARGS names it. Values behind the end of the
+ * list are ignored: hosts of hand-written kernels give one list to several of
+ * them. Otherwise as those two calls.
  */
 kpk_status kpk_launch_values(const kpk_kernel *kernel, const kpk_shape *shape,
                              void *stream, kpk_layout layout,
@@ -700,9 +709,9 @@ kpk_status kpk_launch_values(const kpk_kernel *kernel, const kpk_shape *shape,
 /* ------------------------------------------------------------------------ */
 /* More ways to launch and to load                                          */
 
-/* The calling thread's own default stream, which HIP gives the number 2: does
- * not wait for the work of other threads' ones. Goes wherever a stream goes;
- * HIP 5.2 does not launch on it (KPK_ERR_UNSUPPORTED). */
+/* The calling thread's own default stream, which HIP gives the number 2. It does
+ * not wait for the work of other threads' default streams. It may stand for any
+ * stream, but HIP 5.2 does not launch on it (KPK_ERR_UNSUPPORTED). */
 /* NOLINTNEXTLINE(performance-no-int-to-ptr): HIP's handle is that number */
 #define KPK_STREAM_PER_THREAD ((void *)(uintptr_t)2)
 
@@ -711,9 +720,9 @@ enum {
     KPK_LAUNCH_COOPERATIVE = 1,
     /* May start before earlier work of the stream has ended. */
     KPK_LAUNCH_ANY_ORDER = 2,
-    /* Of kpk_launch_all() with KPK_LAUNCH_COOPERATIVE: does not wait for
-     * earlier work of all the streams first; later work of a stream does not
-     * wait for the kernels on the other devices. */
+    /* Both are for kpk_launch_all() with KPK_LAUNCH_COOPERATIVE. The first: do
+     * not wait for earlier work of all the streams. The second: later work of a
+     * stream does not wait for the kernels on the other devices. */
     KPK_LAUNCH_NO_PRE_SYNC = 4,
     KPK_LAUNCH_NO_POST_SYNC = 8
 };
@@ -732,13 +741,12 @@ typedef struct kpk_launch_options {
 /*
  * kpk_launch_ex() is kpk_launch() and kpk_launch_packed() with options.
  *
- * A cooperative launch is refused with KPK_ERR_UNSUPPORTED on a device that
- * cannot do it, and with KPK_ERR_SHAPE if its blocks cannot all be on the
- * device at once, with the number that can. It goes with neither events nor
- * KPK_LAUNCH_ANY_ORDER (KPK_ERR_ARG). Events and flags need a HIP that has
- * hipExtModuleLaunchKernel, cooperation one that has
- * hipModuleLaunchCooperativeKernel (5.5): KPK_ERR_UNSUPPORTED.
- * Otherwise as kpk_launch().
+ * A cooperative launch is refused with KPK_ERR_SHAPE if its blocks cannot all
+ * be on the device at once; the message has the number that can. It takes no
+ * events and no KPK_LAUNCH_ANY_ORDER (KPK_ERR_ARG). KPK_ERR_UNSUPPORTED says
+ * that the device cannot do it, or that this HIP lacks the function: events and
+ * flags need hipExtModuleLaunchKernel, cooperation
+ * hipModuleLaunchCooperativeKernel (HIP 5.5). Otherwise as kpk_launch().
  */
 kpk_status kpk_launch_ex(const kpk_kernel *kernel,
                          const kpk_launch_options *options, const kpk_arg *args,
@@ -832,15 +840,15 @@ kpk_status kpk_texture(kpk_instance *inst, const char *module, const char *name,
 /* Looking into packs, without a GPU                                        */
 
 /*
- * kpk_pack_name() is the pack's name, e.g. "candle".
- * kpk_pack_module_count() is how many modules it has;
- * kpk_pack_module() is number i of them, sorted by name, NULL if i is not
- *   below the count;
- * kpk_pack_find() is the module of that name, NULL if there is none. In an
- *   imported pack modules for different targets may have one name, where their
- *   kernels differ: it is the first, and the others come behind it. An
- *   instance has the one that fits its device.
- * Cannot fail otherwise.
+ * kpk_pack_name()          the pack's name, e.g. "candle"
+ * kpk_pack_module_count()  how many modules it has
+ * kpk_pack_module()        module number i, sorted by name; NULL if there are
+ *                          not so many
+ * kpk_pack_find()          the module of that name; NULL if there is none
+ *
+ * An imported pack can have several modules of one name, for different targets,
+ * if their kernels differ. kpk_pack_find() returns the first; the others follow
+ * it. An instance has the one that fits its device.
  */
 const char *kpk_pack_name(const kpk_pack *pack);
 size_t kpk_pack_module_count(const kpk_pack *pack);
@@ -1055,19 +1063,20 @@ kpk_status kpk_instance_selection(const kpk_instance *inst, const char *module,
 /* Configuration tables: what a CSV file beside the kernels says of them    */
 
 /*
- * A file kernels/NAME.csv beside module NAME is compiled into the module as
- * constant data: one row for a kernel (and, if the file has a column `target`,
- * a processor), and typed columns. Tables, rows and columns are numbered from
- * 0; rows stand by kernel, those of one kernel as in the file. Nothing here
- * needs a device or allocates; all calls may be made by any thread.
+ * A file kernels/NAME.csv becomes a constant table of module NAME. A row is
+ * about one kernel (column `kernel`), on one processor if the file has a column
+ * `target`. The other columns are typed. Tables, rows and columns are numbered
+ * from 0. Rows are sorted by kernel; those of one kernel keep the file's order.
+ * Nothing here needs a device or allocates.
  *
- * In a pack that was imported (gen/README.md), every file is a module of
- * its own, "bf16gemm/tile_64x64", and the CSV files of a folder are tables of a
- * module that is called as the folder, "bf16gemm", and has no kernels: a row
- * names its kernel's module. kpk_table_kernel() goes from row to kernel.
+ * In an imported pack (gen/README.md) each file is a module, for instance
+ * "bf16gemm/tile_64x64". The CSV files of a folder are tables of a module of
+ * their own, which has the folder's name, "bf16gemm", and no kernels. There a
+ * row names its kernel's module too; kpk_table_kernel() goes from row to
+ * kernel.
  *
- * All fail with KPK_ERR_ARG for a number out of range or a NULL, those that
- * look for something with KPK_ERR_NO_ROW if it is not there.
+ * All calls fail with KPK_ERR_ARG for a number out of range. Those that look
+ * for something fail with KPK_ERR_NO_ROW if it is not there.
  */
 size_t kpk_module_table_count(const kpk_module *module);
 
@@ -1162,10 +1171,12 @@ typedef struct kpk_query {
  *   query  what is asked; read during the call only
  *   out    the row's number
  *
- * It walks the kernel's rows, or all of them, in less than a microsecond for
- * 500 (`make bench-table`) and however long the cost takes for those left.
- * A GEMM tile for M, N, K, say, is a query with KPK_DIVIDES on tileN and a cost
- * of rounds over the device's compute units: gen/README.md, "Tables".
+ * Searching 500 rows takes less than a microsecond (`make bench-table`). The
+ * cost function is called for each row that meets all conditions.
+ *
+ * Example: the GEMM tile for M, N, K is a query with KPK_DIVIDES on tileN, and
+ * a cost function that counts rounds over the device's compute units. See
+ * gen/README.md, "Tables".
  */
 kpk_status kpk_table_select(const kpk_module *module, size_t table,
                             const kpk_query *query, size_t *out);
@@ -1213,9 +1224,9 @@ kpk_status kpk_kernel_hip_attr(const kpk_kernel *kernel, kpk_hip_attr attr,
  *   block          threads in a block
  *   shared_nbytes  dynamic shared memory of a block
  *
- * kpk_occupancy_shape() asks HIP for the block that fills the device best and
- * the least number of blocks of it that do. `most` limits the block; 0 does
- * not. The answer's other dimensions are 1.
+ * kpk_occupancy_shape() asks HIP for the block that fills the device best, and
+ * for the least number of such blocks that fill it. `most` limits the block's
+ * threads; 0 sets no limit. The answer's other dimensions are 1.
  *
  * Fail with KPK_ERR_HIP, KPK_ERR_UNLOADED, KPK_ERR_UNSUPPORTED, KPK_ERR_ARG.
  */
