@@ -120,13 +120,15 @@ static int launch_from_device(int current, int devices)
 
 int main()
 {
-    int devices, failed = 0;
+    int devices, version, failed = 0;
 
+    CHECK(hipRuntimeGetVersion(&version));
     CHECK(hipGetDeviceCount(&devices));
     for (int d = 0; d < devices; d++) {
         CHECK(hipSetDevice(d));
         failed += run();
-        failed += launch_from_device(d, devices);
+        if (version >= 60000000) /* HIP 5.2 ends the process */
+            failed += launch_from_device(d, devices);
     }
     std::puts(failed ? "FAILED" : "PASSED");
     return failed != 0 || devices == 0;
