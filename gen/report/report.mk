@@ -3,7 +3,11 @@
 #   make report            build/report.html
 #   make report BASE=DIR   compared with another build: DIR/hsaco/TARGET/NAME.hsaco
 
+#   make report BOUNDS=FILE  with bounds that `make bench-bounds` wrote (default: the
+#                          newest of tests/bench/results)
+
 BASE ?=
+BOUNDS ?= $(lastword $(sort $(wildcard tests/bench/results/*-bounds.txt)))
 REPORT := $(B)/report.html
 REPORT_TOOL := $(B)/kpack-report
 report_json = $(patsubst $(B)/hsaco/%.hsaco,$(B)/report/%.json,$(HSACOS))
@@ -17,8 +21,8 @@ $(B)/report/%.json: $(B)/hsaco/%.hsaco $(REPORT_TOOL)
 	@mkdir -p '$(@D)'
 	@$(REPORT_TOOL) $(*F) '$<' >'$@'
 
-$(REPORT): $(call esc,$(report_json)) $(wildcard gen/report/page.html gen/report/assemble) FORCE
-	@gen/report/assemble $(REPORT_TOOL) gen/report/page.html '$(PACK)' $(call quote,$(DEVICE_NOTE)) '$(BASE)' $@ $(report_json:%='%')
+$(REPORT): $(call esc,$(report_json)) $(wildcard gen/report/page.html gen/report/assemble) $(BOUNDS) FORCE
+	@BOUNDS='$(BOUNDS)' gen/report/assemble $(REPORT_TOOL) gen/report/page.html '$(PACK)' $(call quote,$(DEVICE_NOTE)) '$(BASE)' $@ $(report_json:%='%')
 	@echo "  PAGE  $@"
 
 report: $(REPORT) ## write build/report.html: sizes, registers, instructions (BASE=DIR compares)

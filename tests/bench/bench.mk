@@ -59,6 +59,28 @@ $(H)/obj/tests/bench/sim/memory.o: $(PACK_HEADER)
 bench-memory: $(MEMORY_BENCH) sim ## count how kernels use memory on the simulated GPUs
 	@LD_LIBRARY_PATH=$(H)/sim:$$LD_LIBRARY_PATH KPK_SIM_DEVICES=$(DEVICES) $(MEMORY_BENCH)
 
+# What bounds the kernels on the cards that stand for the targets: see
+# tests/sim/README.md. BENCH picks kernels; all of them go to a file.
+BOUNDS_BENCH  := $(H)/bench-bounds
+BOUNDS_TABLE  := tests/bench/sim/bounds.csv
+BOUNDS_RESULT ?= tests/bench/results/$(shell date +%F)-bounds.txt
+BOUNDS_SOURCES := tests/bench/sim/bounds.c tests/bench/sim/bounds_launch.c tests/bench/gpu/shapes_launch.c
+$(BOUNDS_BENCH): $(BOUNDS_SOURCES) $(wildcard tests/bench/sim/*.h tests/bench/gpu/*.h tests/sim/*/*.h) \
+  $(addprefix $(H)/obj/tests/sim/core/,bounds.o cards.o device.o) $(H)/libkpack.a
+	@mkdir -p $(@D)
+	@echo "  LD    $@"
+	@$(CC) -std=gnu11 -O2 -Wall -Wextra $(CFLAGS) $(SAN_FLAGS) -Iinclude -I$(B)/include -o $@ $(filter %.c %.o %.a,$^) -ldl -pthread $(PACK_CODEC_LIBS)
+run_bounds = LD_LIBRARY_PATH=$(H)/sim:$$LD_LIBRARY_PATH KPK_SIM_DEVICES=$(DEVICES) $(BOUNDS_BENCH) $(BOUNDS_TABLE) '$(BENCH)'
+bench-bounds: $(BOUNDS_BENCH) sim ## lower bounds of kernels' times on real cards, into tests/bench/results (BENCH='GLOB' prints some)
+ifeq ($(BENCH),*)
+	@tests/bench/sim/bounds-notes >'$(BOUNDS_RESULT).new' && $(run_bounds) >>'$(BOUNDS_RESULT).new'
+	@mv '$(BOUNDS_RESULT).new' '$(BOUNDS_RESULT)'
+	@echo "  WROTE $(BOUNDS_RESULT)"
+else
+	@$(run_bounds)
+endif
+.PHONY: bench-bounds
+
 # Selecting a row of a configuration table.
 TABLE_BENCH := $(H)/bench-table
 $(TABLE_BENCH): $(H)/obj/tests/bench/table/bench.o $(H)/libkpack.a

@@ -187,6 +187,29 @@ def use(b, compared):
         check("no comparison", b.run("document.getElementById('changed-label').offsetParent === null"))
 
 
+def use_bounds(b):
+    """The three lines that report.sh makes."""
+    cells = """(id => { const t = document.getElementById('bounds-table');
+      const i = [...t.tHead.rows[0].cells].findIndex(c => c.dataset.column === id);
+      return [...t.tBodies[0].rows].map(r => r.cells[i].textContent); })('%s')"""
+    check("three bounds", b.run("document.getElementById('bounds-count').textContent").startswith("3 of 3"))
+    check("the worst first", b.run(cells % "worst") == ["455", "61", "52"], b.run(cells % "worst"))
+    check("what bounds them", b.run(cells % "by") == ["matrix pipe", "DRAM", "DRAM"], b.run(cells % "by"))
+    check("bytes in flight", b.run(cells % "flight") == ["156", "1\u202f872", "624"], b.run(cells % "flight"))
+    check("they are called bounds", "not times" in b.run("document.getElementById('bounds-about').textContent"))
+    bars = b.run("[...document.querySelectorAll('#bounds-table tbody tr:first-child .pipes i')].map(i => i.offsetWidth)")
+    check("bars as long as shares", len(bars) == 8 and bars[0] > bars[1] > bars[6] > 10, bars)
+    b.run("document.querySelector('#bounds-table th[data-column=us] button').click()")
+    check("sorted by the bound", b.run(cells % "us") == ["71.5", "8.738", "2.363"], b.run(cells % "us"))
+    b.run("set('bounds-over', true)")
+    check("other pipes above 60 %", b.run(cells % "name") == ["mul_mat_q4_0", "uneg_f32"], b.run(cells % "name"))
+    b.run("set('bounds-over', false); set('bounds-target', 'gfx942')")
+    check("bounds of one target", b.run(cells % "name") == ["badd_f32"], b.run(cells % "name"))
+    b.run("set('bounds-target', ''); set('bounds-search', 'BIAS')")
+    check("bounds that match", b.run(cells % "name") == ["uneg_f32"], b.run(cells % "name"))
+    b.run("set('bounds-search', '')")
+
+
 def main():
     program, page = sys.argv[1], os.path.abspath(sys.argv[2])
     shots = sys.argv[3] if len(sys.argv) > 3 else None
@@ -195,7 +218,12 @@ def main():
         b.screen_size = None
         b.open("file://" + page)
         b.screen(1280, 900, False)
-        use(b, "--compared" in sys.argv or os.path.basename(page).startswith("compared"))
+        compared = "--compared" in sys.argv or os.path.basename(page).startswith("compared")
+        use(b, compared)
+        if compared:
+            check("no bounds", b.run("document.getElementById('bounds').offsetParent === null"))
+        else:
+            use_bounds(b)
         for width, dark in ((1280, False), (1280, True), (390, False), (390, True), (320, False)):
             b.screen(width, 844, dark)
             name = f"{width} px, {'dark' if dark else 'light'}"

@@ -1,0 +1,328 @@
+/* bounds.c - lower bounds of kernels' times on real cards
+ *
+ * usage: LD_LIBRARY_PATH=build/sim bench-bounds TABLE.csv [GLOB]
+ *
+ * Runs the launches of the table on every simulated GPU, and prints for each
+ * what bounds it on the card that stands for the processor, as if the grid were
+ * large enough for all of the card: a bound, never a time. A shape is launched
+ * as candle's callers do, and where the table says for how much kpack's
+ * recommended shape is asked, in that shape as well.
+ */
+#include "bounds.h"
+#include "../../sim/core/cards.h"
+#include "../../sim/core/device.h"
+#include "../../sim/hip/kpk_sim.h"
+
+#include <kpack.h>
+#include <kpack/candle.h>
+
+#include <ctype.h>
+#include <dlfcn.h>
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct {
+    int (*get)(struct sim_stats *);
+    void (*reset)(void);
+    struct sim_config *(*config)(void);
+} sim;
+
+static kpk_instance *gpu;
+
+void bench_die(const char *what, const char *why)
+{
+    fprintf(stderr, "bench-bounds: %s: %s\n", what, why);
+    exit(1);
+}
+
+static void check(kpk_status status)
+{
+    if (status != KPK_OK)
+        bench_die("kpack", kpk_error_message());
+}
+
+/* ---- what shapes_launch.c asks for ---- */
+
+enum { MOST_BUFFERS = 32, PATTERN = 1 << 16 };
+static void *buffers[MOST_BUFFERS];
+static unsigned nbuffers;
+
+uint32_t bench_next_random(void)
+{
+    static uint64_t state = 88172645463325252u;
+
+    state ^= state << 13; /* Marsaglia's xorshift64 */
+    state ^= state >> 7;
+    state ^= state << 17;
+    return (uint32_t)(state >> 32);
+}
+
+/* Numbers that every float type can hold, as scales of blocks too. */
+uint64_t shape_memory(uint64_t nbytes)
+{
+    static uint32_t words[PATTERN / 4];
+    void *p;
+
+    if (nbuffers == MOST_BUFFERS)
+        bench_die("bounds", "too many buffers in one launch");
+    if (!words[0])
+        for (size_t i = 0; i < PATTERN / 4; i++)
+            words[i] = 0x3c003c00u | (bench_next_random() & 0x00ff00ffu);
+    check(kpk_malloc(gpu, nbytes ? nbytes : 1, &p));
+    buffers[nbuffers++] = p;
+    for (uint64_t done = 0; done < nbytes; done += PATTERN)
+        check(kpk_copy_to(gpu, (char *)p + done, words,
+                          nbytes - done < PATTERN ? nbytes - done : PATTERN));
+    return (uint64_t)(uintptr_t)p;
+}
+
+uint64_t shape_kept(uint64_t nbytes)
+{
+    return shape_memory(nbytes);
+}
+
+uint64_t shape_upload(const void *data, size_t nbytes)
+{
+    uint64_t p = shape_memory(nbytes);
+
+    check(kpk_copy_to(gpu, (void *)(uintptr_t)p, data, nbytes));
+    return p;
+}
+
+unsigned shape_turn(void)
+{
+    return 0;
+}
+
+void bench_arg(struct bench_launch *launch, uint64_t value)
+{
+    if (launch->nargs == BENCH_MAX_ARGS)
+        bench_die("bench_arg", "too many arguments in one row");
+    launch->args[launch->nargs++] = value;
+}
+
+void bench_arg_f32(struct bench_launch *launch, float value)
+{
+    uint32_t bits;
+
+    memcpy(&bits, &value, 4);
+    bench_arg(launch, bits);
+}
+
+/* ---- a launch ---- */
+
+static void launch(const kpk_kernel *kernel, const struct bench_launch *l,
+                   const kpk_shape *shape)
+{
+    kpk_arg args[BENCH_MAX_ARGS];
+
+    for (unsigned i = 0; i < l->nargs; i++) {
+        kpk_arg_decl decl;
+
+        check(kpk_module_arg(kpk_kernel_module(kernel),
+                             kpk_kernel_index(kernel), i, &decl));
+        args[i] = (kpk_arg){&l->args[i], decl.nbytes};
+    }
+    sim.reset();
+    check(kpk_launch(kernel, shape, NULL, args, l->nargs));
+    check(kpk_sync(gpu, NULL));
+}
+
+static double share(const struct sim_bounds *b, int pipe)
+{
+    double most = b->ns[b->largest];
+
+    return most > 0 ? 100 * b->ns[pipe] / most : 0;
+}
+
+/* DRAM or the matrix pipe should be the largest, and others far below. */
+static void print_others(const struct sim_bounds *b)
+{
+    enum { FAR_BELOW = 60 };
+    const char *comma = " <- ";
+
+    for (int p = 0; p < SIM_NPIPES; p++)
+        if (p != SIM_PIPE_DRAM && p != SIM_PIPE_MATRIX &&
+            share(b, p) > FAR_BELOW) {
+            printf("%s%s", comma, sim_pipe_name((enum sim_pipe)p));
+            comma = ", ";
+        }
+}
+
+static void print_bounds(const char *target, const struct shape *s,
+                         const char *launched, double least_bytes)
+{
+    const struct sim_card *card = sim_card_of(target);
+    struct sim_stats stats;
+    struct sim_bounds b;
+    const struct sim_work *k = &stats.work;
+    char shape[80];
+
+    sim.get(&stats);
+    sim_bounds_of(card, &stats, true, &b);
+    snprintf(shape, sizeof(shape), "%s%s%s", s->text, s->layout[0] ? "," : "",
+             s->layout);
+    printf("%-8s %-30s %-22s %-11s %9.3f", target, s->kernel, shape, launched,
+           b.ns[b.largest] / 1000);
+    for (int p = 0; p < SIM_NPIPES; p++)
+        printf(" %5.0f", share(&b, p));
+    printf(" %6.1f %6.1f %5.0f %7.0f %7.0f",
+           least_bytes > 0 ? 100 * b.dram_bytes / least_bytes : 0,
+           k->lds_cycles
+               ? 100. * (double)k->lds_conflict_cycles / (double)k->lds_cycles
+               : 0,
+           b.waves_per_simd, b.in_flight_bytes, b.needed_bytes);
+    print_others(&b);
+    printf("\n");
+    if (k->matrix_unknown || k->untracked)
+        bench_die(s->kernel, "not all of its work could be counted");
+}
+
+static void release(void)
+{
+    while (nbuffers)
+        check(kpk_free(gpu, buffers[--nbuffers]));
+}
+
+/* `asked` is what kpk_kernel_shape() is told, N or NxCOLUMNS; "" for none. */
+static void run(const char *target, const struct shape *s, const char *asked)
+{
+    const struct shape_family *family = bounds_family_of(s);
+    struct bench_launch l = {.grid = {1, 1, 1}, .block = {1, 1, 1}};
+    struct shape_use use = {0};
+    const kpk_kernel *kernel;
+    kpk_shape shape;
+    char *end;
+
+    if (!family)
+        bench_die(s->kernel, "no family of kernels has it");
+    check(kpk_kernel_get(gpu, s->kernel, &kernel));
+    family->prepare(&l, &use, s);
+    memcpy(shape.grid, l.grid, sizeof(shape.grid));
+    memcpy(shape.block, l.block, sizeof(shape.block));
+    shape.shared_nbytes = l.shared_nbytes;
+    launch(kernel, &l, &shape);
+    print_bounds(target, s, "callers'", l.nbytes);
+    if (asked[0]) {
+        uint64_t n = strtoull(asked, &end, 10);
+        uint64_t columns = *end == 'x' ? strtoull(end + 1, NULL, 10) : 0;
+
+        check(kpk_kernel_shape(kernel, n, columns, &shape));
+        launch(kernel, &l, &shape);
+        print_bounds(target, s, "recommended", l.nbytes);
+    }
+    fflush(stdout);
+    release();
+}
+
+/* ---- the table ---- */
+
+/* A field of a line of CSV; cuts it off. */
+static char *field(char **line)
+{
+    char *at = *line, *comma = strchr(at, ',');
+
+    *line = comma ? comma + 1 : at + strlen(at);
+    if (comma)
+        *comma = '\0';
+    at[strcspn(at, "\n")] = '\0';
+    return at;
+}
+
+static void put_shape(struct shape *s, const char *kernel, const char *layout,
+                      const char *text)
+{
+    unsigned i = 0;
+
+    memset(s, 0, sizeof(*s));
+    snprintf(s->kernel, sizeof(s->kernel), "%s", kernel);
+    snprintf(s->layout, sizeof(s->layout), "%s", layout);
+    snprintf(s->text, sizeof(s->text), "%s", text);
+    for (const char *p = text; *p && i < SHAPE_MAX_SIZES; i++) {
+        char *end;
+
+        s->n[i] = strtoull(p, &end, 10);
+        p = *end == 'x' ? end + 1 : end;
+        if (!isdigit((unsigned char)*p) && *p)
+            bench_die(text, "is no shape");
+    }
+}
+
+static void run_table(const char *path, const char *glob, const char *target)
+{
+    FILE *file = fopen(path, "r");
+    char line[512];
+    bool head = true;
+
+    if (!file)
+        bench_die(path, "cannot be opened");
+    while (fgets(line, sizeof(line), file)) {
+        char *rest = line, *kernel = field(&rest), *layout = field(&rest);
+        char *text = field(&rest), *asked = field(&rest);
+        struct shape s;
+
+        if (kernel[0] == '#' || head) {
+            head = head && kernel[0] == '#';
+            continue;
+        }
+        if (fnmatch(glob, kernel, 0) != 0)
+            continue;
+        put_shape(&s, kernel, layout, text);
+        run(target, &s, asked);
+    }
+    fclose(file);
+}
+
+static void find_simulator(void)
+{
+    int n;
+    void *hip;
+
+    check(kpk_device_count(&n));
+    hip = dlopen("libamdhip64.so.7", RTLD_NOW | RTLD_NOLOAD);
+    if (hip) {
+        *(void **)&sim.get = dlsym(hip, "kpkSimGetStats");
+        *(void **)&sim.reset = dlsym(hip, "kpkSimResetStats");
+        *(void **)&sim.config = dlsym(hip, "kpkSimConfig");
+    }
+    if (!sim.get || !sim.reset || !sim.config)
+        bench_die("this is no simulated GPU",
+                  "run it with LD_LIBRARY_PATH=build/sim");
+    sim.config()->bounds = true;
+}
+
+static void print_head(void)
+{
+    printf("target   kernel                         shape                  "
+           "launched    bound us matrx  valu trans  salu   lds    l1  dram "
+           "atoms moved%% confl%% waves  flight  needed\n");
+}
+
+int main(int argc, char **argv)
+{
+    int ndevices;
+
+    if (argc < 2) {
+        fprintf(stderr, "usage: bench-bounds TABLE.csv [GLOB]\n");
+        return 2;
+    }
+    find_simulator();
+    print_head();
+    check(kpk_device_count(&ndevices));
+    for (int i = 0; i < ndevices; i++) {
+        kpk_device device;
+        char target[64];
+
+        check(kpk_device_get(i, &device));
+        snprintf(target, sizeof(target), "%.*s",
+                 (int)strcspn(device.target, ":"), device.target);
+        if (!sim_card_of(target))
+            bench_die(target, "no card stands for it: tests/sim/core/cards.c");
+        check(kpk_open(&kpk_candle, i, &gpu));
+        run_table(argv[1], argc > 2 ? argv[2] : "*", target);
+        check(kpk_close(gpu));
+    }
+    return 0;
+}

@@ -1,0 +1,374 @@
+/* bounds_launch.c - families of kernels that real models launch rarely
+ *
+ * Launched as candle's hosts do, at shapes of tests/bench/sim/bounds.csv.
+ */
+#include "bounds.h"
+
+#include <fnmatch.h>
+#include <string.h>
+
+static uint64_t div_up(uint64_t a, uint64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+static size_t size_of(const char *kernel)
+{
+    static const struct {
+        const char *end;
+        size_t nbytes;
+    } types[] = {
+        {"_u8", 1}, {"_bf16", 2}, {"_f16", 2}, {"_i64", 8}, {"_f64", 8}};
+    const size_t n = strlen(kernel);
+
+    for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+        const size_t m = strlen(types[i].end);
+
+        if (n > m && strcmp(kernel + n - m, types[i].end) == 0)
+            return types[i].nbytes;
+    }
+    return 4;
+}
+
+static void a_thread_each(struct bench_launch *l, uint64_t n)
+{
+    l->grid[0] = (unsigned)div_up(n, 1024);
+    l->block[0] = 1024;
+}
+
+/* n: two dimensions, of which the source has the second outermost */
+static void transposed(struct bench_launch *l, struct shape_use *use,
+                       const struct shape *s)
+{
+    const uint64_t n = s->n[0] * s->n[1];
+    const uint64_t info[] = {s->n[0], s->n[1], 1, s->n[0]};
+    const size_t size = size_of(s->kernel);
+
+    (void)use;
+    a_thread_each(l, n);
+    bench_arg(l, n);
+    bench_arg(l, 2);
+    bench_arg(l, shape_upload(info, sizeof(info)));
+    bench_arg(l, shape_memory(n * size));
+    bench_arg(l, shape_memory(n * size));
+    l->nbytes = 2. * (double)(n * size);
+}
+
+/* two contiguous operands, a byte each */
+static void compare(struct bench_launch *l, struct shape_use *use,
+                    const struct shape *s)
+{
+    const uint64_t n = s->n[0] * s->n[1];
+    const size_t size = size_of(s->kernel);
+
+    (void)use;
+    a_thread_each(l, n);
+    bench_arg(l, n);
+    bench_arg(l, 2);
+    bench_arg(l, 0);
+    bench_arg(l, shape_memory(n * size));
+    bench_arg(l, shape_memory(n * size));
+    bench_arg(l, shape_memory(n));
+    l->nbytes = (double)(n * (2 * size + 1));
+}
+
+static void fill(struct bench_launch *l, struct shape_use *use,
+                 const struct shape *s)
+{
+    const uint64_t n = s->n[0] * s->n[1];
+    const size_t size = size_of(s->kernel);
+
+    (void)use;
+    a_thread_each(l, n);
+    bench_arg(l, shape_memory(n * size));
+    bench_arg(l, 42);
+    bench_arg(l, n);
+    l->nbytes = (double)(n * size);
+}
+
+/* n[0] results out of n[1] numbers that lie n[0] apart */
+static void over_columns(struct bench_launch *l, struct shape_use *use,
+                         const struct shape *s)
+{
+    const uint64_t rows = s->n[0], cols = s->n[1];
+    const uint64_t info[] = {rows, cols, 1, rows};
+    const size_t size = size_of(s->kernel);
+    unsigned block = 1;
+
+    (void)use;
+    while (block < cols && block < 1024)
+        block *= 2;
+    l->grid[0] = (unsigned)rows;
+    l->block[0] = block;
+    bench_arg(l, rows * cols);
+    bench_arg(l, cols);
+    bench_arg(l, 2);
+    bench_arg(l, shape_upload(info, sizeof(info)));
+    bench_arg(l, shape_memory(rows * cols * size));
+    bench_arg(l, shape_memory(rows * 8));
+    l->nbytes = (double)(rows * (cols + 1) * size);
+}
+
+enum { MOST_IDS = 1 << 16 };
+
+/* Ids below `limit`, a power of two, each `repeats` times in turn. */
+static uint64_t ids(uint64_t n, uint64_t limit, uint64_t repeats)
+{
+    static uint32_t v[MOST_IDS];
+
+    if (n > MOST_IDS)
+        bench_die("bounds", "more ids than bounds_launch.c has room for");
+    for (uint64_t i = 0; i < n; i++)
+        v[i] = (uint32_t)(i / repeats * UINT64_C(2654435761) & (limit - 1));
+    return shape_upload(v, n * sizeof(v[0]));
+}
+
+/* left x rows x right, an id for each element */
+static void gather(struct bench_launch *l, struct shape_use *use,
+                   const struct shape *s)
+{
+    const uint64_t left = s->n[0], n = s->n[1], right = s->n[2];
+    const uint64_t all = left * n * right;
+    const size_t size = size_of(s->kernel);
+
+    (void)use;
+    a_thread_each(l, all);
+    bench_arg(l, all);
+    bench_arg(l, ids(all, n, right));
+    bench_arg(l, shape_memory(all * size));
+    bench_arg(l, shape_memory(all * size));
+    bench_arg(l, left);
+    bench_arg(l, n);
+    bench_arg(l, n);
+    bench_arg(l, right);
+    l->nbytes = (double)(all * (2 * size + 4));
+}
+
+/* left x rows x right into as many; ia_*: an id for each row, else element */
+static void scatter(struct bench_launch *l, struct shape_use *use,
+                    const struct shape *s)
+{
+    const int by_row = strncmp(s->kernel, "ia_", 3) == 0;
+    const int adds = by_row || strncmp(s->kernel, "sa_", 3) == 0;
+    const uint64_t left = s->n[0], n = s->n[1], right = s->n[2];
+    const uint64_t all = left * n * right;
+    const size_t size = size_of(s->kernel);
+
+    (void)use;
+    a_thread_each(l, left * right);
+    bench_arg(l, ids(by_row ? n : all, n, by_row ? 1 : right));
+    if (by_row)
+        bench_arg(l, n);
+    bench_arg(l, shape_memory(all * size));
+    bench_arg(l, shape_memory(all * size));
+    bench_arg(l, left);
+    bench_arg(l, n);
+    bench_arg(l, n);
+    bench_arg(l, right);
+    l->nbytes =
+        (double)(all * ((adds ? 3 : 2) * size) + 4 * (by_row ? n : all));
+}
+
+/* rows x columns of keys */
+static void sort(struct bench_launch *l, struct shape_use *use,
+                 const struct shape *s)
+{
+    const uint64_t rows = s->n[0], cols = s->n[1];
+
+    (void)use;
+    l->grid[0] = (unsigned)rows;
+    l->block[0] = cols < 1024 ? (unsigned)cols : 1024;
+    l->shared_nbytes = (unsigned)(4 * cols);
+    bench_arg(l, shape_memory(rows * cols * size_of(s->kernel)));
+    bench_arg(l, shape_memory(rows * cols * 4));
+    bench_arg(l, cols);
+    bench_arg(l, cols);
+    l->nbytes = (double)(rows * cols * (size_of(s->kernel) + 4));
+}
+
+/* ---- quantized ---- */
+
+static const struct format {
+    const char *name;
+    unsigned elements, nbytes; /* of a block */
+    unsigned threads, each;    /* of dequantize_block_*: elements of a group */
+    unsigned third;            /* argument: 1 blocks, 2 elements */
+} formats[] = {
+    {"q4_0", 32, 18, 32, 256, 1},
+    {"q4_1", 32, 20, 32, 256, 1},
+    {"q5_0", 32, 22, 256, 512, 2},
+    {"q5_1", 32, 24, 256, 512, 2},
+    {"q8_0", 32, 34, 32, 256, 1},
+    {"q2_K", 256, 84, 64, 256, 0},
+    {"q3_K", 256, 110, 64, 256, 0},
+    {"q4_K", 256, 144, 32, 256, 0},
+    {"q5_K", 256, 176, 64, 256, 0},
+    {"q6_K", 256, 210, 64, 256, 0},
+    /* as some names spell them */
+    {"q2k", 256, 84, 64, 256, 0},
+    {"q3k", 256, 110, 64, 256, 0},
+    {"q4k", 256, 144, 32, 256, 0},
+    {"q5k", 256, 176, 64, 256, 0},
+    {"q6k", 256, 210, 64, 256, 0},
+    {"q2_k", 256, 84, 64, 256, 0},
+    {"q3_k", 256, 110, 64, 256, 0},
+    {"q4_k", 256, 144, 32, 256, 0},
+    {"q5_k", 256, 176, 64, 256, 0},
+    {"q6_k", 256, 210, 64, 256, 0},
+};
+
+static const struct format *format_of(const char *kernel)
+{
+    for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++)
+        if (strstr(kernel, formats[i].name))
+            return &formats[i];
+    bench_die(kernel, "no quantized format of bounds_launch.c");
+}
+
+static uint64_t weights(const struct format *f, uint64_t n)
+{
+    return n / f->elements * f->nbytes;
+}
+
+/* n[0] x n[1] elements */
+static void dequantize(struct bench_launch *l, struct shape_use *use,
+                       const struct shape *s)
+{
+    const struct format *f = format_of(s->kernel);
+    const uint64_t n = s->n[0] * s->n[1];
+    const size_t size = size_of(s->kernel);
+
+    (void)use;
+    l->grid[0] = (unsigned)(n / f->each);
+    l->block[0] = f->threads;
+    bench_arg(l, shape_memory(weights(f, n)));
+    bench_arg(l, shape_memory(n * size));
+    if (f->third)
+        bench_arg(l, f->third == 1 ? n / 32 : n);
+    l->nbytes = (double)(weights(f, n) + n * size);
+}
+
+/* rows x columns of f32 activations, one column of them */
+static void dequantize_mat_vec(struct bench_launch *l, struct shape_use *use,
+                               const struct shape *s)
+{
+    const uint64_t rows = s->n[0], cols = s->n[1];
+    const struct format *f = format_of(s->kernel);
+
+    (void)use;
+    l->grid[0] = (unsigned)rows;
+    l->block[0] = 32;
+    bench_arg(l, shape_memory(weights(f, rows * cols)));
+    bench_arg(l, shape_memory(cols * 4));
+    bench_arg(l, shape_memory(rows * 4));
+    bench_arg(l, cols);
+    if (f->elements == 32) /* others take the grid's */
+        bench_arg(l, rows);
+    l->nbytes = (double)(weights(f, rows * cols) + 4 * (rows + cols));
+}
+
+/* ids x columns of a table with n[2] rows */
+static void get_rows(struct bench_launch *l, struct shape_use *use,
+                     const struct shape *s)
+{
+    const uint64_t n = s->n[0], cols = s->n[1];
+    const struct format *f = format_of(s->kernel);
+
+    (void)use;
+    l->grid[0] = (unsigned)n;
+    l->grid[1] = (unsigned)(cols / (f->elements == 32 ? 512 : 256));
+    l->block[0] = f->elements == 32 ? 256 : f->threads;
+    bench_arg(l, shape_memory(weights(f, s->n[2] * cols)));
+    bench_arg(l, ids(n, s->n[2], 1));
+    bench_arg(l, shape_memory(n * cols * 4));
+    bench_arg(l, cols);
+    bench_arg(l, weights(f, cols));
+    l->nbytes = (double)(weights(f, n * cols) + n * cols * 4);
+}
+
+/* tokens x experts chosen x rows x columns, each expert once */
+static void moe(struct bench_launch *l, struct shape_use *use,
+                const struct shape *s)
+{
+    const uint64_t tokens = s->n[0], chosen = s->n[1], n = s->n[2];
+    const uint64_t cols = s->n[3], pairs = tokens * chosen;
+    const struct format *f = format_of(s->kernel);
+
+    (void)use;
+    l->grid[0] = (unsigned)n;
+    l->grid[1] = (unsigned)tokens;
+    l->grid[2] = (unsigned)chosen;
+    l->block[0] = 32;
+    l->block[1] = 4;
+    bench_arg(l, shape_memory(weights(f, pairs * n * cols)));
+    bench_arg(l, shape_memory(tokens * cols / 32 * 36));
+    bench_arg(l, ids(pairs, pairs, 1));
+    bench_arg(l, shape_memory(pairs * n * 4));
+    bench_arg(l, n);
+    bench_arg(l, cols);
+    bench_arg(l, tokens);
+    bench_arg(l, chosen);
+    bench_arg(l, cols);
+    bench_arg(l, 1);
+    l->nbytes = (double)(weights(f, pairs * n * cols) +
+                         tokens * cols / 32 * 36 + pairs * n * 4);
+}
+
+/* ---- images ---- */
+
+/* channels x side x channels out x kernel's side x stride */
+static void conv_transpose2d(struct bench_launch *l, struct shape_use *use,
+                             const struct shape *s)
+{
+    const uint64_t c = s->n[0], side = s->n[1], o = s->n[2], k = s->n[3];
+    const uint64_t out = (side - 1) * s->n[4] + k;
+    const uint64_t info[] = {
+        1, c, side, side, c * side * side, side * side, side, 1,
+        c, o, k,    k,    o * k * k,       k * k,       k,    1};
+    const size_t size = size_of(s->kernel);
+
+    (void)use;
+    a_thread_each(l, o * out * out);
+    bench_arg(l, c * side * side);
+    bench_arg(l, out);
+    bench_arg(l, out);
+    bench_arg(l, s->n[4]);
+    bench_arg(l, 0);
+    bench_arg(l, 0);
+    bench_arg(l, 1);
+    bench_arg(l, shape_upload(info, sizeof(info)));
+    bench_arg(l, shape_memory(c * side * side * size));
+    bench_arg(l, shape_memory(c * o * k * k * size));
+    bench_arg(l, shape_memory(o * out * out * size));
+    l->nbytes =
+        (double)((c * side * side + c * o * k * k + o * out * out) * size);
+}
+
+const struct shape_family *bounds_family_of(const struct shape *shape)
+{
+    static const struct {
+        const char *layout;
+        struct shape_family family;
+    } families[] = {
+        {"transposed", {"u*", 2, transposed}},
+        {"columns", {"fast_*", 2, over_columns}},
+        {"", {"lt_*", 2, compare}},
+        {"", {"fill_*", 2, fill}},
+        {"", {"gather_*", 3, gather}},
+        {"", {"ia_*", 3, scatter}},
+        {"", {"s_u*", 3, scatter}},
+        {"", {"sa_*", 3, scatter}},
+        {"", {"asort_*", 2, sort}},
+        {"", {"dequantize_block_*", 2, dequantize}},
+        {"", {"dequantize_mul_mat_vec_*", 2, dequantize_mat_vec}},
+        {"", {"get_rows_*", 3, get_rows}},
+        {"", {"indexed_moe_*", 4, moe}},
+        {"", {"conv_transpose2d_*", 5, conv_transpose2d}},
+    };
+
+    for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++)
+        if (strcmp(families[i].layout, shape->layout) == 0 &&
+            fnmatch(families[i].family.kernels, shape->kernel, 0) == 0)
+            return &families[i].family;
+    return shape_family_of(shape->kernel);
+}
