@@ -889,7 +889,8 @@ typedef enum kpk_kind {
     KPK_KIND_VALUE = 0,          /* a number or struct, copied */
     KPK_KIND_BUFFER = 1,         /* a pointer to device memory */
     KPK_KIND_DYNAMIC_SHARED = 2, /* a pointer to dynamic shared memory */
-    KPK_KIND_OTHER = 3           /* sampler, image, pipe, queue */
+    KPK_KIND_OTHER = 3,          /* sampler, image, pipe, queue */
+    KPK_KIND_UNKNOWN = 4         /* a cubin does not tell: value or pointer */
 } kpk_kind;
 
 /* One explicit argument of a kernel. */

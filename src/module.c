@@ -12,7 +12,8 @@ _Static_assert((int)KPK_KIND_VALUE == (int)KPK_ARG_BY_VALUE &&
                    (int)KPK_KIND_BUFFER == (int)KPK_ARG_GLOBAL_BUFFER &&
                    (int)KPK_KIND_DYNAMIC_SHARED ==
                        (int)KPK_ARG_DYNAMIC_SHARED_POINTER &&
-                   (int)KPK_KIND_OTHER == (int)KPK_ARG_OTHER,
+                   (int)KPK_KIND_OTHER == (int)KPK_ARG_OTHER &&
+                   (int)KPK_KIND_UNKNOWN == (int)KPK_ARG_UNKNOWN,
                "kpack.h and format.h number argument kinds alike");
 
 const char *kpk_i_string(const kpk_module *module, uint32_t offset)

@@ -37,7 +37,7 @@ $(H)/test/kernels/%: $(H)/obj/tests/kernels/%.o $(HARNESS) $(H)/libkpack.a
 	@$(CC) $(LDFLAGS) $(SAN_FLAGS) -o $@ $^ -ldl -lm -pthread $(PACK_CODEC_LIBS)
 
 # What makes code objects, for the tests of what reads them.
-MADE   := $(H)/obj/tests/import/code_object.o
+MADE   := $(H)/obj/tests/import/code_object.o $(H)/obj/tests/import/cubin.o
 MAKERS := $(addprefix $(H)/test/import/,make_tree make_bundle)
 $(MAKERS): $(H)/test/import/%: $(H)/obj/tests/import/%.o $(MADE)
 	@echo "  LD    $@"

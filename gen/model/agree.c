@@ -8,11 +8,14 @@ static const char *const kinds[] = {
     [KPK_ARG_GLOBAL_BUFFER] = "pointer",
     [KPK_ARG_DYNAMIC_SHARED_POINTER] = "shared pointer",
     [KPK_ARG_OTHER] = "handle",
+    [KPK_ARG_UNKNOWN] = "parameter",
 };
 
 static bool same_arg(const struct codeobj_arg *p, const struct codeobj_arg *q)
 {
-    return p->offset == q->offset && p->size == q->size && p->kind == q->kind;
+    return p->offset == q->offset && p->size == q->size &&
+           (p->kind == q->kind || p->kind == KPK_ARG_UNKNOWN ||
+            q->kind == KPK_ARG_UNKNOWN);
 }
 
 bool tables_alike(const struct codeobj *a, const struct codeobj *b)

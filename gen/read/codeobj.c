@@ -1,4 +1,5 @@
-/* codeobj.c - reads the ELF side of an AMDGPU code object */
+/* codeobj.c - reads a code object: the ELF side of AMDGPU's here, NVIDIA's in
+ * cubin.c and ptx.c */
 #include "read/codeobj.h"
 
 #include <gelf.h>
@@ -11,6 +12,7 @@
 #include "target_table.h"
 
 #define EM_AMDGPU_NUMBER 224
+#define EM_CUDA_NUMBER 190
 #define OSABI_AMDGPU_HSA 64
 #define NT_AMDGPU_METADATA_TYPE 32
 #define KERNEL_DESCRIPTOR_NBYTES 64
@@ -302,6 +304,15 @@ static bool check_descriptors(const struct codeobj *co, Elf *elf,
     return ok;
 }
 
+static bool is_cubin(Elf *elf)
+{
+    GElf_Ehdr h;
+
+    return elf_kind(elf) == ELF_K_ELF && gelf_getehdr(elf, &h) &&
+           h.e_ident[EI_CLASS] == ELFCLASS64 &&
+           h.e_ident[EI_DATA] == ELFDATA2LSB && h.e_machine == EM_CUDA_NUMBER;
+}
+
 struct codeobj *codeobj_parse(const char *path, const void *data, size_t nbytes,
                               char error[CODEOBJ_ERROR_MAX])
 {
@@ -315,10 +326,18 @@ struct codeobj *codeobj_parse(const char *path, const void *data, size_t nbytes,
     }
     memcpy(co->data, data, nbytes);
     co->nbytes = nbytes;
+    if (codeobj_is_ptx(data, nbytes)) {
+        ok = codeobj_read_ptx(co, error);
+        goto out;
+    }
     elf_version(EV_CURRENT);
     elf = elf_memory((char *)co->data, nbytes);
     if (!elf) {
         fail(error, "not an ELF file");
+        goto out;
+    }
+    if (is_cubin(elf)) {
+        ok = codeobj_read_cubin(co, elf, error);
         goto out;
     }
     ok = read_header(co, elf, error) && check_segments(co, elf, error) &&

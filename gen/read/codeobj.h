@@ -1,8 +1,10 @@
-/* codeobj.h - what kpack-gen knows of one AMDGPU code object
+/* codeobj.h - what kpack-gen knows of one code object, of AMDGPU or NVIDIA
  *
- * A reader of the ELF header, the symbol table and the metadata note, at build
- * time only. Every number in the file is checked before it is used: a damaged
- * or hostile file is refused with a sentence and never read out of bounds.
+ * A reader of what the file says of its kernels, at build time only: the
+ * metadata note of AMDGPU code objects, the sections .nv.info of cubins, the
+ * entries of PTX. Every number in the file is checked before it is used: a
+ * damaged or hostile file is refused with a sentence and never read out of
+ * bounds.
  */
 #ifndef KPK_GEN_CODEOBJ_H
 #define KPK_GEN_CODEOBJ_H
@@ -36,9 +38,10 @@ struct codeobj {
     char *path;
     unsigned char *data; /* the whole file */
     size_t nbytes;
-    char target[CODEOBJ_TARGET_MAX]; /* from e_flags */
-    unsigned cov;                    /* code object version, 3 to 6 */
-    struct codeobj_kernel *kernels;  /* sorted by name, as strcmp */
+    char target[CODEOBJ_TARGET_MAX]; /* as the file says */
+    unsigned cov; /* AMDGPU: code object version, 3 to 6; a cubin: CUDA's
+                   * release, 130 is 13.0; PTX: its ISA's, 78 is 7.8 */
+    struct codeobj_kernel *kernels; /* sorted by name, as strcmp */
     size_t nkernels;
 };
 
@@ -63,6 +66,13 @@ void codeobj_free(struct codeobj *co);
 
 /* Whether a name is a target ID that a code object may have. */
 bool codeobj_is_target(const char *name);
+
+/* Internal to the reader, its parts for NVIDIA's files. */
+struct Elf;
+bool codeobj_read_cubin(struct codeobj *co, struct Elf *elf,
+                        char error[CODEOBJ_ERROR_MAX]);
+bool codeobj_is_ptx(const void *data, size_t nbytes);
+bool codeobj_read_ptx(struct codeobj *co, char error[CODEOBJ_ERROR_MAX]);
 
 /* Internal to the reader: fills the kernels from the metadata note. */
 bool codeobj_read_metadata(struct codeobj *co, const void *note, size_t nbytes,

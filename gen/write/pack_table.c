@@ -28,7 +28,7 @@ void tables_write_pack(FILE *f, const char *pack, char *const *modules,
 
 static void write_arg(FILE *f, const struct codeobj_arg *a)
 {
-    if (a->kind == KPK_ARG_BY_VALUE)
+    if (a->kind == KPK_ARG_BY_VALUE || a->kind == KPK_ARG_UNKNOWN)
         fprintf(f, "%u byte%s", (unsigned)a->size, a->size == 1 ? "" : "s");
     else
         fputs(a->kind == KPK_ARG_OTHER ? "handle" : "pointer", f);

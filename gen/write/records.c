@@ -21,6 +21,7 @@ void tables_write_arg(FILE *f, uint32_t name, const struct codeobj_arg *arg)
         [KPK_ARG_GLOBAL_BUFFER] = "KPK_ARG_GLOBAL_BUFFER",
         [KPK_ARG_DYNAMIC_SHARED_POINTER] = "KPK_ARG_DYNAMIC_SHARED_POINTER",
         [KPK_ARG_OTHER] = "KPK_ARG_OTHER",
+        [KPK_ARG_UNKNOWN] = "KPK_ARG_UNKNOWN",
     };
 
     fprintf(f, "    {%u, %u, %u, %s},\n", (unsigned)name, (unsigned)arg->offset,

@@ -22,7 +22,8 @@ enum kpk_arg_kind {
     KPK_ARG_BY_VALUE,
     KPK_ARG_GLOBAL_BUFFER,
     KPK_ARG_DYNAMIC_SHARED_POINTER,
-    KPK_ARG_OTHER /* sampler, image, pipe, queue */
+    KPK_ARG_OTHER,  /* sampler, image, pipe, queue */
+    KPK_ARG_UNKNOWN /* a cubin does not tell */
 };
 
 /* One explicit argument. Hidden arguments are not listed. */

@@ -1,0 +1,398 @@
+/* cubin.c - reads what a cubin says of its kernels
+ *
+ * A cubin is an ELF file of NVIDIA's. Kernels are global functions of its
+ * symbol table; sections .nv.info.NAME hold a kernel's parameters as records
+ * of a format, a tag and a value. NVIDIA documents neither. The tags below
+ * were read off what ptxas 11.8 to 13.0 write for known kernels; tests hold
+ * them against AMD's lists of the same kernels, and on a GPU against
+ * cuFuncGetParamInfo() and cuFuncGetAttribute().
+ */
+#include "codeobj.h"
+
+#include <gelf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* OS ABIs: of CUDA 13's files, and of those before. */
+enum { OSABI_CUDA_13 = 0x41, OSABI_CUDA = 0x33 };
+
+/* Tags of records. */
+enum {
+    MAX_THREADS = 0x05,
+    REQNTID = 0x10,
+    FRAME_SIZE = 0x11,
+    KPARAM_INFO = 0x17,
+    CBANK_PARAM_SIZE = 0x19,
+    REGCOUNT = 0x2f,
+    CUDA_API_VERSION = 0x37,
+    KPARAM_INFO_V2 = 0x45
+};
+
+enum {
+    FORMAT_BYTES = 4, /* a size of 16 bits, then bytes; else 16 bits */
+    NO_KERNEL_MAX_THREADS = 1024,
+    REGISTERS = 65536, /* of a multiprocessor */
+    SHARED_RESERVED_NBYTES = 0x400,
+    ARGS_MAX = 4096
+};
+
+static bool fail(char error[CODEOBJ_ERROR_MAX], const char *what,
+                 const char *name)
+{
+    snprintf(error, CODEOBJ_ERROR_MAX, "%s%s", what, name);
+    return false;
+}
+
+static uint32_t u32_at(const unsigned char *at)
+{
+    uint32_t value;
+
+    memcpy(&value, at, sizeof(value));
+    return value;
+}
+
+static uint16_t u16_at(const unsigned char *at)
+{
+    uint16_t value;
+
+    memcpy(&value, at, sizeof(value));
+    return value;
+}
+
+/* ---- records ------------------------------------------------------------ */
+
+struct record {
+    unsigned tag;
+    const unsigned char *value; /* [nbytes] */
+    size_t nbytes;
+};
+
+/* Takes the record at *at; false at the end, or where none is whole. */
+static bool next_record(const unsigned char **at, const unsigned char *end,
+                        struct record *out)
+{
+    const unsigned char *head = *at;
+
+    if (end - head < 4)
+        return false;
+    out->tag = head[1];
+    out->value = head + 2;
+    out->nbytes = 2;
+    if (head[0] == FORMAT_BYTES) {
+        out->value = head + 4;
+        out->nbytes = u16_at(head + 2);
+        if ((size_t)(end - out->value) < out->nbytes)
+            return false;
+    }
+    *at = out->value + out->nbytes;
+    return true;
+}
+
+/* ---- one kernel --------------------------------------------------------- */
+
+static bool grow_args(struct codeobj_kernel *k, size_t n)
+{
+    struct codeobj_arg *args = realloc(k->args, n * sizeof(*args));
+
+    if (!args)
+        return false;
+    memset(args + k->nargs, 0, (n - k->nargs) * sizeof(*args));
+    k->args = args;
+    for (; k->nargs < n; k->nargs++) {
+        args[k->nargs].name = strdup("");
+        if (!args[k->nargs].name)
+            return false;
+    }
+    return true;
+}
+
+/* {index u32, ordinal u16, offset u16, size u32 << 18}, last one first */
+static bool read_param(struct codeobj_kernel *k, const struct record *r,
+                       char error[CODEOBJ_ERROR_MAX])
+{
+    size_t ordinal;
+
+    if (r->nbytes < 12)
+        return fail(error, "a short record of a parameter of ", k->name);
+    ordinal = u16_at(r->value + 4);
+    if (ordinal >= ARGS_MAX)
+        return fail(error, "too many parameters: ", k->name);
+    if (ordinal >= k->nargs && !grow_args(k, ordinal + 1))
+        return fail(error, "out of memory", "");
+    k->args[ordinal].offset = u16_at(r->value + 6);
+    k->args[ordinal].size = u32_at(r->value + 8) >> 18;
+    k->args[ordinal].kind = KPK_ARG_UNKNOWN;
+    return true;
+}
+
+static bool read_block(uint32_t block[3], const struct record *r)
+{
+    if (r->nbytes < 12)
+        return false;
+    for (int i = 0; i < 3; i++)
+        block[i] = u32_at(r->value + 4 * i);
+    return true;
+}
+
+/* The parameters that were listed are all there are. */
+static bool check_params(const struct codeobj_kernel *k,
+                         char error[CODEOBJ_ERROR_MAX])
+{
+    uint32_t end = 0;
+
+    for (size_t i = 0; i < k->nargs; i++) {
+        if (k->args[i].size == 0 || k->args[i].offset < end)
+            return fail(error,
+                        "the parameters have gaps or overlap: ", k->name);
+        end = k->args[i].offset + k->args[i].size;
+    }
+    if (end > k->attrs.kernarg_nbytes)
+        return fail(error,
+                    "the parameters are more than the kernel takes: ", k->name);
+    return true;
+}
+
+static bool read_kernel(struct codeobj *co, struct codeobj_kernel *k,
+                        const Elf_Data *data, char error[CODEOBJ_ERROR_MAX])
+{
+    const unsigned char *at = data->d_buf;
+    const unsigned char *end = at + data->d_size;
+    uint32_t most[3] = {NO_KERNEL_MAX_THREADS, 1, 1};
+    struct record r;
+
+    while (next_record(&at, end, &r)) {
+        bool ok = true;
+
+        if (r.tag == KPARAM_INFO)
+            ok = read_param(k, &r, error);
+        else if (r.tag == KPARAM_INFO_V2)
+            ok = fail(error,
+                      "parameters as a newer CUDA writes them, which this "
+                      "kpack cannot read: ",
+                      k->name);
+        else if (r.tag == CUDA_API_VERSION && r.nbytes >= 2)
+            co->cov = u16_at(r.value);
+        else if (r.tag == CBANK_PARAM_SIZE)
+            k->attrs.kernarg_nbytes = u16_at(r.value);
+        else if (r.tag == MAX_THREADS)
+            ok = read_block(most, &r) ||
+                 fail(error, "a short record of threads of ", k->name);
+        else if (r.tag == REQNTID)
+            ok =
+                (read_block(k->attrs.reqd_block, &r) && read_block(most, &r)) ||
+                fail(error, "a short record of threads of ", k->name);
+        if (!ok)
+            return false;
+    }
+    if (at != end)
+        return fail(error, "a damaged list of parameters: ", k->name);
+    k->attrs.max_block = most[0] * most[1] * most[2];
+    return check_params(k, error);
+}
+
+/* ---- the file ----------------------------------------------------------- */
+
+struct file {
+    struct codeobj *co;
+    Elf *elf;
+    size_t names; /* section of the sections' names */
+    Elf_Data *symbols;
+    size_t symbol_names; /* section of the symbols' names */
+    size_t nsymbols;
+    bool shared_reserved;
+};
+
+static const char *section_name(const struct file *f, const GElf_Shdr *h)
+{
+    const char *name = elf_strptr(f->elf, f->names, h->sh_name);
+
+    return name ? name : "";
+}
+
+/* What stands behind `prefix` in a name; NULL if that does not begin so. */
+static const char *after(const char *name, const char *prefix)
+{
+    const size_t n = strlen(prefix);
+
+    return strncmp(name, prefix, n) == 0 && name[n] ? name + n : NULL;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const struct codeobj_kernel *)a)->name,
+                  ((const struct codeobj_kernel *)b)->name);
+}
+
+static struct codeobj_kernel *find_kernel(const struct file *f,
+                                          const char *name)
+{
+    struct codeobj_kernel key = {.name = (char *)name};
+
+    return bsearch(&key, f->co->kernels, f->co->nkernels,
+                   sizeof(*f->co->kernels), by_name);
+}
+
+static bool find_symbols(struct file *f, char error[CODEOBJ_ERROR_MAX])
+{
+    Elf_Scn *section = NULL;
+
+    while ((section = elf_nextscn(f->elf, section))) {
+        GElf_Shdr h;
+
+        if (!gelf_getshdr(section, &h) || h.sh_type != SHT_SYMTAB)
+            continue;
+        f->symbols = elf_getdata(section, NULL);
+        f->symbol_names = h.sh_link;
+        f->nsymbols = f->symbols ? f->symbols->d_size / sizeof(Elf64_Sym) : 0;
+        return true;
+    }
+    return fail(error, "no symbol table", "");
+}
+
+static const char *symbol_name(const struct file *f, size_t i, GElf_Sym *sym)
+{
+    const char *name;
+
+    if (i >= f->nsymbols || !gelf_getsym(f->symbols, (int)i, sym))
+        return NULL;
+    name = elf_strptr(f->elf, f->symbol_names, sym->st_name);
+    return name && *name ? name : NULL;
+}
+
+/* Kernels: global functions with code. Device functions are local. */
+static bool find_kernels(struct file *f, char error[CODEOBJ_ERROR_MAX])
+{
+    struct codeobj *co = f->co;
+
+    co->kernels = calloc(f->nsymbols + 1, sizeof(*co->kernels));
+    if (!co->kernels)
+        return fail(error, "out of memory", "");
+    for (size_t i = 0; i < f->nsymbols; i++) {
+        GElf_Sym sym;
+        const char *name = symbol_name(f, i, &sym);
+
+        if (!name || GELF_ST_TYPE(sym.st_info) != STT_FUNC ||
+            GELF_ST_BIND(sym.st_info) != STB_GLOBAL ||
+            sym.st_shndx == SHN_UNDEF)
+            continue;
+        co->kernels[co->nkernels].name = strdup(name);
+        if (!co->kernels[co->nkernels++].name)
+            return fail(error, "out of memory", "");
+    }
+    qsort(co->kernels, co->nkernels, sizeof(*co->kernels), by_name);
+    for (size_t i = 1; i < co->nkernels; i++)
+        if (strcmp(co->kernels[i - 1].name, co->kernels[i].name) == 0)
+            return fail(error,
+                        "two kernels of one name: ", co->kernels[i].name);
+    return true;
+}
+
+/* Records of the whole file: registers and stack. */
+static bool read_global(struct file *f, const Elf_Data *data,
+                        char error[CODEOBJ_ERROR_MAX])
+{
+    const unsigned char *at = data->d_buf;
+    const unsigned char *end = at + data->d_size;
+    struct record r;
+
+    while (next_record(&at, end, &r)) {
+        struct codeobj_kernel *k;
+        const char *name;
+        GElf_Sym sym;
+
+        if ((r.tag != REGCOUNT && r.tag != FRAME_SIZE) || r.nbytes < 8)
+            continue;
+        name = symbol_name(f, u32_at(r.value), &sym);
+        k = name ? find_kernel(f, name) : NULL;
+        if (k && r.tag == REGCOUNT)
+            k->attrs.vgprs = u16_at(r.value + 4);
+        else if (k)
+            k->attrs.scratch_nbytes = u32_at(r.value + 4);
+    }
+    return at == end || fail(error, "a damaged section .nv.info", "");
+}
+
+static bool read_sections(struct file *f, char error[CODEOBJ_ERROR_MAX])
+{
+    Elf_Scn *section = NULL;
+    size_t ninfos = 0;
+
+    while ((section = elf_nextscn(f->elf, section))) {
+        struct codeobj_kernel *k;
+        const char *kernel;
+        const char *name;
+        Elf_Data *data;
+        GElf_Shdr h;
+
+        if (!gelf_getshdr(section, &h))
+            return fail(error, "a section header lies outside the file", "");
+        if (h.sh_type != SHT_NOBITS &&
+            (h.sh_offset > f->co->nbytes ||
+             h.sh_size > f->co->nbytes - h.sh_offset))
+            return fail(error, "truncated: a section lies outside the file",
+                        "");
+        name = section_name(f, &h);
+        kernel = after(name, ".nv.shared.");
+        k = kernel ? find_kernel(f, kernel) : NULL;
+        if (k)
+            k->attrs.lds_nbytes = (uint32_t)h.sh_size;
+        f->shared_reserved |= strcmp(name, ".nv.shared.reserved.0") == 0;
+        if (strcmp(name, ".nv.info") != 0 && !after(name, ".nv.info."))
+            continue;
+        data = elf_getdata(section, NULL);
+        if (!data || !data->d_buf)
+            return fail(error, "an empty section ", name);
+        kernel = after(name, ".nv.info.");
+        k = kernel ? find_kernel(f, kernel) : NULL;
+        if (kernel && !k)
+            continue; /* of a device function */
+        if (!(k ? read_kernel(f->co, k, data, error)
+                : read_global(f, data, error)))
+            return false;
+        ninfos += k != NULL;
+    }
+    if (ninfos != f->co->nkernels)
+        return fail(error, "a kernel without a section .nv.info of its own",
+                    "");
+    return true;
+}
+
+/* What follows from several records. */
+static void finish_kernel(const struct file *f, struct codeobj_kernel *k)
+{
+    const uint32_t registers = (k->attrs.vgprs + 7u) & ~7u;
+    const uint32_t fit = registers ? REGISTERS / registers & ~31u : UINT32_MAX;
+
+    if (fit < k->attrs.max_block)
+        k->attrs.max_block = fit;
+    if (f->shared_reserved && k->attrs.lds_nbytes >= SHARED_RESERVED_NBYTES)
+        k->attrs.lds_nbytes -= SHARED_RESERVED_NBYTES;
+    k->attrs.kernarg_align = 8;
+    k->attrs.wave_size = 32;
+}
+
+bool codeobj_read_cubin(struct codeobj *co, Elf *elf,
+                        char error[CODEOBJ_ERROR_MAX])
+{
+    struct file f = {.co = co, .elf = elf};
+    GElf_Ehdr h;
+    unsigned abi;
+
+    if (!gelf_getehdr(elf, &h) || elf_getshdrstrndx(elf, &f.names) != 0)
+        return fail(error, "not an ELF file", "");
+    abi = h.e_ident[EI_OSABI];
+    if ((abi != OSABI_CUDA && abi != OSABI_CUDA_13) || h.e_type != ET_EXEC)
+        return fail(error, "a file of NVIDIA's, but no linked cubin", "");
+    snprintf(co->target, sizeof(co->target), "sm_%u",
+             (unsigned)(abi == OSABI_CUDA_13 ? h.e_flags >> 8 : h.e_flags) &
+                 0xffu);
+    if (!find_symbols(&f, error) || !find_kernels(&f, error) ||
+        !read_sections(&f, error))
+        return false;
+    if (co->nkernels == 0)
+        return fail(error, "no kernels", "");
+    for (size_t i = 0; i < co->nkernels; i++)
+        finish_kernel(&f, &co->kernels[i]);
+    return true;
+}

@@ -1,0 +1,284 @@
+/* test_nvidia.c - the readers of cubins and PTX, on good and damaged files */
+#include <assert.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h wants the four above first */
+#include <cmocka.h>
+
+#include "cubin.h"
+#include "read/codeobj.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+static const struct made_param params[] = {{0, 8}, {8, 8}, {16, 2}, {20, 4}};
+static const struct made_cubin plain = {.kernel = "scale",
+                                        .sm = 90,
+                                        .release = 130,
+                                        .params = params,
+                                        .nparams = COUNT(params),
+                                        .param_nbytes = 24,
+                                        .registers = 32,
+                                        .stack_nbytes = 16,
+                                        .shared_nbytes = 0x458};
+
+static struct codeobj *parse(const void *data, size_t nbytes,
+                             char error[CODEOBJ_ERROR_MAX])
+{
+    error[0] = '\0';
+    return codeobj_parse("made", data, nbytes, error);
+}
+
+static struct codeobj *read_made(const struct made_cubin *spec)
+{
+    char error[CODEOBJ_ERROR_MAX];
+    size_t nbytes;
+    unsigned char *data = make_cubin(spec, &nbytes);
+    struct codeobj *co = parse(data, nbytes, error);
+
+    free(data);
+    if (!co)
+        fail_msg("a cubin is refused: %s", error);
+    return co;
+}
+
+static void refuse_made(const struct made_cubin *spec, const char *says)
+{
+    char error[CODEOBJ_ERROR_MAX];
+    size_t nbytes;
+    unsigned char *data = make_cubin(spec, &nbytes);
+    struct codeobj *co = parse(data, nbytes, error);
+
+    free(data);
+    assert_null(co);
+    if (!strstr(error, says))
+        fail_msg("wanted \"%s\", got \"%s\"", says, error);
+}
+
+static void test_cubin_tells_target_release_and_parameters(void **state)
+{
+    struct codeobj *co = read_made(&plain);
+    const struct codeobj_kernel *k = &co->kernels[0];
+
+    (void)state;
+    assert_string_equal(co->target, "sm_90");
+    assert_int_equal(co->cov, 130);
+    assert_int_equal(co->nkernels, 1);
+    assert_string_equal(k->name, "scale");
+    assert_int_equal(k->nargs, COUNT(params));
+    for (size_t i = 0; i < COUNT(params); i++) {
+        assert_int_equal(k->args[i].offset, params[i].offset);
+        assert_int_equal(k->args[i].size, params[i].nbytes);
+        assert_int_equal(k->args[i].kind, KPK_ARG_UNKNOWN);
+    }
+    assert_int_equal(k->attrs.kernarg_nbytes, 24);
+    assert_int_equal(k->attrs.vgprs, 32);
+    assert_int_equal(k->attrs.scratch_nbytes, 16);
+    assert_int_equal(k->attrs.lds_nbytes, 0x58); /* less what is reserved */
+    assert_int_equal(k->attrs.max_block, 1024);
+    assert_int_equal(k->attrs.wave_size, 32);
+    codeobj_free(co);
+}
+
+static void test_cubin_of_cuda_12_and_sm_80(void **state)
+{
+    struct made_cubin spec = plain;
+    struct codeobj *co;
+
+    (void)state;
+    spec.before_13 = true;
+    spec.sm = 80;
+    spec.release = 124;
+    co = read_made(&spec);
+    assert_string_equal(co->target, "sm_80");
+    assert_int_equal(co->cov, 124);
+    assert_int_equal(co->kernels[0].attrs.lds_nbytes, 0x458);
+    codeobj_free(co);
+}
+
+/* 65536 registers of a multiprocessor, and what __launch_bounds__ says. */
+static void test_cubin_bounds_the_block(void **state)
+{
+    static const struct {
+        uint32_t registers, max_threads, reqd, max_block;
+    } cases[] = {{128, 0, 0, 512}, {32, 256, 0, 256}, {255, 1024, 0, 256},
+                 {65, 0, 0, 896},  {64, 0, 0, 1024},  {32, 0, 64, 64},
+                 {0, 0, 0, 1024}};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct made_cubin spec = plain;
+        struct codeobj *co;
+
+        spec.registers = cases[i].registers;
+        spec.max_threads[0] = cases[i].max_threads;
+        spec.reqd_block[0] = cases[i].reqd;
+        for (int d = 1; d < 3; d++)
+            spec.max_threads[d] = spec.reqd_block[d] = 1;
+        co = read_made(&spec);
+        assert_int_equal(co->kernels[0].attrs.max_block, cases[i].max_block);
+        assert_int_equal(co->kernels[0].attrs.reqd_block[0], cases[i].reqd);
+        codeobj_free(co);
+    }
+}
+
+static void test_cubin_refuses_parameters_that_cannot_be(void **state)
+{
+    static const struct made_param overlapping[] = {{0, 8}, {4, 8}};
+    static const struct made_param empty[] = {{0, 0}};
+    struct made_cubin spec = plain;
+
+    (void)state;
+    spec.param_nbytes = 23;
+    refuse_made(&spec, "more than the kernel takes: scale");
+    spec = plain;
+    spec.params = overlapping;
+    spec.nparams = COUNT(overlapping);
+    refuse_made(&spec, "gaps or overlap: scale");
+    spec.params = empty;
+    spec.nparams = COUNT(empty);
+    refuse_made(&spec, "gaps or overlap: scale");
+    spec = plain;
+    spec.extra_tag = 0x45;
+    refuse_made(&spec, "newer CUDA writes them");
+}
+
+/* Whatever is cut off or flipped: refused, or read without a fault. */
+static void test_cubin_damage_is_survived(void **state)
+{
+    char error[CODEOBJ_ERROR_MAX];
+    size_t nbytes;
+    unsigned char *good = make_cubin(&plain, &nbytes);
+    unsigned char *bad = malloc(nbytes);
+    uint32_t seed = 1;
+
+    (void)state;
+    assert_non_null(bad);
+    for (size_t n = 0; n < nbytes; n++)
+        assert_null(parse(good, n, error));
+    for (int i = 0; i < 20000; i++) {
+        memcpy(bad, good, nbytes);
+        for (int k = 0; k < 3; k++) {
+            seed = seed * 1664525 + 1013904223;
+            bad[(seed >> 8) % nbytes] ^= (unsigned char)(1u << (seed & 7));
+        }
+        codeobj_free(parse(bad, nbytes, error));
+    }
+    free(bad);
+    free(good);
+}
+
+static const char ptx[] =
+    "// made\n.version 7.8\n.target sm_90a, texmode_independent\n"
+    ".address_size 64\n/* .entry not_me */\n"
+    ".file 1 \"a.cu .entry nor_me { \"\n"
+    ".visible .func (.param .b32 r) helper(.param .b32 x)\n{ ret; }\n"
+    ".visible .entry scale(\n"
+    "\t.param .u64 .ptr .global .align 1 scale_param_0,\n"
+    "\t.param .align 8 .b8 scale_param_1[24],\n"
+    "\t.param .u8 scale_param_2,\n"
+    "\t.param .f64 scale_param_3\n)\n"
+    ".maxntid 256, 2, 1\n.minnctapersm 2\n{\n\t{ add; }\n}\n"
+    ".visible .entry empty()\n.reqntid 64\n{ ret; }\n";
+
+static void test_ptx_tells_target_version_and_parameters(void **state)
+{
+    static const struct codeobj_arg wanted[] = {
+        {NULL, 0, 8, KPK_ARG_GLOBAL_BUFFER},
+        {NULL, 8, 24, KPK_ARG_BY_VALUE},
+        {NULL, 32, 1, KPK_ARG_UNKNOWN},
+        {NULL, 40, 8, KPK_ARG_UNKNOWN}};
+    char error[CODEOBJ_ERROR_MAX];
+    struct codeobj *co = parse(ptx, sizeof(ptx) - 1, error);
+    const struct codeobj_kernel *k;
+
+    (void)state;
+    if (!co)
+        fail_msg("%s", error);
+    assert_string_equal(co->target, "compute_90a");
+    assert_int_equal(co->cov, 78);
+    assert_int_equal(co->nkernels, 2);
+    assert_string_equal(co->kernels[0].name, "empty");
+    assert_int_equal(co->kernels[0].nargs, 0);
+    assert_int_equal(co->kernels[0].attrs.reqd_block[0], 64);
+    assert_int_equal(co->kernels[0].attrs.max_block, 64);
+    k = &co->kernels[1];
+    assert_string_equal(k->name, "scale");
+    assert_int_equal(k->attrs.max_block, 512);
+    assert_int_equal(k->attrs.kernarg_nbytes, 48);
+    assert_int_equal(k->nargs, COUNT(wanted));
+    for (size_t i = 0; i < COUNT(wanted); i++) {
+        assert_int_equal(k->args[i].offset, wanted[i].offset);
+        assert_int_equal(k->args[i].size, wanted[i].size);
+        assert_int_equal(k->args[i].kind, wanted[i].kind);
+    }
+    codeobj_free(co);
+}
+
+static void test_ptx_refuses_what_is_none(void **state)
+{
+    static const struct {
+        const char *text, *says;
+    } cases[] = {
+        {".version 7.8\n.target sm_80\n", "no .entry"},
+        {".version 7.8\n.entry a() { }", "no .target"},
+        {".version seven\n", "no version"},
+        {".version 7.8\n.target gfx942\n", "no target"},
+        {".version 7.8\n.target sm_80\n.entry a(", "truncated"},
+        {".version 7.8\n.target sm_80\n.entry a() { {", "truncated"},
+        {".version 7.8\n.target sm_80\n.entry a();", "without a body"},
+        {".version 7.8\n.target sm_80\n.entry a(.param x) { }", "a type"},
+        {".version 7.8\n.target sm_80\n.entry a(.param .b8 x[0]) { }",
+         "a type"},
+        {".version 7.8\n.target sm_80\n.entry a(.param .b8 x[-1]) { }",
+         "too large"},
+        {".version 7.8\n.target sm_80\n.entry a() {}\n.entry a() {}",
+         "two entries of one name"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        char error[CODEOBJ_ERROR_MAX];
+
+        assert_null(parse(cases[i].text, strlen(cases[i].text), error));
+        if (!strstr(error, cases[i].says))
+            fail_msg("case %zu: wanted \"%s\", got \"%s\"", i, cases[i].says,
+                     error);
+    }
+}
+
+static void test_ptx_cut_anywhere_is_survived(void **state)
+{
+    char error[CODEOBJ_ERROR_MAX];
+
+    (void)state;
+    /* Without its last line end the text is still whole. */
+    for (size_t n = 0; n < sizeof(ptx) - 2; n++) {
+        struct codeobj *co = parse(ptx, n, error);
+
+        /* Whole up to the first entry's end, it is a file of one kernel. */
+        assert_true(!co || co->nkernels == 1);
+        codeobj_free(co);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_cubin_tells_target_release_and_parameters),
+        cmocka_unit_test(test_cubin_of_cuda_12_and_sm_80),
+        cmocka_unit_test(test_cubin_bounds_the_block),
+        cmocka_unit_test(test_cubin_refuses_parameters_that_cannot_be),
+        cmocka_unit_test(test_cubin_damage_is_survived),
+        cmocka_unit_test(test_ptx_tells_target_version_and_parameters),
+        cmocka_unit_test(test_ptx_refuses_what_is_none),
+        cmocka_unit_test(test_ptx_cut_anywhere_is_survived),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

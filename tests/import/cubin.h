@@ -1,0 +1,36 @@
+/* cubin.h - makes cubins of one kernel, whose code is nothing
+ *
+ * The layout is ptxas's; see gen/read/cubin.c.
+ */
+#ifndef IMPORT_CUBIN_H
+#define IMPORT_CUBIN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct made_param {
+    uint16_t offset;
+    uint16_t nbytes;
+};
+
+struct made_cubin {
+    const char *kernel;
+    unsigned sm;      /* 90 is sm_90 */
+    bool before_13;   /* as CUDA 11 and 12 write the header */
+    unsigned release; /* 130 is CUDA 13.0 */
+    const struct made_param *params;
+    uint16_t nparams;
+    uint16_t param_nbytes; /* as the file states it */
+    uint32_t registers;
+    uint32_t stack_nbytes;
+    uint32_t shared_nbytes;  /* with what the system reserves */
+    uint32_t max_threads[3]; /* 0: not stated */
+    uint32_t reqd_block[3];  /* 0: not stated */
+    uint8_t extra_tag;       /* one more record of the kernel, if not 0 */
+};
+
+/* The file, to be freed. Ends the program without memory. */
+unsigned char *make_cubin(const struct made_cubin *spec, size_t *nbytes);
+
+#endif
