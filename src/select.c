@@ -4,8 +4,8 @@
  * processors"): the processor has to be the device's, or a generic one that
  * covers it, and every feature that the code object names has to have the
  * device's setting. select_sm.c has the rules for NVIDIA's processors. HIP
- * answers a wrong choice with one of four error numbers
- * and no reason, so the choice is made here, before HIP is asked.
+ * answers a wrong choice with one of four error numbers and no reason, so the
+ * choice is made here, before HIP is asked.
  */
 #include "internal.h"
 #include "target_table.h"

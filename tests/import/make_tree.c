@@ -1,4 +1,4 @@
-/* make_tree.c - writes a tree of made code objects with the ways of AMD's
+/* make_tree.c - writes a tree of made code objects, peculiar as AMD's is
  *
  *   make_tree DIR FILES BYTES
  *

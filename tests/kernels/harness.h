@@ -3,10 +3,9 @@
  * A test program is a table of rows (KT_MAIN), one row for a symbol. The
  * harness opens the pack on each device, runs each row there and prints
  *
- *     FAIL affine_f16 gfx942 transposed[3] index 17: want 1.5, got 1.25 (256
- * ulp)
+ *     FAIL affine_f16 gfx942 transposed[3] index 17: want 1, got 2 (9 ulp)
  *
- * for what is wrong. A symbol of the module that no row tests is a failure too.
+ * for each wrong result. A symbol of the module that no row tests fails too.
  *
  * Command line: PROGRAM [-k GLOB] [-d DEVICE] [-v]; -k picks symbols, -d one
  * device by ordinal or by processor, -v prints each row as it passes. The last
