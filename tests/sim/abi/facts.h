@@ -2,7 +2,8 @@
  * have in common with HIP's headers
  *
  * Compiled twice, once under each declaration, into tables of the same rows.
- * Only what HIP 5.2 already has is listed.
+ * Only what HIP 5.2 already has is listed, and what later releases left where
+ * it was.
  */
 /* clang-format off */
 #define VALUES(X)                                                             \
@@ -71,7 +72,7 @@
     X(hipMemcpy3DParms, dstPtr) X(hipMemcpy3DParms, extent)                   \
     X(hipMemcpy3DParms, kind) X(hipMemLocation, id)                           \
     X(hipMemPoolProps, location) X(hipMemPoolProps, win32SecurityAttributes)  \
-    X(hipMemPoolProps, reserved) X(hipMemAccessDesc, flags)
+    X(hipMemAccessDesc, flags)
 /* clang-format on */
 
 struct fact {
