@@ -709,9 +709,9 @@ kpk_status kpk_launch_values(const kpk_kernel *kernel, const kpk_shape *shape,
 /* ------------------------------------------------------------------------ */
 /* More ways to launch and to load                                          */
 
-/* The calling thread's own default stream, which HIP gives the number 2. It does
- * not wait for the work of other threads' default streams. It may stand for any
- * stream, but HIP 5.2 does not launch on it (KPK_ERR_UNSUPPORTED). */
+/* The calling thread's own default stream, which HIP gives the number 2. It
+ * does not wait for the work of other threads' default streams. It may stand
+ * for any stream, but HIP 5.2 does not launch on it (KPK_ERR_UNSUPPORTED). */
 /* NOLINTNEXTLINE(performance-no-int-to-ptr): HIP's handle is that number */
 #define KPK_STREAM_PER_THREAD ((void *)(uintptr_t)2)
 
