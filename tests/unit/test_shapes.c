@@ -71,7 +71,7 @@ static void check_one(const kpk_module *module, size_t kernel, uint64_t n,
     bool named = false;
     struct row at;
     uint64_t x, y, threads;
-    bool loops, launchable;
+    bool loops, y_loops, launchable;
 
     assert_ok(kpk_module_kernel(module, kernel, &decl));
     if (st != KPK_OK)
@@ -80,9 +80,10 @@ static void check_one(const kpk_module *module, size_t kernel, uint64_t n,
     x = needed(n, number(module, at, "grid_x_each", 1));
     y = needed(ncolumns, number(module, at, "grid_y_each", 0));
     loops = number(module, at, "grid_x_loops", 0) != 0;
+    y_loops = number(module, at, "grid_y_loops", 0) != 0;
     launchable = x * (uint64_t)number(module, at, "block_x", 0) <= UINT32_MAX &&
                  x <= INT32_MAX;
-    if (y > MOST_IN_Y || (!launchable && !loops)) {
+    if ((y > MOST_IN_Y && !y_loops) || (!launchable && !loops)) {
         if (st != KPK_ERR_SHAPE || !named)
             fail_msg("%s, n %llu, columns %llu: %s, grid %u x %u", decl.name,
                      (unsigned long long)n, (unsigned long long)ncolumns,
@@ -91,6 +92,7 @@ static void check_one(const kpk_module *module, size_t kernel, uint64_t n,
     }
     assert_ok(st);
     threads = (uint64_t)s.block[0] * s.block[1];
+    y = y > MOST_IN_Y ? MOST_IN_Y : y;
     if ((launchable && s.grid[0] != x) || s.grid[1] != y || s.grid[2] != 1 ||
         s.grid[0] == 0 || (uint64_t)s.grid[0] * s.block[0] > UINT32_MAX ||
         s.block[2] != 1)
@@ -172,8 +174,8 @@ static void test_block_formats_have_the_callers_shapes(void **state)
         if (strcmp(kpk_module_name(at), "quantized") == 0)
             module = at;
     }
-    if (!module) /* a pack of other modules */
-        return;
+    if (!module)
+        skip(); /* a pack of other modules */
     for (size_t i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
         uint64_t n = 8192;
         kpk_shape s;
