@@ -38,7 +38,8 @@
  *   - A call may be made by any number of threads at once.
  *   - The calling thread's current HIP device is the same after the call as
  *     before it. Should HIP refuse to make it current again, the call fails
- *     and its message says so.
+ *     and its message says so. If that is all that failed, the call has done
+ *     its work (kpk_malloc() alone has undone it).
  *   - Strings that are passed in are not kept. Strings that are returned are
  *     NUL-terminated UTF-8. Those of packs and modules live for ever, those of
  *     an instance until its close.
@@ -270,9 +271,10 @@ kpk_status kpk_open_modules(const kpk_module *const *modules, size_t n,
  * instance with its kernels. NULL is a success and does nothing.
  *
  * The instance is gone whatever the status. KPK_ERR_HIP only says that HIP
- * reported a failure on the way, for instance of a kernel that faulted. Do not
- * call it from destructors or atexit() handlers: HIP may be gone by then. No
- * other thread may be using the instance.
+ * reported a failure on the way, for instance of a kernel that faulted; a
+ * module that HIP did not unload stays in memory. Do not call it from
+ * destructors or atexit() handlers: HIP may be gone by then. No other thread
+ * may be using the instance.
  */
 kpk_status kpk_close(kpk_instance *inst);
 

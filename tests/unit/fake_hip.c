@@ -29,7 +29,9 @@ enum {
 struct module {
     int device;
     const void *image;
+    struct module *next; /* of all, so that what HIP loses is no leak of ours */
 };
+static struct module *modules;
 
 struct function {
     struct module *module;
@@ -43,16 +45,29 @@ static void set_current(int device)
     current = device;
 }
 
+static int get_current(void)
+{
+    return current;
+}
+
 extern API struct fake_hip fake_hip;
-struct fake_hip fake_hip = {.set_current = set_current};
+struct fake_hip fake_hip = {.set_current = set_current,
+                            .get_current = get_current};
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct function functions[256];
 static int nfunctions;
 
+static int fail(void)
+{
+    atomic_fetch_add(&fake_hip.nfailed, 1);
+    return fake_hip.fail_error;
+}
+
 /* Counts the call; the error that it has to fail with, or 0. */
 static int enter(const char *name)
 {
+    const int nth = fake_hip.fail_nth;
     int left;
 
     atomic_fetch_add(&fake_hip.ncalls, 1);
@@ -61,16 +76,20 @@ static int enter(const char *name)
         while (!atomic_load(&fake_hip.released))
             usleep(1000);
     }
-    if (fake_hip.fail_name && strcmp(name, fake_hip.fail_name) == 0)
-        return fake_hip.fail_error;
+    if (fake_hip.fail_name && strcmp(name, fake_hip.fail_name) == 0 &&
+        (fake_hip.fail_nth == 0 || --fake_hip.fail_nth == 0)) {
+        if (fake_hip.fail_nth == 0 && nth)
+            fake_hip.fail_name = NULL;
+        return fail();
+    }
     left = atomic_load(&fake_hip.fail_in);
     if (left > 0) {
         left = atomic_fetch_sub(&fake_hip.fail_in, 1) - 1;
         if (left == 0)
-            return fake_hip.fail_error;
+            return fail();
     }
     if (left == 0 && fake_hip.fail_all_later)
-        return fake_hip.fail_error;
+        return fail();
     return SUCCESS;
 }
 
@@ -212,28 +231,37 @@ int hipDeviceSynchronize(void)
     return SUCCESS;
 }
 
-API int hipModuleLoadData(struct module **module, const void *image);
-int hipModuleLoadData(struct module **module, const void *image)
+static int load(struct module **module, const void *image)
 {
     struct module *m;
 
-    ENTER();
     if (memcmp(image, "\177ELF", 4) != 0)
         return INVALID_IMAGE;
-    if (lies(__func__)) {
-        *module = NULL;
-        return SUCCESS;
-    }
     m = malloc(sizeof(*m));
     if (!m)
         return UNKNOWN;
     m->device = current;
     m->image = image;
+    pthread_mutex_lock(&lock);
+    m->next = modules;
+    modules = m;
+    pthread_mutex_unlock(&lock);
     atomic_fetch_add(&fake_hip.live, 1);
     atomic_fetch_add(&fake_hip.nloads, 1);
     atomic_fetch_add(&fake_hip.nloads_of_device[current], 1);
     *module = m;
     return SUCCESS;
+}
+
+API int hipModuleLoadData(struct module **module, const void *image);
+int hipModuleLoadData(struct module **module, const void *image)
+{
+    ENTER();
+    if (lies(__func__)) {
+        *module = NULL;
+        return SUCCESS;
+    }
+    return load(module, image);
 }
 
 API int hipModuleLoadDataEx(struct module **module, const void *image,
@@ -246,10 +274,10 @@ int hipModuleLoadDataEx(struct module **module, const void *image, unsigned n,
         if (options[i] && values[i])
             atomic_fetch_add(&fake_hip.noptions, 1);
     }
-    return hipModuleLoadData(module, image);
+    return load(module, image);
 }
 
-/* Every module has one variable, `table`, and no device textures. */
+/* Every module has one variable, `table`, and one texture, `present`. */
 API int hipModuleGetGlobal(void **address, size_t *nbytes,
                            struct module *module, const char *name);
 int hipModuleGetGlobal(void **address, size_t *nbytes, struct module *module,
@@ -275,6 +303,10 @@ int hipModuleGetTexRef(void **texture, struct module *module, const char *name)
     (void)module;
     if (lies(__func__)) {
         *texture = NULL;
+        return SUCCESS;
+    }
+    if (strcmp(name, "present") == 0) {
+        *texture = &fake_hip;
         return SUCCESS;
     }
     return strcmp(name, "absent") == 0 ? NOT_FOUND : NOT_SUPPORTED;
@@ -334,6 +366,12 @@ int hipModuleUnload(struct module *module)
     for (int i = 0; i < nfunctions; i++) {
         if (functions[i].module == module)
             functions[i].module = NULL;
+    }
+    for (struct module **at = &modules; *at; at = &(*at)->next) {
+        if (*at == module) {
+            *at = module->next;
+            break;
+        }
     }
     pthread_mutex_unlock(&lock);
     free(module);
@@ -521,16 +559,24 @@ int hipMalloc(void **ptr, size_t nbytes)
     return SUCCESS;
 }
 
+/* A refused block stays, and is kept here, where leak checkers find it. */
+static void *refused[64];
+
 API int hipFree(void *ptr);
 int hipFree(void *ptr)
 {
     const int error = enter(__func__);
+    int at = 0;
 
-    /* A refused block stays in the count; its bytes go, for leak checkers. */
-    if (ptr && !error)
+    while (at < 63 && refused[at] && refused[at] != ptr)
+        at++;
+    refused[at] = ptr && error ? ptr : NULL;
+    if (error)
+        return error;
+    if (ptr)
         atomic_fetch_sub(&fake_hip.live, 1);
     free(ptr);
-    return error ? error : SUCCESS;
+    return SUCCESS;
 }
 
 API int hipMemcpy(void *to, const void *from, size_t nbytes, int kind);

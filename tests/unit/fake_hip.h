@@ -38,6 +38,7 @@ struct fake_hip {
     const char *targets[4];
     int version;
     const char *fail_name; /* fails every call to this function ... */
+    int fail_nth;          /* > 0: ... only this one of them, from now on ... */
     int fail_error;        /* ... with this error */
     atomic_int fail_in;    /* > 0: counts calls down, fails the last; -1 off */
     int fail_all_later;    /* and all after that */
@@ -52,8 +53,11 @@ struct fake_hip {
     /* The library's own: changes the thread's current device, uncounted. */
     void (*set_current)(int device);
 
+    int (*get_current)(void);
+
     /* Read by the test. */
     atomic_int ncalls;
+    atomic_int nfailed; /* calls that failed as told */
     atomic_int nloads;
     atomic_int nloads_of_device[4];
     atomic_int nlookups;

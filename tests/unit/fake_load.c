@@ -11,9 +11,11 @@
 void fake_hip_reset(struct fake_hip *fake)
 {
     void (*set_current)(int) = fake->set_current;
+    int (*get_current)(void) = fake->get_current;
 
     memset(fake, 0, sizeof(*fake));
     fake->set_current = set_current;
+    fake->get_current = get_current;
     fake->set_current(0);
     fake->ndevices = 2;
     fake->targets[0] = "gfx90a:sramecc+:xnack-";

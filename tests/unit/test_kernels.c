@@ -2,6 +2,7 @@
 #include "unit.h"
 
 #include "fake_hip.h"
+#include "header_layout.h"
 #include "test_pack.h"
 
 static struct fake_hip *fake;
@@ -22,45 +23,12 @@ static int close_pack(void **state)
     return kpk_close(inst) == KPK_OK && fake->live == 0 ? 0 : -1;
 }
 
-static uint64_t fnv(uint64_t h, const char *data, size_t nbytes)
-{
-    for (size_t i = 0; i < nbytes; i++)
-        h = (h ^ (unsigned char)data[i]) * 0x100000001b3u;
-    return h;
-}
-
-/* What a header would say, from the public description of the module. */
-static uint64_t layout(const kpk_module *module)
-{
-    uint64_t h = 0xcbf29ce484222325u;
-
-    for (size_t k = 0; k < kpk_module_kernel_count(module); k++) {
-        kpk_kernel_decl kernel;
-
-        assert_ok(kpk_module_kernel(module, k, &kernel));
-        h = fnv(h, kernel.name, strlen(kernel.name) + 1);
-        for (size_t a = 0; a < kernel.nargs; a++) {
-            char words[2 * sizeof(uint32_t)];
-            uint32_t offset, size;
-            kpk_arg_decl arg;
-
-            assert_ok(kpk_module_arg(module, k, a, &arg));
-            offset = (uint32_t)arg.offset;
-            size = (uint32_t)arg.nbytes;
-            memcpy(words, &offset, 4);
-            memcpy(words + 4, &size, 4);
-            h = fnv(h, words, sizeof(words));
-        }
-    }
-    return h;
-}
-
 static const kpk_kernels *get_alpha(void)
 {
     const kpk_kernels *kernels = NULL;
 
     assert_ok(kpk_kernels_get(inst, &test_module_alpha,
-                              layout(&test_module_alpha), &kernels));
+                              header_layout(&test_module_alpha), &kernels));
     return kernels;
 }
 
@@ -134,7 +102,8 @@ static void test_get_refuses_headers_of_another_build(void **state)
 
     (void)state;
     assert_status(kpk_kernels_get(inst, &test_module_alpha,
-                                  layout(&test_module_alpha) + 1, &kernels),
+                                  header_layout(&test_module_alpha) + 1,
+                                  &kernels),
                   KPK_ERR_FORMAT);
     assert_message("module alpha are not of the build that was linked");
     assert_null(kernels);
@@ -150,7 +119,7 @@ static void test_get_refuses_modules_of_another_instance(void **state)
     (void)state;
     assert_ok(kpk_open_modules(only, 1, 0, &other));
     assert_status(kpk_kernels_get(other, &test_module_alpha,
-                                  layout(&test_module_alpha), &kernels),
+                                  header_layout(&test_module_alpha), &kernels),
                   KPK_ERR_NO_MODULE);
     assert_message("module alpha of this header is not among the 1");
     assert_status(kpk_kernels_get(NULL, &test_module_alpha, 0, &kernels),
@@ -188,7 +157,7 @@ static void test_failures_of_hip_are_told(void **state)
     fake->fail_name = "hipModuleLoadData";
     fake->fail_error = 2;
     assert_status(kpk_kernels_get(inst, &test_module_alpha,
-                                  layout(&test_module_alpha), &kernels),
+                                  header_layout(&test_module_alpha), &kernels),
                   KPK_ERR_HIP);
     assert_null(kernels);
     fake->fail_name = NULL;
