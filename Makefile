@@ -29,10 +29,11 @@ B       ?= build## folder of everything that is built
 PREFIX  ?= /usr/local## folder into which kpack is installed
 DESTDIR ?=## a folder to put before PREFIX, for packagers
 
-# As many jobs as processors; a -j on the command line comes after and wins.
+# As many jobs as processors. A -j on the command line comes later and wins.
 MAKEFLAGS += -j$(shell nproc)
 
-# `make deps check` on a bare machine: what is found below must be there first.
+# `make deps check` on a bare machine: what the lines below look for must be
+# installed before they are read.
 dry_run := $(findstring n,$(firstword -$(MAKEFLAGS)))
 deps_first := $(if $(dry_run),,$(if $(filter deps,$(MAKECMDGOALS)),$(filter-out deps,$(MAKECMDGOALS))))
 ifneq ($(deps_first),)
@@ -53,8 +54,9 @@ KERNELS := kernels
 ALL_MODULES := $(sort $(notdir $(basename $(wildcard kernels/*.hip))))
 VERSION := $(shell sed -n 's/.*KPK_VERSION_STRING "\(.*\)".*/\1/p' include/kpack.h)
 
-# clang 22 takes f64's polynomials' constants out of loops, more of them than
-# there are SGPRs, and spills others for it. Those that fit, a later pass takes.
+# clang 22 moves the constants of f64's polynomials out of loops, more of them
+# than there are SGPRs, and spills others. Without that pass, a later one moves
+# as many as fit.
 HIPFLAGS_unary := -mllvm -disable-machine-licm
 
 # Goals that need no compiler work where there is none.

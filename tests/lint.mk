@@ -1,7 +1,7 @@
 # lint.mk - reads every source with the tools of `make deps`
 #
-# One goal a file, so that make runs them side by side and only those that
-# changed: a file that passed has a mark below build/lint.
+# Each file is a goal of its own, so make checks several at once, and only those
+# that changed: a file that passed has a mark below build/lint.
 
 LINT := $(B)/lint
 LINT_C := $(sort $(shell find src gen tests -name '*.c'))
@@ -12,9 +12,9 @@ LINT_SH := $(sort gen/report/assemble tests/bench/size/run tests/bench/sim/bound
 
 CLANG_FORMAT ?= clang-format
 CLANG_TIDY   ?= clang-tidy
-# What the tests may do: cmocka's types, simulated HIP names, reference maths; a
-# simulated address is an integer; tables have the order that reads best; sizes
-# are small.
+# Checks that tests need not pass: they use cmocka's types and HIP's names, turn
+# simulated addresses into integers, order the members of tables for the reader,
+# and compute small sizes.
 TIDY_TESTS := -bugprone-reserved-identifier,-cert-dcl37-c,-cert-dcl51-cpp,$\
   -performance-no-int-to-ptr,-clang-analyzer-optin.performance.Padding,$\
   -bugprone-implicit-widening-of-multiplication-result
@@ -34,11 +34,18 @@ $(LINT)/%.tidy: % .clang-tidy $(LINT)/headers
 	  $< -- $(lint_flags) 2>$@.err || { cat $@.err; exit 1; }
 	@touch $@
 
-# variableScope would move declarations from where our style has them; members
-# are unused and arguments numeric only as far as one file or macro shows;
-# uninitialised and unread variables are clang-tidy's, which follows pointers;
-# gcc's -Wshadow knows that what comes later shadows nothing; signed shifts are
-# arithmetic in every compiler we name; two constants may be equal; HIP's signatures are HIP's.
+# Why each is suppressed:
+#   variableScope        our style declares variables at the top of a block
+#   unusedStructMember, sizeofwithnumericparameter
+#                        cppcheck sees one file or macro and misses the uses
+#   *uninitvar, unreadVariable
+#                        clang-tidy checks these, and follows pointers
+#   shadow*              gcc's -Wshadow knows what really shadows
+#   shiftTooManyBitsSigned
+#                        signed shifts are arithmetic in all our compilers
+#   duplicateValueTernary
+#                        two constants may happen to be equal
+#   constParameter       HIP's functions have HIP's signatures
 CPPCHECK_SUPPRESS := missingIncludeSystem variableScope unusedStructMember \
   sizeofwithnumericparameter legacyUninitvar uninitvar ctuuninitvar unreadVariable \
   shadowVariable shadowFunction duplicateValueTernary \
@@ -50,7 +57,7 @@ $(LINT)/%.cppcheck: % $(LINT)/headers
 	  $(CPPCHECK_SUPPRESS:%=--suppress=%) --error-exitcode=1 -q -Iinclude -Isrc -Igen $<
 	@touch $@
 
-# A changed header asks for all again.
+# A changed header has all files checked again.
 $(LINT)/headers: $(filter %.h,$(LINT_FORMAT))
 	@mkdir -p $(@D)
 	@touch $@

@@ -1,10 +1,10 @@
 # tests.mk - builds the tests and runs them
 #
-# A test is a program or a script that says how it went by its exit status and,
-# if it has many cases, by a last line "N passed, M failed" or by TAP.
+# A test is a program or a script. Its exit status says whether it passed. One
+# with many cases prints cmocka's counts or a last line "N passed, M failed".
 #
-#   tests/unit/test_NAME.c     a program of cmocka; other files there are
-#                              shared, and so is test_NAME.c with a test_NAME.h
+#   tests/unit/test_NAME.c     a program that uses cmocka; other files there
+#                              are shared, and so is a test_NAME.c with a .h
 #   tests/kernels/MODULE.c     kernels of a module on every device; the files
 #                              named after no module are the harness
 #   tests/sim/tests/test_*.c   the simulated GPU's own (sim.mk)
@@ -36,7 +36,7 @@ $(H)/test/kernels/%: $(H)/obj/tests/kernels/%.o $(HARNESS) $(H)/libkpack.a
 	@mkdir -p $(@D)
 	@$(CC) $(LDFLAGS) $(SAN_FLAGS) -o $@ $^ -ldl -lm -pthread $(PACK_CODEC_LIBS)
 
-# What makes code objects, for the tests of what reads them.
+# Programs that make code objects, for the tests of code that reads them.
 MADE   := $(H)/obj/tests/import/code_object.o $(H)/obj/tests/import/cubin.o
 MAKERS := $(addprefix $(H)/test/import/,make_tree make_bundle)
 $(MAKERS): $(H)/test/import/%: $(H)/obj/tests/import/%.o $(MADE)
@@ -54,8 +54,8 @@ $(H)/test/build/%: $(H)/obj/tests/build/%.o $(MADE) $(filter-out %/kpack-gen.o,$
 # Tests use the machine's GPU where there is one, else the simulated ones.
 GPU := $(wildcard /dev/kfd)
 ON_GPU = $(if $(GPU),,LD_LIBRARY_PATH=$(H)/sim:$$LD_LIBRARY_PATH KPK_SIM_DEVICES=$(DEVICES))
-# A make of its own, for packs beside the main one: this one's job server is of
-# no use to a make that sets its own number of jobs or starts itself again.
+# Packs beside the main one are built by a make of their own. It sets its number
+# of jobs itself, so it does not take this make's job server.
 pack_make = env -u MAKEFLAGS -u MAKELEVEL $(MAKE) --no-print-directory KPACK_GEN=$(B)/kpack-gen \
   COMPRESS=none EMBED=xxd IMPORT= MODULES= $(foreach v,CC CFLAGS LDFLAGS SAN COV HIPCC ROCM_PATH HIPFLAGS,'$(v)=$($(v))')
 
@@ -67,10 +67,10 @@ include tests/demo/demo.mk
 # The whole pack on simulated GPUs: do contiguous kernels waste memory traffic?
 MEMORY_TEST := $(if $(GPU)$(filter-out $(MODULES),$(ALL_MODULES)),,$(H)/bench-memory)
 TEST_PROGRAMS := $(MEMORY_TEST) $(DEMO_TEST) $(UNIT_TESTS) $(FUZZ_TESTS) $(WAYS_TEST) $(MATRIX_TEST) $(ASM_TEST) $(SIM_TESTS) $(THUNK_TEST) $(CORPUS_TEST) $(PROGRAM_TESTS) $(BUILD_TESTS) $(KERNEL_TESTS)
-# Two run at a time; those that take longest come first, so that both end together.
+# Two tests run at a time. The longest come first, so that both end together.
 LONGEST := %/conv %/unary %/binary %/amd.sh %/reduce %/own.sh %/dist.sh %/indexing %/affine
 longest_first = $(foreach t,$(LONGEST),$(filter $(t),$(1))) $(filter-out $(LONGEST),$(1))
-# Nor do makes that scripts start take jobs from this one.
+# Makes that the scripts start do not take jobs from this one either.
 own_make = env -u MAKEFLAGS -u MAKELEVEL CC='$(CC)' MAKE='$(MAKE)'
 RUN_TESTS = $(own_make) $(1) B='$(B)' H='$(H)' MODULES='$(MODULES)' SAN='$(SAN)' \
   tests/run

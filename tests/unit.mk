@@ -1,7 +1,7 @@
 # unit.mk - builds the runtime's unit tests, tests/unit
 #
-# In one of them `/* link: FLAGS */` on a line of its own adds linker flags.
-# CMOCKA is what stands in for cmocka, if something does.
+# A line `/* link: FLAGS */` in a test adds linker flags. CMOCKA is an object
+# that replaces cmocka, if there is one (tests/dist/dist.mk).
 
 unit_helpers_with_header := $(patsubst %.h,%.c,$(wildcard tests/unit/test_*.h))
 UNIT_SRC   := $(sort $(filter-out $(unit_helpers_with_header) $(UNIT_LEFT_OUT),$(wildcard tests/unit/test_*.c)))
@@ -14,8 +14,6 @@ link_flags_of = $(shell sed -n 's,^/\* link: \(.*\) \*/$$,\1,p' $(1))
 $(H)/obj/tests/%.o: OBJ_CFLAGS = $(TEST_CFLAGS)
 $(UNIT_SRC:%.c=$(H)/obj/%.o): $(PACK_HEADER)
 
-# The library comes as its objects' archive, twice: helpers and it may need
-# each other.
 $(H)/test/unit/%: $(H)/obj/tests/unit/%.o $(UNIT_HELPERS) $(CMOCKA) $(H)/libkpack.a $(FAKES)
 	@echo "  LD    $@"
 	@mkdir -p $(@D)

@@ -1,8 +1,8 @@
 # dist.mk - the unit tests of a tree that `make dist` made
 #
-# Such a tree is built where there is no cmocka: cmocka.h and cmocka.c here
-# have as much of it as the tests use. Tests that need a library's or HIP's
-# headers are left out where those are not, and `make check` names them.
+# Such a tree is built on machines without cmocka: cmocka.h and cmocka.c here
+# have as much of it as the tests use. Tests that need headers of HIP or of a
+# library are left out where these are missing, and `make check` names them.
 
 hash := \#
 has_header = $(shell echo '$(hash)include <$(1)>' | $(CC) -x c -E - >/dev/null 2>&1 && echo yes)

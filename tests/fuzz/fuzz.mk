@@ -1,7 +1,7 @@
 # fuzz.mk - fuzzes what reads code objects, bundles, tables and launches
 #
 #   fuzz_NAME.c   a target of libFuzzer (fuzz.h)
-#   seeds/NAME/   what it found once, and every test runs over since
+#   seeds/NAME/   inputs that once failed; every test runs over them
 #
 # `make fuzz` runs each for FUZZ_SECONDS; what it finds lies in build/fuzz/NAME
 # as crash-*, timeout-* or oom-*. Everything is under AddressSanitizer and

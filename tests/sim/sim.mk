@@ -17,8 +17,8 @@ SIM_MAP     := $(H)/sim/hip.map
 
 # Interpreted floating-point must round where the GPU rounds: no contraction.
 # -O3 because the loops over lanes have to become vector code.
-# AVX2 and no more, where there is more: valgrind knows no AVX-512, and the
-# difference is a fifth (SIM_MARCH=native).
+# AVX2, even where there is AVX-512, which valgrind does not know. SIM_MARCH=native
+# is a fifth faster there.
 SIM_MARCH ?= $(if $(shell grep -m1 -w avx2 /proc/cpuinfo 2>/dev/null),x86-64-v3,native)
 SIM_CFLAGS = -std=gnu11 -O3 -march=$(SIM_MARCH) -ffp-contract=off -fno-math-errno \
   -fno-trapping-math -fno-strict-aliasing \
@@ -27,8 +27,8 @@ SIM_LLVM_CFLAGS = -isystem $(shell $(LLVM_CONFIG) --includedir)
 SIM_LIBS = $(shell $(LLVM_CONFIG) --ldflags --libs) -lmsgpackc -lzstd -lz \
   -lm -ldl -pthread
 
-# Programs of the device compiler, which no sanitizer is part of, have to have its
-# runtime first to load a sanitized simulator.
+# Programs built by the device compiler have no sanitizer. To load a sanitized
+# simulator they must have loaded the sanitizer's runtime first.
 san_word     = $(if $(findstring $(1),$(SAN)),$(shell $(CC) -print-file-name=lib$(2).so))
 SAN_PRELOAD := $(strip $(call san_word,address,asan) $(call san_word,thread,tsan))
 # $(call runner,PROGRAM) is a script that runs it.

@@ -1,8 +1,8 @@
 # corpus.mk - builds the corpus at several levels for each target, and its runner
 #
-# A level is an optimisation level; with w64 behind it, for targets that have
-# the choice, waves are of 64 lanes. corpus-all takes every target and level
-# that there is: minutes of compiling, by hand.
+# A level is an optimisation level. With w64 appended, waves have 64 lanes, on
+# targets that have the choice. corpus-all, which nothing else runs, takes every
+# target and level.
 
 CORPUS_SOURCES := $(wildcard tests/sim/corpus/*)
 CORPUS_ARCHS   ?= $(filter $(foreach r,$(target_rows),$(call field,1,$(r))),$(AMD_ARCHS))

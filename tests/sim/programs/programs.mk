@@ -3,8 +3,8 @@
 # A program NAME is NAME.hip and NAME_*.hip, each compiled for every target, for
 # the host with the bundle of all targets embedded, and linked with the system's
 # libamdhip64 as hipcc would; LD_LIBRARY_PATH puts the simulated one under it.
-# api.hip holds the kernels of tests/sim/tests/test_hip_*.c, which are launched
-# with partial blocks, too; clang's default is a kernel that does not allow them.
+# api.hip holds the kernels of tests/sim/tests/test_hip_*.c. They are launched
+# with partial blocks, too, which clang's kernels do not allow by default.
 
 PROGRAMS      := vectors streams units groups
 PROGRAM_TESTS := $(PROGRAMS:%=$(H)/test/program/%) $(H)/test/program/static

@@ -44,7 +44,7 @@ $(H)/obj/$(THUNK_TESTS)/agree.o: $(THUNK_TESTS)/agree.c
 	@mkdir -p $(@D)
 	@$(CC) -std=gnu11 -O1 -Wall -Wextra -MMD -MP -c -o $@ $<
 
-# What a real runtime runs of a build in folder $(1).
+# The tests that run through AMD's runtime, of a build in folder $(1).
 hip_programs = $(1)/demo $(1)/test/unit/test_on_device $(MODULES:%=$(1)/test/kernels/%)
 hip_env = THUNK='$(H)/sim/thunk' SIM='$(H)/sim' AGREE='$(AGREE)' CASES='$(MODULES)'
 
