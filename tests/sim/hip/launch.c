@@ -8,6 +8,8 @@
 #define _GNU_SOURCE
 #include "runtime.h"
 
+#include "hostcall.h"
+
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -98,7 +100,7 @@ struct hidden_values {
     uint32_t block_count[3];
     uint16_t group_size[3], remainder[3], grid_dims;
     uint32_t dynamic_lds;
-    uint64_t queue, multigrid;
+    uint64_t queue, multigrid, hostcall, heap;
 };
 
 static void put_hidden(const struct sim_arg *arg, const struct hidden_values *v,
@@ -122,6 +124,8 @@ static void put_hidden(const struct sim_arg *arg, const struct hidden_values *v,
         {"hidden_dynamic_lds_size", &v->dynamic_lds, 4},
         {"hidden_queue_ptr", &v->queue, 8},
         {"hidden_multigrid_sync_arg", &v->multigrid, 8},
+        {"hidden_hostcall_buffer", &v->hostcall, 8},
+        {"hidden_heap_v1", &v->heap, 8},
     }; /* all others are 0 */
     size_t i;
 
@@ -203,12 +207,20 @@ static hipError_t put_extra(const struct sim_kernel *k, void **extra,
     return hipSuccess;
 }
 
-static hipError_t fill_segment(const struct launch *l, uint64_t queue,
-                               uint64_t multigrid, uint8_t *segment)
+static bool has_hidden(const struct sim_kernel *k, const char *kind)
+{
+    uint32_t i;
+
+    for (i = k->nexplicit; i < k->nargs; i++)
+        if (strcmp(k->args[i].value_kind, kind) == 0)
+            return true;
+    return false;
+}
+
+static hipError_t fill_segment(const struct launch *l, struct hidden_values v,
+                               uint8_t *segment)
 {
     const struct sim_kernel *k = l->function->kernel;
-    struct hidden_values v = {
-        .grid_dims = 3, .queue = queue, .multigrid = multigrid};
     hipError_t error = hipSuccess;
     uint32_t i;
 
@@ -236,6 +248,7 @@ struct kernel_op {
     struct loaded *loaded;
     struct segment *segment, *multigrid;
     struct sim_gws gws;
+    bool asks_host; /* may print, allocate */
 };
 
 static void release_kernel(struct op *op)
@@ -287,13 +300,18 @@ static hipError_t run_kernel(struct op *op)
 {
     struct kernel_op *k = (struct kernel_op *)op;
     struct sim_stats stats;
+    struct hostcall_server server;
     struct sim_fault fault;
     bool ok;
 
+    if (k->asks_host && !hostcall_start(&server, op->queue->device))
+        return hipErrorOutOfMemory;
     memset(&stats, 0, sizeof(stats));
     memset(&fault, 0, sizeof(fault));
     write_packet(&k->dispatch);
     ok = sim_dispatch_run(&k->dispatch, &stats, &fault);
+    if (k->asks_host)
+        hostcall_stop(&server);
     stats_add(&stats);
     if (ok)
         return hipSuccess;
@@ -389,6 +407,7 @@ static hipError_t build(const struct launch *l, struct queue *q,
     int device = q->device->sim->ordinal, i;
     uint32_t ngroups;
     const uint64_t nbytes = segment_nbytes(k);
+    struct hidden_values v = {.grid_dims = 3};
     uint8_t *bytes;
     hipError_t error;
 
@@ -405,8 +424,15 @@ static hipError_t build(const struct launch *l, struct queue *q,
         bytes = sim_mem_host_view(op->segment->address, nbytes);
         if (!bytes)
             return hipErrorUnknown;
-        error = fill_segment(l, q->hsa_queue,
-                             op->multigrid ? op->multigrid->address : 0, bytes);
+        v.queue = q->hsa_queue;
+        v.multigrid = op->multigrid ? op->multigrid->address : 0;
+        op->asks_host = has_hidden(k, "hidden_hostcall_buffer");
+        if (has_hidden(k, "hidden_heap_v1") &&
+            !(v.heap = hostcall_heap(q->device)))
+            return hipErrorOutOfMemory;
+        if (op->asks_host && !(v.hostcall = hostcall_buffer(q->device)))
+            return hipErrorOutOfMemory;
+        error = fill_segment(l, v, bytes);
         if (error != hipSuccess)
             return error;
         sim_mem_mark_written(op->segment->address, nbytes);

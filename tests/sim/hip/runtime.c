@@ -2,6 +2,8 @@
 #define _GNU_SOURCE
 #include "runtime.h"
 
+#include "hostcall.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -180,6 +182,7 @@ __attribute__((destructor)) static void shut_down(void)
     registered_shutdown();
     modules_shutdown();
     pools_shutdown();
+    hostcalls_shutdown();
     handles_shutdown();
     sim_mem_shutdown();
 }

@@ -1,0 +1,181 @@
+/* texts.hip - a plain program: what kernels print and allocate; an assertion
+ *
+ * The failed assertion is a child's: it ends the kernel and faults the device.
+ */
+#include <hip/hip_runtime.h>
+
+#include <cassert>
+#include <cstdio>
+#include <cstring>
+#include <sys/wait.h>
+#include <unistd.h>
+
+__global__ void hello(int n)
+{
+    printf("block %d of %d, item %u: %s %5.2f|%-4d|%c|%lld|%p%%\n",
+           (int)blockIdx.x, n, (unsigned)threadIdx.x,
+           "text of more than one word", 0.5 * threadIdx.x, -7, 'z', 1ll << 40,
+           (void *)0x1234);
+}
+
+__global__ void count(int *out)
+{
+    out[threadIdx.x] = printf("%d\n", (int)(10 * threadIdx.x));
+}
+
+/* Each item keeps a list of its own from one kernel to the next. */
+__global__ void build_lists(int **lists, int n)
+{
+    int *list = (int *)malloc(n * sizeof(*list));
+
+    lists[threadIdx.x] = list;
+    for (int i = 0; list && i < n; i++)
+        list[i] = (int)threadIdx.x * i;
+}
+
+__global__ void sum_lists(int **lists, int n, int *sums)
+{
+    int sum = 0;
+
+    for (int i = 0; lists[threadIdx.x] && i < n; i++)
+        sum += lists[threadIdx.x][i];
+    sums[threadIdx.x] = sum;
+    free(lists[threadIdx.x]);
+}
+
+__global__ void assert_below(int n)
+{
+    assert((int)threadIdx.x < n);
+}
+
+#define CHECK(call)                                                            \
+    do {                                                                       \
+        hipError_t e = (call);                                                 \
+        if (e != hipSuccess) {                                                 \
+            std::fprintf(stderr, "%s: %s\n", #call, hipGetErrorString(e));     \
+            return 1;                                                          \
+        }                                                                      \
+    } while (0)
+
+/* What is printed goes to a file, and comes back from there. */
+static int capture(char *text, size_t n, FILE *file)
+{
+    std::fflush(stdout);
+    std::rewind(file);
+    size_t got = std::fread(text, 1, n - 1, file);
+    text[got] = '\0';
+    return ftruncate(fileno(file), 0) != 0 || std::fseek(file, 0, SEEK_SET);
+}
+
+static int run_lists()
+{
+    enum { ITEMS = 96 };
+    int **lists, *sums, got[ITEMS];
+
+    CHECK(hipMalloc((void **)&lists, ITEMS * sizeof(*lists)));
+    CHECK(hipMalloc((void **)&sums, sizeof(got)));
+    for (int n = 10; n <= 1000; n *= 10) {
+        build_lists<<<1, ITEMS>>>(lists, n);
+        sum_lists<<<1, ITEMS>>>(lists, n, sums);
+        CHECK(hipMemcpy(got, sums, sizeof(got), hipMemcpyDeviceToHost));
+        for (int i = 0; i < ITEMS; i++)
+            if (got[i] != i * (n * (n - 1) / 2)) {
+                std::fprintf(stderr, "list %d of %d sums to %d\n", i, n,
+                             got[i]);
+                return 1;
+            }
+    }
+    CHECK(hipFree(lists));
+    CHECK(hipFree(sums));
+    return 0;
+}
+
+/* In a child that never returns from here, and before the first use of HIP. */
+static void fail_an_assertion(int error)
+{
+    dup2(error, STDERR_FILENO);
+    assert_below<<<1, 8>>>(7);
+    _exit(hipDeviceSynchronize() == hipSuccess);
+}
+
+static int run_assertion()
+{
+    char text[4096];
+    int ends[2], status;
+    ssize_t n, got = 0;
+
+    if (pipe(ends) != 0)
+        return 1;
+    pid_t child = fork();
+    if (child == 0)
+        fail_an_assertion(ends[1]);
+    close(ends[1]);
+    while ((n = read(ends[0], text + got, sizeof(text) - 1 - got)) > 0)
+        got += n;
+    text[got] = '\0';
+    close(ends[0]);
+    /* AMD's runtime ends the process, this one answers an error. */
+    if (waitpid(child, &status, 0) != child ||
+        (WIFEXITED(status) && WEXITSTATUS(status) != 0) ||
+        !std::strstr(text, "Device-side assertion") ||
+        !std::strstr(text, "threadIdx.x < n")) {
+        std::fprintf(stderr, "assertion: status %x, %s\n", status, text);
+        return 1;
+    }
+    return 0;
+}
+
+static int run(FILE *file)
+{
+    static char text[1 << 16];
+    int *out, got[3];
+
+    hello<<<2, 3>>>(2);
+    CHECK(hipDeviceSynchronize());
+    if (capture(text, sizeof(text), file))
+        return 1;
+    for (int b = 0; b < 2; b++)
+        for (int t = 0; t < 3; t++) {
+            char want[256];
+            std::snprintf(want, sizeof(want),
+                          "block %d of 2, item %d: text of more than one word "
+                          "%5.2f|-7  |z|1099511627776|0x1234%%\n",
+                          b, t, 0.5 * t);
+            if (!std::strstr(text, want)) {
+                std::fprintf(stderr, "not printed: %sbut: %s", want, text);
+                return 1;
+            }
+        }
+    CHECK(hipMalloc((void **)&out, sizeof(got)));
+    count<<<1, 3>>>(out);
+    CHECK(hipMemcpy(got, out, sizeof(got), hipMemcpyDeviceToHost));
+    if (capture(text, sizeof(text), file))
+        return 1;
+    if (std::strcmp(text, "0\n10\n20\n") || got[0] != 2 || got[2] != 3) {
+        std::fprintf(stderr, "printed: %sreturned: %d %d\n", text, got[0],
+                     got[2]);
+        return 1;
+    }
+    CHECK(hipFree(out));
+    return 0;
+}
+
+int main()
+{
+    FILE *file = std::tmpfile();
+    int devices, major, failed = run_assertion();
+
+    if (!file || dup2(fileno(file), STDOUT_FILENO) < 0)
+        return 1;
+    CHECK(hipGetDeviceCount(&devices));
+    for (int d = 0; d < devices; d++) {
+        CHECK(hipSetDevice(d));
+        failed += run(file);
+        /* The 5.2 device library's heap reads a clock that later GPUs lack. */
+        CHECK(hipDeviceGetAttribute(
+            &major, hipDeviceAttributeComputeCapabilityMajor, d));
+        failed += major < 11 ? run_lists() : 0;
+    }
+    std::fputs(failed ? "FAILED\n" : "PASSED\n", stderr);
+    return failed != 0 || devices == 0;
+}
