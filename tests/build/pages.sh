@@ -29,6 +29,18 @@ for file in tests/install/moving/*_before.c tests/install/moving/*_after.c \
     check "a page shows $file" grep -q "^<!-- from: $file -->\$" $all
 done
 
+# What README.md says that the demo prints.
+default="gfx90a,gfx942,gfx1030,gfx1100,gfx1201"
+demo_prints() {
+    sed -n '/^device 0:/,/^PASSED/p' README.md | grep -vFx ... >"$WORK/shown"
+    [ "$(wc -l <"$WORK/shown")" -gt 4 ] && ! grep -vFx -f "$WORK/demo" "$WORK/shown"
+}
+if LD_LIBRARY_PATH="$H/sim" KPK_SIM_DEVICES=$default "$H/demo" >"$WORK/demo" 2>&1; then
+    check "README.md shows what the demo prints" demo_prints
+else
+    skip "no demo for the default targets was built"
+fi
+
 # ---- it would tell ----
 
 wrong() { # text words: what a page with that text is refused with
