@@ -2,11 +2,11 @@
  *
  *     coverage EXECUTED >COVERAGE.md
  *
- * LLVM's tables are not to be had from its libraries, but its disassembler is:
- * words are made up from every value of their upper half and several of the
- * lower, with operands that most encodings accept, and each mnemonic that
- * comes out is one that LLVM knows. EXECUTED holds what tests ran, lines of
- * "PROCESSOR MNEMONIC" (KPK_SIM_COVERAGE).
+ * LLVM's libraries do not give out its tables, but its disassembler can be
+ * asked. Words are made from every value of their upper half and several of the
+ * lower, with operands that most encodings accept. Each mnemonic that comes out
+ * is one that LLVM knows. EXECUTED holds what tests ran, lines of "PROCESSOR
+ * MNEMONIC" (KPK_SIM_COVERAGE).
  */
 #include "../isa/decode.h"
 #include "../isa/rows.h"

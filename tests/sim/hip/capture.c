@@ -1,12 +1,12 @@
 /* capture.c - streams that record what they are given into a graph
  *
- * A capture begins on one stream, its origin. Another stream takes part from
- * when it waits for an event that was recorded on one that does. Each of them
- * has a tail, the nodes that its next node comes behind. At the end all that
- * others recorded must lie before the origin's tail.
+ * A capture begins on one stream, its origin. Another stream joins when it
+ * waits for an event of a stream that takes part. Each stream has a tail: the
+ * nodes that its next node depends on. When the capture ends, the origin's tail
+ * must depend on all that other streams recorded.
  *
- * What would wait for captured work, or run beside it unseen, is refused by the
- * rules of the capture's mode, and makes the capture invalid.
+ * A call that would wait for captured work, or run beside it unseen, is refused
+ * by the rules of the capture's mode and makes the capture invalid.
  */
 #include "graph.h"
 

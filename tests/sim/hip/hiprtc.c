@@ -1,4 +1,4 @@
-/* hiprtc.c - run-time compilation, which is out
+/* hiprtc.c - run-time compilation, which is not supported
  *
  * hipRTC is AMD's compiler as a library. Programs that link it start, and are
  * told so in one sentence where they first ask for it.

@@ -1,8 +1,9 @@
 /* dpp.c - data parallel primitives: a source read from another lane
  *
- * Rows are 16 lanes, banks 4. A lane without a source (moved in from outside,
- * or from an inactive lane without FI) gets 0 under BOUND_CTRL, and is not
- * written otherwise. With DPP8, which has no BOUND_CTRL, inactive lanes give 0.
+ * Rows are 16 lanes, banks 4. A lane has no source if it would come from
+ * outside the row, or from an inactive lane without FI. With BOUND_CTRL such a
+ * lane gets 0, otherwise it is not written. With DPP8, which has no BOUND_CTRL,
+ * inactive lanes give 0.
  */
 #include "vop.h"
 

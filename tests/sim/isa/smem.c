@@ -1,8 +1,8 @@
 /* smem.c - scalar memory: loads, gfx9's and gfx10.1's stores and atomics
  *
  * Address: a pair of SGPRs, plus an offset that is a constant, an SGPR, or both
- * (`s3 offset:0x10`). Loads of dwords ignore nothing: an address that is not a
- * multiple of four would be rounded down by the hardware and is a fault here.
+ * (`s3 offset:0x10`). An address that is not a multiple of four, which hardware
+ * rounds down, is a fault here.
  */
 #include "sop.h"
 #include "vmem.h"

@@ -3,7 +3,7 @@
  *   agree LIBRARY GROUP FILE...
  *
  * Runs a group of calls through a HIP library and prints a line for each: the
- * call, its status, and what it gave. agree.sh has two libraries print and
+ * call, its status, and what it gave. check-hip has two libraries print and
  * compares. Only results that follow from the call are printed: no addresses,
  * no handles. FILE... are code objects: one of the first device, then one of
  * another processor, then one that is too new for HIP 5.2.
