@@ -83,8 +83,6 @@ static kpk_status select_objects(kpk_instance *inst)
         slot->fit = slot->fits ? selection.fit : KPK_FIT_NONE;
         slot->object = slot->fits ? selection.object : 0;
         nfit += slot->fits;
-        if (st != KPK_OK && st != KPK_ERR_NO_TARGET)
-            return st;
         if (st != KPK_OK)
             first = st;
     }
@@ -106,8 +104,7 @@ static void prepare_kernel(kpk_kernel *kernel, kpk_instance *inst,
         if (kpk_i_arg_is_padding(module, desc, a))
             continue;
         kernel->nargs_given++;
-        if (kernel->nbytes_needed < args[a].offset + args[a].size)
-            kernel->nbytes_needed = args[a].offset + args[a].size;
+        kernel->nbytes_needed = args[a].offset + args[a].size; /* ascending */
     }
     /* Some hand-written kernels list arguments beyond the segment that they
      * ask for. Their hosts pass the segment, and so may ours. */

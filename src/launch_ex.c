@@ -241,10 +241,10 @@ static kpk_status start_together(const kpk_launch_item *items, size_t n,
     for (size_t i = 0; i < n && st == KPK_OK; i++) {
         const kpk_launch_item *item = &items[i];
 
-        st = kpk_i_point_to_args(item->kernel, item->args, item->nargs,
-                                 params[i]);
-        if (st == KPK_OK)
-            st = kpk_i_function(item->kernel, &list[i].function);
+        /* check_items() has found them right */
+        (void)kpk_i_point_to_args(item->kernel, item->args, item->nargs,
+                                  params[i]);
+        st = kpk_i_function(item->kernel, &list[i].function);
         for (int d = 0; d < 3; d++) {
             list[i].grid[d] = item->shape.grid[d];
             list[i].block[d] = item->shape.block[d];

@@ -108,12 +108,16 @@ static int lies(const char *name)
 API const char *hipGetErrorName(int error);
 const char *hipGetErrorName(int error)
 {
+    if (lies(__func__))
+        return NULL;
     return error == UNKNOWN ? "hipErrorUnknown" : "hipErrorFake";
 }
 
 API const char *hipGetErrorString(int error);
 const char *hipGetErrorString(int error)
 {
+    if (lies("hipGetErrorName"))
+        return NULL;
     return error == UNKNOWN ? "unknown error" : "made up";
 }
 
@@ -217,7 +221,8 @@ int hipGetDevicePropertiesR0600(unsigned char *to, int device)
     put(to, 336, limits_of_grid, sizeof(limits_of_grid));
     put_int(to, 388, 228);
     put_int(to, 688, !fake_hip.not_cooperative);
-    put_int(to, 692, !fake_hip.not_cooperative);
+    put_int(to, 692,
+            !fake_hip.not_cooperative && !fake_hip.not_cooperative_multi);
     put(to, 1160, target, strlen(target) + 1);
     return SUCCESS;
 }
@@ -270,6 +275,10 @@ int hipModuleLoadDataEx(struct module **module, const void *image, unsigned n,
                         const int *options, void **values)
 {
     ENTER();
+    if (lies(__func__)) {
+        *module = NULL;
+        return SUCCESS;
+    }
     for (unsigned i = 0; i < n; i++) {
         if (options[i] && values[i])
             atomic_fetch_add(&fake_hip.noptions, 1);
@@ -351,8 +360,8 @@ int hipModuleOccupancyMaxPotentialBlockSize(int *grid, int *block,
     if (function->module->device != current)
         return INVALID_VALUE;
     fake_hip.block_limit = limit;
-    *grid = lies(__func__) ? -1 : 456;
-    *block = limit && limit < 512 ? limit : 512;
+    *grid = lies(__func__) && limit == 0 ? -1 : 456;
+    *block = lies(__func__) ? -1 : limit && limit < 512 ? limit : 512;
     return SUCCESS;
 }
 

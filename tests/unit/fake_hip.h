@@ -48,7 +48,8 @@ struct fake_hip {
     atomic_int released;
     unsigned param_nbytes[FAKE_MAX_PARAMS]; /* sizes to read from params */
     int not_cooperative;                    /* what the properties say */
-    int blocks_per_unit;                    /* what occupancy says */
+    int not_cooperative_multi;
+    int blocks_per_unit; /* what occupancy says */
 
     /* The library's own: changes the thread's current device, uncounted. */
     void (*set_current)(int device);

@@ -358,6 +358,8 @@ static void test_success_without_a_result_is_refused(void **state)
     kpk_instance *inst;
     const kpk_kernel *kernel = NULL;
     void *ptr = NULL;
+    uint32_t blocks;
+    kpk_shape shape;
     int n = 7;
 
     (void)state;
@@ -370,6 +372,9 @@ static void test_success_without_a_result_is_refused(void **state)
     fake->lie_name = "hipModuleLoadData";
     assert_status(kpk_load(inst, "alpha"), KPK_ERR_HIP);
     assert_message("hipModuleLoadData returned success, but no module");
+    fake->lie_name = "hipModuleLoadDataEx";
+    assert_status(kpk_load_ex(inst, "alpha", 0, NULL, NULL), KPK_ERR_HIP);
+    assert_message("hipModuleLoadDataEx returned success, but no module");
     fake->lie_name = "hipModuleGetFunction";
     assert_status(kpk_kernel_get(inst, "noargs", &kernel), KPK_ERR_HIP);
     assert_message("hipModuleGetFunction returned success, but no function");
@@ -384,8 +389,15 @@ static void test_success_without_a_result_is_refused(void **state)
     assert_status(kpk_texture(inst, "alpha", "table", &ptr), KPK_ERR_HIP);
     assert_message("hipModuleGetTexRef returned success, but no address");
     assert_null(ptr);
-    fake->lie_name = NULL;
+    fake->lie_name = "hipModuleOccupancyMaxActiveBlocksPerMultiprocessor";
     assert_ok(kpk_kernel_get(inst, "noargs", &kernel)); /* now it works */
+    assert_status(kpk_occupancy(kernel, 64, 0, &blocks), KPK_ERR_HIP);
+    assert_message("returned success and an impossible number, -1");
+    fake->lie_name = "hipModuleOccupancyMaxPotentialBlockSize";
+    assert_status(kpk_occupancy_shape(kernel, 0, 0, &shape), KPK_ERR_HIP);
+    assert_status(kpk_occupancy_shape(kernel, 0, 64, &shape), KPK_ERR_HIP);
+    fake->lie_name = NULL;
+    assert_ok(kpk_occupancy_shape(kernel, 0, 64, &shape));
     assert_int_equal(kpk_error_hip(), 0);
     assert_ok(kpk_close(inst));
     assert_int_equal(fake->live, 0);
@@ -532,6 +544,104 @@ static void test_every_failing_hip_call_is_survived(void **state)
     }
 }
 
+static void test_open_takes_the_namesake_that_fits_better(void **state)
+{
+    const kpk_module *const both[] = {&test_module_beta,
+                                      &test_module_beta_exact};
+    const kpk_module *const swapped[] = {both[1], both[0]};
+    kpk_selection selection;
+    kpk_instance *inst;
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        assert_ok(kpk_open_modules(i ? swapped : both, 2, 0, &inst));
+        assert_ok(kpk_instance_selection(inst, "beta", &selection));
+        assert_int_equal(selection.fit, KPK_FIT_EXACT);
+        assert_ok(kpk_close(inst));
+    }
+    assert_ptr_equal(kpk_pack_find(&test_pack_namesakes, "alpha"),
+                     &test_module_alpha_gfx11);
+}
+
+/* A module that holds tables alone is no obstacle, and no help. */
+static void test_module_of_tables_needs_no_code(void **state)
+{
+    const kpk_module *const both[] = {&test_module_tables, &test_module_alpha};
+    const kpk_kernel *kernel = NULL;
+    kpk_instance *inst;
+
+    (void)state;
+    assert_ok(kpk_open_modules(both, 2, 0, &inst));
+    assert_ok(kpk_table_kernel(inst, &test_module_tables, 0, 0, &kernel));
+    assert_string_equal(kpk_kernel_name(kernel), "scale");
+    kernel = NULL;
+    assert_status(kpk_table_kernel(inst, &test_module_tables, 0, 1, &kernel),
+                  KPK_ERR_NO_TARGET);
+    assert_message("row 1 of table alpha is about scale on gfx1030, but device "
+                   "0 is gfx90a");
+    assert_status(kpk_table_kernel(inst, &test_module_tables, 0, 2, &kernel),
+                  KPK_ERR_ARG);
+    assert_null(kernel);
+    assert_ok(kpk_close(inst));
+}
+
+static void test_names_of_modules_that_are_not_open_are_refused(void **state)
+{
+    kpk_selection selection;
+    kpk_instance *inst;
+    int option = 1;
+    void *value = NULL;
+
+    (void)state;
+    assert_ok(kpk_open(&test_pack, 0, &inst));
+    assert_status(kpk_load(inst, "gamma"), KPK_ERR_NO_MODULE);
+    assert_status(kpk_load_ex(inst, "gamma", 1, &option, &value),
+                  KPK_ERR_NO_MODULE);
+    assert_status(kpk_instance_selection(inst, "gamma", &selection),
+                  KPK_ERR_NO_MODULE);
+    assert_ok(kpk_close(inst));
+}
+
+static void test_one_gpu_is_told_as_one(void **state)
+{
+    kpk_device device;
+
+    (void)state;
+    fake->ndevices = 1;
+    assert_status(kpk_device_get(5, &device), KPK_ERR_NO_DEVICE);
+    assert_message("HIP sees 1 GPU: the highest number is 0");
+}
+
+static void test_error_without_a_name_is_told(void **state)
+{
+    int n;
+
+    (void)state;
+    fake->fail_name = "hipGetDeviceCount";
+    fake->lie_name = "hipGetErrorName";
+    assert_status(kpk_device_count(&n), KPK_ERR_HIP);
+    assert_message("returned an unnamed error (999), no text");
+}
+
+/* What a module holds that no device selects. */
+static void test_what_was_pruned_is_not_told_of(void **state)
+{
+    kpk_selection selection;
+
+    (void)state;
+    assert_status(kpk_select(&test_module_odd, "gfx90a", &selection),
+                  KPK_ERR_NO_TARGET);
+    assert_message("It holds: gfx1030, no target! (not a target ID). Rebuild");
+    fake->targets[0] = "sm_90";
+    {
+        const kpk_module *const odd = &test_module_odd;
+        kpk_instance *inst;
+
+        assert_status(kpk_open_modules(&odd, 1, 0, &inst), KPK_ERR_NO_TARGET);
+        assert_message("fits device sm_90");
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -567,6 +677,14 @@ int main(void)
         cmocka_unit_test_setup(test_load_failure_hints_at_a_hip_that_is_too_old,
                                reset),
         cmocka_unit_test_setup(test_every_failing_hip_call_is_survived, reset),
+        cmocka_unit_test_setup(test_open_takes_the_namesake_that_fits_better,
+                               reset),
+        cmocka_unit_test_setup(test_module_of_tables_needs_no_code, reset),
+        cmocka_unit_test_setup(
+            test_names_of_modules_that_are_not_open_are_refused, reset),
+        cmocka_unit_test_setup(test_one_gpu_is_told_as_one, reset),
+        cmocka_unit_test_setup(test_error_without_a_name_is_told, reset),
+        cmocka_unit_test_setup(test_what_was_pruned_is_not_told_of, reset),
     };
 
     fake = fake_hip_load("fake_hip.so");

@@ -423,6 +423,106 @@ static void test_memory_calls_move_bytes_and_say_what_failed(void **state)
     fake->fail_name = NULL;
 }
 
+static void test_wrong_count_names_what_is_taken(void **state)
+{
+    const kpk_shape slots = {{1, 1, 1}, {64, 2, 1}, 0};
+    const kpk_shape shape = kpk_shape_1d(1, 64);
+    const kpk_kernel *twin = NULL;
+    void *x = NULL;
+    uint32_t n = 1;
+
+    (void)state;
+    assert_status(kpk_launch(get("slots"), &slots, NULL, KPK_ARGS(x)),
+                  KPK_ERR_KERNEL_ARGS);
+    assert_message("slots takes 2 arguments, 1 was given. Names and bytes: x "
+                   "8, n 4");
+    assert_status(kpk_launch(get("many"), &shape, NULL, KPK_ARGS(n)),
+                  KPK_ERR_KERNEL_ARGS);
+    assert_message("unnamed 4, unnamed 4");
+    assert_ok(kpk_kernel_get_in(inst, "alpha", "twin", &twin));
+    assert_status(kpk_launch(twin, &shape, NULL, NULL, 0), KPK_ERR_KERNEL_ARGS);
+    assert_message("twin takes 1 argument, 0 were given");
+}
+
+/* Lists that go on behind the segment: the end may be left out, unless it is
+ * too much to be made up. */
+static void test_end_of_a_list_may_be_left_out(void **state)
+{
+    const kpk_shape shape = kpk_shape_1d(1, 64);
+    const unsigned char buffer[16] = {1};
+    const kpk_launch_options options = {.shape = shape,
+                                        .stop_event = &fake,
+                                        .packed = buffer,
+                                        .packed_nbytes = 8};
+
+    (void)state;
+    assert_ok(kpk_launch_packed(get("ragged"), &shape, NULL, buffer, 8));
+    assert_int_equal(fake->last.extra_nbytes, 96);
+    assert_status(kpk_launch_ex(get("ragged"), &options, NULL, 0),
+                  KPK_ERR_KERNEL_ARGS);
+    assert_message("argument 1 \"y\" lies at bytes 16 to 95, the buffer has 8");
+    assert_status(kpk_launch_packed(get("huge"), &shape, NULL, buffer, 8),
+                  KPK_ERR_KERNEL_ARGS);
+    assert_message("argument 1 \"y\" lies at bytes 8 to 5007");
+    assert_ok(kpk_launch_packed(get("unasked"), &shape, NULL, NULL, 0));
+    assert_int_equal(fake->last.extra_nbytes, 4);
+}
+
+static void test_packed_buffer_of_many_arguments_takes_no_events(void **state)
+{
+    static const unsigned char buffer[1040];
+    const kpk_launch_options options = {.shape = {{1, 1, 1}, {64, 1, 1}, 0},
+                                        .stop_event = &fake,
+                                        .packed = buffer,
+                                        .packed_nbytes = sizeof(buffer)};
+
+    (void)state;
+    assert_status(kpk_launch_ex(get("many"), &options, NULL, 0),
+                  KPK_ERR_KERNEL_ARGS);
+    assert_message("many lists 260 arguments");
+}
+
+static void test_values_beside_arguments_are_refused(void **state)
+{
+    const kpk_shape slots = {{1, 1, 1}, {64, 2, 1}, 0};
+    const kpk_shape shape = kpk_shape_1d(1, 64);
+    const unsigned char bytes[64] = {0};
+    const kpk_value padding[] = {kpk_ptr(bytes), kpk_bytes(bytes, 4, 16),
+                                 kpk_u32(1)};
+    const kpk_value gap[] = {kpk_ptr(bytes), kpk_u32(1)};
+    const kpk_value beyond[] = {kpk_bytes(bytes, 64, 8)};
+
+    (void)state;
+    assert_status(kpk_launch_values(get("slots"), &slots, NULL,
+                                    KPK_LAYOUT_NATURAL, padding, 3),
+                  KPK_ERR_KERNEL_ARGS);
+    assert_message("slots has no argument at bytes 20 to 23, where value 2");
+    assert_status(kpk_launch_values(get("ragged"), &shape, NULL,
+                                    KPK_LAYOUT_NATURAL, gap, 2),
+                  KPK_ERR_KERNEL_ARGS);
+    assert_status(kpk_launch_values(get("whole"), &shape, NULL,
+                                    KPK_LAYOUT_NATURAL, beyond, 1),
+                  KPK_ERR_KERNEL_ARGS);
+    assert_status(
+        kpk_launch_values(get("whole"), &slots, NULL, (kpk_layout)7, beyond, 1),
+        KPK_ERR_ARG);
+    assert_status(
+        kpk_launch_values(get("slots"), &shape, NULL, KPK_LAYOUT_SLOTS, gap, 2),
+        KPK_ERR_SHAPE);
+}
+
+static void test_nothing_is_copied_from_and_to_nowhere(void **state)
+{
+    void *ptr = &state;
+
+    assert_ok(kpk_copy_to(inst, NULL, NULL, 0));
+    assert_ok(kpk_copy_from(inst, NULL, NULL, 0));
+    assert_ok(kpk_fill(inst, NULL, 1, 0));
+    fake->lie_name = "hipMalloc"; /* as HIP answers for 0 bytes */
+    assert_ok(kpk_malloc(inst, 0, &ptr));
+    assert_null(ptr);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_pack, close_pack)
 
 int main(void)
@@ -441,6 +541,11 @@ int main(void)
         TEST(test_failed_launch_is_told_with_its_shape),
         TEST(test_launch_on_another_device_restores_the_current_one),
         TEST(test_memory_calls_move_bytes_and_say_what_failed),
+        TEST(test_wrong_count_names_what_is_taken),
+        TEST(test_end_of_a_list_may_be_left_out),
+        TEST(test_packed_buffer_of_many_arguments_takes_no_events),
+        TEST(test_values_beside_arguments_are_refused),
+        TEST(test_nothing_is_copied_from_and_to_nowhere),
     };
 
     fake = fake_hip_load("fake_hip.so");

@@ -2,6 +2,7 @@
 #include "unit.h"
 
 #include "fake_hip.h"
+#include "internal.h"
 #include "test_pack.h"
 
 static struct fake_hip *fake;
@@ -10,10 +11,15 @@ static int start;
 static int stop;
 static int stream;
 
+static struct kpk_i_hip bound; /* whole, however a test leaves it */
+
 static int open_pack(void **state)
 {
     (void)state;
     fake_hip_reset(fake);
+    if (!bound.hipMalloc && kpk_hip_info(NULL, NULL) == KPK_OK)
+        bound = kpk_i_hip;
+    kpk_i_hip = bound;
     return kpk_open(&test_pack, 0, &inst) == KPK_OK ? 0 : -1;
 }
 
@@ -280,6 +286,102 @@ static void test_cooperative_launch_over_devices_is_one_call(void **state)
     assert_ok(kpk_close(other));
 }
 
+/* What a HIP lacks is named, and asked for before anything is done. */
+static void test_launch_without_its_function_is_refused(void **state)
+{
+    const kpk_launch_options events = {.shape = {{1, 1, 1}, {64, 1, 1}, 0},
+                                       .start_event = &start};
+    const kpk_launch_options together = {.shape = {{1000, 1, 1}, {64, 1, 1}, 0},
+                                         .flags = KPK_LAUNCH_COOPERATIVE};
+    const kpk_launch_item item = {
+        get("noargs"), {{1, 1, 1}, {64, 1, 1}, 0}, &stream, NULL, 0};
+
+    (void)state;
+    kpk_i_hip.hipExtModuleLaunchKernel = NULL;
+    assert_status(kpk_launch_ex(get("noargs"), &events, NULL, 0),
+                  KPK_ERR_UNSUPPORTED);
+    assert_message("a launch with events or flags needs "
+                   "hipExtModuleLaunchKernel, which HIP 6.3");
+    kpk_i_hip.hipModuleLaunchCooperativeKernel = NULL;
+    assert_status(kpk_launch_ex(get("noargs"), &together, NULL, 0),
+                  KPK_ERR_UNSUPPORTED);
+    assert_message("hipModuleLaunchCooperativeKernel, which");
+    kpk_i_hip.hipModuleLaunchCooperativeKernelMultiDevice = NULL;
+    assert_status(kpk_launch_all(&item, 1, KPK_LAUNCH_COOPERATIVE),
+                  KPK_ERR_UNSUPPORTED);
+    assert_message("hipModuleLaunchCooperativeKernelMultiDevice, which");
+    kpk_i_hip = bound;
+    assert_int_equal(fake->nlaunches, 0);
+    /* Without occupancy HIP itself is left to refuse a grid. */
+    kpk_i_hip.hipModuleOccupancyMaxActiveBlocksPerMultiprocessor = NULL;
+    assert_ok(kpk_launch_ex(get("noargs"), &together, NULL, 0));
+    kpk_i_hip = bound;
+    assert_status(kpk_launch_ex(get("noargs"), &together, NULL, 0),
+                  KPK_ERR_SHAPE);
+    assert_ok(kpk_launch_ex(get("noargs"), &events, NULL, 0));
+    assert_ptr_equal(fake->last.start_event, &start);
+}
+
+static void test_unloaded_kernel_is_refused_on_every_way(void **state)
+{
+    kpk_launch_options options = {.shape = {{1, 1, 1}, {64, 1, 1}, 0},
+                                  .flags = KPK_LAUNCH_ANY_ORDER};
+    kpk_launch_item item = {get("noargs"), options.shape, &stream, NULL, 0};
+
+    (void)state;
+    assert_ok(kpk_unload(inst, "alpha"));
+    assert_status(kpk_launch_ex(item.kernel, &options, NULL, 0),
+                  KPK_ERR_UNLOADED);
+    assert_status(kpk_launch_all(&item, 1, 0), KPK_ERR_UNLOADED);
+    assert_status(kpk_launch_all(&item, 1, KPK_LAUNCH_COOPERATIVE),
+                  KPK_ERR_UNLOADED);
+    options.flags = KPK_LAUNCH_COOPERATIVE;
+    assert_status(kpk_launch_ex(item.kernel, &options, NULL, 0),
+                  KPK_ERR_UNLOADED);
+    kpk_i_hip.hipModuleOccupancyMaxActiveBlocksPerMultiprocessor = NULL;
+    assert_status(kpk_launch_ex(item.kernel, &options, NULL, 0),
+                  KPK_ERR_UNLOADED);
+    assert_int_equal(fake->nlaunches, 0);
+}
+
+static void test_limits_of_launches_on_several_devices(void **state)
+{
+    const kpk_kernel *kernel = get("noargs");
+    kpk_launch_item items[KPK_MAX_COOPERATIVE + 1];
+    kpk_instance *other;
+
+    (void)state;
+    for (int i = 0; i <= KPK_MAX_COOPERATIVE; i++)
+        items[i] = (kpk_launch_item){
+            kernel, {{1, 1, 1}, {64, 1, 1}, 0}, &stream, NULL, 0};
+    assert_status(
+        kpk_launch_all(items, KPK_MAX_COOPERATIVE + 1, KPK_LAUNCH_COOPERATIVE),
+        KPK_ERR_ARG);
+    assert_message("17 kernels together, 16 is the most");
+    assert_status(
+        kpk_launch_all(items, 1, KPK_LAUNCH_COOPERATIVE | KPK_LAUNCH_ANY_ORDER),
+        KPK_ERR_ARG);
+    assert_message("do not belong to a cooperative launch");
+    items[1].nargs = 3;
+    assert_status(kpk_launch_all(items, 2, 0), KPK_ERR_KERNEL_ARGS);
+    items[1].shape.grid[0] = 0;
+    assert_status(kpk_launch_all(items, 2, 0), KPK_ERR_SHAPE);
+    fake->not_cooperative_multi = 1;
+    assert_ok(kpk_open(&test_pack, 0, &other));
+    assert_ok(kpk_kernel_get(other, "noargs", &items[0].kernel));
+    assert_status(kpk_launch_all(items, 1, KPK_LAUNCH_COOPERATIVE),
+                  KPK_ERR_UNSUPPORTED);
+    assert_message("does not do cooperative launches over several devices");
+    assert_ok(kpk_close(other));
+    /* A list is left where HIP refuses a launch. */
+    items[0].kernel = kernel;
+    items[1] = items[0];
+    fake->fail_name = "hipModuleLaunchKernel";
+    fake->fail_nth = 1;
+    assert_status(kpk_launch_all(items, 2, 0), KPK_ERR_HIP);
+    assert_int_equal(fake->nlaunches, 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_pack, close_pack)
 
 int main(void)
@@ -294,6 +396,9 @@ int main(void)
         TEST(test_launch_all_checks_all_before_starting_one),
         TEST(test_launch_all_checks_every_stream_first),
         TEST(test_cooperative_launch_over_devices_is_one_call),
+        TEST(test_launch_without_its_function_is_refused),
+        TEST(test_unloaded_kernel_is_refused_on_every_way),
+        TEST(test_limits_of_launches_on_several_devices),
     };
 
     fake = fake_hip_load("fake_hip.so");

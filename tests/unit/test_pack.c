@@ -7,9 +7,12 @@
  *   alpha   shared     u64 n                             1024 bytes of LDS
  *   alpha   slots      16-byte slots: pointer, u32       block 64 x 2 x 1
  *   alpha   twin       u8 x                              -
+ *   beta    huge       x, a struct of 5000 bytes         segment of 8 bytes
  *   beta    lone_pad   float *x, u64 pad                 -
+ *   beta    ragged     x, a struct of 80 bytes at 16     segment of 8 bytes
  *   beta    torn       8 slots, segment ends in slot 7   -
  *   beta    twin       u8 x, u8 y                        -
+ *   beta    unasked    u32 x                             segment of 0 bytes
  *   beta    unlisted   24 bytes that no list names       -
  *   beta    whole      a struct of 48 bytes              -
  *
@@ -36,6 +39,11 @@
     S(slots, "slots")                       \
     S(whole, "whole")                       \
     S(unlisted, "unlisted")                 \
+    S(huge, "huge")                         \
+    S(ragged, "ragged")                     \
+    S(unasked, "unasked")                   \
+    S(no_target, "no target!")              \
+    S(gfx90a_exact, "gfx90a:sramecc+:xnack-") \
     S(block_x, "block_x")                   \
     S(gfx1100, "gfx1100")                   \
     S(twin, "twin")                         \
@@ -120,12 +128,18 @@ static const struct kpk_arg_desc beta_args[] = {
     /* 2: torn */     SLOT(x, 0), SLOT(x, 1), SLOT(x, 2), SLOT(x, 3),
                       SLOT(x, 4), SLOT(x, 5), SLOT(x, 6), SLOT(y, 7),
     /* 18: twin */    VALUE(x, 0, 1), VALUE(y, 1, 1),
-    /* 20: whole */   VALUE(x, 0, 48)};
+    /* 20: whole */   VALUE(x, 0, 48),
+    /* 21: huge */    BUFFER(x, 0), VALUE(y, 8, 5000),
+    /* 23: ragged */  BUFFER(x, 0), VALUE(y, 16, 80),
+    /* 25: unasked */ VALUE(x, 0, 4)};
 
 static const struct kpk_kernel_desc beta_kernels[] = {
+    {AT(huge), 21, 2, 5008},
     {AT(lone_pad), 0, 2, 16},
+    {AT(ragged), 23, 2, 96},
     {AT(torn), 2, 16, 128},
     {AT(twin), 18, 2, 2},
+    {AT(unasked), 25, 1, 4},
     {AT(unlisted), 21, 0, 24},
     {AT(whole), 20, 1, 48}};
 
@@ -143,9 +157,12 @@ static const struct kpk_kernel_attrs alpha_attrs[] = {
     ATTRS(8, 0, 1024, 0)};
 
 static const struct kpk_kernel_attrs beta_attrs[] = {
+    ATTRS(8, 0, 1024, 0),
     ATTRS(16, 0, 1024, 0),
+    ATTRS(8, 0, 1024, 0),
     ATTRS(112, 0, 1024, 0),
     ATTRS(8, 0, 1024, 0),
+    ATTRS(0, 0, 1024, 0),
     ATTRS(24, 0, 1024, 0),
     ATTRS(48, 0, 1024, 0)};
 
@@ -206,6 +223,38 @@ const struct kpk_module test_module_alpha_gfx90a = {
     .nkernels = COUNT(beta_kernels),
     .nobjects = 1};
 
+/* Another beta, whose code is for device 0 alone. */
+static const struct kpk_code_object beta_exact_objects[] = {
+    OBJECT(gfx90a_exact, elf, beta_attrs)};
+MODULE(test_module_beta_exact, KPK_FORMAT_VERSION, beta, beta_exact_objects, 1,
+       .tables = NULL);
+
+/* Of the newest code object version, for no generic target. */
+static const struct kpk_code_object beta_newest_objects[] = {
+    {AT(gfx90a), 6, &elf.head, beta_attrs, {0xab, 1}}};
+MODULE(test_module_newest, KPK_FORMAT_VERSION, beta, beta_newest_objects, 1,
+       .tables = NULL);
+
+/* What `kpack prune` left, and a target that nothing is. */
+BLOB(pruned, 0, 1, ELF(224));
+static const struct kpk_code_object odd_objects[] = {
+    OBJECT(gfx1030, elf, beta_attrs), OBJECT(gfx90a, pruned, beta_attrs),
+    OBJECT(no_target, elf, beta_attrs)};
+MODULE(test_module_odd, KPK_FORMAT_VERSION, beta, odd_objects, 3,
+       .tables = NULL);
+
+/* Tables of an imported pack: a row names its kernel's module. */
+static const struct kpk_row_key imported_keys[] = {{SCALE, 0, 0},
+                                                   {SCALE, AT(gfx1030), 0}};
+static const struct kpk_table imported_tables[] = {
+    {AT(alpha), 1, 2, shape_columns, imported_keys, shape_cells,
+     &test_module_alpha, NULL}};
+const struct kpk_module test_module_tables = {.format = KPK_FORMAT_VERSION,
+                                              .name = AT(none),
+                                              .strings = (const char *)&strings,
+                                              .tables = imported_tables,
+                                              .ntables = 1};
+
 #define FAULTY(id, blob)                                                       \
     static const struct kpk_code_object id##_object =                          \
         OBJECT(gfx90a, blob, beta_attrs);                                      \
@@ -220,5 +269,9 @@ static const kpk_module *const modules[] = {&test_module_alpha,
                                             &test_module_beta};
 
 const struct kpk_pack test_pack = {KPK_FORMAT_VERSION, 2, "test", modules};
+static const kpk_module *const namesakes[] = {&test_module_alpha_gfx11,
+                                              &test_module_alpha_gfx90a};
+const struct kpk_pack test_pack_namesakes = {KPK_FORMAT_VERSION, 2, "test",
+                                             namesakes};
 const struct kpk_pack test_pack_old_format = {KPK_FORMAT_VERSION + 1, 2, "test",
                                               modules};

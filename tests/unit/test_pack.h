@@ -17,6 +17,18 @@ extern const kpk_module test_module_beta;
 extern const kpk_module test_module_alpha_gfx11;
 extern const kpk_module test_module_alpha_gfx90a;
 
+extern const kpk_pack test_pack_namesakes;
+
+/* beta for device 0 exactly; beta of code object version 6; beta for gfx1030,
+ * with what was pruned and what has no target ID. */
+extern const kpk_module test_module_beta_exact;
+extern const kpk_module test_module_newest;
+extern const kpk_module test_module_odd;
+
+/* A table of an imported pack, whose rows are about alpha's scale: for any
+ * target, and for gfx1030. No code. */
+extern const kpk_module test_module_tables;
+
 /* Faulty ones, each in one way. */
 extern const kpk_module test_module_old_format;
 extern const kpk_module test_module_not_elf;

@@ -2,6 +2,7 @@
 #include "unit.h"
 
 #include "fake_hip.h"
+#include "internal.h"
 #include "kpack/format.h"
 #include "test_pack.h"
 
@@ -279,6 +280,67 @@ static void test_symbols_of_a_damaged_file_are_refused_or_fewer(void **state)
     }
 }
 
+static void test_questions_without_their_function_are_refused(void **state)
+{
+    const struct kpk_i_hip whole = kpk_i_hip;
+    const kpk_kernel *kernel;
+    uint32_t blocks = 77;
+    kpk_shape shape;
+    int value = 77, option = 1;
+    void *at = NULL;
+
+    (void)state;
+    assert_ok(kpk_kernel_get(inst, "scale", &kernel));
+    kpk_i_hip.hipFuncGetAttribute = NULL;
+    kpk_i_hip.hipModuleOccupancyMaxActiveBlocksPerMultiprocessor = NULL;
+    kpk_i_hip.hipModuleOccupancyMaxPotentialBlockSize = NULL;
+    kpk_i_hip.hipModuleGetGlobal = NULL;
+    kpk_i_hip.hipModuleGetTexRef = NULL;
+    kpk_i_hip.hipModuleLoadDataEx = NULL;
+    assert_status(kpk_kernel_hip_attr(kernel, KPK_HIP_ATTR_VGPRS, &value),
+                  KPK_ERR_UNSUPPORTED);
+    assert_message("does not have hipFuncGetAttribute");
+    assert_status(kpk_occupancy(kernel, 64, 0, &blocks), KPK_ERR_UNSUPPORTED);
+    assert_message("hipModuleOccupancyMaxActiveBlocksPerMultiprocessor");
+    assert_status(kpk_occupancy_shape(kernel, 0, 0, &shape),
+                  KPK_ERR_UNSUPPORTED);
+    assert_message("hipModuleOccupancyMaxPotentialBlockSize");
+    assert_status(kpk_global(inst, "alpha", "table", &at, NULL),
+                  KPK_ERR_UNSUPPORTED);
+    assert_message("hipModuleGetGlobal");
+    assert_status(kpk_texture(inst, "alpha", "present", &at),
+                  KPK_ERR_UNSUPPORTED);
+    assert_message("hipModuleGetTexRef");
+    assert_status(kpk_load_ex(inst, NULL, 1, &option, &at),
+                  KPK_ERR_UNSUPPORTED);
+    assert_message("hipModuleLoadDataEx; use kpk_load()");
+    kpk_i_hip = whole;
+    assert_int_equal(value, 77);
+    assert_int_equal(blocks, 77);
+    assert_null(at);
+    assert_status(kpk_occupancy_shape(kernel, 0, 0x80000000u, &shape),
+                  KPK_ERR_ARG);
+    assert_message("most is 2147483648; 2147483647 is the largest");
+}
+
+/* The module is loaded by the question, and that may fail. */
+static void test_question_to_a_module_that_does_not_load(void **state)
+{
+    unsigned char bytes[4];
+    void *at;
+
+    (void)state;
+    fake->fail_name = "hipModuleLoadData";
+    assert_status(kpk_global(inst, "alpha", "table", &at, NULL), KPK_ERR_HIP);
+    assert_message("cannot load module alpha");
+    assert_status(kpk_texture(inst, "alpha", "present", &at), KPK_ERR_HIP);
+    fake->fail_name = NULL;
+    assert_ok(kpk_global_read(inst, "alpha", "table", 0, NULL, 0));
+    assert_ok(kpk_texture(inst, "alpha", "present", &at));
+    assert_status(kpk_global_read(inst, "alpha", "chair", 0, bytes, 4),
+                  KPK_ERR_NO_GLOBAL);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_pack, close_pack)
 
 int main(void)
@@ -292,6 +354,8 @@ int main(void)
         TEST(test_load_options_reach_hip),
         cmocka_unit_test(test_symbols_are_kernels_and_global_variables),
         cmocka_unit_test(test_symbols_of_a_damaged_file_are_refused_or_fewer),
+        TEST(test_questions_without_their_function_are_refused),
+        TEST(test_question_to_a_module_that_does_not_load),
     };
 
     fake = fake_hip_load("fake_hip.so");
