@@ -4,14 +4,19 @@
  * test runs itself again with the case's name and environment. A HIP that is
  * installed on this machine is hidden from the cases that want none.
  */
-/* link: -Wl,--wrap=dlopen,--wrap=dlerror */
+/* link: -Wl,--wrap=dlopen,--wrap=dlerror,--wrap=dlsym */
+/* link: -Wl,--wrap=dladdr,--wrap=dlinfo,--wrap=dl_iterate_phdr */
+#define _GNU_SOURCE /* Dl_info, dl_iterate_phdr */
 #include "unit.h"
 
 #include "fake_hip.h"
+#include "internal.h"
 #include "test_pack.h"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -44,6 +49,7 @@ static const char *const releases[] = {"libamdhip64.so.7", "libamdhip64.so.6",
 enum { NRELEASES = sizeof(releases) / sizeof(releases[0]) };
 static int hidden_from = NRELEASES;
 static const char nowhere[] = "/nowhere/";
+static const char *error_text; /* dlerror()'s; "" for none at all */
 
 void *__real_dlopen(const char *name, int mode);
 void *__wrap_dlopen(const char *name, int mode);
@@ -68,9 +74,55 @@ char *__wrap_dlerror(void)
     char *text = __real_dlerror();
     const size_t n = strlen(nowhere);
 
+    if (error_text)
+        return *error_text ? (char *)error_text : NULL;
+
     return hidden_from < NRELEASES && text && strncmp(text, nowhere, n) == 0
                ? text + n
                : text;
+}
+
+/* What the loader says of libraries, as a test wants it. */
+static const char *absent_function; /* dlsym() does not find it */
+static bool nameless;               /* no library has a file */
+static bool no_interpreter;         /* no program names one */
+
+void *__real_dlsym(void *handle, const char *name);
+void *__wrap_dlsym(void *handle, const char *name);
+int __real_dladdr(const void *address, Dl_info *info);
+int __wrap_dladdr(const void *address, Dl_info *info);
+int __real_dlinfo(void *handle, int request, void *info);
+int __wrap_dlinfo(void *handle, int request, void *info);
+typedef int each_object(struct dl_phdr_info *, size_t, void *);
+int __real_dl_iterate_phdr(each_object *callback, void *data);
+int __wrap_dl_iterate_phdr(each_object *callback, void *data);
+
+void *__wrap_dlsym(void *handle, const char *name)
+{
+    if (absent_function && strcmp(name, absent_function) == 0)
+        return NULL;
+    return __real_dlsym(handle, name);
+}
+
+int __wrap_dladdr(const void *address, Dl_info *info)
+{
+    const int found = __real_dladdr(address, info);
+
+    info->dli_fname = nameless ? NULL : info->dli_fname;
+    return found;
+}
+
+int __wrap_dlinfo(void *handle, int request, void *info)
+{
+    return nameless ? -1 : __real_dlinfo(handle, request, info);
+}
+
+int __wrap_dl_iterate_phdr(each_object *callback, void *data)
+{
+    struct dl_phdr_info none_at_all = {0};
+
+    return no_interpreter ? callback(&none_at_all, sizeof(none_at_all), data)
+                          : __real_dl_iterate_phdr(callback, data);
 }
 
 static int none(void)
@@ -168,6 +220,174 @@ static int of_hip_4(void)
     return 0;
 }
 
+/* The same for a library that the program has linked; none is loaded beside
+ * it. */
+static int in_process_unusable(void)
+{
+    EXPECT(dlopen(beside("fake_hip_broken.so"), RTLD_NOW | RTLD_GLOBAL));
+    EXPECT(kpk_hip_info(NULL, NULL) == KPK_ERR_NO_HIP);
+    EXPECT(strstr(kpk_error_message(),
+                  "the HIP library in this process, linked or preloaded, is no "
+                  "HIP runtime that kpack can use: it has no hipStreamS"));
+    return 0;
+}
+
+/* Loaded by somebody under its name, and unusable. */
+static int in_process_by_name_unusable(void)
+{
+    EXPECT(dlopen("libamdhip64.so.7", RTLD_NOW | RTLD_LOCAL));
+    hidden_from = 1;
+    EXPECT(kpk_hip_info(NULL, NULL) == KPK_ERR_NO_HIP);
+    EXPECT(strstr(kpk_error_message(), "in this process, "));
+    EXPECT(strstr(kpk_error_message(), "/libamdhip64.so.7 is no HIP runtime"));
+    nameless = true; /* the loader need not know a file */
+    EXPECT(kpk_hip_info(NULL, NULL) == KPK_ERR_NO_HIP);
+    EXPECT(strstr(kpk_error_message(), "linked or preloaded, is no HIP"));
+    return 0;
+}
+
+/* Every function that HIP may lack: without those that are needed it is not
+ * used, and the sentence names the function. */
+static int each_function_lacking(void)
+{
+    static const struct {
+        bool need;
+        const char *name;
+    } functions[] = {
+#define X(need, result, name, args) {need, #name},
+        KPK_HIP_TABLE(X) KPK_HIP_NEWER_TABLE(X)
+#undef X
+    };
+
+    EXPECT(setenv("KPK_HIP_LIBRARY", beside("fake_hip.so"), 1) == 0);
+    for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
+        const char *name = functions[i].name;
+        int status = -1;
+        pid_t child;
+
+        if (strcmp(name, "hipMalloc") == 0)
+            continue; /* the one that the fake's hipGetProcAddress() knows */
+        if (strcmp(name, "hipModuleLoadData") == 0)
+            absent_function = NULL;
+        (void)fflush(NULL);
+        child = fork();
+        if (child == 0) {
+            kpk_status st;
+
+            absent_function = name;
+            st = kpk_hip_info(NULL, NULL);
+            if (functions[i].need
+                    ? st != KPK_ERR_NO_HIP || !strstr(kpk_error_message(), name)
+                    : st != KPK_OK) {
+                fprintf(stderr, "without %s: %s, %s\n", name,
+                        kpk_status_name(st), kpk_error_message());
+                exit(1);
+            }
+            exit(0);
+        }
+        EXPECT(waitpid(child, &status, 0) == child);
+        EXPECT(status == 0);
+    }
+    return 0;
+}
+
+/* A file of that name that is no library; a loader that gives no reason; an
+ * empty variable, which counts as none. */
+static int no_library(void)
+{
+    hidden_from = 1;
+    EXPECT(kpk_hip_info(NULL, NULL) == KPK_ERR_NO_HIP);
+    EXPECT(strstr(kpk_error_message(), "none of libamdhip64.so.7 (/"));
+    EXPECT(
+        strstr(kpk_error_message(), "), libamdhip64.so.6, libamdhip64.so.5"));
+    error_text = "libamdhip64.so.7: it is Monday";
+    EXPECT(kpk_hip_info(NULL, NULL) == KPK_ERR_NO_HIP);
+    EXPECT(strstr(kpk_error_message(),
+                  "libamdhip64.so.7 (libamdhip64.so.7: it is Monday)"));
+    error_text = "";
+    EXPECT(kpk_hip_info(NULL, NULL) == KPK_ERR_NO_HIP);
+    EXPECT(strstr(kpk_error_message(), "none of libamdhip64.so.7, lib"));
+    EXPECT(setenv("KPK_HIP_LIBRARY", "/nowhere/lib.so", 1) == 0);
+    EXPECT(kpk_hip_info(NULL, NULL) == KPK_ERR_NO_HIP);
+    EXPECT(strstr(kpk_error_message(), "does not load: no reason given"));
+    no_interpreter = true;
+    EXPECT(kpk_hip_info(NULL, NULL) == KPK_ERR_NO_HIP);
+    EXPECT(strstr(kpk_error_message(), "linked with -static"));
+    return 0;
+}
+
+/* A HIP that does not say its version or its file serves all the same. */
+static int unknown_version(void)
+{
+    struct fake_hip *fake = fake_hip_load("fake_hip.so");
+    const kpk_module *const newest = &test_module_newest;
+    const kpk_shape shape = kpk_shape_1d(1, 1);
+    const kpk_kernel *kernel;
+    kpk_instance *inst;
+    const char *path;
+    int version = 7;
+
+    nameless = true;
+    fake->fail_name = "hipRuntimeGetVersion";
+    EXPECT(kpk_hip_info(&version, &path) == KPK_OK);
+    EXPECT(version == 0);
+    EXPECT(strcmp(path, "a HIP library") == 0);
+    EXPECT(kpk_open(&test_pack, 0, &inst) == KPK_OK);
+    EXPECT(kpk_kernel_get(inst, "noargs", &kernel) == KPK_OK);
+    EXPECT(kpk_launch(kernel, &shape, KPK_STREAM_PER_THREAD, NULL, 0) ==
+           KPK_OK);
+    EXPECT(kpk_close(inst) == KPK_OK);
+    fake->fail_name = "hipModuleLoadData";
+    EXPECT(kpk_open_modules(&newest, 1, 0, &inst) == KPK_OK);
+    EXPECT(kpk_load(inst, NULL) == KPK_ERR_HIP);
+    EXPECT(!strstr(kpk_error_message(), "is read from HIP"));
+    EXPECT(kpk_close(inst) == KPK_OK);
+    return 0;
+}
+
+static int newest_code_on_older_hip(void)
+{
+    struct fake_hip *fake = fake_hip_load("fake_hip.so");
+    const kpk_module *const newest = &test_module_newest;
+    kpk_instance *inst;
+
+    fake->version = 60200000;
+    fake->fail_name = "hipModuleLoadData";
+    EXPECT(kpk_open_modules(&newest, 1, 0, &inst) == KPK_OK);
+    EXPECT(kpk_load(inst, NULL) == KPK_ERR_HIP);
+    EXPECT(strstr(kpk_error_message(),
+                  "(code object version 6 is read from HIP 6.3 on, this is HIP "
+                  "6.2: rebuild the pack with COV=5"));
+    EXPECT(kpk_close(inst) == KPK_OK);
+    return 0;
+}
+
+static void *find_hip(void *unused)
+{
+    (void)unused;
+    return kpk_hip_info(NULL, NULL) == KPK_OK ? &hidden_from : NULL;
+}
+
+/* Two threads look for HIP at once: one finds it, and the other waits. */
+static int two_at_once(void)
+{
+    struct fake_hip *fake = fake_hip_load("fake_hip.so");
+    pthread_t threads[2];
+    void *found;
+
+    fake->hold_name = "hipRuntimeGetVersion";
+    for (int i = 0; i < 2; i++)
+        EXPECT(pthread_create(&threads[i], NULL, find_hip, NULL) == 0);
+    while (!fake->held)
+        usleep(1000);
+    usleep(50000); /* until the other one waits, too */
+    fake->released = 1;
+    for (int i = 0; i < 2; i++)
+        EXPECT(pthread_join(threads[i], &found) == 0 && found);
+    EXPECT(fake->ncalls == 1);
+    return 0;
+}
+
 /* ---- fork() ---- */
 
 static kpk_instance *forking;
@@ -213,9 +433,10 @@ static int forked_while_loading(void)
     EXPECT(pthread_create(&thread, NULL, load_beta, NULL) == 0);
     while (!fake->held)
         usleep(1000);
+    (void)fflush(NULL);
     child = fork();
     if (child == 0)
-        _exit(child_of_fork(kernel));
+        exit(child_of_fork(kernel));
     EXPECT(waitpid(child, &status, 0) == child);
     fake->released = 1;
     EXPECT(pthread_join(thread, &loaded) == 0 && loaded);
@@ -235,7 +456,7 @@ static int forked_without_hip(void)
     child = fork();
     if (child == 0) {
         EXPECT(setenv("KPK_HIP_LIBRARY", beside("fake_hip.so"), 1) == 0);
-        _exit(kpk_hip_info(NULL, NULL) != KPK_OK);
+        exit(kpk_hip_info(NULL, NULL) != KPK_OK);
     }
     EXPECT(waitpid(child, &status, 0) == child);
     EXPECT(status == 0);
@@ -413,6 +634,13 @@ static int older_launches(void)
     X(by_next_name,       NULL,                  "next")                  \
     X(by_no_name,         NULL,                  "broken")                \
     X(of_hip_4,           NULL,                  "/nowhere")              \
+    X(in_process_unusable, NULL,                 "/nowhere")              \
+    X(in_process_by_name_unusable, NULL,         "broken")                \
+    X(each_function_lacking, NULL,               "/nowhere")              \
+    X(no_library,         NULL,                  "text")                  \
+    X(unknown_version,    NULL,                  "/nowhere")              \
+    X(newest_code_on_older_hip, NULL,            "/nowhere")              \
+    X(two_at_once,        NULL,                  "/nowhere")              \
     X(forked_while_loading, NULL,                "/nowhere")              \
     X(forked_without_hip, NULL,                  "/nowhere")              \
     X(unlisted_arguments_of_hip_7, NULL,         "/nowhere")              \
@@ -446,6 +674,7 @@ static const struct {
     const char *names[2];
 } name_table[] = {
     {"names", {"fake_hip.so"}, {"libamdhip64.so.7"}},
+    {"text", {"/dev/null"}, {"libamdhip64.so.7"}},
     {"next",
      {"fake_hip_broken.so", "fake_hip.so"},
      {"libamdhip64.so.7", "libamdhip64.so.6"}},
@@ -477,8 +706,11 @@ static void make_names(void)
     for (int f = 0; f < NFOLDERS; f++) {
         assert_int_equal(mkdir(name_folder(name_table[f].folder), 0777), 0);
         for (int i = 0; i < 2 && name_table[f].files[i]; i++) {
+            const char *file = name_table[f].files[i];
+
             link_path(f, i, path);
-            assert_int_equal(symlink(beside(name_table[f].files[i]), path), 0);
+            assert_int_equal(symlink(*file == '/' ? file : beside(file), path),
+                             0);
         }
     }
 }

@@ -169,6 +169,22 @@ static void test_failures_of_hip_are_told(void **state)
     assert_ok(kpk_kernels_launch(kernels, NOARGS, &shape, NULL, NULL));
 }
 
+static void test_kernel_without_a_list_has_no_typed_launch(void **state)
+{
+    const kpk_kernels *kernels = NULL;
+    const kpk_shape shape = kpk_shape_1d(1, 1);
+    size_t unlisted;
+
+    (void)state;
+    assert_ok(kpk_module_find_kernel(&test_module_beta, "unlisted", &unlisted));
+    assert_ok(kpk_kernels_get(inst, &test_module_beta,
+                              header_layout(&test_module_beta), &kernels));
+    assert_status(kpk_kernels_launch(kernels, unlisted, &shape, NULL, NULL),
+                  KPK_ERR_KERNEL_ARGS);
+    assert_message("Use kpk_launch_packed()");
+    assert_int_equal(fake->nlaunches, 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_pack, close_pack)
 
 int main(void)
@@ -181,6 +197,7 @@ int main(void)
         TEST(test_get_refuses_modules_of_another_instance),
         TEST(test_launch_after_unload_wants_the_module_loaded),
         TEST(test_failures_of_hip_are_told),
+        TEST(test_kernel_without_a_list_has_no_typed_launch),
     };
 
     fake = fake_hip_load("fake_hip.so");

@@ -434,6 +434,97 @@ static void test_shape_covers_all_or_is_refused(void **state)
     }
 }
 
+static void test_every_call_refuses_numbers_that_are_too_large(void **state)
+{
+    const kpk_query query = {.kernel = NULL};
+    const kpk_condition condition = {0, KPK_EQUAL, 1, NULL};
+    const kpk_query broken = {.nconditions = 1};
+    const kpk_query unknown = {
+        .kernel = "none", .conditions = &condition, .nconditions = 1};
+    kpk_column_decl column;
+    const kpk_number *numbers;
+    kpk_cell cell;
+    size_t at;
+
+    (void)state;
+    assert_status(kpk_table_column(&module, 1, 0, &column), KPK_ERR_ARG);
+    assert_message("module m has 1 configuration tables, so none has the "
+                   "number 1");
+    assert_status(kpk_table_find_column(&module, 1, "cost", &at), KPK_ERR_ARG);
+    assert_status(kpk_table_numbers(&module, 1, 0, &numbers), KPK_ERR_ARG);
+    assert_status(kpk_table_cell(&module, 0, 4, 0, &cell), KPK_ERR_ARG);
+    assert_message("table m of module m has 4 rows, so none has the number 4");
+    assert_status(kpk_table_select(&module, 1, &query, &at), KPK_ERR_ARG);
+    assert_status(kpk_table_select(&module, 0, &broken, &at), KPK_ERR_ARG);
+    assert_message("query->conditions is NULL");
+    assert_status(kpk_table_select(&module, 0, &unknown, &at),
+                  KPK_ERR_NO_KERNEL);
+}
+
+/* An operator that is none holds for nothing, as text compared with none. */
+static void test_conditions_that_mean_nothing_hold_for_nothing(void **state)
+{
+    const kpk_condition conditions[] = {{TILE, (kpk_op)9, 64, NULL},
+                                        {COST, (kpk_op)9, 1, NULL},
+                                        {KIND, KPK_EQUAL, 0, NULL},
+                                        {KIND, KPK_AT_MOST, 0, "wide"}};
+    uint32_t seed = 3;
+    size_t row;
+
+    (void)state;
+    fill_many(&seed);
+    for (size_t i = 0; i < 4; i++) {
+        kpk_condition condition = conditions[i];
+        kpk_query query = {.conditions = &condition, .nconditions = 1};
+
+        assert_status(kpk_table_select(&module, 0, &query, &row),
+                      KPK_ERR_NO_ROW);
+        condition.column = condition.column == TILE   ? 0
+                           : condition.column == COST ? 2
+                                                      : 3;
+        for (size_t t = 0; t < 2 && condition.op != (kpk_op)9; t++)
+            assert_status(kpk_table_select(&many, t, &query, &row),
+                          KPK_ERR_NO_ROW);
+        assert_status(kpk_table_select(&many, 1, &query, &row), KPK_ERR_NO_ROW);
+        /* few rows are not worth the index */
+        query.nconditions = 0;
+        assert_ok(kpk_table_select(&many, 0, &query, &row));
+    }
+}
+
+/* Tables that are not about shapes, or about others' kernels. */
+static void test_shape_is_of_a_table_of_the_modules_own(void **state)
+{
+    static const struct kpk_column odd_columns[] = {{S_BLOCK, KPK_CELL_STRING}};
+    static const struct kpk_column plain_columns[] = {{S_TILE, KPK_CELL_INT}};
+    static const struct kpk_row_key odd_keys[] = {{1, S_GFX942, 0}};
+    static const union kpk_cell_data odd_cells[] = {{.s = S_WIDE}};
+    const struct kpk_table odd_tables[] = {
+        {S_M, 1, 1, plain_columns, odd_keys, odd_cells, NULL, NULL},
+        {S_M, 1, 1, odd_columns, odd_keys, odd_cells, &module, NULL},
+        {S_M, 1, 1, odd_columns, odd_keys, odd_cells, NULL, NULL}};
+    struct kpk_module odd = module;
+    kpk_shape s;
+
+    (void)state;
+    odd.tables = odd_tables;
+    odd.ntables = 0;
+    assert_status(kpk_module_shape(&odd, 1, NULL, 1, 1, &s), KPK_ERR_NO_ROW);
+    odd.ntables = 2;
+    assert_status(kpk_module_shape(&odd, 1, NULL, 1, 1, &s), KPK_ERR_NO_ROW);
+    odd.ntables = 3;
+    assert_status(kpk_module_shape(&odd, 0, NULL, 1, 1, &s), KPK_ERR_NO_ROW);
+    assert_status(kpk_module_shape(&odd, 1, "gfx90a", 1, 1, &s),
+                  KPK_ERR_NO_ROW);
+    /* block_x is text: a block of 0, which every launch refuses */
+    assert_ok(kpk_module_shape(&odd, 1, "gfx942", 1, 1, &s));
+    assert_int_equal(s.block[0], 0);
+    assert_status(kpk_module_shape(&odd, 1, "gfx942", 5, 1, &s), KPK_ERR_SHAPE);
+    /* fewer columns than any row is for */
+    assert_status(kpk_module_shape(&module, 1, NULL, 1, 100, &s),
+                  KPK_ERR_NO_ROW);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -447,6 +538,9 @@ int main(void)
         cmocka_unit_test(test_select_refuses_a_column_that_is_not_there),
         cmocka_unit_test(test_shape_follows_target_and_columns),
         cmocka_unit_test(test_shape_covers_all_or_is_refused),
+        cmocka_unit_test(test_every_call_refuses_numbers_that_are_too_large),
+        cmocka_unit_test(test_conditions_that_mean_nothing_hold_for_nothing),
+        cmocka_unit_test(test_shape_is_of_a_table_of_the_modules_own),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

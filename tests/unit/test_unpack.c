@@ -387,16 +387,17 @@ static void test_child_of_fork_decodes_what_its_parent_was_at(void **state)
     assert_int_equal(pthread_create(&thread, NULL, use_trained, NULL), 0);
     while (!atomic_load(&held))
         usleep(1000);
+    (void)fflush(NULL);
     child = fork();
     if (child == 0) {
         kpk_object object;
 
         alarm(20);
         atomic_store(&hold, 0);
-        _exit(!(kpk_module_object(&module, TRAINED, &object) == KPK_OK &&
-                memcmp(object.data, contents[TRAINED], NBYTES) == 0 &&
-                kpk_module_object(&module, ALONE, &object) == KPK_OK &&
-                memcmp(object.data, contents[ALONE], NBYTES) == 0));
+        exit(!(kpk_module_object(&module, TRAINED, &object) == KPK_OK &&
+               memcmp(object.data, contents[TRAINED], NBYTES) == 0 &&
+               kpk_module_object(&module, ALONE, &object) == KPK_OK &&
+               memcmp(object.data, contents[ALONE], NBYTES) == 0));
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     atomic_store(&hold, 0);
