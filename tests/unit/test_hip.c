@@ -296,6 +296,7 @@ static int each_function_lacking(void)
 static int no_library(void)
 {
     hidden_from = 1;
+    EXPECT(setenv("KPK_HIP_LIBRARY", "", 1) == 0);
     EXPECT(kpk_hip_info(NULL, NULL) == KPK_ERR_NO_HIP);
     EXPECT(strstr(kpk_error_message(), "none of libamdhip64.so.7 (/"));
     EXPECT(
@@ -310,6 +311,10 @@ static int no_library(void)
     EXPECT(setenv("KPK_HIP_LIBRARY", "/nowhere/lib.so", 1) == 0);
     EXPECT(kpk_hip_info(NULL, NULL) == KPK_ERR_NO_HIP);
     EXPECT(strstr(kpk_error_message(), "does not load: no reason given"));
+    /* a library, and nothing of HIP's */
+    EXPECT(setenv("KPK_HIP_LIBRARY", "libm.so.6", 1) == 0);
+    EXPECT(kpk_hip_info(NULL, NULL) == KPK_ERR_NO_HIP);
+    EXPECT(strstr(kpk_error_message(), "is no HIP runtime"));
     no_interpreter = true;
     EXPECT(kpk_hip_info(NULL, NULL) == KPK_ERR_NO_HIP);
     EXPECT(strstr(kpk_error_message(), "linked with -static"));
@@ -403,6 +408,7 @@ static void *load_beta(void *unused)
 static int child_of_fork(const kpk_kernel *kernel)
 {
     const kpk_shape shape = kpk_shape_1d(1, 1);
+    const kpk_launch_item item = {kernel, shape, &forking, NULL, 0};
     const kpk_kernel *another;
     void *ptr;
     int n;
@@ -413,6 +419,10 @@ static int child_of_fork(const kpk_kernel *kernel)
     EXPECT(kpk_launch(kernel, &shape, NULL, NULL, 0) == KPK_ERR_UNSUPPORTED);
     EXPECT(kpk_malloc(forking, 1, &ptr) == KPK_ERR_UNSUPPORTED);
     EXPECT(kpk_device_count(&n) == KPK_ERR_UNSUPPORTED);
+    kpk_i_hip.hipModuleOccupancyMaxActiveBlocksPerMultiprocessor = NULL;
+    EXPECT(kpk_launch_all(&item, 1, KPK_LAUNCH_COOPERATIVE) ==
+           KPK_ERR_UNSUPPORTED);
+    EXPECT(strstr(kpk_error_message(), "HIP does not survive fork()"));
     EXPECT(kpk_open(&test_pack, 0, &forking) == KPK_ERR_UNSUPPORTED);
     EXPECT(kpk_close(forking) == KPK_ERR_UNSUPPORTED); /* gone all the same */
     return 0;
@@ -442,6 +452,32 @@ static int forked_while_loading(void)
     EXPECT(pthread_join(thread, &loaded) == 0 && loaded);
     EXPECT(status == 0);
     EXPECT(kpk_close(forking) == KPK_OK);
+    return 0;
+}
+
+/* The parent is looking for HIP in another thread. */
+static int forked_while_searching(void)
+{
+    struct fake_hip *fake = fake_hip_load("fake_hip.so");
+    pthread_t thread;
+    int status = -1;
+    void *found;
+    pid_t child;
+
+    fake->hold_name = "hipRuntimeGetVersion";
+    EXPECT(pthread_create(&thread, NULL, find_hip, NULL) == 0);
+    while (!fake->held)
+        usleep(1000);
+    (void)fflush(NULL);
+    child = fork();
+    if (child == 0) {
+        alarm(20);
+        exit(kpk_hip_info(NULL, NULL) != KPK_ERR_UNSUPPORTED);
+    }
+    EXPECT(waitpid(child, &status, 0) == child);
+    fake->released = 1;
+    EXPECT(pthread_join(thread, &found) == 0 && found);
+    EXPECT(status == 0);
     return 0;
 }
 
@@ -642,6 +678,7 @@ static int older_launches(void)
     X(newest_code_on_older_hip, NULL,            "/nowhere")              \
     X(two_at_once,        NULL,                  "/nowhere")              \
     X(forked_while_loading, NULL,                "/nowhere")              \
+    X(forked_while_searching, NULL,              "/nowhere")              \
     X(forked_without_hip, NULL,                  "/nowhere")              \
     X(unlisted_arguments_of_hip_7, NULL,         "/nowhere")              \
     X(lacking_a_function, "fake_hip_broken.so",  "/nowhere")              \

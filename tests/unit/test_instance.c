@@ -559,6 +559,13 @@ static void test_open_takes_the_namesake_that_fits_better(void **state)
         assert_int_equal(selection.fit, KPK_FIT_EXACT);
         assert_ok(kpk_close(inst));
     }
+    {
+        const kpk_module *const alike[] = {&test_module_beta,
+                                           &test_module_newest};
+
+        assert_status(kpk_open_modules(alike, 2, 0, &inst), KPK_ERR_ARG);
+        assert_message("two of the modules to be opened are called \"beta\"");
+    }
     assert_ptr_equal(kpk_pack_find(&test_pack_namesakes, "alpha"),
                      &test_module_alpha_gfx11);
 }
@@ -567,6 +574,8 @@ static void test_open_takes_the_namesake_that_fits_better(void **state)
 static void test_module_of_tables_needs_no_code(void **state)
 {
     const kpk_module *const both[] = {&test_module_tables, &test_module_alpha};
+    const kpk_query query = {.kernel = "scale", .target = "gfx90a"};
+    size_t row = 7;
     const kpk_kernel *kernel = NULL;
     kpk_instance *inst;
 
@@ -575,6 +584,8 @@ static void test_module_of_tables_needs_no_code(void **state)
     assert_ok(kpk_table_kernel(inst, &test_module_tables, 0, 0, &kernel));
     assert_string_equal(kpk_kernel_name(kernel), "scale");
     kernel = NULL;
+    assert_ok(kpk_table_select(&test_module_tables, 0, &query, &row));
+    assert_int_equal(row, 0);
     assert_status(kpk_table_kernel(inst, &test_module_tables, 0, 1, &kernel),
                   KPK_ERR_NO_TARGET);
     assert_message("row 1 of table alpha is about scale on gfx1030, but device "

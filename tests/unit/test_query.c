@@ -255,6 +255,27 @@ static void test_symbols_are_kernels_and_global_variables(void **state)
                   KPK_ERR_ARG);
 }
 
+/* A table of names that is empty, and a name too short for a kernel's end. */
+static void test_symbols_of_odd_tables_of_names(void **state)
+{
+    kpk_symbol symbols[4];
+    size_t n = 0;
+
+    (void)state;
+    make_image(&blob.image);
+    blob.head.nbytes = sizeof(blob.image);
+    put(blob.image.sections[2] + 32, 0, 8);
+    assert_status(kpk_module_symbols(&module, 0, symbols, 4, &n),
+                  KPK_ERR_FORMAT);
+    make_image(&blob.image);
+    put(blob.image.symbols[3], 10, 4); /* "ble" */
+    put(blob.image.symbols[5], 11, 4); /* "le", a variable now */
+    put(blob.image.symbols[5] + 6, 1, 2);
+    assert_ok(kpk_module_symbols(&module, 0, symbols, 4, &n));
+    assert_int_equal(n, 3);
+    assert_string_equal(symbols[2].name, "le");
+}
+
 /* Every cut, and every byte of the tables set to 0xff: no read outside the
  * image (the sanitizers would tell), and a status. */
 static void test_symbols_of_a_damaged_file_are_refused_or_fewer(void **state)
@@ -353,6 +374,7 @@ int main(void)
         TEST(test_occupancy_asks_hip),
         TEST(test_load_options_reach_hip),
         cmocka_unit_test(test_symbols_are_kernels_and_global_variables),
+        cmocka_unit_test(test_symbols_of_odd_tables_of_names),
         cmocka_unit_test(test_symbols_of_a_damaged_file_are_refused_or_fewer),
         TEST(test_questions_without_their_function_are_refused),
         TEST(test_question_to_a_module_that_does_not_load),

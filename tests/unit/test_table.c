@@ -486,9 +486,17 @@ static void test_conditions_that_mean_nothing_hold_for_nothing(void **state)
             assert_status(kpk_table_select(&many, t, &query, &row),
                           KPK_ERR_NO_ROW);
         assert_status(kpk_table_select(&many, 1, &query, &row), KPK_ERR_NO_ROW);
+    }
+    {
         /* few rows are not worth the index */
-        query.nconditions = 0;
-        assert_ok(kpk_table_select(&many, 0, &query, &row));
+        struct kpk_table few = many_tables[0];
+        struct kpk_module of_few = many;
+        const kpk_query query = {.kernel = NULL};
+
+        few.nrows = 5;
+        of_few.tables = &few;
+        assert_ok(kpk_table_select(&of_few, 0, &query, &row));
+        assert_int_equal(row, 0);
     }
 }
 
@@ -503,6 +511,12 @@ static void test_shape_is_of_a_table_of_the_modules_own(void **state)
         {S_M, 1, 1, plain_columns, odd_keys, odd_cells, NULL, NULL},
         {S_M, 1, 1, odd_columns, odd_keys, odd_cells, &module, NULL},
         {S_M, 1, 1, odd_columns, odd_keys, odd_cells, NULL, NULL}};
+    static const struct kpk_column ranged_columns[] = {{S_BLOCK, KPK_CELL_INT},
+                                                       {S_MIN, KPK_CELL_INT}};
+    static const union kpk_cell_data ranged_cells[] = {{.i = 64}, {.i = 10}};
+    static const struct kpk_row_key ranged_keys[] = {{1, 0, 0}};
+    static const struct kpk_table ranged = {
+        S_M, 2, 1, ranged_columns, ranged_keys, ranged_cells, NULL, NULL};
     struct kpk_module odd = module;
     kpk_shape s;
 
@@ -520,7 +534,11 @@ static void test_shape_is_of_a_table_of_the_modules_own(void **state)
     assert_ok(kpk_module_shape(&odd, 1, "gfx942", 1, 1, &s));
     assert_int_equal(s.block[0], 0);
     assert_status(kpk_module_shape(&odd, 1, "gfx942", 5, 1, &s), KPK_ERR_SHAPE);
-    /* fewer columns than any row is for */
+    /* fewer columns than any row is for, and more */
+    odd.tables = &ranged;
+    odd.ntables = 1;
+    assert_status(kpk_module_shape(&odd, 1, NULL, 1, 9, &s), KPK_ERR_NO_ROW);
+    assert_ok(kpk_module_shape(&odd, 1, NULL, 1, 10, &s));
     assert_status(kpk_module_shape(&module, 1, NULL, 1, 100, &s),
                   KPK_ERR_NO_ROW);
 }

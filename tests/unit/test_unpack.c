@@ -430,6 +430,54 @@ static void test_hip_is_given_the_decoded_bytes(void **state)
     assert_ok(kpk_close(inst));
 }
 
+/* A code object against one that is stored plainly, against one that needs the
+ * dictionary, and a dictionary that is stored plainly. */
+static void test_references_of_every_kind(void **state)
+{
+    kpk_object object;
+
+    (void)state;
+    memcpy(dictionary.data, dictionary_content, DICTIONARY_NBYTES);
+    dictionary.head.codec = KPK_CODEC_NONE;
+    dictionary.head.stored_nbytes = DICTIONARY_NBYTES;
+    assert_ok(kpk_module_object(&module, TRAINED, &object));
+    assert_memory_equal(object.data, contents[TRAINED], NBYTES);
+    forget(&caches[TRAINED]);
+    store(&blobs[RELATED], contents[RELATED], NBYTES, contents[PLAIN], NBYTES);
+    memcpy(blobs[RELATED].head.reference, objects[PLAIN].sha256, 32);
+    assert_ok(kpk_module_object(&module, RELATED, &object));
+    assert_memory_equal(object.data, contents[RELATED], NBYTES);
+    forget(&caches[RELATED]);
+    store(&blobs[RELATED], contents[RELATED], NBYTES, contents[TRAINED],
+          NBYTES);
+    memcpy(blobs[RELATED].head.reference, objects[TRAINED].sha256, 32);
+    assert_ok(kpk_module_object(&module, RELATED, &object));
+    assert_memory_equal(object.data, contents[RELATED], NBYTES);
+    forget(&caches[RELATED]);
+    store(&dictionary, dictionary_content, DICTIONARY_NBYTES, NULL, 0);
+    dictionary.data[9] ^= 1;
+    assert_status(kpk_module_object(&module, RELATED, &object), KPK_ERR_FORMAT);
+    assert_message("dictionary of pack m");
+}
+
+/* Tables and code objects of different builds. */
+static void test_module_without_dictionary_or_of_another_codec(void **state)
+{
+    static const struct kpk_codec other = {9, "other", count_and_decode};
+    struct kpk_module odd = module;
+    kpk_object object;
+
+    (void)state;
+    odd.codec = &other;
+    assert_status(kpk_module_object(&odd, ALONE, &object), KPK_ERR_FORMAT);
+    assert_message("the program has no decoder");
+    odd = module;
+    odd.dictionary = NULL;
+    assert_ok(kpk_module_object(&odd, RELATED, &object));
+    assert_status(kpk_module_object(&odd, TRAINED, &object), KPK_ERR_FORMAT);
+    assert_message("that it refers to is not in the program");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -445,6 +493,8 @@ int main(void)
         TEST(test_16_threads_decode_each_code_object_once),
         TEST(test_child_of_fork_decodes_what_its_parent_was_at),
         TEST(test_hip_is_given_the_decoded_bytes),
+        TEST(test_references_of_every_kind),
+        TEST(test_module_without_dictionary_or_of_another_codec),
     };
 
     return cmocka_run_group_tests_name("unpack", tests, NULL, NULL);

@@ -228,6 +228,15 @@ static void test_what_cannot_be_laid_out_is_refused(void **state)
                   KPK_ERR_ARG);
     assert_message("buffer is NULL");
     assert_ok(kpk_values_pack(KPK_LAYOUT_SLOTS, fine, 2, buffer, 32, NULL));
+    for (int layout = 0; layout < 2; layout++) {
+        const kpk_value values[] = {kpk_bytes(bytes, SIZE_MAX - 3, 1),
+                                    kpk_u64(1)};
+
+        assert_status(
+            kpk_values_pack((kpk_layout)layout, values, 2, NULL, 0, &nbytes),
+            KPK_ERR_ARG);
+        assert_message("with value 1 of 8 bytes the buffer would be larger");
+    }
 }
 
 int main(void)
