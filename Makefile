@@ -130,6 +130,7 @@ include tests/sim/coverage/coverage.mk
 include tests/sim/programs/programs.mk
 include tests/sim/thunk/thunk.mk
 include tests/tests.mk
+include tests/branches/branches.mk
 include tests/lint.mk
 include tests/bench/bench.mk
 include gen/report/report.mk
