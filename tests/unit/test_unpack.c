@@ -373,6 +373,29 @@ static void *use_trained(void *unused)
                                                                   : NULL;
 }
 
+/* Of two threads that want one code object one decodes, and the other waits. */
+static void test_who_comes_second_waits_for_the_first(void **state)
+{
+    pthread_t threads[2];
+    void *result;
+
+    (void)state;
+    atomic_store(&hold, 1);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, use_trained, NULL),
+                         0);
+    while (!atomic_load(&held))
+        usleep(1000);
+    usleep(50000); /* until the other one waits, too */
+    atomic_store(&hold, 0);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(pthread_join(threads[i], &result), 0);
+        assert_non_null(result);
+    }
+    assert_int_equal(ndecoded, 2); /* it, and the dictionary */
+    atomic_store(&held, 0);
+}
+
 /* The locks that another thread held at the time of fork() are free in the
  * child. */
 static void test_child_of_fork_decodes_what_its_parent_was_at(void **state)
@@ -491,6 +514,7 @@ int main(void)
         TEST(test_pack_without_its_decoder_says_so),
         TEST(test_each_failing_allocation_is_survived),
         TEST(test_16_threads_decode_each_code_object_once),
+        TEST(test_who_comes_second_waits_for_the_first),
         TEST(test_child_of_fork_decodes_what_its_parent_was_at),
         TEST(test_hip_is_given_the_decoded_bytes),
         TEST(test_references_of_every_kind),
