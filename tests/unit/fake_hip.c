@@ -594,7 +594,8 @@ int hipMemcpy(void *to, const void *from, size_t nbytes, int kind)
     ENTER();
     if (kind != 1 && kind != 2)
         return INVALID_VALUE;
-    memcpy(to, from, nbytes);
+    if (nbytes)
+        memcpy(to, from, nbytes);
     return SUCCESS;
 }
 
@@ -602,7 +603,8 @@ API int hipMemset(void *to, int value, size_t nbytes);
 int hipMemset(void *to, int value, size_t nbytes)
 {
     ENTER();
-    memset(to, value, nbytes);
+    if (nbytes)
+        memset(to, value, nbytes);
     return SUCCESS;
 }
 
