@@ -398,7 +398,7 @@ static void test_who_comes_second_waits_for_the_first(void **state)
 
 /* What the parent's thread had allocated is lost in the child, and no leak:
  * LeakSanitizer asks this. */
-int __lsan_is_turned_off(void);
+__attribute__((visibility("default"))) int __lsan_is_turned_off(void);
 static int is_child;
 
 int __lsan_is_turned_off(void)
