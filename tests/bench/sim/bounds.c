@@ -116,17 +116,23 @@ void bench_arg_f32(struct bench_launch *launch, float value)
 static void launch(const kpk_kernel *kernel, const struct bench_launch *l,
                    const kpk_shape *shape)
 {
+    const kpk_module *module = kpk_kernel_module(kernel);
+    const size_t index = kpk_kernel_index(kernel);
+    kpk_kernel_decl decl;
     kpk_arg args[BENCH_MAX_ARGS];
+    size_t n;
 
-    for (unsigned i = 0; i < l->nargs; i++) {
-        kpk_arg_decl decl;
+    /* As in CUDA, hosts may give more than the kernel takes. */
+    check(kpk_module_kernel(module, index, &decl));
+    n = decl.nargs < l->nargs ? decl.nargs : l->nargs;
+    for (size_t i = 0; i < n; i++) {
+        kpk_arg_decl arg;
 
-        check(kpk_module_arg(kpk_kernel_module(kernel),
-                             kpk_kernel_index(kernel), i, &decl));
-        args[i] = (kpk_arg){&l->args[i], decl.nbytes};
+        check(kpk_module_arg(module, index, i, &arg));
+        args[i] = (kpk_arg){&l->args[i], arg.nbytes};
     }
     sim.reset();
-    check(kpk_launch(kernel, shape, NULL, args, l->nargs));
+    check(kpk_launch(kernel, shape, NULL, args, n));
     check(kpk_sync(gpu, NULL));
 }
 
@@ -152,7 +158,7 @@ static void print_others(const struct sim_bounds *b)
 }
 
 static void print_bounds(const char *target, const struct shape *s,
-                         const char *launched, double least_bytes)
+                         const char *launched, double least)
 {
     const struct sim_card *card = sim_card_of(target);
     struct sim_stats stats;
@@ -169,7 +175,7 @@ static void print_bounds(const char *target, const struct shape *s,
     for (int p = 0; p < SIM_NPIPES; p++)
         printf(" %5.0f", share(&b, p));
     printf(" %6.1f %6.1f %5.0f %7.0f %7.0f",
-           least_bytes > 0 ? 100 * b.dram_bytes / least_bytes : 0,
+           least > 0 ? 100 * b.dram_bytes / least : 0,
            k->lds_cycles
                ? 100. * (double)k->lds_conflict_cycles / (double)k->lds_cycles
                : 0,
@@ -184,6 +190,16 @@ static void release(void)
 {
     while (nbuffers)
         check(kpk_free(gpu, buffers[--nbuffers]));
+}
+
+/* What DRAM must move at least. Of products the families count the weights
+ * alone: there are their columns, as blocks of q8_1, and the results, too. */
+static double least_bytes(const struct shape *s, const struct bench_launch *l)
+{
+    if (strncmp(s->kernel, "mul_mat_", 8) != 0)
+        return l->nbytes;
+    return l->nbytes + (double)(s->n[2] * s->n[1] / 32 * 36) +
+           4. * (double)(s->n[0] * s->n[2]);
 }
 
 /* `asked` is what kpk_kernel_shape() is told, N or NxCOLUMNS; "" for none. */
@@ -204,14 +220,14 @@ static void run(const char *target, const struct shape *s, const char *asked)
     memcpy(shape.block, l.block, sizeof(shape.block));
     shape.shared_nbytes = l.shared_nbytes;
     launch(kernel, &l, &shape);
-    print_bounds(target, s, "callers'", l.nbytes);
+    print_bounds(target, s, "callers'", least_bytes(s, &l));
     if (asked[0]) {
         uint64_t n = strtoull(asked, &end, 10);
         uint64_t columns = *end == 'x' ? strtoull(end + 1, NULL, 10) : 0;
 
         check(kpk_kernel_shape(kernel, n, columns, &shape));
         launch(kernel, &l, &shape);
-        print_bounds(target, s, "recommended", l.nbytes);
+        print_bounds(target, s, "recommended", least_bytes(s, &l));
     }
     fflush(stdout);
     release();

@@ -262,8 +262,7 @@ static void dequantize_mat_vec(struct bench_launch *l, struct shape_use *use,
     bench_arg(l, shape_memory(cols * 4));
     bench_arg(l, shape_memory(rows * 4));
     bench_arg(l, cols);
-    if (f->elements == 32) /* others take the grid's */
-        bench_arg(l, rows);
+    bench_arg(l, rows); /* some take the grid's */
     l->nbytes = (double)(weights(f, rows * cols) + 4 * (rows + cols));
 }
 
