@@ -73,7 +73,7 @@ $(BOUNDS_BENCH): $(BOUNDS_SOURCES) $(wildcard tests/bench/sim/*.h tests/bench/gp
 run_bounds = LD_LIBRARY_PATH=$(H)/sim:$$LD_LIBRARY_PATH KPK_SIM_DEVICES=$(DEVICES) $(BOUNDS_BENCH) $(BOUNDS_TABLE) '$(BENCH)'
 bench-bounds: $(BOUNDS_BENCH) sim ## lower bounds of kernels' times on real cards, into tests/bench/results (BENCH='GLOB' prints some)
 ifeq ($(BENCH),*)
-	@tests/bench/sim/bounds-notes >'$(BOUNDS_RESULT).new' && $(run_bounds) >>'$(BOUNDS_RESULT).new'
+	@{ tests/bench/sim/bounds-notes && $(run_bounds); } >'$(BOUNDS_RESULT).new' || { rm '$(BOUNDS_RESULT).new'; exit 1; }
 	@mv '$(BOUNDS_RESULT).new' '$(BOUNDS_RESULT)'
 	@echo "  WROTE $(BOUNDS_RESULT)"
 else

@@ -174,7 +174,7 @@ static void print_bounds(const char *target, const struct shape *s,
            b.ns[b.largest] / 1000);
     for (int p = 0; p < SIM_NPIPES; p++)
         printf(" %5.0f", share(&b, p));
-    printf(" %6.1f %6.1f %5.0f %7.0f %7.0f",
+    printf(" %6.1f %6.1f %5.3g %7.0f %7.0f",
            least > 0 ? 100 * b.dram_bytes / least : 0,
            k->lds_cycles
                ? 100. * (double)k->lds_conflict_cycles / (double)k->lds_cycles

@@ -49,6 +49,19 @@ static double simds_used(const struct sim_card *card,
     return large_grid ? all : least(cus, (double)s->waves);
 }
 
+/* Registers and LDS leave room for so many waves, of whole groups. */
+static double waves_per_simd(const struct sim_target *t,
+                             const struct sim_stats *s)
+{
+    double units = s->work.groups_share_cus ? 2 : 1;
+    unsigned room = s->occupancy_waves * t->simds_per_cu * (unsigned)units;
+    unsigned group = s->work.waves_per_group;
+
+    if (group == 0 || group > room)
+        return s->occupancy_waves;
+    return (double)(room / group * group) / units / t->simds_per_cu;
+}
+
 static void set_flight(const struct sim_card *card, const struct sim_target *t,
                        const struct sim_stats *s, struct sim_bounds *out)
 {
@@ -56,7 +69,7 @@ static void set_flight(const struct sim_card *card, const struct sim_target *t,
                                              (double)s->work.load_waits
                                        : 0;
 
-    out->waves_per_simd = s->occupancy_waves;
+    out->waves_per_simd = waves_per_simd(t, s);
     out->in_flight_bytes = a_wave * out->waves_per_simd * t->simds_per_cu;
     /* GB/s times ns are bytes. */
     out->needed_bytes = card->dram_gbs.value * card->dram_latency_ns.value /
@@ -195,7 +208,7 @@ static void print_memory(const struct sim_stats *s, const struct sim_bounds *b)
 
 static void print_flight(const struct sim_bounds *b)
 {
-    fprintf(stderr, "  in flight: %.0f waves a SIMD", b->waves_per_simd);
+    fprintf(stderr, "  in flight: %.3g waves a SIMD", b->waves_per_simd);
     if (b->in_flight_bytes > 0)
         fprintf(stderr,
                 ", %.0f bytes of loads a compute unit; latency times bandwidth "

@@ -482,6 +482,15 @@ static void test_bytes_in_flight_of_a_unit_are_those_of_its_waves(void **state)
     assert_near(b.needed_bytes, 5325. * 600 / 304);
     sim_bounds_of(sim_card_of("gfx1201"), &s, false, &b);
     assert_near(b.in_flight_bytes, 1024 * 8 * 2); /* two SIMDs there */
+    /* Groups of 12 waves: two of them in the room of 32, 24 on four SIMDs. */
+    s.work.waves_per_group = 12;
+    sim_bounds_of(sim_card_of("gfx942"), &s, false, &b);
+    assert_near(b.waves_per_simd, 6);
+    assert_near(b.in_flight_bytes, 1024 * 24);
+    /* Two compute units of 16 have room for two such groups, not one each. */
+    s.work.groups_share_cus = 1;
+    sim_bounds_of(sim_card_of("gfx1100"), &s, false, &b);
+    assert_near(b.waves_per_simd, 6);
 }
 
 /* ---- the rest ---- */
