@@ -72,20 +72,7 @@ quantize_q8_1(const f32 *x, void *vy, i32 kx, i32 kx_padded)
     quantize_rows_q8_1(x, vy, kx, kx_padded);
 }
 
-/* On NVIDIA also how many workgroups must fit a multiprocessor: those that
- * leave at once hold as many registers as those that work, so both need room.
- * Where one will do, the compiler spends registers that it spares unasked.
- */
-#if KPK_NVIDIA
-#define RESIDENT_KERNEL(threads, resident)                                     \
-    extern "C" __global__ __launch_bounds__(threads, resident) void
-#else
-#define RESIDENT_KERNEL(threads, resident) KERNEL_UP_TO(threads)
-#endif
 #define FLOAT_COLUMN RESIDENT_KERNEL(32, 32)
-#define ONE_COLUMN RESIDENT_KERNEL(128, KPK_SM >= 90 ? 8 : 4)
-#define FEW_COLUMNS RESIDENT_KERNEL(128, KPK_SM >= 90 ? 5 : 1)
-#define MANY_COLUMNS RESIDENT_KERNEL(64, KPK_SM >= 90 ? 8 : 1)
 
 #define EXPORT_FLOAT_MAT_VEC(name, F)                                          \
     FLOAT_COLUMN                                                               \
@@ -105,22 +92,16 @@ quantize_q8_1(const f32 *x, void *vy, i32 kx, i32 kx_padded)
         float_mat_vec<F>(vx, y, dst, ncols, (int)gridDim.x);                   \
     }
 
-#define EXPORT_MAT_VEC(name, F, N, kernel)                                     \
-    kernel mul_mat_vec_##name##_q8_1_cuda##N(                                  \
-        const void *vx, const void *vy, f32 *dst, i32 ncols_x, i32 nrows_x,    \
-        i32 nrows_y, i32 nrows_dst)                                            \
+#define EXPORT_MAT_VEC(name, F, N)                                             \
+    MAT_VEC_KERNEL(F, N)                                                       \
+    mul_mat_vec_##name##_q8_1_cuda##N(const void *vx, const void *vy,          \
+                                      f32 *dst, i32 ncols_x, i32 nrows_x,      \
+                                      i32 nrows_y, i32 nrows_dst)              \
     {                                                                          \
-        mat_vec<F, N>(vx, vy, dst, ncols_x, nrows_x, nrows_y, nrows_dst);      \
+        mat_vec<F, N>(vx, vy, dst, ncols_x, nrows_x,                           \
+                      min_of(nrows_x, nrows_dst), q8_1_bytes(nrows_y),         \
+                      nrows_dst);                                              \
     }
-#define EXPORT_MAT_VECS(name, F)                                               \
-    EXPORT_MAT_VEC(name, F, 1, ONE_COLUMN)                                     \
-    EXPORT_MAT_VEC(name, F, 2, FEW_COLUMNS)                                    \
-    EXPORT_MAT_VEC(name, F, 3, FEW_COLUMNS)                                    \
-    EXPORT_MAT_VEC(name, F, 4, FEW_COLUMNS)                                    \
-    EXPORT_MAT_VEC(name, F, 5, MANY_COLUMNS)                                   \
-    EXPORT_MAT_VEC(name, F, 6, MANY_COLUMNS)                                   \
-    EXPORT_MAT_VEC(name, F, 7, MANY_COLUMNS)                                   \
-    EXPORT_MAT_VEC(name, F, 8, MANY_COLUMNS)
 
 #define EXPORT_TILED(name, F, rows, cols, passes)                              \
     RESIDENT_KERNEL(128, 2)                                                    \
@@ -133,7 +114,7 @@ quantize_q8_1(const f32 *x, void *vy, i32 kx, i32 kx_padded)
 
 #define EXPERTS_no(name, F)
 #define EXPERTS_yes(name, F)                                                   \
-    ONE_COLUMN                                                                 \
+    MAT_VEC_KERNEL(F, 1)                                                       \
     indexed_moe_forward_##name##_q8_1(const void *weights, const void *inputs, \
                                       const u32 *ids, f32 *dst, i32 n, i32 k,  \
                                       i32, i32, i32 k_padded, i32 input_dim1)  \
@@ -147,7 +128,7 @@ quantize_q8_1(const f32 *x, void *vy, i32 kx, i32 kx_padded)
                       cols, passes)                                            \
     EXPORT_DEQUANTIZE(name, F, counts, threads, elems, join)                   \
     EXPORT_GET_ROWS(name, F)                                                   \
-    FLOAT_MAT_VEC_##column(lower, F) EXPORT_MAT_VECS(name, F)                  \
+    FLOAT_MAT_VEC_##column(lower, F) FOR_COLUMNS(EXPORT_MAT_VEC, name, F)      \
         EXPORT_TILED(name, tiled, rows, cols, passes)                          \
             EXPERTS_##experts(short, F)
 GGUF_WEIGHTS(EXPORT_FORMAT)

@@ -24,6 +24,7 @@
  *   scale_width      elements that share a scale, 16 or 32
  *   vec_bias         how mat-vec products apply the bias (Bias, below)
  *   tile_bias        the same for tiled products
+ *   bias_factor      of formats of 32 elements: bias / scale; 0: it varies
  *   Raw, load()      the bytes of a chunk, so that loads can be issued early
  *   unpack()         Raw to Chunk
  *   quad()           elements 4 i .. 4 i + 3 of a group of a chunk
@@ -140,6 +141,36 @@ template <int N, Access A> DEV Words<N> load_words(const u8 *p)
     }
 #endif
     return r;
+}
+
+/* an f16 and the N words behind it, which many a block begins with */
+template <int N> struct HalfWords {
+    u32 half; /* in the low 16 bits */
+    Words<N> words;
+};
+
+template <int N, Access A> DEV HalfWords<N> load_half_words(const u8 *p)
+{
+#if KPK_NVIDIA
+    if constexpr (A == Access::even_in_lds) {
+        const u32 odd = (u32) reinterpret_cast<u64>(p) & 2;
+        const u32 *a = reinterpret_cast<const u32 *>(p - odd);
+        const u32 pick = odd ? 0x7654 : 0x5432;
+        HalfWords<N> r;
+        u32 w = a[0];
+
+        r.half = odd ? w >> 16 : w;
+        UNROLL
+        for (int i = 0; i < N; i++) {
+            const u32 next = a[i + 1];
+
+            r.words.w[i] = __byte_perm(w, next, pick);
+            w = next;
+        }
+        return r;
+    }
+#endif
+    return {load_u16(p), load_words<N, A>(p + 2)};
 }
 
 template <Access A> DEV u32 load_word(const u8 *p)
@@ -275,3 +306,9 @@ template <class F, Place P> DEV Quad quad_of(const u8 *b, u32 e4)
 struct Q8_1 {
     static constexpr int elems = 32, bytes = 36, words = 9;
 };
+
+/* of n elements, a multiple of 32 */
+DEV size_t q8_1_bytes(int n)
+{
+    return (size_t)(n / Q8_1::elems) * Q8_1::bytes;
+}

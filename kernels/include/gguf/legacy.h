@@ -8,6 +8,7 @@
 struct LegacyBlock {
     static constexpr int elems = 32, chunks = 1, scale_width = 32;
     static constexpr int group_step = 1;
+    static constexpr float bias_factor = 0;
 
     DEV int first_group(int)
     {
@@ -30,28 +31,25 @@ DEV void unpack_nibbles(const u32 (&qs)[4], u32 high, u32 (&q)[8])
 /* 0 d:f16; 2 qs. d * (n - 8) */
 struct Q4_0 : LegacyBlock {
     static constexpr int bytes = 18;
+    static constexpr float bias_factor = -8;
     static constexpr Bias vec_bias = Bias::stored_sum;
     static constexpr Bias tile_bias = Bias::stored_sum;
 
-    struct Raw {
-        Words<4> qs;
-        u16 d;
-    };
+    typedef HalfWords<4> Raw; /* d, qs */
 
     template <Place P> DEV Raw load(const u8 *b, int)
     {
-        constexpr Access A = even_access(P);
-        return {load_words<4, A>(b + 2), load_u16(b)};
+        return load_half_words<4, even_access(P)>(b);
     }
 
     DEV Chunk unpack(const Raw &r, int)
     {
         Chunk c;
-        float d = half_to_float(r.d);
+        float d = half_to_float(r.half);
 
-        unpack_nibbles(r.qs.w, 0, c.q);
+        unpack_nibbles(r.words.w, 0, c.q);
         c.scale[0] = c.scale[1] = d;
-        c.bias[0] = c.bias[1] = -8.0f * d;
+        c.bias[0] = c.bias[1] = bias_factor * d;
         return c;
     }
 
@@ -60,7 +58,7 @@ struct Q4_0 : LegacyBlock {
         u32 w = load_word<Access::even>(b + 2 + 4 * i);
         float d = half_to_float(load_u16(b));
 
-        return {w >> (4 * g) & 0x0f0f0f0fu, d, -8.0f * d};
+        return {w >> (4 * g) & 0x0f0f0f0fu, d, bias_factor * d};
     }
 };
 
@@ -102,29 +100,26 @@ struct Q4_1 : LegacyBlock {
 /* 0 d:f16; 2 qh:u32; 6 qs. d * (n5 - 16), bit e of qh is the fifth bit of e */
 struct Q5_0 : LegacyBlock {
     static constexpr int bytes = 22;
+    static constexpr float bias_factor = -16;
     static constexpr Bias vec_bias = Bias::stored_sum;
 
-    struct Raw {
-        Words<5> qh_qs;
-        u16 d;
-    };
+    typedef HalfWords<5> Raw; /* d, qh, qs */
 
     template <Place P> DEV Raw load(const u8 *b, int)
     {
-        constexpr Access A = even_access(P);
-        return {load_words<5, A>(b + 2), load_u16(b)};
+        return load_half_words<5, even_access(P)>(b);
     }
 
     DEV Chunk unpack(const Raw &r, int)
     {
         Chunk c;
-        float d = half_to_float(r.d);
-        const u32 *w = r.qh_qs.w;
+        float d = half_to_float(r.half);
+        const u32 *w = r.words.w;
         const u32 qs[4] = {w[1], w[2], w[3], w[4]};
 
         unpack_nibbles(qs, w[0], c.q);
         c.scale[0] = c.scale[1] = d;
-        c.bias[0] = c.bias[1] = -16.0f * d;
+        c.bias[0] = c.bias[1] = bias_factor * d;
         return c;
     }
 
@@ -136,7 +131,7 @@ struct Q5_0 : LegacyBlock {
 
         return {(w >> (4 * g) & 0x0f0f0f0fu) |
                     spread_bits(qh >> (16 * g + 4 * i)) << 4,
-                d, -16.0f * d};
+                d, bias_factor * d};
     }
 };
 
@@ -206,15 +201,11 @@ struct Q8_0 : LegacyBlock {
     static constexpr Bias vec_bias = Bias::none;
     static constexpr Bias tile_bias = Bias::none;
 
-    struct Raw {
-        Words<8> qs;
-        u16 d;
-    };
+    typedef HalfWords<8> Raw; /* d, qs */
 
     template <Place P> DEV Raw load(const u8 *b, int)
     {
-        constexpr Access A = even_access(P);
-        return {load_words<8, A>(b + 2), load_u16(b)};
+        return load_half_words<8, even_access(P)>(b);
     }
 
     DEV Chunk unpack(const Raw &r, int)
@@ -223,8 +214,8 @@ struct Q8_0 : LegacyBlock {
 
         UNROLL
         for (int i = 0; i < 8; i++)
-            c.q[i] = r.qs.w[i];
-        c.scale[0] = c.scale[1] = half_to_float(r.d);
+            c.q[i] = r.words.w[i];
+        c.scale[0] = c.scale[1] = half_to_float(r.half);
         c.bias[0] = c.bias[1] = 0.0f;
         return c;
     }

@@ -41,9 +41,7 @@ template <class F, int N> struct BulkLds {
         u8 y[N * y_stride];
     };
 
-    /* in LDS; a third one where seven such workgroups still have room */
-    static constexpr int stages =
-        3 * sizeof(Stage) <= 32 * 1024 && N == 1 ? 3 : 2;
+    static constexpr int stages = 2; /* in LDS */
 
     union {
         __attribute__((aligned(16))) Stage stage[stages];
@@ -66,7 +64,8 @@ template <class F, int N> struct MatVecBulk {
     size_t y_stride;
     int nblocks; /* Q8_1 blocks of a row */
 
-    DEV_MEMBER MatVecBulk(const MatVec &m, int first_row)
+    template <typename T>
+    DEV_MEMBER MatVecBulk(const MatVec<T> &m, int first_row)
         : rows{m.w, (size_t)m.nblocks * F::bytes,
                (size_t)m.nblocks * F::bytes * (size_t)m.matrix_rows, first_row,
                m.nrows},
@@ -179,7 +178,8 @@ template <class F, int N> struct MatVecBulk {
     }
 
     /* the sums of all splits, to dst */
-    DEV_MEMBER void store(const float (&acc)[4], Lds &lds, float *dst,
+    template <typename T>
+    DEV_MEMBER void store(const float (&acc)[4], Lds &lds, T *dst,
                           size_t dst_stride) const
     {
         const int tid = (int)(threadIdx.y * 32 + threadIdx.x);
@@ -200,12 +200,14 @@ template <class F, int N> struct MatVecBulk {
             for (int s = 0; s < Shape::splits; s++)
                 sum += lds.part[s][row][col];
             if (rows.row0 + row < rows.nrows)
-                dst[(size_t)col * dst_stride + (size_t)(rows.row0 + row)] = sum;
+                dst[(size_t)col * dst_stride + (size_t)(rows.row0 + row)] =
+                    convert<T>(sum);
         }
     }
 
     /* dst[col * dst_stride + row] for the workgroup's rows */
-    DEV_MEMBER void run(Lds &lds, float *dst, size_t dst_stride) const
+    template <typename T>
+    DEV_MEMBER void run(Lds &lds, T *dst, size_t dst_stride) const
     {
         constexpr int nacc = N == 1 ? each : 4;
         const int tid = (int)(threadIdx.y * 32 + threadIdx.x);
@@ -245,34 +247,9 @@ template <class F, int N> struct MatVecBulk {
             const int row = rows.row0 + (int)threadIdx.y * each + index;
 
             if (index < each && row < rows.nrows)
-                dst[row] = sum;
+                dst[row] = convert<T>(sum);
         } else {
             store(acc[0][0], lds, dst, dst_stride);
         }
     }
 };
-
-/* the rows that a working workgroup makes of N columns */
-template <int N> constexpr int job_rows = BulkShape<N>::rows;
-
-/* rows row0 .. row0 + job_rows<N> - 1 */
-template <class F, int N> DEV void mat_vec_job(const MatVec &m, int row0)
-{
-    __shared__ union {
-        BulkLds<F, N> bulk;
-        u32 words[VecLds<N>::words];
-    } lds;
-
-    if (is_aligned(m.w, 16) && is_aligned(m.y, 16) && m.y_stride % 16 == 0) {
-        MatVecBulk<F, N>(m, row0).run(lds.bulk, m.dst, m.dst_stride);
-        return;
-    }
-    NO_UNROLL
-    for (int r = 0; r < job_rows<N> && row0 + r < m.nrows;
-         r += VecShape<N>::warps * VecShape<N>::rows) {
-        mat_vec_rows<F, N, Place::anywhere>(lds.words, m.w, m.y, m.dst,
-                                            row0 + r, m.nrows, m.nblocks,
-                                            m.y_stride, m.dst_stride);
-        __syncthreads(); /* the columns in LDS are still read */
-    }
-}

@@ -7,48 +7,38 @@
  * Warp here means 32 threads with neighbouring threadIdx.x, whatever the wave.
  *
  * Callers launch a workgroup per row or two. That is too little work for its
- * own cost, so one workgroup in Join takes Warps * Rows rows and the others
- * leave at once; the working ones are spread evenly, so leaving hides behind
- * working. A warp takes Rows whole rows, a lane one chunk of 32 weights of each
- * at a time: no sum crosses a warp. The columns' blocks that Units chunks per
- * lane need lie in LDS, copied as they are: 9 words are an odd stride, so lanes
- * with neighbouring blocks use different banks.
+ * own cost, and each would read all columns again; so one workgroup in a few
+ * takes vec_rows rows and the others leave at once. The warps of a workgroup
+ * share its rows along K, in steps of 32 Q8_1 blocks: of each row a lane takes
+ * one chunk of 32 weights. So even 1024 rows keep 256 workgroups of several
+ * warps busy, and no warp waits for another before the sums are added up in the
+ * end. The columns' blocks of a step lie in LDS, each warp's for itself, as
+ * they are: 9 words are an odd stride, so lanes with neighbouring blocks use
+ * different banks.
  *
- *   Weights are loaded before the copy, so that Rows * Units chunks are on
- *   their way while the workgroup waits for the columns. Addresses behind the
- *   row are moved to its last chunk, and what they give is not used.
+ * What is on its way to a warp is a chunk of each row for each lane, q4_0's 2.3
+ * KB where it takes 4. The weights are loaded before the columns are, so the
+ * warp waits for both at once. Addresses behind the row are moved to its last
+ * chunk, and what they give is not used.
+ *
+ *   gfx942, 304 CUs: 4096 rows are 1024 workgroups, 3.4 of them to a CU, with
+ *   31 KB on their way; the memory's 5.3 TB/s need 17 KB a CU if it answers
+ *   within a microsecond. Without dot4() bytes are taken apart, and fewer rows
+ *   fit the registers.
  */
-template <int W, int R, int U> struct VecShapeOf {
-    static constexpr int warps = W, rows = R, units = U;
-};
-/* columns: warps as launched, rows per warp, chunks per lane and row. Without
- * dot4() bytes are taken apart, and fewer rows fit the registers. */
-#if KPK_SM >= 90
-/* only for what mat_vec_bulk.h does not take: few registers are what counts */
-template <int N> struct VecShape : VecShapeOf<N <= 4 ? 4 : 2, 1, 1> {
-};
-#else
-constexpr int wide_rows = has_dot4 ? 4 : 2;
-template <int N> struct VecShape : VecShapeOf<2, wide_rows, 1> {
-};
-template <> struct VecShape<1> : VecShapeOf<4, 2, 2> {
-};
-template <> struct VecShape<2> : VecShapeOf<4, 2, 2> {
-};
-template <> struct VecShape<3> : VecShapeOf<4, 2, 2> {
-};
-template <> struct VecShape<4> : VecShapeOf<4, 2, 2> {
-};
-#endif
+template <int N> constexpr int vec_warps = N <= 4 ? 4 : 2; /* as launched */
+constexpr int vec_rows = has_dot4 ? 4 : 2;
 
-template <int N> struct VecLds {
-    static constexpr int blocks = 32 * VecShape<N>::units; /* of a column */
+template <int N, int Rows> struct VecLds {
+    static constexpr int blocks = 32; /* of a column in a step */
     static constexpr int column = blocks * Q8_1::words;
-    static constexpr int words = N * column;
+
+    __attribute__((aligned(16))) u32 y[vec_warps<N>][N * column];
+    float part[vec_warps<N>][Rows * N];
 };
 
 /* What one column gives to a chunk: 32 quants, d and the factor of the bias of
- * each group. */
+ * each group; where the format has a bias_factor, of the scale instead. */
 struct Activations {
     u32 q[8];
     float d[2], s[2];
@@ -71,6 +61,8 @@ DEV Activations read_activations(const u32 *blocks, int chunk)
         a.s[g] = 0.0f;
         if constexpr (F::vec_bias == Bias::stored_sum) {
             a.s[g] = half_to_float(b[0] >> 16);
+            if constexpr (F::bias_factor != 0)
+                a.s[g] *= F::bias_factor;
         } else if constexpr (F::vec_bias == Bias::quant_sum) {
             int sum = 0;
 
@@ -89,14 +81,19 @@ DEV float add_product(float acc, const Chunk &c, const Activations &a)
 {
     int sum[2] = {0, 0};
 
-    UNROLL
-    for (int i = 0; i < 8; i++)
-        sum[i / 4] = dot4(c.q[i], a.q[i], sum[i / 4]);
     if constexpr (F::group_step == 1) { /* one scale, one Q8_1 block */
-        acc = fmaf(c.scale[0], a.d[0] * (float)(sum[0] + sum[1]), acc);
+        UNROLL
+        for (int i = 0; i < 8; i++)
+            sum[0] = dot4(c.q[i], a.q[i], sum[0]);
+        if constexpr (F::bias_factor != 0)
+            return fmaf(c.scale[0], fmaf(a.d[0], (float)sum[0], a.s[0]), acc);
+        acc = fmaf(c.scale[0], a.d[0] * (float)sum[0], acc);
         if constexpr (F::vec_bias != Bias::none)
             acc = fmaf(c.bias[0], a.s[0], acc);
     } else {
+        UNROLL
+        for (int i = 0; i < 8; i++)
+            sum[i / 4] = dot4(c.q[i], a.q[i], sum[i / 4]);
         UNROLL
         for (int g = 0; g < 2; g++) {
             acc = fmaf(c.scale[g], a.d[g] * (float)(sum[g]), acc);
@@ -113,21 +110,21 @@ DEV bool copies_vectors(const u8 *y, size_t stride)
     return !KPK_NVIDIA || (is_aligned(y, 16) && stride % 16 == 0);
 }
 
-/* Copies nblocks Q8_1 blocks of N columns, stride bytes apart, to LDS. */
+/* Copies nblocks Q8_1 blocks of N columns, stride bytes apart, to a warp's
+ * LDS. */
 template <int N>
 DEV void stage_columns(u32 *lds, const u8 *y, size_t stride, int nblocks)
 {
-    constexpr int threads = 32 * VecShape<N>::warps;
-    constexpr int column = VecLds<N>::column;
-    int tid = (int)(threadIdx.y * 32 + threadIdx.x);
-    int nwords = nblocks * Q8_1::words;
+    constexpr int blocks = VecLds<N, 1>::blocks, column = VecLds<N, 1>::column;
+    const int lane = (int)(threadIdx.x % 32);
+    const int nwords = nblocks * Q8_1::words;
 
-    if (nblocks == VecLds<N>::blocks && copies_vectors(y, stride)) {
+    if (nblocks == blocks && copies_vectors(y, stride)) {
         constexpr int vectors = column / 4;
 
         UNROLL
-        for (int first = 0; first < N * vectors; first += threads) {
-            int at = first + tid, col = at / vectors, i = at % vectors;
+        for (int first = 0; first < N * vectors; first += 32) {
+            const int at = first + lane, col = at / vectors, i = at % vectors;
 
             if (at < N * vectors)
                 store_pack(lds + col * column + 4 * i,
@@ -136,10 +133,13 @@ DEV void stage_columns(u32 *lds, const u8 *y, size_t stride, int nblocks)
         }
         return;
     }
-    for (int col = 0; col < N; col++)
-        for (int i = tid; i < nwords; i += threads)
+    NO_UNROLL
+    for (int col = 0; col < N; col++) {
+        NO_UNROLL
+        for (int i = lane; i < nwords; i += 32)
             lds[col * column + i] =
                 load_word<Access::word>(y + col * stride + 4 * i);
+    }
 }
 
 /*
@@ -180,79 +180,110 @@ DEV float sum_lanes(const float (&v)[C], int lane, int &index)
     }
 }
 
-/*
- * dst[col * dst_stride + row] for rows row0 .. row0 + Warps * Rows - 1 that are
- * less than nrows, all N columns.
+/* A matrix in blocks, or an expert of several, and what it makes with columns.
  */
-template <class F, int N, Place P>
-DEV void mat_vec_rows(u32 *lds, const u8 *w, const u8 *y, float *dst, int row0,
-                      int nrows, int nblocks, size_t y_stride,
-                      size_t dst_stride)
+template <typename T> struct MatVec {
+    const u8 *w, *y;
+    T *dst;            /* [column, row] */
+    int matrix_rows;   /* of w */
+    int nrows;         /* of them, as many as dst has */
+    int nblocks;       /* of a row */
+    size_t y_stride;   /* bytes from column to column */
+    size_t dst_stride; /* elements from column to column */
+};
+
+/* The sums of all lanes and warps, to dst. Warps may come here one by one. */
+template <int N, int Rows, typename T>
+DEV void store_sums(float (&part)[vec_warps<N>][Rows * N],
+                    const float (&acc)[Rows * N], const MatVec<T> &m, int row0)
 {
-    constexpr int rows = VecShape<N>::rows, units = VecShape<N>::units;
-    const int lane = (int)(threadIdx.x);
-    const int total = nblocks * F::chunks;
-    const size_t row_bytes = (size_t)(nblocks)*F::bytes;
-    const u8 *row[rows];
-    float acc[rows * N];
+    constexpr int most = Rows * N < 32 ? Rows * N : 32;
+    const int lane = (int)(threadIdx.x % 32), warp = (int)threadIdx.y;
+    const int tid = warp * 32 + lane;
 
-    row0 += (int)(threadIdx.y) * rows;
     UNROLL
-    for (int r = 0; r < rows; r++)
-        row[r] = w + row_bytes * (row0 + r < nrows ? row0 + r : nrows - 1);
+    for (int first = 0; first < Rows * N; first += most) {
+        float some[most];
+        int index;
+
+        UNROLL
+        for (int i = 0; i < most; i++)
+            some[i] = acc[first + i];
+
+        const float sum = sum_lanes<16>(some, lane, index);
+
+        if (index < most)
+            part[warp][first + index] = sum;
+    }
+    __syncthreads();
+    if (tid < Rows * N) {
+        const int row = row0 + tid / N;
+        float total = 0;
+
+        UNROLL
+        for (int i = 0; i < vec_warps<N>; i++)
+            total += part[i][tid];
+        if (row < m.nrows)
+            m.dst[(size_t)(tid % N) * m.dst_stride + (size_t)row] =
+                convert<T>(total);
+    }
+}
+
+/* dst[col * dst_stride + row] for rows row0 .. row0 + Rows - 1 that are less
+ * than nrows, all N columns */
+template <class F, int N, int Rows, Place P, typename T>
+DEV void mat_vec_rows(VecLds<N, Rows> &lds, const MatVec<T> &m, int row0)
+{
+    constexpr int blocks = VecLds<N, Rows>::blocks;
+    const int lane = (int)(threadIdx.x % 32), warp = (int)threadIdx.y;
+    const int total = m.nblocks * F::chunks;
+    const size_t row_bytes = (size_t)m.nblocks * F::bytes;
+    u32 *y = lds.y[warp];
+    const u8 *row[Rows];
+    float acc[Rows * N];
+
     UNROLL
-    for (int i = 0; i < rows * N; i++)
+    for (int r = 0; r < Rows; r++)
+        row[r] = m.w + row_bytes * (size_t)min_of(row0 + r, m.nrows - 1);
+    UNROLL
+    for (int i = 0; i < Rows * N; i++)
         acc[i] = 0.0f;
-
-    for (int base = 0; base < total; base += 32 * units) {
-        typename F::Raw raw[rows][units];
-        int left = total - base;
+    NO_UNROLL
+    for (int first = warp * blocks; first < total;
+         first += vec_warps<N> * blocks) {
+        typename F::Raw raw[Rows];
+        const int left = total - first, at = min_of(first + lane, total - 1);
+        const int chunk = at % F::chunks;
 
         UNROLL
-        for (int u = 0; u < units; u++) {
-            int at = base + 32 * u + lane;
+        for (int r = 0; r < Rows; r++)
+            raw[r] = F::template load<P>(
+                row[r] + (size_t)(at / F::chunks) * F::bytes, chunk);
+        wave_sync(); /* the blocks before have been read */
+        stage_columns<N>(y, m.y + (size_t)first * Q8_1::bytes, m.y_stride,
+                         min_of(left, blocks));
+        wave_sync();
+        if (lane >= left)
+            break;
 
-            at = at < total ? at : total - 1;
-            UNROLL
-            for (int r = 0; r < rows; r++)
-                raw[r][u] = F::template load<P>(
-                    row[r] + (size_t)(at / F::chunks) * F::bytes,
-                    at % F::chunks);
-        }
-        if (base > 0)
-            __syncthreads(); /* the blocks before are still read */
-        stage_columns<N>(lds, y + (size_t)(base)*Q8_1::bytes, y_stride,
-                         left < VecLds<N>::blocks ? left : VecLds<N>::blocks);
-        __syncthreads();
+        Chunk c[Rows];
+
         UNROLL
-        for (int u = 0; u < units; u++) {
-            int at = 32 * u + lane, chunk = at % F::chunks;
-            Chunk c[rows];
+        for (int r = 0; r < Rows; r++)
+            c[r] = F::unpack(raw[r], chunk);
+        UNROLL
+        for (int col = 0; col < N; col++) {
+            const Activations a =
+                read_activations<F>(y + col * VecLds<N, Rows>::column +
+                                        (lane - lane % F::chunks) * Q8_1::words,
+                                    chunk);
 
-            if (at >= left)
-                break;
             UNROLL
-            for (int r = 0; r < rows; r++)
-                c[r] = F::unpack(raw[r][u], chunk);
-            UNROLL
-            for (int col = 0; col < N; col++) {
-                Activations a = read_activations<F>(
-                    lds + col * VecLds<N>::column + (at - chunk) * Q8_1::words,
-                    chunk);
-
-                UNROLL
-                for (int r = 0; r < rows; r++)
-                    acc[r * N + col] =
-                        add_product<F>(acc[r * N + col], c[r], a);
-            }
+            for (int r = 0; r < Rows; r++)
+                acc[r * N + col] = add_product<F>(acc[r * N + col], c[r], a);
         }
     }
-
-    int index;
-    float sum = sum_lanes<16>(acc, lane, index);
-
-    if (index < rows * N && row0 + index / N < nrows)
-        dst[index % N * dst_stride + (size_t)(row0 + index / N)] = sum;
+    store_sums<N, Rows>(lds.part, acc, m, row0);
 }
 
 /*
@@ -273,59 +304,87 @@ template <int Job, int Launched> DEV int first_row()
     return (int)(blockIdx.x / work_step<Job, Launched>)*Job;
 }
 
-/* A matrix in blocks, or an expert of several, and what it makes with columns.
+/*
+ * A way to make N columns: `rows` of a job, Lds, and run(lds, m, row0), which
+ * makes rows row0 .. row0 + rows - 1. with_way() tells fn which one it is for
+ * this launch.
  */
-struct MatVec {
-    const u8 *w, *y;
-    float *dst;        /* [column, row] */
-    int matrix_rows;   /* of w */
-    int nrows;         /* of them, as many as dst has */
-    int nblocks;       /* of a row */
-    size_t y_stride;   /* bytes from column to column */
-    size_t dst_stride; /* elements from column to column */
+#if KPK_SM >= 80
+#include "nvidia/mat_vec_ways.h"
+#else
+template <class F, int N> struct VecWay {
+    static constexpr int rows = vec_rows;
+    typedef VecLds<N, rows> Lds;
+
+    template <typename T>
+    static DEV_MEMBER void run(Lds &lds, const MatVec<T> &m, int row0)
+    {
+        mat_vec_rows<F, N, rows, Place::aligned>(lds, m, row0);
+    }
 };
 
-#if KPK_SM >= 90
-#include "nvidia/mat_vec_bulk.h"
-#else
-/* the rows that a working workgroup makes of N columns */
-template <int N> constexpr int job_rows = VecShape<N>::warps *VecShape<N>::rows;
-
-/* rows row0 .. row0 + job_rows<N> - 1 */
-template <class F, int N> DEV void mat_vec_job(const MatVec &m, int row0)
+template <class F, int N, class Fn> DEV void with_way(int, Fn fn)
 {
-    __shared__ __attribute__((aligned(16))) u32 lds[VecLds<N>::words];
+    __shared__ typename VecWay<F, N>::Lds lds;
 
-    with_place(is_aligned(m.w, 16), [&](auto place) {
-        mat_vec_rows<F, N, decltype(place)::place>(lds, m.w, m.y, m.dst, row0,
-                                                   m.nrows, m.nblocks,
-                                                   m.y_stride, m.dst_stride);
-    });
+    fn(VecWay<F, N>(), lds);
 }
 #endif
 
-/* The kernel for N columns; nrows_y is the columns' stride in elements. */
-template <class F, int N>
-DEV void mat_vec(const void *vx, const void *vy, float *dst, int ncols_x,
-                 int nrows_x, int nrows_y, int nrows_dst)
+/*
+ * An exported kernel; on NVIDIA also how many of its workgroups must fit a
+ * multiprocessor. Those that leave at once hold as many registers as those that
+ * work, so both need room. Where one will do, the compiler spends registers
+ * that it spares unasked.
+ */
+#if KPK_NVIDIA
+#define RESIDENT_KERNEL(threads, resident)                                     \
+    extern "C" __global__ __launch_bounds__(threads, resident) void
+#else
+#define RESIDENT_KERNEL(threads, resident) KERNEL_UP_TO(threads)
+#endif
+#define MAT_VEC_KERNEL(F, N)                                                   \
+    RESIDENT_KERNEL(32 * vec_warps<N>, (vec_resident<F, N>))
+/* X(..., N) for as many columns as there are kernels for */
+#define FOR_COLUMNS(X, ...)                                                    \
+    X(__VA_ARGS__, 1)                                                          \
+    X(__VA_ARGS__, 2)                                                          \
+    X(__VA_ARGS__, 3)                                                          \
+    X(__VA_ARGS__, 4)                                                          \
+    X(__VA_ARGS__, 5)                                                          \
+    X(__VA_ARGS__, 6)                                                          \
+    X(__VA_ARGS__, 7)                                                          \
+    X(__VA_ARGS__, 8)
+
+/* The job of a workgroup that was launched for Launched of nrows rows of
+ * ncols columns, if it has one; make() makes its MatVec. */
+template <class F, int N, int Launched, class Make>
+DEV void mat_vec_job(int nrows, int ncols, Make make)
 {
-    constexpr int launched = N == 1 ? 1 : 2; /* rows per workgroup */
-    const int row0 = first_row<job_rows<N>, launched>();
-    const int nrows = nrows_x < nrows_dst ? nrows_x : nrows_dst;
+    with_way<F, N>(ncols, [&](auto way, auto &lds) {
+        constexpr int rows = decltype(way)::rows;
+        const int row0 = first_row<rows, Launched>();
 
-    if (!is_working<job_rows<N>, launched>() || row0 >= nrows)
-        return;
+        if (is_working<rows, Launched>() && row0 < nrows)
+            way.run(lds, make(), row0);
+    });
+}
 
-    const MatVec m = {static_cast<const u8 *>(vx),
-                      static_cast<const u8 *>(vy),
-                      dst,
-                      nrows_x,
-                      nrows,
-                      ncols_x / F::elems,
-                      (size_t)(nrows_y / Q8_1::elems) * Q8_1::bytes,
-                      (size_t)(nrows_dst)};
-
-    mat_vec_job<F, N>(m, row0);
+/* The kernel for N columns, y_stride bytes apart. */
+template <class F, int N, typename T>
+DEV void mat_vec(const void *vx, const void *vy, T *dst, int ncols_x,
+                 int nrows_x, int nrows, size_t y_stride, int dst_stride)
+{
+    mat_vec_job<F, N, N == 1 ? 1 : 2>(nrows, ncols_x, [=] {
+        return MatVec<T>{static_cast<const u8 *>(vx),
+                         static_cast<const u8 *>(vy),
+                         dst,
+                         nrows_x,
+                         nrows,
+                         ncols_x / F::elems,
+                         y_stride,
+                         (size_t)dst_stride};
+    });
 }
 
 /*
@@ -341,21 +400,17 @@ DEV void indexed_moe_forward(const void *weights, const void *inputs,
     const size_t task = (size_t)(blockIdx.y) * gridDim.z + blockIdx.z;
     const size_t input = input_dim1 == 1 ? blockIdx.y : task;
     const size_t blocks = (size_t)(k / F::elems);
-    const size_t y_bytes = (size_t)(k_padded / Q8_1::elems) * Q8_1::bytes;
-    const int row0 = first_row<job_rows<1>, 1>();
+    const size_t y_bytes = q8_1_bytes(k_padded);
 
-    if (!is_working<job_rows<1>, 1>() || row0 >= n)
-        return;
-
-    const MatVec m = {static_cast<const u8 *>(weights) +
-                          ids[task] * (size_t)(n)*blocks * F::bytes,
-                      static_cast<const u8 *>(inputs) + input * y_bytes,
-                      dst + task * (size_t)(n),
-                      n,
-                      n,
-                      (int)(blocks),
-                      y_bytes,
-                      0};
-
-    mat_vec_job<F, 1>(m, row0);
+    mat_vec_job<F, 1, 1>(n, k, [=] {
+        return MatVec<float>{static_cast<const u8 *>(weights) +
+                                 ids[task] * (size_t)n * blocks * F::bytes,
+                             static_cast<const u8 *>(inputs) + input * y_bytes,
+                             dst + task * (size_t)n,
+                             n,
+                             n,
+                             (int)blocks,
+                             y_bytes,
+                             0};
+    });
 }

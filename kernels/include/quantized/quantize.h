@@ -1,69 +1,116 @@
-/* quantize.h - f32 activations to Q8_1 blocks */
+/* quantize.h - activations to Q8_1 blocks */
 #pragma once
 
 #include "gguf/block.h"
 
 /*
- * x [rows, kx] f32 to vy [rows, kx_padded / 32] Q8_1, zero behind column kx.
- * Callers launch a thread per padded column. A thread takes four neighbouring
- * ones, eight threads make a block, and one in four workgroups works. Divisions
- * are the correctly rounded ones and the sum is a butterfly, so results are the
- * same bits on every target.
+ * x [rows, kx] to vy [rows, kx_padded / 32] Q8_1, zero behind column kx.
+ * Callers launch a thread per padded column and a row of blocks per row; they
+ * do not tell how many rows there are, so a grid covers at most 65,535.
+ *
+ * Small launches are over before a thread could do more than its own column.
+ * Larger ones ask memory for four columns a thread: then a quarter of each
+ * workgroup's threads works, and where there are many workgroups, one in four
+ * with all of its threads.
+ *
+ * Divisions are the correctly rounded ones and the sum is a butterfly over
+ * columns 16, 8, 4, 2 and 1 apart, in this order, so results are the same bits
+ * on every target.
  */
-DEV void quantize_rows_q8_1(const float *x, void *vy, int kx, int kx_padded)
+
+/* v[i] joined by op with columns Each * Mask, Each * Mask / 2, ... Each apart
+ */
+template <int Mask, int Each, class Op>
+DEV void join_columns(float (&v)[Each], Op op)
 {
-    constexpr int each = 4, join = 4;
-    const int col = (int)(blockIdx.x * blockDim.x + threadIdx.x * each);
-    const size_t row = (size_t)blockIdx.y * blockDim.y + threadIdx.y;
-
-    if (blockIdx.x % join != 0 || col >= kx_padded)
-        return; /* eight neighbours together */
-
-    const float *from = x + row * (size_t)kx + col;
-    float v[each] = {0.0f, 0.0f, 0.0f, 0.0f}, sum[each];
-
-    if (col + each <= kx && (!KPK_NVIDIA || is_aligned(from, 16))) {
-        const Words<4> bits =
-            load_words<4, Access::vector>(reinterpret_cast<const u8 *>(from));
-
+    if constexpr (Mask > 0) {
         UNROLL
-        for (int i = 0; i < each; i++)
-            v[i] = bits_as<float>(bits.w[i]);
+        for (int i = 0; i < Each; i++)
+            v[i] = op(v[i], lane_xor<Mask>(v[i]));
+        join_columns<Mask / 2>(v, op);
+    }
+}
+
+/* the same for the columns of a lane */
+template <int Each, class Op> DEV float join_lane(const float (&v)[Each], Op op)
+{
+    if constexpr (Each == 1)
+        return v[0];
+    else
+        return op(op(v[0], v[2]), op(v[1], v[3]));
+}
+
+/* columns col .. col + Each - 1; neighbouring threads take the next ones */
+template <int Each, typename T>
+DEV void quantize_columns(const T *x, void *vy, int kx, int kx_padded, int col)
+{
+    const size_t row = (size_t)blockIdx.y * blockDim.y + threadIdx.y;
+    const T *from = x + row * (size_t)kx + col;
+    float v[Each], most[Each], sum[Each];
+
+    if (col + Each <= kx &&
+        (!KPK_NVIDIA || is_aligned(from, Each * sizeof(T)))) {
+        Pack<T, Each> p;
+
+        if constexpr (KPK_NVIDIA)
+            p = load_pack<Each>(from);
+        else
+            __builtin_memcpy(&p, from, sizeof(p));
+        UNROLL
+        for (u32 i = 0; i < Each; i++)
+            v[i] = (float)p[i];
     } else {
         UNROLL
-        for (int i = 0; i < each; i++)
-            if (col + i < kx)
-                v[i] = from[i];
+        for (int i = 0; i < Each; i++)
+            v[i] = col + i < kx ? (float)from[i] : 0.0f;
     }
-
-    float amax =
-        fmaxf(fmaxf(fabsf(v[0]), fabsf(v[1])), fmaxf(fabsf(v[2]), fabsf(v[3])));
-
-    amax = fmaxf(amax, lane_xor<4>(amax));
-    amax = fmaxf(amax, lane_xor<2>(amax));
-    amax = fmaxf(amax, lane_xor<1>(amax));
-    /* columns 16, 8, 4, 2 and 1 apart, in this order */
     UNROLL
-    for (int i = 0; i < each; i++) {
-        sum[i] = v[i] + lane_xor<4>(v[i]);
-        sum[i] += lane_xor<2>(sum[i]);
-        sum[i] += lane_xor<1>(sum[i]);
+    for (int i = 0; i < Each; i++) {
+        most[i] = fabsf(v[i]);
+        sum[i] = v[i];
     }
-    sum[0] = (sum[0] + sum[2]) + (sum[1] + sum[3]);
 
+    const auto larger = [](float a, float b) { return fmaxf(a, b); };
+    const auto added = [](float a, float b) { return a + b; };
+
+    join_columns<16 / Each>(most, larger);
+    join_columns<16 / Each>(sum, added);
+
+    const float amax = join_lane(most, larger), total = join_lane(sum, added);
     const float d = amax / 127.0f;
     const size_t block = (row * (size_t)kx_padded + col) / Q8_1::elems;
-    u32 *b = static_cast<u32 *>(vy) + block * Q8_1::words;
-    u32 quants = 0;
+    u8 *b = static_cast<u8 *>(vy) + block * Q8_1::bytes;
+    Pack<u8, Each> quants;
 
     UNROLL
-    for (int i = 0; i < each; i++) {
+    for (int i = 0; i < Each; i++) {
         const float q = amax == 0.0f ? 0.0f : roundf(v[i] / d);
 
         /* a NaN has no integer: 0 */
-        quants |= (u32)(u8)(q == q ? (int)q : 0) << (8 * i);
+        quants[(u32)i] = (u8)(q == q ? (int)q : 0);
     }
-    b[1 + col % Q8_1::elems / each] = quants;
+    store_pack(b + 4 + col % Q8_1::elems, quants);
     if (col % Q8_1::elems == 0)
-        b[0] = float_to_half(d) | float_to_half(sum[0]) << 16;
+        *reinterpret_cast<u32 *>(b) = float_to_half(d) | float_to_half(total)
+                                                             << 16;
+}
+
+template <typename T>
+DEV void quantize_rows_q8_1(const T *x, void *vy, int kx, int kx_padded)
+{
+    constexpr u32 small = 256, large = 4096; /* workgroups */
+    const u32 groups = gridDim.x * gridDim.y;
+    const int first = (int)(blockIdx.x * blockDim.x);
+    const int near = first + (int)threadIdx.x;
+    const int far = first + 4 * (int)threadIdx.x;
+
+    /* 32, or eight, neighbours leave together */
+    if (groups <= small) {
+        if (near < kx_padded)
+            quantize_columns<1>(x, vy, kx, kx_padded, near);
+    } else if (groups <= large ? threadIdx.x < blockDim.x / 4
+                               : blockIdx.x % 4 == 0) {
+        if (far < kx_padded)
+            quantize_columns<4>(x, vy, kx, kx_padded, far);
+    }
 }

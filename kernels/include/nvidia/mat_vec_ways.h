@@ -1,0 +1,147 @@
+/* mat_vec_ways.h - how sm_80 and later make the products of mat_vec.h */
+#pragma once
+
+#include "nvidia/mat_vec_pipe.h"
+#if KPK_SM >= 90
+#include "nvidia/mat_vec_bulk.h"
+#endif
+
+/*
+ * Tuned on an H200, which starts 1.65 workgroups a nanosecond, those that leave
+ * at once included, and reads 4.2 KB in that time.
+ *
+ *   short   rows of up to 4096 columns: a warp has one step of them, and what
+ *           counts is how many of them are on their way at once
+ *   long    one column, longer rows: steps ahead, half of the rows
+ *   bulk    (sm_90) so many workgroups that starting them is what takes the
+ *           time: one in 16 or more works, and the copy engine feeds it
+ */
+constexpr u32 bulk_groups = 20000;
+constexpr int long_blocks = 128; /* of Q8_1 */
+
+/* whatever the addresses are: a row at a time, so that registers are few */
+template <class F, int N, typename T>
+DEV void mat_vec_plain(VecLds<N, 1> &lds, const MatVec<T> &m, int row0,
+                       int rows)
+{
+    NO_UNROLL
+    for (int row = row0; row < min_of(row0 + rows, m.nrows); row++) {
+        mat_vec_rows<F, N, 1, Place::anywhere>(lds, m, row);
+        __syncthreads(); /* the sums have been read */
+    }
+}
+
+template <typename T> DEV bool is_copied_whole(const MatVec<T> &m)
+{
+    return (((u64)m.w | (u64)m.y | m.y_stride) & 15) == 0;
+}
+
+/* The compiler puts what is behind it last. A launch that is short feels each
+ * jump. */
+DEV bool is_rare(bool b)
+{
+    return __builtin_expect(b, 0);
+}
+
+template <class F, int N, int Rows, int Stages> struct PipeWay {
+    static constexpr int rows = Rows;
+
+    union Lds {
+        PipeLds<F, N, Rows, Stages> pipe;
+        VecLds<N, 1> plain;
+    };
+
+    template <typename T>
+    static DEV_MEMBER void run(Lds &lds, const MatVec<T> &m, int row0)
+    {
+        const u32 row_bytes = (u32)m.nblocks * F::bytes;
+        /* what the matrix ends within is not all its own */
+        const bool cut = row0 + rows >= m.matrix_rows &&
+                         row_bytes * (u32)m.matrix_rows % 16 != 0;
+
+        if (is_rare(!is_copied_whole(m) || cut))
+            mat_vec_plain<F, N>(lds.plain, m, row0, rows);
+        else if (is_rare(row_bytes % 16 != 0))
+            MatVecPipe<F, N, Rows, Stages, false>(m, row0).run(lds.pipe, m,
+                                                               row0);
+        else
+            MatVecPipe<F, N, Rows, Stages, true>(m, row0).run(lds.pipe, m,
+                                                              row0);
+    }
+};
+
+/* Of three or four columns eight rows at a time, where the format is narrow:
+ * then reading the columns from LDS is what the time goes into. */
+template <class F, int N>
+constexpr int short_rows = (N == 3 || N == 4) && PipeLds<F, N, 8, 1>::x_bytes <=
+                                                     640
+                               ? 8
+                               : 4;
+
+template <class F, int N> using ShortWay = PipeWay<F, N, short_rows<F, N>, 1>;
+
+template <class F, int N>
+constexpr int vec_resident = N == 1                  ? 9
+                             : N == 2                ? 8
+                             : short_rows<F, N> == 8 ? 4
+                             : N <= 4                ? 5
+                                                     : 8;
+
+/* as many steps on their way as let six such workgroups share the LDS */
+template <class F>
+using LongWay =
+    PipeWay<F, 1, 2, sizeof(PipeLds<F, 1, 2, 3>) <= 36 * 1024 ? 3 : 2>;
+
+#if KPK_SM >= 90
+template <class F, int N> struct BulkWay {
+    static constexpr int rows = BulkShape<N>::rows;
+
+    union Lds {
+        BulkLds<F, N> bulk;
+        VecLds<N, 1> plain;
+    };
+
+    template <typename T>
+    static DEV_MEMBER void run(Lds &lds, const MatVec<T> &m, int row0)
+    {
+        if (is_copied_whole(m))
+            MatVecBulk<F, N>(m, row0).run(lds.bulk, m.dst, m.dst_stride);
+        else
+            mat_vec_plain<F, N>(lds.plain, m, row0, rows);
+    }
+};
+#endif
+
+template <class F, int N> union WaysLds {
+    typename ShortWay<F, N>::Lds few;
+#if KPK_SM >= 90
+    typename BulkWay<F, N>::Lds bulk;
+#endif
+};
+template <class F> union WaysLds<F, 1> {
+    typename ShortWay<F, 1>::Lds few;
+    typename LongWay<F>::Lds far;
+#if KPK_SM >= 90
+    typename BulkWay<F, 1>::Lds bulk;
+#endif
+};
+
+/* fn, told the way for rows of ncols columns */
+template <class F, int N, class Fn> DEV void with_way(int ncols, Fn fn)
+{
+    __shared__ WaysLds<F, N> lds;
+
+#if KPK_SM >= 90
+    if (is_rare(gridDim.x * gridDim.y * gridDim.z >= bulk_groups)) {
+        fn(BulkWay<F, N>(), lds.bulk);
+        return;
+    }
+#endif
+    if constexpr (N == 1) {
+        if (is_rare(ncols > 32 * long_blocks)) {
+            fn(LongWay<F>(), lds.far);
+            return;
+        }
+    }
+    fn(ShortWay<F, N>(), lds.few);
+}

@@ -1,0 +1,383 @@
+/* gguf_product.c - what the tests of GGUF kernels share */
+#include "gguf_product.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+size_t round_up(size_t n, size_t to)
+{
+    return (n + to - 1) / to * to;
+}
+
+/* Sets t->what; the text lives as long as the row. */
+void name_case(struct kt *t, const char *what, size_t a, size_t b)
+{
+    char *text = kt_alloc(t, 96);
+
+    snprintf(text, 96, "%s %zux%zu", what, a, b);
+    t->what = text;
+}
+
+/* nblocks blocks on the device, and a copy in *host. `tail` bytes of NaNs
+ * follow that belong to nobody. */
+const void *device_blocks(struct kt *t, enum gguf_id id, size_t nblocks,
+                          enum gguf_data data, size_t tail, size_t lead,
+                          uint8_t **host)
+{
+    const size_t nbytes = nblocks * gguf_formats[id].nbytes;
+
+    *host = kt_alloc(t, nbytes + tail);
+    gguf_fill(id, *host, nblocks, data, nblocks + (uint64_t)id);
+    memset(*host + nbytes, 0xff, tail);
+    return kt_device(t, *host, nbytes + tail, lead);
+}
+
+/* Reports a value beyond its bound, the first few of a row. */
+void check_near(struct kt *t, size_t i, double got, double want, double bound)
+{
+    t->checks++;
+    if (isfinite(want) ? fabs(got - want) <= bound : !isfinite(got))
+        return;
+    if (t->failures < 8)
+        kt_fail(t, "index %zu: want %.9g within %.3g, got %.9g", i, want, bound,
+                got);
+    else
+        t->failures++;
+}
+
+/* ---- quantize_q8_1 ---- */
+
+/* values that block number b is made of */
+static void activation_block(float *x, size_t b, uint64_t *seed)
+{
+    for (size_t i = 0; i < 32; i++) {
+        const double u =
+            (double)(kt_random(seed) >> 11) * 0x1p-53 * 2 - 1; /* [-1, 1) */
+        const size_t round = b / 10;
+        uint32_t code;
+
+        switch (b % 10) {
+        case 0:
+            x[i] = (float)(4 * u);
+            break;
+        case 1:
+            x[i] = 0;
+            break;
+        case 2: /* exact halves of both signs in units of d, 127 the most */
+            x[i] = (float)(2 * round + 1) * 0.125f *
+                   (i == 5 ? 127 : (float)i * 4 - 63.5f);
+            break;
+        case 3:
+            x[i] = i == 17 ? -3e30f : (float)u;
+            break;
+        case 4:
+            x[i] = (float)(u * 1e-6);
+            break;
+        case 5:
+            x[i] = (float)(u * 1e-3);
+            break;
+        case 6: /* the sum passes f16's largest number */
+            x[i] = (float)(6000 + u);
+            break;
+        case 7:
+            x[i] = i == 3 ? NAN : i == 9 ? INFINITY : (float)u;
+            break;
+        case 8: /* next to halves of a d that is no power of two */
+            x[i] = (float)(2 * round + 1) * 0.7f *
+                   (i == 5 ? 127 : (float)i * 4 - 63.5f);
+            x[i] = nextafterf(x[i], u < 0 ? -INFINITY : INFINITY);
+            break;
+        default: /* any code */
+            code = (uint32_t)kt_random(seed);
+            memcpy(&x[i], &code, sizeof(code));
+            break;
+        }
+    }
+}
+
+void run_quantize(struct kt *t, const struct kt_row *row)
+{
+    /* the last two: enough workgroups for each way to share the work */
+    static const struct {
+        size_t nrows, columns;
+    } cases[] = {{1, 1},    {2, 31},    {3, 32},   {1, 33},
+                 {2, 511},  {3, 512},   {1, 513},  {2, 1056},
+                 {3, 2561}, {130, 515}, {2050, 70}};
+
+    for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+        const size_t nrows = cases[c].nrows, kx = cases[c].columns;
+        const size_t padded = round_up(kx, 512);
+        const size_t nbytes = nrows * padded / 32 * Q8_1_NBYTES;
+        float *x = kt_alloc(t, nrows * padded * sizeof(*x));
+        uint8_t *want = kt_alloc(t, nbytes), *got = kt_alloc(t, nbytes);
+        int32_t kx_arg = (int32_t)kx, padded_arg = (int32_t)padded;
+        uint8_t *in = kt_alloc(t, nrows * kx * kt_size(row->a));
+        uint64_t seed = c;
+        const void *dx;
+        void *dy;
+
+        name_case(t, "activations", nrows, kx);
+        for (size_t b = 0; b < nrows * padded / 32; b++)
+            activation_block(x + 32 * b, b + c, &seed);
+        for (size_t i = 0; i < nrows * kx; i++) {
+            kt_put(row->a, in, i, (kt_real)x[i]);
+            x[i] = (float)kt_get(row->a, in, i);
+        }
+        for (size_t r = 0; r < nrows; r++)
+            q8_1_quantize(x + r * kx, kx, padded,
+                          want + r * (padded / 32) * Q8_1_NBYTES);
+        dx = kt_device(t, in, nrows * kx * kt_size(row->a),
+                       c % 2 ? kt_size(row->a) : 0);
+        dy = kt_device(t, NULL, nbytes, 4);
+        if (!kt_launch(t,
+                       (const unsigned[3]){(unsigned)(padded / 256),
+                                           (unsigned)nrows, 1},
+                       (const unsigned[3]){256, 1, 1}, 0,
+                       KPK_ARGS(dx, dy, kx_arg, padded_arg)))
+            return;
+        kt_read(t, got, dy, nbytes);
+        /* a NaN sum is a NaN of any code */
+        for (size_t b = 0; b < nbytes; b += Q8_1_NBYTES)
+            if (isnan(kt_get(KT_F16, want + b, 1)) &&
+                isnan(kt_get(KT_F16, got + b, 1)))
+                memcpy(want + b + 2, got + b + 2, 2);
+        kt_check_bytes(t, got, want, nbytes, "the Q8_1 blocks");
+    }
+}
+
+/* ---- products ---- */
+
+/* ncols columns of k values and their Q8_1 blocks, `padded` elements apart. */
+static uint8_t *columns_of(struct kt *t, const struct product_case *c, size_t k,
+                           size_t padded, float *x)
+{
+    const size_t column = padded / 32 * Q8_1_NBYTES;
+    uint8_t *y = kt_alloc(t, c->ncols * column);
+    uint64_t seed = 99;
+
+    kt_fill(KT_F32, x, c->ncols * k, KT_SMALL, k + c->nrows);
+    for (size_t j = 0; j < c->ncols; j++) {
+        q8_1_quantize(x + j * k, k, padded, y + j * column);
+        if (!c->data_around)
+            continue;
+        memset(y + j * column + k / 32 * Q8_1_NBYTES, 0xff,
+               (padded - k) / 32 * Q8_1_NBYTES);
+        for (size_t b = 0; b < k / 32; b++)
+            kt_put(KT_F16, y + j * column + b * Q8_1_NBYTES + 2, 0,
+                   (kt_real)(kt_random(&seed) % 64) - 32);
+    }
+    return y;
+}
+
+/* Result i within bound of want, then rounded to its type: rounding keeps the
+ * order, so it is between what the ends become. */
+static void check_result(struct kt *t, enum kt_type type, const uint8_t *got,
+                         size_t i, double want, double bound)
+{
+    const double value = (double)kt_get(type, got, i);
+    uint8_t ends[16];
+    double low, high;
+
+    if (type == KT_F32 || !isfinite(want)) {
+        check_near(t, i, value, want, bound);
+        return;
+    }
+    kt_put(type, ends, 0, (kt_real)(want - bound));
+    kt_put(type, ends, 1, (kt_real)(want + bound));
+    low = (double)kt_get(type, ends, 0);
+    high = (double)kt_get(type, ends, 1);
+    if (value >= low && value <= high)
+        t->checks++;
+    else
+        check_near(t, i, value, want, bound);
+}
+
+/* dst[j * stride + r] against both references */
+static void check_products(struct kt *t, const struct kt_row *row,
+                           const struct product_case *c, const uint8_t *w,
+                           const uint8_t *y, const float *x, size_t y_stride,
+                           const uint8_t *got, size_t stride)
+{
+    const struct product *p = row->detail;
+    const struct gguf_format *f = &gguf_formats[p->id];
+    const size_t k = c->nblocks * f->elems, size = kt_size(row->a);
+    const double rounding = ((double)k / 32 + 16) * 0x1p-24;
+    const uint8_t sentinel[4] = {0xa5, 0xa5, 0xa5, 0xa5};
+
+    for (size_t r = 0; r < stride; r++) {
+        struct gguf_row weights = {0};
+
+        if (r < c->nrows)
+            weights = gguf_row(p->id, w + r * c->nblocks * f->nbytes, k,
+                               p->cols == 0);
+        for (size_t j = 0; j < c->ncols; j++) {
+            const size_t at = j * stride + r;
+            struct gguf_sum sum, exact;
+
+            if (r >= c->nrows) { /* between the columns */
+                kt_check_bytes(t, got + at * size, sentinel, size,
+                               "the gap in dst");
+                continue;
+            }
+            sum = gguf_product(&weights, y + j * y_stride);
+            check_result(t, row->a, got, at, sum.value + 0 * sum.size,
+                         rounding * sum.size);
+            if (c->data_around || c->data != GGUF_RANDOM)
+                continue;
+            exact = gguf_float_product(&weights, x + j * k);
+            check_result(t, row->a, got, at, exact.value,
+                         gguf_quantization_error(&weights, x + j * k) +
+                             rounding * sum.size);
+        }
+        gguf_row_free(&weights);
+    }
+}
+
+void run_product(struct kt *t, const struct kt_row *row,
+                 const struct product_case *c)
+{
+    const struct product *p = row->detail;
+    const size_t size = kt_size(row->a);
+    const struct gguf_format *f = &gguf_formats[p->id];
+    const size_t k = c->nblocks * f->elems;
+    const size_t padded = round_up(k, 512) + (c->data_around ? 512 : 0);
+    const size_t y_stride = padded / 32 * Q8_1_NBYTES;
+    const size_t stride = c->data_around == CUT ? c->nrows - 2
+                          : c->data_around      ? c->nrows + 3
+                                                : c->nrows;
+    uint8_t *w;
+    const void *vx =
+        device_blocks(t, p->id, c->nrows * c->nblocks, c->data,
+                      c->data_around ? 512 / f->elems * f->nbytes : 0,
+                      c->data_around == HOSTILE ? f->align : 0, &w);
+    float *x = kt_alloc(t, c->ncols * k * sizeof(*x));
+    const uint8_t *y = columns_of(t, c, k, padded, x);
+    const void *vy =
+        kt_device(t, y, c->ncols * y_stride, c->data_around == HOSTILE ? 4 : 0);
+    const size_t ndst =
+        (c->ncols - 1) * stride + (stride < c->nrows ? stride : c->nrows);
+    void *dst = kt_device(t, NULL, ndst * size, 0);
+    uint8_t *got = kt_alloc(t, c->ncols * stride * size);
+    int32_t ncols_x = (int32_t)k, nrows_x = (int32_t)c->nrows;
+    int32_t ncols_y = (int32_t)c->ncols,
+            nrows_y = (int32_t)(p->in_blocks ? padded / 32 : padded);
+    int32_t nrows_dst = (int32_t)stride;
+    const unsigned grid[3] = {
+        (unsigned)((c->nrows + p->tile_rows - 1) / p->tile_rows),
+        (unsigned)((c->ncols + p->tile_cols - 1) / p->tile_cols), 1};
+    const unsigned block[3] = {32, p->cols > 4 ? 2 : 4, 1};
+
+    name_case(t, c->name, c->nrows, k);
+    if (p->cols ? !kt_launch(t, grid, block, 0,
+                             KPK_ARGS(vx, vy, dst, ncols_x, nrows_x, nrows_y,
+                                      nrows_dst))
+                : !kt_launch(t, grid, block, 0,
+                             KPK_ARGS(vx, vy, dst, ncols_x, nrows_x, ncols_y,
+                                      nrows_y, nrows_dst)))
+        return;
+    memset(got, 0xa5, c->ncols * stride * size);
+    kt_read(t, got, dst, ndst * size);
+    check_products(t, row, c, w, y, x, y_stride, got, stride);
+}
+
+/* Q4_0 as the specification's examples quantise it, and their results. */
+static void quantize_q4_0(const float *x, uint8_t *b)
+{
+    float most = 0, d;
+
+    for (size_t i = 0; i < 32; i++)
+        if (fabsf(x[i]) > fabsf(most))
+            most = x[i];
+    d = most / -8;
+    kt_put(KT_F16, b, 0, (kt_real)d);
+    for (size_t i = 0; i < 16; i++) {
+        const float inverse = d != 0 ? 1 / d : 0;
+        const int low = (int)(x[i] * inverse + 8.5f);
+        const int high = (int)(x[i + 16] * inverse + 8.5f);
+
+        b[2 + i] =
+            (uint8_t)((low < 15 ? low : 15) | (high < 15 ? high : 15) << 4);
+    }
+}
+
+void run_example(struct kt *t, size_t n, size_t ncols, float unit,
+                 const double *want)
+{
+    float *x = kt_alloc(t, n * ncols * sizeof(*x));
+    uint8_t *w = kt_alloc(t, n * ncols / 32 * 18);
+    const size_t column = round_up(n, 512) / 32 * Q8_1_NBYTES;
+    uint8_t *y = kt_alloc(t, ncols * column);
+    float *got = kt_alloc(t, ncols * ncols * sizeof(*got));
+    float *dst = kt_device(t, NULL, ncols * ncols * sizeof(*dst), 0);
+    int32_t nx = (int32_t)n, rows = (int32_t)ncols, cols = rows;
+    int32_t ny = (int32_t)round_up(n, 512);
+    const void *vx, *vy;
+    bool done;
+
+    name_case(t, "example", ncols, n);
+    for (size_t i = 0; i < n * ncols; i++)
+        x[i] = (float)i * unit;
+    for (size_t b = 0; b < n * ncols / 32; b++)
+        quantize_q4_0(x + 32 * b, w + 18 * b);
+    for (size_t j = 0; j < ncols; j++)
+        q8_1_quantize(x + j * n, n, round_up(n, 512), y + j * column);
+    vx = kt_device(t, w, n * ncols / 32 * 18, 0);
+    vy = kt_device(t, y, ncols * column, 0);
+    if (ncols == 1)
+        done = kt_launch(t, (const unsigned[3]){1, 1, 1},
+                         (const unsigned[3]){32, 4, 1}, 0,
+                         KPK_ARGS(vx, vy, dst, nx, rows, ny, rows));
+    else
+        done = kt_launch(t, (const unsigned[3]){1, 1, 1},
+                         (const unsigned[3]){32, 4, 1}, 0,
+                         KPK_ARGS(vx, vy, dst, nx, rows, cols, ny, rows));
+    if (!done)
+        return;
+    kt_read(t, got, dst, ncols * ncols * sizeof(*got));
+    for (size_t i = 0; i < ncols * ncols; i++)
+        check_near(t, i, (double)got[i], want[i], want[i] * 1e-6);
+}
+
+void run_mat_vec(struct kt *t, const struct kt_row *row)
+{
+    const struct product *p = row->detail;
+    const size_t n = p->cols;
+    const struct product_case cases[] = {
+        {"random", 1, 1, n, GGUF_RANDOM, TAME},
+        {"random", 9, 3, n, GGUF_RANDOM, TAME},
+        {"hostile", 3, 2, n, GGUF_RANDOM, HOSTILE},
+        {"hostile", 5, 33, n, GGUF_EXTREME, HOSTILE},
+        {"zero", 2, 64, n, GGUF_ZERO, TAME},
+        {"scales", 7, 8, n, GGUF_SCALES, TAME},
+        {"nonfinite", 10, 9, n, GGUF_NONFINITE, TAME},
+        {"long", 3, gguf_formats[p->id].elems == 32 ? 145 : 19, n, GGUF_RANDOM,
+         n % 2 ? TAME : HOSTILE},
+        {"poisoned", 35, gguf_formats[p->id].elems == 32 ? 37 : 5, n,
+         GGUF_RANDOM, POISONED},
+        {"cut", 9, 3, n, GGUF_RANDOM, CUT},
+    };
+    /* so many workgroups that NVIDIA's GPUs share the work otherwise */
+    const struct product_case many = {"many rows", 40005,       1,
+                                      n,           GGUF_RANDOM, TAME};
+    static const size_t legacy_lengths[] = {0, 63, 65, 127, 128, 129};
+    static const size_t k_lengths[] = {0, 7, 8, 15, 16, 17};
+    static const double example[] = {5561664.5};
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        if (!p->in_blocks || cases[i].data_around != CUT)
+            run_product(t, row, &cases[i]);
+    for (size_t i = 0; i < 6; i++) {
+        const size_t nblocks =
+            gguf_formats[p->id].elems == 32 ? legacy_lengths[i] : k_lengths[i];
+        const struct product_case c = {
+            "length", 1 + i, nblocks, n, GGUF_RANDOM, i % 2 ? HOSTILE : TAME};
+
+        run_product(t, row, &c);
+    }
+    if (n <= 2 && (p->id == GGUF_Q4_0 || p->id == GGUF_Q3_K))
+        run_product(t, row, &many);
+    if (p->id == GGUF_Q4_0 && n == 1 && !p->in_blocks)
+        run_example(t, 256, 1, 1, example);
+}
