@@ -279,6 +279,14 @@ hipError_t capture_forbids_queue(struct queue *q)
     return hipErrorStreamCaptureUnsupported;
 }
 
+hipError_t capture_forbids_wait(struct queue *q)
+{
+    if (q->is_null)
+        return hipSuccess;
+    return is_capturing(q) ? capture_forbids_queue(q)
+                           : capture_forbids_memory();
+}
+
 hipError_t capture_forbids_device(void)
 {
     return forbid(is_any, NULL, hipErrorStreamCaptureUnsupported);

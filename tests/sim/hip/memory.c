@@ -40,7 +40,8 @@ static bool is_fine_grained(enum sim_mem_kind kind, unsigned flags)
 static hipError_t allocate(void **ptr, size_t size, enum sim_mem_kind kind,
                            enum origin origin, unsigned flags)
 {
-    const hipError_t error = capture_forbids_memory();
+    const hipError_t error =
+        kind == SIM_MEM_MANAGED ? hipSuccess : capture_forbids_memory();
     struct sim_alloc *a;
 
     if (error != hipSuccess)
@@ -273,8 +274,12 @@ HIP_API hipError_t hipFreeHost(void *ptr)
 HIP_API hipError_t hipHostRegister(void *ptr, size_t size, unsigned flags)
 {
     struct sim_alloc *a;
+    hipError_t error;
 
     ENTER();
+    error = capture_forbids_memory();
+    if (error != hipSuccess)
+        LEAVE(error);
     if (size == 0 && rt.release == 5)
         LEAVE(hipErrorOutOfMemory);
     if (!ptr || size == 0 || flags > 0xf)

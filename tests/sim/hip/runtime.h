@@ -368,6 +368,7 @@ hipError_t capture_join(struct queue *queue, const struct captured *event);
  * all the same, and the capture is invalid then. hipSuccess if it may be done.
  */
 hipError_t capture_forbids_queue(struct queue *queue); /* on this stream */
+hipError_t capture_forbids_wait(struct queue *queue);  /* for this stream */
 hipError_t capture_forbids_device(void);   /* waiting for the device */
 hipError_t capture_forbids_blocking(void); /* a copy that blocks */
 hipError_t capture_forbids_memory(void);   /* allocating and freeing */

@@ -170,7 +170,7 @@ static hipError_t synchronize(struct queue *q)
 
     if (!q)
         return hipErrorContextIsDestroyed;
-    error = capture_forbids_queue(q);
+    error = capture_forbids_wait(q);
     if (error == hipSuccess)
         error = queue_wait(q);
     queue_unref(q);
@@ -195,7 +195,7 @@ static hipError_t query(struct queue *q)
 
     if (!q)
         return hipErrorContextIsDestroyed;
-    error = capture_forbids_queue(q);
+    error = capture_forbids_wait(q);
     if (error == hipSuccess)
         error = queue_idle(q) ? queue_wait(q) : hipErrorNotReady;
     queue_unref(q);

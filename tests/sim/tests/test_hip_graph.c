@@ -269,6 +269,16 @@ static void test_what_a_capture_forbids(void **state)
     begin(hipStreamCaptureModeThreadLocal);
     EXPECT(hipErrorStreamCaptureUnsupported, hipMalloc(&p, 4));
     expect_invalidated();
+    /* Nor may another stream be waited for, but in relaxed mode. */
+    EXPECT(hipSuccess, hipStreamCreate(&blocking));
+    begin(hipStreamCaptureModeGlobal);
+    EXPECT(hipErrorStreamCaptureUnsupported, hipStreamSynchronize(blocking));
+    expect_invalidated();
+    begin(hipStreamCaptureModeRelaxed);
+    EXPECT(hipSuccess, hipStreamSynchronize(blocking));
+    EXPECT(hipSuccess, hipStreamEndCapture(s, &graph));
+    EXPECT(hipSuccess, hipGraphDestroy(graph));
+    EXPECT(hipSuccess, hipStreamDestroy(blocking));
     /* Waiting for what is not captured. */
     EXPECT(hipSuccess, hipEventCreate(&event));
     EXPECT(hipSuccess, hipEventRecord(event, NULL));
