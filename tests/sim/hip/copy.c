@@ -9,6 +9,7 @@
 #define _GNU_SOURCE
 #include "runtime.h"
 
+#include <limits.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -332,6 +333,15 @@ static hipError_t read_box(const hipMemcpy3DParms *p, struct shape *s,
         return hipErrorInvalidValue;
     if (p->srcArray || p->dstArray)
         return hipErrorNotSupported;
+    if (p->srcPtr.ptr && p->dstPtr.ptr && rt.release > 5) {
+        if (p->srcPtr.pitch < p->srcPtr.xsize ||
+            p->dstPtr.pitch < p->dstPtr.xsize)
+            return hipErrorInvalidPitchValue;
+        if (p->srcPtr.pitch >= INT_MAX || p->dstPtr.pitch >= INT_MAX ||
+            p->extent.width + p->dstPos.x > p->dstPtr.pitch ||
+            p->extent.width + p->srcPos.x > p->srcPtr.pitch)
+            return hipErrorInvalidValue;
+    }
     s->width = p->extent.width;
     s->height = p->extent.height;
     s->depth = p->extent.depth;

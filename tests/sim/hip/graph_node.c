@@ -334,7 +334,24 @@ HIP_API hipError_t hipGraphAddEmptyNode(NEW_NODE)
 
 HIP_API hipError_t hipGraphAddChildGraphNode(NEW_NODE, hipGraph_t child)
 {
-    ADD(NODE_GRAPH, set_child(node, child));
+    hipGraph_t copy; /* taken first: the child may be the graph itself */
+    hipGraphNode_t node;
+    hipError_t error;
+
+    ENTER();
+    if (!out || !handle_valid(child, HANDLE_GRAPH))
+        LEAVE(hipErrorInvalidValue);
+    copy = graph_clone(child);
+    if (!copy)
+        LEAVE(hipErrorOutOfMemory);
+    error = graph_add(graph, NODE_GRAPH, deps, ndeps, &node);
+    if (error == hipSuccess) {
+        node->u.child = copy;
+        *out = node;
+    } else {
+        graph_free(copy);
+    }
+    LEAVE(error);
 }
 
 HIP_API hipError_t hipGraphAddEventRecordNode(NEW_NODE, hipEvent_t event)
@@ -383,8 +400,6 @@ HIP_API hipError_t hipGraphAddMemcpyNodeToSymbol(NEW_NODE, const void *symbol,
     ADD(NODE_MEMCPY, set_to_symbol(node, symbol, src, n, offset, kind));
 }
 
-/* ---- changing ----------------------------------------------------------- */
-
 /* The node itself, or its copy in an instantiated graph; NULL if there is none
  * of that type. */
 static hipGraphNode_t target(hipGraphExec_t exec, bool in_exec,
@@ -398,6 +413,86 @@ static hipGraphNode_t target(hipGraphExec_t exec, bool in_exec,
                ? graph_node_by_id(exec->graph, node->id)
                : NULL;
 }
+
+/* ---- nodes of a kind that is told in the parameters --------------------- */
+
+typedef struct {
+    int type;
+    int reserved[3];
+    union {
+        long long size[29];
+        hipKernelNodeParams kernel;
+        struct {
+            int flags, reserved[3];
+            hipMemcpy3DParms params;
+        } copy;
+        hipMemsetParams fill;
+        hipHostNodeParams host;
+        hipGraph_t child;
+        hipEvent_t event;
+    } u;
+    long long reserved2;
+} hipGraphNodeParams;
+
+static hipError_t set_any(hipGraphNode_t node, const hipGraphNodeParams *p)
+{
+    if (!p || p->type != (int)node->type)
+        return hipErrorInvalidValue;
+    switch (node->type) {
+    case NODE_KERNEL:
+        return set_kernel(node, &p->u.kernel);
+    case NODE_MEMCPY:
+        return set_copy(node, &p->u.copy.params);
+    case NODE_MEMSET:
+        return set_fill(node, &p->u.fill);
+    case NODE_HOST:
+        return set_host(node, &p->u.host);
+    case NODE_GRAPH:
+        return set_child(node, p->u.child);
+    case NODE_WAIT_EVENT:
+    case NODE_EVENT_RECORD:
+        return set_event(node, p->u.event);
+    case NODE_EMPTY:
+        break;
+    }
+    return hipSuccess;
+}
+
+HIP_API hipError_t hipGraphAddNode(NEW_NODE, const hipGraphNodeParams *p)
+{
+    hipGraphNode_t node;
+    hipError_t error;
+
+    ENTER();
+    if (!out || !p)
+        LEAVE(hipErrorInvalidValue);
+    if (p->type > NODE_EVENT_RECORD)
+        LEAVE(hipErrorNotSupported);
+    error = graph_add(graph, (enum node_type)p->type, deps, ndeps, &node);
+    LEAVE(error == hipSuccess ? keep(set_any(node, p), node, out) : error);
+}
+
+HIP_API hipError_t hipGraphNodeSetParams(hipGraphNode_t node,
+                                         const hipGraphNodeParams *p)
+{
+    ENTER();
+    LEAVE(handle_valid(node, HANDLE_NODE) ? set_any(node, p)
+                                          : hipErrorInvalidValue);
+}
+
+HIP_API hipError_t hipGraphExecNodeSetParams(hipGraphExec_t exec,
+                                             hipGraphNode_t node,
+                                             const hipGraphNodeParams *p)
+{
+    hipGraphNode_t to;
+
+    ENTER();
+    to = handle_valid(node, HANDLE_NODE) ? target(exec, true, node, node->type)
+                                         : NULL;
+    LEAVE(to ? set_any(to, p) : hipErrorInvalidValue);
+}
+
+/* ---- changing ----------------------------------------------------------- */
 
 /* X(name in graphs, name in instantiated ones, type, parameters, setter) */
 /* clang-format off */

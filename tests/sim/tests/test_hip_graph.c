@@ -12,6 +12,12 @@ hipError_t hipGraphNodeSetEnabled(hipGraphExec_t exec, hipGraphNode_t node,
                                   unsigned enabled);
 hipError_t hipGraphDebugDotPrint(hipGraph_t graph, const char *path,
                                  unsigned flags);
+hipError_t hipGraphAddNode(hipGraphNode_t *node, hipGraph_t graph,
+                           const hipGraphNode_t *deps, size_t ndeps,
+                           const void *params);
+hipError_t hipGraphNodeSetParams(hipGraphNode_t node, const void *params);
+hipError_t hipGraphExecNodeSetParams(hipGraphExec_t exec, hipGraphNode_t node,
+                                     const void *params);
 hipError_t hipEventRecordWithFlags(hipEvent_t event, hipStream_t stream,
                                    unsigned flags);
 
@@ -581,6 +587,57 @@ static void test_parameters_change(void **state)
     EXPECT(hipSuccess, hipGraphDestroy(graph));
 }
 
+static void test_graph_as_its_own_child(void **state)
+{
+    hipGraph_t graph = new_graph();
+    hipGraphNode_t node, start = fill_node(graph, 3);
+    hipGraphExec_t exec;
+
+    (void)state;
+    EXPECT(hipSuccess,
+           hipGraphAddChildGraphNode(&node, graph, &start, 1, graph));
+    kernel_node(graph, &node, 1, 1);
+    exec = instantiated(graph);
+    run(exec);
+    expect_data(7);
+    EXPECT(hipSuccess, hipGraphExecDestroy(exec));
+    EXPECT(hipSuccess, hipGraphDestroy(graph));
+}
+
+/* The kind is in the parameters; numbers and places are those of 6.2. */
+static void test_nodes_by_generic_parameters(void **state)
+{
+    struct {
+        int type, reserved[3];
+        union {
+            long long size[29];
+            hipMemsetParams fill;
+        } u;
+        long long reserved2;
+    } p = {.type = 2};
+    hipGraph_t graph = new_graph();
+    hipGraphNode_t node;
+    hipGraphExec_t exec;
+
+    (void)state;
+    p.u.fill = (hipMemsetParams){
+        .dst = data, .elementSize = 4, .height = 1, .value = 6, .width = N};
+    EXPECT(hipSuccess, hipGraphAddNode(&node, graph, NULL, 0, &p));
+    exec = instantiated(graph);
+    run(exec);
+    expect_data(6);
+    p.u.fill.value = 8;
+    EXPECT(hipSuccess, hipGraphExecNodeSetParams(exec, node, &p));
+    run(exec);
+    expect_data(8);
+    p.type = 3;
+    EXPECT(hipErrorInvalidValue, hipGraphNodeSetParams(node, &p));
+    p.type = 10; /* memory */
+    EXPECT(hipErrorNotSupported, hipGraphAddNode(&node, graph, NULL, 0, &p));
+    EXPECT(hipSuccess, hipGraphExecDestroy(exec));
+    EXPECT(hipSuccess, hipGraphDestroy(graph));
+}
+
 /* What inference loops do: capture again, and take the new values over. */
 static void test_update_from_a_new_capture(void **state)
 {
@@ -692,6 +749,8 @@ int main(void)
         cmocka_unit_test(test_stream_destroyed_in_a_capture),
         cmocka_unit_test(test_edges_order_nodes),
         cmocka_unit_test(test_nodes_of_every_kind),
+        cmocka_unit_test(test_graph_as_its_own_child),
+        cmocka_unit_test(test_nodes_by_generic_parameters),
         cmocka_unit_test(test_parameters_change),
         cmocka_unit_test(test_update_from_a_new_capture),
         cmocka_unit_test(test_clones_and_pictures),

@@ -131,6 +131,30 @@ static void test_rectangles(void **state)
     EXPECT(hipSuccess, hipFree(p));
 }
 
+static void test_boxes_fit_their_pitch(void **state)
+{
+    hipMemcpy3DParms p = {.extent = {8, 2, 2}, .kind = hipMemcpyDeviceToDevice};
+    char *a, *b;
+
+    (void)state;
+    EXPECT(hipSuccess, hipMalloc((void **)&a, 256));
+    EXPECT(hipSuccess, hipMalloc((void **)&b, 256));
+    p.srcPtr = (hipPitchedPtr){a, 16, 16, 4};
+    p.dstPtr = (hipPitchedPtr){b, 16, 16, 4};
+    EXPECT(hipSuccess, hipMemcpy3D(&p));
+    p.dstPtr.pitch = 15;
+    EXPECT(hipErrorInvalidPitchValue, hipMemcpy3D(&p));
+    p.dstPtr.pitch = 16;
+    p.dstPos.x = 9;
+    EXPECT(hipErrorInvalidValue, hipMemcpy3D(&p));
+    p.dstPos.x = 8;
+    EXPECT(hipSuccess, hipMemcpy3D(&p));
+    p.srcPtr.pitch = INT32_MAX;
+    EXPECT(hipErrorInvalidValue, hipMemcpy3D(&p));
+    EXPECT(hipSuccess, hipFree(a));
+    EXPECT(hipSuccess, hipFree(b));
+}
+
 static void test_host_memory(void **state)
 {
     hipPointerAttribute_t a;
@@ -447,6 +471,7 @@ int main(void)
         cmocka_unit_test(test_copies_check_their_ranges),
         cmocka_unit_test(test_fills),
         cmocka_unit_test(test_rectangles),
+        cmocka_unit_test(test_boxes_fit_their_pitch),
         cmocka_unit_test(test_host_memory),
         cmocka_unit_test(test_managed_memory),
         cmocka_unit_test(test_what_a_pointer_is),
