@@ -24,7 +24,7 @@ NVCC    ?= $(firstword $(wildcard /usr/local/cuda/bin/nvcc) nvcc)## CUDA compile
 CFLAGS  ?= -O2## flags of the C compiler CC
 LDFLAGS ?=## flags of the linker
 SAN     ?=## sanitizers for library and tests: address,undefined or thread
-DEVICES ?= $(devices_of_archs)## simulated GPUs of demo and check (default: one for each of ARCHS)
+DEVICES ?= $(KPACK_DEVICES)## simulated GPUs of demo and check (default: one for each of ARCHS)
 B       ?= build## folder of everything that is built
 PREFIX  ?= /usr/local## folder into which kpack is installed
 DESTDIR ?=## a folder to put before PREFIX, for packagers
@@ -62,20 +62,22 @@ HIPFLAGS_unary := -mllvm -disable-machine-licm
 # Goals that need no compiler work where there is none.
 KPACK_PLAIN := $(if $(filter-out help clean deps lint% format,$(or $(MAKECMDGOALS),all)),,1)
 include gen/make/kpack.mk
+.DELETE_ON_ERROR:
+.SECONDEXPANSION:
 
 # Our flags stand apart from the user's CFLAGS. H is where the host's objects
 # go: a sanitizer has a folder of its own and shares the code objects.
-H := $(B)$(if $(SAN),/san-$(subst $(comma),-,$(SAN)))
+H := $(B)$(if $(SAN),/san-$(subst $(KPACK_COMMA),-,$(SAN)))
 SAN_FLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer -g)
 KPK_WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wconversion
 KPK_CFLAGS = -std=c11 -D_DEFAULT_SOURCE= $(KPK_WARNINGS) -fPIC -fvisibility=hidden \
-  $(call quote,-ffile-prefix-map=$(CURDIR)/=) -Iinclude -Isrc -I$(B)/include -pthread
+  $(call KPACK_QUOTE,-ffile-prefix-map=$(CURDIR)/=) -Iinclude -Isrc -I$(B)/include -pthread
 
 all: $(H)/libkpack.a $(H)/kpack $(PACK_LAUNCHERS) cubins ## build libkpack.a, its headers and the kpack command (the default goal)
 .PHONY: all
 .DEFAULT_GOAL := all
 
-$(eval $(call stamp,$(H)/stamp/cc,$(CC) $(shell $(CC) --version 2>/dev/null | head -1) $(KPK_CFLAGS) $(CFLAGS) $(SAN_FLAGS)))
+$(eval $(call KPACK_STAMP,$(H)/stamp/cc,$(CC) $(shell $(CC) --version 2>/dev/null | head -1) $(KPK_CFLAGS) $(CFLAGS) $(SAN_FLAGS)))
 
 .PRECIOUS: $(H)/obj/%.o $(B)/tool/%.o
 $(H)/obj/%.o: %.c $(H)/stamp/cc
@@ -95,6 +97,10 @@ $(H)/obj/gen/%.o: OBJ_CFLAGS = -Igen
 $(B)/kpack-gen: $(GEN_SOURCES:%.c=$(B)/tool/%.o)
 	@$(CC) $(LDFLAGS) -o $@ $^ $(GEN_LIBS)
 
+# It needs the C library alone: trees of prebuilt kernels build it.
+$(B)/kpack-embed: $(B)/tool/gen/embed/kpack-embed.o $(B)/tool/gen/write/symbol.o
+	@$(CC) $(LDFLAGS) -o $@ $^
+
 $(B)/kpack-compress: $(patsubst %.c,$(B)/tool/%.o,$(wildcard gen/compress/*.c) $(filter-out gen/kpack-gen.c,$(GEN_SOURCES)))
 	@$(CC) $(LDFLAGS) -pthread -o $@ $^ $(GEN_LIBS)
 
@@ -107,11 +113,11 @@ $(H)/obj/src/cmd/main.o: OBJ_CFLAGS = -DCMD_PACK=kpk_$(PACK) -DCMD_PACK_HEADER='
 $(H)/obj/src/cmd/main.o: $(B)/stamp/name
 
 lib: $(H)/libkpack.a $(PACK_HEADER) $(PACK_LAUNCHERS) ## build the archive and the pack's headers only
-hsaco: $(call esc,$(HSACOS)) ## build the code objects only: build/hsaco/TARGET/NAME.hsaco
-cubins: $(CUBINS) ## build cubins for the sm_NN targets of ARCHS: build/hsaco/sm_NN/NAME.cubin
+hsaco: $(call KPACK_ESC,$(PACK_HSACOS)) ## build the code objects only: build/hsaco/TARGET/NAME.hsaco
+cubins: $(PACK_CUBINS) ## build cubins for the sm_NN targets of ARCHS: build/hsaco/sm_NN/NAME.cubin
 .PHONY: lib hsaco cubins
 
-$(eval $(call stamp,$(H)/stamp/lib,$(LIB_OBJECTS) $(PACK_OBJECTS)))
+$(eval $(call KPACK_STAMP,$(H)/stamp/lib,$(LIB_OBJECTS) $(PACK_OBJECTS)))
 $(H)/libkpack.a: $(LIB_OBJECTS) $(PACK_OBJECTS) $(H)/stamp/lib $(PACK_HEADER)
 	@rm -f $@
 	@echo "  AR    $@"
@@ -153,7 +159,7 @@ install: $(H)/libkpack.a $(H)/kpack $(PACK_LAUNCHERS) $(if $(PREBUILT),,$(KPACK_
 ifeq ($(PREBUILT),)
 dist: $(PACK_OBJECTS) $(PACK_HEADER) $(PACK_LAUNCHERS) ## make a tarball that needs only cc, make and xxd to build
 	$(if $(IMPORT)$(filter-out none,$(COMPRESS)),@echo 'make dist takes no IMPORT= and no COMPRESS=' >&2; exit 1)
-	@gen/ship/dist $(B) $(PACK) $(VERSION) '$(AMD_ARCHS)' '$(MODULES)' '$(DEVICE_VERSION)'
+	@gen/ship/dist $(B) $(PACK) $(VERSION) '$(KPACK_AMD_ARCHS)' '$(MODULES)' '$(KPACK_DEVICE_VERSION)'
 endif
 
 deps: ## install the Debian packages that the goals after it need; alone: all

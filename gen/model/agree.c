@@ -1,7 +1,8 @@
 /* agree.c - do all targets of a module offer the same kernels? */
-#include <string.h>
+#include "agree.h"
 
-#include "write/tables.h"
+#include <stdio.h>
+#include <string.h>
 
 static const char *const kinds[] = {
     [KPK_ARG_BY_VALUE] = "value",
@@ -18,7 +19,7 @@ static bool same_arg(const struct codeobj_arg *p, const struct codeobj_arg *q)
             q->kind == KPK_ARG_UNKNOWN);
 }
 
-bool tables_alike(const struct codeobj *a, const struct codeobj *b)
+bool objects_alike(const struct codeobj *a, const struct codeobj *b)
 {
     if (a->nkernels != b->nkernels)
         return false;
@@ -27,7 +28,7 @@ bool tables_alike(const struct codeobj *a, const struct codeobj *b)
 
         if (strcmp(x->name, y->name) != 0 || x->nargs != y->nargs ||
             (x->nargs == 0 &&
-             tables_explicit_nbytes(x) != tables_explicit_nbytes(y)))
+             codeobj_packed_nbytes(x) != codeobj_packed_nbytes(y)))
             return false;
         for (size_t j = 0; j < x->nargs; j++)
             if (!same_arg(&x->args[j], &y->args[j]) ||
@@ -46,13 +47,12 @@ static bool args_agree(const struct codeobj *a, const struct codeobj_kernel *x,
                 b->path, y->name, y->nargs, b->target, x->nargs, a->target);
         return false;
     }
-    if (x->nargs == 0 &&
-        tables_explicit_nbytes(x) != tables_explicit_nbytes(y)) {
+    if (x->nargs == 0 && codeobj_packed_nbytes(x) != codeobj_packed_nbytes(y)) {
         fprintf(stderr,
                 "%s: kernel %s has no list of arguments, and a segment of %u "
                 "bytes on %s, but of %u on %s\n",
-                b->path, y->name, (unsigned)tables_explicit_nbytes(y),
-                b->target, (unsigned)tables_explicit_nbytes(x), a->target);
+                b->path, y->name, (unsigned)codeobj_packed_nbytes(y), b->target,
+                (unsigned)codeobj_packed_nbytes(x), a->target);
         return false;
     }
     for (size_t i = 0; i < x->nargs; i++) {
@@ -102,7 +102,7 @@ static bool pair_agrees(const struct codeobj *a, const struct codeobj *b)
     return true;
 }
 
-bool tables_agree(struct codeobj *const *objects, size_t nobjects)
+bool objects_agree(struct codeobj *const *objects, size_t nobjects)
 {
     bool agree = true;
 

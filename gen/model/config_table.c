@@ -26,20 +26,6 @@ static const char *csv_cell(const struct csv *csv, size_t row, size_t column)
     return csv->cells[row * csv->ncolumns + column];
 }
 
-const char *config_table_cell(const struct config_table *table, size_t row,
-                              size_t column)
-{
-    return csv_cell(table->csv, table->rows[row].csv_row,
-                    table->columns[column]);
-}
-
-const char *config_table_target(const struct config_table *table, size_t row)
-{
-    if (table->target_column == table->csv->ncolumns)
-        return "";
-    return csv_cell(table->csv, table->rows[row].csv_row, table->target_column);
-}
-
 static enum kpk_cell_type type_of(const char *cell)
 {
     char *end;
@@ -92,44 +78,61 @@ bool config_is_processor(const char *name)
     return false;
 }
 
-/* Counts, and then writes, the rows that a line of the file stands for. */
-static bool expand(struct config_table *t, const struct codeobj *co,
-                   char *error)
+static const char *target_of(const struct config_table *t, size_t csv_row)
 {
-    const struct csv *csv = t->csv;
+    return t->target_column < t->csv->ncolumns
+               ? csv_cell(t->csv, csv_row, t->target_column)
+               : "";
+}
 
-    for (size_t row = 0; row < csv->nrows; row++) {
-        const char *glob = csv_cell(csv, row, t->kernel_column);
-        size_t before = t->nrows;
+/* Counts the rows that the lines of the file stand for. */
+static bool count_rows(struct config_table *t, const struct codeobj *co,
+                       char *error)
+{
+    for (size_t row = 0; row < t->csv->nrows; row++) {
+        const char *glob = csv_cell(t->csv, row, t->kernel_column);
+        const char *target = target_of(t, row);
+        const size_t before = t->table.nrows;
 
-        if (t->target_column < csv->ncolumns) {
-            const char *target = csv_cell(csv, row, t->target_column);
-
-            if (*target && !config_is_processor(target))
-                return fail(t, row, error, "no such processor:", target);
-        }
-        for (uint32_t k = 0; k < co->nkernels; k++) {
-            if (fnmatch(glob, co->kernels[k].name, 0) != 0)
-                continue;
-            if (t->nrows == MAX_ROWS)
-                return fail(t, row, error, "too many rows at kernel", glob);
-            if (t->rows)
-                t->rows[t->nrows] = (struct config_row){k, row};
-            t->nrows++;
-        }
-        if (t->nrows == before)
+        if (*target && !config_is_processor(target))
+            return fail(t, row, error, "no such processor:", target);
+        for (size_t k = 0; k < co->nkernels; k++)
+            t->table.nrows += fnmatch(glob, co->kernels[k].name, 0) == 0;
+        if (t->table.nrows == before)
             return fail(t, row, error, "the module has no kernel", glob);
+        if (t->table.nrows > MAX_ROWS)
+            return fail(t, row, error, "too many rows at kernel", glob);
     }
     return true;
 }
 
-static int by_kernel(const void *a, const void *b)
+static bool add_row(struct config_table *t, uint32_t kernel, size_t csv_row)
 {
-    const struct config_row *x = a, *y = b;
+    const char **cells = calloc(t->table.ncolumns + 1, sizeof(*cells));
 
-    if (x->kernel != y->kernel)
-        return x->kernel < y->kernel ? -1 : 1;
-    return (x->csv_row > y->csv_row) - (x->csv_row < y->csv_row);
+    if (!cells)
+        return false;
+    for (size_t c = 0; c < t->table.ncolumns; c++)
+        cells[c] = csv_cell(t->csv, csv_row, t->columns[c]);
+    t->table.rows[t->table.nrows++] =
+        (struct model_row){0, kernel, target_of(t, csv_row), cells};
+    return true;
+}
+
+/* By kernel, then as in the file. */
+static bool add_rows(struct config_table *t, const struct codeobj *co)
+{
+    t->table.rows = calloc(t->table.nrows + 1, sizeof(*t->table.rows));
+    if (!t->table.rows)
+        return false;
+    t->table.nrows = 0;
+    for (uint32_t k = 0; k < co->nkernels; k++)
+        for (size_t row = 0; row < t->csv->nrows; row++)
+            if (fnmatch(csv_cell(t->csv, row, t->kernel_column),
+                        co->kernels[k].name, 0) == 0 &&
+                !add_row(t, k, row))
+                return false;
+    return true;
 }
 
 static char *base_name(const char *path)
@@ -153,16 +156,17 @@ static bool find_columns(struct config_table *t, char *error)
         return false;
     }
     t->columns = calloc(csv->ncolumns, sizeof(*t->columns));
-    t->types = calloc(csv->ncolumns, sizeof(*t->types));
-    if (!t->columns || !t->types)
+    t->table.columns = calloc(csv->ncolumns, sizeof(*t->table.columns));
+    if (!t->columns || !t->table.columns)
         return false;
-    for (size_t i = 0; i < csv->ncolumns; i++)
-        if (i != t->kernel_column && i != t->target_column)
-            t->columns[t->ncolumns++] = i;
-    for (size_t i = 0; i < t->ncolumns; i++) {
-        bool known;
+    for (size_t i = 0; i < csv->ncolumns; i++) {
+        struct model_column *column = &t->table.columns[t->table.ncolumns];
 
-        if (!config_column_type(csv, t->columns[i], false, &t->types[i], &known,
+        if (i == t->kernel_column || i == t->target_column)
+            continue;
+        column->name = csv->names[i];
+        t->columns[t->table.ncolumns++] = i;
+        if (!config_column_type(csv, i, false, &column->type, &column->known,
                                 error))
             return false;
     }
@@ -182,16 +186,13 @@ struct config_table *config_table_read(const char *path,
     if (!t->name)
         goto failed;
     t->csv = csv_read(path, error);
-    if (!t->csv || !find_columns(t, error) || !expand(t, co, error))
+    if (!t->csv || !find_columns(t, error) || !count_rows(t, co, error))
         goto failed;
-    t->rows = calloc(t->nrows ? t->nrows : 1, sizeof(*t->rows));
-    if (!t->rows) {
+    t->table.name = t->name;
+    if (!add_rows(t, co)) {
         snprintf(error, CSV_ERROR_MAX, "%.300s: out of memory", path);
         goto failed;
     }
-    t->nrows = 0;
-    (void)expand(t, co, error); /* the same walk again, writing this time */
-    qsort(t->rows, t->nrows, sizeof(*t->rows), by_kernel);
     return t;
 failed:
     config_table_free(t);
@@ -205,7 +206,9 @@ void config_table_free(struct config_table *table)
     csv_free(table->csv);
     free(table->name);
     free(table->columns);
-    free(table->types);
-    free(table->rows);
+    free(table->table.columns);
+    for (size_t r = 0; table->table.rows && r < table->table.nrows; r++)
+        free(table->table.rows[r].cells);
+    free(table->table.rows);
     free(table);
 }

@@ -7,25 +7,18 @@
 #ifndef KPK_GEN_CONFIG_TABLE_H
 #define KPK_GEN_CONFIG_TABLE_H
 
+#include "model.h"
 #include "read/codeobj.h"
 #include "read/csv.h"
 
 #include <stdint.h>
 
-struct config_row {
-    uint32_t kernel; /* index into the code object's kernels */
-    size_t csv_row;
-};
-
 struct config_table {
-    char *name; /* the file's name less folder and ".csv" */
-    struct csv *csv;
+    struct csv *csv; /* what the table's text points into */
+    char *name;      /* the file's name less folder and ".csv" */
     size_t kernel_column, target_column; /* csv->ncolumns if there is none */
-    size_t ncolumns;                     /* the others */
-    size_t *columns;                     /* their numbers in csv */
-    enum kpk_cell_type *types;           /* [ncolumns] */
-    size_t nrows;
-    struct config_row *rows; /* sorted by kernel, then as in the file */
+    size_t *columns;                     /* in csv, of the table's */
+    struct model_table table;
 };
 
 /*
@@ -52,11 +45,5 @@ bool config_column_type(const struct csv *csv, size_t column,
 
 /* Whether a row's target is a processor. */
 bool config_is_processor(const char *name);
-
-/* The text of a cell; column as in table->columns. */
-const char *config_table_cell(const struct config_table *table, size_t row,
-                              size_t column);
-/* The processor that a row is for, "" for any. */
-const char *config_table_target(const struct config_table *table, size_t row);
 
 #endif

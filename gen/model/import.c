@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "write/tables.h"
+#include "agree.h"
 
 void import_bad(struct import *in, const char *file, const char *format, ...)
 {
@@ -18,42 +18,6 @@ void import_bad(struct import *in, const char *file, const char *format, ...)
     in->nbad++;
 }
 
-static void *or_exit(void *memory)
-{
-    if (memory)
-        return memory;
-    fputs("kpack-gen: out of memory\n", stderr);
-    exit(1);
-}
-
-void *import_alloc(size_t n, size_t nbytes)
-{
-    return or_exit(calloc(n ? n : 1, nbytes));
-}
-
-char *import_text(const char *format, ...)
-{
-    char *text;
-    va_list args;
-    int n;
-
-    va_start(args, format);
-    n = vsnprintf(NULL, 0, format, args);
-    va_end(args);
-    text = import_alloc((size_t)n + 1, 1);
-    va_start(args, format);
-    vsnprintf(text, (size_t)n + 1, format, args);
-    va_end(args);
-    return text;
-}
-
-void *import_grow(void *array, size_t n, size_t nbytes)
-{
-    if (n && (n & (n - 1)) != 0) /* room is the next power of two */
-        return array;
-    return or_exit(realloc(array, (n ? 2 * n : 1) * nbytes));
-}
-
 /* ---- modules ------------------------------------------------------------- */
 
 static int by_module(const void *a, const void *b)
@@ -63,7 +27,7 @@ static int by_module(const void *a, const void *b)
     int order = strcmp(x->place.module, y->place.module);
 
     if (order == 0)
-        order = strcmp(x->co->target, y->co->target);
+        order = strcmp(x->object.co->target, y->object.co->target);
     return order ? order : strcmp(x->place.file, y->place.file);
 }
 
@@ -73,10 +37,10 @@ static void refuse_twins(struct import *in)
         const struct import_object *a = in->order[i - 1], *b = in->order[i];
 
         if (strcmp(a->place.module, b->place.module) == 0 &&
-            strcmp(a->co->target, b->co->target) == 0)
+            strcmp(a->object.co->target, b->object.co->target) == 0)
             import_bad(in, b->place.file,
                        "a second code object of module %s for %s, after %s",
-                       b->place.module, b->co->target, a->place.file);
+                       b->place.module, b->object.co->target, a->place.file);
     }
 }
 
@@ -87,7 +51,8 @@ static size_t find_like(const struct import *in, size_t first,
     size_t m = first;
 
     while (m < in->nmodules &&
-           !tables_alike(in->order[in->modules[m].first]->co, object->co))
+           !objects_alike(in->order[in->modules[m].first]->object.co,
+                          object->object.co))
         m++;
     return m;
 }
@@ -99,14 +64,14 @@ static int by_class(const void *a, const void *b)
 
     if (x->module != y->module)
         return x->module < y->module ? -1 : 1;
-    return strcmp(x->co->target, y->co->target);
+    return strcmp(x->object.co->target, y->object.co->target);
 }
 
 void import_modules(struct import *in)
 {
     size_t first = 0; /* module of the present name */
 
-    in->order = import_alloc(in->nobjects, sizeof(*in->order));
+    in->order = memory_new(in->nobjects, sizeof(*in->order));
     for (size_t i = 0; i < in->nobjects; i++)
         in->order[i] = &in->objects[i];
     qsort(in->order, in->nobjects, sizeof(*in->order), by_module);
@@ -120,7 +85,7 @@ void import_modules(struct import *in)
             first = in->nmodules;
         m = find_like(in, first, object);
         if (m == in->nmodules) {
-            in->modules = import_grow(in->modules, m, sizeof(*in->modules));
+            in->modules = memory_grow(in->modules, m, sizeof(*in->modules));
             in->modules[in->nmodules++] =
                 (struct import_module){name, object->place.kind, i, 0};
         }
@@ -137,19 +102,15 @@ void import_modules(struct import *in)
 
 /* ---- all of it ----------------------------------------------------------- */
 
-bool import_tree(const char *pack, const char *out, const char *root)
+bool import_tree(struct import *in)
 {
-    struct import in = {.pack = pack, .root = root};
-
-    import_scan(&in);
-    import_modules(&in);
-    import_tables(&in);
-    if (in.nbad) {
+    import_scan(in);
+    import_modules(in);
+    import_tables(in);
+    if (in->nbad)
         fprintf(stderr,
-                "kpack-gen: %zu of the files of %s cannot be "
-                "imported; nothing was written\n",
-                in.nbad, root);
-        return false;
-    }
-    return import_write(&in, out);
+                "kpack-gen: %zu of the files of %s cannot be imported; nothing "
+                "was written\n",
+                in->nbad, in->root);
+    return in->nbad == 0;
 }

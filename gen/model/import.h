@@ -2,7 +2,7 @@
  *
  * The steps, a file each: import_scan() finds the files and reads them,
  * import_modules() makes modules of the code objects, import_tables() makes
- * tables of the CSV files, import_write() writes C, data and header. What is
+ * tables of the CSV files, import_parts() the model that is written. What is
  * wrong with a file is said at once, as `FILE: what`, and counted; nothing is
  * written if anything was.
  *
@@ -17,10 +17,11 @@
 #ifndef KPK_GEN_IMPORT_H
 #define KPK_GEN_IMPORT_H
 
+#include "base/memory.h"
+#include "model.h"
 #include "read/codeobj.h"
 #include "read/csv.h"
 
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -38,8 +39,7 @@ struct import_place {
 
 struct import_object {
     struct import_place place;
-    struct codeobj *co;
-    uint8_t sha256[32];
+    struct model_object object;
     size_t module; /* its number in import.modules */
 };
 
@@ -54,6 +54,7 @@ struct import_module {
 /* A cell's text and its number follow from the column's type. */
 struct import_row {
     const char *kernel;
+    uint32_t number;    /* the kernel's in its module */
     const char *target; /* "" for any */
     size_t module;      /* number in import.modules */
     const char *folder; /* that its file was found in; "" if in co_name's */
@@ -67,17 +68,11 @@ struct import_csv {
     size_t kernel_column, file_column, target_column; /* ncolumns: none */
 };
 
-struct import_column {
-    const char *name;
-    enum kpk_cell_type type;
-    bool known; /* false while no cell has told the type */
-};
-
 struct import_table {
     const char *name; /* the files' name less ".csv" */
     const char *kind;
     const char *holder; /* the module that it belongs to */
-    struct import_column *columns;
+    struct model_column *columns;
     size_t ncolumns;
     bool has_folders;        /* the last column is the rows' folder */
     struct import_row *rows; /* sorted by kernel, then as in the files */
@@ -104,13 +99,6 @@ struct import {
 void import_bad(struct import *in, const char *file, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Memory; without any the command ends. */
-void *import_alloc(size_t n, size_t nbytes);
-char *import_text(const char *format, ...)
-    __attribute__((format(printf, 1, 2)));
-/* Room for one more in an array of n; it grows by doubling. */
-void *import_grow(void *array, size_t n, size_t nbytes);
-
 /*
  * import_file.c: what is in a file that is not a table. Code in a file that is
  * not called as code is passed over with a note where `original` is, the name
@@ -130,12 +118,13 @@ void import_tables(struct import *in);
 const char *import_cell(const struct import_table *table,
                         const struct import_row *row, size_t column);
 
-/* Writes everything into a folder, which is made. */
-bool import_write(const struct import *in, const char *out);
+/* import_model.c: the parts that a tree makes, one a kind, sorted by name. */
+struct model_part *import_parts(const struct import *in, size_t *n);
 
 /*
- * import_tree() is all of it, the action `kpack-gen import`.
+ * import_tree() is all of that: it reads a tree. False, when it has said so, if
+ * there is anything wrong with one of its files.
  */
-bool import_tree(const char *pack, const char *out, const char *root);
+bool import_tree(struct import *in);
 
 #endif

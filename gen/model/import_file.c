@@ -81,11 +81,11 @@ static void add_object(const struct found *f, const unsigned char *data,
         codeobj_free(co);
         return;
     }
-    in->objects = import_grow(in->objects, in->nobjects, sizeof(*in->objects));
+    in->objects = memory_grow(in->objects, in->nobjects, sizeof(*in->objects));
     object = &in->objects[in->nobjects++];
-    *object = (struct import_object){.place = *f->place, .co = co};
+    *object = (struct import_object){.place = *f->place, .object.co = co};
     object->place.module = f->module;
-    sha256(co->data, co->nbytes, object->sha256);
+    sha256(co->data, co->nbytes, object->object.sha256);
 }
 
 /* ---- bundles ------------------------------------------------------------- */
@@ -107,7 +107,7 @@ static size_t add_bundle(struct found *f, const unsigned char *data,
             if (!entry.nbytes || !bundle_entry_target(&entry, target))
                 continue;
             n++;
-            f->what = import_text("%sentry %.*s: ", where, (int)entry.id_nbytes,
+            f->what = memory_text("%sentry %.*s: ", where, (int)entry.id_nbytes,
                                   entry.id);
             if (entry.nbytes >= 4 && memcmp(entry.data, "BC\xc0\xde", 4) == 0)
                 import_bad(f->in, f->place->file,
@@ -176,7 +176,7 @@ static void add_bundles(struct found *f, const unsigned char *data,
                        at);
             return;
         }
-        f->module = import_text("%s.%zu", module, n++);
+        f->module = memory_text("%s.%zu", module, n++);
         used = add_any_bundle(f, data + at, nbytes - at);
         if (used == 0)
             return;
@@ -222,7 +222,7 @@ static void add_host_elf(struct found *f, unsigned char *data, size_t nbytes)
                        "truncated: .hip_fatbin lies outside the file");
         else
             add_bundles(f, data + h.sh_offset, (size_t)h.sh_size,
-                        n ? import_text("%s.%zu", f->place->module, n)
+                        n ? memory_text("%s.%zu", f->place->module, n)
                           : f->place->module);
         n++;
     }

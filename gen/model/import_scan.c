@@ -22,7 +22,7 @@ static void add_entry(struct walk *w, const char *folder, const char *name,
 
 static void walk_folder(struct walk *w, const char *folder, int depth)
 {
-    char *path = import_text("%s%s%s", w->in->root, *folder ? "/" : "", folder);
+    char *path = memory_text("%s%s%s", w->in->root, *folder ? "/" : "", folder);
     DIR *dir = depth < DEPTH_MAX ? opendir(path) : NULL;
     const struct dirent *entry;
 
@@ -40,8 +40,8 @@ static void walk_folder(struct walk *w, const char *folder, int depth)
 static void add_entry(struct walk *w, const char *folder, const char *name,
                       int depth)
 {
-    char *relative = import_text("%s%s%s", folder, *folder ? "/" : "", name);
-    char *path = import_text("%s/%s", w->in->root, relative);
+    char *relative = memory_text("%s%s%s", folder, *folder ? "/" : "", name);
+    char *path = memory_text("%s/%s", w->in->root, relative);
     struct stat here, there;
 
     if (lstat(path, &here) != 0 || stat(path, &there) != 0) {
@@ -51,7 +51,7 @@ static void add_entry(struct walk *w, const char *folder, const char *name,
     } else if (S_ISREG(there.st_mode)) {
         if (w->n == FILES_MAX)
             import_bad(w->in, path, "more than %u files", FILES_MAX);
-        w->paths = import_grow(w->paths, w->n, sizeof(*w->paths));
+        w->paths = memory_grow(w->paths, w->n, sizeof(*w->paths));
         w->paths[w->n++] = relative;
         relative = NULL;
     }
@@ -100,8 +100,8 @@ static const char *extension(const char *name)
  * with the one behind the label, or is the first if there is none. */
 static void split_folder(const char *relative, struct import_place *place)
 {
-    char *rest = import_text("%s", relative);
-    char *folder = import_text("%s", ""), *kind = NULL;
+    char *rest = memory_text("%s", relative);
+    char *folder = memory_text("%s", ""), *kind = NULL;
     char *slash;
 
     place->label = "";
@@ -114,11 +114,11 @@ static void split_folder(const char *relative, struct import_place *place)
             kind = NULL; /* what came before the label is part of it */
             continue;
         }
-        longer = import_text("%s%s%s", folder, *folder ? "/" : "", part);
+        longer = memory_text("%s%s%s", folder, *folder ? "/" : "", part);
         free(folder);
         folder = longer;
         if (!kind)
-            kind = import_text("%s", folder);
+            kind = memory_text("%s", folder);
     }
     place->folder = folder;
     place->kind = kind ? kind : folder;
@@ -128,16 +128,16 @@ static void find_place(const struct import *in, const char *relative,
                        struct import_place *place)
 {
     const char *name = file_name(relative);
-    char *base = import_text("%.*s", (int)(extension(name) - name), name);
+    char *base = memory_text("%.*s", (int)(extension(name) - name), name);
 
     split_folder(relative, place);
     if (!*place->label)
         place->label = take_suffix(base);
-    place->file = import_text("%s/%s", in->root, relative);
+    place->file = memory_text("%s/%s", in->root, relative);
     place->path =
-        import_text("%s%s%s", place->folder, *place->folder ? "/" : "", name);
+        memory_text("%s%s%s", place->folder, *place->folder ? "/" : "", name);
     place->module =
-        import_text("%s%s%s", place->folder, *place->folder ? "/" : "", base);
+        memory_text("%s%s%s", place->folder, *place->folder ? "/" : "", base);
 }
 
 static void read_csv(struct import *in, const struct import_place *place)
@@ -150,7 +150,7 @@ static void read_csv(struct import *in, const struct import_place *place)
         in->nbad++;
         return;
     }
-    in->csvs = import_grow(in->csvs, in->ncsvs, sizeof(*in->csvs));
+    in->csvs = memory_grow(in->csvs, in->ncsvs, sizeof(*in->csvs));
     in->csvs[in->ncsvs++] = (struct import_csv){.place = *place, .csv = csv};
 }
 
@@ -163,7 +163,7 @@ static int object_order(const void *a, const void *b)
         order = strcmp(x->place.label, y->place.label);
     if (order == 0)
         order = strcmp(x->place.module, y->place.module);
-    return order ? order : strcmp(x->co->target, y->co->target);
+    return order ? order : strcmp(x->object.co->target, y->object.co->target);
 }
 
 static int csv_order(const void *a, const void *b)

@@ -56,8 +56,8 @@ const char *import_cell(const struct import_table *table,
 
 /* ---- columns ------------------------------------------------------------- */
 
-static struct import_column *find_column(const struct import_table *t,
-                                         const char *name)
+static struct model_column *find_column(const struct import_table *t,
+                                        const char *name)
 {
     for (size_t i = 0; i < t->ncolumns; i++)
         if (strcmp(t->columns[i].name, name) == 0)
@@ -70,7 +70,7 @@ static void add_column(struct import *in, struct import_table *t,
                        const struct import_csv *csv, size_t c)
 {
     const char *name = csv->csv->names[c];
-    struct import_column *column = find_column(t, name);
+    struct model_column *column = find_column(t, name);
     char error[CSV_ERROR_MAX];
     enum kpk_cell_type type;
     bool tells;
@@ -81,9 +81,9 @@ static void add_column(struct import *in, struct import_table *t,
         return;
     }
     if (!column) {
-        t->columns = import_grow(t->columns, t->ncolumns, sizeof(*t->columns));
+        t->columns = memory_grow(t->columns, t->ncolumns, sizeof(*t->columns));
         column = &t->columns[t->ncolumns++];
-        *column = (struct import_column){name, type, tells};
+        *column = (struct model_column){name, type, tells};
         return;
     }
     if (!tells)
@@ -117,7 +117,7 @@ static bool find_keys(struct import *in, struct import_csv *csv)
 
 /* ---- rows ---------------------------------------------------------------- */
 
-static void add_row(const struct reading *r, const char *kernel,
+static void add_row(const struct reading *r, uint32_t number,
                     const char *target, const struct import_object *object,
                     const char *folder)
 {
@@ -128,16 +128,22 @@ static void add_row(const struct reading *r, const char *kernel,
         r->in->nbad++;
         return;
     }
-    t->rows = import_grow(t->rows, t->nrows, sizeof(*t->rows));
-    t->rows[t->nrows++] = (struct import_row){kernel, target, object->module,
-                                              folder, r->csv, r->row};
+    t->rows = memory_grow(t->rows, t->nrows, sizeof(*t->rows));
+    t->rows[t->nrows++] =
+        (struct import_row){object->object.co->kernels[number].name,
+                            number,
+                            target,
+                            object->module,
+                            folder,
+                            r->csv,
+                            r->row};
     t->has_folders |= *folder != '\0';
 }
 
 /* The processor of a target ID. */
 static const char *processor_of(const char *target)
 {
-    return import_text("%.*s", (int)strcspn(target, ":"), target);
+    return memory_text("%.*s", (int)strcspn(target, ":"), target);
 }
 
 /* The rows of the kernels in an object that the line names. */
@@ -146,19 +152,19 @@ static bool take_object(const struct reading *r,
 {
     const char *wanted = cell_of(r->csv, r->row, r->csv->kernel_column);
     const char *target = cell_of(r->csv, r->row, r->csv->target_column);
-    const struct codeobj *co = object->co;
+    const struct codeobj *co = object->object.co;
     bool any = false;
 
     if (!*target && *object->place.label)
         target = processor_of(object->place.label);
-    for (size_t i = 0; i < co->nkernels; i++) {
+    for (uint32_t i = 0; i < co->nkernels; i++) {
         const char *kernel = co->kernels[i].name;
 
         if (strcmp(kernel, wanted) != 0 &&
             !(r->globs && fnmatch(wanted, kernel, 0) == 0))
             continue;
         any = true;
-        add_row(r, kernel, target, object, folder);
+        add_row(r, i, target, object, folder);
     }
     return any;
 }
@@ -172,9 +178,9 @@ static bool label_fits(const struct reading *r,
 
     return (!*r->csv->place.label ||
             strcmp(r->csv->place.label, object->place.label) == 0) &&
-           strncmp(target, object->co->target, n) == 0 &&
-           (n == 0 || object->co->target[n] == '\0' ||
-            object->co->target[n] == ':');
+           strncmp(target, object->object.co->target, n) == 0 &&
+           (n == 0 || object->object.co->target[n] == '\0' ||
+            object->object.co->target[n] == ':');
 }
 
 /* The first object whose path is not below a text. */
@@ -214,8 +220,8 @@ static void read_row(const struct reading *r)
     const char *name = cell_of(r->csv, r->row, r->csv->file_column);
     const char *kernel = cell_of(r->csv, r->row, r->csv->kernel_column);
     const char *slash = *place->folder ? "/" : "";
-    char *exact = import_text("%s%s%s", place->folder, slash, name);
-    char *below = import_text("%s%s", place->folder, slash);
+    char *exact = memory_text("%s%s%s", place->folder, slash, name);
+    char *below = memory_text("%s%s", place->folder, slash);
     bool at_place = false, found = false, any = false;
 
     for (size_t i = first_at(r->in, exact);
@@ -239,7 +245,7 @@ static void read_row(const struct reading *r)
             continue;
         found = true;
         any |= take_object(r, object,
-                           *name ? import_text("%.*s", (int)(end - rest), rest)
+                           *name ? memory_text("%.*s", (int)(end - rest), rest)
                                  : "");
     }
     free(exact);
@@ -305,7 +311,7 @@ static struct import_table *table_of(struct import *in,
         if (strcmp(in->tables[i].kind, csv->place.kind) == 0 &&
             strcmp(in->tables[i].name, name) == 0)
             return &in->tables[i];
-    in->tables = import_grow(in->tables, in->ntables, sizeof(*in->tables));
+    in->tables = memory_grow(in->tables, in->ntables, sizeof(*in->tables));
     in->tables[in->ntables] =
         (struct import_table){.name = name, .kind = csv->place.kind};
     return &in->tables[in->ntables++];
@@ -391,7 +397,7 @@ static const char *holder_of(const struct import *in, const char *kind)
 
     for (size_t m = 0; m < in->nmodules; m++)
         if (strcmp(in->modules[m].name, name) == 0)
-            return import_text("%s.tables", name);
+            return memory_text("%s.tables", name);
     return name;
 }
 
@@ -407,15 +413,15 @@ static void end_table(struct import *in, struct import_table *t)
         t->has_folders = false;
         return;
     }
-    t->columns = import_grow(t->columns, t->ncolumns, sizeof(*t->columns));
+    t->columns = memory_grow(t->columns, t->ncolumns, sizeof(*t->columns));
     t->columns[t->ncolumns++] =
-        (struct import_column){"folder", KPK_CELL_STRING, true};
+        (struct model_column){"folder", KPK_CELL_STRING, true};
 }
 
 void import_tables(struct import *in)
 {
     struct import_table **tables =
-        import_alloc(in->ncsvs, sizeof(struct import_table *));
+        memory_new(in->ncsvs, sizeof(struct import_table *));
 
     /* Twice: the array of tables moves while it grows. */
     for (size_t i = 0; i < in->ncsvs; i++)

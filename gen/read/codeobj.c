@@ -365,6 +365,16 @@ struct codeobj *codeobj_read(const char *path, char error[CODEOBJ_ERROR_MAX])
     return co;
 }
 
+uint32_t codeobj_packed_nbytes(const struct codeobj_kernel *k)
+{
+    /* Arguments ascend (metadata.c): the last one in the list ends last. */
+    const struct codeobj_arg *last = k->nargs ? &k->args[k->nargs - 1] : NULL;
+
+    if (last)
+        return last->offset + last->size;
+    return k->attrs.has_hidden_args ? 0 : k->attrs.kernarg_nbytes;
+}
+
 void codeobj_free(struct codeobj *co)
 {
     if (!co)

@@ -67,6 +67,11 @@ void codeobj_free(struct codeobj *co);
 /* Whether a name is a target ID that a code object may have. */
 bool codeobj_is_target(const char *name);
 
+/* The offset where a kernel's last argument ends; the size of its segment if
+ * it has no list of arguments: then the segment is one packed buffer, which
+ * kpk_launch_packed() fills. */
+uint32_t codeobj_packed_nbytes(const struct codeobj_kernel *k);
+
 /* Internal to the reader, its parts for NVIDIA's files. */
 struct Elf;
 bool codeobj_read_cubin(struct codeobj *co, struct Elf *elf,

@@ -10,7 +10,7 @@ BASE ?=
 BOUNDS ?= $(lastword $(sort $(wildcard tests/bench/results/*-bounds.txt)))
 REPORT := $(B)/report.html
 REPORT_TOOL := $(B)/kpack-report
-report_json = $(patsubst $(B)/hsaco/%.hsaco,$(B)/report/%.json,$(HSACOS))
+report_json = $(patsubst $(B)/hsaco/%.hsaco,$(B)/report/%.json,$(PACK_HSACOS))
 
 $(B)/tool/gen/report/%.o: KPK_CFLAGS += $(SIM_LLVM_CFLAGS)
 $(REPORT_TOOL): $(patsubst %.c,$(B)/tool/%.o,$(wildcard gen/report/*.c) $(filter-out gen/kpack-gen.c,$(GEN_SOURCES)))
@@ -21,8 +21,8 @@ $(B)/report/%.json: $(B)/hsaco/%.hsaco $(REPORT_TOOL)
 	@mkdir -p '$(@D)'
 	@$(REPORT_TOOL) $(*F) '$<' >'$@'
 
-$(REPORT): $(call esc,$(report_json)) $(wildcard gen/report/page.html gen/report/assemble) $(BOUNDS) FORCE
-	@BOUNDS='$(BOUNDS)' gen/report/assemble $(REPORT_TOOL) gen/report/page.html '$(PACK)' $(call quote,$(DEVICE_NOTE)) '$(BASE)' $@ $(report_json:%='%')
+$(REPORT): $(call KPACK_ESC,$(report_json)) $(wildcard gen/report/page.html gen/report/assemble) $(BOUNDS) KPACK_FORCE
+	@BOUNDS='$(BOUNDS)' gen/report/assemble $(REPORT_TOOL) gen/report/page.html '$(PACK)' $(call KPACK_QUOTE,$(KPACK_DEVICE_NOTE)) '$(BASE)' $@ $(report_json:%='%')
 	@echo "  PAGE  $@"
 
 report: $(REPORT) ## write build/report.html: sizes, registers, instructions (BASE=DIR compares)

@@ -9,6 +9,7 @@
 #include "fnv1a.h"
 #include "kpack.h"
 #include "model/alias.h"
+#include "model/source.h"
 #include "read/doc.h"
 #include "write/host_type.h"
 
@@ -17,9 +18,7 @@
 /* A kernel's launcher: what its prototype is, or why it has none. */
 struct launcher {
     const struct codeobj_kernel *kernel;
-    const struct ir_kernel *source; /* NULL if unknown */
-    size_t rule;                    /* of aliases.csv, if it is an alias */
-    bool is_alias;
+    struct source source;
     char name[NAME_MAX_NBYTES]; /* less kpk_ */
     char (*declarations)[HOST_TEXT_MAX];
     char (*names)[NAME_MAX_NBYTES];
@@ -114,8 +113,8 @@ static bool has_cxx_name(const struct writer *w, const struct launcher *l)
 {
     char name[NAME_MAX_NBYTES];
 
-    return l->source && !l->is_alias &&
-           ir_text(w->in->ir, l->source->subprogram, "linkageName", name,
+    return l->source.kernel && !l->source.is_alias &&
+           ir_text(w->in->ir, l->source.kernel->subprogram, "linkageName", name,
                    sizeof(name));
 }
 
@@ -124,7 +123,7 @@ static void source_name(const struct writer *w, const struct launcher *l,
                         char out[NAME_MAX_NBYTES])
 {
     if (has_cxx_name(w, l))
-        qualified_name(w->in->ir, l->source->subprogram, 0, out);
+        qualified_name(w->in->ir, l->source.kernel->subprogram, 0, out);
     else
         snprintf(out, NAME_MAX_NBYTES, "%s", l->kernel->name);
 }
@@ -146,8 +145,7 @@ static bool is_overloaded(const struct writer *w, size_t i)
 static void add_types(struct writer *w, struct launcher *l)
 {
     const struct ir *ir = w->in->ir;
-    const unsigned list =
-        ir_ref(ir, ir_ref(ir, l->source->subprogram, "type"), "types");
+    const unsigned list = source_types(ir, &l->source);
     char type[HOST_TEXT_MAX];
 
     for (size_t a = 1; a < ir_list_count(ir, list) && a < 8; a++) {
@@ -184,8 +182,8 @@ static void name_parameter(const struct writer *w, const struct launcher *l,
     char name[NAME_MAX_NBYTES];
     bool repeated;
 
-    if (!ir_parameter(w->in->ir, l->source->subprogram, (unsigned)arg + 1, name,
-                      sizeof(name)))
+    if (!ir_parameter(w->in->ir, l->source.kernel->subprogram,
+                      (unsigned)arg + 1, name, sizeof(name)))
         snprintf(name, sizeof(name), "arg%zu", arg + 1);
     /* Identifiers of the source are C's, but for letters beyond ASCII. */
     for (char *c = name; *c; c++)
@@ -202,25 +200,6 @@ static void name_parameter(const struct writer *w, const struct launcher *l,
 
 /* ---- signatures ---- */
 
-/* The kernel in the source that this one is, by its name or as an alias. */
-static void find_source(const struct writer *w, struct launcher *l)
-{
-    const struct launchers_input *in = w->in;
-
-    for (size_t i = 0; i < ir_nkernels(in->ir) && !l->source; i++)
-        if (strcmp(ir_kernel(in->ir, i)->name, l->kernel->name) == 0)
-            l->source = ir_kernel(in->ir, i);
-    for (size_t i = 0; in->aliases && i < ir_nkernels(in->ir) && !l->source;
-         i++) {
-        l->rule = alias_of(in->aliases, in->module, ir_kernel(in->ir, i)->name,
-                           l->kernel->name);
-        if (l->rule < in->aliases->nrows) {
-            l->source = ir_kernel(in->ir, i);
-            l->is_alias = true;
-        }
-    }
-}
-
 /* "const T *x" of an alias that has another T. */
 static void retype(const struct writer *w, const struct launcher *l,
                    char declaration[HOST_TEXT_MAX])
@@ -231,11 +210,11 @@ static void retype(const struct writer *w, const struct launcher *l,
     char host[NAME_MAX_NBYTES], text[HOST_TEXT_MAX];
     const char *other;
 
-    if (!l->is_alias || !star || star < type + 2 ||
+    if (!l->source.is_alias || !star || star < type + 2 ||
         (size_t)(star - type) >= sizeof(host))
         return;
     snprintf(host, (size_t)(star - type), "%s", type); /* less the blank */
-    other = alias_retype(w->in->aliases, l->rule, host, is_input);
+    other = alias_retype(w->in->aliases, l->source.rule, host, is_input);
     if (snprintf(text, sizeof(text), "%s%s %s", is_input ? "const " : "", other,
                  star) < HOST_TEXT_MAX)
         memcpy(declaration, text, strlen(text) + 1);
@@ -255,8 +234,7 @@ static void declare_parameters(struct writer *w, struct launcher *l)
 {
     const struct ir *ir = w->in->ir;
     const struct codeobj_kernel *k = l->kernel;
-    const unsigned list =
-        ir_ref(ir, ir_ref(ir, l->source->subprogram, "type"), "types");
+    const unsigned list = source_types(ir, &l->source);
 
     if (k->nargs && ir_list_count(ir, list) != k->nargs + 1) {
         snprintf(l->why, sizeof(l->why),
@@ -295,7 +273,7 @@ static bool prepare(struct writer *w, size_t i)
     l->names = calloc(nargs + 1, sizeof(*l->names));
     if (!l->declarations || !l->names)
         return false;
-    if (!l->source)
+    if (!l->source.kernel)
         snprintf(l->why, sizeof(l->why),
                  "its signature is not known: there is no source");
     else if (has_padding(l->kernel))
@@ -342,8 +320,8 @@ static void write_comment(FILE *f, const struct writer *w,
     char cxx[NAME_MAX_NBYTES];
     size_t line = 0;
 
-    if (l->source)
-        line = (size_t)ir_number(ir, l->source->subprogram, "line", 0);
+    if (l->source.kernel)
+        line = (size_t)ir_number(ir, l->source.kernel->subprogram, "line", 0);
     fputs("/*\n * ", f);
     if (has_cxx_name(w, l)) {
         source_name(w, l, cxx);
@@ -351,9 +329,9 @@ static void write_comment(FILE *f, const struct writer *w,
         fputs("()\n * exported as ", f);
     }
     write_safe(f, l->kernel->name);
-    if (l->source && l->is_alias) {
+    if (l->source.is_alias) {
         fputs(", a second name of ", f);
-        write_safe(f, l->source->name);
+        write_safe(f, l->source.kernel->name);
     }
     fputc('\n', f);
     if (*l->why) {
@@ -522,8 +500,9 @@ static bool source_path(const struct writer *w, char out[HOST_TEXT_MAX])
     for (size_t i = 0; ir && i < w->in->object->nkernels; i++) {
         const struct launcher *l = &w->launchers[i];
 
-        if (l->source) {
-            const unsigned unit = ir_ref(ir, l->source->subprogram, "unit");
+        if (l->source.kernel) {
+            const unsigned unit =
+                ir_ref(ir, l->source.kernel->subprogram, "unit");
 
             return file_path(ir, ir_ref(ir, unit, "file"), out);
         }
@@ -537,8 +516,9 @@ static bool is_from(const struct writer *w, const struct launcher *l,
     const struct ir *ir = w->in->ir;
     char other[HOST_TEXT_MAX];
 
-    return l->source &&
-           file_path(ir, ir_ref(ir, l->source->subprogram, "file"), other) &&
+    return l->source.kernel &&
+           file_path(ir, ir_ref(ir, l->source.kernel->subprogram, "file"),
+                     other) &&
            strcmp(path, other) == 0;
 }
 
@@ -607,7 +587,8 @@ bool launchers_write(FILE *f, const struct launchers_input *in)
     for (size_t i = 0; ok && i < n; i++) {
         w.launchers[i].kernel = &in->object->kernels[i];
         if (in->ir)
-            find_source(&w, &w.launchers[i]);
+            w.launchers[i].source = source_find(in->ir, in->aliases, in->module,
+                                                in->object->kernels[i].name);
     }
     for (size_t i = 0; ok && i < n; i++)
         ok = prepare(&w, i);

@@ -1,20 +1,18 @@
 /* records.c - rows of the generated tables, one function a record */
+#include "records.h"
+
 #include <stdlib.h>
 
-#include "write/tables.h"
-
-/* Arguments ascend (metadata.c): the last one in the list ends last. Without a
- * list the segment is one packed buffer, which kpk_launch_packed() fills. */
-uint32_t tables_explicit_nbytes(const struct codeobj_kernel *k)
+void record_write_top(FILE *f, const char *what, const char *name)
 {
-    const struct codeobj_arg *last = k->nargs ? &k->args[k->nargs - 1] : NULL;
-
-    if (last)
-        return last->offset + last->size;
-    return k->attrs.has_hidden_args ? 0 : k->attrs.kernarg_nbytes;
+    fprintf(f,
+            "/* Written by kpack-gen; do not edit. The tables of %s %s. */\n"
+            "#include \"kpack/format.h\"\n\n"
+            "#define HIDDEN __attribute__((visibility(\"hidden\")))\n\n",
+            what, name);
 }
 
-void tables_write_arg(FILE *f, uint32_t name, const struct codeobj_arg *arg)
+void record_write_arg(FILE *f, uint32_t name, const struct codeobj_arg *arg)
 {
     static const char *const kinds[] = {
         [KPK_ARG_BY_VALUE] = "KPK_ARG_BY_VALUE",
@@ -28,7 +26,7 @@ void tables_write_arg(FILE *f, uint32_t name, const struct codeobj_arg *arg)
             (unsigned)arg->size, kinds[arg->kind]);
 }
 
-void tables_write_attrs(FILE *f, const struct kpk_kernel_attrs *a)
+void record_write_attrs(FILE *f, const struct kpk_kernel_attrs *a)
 {
     fprintf(f,
             "    {%u, %u, %u, %u, %u, {%u, %u, %u}, %u, %u, %u, %u, %u, "
@@ -41,7 +39,7 @@ void tables_write_attrs(FILE *f, const struct kpk_kernel_attrs *a)
             a->uses_dynamic_stack, a->has_hidden_args);
 }
 
-void tables_write_sha256(FILE *f, const uint8_t sha256[32])
+void record_write_sha256(FILE *f, const uint8_t sha256[32])
 {
     for (size_t i = 0; i < 32; i++)
         fprintf(f, "%s0x%02x",
@@ -51,7 +49,7 @@ void tables_write_sha256(FILE *f, const uint8_t sha256[32])
                 sha256[i]);
 }
 
-void tables_write_column(FILE *f, uint32_t name, enum kpk_cell_type type)
+void record_write_column(FILE *f, uint32_t name, enum kpk_cell_type type)
 {
     static const char *const types[] = {
         [KPK_CELL_INT] = "KPK_CELL_INT",
@@ -62,7 +60,7 @@ void tables_write_column(FILE *f, uint32_t name, enum kpk_cell_type type)
     fprintf(f, "    {%u, %s},\n", (unsigned)name, types[type]);
 }
 
-void tables_write_cell(FILE *f, enum kpk_cell_type type, const char *cell,
+void record_write_cell(FILE *f, enum kpk_cell_type type, const char *cell,
                        uint32_t string)
 {
     switch (type) {

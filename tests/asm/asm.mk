@@ -3,14 +3,14 @@
 
 ASM_B    := $(B)/asm
 ASM_TREE := $(ASM_B)/tree
-ASM_LIB  := $(ASM_B)$(if $(SAN),/san-$(subst $(comma),-,$(SAN)))/libkpack.a
+ASM_LIB  := $(ASM_B)$(if $(SAN),/san-$(subst $(KPACK_COMMA),-,$(SAN)))/libkpack.a
 ASM_TEST := $(H)/test/asm/test_asm
 ASM_SOURCES := $(sort $(wildcard tests/asm/assemble tests/asm/*.inc tests/asm/*.awk tests/asm/hsa/*/*/*.csv))
 
 $(ASM_TREE).stamp: $(ASM_SOURCES) $(B)/stamp/device
 	@echo "  ASM   $(ASM_TREE)"
 	@mkdir -p $(ASM_B)
-	@tests/asm/assemble $(ASM_TREE) $(DEVICE_CXX) $$($(LLVM_CONFIG) --bindir)/llvm-nm
+	@tests/asm/assemble $(ASM_TREE) $(KPACK_DEVICE_CXX) $$($(LLVM_CONFIG) --bindir)/llvm-nm
 	@touch $@
 
 $(ASM_LIB): $(ASM_TREE).stamp $(LIB_OBJECTS) $(B)/kpack-gen

@@ -31,7 +31,7 @@ check-gpu: $(GPU_TESTS) $(MODULES:%=$(B)/hsaco/$(BENCH_ARCH)/%.cubin) ## test th
 # Kernels written plainly, to compare with; no module of the pack.
 $(PLAIN_CUBINS): $(B)/hsaco/$(BENCH_ARCH)/%.cubin: tests/bench/gpu/%.hip $(wildcard kernels/include/*.h)
 	@mkdir -p $(@D)
-	@$(NVCC) $(KPK_NVCCFLAGS) -arch=$(BENCH_ARCH) -o $@ $<
+	@$(NVCC) $(KPACK_NVCCFLAGS) -arch=$(BENCH_ARCH) -o $@ $<
 
 # The simulated GPU's own speed, one thread, a device of each generation.
 SIM_BENCH       := $(H)/bench-sim
@@ -41,10 +41,10 @@ $(SIM_BENCH): tests/bench/sim/bench.c $(SIM_OBJECTS)
 	@echo "  LD    $@"
 	@$(CC) $(SIM_CFLAGS) $(SIM_LLVM_CFLAGS) -rdynamic -o $@ $^ $(SIM_LIBS)
 
-$(B)/bench/sim-%.hsaco: tests/bench/sim/kernels.hip $(B)/stamp/device $$(call constants,$$*)
+$(B)/bench/sim-%.hsaco: tests/bench/sim/kernels.hip $(B)/stamp/device $$(call KPACK_CONSTANTS,$$*)
 	@mkdir -p $(@D)
-	@$(DEVICE_CXX) $(KPK_HIPFLAGS) $(DEVICE_FLAGS) --offload-arch=$* \
-	  -mcode-object-version=$(call cov,$*) $(call target_flags,$*) -o $@ $<
+	@$(KPACK_DEVICE_CXX) $(KPACK_HIPFLAGS) $(KPACK_DEVICE_FLAGS) --offload-arch=$* \
+	  -mcode-object-version=$(call KPACK_COV,$*) $(call KPACK_TARGET_FLAGS,$*) -o $@ $<
 
 bench-sim: $(SIM_BENCH) $(SIM_BENCH_ARCHS:%=$(B)/bench/sim-%.hsaco) $(SIM_BENCH_ARCHS:%=$(B)/hsaco/%/binary.hsaco) ## time the simulated GPU
 	@for a in $(SIM_BENCH_ARCHS); do \
@@ -97,7 +97,7 @@ bench-import: $(MAKERS) $(B)/kpack-gen ## time the import of 2,900 made code obj
 # targets of README.md: ARCHS="gfx908 gfx90a gfx942 gfx950 gfx1030 gfx1100
 # gfx1200 gfx1201".
 bench-size: hsaco ## measure sizes and times of plain and compressed packs (needs clang-tools)
-	@$(own_make) ARCHS='$(AMD_ARCHS)' tests/bench/size/run $(B)
+	@$(own_make) ARCHS='$(KPACK_AMD_ARCHS)' tests/bench/size/run $(B)
 
 .PHONY: check-gpu bench-size bench-import bench-gpu bench-sim bench-table
 

@@ -8,7 +8,7 @@ set -u
 . "$(dirname "$0")/../checks.sh"
 cd "$ROOT" || exit 1
 
-clang=$(sed -n 's/^DEVICE_CXX := //p' "${B:-build}/device/compiler.mk")
+clang=$(sed -n 's/^KPACK_DEVICE_CXX := //p' "${B:-build}/device/compiler.mk")
 log=$WORK/log
 cat >"$WORK/cache" <<'END'
 #!/bin/sh
@@ -54,7 +54,7 @@ check "the first build" build "$tree" "$WORK/cache"
 # Two modules for two targets, and each once for its launchers.
 check "compiles all behind the launcher" logged MISS 6
 check "and takes nothing from it" logged HIT 0
-if grep -q '^DEVICE_BITCODE := .' "$tree/build/device/compiler.mk"; then
+if grep -q '^KPACK_DEVICE_BITCODE := .' "$tree/build/device/compiler.mk"; then
     check "which is told of device libraries" sh -c \
         "[ \$(grep -c 'libraries .*ocml.bc' '$log') -eq 4 ]"
 fi

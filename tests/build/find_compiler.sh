@@ -45,31 +45,31 @@ mkdir -p "$WORK/rocm/include/hip" "$WORK/rocm/amdgcn/bitcode"
 libs=$WORK/tree/usr/lib/llvm-22/lib/clang/22/amdgcn/bitcode
 mkdir -p "$WORK/tree/usr/include/hip" "$libs" "$WORK/empty"
 
-check "HIPCC is taken first" takes "DEVICE_CXX := $WORK/own/my-clang" \
+check "HIPCC is taken first" takes "KPACK_DEVICE_CXX := $WORK/own/my-clang" \
     "$WORK/own/my-clang" "" "$WORK/new"
 check "ROCM_PATH brings its own compiler" \
-    takes "DEVICE_CXX := $WORK/rocm/bin/amdclang++" "" "$WORK/rocm" "$WORK/new"
-check "and its own libraries" takes "DEVICE_FLAGS := --rocm-path=$WORK/rocm" \
+    takes "KPACK_DEVICE_CXX := $WORK/rocm/bin/amdclang++" "" "$WORK/rocm" "$WORK/new"
+check "and its own libraries" takes "KPACK_DEVICE_FLAGS := --rocm-path=$WORK/rocm" \
     "" "$WORK/rocm" "$WORK/new"
 check "a tree without a compiler gets the newest clang" \
-    takes "DEVICE_CXX := $WORK/new/clang-22" "" "$WORK/tree" "$WORK/old" \
+    takes "KPACK_DEVICE_CXX := $WORK/new/clang-22" "" "$WORK/tree" "$WORK/old" \
     "$WORK/new"
 check "with the tree's headers before the system's" \
     takes "-isystem $WORK/tree/usr/include --rocm-device-lib-path=$libs" "" \
     "$WORK/tree" "$WORK/new"
-check "HIPCC may go with a tree" takes "DEVICE_CXX := $WORK/own/my-clang" \
+check "HIPCC may go with a tree" takes "KPACK_DEVICE_CXX := $WORK/own/my-clang" \
     "$WORK/own/my-clang" "$WORK/tree"
 check "an empty tree is refused" takes "ROCM_PATH=$WORK/empty holds no HIP" \
     "" "$WORK/empty" "$WORK/new"
 check "a HIPCC that is not there is refused" \
-    takes "DEVICE_ERROR := HIPCC=$WORK/none is no program" "$WORK/none" ""
+    takes "KPACK_DEVICE_ERROR := HIPCC=$WORK/none is no program" "$WORK/none" ""
 if [ ! -d /opt/rocm ]; then
-    check "the newest clang wins" takes "DEVICE_CXX := $WORK/new/clang-22" \
+    check "the newest clang wins" takes "KPACK_DEVICE_CXX := $WORK/new/clang-22" \
         "" "" "$WORK/old" "$WORK/new"
-    check "an older one will do" takes "DEVICE_CXX := $WORK/old/clang-20" \
+    check "an older one will do" takes "KPACK_DEVICE_CXX := $WORK/old/clang-20" \
         "" "" "$WORK/old"
     check "one that is too old will not" \
-        takes "DEVICE_ERROR := no device compiler: run 'make deps'" \
+        takes "KPACK_DEVICE_ERROR := no device compiler: run 'make deps'" \
         "" "" "$WORK/ancient"
 fi
 

@@ -94,6 +94,51 @@ check "build with one module less" build ARCHS=gfx1100 HIPFLAGS=-DOTHER \
     CFLAGS=-O1
 check "the pack follows" sh -c "! grep two '$tree/build/gen/pack.c'"
 
+# Files beside the sources that come and go.
+rebuild() { build ARCHS=gfx1100 HIPFLAGS=-DOTHER CFLAGS=-O1; }
+table() { grep -c "$1" "$tree/build/gen/one.c"; }
+mark
+printf 'kernel,tile\none,64\n' >"$tree/kernels/one.csv"
+check "build with a table beside one.hip" rebuild
+check "the table is in" test "$(table tile)" -gt 0
+check "nothing is compiled" kept 'code/'
+mark
+rm "$tree/kernels/one.csv"
+check "build without it" rebuild
+check "the table is gone" test "$(table tile)" -eq 0
+printf 'module,text,alias\n*,one,uno\n' >"$tree/kernels/aliases.csv"
+check "build with second names" rebuild
+check "the second name is in" test "$(table uno)" -gt 0
+rm "$tree/kernels/aliases.csv"
+check "build without them" rebuild
+check "the second name is gone" test "$(table uno)" -eq 0
+header=$tree/build/include/kpack/candle/one.h
+printf 'type,host\nfloat,kpk_f32\n' >"$tree/kernels/types.csv"
+check "build with names of types" rebuild
+check "the launcher has them" grep kpk_f32 "$header"
+rm "$tree/kernels/types.csv"
+check "build without them" rebuild
+check "the launcher has not" sh -c "! grep kpk_f32 '$header'"
+check "and compiles" grep 'float \*x' "$header"
+
+# A file of the build that goes comes back.
+for file in gen/one.c blob/gfx1100/one.head include/kpack/candle/one.h \
+    include/kpack/candle.h include/kpack/candle_launch.h gen/pack.c; do
+    rm "$tree/build/$file"
+    check "build without $file" rebuild
+    check "$file is there again" test -s "$tree/build/$file"
+done
+mark
+check "build with nothing to do" rebuild
+check "nothing to do makes nothing, still" kept .
+
+# A change within a kernel keeps what programs include.
+mark
+sed -i 's/x\[0\] = n;/x[0] = n + 1;/' "$tree/kernels/one.hip"
+check "build with another kernel" rebuild
+check "its code object is compiled" rebuilt 'hsaco/gfx1100/one'
+check "its launchers are kept" kept 'include/kpack/candle/one\.h'
+
 check "make -n check" plain_make -n -C "$ROOT" B="$WORK/dry" check
 cp "$WORK/check.out" "$WORK/dry.out"
 check "it runs no test" sh -c "grep tests/run '$WORK/dry.out' && ! grep '[0-9] passed, ' '$WORK/dry.out'"

@@ -76,7 +76,7 @@ check "a good build" build ARCHS="gfx1100 gfx942"
 gen=$tree/build/kpack-gen
 object=$tree/build/hsaco/gfx942/one.hsaco
 table() { # file [target]
-    "$gen" module t.one "$WORK/out.c" "${2:-gfx942}=$1"
+    "$gen" module t.one "$WORK/out" "${2:-gfx942}=$1"
 }
 check "a good object" table "$object"
 n=$(wc -c <"$object")
@@ -91,12 +91,12 @@ refuse "an object of another target" "is for gfx942, not for gfx90a" \
     table "$object" gfx90a
 refuse "a host object" "not for AMDGPU" table "$tree/build/obj/src/select.o"
 refuse "a module name that is no identifier" "no C identifier" \
-    "$gen" module t.a-b "$WORK/out.c" "gfx942=$object"
+    "$gen" module t.a-b "$WORK/out" "gfx942=$object"
 refuse "a target given twice" "given twice" \
-    "$gen" module t.one "$WORK/out.c" "gfx942=$object" "gfx942=$object"
+    "$gen" module t.one "$WORK/out" "gfx942=$object" "gfx942=$object"
 for names in a_.one a__b.one a._one .one a. a; do
     refuse "symbols that another pack could have: $names" "name '" \
-        "$gen" module $names "$WORK/out.c" "gfx942=$object"
+        "$gen" module $names "$WORK/out" "gfx942=$object"
 done
 refuse "a kernel that does not compile" "error:" sh -c \
     "echo nonsense >'$tree/kernels/one.hip'; make -C '$tree' MODULES=one lib 2>&1"

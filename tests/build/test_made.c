@@ -12,9 +12,9 @@
 #include <cmocka.h>
 
 #include "code_object.h"
+#include "model/agree.h"
 #include "read/codeobj.h"
 #include "read/msgpack_scan.h"
-#include "write/tables.h"
 
 #include <elf.h>
 #include <stdio.h>
@@ -121,18 +121,18 @@ static void test_a_segment_without_a_list_is_one_buffer(void **state)
     struct codeobj *co = read_made(&spec), *other;
 
     (void)state;
-    assert_int_equal(tables_explicit_nbytes(&co->kernels[0]), 48);
+    assert_int_equal(codeobj_packed_nbytes(&co->kernels[0]), 48);
     codeobj_free(co);
     spec.nargs = 0;
     spec.kernarg_nbytes = 64;
     co = read_made(&spec);
     assert_int_equal(co->kernels[0].nargs, 0);
-    assert_int_equal(tables_explicit_nbytes(&co->kernels[0]), 64);
+    assert_int_equal(codeobj_packed_nbytes(&co->kernels[0]), 64);
     spec.kernarg_nbytes = 80;
     other = read_made(&spec);
-    assert_false(tables_alike(co, other));
-    assert_false(tables_agree((struct codeobj *[]){co, other}, 2));
-    assert_true(tables_agree((struct codeobj *[]){co, co}, 2));
+    assert_false(objects_alike(co, other));
+    assert_false(objects_agree((struct codeobj *[]){co, other}, 2));
+    assert_true(objects_agree((struct codeobj *[]){co, co}, 2));
     codeobj_free(co);
     codeobj_free(other);
 }

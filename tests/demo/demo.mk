@@ -8,21 +8,19 @@ DEMO := $(H)/demo
 DEMO_MODULES := vector_add affine
 DEMO_INCLUDE := $(B)/test/demo
 DEMO_HEADER  := $(DEMO_INCLUDE)/kpack/candle.h
-DEMO_HSACOS  := $(foreach m,$(DEMO_MODULES),$(B)/hsaco/$(firstword $(AMD_ARCHS))/$(m).hsaco)
 DEMO_SOURCES := $(wildcard tests/demo/*.c)
 DEMO_OBJECTS := $(DEMO_SOURCES:%.c=$(H)/obj/%.o) $(LIB_OBJECTS) \
   $(filter $(DEMO_MODULES:%=$(B)/obj/pack/pack.%.%) $(B)/obj/pack/pack.kpk-%,$(PACK_OBJECTS))
 
-demo_lacks := $(filter-out $(PACK),candle) $(filter-out $(MODULES),$(DEMO_MODULES)) $(if $(AMD_ARCHS),,gfx)
+demo_lacks := $(filter-out $(PACK),candle) $(filter-out $(MODULES),$(DEMO_MODULES)) $(if $(KPACK_AMD_ARCHS),,gfx)
 ifeq ($(strip $(demo_lacks)),)
 DEMO_TEST := $(DEMO)
 else ifneq ($(filter demo,$(MAKECMDGOALS)),)
 $(error make demo runs $(DEMO_MODULES) of PACK=candle on gfx targets; PACK, MODULES and ARCHS leave out: $(strip $(demo_lacks)))
 endif
 
-$(DEMO_HEADER): $(call esc,$(DEMO_HSACOS)) $(KPACK_GEN)
-	@mkdir -p $(@D)
-	@$(KPACK_GEN) header $(PACK) $@ $(join $(DEMO_MODULES:%=%=),$(DEMO_HSACOS))
+$(DEMO_HEADER): $(DEMO_MODULES:%=$(B)/gen/%.kernels) $(KPACK_GEN)
+	@$(KPACK_GEN) header $(PACK) $@ $(filter %.kernels,$^)
 
 $(DEMO_SOURCES:%.c=$(H)/obj/%.o): $(DEMO_HEADER)
 $(DEMO_SOURCES:%.c=$(H)/obj/%.o): private KPK_CFLAGS := -I$(DEMO_INCLUDE) $(KPK_CFLAGS)

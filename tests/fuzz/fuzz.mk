@@ -24,7 +24,7 @@ FUZZ_OBJECTS := $(patsubst %.c,$(B)/fuzz/obj/%.o,$(filter-out gen/kpack-gen.c ge
   $(wildcard src/*.c) $(addprefix src/cmd/,memory.c scan.c objfile.c zstd.c) tests/unit/fake_hip.c tests/unit/fake_load.c)
 
 # A stamp ends at a comma.
-$(eval $(call stamp,$(B)/stamp/fuzz,$(subst $(comma), ,$(FUZZ_CC) $(FUZZ_CFLAGS))))
+$(eval $(call KPACK_STAMP,$(B)/stamp/fuzz,$(subst $(KPACK_COMMA), ,$(FUZZ_CC) $(FUZZ_CFLAGS))))
 .PRECIOUS: $(B)/fuzz/obj/%.o
 $(B)/fuzz/obj/%.o: %.c $(B)/stamp/fuzz
 	@mkdir -p $(@D)

@@ -17,7 +17,7 @@ for file in lib/libkpack.a lib/pkgconfig/kpack.pc include/kpack.h \
     include/kpack/candle.h include/kpack/format.h include/kpack/types.h \
     include/kpack/candle_launch.h include/kpack/candle/vector_add.h bin/kpack \
     share/man/man1/kpack.1 share/kpack/kpack.mk share/kpack/kpack-gen \
-    share/kpack/find-compiler \
+    share/kpack/find-compiler share/kpack/kpack-embed share/kpack/constants.c \
     share/kpack/target_table.h share/kpack/device/device.h \
     share/doc/kpack/README.md share/doc/kpack/gen/README.md lib/cmake/kpack/kpackConfig.cmake \
     lib/cmake/kpack/kpackConfigVersion.cmake; do

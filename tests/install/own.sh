@@ -82,6 +82,36 @@ check "make: and then nothing" quiet make
 check "make: flags are the project's own" \
     makes 'HIPCC gfx1100/brighten' make -j2 HIPFLAGS=-DFULL=110
 on_each_device "make: runs" "DEVICE: 105 110 499.5" ./app
+# What including kpack.mk leaves in a makefile: names of its own and no more.
+cat >names.mk <<'END'
+KERNELS := kernels
+SOURCES := kernels/gamma.hip kernels/brighten.hip
+PACK := image
+quote := mine
+comma := mine
+HIPFLAGS := -DFULL=255
+before := $(.VARIABLES)
+include $(shell pkg-config --variable=makefile kpack)
+$(info new names: $(sort $(filter-out $(before) before .SHELLSTATUS KPACK_% PACK_%,$(.VARIABLES))).)
+$(info settings: $(KERNELS), $(SOURCES), $(quote), $(comma), '$(B)', '$(ARCHS)', '$(MODULES)'.)
+# Neither of these is made special by it.
+once: $$(x) ;
+$$(x): ; @echo literal
+half: ; @echo half >$@; false
+x := wrong
+all: ; @:
+END
+names() {
+    alone make -f names.mk "$@" >"$WORK/names.out" 2>&1
+    cat "$WORK/names.out"
+    grep -qxF -e "new names: ." "$WORK/names.out"
+}
+check "make: no name but KPACK_ and PACK_" names all
+check "make: settings are left as they were" grep -qxF "$WORK/names.out" \
+    -e "settings: kernels, kernels/gamma.hip kernels/brighten.hip, mine, mine, '', '', ''."
+check "make: no second expansion" alone make -f names.mk once
+refuse "make: a file that fails" "Error 1" alone make -f names.mk half
+check "make: is left to its makefile" test -e half
 refuse "make: a target that is none" "ARCHS: no such target: gfx000" \
     alone make ARCHS=gfx000
 refuse "make: two sources of one name" "two sources have one file name" \

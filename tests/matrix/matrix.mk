@@ -4,10 +4,10 @@
 # whose instructions differ within a row.
 
 MATRIX_B    := $(B)/matrix
-MATRIX_LIB  := $(MATRIX_B)$(if $(SAN),/san-$(subst $(comma),-,$(SAN)))/libkpack.a
+MATRIX_LIB  := $(MATRIX_B)$(if $(SAN),/san-$(subst $(KPACK_COMMA),-,$(SAN)))/libkpack.a
 MATRIX_TEST := $(H)/test/matrix/unit
-MATRIX_ARCHS := $(sort $(AMD_ARCHS) gfx906 gfx908 gfx950 gfx1010 gfx1200)
-MATRIX_DEVICES := $(subst $(space),$(comma),$(strip $(foreach a,$(MATRIX_ARCHS),$(call device_of,$(a)))))
+MATRIX_ARCHS := $(sort $(KPACK_AMD_ARCHS) gfx906 gfx908 gfx950 gfx1010 gfx1200)
+MATRIX_DEVICES := $(subst $(KPACK_SPACE),$(KPACK_COMMA),$(strip $(foreach a,$(MATRIX_ARCHS),$(call KPACK_DEVICE_OF,$(a)))))
 
 $(MATRIX_LIB): $(wildcard tests/matrix/*.hip kernels/include/matrix/unit.h kernels/include/gguf/block.h kernels/include/*.h) \
     $(LIB_OBJECTS) $(B)/kpack-gen $(B)/stamp/device

@@ -34,7 +34,7 @@ SAN_PRELOAD := $(strip $(call san_word,address,asan) $(call san_word,thread,tsan
 # $(call runner,PROGRAM) is a script that runs it.
 runner = printf '\#!/bin/sh\n%sexec %s "$$@"\n' '$(SAN_PRELOAD:%=LD_PRELOAD=% )' '$(1)' >$@; chmod +x $@
 
-$(eval $(call stamp,$(H)/stamp/sim,$(CC) $(SIM_CFLAGS) $(SAN_FLAGS) $(LLVM_CONFIG)))
+$(eval $(call KPACK_STAMP,$(H)/stamp/sim,$(CC) $(SIM_CFLAGS) $(SAN_FLAGS) $(LLVM_CONFIG)))
 
 .PRECIOUS: $(H)/obj/tests/sim/%.o
 $(H)/obj/tests/sim/%.o: tests/sim/%.c $(H)/stamp/sim
@@ -74,7 +74,7 @@ ABI_TEST := $(H)/test/sim/test_hip_abi
 $(H)/obj/tests/sim/abi/hip_facts.o: tests/sim/abi/hip_facts.c $(B)/stamp/device
 	@mkdir -p $(@D)
 	@echo "  CC    $<"
-	@$(DEVICE_CXX) -x c -std=gnu11 $(filter-out --rocm-path=/usr,$(DEVICE_FLAGS)) -MMD -MP -c -o $@ $<
+	@$(KPACK_DEVICE_CXX) -x c -std=gnu11 $(filter-out --rocm-path=/usr,$(KPACK_DEVICE_FLAGS)) -MMD -MP -c -o $@ $<
 
 $(ABI_TEST): $(H)/obj/tests/sim/abi/test_hip_abi.o $(H)/obj/tests/sim/abi/hip_facts.o
 	@mkdir -p $(@D)

@@ -6,10 +6,10 @@
 # it, streams and events.
 
 WAYS_B    := $(B)/ways
-WAYS_LIB  := $(WAYS_B)$(if $(SAN),/san-$(subst $(comma),-,$(SAN)))/libkpack.a
+WAYS_LIB  := $(WAYS_B)$(if $(SAN),/san-$(subst $(KPACK_COMMA),-,$(SAN)))/libkpack.a
 WAYS_TEST := $(H)/test/ways/test_ways
-WAYS_ARCHS := $(sort $(AMD_ARCHS) gfx950)
-WAYS_DEVICES := $(subst $(space),$(comma),$(strip $(foreach a,$(WAYS_ARCHS),$(call device_of,$(a)))))
+WAYS_ARCHS := $(sort $(KPACK_AMD_ARCHS) gfx950)
+WAYS_DEVICES := $(subst $(KPACK_SPACE),$(KPACK_COMMA),$(strip $(foreach a,$(WAYS_ARCHS),$(call KPACK_DEVICE_OF,$(a)))))
 
 $(WAYS_LIB): $(wildcard tests/ways/kernels/*.hip) $(LIB_OBJECTS) $(B)/kpack-gen $(B)/stamp/device
 	@$(pack_make) PACK=ways KERNELS=tests/ways/kernels MODULES='counter ways' \

@@ -5,7 +5,7 @@
 # target and level.
 
 CORPUS_SOURCES := $(wildcard tests/sim/corpus/*)
-CORPUS_ARCHS   ?= $(filter $(foreach r,$(target_rows),$(call field,1,$(r))),$(AMD_ARCHS))
+CORPUS_ARCHS   ?= $(filter $(foreach r,$(KPACK_ROWS),$(call KPACK_FIELD,1,$(r))),$(KPACK_AMD_ARCHS))
 CORPUS_LEVELS  ?= O0 O1 O3
 CORPUS_TEST    := $(H)/test/sim/corpus
 CORPUS_FLAGS    = -std=c++17 -Wall -Wextra -Wno-unused-parameter -ffp-contract=off
@@ -15,20 +15,20 @@ corpus_levels   = $(CORPUS_LEVELS) $(if $(filter gfx11% gfx12%,$(1)),$(CORPUS_WI
 CORPUS_WIDE_LEVELS ?= O3w64
 CORPUS_HSACOS  := $(foreach a,$(CORPUS_ARCHS),$(foreach o,$(call corpus_levels,$(a)),$(B)/corpus/$(a)/$(o).hsaco))
 corpus_flags    = $(if $(filter %w64,$(2)),-mwavefrontsize64 $(subst =32,=64,\
-  $(subst wavefrontsize64_off,wavefrontsize64_on,$(call target_flags,$(1)))),$(call target_flags,$(1)))
+  $(subst wavefrontsize64_off,wavefrontsize64_on,$(call KPACK_TARGET_FLAGS,$(1)))),$(call KPACK_TARGET_FLAGS,$(1)))
 
-$(B)/corpus/%.hsaco: $(CORPUS_SOURCES) $(B)/stamp/device $$(call constants,$$(*D))
+$(B)/corpus/%.hsaco: $(CORPUS_SOURCES) $(B)/stamp/device $$(call KPACK_CONSTANTS,$$(*D))
 	@mkdir -p $(@D)
 	@echo "  HIPCC corpus $*"
-	@$(DEVICE_CXX) $(filter-out -O3,$(KPK_HIPFLAGS)) $(CORPUS_FLAGS) -$(subst w64,,$(*F)) $(DEVICE_FLAGS) \
-	  --offload-arch=$(*D) -mcode-object-version=$(call cov,$(*D)) \
+	@$(KPACK_DEVICE_CXX) $(filter-out -O3,$(KPACK_HIPFLAGS)) $(CORPUS_FLAGS) -$(subst w64,,$(*F)) $(KPACK_DEVICE_FLAGS) \
+	  --offload-arch=$(*D) -mcode-object-version=$(call KPACK_COV,$(*D)) \
 	  $(call corpus_flags,$(*D),$(*F)) -o $@ tests/sim/corpus/corpus.hip
 
 # The reference is what this compiler makes of the same text for the CPU.
 $(CORPUS_TEST).bin: $(CORPUS_SOURCES) $(SIM_LIB) $(SIM_LINKS) $(H)/stamp/sim
 	@mkdir -p $(@D)
 	@echo "  C++   $@"
-	@$(DEVICE_CXX) $(CORPUS_FLAGS) -O1 -Xclang -ffloat16-excess-precision=none \
+	@$(KPACK_DEVICE_CXX) $(CORPUS_FLAGS) -O1 -Xclang -ffloat16-excess-precision=none \
 	  -Xclang -fbfloat16-excess-precision=none \
 	  tests/sim/corpus/run.cc -o $@ -L$(H)/sim -lamdhip64 -lstdc++ -lm
 
@@ -39,5 +39,5 @@ corpus_every := gfx900 gfx906 gfx908 gfx90a gfx942 gfx950 gfx1010 gfx1030 gfx110
 corpus-all: ## run the corpus on every processor at every optimization level: half an hour
 	@$(MAKE) --no-print-directory $(CORPUS_TEST) CORPUS_ARCHS="$(corpus_every)" \
 	  CORPUS_LEVELS="O0 O1 O2 O3 Os" CORPUS_WIDE_LEVELS="O0w64 O1w64 O3w64"
-	@LD_LIBRARY_PATH=$(H)/sim KPK_SIM_DEVICES=$(subst $(space),$(comma),$(corpus_every)) $(CORPUS_TEST)
+	@LD_LIBRARY_PATH=$(H)/sim KPK_SIM_DEVICES=$(subst $(KPACK_SPACE),$(KPACK_COMMA),$(corpus_every)) $(CORPUS_TEST)
 .PHONY: corpus-all

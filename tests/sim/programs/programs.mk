@@ -14,12 +14,12 @@ API_HSACOS    := $(API_ARCHS:%=$(B)/program/%/api.hsaco)
 PROGRAM_CFLAGS = -x hip -std=c++17 -O2 -Wall -Wextra -Wno-unused-value -Wno-unused-parameter
 PROGRAM_LIBS   = $(if $(DEVICE_LIBDIR),-L$(DEVICE_LIBDIR)) -lamdhip64 -lstdc++ -lm -pthread
 
-$(B)/program/%.hsaco: tests/sim/programs/$$(*F).hip $(B)/stamp/device $$(call constants,$$(*D))
+$(B)/program/%.hsaco: tests/sim/programs/$$(*F).hip $(B)/stamp/device $$(call KPACK_CONSTANTS,$$(*D))
 	@mkdir -p $(@D)
 	@echo "  HIPCC program $*"
-	@$(DEVICE_CXX) $(PROGRAM_CFLAGS) --offload-device-only --no-gpu-bundle-output -cuid=$(*F) \
-	  $(DEVICE_FLAGS) --offload-arch=$(*D) -mcode-object-version=$(call cov,$(*D)) \
-	  $(if $(filter api,$(*F)),-fno-offload-uniform-block) $(call target_flags,$(*D)) -o $@ $<
+	@$(KPACK_DEVICE_CXX) $(PROGRAM_CFLAGS) --offload-device-only --no-gpu-bundle-output -cuid=$(*F) \
+	  $(KPACK_DEVICE_FLAGS) --offload-arch=$(*D) -mcode-object-version=$(call KPACK_COV,$(*D)) \
+	  $(if $(filter api,$(*F)),-fno-offload-uniform-block) $(call KPACK_TARGET_FLAGS,$(*D)) -o $@ $<
 
 # The host's half of HIP's old headers wants a wavefront's size, too.
 .PRECIOUS: $(B)/program/%.hsaco $(H)/program/%.o
@@ -27,7 +27,7 @@ $(H)/program/%.o: tests/sim/programs/%.hip tests/sim/programs/bundle \
     $(CORPUS_ARCHS:%=$(B)/program/%/$$*.hsaco)
 	@mkdir -p $(@D)
 	@tests/sim/programs/bundle $(@:.o=.bundle) $(foreach a,$(CORPUS_ARCHS),$(a)=$(B)/program/$(a)/$*.hsaco)
-	@$(DEVICE_CXX) $(PROGRAM_CFLAGS) --offload-host-only $(DEVICE_FLAGS) -cuid=$* \
+	@$(KPACK_DEVICE_CXX) $(PROGRAM_CFLAGS) --offload-host-only $(KPACK_DEVICE_FLAGS) -cuid=$* \
 	  -D__AMDGCN_WAVEFRONT_SIZE=64 -Xclang -fcuda-include-gpubinary -Xclang $(@:.o=.bundle) -c -o $@ $<
 
 program_objects = $(addprefix $(H)/program/,$(addsuffix .o,$(basename $(notdir \
@@ -35,7 +35,7 @@ program_objects = $(addprefix $(H)/program/,$(addsuffix .o,$(basename $(notdir \
 $(H)/program/%.bin: $$(call program_objects,$$*) $(SIM_LIB) $(SIM_LINKS)
 	@mkdir -p $(@D)
 	@echo "  LD    $@"
-	@$(DEVICE_CXX) -o $@ $(filter %.o,$^) $(PROGRAM_LIBS)
+	@$(KPACK_DEVICE_CXX) -o $@ $(filter %.o,$^) $(PROGRAM_LIBS)
 .PRECIOUS: $(H)/program/%.bin
 $(PROGRAMS:%=$(H)/test/program/%): $(H)/test/program/%: $(H)/program/%.bin
 	@mkdir -p $(@D)

@@ -56,7 +56,7 @@ amd-build: ## build the sample of kernels for HIP 5.2.3, in code object version 
 	  KERNELS=$(AMD)/kernels HIPCC=$(THUNK_TESTS)/sample-clang \
 	  lib $(call hip_programs,$(AMD)) $(AMD_ARCHS_TESTED:%=$(AMD)/program/%/api.hsaco)
 check-amd: amd-build thunk sim $(AGREE) ## run tests through Debian's own HIP 5.2.3 on simulated gfx90a and gfx1030
-	@$(hip_env) DEVICES=$(subst $(space),$(comma),$(AMD_ARCHS_TESTED)) \
+	@$(hip_env) DEVICES=$(subst $(KPACK_SPACE),$(KPACK_COMMA),$(AMD_ARCHS_TESTED)) \
 	  EXTRA='$(THUNK_TESTS)/hipcc.sh $(THUNK_TESTS)/rocminfo.sh' \
 	  $(THUNK_TESTS)/check-hip $(AMD)
 

@@ -1,12 +1,12 @@
-/* table_index.c - writes the index by which a configuration table is searched
+/* index.c - writes the index by which a configuration table is searched
  *
  * Each column's cells are sorted; the number of a value among those that differ
  * is its code. The order is the runtime's: integers, floats, text as strcmp.
  */
+#include "records.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-#include "write/tables.h"
 
 struct value {
     enum kpk_cell_type type;
@@ -39,13 +39,15 @@ static int by_value_and_row(const void *a, const void *b)
     return order ? order : (x->row > y->row) - (x->row < y->row);
 }
 
-static void sort_column(const struct tables_cells *t, size_t column,
+static void sort_column(const struct model_table *t, size_t column,
                         struct value *values)
 {
     for (size_t r = 0; r < t->nrows; r++) {
-        const char *text = t->cell(t->table, r, column);
+        const bool is_cell = column < t->ncolumns;
+        const char *text =
+            is_cell ? t->rows[r].cells[column] : t->rows[r].target;
         const enum kpk_cell_type type =
-            column < t->ncolumns ? t->type(t->table, column) : KPK_CELL_STRING;
+            is_cell ? t->columns[column].type : KPK_CELL_STRING;
 
         values[r] = (struct value){.type = type, .text = text, .row = r};
         if (type == KPK_CELL_INT)
@@ -74,7 +76,7 @@ static bool number_values(const struct value *values, size_t nrows,
     return true;
 }
 
-static void write_codes(FILE *f, const struct tables_cells *t, size_t number,
+static void write_codes(FILE *f, const struct model_table *t, size_t number,
                         const uint16_t *codes)
 {
     fprintf(f, "static const uint16_t codes_%zu[] = {\n", number);
@@ -98,7 +100,7 @@ static void write_numbers(FILE *f, const char *name, size_t number,
     fputs("\n    0,\n};\n", f);
 }
 
-void tables_write_index(FILE *f, const struct tables_cells *t, size_t number)
+void index_write(FILE *f, const struct model_table *t, size_t number)
 {
     const size_t ncolumns = t->ncolumns + 1; /* with the target */
     const size_t ncells = ncolumns * t->nrows;

@@ -1,0 +1,79 @@
+/* output.c - a file that appears complete or not at all */
+#include "output.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "memory.h"
+
+/* The folders of a file, as mkdir -p makes them. */
+static void make_folders(char *path)
+{
+    for (char *c = path + 1; *c; c++)
+        if (*c == '/') {
+            *c = '\0';
+            (void)mkdir(path,
+                        0777); /* opening the file tells what went wrong */
+            *c = '/';
+        }
+}
+
+bool output_open(struct output *out, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    out->path = memory_vtext(format, args);
+    va_end(args);
+    out->temporary = memory_text("%s.tmp", out->path);
+    make_folders(out->path);
+    out->f = fopen(out->temporary, "wb");
+    if (out->f)
+        return true;
+    fprintf(stderr, "%s: %s\n", out->temporary, strerror(errno));
+    free(out->path);
+    free(out->temporary);
+    return false;
+}
+
+static bool same_content(const char *a, const char *b)
+{
+    FILE *f = fopen(a, "rb"), *g = fopen(b, "rb");
+    char x[16384], y[sizeof(x)];
+    size_t n = sizeof(x);
+    bool same = f && g;
+
+    while (same && n == sizeof(x)) {
+        n = fread(x, 1, sizeof(x), f);
+        same = fread(y, 1, sizeof(y), g) == n && memcmp(x, y, n) == 0 &&
+               !ferror(f) && !ferror(g);
+    }
+    if (f)
+        (void)fclose(f);
+    if (g)
+        (void)fclose(g);
+    return same;
+}
+
+bool output_close(struct output *out, bool ok)
+{
+    const bool written = !ferror(out->f);
+
+    if ((fclose(out->f) != 0 || !written) && ok) {
+        fprintf(stderr, "%s: %s\n", out->temporary, strerror(errno));
+        ok = false;
+    }
+    if (ok && !same_content(out->temporary, out->path)) {
+        if (rename(out->temporary, out->path) != 0) {
+            fprintf(stderr, "%s: %s\n", out->path, strerror(errno));
+            ok = false;
+        }
+    } else {
+        (void)remove(out->temporary);
+    }
+    free(out->path);
+    free(out->temporary);
+    return ok;
+}

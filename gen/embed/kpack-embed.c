@@ -1,0 +1,186 @@
+/* kpack-embed.c - the command: files in, a C array of their bytes out
+ *
+ *   xxd -p -c 32 | kpack-embed xxd OUT SYMBOL FILE...
+ *   kpack-embed incbin OUT SYMBOL FILE...
+ *   kpack-embed incbin-large OUT SYMBOL FILE...
+ *
+ * The array has the bytes of all files, one behind the other. `xxd` reads them
+ * as xxd's hex and writes one string literal, which a C compiler reads about 15
+ * times faster than a list of numbers; the array has the bytes' own length, so
+ * C drops the literal's closing NUL. `incbin` has the assembler read the files,
+ * `incbin-large` for the section of large data. SYMBOL - takes the name that
+ * the head at the front of the first file gives (struct kpk_blob).
+ *
+ * It needs nothing but the C library: archives of prebuilt kernels build it
+ * where they are unpacked. Silent on success; OUT appears complete or not at
+ * all; what is wrong is said as `FILE: what`, with status 1.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "kpack/format.h"
+#include "write/symbol.h"
+
+enum { LINE_MAX_NBYTES = 32 };
+
+static bool fail(const char *path, const char *what)
+{
+    fprintf(stderr, "%s: %s\n", path, what);
+    return false;
+}
+
+/* One of the strings of a head, which its file has all of. */
+static const char *text_at(const char *head, size_t nbytes, uint32_t at)
+{
+    return at < nbytes && memchr(head + at, 0, nbytes - at) ? head + at : NULL;
+}
+
+/* The name that a head gives. */
+static bool read_symbol(const char *path, char out[BLOB_SYMBOL_MAX])
+{
+    char bytes[4096];
+    struct kpk_blob head;
+    const char *pack, *module, *target;
+    FILE *f = fopen(path, "rb");
+    size_t n;
+
+    if (!f)
+        return fail(path, strerror(errno));
+    n = fread(bytes, 1, sizeof(bytes), f);
+    (void)fclose(f);
+    if (n < sizeof(head) || memcmp(bytes, "KPACK BLOB", 10) != 0)
+        return fail(path, "no head of a code object; name the array");
+    memcpy(&head, bytes, sizeof(head));
+    pack = text_at(bytes, n, head.pack);
+    module = text_at(bytes, n, head.module);
+    target = text_at(bytes, n, head.target);
+    if (!pack || !module || !target)
+        return fail(path, "a damaged head");
+    blob_symbol(out, pack, module, target);
+    return true;
+}
+
+static bool add_size(const char *path, unsigned long long *nbytes)
+{
+    struct stat s;
+
+    if (stat(path, &s) != 0)
+        return fail(path, strerror(errno));
+    *nbytes += (unsigned long long)s.st_size;
+    return true;
+}
+
+/* Lines of hex become lines of a string literal; how many bytes that was. */
+static unsigned long long write_hex(FILE *f)
+{
+    char line[2 * LINE_MAX_NBYTES + 3];
+    unsigned long long n = 0;
+
+    while (fgets(line, sizeof(line), stdin)) {
+        fputc('"', f);
+        for (const char *c = line;
+             isxdigit((unsigned char)c[0]) && isxdigit((unsigned char)c[1]);
+             c += 2, n++)
+            fprintf(f, "\\x%c%c", c[0], c[1]);
+        fputs("\"\n", f);
+    }
+    return n;
+}
+
+static bool write_literal(FILE *f, const char *symbol,
+                          unsigned long long nbytes)
+{
+    unsigned long long n;
+
+    fprintf(f,
+            "/* Written by kpack-embed from xxd; do not edit. */\n"
+            "extern const unsigned char %s[] "
+            "__attribute__((visibility(\"hidden\")));\n"
+            "__attribute__((aligned(64))) const unsigned char %s[%llu] =\n",
+            symbol, symbol, nbytes);
+    n = write_hex(f);
+    fputs(";\n", f);
+    if (n == nbytes)
+        return true;
+    fprintf(stderr, "kpack-embed: xxd gave %llu bytes of %llu; is it there?\n",
+            n, nbytes);
+    return false;
+}
+
+static void write_incbin(FILE *f, const char *symbol, unsigned long long nbytes,
+                         char *const *files, int nfiles, bool large)
+{
+    fprintf(f,
+            "/* Written by kpack-embed; do not edit. */\n"
+            "__asm__(\".section .%srodata,\\\"a%s\\\"\\n\"\n"
+            "        \".p2align 6\\n\"\n"
+            "        \".globl %s\\n\"\n"
+            "        \".hidden %s\\n\"\n"
+            "        \".type %s, %%object\\n\"\n"
+            "        \".size %s, %llu\\n\"\n"
+            "        \"%s:\\n\"\n",
+            large ? "l" : "", large ? "l" : "", symbol, symbol, symbol, symbol,
+            nbytes, symbol);
+    for (int i = 0; i < nfiles; i++)
+        fprintf(f, "        \".incbin \\\"%s\\\"\\n\"\n", files[i]);
+    fputs("        \".previous\\n\");\n", f);
+}
+
+/* Writes to OUT.tmp and renames, so that a failure leaves no half a file. */
+static bool embed(const char *how, const char *out, const char *symbol,
+                  char *const *files, int nfiles)
+{
+    const bool by_xxd = strcmp(how, "xxd") == 0;
+    unsigned long long nbytes = 0;
+    char temporary[4096];
+    FILE *f;
+    bool ok = true;
+
+    for (int i = 0; i < nfiles; i++)
+        if (!add_size(files[i], &nbytes))
+            return false;
+    if ((size_t)snprintf(temporary, sizeof(temporary), "%s.tmp", out) >=
+        sizeof(temporary))
+        return fail(out, strerror(ENAMETOOLONG));
+    f = fopen(temporary, "w");
+    if (!f)
+        return fail(temporary, strerror(errno));
+    if (by_xxd)
+        ok = write_literal(f, symbol, nbytes);
+    else
+        write_incbin(f, symbol, nbytes, files, nfiles,
+                     strcmp(how, "incbin-large") == 0);
+    if (ferror(f))
+        ok = fail(temporary, "cannot be written");
+    if (fclose(f) != 0 && ok)
+        ok = fail(temporary, strerror(errno));
+    if (ok && rename(temporary, out) != 0)
+        ok = fail(out, strerror(errno));
+    if (!ok)
+        (void)remove(temporary);
+    return ok;
+}
+
+int main(int argc, char **argv)
+{
+    char symbol[BLOB_SYMBOL_MAX];
+
+    if (argc < 5 ||
+        (strcmp(argv[1], "xxd") != 0 && strcmp(argv[1], "incbin") != 0 &&
+         strcmp(argv[1], "incbin-large") != 0)) {
+        fputs("usage: kpack-embed xxd|incbin|incbin-large OUT SYMBOL "
+              "FILE...\n",
+              stderr);
+        return 2;
+    }
+    if (strcmp(argv[3], "-") != 0)
+        snprintf(symbol, sizeof(symbol), "%s", argv[3]);
+    else if (!read_symbol(argv[4], symbol))
+        return 1;
+    return embed(argv[1], argv[2], symbol, argv + 4, argc - 4) ? 0 : 1;
+}

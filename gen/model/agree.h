@@ -1,0 +1,21 @@
+/* agree.h - do all targets of a module offer the same kernels? */
+#ifndef KPK_GEN_AGREE_H
+#define KPK_GEN_AGREE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "read/codeobj.h"
+
+/*
+ * objects_agree() says whether every object holds the kernels of the first,
+ * with the same argument layout. The sentence that says what differs goes to
+ * stderr, as `FILE: what`.
+ */
+bool objects_agree(struct codeobj *const *objects, size_t nobjects);
+
+/* The same of two objects, without a word, and the names of arguments too, for
+ * those tell padding. */
+bool objects_alike(const struct codeobj *a, const struct codeobj *b);
+
+#endif

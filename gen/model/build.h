@@ -1,0 +1,47 @@
+/* build.h - what a module is made of: the words of `kpack-gen module`
+ *
+ *   TARGET=FILE      its code object for a target; one at least
+ *   table=FILE.csv   a configuration table beside its source
+ *   ir=FILE.ll       its source's IR, with debug metadata (read/ir.h)
+ *   types=FILE.csv   what types are called on the host (write/host_type.h)
+ *   aliases=FILE.csv second names of kernels (alias.h)
+ *   taken=HEADER     a header whose names no launcher may have
+ */
+#ifndef KPK_GEN_BUILD_H
+#define KPK_GEN_BUILD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "config_table.h"
+#include "model.h"
+#include "read/csv.h"
+#include "read/ir.h"
+
+struct build {
+    const char *pack, *module;
+    struct codeobj **objects; /* [nobjects], by target; as are the others */
+    size_t nobjects;
+    struct config_table **configs; /* [nconfigs], by file */
+    size_t nconfigs;
+    struct ir *ir; /* NULL if there is none, as of the next two */
+    struct csv *types, *aliases;
+    char **taken; /* [ntaken], the headers' text less comments */
+    size_t ntaken;
+
+    /* The module's part of the pack, made of all that. */
+    struct model_part part;
+    struct model_module model;
+    struct model_object *model_objects;
+    const struct model_object **object_list;
+    const struct model_table **table_list;
+};
+
+/*
+ * build_read() reads what words name and fills the part. False if anything is
+ * wrong, which it says on stderr as `FILE: what`. Free it in either case.
+ */
+bool build_read(struct build *b, char *const *words, size_t nwords);
+void build_free(struct build *b);
+
+#endif

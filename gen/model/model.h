@@ -1,0 +1,70 @@
+/* model.h - a pack before it is written: pack > part > module > kernel, object,
+ * configuration table
+ *
+ * A build fills it from a module's code objects and the CSV files beside its
+ * source (build.c), an import from a tree of them (import.h). One writer makes
+ * C of either (write/part.h).
+ */
+#ifndef KPK_GEN_MODEL_H
+#define KPK_GEN_MODEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "read/codeobj.h"
+
+/* A code object, its kernels among it, and its bytes' SHA-256. */
+struct model_object {
+    const struct codeobj *co;
+    uint8_t sha256[32];
+};
+
+struct model_column {
+    const char *name;
+    enum kpk_cell_type type;
+    bool known; /* false while no cell has told the type */
+};
+
+struct model_row {
+    size_t module;      /* number in the part whose kernel it is about */
+    uint32_t kernel;    /* number in that module */
+    const char *target; /* a processor; "" for any */
+    const char **cells; /* [ncolumns], as text */
+};
+
+/* A configuration table: one CSV file, or several of one name. */
+struct model_table {
+    const char *name;
+    struct model_column *columns;
+    size_t ncolumns;
+    struct model_row *rows; /* sorted by kernel, then as in the files */
+    size_t nrows;
+};
+
+/* Its kernels are those of its first object; all have the same. */
+struct model_module {
+    const char *name;
+    const struct model_object *const *objects; /* [nobjects], by target */
+    size_t nobjects;                           /* 0: it has tables alone */
+    const struct model_table *const *tables;   /* [ntables], by name */
+    size_t ntables;
+};
+
+/* What becomes a C file, and so a member of the archive. */
+struct model_part {
+    const char *pack;
+    const char *name; /* a module's of a built pack, a kind's of an import */
+    struct model_module *modules;
+    size_t nmodules;
+    bool imported; /* modules are an array, code objects lie in one file, and
+                    * tables are about kernels of several modules */
+};
+
+static inline const struct codeobj *
+model_kernels(const struct model_module *module)
+{
+    return module->objects[0]->co;
+}
+
+#endif

@@ -1,0 +1,33 @@
+/* pack.h - writes what names all of a pack: its table and its headers */
+#ifndef KPK_GEN_PACK_H
+#define KPK_GEN_PACK_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "model/model.h"
+
+/*
+ * pack_write_table() writes the table of a pack of parts, kpk_SYMBOL: their
+ * modules, sorted by name. Of a built part nothing but its name is needed.
+ */
+void pack_write_table(FILE *f, const char *symbol, const char *name,
+                      const struct model_part *parts, size_t nparts);
+
+/* The header of a built pack. `lists` has what pack_write_kernels() wrote of
+ * each module; both are sorted by name. */
+void pack_write_header(FILE *f, const char *pack, char *const *modules,
+                       char *const *lists, size_t nmodules);
+/* A module's kernels and their arguments, as lines of a comment. */
+void pack_write_kernels(FILE *f, const struct codeobj *co);
+
+/* The header of an imported pack. */
+void pack_write_import_header(FILE *f, const char *pack,
+                              const struct model_part *parts, size_t nparts);
+
+/* The header of all launchers; of an imported pack, which has none, without
+ * modules. */
+void pack_write_launchers(FILE *f, const char *pack, char *const *modules,
+                          size_t nmodules);
+
+#endif

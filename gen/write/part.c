@@ -1,0 +1,426 @@
+/* part.c - writes the C of one part of a pack
+ *
+ * Strings stand in one array and are referred to by offset, so that a table
+ * costs no relocation per kernel (kpack/format.h). Lists of arguments that
+ * kernels share are written once: hand-written kernels of a kind mostly take
+ * the same. C has no empty arrays: each ends with a row that no count reaches.
+ */
+#include "part.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/text_table.h"
+#include "blob.h"
+#include "records.h"
+#include "symbol.h"
+
+enum { BLOB_ALIGNMENT = 64 };
+
+struct writer {
+    FILE *f, *bin;
+    const struct model_part *part;
+    struct strings *strings;
+};
+
+static unsigned text(const struct writer *w, const char *string)
+{
+    const uint32_t at = strings_add(w->strings, string);
+
+    if (at == UINT32_MAX) {
+        fputs("kpack-gen: no memory or room for strings\n", stderr);
+        exit(1);
+    }
+    return at;
+}
+
+char *part_symbol(const struct model_part *part)
+{
+    return memory_text("%s_%s__%s", part->imported ? "kpk_i" : "kpk_module",
+                       part->pack, part->name);
+}
+
+/* ---- kernels and arguments ----------------------------------------------- */
+
+/* Where lists of arguments begin that were written already. */
+struct arg_lists {
+    struct {
+        const struct codeobj_kernel *kernel; /* one that has the list */
+        size_t first;
+    } * lists;
+    size_t n;
+    size_t nargs;
+};
+
+static bool same_list(const struct codeobj_kernel *a,
+                      const struct codeobj_kernel *b)
+{
+    if (a->nargs != b->nargs)
+        return false;
+    for (size_t i = 0; i < a->nargs; i++)
+        if (a->args[i].offset != b->args[i].offset ||
+            a->args[i].size != b->args[i].size ||
+            a->args[i].kind != b->args[i].kind ||
+            strcmp(a->args[i].name, b->args[i].name) != 0)
+            return false;
+    return true;
+}
+
+/* The first argument's number; writes those that are new. Few lists differ, and
+ * a kernel's is mostly that of the kernel before. */
+static size_t first_arg(const struct writer *w, struct arg_lists *lists,
+                        const struct codeobj_kernel *k)
+{
+    enum { LOOK_BACK = 64 };
+    const size_t stop = lists->n > LOOK_BACK ? lists->n - LOOK_BACK : 0;
+    const size_t first = lists->nargs;
+
+    for (size_t i = lists->n; i-- > stop;)
+        if (same_list(lists->lists[i].kernel, k))
+            return lists->lists[i].first;
+    lists->lists = memory_grow(lists->lists, lists->n, sizeof(*lists->lists));
+    lists->lists[lists->n].kernel = k;
+    lists->lists[lists->n++].first = first;
+    for (size_t i = 0; i < k->nargs; i++)
+        record_write_arg(w->f, text(w, k->args[i].name), &k->args[i]);
+    lists->nargs += k->nargs;
+    return first;
+}
+
+/* Calls `write` for the kernels of all modules, numbered. */
+static size_t each_kernel(const struct writer *w, void *context,
+                          void (*write)(const struct writer *w, void *context,
+                                        size_t number,
+                                        const struct codeobj_kernel *k))
+{
+    size_t n = 0;
+
+    for (size_t m = 0; m < w->part->nmodules; m++) {
+        const struct model_module *module = &w->part->modules[m];
+        const struct codeobj *co;
+
+        if (module->nobjects == 0)
+            continue;
+        co = model_kernels(module);
+        for (size_t i = 0; i < co->nkernels; i++, n++)
+            if (write)
+                write(w, context, n, &co->kernels[i]);
+    }
+    return n;
+}
+
+struct firsts {
+    struct arg_lists lists;
+    size_t *first; /* argument of each kernel */
+};
+
+static void write_args(const struct writer *w, void *context, size_t number,
+                       const struct codeobj_kernel *k)
+{
+    struct firsts *firsts = context;
+
+    firsts->first[number] = first_arg(w, &firsts->lists, k);
+}
+
+static void write_kernel(const struct writer *w, void *context, size_t number,
+                         const struct codeobj_kernel *k)
+{
+    const struct firsts *firsts = context;
+
+    fprintf(w->f, "    {%u, %zu, %zu, %u},\n", text(w, k->name),
+            firsts->first[number], k->nargs,
+            (unsigned)codeobj_packed_nbytes(k));
+}
+
+static void write_kernels(const struct writer *w)
+{
+    struct firsts firsts = {{0}, NULL};
+
+    firsts.first = memory_new(each_kernel(w, NULL, NULL), sizeof(size_t));
+    fputs("static const struct kpk_arg_desc args[] = {\n"
+          "    /* name, offset, size, kind */\n",
+          w->f);
+    each_kernel(w, &firsts, write_args);
+    fputs("    {0, 0, 0, 0}, /* ends the list */\n};\n\n"
+          "static const struct kpk_kernel_desc kernels[] = {\n"
+          "    /* name, first argument, arguments, their end */\n",
+          w->f);
+    each_kernel(w, &firsts, write_kernel);
+    fputs("    {0, 0, 0, 0}, /* ends the list */\n};\n\n", w->f);
+    free(firsts.lists.lists);
+    free(firsts.first);
+}
+
+/* ---- code objects -------------------------------------------------------- */
+
+/* Calls `write` for the code objects of all modules. */
+static void each_object(const struct writer *w,
+                        void (*write)(const struct writer *w,
+                                      const struct model_module *module,
+                                      const struct model_object *object))
+{
+    for (size_t m = 0; m < w->part->nmodules; m++) {
+        const struct model_module *module = &w->part->modules[m];
+
+        for (size_t i = 0; i < module->nobjects; i++)
+            write(w, module, module->objects[i]);
+    }
+}
+
+static void write_declaration(const struct writer *w,
+                              const struct model_module *module,
+                              const struct model_object *object)
+{
+    char symbol[BLOB_SYMBOL_MAX];
+
+    blob_symbol(symbol, w->part->pack, module->name, object->co->target);
+    fprintf(w->f, "extern HIDDEN const unsigned char %s[];\n", symbol);
+}
+
+static void write_attrs(const struct writer *w,
+                        const struct model_module *module,
+                        const struct model_object *object)
+{
+    (void)module;
+    fprintf(w->f, "    /* %s */\n", object->co->target);
+    for (size_t i = 0; i < object->co->nkernels; i++)
+        record_write_attrs(w->f, &object->co->kernels[i].attrs);
+}
+
+/* Head and bytes go to the file of all code objects, aligned. */
+static void write_blob(const struct writer *w,
+                       const struct model_module *module,
+                       const struct codeobj *co)
+{
+    blob_write_head(w->bin, &(struct blob_info){.kind = KPK_BLOB_CODE_OBJECT,
+                                                .pack = w->part->pack,
+                                                .module = module->name,
+                                                .target = co->target,
+                                                .cov = co->cov,
+                                                .content = co->data,
+                                                .nbytes = co->nbytes,
+                                                .codec = KPK_CODEC_NONE,
+                                                .stored_nbytes = co->nbytes});
+    (void)fwrite(co->data, co->nbytes, 1, w->bin);
+    while (ftell(w->bin) % BLOB_ALIGNMENT)
+        if (fputc(0, w->bin) == EOF)
+            break;
+}
+
+static void write_object(const struct writer *w,
+                         const struct model_module *module,
+                         const struct model_object *object, size_t first_attrs)
+{
+    const struct codeobj *co = object->co;
+    char blob[BLOB_SYMBOL_MAX];
+
+    if (w->bin) {
+        snprintf(blob, sizeof(blob), "(data + %ld)", ftell(w->bin));
+        write_blob(w, module, co);
+    } else {
+        blob_symbol(blob, w->part->pack, module->name, co->target);
+    }
+    fprintf(w->f,
+            "    {.target = %u, /* %s */\n"
+            "     .cov = %u, .blob = (const struct kpk_blob *)%s,\n"
+            "     .attrs = attrs + %zu,\n     .sha256 = {",
+            text(w, co->target), co->target, co->cov, blob, first_attrs);
+    record_write_sha256(w->f, object->sha256);
+    fputs("}},\n", w->f);
+}
+
+static void write_objects(const struct writer *w)
+{
+    size_t nattrs = 0;
+
+    fputs("/* kernarg, its alignment, LDS, scratch, block, required block,\n"
+          " * VGPRs, AGPRs, SGPRs, VGPR and SGPR spills, wave, dynamic stack, "
+          "hidden */\n"
+          "static const struct kpk_kernel_attrs attrs[] = {\n",
+          w->f);
+    each_object(w, write_attrs);
+    fputs("    {.kernarg_nbytes = 0}, /* ends the list */\n};\n\n"
+          "static const struct kpk_code_object objects[] = {\n",
+          w->f);
+    for (size_t m = 0; m < w->part->nmodules; m++) {
+        const struct model_module *module = &w->part->modules[m];
+
+        for (size_t i = 0; i < module->nobjects; i++) {
+            write_object(w, module, module->objects[i], nattrs);
+            nattrs += module->objects[i]->co->nkernels;
+        }
+    }
+    fputs("    {.target = 0}, /* ends the list */\n};\n\n", w->f);
+}
+
+/* ---- configuration tables ------------------------------------------------ */
+
+static void write_row_cells(const struct writer *w, const struct model_table *t,
+                            size_t r)
+{
+    fputs("   ", w->f);
+    for (size_t c = 0; c < t->ncolumns; c++) {
+        const enum kpk_cell_type type = t->columns[c].type;
+        const char *cell = t->rows[r].cells[c];
+
+        fputc(' ', w->f);
+        record_write_cell(w->f, type, cell,
+                          type == KPK_CELL_STRING ? text(w, cell) : 0);
+        fputc(',', w->f);
+    }
+    fputc('\n', w->f);
+}
+
+/* What table number n of the part points to. */
+static void write_table(const struct writer *w, const struct model_table *t,
+                        size_t n)
+{
+    fprintf(w->f, "static const struct kpk_column columns_%zu[] = {\n", n);
+    for (size_t c = 0; c < t->ncolumns; c++)
+        record_write_column(w->f, text(w, t->columns[c].name),
+                            t->columns[c].type);
+    fprintf(w->f,
+            "    {0, 0},\n};\nstatic const struct kpk_row_key keys_%zu[] = {\n",
+            n);
+    for (size_t r = 0; r < t->nrows; r++)
+        fprintf(w->f, "    {%u, %u, %zu},\n", (unsigned)t->rows[r].kernel,
+                text(w, t->rows[r].target), t->rows[r].module);
+    fprintf(w->f,
+            "    {0, 0, 0},\n};\nstatic const union kpk_cell_data cells_%zu[] "
+            "= {\n",
+            n);
+    for (size_t r = 0; r < t->nrows; r++)
+        write_row_cells(w, t, r);
+    fputs("    {0},\n};\n\n", w->f);
+    index_write(w->f, t, n);
+}
+
+/* Rows of an imported table are about kernels of several modules. */
+static void write_tables(const struct writer *w)
+{
+    const struct model_part *part = w->part;
+    char *symbol = part_symbol(part);
+    size_t n = 0;
+
+    for (size_t m = 0; m < part->nmodules; m++)
+        for (size_t t = 0; t < part->modules[m].ntables; t++)
+            write_table(w, part->modules[m].tables[t], n++);
+    if (part->imported)
+        fprintf(w->f, "extern HIDDEN const struct kpk_module %s[];\n", symbol);
+    fputs("static const struct kpk_table tables[] = {\n", w->f);
+    n = 0;
+    for (size_t m = 0; m < part->nmodules; m++)
+        for (size_t i = 0; i < part->modules[m].ntables; i++, n++) {
+            const struct model_table *t = part->modules[m].tables[i];
+
+            fprintf(w->f,
+                    "    {%u, %zu, %zu, columns_%zu, keys_%zu, cells_%zu, %s, "
+                    "index_%zu},\n",
+                    text(w, t->name), t->ncolumns, t->nrows, n, n, n,
+                    part->imported ? symbol : "0", n);
+        }
+    fputs("    {.name = 0}, /* ends the list */\n};\n\n", w->f);
+    free(symbol);
+}
+
+/* ---- modules ------------------------------------------------------------- */
+
+/* The same C serves a compressed pack and a plain one: the rules say which it
+ * is when they compile it. */
+static void write_codec(const struct writer *w)
+{
+    const char *pack = w->part->pack;
+
+    fprintf(w->f,
+            "#ifdef KPK_COMPRESSED\n"
+            "extern HIDDEN const struct kpk_codec kpk_i_%s__codec;\n"
+            "extern HIDDEN const unsigned char kpk_i_%s__dictionary[];\n"
+            "extern HIDDEN struct kpk_cache kpk_i_%s__dictionary_cache;\n"
+            "static struct kpk_cache caches[%zu];\n"
+            "#define CODEC .codec = &kpk_i_%s__codec, \\\n"
+            "    .dictionary = (const struct kpk_blob *)kpk_i_%s__dictionary, "
+            "\\\n"
+            "    .caches = caches, .dictionary_cache = "
+            "&kpk_i_%s__dictionary_cache,\n"
+            "#else\n"
+            "#define CODEC\n"
+            "#endif\n\n",
+            pack, pack, pack, w->part->modules[0].nobjects, pack, pack, pack);
+}
+
+static void write_module(const struct writer *w, const struct model_module *m,
+                         size_t kernel, size_t object, size_t table)
+{
+    fprintf(w->f,
+            "{.format = KPK_FORMAT_VERSION, .name = %u, .strings = strings,\n"
+            "     .kernels = kernels + %zu, .nkernels = %zu, .args = args,\n"
+            "     .objects = objects + %zu, .nobjects = %zu,\n"
+            "     .tables = tables + %zu, .ntables = %zu,%s}",
+            text(w, m->name), kernel,
+            m->nobjects ? model_kernels(m)->nkernels : 0, object, m->nobjects,
+            table, m->ntables, w->part->imported ? "" : "\n     CODEC\n    ");
+}
+
+static void write_modules(const struct writer *w)
+{
+    const struct model_part *part = w->part;
+    char *symbol = part_symbol(part);
+    const char *array = part->imported ? "[]" : "";
+    size_t kernel = 0, object = 0, table = 0;
+
+    fprintf(w->f, "extern HIDDEN const struct kpk_module %s%s;\n", symbol,
+            array);
+    fprintf(w->f, "const struct kpk_module %s%s =%s\n    ", symbol, array,
+            part->imported ? " {" : "");
+    for (size_t i = 0; i < part->nmodules; i++) {
+        const struct model_module *m = &part->modules[i];
+
+        write_module(w, m, kernel, object, table);
+        fputs(part->imported ? ",\n    " : "", w->f);
+        kernel += m->nobjects ? model_kernels(m)->nkernels : 0;
+        object += m->nobjects;
+        table += m->ntables;
+    }
+    fputs(part->imported ? "};\n\n" : ";\n", w->f);
+    /* For programs that have one pack and declare a module themselves; the
+     * pack's own table and its header use the full name. */
+    if (!part->imported)
+        fprintf(w->f,
+                "extern HIDDEN const struct kpk_module kpk_module_%s\n"
+                "    __attribute__((weak, alias(\"%s\")));\n",
+                part->name, symbol);
+    free(symbol);
+}
+
+/* ---- the whole ----------------------------------------------------------- */
+
+/* The strings stand behind all that counts in them and before the modules. */
+void part_write(FILE *f, FILE *bin, const struct model_part *part)
+{
+    const struct writer w = {f, bin, part, strings_new()};
+
+    if (!w.strings) {
+        fputs("kpack-gen: out of memory\n", stderr);
+        exit(1);
+    }
+    record_write_top(f, part->imported ? "kind" : "module", part->name);
+    if (bin) {
+        fprintf(f,
+                "extern HIDDEN const unsigned char kpk_i_%s_%s_data[];\n"
+                "#define data kpk_i_%s_%s_data\n\n",
+                part->pack, part->name, part->pack, part->name);
+    } else {
+        each_object(&w, write_declaration);
+        fputc('\n', f);
+        write_codec(&w);
+    }
+    write_kernels(&w);
+    write_objects(&w);
+    write_tables(&w);
+    for (size_t i = 0; i < part->nmodules; i++)
+        (void)text(&w, part->modules[i].name);
+    strings_write(f, w.strings);
+    write_modules(&w);
+    strings_free(w.strings);
+}

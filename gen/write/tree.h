@@ -1,0 +1,27 @@
+/* tree.h - writes an imported pack: a table and a data file for each kind */
+#ifndef KPK_GEN_TREE_H
+#define KPK_GEN_TREE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "model/model.h"
+
+/*
+ * tree_write() writes into a folder, which is made:
+ *
+ *   kind.KIND.c    modules and tables of a kind, and the pack kpk_PACK_KIND
+ *   kind.KIND.bin  its code objects, each with its head (struct kpk_blob)
+ *   pack.c         the pack of all kinds, kpk_PACK
+ *   PACK.h         the header
+ *   PACK_launch.h  the header of launchers, which says that there are none
+ *   kinds.mk       KPACK_IMPORT_KINDS, for the rules that compile all this; it
+ *                  comes last, so that a run that was broken off is done again
+ *
+ * The same tree gives the same bytes. False, when it has said so, if a file
+ * cannot be written.
+ */
+bool tree_write(const char *folder, const char *pack,
+                const struct model_part *parts, size_t nparts);
+
+#endif
