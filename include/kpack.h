@@ -51,7 +51,7 @@
  *
  * Most programs need the first half:
  *
- *     Version, Errors, Packs and modules, HIP and its devices, Instances,
+ *     Version, Errors, Packs and modules, Drivers and devices, Instances,
  *     Launching, Device memory, Typed launches
  *
  * The second half is for those that want more:
@@ -97,7 +97,8 @@ int kpk_version(void);
     X(KPK_OK,                0, "success")                                    \
     X(KPK_ERR_ARG,           1, "bad argument to a kpack call")               \
     X(KPK_ERR_NOMEM,         2, "out of host memory")                         \
-    X(KPK_ERR_NO_HIP,        3, "no usable HIP runtime on this machine")      \
+    X(KPK_ERR_NO_HIP,        3, "no usable HIP runtime or CUDA driver on "    \
+                                "this machine")                               \
     X(KPK_ERR_NO_DEVICE,     4, "no such GPU")                                \
     X(KPK_ERR_NO_MODULE,     5, "no such module in the pack")                 \
     X(KPK_ERR_NO_KERNEL,     6, "no such kernel in the pack")                 \
@@ -109,8 +110,8 @@ int kpk_version(void);
                                 "is impossible")                              \
     X(KPK_ERR_KERNEL_ARGS,  11, "the kernel takes other arguments")           \
     X(KPK_ERR_UNLOADED,     12, "the kernel's module has been unloaded")      \
-    X(KPK_ERR_UNSUPPORTED,  13, "this HIP runtime or GPU cannot do that")     \
-    X(KPK_ERR_HIP,          14, "a HIP call failed")                          \
+    X(KPK_ERR_UNSUPPORTED,  13, "this driver or GPU cannot do that")          \
+    X(KPK_ERR_HIP,          14, "a call of HIP or CUDA failed")               \
     X(KPK_ERR_NO_GLOBAL,    15, "no such device variable in the module")      \
     X(KPK_ERR_NO_ROW,       16, "no row of the configuration table fits")
 /* clang-format on */
@@ -172,7 +173,7 @@ typedef struct kpk_pack kpk_pack;
 typedef struct kpk_module kpk_module;
 
 /* ------------------------------------------------------------------------ */
-/* HIP and its devices                                                      */
+/* Drivers and devices                                                      */
 
 /*
  * HIP is found when it is first needed, in this order: a copy that is already
@@ -199,14 +200,44 @@ typedef struct kpk_module kpk_module;
 kpk_status kpk_hip_info(int *version, const char **path);
 
 /*
- * kpk_device_count() counts the devices that HIP sees.
+ * NVIDIA's GPUs are reached through the CUDA driver, which is found likewise: a
+ * copy in the process, the file or name in KPK_CUDA_LIBRARY, libcuda.so.1. An
+ * empty KPK_CUDA_LIBRARY says not to look. The driver is left alone while a
+ * device of HIP's is asked for.
  *
- * A machine without a GPU or its driver has 0 of them, which is a success.
- * Fails with KPK_ERR_NO_HIP, KPK_ERR_HIP.
+ * Kernels run in the device's primary context, which CUDA's runtime and PyTorch
+ * use too: their pointers and streams are good here. A context that the program
+ * makes itself with cuCtxCreate() is not: its pointers are unknown here. The
+ * thread's current context is the same after a call as before it.
+ */
+
+/*
+ * kpk_device_count() counts the devices of all drivers: HIP's come first, then
+ * CUDA's.
+ *
+ * A machine without a GPU has 0 of them, which is a success. Fails with
+ * KPK_ERR_NO_HIP if there is neither HIP nor a CUDA driver, and with
+ * KPK_ERR_HIP.
  */
 kpk_status kpk_device_count(int *out);
 
-/* What HIP says of a device. Sizes are in bytes. */
+/* Whose devices: AMD's through HIP, or NVIDIA's through the CUDA driver. */
+typedef enum kpk_platform { KPK_HIP = 0, KPK_CUDA = 1 } kpk_platform;
+
+/*
+ * kpk_driver_info() finds a platform's driver and says which one was found.
+ * kpk_hip_info() is the same for HIP.
+ *
+ *   version  HIP's own number, see above; of CUDA, major * 1000 + minor * 10;
+ *            may be NULL
+ *   path     the file it was loaded from, for ever; may be NULL
+ *
+ * Fails with KPK_ERR_NO_HIP, KPK_ERR_HIP, KPK_ERR_ARG, KPK_ERR_UNSUPPORTED.
+ */
+kpk_status kpk_driver_info(kpk_platform platform, int *version,
+                           const char **path);
+
+/* What the driver says of a device. Sizes are in bytes. */
 typedef struct kpk_device {
     char name[256];   /* marketing or board name */
     char target[256]; /* target ID, "gfx90a:sramecc+:xnack-" */
@@ -220,11 +251,13 @@ typedef struct kpk_device {
     uint32_t cooperative;       /* 1 if cooperative launches work: the device
                                  * can, and this HIP has the call (5.5) */
     uint32_t cooperative_multi; /* 1 if they work over several devices */
+    kpk_platform platform;      /* whose device it is */
+    int index;                  /* and its number there */
 } kpk_device;
 
 /*
- * kpk_device_get() describes device number `device`, counted from 0 as HIP
- * counts.
+ * kpk_device_get() describes device number `device`, counted from 0 over
+ * HIP's devices and then CUDA's.
  *
  * Fails with KPK_ERR_NO_DEVICE, KPK_ERR_NO_HIP, KPK_ERR_HIP.
  */
@@ -252,7 +285,7 @@ typedef struct kpk_kernel kpk_kernel;
  *
  *   pack     constant data, e.g. &kpk_candle
  *   modules  [n] pointers to constant data; the array itself is not kept
- *   device   device number, as HIP counts
+ *   device   device number, as kpk_device_get() counts
  *   out      the instance; give it to kpk_close()
  *
  * Nothing is loaded yet: a module is loaded the first time one of its kernels

@@ -1,117 +1,78 @@
-/* device.c - HIP's devices: what they are, and which one is current
+/* device.c - one numbering of all GPUs: HIP's devices first, then CUDA's
  *
- * HIP has two layouts of its property structure. From 6.0 on the header
- * renames hipGetDeviceProperties to ...R0600 at compile time while the plain
- * name goes on filling the old layout for old binaries, so the name that is
- * found decides the layout. The offsets are HIP's ABI; gcnArchName has no
- * other source that all releases share.
+ * Starting CUDA's driver takes a fifth of a second, so it is left alone while a
+ * device of HIP's is asked for.
  */
 #include "internal.h"
 
-#include <string.h>
+#include <stdio.h>
 
-/* clang-format off */
-#define FIELD_TABLE(X)                                     \
-    /* field                         R0000  R0600  nbytes */ \
-    X(name,                              0,     0,    256) \
-    X(gcnArchName,                     396,  1160,    256) \
-    X(totalGlobalMem,                  256,   288,      8) \
-    X(sharedMemPerBlock,               264,   296,      8) \
-    X(warpSize,                        276,   308,      4) \
-    X(maxThreadsPerBlock,              280,   320,      4) \
-    X(maxThreadsDim,                   284,   324,     12) \
-    X(maxGridSize,                     296,   336,     12) \
-    X(multiProcessorCount,             336,   388,      4) \
-    X(cooperativeLaunch,               656,   688,      4) \
-    X(cooperativeMultiDeviceLaunch,    660,   692,      4)
-/* clang-format on */
-
-enum field {
-#define X(field, r0000, r0600, nbytes) FIELD_##field,
-    FIELD_TABLE(X)
-#undef X
-};
-
-static const struct {
-    uint16_t offset[2]; /* R0000, R0600 */
-    uint16_t nbytes;
-} fields[] = {
-#define X(field, r0000, r0600, nbytes) {{r0000, r0600}, nbytes},
-    FIELD_TABLE(X)
-#undef X
-};
-
-/* The larger layout has 1472 bytes. A release that grows it must not write
- * past the end. */
-struct properties {
-    int layout; /* 0: R0000, 1: R0600 */
-    _Alignas(16) unsigned char raw[4096];
-};
-
-static void read_field(const struct properties *from, enum field field,
-                       void *to)
+static kpk_status count_devices(const struct kpk_i_gpu *gpu, int *out)
 {
-    memcpy(to, from->raw + fields[field].offset[from->layout],
-           fields[field].nbytes);
-}
-
-static hipError_t read_properties(struct properties *to, int device)
-{
-    memset(to, 0, sizeof(*to));
-    to->layout = kpk_i_hip.hipGetDevicePropertiesR0600 != NULL;
-    if (to->layout)
-        return kpk_i_hip.hipGetDevicePropertiesR0600((void *)to->raw, device);
-    return kpk_i_hip.hipGetDeviceProperties((void *)to->raw, device);
-}
-
-static void describe(const struct properties *from, kpk_device *to)
-{
-    memset(to, 0, sizeof(*to));
-    read_field(from, FIELD_name, to->name);
-    read_field(from, FIELD_gcnArchName, to->target);
-    to->name[sizeof(to->name) - 1] = '\0';
-    to->target[sizeof(to->target) - 1] = '\0';
-    read_field(from, FIELD_totalGlobalMem, &to->memory_nbytes);
-    read_field(from, FIELD_sharedMemPerBlock, &to->lds_nbytes);
-    read_field(from, FIELD_warpSize, &to->wave_size);
-    read_field(from, FIELD_maxThreadsPerBlock, &to->max_block);
-    read_field(from, FIELD_maxThreadsDim, to->max_block_dim);
-    read_field(from, FIELD_maxGridSize, to->max_grid);
-    read_field(from, FIELD_multiProcessorCount, &to->compute_units);
-    read_field(from, FIELD_cooperativeLaunch, &to->cooperative);
-    read_field(from, FIELD_cooperativeMultiDeviceLaunch,
-               &to->cooperative_multi);
-    /* What the device can HIP before 5.5 cannot ask it for. */
-    if (!kpk_i_hip.hipModuleLaunchCooperativeKernel)
-        to->cooperative = 0;
-    if (!kpk_i_hip.hipModuleLaunchCooperativeKernelMultiDevice)
-        to->cooperative_multi = 0;
-}
-
-kpk_status kpk_device_count(int *out)
-{
-    kpk_status st;
     int count = 0;
-    hipError_t error;
+    const hipError_t error = gpu->hipGetDeviceCount(&count);
 
-    KPK_I_NEED(out);
-    st = kpk_i_hip_bind();
-    if (st != KPK_OK)
-        return st;
-    error = kpk_i_hip.hipGetDeviceCount(&count);
     /* What HIP says without a driver, too: no device, not a fault. */
     if (error == hipErrorNoDevice)
         count = 0;
     else if (error != hipSuccess)
-        return kpk_i_fail_hip("hipGetDeviceCount", error,
+        return kpk_i_fail_gpu(gpu, "hipGetDeviceCount", error,
                               "cannot count the GPUs");
     if (count < 0)
         return kpk_i_fail(KPK_ERR_HIP,
-                          "cannot count the GPUs: hipGetDeviceCount returned "
-                          "success and the number %d",
-                          count);
+                          "cannot count the GPUs: %s returned success and the "
+                          "number %d",
+                          gpu->call_name("hipGetDeviceCount"), count);
     *out = count;
     return KPK_OK;
+}
+
+/* HIP's devices: none where there is no HIP, which is noted. */
+static kpk_status count_hip(int *out, bool *absent)
+{
+    kpk_status st = kpk_i_hip_bind();
+
+    *out = 0;
+    *absent = st == KPK_ERR_NO_HIP;
+    if (*absent)
+        return KPK_OK;
+    return st == KPK_OK ? count_devices(&kpk_i_hip, out) : st;
+}
+
+/* CUDA's devices; none where there is no driver. Fails, with both reasons, if
+ * there is no HIP either. */
+static kpk_status count_cuda(int *out, bool hip_absent)
+{
+    char no_hip[1024];
+    char no_cuda[512];
+    kpk_status st;
+
+    *out = 0;
+    (void)snprintf(no_hip, sizeof(no_hip), "%s", kpk_error_message());
+    st = kpk_i_cuda_bind();
+    if (st == KPK_OK)
+        return count_devices(&kpk_i_cuda, out);
+    if (!hip_absent)
+        return KPK_OK;
+    (void)snprintf(no_cuda, sizeof(no_cuda), "%s", kpk_error_message());
+    return kpk_i_fail(KPK_ERR_NO_HIP, "%s. For NVIDIA GPUs: %s", no_hip,
+                      no_cuda);
+}
+
+kpk_status kpk_device_count(int *out)
+{
+    bool hip_absent;
+    int hip;
+    int cuda;
+    kpk_status st;
+
+    KPK_I_NEED(out);
+    st = count_hip(&hip, &hip_absent);
+    if (st == KPK_OK)
+        st = count_cuda(&cuda, hip_absent);
+    if (st == KPK_OK)
+        *out = hip + cuda;
+    return st;
 }
 
 static kpk_status no_such_device(int device, int count)
@@ -119,74 +80,86 @@ static kpk_status no_such_device(int device, int count)
     if (count == 0)
         return kpk_i_fail(
             KPK_ERR_NO_DEVICE,
-            "device %d was asked for, but HIP (%s) sees no GPU. Check that the "
-            "amdgpu driver is loaded, that this user may open /dev/kfd and "
-            "/dev/dri/render*, and that HIP_VISIBLE_DEVICES does not hide it",
-            device, kpk_i_hip.path);
+            "device %d was asked for, but neither HIP (%s) nor CUDA (%s) sees "
+            "a GPU. Of an AMD GPU, check that the amdgpu driver is loaded, "
+            "that this user may open /dev/kfd and /dev/dri/render*, and that "
+            "HIP_VISIBLE_DEVICES does not hide it; of an NVIDIA GPU, that "
+            "nvidia-smi lists it",
+            device, kpk_i_hip.path ? kpk_i_hip.path : "not found",
+            kpk_i_cuda.path ? kpk_i_cuda.path : "not found");
     return kpk_i_fail(KPK_ERR_NO_DEVICE,
-                      "device %d was asked for, but HIP sees %d GPU%s: the "
+                      "device %d was asked for, but there %s %d GPU%s: the "
                       "highest number is %d",
-                      device, count, count == 1 ? "" : "s", count - 1);
+                      device, count == 1 ? "is" : "are", count,
+                      count == 1 ? "" : "s", count - 1);
+}
+
+kpk_status kpk_i_find_device(int device, const struct kpk_i_gpu **gpu,
+                             int *index)
+{
+    bool hip_absent;
+    int hip;
+    int cuda;
+    kpk_status st = count_hip(&hip, &hip_absent);
+
+    if (st != KPK_OK)
+        return st;
+    if (device >= 0 && device < hip) {
+        *gpu = &kpk_i_hip;
+        *index = device;
+        return KPK_OK;
+    }
+    st = count_cuda(&cuda, hip_absent);
+    if (st != KPK_OK)
+        return st;
+    if (device < 0 || device >= hip + cuda)
+        return no_such_device(device, hip + cuda);
+    *gpu = &kpk_i_cuda;
+    *index = device - hip;
+    return KPK_OK;
 }
 
 kpk_status kpk_device_get(int device, kpk_device *out)
 {
-    struct properties properties;
-    hipError_t error;
-    int count = 0;
+    const struct kpk_i_gpu *gpu;
+    kpk_device found;
+    int index;
     kpk_status st;
 
     KPK_I_NEED(out);
-    st = kpk_device_count(&count);
-    if (st != KPK_OK)
-        return st;
-    if (device < 0 || device >= count)
-        return no_such_device(device, count);
-    error = read_properties(&properties, device);
-    if (error != hipSuccess)
-        return kpk_i_fail_hip("hipGetDeviceProperties", error,
-                              "cannot read the properties of device %d",
-                              device);
-    describe(&properties, out);
-    return KPK_OK;
-}
-
-kpk_status kpk_i_device_enter(int device, int *saved)
-{
-    hipError_t error;
-    kpk_status st = kpk_i_check_process();
-
-    if (st != KPK_OK)
-        return st;
-    error = kpk_i_hip.hipGetDevice(saved);
-    if (error != hipSuccess)
-        return kpk_i_fail_hip("hipGetDevice", error,
-                              "cannot find out the current device");
-    if (*saved == device)
-        return KPK_OK;
-    error = kpk_i_hip.hipSetDevice(device);
-    if (error != hipSuccess)
-        return kpk_i_fail_hip("hipSetDevice", error,
-                              "cannot make device %d current", device);
-    return KPK_OK;
-}
-
-kpk_status kpk_i_device_leave(int device, int saved, kpk_status st)
-{
-    hipError_t error;
-
-    if (saved == device)
-        return st;
-    error = kpk_i_hip.hipSetDevice(saved);
-    if (error == hipSuccess)
-        return st;
+    st = kpk_i_find_device(device, &gpu, &index);
     if (st == KPK_OK)
-        return kpk_i_fail_hip("hipSetDevice", error,
-                              "the call did its work, but cannot make device "
-                              "%d current again; device %d is now",
-                              saved, device);
-    kpk_i_fail_more(". After that hipSetDevice(%d) returned %d: device %d is "
-                    "current now, no longer device %d",
-                    saved, (int)error, device, saved);
-    return st;
+        st = gpu->describe(index, &found);
+    if (st != KPK_OK)
+        return st;
+    found.platform = gpu->platform;
+    found.index = index;
+    *out = found;
+    return KPK_OK;
+}
+
+kpk_status kpk_driver_info(kpk_platform platform, int *version,
+                           const char **path)
+{
+    const bool is_cuda = platform == KPK_CUDA;
+    const struct kpk_i_gpu *gpu = is_cuda ? &kpk_i_cuda : &kpk_i_hip;
+    kpk_status st;
+
+    if (platform != KPK_HIP && platform != KPK_CUDA)
+        return kpk_i_fail(KPK_ERR_ARG,
+                          "kpk_driver_info: %d is neither KPK_HIP nor KPK_CUDA",
+                          (int)platform);
+    st = is_cuda ? kpk_i_cuda_bind() : kpk_i_hip_bind();
+    if (st != KPK_OK)
+        return st;
+    if (version)
+        *version = gpu->version;
+    if (path)
+        *path = gpu->path;
+    return KPK_OK;
+}
+
+kpk_status kpk_hip_info(int *version, const char **path)
+{
+    return kpk_driver_info(KPK_HIP, version, path);
 }

@@ -77,20 +77,20 @@ void kpk_i_fail_more(const char *format, ...)
     va_end(args);
 }
 
-kpk_status kpk_i_fail_hip(const char *call, hipError_t error,
-                          const char *format, ...)
+kpk_status kpk_i_fail_gpu(const struct kpk_i_gpu *gpu, const char *call,
+                          hipError_t error, const char *format, ...)
 {
-    const char *name = kpk_i_hip.hipGetErrorName(error);
-    const char *string = kpk_i_hip.hipGetErrorString(error);
+    const char *name = gpu->hipGetErrorName(error);
+    const char *string = gpu->hipGetErrorString(error);
     char asked[MESSAGE_NBYTES / 2];
     va_list args;
 
     va_start(args, format);
     (void)vsnprintf(asked, sizeof(asked), format, args);
     va_end(args);
-    (void)kpk_i_fail(KPK_ERR_HIP, "%s: %s returned %s (%d), %s", asked, call,
-                     name ? name : "an unnamed error", (int)error,
-                     string ? string : "no text");
+    (void)kpk_i_fail(KPK_ERR_HIP, "%s: %s returned %s (%d), %s", asked,
+                     gpu->call_name(call), name ? name : "an unnamed error",
+                     (int)error, string ? string : "no text");
     last_hip = (int)error;
     return KPK_ERR_HIP;
 }
@@ -111,4 +111,13 @@ void kpk_i_append(struct kpk_i_text *text, const char *format, ...)
         n = (int)text->room - 1;
     text->at += n;
     text->room -= (size_t)n;
+}
+
+kpk_status kpk_i_lacks(const struct kpk_i_gpu *gpu, const char *what,
+                       const char *hip_name)
+{
+    return kpk_i_fail(KPK_ERR_UNSUPPORTED,
+                      "%s needs %s, which %s %d.%d (%s) does not have", what,
+                      gpu->call_name(hip_name), gpu->title, gpu->major,
+                      gpu->minor, gpu->path);
 }

@@ -5,7 +5,7 @@
  * two copies of libamdhip64 are two independent runtimes whose handles do not
  * mix.
  */
-/* For RTLD_DEFAULT, dlinfo, dl_iterate_phdr and secure_getenv; the name is
+/* For RTLD_DEFAULT, dlinfo and secure_getenv; the name is
  * glibc's. */
 #define _GNU_SOURCE /* NOLINT(bugprone-reserved-identifier,cert-dcl37-c) */
 #include "internal.h"
@@ -15,11 +15,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct kpk_i_hip kpk_i_hip;
+static const char *same_name(const char *hip_name)
+{
+    return hip_name;
+}
 
-static pthread_mutex_t bind_lock = PTHREAD_MUTEX_INITIALIZER;
-static atomic_bool bound;
-static atomic_bool forked; /* from a process that had found HIP */
+static const char *no_log(void)
+{
+    return "";
+}
+
+struct kpk_i_gpu kpk_i_hip = {
+    .describe = kpk_i_hip_describe,
+    .enter = kpk_i_hip_enter,
+    .leave = kpk_i_hip_leave,
+    .call_name = same_name,
+    .compile_log = no_log,
+    .platform = KPK_HIP,
+    .title = "HIP",
+};
 
 /* Releases before it are refused. */
 enum { LEAST_VERSION = 50000000 };
@@ -62,7 +76,7 @@ static void look_up(const struct source *from, const char *name, void *slot)
     store_function(slot, address);
 }
 
-static const char *file_of(const struct kpk_i_hip *hip)
+static const char *file_of(const struct kpk_i_gpu *hip)
 {
     Dl_info info = {.dli_fname = NULL};
     void *address;
@@ -84,7 +98,7 @@ static const char *file_of_handle(void *handle, const char *otherwise)
 /* Binds all rows; false, with a reason, if the library cannot be used. */
 static bool bind_functions(struct source *from, struct kpk_i_text *why)
 {
-    struct kpk_i_hip hip;
+    struct kpk_i_gpu hip = kpk_i_hip;
     const char *missing = NULL;
 
     store_function(&from->get_proc, dlsym(from->handle, "hipGetProcAddress"));
@@ -108,9 +122,10 @@ static bool bind_functions(struct source *from, struct kpk_i_text *why)
     hip.version = 0;
     if (hip.hipRuntimeGetVersion(&hip.version) != hipSuccess)
         hip.version = 0; /* no reason to refuse it: it may be new enough */
+    hip.major = hip.version / 10000000;
+    hip.minor = hip.version / 100000 % 100;
     if (hip.version && hip.version < LEAST_VERSION) {
-        kpk_i_append(why, "it is HIP %d.%d", hip.version / 10000000,
-                     hip.version / 100000 % 100);
+        kpk_i_append(why, "it is HIP %d.%d", hip.major, hip.minor);
         return false;
     }
     hip.path = file_of(&hip);
@@ -233,32 +248,12 @@ static kpk_status use_names(void)
                       tried);
 }
 
-/* The first object is the program; dynamic ones name their interpreter. */
-static int has_interpreter(struct dl_phdr_info *info, size_t nbytes, void *out)
-{
-    (void)nbytes;
-    for (int i = 0; i < info->dlpi_phnum; i++)
-        if (info->dlpi_phdr[i].p_type == PT_INTERP)
-            *(bool *)out = true;
-    return 1; /* the others do not matter */
-}
-
-/* A shared library that is loaded into a static program brings a second C
- * library, and crashes. */
-static bool program_is_static(void)
-{
-    bool interpreter = false;
-
-    (void)dl_iterate_phdr(has_interpreter, &interpreter);
-    return !interpreter;
-}
-
 static kpk_status find_and_bind(void)
 {
     const char *variable = secure_getenv("KPK_HIP_LIBRARY");
     kpk_status st = KPK_OK;
 
-    if (program_is_static())
+    if (kpk_i_program_is_static())
         return kpk_i_fail(KPK_ERR_NO_HIP,
                           "this program is linked with -static, and the HIP "
                           "runtime, a shared library, cannot be loaded into "
@@ -269,60 +264,9 @@ static kpk_status find_and_bind(void)
     return variable && *variable ? use_variable(variable) : use_names();
 }
 
-/* In the child of fork(), where this thread is the only one: a lock that
- * another one held would never be free again. */
-static void after_fork(void)
-{
-    const bool searching = pthread_mutex_trylock(&bind_lock) != 0;
-
-    if (!searching)
-        (void)pthread_mutex_unlock(&bind_lock);
-    if (searching || atomic_load(&bound))
-        atomic_store(&forked, true);
-}
-
-static void watch_forks(void)
-{
-    (void)pthread_atfork(NULL, NULL, after_fork);
-}
-
-kpk_status kpk_i_check_process(void)
-{
-    if (!atomic_load_explicit(&forked, memory_order_relaxed))
-        return KPK_OK;
-    return kpk_i_fail(KPK_ERR_UNSUPPORTED,
-                      "this process was forked from one that had found HIP, "
-                      "and HIP does not survive fork(). Fork before the first "
-                      "call that needs HIP, or let the child exec()");
-}
-
 kpk_status kpk_i_hip_bind(void)
 {
-    static pthread_once_t watching = PTHREAD_ONCE_INIT;
-    kpk_status st = kpk_i_check_process();
+    static atomic_bool bound;
 
-    if (st != KPK_OK || atomic_load_explicit(&bound, memory_order_acquire))
-        return st;
-    (void)pthread_once(&watching, watch_forks);
-    (void)pthread_mutex_lock(&bind_lock);
-    if (!atomic_load_explicit(&bound, memory_order_relaxed)) {
-        st = find_and_bind();
-        if (st == KPK_OK)
-            atomic_store_explicit(&bound, true, memory_order_release);
-    }
-    (void)pthread_mutex_unlock(&bind_lock);
-    return st;
-}
-
-kpk_status kpk_hip_info(int *version, const char **path)
-{
-    kpk_status st = kpk_i_hip_bind();
-
-    if (st != KPK_OK)
-        return st;
-    if (version)
-        *version = kpk_i_hip.version;
-    if (path)
-        *path = kpk_i_hip.path;
-    return KPK_OK;
+    return kpk_i_bind_once(&bound, find_and_bind);
 }

@@ -162,7 +162,9 @@ kpk_status kpk_open_modules(const kpk_module *const *modules, size_t n,
         goto out;
     }
     inst->ordinal = device;
-    st = kpk_device_get(device, &inst->device);
+    st = kpk_i_find_device(device, &inst->gpu, &inst->index);
+    if (st == KPK_OK)
+        st = kpk_device_get(device, &inst->device);
     if (st != KPK_OK)
         goto out;
     inst->nslots = n;
@@ -255,7 +257,7 @@ kpk_status kpk_instance_selection(const kpk_instance *inst, const char *module,
     return kpk_i_select_reported(slot->module, inst->device.target, out);
 }
 
-/* First releases that read a code object version, generic targets apart.
+/* First releases of HIP that read a code object version, generic targets apart.
  * Sources: ROCr's list of ABI versions, clr's release notes. */
 static int least_hip_version(const struct kpk_code_object *object,
                              const char *target)
@@ -267,29 +269,54 @@ static int least_hip_version(const struct kpk_code_object *object,
     return 50000000;
 }
 
+static void hint_hip(struct kpk_i_text *text, const struct kpk_i_gpu *gpu,
+                     const struct kpk_code_object *object, const char *target)
+{
+    const int least = least_hip_version(object, target);
+
+    if (gpu->version && gpu->version < least)
+        kpk_i_append(text,
+                     " (code object version %u%s is read from HIP %d.%d on, "
+                     "this is HIP %d.%d: rebuild the pack with COV=5 and "
+                     "ARCHS for the processor itself)",
+                     (unsigned)object->cov,
+                     strstr(target, "-generic") ? " for a generic target" : "",
+                     least / 10000000, least / 100000 % 100, gpu->major,
+                     gpu->minor);
+}
+
+/* What PTX's compiler said, or that a cubin is of a newer CUDA. A driver takes
+ * cubins of its own major release and of all before. */
+static void hint_cuda(struct kpk_i_text *text, const struct kpk_i_gpu *gpu,
+                      const struct kpk_code_object *object, const char *target)
+{
+    const char *log = gpu->compile_log();
+
+    if (*log)
+        kpk_i_append(text, " (its compiler says: %s)", log);
+    else if (strncmp(target, "sm_", 3) == 0 && gpu->version &&
+             object->cov / 10 > (uint32_t)gpu->major)
+        kpk_i_append(text,
+                     " (it was made by CUDA %u.%u, this driver is for %d.%d: "
+                     "update the driver, or build with an older toolkit)",
+                     (unsigned)object->cov / 10, (unsigned)object->cov % 10,
+                     gpu->major, gpu->minor);
+}
+
 static kpk_status load_failed(const kpk_instance *inst,
                               const struct kpk_i_slot *slot, const char *call,
                               hipError_t error)
 {
     const struct kpk_code_object *object = &slot->module->objects[slot->object];
     const char *target = kpk_i_string(slot->module, object->target);
-    const int least = least_hip_version(object, target);
-    char hint[256];
+    char hint[512];
     struct kpk_i_text text = {hint, sizeof(hint)};
 
     hint[0] = '\0';
-    if (kpk_i_hip.version && kpk_i_hip.version < least)
-        kpk_i_append(&text,
-                     " (code object version %u%s is read from HIP %d.%d on, "
-                     "this is HIP %d.%d: rebuild the pack with COV=5 and "
-                     "ARCHS for the processor itself)",
-                     (unsigned)object->cov,
-                     strstr(target, "-generic") ? " for a generic target" : "",
-                     least / 10000000, least / 100000 % 100,
-                     kpk_i_hip.version / 10000000,
-                     kpk_i_hip.version / 100000 % 100);
-    return kpk_i_fail_hip(
-        call, error,
+    (inst->gpu->platform == KPK_CUDA ? hint_cuda : hint_hip)(&text, inst->gpu,
+                                                             object, target);
+    return kpk_i_fail_gpu(
+        inst->gpu, call, error,
         "cannot load module %s, code object %s, on device %d (%s)%s",
         kpk_module_name(slot->module), target, inst->ordinal,
         inst->device.target, hint);
@@ -306,7 +333,7 @@ struct load_options {
 static kpk_status load(kpk_instance *inst, struct kpk_i_slot *slot,
                        const struct load_options *with)
 {
-    const unsigned char *elf = NULL;
+    const unsigned char *image = NULL;
     hipModule_t loaded = NULL;
     kpk_selection unused;
     hipError_t error;
@@ -317,14 +344,14 @@ static kpk_status load(kpk_instance *inst, struct kpk_i_slot *slot,
     if (!slot->fits) /* says again why not */
         return kpk_i_select_reported(slot->module, inst->device.target,
                                      &unused);
-    st = kpk_i_object_elf(slot->module, slot->object, &elf);
+    st = kpk_i_object_image(slot->module, slot->object, &image);
     if (st != KPK_OK)
         return st;
     if (with)
-        error = kpk_i_hip.hipModuleLoadDataEx(&loaded, elf, with->n,
-                                              with->options, with->values);
+        error = inst->gpu->hipModuleLoadDataEx(&loaded, image, with->n,
+                                               with->options, with->values);
     else
-        error = kpk_i_hip.hipModuleLoadData(&loaded, elf);
+        error = inst->gpu->hipModuleLoadData(&loaded, image);
     if (error != hipSuccess)
         return load_failed(inst, slot,
                            with ? "hipModuleLoadDataEx" : "hipModuleLoadData",
@@ -334,7 +361,8 @@ static kpk_status load(kpk_instance *inst, struct kpk_i_slot *slot,
                           "cannot load module %s on device %d: %s returned "
                           "success, but no module",
                           kpk_module_name(slot->module), inst->ordinal,
-                          with ? "hipModuleLoadDataEx" : "hipModuleLoadData");
+                          inst->gpu->call_name(with ? "hipModuleLoadDataEx"
+                                                    : "hipModuleLoadData"));
     atomic_store_explicit(&slot->hip_module, loaded, memory_order_release);
     return KPK_OK;
 }
@@ -353,12 +381,12 @@ static kpk_status resolve(kpk_instance *inst, kpk_kernel *kernel)
 
     if (atomic_load_explicit(&kernel->function, memory_order_relaxed))
         return KPK_OK;
-    error = kpk_i_hip.hipModuleGetFunction(
+    error = inst->gpu->hipModuleGetFunction(
         &function,
         atomic_load_explicit(&slot->hip_module, memory_order_relaxed),
         kpk_kernel_name(kernel));
     if (error != hipSuccess)
-        return kpk_i_fail_hip("hipModuleGetFunction", error,
+        return kpk_i_fail_gpu(inst->gpu, "hipModuleGetFunction", error,
                               "module %s is loaded on device %d, but kernel %s "
                               "is not found in it",
                               kpk_module_name(slot->module), inst->ordinal,
@@ -374,18 +402,28 @@ static kpk_status resolve(kpk_instance *inst, kpk_kernel *kernel)
     return KPK_OK;
 }
 
+kpk_status kpk_i_enter(const kpk_instance *inst, intptr_t *saved)
+{
+    return inst->gpu->enter(inst->index, saved);
+}
+
+kpk_status kpk_i_leave(const kpk_instance *inst, intptr_t saved, kpk_status st)
+{
+    return inst->gpu->leave(inst->index, saved, st);
+}
+
 kpk_status kpk_i_with_lock(kpk_instance *inst, kpk_i_work *work, void *what)
 {
-    int saved;
+    intptr_t saved;
     kpk_status st = kpk_i_check_process();
 
     if (st != KPK_OK)
         return st;
     (void)pthread_mutex_lock(&inst->lock);
-    st = kpk_i_device_enter(inst->ordinal, &saved);
+    st = kpk_i_enter(inst, &saved);
     if (st == KPK_OK) {
         st = work(inst, what);
-        st = kpk_i_device_leave(inst->ordinal, saved, st);
+        st = kpk_i_leave(inst, saved, st);
     }
     (void)pthread_mutex_unlock(&inst->lock);
     return st;
@@ -527,11 +565,8 @@ kpk_status kpk_load_ex(kpk_instance *inst, const char *module, unsigned n,
         KPK_I_NEED(options);
         KPK_I_NEED(values);
     }
-    if (!kpk_i_hip.hipModuleLoadDataEx)
-        return kpk_i_fail(KPK_ERR_UNSUPPORTED,
-                          "this HIP (%s) does not have hipModuleLoadDataEx; "
-                          "use kpk_load()",
-                          kpk_i_hip.path);
+    if (!inst->gpu->hipModuleLoadDataEx)
+        return kpk_i_lacks(inst->gpu, "kpk_load_ex()", "hipModuleLoadDataEx");
     if (module)
         st = kpk_i_find_slot(inst, module, &with.slot);
     return st == KPK_OK ? kpk_i_with_lock(inst, work_load_ex, &with) : st;
@@ -539,11 +574,11 @@ kpk_status kpk_load_ex(kpk_instance *inst, const char *module, unsigned n,
 
 static kpk_status wait_for_device(const kpk_instance *inst)
 {
-    hipError_t error = kpk_i_hip.hipDeviceSynchronize();
+    hipError_t error = inst->gpu->hipDeviceSynchronize();
 
     if (error == hipSuccess)
         return KPK_OK;
-    return kpk_i_fail_hip("hipDeviceSynchronize", error,
+    return kpk_i_fail_gpu(inst->gpu, "hipDeviceSynchronize", error,
                           "work on device %d (%s) failed before its modules "
                           "were unloaded",
                           inst->ordinal, inst->device.target);
@@ -562,9 +597,9 @@ static kpk_status unload_slot(const kpk_instance *inst, struct kpk_i_slot *slot)
     for (size_t i = 0; i < slot->module->nkernels; i++)
         atomic_store_explicit(&slot->kernels[i].function, NULL,
                               memory_order_release);
-    error = kpk_i_hip.hipModuleUnload(loaded);
+    error = inst->gpu->hipModuleUnload(loaded);
     if (error != hipSuccess)
-        return kpk_i_fail_hip("hipModuleUnload", error,
+        return kpk_i_fail_gpu(inst->gpu, "hipModuleUnload", error,
                               "cannot unload module %s from device %d",
                               kpk_module_name(slot->module), inst->ordinal);
     atomic_store_explicit(&slot->hip_module, NULL, memory_order_release);

@@ -18,8 +18,7 @@
 
 #pragma GCC visibility push(hidden)
 
-#include "hip_api.h"
-#include "hip_types.h"
+#include "gpu.h"
 #include "kpack.h"
 #include "kpack/format.h"
 
@@ -41,11 +40,11 @@ kpk_status kpk_i_fail(kpk_status status, const char *format, ...)
 void kpk_i_fail_more(const char *format, ...)
     __attribute__((format(printf, 1, 2)));
 
-/* The same for a HIP call that returned `error`: "<format>: <call> returned
- * <name> (<number>), <text>". The status is KPK_ERR_HIP. */
-kpk_status kpk_i_fail_hip(const char *call, hipError_t error,
-                          const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+/* The same for a call of the driver that returned `error`: "<format>: <call>
+ * returned <name> (<number>), <text>". The status is KPK_ERR_HIP. */
+kpk_status kpk_i_fail_gpu(const struct kpk_i_gpu *gpu, const char *call,
+                          hipError_t error, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
 
 /* A bounded string that is built piece by piece; what does not fit is cut. */
 struct kpk_i_text {
@@ -55,34 +54,27 @@ struct kpk_i_text {
 void kpk_i_append(struct kpk_i_text *text, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* hip.c */
+/* process.c; hip.c and cuda.c: see gpu.h */
 
-/* The HIP functions by name: kpk_i_hip.hipMalloc(...). Optional ones may be
- * NULL. Valid once kpk_i_hip_bind() has succeeded. */
-struct kpk_i_hip {
-#define X(need, result, name, args) result(*name) args;
-    KPK_HIP_TABLE(X)
-    KPK_HIP_NEWER_TABLE(X)
-#undef X
-    int version;      /* hipRuntimeGetVersion */
-    const char *path; /* the file it came from */
-};
-extern struct kpk_i_hip kpk_i_hip;
+/* Finds a driver unless that is done. A failure is tried again at the next
+ * call. */
+kpk_status kpk_i_bind_once(atomic_bool *bound, kpk_status (*find)(void));
 
-/* Finds HIP unless that is done. A failure is tried again at the next call. */
-kpk_status kpk_i_hip_bind(void);
+bool kpk_i_program_is_static(void);
 
-/* Refused in a child of fork() whose parent had found HIP: HIP's threads are
+/* Refused in a child of fork() whose parent had found a driver: its threads are
  * not there, nor are those that may have held a lock. */
 kpk_status kpk_i_check_process(void);
 
+/* The driver lacks a function that `what` needs: KPK_ERR_UNSUPPORTED. */
+kpk_status kpk_i_lacks(const struct kpk_i_gpu *gpu, const char *what,
+                       const char *hip_name);
+
 /* device.c */
 
-/* Makes `device` current for the calling thread and remembers the one that
- * was; leave() puts it back. If it cannot, the message says which one is
- * current now; leave() returns `st`, or KPK_ERR_HIP if `st` is a success. */
-kpk_status kpk_i_device_enter(int device, int *saved);
-kpk_status kpk_i_device_leave(int device, int saved, kpk_status st);
+/* Whose device number `device` is, and its number there. */
+kpk_status kpk_i_find_device(int device, const struct kpk_i_gpu **gpu,
+                             int *index);
 
 /* select_sm.c */
 
@@ -123,9 +115,9 @@ bool kpk_i_arg_is_padding(const kpk_module *module,
 kpk_status kpk_i_module_check(const kpk_module *module);
 
 /* A code object's bytes, decompressed if need be; refused unless they look
- * like an AMDGPU ELF. */
-kpk_status kpk_i_object_elf(const kpk_module *module, size_t object,
-                            const unsigned char **out);
+ * like what the target says: an AMDGPU ELF, a cubin or PTX. */
+kpk_status kpk_i_object_image(const kpk_module *module, size_t object,
+                              const unsigned char **out);
 
 void kpk_i_attrs(const struct kpk_kernel_attrs *from, kpk_attrs *to);
 
@@ -181,7 +173,9 @@ struct kpk_kernel {
 };
 
 struct kpk_instance {
-    int ordinal;
+    const struct kpk_i_gpu *gpu;
+    int index;   /* the device's number there */
+    int ordinal; /* and kpack's */
     kpk_device device;
     pthread_mutex_t lock; /* loading and unloading */
     bool lock_made;
@@ -191,6 +185,12 @@ struct kpk_instance {
     kpk_kernel **names;       /* hash table by name, see names.c */
     size_t names_mask;
 };
+
+/* Makes the instance's device current for the calling thread and remembers
+ * what was; leave() puts it back. If it cannot, the message says what is
+ * current now; leave() returns `st`, or KPK_ERR_HIP if `st` is a success. */
+kpk_status kpk_i_enter(const kpk_instance *inst, intptr_t *saved);
+kpk_status kpk_i_leave(const kpk_instance *inst, intptr_t saved, kpk_status st);
 
 /* An action under the instance's lock with its device current. */
 typedef kpk_status kpk_i_work(kpk_instance *inst, void *what);

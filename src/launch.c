@@ -226,8 +226,8 @@ kpk_status kpk_i_point_to_args(const kpk_kernel *kernel, const kpk_arg *args,
 kpk_status kpk_i_launch_failed(const char *call, hipError_t error,
                                const kpk_kernel *kernel, const kpk_shape *shape)
 {
-    return kpk_i_fail_hip(
-        call, error,
+    return kpk_i_fail_gpu(
+        kernel->inst->gpu, call, error,
         "cannot launch %s with grid %u x %u x %u, block %u x %u x %u and %u "
         "bytes of shared memory on device %d",
         kpk_kernel_name(kernel), shape->grid[0], shape->grid[1], shape->grid[2],
@@ -238,8 +238,10 @@ kpk_status kpk_i_launch_failed(const char *call, hipError_t error,
 /* HIP 5.2 takes the handle for a pointer when it launches, and crashes. */
 kpk_status kpk_i_check_stream(const kpk_kernel *kernel, const void *stream)
 {
-    if (stream != KPK_STREAM_PER_THREAD || kpk_i_hip.version == 0 ||
-        kpk_i_hip.version >= 50300000)
+    const struct kpk_i_gpu *gpu = kernel->inst->gpu;
+
+    if (stream != KPK_STREAM_PER_THREAD || gpu->platform != KPK_HIP ||
+        gpu->version == 0 || gpu->version >= 50300000)
         return KPK_OK;
     return kpk_i_fail(KPK_ERR_UNSUPPORTED,
                       "%s: HIP 5.2 does not launch on KPK_STREAM_PER_THREAD; "
@@ -250,25 +252,25 @@ kpk_status kpk_i_check_stream(const kpk_kernel *kernel, const void *stream)
 static kpk_status start(const kpk_kernel *kernel, const kpk_shape *shape,
                         void *stream, void **params, void **extra)
 {
-    const int device = kernel->inst->ordinal;
+    const kpk_instance *inst = kernel->inst;
     hipFunction_t function;
-    int saved;
+    intptr_t saved;
     hipError_t error;
     kpk_status st = kpk_i_function(kernel, &function);
 
     if (st == KPK_OK)
         st = kpk_i_check_stream(kernel, stream);
     if (st == KPK_OK)
-        st = kpk_i_device_enter(device, &saved);
+        st = kpk_i_enter(inst, &saved);
     if (st != KPK_OK)
         return st;
-    error = kpk_i_hip.hipModuleLaunchKernel(
+    error = inst->gpu->hipModuleLaunchKernel(
         function, shape->grid[0], shape->grid[1], shape->grid[2],
         shape->block[0], shape->block[1], shape->block[2], shape->shared_nbytes,
         stream, params, extra);
     if (error != hipSuccess)
         st = kpk_i_launch_failed("hipModuleLaunchKernel", error, kernel, shape);
-    return kpk_i_device_leave(device, saved, st);
+    return kpk_i_leave(inst, saved, st);
 }
 
 kpk_status kpk_launch(const kpk_kernel *kernel, const kpk_shape *shape,
@@ -374,16 +376,17 @@ kpk_status kpk_i_point_into_buffer(const kpk_kernel *kernel, const void *buffer,
  * buffer it is given. */
 static kpk_status check_unlisted(const kpk_kernel *kernel)
 {
-    if (kpk_i_hip.version >= 70000000)
+    const struct kpk_i_gpu *gpu = kernel->inst->gpu;
+
+    if (gpu->platform != KPK_HIP || gpu->version >= 70000000)
         return KPK_OK;
     return kpk_i_fail(KPK_ERR_UNSUPPORTED,
                       "%s reads %u bytes of arguments, but its metadata lists "
                       "none. HIP passes them from 7.0 on, this is HIP %d.%d "
                       "(%s)",
                       kpk_kernel_name(kernel),
-                      (unsigned)kernel->unlisted_nbytes,
-                      kpk_i_hip.version / 10000000,
-                      kpk_i_hip.version / 100000 % 100, kpk_i_hip.path);
+                      (unsigned)kernel->unlisted_nbytes, gpu->major, gpu->minor,
+                      gpu->path);
 }
 
 kpk_status kpk_launch_packed(const kpk_kernel *kernel, const kpk_shape *shape,

@@ -1,14 +1,6 @@
 /* launch_ex.c - launches with events, flags, cooperation, several at a time */
 #include "internal.h"
 
-static kpk_status no_function(const char *what, const char *name)
-{
-    return kpk_i_fail(KPK_ERR_UNSUPPORTED,
-                      "%s needs %s, which HIP %d.%d (%s) does not have", what,
-                      name, kpk_i_hip.version / 10000000,
-                      kpk_i_hip.version / 100000 % 100, kpk_i_hip.path);
-}
-
 static kpk_status check_cooperative(const kpk_kernel *kernel,
                                     const kpk_shape *shape)
 {
@@ -24,7 +16,7 @@ static kpk_status check_cooperative(const kpk_kernel *kernel,
                           "%s: device %d (%s) does not do cooperative launches",
                           kpk_kernel_name(kernel), kernel->inst->ordinal,
                           device->target);
-    if (!kpk_i_hip.hipModuleOccupancyMaxActiveBlocksPerMultiprocessor)
+    if (!kernel->inst->gpu->hipModuleOccupancyMaxActiveBlocksPerMultiprocessor)
         return KPK_OK; /* HIP itself will refuse what is too large */
     st = kpk_occupancy(kernel, block, shape->shared_nbytes, &per_unit);
     if (st != KPK_OK)
@@ -50,24 +42,24 @@ static kpk_status start_cooperative(const kpk_kernel *kernel,
                                     void **params)
 {
     const kpk_shape *shape = &options->shape;
-    const int device = kernel->inst->ordinal;
+    const kpk_instance *inst = kernel->inst;
     hipFunction_t function;
-    int saved;
+    intptr_t saved;
     hipError_t error;
     kpk_status st = kpk_i_function(kernel, &function);
 
     if (st == KPK_OK)
-        st = kpk_i_device_enter(device, &saved);
+        st = kpk_i_enter(inst, &saved);
     if (st != KPK_OK)
         return st;
-    error = kpk_i_hip.hipModuleLaunchCooperativeKernel(
+    error = inst->gpu->hipModuleLaunchCooperativeKernel(
         function, shape->grid[0], shape->grid[1], shape->grid[2],
         shape->block[0], shape->block[1], shape->block[2], shape->shared_nbytes,
         options->stream, params);
     if (error != hipSuccess)
         st = kpk_i_launch_failed("hipModuleLaunchCooperativeKernel", error,
                                  kernel, shape);
-    return kpk_i_device_leave(device, saved, st);
+    return kpk_i_leave(inst, saved, st);
 }
 
 /* Takes threads where the other calls take blocks; their product is below
@@ -77,17 +69,17 @@ static kpk_status start_ext(const kpk_kernel *kernel,
 {
     enum { ANY_ORDER = 1 };
     const kpk_shape *shape = &options->shape;
-    const int device = kernel->inst->ordinal;
+    const kpk_instance *inst = kernel->inst;
     hipFunction_t function;
-    int saved;
+    intptr_t saved;
     hipError_t error;
     kpk_status st = kpk_i_function(kernel, &function);
 
     if (st == KPK_OK)
-        st = kpk_i_device_enter(device, &saved);
+        st = kpk_i_enter(inst, &saved);
     if (st != KPK_OK)
         return st;
-    error = kpk_i_hip.hipExtModuleLaunchKernel(
+    error = inst->gpu->hipExtModuleLaunchKernel(
         function, shape->grid[0] * shape->block[0],
         shape->grid[1] * shape->block[1], shape->grid[2] * shape->block[2],
         shape->block[0], shape->block[1], shape->block[2], shape->shared_nbytes,
@@ -97,7 +89,7 @@ static kpk_status start_ext(const kpk_kernel *kernel,
     if (error != hipSuccess)
         st = kpk_i_launch_failed("hipExtModuleLaunchKernel", error, kernel,
                                  shape);
-    return kpk_i_device_leave(device, saved, st);
+    return kpk_i_leave(inst, saved, st);
 }
 
 static kpk_status check_options(const kpk_launch_options *options, size_t nargs)
@@ -148,11 +140,11 @@ kpk_status kpk_launch_ex(const kpk_kernel *kernel,
     if (plain)
         return kpk_launch(kernel, &options->shape, options->stream, args,
                           nargs);
-    if (cooperative && !kpk_i_hip.hipModuleLaunchCooperativeKernel)
-        return no_function("a cooperative launch",
+    if (cooperative && !kernel->inst->gpu->hipModuleLaunchCooperativeKernel)
+        return kpk_i_lacks(kernel->inst->gpu, "a cooperative launch",
                            "hipModuleLaunchCooperativeKernel");
-    if (!cooperative && !kpk_i_hip.hipExtModuleLaunchKernel)
-        return no_function("a launch with events or flags",
+    if (!cooperative && !kernel->inst->gpu->hipExtModuleLaunchKernel)
+        return kpk_i_lacks(kernel->inst->gpu, "a launch with events or flags",
                            "hipExtModuleLaunchKernel");
     st = kpk_i_check_shape(kernel, &options->shape);
     if (st == KPK_OK)
@@ -206,7 +198,8 @@ static kpk_status check_devices(const kpk_launch_item *items, size_t n)
 
         if (st != KPK_OK)
             return st;
-        if (!inst->device.cooperative_multi)
+        if (inst->gpu != items[0].kernel->inst->gpu ||
+            !inst->device.cooperative_multi)
             return kpk_i_fail(KPK_ERR_UNSUPPORTED,
                               "device %d (%s) does not do cooperative launches "
                               "over several devices",
@@ -231,6 +224,7 @@ static kpk_status check_devices(const kpk_launch_item *items, size_t n)
 static kpk_status start_together(const kpk_launch_item *items, size_t n,
                                  unsigned flags)
 {
+    const struct kpk_i_gpu *gpu = items[0].kernel->inst->gpu;
     void *params[KPK_MAX_COOPERATIVE][KPK_MAX_ARGS];
     hipFunctionLaunchParams list[KPK_MAX_COOPERATIVE];
     const unsigned no_sync = (flags & KPK_LAUNCH_NO_PRE_SYNC ? 1u : 0) |
@@ -255,10 +249,11 @@ static kpk_status start_together(const kpk_launch_item *items, size_t n,
     }
     if (st != KPK_OK)
         return st;
-    error = kpk_i_hip.hipModuleLaunchCooperativeKernelMultiDevice(
-        list, (unsigned)n, no_sync);
+    error = gpu->hipModuleLaunchCooperativeKernelMultiDevice(list, (unsigned)n,
+                                                             no_sync);
     if (error != hipSuccess)
-        return kpk_i_fail_hip("hipModuleLaunchCooperativeKernelMultiDevice",
+        return kpk_i_fail_gpu(gpu,
+                              "hipModuleLaunchCooperativeKernelMultiDevice",
                               error, "cannot launch %s and %zu more together",
                               kpk_kernel_name(items[0].kernel), n - 1);
     return KPK_OK;
@@ -283,13 +278,15 @@ kpk_status kpk_launch_all(const kpk_launch_item *items, size_t n,
     if (st != KPK_OK)
         return st;
     if (together) {
+        const struct kpk_i_gpu *gpu = items[0].kernel->inst->gpu;
+
         if (n > KPK_MAX_COOPERATIVE)
             return kpk_i_fail(KPK_ERR_ARG,
                               "kpk_launch_all: %zu kernels together, %d is the "
                               "most",
                               n, KPK_MAX_COOPERATIVE);
-        if (!kpk_i_hip.hipModuleLaunchCooperativeKernelMultiDevice)
-            return no_function("a cooperative launch over several devices",
+        if (!gpu->hipModuleLaunchCooperativeKernelMultiDevice)
+            return kpk_i_lacks(gpu, "a cooperative launch over several devices",
                                "hipModuleLaunchCooperativeKernelMultiDevice");
         st = check_devices(items, n);
         return st == KPK_OK ? start_together(items, n, flags) : st;

@@ -5,16 +5,16 @@
  * that were asked for. */
 #define ON_DEVICE(inst, name, arguments, ...)                                  \
     do {                                                                       \
-        int saved;                                                             \
+        intptr_t saved;                                                        \
         hipError_t error;                                                      \
-        kpk_status st = kpk_i_device_enter((inst)->ordinal, &saved);           \
+        kpk_status st = kpk_i_enter((inst), &saved);                           \
                                                                                \
         if (st != KPK_OK)                                                      \
             return st;                                                         \
-        error = kpk_i_hip.name arguments;                                      \
+        error = (inst)->gpu->name arguments;                                   \
         if (error != hipSuccess)                                               \
-            st = kpk_i_fail_hip(#name, error, __VA_ARGS__);                    \
-        return kpk_i_device_leave((inst)->ordinal, saved, st);                 \
+            st = kpk_i_fail_gpu((inst)->gpu, #name, error, __VA_ARGS__);       \
+        return kpk_i_leave((inst), saved, st);                                 \
     } while (0)
 
 static kpk_status allocate(kpk_instance *inst, size_t nbytes, void **out)
@@ -33,13 +33,14 @@ kpk_status kpk_malloc(kpk_instance *inst, size_t nbytes, void **out)
     st = allocate(inst, nbytes, &ptr);
     if (st == KPK_OK && nbytes && !ptr)
         return kpk_i_fail(KPK_ERR_HIP,
-                          "cannot allocate %zu bytes on device %d: hipMalloc "
+                          "cannot allocate %zu bytes on device %d: %s "
                           "returned success, but no address",
-                          nbytes, inst->ordinal);
+                          nbytes, inst->ordinal,
+                          inst->gpu->call_name("hipMalloc"));
     if (st == KPK_OK)
         *out = ptr;
     else if (ptr) /* allocated, but the current device did not come back */
-        (void)kpk_i_hip.hipFree(ptr);
+        (void)inst->gpu->hipFree(ptr);
     return st;
 }
 

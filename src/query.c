@@ -2,13 +2,6 @@
  * occupancy, device variables, texture references */
 #include "internal.h"
 
-static kpk_status unsupported(const char *name)
-{
-    return kpk_i_fail(KPK_ERR_UNSUPPORTED, "HIP %d.%d (%s) does not have %s",
-                      kpk_i_hip.version / 10000000,
-                      kpk_i_hip.version / 100000 % 100, kpk_i_hip.path, name);
-}
-
 static kpk_status impossible(const char *call, int number)
 {
     return kpk_i_fail(KPK_ERR_HIP,
@@ -18,36 +11,37 @@ static kpk_status impossible(const char *call, int number)
 
 /* The kernel's function with its device current. */
 static kpk_status enter_kernel(const kpk_kernel *kernel,
-                               hipFunction_t *function, int *saved)
+                               hipFunction_t *function, intptr_t *saved)
 {
     kpk_status st = kpk_i_function(kernel, function);
 
-    return st == KPK_OK ? kpk_i_device_enter(kernel->inst->ordinal, saved) : st;
+    return st == KPK_OK ? kpk_i_enter(kernel->inst, saved) : st;
 }
 
 kpk_status kpk_kernel_hip_attr(const kpk_kernel *kernel, kpk_hip_attr attr,
                                int *out)
 {
     hipFunction_t function;
-    int saved;
+    intptr_t saved;
     int value = 0;
     hipError_t error;
     kpk_status st;
 
     KPK_I_NEED(kernel);
     KPK_I_NEED(out);
-    if (!kpk_i_hip.hipFuncGetAttribute)
-        return unsupported("hipFuncGetAttribute");
+    if (!kernel->inst->gpu->hipFuncGetAttribute)
+        return kpk_i_lacks(kernel->inst->gpu, "an attribute of a kernel",
+                           "hipFuncGetAttribute");
     st = enter_kernel(kernel, &function, &saved);
     if (st != KPK_OK)
         return st;
-    error = kpk_i_hip.hipFuncGetAttribute(&value, (hipFunction_attribute)attr,
-                                          function);
+    error = kernel->inst->gpu->hipFuncGetAttribute(
+        &value, (hipFunction_attribute)attr, function);
     if (error != hipSuccess)
-        st = kpk_i_fail_hip("hipFuncGetAttribute", error,
+        st = kpk_i_fail_gpu(kernel->inst->gpu, "hipFuncGetAttribute", error,
                             "cannot read attribute %d of %s", (int)attr,
                             kpk_kernel_name(kernel));
-    st = kpk_i_device_leave(kernel->inst->ordinal, saved, st);
+    st = kpk_i_leave(kernel->inst, saved, st);
     if (st == KPK_OK)
         *out = value;
     return st;
@@ -57,7 +51,7 @@ kpk_status kpk_occupancy(const kpk_kernel *kernel, uint32_t block,
                          size_t shared_nbytes, uint32_t *out)
 {
     hipFunction_t function;
-    int saved;
+    intptr_t saved;
     int blocks = 0;
     hipError_t error;
     kpk_status st;
@@ -69,23 +63,26 @@ kpk_status kpk_occupancy(const kpk_kernel *kernel, uint32_t block,
                           "kpk_occupancy: a block of %u threads; it has 1 to "
                           "%d",
                           block, INT32_MAX);
-    if (!kpk_i_hip.hipModuleOccupancyMaxActiveBlocksPerMultiprocessor)
-        return unsupported(
+    if (!kernel->inst->gpu->hipModuleOccupancyMaxActiveBlocksPerMultiprocessor)
+        return kpk_i_lacks(
+            kernel->inst->gpu, "the occupancy of a kernel",
             "hipModuleOccupancyMaxActiveBlocksPerMultiprocessor");
     st = enter_kernel(kernel, &function, &saved);
     if (st != KPK_OK)
         return st;
-    error = kpk_i_hip.hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(
-        &blocks, function, (int)block, shared_nbytes);
+    error =
+        kernel->inst->gpu->hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(
+            &blocks, function, (int)block, shared_nbytes);
     if (error != hipSuccess)
-        st = kpk_i_fail_hip(
+        st = kpk_i_fail_gpu(
+            kernel->inst->gpu,
             "hipModuleOccupancyMaxActiveBlocksPerMultiprocessor", error,
             "cannot tell the occupancy of %s with a block of %u",
             kpk_kernel_name(kernel), block);
     else if (blocks < 0)
         st = impossible("hipModuleOccupancyMaxActiveBlocksPerMultiprocessor",
                         blocks);
-    st = kpk_i_device_leave(kernel->inst->ordinal, saved, st);
+    st = kpk_i_leave(kernel->inst, saved, st);
     if (st == KPK_OK)
         *out = (uint32_t)blocks;
     return st;
@@ -95,7 +92,7 @@ kpk_status kpk_occupancy_shape(const kpk_kernel *kernel, uint32_t shared_nbytes,
                                uint32_t most, kpk_shape *out)
 {
     hipFunction_t function;
-    int saved;
+    intptr_t saved;
     int grid = 0;
     int block = 0;
     hipError_t error;
@@ -107,21 +104,22 @@ kpk_status kpk_occupancy_shape(const kpk_kernel *kernel, uint32_t shared_nbytes,
         return kpk_i_fail(KPK_ERR_ARG,
                           "kpk_occupancy_shape: most is %u; %d is the largest",
                           most, INT32_MAX);
-    if (!kpk_i_hip.hipModuleOccupancyMaxPotentialBlockSize)
-        return unsupported("hipModuleOccupancyMaxPotentialBlockSize");
+    if (!kernel->inst->gpu->hipModuleOccupancyMaxPotentialBlockSize)
+        return kpk_i_lacks(kernel->inst->gpu, "the best block of a kernel",
+                           "hipModuleOccupancyMaxPotentialBlockSize");
     st = enter_kernel(kernel, &function, &saved);
     if (st != KPK_OK)
         return st;
-    error = kpk_i_hip.hipModuleOccupancyMaxPotentialBlockSize(
+    error = kernel->inst->gpu->hipModuleOccupancyMaxPotentialBlockSize(
         &grid, &block, function, shared_nbytes, (int)most);
     if (error != hipSuccess)
-        st = kpk_i_fail_hip("hipModuleOccupancyMaxPotentialBlockSize", error,
-                            "cannot tell the best block of %s",
-                            kpk_kernel_name(kernel));
+        st = kpk_i_fail_gpu(
+            kernel->inst->gpu, "hipModuleOccupancyMaxPotentialBlockSize", error,
+            "cannot tell the best block of %s", kpk_kernel_name(kernel));
     else if (grid <= 0 || block <= 0)
         st = impossible("hipModuleOccupancyMaxPotentialBlockSize",
                         grid <= 0 ? grid : block);
-    st = kpk_i_device_leave(kernel->inst->ordinal, saved, st);
+    st = kpk_i_leave(kernel->inst, saved, st);
     if (st != KPK_OK)
         return st;
     *out = (kpk_shape){
@@ -154,8 +152,9 @@ static kpk_status not_found(const kpk_instance *inst, const struct lookup *l,
         return kpk_i_fail(
             KPK_ERR_UNSUPPORTED, "device %d (%s) has no %s: %s returned %d",
             inst->ordinal, inst->device.target, what, call, (int)error);
-    return kpk_i_fail_hip(call, error, "cannot find %s \"%s\" of module %s",
-                          what, l->name, module);
+    return kpk_i_fail_gpu(inst->gpu, call, error,
+                          "cannot find %s \"%s\" of module %s", what, l->name,
+                          module);
 }
 
 static kpk_status check_found(const struct lookup *l, const char *what,
@@ -177,7 +176,7 @@ static kpk_status find_global(kpk_instance *inst, void *what)
 
     if (st != KPK_OK)
         return st;
-    error = kpk_i_hip.hipModuleGetGlobal(
+    error = inst->gpu->hipModuleGetGlobal(
         &l->found, &l->nbytes,
         atomic_load_explicit(&l->slot->hip_module, memory_order_relaxed),
         l->name);
@@ -195,7 +194,7 @@ static kpk_status find_texture(kpk_instance *inst, void *what)
 
     if (st != KPK_OK)
         return st;
-    error = kpk_i_hip.hipModuleGetTexRef(
+    error = inst->gpu->hipModuleGetTexRef(
         &found,
         atomic_load_explicit(&l->slot->hip_module, memory_order_relaxed),
         l->name);
@@ -228,8 +227,9 @@ kpk_status kpk_global(kpk_instance *inst, const char *module, const char *name,
     KPK_I_NEED(inst);
     KPK_I_NEED(module);
     KPK_I_NEED(name);
-    if (!kpk_i_hip.hipModuleGetGlobal)
-        return unsupported("hipModuleGetGlobal");
+    if (!inst->gpu->hipModuleGetGlobal)
+        return kpk_i_lacks(inst->gpu, "a device variable",
+                           "hipModuleGetGlobal");
     st = look_up(inst, module, name, find_global, &l);
     if (st != KPK_OK)
         return st;
@@ -302,8 +302,9 @@ kpk_status kpk_texture(kpk_instance *inst, const char *module, const char *name,
     KPK_I_NEED(module);
     KPK_I_NEED(name);
     KPK_I_NEED(out);
-    if (!kpk_i_hip.hipModuleGetTexRef)
-        return unsupported("hipModuleGetTexRef");
+    if (!inst->gpu->hipModuleGetTexRef)
+        return kpk_i_lacks(inst->gpu, "a texture reference",
+                           "hipModuleGetTexRef");
     st = look_up(inst, module, name, find_texture, &l);
     if (st == KPK_OK)
         *out = l.found;

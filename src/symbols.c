@@ -138,7 +138,7 @@ kpk_status kpk_module_symbols(const kpk_module *module, size_t object,
         KPK_I_NEED(out);
     st = kpk_module_object_info(module, object, &info);
     if (st == KPK_OK)
-        st = kpk_i_object_elf(module, object, &data);
+        st = kpk_i_object_image(module, object, &data);
     if (st != KPK_OK)
         return st;
     elf = (struct elf){data, info.nbytes};

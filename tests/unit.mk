@@ -6,8 +6,8 @@
 unit_helpers_with_header := $(patsubst %.h,%.c,$(wildcard tests/unit/test_*.h))
 UNIT_SRC   := $(sort $(filter-out $(unit_helpers_with_header) $(UNIT_LEFT_OUT),$(wildcard tests/unit/test_*.c)))
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(H)/test/unit/%,$(UNIT_SRC))
-UNIT_HELPERS := $(patsubst %.c,$(H)/obj/%.o,$(filter-out $(UNIT_SRC) $(UNIT_LEFT_OUT) tests/unit/fake_hip.c,$(wildcard tests/unit/*.c)))
-FAKES := $(if $(wildcard tests/unit/fake_hip.c),$(addprefix $(H)/test/unit/,fake_hip.so fake_hip_5.so fake_hip_broken.so))
+UNIT_HELPERS := $(patsubst %.c,$(H)/obj/%.o,$(filter-out $(UNIT_SRC) $(UNIT_LEFT_OUT) tests/unit/fake_hip.c tests/unit/fake_cuda.c,$(wildcard tests/unit/*.c)))
+FAKES := $(if $(wildcard tests/unit/fake_hip.c),$(addprefix $(H)/test/unit/,fake_hip.so fake_hip_5.so fake_hip_broken.so fake_cuda.so))
 
 TEST_CFLAGS = $(CMOCKA_CFLAGS) -Itests -Itests/unit -Itests/kernels -Itests/import -Igen
 link_flags_of = $(shell sed -n 's,^/\* link: \(.*\) \*/$$,\1,p' $(1))
@@ -28,3 +28,6 @@ $(H)/test/unit/fake_hip%so: tests/unit/fake_hip.c tests/unit/fake_hip.h $(H)/sta
 	@mkdir -p $(@D)
 	@$(CC) $(KPK_CFLAGS) $(CFLAGS) $(SAN_FLAGS) $(TEST_CFLAGS) -shared \
 	  $(fake_flags$(subst .,,$*)) -o $@ $< -pthread
+$(H)/test/unit/fake_cuda.so: tests/unit/fake_cuda.c tests/unit/fake_cuda.h $(H)/stamp/cc
+	@mkdir -p $(@D)
+	@$(CC) $(KPK_CFLAGS) $(CFLAGS) $(SAN_FLAGS) $(TEST_CFLAGS) -shared -o $@ $<

@@ -1,5 +1,7 @@
-/* fake_load.c - finds the fake HIP library beside the running test */
+/* fake_load.c - finds the fake HIP and CUDA libraries beside the running test
+ */
 #define _GNU_SOURCE /* readlink */
+#include "fake_cuda.h"
 #include "fake_hip.h"
 
 #include <dlfcn.h>
@@ -26,27 +28,61 @@ void fake_hip_reset(struct fake_hip *fake)
     fake->fail_in = -1;
 }
 
-struct fake_hip *fake_hip_load(const char *file)
+/* An object of a library beside the running program, whose path is told. */
+static void *load_beside(const char *file, const char *object,
+                         char path[FAKE_PATH_MAX])
 {
     char program[4000];
-    char path[4096];
     ssize_t n = readlink("/proc/self/exe", program, sizeof(program) - 1);
-    struct fake_hip *fake = NULL;
+    void *fake = NULL;
 
     if (n > 0) {
         void *handle;
 
         program[n] = '\0';
         *strrchr(program, '/') = '\0';
-        (void)snprintf(path, sizeof(path), "%s/%s", program, file);
+        (void)snprintf(path, FAKE_PATH_MAX, "%s/%s", program, file);
         handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
         if (handle)
-            fake = dlsym(handle, "fake_hip");
+            fake = dlsym(handle, object);
     }
     if (!fake) {
         (void)fprintf(stderr, "%s is not beside this test\n", file);
         exit(1);
     }
+    return fake;
+}
+
+struct fake_hip *fake_hip_load(const char *file)
+{
+    char path[FAKE_PATH_MAX];
+    struct fake_hip *fake = load_beside(file, "fake_hip", path);
+
     fake_hip_reset(fake);
+    return fake;
+}
+
+void fake_cuda_reset(struct fake_cuda *fake)
+{
+    const struct fake_cuda own = *fake;
+
+    memset(fake, 0, sizeof(*fake));
+    fake->push_own = own.push_own;
+    fake->pop = own.pop;
+    fake->depth = own.depth;
+    fake->current = own.current;
+    fake->ndevices = 2;
+    fake->capability[0] = 90;
+    fake->capability[1] = 120;
+    fake->version = 13000;
+    fake->fail_error = 999;
+    fake->fail_in = -1;
+}
+
+struct fake_cuda *fake_cuda_load(char path[FAKE_PATH_MAX])
+{
+    struct fake_cuda *fake = load_beside("fake_cuda.so", "fake_cuda", path);
+
+    fake_cuda_reset(fake);
     return fake;
 }

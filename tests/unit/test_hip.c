@@ -415,7 +415,7 @@ static int child_of_fork(const kpk_kernel *kernel)
 
     alarm(20);
     EXPECT(kpk_kernel_get(forking, "torn", &another) == KPK_ERR_UNSUPPORTED);
-    EXPECT(strstr(kpk_error_message(), "HIP does not survive fork()"));
+    EXPECT(strstr(kpk_error_message(), "survives fork()"));
     EXPECT(kpk_launch(kernel, &shape, NULL, NULL, 0) == KPK_ERR_UNSUPPORTED);
     EXPECT(kpk_malloc(forking, 1, &ptr) == KPK_ERR_UNSUPPORTED);
     EXPECT(kpk_device_count(&n) == KPK_ERR_UNSUPPORTED);
@@ -617,7 +617,7 @@ static int no_device(void)
     EXPECT(kpk_device_count(&n) == KPK_OK);
     EXPECT(n == 0);
     EXPECT(kpk_open(&test_pack, 0, &inst) == KPK_ERR_NO_DEVICE);
-    EXPECT(strstr(kpk_error_message(), "sees no GPU"));
+    EXPECT(strstr(kpk_error_message(), "sees a GPU"));
     return 0;
 }
 

@@ -213,12 +213,12 @@ static void test_open_checks_device_and_format(void **state)
 
     (void)state;
     assert_status(kpk_open(&test_pack, 2, &inst), KPK_ERR_NO_DEVICE);
-    assert_message("device 2 was asked for, but HIP sees 2 GPUs: the highest "
+    assert_message("device 2 was asked for, but there are 2 GPUs: the highest "
                    "number is 1");
     assert_status(kpk_open(&test_pack, -1, &inst), KPK_ERR_NO_DEVICE);
     fake->ndevices = 0;
     assert_status(kpk_open(&test_pack, 0, &inst), KPK_ERR_NO_DEVICE);
-    assert_message("sees no GPU");
+    assert_message("sees a GPU");
     fake->ndevices = 2;
     assert_status(kpk_open(NULL, 0, &inst), KPK_ERR_ARG);
     assert_status(kpk_open(&test_pack_old_format, 0, &inst), KPK_ERR_FORMAT);

@@ -109,6 +109,8 @@ static kpk_status open_another(kpk_status st, void *out)
 /* clang-format off */
 #define STATUS_TABLE(X)                                                        \
     X(kpk_hip_info, "version path", , kpk_hip_info(g.version, g.path))         \
+    X(kpk_driver_info, "version path", ,                                       \
+      kpk_driver_info(KPK_HIP, g.version, g.path))                             \
     X(kpk_device_count, "", , kpk_device_count(g.out))                         \
     X(kpk_device_get, "", , kpk_device_get(0, g.out))                          \
     X(kpk_open, "", , open_another(kpk_open(g.pack, 0, g.out), g.out))         \

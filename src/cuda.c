@@ -1,0 +1,606 @@
+/* cuda.c - finds the machine's CUDA driver and gives it HIP's signatures
+ *
+ * Nearly every function of HIP's that kpack calls is one of the CUDA driver
+ * API's under another name; handles, error numbers and attributes are equal
+ * where kpack passes them on. So most adapters below are one call. The driver
+ * is never linked and never touched while a device of HIP's is asked for:
+ * starting it takes a fifth of a second.
+ *
+ * Kernels run in a device's primary context, which CUDA's runtime, PyTorch and
+ * their like use too, so pointers and streams mix freely with theirs. It is
+ * retained the first time that a device is entered, and for ever.
+ */
+/* For RTLD_DEFAULT, dladdr and secure_getenv; the name is glibc's. */
+#define _GNU_SOURCE /* NOLINT(bugprone-reserved-identifier,cert-dcl37-c) */
+#include "internal.h"
+
+#include "cuda_api.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static struct {
+#define X(need, name, exported, args) CUresult(*name) args;
+    KPK_CUDA_TABLE(X)
+#undef X
+} cuda;
+
+/* Numbers of cuda.h, where kpack looks at them. */
+enum {
+    CUDA_SUCCESS = 0,
+    CUDA_ERROR_INVALID_VALUE = 1,
+    CUDA_ERROR_STUB_LIBRARY = 34,
+    CUDA_ERROR_NO_DEVICE = 100,
+    CUDA_ERROR_SYSTEM_DRIVER_MISMATCH = 803,
+    FUNC_SHARED_NBYTES = 1,
+    FUNC_MAX_DYNAMIC_SHARED_NBYTES = 8,
+    DEVICE_MAX_SHARED_NBYTES_OPTIN = 97,
+    JIT_ERROR_LOG_BUFFER = 5,
+    JIT_ERROR_LOG_BUFFER_NBYTES = 6
+};
+
+/* A launch's list of packed arguments: HIP ends it with 3, CUDA with 0. */
+enum { LAUNCH_PARAM_END = 0, HIP_LAUNCH_PARAM_END = 3, MAX_EXTRA = 8 };
+
+enum { MAX_DEVICES = 64 };
+
+static int ndevices;
+static pthread_mutex_t primary_lock = PTHREAD_MUTEX_INITIALIZER;
+static _Atomic(CUcontext) primary[MAX_DEVICES];
+
+static _Thread_local char compile_text[256];
+
+static CUdeviceptr address(const void *ptr)
+{
+    return (CUdeviceptr)(uintptr_t)ptr;
+}
+
+/* ---- HIP's functions ---------------------------------------------------- */
+
+static hipError_t runtime_version(int *out)
+{
+    return cuda.cuDriverGetVersion(out);
+}
+
+static const char *error_name(hipError_t error)
+{
+    const char *name = NULL;
+
+    return cuda.cuGetErrorName(error, &name) == CUDA_SUCCESS ? name : NULL;
+}
+
+static const char *error_string(hipError_t error)
+{
+    const char *text = NULL;
+
+    return cuda.cuGetErrorString(error, &text) == CUDA_SUCCESS ? text : NULL;
+}
+
+static hipError_t device_count(int *out)
+{
+    *out = ndevices;
+    return CUDA_SUCCESS;
+}
+
+static hipError_t device_synchronize(void)
+{
+    return cuda.cuCtxSynchronize();
+}
+
+/* The first line of what the compiler of PTX said. */
+static void keep_log(const char *log)
+{
+    const size_t n = strcspn(log, "\n");
+
+    (void)snprintf(compile_text, sizeof(compile_text), "%.*s", (int)n, log);
+}
+
+static hipError_t load_data(hipModule_t *out, const void *image)
+{
+    static const unsigned char elf[] = {0x7f, 'E', 'L', 'F'};
+    char log[1024] = "";
+    int options[] = {JIT_ERROR_LOG_BUFFER, JIT_ERROR_LOG_BUFFER_NBYTES};
+    void *values[] = {log, (void *)(uintptr_t)(sizeof(log) - 1)};
+    CUresult error;
+
+    compile_text[0] = '\0';
+    if (memcmp(image, elf, sizeof(elf)) == 0)
+        return cuda.cuModuleLoadData((CUmodule *)out, image);
+    error = cuda.cuModuleLoadDataEx((CUmodule *)out, image, 2, options, values);
+    if (error != CUDA_SUCCESS)
+        keep_log(log);
+    return error;
+}
+
+static hipError_t load_data_ex(hipModule_t *out, const void *image, unsigned n,
+                               hipJitOption *options, void **values)
+{
+    compile_text[0] = '\0';
+    return cuda.cuModuleLoadDataEx((CUmodule *)out, image, n, options, values);
+}
+
+static hipError_t unload(hipModule_t module)
+{
+    return cuda.cuModuleUnload((CUmodule)module);
+}
+
+/* A launch asks for dynamic shared memory as it needs it; CUDA wants to be told
+ * before how much that may be, if it is more than 48 KiB. So each function is
+ * allowed, once, all that the device has beside its own. */
+static CUresult allow_shared(CUfunction function)
+{
+    CUdevice device;
+    int most = 0;
+    int own = 0;
+    CUresult error = cuda.cuCtxGetDevice(&device);
+
+    if (error == CUDA_SUCCESS)
+        error = cuda.cuDeviceGetAttribute(&most, DEVICE_MAX_SHARED_NBYTES_OPTIN,
+                                          device);
+    if (error == CUDA_SUCCESS)
+        error = cuda.cuFuncGetAttribute(&own, FUNC_SHARED_NBYTES, function);
+    if (error == CUDA_SUCCESS && own < most)
+        error = cuda.cuFuncSetAttribute(
+            function, FUNC_MAX_DYNAMIC_SHARED_NBYTES, most - own);
+    return error;
+}
+
+static hipError_t get_function(hipFunction_t *out, hipModule_t module,
+                               const char *name)
+{
+    CUfunction function = NULL;
+    CUresult error =
+        cuda.cuModuleGetFunction(&function, (CUmodule)module, name);
+
+    if (error == CUDA_SUCCESS)
+        error = allow_shared(function);
+    if (error == CUDA_SUCCESS)
+        *out = (hipFunction_t)function;
+    return error;
+}
+
+static hipError_t get_global(void **out, size_t *nbytes, hipModule_t module,
+                             const char *name)
+{
+    CUdeviceptr at = 0;
+    CUresult error =
+        cuda.cuModuleGetGlobal(&at, nbytes, (CUmodule)module, name);
+
+    if (error == CUDA_SUCCESS)
+        *out = (void *)(uintptr_t)at; /* NOLINT: an address of the device */
+    return error;
+}
+
+static hipError_t func_get_attribute(int *out, hipFunction_attribute attribute,
+                                     hipFunction_t function)
+{
+    return cuda.cuFuncGetAttribute(out, attribute, (CUfunction)function);
+}
+
+/* The list as CUDA ends it; NULL stays NULL. */
+static CUresult cuda_extra(void **extra, void *list[MAX_EXTRA], void ***out)
+{
+    *out = NULL;
+    if (!extra)
+        return CUDA_SUCCESS;
+    for (int i = 0; i < MAX_EXTRA; i++) {
+        const bool end = extra[i] == (void *)(uintptr_t)HIP_LAUNCH_PARAM_END;
+
+        /* Marks stand at even places, values behind them. */
+        list[i] =
+            end && i % 2 == 0 ? (void *)(uintptr_t)LAUNCH_PARAM_END : extra[i];
+        if (end && i % 2 == 0) {
+            *out = list;
+            return CUDA_SUCCESS;
+        }
+    }
+    return CUDA_ERROR_INVALID_VALUE;
+}
+
+static hipError_t launch(hipFunction_t f, unsigned gx, unsigned gy, unsigned gz,
+                         unsigned bx, unsigned by, unsigned bz, unsigned shared,
+                         hipStream_t stream, void **params, void **extra)
+{
+    void *list[MAX_EXTRA];
+    void **converted;
+    const CUresult error = cuda_extra(extra, list, &converted);
+
+    if (error != CUDA_SUCCESS)
+        return error;
+    return cuda.cuLaunchKernel((CUfunction)f, gx, gy, gz, bx, by, bz, shared,
+                               (CUstream)stream, params, converted);
+}
+
+/* Sizes are threads here. KPK_LAUNCH_ANY_ORDER is a permission; CUDA has no
+ * use for it. */
+static hipError_t ext_launch(hipFunction_t f, uint32_t tx, uint32_t ty,
+                             uint32_t tz, uint32_t bx, uint32_t by, uint32_t bz,
+                             size_t shared, hipStream_t stream, void **params,
+                             void **extra, hipEvent_t start, hipEvent_t stop,
+                             uint32_t flags)
+{
+    CUresult error = CUDA_SUCCESS;
+
+    (void)flags;
+    if (start)
+        error = cuda.cuEventRecord((CUevent)start, (CUstream)stream);
+    if (error == CUDA_SUCCESS)
+        error = launch(f, tx / bx, ty / by, tz / bz, bx, by, bz,
+                       (unsigned)shared, stream, params, extra);
+    if (error == CUDA_SUCCESS && stop)
+        error = cuda.cuEventRecord((CUevent)stop, (CUstream)stream);
+    return error;
+}
+
+static hipError_t launch_cooperative(hipFunction_t f, unsigned gx, unsigned gy,
+                                     unsigned gz, unsigned bx, unsigned by,
+                                     unsigned bz, unsigned shared,
+                                     hipStream_t stream, void **params)
+{
+    return cuda.cuLaunchCooperativeKernel((CUfunction)f, gx, gy, gz, bx, by, bz,
+                                          shared, (CUstream)stream, params);
+}
+
+/* 0 bytes are a success and NULL, as with HIP. */
+static hipError_t allocate(void **out, size_t nbytes)
+{
+    CUdeviceptr at = 0;
+    const CUresult error = nbytes ? cuda.cuMemAlloc(&at, nbytes) : CUDA_SUCCESS;
+
+    if (error == CUDA_SUCCESS)
+        *out = (void *)(uintptr_t)at; /* NOLINT: an address of the device */
+    return error;
+}
+
+static hipError_t release(void *ptr)
+{
+    return cuda.cuMemFree(address(ptr));
+}
+
+static hipError_t copy(void *dst, const void *src, size_t nbytes,
+                       hipMemcpyKind kind)
+{
+    if (nbytes == 0)
+        return CUDA_SUCCESS;
+    if (kind == hipMemcpyHostToDevice)
+        return cuda.cuMemcpyHtoD(address(dst), src, nbytes);
+    return cuda.cuMemcpyDtoH(dst, address(src), nbytes);
+}
+
+static hipError_t fill(void *dst, int value, size_t nbytes)
+{
+    return nbytes ? cuda.cuMemsetD8(address(dst), (unsigned char)value, nbytes)
+                  : CUDA_SUCCESS;
+}
+
+static hipError_t stream_synchronize(hipStream_t stream)
+{
+    return cuda.cuStreamSynchronize((CUstream)stream);
+}
+
+static hipError_t max_active_blocks(int *out, hipFunction_t f, int block,
+                                    size_t shared)
+{
+    return cuda.cuOccupancyMaxActiveBlocksPerMultiprocessor(out, (CUfunction)f,
+                                                            block, shared);
+}
+
+static hipError_t max_potential_block(int *grid, int *block, hipFunction_t f,
+                                      size_t shared, int most)
+{
+    return cuda.cuOccupancyMaxPotentialBlockSize(grid, block, (CUfunction)f,
+                                                 NULL, shared, most);
+}
+
+/* ---- devices ------------------------------------------------------------ */
+
+static kpk_status describe(int device, kpk_device *out)
+{
+    static const struct {
+        int attribute; /* CUdevice_attribute */
+        size_t offset;
+    } numbers[] = {
+        {10, offsetof(kpk_device, wave_size)},
+        {1, offsetof(kpk_device, max_block)},
+        {2, offsetof(kpk_device, max_block_dim[0])},
+        {3, offsetof(kpk_device, max_block_dim[1])},
+        {4, offsetof(kpk_device, max_block_dim[2])},
+        {5, offsetof(kpk_device, max_grid[0])},
+        {6, offsetof(kpk_device, max_grid[1])},
+        {7, offsetof(kpk_device, max_grid[2])},
+        {16, offsetof(kpk_device, compute_units)},
+        {95, offsetof(kpk_device, cooperative)},
+    };
+    enum { MAJOR = 75, MINOR = 76 }; /* compute capability */
+    size_t memory = 0;
+    int shared = 0;
+    int major = 0;
+    int minor = 0;
+    CUdevice d = 0;
+    CUresult error = cuda.cuDeviceGet(&d, device);
+
+    memset(out, 0, sizeof(*out));
+    if (error == CUDA_SUCCESS)
+        error = cuda.cuDeviceGetName(out->name, (int)sizeof(out->name), d);
+    if (error == CUDA_SUCCESS)
+        error = cuda.cuDeviceTotalMem(&memory, d);
+    if (error == CUDA_SUCCESS)
+        error = cuda.cuDeviceGetAttribute(&major, MAJOR, d);
+    if (error == CUDA_SUCCESS)
+        error = cuda.cuDeviceGetAttribute(&minor, MINOR, d);
+    if (error == CUDA_SUCCESS)
+        error = cuda.cuDeviceGetAttribute(&shared,
+                                          DEVICE_MAX_SHARED_NBYTES_OPTIN, d);
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+        int value = 0;
+
+        if (error == CUDA_SUCCESS)
+            error = cuda.cuDeviceGetAttribute(&value, numbers[i].attribute, d);
+        memcpy((unsigned char *)out + numbers[i].offset, &value, sizeof(value));
+    }
+    if (error != CUDA_SUCCESS)
+        return kpk_i_fail_gpu(&kpk_i_cuda, "cuDeviceGetAttribute", error,
+                              "cannot read the properties of CUDA device %d",
+                              device);
+    (void)snprintf(out->target, sizeof(out->target), "sm_%d%d", major, minor);
+    out->memory_nbytes = memory;
+    out->lds_nbytes = (uint64_t)shared;
+    if (!cuda.cuLaunchCooperativeKernel)
+        out->cooperative = 0;
+    return KPK_OK;
+}
+
+static CUresult retain_primary(int device)
+{
+    CUcontext context = NULL;
+    CUdevice d = 0;
+    CUresult error;
+
+    (void)pthread_mutex_lock(&primary_lock);
+    error = cuda.cuDeviceGet(&d, device);
+    if (error == CUDA_SUCCESS &&
+        !atomic_load_explicit(&primary[device], memory_order_relaxed))
+        error = cuda.cuDevicePrimaryCtxRetain(&context, d);
+    if (context)
+        atomic_store_explicit(&primary[device], context, memory_order_release);
+    (void)pthread_mutex_unlock(&primary_lock);
+    return error;
+}
+
+/* The context of a host's own is not replaced but covered: cuCtxSetCurrent()
+ * would let the thread find another one afterwards. */
+static kpk_status enter(int device, intptr_t *saved)
+{
+    const char *call = "cuDevicePrimaryCtxRetain";
+    CUcontext current = NULL;
+    CUcontext own =
+        atomic_load_explicit(&primary[device], memory_order_acquire);
+    CUresult error;
+    kpk_status st = kpk_i_check_process();
+
+    if (st != KPK_OK)
+        return st;
+    error = own ? CUDA_SUCCESS : retain_primary(device);
+
+    if (error == CUDA_SUCCESS) {
+        own = atomic_load_explicit(&primary[device], memory_order_acquire);
+        call = "cuCtxGetCurrent";
+        error = cuda.cuCtxGetCurrent(&current);
+    }
+    *saved = current != own;
+    if (error == CUDA_SUCCESS && *saved) {
+        call = "cuCtxPushCurrent";
+        error = cuda.cuCtxPushCurrent(own);
+    }
+    if (error != CUDA_SUCCESS)
+        return kpk_i_fail_gpu(&kpk_i_cuda, call, error,
+                              "cannot make CUDA device %d current", device);
+    return KPK_OK;
+}
+
+static kpk_status leave(int device, intptr_t saved, kpk_status st)
+{
+    CUcontext popped = NULL;
+    const CUresult error = saved ? cuda.cuCtxPopCurrent(&popped) : CUDA_SUCCESS;
+
+    if (error != CUDA_SUCCESS && st == KPK_OK)
+        return kpk_i_fail_gpu(&kpk_i_cuda, "cuCtxPopCurrent", error,
+                              "cannot take CUDA device %d back from this "
+                              "thread",
+                              device);
+    return st;
+}
+
+static const char *call_name(const char *hip_name)
+{
+    static const char *const names[][2] = {
+        {"hipRuntimeGetVersion", "cuDriverGetVersion"},
+        {"hipGetDeviceCount", "cuDeviceGetCount"},
+        {"hipDeviceSynchronize", "cuCtxSynchronize"},
+        {"hipModuleLoadData", "cuModuleLoadData"},
+        {"hipModuleLoadDataEx", "cuModuleLoadDataEx"},
+        {"hipModuleUnload", "cuModuleUnload"},
+        {"hipModuleGetFunction", "cuModuleGetFunction"},
+        {"hipModuleGetGlobal", "cuModuleGetGlobal"},
+        {"hipModuleGetTexRef", "cuModuleGetTexRef"},
+        {"hipModuleLaunchKernel", "cuLaunchKernel"},
+        {"hipExtModuleLaunchKernel", "cuLaunchKernel"},
+        {"hipModuleLaunchCooperativeKernel", "cuLaunchCooperativeKernel"},
+        {"hipModuleLaunchCooperativeKernelMultiDevice",
+         "cuLaunchCooperativeKernelMultiDevice"},
+        {"hipFuncGetAttribute", "cuFuncGetAttribute"},
+        {"hipModuleOccupancyMaxActiveBlocksPerMultiprocessor",
+         "cuOccupancyMaxActiveBlocksPerMultiprocessor"},
+        {"hipModuleOccupancyMaxPotentialBlockSize",
+         "cuOccupancyMaxPotentialBlockSize"},
+        {"hipMalloc", "cuMemAlloc"},
+        {"hipFree", "cuMemFree"},
+        {"hipMemcpy", "cuMemcpy"},
+        {"hipMemset", "cuMemsetD8"},
+        {"hipStreamSynchronize", "cuStreamSynchronize"},
+    };
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (strcmp(names[i][0], hip_name) == 0)
+            return names[i][1];
+    }
+    return hip_name;
+}
+
+static const char *compile_log(void)
+{
+    return compile_text;
+}
+
+/* ---- finding it --------------------------------------------------------- */
+
+/* Absent from CUDA, and hence NULL here: texture references and cooperative
+ * launches over several devices, which newer drivers dropped, and what only
+ * hip.c's describe() and enter() call. */
+struct kpk_i_gpu kpk_i_cuda = {
+    .hipRuntimeGetVersion = runtime_version,
+    .hipGetErrorName = error_name,
+    .hipGetErrorString = error_string,
+    .hipGetDeviceCount = device_count,
+    .hipDeviceSynchronize = device_synchronize,
+    .hipModuleLoadData = load_data,
+    .hipModuleLoadDataEx = load_data_ex,
+    .hipModuleUnload = unload,
+    .hipModuleGetFunction = get_function,
+    .hipModuleLaunchKernel = launch,
+    .hipMalloc = allocate,
+    .hipFree = release,
+    .hipMemcpy = copy,
+    .hipMemset = fill,
+    .hipStreamSynchronize = stream_synchronize,
+    .hipModuleGetGlobal = get_global,
+    .hipFuncGetAttribute = func_get_attribute,
+    .describe = describe,
+    .enter = enter,
+    .leave = leave,
+    .call_name = call_name,
+    .compile_log = compile_log,
+    .platform = KPK_CUDA,
+    .title = "the CUDA driver",
+};
+
+/* ISO C has no conversion from void * to a function pointer; POSIX promises
+ * that the bytes mean the same. */
+static void store_function(void *slot, void *found)
+{
+    memcpy(slot, &found, sizeof(found));
+}
+
+static const char *file_of_driver(void)
+{
+    Dl_info info;
+    void *at;
+
+    memcpy(&at, &cuda.cuModuleLoadData, sizeof(at));
+    return dladdr(at, &info) && info.dli_fname ? info.dli_fname
+                                               : "a CUDA driver";
+}
+
+/* Binds all rows; the first needed one that is missing is the failure. */
+static kpk_status bind_functions(void *handle, const char *what)
+{
+    const char *missing = NULL;
+
+#define X(need, name, exported, args)                                          \
+    store_function(&cuda.name, dlsym(handle, #exported));                      \
+    if ((need) && !cuda.name && !missing)                                      \
+        missing = #exported;
+    KPK_CUDA_TABLE(X)
+#undef X
+    if (missing)
+        return kpk_i_fail(KPK_ERR_NO_HIP,
+                          "%s is no CUDA driver that kpack can use: it has no "
+                          "%s. A driver of CUDA 11.0 or newer is needed",
+                          what, missing);
+    kpk_i_cuda.hipExtModuleLaunchKernel =
+        cuda.cuEventRecord ? ext_launch : NULL;
+    kpk_i_cuda.hipModuleLaunchCooperativeKernel =
+        cuda.cuLaunchCooperativeKernel ? launch_cooperative : NULL;
+    kpk_i_cuda.hipModuleOccupancyMaxActiveBlocksPerMultiprocessor =
+        cuda.cuOccupancyMaxActiveBlocksPerMultiprocessor ? max_active_blocks
+                                                         : NULL;
+    kpk_i_cuda.hipModuleOccupancyMaxPotentialBlockSize =
+        cuda.cuOccupancyMaxPotentialBlockSize ? max_potential_block : NULL;
+    kpk_i_cuda.path = file_of_driver();
+    return KPK_OK;
+}
+
+static kpk_status start_driver(void)
+{
+    CUresult error = cuda.cuInit(0);
+
+    ndevices = 0;
+    if (error == CUDA_ERROR_STUB_LIBRARY)
+        return kpk_i_fail(KPK_ERR_NO_HIP,
+                          "%s is a stub of CUDA's toolkit, which programs are "
+                          "linked with, and no driver. Install NVIDIA's driver",
+                          kpk_i_cuda.path);
+    if (error == CUDA_SUCCESS)
+        error = cuda.cuDeviceGetCount(&ndevices);
+    if (error != CUDA_SUCCESS && error != CUDA_ERROR_NO_DEVICE)
+        return kpk_i_fail_gpu(&kpk_i_cuda, "cuInit", error,
+                              "the CUDA driver (%s) does not start%s",
+                              kpk_i_cuda.path,
+                              error >= CUDA_ERROR_SYSTEM_DRIVER_MISMATCH
+                                  ? ", for it is of another release than the "
+                                    "kernel's part: restart the machine"
+                                  : "");
+    if (ndevices > MAX_DEVICES)
+        ndevices = MAX_DEVICES;
+    if (cuda.cuDriverGetVersion(&kpk_i_cuda.version) != CUDA_SUCCESS)
+        kpk_i_cuda.version = 0; /* no reason to fail: only messages need it */
+    kpk_i_cuda.major = kpk_i_cuda.version / 1000;
+    kpk_i_cuda.minor = kpk_i_cuda.version % 1000 / 10;
+    return KPK_OK;
+}
+
+static kpk_status find_and_bind(void)
+{
+    static const char name[] = "libcuda.so.1";
+    const char *variable = secure_getenv("KPK_CUDA_LIBRARY");
+    const char *wanted = variable ? variable : name;
+    void *handle = RTLD_DEFAULT;
+    kpk_status st;
+
+    if (variable && !*variable)
+        return kpk_i_fail(KPK_ERR_NO_HIP, "KPK_CUDA_LIBRARY is empty, so no "
+                                          "CUDA driver is looked for");
+    if (kpk_i_program_is_static())
+        return kpk_i_fail(KPK_ERR_NO_HIP,
+                          "this program is linked with -static, and the CUDA "
+                          "driver, a shared library, cannot be loaded into it");
+    /* A copy that is in the process wins: linked, or loaded privately. */
+    if (!dlsym(RTLD_DEFAULT, "cuModuleLoadData"))
+        handle = dlopen(name, RTLD_NOW | RTLD_NOLOAD);
+    if (!handle && !dlsym(RTLD_DEFAULT, "cuModuleLoadData")) {
+        handle = dlopen(wanted, RTLD_NOW | RTLD_LOCAL);
+        if (!handle) {
+            const char *why = dlerror();
+
+            return kpk_i_fail(KPK_ERR_NO_HIP, "no CUDA driver: %s",
+                              why ? why : wanted);
+        }
+    }
+    st = bind_functions(handle, handle == RTLD_DEFAULT
+                                    ? "the CUDA driver in this process"
+                                    : wanted);
+    if (st == KPK_OK)
+        st = start_driver();
+    /* The handle is kept for the life of the process once it is in use. */
+    if (st != KPK_OK && handle != RTLD_DEFAULT)
+        (void)dlclose(handle);
+    return st;
+}
+
+kpk_status kpk_i_cuda_bind(void)
+{
+    static atomic_bool bound;
+
+    return kpk_i_bind_once(&bound, find_and_bind);
+}

@@ -1,0 +1,74 @@
+/* cuda_api.h - the functions of CUDA's driver that kpack calls, all of them
+ *
+ * A row: needed (its absence makes a libcuda useless to kpack) or not, name,
+ * exported name, argument types. The exported names carry the version of the
+ * signature, as cuda.h maps them. Every function returns a CUresult.
+ */
+#ifndef KPK_CUDA_API_H
+#define KPK_CUDA_API_H
+
+#include <stddef.h>
+
+typedef int CUresult;
+typedef int CUdevice;
+typedef unsigned long long CUdeviceptr;
+typedef struct CUctx_st *CUcontext;
+typedef struct CUmod_st *CUmodule;
+typedef struct CUfunc_st *CUfunction;
+typedef struct CUevent_st *CUevent;
+typedef struct CUstream_st *CUstream;
+
+/* clang-format off */
+#define KPK_CUDA_TABLE(X)                                                     \
+    X(true,  cuInit, cuInit, (unsigned))                                      \
+    X(true,  cuDriverGetVersion, cuDriverGetVersion, (int *))                 \
+    X(true,  cuGetErrorName, cuGetErrorName, (CUresult, const char **))       \
+    X(true,  cuGetErrorString, cuGetErrorString, (CUresult, const char **))   \
+    X(true,  cuDeviceGetCount, cuDeviceGetCount, (int *))                     \
+    X(true,  cuDeviceGet, cuDeviceGet, (CUdevice *, int))                     \
+    X(true,  cuDeviceGetName, cuDeviceGetName, (char *, int, CUdevice))       \
+    X(true,  cuDeviceGetAttribute, cuDeviceGetAttribute,                      \
+      (int *, int, CUdevice))                                                 \
+    X(true,  cuDeviceTotalMem, cuDeviceTotalMem_v2, (size_t *, CUdevice))     \
+    X(true,  cuDevicePrimaryCtxRetain, cuDevicePrimaryCtxRetain,              \
+      (CUcontext *, CUdevice))                                                \
+    X(true,  cuCtxGetCurrent, cuCtxGetCurrent, (CUcontext *))                 \
+    X(true,  cuCtxGetDevice, cuCtxGetDevice, (CUdevice *))                    \
+    X(true,  cuCtxPushCurrent, cuCtxPushCurrent_v2, (CUcontext))              \
+    X(true,  cuCtxPopCurrent, cuCtxPopCurrent_v2, (CUcontext *))              \
+    X(true,  cuCtxSynchronize, cuCtxSynchronize, (void))                      \
+    X(true,  cuModuleLoadData, cuModuleLoadData, (CUmodule *, const void *))  \
+    X(true,  cuModuleLoadDataEx, cuModuleLoadDataEx,                          \
+      (CUmodule *, const void *, unsigned, int *, void **))                   \
+    X(true,  cuModuleUnload, cuModuleUnload, (CUmodule))                      \
+    X(true,  cuModuleGetFunction, cuModuleGetFunction,                        \
+      (CUfunction *, CUmodule, const char *))                                 \
+    X(true,  cuModuleGetGlobal, cuModuleGetGlobal_v2,                         \
+      (CUdeviceptr *, size_t *, CUmodule, const char *))                      \
+    X(true,  cuFuncGetAttribute, cuFuncGetAttribute,                          \
+      (int *, int, CUfunction))                                               \
+    X(true,  cuFuncSetAttribute, cuFuncSetAttribute, (CUfunction, int, int))  \
+    X(true,  cuLaunchKernel, cuLaunchKernel,                                  \
+      (CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned,          \
+       unsigned, unsigned, CUstream, void **, void **))                       \
+    X(true,  cuMemAlloc, cuMemAlloc_v2, (CUdeviceptr *, size_t))              \
+    X(true,  cuMemFree, cuMemFree_v2, (CUdeviceptr))                          \
+    X(true,  cuMemcpyHtoD, cuMemcpyHtoD_v2,                                   \
+      (CUdeviceptr, const void *, size_t))                                    \
+    X(true,  cuMemcpyDtoH, cuMemcpyDtoH_v2, (void *, CUdeviceptr, size_t))    \
+    X(true,  cuMemsetD8, cuMemsetD8_v2,                                       \
+      (CUdeviceptr, unsigned char, size_t))                                   \
+    X(true,  cuStreamSynchronize, cuStreamSynchronize, (CUstream))            \
+    X(false, cuEventRecord, cuEventRecord, (CUevent, CUstream))               \
+    X(false, cuLaunchCooperativeKernel, cuLaunchCooperativeKernel,            \
+      (CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned,          \
+       unsigned, unsigned, CUstream, void **))                                \
+    X(false, cuOccupancyMaxActiveBlocksPerMultiprocessor,                     \
+      cuOccupancyMaxActiveBlocksPerMultiprocessor,                            \
+      (int *, CUfunction, int, size_t))                                       \
+    X(false, cuOccupancyMaxPotentialBlockSize,                                \
+      cuOccupancyMaxPotentialBlockSize,                                       \
+      (int *, int *, CUfunction, size_t (*)(int), size_t, int))
+/* clang-format on */
+
+#endif

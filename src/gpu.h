@@ -1,0 +1,55 @@
+/* gpu.h - what the runtime asks of a GPU's driver, in HIP's words
+ *
+ * HIP's module API is CUDA's driver API under other names, down to the numbers
+ * of errors and attributes. So HIP's signatures are the interface: HIP itself
+ * fills one such struct (hip.c), CUDA's driver another (cuda.c), and there is
+ * one way to launch.
+ */
+#ifndef KPK_GPU_H
+#define KPK_GPU_H
+
+#include "hip_api.h"
+#include "hip_types.h"
+#include "kpack.h"
+
+struct kpk_i_gpu {
+    /* The functions by name; those that are not needed may be NULL. */
+#define X(need, result, name, args) result(*name) args;
+    KPK_HIP_TABLE(X)
+    KPK_HIP_NEWER_TABLE(X)
+#undef X
+
+    /* What differs between the two. `device` is the driver's own number. */
+
+    /* Fills all of `out` but its platform and index. */
+    kpk_status (*describe)(int device, kpk_device *out);
+    /* Makes the device current for this thread and remembers what was;
+     * leave() puts it back. It returns `st`, or the reason why it could not
+     * if `st` is a success. */
+    kpk_status (*enter)(int device, intptr_t *saved);
+    kpk_status (*leave)(int device, intptr_t saved, kpk_status st);
+    /* The driver's own name of a HIP function, for messages. */
+    const char *(*call_name)(const char *hip_name);
+    /* What the compiler of PTX said last on this thread; "" if nothing. */
+    const char *(*compile_log)(void);
+
+    kpk_platform platform;
+    const char *title; /* "HIP", "the CUDA driver" */
+    int version;       /* as the driver counts; 0 if it did not tell */
+    int major, minor;  /* the same, for messages */
+    const char *path;  /* the file it came from */
+};
+
+/* Valid once their bind() has succeeded. It finds the driver unless that is
+ * done; a failure is tried again at the next call. */
+extern struct kpk_i_gpu kpk_i_hip;
+extern struct kpk_i_gpu kpk_i_cuda;
+kpk_status kpk_i_hip_bind(void);
+kpk_status kpk_i_cuda_bind(void);
+
+/* hip_device.c, for hip.c: how HIP describes, enters and leaves a device. */
+kpk_status kpk_i_hip_describe(int device, kpk_device *out);
+kpk_status kpk_i_hip_enter(int device, intptr_t *saved);
+kpk_status kpk_i_hip_leave(int device, intptr_t saved, kpk_status st);
+
+#endif

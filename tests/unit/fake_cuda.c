@@ -1,0 +1,463 @@
+/* fake_cuda.c - a CUDA driver that runs nothing and fails on command
+ *
+ * Its functions have the exported names of cuda.h, with their versions.
+ */
+#include "fake_cuda.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define API __attribute__((visibility("default")))
+
+enum {
+    SUCCESS = 0,
+    INVALID_VALUE = 1,
+    INVALID_DEVICE = 101,
+    INVALID_IMAGE = 200,
+    INVALID_CONTEXT = 201,
+    NO_BINARY_FOR_GPU = 209,
+    INVALID_PTX = 218,
+    NOT_FOUND = 500,
+    UNKNOWN = 999
+};
+
+enum { JIT_ERROR_LOG_BUFFER = 5, JIT_ERROR_LOG_BUFFER_NBYTES = 6 };
+
+struct context {
+    int device;
+};
+
+struct module {
+    int device;
+    int nfunctions;
+    struct function {
+        struct module *module;
+        char name[64];
+    } functions[16];
+};
+
+static struct context primaries[4];
+static struct context hosts_own = {-1};
+static _Thread_local struct context *stack[FAKE_CUDA_DEPTH];
+static _Thread_local int depth;
+
+static void push_own(void)
+{
+    stack[depth++] = &hosts_own;
+}
+
+static void pop(void)
+{
+    depth--;
+}
+
+static int get_depth(void)
+{
+    return depth;
+}
+
+static int get_current(void)
+{
+    return depth ? stack[depth - 1]->device : -1;
+}
+
+extern API struct fake_cuda fake_cuda;
+struct fake_cuda fake_cuda = {.push_own = push_own,
+                              .pop = pop,
+                              .depth = get_depth,
+                              .current = get_current};
+
+/* Counts the call; the error that it has to fail with, or 0. */
+static int enter(const char *name)
+{
+    atomic_fetch_add(&fake_cuda.ncalls, 1);
+    if (fake_cuda.fail_name && strcmp(name, fake_cuda.fail_name) == 0)
+        return fake_cuda.fail_error;
+    if (atomic_load(&fake_cuda.fail_in) > 0 &&
+        atomic_fetch_sub(&fake_cuda.fail_in, 1) == 1)
+        return fake_cuda.fail_error;
+    return SUCCESS;
+}
+
+#define ENTER()                                                                \
+    do {                                                                       \
+        const int error_ = enter(__func__);                                    \
+        if (error_)                                                            \
+            return error_;                                                     \
+    } while (0)
+
+/* A call that works on the current context. */
+#define ENTER_CONTEXT()                                                        \
+    do {                                                                       \
+        ENTER();                                                               \
+        if (get_current() < 0) {                                               \
+            atomic_fetch_add(&fake_cuda.nviolations, 1);                       \
+            return INVALID_CONTEXT;                                            \
+        }                                                                      \
+    } while (0)
+
+/* Each function is declared, then defined. */
+#define FUNCTION(name, arguments)                                              \
+    API int name arguments;                                                    \
+    int name arguments
+
+FUNCTION(cuInit, (unsigned flags))
+{
+    (void)flags;
+    atomic_fetch_add(&fake_cuda.ninits, 1);
+    ENTER();
+    return fake_cuda.init_error;
+}
+
+FUNCTION(cuDriverGetVersion, (int *out))
+{
+    ENTER();
+    *out = fake_cuda.version;
+    return SUCCESS;
+}
+
+FUNCTION(cuGetErrorName, (int error, const char **out))
+{
+    *out = error == NO_BINARY_FOR_GPU ? "CUDA_ERROR_NO_BINARY_FOR_GPU"
+                                      : "CUDA_ERROR_FAKE";
+    return error == UNKNOWN ? INVALID_VALUE : SUCCESS;
+}
+
+FUNCTION(cuGetErrorString, (int error, const char **out))
+{
+    *out = "made up";
+    return error == UNKNOWN ? INVALID_VALUE : SUCCESS;
+}
+
+FUNCTION(cuDeviceGetCount, (int *out))
+{
+    ENTER();
+    *out = fake_cuda.ndevices;
+    return SUCCESS;
+}
+
+FUNCTION(cuDeviceGet, (int *out, int ordinal))
+{
+    ENTER();
+    if (ordinal < 0 || ordinal >= fake_cuda.ndevices)
+        return INVALID_DEVICE;
+    *out = 70 + ordinal; /* a handle, not the ordinal */
+    return SUCCESS;
+}
+
+FUNCTION(cuDeviceGetName, (char *out, int nbytes, int device))
+{
+    ENTER();
+    (void)snprintf(out, (size_t)nbytes, "Fake CUDA %d", device - 70);
+    return SUCCESS;
+}
+
+FUNCTION(cuDeviceTotalMem_v2, (size_t * out, int device))
+{
+    ENTER();
+    (void)device;
+    *out = (size_t)80 << 30;
+    return SUCCESS;
+}
+
+FUNCTION(cuDeviceGetAttribute, (int *out, int attribute, int device))
+{
+    static const int values[128] = {
+        [1] = 1024,       [2] = 1024,  [3] = 1023,   [4] = 64,
+        [5] = 2147483647, [6] = 65535, [7] = 65534,  [10] = 32,
+        [16] = 132,       [95] = 1,    [97] = 232448};
+
+    ENTER();
+    *out = attribute == 75   ? fake_cuda.capability[device - 70] / 10
+           : attribute == 76 ? fake_cuda.capability[device - 70] % 10
+                             : values[attribute];
+    return *out || attribute == 76 ? SUCCESS : INVALID_VALUE;
+}
+
+FUNCTION(cuDevicePrimaryCtxRetain, (struct context * *out, int device))
+{
+    ENTER();
+    atomic_fetch_add(&fake_cuda.nretains, 1);
+    primaries[device - 70].device = device - 70;
+    *out = &primaries[device - 70];
+    return SUCCESS;
+}
+
+FUNCTION(cuCtxGetCurrent, (struct context * *out))
+{
+    ENTER();
+    *out = depth ? stack[depth - 1] : NULL;
+    return SUCCESS;
+}
+
+FUNCTION(cuCtxGetDevice, (int *out))
+{
+    ENTER_CONTEXT();
+    *out = 70 + get_current();
+    return SUCCESS;
+}
+
+FUNCTION(cuCtxPushCurrent_v2, (struct context * context))
+{
+    ENTER();
+    if (depth == FAKE_CUDA_DEPTH)
+        return INVALID_CONTEXT;
+    stack[depth++] = context;
+    return SUCCESS;
+}
+
+FUNCTION(cuCtxPopCurrent_v2, (struct context * *out))
+{
+    ENTER();
+    if (depth == 0)
+        return INVALID_CONTEXT;
+    *out = stack[--depth];
+    return SUCCESS;
+}
+
+FUNCTION(cuCtxSynchronize, (void))
+{
+    ENTER_CONTEXT();
+    return SUCCESS;
+}
+
+static int load(struct module **out, int ptx)
+{
+    struct module *m = calloc(1, sizeof(*m));
+
+    if (!m)
+        return UNKNOWN;
+    m->device = get_current();
+    fake_cuda.nptx += ptx;
+    atomic_fetch_add(&fake_cuda.live, 1);
+    *out = m;
+    return SUCCESS;
+}
+
+FUNCTION(cuModuleLoadData, (struct module * *out, const void *image))
+{
+    ENTER_CONTEXT();
+    return memcmp(image, "\177ELF", 4) == 0 ? load(out, 0) : INVALID_IMAGE;
+}
+
+static void write_log(unsigned n, const int *options, void **values)
+{
+    char *at = NULL;
+    size_t room = 0;
+
+    for (unsigned i = 0; i < n; i++) {
+        if (options[i] == JIT_ERROR_LOG_BUFFER)
+            at = values[i];
+        if (options[i] == JIT_ERROR_LOG_BUFFER_NBYTES)
+            room = (size_t)(uintptr_t)values[i];
+    }
+    if (at && room && fake_cuda.log)
+        (void)snprintf(at, room, "%s", fake_cuda.log);
+}
+
+FUNCTION(cuModuleLoadDataEx, (struct module * *out, const void *image,
+                              unsigned n, int *options, void **values))
+{
+    const char *text = image;
+
+    ENTER_CONTEXT();
+    fake_cuda.noptions = (int)n;
+    if (memcmp(image, "\177ELF", 4) == 0)
+        return load(out, 0);
+    if (strstr(text, ".version") && !fake_cuda.log)
+        return load(out, 1);
+    write_log(n, options, values);
+    return INVALID_PTX;
+}
+
+FUNCTION(cuModuleUnload, (struct module * module))
+{
+    ENTER_CONTEXT();
+    atomic_fetch_add(&fake_cuda.nviolations, module->device != get_current());
+    free(module);
+    atomic_fetch_sub(&fake_cuda.live, 1);
+    return SUCCESS;
+}
+
+FUNCTION(cuModuleGetFunction,
+         (struct function * *out, struct module *module, const char *name))
+{
+    struct function *f;
+
+    ENTER_CONTEXT();
+    if (module->nfunctions == 16)
+        return NOT_FOUND;
+    f = &module->functions[module->nfunctions++];
+    f->module = module;
+    strncpy(f->name, name, sizeof(f->name) - 1);
+    *out = f;
+    return SUCCESS;
+}
+
+/* Every module has one variable, `table`. */
+FUNCTION(cuModuleGetGlobal_v2, (unsigned long long *out, size_t *nbytes,
+                                struct module *module, const char *name))
+{
+    static unsigned char table[64];
+
+    ENTER_CONTEXT();
+    (void)module;
+    if (strcmp(name, "table") != 0)
+        return NOT_FOUND;
+    *out = (unsigned long long)(uintptr_t)table;
+    *nbytes = sizeof(table);
+    return SUCCESS;
+}
+
+/* 1 is the static shared memory. */
+FUNCTION(cuFuncGetAttribute,
+         (int *out, int attribute, struct function *function))
+{
+    ENTER_CONTEXT();
+    (void)function;
+    *out = attribute == 1 ? 2448 : 1000 + attribute;
+    return SUCCESS;
+}
+
+FUNCTION(cuFuncSetAttribute,
+         (struct function * function, int attribute, int value))
+{
+    ENTER_CONTEXT();
+    (void)function;
+    if (attribute != 8)
+        return INVALID_VALUE;
+    fake_cuda.dynamic_shared = value;
+    return SUCCESS;
+}
+
+/* A list of packed arguments ends with 0 here. */
+static int note_extra(void **extra)
+{
+    if (!extra)
+        return SUCCESS;
+    if (extra[0] != (void *)1 || extra[2] != (void *)2 || extra[4])
+        return INVALID_VALUE;
+    fake_cuda.last.extra_nbytes = *(size_t *)extra[3];
+    return SUCCESS;
+}
+
+static int note(struct function *f, const unsigned grid[3],
+                const unsigned block[3], unsigned shared_nbytes, void *stream,
+                void **params, void **extra, int cooperative)
+{
+    memset(&fake_cuda.last, 0, sizeof(fake_cuda.last));
+    memcpy(fake_cuda.last.kernel, f->name, sizeof(f->name));
+    memcpy(fake_cuda.last.grid, grid, sizeof(fake_cuda.last.grid));
+    memcpy(fake_cuda.last.block, block, sizeof(fake_cuda.last.block));
+    fake_cuda.last.shared_nbytes = shared_nbytes;
+    fake_cuda.last.stream = stream;
+    fake_cuda.last.device = get_current();
+    fake_cuda.last.cooperative = cooperative;
+    if (params)
+        memcpy(&fake_cuda.last.param, params[0], 8);
+    return note_extra(extra);
+}
+
+#define THREE(x, y, z) ((const unsigned[3]){x, y, z})
+
+FUNCTION(cuLaunchKernel,
+         (struct function * f, unsigned gx, unsigned gy, unsigned gz,
+          unsigned bx, unsigned by, unsigned bz, unsigned shared_nbytes,
+          void *stream, void **params, void **extra))
+{
+    ENTER_CONTEXT();
+    return note(f, THREE(gx, gy, gz), THREE(bx, by, bz), shared_nbytes, stream,
+                params, extra, 0);
+}
+
+FUNCTION(cuLaunchCooperativeKernel,
+         (struct function * f, unsigned gx, unsigned gy, unsigned gz,
+          unsigned bx, unsigned by, unsigned bz, unsigned shared_nbytes,
+          void *stream, void **params))
+{
+    ENTER_CONTEXT();
+    return note(f, THREE(gx, gy, gz), THREE(bx, by, bz), shared_nbytes, stream,
+                params, NULL, 1);
+}
+
+FUNCTION(cuMemAlloc_v2, (unsigned long long *out, size_t nbytes))
+{
+    void *at;
+
+    ENTER_CONTEXT();
+    if (nbytes == 0)
+        return INVALID_VALUE;
+    at = malloc(nbytes);
+    *out = (unsigned long long)(uintptr_t)at;
+    atomic_fetch_add(&fake_cuda.live, at != NULL);
+    return at ? SUCCESS : UNKNOWN;
+}
+
+FUNCTION(cuMemFree_v2, (unsigned long long at))
+{
+    ENTER_CONTEXT();
+    atomic_fetch_sub(&fake_cuda.live, at != 0);
+    free((void *)(uintptr_t)at);
+    return SUCCESS;
+}
+
+FUNCTION(cuMemcpyHtoD_v2, (unsigned long long to, const void *from, size_t n))
+{
+    ENTER_CONTEXT();
+    memcpy((void *)(uintptr_t)to, from, n);
+    return SUCCESS;
+}
+
+FUNCTION(cuMemcpyDtoH_v2, (void *to, unsigned long long from, size_t n))
+{
+    ENTER_CONTEXT();
+    memcpy(to, (const void *)(uintptr_t)from, n);
+    return SUCCESS;
+}
+
+FUNCTION(cuMemsetD8_v2, (unsigned long long to, unsigned char value, size_t n))
+{
+    ENTER_CONTEXT();
+    memset((void *)(uintptr_t)to, value, n);
+    return SUCCESS;
+}
+
+FUNCTION(cuStreamSynchronize, (void *stream))
+{
+    ENTER_CONTEXT();
+    (void)stream;
+    return SUCCESS;
+}
+
+FUNCTION(cuEventRecord, (void *event, void *stream))
+{
+    ENTER_CONTEXT();
+    (void)event;
+    (void)stream;
+    fake_cuda.nevents++;
+    return SUCCESS;
+}
+
+FUNCTION(cuOccupancyMaxActiveBlocksPerMultiprocessor,
+         (int *out, struct function *f, int block, size_t nbytes))
+{
+    ENTER_CONTEXT();
+    (void)f;
+    *out = block > 512 || nbytes > 65536 ? 1 : 2;
+    return SUCCESS;
+}
+
+FUNCTION(cuOccupancyMaxPotentialBlockSize,
+         (int *grid, int *block, struct function *f, size_t (*shared)(int),
+          size_t nbytes, int most))
+{
+    ENTER_CONTEXT();
+    (void)f;
+    (void)nbytes;
+    if (shared)
+        return INVALID_VALUE;
+    *grid = 264;
+    *block = most ? most : 512;
+    return SUCCESS;
+}

@@ -1,0 +1,653 @@
+/* test_cuda.c - the same calls on CUDA's driver, beside HIP and alone
+ *
+ * The driver is the fake of fake_cuda.c. A process finds a driver once, so what
+ * depends on the process is a case of its own: this program started again.
+ */
+/* For setenv and fork; the name is glibc's. */
+#define _GNU_SOURCE /* NOLINT(bugprone-reserved-identifier,cert-dcl37-c) */
+#include "unit.h"
+
+#include "fake_cuda.h"
+#include "fake_hip.h"
+#include "kpack/format.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static struct fake_cuda *cuda;
+static struct fake_hip *hip;
+
+/* ---- a pack for AMD and NVIDIA ------------------------------------------ */
+
+static const char strings[] = "\0both\0scale\0gfx90a\0sm_90\0compute_80\0x\0by";
+enum {
+    BOTH = 1,
+    SCALE = 6,
+    GFX90A = 12,
+    SM_90 = 19,
+    COMPUTE_80 = 25,
+    X = 36,
+    BY = 38
+};
+
+#define BLOB(id, n, ...)                                                       \
+    static const struct {                                                      \
+        struct kpk_blob head;                                                  \
+        unsigned char data[128];                                               \
+    } id = {{.version = KPK_BLOB_VERSION,                                      \
+             .data_at = sizeof(struct kpk_blob),                               \
+             .nbytes = (n),                                                    \
+             .stored_nbytes = (n)},                                            \
+            __VA_ARGS__}
+#define ELF(osabi, machine)                                                    \
+    {                                                                          \
+        0x7f, 'E', 'L', 'F', 2, 1, 1, (osabi), [18] = (machine)                \
+    }
+BLOB(amd, 128, ELF(64, 224));
+BLOB(cubin, 128, ELF(0x41, 190));
+BLOB(ptx, 13, ".version 7.8\n");
+BLOB(torn_ptx, 13, ".version\0 7.8");
+
+static const struct kpk_kernel_attrs attrs[] = {{.kernarg_nbytes = 16,
+                                                 .kernarg_align = 8,
+                                                 .max_block = 256,
+                                                 .lds_nbytes = 2448,
+                                                 .wave_size = 32}};
+/* clang-format off */
+static const struct kpk_code_object objects[] = {
+    {COMPUTE_80, 78, &ptx.head, attrs, {0}},
+    {GFX90A, 5, &amd.head, attrs, {0}},
+    {SM_90, 130, &cubin.head, attrs, {0}}};
+static const struct kpk_code_object torn_objects[] = {
+    {COMPUTE_80, 78, &torn_ptx.head, attrs, {0}},
+    {GFX90A, 5, &cubin.head, attrs, {0}},
+    {SM_90, 130, &amd.head, attrs, {0}}};
+static const struct kpk_arg_desc args[] = {
+    {X, 0, 8, KPK_ARG_GLOBAL_BUFFER}, {BY, 8, 8, KPK_ARG_BY_VALUE}};
+static const struct kpk_kernel_desc kernels[] = {{SCALE, 0, 2, 16}};
+/* clang-format on */
+
+#define MODULE(id, list)                                                       \
+    static const kpk_module id = {.format = KPK_FORMAT_VERSION,                \
+                                  .name = BOTH,                                \
+                                  .strings = strings,                          \
+                                  .kernels = kernels,                          \
+                                  .args = args,                                \
+                                  .objects = (list),                           \
+                                  .nkernels = 1,                               \
+                                  .nobjects = 3}
+MODULE(both, objects);
+MODULE(torn, torn_objects);
+
+static const kpk_module *const modules[] = {&both};
+static const kpk_pack pack = {KPK_FORMAT_VERSION, 1, "both", modules};
+
+/* Devices 0 and 1 are HIP's, 2 (sm_90) and 3 (sm_120) CUDA's. */
+static kpk_instance *open_on(int device)
+{
+    kpk_instance *gpu = NULL;
+
+    assert_ok(kpk_open(&pack, device, &gpu));
+    return gpu;
+}
+
+static int reset(void **state)
+{
+    (void)state;
+    fake_hip_reset(hip);
+    fake_cuda_reset(cuda);
+    return 0;
+}
+
+/* Nothing is left over: no context, no memory, no wrong use. */
+static int check_clean(void **state)
+{
+    (void)state;
+    assert_int_equal(cuda->depth(), 0);
+    assert_int_equal(cuda->live, 0);
+    assert_int_equal(cuda->nviolations, 0);
+    return 0;
+}
+
+static int says(const char *part)
+{
+    return strstr(kpk_error_message(), part) != NULL;
+}
+
+/* ---- beside HIP ---------------------------------------------------------- */
+
+/* Runs first: nothing has asked for a CUDA device yet. */
+static void test_hip_devices_leave_cuda_alone(void **state)
+{
+    const kpk_kernel *k;
+    kpk_device device;
+    kpk_instance *gpu = open_on(0);
+
+    (void)state;
+    assert_ok(kpk_kernel_get(gpu, "scale", &k));
+    assert_ok(kpk_device_get(1, &device));
+    assert_int_equal(device.platform, KPK_HIP);
+    assert_int_equal(device.index, 1);
+    assert_ok(kpk_close(gpu));
+    assert_int_equal(cuda->ncalls, 0);
+}
+
+static void test_devices_are_numbered_hip_first(void **state)
+{
+    kpk_device device;
+    const char *path = NULL;
+    int version = 0;
+    int n = 0;
+
+    (void)state;
+    assert_ok(kpk_device_count(&n));
+    assert_int_equal(n, 4);
+    assert_ok(kpk_device_get(3, &device));
+    assert_int_equal(device.platform, KPK_CUDA);
+    assert_int_equal(device.index, 1);
+    assert_string_equal(device.target, "sm_120");
+    assert_string_equal(device.name, "Fake CUDA 1");
+    assert_status(kpk_device_get(4, &device), KPK_ERR_NO_DEVICE);
+    assert_message("there are 4 GPUs: the highest number is 3");
+    assert_ok(kpk_driver_info(KPK_CUDA, &version, &path));
+    assert_int_equal(version, 13000);
+    assert_non_null(strstr(path, "fake_cuda.so"));
+    assert_ok(kpk_driver_info(KPK_HIP, &version, &path));
+    assert_int_equal(version, hip->version);
+    assert_status(kpk_driver_info((kpk_platform)2, NULL, NULL), KPK_ERR_ARG);
+}
+
+static void test_device_has_every_number(void **state)
+{
+    kpk_device d;
+
+    (void)state;
+    assert_ok(kpk_device_get(2, &d));
+    assert_int_equal(d.memory_nbytes, (uint64_t)80 << 30);
+    assert_int_equal(d.lds_nbytes, 232448);
+    assert_int_equal(d.wave_size, 32);
+    assert_int_equal(d.max_block, 1024);
+    assert_int_equal(d.max_block_dim[0], 1024);
+    assert_int_equal(d.max_block_dim[1], 1023);
+    assert_int_equal(d.max_block_dim[2], 64);
+    assert_int_equal(d.max_grid[0], 2147483647);
+    assert_int_equal(d.max_grid[1], 65535);
+    assert_int_equal(d.max_grid[2], 65534);
+    assert_int_equal(d.compute_units, 132);
+    assert_int_equal(d.cooperative, 1);
+    assert_int_equal(d.cooperative_multi, 0);
+}
+
+static void test_cubin_and_ptx_are_launched(void **state)
+{
+    (void)state;
+    for (int device = 2; device < 4; device++) {
+        kpk_instance *gpu = open_on(device);
+        kpk_shape shape = {{3, 2, 1}, {64, 4, 1}, 100000};
+        const kpk_kernel *k;
+        kpk_selection selection;
+        void *x = NULL;
+        double by = 2;
+
+        assert_ok(kpk_instance_selection(gpu, "both", &selection));
+        assert_string_equal(selection.target,
+                            device == 2 ? "sm_90" : "compute_80");
+        assert_ok(kpk_malloc(gpu, 64, &x));
+        assert_ok(kpk_kernel_get(gpu, "scale", &k));
+        assert_int_equal(cuda->nptx, device == 3);
+        assert_int_equal(cuda->dynamic_shared, 232448 - 2448);
+        assert_ok(
+            kpk_launch(k, &shape, KPK_STREAM_PER_THREAD, KPK_ARGS(x, by)));
+        assert_string_equal(cuda->last.kernel, "scale");
+        assert_int_equal(cuda->last.device, device - 2);
+        assert_int_equal(cuda->last.grid[1], 2);
+        assert_int_equal(cuda->last.block[1], 4);
+        assert_int_equal(cuda->last.shared_nbytes, 100000);
+        assert_ptr_equal(cuda->last.stream, KPK_STREAM_PER_THREAD);
+        assert_int_equal(cuda->last.param, (uintptr_t)x);
+        assert_ok(kpk_free(gpu, x));
+        assert_ok(kpk_close(gpu));
+    }
+}
+
+static void test_every_way_to_launch(void **state)
+{
+    kpk_instance *gpu = open_on(2);
+    kpk_launch_options options = {.shape = {{2, 1, 1}, {64, 1, 1}, 0}};
+    unsigned char buffer[16] = {0};
+    uint64_t x = 7;
+    double by = 1;
+    const kpk_kernel *k;
+    kpk_launch_item item = {.shape = options.shape, .stream = &options};
+    kpk_arg list[2] = {KPK_ARG(x), KPK_ARG(by)};
+
+    (void)state;
+    assert_ok(kpk_kernel_get(gpu, "scale", &k));
+    assert_ok(kpk_launch_packed(k, &options.shape, NULL, buffer, 16));
+    assert_int_equal(cuda->last.extra_nbytes, 16);
+    options.start_event = options.stop_event = buffer;
+    options.flags = KPK_LAUNCH_ANY_ORDER;
+    assert_ok(kpk_launch_ex(k, &options, KPK_ARGS(x, by)));
+    assert_int_equal(cuda->nevents, 2);
+    assert_int_equal(cuda->last.grid[0], 2); /* blocks, of threads again */
+    options.start_event = options.stop_event = NULL;
+    options.flags = KPK_LAUNCH_COOPERATIVE;
+    assert_ok(kpk_launch_ex(k, &options, KPK_ARGS(x, by)));
+    assert_int_equal(cuda->last.cooperative, 1);
+    options.shape.grid[0] = 265; /* two on each of 132 */
+    assert_status(kpk_launch_ex(k, &options, KPK_ARGS(x, by)), KPK_ERR_SHAPE);
+    item.kernel = k;
+    item.args = list;
+    item.nargs = 2;
+    assert_ok(kpk_launch_all(&item, 1, 0));
+    assert_status(kpk_launch_all(&item, 1, KPK_LAUNCH_COOPERATIVE),
+                  KPK_ERR_UNSUPPORTED);
+    assert_message("cuLaunchCooperativeKernelMultiDevice, which the CUDA "
+                   "driver 13.0");
+    assert_ok(kpk_close(gpu));
+}
+
+static void test_memory_and_variables(void **state)
+{
+    kpk_instance *gpu = open_on(3);
+    const char text[8] = "0123456";
+    char back[8] = "";
+    void *x = &back;
+    size_t nbytes;
+
+    (void)state;
+    assert_ok(kpk_malloc(gpu, 0, &x));
+    assert_null(x);
+    assert_ok(kpk_free(gpu, NULL));
+    assert_ok(kpk_malloc(gpu, 8, &x));
+    assert_ok(kpk_copy_to(gpu, x, text, 8));
+    assert_ok(kpk_copy_from(gpu, back, x, 8));
+    assert_string_equal(back, text);
+    assert_ok(kpk_fill(gpu, x, 'z', 7));
+    assert_ok(kpk_copy_from(gpu, back, x, 8));
+    assert_string_equal(back, "zzzzzzz");
+    assert_ok(kpk_copy_to(gpu, NULL, NULL, 0));
+    assert_ok(kpk_fill(gpu, NULL, 1, 0));
+    assert_ok(kpk_sync(gpu, NULL));
+    assert_ok(kpk_free(gpu, x));
+    assert_ok(kpk_global(gpu, "both", "table", &x, &nbytes));
+    assert_int_equal(nbytes, 64);
+    assert_ok(kpk_global_write(gpu, "both", "table", 4, text, 8));
+    assert_ok(kpk_global_read(gpu, "both", "table", 4, back, 8));
+    assert_string_equal(back, text);
+    assert_status(kpk_global(gpu, "both", "chair", &x, &nbytes),
+                  KPK_ERR_NO_GLOBAL);
+    assert_status(kpk_texture(gpu, "both", "table", &x), KPK_ERR_UNSUPPORTED);
+    assert_message("a texture reference needs cuModuleGetTexRef");
+    assert_ok(kpk_close(gpu));
+}
+
+static void test_what_the_driver_says_of_a_kernel(void **state)
+{
+    kpk_instance *gpu = open_on(2);
+    const kpk_kernel *k;
+    kpk_shape shape;
+    uint32_t blocks;
+    int value;
+
+    (void)state;
+    assert_ok(kpk_kernel_get(gpu, "scale", &k));
+    assert_ok(kpk_kernel_hip_attr(k, (kpk_hip_attr)4, &value));
+    assert_int_equal(value, 1004);
+    assert_ok(kpk_occupancy(k, 256, 0, &blocks));
+    assert_int_equal(blocks, 2);
+    assert_ok(kpk_occupancy_shape(k, 0, 128, &shape));
+    assert_int_equal(shape.grid[0], 264);
+    assert_int_equal(shape.block[0], 128);
+    assert_ok(kpk_close(gpu));
+}
+
+/* The host's own context stays where it was, below ours. */
+static void test_current_context_is_the_same_after_every_call(void **state)
+{
+    kpk_instance *gpu = open_on(2);
+    kpk_shape shape = {{1, 1, 1}, {1, 1, 1}, 0};
+    uint64_t x = 0;
+    double by = 1;
+    const kpk_kernel *k;
+    void *ptr;
+
+    (void)state;
+    cuda->push_own();
+    assert_ok(kpk_kernel_get(gpu, "scale", &k));
+    assert_int_equal(cuda->depth(), 1);
+    assert_int_equal(cuda->current(), -1);
+    assert_ok(kpk_launch(k, &shape, NULL, KPK_ARGS(x, by)));
+    assert_ok(kpk_malloc(gpu, 4, &ptr));
+    assert_ok(kpk_free(gpu, ptr));
+    cuda->fail_name = "cuLaunchKernel";
+    assert_status(kpk_launch(k, &shape, NULL, KPK_ARGS(x, by)), KPK_ERR_HIP);
+    cuda->fail_name = NULL;
+    assert_ok(kpk_close(gpu));
+    assert_int_equal(cuda->depth(), 1);
+    assert_int_equal(cuda->current(), -1);
+}
+
+static int pop_own(void **state)
+{
+    assert_int_equal(cuda->depth(), 1);
+    cuda->pop();
+    return check_clean(state);
+}
+
+static void test_one_process_with_an_instance_on_each(void **state)
+{
+    kpk_instance *amd_gpu = open_on(0);
+    kpk_instance *nvidia_gpu = open_on(2);
+    kpk_shape shape = {{1, 1, 1}, {8, 1, 1}, 0};
+    uint64_t x = 1;
+    double by = 1;
+    const kpk_kernel *a;
+    const kpk_kernel *n;
+    kpk_launch_item items[2];
+
+    (void)state;
+    assert_ok(kpk_kernel_get(amd_gpu, "scale", &a));
+    assert_ok(kpk_kernel_get(nvidia_gpu, "scale", &n));
+    assert_ok(kpk_launch(a, &shape, NULL, KPK_ARGS(x, by)));
+    assert_string_equal(hip->last.kernel, "scale");
+    assert_string_equal(cuda->last.kernel, "");
+    assert_ok(kpk_launch(n, &shape, NULL, KPK_ARGS(x, by)));
+    assert_string_equal(cuda->last.kernel, "scale");
+    for (int i = 0; i < 2; i++) {
+        const kpk_arg list[2] = {KPK_ARG(x), KPK_ARG(by)};
+
+        items[i] = (kpk_launch_item){.kernel = i ? n : a,
+                                     .shape = shape,
+                                     .stream = &shape,
+                                     .args = list,
+                                     .nargs = 2};
+        if (i)
+            assert_status(kpk_launch_all(items, 2, KPK_LAUNCH_COOPERATIVE),
+                          KPK_ERR_UNSUPPORTED);
+    }
+    assert_ok(kpk_close(nvidia_gpu));
+    assert_ok(kpk_close(amd_gpu));
+}
+
+static void test_failures_name_the_drivers_call(void **state)
+{
+    kpk_instance *gpu = open_on(2);
+    const kpk_kernel *k;
+    void *x;
+
+    (void)state;
+    cuda->fail_name = "cuModuleLoadData";
+    cuda->fail_error = 209;
+    assert_status(kpk_kernel_get(gpu, "scale", &k), KPK_ERR_HIP);
+    assert_message("cuModuleLoadData returned CUDA_ERROR_NO_BINARY_FOR_GPU "
+                   "(209), made up");
+    assert_int_equal(kpk_error_hip(), 209);
+    cuda->fail_name = "cuMemAlloc_v2";
+    cuda->fail_error = 999; /* which has no name */
+    assert_status(kpk_malloc(gpu, 4, &x), KPK_ERR_HIP);
+    assert_message("cuMemAlloc returned an unnamed error (999)");
+    assert_ok(kpk_close(gpu));
+}
+
+static void test_load_failures_say_what_to_do(void **state)
+{
+    kpk_instance *gpu = open_on(3);
+    const kpk_kernel *k;
+
+    (void)state;
+    cuda->log = "ptxas fatal : Unsupported .version 9.9\nmore";
+    assert_status(kpk_kernel_get(gpu, "scale", &k), KPK_ERR_HIP);
+    assert_message("(its compiler says: ptxas fatal : Unsupported .version "
+                   "9.9)");
+    assert_ok(kpk_close(gpu));
+}
+
+static void test_damaged_objects_are_refused(void **state)
+{
+    static const char *const says[] = {"does not start as a cubin does",
+                                       "has a byte 0, which PTX has not"};
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        const kpk_module *const list[] = {&torn};
+        const kpk_kernel *k;
+        kpk_instance *gpu;
+
+        assert_ok(kpk_open_modules(list, 1, 2 + i, &gpu));
+        assert_status(kpk_kernel_get(gpu, "scale", &k), KPK_ERR_FORMAT);
+        assert_message(says[i]);
+        assert_ok(kpk_close(gpu));
+    }
+}
+
+/* Every call of the driver's fails in turn: a status, a sentence, and nothing
+ * left behind. */
+static void test_each_call_fails_in_turn(void **state)
+{
+    int n = 1;
+    bool done = false;
+
+    (void)state;
+    for (; !done; n++) {
+        kpk_shape shape = {{1, 1, 1}, {1, 1, 1}, 0};
+        kpk_instance *gpu = NULL;
+        const kpk_kernel *k;
+        uint64_t x = 0;
+        double by = 1;
+        void *ptr = NULL;
+        kpk_status st;
+
+        assert_true(n < 100);
+        atomic_store(&cuda->fail_in, n);
+        st = kpk_open(&pack, 2, &gpu);
+        if (st == KPK_OK)
+            st = kpk_kernel_get(gpu, "scale", &k);
+        if (st == KPK_OK)
+            st = kpk_malloc(gpu, 8, &ptr);
+        if (st == KPK_OK)
+            st = kpk_launch(k, &shape, NULL, KPK_ARGS(x, by));
+        if (st == KPK_OK)
+            st = kpk_copy_to(gpu, ptr, &x, 8);
+        if (st == KPK_OK)
+            st = kpk_sync(gpu, NULL);
+        done = atomic_load(&cuda->fail_in) > 0;
+        atomic_store(&cuda->fail_in, -1);
+        if (done)
+            assert_int_equal(st, KPK_OK);
+        else if (st != KPK_ERR_HIP || !strstr(kpk_error_message(), "cu"))
+            fail_msg("call %d fails: %s \"%s\"", n, kpk_status_name(st),
+                     kpk_error_message());
+        if (gpu)
+            assert_ok(kpk_free(gpu, ptr));
+        assert_ok(kpk_close(gpu));
+        assert_int_equal(cuda->live, 0);
+        /* Where cuCtxPopCurrent() itself failed, the message said so. */
+        if (cuda->depth() > 0) {
+            assert_true(says("cuCtxPopCurrent"));
+            cuda->pop();
+        }
+    }
+    assert_true(n > 20);
+}
+
+/* ---- cases of a process of their own ------------------------------------- */
+
+#define EXPECT(condition)                                                      \
+    do {                                                                       \
+        if (!(condition)) {                                                    \
+            fprintf(stderr, "%s:%d: not so: %s (%s)\n", __FILE__, __LINE__,    \
+                    #condition, kpk_error_message());                          \
+            return 1;                                                          \
+        }                                                                      \
+    } while (0)
+
+/* No HIP: CUDA's devices begin at 0. */
+static int alone(void)
+{
+    kpk_instance *gpu;
+    const kpk_kernel *k;
+    kpk_device device;
+    int n;
+
+    EXPECT(kpk_device_count(&n) == KPK_OK && n == 2);
+    EXPECT(kpk_device_get(0, &device) == KPK_OK);
+    EXPECT(device.platform == KPK_CUDA && device.index == 0);
+    EXPECT(kpk_open(&pack, 0, &gpu) == KPK_OK);
+    EXPECT(kpk_kernel_get(gpu, "scale", &k) == KPK_OK);
+    EXPECT(kpk_close(gpu) == KPK_OK);
+    EXPECT(kpk_hip_info(NULL, NULL) == KPK_ERR_NO_HIP);
+    return 0;
+}
+
+/* A driver without a card is no failure. */
+static int no_card(void)
+{
+    kpk_instance *gpu;
+    int n = 7;
+
+    cuda->init_error = 100;
+    EXPECT(kpk_device_count(&n) == KPK_OK && n == 0);
+    EXPECT(kpk_open(&pack, 0, &gpu) == KPK_ERR_NO_DEVICE);
+    EXPECT(says("sees a GPU") && says("nvidia-smi"));
+    return 0;
+}
+
+static int stub(void)
+{
+    int n;
+
+    cuda->init_error = 34;
+    EXPECT(kpk_device_count(&n) == KPK_ERR_NO_HIP);
+    EXPECT(says("is a stub of CUDA's toolkit"));
+    EXPECT(says("KPK_HIP_LIBRARY names /nowhere"));
+    return 0;
+}
+
+static int mismatch(void)
+{
+    int n;
+
+    cuda->init_error = 803;
+    EXPECT(kpk_device_count(&n) == KPK_ERR_NO_HIP);
+    EXPECT(says("does not start") && says("restart the machine"));
+    cuda->init_error = 0; /* it is tried again */
+    EXPECT(kpk_device_count(&n) == KPK_OK && n == 2);
+    return 0;
+}
+
+/* One sentence names both searches. */
+static int neither(void)
+{
+    int n;
+
+    EXPECT(kpk_device_count(&n) == KPK_ERR_NO_HIP);
+    EXPECT(says("KPK_HIP_LIBRARY names /nowhere, which does not load"));
+    EXPECT(says("For NVIDIA GPUs: no CUDA driver"));
+    return 0;
+}
+
+static int not_looked_for(void)
+{
+    int n;
+
+    EXPECT(kpk_device_count(&n) == KPK_ERR_NO_HIP);
+    EXPECT(says("KPK_CUDA_LIBRARY is empty"));
+    return 0;
+}
+
+static int no_driver(void)
+{
+    int n;
+
+    EXPECT(kpk_device_count(&n) == KPK_ERR_NO_HIP);
+    EXPECT(says("is no CUDA driver that kpack can use: it has no cuInit"));
+    return 0;
+}
+
+/* clang-format off */
+#define CASE_TABLE(X) /* case, KPK_CUDA_LIBRARY; FAKE is the fake driver */    \
+    X(alone,          "FAKE")                                                  \
+    X(no_card,        "FAKE")                                                  \
+    X(stub,           "FAKE")                                                  \
+    X(mismatch,       "FAKE")                                                  \
+    X(neither,        "/nowhere/libcuda.so.1")                                 \
+    X(not_looked_for, "")                                                      \
+    X(no_driver,      "libm.so.6")
+/* clang-format on */
+
+static void run_in_child(const char *name, const char *library)
+{
+    int status = -1;
+    const pid_t child = fork();
+
+    assert_true(child >= 0);
+    if (child == 0) {
+        (void)setenv("KPK_CUDA_LIBRARY", library, 1);
+        (void)setenv("LD_LIBRARY_PATH", "/nowhere", 1);
+        (void)setenv("KPK_HIP_LIBRARY", "/nowhere", 1);
+        execl("/proc/self/exe", "test_cuda", name, (char *)NULL);
+        _exit(127);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    if (status != 0)
+        fail_msg("case %s ended with wait status %d", name, status);
+}
+
+static void test_driver_is_found_in_every_case(void **state)
+{
+    (void)state;
+#define X(id, library) run_in_child(#id, library);
+    CASE_TABLE(X)
+#undef X
+}
+
+static int run_case(const char *name)
+{
+    char path[FAKE_PATH_MAX];
+    const char *wanted = getenv("KPK_CUDA_LIBRARY");
+
+    if (wanted && strcmp(wanted, "FAKE") == 0) {
+        cuda = fake_cuda_load(path);
+        (void)setenv("KPK_CUDA_LIBRARY", path, 1);
+    }
+#define X(id, library)                                                         \
+    if (strcmp(name, #id) == 0)                                                \
+        return id();
+    CASE_TABLE(X)
+#undef X
+    fprintf(stderr, "no case %s\n", name);
+    return 1;
+}
+
+int main(int argc, char **argv)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, reset, check_clean)
+    const struct CMUnitTest tests[] = {
+        TEST(test_hip_devices_leave_cuda_alone),
+        TEST(test_devices_are_numbered_hip_first),
+        TEST(test_device_has_every_number),
+        TEST(test_cubin_and_ptx_are_launched),
+        TEST(test_every_way_to_launch),
+        TEST(test_memory_and_variables),
+        TEST(test_what_the_driver_says_of_a_kernel),
+        cmocka_unit_test_setup_teardown(
+            test_current_context_is_the_same_after_every_call, reset, pop_own),
+        TEST(test_one_process_with_an_instance_on_each),
+        TEST(test_failures_name_the_drivers_call),
+        TEST(test_load_failures_say_what_to_do),
+        TEST(test_damaged_objects_are_refused),
+        TEST(test_each_call_fails_in_turn),
+        cmocka_unit_test(test_driver_is_found_in_every_case),
+    };
+    char path[FAKE_PATH_MAX];
+
+    if (argc > 1)
+        return run_case(argv[1]);
+    hip = fake_hip_load("fake_hip.so");
+    cuda = fake_cuda_load(path);
+    (void)setenv("KPK_CUDA_LIBRARY", path, 1);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
