@@ -620,7 +620,7 @@ static void test_one_gpu_is_told_as_one(void **state)
     (void)state;
     fake->ndevices = 1;
     assert_status(kpk_device_get(5, &device), KPK_ERR_NO_DEVICE);
-    assert_message("HIP sees 1 GPU: the highest number is 0");
+    assert_message("there is 1 GPU: the highest number is 0");
 }
 
 static void test_error_without_a_name_is_told(void **state)

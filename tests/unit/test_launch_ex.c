@@ -11,7 +11,7 @@ static int start;
 static int stop;
 static int stream;
 
-static struct kpk_i_hip bound; /* whole, however a test leaves it */
+static struct kpk_i_gpu bound; /* whole, however a test leaves it */
 
 static int open_pack(void **state)
 {

@@ -303,7 +303,7 @@ static void test_symbols_of_a_damaged_file_are_refused_or_fewer(void **state)
 
 static void test_questions_without_their_function_are_refused(void **state)
 {
-    const struct kpk_i_hip whole = kpk_i_hip;
+    const struct kpk_i_gpu whole = kpk_i_hip;
     const kpk_kernel *kernel;
     uint32_t blocks = 77;
     kpk_shape shape;
@@ -320,7 +320,7 @@ static void test_questions_without_their_function_are_refused(void **state)
     kpk_i_hip.hipModuleLoadDataEx = NULL;
     assert_status(kpk_kernel_hip_attr(kernel, KPK_HIP_ATTR_VGPRS, &value),
                   KPK_ERR_UNSUPPORTED);
-    assert_message("does not have hipFuncGetAttribute");
+    assert_message("needs hipFuncGetAttribute, which HIP 6.3");
     assert_status(kpk_occupancy(kernel, 64, 0, &blocks), KPK_ERR_UNSUPPORTED);
     assert_message("hipModuleOccupancyMaxActiveBlocksPerMultiprocessor");
     assert_status(kpk_occupancy_shape(kernel, 0, 0, &shape),
