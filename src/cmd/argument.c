@@ -124,10 +124,12 @@ static bool put_number(const struct argument_type *type, const char *text,
 static void put_small(const struct argument_type *type, int number,
                       double fraction, unsigned char *to)
 {
+    const uint64_t integer = (unsigned)number;
+
     if (type->kind == FLOAT)
         type->put(number + fraction, to);
     else
-        memcpy(to, &(uint64_t){(unsigned)number}, type->nbytes);
+        memcpy(to, &integer, type->nbytes);
 }
 
 static void fill_ramp(const struct argument *a)

@@ -67,6 +67,9 @@ int cmd_write_file(const char *name, const void *data, size_t nbytes);
 /* Prints kpack's last message on standard error. The exit status for `st`. */
 int cmd_failed(kpk_status st);
 
+/* Of calls that cannot fail where they stand: ends the command if they do. */
+void cmd_need(kpk_status st);
+
 /* The module of that name; of several, which imported packs have, the one for
  * that target. NULL, with a sentence printed, if there is none. */
 const kpk_module *cmd_find_module(const char *name, const char *target);

@@ -32,9 +32,8 @@ static void kernel_attrs_table(const kpk_module *module, size_t k)
     kpk_attrs attrs;
 
     for (size_t i = 0; i < kpk_module_object_count(module); i++) {
-        if (kpk_module_object_info(module, i, &object) != KPK_OK ||
-            kpk_module_attrs(module, k, i, &attrs) != KPK_OK)
-            continue;
+        cmd_need(kpk_module_object_info(module, i, &object));
+        cmd_need(kpk_module_attrs(module, k, i, &attrs));
         table_cell(table, "%s", object.target);
 #define X(title, key, field) table_cell(table, "%u", (unsigned)attrs.field);
         ATTR_TABLE(X)
@@ -49,8 +48,7 @@ static void kernel_args_table(const kpk_module *module, size_t k, size_t nargs)
     kpk_arg_decl arg;
 
     for (size_t i = 0; i < nargs; i++) {
-        if (kpk_module_arg(module, k, i, &arg) != KPK_OK)
-            continue;
+        cmd_need(kpk_module_arg(module, k, i, &arg));
         table_cell(table, "%zu", i);
         table_cell(table, "%zu", arg.offset);
         table_cell(table, "%zu", arg.nbytes);
@@ -65,8 +63,7 @@ static void text_kernel(const kpk_module *module, size_t k)
 {
     kpk_kernel_decl kernel;
 
-    if (kpk_module_kernel(module, k, &kernel) != KPK_OK)
-        return;
+    cmd_need(kpk_module_kernel(module, k, &kernel));
     printf("kernel %s of module %s: %zu argument%s in %zu bytes\n\n",
            kernel.name, kpk_module_name(module), kernel.nargs_given,
            kernel.nargs_given == 1 ? "" : "s", kernel.packed_nbytes);
@@ -84,16 +81,14 @@ static void json_kernel(const char *key, const kpk_module *module, size_t k)
     kpk_arg_decl arg;
     kpk_attrs attrs;
 
-    if (kpk_module_kernel(module, k, &kernel) != KPK_OK)
-        return;
+    cmd_need(kpk_module_kernel(module, k, &kernel));
     json_open(key, '{');
     json_string("name", kernel.name);
     json_string("module", kpk_module_name(module));
     json_number("packed_nbytes", kernel.packed_nbytes);
     json_open("args", '[');
     for (size_t i = 0; i < kernel.nargs; i++) {
-        if (kpk_module_arg(module, k, i, &arg) != KPK_OK)
-            continue;
+        cmd_need(kpk_module_arg(module, k, i, &arg));
         json_open(NULL, '{');
         json_string("name", arg.name);
         json_number("offset", arg.offset);
@@ -105,9 +100,8 @@ static void json_kernel(const char *key, const kpk_module *module, size_t k)
     json_close(']');
     json_open("targets", '[');
     for (size_t i = 0; i < kpk_module_object_count(module); i++) {
-        if (kpk_module_object_info(module, i, &object) != KPK_OK ||
-            kpk_module_attrs(module, k, i, &attrs) != KPK_OK)
-            continue;
+        cmd_need(kpk_module_object_info(module, i, &object));
+        cmd_need(kpk_module_attrs(module, k, i, &attrs));
         json_open(NULL, '{');
         json_string("target", object.target);
 #define X(title, name, field) json_number(name, attrs.field);
@@ -132,14 +126,14 @@ static void text_tables(const kpk_module *module)
     kpk_column_decl column;
 
     for (size_t t = 0; t < kpk_module_table_count(module); t++) {
-        if (kpk_module_table(module, t, &decl) != KPK_OK)
-            continue;
+        cmd_need(kpk_module_table(module, t, &decl));
         printf("table %s: %zu row%s of", decl.name, decl.nrows,
                decl.nrows == 1 ? "" : "s");
-        for (size_t c = 0; c < decl.ncolumns; c++)
-            if (kpk_table_column(module, t, c, &column) == KPK_OK)
-                printf("%s %s (%s)", c ? "," : "", column.name,
-                       type_names[column.type]);
+        for (size_t c = 0; c < decl.ncolumns; c++) {
+            cmd_need(kpk_table_column(module, t, c, &column));
+            printf("%s %s (%s)", c ? "," : "", column.name,
+                   type_names[column.type]);
+        }
         putchar('\n');
     }
 }
@@ -149,16 +143,14 @@ static void json_row(const kpk_module *module, size_t t, size_t r, size_t n)
     kpk_row row;
     kpk_cell cell;
 
-    if (kpk_table_row(module, t, r, &row) != KPK_OK)
-        return;
+    cmd_need(kpk_table_row(module, t, r, &row));
     json_open(NULL, '{');
     json_string("kernel", row.kernel);
     json_string("target", row.target);
     json_string("module", row.module);
     json_open("cells", '[');
     for (size_t c = 0; c < n; c++) {
-        if (kpk_table_cell(module, t, r, c, &cell) != KPK_OK)
-            continue;
+        cmd_need(kpk_table_cell(module, t, r, c, &cell));
         if (cell.type == KPK_TYPE_STRING)
             json_string(NULL, cell.s);
         else if (cell.type == KPK_TYPE_INT)
@@ -176,8 +168,7 @@ static void json_columns(const kpk_module *module, size_t t, size_t n)
 
     json_open("columns", '[');
     for (size_t c = 0; c < n; c++) {
-        if (kpk_table_column(module, t, c, &column) != KPK_OK)
-            continue;
+        cmd_need(kpk_table_column(module, t, c, &column));
         json_open(NULL, '{');
         json_string("name", column.name);
         json_string("type", type_names[column.type]);
@@ -192,8 +183,7 @@ static void json_tables(const kpk_module *module)
 
     json_open("tables", '[');
     for (size_t t = 0; t < kpk_module_table_count(module); t++) {
-        if (kpk_module_table(module, t, &decl) != KPK_OK)
-            continue;
+        cmd_need(kpk_module_table(module, t, &decl));
         json_open(NULL, '{');
         json_string("name", decl.name);
         json_columns(module, t, decl.ncolumns);
@@ -218,8 +208,7 @@ static void text_module(const kpk_module *module)
     for (size_t i = 0; i < kpk_module_object_count(module); i++) {
         char hex[65];
 
-        if (kpk_module_object_info(module, i, &object) != KPK_OK)
-            continue;
+        cmd_need(kpk_module_object_info(module, i, &object));
         cmd_hex(object.sha256, hex);
         table_cell(table, "%s", object.target);
         table_cell(table, "%u", object.cov);
@@ -232,11 +221,11 @@ static void text_module(const kpk_module *module)
         kpk_arg_decl arg;
         const char *comma = "";
 
-        if (kpk_module_kernel(module, k, &kernel) != KPK_OK)
-            continue;
+        cmd_need(kpk_module_kernel(module, k, &kernel));
         printf("%s(", kernel.name);
         for (size_t i = 0; i < kernel.nargs; i++) {
-            if (kpk_module_arg(module, k, i, &arg) != KPK_OK || arg.is_padding)
+            cmd_need(kpk_module_arg(module, k, i, &arg));
+            if (arg.is_padding)
                 continue;
             if (arg.kind == KPK_KIND_BUFFER)
                 printf("%spointer", comma);

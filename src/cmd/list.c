@@ -9,8 +9,8 @@ static size_t total_nbytes(const kpk_module *module)
     kpk_object object;
 
     for (size_t i = 0; i < kpk_module_object_count(module); i++) {
-        if (kpk_module_object_info(module, i, &object) == KPK_OK)
-            nbytes += object.nbytes;
+        cmd_need(kpk_module_object_info(module, i, &object));
+        nbytes += object.nbytes;
     }
     return nbytes;
 }
@@ -37,14 +37,14 @@ static void json_module(const kpk_module *module)
     json_string("name", kpk_module_name(module));
     json_open("kernels", '[');
     for (size_t i = 0; i < kpk_module_kernel_count(module); i++) {
-        if (kpk_module_kernel(module, i, &kernel) == KPK_OK)
-            json_string(NULL, kernel.name);
+        cmd_need(kpk_module_kernel(module, i, &kernel));
+        json_string(NULL, kernel.name);
     }
     json_close(']');
     json_open("objects", '[');
     for (size_t i = 0; i < kpk_module_object_count(module); i++) {
-        if (kpk_module_object_info(module, i, &object) == KPK_OK)
-            json_object(&object);
+        cmd_need(kpk_module_object_info(module, i, &object));
+        json_object(&object);
     }
     json_close(']');
     json_close('}');
@@ -73,8 +73,7 @@ static int list_kernels(void)
         kpk_kernel_decl kernel;
 
         for (size_t k = 0; k < kpk_module_kernel_count(module); k++) {
-            if (kpk_module_kernel(module, k, &kernel) != KPK_OK)
-                continue;
+            cmd_need(kpk_module_kernel(module, k, &kernel));
             table_cell(table, "%s", kernel.name);
             table_cell(table, "%s", kpk_module_name(module));
             table_cell(table, "%zu", kernel.nargs_given);
@@ -96,8 +95,7 @@ static void targets_cell(struct table *table, const kpk_module *module)
     for (size_t i = 0; i < kpk_module_object_count(module); i++) {
         int n;
 
-        if (kpk_module_object_info(module, i, &object) != KPK_OK)
-            continue;
+        cmd_need(kpk_module_object_info(module, i, &object));
         n = snprintf(text + used, sizeof(text) - used, "%s%s", used ? " " : "",
                      object.target);
         if (n < 0 || (size_t)n >= sizeof(text) - used)

@@ -83,6 +83,12 @@ int cmd_failed(kpk_status st)
     }
 }
 
+void cmd_need(kpk_status st)
+{
+    if (st != KPK_OK)
+        exit(cmd_failed(st));
+}
+
 /* How good a module is for a target: 2 has exactly that, 1 fits, 0 does not. */
 static int goodness(const kpk_module *module, const char *target)
 {

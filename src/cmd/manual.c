@@ -8,13 +8,13 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What must not be taken for a request or an escape; hyphens are to be copied
- * as they are. */
+/* Hyphens are to be copied as they are; nothing here has a backslash or begins
+ * with a dot. */
 static void put(char c)
 {
-    if (c == '-' || c == '\\')
+    if (c == '-')
         putchar('\\');
-    putchar(c == '\\' ? 'e' : c);
+    putchar(c);
 }
 
 static void put_all(const char *text)
@@ -26,16 +26,15 @@ static void put_all(const char *text)
 /* A text with its marks: `typed`, *stands for something*. */
 static void put_text(const char *text)
 {
-    static const char font[] = {['`'] = 'B', ['*'] = 'I'};
-    char mark = '\0';
+    bool marked = false;
 
     for (; *text; text++) {
-        if (*text == '`' || (*text == '*' && mark != '`')) {
-            printf("\\f%c", mark ? 'P' : font[(unsigned char)*text]);
-            mark = mark ? '\0' : *text;
-        } else {
+        if (*text != '`' && *text != '*') {
             put(*text);
+            continue;
         }
+        printf(marked ? "\\fP" : *text == '`' ? "\\fB" : "\\fI");
+        marked = !marked;
     }
     putchar('\n');
 }
@@ -50,7 +49,7 @@ static void put_words(const char *words)
                              (italic && (*words == '-' || *words == '.'));
 
         if (capital != italic)
-            printf("\\f%c", capital ? 'I' : 'P');
+            printf(capital ? "\\fI" : "\\fP");
         italic = capital;
         put(*words);
     }

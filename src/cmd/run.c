@@ -58,8 +58,8 @@ static struct counts find_kernels(kpk_instance *gpu,
         kpk_kernel_decl kernel;
 
         for (size_t k = 0; k < kpk_module_kernel_count(module); k++) {
-            if (kpk_module_kernel(module, k, &kernel) == KPK_OK &&
-                (!options->only || fnmatch(options->only, kernel.name, 0) == 0))
+            cmd_need(kpk_module_kernel(module, k, &kernel));
+            if (!options->only || fnmatch(options->only, kernel.name, 0) == 0)
                 find_kernel(gpu, module, kernel.name, options->json, &counts);
         }
     }

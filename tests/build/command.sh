@@ -69,7 +69,13 @@ check "unknown command" status 2 "$kpack" lisp
 check "unknown option" status 2 "$kpack" list --yaml
 check "option of another command" status 2 "$kpack" list -o x
 check "option without its value" status 2 "$kpack" extract "$module" "$target" -o
-check "no number" status 2 "$kpack" run -d one
+for number in one -1 1x 2147483648 99999999999999999999 ''; do
+    check "no number: '$number'" status 2 "$kpack" run -d "$number"
+done
+check "select of no such module" status 1 "$kpack" select "$target" no_such_module
+check "select --json, none fits" sh -c "'$kpack' select gfx9999 --json | grep '\"none\"'"
+check "-h" says "exit status:" "$kpack" -h
+check "help" says "exit status:" "$kpack" help
 check "word missing" status 2 "$kpack" info
 check "word too many" status 2 "$kpack" info a b
 check "no such name" status 1 "$kpack" info no_such_name
@@ -117,6 +123,49 @@ print(hashlib.sha256(b"".join(struct.pack("<f", i % 8 + 0.5) for i in range(1000
     printf '\001\000\000\000\377\377\377\377' >"$WORK/two"
     check "integers from a file" says "argument 1, i32 x 2, SHA-256 $(sha256sum "$WORK/two" | cut -c1-16): 1 -1" \
         "$kpack" run vector_add f32x2:0 "i32x2:@$WORK/two" f32x2:0 u32:2
+    check "run of 64-bit integers" says "argument 2, i64 x 1, SHA-256" \
+        "$kpack" run vector_add u64x1:18446744073709551615 f16x2:random i64x1:-9223372036854775808 u32:0 -b 1
+    check "they are whole" says ": -9223372036854775808" \
+        "$kpack" run vector_add u16x1:7 i8x4:random i64x1:-9223372036854775808 u32:0 -b 1
+    for extent in 0 x -1 1, 1,0 1,2,3,4 4294967296 ''; do
+        check "run -g '$extent'" status 2 "$kpack" run vector_add f32x1:1 f32x1:1 f32x1:1 u32:1 -g "$extent"
+    done
+    check "run in three dimensions" says "grid 2 x 1 x 1, block 2 x 1 x 1" \
+        "$kpack" run vector_add f32x4:1 f32x4:1 f32x4:1 u32:4 -g 2,1,1 -b 2,1
+    check "run, a kernel or a pattern" status 2 "$kpack" run vector_add -k x
+    check "run, no such kernel" status 1 "$kpack" run no_such_kernel
+    check "run, no such device for a kernel" status 3 "$kpack" run vector_add u32:1 -d 99
+
+    # HIP fails: a sentence that names the function, and a status.
+    fails() { # faults, words, command...
+        faults=$1 words=$2
+        shift 2
+        KPK_SIM_FAULTS=$faults "$@" >"$WORK/fails" 2>&1
+        status=$?
+        cat "$WORK/fails"
+        [ $status -eq 1 ] && grep -qF -e "$words" "$WORK/fails"
+    }
+    one="vector_add f32x1:1 f32x1:1 f32x1:1 u32:1"
+    for function in hipMalloc hipMemcpy hipModuleLaunchKernel hipModuleLoadData hipModuleGetFunction \
+        hipStreamSynchronize hipMemcpy:4 hipMemcpy:5 hipModuleUnload; do
+        # shellcheck disable=SC2086 # words
+        check "run, $function fails" fails "$function=hipErrorUnknown" "${function%:*} returned" "$kpack" run $one
+    done
+    check "run of all, hipModuleLoadData fails" fails hipModuleLoadData:1=hipErrorUnknown \
+        "FAILED vector_add: " "$kpack" run -d 0 -k "vector_add"
+    check "the same, --json" sh -c "KPK_SIM_FAULTS=hipModuleLoadData:1=hipErrorUnknown '$kpack' run -d 0 -k vector_add --json |
+        python3 -c 'import json, sys; d = json.load(sys.stdin)[0]; sys.exit(not (d[\"failed\"] == 1 and d[\"failures\"][0][\"error\"]))'"
+    check "run of all, hipModuleUnload fails" fails hipModuleUnload=hipErrorUnknown "hipModuleUnload returned" \
+        "$kpack" run -d 0 -k "vector_add"
+    check "run of all, hipGetDeviceCount fails" fails hipGetDeviceCount:2=hipErrorUnknown "cannot count" "$kpack" run
+    check "devices, hipGetDeviceCount fails" fails hipGetDeviceCount=hipErrorUnknown "cannot count" "$kpack" devices
+    for json in "" --json; do
+        # shellcheck disable=SC2086 # none or one
+        check "devices, properties fail $json" fails hipGetDeviceProperties:1=hipErrorUnknown,hipGetDevicePropertiesR0600:1=hipErrorUnknown \
+            "hipGetDeviceProperties returned" "$kpack" devices $json
+    done
+    check "devices, none" status 3 env KPK_SIM_FAULTS=hipGetDeviceCount=hipErrorNoDevice "$kpack" devices
+    check "devices without a HIP runtime" status 3 env KPK_HIP_LIBRARY=/nowhere.so LD_LIBRARY_PATH='' "$kpack" devices
     check "run, a wrong size" says "is 4 bytes, 8 were given" \
         "$kpack" run vector_add f32x9:1 f32x9:2 f32x9:0 u64:9
     check "run, too few arguments" says "vector_add takes 4 arguments, 1 was given" \

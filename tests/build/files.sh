@@ -123,6 +123,105 @@ check "one of two copies is taken" "$kpack" extract "$WORK/twice" vector_add "$f
 refuse "of two that differ none is" "two different code objects" \
     "$kpack" extract "$WORK/mixed" vector_add "$first" -o "$WORK/one"
 
+# ---- what a file holds, and what it does not ----
+
+is_json() { "$@" | python3 -m json.tool; }
+status() { # wanted status, command...
+    wanted=$1
+    shift
+    "$@"
+    got=$?
+    [ "$got" -eq "$wanted" ] || {
+        echo "wanted exit status $wanted, got $got"
+        return 1
+    }
+}
+check "list FILE --json" is_json "$kpack" list "$small" --json
+check "verify --json" is_json "$kpack" verify "$WORK/twice" --json
+flip() { # file output: the last byte of the first code object's content
+    python3 - "$1" "$2" <<'END'
+import struct, sys
+b = bytearray(open(sys.argv[1], "rb").read())
+at = b.index(b"KPACK BLOB")
+data, n = struct.unpack_from("<IQ", b, at + 20)
+b[at + data + n - 1] ^= 1
+open(sys.argv[2], "wb").write(b)
+END
+}
+flip "$small" "$WORK/flipped.a"
+check "verify --json of damage" sh -c \
+    "'$kpack' verify '$WORK/flipped.a' --json | python3 -c 'import json, sys
+damaged = [o for p in json.load(sys.stdin)[\"packs\"] for o in p[\"objects\"] if not o[\"whole\"]]
+sys.exit(not (len(damaged) == 1 and \"SHA-256\" in damaged[0][\"fault\"]))'"
+check "its status" status 1 "$kpack" verify "$WORK/flipped.a" --json
+refuse "extract of damage" "SHA-256" "$kpack" extract "$WORK/flipped.a" vector_add "$first" -o "$WORK/one"
+check "extract --all of damage" status 1 "$kpack" extract "$WORK/flipped.a" --all -o "$WORK/out"
+
+heads() { # what output: every head changed
+    python3 - "$small" "$2" "$1" <<'END'
+import struct, sys
+b = bytearray(open(sys.argv[1], "rb").read())
+at = b.find(b"KPACK BLOB")
+while at >= 0:
+    if sys.argv[3] == "empty":
+        struct.pack_into("<QQ", b, at + 24, 0, 0)
+    elif sys.argv[3] == "newer":
+        struct.pack_into("<I", b, at + 16, 2)
+    elif sys.argv[3] == "codec":
+        struct.pack_into("<I", b, at + 40, 9)
+    elif sys.argv[3] == "huge":
+        struct.pack_into("<Q", b, at + 24, 1 << 40)
+    elif sys.argv[3] == "no names":
+        struct.pack_into("<I", b, at + 116, 1)
+    elif sys.argv[3] == "control":
+        name, = struct.unpack_from("<I", b, at + 120)
+        b[at + name] = 27
+    elif sys.argv[3] == "other pack":
+        name, = struct.unpack_from("<I", b, at + 116)
+        b[at + name] = ord(".")
+    elif sys.argv[3] == "folder":
+        name, = struct.unpack_from("<I", b, at + 120)
+        b[at + name:at + name + 3] = b"../"
+    at = b.find(b"KPACK BLOB", at + 1)
+open(sys.argv[2], "wb").write(b)
+END
+}
+for case in "newer:heads are of another version" "codec:an unknown kind" \
+    "huge:an impossible size" "no names:no proper names" "control:no proper names"; do
+    heads "${case%%:*}" "$WORK/heads"
+    for command in list verify "extract --all -o $WORK/out"; do
+        # shellcheck disable=SC2086 # words
+        refuse "${command%% *} of heads: ${case%%:*}" "${case#*:}" "$kpack" $command "$WORK/heads"
+    done
+done
+heads empty "$WORK/heads"
+refuse "verify of what is taken out" "no code object is left" "$kpack" verify "$WORK/heads"
+for i in 1 2 3 4 5; do heads newer "$WORK/heads"; cat "$WORK/heads"; done >"$WORK/many"
+refuse "many faults are counted" "and $((5 * count - 8)) more like that" "$kpack" list "$WORK/many"
+heads "other pack" "$WORK/heads"
+cat "$small" "$WORK/heads" >"$WORK/two-packs"
+check "two packs get a folder each" sh -c \
+    "rm -rf '$WORK/out'; '$kpack' extract '$WORK/two-packs' --all -o '$WORK/out' && ls '$WORK/out/candle' '$WORK/out/_andle'"
+heads folder "$WORK/heads"
+check "names stay in the folder" sh -c "rm -rf '$WORK/out'; '$kpack' extract '$WORK/heads' --all -o '$WORK/out' &&
+    [ ! -e '$WORK/out/../tor_add-$first.hsaco' ] && ls '$WORK/out' | grep -- '-.-tor_add-$first.hsaco'"
+
+check "--kernels of a file" status 2 "$kpack" list "$small" --kernels
+check "extract of a file alone" status 2 "$kpack" extract "$small"
+check "extract --all of two words" status 2 "$kpack" extract "$small" x --all
+refuse "no such module" "has no module \"affine\"" "$kpack" extract "$small" affine "$first"
+refuse "no such file" "cannot read" "$kpack" list "$WORK/nowhere"
+refuse "a folder" "cannot read" "$kpack" verify "$WORK"
+refuse "no pack" "holds no pack" "$kpack" verify "$0"
+refuse "no folder to write to" "cannot write" "$kpack" extract "$small" --all -o "$WORK/no/such"
+refuse "a name that is too long" "is too long" "$kpack" prune "$small" --keep "$last" \
+    -o "$(printf '%04100d' 0)"
+refuse "a folder to write to" "cannot rename" "$kpack" prune "$small" --keep "$last" -o "$WORK/members"
+refuse "prune of what cannot be read" "cannot read" "$kpack" prune "$WORK/nowhere" --keep "$last"
+check "a word of --keep that is too long" status 1 "$kpack" prune "$small" --keep "$last,$(printf '%0100d' 0)"
+check "prune keeps what a device runs" "$kpack" prune "$small" \
+    --keep "$last:sramecc+:xnack-,$first" -o "$WORK/out.a"
+
 # ---- where memory ends ----
 
 # A right answer, or exit status 5 and a sentence. Nothing else, and no file.

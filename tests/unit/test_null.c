@@ -243,16 +243,21 @@ static const struct {
 #undef X
 };
 
+static void give_scratch(void)
+{
+    memset(scratch, 0, sizeof(scratch));
+#define X(name) g.name = scratch;
+    GIVEN_TABLE(X)
+#undef X
+}
+
 /* All that the calls are given, none of it NULL. */
 static void give(enum call_id call)
 {
     const kpk_kernel *kernel = NULL;
 
     assert_ok(kpk_kernel_get(inst, "scale", &kernel));
-    memset(scratch, 0, sizeof(scratch));
-#define X(name) g.name = scratch;
-    GIVEN_TABLE(X)
-#undef X
+    give_scratch();
     g.inst = inst;
     g.pack = (void *)&test_pack;
     g.module = (void *)&test_module_alpha;
