@@ -297,12 +297,13 @@ static void test_unload_cuts_off_old_handles_until_loaded_again(void **state)
  * that is known. */
 static void test_device_with_unknown_features_is_opened(void **state)
 {
+    static const char long_one[] =
+        "gfx90a:sramecc+:xnack-:a-feature-with-a-name-that-is-longer-than-any-"
+        "that-anybody-has-ever-thought-of-for-a-feature-of-a-processor-of-any-"
+        "kind-whatsoever+";
     static const char *const reported[] = {
         "gfx90a:sramecc+:xnack-:foo+", "gfx90a:sramecc+:xnack-:a+:b-:c+:d+:e-",
-        "gfx90a:Foo_2=1:sramecc+::xnack-:", "gfx90a:xnack-:wave64",
-        "gfx90a:sramecc+:xnack-:"
-        "a-feature-with-a-name-that-is-longer-than-any-that-anybody-has-ever-"
-        "thought-of-for-a-feature-of-a-processor-of-any-kind-whatsoever+"};
+        "gfx90a:Foo_2=1:sramecc+::xnack-:", "gfx90a:xnack-:wave64", long_one};
     kpk_selection selection;
     kpk_instance *inst;
 
