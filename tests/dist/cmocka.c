@@ -10,6 +10,10 @@
  * tests, as cmocka wants it. */
 static jmp_buf test_end;
 
+/* How a test ended; setjmp() answers one of the later two. */
+enum outcome { PASSED, FAILED, SKIPPED, NOUTCOMES };
+static const char *const outcome_names[] = {"      OK", " FAILED ", " SKIPPED"};
+
 void kpk_cmocka_fail(const char *file, int line, const char *format, ...)
 {
     va_list list;
@@ -19,7 +23,12 @@ void kpk_cmocka_fail(const char *file, int line, const char *format, ...)
     vfprintf(stderr, format, list);
     va_end(list);
     fputc('\n', stderr);
-    longjmp(test_end, 1); /* NOLINT(cert-err52-cpp): from C, to C */
+    longjmp(test_end, FAILED); /* NOLINT(cert-err52-cpp): from C, to C */
+}
+
+void kpk_cmocka_skip(void)
+{
+    longjmp(test_end, SKIPPED); /* NOLINT(cert-err52-cpp) */
 }
 
 void kpk_cmocka_integers(uintmax_t a, uintmax_t b, int wanted_equal,
@@ -57,44 +66,52 @@ void kpk_cmocka_bytes(const void *a, const void *b, size_t n, const char *file,
                             y[i]);
 }
 
-/* True if the test and its fixtures went well. */
-static int run(const struct CMUnitTest *test)
+/* How the test and its fixtures went. */
+static enum outcome run(const struct CMUnitTest *test)
 {
     void *state = test->initial_state;
-    volatile int ok = 0;
+    volatile enum outcome outcome = PASSED;
 
     printf("[ RUN      ] %s\n", test->name);
     (void)fflush(stdout);
     if (test->setup_func && test->setup_func(&state) != 0) {
         printf("[  FAILED  ] %s: its setup\n", test->name);
-        return 0;
+        return FAILED;
     }
-    if (setjmp(test_end) == 0) { /* NOLINT(cert-err52-cpp) */
+    switch (setjmp(test_end)) { /* NOLINT(cert-err52-cpp) */
+    case 0:
         test->test_func(&state);
-        ok = 1;
+        break;
+    case SKIPPED:
+        outcome = SKIPPED;
+        break;
+    default:
+        outcome = FAILED;
     }
     if (test->teardown_func && test->teardown_func(&state) != 0) {
         fprintf(stderr, "%s: its teardown failed\n", test->name);
-        ok = 0;
+        outcome = FAILED;
     }
-    printf("[ %s ] %s\n", ok ? "      OK" : " FAILED ", test->name);
-    return ok;
+    printf("[ %s ] %s\n", outcome_names[outcome], test->name);
+    return outcome;
 }
 
 int kpk_cmocka_run(const char *name, const struct CMUnitTest *tests, size_t n,
                    CMFixtureFunction setup, CMFixtureFunction teardown)
 {
     void *state = NULL;
-    size_t passed = 0;
+    size_t count[NOUTCOMES] = {0};
     int fixtures_failed = setup && setup(&state) != 0;
 
     printf("[==========] %s: Running %zu test(s).\n", name, n);
     for (size_t i = 0; i < n && !fixtures_failed; i++)
-        passed += (size_t)run(&tests[i]);
+        count[run(&tests[i])]++;
     if (teardown && teardown(&state) != 0)
         fixtures_failed = 1;
-    printf("[  PASSED  ] %zu test(s).\n", passed);
-    if (passed < n)
-        printf("[  FAILED  ] %zu test(s).\n", n - passed);
-    return (int)(n - passed) + fixtures_failed;
+    printf("[  PASSED  ] %zu test(s).\n", count[PASSED]);
+    if (count[SKIPPED])
+        printf("[  SKIPPED ] %zu test(s).\n", count[SKIPPED]);
+    if (count[FAILED])
+        printf("[  FAILED  ] %zu test(s).\n", count[FAILED]);
+    return (int)count[FAILED] + fixtures_failed;
 }
