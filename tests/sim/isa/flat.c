@@ -8,18 +8,13 @@
 #include "sop.h"
 #include "vmem.h"
 
-static uint64_t vaddr64(struct wave *w, const struct operand *o, size_t lane)
-{
-    return (*tuple_reg(w, o, 0))[lane] | (uint64_t)(*tuple_reg(w, o, 1))[lane]
-                                             << 32;
-}
-
 /* A 64-bit vector address, or a scalar base and a 32-bit vector offset. */
 static void locate_64(struct wave *w, const struct insn *in,
                       const struct operand *vaddr, const struct operand *saddr,
                       struct places *p)
 {
     uint64_t offset = (uint64_t)(int64_t)in->offset;
+    const uint32_t *lo, *hi;
 
     p->lanes = w->mask;
     if (saddr && saddr->kind == OPERAND_SGPR && saddr->reg != SREG_NULL) {
@@ -30,8 +25,10 @@ static void locate_64(struct wave *w, const struct insn *in,
         p->at[i] = base + v[i];
         return;
     }
+    lo = *tuple_reg(w, vaddr, 0);
+    hi = *tuple_reg(w, vaddr, 1);
     LANES(i)
-    p->at[i] = vaddr64(w, vaddr, i) + offset;
+    p->at[i] = (lo[i] | (uint64_t)hi[i] << 32) + offset;
 }
 
 static bool flat_scratch_ok(struct wave *w)

@@ -256,6 +256,12 @@ OUTPUT_MODIFIERS(modify_f32, uint32_t, float, get_f32, put_f32)
 OUTPUT_MODIFIERS(modify_f16, uint32_t, half_t, get_f16, put_f16)
 OUTPUT_MODIFIERS(modify_f64, uint64_t, double, get_f64, put_f64)
 
+/* Few lanes take part: one after another is faster than all at once. */
+static bool is_sparse(uint64_t mask)
+{
+    return __builtin_popcountll(mask) <= 8;
+}
+
 void sim_write32(struct wave *w, const struct operand *o,
                  const uint32_t value[MAX_LANES])
 {
@@ -265,6 +271,14 @@ void sim_write32(struct wave *w, const struct operand *o,
     if (mask == w->full) {
         LANES(i)
         d[i] = value[i];
+        return;
+    }
+    if (is_sparse(mask)) {
+        for (; mask; mask &= mask - 1) {
+            const int i = __builtin_ctzll(mask);
+
+            d[i] = value[i];
+        }
         return;
     }
     LANES(i)
@@ -281,6 +295,15 @@ void sim_write64(struct wave *w, const struct operand *o,
     if (mask == w->full) {
         LANES(i)
         {
+            lo[i] = (uint32_t)value[i];
+            hi[i] = (uint32_t)(value[i] >> 32);
+        }
+        return;
+    }
+    if (is_sparse(mask)) {
+        for (; mask; mask &= mask - 1) {
+            const int i = __builtin_ctzll(mask);
+
             lo[i] = (uint32_t)value[i];
             hi[i] = (uint32_t)(value[i] >> 32);
         }
