@@ -20,7 +20,7 @@ __attribute__((constructor)) static void begin(void)
 {
     const char *at = getenv("FAIL_AT");
 
-    fail_at = at ? atol(at) : 0;
+    fail_at = at ? strtol(at, NULL, 10) : 0;
     fail_later = getenv("FAIL_LATER") != NULL;
     count = 0;
 }
@@ -33,8 +33,8 @@ __attribute__((destructor)) static void end(void)
 
     if (!file)
         return;
-    fprintf(file, "%ld\n", total);
-    fclose(file);
+    (void)fprintf(file, "%ld\n", total);
+    (void)fclose(file);
 }
 
 static int fails(void)
