@@ -278,7 +278,7 @@ fi
 # ---- the environment ----
 
 # Of all functions that could bring bytes in from outside the library uses the
-# one that finds HIP.
+# one that finds HIP and the CUDA driver.
 no_other_door() {
     ar t "$WORK/plain.a" | grep -v '^pack' | while read -r member; do
         ar p "$WORK/plain.a" "$member" >"$WORK/m.o"
@@ -287,11 +287,11 @@ no_other_door() {
             sed "s/^/$member /"
     done | sort >"$WORK/doors"
     cat "$WORK/doors"
-    printf 'hip.o dlopen\nhip.o secure_getenv\n' | cmp - "$WORK/doors"
+    printf '%s\n' 'cuda.o dlopen' 'cuda.o secure_getenv' 'hip.o dlopen' 'hip.o secure_getenv' | cmp - "$WORK/doors"
 }
-check "the library opens no file and reads one variable, for HIP" no_other_door
-check "that variable" sh -c \
-    "[ \"\$(grep -rhoE 'getenv\(\"[A-Z_]*\"\)' src | sort -u)\" = 'getenv(\"KPK_HIP_LIBRARY\")' ]"
+check "the library opens no file and reads two variables" no_other_door
+check "those variables" sh -c \
+    "[ \"\$(grep -rhoE 'getenv\(\"[A-Z_]*\"\)' src | sort -u | tr -d '\n')\" = 'getenv(\"KPK_CUDA_LIBRARY\")getenv(\"KPK_HIP_LIBRARY\")' ]"
 same_in_a_hostile_environment() {
     mkdir -p "$WORK/evil/gfx1201" "$WORK/evil/kpack"
     for name in vector_add.hsaco fill.hsaco gfx1201/vector_add.hsaco \
