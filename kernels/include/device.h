@@ -14,8 +14,8 @@
  *   Pack, load_pack() ...           memory in pieces of up to 16 bytes
  *   LDS_BYTES(name)                 the launch's dynamic shared memory
  *
- * A wave is 32 or 64 lanes and no code may be compiled for either: all lane
- * exchanges here work within aligned groups of 32 unless a width says 64.
+ * A wave is 32 or 64 lanes, and code must be right for both: all lane exchanges
+ * here work within aligned groups of 32, unless a width says 64.
  */
 #pragma once
 
@@ -54,9 +54,10 @@ static_assert(sizeof(u64) == sizeof(size_t), "a 64-bit target");
 #define DEV_MEMBER __device__ __forceinline__
 #define KERNEL extern "C" __global__ __launch_bounds__(1024) void
 /*
- * The same, in few enough registers for n such blocks on a multiprocessor of
- * sm_NN: one that is alone leaves it idle while it waits, starts and ends.
- * AMD's have registers enough.
+ * A kernel of which n blocks fit on a multiprocessor of sm_NN: the compiler
+ * gives a thread so few registers. With one block per multiprocessor, the
+ * multiprocessor idles whenever that block waits, starts or ends. AMD's GPUs
+ * have registers enough.
  */
 #if KPK_NVIDIA
 #define KERNEL_BLOCKS(n) extern "C" __global__ __launch_bounds__(1024, n) void
@@ -64,14 +65,14 @@ static_assert(sizeof(u64) == sizeof(size_t), "a 64-bit target");
 #define KERNEL_BLOCKS(n) KERNEL
 #endif
 #define KERNEL_PAIRED KERNEL_BLOCKS(2)
-/* The same for a kernel whose callers use at most `threads` a block. */
+/* A kernel whose callers launch at most `threads` threads a block. */
 #define KERNEL_UP_TO(threads)                                                  \
     extern "C" __global__ __launch_bounds__(threads) void
 
 /*
- * A variable that is the same for a whole block: in LDS on sm_NN, where one
- * thread fills it in; a plain one on AMD, where the waves compute it in scalar
- * registers. Before it is read, sync_block_shared().
+ * A variable with one value for a whole block. On sm_NN it lies in shared
+ * memory and one thread fills it in. On AMD it is a plain variable, which the
+ * waves compute in scalar registers. Call sync_block_shared() before reading.
  */
 #if KPK_NVIDIA
 #define BLOCK_SHARED __shared__
@@ -158,8 +159,8 @@ DEV u64 global_threads()
 /* ---- waves -------------------------------------------------------------- */
 
 /*
- * Lanes in a wave, 32 or 64. Uniform; a constant once the target is known, but
- * neither an array's size nor a template argument.
+ * Lanes in a wave, 32 or 64. Uniform, and a constant once the target is known,
+ * but it can size no array and be no template argument.
  */
 DEV u32 wave_size()
 {

@@ -3,10 +3,10 @@
  *
  * Each is a template over the element type T and works on calc_t<T>: double for
  * f64, float for the others. f16, bf16 and f8 are rounded once, after it. They
- * need at most 11 bits, so their variants may use the hardware's own exp2 and
- * reciprocal (good to about 2^-22), and so may f32's sigmoid, which takes of
- * the exponential's error a quarter at most; the rest are full library
- * functions.
+ * need at most 11 bits, so their variants use the hardware's own exp2 and
+ * reciprocal, which are good to about 2^-22. So does the sigmoid of f32: at
+ * most a quarter of the exponential's error reaches its result. All others are
+ * full library functions.
  *
  * Limits hold at infinities (silu, gelu and gelu_erf give -0 at -inf) and NaN
  * gives NaN.
