@@ -124,10 +124,11 @@ def wrong_mentions(tree, page, text):
                 yield f"{word}: no such name"
         if not re.fullmatch(r"[\w./*-]+", mention) or PLACEHOLDER.search(mention):
             continue
-        first = mention.split("/")[0]
+        first, *rest = mention.split("/")
         folder = os.path.dirname(page)
-        if "/" in mention and first != "build" and first and tree.has(first, folder):
-            if not tree.has(mention, folder):
+        if rest and first not in ("", "build") and rest[0] != "build" and \
+                tree.has(first, folder):
+            if not tree.has(mention, folder) and not tree.has(mention + ".*", folder):
                 yield f"{mention}: no such file"
         elif re.fullmatch(r"\w[^/]*", mention) and mention.endswith(SOURCES):
             if not any(glob.fnmatch.fnmatch(name, mention) for name in tree.names):
