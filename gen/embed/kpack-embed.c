@@ -78,18 +78,26 @@ static bool add_size(const char *path, unsigned long long *nbytes)
 /* Lines of hex become lines of a string literal; how many bytes that was. */
 static unsigned long long write_hex(FILE *f)
 {
-    char line[2 * LINE_MAX_NBYTES + 3];
-    unsigned long long n = 0;
+    char line[2 * LINE_MAX_NBYTES + 3], text[4 * LINE_MAX_NBYTES + 4];
+    unsigned long long total = 0;
 
     while (fgets(line, sizeof(line), stdin)) {
-        fputc('"', f);
+        size_t n = 0;
+
+        text[n++] = '"';
         for (const char *c = line;
              isxdigit((unsigned char)c[0]) && isxdigit((unsigned char)c[1]);
-             c += 2, n++)
-            fprintf(f, "\\x%c%c", c[0], c[1]);
-        fputs("\"\n", f);
+             c += 2, total++) {
+            text[n++] = '\\';
+            text[n++] = 'x';
+            text[n++] = c[0];
+            text[n++] = c[1];
+        }
+        text[n++] = '"';
+        text[n++] = '\n';
+        (void)fwrite(text, 1, n, f);
     }
-    return n;
+    return total;
 }
 
 static bool write_literal(FILE *f, const char *symbol,
