@@ -50,10 +50,17 @@
     TILE(T, S, layout, trans_a, trans_b, 128)                                  \
     TILE(T, S, layout, trans_a, trans_b, 64)
 #define ROWS8(T, S, layout, trans_b)                                           \
-    KERNEL_UP_TO(256) gemm_##layout##_##T##_m8(GEMM_PARAMS(T, S))              \
+    KERNEL_OF_256(sizeof(T) == 2 ? 2 : 1)                                      \
+    gemm_##layout##_##T##_m8(GEMM_PARAMS(T, S))                                \
     {                                                                          \
         gemm_rows8<T, trans_b>(GEMM_ARGS(T));                                  \
     }
+/* of 256 threads, and on sm_NN in few enough registers for n such blocks */
+#if KPK_NVIDIA
+#define KERNEL_OF_256(n) extern "C" __global__ __launch_bounds__(256, n) void
+#else
+#define KERNEL_OF_256(n) KERNEL_UP_TO(256)
+#endif
 #define JOIN(T, S)                                                             \
     KERNEL_UP_TO(256)                                                          \
     gemm_join_##T(const S *partial, T *c, const T *bias, u32 m, u32 n,         \

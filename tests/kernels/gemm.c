@@ -277,6 +277,70 @@ static struct problem plain(const char *what, uint32_t m, uint32_t n,
                             .data = KT_SMALL};
 }
 
+/* Rows of A so far apart that offsets do not fit 32 bits, counted in elements.
+ */
+static void run_far(struct kt *t, const struct kt_row *row)
+{
+    enum { M = 6, N = 5, K = 70 };
+    const struct kind *kind = row->detail;
+    const uint32_t m = M, n = N, k = K, lda = UINT32_C(1) << 30, one = 1;
+    const size_t size = kt_size(row->a);
+    const int64_t stride = 0;
+    const char *a = kt_host(t, row->a, (size_t)M * K, KT_SMALL, 1);
+    const void *b = kt_host(t, row->a, (size_t)N * K, KT_SMALL, 2);
+    const kt_real *as = numbers(t, row->a, a, (size_t)M * K);
+    const kt_real *bs = numbers(t, row->a, b, (size_t)N * K);
+    const void *none = NULL;
+    kt_real want[M * N], abs[M * N];
+    void *got = kt_alloc(t, M * N * size);
+    struct scalar alpha, beta;
+    char *da;
+    void *db, *dc;
+
+    t->what = "rows far apart";
+    da = kt_large_device(t, ((size_t)(M - 1) * lda + K) * size);
+    if (!da)
+        return;
+    for (size_t r = 0; r < M; r++)
+        kt_write(t, da + r * lda * size, a + r * K * size, K * size);
+    db = kt_device(t, b, N * K * size, 0);
+    dc = kt_device(t, NULL, M * N * size, 0);
+    set_scalar(&alpha, row->a, 1);
+    set_scalar(&beta, row->a, 0);
+    kt_launch(t, (const unsigned[3]){1, 1, 1},
+              (const unsigned[3]){kind->block, 1, 1}, 0,
+              (const kpk_arg[]){{&da, sizeof(da)},
+                                {&db, sizeof(db)},
+                                {&dc, sizeof(dc)},
+                                {&none, sizeof(none)},
+                                {&none, sizeof(none)},
+                                {&m, 4},
+                                {&n, 4},
+                                {&k, 4},
+                                {&lda, 4},
+                                {&k, 4},
+                                {&n, 4},
+                                {&stride, 8},
+                                {&stride, 8},
+                                {&stride, 8},
+                                {&one, 4},
+                                {&one, 4},
+                                alpha.arg,
+                                beta.arg},
+              18);
+    kt_read(t, got, dc, M * N * size);
+    for (size_t i = 0; i < (size_t)M * N; i++) {
+        want[i] = abs[i] = 0;
+        for (size_t e = 0; e < K; e++) {
+            const kt_real product = as[i / N * K + e] * bs[i % N * K + e];
+
+            want[i] += product;
+            abs[i] += fabsl(product);
+        }
+    }
+    kt_check(t, row->a, got, want, (size_t)M * N, gate_of(row->a, K, abs));
+}
+
 static void run(struct kt *t, const struct kt_row *row)
 {
     const struct kind *kind = row->detail;
@@ -318,6 +382,8 @@ static void run(struct kt *t, const struct kt_row *row)
         p = plain("65536 terms", 2, 3, 65536);
         run_problem(t, row, &p);
     }
+    if (row->a == KT_F16 && kind->trans_b && !kind->trans_a)
+        run_far(t, row);
 }
 
 /* Splits of random sums; gemm_join alone. */

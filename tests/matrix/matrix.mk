@@ -1,4 +1,4 @@
-# matrix.mk - the wave-level product of kernels/include/matrix/unit.h by itself
+# matrix.mk - the wave-level product of kernels/include/matrix/unit.h by itself, and the choice of products' kernels
 #
 # A pack of one module, for a target of each row of unit.h's table and for those
 # whose instructions differ within a row.
@@ -23,3 +23,12 @@ $(MATRIX_TEST).bin: $(H)/obj/tests/matrix/unit.o $(HARNESS) $(MATRIX_LIB)
 # On the machine's GPUs where there are any, else on one of each target.
 $(MATRIX_TEST): $(MATRIX_TEST).bin
 	@printf '#!/bin/sh\n$(if $(GPU),,KPK_SIM_DEVICES=%s) exec %s "$$@"\n' $(if $(GPU),,$(MATRIX_DEVICES)) $< >$@; chmod +x $@
+
+# The choice of a kernel of module gemm, where the pack has it.
+PLAN_TEST := $(if $(filter gemm,$(MODULES)),$(H)/test/matrix/plan)
+$(H)/obj/tests/matrix/plan.o: OBJ_CFLAGS = $(TEST_CFLAGS)
+$(H)/obj/tests/matrix/plan.o: $(PACK_HEADER) $(PACK_LAUNCHERS)
+$(H)/test/matrix/plan: $(H)/obj/tests/matrix/plan.o $(H)/libkpack.a
+	@echo "  LD    $@"
+	@mkdir -p $(@D)
+	@$(CC) $(LDFLAGS) $(SAN_FLAGS) -o $@ $^ -ldl -lm -pthread $(PACK_CODEC_LIBS)

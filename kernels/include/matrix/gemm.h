@@ -19,6 +19,9 @@
 #pragma once
 
 #include "matrix/unit.h"
+#if KPK_NVIDIA
+#include "nvidia/async_tile.h"
+#endif
 
 /* The arguments of a kernel. Sums, and alpha and beta, are of type S. */
 template <typename T> struct Gemm {
@@ -136,13 +139,30 @@ template <typename T> struct GemmOut {
     DEV_MEMBER void finish(u32 row, u32 col, S sum) const
     {
         T *at = c + ((u64)row * g.ldc + col);
-        S v = g.alpha * sum;
+        S v = value(col, sum);
 
         if (g.beta != 0)
             v += g.beta * (S)*at;
-        if (g.bias)
-            v += (S)g.bias[col];
         *at = convert<T>(v);
+    }
+    /* this one and the next */
+    DEV_MEMBER void put_pair(u32 row, u32 col, const Pack<S, 2> &sum) const
+    {
+        T *at = c + ((u64)row * g.ldc + col);
+
+        if (partial || g.beta != 0 || !is_aligned(at, 2 * sizeof(T))) {
+            put(row, col, sum[0]);
+            put(row, col + 1, sum[1]);
+        } else {
+            store_pack(at, Pack<T, 2>{{convert<T>(value(col, sum[0])),
+                                       convert<T>(value(col + 1, sum[1]))}});
+        }
+    }
+    DEV_MEMBER S value(u32 col, S sum) const
+    {
+        const S v = g.alpha * sum;
+
+        return g.bias ? v + (S)g.bias[col] : v;
     }
 };
 
@@ -151,7 +171,24 @@ template <u32 n, typename T> DEV Pack<T, n> load_anywhere(const T *p)
 {
     Pack<T, n> v;
 
+#if KPK_NVIDIA
+    if (is_aligned(p, sizeof(v)))
+        return load_pack<n>(p);
+    if (sizeof(T) < 4 && is_aligned(p, 4)) {
+        UNROLL
+        for (u32 i = 0; i < n; i += 2) {
+            const Pack<T, 2> two = load_pack<2>(p + i);
+
+            v[i] = two[0], v[i + 1] = two[1];
+        }
+        return v;
+    }
+    UNROLL
+    for (u32 i = 0; i < n; i++)
+        v[i] = p[i];
+#else
     __builtin_memcpy(&v, p, sizeof(v));
+#endif
     return v;
 }
 
@@ -398,14 +435,19 @@ template <typename T, u32 Size, u32 Threads> struct Product {
 /* ---- a tile
  * ------------------------------------------------------------------ */
 
+/*
+ * flip: where the next step goes in LDS, from this one, if there is room for
+ * two; else 0, and all waves wait until a step is done with.
+ */
 template <typename T, bool TransA, bool TransB, u32 Size>
 DEV void gemm_tile(const Gemm<T> &gemm, const GemmPart &part, u32 row0,
-                   u32 col0, u8 *lds)
+                   u32 col0, u8 *lds, u32 flip)
 {
     const Gemm<T> &g = read_again(gemm);
     constexpr u32 threads = Size * 2;
     constexpr u32 step = step_nbytes / sizeof(T);
-    u8 *const lds_a = lds, *const lds_b = lds + Size * step_nbytes;
+    u8 *lds_a = lds, *lds_b = lds + Size * step_nbytes;
+    i32 to_other = (i32)flip;
     Product<T, Size, threads> product;
     Operand<T, Size, threads, !TransA> a(g.a + (i64)part.b * g.stride_a, row0,
                                          g.m, g.lda);
@@ -427,16 +469,20 @@ DEV void gemm_tile(const Gemm<T> &gemm, const GemmPart &part, u32 row0,
 
             if (!early)
                 a.load(), b.load();
-            __syncthreads();
+            if (!flip)
+                __syncthreads();
             a.store(lds_a), b.store(lds_b);
             __syncthreads();
             if (early && more)
                 a.load(), b.load();
             product.multiply(lds_a, lds_b);
+            lds_a += to_other, lds_b += to_other;
+            to_other = -to_other;
             if (!more)
                 break;
         }
     }
+    lds_a = lds, lds_b = lds + Size * step_nbytes;
     NO_UNROLL
     for (; k0 < part.k_end; k0 += step) {
         __syncthreads();
@@ -456,15 +502,140 @@ DEV void gemm_tile(const Gemm<T> &gemm, const GemmPart &part, u32 row0,
     });
 }
 
+#if KPK_ASYNC_COPY
+/* The larger tiles of two neighbours of 128 rows are made as one of 256. */
+template <typename T, bool TransA, bool TransB, u32 Size> struct AsyncGemm {
+    static constexpr u32 joined = Size == 128 ? 2 : 1;
+    static constexpr u32 rows = joined * Size, warp = Size / 2;
+    typedef AsyncTile<T, !TransA, TransB, rows, Size, warp, warp> Tile;
+
+    static DEV_MEMBER void tiles(const Gemm<T> &g, const GemmPart &part,
+                                 const T *a, const T *b, u8 *lds)
+    {
+        const u32 k0 = part.k_begin;
+
+        if (blockIdx.x % joined != 0)
+            return;
+        NO_UNROLL
+        for (u32 y = blockIdx.y; y < div_up(g.n, Size); y += gridDim.y) {
+            NO_UNROLL
+            for (u32 x = blockIdx.x / joined; x < div_up(g.m, rows);
+                 x += div_up(gridDim.x, joined)) {
+                const u32 row0 = x * rows, col0 = y * Size;
+                Tile tile;
+
+                tile.run(lds, typename Tile::CopyA(a, row0, g.m, g.lda, k0),
+                         typename Tile::CopyB(b, col0, g.n, g.ldb, k0),
+                         part.k_end - k0);
+
+                const GemmOut<T> out(g, part);
+
+                tile.each_pair(lds,
+                               [&](u32 r, u32 c, const Pack<f32, 2> &sums) {
+                                   if (r >= g.m - row0 || c >= g.n - col0)
+                                       return;
+                                   if (c + 1 < g.n - col0)
+                                       out.put_pair(row0 + r, col0 + c, sums);
+                                   else
+                                       out.put(row0 + r, col0 + c, sums[0]);
+                               });
+                __syncthreads();
+            }
+        }
+    }
+    /* What the launch was about, where a function finds it that is not inlined.
+     */
+    struct Call {
+        Gemm<T> g;
+        GemmPart part;
+    };
+    /*
+     * Operands that are not aligned; and, a result a thread, launches that gave
+     * no LDS. Not inlined, so that its registers are not the usual way's.
+     */
+    static __device__ __noinline__ void other_tiles(const Call &call, u8 *lds)
+    {
+        constexpr u32 nbytes = 2 * Size * step_nbytes;
+        const bool enough = dynamic_lds_nbytes() >= 2 * nbytes;
+
+        each_tile<Size, Size>(call.g, [&](u32 x, u32 y) {
+            if (enough)
+                gemm_tile<T, TransA, TransB, Size>(call.g, call.part, x * Size,
+                                                   y * Size, lds, nbytes);
+            else
+                plain_tile(call, x * Size, y * Size);
+        });
+    }
+    static DEV_MEMBER void plain_tile(const Call &call, u32 row0, u32 col0)
+    {
+        const Gemm<T> &g = call.g;
+        const T *const a = g.a + (i64)call.part.b * g.stride_a;
+        const T *const b = g.b + (i64)call.part.b * g.stride_b;
+        const GemmOut<T> out(g, call.part);
+
+        NO_UNROLL
+        for (u32 i = threadIdx.x; i < Size * Size; i += 2 * Size) {
+            const u32 r = row0 + i / Size, c = col0 + i % Size;
+            typename Gemm<T>::S sum = 0;
+
+            if (r >= g.m || c >= g.n)
+                continue;
+            NO_UNROLL
+            for (u32 k = call.part.k_begin; k < call.part.k_end; k++)
+                sum +=
+                    (float)a[TransA ? (u64)k * g.lda + r : (u64)r * g.lda + k] *
+                    (float)b[TransB ? (u64)c * g.ldb + k : (u64)k * g.ldb + c];
+            out.put(r, c, sum);
+        }
+    }
+    static DEV_MEMBER void run(const Gemm<T> &g, const GemmPart &part)
+    {
+        const T *const a = g.a + (i64)part.b * g.stride_a;
+        const T *const b = g.b + (i64)part.b * g.stride_b;
+        __shared__ Call call;
+        LDS_BYTES(lds);
+
+        if (dynamic_lds_nbytes() >= Tile::lds_nbytes &&
+            Tile::CopyA::fits(a, g.lda) && Tile::CopyB::fits(b, g.ldb)) {
+            tiles(g, part, a, b, lds);
+            return;
+        }
+        __syncthreads();
+        if (threadIdx.x == 0)
+            call.g = g, call.part = part;
+        __syncthreads();
+        other_tiles(call, lds);
+    }
+};
+#endif
+
 template <typename T, bool TransA, bool TransB, u32 Size>
 DEV void gemm(const Gemm<T> &g)
 {
-    __shared__ __attribute__((aligned(16))) u8 lds[2 * Size * step_nbytes];
+#if KPK_ASYNC_COPY
+    if constexpr (sizeof(T) == 2) {
+        each_part(g, [&](const GemmPart &part) {
+            AsyncGemm<T, TransA, TransB, Size>::run(g, part);
+        });
+        return;
+    }
+#endif
+    constexpr u32 nbytes = 2 * Size * step_nbytes;
+    __shared__ __attribute__((aligned(16))) u8 lds[nbytes];
+#if KPK_NVIDIA
+    LDS_BYTES(more_lds);
+    const bool two = dynamic_lds_nbytes() >= 2 * nbytes;
+    u8 *const steps = two ? more_lds : lds;
+    const u32 flip = two ? nbytes : 0;
+#else
+    u8 *const steps = lds;
+    const u32 flip = 0;
+#endif
 
     each_part(g, [&](const GemmPart &part) {
         each_tile<Size, Size>(g, [&](u32 x, u32 y) {
             gemm_tile<T, TransA, TransB, Size>(g, part, x * Size, y * Size,
-                                               lds);
+                                               steps, flip);
         });
     });
 }

@@ -10,6 +10,7 @@
 
 #include "division.h"
 #include "matrix/gemm.h"
+#include "nvidia/matrix_copy.h"
 
 constexpr u32 few_rows = 8, few_cols = 64, few_threads = 256;
 
@@ -209,20 +210,30 @@ template <typename T> DEV void few_rows_nn(const FewTile<T> &t, u8 *lds)
     }
 }
 
+#if KPK_ASYNC_COPY
+#include "nvidia/few_rows.h"
+#else
+template <bool AlongB, typename T>
+DEV void few_rows_mma(const FewTile<T> &t, u8 *lds);
+#endif
+
 /* ---- the kernels
  * -------------------------------------------------------------- */
 
 template <typename T, bool TransB> DEV void gemm_rows8(const Gemm<T> &g)
 {
     typedef typename Gemm<T>::S S;
+    constexpr u32 pitch = few_cols + 4;
     __shared__ __attribute__((aligned(16)))
-    u8 lds[few_threads / 32 * few_rows * few_cols * sizeof(S)];
+    u8 lds[few_threads / 32 * few_rows * pitch * sizeof(S)];
 
     each_part(g, [&](const GemmPart &part) {
         each_tile<few_rows, few_cols>(g, [&](u32 x, u32 y) {
             const FewTile<T> tile(read_again(g), part, x, y);
 
-            if constexpr (TransB)
+            if constexpr (KPK_ASYNC_COPY && sizeof(T) == 2)
+                few_rows_mma<TransB>(tile, lds);
+            else if constexpr (TransB)
                 few_rows_nt(tile);
             else
                 few_rows_nn(tile, lds);

@@ -1,0 +1,105 @@
+/*
+ * gemm.csv.c - prints gemm.csv: the launch shapes of gemm.hip, and what
+ * host/gemm_plan.c chooses by
+ *
+ * x counts rows of C, y columns; grid.z is batch times splits. A block of
+ * gemm_join_* takes 1024 results of a matrix. On NVIDIA's the steps lie
+ * in dynamic shared memory: two of f32 and f64, of f16 and bf16 as many as
+ * nvidia/async_tile.h has, of which pairs of the larger tiles are one.
+ *
+ * The times were fitted on one H200; of other cards only their proportions are
+ * meant.
+ */
+#include <stdio.h>
+
+struct tile {
+    const char *name;
+    int block, m, n, most_m;
+};
+static const struct tile tiles[] = {
+    {"m128", 256, 128, 128, 2147483647},
+    {"m64", 128, 64, 64, 2147483647},
+    {"m8", 256, 8, 64, 16},
+};
+enum { NUM_TILES = sizeof(tiles) / sizeof(tiles[0]) };
+
+struct times {
+    int room, step, alone, start;
+};
+struct type {
+    const char *name;
+    struct times amd[NUM_TILES], nvidia[NUM_TILES];
+};
+static const struct type types[] = {
+    {"f16",
+     {{2, 615, 615, 3000}, {4, 200, 450, 2000}, {2, 120, 100, 1500}},
+     {{1, 1230, 1230, 3000}, {3, 239, 450, 2000}, {2, 120, 100, 1500}}},
+    {"bf16",
+     {{2, 615, 615, 3000}, {4, 200, 450, 2000}, {2, 120, 100, 1500}},
+     {{1, 1230, 1230, 3000}, {3, 239, 450, 2000}, {2, 120, 100, 1500}}},
+    {"f32",
+     {{2, 2760, 2760, 3000}, {4, 750, 1200, 2000}, {2, 160, 130, 1500}},
+     {{1, 2760, 2760, 3000}, {3, 750, 1200, 2000}, {1, 200, 150, 1500}}},
+    {"f64",
+     {{1, 1500, 1500, 3000}, {4, 500, 800, 2000}, {2, 160, 130, 1500}},
+     {{1, 1500, 1500, 3000}, {3, 500, 800, 2000}, {1, 200, 150, 1500}}},
+};
+enum { NUM_TYPES = sizeof(types) / sizeof(types[0]), JOIN_NS = 3000 };
+
+/* NVIDIA's processors with the steps that fit their shared memory. */
+static const struct {
+    int sm, steps;
+} processors[] = {
+    {80, 3}, {86, 2}, {87, 3}, {88, 2}, {89, 2}, {90, 4},
+    {100, 4}, {103, 4}, {110, 4}, {120, 2}, {121, 2},
+};
+enum { NUM_PROCESSORS = sizeof(processors) / sizeof(processors[0]) };
+
+static const char *const layouts[] = {"nn", "nt", "tn", "tt"};
+
+static void print_row(int layout, const struct type *type, int t,
+                      const char *target, const struct times *times,
+                      int joined, int shared)
+{
+    const struct tile *tile = &tiles[t];
+
+    printf("gemm_%s_%s_%s,%s,%s,%s,", layouts[layout], type->name, tile->name,
+           target, layouts[layout], type->name);
+    printf("%d,rows,%d,1,columns,%d,1,%d,", tile->block, tile->m, tile->n,
+           shared);
+    printf("%d,%d,%d,%d,%d,%d,%d,%d,%d\n", tile->m, tile->n, tile->m * joined,
+           tile->most_m, times->room, times->step, times->alone, times->start,
+           JOIN_NS);
+}
+
+int main(void)
+{
+    puts("kernel,target,layout,type,block_x,grid_x_counts,grid_x_each,"
+         "grid_x_loops,grid_y_counts,grid_y_each,grid_y_loops,shared_nbytes,"
+         "tile_m,tile_n,cost_m,most_m,room,step_ns,alone_ns,start_ns,join_ns");
+    for (int layout = 0; layout < 4; layout++)
+        for (int type = 0; type < NUM_TYPES; type++)
+            for (int t = 0; t < NUM_TILES; t++) {
+                const struct type *p = &types[type];
+                const int async = type < 2 && t < 2;
+
+                if (tiles[t].m == 8 && layout >= 2)
+                    continue;
+                for (int i = 0; i < NUM_PROCESSORS; i++) {
+                    const int joined = async && t == 0 ? 2 : 1;
+                    char target[16];
+
+                    snprintf(target, sizeof(target), "sm_%d", processors[i].sm);
+                    print_row(layout, p, t, target, &p->nvidia[t], joined,
+                              tiles[t].m == 8 ? 0
+                                              : (async ? processors[i].steps
+                                                       : 2) *
+                                                    128 *
+                                                    (tiles[t].m * joined +
+                                                     tiles[t].n));
+                }
+                print_row(layout, p, t, "", &p->amd[t], 1, 0);
+            }
+    puts("gemm_join_*,,-,-,256,results,1024,1,none,0,0,0,0,0,0,0,0,0,0,0,0");
+    return 0;
+}

@@ -1,0 +1,379 @@
+/* gemm_plan.c - which kernel of module gemm makes a product: see gemm_plan.h
+ *
+ * The table gemm has a row for each kernel, with its tile and what it costs: a
+ * step along K of 128 bytes, and what comes before and after all steps. Times
+ * are those of a card with about 130 compute units; only their proportions
+ * matter.
+ */
+#include "gemm_plan.h"
+
+#include <string.h>
+
+/* The library's own: sets kpk_error_message(). */
+kpk_status kpk_i_fail(kpk_status status, const char *format, ...);
+
+enum { STEP_NBYTES = 128, MOST_SPLITS = 32, MOST_GRID_Z = 65535 };
+
+static const struct {
+    const char *name;
+    uint32_t nbytes, sum_nbytes;
+} types[] = {
+    [KPK_GEMM_F16] = {"f16", 2, 4},
+    [KPK_GEMM_BF16] = {"bf16", 2, 4},
+    [KPK_GEMM_F32] = {"f32", 4, 4},
+    [KPK_GEMM_F64] = {"f64", 8, 8},
+};
+
+/* Columns of the table. */
+enum {
+    LAYOUT,
+    TYPE,
+    TILE_M,
+    TILE_N,
+    MOST_M,
+    ROOM,
+    STEP_NS,
+    ALONE_NS,
+    START_NS,
+    JOIN_NS,
+    NUM_COLUMNS
+};
+static const char *const column_names[] = {
+    [LAYOUT] = "layout",     /* "nt" */
+    [TYPE] = "type",         /* "bf16" */
+    [TILE_M] = "cost_m",     /* rows of C that a tile computes */
+    [TILE_N] = "tile_n",     /* columns */
+    [MOST_M] = "most_m",     /* of rows of C that the kernel is for */
+    [ROOM] = "room",         /* tiles that a compute unit works on at once */
+    [STEP_NS] = "step_ns",   /* of a tile's step, in a unit that is full */
+    [ALONE_NS] = "alone_ns", /* of a step of a tile that is alone */
+    [START_NS] = "start_ns", /* of a tile besides */
+    [JOIN_NS] = "join_ns",   /* of the kernel that joins splits, besides */
+};
+
+struct choice {
+    const kpk_module *module;
+    size_t table;
+    const char *target;
+    const kpk_gemm_product *product;
+    uint64_t workspace_nbytes;
+    uint32_t units;
+    size_t columns[NUM_COLUMNS];
+    /* what the last row that was looked at would do */
+    uint32_t splits;
+};
+
+static uint64_t div_up(uint64_t a, uint64_t b)
+{
+    return a / b + (a % b != 0);
+}
+
+static uint64_t most(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+static uint64_t workspace_of(const kpk_gemm_product *p, uint32_t splits)
+{
+    const double n = (double)splits * p->batch * p->m * p->n;
+
+    if (splits <= 1)
+        return 0;
+    if (n > 1e18) /* more than there is */
+        return UINT64_MAX;
+    return (uint64_t)splits * p->batch * p->m * p->n *
+           types[p->type].sum_nbytes;
+}
+
+/* The time of a row's kernel with so many splits, in ns. */
+static double time_of(const struct choice *c, const kpk_number *cells,
+                      uint32_t splits)
+{
+    const kpk_gemm_product *p = c->product;
+    const uint64_t room = (uint64_t)cells[c->columns[ROOM]].i;
+    const double full = (double)cells[c->columns[STEP_NS]].i;
+    const double alone = (double)cells[c->columns[ALONE_NS]].i;
+    const double start = (double)cells[c->columns[START_NS]].i;
+    const uint64_t steps =
+        div_up((uint64_t)p->k * types[p->type].nbytes, STEP_NBYTES);
+    const double each = (double)div_up(steps, splits);
+    const double tiles =
+        (double)div_up(p->m, (uint64_t)cells[c->columns[TILE_M]].i) *
+        (double)div_up(p->n, (uint64_t)cells[c->columns[TILE_N]].i) *
+        (double)p->batch * splits;
+    const double at_once = (double)(room * c->units);
+    const double rounds = (double)(uint64_t)(tiles / at_once);
+    const double left = tiles - rounds * at_once;
+    /* tiles of one unit in the last round */
+    const double last =
+        left > 0 ? (double)(uint64_t)((left - 1) / c->units) + 1 : 0;
+    double ns = rounds * (start + each * full * (double)room);
+
+    if (last > 0)
+        ns += start + each * (last * full > alone ? last * full : alone);
+    if (splits > 1) /* its sums are written and read once more */
+        ns += (double)cells[c->columns[JOIN_NS]].i +
+              (double)workspace_of(p, splits) * 2 / 16 / c->units;
+    return ns;
+}
+
+static double cost(size_t row, const kpk_number *cells, void *context)
+{
+    struct choice *c = context;
+    const kpk_gemm_product *p = c->product;
+    const uint64_t steps =
+        div_up((uint64_t)p->k * types[p->type].nbytes, STEP_NBYTES);
+    double best = time_of(c, cells, 1);
+    kpk_row decl;
+
+    c->splits = 1;
+    if (p->m > (uint64_t)cells[c->columns[MOST_M]].i)
+        return 1e300;
+    for (uint32_t s = 2; s <= MOST_SPLITS && s <= steps; s++) {
+        double ns;
+
+        /* no part may be empty */
+        if (workspace_of(p, s) > c->workspace_nbytes ||
+            div_up(steps, div_up(steps, s)) != s)
+            continue;
+        ns = time_of(c, cells, s);
+        if (ns < best) {
+            best = ns;
+            c->splits = s;
+        }
+    }
+    /* what is said of any target counts where nothing is said of this one */
+    if (kpk_table_row(c->module, c->table, row, &decl) == KPK_OK &&
+        decl.target[0] == '\0' && c->target &&
+        strncmp(c->target, "sm_", 3) == 0)
+        best *= 1e9;
+    return best;
+}
+
+static uint32_t grid_of(uint64_t blocks, uint64_t limit)
+{
+    return (uint32_t)(blocks < limit ? most(blocks, 1) : limit);
+}
+
+static kpk_status find_columns(const kpk_module *module, size_t table,
+                               struct choice *c)
+{
+    for (size_t i = 0; i < NUM_COLUMNS; i++) {
+        kpk_status st = kpk_table_find_column(module, table, column_names[i],
+                                              &c->columns[i]);
+
+        if (st != KPK_OK)
+            return st;
+    }
+    return KPK_OK;
+}
+
+static kpk_status shape_of(const kpk_module *module, const char *kernel,
+                           const char *target, uint64_t x, uint64_t y,
+                           uint64_t z, kpk_shape *out)
+{
+    size_t index;
+    kpk_status st = kpk_module_find_kernel(module, kernel, &index);
+
+    if (st == KPK_OK)
+        st = kpk_module_shape(module, index, target, most(x, 1), y, out);
+    if (st == KPK_OK)
+        out->grid[2] = grid_of(z, MOST_GRID_Z);
+    return st;
+}
+
+static char *append(char *to, const char *text)
+{
+    const size_t n = strlen(text);
+
+    memcpy(to, text, n + 1);
+    return to + n;
+}
+
+kpk_status kpk_gemm_choose_for(const kpk_module *module, const char *target,
+                               uint32_t compute_units,
+                               const kpk_gemm_product *product,
+                               uint64_t workspace_nbytes, kpk_gemm_plan *out)
+{
+    struct choice c = {.module = module,
+                       .target = target,
+                       .product = product,
+                       .workspace_nbytes = workspace_nbytes,
+                       .units = compute_units ? compute_units : 1};
+    kpk_gemm_plan plan;
+    kpk_row row;
+    size_t table = 0, best = 0;
+    kpk_status st;
+
+    if (!module || !product || !out)
+        return kpk_i_fail(KPK_ERR_ARG, "kpk_gemm_choose: %s is NULL",
+                          !module    ? "module"
+                          : !product ? "product"
+                                     : "out");
+    if ((unsigned)product->type > KPK_GEMM_F64)
+        return kpk_i_fail(KPK_ERR_ARG,
+                          "kpk_gemm_choose: there is no type %d; they are 0 to "
+                          "3, KPK_GEMM_F16 to KPK_GEMM_F64",
+                          (int)product->type);
+    st = kpk_module_find_table(module, "gemm", &table);
+    c.table = table;
+    if (st == KPK_OK)
+        st = find_columns(module, table, &c);
+    if (st == KPK_OK) {
+        const char layout[] = {product->trans_a ? 't' : 'n',
+                               product->trans_b ? 't' : 'n', '\0'};
+        const kpk_condition conditions[] = {
+            {.column = c.columns[LAYOUT], .op = KPK_EQUAL, .s = layout},
+            {.column = c.columns[TYPE],
+             .op = KPK_EQUAL,
+             .s = types[product->type].name}};
+        const kpk_query query = {.target = target,
+                                 .conditions = conditions,
+                                 .nconditions = 2,
+                                 .cost = cost,
+                                 .context = &c};
+        const kpk_number *cells;
+
+        st = kpk_table_select(module, table, &query, &best);
+        if (st == KPK_OK)
+            st = kpk_table_numbers(module, table, best, &cells);
+        if (st == KPK_OK)
+            cost(best, cells, &c); /* its splits */
+    }
+    if (st == KPK_OK)
+        st = kpk_table_row(module, table, best, &row);
+    if (st != KPK_OK)
+        return st;
+
+    memset(&plan, 0, sizeof(plan));
+    append(plan.kernel, row.kernel);
+    plan.splits = c.splits;
+    plan.workspace_nbytes = workspace_of(product, c.splits);
+    st = shape_of(module, plan.kernel, target, product->m, product->n,
+                  (uint64_t)product->batch * plan.splits, &plan.shape);
+    if (st == KPK_OK && plan.splits > 1) {
+        append(append(plan.join, "gemm_join_"), types[product->type].name);
+        st = shape_of(module, plan.join, target,
+                      (uint64_t)product->m * product->n, 0, product->batch,
+                      &plan.join_shape);
+    }
+    if (st == KPK_OK)
+        *out = plan;
+    return st;
+}
+
+kpk_status kpk_gemm_choose(const kpk_instance *inst, const kpk_module *module,
+                           const kpk_gemm_product *product,
+                           uint64_t workspace_nbytes, kpk_gemm_plan *out)
+{
+    const kpk_device *device = inst ? kpk_instance_device(inst) : NULL;
+
+    if (!device)
+        return kpk_i_fail(KPK_ERR_ARG, "kpk_gemm_choose: inst is NULL");
+    return kpk_gemm_choose_for(module, device->target, device->compute_units,
+                               product, workspace_nbytes, out);
+}
+
+/* A scalar in the type of sums. */
+struct scalar {
+    float f;
+    double d;
+};
+
+static kpk_arg scalar_arg(const struct scalar *s, kpk_gemm_type type)
+{
+    kpk_arg arg = {&s->f, sizeof(s->f)};
+
+    if (type == KPK_GEMM_F64) {
+        arg.value = &s->d;
+        arg.nbytes = sizeof(s->d);
+    }
+    return arg;
+}
+
+#define ARG(v)                                                                 \
+    {                                                                          \
+        &(v), sizeof(v)                                                        \
+    }
+
+static kpk_status launch_join(kpk_instance *inst, const kpk_gemm_product *p,
+                              const kpk_gemm_plan *plan,
+                              const kpk_gemm_operands *o, void *workspace,
+                              const kpk_arg *alpha, const kpk_arg *beta,
+                              void *stream)
+{
+    const kpk_arg args[] = {ARG(workspace),   ARG(o->c),     ARG(o->bias),
+                            ARG(p->m),        ARG(p->n),     ARG(o->ldc),
+                            ARG(o->stride_c), ARG(p->batch), ARG(plan->splits),
+                            *alpha,           *beta};
+    const kpk_kernel *kernel;
+    kpk_status st = kpk_kernel_get(inst, plan->join, &kernel);
+
+    if (st == KPK_OK)
+        st = kpk_launch(kernel, &plan->join_shape, stream, args,
+                        sizeof(args) / sizeof(args[0]));
+    return st;
+}
+
+static kpk_status check_leading(const char *name, uint32_t leading,
+                                uint32_t length)
+{
+    if (leading >= length)
+        return KPK_OK;
+    return kpk_i_fail(
+        KPK_ERR_ARG,
+        "kpk_gemm_launch: ld%s is %lu, but a row of %s as it lies "
+        "has %lu elements",
+        name, (unsigned long)leading, name, (unsigned long)length);
+}
+
+kpk_status kpk_gemm_launch(kpk_instance *inst, const kpk_gemm_product *p,
+                           const kpk_gemm_plan *plan,
+                           const kpk_gemm_operands *o, void *workspace,
+                           void *stream)
+{
+    struct scalar alpha, beta;
+    const kpk_kernel *kernel;
+    kpk_status st;
+
+    if (!inst || !p || !plan || !o)
+        return kpk_i_fail(KPK_ERR_ARG, "kpk_gemm_launch: %s is NULL",
+                          !inst   ? "inst"
+                          : !p    ? "product"
+                          : !plan ? "plan"
+                                  : "operands");
+    if (plan->splits > 1 && !workspace)
+        return kpk_i_fail(KPK_ERR_ARG,
+                          "kpk_gemm_launch: the plan splits K and needs a "
+                          "workspace of %llu bytes; to do without, give 0 to "
+                          "kpk_gemm_choose()",
+                          (unsigned long long)plan->workspace_nbytes);
+    st = check_leading("a", o->lda, p->trans_a ? p->m : p->k);
+    if (st == KPK_OK)
+        st = check_leading("b", o->ldb, p->trans_b ? p->k : p->n);
+    if (st == KPK_OK)
+        st = check_leading("c", o->ldc, p->n);
+    if (st != KPK_OK)
+        return st;
+    alpha.d = o->alpha, alpha.f = (float)o->alpha;
+    beta.d = o->beta, beta.f = (float)o->beta;
+    st = kpk_kernel_get(inst, plan->kernel, &kernel);
+    if (st == KPK_OK) {
+        const kpk_arg alpha_arg = scalar_arg(&alpha, p->type);
+        const kpk_arg beta_arg = scalar_arg(&beta, p->type);
+        const kpk_arg args[] = {
+            ARG(o->a),         ARG(o->b),        ARG(o->c),
+            ARG(o->bias),      ARG(workspace),   ARG(p->m),
+            ARG(p->n),         ARG(p->k),        ARG(o->lda),
+            ARG(o->ldb),       ARG(o->ldc),      ARG(o->stride_a),
+            ARG(o->stride_b),  ARG(o->stride_c), ARG(p->batch),
+            ARG(plan->splits), alpha_arg,        beta_arg};
+
+        st = kpk_launch(kernel, &plan->shape, stream, args,
+                        sizeof(args) / sizeof(args[0]));
+        if (st == KPK_OK && plan->splits > 1)
+            st = launch_join(inst, p, plan, o, workspace, &alpha_arg, &beta_arg,
+                             stream);
+    }
+    return st;
+}

@@ -1,0 +1,249 @@
+/*
+ * async_tile.h - a tile of a product of f16 or bf16 on sm_80 and later
+ *
+ * A workgroup makes Rows x Cols results, each warp WarpRows x WarpCols of them
+ * with mma.sync. It walks along K in steps of 64. Several steps are on their
+ * way to LDS at once, by cp.async, which puts zeros where an operand ends; a
+ * warp has the operands of an instruction in registers one piece of 16 of K
+ * ahead.
+ *
+ * An operand lies in LDS as it does in memory, in lines along whichever index
+ * is contiguous, and ldmatrix turns over what has to be. The pieces of 16 bytes
+ * of a line are permuted by the line's number, so that 8 lines' pieces lie in
+ * different banks.
+ */
+#pragma once
+
+#include "nvidia/matrix_copy.h"
+
+#if KPK_ASYNC_COPY
+
+/* Steps in LDS: what fits a multiprocessor's LDS once at 48 KiB a step. */
+#if !defined(__CUDA_ARCH__)
+constexpr u32 async_stages = 4;
+#elif __CUDA_ARCH__ == 800 || __CUDA_ARCH__ == 870
+constexpr u32 async_stages = 3;
+#elif __CUDA_ARCH__ < 900 || __CUDA_ARCH__ >= 1200
+constexpr u32 async_stages = 2;
+#else
+constexpr u32 async_stages = 4;
+#endif
+constexpr u32 async_k = 64;
+
+/* How a step of an operand lies in LDS. Along: K is contiguous. */
+template <bool Along, u32 Rows> struct AsyncLines {
+    static constexpr u32 lines = Along ? Rows : async_k;
+    static constexpr u32 pieces = (Along ? async_k : Rows) / 8; /* of a line */
+    static constexpr u32 line_nbytes = pieces * 16;
+    static constexpr u32 nbytes = lines * line_nbytes;
+};
+
+/* How an operand's steps come to LDS where lines are aligned to 16 bytes. */
+template <typename T, bool Along, u32 Rows, u32 Threads>
+struct AsyncOperand : AsyncLines<Along, Rows> {
+    typedef AsyncLines<Along, Rows> L;
+    static constexpr u32 pass_lines = Threads / L::pieces;
+    static constexpr u32 passes = L::lines / pass_lines;
+    static_assert(pass_lines % 8 == 0, "passes have the same permutation");
+
+    const T *from; /* of this thread's piece */
+    u64 pass_step; /* elements from pass to pass */
+    u64 step;
+    u32 lds; /* of this thread's piece in a stage */
+    /* along a line: where the piece begins, or, if that is not K, its bytes;
+     * across: this thread's passes, or, if that is K, its first line */
+    u32 along, across;
+
+    static DEV_MEMBER bool fits(const T *matrix, u32 ld)
+    {
+        return is_aligned(matrix, 16) && ld % 8 == 0;
+    }
+    DEV_MEMBER AsyncOperand(const T *matrix, u32 row0, u32 rows, u32 ld, u32 k0)
+    {
+        const u32 line = threadIdx.x / L::pieces;
+        const u32 column = threadIdx.x % L::pieces * 8;
+        const u32 extent = rows - row0;
+
+        lds = line * L::line_nbytes + (column / 8 ^ line % 8) * 16;
+        along = Along ? column : nbytes_of(column, extent);
+        across = !Along          ? line
+                 : extent > line ? div_up(extent - line, pass_lines)
+                                 : 0;
+        pass_step = (u64)pass_lines * ld;
+        step = Along ? async_k : (u64)async_k * ld;
+        from = matrix + (Along ? (u64)(row0 + line) * ld + k0 + column
+                               : (u64)(k0 + line) * ld + row0 + column);
+    }
+    static DEV_MEMBER u32 nbytes_of(u32 begin, u32 end)
+    {
+        return end > begin ? min_of(end - begin, 8u) * 2 : 0;
+    }
+    /* Starts copying a step of which `left` of K are there. */
+    DEV_MEMBER void copy(u32 stage, u32 left)
+    {
+        const u32 n = Along ? nbytes_of(along, left) : along;
+
+        UNROLL
+        for (u32 i = 0; i < passes; i++)
+            async_copy16(
+                stage + lds + i * pass_lines * L::line_nbytes,
+                from + i * pass_step,
+                (Along ? i < across : across + i * pass_lines < left) ? n : 0);
+        from += step;
+    }
+};
+
+template <typename T, bool AlongA, bool AlongB, u32 Rows, u32 Cols,
+          u32 WarpRows, u32 WarpCols>
+struct AsyncTile {
+    static constexpr u32 warps_across = Cols / WarpCols;
+    static constexpr u32 threads = Rows / WarpRows * warps_across * 32;
+    static constexpr u32 nrows = WarpRows / 16, ncols = WarpCols / 8;
+    typedef AsyncLines<AlongA, Rows> A;
+    typedef AsyncLines<AlongB, Cols> B;
+    typedef AsyncOperand<T, AlongA, Rows, threads> CopyA;
+    typedef AsyncOperand<T, AlongB, Cols, threads> CopyB;
+    static constexpr u32 stage_nbytes = A::nbytes + B::nbytes;
+    static constexpr u32 lds_nbytes = async_stages * stage_nbytes;
+
+    /* what a lane holds of 16 of K */
+    struct Part {
+        u32 a[nrows][4], b[ncols / 2][4];
+    };
+    f32 sums[nrows][ncols][4];
+    u32 row0, col0;   /* of the warp */
+    u32 a_lds, b_lds; /* of this lane's rows of matrices in a stage */
+
+    DEV_MEMBER AsyncTile()
+    {
+        const u32 warp = threadIdx.x / 32, l = threadIdx.x % 32;
+
+        row0 = warp / warps_across * WarpRows;
+        col0 = warp % warps_across * WarpCols;
+        /* matrices 1 and 2: 8 rows on and 8 of K on; of B the other way */
+        const u32 line_a = AlongA ? row0 + l % 16 : l % 8 + l / 16 * 8;
+        const u32 line_b = AlongB ? col0 + l % 8 + l / 16 * 8 : l % 16;
+        const u32 a_piece = AlongA ? l / 16 : row0 / 8 + l / 8 % 2;
+        const u32 b_piece = AlongB ? l / 8 % 2 : col0 / 8 + l / 16;
+
+        a_lds = line_a * A::line_nbytes + (a_piece ^ line_a % 8) * 16;
+        b_lds =
+            A::nbytes + line_b * B::line_nbytes + (b_piece ^ line_b % 8) * 16;
+        UNROLL
+        for (u32 i = 0; i < nrows * ncols * 4; i++)
+            sums[i / 4 / ncols][i / 4 % ncols][i % 4] = 0;
+    }
+    /* Every second piece of a line is a multiple of 32 bytes on, before and
+     * after the permutation: an exclusive or gets there. */
+    DEV_MEMBER void load(Part &p, u32 stage, u32 k16) const
+    {
+        UNROLL
+        for (u32 i = 0; i < nrows; i++) {
+            if (AlongA)
+                load_matrices(p.a[i], stage + (a_lds ^ k16 * 32) +
+                                          i * 16 * A::line_nbytes);
+            else
+                load_matrices_trans(p.a[i], stage + (a_lds ^ i * 32) +
+                                                k16 * 16 * A::line_nbytes);
+        }
+        UNROLL
+        for (u32 j = 0; j < ncols / 2; j++) {
+            if (AlongB)
+                load_matrices(p.b[j], stage + (b_lds ^ k16 * 32) +
+                                          j * 16 * B::line_nbytes);
+            else
+                load_matrices_trans(p.b[j], stage + (b_lds ^ j * 32) +
+                                                k16 * 16 * B::line_nbytes);
+        }
+    }
+    DEV_MEMBER void multiply(const Part &p)
+    {
+        UNROLL
+        for (u32 i = 0; i < nrows; i++) {
+            UNROLL
+            for (u32 j = 0; j < ncols; j++)
+                MmaOp<T>::call(sums[i][j], p.a[i], p.b[j / 2][j % 2 * 2],
+                               p.b[j / 2][j % 2 * 2 + 1]);
+        }
+    }
+    /* sums over nk of K */
+    DEV_MEMBER void run(u8 *lds, CopyA a, CopyB b, u32 nk)
+    {
+        constexpr u32 pieces = async_k / 16;
+        const u32 stages = (u32)__cvta_generic_to_shared(lds);
+        const u32 end = stages + lds_nbytes;
+        const u32 steps = div_up(nk, async_k);
+        u32 in = stages, out = stages; /* where copies go, what is multiplied */
+        u32 copied = 0;                /* of K */
+        Part part[2];
+
+        const auto copy = [&]() {
+            if (copied < nk) {
+                a.copy(in, nk - copied);
+                b.copy(in + A::nbytes, nk - copied);
+            }
+            async_copies_end();
+            copied += async_k;
+            in = in + stage_nbytes == end ? stages : in + stage_nbytes;
+        };
+
+        NO_UNROLL
+        for (u32 s = 0; s + 1 < async_stages; s++)
+            copy();
+        async_copies_wait<async_stages - 2>();
+        __syncthreads();
+        load(part[0], out, 0);
+        NO_UNROLL
+        for (u32 s = 0; s < steps; s++) {
+            UNROLL
+            for (u32 k = 0; k < pieces; k++) {
+                if (k + 1 == pieces) {
+                    async_copies_wait<async_stages - 2>();
+                    __syncthreads();
+                    out =
+                        out + stage_nbytes == end ? stages : out + stage_nbytes;
+                }
+                load(part[(k + 1) % 2], out, (k + 1) % pieces);
+                if (k == 0)
+                    copy();
+                multiply(part[k % 2]);
+            }
+        }
+        async_copies_wait<0>();
+        __syncthreads();
+    }
+    /*
+     * fn(row, column, sums of this and the next) for all pairs, neighbours in
+     * neighbouring lanes, by way of LDS, which must not be needed any more.
+     */
+    template <class Fn> DEV_MEMBER void each_pair(u8 *lds, Fn fn) const
+    {
+        constexpr u32 pitch = WarpCols + 8; /* apart in banks */
+        const u32 l = threadIdx.x % 32;
+        f32 *const slab =
+            reinterpret_cast<f32 *>(lds) + threadIdx.x / 32 * 16 * pitch;
+
+        UNROLL
+        for (u32 i = 0; i < nrows; i++) {
+            __syncwarp();
+            UNROLL
+            for (u32 j = 0; j < ncols; j++) {
+                UNROLL
+                for (u32 h = 0; h < 2; h++)
+                    store_pack(slab + (l / 4 + 8 * h) * pitch + j * 8 +
+                                   l % 4 * 2,
+                               Pack<f32, 2>{
+                                   {sums[i][j][2 * h], sums[i][j][2 * h + 1]}});
+            }
+            __syncwarp();
+            _Pragma("unroll 4") for (u32 e = l * 2; e < 16 * WarpCols; e += 64)
+            {
+                const u32 r = e / WarpCols, c = e % WarpCols;
+
+                fn(row0 + i * 16 + r, col0 + c,
+                   load_pack<2>(slab + r * pitch + c));
+            }
+        }
+    }
+};
+#endif

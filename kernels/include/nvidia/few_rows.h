@@ -1,0 +1,182 @@
+/*
+ * few_rows.h - rows8.h's products of f16 and bf16 by mma.sync
+ *
+ * Columns of B are the 16 rows of the instruction, rows of A its 8 columns, and
+ * both come from memory straight into the registers that it wants: which k a
+ * lane holds does not matter as long as A and B agree. Each of the 8 warps
+ * makes all 64 columns, of every 8th piece of K; their sums are joined in LDS.
+ */
+#pragma once
+
+/*
+ * sums[i]: of row l/4 + i/2 * 8 of 16 columns' sums, and row 2 (l%4) + i%2 of
+ * A. The columns of four such are put in order by column(group, row).
+ */
+template <typename T, class Column>
+DEV void few_rows_join(const FewTile<T> &t, u8 *lds, const f32 (&sums)[4][4],
+                       Column column)
+{
+    constexpr u32 pitch = few_cols + 4; /* apart in banks */
+    const u32 l = threadIdx.x % 32;
+    f32 *const all = reinterpret_cast<f32 *>(lds);
+
+    __syncthreads();
+    UNROLL
+    for (u32 j = 0; j < 4; j++) {
+        UNROLL
+        for (u32 i = 0; i < 4; i++)
+            all[(threadIdx.x / 32 * few_rows + l % 4 * 2 + i % 2) * pitch +
+                column(j, l / 4 + i / 2 * 8)] = sums[j][i];
+    }
+    __syncthreads();
+    UNROLL
+    for (u32 i = threadIdx.x; i < few_rows * few_cols; i += few_threads) {
+        const u32 r = i / few_cols, c = i % few_cols;
+        f32 sum = 0;
+
+        UNROLL
+        for (u32 w = 0; w < few_threads / 32; w++)
+            sum += all[(w * few_rows + r) * pitch + c];
+        t.put(r, c, sum);
+    }
+}
+template <typename T> DEV Piece load_words(const T *p)
+{
+    return load_pack<4>(reinterpret_cast<const u32 *>(p));
+}
+
+/* columns of B along K: a lane has piece l%4 of columns l/4 and l/4 + 8 */
+template <typename T> DEV void few_rows_mma_nt(const FewTile<T> &t, u8 *lds)
+{
+    constexpr u32 once = 2; /* pieces of 32 on their way */
+    const u32 l = threadIdx.x % 32, k_end = t.part.k_end;
+    const bool fast = is_aligned(t.a, 16) && is_aligned(t.b, 16) &&
+                      t.g.lda % 8 == 0 && t.g.ldb % 8 == 0;
+    const T *const a =
+        t.a + ((u64)min_of(l / 4, t.nrows - 1) * t.g.lda + l % 4 * 8);
+    const T *b[8];
+    f32 sums[4][4] = {};
+
+    const auto multiply = [&](const Piece(&w)[8], const Piece &x) {
+        UNROLL
+        for (u32 j = 0; j < 4; j++) {
+            UNROLL
+            for (u32 h = 0; h < 4; h += 2)
+                MmaOp<T>::call(sums[j],
+                               {w[2 * j][h], w[2 * j + 1][h], w[2 * j][h + 1],
+                                w[2 * j + 1][h + 1]},
+                               x[h], x[h + 1]);
+        }
+    };
+
+    UNROLL
+    for (u32 i = 0; i < 8; i++)
+        b[i] = t.b +
+               ((u64)(t.col0 + min_of(l / 4 + 8 * i, t.ncols - 1)) * t.g.ldb +
+                l % 4 * 8);
+    u32 k = t.part.k_begin + threadIdx.x / 32 * 32;
+    NO_UNROLL
+    for (; fast && k + (once - 1) * few_threads + 32 <= k_end;
+         k += once * few_threads) {
+        Piece x[once], w[once][8];
+
+        UNROLL
+        for (u32 s = 0; s < once; s++) {
+            UNROLL
+            for (u32 i = 0; i < 8; i++)
+                w[s][i] = load_words(b[i] + k + s * few_threads);
+            x[s] = load_words(a + k + s * few_threads);
+        }
+        UNROLL
+        for (u32 s = 0; s < once; s++)
+            multiply(w[s], x[s]);
+    }
+    NO_UNROLL
+    for (; k < k_end; k += few_threads) {
+        const u32 left = k_end - k > l % 4 * 8 ? k_end - k - l % 4 * 8 : 0;
+        Piece x, w[8];
+
+        UNROLL
+        for (u32 i = 0; i < 8; i++)
+            w[i] = load_piece(b[i] + k, left);
+        x = load_piece(a + k, left);
+        multiply(w, x);
+    }
+    few_rows_join(t, lds, sums,
+                  [](u32 j, u32 row) -> u32 { return j * 16 + row; });
+}
+
+/*
+ * Rows of B along N: a lane has columns 8 (l/4) to 8 (l/4) + 7 of rows 4 (l%4)
+ * to 4 (l%4) + 3 of 16, and puts two rows' numbers into a word.
+ */
+template <typename T> DEV void few_rows_mma_nn(const FewTile<T> &t, u8 *lds)
+{
+    constexpr u32 once = 4, pace = few_threads / 2; /* pieces of 16 */
+    const u32 l = threadIdx.x % 32, k_end = t.part.k_end;
+    const u32 c = t.col0 + l / 4 * 8;
+    const u32 cols = t.g.n > c ? min_of(t.g.n - c, 8u) : 0;
+    const bool fast = is_aligned(t.a, 8) && is_aligned(t.b, 16) &&
+                      t.g.lda % 4 == 0 && t.g.ldb % 8 == 0 && t.g.n % 8 == 0;
+    const T *const a =
+        t.a + ((u64)min_of(l / 4, t.nrows - 1) * t.g.lda + l % 4 * 4);
+    const T *const b = t.b + ((u64)(l % 4 * 4) * t.g.ldb + (cols ? c : 0));
+    f32 sums[4][4] = {};
+
+    /* columns 2 j and 2 j + 1 of 8 */
+    const auto multiply = [&](const Piece(&w)[4], const Pack<u32, 2> &x) {
+        UNROLL
+        for (u32 j = 0; j < 4; j++)
+            MmaOp<T>::call(sums[j],
+                           {__byte_perm(w[0][j], w[1][j], 0x5410),
+                            __byte_perm(w[0][j], w[1][j], 0x7632),
+                            __byte_perm(w[2][j], w[3][j], 0x5410),
+                            __byte_perm(w[2][j], w[3][j], 0x7632)},
+                           x[0], x[1]);
+    };
+
+    u32 k = t.part.k_begin + threadIdx.x / 32 * 16;
+    NO_UNROLL
+    for (; fast && k + (once - 1) * pace + 16 <= k_end; k += once * pace) {
+        Piece w[once][4];
+        Pack<u32, 2> x[once];
+
+        UNROLL
+        for (u32 s = 0; s < once; s++) {
+            UNROLL
+            for (u32 i = 0; i < 4; i++)
+                w[s][i] = load_words(b + (u64)(k + s * pace + i) * t.g.ldb);
+            x[s] =
+                load_pack<2>(reinterpret_cast<const u32 *>(a + k + s * pace));
+        }
+        UNROLL
+        for (u32 s = 0; s < once; s++)
+            multiply(w[s], x[s]);
+    }
+    NO_UNROLL
+    for (; k < k_end; k += pace) {
+        const u32 left = k_end - k > l % 4 * 4 ? k_end - k - l % 4 * 4 : 0;
+        Piece w[4];
+        Pack<T, 4> x = {};
+
+        UNROLL
+        for (u32 i = 0; i < 4; i++) {
+            w[i] = load_piece(b + (u64)(k + i) * t.g.ldb, i < left ? cols : 0);
+            if (i < left)
+                x[i] = a[k + i];
+        }
+        multiply(w, bits_as<Pack<u32, 2>>(x));
+    }
+    few_rows_join(t, lds, sums, [](u32 j, u32 row) -> u32 {
+        return row % 8 * 8 + 2 * j + row / 8;
+    });
+}
+
+template <bool AlongB, typename T>
+DEV void few_rows_mma(const FewTile<T> &t, u8 *lds)
+{
+    if constexpr (AlongB)
+        few_rows_mma_nt(t, lds);
+    else
+        few_rows_mma_nn(t, lds);
+}

@@ -1,0 +1,50 @@
+/* matrix_copy.h - operands of mma.sync: to LDS, and from there to registers */
+#pragma once
+
+#include "device.h"
+
+/* One place decides who has them. */
+#if KPK_NVIDIA && (!defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800)
+#define KPK_ASYNC_COPY 1
+#else
+#define KPK_ASYNC_COPY 0
+#endif
+
+#if KPK_ASYNC_COPY
+#include "nvidia/async_copy.h"
+
+/* 16 bytes, of which the first nbytes are read and the others become 0 */
+DEV void async_copy16(u32 lds, const void *from, u32 nbytes)
+{
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(lds),
+                 "l"(from), "r"(nbytes)
+                 : "memory");
+}
+
+/* Four 8 x 8 matrices of 16-bit numbers: lane l has the address of row l % 8 of
+ * matrix l / 8, and gets of each the word l % 4 of row l / 4. */
+DEV void load_matrices(u32 (&v)[4], u32 lds)
+{
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(v[0]), "=r"(v[1]), "=r"(v[2]), "=r"(v[3])
+                 : "r"(lds));
+}
+
+/* The same, transposed. */
+DEV void load_matrices_trans(u32 (&v)[4], u32 lds)
+{
+    asm volatile(
+        "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
+        : "=r"(v[0]), "=r"(v[1]), "=r"(v[2]), "=r"(v[3])
+        : "r"(lds));
+}
+
+/* Bytes of dynamic LDS that the launch gave. */
+DEV u32 dynamic_lds_nbytes()
+{
+    u32 n;
+
+    asm("mov.u32 %0, %%dynamic_smem_size;" : "=r"(n));
+    return n;
+}
+#endif

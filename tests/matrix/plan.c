@@ -1,0 +1,226 @@
+/* plan.c - what gemm_plan.h chooses, and the launching of it on every device */
+#include "kpack/candle/gemm_plan.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+extern const kpk_module kpk_module_gemm;
+
+static unsigned passed, failed;
+
+static void check(bool holds, const char *what, const kpk_gemm_product *p,
+                  const char *target)
+{
+    if (holds) {
+        passed++;
+        return;
+    }
+    failed++;
+    printf("FAIL %s: %s, product of %u x %u x %u, batch %u, type %d\n", target,
+           what, p->m, p->n, p->k, p->batch, (int)p->type);
+}
+
+static const struct {
+    const char *target;
+    uint32_t units;
+} cards[] = {{"gfx942:sramecc+:xnack-", 304},
+             {"gfx90a", 110},
+             {"gfx1100", 48},
+             {"gfx1201", 32},
+             {"sm_90", 132}};
+
+static const char *const type_names[] = {"f16", "bf16", "f32", "f64"};
+
+static bool ends_with(const char *text, const char *end)
+{
+    const size_t n = strlen(text), m = strlen(end);
+
+    return n >= m && strcmp(text + n - m, end) == 0;
+}
+
+static kpk_gemm_plan choose(const kpk_gemm_product *p, size_t card,
+                            uint64_t workspace)
+{
+    kpk_gemm_plan plan;
+
+    memset(&plan, 0, sizeof(plan));
+    check(kpk_gemm_choose_for(&kpk_module_gemm, cards[card].target,
+                              cards[card].units, p, workspace, &plan) == KPK_OK,
+          "a plan", p, cards[card].target);
+    return plan;
+}
+
+/* What holds of any plan. */
+static void check_plan(const kpk_gemm_product *p, size_t card,
+                       uint64_t workspace)
+{
+    const kpk_gemm_plan plan = choose(p, card, workspace);
+    const char *target = cards[card].target;
+    const uint32_t tile = ends_with(plan.kernel, "_m128")  ? 128
+                          : ends_with(plan.kernel, "_m64") ? 64
+                                                           : 8;
+    const uint32_t tile_n = tile == 8 ? 64 : tile;
+    const uint64_t z = (uint64_t)p->batch * plan.splits;
+    const uint64_t sum = p->type == KPK_GEMM_F64 ? 8 : 4;
+    char prefix[24];
+
+    snprintf(prefix, sizeof(prefix), "gemm_%c%c_%s_", p->trans_a ? 't' : 'n',
+             p->trans_b ? 't' : 'n', type_names[p->type]);
+    check(strncmp(plan.kernel, prefix, strlen(prefix)) == 0,
+          "the kernel of layout and type", p, target);
+    check(plan.shape.block[0] == (tile == 64 ? 128 : 256), "block", p, target);
+    check(plan.shape.grid[0] == (p->m ? (p->m - 1) / tile + 1 : 1), "grid x", p,
+          target);
+    check(plan.shape.grid[1] == (p->n ? (p->n - 1) / tile_n + 1 : 1), "grid y",
+          p, target);
+    check(plan.shape.grid[2] == (z > 65535 ? 65535
+                                 : z       ? z
+                                           : 1),
+          "grid z", p, target);
+    check(plan.splits >= 1 && (plan.splits == 1) == (plan.join[0] == '\0'),
+          "join where there are splits", p, target);
+    check(plan.workspace_nbytes ==
+              (plan.splits > 1
+                   ? (uint64_t)plan.splits * p->batch * p->m * p->n * sum
+                   : 0),
+          "workspace of the splits", p, target);
+    check(plan.workspace_nbytes <= workspace, "no more workspace than there is",
+          p, target);
+    check((plan.shape.shared_nbytes != 0) ==
+              (strcmp(target, "sm_90") == 0 && tile != 8),
+          "dynamic shared memory on sm_90 alone", p, target);
+}
+
+static void check_choices(void)
+{
+    static const uint32_t sizes[] = {0, 1, 7, 8, 9, 64, 65, 512, 4096, 14336};
+
+    for (size_t card = 0; card < sizeof(cards) / sizeof(cards[0]); card++) {
+        const kpk_gemm_product large = {KPK_GEMM_BF16, 0,    1, 8192,
+                                        8192,          8192, 1};
+        const kpk_gemm_product row = {KPK_GEMM_F16, 0, 0, 1, 4096, 14336, 1};
+        const kpk_gemm_product deep = {KPK_GEMM_F32, 1, 1, 64, 64, 65536, 1};
+        const kpk_gemm_product many = {KPK_GEMM_F64, 0, 0, 3, 3, 3, 100000};
+
+        for (int type = 0; type < 4; type++)
+            for (unsigned layout = 0; layout < 4; layout++)
+                for (size_t m = 0; m < 10; m++)
+                    for (size_t n = 0; n < 10; n++) {
+                        const kpk_gemm_product p = {(kpk_gemm_type)type,
+                                                    layout & 1,
+                                                    layout >> 1,
+                                                    sizes[m],
+                                                    sizes[n],
+                                                    sizes[(m + n) % 10],
+                                                    1 + (uint32_t)(n % 3)};
+
+                        check_plan(&p, card, UINT64_MAX);
+                        check_plan(&p, card, 100000);
+                        check_plan(&p, card, 0);
+                    }
+        check_plan(&many, card, UINT64_MAX);
+        check(ends_with(choose(&large, card, UINT64_MAX).kernel, "_m128"),
+              "large tiles for a large product", &large, cards[card].target);
+        check(choose(&large, card, UINT64_MAX).splits == 1,
+              "no splits for a large product", &large, cards[card].target);
+        check(ends_with(choose(&row, card, UINT64_MAX).kernel, "_m8"),
+              "few rows for one", &row, cards[card].target);
+        check(choose(&deep, card, UINT64_MAX).splits > 4,
+              "splits for few tiles", &deep, cards[card].target);
+    }
+}
+
+/* A product of whole numbers, which every type sums exactly. */
+static void launch(kpk_instance *inst, const char *target,
+                   const kpk_gemm_product *p, uint64_t most)
+{
+    const size_t na = (size_t)p->m * p->k, nb = (size_t)p->k * p->n;
+    const size_t nc = (size_t)p->m * p->n;
+    float *a = malloc(na * 4), *b = malloc(nb * 4), *c = calloc(nc, 4);
+    kpk_gemm_operands o = {.lda = p->trans_a ? p->m : p->k,
+                           .ldb = p->trans_b ? p->k : p->n,
+                           .ldc = p->n,
+                           .alpha = 2,
+                           .beta = 0};
+    void *da = NULL, *db = NULL, *dc = NULL, *workspace = NULL;
+    kpk_gemm_plan plan;
+    bool right = true;
+
+    for (size_t i = 0; i < na; i++)
+        a[i] = (float)((int)(i * 7 % 11) - 5);
+    for (size_t i = 0; i < nb; i++)
+        b[i] = (float)((int)(i * 5 % 13) - 6);
+    check(kpk_gemm_choose(inst, &kpk_module_gemm, p, most, &plan) == KPK_OK &&
+              kpk_malloc(inst, na * 4, &da) == KPK_OK &&
+              kpk_malloc(inst, nb * 4, &db) == KPK_OK &&
+              kpk_malloc(inst, nc * 4, &dc) == KPK_OK &&
+              kpk_malloc(inst, plan.workspace_nbytes, &workspace) == KPK_OK &&
+              kpk_copy_to(inst, da, a, na * 4) == KPK_OK &&
+              kpk_copy_to(inst, db, b, nb * 4) == KPK_OK,
+          "memory", p, target);
+    o.a = da, o.b = db, o.c = dc;
+    check(kpk_gemm_launch(inst, p, &plan, &o, workspace, NULL) == KPK_OK &&
+              kpk_copy_from(inst, c, dc, nc * 4) == KPK_OK,
+          kpk_error_message(), p, target);
+    for (uint32_t r = 0; r < p->m; r++)
+        for (uint32_t s = 0; s < p->n; s++) {
+            float sum = 0;
+
+            for (uint32_t k = 0; k < p->k; k++)
+                sum +=
+                    a[p->trans_a ? (size_t)k * p->m + r
+                                 : (size_t)r * p->k + k] *
+                    b[p->trans_b ? (size_t)s * p->k + k : (size_t)k * p->n + s];
+            right = right && c[(size_t)r * p->n + s] == 2 * sum;
+        }
+    check(right, "the product", p, target);
+    check(most > 0 ? plan.splits > 1 : plan.splits == 1, "splits", p, target);
+    if (plan.splits > 1)
+        check(kpk_gemm_launch(inst, p, &plan, &o, NULL, NULL) == KPK_ERR_ARG,
+              "no workspace is refused", p, target);
+    o.ldb--;
+    check(kpk_gemm_launch(inst, p, &plan, &o, workspace, NULL) == KPK_ERR_ARG,
+          "a short leading dimension is refused", p, target);
+    kpk_free(inst, da);
+    kpk_free(inst, db);
+    kpk_free(inst, dc);
+    kpk_free(inst, workspace);
+    free(a);
+    free(b);
+    free(c);
+}
+
+int main(void)
+{
+    const kpk_module *module = &kpk_module_gemm;
+    const kpk_gemm_product few = {KPK_GEMM_F32, 0, 0, 5, 70, 2000, 1};
+    const kpk_gemm_product tiles = {KPK_GEMM_F32, 1, 1, 40, 70, 2000, 1};
+    kpk_gemm_product wrong = few;
+    kpk_gemm_plan plan;
+    int ndevices = 0;
+
+    check_choices();
+    wrong.type = (kpk_gemm_type)4;
+    check(kpk_gemm_choose_for(module, NULL, 1, &wrong, 0, &plan) == KPK_ERR_ARG,
+          "no fifth type", &wrong, "any");
+    check(kpk_gemm_choose_for(NULL, NULL, 1, &few, 0, &plan) == KPK_ERR_ARG,
+          "no module", &few, "any");
+    kpk_device_count(&ndevices);
+    for (int i = 0; i < ndevices; i++) {
+        kpk_instance *inst = NULL;
+
+        if (kpk_open_modules(&module, 1, i, &inst) != KPK_OK) {
+            check(false, kpk_error_message(), &few, "device");
+            continue;
+        }
+        launch(inst, kpk_instance_device(inst)->target, &few, UINT64_MAX);
+        launch(inst, kpk_instance_device(inst)->target, &few, 0);
+        launch(inst, kpk_instance_device(inst)->target, &tiles, UINT64_MAX);
+        kpk_close(inst);
+    }
+    printf("%u passed, %u failed\n", passed, failed);
+    return failed || !ndevices;
+}
