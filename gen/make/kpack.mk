@@ -266,7 +266,9 @@ PACK_EMBEDS := $(foreach a,$(KPACK_AMD_ARCHS),$(KPACK_MODULES:%=$(KPACK_B)/embed
 # of kernels and what types are called on the host, beside all sources. A stamp
 # for each tells when such a file goes.
 KPACK_SOURCE_OF = $(or $(foreach s,$(KPACK_SOURCES),$(if $(filter $(1),$(basename $(notdir $(s)))),$(s))),$(KPACK_KERNELS)/$(1).hip)
-KPACK_CSV_OF    = $(wildcard $(basename $(call KPACK_SOURCE_OF,$(1))).csv)
+KPACK_CSV_MAKER = $(wildcard $(basename $(call KPACK_SOURCE_OF,$(1))).csv.c)
+KPACK_CSV_OF    = $(or $(wildcard $(basename $(call KPACK_SOURCE_OF,$(1))).csv),\
+  $(if $(call KPACK_CSV_MAKER,$(1)),$(KPACK_B)/gen/$(1).csv))
 KPACK_ALIASES  := $(wildcard $(KPACK_KERNELS)/aliases.csv)
 KPACK_TYPES    := $(wildcard $(KPACK_KERNELS)/types.csv)
 KPACK_STAMP_IF  = $(wildcard $(KPACK_B)/stamp/$(1)) $(if $(2),$(KPACK_B)/stamp/$(1))
@@ -279,6 +281,17 @@ $(call KPACK_MAYBE_STAMP,$(KPACK_B)/stamp/types,$(KPACK_TYPES))
 $(foreach m,$(KPACK_MODULES),\
   $(call KPACK_MAYBE_STAMP,$(KPACK_B)/stamp/flags.$(m),$(HIPFLAGS_$(m)))\
   $(call KPACK_MAYBE_STAMP,$(KPACK_B)/stamp/csv.$(m),$(call KPACK_CSV_OF,$(m))))
+
+# A table may be a program that prints it, NAME.csv.c: both then follow from
+# the lists that the module itself includes.
+define KPACK_CSV_RULE
+$(KPACK_B)/gen/$(1).csv: $(call KPACK_CSV_MAKER,$(1))
+	@mkdir -p '$$(@D)'
+	@$$(CC) -std=c11 -I$$(KPACK_KERNELS)/include -MMD -MP -MF '$$@.d' -MT '$$@' -o '$$@.maker' $$<
+	@'$$@.maker' >'$$@.new' && mv '$$@.new' '$$@' && rm '$$@.maker'
+endef
+$(foreach m,$(KPACK_MODULES),$(if $(call KPACK_CSV_MAKER,$(m)),$(eval $(call KPACK_CSV_RULE,$(m)))))
+-include $(wildcard $(KPACK_B)/gen/*.csv.d)
 
 # Kernels that were compiled elsewhere, if they are what was made there.
 ifneq ($(PREBUILT),)

@@ -44,7 +44,7 @@ static bool ends_with(const char *text, const char *end)
 static kpk_gemm_plan choose(const kpk_gemm_product *p, size_t card,
                             uint64_t workspace)
 {
-    kpk_gemm_plan plan;
+    kpk_gemm_plan plan = {.splits = 0};
 
     memset(&plan, 0, sizeof(plan));
     check(kpk_gemm_choose_for(&kpk_module_gemm, cards[card].target,
@@ -146,7 +146,7 @@ static void launch(kpk_instance *inst, const char *target,
                            .alpha = 2,
                            .beta = 0};
     void *da = NULL, *db = NULL, *dc = NULL, *workspace = NULL;
-    kpk_gemm_plan plan;
+    kpk_gemm_plan plan = {.splits = 0};
     bool right = true;
 
     for (size_t i = 0; i < na; i++)
@@ -199,7 +199,7 @@ int main(void)
     const kpk_gemm_product few = {KPK_GEMM_F32, 0, 0, 5, 70, 2000, 1};
     const kpk_gemm_product tiles = {KPK_GEMM_F32, 1, 1, 40, 70, 2000, 1};
     kpk_gemm_product wrong = few;
-    kpk_gemm_plan plan;
+    kpk_gemm_plan plan = {.splits = 0};
     int ndevices = 0;
 
     check_choices();
