@@ -113,8 +113,7 @@ hipError_t record_event(struct queue *q, hipEvent_t event)
     hipError_t error = hipErrorOutOfMemory;
     struct op *op;
 
-    if (!handle_valid(event, HANDLE_EVENT) ||
-        event->device != q->device->ordinal)
+    if (!handle_valid(event, HANDLE_EVENT))
         return hipErrorInvalidHandle;
     op = new_op(sizeof(*op), NULL, NULL);
     if (op) {
@@ -133,7 +132,8 @@ static hipError_t record(hipEvent_t event, struct queue *q)
 
     if (!q)
         return hipErrorContextIsDestroyed;
-    if (handle_valid(event, HANDLE_EVENT)) {
+    if (handle_valid(event, HANDLE_EVENT) &&
+        (is_capturing(q) || event->device == q->device->ordinal)) {
         captured_clear(&event->captured);
         error = is_capturing(q) ? capture_record(q, &event->captured)
                                 : record_event(q, event);

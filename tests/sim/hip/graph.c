@@ -140,6 +140,7 @@ void graph_free(hipGraph_t graph)
     if (!graph)
         return;
     handle_remove(graph, HANDLE_GRAPH);
+    graph_let_go(graph);
     for (i = 0; i < graph->nnodes; i++)
         free_node(graph->nodes[i]);
     free(graph->nodes);
@@ -183,7 +184,7 @@ hipGraph_t graph_clone(hipGraph_t graph)
 {
     hipGraph_t clone = graph_new();
 
-    if (clone && !clone_nodes(clone, graph)) {
+    if (clone && (!clone_nodes(clone, graph) || !graph_hold_as(clone, graph))) {
         graph_free(clone);
         return NULL;
     }

@@ -50,6 +50,8 @@ struct kernel_node {
     void **params;  /* into bytes; NULL where there is a packed buffer */
     size_t nbytes;
     void *extra[5];
+    int attribute; /* the one that was set, 0: none */
+    unsigned char value[64];
 };
 
 struct hipGraphNode {
@@ -74,6 +76,7 @@ struct ihipGraph {
     hipGraphNode_t *nodes; /* in order of creation */
     size_t nnodes;
     bool is_clone;
+    struct held *held; /* users' objects, graph_attr.c */
 };
 
 /* A graph as it was when it was instantiated, in an order to run it in. */
@@ -108,6 +111,12 @@ hipError_t kernel_node_set(struct kernel_node *k, const struct launch *launch,
 /* What the union holds, taken over from another node of the same type. */
 hipError_t node_copy_work(hipGraphNode_t to, const struct hipGraphNode *from);
 void node_free_work(hipGraphNode_t node);
+
+/* ---- graph_attr.c ---- */
+
+/* Holds what another graph holds; lets go of all. */
+bool graph_hold_as(hipGraph_t graph, const struct ihipGraph *from);
+void graph_let_go(hipGraph_t graph);
 
 /* ---- graph_exec.c ---- */
 

@@ -111,11 +111,12 @@ static void free_exec(hipGraphExec_t exec)
 static hipError_t instantiate(hipGraphExec_t *out, hipGraph_t graph,
                               uint64_t flags)
 {
-    enum { KNOWN_FLAGS = 0xf };
+    enum { LAST_FLAG = 8 };
     hipGraphExec_t exec;
 
-    if (!out || !handle_valid(graph, HANDLE_GRAPH) ||
-        (flags & ~(uint64_t)KNOWN_FLAGS))
+    /* One flag at a time. */
+    if (!out || !handle_valid(graph, HANDLE_GRAPH) || flags > LAST_FLAG ||
+        (flags & (flags - 1)))
         return hipErrorInvalidValue;
     exec = calloc(1, sizeof(*exec));
     if (!exec)
@@ -197,7 +198,9 @@ enum update_result {
     UPDATE_SUCCESS,
     UPDATE_ERROR,
     UPDATE_TOPOLOGY_CHANGED,
-    UPDATE_NODE_TYPE_CHANGED
+    UPDATE_NODE_TYPE_CHANGED,
+    UPDATE_PARAMETERS_CHANGED = 5,
+    UPDATE_FUNCTION_CHANGED = 7
 };
 
 static size_t place_of(const struct ihipGraph *graph, hipGraphNode_t node)
@@ -223,6 +226,12 @@ static enum update_result compare(hipGraph_t old, hipGraph_t new,
         *bad = new->nodes[i];
         if (a->type != b->type)
             return UPDATE_NODE_TYPE_CHANGED;
+        if (a->type == NODE_MEMCPY && a->u.copy.kind != b->u.copy.kind)
+            return UPDATE_PARAMETERS_CHANGED;
+        if (a->type == NODE_KERNEL &&
+            a->u.kernel.launch.function->loaded->device !=
+                b->u.kernel.launch.function->loaded->device)
+            return UPDATE_FUNCTION_CHANGED;
         if (a->ndeps != b->ndeps)
             return UPDATE_TOPOLOGY_CHANGED;
         for (k = 0; k < a->ndeps; k++)

@@ -80,10 +80,12 @@ static void point_at_own(struct kernel_node *k)
 hipError_t kernel_node_set(struct kernel_node *k, const struct launch *launch,
                            const void *func)
 {
-    struct kernel_node fresh = {.func = func, .launch = *launch};
+    struct kernel_node fresh = {
+        .func = func, .launch = *launch, .attribute = k->attribute};
     void *none[1] = {NULL};
     hipError_t error;
 
+    memcpy(fresh.value, k->value, sizeof(fresh.value));
     fresh.launch.start = fresh.launch.stop = NULL;
     loaded_ref(launch->function->loaded);
     error = launch->extra
@@ -113,6 +115,9 @@ hipError_t node_copy_work(hipGraphNode_t to, const struct hipGraphNode *from)
 
     switch (from->type) {
     case NODE_KERNEL:
+        to->u.kernel.attribute = from->u.kernel.attribute;
+        memcpy(to->u.kernel.value, from->u.kernel.value,
+               sizeof(to->u.kernel.value));
         return kernel_node_set(&to->u.kernel, &from->u.kernel.launch,
                                from->u.kernel.func);
     case NODE_GRAPH:
@@ -508,6 +513,36 @@ HIP_API hipError_t hipGraphExecNodeSetParams(hipGraphExec_t exec,
     X(hipGraphEventWaitNodeSetEvent,         hipGraphExecEventWaitNodeSetEvent,         NODE_WAIT_EVENT,   (hipEvent_t event),              set_event(to, event))
 /* clang-format on */
 
+/*
+ * What an instantiated node may not change: a copy's direction, the device and
+ * the rows of a fill. What changed all the same is
+ * taken back.
+ */
+static bool keeps_its_kind(const struct hipGraphNode *before,
+                           const struct hipGraphNode *after)
+{
+    const struct fill *f = &before->u.fill, *g = &after->u.fill;
+    struct sim_alloc a, b;
+
+    if (after->type == NODE_MEMCPY)
+        return before->u.copy.kind == after->u.copy.kind;
+    if (after->type == NODE_MEMSET)
+        return f->height == 1 && g->height == 1 &&
+               find_allocation((const void *)(uintptr_t)f->dst, &a) &&
+               find_allocation((const void *)(uintptr_t)g->dst, &b) &&
+               a.device == b.device;
+    return true;
+}
+
+static hipError_t keep_change(const struct hipGraphNode *before,
+                              hipGraphNode_t node, hipError_t outcome)
+{
+    if (outcome != hipSuccess || keeps_its_kind(before, node))
+        return outcome;
+    node->u = before->u; /* copies and fills own nothing */
+    return hipErrorInvalidValue;
+}
+
 #define ARGUMENTS(...) __VA_ARGS__
 #define SETTER(name, exec_name, type, parameters, set)                         \
     HIP_API hipError_t name(hipGraphNode_t node, ARGUMENTS parameters)         \
@@ -521,11 +556,15 @@ HIP_API hipError_t hipGraphExecNodeSetParams(hipGraphExec_t exec,
     HIP_API hipError_t exec_name(hipGraphExec_t exec, hipGraphNode_t node,     \
                                  ARGUMENTS parameters)                         \
     {                                                                          \
+        struct hipGraphNode before;                                            \
         hipGraphNode_t to;                                                     \
                                                                                \
         ENTER();                                                               \
         to = target(exec, true, node, type);                                   \
-        LEAVE(to ? set : hipErrorInvalidValue);                                \
+        if (!to)                                                               \
+            LEAVE(hipErrorInvalidValue);                                       \
+        before = *to;                                                          \
+        LEAVE(keep_change(&before, to, set));                                  \
     }
 SETTERS(SETTER)
 
@@ -610,6 +649,12 @@ static void tell_fill(const struct hipGraphNode *node, hipMemsetParams *p)
     }
 GETTERS(GETTER)
 
+static bool can_be_disabled(const struct hipGraphNode *node)
+{
+    return node->type == NODE_KERNEL || node->type == NODE_MEMCPY ||
+           node->type == NODE_MEMSET;
+}
+
 HIP_API hipError_t hipGraphNodeSetEnabled(hipGraphExec_t exec,
                                           hipGraphNode_t node, unsigned enabled)
 {
@@ -618,8 +663,7 @@ HIP_API hipError_t hipGraphNodeSetEnabled(hipGraphExec_t exec,
     ENTER();
     to = handle_valid(node, HANDLE_NODE) ? target(exec, true, node, node->type)
                                          : NULL;
-    if (!to || (node->type != NODE_KERNEL && node->type != NODE_MEMCPY &&
-                node->type != NODE_MEMSET))
+    if (!to || !can_be_disabled(to))
         LEAVE(hipErrorInvalidValue);
     to->enabled = enabled != 0;
     LEAVE(hipSuccess);
@@ -634,7 +678,7 @@ HIP_API hipError_t hipGraphNodeGetEnabled(hipGraphExec_t exec,
     ENTER();
     to = handle_valid(node, HANDLE_NODE) ? target(exec, true, node, node->type)
                                          : NULL;
-    if (!to || !enabled)
+    if (!to || !enabled || !can_be_disabled(to))
         LEAVE(hipErrorInvalidValue);
     *enabled = to->enabled;
     LEAVE(hipSuccess);

@@ -183,7 +183,8 @@ enum handle_kind {
     HANDLE_POOL,
     HANDLE_GRAPH,
     HANDLE_NODE,
-    HANDLE_GRAPH_EXEC
+    HANDLE_GRAPH_EXEC,
+    HANDLE_USER_OBJECT
 };
 
 bool handle_add(const void *handle, enum handle_kind kind);

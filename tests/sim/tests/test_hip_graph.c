@@ -18,6 +18,14 @@ hipError_t hipGraphAddNode(hipGraphNode_t *node, hipGraph_t graph,
 hipError_t hipGraphNodeSetParams(hipGraphNode_t node, const void *params);
 hipError_t hipGraphExecNodeSetParams(hipGraphExec_t exec, hipGraphNode_t node,
                                      const void *params);
+hipError_t hipUserObjectCreate(void **object, void *pointer,
+                               void (*destroy)(void *), unsigned refs,
+                               unsigned flags);
+hipError_t hipUserObjectRelease(void *object, unsigned n);
+hipError_t hipGraphRetainUserObject(hipGraph_t graph, void *object, unsigned n,
+                                    unsigned flags);
+hipError_t hipGraphKernelNodeCopyAttributes(hipGraphNode_t from,
+                                            hipGraphNode_t to);
 hipError_t hipEventRecordWithFlags(hipEvent_t event, hipStream_t stream,
                                    unsigned flags);
 
@@ -681,6 +689,97 @@ static void test_update_from_a_new_capture(void **state)
     EXPECT(hipSuccess, hipGraphExecDestroy(exec));
 }
 
+static void test_what_an_instantiated_node_may_not_change(void **state)
+{
+    hipGraph_t graph = new_graph(), other = new_graph();
+    unsigned back[N] = {0};
+    hipMemsetParams p = {
+        .dst = data, .elementSize = 4, .height = 1, .value = 2, .width = N};
+    hipGraphNode_t start = fill_node(graph, 1), copy, bad;
+    hipGraphExecUpdateResult result;
+    hipGraphExec_t exec;
+    void *elsewhere;
+
+    (void)state;
+    EXPECT(hipSuccess,
+           hipGraphAddMemcpyNode1D(&copy, graph, &start, 1, back, data,
+                                   sizeof(back), hipMemcpyDeviceToHost));
+    exec = instantiated(graph);
+    EXPECT(hipErrorInvalidValue,
+           hipGraphExecMemcpyNodeSetParams1D(
+               exec, copy, data, back, sizeof(back), hipMemcpyHostToDevice));
+    EXPECT(hipSuccess, hipSetDevice(1));
+    EXPECT(hipSuccess, hipMalloc(&elsewhere, sizeof(back)));
+    EXPECT(hipSuccess, hipSetDevice(0));
+    p.dst = elsewhere;
+    EXPECT(hipErrorInvalidValue,
+           hipGraphExecMemsetNodeSetParams(exec, start, &p));
+    p.dst = data;
+    EXPECT(hipSuccess, hipGraphExecMemsetNodeSetParams(exec, start, &p));
+    run(exec);
+    assert_int_equal(back[0], 2); /* the copy is as it was */
+    EXPECT(hipSuccess,
+           hipGraphAddMemcpyNode1D(&copy, other, NULL, 0, data, back,
+                                   sizeof(back), hipMemcpyHostToDevice));
+    EXPECT(hipErrorGraphExecUpdateFailure,
+           hipGraphExecUpdate(exec, other, &bad, &result));
+    assert_int_equal(result, hipGraphExecUpdateErrorTopologyChanged);
+    EXPECT(hipErrorInvalidValue,
+           hipGraphInstantiateWithFlags(&exec, graph, 8 | 2));
+    EXPECT(hipSuccess, hipFree(elsewhere));
+    EXPECT(hipSuccess, hipGraphExecDestroy(exec));
+    EXPECT(hipSuccess, hipGraphDestroy(graph));
+    EXPECT(hipSuccess, hipGraphDestroy(other));
+}
+
+static void test_attributes_of_kernel_nodes(void **state)
+{
+    const hipKernelNodeAttrID cooperative = (hipKernelNodeAttrID)2;
+    const hipKernelNodeAttrID priority = (hipKernelNodeAttrID)8;
+    const hipKernelNodeAttrID unknown = (hipKernelNodeAttrID)3;
+    hipGraph_t graph = new_graph();
+    hipGraphNode_t a = kernel_node(graph, NULL, 0, 1);
+    hipGraphNode_t b = kernel_node(graph, NULL, 0, 1), c = fill_node(graph, 1);
+    hipKernelNodeAttrValue value = {.cooperative = 1}, got = {0};
+
+    (void)state;
+    EXPECT(hipSuccess, hipGraphKernelNodeSetAttribute(a, cooperative, &value));
+    EXPECT(hipSuccess, hipGraphKernelNodeCopyAttributes(a, b));
+    EXPECT(hipSuccess, hipGraphKernelNodeGetAttribute(b, cooperative, &got));
+    assert_int_equal(got.cooperative, 1);
+    EXPECT(hipErrorInvalidValue,
+           hipGraphKernelNodeGetAttribute(b, priority, &got));
+    EXPECT(hipErrorInvalidValue,
+           hipGraphKernelNodeSetAttribute(a, unknown, &value));
+    EXPECT(hipErrorInvalidValue,
+           hipGraphKernelNodeSetAttribute(c, cooperative, &value));
+    EXPECT(hipSuccess, hipGraphDestroy(graph));
+}
+
+/* A user's object goes with the last graph that holds it. */
+static void test_user_objects_live_as_long_as_their_graphs(void **state)
+{
+    hipGraph_t graph = new_graph();
+    hipGraphExec_t exec;
+    unsigned gone = 0;
+    void *object;
+
+    (void)state;
+    EXPECT(hipErrorInvalidValue,
+           hipUserObjectCreate(&object, &gone, add_to_count, 0, 1));
+    EXPECT(hipSuccess, hipUserObjectCreate(&object, &gone, add_to_count, 1, 1));
+    EXPECT(hipSuccess, hipGraphRetainUserObject(graph, object, 1, 0));
+    EXPECT(hipSuccess, hipUserObjectRelease(object, 1));
+    assert_int_equal(gone, 0);
+    exec = instantiated(graph);
+    EXPECT(hipSuccess, hipGraphDestroy(graph));
+    assert_int_equal(gone, 0);
+    EXPECT(hipSuccess, hipGraphExecDestroy(exec));
+    assert_int_equal(gone, 1);
+    EXPECT(hipSuccess, hipUserObjectRelease(object, 1)); /* no error */
+    assert_int_equal(gone, 1);
+}
+
 static void test_clones_and_pictures(void **state)
 {
     char path[] = "/tmp/kpk-graph-XXXXXX", text[512] = "";
@@ -753,6 +852,9 @@ int main(void)
         cmocka_unit_test(test_nodes_by_generic_parameters),
         cmocka_unit_test(test_parameters_change),
         cmocka_unit_test(test_update_from_a_new_capture),
+        cmocka_unit_test(test_what_an_instantiated_node_may_not_change),
+        cmocka_unit_test(test_attributes_of_kernel_nodes),
+        cmocka_unit_test(test_user_objects_live_as_long_as_their_graphs),
         cmocka_unit_test(test_clones_and_pictures),
         cmocka_unit_test(test_graph_holds_its_kernels),
     };
