@@ -41,7 +41,7 @@ enum {
 };
 
 /* A launch's list of packed arguments: HIP ends it with 3, CUDA with 0. */
-enum { LAUNCH_PARAM_END = 0, HIP_LAUNCH_PARAM_END = 3, MAX_EXTRA = 8 };
+enum { LAUNCH_PARAM_END = 0, NUM_EXTRA = 5 };
 
 enum { MAX_DEVICES = 64 };
 
@@ -178,38 +178,26 @@ static hipError_t func_get_attribute(int *out, hipFunction_attribute attribute,
     return cuda.cuFuncGetAttribute(out, attribute, (CUfunction)function);
 }
 
-/* The list as CUDA ends it; NULL stays NULL. */
-static CUresult cuda_extra(void **extra, void *list[MAX_EXTRA], void ***out)
+/* HIP's list is buffer, its size and an end, which CUDA writes as 0; NULL stays
+ * NULL. */
+static void **cuda_extra(void **extra, void *list[NUM_EXTRA])
 {
-    *out = NULL;
     if (!extra)
-        return CUDA_SUCCESS;
-    for (int i = 0; i < MAX_EXTRA; i++) {
-        const bool end = extra[i] == (void *)(uintptr_t)HIP_LAUNCH_PARAM_END;
-
-        /* Marks stand at even places, values behind them. */
-        list[i] =
-            end && i % 2 == 0 ? (void *)(uintptr_t)LAUNCH_PARAM_END : extra[i];
-        if (end && i % 2 == 0) {
-            *out = list;
-            return CUDA_SUCCESS;
-        }
-    }
-    return CUDA_ERROR_INVALID_VALUE;
+        return NULL;
+    memcpy(list, extra, NUM_EXTRA * sizeof(*list));
+    list[NUM_EXTRA - 1] = (void *)(uintptr_t)LAUNCH_PARAM_END;
+    return list;
 }
 
 static hipError_t launch(hipFunction_t f, unsigned gx, unsigned gy, unsigned gz,
                          unsigned bx, unsigned by, unsigned bz, unsigned shared,
                          hipStream_t stream, void **params, void **extra)
 {
-    void *list[MAX_EXTRA];
-    void **converted;
-    const CUresult error = cuda_extra(extra, list, &converted);
+    void *list[NUM_EXTRA];
 
-    if (error != CUDA_SUCCESS)
-        return error;
     return cuda.cuLaunchKernel((CUfunction)f, gx, gy, gz, bx, by, bz, shared,
-                               (CUstream)stream, params, converted);
+                               (CUstream)stream, params,
+                               cuda_extra(extra, list));
 }
 
 /* Sizes are threads here. KPK_LAUNCH_ANY_ORDER is a permission; CUDA has no
@@ -404,11 +392,17 @@ static kpk_status leave(int device, intptr_t saved, kpk_status st)
     CUcontext popped = NULL;
     const CUresult error = saved ? cuda.cuCtxPopCurrent(&popped) : CUDA_SUCCESS;
 
-    if (error != CUDA_SUCCESS && st == KPK_OK)
+    if (error == CUDA_SUCCESS)
+        return st;
+    if (st == KPK_OK)
         return kpk_i_fail_gpu(&kpk_i_cuda, "cuCtxPopCurrent", error,
-                              "cannot take CUDA device %d back from this "
-                              "thread",
+                              "the call did its work, but cannot take CUDA "
+                              "device %d back from this thread: it is current "
+                              "now",
                               device);
+    kpk_i_fail_more(". After that cuCtxPopCurrent() returned %d: CUDA device "
+                    "%d is current now",
+                    (int)error, device);
     return st;
 }
 
@@ -494,22 +488,22 @@ static void store_function(void *slot, void *found)
 
 static const char *file_of_driver(void)
 {
-    Dl_info info;
+    Dl_info info = {.dli_fname = NULL};
     void *at;
 
     memcpy(&at, &cuda.cuModuleLoadData, sizeof(at));
-    return dladdr(at, &info) && info.dli_fname ? info.dli_fname
-                                               : "a CUDA driver";
+    (void)dladdr(at, &info);
+    return info.dli_fname ? info.dli_fname : "a CUDA driver";
 }
 
-/* Binds all rows; the first needed one that is missing is the failure. */
+/* Binds all rows; one that is needed and missing is the failure. */
 static kpk_status bind_functions(void *handle, const char *what)
 {
     const char *missing = NULL;
 
 #define X(need, name, exported, args)                                          \
     store_function(&cuda.name, dlsym(handle, #exported));                      \
-    if ((need) && !cuda.name && !missing)                                      \
+    if ((need) && !cuda.name)                                                  \
         missing = #exported;
     KPK_CUDA_TABLE(X)
 #undef X

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define API __attribute__((visibility("default")))
 
@@ -73,6 +74,8 @@ static int enter(const char *name)
 {
     atomic_fetch_add(&fake_cuda.ncalls, 1);
     if (fake_cuda.fail_name && strcmp(name, fake_cuda.fail_name) == 0)
+        return fake_cuda.fail_error;
+    if (atomic_load(&fake_cuda.fail_in) == 0 && fake_cuda.fail_later)
         return fake_cuda.fail_error;
     if (atomic_load(&fake_cuda.fail_in) > 0 &&
         atomic_fetch_sub(&fake_cuda.fail_in, 1) == 1)
@@ -179,6 +182,12 @@ FUNCTION(cuDevicePrimaryCtxRetain, (struct context * *out, int device))
 {
     ENTER();
     atomic_fetch_add(&fake_cuda.nretains, 1);
+    if (fake_cuda.slow)
+        usleep(50000);
+    if (fake_cuda.no_context) {
+        *out = NULL;
+        return SUCCESS;
+    }
     primaries[device - 70].device = device - 70;
     *out = &primaries[device - 70];
     return SUCCESS;
@@ -316,7 +325,9 @@ FUNCTION(cuFuncGetAttribute,
 {
     ENTER_CONTEXT();
     (void)function;
-    *out = attribute == 1 ? 2448 : 1000 + attribute;
+    *out = attribute != 1         ? 1000 + attribute
+           : fake_cuda.own_shared ? fake_cuda.own_shared
+                                  : 2448;
     return SUCCESS;
 }
 

@@ -23,6 +23,10 @@ struct fake_cuda {
     const char *fail_name; /* fails every call to this function ... */
     int fail_error;        /* ... with this error */
     atomic_int fail_in;    /* > 0: counts calls down, fails the last; -1 off */
+    int fail_later;        /* ... and all after that */
+    int no_context;        /* a context is retained, and is none */
+    int own_shared;        /* of a function; 0: 2448 bytes */
+    int slow;              /* retaining a context takes a while */
     const char *log;       /* of PTX's compiler, when that fails */
 
     /* Read by the test. */

@@ -3,6 +3,8 @@
  * The driver is the fake of fake_cuda.c. A process finds a driver once, so what
  * depends on the process is a case of its own: this program started again.
  */
+/* link: -Wl,--wrap=dlsym,--wrap=dladdr,--wrap=dlerror */
+/* link: -Wl,--wrap=dl_iterate_phdr,--wrap=dlopen */
 /* For setenv and fork; the name is glibc's. */
 #define _GNU_SOURCE /* NOLINT(bugprone-reserved-identifier,cert-dcl37-c) */
 #include "unit.h"
@@ -11,6 +13,9 @@
 #include "fake_hip.h"
 #include "kpack/format.h"
 
+#include <dlfcn.h>
+#include <link.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -49,12 +54,17 @@ BLOB(amd, 128, ELF(64, 224));
 BLOB(cubin, 128, ELF(0x41, 190));
 BLOB(ptx, 13, ".version 7.8\n");
 BLOB(torn_ptx, 13, ".version\0 7.8");
+BLOB(short_ptx, 7, ".versio");
+BLOB(other_amd, 128, ELF(64, 62));
+BLOB(other_cubin, 128, ELF(0x41, 62));
+BLOB(older_cubin, 128, ELF(0x33, 190));
 
-static const struct kpk_kernel_attrs attrs[] = {{.kernarg_nbytes = 16,
-                                                 .kernarg_align = 8,
-                                                 .max_block = 256,
-                                                 .lds_nbytes = 2448,
-                                                 .wave_size = 32}};
+#define ATTRS                                                                  \
+    {                                                                          \
+        .kernarg_nbytes = 16, .kernarg_align = 8, .max_block = 256,            \
+        .lds_nbytes = 2448, .wave_size = 32                                    \
+    }
+static const struct kpk_kernel_attrs attrs[] = {ATTRS, ATTRS};
 /* clang-format off */
 static const struct kpk_code_object objects[] = {
     {COMPUTE_80, 78, &ptx.head, attrs, {0}},
@@ -64,9 +74,19 @@ static const struct kpk_code_object torn_objects[] = {
     {COMPUTE_80, 78, &torn_ptx.head, attrs, {0}},
     {GFX90A, 5, &cubin.head, attrs, {0}},
     {SM_90, 130, &amd.head, attrs, {0}}};
+static const struct kpk_code_object short_objects[] = {
+    {COMPUTE_80, 78, &short_ptx.head, attrs, {0}},
+    {GFX90A, 5, &other_amd.head, attrs, {0}},
+    {SM_90, 130, &other_cubin.head, attrs, {0}}};
+static const struct kpk_code_object older_objects[] = {
+    {COMPUTE_80, 78, &ptx.head, attrs, {0}},
+    {GFX90A, 5, &other_amd.head, attrs, {0}},
+    {SM_90, 140, &older_cubin.head, attrs, {0}}};
 static const struct kpk_arg_desc args[] = {
     {X, 0, 8, KPK_ARG_GLOBAL_BUFFER}, {BY, 8, 8, KPK_ARG_BY_VALUE}};
-static const struct kpk_kernel_desc kernels[] = {{SCALE, 0, 2, 16}};
+/* Kernel "both" has 16 bytes of arguments that no list names. */
+static const struct kpk_kernel_desc kernels[] = {{BOTH, 0, 0, 16},
+                                                 {SCALE, 0, 2, 16}};
 /* clang-format on */
 
 #define MODULE(id, list)                                                       \
@@ -76,10 +96,12 @@ static const struct kpk_kernel_desc kernels[] = {{SCALE, 0, 2, 16}};
                                   .kernels = kernels,                          \
                                   .args = args,                                \
                                   .objects = (list),                           \
-                                  .nkernels = 1,                               \
+                                  .nkernels = 2,                               \
                                   .nobjects = 3}
 MODULE(both, objects);
 MODULE(torn, torn_objects);
+MODULE(shortened, short_objects);
+MODULE(older, older_objects); /* of an older ABI, by a newer CUDA */
 
 static const kpk_module *const modules[] = {&both};
 static const kpk_pack pack = {KPK_FORMAT_VERSION, 1, "both", modules};
@@ -114,6 +136,59 @@ static int check_clean(void **state)
 static int says(const char *part)
 {
     return strstr(kpk_error_message(), part) != NULL;
+}
+
+/* ---- what the loader says, as a test wants it -----------------------------
+ */
+
+static const char *hidden; /* functions of these names, blank-separated */
+static bool nameless;      /* no library has a file */
+static bool speechless;    /* dlerror() has nothing to say */
+static bool no_interpreter;
+static const char *loaded_as; /* the file of a driver that is in the process */
+
+void *__real_dlopen(const char *name, int mode);
+void *__wrap_dlopen(const char *name, int mode);
+
+void *__wrap_dlopen(const char *name, int mode)
+{
+    return __real_dlopen(mode & RTLD_NOLOAD && loaded_as ? loaded_as : name,
+                         mode);
+}
+
+void *__real_dlsym(void *handle, const char *name);
+void *__wrap_dlsym(void *handle, const char *name);
+int __real_dladdr(const void *address, Dl_info *info);
+int __wrap_dladdr(const void *address, Dl_info *info);
+char *__real_dlerror(void);
+char *__wrap_dlerror(void);
+typedef int each_object(struct dl_phdr_info *, size_t, void *);
+int __real_dl_iterate_phdr(each_object *callback, void *data);
+int __wrap_dl_iterate_phdr(each_object *callback, void *data);
+
+void *__wrap_dlsym(void *handle, const char *name)
+{
+    return hidden && strstr(hidden, name) ? NULL : __real_dlsym(handle, name);
+}
+
+int __wrap_dladdr(const void *address, Dl_info *info)
+{
+    return nameless ? 0 : __real_dladdr(address, info);
+}
+
+char *__wrap_dlerror(void)
+{
+    char *text = __real_dlerror();
+
+    return speechless ? NULL : text;
+}
+
+int __wrap_dl_iterate_phdr(each_object *callback, void *data)
+{
+    struct dl_phdr_info none = {0};
+
+    return no_interpreter ? callback(&none, sizeof(none), data)
+                          : __real_dl_iterate_phdr(callback, data);
 }
 
 /* ---- beside HIP ---------------------------------------------------------- */
@@ -219,7 +294,7 @@ static void test_every_way_to_launch(void **state)
     unsigned char buffer[16] = {0};
     uint64_t x = 7;
     double by = 1;
-    const kpk_kernel *k;
+    const kpk_kernel *k, *unlisted;
     kpk_launch_item item = {.shape = options.shape, .stream = &options};
     kpk_arg list[2] = {KPK_ARG(x), KPK_ARG(by)};
 
@@ -227,11 +302,33 @@ static void test_every_way_to_launch(void **state)
     assert_ok(kpk_kernel_get(gpu, "scale", &k));
     assert_ok(kpk_launch_packed(k, &options.shape, NULL, buffer, 16));
     assert_int_equal(cuda->last.extra_nbytes, 16);
+    cuda->own_shared = 232448; /* all that there is: nothing to allow */
+    cuda->dynamic_shared = 7;
+    assert_ok(kpk_kernel_get(gpu, "both", &unlisted));
+    assert_int_equal(cuda->dynamic_shared, 7);
+    cuda->own_shared = 0;
+    assert_ok(kpk_launch_packed(unlisted, &options.shape, NULL, buffer, 16));
+    assert_int_equal(cuda->last.extra_nbytes, 16);
     options.start_event = options.stop_event = buffer;
     options.flags = KPK_LAUNCH_ANY_ORDER;
     assert_ok(kpk_launch_ex(k, &options, KPK_ARGS(x, by)));
     assert_int_equal(cuda->nevents, 2);
     assert_int_equal(cuda->last.grid[0], 2); /* blocks, of threads again */
+    options.start_event = NULL;
+    assert_ok(kpk_launch_ex(k, &options, KPK_ARGS(x, by)));
+    assert_int_equal(cuda->nevents, 3);
+    options.start_event = buffer;
+    options.stop_event = NULL;
+    assert_ok(kpk_launch_ex(k, &options, KPK_ARGS(x, by)));
+    assert_int_equal(cuda->nevents, 4);
+    cuda->fail_name = "cuEventRecord";
+    cuda->fail_error = 400;
+    assert_status(kpk_launch_ex(k, &options, KPK_ARGS(x, by)), KPK_ERR_HIP);
+    options.stop_event = buffer; /* which then is not recorded */
+    cuda->fail_name = "cuLaunchKernel";
+    assert_status(kpk_launch_ex(k, &options, KPK_ARGS(x, by)), KPK_ERR_HIP);
+    assert_int_equal(cuda->nevents, 5);
+    cuda->fail_name = NULL;
     options.start_event = options.stop_event = NULL;
     options.flags = KPK_LAUNCH_COOPERATIVE;
     assert_ok(kpk_launch_ex(k, &options, KPK_ARGS(x, by)));
@@ -403,22 +500,81 @@ static void test_load_failures_say_what_to_do(void **state)
     assert_message("(its compiler says: ptxas fatal : Unsupported .version "
                    "9.9)");
     assert_ok(kpk_close(gpu));
+    cuda->log = "";
+    {
+        const kpk_module *const list[] = {&older};
+
+        cuda->fail_name = "cuModuleLoadData";
+        cuda->fail_error = 200;
+        assert_ok(kpk_open_modules(list, 1, 2, &gpu));
+        assert_status(kpk_kernel_get(gpu, "scale", &k), KPK_ERR_HIP);
+        assert_message("(it was made by CUDA 14.0, this driver is for 13.0: "
+                       "update the driver");
+        assert_ok(kpk_close(gpu));
+        assert_ok(kpk_open_modules(modules, 1, 2, &gpu));
+        assert_status(kpk_kernel_get(gpu, "scale", &k), KPK_ERR_HIP);
+        assert_false(says("it was made by"));
+        assert_ok(kpk_close(gpu));
+        assert_ok(kpk_open_modules(modules, 1, 3, &gpu)); /* PTX */
+        assert_status(kpk_kernel_get(gpu, "scale", &k), KPK_ERR_HIP);
+        assert_false(says("it was made by"));
+        assert_ok(kpk_close(gpu));
+        cuda->fail_name = NULL;
+    }
+}
+
+/* A device that stays current is told of, be it the only failure or not. */
+static void test_device_that_stays_current_is_told(void **state)
+{
+    kpk_instance *gpu = open_on(2);
+    void *x = NULL;
+
+    (void)state;
+    cuda->fail_error = 700;
+    cuda->fail_name = "cuCtxPopCurrent_v2";
+    assert_status(kpk_malloc(gpu, 8, &x), KPK_ERR_HIP);
+    assert_message("the call did its work, but cannot take CUDA device 0 back "
+                   "from this thread: it is current now");
+    cuda->pop();
+    cuda->fail_name = NULL;
+    atomic_store(&cuda->fail_in, 3); /* after cuCtxGetCurrent and ...Push */
+    cuda->fail_later = 1;
+    assert_status(kpk_malloc(gpu, 8, &x), KPK_ERR_HIP);
+    assert_message("cuMemAlloc returned");
+    assert_message("After that cuCtxPopCurrent() returned 700: CUDA device 0 "
+                   "is current now");
+    cuda->fail_later = 0;
+    atomic_store(&cuda->fail_in, -1);
+    cuda->pop();
+    assert_null(x);
+    assert_ok(kpk_close(gpu));
+    /* the block that the first call gave back while no context was current */
+    atomic_store(&cuda->live, 0);
+    atomic_store(&cuda->nviolations, 0);
 }
 
 static void test_damaged_objects_are_refused(void **state)
 {
-    static const char *const says[] = {"does not start as a cubin does",
-                                       "has a byte 0, which PTX has not"};
+    static const struct {
+        const kpk_module *module;
+        int device;
+        const char *says;
+    } cases[] = {
+        {&torn, 2, "does not start as a cubin does"},
+        {&torn, 3, "has a byte 0, which PTX has not"},
+        {&shortened, 0, "is an ELF file for another machine than AMDGPU"},
+        {&shortened, 2, "is an ELF file for another machine than CUDA"},
+        {&shortened, 3, "is shorter than PTX can be"},
+    };
 
     (void)state;
-    for (int i = 0; i < 2; i++) {
-        const kpk_module *const list[] = {&torn};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         const kpk_kernel *k;
         kpk_instance *gpu;
 
-        assert_ok(kpk_open_modules(list, 1, 2 + i, &gpu));
+        assert_ok(kpk_open_modules(&cases[i].module, 1, cases[i].device, &gpu));
         assert_status(kpk_kernel_get(gpu, "scale", &k), KPK_ERR_FORMAT);
-        assert_message(says[i]);
+        assert_message(cases[i].says);
         assert_ok(kpk_close(gpu));
     }
 }
@@ -541,11 +697,13 @@ static int mismatch(void)
 /* One sentence names both searches. */
 static int neither(void)
 {
+    kpk_instance *gpu;
     int n;
 
     EXPECT(kpk_device_count(&n) == KPK_ERR_NO_HIP);
     EXPECT(says("KPK_HIP_LIBRARY names /nowhere, which does not load"));
     EXPECT(says("For NVIDIA GPUs: no CUDA driver"));
+    EXPECT(kpk_open(&pack, 0, &gpu) == KPK_ERR_NO_HIP);
     return 0;
 }
 
@@ -563,7 +721,157 @@ static int no_driver(void)
     int n;
 
     EXPECT(kpk_device_count(&n) == KPK_ERR_NO_HIP);
-    EXPECT(says("is no CUDA driver that kpack can use: it has no cuInit"));
+    EXPECT(says("is no CUDA driver that kpack can use: it has no cu"));
+    return 0;
+}
+
+/* What need not be there. */
+static int old_driver(void)
+{
+    kpk_launch_options options = {.shape = {{1, 1, 1}, {1, 1, 1}, 0}};
+    kpk_device device;
+    kpk_instance *gpu;
+    const kpk_kernel *k;
+    uint32_t blocks;
+    uint64_t x = 0;
+    double by = 1;
+
+    hidden = "cuEventRecord cuLaunchCooperativeKernel "
+             "cuOccupancyMaxActiveBlocksPerMultiprocessor "
+             "cuOccupancyMaxPotentialBlockSize";
+    nameless = true;
+    cuda->fail_name = "cuDriverGetVersion";
+    cuda->fail_error = 1;
+    EXPECT(kpk_device_get(0, &device) == KPK_OK);
+    EXPECT(device.cooperative == 0);
+    cuda->fail_name = NULL;
+    EXPECT(kpk_open(&pack, 0, &gpu) == KPK_OK);
+    EXPECT(kpk_kernel_get(gpu, "scale", &k) == KPK_OK);
+    options.flags = KPK_LAUNCH_COOPERATIVE;
+    EXPECT(kpk_launch_ex(k, &options, KPK_ARGS(x, by)) == KPK_ERR_UNSUPPORTED);
+    EXPECT(says("a CUDA driver"));
+    options.flags = KPK_LAUNCH_ANY_ORDER;
+    EXPECT(kpk_launch_ex(k, &options, KPK_ARGS(x, by)) == KPK_ERR_UNSUPPORTED);
+    EXPECT(kpk_occupancy(k, 64, 0, &blocks) == KPK_ERR_UNSUPPORTED);
+    EXPECT(kpk_occupancy_shape(k, 0, 0, &options.shape) == KPK_ERR_UNSUPPORTED);
+    EXPECT(kpk_close(gpu) == KPK_OK);
+    /* A module that does not load: of which CUDA it is cannot be told. */
+    cuda->fail_name = "cuModuleLoadData";
+    EXPECT(kpk_open(&pack, 0, &gpu) == KPK_OK);
+    EXPECT(kpk_kernel_get(gpu, "scale", &k) == KPK_ERR_HIP);
+    EXPECT(!says("it was made by"));
+    EXPECT(kpk_close(gpu) == KPK_OK);
+    return 0;
+}
+
+/* The driver is in the process: linked, or loaded for all to see. */
+static int in_process(void)
+{
+    int n;
+
+    EXPECT(dlopen(getenv("KPK_CUDA_LIBRARY"), RTLD_NOW | RTLD_GLOBAL));
+    EXPECT(setenv("KPK_CUDA_LIBRARY", "/nowhere", 1) == 0);
+    cuda->init_error = 3;
+    EXPECT(kpk_device_count(&n) == KPK_ERR_NO_HIP);
+    EXPECT(says("does not start: ") && !says("restart"));
+    cuda->init_error = 0;
+    hidden = "cuMemAlloc_v2";
+    EXPECT(kpk_device_count(&n) == KPK_ERR_NO_HIP);
+    EXPECT(says("the CUDA driver in this process is no CUDA driver"));
+    hidden = NULL;
+    EXPECT(kpk_device_count(&n) == KPK_OK && n == 2);
+    return 0;
+}
+
+static int no_reason(void)
+{
+    int n;
+
+    speechless = true;
+    EXPECT(kpk_device_count(&n) == KPK_ERR_NO_HIP);
+    EXPECT(says("no CUDA driver: /nowhere/libcuda.so.1"));
+    no_interpreter = true;
+    EXPECT(kpk_device_count(&n) == KPK_ERR_NO_HIP);
+    EXPECT(says("the CUDA driver, a shared library, cannot be loaded into it"));
+    return 0;
+}
+
+/* Somebody has loaded it for himself. */
+static int in_process_privately(void)
+{
+    int n;
+
+    loaded_as = getenv("KPK_CUDA_LIBRARY");
+    EXPECT(loaded_as && setenv("KPK_CUDA_LIBRARY", "/nowhere", 1) == 0);
+    EXPECT(kpk_device_count(&n) == KPK_OK && n == 2);
+    return 0;
+}
+
+/* More than there is room for: the first ones count. */
+static int many_cards(void)
+{
+    int n;
+
+    cuda->ndevices = 65;
+    EXPECT(kpk_device_count(&n) == KPK_OK && n == 64);
+    return 0;
+}
+
+static void *allocate(void *gpu)
+{
+    void *x = NULL;
+
+    return kpk_malloc(gpu, 8, &x) == KPK_OK && kpk_free(gpu, x) == KPK_OK
+               ? gpu
+               : NULL;
+}
+
+/* Two threads are the first on a device: its context is retained once. */
+static int two_at_once(void)
+{
+    pthread_t threads[2];
+    kpk_instance *gpu;
+    void *done;
+
+    EXPECT(kpk_open(&pack, 0, &gpu) == KPK_OK);
+    cuda->no_context = 1;
+    EXPECT(allocate(gpu) == NULL);
+    cuda->no_context = 0;
+    cuda->fail_name = "cuDeviceGet";
+    cuda->fail_error = 3;
+    EXPECT(allocate(gpu) == NULL && says("cuDevicePrimaryCtxRetain returned"));
+    cuda->fail_name = NULL;
+    atomic_store(&cuda->nretains, 0);
+    cuda->slow = 1;
+    for (int i = 0; i < 2; i++)
+        EXPECT(pthread_create(&threads[i], NULL, allocate, gpu) == 0);
+    for (int i = 0; i < 2; i++)
+        EXPECT(pthread_join(threads[i], &done) == 0 && done);
+    EXPECT(cuda->nretains == 1);
+    EXPECT(kpk_close(gpu) == KPK_OK);
+    return 0;
+}
+
+static int forked(void)
+{
+    kpk_instance *gpu;
+    const kpk_kernel *k;
+    int status = -1;
+    pid_t child;
+    int n;
+
+    EXPECT(kpk_open(&pack, 0, &gpu) == KPK_OK);
+    EXPECT(kpk_kernel_get(gpu, "scale", &k) == KPK_OK);
+    (void)fflush(NULL);
+    child = fork();
+    if (child == 0)
+        exit(!(kpk_device_count(&n) == KPK_ERR_UNSUPPORTED &&
+               kpk_open(&pack, 0, &gpu) == KPK_ERR_UNSUPPORTED &&
+               allocate(gpu) == NULL && says("survives fork()") &&
+               kpk_close(gpu) == KPK_ERR_UNSUPPORTED));
+    EXPECT(waitpid(child, &status, 0) == child);
+    EXPECT(status == 0);
+    EXPECT(kpk_close(gpu) == KPK_OK);
     return 0;
 }
 
@@ -575,7 +883,14 @@ static int no_driver(void)
     X(mismatch,       "FAKE")                                                  \
     X(neither,        "/nowhere/libcuda.so.1")                                 \
     X(not_looked_for, "")                                                      \
-    X(no_driver,      "libm.so.6")
+    X(no_driver,      "libm.so.6")                                             \
+    X(old_driver,     "FAKE")                                                  \
+    X(in_process,     "FAKE")                                                  \
+    X(in_process_privately, "FAKE")                                            \
+    X(no_reason,      "/nowhere/libcuda.so.1")                                 \
+    X(many_cards,     "FAKE")                                                  \
+    X(two_at_once,    "FAKE")                                                  \
+    X(forked,         "FAKE")
 /* clang-format on */
 
 static void run_in_child(const char *name, const char *library)
@@ -638,6 +953,7 @@ int main(int argc, char **argv)
         TEST(test_one_process_with_an_instance_on_each),
         TEST(test_failures_name_the_drivers_call),
         TEST(test_load_failures_say_what_to_do),
+        TEST(test_device_that_stays_current_is_told),
         TEST(test_damaged_objects_are_refused),
         TEST(test_each_call_fails_in_turn),
         cmocka_unit_test(test_driver_is_found_in_every_case),

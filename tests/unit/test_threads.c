@@ -9,6 +9,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <unistd.h>
 
 enum { NTHREADS = 16, NDEVICES = 2, NROUNDS = 50, NLAUNCHES = 20 };
 
@@ -119,11 +120,45 @@ static void test_messages_belong_to_their_thread(void **state)
     assert_ok(kpk_close(instances[0]));
 }
 
+static void *get_noargs(void *inst)
+{
+    const kpk_kernel *kernel;
+
+    return kpk_kernel_get(inst, "noargs", &kernel) == KPK_OK ? inst : NULL;
+}
+
+/* One looks the kernel up while the other waits for the lock. */
+static void test_who_comes_second_finds_the_kernel(void **state)
+{
+    pthread_t threads[2];
+    kpk_instance *inst;
+    void *done;
+
+    (void)state;
+    fake_hip_reset(fake);
+    assert_ok(kpk_open(&test_pack, 0, &inst));
+    fake->hold_name = "hipModuleGetFunction";
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, get_noargs, inst),
+                         0);
+    while (!fake->held)
+        usleep(1000);
+    usleep(50000); /* until the other one waits, too */
+    fake->released = 1;
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(pthread_join(threads[i], &done), 0);
+        assert_ptr_equal(done, inst);
+    }
+    assert_int_equal(fake->nlookups, 1);
+    assert_ok(kpk_close(inst));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_16_threads_on_two_devices_load_each_module_once),
         cmocka_unit_test(test_messages_belong_to_their_thread),
+        cmocka_unit_test(test_who_comes_second_finds_the_kernel),
     };
 
     fake = fake_hip_load("fake_hip.so");
