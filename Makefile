@@ -21,6 +21,7 @@ HIPCC   ?=## device compiler, maybe behind a launcher: 'ccache clang-22' (defaul
 ROCM_PATH ?=## a ROCm tree, or HIP 7.2 unpacked from Debian's packages (default: found)
 HIPFLAGS  ?=## more flags for the device compiler
 NVCC    ?= $(firstword $(wildcard /usr/local/cuda/bin/nvcc) nvcc)## CUDA compiler, for sm_NN (default: found)
+NVCCFLAGS ?=## more flags for the CUDA compiler
 CFLAGS  ?= -O2## flags of the C compiler CC
 LDFLAGS ?=## flags of the linker
 SAN     ?=## sanitizers for library and tests: address,undefined or thread

@@ -17,10 +17,12 @@ kpk_status recommended(const kpk_kernel *affine, size_t n, size_t rank,
                        float mul, float add)
 {
     kpk_shape shape;
+    kpk_status st = kpk_kernel_shape(affine, n, 0, &shape);
 
-    kpk_kernel_shape(affine, n, 0, &shape);
-    return kpk_launch(affine, &shape, NULL,
-                      KPK_ARGS(n, rank, info, in, out, mul, add));
+    if (st == KPK_OK)
+        st = kpk_launch(affine, &shape, NULL,
+                        KPK_ARGS(n, rank, info, in, out, mul, add));
+    return st;
 }
 
 kpk_status typed(kpk_instance *gpu, const kpk_shape *launch_shape, size_t n,
@@ -29,7 +31,9 @@ kpk_status typed(kpk_instance *gpu, const kpk_shape *launch_shape, size_t n,
     const kpk_shape shape = *launch_shape;
 
     const kpk_affine_kernels *affine; /* the module's kernels; get them once */
+    kpk_status st = kpk_affine_kernels_get(gpu, &affine);
 
-    kpk_affine_kernels_get(gpu, &affine);
-    return kpk_affine_f32(affine, &shape, NULL, n, rank, info, in, out, 2, 1);
+    if (st == KPK_OK)
+        st = kpk_affine_f32(affine, &shape, NULL, n, rank, info, in, out, 2, 1);
+    return st;
 }
