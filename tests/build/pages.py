@@ -65,7 +65,8 @@ class Tree:
     def has(self, path, folder):
         """a path of a page in folder, maybe with braces and stars"""
         return any(glob.glob(os.path.join(start, path))
-                   for start in (folder or ".", ".", "include", "tests"))
+                   for start in (folder or ".", ".", "include", "tests",
+                                 "kernels/include"))
 
 
 def wrong_links(page, text):

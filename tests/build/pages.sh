@@ -13,8 +13,7 @@ B=${B:-build} H=${H:-build} CC=${CC:-cc}
 pages() { # page...
     python3 tests/build/pages.py "$H/kpack" "$@"
 }
-all="README.md include/README.md kernels/README.md gen/README.md src/README.md
-    tests/README.md tests/sim/README.md"
+all=$(find README.md include kernels gen src tests -name README.md | sort)
 
 for page in $all; do
     check "$page" pages "$page"
