@@ -216,6 +216,11 @@ static void run(const char *target, const struct shape *s, const char *asked)
         bench_die(s->kernel, "no family of kernels has it");
     check(kpk_kernel_get(gpu, s->kernel, &kernel));
     family->prepare(&l, &use, s);
+    if (strncmp(s->kernel, "gemm_", 5) == 0) { /* its shape says the tiles */
+        check(kpk_kernel_shape(kernel, s->n[0], s->n[1], &shape));
+        memcpy(l.grid, shape.grid, sizeof(l.grid));
+        memcpy(l.block, shape.block, sizeof(l.block));
+    }
     memcpy(shape.grid, l.grid, sizeof(shape.grid));
     memcpy(shape.block, l.block, sizeof(shape.block));
     shape.shared_nbytes = l.shared_nbytes;

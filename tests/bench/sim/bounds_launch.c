@@ -186,6 +186,43 @@ static void sort(struct bench_launch *l, struct shape_use *use,
     l->nbytes = (double)(rows * cols * (size_of(s->kernel) + 4));
 }
 
+/* m x n x k, of one matrix; tiles as gemm.csv says */
+static void gemm(struct bench_launch *l, struct shape_use *use,
+                 const struct shape *s)
+{
+    const uint64_t m = s->n[0], n = s->n[1], k = s->n[2];
+    const int f64 = strstr(s->kernel, "_f64_") != NULL;
+    const size_t size = f64 ? 8 : strstr(s->kernel, "_f32_") ? 4 : 2;
+    const int nt = strncmp(s->kernel, "gemm_nt_", 8) == 0;
+    const double one = 1;
+    uint64_t bits;
+
+    (void)use;
+    bench_arg(l, shape_memory(m * k * size));
+    bench_arg(l, shape_memory(k * n * size));
+    bench_arg(l, shape_memory(m * n * size));
+    bench_arg(l, 0); /* no bias, no partial sums */
+    bench_arg(l, 0);
+    bench_arg(l, m);
+    bench_arg(l, n);
+    bench_arg(l, k);
+    bench_arg(l, k);
+    bench_arg(l, nt ? k : n);
+    bench_arg(l, n);
+    for (int i = 0; i < 3; i++)
+        bench_arg(l, 0);
+    bench_arg(l, 1);
+    bench_arg(l, 1);
+    memcpy(&bits, &one, sizeof(bits));
+    if (f64)
+        bench_arg(l, bits);
+    else
+        bench_arg_f32(l, 1);
+    bench_arg(l, 0);
+    l->nbytes = (double)((m * k + k * n + m * n) * size);
+    l->nops = 2. * (double)(m * n * k);
+}
+
 /* ---- quantized ---- */
 
 static const struct format {
@@ -357,6 +394,7 @@ const struct shape_family *bounds_family_of(const struct shape *shape)
         {"", {"ia_*", 3, scatter}},
         {"", {"s_u*", 3, scatter}},
         {"", {"sa_*", 3, scatter}},
+        {"", {"gemm_*_m*", 3, gemm}},
         {"", {"asort_*", 2, sort}},
         {"", {"dequantize_block_*", 2, dequantize}},
         {"", {"dequantize_mul_mat_vec_*", 2, dequantize_mat_vec}},
