@@ -265,6 +265,44 @@ case " $MODULES " in
                 "'$WORK/$program' | grep -x '297.5 197'"
         done
     done
+    # Arguments have the names of the source's parameters, in the tables too.
+    argument_names() {
+        "$H/kpack" info "$1" --json | python3 -c 'import json, sys
+print(" ".join(a["name"] for a in json.load(sys.stdin)["kernels"][0]["args"]))'
+    }
+    check "kpack info lists their names" \
+        test "$(argument_names affine_f32)" = "n rank info in out mul add"
+    check "those of a second name, too" \
+        test "$(argument_names affine_f8e4m3)" = "n rank info in out mul add"
+    check "the pack's header has them" grep -qF \
+        "affine_f32(8 bytes n, 8 bytes rank, pointer info, pointer in, pointer out, 4 bytes mul, 4 bytes add)" \
+        "$B/include/kpack/candle.h"
+    cat >"$WORK/wrong.c" <<'END'
+#include <kpack/candle.h>
+#include <stdio.h>
+/* mul as a double. */
+int main(void)
+{
+    const kpk_shape shape = kpk_shape_1d(1, 64);
+    size_t n = 1, rank = 0;
+    void *p = NULL;
+    double mul = 2;
+    float add = 1;
+    kpk_instance *gpu;
+    const kpk_kernel *k;
+    kpk_status st;
+    if (kpk_open(&kpk_candle, 0, &gpu) || kpk_kernel_get(gpu, "affine_f32", &k))
+        return fprintf(stderr, "%s\n", kpk_error_message()), 1;
+    st = kpk_launch(k, &shape, NULL, KPK_ARGS(n, rank, p, p, p, mul, add));
+    printf("%s\n", kpk_error_message());
+    return kpk_close(gpu) || st != KPK_ERR_KERNEL_ARGS;
+}
+END
+    check "a program that gives a wrong argument" build "$CC" wrong.c wrong -std=c99
+    for device in $(echo "${KPK_SIM_DEVICES-}" | tr , ' '); do
+        check "is told its name on $device" env KPK_SIM_DEVICES="$device" sh -c \
+            "'$WORK/wrong' | grep -F 'argument 5 \"mul\" is 4 bytes, 8 were given'"
+    done
     # A header of another build is refused at run time.
     mkdir -p "$WORK/old/kpack/candle"
     sed 's/UINT64_C(0x\(.\)/UINT64_C(0x\1\1/;s/\(0x.\{16\}\)./\1/' \
