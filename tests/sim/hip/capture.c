@@ -462,6 +462,7 @@ static hipError_t end(struct queue *q, hipGraph_t *out)
 {
     hipError_t error = hipSuccess;
     struct capture *c = capture_of(q);
+    size_t i;
 
     if (q->is_null || !c)
         return hipErrorIllegalState;
@@ -474,6 +475,8 @@ static hipError_t end(struct queue *q, hipGraph_t *out)
     else if (has_unjoined(c))
         error = hipErrorStreamCaptureUnjoined;
     dissolve(c);
+    for (i = 0; i < c->graph->nnodes; i++)
+        c->graph->nodes[i]->captured = false; /* of this capture, it means */
     *out = error == hipSuccess ? c->graph : NULL;
     if (error != hipSuccess && c->graph_is_ours)
         graph_free(c->graph);
@@ -508,6 +511,18 @@ HIP_API hipError_t hipStreamEndCapture_spt(hipStream_t stream,
 
 /* ---- questions ---------------------------------------------------------- */
 
+/* Would work on the default stream depend on a capture? */
+static bool is_default_minded(const struct device *device)
+{
+    const struct capture *c;
+
+    pthread_mutex_lock(&lock);
+    for (c = captures; c && !is_blocking_on(c, device); c = c->next)
+        ;
+    pthread_mutex_unlock(&lock);
+    return c != NULL;
+}
+
 struct info {
     int *status;
     unsigned long long *id;
@@ -518,15 +533,16 @@ struct info {
 
 static hipError_t info(struct queue *q, const struct info *out)
 {
+    hipError_t error = hipSuccess;
     const struct capture *c;
-    hipError_t error;
 
     if (!q || !out->status) {
         if (q)
             queue_unref(q);
         return out->status ? hipErrorContextIsDestroyed : hipErrorInvalidValue;
     }
-    error = capture_forbids_default(q);
+    if (q->is_null && is_default_minded(q->device))
+        error = hipErrorStreamCaptureImplicit; /* to ask harms nothing */
     c = capture_of(q);
     *out->status = !c           ? STATUS_NONE
                    : c->invalid ? STATUS_INVALIDATED

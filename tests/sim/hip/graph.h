@@ -59,7 +59,7 @@ struct hipGraphNode {
     enum node_type type;
     uint64_t id; /* the same in clones */
     bool enabled;
-    bool captured; /* recorded, not added by the program */
+    bool captured; /* by the capture that goes on */
     hipGraphNode_t *deps;
     size_t ndeps;
     union {
@@ -82,6 +82,7 @@ struct ihipGraph {
 /* A graph as it was when it was instantiated, in an order to run it in. */
 struct hipGraphExec {
     hipGraph_t graph;
+    const struct ihipGraph *source; /* whose nodes name those of the copy */
     hipGraphNode_t *order;
     uint64_t flags;
 };

@@ -122,6 +122,7 @@ static hipError_t instantiate(hipGraphExec_t *out, hipGraph_t graph,
     if (!exec)
         return hipErrorOutOfMemory;
     exec->flags = flags;
+    exec->source = graph;
     exec->graph = graph_clone(graph);
     exec->order = exec->graph ? graph_order(exec->graph) : NULL;
     if (!exec->order || !handle_add(exec, HANDLE_GRAPH_EXEC)) {

@@ -414,7 +414,7 @@ static hipGraphNode_t target(hipGraphExec_t exec, bool in_exec,
         return NULL;
     if (!in_exec)
         return node;
-    return handle_valid(exec, HANDLE_GRAPH_EXEC)
+    return handle_valid(exec, HANDLE_GRAPH_EXEC) && node->graph == exec->source
                ? graph_node_by_id(exec->graph, node->id)
                : NULL;
 }

@@ -26,6 +26,10 @@ hipError_t hipGraphRetainUserObject(hipGraph_t graph, void *object, unsigned n,
                                     unsigned flags);
 hipError_t hipGraphKernelNodeCopyAttributes(hipGraphNode_t from,
                                             hipGraphNode_t to);
+hipError_t hipStreamBeginCaptureToGraph(hipStream_t stream, hipGraph_t graph,
+                                        const hipGraphNode_t *deps,
+                                        const void *edge_data, size_t ndeps,
+                                        int mode);
 hipError_t hipEventRecordWithFlags(hipEvent_t event, hipStream_t stream,
                                    unsigned flags);
 
@@ -243,6 +247,7 @@ static void begin(hipStreamCaptureMode mode)
 
 static void test_what_a_capture_forbids(void **state)
 {
+    hipStreamCaptureStatus status;
     hipStream_t blocking;
     hipGraph_t graph;
     hipEvent_t event;
@@ -305,6 +310,9 @@ static void test_what_a_capture_forbids(void **state)
     EXPECT(hipSuccess, hipStreamCreate(&blocking));
     EXPECT(hipSuccess,
            hipStreamBeginCapture(blocking, hipStreamCaptureModeRelaxed));
+    EXPECT(hipErrorStreamCaptureImplicit, hipStreamIsCapturing(NULL, &status));
+    EXPECT(hipSuccess, hipStreamIsCapturing(blocking, &status));
+    assert_int_equal(status, hipStreamCaptureStatusActive);
     EXPECT(hipErrorStreamCaptureImplicit, hipMemsetAsync(data, 0, 4, NULL));
     EXPECT(hipErrorStreamCaptureInvalidated,
            hipStreamEndCapture(blocking, &graph));
@@ -408,6 +416,36 @@ static void test_launching_a_graph_in_a_capture_makes_a_child(void **state)
     EXPECT(hipSuccess, hipGraphExecDestroy(all));
     EXPECT(hipSuccess, hipGraphDestroy(inner));
     EXPECT(hipSuccess, hipGraphDestroy(outer));
+}
+
+/* What is captured comes behind nodes that the graph has; the others of them
+ * need not be joined. */
+static void test_capture_into_a_graph(void **state)
+{
+    hipGraph_t graph, same;
+    hipGraphNode_t root;
+    hipGraphExec_t exec;
+    size_t n = 1;
+
+    (void)state;
+    begin(hipStreamCaptureModeGlobal);
+    EXPECT(hipSuccess, hipMemsetD32Async(data, 1, N, s));
+    launch_step(s, 1);
+    EXPECT(hipSuccess, hipStreamEndCapture(s, &graph));
+    EXPECT(hipSuccess, hipGraphGetRootNodes(graph, &root, &n));
+    EXPECT(hipErrorInvalidValue,
+           hipStreamBeginCaptureToGraph(s, graph, NULL, NULL, 1, 0));
+    EXPECT(hipSuccess,
+           hipStreamBeginCaptureToGraph(s, graph, &root, NULL, 1, 0));
+    EXPECT(hipSuccess, hipLaunchHostFunc(s, add_to_count, &n));
+    EXPECT(hipSuccess, hipStreamEndCapture(s, &same));
+    assert_ptr_equal(same, graph);
+    exec = instantiated(graph);
+    run(exec);
+    expect_data(3);
+    assert_int_equal(n, 2);
+    EXPECT(hipSuccess, hipGraphExecDestroy(exec));
+    EXPECT(hipSuccess, hipGraphDestroy(graph));
 }
 
 static void test_stream_destroyed_in_a_capture(void **state)
@@ -787,6 +825,7 @@ static void test_clones_and_pictures(void **state)
     hipGraphNode_t start = fill_node(graph, 1), found;
     hipGraphNode_t node = kernel_node(graph, &start, 1, 1);
     int file = mkstemp(path);
+    hipGraphExec_t exec;
     FILE *dot;
 
     (void)state;
@@ -804,6 +843,10 @@ static void test_clones_and_pictures(void **state)
     assert_non_null(strstr(text, "n0 -> n1"));
     (void)fclose(dot);
     (void)remove(path);
+    exec = instantiated(clone);
+    EXPECT(hipErrorInvalidValue, hipGraphNodeSetEnabled(exec, node, 0));
+    EXPECT(hipSuccess, hipGraphNodeSetEnabled(exec, found, 0));
+    EXPECT(hipSuccess, hipGraphExecDestroy(exec));
     EXPECT(hipSuccess, hipGraphDestroy(clone));
     EXPECT(hipSuccess, hipGraphDestroy(graph));
 }
@@ -845,6 +888,7 @@ int main(void)
         cmocka_unit_test(test_captures_end_in_their_thread),
         cmocka_unit_test(test_captures_do_not_merge),
         cmocka_unit_test(test_launching_a_graph_in_a_capture_makes_a_child),
+        cmocka_unit_test(test_capture_into_a_graph),
         cmocka_unit_test(test_stream_destroyed_in_a_capture),
         cmocka_unit_test(test_edges_order_nodes),
         cmocka_unit_test(test_nodes_of_every_kind),
