@@ -459,6 +459,7 @@ FUNCTION(cuOccupancyMaxActiveBlocksPerMultiprocessor,
     return SUCCESS;
 }
 
+/* cppcheck-suppress constParameter ; the driver's signature */
 FUNCTION(cuOccupancyMaxPotentialBlockSize,
          (int *grid, int *block, struct function *f, size_t (*shared)(int),
           size_t nbytes, int most))
