@@ -69,6 +69,10 @@ check "deps after it" gen/deps
 check "installs the rest" has chromium cargo cmake python3 clang-tidy g++
 
 bare
+check "deps sim" gen/deps sim
+check "needs LLVM's headers" has make gcc llvm-22-dev libmsgpack-dev
+check "and no compiler for GPUs" lacks clang-22 lld-22 libamdhip64-dev xxd
+bare
 check "deps lib" gen/deps lib
 check "needs no LLVM headers" lacks llvm-22-dev
 bare
@@ -119,7 +123,7 @@ bare
 refuse "deps without root or sudo" "run it as root" \
     env PATH="$bin" USER_ID=1000 gen/deps demo
 rm "$bin/apt-get"
-refuse "demo where there is no apt" "LLVM of that release" env PATH="$bin" gen/deps demo
+refuse "demo where there is no apt" "LLVM with headers" env PATH="$bin" gen/deps demo
 check "says nothing of lint" sh -c "! grep -i -e lint -e chromium '$WORK/check.out'"
 refuse "all where there is no apt" "shellcheck" env PATH="$bin" gen/deps
 finish
