@@ -101,9 +101,8 @@ static hipError_t load_data(hipModule_t *out, const void *image)
     static const unsigned char elf[] = {0x7f, 'E', 'L', 'F'};
     char log[1024] = "";
     int options[] = {JIT_ERROR_LOG_BUFFER, JIT_ERROR_LOG_BUFFER_NBYTES};
-    /* NOLINTNEXTLINE(performance-no-int-to-ptr): CUDA takes numbers like this
-     */
-    void *values[] = {log, (void *)(uintptr_t)(sizeof(log) - 1)};
+    /* CUDA takes numbers as pointers. */
+    void *values[] = {log, (void *)(uintptr_t)(sizeof(log) - 1)}; /* NOLINT */
     CUresult error;
 
     compile_text[0] = '\0';
