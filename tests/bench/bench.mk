@@ -74,7 +74,10 @@ run_bounds = LD_LIBRARY_PATH=$(H)/sim:$$LD_LIBRARY_PATH KPK_SIM_DEVICES=$(DEVICE
 bench-bounds: $(BOUNDS_BENCH) sim ## lower bounds of kernels' times on real cards, into tests/bench/results (BENCH='GLOB' prints some)
 ifeq ($(BENCH),*)
 	@{ tests/bench/sim/bounds-notes && $(run_bounds); } >'$(BOUNDS_RESULT).new' || { rm '$(BOUNDS_RESULT).new'; exit 1; }
-	@mv '$(BOUNDS_RESULT).new' '$(BOUNDS_RESULT)'
+	@{ echo; echo 'Kernels that DRAM does not bound (bounds-worst), the worst first:'; echo; \
+	  tests/bench/sim/bounds-worst '$(BOUNDS_RESULT).new'; } >'$(BOUNDS_RESULT).worst'
+	@cat '$(BOUNDS_RESULT).new' '$(BOUNDS_RESULT).worst' >'$(BOUNDS_RESULT)'
+	@rm '$(BOUNDS_RESULT).new' '$(BOUNDS_RESULT).worst'
 	@echo "  WROTE $(BOUNDS_RESULT)"
 else
 	@$(run_bounds)
