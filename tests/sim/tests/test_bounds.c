@@ -13,11 +13,18 @@
 #include <cmocka.h>
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
 
+/* The environment is read when the switches are first asked for. */
 static int count_bounds(void **state)
 {
     (void)state;
-    sim_config_mutable()->bounds = true;
+    setenv("KPK_SIM_STATS", "bounds", 1);
+    assert_true(sim_config()->bounds);
+    assert_true(sim_config()->print_bounds);
+    assert_false(sim_config()->stats);
+    sim_config_mutable()->print_bounds = false;
     return 0;
 }
 
@@ -536,6 +543,46 @@ static void test_nothing_is_counted_unless_asked_for(void **state)
     sim_mem_free(a->base);
 }
 
+/* What a launch of this kernel prints on stderr. */
+static void printed(const char *target, const char *text, char *out, size_t n)
+{
+    FILE *file = tmpfile();
+    int old = dup(2);
+    size_t got;
+
+    assert_non_null(file);
+    fflush(stderr);
+    dup2(fileno(file), 2);
+    sim_config_mutable()->print_bounds = true;
+    run(target, 64, 8, 256, text, NULL);
+    sim_config_mutable()->print_bounds = false;
+    fflush(stderr);
+    dup2(old, 2);
+    close(old);
+    rewind(file);
+    got = fread(out, 1, n - 1, file);
+    out[got] = '\0';
+    fclose(file);
+}
+
+static void test_a_launch_prints_its_bounds(void **state)
+{
+    char text[4096];
+
+    (void)state;
+    printed("gfx942",
+            "v_mfma_f32_32x32x8_f16 v[16:31], v[2:3], v[4:5], v[16:31]\n"
+            "v_add_f32 v2, v3, v4\n",
+            text, sizeof(text));
+    /* A wave on each SIMD of 8 compute units: 32 cycles at 2.1 GHz, and 4. */
+    assert_non_null(strstr(text, "asm on gfx942, MI300X: bounds, no times: at "
+                                 "least 0.02 us, by the matrix pipe\n"
+                                 "  matrix pipe 100 %, vector ALU 12 %\n"));
+    assert_non_null(strstr(text, "full 32/128; matrix 32/1024; scalar 0\n"));
+    printed("gfx906", "v_add_f32 v2, v3, v4\n", text, sizeof(text));
+    assert_non_null(strstr(text, "no card stands for gfx906"));
+}
+
 static void test_every_number_of_a_card_has_a_source(void **state)
 {
     (void)state;
@@ -569,6 +616,7 @@ int main(void)
         cmocka_unit_test(test_bytes_in_flight_of_a_unit_are_those_of_its_waves),
         cmocka_unit_test(test_small_grids_leave_compute_units_idle),
         cmocka_unit_test(test_nothing_is_counted_unless_asked_for),
+        cmocka_unit_test(test_a_launch_prints_its_bounds),
         cmocka_unit_test(test_every_number_of_a_card_has_a_source),
     };
 
