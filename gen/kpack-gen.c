@@ -117,7 +117,7 @@ static bool write_kernels(const struct job *job, const struct build *b)
 
     if (!output_open(&out, "%s/gen/%s.kernels", job->out, job->module))
         return false;
-    pack_write_kernels(out.f, b->objects[0]);
+    pack_write_kernels(out.f, b->reference);
     return output_close(&out, true);
 }
 
@@ -152,7 +152,7 @@ static bool write_launchers(const struct job *job, const struct build *b)
     const struct launchers_input in = {
         .pack = job->pack,
         .module = job->module,
-        .object = b->objects[0],
+        .object = b->reference,
         .ir = b->ir,
         .types = b->types,
         .aliases = b->aliases,

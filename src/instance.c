@@ -372,6 +372,17 @@ kpk_status kpk_i_load_slot(kpk_instance *inst, struct kpk_i_slot *slot)
     return load(inst, slot, NULL);
 }
 
+/* What the code object calls a kernel. */
+static const char *symbol_of(const kpk_kernel *kernel)
+{
+    const struct kpk_i_slot *slot = kernel->slot;
+    const uint32_t *symbols = slot->module->objects[slot->object].symbols;
+
+    return symbols
+               ? kpk_i_string(slot->module, symbols[kpk_kernel_index(kernel)])
+               : kpk_kernel_name(kernel);
+}
+
 /* Under the lock, with the instance's device current and the module loaded. */
 static kpk_status resolve(kpk_instance *inst, kpk_kernel *kernel)
 {
@@ -384,7 +395,7 @@ static kpk_status resolve(kpk_instance *inst, kpk_kernel *kernel)
     error = inst->gpu->hipModuleGetFunction(
         &function,
         atomic_load_explicit(&slot->hip_module, memory_order_relaxed),
-        kpk_kernel_name(kernel));
+        symbol_of(kernel));
     if (error != hipSuccess)
         return kpk_i_fail_gpu(inst->gpu, "hipModuleGetFunction", error,
                               "module %s is loaded on device %d, but kernel %s "

@@ -109,7 +109,7 @@ static kpk_status decode(const kpk_module *module, const struct kpk_blob *blob,
         return cannot_decode(blob, KPK_ERR_FORMAT, "the program has no decoder",
                              ". Make tables and code objects of the pack with "
                              "one and the same COMPRESS");
-    content = allocate((size_t)blob->nbytes);
+    content = allocate((size_t)blob->nbytes + 1); /* with a NUL, as stored */
     if (!content)
         return cannot_decode(blob, KPK_ERR_NOMEM, "out of memory", "");
     why = codec->decode(content, (size_t)blob->nbytes, stored(blob),
@@ -120,6 +120,7 @@ static kpk_status decode(const kpk_module *module, const struct kpk_blob *blob,
         return cannot_decode(blob, KPK_ERR_FORMAT, why,
                              ". The program file is damaged");
     }
+    ((char *)content)[blob->nbytes] = '\0';
     *out = content;
     return KPK_OK;
 }

@@ -6,9 +6,9 @@
  *
  * The array has the bytes of all files, one behind the other. `xxd` reads them
  * as xxd's hex and writes one string literal, which a C compiler reads about 15
- * times faster than a list of numbers; the array has the bytes' own length, so
- * C drops the literal's closing NUL. `incbin` has the assembler read the files,
- * `incbin-large` for the section of large data. SYMBOL - takes the name that
+ * times faster than a list of numbers. `incbin` has the assembler read the
+ * files, `incbin-large` for the section of large data. Either way a NUL ends
+ * the array, for the driver takes PTX as a string. SYMBOL - takes the name that
  * the head at the front of the first file gives (struct kpk_blob).
  *
  * It needs nothing but the C library: archives of prebuilt kernels build it
@@ -110,7 +110,7 @@ static bool write_literal(FILE *f, const char *symbol,
             "extern const unsigned char %s[] "
             "__attribute__((visibility(\"hidden\")));\n"
             "__attribute__((aligned(64))) const unsigned char %s[%llu] =\n",
-            symbol, symbol, nbytes);
+            symbol, symbol, nbytes + 1);
     n = write_hex(f);
     fputs(";\n", f);
     if (n == nbytes)
@@ -133,10 +133,10 @@ static void write_incbin(FILE *f, const char *symbol, unsigned long long nbytes,
             "        \".size %s, %llu\\n\"\n"
             "        \"%s:\\n\"\n",
             large ? "l" : "", large ? "l" : "", symbol, symbol, symbol, symbol,
-            nbytes, symbol);
+            nbytes + 1, symbol);
     for (int i = 0; i < nfiles; i++)
         fprintf(f, "        \".incbin \\\"%s\\\"\\n\"\n", files[i]);
-    fputs("        \".previous\\n\");\n", f);
+    fputs("        \".byte 0\\n\"\n        \".previous\\n\");\n", f);
 }
 
 /* Writes to OUT.tmp and renames, so that a failure leaves no half a file. */

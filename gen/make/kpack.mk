@@ -176,16 +176,21 @@ KPACK_SUFFIXES = $(if $(filter 11,$(call KPACK_FIELD,3,$(1))$(call KPACK_FIELD,4
 KPACK_NAMES := $(foreach r,$(KPACK_ROWS),$(call KPACK_FIELD,1,$(r)))
 KPACK_VALID := $(foreach r,$(KPACK_ROWS),$(call KPACK_FIELD,1,$(r)) \
   $(addprefix $(call KPACK_FIELD,1,$(r)),$(call KPACK_SUFFIXES,$(r))))
-KPACK_NV_ARCHS  := $(sort $(filter sm_%,$(KPACK_ARCHS)))
-KPACK_AMD_ARCHS := $(sort $(filter-out sm_%,$(KPACK_ARCHS)))
+KPACK_NV_ARCHS  := $(sort $(filter sm_% compute_%,$(KPACK_ARCHS)))
+KPACK_AMD_ARCHS := $(sort $(filter-out sm_% compute_%,$(KPACK_ARCHS)))
+# All of them, AMD's first; and a code object's file: hsaco, cubin or ptx.
+KPACK_TARGETS_OF_PACK := $(KPACK_AMD_ARCHS) $(KPACK_NV_ARCHS)
+KPACK_EXTENSION = $(if $(filter sm_%,$(1)),cubin,$(if $(filter compute_%,$(1)),ptx,hsaco))
+KPACK_OBJECT = $(KPACK_B)/hsaco/$(1)/$(2).$(call KPACK_EXTENSION,$(1))
 KPACK_BAD_ARCHS := $(filter-out $(KPACK_VALID),$(KPACK_AMD_ARCHS)) \
-  $(foreach a,$(KPACK_NV_ARCHS),$(if $(shell echo $(a) | grep -Ex 'sm_[0-9]{2,3}[af]?'),,$(a)))
+  $(foreach a,$(KPACK_NV_ARCHS),$(if $(shell echo $(a) | grep -Ex '(sm|compute)_[1-9][0-9]{1,2}[af]?'),,$(a)))
 ifneq ($(strip $(KPACK_BAD_ARCHS)),)
 define KPACK_BAD_ARCHS_TEXT
 ARCHS: no such target: $(strip $(KPACK_BAD_ARCHS))
   valid: $(KPACK_NAMES)
   with features: $(strip $(foreach r,$(KPACK_ROWS),$(addprefix $(call KPACK_FIELD,1,$(r)),$(firstword $(call KPACK_SUFFIXES,$(r))))))
-  ('-' for '+' turns one off, a feature left out means any); sm_NN with nvcc
+  ('-' for '+' turns one off, a feature left out means any)
+  of NVIDIA: sm_NN, a cubin, which nvcc makes; compute_NN, PTX, which clang makes with CUDA's headers
 endef
 $(error $(KPACK_BAD_ARCHS_TEXT))
 endif
@@ -197,7 +202,7 @@ KPACK_COVERED   = $(firstword $(foreach r,$(KPACK_ROWS),\
   $(if $(filter $(1),$(call KPACK_FIELD,6,$(r))),$(call KPACK_FIELD,1,$(r)))) $(1))
 KPACK_DEVICE_OF = $(patsubst $(call KPACK_PROCESSOR,$(1))%,$(call KPACK_COVERED,$(call KPACK_PROCESSOR,$(1)))%,$(1))
 KPACK_DEVICES = $(subst $(KPACK_SPACE),$(KPACK_COMMA),$(strip \
-  $(foreach a,$(filter-out sm_%,$(KPACK_ARCHS)),$(call KPACK_DEVICE_OF,$(a)))))
+  $(foreach a,$(KPACK_AMD_ARCHS),$(call KPACK_DEVICE_OF,$(a)))))
 
 # gfx90a:xnack- in the name of an archive's member is gfx90a_xnack_off.
 KPACK_C_NAME = $(subst -,_,$(subst :,_,$(subst +,_on,$(patsubst %-,%_off,$(subst -:,_off:,$(1))))))
@@ -253,14 +258,14 @@ KPACK_MAP := $(KPACK_TOOLS)/device.map
 KPACK_DEVICE_LDFLAGS := --version-script=$(KPACK_MAP)
 
 $(eval $(call KPACK_STAMP,$(KPACK_B)/stamp/device,$(KPACK_DEVICE_CXX) $(KPACK_DEVICE_VERSION) $(KPACK_DEVICE_FLAGS) $(KPACK_DEVICE_BITCODE) $(KPACK_HIPFLAGS) $(KPACK_DEVICE_LDFLAGS) $(COV)))
-$(eval $(call KPACK_STAMP,$(KPACK_B)/stamp/pack,$(PACK): $(KPACK_MODULES): $(KPACK_AMD_ARCHS)))
+$(eval $(call KPACK_STAMP,$(KPACK_B)/stamp/pack,$(PACK): $(KPACK_MODULES): $(KPACK_TARGETS_OF_PACK)))
 $(eval $(call KPACK_STAMP,$(KPACK_B)/stamp/name,$(PACK)))
 
 # ---- sources to code objects -----------------------------------------------
 
 PACK_HSACOS := $(foreach a,$(KPACK_AMD_ARCHS),$(KPACK_MODULES:%=$(KPACK_B)/hsaco/$(a)/%.hsaco))
-PACK_CUBINS := $(foreach a,$(KPACK_NV_ARCHS),$(KPACK_MODULES:%=$(KPACK_B)/hsaco/$(a)/%.cubin))
-PACK_EMBEDS := $(foreach a,$(KPACK_AMD_ARCHS),$(KPACK_MODULES:%=$(KPACK_B)/embed/$(a)/%.c))
+PACK_CUBINS := $(foreach a,$(KPACK_NV_ARCHS),$(foreach m,$(KPACK_MODULES),$(call KPACK_OBJECT,$(a),$(m))))
+PACK_EMBEDS := $(foreach a,$(KPACK_TARGETS_OF_PACK),$(KPACK_MODULES:%=$(KPACK_B)/embed/$(a)/%.c))
 
 # A module's source, and the CSV file beside it that is its table; second names
 # of kernels and what types are called on the host, beside all sources. A stamp
@@ -355,17 +360,25 @@ $(KPACK_B)/hsaco/$(call KPACK_ESC,$(1))/$(2).hsaco: $(KPACK_B)/code/$(call KPACK
 endef
 endif
 
-# The same sources on HIP's other platform: $(call KPACK_CUBIN_RULE,TARGET,MODULE)
+# The same sources for NVIDIA: cubins by nvcc; PTX by clang, which writes it for
+# ISA 7.8, so that drivers since R520 take it. CUDA's headers are beside nvcc.
 KPACK_NVCCFLAGS = -x cu -cubin -O3 $(KPACK_DEVICE_STD) -I$(KPACK_KERNELS)/include $(NVCCFLAGS)
+KPACK_CUDA_PATH = $(patsubst %/bin/,%,$(dir $(shell command -v $(NVCC))))
+KPACK_PTXFLAGS  = -x cuda --cuda-path=$(KPACK_CUDA_PATH) --cuda-device-only --cuda-feature=+ptx78 -S -O3 \
+  $(KPACK_DEVICE_STD) -Wno-unknown-cuda-version -Wno-\#warnings -I$(KPACK_KERNELS)/include
+KPACK_NVCC_CHECK = $(if $(shell command -v $(NVCC)),,@echo 'kpack: $(1) needs nvcc, which is not here: give NVCC=/path/to/nvcc. NVIDIA ships it with the CUDA toolkit, and PyPI has it as nvidia-cuda-nvcc' >&2; exit 1)
 $(eval $(call KPACK_STAMP,$(KPACK_B)/stamp/nvcc,$(NVCC) $(KPACK_NVCCFLAGS)))
-define KPACK_CUBIN_RULE
-$(KPACK_B)/hsaco/$(1)/$(2).cubin: $(call KPACK_SOURCE_OF,$(2)) $(KPACK_B)/stamp/nvcc
+# $(call KPACK_NVIDIA_RULE,TARGET,MODULE)
+define KPACK_NVIDIA_RULE
+$(call KPACK_OBJECT,$(1),$(2)): $(call KPACK_SOURCE_OF,$(2)) $(KPACK_B)/stamp/nvcc
+	$$(call KPACK_NVCC_CHECK,$(1))
 	@mkdir -p $$(@D)
-	@echo "  NVCC  $(1)/$(2)"
-	@$$(NVCC) $$(KPACK_NVCCFLAGS) -arch=$(1) -MMD -MP -MF $$@.d -MT $$@ -o $$@ $$<
+	@echo "  $(if $(filter sm_%,$(1)),NVCC ,CUDA ) $(1)/$(2)"
+	@$(if $(filter sm_%,$(1)),$$(NVCC) $$(KPACK_NVCCFLAGS) -gencode=arch=$(1:sm_%=compute_%),$$(KPACK_DEVICE_CXX) $$(KPACK_PTXFLAGS) --cuda-gpu-arch=$(1:compute_%=sm_%))$(if $(filter sm_%,$(1)),$(KPACK_COMMA)code=$(1)) \
+	  -MMD -MP -MF $$@.d -MT $$@ -o $$@ $$<
 endef
 
--include $(wildcard $(KPACK_B)/code/*/*.d $(KPACK_B)/hsaco/*/*.cubin.d)
+-include $(wildcard $(KPACK_B)/code/*/*.d $(KPACK_B)/hsaco/*/*.d)
 
 # ---- code objects to C -----------------------------------------------------
 
@@ -376,26 +389,26 @@ endef
 # change keep their time, so that a change within a kernel compiles no program
 # again. A module without a source has launchers, too, which say so.
 KPACK_FIRST_ARCH := $(firstword $(KPACK_AMD_ARCHS))
-KPACK_IR_OF = $(if $(PREBUILT),,$(wildcard $(call KPACK_SOURCE_OF,$(1))))
+KPACK_IR_OF = $(if $(PREBUILT)$(if $(KPACK_AMD_ARCHS),,no),,$(wildcard $(call KPACK_SOURCE_OF,$(1))))
 KPACK_IR_FLAGS = $(filter-out -Wall -Wextra,$(KPACK_HIPFLAGS)) \
   $(KPACK_DEVICE_FLAGS) $(filter -U% -D%,$(call KPACK_TARGET_FLAGS,$(KPACK_FIRST_ARCH))) -nogpulib -w \
   -O0 -g -fdebug-compilation-dir=. -S -emit-llvm -Xclang -disable-llvm-passes --offload-arch=$(KPACK_FIRST_ARCH)
 KPACK_TAKEN := $(KPACK_INCLUDE)/kpack.h $(KPACK_INCLUDE)/kpack/types.h
-KPACK_HSACOS_OF = $(foreach a,$(KPACK_AMD_ARCHS),$(KPACK_B)/hsaco/$(a)/$(1).hsaco)
+KPACK_OBJECTS_OF = $(foreach a,$(KPACK_TARGETS_OF_PACK),$(call KPACK_OBJECT,$(a),$(1)))
 KPACK_MADE_OF = $(KPACK_B)/gen/$(1).c $(KPACK_B)/gen/$(1).kernels $(KPACK_B)/include/kpack/$(PACK)/$(1).h \
-  $(foreach a,$(KPACK_AMD_ARCHS),$(KPACK_B)/blob/$(a)/$(1).head)
+  $(foreach a,$(KPACK_TARGETS_OF_PACK),$(KPACK_B)/blob/$(a)/$(1).head)
 # What lacks one of its files is made again.
 KPACK_UNLESS_THERE = $(if $(filter-out $(wildcard $(1)),$(1)),KPACK_FORCE)
 
 # $(call KPACK_MODULE_RULES,MODULE)
 define KPACK_MODULE_RULES
-$(KPACK_B)/gen/$(1).made: $(call KPACK_ESC,$(call KPACK_HSACOS_OF,$(1))) $(call KPACK_CSV_OF,$(1)) $(call KPACK_CSV_STAMP,$(1)) \
+$(KPACK_B)/gen/$(1).made: $(call KPACK_ESC,$(call KPACK_OBJECTS_OF,$(1))) $(call KPACK_CSV_OF,$(1)) $(call KPACK_CSV_STAMP,$(1)) \
     $(KPACK_ALIASES) $(KPACK_ALIASES_STAMP) $(KPACK_TYPES) $(KPACK_TYPES_STAMP) $(KPACK_TAKEN) \
     $(KPACK_GEN) $(KPACK_B)/stamp/pack $(call KPACK_UNLESS_THERE,$(call KPACK_MADE_OF,$(1)))
 	$$(KPACK_CHECK)
 	@mkdir -p '$$(@D)'
 	$(if $(call KPACK_IR_OF,$(1)),@$$(KPACK_DEVICE_LAUNCHER) $$(KPACK_DEVICE_CXX) $$(KPACK_IR_FLAGS) -o '$$(@:.made=.ll)' $(call KPACK_SOURCE_OF,$(1)))
-	@$$(KPACK_GEN) module $(PACK).$(1) '$(KPACK_B)' $(foreach a,$(KPACK_AMD_ARCHS),'$(a)=$(KPACK_B)/hsaco/$(a)/$(1).hsaco') \
+	@$$(KPACK_GEN) module $(PACK).$(1) '$(KPACK_B)' $(foreach a,$(KPACK_TARGETS_OF_PACK),'$(a)=$(call KPACK_OBJECT,$(a),$(1))') \
 	  $(foreach t,$(call KPACK_CSV_OF,$(1)),'table=$(t)') $(if $(call KPACK_IR_OF,$(1)),'ir=$$(@:.made=.ll)') \
 	  $(KPACK_TYPES:%='types=%') $(KPACK_ALIASES:%='aliases=%') $(KPACK_TAKEN:%='taken=%')
 	@rm -f '$$(@:.made=.ll)'; touch '$$@'
@@ -408,7 +421,6 @@ ifeq ($(IMPORT),)
 KPACK_MADE := $(KPACK_B)/gen/pack.c $(PACK_HEADER) $(KPACK_B)/include/kpack/$(PACK)_launch.h
 $(KPACK_B)/gen/pack.made: $(KPACK_MODULES:%=$(KPACK_B)/gen/%.kernels) $(KPACK_GEN) $(KPACK_B)/stamp/pack \
     $(call KPACK_UNLESS_THERE,$(KPACK_MADE))
-	$(if $(KPACK_AMD_ARCHS),,@echo 'kpack: ARCHS=$(KPACK_ARCHS) has no AMD target for a pack; cubins alone are made by: make cubins' >&2; exit 1)
 	@$(KPACK_GEN) pack $(PACK) '$(KPACK_B)' $(KPACK_MODULES)
 	@touch $@
 $(KPACK_MADE): $(KPACK_B)/gen/pack.made ;
@@ -419,15 +431,15 @@ endif
 # What is embedded of a code object, or of the dictionary: its head, its bytes.
 ifeq ($(KPACK_COMPRESSION),zstd)
 KPACK_STORED = $(KPACK_B)/zstd/$(1).head $(KPACK_B)/zstd/$(1).zst
-$(foreach f,dictionary $(foreach a,$(KPACK_AMD_ARCHS),$(KPACK_MODULES:%=$(call KPACK_ESC,$(a))/%)),\
+$(foreach f,dictionary $(foreach a,$(KPACK_TARGETS_OF_PACK),$(KPACK_MODULES:%=$(call KPACK_ESC,$(a))/%)),\
   $(eval $(call KPACK_STORED,$(f)): $(KPACK_B)/zstd/done ;))
-$(KPACK_B)/zstd/done: $(call KPACK_ESC,$(PACK_HSACOS)) $(KPACK_COMPRESS) $(KPACK_B)/stamp/pack
+$(KPACK_B)/zstd/done: $(call KPACK_ESC,$(PACK_HSACOS)) $(PACK_CUBINS) $(KPACK_COMPRESS) $(KPACK_B)/stamp/pack
 	@rm -rf $(@D) && mkdir -p $(@D)
 	@echo "  ZSTD  $(PACK)"
 	@$(KPACK_COMPRESS) $(PACK) $(@D) \
-	  $(foreach a,$(KPACK_AMD_ARCHS),$(foreach m,$(KPACK_MODULES),'$(m)/$(a)=$(KPACK_B)/hsaco/$(a)/$(m).hsaco')) && touch $@
+	  $(foreach a,$(KPACK_TARGETS_OF_PACK),$(foreach m,$(KPACK_MODULES),'$(m)/$(a)=$(call KPACK_OBJECT,$(a),$(m))')) && touch $@
 else
-KPACK_STORED = $(KPACK_B)/blob/$(1).head $(KPACK_B)/hsaco/$(1).hsaco
+KPACK_STORED = $(KPACK_B)/blob/$(1).head $(KPACK_B)/hsaco/$(1).$(call KPACK_EXTENSION,$(1))
 endif
 
 # $(call KPACK_EMBED,OUT,SYMBOL,FILES): an array of files, by xxd or by the
@@ -467,9 +479,10 @@ $(PACK_OBJECTS): $(KPACK_INCLUDE)/kpack/format.h $(KPACK_B)/stamp/embed
 	@$(KPACK_CC) $@ $(filter %.c,$^)
 $(foreach m,$(KPACK_MODULES),$(eval $(call KPACK_MODULE_RULES,$(m))))
 $(foreach a,$(KPACK_AMD_ARCHS),$(foreach m,$(KPACK_MODULES),\
-  $(eval $(call KPACK_CODE_RULES,$(a),$(m)))\
+  $(eval $(call KPACK_CODE_RULES,$(a),$(m)))))
+$(foreach a,$(KPACK_NV_ARCHS),$(foreach m,$(KPACK_MODULES),$(eval $(call KPACK_NVIDIA_RULE,$(a),$(m)))))
+$(foreach a,$(KPACK_TARGETS_OF_PACK),$(foreach m,$(KPACK_MODULES),\
   $(eval $(call KPACK_EMBED_RULES,$(a)/$(m),$(m).$(call KPACK_C_NAME,$(a))))))
-$(foreach a,$(KPACK_NV_ARCHS),$(foreach m,$(KPACK_MODULES),$(eval $(call KPACK_CUBIN_RULE,$(a),$(m)))))
 endif
 
 # The decoder and the dictionary; no module's name has a '-'.

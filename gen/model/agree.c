@@ -102,11 +102,22 @@ static bool pair_agrees(const struct codeobj *a, const struct codeobj *b)
     return true;
 }
 
+const struct codeobj *objects_reference(struct codeobj *const *objects,
+                                        size_t nobjects)
+{
+    for (size_t i = 0; i < nobjects; i++)
+        if (!codeobj_is_nvidia(objects[i]))
+            return objects[i];
+    return objects[0];
+}
+
 bool objects_agree(struct codeobj *const *objects, size_t nobjects)
 {
+    const struct codeobj *first = objects_reference(objects, nobjects);
     bool agree = true;
 
-    for (size_t i = 1; i < nobjects; i++)
-        agree &= pair_agrees(objects[0], objects[i]);
+    for (size_t i = 0; i < nobjects; i++)
+        if (objects[i] != first)
+            agree &= pair_agrees(first, objects[i]);
     return agree;
 }

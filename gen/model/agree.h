@@ -8,11 +8,18 @@
 #include "read/codeobj.h"
 
 /*
- * objects_agree() says whether every object holds the kernels of the first,
- * with the same argument layout. The sentence that says what differs goes to
+ * objects_agree() says whether every object holds the same kernels, with the
+ * same argument layout. The sentence that says what differs goes to
  * stderr, as `FILE: what`.
  */
 bool objects_agree(struct codeobj *const *objects, size_t nobjects);
+
+/*
+ * objects_reference() is the one that tells most of the kernels, whose list is
+ * the module's: the first that is not NVIDIA's, or else the first.
+ */
+const struct codeobj *objects_reference(struct codeobj *const *objects,
+                                        size_t nobjects);
 
 /* The same of two objects, without a word, and the names of arguments too, for
  * those tell padding. */

@@ -109,7 +109,7 @@ static bool read_object(struct build *b, const char *target, const char *path)
             fprintf(stderr, "kpack-gen: %s is given twice\n", target);
             return false;
         }
-    if (strcmp(co->target, target) == 0)
+    if (codeobj_take_target(co, target))
         return true;
     fprintf(stderr, "%s: is for %s, not for %s\n", path, co->target, target);
     return false;
@@ -170,7 +170,7 @@ static bool read_configs(struct build *b, char *const *words, size_t nwords)
     qsort(paths, n, sizeof(char *), by_text);
     b->configs = memory_new(n, sizeof(struct config_table *));
     for (size_t i = 0; ok && i < n; i++) {
-        b->configs[i] = config_table_read(paths[i], b->objects[0], error);
+        b->configs[i] = config_table_read(paths[i], b->reference, error);
         ok = b->configs[i] != NULL;
         b->nconfigs += ok;
         if (!ok)
@@ -178,6 +178,49 @@ static bool read_configs(struct build *b, char *const *words, size_t nwords)
     }
     free(paths);
     return ok;
+}
+
+/* ---- second names ------------------------------------------------------- */
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const struct codeobj_kernel *)a)->name,
+                  ((const struct codeobj_kernel *)b)->name);
+}
+
+static struct codeobj_kernel second_name(const struct codeobj_kernel *of,
+                                         const char *name)
+{
+    struct codeobj_kernel k = *of;
+
+    k.name = memory_text("%s", name);
+    k.symbol = memory_text("%s", of->name);
+    k.args = memory_new(of->nargs + 1, sizeof(*k.args));
+    for (size_t i = 0; i < of->nargs; i++) {
+        k.args[i] = of->args[i];
+        k.args[i].name = memory_text("%s", of->args[i].name);
+    }
+    return k;
+}
+
+/* AMD's code objects export second names, NVIDIA's cannot: there the name is
+ * the table's alone, and the symbol is the first. */
+static void add_second_names(const struct build *b, struct codeobj *co)
+{
+    struct codeobj_kernel *all =
+        memory_new(co->nkernels * (b->aliases->nrows + 1), sizeof(*all));
+    char name[ALIAS_NAME_MAX];
+    size_t n = co->nkernels;
+
+    memcpy(all, co->kernels, n * sizeof(*all));
+    for (size_t i = 0; i < co->nkernels; i++)
+        for (size_t row = 0; row < b->aliases->nrows; row++)
+            if (alias_make(b->aliases, row, b->module, all[i].name, name))
+                all[n++] = second_name(&all[i], name);
+    free(co->kernels);
+    co->kernels = all;
+    co->nkernels = n;
+    qsort(all, n, sizeof(*all), by_name);
 }
 
 /* ---- the part ------------------------------------------------------------ */
@@ -198,6 +241,7 @@ static void fill_part(struct build *b)
     b->model = (struct model_module){.name = b->module,
                                      .objects = b->object_list,
                                      .nobjects = b->nobjects,
+                                     .reference = b->reference,
                                      .tables = b->table_list,
                                      .ntables = b->nconfigs};
     b->part = (struct model_part){.pack = b->pack,
@@ -218,6 +262,10 @@ bool build_read(struct build *b, char *const *words, size_t nwords)
         return false;
     }
     qsort(b->objects, b->nobjects, sizeof(struct codeobj *), by_target);
+    for (size_t i = 0; b->aliases && i < b->nobjects; i++)
+        if (codeobj_is_nvidia(b->objects[i]))
+            add_second_names(b, b->objects[i]);
+    b->reference = objects_reference(b->objects, b->nobjects);
     if (!objects_agree(b->objects, b->nobjects) ||
         !read_configs(b, words, nwords))
         return false;

@@ -22,7 +22,8 @@ struct build {
     const char *pack, *module;
     struct codeobj **objects; /* [nobjects], by target; as are the others */
     size_t nobjects;
-    struct config_table **configs; /* [nconfigs], by file */
+    const struct codeobj *reference; /* of them, see agree.h */
+    struct config_table **configs;   /* [nconfigs], by file */
     size_t nconfigs;
     struct ir *ir; /* NULL if there is none, as of the next two */
     struct csv *types, *aliases;

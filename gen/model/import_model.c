@@ -91,8 +91,10 @@ static struct model_module module_of(const struct import *in,
 
     for (size_t i = 0; i < m->nobjects; i++)
         objects[i] = &in->order[m->first + i]->object;
-    return (struct model_module){
-        .name = m->name, .objects = objects, .nobjects = m->nobjects};
+    return (struct model_module){.name = m->name,
+                                 .objects = objects,
+                                 .nobjects = m->nobjects,
+                                 .reference = objects[0]->co};
 }
 
 static const struct model_table *table_of(const struct kinds *all,

@@ -42,11 +42,12 @@ struct model_table {
     size_t nrows;
 };
 
-/* Its kernels are those of its first object; all have the same. */
+/* Its kernels are those of the reference; all objects have the same. */
 struct model_module {
     const char *name;
     const struct model_object *const *objects; /* [nobjects], by target */
     size_t nobjects;                           /* 0: it has tables alone */
+    const struct codeobj *reference;           /* NULL then */
     const struct model_table *const *tables;   /* [ntables], by name */
     size_t ntables;
 };
@@ -64,7 +65,7 @@ struct model_part {
 static inline const struct codeobj *
 model_kernels(const struct model_module *module)
 {
-    return module->objects[0]->co;
+    return module->reference;
 }
 
 #endif

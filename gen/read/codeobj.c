@@ -86,6 +86,38 @@ bool codeobj_is_target(const char *name)
     return false;
 }
 
+bool codeobj_is_nvidia_target(const char *name)
+{
+    const size_t prefix = strncmp(name, "sm_", 3) == 0        ? 3
+                          : strncmp(name, "compute_", 8) == 0 ? 8
+                                                              : 0;
+    const size_t n = strspn(name + prefix, "0123456789");
+    const char *suffix = name + prefix + n;
+
+    return prefix && (n == 2 || n == 3) && name[prefix] != '0' &&
+           (!*suffix || ((*suffix == 'a' || *suffix == 'f') && !suffix[1]));
+}
+
+bool codeobj_is_nvidia(const struct codeobj *co)
+{
+    return codeobj_is_nvidia_target(co->target);
+}
+
+bool codeobj_take_target(struct codeobj *co, const char *target)
+{
+    const size_t n = strlen(co->target);
+
+    if (strcmp(co->target, target) == 0)
+        return true;
+    if (strncmp(co->target, "sm_", 3) != 0 ||
+        !codeobj_is_nvidia_target(target) ||
+        strncmp(co->target, target, n) != 0 ||
+        strspn(target + n, "af") != strlen(target + n))
+        return false;
+    snprintf(co->target, sizeof(co->target), "%s", target);
+    return true;
+}
+
 /* The sign that a two-bit field of e_flags stands for: "", "-" or "+". */
 static const char *feature_sign(unsigned bits)
 {
@@ -384,6 +416,7 @@ void codeobj_free(struct codeobj *co)
             free(co->kernels[i].args[j].name);
         free(co->kernels[i].args);
         free(co->kernels[i].name);
+        free(co->kernels[i].symbol);
     }
     free(co->kernels);
     free(co->data);

@@ -29,6 +29,7 @@ struct codeobj_arg {
 
 struct codeobj_kernel {
     char *name;
+    char *symbol; /* what the file calls it; NULL: by its name */
     struct codeobj_arg *args;
     size_t nargs;
     struct kpk_kernel_attrs attrs;
@@ -63,6 +64,20 @@ struct codeobj *codeobj_parse(const char *path, const void *data, size_t nbytes,
                               char error[CODEOBJ_ERROR_MAX]);
 
 void codeobj_free(struct codeobj *co);
+
+/* A cubin or PTX. */
+bool codeobj_is_nvidia(const struct codeobj *co);
+
+/*
+ * codeobj_take_target() says that the file was made for `target`. A cubin made
+ * for sm_90a looks like one for sm_90: it takes the suffix.
+ *
+ * False if the file is for something else.
+ */
+bool codeobj_take_target(struct codeobj *co, const char *target);
+
+/* Whether a name is sm_NN or compute_NN, with its suffix if it has one. */
+bool codeobj_is_nvidia_target(const char *name);
 
 /* Whether a name is a target ID that a code object may have. */
 bool codeobj_is_target(const char *name);

@@ -203,9 +203,38 @@ static void write_blob(const struct writer *w,
                                                 .codec = KPK_CODEC_NONE,
                                                 .stored_nbytes = co->nbytes});
     (void)fwrite(co->data, co->nbytes, 1, w->bin);
-    while (ftell(w->bin) % BLOB_ALIGNMENT)
+    do { /* one NUL at least */
         if (fputc(0, w->bin) == EOF)
             break;
+    } while (ftell(w->bin) % BLOB_ALIGNMENT);
+}
+
+/* Whether the object calls a kernel otherwise than the table. */
+static bool has_symbols(const struct codeobj *co)
+{
+    for (size_t i = 0; i < co->nkernels; i++)
+        if (co->kernels[i].symbol)
+            return true;
+    return false;
+}
+
+static void write_symbols(const struct writer *w,
+                          const struct model_module *module,
+                          const struct model_object *object)
+{
+    const struct codeobj *co = object->co;
+
+    (void)module;
+    if (!has_symbols(co))
+        return;
+    fprintf(w->f, "static const uint32_t symbols_%s[] = {", co->target);
+    for (size_t i = 0; i < co->nkernels; i++) {
+        const struct codeobj_kernel *k = &co->kernels[i];
+
+        fprintf(w->f, "%s%u,", i % 8 ? " " : "\n    ",
+                text(w, k->symbol ? k->symbol : k->name));
+    }
+    fputs("\n};\n\n", w->f);
 }
 
 static void write_object(const struct writer *w,
@@ -227,7 +256,10 @@ static void write_object(const struct writer *w,
             "     .attrs = attrs + %zu,\n     .sha256 = {",
             text(w, co->target), co->target, co->cov, blob, first_attrs);
     record_write_sha256(w->f, object->sha256);
-    fputs("}},\n", w->f);
+    fputs("}", w->f);
+    if (has_symbols(co))
+        fprintf(w->f, ",\n     .symbols = symbols_%s", co->target);
+    fputs("},\n", w->f);
 }
 
 static void write_objects(const struct writer *w)
@@ -240,9 +272,9 @@ static void write_objects(const struct writer *w)
           "static const struct kpk_kernel_attrs attrs[] = {\n",
           w->f);
     each_object(w, write_attrs);
-    fputs("    {.kernarg_nbytes = 0}, /* ends the list */\n};\n\n"
-          "static const struct kpk_code_object objects[] = {\n",
-          w->f);
+    fputs("    {.kernarg_nbytes = 0}, /* ends the list */\n};\n\n", w->f);
+    each_object(w, write_symbols);
+    fputs("static const struct kpk_code_object objects[] = {\n", w->f);
     for (size_t m = 0; m < w->part->nmodules; m++) {
         const struct model_module *module = &w->part->modules[m];
 

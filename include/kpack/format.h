@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 /* Changes with every incompatible change below; the runtime checks it. */
-#define KPK_FORMAT_VERSION 5u
+#define KPK_FORMAT_VERSION 6u
 
 /* Kinds of explicit arguments: `.value_kind` of the code object's metadata. */
 enum kpk_arg_kind {
@@ -63,7 +63,7 @@ struct kpk_kernel_attrs {
 
 /*
  * A blob is a code object as it lies in a program: this head, three strings,
- * padding up to data_at, then the stored bytes. It says itself what it is and
+ * padding up to data_at, then the stored bytes, and a NUL, which PTX needs. It says itself what it is and
  * holds no pointer, so that `kpack verify` and its kin find it by its magic in
  * any file (stripped, linked or not) and check it. Little-endian; aligned to
  * 64 bytes where tables point to one.
@@ -79,7 +79,8 @@ struct kpk_blob {
     uint8_t sha256[32];      /* of the content */
     uint8_t reference[32];   /* SHA-256 of the content that the codec needs as
                               * its dictionary; zeros if it needs none */
-    uint32_t cov;            /* code object version: 3, 4, 5 or 6 */
+    uint32_t cov;            /* code object version, 3 to 6; of a cubin CUDA's
+                              * release, 130 is 13.0; of PTX its ISA's, 78 */
     uint32_t pack;           /* bytes from here to the pack's name, */
     uint32_t module;         /* the module's and the target ID, each with */
     uint32_t target;         /* its NUL and in front of the data */
@@ -98,10 +99,13 @@ enum kpk_codec_number { KPK_CODEC_NONE, KPK_CODEC_ZSTD };
 /* One code object: a module compiled for one target. */
 struct kpk_code_object {
     uint32_t target; /* string offset of the target ID */
-    uint32_t cov;    /* code object version: 3, 4, 5 or 6 */
+    uint32_t cov;    /* as the blob's */
     const struct kpk_blob *blob;
     const struct kpk_kernel_attrs *attrs; /* [nkernels], in kernel order */
-    uint8_t sha256[32];                   /* of the ELF: the blob's */
+    uint8_t sha256[32];                   /* of the file: the blob's */
+    /* What the code object calls each kernel: string offsets [nkernels]; 0 if
+     * all have their own names. A cubin has no second names. */
+    const uint32_t *symbols;
 };
 
 /*

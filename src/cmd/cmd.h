@@ -64,6 +64,9 @@ int cmd_extract_file(const struct options *options);
 /* Writes a file whole or not at all; "-" is standard output. */
 int cmd_write_file(const char *name, const void *data, size_t nbytes);
 
+/* What a code object's file ends in, without the dot: by its target. */
+const char *cmd_extension(const char *target);
+
 /* Prints kpack's last message on standard error. The exit status for `st`. */
 int cmd_failed(kpk_status st);
 

@@ -1,4 +1,4 @@
-/* devices.c - kpack devices: the GPUs that HIP sees */
+/* devices.c - kpack devices: the GPUs that HIP and the CUDA driver see */
 #include "cmd.h"
 
 #include <stdio.h>
@@ -30,30 +30,46 @@ static void json_row(int i, const kpk_device *device)
     json_close('}');
 }
 
+/* What there is of a driver; nothing if it is absent. */
+static void driver(kpk_platform platform, bool json)
+{
+    const bool cuda = platform == KPK_CUDA;
+    const char *path;
+    int v;
+
+    if (kpk_driver_info(platform, &v, &path) != KPK_OK)
+        return;
+    if (json) {
+        json_string(cuda ? "cuda_library" : "hip_library", path);
+        json_number(cuda ? "cuda_version" : "hip_version", (uint64_t)v);
+    } else if (cuda) {
+        printf("CUDA driver %d.%d from %s\n", v / 1000, v % 1000 / 10, path);
+    } else {
+        printf("HIP %d.%d.%d from %s\n", v / 10000000, v / 100000 % 100,
+               v % 100000, path);
+    }
+}
+
 int cmd_devices(const struct options *options)
 {
     struct table *table = NULL;
-    const char *path;
     kpk_device device;
-    int version;
     int n;
-    kpk_status st = kpk_hip_info(&version, &path);
+    kpk_status st = kpk_device_count(&n);
 
-    if (st == KPK_OK)
-        st = kpk_device_count(&n);
     /* For the message that says what to look at. */
     if (st == KPK_OK && n == 0)
         st = kpk_device_get(0, &device);
     if (st != KPK_OK)
         return cmd_failed(st);
-    if (options->json) {
+    if (options->json)
         json_open(NULL, '{');
-        json_string("hip_library", path);
-        json_number("hip_version", (uint64_t)version);
+    driver(KPK_HIP, options->json);
+    driver(KPK_CUDA, options->json);
+    if (options->json) {
         json_open("devices", '[');
     } else {
-        printf("HIP %d.%d.%d from %s\n\n", version / 10000000,
-               version / 100000 % 100, version % 100000, path);
+        putchar('\n');
         table = table_new(">DEVICE TARGET >CUS >MIB >LDS-KIB >WAVE NAME");
     }
     for (int i = 0; i < n && st == KPK_OK; i++) {

@@ -62,6 +62,13 @@ int cmd_write_file(const char *name, const void *data, size_t nbytes)
     return EXIT_NO_OUTPUT;
 }
 
+const char *cmd_extension(const char *target)
+{
+    return strncmp(target, "sm_", 3) == 0        ? "cubin"
+           : strncmp(target, "compute_", 8) == 0 ? "ptx"
+                                                 : "hsaco";
+}
+
 int cmd_extract(const struct options *options)
 {
     const kpk_module *module;
@@ -77,8 +84,8 @@ int cmd_extract(const struct options *options)
     st = find(module, options->words[1], &object);
     if (st != KPK_OK)
         return cmd_failed(st);
-    (void)snprintf(name, sizeof(name), "%s-%s.hsaco", kpk_module_name(module),
-                   object.target);
+    (void)snprintf(name, sizeof(name), "%s-%s.%s", kpk_module_name(module),
+                   object.target, cmd_extension(object.target));
     for (char *c = name; *c; c++) /* of imported modules: no folders */
         if (*c == '/')
             *c = '_';

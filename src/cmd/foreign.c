@@ -3,6 +3,7 @@
 #include "memory.h"
 #include "scan.h"
 
+#include "../sm_table.h"
 #include "../target_table.h"
 
 #include <ctype.h>
@@ -217,23 +218,25 @@ static bool same_content(const uint8_t *a, const uint8_t *b)
     return memcmp(a, b, 32) == 0;
 }
 
-/* STEM.hsaco, or with a number where that is taken; false if it is taken by
- * the same bytes. */
+/* STEM.hsaco, say, or with a number where that is taken; false if it is taken
+ * by the same bytes. */
 static bool free_path(const struct written *list, size_t n, const char *stem,
-                      const uint8_t *sha256, char *path, size_t nbytes)
+                      const struct found *found, char *path, size_t nbytes)
 {
+    const char *extension = cmd_extension(found->target);
+    const uint8_t *sha256 = found->head.sha256;
     const struct written *taken;
     unsigned number = 1;
 
-    (void)snprintf(path, nbytes, "%s.hsaco", stem);
+    (void)snprintf(path, nbytes, "%s.%s", stem, extension);
     while ((taken = find_written(list, n, path)) != NULL) {
         if (same_content(taken->sha256, sha256))
             return false;
-        (void)snprintf(path, nbytes, "%s.%u.hsaco", stem, ++number);
+        (void)snprintf(path, nbytes, "%s.%u.%s", stem, ++number, extension);
     }
     if (number > 1)
-        (void)fprintf(stderr, "kpack: %s.hsaco is taken by other code: %s\n",
-                      stem, path);
+        (void)fprintf(stderr, "kpack: %s.%s is taken by other code: %s\n", stem,
+                      extension, path);
     return true;
 }
 
@@ -275,7 +278,7 @@ static int extract_all(const struct scan *scan, const struct found *const *list,
         if (several)
             pack_folder(folder, list[i]->pack, into, sizeof(into));
         (void)snprintf(stem, sizeof(stem), "%s/%s", into, name);
-        if (!free_path(written, nwritten, stem, sha256, path, sizeof(path)))
+        if (!free_path(written, nwritten, stem, list[i], path, sizeof(path)))
             continue;
         one = extract_to(scan, list[i], path);
         if (status == EXIT_DONE)
@@ -320,7 +323,8 @@ static int extract_one(const struct scan *scan, const struct found *const *list,
     }
     if (found) {
         file_name(found, name, sizeof(name));
-        (void)snprintf(path, sizeof(path), "%s.hsaco", name);
+        (void)snprintf(path, sizeof(path), "%s.%s", name,
+                       cmd_extension(found->target));
         return extract_to(scan, found,
                           options->output ? options->output : path);
     }
@@ -420,6 +424,12 @@ static size_t count_modules(const struct found *const *list, size_t n)
     return count;
 }
 
+static const char *const sms[] = {
+#define X(number, tegra) "sm_" #number,
+    KPK_SM_TABLE(X)
+#undef X
+};
+
 /* Calls `report` with a device and the number of modules that it runs: once
  * for a processor if its settings make no difference. */
 typedef void device_report(const char *device, size_t nmodules, size_t of);
@@ -445,6 +455,8 @@ static void each_device(const struct found *const *list, size_t n,
         for (unsigned i = 0; device_name(&processors[p], i, device); i++)
             report(device, counts[i], of);
     }
+    for (size_t i = 0; i < sizeof(sms) / sizeof(sms[0]); i++)
+        report(sms[i], modules_for(list, n, sms[i]), of);
 }
 
 static void print_whole(const char *device, size_t nmodules, size_t of)

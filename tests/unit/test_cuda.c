@@ -67,21 +67,21 @@ BLOB(older_cubin, 128, ELF(0x33, 190));
 static const struct kpk_kernel_attrs attrs[] = {ATTRS, ATTRS};
 /* clang-format off */
 static const struct kpk_code_object objects[] = {
-    {COMPUTE_80, 78, &ptx.head, attrs, {0}},
-    {GFX90A, 5, &amd.head, attrs, {0}},
-    {SM_90, 130, &cubin.head, attrs, {0}}};
+    {COMPUTE_80, 78, &ptx.head, attrs, {0}, NULL},
+    {GFX90A, 5, &amd.head, attrs, {0}, NULL},
+    {SM_90, 130, &cubin.head, attrs, {0}, NULL}};
 static const struct kpk_code_object torn_objects[] = {
-    {COMPUTE_80, 78, &torn_ptx.head, attrs, {0}},
-    {GFX90A, 5, &cubin.head, attrs, {0}},
-    {SM_90, 130, &amd.head, attrs, {0}}};
+    {COMPUTE_80, 78, &torn_ptx.head, attrs, {0}, NULL},
+    {GFX90A, 5, &cubin.head, attrs, {0}, NULL},
+    {SM_90, 130, &amd.head, attrs, {0}, NULL}};
 static const struct kpk_code_object short_objects[] = {
-    {COMPUTE_80, 78, &short_ptx.head, attrs, {0}},
-    {GFX90A, 5, &other_amd.head, attrs, {0}},
-    {SM_90, 130, &other_cubin.head, attrs, {0}}};
+    {COMPUTE_80, 78, &short_ptx.head, attrs, {0}, NULL},
+    {GFX90A, 5, &other_amd.head, attrs, {0}, NULL},
+    {SM_90, 130, &other_cubin.head, attrs, {0}, NULL}};
 static const struct kpk_code_object older_objects[] = {
-    {COMPUTE_80, 78, &ptx.head, attrs, {0}},
-    {GFX90A, 5, &other_amd.head, attrs, {0}},
-    {SM_90, 140, &older_cubin.head, attrs, {0}}};
+    {COMPUTE_80, 78, &ptx.head, attrs, {0}, NULL},
+    {GFX90A, 5, &other_amd.head, attrs, {0}, NULL},
+    {SM_90, 140, &older_cubin.head, attrs, {0}, NULL}};
 static const struct kpk_arg_desc args[] = {
     {X, 0, 8, KPK_ARG_GLOBAL_BUFFER}, {BY, 8, 8, KPK_ARG_BY_VALUE}};
 /* Kernel "both" has 16 bytes of arguments that no list names. */

@@ -166,10 +166,10 @@ static const struct kpk_kernel_attrs beta_attrs[] = {
     ATTRS(24, 0, 1024, 0),
     ATTRS(48, 0, 1024, 0)};
 
-#define OBJECT(id, blob, attrs) {AT(id), 5, &(blob).head, attrs, {0xab, 1}}
+#define OBJECT(id, blob, attrs) {AT(id), 5, &(blob).head, attrs, {0xab, 1}, NULL}
 
 static const struct kpk_code_object alpha_objects[] = {
-    {AT(gfx11_generic), 6, &elf_of_gfx11.head, alpha_attrs, {0xab, 0xcd}},
+    {AT(gfx11_generic), 6, &elf_of_gfx11.head, alpha_attrs, {0xab, 0xcd}, NULL},
     OBJECT(gfx90a, elf, alpha_attrs),
     OBJECT(gfx90a_xnack_on, elf, alpha_attrs)};
 

@@ -1,0 +1,86 @@
+#!/bin/sh
+# nvidia.sh - cubins and PTX in a pack, beside AMD's code objects
+set -u
+# shellcheck source=tests/checks.sh
+. "$(dirname "$0")/../checks.sh"
+
+gen=$(realpath "${B:-build}/kpack-gen")
+tree=$WORK/tree
+copy_tree "$tree" "$ROOT/kernels/vector_add.hip"
+printf 'module,text,alias\n*,vector_add,add\n' >"$tree/kernels/aliases.csv"
+kpack=$tree/build/kpack
+object=$tree/build/hsaco
+
+build() {
+    plain_make -C "$tree" KPACK_GEN="$gen" "$@"
+}
+
+for arch in sm_9 sm_090 sm_90x compute_8 compute_80aa sm_90:xnack+; do
+    refuse "ARCHS=$arch" "no such target: $arch" build ARCHS="gfx942 $arch"
+done
+refuse "no nvcc is one sentence" "sm_90 needs nvcc, which is not here: give NVCC=" \
+    build ARCHS="gfx942 sm_90" NVCC=/nowhere/nvcc
+
+nvcc=
+for candidate in "${NVCC:-}" nvcc /usr/local/cuda/bin/nvcc; do
+    if command -v "$candidate" >/dev/null 2>&1; then
+        nvcc=$(command -v "$candidate")
+        break
+    fi
+done
+if [ -z "$nvcc" ]; then
+    skip "there is no nvcc: packs with cubins and PTX are not built"
+    finish
+fi
+
+check "a pack for both vendors builds" build NVCC="$nvcc" \
+    ARCHS="gfx942 sm_80 sm_90a compute_80"
+says() { # words command...
+    words=$1
+    shift
+    "$@" >"$WORK/said" 2>&1
+    cat "$WORK/said"
+    grep -qF -e "$words" "$WORK/said"
+}
+check "list shows all targets" says "compute_80 gfx942 sm_80 sm_90a" "$kpack" list
+check "parameters agree with AMD's, names included" says "value   n" \
+    "$kpack" info vector_add
+check "an exact cubin" says "sm_90a" "$kpack" select sm_90
+check "a cubin of the same major version" says "cubin for sm_80" "$kpack" select sm_86
+check "PTX for a later one" says "the driver compiles for sm_120" "$kpack" select sm_120
+check "nothing for an older one" says "ARCHS=\"compute_80 gfx942 sm_80 sm_90a sm_75\"" \
+    "$kpack" select sm_75
+check "verify names NVIDIA's GPUs, too" says "sm_80 sm_86 sm_87 sm_88 sm_89 sm_90" \
+    "$kpack" verify "$kpack"
+check "second names are the table's" says "kernel add of module" "$kpack" info add
+
+same() { # target extension
+    "$kpack" extract vector_add "$1" -o "$WORK/out" &&
+        cmp "$WORK/out" "$object/$1/vector_add.$2"
+}
+check "a cubin comes out as it went in" same sm_90a cubin
+check "PTX comes out as it went in" same compute_80 ptx
+check "files are called by what they are" sh -c "cd '$WORK' && '$kpack' extract \
+    '$tree/build/libkpack.a' --all -o all && ls all/*.cubin all/*.ptx all/*.hsaco"
+check "prune keeps PTX alone" "$kpack" prune "$tree/build/libkpack.a" \
+    --keep compute_80 -o "$WORK/pruned.a"
+check "a pruned archive runs where PTX does" says "sm_80 sm_86" \
+    "$kpack" verify "$WORK/pruned.a"
+check "PTX is of an ISA that older drivers take" grep -q '^.version 7.8' \
+    "$object/compute_80/vector_add.ptx"
+ptxas=$(dirname "$nvcc")/ptxas
+for sm in sm_80 sm_90 sm_120; do
+    check "PTX assembles for $sm" "$ptxas" -arch=$sm -o "$WORK/cubin" \
+        "$object/compute_80/vector_add.ptx"
+done
+check "compressed, too" build NVCC="$nvcc" B=packed COMPRESS=zstd \
+    ARCHS="gfx942 sm_90 compute_80"
+check "the compressed pack is whole" says "3 right, 0 damaged" \
+    "$tree/packed/kpack" verify "$tree/packed/kpack"
+check "a pack for NVIDIA alone" build NVCC="$nvcc" B=alone ARCHS="sm_90 compute_80"
+check "which has no names of arguments" says "vector_add" "$tree/alone/kpack" list
+cp "$object/sm_80/vector_add.cubin" "$object/sm_90a/vector_add.cubin"
+touch -d '+1 minute' "$object/sm_90a/vector_add.cubin"
+refuse "a mislabelled cubin" "is for sm_80, not for sm_90a" build NVCC="$nvcc" \
+    ARCHS="gfx942 sm_80 sm_90a compute_80"
+finish
