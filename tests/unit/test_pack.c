@@ -231,7 +231,7 @@ MODULE(test_module_beta_exact, KPK_FORMAT_VERSION, beta, beta_exact_objects, 1,
 
 /* Of the newest code object version, for no generic target. */
 static const struct kpk_code_object beta_newest_objects[] = {
-    {AT(gfx90a), 6, &elf.head, beta_attrs, {0xab, 1}}};
+    {AT(gfx90a), 6, &elf.head, beta_attrs, {0xab, 1}, NULL}};
 MODULE(test_module_newest, KPK_FORMAT_VERSION, beta, beta_newest_objects, 1,
        .tables = NULL);
 
