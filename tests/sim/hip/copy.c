@@ -325,14 +325,40 @@ HIP_API hipError_t hipMemcpy2DAsync_spt(void *dst, size_t dst_pitch,
                   stream_queue_spt(stream), false));
 }
 
-/* Boxes in linear memory; there are no arrays (textures) here. */
-static hipError_t read_box(const hipMemcpy3DParms *p, struct shape *s,
+/*
+ * A box whose ends may be arrays, in bytes of linear memory. With an array,
+ * widths are counted in its elements, and places in it, too.
+ */
+static hipError_t without_arrays(const hipMemcpy3DParms *p,
+                                 hipMemcpy3DParms *out)
+{
+    size_t to = 0, from = 0;
+
+    *out = *p;
+    if ((p->srcArray && p->srcPtr.ptr) || (p->dstArray && p->dstPtr.ptr))
+        return hipErrorInvalidValue;
+    if (p->dstArray && !array_memory(p->dstArray, &out->dstPtr, &to))
+        return hipErrorInvalidHandle;
+    if (p->srcArray && !array_memory(p->srcArray, &out->srcPtr, &from))
+        return hipErrorInvalidHandle;
+    if (to && from && to != from)
+        return hipErrorInvalidValue;
+    out->dstPos.x *= to ? to : 1;
+    out->srcPos.x *= from ? from : 1;
+    out->extent.width *= to ? to : from ? from : 1;
+    return hipSuccess;
+}
+
+static hipError_t read_box(const hipMemcpy3DParms *given, struct shape *s,
                            void **dst, const void **src)
 {
-    if (!p)
-        return hipErrorInvalidValue;
-    if (p->srcArray || p->dstArray)
-        return hipErrorNotSupported;
+    hipMemcpy3DParms box;
+    const hipMemcpy3DParms *p = &box;
+    hipError_t error =
+        given ? without_arrays(given, &box) : hipErrorInvalidValue;
+
+    if (error != hipSuccess)
+        return error;
     if (p->srcPtr.ptr && p->dstPtr.ptr && rt.release > 5) {
         if (p->srcPtr.pitch < p->srcPtr.xsize ||
             p->dstPtr.pitch < p->dstPtr.xsize)

@@ -184,7 +184,8 @@ enum handle_kind {
     HANDLE_GRAPH,
     HANDLE_NODE,
     HANDLE_GRAPH_EXEC,
-    HANDLE_USER_OBJECT
+    HANDLE_USER_OBJECT,
+    HANDLE_ARRAY
 };
 
 bool handle_add(const void *handle, enum handle_kind kind);
@@ -324,6 +325,10 @@ hipError_t check_end(const void *ptr, size_t n, bool may_be_plain, bool *known,
 /* A box that a graph copies: checked; queued, without waiting. */
 hipError_t copy_box_check(const hipMemcpy3DParms *p);
 hipError_t copy_box(const hipMemcpy3DParms *p, struct queue *queue);
+
+/* An array's memory as a pitched pointer (array.c), and its elements' bytes;
+ * false if it is none. */
+bool array_memory(const void *array, hipPitchedPtr *out, size_t *element);
 
 /* ---- fills (fill.c) ----------------------------------------------------- */
 

@@ -7,6 +7,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+hipError_t hipMemcpyAtoA(hipArray_t dst, size_t dst_at, hipArray_t src,
+                         size_t src_at, size_t n);
+
 static void test_allocation(void **state)
 {
     size_t before, during, after, total;
@@ -129,6 +132,56 @@ static void test_rectangles(void **state)
     EXPECT(hipErrorInvalidValue,
            hipMemcpy2D(p, pitch, host, 7, 7, 6, hipMemcpyHostToDevice));
     EXPECT(hipSuccess, hipFree(p));
+}
+
+/* Arrays are rows without gaps: into one, through another, and back. */
+static void test_arrays(void **state)
+{
+    enum { WIDTH = 7, HEIGHT = 5 };
+    hipChannelFormatDesc two = {32, 32, 0, 0, hipChannelFormatKindFloat};
+    hipChannelFormatDesc three = {8, 8, 8, 0, hipChannelFormatKindUnsigned};
+    float in[HEIGHT][WIDTH][2], out[HEIGHT][WIDTH][2] = {{{0}}};
+    hipMemcpy3DParms p = {.extent = {2, 3, 1}, .kind = hipMemcpyDeviceToHost};
+    hipArray_t a, b;
+    int i;
+
+    (void)state;
+    for (i = 0; i < 2 * WIDTH * HEIGHT; i++)
+        ((float *)in)[i] = (float)i;
+    EXPECT(hipErrorInvalidValue, hipMallocArray(&a, &three, WIDTH, HEIGHT, 0));
+    EXPECT(hipErrorInvalidValue, hipMallocArray(&a, &two, 0, HEIGHT, 0));
+    EXPECT(hipSuccess, hipMallocArray(&a, &two, WIDTH, HEIGHT, 0));
+    EXPECT(hipSuccess, hipMallocArray(&b, &two, WIDTH, HEIGHT, 0));
+    EXPECT(hipSuccess,
+           hipMemcpy2DToArray(a, 0, 0, in, sizeof(in[0]), sizeof(in[0]), HEIGHT,
+                              hipMemcpyHostToDevice));
+    EXPECT(hipErrorInvalidValue,
+           hipMemcpy2DToArray(a, 0, 1, in, sizeof(in[0]), sizeof(in[0]), HEIGHT,
+                              hipMemcpyHostToDevice));
+    EXPECT(hipErrorInvalidPitchValue,
+           hipMemcpy2DToArray(a, 0, 0, in, 8, 16, 2, hipMemcpyHostToDevice));
+    EXPECT(hipErrorInvalidHandle,
+           hipMemcpy2DToArray(NULL, 0, 0, in, 8, 8, 2, hipMemcpyHostToDevice));
+    EXPECT(hipSuccess, hipMemcpyAtoA(b, 0, a, 0, sizeof(in)));
+    EXPECT(hipSuccess,
+           hipMemcpy2DFromArray(out, sizeof(out[0]), b, 0, 0, sizeof(out[0]),
+                                HEIGHT, hipMemcpyDeviceToHost));
+    assert_memory_equal(in, out, sizeof(in));
+    /* A box: places and widths of the array are counted in elements. */
+    memset(out, 0, sizeof(out));
+    p.srcArray = b;
+    p.srcPos.x = 5;
+    p.srcPos.y = 1;
+    p.dstPtr = (hipPitchedPtr){out, sizeof(out[0]), sizeof(out[0]), HEIGHT};
+    EXPECT(hipSuccess, hipMemcpy3D(&p));
+    assert_memory_equal(out[2], &in[3][5], 2 * sizeof(in[0][0]));
+    assert_true(out[3][0][0] == 0 && out[0][2][0] == 0);
+    p.srcPos.x = 6;
+    EXPECT(hipErrorInvalidValue, hipMemcpy3D(&p));
+    EXPECT(hipSuccess, hipFreeArray(a));
+    EXPECT(hipErrorContextIsDestroyed, hipFreeArray(a));
+    EXPECT(hipErrorInvalidValue, hipFreeArray(NULL));
+    EXPECT(hipSuccess, hipFreeArray(b));
 }
 
 static void test_boxes_fit_their_pitch(void **state)
@@ -471,6 +524,7 @@ int main(void)
         cmocka_unit_test(test_copies_check_their_ranges),
         cmocka_unit_test(test_fills),
         cmocka_unit_test(test_rectangles),
+        cmocka_unit_test(test_arrays),
         cmocka_unit_test(test_boxes_fit_their_pitch),
         cmocka_unit_test(test_host_memory),
         cmocka_unit_test(test_managed_memory),
