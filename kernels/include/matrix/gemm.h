@@ -253,13 +253,16 @@ template <typename T, u32 Size, u32 Threads, bool Along> struct Operand {
                 (Along ? r * ld + k_of(i) : k_of(i) * ld + r) * (u32)sizeof(T);
         }
     }
+    /* Blocks of 16 lanes: 4 along rows, 4 along K, so that what they write
+     * together is in different banks. */
     static DEV_MEMBER u32 row_of(u32 i)
     {
         const u32 block = threadIdx.x + i * Threads;
 
         if (Along)
             return block / step_pieces;
-        return (block % 16 + block / 64 % (Size / block_rows / 16) * 16) *
+        return (block % 4 + block / 16 % 4 * 4 +
+                block / 64 % (Size / block_rows / 16) * 16) *
                block_rows;
     }
     static DEV_MEMBER u32 k_of(u32 i)
@@ -268,7 +271,7 @@ template <typename T, u32 Size, u32 Threads, bool Along> struct Operand {
 
         if (Along)
             return block % step_pieces * block_k;
-        return (block / 16 % 4 + block / (4 * Size / block_rows) * 4) * block_k;
+        return (block / 4 % 4 + block / (4 * Size / block_rows) * 4) * block_k;
     }
     DEV_MEMBER void load()
     {
