@@ -10,7 +10,7 @@ MODULES ?= $(PREBUILT_MODULES)
 endif
 
 ## Settings, given as NAME=VALUE on the command line:
-ARCHS   ?= gfx90a gfx942 gfx1030 gfx1100 gfx1201## targets to compile for; also sm_NN (cubins)
+ARCHS   ?= gfx90a gfx942 gfx1030 gfx1100 gfx1201## targets to compile for; NVIDIA's too: sm_NN (cubins), compute_NN (PTX)
 PACK    ?= candle## name of the pack
 MODULES ?= $(if $(IMPORT),,$(ALL_MODULES))## modules of the pack: names of kernels/*.hip (default: all)
 IMPORT  ?=## a folder of prebuilt code objects that becomes the pack instead
@@ -115,7 +115,7 @@ $(H)/obj/src/cmd/main.o: $(B)/stamp/name
 
 lib: $(H)/libkpack.a $(PACK_HEADER) $(PACK_LAUNCHERS) ## build the archive and the pack's headers only
 hsaco: $(call KPACK_ESC,$(PACK_HSACOS)) ## build the code objects only: build/hsaco/TARGET/NAME.hsaco
-cubins: $(PACK_CUBINS) ## build cubins for the sm_NN targets of ARCHS: build/hsaco/sm_NN/NAME.cubin
+cubins: $(PACK_CUBINS) ## build the code for NVIDIA's targets only: build/hsaco/sm_NN/NAME.cubin
 .PHONY: lib hsaco cubins
 
 $(eval $(call KPACK_STAMP,$(H)/stamp/lib,$(LIB_OBJECTS) $(PACK_OBJECTS)))
