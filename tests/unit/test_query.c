@@ -220,7 +220,7 @@ static struct {
     struct image image;
 } blob = {.head.data_at = sizeof(struct kpk_blob)};
 static const struct kpk_code_object objects[] = {
-    {5, 5, &blob.head, attrs, {0}}};
+    {5, 5, &blob.head, attrs, {0}, NULL}};
 static const struct kpk_module module = {.format = KPK_FORMAT_VERSION,
                                          .name = 3,
                                          .strings = strings,
