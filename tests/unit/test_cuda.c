@@ -78,10 +78,11 @@ static const struct kpk_code_object short_objects[] = {
     {COMPUTE_80, 78, &short_ptx.head, attrs, {0}, NULL},
     {GFX90A, 5, &other_amd.head, attrs, {0}, NULL},
     {SM_90, 130, &other_cubin.head, attrs, {0}, NULL}};
+static const uint32_t older_symbols[] = {SCALE, BOTH};
 static const struct kpk_code_object older_objects[] = {
     {COMPUTE_80, 78, &ptx.head, attrs, {0}, NULL},
     {GFX90A, 5, &other_amd.head, attrs, {0}, NULL},
-    {SM_90, 140, &older_cubin.head, attrs, {0}, NULL}};
+    {SM_90, 140, &older_cubin.head, attrs, {0}, older_symbols}};
 static const struct kpk_arg_desc args[] = {
     {X, 0, 8, KPK_ARG_GLOBAL_BUFFER}, {BY, 8, 8, KPK_ARG_BY_VALUE}};
 /* Kernel "both" has 16 bytes of arguments that no list names. */
@@ -101,7 +102,8 @@ static const struct kpk_kernel_desc kernels[] = {{BOTH, 0, 0, 16},
 MODULE(both, objects);
 MODULE(torn, torn_objects);
 MODULE(shortened, short_objects);
-MODULE(older, older_objects); /* of an older ABI, by a newer CUDA */
+/* Of an older ABI, by a newer CUDA; its kernels have each other's names. */
+MODULE(older, older_objects);
 
 static const kpk_module *const modules[] = {&both};
 static const kpk_pack pack = {KPK_FORMAT_VERSION, 1, "both", modules};
@@ -521,6 +523,25 @@ static void test_load_failures_say_what_to_do(void **state)
         assert_ok(kpk_close(gpu));
         cuda->fail_name = NULL;
     }
+}
+
+/* A kernel may have a name of its own in a code object. */
+static void test_kernel_is_found_by_its_code_objects_name(void **state)
+{
+    const kpk_module *const list[] = {&older};
+    const kpk_shape shape = {{1, 1, 1}, {1, 1, 1}, 0};
+    kpk_instance *gpu;
+    const kpk_kernel *k;
+    uint64_t x = 0;
+    double by = 1;
+
+    (void)state;
+    assert_ok(kpk_open_modules(list, 1, 2, &gpu));
+    assert_ok(kpk_kernel_get(gpu, "scale", &k));
+    assert_ok(kpk_launch(k, &shape, NULL, KPK_ARGS(x, by)));
+    assert_string_equal(cuda->last.kernel, "both");
+    assert_string_equal(kpk_kernel_name(k), "scale");
+    assert_ok(kpk_close(gpu));
 }
 
 /* A device that stays current is told of, be it the only failure or not. */
@@ -964,6 +985,7 @@ int main(int argc, char **argv)
         TEST(test_one_process_with_an_instance_on_each),
         TEST(test_failures_name_the_drivers_call),
         TEST(test_load_failures_say_what_to_do),
+        TEST(test_kernel_is_found_by_its_code_objects_name),
         TEST(test_device_that_stays_current_is_told),
         TEST(test_damaged_objects_are_refused),
         TEST(test_each_call_fails_in_turn),
