@@ -152,7 +152,11 @@ HIP_API hipError_t hipDeviceSynchronize(void)
 
     ENTER();
     error = capture_forbids_device();
-    LEAVE(error == hipSuccess ? device_wait(current_device()) : error);
+    if (error != hipSuccess)
+        LEAVE(error);
+    error = device_wait(current_device());
+    pools_trim(current_device());
+    LEAVE(error);
 }
 
 /*

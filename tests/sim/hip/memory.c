@@ -52,6 +52,10 @@ static hipError_t allocate(void **ptr, size_t size, enum sim_mem_kind kind,
     if (size == 0)
         return hipSuccess;
     a = sim_mem_alloc(current_device()->sim->ordinal, size, 0, kind);
+    if (!a) {
+        pools_empty();
+        a = sim_mem_alloc(current_device()->sim->ordinal, size, 0, kind);
+    }
     if (!a)
         return hipErrorOutOfMemory;
     a->origin = origin;

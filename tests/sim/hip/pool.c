@@ -7,8 +7,9 @@
  * nobody may: until it is handed out again the chunk counts as freed.
  *
  * A freed chunk goes to the next request of the same size, where its stream
- * asks or where the stream has come to the free (hipMemPoolReuseAllow...). What
- * exceeds the release threshold when the free is done goes back to the device.
+ * asks, or one that waits for that, or where the stream has come to the free
+ * (hipMemPoolReuse...). What exceeds the release threshold goes back to the
+ * device when the program waits for a stream or for the device.
  */
 #include "runtime.h"
 
@@ -36,6 +37,7 @@ struct chunk {
     uint64_t base, size;
     bool in_use;
     struct queue *stream;  /* of the free, which may have it back; NULL: any */
+    struct queue *waiter;  /* one that waits for an event of it; may be NULL */
     struct op *freed;      /* done when the stream has come to the free */
     uint64_t times_handed; /* tells a free from those before */
 };
@@ -102,8 +104,10 @@ static void drop_marks_of_free(struct chunk *c)
     op_unref(c->freed);
     if (c->stream)
         queue_unref(c->stream);
+    if (c->waiter)
+        queue_unref(c->waiter);
     c->freed = NULL;
-    c->stream = NULL;
+    c->stream = c->waiter = NULL;
 }
 
 static void free_chunk(struct chunk *c)
@@ -171,7 +175,7 @@ static bool may_reuse(const struct chunk *c, uint64_t size,
 {
     if (c->in_use || c->size != size)
         return false;
-    if (!c->freed || c->stream == stream)
+    if (!c->freed || c->stream == stream || c->waiter == stream)
         return true;
     return c->pool->attributes[REUSE_OPPORTUNISTIC] && op_done(c->freed);
 }
@@ -276,6 +280,43 @@ void pools_reset(const struct device *device)
     pthread_mutex_unlock(&lock);
 }
 
+void pools_trim(const struct device *device)
+{
+    hipMemPool_t pool;
+
+    pthread_mutex_lock(&lock);
+    for (pool = pools; pool; pool = pool->next)
+        if (pool->device == device)
+            trim(pool, pool->attributes[RELEASE_THRESHOLD]);
+    pthread_mutex_unlock(&lock);
+}
+
+void pools_empty(void)
+{
+    hipMemPool_t pool;
+
+    pthread_mutex_lock(&lock);
+    for (pool = pools; pool; pool = pool->next)
+        trim(pool, 0);
+    pthread_mutex_unlock(&lock);
+}
+
+void pools_follow(const struct queue *stream, struct queue *waiter)
+{
+    hipMemPool_t pool;
+    struct chunk *c;
+
+    pthread_mutex_lock(&lock);
+    for (pool = pools; pool; pool = pool->next)
+        for (c = pool->chunks; c; c = c->next)
+            if (c->freed && c->stream == stream && !c->waiter &&
+                pool->attributes[REUSE_FOLLOW_EVENTS]) {
+                c->waiter = waiter;
+                queue_ref(waiter);
+            }
+    pthread_mutex_unlock(&lock);
+}
+
 static void hold(struct chunk *c)
 {
     c->in_use = false;
@@ -361,7 +402,8 @@ static hipError_t run_free(struct op *op)
         op_unref(c->freed); /* this operation: it is as good as done */
         c->freed = NULL;
         sim_mem_suspend(f->base);
-        settle(c->pool);
+        if (c->pool->destroyed)
+            settle(c->pool);
     }
     pthread_mutex_unlock(&lock);
     return hipSuccess;

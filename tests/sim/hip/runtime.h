@@ -387,6 +387,12 @@ void capture_abandon(struct queue *queue);
 void pools_shutdown(void);
 /* Frees all chunks of a device on which nothing runs. */
 void pools_reset(const struct device *device);
+/* After a wait: gives back what exceeds the pools' thresholds. When memory is
+ * short: all that they hold. */
+void pools_trim(const struct device *device);
+void pools_empty(void);
+/* A stream waits for another: it may have what that one frees. */
+void pools_follow(const struct queue *stream, struct queue *waiter);
 /* Takes back a chunk that nothing uses any more. */
 hipError_t pool_free(uint64_t base);
 

@@ -171,8 +171,10 @@ static hipError_t synchronize(struct queue *q)
     if (!q)
         return hipErrorContextIsDestroyed;
     error = capture_forbids_wait(q);
-    if (error == hipSuccess)
+    if (error == hipSuccess) {
         error = queue_wait(q);
+        pools_trim(q->device);
+    }
     queue_unref(q);
     return error;
 }
@@ -379,6 +381,7 @@ static hipError_t wait_event(struct queue *q, hipEvent_t event, unsigned flags)
         queue_unref(q);
         return hipSuccess;
     }
+    pools_follow(recorded->queue, q);
     error = wait_for(q, recorded);
     op_unref(recorded);
     queue_unref(q);

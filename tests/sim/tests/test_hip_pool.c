@@ -156,6 +156,66 @@ static void test_reuse(void **state)
     EXPECT(hipSuccess, hipMemPoolDestroy(pool));
 }
 
+/* What is held above the threshold stays until the program waits, and until
+ * memory is short. */
+static void test_held_memory_goes_when_the_program_waits(void **state)
+{
+    hipMemPool_t pool = new_pool(0);
+    hipStream_t s;
+    hipEvent_t done;
+    size_t total;
+    char *a, *b;
+
+    (void)state;
+    EXPECT(hipSuccess, hipMemGetInfo(NULL, &total));
+    EXPECT(hipSuccess, hipStreamCreateWithFlags(&s, hipStreamNonBlocking));
+    EXPECT(hipSuccess, hipEventCreate(&done));
+    EXPECT(hipSuccess, hipMallocFromPoolAsync((void **)&a, 64, pool, s));
+    EXPECT(hipSuccess, hipFreeAsync(a, s));
+    EXPECT(hipSuccess, hipEventRecord(done, s));
+    EXPECT(hipSuccess, hipEventSynchronize(done));
+    assert_int_equal(get(pool, RESERVED_CURRENT), 64);
+    EXPECT(hipSuccess, hipMalloc((void **)&b, total)); /* takes all */
+    EXPECT(hipSuccess, hipFree(b));
+    assert_int_equal(get(pool, RESERVED_CURRENT), 0);
+    EXPECT(hipSuccess, hipMallocFromPoolAsync((void **)&a, 64, pool, s));
+    EXPECT(hipSuccess, hipFreeAsync(a, s));
+    EXPECT(hipSuccess, hipStreamSynchronize(s));
+    assert_int_equal(get(pool, RESERVED_CURRENT), 0);
+    EXPECT(hipSuccess, hipEventDestroy(done));
+    EXPECT(hipSuccess, hipStreamDestroy(s));
+    EXPECT(hipSuccess, hipMemPoolDestroy(pool));
+}
+
+/* A stream that waits for another one's event comes behind its frees. */
+static void test_reuse_follows_events(void **state)
+{
+    hipMemPool_t pool = new_pool(0);
+    hipStream_t s, other;
+    hipEvent_t event;
+    char *a, *b;
+
+    (void)state;
+    EXPECT(hipSuccess, hipStreamCreateWithFlags(&s, hipStreamNonBlocking));
+    EXPECT(hipSuccess, hipStreamCreateWithFlags(&other, hipStreamNonBlocking));
+    EXPECT(hipSuccess, hipEventCreate(&event));
+    pthread_mutex_lock(&lock);
+    EXPECT(hipSuccess, hipLaunchHostFunc(s, wait_for_lock, NULL));
+    EXPECT(hipSuccess, hipMallocFromPoolAsync((void **)&a, 64, pool, s));
+    EXPECT(hipSuccess, hipFreeAsync(a, s));
+    EXPECT(hipSuccess, hipEventRecord(event, s));
+    EXPECT(hipSuccess, hipStreamWaitEvent(other, event, 0));
+    EXPECT(hipSuccess, hipMallocFromPoolAsync((void **)&b, 64, pool, other));
+    assert_ptr_equal(a, b);
+    pthread_mutex_unlock(&lock);
+    EXPECT(hipSuccess, hipFreeAsync(b, other));
+    EXPECT(hipSuccess, hipStreamSynchronize(other));
+    EXPECT(hipSuccess, hipEventDestroy(event));
+    EXPECT(hipSuccess, hipStreamDestroy(s));
+    EXPECT(hipSuccess, hipStreamDestroy(other));
+    EXPECT(hipSuccess, hipMemPoolDestroy(pool));
+}
+
 static void test_size_is_limited(void **state)
 {
     hipMemPool_t pool = new_pool(100);
@@ -269,6 +329,8 @@ int main(void)
         cmocka_unit_test(test_counts_are_of_one_pool),
         cmocka_unit_test(test_threshold_holds_and_trim_gives_back),
         cmocka_unit_test(test_reuse),
+        cmocka_unit_test(test_held_memory_goes_when_the_program_waits),
+        cmocka_unit_test(test_reuse_follows_events),
         cmocka_unit_test(test_size_is_limited),
         cmocka_unit_test(test_destroyed_pool_lives_as_long_as_its_memory),
         cmocka_unit_test(test_access),
