@@ -358,6 +358,11 @@ void run_mat_vec(struct kt *t, const struct kt_row *row)
          GGUF_RANDOM, POISONED},
         {"cut", 9, 3, n, GGUF_RANDOM, CUT},
     };
+    /* so many rows that a workgroup takes several */
+    const struct product_case several[] = {
+        {"several rows", 1219, 8, n, GGUF_RANDOM, TAME},
+        {"several rows", 1217, 3, n, GGUF_RANDOM, n % 2 ? HOSTILE : TAME},
+    };
     /* so many workgroups that NVIDIA's GPUs share the work otherwise */
     const struct product_case many = {"many rows", 40005,       1,
                                       n,           GGUF_RANDOM, TAME};
@@ -376,6 +381,8 @@ void run_mat_vec(struct kt *t, const struct kt_row *row)
 
         run_product(t, row, &c);
     }
+    for (size_t i = 0; i < sizeof(several) / sizeof(several[0]); i++)
+        run_product(t, row, &several[i]);
     if (n <= 2 && (p->id == GGUF_Q4_0 || p->id == GGUF_Q3_K))
         run_product(t, row, &many);
     if (p->id == GGUF_Q4_0 && n == 1 && !p->in_blocks)

@@ -307,27 +307,37 @@ template <int Job, int Launched> DEV int first_row()
 /*
  * A way to make N columns: `rows` of a job, Lds, and run(lds, m, row0), which
  * makes rows row0 .. row0 + rows - 1. with_way() tells fn which one it is for
- * this launch.
+ * this launch: for rows of ncols columns, where `odd` has the low bits of all
+ * addresses and strides.
  */
 #if KPK_SM >= 80
 #include "nvidia/mat_vec_ways.h"
 #else
-template <class F, int N> struct VecWay {
-    static constexpr int rows = vec_rows;
-    typedef VecLds<N, rows> Lds;
+template <class F, int N, int Rows> struct VecWay {
+    static constexpr int rows = Rows;
+    typedef VecLds<N, Rows> Lds;
 
     template <typename T>
     static DEV_MEMBER void run(Lds &lds, const MatVec<T> &m, int row0)
     {
-        mat_vec_rows<F, N, rows, Place::aligned>(lds, m, row0);
+        mat_vec_rows<F, N, Rows, Place::aligned>(lds, m, row0);
     }
 };
 
-template <class F, int N, class Fn> DEV void with_way(int, Fn fn)
+/* Where a workgroup in a few would leave more than one of 304 CUs idle, each
+ * does what it was launched for. */
+template <class F, int N, class Fn> DEV void with_way(int, u32, Fn fn)
 {
-    __shared__ typename VecWay<F, N>::Lds lds;
+    constexpr int launched = N == 1 ? 1 : 2;
+    __shared__ union {
+        typename VecWay<F, N, launched>::Lds few;
+        typename VecWay<F, N, vec_rows>::Lds many;
+    } lds;
 
-    fn(VecWay<F, N>(), lds);
+    if (gridDim.x * launched < 304 * vec_rows)
+        fn(VecWay<F, N, launched>(), lds.few);
+    else
+        fn(VecWay<F, N, vec_rows>(), lds.many);
 }
 #endif
 
@@ -359,9 +369,9 @@ template <class F, int N, class Fn> DEV void with_way(int, Fn fn)
 /* The job of a workgroup that was launched for Launched of nrows rows of
  * ncols columns, if it has one; make() makes its MatVec. */
 template <class F, int N, int Launched, class Make>
-DEV void mat_vec_job(int nrows, int ncols, Make make)
+DEV void mat_vec_job(int nrows, int ncols, u32 odd, Make make)
 {
-    with_way<F, N>(ncols, [&](auto way, auto &lds) {
+    with_way<F, N>(ncols, odd, [&](auto way, auto &lds) {
         constexpr int rows = decltype(way)::rows;
         const int row0 = first_row<rows, Launched>();
 
@@ -370,12 +380,19 @@ DEV void mat_vec_job(int nrows, int ncols, Make make)
     });
 }
 
+DEV u32 low_bits(const void *p)
+{
+    return (u32) reinterpret_cast<u64>(p);
+}
+
 /* The kernel for N columns, y_stride bytes apart. */
 template <class F, int N, typename T>
 DEV void mat_vec(const void *vx, const void *vy, T *dst, int ncols_x,
                  int nrows_x, int nrows, size_t y_stride, int dst_stride)
 {
-    mat_vec_job<F, N, N == 1 ? 1 : 2>(nrows, ncols_x, [=] {
+    const u32 odd = low_bits(vx) | low_bits(vy) | (u32)y_stride;
+
+    mat_vec_job<F, N, N == 1 ? 1 : 2>(nrows, ncols_x, odd, [=] {
         return MatVec<T>{static_cast<const u8 *>(vx),
                          static_cast<const u8 *>(vy),
                          dst,
@@ -402,7 +419,9 @@ DEV void indexed_moe_forward(const void *weights, const void *inputs,
     const size_t blocks = (size_t)(k / F::elems);
     const size_t y_bytes = q8_1_bytes(k_padded);
 
-    mat_vec_job<F, 1, 1>(n, k, [=] {
+    const u32 odd = low_bits(weights) | low_bits(inputs) | (u32)y_bytes;
+
+    mat_vec_job<F, 1, 1>(n, k, odd, [=] {
         return MatVec<float>{static_cast<const u8 *>(weights) +
                                  ids[task] * (size_t)n * blocks * F::bytes,
                              static_cast<const u8 *>(inputs) + input * y_bytes,
