@@ -30,6 +30,7 @@ enum {
     TYPE,
     TILE_M,
     TILE_N,
+    LEAST_M,
     MOST_M,
     ROOM,
     STEP_NS,
@@ -39,11 +40,12 @@ enum {
     NUM_COLUMNS
 };
 static const char *const column_names[] = {
-    [LAYOUT] = "layout",     /* "nt" */
-    [TYPE] = "type",         /* "bf16" */
-    [TILE_M] = "cost_m",     /* rows of C that a tile computes */
-    [TILE_N] = "tile_n",     /* columns */
-    [MOST_M] = "most_m",     /* of rows of C that the kernel is for */
+    [LAYOUT] = "layout",   /* "nt" */
+    [TYPE] = "type",       /* "bf16" */
+    [TILE_M] = "cost_m",   /* rows of C that a tile computes */
+    [TILE_N] = "tile_n",   /* columns */
+    [LEAST_M] = "least_m", /* rows of C that the kernel is for */
+    [MOST_M] = "most_m",
     [ROOM] = "room",         /* tiles that a compute unit works on at once */
     [STEP_NS] = "step_ns",   /* of a tile's step, in a unit that is full */
     [ALONE_NS] = "alone_ns", /* of a step of a tile that is alone */
@@ -127,7 +129,8 @@ static double cost(size_t row, const kpk_number *cells, void *context)
     kpk_row decl;
 
     c->splits = 1;
-    if (p->m > (uint64_t)cells[c->columns[MOST_M]].i)
+    if (p->m < (uint64_t)cells[c->columns[LEAST_M]].i ||
+        p->m > (uint64_t)cells[c->columns[MOST_M]].i)
         return 1e300;
     for (uint32_t s = 2; s <= MOST_SPLITS && s <= steps; s++) {
         double ns;
