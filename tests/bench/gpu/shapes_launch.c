@@ -232,11 +232,13 @@ static void softmax(struct bench_launch *l, struct shape_use *use,
     l->nbytes = (double)(2 * n * size);
 }
 
+/* "columns": a result's numbers lie n[0] apart */
 static void fast(struct bench_launch *l, struct shape_use *use,
                  const struct shape *s)
 {
     const uint64_t rows = s->n[0], cols = s->n[1];
-    const uint64_t info[] = {rows, cols, cols, 1};
+    const int apart = strcmp(s->layout, "columns") == 0;
+    const uint64_t info[] = {rows, cols, apart ? 1 : cols, apart ? rows : 1};
     const size_t size = size_named(s->kernel, 0);
     unsigned block = 1;
 

@@ -86,29 +86,6 @@ static void fill(struct bench_launch *l, struct shape_use *use,
     l->nbytes = (double)(n * size);
 }
 
-/* n[0] results out of n[1] numbers that lie n[0] apart */
-static void over_columns(struct bench_launch *l, struct shape_use *use,
-                         const struct shape *s)
-{
-    const uint64_t rows = s->n[0], cols = s->n[1];
-    const uint64_t info[] = {rows, cols, 1, rows};
-    const size_t size = size_of(s->kernel);
-    unsigned block = 1;
-
-    (void)use;
-    while (block < cols && block < 1024)
-        block *= 2;
-    l->grid[0] = (unsigned)rows;
-    l->block[0] = block;
-    bench_arg(l, rows * cols);
-    bench_arg(l, cols);
-    bench_arg(l, 2);
-    bench_arg(l, shape_upload(info, sizeof(info)));
-    bench_arg(l, shape_memory(rows * cols * size));
-    bench_arg(l, shape_memory(rows * 8));
-    l->nbytes = (double)(rows * (cols + 1) * size);
-}
-
 enum { MOST_IDS = 1 << 16 };
 
 /* Ids below `limit`, a power of two, each `repeats` times in turn. */
@@ -387,7 +364,6 @@ const struct shape_family *bounds_family_of(const struct shape *shape)
         struct shape_family family;
     } families[] = {
         {"transposed", {"u*", 2, transposed}},
-        {"columns", {"fast_*", 2, over_columns}},
         {"", {"lt_*", 2, compare}},
         {"", {"fill_*", 2, fill}},
         {"", {"gather_*", 3, gather}},

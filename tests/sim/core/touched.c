@@ -72,7 +72,7 @@ static void set_bits(_Atomic uint64_t *word, uint64_t bits)
 
 bool sim_touched_note(struct touched *t, uint64_t at, unsigned n, bool write)
 {
-    while (n) {
+    do {
         unsigned bit = at & 63, here = n < 64 - bit ? n : 64 - bit;
         struct page *p = page_of(t, at >> PAGE_SHIFT);
 
@@ -82,7 +82,7 @@ bool sim_touched_note(struct touched *t, uint64_t at, unsigned n, bool write)
                  UINT64_MAX >> (64 - here) << bit);
         at += here;
         n -= here;
-    }
+    } while (n);
     return true;
 }
 

@@ -15,7 +15,7 @@ struct touched;
 struct touched *sim_touched_new(void); /* NULL: no memory */
 void sim_touched_free(struct touched *t);
 
-/* Bytes [at, at + n) are read, or written; false if there is no room. */
+/* Bytes [at, at + n), at least one, are read or written; false: no room. */
 bool sim_touched_note(struct touched *t, uint64_t at, unsigned n, bool write);
 
 /* The 64 bytes around `at` are busy for so many turns of an atomic unit. */
