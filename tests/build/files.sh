@@ -61,6 +61,10 @@ writes_nothing() { # says, archive
     cat "$WORK/says"
     [ $status -eq 1 ] && [ ! -e "$WORK/out.a" ] && grep -qF -e "$1" "$WORK/says"
 }
+says_zeros() { # archive
+    "$kpack" prune "$1" --keep "$last" -o "$WORK/out.a" >"$WORK/says" 2>&1 &&
+        grep -F "are zeros now" "$WORK/says" && [ "$(wc -c <"$WORK/out.a")" -eq "$(wc -c <"$1")" ]
+}
 change "$small" "$WORK/longer.a" longer
 check "a code object beyond its member" writes_nothing \
     "goes on beyond the end of its object file" "$WORK/longer.a"
@@ -72,6 +76,48 @@ change "$small" "$WORK/member.a" member
 check "a member that is longer than it says" writes_nothing "damaged" "$WORK/member.a"
 change "$small" "$WORK/text.a" "no object file"
 check "one in no object file" writes_nothing "lie in none of its object files" "$WORK/text.a"
+
+# What ar says of the archive. The index is the first member: a count and places
+# of four bytes, most significant first.
+archive() { # what output
+    python3 - "$small" "$2" "$1" <<'END'
+import sys
+b = bytearray(open(sys.argv[1], "rb").read())
+what = sys.argv[3]
+second = 68 + int(b[56:66])  # the header behind the index
+if what == "place":
+    b[75] += 2
+elif what == "count":
+    b[68] = 127
+elif what == "short index":
+    b[56:66] = b"%-10d" % 2
+    b[70:second] = b""
+elif what == "size":
+    b[second + 48] = ord("x")
+elif what == "end":
+    b[second + 58] = ord("x")
+elif what == "beyond":
+    b[second + 48:second + 58] = b"%-10d" % 9999999
+open(sys.argv[2], "wb").write(b)
+END
+}
+for case in "place:names a place where no member begins" "count:index is cut short" \
+    "short index:index is cut short" "size:damaged or cut short" "end:damaged or cut short" \
+    "beyond:damaged or cut short"; do
+    archive "${case%%:*}" "$WORK/archive.a"
+    check "an archive's ${case%%:*}" writes_nothing "${case#*:}" "$WORK/archive.a"
+done
+
+# An object file that cannot be changed: what goes is zeroed in its place.
+for field in 4 5 16 54 58; do # class, byte order, type, headers' size
+    python3 - "$small" "$WORK/odd.a" $field <<'END'
+import sys
+b = bytearray(open(sys.argv[1], "rb").read())
+b[b.index(b"\x7fELF", 8) + int(sys.argv[3])] ^= 3
+open(sys.argv[2], "wb").write(b)
+END
+    check "an object file's byte $field" says_zeros "$WORK/odd.a"
+done
 
 # Two in one section: what goes is zeroed, and what stays stays.
 ld -r -o "$WORK/both.o" "$WORK"/members/*.o
