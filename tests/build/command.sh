@@ -127,7 +127,7 @@ print(hashlib.sha256(b"".join(struct.pack("<f", i % 8 + 0.5) for i in range(1000
         "$kpack" run vector_add u64x1:18446744073709551615 f16x2:random i64x1:-9223372036854775808 u32:0 -b 1
     check "they are whole" says ": -9223372036854775808" \
         "$kpack" run vector_add u16x1:7 i8x4:random i64x1:-9223372036854775808 u32:0 -b 1
-    for extent in 0 x -1 1, 1,0 1,2,3,4 4294967296 ''; do
+    for extent in 0 x -1 '1,' 1,0 1,2,3,4 4294967296 ''; do
         check "run -g '$extent'" status 2 "$kpack" run vector_add f32x1:1 f32x1:1 f32x1:1 u32:1 -g "$extent"
     done
     check "run in three dimensions" says "grid 2 x 1 x 1, block 2 x 1 x 1" \
@@ -143,7 +143,7 @@ print(hashlib.sha256(b"".join(struct.pack("<f", i % 8 + 0.5) for i in range(1000
         KPK_SIM_FAULTS=$faults "$@" >"$WORK/fails" 2>&1
         status=$?
         cat "$WORK/fails"
-        [ $status -eq 1 ] && grep -qF -e "$words" "$WORK/fails"
+        [ "$status" -eq 1 ] && grep -qF -e "$words" "$WORK/fails"
     }
     one="vector_add f32x1:1 f32x1:1 f32x1:1 u32:1"
     for function in hipMalloc hipMemcpy hipModuleLaunchKernel hipModuleLoadData hipModuleGetFunction \

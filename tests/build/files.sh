@@ -59,7 +59,7 @@ writes_nothing() { # says, archive
     "$kpack" prune "$2" --keep "$last" -o "$WORK/out.a" >"$WORK/says" 2>&1
     status=$?
     cat "$WORK/says"
-    [ $status -eq 1 ] && [ ! -e "$WORK/out.a" ] && grep -qF -e "$1" "$WORK/says"
+    [ "$status" -eq 1 ] && [ ! -e "$WORK/out.a" ] && grep -qF -e "$1" "$WORK/says"
 }
 says_zeros() { # archive
     "$kpack" prune "$1" --keep "$last" -o "$WORK/out.a" >"$WORK/says" 2>&1 &&
@@ -242,7 +242,8 @@ for case in "newer:heads are of another version" "codec:an unknown kind" \
 done
 heads empty "$WORK/heads"
 refuse "verify of what is taken out" "no code object is left" "$kpack" verify "$WORK/heads"
-for i in 1 2 3 4 5; do heads newer "$WORK/heads"; cat "$WORK/heads"; done >"$WORK/many"
+heads newer "$WORK/heads"
+for file in heads heads heads heads heads; do cat "$WORK/$file"; done >"$WORK/many"
 refuse "many faults are counted" "and $((5 * count - 8)) more like that" "$kpack" list "$WORK/many"
 heads "other pack" "$WORK/heads"
 cat "$small" "$WORK/heads" >"$WORK/two-packs"
@@ -279,13 +280,13 @@ in_turn() { # command...
     total=$(cat "$WORK/count")
     [ "$total" -gt 3 ] || return 1
     refused=0 n=1
-    while [ $n -le "$total" ]; do
+    while [ "$n" -le "$total" ]; do
         rm -f "$WORK/result"
         FAIL_AT=$n LD_PRELOAD=$WORK/no_memory.so "$@" >"$WORK/got" 2>"$WORK/says"
         status=$?
-        if [ $status -eq 5 ] && grep -q 'memory' "$WORK/says" && [ ! -e "$WORK/result" ]; then
+        if [ "$status" -eq 5 ] && grep -q 'memory' "$WORK/says" && [ ! -e "$WORK/result" ]; then
             refused=$((refused + 1))
-        elif [ $status -ne 0 ] || ! cmp "$WORK/got" "$WORK/right" ||
+        elif [ "$status" -ne 0 ] || ! cmp "$WORK/got" "$WORK/right" ||
             { [ -e "$WORK/right.file" ] && ! cmp "$WORK/result" "$WORK/right.file"; }; then
             echo "allocation $n of $total: exit status $status"
             cat "$WORK/says"
@@ -295,7 +296,7 @@ in_turn() { # command...
     done
     rm -f "$WORK/right.file"
     echo "$refused of $total"
-    [ $refused -gt 0 ]
+    [ "$refused" -gt 0 ]
 }
 if [ "$B" = "$H" ]; then # sanitizers bring an allocator of their own
     $CC -O1 -shared -fPIC -o "$WORK/no_memory.so" tests/build/no_memory.c -ldl
