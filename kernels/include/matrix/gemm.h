@@ -19,7 +19,7 @@
 #pragma once
 
 #include "matrix/unit.h"
-#if KPK_NVIDIA
+#if KPK_SM >= 80
 #include "nvidia/async_tile.h"
 #endif
 
@@ -505,7 +505,7 @@ DEV void gemm_tile(const Gemm<T> &gemm, const GemmPart &part, u32 row0,
     });
 }
 
-#if KPK_ASYNC_COPY
+#if KPK_SM >= 80
 /* The larger tiles of two neighbours of 128 rows are made as one of 256. */
 template <typename T, bool TransA, bool TransB, u32 Size> struct AsyncGemm {
     static constexpr u32 joined = Size == 128 ? 2 : 1;
@@ -615,7 +615,7 @@ template <typename T, bool TransA, bool TransB, u32 Size> struct AsyncGemm {
 template <typename T, bool TransA, bool TransB, u32 Size>
 DEV void gemm(const Gemm<T> &g)
 {
-#if KPK_ASYNC_COPY
+#if KPK_SM >= 80
     if constexpr (sizeof(T) == 2) {
         each_part(g, [&](const GemmPart &part) {
             AsyncGemm<T, TransA, TransB, Size>::run(g, part);
@@ -625,7 +625,7 @@ DEV void gemm(const Gemm<T> &g)
 #endif
     constexpr u32 nbytes = 2 * Size * step_nbytes;
     __shared__ __attribute__((aligned(16))) u8 lds[nbytes];
-#if KPK_NVIDIA
+#if KPK_SM >= 80
     LDS_BYTES(more_lds);
     const bool two = dynamic_lds_nbytes() >= 2 * nbytes;
     u8 *const steps = two ? more_lds : lds;

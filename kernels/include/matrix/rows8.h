@@ -10,7 +10,6 @@
 
 #include "division.h"
 #include "matrix/gemm.h"
-#include "nvidia/matrix_copy.h"
 
 constexpr u32 few_rows = 8, few_cols = 64, few_threads = 256;
 
@@ -210,7 +209,7 @@ template <typename T> DEV void few_rows_nn(const FewTile<T> &t, u8 *lds)
     }
 }
 
-#if KPK_ASYNC_COPY
+#if KPK_SM >= 80
 #include "nvidia/few_rows.h"
 #else
 template <bool AlongB, typename T>
@@ -231,7 +230,7 @@ template <typename T, bool TransB> DEV void gemm_rows8(const Gemm<T> &g)
         each_tile<few_rows, few_cols>(g, [&](u32 x, u32 y) {
             const FewTile<T> tile(read_again(g), part, x, y);
 
-            if constexpr (KPK_ASYNC_COPY && sizeof(T) == 2)
+            if constexpr (KPK_SM >= 80 && sizeof(T) == 2)
                 few_rows_mma<TransB>(tile, lds);
             else if constexpr (TransB)
                 few_rows_nt(tile);

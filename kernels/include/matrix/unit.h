@@ -355,6 +355,6 @@ template <> struct Unit<f64> : AmdUnit<f64>::type {
 };
 #endif
 
-#if KPK_NVIDIA
+#if KPK_SM >= 80
 #include "nvidia/mma_unit.h"
 #endif

@@ -16,8 +16,6 @@
 
 #include "nvidia/matrix_copy.h"
 
-#if KPK_ASYNC_COPY
-
 /* Steps in LDS: what fits a multiprocessor's LDS once at 48 KiB a step. */
 #if !defined(__CUDA_ARCH__)
 constexpr u32 async_stages = 4;
@@ -246,4 +244,3 @@ struct AsyncTile {
         }
     }
 };
-#endif

@@ -1,16 +1,6 @@
 /* matrix_copy.h - operands of mma.sync: to LDS, and from there to registers */
 #pragma once
 
-#include "device.h"
-
-/* One place decides who has them. */
-#if KPK_NVIDIA && (!defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800)
-#define KPK_ASYNC_COPY 1
-#else
-#define KPK_ASYNC_COPY 0
-#endif
-
-#if KPK_ASYNC_COPY
 #include "nvidia/async_copy.h"
 
 /* 16 bytes, of which the first nbytes are read and the others become 0 */
@@ -47,4 +37,3 @@ DEV u32 dynamic_lds_nbytes()
     asm("mov.u32 %0, %%dynamic_smem_size;" : "=r"(n));
     return n;
 }
-#endif

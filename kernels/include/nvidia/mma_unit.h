@@ -8,8 +8,6 @@
  */
 #pragma once
 
-#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
-
 /* 16 rows of 32 bytes times 8 columns */
 template <typename T> struct MmaOp;
 #define MMA_OP(T, sum, shape, reg)                                             \
@@ -111,4 +109,3 @@ template <> struct Unit<bf16> : MmaUnit<bf16> {
 };
 template <> struct Unit<f64> : MmaUnit<f64> {
 };
-#endif
