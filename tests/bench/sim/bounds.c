@@ -198,7 +198,7 @@ static double least_bytes(const struct shape *s, const struct bench_launch *l)
 {
     if (strncmp(s->kernel, "mul_mat_", 8) != 0)
         return l->nbytes;
-    return l->nbytes + (double)(s->n[2] * s->n[1] / 32 * 36) +
+    return l->nbytes + 36. / 32 * (double)(s->n[2] * s->n[1]) +
            4. * (double)(s->n[0] * s->n[2]);
 }
 
@@ -293,7 +293,7 @@ static void run_table(const char *path, const char *glob, const char *target)
         put_shape(&s, kernel, layout, text);
         run(target, &s, asked);
     }
-    fclose(file);
+    (void)fclose(file);
 }
 
 static void find_simulator(void)

@@ -323,8 +323,8 @@ static void moe(struct bench_launch *l, struct shape_use *use,
     bench_arg(l, chosen);
     bench_arg(l, cols);
     bench_arg(l, 1);
-    l->nbytes = (double)(weights(f, pairs * n * cols) +
-                         tokens * cols / 32 * 36 + pairs * n * 4);
+    l->nbytes = (double)(weights(f, pairs * n * cols) + pairs * n * 4) +
+                36. / 32 * (double)(tokens * cols);
 }
 
 /* ---- images ---- */

@@ -55,11 +55,12 @@ static double waves_per_simd(const struct sim_target *t,
 {
     double units = s->work.groups_share_cus ? 2 : 1;
     unsigned room = s->occupancy_waves * t->simds_per_cu * (unsigned)units;
-    unsigned group = s->work.waves_per_group;
+    unsigned group = s->work.waves_per_group, left;
 
     if (group == 0 || group > room)
         return s->occupancy_waves;
-    return (double)(room / group * group) / units / t->simds_per_cu;
+    left = room % group;
+    return (double)(room - left) / units / t->simds_per_cu;
 }
 
 static void set_flight(const struct sim_card *card, const struct sim_target *t,

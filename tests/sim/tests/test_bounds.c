@@ -20,7 +20,7 @@
 static int count_bounds(void **state)
 {
     (void)state;
-    setenv("KPK_SIM_STATS", "bounds", 1);
+    assert_int_equal(setenv("KPK_SIM_STATS", "bounds", 1), 0);
     assert_true(sim_config()->bounds);
     assert_true(sim_config()->print_bounds);
     assert_false(sim_config()->stats);
@@ -366,10 +366,10 @@ static void test_partial_segments_and_different_bytes(void **state)
     assert_near(b.dram_bytes, 64 * 64 + 64 * 32);
     assert_near(b.ns[SIM_PIPE_DRAM], 6144 / 5325.);
     /* a line of 128 bytes a clock, on 2 compute units */
-    assert_near(b.ns[SIM_PIPE_L1], 192 / 2 / 2.1);
+    assert_near(b.ns[SIM_PIPE_L1], 192. / 2 / 2.1);
     s.work.wave_size = 0;
     sim_bounds_of(sim_card_of("gfx90a"), &s, false, &b);
-    assert_near(b.ns[SIM_PIPE_L1], 384 / 2 / 1.7); /* of 64 there */
+    assert_near(b.ns[SIM_PIPE_L1], 384. / 2 / 1.7); /* of 64 there */
     sim_mem_free(a->base);
 }
 
@@ -562,7 +562,7 @@ static void printed(const char *target, const char *text, char *out, size_t n)
     rewind(file);
     got = fread(out, 1, n - 1, file);
     out[got] = '\0';
-    fclose(file);
+    (void)fclose(file);
 }
 
 static void test_a_launch_prints_its_bounds(void **state)

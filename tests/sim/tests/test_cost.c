@@ -63,24 +63,25 @@ static double operations(const char *name)
         unsigned blocks;
     } old[] = {{"_32x32x2bf16", 2}, {"_16x16x2bf16", 4}, {"_4x4x2bf16", 16}};
     const struct insn_row *row = sim_row_find(name);
-    const char *p, *b;
-    unsigned m, n, k, blocks = 1;
+    unsigned long mnk[3], blocks = 1;
+    const char *p;
+    char *end;
 
     assert_non_null(row);
-    p = strchr(row->name, 'x');
-    while (p > row->name && p[-1] != '_')
+    p = strchr(row->name, 'x'); /* the first of MxNxK */
+    while (p[-1] != '_')
         p--;
-    assert_int_equal(sscanf(p, "%ux%ux%u", &m, &n, &k), 3);
-    b = strstr(p, "b_");
-    if (b && b[-1] >= '0' && b[-1] <= '9') {
-        while (b[-1] != '_')
-            b--;
-        blocks = (unsigned)atoi(b);
+    for (int i = 0; i < 3; i++) {
+        mnk[i] = strtoul(p, &end, 10);
+        assert_true(end > p);
+        p = end + 1;
     }
+    blocks = *end == '_' ? strtoul(p, &end, 10) : 1;
+    blocks = *end == 'b' && end > p ? blocks : 1;
     for (size_t i = 0; i < COUNT(old); i++)
         if (strstr(row->name, old[i].part))
             blocks = old[i].blocks;
-    return 2. * m * n * k * blocks;
+    return 2. * (double)(mnk[0] * mnk[1] * mnk[2] * blocks);
 }
 
 static bool is_sparse(const char *name)
