@@ -131,16 +131,7 @@ static bool write_heads(const struct job *job, const struct build *b)
         if (!output_open(&out, "%s/blob/%s/%s.head", job->out, co->target,
                          job->module))
             return false;
-        blob_write_head(out.f,
-                        &(struct blob_info){.kind = KPK_BLOB_CODE_OBJECT,
-                                            .pack = job->pack,
-                                            .module = job->module,
-                                            .target = co->target,
-                                            .cov = co->cov,
-                                            .content = co->data,
-                                            .nbytes = co->nbytes,
-                                            .codec = KPK_CODEC_NONE,
-                                            .stored_nbytes = co->nbytes});
+        blob_write_plain_head(out.f, job->pack, job->module, co);
         if (!output_close(&out, true))
             return false;
     }

@@ -40,8 +40,7 @@ struct processor {
 static const struct processor processors[] = {
     KPK_GENERIC_TABLE(GENERIC_ROW) KPK_PROCESSOR_TABLE(PROCESSOR_ROW)};
 
-__attribute__((format(printf, 2, 3))) static bool
-fail(char error[CODEOBJ_ERROR_MAX], const char *format, ...)
+bool codeobj_fail(char error[CODEOBJ_ERROR_MAX], const char *format, ...)
 {
     va_list list;
 
@@ -138,11 +137,11 @@ static bool read_target(struct codeobj *co, uint32_t flags,
     const char *xnack_sign, *sramecc_sign;
 
     if (!p)
-        return fail(error, "unknown processor 0x%02x in e_flags",
-                    (unsigned)(flags & 0xffu));
+        return codeobj_fail(error, "unknown processor 0x%02x in e_flags",
+                            (unsigned)(flags & 0xffu));
     if (p->generic && co->cov != 6)
-        return fail(error, "%s in a code object of version %u, wants 6",
-                    p->name, co->cov);
+        return codeobj_fail(error, "%s in a code object of version %u, wants 6",
+                            p->name, co->cov);
     if (co->cov == 3) {
         sramecc = p->sramecc ? 2 + (flags >> 9 & 1u) : 0;
         xnack = p->xnack ? 2 + (flags >> 8 & 1u) : 0;
@@ -150,8 +149,9 @@ static bool read_target(struct codeobj *co, uint32_t flags,
     sramecc_sign = feature_sign(sramecc);
     xnack_sign = feature_sign(xnack);
     if ((*sramecc_sign && !p->sramecc) || (*xnack_sign && !p->xnack))
-        return fail(error, "%s has no such feature as e_flags 0x%x says",
-                    p->name, (unsigned)flags);
+        return codeobj_fail(error,
+                            "%s has no such feature as e_flags 0x%x says",
+                            p->name, (unsigned)flags);
     snprintf(co->target, sizeof(co->target), "%s%s%s%s%s", p->name,
              *sramecc_sign ? ":sramecc" : "", sramecc_sign,
              *xnack_sign ? ":xnack" : "", xnack_sign);
@@ -164,19 +164,21 @@ static bool read_header(struct codeobj *co, Elf *elf,
     GElf_Ehdr h;
 
     if (elf_kind(elf) != ELF_K_ELF || !gelf_getehdr(elf, &h))
-        return fail(error, "not an ELF file");
+        return codeobj_fail(error, "not an ELF file");
     if (h.e_ident[EI_CLASS] != ELFCLASS64 ||
         h.e_ident[EI_DATA] != ELFDATA2LSB || h.e_machine != EM_AMDGPU_NUMBER)
-        return fail(error, "an ELF file, but not for AMDGPU (machine %u)",
-                    (unsigned)h.e_machine);
+        return codeobj_fail(error,
+                            "an ELF file, but not for AMDGPU (machine %u)",
+                            (unsigned)h.e_machine);
     if (h.e_ident[EI_OSABI] != OSABI_AMDGPU_HSA || h.e_type != ET_DYN)
-        return fail(error,
-                    "not a linked code object for HSA (OS ABI %u, "
-                    "type %u)",
-                    (unsigned)h.e_ident[EI_OSABI], (unsigned)h.e_type);
+        return codeobj_fail(error,
+                            "not a linked code object for HSA (OS ABI %u, "
+                            "type %u)",
+                            (unsigned)h.e_ident[EI_OSABI], (unsigned)h.e_type);
     if (h.e_ident[EI_ABIVERSION] < 1 || h.e_ident[EI_ABIVERSION] > 4)
-        return fail(error, "unknown code object version (ABI version %u)",
-                    (unsigned)h.e_ident[EI_ABIVERSION]);
+        return codeobj_fail(error,
+                            "unknown code object version (ABI version %u)",
+                            (unsigned)h.e_ident[EI_ABIVERSION]);
     co->cov = h.e_ident[EI_ABIVERSION] + 2u;
     return read_target(co, h.e_flags, error);
 }
@@ -195,30 +197,32 @@ static bool check_segments(const struct codeobj *co, Elf *elf,
     uint64_t end = 0; /* of the segments so far, in memory */
 
     if (elf_getphdrnum(elf, &n) != 0)
-        return fail(error, "no program headers");
+        return codeobj_fail(error, "no program headers");
     for (size_t i = 0; i < n; i++) {
         GElf_Phdr p;
 
         if (!gelf_getphdr(elf, (int)i, &p))
-            return fail(error, "program header %zu lies outside the file", i);
+            return codeobj_fail(error,
+                                "program header %zu lies outside the file", i);
         if (p.p_type == PT_LOAD || p.p_type == PT_NOTE)
             if (!in_file(co, p.p_offset, p.p_filesz))
-                return fail(error,
-                            "truncated: segment %zu lies outside the file", i);
+                return codeobj_fail(
+                    error, "truncated: segment %zu lies outside the file", i);
         if (p.p_type != PT_LOAD)
             continue;
         if (p.p_memsz < p.p_filesz || p.p_vaddr < end ||
             p.p_memsz > SEGMENTS_END_MAX - p.p_vaddr ||
             p.p_vaddr > SEGMENTS_END_MAX)
-            return fail(error,
-                        "segment %zu overlaps the one before it, or is of a "
-                        "size that cannot be",
-                        i);
+            return codeobj_fail(
+                error,
+                "segment %zu overlaps the one before it, or is of a "
+                "size that cannot be",
+                i);
         end = p.p_vaddr + p.p_memsz;
         nload++;
     }
     if (nload == 0)
-        return fail(error, "no segment to load");
+        return codeobj_fail(error, "no segment to load");
     return true;
 }
 
@@ -267,7 +271,7 @@ static bool read_note(struct codeobj *co, Elf *elf,
             find_note(co, &p, &note, &nbytes))
             return codeobj_read_metadata(co, note, nbytes, error);
     }
-    return fail(error, "no AMDGPU metadata note");
+    return codeobj_fail(error, "no AMDGPU metadata note");
 }
 
 /* The kernel of a descriptor's name, which has ".kd" behind it. */
@@ -300,7 +304,7 @@ static bool check_descriptors(const struct codeobj *co, Elf *elf,
     Elf_Scn *section = NULL;
 
     if (!seen)
-        return fail(error, "out of memory");
+        return codeobj_fail(error, "out of memory");
     while ((section = elf_nextscn(elf, section))) {
         GElf_Shdr h;
         Elf_Data *data;
@@ -330,8 +334,8 @@ static bool check_descriptors(const struct codeobj *co, Elf *elf,
     }
     for (size_t i = 0; ok && i < co->nkernels; i++)
         if (!seen[i])
-            ok = fail(error, "kernel %s has no descriptor %s.kd",
-                      co->kernels[i].name, co->kernels[i].name);
+            ok = codeobj_fail(error, "kernel %s has no descriptor %s.kd",
+                              co->kernels[i].name, co->kernels[i].name);
     free(seen);
     return ok;
 }
@@ -353,7 +357,7 @@ struct codeobj *codeobj_parse(const char *path, const void *data, size_t nbytes,
     bool ok = false;
 
     if (!co || !(co->path = strdup(path)) || !(co->data = malloc(nbytes + 1))) {
-        fail(error, "out of memory");
+        codeobj_fail(error, "out of memory");
         goto out;
     }
     memcpy(co->data, data, nbytes);
@@ -365,7 +369,7 @@ struct codeobj *codeobj_parse(const char *path, const void *data, size_t nbytes,
     elf_version(EV_CURRENT);
     elf = elf_memory((char *)co->data, nbytes);
     if (!elf) {
-        fail(error, "not an ELF file");
+        codeobj_fail(error, "not an ELF file");
         goto out;
     }
     if (is_cubin(elf)) {

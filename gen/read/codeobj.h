@@ -94,6 +94,10 @@ bool codeobj_read_cubin(struct codeobj *co, struct Elf *elf,
 bool codeobj_is_ptx(const void *data, size_t nbytes);
 bool codeobj_read_ptx(struct codeobj *co, char error[CODEOBJ_ERROR_MAX]);
 
+/* Internal to the reader: writes the sentence; false. */
+bool codeobj_fail(char error[CODEOBJ_ERROR_MAX], const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
 /* Internal to the reader: fills the kernels from the metadata note. */
 bool codeobj_read_metadata(struct codeobj *co, const void *note, size_t nbytes,
                            char error[CODEOBJ_ERROR_MAX]);

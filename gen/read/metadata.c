@@ -5,7 +5,6 @@
  */
 #include <inttypes.h>
 #include <msgpack.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,17 +17,6 @@
 #define ARGS_MAX 4096
 #define ARG_END_MAX (1u << 20)
 #define NOTE_NBYTES_MAX ((size_t)16 << 20)
-
-__attribute__((format(printf, 2, 3))) static bool
-fail(char error[CODEOBJ_ERROR_MAX], const char *format, ...)
-{
-    va_list list;
-
-    va_start(list, format);
-    vsnprintf(error, CODEOBJ_ERROR_MAX, format, list);
-    va_end(list);
-    return false;
-}
 
 static bool is_string(const msgpack_object *o, const char *text)
 {
@@ -129,14 +117,14 @@ static bool read_fields(struct codeobj_kernel *k, const msgpack_object *map,
         if (!o && !f->required)
             continue;
         if (!get_uint(o, max, &value))
-            return fail(error, "kernel %s: %s is %s", k->name, f->key,
-                        o ? "no number that it can be" : "missing");
+            return codeobj_fail(error, "kernel %s: %s is %s", k->name, f->key,
+                                o ? "no number that it can be" : "missing");
         store(&k->attrs, f, value);
     }
     if (k->attrs.wave_size != 32 && k->attrs.wave_size != 64)
-        return fail(error,
-                    "kernel %s: .wavefront_size is %u, neither 32 nor 64",
-                    k->name, (unsigned)k->attrs.wave_size);
+        return codeobj_fail(
+            error, "kernel %s: .wavefront_size is %u, neither 32 nor 64",
+            k->name, (unsigned)k->attrs.wave_size);
     return true;
 }
 
@@ -148,14 +136,14 @@ static bool read_reqd_block(struct codeobj_kernel *k, const msgpack_object *map,
     if (!o)
         return true;
     if (o->type != MSGPACK_OBJECT_ARRAY || o->via.array.size != 3)
-        return fail(error, "kernel %s: .reqd_workgroup_size is no triple",
-                    k->name);
+        return codeobj_fail(
+            error, "kernel %s: .reqd_workgroup_size is no triple", k->name);
     for (int i = 0; i < 3; i++) {
         uint64_t value;
 
         if (!get_uint(&o->via.array.ptr[i], UINT32_MAX, &value))
-            return fail(error, "kernel %s: .reqd_workgroup_size is no triple",
-                        k->name);
+            return codeobj_fail(
+                error, "kernel %s: .reqd_workgroup_size is no triple", k->name);
         k->attrs.reqd_block[i] = (uint32_t)value;
     }
     return true;
@@ -190,28 +178,29 @@ static bool read_arg(struct codeobj_kernel *k, const msgpack_object *map,
     if (!kind || kind->type != MSGPACK_OBJECT_STR ||
         !get_uint(get(map, ".offset"), UINT32_MAX, &offset) ||
         !get_uint(get(map, ".size"), UINT32_MAX, &size))
-        return fail(error,
-                    "kernel %s: an argument without .offset, .size or "
-                    ".value_kind",
-                    k->name);
+        return codeobj_fail(error,
+                            "kernel %s: an argument without .offset, .size or "
+                            ".value_kind",
+                            k->name);
     /* Not held against .kernarg_segment_size: hand-written kernels exist whose
      * list goes on beyond it. */
     if (offset + size > ARG_END_MAX)
-        return fail(error,
-                    "kernel %s: an argument ends at byte %" PRIu64
-                    ", past any argument segment",
-                    k->name, offset + size);
+        return codeobj_fail(error,
+                            "kernel %s: an argument ends at byte %" PRIu64
+                            ", past any argument segment",
+                            k->name, offset + size);
     if (is_hidden(kind)) {
         k->attrs.has_hidden_args = 1;
         return true;
     }
     if (last && offset < last->offset + last->size)
-        return fail(error, "kernel %s: argument %zu overlaps the one before it",
-                    k->name, k->nargs);
+        return codeobj_fail(
+            error, "kernel %s: argument %zu overlaps the one before it",
+            k->name, k->nargs);
     arg->name = name ? copy_string(name) : strdup("");
     if (!arg->name)
-        return fail(error, "kernel %s: an argument's .name is no string",
-                    k->name);
+        return codeobj_fail(
+            error, "kernel %s: an argument's .name is no string", k->name);
     arg->offset = (uint32_t)offset;
     arg->size = (uint32_t)size;
     arg->kind = kind_of(kind);
@@ -227,11 +216,11 @@ static bool read_args(struct codeobj_kernel *k, const msgpack_object *map,
     if (!args)
         return true;
     if (args->type != MSGPACK_OBJECT_ARRAY || args->via.array.size > ARGS_MAX)
-        return fail(error, "kernel %s: .args is no list that can be read",
-                    k->name);
+        return codeobj_fail(
+            error, "kernel %s: .args is no list that can be read", k->name);
     k->args = calloc((size_t)args->via.array.size + 1, sizeof(*k->args));
     if (!k->args)
-        return fail(error, "out of memory");
+        return codeobj_fail(error, "out of memory");
     for (uint32_t i = 0; i < args->via.array.size; i++)
         if (!read_arg(k, &args->via.array.ptr[i], error))
             return false;
@@ -247,7 +236,7 @@ static bool read_kernel(struct codeobj *co, const msgpack_object *map,
     if (!k->name || !*k->name) {
         free(k->name);
         k->name = NULL;
-        return fail(error, "a kernel without a name");
+        return codeobj_fail(error, "a kernel without a name");
     }
     co->nkernels++;
     return read_fields(k, map, error) && read_reqd_block(k, map, error) &&
@@ -270,19 +259,20 @@ static bool read_kernels(struct codeobj *co, const msgpack_object *root,
         return true;
     if (list->type != MSGPACK_OBJECT_ARRAY ||
         list->via.array.size > KERNELS_MAX)
-        return fail(error, "amdhsa.kernels is no list that can be read");
+        return codeobj_fail(error,
+                            "amdhsa.kernels is no list that can be read");
     co->kernels =
         calloc((size_t)list->via.array.size + 1, sizeof(*co->kernels));
     if (!co->kernels)
-        return fail(error, "out of memory");
+        return codeobj_fail(error, "out of memory");
     for (uint32_t i = 0; i < list->via.array.size; i++)
         if (!read_kernel(co, &list->via.array.ptr[i], error))
             return false;
     qsort(co->kernels, co->nkernels, sizeof(*co->kernels), by_name);
     for (size_t i = 1; i < co->nkernels; i++)
         if (strcmp(co->kernels[i - 1].name, co->kernels[i].name) == 0)
-            return fail(error, "two kernels are called %s",
-                        co->kernels[i].name);
+            return codeobj_fail(error, "two kernels are called %s",
+                                co->kernels[i].name);
     return true;
 }
 
@@ -294,15 +284,16 @@ bool codeobj_read_metadata(struct codeobj *co, const void *note, size_t nbytes,
     bool ok;
 
     if (nbytes > NOTE_NBYTES_MAX)
-        return fail(error, "the metadata note has %zu bytes", nbytes);
+        return codeobj_fail(error, "the metadata note has %zu bytes", nbytes);
     if (!msgpack_scan(note, nbytes))
-        return fail(error, "the metadata note is not a msgpack map, whole and "
-                           "of a depth that makes sense");
+        return codeobj_fail(error,
+                            "the metadata note is not a msgpack map, whole and "
+                            "of a depth that makes sense");
     msgpack_unpacked_init(&result);
     if (msgpack_unpack_next(&result, note, nbytes, &offset) !=
             MSGPACK_UNPACK_SUCCESS ||
         result.data.type != MSGPACK_OBJECT_MAP)
-        ok = fail(error, "the metadata note is not a msgpack map");
+        ok = codeobj_fail(error, "the metadata note is not a msgpack map");
     else
         ok = read_kernels(co, &result.data, error);
     msgpack_unpacked_destroy(&result);

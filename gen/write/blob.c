@@ -53,3 +53,17 @@ void blob_write_head(FILE *f, const struct blob_info *info)
     for (; end < head.data_at; end++)
         (void)fputc(0, f);
 }
+
+void blob_write_plain_head(FILE *f, const char *pack, const char *module,
+                           const struct codeobj *co)
+{
+    blob_write_head(f, &(struct blob_info){.kind = KPK_BLOB_CODE_OBJECT,
+                                           .pack = pack,
+                                           .module = module,
+                                           .target = co->target,
+                                           .cov = co->cov,
+                                           .content = co->data,
+                                           .nbytes = co->nbytes,
+                                           .codec = KPK_CODEC_NONE,
+                                           .stored_nbytes = co->nbytes});
+}

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "kpack/format.h"
+#include "read/codeobj.h"
 
 /* What a head says besides what its content says itself. */
 struct blob_info {
@@ -25,5 +25,9 @@ struct blob_info {
 /* Writes the head, strings and padding included: what is stored comes next.
  * Whether that went well is for ferror() to say. */
 void blob_write_head(FILE *f, const struct blob_info *info);
+
+/* The same of a code object that is stored as it is. */
+void blob_write_plain_head(FILE *f, const char *pack, const char *module,
+                           const struct codeobj *co);
 
 #endif

@@ -193,15 +193,7 @@ static void write_blob(const struct writer *w,
                        const struct model_module *module,
                        const struct codeobj *co)
 {
-    blob_write_head(w->bin, &(struct blob_info){.kind = KPK_BLOB_CODE_OBJECT,
-                                                .pack = w->part->pack,
-                                                .module = module->name,
-                                                .target = co->target,
-                                                .cov = co->cov,
-                                                .content = co->data,
-                                                .nbytes = co->nbytes,
-                                                .codec = KPK_CODEC_NONE,
-                                                .stored_nbytes = co->nbytes});
+    blob_write_plain_head(w->bin, w->part->pack, module->name, co);
     (void)fwrite(co->data, co->nbytes, 1, w->bin);
     do { /* one NUL at least */
         if (fputc(0, w->bin) == EOF)
