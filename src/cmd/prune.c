@@ -127,7 +127,8 @@ static bool decide(struct prune *prune, const char *keep)
 /* ---- what becomes of a blob ------------------------------------------------
  */
 
-/* The blob as it shall be, to be freed. */
+/* The blob as it shall be, with the NUL that may stand behind it, to be
+ * freed. */
 static bool new_blob(const struct prune *prune, size_t i,
                      struct objfile_bytes *out)
 {
@@ -153,7 +154,7 @@ static bool new_blob(const struct prune *prune, size_t i,
     out->nbytes = head.data_at + nstored;
     if (fault)
         return refuse(&prune->scan, found, fault);
-    out->data = cmd_malloc(out->nbytes);
+    out->data = cmd_calloc(out->nbytes + 1, 1);
     memcpy(out->data, prune->scan.bytes + found->at, head.data_at);
     memcpy(out->data, &head, sizeof(head));
     if (nstored)
@@ -187,6 +188,17 @@ static bool blank(struct prune *prune, struct objfile_bytes *member, size_t at,
     return true;
 }
 
+/* Gives a blob's section other content; the section may have a NUL more than
+ * the blob, which stays there. */
+static bool resize(struct objfile_bytes *member, size_t at, size_t old,
+                   const struct objfile_bytes *blob)
+{
+    const struct objfile_bytes with_nul = {blob->data, blob->nbytes + 1};
+
+    return objfile_resize(member, at, old, blob) ||
+           objfile_resize(member, at, old + 1, &with_nul);
+}
+
 /* A member of the archive: `from` is where it stands in the file. From its
  * end to its beginning, so that places in front stay what they were. */
 static bool prune_member(void *context, size_t from,
@@ -213,7 +225,7 @@ static bool prune_member(void *context, size_t from,
             continue;
         if (!new_blob(prune, i, &blob))
             return false;
-        if (!objfile_resize(member, found->at - from, old, &blob))
+        if (!resize(member, found->at - from, old, &blob))
             ok = blank(prune, member, found->at - from, found);
         free(blob.data);
         if (!ok)

@@ -46,7 +46,7 @@ same_bytes() { # module target: the array in the archive is the file
     c_name=$(echo "$2" | sed 's/+/_on/g;s/-:/_off:/g;s/-$/_off/;s/[:-]/_/g')
     ar p "$lib" "pack.$1.$c_name.o" >"$WORK/blob.o" &&
         objcopy -O binary -j .rodata -j .lrodata "$WORK/blob.o" "$WORK/blob" &&
-        cat "$B/blob/$2/$1.head" "$B/hsaco/$2/$1.hsaco" |
+        { cat "$B/blob/$2/$1.head" "$B/hsaco/$2/$1.hsaco" && printf '\0'; } |
         cmp - "$WORK/blob"
 }
 hash_in_table() { # file table
@@ -94,12 +94,12 @@ blob_bytes() { # of the code objects in a program, by their symbols
         while read -r hex; do echo $((0x$hex)); done |
         awk '{ n += $1 } END { print n + 0 }'
 }
-file_bytes() { # of the code objects, heads too, that a module's table names
+file_bytes() { # of the code objects that a module's table names, heads and NULs too
     total=0
     for f in "$B"/hsaco/*/"$1".hsaco; do
         target=$(basename "$(dirname "$f")")
         grep -qF "/* $target */" "$B/gen/$1.c" || continue
-        total=$((total + $(cat "$f" "$B/blob/$target/$1.head" | wc -c)))
+        total=$((total + $(cat "$f" "$B/blob/$target/$1.head" | wc -c) + 1))
     done
     echo $total
 }

@@ -77,6 +77,18 @@ check "a member that is longer than it says" writes_nothing "damaged" "$WORK/mem
 change "$small" "$WORK/text.a" "no object file"
 check "one in no object file" writes_nothing "lie in none of its object files" "$WORK/text.a"
 
+# What is sound shrinks, by what goes and less than a page.
+shrinks() {
+    "$kpack" prune "$small" --keep "$last" -o "$WORK/out.a" &&
+        "$kpack" verify "$WORK/out.a" && [ "$(targets_of "$WORK/out.a")" = "$last" ] &&
+        "$kpack" prune "$WORK/out.a" --keep "$last" -o "$WORK/again.a" && cmp "$WORK/out.a" "$WORK/again.a" &&
+        goes=$("$kpack" list "$small" | awk -v t="$first" '$3 == t { print $6 }') &&
+        saved=$(($(wc -c <"$small") - $(wc -c <"$WORK/out.a"))) &&
+        echo "$goes go, $saved are saved" && [ "$saved" -gt $((goes - 128)) ] && [ "$saved" -le "$goes" ]
+}
+targets_of() { "$kpack" list "$1" | sed 1d | awk '{ print $3 }'; }
+check "a sound archive shrinks" shrinks
+
 # What ar says of the archive. The index is the first member: a count and places
 # of four bytes, most significant first.
 archive() { # what output
@@ -109,7 +121,7 @@ for case in "place:names a place where no member begins" "count:index is cut sho
 done
 
 # An object file that cannot be changed: what goes is zeroed in its place.
-for field in 4 5 16 54 58; do # class, byte order, type, headers' size
+for field in 4 5 16 56 58; do # class, byte order, type, segments, headers' size
     python3 - "$small" "$WORK/odd.a" $field <<'END'
 import sys
 b = bytearray(open(sys.argv[1], "rb").read())
@@ -122,7 +134,6 @@ done
 # Two in one section: what goes is zeroed, and what stays stays.
 ld -r -o "$WORK/both.o" "$WORK"/members/*.o
 ar rcs "$WORK/both.a" "$WORK/both.o"
-targets_of() { "$kpack" list "$1" | sed 1d | awk '{ print $3 }'; }
 blanks() {
     "$kpack" prune "$WORK/both.a" --keep "$last" -o "$WORK/out.a" &&
         [ "$(targets_of "$WORK/out.a")" = "$last" ] &&
