@@ -530,9 +530,10 @@ HIP_API hipError_t hipPointerSetAttribute(const void *value, int attribute,
 
     ENTER();
     if (!value || !ptr || attribute != SYNC_MEMOPS ||
-        !find_allocation(ptr, NULL))
+        *(const unsigned *)value > 1)
         LEAVE(hipErrorInvalidValue);
-    LEAVE(hipSuccess);
+    LEAVE(find_allocation(ptr, NULL) ? hipSuccess
+                                     : hipErrorInvalidDevicePointer);
 }
 
 HIP_API hipError_t hipDrvPointerGetAttributes(unsigned n, int *attributes,

@@ -7,6 +7,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+hipError_t hipPointerSetAttribute(const void *value,
+                                  hipPointer_attribute attribute,
+                                  hipDeviceptr_t ptr);
 hipError_t hipMemcpyAtoA(hipArray_t dst, size_t dst_at, hipArray_t src,
                          size_t src_at, size_t n);
 
@@ -316,6 +319,8 @@ static void test_pointer_attributes_by_list(void **state)
                                     (hipPointer_attribute)RANGE_START};
     uint64_t size = 1, nothing = 1, start = 1;
     void *data[] = {&size, &nothing, &start};
+    const hipPointer_attribute sync = (hipPointer_attribute)6;
+    unsigned yes = 1;
     char *p, here;
 
     (void)state;
@@ -328,6 +333,11 @@ static void test_pointer_attributes_by_list(void **state)
     EXPECT(hipSuccess, hipDrvPointerGetAttributes(3, which, data, &here));
     assert_int_equal(size, 0);
     assert_int_equal(start, 0);
+    EXPECT(hipSuccess, hipPointerSetAttribute(&yes, sync, p));
+    EXPECT(hipErrorInvalidDevicePointer,
+           hipPointerSetAttribute(&yes, sync, &here));
+    yes = 2;
+    EXPECT(hipErrorInvalidValue, hipPointerSetAttribute(&yes, sync, p));
     EXPECT(hipErrorInvalidValue,
            hipDrvPointerGetAttributes(3, which, data, NULL));
     EXPECT(hipSuccess, hipFree(p));
