@@ -317,10 +317,13 @@ int main(int argc, char **argv)
     CUcontext context;
     int version = 0;
 
+    if (argc == 3 && strcmp(argv[1], "list") == 0)
+        return bench_list_shapes(argv[2]);
     if (argc < 4 || (strcmp(argv[1], "large") != 0 && argc < 5)) {
         fprintf(stderr, "usage: bench-gpu large GLOB CUBINS\n"
                         "       bench-gpu shapes GLOB TABLE.csv CUBINS "
-                        "[OTHERS' CUBINS]...\n");
+                        "[OTHERS' CUBINS]...\n"
+                        "       bench-gpu list TABLE.csv\n");
         return 2;
     }
     bind_cuda();

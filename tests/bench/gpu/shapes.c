@@ -19,7 +19,8 @@ enum {
     MAX_FOLDERS = 8,
     MAX_MODULES = 64,
     MAX_CELLS = 4096,
-    LAUNCHES = 64, /* of a graph, at least */
+    LAUNCHES = 64,     /* of a graph, at least */
+    FEW_LAUNCHES = 16, /* bound by arithmetic */
     MAX_LAUNCHES = 1024,
     RUNS = 9,
     DECODE = 8 /* tokens, at most */
@@ -67,7 +68,8 @@ uint64_t shape_upload(const void *data, size_t nbytes)
 {
     const CUdeviceptr p = shape_memory(nbytes);
 
-    BENCH_CHECK(cuda.cuMemcpyHtoD(p, data, nbytes));
+    if (pool.base)
+        BENCH_CHECK(cuda.cuMemcpyHtoD(p, data, nbytes));
     return p;
 }
 
@@ -200,7 +202,9 @@ static unsigned prepare(const struct shape_family *family,
         if (pool.turn > 0)
             continue;
         each = pool.used;
-        if (use.weight_nbytes > 0 && ROTATED / use.weight_nbytes > n)
+        if (launches[0].nops > 0)
+            n = FEW_LAUNCHES;
+        else if (use.weight_nbytes > 0 && ROTATED / use.weight_nbytes > n)
             n = (unsigned)(ROTATED / use.weight_nbytes);
         if (n > MAX_LAUNCHES)
             n = MAX_LAUNCHES;
@@ -308,9 +312,25 @@ static void time_shape(const struct shape_family *family,
     ncells++;
 }
 
+struct run {
+    const struct folder *folders; /* none: the launch is listed, not timed */
+    unsigned nfolders;
+};
+
+static void list_shape(const struct shape_family *family,
+                       const struct shape *shape)
+{
+    struct bench_launch l = {.grid = {1, 1, 1}, .block = {1, 1, 1}};
+    struct shape_use use = {0};
+
+    pool.used = pool.kept = pool.turn = 0;
+    family->prepare(&l, &use, shape);
+    printf("%s,%u,%u %u %u,%u %u %u\n", shape->kernel, l.nargs, l.grid[0],
+           l.grid[1], l.grid[2], l.block[0], l.block[1], l.block[2]);
+}
+
 /* Each of the row's numbers of tokens. */
-static void time_row(const char *where, char *cell[],
-                     const struct folder *folders, unsigned nfolders)
+static void run_row(const char *where, char *cell[], const struct run *run)
 {
     for (char *tokens = cell[3]; *tokens;) {
         struct shape s = {.tokens = (unsigned)strtoul(tokens, &tokens, 10)};
@@ -328,8 +348,34 @@ static void time_row(const char *where, char *cell[],
             bench_die(where, "no family of shapes_launch.c has the kernel");
         if (!parse_sizes(&s, cell[2], &count) || count < family->nsizes)
             bench_die(where, "the shape is not what the family takes");
-        time_shape(family, &s, folders, nfolders);
+        if (run->nfolders)
+            time_shape(family, &s, run->folders, run->nfolders);
+        else
+            list_shape(family, &s);
     }
+}
+
+static void run_table(const char *table, const char *glob,
+                      const struct run *run)
+{
+    FILE *file = fopen(table, "r");
+    char line[512];
+    unsigned number = 0;
+
+    if (!file)
+        bench_die(table, "cannot be read");
+    while (fgets(line, sizeof(line), file)) {
+        char where[600], *cell[6];
+
+        snprintf(where, sizeof(where), "%s:%u", table, ++number);
+        if (line[0] == '#' || strncmp(line, "kernel,", 7) == 0)
+            continue;
+        if (cut(line, cell, 6) != 6)
+            bench_die(where, "6 columns wanted");
+        if (fnmatch(glob, cell[0], 0) == 0)
+            run_row(where, cell, run);
+    }
+    fclose(file);
 }
 
 /* Cells against folder i: how many are below 1, and the geometric mean. */
@@ -364,16 +410,20 @@ static void summarize(unsigned i, const char *path)
             printf("  %.2f  %s\n", (double)cells[c].ratio[i], cells[c].name);
 }
 
+int bench_list_shapes(const char *table)
+{
+    const struct run run = {NULL, 0};
+
+    run_table(table, "*", &run);
+    return 0;
+}
+
 int bench_shapes(const char *table, const char *glob, const char *const *paths,
                  unsigned nfolders)
 {
     static struct folder folders[MAX_FOLDERS];
-    FILE *file = fopen(table, "r");
-    char line[512];
-    unsigned number = 0;
+    const struct run run = {folders, nfolders};
 
-    if (!file)
-        bench_die(table, "cannot be read");
     if (nfolders > MAX_FOLDERS)
         bench_die("shapes", "too many folders of cubins");
     for (unsigned i = 0; i < nfolders; i++)
@@ -384,22 +434,13 @@ int bench_shapes(const char *table, const char *glob, const char *const *paths,
     BENCH_CHECK(cuda.cuEventCreate(&stop, 0));
     printf("%-30s %-8s %-20s %6s %9s", "kernel", "layout", "shape", "tokens",
            "us");
-    for (unsigned i = 1; i < nfolders; i++)
-        printf(" %9.9s ratio",
-               strrchr(paths[i], '/') ? strrchr(paths[i], '/') + 1 : paths[i]);
-    printf("\n");
-    while (fgets(line, sizeof(line), file)) {
-        char where[600], *cell[6];
+    for (unsigned i = 1; i < nfolders; i++) {
+        const char *slash = strrchr(paths[i], '/');
 
-        snprintf(where, sizeof(where), "%s:%u", table, ++number);
-        if (line[0] == '#' || strncmp(line, "kernel,", 7) == 0)
-            continue;
-        if (cut(line, cell, 6) != 6)
-            bench_die(where, "6 columns wanted");
-        if (fnmatch(glob, cell[0], 0) == 0)
-            time_row(where, cell, folders, nfolders);
+        printf(" %9.9s ratio", slash ? slash + 1 : paths[i]);
     }
-    fclose(file);
+    printf("\n");
+    run_table(table, glob, &run);
     for (unsigned i = 1; i < nfolders; i++)
         summarize(i, paths[i]);
     return 0;

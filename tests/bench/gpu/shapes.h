@@ -53,4 +53,10 @@ unsigned shape_turn(void);
 int bench_shapes(const char *table, const char *glob,
                  const char *const *folders, unsigned nfolders);
 
+/*
+ * The launches of the whole table, without a GPU: kernel, number of arguments,
+ * grid and block, a line each.
+ */
+int bench_list_shapes(const char *table);
+
 #endif
