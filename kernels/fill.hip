@@ -14,11 +14,23 @@
 enum { EACH = 8 }; /* packs a thread */
 
 /* Elements [0, n) at p, which is aligned to the element. */
-template <typename T> DEV void fill(const Team &team, T *p, T value, u64 n)
+template <typename T> DEV void fill(T *p, T value, u64 n)
 {
     constexpr u32 k = per16<T>::value;
+
+    if (!is_small_grid<k>()) {
+        if (leaves_at_once<k, EACH>())
+            return;
+    } else if (covers(n)) {
+        if (small_thread() < (u32)n)
+            p[small_thread()] = value;
+        return;
+    }
+    const Blocks blocks = staying_blocks<k, EACH>(n, false);
+    if (!blocks.stays)
+        return;
+    const Share share = share_packs(blocks);
     if (!is_aligned(p, 16)) {
-        const Share share = share_packs(team);
         for (u64 i = share.first; i < n; i += share.step)
             p[i] = value;
         return;
@@ -27,7 +39,6 @@ template <typename T> DEV void fill(const Team &team, T *p, T value, u64 n)
     UNROLL
     for (u32 e = 0; e < k; e++)
         v[e] = value;
-    const Share share = share_packs(team);
     const u64 npacks = n / k + (n % k != 0);
     for (u64 i = share.first; i < npacks; i += share.step) {
         const bool whole = n - i * k >= k;
@@ -42,14 +53,12 @@ DEV void copy_rows(const T *src, T *dst, u32 d1, u32 d2, u32 src_s, u32 dst_s)
 {
     const u32 row_packs = div_up(d2, k);
     const u64 npacks = (u64)d1 * row_packs;
-    if (leaves_at_once<k, EACH>())
+    const Blocks blocks = staying_blocks<k, EACH>((u64)d1 * d2, false);
+    if (!blocks.stays)
         return;
-    const Team team = make_team<k, EACH>((u64)d1 * d2, false);
-    if (!team.stays)
-        return;
-    const Share share = share_packs(team);
+    const Share share = share_packs(blocks);
     for (u64 p = share.first; p < npacks; p += share.step) {
-        const u64 r = p >> 32 == 0 ? (u32)p / row_packs : p / row_packs;
+        const u64 r = divide(p, row_packs);
         const u32 c = (u32)(p - r * row_packs) * k;
         const u32 count = min_of(k, d2 - c);
         const bool whole = count == k;
@@ -63,8 +72,21 @@ template <typename T>
 DEV void copy2d(const T *src, T *dst, u32 d1, u32 d2, u32 src_s, u32 dst_s)
 {
     constexpr u32 k = per16<T>::value;
+    const u64 n = (u64)d1 * d2;
+
+    if (is_small_grid<k>() && covers(n)) {
+        const u32 i = small_thread();
+
+        if (i >= (u32)n)
+            return;
+        const u32 r = divide_uniform(i, d2), c = i - r * d2;
+
+        dst[(u64)r * dst_s + c] = src[(u64)r * src_s + c];
+        return;
+    }
     const u32 strides = d1 > 1 ? src_s | dst_s : 0;
-    if (d1 == 0 || d2 == 0)
+
+    if (n == 0)
         return;
     if (is_aligned(src, 16) && is_aligned(dst, 16) && strides % k == 0 &&
         d2 >= 2 * k)
@@ -77,41 +99,43 @@ template <typename T>
 DEV void const_set(u64 n, u64 rank, const size_t *info, T value, T *out)
 {
     constexpr u32 k = per16<T>::value;
-    if (leaves_at_once<k, EACH>())
+
+    if (info == nullptr) {
+        fill(out, value, n);
         return;
-    const Team team = make_team<k, EACH>(n, info != nullptr);
-    if (!team.stays)
+    }
+    if (is_small_grid<k>() && covers(n)) {
+        const u32 i = small_thread();
+        u64 at[1];
+
+        if (i >= (u32)n)
+            return;
+        strided_offsets<1>(i, (u32)rank, info, at);
+        out[at[0]] = value;
+        return;
+    }
+    if (!is_small_grid<k>() && leaves_at_once<k, EACH>())
+        return;
+    const Blocks blocks = staying_blocks<k, EACH>(n, true);
+    if (!blocks.stays)
         return;
     BLOCK_SHARED View<1> view;
-    if (info != nullptr) {
-        if (fills_block_shared())
-            view = merge_dims<1>(n, rank, info);
-        sync_block_shared();
-    }
-    if (info == nullptr || view.layout == LAYOUT_FLAT) {
-        fill(team, out, value, n);
-        return;
-    }
+    if (fills_block_shared())
+        view = merge_dims<1>(n, rank, info);
+    sync_block_shared();
     /* whole packs where rows are contiguous, else single elements */
-    const bool packs = view.layout == LAYOUT_ROWS && view.stride[0][0] == 1 &&
-                       view.dim[0] % k == 0 && rows_aligned<k>(view, 0, out);
-    const u32 each = packs ? k : 1;
+    const bool flat = view.layout == LAYOUT_FLAT && is_aligned(out, 16);
+    const bool rows = view.layout == LAYOUT_ROWS && view.stride[0][0] == 1 &&
+                      view.dim[0] % k == 0 && rows_aligned<k>(view, 0, out);
+    const u32 each = (flat && n % k == 0) || rows ? k : 1;
     Pack<T, k> v;
     UNROLL
     for (u32 e = 0; e < k; e++)
         v[e] = value;
-    const Share share = share_packs(team);
+    const Share share = share_packs(blocks);
     for (u64 p = share.first; p < n / each; p += share.step) {
-        u64 at = 0, rest = p * each;
-        for (u64 d = rank; d-- > 0 && rest != 0;) {
-            const u64 dim = info[d];
-            const u64 outer = (rest | dim) >> 32 == 0
-                                  ? (u64)((u32)rest / (u32)dim)
-                                  : rest / dim;
-            at += (rest - outer * dim) * info[rank + d];
-            rest = outer;
-        }
-        if (packs)
+        const u64 at = strided_offset(p * each, rank, info, info + rank);
+        if (each == k)
             store_pack<k>(out + at, v);
         else
             out[at] = value;
@@ -121,11 +145,7 @@ DEV void const_set(u64 n, u64 rank, const size_t *info, T value, T *out)
 #define EXPORT_FILL(T, suffix)                                                 \
     KERNEL_PAIRED fill_##suffix(T *buf, T value, size_t n)                     \
     {                                                                          \
-        if (leaves_at_once<per16<T>::value, EACH>())                           \
-            return;                                                            \
-        const Team team = make_team<per16<T>::value, EACH>(n, false);          \
-        if (team.stays)                                                        \
-            fill(team, buf, value, n);                                         \
+        fill(buf, value, n);                                                   \
     }
 #define EXPORT_COPY2D(T, suffix)                                               \
     KERNEL_PAIRED copy2d_##suffix(const T *src, T *dst, u32 d1, u32 d2,        \

@@ -56,15 +56,16 @@ SUM(u32)
                               i32 n_cols, i32 block_size, f32 eps)             \
     {                                                                          \
         (void)block_size; /* the block tells */                                \
-        normalize<rmsnorm_row>(src, dst, alpha, (const T *)nullptr, n_cols,    \
-                               eps);                                           \
+        normalize<rmsnorm_row, rms_terms>(src, dst, alpha, (const T *)nullptr, \
+                                          n_cols, eps);                        \
     }                                                                          \
     KERNEL_PAIRED layernorm_##T(const T *src, T *dst, const T *alpha,          \
                                 const T *beta, i32 n_cols, i32 block_size,     \
                                 f32 eps)                                       \
     {                                                                          \
         (void)block_size;                                                      \
-        normalize<layernorm_row>(src, dst, alpha, beta, n_cols, eps);          \
+        normalize<layernorm_row, layer_terms>(src, dst, alpha, beta, n_cols,   \
+                                              eps);                            \
     }                                                                          \
     KERNEL rope_i_##T(const T *src, const T *cos, const T *sin, T *dst,        \
                       u32 bh, u32 td, u32 stride_b)                            \

@@ -122,14 +122,14 @@ DEV Item make_item(T x, u32 column)
     }
 }
 
-template <typename Item> struct Words {
+template <typename Item> struct ItemWords {
     u32 w[sizeof(Item) / 4];
 };
 
 /* What places from ncols up hold: larger than any item. */
 template <typename Item> DEV Item last_item()
 {
-    Words<Item> words;
+    ItemWords<Item> words;
     UNROLL
     for (u32 w = 0; w < sizeof(Item) / 4; w++)
         words.w[w] = ~0u;
@@ -266,10 +266,10 @@ DEV void block_step(Item (&items)[each], u32 *lds, u32 n_threads, u32 mask,
     const u32 thread = threadIdx.x;
     const u32 partner = thread ^ mask;
     const bool lower = thread < partner;
-    Words<Item> mine[each], other[each];
+    ItemWords<Item> mine[each], other[each];
     UNROLL
     for (u32 e = 0; e < each; e++)
-        mine[e] = other[e] = bits_as<Words<Item>>(items[e]);
+        mine[e] = other[e] = bits_as<ItemWords<Item>>(items[e]);
     UNROLL
     for (u32 w = 0; w < n_words; w++) {
         __syncthreads(); /* the words before are read */

@@ -125,6 +125,18 @@ template <typename T> DEV constexpr T max_of(T a, T b)
     return a < b ? b : a;
 }
 
+/* of v > 0, rounded down */
+DEV u32 log2_of(u32 v)
+{
+    return 31 - (u32)__clz((int)v);
+}
+
+/* the same of a constant */
+DEV constexpr u32 constant_log2(u32 v)
+{
+    return v > 1 ? 1 + constant_log2(v / 2) : 0;
+}
+
 /* ceil(a / b) for unsigned a and b, without overflow */
 template <typename T> DEV T div_up(T a, T b)
 {
@@ -140,6 +152,27 @@ DEV double rounded_product(double a, double b)
 #pragma clang fp contract(off)
     return a * b;
 #endif
+}
+
+DEV float rounded_product(float a, float b)
+{
+#if KPK_NVIDIA
+    return __fmul_rn(a, b);
+#else
+#pragma clang fp contract(off)
+    return a * b;
+#endif
+}
+
+/* a * b + c, rounded once, where the compiler must fuse */
+DEV double fused(double a, double b, double c)
+{
+    return __builtin_fma(a, b, c);
+}
+
+DEV float fused(float a, float b, float c)
+{
+    return __builtin_fmaf(a, b, c);
 }
 
 /* ---- places in the grid ----------------------------------------------- */

@@ -22,6 +22,12 @@ DEV u64 divide(u64 a, u64 b)
     return a / b;
 }
 
+/* a / b, b > 0 and the same for all threads: sizes are often powers of two */
+DEV u32 divide_uniform(u32 a, u32 b)
+{
+    return (b & (b - 1)) == 0 ? a >> log2_of(b) : a / b;
+}
+
 /* Where linear index i lies: off = sum of coordinate * stride, last dim first.
  */
 DEV u64 strided_offset(u64 i, u64 num_dims, const size_t *dims,
@@ -37,6 +43,37 @@ DEV u64 strided_offset(u64 i, u64 num_dims, const size_t *dims,
         i = rest;
     }
     return offset;
+}
+
+/*
+ * Where element i of each of nops views lies, whose strides follow the dims one
+ * view after the other; i, and so all dims, fit 32 bits.
+ */
+template <u32 nops>
+DEV void strided_offsets(u32 i, u32 num_dims, const size_t *info,
+                         u64 (&at)[nops])
+{
+    UNROLL
+    for (u32 o = 0; o < nops; o++)
+        at[o] = 0;
+    if (num_dims == 0)
+        return;
+    NO_UNROLL
+    for (u32 d = num_dims - 1; d > 0; d--) {
+        const u32 dim = (u32)info[d];
+
+        if (dim == 1)
+            continue;
+        const u32 rest = divide_uniform(i, dim);
+
+        UNROLL
+        for (u32 o = 0; o < nops; o++)
+            at[o] += (i - rest * dim) * info[(o + 1) * num_dims + d];
+        i = rest;
+    }
+    UNROLL
+    for (u32 o = 0; o < nops; o++)
+        at[o] += i * info[(o + 1) * num_dims];
 }
 
 /*

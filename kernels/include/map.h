@@ -21,9 +21,12 @@
  *   each     everything else, 64-bit, element by element
  *
  * Launches come in two usual shapes: with a thread for every element (candle's:
- * 1024 a block), and with a thread for every pack. Memory is busiest when few
- * blocks move several packs a thread, so that many loads are under way, while
- * the others leave at once (Team). Smaller grids stride over the packs.
+ * 1024 a block), and with a thread for every pack. A small grid of the first
+ * shape takes an element a thread, and no layout is worked out: a thread finds
+ * its place in info (walk.h says why). In a larger one memory is busiest when
+ * few blocks move several packs a thread, so that many loads are under way,
+ * while the others leave at once (map/blocks.h). Smaller grids stride over the
+ * packs.
  *
  * On sm_NN a block of 1024 threads must do with 32 registers a thread, or one
  * block alone keeps a multiprocessor: one thread works out the layout, and it
@@ -31,9 +34,10 @@
  */
 #pragma once
 
+#include "division.h"
 #include "map/apply.h"
+#include "map/blocks.h"
 #include "map/pack.h"
-#include "map/team.h"
 #include "map/tiles.h"
 #include "map/view.h"
 
@@ -168,18 +172,18 @@ DEV void map_packs(const Share &share, u64 npacks, u64 nwhole, bool out_aligned,
 
 template <Weight weight, u32 k, u32 each, u32 nops, typename R, typename A,
           typename B, typename C, typename F>
-DEV void map_flat(const Team &team, u64 n, const A *a, const B *b, const C *c,
-                  R *out, F f)
+DEV void map_flat(const Blocks &blocks, u64 n, const A *a, const B *b,
+                  const C *c, R *out, F f)
 {
     const FlatSource<k, nops, A, B, C> source = {a, b, c, n};
-    map_packs<weight, k, each, nops>(share_packs(team), n / k + (n % k != 0),
+    map_packs<weight, k, each, nops>(share_packs(blocks), n / k + (n % k != 0),
                                      n / k, true, source, out, f);
 }
 
 template <Weight weight, u32 k, u32 each, u32 nops, typename R, typename A,
           typename B, typename C, typename F>
-DEV void map_rows(const Team &team, u64 n, const View<nops> &view, const A *a,
-                  const B *b, const C *c, R *out, F f)
+DEV void map_rows(const Blocks &blocks, u64 n, const View<nops> &view,
+                  const A *a, const B *b, const C *c, R *out, F f)
 {
     const bool steady = view.dim[0] % k == 0;
     const bool out_aligned = is_aligned(out, k * sizeof(R));
@@ -197,16 +201,48 @@ DEV void map_rows(const Team &team, u64 n, const View<nops> &view, const A *a,
         pieces = pieces && (source.c_aligned || view.stride[2][0] == 0);
     }
     const u64 npacks = n / k + (n % k != 0);
-    map_packs<weight, k, each, nops>(share_packs(team), npacks,
+    map_packs<weight, k, each, nops>(share_packs(blocks), npacks,
                                      pieces ? npacks : 0, out_aligned, source,
                                      out, f);
 }
+
+/* out[i] from the elements at at[] */
+template <u32 nops, typename R, typename A, typename B, typename C, typename F>
+DEV void map_one(u64 i, const u64 (&at)[nops], const A *a, const B *b,
+                 const C *c, R *out, F f)
+{
+    if constexpr (nops == 1)
+        out[i] = f(a[at[0]]);
+    else if constexpr (nops == 2)
+        out[i] = f(a[at[0]], b[at[1]]);
+    else
+        out[i] = f(a[at[0]], b[at[1]], c[at[2]]);
+}
+
+/* An element a thread, of a small grid that covers them all. */
+template <u32 nops, typename R, typename A, typename B, typename C, typename F>
+DEV void map_small(u32 n, u64 rank, const size_t *info, const A *a, const B *b,
+                   const C *c, R *out, F f)
+{
+    const u32 i = small_thread();
+    u64 at[nops];
+
+    if (i >= n)
+        return;
+    UNROLL
+    for (u32 o = 0; o < nops; o++)
+        at[o] = i;
+    if (info != nullptr)
+        strided_offsets<nops>(i, (u32)rank, info, at);
+    map_one<nops>(i, at, a, b, c, out, f);
+}
+
 /* Whatever the layout, an element at a time; contiguous without info. */
 template <u32 nops, typename R, typename A, typename B, typename C, typename F>
-DEV void map_each(const Team &team, u64 n, u64 rank, const size_t *info,
+DEV void map_each(const Blocks &blocks, u64 n, u64 rank, const size_t *info,
                   const A *a, const B *b, const C *c, R *out, F f)
 {
-    const Share share = share_packs(team);
+    const Share share = share_packs(blocks);
     for (u64 i = share.first; i < n; i += share.step) {
         u64 at[nops];
         UNROLL
@@ -214,21 +250,13 @@ DEV void map_each(const Team &team, u64 n, u64 rank, const size_t *info,
             at[o] = info == nullptr ? i : 0;
         u64 rest = i;
         for (u64 d = info == nullptr ? 0 : rank; d-- > 0 && rest != 0;) {
-            const u64 dim = info[d];
-            const u64 outer = (rest | dim) >> 32 == 0
-                                  ? (u64)((u32)rest / (u32)dim)
-                                  : rest / dim;
+            const u64 dim = info[d], outer = divide(rest, dim);
             UNROLL
             for (u32 o = 0; o < nops; o++)
                 at[o] += (rest - outer * dim) * info[(o + 1) * rank + d];
             rest = outer;
         }
-        if constexpr (nops == 1)
-            out[i] = f(a[at[0]]);
-        else if constexpr (nops == 2)
-            out[i] = f(a[at[0]], b[at[1]]);
-        else
-            out[i] = f(a[at[0]], b[at[1]], c[at[2]]);
+        map_one<nops>(i, at, a, b, c, out, f);
     }
 }
 
@@ -276,10 +304,25 @@ DEV void map(u64 n, u64 rank, const size_t *info, const A *a, const B *b,
     typedef Shape<weight, nops, k, operand_size<A>::value, widest> Best;
     constexpr u32 each = Best::each, stay = Best::stay;
 
-    if (leaves_at_once<k, stay>())
+    /*
+     * What a small grid asks comes first and goes straight to its load: with 32
+     * waves on a multiprocessor an instruction takes 8 cycles of a scheduler.
+     * A heavy function is there once for both layouts.
+     */
+    constexpr bool once = weight == HEAVY;
+    if (!is_small_grid<k>()) {
+        if (leaves_at_once<k, stay>())
+            return;
+    } else if (!once && info == nullptr && covers(n)) {
+        map_small<nops>((u32)n, 0, nullptr, a, b, c, out, f);
         return;
-    const Team team = make_team<k, stay>(n, info != nullptr);
-    if (!team.stays)
+    }
+    if ((once || info != nullptr) && is_small_grid<k>() && covers(n)) {
+        map_small<nops>((u32)n, rank, info, a, b, c, out, f);
+        return;
+    }
+    const Blocks blocks = staying_blocks<k, stay>(n, info != nullptr);
+    if (!blocks.stays)
         return;
     BLOCK_SHARED View<nops> view;
     if (info != nullptr) {
@@ -301,18 +344,18 @@ DEV void map(u64 n, u64 rank, const size_t *info, const A *a, const B *b,
         if constexpr (nops > 2)
             aligned = aligned && is_aligned(c, k * sizeof(C));
         if (aligned)
-            map_flat<weight, k, each, nops>(team, n, a, b, c, out, f);
+            map_flat<weight, k, each, nops>(blocks, n, a, b, c, out, f);
         else
-            map_each<nops>(team, n, 0, nullptr, a, b, c, out, f);
+            map_each<nops>(blocks, n, 0, nullptr, a, b, c, out, f);
     } else if (layout == LAYOUT_ROWS) {
-        map_rows<weight, k, weight == HEAVY ? 1 : 2, nops>(team, n, view, a, b,
-                                                           c, out, f);
+        map_rows<weight, k, weight == HEAVY ? 1 : 2, nops>(blocks, n, view, a,
+                                                           b, c, out, f);
     } else if (layout == LAYOUT_ANY) {
-        map_each<nops>(team, n, rank, info, a, b, c, out, f);
+        map_each<nops>(blocks, n, rank, info, a, b, c, out, f);
     }
     if constexpr (weight == COPY)
         if (layout == LAYOUT_TILES)
-            copy_tiles(team, view, a, out);
+            copy_tiles(blocks, view, a, out);
 }
 
 /* ---- what kernels call ---- */
@@ -322,9 +365,11 @@ template <Weight weight = LIGHT, typename R, typename A, typename F>
 DEV void map_unary(u64 n, u64 rank, const size_t *info, const A *in, R *out,
                    F f)
 {
-    if (in == nullptr) {
-        in = reinterpret_cast<const A *>(out);
-        info = nullptr;
+    if constexpr (sizeof(A) == sizeof(R)) {
+        if (in == nullptr) {
+            in = reinterpret_cast<const A *>(out);
+            info = nullptr;
+        }
     }
     map<weight, 1>(n, rank, info, in, (const None *)nullptr,
                    (const None *)nullptr, out, f);

@@ -1,19 +1,56 @@
 /*
- * walk.h - a grid-stride walk by as many blocks as have something to do
+ * walk.h - which threads of a launch take which elements, or packs of them
  *
- * The host launches a thread an element; where a thread takes `each` elements
- * at a time, a power of two, one block in `each` walks, or in as many as leaves
- * enough for a GPU, and the others leave at once. They are most of the launch,
- * so a kernel asks that before all else.
+ * The host launches a thread an element. What is best follows from the grid:
+ *
+ *   small   it fits the card at once, or nearly: every thread takes its
+ *           element. What counts is how soon the first load is under way, and
+ *           a multiprocessor without work is one that the others wait for
+ *   middle  every block works, by its first threads, on packs of 16 bytes
+ *   large   one block in `each`, a power of two, works, or in as many as leaves
+ *           enough for a GPU, several packs a thread; the others leave at once.
+ *           They are most of the launch, so a kernel asks that before all else
+ *
+ * An H200 holds 264 blocks of 1024 threads at once, an MI300X 608, a Navi 31
+ * 192: AMD's larger chips want more blocks, not fewer. There a grid is small as
+ * long as one block for each k elements of a pack would leave some of 304
+ * compute units without a block; a smaller chip then runs the grid in a few
+ * rounds, at the cost of narrower loads.
  */
 #pragma once
 
 #include "device.h"
 
+/* blocks of a small grid, at most; k: elements of a pack */
+template <u32 k> constexpr u32 small_grid = KPK_NVIDIA ? 768 : 304 * k;
+
+template <u32 k> DEV bool is_small_grid()
+{
+    return gridDim.x <= small_grid<k>;
+}
+
+/* this thread of a small grid */
+DEV u32 small_thread()
+{
+    return (u32)blockIdx.x * (u32)blockDim.x + (u32)threadIdx.x;
+}
+
+/* whether a small grid has a thread for each of n elements */
+DEV bool covers(u64 n)
+{
+    return n <= (u32)gridDim.x * (u32)blockDim.x;
+}
+
 /*
- * Blocks that stay lie in runs of 8 on AMD, whose chips of up to 8 dies deal
- * blocks to the dies in turn.
+ * Whether this is not the one block in `each`, a power of two, that stays.
+ * Those that stay lie in runs of 2^log_run blocks.
  */
+DEV bool is_left_out(u32 each, u32 log_run = 0)
+{
+    return ((u32)blockIdx.x >> log_run & (each - 1)) != 0;
+}
+
+/* AMD's chips of up to 8 dies deal blocks to the dies in turn: runs of 8 */
 constexpr u32 log_walk_run = KPK_NVIDIA ? 0 : 3;
 
 DEV u32 walk_shift(u32 each)
@@ -21,24 +58,26 @@ DEV u32 walk_shift(u32 each)
     constexpr u32 log_filling = 20; /* threads */
     const u32 most = (u32)(global_threads() >> log_filling) | 1;
 
-    return min_of(31 - (u32)__clz((int)most), 31 - (u32)__clz((int)each));
+    return min_of(log2_of(most), log2_of(each));
 }
 
-/* walk_shift() in few instructions for large grids of the host's blocks */
+/* for a walk by packs; in few instructions for large grids of 1024 threads */
 DEV bool leaves_at_once(u32 each)
 {
-    const u32 run = (u32)blockIdx.x >> log_walk_run;
-
     if (blockDim.x == 1024 && gridDim.x >= each << 10)
-        return (run & (each - 1)) != 0;
-    return (run & ((1u << walk_shift(each)) - 1)) != 0;
+        return is_left_out(each, log_walk_run);
+    return is_left_out(1u << walk_shift(each), log_walk_run);
 }
 
-/* of a block that does not leave; W is u32 where walk_is_short(), else u64 */
+/*
+ * of a block that does not leave, over n packs, by the first threads of each
+ * block if there are more threads than packs; W is u32 where walk_is_short(),
+ * else u64
+ */
 template <typename W> struct Walk {
     W first, step;
 
-    DEV_MEMBER explicit Walk(u32 each)
+    DEV_MEMBER Walk(u32 each, W n)
     {
         constexpr u32 run = 1u << log_walk_run;
         const u32 shift = walk_shift(each), grid = gridDim.x;
@@ -47,9 +86,13 @@ template <typename W> struct Walk {
             ((u32)blockIdx.x >> apart) * run + ((u32)blockIdx.x & (run - 1));
         const u32 blocks =
             (grid >> apart) * run + min_of(grid & ((1u << apart) - 1), run);
+        u32 mine = blockDim.x;
 
-        first = (W)block * (u32)blockDim.x + (u32)threadIdx.x;
-        step = (W)blocks * (u32)blockDim.x;
+        while (mine % 64 == 0 && n <= (W)(mine / 2) * blocks)
+            mine /= 2;
+        step = (W)mine * blocks;
+        first =
+            (u32)threadIdx.x < mine ? (W)block * mine + (u32)threadIdx.x : n;
     }
 };
 

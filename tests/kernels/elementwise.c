@@ -13,12 +13,13 @@ enum shape {
     ODD_BLOCK,   /* not a multiple of a wave */
     NSHAPES,
     LEAVING = NSHAPES, /* most blocks have nothing to do; only on demand */
+    SOME_LEAVING,      /* and fewer of them do; likewise */
     TINY_BLOCKS        /* and so many that some leave all the same; likewise */
 };
 
 static const char *const shape_names[] = {
-    "1024 a block", "256 x 32 bytes",    "one block",  "large grid",
-    "odd block",    "most blocks leave", "tiny blocks"};
+    "1024 a block", "256 x 32 bytes",    "one block",         "large grid",
+    "odd block",    "most blocks leave", "some blocks leave", "tiny blocks"};
 
 /* One launch. */
 struct ew_case {
@@ -43,7 +44,7 @@ static size_t widest(const struct ew *e)
 static void set_shape(const struct ew *e, enum shape shape, size_t n,
                       unsigned grid[3], unsigned block[3])
 {
-    static const unsigned threads[] = {1024, 256, 64, 128, 100, 512, 4};
+    static const unsigned threads[] = {1024, 256, 64, 128, 100, 512, 512, 4};
     size_t each = 1;
 
     block[0] = threads[shape];
@@ -56,6 +57,8 @@ static void set_shape(const struct ew *e, enum shape shape, size_t n,
         grid[0] = grid[0] * 3 + 5;
     if (shape == LEAVING) /* more than map.h asks for */
         grid[0] = 65536 / (unsigned)widest(e) + 3;
+    if (shape == SOME_LEAVING) /* more than walk.h calls small */
+        grid[0] = 304 * 16 / (unsigned)widest(e) + 1001;
     if (shape == TINY_BLOCKS) /* a thread a pack, or a few more */
         grid[0] = 2051;
     grid[1] = grid[2] = block[1] = block[2] = 1;
@@ -245,6 +248,8 @@ static void run_large_grid(struct kt *t, const struct ew *e)
         c.info = orders[i] != KT_CONTIGUOUS;
         for (size_t k = 0; k < e->nin; k++)
             c.layout[k] = kt_layout(2, dims, orders[i]);
+        run_case(t, e, &c);
+        c.shape = SOME_LEAVING;
         run_case(t, e, &c);
         if (c.info) {
             c.shape = TINY_BLOCKS;

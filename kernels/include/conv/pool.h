@@ -178,7 +178,7 @@ DEV void pool_by_lanes(const Image &x, const OP &op, u64 k2, u64 k3,
     const u32 h_out = (u32)out2, w_out = (u32)out3;
     const u32 lane = threadIdx.x % lanes;
     const u32 window = (u32)(k2 * k3), across = (u32)k3;
-    const Walk<u32> walk(each);
+    const Walk<u32> walk(each, n * lanes);
 
     for (u32 o = walk.first / lanes; o < n; o += walk.step / lanes) {
         const u32 row = o / w_out, plane = row / h_out, b = plane / c;
@@ -262,7 +262,8 @@ DEV void pool(u64 k2, u64 k3, u64 stride2, u64 stride3, const size_t *info,
             x, out2, out3, dst,
             Pool<OP<T>, T, 3>{x, src, op, k2, k3, stride2, stride3});
     } else if (window >= shared_window && window < 1u << 31 &&
-               walk_is_short(x.b * x.c * out2 * out3) && blockDim.x % 32 == 0) {
+               walk_is_short(32 * x.b * x.c * out2 * out3) &&
+               blockDim.x % 32 == 0) {
         pool_by_lanes<V>(x, op, k2, k3, stride2, stride3, out2, out3, src, dst);
     } else {
         each_output<1, V>(

@@ -25,7 +25,7 @@ DEV void each_pack(const Image &x, u64 h_out, u64 w_out, T *dst, const F &f)
 {
     const W across = (W)(w_out / V), h = (W)h_out, channels = (W)x.c;
     const W n = (W)(x.b * x.c) * h * across;
-    const Walk<W> walk(each);
+    const Walk<W> walk(each, n);
 
     for (W p = walk.first; p < n; p += walk.step) {
         const W row = quotient(p, across), plane = quotient(row, h);

@@ -125,11 +125,6 @@ DEV u32 power_of_two_up_to(u64 n, u32 most)
     return p;
 }
 
-DEV u32 log2_of(u32 power)
-{
-    return 31 - (u32)__clz((int)power);
-}
-
 /* the last coordinate of a linear index, which keeps the others */
 DEV u64 take(u64 &rest, u64 n)
 {

@@ -59,7 +59,7 @@ DEV void index_add_packs(const I *RESTRICT ids, u64 ids_dim_size,
     if (leaves_at_once(V))
         return;
     const u64 right = right_size / V, n = left_size * right;
-    const Walk<u64> walk(V);
+    const Walk<u64> walk(V, n);
 
     for (u64 column = walk.first; column < n; column += walk.step) {
         const u64 l = divide(column, right);

@@ -1,7 +1,7 @@
 /* tiles.h - transposed copies, by square tiles through LDS */
 #pragma once
 
-#include "map/team.h"
+#include "map/blocks.h"
 #include "map/view.h"
 
 /*
@@ -143,7 +143,8 @@ DEV void copy_edge(const T *in, T *out, const View<1> &view, u32 have_x,
  * end, for the barriers.
  */
 template <typename T>
-DEV void copy_tiles(const Team &team, const View<1> &view, const T *in, T *out)
+DEV void copy_tiles(const Blocks &blocks, const View<1> &view, const T *in,
+                    T *out)
 {
     constexpr u32 nx = tile<T>::nx, ny = tile<T>::ny, k = tile<T>::k;
     __shared__ __attribute__((aligned(16)))
@@ -158,7 +159,7 @@ DEV void copy_tiles(const Team &team, const View<1> &view, const T *in, T *out)
     const u32 down = div_up(view.dim[1], ny);
     const u32 ntiles = across * down * view.dim[2] * view.dim[3];
 
-    for (u64 tile = team.block; tile < ntiles; tile += team.nblocks) {
+    for (u64 tile = blocks.number; tile < ntiles; tile += blocks.count) {
         u32 rest = (u32)tile / across;
         const u32 x = ((u32)tile - rest * across) * nx;
         const u32 y = rest % down * ny;

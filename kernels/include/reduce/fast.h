@@ -3,9 +3,10 @@
  *
  * src  strided through info: dims, then strides, the kept dims first
  * dst  [outputs] of T (of u32 for arg*), contiguous
- * Block o reduces elements o * R .. (o + 1) * R of the permuted view. The host
- * launches (outputs, 1, 1) blocks of the power of two at or above R, at most
- * 1024; any other block is right too.
+ * Block o reduces elements o * R .. (o + 1) * R of the permuted view, and those
+ * of outputs o + grid, o + 2 * grid, ... The host launches (outputs, 1, 1)
+ * blocks of the power of two at or above R, at most 1024; any other grid and
+ * block are right too.
  *
  * Sums of floats keep the reference's order, f32's and f64's to the bit: slot t
  * adds elements t, t + B, t + 2B, ... for B threads, and a tree pairs slot t
@@ -553,6 +554,7 @@ DEV bool rows_can_be_shared(const T *src, u64 R)
  * before anything is read
  */
 constexpr u32 log_most_shared = 5;
+constexpr u32 log_enough_threads = 19;
 
 template <typename OP, typename T>
 DEV u32 log2_outputs_shared(const T *src, u64 R)
@@ -562,7 +564,8 @@ DEV u32 log2_outputs_shared(const T *src, u64 R)
     if ((size & (size - 1)) != 0 || size < 4 * group_size ||
         !rows_can_be_shared<OP>(src, R))
         return 0;
-    const u32 log = log2_blocks_shared(gridDim.x, size, log_most_shared);
+    const u32 log = log2_blocks_shared(gridDim.x, size, log_most_shared,
+                                       log_enough_threads);
 
     /* a group of lanes for each, and none without work */
     return (OP::ordered && !traits<T>::is_small) || size >> log <= group_size
@@ -573,9 +576,9 @@ DEV u32 log2_outputs_shared(const T *src, u64 R)
 /* The same in few instructions, for most blocks of a large grid. */
 template <typename OP, typename T> DEV bool leaves_at_once(const T *src, u64 R)
 {
-    return (blockIdx.x & ((1u << log_most_shared) - 1)) != 0 &&
-           blockDim.x == max_block &&
-           gridDim.x >= busy_threads / max_block << log_most_shared &&
+    return is_left_out(1u << log_most_shared) && blockDim.x == max_block &&
+           gridDim.x >= (1u << log_enough_threads) / max_block
+                            << log_most_shared &&
            rows_can_be_shared<OP>(src, R);
 }
 
@@ -669,8 +672,8 @@ DEV void reduce_by_block(u64 src_numel, u64 R, u64 num_dims, const size_t *info,
 
         if (!where.straight)
             v = fold_strided<OP>(src, first, n, num_dims, info, t.rank, t.size);
-        else if (where.step == 1 && reads_vectors)
-            v = fold_contiguous<OP>(src + where.base, n, t.rank, t.size);
+        else if (where.step == 1 && reads_vectors && fits_u32(n))
+            v = fold_contiguous<OP>(src + where.base, (u32)n, t.rank, t.size);
         else
             v = fold_line<OP>(src + where.base, where.step, n, t.rank, t.size);
     }
@@ -690,31 +693,37 @@ DEV void fast_reduce(size_t src_numel, size_t el_to_sum_per_block,
     using V = typename OP::value;
     __shared__ V slot[2][max_groups];
     __shared__ V all[max_block];
-    u32 outputs = 1;
+    const u64 R = el_to_sum_per_block;
+    u64 output = blockIdx.x;
+    u32 outputs = 1; /* of this block's, one after the other */
 
-    if (leaves_at_once<OP>(src, el_to_sum_per_block))
+    if (leaves_at_once<OP>(src, R))
         return;
-    const u32 shift = log2_outputs_shared<OP>(src, el_to_sum_per_block);
+    if (R > 0 && output * R >= src_numel)
+        return;
+    const u32 shift = log2_outputs_shared<OP>(src, R);
 
     if (shift > 0) {
-        if ((blockIdx.x & ((1u << shift) - 1)) != 0)
+        if (is_left_out(1u << shift))
             return;
         outputs = min_of(1u << shift, (u32)gridDim.x - (u32)blockIdx.x);
-        const line where =
-            find_line(src_numel, el_to_sum_per_block, num_dims, info, 0);
+        const line where = find_line(src_numel, R, num_dims, info, 0);
 
-        if (where.whole && where.step == 1 &&
-            ((u64)blockIdx.x + outputs) * el_to_sum_per_block <= src_numel) {
-            reduce_rows<OP>(src, (u32)el_to_sum_per_block, outputs, num_dims,
-                            info, all, dst);
+        if (where.whole && where.step == 1 && src_numel == gridDim.x * R) {
+            reduce_rows<OP>(src, (u32)R, outputs, num_dims, info, all, dst);
             return;
         }
     }
-    NO_UNROLL
-    for (u32 o = 0; o < outputs; o++) {
-        if (o > 0)
-            __syncthreads(); /* the scratch has been read */
-        reduce_by_block<OP>(src_numel, el_to_sum_per_block, num_dims, info, src,
-                            dst, blockIdx.x + o, team_scratch<V>{slot, all});
-    }
+    u32 done = 0;
+
+    do {
+        reduce_by_block<OP>(src_numel, R, num_dims, info, src, dst, output,
+                            team_scratch<V>{slot, all});
+        __syncthreads(); /* the scratch has been read */
+        output++;
+        if (++done == outputs) {
+            done = 0;
+            output += gridDim.x - outputs;
+        }
+    } while (output * R < src_numel);
 }

@@ -10,20 +10,24 @@
  * rmsnorm    y = x / sqrt(mean(x^2) + eps) * alpha
  * layernorm  y = (x - mean) / sqrt(var + eps) * alpha + beta
  *
+ * Rows that a block's threads hold in registers (norm_team.h: up to 64 bytes of
+ * f32 values a thread, on sm_NN 32) are read once and written once. So are rows
+ * of other blocks up to 32 f32 values a thread (sm_NN: 4). Longer rows are read
+ * twice.
+ *
  * The variance is the corrected two-pass one: with p near the mean and d = x -
  * p (exact where it matters), mean = p + mean(d) and var = mean(d^2) -
  * mean(d)^2. The subtraction takes away rounding errors only, so it does not
- * cancel: a constant row gives 0 and y = beta, whatever its value.
+ * cancel: a constant row gives 0 and y = beta, whatever its value. Rows in
+ * pieces take p from the first piece and merge the pieces' means and squares
+ * (Chan, Golub and LeVeque, 'Updating Formulae and a Pairwise Algorithm for
+ * Computing Sample Variances').
  *
- * Rows of up to 32 f32 values a thread (sm_NN: 16) stay in registers: read
- * once, written once. Longer rows are read twice; layernorm then takes p from
- * the first tileful and merges the tiles' means and squares (Chan, Golub and
- * LeVeque, 'Updating Formulae and a Pairwise Algorithm for Computing Sample
- * Variances').
+ * How many rows there are is known from the grid alone.
  */
 #pragma once
 
-#include "reduce/row.h"
+#include "reduce/norm_team.h"
 
 /* y = x * scale * alpha + beta, for V columns from c on */
 template <u32 V, typename T>
@@ -246,79 +250,32 @@ template <typename T> struct layernorm_row : norm_row<T> {
     }
 };
 
-/*
- * Threads that share a row in normalize_by_teams(): as few as hold it in K
- * vectors each, but a group of lanes. Their number depends on the row's length
- * alone, and so do the bits of the result. 0 if the block is not made for that.
- */
-template <typename T, u32 K> DEV u32 team_for_row(u32 n)
-{
-    const u32 all = blockDim.x;
-    const u32 size = power_of_two_at_least(div_up(n, K * vector_length<T>));
-
-    if (blockDim.y != 1 || all < 4 * group_size || (all & (all - 1)) != 0 ||
-        size > all)
-        return 0;
-    return size > group_size ? size : group_size;
-}
-
-/*
- * Aligned rows that a block's threads hold in registers. A block has little to
- * do for one of them beside starting and waiting: one block in 2^shift takes
- * the rows of all of them, a team for each.
- */
-template <template <typename> class ROW, u32 K, typename T>
-DEV void normalize_by_teams(const T *src, T *dst, const T *alpha, const T *beta,
-                            u32 n, f32 eps, u32 size,
-                            const team_scratch<calc_t<T>> &scratch,
-                            const team_scratch<two<calc_t<T>>> &scratch_two)
-{
-    using A = calc_t<T>;
-    const u32 shift = log2_blocks_shared(gridDim.x, blockDim.x, 4);
-
-    if ((blockIdx.x & ((1u << shift) - 1)) != 0)
-        return;
-    const u32 rank = threadIdx.x & (size - 1);
-    team t = make_team(size, rank, threadIdx.x - rank, 1);
-    const u32 rows = min_of(1u << shift, (u32)gridDim.x - (u32)blockIdx.x);
-    const u32 teams = blockDim.x / size, mine = threadIdx.x / size;
-    u32 turn = 0;
-
-    t.packed = true; /* as it is: other code is left out */
-    __builtin_assume(size >= group_size);
-    NO_UNROLL
-    for (u32 first = 0; first < rows; first += teams, turn ^= 1) {
-        const bool works = first + mine < rows;
-        const u64 at = ((u64)blockIdx.x + (works ? first + mine : 0)) * n;
-
-        ROW<T>{{t, scratch, scratch_two, src + at, dst + at, alpha, beta,
-                works ? n : 0, turn, (A)eps}}
-            .template run<vector_length<T>, K>();
-    }
-}
-
-template <template <typename> class ROW, typename T>
+template <template <typename> class ROW, typename TERMS, typename T>
 DEV void normalize(const T *src, T *dst, const T *alpha, const T *beta,
                    i32 n_cols, f32 eps)
 {
     using A = calc_t<T>;
-    constexpr u32 K = team_registers / sizeof(A) / vector_length<T>;
+    constexpr u32 K =
+        max_of<u32>(team_registers / sizeof(A) / vector_length<T>, 1);
     __shared__ A slot[2][max_groups];
     __shared__ two<A> slot_two[2][max_groups];
     __shared__ two<A> all[max_block];
     const u32 n = n_cols > 0 ? (u32)n_cols : 0;
     const team_scratch<A> scratch = {slot, &all[0].a};
     const team_scratch<two<A>> scratch_two = {slot_two, all};
-    const bool aligned = n % vector_length<T> == 0 && is_aligned(src, 16) &&
-                         is_aligned(dst, 16) && is_aligned(alpha, 16) &&
-                         is_aligned(beta, 16);
-    const u32 size = aligned ? team_for_row<T, K>(n) : 0;
+    const u32 addresses =
+        (u32)(u64)src | (u32)(u64)dst | (u32)(u64)alpha | (u32)(u64)beta;
+    const bool aligned = n % vector_length<T> == 0 && addresses % 16 == 0;
+    const u32 threads = blockDim.x, log_all = log2_of(threads);
 
     if (n == 0)
         return;
-    if (size > 0) {
-        normalize_by_teams<ROW, K>(src, dst, alpha, beta, n, eps, size, scratch,
-                                   scratch_two);
+    const u32 log_size = log2_places<T, K>(n);
+
+    if (aligned && blockDim.y == 1 && threads == 1u << log_all &&
+        threads >= 4 * group_size && log_size <= log_all) {
+        normalize_rows<TERMS, K>(src, dst, alpha, beta, n, eps, log_size,
+                                 log_all, all);
         return;
     }
     const u64 row = (u64)blockIdx.x * blockDim.y + threadIdx.y;

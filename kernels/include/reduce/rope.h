@@ -24,6 +24,41 @@ DEV void turn_pair(T &a, T &e, const T &cosine, const T &sine)
     e = convert<T>(x * z + y * c);
 }
 
+/*
+ * A pair a thread: of the halves of rows, or neighbours. Where one row is at a
+ * position, its entry is the pair's number in the table of `table` entries.
+ */
+template <bool HALVES, typename T>
+DEV void turn_small(const T *src, const T *cos, const T *sin, T *dst, u32 pairs,
+                    u32 half, u32 heads, u32 t, u32 table, u32 stride_b)
+{
+    const u32 p = small_thread();
+
+    if (p >= pairs)
+        return;
+    const u32 row = HALVES ? divide_uniform(p, half) : 0;
+    const u32 first = HALVES ? p + row * half : 2 * p;
+    const u32 second = HALVES ? first + half : first + 1;
+    u32 at = p - row * half;
+
+    if (heads > 1)
+        at += t > 1 ? row / heads % t * half : 0;
+    else if (table != half)
+        at = p % table;
+    if (stride_b > 0)
+        at += 2 * p / stride_b * table;
+    T a = src[first], e = src[second];
+
+    turn_pair(a, e, cos[at], sin[at]);
+    dst[first] = a;
+    dst[second] = e;
+}
+
+template <typename T> DEV bool is_small_rope(u64 pairs, u32 half)
+{
+    return is_small_grid<per16<T>::value>() && covers(pairs) && half > 0;
+}
+
 /* The pairs, their tables, and how many of them one thread takes. */
 template <typename T> struct Rope {
     const T *RESTRICT src;
@@ -56,10 +91,10 @@ template <typename T> struct Rope {
     }
 
     /* the halves of rows */
-    template <u32 V, typename W> DEV_MEMBER void turn_halves() const
+    template <u32 V, typename W>
+    DEV_MEMBER void turn_halves(const Walk<W> &walk) const
     {
         const W across = half / V, npacks = (W)(pairs / V);
-        const Walk<W> walk(V);
 
         for (W p = walk.first; p < npacks; p += walk.step) {
             const W row = p / across, j = (p - row * across) * V;
@@ -79,11 +114,11 @@ template <typename T> struct Rope {
     }
 
     /* neighbours: V of them, with V / 2 entries */
-    template <u32 V, typename W> DEV_MEMBER void turn_neighbours() const
+    template <u32 V, typename W>
+    DEV_MEMBER void turn_neighbours(const Walk<W> &walk) const
     {
         constexpr u32 each = V / 2;
         const W across = half / each, npacks = (W)(pairs / each);
-        const Walk<W> walk(each);
 
         for (W p = walk.first; p < npacks; p += walk.step) {
             const W row = p / across, j = (p - row * across) * each;
@@ -114,16 +149,19 @@ template <typename T> struct Rope {
 template <typename T> DEV void rope_halves_of(const Rope<T> &r)
 {
     constexpr u32 V = per16<T>::value;
+
+    if (r.half == 0 || r.t == 0)
+        return;
     const bool packs = r.in_packs(V);
 
-    if (leaves_at_once(packs ? V : 1) || r.half == 0 || r.t == 0)
+    if (leaves_at_once(packs ? V : 1))
         return;
     if (!walk_is_short(r.pairs))
-        r.template turn_halves<1, u64>();
+        r.template turn_halves<1, u64>(Walk<u64>(1, r.pairs));
     else if (packs)
-        r.template turn_halves<V, u32>();
+        r.template turn_halves<V, u32>(Walk<u32>(V, (u32)(r.pairs / V)));
     else
-        r.template turn_halves<1, u32>();
+        r.template turn_halves<1, u32>(Walk<u32>(1, (u32)r.pairs));
 }
 
 /* x [b * h, t, d]: a row is all of t * d */
@@ -131,19 +169,29 @@ template <typename T>
 DEV void rope_interleaved(const T *src, const T *cos, const T *sin, T *dst,
                           u32 bh, u32 td, u32 stride_b)
 {
-    constexpr u32 V = per16<T>::value;
-    const Rope<T> r = {src,    cos, sin, dst,     (u64)bh * td / 2,
-                       td / 2, 1,   1,   stride_b};
+    const u64 pairs = (u64)bh * td / 2;
+
+    if (is_small_rope<T>(pairs, td / 2)) {
+        turn_small<false>(src, cos, sin, dst, (u32)pairs, 0, 1, 1, td / 2,
+                          stride_b);
+        return;
+    }
+    constexpr u32 V = per16<T>::value, each = V / 2;
+    const Rope<T> r = {src, cos, sin, dst, pairs, td / 2, 1, 1, stride_b};
+
+    if (r.half == 0)
+        return;
     const bool packs = r.in_packs(V);
 
-    if (leaves_at_once(packs ? V / 2 : 1) || r.half == 0)
+    if (leaves_at_once(packs ? each : 1))
         return;
     if (!walk_is_short(r.pairs))
-        r.template turn_neighbours<2, u64>();
+        r.template turn_neighbours<2, u64>(Walk<u64>(1, r.pairs));
     else if (packs)
-        r.template turn_neighbours<V, u32>();
+        r.template turn_neighbours<V, u32>(
+            Walk<u32>(each, (u32)(r.pairs / each)));
     else
-        r.template turn_neighbours<2, u32>();
+        r.template turn_neighbours<2, u32>(Walk<u32>(1, (u32)r.pairs));
 }
 
 /* x [b * h, t, d] */
@@ -151,8 +199,14 @@ template <typename T>
 DEV void rope_halves(const T *src, const T *cos, const T *sin, T *dst, u32 bh,
                      u32 td, u32 d, u32 stride_b)
 {
-    rope_halves_of(Rope<T>{src, cos, sin, dst, (u64)bh * td / 2, d / 2, 1,
-                           d > 0 ? td / d : 0, stride_b});
+    const u64 pairs = (u64)bh * td / 2;
+
+    if (is_small_rope<T>(pairs, d / 2))
+        turn_small<true>(src, cos, sin, dst, (u32)pairs, d / 2, 1, 1, td / 2,
+                         stride_b);
+    else
+        rope_halves_of(Rope<T>{src, cos, sin, dst, pairs, d / 2, 1,
+                               d > 0 ? td / d : 0, stride_b});
 }
 
 /* x [b, t, h, d] */
@@ -160,6 +214,12 @@ template <typename T>
 DEV void rope_heads(const T *src, const T *cos, const T *sin, T *dst, u32 b,
                     u32 t, u32 h, u32 d, u32 stride_b)
 {
-    rope_halves_of(Rope<T>{src, cos, sin, dst, (u64)b * t * h * d / 2, d / 2, h,
-                           t, stride_b});
+    const u64 pairs = (u64)b * t * h * d / 2;
+
+    if (is_small_rope<T>(pairs, d / 2))
+        turn_small<true>(src, cos, sin, dst, (u32)pairs, d / 2, h, t,
+                         t * (d / 2), stride_b);
+    else
+        rope_halves_of(
+            Rope<T>{src, cos, sin, dst, pairs, d / 2, h, t, stride_b});
 }

@@ -23,7 +23,7 @@ template <typename T> constexpr u32 vector_length = per16<T>::value;
 constexpr u32 softmax_registers = KPK_NVIDIA ? 64 : 128;
 constexpr u32 norm_registers = KPK_NVIDIA ? 16 : 128;
 /* for a row that is shared by as few threads as will do */
-constexpr u32 team_registers = 64;
+constexpr u32 team_registers = KPK_NVIDIA ? 32 : 64;
 
 /* vectors of V that a thread holds of a row that it meets in pieces */
 template <typename T, u32 V, u32 nbytes>

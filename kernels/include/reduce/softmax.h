@@ -7,10 +7,11 @@
  * right too. f16 and bf16 are computed in f32, with one rounding at the end.
  *
  * The row is read once and written once where it fits: in registers (up to 32
- * f32 values a thread), else in LDS (up to 4096 values of f32 or a smaller T,
- * which is what lets a team of 32 threads hold a row of 4096: a kernel that
- * takes blocks of 1024 has too few registers for it). Longer rows are read
- * twice: the first pass keeps a running maximum and a sum relative to it.
+ * f32 values a thread), else in LDS (up to 2048 values of f32 or a smaller T:
+ * a kernel that takes blocks of 1024 has too few registers for them, and twice
+ * as much LDS would let half as many blocks of 32 threads run at once). Longer
+ * rows are read twice: the first pass keeps a running maximum and a sum
+ * relative to it.
  *
  * LDS holds values in T, to be small: that lets more blocks of 32 threads run
  * at once. exp() of f16 and bf16 is worked out twice there.
@@ -28,9 +29,9 @@
  */
 constexpr u32 softmax_stream = 128;
 
-/* values of a row that LDS holds, at most 16 KiB of them */
+/* values of a row that LDS holds, at most 8 KiB of them */
 template <typename T>
-constexpr u32 softmax_held = 16384 / (sizeof(T) > 4 ? sizeof(T) : 4);
+constexpr u32 softmax_held = 8192 / (sizeof(T) > 4 ? sizeof(T) : 4);
 
 template <typename T> struct softmax_row {
     using A = calc_t<T>;

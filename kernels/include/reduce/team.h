@@ -13,8 +13,8 @@
  */
 #pragma once
 
-#include "device.h"
 #include "reduce/numbers.h"
+#include "walk.h"
 
 constexpr u32 max_block = 1024;
 constexpr u32 group_size = 32;
@@ -46,14 +46,14 @@ DEV team make_team(u32 size, u32 rank, u32 first, u32 step)
  * One block in 2^result takes the rows of its neighbours, which leave at once;
  * at most 2^most, and only where enough blocks stay at work.
  */
-constexpr u32 busy_threads = 1u << 20; /* several times what a GPU holds */
+constexpr u32 log_busy_threads = 20; /* several times what a GPU holds */
 
-DEV u32 log2_blocks_shared(u32 blocks, u32 threads, u32 most)
+DEV u32 log2_blocks_shared(u32 blocks, u32 threads, u32 most,
+                           u32 log_enough = log_busy_threads)
 {
-    const u64 times = (u64)blocks * threads / busy_threads;
-    const u32 log = times > 1 ? 31 - (u32)__clz((int)times) : 0;
+    const u64 times = (u64)blocks * threads >> log_enough;
 
-    return log < most ? log : most;
+    return min_of(log2_of((u32)times | 1), most);
 }
 
 DEV u32 power_of_two_at_least(u32 n)

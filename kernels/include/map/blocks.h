@@ -1,0 +1,87 @@
+/* blocks.h - which blocks of a grid that is not small do the work of map.h */
+#pragma once
+
+#include "walk.h"
+
+/*
+ * The blocks that stay. With a thread for each of the n elements one block in k
+ * is enough, and one in k * each if that still leaves MANY of them. Strided
+ * operands cost a block its preparations, so there threads move STRIDED packs,
+ * for grids with a thread for every pack, too.
+ *
+ * In candle's shape most blocks come only to leave, and memory waits while they
+ * do: what they ask is short and depends on no memory. Five instructions more
+ * before they leave cost a tenth on sm_90.
+ */
+enum { RUN = 1 << log_walk_run, MANY = 256, STRIDED = 8 };
+
+struct Blocks {
+    u32 number, count; /* this block among those that stay */
+    bool stays;
+};
+
+/*
+ * A grid of large blocks that is not small has a thread for every element, or
+ * is so large that it may do with a part of its blocks all the same.
+ */
+template <u32 k, u32 each> DEV bool leaves_at_once()
+{
+    return blockDim.x >= 512 &&
+           is_left_out(gridDim.x >= MANY * k * each ? k * each : k,
+                       log_walk_run);
+}
+
+#if KPK_NVIDIA
+#define SIZE_ANEW(name, reg, size)                                             \
+    DEV u32 name()                                                             \
+    {                                                                          \
+        u32 n;                                                                 \
+        asm volatile("mov.u32 %0, %%" reg ";" : "=r"(n));                      \
+        return n;                                                              \
+    }
+#else
+#define SIZE_ANEW(name, reg, size)                                             \
+    DEV u32 name()                                                             \
+    {                                                                          \
+        return size;                                                           \
+    }
+#endif
+SIZE_ANEW(blocks_anew, "nctaid.x", gridDim.x)
+SIZE_ANEW(threads_anew, "ntid.x", blockDim.x)
+
+template <u32 k, u32 each> DEV Blocks staying_blocks(u64 n, bool strided)
+{
+    constexpr u32 k_bits = constant_log2(k);
+    const u32 grid = blocks_anew(), runs = blockIdx.x / RUN;
+    const u64 threads = (u64)grid * threads_anew();
+    constexpr u32 strided_bits = constant_log2(STRIDED);
+    constexpr u32 each_bits = constant_log2(each);
+    const u32 more = strided ? max_of(strided_bits, each_bits) : each_bits;
+    const bool large_blocks = threads_anew() >= 512;
+    u32 shift = 0;
+    if (large_blocks && grid >= MANY * k * each)
+        shift = k_bits + more;
+    else if (threads >= n || (large_blocks && grid > small_grid<k>))
+        shift = k_bits;
+    else if (strided && threads >= n / k && grid >= MANY * STRIDED)
+        shift = more;
+    const u32 apart = 1u << shift;
+    Blocks blocks;
+    blocks.stays = (runs & (apart - 1)) == 0;
+    blocks.number = (runs >> shift) * RUN + blockIdx.x % RUN;
+    blocks.count = (grid / RUN >> shift) * RUN +
+                   min_of<u32>(grid & (RUN * apart - 1), RUN);
+    return blocks;
+}
+
+/* The packs of one thread: first, first + step, ... */
+struct Share {
+    u64 first, step;
+};
+
+DEV Share share_packs(const Blocks &blocks)
+{
+    const u32 threads = threads_anew(), thread = threadIdx.x;
+    return Share{(u64)blocks.number * threads + thread,
+                 (u64)blocks.count * threads};
+}
