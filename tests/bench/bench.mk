@@ -18,15 +18,19 @@ bench-gpu: $(GPU_BENCH) $(MODULES:%=$(B)/hsaco/$(BENCH_ARCH)/%.cubin) $(PLAIN_CU
 	@$(GPU_BENCH) shapes '$(BENCH)' $(SHAPES) $(B)/hsaco/$(BENCH_ARCH) $(PEER)
 	@$(GPU_BENCH) large '$(BENCH)' $(B)/hsaco/$(BENCH_ARCH)
 
-# The programs of tests/kernels on those cubins: CUDA stands in for the library.
-GPU_TESTS := $(MODULES:%=$(H)/test/cuda/%)
-GPU_TEST_SHARED := $(sort $(filter-out $(ALL_MODULES:%=tests/kernels/%.c),$(wildcard tests/kernels/*.c))) \
-  $(wildcard tests/cuda/*.c)
-$(GPU_TESTS): $(H)/test/cuda/%: tests/kernels/%.c $(GPU_TEST_SHARED) $(wildcard tests/kernels/*.h)
+# The programs of tests/kernels on the NVIDIA GPU, twice: with the pack as it is,
+# and with its PTX alone, which the driver compiles.
+# `make check-gpu ARCHS="gfx942 sm_90 compute_80"`
+PTX_TESTS := $(KERNEL_TESTS:$(H)/test/kernels/%=$(H)/test/ptx/%)
+$(H)/ptx/libkpack.a: $(H)/libkpack.a $(H)/kpack
 	@mkdir -p $(@D)
-	@$(CC) -std=gnu11 -O2 -Wall -Wextra $(CFLAGS) -Iinclude -Itests/kernels -o $@ $(filter %.c,$^) -ldl -lm
-check-gpu: $(GPU_TESTS) $(MODULES:%=$(B)/hsaco/$(BENCH_ARCH)/%.cubin) ## test the kernels on an NVIDIA GPU
-	@$(call RUN_TESTS,KPK_CUBINS=$(B)/hsaco/$(BENCH_ARCH) JOBS=1) $(GPU_TESTS)
+	@$(H)/kpack prune $< $(addprefix --keep ,$(filter compute_%,$(ARCHS))) -o $@
+$(PTX_TESTS): $(H)/test/ptx/%: $(H)/obj/tests/kernels/%.o $(HARNESS) $(H)/ptx/libkpack.a
+	@mkdir -p $(@D)
+	@$(CC) $(LDFLAGS) $(SAN_FLAGS) -o $@ $^ -ldl -lm -pthread $(PACK_CODEC_LIBS)
+check-gpu: $(KERNEL_TESTS) $(if $(filter compute_%,$(ARCHS)),$(PTX_TESTS)) ## test the kernels on an NVIDIA GPU (ARCHS with sm_NN or compute_NN)
+	$(if $(KPACK_NV_ARCHS),,@echo "make check-gpu: ARCHS='$(ARCHS)' has nothing for NVIDIA; give ARCHS='gfx942 sm_90 compute_80'" >&2; exit 1)
+	@$(call RUN_TESTS,KPK_HIP_LIBRARY=/nowhere JOBS=1) $^
 
 # Kernels written plainly, to compare with; no module of the pack.
 $(PLAIN_CUBINS): $(B)/hsaco/$(BENCH_ARCH)/%.cubin: tests/bench/gpu/%.hip $(wildcard kernels/include/*.h)
