@@ -60,6 +60,10 @@ VERSION := $(shell sed -n 's/.*KPK_VERSION_STRING "\(.*\)".*/\1/p' include/kpack
 # as many as fit.
 HIPFLAGS_unary := -mllvm -disable-machine-licm
 
+# Code objects that benchmarks want, or that are goals: build/hsaco/gfx950/NAME.hsaco.
+KPACK_MORE_ARCHS := $(if $(PREBUILT),,$(or $(BENCH_ARCH),sm_90) $(or $(SIM_BENCH_ARCHS),gfx942 gfx1100 gfx1201) \
+  $(foreach g,$(filter $(B)/hsaco/%,$(MAKECMDGOALS)),$(firstword $(subst /, ,$(g:$(B)/hsaco/%=%)))))
+
 # Goals that need no compiler work where there is none.
 KPACK_PLAIN := $(if $(filter-out help clean deps lint% format,$(or $(MAKECMDGOALS),all)),,1)
 include gen/make/kpack.mk

@@ -42,7 +42,8 @@
 #
 #   make -f $(pkg-config --variable=makefile kpack) PACK=mine SOURCES=a.hip
 #
-# kpack's own Makefile sets KPACK_ROOT, its tree.
+# kpack's own Makefile sets KPACK_ROOT, its tree, and KPACK_MORE_ARCHS, targets
+# whose code objects have rules without being in the pack.
 #
 # Recipes quote file names: a target ID such as gfx90a:xnack+ is part of them.
 # In rules its colon is escaped ($(call KPACK_ESC,...)).
@@ -481,6 +482,8 @@ $(foreach m,$(KPACK_MODULES),$(eval $(call KPACK_MODULE_RULES,$(m))))
 $(foreach a,$(KPACK_AMD_ARCHS),$(foreach m,$(KPACK_MODULES),\
   $(eval $(call KPACK_CODE_RULES,$(a),$(m)))))
 $(foreach a,$(KPACK_NV_ARCHS),$(foreach m,$(KPACK_MODULES),$(eval $(call KPACK_NVIDIA_RULE,$(a),$(m)))))
+$(foreach a,$(sort $(filter-out $(KPACK_TARGETS_OF_PACK),$(KPACK_MORE_ARCHS))),$(foreach m,$(KPACK_MODULES),\
+  $(eval $(call $(if $(filter sm_% compute_%,$(a)),KPACK_NVIDIA_RULE,KPACK_CODE_RULES),$(a),$(m)))))
 $(foreach a,$(KPACK_TARGETS_OF_PACK),$(foreach m,$(KPACK_MODULES),\
   $(eval $(call KPACK_EMBED_RULES,$(a)/$(m),$(m).$(call KPACK_C_NAME,$(a))))))
 endif

@@ -139,6 +139,13 @@ check "build with another kernel" rebuild
 check "its code object is compiled" rebuilt 'hsaco/gfx1100/one'
 check "its launchers are kept" kept 'include/kpack/candle/one\.h'
 
+# Code objects that are goals need not be of the pack's targets.
+check "a code object for another target" plain_make -C "$tree" ARCHS=gfx1100 \
+    build/hsaco/gfx950/one.hsaco
+check "is there" test -s "$tree/build/hsaco/gfx950/one.hsaco"
+check "a cubin for benchmarks has a rule" plain_make -C "$tree" -n ARCHS=gfx1100 \
+    build/hsaco/sm_90/one.cubin build/hsaco/sm_80/one.cubin
+
 check "make -n check" plain_make -n -C "$ROOT" B="$WORK/dry" check
 cp "$WORK/check.out" "$WORK/dry.out"
 check "it runs no test" sh -c "grep tests/run '$WORK/dry.out' && ! grep '[0-9] passed, ' '$WORK/dry.out'"
