@@ -54,9 +54,14 @@ DEV void turn_small(const T *src, const T *cos, const T *sin, T *dst, u32 pairs,
     dst[second] = e;
 }
 
+/*
+ * Up to twice as many blocks as elsewhere: a pair is four elements read and two
+ * written, and 1024 blocks of them are faster so than by packs.
+ */
 template <typename T> DEV bool is_small_rope(u64 pairs, u32 half)
 {
-    return is_small_grid<per16<T>::value>() && covers(pairs) && half > 0;
+    return gridDim.x <= 2 * small_grid<per16<T>::value> && covers(pairs) &&
+           half > 0;
 }
 
 /* The pairs, their tables, and how many of them one thread takes. */
