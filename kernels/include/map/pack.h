@@ -127,10 +127,10 @@ DEV Raw<T, k> load_some(const T *p, u32 count, bool whole)
     if (whole)
         return load_raw<k>(p);
     constexpr u32 each = k < 4 ? k : 4;
-    Pack<Raw<T, each>, k / each> ring;
+    Pack<Raw<T, each>, k / each> ring = {};
     NO_UNROLL
     for (u32 done = 0; done < k; done += each) {
-        Pack<T, each> part;
+        Pack<T, each> part = {}; /* no compiler may guess what is left out */
         UNROLL
         for (u32 e = 0; e < each; e++)
             if (done + e < count)
