@@ -29,6 +29,14 @@ template <Through T> DEV void async_copy_16(u32 to, const u8 *from)
                      : "memory");
 }
 
+/* the first nbytes of 16, past L1; the rest becomes zero */
+DEV void async_copy_part(u32 to, const u8 *from, u32 nbytes)
+{
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to),
+                 "l"(from), "r"(nbytes)
+                 : "memory");
+}
+
 /* The lane's copies since the last call become a group. */
 DEV void async_copies_end()
 {

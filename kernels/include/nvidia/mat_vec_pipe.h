@@ -16,7 +16,8 @@
  * of 16 bytes around it are copied, and it keeps its place in its granule.
  * Where all rows have the same place (SamePlace) it costs nothing to find.
  *
- * The columns' padding is read, up to a whole granule.
+ * Nothing behind the matrix is read. The columns' padding is, up to a whole
+ * granule.
  */
 template <class F, int N, int Rows, int Stages> struct PipeLds {
     static constexpr int warps = vec_warps<N>;
@@ -38,8 +39,9 @@ struct MatVecPipe {
     static constexpr int blocks = Lds::blocks, warps = vec_warps<N>;
     static constexpr int lanes = 32 / Rows; /* to a row */
 
-    const u8 *x; /* of this lane: its row, its granule of each `lanes` */
-    const u8 *y; /* its granule of 32 of a column's step */
+    const u8 *x;     /* of this lane: its row, its granule of each `lanes` */
+    const u8 *x_end; /* of the matrix */
+    const u8 *y;     /* its granule of 32 of a column's step */
     size_t y_stride;
     u32 row_place;          /* of the lane's row in its granule */
     u32 place0, place_step; /* of the first row; from row to row */
@@ -54,6 +56,7 @@ struct MatVecPipe {
 
         row_place = SamePlace ? 0 : (u32)at & 15;
         x = m.w + at - row_place + 16 * (lane % lanes);
+        x_end = m.w + (size_t)m.matrix_rows * row_bytes;
         y = m.y + 16 * lane;
         asm("" : "+l"(x), "+l"(y)); /* not worked out anew for each copy */
         y_stride = m.y_stride;
@@ -73,6 +76,11 @@ struct MatVecPipe {
         return Lds::x_bytes % 16 == 0 ? 0 : (u32)(step * Lds::x_bytes) & 15;
     }
 
+    DEV_MEMBER u32 bytes_left(const u8 *from) const
+    {
+        return (u32)min_of((u64)(x_end - from), (u64)Lds::x_stride + 16);
+    }
+
     /* brings a step to LDS, if there is one */
     DEV_MEMBER void copy(u32 x_lds, u32 y_lds, int step) const
     {
@@ -85,13 +93,20 @@ struct MatVecPipe {
             /* bytes from the lane's granule on */
             const int room = left * 32 / F::elems * F::bytes +
                              (int)(offset & 15) - 16 * (lane % lanes);
+            /* bytes of the matrix from there on, as far as it matters */
+            const u32 x_left = SamePlace ? 0 : bytes_left(from);
             const int y_room = left * Q8_1::bytes - 16 * lane;
             const u8 *column = y + (u32)(step * Lds::y_bytes);
 
             UNROLL
             for (int j = 0; j < Lds::x_stride; j += 16 * lanes)
-                if (room > j)
-                    async_copy_16<Through::l2>(x_lds + j, from + j);
+                if (room > j) {
+                    if constexpr (SamePlace)
+                        async_copy_16<Through::l2>(x_lds + j, from + j);
+                    else
+                        async_copy_part(x_lds + j, from + j,
+                                        min_of(x_left - (u32)j, 16u));
+                }
             UNROLL
             for (int c = 0; c < N; c++) {
                 UNROLL

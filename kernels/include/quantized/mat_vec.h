@@ -419,7 +419,9 @@ DEV void indexed_moe_forward(const void *weights, const void *inputs,
     const size_t blocks = (size_t)(k / F::elems);
     const size_t y_bytes = q8_1_bytes(k_padded);
 
-    const u32 odd = low_bits(weights) | low_bits(inputs) | (u32)y_bytes;
+    /* of every expert's matrix */
+    const u32 odd = low_bits(weights) | (u32)n * (u32)blocks * F::bytes |
+                    low_bits(inputs) | (u32)y_bytes;
 
     mat_vec_job<F, 1, 1>(n, k, odd, [=] {
         return MatVec<float>{static_cast<const u8 *>(weights) +
