@@ -1,9 +1,10 @@
 /* kpack.h - GPU kernels that travel inside a program
  *
- * A pack is a set of AMD GPU kernels, compiled ahead of time for several GPU
- * targets and linked into the program as constant data. This library finds
- * the machine's HIP runtime, picks the code object that fits the device, loads
- * it and launches its kernels. Linking needs neither ROCm nor a GPU:
+ * A pack is a set of GPU kernels, compiled ahead of time for several targets of
+ * AMD and, if asked for, NVIDIA, and linked into the program as constant data.
+ * This library finds the machine's HIP runtime or CUDA driver, picks the code
+ * object that fits the device, loads it and launches its kernels. Linking needs
+ * neither ROCm nor CUDA nor a GPU:
  *
  *     cc app.c $(pkg-config --cflags --libs kpack)
  *
