@@ -78,7 +78,7 @@ kpk_status kpk_device_count(int *out)
 static kpk_status no_such_device(int device, int count)
 {
     if (count == 0)
-        return kpk_i_fail(
+        (void)kpk_i_fail(
             KPK_ERR_NO_DEVICE,
             "device %d was asked for, but neither HIP (%s) nor CUDA (%s) sees "
             "a GPU. Of an AMD GPU, check that the amdgpu driver is loaded, "
@@ -87,11 +87,13 @@ static kpk_status no_such_device(int device, int count)
             "nvidia-smi lists it",
             device, kpk_i_hip.path ? kpk_i_hip.path : "not found",
             kpk_i_cuda.path ? kpk_i_cuda.path : "not found");
-    return kpk_i_fail(KPK_ERR_NO_DEVICE,
-                      "device %d was asked for, but there %s %d GPU%s: the "
-                      "highest number is %d",
-                      device, count == 1 ? "is" : "are", count,
-                      count == 1 ? "" : "s", count - 1);
+    else
+        (void)kpk_i_fail(KPK_ERR_NO_DEVICE,
+                         "device %d was asked for, but there %s %d GPU%s: the "
+                         "highest number is %d",
+                         device, count == 1 ? "is" : "are", count,
+                         count == 1 ? "" : "s", count - 1);
+    return KPK_ERR_NO_DEVICE;
 }
 
 kpk_status kpk_i_find_device(int device, const struct kpk_i_gpu **gpu,

@@ -130,7 +130,7 @@ static bool read_block(uint32_t block[3], const struct record *r)
 {
     if (r->nbytes < 12)
         return false;
-    for (int i = 0; i < 3; i++)
+    for (size_t i = 0; i < 3; i++)
         block[i] = u32_at(r->value + 4 * i);
     return true;
 }

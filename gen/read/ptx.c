@@ -61,8 +61,9 @@ static bool take(struct reader *r)
 
     skip_comments(r);
     if (r->at < r->end && *r->at == '"') {
-        for (r->at++; r->at < r->end && *r->at != '"'; r->at++)
-            continue;
+        do
+            r->at++;
+        while (r->at < r->end && *r->at != '"');
         r->at += r->at < r->end;
         r->word[n++] = '"';
     } else if (r->at < r->end && !in_word(*r->at)) {
@@ -97,13 +98,14 @@ static bool take_number(struct reader *r, uint32_t most, uint32_t *out)
 /* Bytes of a fundamental type, ".f32"; 0 if the word is none. */
 static uint32_t type_nbytes(const char *word)
 {
-    unsigned bits = 0;
-    int used = 0;
+    static const char *const sizes[] = {"8", "16", "32", "64"};
 
-    if (word[0] != '.' || !strchr("busf", word[1]) || !word[1] ||
-        sscanf(word + 2, "%u%n", &bits, &used) != 1 || word[2 + used])
+    if (word[0] != '.' || !word[1] || !strchr("busf", word[1]))
         return 0;
-    return bits == 8 || bits == 16 || bits == 32 || bits == 64 ? bits / 8 : 0;
+    for (unsigned i = 0; i < 4; i++)
+        if (strcmp(word + 2, sizes[i]) == 0)
+            return 1u << i;
+    return 0;
 }
 
 static bool add_arg(struct reader *r, struct codeobj_kernel *k, uint32_t size,
@@ -242,18 +244,26 @@ static int by_name(const void *a, const void *b)
                   ((const struct codeobj_kernel *)b)->name);
 }
 
+/* "7.8" is 78; 0 if it is none. */
+static unsigned isa_version(const char *word)
+{
+    char *end;
+    const unsigned long major = strtoul(word, &end, 10);
+
+    if (end == word || major > 99 || end[0] != '.' ||
+        !isdigit((unsigned char)end[1]) || end[2])
+        return 0;
+    return (unsigned)major * 10 + (unsigned)(end[1] - '0');
+}
+
 /* .version 7.8 is 78, .target sm_80a is compute_80a. */
 static bool read_directives(struct reader *r)
 {
-    unsigned major = 0;
-    unsigned minor = 0;
-
     while (take(r)) {
         if (is(r, ".version")) {
-            if (!take(r) || sscanf(r->word, "%u.%u", &major, &minor) != 2 ||
-                major > 99 || minor > 9)
+            r->co->cov = take(r) ? isa_version(r->word) : 0;
+            if (!r->co->cov)
                 return fail(r, "no version");
-            r->co->cov = major * 10 + minor;
         } else if (is(r, ".target")) {
             if (!take(r) || strncmp(r->word, "sm_", 3) != 0 ||
                 strlen(r->word) > 8)

@@ -63,10 +63,10 @@ struct kpk_kernel_attrs {
 
 /*
  * A blob is a code object as it lies in a program: this head, three strings,
- * padding up to data_at, then the stored bytes, and a NUL, which PTX needs. It says itself what it is and
- * holds no pointer, so that `kpack verify` and its kin find it by its magic in
- * any file (stripped, linked or not) and check it. Little-endian; aligned to
- * 64 bytes where tables point to one.
+ * padding up to data_at, then the stored bytes, and a NUL, which PTX needs. It
+ * says itself what it is and holds no pointer, so that `kpack verify` and its
+ * kin find it by its magic in any file (stripped, linked or not) and check it.
+ * Little-endian; aligned to 64 bytes where tables point to one.
  */
 struct kpk_blob {
     unsigned char magic[16]; /* "KPACK BLOB" and six bytes that no text has */
