@@ -480,13 +480,6 @@ struct kpk_i_gpu kpk_i_cuda = {
     .title = "the CUDA driver",
 };
 
-/* ISO C has no conversion from void * to a function pointer; POSIX promises
- * that the bytes mean the same. */
-static void store_function(void *slot, void *found)
-{
-    memcpy(slot, &found, sizeof(found));
-}
-
 static const char *file_of_driver(void)
 {
     Dl_info info = {.dli_fname = NULL};
@@ -503,7 +496,7 @@ static kpk_status bind_functions(void *handle, const char *what)
     const char *missing = NULL;
 
 #define X(need, name, exported, args)                                          \
-    store_function(&cuda.name, dlsym(handle, #exported));                      \
+    kpk_i_store_function(&cuda.name, dlsym(handle, #exported));                \
     if ((need) && !cuda.name)                                                  \
         missing = #exported;
     KPK_CUDA_TABLE(X)

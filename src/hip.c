@@ -53,13 +53,6 @@ struct source {
     get_proc_address *get_proc;
 };
 
-/* ISO C has no conversion from void * to a function pointer; POSIX promises
- * that the bytes mean the same. */
-static void store_function(void *slot, void *address)
-{
-    memcpy(slot, &address, sizeof(address));
-}
-
 /* hipGetProcAddress() knows names that a release maps to newer variants, and
  * so is asked first. Older releases do not have it. */
 static void look_up(const struct source *from, const char *name, void *slot)
@@ -73,7 +66,7 @@ static void look_up(const struct source *from, const char *name, void *slot)
         address = NULL;
     if (!address)
         address = dlsym(from->handle, name);
-    store_function(slot, address);
+    kpk_i_store_function(slot, address);
 }
 
 static const char *file_of(const struct kpk_i_gpu *hip)
@@ -101,7 +94,8 @@ static bool bind_functions(struct source *from, struct kpk_i_text *why)
     struct kpk_i_gpu hip = kpk_i_hip;
     const char *missing = NULL;
 
-    store_function(&from->get_proc, dlsym(from->handle, "hipGetProcAddress"));
+    kpk_i_store_function(&from->get_proc,
+                         dlsym(from->handle, "hipGetProcAddress"));
 #define X(need, result, name, args)                                            \
     look_up(from, #name, &hip.name);                                           \
     if ((need) && !hip.name)                                                   \

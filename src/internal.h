@@ -62,6 +62,9 @@ kpk_status kpk_i_bind_once(atomic_bool *bound, kpk_status (*find)(void));
 
 bool kpk_i_program_is_static(void);
 
+/* Puts what dlsym() found into a slot for a function pointer. */
+void kpk_i_store_function(void *slot, void *address);
+
 /* Refused in a child of fork() whose parent had found a driver: its threads are
  * not there, nor are those that may have held a lock. */
 kpk_status kpk_i_check_process(void);

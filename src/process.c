@@ -80,3 +80,10 @@ kpk_status kpk_i_bind_once(atomic_bool *bound, kpk_status (*find)(void))
     (void)pthread_mutex_unlock(&bind_lock);
     return st;
 }
+
+/* ISO C has no conversion from void * to a function pointer; POSIX promises
+ * that the bytes mean the same. */
+void kpk_i_store_function(void *slot, void *address)
+{
+    memcpy(slot, &address, sizeof(address));
+}
