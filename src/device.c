@@ -96,8 +96,7 @@ static kpk_status no_such_device(int device, int count)
     return KPK_ERR_NO_DEVICE;
 }
 
-kpk_status kpk_i_find_device(int device, const struct kpk_i_gpu **gpu,
-                             int *index)
+static kpk_status find(int device, const struct kpk_i_gpu **gpu, int *index)
 {
     bool hip_absent;
     int hip;
@@ -121,23 +120,29 @@ kpk_status kpk_i_find_device(int device, const struct kpk_i_gpu **gpu,
     return KPK_OK;
 }
 
-kpk_status kpk_device_get(int device, kpk_device *out)
+kpk_status kpk_i_find_device(int device, const struct kpk_i_gpu **gpu,
+                             kpk_device *out)
 {
-    const struct kpk_i_gpu *gpu;
     kpk_device found;
     int index;
-    kpk_status st;
+    kpk_status st = find(device, gpu, &index);
 
-    KPK_I_NEED(out);
-    st = kpk_i_find_device(device, &gpu, &index);
     if (st == KPK_OK)
-        st = gpu->describe(index, &found);
+        st = (*gpu)->describe(index, &found);
     if (st != KPK_OK)
         return st;
-    found.platform = gpu->platform;
+    found.platform = (*gpu)->platform;
     found.index = index;
     *out = found;
     return KPK_OK;
+}
+
+kpk_status kpk_device_get(int device, kpk_device *out)
+{
+    const struct kpk_i_gpu *gpu;
+
+    KPK_I_NEED(out);
+    return kpk_i_find_device(device, &gpu, out);
 }
 
 kpk_status kpk_driver_info(kpk_platform platform, int *version,

@@ -162,9 +162,7 @@ kpk_status kpk_open_modules(const kpk_module *const *modules, size_t n,
         goto out;
     }
     inst->ordinal = device;
-    st = kpk_i_find_device(device, &inst->gpu, &inst->index);
-    if (st == KPK_OK)
-        st = kpk_device_get(device, &inst->device);
+    st = kpk_i_find_device(device, &inst->gpu, &inst->device);
     if (st != KPK_OK)
         goto out;
     inst->nslots = n;
@@ -415,12 +413,12 @@ static kpk_status resolve(kpk_instance *inst, kpk_kernel *kernel)
 
 kpk_status kpk_i_enter(const kpk_instance *inst, intptr_t *saved)
 {
-    return inst->gpu->enter(inst->index, saved);
+    return inst->gpu->enter(inst->device.index, saved);
 }
 
 kpk_status kpk_i_leave(const kpk_instance *inst, intptr_t saved, kpk_status st)
 {
-    return inst->gpu->leave(inst->index, saved, st);
+    return inst->gpu->leave(inst->device.index, saved, st);
 }
 
 kpk_status kpk_i_with_lock(kpk_instance *inst, kpk_i_work *work, void *what)

@@ -75,9 +75,9 @@ kpk_status kpk_i_lacks(const struct kpk_i_gpu *gpu, const char *what,
 
 /* device.c */
 
-/* Whose device number `device` is, and its number there. */
+/* Describes device number `device`, and says whose it is. */
 kpk_status kpk_i_find_device(int device, const struct kpk_i_gpu **gpu,
-                             int *index);
+                             kpk_device *out);
 
 /* select_sm.c */
 
@@ -177,8 +177,7 @@ struct kpk_kernel {
 
 struct kpk_instance {
     const struct kpk_i_gpu *gpu;
-    int index;   /* the device's number there */
-    int ordinal; /* and kpack's */
+    int ordinal; /* kpack's number of the device */
     kpk_device device;
     pthread_mutex_t lock; /* loading and unloading */
     bool lock_made;
