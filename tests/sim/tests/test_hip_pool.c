@@ -139,6 +139,8 @@ static void test_reuse(void **state)
     pthread_mutex_unlock(&lock);
     EXPECT(hipSuccess, hipStreamSynchronize(s));
     EXPECT(hipSuccess, hipMemset(c, 2, 64)); /* the old free leaves it alone */
+    /* The fill is on the null stream, which `s` does not wait for. */
+    EXPECT(hipSuccess, hipStreamSynchronize(NULL));
     EXPECT(hipSuccess, hipFreeAsync(c, s));
     EXPECT(hipSuccess, hipStreamSynchronize(s));
     /* Nobody may touch it now. */
