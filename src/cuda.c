@@ -51,6 +51,11 @@ static _Atomic(CUcontext) primary[MAX_DEVICES];
 
 static _Thread_local char compile_text[256];
 
+/* The driver's function that this thread called last, for messages: an adapter
+ * may call several. */
+static _Thread_local const char *called = "cuInit";
+#define CALL(name, args) (called = #name, cuda.name args)
+
 static CUdeviceptr address(const void *ptr)
 {
     return (CUdeviceptr)(uintptr_t)ptr;
@@ -60,7 +65,7 @@ static CUdeviceptr address(const void *ptr)
 
 static hipError_t runtime_version(int *out)
 {
-    return cuda.cuDriverGetVersion(out);
+    return CALL(cuDriverGetVersion, (out));
 }
 
 static const char *error_name(hipError_t error)
@@ -85,7 +90,7 @@ static hipError_t device_count(int *out)
 
 static hipError_t device_synchronize(void)
 {
-    return cuda.cuCtxSynchronize();
+    return CALL(cuCtxSynchronize, ());
 }
 
 /* The first line of what the compiler of PTX said. */
@@ -107,8 +112,9 @@ static hipError_t load_data(hipModule_t *out, const void *image)
 
     compile_text[0] = '\0';
     if (memcmp(image, elf, sizeof(elf)) == 0)
-        return cuda.cuModuleLoadData((CUmodule *)out, image);
-    error = cuda.cuModuleLoadDataEx((CUmodule *)out, image, 2, options, values);
+        return CALL(cuModuleLoadData, ((CUmodule *)out, image));
+    error =
+        CALL(cuModuleLoadDataEx, ((CUmodule *)out, image, 2, options, values));
     if (error != CUDA_SUCCESS)
         keep_log(log);
     return error;
@@ -118,12 +124,13 @@ static hipError_t load_data_ex(hipModule_t *out, const void *image, unsigned n,
                                hipJitOption *options, void **values)
 {
     compile_text[0] = '\0';
-    return cuda.cuModuleLoadDataEx((CUmodule *)out, image, n, options, values);
+    return CALL(cuModuleLoadDataEx,
+                ((CUmodule *)out, image, n, options, values));
 }
 
 static hipError_t unload(hipModule_t module)
 {
-    return cuda.cuModuleUnload((CUmodule)module);
+    return CALL(cuModuleUnload, ((CUmodule)module));
 }
 
 /* A launch asks for dynamic shared memory as it needs it; CUDA wants to be told
@@ -134,16 +141,16 @@ static CUresult allow_shared(CUfunction function)
     CUdevice device;
     int most = 0;
     int own = 0;
-    CUresult error = cuda.cuCtxGetDevice(&device);
+    CUresult error = CALL(cuCtxGetDevice, (&device));
 
     if (error == CUDA_SUCCESS)
-        error = cuda.cuDeviceGetAttribute(&most, DEVICE_MAX_SHARED_NBYTES_OPTIN,
-                                          device);
+        error = CALL(cuDeviceGetAttribute,
+                     (&most, DEVICE_MAX_SHARED_NBYTES_OPTIN, device));
     if (error == CUDA_SUCCESS)
-        error = cuda.cuFuncGetAttribute(&own, FUNC_SHARED_NBYTES, function);
+        error = CALL(cuFuncGetAttribute, (&own, FUNC_SHARED_NBYTES, function));
     if (error == CUDA_SUCCESS && own < most)
-        error = cuda.cuFuncSetAttribute(
-            function, FUNC_MAX_DYNAMIC_SHARED_NBYTES, most - own);
+        error = CALL(cuFuncSetAttribute,
+                     (function, FUNC_MAX_DYNAMIC_SHARED_NBYTES, most - own));
     return error;
 }
 
@@ -152,7 +159,7 @@ static hipError_t get_function(hipFunction_t *out, hipModule_t module,
 {
     CUfunction function = NULL;
     CUresult error =
-        cuda.cuModuleGetFunction(&function, (CUmodule)module, name);
+        CALL(cuModuleGetFunction, (&function, (CUmodule)module, name));
 
     if (error == CUDA_SUCCESS)
         error = allow_shared(function);
@@ -166,7 +173,7 @@ static hipError_t get_global(void **out, size_t *nbytes, hipModule_t module,
 {
     CUdeviceptr at = 0;
     CUresult error =
-        cuda.cuModuleGetGlobal(&at, nbytes, (CUmodule)module, name);
+        CALL(cuModuleGetGlobal, (&at, nbytes, (CUmodule)module, name));
 
     if (error == CUDA_SUCCESS)
         *out = (void *)(uintptr_t)at; /* NOLINT: an address of the device */
@@ -176,7 +183,7 @@ static hipError_t get_global(void **out, size_t *nbytes, hipModule_t module,
 static hipError_t func_get_attribute(int *out, hipFunction_attribute attribute,
                                      hipFunction_t function)
 {
-    return cuda.cuFuncGetAttribute(out, attribute, (CUfunction)function);
+    return CALL(cuFuncGetAttribute, (out, attribute, (CUfunction)function));
 }
 
 /* HIP's list is buffer, its size and an end, which CUDA writes as 0; NULL stays
@@ -196,9 +203,9 @@ static hipError_t launch(hipFunction_t f, unsigned gx, unsigned gy, unsigned gz,
 {
     void *list[NUM_EXTRA];
 
-    return cuda.cuLaunchKernel((CUfunction)f, gx, gy, gz, bx, by, bz, shared,
-                               (CUstream)stream, params,
-                               cuda_extra(extra, list));
+    return CALL(cuLaunchKernel,
+                ((CUfunction)f, gx, gy, gz, bx, by, bz, shared,
+                 (CUstream)stream, params, cuda_extra(extra, list)));
 }
 
 /* Sizes are threads here. KPK_LAUNCH_ANY_ORDER is a permission; CUDA has no
@@ -213,12 +220,12 @@ static hipError_t ext_launch(hipFunction_t f, uint32_t tx, uint32_t ty,
 
     (void)flags;
     if (start)
-        error = cuda.cuEventRecord((CUevent)start, (CUstream)stream);
+        error = CALL(cuEventRecord, ((CUevent)start, (CUstream)stream));
     if (error == CUDA_SUCCESS)
         error = launch(f, tx / bx, ty / by, tz / bz, bx, by, bz,
                        (unsigned)shared, stream, params, extra);
     if (error == CUDA_SUCCESS && stop)
-        error = cuda.cuEventRecord((CUevent)stop, (CUstream)stream);
+        error = CALL(cuEventRecord, ((CUevent)stop, (CUstream)stream));
     return error;
 }
 
@@ -227,15 +234,17 @@ static hipError_t launch_cooperative(hipFunction_t f, unsigned gx, unsigned gy,
                                      unsigned bz, unsigned shared,
                                      hipStream_t stream, void **params)
 {
-    return cuda.cuLaunchCooperativeKernel((CUfunction)f, gx, gy, gz, bx, by, bz,
-                                          shared, (CUstream)stream, params);
+    return CALL(cuLaunchCooperativeKernel,
+                ((CUfunction)f, gx, gy, gz, bx, by, bz, shared,
+                 (CUstream)stream, params));
 }
 
 /* 0 bytes are a success and NULL, as with HIP. */
 static hipError_t allocate(void **out, size_t nbytes)
 {
     CUdeviceptr at = 0;
-    const CUresult error = nbytes ? cuda.cuMemAlloc(&at, nbytes) : CUDA_SUCCESS;
+    const CUresult error =
+        nbytes ? CALL(cuMemAlloc, (&at, nbytes)) : CUDA_SUCCESS;
 
     if (error == CUDA_SUCCESS)
         *out = (void *)(uintptr_t)at; /* NOLINT: an address of the device */
@@ -244,7 +253,7 @@ static hipError_t allocate(void **out, size_t nbytes)
 
 static hipError_t release(void *ptr)
 {
-    return cuda.cuMemFree(address(ptr));
+    return CALL(cuMemFree, (address(ptr)));
 }
 
 static hipError_t copy(void *dst, const void *src, size_t nbytes,
@@ -253,33 +262,34 @@ static hipError_t copy(void *dst, const void *src, size_t nbytes,
     if (nbytes == 0)
         return CUDA_SUCCESS;
     if (kind == hipMemcpyHostToDevice)
-        return cuda.cuMemcpyHtoD(address(dst), src, nbytes);
-    return cuda.cuMemcpyDtoH(dst, address(src), nbytes);
+        return CALL(cuMemcpyHtoD, (address(dst), src, nbytes));
+    return CALL(cuMemcpyDtoH, (dst, address(src), nbytes));
 }
 
 static hipError_t fill(void *dst, int value, size_t nbytes)
 {
-    return nbytes ? cuda.cuMemsetD8(address(dst), (unsigned char)value, nbytes)
-                  : CUDA_SUCCESS;
+    return nbytes
+               ? CALL(cuMemsetD8, (address(dst), (unsigned char)value, nbytes))
+               : CUDA_SUCCESS;
 }
 
 static hipError_t stream_synchronize(hipStream_t stream)
 {
-    return cuda.cuStreamSynchronize((CUstream)stream);
+    return CALL(cuStreamSynchronize, ((CUstream)stream));
 }
 
 static hipError_t max_active_blocks(int *out, hipFunction_t f, int block,
                                     size_t shared)
 {
-    return cuda.cuOccupancyMaxActiveBlocksPerMultiprocessor(out, (CUfunction)f,
-                                                            block, shared);
+    return CALL(cuOccupancyMaxActiveBlocksPerMultiprocessor,
+                (out, (CUfunction)f, block, shared));
 }
 
 static hipError_t max_potential_block(int *grid, int *block, hipFunction_t f,
                                       size_t shared, int most)
 {
-    return cuda.cuOccupancyMaxPotentialBlockSize(grid, block, (CUfunction)f,
-                                                 NULL, shared, most);
+    return CALL(cuOccupancyMaxPotentialBlockSize,
+                (grid, block, (CUfunction)f, NULL, shared, most));
 }
 
 /* ---- devices ------------------------------------------------------------ */
@@ -307,29 +317,30 @@ static kpk_status describe(int device, kpk_device *out)
     int major = 0;
     int minor = 0;
     CUdevice d = 0;
-    CUresult error = cuda.cuDeviceGet(&d, device);
+    CUresult error = CALL(cuDeviceGet, (&d, device));
 
     memset(out, 0, sizeof(*out));
     if (error == CUDA_SUCCESS)
-        error = cuda.cuDeviceGetName(out->name, (int)sizeof(out->name), d);
+        error = CALL(cuDeviceGetName, (out->name, (int)sizeof(out->name), d));
     if (error == CUDA_SUCCESS)
-        error = cuda.cuDeviceTotalMem(&memory, d);
+        error = CALL(cuDeviceTotalMem, (&memory, d));
     if (error == CUDA_SUCCESS)
-        error = cuda.cuDeviceGetAttribute(&major, MAJOR, d);
+        error = CALL(cuDeviceGetAttribute, (&major, MAJOR, d));
     if (error == CUDA_SUCCESS)
-        error = cuda.cuDeviceGetAttribute(&minor, MINOR, d);
+        error = CALL(cuDeviceGetAttribute, (&minor, MINOR, d));
     if (error == CUDA_SUCCESS)
-        error = cuda.cuDeviceGetAttribute(&shared,
-                                          DEVICE_MAX_SHARED_NBYTES_OPTIN, d);
+        error = CALL(cuDeviceGetAttribute,
+                     (&shared, DEVICE_MAX_SHARED_NBYTES_OPTIN, d));
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
         int value = 0;
 
         if (error == CUDA_SUCCESS)
-            error = cuda.cuDeviceGetAttribute(&value, numbers[i].attribute, d);
+            error =
+                CALL(cuDeviceGetAttribute, (&value, numbers[i].attribute, d));
         memcpy((unsigned char *)out + numbers[i].offset, &value, sizeof(value));
     }
     if (error != CUDA_SUCCESS)
-        return kpk_i_fail_gpu(&kpk_i_cuda, "cuDeviceGetAttribute", error,
+        return kpk_i_fail_gpu(&kpk_i_cuda, called, error,
                               "cannot read the properties of CUDA device %d",
                               device);
     (void)snprintf(out->target, sizeof(out->target), "sm_%d%d", major, minor);
@@ -347,10 +358,10 @@ static CUresult retain_primary(int device)
     CUresult error;
 
     (void)pthread_mutex_lock(&primary_lock);
-    error = cuda.cuDeviceGet(&d, device);
+    error = CALL(cuDeviceGet, (&d, device));
     if (error == CUDA_SUCCESS &&
         !atomic_load_explicit(&primary[device], memory_order_relaxed))
-        error = cuda.cuDevicePrimaryCtxRetain(&context, d);
+        error = CALL(cuDevicePrimaryCtxRetain, (&context, d));
     if (context)
         atomic_store_explicit(&primary[device], context, memory_order_release);
     (void)pthread_mutex_unlock(&primary_lock);
@@ -361,7 +372,6 @@ static CUresult retain_primary(int device)
  * would let the thread find another one afterwards. */
 static kpk_status enter(int device, intptr_t *saved)
 {
-    const char *call = "cuDevicePrimaryCtxRetain";
     CUcontext current = NULL;
     CUcontext own =
         atomic_load_explicit(&primary[device], memory_order_acquire);
@@ -374,16 +384,13 @@ static kpk_status enter(int device, intptr_t *saved)
 
     if (error == CUDA_SUCCESS) {
         own = atomic_load_explicit(&primary[device], memory_order_acquire);
-        call = "cuCtxGetCurrent";
-        error = cuda.cuCtxGetCurrent(&current);
+        error = CALL(cuCtxGetCurrent, (&current));
     }
     *saved = current != own;
-    if (error == CUDA_SUCCESS && *saved) {
-        call = "cuCtxPushCurrent";
-        error = cuda.cuCtxPushCurrent(own);
-    }
+    if (error == CUDA_SUCCESS && *saved)
+        error = CALL(cuCtxPushCurrent, (own));
     if (error != CUDA_SUCCESS)
-        return kpk_i_fail_gpu(&kpk_i_cuda, call, error,
+        return kpk_i_fail_gpu(&kpk_i_cuda, called, error,
                               "cannot make CUDA device %d current", device);
     return KPK_OK;
 }
@@ -391,12 +398,13 @@ static kpk_status enter(int device, intptr_t *saved)
 static kpk_status leave(int device, intptr_t saved, kpk_status st)
 {
     CUcontext popped = NULL;
-    const CUresult error = saved ? cuda.cuCtxPopCurrent(&popped) : CUDA_SUCCESS;
+    const CUresult error =
+        saved ? CALL(cuCtxPopCurrent, (&popped)) : CUDA_SUCCESS;
 
     if (error == CUDA_SUCCESS)
         return st;
     if (st == KPK_OK)
-        return kpk_i_fail_gpu(&kpk_i_cuda, "cuCtxPopCurrent", error,
+        return kpk_i_fail_gpu(&kpk_i_cuda, called, error,
                               "the call did its work, but cannot take CUDA "
                               "device %d back from this thread: it is current "
                               "now",
@@ -407,33 +415,23 @@ static kpk_status leave(int device, intptr_t saved, kpk_status st)
     return st;
 }
 
+/* Of functions that did not fail: absent ones, and what returned nothing. */
 static const char *call_name(const char *hip_name)
 {
     static const char *const names[][2] = {
-        {"hipRuntimeGetVersion", "cuDriverGetVersion"},
         {"hipGetDeviceCount", "cuDeviceGetCount"},
-        {"hipDeviceSynchronize", "cuCtxSynchronize"},
         {"hipModuleLoadData", "cuModuleLoadData"},
         {"hipModuleLoadDataEx", "cuModuleLoadDataEx"},
-        {"hipModuleUnload", "cuModuleUnload"},
-        {"hipModuleGetFunction", "cuModuleGetFunction"},
-        {"hipModuleGetGlobal", "cuModuleGetGlobal"},
+        {"hipMalloc", "cuMemAlloc"},
         {"hipModuleGetTexRef", "cuModuleGetTexRef"},
-        {"hipModuleLaunchKernel", "cuLaunchKernel"},
-        {"hipExtModuleLaunchKernel", "cuLaunchKernel"},
+        {"hipExtModuleLaunchKernel", "cuEventRecord"},
         {"hipModuleLaunchCooperativeKernel", "cuLaunchCooperativeKernel"},
         {"hipModuleLaunchCooperativeKernelMultiDevice",
          "cuLaunchCooperativeKernelMultiDevice"},
-        {"hipFuncGetAttribute", "cuFuncGetAttribute"},
         {"hipModuleOccupancyMaxActiveBlocksPerMultiprocessor",
          "cuOccupancyMaxActiveBlocksPerMultiprocessor"},
         {"hipModuleOccupancyMaxPotentialBlockSize",
          "cuOccupancyMaxPotentialBlockSize"},
-        {"hipMalloc", "cuMemAlloc"},
-        {"hipFree", "cuMemFree"},
-        {"hipMemcpy", "cuMemcpy"},
-        {"hipMemset", "cuMemsetD8"},
-        {"hipStreamSynchronize", "cuStreamSynchronize"},
     };
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
@@ -441,6 +439,12 @@ static const char *call_name(const char *hip_name)
             return names[i][1];
     }
     return hip_name;
+}
+
+static const char *failed_name(const char *hip_name)
+{
+    (void)hip_name;
+    return called;
 }
 
 static const char *compile_log(void)
@@ -475,6 +479,7 @@ struct kpk_i_gpu kpk_i_cuda = {
     .enter = enter,
     .leave = leave,
     .call_name = call_name,
+    .failed_name = failed_name,
     .compile_log = compile_log,
     .platform = KPK_CUDA,
     .title = "the CUDA driver",
@@ -521,7 +526,7 @@ static kpk_status bind_functions(void *handle, const char *what)
 
 static kpk_status start_driver(void)
 {
-    CUresult error = cuda.cuInit(0);
+    CUresult error = CALL(cuInit, (0));
 
     ndevices = 0;
     if (error == CUDA_ERROR_STUB_LIBRARY)
@@ -530,9 +535,9 @@ static kpk_status start_driver(void)
                           "linked with, and no driver. Install NVIDIA's driver",
                           kpk_i_cuda.path);
     if (error == CUDA_SUCCESS)
-        error = cuda.cuDeviceGetCount(&ndevices);
+        error = CALL(cuDeviceGetCount, (&ndevices));
     if (error != CUDA_SUCCESS && error != CUDA_ERROR_NO_DEVICE)
-        return kpk_i_fail_gpu(&kpk_i_cuda, "cuInit", error,
+        return kpk_i_fail_gpu(&kpk_i_cuda, called, error,
                               "the CUDA driver (%s) does not start%s",
                               kpk_i_cuda.path,
                               error >= CUDA_ERROR_SYSTEM_DRIVER_MISMATCH
@@ -541,7 +546,7 @@ static kpk_status start_driver(void)
                                   : "");
     if (ndevices > MAX_DEVICES)
         ndevices = MAX_DEVICES;
-    if (cuda.cuDriverGetVersion(&kpk_i_cuda.version) != CUDA_SUCCESS)
+    if (CALL(cuDriverGetVersion, (&kpk_i_cuda.version)) != CUDA_SUCCESS)
         kpk_i_cuda.version = 0; /* no reason to fail: only messages need it */
     kpk_i_cuda.major = kpk_i_cuda.version / 1000;
     kpk_i_cuda.minor = kpk_i_cuda.version % 1000 / 10;

@@ -89,7 +89,7 @@ kpk_status kpk_i_fail_gpu(const struct kpk_i_gpu *gpu, const char *call,
     (void)vsnprintf(asked, sizeof(asked), format, args);
     va_end(args);
     (void)kpk_i_fail(KPK_ERR_HIP, "%s: %s returned %s (%d), %s", asked,
-                     gpu->call_name(call), name ? name : "an unnamed error",
+                     gpu->failed_name(call), name ? name : "an unnamed error",
                      (int)error, string ? string : "no text");
     last_hip = (int)error;
     return KPK_ERR_HIP;

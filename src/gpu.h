@@ -30,6 +30,11 @@ struct kpk_i_gpu {
     kpk_status (*leave)(int device, intptr_t saved, kpk_status st);
     /* The driver's own name of a HIP function, for messages. */
     const char *(*call_name)(const char *hip_name);
+    /* The same of the function that returned an error just now on this thread:
+     * where several of the driver's stand for one of HIP's, the one that
+     * failed.
+     */
+    const char *(*failed_name)(const char *hip_name);
     /* What the compiler of PTX said last on this thread; "" if nothing. */
     const char *(*compile_log)(void);
 

@@ -30,6 +30,7 @@ struct kpk_i_gpu kpk_i_hip = {
     .enter = kpk_i_hip_enter,
     .leave = kpk_i_hip_leave,
     .call_name = same_name,
+    .failed_name = same_name,
     .compile_log = no_log,
     .platform = KPK_HIP,
     .title = "HIP",

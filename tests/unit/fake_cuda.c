@@ -73,8 +73,11 @@ struct fake_cuda fake_cuda = {.push_own = push_own,
 static int enter(const char *name)
 {
     atomic_fetch_add(&fake_cuda.ncalls, 1);
-    if (fake_cuda.fail_name && strcmp(name, fake_cuda.fail_name) == 0)
+    if (fake_cuda.fail_name && strcmp(name, fake_cuda.fail_name) == 0 &&
+        (!fake_cuda.fail_nth || ++fake_cuda.nth == fake_cuda.fail_nth)) {
+        fake_cuda.nfailed++;
         return fake_cuda.fail_error;
+    }
     if (atomic_load(&fake_cuda.fail_in) == 0 && fake_cuda.fail_later)
         return fake_cuda.fail_error;
     if (atomic_load(&fake_cuda.fail_in) > 0 &&

@@ -20,7 +20,8 @@ struct fake_cuda {
     int capability[4];     /* 90 is sm_90 */
     int version;           /* 13000 */
     int init_error;        /* what cuInit() returns */
-    const char *fail_name; /* fails every call to this function ... */
+    const char *fail_name; /* fails calls to this function: all of them ... */
+    int fail_nth;          /* ... or, if not 0, the nth, from 1 ... */
     int fail_error;        /* ... with this error */
     atomic_int fail_in;    /* > 0: counts calls down, fails the last; -1 off */
     int fail_later;        /* ... and all after that */
@@ -31,6 +32,8 @@ struct fake_cuda {
 
     /* Read by the test. */
     atomic_int ncalls;
+    int nfailed; /* calls that fail_name failed */
+    int nth;     /* calls to that function */
     atomic_int ninits;
     atomic_int nretains;
     atomic_int live;        /* modules and allocations not given back */

@@ -860,7 +860,7 @@ static int two_at_once(void)
     cuda->no_context = 0;
     cuda->fail_name = "cuDeviceGet";
     cuda->fail_error = 3;
-    EXPECT(allocate(gpu) == NULL && says("cuDevicePrimaryCtxRetain returned"));
+    EXPECT(allocate(gpu) == NULL && says("cuDeviceGet returned"));
     cuda->fail_name = NULL;
     atomic_store(&cuda->nretains, 0);
     cuda->slow = 1;

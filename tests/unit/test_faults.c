@@ -1,22 +1,47 @@
-/* test_faults.c - HIP fails at every call, one after the other
+/* test_faults.c - the driver fails at every call, one after the other
  *
- * A program makes every call of kpack.h that reaches HIP, on two devices. Each
- * HIP function fails at its first call, its second, and so on, with each of
- * four errors. Whatever fails: the call that reached it has the right status
- * and a sentence that names the function; the current device is as before, or
- * the sentence says that it is not; the same call works when it is made again,
- * and so does the rest; nothing is left behind.
+ * A program makes every call of kpack.h that reaches HIP, on two devices, and
+ * then the same on CUDA's driver. Each of the driver's functions fails at its
+ * first call, its second, and so on, with each of four errors. Whatever fails:
+ * the call that reached it has the right status and a sentence that names the
+ * function; the current device is as before, or the sentence says that it is
+ * not; the same call works when it is made again, and so does the rest; nothing
+ * is left behind.
  */
+/* For setenv and fork; the name is glibc's. */
+#define _GNU_SOURCE /* NOLINT(bugprone-reserved-identifier,cert-dcl37-c) */
 #include "unit.h"
 
+#include "cuda_api.h"
+#include "fake_cuda.h"
 #include "fake_hip.h"
 #include "header_layout.h"
 #include "internal.h"
 #include "test_pack.h"
 
 #include <stdbool.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static struct fake_hip *fake;
+static struct fake_cuda *cuda;
+
+/* A driver that fails on command. */
+struct driver {
+    const kpk_pack *pack;
+    const kpk_module *alpha;
+    const char *synchronize;  /* waits for a device */
+    const char *puts_back;    /* makes what was current so again ... */
+    const char *not_put_back; /* ... and this is said if it does not */
+    void (*reset)(const char *function, int nth, int error);
+    int (*nfailed)(void);
+    int (*live)(void);
+    int (*nviolations)(void);
+    bool (*is_as_before)(void);
+    void (*put_back)(void);
+};
+static const struct driver *on;
 
 /* Where the program stands: device 0 is current, device 1 in use beside it. */
 static struct {
@@ -87,7 +112,7 @@ static kpk_status count(void)
 
 static kpk_status open_modules(void)
 {
-    const kpk_module *const modules[] = {&test_module_alpha};
+    const kpk_module *const modules[] = {on->alpha};
 
     return kpk_open_modules(modules, 1, 0, &w.here);
 }
@@ -122,7 +147,7 @@ static kpk_status texture(void)
 
 static kpk_status table_kernel(void)
 {
-    return kpk_table_kernel(w.there, &test_module_alpha, 0, 2, &w.scale);
+    return kpk_table_kernel(w.there, on->alpha, 0, 2, &w.scale);
 }
 
 /* An instance that is closed is gone, whatever HIP says. */
@@ -135,106 +160,211 @@ static kpk_status close_loaded(void)
 }
 
 /* The program, a call a row, in order. A kernel that was unloaded is found
- * anew, by its old handle. */
+ * anew, by its old handle. What CUDA has not is HIP's alone. */
 /* clang-format off */
 #define PROGRAM(X)                                                             \
-    X(kpk_device_count, count())                                               \
-    X(kpk_device_get, describe())                                              \
-    X(kpk_open_modules, open_modules())                                        \
-    X(kpk_open, kpk_open(&test_pack, 1, &w.there))                             \
-    X(kpk_load, kpk_load(w.there, "alpha"))                                    \
-    X(kpk_load_ex, kpk_load_ex(w.here, NULL, 1, &option, &option_value))       \
-    X(kpk_kernel_get, kpk_kernel_get(w.there, "noargs", &w.kernel))            \
-    X(kpk_kernel_get_in,                                                       \
+    X(BOTH, kpk_device_count, count())                                         \
+    X(BOTH, kpk_device_get, describe())                                        \
+    X(BOTH, kpk_open_modules, open_modules())                                  \
+    X(BOTH, kpk_open, kpk_open(on->pack, 1, &w.there))                         \
+    X(BOTH, kpk_load, kpk_load(w.there, "alpha"))                              \
+    X(BOTH, kpk_load_ex, kpk_load_ex(w.here, NULL, 1, &option, &option_value)) \
+    X(BOTH, kpk_kernel_get, kpk_kernel_get(w.there, "noargs", &w.kernel))      \
+    X(BOTH, kpk_kernel_get_in,                                                 \
       kpk_kernel_get_in(w.there, "alpha", "scale", &w.scale))                  \
-    X(kpk_kernel_get_here, kpk_kernel_get(w.here, "noargs", &w.other))         \
-    X(kpk_unload, kpk_unload(w.there, "alpha"))                                \
-    X(kpk_load_all, kpk_load(w.there, NULL))                                   \
-    X(kpk_kernel_raw, kpk_kernel_raw(w.kernel, NULL, NULL))                    \
-    X(kpk_malloc, kpk_malloc(w.there, 16, &w.memory))                          \
-    X(kpk_fill, kpk_fill(w.there, w.memory, 7, 16))                            \
-    X(kpk_copy_to, kpk_copy_to(w.there, w.memory, w.bytes, 16))                \
-    X(kpk_copy_from, kpk_copy_from(w.there, w.bytes, w.memory, 16))            \
-    X(kpk_launch, kpk_launch(w.scale, &shape, NULL, scale_args(), 3))          \
-    X(kpk_launch_packed,                                                       \
+    X(BOTH, kpk_kernel_get_here, kpk_kernel_get(w.here, "noargs", &w.other))   \
+    X(BOTH, kpk_unload, kpk_unload(w.there, "alpha"))                          \
+    X(BOTH, kpk_load_all, kpk_load(w.there, NULL))                             \
+    X(BOTH, kpk_kernel_raw, kpk_kernel_raw(w.kernel, NULL, NULL))              \
+    X(BOTH, kpk_malloc, kpk_malloc(w.there, 16, &w.memory))                    \
+    X(BOTH, kpk_fill, kpk_fill(w.there, w.memory, 7, 16))                      \
+    X(BOTH, kpk_copy_to, kpk_copy_to(w.there, w.memory, w.bytes, 16))          \
+    X(BOTH, kpk_copy_from, kpk_copy_from(w.there, w.bytes, w.memory, 16))      \
+    X(BOTH, kpk_launch, kpk_launch(w.scale, &shape, NULL, scale_args(), 3))    \
+    X(BOTH, kpk_launch_packed,                                                 \
       kpk_launch_packed(w.scale, &shape, NULL, w.bytes, 16))                   \
-    X(kpk_launch_values, launch_values())                                      \
-    X(kpk_launch_ex, launch_ex(0, &event))                                     \
-    X(kpk_launch_ex_any_order, launch_ex(KPK_LAUNCH_ANY_ORDER, NULL))          \
-    X(kpk_launch_ex_cooperative, launch_ex(KPK_LAUNCH_COOPERATIVE, NULL))      \
-    X(kpk_launch_all, launch_all(0))                                           \
-    X(kpk_launch_all_cooperative, launch_all(KPK_LAUNCH_COOPERATIVE))          \
-    X(kpk_kernels_get,                                                         \
-      kpk_kernels_get(w.there, &test_module_alpha,                             \
-                      header_layout(&test_module_alpha), &w.kernels))          \
-    X(kpk_kernels_launch,                                                      \
+    X(BOTH, kpk_launch_values, launch_values())                                \
+    X(BOTH, kpk_launch_ex, launch_ex(0, &event))                               \
+    X(BOTH, kpk_launch_ex_any_order, launch_ex(KPK_LAUNCH_ANY_ORDER, NULL))    \
+    X(BOTH, kpk_launch_ex_cooperative, launch_ex(KPK_LAUNCH_COOPERATIVE, NULL)) \
+    X(BOTH, kpk_launch_all, launch_all(0))                                     \
+    X(HIP, kpk_launch_all_cooperative, launch_all(KPK_LAUNCH_COOPERATIVE))     \
+    X(BOTH, kpk_kernels_get,                                                   \
+      kpk_kernels_get(w.there, on->alpha, header_layout(on->alpha),            \
+                      &w.kernels))                                             \
+    X(BOTH, kpk_kernels_launch,                                                \
       kpk_kernels_launch(w.kernels, 1, &shape, NULL, NULL))                    \
-    X(kpk_sync, kpk_sync(w.there, &stream))                                    \
-    X(kpk_global, kpk_global(w.there, "alpha", "table", NULL, NULL))           \
-    X(kpk_global_write,                                                        \
+    X(BOTH, kpk_sync, kpk_sync(w.there, &stream))                              \
+    X(BOTH, kpk_global, kpk_global(w.there, "alpha", "table", NULL, NULL))     \
+    X(BOTH, kpk_global_write,                                                  \
       kpk_global_write(w.there, "alpha", "table", 8, w.bytes, 16))             \
-    X(kpk_global_read,                                                         \
+    X(BOTH, kpk_global_read,                                                   \
       kpk_global_read(w.there, "alpha", "table", 8, w.bytes, 16))              \
-    X(kpk_texture, texture())                                                  \
-    X(kpk_kernel_hip_attr, attribute())                                        \
-    X(kpk_occupancy, occupancy())                                              \
-    X(kpk_occupancy_shape, occupancy_shape())                                  \
-    X(kpk_free, kpk_free(w.there, w.memory))                                   \
-    X(kpk_unload_all, kpk_unload(w.there, NULL))                               \
-    X(kpk_table_kernel, table_kernel())                                        \
-    X(kpk_global_loads, kpk_global(w.here, "alpha", "table", NULL, NULL))      \
-    X(kpk_open_to_close, kpk_open(&test_pack, 1, &w.closing))                  \
-    X(kpk_load_to_close, kpk_load(w.closing, NULL))                            \
-    X(kpk_close, close_loaded())
+    X(HIP, kpk_texture, texture())                                             \
+    X(BOTH, kpk_kernel_hip_attr, attribute())                                  \
+    X(BOTH, kpk_occupancy, occupancy())                                        \
+    X(BOTH, kpk_occupancy_shape, occupancy_shape())                            \
+    X(BOTH, kpk_free, kpk_free(w.there, w.memory))                             \
+    X(BOTH, kpk_unload_all, kpk_unload(w.there, NULL))                         \
+    X(BOTH, kpk_table_kernel, table_kernel())                                  \
+    X(BOTH, kpk_unload_here, kpk_unload(w.here, NULL))                         \
+    X(BOTH, kpk_global_loads,                                                  \
+      kpk_global(w.here, "alpha", "table", NULL, NULL))                        \
+    X(BOTH, kpk_open_to_close, kpk_open(on->pack, 1, &w.closing))              \
+    X(BOTH, kpk_load_to_close, kpk_load(w.closing, NULL))                      \
+    X(BOTH, kpk_close, close_loaded())
 /* clang-format on */
 
 static const char *const call_names[] = {
-#define X(name, call) #name,
+#define X(drivers, name, call) #name,
     PROGRAM(X)
 #undef X
 };
 enum { NCALLS = sizeof(call_names) / sizeof(call_names[0]) };
+enum { BOTH, HIP };
 
 static kpk_status make_call(int i)
 {
     int number = 0;
 
-#define X(name, call)                                                          \
+#define X(drivers, name, call)                                                 \
     if (i == number++)                                                         \
-        return call;
+        return (drivers) == HIP && on->pack != &test_pack ? KPK_OK : (call);
     PROGRAM(X)
 #undef X
     return KPK_OK;
 }
 
-/* What HIP's functions are called when they fail; HIP's own names differ for
- * the two layouts of properties. */
-static const char *told_name(const char *function)
+/* ---- the two drivers ------------------------------------------------------
+ */
+
+static void reset_hip(const char *function, int nth, int error)
 {
-    return strcmp(function, "hipGetDevicePropertiesR0600") == 0
-               ? "hipGetDeviceProperties"
-               : function;
+    fake_hip_reset(fake);
+    fake->fail_name = function;
+    fake->fail_nth = nth;
+    fake->fail_error = error;
+}
+
+static int hip_nfailed(void)
+{
+    return fake->nfailed;
+}
+
+static int hip_live(void)
+{
+    return fake->live;
+}
+
+static int hip_nviolations(void)
+{
+    return fake->nviolations;
+}
+
+static bool hip_is_as_before(void)
+{
+    return fake->get_current() == 0;
+}
+
+static void hip_put_back(void)
+{
+    fake->set_current(0);
+}
+
+static const struct driver hip_driver = {
+    &test_pack,       &test_module_alpha, "hipDeviceSynchronize",
+    "hipSetDevice",   "device 1 is now",  reset_hip,
+    hip_nfailed,      hip_live,           hip_nviolations,
+    hip_is_as_before, hip_put_back};
+
+/* The thread has a context of its own, which is current. HIP has no device.
+ * Device 0 gets PTX, device 1 a cubin. */
+static void reset_cuda(const char *function, int nth, int error)
+{
+    if (fake) {
+        fake_hip_reset(fake);
+        fake->ndevices = 0;
+    }
+    while (cuda->depth() > 0)
+        cuda->pop();
+    fake_cuda_reset(cuda);
+    cuda->capability[0] = 120;
+    cuda->capability[1] = 90;
+    cuda->push_own();
+    cuda->fail_name = function;
+    cuda->fail_nth = nth;
+    cuda->fail_error = error;
+}
+
+static int cuda_nfailed(void)
+{
+    return cuda->nfailed;
+}
+
+static int cuda_live(void)
+{
+    return cuda->live;
+}
+
+static int cuda_nviolations(void)
+{
+    return cuda->nviolations;
+}
+
+static bool cuda_is_as_before(void)
+{
+    return cuda->depth() == 1 && cuda->current() == -1;
+}
+
+static void cuda_put_back(void)
+{
+    cuda->pop();
+}
+
+static const struct driver cuda_driver = {
+    &test_pack_nvidia,  &test_module_alpha_nvidia,
+    "cuCtxSynchronize", "cuCtxPopCurrent_v2",
+    "is current now",   reset_cuda,
+    cuda_nfailed,       cuda_live,
+    cuda_nviolations,   cuda_is_as_before,
+    cuda_put_back};
+
+/* ---- failures -------------------------------------------------------------
+ */
+
+/* What the drivers' functions are called when they fail: HIP's own names differ
+ * for the two layouts of properties, CUDA's have a version. */
+static void told_name(const char *function, char told[64])
+{
+    const char *version = strstr(function, "_v2");
+
+    if (strcmp(function, "hipGetDevicePropertiesR0600") == 0)
+        function = "hipGetDeviceProperties";
+    snprintf(told, 64, "%.*s",
+             version ? (int)(version - function) : (int)strlen(function),
+             function);
 }
 
 static void check_failure(int i, kpk_status st, const char *function, int nth,
                           int error)
 {
+    char name[64];
     char says[128];
 
-    snprintf(says, sizeof(says), "%s returned hipError", told_name(function));
+    told_name(function, name);
+    snprintf(says, sizeof(says), "%s returned ", name);
     if (st != KPK_ERR_HIP || kpk_error_hip() != error ||
         !strstr(kpk_error_message(), says))
         fail_msg("%s, call %d of %s fails with %d: %s, %d: %s", call_names[i],
                  nth, function, error, kpk_status_name(st), kpk_error_hip(),
                  kpk_error_message());
-    if (fake->get_current() == 0)
+    if (on->is_as_before())
         return;
-    if (strcmp(function, "hipSetDevice") != 0 ||
-        !strstr(kpk_error_message(), "device 1 is now"))
-        fail_msg("%s, call %d of %s fails: device %d is current; %s",
-                 call_names[i], nth, function, fake->get_current(),
-                 kpk_error_message());
-    fake->set_current(0);
+    if (strcmp(function, on->puts_back) != 0 ||
+        !strstr(kpk_error_message(), on->not_put_back))
+        fail_msg("%s, call %d of %s fails: another device is current; %s",
+                 call_names[i], nth, function, kpk_error_message());
+    on->put_back();
 }
 
 /* What has been freed is not freed again: the message says that it was. */
@@ -251,12 +381,13 @@ static void clean_up(const char *function, int nth, bool after_close)
     assert_ok(kpk_close(w.closing));
     assert_ok(kpk_close(w.here));
     assert_ok(kpk_close(w.there));
-    /* A module that HIP did not let go with its instance is lost; nor is it let
-     * go where its device cannot be made current, to wait for its work. */
-    if (fake->live != 0 && !(after_close && fake->live == 1))
+    /* A module that the driver did not let go with its instance is lost; nor is
+     * it let go where its device cannot be made current, to wait for its work.
+     */
+    if (on->live() != 0 && !(after_close && on->live() == 1))
         fail_msg("%s, call %d: %d modules and blocks are left", function, nth,
-                 fake->live);
-    assert_int_equal(fake->nviolations, 0);
+                 on->live());
+    assert_int_equal(on->nviolations(), 0);
 }
 
 /* The program with one failure; false if the function was not called so often.
@@ -266,14 +397,11 @@ static bool run(const char *function, int nth, int error)
     bool failed = false, in_close = false;
 
     memset(&w, 0, sizeof(w));
-    fake_hip_reset(fake);
-    fake->fail_name = function;
-    fake->fail_nth = nth;
-    fake->fail_error = error;
+    on->reset(function, nth, error);
     for (int i = 0; i < NCALLS; i++) {
         kpk_status st = make_call(i);
 
-        if (!failed && fake->nfailed) {
+        if (!failed && on->nfailed()) {
             failed = true;
             in_close = i == NCALLS - 1;
             check_failure(i, st, function, nth, error);
@@ -285,48 +413,147 @@ static bool run(const char *function, int nth, int error)
                      kpk_error_message());
         if (strcmp(call_names[i], "kpk_free") == 0)
             w.memory = NULL;
-        assert_int_equal(fake->get_current(), 0);
+        assert_true(on->is_as_before());
     }
-    fake->fail_name = NULL;
-    clean_up(function, nth,
-             in_close && strcmp(function, "hipDeviceSynchronize") != 0);
+    if (fake)
+        fake->fail_name = NULL;
+    cuda->fail_name = NULL;
+    clean_up(function, nth, in_close && strcmp(function, on->synchronize) != 0);
     return failed;
 }
 
-static void test_each_call_of_hip_fails_in_turn(void **state)
-{
-    static const int errors[] = {1, 2, 719, 999};
-    static const char *const functions[] = {
-#define X(need, result, name, args) #name,
-        KPK_HIP_TABLE(X) KPK_HIP_NEWER_TABLE(X)
-#undef X
-    };
-    /* What names errors cannot fail, the version is asked for once in a
-     * process, and this HIP has the newer layout of properties. */
-    static const char uncalled[] =
-        "hipGetErrorName hipGetErrorString "
-        "hipRuntimeGetVersion hipGetDeviceProperties";
+static const int errors[] = {1, 2, 719, 999};
+enum { NERRORS = sizeof(errors) / sizeof(errors[0]) };
 
-    (void)state;
+/* Each function, each call, each error; but those of `uncalled`. */
+static void fail_in_turn(const char *const *functions, size_t nfunctions,
+                         const char *uncalled)
+{
     assert_false(run("none", 1, 0));
-    for (size_t f = 0; f < sizeof(functions) / sizeof(functions[0]); f++) {
+    for (size_t f = 0; f < nfunctions; f++) {
         const char *name = functions[f];
         int nth = 1;
 
         for (; run(name, nth, errors[0]); nth++)
-            for (size_t e = 1; e < sizeof(errors) / sizeof(errors[0]); e++)
+            for (size_t e = 1; e < NERRORS; e++)
                 assert_true(run(name, nth, errors[e]));
         if (nth == 1 && !strstr(uncalled, name))
             fail_msg("the program does not call %s", name);
     }
 }
 
-int main(void)
+#define COUNT(list) (sizeof(list) / sizeof((list)[0]))
+
+static void test_each_call_of_hip_fails_in_turn(void **state)
+{
+    static const char *const functions[] = {
+#define X(need, result, name, args) #name,
+        KPK_HIP_TABLE(X) KPK_HIP_NEWER_TABLE(X)
+#undef X
+    };
+
+    (void)state;
+    on = &hip_driver;
+    /* What names errors cannot fail, the version is asked for once in a
+     * process, and this HIP has the newer layout of properties. */
+    fail_in_turn(functions, COUNT(functions),
+                 "hipGetErrorName hipGetErrorString "
+                 "hipRuntimeGetVersion hipGetDeviceProperties ");
+}
+
+static void test_each_call_of_cuda_fails_in_turn(void **state)
+{
+    static const char *const functions[] = {
+#define X(need, name, exported, args) #exported,
+        KPK_CUDA_TABLE(X)
+#undef X
+    };
+
+    (void)state;
+    on = &cuda_driver;
+    /* What names errors cannot fail. The others are called once in a process,
+     * or once for a device; see below. */
+    fail_in_turn(functions, COUNT(functions),
+                 "cuGetErrorName cuGetErrorString cuInit cuDriverGetVersion "
+                 "cuDeviceGetCount cuDevicePrimaryCtxRetain");
+}
+
+/* ---- once in a process: this program started again, without HIP -----------
+ */
+
+static int child(const char *function, int nth, int error)
+{
+    char path[FAKE_PATH_MAX], says[128];
+    int ndevices = 0;
+
+    cuda = fake_cuda_load(path);
+    (void)setenv("KPK_CUDA_LIBRARY", path, 1);
+    on = &cuda_driver;
+    if (strcmp(function, "cuDevicePrimaryCtxRetain") == 0)
+        return run(function, nth, error) ? 0 : 1;
+    on->reset(function, nth, error);
+    snprintf(says, sizeof(says), "%s returned ", function);
+    /* The version is for messages alone: that it is unknown is no failure. */
+    if (strcmp(function, "cuDriverGetVersion") != 0 &&
+        (kpk_device_count(&ndevices) != KPK_ERR_NO_HIP ||
+         !strstr(kpk_error_message(), says) ||
+         !strstr(kpk_error_message(), "does not start")))
+        return 2;
+    if (kpk_device_count(&ndevices) != KPK_OK || ndevices != 2 ||
+        on->nfailed() != 1)
+        return 3;
+    return run("none", 1, 0) ? 4 : 0;
+}
+
+static void start_again(const char *function, int nth, int error)
+{
+    char number[16], which[16];
+    int status = -1;
+    const pid_t pid = fork();
+
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        (void)snprintf(number, sizeof(number), "%d", error);
+        (void)snprintf(which, sizeof(which), "%d", nth);
+        (void)setenv("LD_LIBRARY_PATH", "/nowhere", 1);
+        (void)setenv("KPK_HIP_LIBRARY", "/nowhere", 1);
+        execl("/proc/self/exe", "test_faults", function, which, number,
+              (char *)NULL);
+        _exit(127);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    if (status != 0)
+        fail_msg("call %d of %s fails with %d: wait status %d", nth, function,
+                 error, status);
+}
+
+static void test_start_of_cuda_fails_in_turn(void **state)
+{
+    static const char *const functions[] = {"cuInit", "cuDeviceGetCount",
+                                            "cuDriverGetVersion",
+                                            "cuDevicePrimaryCtxRetain"};
+
+    (void)state;
+    for (size_t f = 0; f < COUNT(functions); f++)
+        for (size_t e = 0; e < NERRORS; e++)
+            start_again(functions[f], 1, errors[e]);
+    for (size_t e = 0; e < NERRORS; e++)
+        start_again("cuDevicePrimaryCtxRetain", 2, errors[e]);
+}
+
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_call_of_hip_fails_in_turn),
+        cmocka_unit_test(test_each_call_of_cuda_fails_in_turn),
+        cmocka_unit_test(test_start_of_cuda_fails_in_turn),
     };
+    char path[FAKE_PATH_MAX];
 
+    if (argc == 4)
+        return child(argv[1], atoi(argv[2]), atoi(argv[3]));
     fake = fake_hip_load("fake_hip.so");
+    cuda = fake_cuda_load(path);
+    (void)setenv("KPK_CUDA_LIBRARY", path, 1);
     return cmocka_run_group_tests_name("faults", tests, NULL, NULL);
 }

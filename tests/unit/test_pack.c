@@ -57,7 +57,9 @@
     S(gfx1030, "gfx1030")                   \
     S(gfx11_generic, "gfx11-generic")       \
     S(gfx90a, "gfx90a")                     \
-    S(gfx90a_xnack_on, "gfx90a:xnack+")
+    S(gfx90a_xnack_on, "gfx90a:xnack+")     \
+    S(sm_90, "sm_90")                       \
+    S(compute_80, "compute_80")
 /* clang-format on */
 
 static const struct strings {
@@ -95,6 +97,8 @@ BLOB(elf_of_gfx11, 128, 0xcd, ELF(224));
 BLOB(elf_of_x86, 128, 1, ELF(62));
 BLOB(text, 128, 1, "not an ELF file, by no means");
 BLOB(short_elf, 63, 1, ELF(224));
+BLOB(cubin, 128, 1, {0x7f, 'E', 'L', 'F', 2, 1, 1, 0x41, [18] = 190});
+BLOB(ptx, 13, 1, ".version 7.8\n");
 
 /* clang-format off */
 #define VALUE(name, offset, size) {AT(name), offset, size, KPK_ARG_BY_VALUE}
@@ -275,3 +279,14 @@ const struct kpk_pack test_pack_namesakes = {KPK_FORMAT_VERSION, 2, "test",
                                              namesakes};
 const struct kpk_pack test_pack_old_format = {KPK_FORMAT_VERSION + 1, 2, "test",
                                               modules};
+
+/* clang-format off */
+static const struct kpk_code_object nvidia_objects[] = {
+    {AT(compute_80), 78, &ptx.head, alpha_attrs, {0xab, 1}, NULL},
+    {AT(sm_90), 130, &cubin.head, alpha_attrs, {0xab, 1}, NULL}};
+/* clang-format on */
+MODULE(test_module_alpha_nvidia, KPK_FORMAT_VERSION, alpha, nvidia_objects,
+       COUNT(nvidia_objects), .tables = alpha_tables, .ntables = 1);
+static const kpk_module *const nvidia_modules[] = {&test_module_alpha_nvidia};
+const struct kpk_pack test_pack_nvidia = {KPK_FORMAT_VERSION, 1, "test",
+                                          nvidia_modules};

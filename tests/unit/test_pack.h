@@ -38,4 +38,8 @@ extern const kpk_module test_module_other_blob;
 extern const kpk_module test_module_empty;
 extern const kpk_pack test_pack_old_format;
 
+/* alpha for sm_90 and, as PTX, for compute_80. */
+extern const kpk_module test_module_alpha_nvidia;
+extern const kpk_pack test_pack_nvidia;
+
 #endif
