@@ -13,10 +13,20 @@
 
 ROOT=$(cd "$(dirname "$0")/../.." && pwd)
 WORK=$(mktemp -d)
-trap 'rm -rf "$WORK"' EXIT
+trap 'keep_coverage; rm -rf "$WORK"' EXIT
 checks_passed=0
 checks_failed=0
 checks_skipped=0
+
+# What was built below WORK for gcov goes to the folder KPACK_COVERAGE, and what
+# it counted (tests/branches).
+keep_coverage() {
+    [ -n "${KPACK_COVERAGE-}" ] || return 0
+    coverage_to=$KPACK_COVERAGE/$(basename "$0")
+    mkdir -p "$coverage_to"
+    (cd "$WORK" && find . -type f \( -name '*.gcno' -o -name '*.gcda' \) \
+        -exec cp --parents -t "$coverage_to" {} +)
+}
 
 pass() {
     checks_passed=$((checks_passed + 1))

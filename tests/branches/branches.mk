@@ -1,16 +1,24 @@
-# branches.mk - are all branches of src/ taken by the unit tests?
+# branches.mk - which branches of runtime, command and generator do tests take?
 #
-# The library and its tests are built once more, for gcc's gcov, in a folder of
-# their own. src.csv names each branch that cannot be taken, with the reason.
+# All of it and its tests are built once more, for gcc's gcov, in a folder of
+# their own, with a pack of two modules for two targets. branches.csv names each
+# branch that cannot be taken, with the reason.
 
-BRANCHES_H := $(B)/branches
-BRANCHES_TESTS = $(UNIT_TESTS:$(H)/%=$(BRANCHES_H)/%)
+BRANCHES_B := $(B)/branches
+BRANCHES_PROGRAMS = $(patsubst $(H)/%,$(BRANCHES_B)/%,$(UNIT_TESTS) $(BUILD_TESTS))
+# The longest first: two run at a time.
+BRANCHES_SCRIPTS := $(addprefix tests/build/,packs.sh nvidia.sh import.sh refusals.sh files.sh second_names.sh \
+  launchers.sh command.sh run.sh manual.sh)
+branches_cc := $(CURDIR)/tests/branches/cc
 
-coverage-src: sim ## branches of the runtime that no unit test takes
-	@$(MAKE) --no-print-directory H=$(BRANCHES_H) SAN= CFLAGS='-O0 -g --coverage' LDFLAGS=--coverage $(BRANCHES_TESTS)
-	@find $(BRANCHES_H) -name '*.gcda' -delete
-	@for t in $(BRANCHES_TESTS); do \
-	  LD_LIBRARY_PATH=$(H)/sim:$$LD_LIBRARY_PATH KPK_SIM_DEVICES=$(DEVICES) $$t >$$t.log 2>&1 || { cat $$t.log; exit 1; }; done
-	@tests/branches/branches.py tests/branches/src.csv $(BRANCHES_H)/obj/src
+coverage-src: sim ## branches of runtime, command and generator that no test takes
+	@REAL_CC='$(CC)' $(MAKE) --no-print-directory B=$(BRANCHES_B) H=$(BRANCHES_B) CC='$(branches_cc)' SAN= \
+	  MODULES='vector_add affine' ARCHS='gfx942 gfx1100' COMPRESS=none EMBED=xxd IMPORT= \
+	  all $(BRANCHES_PROGRAMS) $(BRANCHES_B)/kpack-compress $(MAKERS:$(H)/%=$(BRANCHES_B)/%)
+	@find $(BRANCHES_B) -name '*.gcda' -delete; rm -rf $(BRANCHES_B)/scripts
+	@REAL_CC='$(CC)' LD_LIBRARY_PATH=$(CURDIR)/$(H)/sim:$$LD_LIBRARY_PATH KPK_SIM_DEVICES=gfx942,gfx1100 \
+	  KPACK_COVERAGE=$(CURDIR)/$(BRANCHES_B)/scripts $(own_make) B='$(BRANCHES_B)' H='$(BRANCHES_B)' MODULES='vector_add affine' \
+	  CC='$(branches_cc)' SAN= tests/run $(BRANCHES_SCRIPTS) $(BRANCHES_PROGRAMS)
+	@tests/branches/branches.py tests/branches/branches.csv $(BRANCHES_B)/obj/src $(BRANCHES_B)/obj/gen $(BRANCHES_B)/tool $(BRANCHES_B)/scripts
 
 .PHONY: coverage-src
