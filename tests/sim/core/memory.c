@@ -321,14 +321,36 @@ static bool within_budget(int device, uint64_t size, enum sim_mem_kind kind)
            mem.used[device] <= d->target->memory_nbytes - size;
 }
 
-static void count_used(const struct sim_alloc *a, bool up)
+static void count_used(const struct record *r, bool up)
 {
-    if (!counts_as_used(a->kind) || a->device < 0 || a->device >= MAX_DEVICES)
+    const struct sim_alloc *a = &r->alloc;
+
+    if (!counts_as_used(a->kind) || a->device < 0 || a->device >= MAX_DEVICES ||
+        (!r->in_arena && !r->mapped_here))
         return;
     if (up)
         mem.used[a->device] += a->size;
     else
         mem.used[a->device] -= a->size;
+}
+
+bool sim_mem_charge(int device, uint64_t size)
+{
+    bool ok;
+
+    pthread_mutex_lock(&mem.lock);
+    ok = within_budget(device, size, SIM_MEM_DEVICE);
+    if (ok)
+        mem.used[device] += size;
+    pthread_mutex_unlock(&mem.lock);
+    return ok;
+}
+
+void sim_mem_discharge(int device, uint64_t size)
+{
+    pthread_mutex_lock(&mem.lock);
+    mem.used[device] -= size;
+    pthread_mutex_unlock(&mem.lock);
 }
 
 static struct record *new_record(int device, uint64_t size,
@@ -355,7 +377,7 @@ static struct sim_alloc *publish(struct record *r)
         release_record(r);
         return NULL;
     }
-    count_used(&r->alloc, true);
+    count_used(r, true);
     return &r->alloc;
 }
 
@@ -494,49 +516,51 @@ out:
     return ok;
 }
 
-/* Memory that somebody else made. With the lock held. */
-static struct sim_alloc *publish_host(int device, uint64_t base, void *host,
-                                      uint64_t size)
+/* Memory that somebody else made, where no allocation is. With the lock
+ * held. */
+static struct sim_alloc *publish_foreign(int device, uint64_t base, void *bytes,
+                                         uint64_t size, enum sim_mem_kind kind)
 {
-    struct record *r = new_record(device, size, SIM_MEM_HOST, false);
+    const struct table *t = atomic_load(&mem.table);
+    size_t n = t ? atomic_load(&t->n) : 0;
+    size_t i = t ? count_at_or_below(t, n, base + size - 1) : 0;
+    struct record *r;
 
+    if (i > 0 && t->entry[i - 1]->base + t->entry[i - 1]->size > base)
+        return NULL;
+    r = new_record(device, size, kind, false);
     if (!r)
         return NULL;
     r->alloc.base = base;
-    r->alloc.bytes = host;
+    r->alloc.bytes = bytes;
     r->extent = size;
     return publish(r);
+}
+
+struct sim_alloc *sim_mem_publish(int device, uint64_t base, void *bytes,
+                                  uint64_t size, enum sim_mem_kind kind)
+{
+    struct sim_alloc *a;
+
+    pthread_mutex_lock(&mem.lock);
+    a = publish_foreign(device, base, bytes, size, kind);
+    release_retired();
+    pthread_mutex_unlock(&mem.lock);
+    return a;
 }
 
 struct sim_alloc *sim_mem_register(int device, void *host, uint64_t size)
 {
     uint64_t base = (uint64_t)(uintptr_t)host;
-    struct sim_alloc *a = NULL;
-    const struct table *t;
-    size_t n, i;
 
     if (!host || size == 0 || base + size < base)
         return NULL;
-    pthread_mutex_lock(&mem.lock);
-    t = atomic_load(&mem.table);
-    n = t ? atomic_load(&t->n) : 0;
-    i = t ? count_at_or_below(t, n, base + size - 1) : 0;
-    if (i == 0 || t->entry[i - 1]->base + t->entry[i - 1]->size <= base)
-        a = publish_host(device, base, host, size);
-    release_retired();
-    pthread_mutex_unlock(&mem.lock);
-    return a;
+    return sim_mem_publish(device, base, host, size, SIM_MEM_HOST);
 }
 
 struct sim_alloc *sim_mem_alias(uint64_t base, void *host, uint64_t size)
 {
-    struct sim_alloc *a;
-
-    pthread_mutex_lock(&mem.lock);
-    a = publish_host(-1, base, host, size);
-    release_retired();
-    pthread_mutex_unlock(&mem.lock);
-    return a;
+    return sim_mem_publish(-1, base, host, size, SIM_MEM_HOST);
 }
 
 /* ---- freeing ------------------------------------------------------------ */
@@ -553,7 +577,7 @@ bool sim_mem_free(uint64_t base)
     if (i > 0 && t->entry[i - 1]->base == base && !t->entry[i - 1]->freed)
         r = (struct record *)t->entry[i - 1];
     if (r) {
-        count_used(&r->alloc, false);
+        count_used(r, false);
         __atomic_store_n(&r->alloc.freed, true, __ATOMIC_RELEASE);
         if (!r->in_arena && !r->mapped_here) {
             /* The program's own memory: it may register it again. */

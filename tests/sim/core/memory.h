@@ -39,6 +39,9 @@ struct sim_alloc {
     bool freed;        /* kept only to name a use after free */
     bool readonly;     /* kernels may not write (code, constants) */
     bool fine_grained; /* coherent with the host while a kernel runs */
+    bool shared;       /* maps memory that others may map, too (virtual.c) */
+    /* A bit for each device that may not; such memory is mapped, virtual.h. */
+    uint64_t no_read, no_write;
     uint64_t serial;   /* 1, 2, 3... in order of allocation, for messages */
     uint32_t origin, flags; /* the front door's: what made it, and how */
     /* Raised whenever the host rewrites the bytes of executable memory. */
@@ -86,6 +89,19 @@ struct sim_alloc *sim_mem_map(int device, uint64_t size, uint64_t align,
  */
 struct sim_alloc *sim_mem_alias(uint64_t base, void *host, uint64_t size);
 
+/*
+ * Memory that somebody else made, at the address `base`: its bytes are at
+ * `bytes` here. It does not count as the device's; sim_mem_free() forgets it
+ * and leaves the bytes alone.
+ */
+struct sim_alloc *sim_mem_publish(int device, uint64_t base, void *bytes,
+                                  uint64_t size, enum sim_mem_kind kind);
+
+/* Takes `size` bytes of the device's memory that no allocation stands for, or
+ * gives them back. False if there is not so much. */
+bool sim_mem_charge(int device, uint64_t size);
+void sim_mem_discharge(int device, uint64_t size);
+
 /* Frees by base address. False if `base` is not the start of a live one. */
 bool sim_mem_free(uint64_t base);
 
@@ -114,8 +130,9 @@ void sim_mem_info(int device, uint64_t *used, uint64_t *total);
 
 /*
  * The interpreter's view of [addr, addr + n) for a host-side copy: NULL if the
- * range is not inside one live allocation. sim_mem_mark_written() after a
- * write keeps the "never written" bits right.
+ * range is not inside one live allocation, or inside mappings of virtual memory
+ * that adjoin. sim_mem_mark_written() after a write keeps the "never written"
+ * bits right.
  */
 uint8_t *sim_mem_host_view(uint64_t addr, uint64_t n);
 void sim_mem_mark_written(uint64_t addr, uint64_t n);

@@ -56,6 +56,27 @@ static struct sim_alloc *find_whole(uint64_t addr, uint64_t n)
     return (struct sim_alloc *)a;
 }
 
+/*
+ * Mappings that adjoin in one reservation have their bytes side by side here,
+ * too. True if such mappings cover [addr, addr + n); call with a pin.
+ */
+static bool adjoin(uint64_t addr, uint64_t n)
+{
+    const struct sim_alloc *a = sim_mem_find(addr), *next;
+    uint64_t end;
+
+    while (a && a->shared) {
+        end = a->base + a->size;
+        if (n <= end - addr)
+            return true;
+        next = sim_mem_find(end);
+        if (!next || next->bytes != a->bytes + a->size)
+            return false;
+        a = next;
+    }
+    return false;
+}
+
 uint8_t *sim_mem_host_view(uint64_t addr, uint64_t n)
 {
     const struct sim_alloc *a;
@@ -63,6 +84,8 @@ uint8_t *sim_mem_host_view(uint64_t addr, uint64_t n)
 
     sim_mem_pin();
     a = find_whole(addr, n);
+    if (!a && adjoin(addr, n))
+        a = sim_mem_find(addr);
     if (a)
         view = a->bytes + (addr - a->base);
     sim_mem_unpin();

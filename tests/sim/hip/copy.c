@@ -81,7 +81,10 @@ hipError_t check_end(const void *ptr, size_t n, bool may_be_plain, bool *known,
     *known = find_allocation(ptr, a);
     if (!*known)
         return may_be_plain ? hipSuccess : hipErrorInvalidValue;
-    if (n > a->size - ((uintptr_t)ptr - a->base))
+    if (a->no_read == UINT64_MAX) /* mapped, and no device may touch it */
+        return hipErrorInvalidValue;
+    if (n > a->size - ((uintptr_t)ptr - a->base) &&
+        (!a->shared || !sim_mem_host_view((uintptr_t)ptr, n)))
         return hipErrorInvalidValue;
     return hipSuccess;
 }

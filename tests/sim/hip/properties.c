@@ -174,7 +174,7 @@ static bool is_known(int attribute)
     X(  -1,   -1, 4,    53, 0)                         /* MaxTexture3DAlt */   \
     X(  -1,   -1, 4,    62, 0)                         /* MultiGpuBoardGroupID */ \
     X(  -1,   -1, 4,    73, 0)                         /* ReservedSharedMemPerBlock */ \
-    X(  -1,   -1, 4,    89, 0)                         /* VirtualMemoryManagementSupported */ \
+    X(  -1,   -1, 4,    89, rt.release > 5)            /* VirtualMemoryManagementSupported */ \
     X(  -1,   -1, 4,    90, 1)                         /* HostRegisterSupported */ \
     X(  -1,   -1, 4,    91, 1)                         /* MemoryPoolSupportedHandleTypes */ \
     X(  -1,   -1, 4,    92, 0)                                                 \

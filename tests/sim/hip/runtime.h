@@ -185,7 +185,8 @@ enum handle_kind {
     HANDLE_NODE,
     HANDLE_GRAPH_EXEC,
     HANDLE_USER_OBJECT,
-    HANDLE_ARRAY
+    HANDLE_ARRAY,
+    HANDLE_PHYSICAL
 };
 
 bool handle_add(const void *handle, enum handle_kind kind);

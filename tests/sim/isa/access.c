@@ -103,6 +103,16 @@ uint8_t *sim_global_slow(struct wave *w, uint64_t addr, unsigned n,
                         (ull)a->serial, (ull)a->size);
         return NULL;
     }
+    if ((how == ACCESS_READ ? a->no_read : a->no_write) >>
+            w->run->dispatch->device->ordinal &
+        1) {
+        sim_fault_raise(w, SIM_FAULT_MEMORY, lane, addr,
+                        "%s %u bytes at 0x%llx, byte %llu of mapped memory of "
+                        "%llu bytes, to which hipMemSetAccess() gives this "
+                        "device no such access",
+                        verb(how), n, (ull)addr, (ull)offset, (ull)a->size);
+        return NULL;
+    }
     if (w->run->config.uninit && a->written) {
         if (how != ACCESS_WRITE && !all_written(a->written, offset, n)) {
             sim_fault_raise(w, SIM_FAULT_UNINITIALISED, lane, addr,
