@@ -20,8 +20,29 @@ static void make_folders(char *path)
         }
 }
 
+/* What is being written: no half of it stays where the command ends for want of
+ * memory. */
+static struct output *unfinished;
+
+static void remove_unfinished(void)
+{
+    for (const struct output *out = unfinished; out; out = out->next)
+        (void)remove(out->temporary);
+}
+
+static void finished(const struct output *out)
+{
+    struct output **at = &unfinished;
+
+    while (*at != out)
+        at = &(*at)->next;
+    *at = out->next;
+}
+
 bool output_open(struct output *out, const char *format, ...)
 {
+    static bool registered;
+
     va_list args;
 
     va_start(args, format);
@@ -30,8 +51,13 @@ bool output_open(struct output *out, const char *format, ...)
     out->temporary = memory_text("%s.tmp", out->path);
     make_folders(out->path);
     out->f = fopen(out->temporary, "wb");
-    if (out->f)
+    if (out->f) {
+        if (!registered)
+            registered = atexit(remove_unfinished) == 0;
+        out->next = unfinished;
+        unfinished = out;
         return true;
+    }
     fprintf(stderr, "%s: %s\n", out->temporary, strerror(errno));
     free(out->path);
     free(out->temporary);
@@ -60,19 +86,22 @@ static bool same_content(const char *a, const char *b)
 bool output_close(struct output *out, bool ok)
 {
     const bool written = !ferror(out->f);
+    bool same;
 
     if ((fclose(out->f) != 0 || !written) && ok) {
         fprintf(stderr, "%s: %s\n", out->temporary, strerror(errno));
         ok = false;
     }
-    if (ok && !same_content(out->temporary, out->path)) {
+    same = ok && same_content(out->temporary, out->path);
+    if (ok && !same) {
         if (rename(out->temporary, out->path) != 0) {
             fprintf(stderr, "%s: %s\n", out->path, strerror(errno));
             ok = false;
         }
-    } else {
-        (void)remove(out->temporary);
     }
+    if (!ok || same)
+        (void)remove(out->temporary);
+    finished(out);
     free(out->path);
     free(out->temporary);
     return ok;

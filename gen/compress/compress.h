@@ -35,6 +35,9 @@ bool compressed_size(struct bytes content, const struct bytes *prefix,
 bool compressed_size_trained(struct bytes content, struct bytes dictionary,
                              int level, size_t *out);
 
+/* Says so; false. */
+bool no_memory(void);
+
 /*
  * plan_references() says what each of a module's code objects is compressed
  * against: references[i] is the number of another one, or i for none.

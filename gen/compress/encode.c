@@ -7,6 +7,12 @@
 /* Repeats are found over any distance that two code objects can have. */
 enum { WINDOW_LOG_MIN = 20, WINDOW_LOG_MAX = 27 };
 
+bool no_memory(void)
+{
+    (void)fputs("kpack-compress: out of memory\n", stderr);
+    return false;
+}
+
 static int window_log(size_t nbytes)
 {
     int log = WINDOW_LOG_MIN;
@@ -43,7 +49,7 @@ static bool run(struct bytes content, const struct bytes *prefix,
             (void)fprintf(stderr, "kpack-compress: zstd: %s\n",
                           ZSTD_getErrorName(n));
     } else {
-        (void)fputs("kpack-compress: out of memory\n", stderr);
+        (void)no_memory();
     }
     if (!context || !to || ZSTD_isError(n)) {
         free(to);

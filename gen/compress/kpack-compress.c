@@ -130,10 +130,9 @@ static bool train(struct pack *pack)
     size_t nbytes;
 
     if (!samples || !sizes) {
-        (void)fputs("kpack-compress: out of memory\n", stderr);
         free(samples);
         free(sizes);
-        return false;
+        return no_memory();
     }
     n = take_samples(pack, samples, sizes, most);
     nbytes = ZDICT_trainFromBuffer(pack->dictionary, DICTIONARY_NBYTES, samples,
@@ -181,14 +180,21 @@ static bool write_failed(const char *path)
     return false;
 }
 
+/* Half a file is worse than none. */
+static bool give_up(const char *path)
+{
+    (void)write_failed(path);
+    (void)remove(path);
+    return false;
+}
+
 /* FOLDER[/TARGET]/NAME.head and .zst */
 static bool write_blob(const struct pack *pack, const struct blob_info *info,
                        const char *name, const void *stored)
 {
     char path[4096];
-    FILE *head = NULL;
-    FILE *data = NULL;
-    bool ok = false;
+    FILE *f;
+    bool ok;
     int n;
 
     n = snprintf(path, sizeof(path) - 8, "%s/%s", pack->folder, info->target);
@@ -199,19 +205,19 @@ static bool write_blob(const struct pack *pack, const struct blob_info *info,
     if (mkdir(path, 0777) != 0 && errno != EEXIST)
         return write_failed(path);
     (void)sprintf(path + n, "%s%s.head", *info->target ? "/" : "", name);
-    head = fopen(path, "wb");
-    if (!head)
+    f = fopen(path, "wb");
+    if (!f)
         return write_failed(path);
-    blob_write_head(head, info);
-    ok = !ferror(head);
-    ok = fclose(head) == 0 && ok;
+    blob_write_head(f, info);
+    ok = !ferror(f);
+    if (fclose(f) != 0 || !ok)
+        return give_up(path);
     memcpy(strrchr(path, '.'), ".zst", sizeof(".zst"));
-    data = ok ? fopen(path, "wb") : NULL;
-    if (!data)
+    f = fopen(path, "wb");
+    if (!f)
         return write_failed(path);
-    ok = fwrite(stored, 1, info->stored_nbytes, data) == info->stored_nbytes;
-    ok = fclose(data) == 0 && ok;
-    return ok || write_failed(path);
+    ok = fwrite(stored, 1, info->stored_nbytes, f) == info->stored_nbytes;
+    return (fclose(f) == 0 && ok) || give_up(path);
 }
 
 static bool write_dictionary(const struct pack *pack)
@@ -278,7 +284,7 @@ static bool compress_module(const struct pack *pack, size_t first, size_t n)
     bool ok = contents && references;
 
     if (!ok)
-        (void)fputs("kpack-compress: out of memory\n", stderr);
+        (void)no_memory();
     for (size_t i = 0; ok && i < n; i++)
         contents[i] =
             (struct bytes){inputs[i].object->data, inputs[i].object->nbytes};
@@ -349,7 +355,7 @@ int main(int argc, char **argv)
     pack.name = argv[1];
     pack.folder = argv[2];
     pack.inputs = calloc((size_t)argc, sizeof(*pack.inputs));
-    ok = pack.inputs != NULL;
+    ok = pack.inputs || no_memory();
     while (ok && pack.n < (size_t)argc - 3) {
         ok = read_input(&pack.inputs[pack.n], argv[3 + pack.n]);
         pack.n++;

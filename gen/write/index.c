@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
+
 struct value {
     enum kpk_cell_type type;
     const char *text;
@@ -104,11 +106,11 @@ void index_write(FILE *f, const struct model_table *t, size_t number)
 {
     const size_t ncolumns = t->ncolumns + 1; /* with the target */
     const size_t ncells = ncolumns * t->nrows;
-    struct value *values = calloc(t->nrows ? t->nrows : 1, sizeof(*values));
-    uint16_t *codes = calloc(ncells ? ncells : 1, sizeof(*codes));
-    uint32_t *rows = calloc(ncells ? ncells : 1, sizeof(*rows));
-    uint32_t *first = calloc(ncolumns + 1, sizeof(*first));
-    bool good = values && codes && rows && first;
+    struct value *values = memory_new(t->nrows, sizeof(*values));
+    uint16_t *codes = memory_new(ncells, sizeof(*codes));
+    uint32_t *rows = memory_new(ncells, sizeof(*rows));
+    uint32_t *first = memory_new(ncolumns + 1, sizeof(*first));
+    bool good = true;
     size_t n = 0;
 
     for (size_t c = 0; c < ncolumns && good; c++) {

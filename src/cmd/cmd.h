@@ -63,6 +63,8 @@ int cmd_extract_file(const struct options *options);
 
 /* Writes a file whole or not at all; "-" is standard output. */
 int cmd_write_file(const char *name, const void *data, size_t nbytes);
+/* Says that it cannot be written, and why: errno. */
+int cmd_write_failed(const char *name);
 
 /* What a code object's file ends in, without the dot: by its target. */
 const char *cmd_extension(const char *target);

@@ -26,7 +26,7 @@ static kpk_status find(const kpk_module *module, const char *target,
     return kpk_module_object(module, i, out);
 }
 
-static int write_failed(const char *name)
+int cmd_write_failed(const char *name)
 {
     if (errno == ENOMEM)
         cmd_no_memory();
@@ -48,14 +48,14 @@ int cmd_write_file(const char *name, const void *data, size_t nbytes)
     }
     file = fopen(name, "wb");
     if (!file)
-        return write_failed(name);
+        return cmd_write_failed(name);
     written = fwrite(data, 1, nbytes, file) == nbytes;
     why = errno;
     if (fclose(file) == 0 && written) /* a full disk may show only now */
         return EXIT_DONE;
     if (!written)
         errno = why;
-    (void)write_failed(name);
+    (void)cmd_write_failed(name);
     /* Half a file is worse than none; devices are left alone. */
     if (strncmp(name, "/dev/", 5) != 0)
         (void)remove(name);

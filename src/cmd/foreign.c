@@ -263,7 +263,7 @@ static int extract_all(const struct scan *scan, const struct found *const *list,
 
     if (mkdir(folder, 0777) != 0 && errno != EEXIST) {
         free(written);
-        return cmd_write_file(folder, "", 0); /* says why */
+        return cmd_write_failed(folder);
     }
     for (size_t i = 0; i < n; i++) {
         const uint8_t *sha256 = list[i]->head.sha256;

@@ -1,0 +1,230 @@
+/* faults.c - the call that FAIL_AT counts to fails: of memory, or of files
+ *
+ * FAULT says of which: `memory` is malloc() and its like, `files` what opens,
+ * reads, writes, closes and renames files. COUNT_TO names a file that gets the
+ * number of such calls at the program's end. What runs at exit is neither
+ * counted nor fails: that is libgcov's, if anything. Nor is what goes to
+ * standard error, where the sentences are.
+ *
+ * Preloaded, it stands between a program and the C library. A program with a
+ * sanitizer, which has an allocator of its own, is linked with it: -DLINKED,
+ * and
+ * --wrap of each function.
+ */
+#define _GNU_SOURCE /* RTLD_NEXT */
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum kind { MEMORY, FILES };
+
+static long count, fail_at;
+static enum kind fault;
+static int ended;
+
+static void note_end(void)
+{
+    ended = 1;
+}
+
+static int fails(enum kind kind, int error)
+{
+    if (ended || kind != fault)
+        return 0;
+    if (!count++)
+        (void)atexit(note_end);
+    if (count != fail_at)
+        return 0;
+    errno = error;
+    return 1;
+}
+
+/* A stream's call, which leaves the mark that ferror() asks for. */
+static int stream_fails(FILE *f)
+{
+    if (f == stderr || !fails(FILES, EIO))
+        return 0;
+    f->_flags |= 0x20; /* _IO_ERR_SEEN */
+    return 1;
+}
+
+/* ---- each function, declared, found and replaced ---------------------------
+ */
+
+/* clang-format off */
+#define FUNCTIONS(X)                                                          \
+    X(FILE *, fopen, (const char *, const char *))                            \
+    X(int, fclose, (FILE *))                                                  \
+    X(size_t, fread, (void *, size_t, size_t, FILE *))                        \
+    X(size_t, fwrite, (const void *, size_t, size_t, FILE *))                 \
+    X(int, fputs, (const char *, FILE *))                                     \
+    X(int, fputc, (int, FILE *))                                              \
+    X(int, vfprintf, (FILE *, const char *, va_list))                         \
+    X(int, fflush, (FILE *))                                                  \
+    X(int, stat, (const char *, struct stat *))                               \
+    X(int, lstat, (const char *, struct stat *))                              \
+    X(int, fstat, (int, struct stat *))                                       \
+    X(int, mkdir, (const char *, mode_t))                                     \
+    X(DIR *, opendir, (const char *))                                         \
+    X(int, rename, (const char *, const char *))
+/* clang-format on */
+
+#ifdef LINKED
+#define NAME(name) __wrap_##name
+#define REAL(name) __real_##name
+#define X(result, name, parameters) result __real_##name parameters;
+FUNCTIONS(X)
+void *__real_malloc(size_t nbytes);
+void *__real_calloc(size_t n, size_t nbytes);
+void *__real_realloc(void *memory, size_t nbytes);
+#undef X
+static void find_all(void)
+{
+}
+#else
+#define NAME(name) name
+#define REAL(name) real.name
+void *__libc_malloc(size_t nbytes);
+void *__libc_calloc(size_t n, size_t nbytes);
+void *__libc_realloc(void *memory, size_t nbytes);
+static struct {
+#define X(result, name, parameters) result(*name) parameters;
+    FUNCTIONS(X)
+#undef X
+    void *(*malloc)(size_t);
+    void *(*calloc)(size_t, size_t);
+    void *(*realloc)(void *, size_t);
+} real = {.malloc = __libc_malloc,
+          .calloc = __libc_calloc,
+          .realloc = __libc_realloc};
+
+static void find_all(void)
+{
+    void *at;
+
+#define X(result, name, parameters)                                            \
+    at = dlsym(RTLD_NEXT, #name);                                              \
+    memcpy(&real.name, &at, sizeof(at));
+    FUNCTIONS(X)
+#undef X
+}
+#endif
+
+__attribute__((constructor)) static void begin(void)
+{
+    const char *at = getenv("FAIL_AT");
+    const char *kind = getenv("FAULT");
+
+    find_all();
+    fail_at = at ? strtol(at, NULL, 10) : 0;
+    fault = kind && strcmp(kind, "files") == 0 ? FILES : MEMORY;
+    count = 0;
+}
+
+__attribute__((destructor)) static void end(void)
+{
+    const char *name = getenv("COUNT_TO");
+    FILE *file = name ? REAL(fopen)(name, "w") : NULL;
+    char text[24];
+
+    if (!file)
+        return;
+    (void)snprintf(text, sizeof(text), "%ld\n", count);
+    (void)REAL(fputs)(text, file);
+    (void)REAL(fclose)(file);
+}
+
+#define REPLACE(kind, error, failed, result, name, parameters, arguments)      \
+    result NAME(name) parameters;                                              \
+    result NAME(name) parameters                                               \
+    {                                                                          \
+        return fails(kind, error) ? (failed) : REAL(name) arguments;           \
+    }
+REPLACE(MEMORY, ENOMEM, NULL, void *, malloc, (size_t n), (n))
+REPLACE(MEMORY, ENOMEM, NULL, void *, calloc, (size_t n, size_t m), (n, m))
+REPLACE(MEMORY, ENOMEM, NULL, void *, realloc, (void *p, size_t n), (p, n))
+REPLACE(FILES, EACCES, NULL, FILE *, fopen, (const char *p, const char *m),
+        (p, m))
+REPLACE(FILES, EACCES, -1, int, stat, (const char *p, struct stat *s), (p, s))
+REPLACE(FILES, EACCES, -1, int, lstat, (const char *p, struct stat *s), (p, s))
+REPLACE(FILES, EIO, -1, int, fstat, (int f, struct stat *s), (f, s))
+REPLACE(FILES, ENOSPC, -1, int, mkdir, (const char *p, mode_t m), (p, m))
+REPLACE(FILES, EMFILE, NULL, DIR *, opendir, (const char *p), (p))
+REPLACE(FILES, EXDEV, -1, int, rename, (const char *p, const char *q), (p, q))
+
+/* The file is closed all the same. */
+int NAME(fclose)(FILE *f);
+int NAME(fclose)(FILE *f)
+{
+    const int failed = f != stderr && fails(FILES, ENOSPC);
+    const int result = REAL(fclose)(f);
+
+    if (!failed)
+        return result;
+    errno = ENOSPC;
+    return EOF;
+}
+
+#define REPLACE_STREAM(failed, result, name, parameters, f, arguments)         \
+    result NAME(name) parameters;                                              \
+    result NAME(name) parameters                                               \
+    {                                                                          \
+        return stream_fails(f) ? (failed) : REAL(name) arguments;              \
+    }
+REPLACE_STREAM(0, size_t, fread, (void *p, size_t n, size_t m, FILE *f), f,
+               (p, n, m, f))
+REPLACE_STREAM(0, size_t, fwrite, (const void *p, size_t n, size_t m, FILE *f),
+               f, (p, n, m, f))
+REPLACE_STREAM(EOF, int, fputs, (const char *s, FILE *f), f, (s, f))
+REPLACE_STREAM(EOF, int, fputc, (int c, FILE *f), f, (c, f))
+REPLACE_STREAM(-1, int, vfprintf, (FILE * f, const char *s, va_list a), f,
+               (f, s, a))
+REPLACE_STREAM(EOF, int, fflush, (FILE * f), f, (f))
+
+/* What compilers make of the others, or these of the others. */
+int NAME(putc)(int c, FILE *f);
+int NAME(putc)(int c, FILE *f)
+{
+    return NAME(fputc)(c, f);
+}
+
+int NAME(putchar)(int c);
+int NAME(putchar)(int c)
+{
+    return NAME(fputc)(c, stdout);
+}
+
+int NAME(puts)(const char *s);
+int NAME(puts)(const char *s)
+{
+    return NAME(fputs)(s, stdout) == EOF ? EOF : NAME(fputc)('\n', stdout);
+}
+
+int NAME(fprintf)(FILE *f, const char *format, ...);
+int NAME(fprintf)(FILE *f, const char *format, ...)
+{
+    va_list args;
+    int n;
+
+    va_start(args, format);
+    n = NAME(vfprintf)(f, format, args);
+    va_end(args);
+    return n;
+}
+
+int NAME(printf)(const char *format, ...);
+int NAME(printf)(const char *format, ...)
+{
+    va_list args;
+    int n;
+
+    va_start(args, format);
+    n = NAME(vfprintf)(stdout, format, args);
+    va_end(args);
+    return n;
+}

@@ -1,0 +1,99 @@
+#!/bin/sh
+# faults.sh - each allocation, and each call about a file, fails in turn: of the
+# generator, of what embeds and compresses, and of the kpack command
+set -u
+# shellcheck source=tests/checks.sh
+. "$(dirname "$0")/../checks.sh"
+cd "$ROOT" || exit 1
+
+B=${B:-build} H=${H:-build} CC=${CC:-cc}
+export WORK
+out=$WORK/out
+
+# Where a sanitizer has an allocator of its own the programs are linked with what
+# fails, and the sanitizer sees what they do then.
+FUNCTIONS="malloc calloc realloc fopen fclose fread fwrite fputs fputc vfprintf fflush
+    stat lstat fstat mkdir opendir rename putc putchar puts fprintf printf"
+linked() { # program object...
+    program=$WORK/$1
+    shift
+    # shellcheck disable=SC2046,SC2086 # words
+    $CC ${SAN:+-fsanitize=$SAN} -pthread $(printf -- '-Wl,--wrap=%s ' $FUNCTIONS) -o "$program" "$@" \
+        -lelf -lmsgpackc -lzstd -lz -ldl
+}
+objects() { # folder...: what there is of their sources, of the folder $from
+    find "$@" -maxdepth 1 -name '*.c' | sed "s,\(.*\)\.c$,$from/\1.o,"
+}
+reads="gen/base gen/read gen/model gen/write"
+gen=$B/kpack-gen embed=$B/kpack-embed kpack=$H/kpack from=$B/tool
+check "faults.c, to link with" "$CC" -fno-builtin -DLINKED -c -o "$WORK/faults.o" tests/build/faults.c
+if [ -n "${SAN-}" ]; then
+    from=$H/obj
+    # shellcheck disable=SC2046,SC2086 # words
+    check "the generator with it" linked kpack-gen "$WORK/faults.o" $(objects gen $reads)
+    # shellcheck disable=SC2046 # words
+    check "the command with it" linked kpack "$WORK/faults.o" $(objects src/cmd) "$H/obj/gen/base/sha256.o" "$H/libkpack.a"
+    gen=$WORK/kpack-gen kpack=$WORK/kpack embed=''
+else
+    # libzstd itself does not survive all that may fail.
+    # shellcheck disable=SC2046,SC2086 # words
+    check "what compresses with it" linked kpack-compress "$WORK/faults.o" $(objects gen/compress $reads)
+    check "faults.c, to preload" "$CC" -O1 -fno-builtin -shared -fPIC -o "$WORK/faults.so" tests/build/faults.c -ldl
+    export PRELOAD="$WORK/faults.so"
+fi
+
+in_turn() { # text status,... output command...
+    text=$1
+    shift
+    for kind in memory files; do
+        check "$text: $kind" tests/build/in_turn.py $kind "$@"
+    done
+}
+
+# ---- the generator ----
+
+# Two targets that the build has, and all that a module can be made of.
+# shellcheck disable=SC2046 # names without blanks
+set -- $(cd "$B/hsaco" && printf '%s\n' gfx*/affine.hsaco | cut -d/ -f1 | head -n 2)
+one=$1 two=$2
+printf 'kernel,target,block\naffine_f32,%s,256\naffine_f32,,128\n' "$one" >"$WORK/affine.csv"
+printf 'module,text,alias\naffine,f32,float\n' >"$WORK/aliases.csv"
+in_turn "module" 1 "$out" "$gen" module p.affine "$out" "$one=$B/hsaco/$one/affine.hsaco" \
+    "$two=$B/hsaco/$two/affine.hsaco" "table=$WORK/affine.csv"
+"$B/kpack-gen" module p.affine "$WORK" "$one=$B/hsaco/$one/affine.hsaco"
+"$B/kpack-gen" module p.vector_add "$WORK" "$one=$B/hsaco/$one/vector_add.hsaco"
+in_turn "header" 1 "$out" "$gen" header p "$out" "$WORK/gen/affine.kernels" "$WORK/gen/vector_add.kernels"
+mkdir "$WORK/tree"
+cp "$B/hsaco/$one/affine.hsaco" "$WORK/tree/affine_$one.co"
+cp "$B/hsaco/$two/affine.hsaco" "$WORK/tree/affine_$two.co"
+printf 'kernel,co,block\naffine_f32,affine_%s.co,256\n' "$one" >"$WORK/tree/affine.csv"
+in_turn "import" 1 "$out" "$gen" import p "$out" "$WORK/tree"
+
+# ---- what embeds and compresses ----
+
+if [ -n "$embed" ]; then
+    in_turn "embed" 1 "$out" "$embed" incbin "$out" - "$WORK/blob/$one/affine.head" "$B/hsaco/$one/affine.hsaco"
+    # A dictionary is worth it for many alike.
+    words=
+    for i in 1 2 3 4 5 6 7 8 9; do words="$words m$i/$one=$B/hsaco/$one/vector_add.hsaco"; done
+    # shellcheck disable=SC2086 # words
+    PRELOAD='' in_turn "compress" 1 "$out" "$WORK/kpack-compress" p "$out" $words \
+        "m1/$two=$B/hsaco/$two/vector_add.hsaco"
+fi
+
+# ---- the command ----
+
+mkdir "$WORK/members"
+# shellcheck disable=SC2046 # names without blanks
+(cd "$WORK/members" && case $H in /*) ;; *) cd "$ROOT" ;; esac && ar x "$H/libkpack.a" --output "$WORK/members" \
+    $(ar t "$H/libkpack.a" | grep '^pack\.vector_add\.gfx.*\.o$' | head -n 2))
+small=$WORK/small.a
+ar rcs "$small" "$WORK"/members/*.o
+for words in "list" "list --kernels --json" "info vector_add" "info vector_add --json" \
+    "select $one vector_add" "list $small" "list $small --json" "verify $small" "verify $small --json" \
+    "prune $small --keep $one -o $out" "extract vector_add $one -o $out" "--help" "--manual" \
+    "extract $small vector_add $one -o $out" "extract $small --all -o $out"; do
+    # shellcheck disable=SC2086 # words
+    in_turn "$words" 1,3,4,5 "$out" "$kpack" $words
+done
+finish
