@@ -252,7 +252,9 @@ endif
 # device libraries, which ccache does not look for in the command line, and the
 # list of headers. Clang does not heed -MF here, a cache nothing else. Nor does
 # IR depend on the folder (KPACK_IR_FLAGS), as ccache takes of all with -g.
-KPACK_LAUNCHED = $(if $(KPACK_DEVICE_LAUNCHER),CCACHE_EXTRAFILES='$(subst $(KPACK_SPACE),:,$(call KPACK_BITCODE,$(1)))' $(KPACK_DEVICE_LAUNCHER) )$(KPACK_DEVICE_CXX)
+# ccache's direct mode sees no header of a HIP source, so that an edited one gave
+# the code of before: it is told to preprocess.
+KPACK_LAUNCHED = $(if $(KPACK_DEVICE_LAUNCHER),CCACHE_NODIRECT=1 CCACHE_EXTRAFILES='$(subst $(KPACK_SPACE),:,$(call KPACK_BITCODE,$(1)))' $(KPACK_DEVICE_LAUNCHER) )$(KPACK_DEVICE_CXX)
 
 # Not stripped, though it would save a twentieth: HIP 5.2 crashes on a code
 # object without .symtab.
@@ -409,7 +411,7 @@ $(KPACK_B)/gen/$(1).made: $(call KPACK_ESC,$(call KPACK_OBJECTS_OF,$(1))) $(call
     $(KPACK_GEN) $(KPACK_B)/stamp/pack $(call KPACK_UNLESS_THERE,$(call KPACK_MADE_OF,$(1)))
 	$$(KPACK_CHECK)
 	@mkdir -p '$$(@D)'
-	$(if $(call KPACK_IR_OF,$(1)),@$$(if $$(KPACK_DEVICE_LAUNCHER),CCACHE_NOHASHDIR=1 $$(KPACK_DEVICE_LAUNCHER) )$$(KPACK_DEVICE_CXX) $$(KPACK_IR_FLAGS) -o '$$(@:.made=.ll)' $(call KPACK_SOURCE_OF,$(1)))
+	$(if $(call KPACK_IR_OF,$(1)),@$$(if $$(KPACK_DEVICE_LAUNCHER),CCACHE_NODIRECT=1 CCACHE_NOHASHDIR=1 $$(KPACK_DEVICE_LAUNCHER) )$$(KPACK_DEVICE_CXX) $$(KPACK_IR_FLAGS) -o '$$(@:.made=.ll)' $(call KPACK_SOURCE_OF,$(1)))
 	@$$(KPACK_GEN) module $(PACK).$(1) '$(KPACK_B)' $(foreach a,$(KPACK_TARGETS_OF_PACK),'$(a)=$(call KPACK_OBJECT,$(a),$(1))') \
 	  $(foreach t,$(call KPACK_CSV_OF,$(1)),'table=$(t)') $(if $(call KPACK_IR_OF,$(1)),'ir=$$(@:.made=.ll)') \
 	  $(KPACK_TYPES:%='types=%') $(KPACK_ALIASES:%='aliases=%') $(KPACK_TAKEN:%='taken=%')

@@ -97,6 +97,10 @@ if command -v ccache >/dev/null; then
     check "ccache: a clean build" build "$WORK/nice" ccache
     check "ccache: takes all from the cache" test "$(hits)" -ge 6
     check "ccache: the same bytes" cmp "$WORK/first.a" "$WORK/nice/build/libkpack.a"
+    echo '#define SMALL 0xabcd' >"$WORK/nice/kernels/include/small.h"
+    check "ccache: a header that changes" build "$WORK/nice" ccache
+    check "ccache: is compiled again" sh -c "! cmp -s \
+        '$WORK/nice/build/hsaco/gfx942/one.hsaco' '$tree/build/hsaco/gfx942/one.hsaco'"
 else
     skip "there is no ccache here"
 fi
