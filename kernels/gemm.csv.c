@@ -62,11 +62,19 @@ static const struct {
 };
 enum { NUM_PROCESSORS = sizeof(processors) / sizeof(processors[0]) };
 
+/* AMD's whose larger tiles of f16 and bf16 are made of several: GemmShape in
+ * include/matrix/gemm.h. The last one stands for all others. */
+static const struct {
+    const char *target;
+    int down, across, room;
+} amd[] = {{"gfx942", 2, 1, 2}, {"gfx950", 2, 2, 1}, {"", 1, 1, 2}};
+enum { NUM_AMD = sizeof(amd) / sizeof(amd[0]) };
+
 static const char *const layouts[] = {"nn", "nt", "tn", "tt"};
 
 static void print_row(int layout, const struct type *type, int t,
-                      const char *target, const struct times *times, int joined,
-                      int shared)
+                      const char *target, const struct times *times, int down,
+                      int across, int shared)
 {
     const struct tile *tile = &tiles[t];
 
@@ -75,17 +83,18 @@ static void print_row(int layout, const struct type *type, int t,
     printf("%d,rows,%d,1,columns,%d,1,%d,", tile->block, tile->m, tile->n,
            shared);
     /* where there is a kernel for few rows, it is for them */
-    printf("%d,%d,%d,%d,%d,%d,%d,%d,%d,%d\n", tile->m, tile->n,
-           tile->m * joined, tile->m > 8 && layout < 2 ? 9 : 0, tile->most_m,
-           times->room, times->step, times->alone, times->start, JOIN_NS);
+    printf("%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d\n", tile->m, tile->n,
+           tile->m * down, tile->n * across, tile->m > 8 && layout < 2 ? 9 : 0,
+           tile->most_m, times->room, times->step, times->alone, times->start,
+           JOIN_NS);
 }
 
 int main(void)
 {
     puts("kernel,target,layout,type,block_x,grid_x_counts,grid_x_each,"
          "grid_x_loops,grid_y_counts,grid_y_each,grid_y_loops,shared_nbytes,"
-         "tile_m,tile_n,cost_m,least_m,most_m,room,step_ns,alone_ns,start_ns,"
-         "join_ns");
+         "tile_m,tile_n,cost_m,cost_n,least_m,most_m,room,step_ns,alone_ns,"
+         "start_ns,join_ns");
     for (int layout = 0; layout < 4; layout++)
         for (int type = 0; type < NUM_TYPES; type++)
             for (int t = 0; t < NUM_TILES; t++) {
@@ -102,14 +111,26 @@ int main(void)
                     char target[16];
 
                     snprintf(target, sizeof(target), "sm_%d", processors[i].sm);
-                    print_row(layout, p, t, target, times, joined,
+                    print_row(layout, p, t, target, times, joined, 1,
                               tiles[t].m == 8
                                   ? 0
                                   : (async ? processors[i].steps : 2) * 128 *
                                         (tiles[t].m * joined + tiles[t].n));
                 }
-                print_row(layout, p, t, "", &p->amd[t], 1, 0);
+                for (int i = 0; i < NUM_AMD; i++) {
+                    const int down = async && t == 0 ? amd[i].down : 1;
+                    const int across = async && t == 0 ? amd[i].across : 1;
+                    struct times times = p->amd[t];
+
+                    if (down > 1)
+                        times.room = amd[i].room;
+                    times.step *= down * across;
+                    times.alone *= down * across;
+                    print_row(layout, p, t, amd[i].target, &times, down, across,
+                              0);
+                }
             }
-    puts("gemm_join_*,,-,-,256,results,1024,1,none,0,0,0,0,0,0,0,0,0,0,0,0,0");
+    puts("gemm_join_*,,-,-,256,results,1024,1,none,0,0,0,0,0,0,0,0,0,0,0,0,0,"
+         "0");
     return 0;
 }

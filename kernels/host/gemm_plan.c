@@ -7,6 +7,7 @@
  */
 #include "gemm_plan.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 /* The library's own: sets kpk_error_message(). */
@@ -43,7 +44,7 @@ static const char *const column_names[] = {
     [LAYOUT] = "layout",   /* "nt" */
     [TYPE] = "type",       /* "bf16" */
     [TILE_M] = "cost_m",   /* rows of C that a tile computes */
-    [TILE_N] = "tile_n",   /* columns */
+    [TILE_N] = "cost_n",   /* columns */
     [LEAST_M] = "least_m", /* rows of C that the kernel is for */
     [MOST_M] = "most_m",
     [ROOM] = "room",         /* tiles that a compute unit works on at once */
@@ -60,6 +61,7 @@ struct choice {
     const kpk_gemm_product *product;
     uint64_t workspace_nbytes;
     uint32_t units;
+    bool is_named; /* rows of the table are for this target alone */
     size_t columns[NUM_COLUMNS];
     /* what the last row that was looked at would do */
     uint32_t splits;
@@ -146,11 +148,28 @@ static double cost(size_t row, const kpk_number *cells, void *context)
         }
     }
     /* what is said of any target counts where nothing is said of this one */
-    if (kpk_table_row(c->module, c->table, row, &decl) == KPK_OK &&
-        decl.target[0] == '\0' && c->target &&
-        strncmp(c->target, "sm_", 3) == 0)
+    if (c->is_named &&
+        kpk_table_row(c->module, c->table, row, &decl) == KPK_OK &&
+        decl.target[0] == '\0')
         best *= 1e9;
     return best;
+}
+
+/* Whether rows of the table are for the device's processor by name. */
+static bool has_rows(const kpk_module *module, size_t table, const char *target)
+{
+    const size_t length = target ? strcspn(target, ":") : 0;
+    kpk_table_decl decl;
+    kpk_row row;
+
+    if (length == 0 || kpk_module_table(module, table, &decl) != KPK_OK)
+        return false;
+    for (size_t i = 0; i < decl.nrows; i++)
+        if (kpk_table_row(module, table, i, &row) == KPK_OK &&
+            strlen(row.target) == length &&
+            memcmp(row.target, target, length) == 0)
+            return true;
+    return false;
 }
 
 static uint32_t grid_of(uint64_t blocks, uint64_t limit)
@@ -220,6 +239,7 @@ kpk_status kpk_gemm_choose_for(const kpk_module *module, const char *target,
                           (int)product->type);
     st = kpk_module_find_table(module, "gemm", &table);
     c.table = table;
+    c.is_named = st == KPK_OK && has_rows(module, table, target);
     if (st == KPK_OK)
         st = find_columns(module, table, &c);
     if (st == KPK_OK) {

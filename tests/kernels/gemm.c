@@ -375,6 +375,16 @@ static void run(struct kt *t, const struct kt_row *row)
     p = plain("more splits than steps", 2, 3, step + 2);
     p.splits = 5, p.pad_c = 1;
     run_problem(t, row, &p);
+    if (kt_size(row->a) == 2 && kind->tile_m == 128) {
+        /* some targets make tiles of neighbouring blocks as one */
+        p = plain("three rows of tiles, two columns", 2 * m + 1, 2 * n - 1,
+                  step + 8);
+        p.pad_b = 1, p.pad_c = 2, p.bias = true;
+        run_problem(t, row, &p);
+        p.grid[0] = 2, p.grid[1] = 1;
+        p.what = "and fewer blocks than tiles";
+        run_problem(t, row, &p);
+    }
     p = plain("infinities and no numbers", 9, 11, step + 7);
     p.data = KT_ZERO;
     run_problem(t, row, &p);

@@ -27,6 +27,7 @@ static const struct {
     const char *target;
     uint32_t units;
 } cards[] = {{"gfx942:sramecc+:xnack-", 304},
+             {"gfx950", 256},
              {"gfx90a", 110},
              {"gfx1100", 48},
              {"gfx1201", 32},

@@ -101,16 +101,22 @@ template <typename T, class Fn> DEV void each_part(const Gemm<T> &gemm, Fn fn)
     }
 }
 
-/* fn(x, y) for the tiles of this block's x and y */
-template <u32 rows, u32 cols, typename T, class Fn>
+/*
+ * fn(x, y) for the tiles of this block's x and y. Of across x down neighbours
+ * the first has a tile of them all, and the others have none.
+ */
+template <u32 rows, u32 cols, u32 down, u32 across, typename T, class Fn>
 DEV void each_tile(const Gemm<T> &g, Fn fn)
 {
+    if ((down > 1 && blockIdx.x % down != 0) ||
+        (across > 1 && blockIdx.y % across != 0))
+        return;
     NO_UNROLL
-    for (u32 y = blockIdx.y; y < div_up(read_again(g).n, cols);
-         y += gridDim.y) {
+    for (u32 y = blockIdx.y / across; y < div_up(read_again(g).n, cols);
+         y += div_up((u32)gridDim.y, across)) {
         NO_UNROLL
-        for (u32 x = blockIdx.x; x < div_up(read_again(g).m, rows);
-             x += gridDim.x)
+        for (u32 x = blockIdx.x / down; x < div_up(read_again(g).m, rows);
+             x += div_up((u32)gridDim.x, down))
             fn(x, y);
     }
 }
@@ -196,8 +202,12 @@ template <u32 n, typename T> DEV Pack<T, n> load_anywhere(const T *p)
  */
 
 /* where a piece of a row is, counted in pieces; the same in all 16 rows */
-DEV u32 piece_at(u32 row, u32 piece)
+template <u32 Step = step_nbytes> DEV u32 piece_at(u32 row, u32 piece)
 {
+    static_assert(Step == 128 || Step == 64, "a line of LDS, or half of one");
+    if (Step == 64) /* two rows share a line */
+        return row / 2 * step_pieces +
+               ((row % 2 * 4 + piece) ^ row / 2 % step_pieces);
     return row * step_pieces + (piece ^ row % 8 ^ row / 8 % 2 * 2);
 }
 
@@ -208,8 +218,10 @@ DEV u32 piece_at(u32 row, u32 piece)
  * Along: K is contiguous. `extent` rows from row0 on are in the matrix, at
  * least one.
  */
-template <typename T, u32 Size, u32 Threads, bool Along> struct Operand {
-    static constexpr u32 step = step_nbytes / sizeof(T);
+template <typename T, u32 Size, u32 Threads, bool Along, u32 Step = step_nbytes>
+struct Operand {
+    static constexpr u32 step = Step / sizeof(T);
+    static constexpr u32 row_pieces = Step / sizeof(Piece);
     /* what a thread brings at a time: block_k x block_rows elements */
     static constexpr u32 block_k =
         Along ? per16<T>::value : (sizeof(T) == 2 ? 4 : 2);
@@ -260,7 +272,7 @@ template <typename T, u32 Size, u32 Threads, bool Along> struct Operand {
         const u32 block = threadIdx.x + i * Threads;
 
         if (Along)
-            return block / step_pieces;
+            return block / row_pieces;
         return (block % 4 + block / 16 % 4 * 4 +
                 block / 64 % (Size / block_rows / 16) * 16) *
                block_rows;
@@ -270,7 +282,7 @@ template <typename T, u32 Size, u32 Threads, bool Along> struct Operand {
         const u32 block = threadIdx.x + i * Threads;
 
         if (Along)
-            return block % step_pieces * block_k;
+            return block % row_pieces * block_k;
         return (block / 4 % 4 + block / (4 * Size / block_rows) * 4) * block_k;
     }
     DEV_MEMBER void load()
@@ -320,7 +332,8 @@ template <typename T, u32 Size, u32 Threads, bool Along> struct Operand {
     {
         constexpr u32 n = per16<T>::value;
 
-        return reinterpret_cast<T *>(lds + piece_at(r, k / n) * sizeof(Piece)) +
+        return reinterpret_cast<T *>(lds +
+                                     piece_at<Step>(r, k / n) * sizeof(Piece)) +
                k % n;
     }
 };
@@ -328,13 +341,15 @@ template <typename T, u32 Size, u32 Threads, bool Along> struct Operand {
 /* ---- the products -----------------------------------------------------------
  */
 
-/* The results of one of the waves of a tile: `rows` x `cols` units. */
-template <typename T, u32 Size, u32 Threads> struct Product {
+/* The results of one of the waves of a tile M x N: `rows` x `cols` units. */
+template <typename T, u32 M, u32 N, u32 Threads, u32 Step = step_nbytes>
+struct Product {
     typedef Unit<T> U;
+    static constexpr u32 row_pieces = Step / sizeof(Piece);
     static constexpr u32 waves = Threads / matrix_wave;
     static constexpr u32 waves_across = waves == 2 ? 1 : 2;
-    static constexpr u32 cols = Size / waves_across / 16;
-    static constexpr u32 rows = Size / (waves / waves_across) / 16;
+    static constexpr u32 cols = N / waves_across / 16;
+    static constexpr u32 rows = M / (waves / waves_across) / 16;
 
     typename U::D sums[rows][cols];
     u32 row0, col0;
@@ -356,14 +371,14 @@ template <typename T, u32 Size, u32 Threads> struct Product {
     {
         if constexpr (U::is_matrix) {
             UNROLL
-            for (u32 p = 0; p < step_pieces; p += U::pieces) {
+            for (u32 p = 0; p < row_pieces; p += U::pieces) {
                 multiply_unit(a, b, p);
                 if (matrix_wave == 32)
                     schedule_fence();
             }
         } else {
             NO_UNROLL
-            for (u32 p = 0; p < step_pieces; p += U::pieces)
+            for (u32 p = 0; p < row_pieces; p += U::pieces)
                 multiply_unit(a, b, p);
         }
     }
@@ -372,8 +387,8 @@ template <typename T, u32 Size, u32 Threads> struct Product {
         const auto fetch = [=](const u8 *from, u32 unit_row) {
             return [=](u32 row, u32 piece) {
                 return load_pack<4>(reinterpret_cast<const u32 *>(
-                    from + unit_row * step_nbytes +
-                    piece_at(row, piece0 + piece) * sizeof(Piece)));
+                    from + unit_row * Step +
+                    piece_at<Step>(row, piece0 + piece) * sizeof(Piece)));
             };
         };
         /* numbers of 64 bits on FMA take so many registers as it is */
@@ -407,7 +422,7 @@ template <typename T, u32 Size, u32 Threads> struct Product {
     {
         /* units that fit LDS side by side, a row of them for each wave */
         constexpr u32 room =
-            2 * Size * step_nbytes / waves / 256 / sizeof(typename U::Sum);
+            (M + N) * Step / waves / 256 / sizeof(typename U::Sum);
         constexpr u32 across = room < cols ? room : cols;
         typename U::Sum *const slab =
             reinterpret_cast<typename U::Sum *>(lds) +
@@ -442,20 +457,20 @@ template <typename T, u32 Size, u32 Threads> struct Product {
  * flip: where the next step goes in LDS, from this one, if there is room for
  * two; else 0, and all waves wait until a step is done with.
  */
-template <typename T, bool TransA, bool TransB, u32 Size>
+template <typename T, bool TransA, bool TransB, u32 M, u32 N, u32 Threads,
+          u32 Step>
 DEV void gemm_tile(const Gemm<T> &gemm, const GemmPart &part, u32 row0,
                    u32 col0, u8 *lds, u32 flip)
 {
     const Gemm<T> &g = read_again(gemm);
-    constexpr u32 threads = Size * 2;
-    constexpr u32 step = step_nbytes / sizeof(T);
-    u8 *lds_a = lds, *lds_b = lds + Size * step_nbytes;
+    constexpr u32 step = Step / sizeof(T);
+    u8 *lds_a = lds, *lds_b = lds + M * Step;
     i32 to_other = (i32)flip;
-    Product<T, Size, threads> product;
-    Operand<T, Size, threads, !TransA> a(g.a + (i64)part.b * g.stride_a, row0,
-                                         g.m, g.lda);
-    Operand<T, Size, threads, TransB> b(g.b + (i64)part.b * g.stride_b, col0,
-                                        g.n, g.ldb);
+    Product<T, M, N, Threads, Step> product;
+    Operand<T, M, Threads, !TransA, Step> a(g.a + (i64)part.b * g.stride_a,
+                                            row0, g.m, g.lda);
+    Operand<T, N, Threads, TransB, Step> b(g.b + (i64)part.b * g.stride_b, col0,
+                                           g.n, g.ldb);
     u32 k0 = part.k_begin;
 
     if (a.has_blocks() && b.has_blocks() && part.k_end - k0 >= step) {
@@ -485,7 +500,7 @@ DEV void gemm_tile(const Gemm<T> &gemm, const GemmPart &part, u32 row0,
                 break;
         }
     }
-    lds_a = lds, lds_b = lds + Size * step_nbytes;
+    lds_a = lds, lds_b = lds + M * Step;
     NO_UNROLL
     for (; k0 < part.k_end; k0 += step) {
         __syncthreads();
@@ -523,7 +538,7 @@ template <typename T, bool TransA, bool TransB, u32 Size> struct AsyncGemm {
         for (u32 y = blockIdx.y; y < div_up(g.n, Size); y += gridDim.y) {
             NO_UNROLL
             for (u32 x = blockIdx.x / joined; x < div_up(g.m, rows);
-                 x += div_up(gridDim.x, joined)) {
+                 x += div_up((u32)gridDim.x, joined)) {
                 const u32 row0 = x * rows, col0 = y * Size;
                 Tile tile;
 
@@ -561,10 +576,10 @@ template <typename T, bool TransA, bool TransB, u32 Size> struct AsyncGemm {
         constexpr u32 nbytes = 2 * Size * step_nbytes;
         const bool enough = dynamic_lds_nbytes() >= 2 * nbytes;
 
-        each_tile<Size, Size>(call.g, [&](u32 x, u32 y) {
+        each_tile<Size, Size, 1, 1>(call.g, [&](u32 x, u32 y) {
             if (enough)
-                gemm_tile<T, TransA, TransB, Size>(call.g, call.part, x * Size,
-                                                   y * Size, lds, nbytes);
+                gemm_tile<T, TransA, TransB, Size, Size, 2 * Size, step_nbytes>(
+                    call.g, call.part, x * Size, y * Size, lds, nbytes);
             else
                 plain_tile(call, x * Size, y * Size);
         });
@@ -612,6 +627,19 @@ template <typename T, bool TransA, bool TransB, u32 Size> struct AsyncGemm {
 };
 #endif
 
+/*
+ * What a block of `Size` makes at a time. Where matrix instructions are so fast
+ * that LDS could not keep up, two or four large tiles of f16 and bf16 are made
+ * as one, in steps of half the length, so that two such blocks fit LDS.
+ */
+template <typename T, u32 Size> struct GemmShape {
+    static constexpr bool joins = sizeof(T) == 2 && Size == 128;
+    static constexpr u32 down = joins && matrix_rate >= 1024 ? 2 : 1;
+    static constexpr u32 across = joins && matrix_rate >= 2048 ? 2 : 1;
+    static constexpr u32 m = down * Size, n = across * Size;
+    static constexpr u32 step = down > 1 ? step_nbytes / 2 : step_nbytes;
+};
+
 template <typename T, bool TransA, bool TransB, u32 Size>
 DEV void gemm(const Gemm<T> &g)
 {
@@ -623,7 +651,8 @@ DEV void gemm(const Gemm<T> &g)
         return;
     }
 #endif
-    constexpr u32 nbytes = 2 * Size * step_nbytes;
+    typedef GemmShape<T, Size> Shape;
+    constexpr u32 nbytes = (Shape::m + Shape::n) * Shape::step;
     __shared__ __attribute__((aligned(16))) u8 lds[nbytes];
 #if KPK_SM >= 80
     LDS_BYTES(more_lds);
@@ -636,9 +665,11 @@ DEV void gemm(const Gemm<T> &g)
 #endif
 
     each_part(g, [&](const GemmPart &part) {
-        each_tile<Size, Size>(g, [&](u32 x, u32 y) {
-            gemm_tile<T, TransA, TransB, Size>(g, part, x * Size, y * Size,
-                                               steps, flip);
-        });
+        each_tile<Shape::m, Shape::n, Shape::down, Shape::across>(
+            g, [&](u32 x, u32 y) {
+                gemm_tile<T, TransA, TransB, Shape::m, Shape::n, 2 * Size,
+                          Shape::step>(g, part, x * Shape::m, y * Shape::n,
+                                       steps, flip);
+            });
     });
 }

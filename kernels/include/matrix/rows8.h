@@ -227,7 +227,7 @@ template <typename T, bool TransB> DEV void gemm_rows8(const Gemm<T> &g)
     u8 lds[few_threads / 32 * few_rows * pitch * sizeof(S)];
 
     each_part(g, [&](const GemmPart &part) {
-        each_tile<few_rows, few_cols>(g, [&](u32 x, u32 y) {
+        each_tile<few_rows, few_cols, 1, 1>(g, [&](u32 x, u32 y) {
             const FewTile<T> tile(read_again(g), part, x, y);
 
             if constexpr (KPK_SM >= 80 && sizeof(T) == 2)

@@ -48,6 +48,14 @@ constexpr u32 matrix_wave = 64;
 #else
 #define KPK_MFMA 0
 #endif
+/* pairs of f16 that AMD's matrix instructions multiply in a clock and unit */
+#if defined(__gfx950__)
+constexpr u32 matrix_rate = 2048;
+#elif KPK_MFMA && !defined(__gfx908__) && !defined(__gfx90a__)
+constexpr u32 matrix_rate = 1024;
+#else
+constexpr u32 matrix_rate = 512;
+#endif
 #if defined(__GFX12__) && !defined(__gfx1250__) && !defined(__gfx1251__)
 #define KPK_WMMA 12
 #elif defined(__GFX11__)

@@ -19,6 +19,7 @@
 #include <ctype.h>
 #include <dlfcn.h>
 #include <fnmatch.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -114,7 +115,7 @@ void bench_arg_f32(struct bench_launch *launch, float value)
 /* ---- a launch ---- */
 
 static void launch(const kpk_kernel *kernel, const struct bench_launch *l,
-                   const kpk_shape *shape)
+                   const kpk_shape *shape, struct sim_stats *stats)
 {
     const kpk_module *module = kpk_kernel_module(kernel);
     const size_t index = kpk_kernel_index(kernel);
@@ -134,6 +135,7 @@ static void launch(const kpk_kernel *kernel, const struct bench_launch *l,
     sim.reset();
     check(kpk_launch(kernel, shape, NULL, args, n));
     check(kpk_sync(gpu, NULL));
+    sim.get(stats);
 }
 
 static double share(const struct sim_bounds *b, int pipe)
@@ -158,16 +160,15 @@ static void print_others(const struct sim_bounds *b)
 }
 
 static void print_bounds(const char *target, const struct shape *s,
-                         const char *launched, double least)
+                         const struct sim_stats *stats, const char *launched,
+                         double least)
 {
     const struct sim_card *card = sim_card_of(target);
-    struct sim_stats stats;
     struct sim_bounds b;
-    const struct sim_work *k = &stats.work;
+    const struct sim_work *k = &stats->work;
     char shape[80];
 
-    sim.get(&stats);
-    sim_bounds_of(card, &stats, true, &b);
+    sim_bounds_of(card, stats, true, &b);
     snprintf(shape, sizeof(shape), "%s%s%s", s->text, s->layout[0] ? "," : "",
              s->layout);
     printf("%-8s %-30s %-22s %-11s %9.3f", target, s->kernel, shape, launched,
@@ -202,12 +203,79 @@ static double least_bytes(const struct shape *s, const struct bench_launch *l)
            4. * (double)(s->n[0] * s->n[2]);
 }
 
+/* ---- products of floats ---- */
+
+/* A product in the shape that its table says. */
+static void launch_gemm(const struct shape *s, const kpk_kernel *kernel,
+                        const struct shape_family *family,
+                        struct bench_launch *l, struct sim_stats *stats)
+{
+    struct shape_use use = {0};
+    kpk_shape shape;
+
+    memset(l, 0, sizeof(*l));
+    family->prepare(l, &use, s);
+    check(kpk_kernel_shape(kernel, s->n[0], s->n[1], &shape));
+    launch(kernel, l, &shape, stats);
+    release();
+}
+
+/*
+ * The work of a product with so many tiles and such K that it would take hours:
+ * of two that have few tiles, whole ones, and small K. What they differ by is
+ * the work of so many steps along K. DRAM moves what is different.
+ */
+static void extend_gemm(const struct shape *s, const kpk_kernel *kernel,
+                        const struct shape_family *family, double nbytes[2],
+                        struct sim_stats *out)
+{
+    enum { SIDE = 256, STEPS = 256 };
+    const double tiles = (double)(s->n[0] / SIDE) * (double)(s->n[1] / SIDE);
+    const double more = ((double)s->n[2] - STEPS) / STEPS;
+    struct sim_stats longer;
+    struct bench_launch l;
+    struct shape part = *s;
+    uint64_t *a = (uint64_t *)&out->work, *b = (uint64_t *)&longer.work;
+
+    part.n[0] = part.n[1] = SIDE;
+    part.n[2] = STEPS;
+    launch_gemm(&part, kernel, family, &l, out);
+    part.n[2] = 2 * STEPS;
+    launch_gemm(&part, kernel, family, &l, &longer);
+    for (size_t i = 0; i < offsetof(struct sim_work, wave_size) / 8; i++)
+        a[i] = (uint64_t)(tiles * ((double)a[i] +
+                                   more * ((double)b[i] - (double)a[i])));
+    out->work.read_segments64 = (uint64_t)(nbytes[0] / 64);
+    out->work.written_segments32 = (uint64_t)(nbytes[1] / 32);
+}
+
+static void run_gemm(const char *target, const struct shape *s,
+                     const kpk_kernel *kernel,
+                     const struct shape_family *family)
+{
+    enum { MOST_OPS_RUN = 1 << 30 };
+    const double m = (double)s->n[0], n = (double)s->n[1], k = (double)s->n[2];
+    const double size = strstr(s->kernel, "_f64_")   ? 8
+                        : strstr(s->kernel, "_f32_") ? 4
+                                                     : 2;
+    double nbytes[] = {(m + n) * k * size, m * n * size};
+    struct bench_launch l;
+    struct sim_stats stats;
+
+    if (m * n * k > MOST_OPS_RUN)
+        extend_gemm(s, kernel, family, nbytes, &stats);
+    else
+        launch_gemm(s, kernel, family, &l, &stats);
+    print_bounds(target, s, &stats, "recommended", nbytes[0] + nbytes[1]);
+}
+
 /* `asked` is what kpk_kernel_shape() is told, N or NxCOLUMNS; "" for none. */
 static void run(const char *target, const struct shape *s, const char *asked)
 {
     const struct shape_family *family = bounds_family_of(s);
     struct bench_launch l = {.grid = {1, 1, 1}, .block = {1, 1, 1}};
     struct shape_use use = {0};
+    struct sim_stats stats;
     const kpk_kernel *kernel;
     kpk_shape shape;
     char *end;
@@ -215,24 +283,23 @@ static void run(const char *target, const struct shape *s, const char *asked)
     if (!family)
         bench_die(s->kernel, "no family of kernels has it");
     check(kpk_kernel_get(gpu, s->kernel, &kernel));
-    family->prepare(&l, &use, s);
-    if (strncmp(s->kernel, "gemm_", 5) == 0) { /* its shape says the tiles */
-        check(kpk_kernel_shape(kernel, s->n[0], s->n[1], &shape));
-        memcpy(l.grid, shape.grid, sizeof(l.grid));
-        memcpy(l.block, shape.block, sizeof(l.block));
+    if (strncmp(s->kernel, "gemm_", 5) == 0) {
+        run_gemm(target, s, kernel, family);
+        return;
     }
+    family->prepare(&l, &use, s);
     memcpy(shape.grid, l.grid, sizeof(shape.grid));
     memcpy(shape.block, l.block, sizeof(shape.block));
     shape.shared_nbytes = l.shared_nbytes;
-    launch(kernel, &l, &shape);
-    print_bounds(target, s, "callers'", least_bytes(s, &l));
+    launch(kernel, &l, &shape, &stats);
+    print_bounds(target, s, &stats, "callers'", least_bytes(s, &l));
     if (asked[0]) {
         uint64_t n = strtoull(asked, &end, 10);
         uint64_t columns = *end == 'x' ? strtoull(end + 1, NULL, 10) : 0;
 
         check(kpk_kernel_shape(kernel, n, columns, &shape));
-        launch(kernel, &l, &shape);
-        print_bounds(target, s, "recommended", least_bytes(s, &l));
+        launch(kernel, &l, &shape, &stats);
+        print_bounds(target, s, &stats, "recommended", least_bytes(s, &l));
     }
     fflush(stdout);
     release();

@@ -170,7 +170,7 @@ static void gemm(struct bench_launch *l, struct shape_use *use,
     const uint64_t m = s->n[0], n = s->n[1], k = s->n[2];
     const int f64 = strstr(s->kernel, "_f64_") != NULL;
     const size_t size = f64 ? 8 : strstr(s->kernel, "_f32_") ? 4 : 2;
-    const int nt = strncmp(s->kernel, "gemm_nt_", 8) == 0;
+    const int trans_a = s->kernel[5] == 't', trans_b = s->kernel[6] == 't';
     const double one = 1;
     uint64_t bits;
 
@@ -183,8 +183,8 @@ static void gemm(struct bench_launch *l, struct shape_use *use,
     bench_arg(l, m);
     bench_arg(l, n);
     bench_arg(l, k);
-    bench_arg(l, k);
-    bench_arg(l, nt ? k : n);
+    bench_arg(l, trans_a ? m : k);
+    bench_arg(l, trans_b ? k : n);
     bench_arg(l, n);
     for (int i = 0; i < 3; i++)
         bench_arg(l, 0);
