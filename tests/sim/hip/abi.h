@@ -243,6 +243,23 @@ typedef struct {
     hipMemcpyKind kind;
 } hipMemcpy3DParms;
 
+/* From 6.0 on; copy_driver.c knows the older one. */
+typedef struct {
+    size_t srcXInBytes, srcY, srcZ, srcLOD;
+    int srcMemoryType;
+    const void *srcHost;
+    hipDeviceptr_t srcDevice;
+    void *srcArray;
+    size_t srcPitch, srcHeight;
+    size_t dstXInBytes, dstY, dstZ, dstLOD;
+    int dstMemoryType;
+    void *dstHost;
+    hipDeviceptr_t dstDevice;
+    void *dstArray;
+    size_t dstPitch, dstHeight;
+    size_t WidthInBytes, Height, Depth;
+} HIP_MEMCPY3D;
+
 typedef struct {
     int type, id;
 } hipMemLocation;

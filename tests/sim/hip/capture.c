@@ -144,6 +144,31 @@ hipError_t capture_child(struct queue *q, hipGraph_t graph)
     return error;
 }
 
+hipError_t capture_alloc(struct queue *q, struct device *device, uint64_t size,
+                         void **ptr)
+{
+    enum { PINNED = 1, ON_DEVICE = 1 };
+    hipMemAllocNodeParams p = {
+        .poolProps = {.allocType = PINNED,
+                      .location = {ON_DEVICE, device->ordinal}},
+        .bytesize = size};
+    hipGraphNode_t node;
+    hipError_t error = add_behind(q, NODE_MEM_ALLOC, &node);
+
+    if (error == hipSuccess)
+        error = alloc_node_set(node, &p);
+    *ptr = p.dptr;
+    return error;
+}
+
+hipError_t capture_free(struct queue *q, void *ptr)
+{
+    hipGraphNode_t node;
+    hipError_t error = add_behind(q, NODE_MEM_FREE, &node);
+
+    return error == hipSuccess ? free_node_set(node, ptr) : error;
+}
+
 /* ---- events ------------------------------------------------------------- */
 
 void captured_clear(struct captured *event)

@@ -366,7 +366,9 @@ static hipError_t read_box(const hipMemcpy3DParms *given, struct shape *s,
         if (p->srcPtr.pitch < p->srcPtr.xsize ||
             p->dstPtr.pitch < p->dstPtr.xsize)
             return hipErrorInvalidPitchValue;
-        if (p->srcPtr.pitch >= INT_MAX || p->dstPtr.pitch >= INT_MAX ||
+        /* A line, as graphs hold it, may be longer. */
+        if (((p->srcPtr.pitch >= INT_MAX || p->dstPtr.pitch >= INT_MAX) &&
+             (p->srcPtr.ysize != 1 || p->dstPtr.ysize != 1)) ||
             p->extent.width + p->dstPos.x > p->dstPtr.pitch ||
             p->extent.width + p->srcPos.x > p->srcPtr.pitch)
             return hipErrorInvalidValue;
@@ -385,8 +387,7 @@ static hipError_t read_box(const hipMemcpy3DParms *given, struct shape *s,
     return hipSuccess;
 }
 
-static hipError_t copy_3d(const hipMemcpy3DParms *p, struct queue *q,
-                          bool blocking)
+hipError_t copy_3d(const hipMemcpy3DParms *p, struct queue *q, bool blocking)
 {
     struct shape s;
     const void *src;

@@ -39,7 +39,9 @@ enum node_type {
     NODE_GRAPH,
     NODE_EMPTY,
     NODE_WAIT_EVENT,
-    NODE_EVENT_RECORD
+    NODE_EVENT_RECORD,
+    NODE_MEM_ALLOC = 10,
+    NODE_MEM_FREE
 };
 
 /* A launch with arguments of its own. */
@@ -52,6 +54,21 @@ struct kernel_node {
     void *extra[5];
     int attribute; /* the one that was set, 0: none */
     unsigned char value[64];
+};
+
+/* A node that allocates, and what it was given; one that frees has the memory
+ * and its address alone. */
+typedef struct {
+    hipMemPoolProps poolProps;
+    const hipMemAccessDesc *accessDescs;
+    size_t accessDescCount;
+    size_t bytesize;
+    void *dptr;
+} hipMemAllocNodeParams;
+
+struct memory_node {
+    struct graph_memory *memory;
+    hipMemAllocNodeParams params;
 };
 
 struct hipGraphNode {
@@ -69,6 +86,7 @@ struct hipGraphNode {
         hipHostNodeParams host;
         hipEvent_t event;
         hipGraph_t child;
+        struct memory_node memory;
     } u;
 };
 
@@ -107,6 +125,8 @@ hipError_t give_nodes(hipGraphNode_t *out, size_t *n,
 
 /* ---- graph_node.c ---- */
 
+hipError_t alloc_node_set(hipGraphNode_t node, hipMemAllocNodeParams *p);
+hipError_t free_node_set(hipGraphNode_t node, void *ptr);
 hipError_t kernel_node_set(struct kernel_node *k, const struct launch *launch,
                            const void *func);
 /* What the union holds, taken over from another node of the same type. */
@@ -118,6 +138,22 @@ void node_free_work(hipGraphNode_t node);
 /* Holds what another graph holds; lets go of all. */
 bool graph_hold_as(hipGraph_t graph, const struct ihipGraph *from);
 void graph_let_go(hipGraph_t graph);
+
+/* ---- graph_memory.c ---- */
+
+struct graph_memory;
+struct graph_memory *graph_memory_new(struct device *device, uint64_t size);
+void *graph_memory_address(const struct graph_memory *m);
+struct graph_memory *graph_memory_ref(struct graph_memory *m);
+void graph_memory_unref(struct graph_memory *m);
+/* With a reference, the memory that begins there, if no node frees it yet. */
+struct graph_memory *graph_memory_to_free(const void *ptr);
+/* A graph with it becomes instantiated, which it may be once, or no more. */
+bool graph_memory_claim(struct graph_memory *m, bool claim);
+/* Allocates or frees on the queue. */
+hipError_t graph_memory_run(struct graph_memory *m, bool allocates,
+                            struct queue *q);
+bool graph_memory_is_allocated(const struct graph_memory *m);
 
 /* ---- graph_exec.c ---- */
 

@@ -38,6 +38,10 @@ static hipError_t run_node(hipGraphNode_t node, struct queue *q)
         return wait_for_event(q, node->u.event);
     case NODE_EVENT_RECORD:
         return record_event(q, node->u.event);
+    case NODE_MEM_ALLOC:
+        return graph_memory_run(node->u.memory.memory, true, q);
+    case NODE_MEM_FREE:
+        return graph_memory_run(node->u.memory.memory, false, q);
     case NODE_EMPTY:
         break;
     }
@@ -55,6 +59,29 @@ hipError_t graph_run(hipGraphNode_t *order, size_t n, struct queue *q)
     return error;
 }
 
+enum { AUTO_FREE = 1 }; /* of the flags */
+
+/*
+ * What an earlier launch allocated and nothing freed: frees it, if the graph
+ * was instantiated so, or refuses to launch it again.
+ */
+static hipError_t settle_memory(hipGraphExec_t exec, struct queue *q)
+{
+    hipError_t error = hipSuccess;
+    size_t i;
+
+    for (i = 0; i < exec->graph->nnodes && error == hipSuccess; i++) {
+        const struct hipGraphNode *node = exec->graph->nodes[i];
+
+        if (node->type == NODE_MEM_ALLOC &&
+            graph_memory_is_allocated(node->u.memory.memory))
+            error = exec->flags & AUTO_FREE
+                        ? graph_memory_run(node->u.memory.memory, false, q)
+                        : hipErrorInvalidValue;
+    }
+    return error;
+}
+
 static hipError_t launch_graph(hipGraphExec_t exec, struct queue *q)
 {
     hipError_t error;
@@ -66,8 +93,13 @@ static hipError_t launch_graph(hipGraphExec_t exec, struct queue *q)
     }
     if (!q)
         return hipErrorContextIsDestroyed;
-    error = is_capturing(q) ? capture_child(q, exec->graph)
-                            : graph_run(exec->order, exec->graph->nnodes, q);
+    if (is_capturing(q)) {
+        error = capture_child(q, exec->graph);
+    } else {
+        error = settle_memory(exec, q);
+        if (error == hipSuccess)
+            error = graph_run(exec->order, exec->graph->nnodes, q);
+    }
     queue_unref(q);
     return error;
 }
@@ -101,6 +133,23 @@ HIP_API hipError_t hipGraphUpload(hipGraphExec_t exec, hipStream_t stream)
 
 /* ---- instantiating ------------------------------------------------------ */
 
+/* Graphs that allocate may be instantiated once at a time. */
+static bool claim_memory(hipGraph_t graph, bool claim)
+{
+    size_t i, k;
+
+    for (i = 0; i < graph->nnodes; i++)
+        if (graph->nodes[i]->type == NODE_MEM_ALLOC &&
+            !graph_memory_claim(graph->nodes[i]->u.memory.memory, claim))
+            break;
+    if (i == graph->nnodes)
+        return true;
+    for (k = 0; k < i; k++)
+        if (graph->nodes[k]->type == NODE_MEM_ALLOC)
+            graph_memory_claim(graph->nodes[k]->u.memory.memory, false);
+    return false;
+}
+
 static void free_exec(hipGraphExec_t exec)
 {
     graph_free(exec->graph);
@@ -118,14 +167,19 @@ static hipError_t instantiate(hipGraphExec_t *out, hipGraph_t graph,
     if (!out || !handle_valid(graph, HANDLE_GRAPH) || flags > LAST_FLAG ||
         (flags & (flags - 1)))
         return hipErrorInvalidValue;
+    if (!claim_memory(graph, true))
+        return hipErrorNotSupported;
     exec = calloc(1, sizeof(*exec));
-    if (!exec)
+    if (!exec) {
+        claim_memory(graph, false);
         return hipErrorOutOfMemory;
+    }
     exec->flags = flags;
     exec->source = graph;
     exec->graph = graph_clone(graph);
     exec->order = exec->graph ? graph_order(exec->graph) : NULL;
     if (!exec->order || !handle_add(exec, HANDLE_GRAPH_EXEC)) {
+        claim_memory(graph, false);
         free_exec(exec);
         return hipErrorInvalidValue; /* a cycle */
     }
@@ -179,6 +233,7 @@ HIP_API hipError_t hipGraphExecDestroy(hipGraphExec_t exec)
     ENTER();
     if (!handle_remove(exec, HANDLE_GRAPH_EXEC))
         LEAVE(hipErrorInvalidValue);
+    claim_memory(exec->graph, false);
     free_exec(exec);
     LEAVE(hipSuccess);
 }
@@ -201,6 +256,7 @@ enum update_result {
     UPDATE_TOPOLOGY_CHANGED,
     UPDATE_NODE_TYPE_CHANGED,
     UPDATE_PARAMETERS_CHANGED = 5,
+    UPDATE_NOT_SUPPORTED,
     UPDATE_FUNCTION_CHANGED = 7
 };
 
@@ -227,6 +283,9 @@ static enum update_result compare(hipGraph_t old, hipGraph_t new,
         *bad = new->nodes[i];
         if (a->type != b->type)
             return UPDATE_NODE_TYPE_CHANGED;
+        if ((a->type == NODE_MEM_ALLOC || a->type == NODE_MEM_FREE) &&
+            a->u.memory.memory != b->u.memory.memory)
+            return UPDATE_NOT_SUPPORTED;
         if (a->type == NODE_MEMCPY && a->u.copy.kind != b->u.copy.kind)
             return UPDATE_PARAMETERS_CHANGED;
         if (a->type == NODE_KERNEL &&
@@ -271,8 +330,18 @@ HIP_API hipError_t hipGraphExecUpdate(hipGraphExec_t exec, hipGraph_t graph,
 HIP_API hipError_t hipGraphDebugDotPrint(hipGraph_t graph, const char *path,
                                          unsigned flags)
 {
-    static const char *const types[] = {"kernel", "memcpy", "memset", "host",
-                                        "graph",  "empty",  "wait",   "record"};
+    static const char *const types[] = {"kernel",
+                                        "memcpy",
+                                        "memset",
+                                        "host",
+                                        "graph",
+                                        "empty",
+                                        "wait",
+                                        "record",
+                                        NULL,
+                                        NULL,
+                                        [NODE_MEM_ALLOC] = "alloc",
+                                        "free"};
     FILE *file;
     size_t i, k;
 

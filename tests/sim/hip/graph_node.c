@@ -107,6 +107,8 @@ void node_free_work(hipGraphNode_t node)
         kernel_node_free(&node->u.kernel);
     if (node->type == NODE_GRAPH)
         graph_free(node->u.child);
+    if (node->type == NODE_MEM_ALLOC || node->type == NODE_MEM_FREE)
+        graph_memory_unref(node->u.memory.memory);
 }
 
 hipError_t node_copy_work(hipGraphNode_t to, const struct hipGraphNode *from)
@@ -126,6 +128,12 @@ hipError_t node_copy_work(hipGraphNode_t to, const struct hipGraphNode *from)
             return hipErrorOutOfMemory;
         graph_free(to->u.child);
         to->u.child = child;
+        return hipSuccess;
+    case NODE_MEM_ALLOC:
+    case NODE_MEM_FREE:
+        graph_memory_ref(from->u.memory.memory);
+        graph_memory_unref(to->u.memory.memory);
+        to->u = from->u;
         return hipSuccess;
     default:
         to->u = from->u;
@@ -276,6 +284,68 @@ static hipError_t set_child(hipGraphNode_t node, hipGraph_t child)
     return hipSuccess;
 }
 
+hipError_t alloc_node_set(hipGraphNode_t node, hipMemAllocNodeParams *p)
+{
+    enum { PINNED = 1, ON_DEVICE = 1 };
+    struct graph_memory *m;
+
+    if (!p)
+        return hipErrorInvalidValue;
+    p->dptr = NULL;
+    if (!p->bytesize || p->poolProps.allocType != PINNED ||
+        p->poolProps.location.type != ON_DEVICE ||
+        !device_at(p->poolProps.location.id))
+        return hipErrorInvalidValue;
+    m = graph_memory_new(device_at(p->poolProps.location.id), p->bytesize);
+    if (!m)
+        return hipErrorOutOfMemory;
+    p->dptr = graph_memory_address(m);
+    node->u.memory = (struct memory_node){m, *p};
+    return hipSuccess;
+}
+
+hipError_t free_node_set(hipGraphNode_t node, void *ptr)
+{
+    struct graph_memory *m = ptr ? graph_memory_to_free(ptr) : NULL;
+
+    if (!m)
+        return hipErrorInvalidValue;
+    node->u.memory = (struct memory_node){.memory = m, .params = {.dptr = ptr}};
+    return hipSuccess;
+}
+
+static hipError_t set_driver_copy(hipGraphNode_t node, const HIP_MEMCPY3D *p)
+{
+    hipMemcpy3DParms box;
+    const hipError_t error = driver_box(p, &box);
+
+    return error == hipSuccess ? set_copy(node, &box) : error;
+}
+
+/* The driver's has the members in another order. */
+typedef struct {
+    void *dst;
+    size_t pitch;
+    unsigned value, elementSize;
+    size_t width, height;
+} HIP_MEMSET_NODE_PARAMS;
+
+static hipError_t set_driver_fill(hipGraphNode_t node,
+                                  const HIP_MEMSET_NODE_PARAMS *p)
+{
+    hipMemsetParams same;
+
+    if (!p)
+        return hipErrorInvalidValue;
+    same = (hipMemsetParams){.dst = p->dst,
+                             .elementSize = p->elementSize,
+                             .height = p->height,
+                             .pitch = p->pitch,
+                             .value = p->value,
+                             .width = p->width};
+    return set_fill(node, &same);
+}
+
 /* ---- adding ------------------------------------------------------------- */
 
 /* Gives the node out, or takes it back if what it was to hold is wrong. */
@@ -325,6 +395,41 @@ HIP_API hipError_t hipGraphAddMemcpyNode1D(NEW_NODE, void *dst, const void *src,
 HIP_API hipError_t hipGraphAddMemsetNode(NEW_NODE, const hipMemsetParams *p)
 {
     ADD(NODE_MEMSET, set_fill(node, p));
+}
+
+HIP_API hipError_t hipDrvGraphAddMemcpyNode(NEW_NODE, const HIP_MEMCPY3D *p,
+                                            hipCtx_t context)
+{
+    if (!context)
+        out = NULL; /* which is refused */
+    ADD(NODE_MEMCPY, set_driver_copy(node, p));
+}
+
+HIP_API hipError_t hipDrvGraphAddMemsetNode(NEW_NODE,
+                                            const HIP_MEMSET_NODE_PARAMS *p,
+                                            hipCtx_t context)
+{
+    (void)context;
+    ADD(NODE_MEMSET, set_driver_fill(node, p));
+}
+
+HIP_API hipError_t hipGraphAddMemAllocNode(NEW_NODE, hipMemAllocNodeParams *p)
+{
+    ADD(NODE_MEM_ALLOC, alloc_node_set(node, p));
+}
+
+HIP_API hipError_t hipGraphAddMemFreeNode(NEW_NODE, void *ptr)
+{
+    if (deps && !ndeps)
+        out = NULL; /* which is refused, as by AMD's */
+    ADD(NODE_MEM_FREE, free_node_set(node, ptr));
+}
+
+HIP_API hipError_t hipDrvGraphAddMemFreeNode(NEW_NODE, hipDeviceptr_t ptr)
+{
+    if (deps && !ndeps)
+        out = NULL;
+    ADD(NODE_MEM_FREE, free_node_set(node, ptr));
 }
 
 HIP_API hipError_t hipGraphAddHostNode(NEW_NODE, const hipHostNodeParams *p)
@@ -435,11 +540,13 @@ typedef struct {
         hipHostNodeParams host;
         hipGraph_t child;
         hipEvent_t event;
+        hipMemAllocNodeParams alloc;
+        void *free;
     } u;
     long long reserved2;
 } hipGraphNodeParams;
 
-static hipError_t set_any(hipGraphNode_t node, const hipGraphNodeParams *p)
+static hipError_t set_any(hipGraphNode_t node, hipGraphNodeParams *p)
 {
     if (!p || p->type != (int)node->type)
         return hipErrorInvalidValue;
@@ -457,28 +564,38 @@ static hipError_t set_any(hipGraphNode_t node, const hipGraphNodeParams *p)
     case NODE_WAIT_EVENT:
     case NODE_EVENT_RECORD:
         return set_event(node, p->u.event);
+    case NODE_MEM_ALLOC: /* stay what they are */
+        return node->u.memory.memory ? hipErrorInvalidValue
+                                     : alloc_node_set(node, &p->u.alloc);
+    case NODE_MEM_FREE:
+        return node->u.memory.memory ? hipErrorInvalidValue
+                                     : free_node_set(node, p->u.free);
     case NODE_EMPTY:
         break;
     }
     return hipSuccess;
 }
 
-HIP_API hipError_t hipGraphAddNode(NEW_NODE, const hipGraphNodeParams *p)
+HIP_API hipError_t hipGraphAddNode(NEW_NODE, hipGraphNodeParams *p)
 {
+    enum { LAST_NODE_TYPE = 14 }; /* batched operations on memory */
     hipGraphNode_t node;
     hipError_t error;
 
     ENTER();
     if (!out || !p)
         LEAVE(hipErrorInvalidValue);
-    if (p->type > NODE_EVENT_RECORD)
+    if (p->type < 0 || p->type > LAST_NODE_TYPE)
+        LEAVE(hipErrorInvalidValue);
+    if (p->type > NODE_EVENT_RECORD && p->type != NODE_MEM_ALLOC &&
+        p->type != NODE_MEM_FREE)
         LEAVE(hipErrorNotSupported);
     error = graph_add(graph, (enum node_type)p->type, deps, ndeps, &node);
     LEAVE(error == hipSuccess ? keep(set_any(node, p), node, out) : error);
 }
 
 HIP_API hipError_t hipGraphNodeSetParams(hipGraphNode_t node,
-                                         const hipGraphNodeParams *p)
+                                         hipGraphNodeParams *p)
 {
     ENTER();
     LEAVE(handle_valid(node, HANDLE_NODE) ? set_any(node, p)
@@ -487,7 +604,7 @@ HIP_API hipError_t hipGraphNodeSetParams(hipGraphNode_t node,
 
 HIP_API hipError_t hipGraphExecNodeSetParams(hipGraphExec_t exec,
                                              hipGraphNode_t node,
-                                             const hipGraphNodeParams *p)
+                                             hipGraphNodeParams *p)
 {
     hipGraphNode_t to;
 
@@ -568,6 +685,49 @@ static hipError_t keep_change(const struct hipGraphNode *before,
     }
 SETTERS(SETTER)
 
+HIP_API hipError_t hipDrvGraphMemcpyNodeSetParams(hipGraphNode_t node,
+                                                  const HIP_MEMCPY3D *p)
+{
+    hipGraphNode_t to;
+
+    ENTER();
+    to = target(NULL, false, node, NODE_MEMCPY);
+    LEAVE(to ? set_driver_copy(to, p) : hipErrorInvalidValue);
+}
+
+HIP_API hipError_t hipDrvGraphExecMemcpyNodeSetParams(hipGraphExec_t exec,
+                                                      hipGraphNode_t node,
+                                                      const HIP_MEMCPY3D *p,
+                                                      hipCtx_t context)
+{
+    struct hipGraphNode before;
+    hipGraphNode_t to;
+
+    ENTER();
+    (void)context;
+    to = target(exec, true, node, NODE_MEMCPY);
+    if (!to)
+        LEAVE(hipErrorInvalidValue);
+    before = *to;
+    LEAVE(keep_change(&before, to, set_driver_copy(to, p)));
+}
+
+HIP_API hipError_t hipDrvGraphExecMemsetNodeSetParams(
+    hipGraphExec_t exec, hipGraphNode_t node, const HIP_MEMSET_NODE_PARAMS *p,
+    hipCtx_t context)
+{
+    struct hipGraphNode before;
+    hipGraphNode_t to;
+
+    ENTER();
+    (void)context;
+    to = target(exec, true, node, NODE_MEMSET);
+    if (!to)
+        LEAVE(hipErrorInvalidValue);
+    before = *to;
+    LEAVE(keep_change(&before, to, set_driver_fill(to, p)));
+}
+
 /* The new child has to be built as the old one is. */
 static bool same_shape(hipGraph_t a, hipGraph_t b)
 {
@@ -632,6 +792,9 @@ static void tell_fill(const struct hipGraphNode *node, hipMemsetParams *p)
     X(hipGraphKernelNodeGetParams,     NODE_KERNEL,       hipKernelNodeParams, tell_kernel(node, out)) \
     X(hipGraphMemcpyNodeGetParams,     NODE_MEMCPY,       hipMemcpy3DParms,    *out = node->u.copy)    \
     X(hipGraphMemsetNodeGetParams,     NODE_MEMSET,       hipMemsetParams,     tell_fill(node, out))   \
+    X(hipDrvGraphMemcpyNodeGetParams,  NODE_MEMCPY,       HIP_MEMCPY3D,        box_for_driver(&node->u.copy, out)) \
+    X(hipGraphMemAllocNodeGetParams,   NODE_MEM_ALLOC,    hipMemAllocNodeParams, *out = node->u.memory.params) \
+    X(hipGraphMemFreeNodeGetParams,    NODE_MEM_FREE,     void *,              *out = node->u.memory.params.dptr) \
     X(hipGraphHostNodeGetParams,       NODE_HOST,         hipHostNodeParams,   *out = node->u.host)    \
     X(hipGraphEventRecordNodeGetEvent, NODE_EVENT_RECORD, hipEvent_t,          *out = node->u.event)   \
     X(hipGraphEventWaitNodeGetEvent,   NODE_WAIT_EVENT,   hipEvent_t,          *out = node->u.event)   \

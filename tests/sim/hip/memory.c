@@ -25,7 +25,7 @@ bool find_allocation(const void *ptr, struct sim_alloc *out)
         }
     }
     sim_mem_unpin();
-    return found;
+    return found || graph_memory_at(ptr, out);
 }
 
 /* Coherent with the host while kernels run: host memory but where its flags
@@ -103,6 +103,8 @@ static hipError_t release(void *ptr, enum origin origin)
         device_wait(owner_of(&a));
     if (a.origin == BY_POOL)
         return pool_free(a.base);
+    if (a.origin == BY_GRAPH)
+        return graph_memory_free(a.base, NULL);
     return sim_mem_free(a.base) ? hipSuccess : hipErrorInvalidValue;
 }
 
@@ -120,6 +122,7 @@ void free_device_memory(const struct device *device)
     }
     sim_mem_unpin();
     pools_reset(device);
+    graph_memory_reset(device);
 }
 
 /* ---- device memory ------------------------------------------------------ */

@@ -348,9 +348,10 @@ static hipError_t allocate(void **ptr, size_t size, hipMemPool_t pool,
 
     if (!q)
         return hipErrorInvalidHandle;
-    error = capture_forbids_queue(q);
     *ptr = NULL;
-    if (error == hipSuccess && size) {
+    if (size && is_capturing(q)) {
+        error = capture_alloc(q, pool ? pool->device : q->device, size, ptr);
+    } else if (size) {
         pthread_mutex_lock(&lock);
         if (!pool)
             pool = current_pool(q->device);
@@ -457,13 +458,16 @@ HIP_API hipError_t hipFreeAsync(void *ptr, hipStream_t stream)
     q = stream_queue(stream);
     if (!q)
         LEAVE(hipErrorInvalidHandle);
-    error = capture_forbids_queue(q);
-    if (error == hipSuccess)
+    if (!find_allocation(ptr, &a) || a.base != (uintptr_t)ptr)
         error = hipErrorInvalidValue;
-    if (error == hipErrorInvalidValue && find_allocation(ptr, &a) &&
-        a.base == (uintptr_t)ptr &&
-        (a.origin == BY_MALLOC || a.origin == BY_POOL))
+    else if (is_capturing(q))
+        error = capture_free(q, ptr);
+    else if (a.origin == BY_GRAPH)
+        error = graph_memory_free(a.base, q);
+    else if (a.origin == BY_MALLOC || a.origin == BY_POOL)
         error = free_on(&a, q);
+    else
+        error = hipErrorInvalidValue;
     queue_unref(q);
     LEAVE(error);
 }

@@ -297,9 +297,11 @@ enum origin {
     BY_MALLOC, /* hipMalloc and kin, hipMallocManaged */
     BY_HOST_MALLOC,
     BY_HOST_REGISTER,
-    BY_POOL
+    BY_POOL,
+    BY_GRAPH
 };
-/* The live allocation that holds the address; false if there is none. */
+/* The live allocation that holds the address, or the memory of a graph, mapped
+ * or not; false if there is none. */
 bool find_allocation(const void *ptr, struct sim_alloc *out);
 
 /* ---- copies (copy.c) ---------------------------------------------------- */
@@ -323,6 +325,11 @@ size_t span(size_t width, size_t height, size_t depth, size_t pitch,
  * where the direction allows that. */
 hipError_t check_end(const void *ptr, size_t n, bool may_be_plain, bool *known,
                      struct sim_alloc *a);
+/* Takes over the reference to the queue, too. */
+hipError_t copy_3d(const hipMemcpy3DParms *p, struct queue *q, bool blocking);
+/* A box from the driver's structure and back (copy_driver.c). */
+hipError_t driver_box(const HIP_MEMCPY3D *p, hipMemcpy3DParms *box);
+void box_for_driver(const hipMemcpy3DParms *box, HIP_MEMCPY3D *p);
 /* A box that a graph copies: checked; queued, without waiting. */
 hipError_t copy_box_check(const hipMemcpy3DParms *p);
 hipError_t copy_box(const hipMemcpy3DParms *p, struct queue *queue);
@@ -382,6 +389,17 @@ hipError_t capture_forbids_memory(void);   /* allocating and freeing */
 hipError_t capture_forbids_default(const struct queue *queue);
 /* The stream is about to go. */
 void capture_abandon(struct queue *queue);
+
+/* ---- memory of graphs (graph_memory.c) ---------------------------------- */
+
+bool graph_memory_at(const void *ptr, struct sim_alloc *out);
+/* Frees it: on a queue, or at once if that is NULL. */
+hipError_t graph_memory_free(uint64_t base, struct queue *queue);
+void graph_memory_reset(const struct device *device);
+/* hipMallocAsync() and hipFreeAsync() on a capturing stream. */
+hipError_t capture_alloc(struct queue *queue, struct device *device,
+                         uint64_t size, void **ptr);
+hipError_t capture_free(struct queue *queue, void *ptr);
 
 /* ---- memory pools (pool.c) ---------------------------------------------- */
 

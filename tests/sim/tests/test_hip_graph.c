@@ -678,8 +678,10 @@ static void test_nodes_by_generic_parameters(void **state)
     expect_data(8);
     p.type = 3;
     EXPECT(hipErrorInvalidValue, hipGraphNodeSetParams(node, &p));
-    p.type = 10; /* memory */
+    p.type = 8; /* an external semaphore */
     EXPECT(hipErrorNotSupported, hipGraphAddNode(&node, graph, NULL, 0, &p));
+    p.type = 32; /* none */
+    EXPECT(hipErrorInvalidValue, hipGraphAddNode(&node, graph, NULL, 0, &p));
     EXPECT(hipSuccess, hipGraphExecDestroy(exec));
     EXPECT(hipSuccess, hipGraphDestroy(graph));
 }
