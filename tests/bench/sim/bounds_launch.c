@@ -200,6 +200,140 @@ static void gemm(struct bench_launch *l, struct shape_use *use,
     l->nops = 2. * (double)(m * n * k);
 }
 
+/* ---- steps of language models ---- */
+
+/* rows x columns, a block a row */
+static void a_block_each(struct bench_launch *l, const struct shape *s)
+{
+    l->grid[0] = (unsigned)s->n[0];
+    l->block[0] = s->n[1] < 1024 ? 128 : 256;
+}
+
+static void rmsnorm_add(struct bench_launch *l, struct shape_use *use,
+                        const struct shape *s)
+{
+    const uint64_t nbytes = s->n[0] * s->n[1] * size_of(s->kernel);
+
+    (void)use;
+    a_block_each(l, s);
+    for (int i = 0; i < 4; i++)
+        bench_arg(l, shape_memory(nbytes));
+    bench_arg(l, shape_memory(s->n[1] * size_of(s->kernel)));
+    bench_arg(l, s->n[1]);
+    bench_arg(l, l->block[0]);
+    bench_arg_f32(l, 1e-5f);
+    l->nbytes = 4. * (double)nbytes;
+}
+
+static void rmsnorm_quantize(struct bench_launch *l, struct shape_use *use,
+                             const struct shape *s)
+{
+    const uint64_t nbytes = s->n[0] * s->n[1] * size_of(s->kernel);
+    const uint64_t padded = div_up(s->n[1], 512) * 512;
+
+    (void)use;
+    a_block_each(l, s);
+    for (int i = 0; i < 3; i++)
+        bench_arg(l, shape_memory(nbytes));
+    bench_arg(l, shape_memory(s->n[1] * size_of(s->kernel)));
+    bench_arg(l, shape_memory(s->n[0] * padded / 32 * 36));
+    bench_arg(l, s->n[1]);
+    bench_arg(l, padded);
+    bench_arg_f32(l, 1e-5f);
+    l->nbytes = 3. * (double)nbytes + (double)(s->n[0] * padded / 32 * 36);
+}
+
+static void gated(struct bench_launch *l, struct shape_use *use,
+                  const struct shape *s)
+{
+    const uint64_t n = s->n[0] * s->n[1];
+
+    (void)use;
+    a_thread_each(l, n);
+    bench_arg(l, n);
+    for (int i = 0; i < 3; i++)
+        bench_arg(l, shape_memory(n * size_of(s->kernel)));
+    l->nbytes = 3. * (double)(n * size_of(s->kernel));
+}
+
+/* rows x columns x rows of the mask */
+static void softmax_masked(struct bench_launch *l, struct shape_use *use,
+                           const struct shape *s)
+{
+    const uint64_t nbytes = s->n[0] * s->n[1] * size_of(s->kernel);
+    const uint64_t mask = s->n[2] * s->n[1] * size_of(s->kernel);
+
+    (void)use;
+    a_block_each(l, s);
+    bench_arg(l, shape_memory(nbytes));
+    bench_arg(l, shape_memory(mask));
+    bench_arg(l, shape_memory(nbytes));
+    bench_arg(l, s->n[1]);
+    bench_arg(l, s->n[2]);
+    bench_arg_f32(l, 0.125f);
+    l->nbytes = 2. * (double)nbytes + (double)mask;
+}
+
+/* tokens x heads x d, all of it turned */
+static void rope_pos(struct bench_launch *l, struct shape_use *use,
+                     const struct shape *s)
+{
+    const uint64_t n = s->n[0] * s->n[1] * s->n[2];
+
+    (void)use;
+    l->grid[0] = (unsigned)div_up(n / 2, 256);
+    l->block[0] = 256;
+    bench_arg(l, shape_memory(n * size_of(s->kernel)));
+    bench_arg(l, ids(s->n[0], 1 << 16, 1));
+    bench_arg(l, 0);
+    bench_arg(l, shape_memory(n * size_of(s->kernel)));
+    for (int i = 0; i < 3; i++)
+        bench_arg(l, s->n[i]);
+    bench_arg(l, s->n[2]);
+    bench_arg_f32(l, 500000);
+    bench_arg_f32(l, 1);
+    bench_arg_f32(l, 0);
+    bench_arg_f32(l, 1);
+    bench_arg_f32(l, 0);
+    bench_arg_f32(l, 0);
+    bench_arg(l, strcmp(s->layout, "halves") == 0);
+    l->nbytes = 2. * (double)(n * size_of(s->kernel));
+}
+
+static void argmax_last(struct bench_launch *l, struct shape_use *use,
+                        const struct shape *s)
+{
+    const uint64_t zero[2] = {0, 0};
+
+    (void)use;
+    l->grid[0] = (unsigned)div_up(s->n[1], 2048);
+    l->block[0] = 256;
+    bench_arg(l, shape_memory(s->n[0] * s->n[1] * size_of(s->kernel)));
+    bench_arg(l, shape_memory(4));
+    bench_arg(l, shape_upload(zero, sizeof(zero)));
+    bench_arg(l, s->n[0]);
+    bench_arg(l, s->n[1]);
+    l->nbytes = (double)(s->n[1] * size_of(s->kernel));
+}
+
+/* one row, of which k are kept */
+static void sample(struct bench_launch *l, struct shape_use *use,
+                   const struct shape *s)
+{
+    (void)use;
+    l->grid[0] = 1;
+    l->block[0] = 1024;
+    bench_arg(l, shape_memory(s->n[0] * size_of(s->kernel)));
+    bench_arg(l, shape_memory(4));
+    bench_arg(l, s->n[0]);
+    bench_arg(l, s->n[1]);
+    bench_arg_f32(l, 0.95f);
+    bench_arg_f32(l, 0.8f);
+    bench_arg(l, 1);
+    bench_arg(l, 1);
+    l->nbytes = (double)(s->n[0] * size_of(s->kernel));
+}
+
 /* ---- quantized ---- */
 
 static const struct format {
@@ -371,6 +505,15 @@ const struct shape_family *bounds_family_of(const struct shape *shape)
         {"", {"s_u*", 3, scatter}},
         {"", {"sa_*", 3, scatter}},
         {"", {"gemm_*_m*", 3, gemm}},
+        {"", {"rmsnorm_add_*", 2, rmsnorm_add}},
+        {"", {"add_rmsnorm_quantize_*", 2, rmsnorm_quantize}},
+        {"", {"silu_mul_*", 2, gated}},
+        {"", {"gelu_mul_*", 2, gated}},
+        {"", {"softmax_masked_*", 3, softmax_masked}},
+        {"", {"rope_pos_*", 3, rope_pos}},
+        {"halves", {"rope_pos_*", 3, rope_pos}},
+        {"", {"argmax_last_*", 2, argmax_last}},
+        {"", {"sample_*", 2, sample}},
         {"", {"asort_*", 2, sort}},
         {"", {"dequantize_block_*", 2, dequantize}},
         {"", {"dequantize_mul_mat_vec_*", 2, dequantize_mat_vec}},

@@ -1,0 +1,78 @@
+/*
+ * fused.hip - steps of language models that several kernels would take
+ *
+ *   rmsnorm_add_T            residual sum and RMS norm          fused/norm.h
+ *   add_rmsnorm_quantize_q8_1_T
+ *                            the same, to Q8_1 blocks           fused/norm.h
+ *   silu_mul_T, gelu_mul_T   dst = f(gate) * up, numel each; dst may be gate or
+ *                            up; any grid and block; gelu is the one with tanh
+ *   softmax_masked_T         softmax of masked scores           fused/softmax.h
+ *   rope_pos_T               rotary embedding by positions      fused/rope.h
+ *   argmax_last_T            the likeliest token                fused/argmax.h
+ *   sample_T                 a token by top-k and top-p         fused/sample.h
+ *
+ * T is f32, f16 or bf16. All is computed in f32 and rounded once.
+ */
+#include "fused/argmax.h"
+#include "fused/norm.h"
+#include "fused/rope.h"
+#include "fused/sample.h"
+#include "fused/softmax.h"
+#include "map.h"
+#include "unary_math.h"
+
+#define GATED(name, T)                                                         \
+    KERNEL_PAIRED name##_mul_##T(size_t numel, const T *gate, const T *up,     \
+                                 T *dst)                                       \
+    {                                                                          \
+        map_binary(numel, 0, nullptr, gate, up, dst, [](T g, T u) -> T {       \
+            return convert<T>(name##_of<T>(convert<f32>(g)) *                  \
+                              convert<f32>(u));                                \
+        });                                                                    \
+    }
+
+#define EXPORT(T)                                                              \
+    KERNEL rmsnorm_add_##T(const T *src, const T *residual, T *dst, T *sum,    \
+                           const T *alpha, i32 n_cols, i32 block_size,         \
+                           f32 eps)                                            \
+    {                                                                          \
+        (void)block_size; /* the block tells */                                \
+        rmsnorm_add(src, residual, dst, sum, alpha, n_cols, eps);              \
+    }                                                                          \
+    KERNEL add_rmsnorm_quantize_q8_1_##T(const T *src, const T *residual,      \
+                                         T *sum, const T *alpha, void *vy,     \
+                                         i32 n_cols, i32 n_padded, f32 eps)    \
+    {                                                                          \
+        add_rmsnorm_quantize(src, residual, sum, alpha, vy, n_cols, n_padded,  \
+                             eps);                                             \
+    }                                                                          \
+    GATED(silu, T)                                                             \
+    GATED(gelu, T)                                                             \
+    KERNEL softmax_masked_##T(const T *src, const T *mask, T *dst, i32 n_cols, \
+                              u32 rows_per_mask, f32 scale)                    \
+    {                                                                          \
+        softmax_masked(src, mask, dst, n_cols, rows_per_mask, scale);          \
+    }                                                                          \
+    KERNEL_UP_TO(256)                                                          \
+    rope_pos_##T(const T *src, const i32 *positions, const f32 *freq_factors,  \
+                 T *dst, u32 tokens, u32 heads, u32 d, u32 n_dims, f32 base,   \
+                 f32 scale, f32 ext, f32 attn, f32 corr_low, f32 corr_high,    \
+                 u32 flags)                                                    \
+    {                                                                          \
+        rope_pos(src, positions, freq_factors, dst, tokens, heads, d, n_dims,  \
+                 base, scale, ext, attn, corr_low, corr_high, flags);          \
+    }                                                                          \
+    KERNEL argmax_last_##T(const T *logits, u32 *index, u64 *work, u32 rows,   \
+                           u32 n)                                              \
+    {                                                                          \
+        argmax_last(logits, index, work, rows, n);                             \
+    }                                                                          \
+    KERNEL sample_##T(const T *logits, u32 *token, u32 n, u32 k, f32 p,        \
+                      f32 temperature, u64 seed, u64 offset)                   \
+    {                                                                          \
+        sample(logits, token, n, k, p, temperature, seed, offset);             \
+    }
+
+EXPORT(f32)
+EXPORT(f16)
+EXPORT(bf16)

@@ -1,0 +1,77 @@
+/*
+ * argmax.h - the greatest of a row of logits, by all of a grid
+ *
+ * logits  [rows, n] of T, of which the last row counts
+ * index   one u32: where the greatest is; of equal ones the first. A NaN is
+ *         greater than any number
+ * work    two u64, zero before the first launch; a launch leaves them zero
+ *
+ * A block adds its greatest to work[0] by one atomic maximum, and the last of
+ * the blocks hands the result over. Any 1-D grid; launches that may overlap
+ * need work of their own.
+ */
+#pragma once
+
+#include "fused/row.h"
+
+/* bits of v in the order of the numbers; both zeros alike */
+DEV u32 ordered_bits(f32 v)
+{
+    const u32 bits = bits_as<u32>(v + 0.0f);
+
+    return bits >> 31 ? ~bits : bits | 0x80000000u;
+}
+
+DEV f32 number_of_ordered(u32 ordered)
+{
+    return bits_as<f32>(ordered >> 31 ? ordered & 0x7fffffffu : ~ordered);
+}
+
+/* greater for greater values, then for lower places; 0 is below all of them */
+DEV u64 place_key(u32 ordered, u32 i)
+{
+    return (u64)ordered << 32 | (u32)~i;
+}
+
+template <typename T> DEV u64 nan_first_key(T v, u32 i)
+{
+    const f32 x = convert<f32>(v);
+
+    return place_key(x == x ? ordered_bits(x) : ~0u, i);
+}
+
+template <typename T>
+DEV void argmax_last(const T *logits, u32 *index, u64 *work, u32 rows, u32 n)
+{
+    constexpr u32 V = vector_length<T>;
+    BLOCK_SCRATCH(u64, scratch);
+    const team t = block_team();
+    u64 best = 0;
+
+    if (rows == 0 || n == 0)
+        return;
+    logits += (u64)(rows - 1) * n;
+
+    const u32 vectors = is_aligned(logits, 16) ? n / V : 0;
+
+    for (u64 k = global_thread(); k < vectors; k += global_threads()) {
+        const Pack<T, V> v = load_pack<V>(logits + k * V);
+
+        UNROLL
+        for (u32 i = 0; i < V; i++)
+            best = max_of(best, nan_first_key(v[i], (u32)k * V + i));
+    }
+    for (u64 i = (u64)vectors * V + global_thread(); i < n;
+         i += global_threads())
+        best = max_of(best, nan_first_key(logits[i], (u32)i));
+    best = team_reduce(t, scratch, 0, best, larger());
+    if (threadIdx.x == 0) {
+        atomicMax(&work[0], best);
+        __threadfence(); /* before this block counts as done */
+        if (atomicAdd(&work[1], 1ull) == (u64)gridDim.x - 1) {
+            __threadfence();
+            *index = ~(u32)atomicExch(&work[0], 0ull);
+            atomicExch(&work[1], 0ull);
+        }
+    }
+}

@@ -1,0 +1,257 @@
+/*
+ * norm.h - the residual's sum and its RMS norm, to numbers or to Q8_1 blocks
+ *
+ * src, residual  [rows, n] of T; residual may be null, for 0
+ * sum            [rows, n] of T: src + residual, rounded to T; may be null, or
+ *                src or residual
+ * alpha          [n] of T, null for 1
+ * dst            [rows, n] of T: sum / sqrt(mean(sum^2) + eps) * alpha
+ * vy             [rows, n_padded / 32] Q8_1 blocks of the same numbers, not
+ *                rounded to T before; zero behind column n
+ *
+ * Row = blockIdx.x; blocks of any power of two from 32 to 1024 threads. Sums
+ * are kept in f32. The norm is of the sum as T has it, so that it is what a
+ * later kernel would make of `sum`.
+ */
+#pragma once
+
+#include "fused/row.h"
+#include "reduce/norm.h"
+
+template <typename T> struct added_row {
+    using A = calc_t<T>;
+    const team &t;
+    const team_scratch<A> &scratch;
+    const T *src, *residual;
+    T *sum;
+    const T *alpha;
+    u32 n;
+    A eps;
+
+    template <u32 V, u32 K>
+    DEV_MEMBER void add(row_tile<T, V, K> &x, u32 first) const
+    {
+        x.load(t, src, first, n);
+        if (residual) {
+            row_tile<T, V, K> r;
+
+            r.load(t, residual, first, n);
+            UNROLL
+            for (u32 k = 0; k < K; k++)
+                UNROLL
+            for (u32 i = 0; i < V; i++)
+                x.v[k][i] = convert<A>(convert<T>(x.v[k][i] + r.v[k][i]));
+        }
+        if (sum)
+            x.each(t, first, n,
+                   [&](A *v, u32 c) { write_columns<V>(sum + c, v); });
+    }
+    /* once more; `sum` may have taken the place of what it was made of */
+    template <u32 V, u32 K>
+    DEV_MEMBER void add_again(row_tile<T, V, K> &x, u32 first) const
+    {
+        if (sum)
+            x.load(t, sum, first, n);
+        else
+            add(x, first);
+    }
+    template <u32 V, u32 K>
+    DEV_MEMBER A squares(row_tile<T, V, K> &x, u32 first) const
+    {
+        A s = 0;
+
+        x.each(t, first, n, [&](A *v, u32) {
+            UNROLL
+            for (u32 i = 0; i < V; i++)
+                s = fused(v[i], v[i], s);
+        });
+        return s;
+    }
+    DEV_MEMBER A scale(A squares_here) const
+    {
+        const A all = team_reduce(t, scratch, 0, squares_here, plus());
+
+        return reciprocal_root(all / (A)n + eps);
+    }
+};
+
+/* OUT has end(), and finish<V, K>(added, tile, first, scale) for columns */
+template <typename T, typename OUT> struct norm_added {
+    using A = calc_t<T>;
+    static constexpr u32 most = OUT::most;
+    added_row<T> row;
+    OUT out;
+
+    template <u32 V, u32 K> DEV_MEMBER void run()
+    {
+        row_tile<T, V, K> x;
+
+        row.add(x, 0);
+        out.finish(row, x, 0, row.scale(row.squares(x, 0)));
+    }
+    template <u32 V> DEV_MEMBER void stream()
+    {
+        row_tile<T, V, piece<V>> x;
+        const u32 span = piece<V> * V * row.t.size;
+        A s = 0;
+
+        NO_UNROLL
+        for (u64 first = 0; first < row.n; first += span) {
+            row.add(x, (u32)first);
+            s += row.squares(x, (u32)first);
+        }
+        const A g = row.scale(s);
+
+        NO_UNROLL
+        for (u64 first = 0; first < out.end(); first += span) {
+            row.add_again(x, (u32)first);
+            out.finish(row, x, (u32)first, g);
+        }
+    }
+};
+
+template <typename T> struct to_numbers {
+    using A = calc_t<T>;
+    static constexpr u32 most = 4; /* vectors that a thread holds */
+    T *dst;
+    u32 n;
+
+    DEV_MEMBER u32 end() const
+    {
+        return n;
+    }
+    template <u32 V, u32 K>
+    DEV_MEMBER void finish(const added_row<T> &row, row_tile<T, V, K> &x,
+                           u32 first, A g) const
+    {
+        x.each(row.t, first, n, [&](A *v, u32 c) {
+            finish_columns<V>(dst, v, c, g, row.alpha, (const T *)nullptr);
+        });
+    }
+};
+
+/* v joined over the lanes that have a block's columns, V each */
+template <u32 V, typename Op> DEV f32 join_block(f32 v, Op op)
+{
+    if constexpr (V <= 1)
+        v = op(v, lane_xor<16>(v));
+    if constexpr (V <= 2)
+        v = op(v, lane_xor<8>(v));
+    if constexpr (V <= 4)
+        v = op(v, lane_xor<4>(v));
+    v = op(v, lane_xor<2>(v));
+    return op(v, lane_xor<1>(v));
+}
+
+/* a block of Q8_1: f16 scale, f16 sum of what was quantized, 32 quants */
+constexpr u32 q8_1_elems = 32, q8_1_bytes = 36;
+
+template <typename T> struct to_q8_1 {
+    static constexpr u32 most = 2;
+    u8 *blocks;
+    u32 n, n_padded;
+
+    DEV_MEMBER u32 end() const
+    {
+        return n_padded;
+    }
+    /* lanes with columns of one block stay together: n_padded is whole blocks
+     */
+    template <u32 V, u32 K>
+    DEV_MEMBER void finish(const added_row<T> &row, row_tile<T, V, K> &x,
+                           u32 first, f32 g) const
+    {
+        x.each(row.t, first, n_padded, [&](f32 *v, u32 c) {
+            f32 most = 0, total = 0;
+
+            UNROLL
+            for (u32 i = 0; i < V; i++) {
+                v[i] = c < n ? v[i] * g : 0.0f;
+                if (c < n && row.alpha)
+                    v[i] *= (f32)row.alpha[c + i];
+                most = fmaxf(most, fabsf(v[i]));
+                total += v[i];
+            }
+            most =
+                join_block<V>(most, [](f32 a, f32 b) { return fmaxf(a, b); });
+            total = join_block<V>(total, plus());
+
+            const f32 d = most / 127.0f;
+            u8 *block = blocks + (u64)(c / q8_1_elems) * q8_1_bytes;
+            Pack<u8, V> quants;
+
+            UNROLL
+            for (u32 i = 0; i < V; i++) {
+                const f32 q = most == 0.0f ? 0.0f : roundf(v[i] / d);
+
+                /* a NaN has no integer: 0 */
+                quants[i] = (u8)(q == q ? (i32)q : 0);
+            }
+            /* blocks are aligned to 4 bytes */
+            UNROLL
+            for (u32 i = 0; i < V; i += V < 4 ? V : 4)
+                store_raw<(V < 4 ? V : 4)>(
+                    block + 4 + c % q8_1_elems + i,
+                    *reinterpret_cast<const Raw<u8, (V < 4 ? V : 4)> *>(
+                        &quants[i]));
+            if (c % q8_1_elems == 0)
+                *reinterpret_cast<u32 *>(block) =
+                    convert<f16>(d).bits | (u32)convert<f16>(total).bits << 16;
+        });
+    }
+};
+
+template <typename T>
+DEV added_row<T>
+block_row(const team &t, const team_scratch<calc_t<T>> &scratch, const T *src,
+          const T *residual, T *sum, const T *alpha, u32 n, f32 eps)
+{
+    const u64 at = (u64)blockIdx.x * n;
+
+    return {t,
+            scratch,
+            src + at,
+            residual ? residual + at : residual,
+            sum ? sum + at : sum,
+            alpha,
+            n,
+            eps};
+}
+
+template <typename T>
+DEV void rmsnorm_add(const T *src, const T *residual, T *dst, T *sum,
+                     const T *alpha, i32 n_cols, f32 eps)
+{
+    BLOCK_SCRATCH(calc_t<T>, scratch);
+    const u32 n = n_cols > 0 ? (u32)n_cols : 0;
+    const team t = block_team();
+    const u32 addresses = (u32)(u64)src | (u32)(u64)residual | (u32)(u64)dst |
+                          (u32)(u64)sum | (u32)(u64)alpha;
+    norm_added<T, to_numbers<T>> f = {
+        block_row(t, scratch, src, residual, sum, alpha, n, eps),
+        {dst + (u64)blockIdx.x * n, n}};
+
+    if (n > 0)
+        with_block_row<T>(f, n % vector_length<T> == 0 && addresses % 16 == 0,
+                          n);
+}
+
+template <typename T>
+DEV void add_rmsnorm_quantize(const T *src, const T *residual, T *sum,
+                              const T *alpha, void *vy, i32 n_cols,
+                              i32 n_padded, f32 eps)
+{
+    BLOCK_SCRATCH(f32, scratch);
+    const u32 n = n_cols > 0 ? (u32)n_cols : 0;
+    const u32 blocks = n_padded > 0 ? (u32)n_padded / q8_1_elems : 0;
+    const team t = block_team();
+    const u32 addresses = (u32)(u64)src | (u32)(u64)residual | (u32)(u64)sum;
+    norm_added<T, to_q8_1<T>> f = {
+        block_row(t, scratch, src, residual, sum, alpha, n, eps),
+        {static_cast<u8 *>(vy) + (u64)blockIdx.x * blocks * q8_1_bytes, n,
+         blocks * q8_1_elems}};
+
+    if (n > 0)
+        with_block_row<T>(f, n % vector_length<T> == 0 && addresses % 16 == 0,
+                          max_of(n, f.out.n_padded));
+}

@@ -1,0 +1,200 @@
+/*
+ * rope.h - rotary position embedding by positions, with YaRN
+ *
+ * src, dst      [tokens, heads, d] of T; dst may be src
+ * positions     [tokens] i32
+ * freq_factors  [n_dims / 2] f32, or null for 1
+ *
+ * The first n_dims of each d numbers are turned in pairs, the others copied.
+ * Pair j of n_dims / 2 is (2 j, 2 j + 1), and with the flag ROPE_NEOX
+ * (j, j + n_dims / 2). Its angle and length are those of YaRN (Peng, Quesnelle,
+ * Fan and Shippole, 'YaRN: Efficient Context Window Extension of Large Language
+ * Models', 2023), as llama.cpp's models state them:
+ *
+ *   whole  = position * base^(-2 j / n_dims) / freq_factors[j]
+ *   ramp   = 1 - clamp((j - corr_low) / max(0.001, corr_high - corr_low), 0, 1)
+ *   angle  = whole * scale, moved by ext * ramp of the way towards whole
+ *   length = attn * (1 + 0.1 ln(1 / scale)) if ext is not 0, else attn
+ *
+ * With ext = 0 and attn = scale = 1 it is plain rope. Angles are worked out in
+ * f64 and brought into one turn before they are rounded to f32, so they are as
+ * good at position 2^20 as at 1. Any 1-D grid and block.
+ */
+#pragma once
+
+#include "division.h"
+
+enum { ROPE_NEOX = 1 };
+
+/* heads that a thread turns by one angle, in launches with enough threads */
+constexpr u32 rope_heads_each = 4;
+constexpr u64 rope_many = 1u << 20; /* pairs */
+
+struct rope_angles {
+    const i32 *positions;
+    const f32 *freq_factors;
+    f64 per_pair; /* log2 of the angles' ratio from pair to pair */
+    f32 scale, ext, length, corr_low, corr_high;
+
+    DEV_MEMBER rope_angles(const i32 *p, const f32 *factors, u32 dims, f32 base,
+                           f32 s, f32 e, f32 attn, f32 low, f32 high)
+        : positions(p), freq_factors(factors),
+          per_pair(-2.0 * log2((f64)base) / (f64)dims), scale(s), ext(e),
+          length(e != 0 ? attn * (1.0f - 0.1f * logf(s)) : attn), corr_low(low),
+          corr_high(high)
+    {
+    }
+    /* 1 up to corr_low, 0 from corr_high on */
+    DEV_MEMBER f64 ramp(u32 j) const
+    {
+        const f64 span = (f64)corr_high - (f64)corr_low;
+        const f64 way =
+            ((f64)j - (f64)corr_low) / (span > 0.001 ? span : 0.001);
+
+        return way <= 0 ? 1 : way >= 1 ? 0 : 1 - way;
+    }
+    DEV_MEMBER void at(u64 token, u32 j, f32 &cosine, f32 &sine) const
+    {
+        constexpr f64 turn = 0.15915494309189535; /* 1 / 2 pi */
+        f64 whole = (f64)positions[token] * turn * exp2((f64)j * per_pair);
+
+        if (freq_factors)
+            whole /= (f64)freq_factors[j];
+        f64 turns = whole * (f64)scale;
+
+        if (ext != 0)
+            turns += (whole - turns) * ((f64)ext * ramp(j));
+        sincospif((f32)(2 * (turns - rint(turns))), &sine, &cosine);
+        cosine *= length;
+        sine *= length;
+    }
+};
+
+template <typename T> struct rope_rows {
+    const T *src;
+    T *dst;
+    u64 tokens;
+    u32 heads, d, half;
+
+    /* V pairs of a thread, of up to `most` heads: read first, then written */
+    template <bool NEOX, u32 V, u32 most>
+    DEV_MEMBER void turn(const rope_angles &angles) const
+    {
+        constexpr u32 across = NEOX ? V : 2 * V; /* numbers side by side */
+        const u32 packs = half / V, groups = div_up(heads, most);
+        const u64 items = tokens * groups * packs, step = global_threads();
+
+        for (u64 i = global_thread(); i < items; i += step) {
+            const u64 row = divide(i, packs), token = divide(row, groups);
+            const u32 j = (u32)(i - row * packs) * V;
+            const u32 head = (u32)(row - token * groups) * most;
+            const u64 first =
+                (token * heads + head) * d + (NEOX ? j : 2 * (u64)j);
+            Pack<T, across> a[most], e[most];
+            f32 cosine[V], sine[V];
+
+            UNROLL
+            for (u32 h = 0; h < most; h++) {
+                const u64 at = first + (head + h < heads ? (u64)h * d : 0);
+
+                a[h] = load_pack<across>(src + at);
+                if constexpr (NEOX)
+                    e[h] = load_pack<across>(src + at + half);
+            }
+            UNROLL
+            for (u32 v = 0; v < V; v++)
+                angles.at(token, j + v, cosine[v], sine[v]);
+            UNROLL
+            for (u32 h = 0; h < most; h++) {
+                const u64 at = first + (u64)h * d;
+
+                UNROLL
+                for (u32 v = 0; v < V; v++) {
+                    T &p = a[h][NEOX ? v : 2 * v];
+                    T &q = NEOX ? e[h][v] : a[h][2 * v + 1];
+                    const f32 x = convert<f32>(p), y = convert<f32>(q);
+
+                    p = convert<T>(x * cosine[v] - y * sine[v]);
+                    q = convert<T>(x * sine[v] + y * cosine[v]);
+                }
+                if (head + h >= heads)
+                    break;
+                store_pack<across>(dst + at, a[h]);
+                if constexpr (NEOX)
+                    store_pack<across>(dst + at + half, e[h]);
+            }
+        }
+    }
+    template <bool NEOX, u32 V>
+    DEV_MEMBER void turn_all(const rope_angles &angles) const
+    {
+        if (tokens * heads * half >= rope_many)
+            turn<NEOX, V, rope_heads_each>(angles);
+        else
+            turn<NEOX, V, 1>(angles);
+    }
+    /* a pair a thread, `far` numbers apart, `step` from pair to pair */
+    DEV_MEMBER void turn_apart(const rope_angles &angles, u32 far,
+                               u32 step) const
+    {
+        const u64 items = tokens * heads * half;
+
+        for (u64 i = global_thread(); i < items; i += global_threads()) {
+            const u64 row = divide(i, half);
+            const u32 j = (u32)(i - row * half);
+            const u64 at = row * d + (u64)j * step;
+            const f32 x = convert<f32>(src[at]);
+            const f32 y = convert<f32>(src[at + far]);
+            f32 cosine, sine;
+
+            angles.at(divide(row, heads), j, cosine, sine);
+            dst[at] = convert<T>(x * cosine - y * sine);
+            dst[at + far] = convert<T>(x * sine + y * cosine);
+        }
+    }
+    /* what is behind the pairs */
+    DEV_MEMBER void copy_rest() const
+    {
+        const u32 rest = d - 2 * half;
+        const u64 n = rest > 0 && dst != src ? tokens * heads * rest : 0;
+
+        for (u64 i = global_thread(); i < n; i += global_threads()) {
+            const u64 row = divide(i, rest);
+            const u64 at = row * d + 2 * half + (i - row * rest);
+
+            dst[at] = src[at];
+        }
+    }
+};
+
+template <typename T>
+DEV void rope_pos(const T *src, const i32 *positions, const f32 *freq_factors,
+                  T *dst, u32 tokens, u32 heads, u32 d, u32 n_dims, f32 base,
+                  f32 scale, f32 ext, f32 attn, f32 corr_low, f32 corr_high,
+                  u32 flags)
+{
+    /* pairs in 4 bytes, or what lies side by side of one pair */
+    constexpr u32 V = 4 / sizeof(T), nbytes = 2 * sizeof(T);
+    const u32 dims = min_of(n_dims, d), half = dims / 2;
+    const rope_rows<T> rows = {src, dst, tokens, heads, d, half};
+
+    if (heads == 0 || d == 0)
+        return;
+    if (half > 0) {
+        const rope_angles angles(positions, freq_factors, n_dims, base, scale,
+                                 ext, attn, corr_low, corr_high);
+        const bool neox = flags & ROPE_NEOX;
+        const u32 alignment = neox ? V * sizeof(T) : nbytes;
+        const bool aligned =
+            is_aligned(src, alignment) && is_aligned(dst, alignment) &&
+            (neox ? V == 1 || (d % V == 0 && half % V == 0) : d % 2 == 0);
+
+        if (!aligned)
+            rows.turn_apart(angles, neox ? half : 1, neox ? 1 : 2);
+        else if (neox)
+            rows.template turn_all<true, V>(angles);
+        else
+            rows.template turn_all<false, 1>(angles);
+    }
+    rows.copy_rest();
+}

@@ -1,0 +1,44 @@
+/*
+ * row.h - a block's row: held in registers where it fits, else met twice
+ *
+ * A row is a block's, blockIdx.x, shared by the threads along x; reduce/row.h
+ * says how it is spread over them.
+ */
+#pragma once
+
+#include "reduce/row.h"
+
+/* the block as a team */
+DEV team block_team()
+{
+    return make_team(blockDim.x, threadIdx.x, 0, 1);
+}
+
+/* LDS for the sums and maxima of a block */
+#define BLOCK_SCRATCH(A, name)                                                 \
+    __shared__ A name##_slots[2][max_groups];                                  \
+    __shared__ A name##_all[max_block];                                        \
+    const team_scratch<A> name = {name##_slots, name##_all}
+
+/*
+ * Calls f.run<V, K>() where K = 1 or F::most vectors a thread hold n columns,
+ * else f.stream<V>(): rows that are not aligned are met in pieces always.
+ */
+template <typename T, typename F>
+DEV void with_block_row(F &f, bool aligned, u32 n)
+{
+    constexpr u32 V = vector_length<T>;
+    const u32 threads = blockDim.x;
+
+    if (aligned && n <= threads * V)
+        f.template run<V, 1>();
+    else if (aligned && n <= F::most * threads * V)
+        f.template run<V, F::most>();
+    else if (aligned)
+        f.template stream<V>();
+    else
+        f.template stream<1>();
+}
+
+/* vectors of V that a thread takes at once of a row in pieces */
+template <u32 V> constexpr u32 piece = V == 1 ? 4 : 2;

@@ -1,0 +1,813 @@
+/* fused.c - the fused steps of language models against wide references
+ *
+ * v = 2^-24 is f32's unit roundoff, in which all of them compute.
+ */
+#include "harness.h"
+
+#include "gguf_product.h"
+#include "philox_ref.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+extern const kpk_module kpk_module_fused;
+
+#define V 0x1p-24L
+
+static kt_real depth(size_t n, size_t threads)
+{
+    kt_real p = (kt_real)((n + threads - 1) / threads);
+
+    for (size_t t = threads; t > 1; t = (t + 1) / 2)
+        p += 1;
+    return p;
+}
+
+/* what numbers become in the type */
+static kt_real rounded(enum kt_type type, kt_real v)
+{
+    const uint64_t code = kt_encode(type, v);
+
+    return kt_get(type, &code, 0);
+}
+
+/* ---- rmsnorm_add, add_rmsnorm_quantize_q8_1 ---- */
+
+enum { NO_RESIDUAL = 1, NO_SUM = 2, NO_ALPHA = 4, IN_PLACE = 8, SPECIAL = 16 };
+
+static const struct norm_case {
+    size_t rows, n, padded;
+    unsigned threads;
+    size_t lead;
+    unsigned how;
+} norm_cases[] = {
+    {3, 1, 32, 32, 1, 0},
+    {2, 7, 512, 32, 0, NO_ALPHA},
+    {2, 32, 32, 32, 0, 0},
+    {3, 64, 512, 64, 0, IN_PLACE},
+    {2, 100, 128, 32, 0, NO_SUM},
+    {2, 100, 512, 128, 1, NO_RESIDUAL},
+    {2, 1024, 1024, 256, 0, 0},
+    {1, 1025, 1536, 128, 0, IN_PLACE},
+    {2, 2560, 2560, 256, 0, NO_SUM},
+    {1, 4096, 4096, 512, 0, 0},
+    {1, 4096, 4096, 1024, 0, IN_PLACE},
+    {1, 5000, 5120, 128, 0, NO_SUM},
+    {1, 5000, 5120, 256, 0, IN_PLACE},
+    {1, 14336, 14336, 1024, 0, 0},
+    {3, 96, 512, 32, 0, SPECIAL},
+};
+#define NCASES(cases) (sizeof(cases) / sizeof((cases)[0]))
+
+struct norm_data {
+    void *src, *residual, *alpha;
+    void *sum;     /* as the type has it */
+    kt_real *want; /* the normed row */
+    kt_real *scale;
+};
+
+static struct norm_data norm_data(struct kt *t, const struct norm_case *c,
+                                  enum kt_type type, float eps)
+{
+    const size_t total = c->rows * c->n;
+    struct norm_data d = {kt_host(t, type, total, KT_SMALL, c->n),
+                          kt_host(t, type, total, KT_SMALL, c->n + 1),
+                          kt_host(t, type, c->n, KT_SMALL, 3),
+                          kt_alloc(t, total * kt_size(type)),
+                          kt_alloc(t, total * sizeof(kt_real)),
+                          kt_alloc(t, total * sizeof(kt_real))};
+
+    if (c->how & SPECIAL) { /* a row of zeros, one with a NaN, one with inf */
+        for (size_t i = 0; i < c->n; i++) {
+            kt_put(type, d.src, i, 0);
+            kt_put(type, d.residual, i, 0);
+        }
+        kt_put(type, d.src, c->n + 40, NAN);
+        kt_put(type, d.residual, 2 * c->n + 7, -INFINITY);
+    }
+    for (size_t r = 0; r < c->rows; r++) {
+        kt_real squares = 0;
+
+        for (size_t i = r * c->n; i < (r + 1) * c->n; i++) {
+            const kt_real a = kt_get(type, d.src, i);
+            const kt_real b =
+                c->how & NO_RESIDUAL ? 0 : kt_get(type, d.residual, i);
+            const kt_real s = rounded(type, a + b);
+
+            kt_put(type, d.sum, i, a + b);
+            squares += s * s;
+        }
+        for (size_t i = 0; i < c->n; i++) {
+            const size_t at = r * c->n + i;
+            const kt_real g = 1 / sqrtl(squares / (kt_real)c->n + (kt_real)eps);
+
+            d.want[at] = kt_get(type, d.sum, at) * g *
+                         (c->how & NO_ALPHA ? 1 : kt_get(type, d.alpha, i));
+            d.scale[at] = fabsl(d.want[at]);
+        }
+    }
+    return d;
+}
+
+static void name_norm(struct kt *t, const struct norm_case *c)
+{
+    char *text = kt_alloc(t, 96);
+
+    snprintf(text, 96, "%zu x %zu, block %u, how %u", c->rows, c->n, c->threads,
+             c->how);
+    t->what = text;
+}
+
+static void run_norm(struct kt *t, const struct kt_row *row)
+{
+    const enum kt_type type = row->a;
+    const size_t size = kt_size(type);
+
+    for (size_t i = 0; i < NCASES(norm_cases); i++) {
+        const struct norm_case *c = &norm_cases[i];
+        const size_t nbytes = c->rows * c->n * size;
+        const float eps = 1e-5f;
+        const struct norm_data d = norm_data(t, c, type, eps);
+        const void *src = kt_device(t, d.src, nbytes, c->lead * size);
+        void *residual =
+            c->how & NO_RESIDUAL ? NULL : kt_device(t, d.residual, nbytes, 0);
+        const void *alpha =
+            c->how & NO_ALPHA ? NULL : kt_device(t, d.alpha, c->n * size, 0);
+        void *sum = c->how & NO_SUM     ? NULL
+                    : c->how & IN_PLACE ? residual
+                                        : kt_device(t, NULL, nbytes, 0);
+        void *dst = kt_device(t, NULL, nbytes, 0);
+        void *got = kt_alloc(t, nbytes);
+        int32_t n = (int32_t)c->n, block = (int32_t)c->threads;
+
+        name_norm(t, c);
+        if (!KT_LAUNCH(t, (unsigned)c->rows, c->threads, 0, src, residual, dst,
+                       sum, alpha, n, block, eps))
+            return;
+        kt_read(t, got, dst, nbytes);
+        kt_check(t, type, got, d.want, c->rows * c->n,
+                 (struct kt_gate){0.5L, (depth(c->n, c->threads) + 8) * V,
+                                  d.scale, false});
+        if (sum) {
+            kt_read(t, got, sum, nbytes);
+            kt_check_bits(t, type, got, d.sum, c->rows * c->n);
+        }
+    }
+}
+
+/* A block: its scale is right, and its quants are the nearest, or next to a
+ * tie. `slack` is what the values may be off by, relative. */
+static void check_block(struct kt *t, const uint8_t *block, const kt_real *want,
+                        size_t count, kt_real slack)
+{
+    kt_real most = 0, sum = 0, size = 0;
+    const kt_real d = kt_get(KT_F16, block, 0);
+    const kt_real s = kt_get(KT_F16, block, 1);
+
+    t->checks += 34;
+    for (size_t i = 0; i < count; i++) {
+        if (fabsl(want[i]) > most) /* false for a NaN */
+            most = fabsl(want[i]);
+        sum += want[i];
+        size += fabsl(want[i]);
+    }
+    if (isnan(sum) || isinf(most)) {
+        if (isfinite(s))
+            kt_fail(t, "the sum of what has no sum: %Lg", s);
+        return;
+    }
+    if (fabsl(d - most / 127) >
+        kt_ulp(KT_F16, most / 127) / 2 + most / 127 * slack)
+        kt_fail(t, "scale %Lg of %Lg", d, most / 127);
+    if (fabsl(s - sum) > kt_ulp(KT_F16, sum) / 2 + size * (slack + 8 * V))
+        kt_fail(t, "sum %Lg of %Lg", s, sum);
+    for (size_t i = 0; i < 32; i++) {
+        const kt_real x = i < count && most > 0 ? want[i] / (most / 127) : 0;
+        const int q = (int8_t)block[4 + i];
+
+        if (fabsl(x - q) > 0.5L + 127 * 2 * (slack + 2 * V)) {
+            kt_fail(t, "quant %zu: %d of %Lg", i, q, x);
+            return;
+        }
+    }
+}
+
+static void run_norm_quantize(struct kt *t, const struct kt_row *row)
+{
+    const enum kt_type type = row->a;
+    const size_t size = kt_size(type);
+
+    for (size_t i = 0; i < NCASES(norm_cases); i++) {
+        const struct norm_case *c = &norm_cases[i];
+        const size_t nbytes = c->rows * c->n * size;
+        const size_t blocks = c->padded / 32, nq = blocks * c->rows * 36;
+        const float eps = 1e-6f;
+        const struct norm_data d = norm_data(t, c, type, eps);
+        const void *src = kt_device(t, d.src, nbytes, c->lead * size);
+        void *residual =
+            c->how & NO_RESIDUAL ? NULL : kt_device(t, d.residual, nbytes, 0);
+        const void *alpha =
+            c->how & NO_ALPHA ? NULL : kt_device(t, d.alpha, c->n * size, size);
+        void *sum = c->how & NO_SUM     ? NULL
+                    : c->how & IN_PLACE ? residual
+                                        : kt_device(t, NULL, nbytes, 0);
+        void *vy = kt_device(t, NULL, nq, 4);
+        uint8_t *got = kt_alloc(t, nq);
+        void *sums = kt_alloc(t, nbytes);
+        int32_t n = (int32_t)c->n, padded = (int32_t)c->padded;
+
+        name_norm(t, c);
+        if (!KT_LAUNCH(t, (unsigned)c->rows, c->threads, 0, src, residual, sum,
+                       alpha, vy, n, padded, eps))
+            return;
+        kt_read(t, got, vy, nq);
+        for (size_t b = 0; b < blocks * c->rows; b++) {
+            const size_t r = b / blocks, first = b % blocks * 32;
+            const size_t count = first >= c->n       ? 0
+                                 : c->n - first < 32 ? c->n - first
+                                                     : 32;
+
+            check_block(t, got + 36 * b, d.want + r * c->n + first, count,
+                        (depth(c->n, c->threads) + 8) * V);
+        }
+        if (sum) {
+            kt_read(t, sums, sum, nbytes);
+            kt_check_bits(t, type, sums, d.sum, c->rows * c->n);
+        }
+    }
+}
+
+/* ---- silu_mul, gelu_mul ---- */
+
+static kt_real gate_silu(kt_real x)
+{
+    return x == -INFINITY ? -0.0L : x / (1 + expl(-x));
+}
+
+static kt_real gate_gelu(kt_real x)
+{
+    const kt_real u =
+        0.7978845608028653558798921L * (x + 0.044715L * x * x * x);
+
+    return x == -INFINITY ? -0.0L : x / (1 + expl(-2 * u));
+}
+
+static void run_gated(struct kt *t, const struct kt_row *row)
+{
+    static const struct {
+        size_t n;
+        unsigned grid, block;
+        size_t lead;
+        enum kt_data data;
+        bool in_place;
+    } cases[] = {{1, 1, 32, 0, KT_SMALL, false},
+                 {1000, 1, 1024, 1, KT_SMALL, false},
+                 {4096, 4, 1024, 0, KT_SMALL, true},
+                 {4099, 1, 256, 0, KT_HOSTILE, false},
+                 {20000, 3, 256, 1, KT_HOSTILE, true},
+                 {0, 1, 64, 0, KT_SMALL, false}};
+    const bool gelu = *(const bool *)row->detail;
+    const enum kt_type type = row->a;
+    const size_t size = kt_size(type);
+
+    for (size_t c = 0; c < NCASES(cases); c++) {
+        const size_t n = cases[c].n, nbytes = n * size;
+        void *g = kt_host(t, type, n, cases[c].data, 2 * c);
+        void *u = kt_host(t, type, n, cases[c].data, 2 * c + 1);
+        kt_real *want = kt_alloc(t, n * sizeof(*want));
+        kt_real *scale = kt_alloc(t, n * sizeof(*scale));
+
+        for (size_t i = 0; i < n; i++) {
+            const kt_real x = kt_get(type, g, i);
+            kt_real y = kt_get(type, u, i);
+
+            /* 0 times inf, or next to it */
+            if (isinf(y) && (x < -8 || fabsl(x) < 0x1p-120L))
+                kt_put(type, u, i, y = 1);
+            const kt_real f = gelu ? gate_gelu(x) : gate_silu(x);
+
+            want[i] = f * y;
+            /* e^x has a relative error that grows with x */
+            scale[i] = isfinite(want[i]) && isfinite(x)
+                           ? fabsl(want[i]) * (8 + fminl(fabsl(x * x), 200)) +
+                                 fabsl(y) * (1 + fabsl(x)) * 0x1p-102L
+                           : 0;
+        }
+        void *dg = kt_device(t, g, nbytes, cases[c].lead * size);
+        const void *du = kt_device(t, u, nbytes, cases[c].lead * size);
+        void *dst = cases[c].in_place
+                        ? dg
+                        : kt_device(t, NULL, nbytes, cases[c].lead * size);
+        void *got = kt_alloc(t, nbytes);
+
+        t->what = cases[c].data == KT_HOSTILE ? "hostile" : "small";
+        if (!KT_LAUNCH(t, cases[c].grid, cases[c].block, 0, n, dg, du, dst))
+            return;
+        kt_read(t, got, dst, nbytes);
+        kt_check(t, type, got, want, n, (struct kt_gate){1, V, scale, false});
+    }
+}
+
+/* ---- softmax_masked ---- */
+
+enum mask { NO_MASK, CAUSAL, ADDED, ALL_HIDDEN, WITH_NAN, WITH_INF };
+
+static const struct softmax_case {
+    size_t rows, n;
+    unsigned threads;
+    size_t rows_per_mask;
+    enum mask mask;
+    float scale;
+    size_t lead;
+    bool in_place;
+} softmax_cases[] = {
+    {4, 1, 32, 2, CAUSAL, 1, 0, false},
+    {3, 33, 32, 3, NO_MASK, 0.125f, 1, false},
+    {8, 64, 32, 4, CAUSAL, 0.125f, 0, true},
+    {6, 128, 64, 3, ADDED, 2, 0, false},
+    {4, 1000, 32, 2, CAUSAL, 0.5f, 0, true},
+    {4, 1001, 64, 4, ADDED, 0.5f, 0, true},
+    {2, 4096, 256, 1, ADDED, 0.0883883f, 0, false},
+    {2, 9000, 128, 2, CAUSAL, 1, 0, true},
+    {1, 40000, 1024, 1, ADDED, 1, 0, false},
+    {3, 96, 96, 1, ADDED, -1, 0, false},
+    {2, 200, 32, 1, ALL_HIDDEN, 1, 0, false},
+    {2, 9000, 32, 1, ALL_HIDDEN, 1, 1, false},
+    {3, 300, 32, 3, WITH_NAN, 1, 0, false},
+    {3, 9000, 32, 3, WITH_INF, 1, 0, false},
+};
+
+static void mask_row(const struct softmax_case *c, enum kt_type type,
+                     void *mask, size_t r)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        const size_t at = r * c->n + i;
+
+        if (c->mask == ALL_HIDDEN ||
+            (c->mask == CAUSAL &&
+             i > (r + 1) * c->n / c->rows_per_mask)) /* a few at the front */
+            kt_put(type, mask, at, -INFINITY);
+        else if (c->mask == CAUSAL)
+            kt_put(type, mask, at, 0);
+    }
+    if (c->mask == WITH_NAN && r == 1)
+        kt_put(type, mask, r * c->n + c->n / 2, NAN);
+    if (c->mask == WITH_INF && r == 1)
+        kt_put(type, mask, r * c->n + c->n / 2, INFINITY);
+}
+
+static void run_softmax(struct kt *t, const struct kt_row *row)
+{
+    const enum kt_type type = row->a;
+    const size_t size = kt_size(type);
+
+    for (size_t k = 0; k < NCASES(softmax_cases); k++) {
+        const struct softmax_case *c = &softmax_cases[k];
+        const size_t total = c->rows * c->n, nm = c->rows_per_mask * c->n;
+        void *x = kt_host(t, type, total, KT_SMALL, k);
+        void *m = kt_host(t, type, nm, KT_SMALL, k + 100);
+        kt_real *want = kt_alloc(t, total * sizeof(*want));
+        kt_real *scale = kt_alloc(t, total * sizeof(*scale));
+        const kt_real p = depth(c->n, c->threads);
+        int32_t n = (int32_t)c->n;
+        uint32_t per = (uint32_t)c->rows_per_mask;
+        char *text = kt_alloc(t, 96);
+
+        snprintf(text, 96, "%zu x %zu, block %u, mask %d", c->rows, c->n,
+                 c->threads, c->mask);
+        t->what = text;
+        for (size_t r = 0; r < c->rows_per_mask; r++)
+            mask_row(c, type, m, r);
+        for (size_t r = 0; r < c->rows; r++) {
+            kt_real most = -INFINITY, sum = 0, *w = want + r * c->n;
+
+            for (size_t i = 0; i < c->n; i++) {
+                w[i] = kt_get(type, x, r * c->n + i) * c->scale;
+                if (c->mask != NO_MASK)
+                    w[i] += kt_get(type, m, r % c->rows_per_mask * c->n + i);
+                most = fmaxl(most, w[i]);
+            }
+            for (size_t i = 0; i < c->n; i++)
+                sum += most == -INFINITY ? 0 : expl(w[i] - most);
+            for (size_t i = 0; i < c->n; i++) {
+                const kt_real d = w[i] - most;
+
+                scale[r * c->n + i] =
+                    p + 12 + (isfinite(d) ? fabsl(d) + 2 * fabsl(most) : 0);
+                w[i] = most == -INFINITY ? 0 : expl(d) / sum;
+                scale[r * c->n + i] *= w[i];
+            }
+        }
+        void *src = kt_device(t, x, total * size, c->lead * size);
+        const void *mask = c->mask == NO_MASK
+                               ? NULL
+                               : kt_device(t, m, nm * size, c->lead * size);
+        void *dst = c->in_place
+                        ? src
+                        : kt_device(t, NULL, total * size, c->lead * size);
+        void *got = kt_alloc(t, total * size);
+
+        if (!KT_LAUNCH(t, (unsigned)c->rows, c->threads, 0, src, mask, dst, n,
+                       per, c->scale))
+            return;
+        kt_read(t, got, dst, total * size);
+        /* 1 ulp: half for the last rounding, and subnormals of expf() */
+        kt_check(t, type, got, want, total,
+                 (struct kt_gate){1, V, scale, false});
+    }
+}
+
+/* ---- rope_pos ---- */
+
+enum { NEOX = 1, FACTORS = 2, SAME = 4, LAUNCH_ONE = 8 };
+
+static const struct rope_case {
+    uint32_t tokens, heads, d, n_dims;
+    float base, scale, ext, attn, low, high;
+    unsigned how;
+    size_t lead;
+} rope_cases[] = {
+    {1, 1, 2, 2, 10000, 1, 0, 1, 0, 0, 0, 0},
+    {1, 32, 128, 128, 500000, 1, 0, 1, 0, 0, NEOX, 0},
+    {3, 8, 128, 128, 500000, 1, 0, 1, 0, 0, NEOX | FACTORS | SAME, 0},
+    {5, 3, 64, 64, 10000, 1, 0, 1, 0, 0, SAME, 0},
+    {4, 2, 80, 32, 10000, 0.25f, 0, 1, 0, 0, NEOX, 0},
+    {4, 2, 80, 32, 10000, 0.25f, 0, 0.5f, 0, 0, FACTORS, 1},
+    {2, 3, 96, 96, 1e6f, 0.0625f, 1, 1, 10.5f, 30, NEOX, 0},
+    {2, 3, 64, 64, 10000, 0.125f, 0.75f, 1.1f, 8, 8, FACTORS, 0},
+    {2, 5, 7, 6, 10000, 1, 0, 1, 0, 0, NEOX, 0},
+    {2, 5, 7, 6, 10000, 1, 0, 1, 0, 0, SAME, 0},
+    {2, 2, 10, 6, 10000, 1, 0, 1, 0, 0, NEOX, 1},
+    {2, 2, 6, 0, 10000, 1, 0, 1, 0, 0, NEOX, 0},
+    {170, 9, 1400, 1400, 10000, 1, 0, 1, 0, 0, NEOX | LAUNCH_ONE, 0},
+    {170, 9, 1400, 1400, 10000, 1, 0, 1, 0, 0, LAUNCH_ONE, 0},
+};
+
+static void run_rope(struct kt *t, const struct kt_row *row)
+{
+    const enum kt_type type = row->a;
+    const size_t size = kt_size(type);
+
+    for (size_t k = 0; k < NCASES(rope_cases); k++) {
+        const struct rope_case *c = &rope_cases[k];
+        const uint32_t half = c->n_dims / 2;
+        const size_t total = (size_t)c->tokens * c->heads * c->d;
+        const bool neox = c->how & NEOX;
+        /* of large ones only a sample of tokens is compared */
+        const uint32_t each = c->how & LAUNCH_ONE ? 53 : 1;
+        void *x = kt_host(t, type, total, KT_SMALL, k);
+        int32_t *positions = kt_alloc(t, c->tokens * sizeof(*positions));
+        float *factors = kt_alloc(t, (half + 1) * sizeof(*factors));
+        kt_real *want = kt_alloc(t, total * sizeof(*want));
+        kt_real *scale = kt_alloc(t, total * sizeof(*scale));
+        const kt_real length =
+            c->ext != 0 ? c->attn * (1 - 0.1L * logl(c->scale)) : c->attn;
+        const kt_real span = fmaxl(0.001L, (kt_real)c->high - c->low);
+        uint32_t flags = neox ? 1 : 0;
+        char *text = kt_alloc(t, 96);
+
+        snprintf(text, 96, "%ux%ux%u, %u dims, how %u", c->tokens, c->heads,
+                 c->d, c->n_dims, c->how);
+        t->what = text;
+        for (uint32_t i = 0; i < c->tokens; i++)
+            positions[i] = i == 1   ? 1048575
+                           : i == 2 ? 0
+                                    : (int32_t)(131 * i + 7);
+        for (uint32_t j = 0; j < half; j++)
+            factors[j] = 1 + (float)j / 8;
+        for (size_t r = 0; r < (size_t)c->tokens * c->heads; r++)
+            for (uint32_t j = 0; j < c->d; j++)
+                want[r * c->d + j] = kt_get(type, x, r * c->d + j);
+        for (uint32_t token = 0; token < c->tokens; token += each)
+            for (uint32_t j = 0; j < half; j++) {
+                const kt_real whole =
+                    positions[token] *
+                    powl(c->base, -2 * (kt_real)j / c->n_dims) /
+                    (c->how & FACTORS ? factors[j] : 1);
+                const kt_real ramp =
+                    1 - fminl(1, fmaxl(0, ((kt_real)j - c->low) / span));
+                const kt_real mix = c->ext * ramp;
+                const kt_real angle =
+                    whole * c->scale * (1 - mix) + whole * mix;
+                const kt_real co = cosl(angle) * length;
+                const kt_real si = sinl(angle) * length;
+
+                for (uint32_t h = 0; h < c->heads; h++) {
+                    const size_t first = ((size_t)token * c->heads + h) * c->d;
+                    const size_t p = first + (neox ? j : 2 * j);
+                    const size_t q = neox ? p + half : p + 1;
+                    const kt_real a = kt_get(type, x, p);
+                    const kt_real e = kt_get(type, x, q);
+
+                    want[p] = a * co - e * si;
+                    want[q] = a * si + e * co;
+                    scale[p] = scale[q] = (fabsl(a) + fabsl(e)) * fabsl(length);
+                }
+            }
+        void *src = kt_device(t, x, total * size, c->lead * size);
+        const void *dpos = kt_device(t, positions, c->tokens * 4, 0);
+        const void *dfactors =
+            c->how & FACTORS ? kt_device(t, factors, half * 4, 0) : NULL;
+        void *dst = c->how & SAME
+                        ? src
+                        : kt_device(t, NULL, total * size, c->lead * size);
+        uint8_t *got = kt_alloc(t, total * size);
+        const size_t token_size = (size_t)c->heads * c->d;
+
+        if (!KT_LAUNCH(t, 3, 256, 0, src, dpos, dfactors, dst, c->tokens,
+                       c->heads, c->d, c->n_dims, c->base, c->scale, c->ext,
+                       c->attn, c->low, c->high, flags))
+            return;
+        kt_read(t, got, dst, total * size);
+        for (uint32_t token = 0; token < c->tokens; token += each)
+            kt_check(t, type, got + token * token_size * size,
+                     want + token * token_size, token_size,
+                     (struct kt_gate){0.5L, 6 * V, scale + token * token_size,
+                                      false});
+    }
+}
+
+/* ---- argmax_last ---- */
+
+enum best { ANY, TIES, FIRST, LAST, SOME_NAN, ALL_LOW, ZEROS };
+
+static void run_argmax(struct kt *t, const struct kt_row *row)
+{
+    static const struct {
+        uint32_t rows, n;
+        unsigned grid, block;
+        enum best best;
+        size_t lead;
+    } cases[] = {
+        {1, 1, 1, 32, ANY, 1},         {2, 31, 1, 32, TIES, 1},
+        {3, 1000, 5, 64, ANY, 0},      {1, 4096, 3, 256, LAST, 0},
+        {2, 4099, 16, 96, FIRST, 0},   {1, 5000, 2, 1024, SOME_NAN, 1},
+        {1, 3000, 4, 128, ALL_LOW, 0}, {1, 3000, 4, 128, ZEROS, 0},
+        {2, 40000, 7, 256, TIES, 0},   {1, 40000, 40, 256, ANY, 1},
+    };
+    const enum kt_type type = row->a;
+    const size_t size = kt_size(type);
+
+    for (size_t k = 0; k < NCASES(cases); k++) {
+        const uint32_t rows = cases[k].rows, n = cases[k].n;
+        const size_t total = (size_t)rows * n, last = total - n;
+        void *x = kt_host(t, type, total, KT_SMALL, k);
+        uint32_t want = 0, got[3] = {0};
+        uint64_t zero[2] = {0}, left[2];
+
+        for (uint32_t i = 0; i < n; i++) {
+            if (cases[k].best == TIES)
+                kt_put(type, x, last + i, (kt_real)(i * i % 11));
+            else if (cases[k].best == ALL_LOW)
+                kt_put(type, x, last + i, -INFINITY);
+            else if (cases[k].best == ZEROS) /* -0 is as great as 0 */
+                kt_put(type, x, last + i, i % 3 ? 0.0L : -0.0L);
+            else if (cases[k].best == SOME_NAN && i % 1700 == 900)
+                kt_put(type, x, last + i, i == 900 ? -(kt_real)NAN : NAN);
+        }
+        if (cases[k].best == FIRST || cases[k].best == LAST)
+            kt_put(type, x, last + (cases[k].best == LAST ? n - 1 : 0), 100);
+        if (rows > 1) /* another row has a greater one */
+            kt_put(type, x, 0, 1000);
+        for (uint32_t i = 1; i < n; i++) {
+            const kt_real b = kt_get(type, x, last + want);
+            const kt_real v = kt_get(type, x, last + i);
+
+            if (!isnan(b) && (isnan(v) || v > b))
+                want = i;
+        }
+        const void *src = kt_device(t, x, total * size, cases[k].lead * size);
+        void *work = kt_device(t, zero, sizeof(zero), 0);
+        void *dst = kt_device(t, NULL, 4, 0);
+
+        t->what = "argmax";
+        for (int again = 0; again < 2; again++) {
+            if (!KT_LAUNCH(t, cases[k].grid, cases[k].block, 0, src, dst, work,
+                           rows, n))
+                return;
+            kt_read(t, got, dst, 4);
+            kt_read(t, left, work, sizeof(left));
+            t->checks++;
+            if (got[0] != want || left[0] || left[1])
+                kt_fail(t, "case %zu: want %u, got %u; work %llx, %llu", k,
+                        want, got[0], (unsigned long long)left[0],
+                        (unsigned long long)left[1]);
+        }
+    }
+}
+
+/* ---- sample ---- */
+
+enum logits { SPREAD, NARROW, EQUAL, STEPS, SOME_LOW, ONE_INF, NOTHING };
+
+static const struct sample_case {
+    uint32_t n, k;
+    float p, temperature;
+    enum logits logits;
+    unsigned draws;
+} sample_cases[] = {
+    {1, 0, 1, 1, SPREAD, 2},
+    {2, 0, 1, 1, SPREAD, 8},
+    {100, 0, 1, 1, SPREAD, 30},
+    {100, 5, 1, 1, SPREAD, 20},
+    {100, 0, 0.7f, 0.8f, SPREAD, 20},
+    {1000, 40, 0.95f, 0.8f, SPREAD, 20},
+    {1000, 40, 0.5f, 1.5f, STEPS, 10},
+    {1000, 1000000, 1, 1, SPREAD, 4},
+    {1000, 10, 0, 1, SPREAD, 4},
+    {1000, 10, 0.5f, 0, STEPS, 2},
+    {1000, 0, 1, -1, SPREAD, 2},
+    {1000, 3, 1, 1e-30f, STEPS, 3},
+    {1000, 0, 1, INFINITY, NARROW, 5},
+    {5000, 0, 0.9f, 1, NARROW, 4},
+    {5000, 3000, 0.5f, 1, EQUAL, 4},
+    {5000, 0, 1, 1, EQUAL, 4},
+    {5000, 4000, 0.9f, 1, STEPS, 4},
+    {3000, 40, 0.95f, 1, SOME_LOW, 4},
+    {3000, 0, 1, 1, ONE_INF, 3},
+    {3000, 40, 1, 1, NOTHING, 2},
+    {40000, 40, 0.95f, 0.7f, SPREAD, 2},
+};
+
+struct ranked {
+    kt_real x;
+    uint32_t i;
+};
+
+static int by_rank(const void *a, const void *b)
+{
+    const struct ranked *p = a, *q = b;
+
+    if (p->x != q->x)
+        return p->x > q->x ? -1 : 1;
+    return p->i < q->i ? -1 : 1;
+}
+
+static void make_logits(const struct sample_case *c, enum kt_type type, void *x,
+                        uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        const kt_real v = kt_get(type, x, i);
+
+        switch (c->logits) {
+        case SPREAD:
+            kt_put(type, x, i, v * fabsl(v));
+            break;
+        case NARROW:
+            kt_put(type, x, i, v / 8);
+            break;
+        case EQUAL:
+            kt_put(type, x, i, -3);
+            break;
+        case STEPS:
+            kt_put(type, x, i, (kt_real)(i * i % 5));
+            break;
+        case SOME_LOW:
+            if (i % 3 == 0)
+                kt_put(type, x, i, i % 2 ? -INFINITY : NAN);
+            break;
+        case ONE_INF:
+            if (i == 1234)
+                kt_put(type, x, i, INFINITY);
+            break;
+        case NOTHING:
+            kt_put(type, x, i, i % 2 ? -INFINITY : NAN);
+            break;
+        }
+    }
+}
+
+/* Whether `token` may be what the 64 random bits r draw; the weights of the
+ * kernel are good to 2^-20. */
+static bool may_be_drawn(const struct sample_case *c, const struct ranked *rank,
+                         uint32_t n, uint32_t token, uint64_t r)
+{
+    const kt_real slack = 0x1p-20L;
+    const bool greedy = !(c->temperature > 0);
+    kt_real all = 0, sum = 0, u = ldexpl((kt_real)r, -64), before, end = 0;
+    uint32_t kept = greedy ? 1 : c->k > 0 && c->k < n ? c->k : n;
+    kt_real *w;
+    bool found = false;
+
+    if (n == 0)
+        return token == UINT32_MAX;
+    w = malloc(n * sizeof(*w));
+    if (!w)
+        abort();
+    for (uint32_t i = 0; i < n; i++) {
+        w[i] = rank[i].x == rank[0].x
+                   ? 1
+                   : expl((rank[i].x - rank[0].x) / c->temperature);
+        if (w[i] < 0x1p-31L)
+            w[i] = 0;
+    }
+    for (uint32_t i = 0; i < kept; i++)
+        all += w[i];
+    /* the part p of it, and how much more that may be */
+    for (uint32_t i = 0; i < kept && c->p < 1 && !greedy; i++) {
+        sum += w[i];
+        end = sum;
+        if (sum >= c->p * all)
+            break;
+    }
+    if (end == 0)
+        end = all;
+    sum = 0;
+    for (uint32_t i = 0; i < kept && !found; i++) {
+        before = sum;
+        sum += w[i];
+        if (rank[i].i != token)
+            continue;
+        found = u * end >= before - slack * all &&
+                u * end <= sum + slack * all && w[i] > 0;
+        /* with p next to a step, one token more or less */
+        if (!found)
+            for (int more = -1; more <= 1; more += 2) {
+                const kt_real other = end + more * w[i];
+
+                found = found || (fabsl(end - c->p * all) < slack * all &&
+                                  u * other >= before - slack * all &&
+                                  u * other <= sum + slack * all);
+            }
+    }
+    free(w);
+    return found;
+}
+
+static void run_sample(struct kt *t, const struct kt_row *row)
+{
+    /* the tokens of the first device: each must draw the same */
+    static uint32_t drawn[KT_NTYPES][NCASES(sample_cases)][32];
+    static bool known[KT_NTYPES];
+    const enum kt_type type = row->a;
+    const size_t size = kt_size(type);
+
+    for (size_t k = 0; k < NCASES(sample_cases); k++) {
+        const struct sample_case *c = &sample_cases[k];
+        void *x = kt_host(t, type, c->n, KT_SMALL, k);
+        struct ranked *rank = kt_alloc(t, c->n * sizeof(*rank));
+        uint32_t nranked = 0, n = c->n, top_k = c->k;
+        char *text = kt_alloc(t, 96);
+
+        snprintf(text, 96, "n %u, k %u, p %g, temperature %g, logits %d", n,
+                 top_k, (double)c->p, (double)c->temperature, c->logits);
+        t->what = text;
+        make_logits(c, type, x, n);
+        for (uint32_t i = 0; i < n; i++) {
+            const kt_real v = kt_get(type, x, i);
+
+            if (!isnan(v) && v != -INFINITY)
+                rank[nranked++] = (struct ranked){v, i};
+        }
+        qsort(rank, nranked, sizeof(*rank), by_rank);
+
+        const void *src = kt_device(t, x, n * size, k % 2 * size);
+        void *token = kt_device(t, NULL, 4, 0);
+
+        for (unsigned draw = 0; draw < c->draws; draw++) {
+            const uint64_t seed = UINT64_C(0x9e3779b97f4a7c15) * (k + 1);
+            const uint64_t offset = draw == 1 ? UINT64_C(0xfffffffff) : draw;
+            const unsigned block = draw % 2 ? 1024 : 160;
+            uint32_t words[4], got;
+
+            if (!KT_LAUNCH(t, 1, block, 0, src, token, n, top_k, c->p,
+                           c->temperature, seed, offset))
+                return;
+            kt_read(t, &got, token, 4);
+            t->checks++;
+            philox_ref(seed, offset, 0, words);
+            if (!may_be_drawn(c, rank, nranked, got,
+                              (uint64_t)words[0] << 32 | words[1]))
+                kt_fail(t, "draw %u: token %u", draw, got);
+            if (known[type] && got != drawn[type][k][draw])
+                kt_fail(t, "draw %u: token %u, another device drew %u", draw,
+                        got, drawn[type][k][draw]);
+            drawn[type][k][draw] = got;
+        }
+    }
+    known[type] = true;
+}
+
+/* ---- the table ---- */
+
+static const bool silu = false, gelu = true;
+
+#define ROWS(T, TYPE)                                                          \
+    {"rmsnorm_add_" #T, run_norm, TYPE, TYPE, NULL},                           \
+        {"add_rmsnorm_quantize_q8_1_" #T, run_norm_quantize, TYPE, TYPE,       \
+         NULL},                                                                \
+        {"silu_mul_" #T, run_gated, TYPE, TYPE, &silu},                        \
+        {"gelu_mul_" #T, run_gated, TYPE, TYPE, &gelu},                        \
+        {"softmax_masked_" #T, run_softmax, TYPE, TYPE, NULL},                 \
+        {"rope_pos_" #T, run_rope, TYPE, TYPE, NULL},                          \
+        {"argmax_last_" #T, run_argmax, TYPE, TYPE, NULL},                     \
+    {                                                                          \
+        "sample_" #T, run_sample, TYPE, TYPE, NULL                             \
+    }
+
+static const struct kt_row rows[] = {ROWS(f32, KT_F32), ROWS(f16, KT_F16),
+                                     ROWS(bf16, KT_BF16)};
+
+KT_MAIN(kpk_module_fused, rows)
