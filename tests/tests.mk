@@ -11,6 +11,7 @@
 #   tests/sim/corpus/          the simulated GPU against the CPU (corpus.mk)
 #   tests/asm/                 hand-written kernels, imported and run
 #   tests/demo/                the demo of `make demo` (demo.mk)
+#   tests/model/               a language model on the pack (model.mk)
 #   tests/matrix/              the wave-level product of matrix/unit.h
 #   tests/ways/                every way to launch and inspect, a pack of its own
 #   tests/import/              makes code objects, bundles and trees of them
@@ -62,11 +63,12 @@ pack_make = env -u MAKEFLAGS -u MAKELEVEL $(MAKE) --no-print-directory KPACK_GEN
 include tests/ways/ways.mk
 include tests/matrix/matrix.mk
 include tests/asm/asm.mk
+include tests/model/model.mk
 include tests/fuzz/fuzz.mk
 include tests/demo/demo.mk
 # The whole pack on simulated GPUs: do contiguous kernels waste memory traffic?
 MEMORY_TEST := $(if $(GPU)$(filter-out $(MODULES),$(ALL_MODULES)),,$(H)/bench-memory)
-TEST_PROGRAMS := $(MEMORY_TEST) $(DEMO_TEST) $(UNIT_TESTS) $(FUZZ_TESTS) $(WAYS_TEST) $(MATRIX_TEST) $(PLAN_TEST) $(ASM_TEST) $(SIM_TESTS) $(THUNK_TEST) $(CORPUS_TEST) $(PROGRAM_TESTS) $(BUILD_TESTS) $(KERNEL_TESTS)
+TEST_PROGRAMS := $(MEMORY_TEST) $(DEMO_TEST) $(MODEL_TESTS) $(UNIT_TESTS) $(FUZZ_TESTS) $(WAYS_TEST) $(MATRIX_TEST) $(PLAN_TEST) $(ASM_TEST) $(SIM_TESTS) $(THUNK_TEST) $(CORPUS_TEST) $(PROGRAM_TESTS) $(BUILD_TESTS) $(KERNEL_TESTS)
 # Two tests run at a time. The longest come first, so that both end together.
 LONGEST := %/conv %/unary %/binary %/amd.sh %/reduce %/own.sh %/dist.sh %/indexing %/affine
 longest_first = $(foreach t,$(LONGEST),$(filter $(t),$(1))) $(filter-out $(LONGEST),$(1))

@@ -21,7 +21,8 @@ FUZZ_NAMES   := $(sort $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fu
 FUZZ_BINS    := $(FUZZ_NAMES:%=$(B)/fuzz/bin/%)
 FUZZ_TESTS   := $(FUZZ_NAMES:%=$(H)/test/fuzz/%)
 FUZZ_OBJECTS := $(patsubst %.c,$(B)/fuzz/obj/%.o,$(filter-out gen/kpack-gen.c gen/model/import%.c gen/write/import%.c,$(GEN_SOURCES)) \
-  $(wildcard src/*.c) $(addprefix src/cmd/,memory.c scan.c objfile.c zstd.c) tests/unit/fake_hip.c tests/unit/fake_load.c)
+  $(wildcard src/*.c) $(addprefix src/cmd/,memory.c scan.c objfile.c zstd.c) tests/unit/fake_hip.c tests/unit/fake_load.c \
+  $(addprefix tests/model/,fault.c gguf.c arch.c pretoken.c tokenizer.c))
 
 # A stamp ends at a comma.
 $(eval $(call KPACK_STAMP,$(B)/stamp/fuzz,$(subst $(KPACK_COMMA), ,$(FUZZ_CC) $(FUZZ_CFLAGS))))
@@ -39,9 +40,9 @@ $(FUZZ_BINS): $(B)/fuzz/bin/%: $(B)/fuzz/obj/tests/fuzz/fuzz_%.o $(FUZZ_OBJECTS)
 
 $(B)/fuzz/seeds: $(H)/test/fuzz/make_seeds
 	@rm -rf $@ && mkdir -p $@ && $< $@
-$(H)/test/fuzz/make_seeds: $(H)/obj/tests/fuzz/make_seeds.o $(MADE) $(H)/obj/gen/write/blob.o $(H)/obj/gen/base/sha256.o
+$(H)/test/fuzz/make_seeds: $(H)/obj/tests/fuzz/make_seeds.o $(MADE) $(H)/obj/gen/write/blob.o $(H)/obj/gen/base/sha256.o $(MODEL_MADE)
 	@mkdir -p $(@D)
-	@$(CC) $(LDFLAGS) $(SAN_FLAGS) -o $@ $^ -lz -lzstd
+	@$(CC) $(LDFLAGS) $(SAN_FLAGS) -o $@ $^ -lm -lz -lzstd
 
 # A test is a run over all seeds.
 $(FUZZ_TESTS): $(H)/test/fuzz/%: $(B)/fuzz/bin/% tests/fuzz/over_seeds $(B)/fuzz/seeds

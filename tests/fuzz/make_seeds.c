@@ -5,6 +5,7 @@
  * DIR/TARGET/NAME: small files that the readers accept, for the fuzzer to
  * change. What it found is in tests/fuzz/seeds.
  */
+#include "../model/tiny.h"
 #include "code_object.h"
 #include "write/blob.h"
 
@@ -149,6 +150,29 @@ static void write_packs(void)
     free(object);
 }
 
+/* Models of both kinds of vocabulary, small enough for the fuzzer. */
+static void write_models(void)
+{
+    for (int spm = 0; spm < 2; spm++) {
+        const struct tiny tiny = {.arch = spm ? "gemma3" : "llama",
+                                  .format = spm ? 6 : 2,
+                                  .layers = 1,
+                                  .width = 32,
+                                  .inner = 32,
+                                  .heads = 1,
+                                  .kv_heads = 1,
+                                  .head = 32,
+                                  .window = spm ? 4 : 0,
+                                  .factors = !spm,
+                                  .spm = spm};
+        size_t nbytes;
+        uint8_t *file = tiny_make(&tiny, &nbytes);
+
+        write_seed("gguf", spm ? "gemma3" : "llama", file, nbytes);
+        free(file);
+    }
+}
+
 static void write_texts(void)
 {
     static const char *const texts[][3] = {
@@ -176,6 +200,7 @@ int main(int argc, char **argv)
     write_objects();
     write_bundles();
     write_packs();
+    write_models();
     write_texts();
     return 0;
 }

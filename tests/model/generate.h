@@ -1,0 +1,39 @@
+/* generate.h - prompts go in, tokens come out */
+#ifndef MODEL_GENERATE_H
+#define MODEL_GENERATE_H
+
+#include "model.h"
+#include "sample.h"
+#include "tokenizer.h"
+
+/* Why an answer ended. */
+enum stop { STOP_END, STOP_TOKENS, STOP_CONTEXT };
+
+struct answer {
+    struct tokens prompt, made; /* made: without the one that ended it */
+    enum stop stop;
+};
+
+struct speeds {
+    uint64_t read, made; /* tokens */
+    double read_s, made_s;
+    double first_s; /* from the start of reading to the first token */
+};
+
+struct generator {
+    struct model *model;
+    const struct tokenizer *tokenizer;
+    struct sampler sampler;
+    uint32_t tokens, context, batch, sequences;
+    /* Called for each token as it is made; may be NULL. */
+    void (*made)(void *context, size_t answer, uint32_t id);
+    void *made_context;
+};
+
+/* Goes on from the prompts of n answers, some at once. */
+bool generate(struct generator *g, struct answer *answers, size_t n,
+              struct speeds *speeds, struct fault *fault);
+
+double seconds_now(void);
+
+#endif

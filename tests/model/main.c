@@ -1,0 +1,346 @@
+/* main.c - runs a language model: a GGUF file and prompts in, text out
+ *
+ *     model model.gguf --prompt 'The capital of France is'
+ *
+ * Exit status: 0, or 1 with a sentence on stderr. Text goes to stdout as it is
+ * made; progress and speeds go to stderr.
+ */
+#include "generate.h"
+#include "options.h"
+#include "tokenizer.h"
+
+#include <kpack.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* All that is open. */
+struct session {
+    struct options options;
+    struct gguf gguf;
+    struct tokenizer *tokenizer;
+    struct model *model;
+    char **prompts;
+    struct answer *answers;
+    size_t n;
+    double load_s;
+    struct speeds speeds;
+};
+
+/* ---- prompts ---- */
+
+static bool add_prompt(struct session *s, const char *text, size_t nbytes,
+                       struct fault *fault)
+{
+    char **bigger = realloc(s->prompts, (s->n + 1) * sizeof(*bigger));
+
+    if (bigger) {
+        s->prompts = bigger;
+        bigger[s->n] = malloc(nbytes + 1);
+    }
+    if (!bigger || !bigger[s->n])
+        return fail(fault, "no memory for %zu prompts", s->n + 1);
+    memcpy(bigger[s->n], text, nbytes);
+    bigger[s->n++][nbytes] = 0;
+    return true;
+}
+
+/* \n, \t and \\ in a line, in place: its new length. */
+static size_t unescape(char *line, size_t n)
+{
+    size_t to = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        if (line[i] == '\\' && i + 1 < n && strchr("nt\\", line[i + 1])) {
+            i++;
+            line[to++] = (char)(line[i] == 'n'   ? '\n'
+                                : line[i] == 't' ? '\t'
+                                                 : '\\');
+        } else {
+            line[to++] = line[i];
+        }
+    }
+    return to;
+}
+
+static bool read_prompts(struct session *s, struct fault *fault)
+{
+    const char *path = s->options.prompts;
+    FILE *file = path ? fopen(path, "r") : NULL;
+    char *line = NULL;
+    size_t room = 0;
+    ssize_t n;
+    bool good = true;
+
+    if (!path)
+        return add_prompt(s, s->options.prompt, strlen(s->options.prompt),
+                          fault);
+    if (!file)
+        return fail(fault, "cannot open %s: %s", path, strerror(errno));
+    while (good && (n = getline(&line, &room, file)) > 0) {
+        if (line[n - 1] == '\n')
+            n--;
+        if (n > 0)
+            good = add_prompt(s, line, unescape(line, (size_t)n), fault);
+    }
+    free(line);
+    (void)fclose(file);
+    return good && (s->n > 0 || fail(fault, "%s has no prompts", path));
+}
+
+/* ---- output ---- */
+
+static void show_progress(void *context, uint64_t done, uint64_t total)
+{
+    static const char bar[] = "########################################";
+    const int width = (int)sizeof(bar) - 1;
+    const int part = total ? (int)(done * (uint64_t)width / total) : width;
+
+    (void)context;
+    (void)fprintf(stderr, "\rloading [%-*.*s] %3d %%", width, part, bar,
+                  total ? (int)(done * 100 / total) : 100);
+    if (done >= total)
+        (void)fputs("\r\033[K", stderr);
+}
+
+static void print_piece(const struct session *s, uint32_t id)
+{
+    char bytes[1024];
+    const size_t n = tokenizer_piece(s->tokenizer, id, bytes, sizeof(bytes));
+
+    if (s->options.ids)
+        printf("%" PRIu32 " ", id);
+    else
+        (void)fwrite(bytes, 1, n < sizeof(bytes) ? n : sizeof(bytes), stdout);
+}
+
+/* One prompt at a time is shown as it is answered. */
+static void show_token(void *context, size_t answer, uint32_t id)
+{
+    (void)answer;
+    print_piece(context, id);
+    (void)fflush(stdout);
+}
+
+static void print_ids(const struct tokens *list)
+{
+    putchar('[');
+    for (size_t i = 0; i < list->n; i++)
+        printf("%s%" PRIu32, i ? ", " : "", list->id[i]);
+    putchar(']');
+}
+
+/* How many of n bytes are one character of UTF-8; 0: none. */
+static size_t character(const unsigned char *at, size_t n)
+{
+    const size_t count = at[0] < 0x80                    ? 1
+                         : at[0] >= 0xc2 && at[0] < 0xe0 ? 2
+                         : at[0] >= 0xe0 && at[0] < 0xf0 ? 3
+                         : at[0] >= 0xf0 && at[0] < 0xf5 ? 4
+                                                         : 0;
+
+    for (size_t i = 1; i < count; i++)
+        if (i >= n || (at[i] & 0xc0) != 0x80)
+            return 0;
+    return count;
+}
+
+static void print_json_text(const char *text, size_t n)
+{
+    putchar('"');
+    for (size_t i = 0, used; i < n; i += used) {
+        used = character((const unsigned char *)text + i, n - i);
+        if (used == 0)
+            printf("\\ufffd");
+        else if (text[i] == '"' || text[i] == '\\')
+            printf("\\%c", text[i]);
+        else if (used == 1 && (unsigned char)text[i] < ' ')
+            printf("\\u%04x", (unsigned)text[i]);
+        else
+            (void)fwrite(text + i, 1, used, stdout);
+        used = used ? used : 1;
+    }
+    putchar('"');
+}
+
+static bool print_json_answer(const struct session *s, size_t number,
+                              struct fault *fault)
+{
+    static const char *const stops[] = {[STOP_END] = "end",
+                                        [STOP_TOKENS] = "tokens",
+                                        [STOP_CONTEXT] = "context"};
+    const struct answer *answer = &s->answers[number];
+    char *text = malloc(answer->made.n * 256 + 1);
+    size_t n = 0;
+
+    if (!text)
+        return fail(fault, "no memory for an answer");
+    for (size_t i = 0; i < answer->made.n; i++) {
+        const size_t count =
+            tokenizer_piece(s->tokenizer, answer->made.id[i], text + n, 256);
+
+        n += count < 256 ? count : 256;
+    }
+    printf("%s\n    {\"prompt\": ", number ? "," : "");
+    print_json_text(s->prompts[number], strlen(s->prompts[number]));
+    printf(", \"prompt_ids\": ");
+    print_ids(&answer->prompt);
+    printf(", \"ids\": ");
+    print_ids(&answer->made);
+    printf(", \"text\": ");
+    print_json_text(text, n);
+    printf(", \"stop\": \"%s\"}", stops[answer->stop]);
+    free(text);
+    return true;
+}
+
+static double rate(uint64_t n, double seconds)
+{
+    return seconds > 0 ? (double)n / seconds : 0;
+}
+
+static bool print_json(const struct session *s, struct fault *fault)
+{
+    const struct speeds *v = &s->speeds;
+    kpk_device device;
+
+    if (kpk_device_get(s->options.model.devices[0], &device) != KPK_OK)
+        return fail(fault, "%s", kpk_error_message());
+    printf("{\n  \"file\": ");
+    print_json_text(s->options.file, strlen(s->options.file));
+    printf(",\n  \"device\": ");
+    print_json_text(device.name, strlen(device.name));
+    printf(",\n  \"target\": ");
+    print_json_text(device.target, strlen(device.target));
+    printf(",\n  \"answers\": [");
+    for (size_t i = 0; i < s->n; i++)
+        if (!print_json_answer(s, i, fault))
+            return false;
+    printf("\n  ],\n  \"device_nbytes\": %" PRIu64 ", \"load_s\": %.3f, "
+           "\"first_token_s\": %.3f,\n  \"read_tokens\": %" PRIu64
+           ", \"read_per_s\": %.2f, \"made_tokens\": %" PRIu64
+           ", \"made_per_s\": %.2f\n}\n",
+           model_allocated(s->model), s->load_s, v->first_s, v->read,
+           rate(v->read, v->read_s), v->made, rate(v->made, v->made_s));
+    return true;
+}
+
+static void print_speeds(const struct session *s)
+{
+    const struct speeds *v = &s->speeds;
+
+    (void)fprintf(stderr,
+                  "loaded in %.2f s; read %" PRIu64
+                  " tokens, %.1f a second; made %" PRIu64
+                  ", %.1f a second; first token after %.2f s\n",
+                  s->load_s, v->read, rate(v->read, v->read_s), v->made,
+                  rate(v->made, v->made_s), v->first_s);
+}
+
+/* ---- the whole ---- */
+
+static bool open_all(struct session *s, struct fault *fault)
+{
+    struct options *o = &s->options;
+    const double start = seconds_now();
+    struct sizes sizes;
+
+    if (!read_prompts(s, fault) || !gguf_open(o->file, &s->gguf, fault) ||
+        !sizes_read(&s->gguf, &sizes, fault) ||
+        !tokenizer_open(&s->gguf, &s->tokenizer, fault))
+        return false;
+    if (tokenizer_count(s->tokenizer) > sizes.vocabulary)
+        return fail(fault,
+                    "%s is damaged: it has %" PRIu32 " tokens and embeddings "
+                    "of %" PRIu32,
+                    o->file, tokenizer_count(s->tokenizer), sizes.vocabulary);
+    if (o->model.context == 0)
+        o->model.context = sizes.context < 2048 ? sizes.context : 2048;
+    if (o->model.batch < o->model.sequences)
+        o->model.batch = o->model.sequences;
+    if (!o->quiet && isatty(STDERR_FILENO))
+        o->model.progress = show_progress;
+    if (!model_open(&s->gguf, &o->model, &s->model, fault))
+        return false;
+    s->load_s = seconds_now() - start;
+    return true;
+}
+
+static bool answer_all(struct session *s, struct fault *fault)
+{
+    const struct options *o = &s->options;
+    const bool stream = !o->json && o->model.sequences == 1 && s->n == 1;
+    struct generator g = {
+        .model = s->model,
+        .tokenizer = s->tokenizer,
+        .sampler = o->sampler,
+        .tokens = o->tokens,
+        .context = o->model.context,
+        .batch = o->model.batch,
+        .sequences = o->model.sequences,
+        .made = stream ? show_token : NULL,
+        .made_context = s,
+    };
+
+    s->answers = calloc(s->n, sizeof(*s->answers));
+    if (!s->answers)
+        return fail(fault, "no memory for %zu answers", s->n);
+    for (size_t i = 0; i < s->n; i++)
+        if (!tokenizer_encode(s->tokenizer, s->prompts[i],
+                              strlen(s->prompts[i]), !o->plain,
+                              &s->answers[i].prompt, fault))
+            return false;
+    if (!generate(&g, s->answers, s->n, &s->speeds, fault))
+        return false;
+    if (o->json)
+        return print_json(s, fault);
+    for (size_t i = 0; !stream && i < s->n; i++) {
+        for (size_t t = 0; t < s->answers[i].made.n; t++)
+            print_piece(s, s->answers[i].made.id[t]);
+        putchar('\n');
+    }
+    if (stream)
+        putchar('\n');
+    return true;
+}
+
+static void close_all(struct session *s)
+{
+    model_close(s->model);
+    tokenizer_close(s->tokenizer);
+    gguf_close(&s->gguf);
+    for (size_t i = 0; i < s->n; i++) {
+        if (s->answers) {
+            free(s->answers[i].prompt.id);
+            free(s->answers[i].made.id);
+        }
+        free(s->prompts[i]);
+    }
+    free(s->answers);
+    free(s->prompts);
+}
+
+int main(int argc, char **argv)
+{
+    struct session s = {0};
+    struct fault fault = {""};
+    bool good = options_read(argc, argv, &s.options, &fault);
+
+    if (good && s.options.help) {
+        options_help();
+        return 0;
+    }
+    good = good && open_all(&s, &fault) && answer_all(&s, &fault);
+    if (good && !s.options.quiet && !s.options.json)
+        print_speeds(&s);
+    close_all(&s);
+    if (good && fflush(stdout) != 0)
+        good = fail(&fault, "cannot write the answer: %s", strerror(errno));
+    if (!good)
+        (void)fprintf(stderr, "model: %s\n", fault.text);
+    return good ? 0 : 1;
+}

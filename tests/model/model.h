@@ -1,0 +1,50 @@
+/* model.h - a language model on one GPU, or its layers spread over several */
+#ifndef MODEL_MODEL_H
+#define MODEL_MODEL_H
+
+#include "arch.h"
+
+struct model;
+
+enum { MODEL_MOST_DEVICES = 16 };
+
+struct model_options {
+    int devices[MODEL_MOST_DEVICES]; /* numbers, as kpk_device_get() counts */
+    size_t ndevices;
+    uint32_t context;   /* tokens of a sequence that are kept */
+    uint32_t sequences; /* at once */
+    uint32_t batch;     /* most tokens of a run */
+    /* Called while weights are copied; may be NULL. */
+    void (*progress)(void *context, uint64_t done, uint64_t total);
+    void *progress_context;
+};
+
+/* Copies the weights to the devices. gguf may be closed afterwards. */
+bool model_open(const struct gguf *gguf, const struct model_options *options,
+                struct model **out, struct fault *fault);
+void model_close(struct model *model);
+
+const struct sizes *model_sizes(const struct model *model);
+uint64_t model_allocated(const struct model *model);
+
+/* A token of a run. Those of one sequence follow each other, and their
+ * positions count up from what the sequence has: earlier runs' tokens are seen
+ * by later ones. */
+struct model_token {
+    uint32_t id, sequence, position;
+    bool wanted; /* what comes next is asked for */
+};
+
+/*
+ * Runs n tokens, at most the options' batch. Afterwards the answers are there,
+ * one for each wanted token, in order.
+ */
+bool model_run(struct model *model, const struct model_token *tokens, size_t n,
+               struct fault *fault);
+/* The likeliest next token of each. */
+bool model_likeliest(struct model *model, uint32_t *ids, struct fault *fault);
+/* The logits of answer number i, [vocabulary]. */
+bool model_logits(struct model *model, size_t i, float *logits,
+                  struct fault *fault);
+
+#endif

@@ -1,0 +1,53 @@
+# model.mk - a language model on the pack: GGUF in, text out
+#
+#   make model MODEL=file.gguf PROMPT='...'
+#
+# The program links the runtime and the modules that it uses, like the demo
+# (tests/demo/demo.mk), and has a pack header of its own.
+
+MODEL_PROGRAM := $(H)/model
+MODEL_MODULES := affine binary cast gemm mmvq_gguf quantized reduce unary
+MODEL_INCLUDE := $(B)/test/model
+MODEL_HEADER  := $(MODEL_INCLUDE)/kpack/candle.h
+MODEL_HOST    := gemm_plan
+# test_*.c and make_*.c are programs beside it; tiny.c and reference.c are theirs.
+MODEL_ALL     := $(wildcard tests/model/*.c)
+MODEL_MAINS   := $(filter tests/model/main.c tests/model/test_%.c tests/model/make_%.c,$(MODEL_ALL))
+MODEL_TINY    := tests/model/tiny.c tests/model/reference.c
+MODEL_PARTS   := $(patsubst %.c,$(H)/obj/%.o,$(filter-out $(MODEL_MAINS) $(MODEL_TINY),$(MODEL_ALL)))
+MODEL_PACK    := $(LIB_OBJECTS) $(filter $(MODEL_MODULES:%=$(B)/obj/pack/pack.%.%) $(MODEL_HOST:%=$(B)/obj/pack/pack.host-%.o) \
+  $(B)/obj/pack/pack.kpk-%,$(PACK_OBJECTS))
+
+model_lacks := $(filter-out $(PACK),candle) $(filter-out $(MODULES),$(MODEL_MODULES))
+ifeq ($(strip $(model_lacks)),)
+MODEL_TESTS := $(patsubst tests/model/%.c,$(H)/test/model/%,$(wildcard tests/model/test_*.c))
+else ifneq ($(filter model check-model,$(MAKECMDGOALS)),)
+$(error make model needs $(MODEL_MODULES) of PACK=candle; PACK and MODULES leave out: $(strip $(model_lacks)))
+endif
+
+$(MODEL_HEADER): $(MODEL_MODULES:%=$(B)/gen/%.kernels) $(KPACK_GEN)
+	@$(KPACK_GEN) header $(PACK) $@ $(filter %.kernels,$^)
+
+MODEL_OBJECTS := $(MODEL_ALL:%.c=$(H)/obj/%.o)
+$(MODEL_OBJECTS): $(MODEL_HEADER) $(MODEL_HOST:%=$(B)/include/kpack/$(PACK)/%.h)
+$(MODEL_OBJECTS): private KPK_CFLAGS := -I$(MODEL_INCLUDE) $(KPK_CFLAGS)
+
+$(MODEL_PROGRAM): $(H)/obj/tests/model/main.o $(MODEL_PARTS) $(MODEL_PACK)
+	@echo "  LD    $@"
+	@$(CC) $(LDFLAGS) $(SAN_FLAGS) -o $@ $^ -ldl -lm -pthread $(PACK_CODEC_LIBS)
+
+PROMPT ?= The capital of France is
+model: $(MODEL_PROGRAM) $(if $(GPU),,sim) ## run a language model: MODEL=file.gguf PROMPT='...'
+	$(if $(MODEL),@$(ON_GPU) $(MODEL_PROGRAM) $(MODEL_FLAGS) --prompt $(call KPACK_QUOTE,$(PROMPT)) $(call KPACK_QUOTE,$(MODEL)),@echo 'built $(MODEL_PROGRAM); give MODEL=file.gguf PROMPT="..." to run it')
+.PHONY: model
+
+# Makes small models; of the tests and the fuzzer's seeds.
+MODEL_MADE := $(H)/obj/tests/model/tiny.o $(patsubst %,$(H)/obj/tests/kernels/%.o,gguf_ref types splitmix)
+
+# ---- its tests ---------------------------------------------------------------
+
+MODEL_REF := $(H)/obj/tests/model/reference.o $(MODEL_MADE)
+$(H)/test/model/test_%: $(H)/obj/tests/model/test_%.o $(MODEL_PARTS) $(MODEL_REF) $(MODEL_PACK)
+	@echo "  LD    $@"
+	@mkdir -p $(@D)
+	@$(CC) $(LDFLAGS) $(SAN_FLAGS) -o $@ $^ -ldl -lm -pthread $(PACK_CODEC_LIBS)

@@ -1,0 +1,99 @@
+/* ops.h - the steps of a model as launches of the pack's kernels
+ *
+ * Numbers are f32 and rows contiguous, unless something else is said. A launch
+ * returns at once; gpu_wait() waits. Every call fails with a sentence.
+ */
+#ifndef MODEL_OPS_H
+#define MODEL_OPS_H
+
+#include "fault.h"
+#include "gguf.h"
+
+#include <kpack.h>
+
+struct gpu;
+
+bool gpu_open(int device, struct gpu **out, struct fault *fault);
+/* Frees what gpu_alloc() gave out, too. NULL does nothing. */
+void gpu_close(struct gpu *gpu);
+const kpk_device *gpu_device(const struct gpu *gpu);
+
+/* Device memory, counted; the fault names `what` and what there was. */
+bool gpu_alloc(struct gpu *gpu, uint64_t nbytes, const char *what, void **out,
+               struct fault *fault);
+bool gpu_free(struct gpu *gpu, void *data, struct fault *fault);
+uint64_t gpu_allocated(const struct gpu *gpu);
+bool gpu_write(struct gpu *gpu, void *to, const void *from, size_t nbytes,
+               struct fault *fault);
+bool gpu_read(struct gpu *gpu, void *to, const void *from, size_t nbytes,
+              struct fault *fault);
+bool gpu_wait(struct gpu *gpu, struct fault *fault);
+
+/* A matrix of weights on a device, [rows, columns]. */
+struct matrix {
+    const struct tensor_format *format; /* F32 where the file has F16 or BF16 */
+    const void *data;
+    uint32_t rows, columns;
+    uint64_t row_nbytes;
+};
+
+/* Whether the pack has kernels for matrices of a format. */
+bool op_takes(const struct tensor_format *format);
+
+/* out[i] = row ids[i] of m */
+bool op_rows(struct gpu *gpu, const struct matrix *m, const uint32_t *ids,
+             uint32_t n, float *out, struct fault *fault);
+/* What a product reads of n rows of x: x itself, or its Q8_1 blocks in q8. */
+uint64_t op_quantized_nbytes(uint32_t columns, uint32_t n);
+bool op_quantize(struct gpu *gpu, const float *x, uint32_t columns, uint32_t n,
+                 void *q8, struct fault *fault);
+/* out [n, m->rows] = x m^T; q8 is x quantised, and x may be NULL unless m is
+ * of numbers */
+bool op_product(struct gpu *gpu, const struct matrix *m, const float *x,
+                const void *q8, uint32_t n, float *out, struct fault *fault);
+
+bool op_norm(struct gpu *gpu, const float *x, const float *weight,
+             uint32_t rows, uint32_t columns, float eps, float *out,
+             struct fault *fault);
+/* out may be a or b */
+bool op_add(struct gpu *gpu, const float *a, const float *b, size_t n,
+            float *out, struct fault *fault);
+/* x [rows, columns] += row. info: device memory, see op_add_row_info() */
+bool op_add_row(struct gpu *gpu, float *x, const float *row, uint32_t rows,
+                uint32_t columns, const size_t *info, struct fault *fault);
+void op_add_row_info(uint32_t rows, uint32_t columns, size_t info[6]);
+/* gate = f(gate) * up */
+bool op_gate(struct gpu *gpu, bool gelu, float *gate, const float *up, size_t n,
+             struct fault *fault);
+bool op_scale(struct gpu *gpu, float *x, size_t n, float by,
+              struct fault *fault);
+/* x [tokens, heads, head] turned by tables of [tokens, head / 2] */
+bool op_rotate(struct gpu *gpu, const float *x, const float *cosines,
+               const float *sines, uint32_t tokens, uint32_t heads,
+               uint32_t head, float *out, struct fault *fault);
+bool op_copy(struct gpu *gpu, const float *from, float *to, size_t n,
+             struct fault *fault);
+/* out[r] = the column of row r's largest number */
+bool op_argmax(struct gpu *gpu, const float *x, uint32_t rows, uint32_t columns,
+               const size_t *info, uint32_t *out, struct fault *fault);
+void op_argmax_info(uint32_t rows, uint32_t columns, size_t info[4]);
+/* numbers of F16 or BF16 to f32 */
+bool op_widen(struct gpu *gpu, const struct tensor_format *format,
+              const void *from, size_t n, float *to, struct fault *fault);
+
+/* n tokens of a sequence, of which the last sees `keys` of K and V. */
+struct attention {
+    const float *q;     /* [n, heads, head] */
+    const float *k, *v; /* [keys, kv_heads, head] */
+    float *out;         /* as q */
+    float *scores;      /* [heads, n, keys], twice */
+    const float *mask;  /* [n, keys], added; NULL for n 1 */
+    const size_t *info; /* of the mask, see op_mask_info() */
+    uint32_t n, keys, heads, kv_heads, head;
+    float scale;
+};
+
+bool op_attend(struct gpu *gpu, const struct attention *a, struct fault *fault);
+void op_mask_info(uint32_t heads, uint32_t n, uint32_t keys, size_t info[9]);
+
+#endif

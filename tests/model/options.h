@@ -1,0 +1,21 @@
+/* options.h - the program's command line */
+#ifndef MODEL_OPTIONS_H
+#define MODEL_OPTIONS_H
+
+#include "model.h"
+#include "sample.h"
+
+struct options {
+    const char *file;
+    const char *prompt, *prompts; /* a text; a file with one in each line */
+    uint32_t tokens;              /* most that are made */
+    struct model_options model;
+    struct sampler sampler;
+    bool json, ids, plain, quiet, help;
+};
+
+bool options_read(int argc, char **argv, struct options *out,
+                  struct fault *fault);
+void options_help(void);
+
+#endif

@@ -1,0 +1,287 @@
+/* test_model.c - small models of every architecture and format, on every way
+ * through the program, against double precision
+ *
+ * A case is a model and a way to run it. The kernels round what they multiply
+ * with a quantised matrix to Q8_1: 8 bits, in blocks of 32. So logits are held
+ * against two references: one that rounds in the same places, closely; and one
+ * that rounds nowhere, by how far the rounding moves models as small as these.
+ */
+#include "generate.h"
+#include "reference.h"
+#include "tiny.h"
+
+#include <kpack.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TOKENS = 17, PROMPT = 13 };
+
+struct test_case {
+    const char *name;
+    struct tiny tiny;
+    bool quantised;
+};
+
+/*
+ * How far the largest error of a token's logits may be, in parts of their rms.
+ *
+ *   exact  models of numbers
+ *   free   quantised ones, from the reference that does not round
+ *   same   from the one that does: of one token at least
+ *   near   from the one that does: of all tokens. A number between two of
+ *          Q8_1's becomes one of them in f32 and the other in double, and what
+ *          follows differs
+ */
+static const double exact_bound = 5e-6, free_bound = 0.5, same_bound = 5e-6,
+                    near_bound = 0.1;
+
+#define SIZES                                                                  \
+    .layers = 2, .width = 256, .inner = 512, .heads = 4, .kv_heads = 2,        \
+    .head = 64
+
+/* clang-format off */
+static const struct test_case cases[] = {
+    {"llama F32",   {"llama", 0,  SIZES, .seed = 1}, false},
+    {"llama F16",   {"llama", 1,  SIZES, .seed = 2}, false},
+    {"llama BF16",  {"llama", 30, SIZES, .seed = 3}, false},
+    {"llama Q4_0",  {"llama", 2,  SIZES, .seed = 4}, true},
+    {"llama Q4_1",  {"llama", 3,  SIZES, .seed = 5}, true},
+    {"llama Q5_0",  {"llama", 6,  SIZES, .seed = 6}, true},
+    {"llama Q5_1",  {"llama", 7,  SIZES, .seed = 7}, true},
+    {"llama Q8_0",  {"llama", 8,  SIZES, .seed = 8}, true},
+    {"llama Q2_K",  {"llama", 10, SIZES, .seed = 9}, true},
+    {"llama Q3_K",  {"llama", 11, SIZES, .seed = 10}, true},
+    {"llama Q4_K",  {"llama", 12, SIZES, .seed = 11}, true},
+    {"llama Q5_K",  {"llama", 13, SIZES, .seed = 12}, true},
+    {"llama Q6_K",  {"llama", 14, SIZES, .seed = 13}, true},
+    {"llama, heads of its own, factors", {"llama", 0, .layers = 2, .width = 96, .inner = 160, .heads = 3, .kv_heads = 3, .head = 48,
+                    .factors = true, .spm = true, .seed = 14}, false},
+    {"qwen2 F32",   {"qwen2", 0,  SIZES, .biased = true, .seed = 15}, false},
+    {"qwen2 Q8_0",  {"qwen2", 8,  SIZES, .biased = true, .seed = 16}, true},
+    {"qwen3 F32",   {"qwen3", 0,  SIZES, .normed = true, .seed = 17}, false},
+    {"qwen3 Q4_K",  {"qwen3", 12, SIZES, .normed = true, .tied = true, .seed = 18}, true},
+    {"gemma3 F32",  {"gemma3", 0, .layers = 6, .width = 128, .inner = 192, .heads = 4, .kv_heads = 1, .head = 64, .window = 5,
+                    .normed = true, .twice = true, .tied = true, .spm = true, .seed = 19}, false},
+    {"gemma3 Q5_0", {"gemma3", 6, .layers = 7, .width = 128, .inner = 192, .heads = 4, .kv_heads = 1, .head = 64, .window = 4,
+                    .normed = true, .twice = true, .tied = true, .spm = true, .seed = 20}, true},
+};
+
+/* Ways to run it: tokens at once, and over how many devices. */
+static const struct way {
+    const char *name;
+    uint32_t batch;
+    size_t ndevices;
+    bool sampled; /* one case in a few */
+} ways[] = {
+    {"whole prompt",        PROMPT, 1, false},
+    {"5 tokens at once",    5,      1, true},
+    {"two devices",         PROMPT, 2, true},
+    {"the other device",    8,      1, true},
+};
+/* clang-format on */
+
+static int main_device, other_device;
+static unsigned passed, failed;
+
+static void report(bool good, const char *name, const char *way,
+                   const char *what)
+{
+    passed += good;
+    failed += !good;
+    if (!good)
+        printf("FAILED: %s, %s: %s\n", name, way, what);
+}
+
+/* The largest error, in parts of the reference's rms. */
+static double error_of(const float *got, const double *want, size_t n)
+{
+    double squares = 0, worst = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        squares += want[i] * want[i];
+        worst = fmax(worst, fabs((double)got[i] - want[i]));
+        if (!isfinite(got[i]))
+            return INFINITY;
+    }
+    return worst / sqrt(squares / (double)n);
+}
+
+/* Errors of tokens, from either reference. */
+struct errors {
+    double free, near, same; /* the largest of two, the least of the last */
+};
+
+/* Adds token number `at` of a sequence. */
+static void compare(const float *logits, double *want[2][2], uint32_t sequence,
+                    size_t at, struct errors *errors)
+{
+    const size_t n = TINY_VOCABULARY;
+    const double rounded = error_of(logits, want[1][sequence] + at * n, n);
+
+    errors->free =
+        fmax(errors->free, error_of(logits, want[0][sequence] + at * n, n));
+    errors->near = fmax(errors->near, rounded);
+    errors->same = fmin(errors->same, rounded);
+}
+
+/* Random tokens; sequence 1 has others than sequence 0. */
+static uint32_t token(const struct test_case *c, uint32_t sequence, size_t i)
+{
+    return (uint32_t)((c->tiny.seed * 31 + i * 97 + sequence * 53 + i * i * 7) %
+                      TINY_VOCABULARY);
+}
+
+/* Both sequences' prompts one by one, then their other tokens together. */
+static bool run_way(struct model *model, const struct test_case *c,
+                    const struct way *way, double *want[2][2],
+                    struct errors *worst, struct fault *fault)
+{
+    const uint32_t n = TINY_VOCABULARY;
+    float logits[TINY_VOCABULARY];
+    struct model_token run[TOKENS];
+    uint32_t best[2];
+
+    for (uint32_t s = 0; s < 2; s++) {
+        for (size_t at = 0, count; at < PROMPT; at += count) {
+            count = PROMPT - at < way->batch ? PROMPT - at : way->batch;
+            for (size_t i = 0; i < count; i++)
+                run[i] = (struct model_token){token(c, s, at + i), s,
+                                              (uint32_t)(at + i),
+                                              at + i + 1 == PROMPT};
+            if (!model_run(model, run, count, fault))
+                return false;
+        }
+        if (!model_logits(model, 0, logits, fault))
+            return false;
+        compare(logits, want, s, PROMPT - 1, worst);
+    }
+    for (size_t at = PROMPT; at < TOKENS; at++) {
+        for (uint32_t s = 0; s < 2; s++)
+            run[s] =
+                (struct model_token){token(c, s, at), s, (uint32_t)at, true};
+        if (!model_run(model, run, 2, fault) ||
+            !model_likeliest(model, best, fault))
+            return false;
+        for (uint32_t s = 0; s < 2; s++) {
+            if (!model_logits(model, s, logits, fault))
+                return false;
+            compare(logits, want, s, at, worst);
+            for (uint32_t i = 0; i < n; i++)
+                if (logits[i] > logits[best[s]])
+                    return fail(fault, "token %u is not the likeliest",
+                                (unsigned)best[s]);
+        }
+    }
+    return true;
+}
+
+/* What both references say of both sequences, [rounds][sequence]. */
+static bool reference(const struct gguf *gguf, const struct test_case *c,
+                      const struct way *way, double *want[2][2],
+                      struct fault *fault)
+{
+    uint32_t tokens[TOKENS];
+    bool good = true;
+
+    for (int rounds = 0; rounds < 2; rounds++)
+        for (uint32_t s = 0; s < 2; s++) {
+            const struct rounding rounding = {
+                rounds, way->batch > 8 ? (size_t)PROMPT : 0};
+
+            want[rounds][s] =
+                calloc((size_t)TOKENS * TINY_VOCABULARY, sizeof(double));
+            for (size_t i = 0; i < TOKENS; i++)
+                tokens[i] = token(c, s, i);
+            good = good && want[rounds][s] &&
+                   reference_run(gguf, tokens, TOKENS, &rounding,
+                                 want[rounds][s], fault);
+        }
+    return good;
+}
+
+static void check_way(const struct gguf *gguf, const struct test_case *c,
+                      const struct way *way)
+{
+    const struct model_options options = {
+        .devices = {strncmp(way->name, "the other", 9) ? main_device
+                                                       : other_device,
+                    other_device},
+        .ndevices = way->ndevices,
+        .context = TOKENS,
+        .sequences = 2,
+        .batch = way->batch};
+    struct fault fault = {""};
+    struct model *model = NULL;
+    struct errors e = {0, 0, INFINITY};
+    double *want[2][2];
+    char text[sizeof(fault.text) + 64];
+
+    if (!reference(gguf, c, way, want, &fault) ||
+        !model_open(gguf, &options, &model, &fault) ||
+        !run_way(model, c, way, want, &e, &fault)) {
+        report(false, c->name, way->name, fault.text);
+    } else {
+        (void)snprintf(text, sizeof(text), "logits are %.2g, %.2g and %.2g off",
+                       e.free, e.near, e.same);
+        printf("%-34s %-18s %.1e %.1e %.1e\n", c->name, way->name, e.free,
+               e.near, e.same);
+        report(e.free <= (c->quantised ? free_bound : exact_bound) &&
+                   e.near <= near_bound && e.same <= same_bound,
+               c->name, way->name, text);
+    }
+    model_close(model);
+    for (int i = 0; i < 4; i++)
+        free(want[i / 2][i % 2]);
+}
+
+static void check_case(size_t number)
+{
+    const struct test_case *c = &cases[number];
+    struct fault fault = {""};
+    struct gguf gguf = {0};
+    size_t nbytes;
+    uint8_t *file = tiny_make(&c->tiny, &nbytes);
+    const bool good = gguf_parse("tiny", file, nbytes, &gguf, &fault);
+
+    if (!good)
+        report(false, c->name, "reading it", fault.text);
+    for (size_t w = 0; good && w < sizeof(ways) / sizeof(ways[0]); w++)
+        if ((!ways[w].sampled || (number + w) % 3 == 0) &&
+            (ways[w].ndevices == 1 || main_device != other_device))
+            check_way(&gguf, c, &ways[w]);
+    gguf_close(&gguf);
+    free(file);
+}
+
+/* The MI300X, where there is one, and the device behind it. */
+static bool find_devices(void)
+{
+    int n;
+    kpk_device device;
+
+    if (kpk_device_count(&n) != KPK_OK || n == 0)
+        return false;
+    for (int i = n - 1; i >= 0; i--)
+        if (kpk_device_get(i, &device) == KPK_OK &&
+            strncmp(device.target, "gfx942", 6) == 0)
+            main_device = i;
+    other_device = (main_device + 1) % n;
+    return true;
+}
+
+int main(int argc, char **argv)
+{
+    if (!find_devices()) {
+        printf("SKIPPED: %s\n", kpk_error_message());
+        puts("0 passed, 0 failed, 1 skipped");
+        return 0;
+    }
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        if (argc < 2 || strstr(cases[i].name, argv[1]))
+            check_case(i);
+    printf("%u passed, %u failed\n", passed, failed);
+    return failed ? 1 : 0;
+}

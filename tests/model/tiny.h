@@ -1,0 +1,33 @@
+/* tiny.h - makes small models with random weights, for tests
+ *
+ * Every weight of a format has about the size that a trained model's has, so
+ * that no layer runs away. The vocabulary is BPE's or SentencePiece's kind.
+ */
+#ifndef MODEL_TINY_H
+#define MODEL_TINY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct tiny {
+    const char *arch;
+    uint32_t format; /* of matrices: a tensor's type in the file */
+    uint32_t layers, width, inner, heads, kv_heads, head;
+    uint32_t window; /* 0: none */
+    bool tied;       /* no output.weight */
+    bool biased;     /* biases of Q, K, V */
+    bool normed;     /* norms of heads */
+    bool twice;      /* norms behind attention and the inner layer */
+    bool factors;    /* factors of the rotations */
+    bool spm;        /* the vocabulary's kind */
+    uint64_t seed;
+};
+
+/* How many tokens either vocabulary has. */
+enum { TINY_VOCABULARY = 320 };
+
+/* The file's bytes, for the caller to free(). Exits without memory. */
+uint8_t *tiny_make(const struct tiny *tiny, size_t *nbytes);
+
+#endif

@@ -1,0 +1,45 @@
+/* tokenizer.h - text to a model's tokens and back, by the model's vocabulary */
+#ifndef MODEL_TOKENIZER_H
+#define MODEL_TOKENIZER_H
+
+#include "gguf.h"
+
+struct tokenizer;
+
+/* What is found in the file stays there: gguf must live as long. */
+bool tokenizer_open(const struct gguf *gguf, struct tokenizer **out,
+                    struct fault *fault);
+void tokenizer_close(struct tokenizer *t);
+
+uint32_t tokenizer_count(const struct tokenizer *t);
+
+/* A growing list of tokens; all zeros at first, free() its ids. */
+struct tokens {
+    uint32_t *id;
+    size_t n, room;
+};
+
+bool tokens_add(struct tokens *list, uint32_t id, struct fault *fault);
+
+/*
+ * Adds the tokens of a text, in front of them the token of beginning if the
+ * model wants one.
+ *
+ *   special  the text may name special tokens, such as <|im_start|>
+ */
+bool tokenizer_encode(const struct tokenizer *t, const char *text,
+                      size_t nbytes, bool special, struct tokens *out,
+                      struct fault *fault);
+
+/*
+ * The bytes that a token stands for, at most `room` of them: how many there
+ * are. Special tokens stand for none. A character may be spread over several
+ * tokens.
+ */
+size_t tokenizer_piece(const struct tokenizer *t, uint32_t id, char *out,
+                       size_t room);
+
+/* Whether a model that makes this token has said all it had to say. */
+bool tokenizer_ends(const struct tokenizer *t, uint32_t id);
+
+#endif
