@@ -12,6 +12,7 @@
 #include "../isa/work.h"
 #include "cards.h"
 #include "pool.h"
+#include "races.h"
 #include "touched.h"
 #include "wave_init.h"
 
@@ -24,7 +25,8 @@ enum {
     WAVE_SLICE = 20000, /* instructions before the next wave's turn */
     GROUP_TURN = 64,    /* rounds over the waves before another group's */
     MAX_THREADS = 256,
-    ALONE_NS = 100000 /* before other threads are asked to help */
+    MAX_RACING = 1 << 22, /* groups of a launch that is watched for races */
+    ALONE_NS = 100000     /* before other threads are asked to help */
 };
 
 /* Bytes of wave state that one dispatch may keep, over all threads. */
@@ -496,6 +498,8 @@ static void plan(struct job *job, unsigned *nthreads)
         *nthreads = (unsigned)job->ngroups;
     if (*nthreads > MAX_THREADS)
         *nthreads = MAX_THREADS;
+    if (job->run.races)
+        *nthreads = 1;
     fit = max_resident_nbytes / l.size / *nthreads;
     job->max_residents = fit < 1 ? 1 : fit > 4096 ? 4096 : (unsigned)fit;
 }
@@ -526,6 +530,13 @@ static bool run_job(struct job *job, struct sim_stats *stats,
                "the host has no memory to count for bounds");
         goto out;
     }
+    if (job->run.config.races && job->ngroups > 1 &&
+        job->ngroups <= MAX_RACING &&
+        !(job->run.races = sim_races_new(job->ngroups))) {
+        refuse(fault, d, SIM_FAULT_MEMORY,
+               "the host has no memory to look for races");
+        goto out;
+    }
     plan(job, &nthreads);
     atomic_store(&job->faulted_group, UINT64_MAX);
     run_on_threads(job, nthreads);
@@ -539,6 +550,7 @@ static bool run_job(struct job *job, struct sim_stats *stats,
     if (!ok)
         *fault = job->fault;
 out:
+    sim_races_free(job->run.races);
     sim_touched_free(job->run.touched);
     if (packet)
         sim_mem_free(packet->base);

@@ -9,7 +9,8 @@
  *                          lower bounds of its time on a card (cards.h)
  *   KPK_SIM_UNINIT=0|1     report reads of LDS, scratch or device memory that
  *                          nothing wrote (default 0)
- *   KPK_SIM_RACES=0|1      report LDS data races between waves (default 0)
+ *   KPK_SIM_RACES=0|1      report data races: in LDS between waves, in memory
+ *                          between workgroups (default 0)
  *   KPK_SIM_BARRIERS=0|1   report barriers that not all waves reach (default 1)
  *   KPK_SIM_MAX_INSNS=N    instructions a wave may execute (default 2^33)
  *   KPK_SIM_TRACE=1        print every executed instruction to stderr
@@ -53,6 +54,7 @@ enum sim_fault_kind {
     SIM_FAULT_SCRATCH,
     SIM_FAULT_UNINITIALISED,
     SIM_FAULT_RACE,
+    SIM_FAULT_GROUP_RACE,
     SIM_FAULT_BARRIER,      /* waves ended or diverged around a barrier */
     SIM_FAULT_BUDGET,       /* instruction budget spent: endless loop */
     SIM_FAULT_UNKNOWN_INSN, /* no row for it in the tables */

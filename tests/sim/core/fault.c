@@ -15,6 +15,7 @@ static const char *const kind_names[] = {
     [SIM_FAULT_SCRATCH] = "access outside scratch",
     [SIM_FAULT_UNINITIALISED] = "read of memory never written",
     [SIM_FAULT_RACE] = "data race in LDS",
+    [SIM_FAULT_GROUP_RACE] = "data race between workgroups",
     [SIM_FAULT_BARRIER] = "barrier divergence",
     [SIM_FAULT_BUDGET] = "endless loop",
     [SIM_FAULT_UNKNOWN_INSN] = "unknown instruction",

@@ -1,5 +1,6 @@
 /* access.c - finds the memory of an access, or reports why it has none */
 #include "access.h"
+#include "../core/races.h"
 #include "work.h"
 
 #include <stdio.h>
@@ -75,6 +76,41 @@ static void set_written(uint8_t *written, uint64_t bit, unsigned n)
     }
 }
 
+/* What two workgroups do to one byte has an order. What is for all to see is
+ * part of making one, and so is not compared with stores: those of a flag have
+ * no mark on some targets. */
+static bool check_groups(struct wave *w, const struct sim_alloc *a,
+                         uint64_t addr, unsigned n, enum access how, int lane)
+{
+    static const enum race_access kinds[] = {RACE_READ, RACE_WRITE,
+                                             RACE_ATOMIC};
+    static const char *const did[] = {"read", "wrote", "updated"};
+    const bool scoped = w->insn && w->insn->flags & F_SCOPED;
+    const uint64_t group = w->group->index;
+    struct races *races = w->run->races;
+    struct race race;
+    const uint32_t *counts = w->run->ngroups;
+
+    if (a->kind == SIM_MEM_INTERNAL || a->readonly)
+        return true;
+    if (scoped || how == ACCESS_ATOMIC)
+        sim_races_sync(races, group, w->ninsns << 8 | (w->index & 255));
+    if (scoped && how == ACCESS_READ)
+        return true;
+    if (!sim_races_note(races, group, addr, n,
+                        scoped ? RACE_ATOMIC : kinds[how], &race))
+        return true;
+    sim_fault_raise(
+        w, SIM_FAULT_GROUP_RACE, lane, race.at,
+        "%s byte %llu of %s #%llu, which workgroup (%u,%u,%u) %s, with no "
+        "atomic between",
+        verb(how), (unsigned long long)(race.at - a->base), alloc_name(a),
+        (unsigned long long)a->serial, (unsigned)(race.group % counts[0]),
+        (unsigned)(race.group / counts[0] % counts[1]),
+        (unsigned)(race.group / counts[0] / counts[1]), did[race.how]);
+    return false;
+}
+
 uint8_t *sim_global_slow(struct wave *w, uint64_t addr, unsigned n,
                          enum access how, int lane)
 {
@@ -125,6 +161,8 @@ uint8_t *sim_global_slow(struct wave *w, uint64_t addr, unsigned n,
         if (how != ACCESS_READ)
             set_written(a->written, offset, n);
     }
+    if (w->run->races && !check_groups(w, a, addr, n, how, lane))
+        return NULL;
     w->last_hit[how != ACCESS_READ] = a;
     return a->bytes + offset;
 }

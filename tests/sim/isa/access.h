@@ -20,7 +20,7 @@ static inline uint8_t *sim_global(struct wave *w, uint64_t addr, unsigned n,
     const struct sim_alloc *a = w->last_hit[how != ACCESS_READ];
 
     if (a && addr - a->base < a->size && a->size - (addr - a->base) >= n &&
-        !a->freed && !w->run->config.uninit)
+        !a->freed && !w->run->config.uninit && !w->run->races)
         return a->bytes + (addr - a->base);
     return sim_global_slow(w, addr, n, how, lane);
 }

@@ -8,6 +8,7 @@
  * its turn comes, so that the groups it waits for can run.
  */
 #include "../core/dispatch.h"
+#include "../core/races.h"
 #include "exec.h"
 #include "matrix.h"
 #include "rows.h"
@@ -64,6 +65,9 @@ static void run_ds_gws_barrier(struct wave *w, const struct insn *in)
 
     if (!r)
         return;
+    if (w->run->races) /* each time: as it comes, and as it goes on */
+        sim_races_sync(w->run->races, w->group->index,
+                       w->ninsns << 8 | (w->index & 255));
     pthread_mutex_lock(&lock);
     if (!w->gws_waits) {
         w->gws_waits = true;

@@ -131,7 +131,8 @@ enum {
     F_SWZ = 1 << 9,
     F_SCALE_OFFSET = 1 << 10, /* gfx1250 */
     F_NV = 1 << 11,
-    F_KEEP_HIGH = 1 << 12 /* a 16-bit result leaves the high half alone */
+    F_KEEP_HIGH = 1 << 12, /* a 16-bit result leaves the high half alone */
+    F_SCOPED = 1 << 13     /* a load or store that other groups shall see */
 };
 
 typedef void insn_fn(struct wave *w, const struct insn *in);

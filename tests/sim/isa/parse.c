@@ -299,8 +299,11 @@ static const struct {
     uint32_t flag;
 } flag_words[] = {
     {"clamp", F_CLAMP},
-    {"glc", F_GLC},
+    {"glc", F_GLC | F_SCOPED},
     {"sc0", F_GLC},
+    {"sc1", F_SCOPED},
+    {"scope:SCOPE_DEV", F_SCOPED},
+    {"scope:SCOPE_SYS", F_SCOPED},
     {"th:TH_ATOMIC_RETURN", F_GLC},
     {"th:TH_ATOMIC_NT_RETURN", F_GLC},
     {"th:TH_ATOMIC_RT_RETURN", F_GLC},
@@ -318,8 +321,8 @@ static const struct {
 
 /* Cache policy and scheduling: they do not change what is computed. */
 static const char *const ignored_words[] = {
-    "slc", "dlc",   "sc1",          "nt",        "scc",      "r128",
-    "a16", "unorm", "wait_va_vdst", "wait_vdst", "wait_exp", "early_clobber"};
+    "slc",   "dlc",          "nt",        "scc",      "r128",         "a16",
+    "unorm", "wait_va_vdst", "wait_vdst", "wait_exp", "early_clobber"};
 static const char *const ignored_prefixes[] = {
     "scope:",     "th:",           "wait_exp:",
     "wait_vdst:", "wait_va_vdst:", "wait_vm_vsrc:"};

@@ -149,7 +149,7 @@ static uint8_t *common_base(struct wave *w, const struct places *p, unsigned n,
     const struct sim_alloc *a = w->last_hit[how != ACCESS_READ];
     uint64_t off = 0;
 
-    if (!a || a->freed || w->run->config.uninit ||
+    if (!a || a->freed || w->run->config.uninit || w->run->races ||
         (p->space != SPACE_GLOBAL && p->space != SPACE_FLAT) || a->size < n)
         return NULL;
     *base = a->base;

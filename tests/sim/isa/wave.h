@@ -61,6 +61,7 @@ struct run {
     uint32_t rsrc1, rsrc2, rsrc3, properties, preload;
     uint64_t packet, queue;
     struct touched *touched; /* memory's bytes; NULL if not asked for */
+    struct races *races;     /* between groups; NULL if not asked for */
 };
 
 /* Who touched a byte of LDS since the last barrier (KPK_SIM_RACES). */
