@@ -80,7 +80,10 @@ RUN_TESTS = $(own_make) $(1) B='$(B)' H='$(H)' MODULES='$(MODULES)' SAN='$(SAN)'
 tests: all sim $(TEST_PROGRAMS) $(MAKERS) $(B)/kpack-report ## build every test
 check: tests ## run every test; the last line says: N passed, M failed
 	@$(call RUN_TESTS,$(ON_GPU)) $(call longest_first,$(TEST_PROGRAMS) $(SCRIPT_TESTS))
+check-races: sim $(KERNEL_TESTS) ## run the kernels' tests on simulated GPUs that look for races and for memory that nothing wrote
+	@$(call RUN_TESTS,LD_LIBRARY_PATH=$(H)/sim:$$LD_LIBRARY_PATH KPK_SIM_DEVICES=$(DEVICES) KPK_SIM_RACES=1 KPK_SIM_UNINIT=1) \
+	  $(call longest_first,$(KERNEL_TESTS))
 check-fast: all sim $(UNIT_TESTS) $(SIM_TESTS) $(BUILD_TESTS) $(filter %/vector_add,$(KERNEL_TESTS)) ## run the tests that take seconds
 	@$(call RUN_TESTS,$(ON_GPU)) $(UNIT_TESTS) $(SIM_TESTS) $(BUILD_TESTS) $(filter %/vector_add,$(KERNEL_TESTS))
 
-.PHONY: tests check check-fast
+.PHONY: tests check check-fast check-races

@@ -175,12 +175,13 @@ bool kt_launch(struct kt *t, const unsigned grid[3], const unsigned block[3],
 struct options {
     const char *kernels; /* glob */
     const char *device;  /* ordinal or processor, NULL for all */
+    size_t every;        /* of the rows; 1 for all */
     bool verbose;
 };
 
 static void parse(int argc, char **argv, struct options *o)
 {
-    *o = (struct options){.kernels = "*"};
+    *o = (struct options){.kernels = "*", .every = 1};
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "-v") == 0)
             o->verbose = true;
@@ -188,8 +189,12 @@ static void parse(int argc, char **argv, struct options *o)
             o->kernels = argv[++i];
         else if (strcmp(argv[i], "-d") == 0 && i + 1 < argc)
             o->device = argv[++i];
+        else if (strcmp(argv[i], "-s") == 0 && i + 1 < argc &&
+                 strtoul(argv[i + 1], NULL, 10) > 0)
+            o->every = strtoul(argv[++i], NULL, 10);
         else {
-            fprintf(stderr, "usage: %s [-k GLOB] [-d DEVICE] [-v]\n", argv[0]);
+            fprintf(stderr, "usage: %s [-k GLOB] [-d DEVICE] [-s N] [-v]\n",
+                    argv[0]);
             exit(2);
         }
     }
@@ -279,7 +284,7 @@ static void run_device(int ordinal, const kpk_module *module,
     t.wave_size = device.wave_size;
     if (kpk_open_modules(&module, 1, ordinal, &t.inst) != KPK_OK)
         die("open", kpk_error_message());
-    for (size_t i = 0; i < nrows; i++)
+    for (size_t i = 0; i < nrows; i += o->every)
         if (fnmatch(o->kernels, rows[i].symbol, 0) == 0)
             run_row(&t, &rows[i], o, totals);
     if (kpk_close(t.inst) != KPK_OK)

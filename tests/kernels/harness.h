@@ -7,10 +7,11 @@
  *
  * for each wrong result. A symbol of the module that no row tests fails too.
  *
- * Command line: PROGRAM [-k GLOB] [-d DEVICE] [-v]; -k picks symbols, -d one
- * device by ordinal or by processor, -v prints each row as it passes. The last
- * line is "N passed, M failed", counted in rows times devices; exit 1 if any
- * failed. KPK_SIM_DEVICES says which devices a simulated GPU has.
+ * Command line: PROGRAM [-k GLOB] [-d DEVICE] [-s N] [-v]; -k picks symbols, -d
+ * one device by ordinal or by processor, -s every Nth row, -v prints each row as
+ * it passes. The last line is "N passed, M failed", counted in rows times
+ * devices; exit 1 if any failed. KPK_SIM_DEVICES says which devices a simulated
+ * GPU has.
  *
  * References are computed in kt_real, which is wider than f64 on x86, so that
  * the kernels' f64 results can be judged too. Expected values never come from
