@@ -1,7 +1,9 @@
 # fuzz.mk - fuzzes what reads code objects, bundles, tables and launches
 #
 #   fuzz_NAME.c   a target of libFuzzer (fuzz.h)
-#   seeds/NAME/   inputs that once failed; every test runs over them
+#   mutate.c      changes that keep the shape of ELF files and archives
+#   seeds/NAME/   inputs that once failed, and small ones that reach more than
+#                 those of make_seeds do; every test runs over them
 #
 # `make fuzz` runs each for FUZZ_SECONDS; what it finds lies in build/fuzz/NAME
 # as crash-*, timeout-* or oom-*. Everything is under AddressSanitizer and
@@ -20,9 +22,9 @@ FUZZ_LIMITS := -timeout=10 -rss_limit_mb=2048 -malloc_limit_mb=1024 -max_len=655
 FUZZ_NAMES   := $(sort $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c)))
 FUZZ_BINS    := $(FUZZ_NAMES:%=$(B)/fuzz/bin/%)
 FUZZ_TESTS   := $(FUZZ_NAMES:%=$(H)/test/fuzz/%)
-FUZZ_OBJECTS := $(patsubst %.c,$(B)/fuzz/obj/%.o,$(filter-out gen/kpack-gen.c gen/model/import%.c gen/write/import%.c,$(GEN_SOURCES)) \
+FUZZ_OBJECTS := $(patsubst %.c,$(B)/fuzz/obj/%.o,$(filter-out gen/kpack-gen.c,$(GEN_SOURCES)) \
   $(wildcard src/*.c) $(addprefix src/cmd/,memory.c scan.c objfile.c zstd.c) tests/unit/fake_hip.c tests/unit/fake_load.c \
-  $(addprefix tests/model/,fault.c gguf.c arch.c pretoken.c tokenizer.c))
+  $(addprefix tests/model/,fault.c gguf.c arch.c pretoken.c tokenizer.c) tests/import/code_object.c tests/fuzz/mutate.c)
 
 # A stamp ends at a comma.
 $(eval $(call KPACK_STAMP,$(B)/stamp/fuzz,$(subst $(KPACK_COMMA), ,$(FUZZ_CC) $(FUZZ_CFLAGS))))

@@ -4,6 +4,7 @@
 #include "../../src/cmd/objfile.h"
 #include "../../src/cmd/scan.h"
 #include "fuzz.h"
+#include "mutate.h"
 
 #include <stdio.h>
 #include <sys/mman.h>
@@ -74,4 +75,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
     scan(data, nbytes);
     change(data, nbytes);
     return 0;
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t nbytes, size_t most,
+                               unsigned seed)
+{
+    return mutate_archive(data, nbytes, most, seed);
 }

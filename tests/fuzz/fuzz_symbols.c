@@ -2,6 +2,7 @@
  * of, and as target IDs that it compares */
 #include "fuzz.h"
 #include "internal.h"
+#include "mutate.h"
 
 enum { ROOM = 64, HEAD_NBYTES = 192 };
 
@@ -62,4 +63,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
     list_symbols(data, nbytes);
     compare_targets(data, nbytes < 512 ? nbytes : 512);
     return 0;
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t nbytes, size_t most,
+                               unsigned seed)
+{
+    return mutate_elf(data, nbytes, most, seed);
 }

@@ -7,8 +7,10 @@
  */
 #include "../model/tiny.h"
 #include "code_object.h"
+#include "cubin.h"
 #include "write/blob.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -173,6 +175,127 @@ static void write_models(void)
     }
 }
 
+static void write_cubins(void)
+{
+    static const struct made_param params[] = {{0, 8}, {8, 4}, {16, 8}};
+    const struct made_cubin cubins[] = {{.kernel = "add",
+                                         .sm = 90,
+                                         .release = 130,
+                                         .params = params,
+                                         .nparams = 3,
+                                         .param_nbytes = 24,
+                                         .registers = 12},
+                                        {.kernel = "old",
+                                         .sm = 80,
+                                         .before_13 = true,
+                                         .release = 118,
+                                         .shared_nbytes = 2048,
+                                         .stack_nbytes = 64,
+                                         .max_threads = {256, 1, 1}},
+                                        {.kernel = "exact",
+                                         .sm = 120,
+                                         .release = 130,
+                                         .params = params,
+                                         .nparams = 1,
+                                         .param_nbytes = 8,
+                                         .reqd_block = {64, 2, 1}}};
+
+    for (size_t i = 0; i < sizeof(cubins) / sizeof(cubins[0]); i++) {
+        size_t nbytes;
+        unsigned char *data = make_cubin(&cubins[i], &nbytes);
+
+        write_seed("cubin", cubins[i].kernel, data, nbytes);
+        write_seed("program", cubins[i].kernel, data, nbytes);
+        free(data);
+    }
+}
+
+/* Control bytes, and what is compressed. */
+static void write_compressed(const unsigned char *plain, size_t nbytes)
+{
+    unsigned char *data = calloc(1, 8 + nbytes);
+
+    if (!data)
+        exit(1);
+    memcpy(data + 8, plain, nbytes);
+    for (unsigned i = 0; i < 6; i++) {
+        char name[16];
+
+        data[0] = (unsigned char)(i % 3);
+        data[1] = (unsigned char)(i / 3);
+        snprintf(name, sizeof(name), "v%u_%u", i % 3 + 1, i / 3);
+        write_seed("compressed", name, data, 8 + nbytes);
+    }
+    free(data);
+}
+
+/* A program of the host: a file whose section .hip_fatbin is a bundle. */
+static void write_program(const char *name, const unsigned char *bundle,
+                          size_t nbytes)
+{
+    static const char names[] = "\0.hip_fatbin\0.shstrtab";
+    struct {
+        Elf64_Ehdr file;
+        Elf64_Shdr sections[3];
+        char names[sizeof(names)];
+    } head = {
+        .file = {.e_ident = {0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB,
+                             EV_CURRENT},
+                 .e_type = ET_REL,
+                 .e_machine = EM_X86_64,
+                 .e_version = EV_CURRENT,
+                 .e_ehsize = sizeof(Elf64_Ehdr),
+                 .e_shoff = sizeof(Elf64_Ehdr),
+                 .e_shentsize = sizeof(Elf64_Shdr),
+                 .e_shnum = 3,
+                 .e_shstrndx = 2},
+        .sections = {{.sh_type = SHT_NULL},
+                     {.sh_name = 1,
+                      .sh_type = SHT_PROGBITS,
+                      .sh_offset = sizeof(head),
+                      .sh_size = nbytes,
+                      .sh_addralign = 1},
+                     {.sh_name = 13,
+                      .sh_type = SHT_STRTAB,
+                      .sh_offset = sizeof(Elf64_Ehdr) + 3 * sizeof(Elf64_Shdr),
+                      .sh_size = sizeof(names),
+                      .sh_addralign = 1}}};
+    unsigned char *data = malloc(sizeof(head) + nbytes);
+
+    if (!data)
+        exit(1);
+    memcpy(head.names, names, sizeof(names));
+    memcpy(data, &head, sizeof(head));
+    memcpy(data + sizeof(head), bundle, nbytes);
+    write_seed("program", name, data, sizeof(head) + nbytes);
+    free(data);
+}
+
+/* A bundle with a code object in it. */
+static void write_programs(void)
+{
+    const struct made_object spec = {
+        .kernel = "k", .e_flags = 0x54c, .abi_version = 3, .wave_size = 64};
+    size_t nbytes, n;
+    unsigned char *object = make_object(&spec, &nbytes);
+    const struct made_entry entries[] = {
+        {"host-x86_64-unknown-linux-gnu-", "", 0},
+        {"hipv4-amdgcn-amd-amdhsa--gfx942", object, nbytes}};
+    unsigned char *plain = make_bundle(entries, 2, 1, &n);
+    size_t npacked;
+    unsigned char *packed = compress_bundle(plain, n, 3, 1, &npacked);
+
+    write_seed("program", "object", object, nbytes);
+    write_seed("program", "bundle", plain, n);
+    write_seed("program", "packed", packed, npacked);
+    write_program("program", plain, n);
+    write_program("packed_program", packed, npacked);
+    write_compressed(plain, n);
+    free(packed);
+    free(plain);
+    free(object);
+}
+
 static void write_texts(void)
 {
     static const char *const texts[][3] = {
@@ -181,6 +304,17 @@ static void write_texts(void)
          "\"a,\"\"b\",x.co,64 # odd\n/* no\n*/ c,y.co,-1.5e3\n"},
         {"csv", "empty", "kernel,target\n"},
         {"csv", "ragged", "a,b\n1\n"},
+        {"csv", "types", "type,host,header\nf16,kpk_f16,\nx,struct x,x.h\n"},
+        {"ptx", "entries",
+         "//\n.version 7.8\n.target sm_80\n.address_size 64\n"
+         ".visible .entry add(\n\t.param .u64 .ptr .align 1 add_param_0,\n"
+         "\t.param .u32 add_param_1,\n"
+         "\t.param .align 4 .b8 add_param_2[12]\n)\n"
+         ".maxntid 256, 1, 1\n.minnctapersm 2\n{\n\tret;\n}\n"
+         ".func helper(.param .b32 x)\n{\n\tret;\n}\n"},
+        {"ptx", "entry",
+         "/* */ .visible .entry k(.param .f32 a, .param .f64 b)\n"
+         ".reqntid 64\n{ .shared .align 4 .b8 s[128]; ret; }\n"},
         {"symbols", "targets", "gfx90a:sramecc+:xnack-"},
         {"launch", "plain", "0123456789abcdefghijklmnopqrstuvwxyz"},
         {"launch", "packed", "1\x04\x01\x02\x03\x04zzzzzzzzzzzzzzzzzzzzz"},
@@ -201,6 +335,8 @@ int main(int argc, char **argv)
     write_bundles();
     write_packs();
     write_models();
+    write_cubins();
+    write_programs();
     write_texts();
     return 0;
 }
