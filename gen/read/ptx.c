@@ -270,6 +270,8 @@ static bool read_directives(struct reader *r)
                 return fail(r, "no target");
             snprintf(r->co->target, sizeof(r->co->target), "compute_%.5s",
                      r->word + 3);
+            if (!codeobj_is_nvidia_target(r->co->target))
+                return fail(r, "a target that is none");
         } else if (is(r, ".entry")) {
             if (!read_entry(r))
                 return false;

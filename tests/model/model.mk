@@ -29,7 +29,7 @@ $(MODEL_HEADER): $(MODEL_MODULES:%=$(B)/gen/%.kernels) $(KPACK_GEN)
 	@$(KPACK_GEN) header $(PACK) $@ $(filter %.kernels,$^)
 
 MODEL_OBJECTS := $(MODEL_ALL:%.c=$(H)/obj/%.o)
-$(MODEL_OBJECTS): $(MODEL_HEADER) $(MODEL_HOST:%=$(B)/include/kpack/$(PACK)/%.h)
+$(MODEL_OBJECTS): $(if $(strip $(model_lacks)),,$(MODEL_HEADER) $(MODEL_HOST:%=$(B)/include/kpack/$(PACK)/%.h))
 $(MODEL_OBJECTS): private KPK_CFLAGS := -I$(MODEL_INCLUDE) $(KPK_CFLAGS)
 
 $(MODEL_PROGRAM): $(H)/obj/tests/model/main.o $(MODEL_PARTS) $(MODEL_PACK)
