@@ -13,6 +13,7 @@
 #   tests/demo/                the demo of `make demo` (demo.mk)
 #   tests/model/               a language model on the pack (model.mk)
 #   tests/matrix/              the wave-level product of matrix/unit.h
+#   tests/random/              random numbers for dieharder, by hand
 #   tests/ways/                every way to launch and inspect, a pack of its own
 #   tests/import/              makes code objects, bundles and trees of them
 #   tests/fuzz/                fuzz targets, over their seeds (fuzz.mk)
@@ -62,6 +63,7 @@ pack_make = env -u MAKEFLAGS -u MAKELEVEL $(MAKE) --no-print-directory KPACK_GEN
 
 include tests/ways/ways.mk
 include tests/matrix/matrix.mk
+include tests/random/random.mk
 include tests/asm/asm.mk
 include tests/model/model.mk
 include tests/fuzz/fuzz.mk

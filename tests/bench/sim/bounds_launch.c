@@ -334,6 +334,27 @@ static void sample(struct bench_launch *l, struct shape_use *use,
     l->nbytes = (double)(s->n[0] * size_of(s->kernel));
 }
 
+/* n[0] x n[1] numbers */
+static void random_numbers(struct bench_launch *l, struct shape_use *use,
+                           const struct shape *s)
+{
+    const uint64_t n = s->n[0] * s->n[1],
+                   one = size_of(s->kernel) == 8   ? 0x3ff0000000000000
+                         : size_of(s->kernel) == 4 ? 0x3f800000
+                                                   : 0x3c00;
+
+    (void)use;
+    l->grid[0] = (unsigned)div_up(n, 1024);
+    l->block[0] = 256;
+    bench_arg(l, shape_memory(n * size_of(s->kernel)));
+    bench_arg(l, n);
+    bench_arg(l, 42);
+    bench_arg(l, 0);
+    bench_arg(l, 0);
+    bench_arg(l, one);
+    l->nbytes = (double)(n * size_of(s->kernel));
+}
+
 /* ---- quantized ---- */
 
 static const struct format {
@@ -514,6 +535,7 @@ const struct shape_family *bounds_family_of(const struct shape *shape)
         {"halves", {"rope_pos_*", 3, rope_pos}},
         {"", {"argmax_last_*", 2, argmax_last}},
         {"", {"sample_*", 2, sample}},
+        {"", {"rand_*", 2, random_numbers}},
         {"", {"asort_*", 2, sort}},
         {"", {"dequantize_block_*", 2, dequantize}},
         {"", {"dequantize_mul_mat_vec_*", 2, dequantize_mat_vec}},
