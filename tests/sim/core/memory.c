@@ -687,6 +687,23 @@ void sim_mem_info(int device, uint64_t *used, uint64_t *total)
     *total = d ? d->target->memory_nbytes : 0;
 }
 
+bool sim_mem_shared_file(uint64_t base, int *fd, uint64_t *offset)
+{
+    const struct sim_alloc *a;
+    bool found;
+
+    sim_mem_pin();
+    a = sim_mem_find(base);
+    found = a && a->base == base && a->kind == SIM_MEM_DEVICE &&
+            ((const struct record *)a)->in_arena;
+    if (found) {
+        *fd = mem.fd;
+        *offset = (uint64_t)(a->bytes - mem.alias);
+    }
+    sim_mem_unpin();
+    return found;
+}
+
 void sim_mem_code_rewritten(void)
 {
     const struct table *t;

@@ -42,7 +42,7 @@ struct sim_alloc {
     bool shared;       /* maps memory that others may map, too (virtual.c) */
     /* A bit for each device that may not; such memory is mapped, virtual.h. */
     uint64_t no_read, no_write;
-    uint64_t serial;   /* 1, 2, 3... in order of allocation, for messages */
+    uint64_t serial; /* 1, 2, 3... in order of allocation, for messages */
     uint32_t origin, flags; /* the front door's: what made it, and how */
     /* Raised whenever the host rewrites the bytes of executable memory. */
     uint32_t code_generation;
@@ -124,6 +124,10 @@ struct sim_alloc *sim_mem_find_above(uint64_t addr);
 /* Keeps all allocations found from now on valid until sim_mem_unpin(). */
 void sim_mem_pin(void);
 void sim_mem_unpin(void);
+
+/* Where another process finds a live allocation of device memory: a descriptor
+ * of this process, and the place in it. False if it is none, or mapped. */
+bool sim_mem_shared_file(uint64_t base, int *fd, uint64_t *offset);
 
 /* Bytes in use and in total of one device. */
 void sim_mem_info(int device, uint64_t *used, uint64_t *total);

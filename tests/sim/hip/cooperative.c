@@ -41,8 +41,8 @@ static hipError_t check_overflow(const uint32_t blocks[3],
     return hipSuccess;
 }
 
-static hipError_t launch_on(struct launch *l, const uint32_t blocks[3],
-                            struct queue *q)
+hipError_t launch_cooperative(struct launch *l, const uint32_t blocks[3],
+                              struct queue *q)
 {
     hipError_t error = check_overflow(blocks, l->block);
 
@@ -75,13 +75,13 @@ HIP_API hipError_t hipModuleLaunchCooperativeKernel(
         LEAVE(rt.release >= 7 ? hipErrorContextIsDestroyed
                               : hipErrorInvalidValue);
     if (handle_valid(f, HANDLE_FUNCTION))
-        error = launch_on(&l, blocks, q);
+        error = launch_cooperative(&l, blocks, q);
     queue_unref(q);
     LEAVE(error);
 }
 
-static hipError_t launch_host(const void *stub, dim3 grid, dim3 block,
-                              void **args, size_t shared, struct queue *q)
+hipError_t launch_host_cooperative(const void *stub, dim3 grid, dim3 block,
+                                   void **args, size_t shared, struct queue *q)
 {
     const uint32_t blocks[3] = {grid.x, grid.y, grid.z};
     struct launch l = {
@@ -101,7 +101,7 @@ static hipError_t launch_host(const void *stub, dim3 grid, dim3 block,
     if (error == hipSuccess && shared > q->device->sim->target->lds_nbytes)
         error = hipErrorCooperativeLaunchTooLarge;
     if (error == hipSuccess)
-        error = launch_on(&l, blocks, q);
+        error = launch_cooperative(&l, blocks, q);
     queue_unref(q);
     return error;
 }
@@ -112,7 +112,8 @@ HIP_API hipError_t hipLaunchCooperativeKernel(const void *stub, dim3 grid,
                                               hipStream_t stream)
 {
     ENTER();
-    LEAVE(launch_host(stub, grid, block, args, shared, stream_queue(stream)));
+    LEAVE(launch_host_cooperative(stub, grid, block, args, shared,
+                                  stream_queue(stream)));
 }
 
 HIP_API hipError_t hipLaunchCooperativeKernel_spt(const void *stub, dim3 grid,
@@ -121,8 +122,8 @@ HIP_API hipError_t hipLaunchCooperativeKernel_spt(const void *stub, dim3 grid,
                                                   hipStream_t stream)
 {
     ENTER();
-    LEAVE(
-        launch_host(stub, grid, block, args, shared, stream_queue_spt(stream)));
+    LEAVE(launch_host_cooperative(stub, grid, block, args, shared,
+                                  stream_queue_spt(stream)));
 }
 
 /* ---- several devices ---------------------------------------------------- */
@@ -229,10 +230,11 @@ static hipError_t launch_parts(struct part *parts, unsigned n, unsigned flags,
         parts[i].launch.items_total = total;
         parts[i].launch.mg_sync = shared;
         this_thread()->device = parts[i].queue->device->ordinal;
-        error = cooperative ? launch_on(&parts[i].launch, parts[i].blocks,
-                                        parts[i].queue)
-                            : launch_blocks(&parts[i].launch, parts[i].blocks,
-                                            parts[i].queue);
+        error = cooperative
+                    ? launch_cooperative(&parts[i].launch, parts[i].blocks,
+                                         parts[i].queue)
+                    : launch_blocks(&parts[i].launch, parts[i].blocks,
+                                    parts[i].queue);
     }
     this_thread()->device = before;
     if (barrier) {

@@ -147,9 +147,9 @@ static hipError_t check_ends(void *dst, const void *src, const struct shape *s,
         &e->src_known, &e->src);
 }
 
-/* How a call behaves: it returns when the copy is done; when its memory is no
- * longer needed; or at once, as a graph's promise allows. */
-enum waiting { WAITS_FOR_END, WAITS_FOR_PLAIN_MEMORY, DOES_NOT_WAIT };
+/* How a call behaves: it returns when the copy is done, or when its memory is
+ * no longer needed. */
+enum waiting { WAITS_FOR_END, WAITS_FOR_PLAIN_MEMORY };
 
 static hipError_t copy_on(struct queue *q, void *dst, const void *src,
                           const struct shape *s, int kind, enum waiting waiting)
@@ -183,8 +183,7 @@ static hipError_t copy_on(struct queue *q, void *dst, const void *src,
     c->shape = *s;
     c->dst_known = e.dst_known;
     c->src_known = e.src_known;
-    if (waiting == DOES_NOT_WAIT ||
-        (e.dst_known && e.src_known && waiting == WAITS_FOR_PLAIN_MEMORY))
+    if (e.dst_known && e.src_known && waiting == WAITS_FOR_PLAIN_MEMORY)
         return submit(q, &c->op);
     op_ref(&c->op);
     error = submit(q, &c->op);
@@ -426,7 +425,7 @@ hipError_t copy_box(const hipMemcpy3DParms *p, struct queue *q)
 
     if (error != hipSuccess || !s.width || !s.height || !s.depth)
         return error;
-    return copy_on(q, dst, src, &s, (int)p->kind, DOES_NOT_WAIT);
+    return copy_on(q, dst, src, &s, (int)p->kind, WAITS_FOR_PLAIN_MEMORY);
 }
 
 HIP_API hipError_t hipMemcpy3D(const hipMemcpy3DParms *p)

@@ -10,7 +10,24 @@ struct ihipEvent_t {
     struct op *op;
     bool at_start; /* stands for the start of the operation */
     struct captured captured;
+    struct shared_event *shared; /* with other processes; NULL: it is not */
 };
+
+/* Takes over the reference to what is shared, unless it fails. */
+static hipEvent_t new_event(unsigned flags, struct shared_event *shared)
+{
+    hipEvent_t event = calloc(1, sizeof(*event));
+
+    if (!event || ((flags & hipEventInterprocess) && !shared) ||
+        !handle_add(event, HANDLE_EVENT)) {
+        free(event);
+        return NULL;
+    }
+    event->flags = flags;
+    event->shared = shared;
+    event->device = this_thread()->device;
+    return event;
+}
 
 static hipError_t create(hipEvent_t *out, unsigned flags)
 {
@@ -25,15 +42,34 @@ static hipError_t create(hipEvent_t *out, unsigned flags)
         ((flags & release) & ((flags & release) - 1)) ||
         ((flags & hipEventInterprocess) && !(flags & hipEventDisableTiming)))
         return hipErrorInvalidValue;
-    event = calloc(1, sizeof(*event));
-    if (!event || !handle_add(event, HANDLE_EVENT)) {
-        free(event);
+    event = new_event(flags, (flags & hipEventInterprocess) ? shared_event_new()
+                                                            : NULL);
+    if (!event)
         return hipErrorOutOfMemory;
-    }
-    event->flags = flags;
-    event->device = this_thread()->device;
     *out = event;
     return hipSuccess;
+}
+
+hipError_t event_from_shared(hipEvent_t *out, struct shared_event *s)
+{
+    hipEvent_t event =
+        new_event(hipEventDisableTiming | hipEventInterprocess, s);
+
+    if (!event)
+        return hipErrorOutOfMemory;
+    *out = event;
+    return hipSuccess;
+}
+
+struct shared_event *event_shared(hipEvent_t event)
+{
+    struct shared_event *s = NULL;
+
+    pthread_mutex_lock(&rt.lock);
+    if (handle_valid(event, HANDLE_EVENT) && event->shared)
+        s = shared_event_ref(event->shared);
+    pthread_mutex_unlock(&rt.lock);
+    return s;
 }
 
 HIP_API hipError_t hipEventCreate(hipEvent_t *event)
@@ -62,6 +98,7 @@ HIP_API hipError_t hipEventDestroy(hipEvent_t event)
         LEAVE(hipErrorContextIsDestroyed);
     op_unref(event->op);
     captured_clear(&event->captured);
+    shared_event_unref(event->shared);
     free(event);
     LEAVE(hipSuccess);
 }
@@ -108,14 +145,70 @@ bool event_wait_captured(hipEvent_t event, struct queue *q, hipError_t *error)
     return is_capturing(q);
 }
 
+/* A record, or a wait, that other processes may wait for, or end. */
+struct shared_op {
+    struct op op;
+    struct shared_event *shared;
+    uint64_t turn;
+};
+
+static hipError_t run_shared_record(struct op *op)
+{
+    const struct shared_op *o = (const struct shared_op *)op;
+
+    shared_event_reach(o->shared, o->turn);
+    return hipSuccess;
+}
+
+static hipError_t run_shared_wait(struct op *op)
+{
+    const struct shared_op *o = (const struct shared_op *)op;
+
+    shared_event_wait(o->shared, o->turn);
+    return hipSuccess;
+}
+
+static void release_shared(struct op *op)
+{
+    shared_event_unref(((struct shared_op *)op)->shared);
+}
+
+/* Takes over the reference. */
+static struct op *shared_op(struct shared_event *s,
+                            hipError_t (*run)(struct op *), uint64_t turn)
+{
+    struct shared_op *o =
+        (struct shared_op *)new_op(sizeof(*o), run, release_shared);
+
+    if (!o) {
+        shared_event_unref(s);
+        return NULL;
+    }
+    o->shared = s;
+    o->turn = turn;
+    o->op.runs_after_fault = true;
+    return &o->op;
+}
+
+hipError_t wait_for_shared(struct queue *q, struct shared_event *s)
+{
+    struct op *op =
+        shared_op(shared_event_ref(s), run_shared_wait, shared_event_turn(s));
+
+    return op ? submit(q, op) : hipErrorOutOfMemory;
+}
+
 hipError_t record_event(struct queue *q, hipEvent_t event)
 {
     hipError_t error = hipErrorOutOfMemory;
+    struct shared_event *s;
     struct op *op;
 
     if (!handle_valid(event, HANDLE_EVENT))
         return hipErrorInvalidHandle;
-    op = new_op(sizeof(*op), NULL, NULL);
+    s = event_shared(event);
+    op = s ? shared_op(s, run_shared_record, shared_event_record(s))
+           : new_op(sizeof(*op), NULL, NULL);
     if (op) {
         op_ref(op);
         error = submit(q, op);
@@ -201,8 +294,12 @@ HIP_API hipError_t hipEventQuery(hipEvent_t event)
         op_unref(op);
         LEAVE(hipErrorCapturedEvent);
     }
+    if (event->shared &&
+        !shared_event_is_done(event->shared, shared_event_turn(event->shared)))
+        error = hipErrorNotReady;
     if (op) {
-        error = op_done(op) ? fault_of(op) : hipErrorNotReady;
+        if (error == hipSuccess)
+            error = op_done(op) ? fault_of(op) : hipErrorNotReady;
         op_unref(op);
     }
     LEAVE(error);
@@ -225,6 +322,8 @@ HIP_API hipError_t hipEventSynchronize(hipEvent_t event)
         error = fault_of(op);
         op_unref(op);
     }
+    if (event->shared)
+        shared_event_wait(event->shared, shared_event_turn(event->shared));
     LEAVE(error);
 }
 

@@ -327,42 +327,75 @@ HIP_API hipError_t hipGraphExecUpdate(hipGraphExec_t exec, hipGraph_t graph,
 
 /* ---- a picture ---------------------------------------------------------- */
 
+/* Where a copy leads, as in HtoD. */
+static void print_copy(FILE *file, const hipMemcpy3DParms *p)
+{
+    static const char from[] = {'H', 'H', 'D', 'D', 'D'};
+    static const char to[] = {'H', 'D', 'H', 'D', 'D'};
+    const bool known = p->kind <= hipMemcpyDefault;
+
+    (void)fprintf(file, "MEMCPY(%cto%c, %zu x %zu x %zu)",
+                  p->srcArray ? 'A' : from[known ? p->kind : hipMemcpyDefault],
+                  p->dstArray ? 'A' : to[known ? p->kind : hipMemcpyDefault],
+                  p->extent.width, p->extent.height, p->extent.depth);
+}
+
+static void print_label(FILE *file, const struct hipGraphNode *node,
+                        bool verbose)
+{
+    static const char *const types[] = {
+        "KERNEL",     "MEMCPY",       "MEMSET",
+        "HOST",       "GRAPH",        "EMPTY",
+        "EVENT_WAIT", "EVENT_RECORD", [NODE_MEM_ALLOC] = "MEM_ALLOC",
+        "MEM_FREE"};
+
+    if (node->type == NODE_KERNEL)
+        (void)fprintf(file, "%s%s", verbose ? "KERNEL " : "",
+                      node->u.kernel.launch.function->kernel->name);
+    else if (node->type == NODE_MEMCPY)
+        print_copy(file, &node->u.copy);
+    else
+        (void)fputs(types[node->type], file);
+}
+
+/* Nodes are named by their graph's place in the picture and their own. */
+static void print_graph(FILE *file, const struct ihipGraph *graph,
+                        unsigned *ngraphs, bool verbose)
+{
+    const unsigned id = (*ngraphs)++;
+    size_t i, k;
+
+    (void)fprintf(file, "subgraph cluster_%u {\n", id);
+    for (i = 0; i < graph->nnodes; i++) {
+        (void)fprintf(file, "    g%u_%zu [label=\"", id, i);
+        print_label(file, graph->nodes[i], verbose);
+        (void)fputs("\"];\n", file);
+    }
+    for (i = 0; i < graph->nnodes; i++)
+        for (k = 0; k < graph->nodes[i]->ndeps; k++)
+            (void)fprintf(file, "    g%u_%zu -> g%u_%zu;\n", id,
+                          place_of(graph, graph->nodes[i]->deps[k]), id, i);
+    (void)fputs("}\n", file);
+    for (i = 0; i < graph->nnodes; i++)
+        if (graph->nodes[i]->type == NODE_GRAPH)
+            print_graph(file, graph->nodes[i]->u.child, ngraphs, verbose);
+}
+
 HIP_API hipError_t hipGraphDebugDotPrint(hipGraph_t graph, const char *path,
                                          unsigned flags)
 {
-    static const char *const types[] = {"kernel",
-                                        "memcpy",
-                                        "memset",
-                                        "host",
-                                        "graph",
-                                        "empty",
-                                        "wait",
-                                        "record",
-                                        NULL,
-                                        NULL,
-                                        [NODE_MEM_ALLOC] = "alloc",
-                                        "free"};
+    enum { VERBOSE = 1, KERNEL_ATTRIBUTES = 1 << 9 };
+    unsigned ngraphs = 0;
     FILE *file;
-    size_t i, k;
 
     ENTER();
-    (void)flags; /* always the same: types and edges */
     if (!handle_valid(graph, HANDLE_GRAPH) || !path)
         LEAVE(hipErrorInvalidValue);
     file = fopen(path, "w");
     if (!file)
         LEAVE(hipErrorOperatingSystem);
-    (void)fputs("digraph graph_1 {\n", file);
-    for (i = 0; i < graph->nnodes; i++)
-        (void)fprintf(
-            file, "    n%zu [label=\"%s\"];\n", i,
-            graph->nodes[i]->type == NODE_KERNEL
-                ? graph->nodes[i]->u.kernel.launch.function->kernel->name
-                : types[graph->nodes[i]->type]);
-    for (i = 0; i < graph->nnodes; i++)
-        for (k = 0; k < graph->nodes[i]->ndeps; k++)
-            (void)fprintf(file, "    n%zu -> n%zu;\n",
-                          place_of(graph, graph->nodes[i]->deps[k]), i);
+    (void)fputs("digraph dot {\n", file);
+    print_graph(file, graph, &ngraphs, flags & (VERBOSE | KERNEL_ATTRIBUTES));
     (void)fputs("}\n", file);
     LEAVE(fclose(file) == 0 ? hipSuccess : hipErrorOperatingSystem);
 }

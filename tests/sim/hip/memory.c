@@ -84,7 +84,7 @@ static bool may_release(enum origin made_by, enum origin asked)
 {
     if (asked == BY_HOST_REGISTER || made_by == BY_HOST_REGISTER)
         return asked == made_by;
-    return made_by != BY_RUNTIME;
+    return made_by != BY_RUNTIME && made_by != BY_IPC;
 }
 
 static hipError_t release(void *ptr, enum origin origin)
@@ -101,6 +101,8 @@ static hipError_t release(void *ptr, enum origin origin)
         return hipErrorInvalidValue;
     if (owner_of(&a))
         device_wait(owner_of(&a));
+    if (a.kind == SIM_MEM_MANAGED)
+        managed_forget(a.base, a.size);
     if (a.origin == BY_POOL)
         return pool_free(a.base);
     if (a.origin == BY_GRAPH)
@@ -339,52 +341,6 @@ HIP_API hipError_t hipHostGetFlags(unsigned *flags, void *host)
         LEAVE(hipErrorInvalidValue);
     *flags = a.flags;
     LEAVE(hipSuccess);
-}
-
-/* ---- managed memory: hints, checked and otherwise without effect -------- */
-
-static hipError_t check_managed(const void *ptr, size_t n)
-{
-    struct sim_alloc a;
-
-    if (!ptr || n == 0 || !find_allocation(ptr, &a) ||
-        a.kind != SIM_MEM_MANAGED || n > a.size - ((uintptr_t)ptr - a.base))
-        return hipErrorInvalidValue;
-    return hipSuccess;
-}
-
-HIP_API hipError_t hipMemPrefetchAsync(const void *ptr, size_t n, int device,
-                                       hipStream_t stream)
-{
-    struct sim_alloc a;
-    struct queue *q;
-
-    ENTER();
-    if (!ptr || n == 0)
-        LEAVE(hipErrorInvalidValue);
-    q = stream_queue(stream);
-    if (!q)
-        LEAVE(hipErrorContextIsDestroyed);
-    queue_unref(q);
-    if (find_allocation(ptr, &a) && n > a.size - ((uintptr_t)ptr - a.base))
-        LEAVE(hipErrorInvalidValue);
-    if (device != -1 && !device_at(device))
-        LEAVE(hipErrorInvalidDevice);
-    /* Pageable memory is not reached by these devices. */
-    if (!find_allocation(ptr, &a))
-        LEAVE(device == -1 ? hipErrorInvalidValue : hipErrorNotSupported);
-    LEAVE(hipSuccess);
-}
-
-HIP_API hipError_t hipMemAdvise(const void *ptr, size_t n, int advice,
-                                int device)
-{
-    ENTER();
-    if (device != -1 && !device_at(device))
-        LEAVE(hipErrorInvalidDevice);
-    if ((advice < 1 || advice > 6) && advice != 100 && advice != 101)
-        LEAVE(hipErrorInvalidValue);
-    LEAVE(check_managed(ptr, n));
 }
 
 /* ---- what a pointer is -------------------------------------------------- */

@@ -190,7 +190,7 @@ void loaded_unref(struct loaded *loaded)
     free(loaded);
 }
 
-static hipError_t add_module(hipModule_t *out, const void *image, size_t size)
+hipError_t module_from_memory(hipModule_t *out, const void *image, size_t size)
 {
     hipModule_t module = calloc(1, sizeof(*module));
     hipError_t error = hipErrorOutOfMemory;
@@ -215,8 +215,7 @@ static hipError_t add_module(hipModule_t *out, const void *image, size_t size)
     return hipSuccess;
 }
 
-/* The whole file, in memory of the caller's. */
-static hipError_t read_file(const char *name, void **out, size_t *n)
+hipError_t read_file(const char *name, void **out, size_t *n)
 {
     FILE *file = fopen(name, "rb");
     hipError_t error = hipErrorFileNotFound;
@@ -245,21 +244,25 @@ static hipError_t read_file(const char *name, void **out, size_t *n)
     return hipSuccess;
 }
 
-HIP_API hipError_t hipModuleLoad(hipModule_t *module, const char *name)
+hipError_t module_from_file(hipModule_t *out, const char *name)
 {
     void *bytes;
     size_t n;
-    hipError_t error;
+    hipError_t error = read_file(name, &bytes, &n);
 
+    if (error == hipSuccess) {
+        error = module_from_memory(out, bytes, n);
+        free(bytes);
+    }
+    return error;
+}
+
+HIP_API hipError_t hipModuleLoad(hipModule_t *module, const char *name)
+{
     ENTER();
     if (!module || !name)
         LEAVE(hipErrorInvalidValue);
-    error = read_file(name, &bytes, &n);
-    if (error == hipSuccess) {
-        error = add_module(module, bytes, n);
-        free(bytes);
-    }
-    LEAVE(error);
+    LEAVE(module_from_file(module, name));
 }
 
 HIP_API hipError_t hipModuleLoadData(hipModule_t *module, const void *image)
@@ -267,7 +270,7 @@ HIP_API hipError_t hipModuleLoadData(hipModule_t *module, const void *image)
     ENTER();
     if (!module || !image)
         LEAVE(hipErrorInvalidValue);
-    LEAVE(add_module(module, image, SIZE_MAX));
+    LEAVE(module_from_memory(module, image, SIZE_MAX));
 }
 
 /* The options are ignored, as AMD's runtime does. */
@@ -280,7 +283,7 @@ HIP_API hipError_t hipModuleLoadDataEx(hipModule_t *module, const void *image,
     (void)values;
     if (!module || !image)
         LEAVE(hipErrorInvalidValue);
-    LEAVE(add_module(module, image, SIZE_MAX));
+    LEAVE(module_from_memory(module, image, SIZE_MAX));
 }
 
 HIP_API hipError_t hipModuleLoadFatBinary(hipModule_t *module,
@@ -289,7 +292,7 @@ HIP_API hipError_t hipModuleLoadFatBinary(hipModule_t *module,
     ENTER();
     if (!module || !image)
         LEAVE(hipErrorInvalidValue);
-    LEAVE(add_module(module, image, SIZE_MAX));
+    LEAVE(module_from_memory(module, image, SIZE_MAX));
 }
 
 /* HIP 5.2 looks NULL up as any handle. */
@@ -298,17 +301,14 @@ static hipError_t no_module(void)
     return rt.release == 5 ? hipErrorNotFound : hipErrorInvalidHandle;
 }
 
-HIP_API hipError_t hipModuleUnload(hipModule_t module)
+hipError_t module_unload(hipModule_t module)
 {
     hipModule_t *link;
 
-    ENTER();
-    if (!module)
-        LEAVE(no_module());
     pthread_mutex_lock(&lock);
     if (!handle_remove(module, HANDLE_MODULE)) {
         pthread_mutex_unlock(&lock);
-        LEAVE(hipErrorNotFound);
+        return hipErrorNotFound;
     }
     for (link = &modules; *link != module; link = &(*link)->next)
         ;
@@ -316,7 +316,18 @@ HIP_API hipError_t hipModuleUnload(hipModule_t module)
     pthread_mutex_unlock(&lock);
     loaded_unref(module->loaded);
     free(module);
-    LEAVE(hipSuccess);
+    return hipSuccess;
+}
+
+struct loaded *module_loaded(hipModule_t module)
+{
+    return module->loaded;
+}
+
+HIP_API hipError_t hipModuleUnload(hipModule_t module)
+{
+    ENTER();
+    LEAVE(module ? module_unload(module) : no_module());
 }
 
 void modules_shutdown(void)

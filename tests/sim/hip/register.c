@@ -410,9 +410,9 @@ HIP_API hipError_t __hipPopCallConfiguration(dim3 *grid, dim3 *block,
     LEAVE(hipSuccess);
 }
 
-static hipError_t launch_host_function(const void *stub, dim3 grid, dim3 block,
-                                       size_t shared, struct launch *l,
-                                       struct queue *q)
+hipError_t launch_host_function(const void *stub, dim3 grid, dim3 block,
+                                size_t shared, struct launch *l,
+                                struct queue *q)
 {
     const uint32_t blocks[3] = {grid.x, grid.y, grid.z};
     hipError_t error = hipErrorInvalidDeviceFunction;

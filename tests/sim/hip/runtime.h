@@ -186,7 +186,8 @@ enum handle_kind {
     HANDLE_GRAPH_EXEC,
     HANDLE_USER_OBJECT,
     HANDLE_ARRAY,
-    HANDLE_PHYSICAL
+    HANDLE_PHYSICAL,
+    HANDLE_LINK
 };
 
 bool handle_add(const void *handle, enum handle_kind kind);
@@ -223,6 +224,26 @@ hipError_t event_attach(hipEvent_t event, struct op *op, bool at_start);
  * recorded. False if the event is unknown. */
 bool event_operation(hipEvent_t event, struct op **out);
 
+/* ---- events of several processes (ipc.c) -------------------------------- */
+
+struct shared_event;
+struct shared_event *shared_event_new(void);
+struct shared_event *shared_event_ref(struct shared_event *s);
+void shared_event_unref(struct shared_event *s);
+/* A record's turn; its stream has come to it; the latest; whether it is done.
+ */
+uint64_t shared_event_record(struct shared_event *s);
+void shared_event_reach(struct shared_event *s, uint64_t turn);
+uint64_t shared_event_turn(const struct shared_event *s);
+bool shared_event_is_done(const struct shared_event *s, uint64_t turn);
+void shared_event_wait(const struct shared_event *s, uint64_t turn);
+/* What the event shares, with a reference; NULL if it is none that does. */
+struct shared_event *event_shared(hipEvent_t event);
+/* An event that takes over the reference. */
+hipError_t event_from_shared(hipEvent_t *out, struct shared_event *s);
+/* Has the queue wait for the latest record, of whatever process. */
+hipError_t wait_for_shared(struct queue *queue, struct shared_event *s);
+
 /* ---- modules and launches (module.c, launch.c, register.c) -------------- */
 
 struct loaded {
@@ -243,6 +264,13 @@ struct ihipModuleSymbol_t {
 /* Loads an image of any accepted form for one device. */
 hipError_t load_image(struct device *device, const void *image, size_t size,
                       struct loaded **out);
+/* Modules on the current device: from memory, from a file, and away again. */
+hipError_t module_from_memory(hipModule_t *out, const void *image, size_t size);
+hipError_t module_from_file(hipModule_t *out, const char *name);
+hipError_t module_unload(hipModule_t module);
+struct loaded *module_loaded(hipModule_t module);
+/* The whole file, in memory of the caller's. */
+hipError_t read_file(const char *name, void **out, size_t *n);
 /* The function of that name, made at the first request; NULL if none. */
 hipFunction_t loaded_function(struct loaded *loaded, const char *name);
 const struct sim_global *loaded_global(const struct loaded *loaded,
@@ -277,6 +305,17 @@ hipError_t launch_blocks(struct launch *l, const uint32_t blocks[3],
                          struct queue *queue);
 void launches_shutdown(void);
 
+/* The same as part of a cooperative grid. */
+hipError_t launch_cooperative(struct launch *l, const uint32_t blocks[3],
+                              struct queue *queue);
+/* A `__global__` function; both take over the reference to the queue. */
+hipError_t launch_host_function(const void *stub, dim3 grid, dim3 block,
+                                size_t shared, struct launch *l,
+                                struct queue *queue);
+hipError_t launch_host_cooperative(const void *stub, dim3 grid, dim3 block,
+                                   void **args, size_t shared,
+                                   struct queue *queue);
+
 /* A `__global__` function's stub on a device. */
 hipError_t host_function(const void *stub, struct device *device,
                          hipFunction_t *out);
@@ -298,11 +337,17 @@ enum origin {
     BY_HOST_MALLOC,
     BY_HOST_REGISTER,
     BY_POOL,
-    BY_GRAPH
+    BY_GRAPH,
+    BY_IPC
 };
 /* The live allocation that holds the address, or the memory of a graph, mapped
  * or not; false if there is none. */
 bool find_allocation(const void *ptr, struct sim_alloc *out);
+
+/* ---- managed memory (managed.c) ----------------------------------------- */
+
+/* The memory goes, and with it what was advised about it. */
+void managed_forget(uint64_t base, uint64_t size);
 
 /* ---- copies (copy.c) ---------------------------------------------------- */
 
@@ -330,7 +375,8 @@ hipError_t copy_3d(const hipMemcpy3DParms *p, struct queue *q, bool blocking);
 /* A box from the driver's structure and back (copy_driver.c). */
 hipError_t driver_box(const HIP_MEMCPY3D *p, hipMemcpy3DParms *box);
 void box_for_driver(const hipMemcpy3DParms *box, HIP_MEMCPY3D *p);
-/* A box that a graph copies: checked; queued, without waiting. */
+/* A box that a graph copies: checked; queued. Memory that is not pinned is
+ * waited for, also in graphs, as AMD's do. */
 hipError_t copy_box_check(const hipMemcpy3DParms *p);
 hipError_t copy_box(const hipMemcpy3DParms *p, struct queue *queue);
 

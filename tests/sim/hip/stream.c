@@ -346,6 +346,19 @@ static hipError_t wait_for(struct queue *q, struct op *recorded)
     return submit(q, op);
 }
 
+/* Whether the event is shared; *error is the outcome of the wait then. */
+static bool waits_for_other_processes(struct queue *q, hipEvent_t event,
+                                      hipError_t *error)
+{
+    struct shared_event *s = event_shared(event);
+
+    if (!s)
+        return false;
+    *error = wait_for_shared(q, s);
+    shared_event_unref(s);
+    return true;
+}
+
 hipError_t wait_for_event(struct queue *q, hipEvent_t event)
 {
     struct op *recorded;
@@ -353,6 +366,10 @@ hipError_t wait_for_event(struct queue *q, hipEvent_t event)
 
     if (!event_operation(event, &recorded))
         return hipErrorInvalidHandle;
+    if (waits_for_other_processes(q, event, &error)) {
+        op_unref(recorded);
+        return error;
+    }
     error = recorded ? wait_for(q, recorded) : hipSuccess;
     op_unref(recorded);
     return error;
@@ -376,6 +393,11 @@ static hipError_t wait_event(struct queue *q, hipEvent_t event, unsigned flags)
     if (!event_operation(event, &recorded)) {
         queue_unref(q);
         return hipErrorInvalidHandle;
+    }
+    if (waits_for_other_processes(q, event, &error)) {
+        op_unref(recorded);
+        queue_unref(q);
+        return error;
     }
     if (!recorded) { /* never recorded counts as complete */
         queue_unref(q);

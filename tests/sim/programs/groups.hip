@@ -6,6 +6,7 @@
 
 #include <cstdio>
 #include <cstring>
+#include <dlfcn.h>
 #include <vector>
 
 namespace cg = cooperative_groups;
@@ -165,6 +166,43 @@ static int run_in_steps()
     return 0;
 }
 
+/* A launch by a structure with attributes, as HIP has it from 6.5 on: two of
+ * the grid's blocks wait for each other, so it has to be a cooperative one. */
+static int run_with_attributes()
+{
+    struct attribute {
+        int id, pad, cooperative;
+        char rest[60];
+    } cooperative = {2, 0, 1, {}};
+    struct {
+        dim3 grid, block;
+        size_t shared;
+        hipStream_t stream;
+        attribute *attributes;
+        unsigned n;
+    } config = {dim3(2), dim3(64), 0, nullptr, &cooperative, 1};
+    typedef hipError_t (*launch_t)(const void *, const void *, void **);
+    const launch_t launch =
+        (launch_t)dlsym(RTLD_DEFAULT, "hipLaunchKernelExC");
+    unsigned nrounds = 3, sums[3] = {}, *device;
+    void *args[] = {&device, &nrounds};
+
+    if (!launch)
+        return 0; /* an older runtime */
+    CHECK(hipMalloc((void **)&device, sizeof(sums)));
+    CHECK(hipMemset(device, 0, sizeof(sums)));
+    CHECK(launch(&config, (const void *)rounds, args));
+    CHECK(hipMemcpy(sums, device, sizeof(sums), hipMemcpyDeviceToHost));
+    CHECK(hipFree(device));
+    /* 128 threads add what was before, half of them one more. */
+    for (unsigned r = 0, before = 1; r < nrounds; before = sums[r++])
+        if (sums[r] != 128 * before + 64) {
+            std::printf("round %u with attributes is %u\n", r, sums[r]);
+            return 1;
+        }
+    return launch(nullptr, (const void *)rounds, args) != hipErrorInvalidValue;
+}
+
 int main()
 {
     int devices, failed = 0;
@@ -176,6 +214,7 @@ int main()
         failed += run_in_steps();
         if (has_grid_barrier(d)) {
             failed += run_rounds();
+            failed += run_with_attributes();
             with_barrier.push_back(d);
         }
     }

@@ -842,7 +842,7 @@ static void test_clones_and_pictures(void **state)
     assert_true(fread(text, 1, sizeof(text) - 1, dot) > 0);
     assert_non_null(strstr(text, "digraph"));
     assert_non_null(strstr(text, "\"step\""));
-    assert_non_null(strstr(text, "n0 -> n1"));
+    assert_non_null(strstr(text, "g0_0 -> g0_1"));
     (void)fclose(dot);
     (void)remove(path);
     exec = instantiated(clone);

@@ -503,6 +503,55 @@ static void test_cooperative_launch(void **state)
     EXPECT(hipSuccess, hipFree(out));
 }
 
+/* By a structure with attributes, which may make a cooperative one of it. */
+struct attribute {
+    int id;
+    char pad[4];
+    union {
+        char bytes[64];
+        int cooperative;
+    } value;
+};
+struct config {
+    unsigned grid[3], block[3], shared;
+    hipStream_t stream;
+    struct attribute *attributes;
+    unsigned n;
+};
+hipError_t hipDrvLaunchKernelEx(const struct config *config, hipFunction_t f,
+                                void **params, void **extra);
+
+static void test_launch_with_attributes(void **state)
+{
+    enum { COOPERATIVE = 2, PRIORITY = 8, UNKNOWN = 77 };
+    struct attribute list[] = {{.id = PRIORITY}, {.id = COOPERATIVE}};
+    struct config c = {.grid = {1, 1, 1}, .block = {64, 1, 1}};
+    hipFunction_t f = function("small");
+    int *out, value;
+    void *params[] = {&out};
+
+    (void)state;
+    EXPECT(hipSuccess, hipMalloc((void **)&out, 4));
+    EXPECT(hipSuccess, hipDrvLaunchKernelEx(&c, f, params, NULL));
+    EXPECT(hipSuccess, hipMemcpyDtoH(&value, out, 4));
+    assert_int_equal(value, 64);
+    c.attributes = list;
+    c.n = 2;
+    c.grid[0] = 1000000; /* too many to be resident, and no matter here */
+    c.block[0] = 1;
+    list[1].value.cooperative = 1;
+    EXPECT(hipErrorCooperativeLaunchTooLarge,
+           hipDrvLaunchKernelEx(&c, f, params, NULL));
+    c.grid[0] = 1;
+    c.block[0] = 64;
+    EXPECT(hipSuccess, hipDrvLaunchKernelEx(&c, f, params, NULL));
+    list[0].id = UNKNOWN;
+    EXPECT(hipErrorInvalidValue, hipDrvLaunchKernelEx(&c, f, params, NULL));
+    EXPECT(hipErrorInvalidValue, hipDrvLaunchKernelEx(NULL, f, params, NULL));
+    EXPECT(hipErrorInvalidValue, hipDrvLaunchKernelEx(&c, NULL, params, NULL));
+    EXPECT(hipSuccess, hipFree(out));
+}
+
 /* ---- faults ------------------------------------------------------------- */
 
 static void test_fault_becomes_a_sticky_error(void **state)
@@ -661,6 +710,7 @@ int main(void)
         cmocka_unit_test(test_dynamic_lds),
         cmocka_unit_test(test_ext_launch_refusals),
         cmocka_unit_test(test_cooperative_launch),
+        cmocka_unit_test(test_launch_with_attributes),
         cmocka_unit_test(test_fault_becomes_a_sticky_error),
         cmocka_unit_test(test_counters),
         cmocka_unit_test(test_many_threads_launch_the_same_function),

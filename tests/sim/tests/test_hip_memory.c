@@ -270,6 +270,139 @@ static void test_managed_memory(void **state)
     EXPECT(hipSuccess, hipFree(p));
 }
 
+/* What was advised of whole pages is told where all of a range agree. */
+static void test_advice_is_kept_by_pages(void **state)
+{
+    enum { PAGE = 4096, READ_MOSTLY = 1, PREFERRED, ACCESSED_BY, PREFETCHED };
+    enum { NO_DEVICE = -2, CPU = -1 };
+    int value = 9, list[4], values[2];
+    void *data[] = {&values[0], &values[1]};
+    size_t sizes[] = {4, 4};
+    hipMemRangeAttribute attributes[] = {(hipMemRangeAttribute)READ_MOSTLY,
+                                         (hipMemRangeAttribute)PREFERRED};
+    char *p, *device;
+
+    (void)state;
+#define ASK(what, at, n)                                                       \
+    hipMemRangeGetAttribute(&value, sizeof(value), (hipMemRangeAttribute)what, \
+                            at, n)
+    EXPECT(hipSuccess, hipMallocManaged((void **)&p, 3 * PAGE, 1));
+    EXPECT(hipSuccess, ASK(READ_MOSTLY, p, PAGE));
+    assert_int_equal(value, 0);
+    EXPECT(hipSuccess, hipMemAdvise(p, PAGE, hipMemAdviseSetReadMostly, 0));
+    EXPECT(hipSuccess, ASK(READ_MOSTLY, p, PAGE));
+    assert_int_equal(value, 1);
+    EXPECT(hipSuccess, ASK(READ_MOSTLY, p, PAGE + 1));
+    assert_int_equal(value, 0);
+    EXPECT(hipSuccess, ASK(PREFERRED, p, 3 * PAGE));
+    assert_int_equal(value, NO_DEVICE);
+    EXPECT(
+        hipSuccess, /* the page that it begins in, too */
+        hipMemAdvise(p + PAGE + 8, PAGE, hipMemAdviseSetPreferredLocation, 1));
+    EXPECT(hipSuccess, ASK(PREFERRED, p + PAGE, 2 * PAGE));
+    assert_int_equal(value, 1);
+    EXPECT(hipSuccess, ASK(PREFERRED, p, 2 * PAGE));
+    assert_int_equal(value, NO_DEVICE);
+    EXPECT(hipSuccess,
+           hipMemRangeGetAttributes(data, sizes, attributes, 2, p, PAGE));
+    assert_int_equal(values[0], 1);
+    assert_int_equal(values[1], NO_DEVICE);
+    EXPECT(hipSuccess, hipMemPrefetchAsync(p, 3 * PAGE, CPU, NULL));
+    EXPECT(hipSuccess, hipMemPrefetchAsync(p + PAGE, PAGE, 0, NULL));
+    EXPECT(hipSuccess, ASK(PREFETCHED, p + 2 * PAGE, PAGE));
+    assert_int_equal(value, CPU);
+    EXPECT(hipSuccess, ASK(PREFETCHED, p + PAGE, 1));
+    assert_int_equal(value, 0);
+    EXPECT(hipSuccess, hipMemAdvise(p, PAGE, hipMemAdviseSetAccessedBy, CPU));
+    EXPECT(hipSuccess, hipMemAdvise(p, PAGE, hipMemAdviseSetAccessedBy, 1));
+    EXPECT(hipSuccess,
+           hipMemRangeGetAttribute(list, sizeof(list),
+                                   (hipMemRangeAttribute)ACCESSED_BY, p, PAGE));
+    assert_int_equal(list[0], CPU);
+    assert_int_equal(list[1], 1);
+    assert_int_equal(list[2], NO_DEVICE);
+    EXPECT(hipSuccess, hipMemAdvise(p, PAGE, hipMemAdviseUnsetAccessedBy, CPU));
+    EXPECT(hipSuccess,
+           hipMemRangeGetAttribute(list, sizeof(list),
+                                   (hipMemRangeAttribute)ACCESSED_BY, p, PAGE));
+    assert_int_equal(list[0], 1);
+    EXPECT(hipErrorInvalidValue, ASK(999, p, PAGE));
+    EXPECT(hipErrorInvalidValue, ASK(READ_MOSTLY, p, 0));
+    EXPECT(hipErrorInvalidValue, ASK(READ_MOSTLY, p, 3 * PAGE + 1));
+    EXPECT(hipErrorInvalidValue,
+           hipMemRangeGetAttribute(list, 8, (hipMemRangeAttribute)READ_MOSTLY,
+                                   p, PAGE));
+    EXPECT(hipErrorInvalidValue,
+           hipMemRangeGetAttribute(list, 10, (hipMemRangeAttribute)ACCESSED_BY,
+                                   p, PAGE));
+    EXPECT(hipSuccess, hipMalloc((void **)&device, PAGE));
+    EXPECT(hipErrorInvalidValue, ASK(READ_MOSTLY, device, PAGE));
+#undef ASK
+    EXPECT(hipSuccess, hipFree(device));
+    EXPECT(hipSuccess, hipFree(p));
+}
+
+/* Rectangles by the driver's structure, from and to an array, too. */
+static void test_copies_by_the_drivers_structure(void **state)
+{
+    enum { W = 8, H = 3, PITCH = 64, HOST = 1, DEVICE = 2, ARRAY = 10 };
+    HIP_ARRAY_DESCRIPTOR desc = {.Width = W / 4,
+                                 .Height = H,
+                                 .Format = HIP_AD_FORMAT_UNSIGNED_INT32,
+                                 .NumChannels = 1};
+    unsigned char host[H][W], back[H][W] = {{0}}, *device;
+    hip_Memcpy2D to = {.srcMemoryType = (hipMemoryType)HOST,
+                       .srcHost = host,
+                       .srcPitch = W,
+                       .dstMemoryType = (hipMemoryType)DEVICE,
+                       .dstPitch = PITCH,
+                       .WidthInBytes = W,
+                       .Height = H},
+                 from = {.srcXInBytes = 4,
+                         .srcY = 1,
+                         .srcMemoryType = (hipMemoryType)DEVICE,
+                         .srcPitch = PITCH,
+                         .dstMemoryType = (hipMemoryType)HOST,
+                         .dstHost = back,
+                         .dstPitch = W,
+                         .WidthInBytes = 4,
+                         .Height = 2},
+                 bad;
+    hipArray *array;
+    int x, y;
+
+    (void)state;
+    for (y = 0; y < H; y++)
+        for (x = 0; x < W; x++)
+            host[y][x] = (unsigned char)(16 * y + x);
+    EXPECT(hipSuccess, hipMalloc((void **)&device, PITCH * H));
+    to.dstDevice = from.srcDevice = device;
+    EXPECT(hipSuccess, hipMemcpyParam2D(&to));
+    EXPECT(hipSuccess, hipMemcpyParam2DAsync(&from, NULL));
+    EXPECT(hipSuccess, hipDeviceSynchronize());
+    assert_memory_equal(back[0], host[1] + 4, 4);
+    assert_memory_equal(back[1], host[2] + 4, 4);
+    bad = to;
+    bad.dstPitch = W - 1;
+    EXPECT(hipErrorInvalidValue, hipMemcpyParam2D(&bad));
+    bad = to;
+    bad.dstDevice = NULL;
+    EXPECT(hipErrorInvalidValue, hipMemcpyParam2D(&bad));
+    EXPECT(hipErrorInvalidValue, hipMemcpyParam2D(NULL));
+
+    EXPECT(hipSuccess, hipArrayCreate(&array, &desc));
+    to.dstMemoryType = from.srcMemoryType = (hipMemoryType)ARRAY;
+    to.dstArray = from.srcArray = array;
+    memset(back, 0, sizeof(back));
+    EXPECT(hipSuccess, hipDrvMemcpy2DUnaligned(&to));
+    EXPECT(hipSuccess, hipMemcpyParam2D(&from));
+    assert_memory_equal(back[0], host[1] + 4, 4);
+    from.srcXInBytes = 2; /* no whole element */
+    EXPECT(hipErrorInvalidValue, hipMemcpyParam2D(&from));
+    EXPECT(hipSuccess, hipArrayDestroy(array));
+    EXPECT(hipSuccess, hipFree(device));
+}
+
 static void test_what_a_pointer_is(void **state)
 {
     hipPointerAttribute_t a;
@@ -538,6 +671,8 @@ int main(void)
         cmocka_unit_test(test_boxes_fit_their_pitch),
         cmocka_unit_test(test_host_memory),
         cmocka_unit_test(test_managed_memory),
+        cmocka_unit_test(test_advice_is_kept_by_pages),
+        cmocka_unit_test(test_copies_by_the_drivers_structure),
         cmocka_unit_test(test_what_a_pointer_is),
         cmocka_unit_test(test_signal_memory_is_the_hosts_too),
         cmocka_unit_test(test_copy_without_compute_units),

@@ -10,6 +10,26 @@
 #include <zlib.h>
 #include <zstd.h>
 
+hipError_t hipLibraryLoadData(hipModule_t *library, const void *code,
+                              int *options, void **values, unsigned n,
+                              int *more, void **more_values, unsigned nmore);
+hipError_t hipLibraryLoadFromFile(hipModule_t *library, const char *name,
+                                  int *options, void **values, unsigned n,
+                                  int *more, void **more_values,
+                                  unsigned nmore);
+hipError_t hipLibraryUnload(hipModule_t library);
+hipError_t hipLibraryGetKernel(hipFunction_t *kernel, hipModule_t library,
+                               const char *name);
+hipError_t hipLibraryGetKernelCount(unsigned *n, hipModule_t library);
+hipError_t hipLinkCreate(unsigned n, int *options, void **values, void **state);
+hipError_t hipLinkAddData(void *state, int type, void *data, size_t size,
+                          const char *name, unsigned n, int *options,
+                          void **values);
+hipError_t hipLinkAddFile(void *state, int type, const char *name, unsigned n,
+                          int *options, void **values);
+hipError_t hipLinkComplete(void *state, void **image, size_t *n);
+hipError_t hipLinkDestroy(void *state);
+
 static const uint8_t *api;
 static size_t napi;
 
@@ -447,6 +467,67 @@ static void test_globals(void **state)
     EXPECT(hipSuccess, hipModuleUnload(module));
 }
 
+static void test_libraries(void **state)
+{
+    hipModule_t library, module;
+    hipFunction_t f;
+    unsigned n = 0, want = 1;
+
+    (void)state;
+    EXPECT(hipErrorInvalidValue,
+           hipLibraryLoadData(&library, NULL, NULL, NULL, 0, NULL, NULL, 0));
+    EXPECT(hipErrorFileNotFound,
+           hipLibraryLoadFromFile(&library, "/nowhere", NULL, NULL, 0, NULL,
+                                  NULL, 0));
+    EXPECT(hipSuccess,
+           hipLibraryLoadData(&library, api, NULL, NULL, 0, NULL, NULL, 0));
+    EXPECT(hipSuccess, hipModuleLoadData(&module, api));
+    EXPECT(hipSuccess, hipModuleGetFunctionCount(&want, module));
+    EXPECT(hipSuccess, hipLibraryGetKernelCount(&n, library));
+    assert_int_equal(n, want);
+    EXPECT(hipErrorNotFound, hipLibraryGetKernel(&f, library, "none"));
+    EXPECT(hipSuccess, hipLibraryGetKernel(&f, library, "no_arguments"));
+    EXPECT(hipSuccess,
+           hipModuleLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL));
+    EXPECT(hipSuccess, hipDeviceSynchronize());
+    EXPECT(hipSuccess, hipLibraryUnload(library));
+    EXPECT(hipErrorInvalidHandle, hipLibraryUnload(library));
+    EXPECT(hipErrorInvalidHandle, hipLibraryGetKernelCount(&n, library));
+    EXPECT(hipSuccess, hipModuleUnload(module));
+}
+
+/* One image goes in and comes out; what would have to be compiled is refused
+ * in words. */
+static void test_linker(void **state)
+{
+    enum { CUBIN = 0, OBJECT = 3, BITCODE = 100 };
+    void *link, *image = NULL;
+    hipModule_t module;
+    size_t n = 0;
+
+    (void)state;
+    EXPECT(hipErrorInvalidValue, hipLinkCreate(0, NULL, NULL, NULL));
+    EXPECT(hipSuccess, hipLinkCreate(0, NULL, NULL, &link));
+    EXPECT(hipErrorInvalidValue, hipLinkComplete(link, &image, &n));
+    EXPECT(hipErrorNotSupported,
+           hipLinkAddData(link, BITCODE, (void *)&link, 8, "b", 0, NULL, NULL));
+    EXPECT(hipErrorInvalidValue,
+           hipLinkAddData(link, CUBIN, NULL, 8, "c", 0, NULL, NULL));
+    EXPECT(hipErrorFileNotFound,
+           hipLinkAddFile(link, OBJECT, "/nowhere", 0, NULL, NULL));
+    EXPECT(hipSuccess, hipLinkAddData(link, CUBIN, (void *)(uintptr_t)api, napi,
+                                      "c", 0, NULL, NULL));
+    EXPECT(hipErrorNotSupported, /* a second one */
+           hipLinkAddData(link, CUBIN, (void *)(uintptr_t)api, napi, "c", 0,
+                          NULL, NULL));
+    EXPECT(hipSuccess, hipLinkComplete(link, &image, &n));
+    assert_int_equal(n, napi);
+    EXPECT(hipSuccess, hipModuleLoadData(&module, image));
+    EXPECT(hipSuccess, hipModuleUnload(module));
+    EXPECT(hipSuccess, hipLinkDestroy(link));
+    EXPECT(hipErrorInvalidValue, hipLinkDestroy(link));
+}
+
 static void test_occupancy(void **state)
 {
     int blocks = -1, grid, block;
@@ -495,6 +576,8 @@ int main(void)
         cmocka_unit_test(test_globals),
         cmocka_unit_test(test_managed_variable_of_a_module),
         cmocka_unit_test(test_arguments_beyond_the_stated_segment),
+        cmocka_unit_test(test_libraries),
+        cmocka_unit_test(test_linker),
         cmocka_unit_test(test_occupancy),
     };
     int failed;

@@ -1,0 +1,300 @@
+/* ipc.c - memory and events of another process
+ *
+ * A handle names a file descriptor of the process that made it: that of its
+ * device memory, or of an event's page. The other process opens it by way of
+ * /proc, as the system allows for processes of one user. What it maps stays
+ * there until it is closed, whatever becomes of the first process.
+ */
+#define _GNU_SOURCE
+#include "runtime.h"
+
+#include "../core/virtual.h"
+
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { MEMORY_MAGIC = 0x6b706d31, EVENT_MAGIC = 0x6b706531 };
+
+typedef union {
+    char reserved[64];
+    struct {
+        uint32_t magic;
+        int32_t process, fd;
+        uint64_t at, size; /* of the allocation, in the file */
+        uint64_t offset;   /* of the pointer, in the allocation */
+        uint64_t serial;
+    } is;
+} hipIpcMemHandle_t;
+
+typedef union {
+    char reserved[64];
+    struct {
+        uint32_t magic;
+        int32_t process, fd;
+    } is;
+} hipIpcEventHandle_t;
+
+/* A descriptor of another process, as one of this; -1: it is not to be had. */
+static int descriptor_of(int process, int fd)
+{
+    char path[64];
+    int ours;
+
+    snprintf(path, sizeof(path), "/proc/%d/fd/%d", process, fd);
+    ours = open(path, O_RDWR | O_CLOEXEC);
+    if (ours < 0)
+        complain("process %d has no descriptor %d to share, or does not let "
+                 "this one have it: it must be alive, and the same user's",
+                 process, fd);
+    return ours;
+}
+
+/* ---- memory ------------------------------------------------------------- */
+
+/* What is open here. The same memory has one address, as often as it is. */
+struct opened {
+    struct opened *next;
+    hipIpcMemHandle_t handle;
+    uint64_t base, reserved;
+    unsigned refs;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct opened *opened;
+
+HIP_API hipError_t hipIpcGetMemHandle(hipIpcMemHandle_t *handle, void *ptr)
+{
+    struct sim_alloc a;
+    uint64_t at;
+    int fd;
+
+    ENTER();
+    if (!handle || !ptr || !find_allocation(ptr, &a) ||
+        !sim_mem_shared_file(a.base, &fd, &at))
+        LEAVE(hipErrorInvalidValue);
+    memset(handle, 0, sizeof(*handle));
+    handle->is.magic = MEMORY_MAGIC;
+    handle->is.process = (int32_t)getpid();
+    handle->is.fd = fd;
+    handle->is.at = at;
+    handle->is.size = a.size;
+    handle->is.offset = (uintptr_t)ptr - a.base;
+    handle->is.serial = a.serial;
+    LEAVE(hipSuccess);
+}
+
+static bool same_memory(const hipIpcMemHandle_t *a, const hipIpcMemHandle_t *b)
+{
+    return a->is.process == b->is.process && a->is.at == b->is.at &&
+           a->is.serial == b->is.serial;
+}
+
+/* With the lock held. */
+static struct opened *open_memory(const hipIpcMemHandle_t *handle)
+{
+    const uint64_t granule = SIM_VIRTUAL_GRANULE;
+    struct opened *o = calloc(1, sizeof(*o));
+    struct sim_alloc *a = NULL;
+    int fd = o ? descriptor_of(handle->is.process, handle->is.fd) : -1;
+
+    if (fd < 0)
+        goto out;
+    o->handle = *handle;
+    o->reserved = (handle->is.size + 2 * granule - 1) & ~(granule - 1);
+    o->base = sim_virtual_reserve(o->reserved, 0, 0);
+    if (o->base)
+        a = sim_virtual_map(o->base, handle->is.size, fd, handle->is.at,
+                            current_device()->sim->ordinal);
+    if (a) {
+        a->no_read = a->no_write = 0;
+        a->origin = BY_IPC;
+        o->next = opened;
+        opened = o;
+    } else if (o->base) {
+        sim_virtual_release(o->base, o->reserved);
+    }
+    close(fd); /* the mapping keeps the memory */
+out:
+    if (!a) {
+        free(o);
+        o = NULL;
+    }
+    return o;
+}
+
+HIP_API hipError_t hipIpcOpenMemHandle(void **ptr, hipIpcMemHandle_t handle,
+                                       unsigned flags)
+{
+    /* hipIpcMemLazyEnablePeerAccess, which was 0 up to 5.x */
+    const unsigned lazy_enable_peer_access = rt.release > 5;
+    struct opened *o;
+
+    ENTER();
+    if (!ptr || flags != lazy_enable_peer_access ||
+        handle.is.magic != MEMORY_MAGIC || handle.is.size == 0)
+        LEAVE(hipErrorInvalidValue);
+    if (handle.is.process == (int32_t)getpid())
+        LEAVE(hipErrorInvalidContext); /* it has that memory already */
+    pthread_mutex_lock(&lock);
+    for (o = opened; o && !same_memory(&o->handle, &handle);)
+        o = o->next;
+    if (!o)
+        o = open_memory(&handle);
+    if (o) {
+        o->refs++;
+        *ptr = (void *)(uintptr_t)(o->base + handle.is.offset);
+    }
+    pthread_mutex_unlock(&lock);
+    LEAVE(o ? hipSuccess : hipErrorInvalidDevicePointer);
+}
+
+HIP_API hipError_t hipIpcCloseMemHandle(void *ptr)
+{
+    struct opened **link, *o;
+    int i;
+
+    ENTER();
+    for (i = 0; i < rt.ndevices; i++)
+        device_wait(&rt.devices[i]);
+    pthread_mutex_lock(&lock);
+    link = &opened;
+    while (*link && (uintptr_t)ptr - (*link)->base >= (*link)->handle.is.size)
+        link = &(*link)->next;
+    o = *link;
+    if (o && --o->refs == 0) {
+        *link = o->next;
+        sim_virtual_unmap(o->base);
+        sim_virtual_release(o->base, o->reserved);
+        free(o);
+    }
+    pthread_mutex_unlock(&lock);
+    LEAVE(o ? hipSuccess : hipErrorInvalidValue);
+}
+
+/* ---- events ------------------------------------------------------------- */
+
+/* What processes share of an event: how often it was recorded, and the latest
+ * record that its stream has come to. */
+struct page {
+    _Atomic uint64_t recorded, done;
+};
+
+struct shared_event {
+    int fd; /* of this process */
+    atomic_uint refs;
+    struct page *page;
+};
+
+static struct shared_event *map_page(int fd)
+{
+    struct shared_event *s = calloc(1, sizeof(*s));
+    void *page = MAP_FAILED;
+
+    if (s && fd >= 0)
+        page = mmap(NULL, SIM_VIRTUAL_GRANULE, PROT_READ | PROT_WRITE,
+                    MAP_SHARED, fd, 0);
+    if (page == MAP_FAILED) {
+        free(s);
+        if (fd >= 0)
+            close(fd);
+        return NULL;
+    }
+    s->fd = fd;
+    s->page = page;
+    atomic_init(&s->refs, 1);
+    return s;
+}
+
+struct shared_event *shared_event_new(void)
+{
+    return map_page(sim_physical_new(SIM_VIRTUAL_GRANULE));
+}
+
+struct shared_event *shared_event_ref(struct shared_event *s)
+{
+    atomic_fetch_add(&s->refs, 1);
+    return s;
+}
+
+void shared_event_unref(struct shared_event *s)
+{
+    if (!s || atomic_fetch_sub(&s->refs, 1) != 1)
+        return;
+    munmap(s->page, SIM_VIRTUAL_GRANULE);
+    close(s->fd);
+    free(s);
+}
+
+uint64_t shared_event_record(struct shared_event *s)
+{
+    return atomic_fetch_add(&s->page->recorded, 1) + 1;
+}
+
+void shared_event_reach(struct shared_event *s, uint64_t turn)
+{
+    uint64_t done = atomic_load(&s->page->done);
+
+    while (done < turn &&
+           !atomic_compare_exchange_weak(&s->page->done, &done, turn))
+        ;
+}
+
+uint64_t shared_event_turn(const struct shared_event *s)
+{
+    return atomic_load(&s->page->recorded);
+}
+
+bool shared_event_is_done(const struct shared_event *s, uint64_t turn)
+{
+    return atomic_load(&s->page->done) >= turn;
+}
+
+void shared_event_wait(const struct shared_event *s, uint64_t turn)
+{
+    enum { PAUSE_US = 50 };
+
+    while (!shared_event_is_done(s, turn) && !queues_stopping())
+        usleep(PAUSE_US);
+}
+
+HIP_API hipError_t hipIpcGetEventHandle(hipIpcEventHandle_t *handle,
+                                        hipEvent_t event)
+{
+    struct shared_event *s;
+
+    ENTER();
+    s = handle && event ? event_shared(event) : NULL;
+    if (!s) /* not made with hipEventInterprocess, for one */
+        LEAVE(hipErrorInvalidValue);
+    memset(handle, 0, sizeof(*handle));
+    handle->is.magic = EVENT_MAGIC;
+    handle->is.process = (int32_t)getpid();
+    handle->is.fd = s->fd;
+    shared_event_unref(s);
+    LEAVE(hipSuccess);
+}
+
+HIP_API hipError_t hipIpcOpenEventHandle(hipEvent_t *event,
+                                         hipIpcEventHandle_t handle)
+{
+    struct shared_event *s;
+    hipError_t error;
+
+    ENTER();
+    if (!event || handle.is.magic != EVENT_MAGIC)
+        LEAVE(hipErrorInvalidValue);
+    if (handle.is.process == (int32_t)getpid())
+        LEAVE(hipErrorInvalidContext);
+    s = map_page(descriptor_of(handle.is.process, handle.is.fd));
+    if (!s)
+        LEAVE(hipErrorInvalidValue);
+    error = event_from_shared(event, s);
+    if (error != hipSuccess)
+        shared_event_unref(s);
+    LEAVE(error);
+}
