@@ -10,7 +10,7 @@ MODULES ?= $(PREBUILT_MODULES)
 endif
 
 ## Settings, given as NAME=VALUE on the command line:
-ARCHS   ?= gfx90a gfx942 gfx1030 gfx1100 gfx1201## targets to compile for; NVIDIA's too: sm_NN (cubins), compute_NN (PTX)
+ARCHS   ?= gfx90a gfx942 gfx1030 gfx1100 gfx1201## targets to compile for; NVIDIA's too: sm_NN (cubins), compute_NN (PTX); wide: all processors
 PACK    ?= candle## name of the pack
 MODULES ?= $(if $(IMPORT),,$(ALL_MODULES))## modules of the pack: names of kernels/*.hip (default: all)
 IMPORT  ?=## a folder of prebuilt code objects that becomes the pack instead
@@ -20,15 +20,20 @@ EMBED   ?= xxd## how code objects get into C: by xxd, or by incbin for very larg
 HIPCC   ?=## device compiler, maybe behind a launcher: 'ccache clang-22' (default: found)
 ROCM_PATH ?=## a ROCm tree, or HIP 7.2 unpacked from Debian's packages (default: found)
 HIPFLAGS  ?=## more flags for the device compiler
-NVCC    ?= $(firstword $(wildcard /usr/local/cuda/bin/nvcc) nvcc)## CUDA compiler, for sm_NN (default: found)
+NVCC    ?=## CUDA compiler, for sm_NN (default: found)
 NVCCFLAGS ?=## more flags for the CUDA compiler
+NVIDIA  ?=## 1: make deps installs the CUDA compiler, too, if there is none
 CFLAGS  ?= -O2## flags of the C compiler CC
 LDFLAGS ?=## flags of the linker
 SAN     ?=## sanitizers for library and tests: address,undefined or thread
-DEVICES ?= $(KPACK_DEVICES)## simulated GPUs of demo and check (default: one for each of ARCHS)
+DEVICES ?= $(if $(filter wide wide-amd,$(ARCHS)),$(WIDE_DEVICES),$(KPACK_DEVICES))## simulated GPUs of demo and check (default: one for each of ARCHS)
 B       ?= build## folder of everything that is built
 PREFIX  ?= /usr/local## folder into which kpack is installed
 DESTDIR ?=## a folder to put before PREFIX, for packagers
+
+# One GPU of each family, each of which runs its generic target's code objects.
+# Those of gfx125x are not simulated, or not wholly.
+WIDE_DEVICES := gfx906,gfx908,gfx90a,gfx950,gfx1012,gfx1036,gfx1151,gfx1200
 
 # As many jobs as processors. A -j on the command line comes later and wins.
 MAKEFLAGS += -j$(shell nproc)
@@ -164,7 +169,8 @@ install: $(H)/libkpack.a $(H)/kpack $(PACK_LAUNCHERS) $(if $(PREBUILT),,$(KPACK_
 ifeq ($(PREBUILT),)
 dist: $(PACK_OBJECTS) $(PACK_HEADER) $(PACK_LAUNCHERS) ## make a tarball that needs only cc, make and xxd to build
 	$(if $(IMPORT)$(filter-out none,$(COMPRESS)),@echo 'make dist takes no IMPORT= and no COMPRESS=' >&2; exit 1)
-	@gen/ship/dist $(B) $(PACK) $(VERSION) '$(KPACK_AMD_ARCHS)' '$(MODULES)' '$(KPACK_DEVICE_VERSION)'
+	@gen/ship/dist $(B) $(PACK) $(VERSION) '$(KPACK_TARGETS_OF_PACK)' '$(MODULES)' \
+	  '$(KPACK_DEVICE_VERSION)$(if $(KPACK_NV_ARCHS),$(KPACK_COMMA) $(shell $(KPACK_NVCC) --version | sed -n 's/.* \(V[0-9.]*\)$$/nvcc \1/p'))'
 endif
 
 deps: ## install the Debian packages that the goals after it need; alone: all

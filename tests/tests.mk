@@ -88,4 +88,11 @@ check-races: sim $(KERNEL_TESTS) ## run the kernels' tests on simulated GPUs tha
 check-fast: all sim $(UNIT_TESTS) $(SIM_TESTS) $(BUILD_TESTS) $(filter %/vector_add,$(KERNEL_TESTS)) ## run the tests that take seconds
 	@$(call RUN_TESTS,$(ON_GPU)) $(UNIT_TESTS) $(SIM_TESTS) $(BUILD_TESTS) $(filter %/vector_add,$(KERNEL_TESTS))
 
-.PHONY: tests check check-fast check-races
+# In full what tests/build/wide.sh takes a sample of.
+kernel-tests: $(KERNEL_TESTS)
+WIDE_TESTS = $(KERNEL_TESTS:$(B)/%=$(B)/wide/%)
+check-wide: sim $(B)/kpack-gen ## test the kernels on a simulated GPU of each family, through the code objects of ARCHS=wide
+	@$(pack_make) PACK=$(PACK) MODULES='$(MODULES)' ARCHS=wide-amd B=$(B)/wide kernel-tests
+	@$(call RUN_TESTS,LD_LIBRARY_PATH=$(H)/sim:$$LD_LIBRARY_PATH KPK_SIM_DEVICES=$(WIDE_DEVICES)) $(call longest_first,$(WIDE_TESTS))
+
+.PHONY: tests check check-fast check-races kernel-tests check-wide

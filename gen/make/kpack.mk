@@ -11,7 +11,7 @@
 #
 # and, where the defaults do not fit,
 #
-#   ARCHS     targets to compile for
+#   ARCHS     targets to compile for; wide: those that serve all processors
 #   COV       code object version of concrete targets; empty means 5
 #   B         folder of everything built: build
 #   COMPRESS  none (also if empty), or zstd: code objects are compressed, and
@@ -58,7 +58,6 @@ KPACK_GOAL := $(.DEFAULT_GOAL)
 
 KPACK_B        := $(or $(B),build)
 KPACK_KERNELS  := $(or $(KERNELS),.)
-KPACK_ARCHS    := $(or $(ARCHS),gfx90a gfx942 gfx1030 gfx1100 gfx1201)
 KPACK_COMPRESSION := $(or $(COMPRESS),none)
 KPACK_EMBEDDING := $(or $(EMBED),xxd)
 ifneq ($(IMPORT),)
@@ -157,7 +156,26 @@ KPACK_MAYBE_STAMP = $(if $(2)$(wildcard $(1)),$(eval $(call KPACK_STAMP,$(1),$(2
 KPACK_FORCE:
 .PHONY: KPACK_FORCE
 
+# ---- the compilers that are here ---------------------------------------------
+
+# Asked at each make, so that a new compiler rebuilds; written if it differs.
+# KPACK_PLAIN=1 says that no goal needs it.
+ifeq ($(filter 1,$(KPACK_PLAIN))$(IMPORT)$(PREBUILT),)
+KPACK_DEVICE_MK := $(KPACK_B)/device/compiler.mk
+$(shell HIPCC='$(HIPCC)' ROCM_PATH='$(ROCM_PATH)' $(KPACK_TOOLS)/find-compiler $(KPACK_DEVICE_MK))
+include $(KPACK_DEVICE_MK)
+$(info kpack: $(or $(KPACK_DEVICE_ERROR),$(KPACK_DEVICE_NOTE)))
+endif
+
+# CUDA's compiler: NVIDIA's toolkit, or what `make deps NVIDIA=1` took from PyPI.
+KPACK_NVCC := $(or $(NVCC),$(firstword $(wildcard /usr/local/cuda/bin/nvcc) $(shell command -v nvcc) \
+  $(lastword $(sort $(wildcard $(or $(XDG_DATA_HOME),$(HOME)/.local/share)/kpack/cuda/nvidia/*/bin/nvcc)))),nvcc)
+
 # ---- targets ---------------------------------------------------------------
+
+# ARCHS=wide, or half of it, stands for the targets that serve all processors.
+KPACK_ARCHS := $(foreach a,$(or $(ARCHS),gfx90a gfx942 gfx1030 gfx1100 gfx1201),$(if $(filter wide wide-amd wide-nvidia,$(a)),\
+  $(shell $(KPACK_TOOLS)/wide-targets $(dir $(KPACK_TARGETS)) $(a) $(if $(KPACK_DEVICE_CXX),$(KPACK_DEVICE_CXX) $(KPACK_NVCC))),$(a)))
 
 # The rows of the target table as words:
 # name/ISA version/sramecc/xnack/wave/generic
@@ -192,6 +210,7 @@ ARCHS: no such target: $(strip $(KPACK_BAD_ARCHS))
   with features: $(strip $(foreach r,$(KPACK_ROWS),$(addprefix $(call KPACK_FIELD,1,$(r)),$(firstword $(call KPACK_SUFFIXES,$(r))))))
   ('-' for '+' turns one off, a feature left out means any)
   of NVIDIA: sm_NN, a cubin, which nvcc makes; compute_NN, PTX, which clang makes with CUDA's headers
+  of all: wide, the fewest that serve every processor; wide-amd and wide-nvidia are its halves
 endef
 $(error $(KPACK_BAD_ARCHS_TEXT))
 endif
@@ -210,14 +229,6 @@ KPACK_C_NAME = $(subst -,_,$(subst :,_,$(subst +,_on,$(patsubst %-,%_off,$(subst
 
 # ---- the compilers ---------------------------------------------------------
 
-# Asked at each make, so that a new compiler rebuilds; written if it differs.
-# KPACK_PLAIN=1 says that no goal needs it.
-ifeq ($(filter 1,$(KPACK_PLAIN))$(IMPORT)$(PREBUILT),)
-KPACK_DEVICE_MK := $(KPACK_B)/device/compiler.mk
-$(shell HIPCC='$(HIPCC)' ROCM_PATH='$(ROCM_PATH)' $(KPACK_TOOLS)/find-compiler $(KPACK_DEVICE_MK))
-include $(KPACK_DEVICE_MK)
-$(info kpack: $(or $(KPACK_DEVICE_ERROR),$(KPACK_DEVICE_NOTE)))
-endif
 KPACK_CHECK = $(if $(KPACK_DEVICE_ERROR),@echo $(call KPACK_QUOTE,kpack: $(KPACK_DEVICE_ERROR)) >&2; exit 1)
 
 KPACK_DEVICE_STD := -std=c++17
@@ -316,10 +327,11 @@ $(KPACK_B)/stamp/prebuilt: SHA256SUMS
 
 # $(call KPACK_CODE_RULES,TARGET,MODULE)
 define KPACK_CODE_RULES
-$(KPACK_B)/hsaco/$(call KPACK_ESC,$(1))/$(2).hsaco: prebuilt/hsaco/$(call KPACK_ESC,$(1))/$(2).hsaco $(KPACK_B)/stamp/prebuilt
+$(call KPACK_ESC,$(call KPACK_OBJECT,$(1),$(2))): prebuilt/hsaco/$(call KPACK_ESC,$(1))/$(2).$(call KPACK_EXTENSION,$(1)) $(KPACK_B)/stamp/prebuilt
 	@mkdir -p '$$(@D)'
 	@cp '$$<' '$$@'
 endef
+KPACK_NVIDIA_RULE = $(KPACK_CODE_RULES)
 else
 
 # The constants of one ISA version and ABI: $(call KPACK_CONSTANTS_RULE,FILE)
@@ -362,25 +374,25 @@ $(KPACK_B)/hsaco/$(call KPACK_ESC,$(1))/$(2).hsaco: $(KPACK_B)/code/$(call KPACK
 	@$$(call KPACK_LINK,$(1)) -o '$$@' '$(if $(KPACK_ALIASES),$$@.o,$$<)'
 	$(if $(KPACK_ALIASES),@rm '$$@.o')
 endef
-endif
 
 # The same sources for NVIDIA: cubins by nvcc; PTX by clang, which writes it for
 # ISA 7.8, so that drivers since R520 take it. CUDA's headers are beside nvcc.
 KPACK_NVCCFLAGS = -x cu -cubin -O3 $(KPACK_DEVICE_STD) -I$(KPACK_KERNELS)/include $(NVCCFLAGS)
-KPACK_CUDA_PATH = $(patsubst %/bin/,%,$(dir $(shell command -v $(NVCC))))
+KPACK_CUDA_PATH = $(patsubst %/bin/,%,$(dir $(shell command -v $(KPACK_NVCC))))
 KPACK_PTXFLAGS  = -x cuda --cuda-path=$(KPACK_CUDA_PATH) --cuda-device-only --cuda-feature=+ptx78 -S -O3 \
   $(KPACK_DEVICE_STD) -Wno-unknown-cuda-version -Wno-\#warnings -I$(KPACK_KERNELS)/include
-KPACK_NVCC_CHECK = $(if $(shell command -v $(NVCC)),,@echo 'kpack: $(1) needs nvcc, which is not here: give NVCC=/path/to/nvcc. NVIDIA ships it with the CUDA toolkit, and PyPI has it as nvidia-cuda-nvcc' >&2; exit 1)
-$(eval $(call KPACK_STAMP,$(KPACK_B)/stamp/nvcc,$(NVCC) $(KPACK_NVCCFLAGS)))
+KPACK_NVCC_CHECK = $(if $(shell command -v $(KPACK_NVCC)),,@echo 'kpack: $(1) needs nvcc, which is not here: give NVCC=/path/to/nvcc. "make deps NVIDIA=1" brings one, and NVIDIA ships it with the CUDA toolkit' >&2; exit 1)
+$(eval $(call KPACK_STAMP,$(KPACK_B)/stamp/nvcc,$(KPACK_NVCC) $(KPACK_NVCCFLAGS)))
 # $(call KPACK_NVIDIA_RULE,TARGET,MODULE)
 define KPACK_NVIDIA_RULE
 $(call KPACK_OBJECT,$(1),$(2)): $(call KPACK_SOURCE_OF,$(2)) $(KPACK_B)/stamp/nvcc
 	$$(call KPACK_NVCC_CHECK,$(1))
 	@mkdir -p $$(@D)
 	@echo "  $(if $(filter sm_%,$(1)),NVCC ,CUDA ) $(1)/$(2)"
-	@$(if $(filter sm_%,$(1)),$$(NVCC) $$(KPACK_NVCCFLAGS) -gencode=arch=$(1:sm_%=compute_%),$$(KPACK_DEVICE_CXX) $$(KPACK_PTXFLAGS) --cuda-gpu-arch=$(1:compute_%=sm_%))$(if $(filter sm_%,$(1)),$(KPACK_COMMA)code=$(1)) \
+	@$(if $(filter sm_%,$(1)),$$(KPACK_NVCC) $$(KPACK_NVCCFLAGS) -gencode=arch=$(1:sm_%=compute_%),$$(KPACK_DEVICE_CXX) $$(KPACK_PTXFLAGS) --cuda-gpu-arch=$(1:compute_%=sm_%))$(if $(filter sm_%,$(1)),$(KPACK_COMMA)code=$(1)) \
 	  -MMD -MP -MF $$@.d -MT $$@ -o $$@ $$<
 endef
+endif
 
 -include $(wildcard $(KPACK_B)/code/*/*.d $(KPACK_B)/hsaco/*/*.d)
 

@@ -35,7 +35,7 @@ check-gpu: $(KERNEL_TESTS) $(if $(filter compute_%,$(ARCHS)),$(PTX_TESTS)) ## te
 # Kernels written plainly, to compare with; no module of the pack.
 $(PLAIN_CUBINS): $(B)/hsaco/$(BENCH_ARCH)/%.cubin: tests/bench/gpu/%.hip $(wildcard kernels/include/*.h)
 	@mkdir -p $(@D)
-	@$(NVCC) $(KPACK_NVCCFLAGS) -arch=$(BENCH_ARCH) -o $@ $<
+	@$(KPACK_NVCC) $(KPACK_NVCCFLAGS) -arch=$(BENCH_ARCH) -o $@ $<
 
 # The simulated GPU's own speed, one thread, a device of each generation.
 SIM_BENCH       := $(H)/bench-sim

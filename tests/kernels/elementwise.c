@@ -280,6 +280,8 @@ static void run_far(struct kt *t, const struct ew *e)
     void *got = kt_alloc(t, n * kt_size(e->out));
 
     t->what = "rows 2^32 elements apart";
+    if (!kt_device_holds(t, (apart + COLUMNS) * size))
+        return;
     if (kpk_malloc(t->inst, (apart + COLUMNS) * size, &a.in[0]) != KPK_OK) {
         kt_fail(t, "%s", kpk_error_message());
         return;

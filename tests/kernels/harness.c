@@ -114,6 +114,21 @@ static size_t available_memory(void)
     return (size_t)kib * 1024;
 }
 
+static void leave_out(const struct kt *t, size_t nbytes, const char *why)
+{
+    printf("%s %s %s: left out, it takes %zu MiB: %s\n", t->symbol, t->target,
+           t->what, nbytes >> 20, why);
+}
+
+bool kt_device_holds(struct kt *t, size_t nbytes)
+{
+    const bool holds = nbytes <= kpk_instance_device(t->inst)->memory_nbytes;
+
+    if (!holds)
+        leave_out(t, nbytes, "the device has less memory");
+    return holds;
+}
+
 void *kt_large_device(struct kt *t, size_t nbytes)
 {
     const size_t reserve = (size_t)1 << 30;
@@ -126,8 +141,7 @@ void *kt_large_device(struct kt *t, size_t nbytes)
             remember(t)->device = p;
     }
     if (why)
-        printf("%s %s %s: left out, it takes %zu MiB: %s\n", t->symbol,
-               t->target, t->what, nbytes >> 20, why);
+        leave_out(t, nbytes, why);
     return p;
 }
 

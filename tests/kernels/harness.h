@@ -152,6 +152,8 @@ void *kt_device(struct kt *t, const void *host, size_t nbytes, size_t lead);
  * that the case is left out, if there is not so much memory.
  */
 void *kt_large_device(struct kt *t, size_t nbytes);
+/* Has the device so much memory? If not, a line says the same. */
+bool kt_device_holds(struct kt *t, size_t nbytes);
 /* A simulated GPU: a thousand times slower, and its memory is the machine's. */
 bool kt_is_simulated(void);
 void kt_read(struct kt *t, void *host, const void *device, size_t nbytes);
