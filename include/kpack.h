@@ -209,21 +209,34 @@ kpk_status kpk_hip_info(int *version, const char **path);
  * Kernels run in the device's primary context, which CUDA's runtime and PyTorch
  * use too: their pointers and streams are good here. A context that the program
  * makes itself with cuCtxCreate() is not: its pointers are unknown here. The
- * thread's current context is the same after a call as before it.
+ * thread's current context is the same after a call as before it. Calls are the
+ * cheapest in a thread where the primary context is current already, as it is
+ * after cudaSetDevice(): in others each call pushes it and pops it again.
  */
 
 /*
  * kpk_device_count() counts the devices of all drivers: HIP's come first, then
  * CUDA's.
  *
- * A machine without a GPU has 0 of them, which is a success. Fails with
- * KPK_ERR_NO_HIP if there is neither HIP nor a CUDA driver, and with
- * KPK_ERR_HIP.
+ * A machine without a GPU has 0 of them, which is a success. It asks both
+ * drivers, so the first call starts CUDA's where there is one, which takes a
+ * fifth of a second. Fails with KPK_ERR_NO_HIP if there is neither HIP nor a
+ * CUDA driver, and with KPK_ERR_HIP.
  */
 kpk_status kpk_device_count(int *out);
 
 /* Whose devices: AMD's through HIP, or NVIDIA's through the CUDA driver. */
 typedef enum kpk_platform { KPK_HIP = 0, KPK_CUDA = 1 } kpk_platform;
+
+/*
+ * kpk_platform_device_count() counts the devices of one driver and leaves the
+ * other alone. HIP's devices have the numbers from 0 on, so a program that is
+ * for AMD's GPUs needs no other count, and never starts the CUDA driver.
+ *
+ * 0 devices are a success. Fails with KPK_ERR_NO_HIP if the driver is not
+ * there, KPK_ERR_HIP, KPK_ERR_ARG, KPK_ERR_UNSUPPORTED.
+ */
+kpk_status kpk_platform_device_count(kpk_platform platform, int *out);
 
 /*
  * kpk_driver_info() finds a platform's driver and says which one was found.

@@ -415,6 +415,16 @@ static kpk_status leave(int device, intptr_t saved, kpk_status st)
     return st;
 }
 
+static const char *second_of(const char *const pairs[][2], size_t n,
+                             const char *first)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (strcmp(pairs[i][0], first) == 0)
+            return pairs[i][1];
+    }
+    return NULL;
+}
+
 /* Of functions that did not fail: absent ones, and what returned nothing. */
 static const char *call_name(const char *hip_name)
 {
@@ -434,11 +444,23 @@ static const char *call_name(const char *hip_name)
          "cuOccupancyMaxPotentialBlockSize"},
     };
 
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        if (strcmp(names[i][0], hip_name) == 0)
-            return names[i][1];
-    }
-    return hip_name;
+    const char *name =
+        second_of(names, sizeof(names) / sizeof(names[0]), hip_name);
+
+    return name ? name : hip_name;
+}
+
+static const char *instead(const char *hip_name)
+{
+    static const char *const advice[][2] = {
+        {"hipModuleGetTexRef", "Pass the kernel a texture object, which "
+                               "cuTexObjectCreate() makes, as an argument"},
+        {"hipModuleLaunchCooperativeKernelMultiDevice",
+         "Launch on each device with KPK_LAUNCH_COOPERATIVE of "
+         "kpk_launch_ex(), and let the host or events keep them in step"},
+    };
+
+    return second_of(advice, sizeof(advice) / sizeof(advice[0]), hip_name);
 }
 
 static const char *failed_name(const char *hip_name)
@@ -480,6 +502,7 @@ struct kpk_i_gpu kpk_i_cuda = {
     .leave = leave,
     .call_name = call_name,
     .failed_name = failed_name,
+    .instead = instead,
     .compile_log = compile_log,
     .platform = KPK_CUDA,
     .title = "the CUDA driver",

@@ -145,18 +145,33 @@ kpk_status kpk_device_get(int device, kpk_device *out)
     return kpk_i_find_device(device, &gpu, out);
 }
 
+/* One driver, bound; `call` is who asks. */
+static kpk_status find_driver(const char *call, kpk_platform platform,
+                              const struct kpk_i_gpu **out)
+{
+    if (platform != KPK_HIP && platform != KPK_CUDA)
+        return kpk_i_fail(KPK_ERR_ARG, "%s: %d is neither KPK_HIP nor KPK_CUDA",
+                          call, (int)platform);
+    *out = platform == KPK_CUDA ? &kpk_i_cuda : &kpk_i_hip;
+    return platform == KPK_CUDA ? kpk_i_cuda_bind() : kpk_i_hip_bind();
+}
+
+kpk_status kpk_platform_device_count(kpk_platform platform, int *out)
+{
+    const struct kpk_i_gpu *gpu = NULL;
+    kpk_status st;
+
+    KPK_I_NEED(out);
+    st = find_driver(__func__, platform, &gpu);
+    return st == KPK_OK ? count_devices(gpu, out) : st;
+}
+
 kpk_status kpk_driver_info(kpk_platform platform, int *version,
                            const char **path)
 {
-    const bool is_cuda = platform == KPK_CUDA;
-    const struct kpk_i_gpu *gpu = is_cuda ? &kpk_i_cuda : &kpk_i_hip;
-    kpk_status st;
+    const struct kpk_i_gpu *gpu = NULL;
+    kpk_status st = find_driver(__func__, platform, &gpu);
 
-    if (platform != KPK_HIP && platform != KPK_CUDA)
-        return kpk_i_fail(KPK_ERR_ARG,
-                          "kpk_driver_info: %d is neither KPK_HIP nor KPK_CUDA",
-                          (int)platform);
-    st = is_cuda ? kpk_i_cuda_bind() : kpk_i_hip_bind();
     if (st != KPK_OK)
         return st;
     if (version)

@@ -116,6 +116,13 @@ void kpk_i_append(struct kpk_i_text *text, const char *format, ...)
 kpk_status kpk_i_lacks(const struct kpk_i_gpu *gpu, const char *what,
                        const char *hip_name)
 {
+    const char *instead = gpu->instead ? gpu->instead(hip_name) : NULL;
+
+    if (instead)
+        return kpk_i_fail(KPK_ERR_UNSUPPORTED,
+                          "%s needs %s, which newer releases of %s have "
+                          "dropped and kpack leaves alone. %s",
+                          what, gpu->call_name(hip_name), gpu->title, instead);
     return kpk_i_fail(KPK_ERR_UNSUPPORTED,
                       "%s needs %s, which %s %d.%d (%s) does not have", what,
                       gpu->call_name(hip_name), gpu->title, gpu->major,

@@ -35,6 +35,9 @@ struct kpk_i_gpu {
      * failed.
      */
     const char *(*failed_name)(const char *hip_name);
+    /* Of a function that the platform has given up: what to do in its place;
+     * NULL of others. NULL itself if there are none. */
+    const char *(*instead)(const char *hip_name);
     /* What the compiler of PTX said last on this thread; "" if nothing. */
     const char *(*compile_log)(void);
 

@@ -200,9 +200,13 @@ static void test_hip_devices_leave_cuda_alone(void **state)
 {
     const kpk_kernel *k;
     kpk_device device;
-    kpk_instance *gpu = open_on(0);
+    kpk_instance *gpu;
+    int n = 0;
 
     (void)state;
+    assert_ok(kpk_platform_device_count(KPK_HIP, &n));
+    assert_int_equal(n, 2);
+    gpu = open_on(0);
     assert_ok(kpk_kernel_get(gpu, "scale", &k));
     assert_ok(kpk_device_get(1, &device));
     assert_int_equal(device.platform, KPK_HIP);
@@ -234,6 +238,14 @@ static void test_devices_are_numbered_hip_first(void **state)
     assert_ok(kpk_driver_info(KPK_HIP, &version, &path));
     assert_int_equal(version, hip->version);
     assert_status(kpk_driver_info((kpk_platform)2, NULL, NULL), KPK_ERR_ARG);
+    assert_message("kpk_driver_info: 2 is neither KPK_HIP nor KPK_CUDA");
+    cuda->ndevices = 1; /* read when the driver was started, and no more */
+    assert_ok(kpk_platform_device_count(KPK_CUDA, &n));
+    assert_int_equal(n, 2);
+    n = -5;
+    assert_status(kpk_platform_device_count((kpk_platform)2, &n), KPK_ERR_ARG);
+    assert_message("kpk_platform_device_count: 2 is neither");
+    assert_int_equal(n, -5);
 }
 
 static void test_device_has_every_number(void **state)
@@ -379,7 +391,9 @@ static void test_memory_and_variables(void **state)
     assert_status(kpk_global(gpu, "both", "chair", &x, &nbytes),
                   KPK_ERR_NO_GLOBAL);
     assert_status(kpk_texture(gpu, "both", "table", &x), KPK_ERR_UNSUPPORTED);
-    assert_message("a texture reference needs cuModuleGetTexRef");
+    assert_message("a texture reference needs cuModuleGetTexRef, which newer "
+                   "releases of the CUDA driver have dropped");
+    assert_message("cuTexObjectCreate()");
     assert_ok(kpk_close(gpu));
 }
 
@@ -469,6 +483,47 @@ static void test_one_process_with_an_instance_on_each(void **state)
     }
     assert_ok(kpk_close(nvidia_gpu));
     assert_ok(kpk_close(amd_gpu));
+}
+
+/* Of AMD's GPUs and NVIDIA's together, and of several of NVIDIA's. */
+static void test_cuda_has_no_cooperation_of_devices(void **state)
+{
+    static const int devices[][2] = {{2, 3}, {0, 2}, {2, 0}};
+    static int stream[2];
+    const uint64_t x = 1;
+    const double by = 1;
+    const kpk_arg list[2] = {KPK_ARG(x), KPK_ARG(by)};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(devices) / sizeof(devices[0]); i++) {
+        kpk_launch_item items[2];
+        kpk_instance *gpu[2];
+
+        for (int k = 0; k < 2; k++) {
+            gpu[k] = open_on(devices[i][k]);
+            items[k] = (kpk_launch_item){.shape = {{1, 1, 1}, {8, 1, 1}, 0},
+                                         .stream = &stream[k],
+                                         .args = list,
+                                         .nargs = 2};
+            assert_ok(kpk_kernel_get(gpu[k], "scale", &items[k].kernel));
+        }
+        assert_status(kpk_launch_all(items, 2, KPK_LAUNCH_COOPERATIVE),
+                      KPK_ERR_UNSUPPORTED);
+        if (devices[i][0] == 0)
+            assert_message("device 2 (sm_90) does not do cooperative launches "
+                           "over several devices");
+        else
+            assert_message("needs cuLaunchCooperativeKernelMultiDevice, which "
+                           "newer releases of the CUDA driver have dropped and "
+                           "kpack leaves alone. Launch on each device");
+        assert_string_equal(hip->last.kernel, "");
+        assert_string_equal(cuda->last.kernel, "");
+        assert_ok(kpk_launch_all(items, 2, 0)); /* each on its own */
+        assert_string_equal(cuda->last.kernel, "scale");
+        assert_ok(kpk_close(gpu[0]));
+        assert_ok(kpk_close(gpu[1]));
+        hip->last.kernel[0] = cuda->last.kernel[0] = '\0';
+    }
 }
 
 static void test_failures_name_the_drivers_call(void **state)
@@ -983,6 +1038,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(
             test_current_context_is_the_same_after_every_call, reset, pop_own),
         TEST(test_one_process_with_an_instance_on_each),
+        TEST(test_cuda_has_no_cooperation_of_devices),
         TEST(test_failures_name_the_drivers_call),
         TEST(test_load_failures_say_what_to_do),
         TEST(test_kernel_is_found_by_its_code_objects_name),

@@ -110,6 +110,13 @@ static kpk_status count(void)
     return kpk_device_count(&ndevices);
 }
 
+static kpk_status count_hip(void)
+{
+    int ndevices;
+
+    return kpk_platform_device_count(KPK_HIP, &ndevices);
+}
+
 static kpk_status open_modules(void)
 {
     const kpk_module *const modules[] = {on->alpha};
@@ -164,6 +171,7 @@ static kpk_status close_loaded(void)
 /* clang-format off */
 #define PROGRAM(X)                                                             \
     X(BOTH, kpk_device_count, count())                                         \
+    X(HIP, kpk_platform_device_count, count_hip())                             \
     X(BOTH, kpk_device_get, describe())                                        \
     X(BOTH, kpk_open_modules, open_modules())                                  \
     X(BOTH, kpk_open, kpk_open(on->pack, 1, &w.there))                         \

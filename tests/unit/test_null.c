@@ -112,6 +112,8 @@ static kpk_status open_another(kpk_status st, void *out)
     X(kpk_driver_info, "version path", ,                                       \
       kpk_driver_info(KPK_HIP, g.version, g.path))                             \
     X(kpk_device_count, "", , kpk_device_count(g.out))                         \
+    X(kpk_platform_device_count, "", ,                                         \
+      kpk_platform_device_count(KPK_HIP, g.out))                               \
     X(kpk_device_get, "", , kpk_device_get(0, g.out))                          \
     X(kpk_open, "", , open_another(kpk_open(g.pack, 0, g.out), g.out))         \
     X(kpk_open_modules, "", ,                                                  \
