@@ -43,7 +43,7 @@ MAKEFLAGS += -j$(shell nproc)
 dry_run := $(findstring n,$(firstword -$(MAKEFLAGS)))
 deps_first := $(if $(dry_run),,$(if $(filter deps,$(MAKECMDGOALS)),$(filter-out deps,$(MAKECMDGOALS))))
 ifneq ($(deps_first),)
-$(shell gen/deps $(deps_first) >&2)
+$(shell NVIDIA='$(NVIDIA)' NVCC='$(NVCC)' gen/deps $(deps_first) >&2)
 ifneq ($(.SHELLSTATUS),0)
 $(error make deps failed)
 endif
@@ -173,7 +173,7 @@ dist: $(PACK_OBJECTS) $(PACK_HEADER) $(PACK_LAUNCHERS) ## make a tarball that ne
 	  '$(KPACK_DEVICE_VERSION)$(if $(KPACK_NV_ARCHS),$(KPACK_COMMA) $(shell $(KPACK_NVCC) --version | sed -n 's/.* \(V[0-9.]*\)$$/nvcc \1/p'))'
 endif
 
-deps: ## install the Debian packages that the goals after it need; alone: all
-	$(if $(deps_first),@:,gen/deps)
+deps: ## install the Debian packages that the goals after it need; alone: all (NVIDIA=1: nvcc, too)
+	$(if $(deps_first),@:,NVIDIA='$(NVIDIA)' NVCC='$(NVCC)' gen/deps)
 
 .PHONY: help clean install dist deps

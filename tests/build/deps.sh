@@ -109,6 +109,60 @@ bare
 touch "$WORK/apt-fails"
 refuse "make deps demo, and apt fails" "make deps failed" plain_make deps demo
 
+# ---- NVIDIA=1 ----
+
+# What a machine may have of CUDA stays out, as far as the script can be told.
+stand_in python3 <<'END'
+[ "$3" != --version ] || { [ ! -e "$WORK/no-pip" ]; exit; }
+echo "$*" >"$WORK/pip-asked"
+[ ! -e "$WORK/pip-fails" ] || exit 1
+while [ "$1" != --target ]; do shift; done
+mkdir -p "$2/nvidia/cu13/bin" "$2/nvidia/cu13/nvvm/bin"
+echo 'nvcc' >"$2/nvidia/cu13/bin/nvcc"
+echo 'cicc' >"$2/nvidia/cu13/nvvm/bin/cicc"
+END
+with_cuda() { # command...: at a user's who has none
+    env XDG_DATA_HOME="$WORK/data" NVIDIA=1 "$@"
+}
+bare
+if [ -x /usr/local/cuda/bin/nvcc ] || command -v nvcc >/dev/null; then
+    check "deps lib, where there is an nvcc" with_cuda gen/deps lib
+    check "takes none from PyPI" test ! -e "$WORK/pip-asked"
+    sed -e 's,/usr/local/cuda/bin/nvcc nvcc,,' gen/deps >"$bin/deps"
+    chmod +x "$bin/deps"
+else
+    cp gen/deps "$bin/deps"
+fi
+check "deps lib, where there is none" with_cuda "$bin/deps" lib
+cp "$WORK/check.out" "$WORK/told"
+check "asks PyPI for nvcc and what it needs" grep -q -e 'nvidia-cuda-nvcc==.* nvidia-cuda-crt==.* nvidia-nvvm==.* nvidia-cuda-runtime==.* nvidia-cuda-cccl==' "$WORK/pip-asked"
+check "and says where it is" grep -qxF "$WORK/told" \
+    -e "make deps NVIDIA=1: nvcc is $WORK/data/kpack/cuda/nvidia/cu13/bin/nvcc"
+check "it may be run" test -x "$WORK/data/kpack/cuda/nvidia/cu13/nvvm/bin/cicc"
+rm "$WORK/pip-asked"
+check "a second time" with_cuda "$bin/deps" lib
+check "it asks for nothing" test ! -e "$WORK/pip-asked"
+rm -r "$WORK/data"
+check "NVCC=, which is there" with_cuda NVCC=/bin/true "$bin/deps" lib
+check "it asks for nothing" test ! -e "$WORK/pip-asked"
+touch "$WORK/pip-fails"
+refuse "PyPI has none" "PyPI did not give nvidia-cuda-nvcc for this machine ($(uname -m))" \
+    with_cuda "$bin/deps" lib
+check "and leaves nothing" test ! -e "$WORK/data/kpack/cuda" -a ! -e "$WORK/data/kpack/cuda.new"
+touch "$WORK/no-pip"
+refuse "there is no pip" "no pip (python3-pip) to take it from PyPI with. Install NVIDIA's CUDA toolkit" \
+    with_cuda "$bin/deps" lib
+check "which was asked of apt" has python3-pip
+rm "$WORK/no-pip" "$WORK/pip-fails"
+bare
+check "deps lib" gen/deps lib
+check "without NVIDIA=1 nothing of it" test ! -e "$WORK/data/kpack/cuda"
+takes_nvcc() {
+    plain_make -n B="$WORK/b" ARCHS="gfx942 sm_90" MODULES=vector_add NVCC=/bin/true cubins |
+        grep -F -e "/bin/true -x cu -cubin"
+}
+check "make compiles with NVCC=" takes_nvcc
+
 # ---- other machines ----
 
 bare
@@ -126,4 +180,7 @@ rm "$bin/apt-get"
 refuse "demo where there is no apt" "LLVM with headers" env PATH="$bin" gen/deps demo
 check "says nothing of lint" sh -c "! grep -i -e lint -e chromium '$WORK/check.out'"
 refuse "all where there is no apt" "shellcheck" env PATH="$bin" gen/deps
+check "and of CUDA no word" sh -c "! grep -i cuda '$WORK/check.out'"
+refuse "NVIDIA=1 where there is no apt" "the CUDA toolkit, 11.8 or later" \
+    env PATH="$bin" NVIDIA=1 gen/deps lib
 finish
