@@ -40,7 +40,7 @@ $(H)/test/kernels/%: $(H)/obj/tests/kernels/%.o $(HARNESS) $(H)/libkpack.a
 
 # Programs that make code objects, for the tests of code that reads them.
 MADE   := $(H)/obj/tests/import/code_object.o $(H)/obj/tests/import/cubin.o
-MAKERS := $(addprefix $(H)/test/import/,make_tree make_bundle)
+MAKERS := $(addprefix $(H)/test/import/,make_tree make_bundle make_cubin)
 $(MAKERS): $(H)/test/import/%: $(H)/obj/tests/import/%.o $(MADE)
 	@echo "  LD    $@"
 	@mkdir -p $(@D)

@@ -1,8 +1,8 @@
 /* import_file.c - the code objects in one file of a tree
  *
- * A file is what its first bytes say: an AMDGPU ELF, a bundle, or an ELF of
- * the host with bundles in its section .hip_fatbin. Other files are passed
- * over, unless their names claim that they hold code objects.
+ * A file is what its first bytes say: an AMDGPU ELF, a cubin, PTX, a bundle, or
+ * an ELF of the host with bundles in its section .hip_fatbin. Other files are
+ * passed over, unless their names claim that they hold code objects.
  */
 #include "model/import.h"
 
@@ -26,11 +26,15 @@ struct found {
     const char *what; /* "" or where in the file, for messages */
 };
 
-/* A label may leave features out, but not name others. */
-static bool label_fits(const char *label, const char *target)
+/* A label may leave features out, but not name others. A cubin that does not
+ * say so itself is for sm_90a if its label does. */
+static bool label_fits(const char *label, struct codeobj *co)
 {
     const size_t n = strlen(label);
+    const char *target = co->target;
 
+    if (codeobj_is_nvidia(co))
+        return n == 0 || codeobj_take_target(co, label);
     if (strncmp(label, target, n) != 0)
         return false;
     return n == 0 || target[n] == '\0' ||
@@ -69,9 +73,9 @@ static void add_object(const struct found *f, const unsigned char *data,
         codeobj_free(co);
         return;
     }
-    if (!label_fits(label, co->target) || !label_fits(entry, co->target)) {
+    if (!label_fits(label, co) || !label_fits(entry, co)) {
         import_bad(in, f->place->file, "%sis for %s, but labelled %s", f->what,
-                   co->target, label_fits(label, co->target) ? entry : label);
+                   co->target, label_fits(label, co) ? entry : label);
         codeobj_free(co);
         return;
     }
@@ -187,15 +191,21 @@ static void add_bundles(struct found *f, const unsigned char *data,
 
 /* ---- ELF ----------------------------------------------------------------- */
 
-static bool is_fatbin(Elf *elf, Elf_Scn *section, size_t names, GElf_Shdr *h)
+/* "" of a section without bytes. */
+static const char *name_of(Elf *elf, Elf_Scn *section, size_t names,
+                           GElf_Shdr *h)
 {
     const char *name;
 
     if (!gelf_getshdr(section, h) || h->sh_type == SHT_NOBITS)
-        return false;
+        return "";
     name = elf_strptr(elf, names, h->sh_name);
-    return name && strcmp(name, ".hip_fatbin") == 0;
+    return name ? name : "";
 }
+
+static const char no_fatbin[] =
+    "NVIDIA's fat binary, which kpack does not read; take its parts out first "
+    "(cuobjdump -xelf all -xptx all)";
 
 /* Objects and programs of the host. */
 static void add_host_elf(struct found *f, unsigned char *data, size_t nbytes)
@@ -203,6 +213,7 @@ static void add_host_elf(struct found *f, unsigned char *data, size_t nbytes)
     Elf *elf;
     Elf_Scn *section = NULL;
     size_t names = 0, n = 0;
+    bool nvidia = false;
 
     elf_version(EV_CURRENT);
     elf = elf_memory((char *)data, nbytes);
@@ -213,8 +224,10 @@ static void add_host_elf(struct found *f, unsigned char *data, size_t nbytes)
     }
     while ((section = elf_nextscn(elf, section))) {
         GElf_Shdr h;
+        const char *name = name_of(elf, section, names, &h);
 
-        if (!is_fatbin(elf, section, names, &h))
+        nvidia |= strcmp(name, ".nv_fatbin") == 0;
+        if (strcmp(name, ".hip_fatbin") != 0)
             continue;
         f->what = ".hip_fatbin: ";
         if (h.sh_offset > nbytes || h.sh_size > nbytes - h.sh_offset)
@@ -226,7 +239,9 @@ static void add_host_elf(struct found *f, unsigned char *data, size_t nbytes)
                           : f->place->module);
         n++;
     }
-    if (n == 0)
+    if (n == 0 && nvidia)
+        import_bad(f->in, f->place->file, ".nv_fatbin: %s", no_fatbin);
+    else if (n == 0)
         import_bad(f->in, f->place->file,
                    "an ELF file, but neither an AMDGPU code object nor one of "
                    "the host with GPU code (.hip_fatbin)");
@@ -238,14 +253,33 @@ out:
 /* Files by such names hold code objects, or are broken. */
 bool import_claims_code(const char *file)
 {
-    static const char *const endings[] = {".co", ".hsaco", ".hipfb", ".fatbin",
-                                          ".o",  ".so",    ".a",     ".out"};
+    static const char *const endings[] = {
+        ".co", ".hsaco", ".hipfb", ".fatbin", ".o",
+        ".so", ".a",     ".out",   ".cubin",  ".ptx"};
     const char *dot = strrchr(file, '.');
 
     for (size_t i = 0; dot && i < sizeof(endings) / sizeof(endings[0]); i++)
         if (strcmp(dot, endings[i]) == 0)
             return true;
     return false;
+}
+
+/* The first bytes of NVIDIA's fat binaries. */
+static bool is_nvidia_fatbin(const unsigned char *data, size_t nbytes)
+{
+    static const unsigned char magic[] = {0x50, 0xed, 0x55, 0xba};
+
+    return nbytes >= sizeof(magic) && memcmp(data, magic, sizeof(magic)) == 0;
+}
+
+/* An ELF file for a GPU, by its machine; anything of the host is not. */
+static bool is_gpu_elf(const unsigned char *data, size_t nbytes)
+{
+    enum { MACHINE = 18, OF_CUDA = 190, OF_AMDGPU = 224 };
+
+    return nbytes < MACHINE + 2 ||
+           (data[MACHINE + 1] == 0 &&
+            (data[MACHINE] == OF_AMDGPU || data[MACHINE] == OF_CUDA));
 }
 
 static bool is_elf(const unsigned char *data, size_t nbytes)
@@ -267,19 +301,21 @@ void import_file(struct import *in, const struct import_place *place,
         import_bad(in, place->file, "%s", error);
         return;
     }
-    if (original &&
-        (bundle_kind(data, nbytes) != BUNDLE_NONE || is_elf(data, nbytes)))
+    if (original && (bundle_kind(data, nbytes) != BUNDLE_NONE ||
+                     is_elf(data, nbytes) || codeobj_is_ptx(data, nbytes)))
         fprintf(stderr, "%s: note: passed over, for %s is there\n", place->file,
                 original);
     else if (bundle_kind(data, nbytes) != BUNDLE_NONE)
         add_bundles(&f, data, nbytes, place->module);
-    else if (nbytes >= 20 && is_elf(data, nbytes) &&
-             (data[18] != 224 || data[19] != 0))
+    else if (is_elf(data, nbytes) && !is_gpu_elf(data, nbytes))
         add_host_elf(&f, data, nbytes);
+    else if (is_nvidia_fatbin(data, nbytes))
+        import_bad(in, place->file, "%s", no_fatbin);
     else if (nbytes >= 8 && memcmp(data, "!<arch>\n", 8) == 0)
         import_bad(in, place->file,
                    "an archive; take its members out first (ar x)");
-    else if (import_claims_code(place->file) || is_elf(data, nbytes))
+    else if (import_claims_code(place->file) || is_elf(data, nbytes) ||
+             codeobj_is_ptx(data, nbytes))
         add_object(&f, data, nbytes, "");
     free(data);
 }

@@ -88,13 +88,18 @@ static struct model_module module_of(const struct import *in,
 {
     const struct model_object **objects =
         memory_new(m->nobjects, sizeof(struct model_object *));
+    const struct codeobj *reference = NULL; /* NVIDIA's tell less */
 
-    for (size_t i = 0; i < m->nobjects; i++)
+    for (size_t i = 0; i < m->nobjects; i++) {
         objects[i] = &in->order[m->first + i]->object;
+        if (!reference || (codeobj_is_nvidia(reference) &&
+                           !codeobj_is_nvidia(objects[i]->co)))
+            reference = objects[i]->co;
+    }
     return (struct model_module){.name = m->name,
                                  .objects = objects,
                                  .nobjects = m->nobjects,
-                                 .reference = objects[0]->co};
+                                 .reference = reference};
 }
 
 static const struct model_table *table_of(const struct kinds *all,

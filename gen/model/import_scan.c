@@ -64,17 +64,20 @@ static int by_text(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* "gfx" and what no folder of kernels would be called by chance. */
+/* "gfx" and what no folder of kernels would be called by chance, or a target of
+ * NVIDIA's. */
 static bool looks_like_target(const char *name)
 {
-    return strncmp(name, "gfx", 3) == 0 && name[3] >= '0' && name[3] <= '9';
+    return (strncmp(name, "gfx", 3) == 0 && name[3] >= '0' && name[3] <= '9') ||
+           codeobj_is_nvidia_target(name);
 }
 
-/* Takes a target ID off the end of a file's name, as of x-gfx942. */
+/* Takes a target ID off the end of a file's name, as of x-gfx942, x.sm_90. */
 static const char *take_suffix(char *base)
 {
     for (char *c = base; *c; c++)
-        if (c > base && strchr("-._", *c) && codeobj_is_target(c + 1)) {
+        if (c > base && strchr("-._", *c) &&
+            (codeobj_is_target(c + 1) || codeobj_is_nvidia_target(c + 1))) {
             *c = '\0';
             return c + 1;
         }

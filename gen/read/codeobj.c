@@ -108,7 +108,7 @@ bool codeobj_take_target(struct codeobj *co, const char *target)
 
     if (strcmp(co->target, target) == 0)
         return true;
-    if (strncmp(co->target, "sm_", 3) != 0 ||
+    if (co->knows_suffix || strncmp(co->target, "sm_", 3) != 0 ||
         !codeobj_is_nvidia_target(target) ||
         strncmp(co->target, target, n) != 0 ||
         strspn(target + n, "af") != strlen(target + n))

@@ -40,8 +40,9 @@ struct codeobj {
     unsigned char *data; /* the whole file */
     size_t nbytes;
     char target[CODEOBJ_TARGET_MAX]; /* as the file says */
-    unsigned cov; /* AMDGPU: code object version, 3 to 6; a cubin: CUDA's
-                   * release, 130 is 13.0; PTX: its ISA's, 78 is 7.8 */
+    unsigned cov;      /* AMDGPU: code object version, 3 to 6; a cubin: CUDA's
+                        * release, 130 is 13.0; PTX: its ISA's, 78 is 7.8 */
+    bool knows_suffix; /* a cubin that says whether it is for sm_90 or sm_90a */
     struct codeobj_kernel *kernels; /* sorted by name, as strcmp */
     size_t nkernels;
 };
@@ -70,7 +71,8 @@ bool codeobj_is_nvidia(const struct codeobj *co);
 
 /*
  * codeobj_take_target() says that the file was made for `target`. A cubin made
- * for sm_90a looks like one for sm_90: it takes the suffix.
+ * for sm_90a may look like one for sm_90 (of CUDA before 12): it takes the
+ * suffix.
  *
  * False if the file is for something else.
  */
@@ -87,11 +89,13 @@ bool codeobj_is_target(const char *name);
  * kpk_launch_packed() fills. */
 uint32_t codeobj_packed_nbytes(const struct codeobj_kernel *k);
 
+/* Whether a file is PTX: text whose first word is .version. */
+bool codeobj_is_ptx(const void *data, size_t nbytes);
+
 /* Internal to the reader, its parts for NVIDIA's files. */
 struct Elf;
 bool codeobj_read_cubin(struct codeobj *co, struct Elf *elf,
                         char error[CODEOBJ_ERROR_MAX]);
-bool codeobj_is_ptx(const void *data, size_t nbytes);
 bool codeobj_read_ptx(struct codeobj *co, char error[CODEOBJ_ERROR_MAX]);
 
 /* Internal to the reader: writes the sentence; false. */

@@ -358,6 +358,42 @@ static bool read_sections(struct file *f, char error[CODEOBJ_ERROR_MAX])
     return true;
 }
 
+/* The suffix of the processor stands in what the assembler was called with:
+ * "-arch sm_90a" in a note, which CUDA 12 and later write. */
+static void read_suffix(struct file *f)
+{
+    static const char option[] = "-arch sm_";
+    const size_t n = sizeof(option) - 1;
+    const char *number = f->co->target + strlen("sm_");
+    const size_t ndigits = strlen(number);
+    Elf_Scn *section = NULL;
+    GElf_Shdr h;
+
+    while ((section = elf_nextscn(f->elf, section))) {
+        const Elf_Data *data;
+
+        if (!gelf_getshdr(section, &h) ||
+            strcmp(section_name(f, &h), ".note.nv.tkinfo") != 0)
+            continue;
+        data = elf_getdata(section, NULL);
+        if (!data || !data->d_buf)
+            continue;
+        for (size_t i = 0; i + n + ndigits < data->d_size; i++) {
+            const char *at = (const char *)data->d_buf + i;
+            const char next = at[n + ndigits];
+
+            if (memcmp(at, option, n) != 0 ||
+                memcmp(at + n, number, ndigits) != 0 ||
+                (next >= '0' && next <= '9'))
+                continue;
+            f->co->knows_suffix = true;
+            if (next == 'a' || next == 'f')
+                strncat(f->co->target, &next, 1);
+            return;
+        }
+    }
+}
+
 /* What follows from several records. */
 static void finish_kernel(const struct file *f, struct codeobj_kernel *k)
 {
@@ -387,6 +423,7 @@ bool codeobj_read_cubin(struct codeobj *co, Elf *elf,
     snprintf(co->target, sizeof(co->target), "sm_%u",
              (unsigned)(abi == OSABI_CUDA_13 ? h.e_flags >> 8 : h.e_flags) &
                  0xffu);
+    read_suffix(&f);
     if (!find_symbols(&f, error) || !find_kernels(&f, error) ||
         !read_sections(&f, error))
         return false;

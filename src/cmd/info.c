@@ -4,8 +4,13 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const kind_names[] = {"value", "buffer", "shared pointer",
-                                         "other"};
+static const char *const kind_names[] = {
+    [KPK_KIND_VALUE] = "value",
+    [KPK_KIND_BUFFER] = "buffer",
+    [KPK_KIND_DYNAMIC_SHARED] = "shared pointer",
+    [KPK_KIND_OTHER] = "other",
+    [KPK_KIND_UNKNOWN] = "parameter", /* a cubin does not tell */
+};
 
 /* The numbers of an object's row: title and how to read it. */
 /* clang-format off */

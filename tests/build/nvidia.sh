@@ -79,6 +79,31 @@ check "the compressed pack is whole" says "3 right, 0 damaged" \
     "$tree/packed/kpack" verify "$tree/packed/kpack"
 check "a pack for NVIDIA alone" build NVCC="$nvcc" B=alone ARCHS="sm_90 compute_80"
 check "which has no names of arguments" says "vector_add" "$tree/alone/kpack" list
+
+# ---- make dist ----
+
+copy_dist() { # what only a distribution reads
+    cp "$ROOT/tests/run" "$ROOT/tests/unit.mk" "$ROOT/tests/README.md" "$tree/tests/" &&
+        cp -R "$ROOT/tests/dist" "$ROOT/tests/unit" "$tree/tests/"
+}
+version=$(sed -n 's/.*KPK_VERSION_STRING "\(.*\)"/\1/p' "$ROOT/include/kpack.h")
+dist=$WORK/kpack-$version
+check "what a distribution has beside" copy_dist
+check "make dist" build NVCC="$nvcc" ARCHS="gfx942 sm_80 sm_90a compute_80" lib dist
+check "it unpacks" tar xzf "$tree/build/kpack-$version.tar.gz" -C "$WORK"
+check "SHA256SUMS has cubins and PTX" sh -c "grep -q 'hsaco/sm_90a/vector_add.cubin$' \
+    '$dist/SHA256SUMS' && grep -q 'hsaco/compute_80/vector_add.ptx$' '$dist/SHA256SUMS'"
+check "the SPDX list says what made them" grep -q 'Code objects compiled by .*clang.*, nvcc V[0-9]' \
+    "$dist/kpack.spdx.json"
+check "it builds without nvcc or clang" plain_make -C "$dist" NVCC=/nowhere HIPCC=/nowhere lib build/kpack
+check "the same library, to the byte" cmp "$dist/build/libkpack.a" "$tree/build/libkpack.a"
+check "whose command knows all" says "PTX for compute_80" "$dist/build/kpack" select sm_120
+echo >>"$dist/prebuilt/hsaco/sm_80/vector_add.cubin"
+refuse "a cubin that changed" "prebuilt/hsaco/sm_80/vector_add.cubin: FAILED" \
+    plain_make -C "$dist" B=again lib
+
+# ---- what is refused ----
+
 cp "$object/sm_80/vector_add.cubin" "$object/sm_90a/vector_add.cubin"
 touch -d '+1 minute' "$object/sm_90a/vector_add.cubin"
 refuse "a mislabelled cubin" "is for sm_80, not for sm_90a" build NVCC="$nvcc" \

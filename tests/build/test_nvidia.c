@@ -101,6 +101,41 @@ static void test_cubin_of_cuda_12_and_sm_80(void **state)
     codeobj_free(co);
 }
 
+/* The header has the number alone; the assembler's options tell the rest. */
+static void test_cubin_tells_its_suffix(void **state)
+{
+    static const struct {
+        const char *options, *target;
+        const char *fits, *does_not; /* labels */
+    } cases[] = {
+        {NULL, "sm_90", "sm_90a", "sm_80"},
+        {"ptxas", "sm_90", "sm_90f", "compute_90"},
+        {"x\0-arch sm_90 -m 64", "sm_90", "sm_90f", "sm_900"},
+        {"-arch sm_90 -m 64 ", "sm_90", "sm_90", "sm_90a"},
+        {"-arch sm_90a -m 64 ", "sm_90a", "sm_90a", "sm_90"},
+        {"-m 64 -arch sm_90a", "sm_90a", "sm_90a", "sm_90f"},
+        {"-arch sm_90f", "sm_90f", "sm_90f", "sm_90a"},
+        {"-arch sm_900 ", "sm_90", "sm_90a", "sm_90aa"}, /* another number */
+        {"-arch sm_9", "sm_90", "sm_90a", "sm_9"},
+        {"-arch sm_80a ", "sm_90", "sm_90a", "sm_90b"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct made_cubin spec = plain;
+        struct codeobj *co;
+
+        spec.options = cases[i].options;
+        co = read_made(&spec);
+        assert_string_equal(co->target, cases[i].target);
+        assert_false(codeobj_take_target(co, cases[i].does_not));
+        assert_string_equal(co->target, cases[i].target);
+        assert_true(codeobj_take_target(co, cases[i].fits));
+        assert_string_equal(co->target, cases[i].fits);
+        codeobj_free(co);
+    }
+}
+
 /* 65536 registers of a multiprocessor, and what __launch_bounds__ says. */
 static void test_cubin_bounds_the_block(void **state)
 {
@@ -272,6 +307,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cubin_tells_target_release_and_parameters),
         cmocka_unit_test(test_cubin_of_cuda_12_and_sm_80),
+        cmocka_unit_test(test_cubin_tells_its_suffix),
         cmocka_unit_test(test_cubin_bounds_the_block),
         cmocka_unit_test(test_cubin_refuses_parameters_that_cannot_be),
         cmocka_unit_test(test_cubin_damage_is_survived),

@@ -19,6 +19,7 @@ enum {
     TEXT,
     SHARED,
     RESERVED,
+    TOOL,
     NSECTIONS
 };
 
@@ -158,6 +159,7 @@ unsigned char *make_cubin(const struct made_cubin *spec, size_t *nbytes)
     put_name(&o, TEXT, ".text.", spec->kernel);
     put_name(&o, SHARED, ".nv.shared.", spec->kernel);
     put_name(&o, RESERVED, ".nv.shared.reserved.0", "");
+    put_name(&o, TOOL, ".note.nv.tkinfo", "");
     end(&o, NAMES);
     begin(&o, STRINGS, SHT_STRTAB);
     put(&o, "", 1);
@@ -180,6 +182,10 @@ unsigned char *make_cubin(const struct made_cubin *spec, size_t *nbytes)
     begin(&o, TEXT, SHT_PROGBITS);
     put(&o, code, sizeof(code));
     end(&o, TEXT);
+    begin(&o, TOOL, SHT_NOTE);
+    if (spec->options)
+        put(&o, spec->options, strlen(spec->options) + 1);
+    end(&o, TOOL);
     o.headers[SHARED].sh_type = o.headers[RESERVED].sh_type = SHT_NOBITS;
     o.headers[SHARED].sh_size = spec->shared_nbytes;
     /* Before sm_90 the system reserves none. */
