@@ -54,6 +54,31 @@ check "SPDX: the package's verification code is right" spdx \
     "hashlib.sha1(''.join(sorted(f['checksums'][0]['checksumValue'] for f in doc['files'])).encode()).hexdigest() == doc['packages'][0]['packageVerificationCode']['packageVerificationCodeValue']"
 check "no path of this machine in it" sh -c \
     "! grep -rlF -e '$ROOT' -e '$WORK' '$tree'"
+
+# ---- signed and checked, as gen/README.md says ----
+
+if command -v gpg >/dev/null; then
+    GNUPGHOME=$WORK/gpg
+    export GNUPGHOME
+    mkdir -m 700 "$GNUPGHOME"
+    from_page() { # gpg's option: the page's line, for this archive
+        sed -n "s,^\\(gpg $1.*\\)build/kpack-[0-9.]*tar,\\1kpack-0.tar,;/^gpg $1/s/kpack-[0-9.]*\\.tar/$name.tar/gp" "$tree/gen/README.md"
+    }
+    in_folder() { (cd "$a" && sh -c "$1"); }
+    check "a key" gpg --batch --quiet --passphrase '' --quick-generate-key somebody default sign never
+    sign=$(from_page --armor) verify=$(from_page --verify)
+    check "the page of the tree says how" test -n "$sign" -a -n "$verify"
+    check "$sign" in_folder "$sign"
+    check "$verify" in_folder "$verify"
+    cp "$a/$name.tar.gz" "$WORK/kept"
+    printf 'x' >>"$a/$name.tar.gz"
+    refuse "an archive that was changed" "BAD signature" in_folder "$verify"
+    mv "$WORK/kept" "$a/$name.tar.gz"
+    gpgconf --kill all
+else
+    skip "no gpg: the archive is not signed"
+fi
+
 refuse "make dist of a compressed pack" "takes no IMPORT= and no COMPRESS=" \
     plain_make dist MODULES=vector_add ARCHS=gfx942 COMPRESS=zstd \
     KPACK_GEN="$B/kpack-gen" B="$a"
