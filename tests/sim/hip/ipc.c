@@ -61,22 +61,21 @@ struct opened {
     struct opened *next;
     hipIpcMemHandle_t handle;
     uint64_t base, reserved;
+    enum origin origin; /* by which functions it was opened */
     unsigned refs;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct opened *opened;
 
-HIP_API hipError_t hipIpcGetMemHandle(hipIpcMemHandle_t *handle, void *ptr)
+static bool make_handle(hipIpcMemHandle_t *handle, const void *ptr)
 {
     struct sim_alloc a;
     uint64_t at;
     int fd;
 
-    ENTER();
-    if (!handle || !ptr || !find_allocation(ptr, &a) ||
-        !sim_mem_shared_file(a.base, &fd, &at))
-        LEAVE(hipErrorInvalidValue);
+    if (!find_allocation(ptr, &a) || !sim_mem_shared_file(a.base, &fd, &at))
+        return false;
     memset(handle, 0, sizeof(*handle));
     handle->is.magic = MEMORY_MAGIC;
     handle->is.process = (int32_t)getpid();
@@ -85,7 +84,14 @@ HIP_API hipError_t hipIpcGetMemHandle(hipIpcMemHandle_t *handle, void *ptr)
     handle->is.size = a.size;
     handle->is.offset = (uintptr_t)ptr - a.base;
     handle->is.serial = a.serial;
-    LEAVE(hipSuccess);
+    return true;
+}
+
+HIP_API hipError_t hipIpcGetMemHandle(hipIpcMemHandle_t *handle, void *ptr)
+{
+    ENTER();
+    LEAVE(handle && ptr && make_handle(handle, ptr) ? hipSuccess
+                                                    : hipErrorInvalidValue);
 }
 
 static bool same_memory(const hipIpcMemHandle_t *a, const hipIpcMemHandle_t *b)
@@ -95,7 +101,8 @@ static bool same_memory(const hipIpcMemHandle_t *a, const hipIpcMemHandle_t *b)
 }
 
 /* With the lock held. */
-static struct opened *open_memory(const hipIpcMemHandle_t *handle)
+static struct opened *open_memory(const hipIpcMemHandle_t *handle,
+                                  enum origin origin)
 {
     const uint64_t granule = SIM_VIRTUAL_GRANULE;
     struct opened *o = calloc(1, sizeof(*o));
@@ -112,7 +119,8 @@ static struct opened *open_memory(const hipIpcMemHandle_t *handle)
                             current_device()->sim->ordinal);
     if (a) {
         a->no_read = a->no_write = 0;
-        a->origin = BY_IPC;
+        a->origin = origin;
+        o->origin = origin;
         o->next = opened;
         opened = o;
     } else if (o->base) {
@@ -141,10 +149,11 @@ HIP_API hipError_t hipIpcOpenMemHandle(void **ptr, hipIpcMemHandle_t handle,
     if (handle.is.process == (int32_t)getpid())
         LEAVE(hipErrorInvalidContext); /* it has that memory already */
     pthread_mutex_lock(&lock);
-    for (o = opened; o && !same_memory(&o->handle, &handle);)
+    o = opened;
+    while (o && (o->origin != BY_IPC || !same_memory(&o->handle, &handle)))
         o = o->next;
     if (!o)
-        o = open_memory(&handle);
+        o = open_memory(&handle, BY_IPC);
     if (o) {
         o->refs++;
         *ptr = (void *)(uintptr_t)(o->base + handle.is.offset);
@@ -153,17 +162,14 @@ HIP_API hipError_t hipIpcOpenMemHandle(void **ptr, hipIpcMemHandle_t handle,
     LEAVE(o ? hipSuccess : hipErrorInvalidDevicePointer);
 }
 
-HIP_API hipError_t hipIpcCloseMemHandle(void *ptr)
+static hipError_t close_memory(uint64_t address, enum origin origin)
 {
     struct opened **link, *o;
-    int i;
 
-    ENTER();
-    for (i = 0; i < rt.ndevices; i++)
-        device_wait(&rt.devices[i]);
     pthread_mutex_lock(&lock);
     link = &opened;
-    while (*link && (uintptr_t)ptr - (*link)->base >= (*link)->handle.is.size)
+    while (*link && ((*link)->origin != origin ||
+                     address - (*link)->base >= (*link)->handle.is.size))
         link = &(*link)->next;
     o = *link;
     if (o && --o->refs == 0) {
@@ -173,7 +179,53 @@ HIP_API hipError_t hipIpcCloseMemHandle(void *ptr)
         free(o);
     }
     pthread_mutex_unlock(&lock);
-    LEAVE(o ? hipSuccess : hipErrorInvalidValue);
+    return o ? hipSuccess : hipErrorInvalidValue;
+}
+
+HIP_API hipError_t hipIpcCloseMemHandle(void *ptr)
+{
+    int i;
+
+    ENTER();
+    for (i = 0; i < rt.ndevices; i++)
+        device_wait(&rt.devices[i]);
+    LEAVE(close_memory((uintptr_t)ptr, BY_IPC));
+}
+
+/* ---- what is allocated from pools --------------------------------------- */
+
+HIP_API hipError_t hipMemPoolExportPointer(hipIpcMemHandle_t *data, void *ptr)
+{
+    ENTER();
+    LEAVE(data && ptr && make_handle(data, ptr) ? hipSuccess
+                                                : hipErrorInvalidValue);
+}
+
+/* Also in the process that exported it: at another address, then. */
+HIP_API hipError_t hipMemPoolImportPointer(void **ptr, hipMemPool_t pool,
+                                           const hipIpcMemHandle_t *data)
+{
+    struct opened *o;
+
+    ENTER();
+    if (!ptr || !handle_valid(pool, HANDLE_POOL) || !data ||
+        data->is.magic != MEMORY_MAGIC)
+        LEAVE(hipErrorInvalidValue);
+    pthread_mutex_lock(&lock);
+    o = open_memory(data, BY_IMPORT);
+    if (o) {
+        o->refs = 1;
+        *ptr = (void *)(uintptr_t)(o->base + data->is.offset);
+    }
+    pthread_mutex_unlock(&lock);
+    LEAVE(o ? hipSuccess : hipErrorOutOfMemory);
+}
+
+hipError_t import_free(uint64_t base, struct queue *q)
+{
+    if (q)
+        queue_wait(q);
+    return close_memory(base, BY_IMPORT);
 }
 
 /* ---- events ------------------------------------------------------------- */

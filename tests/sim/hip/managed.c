@@ -194,19 +194,19 @@ static hipError_t advise(const void *ptr, size_t n, int advice, int device)
                  {6, ACCESSED_BY, 0},
                  {100, COHERENCY, COARSE_GRAIN},
                  {101, COHERENCY, FINE_GRAIN}};
+    const size_t nknown = sizeof(known) / sizeof(known[0]);
     hipError_t error;
     size_t i;
 
-    if (device != CPU && !device_at(device))
-        return hipErrorInvalidDevice;
-    for (i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-        if (known[i].advice == advice)
-            break;
-    if (i == sizeof(known) / sizeof(known[0]))
-        return hipErrorInvalidValue;
-    error = check_managed(ptr, n);
+    for (i = 0; i < nknown && known[i].advice != advice;)
+        i++;
+    error = i < nknown ? check_managed(ptr, n) : hipErrorInvalidValue;
     if (error != hipSuccess)
         return error;
+    /* Mostly read is no device's matter. */
+    if (device != CPU && !device_at(device) &&
+        (known[i].what != READ_MOSTLY || !known[i].value))
+        return hipErrorInvalidDevice;
     return note(ptr, n, known[i].what,
                 known[i].what == ACCESSED_BY ? device : 0,
                 known[i].value == MAX_DEVICES ? device : known[i].value);
@@ -262,9 +262,15 @@ HIP_API hipError_t hipMemRangeGetAttribute(void *data, size_t nbytes,
                                            int attribute, const void *ptr,
                                            size_t n)
 {
+    struct sim_alloc a;
     hipError_t error;
 
     ENTER();
+    if (attribute == COHERENCY && data && nbytes == sizeof(int) && ptr && n &&
+        find_allocation(ptr, &a) && a.kind != SIM_MEM_MANAGED) {
+        *(int *)data = a.fine_grained ? FINE_GRAIN : COARSE_GRAIN;
+        LEAVE(hipSuccess);
+    }
     error = check_managed(ptr, n);
     if (error != hipSuccess)
         LEAVE(error);

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 enum { PITCH = 256, DEVICE_INVALID = -2 };
 #define HOST_COHERENT 0x40000000u
@@ -107,6 +108,8 @@ static hipError_t release(void *ptr, enum origin origin)
         return pool_free(a.base);
     if (a.origin == BY_GRAPH)
         return graph_memory_free(a.base, NULL);
+    if (a.origin == BY_IMPORT)
+        return import_free(a.base, NULL);
     return sim_mem_free(a.base) ? hipSuccess : hipErrorInvalidValue;
 }
 
@@ -246,7 +249,13 @@ HIP_API hipError_t hipHostMalloc(void **ptr, size_t size, unsigned flags)
 
 HIP_API hipError_t hipHostAlloc(void **ptr, size_t size, unsigned flags)
 {
+    enum { PORTABLE = 1, MAPPED = 2, WRITE_COMBINED = 4 };
+
     ENTER();
+    /* Unlike hipHostMalloc() it minds flags that it does not know. */
+    if (rt.release > 5 &&
+        (flags & ~(unsigned)(PORTABLE | MAPPED | WRITE_COMBINED)))
+        LEAVE(hipErrorInvalidValue);
     LEAVE(allocate_host(ptr, size, flags));
 }
 
@@ -280,6 +289,28 @@ HIP_API hipError_t hipFreeHost(void *ptr)
     LEAVE(release(ptr, BY_HOST_MALLOC));
 }
 
+/* Whether there is memory at all of the pages of the range. */
+static bool is_there(const void *ptr, size_t size)
+{
+    enum { PAGE = 4096, AT_ONCE = 1024 };
+    uintptr_t at = (uintptr_t)ptr & ~(uintptr_t)(PAGE - 1);
+    const uintptr_t end = (uintptr_t)ptr + size;
+    unsigned char in_core[AT_ONCE];
+
+    if (end < (uintptr_t)ptr)
+        return false;
+    for (; at < end; at += (uintptr_t)AT_ONCE * PAGE) {
+        const size_t left = end - at;
+
+        if (mincore((void *)at,
+                    left < (size_t)AT_ONCE * PAGE ? left
+                                                  : (size_t)AT_ONCE * PAGE,
+                    in_core) != 0)
+            return false;
+    }
+    return true;
+}
+
 HIP_API hipError_t hipHostRegister(void *ptr, size_t size, unsigned flags)
 {
     struct sim_alloc *a;
@@ -291,7 +322,7 @@ HIP_API hipError_t hipHostRegister(void *ptr, size_t size, unsigned flags)
         LEAVE(error);
     if (size == 0 && rt.release == 5)
         LEAVE(hipErrorOutOfMemory);
-    if (!ptr || size == 0 || flags > 0xf)
+    if (!ptr || size == 0 || flags > 0xf || !is_there(ptr, size))
         LEAVE(hipErrorInvalidValue);
     a = sim_mem_register(current_device()->sim->ordinal, ptr, size);
     if (!a)

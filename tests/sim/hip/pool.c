@@ -11,8 +11,12 @@
  * (hipMemPoolReuse...). What exceeds the release threshold goes back to the
  * device when the program waits for a stream or for the device.
  */
+#define _GNU_SOURCE
 #include "runtime.h"
 
+#include "../core/virtual.h"
+
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,6 +53,8 @@ struct ihipMemPoolHandle_t {
     uint64_t used, held; /* bytes in use; freed and not given back */
     uint64_t max_size;   /* 0: no limit */
     bool destroyed;      /* goes with its last chunk in use */
+    bool imported;       /* another process allocates from it */
+    int handle_types;    /* that it may be exported as */
     uint64_t attributes[NATTRIBUTES];
     int access[MAX_DEVICES];
 };
@@ -376,7 +382,7 @@ HIP_API hipError_t hipMallocFromPoolAsync(void **ptr, size_t size,
                                           hipMemPool_t pool, hipStream_t stream)
 {
     ENTER();
-    if (!ptr || !handle_valid(pool, HANDLE_POOL))
+    if (!ptr || !handle_valid(pool, HANDLE_POOL) || pool->imported)
         LEAVE(hipErrorInvalidValue);
     LEAVE(allocate(ptr, size, pool, stream_queue(stream)));
 }
@@ -464,6 +470,8 @@ HIP_API hipError_t hipFreeAsync(void *ptr, hipStream_t stream)
         error = capture_free(q, ptr);
     else if (a.origin == BY_GRAPH)
         error = graph_memory_free(a.base, q);
+    else if (a.origin == BY_IMPORT)
+        error = import_free(a.base, q);
     else if (a.origin == BY_MALLOC || a.origin == BY_POOL)
         error = free_on(&a, q);
     else
@@ -486,6 +494,8 @@ HIP_API hipError_t hipMemPoolCreate(hipMemPool_t *pool,
     *pool = new_pool(device_at(props->location.id));
     if (*pool && rt.release >= 6)
         (*pool)->max_size = props->maxSize;
+    if (*pool)
+        (*pool)->handle_types = props->handleTypes;
     pthread_mutex_unlock(&lock);
     LEAVE(*pool ? hipSuccess : hipErrorOutOfMemory);
 }
@@ -558,6 +568,45 @@ HIP_API hipError_t hipMemPoolTrimTo(hipMemPool_t pool, size_t keep)
     trim(pool, keep);
     pthread_mutex_unlock(&lock);
     LEAVE(hipSuccess);
+}
+
+/* ---- between processes: the pointers are in ipc.c ------------------------ */
+
+enum { HANDLE_TYPE_FD = 1 };
+
+/* The descriptor says no more than that there is a pool: what is allocated from
+ * it is exported one by one. */
+HIP_API hipError_t hipMemPoolExportToShareableHandle(void *out,
+                                                     hipMemPool_t pool,
+                                                     int type, unsigned flags)
+{
+    int fd;
+
+    ENTER();
+    if (!out || !handle_valid(pool, HANDLE_POOL) || flags != 0 ||
+        type != HANDLE_TYPE_FD || pool->handle_types != type)
+        LEAVE(hipErrorInvalidValue);
+    fd = sim_physical_new(SIM_VIRTUAL_GRANULE);
+    if (fd < 0)
+        LEAVE(hipErrorOutOfMemory);
+    *(int *)out = fd;
+    LEAVE(hipSuccess);
+}
+
+HIP_API hipError_t hipMemPoolImportFromShareableHandle(hipMemPool_t *pool,
+                                                       void *handle, int type,
+                                                       unsigned flags)
+{
+    ENTER();
+    if (!pool || !handle || flags != 0 || type != HANDLE_TYPE_FD ||
+        fcntl((int)(uintptr_t)handle, F_GETFD) < 0)
+        LEAVE(hipErrorInvalidValue);
+    pthread_mutex_lock(&lock);
+    *pool = new_pool(current_device());
+    if (*pool)
+        (*pool)->imported = true;
+    pthread_mutex_unlock(&lock);
+    LEAVE(*pool ? hipSuccess : hipErrorOutOfMemory);
 }
 
 /* ---- attributes --------------------------------------------------------- */

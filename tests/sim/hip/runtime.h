@@ -224,7 +224,11 @@ hipError_t event_attach(hipEvent_t event, struct op *op, bool at_start);
  * recorded. False if the event is unknown. */
 bool event_operation(hipEvent_t event, struct op **out);
 
-/* ---- events of several processes (ipc.c) -------------------------------- */
+/* ---- memory and events of several processes (ipc.c) --------------------- */
+
+/* Gives up what hipMemPoolImportPointer() gave, after the queue's work, or at
+ * once if that is NULL. */
+hipError_t import_free(uint64_t base, struct queue *queue);
 
 struct shared_event;
 struct shared_event *shared_event_new(void);
@@ -338,7 +342,8 @@ enum origin {
     BY_HOST_REGISTER,
     BY_POOL,
     BY_GRAPH,
-    BY_IPC
+    BY_IPC,
+    BY_IMPORT
 };
 /* The live allocation that holds the address, or the memory of a graph, mapped
  * or not; false if there is none. */

@@ -1,8 +1,7 @@
 /* unsupported.c - what is exported only so that programs link
  *
- * Textures and surfaces, memory shared between processes or with graphics,
- * virtual memory, and what else functions.def calls refused. Each says so:
- * hipErrorNotSupported.
+ * Textures and surfaces, memory shared with graphics, and what else
+ * functions.def calls refused. Each says so: hipErrorNotSupported.
  */
 #include "runtime.h"
 

@@ -115,6 +115,80 @@ static void share_memory(void)
     EXPECT(hipSuccess, hipFree(p));
 }
 
+/* ---- pools -------------------------------------------------------------- */
+
+static void import_what_comes(void)
+{
+    hipMemPoolPtrExportData data;
+    hipMemPool_t pool;
+    unsigned char *p, first;
+    int token = dup(0); /* stands for the descriptor that was passed */
+
+    get(&data, sizeof(data));
+    EXPECT(hipErrorInvalidValue,
+           hipMemPoolImportFromShareableHandle(
+               &pool, NULL, hipMemHandleTypePosixFileDescriptor, 0));
+    EXPECT(hipErrorInvalidValue,
+           hipMemPoolImportFromShareableHandle(&pool, (void *)(uintptr_t)token,
+                                               hipMemHandleTypeNone, 0));
+    EXPECT(hipSuccess, hipMemPoolImportFromShareableHandle(
+                           &pool, (void *)(uintptr_t)token,
+                           hipMemHandleTypePosixFileDescriptor, 0));
+    EXPECT(hipErrorInvalidValue, /* the other process allocates */
+           hipMallocFromPoolAsync((void **)&p, 16, pool, NULL));
+    EXPECT(hipErrorInvalidValue, hipMemPoolImportPointer(NULL, pool, &data));
+    EXPECT(hipErrorInvalidValue,
+           hipMemPoolImportPointer((void **)&p, NULL, &data));
+    EXPECT(hipErrorInvalidValue,
+           hipMemPoolImportPointer((void **)&p, pool, NULL));
+    EXPECT(hipSuccess, hipMemPoolImportPointer((void **)&p, pool, &data));
+    EXPECT(hipSuccess, hipMemcpy(&first, p, 1, hipMemcpyDeviceToHost));
+    assert_int_equal(first, 0x33);
+    EXPECT(hipSuccess, hipMemsetAsync(p, 0x44, N, NULL));
+    EXPECT(hipSuccess, hipFreeAsync(p, NULL));
+    EXPECT(hipErrorInvalidValue, hipFreeAsync(p, NULL));
+    EXPECT(hipSuccess, hipMemPoolDestroy(pool));
+    exit(0);
+}
+
+static void share_pools(void)
+{
+    hipMemPoolProps props = {.allocType = hipMemAllocationTypePinned,
+                             .handleTypes = hipMemHandleTypePosixFileDescriptor,
+                             .location = {hipMemLocationTypeDevice, 0}};
+    hipMemPoolPtrExportData data;
+    hipMemPool_t pool, plain;
+    unsigned char host[N], *p;
+    int fd = -1, i;
+
+    if (split())
+        import_what_comes();
+    EXPECT(hipSuccess, hipMemPoolCreate(&pool, &props));
+    props.handleTypes = hipMemHandleTypeNone;
+    EXPECT(hipSuccess, hipMemPoolCreate(&plain, &props));
+    EXPECT(hipErrorInvalidValue,
+           hipMemPoolExportToShareableHandle(
+               &fd, plain, hipMemHandleTypePosixFileDescriptor, 0));
+    EXPECT(hipErrorInvalidValue,
+           hipMemPoolExportToShareableHandle(
+               NULL, pool, hipMemHandleTypePosixFileDescriptor, 0));
+    EXPECT(hipSuccess, hipMemPoolExportToShareableHandle(
+                           &fd, pool, hipMemHandleTypePosixFileDescriptor, 0));
+    assert_true(fd >= 0);
+    EXPECT(hipSuccess, hipMallocFromPoolAsync((void **)&p, N, pool, NULL));
+    EXPECT(hipSuccess, hipMemset(p, 0x33, N));
+    EXPECT(hipSuccess, hipDeviceSynchronize());
+    EXPECT(hipErrorInvalidValue, hipMemPoolExportPointer(NULL, p));
+    EXPECT(hipErrorInvalidValue, hipMemPoolExportPointer(&data, host));
+    EXPECT(hipSuccess, hipMemPoolExportPointer(&data, p));
+    put(&data, sizeof(data));
+    expect_exit();
+    EXPECT(hipSuccess, hipMemcpy(host, p, N, hipMemcpyDeviceToHost));
+    for (i = 0; i < N; i++)
+        assert_int_equal(host[i], 0x44);
+    EXPECT(hipSuccess, hipFreeAsync(p, NULL));
+}
+
 /* ---- events ------------------------------------------------------------- */
 
 static void set_gate(void *gate)
@@ -204,6 +278,12 @@ static void test_memory(void **state)
     in_child(environment, share_memory);
 }
 
+static void test_pools(void **state)
+{
+    (void)state;
+    in_child(environment, share_pools);
+}
+
 static void test_events(void **state)
 {
     (void)state;
@@ -214,6 +294,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_pools),
         cmocka_unit_test(test_events),
     };
 

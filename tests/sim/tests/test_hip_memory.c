@@ -1,9 +1,11 @@
 /* test_hip_memory.c - allocation, copies, fills, and what a pointer is */
+#define _GNU_SOURCE
 #include "hip_test.h"
 
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -270,6 +272,23 @@ static void test_managed_memory(void **state)
     EXPECT(hipSuccess, hipFree(p));
 }
 
+static void test_host_memory_that_is_not_there(void **state)
+{
+    const size_t n = 3 * 4096;
+    char *p = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+                   -1, 0);
+
+    (void)state;
+    assert_true(p != MAP_FAILED);
+    EXPECT(hipSuccess, hipHostRegister(p, n, 0));
+    EXPECT(hipSuccess, hipHostUnregister(p));
+    assert_int_equal(munmap(p + 4096, 4096), 0);
+    EXPECT(hipErrorInvalidValue, hipHostRegister(p, n, 0));
+    EXPECT(hipSuccess, hipHostRegister(p + 8192, 4096, 0));
+    EXPECT(hipSuccess, hipHostUnregister(p + 8192));
+    EXPECT(hipErrorInvalidValue, hipHostAlloc((void **)&p, 4, 999));
+}
+
 /* What was advised of whole pages is told where all of a range agree. */
 static void test_advice_is_kept_by_pages(void **state)
 {
@@ -337,6 +356,14 @@ static void test_advice_is_kept_by_pages(void **state)
                                    p, PAGE));
     EXPECT(hipSuccess, hipMalloc((void **)&device, PAGE));
     EXPECT(hipErrorInvalidValue, ASK(READ_MOSTLY, device, PAGE));
+    EXPECT(hipSuccess, ASK(100, device, PAGE)); /* coherency */
+    assert_int_equal(value, 1);                 /* coarse grain */
+    /* Mostly read is no device's matter; a location is. */
+    EXPECT(hipSuccess, hipMemAdvise(p, PAGE, hipMemAdviseSetReadMostly, 99));
+    EXPECT(hipErrorInvalidDevice,
+           hipMemAdvise(p, PAGE, hipMemAdviseSetPreferredLocation, 99));
+    EXPECT(hipErrorInvalidValue,
+           hipMemAdvise(p, PAGE, (hipMemoryAdvise)77, 99));
 #undef ASK
     EXPECT(hipSuccess, hipFree(device));
     EXPECT(hipSuccess, hipFree(p));
@@ -671,6 +698,7 @@ int main(void)
         cmocka_unit_test(test_boxes_fit_their_pitch),
         cmocka_unit_test(test_host_memory),
         cmocka_unit_test(test_managed_memory),
+        cmocka_unit_test(test_host_memory_that_is_not_there),
         cmocka_unit_test(test_advice_is_kept_by_pages),
         cmocka_unit_test(test_copies_by_the_drivers_structure),
         cmocka_unit_test(test_what_a_pointer_is),
