@@ -7,11 +7,17 @@
 
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 
 /* n zeroed elements, one at least. */
 void *memory_new(size_t n, size_t nbytes);
 /* Room for one more in an array of n; it grows by doubling. */
 void *memory_grow(void *array, size_t n, size_t nbytes);
+/* A stream into memory, to be freed, which is there when the stream is closed.
+ */
+FILE *memory_stream(char **text, size_t *nbytes);
+/* Ends the command for want of memory. */
+void memory_none(void);
 /* What printf() would print. */
 char *memory_text(const char *format, ...)
     __attribute__((format(printf, 1, 2)));

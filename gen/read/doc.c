@@ -1,7 +1,9 @@
 /* doc.c - the comments that a kernel's source has for it */
 #include "read/doc.h"
+#include "base/memory.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,28 +18,25 @@ struct doc {
 
 struct doc *doc_read(const char *path)
 {
-    struct doc *doc = calloc(1, sizeof(*doc));
-    FILE *f = doc ? fopen(path, "r") : NULL;
+    struct doc *doc = memory_new(1, sizeof(*doc));
+    FILE *f;
     char *line = NULL;
     size_t room = 0;
     ssize_t nbytes;
 
+    errno = 0;
+    f = fopen(path, "r");
     while (f && doc->n < MAX_LINES &&
            (nbytes = getline(&line, &room, f)) >= 0) {
         while (nbytes > 0 && isspace((unsigned char)line[nbytes - 1]))
             line[--nbytes] = '\0';
-        if ((doc->n & (doc->n - 1)) == 0) {
-            char **more = realloc(doc->lines, (doc->n ? 2 * doc->n : 1) *
-                                                  sizeof(*doc->lines));
-
-            if (!more)
-                break;
-            doc->lines = more;
-        }
+        doc->lines = memory_grow(doc->lines, doc->n, sizeof(*doc->lines));
         doc->lines[doc->n++] = line;
         line = NULL;
         room = 0;
     }
+    if (errno == ENOMEM) /* fopen() or getline() had none */
+        memory_none();
     free(line);
     if (f)
         (void)fclose(f);

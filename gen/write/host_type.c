@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
+
 /* Deeper than any source nests; ends a record that refers to itself. */
 #define MAX_DEPTH 32
 #define MAX_STRUCTS 256
@@ -345,21 +347,17 @@ static const struct host_struct *define(struct host_types *h, unsigned type,
     for (size_t i = 0; i < h->nstructs; i++)
         if (h->structs[i].type == type)
             return &h->structs[i];
-    f = open_memstream(&body, &nbytes);
-    if (!f)
-        return NULL;
+    f = memory_stream(&body, &nbytes);
     in_c = write_members(h, type, depth, f);
-    if (fclose(f) != 0 || h->nstructs == MAX_STRUCTS) {
+    (void)fclose(f);
+    if (h->nstructs == MAX_STRUCTS) {
         free(body);
         return NULL;
     }
     if (!in_c) {
         free(body);
-        body = malloc(64);
-        if (!body)
-            return NULL;
-        snprintf(body, 64, "    unsigned char bytes[%llu];\n",
-                 nbytes_of(h, type, 0));
+        body = memory_text("    unsigned char bytes[%llu];\n",
+                           nbytes_of(h, type, 0));
     }
     s = &h->structs[h->nstructs++];
     s->type = type;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "fnv1a.h"
 #include "kpack.h"
 #include "model/alias.h"
@@ -329,7 +330,7 @@ static void write_comment(FILE *f, const struct writer *w,
         fputs("()\n * exported as ", f);
     }
     write_safe(f, l->kernel->name);
-    if (l->source.is_alias) {
+    if (l->source.kernel && l->source.is_alias) {
         fputs(", a second name of ", f);
         write_safe(f, l->source.kernel->name);
     }
@@ -341,15 +342,13 @@ static void write_comment(FILE *f, const struct writer *w,
     } else if (doc) {
         char *text = NULL;
         size_t nbytes;
-        FILE *memory = open_memstream(&text, &nbytes);
+        FILE *memory = memory_stream(&text, &nbytes);
+        const size_t n = doc_write_line(memory, doc, line);
 
-        if (memory) {
-            const size_t n = doc_write_line(memory, doc, line);
-
-            if (fclose(memory) == 0 && n)
-                fprintf(f, " *\n%s", text);
-            free(text);
-        }
+        (void)fclose(memory);
+        if (n)
+            fprintf(f, " *\n%s", text);
+        free(text);
     }
     fputs(" */\n", f);
 }

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/memory.h"
 #include "model/alias.h"
 #include "read/msgpack_scan.h"
 
@@ -316,6 +317,14 @@ static bool join(const struct work *w, const Elf64_Shdr *section, size_t head,
     return true;
 }
 
+/* What packs the metadata does not look at what this returns. */
+static int write_or_exit(void *buffer, const char *from, size_t nbytes)
+{
+    if (msgpack_sbuffer_write(buffer, from, nbytes) != 0)
+        memory_none();
+    return 0;
+}
+
 static bool make_note(struct work *w)
 {
     const Elf64_Shdr *section = &w->sections[w->note];
@@ -331,16 +340,14 @@ static bool make_note(struct work *w)
     bool ok;
 
     msgpack_sbuffer_init(&buffer);
-    msgpack_packer_init(&packer, &buffer, msgpack_sbuffer_write);
+    msgpack_packer_init(&packer, &buffer, write_or_exit);
     pack_metadata(w, &packer);
     nbytes = (uint32_t)buffer.size;
     while (buffer.size % 4)
-        if (msgpack_sbuffer_write(&buffer, "", 1) != 0)
-            break;
-    ok = buffer.size % 4 == 0 || fail(w, "out of memory");
-    ok = ok && join(w, section, w->at,
-                    (struct bytes){(unsigned char *)buffer.data, buffer.size},
-                    tail, &w->new_note);
+        (void)write_or_exit(&buffer, "", 1);
+    ok = join(w, section, w->at,
+              (struct bytes){(unsigned char *)buffer.data, buffer.size}, tail,
+              &w->new_note);
     if (ok)
         memcpy(w->new_note.data + size_at, &nbytes, sizeof(nbytes));
     msgpack_sbuffer_destroy(&buffer);
@@ -388,17 +395,15 @@ static bool make_symbols(struct work *w)
     const Elf64_Shdr *symbols = &w->sections[w->symbols];
     const Elf64_Shdr *strings = &w->sections[symbols->sh_link];
     struct bytes added[2] = {{NULL, 0}, {NULL, 0}};
-    FILE *f = open_memstream((char **)&added[0].data, &added[0].nbytes);
-    FILE *g = open_memstream((char **)&added[1].data, &added[1].nbytes);
-    bool ok = (f && g) || fail(w, "out of memory");
+    FILE *f = memory_stream((char **)&added[0].data, &added[0].nbytes);
+    FILE *g = memory_stream((char **)&added[1].data, &added[1].nbytes);
+    bool ok = true;
 
     for (size_t i = 0; ok && i < w->nnames; i++)
         ok = add_symbol(w, &w->names[i], "", f, g) &&
              add_symbol(w, &w->names[i], ".kd", f, g);
-    if (f && fclose(f) != 0)
-        ok = fail(w, "out of memory");
-    if (g && fclose(g) != 0)
-        ok = fail(w, "out of memory");
+    (void)fclose(f);
+    (void)fclose(g);
     ok = ok &&
          join(w, symbols, (size_t)symbols->sh_size, added[0],
               (size_t)symbols->sh_size, &w->new_symbols) &&

@@ -28,13 +28,13 @@ const struct command commands[] = {
      "prints a device's target ID."},
     {"extract", "[FILE] MODULE TARGET-ID", "oa", 1, 3, cmd_extract,
      "write a code object to -o FILE, or MODULE-TARGET.hsaco",
-     "Writes one code object, an AMDGPU ELF file. If the module has none of "
-     "exactly that target ID, the one that such a device would run is taken, "
-     "and a message says so. With a *FILE* in front the code object is taken "
+     "Writes one code object: an ELF file, or PTX. A module may have none for "
+     "exactly that target ID. Then `extract` takes the one that such a device "
+     "would run, and says so. With a *FILE* in front it takes the code object "
      "out of that file, for exactly that target ID. `kpack extract --all FILE` "
-     "writes all code objects of a file into the folder `-o`, the current one "
-     "if not given: copies once, and other code of the same name with a number "
-     "behind the name."},
+     "writes all code objects of a file. They go into the folder that `-o` "
+     "names, or into the current one. It writes copies once. Different code of "
+     "one name gets a number behind the name."},
     {"verify", "FILE", "j", 1, 1, cmd_verify,
      "check all packs in a file, and say which devices they serve",
      "Finds the packs in a program, a shared object or an archive, stripped or "

@@ -19,6 +19,7 @@ coverage-src: sim ## branches of runtime, command and generator that no test tak
 	@REAL_CC='$(CC)' LD_LIBRARY_PATH=$(CURDIR)/$(H)/sim:$$LD_LIBRARY_PATH KPK_SIM_DEVICES=gfx942,gfx1100 \
 	  KPACK_COVERAGE=$(CURDIR)/$(BRANCHES_B)/scripts $(own_make) B='$(BRANCHES_B)' H='$(BRANCHES_B)' MODULES='vector_add affine' \
 	  CC='$(branches_cc)' SAN= tests/run $(BRANCHES_SCRIPTS) $(BRANCHES_PROGRAMS)
+	@rm -f null.gcno # of what was compiled into /dev/null
 	@tests/branches/branches.py tests/branches/branches.csv $(BRANCHES_B)/obj/src $(BRANCHES_B)/obj/gen $(BRANCHES_B)/tool $(BRANCHES_B)/scripts
 
 .PHONY: coverage-src

@@ -44,10 +44,16 @@ static int fails(enum kind kind, int error)
     return 1;
 }
 
+/* Not a stream of memory's. */
+static int is_file(FILE *f)
+{
+    return f != stderr && fileno(f) >= 0;
+}
+
 /* A stream's call, which leaves the mark that ferror() asks for. */
 static int stream_fails(FILE *f)
 {
-    if (f == stderr || !fails(FILES, EIO))
+    if (!is_file(f) || !fails(FILES, EIO))
         return 0;
     f->_flags |= 0x20; /* _IO_ERR_SEEN */
     return 1;
@@ -161,7 +167,7 @@ REPLACE(FILES, EXDEV, -1, int, rename, (const char *p, const char *q), (p, q))
 int NAME(fclose)(FILE *f);
 int NAME(fclose)(FILE *f)
 {
-    const int failed = f != stderr && fails(FILES, ENOSPC);
+    const int failed = is_file(f) && fails(FILES, ENOSPC);
     const int result = REAL(fclose)(f);
 
     if (!failed)

@@ -14,6 +14,10 @@ out=$WORK/out
 # fails, and the sanitizer sees what they do then.
 FUNCTIONS="malloc calloc realloc fopen fclose fread fwrite fputs fputc vfprintf fflush
     stat lstat fstat mkdir opendir rename putc putchar puts fprintf printf"
+compile() { # the compiler's words
+    # shellcheck disable=SC2086 # as may be those of CC
+    $CC "$@"
+}
 linked() { # program object...
     program=$WORK/$1
     shift
@@ -25,8 +29,8 @@ objects() { # folder...: what there is of their sources, of the folder $from
     find "$@" -maxdepth 1 -name '*.c' | sed "s,\(.*\)\.c$,$from/\1.o,"
 }
 reads="gen/base gen/read gen/model gen/write"
-gen=$B/kpack-gen embed=$B/kpack-embed kpack=$H/kpack from=$B/tool
-check "faults.c, to link with" "$CC" -fno-builtin -DLINKED -c -o "$WORK/faults.o" tests/build/faults.c
+gen=$(realpath "$B/kpack-gen") embed=$B/kpack-embed kpack=$H/kpack from=$B/tool
+check "faults.c, to link with" compile -fno-builtin -DLINKED -c -o "$WORK/faults.o" tests/build/faults.c
 if [ -n "${SAN-}" ]; then
     from=$H/obj
     # shellcheck disable=SC2046,SC2086 # words
@@ -38,7 +42,7 @@ else
     # libzstd itself does not survive all that may fail.
     # shellcheck disable=SC2046,SC2086 # words
     check "what compresses with it" linked kpack-compress "$WORK/faults.o" $(objects gen/compress $reads)
-    check "faults.c, to preload" "$CC" -O1 -fno-builtin -shared -fPIC -o "$WORK/faults.so" tests/build/faults.c -ldl
+    check "faults.c, to preload" compile -O1 -fno-builtin -shared -fPIC -o "$WORK/faults.so" tests/build/faults.c -ldl
     export PRELOAD="$WORK/faults.so"
 fi
 
@@ -62,6 +66,34 @@ in_turn "module" 1 "$out" "$gen" module p.affine "$out" "$one=$B/hsaco/$one/affi
     "$two=$B/hsaco/$two/affine.hsaco" "table=$WORK/affine.csv"
 "$B/kpack-gen" module p.affine "$WORK" "$one=$B/hsaco/$one/affine.hsaco"
 "$B/kpack-gen" module p.vector_add "$WORK" "$one=$B/hsaco/$one/vector_add.hsaco"
+# A module with a source: its signatures and comments go into a header. kpack-gen
+# is called as the build calls it.
+copy_tree "$WORK/source"
+cat >"$WORK/source/kernels/pair.hip" <<'END'
+#include <hip/hip_runtime.h>
+struct Inner { float x; int a[3]; };
+struct Pair { Inner in; double scale; };
+/* Scales x.
+ *   p  by what */
+extern "C" __global__ void scale(float *x, const Pair p, unsigned n) { x[0] = p.in.x * n; }
+// Adds.
+template <typename T> __global__ void add(T *x, T by) { x[0] += by; }
+template __global__ void add<float>(float *, float);
+END
+cat >"$WORK/keep" <<END
+#!/bin/sh
+for word in "\$@"; do case \$word in ir=*) cp "\${word#ir=}" '$WORK/pair.ll' ;; esac; done
+exec '$(realpath "$B/kpack-gen")' "\$@"
+END
+chmod +x "$WORK/keep"
+check "a module with a source" plain_make -C "$WORK/source" build/gen/pair.made ARCHS="$one" KPACK_GEN="$WORK/keep"
+printf 'type,host,header\nfloat,float,\n' >"$WORK/types.csv"
+printf 'module,text,alias\n*,scale,rescale\n' >"$WORK/pair-aliases.csv"
+IN_FOLDER=$WORK/source in_turn "module with a source" 1 "$out" "$gen" module p.pair "$out" \
+    "$one=$WORK/source/build/hsaco/$one/pair.hsaco" "ir=$WORK/pair.ll" "types=$WORK/types.csv" \
+    "taken=$WORK/source/include/kpack.h"
+in_turn "second names" 1 "$out" "$gen" second-names p.pair "$out" \
+    "$WORK/source/build/code/$one/pair.o" "$WORK/pair-aliases.csv"
 in_turn "header" 1 "$out" "$gen" header p "$out" "$WORK/gen/affine.kernels" "$WORK/gen/vector_add.kernels"
 mkdir "$WORK/tree"
 cp "$B/hsaco/$one/affine.hsaco" "$WORK/tree/affine_$one.co"

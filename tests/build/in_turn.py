@@ -7,8 +7,8 @@
 # fail: of the first 200 each, of the others some 60. After a failure either everything is
 # as in the first run, or the status is one of those given, a sentence says why,
 # and each file of OUTPUT (a file or a folder, which the command makes) is as it
-# was in the first run or not there. $PRELOAD is faults.c, unless the command is
-# linked with it.
+# was in the first run or not there. It runs in $IN_FOLDER. $PRELOAD is faults.c,
+# unless the command is linked with it.
 import os
 import shutil
 import subprocess
@@ -51,6 +51,7 @@ def main():
         if os.environ.get("PRELOAD"):
             env["LD_PRELOAD"] = os.environ["PRELOAD"]
         done = subprocess.run(command, env=env, stdin=subprocess.DEVNULL,
+                              cwd=os.environ.get("IN_FOLDER"),
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         return done, files_of(output)
 
