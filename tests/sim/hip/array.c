@@ -158,32 +158,39 @@ HIP_API hipError_t hipMalloc3DArray(hipArray_t *out,
     LEAVE(make(out, &a));
 }
 
+static hipError_t make_of_format(hipArray_t *out,
+                                 const HIP_ARRAY3D_DESCRIPTOR *d)
+{
+    struct array a = {.width = d->Width,
+                      .height = d->Height,
+                      .depth = d->Depth,
+                      .flags = d->Flags};
+
+    if (!out || !read_format(d->Format, d->NumChannels, &a))
+        return hipErrorInvalidValue;
+    return make(out, &a);
+}
+
 HIP_API hipError_t hipArrayCreate(hipArray_t *out,
                                   const HIP_ARRAY_DESCRIPTOR *d)
 {
-    struct array a = {0};
+    HIP_ARRAY3D_DESCRIPTOR flat = {0};
 
     ENTER();
-    if (!out || !d || !read_format(d->Format, d->NumChannels, &a))
+    if (!d)
         LEAVE(hipErrorInvalidValue);
-    a.width = d->Width;
-    a.height = d->Height;
-    LEAVE(make(out, &a));
+    flat.Width = d->Width;
+    flat.Height = d->Height;
+    flat.Format = d->Format;
+    flat.NumChannels = d->NumChannels;
+    LEAVE(make_of_format(out, &flat));
 }
 
 HIP_API hipError_t hipArray3DCreate(hipArray_t *out,
                                     const HIP_ARRAY3D_DESCRIPTOR *d)
 {
-    struct array a = {0};
-
     ENTER();
-    if (!out || !d || !read_format(d->Format, d->NumChannels, &a))
-        LEAVE(hipErrorInvalidValue);
-    a.width = d->Width;
-    a.height = d->Height;
-    a.depth = d->Depth;
-    a.flags = d->Flags;
-    LEAVE(make(out, &a));
+    LEAVE(d ? make_of_format(out, d) : hipErrorInvalidValue);
 }
 
 static hipError_t destroy(hipArray_t a)

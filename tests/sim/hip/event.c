@@ -282,18 +282,26 @@ static hipError_t fault_of(const struct op *op)
     return fault;
 }
 
+/* What the event stands for, with a reference; NULL: it was never recorded. */
+static hipError_t look_at(hipEvent_t event, struct op **op)
+{
+    if (!event || !event_operation(event, op))
+        return hipErrorInvalidHandle;
+    if (!captured_is_active(&event->captured))
+        return hipSuccess;
+    op_unref(*op);
+    return hipErrorCapturedEvent;
+}
+
 HIP_API hipError_t hipEventQuery(hipEvent_t event)
 {
-    hipError_t error = hipSuccess;
+    hipError_t error;
     struct op *op;
 
     ENTER();
-    if (!event || !event_operation(event, &op))
-        LEAVE(hipErrorInvalidHandle);
-    if (captured_is_active(&event->captured)) {
-        op_unref(op);
-        LEAVE(hipErrorCapturedEvent);
-    }
+    error = look_at(event, &op);
+    if (error != hipSuccess)
+        LEAVE(error);
     if (event->shared &&
         !shared_event_is_done(event->shared, shared_event_turn(event->shared)))
         error = hipErrorNotReady;
@@ -307,16 +315,13 @@ HIP_API hipError_t hipEventQuery(hipEvent_t event)
 
 HIP_API hipError_t hipEventSynchronize(hipEvent_t event)
 {
-    hipError_t error = hipSuccess;
+    hipError_t error;
     struct op *op;
 
     ENTER();
-    if (!event || !event_operation(event, &op))
-        LEAVE(hipErrorInvalidHandle);
-    if (captured_is_active(&event->captured)) {
-        op_unref(op);
-        LEAVE(hipErrorCapturedEvent);
-    }
+    error = look_at(event, &op);
+    if (error != hipSuccess)
+        LEAVE(error);
     if (op) {
         op_wait(op);
         error = fault_of(op);

@@ -103,6 +103,12 @@ static void run(hipGraphExec_t exec)
     EXPECT(hipSuccess, hipStreamSynchronize(s));
 }
 
+static void destroy(hipGraphExec_t exec, hipGraph_t graph)
+{
+    EXPECT(hipSuccess, hipGraphExecDestroy(exec));
+    EXPECT(hipSuccess, hipGraphDestroy(graph));
+}
+
 static void add_to_count(void *pointer)
 {
     (*(unsigned *)pointer)++;
@@ -185,8 +191,7 @@ static void test_capture_of_several_streams(void **state)
     fill(9);
     run(exec);
     expect_data(15);
-    EXPECT(hipSuccess, hipGraphExecDestroy(exec));
-    EXPECT(hipSuccess, hipGraphDestroy(graph));
+    destroy(exec, graph);
     /* The event is a plain one again. */
     EXPECT(hipSuccess, hipEventQuery(forked));
     /* Left apart: */
@@ -224,8 +229,7 @@ static void test_external_event_record_is_a_node(void **state)
     exec = instantiated(graph);
     run(exec);
     EXPECT(hipSuccess, hipEventSynchronize(event));
-    EXPECT(hipSuccess, hipGraphExecDestroy(exec));
-    EXPECT(hipSuccess, hipGraphDestroy(graph));
+    destroy(exec, graph);
     EXPECT(hipSuccess, hipEventDestroy(event));
 }
 
@@ -444,8 +448,7 @@ static void test_capture_into_a_graph(void **state)
     run(exec);
     expect_data(3);
     assert_int_equal(n, 2);
-    EXPECT(hipSuccess, hipGraphExecDestroy(exec));
-    EXPECT(hipSuccess, hipGraphDestroy(graph));
+    destroy(exec, graph);
 }
 
 static void test_stream_destroyed_in_a_capture(void **state)
@@ -585,8 +588,7 @@ static void test_nodes_of_every_kind(void **state)
     assert_ptr_equal(p.dstPtr.ptr, back);
     assert_int_equal(p.extent.width, sizeof(back));
     EXPECT(hipErrorInvalidValue, hipGraphMemsetNodeGetParams(copy, &m));
-    EXPECT(hipSuccess, hipGraphExecDestroy(exec));
-    EXPECT(hipSuccess, hipGraphDestroy(graph));
+    destroy(exec, graph);
     EXPECT(hipSuccess, hipEventDestroy(event));
 }
 
@@ -629,8 +631,7 @@ static void test_parameters_change(void **state)
     EXPECT(hipSuccess, hipGraphNodeSetEnabled(exec, node, 0));
     run(exec);
     expect_data(1);
-    EXPECT(hipSuccess, hipGraphExecDestroy(exec));
-    EXPECT(hipSuccess, hipGraphDestroy(graph));
+    destroy(exec, graph);
 }
 
 static void test_graph_as_its_own_child(void **state)
@@ -646,8 +647,7 @@ static void test_graph_as_its_own_child(void **state)
     exec = instantiated(graph);
     run(exec);
     expect_data(7);
-    EXPECT(hipSuccess, hipGraphExecDestroy(exec));
-    EXPECT(hipSuccess, hipGraphDestroy(graph));
+    destroy(exec, graph);
 }
 
 /* The kind is in the parameters; numbers and places are those of 6.2. */
@@ -682,50 +682,59 @@ static void test_nodes_by_generic_parameters(void **state)
     EXPECT(hipErrorNotSupported, hipGraphAddNode(&node, graph, NULL, 0, &p));
     p.type = 32; /* none */
     EXPECT(hipErrorInvalidValue, hipGraphAddNode(&node, graph, NULL, 0, &p));
-    EXPECT(hipSuccess, hipGraphExecDestroy(exec));
+    destroy(exec, graph);
+}
+
+static hipGraph_t captured_fill_and_step(unsigned value, unsigned k)
+{
+    hipGraph_t graph;
+
+    begin(hipStreamCaptureModeGlobal);
+    EXPECT(hipSuccess, hipMemsetD32Async(data, (int)value, N, s));
+    launch_step(s, k);
+    EXPECT(hipSuccess, hipStreamEndCapture(s, &graph));
+    return graph;
+}
+
+static hipGraph_t captured_steps(unsigned n)
+{
+    hipGraph_t graph;
+
+    begin(hipStreamCaptureModeGlobal);
+    while (n--)
+        launch_step(s, 3);
+    EXPECT(hipSuccess, hipStreamEndCapture(s, &graph));
+    return graph;
+}
+
+/* Updates from a graph, which goes. */
+static void update(hipGraphExec_t exec, hipGraph_t graph,
+                   hipGraphExecUpdateResult want)
+{
+    hipGraphExecUpdateResult result;
+    hipGraphNode_t bad;
+
+    EXPECT(want == hipGraphExecUpdateSuccess ? hipSuccess
+                                             : hipErrorGraphExecUpdateFailure,
+           hipGraphExecUpdate(exec, graph, &bad, &result));
+    assert_int_equal(result, want);
     EXPECT(hipSuccess, hipGraphDestroy(graph));
 }
 
 /* What inference loops do: capture again, and take the new values over. */
 static void test_update_from_a_new_capture(void **state)
 {
-    hipGraphExecUpdateResult result;
-    hipGraph_t graph;
-    hipGraphNode_t bad;
-    hipGraphExec_t exec;
+    hipGraph_t graph = captured_fill_and_step(1, 1);
+    hipGraphExec_t exec = instantiated(graph);
 
     (void)state;
-    begin(hipStreamCaptureModeGlobal);
-    EXPECT(hipSuccess, hipMemsetD32Async(data, 1, N, s));
-    launch_step(s, 1);
-    EXPECT(hipSuccess, hipStreamEndCapture(s, &graph));
-    exec = instantiated(graph);
     EXPECT(hipSuccess, hipGraphDestroy(graph));
-    begin(hipStreamCaptureModeGlobal);
-    EXPECT(hipSuccess, hipMemsetD32Async(data, 10, N, s));
-    launch_step(s, 3);
-    EXPECT(hipSuccess, hipStreamEndCapture(s, &graph));
-    EXPECT(hipSuccess, hipGraphExecUpdate(exec, graph, &bad, &result));
-    assert_int_equal(result, hipGraphExecUpdateSuccess);
-    EXPECT(hipSuccess, hipGraphDestroy(graph));
+    update(exec, captured_fill_and_step(10, 3), hipGraphExecUpdateSuccess);
     run(exec);
     expect_data(23);
-    begin(hipStreamCaptureModeGlobal);
-    launch_step(s, 3);
-    launch_step(s, 3);
-    EXPECT(hipSuccess, hipStreamEndCapture(s, &graph));
-    EXPECT(hipErrorGraphExecUpdateFailure,
-           hipGraphExecUpdate(exec, graph, &bad, &result));
-    assert_int_equal(result, hipGraphExecUpdateErrorNodeTypeChanged);
+    update(exec, captured_steps(2), hipGraphExecUpdateErrorNodeTypeChanged);
     launch_step(s, 0);
-    EXPECT(hipSuccess, hipGraphDestroy(graph));
-    begin(hipStreamCaptureModeGlobal);
-    launch_step(s, 3);
-    EXPECT(hipSuccess, hipStreamEndCapture(s, &graph));
-    EXPECT(hipErrorGraphExecUpdateFailure,
-           hipGraphExecUpdate(exec, graph, &bad, &result));
-    assert_int_equal(result, hipGraphExecUpdateErrorTopologyChanged);
-    EXPECT(hipSuccess, hipGraphDestroy(graph));
+    update(exec, captured_steps(1), hipGraphExecUpdateErrorTopologyChanged);
     EXPECT(hipSuccess, hipGraphExecDestroy(exec));
 }
 
@@ -767,8 +776,7 @@ static void test_what_an_instantiated_node_may_not_change(void **state)
     EXPECT(hipErrorInvalidValue,
            hipGraphInstantiateWithFlags(&exec, graph, 8 | 2));
     EXPECT(hipSuccess, hipFree(elsewhere));
-    EXPECT(hipSuccess, hipGraphExecDestroy(exec));
-    EXPECT(hipSuccess, hipGraphDestroy(graph));
+    destroy(exec, graph);
     EXPECT(hipSuccess, hipGraphDestroy(other));
 }
 
@@ -875,8 +883,7 @@ static void test_graph_holds_its_kernels(void **state)
     fill(4);
     run(exec);
     expect_data(9);
-    EXPECT(hipSuccess, hipGraphExecDestroy(exec));
-    EXPECT(hipSuccess, hipGraphDestroy(graph));
+    destroy(exec, graph);
 }
 
 int main(void)
