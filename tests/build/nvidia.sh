@@ -96,7 +96,9 @@ check "SHA256SUMS has cubins and PTX" sh -c "grep -q 'hsaco/sm_90a/vector_add.cu
 check "the SPDX list says what made them" grep -q 'Code objects compiled by .*clang.*, nvcc V[0-9]' \
     "$dist/kpack.spdx.json"
 check "it builds without nvcc or clang" plain_make -C "$dist" NVCC=/nowhere HIPCC=/nowhere lib build/kpack
-check "the same library, to the byte" cmp "$dist/build/libkpack.a" "$tree/build/libkpack.a"
+# What counts branches has paths in it.
+[ -n "${KPACK_COVERAGE-}" ] ||
+    check "the same library, to the byte" cmp "$dist/build/libkpack.a" "$tree/build/libkpack.a"
 check "whose command knows all" says "PTX for compute_80" "$dist/build/kpack" select sm_120
 echo >>"$dist/prebuilt/hsaco/sm_80/vector_add.cubin"
 refuse "a cubin that changed" "prebuilt/hsaco/sm_80/vector_add.cubin: FAILED" \
