@@ -6,7 +6,7 @@
 # api.hip holds the kernels of tests/sim/tests/test_hip_*.c. They are launched
 # with partial blocks, too, which clang's kernels do not allow by default.
 
-PROGRAMS      := vectors streams units groups texts
+PROGRAMS      := vectors streams units groups texts atomics
 PROGRAM_TESTS := $(PROGRAMS:%=$(H)/test/program/%) $(H)/test/program/static
 API_ARCHS     := $(sort $(CORPUS_ARCHS) gfx11-generic)
 API_HSACOS    := $(API_ARCHS:%=$(B)/program/%/api.hsaco)
