@@ -111,6 +111,43 @@ static struct norm_data norm_data(struct kt *t, const struct norm_case *c,
     return d;
 }
 
+struct norm_buffers {
+    const void *src, *alpha;
+    void *residual, *sum;
+};
+
+static struct norm_buffers norm_buffers(struct kt *t, const struct norm_case *c,
+                                        const struct norm_data *d,
+                                        enum kt_type type)
+{
+    const size_t size = kt_size(type), nbytes = c->rows * c->n * size;
+    struct norm_buffers on = {kt_device(t, d->src, nbytes, c->lead * size),
+                              NULL, NULL, NULL};
+
+    if (!(c->how & NO_ALPHA))
+        on.alpha = kt_device(t, d->alpha, c->n * size, c->lead * size);
+    if (!(c->how & NO_RESIDUAL))
+        on.residual = kt_device(t, d->residual, nbytes, 0);
+    if (c->how & IN_PLACE)
+        on.sum = on.residual;
+    else if (!(c->how & NO_SUM))
+        on.sum = kt_device(t, NULL, nbytes, 0);
+    return on;
+}
+
+static void check_sum(struct kt *t, const struct norm_case *c,
+                      enum kt_type type, const struct norm_data *d,
+                      const void *sum)
+{
+    const size_t n = c->rows * c->n;
+    void *got = kt_alloc(t, n * kt_size(type));
+
+    if (!sum)
+        return;
+    kt_read(t, got, sum, n * kt_size(type));
+    kt_check_bits(t, type, got, d->sum, n);
+}
+
 static void name_norm(struct kt *t, const struct norm_case *c)
 {
     char *text = kt_alloc(t, 96);
@@ -130,30 +167,20 @@ static void run_norm(struct kt *t, const struct kt_row *row)
         const size_t nbytes = c->rows * c->n * size;
         const float eps = 1e-5f;
         const struct norm_data d = norm_data(t, c, type, eps);
-        const void *src = kt_device(t, d.src, nbytes, c->lead * size);
-        void *residual =
-            c->how & NO_RESIDUAL ? NULL : kt_device(t, d.residual, nbytes, 0);
-        const void *alpha =
-            c->how & NO_ALPHA ? NULL : kt_device(t, d.alpha, c->n * size, 0);
-        void *sum = c->how & NO_SUM     ? NULL
-                    : c->how & IN_PLACE ? residual
-                                        : kt_device(t, NULL, nbytes, 0);
+        const struct norm_buffers on = norm_buffers(t, c, &d, type);
         void *dst = kt_device(t, NULL, nbytes, 0);
         void *got = kt_alloc(t, nbytes);
         int32_t n = (int32_t)c->n, block = (int32_t)c->threads;
 
         name_norm(t, c);
-        if (!KT_LAUNCH(t, (unsigned)c->rows, c->threads, 0, src, residual, dst,
-                       sum, alpha, n, block, eps))
+        if (!KT_LAUNCH(t, (unsigned)c->rows, c->threads, 0, on.src, on.residual,
+                       dst, on.sum, on.alpha, n, block, eps))
             return;
         kt_read(t, got, dst, nbytes);
         kt_check(t, type, got, d.want, c->rows * c->n,
                  (struct kt_gate){0.5L, (depth(c->n, c->threads) + 8) * V,
                                   d.scale, false});
-        if (sum) {
-            kt_read(t, got, sum, nbytes);
-            kt_check_bits(t, type, got, d.sum, c->rows * c->n);
-        }
+        check_sum(t, c, type, &d, on.sum);
     }
 }
 
@@ -197,30 +224,20 @@ static void check_block(struct kt *t, const uint8_t *block, const kt_real *want,
 static void run_norm_quantize(struct kt *t, const struct kt_row *row)
 {
     const enum kt_type type = row->a;
-    const size_t size = kt_size(type);
 
     for (size_t i = 0; i < NCASES(norm_cases); i++) {
         const struct norm_case *c = &norm_cases[i];
-        const size_t nbytes = c->rows * c->n * size;
         const size_t blocks = c->padded / 32, nq = blocks * c->rows * 36;
         const float eps = 1e-6f;
         const struct norm_data d = norm_data(t, c, type, eps);
-        const void *src = kt_device(t, d.src, nbytes, c->lead * size);
-        void *residual =
-            c->how & NO_RESIDUAL ? NULL : kt_device(t, d.residual, nbytes, 0);
-        const void *alpha =
-            c->how & NO_ALPHA ? NULL : kt_device(t, d.alpha, c->n * size, size);
-        void *sum = c->how & NO_SUM     ? NULL
-                    : c->how & IN_PLACE ? residual
-                                        : kt_device(t, NULL, nbytes, 0);
+        const struct norm_buffers on = norm_buffers(t, c, &d, type);
         void *vy = kt_device(t, NULL, nq, 4);
         uint8_t *got = kt_alloc(t, nq);
-        void *sums = kt_alloc(t, nbytes);
         int32_t n = (int32_t)c->n, padded = (int32_t)c->padded;
 
         name_norm(t, c);
-        if (!KT_LAUNCH(t, (unsigned)c->rows, c->threads, 0, src, residual, sum,
-                       alpha, vy, n, padded, eps))
+        if (!KT_LAUNCH(t, (unsigned)c->rows, c->threads, 0, on.src, on.residual,
+                       on.sum, on.alpha, vy, n, padded, eps))
             return;
         kt_read(t, got, vy, nq);
         for (size_t b = 0; b < blocks * c->rows; b++) {
@@ -232,10 +249,7 @@ static void run_norm_quantize(struct kt *t, const struct kt_row *row)
             check_block(t, got + 36 * b, d.want + r * c->n + first, count,
                         (depth(c->n, c->threads) + 8) * V);
         }
-        if (sum) {
-            kt_read(t, sums, sum, nbytes);
-            kt_check_bits(t, type, sums, d.sum, c->rows * c->n);
-        }
+        check_sum(t, c, type, &d, on.sum);
     }
 }
 

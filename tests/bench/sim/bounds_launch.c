@@ -482,6 +482,97 @@ static void moe(struct bench_launch *l, struct shape_use *use,
                 36. / 32 * (double)(tokens * cols);
 }
 
+/*
+ * experts x rows of each x n x k. An expert's rows are neighbours, and the
+ * numbers of all rows and experts follow from that.
+ */
+static void expert_rows(struct bench_launch *l, const struct shape *s,
+                        int offsets)
+{
+    static int32_t v[MOST_IDS];
+    const uint64_t experts = s->n[0], m = experts * s->n[1];
+
+    if (m >= MOST_IDS)
+        bench_die("bounds", "more rows than bounds_launch.c has room for");
+    for (uint64_t i = 0; i < m; i++)
+        v[i] = (int32_t)i;
+    bench_arg(l, shape_upload(v, m * sizeof(v[0])));
+    for (uint64_t i = 0; i <= m; i++)
+        v[i] = (int32_t)(offsets ? i * s->n[1] : i / s->n[1]);
+    bench_arg(l, shape_upload(v, (offsets ? experts + 1 : m) * sizeof(v[0])));
+}
+
+static void moe_sizes(struct bench_launch *l, const struct shape *s)
+{
+    bench_arg(l, s->n[0]);
+    bench_arg(l, 1);
+    bench_arg(l, s->n[0] * s->n[1]);
+    bench_arg(l, s->n[2]);
+    bench_arg(l, s->n[3]);
+}
+
+static void moe_tiles(struct bench_launch *l, struct shape_use *use,
+                      const struct shape *s)
+{
+    const uint64_t m = s->n[0] * s->n[1], n = s->n[2], k = s->n[3];
+    const int gguf = strstr(s->kernel, "gguf") != NULL;
+    const uint64_t all = s->n[0] * n * k;
+    const uint64_t w = gguf ? weights(format_of(s->kernel), all) : 2 * all;
+
+    (void)use;
+    l->grid[0] = (unsigned)s->n[0];
+    l->grid[1] = (unsigned)div_up(n, 64);
+    l->block[0] = 128;
+    bench_arg(l, shape_memory(m * k * 2));
+    bench_arg(l, shape_memory(w));
+    expert_rows(l, s, 1);
+    bench_arg(l, 0);
+    bench_arg(l, shape_memory(m * n * 4));
+    moe_sizes(l, s);
+    l->nbytes = (double)(m * k * 2 + w + m * n * (gguf ? 4 : 2));
+    l->nops = 2. * (double)(m * n * k);
+}
+
+static void moe_rows(struct bench_launch *l, struct shape_use *use,
+                     const struct shape *s)
+{
+    const uint64_t m = s->n[0] * s->n[1], n = s->n[2], k = s->n[3];
+    const uint64_t w = weights(format_of(s->kernel), s->n[0] * n * k);
+
+    (void)use;
+    l->grid[0] = (unsigned)div_up(n, 4);
+    l->grid[1] = (unsigned)m;
+    l->block[0] = 32;
+    l->block[1] = 4;
+    bench_arg(l, shape_memory(w));
+    bench_arg(l, shape_memory(m * k / 32 * 36));
+    expert_rows(l, s, 0);
+    bench_arg(l, 0);
+    bench_arg(l, shape_memory(m * n * 4));
+    moe_sizes(l, s);
+    bench_arg(l, k);
+    l->nbytes = (double)(m * k / 32 * 36 + w + m * n * 4);
+}
+
+/* tokens x experts x chosen */
+static void moe_topk(struct bench_launch *l, struct shape_use *use,
+                     const struct shape *s)
+{
+    const uint64_t n = s->n[0] * s->n[1], chosen = s->n[0] * s->n[2];
+
+    (void)use;
+    l->grid[0] = (unsigned)div_up(s->n[0], 4);
+    l->block[0] = 128;
+    bench_arg(l, shape_memory(n * size_of(s->kernel)));
+    bench_arg(l, 0);
+    bench_arg(l, shape_memory(chosen * 4));
+    bench_arg(l, shape_memory(chosen * 4));
+    for (int i = 0; i < 3; i++)
+        bench_arg(l, s->n[i]);
+    bench_arg(l, 2);
+    l->nbytes = (double)(n * size_of(s->kernel) + chosen * 8);
+}
+
 /* ---- images ---- */
 
 /* channels x side x channels out x kernel's side x stride */
@@ -536,6 +627,9 @@ const struct shape_family *bounds_family_of(const struct shape *shape)
         {"", {"argmax_last_*", 2, argmax_last}},
         {"", {"sample_*", 2, sample}},
         {"", {"rand_*", 2, random_numbers}},
+        {"", {"moe_gemm_gguf_q*", 4, moe_rows}},
+        {"", {"moe_gemm_*", 4, moe_tiles}},
+        {"", {"moe_topk_*", 3, moe_topk}},
         {"", {"asort_*", 2, sort}},
         {"", {"dequantize_block_*", 2, dequantize}},
         {"", {"dequantize_mul_mat_vec_*", 2, dequantize_mat_vec}},

@@ -1,0 +1,72 @@
+/*
+ * rows.h - a token's Q8_1 blocks times rows of its expert in a GGUF format
+ *
+ * weights       [num_experts, size_n, size_k] in blocks
+ * inputs        Q8_1 rows of k_padded numbers
+ * sorted, ids   [size_m]: the output's rows, and the expert of each
+ * topk_weights  [size_m] f32, or null
+ * output        [size_m, size_n] f32
+ *
+ * The arguments mean what they do in moe/tile.h. An expert that there is not
+ * gives 0. Grid: x over four rows of the matrix, y over size_m; smaller ones
+ * loop. Blocks of 32 x 4 threads, of which 32 take a row.
+ */
+#pragma once
+
+#include "moe/tile.h"
+#include "quantized/mat_vec.h"
+
+/* of row `w` of nblocks blocks with the Q8_1 blocks y; the sum in all lanes */
+template <class F>
+DEV f32 moe_row_product(const u8 *w, const u8 *y, u32 nblocks)
+{
+    constexpr u32 words = F::elems / Q8_1::elems * Q8_1::words;
+    const u32 total = nblocks * F::chunks;
+    f32 acc = 0;
+
+    NO_UNROLL
+    for (u32 at = threadIdx.x; at < total; at += 32) {
+        const u32 block = at / F::chunks;
+        const int chunk = (int)(at % F::chunks);
+        const auto raw =
+            F::template load<Place::anywhere>(w + (u64)block * F::bytes, chunk);
+        const Activations a = read_activations<F>(
+            reinterpret_cast<const u32 *>(y) + (u64)block * words, chunk);
+
+        acc = add_product<F>(acc, F::unpack(raw, chunk), a);
+    }
+    return join_lanes(acc, [](f32 p, f32 q) { return p + q; });
+}
+
+template <class F>
+DEV void moe_gemm_gguf_rows(const void *weights, const void *inputs,
+                            const i32 *sorted, const i32 *ids,
+                            const f32 *topk_weights, f32 *output,
+                            const MoeSizes &size, i32 k_padded)
+{
+    const u32 nblocks = size.k / F::elems;
+    const u64 row_bytes = (u64)nblocks * F::bytes;
+    const u64 y_bytes = q8_1_bytes(k_padded);
+
+    for (u32 i = blockIdx.y; i < size.m; i += gridDim.y) {
+        const u32 r = (u32)sorted[i], e = (u32)ids[i];
+        const u32 from = topk_weights ? r : r / size.topk;
+
+        if (r >= size.m)
+            continue;
+        for (u64 row = (u64)blockIdx.x * blockDim.y + threadIdx.y; row < size.n;
+             row += (u64)gridDim.x * blockDim.y) {
+            f32 v = 0;
+
+            if (e < size.experts)
+                v = moe_row_product<F>(
+                    static_cast<const u8 *>(weights) +
+                        ((u64)e * size.n + row) * row_bytes,
+                    static_cast<const u8 *>(inputs) + from * y_bytes, nblocks);
+            if (e < size.experts && topk_weights)
+                v *= topk_weights[r];
+            if (threadIdx.x == 0)
+                output[(u64)r * size.n + row] = v;
+        }
+    }
+}

@@ -1,0 +1,586 @@
+/* moe.c - routing, and products with experts' matrices, against wide sums */
+#include "gguf_product.h"
+#include "harness.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+extern const kpk_module kpk_module_moe;
+
+#define NCASES(cases) (sizeof(cases) / sizeof((cases)[0]))
+
+/* ---- products ---- */
+
+static const struct product_of {
+    uint32_t experts, topk, tokens, n, k;
+    unsigned grid_x, grid_y;
+    bool weighted; /* topk_weights, and an input for each row */
+    bool invalid;  /* some rows are of no expert */
+    size_t lead;
+    bool stray; /* two of the sorted numbers are no rows */
+} products[] = {
+    {1, 1, 1, 1, 256, 1, 1, false, false, 0, false},
+    {4, 2, 3, 64, 256, 4, 1, false, false, 0, false},
+    {8, 2, 9, 70, 512, 8, 2, true, false, 0, false},
+    {3, 1, 200, 33, 256, 3, 1, false, true, 1, false},
+    {5, 2, 40, 130, 768, 2, 1, true, true, 0, false},
+    {2, 4, 37, 65, 256, 2, 2, false, true, 1, false},
+    {6, 3, 0, 10, 256, 6, 1, false, false, 0, false},
+    {3, 2, 9, 20, 256, 3, 1, true, true, 0, true},
+};
+/* widths that no format has */
+static const struct product_of dense_products[] = {
+    {2, 2, 5, 17, 1, 2, 1, false, true, 0, false},
+    {2, 1, 20, 64, 63, 2, 1, true, false, 0, false},
+    {3, 2, 12, 100, 72, 3, 2, false, true, 1, false},
+    {2, 2, 70, 66, 200, 1, 1, true, true, 0, false},
+};
+
+struct routed {
+    uint32_t m, inputs; /* rows of the output and of the input */
+    int32_t *expert;    /* of each row of the output */
+    int32_t *sorted, *ids, *offsets;
+    float *weights;
+    bool *left_alone; /* rows that nobody writes */
+};
+
+/* what memory that nobody wrote to has in it */
+static kt_real untouched(enum kt_type type)
+{
+    const uint64_t code = UINT64_C(0xa5a5a5a5a5a5a5a5);
+
+    return kt_get(type, &code, 0);
+}
+
+static int32_t kind_of_expert(const struct product_of *c, uint32_t i,
+                              uint64_t *seed)
+{
+    const uint64_t r = kt_random(seed);
+
+    if (c->invalid && r % 5 == 0)
+        return (int32_t[]){-1, (int32_t)c->experts, -70000, 70000}[i % 4];
+    /* the first expert has many, the second none */
+    if (c->experts > 2 && (r % 3 == 0 || r / 16 % c->experts == 1))
+        return 0;
+    return (int32_t)(r / 16 % c->experts);
+}
+
+/* Rows of each expert, and how they are sorted by their expert's number. */
+static struct routed route(struct kt *t, const struct product_of *c)
+{
+    const uint32_t m = c->tokens * c->topk;
+    struct routed r = {m,
+                       c->weighted ? m : c->tokens,
+                       kt_alloc(t, m * 4),
+                       kt_alloc(t, m * 4),
+                       kt_alloc(t, m * 4),
+                       kt_alloc(t, (c->experts + 1) * 4),
+                       kt_alloc(t, m * 4),
+                       kt_alloc(t, m * sizeof(bool))};
+    uint64_t seed = m + c->n;
+    uint32_t used = 0;
+
+    for (uint32_t i = 0; i < m; i++) {
+        r.expert[i] = kind_of_expert(c, i, &seed);
+        r.weights[i] = (float)(kt_random(&seed) % 1000) / 500 - 0.5f;
+    }
+    while (used < m) { /* a selection sort: the rows of the least one left */
+        int32_t least = INT32_MAX;
+
+        for (uint32_t i = 0; i < m; i++)
+            if ((used == 0 || r.expert[i] > r.ids[used - 1]) &&
+                r.expert[i] < least)
+                least = r.expert[i];
+        for (uint32_t i = m; i-- > 0;) /* in any order within an expert */
+            if (r.expert[i] == least) {
+                r.ids[used] = least;
+                r.sorted[used++] = (int32_t)i;
+            }
+    }
+    for (uint32_t e = 0; e <= c->experts; e++)
+        for (uint32_t i = 0; i < m; i++)
+            r.offsets[e] += r.ids[i] < (int32_t)e;
+    for (uint32_t i = 0; c->stray && i < m; i += m / 2) {
+        r.left_alone[r.sorted[i]] = true;
+        r.sorted[i] = i % 2 ? -3 : (int32_t)m;
+    }
+    return r;
+}
+
+static void name_product(struct kt *t, const struct product_of *c)
+{
+    char *text = kt_alloc(t, 96);
+
+    snprintf(text, 96, "%u experts, %u x %u rows, %u x %u%s", c->experts,
+             c->tokens, c->topk, c->n, c->k,
+             c->invalid ? ", some invalid" : "");
+    t->what = text;
+}
+
+/* numbers of few bits: products of f16 are exact, and none is subnormal */
+static void *inputs_of(struct kt *t, enum kt_type type, size_t n, uint64_t seed)
+{
+    void *x = kt_host(t, type, n, KT_SMALL, seed);
+
+    for (size_t i = 0; i < n; i++)
+        kt_put(type, x, i, roundl(kt_get(type, x, i) * 32) / 32);
+    return x;
+}
+
+/*
+ * Launches a product by tiles, and compares all of the output with sums over
+ * `weights`, [experts, n, k] as the kernel should see them.
+ */
+static void check_tiles(struct kt *t, const struct product_of *c,
+                        const struct routed *r, enum kt_type type,
+                        enum kt_type out_type, const void *device_weights,
+                        const double *weights)
+{
+    const size_t size = kt_size(type), out = (size_t)r->m * c->n;
+    const size_t nbytes = out * kt_size(out_type);
+    const void *x = inputs_of(t, type, (size_t)r->inputs * c->k, c->n);
+    kt_real *want = kt_alloc(t, out * sizeof(*want));
+    kt_real *scale = kt_alloc(t, out * sizeof(*scale));
+    /* gfx90a takes subnormal f16 as zeros */
+    const kt_real flushed =
+        strncmp(t->target, "gfx90a", 6) == 0 && type == KT_F16 ? 0x1p-14L : 0;
+
+    for (uint32_t i = 0; i < r->m; i++)
+        for (uint32_t j = 0; j < c->n; j++) {
+            const size_t at = (size_t)i * c->n + j;
+            const size_t from = c->weighted ? i : i / c->topk;
+            const double *w = weights;
+            kt_real sum = 0, all = 0, lost = 0, factor;
+
+            if (r->left_alone[i])
+                want[at] = untouched(out_type);
+            if (r->left_alone[i] || r->expert[i] < 0 ||
+                (uint32_t)r->expert[i] >= c->experts)
+                continue;
+            w += ((size_t)r->expert[i] * c->n + j) * c->k;
+            for (uint32_t k = 0; k < c->k; k++) {
+                const kt_real v = kt_get(type, x, from * c->k + k);
+
+                sum += v * w[k];
+                all += fabsl(v * w[k]);
+                lost += fabsl(v) * flushed;
+            }
+            factor = c->weighted ? (kt_real)r->weights[i] : 1;
+            want[at] = sum * factor;
+            scale[at] = (all * (c->k + 8) * 0x1p-23L + lost) * fabsl(factor);
+        }
+    const void *dx =
+        kt_device(t, x, (size_t)r->inputs * c->k * size, c->lead * size);
+    const void *sorted = kt_device(t, r->sorted, r->m * 4, 0);
+    const void *offsets = kt_device(t, r->offsets, (c->experts + 1) * 4, 0);
+    const void *factors =
+        c->weighted ? kt_device(t, r->weights, r->m * 4, 0) : NULL;
+    void *dst = kt_device(t, NULL, nbytes, kt_size(out_type));
+    void *got = kt_alloc(t, nbytes);
+    int32_t experts = (int32_t)c->experts, topk = (int32_t)c->topk;
+    int32_t m = (int32_t)r->m, n = (int32_t)c->n, k = (int32_t)c->k;
+
+    if (!kt_launch(t, (const unsigned[3]){c->grid_x, c->grid_y, 1},
+                   (const unsigned[3]){128, 1, 1}, 0,
+                   KPK_ARGS(dx, device_weights, sorted, offsets, factors, dst,
+                            experts, topk, m, n, k)))
+        return;
+    kt_read(t, got, dst, nbytes);
+    kt_check(t, out_type, got, want, out,
+             (struct kt_gate){0.5L, 1, scale, false});
+}
+
+static void run_dense_case(struct kt *t, const struct product_of *c,
+                           enum kt_type type)
+{
+    const size_t nw = (size_t)c->experts * c->n * c->k;
+    const struct routed r = route(t, c);
+    const void *w = inputs_of(t, type, nw, 7);
+    double *weights = kt_alloc(t, nw * sizeof(*weights));
+
+    name_product(t, c);
+    for (size_t i = 0; i < nw; i++)
+        weights[i] = (double)kt_get(type, w, i);
+    check_tiles(t, c, &r, type, type,
+                kt_device(t, w, nw * kt_size(type), c->lead * kt_size(type)),
+                weights);
+}
+
+static void run_dense(struct kt *t, const struct kt_row *row)
+{
+    for (size_t i = 0; i < NCASES(products); i++)
+        run_dense_case(t, &products[i], row->a);
+    for (size_t i = 0; i < NCASES(dense_products); i++)
+        run_dense_case(t, &dense_products[i], row->a);
+}
+
+/* Blocks of the experts, on the device and in *host. */
+static const void *blocks_of(struct kt *t, const struct product_of *c,
+                             enum gguf_id id, uint8_t **host)
+{
+    const size_t nblocks =
+        (size_t)c->experts * c->n * (c->k / gguf_formats[id].elems);
+
+    return device_blocks(t, id, nblocks, GGUF_RANDOM, 0,
+                         c->lead * gguf_formats[id].align, host);
+}
+
+/*
+ * More numbers than an int counts: only the last expert has any that are not
+ * zero, and only it is used.
+ */
+static void run_far_expert(struct kt *t, bool tiles)
+{
+    const enum gguf_id id = GGUF_Q2_K;
+    const size_t k = 512, n = 64, experts_n = 70000, blocks = n * k / 256;
+    const size_t nbytes = blocks * gguf_formats[id].nbytes;
+    const int32_t last = (int32_t)experts_n - 1, m = 1, topk = 1, zero = 0;
+    const int32_t experts = (int32_t)experts_n, size_n = 64, size_k = 512;
+    int32_t *offsets = kt_alloc(t, (experts_n + 1) * 4);
+    uint8_t *host = kt_alloc(t, nbytes);
+    float x[512], numbers[512], got[64];
+    uint8_t input[1024], y[512 / 32 * Q8_1_NBYTES];
+    char *w;
+
+    t->what = "more numbers than 2^31";
+    w = kt_large_device(t, experts_n * nbytes);
+    if (!w)
+        return;
+    gguf_fill(id, host, blocks, GGUF_RANDOM, 5);
+    kt_write(t, w + (experts_n - 1) * nbytes, host, nbytes);
+    kt_fill(KT_F32, x, k, KT_SMALL, 6);
+    for (size_t i = 0; i < k; i++) {
+        const kt_real v = roundl((kt_real)x[i] * 32) / 32;
+
+        x[i] = (float)v;
+        kt_put(KT_F16, input, i, v);
+    }
+    q8_1_quantize(x, k, k, y);
+    offsets[experts_n] = 1;
+
+    const void *blocks_at = w, *dx = kt_device(t, input, k * 2, 0);
+    const void *dy = kt_device(t, y, sizeof(y), 0), *none = NULL;
+    const void *sorted = kt_device(t, &zero, 4, 0);
+    const void *ids = kt_device(t, &last, 4, 0);
+    const void *doffsets = kt_device(t, offsets, (experts_n + 1) * 4, 0);
+    void *dst = kt_device(t, NULL, sizeof(got), 0);
+    const bool ok =
+        tiles ? kt_launch(t, (const unsigned[3]){64, 1, 1},
+                          (const unsigned[3]){128, 1, 1}, 0,
+                          KPK_ARGS(dx, blocks_at, sorted, doffsets, none, dst,
+                                   experts, topk, m, size_n, size_k))
+              : kt_launch(t, (const unsigned[3]){16, 1, 1},
+                          (const unsigned[3]){32, 4, 1}, 0,
+                          KPK_ARGS(blocks_at, dy, sorted, ids, none, dst,
+                                   experts, topk, m, size_n, size_k, size_k));
+
+    if (!ok)
+        return;
+    kt_read(t, got, dst, sizeof(got));
+    for (size_t j = 0; j < n; j++) {
+        struct gguf_row weights = gguf_row(id, host + j * nbytes / n, k, false);
+        struct gguf_sum sum = gguf_product(&weights, y);
+
+        if (tiles) {
+            gguf_dequantize(id, host + j * nbytes / n, k, numbers);
+            sum.value = sum.size = 0;
+            for (size_t i = 0; i < k; i++) {
+                sum.value += (double)numbers[i] * (double)x[i];
+                sum.size += fabs((double)numbers[i] * (double)x[i]);
+            }
+        }
+        /* f16's rounding of the weights */
+        check_near(t, j, (double)got[j], sum.value,
+                   sum.size * (tiles ? 0x1p-10 : 24 * 0x1p-22));
+        gguf_row_free(&weights);
+    }
+}
+
+static void run_prefill(struct kt *t, const struct kt_row *row)
+{
+    const enum gguf_id id = *(const enum gguf_id *)row->detail;
+
+    for (size_t i = 0; i < NCASES(products); i++) {
+        const struct product_of *c = &products[i];
+        const size_t nw = (size_t)c->experts * c->n * c->k;
+        const struct routed r = route(t, c);
+        double *weights = kt_alloc(t, nw * sizeof(*weights));
+        float *numbers = kt_alloc(t, nw * sizeof(*numbers));
+        uint8_t *host;
+        const void *blocks = blocks_of(t, c, id, &host);
+
+        name_product(t, c);
+        gguf_dequantize(id, host, nw, numbers);
+        for (size_t k = 0; k < nw; k++) {
+            const uint64_t code = kt_encode(row->a, (kt_real)numbers[k]);
+
+            weights[k] = (double)kt_get(row->a, &code, 0);
+        }
+        check_tiles(t, c, &r, row->a, KT_F32, blocks, weights);
+    }
+    if (id == GGUF_Q2_K && row->a == KT_F16)
+        run_far_expert(t, true);
+}
+
+/* a token at a time: against the reference's product with the same blocks */
+static void run_rows(struct kt *t, const struct kt_row *row)
+{
+    const enum gguf_id id = *(const enum gguf_id *)row->detail;
+    const struct gguf_format *f = &gguf_formats[id];
+
+    for (size_t i = 0; i < NCASES(products); i++) {
+        const struct product_of *c = &products[i];
+        const struct routed r = route(t, c);
+        const size_t padded = round_up(c->k, 512);
+        const size_t column = padded / 32 * Q8_1_NBYTES;
+        const size_t row_bytes = c->k / f->elems * f->nbytes;
+        const size_t out = (size_t)r.m * c->n;
+        float *x = kt_alloc(t, (size_t)r.inputs * c->k * sizeof(*x));
+        uint8_t *y = kt_alloc(t, r.inputs * column), *host;
+        float *got = kt_alloc(t, out * sizeof(*got));
+        const void *blocks = blocks_of(t, c, id, &host);
+
+        name_product(t, c);
+        kt_fill(KT_F32, x, (size_t)r.inputs * c->k, KT_SMALL, c->k);
+        for (uint32_t k = 0; k < r.inputs; k++)
+            q8_1_quantize(x + (size_t)k * c->k, c->k, padded, y + k * column);
+        const void *dy = kt_device(t, y, r.inputs * column, 4);
+        const void *sorted = kt_device(t, r.sorted, r.m * 4, 0);
+        const void *ids = kt_device(t, r.ids, r.m * 4, 0);
+        const void *factors =
+            c->weighted ? kt_device(t, r.weights, r.m * 4, 0) : NULL;
+        void *dst = kt_device(t, NULL, out * 4, 4);
+        int32_t experts = (int32_t)c->experts, topk = (int32_t)c->topk;
+        int32_t m = (int32_t)r.m, n = (int32_t)c->n, k = (int32_t)c->k;
+        int32_t k_padded = (int32_t)padded;
+        /* the callers' grid, or one that must loop */
+        const unsigned grid[3] = {i % 2 ? (c->n + 3) / 4 : 1,
+                                  i % 2 && r.m ? r.m : 1, 1};
+
+        if (!kt_launch(t, grid, (const unsigned[3]){32, 4, 1}, 0,
+                       KPK_ARGS(blocks, dy, sorted, ids, factors, dst, experts,
+                                topk, m, n, k, k_padded)))
+            return;
+        kt_read(t, got, dst, out * 4);
+        for (uint32_t a = 0; a < r.m; a++)
+            for (uint32_t b = 0; b < c->n; b++) {
+                const bool valid =
+                    r.expert[a] >= 0 && (uint32_t)r.expert[a] < c->experts;
+                const double factor = c->weighted ? (double)r.weights[a] : 1;
+                struct gguf_sum sum = {0, 0};
+
+                if (r.left_alone[a]) {
+                    check_near(t, a, (double)got[(size_t)a * c->n + b],
+                               (double)untouched(KT_F32), 0);
+                    continue;
+                }
+                if (valid) {
+                    struct gguf_row w = gguf_row(
+                        id, host + ((size_t)r.expert[a] * c->n + b) * row_bytes,
+                        c->k, false);
+
+                    sum = gguf_product(&w, y + (c->weighted ? a : a / c->topk) *
+                                                   column);
+                    gguf_row_free(&w);
+                }
+                check_near(t, (size_t)a * c->n + b,
+                           (double)got[(size_t)a * c->n + b],
+                           sum.value * factor,
+                           sum.size * fabs(factor) * (c->k / 32 + 8) * 0x1p-22);
+            }
+    }
+    if (id == GGUF_Q2_K)
+        run_far_expert(t, false);
+}
+
+/* ---- moe_topk ---- */
+
+enum { SIGMOID = 1, NORMALIZE = 2 };
+
+static const struct topk_case {
+    uint32_t tokens, experts, k, flags;
+    bool bias;
+    bool special; /* NaN, infinities */
+    unsigned grid, block;
+} topk_cases[] = {
+    {1, 1, 1, 0, false, false, 1, 32},
+    {5, 8, 2, NORMALIZE, false, false, 1, 64},
+    {9, 60, 4, 0, false, false, 2, 128},
+    {7, 128, 8, NORMALIZE, false, false, 2, 128},
+    {7, 256, 8, SIGMOID | NORMALIZE, true, false, 2, 128},
+    {3, 256, 6, SIGMOID, true, false, 1, 96},
+    {6, 300, 10, 0, true, false, 1, 256},
+    {4, 5, 7, NORMALIZE, false, false, 1, 128},
+    {8, 33, 33, 0, false, true, 2, 128},
+    {8, 40, 12, NORMALIZE, false, true, 2, 128},
+    {8, 40, 12, SIGMOID, false, true, 2, 128},
+    {0, 40, 12, SIGMOID, false, false, 1, 128},
+};
+
+static kt_real logit_score(kt_real x, uint32_t flags, kt_real top, kt_real sum)
+{
+    if (isnan(x))
+        return 0;
+    if (flags & SIGMOID)
+        return 1 / (1 + expl(-x));
+    return x == top ? 1 / sum : expl(x - top) / sum;
+}
+
+/* The k ids and weights of one token. */
+static void check_token(struct kt *t, const struct topk_case *c,
+                        const kt_real *x, const float *bias, const int32_t *ids,
+                        const float *weights)
+{
+    kt_real top = -INFINITY, sum = 0, all = 0;
+    bool *taken = calloc(c->experts + 1, sizeof(*taken));
+
+    if (!taken)
+        abort();
+    for (uint32_t e = 0; e < c->experts; e++)
+        top = fmaxl(top, x[e]);
+    for (uint32_t e = 0; e < c->experts; e++)
+        sum += isnan(x[e]) ? 0 : x[e] == top ? 1 : expl(x[e] - top);
+    for (uint32_t i = 0; i < c->k && i < c->experts; i++)
+        if (ids[i] >= 0 && (uint32_t)ids[i] < c->experts)
+            all += logit_score(x[ids[i]], c->flags, top, sum);
+    for (uint32_t i = 0; i < c->k; i++) {
+        int32_t best = -1;
+        kt_real most = 0, want = 0;
+
+        t->checks += 2;
+        for (uint32_t e = 0; e < c->experts; e++) {
+            const kt_real v =
+                isnan(x[e]) ? -INFINITY
+                : c->bias
+                    ? logit_score(x[e], c->flags, top, sum) + (kt_real)bias[e]
+                    : x[e];
+
+            /* a NaN comes behind -inf */
+            if (!taken[e] &&
+                (best < 0 || v > most || (isnan(x[best]) && !isnan(x[e])))) {
+                best = (int32_t)e;
+                most = v;
+            }
+        }
+        if (best != ids[i])
+            kt_fail(t, "choice %u: expert %d, not %d", i, ids[i], best);
+        if (best >= 0) {
+            taken[best] = true;
+            want = logit_score(x[best], c->flags, top, sum);
+            if (c->flags & NORMALIZE)
+                want = all > 0 ? want / all : 0;
+        }
+        if (fabsl((kt_real)weights[i] - want) > want * 0x1p-19L + 0x1p-126L)
+            kt_fail(t, "weight %u: %g, not %Lg", i, (double)weights[i], want);
+    }
+    free(taken);
+}
+
+static void run_topk(struct kt *t, const struct kt_row *row)
+{
+    const enum kt_type type = row->a;
+
+    for (size_t i = 0; i < NCASES(topk_cases); i++) {
+        const struct topk_case *c = &topk_cases[i];
+        const size_t total = (size_t)c->tokens * c->experts;
+        const size_t chosen = (size_t)c->tokens * c->k;
+        void *x = kt_host(t, type, total, KT_SMALL, i);
+        kt_real *values = kt_alloc(t, total * sizeof(*values));
+        float *bias = kt_alloc(t, c->experts * 4);
+        int32_t *ids = kt_alloc(t, chosen * 4);
+        float *weights = kt_alloc(t, chosen * 4);
+        char *text = kt_alloc(t, 96);
+
+        snprintf(text, 96, "%u of %u experts, flags %u%s%s", c->k, c->experts,
+                 c->flags, c->bias ? ", bias" : "",
+                 c->special ? ", special" : "");
+        t->what = text;
+        for (size_t k = 0; k < total; k++) { /* some are equal */
+            kt_put(type, x, k, roundl(kt_get(type, x, k) * 16) / 16);
+            if (c->special && k % 7 == 3)
+                kt_put(type, x, k,
+                       (kt_real[]){NAN, -INFINITY, INFINITY}[k / 7 % 3]);
+            if (c->special && k / c->experts == 2) /* a token without any */
+                kt_put(type, x, k, -INFINITY);
+            values[k] = kt_get(type, x, k);
+        }
+        for (uint32_t e = 0; e < c->experts; e++)
+            bias[e] = (float)(e * 7 % 64) / 64;
+        const void *dx = kt_device(t, x, total * kt_size(type), 0);
+        const void *dbias =
+            c->bias ? kt_device(t, bias, c->experts * 4, 0) : NULL;
+        void *did = kt_device(t, NULL, chosen * 4, 0);
+        void *dw = kt_device(t, NULL, chosen * 4, 0);
+
+        if (!KT_LAUNCH(t, c->grid, c->block, 0, dx, dbias, did, dw, c->tokens,
+                       c->experts, c->k, c->flags))
+            return;
+        kt_read(t, ids, did, chosen * 4);
+        kt_read(t, weights, dw, chosen * 4);
+        for (uint32_t k = 0; k < c->tokens; k++)
+            check_token(t, c, values + (size_t)k * c->experts, bias,
+                        ids + (size_t)k * c->k, weights + (size_t)k * c->k);
+    }
+}
+
+/* ---- moe_expert_offsets ---- */
+
+static void run_offsets(struct kt *t, const struct kt_row *row)
+{
+    static const struct {
+        int32_t m, experts;
+        unsigned grid, block;
+    } cases[] = {{0, 1, 1, 32},   {1, 1, 1, 32},    {5, 8, 1, 32},
+                 {1000, 3, 1, 1}, {999, 64, 2, 16}, {3000, 700, 3, 256},
+                 {10, 0, 1, 32}};
+
+    (void)row;
+    for (size_t i = 0; i < NCASES(cases); i++) {
+        int32_t m = cases[i].m, experts = cases[i].experts;
+        int32_t *ids = kt_alloc(t, (size_t)m * 4);
+        int32_t *want = kt_alloc(t, ((size_t)experts + 1) * 4);
+        int32_t *got = kt_alloc(t, ((size_t)experts + 1) * 4);
+
+        t->what = "offsets";
+        for (int32_t k = 0; k < m; k++) /* from below 0 to beyond the last */
+            ids[k] = (int32_t)((int64_t)k * (experts + 4) / m) - 2;
+        for (int32_t e = 0; e <= experts; e++)
+            for (int32_t k = 0; k < m; k++)
+                want[e] += ids[k] < e;
+        const void *did = kt_device(t, ids, (size_t)m * 4, 0);
+        void *dst = kt_device(t, NULL, ((size_t)experts + 1) * 4, 0);
+
+        if (!KT_LAUNCH(t, cases[i].grid, cases[i].block, 0, did, dst, m,
+                       experts))
+            return;
+        kt_read(t, got, dst, ((size_t)experts + 1) * 4);
+        kt_check_bytes(t, got, want, ((size_t)experts + 1) * 4, "the offsets");
+    }
+}
+
+/* clang-format off */
+#define FORMAT_no(lower, id)
+#define FORMAT_yes(lower, id)                                                  \
+    {"moe_gemm_gguf_" #lower, run_rows, KT_F32, KT_F32,                        \
+     &(const enum gguf_id){GGUF_##id}},                                        \
+    {"moe_gemm_gguf_prefill_f16_" #lower, run_prefill, KT_F16, KT_F32,         \
+     &(const enum gguf_id){GGUF_##id}},                                        \
+    {"moe_gemm_gguf_prefill_bf16_" #lower, run_prefill, KT_BF16, KT_F32,       \
+     &(const enum gguf_id){GGUF_##id}},
+#define FORMAT(name, lower, short, id, tiled, column, experts, ...)            \
+    FORMAT_##experts(lower, id)
+
+static const struct kt_row rows[] = {
+    {"moe_gemm_f16", run_dense, KT_F16, KT_F16, NULL},
+    {"moe_gemm_bf16", run_dense, KT_BF16, KT_BF16, NULL},
+    GGUF_WEIGHTS(FORMAT)
+    {"moe_topk_f32", run_topk, KT_F32, KT_F32, NULL},
+    {"moe_topk_f16", run_topk, KT_F16, KT_F16, NULL},
+    {"moe_topk_bf16", run_topk, KT_BF16, KT_BF16, NULL},
+    {"moe_expert_offsets", run_offsets, KT_I32, KT_I32, NULL},
+};
+/* clang-format on */
+
+KT_MAIN(kpk_module_moe, rows)
