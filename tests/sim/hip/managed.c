@@ -204,8 +204,7 @@ static hipError_t advise(const void *ptr, size_t n, int advice, int device)
     if (error != hipSuccess)
         return error;
     /* Mostly read is no device's matter. */
-    if (device != CPU && !device_at(device) &&
-        (known[i].what != READ_MOSTLY || !known[i].value))
+    if (device != CPU && !device_at(device) && known[i].what != READ_MOSTLY)
         return hipErrorInvalidDevice;
     return note(ptr, n, known[i].what,
                 known[i].what == ACCESSED_BY ? device : 0,

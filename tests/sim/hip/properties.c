@@ -130,7 +130,7 @@ static bool is_known(int attribute)
     X( 768, 1468, 4, 10012, 0)                         /* asicRevision */      \
     X( 388,  400, 4,     3, 1)                         /* canMapHostMemory */  \
     X( 772,  652, 4,    24, 1)                         /* managedMemory */     \
-    X( 780,  676, 4,     9, 0)                         /* concurrentManagedAccess */ \
+    X( 780,  676, 4,     9, rt.release > 5)            /* concurrentManagedAccess */ \
     X( 784,  672, 4,    65, 0)                         /* pageableMemoryAccess */ \
     X( 788,  704, 4,    66, 0)                         /* ...UsesHostPageTables */ \
     X( 776,  708, 4,    13, 0)                         /* directManagedMemAccessFromHost */ \

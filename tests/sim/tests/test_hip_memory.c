@@ -360,6 +360,7 @@ static void test_advice_is_kept_by_pages(void **state)
     assert_int_equal(value, 1);                 /* coarse grain */
     /* Mostly read is no device's matter; a location is. */
     EXPECT(hipSuccess, hipMemAdvise(p, PAGE, hipMemAdviseSetReadMostly, 99));
+    EXPECT(hipSuccess, hipMemAdvise(p, PAGE, hipMemAdviseUnsetReadMostly, -12));
     EXPECT(hipErrorInvalidDevice,
            hipMemAdvise(p, PAGE, hipMemAdviseSetPreferredLocation, 99));
     EXPECT(hipErrorInvalidValue,
