@@ -27,6 +27,7 @@ static const char text[] =
     GGUF_NUMBERS(DEQUANTIZE)
     "get_rows_*,256,1,ids,1,columns,256,1\n"
     "quantize_q8_1,256,1,padded columns,256,rows,1,0\n"
+    "quantize_q8_1_quants,256,1,padded columns,256,rows,1,0\n"
     "dequantize_mul_mat_vec_*,32,1,rows,1,none,0,0\n"
     "mul_mat_vec_*_cuda1,32,4,rows,1,none,0,0\n"
     "mul_mat_vec_*_cuda2,32,4,rows,2,none,0,0\n"

@@ -4,6 +4,7 @@
  *   dequantize_block_F_T          blocks to f32 or f16
  *   get_rows_F                    chosen rows to f32
  *   quantize_q8_1                 f32 activations to Q8_1
+ *   quantize_q8_1_quants          the same with sums of the quants (quantize.h)
  *   dequantize_mul_mat_vec_F      matrix times an f32 column
  *   mul_mat_vec_F_q8_1_cudaN      matrix times N Q8_1 columns, N = 1..8
  *   mul_mat_F                     matrix times any number of Q8_1 columns
@@ -70,6 +71,12 @@ KERNEL_UP_TO(256)
 quantize_q8_1(const f32 *x, void *vy, i32 kx, i32 kx_padded)
 {
     quantize_rows_q8_1(x, vy, kx, kx_padded);
+}
+
+KERNEL_UP_TO(256)
+quantize_q8_1_quants(const f32 *x, void *vy, i32 kx, i32 kx_padded)
+{
+    quantize_rows_q8_1<true>(x, vy, kx, kx_padded);
 }
 
 #define FLOAT_COLUMN RESIDENT_KERNEL(32, 32)

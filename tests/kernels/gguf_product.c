@@ -97,7 +97,11 @@ static void activation_block(float *x, size_t b, uint64_t *seed)
     }
 }
 
-void run_quantize(struct kt *t, const struct kt_row *row)
+/* a row of numbers, padded, to Q8_1 */
+typedef void quantize_row(const float *, size_t, size_t, uint8_t *);
+
+static void run_quantize_as(struct kt *t, const struct kt_row *row,
+                            quantize_row *quantize)
 {
     /* the last two: enough workgroups for each way to share the work */
     static const struct {
@@ -126,8 +130,8 @@ void run_quantize(struct kt *t, const struct kt_row *row)
             x[i] = (float)kt_get(row->a, in, i);
         }
         for (size_t r = 0; r < nrows; r++)
-            q8_1_quantize(x + r * kx, kx, padded,
-                          want + r * (padded / 32) * Q8_1_NBYTES);
+            quantize(x + r * kx, kx, padded,
+                     want + r * (padded / 32) * Q8_1_NBYTES);
         dx = kt_device(t, in, nrows * kx * kt_size(row->a),
                        c % 2 ? kt_size(row->a) : 0);
         dy = kt_device(t, NULL, nbytes, 4);
@@ -145,6 +149,16 @@ void run_quantize(struct kt *t, const struct kt_row *row)
                 memcpy(want + b + 2, got + b + 2, 2);
         kt_check_bytes(t, got, want, nbytes, "the Q8_1 blocks");
     }
+}
+
+void run_quantize(struct kt *t, const struct kt_row *row)
+{
+    run_quantize_as(t, row, q8_1_quantize);
+}
+
+void run_quantize_quants(struct kt *t, const struct kt_row *row)
+{
+    run_quantize_as(t, row, q8_1_quantize_quants);
 }
 
 /* ---- products ---- */

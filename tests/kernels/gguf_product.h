@@ -50,6 +50,7 @@ void run_example(struct kt *t, size_t n, size_t ncols, float unit,
 /* rows: mat-vec kernels, whose detail is a product; quantize_q8_1 of row->a */
 void run_mat_vec(struct kt *t, const struct kt_row *row);
 void run_quantize(struct kt *t, const struct kt_row *row);
+void run_quantize_quants(struct kt *t, const struct kt_row *row);
 
 /* clang-format off */
 #define PRODUCT(symbol, run, type, ...)                                         \

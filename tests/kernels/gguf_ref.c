@@ -262,6 +262,25 @@ void q8_1_quantize(const float *x, size_t kx, size_t kx_padded, uint8_t *out)
     }
 }
 
+void q8_1_quantize_quants(const float *x, size_t kx, size_t kx_padded,
+                          uint8_t *out)
+{
+    q8_1_quantize(x, kx, kx_padded, out);
+    for (size_t b = 0; b < kx_padded / 32; b++, out += Q8_1_NBYTES) {
+        float amax = 0;
+        int sum = 0;
+
+        for (size_t i = 0; i < 32; i++) {
+            const float v = 32 * b + i < kx ? fabsf(x[32 * b + i]) : 0;
+
+            if (v > amax)
+                amax = v;
+            sum += (int8_t)out[4 + i];
+        }
+        put_half(out + 2, (double)(amax / 127.0f * (float)sum));
+    }
+}
+
 /* ---- products ---- */
 
 struct gguf_row gguf_row(enum gguf_id id, const uint8_t *blocks, size_t n,

@@ -82,6 +82,9 @@ void gguf_fill(enum gguf_id id, uint8_t *blocks, size_t nblocks,
 
 /* kx values, padded with zeros to kx_padded, a multiple of 32. */
 void q8_1_quantize(const float *x, size_t kx, size_t kx_padded, uint8_t *out);
+/* The same with d times the quants' sum for the numbers' sum. */
+void q8_1_quantize_quants(const float *x, size_t kx, size_t kx_padded,
+                          uint8_t *out);
 
 /* ---- products ---- */
 

@@ -337,6 +337,7 @@ static const struct kt_row rows[] = {
     GET_FLOAT_ROWS("f16", KT_F16),
     GET_FLOAT_ROWS("bf16", KT_BF16),
     {"quantize_q8_1", run_quantize, KT_F32, KT_F32, NULL},
+    {"quantize_q8_1_quants", run_quantize_quants, KT_F32, KT_F32, NULL},
 };
 /* clang-format on */
 
