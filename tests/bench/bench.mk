@@ -116,3 +116,24 @@ $(LAUNCH_BENCH): tests/bench/launch/bench.c $(H)/obj/tests/unit/fake_load.o $(H)
 bench-launch: $(LAUNCH_BENCH) ## time kpack's own part of a launch, typed and untyped
 	@$(LAUNCH_BENCH)
 .PHONY: bench-launch
+
+# A model's tokens a second, and llama.cpp's beside them:
+# `make bench-model ARCHS="gfx942 sm_90" PEER_PYTHON=python3` runs all of it.
+BENCH_MODELS ?= $(wildcard $(MODEL_DATA)/*.gguf) $(foreach f,Q4_0 Q4_K Q8_0,$(B)/bench/llama-8b-$(f).gguf)
+PEER_PYTHON  ?=
+MODEL_SPEED  := $(H)/bench/model-speed
+MODEL_MAKE   := $(H)/bench/model-make
+$(H)/obj/tests/bench/model/%.o: private KPK_CFLAGS := -I$(MODEL_INCLUDE) $(KPK_CFLAGS)
+$(H)/obj/tests/bench/model/speed.o: $(MODEL_HEADER)
+$(MODEL_SPEED): $(H)/obj/tests/bench/model/speed.o $(MODEL_PARTS) $(MODEL_PACK)
+$(MODEL_MAKE): $(H)/obj/tests/bench/model/make.o $(H)/obj/tests/model/gguf.o $(H)/obj/tests/model/fault.o $(MODEL_MADE)
+$(MODEL_SPEED) $(MODEL_MAKE):
+	@mkdir -p $(@D)
+	@echo "  LD    $@"
+	@$(CC) $(LDFLAGS) $(SAN_FLAGS) -o $@ $^ -ldl -lm -pthread $(PACK_CODEC_LIBS)
+$(B)/bench/llama-8b-%.gguf: $(MODEL_MAKE)
+	@mkdir -p $(@D)
+	@$(MODEL_MAKE) llama-8b $* $@
+bench-model: $(MODEL_SPEED) $(BENCH_MODELS) $(if $(GPU)$(KPACK_NV_ARCHS),,sim) ## time models on a GPU (BENCH_MODELS='FILES', PEER_PYTHON=PYTHON with llama-cpp-python)
+	@$(if $(KPACK_NV_ARCHS),,$(ON_GPU)) tests/bench/model/run $(MODEL_SPEED) '$(PEER_PYTHON)' $(BENCH_MODELS)
+.PHONY: bench-model

@@ -71,16 +71,19 @@ static bool read_counts(const struct gguf *g, struct sizes *s,
         {"attention.head_count_kv", false, &s->kv_heads, 1, 4096},
         {"attention.key_length", false, &s->head, 8, 1024},
         {"attention.sliding_window", false, &s->window, 0, 1U << 30},
+        {"attention.sliding_window_pattern", false, &s->pattern, 0, 4096},
     };
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct key key;
 
-        /* what is left out follows from the number of heads */
+        /* what is left out follows from others */
         if (rows[i].to == &s->kv_heads)
             s->kv_heads = s->heads;
         if (rows[i].to == &s->head && s->heads)
             s->head = s->width / s->heads;
+        if (rows[i].to == &s->pattern)
+            s->pattern = s->arch->pattern;
         if (!gguf_u32(g, key_of(&key, s->arch, rows[i].name), rows[i].needed,
                       rows[i].to, fault))
             return false;
@@ -202,20 +205,5 @@ bool sizes_read(const struct gguf *gguf, struct sizes *out, struct fault *fault)
 bool has_window(const struct sizes *sizes, uint32_t layer)
 {
     return sizes->window > 0 &&
-           layer % sizes->arch->pattern < sizes->arch->pattern - 1;
-}
-
-void rotations(const struct sizes *sizes, bool window, uint32_t position,
-               float *cosines, float *sines)
-{
-    const double base = (double)(window ? sizes->window_base : sizes->base);
-    const double at = window ? position : position / (double)sizes->stretch;
-
-    for (uint32_t i = 0; i < sizes->head / 2; i++) {
-        const double angle = at * pow(base, -2.0 * i / sizes->head) /
-                             (sizes->factors ? (double)sizes->factors[i] : 1);
-
-        cosines[i] = (float)cos(angle);
-        sines[i] = (float)sin(angle);
-    }
+           (sizes->pattern == 0 || layer % sizes->pattern < sizes->pattern - 1);
 }

@@ -8,8 +8,7 @@
  * such as biases or norms of heads, its tensors tell. */
 struct arch {
     const char *name;   /* general.architecture, and the prefix of its keys */
-    bool pairs;         /* rotates neighbours; its rows are put in order of
-                         * halves when they are loaded */
+    bool pairs;         /* rotates neighbours; else halves */
     bool gelu;          /* the gate's function; else silu */
     bool scaled_embeds; /* embeddings times sqrt(width) */
     uint32_t pattern;   /* with a window: one layer in so many sees all */
@@ -22,6 +21,7 @@ struct sizes {
     uint32_t vocabulary, width, layers, inner;
     uint32_t heads, kv_heads, head; /* head: of K, V and Q, in elements */
     uint32_t window;                /* 0: none */
+    uint32_t pattern; /* one layer in so many sees all; 0: none does */
     float eps;
     float base, window_base; /* of the rotations, of layers with a window */
     float stretch;           /* positions are divided by it, but there */
@@ -33,8 +33,4 @@ bool sizes_read(const struct gguf *gguf, struct sizes *out,
                 struct fault *fault);
 /* Whether a layer sees a window only. */
 bool has_window(const struct sizes *sizes, uint32_t layer);
-/* cos and sin of the rotations at a position, [head / 2] each. */
-void rotations(const struct sizes *sizes, bool window, uint32_t position,
-               float *cosines, float *sines);
-
 #endif

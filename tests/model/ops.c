@@ -11,22 +11,22 @@
 
 /* Modules that the program links; no others are in its binary. */
 static const kpk_module *const modules[] = {
-    &kpk_module_affine, &kpk_module_binary,    &kpk_module_cast,
-    &kpk_module_gemm,   &kpk_module_mmvq_gguf, &kpk_module_quantized,
-    &kpk_module_reduce, &kpk_module_unary,
+    &kpk_module_affine,    &kpk_module_binary, &kpk_module_cast,
+    &kpk_module_fused,     &kpk_module_gemm,   &kpk_module_mmvq_gguf,
+    &kpk_module_quantized, &kpk_module_reduce, &kpk_module_unary,
 };
 
 /* Kernels that no format has a part in. */
 #define KERNELS(X)                                                             \
-    X(quantize, "quantize_q8_1")                                               \
+    X(quantize, "quantize_q8_1_quants")                                        \
     X(norm, "rmsnorm_f32")                                                     \
     X(add, "badd_f32")                                                         \
-    X(multiply, "bmul_f32")                                                    \
-    X(silu, "usilu_f32")                                                       \
-    X(gelu, "ugelu_f32")                                                       \
+    X(add_norm, "rmsnorm_add_f32")                                             \
+    X(silu, "silu_mul_f32")                                                    \
+    X(gelu, "gelu_mul_f32")                                                    \
     X(copy, "ucopy_f32")                                                       \
     X(scale, "affine_f32")                                                     \
-    X(rotate, "rope_thd_f32")                                                  \
+    X(rotate, "rope_pos_f32")                                                  \
     X(softmax, "softmax_f32")                                                  \
     X(argmax, "fast_argmax_f32")
 
@@ -350,14 +350,21 @@ bool op_add_row(struct gpu *gpu, float *x, const float *row, uint32_t rows,
                   KPK_ARGS(n, rank, info, x, row, x));
 }
 
+bool op_add_norm(struct gpu *gpu, float *stream, const float *x,
+                 const float *weight, uint32_t rows, uint32_t columns,
+                 float eps, float *out, struct fault *fault)
+{
+    const int32_t n = (int32_t)columns, block = 0; /* the launch tells */
+
+    return launch(gpu->kernel[K_add_norm], rows, columns, fault,
+                  KPK_ARGS(stream, x, out, stream, weight, n, block, eps));
+}
+
 bool op_gate(struct gpu *gpu, bool gelu, float *gate, const float *up, size_t n,
              struct fault *fault)
 {
-    const size_t rank = 1, *info = NULL;
-
     return launch(gpu->kernel[gelu ? K_gelu : K_silu], n, 0, fault,
-                  KPK_ARGS(n, rank, info, gate, gate)) &&
-           launch_binary(gpu->kernel[K_multiply], gate, up, n, gate, fault);
+                  KPK_ARGS(n, gate, up, gate));
 }
 
 bool op_scale(struct gpu *gpu, float *x, size_t n, float by,
@@ -370,15 +377,17 @@ bool op_scale(struct gpu *gpu, float *x, size_t n, float by,
                   KPK_ARGS(n, rank, info, x, x, by, add));
 }
 
-bool op_rotate(struct gpu *gpu, const float *x, const float *cosines,
-               const float *sines, uint32_t tokens, uint32_t heads,
-               uint32_t head, float *out, struct fault *fault)
+bool op_rotate(struct gpu *gpu, float *x, const struct rotation *r,
+               uint32_t tokens, uint32_t heads, uint32_t head,
+               struct fault *fault)
 {
-    const uint32_t batch = 1, stride = 0;
+    const float scale = 1 / r->stretch, attn = 1, none = 0;
+    const uint32_t halves = !r->pairs; /* the kernel's flag ROPE_NEOX */
 
     return launch(
         gpu->kernel[K_rotate], (uint64_t)tokens * heads * head / 2, 0, fault,
-        KPK_ARGS(x, cosines, sines, out, batch, tokens, heads, head, stride));
+        KPK_ARGS(x, r->positions, r->factors, x, tokens, heads, head, head,
+                 r->base, scale, none, attn, none, none, halves));
 }
 
 bool op_copy(struct gpu *gpu, const float *from, float *to, size_t n,

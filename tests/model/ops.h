@@ -62,15 +62,28 @@ bool op_add(struct gpu *gpu, const float *a, const float *b, size_t n,
 bool op_add_row(struct gpu *gpu, float *x, const float *row, uint32_t rows,
                 uint32_t columns, const size_t *info, struct fault *fault);
 void op_add_row_info(uint32_t rows, uint32_t columns, size_t info[6]);
+/* stream += x, and out is the norm of that */
+bool op_add_norm(struct gpu *gpu, float *stream, const float *x,
+                 const float *weight, uint32_t rows, uint32_t columns,
+                 float eps, float *out, struct fault *fault);
 /* gate = f(gate) * up */
 bool op_gate(struct gpu *gpu, bool gelu, float *gate, const float *up, size_t n,
              struct fault *fault);
 bool op_scale(struct gpu *gpu, float *x, size_t n, float by,
               struct fault *fault);
-/* x [tokens, heads, head] turned by tables of [tokens, head / 2] */
-bool op_rotate(struct gpu *gpu, const float *x, const float *cosines,
-               const float *sines, uint32_t tokens, uint32_t heads,
-               uint32_t head, float *out, struct fault *fault);
+
+/* How heads are turned by their tokens' positions. */
+struct rotation {
+    const int32_t *positions; /* [tokens] */
+    const float *factors;     /* [head / 2] of the angles, or NULL */
+    float base, stretch;
+    bool pairs; /* of neighbours; else of halves */
+};
+
+/* x [tokens, heads, head], in place */
+bool op_rotate(struct gpu *gpu, float *x, const struct rotation *r,
+               uint32_t tokens, uint32_t heads, uint32_t head,
+               struct fault *fault);
 bool op_copy(struct gpu *gpu, const float *from, float *to, size_t n,
              struct fault *fault);
 /* out[r] = the column of row r's largest number */

@@ -83,7 +83,7 @@ static uint8_t *round_rows(const double *x, size_t n, size_t columns)
     for (size_t i = 0; i < n; i++) {
         for (size_t c = 0; c < columns; c++)
             row[c] = (float)x[i * columns + c];
-        q8_1_quantize(row, columns, columns, out + i * nbytes);
+        q8_1_quantize_quants(row, columns, columns, out + i * nbytes);
     }
     free(row);
     return out;

@@ -35,7 +35,7 @@ struct test_case {
  *          Q8_1's becomes one of them in f32 and the other in double, and what
  *          follows differs
  */
-static const double exact_bound = 5e-6, free_bound = 0.5, same_bound = 5e-6,
+static const double exact_bound = 5e-6, free_bound = 0.2, same_bound = 5e-6,
                     near_bound = 0.1;
 
 #define SIZES                                                                  \

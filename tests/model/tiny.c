@@ -1,4 +1,4 @@
-/* tiny.c - makes small models with random weights, for tests */
+/* tiny.c - makes models with random weights */
 #include "tiny.h"
 
 #include "gguf_ref.h"
@@ -134,9 +134,11 @@ static void put_blocks(struct bytes *b, size_t which, size_t n, double size,
 {
     const enum gguf_id id = quantized[which].id;
     const struct gguf_format *f = &gguf_formats[id];
-    const size_t nblocks = n / f->elems, nbytes = nblocks * f->nbytes;
-    uint8_t *blocks = malloc(nbytes);
-    float *numbers = malloc(n * sizeof(*numbers));
+    /* large matrices repeat themselves */
+    const size_t all = n / f->elems, most = 4096;
+    const size_t nblocks = all < most ? all : most;
+    uint8_t *blocks = malloc(nblocks * f->nbytes);
+    float *numbers = malloc(nblocks * f->elems * sizeof(*numbers));
     double sum = 0, scale = 1;
 
     if (!blocks || !numbers) {
@@ -156,12 +158,13 @@ static void put_blocks(struct bytes *b, size_t which, size_t n, double size,
         }
         if (pass == 1)
             break;
-        gguf_dequantize(id, blocks, n, numbers);
-        for (size_t i = 0; i < n; i++)
+        gguf_dequantize(id, blocks, nblocks * f->elems, numbers);
+        for (size_t i = 0; i < nblocks * f->elems; i++)
             sum += (double)numbers[i] * (double)numbers[i];
-        scale = size / sqrt(sum / (double)n);
+        scale = size / sqrt(sum / (double)(nblocks * f->elems));
     }
-    put(b, blocks, nbytes);
+    for (size_t at = 0; at < all; at += nblocks)
+        put(b, blocks, (all - at < nblocks ? all - at : nblocks) * f->nbytes);
     free(blocks);
     free(numbers);
 }
@@ -309,11 +312,11 @@ static void add_vocabulary(struct file *f)
     struct bytes *b = &f->keys;
     const bool spm = f->tiny.spm;
     const char *blank = spm ? "\xe2\x96\x81" : "\xc4\xa0";
-    const uint32_t fixed = 3 + 256;
+    const uint32_t fixed = 3 + 256, n = f->tiny.vocabulary;
 
     key_text(b, "tokenizer.ggml.model", spm ? "llama" : "gpt2");
     key_text(b, "tokenizer.ggml.pre", spm ? "default" : "smollm");
-    key_array(b, "tokenizer.ggml.tokens", STRING, TINY_VOCABULARY);
+    key_array(b, "tokenizer.ggml.tokens", STRING, n);
     put_text(b, "<unk>", 5);
     put_text(b, "<s>", 3);
     put_text(b, "</s>", 4);
@@ -324,7 +327,7 @@ static void add_vocabulary(struct file *f)
             (void)snprintf(name, sizeof(name), "<0x%02X>", i);
         put_text(b, name, spm ? 6 : letter(i, name));
     }
-    for (uint32_t i = fixed; i < TINY_VOCABULARY; i++) {
+    for (uint32_t i = fixed; i < n; i++) {
         const uint32_t at = i - fixed;
         char name[32];
 
@@ -342,16 +345,16 @@ static void add_vocabulary(struct file *f)
             (void)snprintf(name, sizeof(name), "<unused%u>", (unsigned)at);
         put_text(b, name, strlen(name));
     }
-    key_array(b, "tokenizer.ggml.token_type", I32, TINY_VOCABULARY);
-    for (uint32_t i = 0; i < TINY_VOCABULARY; i++)
+    key_array(b, "tokenizer.ggml.token_type", I32, n);
+    for (uint32_t i = 0; i < n; i++)
         put_u32(b, i == 0                    ? 2u
                    : i < 3                   ? 3u
                    : i < fixed               ? (spm ? 6u : 1u)
                    : i == fixed + 2 * NWORDS ? 3u
                                              : 1u);
     if (spm) {
-        key_array(b, "tokenizer.ggml.scores", F32, TINY_VOCABULARY);
-        for (uint32_t i = 0; i < TINY_VOCABULARY; i++) {
+        key_array(b, "tokenizer.ggml.scores", F32, n);
+        for (uint32_t i = 0; i < n; i++) {
             const float score = i < fixed ? 0 : -(float)(i - fixed);
 
             put(b, &score, sizeof(score));
@@ -361,11 +364,11 @@ static void add_vocabulary(struct file *f)
         for (int blanks = 0; blanks < 2; blanks++)
             for (size_t i = 0; i < NWORDS; i++) {
                 char name[32];
-                const int n =
+                const int length =
                     snprintf(name, sizeof(name), "%s%s %s", blanks ? blank : "",
                              words[i][0], words[i][1]);
 
-                put_text(b, name, (size_t)n);
+                put_text(b, name, (size_t)length);
             }
     }
     key_u32(b, "tokenizer.ggml", "bos_token_id", 1);
@@ -379,13 +382,15 @@ uint8_t *tiny_make(const struct tiny *tiny, size_t *nbytes)
     struct file f = {.tiny = *tiny};
     struct bytes out = {0};
 
+    if (f.tiny.vocabulary == 0)
+        f.tiny.vocabulary = TINY_VOCABULARY;
     add_sizes(&f);
     add_vocabulary(&f);
-    add_tensor(&f, "token_embd.weight", tiny->format, TINY_VOCABULARY,
+    add_tensor(&f, "token_embd.weight", tiny->format, f.tiny.vocabulary,
                tiny->width, 0, tiny->twice ? 1 / sqrt(tiny->width) : 1);
     add_tensor(&f, "output_norm.weight", 0, 1, tiny->width, 1, 0.2);
     if (!tiny->tied)
-        add_tensor(&f, "output.weight", tiny->format, TINY_VOCABULARY,
+        add_tensor(&f, "output.weight", tiny->format, f.tiny.vocabulary,
                    tiny->width, 0, 1 / sqrt(tiny->width));
     if (tiny->factors)
         add_tensor(&f, "rope_freqs.weight", 0, 1, tiny->head / 2, 2, 0.5);

@@ -1,4 +1,5 @@
-/* tiny.h - makes small models with random weights, for tests
+/* tiny.h - makes models with random weights: small ones for tests, and ones of
+ * any size for measurements
  *
  * Every weight of a format has about the size that a trained model's has, so
  * that no layer runs away. The vocabulary is BPE's or SentencePiece's kind.
@@ -14,17 +15,17 @@ struct tiny {
     const char *arch;
     uint32_t format; /* of matrices: a tensor's type in the file */
     uint32_t layers, width, inner, heads, kv_heads, head;
-    uint32_t window; /* 0: none */
-    bool tied;       /* no output.weight */
-    bool biased;     /* biases of Q, K, V */
-    bool normed;     /* norms of heads */
-    bool twice;      /* norms behind attention and the inner layer */
-    bool factors;    /* factors of the rotations */
-    bool spm;        /* the vocabulary's kind */
+    uint32_t window;     /* 0: none */
+    bool tied;           /* no output.weight */
+    bool biased;         /* biases of Q, K, V */
+    bool normed;         /* norms of heads */
+    bool twice;          /* norms behind attention and the inner layer */
+    bool factors;        /* factors of the rotations */
+    bool spm;            /* the vocabulary's kind */
+    uint32_t vocabulary; /* tokens; 0: TINY_VOCABULARY */
     uint64_t seed;
 };
 
-/* How many tokens either vocabulary has. */
 enum { TINY_VOCABULARY = 320 };
 
 /* The file's bytes, for the caller to free(). Exits without memory. */

@@ -19,6 +19,45 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ---- GPT-2's letters for bytes ---- */
+
+/* Printable bytes of Latin-1 stand for themselves, the others for U+0100 and
+ * up, in order. */
+static bool is_printable(unsigned byte)
+{
+    return (byte >= '!' && byte <= '~') || (byte >= 0xa1 && byte <= 0xac) ||
+           byte >= 0xae;
+}
+
+/* There are 68 bytes that are not. */
+enum { MOVED = 0x100, NMOVED = 68 };
+
+struct letters {
+    uint16_t of_byte[256];
+    uint8_t moved[NMOVED]; /* the bytes of letters from MOVED on */
+};
+
+static void make_letters(struct letters *letters)
+{
+    unsigned moved = 0;
+
+    for (unsigned b = 0; b < 256; b++) {
+        letters->of_byte[b] = (uint16_t)(is_printable(b) ? b : MOVED + moved);
+        if (!is_printable(b))
+            letters->moved[moved++] = (uint8_t)b;
+    }
+}
+
+/* 256 if the letter stands for none */
+static unsigned byte_of_letter(const struct letters *letters, uint32_t code)
+{
+    if (code < MOVED)
+        return is_printable(code) ? code : 256;
+    return code - MOVED < NMOVED ? letters->moved[code - MOVED] : 256;
+}
+
+/* ---- the vocabulary ---- */
+
 enum kind { BPE, SPM };
 
 enum { NORMAL = 1, UNKNOWN = 2, CONTROL = 3, USER_DEFINED = 4, BYTE = 6 };
@@ -34,6 +73,7 @@ struct map {
 
 struct tokenizer {
     const struct gguf *gguf;
+    struct letters letters; /* of BPE */
     enum kind kind;
     const struct pretoken_rules *rules; /* of BPE */
     uint32_t n;
@@ -113,36 +153,6 @@ static uint32_t find_token(const struct tokenizer *t, const char *at, size_t n)
 {
     return map_find(&t->by_text, (struct text){at, n}, "",
                     (struct text){at, 0});
-}
-
-/* ---- GPT-2's letters for bytes ---- */
-
-/* Printable bytes of Latin-1 stand for themselves, the others for U+0100 and
- * up, in order. */
-static bool is_printable(unsigned byte)
-{
-    return (byte >= '!' && byte <= '~') || (byte >= 0xa1 && byte <= 0xac) ||
-           byte >= 0xae;
-}
-
-static uint32_t letter_of_byte(unsigned byte)
-{
-    uint32_t code = 0x100;
-
-    if (is_printable(byte))
-        return byte;
-    for (unsigned b = 0; b < byte; b++)
-        code += !is_printable(b);
-    return code;
-}
-
-/* 256 if the letter stands for none */
-static unsigned byte_of_letter(uint32_t code)
-{
-    for (unsigned b = 0; b < 256; b++)
-        if (letter_of_byte(b) == code)
-            return b;
-    return 256;
 }
 
 /* ---- opening ---- */
@@ -355,6 +365,7 @@ bool tokenizer_open(const struct gguf *gguf, struct tokenizer **out,
     if (!t)
         return fail(fault, "no memory for the vocabulary of %s", gguf->path);
     t->gguf = gguf;
+    make_letters(&t->letters);
     if (open_tokenizer(t, fault)) {
         *out = t;
         return true;
@@ -589,7 +600,8 @@ static bool encode_merged(const struct tokenizer *t, const char *text,
 }
 
 /* A word in GPT-2's letters: at most two bytes a byte. */
-static size_t spell(const uint32_t *code, size_t n, char *out)
+static size_t spell(const struct letters *letters, const uint32_t *code,
+                    size_t n, char *out)
 {
     size_t nbytes = 0;
 
@@ -598,7 +610,7 @@ static size_t spell(const uint32_t *code, size_t n, char *out)
         const size_t count = pretoken_encode(code[i], bytes);
 
         for (size_t b = 0; b < count; b++)
-            nbytes += pretoken_encode(letter_of_byte((unsigned char)bytes[b]),
+            nbytes += pretoken_encode(letters->of_byte[(unsigned char)bytes[b]],
                                       out + nbytes);
     }
     return nbytes;
@@ -617,7 +629,7 @@ static bool encode_bpe(const struct tokenizer *t, const char *text,
         size_t length;
 
         end = pretoken_next(t->rules, code, n, at);
-        length = spell(code + at, end - at, word);
+        length = spell(&t->letters, code + at, end - at, word);
         if (t->rules->whole_words && find_token(t, word, length) != NO_TOKEN)
             good = add_piece(t, word, length, out, fault);
         else
@@ -729,13 +741,14 @@ static size_t put(char byte, char *out, size_t at, size_t room)
     return at + 1;
 }
 
-static size_t decode_bpe(struct text text, char *out, size_t room)
+static size_t decode_bpe(const struct letters *letters, struct text text,
+                         char *out, size_t room)
 {
     size_t count, n = 0;
     uint32_t *code = pretoken_decode(text.at, text.n, &count);
 
     for (size_t i = 0; code && i < count; i++) {
-        const unsigned byte = byte_of_letter(code[i]);
+        const unsigned byte = byte_of_letter(letters, code[i]);
         char plain[4];
         const size_t wide = byte < 256 ? 1 : pretoken_encode(code[i], plain);
 
@@ -786,7 +799,7 @@ size_t tokenizer_piece(const struct tokenizer *t, uint32_t id, char *out,
         }
         return 0;
     default:
-        return t->kind == BPE ? decode_bpe(text, out, room)
+        return t->kind == BPE ? decode_bpe(&t->letters, text, out, room)
                               : decode_spm(text, out, room);
     }
 }

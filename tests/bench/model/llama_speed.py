@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+"""llama_speed.py - the same measurement as speed.c, of llama.cpp
+
+    llama_speed.py MODEL.gguf READ MAKE SEQUENCES
+
+Needs a llama-cpp-python that was built for the machine's GPU.
+"""
+import sys
+import time
+
+START = time.monotonic()
+
+import llama_cpp as ll  # noqa: E402
+import numpy  # noqa: E402
+
+
+def main():
+    path, read, make, sequences = sys.argv[1], *map(int, sys.argv[2:5])
+    ll.llama_backend_init()
+    parameters = ll.llama_model_default_params()
+    parameters.n_gpu_layers = 999
+    model = ll.llama_model_load_from_file(path.encode(), parameters)
+    vocabulary = ll.llama_vocab_n_tokens(ll.llama_model_get_vocab(model))
+    options = ll.llama_context_default_params()
+    options.n_ctx = (read + make) * sequences
+    options.n_batch = options.n_ubatch = 512
+    options.n_seq_max = sequences
+    context = ll.llama_init_from_model(model, options)
+    batch = ll.llama_batch_init(512, 0, 1)
+
+    def run(tokens):  # of (id, sequence, position, wanted)
+        batch.n_tokens = len(tokens)
+        for i, (token, sequence, position, wanted) in enumerate(tokens):
+            batch.token[i], batch.pos[i], batch.logits[i] = token, position, wanted
+            batch.n_seq_id[i], batch.seq_id[i][0] = 1, sequence
+        if ll.llama_decode(context, batch) != 0:
+            sys.exit("llama_decode failed")
+
+    def likeliest(i):
+        logits = ll.llama_get_logits_ith(context, i)
+        return int(numpy.argmax(numpy.ctypeslib.as_array(logits, (vocabulary,))))
+
+    first = None
+    for _ in range(2):
+        ll.llama_memory_clear(ll.llama_get_memory(context), True)
+        following = []
+        begin = time.monotonic()
+        for sequence in range(sequences):
+            for at in range(0, read, 512):
+                count = min(512, read - at)
+                run([(((at + i) * 7919 + 17) % vocabulary, sequence, at + i, at + i + 1 == read)
+                     for i in range(count)])
+            following.append(likeliest(-1))
+        read_s = time.monotonic() - begin
+        first = first or time.monotonic() - START
+        begin = time.monotonic()
+        for i in range(make):
+            run([(following[s], s, read + i, True) for s in range(sequences)])
+            following = [likeliest(s) for s in range(sequences)]
+        made_s = time.monotonic() - begin
+    print("%s,%d,%.1f,%.1f,%.2f" % (path, sequences, read * sequences / read_s,
+                                    make * sequences / made_s, first))
+
+
+main()

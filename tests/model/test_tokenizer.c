@@ -1,0 +1,176 @@
+/* test_tokenizer.c - text to tokens and back
+ *
+ * Words are cut as the families' regular expressions say (pretoken.h); the
+ * pieces here were worked out by hand. Real vocabularies are compared with
+ * llama.cpp's tokens by check-model.
+ */
+#include "pretoken.h"
+#include "tiny.h"
+#include "tokenizer.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static unsigned passed, failed;
+
+static void report(const char *what, const char *text, const char *got,
+                   const char *want)
+{
+    const bool good = strcmp(got, want) == 0;
+
+    passed += good;
+    failed += !good;
+    if (!good)
+        printf("FAILED: %s '%s': want %s, got %s\n", what, text, want, got);
+}
+
+/* ---- words ---- */
+
+static const struct {
+    const char *rules, *text, *words; /* with a bar behind each */
+} cuts[] = {
+    {"gpt-2", "Hello world's  end 123 !?\n\n x",
+     "Hello| world|'s| | end| 123| !?|\n\n| x|"},
+    {"gpt-2", "DON'T #tag", "DON|'|T| #|tag|"},
+    {"gpt-2", "a  ", "a|  |"},
+    {"gpt-2", " \t", " \t|"},
+    {"gpt-2", "x=1;", "x|=|1|;|"},
+    {"gpt-2", "we'll've", "we|'ll|'ve|"},
+    {"gpt-2", "na\xc3\xafve \xe6\x97\xa5\xe6\x9c\xac", /* two letters */
+     "na\xc3\xafve| \xe6\x97\xa5\xe6\x9c\xac|"},
+    {"gpt-2",
+     "\xff"
+     "a",
+     "\xef\xbf\xbd|a|"}, /* no UTF-8 */
+    {"smollm", " 42a 7", " |4|2|a| |7|"},
+    {"smollm", "pi is 3.14", "pi| is| |3|.|1|4|"},
+    {"smollm", "\xd9\xa3x", "\xd9\xa3|x|"}, /* an Arabic digit */
+    {"llama-bpe", "It's 12345 ok!!\n\n  x", "It|'s| |123|45| ok|!!\n\n| | x|"},
+    {"llama-bpe", "DON'T #tag", "DON|'T| #|tag|"},
+    {"llama-bpe", "a \r\n b", "a| \r\n| b|"},
+    {"llama-bpe", "a\n\n\nb", "a|\n\n\n|b|"},
+    {"llama-bpe", "(x)", "(x|)|"},
+    {"qwen2", "1234 x", "1|2|3|4| x|"},
+    {"qwen2", "\tif", "\tif|"},
+    {"qwen2", " .,\n", " .,\n|"},
+};
+
+static void check_cuts(void)
+{
+    for (size_t i = 0; i < sizeof(cuts) / sizeof(cuts[0]); i++) {
+        const struct text name = {cuts[i].rules, strlen(cuts[i].rules)};
+        const struct pretoken_rules *rules = pretoken_rules_of(name);
+        size_t n, length = 0;
+        uint32_t *code =
+            pretoken_decode(cuts[i].text, strlen(cuts[i].text), &n);
+        char got[256];
+
+        for (size_t at = 0, end; at < n; at = end) {
+            end = pretoken_next(rules, code, n, at);
+            for (size_t c = at; c < end; c++)
+                length += pretoken_encode(code[c], got + length);
+            got[length++] = '|';
+        }
+        got[length] = 0;
+        free(code);
+        report(cuts[i].rules, cuts[i].text, got, cuts[i].words);
+    }
+}
+
+/* ---- tokens ---- */
+
+/* Tokens of tiny.c: 1 begins, 3 + b is byte b, 259 + w word w, 275 + w the same
+ * behind a blank, 291 <|go|>, 292 SentencePiece's blank. */
+static const struct {
+    bool spm, special;
+    const char *text, *ids;
+} encodings[] = {
+    {false, true, "hello world", "1 270 35 274 "},
+    {false, true, "<|go|>hello", "1 291 270 "},
+    {false, false, "<|go|>", "1 63 127 106 114 127 65 "},
+    {false, true, "the thing", "1 260 35 259 266 "},
+    {false, true, "\xc3\xa9", "1 198 172 "},
+    {false, true, "", "1 "},
+    {true, true, "hello world", "1 286 290 "},
+    {true, true, "<|go|>hello", "1 291 286 "},
+    {true, true, "hello<|go|>", "1 286 291 "},
+    {true, true, "\xc3\xa9", "1 292 198 172 "},
+    {true, true, "the  the", "1 276 292 276 "},
+    {true, true, "", "1 "},
+};
+
+static void check_encodings(const struct tokenizer *t, bool spm)
+{
+    for (size_t i = 0; i < sizeof(encodings) / sizeof(encodings[0]); i++) {
+        struct fault fault = {""};
+        struct tokens tokens = {0};
+        char got[256] = "", back[256] = "";
+        const char *text = encodings[i].text;
+        size_t n = 0;
+
+        if (encodings[i].spm != spm)
+            continue;
+        if (!tokenizer_encode(t, text, strlen(text), encodings[i].special,
+                              &tokens, &fault))
+            report("encoding", text, fault.text, "");
+        for (size_t k = 0; k < tokens.n; k++) {
+            (void)snprintf(got + strlen(got), sizeof(got) - strlen(got), "%u ",
+                           (unsigned)tokens.id[k]);
+            n += tokenizer_piece(t, tokens.id[k], back + n, sizeof(back) - n);
+        }
+        back[n] = 0;
+        report("tokens of", text, got, encodings[i].ids);
+        /* special tokens say nothing, and SentencePiece begins with a blank */
+        if (!strstr(text, "<|go|>"))
+            report("text of the tokens of", text, back + (spm && n > 0), text);
+        free(tokens.id);
+    }
+}
+
+static void check_vocabulary(bool spm)
+{
+    const struct tiny tiny = {.arch = "llama",
+                              .layers = 1,
+                              .width = 32,
+                              .inner = 32,
+                              .heads = 1,
+                              .kv_heads = 1,
+                              .head = 32,
+                              .spm = spm};
+    struct fault fault = {""};
+    struct tokenizer *t = NULL;
+    struct gguf gguf;
+    size_t nbytes;
+    uint8_t *file = tiny_make(&tiny, &nbytes);
+    char piece[4] = "";
+
+    if (!gguf_parse("tiny", file, nbytes, &gguf, &fault) ||
+        !tokenizer_open(&gguf, &t, &fault)) {
+        report("vocabulary", "tiny", fault.text, "");
+        free(file);
+        return;
+    }
+    check_encodings(t, spm);
+    report("the end's token", "</s>", tokenizer_ends(t, 2) ? "yes" : "no",
+           "yes");
+    report("another token", "hello", tokenizer_ends(t, 270) ? "yes" : "no",
+           "no");
+    /* a piece that is longer than the room for it */
+    report("a long piece", "hello",
+           tokenizer_piece(t, 270, piece, 3) == 5 ? piece : "", "hel");
+    report("a number that is no token", "320",
+           tokenizer_piece(t, TINY_VOCABULARY, piece, 3) == 0 ? "" : piece, "");
+    tokenizer_close(t);
+    gguf_close(&gguf);
+    free(file);
+}
+
+int main(void)
+{
+    check_cuts();
+    check_vocabulary(false);
+    check_vocabulary(true);
+    printf("%u passed, %u failed\n", passed, failed);
+    return failed ? 1 : 0;
+}
