@@ -2,7 +2,9 @@
  *
  * Every offset comes from the file and is held against its size before it is
  * followed. ELF: System V ABI, "Symbol Table"; that a kernel is exported as a
- * descriptor NAME.kd beside its code NAME: LLVM AMDGPUUsage, "Symbols".
+ * descriptor NAME.kd beside its code NAME: LLVM AMDGPUUsage, "Symbols". Cubins
+ * have no dynamic symbols, and nvcc makes variables local to the file, which
+ * CUDA finds all the same.
  */
 #include "internal.h"
 
@@ -11,6 +13,7 @@
 struct elf {
     const unsigned char *data;
     uint64_t nbytes;
+    bool is_cubin;
 };
 
 /* Field offsets and sizes of ELF64. */
@@ -27,8 +30,10 @@ enum {
     SYM_SHNDX = 6,
     SYM_SIZE = 16,
     SYM_NBYTES = 24,
+    SHT_SYMTAB = 2,
     SHT_DYNSYM = 11,
     STT_OBJECT = 1,
+    STB_LOCAL = 0,
     STB_GLOBAL = 1
 };
 
@@ -66,19 +71,20 @@ static bool contents(const struct elf *elf, const unsigned char *header,
 
     if (!inside(elf, offset, nbytes))
         return false;
-    *out = (struct elf){elf->data + offset, nbytes};
+    *out = (struct elf){elf->data + offset, nbytes, elf->is_cubin};
     return true;
 }
 
 static bool find_tables(const struct elf *elf, struct elf *symbols,
                         struct elf *names)
 {
+    const uint64_t type = elf->is_cubin ? SHT_SYMTAB : SHT_DYNSYM;
     const unsigned char *header;
 
     for (uint64_t i = 0; (header = section(elf, i)) != NULL; i++) {
         const unsigned char *strings;
 
-        if (number(header + SH_TYPE, 4) != SHT_DYNSYM)
+        if (number(header + SH_TYPE, 4) != type)
             continue;
         strings = section(elf, number(header + SH_LINK, 4));
         return strings && contents(elf, header, symbols) &&
@@ -105,10 +111,15 @@ static bool describe(const kpk_module *module, const unsigned char *at,
     const unsigned type = at[SYM_INFO] & 15u;
     const unsigned binding = at[SYM_INFO] >> 4;
 
-    if (name == 0 || name >= names->nbytes || binding != STB_GLOBAL ||
-        number(at + SYM_SHNDX, 2) == 0)
+    const bool is_local =
+        names->is_cubin && type == STT_OBJECT && binding == STB_LOCAL;
+
+    if (name == 0 || name >= names->nbytes ||
+        (binding != STB_GLOBAL && !is_local) || number(at + SYM_SHNDX, 2) == 0)
         return false;
     out->name = (const char *)names->data + name;
+    if (is_local && strchr("$.", out->name[0]))
+        return false; /* the compiler's own, such as literals of text */
     out->nbytes = 0;
     out->kind = KPK_SYMBOL_KERNEL;
     for (uint32_t i = 0; i < module->nkernels; i++) {
@@ -129,6 +140,7 @@ kpk_status kpk_module_symbols(const kpk_module *module, size_t object,
     struct elf elf;
     struct elf symbols;
     struct elf names;
+    struct kpk_i_sm sm;
     size_t n = 0;
     kpk_status st;
 
@@ -141,7 +153,13 @@ kpk_status kpk_module_symbols(const kpk_module *module, size_t object,
         st = kpk_i_object_image(module, object, &data);
     if (st != KPK_OK)
         return st;
-    elf = (struct elf){data, info.nbytes};
+    (void)kpk_i_sm_parse(info.target, &sm);
+    if (sm.is_ptx)
+        return kpk_i_fail(KPK_ERR_UNSUPPORTED,
+                          "module %s for %s is PTX, a text without a symbol "
+                          "table: ask a cubin of the module",
+                          kpk_module_name(module), info.target);
+    elf = (struct elf){data, info.nbytes, sm.number != 0};
     if (!find_tables(&elf, &symbols, &names))
         return kpk_i_fail(KPK_ERR_FORMAT,
                           "the code object of module %s for %s has no whole "

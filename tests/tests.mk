@@ -15,6 +15,7 @@
 #   tests/matrix/              the wave-level product of matrix/unit.h
 #   tests/random/              random numbers for dieharder, by hand
 #   tests/ways/                every way to launch and inspect, a pack of its own
+#   tests/gpu/                 what `make check-gpu` runs beside these (gpu.mk)
 #   tests/import/              makes code objects, bundles and trees of them
 #   tests/fuzz/                fuzz targets, over their seeds (fuzz.mk)
 #   tests/build/test_*.c       programs, of the build's tools
@@ -68,6 +69,7 @@ include tests/asm/asm.mk
 include tests/model/model.mk
 include tests/fuzz/fuzz.mk
 include tests/demo/demo.mk
+include tests/gpu/gpu.mk
 # The whole pack on simulated GPUs: do contiguous kernels waste memory traffic?
 MEMORY_TEST := $(if $(GPU)$(filter-out $(MODULES),$(ALL_MODULES)),,$(H)/bench-memory)
 TEST_PROGRAMS := $(MEMORY_TEST) $(DEMO_TEST) $(MODEL_TESTS) $(UNIT_TESTS) $(FUZZ_TESTS) $(WAYS_TEST) $(MATRIX_TEST) $(PLAN_TEST) $(ASM_TEST) $(SIM_TESTS) $(THUNK_TEST) $(CORPUS_TEST) $(PROGRAM_TESTS) $(BUILD_TESTS) $(KERNEL_TESTS)
@@ -79,7 +81,7 @@ own_make = env -u MAKEFLAGS -u MAKELEVEL CC='$(CC)' MAKE='$(MAKE)'
 RUN_TESTS = $(own_make) $(1) B='$(B)' H='$(H)' MODULES='$(MODULES)' SAN='$(SAN)' \
   tests/run
 
-tests: all sim $(TEST_PROGRAMS) $(MAKERS) $(B)/kpack-report ## build every test
+tests: all sim $(TEST_PROGRAMS) $(MAKERS) $(STAND_IN) $(B)/kpack-report ## build every test
 check: tests ## run every test; the last line says: N passed, M failed
 	@$(call RUN_TESTS,$(ON_GPU)) $(call longest_first,$(TEST_PROGRAMS) $(SCRIPT_TESTS))
 check-races: sim $(KERNEL_TESTS) ## run the kernels' tests on simulated GPUs that look for races and for memory that nothing wrote

@@ -1,4 +1,4 @@
-# bench.mk - measures, and runs the kernels' tests on an NVIDIA GPU
+# bench.mk - measures
 
 GPU_BENCH := $(H)/bench-gpu
 GPU_BENCH_SOURCES := $(wildcard tests/bench/gpu/*.c)
@@ -17,20 +17,6 @@ PLAIN_CUBINS := $(patsubst tests/bench/gpu/%.hip,$(B)/hsaco/$(BENCH_ARCH)/%.cubi
 bench-gpu: $(GPU_BENCH) $(MODULES:%=$(B)/hsaco/$(BENCH_ARCH)/%.cubin) $(PLAIN_CUBINS) ## time the kernels on an NVIDIA GPU (BENCH='GLOB', PEER=FOLDERS)
 	@$(GPU_BENCH) shapes '$(BENCH)' $(SHAPES) $(B)/hsaco/$(BENCH_ARCH) $(PEER)
 	@$(GPU_BENCH) large '$(BENCH)' $(B)/hsaco/$(BENCH_ARCH)
-
-# The programs of tests/kernels on the NVIDIA GPU, twice: with the pack as it is,
-# and with its PTX alone, which the driver compiles.
-# `make check-gpu ARCHS="gfx942 sm_90 compute_80"`
-PTX_TESTS := $(KERNEL_TESTS:$(H)/test/kernels/%=$(H)/test/ptx/%)
-$(H)/ptx/libkpack.a: $(H)/libkpack.a $(H)/kpack
-	@mkdir -p $(@D)
-	@$(H)/kpack prune $< $(addprefix --keep ,$(filter compute_%,$(ARCHS))) -o $@
-$(PTX_TESTS): $(H)/test/ptx/%: $(H)/obj/tests/kernels/%.o $(HARNESS) $(H)/ptx/libkpack.a
-	@mkdir -p $(@D)
-	@$(CC) $(LDFLAGS) $(SAN_FLAGS) -o $@ $^ -ldl -lm -pthread $(PACK_CODEC_LIBS)
-check-gpu: $(KERNEL_TESTS) $(if $(filter compute_%,$(ARCHS)),$(PTX_TESTS)) ## test the kernels on an NVIDIA GPU (ARCHS with sm_NN or compute_NN)
-	$(if $(KPACK_NV_ARCHS),,@echo "make check-gpu: ARCHS='$(ARCHS)' has nothing for NVIDIA; give ARCHS='gfx942 sm_90 compute_80'" >&2; exit 1)
-	@$(call RUN_TESTS,KPK_HIP_LIBRARY=/nowhere JOBS=1) $^
 
 # Kernels written plainly, to compare with; no module of the pack.
 $(PLAIN_CUBINS): $(B)/hsaco/$(BENCH_ARCH)/%.cubin: tests/bench/gpu/%.hip $(wildcard kernels/include/*.h)
@@ -106,7 +92,7 @@ bench-import: $(MAKERS) $(B)/kpack-gen ## time the import of 2,900 made code obj
 bench-size: hsaco ## measure sizes and times of plain and compressed packs (needs clang-tools)
 	@$(own_make) ARCHS='$(KPACK_AMD_ARCHS)' tests/bench/size/run $(B)
 
-.PHONY: check-gpu bench-size bench-import bench-gpu bench-sim bench-table
+.PHONY: bench-size bench-import bench-gpu bench-sim bench-table
 
 # kpack's own part of a launch, typed and not, under the tests' fake HIP.
 LAUNCH_BENCH := $(H)/test/unit/bench_launch

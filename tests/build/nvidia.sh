@@ -4,6 +4,7 @@ set -u
 # shellcheck source=tests/checks.sh
 . "$(dirname "$0")/../checks.sh"
 
+H=${H:-build}
 gen=$(realpath "${B:-build}/kpack-gen")
 tree=$WORK/tree
 copy_tree "$tree" "$ROOT/kernels/vector_add.hip"
@@ -79,6 +80,25 @@ check "the compressed pack is whole" says "3 right, 0 damaged" \
     "$tree/packed/kpack" verify "$tree/packed/kpack"
 check "a pack for NVIDIA alone" build NVCC="$nvcc" B=alone ARCHS="sm_90 compute_80"
 check "which has no names of arguments" says "vector_add" "$tree/alone/kpack" list
+
+# ---- the example of src/README.md, on simulated GPUs and a stand-in for a card ----
+
+on_both() {
+    "${CC:-cc}" -std=c11 -Wall -Wextra -Werror "$ROOT/tests/install/on_both/on_both.c" \
+        "-I$tree/build/include" "-I$ROOT/include" "$tree/build/libkpack.a" -ldl -pthread -o "$WORK/on_both"
+}
+device() { # line: a program built once, which finds all three
+    STAND_IN_DEVICES=90,120 KPK_CUDA_LIBRARY=$(realpath "$ROOT/$H/test/gpu/stand_in.so") \
+        LD_LIBRARY_PATH=$ROOT/$H/sim KPK_SIM_DEVICES=gfx942 "$WORK/on_both" >"$WORK/said" 2>&1
+    cat "$WORK/said"
+    grep -qF -e "$1" "$WORK/said"
+}
+if [ -z "${SAN-}" ]; then
+    check "the example for both compiles" on_both
+    check "AMD's GPU is right" device "device 0: AMD Instinct MI300X (simulated), gfx942:sramecc+:xnack-, runs gfx942: right"
+    check "an sm_90 takes its cubin" device "device 1: Fake CUDA 0, sm_90, runs sm_90a: "
+    check "an sm_120 takes PTX" device "device 2: Fake CUDA 1, sm_120, runs compute_80: "
+fi
 
 # ---- make dist ----
 

@@ -212,7 +212,7 @@ static void make_image(struct image *image)
 }
 
 /* A module with kernel k and the image as its only code object. */
-static const char strings[] = "\0k\0m\0gfx90a";
+static const char strings[] = "\0k\0m\0gfx90a\0sm_90\0compute_90";
 static const struct kpk_kernel_desc kernels[] = {{1, 0, 0, 0}};
 static const struct kpk_kernel_attrs attrs[] = {{.max_block = 1}};
 static struct {
@@ -253,6 +253,69 @@ static void test_symbols_are_kernels_and_global_variables(void **state)
     assert_status(kpk_module_symbols(&module, 0, NULL, 4, &n), KPK_ERR_ARG);
     assert_status(kpk_module_symbols(&module, 0, symbols, 4, NULL),
                   KPK_ERR_ARG);
+}
+
+/* The image as a cubin has it: symbols that are not dynamic, local variables.
+ */
+static const struct kpk_code_object cubins[] = {
+    {12, 130, &blob.head, attrs, {0}, NULL},
+    {18, 78, &blob.head, attrs, {0}, NULL}};
+static const struct kpk_module of_nvidia = {.format = KPK_FORMAT_VERSION,
+                                            .name = 3,
+                                            .strings = strings,
+                                            .kernels = kernels,
+                                            .objects = cubins,
+                                            .nkernels = 1,
+                                            .nobjects = 2};
+
+static void test_symbols_of_a_cubin_are_local_too(void **state)
+{
+    kpk_symbol symbols[4];
+    size_t n = 0;
+
+    (void)state;
+    make_image(&blob.image);
+    blob.head.nbytes = sizeof(blob.image);
+    blob.image.header[7] = 0x41;
+    put(blob.image.header + 18, 190, 2);
+    assert_status(kpk_module_symbols(&of_nvidia, 0, symbols, 4, &n),
+                  KPK_ERR_FORMAT);         /* dynamic ones are not looked for */
+    put(blob.image.sections[1] + 4, 2, 4); /* SHT_SYMTAB */
+    put_symbol(blob.image.symbols[2], 0, 0, 2, 1, 4); /* a function's code */
+    assert_ok(kpk_module_symbols(&of_nvidia, 0, symbols, 4, &n));
+    assert_int_equal(n, 3);
+    assert_string_equal(symbols[0].name, "k");
+    assert_int_equal(symbols[0].kind, KPK_SYMBOL_KERNEL);
+    assert_string_equal(symbols[1].name, "table");
+    assert_string_equal(symbols[2].name, "local");
+    assert_int_equal(symbols[2].kind, KPK_SYMBOL_VARIABLE);
+    assert_int_equal(symbols[2].nbytes, 8);
+    blob.image.names[14] = '$'; /* as literals of text are called */
+    assert_ok(kpk_module_symbols(&of_nvidia, 0, symbols, 4, &n));
+    assert_int_equal(n, 2);
+    blob.image.names[14] = 'l';
+    put_symbol(blob.image.symbols[4], 14, 0, 2, 1, 8); /* a device function */
+    assert_ok(kpk_module_symbols(&of_nvidia, 0, symbols, 4, &n));
+    assert_int_equal(n, 2);
+    put_symbol(blob.image.symbols[4], 14, 2, 1, 1, 8); /* weak */
+    assert_ok(kpk_module_symbols(&of_nvidia, 0, symbols, 4, &n));
+    assert_int_equal(n, 2);
+}
+
+static void test_ptx_has_no_symbols(void **state)
+{
+    kpk_symbol symbols[4];
+    size_t n = 7;
+
+    (void)state;
+    memset(&blob.image, ' ', sizeof(blob.image));
+    memcpy(&blob.image, ".version 7.8", 12);
+    blob.head.nbytes = sizeof(blob.image) - 1;
+    assert_status(kpk_module_symbols(&of_nvidia, 1, symbols, 4, &n),
+                  KPK_ERR_UNSUPPORTED);
+    assert_message("module m for compute_90 is PTX, a text without a symbol "
+                   "table: ask a cubin of the module");
+    assert_int_equal(n, 7);
 }
 
 /* A table of names that is empty, and a name too short for a kernel's end. */
@@ -374,6 +437,8 @@ int main(void)
         TEST(test_occupancy_asks_hip),
         TEST(test_load_options_reach_hip),
         cmocka_unit_test(test_symbols_are_kernels_and_global_variables),
+        cmocka_unit_test(test_symbols_of_a_cubin_are_local_too),
+        cmocka_unit_test(test_ptx_has_no_symbols),
         cmocka_unit_test(test_symbols_of_odd_tables_of_names),
         cmocka_unit_test(test_symbols_of_a_damaged_file_are_refused_or_fewer),
         TEST(test_questions_without_their_function_are_refused),

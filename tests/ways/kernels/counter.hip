@@ -1,5 +1,5 @@
 /* counter.hip - a grid that waits for all its blocks, twice over a variable */
-#include <hip/hip_runtime.h>
+#include "both.h"
 
 extern "C" {
 __device__ unsigned step = 1;

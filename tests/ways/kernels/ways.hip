@@ -1,5 +1,5 @@
 /* ways.hip - kernels that show whether a way to launch or to inspect works */
-#include <hip/hip_runtime.h>
+#include "both.h"
 
 /* ---- device variables ---- */
 

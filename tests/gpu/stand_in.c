@@ -1,0 +1,123 @@
+/* stand_in.c - the unit tests' fake CUDA driver, told by the environment
+ *
+ *   STAND_IN_DEVICES     "90,120": an sm_90 and an sm_120
+ *   STAND_IN_PARAMS      "0:8,8:4": offsets and sizes of all kernels'
+ * parameters STAND_IN_ATTRIBUTES  "1024,0,0,16,40": of all kernels, from number
+ * 0 on
+ *
+ * It runs nothing: what stands in for a card proves how programs are built,
+ * found and told apart, and what they make of the driver's answers.
+ */
+#define cuFuncGetAttribute fakes_cuFuncGetAttribute
+#include "../unit/fake_cuda.c"
+#undef cuFuncGetAttribute
+
+/* The numbers of a list, each behind one other character. */
+static int numbers_of(const char *variable, int *out, int most)
+{
+    const char *at = getenv(variable);
+    int n = 0;
+
+    while (at && *at && n < most) {
+        char *end;
+
+        out[n++] = (int)strtol(at, &end, 10);
+        at = *end ? end + 1 : end;
+    }
+    return n;
+}
+
+__attribute__((constructor)) static void read_environment(void)
+{
+    fake_cuda.version = 13000;
+    fake_cuda.ndevices =
+        numbers_of("STAND_IN_DEVICES", fake_cuda.capability, 4);
+}
+
+FUNCTION(cuFuncGetAttribute,
+         (int *out, int attribute, struct function *function))
+{
+    int values[16];
+    const int n = numbers_of("STAND_IN_ATTRIBUTES", values, 16);
+
+    if (attribute < 0 || attribute >= n)
+        return fakes_cuFuncGetAttribute(out, attribute, function);
+    *out = values[attribute];
+    return SUCCESS;
+}
+
+FUNCTION(cuFuncGetParamInfo, (struct function * function, size_t index,
+                              size_t *offset, size_t *nbytes))
+{
+    int values[64];
+    const int n = numbers_of("STAND_IN_PARAMS", values, 64);
+
+    (void)function;
+    if (2 * index + 1 >= (size_t)n)
+        return INVALID_VALUE;
+    *offset = (size_t)values[2 * index];
+    *nbytes = (size_t)values[2 * index + 1];
+    return SUCCESS;
+}
+
+/* What tests/ways calls beside kpack. */
+
+FUNCTION(cuCtxSetCurrent, (struct context * context))
+{
+    ENTER();
+    stack[0] = context;
+    depth = context != NULL;
+    return SUCCESS;
+}
+
+static int make_handle(void **out)
+{
+    *out = malloc(1);
+    return *out ? SUCCESS : UNKNOWN;
+}
+
+static int give_back(void *handle)
+{
+    free(handle);
+    return SUCCESS;
+}
+
+FUNCTION(cuStreamCreate, (void **out, unsigned flags))
+{
+    ENTER_CONTEXT();
+    (void)flags;
+    return make_handle(out);
+}
+
+FUNCTION(cuStreamDestroy_v2, (void *stream))
+{
+    ENTER_CONTEXT();
+    return give_back(stream);
+}
+
+FUNCTION(cuEventCreate, (void **out, unsigned flags))
+{
+    ENTER_CONTEXT();
+    (void)flags;
+    return make_handle(out);
+}
+
+FUNCTION(cuEventDestroy_v2, (void *event))
+{
+    ENTER_CONTEXT();
+    return give_back(event);
+}
+
+FUNCTION(cuEventSynchronize, (void *event))
+{
+    ENTER_CONTEXT();
+    (void)event;
+    return SUCCESS;
+}
+
+FUNCTION(cuEventElapsedTime, (float *ms, void *start, void *stop))
+{
+    ENTER_CONTEXT();
+    *ms = start == stop ? 0 : 1;
+    return SUCCESS;
+}
