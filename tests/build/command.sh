@@ -85,6 +85,7 @@ check "select says ARCHS" says "gfx9999\"" "$kpack" select gfx9999
 check "select, no target ID" status 2 "$kpack" select "$processor:what"
 check "extract, none fits" status 1 "$kpack" extract "$module" gfx9999
 check "run without a HIP runtime" status 3 env KPK_HIP_LIBRARY=/nowhere.so LD_LIBRARY_PATH='' "$kpack" run
+check "a file called -" status 1 "$kpack" list -
 check "full disk, list" status 4 sh -c "'$kpack' list >/dev/full"
 check "full disk, extract" status 4 "$kpack" extract "$module" "$target" -o /dev/full
 check "full disk, a sentence" says "No space left on device" sh -c "'$kpack' info '$module' 2>&1 >/dev/full"
@@ -171,9 +172,12 @@ print(hashlib.sha256(b"".join(struct.pack("<f", i % 8 + 0.5) for i in range(1000
     check "run, too few arguments" says "vector_add takes 4 arguments, 1 was given" \
         "$kpack" run vector_add f32x9:1
     for word in f31:1 f32 f32x0:1 f32x:1 f32x-1:1 f32xx2:1 f32x2:ramps u8:256 u8:-1 i8:128 i8:-129 u32:1x \
-        "f32x9:@$WORK/two" f32x2:@/nowhere "" x:1; do
+        "f32x9:@$WORK/two" "f32x1:@$WORK/two" f32x2:@/nowhere "" x:1 u8: u8x1: f32: f32:1x u64:18446744073709551616 \
+        u32:--5 f32x18446744073709551616:1 f64x2305843009213693953:1; do
         check "run, argument '$word'" status 2 "$kpack" run vector_add "$word"
     done
+    check "run, no pointer" status 0 "$kpack" run vector_add null f32x1:1 f32x1:1 u32:0
+    check "run -s, no number" status 2 "$kpack" run vector_add u32:1 -s x
     check "run, no such shape" status 2 "$kpack" run vector_add u32:1 -b 0
     check "run --json" is_json "$kpack" run -d 0 -k "vector_add" --json
     check "run, no such device" status 3 "$kpack" run -d 99

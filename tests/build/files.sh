@@ -131,6 +131,77 @@ END
     check "an object file's byte $field" says_zeros "$WORK/odd.a"
 done
 
+for what in "no sections" "sections nowhere" "content nowhere" "alignment of 3" "alignment of a MiB" \
+    "a symbol within" "a relocation"; do
+    python3 - "$small" "$WORK/odd.a" "$what" <<'END'
+import struct, sys
+b = bytearray(open(sys.argv[1], "rb").read())
+what = sys.argv[3]
+elf = b.index(b"\x7fELF", 8)
+sections_at, = struct.unpack_from("<Q", b, elf + 40)
+count, = struct.unpack_from("<H", b, elf + 60)
+headers = [elf + sections_at + 64 * i for i in range(count)]
+kinds = [struct.unpack_from("<I", b, h + 4)[0] for h in headers]
+# That of the code object, by its head.
+head = b.index(b"KPACK BLOB", elf)
+mine = next(i for i, h in enumerate(headers) if kinds[i] == 1 and
+            struct.unpack_from("<Q", b, h + 32)[0] and elf + struct.unpack_from("<Q", b, h + 24)[0] == head)
+if what == "no sections":
+    struct.pack_into("<H", b, elf + 60, 0)
+elif what == "sections nowhere":
+    struct.pack_into("<Q", b, elf + 40, 1 << 40)
+elif what == "content nowhere":
+    struct.pack_into("<Q", b, headers[mine] + 24, 1 << 40)
+elif what == "alignment of 3":
+    struct.pack_into("<Q", b, headers[mine] + 48, 3)
+elif what == "alignment of a MiB":
+    struct.pack_into("<Q", b, headers[mine] + 48, 1 << 20)
+elif what == "a symbol within":
+    table = headers[kinds.index(2)]
+    at, n = struct.unpack_from("<QQ", b, table + 24)
+    for symbol in range(elf + at, elf + at + n, 24):
+        if struct.unpack_from("<H", b, symbol + 6)[0] == mine:
+            struct.pack_into("<Q", b, symbol + 8, 64)
+elif what == "a relocation":  # of that section, in another one's header
+    other = next(h for i, h in enumerate(headers) if kinds[i] == 3)
+    struct.pack_into("<I", b, other + 4, 4)
+    struct.pack_into("<I", b, other + 44, mine)
+open(sys.argv[2], "wb").write(b)
+END
+    check "an object file with $what" says_zeros "$WORK/odd.a"
+done
+
+# Archives as others make them: with no index, and with one of eight bytes.
+ar rcS "$WORK/no-index.a" "$WORK"/members/*.o
+python3 - "$small" "$WORK/long-index.a" <<'END'
+import struct, sys
+b = open(sys.argv[1], "rb").read()
+size = int(b[56:66])
+index = b[68:68 + size]
+count, = struct.unpack_from(">I", index)
+places = struct.unpack_from(">%dI" % count, index, 4)
+def make(delta):
+    new = struct.pack(">Q", count) + b"".join(struct.pack(">Q", p + delta) for p in places) + index[4 + 4 * count:]
+    return new + b"\0" * (len(new) % 2)
+grown = len(make(0)) - (size + size % 2)
+new = make(grown)
+header = b"%-16s" % b"/SYM64/" + b[24:56] + b"%-10d" % len(new) + b"`\n"
+open(sys.argv[2], "wb").write(b[:8] + header + new + b[68 + size + size % 2:])
+END
+for kind in no-index long-index; do
+    shrinks_too() {
+        "$kpack" prune "$WORK/$kind.a" --keep "$last" -o "$WORK/out.a" && "$kpack" verify "$WORK/out.a" &&
+            [ "$(targets_of "$WORK/out.a")" = "$last" ] && [ "$(wc -c <"$WORK/out.a")" -lt "$(wc -c <"$WORK/$kind.a")" ] &&
+            nm "$WORK/out.a" >/dev/null
+    }
+    check "an archive with $kind" shrinks_too
+done
+check "prune --keep nothing" sh -c "'$kpack' prune '$small' --keep ''; [ \$? -eq 2 ]"
+printf '!<arch>\nhalf a header' >"$WORK/half.a"
+refuse "prune of an archive without packs" "holds no pack" "$kpack" prune "$WORK/half.a" --keep x
+{ cat "$small" && printf 'half a header'; } >"$WORK/half.a"
+check "what is behind the last member" writes_nothing "damaged or cut short" "$WORK/half.a"
+
 # Two in one section: what goes is zeroed, and what stays stays.
 ld -r -o "$WORK/both.o" "$WORK"/members/*.o
 ar rcs "$WORK/both.a" "$WORK/both.o"
