@@ -9,16 +9,27 @@ BRANCHES_PROGRAMS = $(patsubst $(H)/%,$(BRANCHES_B)/%,$(UNIT_TESTS) $(BUILD_TEST
 # The longest first: two run at a time.
 BRANCHES_SCRIPTS := $(addprefix tests/build/,packs.sh faults.sh nvidia.sh import.sh refusals.sh files.sh second_names.sh \
   launchers.sh command.sh run.sh manual.sh)
+# The seeds of the fuzz targets are damaged files of every kind.
+OVER_NAMES := bundle codeobj compressed csv cubin metadata program ptx scan symbols
+OVER_BINS  := $(OVER_NAMES:%=$(BRANCHES_B)/over/%)
+over_parts := $(patsubst %.c,$(H)/obj/%.o,tests/fuzz/over_files.c tests/fuzz/mutate.c tests/import/code_object.c \
+  $(filter-out gen/kpack-gen.c,$(GEN_SOURCES)) $(addprefix src/cmd/,memory.c scan.c objfile.c zstd.c) \
+  tests/unit/fake_hip.c tests/unit/fake_load.c) $(LIB_OBJECTS)
+$(H)/over/%: $(H)/obj/tests/fuzz/fuzz_%.o $(over_parts)
+	@mkdir -p $(@D)
+	@$(CC) $(LDFLAGS) $(SAN_FLAGS) -rdynamic -o $@ $^ $(GEN_LIBS) -ldl -pthread
 branches_cc := $(CURDIR)/tests/branches/cc
 
-coverage-src: sim ## branches of runtime, command and generator that no test takes
+coverage-src: sim $(B)/fuzz/seeds ## branches of runtime, command and generator that no test takes
 	@REAL_CC='$(CC)' $(MAKE) --no-print-directory B=$(BRANCHES_B) H=$(BRANCHES_B) CC='$(branches_cc)' SAN= \
 	  MODULES='vector_add affine' ARCHS='gfx942 gfx1100' COMPRESS=none EMBED=xxd IMPORT= \
-	  all $(BRANCHES_PROGRAMS) $(BRANCHES_B)/kpack-compress $(MAKERS:$(H)/%=$(BRANCHES_B)/%)
+	  all $(BRANCHES_PROGRAMS) $(OVER_BINS) $(BRANCHES_B)/kpack-compress $(MAKERS:$(H)/%=$(BRANCHES_B)/%)
+	@ln -sfn $(CURDIR)/$(H)/sim $(BRANCHES_B)/sim
 	@find $(BRANCHES_B) -name '*.gcda' -delete; rm -rf $(BRANCHES_B)/scripts
-	@REAL_CC='$(CC)' LD_LIBRARY_PATH=$(CURDIR)/$(H)/sim:$$LD_LIBRARY_PATH KPK_SIM_DEVICES=gfx942,gfx1100 \
+	-@REAL_CC='$(CC)' LD_LIBRARY_PATH=$(CURDIR)/$(H)/sim:$$LD_LIBRARY_PATH KPK_SIM_DEVICES=gfx942,gfx1100 \
 	  KPACK_COVERAGE=$(CURDIR)/$(BRANCHES_B)/scripts $(own_make) B='$(BRANCHES_B)' H='$(BRANCHES_B)' MODULES='vector_add affine' \
 	  CC='$(branches_cc)' SAN= tests/run $(BRANCHES_SCRIPTS) $(BRANCHES_PROGRAMS)
+	@for n in $(OVER_NAMES); do $(BRANCHES_B)/over/$$n $(B)/fuzz/seeds/$$n tests/fuzz/seeds/$$n >/dev/null || exit 1; done
 	@rm -f null.gcno # of what was compiled into /dev/null
 	@tests/branches/branches.py tests/branches/branches.csv $(BRANCHES_B)/obj/src $(BRANCHES_B)/obj/gen $(BRANCHES_B)/tool $(BRANCHES_B)/scripts
 

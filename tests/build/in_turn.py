@@ -58,7 +58,8 @@ def main():
     right, files = run(COUNT_TO=counted)
     with open(counted) as file:
         total = int(file.read())
-    if right.returncode != 0 or total < 1:
+    # Linked, faults.c sees none of the C library's own calls.
+    if right.returncode != 0 or (total < 1 and os.environ.get("PRELOAD")):
         print(f"it does not work: status {right.returncode}, {total} calls: {right.stderr}")
         return 1
     turns = list(range(1, min(total, FIRST) + 1))

@@ -258,7 +258,7 @@ build() { # compiler file output [flags]
 case " $MODULES " in
 *" affine "*)
     check "a C program" build "$CC" run.c run -std=c99 -Wall -Wextra -Werror
-    check "a C++ program" build g++ run.cc runcc -std=c++11 -Wall -Wextra -Werror
+    check "a C++ program" build g++ run.cc runcc ${KPACK_COVERAGE:+--coverage} -std=c++11 -Wall -Wextra -Werror
     for device in $(echo "${KPK_SIM_DEVICES-}" | tr , ' '); do
         for program in run runcc; do
             check "$program on $device" env KPK_SIM_DEVICES="$device" sh -c \

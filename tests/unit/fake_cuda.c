@@ -30,6 +30,7 @@ struct context {
 };
 
 struct module {
+    struct module *next; /* what is not given back is the driver's own */
     int device;
     int nfunctions;
     struct function {
@@ -38,6 +39,7 @@ struct module {
     } functions[16];
 };
 
+static struct module *modules;
 static struct context primaries[4];
 static struct context hosts_own = {-1};
 static _Thread_local struct context *stack[FAKE_CUDA_DEPTH];
@@ -241,6 +243,8 @@ static int load(struct module **out, int ptx)
     if (!m)
         return UNKNOWN;
     m->device = get_current();
+    m->next = modules;
+    modules = m;
     fake_cuda.nptx += ptx;
     atomic_fetch_add(&fake_cuda.live, 1);
     *out = m;
@@ -287,6 +291,11 @@ FUNCTION(cuModuleUnload, (struct module * module))
 {
     ENTER_CONTEXT();
     atomic_fetch_add(&fake_cuda.nviolations, module->device != get_current());
+    for (struct module **at = &modules; *at; at = &(*at)->next)
+        if (*at == module) {
+            *at = module->next;
+            break;
+        }
     free(module);
     atomic_fetch_sub(&fake_cuda.live, 1);
     return SUCCESS;
