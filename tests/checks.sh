@@ -5,6 +5,7 @@
 #   refuse TEXT WORDS COMMAND...
 #                            a case: the command fails and says WORDS
 #   skip WHY                 a case that cannot run here
+#   need_nvcc WHAT           sets nvcc; without one WHAT is skipped, and all else
 #   finish                   the last line; exits
 #
 # ROOT is the tree, WORK a folder that is removed at exit, and `plain_make` a
@@ -67,6 +68,19 @@ finish() {
     echo "$last"
     [ "$checks_failed" -eq 0 ] && [ $((checks_passed + checks_skipped)) -gt 0 ]
     exit
+}
+
+need_nvcc() { # what cannot run without
+    nvcc=
+    for candidate in "${NVCC:-}" /usr/local/cuda/bin/nvcc nvcc \
+        "${XDG_DATA_HOME:-${HOME:-/root}/.local/share}"/kpack/cuda/nvidia/*/bin/nvcc; do
+        if command -v "$candidate" >/dev/null 2>&1; then
+            nvcc=$(command -v "$candidate")
+            return
+        fi
+    done
+    skip "there is no nvcc: $1"
+    finish
 }
 
 plain_make() {

@@ -20,17 +20,7 @@ run() { # make's words
 refuse "no target of NVIDIA's" "has nothing for NVIDIA; give ARCHS='gfx942 sm_90 compute_80'" \
     run ARCHS=gfx942 check-gpu
 
-nvcc=
-for candidate in "${NVCC:-}" /usr/local/cuda/bin/nvcc nvcc; do
-    if command -v "$candidate" >/dev/null 2>&1; then
-        nvcc=$(command -v "$candidate")
-        break
-    fi
-done
-if [ -z "$nvcc" ]; then
-    skip "there is no nvcc: its tests are not built"
-    finish
-fi
+need_nvcc "its tests are not built"
 
 # The simulated GPU is there already.
 mkdir -p "$WORK/b"

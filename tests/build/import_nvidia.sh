@@ -143,17 +143,7 @@ refuse "a module twice for one target" "a second code object of module twice for
 
 # ---- what compilers make ----
 
-nvcc=
-for candidate in "${NVCC:-}" /usr/local/cuda/bin/nvcc nvcc; do
-    if command -v "$candidate" >/dev/null 2>&1; then
-        nvcc=$(command -v "$candidate")
-        break
-    fi
-done
-if [ -z "$nvcc" ]; then
-    skip "there is no nvcc: its own cubins and PTX are not imported"
-    finish
-fi
+need_nvcc "its own cubins and PTX are not imported"
 real=$WORK/real
 mkdir -p "$real/sm_80" "$real/sm_90a" "$real/compute_80"
 cat >"$WORK/tile.cu" <<'END'

@@ -22,17 +22,7 @@ done
 refuse "no nvcc is one sentence" "sm_90 needs nvcc, which is not here: give NVCC=" \
     build ARCHS="gfx942 sm_90" NVCC=/nowhere/nvcc
 
-nvcc=
-for candidate in "${NVCC:-}" nvcc /usr/local/cuda/bin/nvcc; do
-    if command -v "$candidate" >/dev/null 2>&1; then
-        nvcc=$(command -v "$candidate")
-        break
-    fi
-done
-if [ -z "$nvcc" ]; then
-    skip "there is no nvcc: packs with cubins and PTX are not built"
-    finish
-fi
+need_nvcc "packs with cubins and PTX are not built"
 
 check "a pack for both vendors builds" build NVCC="$nvcc" \
     ARCHS="gfx942 sm_80 sm_90a compute_80"
