@@ -14,6 +14,7 @@
 #   tests/model/               a language model on the pack (model.mk)
 #   tests/matrix/              the wave-level product of matrix/unit.h
 #   tests/random/              random numbers for dieharder, by hand
+#   tests/attention/           an example over module attention, and its plans
 #   tests/ways/                every way to launch and inspect, a pack of its own
 #   tests/gpu/                 what `make check-gpu` runs beside these (gpu.mk)
 #   tests/import/              makes code objects, bundles and trees of them
@@ -65,6 +66,7 @@ pack_make = env -u MAKEFLAGS -u MAKELEVEL $(MAKE) --no-print-directory KPACK_GEN
 include tests/ways/ways.mk
 include tests/matrix/matrix.mk
 include tests/random/random.mk
+include tests/attention/attention.mk
 include tests/asm/asm.mk
 include tests/model/model.mk
 include tests/fuzz/fuzz.mk
@@ -72,7 +74,7 @@ include tests/demo/demo.mk
 include tests/gpu/gpu.mk
 # The whole pack on simulated GPUs: do contiguous kernels waste memory traffic?
 MEMORY_TEST := $(if $(GPU)$(filter-out $(MODULES),$(ALL_MODULES)),,$(H)/bench-memory)
-TEST_PROGRAMS := $(MEMORY_TEST) $(DEMO_TEST) $(MODEL_TESTS) $(UNIT_TESTS) $(FUZZ_TESTS) $(WAYS_TEST) $(MATRIX_TEST) $(PLAN_TEST) $(ASM_TEST) $(SIM_TESTS) $(THUNK_TEST) $(CORPUS_TEST) $(PROGRAM_TESTS) $(BUILD_TESTS) $(KERNEL_TESTS)
+TEST_PROGRAMS := $(MEMORY_TEST) $(DEMO_TEST) $(MODEL_TESTS) $(UNIT_TESTS) $(FUZZ_TESTS) $(WAYS_TEST) $(MATRIX_TEST) $(PLAN_TEST) $(MHA_TEST) $(ASM_TEST) $(SIM_TESTS) $(THUNK_TEST) $(CORPUS_TEST) $(PROGRAM_TESTS) $(BUILD_TESTS) $(KERNEL_TESTS)
 # Two tests run at a time. The longest come first, so that both end together.
 LONGEST := %/conv %/unary %/binary %/amd.sh %/reduce %/own.sh %/dist.sh %/indexing %/affine
 longest_first = $(foreach t,$(LONGEST),$(filter $(t),$(1))) $(filter-out $(LONGEST),$(1))

@@ -513,16 +513,18 @@ $(KPACK_B)/obj/pack/pack.kpk-zstd.o: $(KPACK_CODECS)/zstd.c $(KPACK_B)/stamp/emb
 $(eval $(call KPACK_EMBED_RULES,dictionary,kpk-dictionary))
 endif
 
-# What a module has for hosts beside its kernels: host/NAME_WORD.c and .h.
+# What a module has for hosts beside its kernels: host/NAME_WORD.c and .h, or a
+# header alone, such as that of a struct that the kernels take.
 ifeq ($(IMPORT),)
 KPACK_HOST := $(basename $(notdir $(wildcard $(KPACK_MODULES:%=$(KPACK_KERNELS)/host/%_*.c))))
+KPACK_HOST_HEADERS := $(basename $(notdir $(wildcard $(KPACK_MODULES:%=$(KPACK_KERNELS)/host/%_*.h))))
 PACK_OBJECTS += $(KPACK_HOST:%=$(KPACK_B)/obj/pack/pack.host-%.o)
-PACK_LAUNCHERS += $(KPACK_HOST:%=$(KPACK_B)/include/kpack/$(PACK)/%.h)
-$(KPACK_HOST:%=$(KPACK_B)/include/kpack/$(PACK)/%.h): $(KPACK_B)/include/kpack/$(PACK)/%.h: $(KPACK_KERNELS)/host/%.h
+PACK_LAUNCHERS += $(KPACK_HOST_HEADERS:%=$(KPACK_B)/include/kpack/$(PACK)/%.h)
+$(KPACK_HOST_HEADERS:%=$(KPACK_B)/include/kpack/$(PACK)/%.h): $(KPACK_B)/include/kpack/$(PACK)/%.h: $(KPACK_KERNELS)/host/%.h
 	@mkdir -p $(@D)
 	@cp $< $@
 $(KPACK_HOST:%=$(KPACK_B)/obj/pack/pack.host-%.o): $(KPACK_B)/obj/pack/pack.host-%.o: $(KPACK_KERNELS)/host/%.c \
-    $(KPACK_KERNELS)/host/%.h $(KPACK_INCLUDE)/kpack.h $(KPACK_B)/stamp/embed
+    $(wildcard $(KPACK_KERNELS)/host/*.h) $(KPACK_INCLUDE)/kpack.h $(KPACK_B)/stamp/embed
 	@mkdir -p $(@D)
 	@$(KPACK_CC) $@ $<
 endif

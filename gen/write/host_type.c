@@ -490,7 +490,11 @@ void host_write_includes(FILE *f, const struct host_types *h)
             repeated |=
                 h->used[q] &&
                 strcmp(cell(h->table, q, h->header_column), header) == 0;
-        if (h->used[r] && *header && !repeated)
+        if (!h->used[r] || !*header || repeated)
+            continue;
+        if (strncmp(header, "./", 2) == 0) /* beside the launchers */
+            fprintf(f, "#include \"%s\"\n", header + 2);
+        else
             fprintf(f, "#include <%s>\n", header);
     }
 }

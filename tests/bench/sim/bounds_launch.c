@@ -4,7 +4,10 @@
  */
 #include "bounds.h"
 
+#include "../../../kernels/host/attention_args.h"
+
 #include <fnmatch.h>
+#include <stdlib.h>
 #include <string.h>
 
 static uint64_t div_up(uint64_t a, uint64_t b)
@@ -355,6 +358,90 @@ static void random_numbers(struct bench_launch *l, struct shape_use *use,
     l->nbytes = (double)(n * size_of(s->kernel));
 }
 
+/* ---- attention ---- */
+
+/* What the number behind a kernel's type says. */
+static uint32_t head_size(const char *kernel)
+{
+    const char *name = strstr(kernel, "f16_");
+
+    return name ? (uint32_t)strtoul(name + 4, NULL, 10) : 64;
+}
+
+static void *at(uint64_t address)
+{
+    return (void *)(uintptr_t)address;
+}
+
+/* `nbytes` of K and V each; all else of the struct is there */
+static void attend(struct bench_launch *l, kpk_attention_args *a, double nbytes)
+{
+    uint64_t words[sizeof(*a) / sizeof(uint64_t)];
+    const double q = (double)a->b * a->seqlen_q * a->h * a->d;
+
+    a->q = at(shape_memory((uint64_t)q * 2));
+    a->k = at(shape_memory((uint64_t)nbytes));
+    a->v = at(shape_memory((uint64_t)nbytes));
+    a->o = at(shape_memory((uint64_t)q * 2));
+    a->q_head = a->o_head = a->k_head = a->v_head = a->d;
+    a->q_row = a->o_row = (int64_t)a->h * a->d;
+    a->k_row = a->v_row = (int64_t)a->h_k * a->d;
+    a->q_batch = a->o_batch = a->q_row * a->seqlen_q;
+    a->k_batch = a->v_batch = a->k_row * a->seqlen_k;
+    a->scale = 0.1f;
+    a->window_left = a->window_right = -1;
+    memcpy(words, a, sizeof(words));
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        bench_arg(l, words[i]);
+    l->nbytes = 2 * nbytes + 4 * q;
+    l->nops = 4. * q * a->seqlen_k;
+}
+
+/* queries x keys x heads */
+static void attention(struct bench_launch *l, struct shape_use *use,
+                      const struct shape *s)
+{
+    kpk_attention_args a = {.b = 1,
+                            .h = (uint32_t)s->n[2],
+                            .h_k = (uint32_t)s->n[2],
+                            .d = head_size(s->kernel),
+                            .seqlen_q = (uint32_t)s->n[0],
+                            .seqlen_k = (uint32_t)s->n[1]};
+
+    (void)use;
+    attend(l, &a, (double)(s->n[1] * s->n[2] * a.d * 2));
+    l->grid[0] = (unsigned)((s->n[0] + 127) / 128);
+    l->grid[1] = a.h;
+    l->block[0] = 256;
+}
+
+/* sequences x keys x heads of K, four heads for each; a split of 512 keys */
+static void attention_decode(struct bench_launch *l, struct shape_use *use,
+                             const struct shape *s)
+{
+    enum { GROUP = 4, SPLIT = 512 };
+    const uint64_t blocks_nbytes = strstr(s->kernel, "_q8_0")   ? 34
+                                   : strstr(s->kernel, "_q4_0") ? 18
+                                                                : 64;
+    kpk_attention_args a = {.b = (uint32_t)s->n[0],
+                            .h = (uint32_t)s->n[2] * GROUP,
+                            .h_k = (uint32_t)s->n[2],
+                            .d = head_size(s->kernel),
+                            .seqlen_q = 1,
+                            .seqlen_k = (uint32_t)s->n[1],
+                            .splits = (uint32_t)(s->n[1] / SPLIT)};
+
+    (void)use;
+    a.partial = at(shape_memory((uint64_t)a.splits * a.b * a.h * (a.d + 1) *
+                                sizeof(float)));
+    attend(l, &a,
+           (double)(s->n[0] * s->n[1] * s->n[2] * a.d / 32 * blocks_nbytes));
+    l->grid[0] = a.splits;
+    l->grid[1] = a.h_k;
+    l->grid[2] = a.b;
+    l->block[0] = 128;
+}
+
 /* ---- quantized ---- */
 
 static const struct format {
@@ -630,6 +717,8 @@ const struct shape_family *bounds_family_of(const struct shape *shape)
         {"", {"moe_gemm_gguf_q*", 4, moe_rows}},
         {"", {"moe_gemm_*", 4, moe_tiles}},
         {"", {"moe_topk_*", 3, moe_topk}},
+        {"", {"attention_decode_*", 3, attention_decode}},
+        {"", {"attention_*", 3, attention}},
         {"", {"asort_*", 2, sort}},
         {"", {"dequantize_block_*", 2, dequantize}},
         {"", {"dequantize_mul_mat_vec_*", 2, dequantize_mat_vec}},

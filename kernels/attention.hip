@@ -1,0 +1,81 @@
+/*
+ * attention.hip - softmax(scale Q K^T + mask) V for sequences and heads
+ *
+ *   attention_{f16,bf16}_{64,128,256}
+ *   attention_decode_{f16,bf16}_{64,128,256}[_{q8_0,q4_0}]
+ *   attention_join_{f16,bf16}
+ *   set_rows_{f16,bf16,q8_0,q4_0}_{f16,f32}
+ *
+ * host/attention_args.h gives the argument; the number in a name is the largest
+ * d, which is a multiple of 8. attention_* is for many queries, and takes 128
+ * of one head in a block; attention_decode_* is for few, and takes 16 of all
+ * heads that share one of K, over one of `splits` parts of the keys. With more
+ * than one split attention_join_* follows.
+ *
+ * Grids: x over queries / 128, y over heads, z over b, 256 threads; x over
+ * splits, y over heads of K, z over b, 128 threads; x over total_q, y over
+ * heads, any block. Smaller grids loop.
+ *
+ * Tensors need no more alignment than an element's, blocks of 32 that of two
+ * bytes. Nothing is read beside the rows that lengths, windows and the block
+ * table name, and nothing is written beside o, lse and partial. K and V in
+ * blocks are rounded to the kernel's type first.
+ *
+ * Scores are summed in f32, and so are results; exponentials are cut off to the
+ * kernel's type before they are multiplied with V (layout.h). All sums are in
+ * the same order in each run.
+ *
+ * set_rows_*: row i of src, of `heads` times `cols` elements, goes to row
+ * ids[i] of dst; ids below 0 or from dst_rows on are left out. Strides are
+ * elements, of q8_0 and q4_0 multiples of 32; their rows are padded with zeros
+ * to 32. Any 1-D grid, blocks of whole groups of 32 threads; a group takes 32
+ * elements.
+ */
+#include "attention/attend.h"
+#include "attention/join.h"
+#include "attention/set_rows.h"
+
+#define PREFILL(T, D)                                                          \
+    KERNEL_UP_TO(256) attention_##T##_##D(kpk_attention_args args)             \
+    {                                                                          \
+        attention<T, D>(args);                                                 \
+    }
+#define DECODE(T, D, suffix, ...)                                              \
+    KERNEL_UP_TO(128)                                                          \
+    attention_decode_##T##_##D##suffix(kpk_attention_args args)                \
+    {                                                                          \
+        attention_decode<T, D, __VA_ARGS__>(args);                             \
+    }
+#define SIZE(T, D)                                                             \
+    PREFILL(T, D)                                                              \
+    DECODE(T, D, , PlainFormat<T>)                                             \
+    DECODE(T, D, _q8_0, Q8_0Format)                                            \
+    DECODE(T, D, _q4_0, Q4_0Format)
+#define EXPORT(T)                                                              \
+    SIZE(T, 64)                                                                \
+    SIZE(T, 128)                                                               \
+    SIZE(T, 256)                                                               \
+    KERNEL attention_join_##T(kpk_attention_args args)                         \
+    {                                                                          \
+        attention_join<T>(args);                                               \
+    }
+
+EXPORT(f16)
+EXPORT(bf16)
+
+#define SET_ROWS(to, Rows, T)                                                  \
+    KERNEL set_rows_##to##_##T(const T *src, const i64 *ids, void *dst, u64 n, \
+                               u64 dst_rows, u32 heads, u32 cols, i64 src_row, \
+                               i64 src_head, i64 dst_row, i64 dst_head)        \
+    {                                                                          \
+        Rows::set(SetRows<T>{src, ids, (u8 *)dst, n, dst_rows, heads, cols,    \
+                             src_row, src_head, dst_row, dst_head});           \
+    }
+#define SET_ROWS_OF(T)                                                         \
+    SET_ROWS(f16, PlainRows<f16>, T)                                           \
+    SET_ROWS(bf16, PlainRows<bf16>, T)                                         \
+    SET_ROWS(q8_0, Q8_0Rows, T)                                                \
+    SET_ROWS(q4_0, Q4_0Rows, T)
+
+SET_ROWS_OF(f16)
+SET_ROWS_OF(f32)

@@ -1,0 +1,59 @@
+/*
+ * attention_args.h - the one argument of module attention's kernels
+ *
+ * Softmax(scale Q K^T + mask) V, for every sequence of a batch and every head.
+ * Fill it in by name; a member that is left out is zero, which means that it is
+ * absent. Windows alone are absent below zero:
+ *
+ *     kpk_attention_args a = {.q = q, .k = k, .v = v, .o = o, ...,
+ *                             .window_left = -1, .window_right = 0}; // causal
+ *
+ * Pointers are device memory. Strides are elements, of any sign and size; the
+ * innermost dimension, d, is contiguous. Of K and V in blocks of 32 (q8_0,
+ * q4_0) strides are elements too, and multiples of 32.
+ */
+#ifndef KPACK_ATTENTION_ARGS_H
+#define KPACK_ATTENTION_ARGS_H
+
+#include <stdint.h>
+
+typedef struct kpk_attention_args {
+    const void *q, *k, *v; /* [seqlen, heads, d] of each sequence */
+    void *o;               /* the same, of q's shape */
+    float *lse;            /* out: ln of the sums of exp; -infinity where a row
+                            * sees no key. [b, h, seqlen_q], or [h, total_q] if
+                            * unpadded_lse; NULL: not wanted */
+    float *partial;        /* workspace of splits: [splits, total_q, h] times d
+                            * and 1 numbers; NULL if splits is 1 */
+    const float *alibi_slopes; /* [h], or [b, h] by alibi_batch: the slope times
+                                * the distance of query and key is taken off */
+    /* [b + 1]: sequence i has rows cu[i] to cu[i + 1] of one array. With them
+     * seqlen_q and seqlen_k are the longest. */
+    const int32_t *cu_seqlens_q, *cu_seqlens_k;
+    const int32_t *block_table;   /* [b, pages of a sequence]: where K and V lie
+                                   * in pages of page_size rows; k_batch and
+                                   * v_batch are then a page's strides, and
+                                   * cu_seqlens_k gives lengths alone */
+    const int32_t *prefix_ranges; /* [b, max_prefix_ranges, 2]: positions from,
+                                   * to; those of one range see each other,
+                                   * whatever the windows say */
+    int64_t q_batch, k_batch, v_batch, o_batch;
+    int64_t q_row, k_row, v_row, o_row;
+    int64_t q_head, k_head, v_head, o_head;
+    uint32_t alibi_batch, block_table_batch, prefix_batch; /* elements */
+    uint32_t page_size, max_prefix_ranges;
+    uint32_t b, h, h_k, d; /* h_k divides h: h / h_k heads share one of K */
+    uint32_t seqlen_q, seqlen_k;
+    uint32_t total_q; /* rows of q of all sequences; 0: b times seqlen_q */
+    uint32_t splits;  /* of attention_decode_*; 0 is 1 */
+    uint32_t unpadded_lse;
+    float scale, softcap; /* scores: softcap tanh(scale q k / softcap) */
+    /*
+     * Query i of a sequence stands at position i + seqlen_k - seqlen_q, and
+     * sees keys from window_left before it to window_right behind it; below 0:
+     * any. Causal: -1, 0.
+     */
+    int32_t window_left, window_right;
+} kpk_attention_args;
+
+#endif

@@ -1,0 +1,283 @@
+/* attention_plan.c - which kernel of module attention: see attention_plan.h
+ *
+ * A decoding kernel's block takes 16 rows, of all heads that share one of K,
+ * and a part of the keys; one for many queries takes 128 rows and all keys. The
+ * first is for as few rows as one block has, and for some more where the others
+ * would leave most of the device idle. Keys are split until the device is full,
+ * but not into parts that take less time than a launch.
+ */
+#include "attention_plan.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+/* The library's own: sets kpk_error_message(). */
+kpk_status kpk_i_fail(kpk_status status, const char *format, ...);
+
+enum { DECODE_ROWS = 16, MANY_ROWS = 128, MOST_DECODE_ROWS = 64 };
+enum { MOST_SPLITS = 128, MOST_GRID_Z = 65535, MOST_D = 256 };
+
+static const char *const type_names[] = {
+    [KPK_ATTENTION_F16] = "f16",
+    [KPK_ATTENTION_BF16] = "bf16",
+};
+static const char *const cache_names[] = {
+    [KPK_ATTENTION_SAME] = "",
+    [KPK_ATTENTION_Q8_0] = "_q8_0",
+    [KPK_ATTENTION_Q4_0] = "_q4_0",
+};
+
+static uint64_t div_up(uint64_t a, uint64_t b)
+{
+    return a / b + (a % b != 0);
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static uint64_t most(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+static uint64_t all_rows(const kpk_attention_args *a)
+{
+    return a->total_q ? a->total_q : (uint64_t)a->b * a->seqlen_q;
+}
+
+/* UINT64_MAX for more than there is */
+static uint64_t workspace_of(const kpk_attention_args *a, uint64_t splits)
+{
+    const double n = (double)splits * (double)all_rows(a) * a->h * (a->d + 1.0);
+
+    if (splits <= 1)
+        return 0;
+    return n > 1e18 ? UINT64_MAX : splits * all_rows(a) * a->h * (a->d + 1) * 4;
+}
+
+/* Keys that the queries of a sequence see at most. */
+static uint64_t seen_keys(const kpk_attention_args *a)
+{
+    if (a->window_left < 0 || a->window_right < 0 || a->prefix_ranges)
+        return a->seqlen_k;
+    return least(a->seqlen_k, (uint64_t)a->window_left +
+                                  (uint64_t)a->window_right + a->seqlen_q);
+}
+
+static kpk_status check_args(const kpk_module *module, int type, int cache,
+                             const kpk_attention_args *a,
+                             const kpk_attention_plan *out)
+{
+    if (!module || !a || !out)
+        return kpk_i_fail(KPK_ERR_ARG, "kpk_attention_choose: %s is NULL",
+                          !module ? "module"
+                          : !a    ? "args"
+                                  : "out");
+    if (type < 0 || type > KPK_ATTENTION_BF16)
+        return kpk_i_fail(KPK_ERR_ARG,
+                          "kpk_attention_choose: there is no type %d; they are "
+                          "KPK_ATTENTION_F16 and KPK_ATTENTION_BF16",
+                          type);
+    if (cache < 0 || cache > KPK_ATTENTION_Q4_0)
+        return kpk_i_fail(KPK_ERR_ARG,
+                          "kpk_attention_choose: there is no cache %d; they "
+                          "are 0 to 2, KPK_ATTENTION_SAME to "
+                          "KPK_ATTENTION_Q4_0",
+                          cache);
+    if (a->d == 0 || a->d % 8 != 0 || a->d > MOST_D)
+        return kpk_i_fail(KPK_ERR_ARG,
+                          "kpk_attention_choose: d is %lu; kernels take "
+                          "multiples of 8 up to %d",
+                          (unsigned long)a->d, MOST_D);
+    if (a->h_k == 0 || a->h % a->h_k != 0)
+        return kpk_i_fail(KPK_ERR_ARG,
+                          "kpk_attention_choose: %lu heads cannot share %lu "
+                          "heads of K; h_k must divide h",
+                          (unsigned long)a->h, (unsigned long)a->h_k);
+    return KPK_OK;
+}
+
+struct choice {
+    const kpk_module *module;
+    const char *target;
+    const kpk_attention_args *a;
+    size_t kernel;
+    int64_t room, split_keys;
+};
+
+/* Columns of the table's row for a kernel. */
+static kpk_status read_row(struct choice *c, const char *name)
+{
+    size_t table, room, keys, row;
+    const kpk_number *cells;
+    kpk_table_decl decl;
+    kpk_status st = kpk_module_find_table(c->module, "attention", &table);
+
+    if (st == KPK_OK)
+        st = kpk_table_find_column(c->module, table, "room", &room);
+    if (st == KPK_OK)
+        st = kpk_table_find_column(c->module, table, "split_keys", &keys);
+    if (st == KPK_OK)
+        st = kpk_module_table(c->module, table, &decl);
+    if (st == KPK_OK)
+        st = kpk_module_find_kernel(c->module, name, &c->kernel);
+    for (row = 0; st == KPK_OK && row < decl.nrows; row++) {
+        kpk_row r;
+
+        st = kpk_table_row(c->module, table, row, &r);
+        if (st == KPK_OK && strcmp(r.kernel, name) == 0)
+            break;
+    }
+    if (st == KPK_OK)
+        st = kpk_table_numbers(c->module, table, row, &cells);
+    if (st == KPK_OK) {
+        c->room = cells[room].i;
+        c->split_keys = cells[keys].i;
+    }
+    return st;
+}
+
+static kpk_status shape_of(const struct choice *c, const char *kernel,
+                           uint64_t x, uint64_t y, uint64_t z, kpk_shape *out)
+{
+    size_t index;
+    kpk_status st = kpk_module_find_kernel(c->module, kernel, &index);
+
+    if (st == KPK_OK)
+        st = kpk_module_shape(c->module, index, c->target, most(x, 1),
+                              most(y, 1), out);
+    if (st == KPK_OK)
+        out->grid[2] = (unsigned)least(most(z, 1), MOST_GRID_Z);
+    return st;
+}
+
+static bool decodes(const kpk_attention_args *a, kpk_attention_cache cache,
+                    uint32_t units)
+{
+    const uint64_t rows = (uint64_t)a->seqlen_q * (a->h / a->h_k);
+    const uint64_t blocks =
+        (uint64_t)a->b * a->h * div_up(a->seqlen_q, MANY_ROWS);
+
+    return cache != KPK_ATTENTION_SAME || rows <= DECODE_ROWS ||
+           (rows <= MOST_DECODE_ROWS && blocks < units);
+}
+
+/* The fewest parts that fill the device once. */
+static uint64_t splits_of(const struct choice *c, uint32_t units,
+                          uint64_t workspace_nbytes)
+{
+    const kpk_attention_args *a = c->a;
+    const uint64_t blocks = most((uint64_t)a->b * a->h_k, 1);
+    const uint64_t wanted = (uint64_t)c->room * units / blocks;
+    uint64_t splits = least(
+        wanted, seen_keys(a) / (uint64_t)most((uint64_t)c->split_keys, 1));
+
+    splits = most(least(splits, MOST_SPLITS), 1);
+    while (splits > 1 && workspace_of(a, splits) > workspace_nbytes)
+        splits--;
+    return splits;
+}
+
+kpk_status kpk_attention_choose_for(const kpk_module *module,
+                                    const char *target, uint32_t compute_units,
+                                    kpk_attention_type type,
+                                    kpk_attention_cache cache,
+                                    const kpk_attention_args *args,
+                                    uint64_t workspace_nbytes,
+                                    kpk_attention_plan *out)
+{
+    const uint32_t units = compute_units ? compute_units : 1;
+    struct choice c = {.module = module, .target = target, .a = args};
+    kpk_attention_plan plan;
+    kpk_status st = check_args(module, (int)type, (int)cache, args, out);
+    bool decode;
+
+    if (st != KPK_OK)
+        return st;
+    memset(&plan, 0, sizeof(plan));
+    decode = decodes(args, cache, units);
+    snprintf(plan.kernel, sizeof(plan.kernel), "attention_%s%s_%d%s",
+             decode ? "decode_" : "", type_names[type],
+             args->d <= 64    ? 64
+             : args->d <= 128 ? 128
+                              : MOST_D,
+             cache_names[cache]);
+    plan.splits = 1;
+    st = read_row(&c, plan.kernel);
+    if (st == KPK_OK && decode)
+        plan.splits = (uint32_t)splits_of(&c, units, workspace_nbytes);
+    if (st == KPK_OK)
+        st = shape_of(&c, plan.kernel, decode ? plan.splits : args->seqlen_q,
+                      decode ? args->h_k : args->h, args->b, &plan.shape);
+    plan.workspace_nbytes = workspace_of(args, plan.splits);
+    if (st == KPK_OK && plan.splits > 1) {
+        snprintf(plan.join, sizeof(plan.join), "attention_join_%s",
+                 type_names[type]);
+        st = shape_of(&c, plan.join, all_rows(args), args->h, 1,
+                      &plan.join_shape);
+    }
+    if (st == KPK_OK)
+        *out = plan;
+    return st;
+}
+
+kpk_status
+kpk_attention_choose(const kpk_instance *inst, const kpk_module *module,
+                     kpk_attention_type type, kpk_attention_cache cache,
+                     const kpk_attention_args *args, uint64_t workspace_nbytes,
+                     kpk_attention_plan *out)
+{
+    const kpk_device *device = inst ? kpk_instance_device(inst) : NULL;
+
+    if (!device)
+        return kpk_i_fail(KPK_ERR_ARG, "kpk_attention_choose: inst is NULL");
+    return kpk_attention_choose_for(module, device->target,
+                                    device->compute_units, type, cache, args,
+                                    workspace_nbytes, out);
+}
+
+static kpk_status launch_one(kpk_instance *inst, const char *name,
+                             const kpk_shape *shape,
+                             const kpk_attention_args *args, void *stream)
+{
+    const kpk_arg arg = {args, sizeof(*args)};
+    const kpk_kernel *kernel;
+    kpk_status st = kpk_kernel_get(inst, name, &kernel);
+
+    return st == KPK_OK ? kpk_launch(kernel, shape, stream, &arg, 1) : st;
+}
+
+kpk_status kpk_attention_launch(kpk_instance *inst,
+                                const kpk_attention_args *args,
+                                const kpk_attention_plan *plan, void *workspace,
+                                void *stream)
+{
+    kpk_attention_args a;
+    kpk_status st;
+
+    if (!inst || !args || !plan)
+        return kpk_i_fail(KPK_ERR_ARG, "kpk_attention_launch: %s is NULL",
+                          !inst   ? "inst"
+                          : !args ? "args"
+                                  : "plan");
+    if (plan->splits > 1 && !workspace)
+        return kpk_i_fail(KPK_ERR_ARG,
+                          "kpk_attention_launch: the plan splits the keys and "
+                          "needs a workspace of %llu bytes; to do without, "
+                          "give 0 to kpk_attention_choose()",
+                          (unsigned long long)plan->workspace_nbytes);
+    if (args->block_table && args->page_size == 0)
+        return kpk_i_fail(KPK_ERR_ARG,
+                          "kpk_attention_launch: there is a block table, but "
+                          "page_size is 0; it is the rows of a page");
+    a = *args;
+    a.splits = plan->splits;
+    a.partial = plan->splits > 1 ? workspace : NULL;
+    st = launch_one(inst, plan->kernel, &plan->shape, &a, stream);
+    if (st == KPK_OK && plan->splits > 1)
+        st = launch_one(inst, plan->join, &plan->join_shape, &a, stream);
+    return st;
+}

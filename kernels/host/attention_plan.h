@@ -1,0 +1,102 @@
+/*
+ * attention_plan.h - which kernel of module attention, and launching it
+ *
+ *     kpk_attention_args args = {.q = q, .k = k, ...};
+ *     kpk_attention_plan plan;
+ *
+ *     kpk_attention_choose(inst, &kpk_module_attention, KPK_ATTENTION_BF16,
+ *                          KPK_ATTENTION_SAME, &args, nbytes, &plan);
+ *     kpk_attention_launch(inst, &args, &plan, workspace, stream);
+ *
+ * A plan depends on sizes and device alone, not on where tensors lie: it can be
+ * made once and used for every call of those sizes. Nothing is allocated,
+ * measured or kept.
+ */
+#ifndef KPACK_ATTENTION_PLAN_H
+#define KPACK_ATTENTION_PLAN_H
+
+#include <kpack.h>
+
+#include "attention_args.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* of Q and O */
+typedef enum kpk_attention_type {
+    KPK_ATTENTION_F16 = 0,
+    KPK_ATTENTION_BF16 = 1
+} kpk_attention_type;
+
+/* of K and V */
+typedef enum kpk_attention_cache {
+    KPK_ATTENTION_SAME = 0, /* as Q */
+    KPK_ATTENTION_Q8_0 = 1,
+    KPK_ATTENTION_Q4_0 = 2
+} kpk_attention_cache;
+
+typedef struct kpk_attention_plan {
+    char kernel[32]; /* "attention_decode_bf16_128_q8_0" */
+    char join[24];   /* "attention_join_bf16"; "" if there is one split */
+    kpk_shape shape, join_shape;
+    uint32_t splits;
+    uint64_t workspace_nbytes; /* device memory, aligned to 4; 0 for 1 split */
+} kpk_attention_plan;
+
+/*
+ * kpk_attention_choose() picks the kernel, the launch shape and into how many
+ * parts the keys are split, so that the device is busy.
+ *
+ *   inst     its device and its target count
+ *   module   &kpk_module_attention of the pack that inst is of
+ *   args     of which b, h, h_k, d, seqlen_q, seqlen_k, total_q and the windows
+ *            are read, during the call only; splits and partial are not
+ *   workspace_nbytes
+ *            what the caller has of device memory for splits; 0 for none,
+ *            UINT64_MAX to learn from out how much would be used
+ *   out      the plan; left alone on failure
+ *
+ * kpk_attention_choose_for() is the same without a device, for a target ID and
+ * a number of compute units.
+ *
+ * Fail with KPK_ERR_ARG for a NULL, a type that there is not, a d that no
+ * kernel takes, or heads that those of K do not divide; KPK_ERR_NO_ROW if
+ * module is not that of attention. Any thread may call.
+ */
+kpk_status
+kpk_attention_choose(const kpk_instance *inst, const kpk_module *module,
+                     kpk_attention_type type, kpk_attention_cache cache,
+                     const kpk_attention_args *args, uint64_t workspace_nbytes,
+                     kpk_attention_plan *out);
+kpk_status kpk_attention_choose_for(const kpk_module *module,
+                                    const char *target, uint32_t compute_units,
+                                    kpk_attention_type type,
+                                    kpk_attention_cache cache,
+                                    const kpk_attention_args *args,
+                                    uint64_t workspace_nbytes,
+                                    kpk_attention_plan *out);
+
+/*
+ * kpk_attention_launch() starts the kernels of a plan and returns without
+ * waiting.
+ *
+ *   args       all of them but splits and partial, which the plan has
+ *   workspace  device memory of plan->workspace_nbytes, which must stay until
+ *              the kernels are done; NULL where that is 0
+ *   stream     a hipStream_t of the instance's device; NULL for the default one
+ *
+ * Fails with KPK_ERR_ARG for a NULL and for a block table without a page size;
+ * otherwise as kpk_kernel_get() and kpk_launch(). Nothing is allocated but what
+ * loading the module takes, the first time.
+ */
+kpk_status kpk_attention_launch(kpk_instance *inst,
+                                const kpk_attention_args *args,
+                                const kpk_attention_plan *plan, void *workspace,
+                                void *stream);
+
+#ifdef __cplusplus
+} /* extern "C" */
+#endif
+
+#endif

@@ -1,0 +1,663 @@
+/*
+ * attend.h - one online softmax for every attention kernel
+ *
+ * A workgroup takes some queries (AttendShape) and walks over the keys that
+ * they see, a tile at a time. A wave takes 16 queries, or 32, and all keys of
+ * the tile; where a wave's registers do not hold the results of all d columns,
+ * and in decoding, where queries are few, waves share the columns, and each
+ * computes the scores.
+ *
+ * With x the scores times log2(e), a row keeps m, near the largest x so far,
+ * and sums P = 2^(x - m + 8). m is raised only when an x is above m + 7, as P
+ * then might leave f16's range; most tiles need no change of what was summed
+ * before. The 8 is for gfx90a, whose matrix unit takes f16 below 2^-14 as
+ * zeros.
+ *
+ * Tiles that all of a wave's queries see need no mask. In the others a lane has
+ * a bit for each of its scores.
+ */
+#pragma once
+
+#include "attention/tile.h"
+
+constexpr f32 most_over = 7; /* in powers of two */
+template <typename T> constexpr f32 p_lead = 8 + p_excess<T>::log2;
+constexpr f32 log2_e = 1.44269504088896340736f;
+constexpr f32 ln_2 = 0.69314718055994530942f;
+constexpr f32 infinite = __builtin_inff();
+
+template <typename T, u32 D, bool Decode> struct AttendShape {
+    typedef Scores<T> S;
+
+    static constexpr u32 threads = Decode ? 128 : 256;
+    static constexpr u32 waves = threads / matrix_wave;
+    /* where Q does not fit registers, it lies in LDS */
+    static constexpr bool q_in_lds = !S::has_matrix ||
+                                     (KPK_WMMA == 11 && D == 256) ||
+                                     (KPK_WMMA && Decode && D > 64);
+    static constexpr u32 units = !Decode && KPK_MFMA ? 2 : 1;
+    static constexpr u32 d_waves = Decode                         ? waves
+                                   : matrix_wave == 32 && D > 128 ? 2
+                                                                  : 1;
+    static constexpr u32 queries = waves / d_waves * units * 16;
+    /* of a workgroup's grid place */
+    static constexpr u32 block_rows = Decode ? 16 : 128;
+};
+
+/* The rows of a block: queries of a head, or of the heads that share one of K.
+ */
+template <bool Decode> struct Queries {
+    u32 group; /* heads of K's head, in decoding */
+    u32 head0; /* the first of them */
+    i32 nrows;
+
+    DEV_MEMBER Queries(const AttentionArgs &a, const Sequence &s, u32 at)
+        : group(Decode ? a.h / a.h_k : 1), head0(at * group),
+          nrows(max_of(s.nq, 0) * (i32)group)
+    {
+    }
+    DEV_MEMBER u32 key_head(const AttentionArgs &a) const
+    {
+        return head0 / (a.h / a.h_k);
+    }
+    DEV_MEMBER i32 token(i32 row) const
+    {
+        return Decode ? (i32)((u32)row / group) : row;
+    }
+    DEV_MEMBER u32 head(i32 row) const
+    {
+        return Decode ? head0 + (u32)row % group : head0;
+    }
+};
+
+DEV f32 reciprocal(f32 x)
+{
+#if KPK_NVIDIA
+    return 1.0f / x;
+#else
+    return __builtin_amdgcn_rcpf(x);
+#endif
+}
+
+/* tanh, to about 2^-22 */
+DEV f32 tanh_fast(f32 x)
+{
+    return 1.0f - 2.0f * reciprocal(exp2_fast(x * (2 * log2_e)) + 1.0f);
+}
+
+/* n elements at p, which need not be aligned to more than one */
+template <u32 n, typename T> DEV void store_anywhere(T *p, const Pack<T, n> &v)
+{
+#if KPK_NVIDIA
+    if (!is_aligned(p, sizeof(v))) {
+        UNROLL
+        for (u32 i = 0; i < n; i++)
+            p[i] = v[i];
+        return;
+    }
+    store_pack(p, v);
+#else
+    __builtin_memcpy(p, &v, sizeof(v));
+#endif
+}
+
+/* bits `first` to in front of `end` of 32; both of any value */
+DEV u32 bit_span(i32 first, i32 end)
+{
+    const u32 from = (u32)min_of(max_of(first, 0), 32);
+    const u32 to = (u32)min_of(max_of(end, 0), 32);
+
+    return (u32)((1ull << to) - 1) & ~(u32)((1ull << from) - 1);
+}
+
+/*
+ * Which rows: of sequence b, of head `head`, or the heads of K's head, from
+ * row0 on. All else follows from the arguments, which are read again where it
+ * is needed: there are too few scalar registers to keep it.
+ */
+struct RowsAt {
+    u32 b, head;
+    i32 row0;
+};
+
+template <typename T, u32 D, bool Decode, class Format> struct Attend {
+    typedef AttendShape<T, D, Decode> Shape;
+    typedef Tile<T, D, Shape::threads, Format> KeyTile;
+    typedef Scores<T> S;
+    typedef Unit<T> U;
+    typedef Roles<T> R;
+
+    static constexpr u32 units = Shape::units, slots = S::slots;
+    static constexpr u32 steps = D / U::k;
+    static constexpr u32 d_units = D / 16 / Shape::d_waves;
+    /* keys whose scores are held at once */
+    static constexpr u32 most_held = KPK_MFMA                      ? 128
+                                     : KPK_NVIDIA && S::has_matrix ? 64
+                                                                   : 32;
+    static constexpr u32 chunk =
+        KeyTile::keys < most_held ? KeyTile::keys : most_held;
+    static constexpr u32 tiles = chunk / 16, groups = chunk / S::keys;
+    static constexpr u32 q_nbytes =
+        Shape::q_in_lds ? Shape::queries * D * (u32)sizeof(T) : 0;
+    static constexpr u32 lds_nbytes = 2 * KeyTile::nbytes + q_nbytes;
+
+    struct Nothing {
+    };
+    struct Held {
+        typename R::Queries part[units][steps];
+    };
+    template <bool, typename A, typename B> struct either {
+        typedef A type;
+    };
+    template <typename A, typename B> struct either<false, A, B> {
+        typedef B type;
+    };
+
+    typename either<Shape::q_in_lds, Nothing, Held>::type q;
+    typename U::D o[units][d_units];
+    f32 m[units][slots];
+    Pair l[units][slots];
+    i32 row0; /* the wave's first */
+    u32 d_unit0;
+    i32 first_all, end_all, first_any,
+        end_any; /* keys that all rows, any see */
+
+    /* ---- queries ---- */
+
+    static DEV_MEMBER Piece q_piece(const AttentionArgs &a, const Sequence &s,
+                                    const Queries<Decode> &rows, u32 b, i32 row,
+                                    u32 piece)
+    {
+        const i32 r = min_of(row, rows.nrows - 1);
+        const T *p = (const T *)a.q +
+                     (a.cu_seqlens_q ? s.q_rows * a.q_row : b * a.q_batch) +
+                     rows.token(r) * a.q_row + rows.head(r) * a.q_head;
+
+        return piece * 8 < a.d
+                   ? load_piece(reinterpret_cast<const u8 *>(p + piece * 8))
+                   : Piece{};
+    }
+    DEV_MEMBER void begin(const AttentionArgs &a, const Sequence &s,
+                          const Queries<Decode> &rows, const RowsAt &where,
+                          u8 *lds_q)
+    {
+        const i32 block_row0 = where.row0;
+        const u32 b = where.b;
+        const u32 wave = uniform(threadIdx.x / matrix_wave);
+
+        row0 = block_row0 + (i32)(wave / Shape::d_waves * units * 16);
+        d_unit0 = wave % Shape::d_waves * d_units;
+        if constexpr (Shape::q_in_lds) {
+            __syncthreads();
+            NO_UNROLL
+            for (u32 i = threadIdx.x; i < Shape::queries * D / 8;
+                 i += Shape::threads) {
+                const u32 row = i / (D / 8), piece = i % (D / 8);
+
+                *reinterpret_cast<Piece *>(lds_q +
+                                           KeyTile::key_at(row, piece)) =
+                    q_piece(a, s, rows, b, block_row0 + (i32)row, piece);
+            }
+        } else {
+            UNROLL
+            for (u32 u = 0; u < units; u++) {
+                UNROLL
+                for (u32 k = 0; k < steps; k++)
+                    q.part[u][k] = typename R::Queries([&](u32 row, u32 piece) {
+                        return q_piece(a, s, rows, b,
+                                       row0 + (i32)(u * 16 + row),
+                                       k * U::pieces + piece);
+                    });
+            }
+        }
+        UNROLL
+        for (u32 u = 0; u < units; u++) {
+            UNROLL
+            for (u32 i = 0; i < d_units; i++)
+                o[u][i] = typename U::D{};
+            UNROLL
+            for (u32 i = 0; i < slots; i++)
+                m[u][i] = -1e30f, l[u][i] = Pair{};
+        }
+
+        const i32 last = min_of(row0 + (i32)(units * 16), rows.nrows) - 1;
+        const i32 first_token = rows.token(min_of(row0, rows.nrows - 1));
+        const i32 last_token = rows.token(max_of(last, 0));
+
+        first_any = s.first_key(first_token), end_all = s.end_key(first_token);
+        first_all = s.first_key(last_token), end_any = s.end_key(last_token);
+        if (row0 >= rows.nrows)
+            first_any = end_any = 0;
+        else if (s.num_ranges)
+            first_any = 0, end_any = s.nk;
+    }
+
+    /* ---- scores ---- */
+
+    DEV_MEMBER void multiply_keys(typename U::D (&x)[units][tiles],
+                                  const u8 *lds_k, const u8 *lds_q) const
+    {
+        UNROLL
+        for (u32 u = 0; u < units; u++) {
+            UNROLL
+            for (u32 t = 0; t < tiles; t++)
+                x[u][t] = typename U::D{};
+        }
+        if constexpr (Shape::q_in_lds) {
+            const u32 row = (u32)row0 % Shape::queries;
+
+            NO_UNROLL
+            for (u32 k = 0; k < steps; k++) {
+                const auto fetch = [=](const u8 *from, u32 first) {
+                    return [=](u32 r, u32 piece) {
+                        return *reinterpret_cast<const Piece *>(
+                            from +
+                            KeyTile::key_at(first + r, k * U::pieces + piece));
+                    };
+                };
+                const typename R::Queries y(fetch(lds_q, row));
+
+                UNROLL
+                for (u32 t = 0; t < tiles; t++)
+                    R::multiply(x[0][t], typename R::Keys(fetch(lds_k, t * 16)),
+                                y);
+            }
+        } else {
+            UNROLL
+            for (u32 k = 0; k < steps; k++) {
+                UNROLL
+                for (u32 t = 0; t < tiles; t++) {
+                    const typename R::Keys y([=](u32 r, u32 piece) {
+                        return *reinterpret_cast<const Piece *>(
+                            lds_k +
+                            KeyTile::key_at(t * 16 + r, k * U::pieces + piece));
+                    });
+
+                    UNROLL
+                    for (u32 u = 0; u < units; u++)
+                        R::multiply(x[u][t], y, q.part[u][k]);
+                }
+                schedule_fence();
+            }
+        }
+    }
+
+    /* Scores in powers of two, with all that the arguments say. */
+    DEV_MEMBER void finish_scores(typename U::D (&x)[units][tiles],
+                                  const AttentionArgs &args,
+                                  const RowsAt &where, i32 key0) const
+    {
+        const AttentionArgs &a = read_args(args);
+        const u32 b = where.b;
+        const Sequence s(a, b);
+        const Queries<Decode> rows(a, s, where.head);
+        const i32 lane_key0 = key0 + (i32)(S::lane_group() * S::run);
+
+        UNROLL
+        for (u32 u = 0; u < units; u++) {
+            UNROLL
+            for (u32 i = 0; i < slots; i++) {
+                const i32 row =
+                    min_of(row0 + (i32)(u * 16 + S::query(i)), rows.nrows - 1);
+                const i32 token = rows.token(row);
+                const i64 position = (i64)token + s.behind;
+                f32 slope = 0;
+                u32 sees[groups];
+
+                if (a.alibi_slopes)
+                    slope =
+                        a.alibi_slopes[(u64)b * a.alibi_batch + rows.head(row)];
+                UNROLL
+                for (u32 g = 0; g < groups; g++) {
+                    const i32 k0 = lane_key0 + (i32)(g * S::keys);
+
+                    sees[g] = bit_span(s.first_key(token) - k0,
+                                       s.end_key(token) - k0);
+                }
+                s.each_range(position, position + 1, [&](i32 from, i32 to) {
+                    UNROLL
+                    for (u32 g = 0; g < groups; g++) {
+                        const i32 k0 = lane_key0 + (i32)(g * S::keys);
+
+                        sees[g] |= bit_span(from - k0, to - k0);
+                    }
+                });
+                UNROLL
+                for (u32 t = 0; t < tiles; t++) {
+                    UNROLL
+                    for (u32 e = 0; e < S::each; e++) {
+                        f32 &at = x[u][t].v[S::result(i, e)];
+                        const u32 n = t % S::tiles * (S::run / S::tiles) + e;
+                        const i32 key =
+                            lane_key0 + (i32)(t / S::tiles * S::keys + n);
+                        f32 v = at * a.scale;
+
+                        if (a.softcap != 0)
+                            v = a.softcap *
+                                tanh_fast(v * reciprocal(a.softcap));
+                        if (a.alibi_slopes)
+                            v -= slope * __builtin_fabsf((f32)(position - key));
+                        at = sees[t / S::tiles] >> n & 1 ? v * log2_e
+                                                         : -infinite;
+                    }
+                }
+            }
+        }
+    }
+
+    /* ---- exponentials ---- */
+
+    /* Where a score went beyond what P may be, everything is scaled down. */
+    DEV_MEMBER void raise(const typename U::D (&x)[units][tiles], f32 factor)
+    {
+        f32 top[units][slots];
+        bool over = false;
+
+        UNROLL
+        for (u32 u = 0; u < units; u++) {
+            UNROLL
+            for (u32 i = 0; i < slots; i++) {
+                f32 v = -infinite;
+
+                UNROLL
+                for (u32 t = 0; t < tiles; t++) {
+                    UNROLL
+                    for (u32 e = 0; e < S::each; e++)
+                        v = __builtin_fmaxf(v, x[u][t].v[S::result(i, e)]);
+                }
+                top[u][i] = v * factor;
+                over |= top[u][i] > m[u][i] + most_over;
+            }
+        }
+        if (!any_lane(over))
+            return;
+        UNROLL
+        for (u32 u = 0; u < units; u++) {
+            f32 down[slots];
+
+            UNROLL
+            for (u32 i = 0; i < slots; i++) {
+                const f32 all = S::join(top[u][i], [](f32 p, f32 r) {
+                    return __builtin_fmaxf(p, r);
+                });
+                const f32 higher = __builtin_fmaxf(m[u][i], all);
+
+                down[i] = exp2_fast(m[u][i] - higher);
+                m[u][i] = higher;
+                l[u][i] = fused_pair(l[u][i], down[i], 0);
+            }
+            UNROLL
+            for (u32 n = 0; n < d_units; n++) {
+                UNROLL
+                for (u32 i = 0; i < slots; i++) {
+                    UNROLL
+                    for (u32 e = 0; e < S::each; e++)
+                        o[u][n].v[S::result(i, e)] *= down[i];
+                }
+            }
+        }
+    }
+    DEV_MEMBER void add_values(const typename U::D (&x)[units][tiles],
+                               f32 factor, const u8 *lds_v, u32 piece0)
+    {
+        UNROLL
+        for (u32 g = 0; g < groups; g++) {
+            typename R::Queries p[units][S::operands];
+
+            UNROLL
+            for (u32 u = 0; u < units; u++) {
+                u32 words[slots][S::run / 2];
+
+                UNROLL
+                for (u32 i = 0; i < slots; i++) {
+                    const f32 lift = p_lead<T> - m[u][i];
+
+                    UNROLL
+                    for (u32 n = 0; n < S::run; n += 2) {
+                        constexpr u32 in_tile = S::run / S::tiles;
+                        const f32 *from = x[u][g * S::tiles + n / in_tile].v;
+                        const u32 e = n % in_tile;
+                        Pair v = {from[S::result(i, e)],
+                                  from[S::result(i, e + 1)]};
+
+                        v = fused_pair(v, factor, lift);
+                        v[0] = exp2_fast(v[0]);
+                        v[1] = exp2_fast(v[1]);
+                        l[u][i] = add_pair(l[u][i], v);
+                        words[i][n / 2] = pack_two<T>(v);
+                    }
+                }
+                share_out<T>(words, p[u]);
+            }
+            UNROLL
+            for (u32 n = 0; n < d_units; n++) {
+                UNROLL
+                for (u32 k = 0; k < S::operands; k++) {
+                    const u32 unit = d_unit0 + n;
+                    const u32 flip = KeyTile::unit_flip(unit, piece0);
+                    const typename R::Keys y([=](u32 r, u32 piece) {
+                        const u32 of_unit = KeyTile::value_at(
+                            r, g * (S::keys / 8) + k * U::pieces + piece);
+
+                        return *reinterpret_cast<const Piece *>(
+                            lds_v + KeyTile::unit_at(unit) + (of_unit ^ flip));
+                    });
+
+                    UNROLL
+                    for (u32 u = 0; u < units; u++)
+                        R::multiply(o[u][n], y, p[u][k]);
+                }
+            }
+            schedule_fence();
+        }
+    }
+    /* All of a tile that is in LDS. */
+    DEV_MEMBER void take(const AttentionArgs &a, const RowsAt &where,
+                         i32 tile_key0, const u8 *lds_k, const u8 *lds_v,
+                         const u8 *lds_q)
+    {
+        const bool changed = a.softcap != 0 || a.alibi_slopes || !(a.scale > 0);
+
+        NO_UNROLL
+        for (u32 c = 0; c < KeyTile::keys; c += chunk) {
+            const i32 key0 = tile_key0 + (i32)c, end = key0 + (i32)chunk;
+            typename U::D x[units][tiles];
+            f32 factor = a.scale * log2_e;
+
+            if (end <= first_any || key0 >= end_any)
+                continue;
+            multiply_keys(x, lds_k + c * D * sizeof(T), lds_q);
+            if (changed || key0 < first_all || end > end_all) {
+                finish_scores(x, a, where, key0);
+                factor = 1;
+            }
+            raise(x, factor);
+            add_values(x, factor, lds_v + c / 64 * 8 * sizeof(Piece),
+                       c / 8 % 8);
+        }
+    }
+
+    /* ---- results ---- */
+
+    DEV_MEMBER void finish(const AttentionArgs &a, const RowsAt &where,
+                           u32 split) const
+    {
+        const u32 b = where.b;
+        const Sequence s(a, b);
+        const Queries<Decode> rows(a, s, where.head);
+        const u64 total = a.total_q ? a.total_q : (u64)a.b * a.seqlen_q;
+
+        UNROLL
+        for (u32 u = 0; u < units; u++) {
+            UNROLL
+            for (u32 i = 0; i < slots; i++) {
+                const f32 sum = S::join(l[u][i][0] + l[u][i][1],
+                                        [](f32 p, f32 r) { return p + r; });
+                const f32 log2_sum = m[u][i] - p_lead<T> + log2f(sum);
+                const f32 scale = p_excess<T>::factor * reciprocal(sum);
+                const i32 row = row0 + (i32)(u * 16 + S::query(i));
+                const i32 token = rows.token(row);
+                const u32 head = rows.head(row);
+                const u64 of_all =
+                    (a.cu_seqlens_q ? (u64)s.q_rows : (u64)b * a.seqlen_q) +
+                    (u32)token;
+                const u64 of_split = (split * total + of_all) * a.h + head;
+
+                if (row >= rows.nrows)
+                    continue;
+                UNROLL
+                for (u32 n = 0; n < d_units; n++) {
+                    const u32 d =
+                        (d_unit0 + n) * 16 + S::lane_group() * S::each;
+                    Pack<f32, S::each> v;
+
+                    UNROLL
+                    for (u32 e = 0; e < S::each; e++)
+                        v[e] =
+                            sum == 0 ? 0 : o[u][n].v[S::result(i, e)] * scale;
+                    if (d >= a.d)
+                        continue;
+                    if (a.splits > 1)
+                        store_anywhere(a.partial + of_split * a.d + d, v);
+                    else
+                        store_result(a, s, b, token, head, d, v);
+                }
+                if (S::lane_group() != 0 || d_unit0 != 0)
+                    continue;
+                if (a.splits > 1)
+                    a.partial[a.splits * total * a.h * a.d + of_split] =
+                        sum == 0 ? -infinite : log2_sum;
+                else if (a.lse)
+                    a.lse[a.unpadded_lse ? head * total + of_all
+                                         : ((u64)b * a.h + head) * a.seqlen_q +
+                                               (u32)token] =
+                        sum == 0 ? -infinite : log2_sum * ln_2;
+            }
+        }
+    }
+    template <u32 n>
+    static DEV_MEMBER void store_result(const AttentionArgs &a,
+                                        const Sequence &s, u32 b, i32 token,
+                                        u32 head, u32 d, const Pack<f32, n> &v)
+    {
+        T *p = (T *)a.o +
+               (a.cu_seqlens_q ? s.q_rows * a.o_row : b * a.o_batch) +
+               token * a.o_row + head * a.o_head + d;
+        Pack<T, n> t;
+
+        UNROLL
+        for (u32 e = 0; e < n; e++)
+            t[e] = convert<T>(v[e]);
+        store_anywhere(p, t);
+    }
+
+    /* ---- a block's rows, over the keys of a split ---- */
+
+    static DEV_MEMBER void run(const AttentionArgs &args, const RowsAt &where,
+                               u32 split, u8 *lds)
+    {
+        const AttentionArgs &a = read_args(args);
+        constexpr i32 keys = (i32)KeyTile::keys;
+        const Sequence s(a, where.b);
+        const Queries<Decode> rows(a, s, where.head);
+        const u32 k_head = rows.key_head(a);
+        const u8 *const k_base = first_row<Format>(
+            a, s, where.b, k_head, a.k, a.k_batch, a.k_row, a.k_head);
+        const u8 *const v_base = first_row<Format>(
+            a, s, where.b, k_head, a.v, a.v_batch, a.v_row, a.v_head);
+        const i32 last =
+            min_of(where.row0 + (i32)Shape::queries, rows.nrows) - 1;
+        const KeySpan span =
+            seen_by(s, rows.token(where.row0), rows.token(last));
+        u8 *lds_k = lds, *lds_v = lds + KeyTile::nbytes;
+        u8 *lds_q = lds_v + KeyTile::nbytes;
+        i32 tile = span.first / keys;
+        i32 end = max_of(span.end, 0) / keys + (max_of(span.end, 0) % keys > 0);
+        Attend w;
+        KeyTile staged;
+
+        if (Decode && a.splits > 1) {
+            const u32 each = div_up((u32)max_of(end - tile, 0), a.splits);
+
+            tile += (i32)(split * each);
+            end = min_of(end, tile + (i32)each);
+        }
+        w.begin(a, s, rows, where, lds_q);
+        /* while a tile is worked on, the next one is under way */
+        NO_UNROLL
+        for (i32 at = tile - 1; at < end; at++) {
+            const AttentionArgs &again = read_args(args);
+
+            if (at >= tile) {
+                __syncthreads();
+                staged.store(lds_k, lds_v, again.d);
+                __syncthreads();
+            }
+            if (at + 1 < end)
+                staged.load(key_rows<Format>(again, where.b, k_base,
+                                             again.k_batch, again.k_row),
+                            key_rows<Format>(again, where.b, v_base,
+                                             again.v_batch, again.v_row),
+                            (at + 1) * keys, span, again.d);
+            if (at >= tile)
+                w.take(again, where, at * keys, lds_k, lds_v, lds_q);
+        }
+        w.finish(read_args(args), where, split);
+    }
+};
+
+/* Queries of one head, 128 a block. */
+template <typename T, u32 D> DEV void attention(const AttentionArgs &args)
+{
+    typedef Attend<T, D, false, PlainFormat<T>> Block;
+    typedef typename Block::Shape Shape;
+    constexpr i32 rows = (i32)Shape::block_rows;
+    __shared__ __attribute__((aligned(16))) u8 lds[Block::lds_nbytes];
+
+    NO_UNROLL
+    for (u32 b = blockIdx.z; b < read_args(args).b; b += gridDim.z) {
+        NO_UNROLL
+        for (u32 h = blockIdx.y; h < read_args(args).h; h += gridDim.y) {
+            /* the last queries see most, where not all see all */
+            NO_UNROLL
+            for (u32 at = blockIdx.x;; at += gridDim.x) {
+                const i32 nq = Sequence(read_args(args), b).nq;
+                const i32 first = (nq - 1) / rows * rows - (i32)at * rows;
+
+                if (nq <= 0 || at > (u32)(nq - 1) / (u32)rows)
+                    break;
+                NO_UNROLL
+                for (i32 row = 0; row < min_of(rows, nq - first);
+                     row += (i32)Shape::queries)
+                    Block::run(args, RowsAt{b, h, first + row}, 0, lds);
+            }
+        }
+    }
+}
+
+/* All queries of the heads that share one of K, over a part of the keys. */
+template <typename T, u32 D, class Format>
+DEV void attention_decode(const AttentionArgs &args)
+{
+    typedef Attend<T, D, true, Format> Block;
+    __shared__ __attribute__((aligned(16))) u8 lds[Block::lds_nbytes];
+
+    NO_UNROLL
+    for (u32 b = blockIdx.z; b < read_args(args).b; b += gridDim.z) {
+        NO_UNROLL
+        for (u32 h = blockIdx.y; h < read_args(args).h_k; h += gridDim.y) {
+            const AttentionArgs &a = read_args(args);
+            const i32 nrows = Queries<true>(a, Sequence(a, b), h).nrows;
+
+            NO_UNROLL
+            for (u32 split = blockIdx.x;
+                 split < max_of(read_args(args).splits, 1u);
+                 split += gridDim.x) {
+                NO_UNROLL
+                for (i32 row = 0; row < nrows;
+                     row += (i32)Block::Shape::queries)
+                    Block::run(args, RowsAt{b, h, row}, split, lds);
+            }
+        }
+    }
+}

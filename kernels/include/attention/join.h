@@ -1,0 +1,75 @@
+/*
+ * join.h - what splits of the keys found, joined in their order
+ */
+#pragma once
+
+#include "attention/attend.h"
+
+/* The sequence that has row `row` of all, by cu_seqlens. */
+DEV u32 sequence_of(const i32 *cu, u32 b, i32 row)
+{
+    u32 first = 0, end = b; /* it is among these */
+
+    while (end - first > 1) {
+        const u32 middle = (first + end) / 2;
+
+        if (cu[middle] <= row)
+            first = middle;
+        else
+            end = middle;
+    }
+    return first;
+}
+
+/* A block for a row of a head, a thread for an element. */
+template <typename T> DEV void attention_join(const AttentionArgs &a)
+{
+    const u64 total = a.total_q ? a.total_q : (u64)a.b * a.seqlen_q;
+    const u32 splits = max_of(a.splits, 1u);
+    const u64 each = total * a.h;
+    const f32 *const sums = a.partial + splits * each * a.d;
+
+    NO_UNROLL
+    for (u64 row = blockIdx.x; row < total; row += gridDim.x) {
+        u64 b, token;
+        i64 at = 0;
+
+        if (a.cu_seqlens_q) {
+            if (row >= (u64)a.cu_seqlens_q[a.b])
+                return;
+            b = sequence_of(a.cu_seqlens_q, a.b, (i32)row);
+            token = row - (u64)a.cu_seqlens_q[b];
+            at = (i64)row * a.o_row;
+        } else {
+            b = row / a.seqlen_q, token = row % a.seqlen_q;
+            at = (i64)b * a.o_batch + (i64)token * a.o_row;
+        }
+        NO_UNROLL
+        for (u32 h = blockIdx.y; h < a.h; h += gridDim.y) {
+            const u64 mine = row * a.h + h;
+            f32 top = -infinite, sum = 0;
+
+            NO_UNROLL
+            for (u32 i = 0; i < splits; i++)
+                top = __builtin_fmaxf(top, sums[i * each + mine]);
+            NO_UNROLL
+            for (u32 i = 0; i < splits && top != -infinite; i++)
+                sum += exp2f(sums[i * each + mine] - top);
+            NO_UNROLL
+            for (u32 d = threadIdx.x; d < a.d; d += blockDim.x) {
+                f32 v = 0;
+
+                NO_UNROLL
+                for (u32 i = 0; i < splits && top != -infinite; i++)
+                    v += exp2f(sums[i * each + mine] - top) *
+                         a.partial[(i * each + mine) * a.d + d];
+                ((T *)a.o)[at + (i64)h * a.o_head + d] =
+                    convert<T>(top == -infinite ? 0 : v / sum);
+            }
+            if (a.lse && threadIdx.x == 0)
+                a.lse[a.unpadded_lse ? h * total + row
+                                     : (b * a.h + h) * a.seqlen_q + token] =
+                    top == -infinite ? -infinite : (top + log2f(sum)) * ln_2;
+        }
+    }
+}

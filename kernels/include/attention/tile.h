@@ -1,0 +1,274 @@
+/*
+ * tile.h - K and V of some keys on their way to LDS
+ *
+ * A tile has 8192 elements of each. The threads bring it from memory into
+ * registers while the one before is worked on, and from there into LDS: K as it
+ * lies, a row a key, V turned over, a row for each of its d columns, so that
+ * both are read in pieces of 16 bytes along what is summed over.
+ *
+ * A piece's place in LDS depends on its row, so that lanes that access one
+ * piece of several rows together find them in different banks (swizzle_*).
+ */
+#pragma once
+
+#include "attention/formats.h"
+#include "attention/layout.h"
+#include "attention/rows.h"
+
+/* Of a row of K: of eight rows that a wave reads together. */
+template <typename T> DEV u32 swizzle_keys(u32 row)
+{
+    if (KPK_NVIDIA && Scores<T>::has_matrix)
+        return (row & 1) << 2 | (row & 2) | (row >> 2 & 1);
+    return row & 7;
+}
+
+/*
+ * Of a row of V turned over. The same, and for eight rows that belong to
+ * elements d of a distance of 8, which are written together: bits of the row in
+ * which those differ count, too. Where rows have four pieces, two rows share
+ * all banks and the row's lowest bit counts by itself.
+ */
+template <typename T, u32 npieces> DEV u32 swizzle_d(u32 row)
+{
+    typedef Scores<T> S;
+    const u32 b1 = row >> 1 & 1, b2 = row >> 2 & 1, b3 = row >> 3 & 1;
+    const u32 b4 = row >> 4 & 1, b5 = row >> 5 & 1;
+
+    if (S::has_matrix && KPK_NVIDIA)
+        return npieces == 4 ? b1 ^ b4 ^ (b2 ^ b5) << 1
+                            : (row & 1) << 2 ^ b2 ^ b4 << 1 ^ b5 << 2;
+    if (!S::has_matrix)
+        return npieces == 4 ? b1 ^ b4 ^ (b2 ^ b5) << 1
+                            : (row & 7) ^ b4 ^ b5 << 2;
+    if (KPK_WMMA == 11)
+        return npieces == 4 ? b1 ^ b4 ^ (b2 ^ b5) << 1
+                            : (row & 7) ^ b4 << 1 ^ b5 << 2;
+    return npieces == 4 ? b1 ^ b3 ^ (b2 ^ b4) << 1 ^ b5 << 2
+                        : (row ^ row >> 3) & 7;
+}
+
+/* The halves of two words: both low ones, or both high ones. */
+DEV u32 pair_halves(u32 first, u32 second, bool high)
+{
+#if KPK_NVIDIA
+    return __byte_perm(first, second, high ? 0x7632 : 0x5410);
+#else
+    return __builtin_amdgcn_perm(second, first,
+                                 high ? 0x07060302u : 0x05040100u);
+#endif
+}
+
+/* A pointer, the same in all lanes, that stays in scalar registers. */
+DEV const u8 *scalar(const u8 *p)
+{
+#if !KPK_NVIDIA
+    asm("" : "+s"(p));
+#endif
+    return p;
+}
+
+/*
+ * threadIdx.x. On targets with 256 registers it is unknown to the compiler:
+ * what follows from it is worked out anew for each tile, where keeping it would
+ * take a register for each address.
+ */
+template <u32 Threads> DEV u32 this_thread()
+{
+    u32 t = threadIdx.x;
+
+#if !KPK_NVIDIA && !KPK_MFMA
+    asm volatile("" : "+v"(t));
+#endif
+    return t % Threads; /* as it is, which the compiler knows again */
+}
+
+template <typename T, u32 D, u32 Threads, class Format> struct Tile {
+    typedef Scores<T> S;
+    typedef typename Format::Raw Raw;
+
+    static constexpr u32 keys = 8192 / D;
+    static constexpr u32 nbytes = keys * D * sizeof(T); /* of K, and of V */
+    static constexpr u32 k_pieces = D / 8, v_pieces = keys / 8;
+    static constexpr u32 k_loads = keys * k_pieces / Threads;
+    static constexpr u32 k_step = Threads / k_pieces; /* rows */
+    /* of V a thread takes 4 keys by 8 columns */
+    static constexpr u32 v_blocks = keys * D / 32 / Threads;
+    static constexpr u32 v_step = Threads / (D / 8) * 4; /* keys */
+
+    Raw k[k_loads], v[v_blocks][4];
+
+    /* Nothing yet: no value of a tile before needs to be kept for it. */
+    DEV_MEMBER Tile()
+    {
+#if !KPK_NVIDIA
+        u32 words[sizeof(Tile) / 4];
+
+        UNROLL
+        for (u32 i = 0; i < sizeof(Tile) / 4; i++)
+            asm volatile("" : "=v"(words[i]));
+        __builtin_memcpy(this, words, sizeof(words));
+#endif
+    }
+    static DEV_MEMBER u32 k_row(u32 t)
+    {
+        return t / k_pieces;
+    }
+    static DEV_MEMBER u32 k_piece(u32 t)
+    {
+        return t % k_pieces;
+    }
+    /* sixteen threads: 8 pieces of D by 2 blocks of keys */
+    static DEV_MEMBER u32 v_row(u32 t)
+    {
+        return (t / 8 % 2 + t / (D / 4) * 2) * 4;
+    }
+    static DEV_MEMBER u32 v_piece(u32 t)
+    {
+        return t % 8 + t / 16 % (D / 64) * 8;
+    }
+    /*
+     * Bytes to a piece of K. Of the sum only the last term is not of constants
+     * where row and piece are a constant and a lane's, and it takes few values.
+     */
+    static DEV_MEMBER u32 key_at(u32 row, u32 piece)
+    {
+        return (row * k_pieces + piece / 8 * 8) * (u32)sizeof(Piece) +
+               (piece % 8 ^ swizzle_keys<T>(row)) * (u32)sizeof(Piece);
+    }
+    static DEV_MEMBER u32 value_at(u32 row, u32 piece)
+    {
+        return v_pieces == 4
+                   ? row / 2 * 8 * (u32)sizeof(Piece) +
+                         (row % 2 * 4 + piece ^ swizzle_d<T, v_pieces>(row)) *
+                             (u32)sizeof(Piece)
+                   : (row * v_pieces + piece / 8 * 8) * (u32)sizeof(Piece) +
+                         (piece % 8 ^ swizzle_d<T, v_pieces>(row)) *
+                             (u32)sizeof(Piece);
+    }
+    /*
+     * The same, taken apart: value_at(16 unit + row, piece0 + piece) is
+     * unit_at(unit) + (value_at(row, piece) ^ unit_flip(unit, piece0)) for
+     * rows below 16, if piece0 and piece have no bit in common.
+     */
+    static DEV_MEMBER u32 unit_at(u32 unit)
+    {
+        return unit * 16 * v_pieces * (u32)sizeof(Piece);
+    }
+    static DEV_MEMBER u32 unit_flip(u32 unit, u32 piece0)
+    {
+        return (swizzle_d<T, v_pieces>(unit * 16) ^ piece0) *
+               (u32)sizeof(Piece);
+    }
+
+    /* Whether all rows of the tile are `row_nbytes` apart, nearby. */
+    static DEV_MEMBER bool is_even(const KeyRows &r)
+    {
+        return r.row_nbytes >= 0 && r.row_nbytes < (1 << 30) / (i32)keys &&
+               r.page_size % keys == 0;
+    }
+    static DEV_MEMBER u32 offset(u32 row, const KeyRows &r, u32 piece)
+    {
+        return row * (u32)r.row_nbytes +
+               piece * 8 / Format::block_elems * Format::block_nbytes;
+    }
+    /* What lies behind d: the first of a row is loaded instead. */
+    static DEV_MEMBER u32 piece_of(u32 piece, u32 d)
+    {
+        return piece * 8 < d ? piece : 0;
+    }
+    /*
+     * Keys from key0 on. Of those that are not in the span others' K is loaded,
+     * whose scores nobody looks at, and V is zero.
+     */
+    DEV_MEMBER void load(const KeyRows &kr, const KeyRows &vr, i32 key0,
+                         const KeySpan &span, u32 d)
+    {
+        const u32 t = this_thread<Threads>();
+        const u32 kp = piece_of(k_piece(t), d), vp = piece_of(v_piece(t), d);
+
+        if (is_even(kr) && is_even(vr) && key0 >= span.first &&
+            key0 + (i32)keys <= span.end) {
+            const u8 *k0 = kr.tile(key0), *v0 = vr.tile(key0);
+            const u32 at_k = offset(k_row(t), kr, kp);
+            const u32 at_v = offset(v_row(t), vr, vp);
+
+            UNROLL
+            for (u32 i = 0; i < k_loads; i++)
+                k[i] = Format::load(
+                    scalar(k0 + i * k_step * kr.row_nbytes) + at_k, kp);
+            UNROLL
+            for (u32 i = 0; i < v_blocks; i++) {
+                UNROLL
+                for (u32 j = 0; j < 4; j++)
+                    v[i][j] = Format::load(
+                        scalar(v0 + (i * v_step + j) * vr.row_nbytes) + at_v,
+                        vp);
+            }
+            return;
+        }
+        UNROLL
+        for (u32 i = 0; i < k_loads; i++) {
+            k[i] = load_near(kr, key0 + (i32)(k_row(t) + i * k_step), span, kp);
+            schedule_fence();
+        }
+        UNROLL
+        for (u32 i = 0; i < v_blocks; i++) {
+            UNROLL
+            for (u32 j = 0; j < 4; j++) {
+                const i32 key = key0 + (i32)(v_row(t) + i * v_step + j);
+
+                v[i][j] = load_near(vr, key, span, vp);
+                if (key < span.first || key >= span.end)
+                    Format::clear(v[i][j]);
+                schedule_fence();
+            }
+        }
+    }
+    static DEV_MEMBER Raw load_near(const KeyRows &r, i32 key,
+                                    const KeySpan &span, u32 piece)
+    {
+        const i32 near = max_of(min_of(key, span.end - 1), span.first);
+
+        return Format::load(r.row(near) + offset(0, r, piece), piece);
+    }
+
+    DEV_MEMBER void store(u8 *lds_k, u8 *lds_v, u32 d)
+    {
+        const u32 t = this_thread<Threads>();
+
+        if (d < D) {
+            UNROLL
+            for (u32 i = 0; i < k_loads; i++)
+                if (k_piece(t) * 8 >= d)
+                    Format::clear(k[i]);
+        }
+        UNROLL
+        for (u32 i = 0; i < k_loads; i++) {
+            const u32 key = k_row(t) + i * k_step;
+            const u32 row = key / S::keys * S::keys + S::place(key % S::keys);
+
+            *reinterpret_cast<Piece *>(lds_k + key_at(row, k_piece(t))) =
+                Format::template unpack<T>(k[i]);
+        }
+        UNROLL
+        for (u32 i = 0; i < v_blocks; i++) {
+            const u32 key = v_row(t) + i * v_step;
+            Piece x[4];
+
+            UNROLL
+            for (u32 j = 0; j < 4; j++)
+                x[j] = Format::template unpack<T>(v[i][j]);
+            UNROLL
+            for (u32 e = 0; e < 8; e++) {
+                const u32 d = v_piece(t) * 8 + e;
+                const u32 row = d / 16 * 16 + S::place_d(d % 16);
+
+                *reinterpret_cast<Pack<u32, 2> *>(
+                    lds_v + value_at(row, key / 8) + key / 4 % 2 * 8) = {
+                    {pair_halves(x[0][e / 2], x[1][e / 2], e % 2),
+                     pair_halves(x[2][e / 2], x[3][e / 2], e % 2)}};
+            }
+        }
+    }
+};

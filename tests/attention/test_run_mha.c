@@ -1,0 +1,229 @@
+/* test_run_mha.c - the example run_mha.c, and what attention_plan.h chooses
+ *
+ * Ends with "N passed, M failed".
+ */
+#include "run_mha.h"
+
+#include "kpack/candle/attention_plan.h"
+#include "kpack/types.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+extern const kpk_module kpk_module_attention;
+
+static unsigned passed, failed;
+
+static void check(bool holds, const char *what)
+{
+    passed += holds;
+    failed += !holds;
+    if (!holds)
+        printf("FAIL %s: %s\n", what, kpk_error_message());
+}
+
+static float number(uint64_t *state)
+{
+    *state = *state * UINT64_C(6364136223846793005) + 1442695040888963407u;
+    return (float)(int32_t)(*state >> 32) / 0x1p30f;
+}
+
+enum { HEADS = 4, KEY_HEADS = 2, D = 32, MOST = 160 };
+
+static kpk_f16 q[MOST * HEADS * D], k[MOST * KEY_HEADS * D];
+static kpk_f16 v[MOST * KEY_HEADS * D], o[MOST * HEADS * D];
+static float lse[HEADS * MOST];
+
+static double at(const kpk_f16 *array, size_t i)
+{
+    return (double)kpk_from_f16(array[i]);
+}
+
+/* The largest error of what run_mha() made of a causal call. */
+static double largest_error(uint32_t nq, uint32_t nk)
+{
+    double worst = 0;
+
+    for (uint32_t h = 0; h < HEADS; h++)
+        for (uint32_t i = 0; i < nq; i++) {
+            const uint32_t sees = i + nk - nq + 1;
+            double p[MOST], top = -INFINITY, sum = 0;
+
+            for (uint32_t j = 0; j < sees; j++) {
+                p[j] = 0;
+                for (uint32_t e = 0; e < D; e++)
+                    p[j] += 0.25 * at(q, (i * HEADS + h) * D + e) *
+                            at(k, (j * KEY_HEADS + h / 2) * D + e);
+                top = p[j] > top ? p[j] : top;
+            }
+            for (uint32_t j = 0; j < sees; j++)
+                sum += p[j] = exp(p[j] - top);
+            for (uint32_t e = 0; e < D; e++) {
+                double want = 0;
+
+                for (uint32_t j = 0; j < sees; j++)
+                    want += p[j] / sum * at(v, (j * KEY_HEADS + h / 2) * D + e);
+                worst =
+                    fmax(worst, fabs(want - at(o, (i * HEADS + h) * D + e)));
+            }
+            worst = fmax(worst, fabs(top + log(sum) - lse[h * nq + i]));
+        }
+    return worst;
+}
+
+static void call(kpk_instance *inst, uint32_t nq, uint32_t nk)
+{
+    const size_t nbytes[] = {nq * HEADS * D * 2, nk * KEY_HEADS * D * 2,
+                             nk * KEY_HEADS * D * 2, nq * HEADS * D * 2,
+                             nq * HEADS * 4};
+    void *const host[] = {q, k, v, o, lse};
+    void *device[5];
+    char what[64];
+
+    for (int i = 0; i < 5; i++)
+        check(kpk_malloc(inst, nbytes[i], &device[i]) == KPK_OK &&
+                  kpk_copy_to(inst, device[i], host[i], nbytes[i]) == KPK_OK,
+              "device memory");
+    run_mha(device[0], device[1], device[2], device[3], device[4], NULL, NULL,
+            NULL, nq * HEADS * D, nk * KEY_HEADS * D, nk * KEY_HEADS * D,
+            nq * HEADS * D, 0, HEADS * D, KEY_HEADS * D, KEY_HEADS * D,
+            HEADS * D, D, D, D, D, 1, HEADS, KEY_HEADS, D, D, 0.25f, nq, nk,
+            128, 128, 0, 0, 1, 0, -1, 0, 0, NULL, 0, 0, NULL, 0, 0, NULL);
+    check(kpk_copy_from(inst, o, device[3], nbytes[3]) == KPK_OK &&
+              kpk_copy_from(inst, lse, device[4], nbytes[4]) == KPK_OK,
+          "copies back");
+    snprintf(what, sizeof(what), "run_mha of %u queries, %u keys: off by %g",
+             nq, nk, largest_error(nq, nk));
+    /* exponentials and results are rounded to f16; values are below 2 */
+    check(largest_error(nq, nk) < 0x1p-9, what);
+    for (int i = 0; i < 5; i++)
+        check(kpk_free(inst, device[i]) == KPK_OK, "kpk_free()");
+}
+
+/* ---- plans ---- */
+
+static kpk_attention_plan plan_of(const kpk_attention_args *a,
+                                  kpk_attention_cache cache, uint64_t workspace)
+{
+    kpk_attention_plan plan;
+
+    memset(&plan, 0, sizeof(plan));
+    check(kpk_attention_choose_for(
+              &kpk_module_attention, "gfx942:sramecc+:xnack-", 304,
+              KPK_ATTENTION_BF16, cache, a, workspace, &plan) == KPK_OK,
+          "a plan");
+    return plan;
+}
+
+static void check_plans(void)
+{
+    kpk_attention_args a = {.b = 2,
+                            .h = 32,
+                            .h_k = 8,
+                            .d = 128,
+                            .seqlen_q = 4096,
+                            .seqlen_k = 4096,
+                            .window_left = -1,
+                            .window_right = 0};
+    kpk_attention_plan plan = plan_of(&a, KPK_ATTENTION_SAME, UINT64_MAX);
+
+    check(strcmp(plan.kernel, "attention_bf16_128") == 0 && plan.splits == 1 &&
+              plan.shape.grid[0] == 32 && plan.shape.grid[1] == 32 &&
+              plan.shape.grid[2] == 2 && plan.shape.block[0] == 256 &&
+              plan.join[0] == '\0' && plan.workspace_nbytes == 0,
+          "many queries");
+    a.seqlen_q = 1;
+    plan = plan_of(&a, KPK_ATTENTION_SAME, UINT64_MAX);
+    check(strcmp(plan.kernel, "attention_decode_bf16_128") == 0 &&
+              plan.splits > 4 && plan.splits <= 16 &&
+              plan.shape.grid[0] == plan.splits && plan.shape.grid[1] == 8 &&
+              plan.shape.block[0] == 128 &&
+              strcmp(plan.join, "attention_join_bf16") == 0 &&
+              plan.join_shape.grid[0] == 2 && plan.join_shape.grid[1] == 32 &&
+              plan.workspace_nbytes == plan.splits * 2ull * 32 * 129 * 4,
+          "one query over a long cache is split");
+    plan = plan_of(&a, KPK_ATTENTION_SAME, 3 * 2 * 32 * 129 * 4 + 5);
+    check(plan.splits == 3, "splits that the workspace holds");
+    plan = plan_of(&a, KPK_ATTENTION_SAME, 0);
+    check(plan.splits == 1 && plan.join[0] == '\0', "no workspace, no splits");
+    a.window_left = 100;
+    plan = plan_of(&a, KPK_ATTENTION_SAME, UINT64_MAX);
+    check(plan.splits == 1, "a short window is not split");
+    a.window_left = -1;
+    a.b = 400;
+    plan = plan_of(&a, KPK_ATTENTION_SAME, UINT64_MAX);
+    check(plan.splits == 1, "many sequences are not split");
+    a.b = 1, a.d = 200, a.seqlen_q = 40;
+    plan = plan_of(&a, KPK_ATTENTION_Q4_0, 0);
+    check(strcmp(plan.kernel, "attention_decode_bf16_256_q4_0") == 0,
+          "caches in blocks have decoding kernels alone");
+    a.seqlen_q = a.seqlen_k = a.b = 0;
+    plan = plan_of(&a, KPK_ATTENTION_SAME, UINT64_MAX);
+    check(plan.splits == 1, "nothing at all");
+}
+
+static void refused(kpk_attention_args a, int type, int cache, const char *says)
+{
+    kpk_attention_plan plan;
+    const kpk_status st = kpk_attention_choose_for(
+        &kpk_module_attention, "gfx942", 304, (kpk_attention_type)type,
+        (kpk_attention_cache)cache, &a, 0, &plan);
+
+    check(st == KPK_ERR_ARG && strstr(kpk_error_message(), says), says);
+}
+
+static void check_refusals(kpk_instance *inst)
+{
+    kpk_attention_args a = {.b = 1,
+                            .h = 6,
+                            .h_k = 2,
+                            .d = 64,
+                            .seqlen_q = 1,
+                            .seqlen_k = 4096,
+                            .window_left = -1,
+                            .window_right = -1};
+    kpk_attention_plan plan = plan_of(&a, KPK_ATTENTION_SAME, UINT64_MAX);
+
+    refused(a, 2, 0, "there is no type 2");
+    refused(a, 0, 3, "there is no cache 3");
+    check(kpk_attention_launch(inst, &a, &plan, NULL, NULL) == KPK_ERR_ARG,
+          "a plan with splits needs a workspace");
+    plan.splits = 1;
+    a.block_table = (const int32_t *)&a;
+    check(kpk_attention_launch(inst, &a, &plan, NULL, NULL) == KPK_ERR_ARG,
+          "a block table needs a page size");
+    a.d = 260;
+    refused(a, 0, 0, "d is 260");
+    a.d = 12;
+    refused(a, 0, 0, "d is 12");
+    a.d = 64, a.h_k = 4;
+    refused(a, 0, 0, "6 heads cannot share 4");
+}
+
+int main(void)
+{
+    static const kpk_module *const modules[] = {&kpk_module_attention};
+    kpk_instance *inst = NULL;
+    uint64_t state = 1;
+
+    for (size_t i = 0; i < sizeof(q) / sizeof(q[0]); i++)
+        q[i] = kpk_to_f16(number(&state));
+    for (size_t i = 0; i < sizeof(k) / sizeof(k[0]); i++) {
+        k[i] = kpk_to_f16(number(&state));
+        v[i] = kpk_to_f16(number(&state));
+    }
+    check(kpk_open_modules(modules, 1, 0, &inst) == KPK_OK, "device 0");
+    if (inst) {
+        call(inst, 150, 150);
+        call(inst, 1, 77);
+        call(inst, 5, 5);
+        check_refusals(inst);
+    }
+    check_plans();
+    check(kpk_close(inst) == KPK_OK, "kpk_close()");
+    printf("%u passed, %u failed\n", passed, failed);
+    return failed != 0;
+}

@@ -1,0 +1,814 @@
+/* attention.c - softmax(scale Q K^T + mask) V against double, and rows of
+ * caches
+ *
+ * Tensors end where their last element does, and pages that no table names hold
+ * NaN, so that the simulated GPU and the results show what is read beside what
+ * lengths, windows and tables name. What lies in O between rows must stay.
+ */
+#include "../../kernels/host/attention_args.h"
+#include "harness.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+extern const kpk_module kpk_module_attention;
+
+enum { MOST_B = 4 };
+
+enum cache { PLAIN, Q8_0, Q4_0 };
+
+/* What a kernel's row is about. */
+struct kind {
+    uint32_t d;
+    bool decode;
+    enum cache cache;
+};
+
+enum layout {
+    ROWS,   /* [b, seqlen, heads, d] */
+    HEADS,  /* [b, heads, seqlen, d] */
+    GAPS,   /* the first, with room between heads, rows and sequences */
+    UPWARD, /* the first, with rows from the last one on */
+};
+
+enum numbers { SMALL, RISING, LARGE, SPECIAL };
+
+struct problem {
+    const char *what;
+    uint32_t h, h_k, d;
+    uint32_t b, nq[MOST_B], nk[MOST_B];
+    bool varlen; /* cu_seqlens instead of batches */
+    int32_t left, right;
+    float scale, softcap;
+    bool alibi;
+    uint32_t page; /* 0: not paged */
+    const int32_t *ranges;
+    uint32_t num_ranges, splits;
+    enum layout layout;
+    enum numbers numbers;
+    size_t lead;      /* elements that pointers are off alignment */
+    unsigned grid[3]; /* 0: as many as there are blocks */
+    bool lse, unpadded;
+    double scale_of_q;
+};
+
+/* ---- one of Q, K, V and O in memory ---- */
+
+struct tensor {
+    int64_t batch, row, head; /* elements */
+    size_t extent, first;     /* elements; where the first one is */
+};
+
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static struct tensor make_tensor(enum layout layout, uint32_t batches,
+                                 uint32_t rows, uint32_t heads, uint32_t d,
+                                 uint32_t align)
+{
+    const int64_t gap = layout == GAPS ? (int64_t)align : 0;
+    struct tensor t = {0, 0, 0, 0, 0};
+
+    if (layout == HEADS) {
+        t.row = d, t.head = (int64_t)d * rows, t.batch = t.head * heads;
+    } else {
+        t.head = d + gap;
+        t.row = t.head * heads + 3 * gap;
+        t.batch = t.row * rows + gap;
+    }
+    if (batches && rows && heads)
+        t.extent = (size_t)(t.batch * (batches - 1) + t.row * (rows - 1) +
+                            t.head * (heads - 1) + d);
+    if (layout == UPWARD && rows) {
+        t.first = (size_t)(t.row * (rows - 1));
+        t.row = -t.row;
+    }
+    return t;
+}
+
+static size_t at(const struct tensor *t, int64_t b, int64_t row, int64_t head,
+                 int64_t e)
+{
+    return (size_t)((int64_t)t->first + b * t->batch + row * t->row +
+                    head * t->head + e);
+}
+
+/* ---- blocks of 32 ---- */
+
+static const struct {
+    size_t nbytes;
+} blocks[] = {[Q8_0] = {34}, [Q4_0] = {18}};
+
+static size_t cache_nbytes(enum cache cache, enum kt_type type, size_t n)
+{
+    return cache == PLAIN ? n * kt_size(type)
+                          : (n + 31) / 32 * blocks[cache].nbytes;
+}
+
+/* Element i, rounded to the kernel's type as the kernel does. */
+static double cached(enum cache cache, enum kt_type type, const uint8_t *data,
+                     size_t i)
+{
+    const uint8_t *block;
+    uint64_t code;
+    int q;
+
+    if (cache == PLAIN)
+        return (double)kt_get(type, data, i);
+    block = data + i / 32 * blocks[cache].nbytes;
+    q = cache == Q8_0 ? (int8_t)block[2 + i % 32]
+                      : (block[2 + i % 16] >> (i % 32 / 16 * 4) & 15) - 8;
+    code = kt_encode(type, kt_get(KT_F16, block, 0) * q);
+    return (double)kt_get(type, &code, 0);
+}
+
+/* ---- the problem ---- */
+
+struct run {
+    struct kt *t;
+    const struct kt_row *row;
+    const struct kind *kind;
+    const struct problem *p;
+    struct tensor q, kv, o;
+    uint32_t most_q, most_k, total_q, total_k, pages; /* of a sequence */
+    int32_t cu_q[MOST_B + 1], cu_k[MOST_B + 1];
+    int32_t *table;
+    uint8_t *data[3]; /* of Q, K and V */
+    float *slopes;
+};
+
+static void set_lengths(struct run *r)
+{
+    const struct problem *p = r->p;
+
+    for (uint32_t i = 0; i < p->b; i++) {
+        r->most_q = (uint32_t)larger(r->most_q, p->nq[i]);
+        r->most_k = (uint32_t)larger(r->most_k, p->nk[i]);
+        r->cu_q[i + 1] = r->cu_q[i] + (int32_t)p->nq[i];
+        r->cu_k[i + 1] = r->cu_k[i] + (int32_t)p->nk[i];
+    }
+    r->total_q = p->varlen ? (uint32_t)r->cu_q[p->b] : p->b * r->most_q;
+    r->total_k = (uint32_t)r->cu_k[p->b];
+    if (p->page)
+        r->pages = (r->most_k + p->page - 1) / p->page + 1;
+}
+
+static size_t q_at(const struct run *r, const struct tensor *t, uint32_t b,
+                   uint32_t row, uint32_t head, uint32_t e)
+{
+    if (r->p->varlen)
+        return at(t, 0, r->cu_q[b] + (int64_t)row, head, e);
+    return at(t, b, row, head, e);
+}
+
+static size_t k_at(const struct run *r, uint32_t b, uint32_t key, uint32_t head,
+                   uint32_t e)
+{
+    const struct problem *p = r->p;
+
+    if (p->page)
+        return at(&r->kv, r->table[b * r->pages + key / p->page], key % p->page,
+                  head, e);
+    if (p->varlen)
+        return at(&r->kv, 0, r->cu_k[b] + (int64_t)key, head, e);
+    return at(&r->kv, b, key, head, e);
+}
+
+/* The first key that any query's window has: pages before may be gone. */
+static uint32_t first_seen(const struct problem *p, uint32_t b)
+{
+    const int64_t first = (int64_t)p->nk[b] - p->nq[b] - p->left;
+
+    return p->left < 0 || p->ranges || first < 0 ? 0 : (uint32_t)first;
+}
+
+/* Pages in random order, every third of them nobody's. */
+static uint32_t make_table(struct run *r)
+{
+    const struct problem *p = r->p;
+    const uint32_t n = p->b * r->pages;
+    uint64_t seed = 7;
+    uint32_t used = 0;
+
+    r->table = kt_alloc(r->t, (n + 1) * sizeof(*r->table));
+    for (uint32_t i = 0; i < n; i++)
+        r->table[i] = (int32_t)(i + i / 2);
+    for (uint32_t i = n; i > 1; i--) {
+        const uint32_t j = (uint32_t)(kt_random(&seed) % i);
+        const int32_t v = r->table[i - 1];
+
+        r->table[i - 1] = r->table[j], r->table[j] = v;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t b = i / r->pages, key = i % r->pages * p->page;
+
+        used = (uint32_t)larger(used, r->table[i]);
+        if (key >= p->nk[b] || key + p->page <= first_seen(p, b))
+            r->table[i] = -1000000;
+    }
+    return used + 1;
+}
+
+static void put(struct run *r, unsigned which, size_t i, double v)
+{
+    kt_put(r->row->a, r->data[which], i, (kt_real)v);
+}
+
+static void make_numbers(struct run *r)
+{
+    const struct problem *p = r->p;
+    const enum kt_type type = r->row->a;
+    const enum cache cache = r->kind->cache;
+    const double scale_of_q = p->scale_of_q != 0 ? p->scale_of_q : 1;
+
+    r->data[0] = kt_host(r->t, type, r->q.extent, KT_SMALL, 1);
+    for (unsigned i = 1; i < 3; i++) {
+        if (cache == PLAIN) {
+            r->data[i] = kt_host(r->t, type, r->kv.extent, KT_SMALL, 1 + i);
+        } else {
+            const size_t n = cache_nbytes(cache, type, r->kv.extent);
+            const size_t each = blocks[cache].nbytes;
+            uint64_t seed = i;
+
+            r->data[i] = kt_alloc(r->t, n);
+            for (size_t j = 0; j < n; j++)
+                r->data[i][j] = (uint8_t)kt_random(&seed);
+            for (size_t j = 0; j + each <= n; j += each)
+                kt_put(KT_F16, r->data[i] + j, 0,
+                       (cache == Q8_0 ? 0.03L : 0.4L) *
+                           (kt_real)(kt_random(&seed) % 64 + 1) / 64);
+        }
+    }
+    if (scale_of_q != 1)
+        for (size_t i = 0; i < r->q.extent; i++)
+            put(r, 0, i, (double)kt_get(type, r->data[0], i) * scale_of_q);
+    if (cache != PLAIN)
+        return;
+    /* what nobody may look at: NaN in all of K and V, then the rows */
+    for (unsigned i = 1; i < 3; i++) {
+        uint8_t *all = kt_alloc(r->t, r->kv.extent * kt_size(type) + 1);
+
+        memcpy(all, r->data[i], r->kv.extent * kt_size(type));
+        for (size_t j = 0; j < r->kv.extent; j++)
+            put(r, i, j, NAN);
+        for (uint32_t b = 0; b < p->b; b++)
+            for (uint32_t key = first_seen(p, b); key < p->nk[b]; key++)
+                for (uint32_t h = 0; h < p->h_k; h++)
+                    for (uint32_t e = 0; e < p->d; e++) {
+                        const size_t j = k_at(r, b, key, h, e);
+                        double v = (double)kt_get(type, all, j);
+
+                        /* each some keys above what was before */
+                        if (p->numbers == RISING && i == 1)
+                            v = (key % 7 ? 0.25 : 1) * key / 16.0;
+                        put(r, i, j, v);
+                    }
+    }
+    if (p->numbers == RISING)
+        for (size_t i = 0; i < r->q.extent; i++)
+            put(r, 0, i, fabs((double)kt_get(type, r->data[0], i)) / 4);
+    if (p->numbers == SPECIAL) {
+        put(r, 0, q_at(r, &r->q, 0, p->nq[0] / 2, 0, 1), NAN);
+        put(r, 0, q_at(r, &r->q, 0, 0, p->h - 1, 0), INFINITY);
+        put(r, 1, k_at(r, 0, p->nk[0] - 1, 0, p->d - 1), -INFINITY);
+        put(r, 1, k_at(r, 0, p->nk[0] / 2, p->h_k - 1, 0), 0);
+    }
+}
+
+static bool sees(const struct problem *p, uint32_t b, int64_t position,
+                 int64_t key)
+{
+    if ((p->left < 0 || key >= position - p->left) &&
+        (p->right < 0 || key <= position + p->right))
+        return true;
+    for (uint32_t i = 0; i < p->num_ranges; i++) {
+        const int32_t *range = p->ranges + (b * p->num_ranges + i) * 2;
+
+        if (position >= range[0] && position < range[1] && key >= range[0] &&
+            key < range[1])
+            return true;
+    }
+    return false;
+}
+
+/* A row's result and how far off it may be; the same of the log of its sums. */
+struct answer {
+    double *value, *off; /* [d] */
+    double lse, lse_off;
+};
+
+/*
+ * Exponentials are cut off to the kernel's type, and made larger by what that
+ * loses on average: 0.65 units of theirs of the sum of p |v| at most. A score's
+ * error e makes p (1 + e) of p, in sums above and below. It is (d + 8) 2^-23
+ * times the sum of |q k|, as matrix instructions cut off, and 2^-22 times the
+ * score, for exp2 and its argument; tanh is good to 2^-21. Sums over n keys add
+ * (n + 8) 2^-23. gfx90a takes f16 below 2^-14 as zeros: what is below 2^-22 of
+ * the largest p.
+ */
+static void solve(const struct run *r, uint32_t b, uint32_t row, uint32_t head,
+                  double *x, struct answer *out)
+{
+    const struct problem *p = r->p;
+    const enum kt_type type = r->row->a;
+    const uint32_t h_k = head / (p->h / p->h_k), n = p->nk[b];
+    const int64_t position = (int64_t)row + n - p->nq[b];
+    const double eps = (double)kt_eps(KT_F32);
+    /* P above its largest that may be lost, for V below 4 */
+    const double least =
+        type == KT_F16 && strncmp(r->t->target, "gfx90a", 6) == 0 ? 0x1p-20
+                                                                  : 0x1p-30;
+    double q[256], top = -INFINITY, sum = 0, off = 0;
+
+    for (uint32_t e = 0; e < p->d; e++)
+        q[e] =
+            (double)kt_get(type, r->data[0], q_at(r, &r->q, b, row, head, e));
+    for (uint32_t key = 0; key < n; key++) {
+        double v = 0, abs = 0, o;
+
+        x[key] = -INFINITY;
+        if (!sees(p, b, position, key))
+            continue;
+        for (uint32_t e = 0; e < p->d; e++) {
+            const double product =
+                q[e] * cached(r->kind->cache, type, r->data[1],
+                              k_at(r, b, key, h_k, e));
+
+            v += product, abs += fabs(product);
+        }
+        v *= (double)p->scale, abs *= fabs((double)p->scale);
+        o = (p->d + 8) * eps * abs + 2 * eps * fabs(v);
+        if (p->softcap != 0) {
+            v = (double)p->softcap * tanh(v / (double)p->softcap);
+            o += 4 * eps * fabs((double)p->softcap);
+        }
+        if (p->alibi) {
+            const double slope = r->slopes[b * p->h + head];
+
+            v -= slope * fabs((double)(position - key));
+            o += 2 * eps * slope * fabs((double)(position - key)) +
+                 2 * eps * fabs(v);
+        }
+        x[key] = v;
+        if (!(v <= top))
+            top = v;
+        if (o > off && isfinite(o))
+            off = o;
+    }
+    for (uint32_t e = 0; e < p->d; e++)
+        out->value[e] = out->off[e] = 0;
+    out->lse = -INFINITY, out->lse_off = 0;
+    if (top == -INFINITY)
+        return;
+    for (uint32_t key = 0; key < n; key++) {
+        const double weight = x[key] == -INFINITY ? 0 : exp(x[key] - top);
+
+        sum += weight;
+        if (!(weight > 0) && !isnan(weight))
+            continue;
+        for (uint32_t e = 0; e < p->d; e++) {
+            const double v = cached(r->kind->cache, type, r->data[2],
+                                    k_at(r, b, key, h_k, e));
+
+            out->value[e] += weight * v;
+            out->off[e] += weight * fabs(v);
+        }
+    }
+    off = 2 * off + (n + 8) * eps;
+    for (uint32_t e = 0; e < p->d; e++) {
+        out->value[e] /= sum;
+        out->off[e] =
+            out->off[e] / sum * (off + 0.65 * (double)kt_eps(type)) + n * least;
+        if (!isfinite(out->off[e]))
+            out->off[e] = 0;
+    }
+    out->lse = top + log(sum);
+    out->lse_off = off + 4 * eps * (fabs(out->lse) + 32);
+}
+
+static void check_results(struct run *r, const void *old, const void *got,
+                          const float *got_lse, size_t nlse)
+{
+    const struct problem *p = r->p;
+    struct kt *t = r->t;
+    const size_t n = r->o.extent;
+    kt_real *want = kt_alloc(t, (n + 1) * sizeof(*want));
+    kt_real *off = kt_alloc(t, (n + 1) * sizeof(*off));
+    kt_real *want_lse = kt_alloc(t, (nlse + 1) * sizeof(*want_lse));
+    kt_real *lse_off = kt_alloc(t, (nlse + 1) * sizeof(*lse_off));
+    double *x = kt_alloc(t, (r->most_k + 1) * sizeof(*x));
+    double value[256], value_off[256];
+    struct answer answer = {value, value_off, 0, 0};
+    struct kt_gate gate = {0.51L, 1, off, false};
+
+    for (size_t i = 0; i < n; i++)
+        want[i] = kt_get(r->row->a, old, i);
+    for (size_t i = 0; i < nlse; i++)
+        want_lse[i] = 99;
+    for (uint32_t b = 0; b < p->b; b++)
+        for (uint32_t row = 0; row < p->nq[b]; row++)
+            for (uint32_t head = 0; head < p->h; head++) {
+                const size_t i =
+                    p->unpadded ? (size_t)head * r->total_q +
+                                      (p->varlen ? (uint32_t)r->cu_q[b]
+                                                 : b * r->most_q) +
+                                      row
+                                : ((size_t)b * p->h + head) * r->most_q + row;
+
+                solve(r, b, row, head, x, &answer);
+                for (uint32_t e = 0; e < p->d; e++) {
+                    const size_t j = q_at(r, &r->o, b, row, head, e);
+
+                    want[j] = value[e], off[j] = value_off[e];
+                }
+                if (nlse)
+                    want_lse[i] = answer.lse,
+                    lse_off[i] = isfinite(answer.lse_off) ? answer.lse_off : 0;
+            }
+    kt_check(t, r->row->a, got, want, n, gate);
+    gate.scale = lse_off;
+    kt_check(t, KT_F32, got_lse, want_lse, nlse, gate);
+}
+
+static kpk_attention_args make_args(struct run *r)
+{
+    const struct problem *p = r->p;
+    struct kt *t = r->t;
+    kpk_attention_args a = {.q_batch = r->q.batch,
+                            .k_batch = r->kv.batch,
+                            .v_batch = r->kv.batch,
+                            .o_batch = r->o.batch,
+                            .q_row = r->q.row,
+                            .k_row = r->kv.row,
+                            .v_row = r->kv.row,
+                            .o_row = r->o.row,
+                            .q_head = r->q.head,
+                            .k_head = r->kv.head,
+                            .v_head = r->kv.head,
+                            .o_head = r->o.head,
+                            .b = p->b,
+                            .h = p->h,
+                            .h_k = p->h_k,
+                            .d = p->d,
+                            .seqlen_q = r->most_q,
+                            .seqlen_k = r->most_k,
+                            .splits = p->splits,
+                            .scale = p->scale,
+                            .softcap = p->softcap,
+                            .window_left = p->left,
+                            .window_right = p->right,
+                            .unpadded_lse = p->unpadded};
+
+    if (p->varlen) {
+        a.cu_seqlens_q = kt_device(t, r->cu_q, (p->b + 1) * 4, 0);
+        a.total_q = r->total_q;
+    }
+    if (p->varlen || p->page)
+        a.cu_seqlens_k = kt_device(t, r->cu_k, (p->b + 1) * 4, 0);
+    if (p->page) {
+        a.block_table = kt_device(t, r->table, p->b * r->pages * 4, 0);
+        a.block_table_batch = r->pages, a.page_size = p->page;
+    }
+    if (p->ranges) {
+        a.prefix_ranges = kt_device(t, p->ranges, p->b * p->num_ranges * 8, 0);
+        a.max_prefix_ranges = p->num_ranges;
+        a.prefix_batch = 2 * p->num_ranges;
+    }
+    if (p->alibi) {
+        a.alibi_slopes = kt_device(t, r->slopes, p->b * p->h * 4, 0);
+        a.alibi_batch = p->h;
+    }
+    if (p->splits > 1)
+        a.partial = kt_device(
+            t, NULL, (size_t)p->splits * r->total_q * p->h * (p->d + 1) * 4, 0);
+    return a;
+}
+
+static unsigned one_at_least(uint32_t n)
+{
+    return n ? n : 1;
+}
+
+static void run_problem(struct kt *t, const struct kt_row *row,
+                        const struct problem *p)
+{
+    const struct kind *kind = row->detail;
+    const enum kt_type type = row->a;
+    const size_t size = kt_size(type), lead = p->lead * size;
+    struct run r = {.t = t, .row = row, .kind = kind, .p = p};
+    const uint32_t align = kind->cache == PLAIN ? 8 : 32;
+    uint32_t all_pages = 0;
+    kpk_attention_args a;
+    const char *symbol = t->symbol;
+    char *k[2], *q, *o;
+    void *old, *got;
+    float *lse = NULL, *got_lse = NULL;
+    size_t nlse = 0;
+    unsigned grid[3];
+
+    t->what = p->what;
+    set_lengths(&r);
+    if (p->page)
+        all_pages = make_table(&r);
+    r.q = make_tensor(p->layout, p->varlen ? 1 : p->b,
+                      p->varlen ? r.total_q : r.most_q, p->h, p->d,
+                      p->lead ? 1 : 8);
+    r.o = r.q;
+    r.kv = make_tensor(p->layout,
+                       p->page     ? all_pages
+                       : p->varlen ? 1
+                                   : p->b,
+                       p->page     ? p->page
+                       : p->varlen ? r.total_k
+                                   : r.most_k,
+                       p->h_k, (p->d + align - 1) / align * align,
+                       p->lead ? align == 8 ? 1 : 32 : align);
+    if (kind->cache == PLAIN && r.kv.extent)
+        r.kv.extent -= (p->d + align - 1) / align * align - p->d;
+    r.slopes = kt_alloc(t, p->b * p->h * sizeof(float) + 1);
+    for (uint32_t i = 0; i < p->b * p->h; i++)
+        r.slopes[i] = 0.5f / (float)(i + 1);
+    make_numbers(&r);
+    a = make_args(&r);
+    q = kt_device(t, r.data[0], r.q.extent * size, lead);
+    for (unsigned i = 0; i < 2; i++)
+        k[i] = kt_device(t, r.data[1 + i],
+                         cache_nbytes(kind->cache, type, r.kv.extent),
+                         kind->cache == PLAIN ? lead : p->lead * 2);
+    old = kt_host(t, type, r.o.extent, KT_SMALL, 9);
+    got = kt_alloc(t, r.o.extent * size + 1);
+    o = kt_device(t, old, r.o.extent * size, lead);
+    a.q = q + r.q.first * size, a.o = o + r.o.first * size;
+    a.k = k[0] + cache_nbytes(kind->cache, type, r.kv.first);
+    a.v = k[1] + cache_nbytes(kind->cache, type, r.kv.first);
+    if (p->lse) {
+        nlse = p->unpadded ? (size_t)p->h * r.total_q
+                           : (size_t)p->b * p->h * r.most_q;
+        got_lse = kt_alloc(t, nlse * 4 + 1);
+        for (size_t i = 0; i < nlse; i++)
+            got_lse[i] = 99;
+        lse = kt_device(t, got_lse, nlse * 4, 0);
+        a.lse = lse;
+    }
+    grid[0] = one_at_least(kind->decode ? p->splits : (r.most_q + 127) / 128);
+    grid[1] = kind->decode ? p->h_k : p->h;
+    grid[2] = p->b;
+    for (unsigned i = 0; i < 3; i++)
+        if (p->grid[i])
+            grid[i] = p->grid[i];
+    if (!kt_launch(t, grid, (const unsigned[3]){kind->decode ? 128 : 256, 1, 1},
+                   0, (const kpk_arg[]){{&a, sizeof(a)}}, 1))
+        return;
+    if (p->splits > 1) {
+        t->symbol =
+            type == KT_F16 ? "attention_join_f16" : "attention_join_bf16";
+        if (!kt_launch(t, (const unsigned[3]){r.total_q, p->h, 1},
+                       (const unsigned[3]){64, 1, 1}, 0,
+                       (const kpk_arg[]){{&a, sizeof(a)}}, 1))
+            return;
+        t->symbol = symbol;
+    }
+    kt_read(t, got, o, r.o.extent * size);
+    if (p->lse)
+        kt_read(t, got_lse, lse, nlse * 4);
+    check_results(&r, old, got, got_lse, nlse);
+}
+
+/* One sequence, all of it seen. */
+static struct problem plain(const char *what, const struct kind *kind,
+                            uint32_t nq, uint32_t nk)
+{
+    return (struct problem){.what = what,
+                            .h = 1,
+                            .h_k = 1,
+                            .d = kind->d,
+                            .b = 1,
+                            .nq = {nq},
+                            .nk = {nk},
+                            .left = -1,
+                            .right = -1,
+                            .splits = 1,
+                            .scale = 1 / sqrtf((float)kind->d),
+                            .lse = true};
+}
+
+static void run_many(struct kt *t, const struct kt_row *row)
+{
+    static const int32_t ranges[] = {3, 40, 30, 31, 90, 200, 5, 2,
+                                     0, 0,  9,  20, 1,  300, 0, 0};
+    const struct kind *kind = row->detail;
+    const uint32_t tile = 8192 / kind->d;
+    struct problem p = plain("a tile of each", kind, 128, tile);
+
+    run_problem(t, row, &p);
+    p = plain("causal, a row over", kind, 129, tile + 1);
+    p.right = 0, p.h = 2, p.d -= 8, p.layout = GAPS, p.lead = 1;
+    run_problem(t, row, &p);
+    p = plain("one", kind, 1, 1);
+    p.d = 8;
+    run_problem(t, row, &p);
+    p = plain("more queries than keys, causal", kind, 37, 5);
+    p.right = 0, p.h = 2, p.layout = HEADS;
+    run_problem(t, row, &p);
+    p = plain("no keys", kind, 3, 0);
+    run_problem(t, row, &p);
+    p = plain("varlen, heads share keys", kind, 20, 30);
+    p.b = 4, p.nq[1] = 0, p.nk[1] = 3, p.nq[2] = 17, p.nk[2] = 0;
+    p.nq[3] = 21, p.nk[3] = 2 * tile - 1, p.varlen = p.unpadded = true;
+    p.h = 4, p.h_k = 2, p.right = 0, p.d = kind->d - 16;
+    p.grid[0] = p.grid[1] = p.grid[2] = 1;
+    run_problem(t, row, &p);
+    p = plain("pages, windows, slopes", kind, 33, 150);
+    p.b = 2, p.nq[1] = 16, p.nk[1] = 77, p.page = 16, p.left = 20, p.right = 3;
+    p.varlen = true, p.alibi = true, p.h = 2, p.layout = UPWARD;
+    run_problem(t, row, &p);
+    p = plain("large pages, softcap", kind, 18, 2 * tile + 9);
+    p.page = 2 * tile, p.softcap = 5, p.b = 1, p.varlen = true;
+    p.scale_of_q = 8;
+    run_problem(t, row, &p);
+    p = plain("ranges besides windows", kind, 40, 130);
+    p.b = 2, p.nq[1] = 40, p.nk[1] = 130, p.right = 0, p.left = 10;
+    p.ranges = ranges, p.num_ranges = 4;
+    run_problem(t, row, &p);
+    p = plain("scores that rise", kind, 9, 3 * tile + 1);
+    p.numbers = RISING, p.layout = GAPS;
+    run_problem(t, row, &p);
+    p = plain("a negative scale", kind, 9, tile + 1);
+    p.scale = -p.scale, p.h = 2;
+    run_problem(t, row, &p);
+    p = plain("infinities and no numbers", kind, 17, tile + 3);
+    p.numbers = SPECIAL, p.h = 2, p.lse = false;
+    run_problem(t, row, &p);
+}
+
+static void run_decode(struct kt *t, const struct kt_row *row)
+{
+    static const int32_t ranges[] = {140, 150, 0, 9};
+    const struct kind *kind = row->detail;
+    const uint32_t tile = 8192 / kind->d;
+    struct problem p = plain("one query, heads share keys", kind, 1, 3 * tile);
+
+    p.h = 8, p.h_k = 2;
+    run_problem(t, row, &p);
+    p = plain("splits, slopes", kind, 1, 5 * tile + 3);
+    p.h = 3, p.splits = 4, p.alibi = true, p.d -= kind->cache ? 0 : 8;
+    p.layout = GAPS, p.lead = 1;
+    run_problem(t, row, &p);
+    p = plain("pages, more splits than tiles, causal", kind, 3, 2 * tile + 2);
+    p.b = 3, p.nq[1] = 3, p.nk[1] = 1, p.nq[2] = 3, p.nk[2] = 40, p.right = 0;
+    p.h = 4, p.h_k = 2, p.page = 32, p.splits = 5, p.grid[0] = p.grid[2] = 2;
+    run_problem(t, row, &p);
+    if (kind->cache != PLAIN)
+        return;
+    p = plain("more rows than a block", kind, 7, tile + 1);
+    p.h = 6, p.h_k = 2, p.left = 5, p.right = 0, p.unpadded = true;
+    p.grid[0] = p.grid[1] = 1, p.splits = 2, p.b = 2;
+    p.nq[1] = 5, p.nk[1] = 3 * tile, p.varlen = true;
+    run_problem(t, row, &p);
+    p = plain("ranges, softcap", kind, 4, 160);
+    p.ranges = ranges, p.num_ranges = 2, p.left = 7, p.right = 0;
+    p.softcap = 3, p.layout = HEADS, p.splits = 3;
+    run_problem(t, row, &p);
+    p = plain("no keys", kind, 1, 0);
+    p.splits = 2, p.h = 2;
+    run_problem(t, row, &p);
+}
+
+/* By the decoding kernels, which leave the partial results. */
+static void run_join(struct kt *t, const struct kt_row *row)
+{
+    static const struct kind d64 = {64, true, PLAIN};
+    struct kt_row decode = *row;
+    struct problem p = plain("joined", &d64, 2, 300);
+
+    decode.detail = &d64;
+    t->symbol = row->a == KT_F16 ? "attention_decode_f16_64"
+                                 : "attention_decode_bf16_64";
+    p.h = 2, p.splits = 3, p.b = 2, p.nq[1] = 2, p.nk[1] = 300;
+    p.layout = UPWARD;
+    run_problem(t, &decode, &p);
+    t->symbol = row->symbol;
+}
+
+/* ---- rows of a cache ---- */
+
+enum store { TO_F16, TO_BF16, TO_Q8_0, TO_Q4_0 };
+static const enum store stores[] = {TO_F16, TO_BF16, TO_Q8_0, TO_Q4_0};
+
+/* Blocks as ggml's reference quantizes rows, in float as it does. */
+static void quantize(enum store store, const float *x, uint8_t *block)
+{
+    float top = 0, scale, inverse;
+
+    for (unsigned i = 0; i < 32; i++)
+        if (fabsf(x[i]) > fabsf(top))
+            top = x[i];
+    scale = store == TO_Q8_0 ? fabsf(top) / 127 : top / -8;
+    inverse = scale != 0 ? 1 / scale : 0;
+    kt_put(KT_F16, block, 0, scale);
+    if (store == TO_Q4_0)
+        memset(block + 2, 0, 16);
+    for (unsigned i = 0; i < 32; i++) {
+        if (store == TO_Q8_0) {
+            block[2 + i] = (uint8_t)(int8_t)roundf(x[i] * inverse);
+        } else {
+            volatile float product = x[i] * inverse;
+            const int q = (int)(product + 8.5f);
+
+            block[2 + i % 16] |= (uint8_t)((q > 15 ? 15 : q) << i / 16 * 4);
+        }
+    }
+}
+
+static void run_rows(struct kt *t, const struct kt_row *row)
+{
+    enum { N = 7, HEADS_ = 2, COLS = 72, DST_ROWS = 9 };
+    static const int64_t ids[N] = {3, -1, 8, 9, 0, 5, INT64_C(1) << 40};
+    const enum store store = *(const enum store *)row->detail;
+    const bool is_block = store == TO_Q8_0 || store == TO_Q4_0;
+    const size_t each = store == TO_Q8_0 ? 34 : store == TO_Q4_0 ? 18 : 2;
+    const uint32_t heads = HEADS_, cols = COLS, most = is_block ? 96 : COLS;
+    const int64_t src_head = COLS + 3, src_row = 2 * src_head + 1;
+    const int64_t dst_head = is_block ? 96 * DST_ROWS : COLS + 1;
+    const int64_t dst_row = is_block ? 96 : 2 * dst_head;
+    const uint64_t n = N, dst_rows = DST_ROWS;
+    const size_t nsrc = (size_t)(src_row * (N - 1) + src_head + COLS);
+    const size_t ndst = (size_t)(dst_row * (DST_ROWS - 1) + dst_head) + most;
+    const size_t nbytes = is_block ? ndst / 32 * each : ndst * 2;
+    const void *src = kt_host(t, row->a, nsrc, KT_SMALL, 1);
+    uint8_t *want = kt_alloc(t, nbytes), *got = kt_alloc(t, nbytes);
+    const void *dsrc =
+        kt_device(t, src, nsrc * kt_size(row->a), kt_size(row->a));
+    const void *dids = kt_device(t, ids, sizeof(ids), 0);
+    void *dst;
+
+    t->what = "rows of two heads";
+    memset(want, 0x77, nbytes);
+    dst = kt_device(t, want, nbytes, 2);
+    for (size_t i = 0; i < N; i++)
+        for (size_t h = 0; h < heads && (uint64_t)ids[i] < dst_rows; h++)
+            for (size_t c = 0; c < most; c += is_block ? 32 : 1) {
+                const size_t to =
+                    (size_t)(ids[i] * dst_row) + h * (size_t)dst_head + c;
+                const size_t from =
+                    i * (size_t)src_row + h * (size_t)src_head + c;
+                float x[32] = {0};
+
+                for (size_t e = 0; e < 32 && c + e < cols; e++)
+                    x[e] = (float)kt_get(row->a, src, from + e);
+                if (is_block)
+                    quantize(store, x, want + to / 32 * each);
+                else
+                    kt_put(store == TO_F16 ? KT_F16 : KT_BF16, want, to, x[0]);
+            }
+    KT_LAUNCH(t, 2, 96, 0, dsrc, dids, dst, n, dst_rows, heads, cols, src_row,
+              src_head, dst_row, dst_head);
+    kt_read(t, got, dst, nbytes);
+    kt_check_bytes(t, got, want, nbytes, "the cache");
+}
+
+#define KIND(d, cache)                                                         \
+    static const struct kind decode_##d##_##cache = {d, true, cache};
+#define KINDS(d)                                                               \
+    static const struct kind many_##d = {d, false, PLAIN};                     \
+    KIND(d, PLAIN)                                                             \
+    KIND(d, Q8_0)                                                              \
+    KIND(d, Q4_0)
+KINDS(64)
+KINDS(128)
+KINDS(256)
+
+#define SIZE(name, TYPE, d)                                                    \
+    {"attention_" name "_" #d, run_many, TYPE, TYPE, &many_##d},               \
+        {"attention_decode_" name "_" #d, run_decode, TYPE, TYPE,              \
+         &decode_##d##_PLAIN},                                                 \
+        {"attention_decode_" name "_" #d "_q8_0", run_decode, TYPE, TYPE,      \
+         &decode_##d##_Q8_0},                                                  \
+    {                                                                          \
+        "attention_decode_" name "_" #d "_q4_0", run_decode, TYPE, TYPE,       \
+            &decode_##d##_Q4_0                                                 \
+    }
+#define ROWS_FROM(name, TYPE)                                                  \
+    {"set_rows_f16_" name, run_rows, TYPE, TYPE, &stores[TO_F16]},             \
+        {"set_rows_bf16_" name, run_rows, TYPE, TYPE, &stores[TO_BF16]},       \
+        {"set_rows_q8_0_" name, run_rows, TYPE, TYPE, &stores[TO_Q8_0]},       \
+    {                                                                          \
+        "set_rows_q4_0_" name, run_rows, TYPE, TYPE, &stores[TO_Q4_0]          \
+    }
+static const struct kt_row rows[] = {
+    SIZE("f16", KT_F16, 64),
+    SIZE("f16", KT_F16, 128),
+    SIZE("f16", KT_F16, 256),
+    SIZE("bf16", KT_BF16, 64),
+    SIZE("bf16", KT_BF16, 128),
+    SIZE("bf16", KT_BF16, 256),
+    {"attention_join_f16", run_join, KT_F16, KT_F16, NULL},
+    {"attention_join_bf16", run_join, KT_BF16, KT_BF16, NULL},
+    ROWS_FROM("f16", KT_F16),
+    ROWS_FROM("f32", KT_F32),
+};
+
+KT_MAIN(kpk_module_attention, rows)
