@@ -25,10 +25,10 @@
     {                                                                          \
         (void)src_numel;                                                       \
         TILE_BLOCKS;                                                           \
-        convolve(blocks,                                                       \
-                 Conv{image_1d(info), filter_1d(info + 6, false), 1, l_out,    \
-                      stride, padding, dilation, false, true},                 \
-                 src, kernel, dst);                                            \
+        convolve<false>(blocks,                                                \
+                        Conv{image_1d(info), filter_1d(info + 6, false), 1,    \
+                             l_out, stride, padding, dilation, false, true},   \
+                        src, kernel, dst);                                     \
     }                                                                          \
     KERNEL conv2d_##T(size_t src_numel, size_t w_out, size_t h_out,            \
                       size_t stride, size_t padding, size_t dilation,          \
@@ -37,10 +37,11 @@
     {                                                                          \
         (void)src_numel;                                                       \
         TILE_BLOCKS;                                                           \
-        convolve(blocks,                                                       \
-                 Conv{image_2d(info), filter_2d(info + 8, false), h_out,       \
-                      w_out, stride, padding, dilation, false, false},         \
-                 src, kernel, dst);                                            \
+        convolve<false>(blocks,                                                \
+                        Conv{image_2d(info), filter_2d(info + 8, false),       \
+                             h_out, w_out, stride, padding, dilation, false,   \
+                             false},                                           \
+                        src, kernel, dst);                                     \
     }                                                                          \
     KERNEL conv_transpose1d_##T(size_t src_numel, size_t l_out, size_t stride, \
                                 size_t padding, size_t out_padding,            \
@@ -50,10 +51,10 @@
         (void)src_numel;                                                       \
         (void)out_padding;                                                     \
         TILE_BLOCKS;                                                           \
-        convolve(blocks,                                                       \
-                 Conv{image_1d(info), filter_1d(info + 6, true), 1, l_out,     \
-                      stride, padding, dilation, true, true},                  \
-                 src, kernel, dst);                                            \
+        convolve<true>(blocks,                                                 \
+                       Conv{image_1d(info), filter_1d(info + 6, true), 1,      \
+                            l_out, stride, padding, dilation, true, true},     \
+                       src, kernel, dst);                                      \
     }                                                                          \
     KERNEL conv_transpose2d_##T(                                               \
         size_t src_numel, size_t w_out, size_t h_out, size_t stride,           \
@@ -63,10 +64,10 @@
         (void)src_numel;                                                       \
         (void)out_padding;                                                     \
         TILE_BLOCKS;                                                           \
-        convolve(blocks,                                                       \
-                 Conv{image_2d(info), filter_2d(info + 8, true), h_out, w_out, \
-                      stride, padding, dilation, true, false},                 \
-                 src, kernel, dst);                                            \
+        convolve<true>(blocks,                                                 \
+                       Conv{image_2d(info), filter_2d(info + 8, true), h_out,  \
+                            w_out, stride, padding, dilation, true, false},    \
+                       src, kernel, dst);                                      \
     }                                                                          \
     KERNEL_PAIRED im2col1d_##T(size_t n_threads, size_t l_out, size_t l_k,     \
                                size_t stride, size_t padding, size_t dilation, \

@@ -148,6 +148,8 @@ static const struct conv_case cases_1d[] = {
     {"split, all", 2, 20, 19, 1, 50, 1, 4, 3, 5, 2, 1, N, N, 1, 256, 3, 0},
     {"split, views", 2, 20, 9, 1, 23, 1, 3, 2, 1, 1, 0, T, S, 0, 96, 0, 0},
     {"split, inf", 1, 20, 9, 1, 33, 1, 3, 1, 2, 1, 0, N, N, 0, 1024, 0, 1},
+    /* tiles enough for matrix instructions */
+    {"matrix", 2, 16, 66, 1, 1600, 1, 3, 1, 1, 1, 0, N, N, 0, 1024, 0, 0},
 };
 static const struct conv_case cases_2d[] = {
     {"k=1", 1, 1, 1, 5, 7, 1, 1, 1, 0, 1, 0, N, N, 0, 1024, 1, 0},
@@ -177,6 +179,10 @@ static const struct conv_case cases_2d[] = {
     {"split, all", 2, 9, 11, 15, 18, 4, 3, 3, 5, 2, 1, N, N, 1, 256, 3, 0},
     {"split, views", 2, 9, 9, 9, 8, 3, 2, 2, 1, 1, 0, T, S, 0, 96, 0, 0},
     {"split, inf", 1, 9, 9, 6, 7, 3, 3, 1, 2, 1, 0, N, N, 0, 1024, 0, 1},
+    {"matrix", 1, 8, 66, 39, 41, 3, 3, 1, 1, 1, 0, N, N, 0, 1024, 0, 0},
+    {"matrix, all", 3, 9, 130, 38, 37, 2, 4, 2, 3, 2, 1, N, N, 1, 1024, 1, 0},
+    {"matrix, views", 9, 33, 4, 19, 18, 1, 1, 1, 0, 1, 0, T, N, 0, 1024, 0, 0},
+    {"matrix, inf", 1, 8, 66, 39, 41, 3, 3, 1, 1, 1, 0, S, N, 0, 1024, 3, 1},
 };
 #undef N
 #undef T

@@ -20,38 +20,8 @@
  */
 #pragma once
 
+#include "conv/matrix.h"
 #include "conv/split.h"
-
-/* one output, term by term */
-template <typename T, typename I>
-DEV T conv_point(const Conv &v, const Axis<I> &ah, const Axis<I> &aw,
-                 const T *RESTRICT x, const T *RESTRICT w, u64 b, u64 o, I ih,
-                 I iw)
-{
-    using A = sum_t<T>;
-    A sum = 0;
-
-    for (I nh = 0; nh < ah.taps; nh++) {
-        const I qh = ah.input(ih, nh);
-
-        forget_memory();
-        if (!ah.has(qh))
-            continue;
-        for (I nw = 0; nw < aw.taps; nw++) {
-            const I qw = aw.input(iw, nw);
-
-            if (!aw.has(qw))
-                continue;
-            const T *px = x + b * v.x.sb + (u64)qh * v.x.sh + (u64)qw * v.x.sw;
-            const T *pw = w + o * v.w.so + (u64)ah.element(nh) * v.w.sh +
-                          (u64)aw.element(nw) * v.w.sw;
-
-            for (u64 c = 0; c < v.x.c; c++)
-                sum += convert<A>(px[c * v.x.sc]) * convert<A>(pw[c * v.w.sc]);
-        }
-    }
-    return convert<T>(sum);
-}
 
 template <typename T, u32 PX, u32 OC> struct ConvTile {
     using A = sum_t<T>;
@@ -271,7 +241,8 @@ DEV void conv_by_points(const TileBlocks &blocks, const Conv &v, const T *x,
     }
 }
 
-template <typename T>
+/* Transposed says what v does, where it decides which code there is. */
+template <bool Transposed, typename T>
 DEV void convolve(const TileBlocks &blocks, const Conv &v, const T *x,
                   const T *w, T *y)
 {
@@ -279,8 +250,14 @@ DEV void convolve(const TileBlocks &blocks, const Conv &v, const T *x,
     using Large = ConvTile<T, sizeof(A) == 8 ? 2 : 4, sizeof(A) == 8 ? 4 : 8>;
     using Small = ConvTile<T, 1, 4>;
     using Split = ConvSplit<T, sizeof(A) == 8 ? 1 : 2, sizeof(A) == 8 ? 4 : 8>;
+#if KPK_CONV_MATRIX
+    alignas(16) __shared__ u8 lds[image_bytes + filter_bytes];
+    A *const image = reinterpret_cast<A *>(lds);
+    A *const filter = reinterpret_cast<A *>(lds + image_bytes);
+#else
     alignas(16) __shared__ A image[Large::image_most];
     alignas(16) __shared__ A filter[Large::filter_most];
+#endif
     __shared__ Work work[1];
     __shared__ u32 way;
     Work &at = work[opaque_zero()];
@@ -289,6 +266,18 @@ DEV void convolve(const TileBlocks &blocks, const Conv &v, const T *x,
         return;
     if (threadIdx.x == 0)
         at.begin(v);
+#if KPK_CONV_MATRIX
+    if constexpr (ConvMatrix<T>::exists && !Transposed) {
+        static_assert(ConvMatrix<T>::lds_nbytes <= sizeof(lds), "LDS");
+        if (threadIdx.x == 0)
+            way = ConvMatrix<T>::takes(at.v) ? by_matrix : by_points;
+        __syncthreads();
+        if (uniform(way) == by_matrix) {
+            ConvMatrix<T>{at.v, x, w, y, lds}.run(blocks);
+            return;
+        }
+    }
+#endif
     __syncthreads();
     if (blockDim.x % lanes != 0 || !at.v.is_small()) {
         conv_by_points<u64, i64>(blocks, at.v, x, w, y);

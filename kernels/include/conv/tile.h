@@ -21,7 +21,14 @@ constexpr u32 tile_columns = 64;   /* short halos, whole memory segments */
 constexpr u32 channel_groups = 16; /* at most so many share a tile's image */
 
 /* ways to convolve, see Work::choose_way() */
-enum { by_points, by_lanes, by_split_tiles, by_small_tiles, by_large_tiles };
+enum {
+    by_points,
+    by_lanes,
+    by_split_tiles,
+    by_small_tiles,
+    by_large_tiles,
+    by_matrix
+};
 
 struct Conv {
     Image x;
@@ -388,4 +395,35 @@ DEV void load_image(const Work &at, const T *RESTRICT x, A *image)
                                    (u32)qh * at.xh + (u32)qw * at.xw]);
         },
         [](u32 e, A) { return e; });
+}
+
+/* one output, term by term */
+template <typename T, typename I>
+DEV T conv_point(const Conv &v, const Axis<I> &ah, const Axis<I> &aw,
+                 const T *RESTRICT x, const T *RESTRICT w, u64 b, u64 o, I ih,
+                 I iw)
+{
+    using A = sum_t<T>;
+    A sum = 0;
+
+    for (I nh = 0; nh < ah.taps; nh++) {
+        const I qh = ah.input(ih, nh);
+
+        forget_memory();
+        if (!ah.has(qh))
+            continue;
+        for (I nw = 0; nw < aw.taps; nw++) {
+            const I qw = aw.input(iw, nw);
+
+            if (!aw.has(qw))
+                continue;
+            const T *px = x + b * v.x.sb + (u64)qh * v.x.sh + (u64)qw * v.x.sw;
+            const T *pw = w + o * v.w.so + (u64)ah.element(nh) * v.w.sh +
+                          (u64)aw.element(nw) * v.w.sw;
+
+            for (u64 c = 0; c < v.x.c; c++)
+                sum += convert<A>(px[c * v.x.sc]) * convert<A>(pw[c * v.w.sc]);
+        }
+    }
+    return convert<T>(sum);
 }

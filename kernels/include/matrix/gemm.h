@@ -342,12 +342,13 @@ struct Operand {
  */
 
 /* The results of one of the waves of a tile M x N: `rows` x `cols` units. */
-template <typename T, u32 M, u32 N, u32 Threads, u32 Step = step_nbytes>
+template <typename T, u32 M, u32 N, u32 Threads, u32 Step = step_nbytes,
+          u32 Across = Threads == 2 * matrix_wave ? 1 : 2>
 struct Product {
     typedef Unit<T> U;
     static constexpr u32 row_pieces = Step / sizeof(Piece);
     static constexpr u32 waves = Threads / matrix_wave;
-    static constexpr u32 waves_across = waves == 2 ? 1 : 2;
+    static constexpr u32 waves_across = Across;
     static constexpr u32 cols = N / waves_across / 16;
     static constexpr u32 rows = M / (waves / waves_across) / 16;
 
