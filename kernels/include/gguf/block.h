@@ -22,6 +22,7 @@
  *   group_step       the groups of a chunk are 16 * group_step elements apart
  *   first_group(c)   where group 0 of chunk c starts, in 16 elements
  *   scale_width      elements that share a scale, 16 or 32
+ *   bias_width       elements that share a bias, if it is not scale_width
  *   vec_bias         how mat-vec products apply the bias (Bias, below)
  *   tile_bias        the same for tiled products
  *   bias_factor      of formats of 32 elements: bias / scale; 0: it varies
@@ -39,6 +40,19 @@ enum class Bias {
     none,       /* the format has none */
     stored_sum, /* s of the Q8_1 block, which sums the original values */
     quant_sum   /* d times the sum of the Q8_1 quants of the group */
+};
+
+/* F::bias_width, or else F::scale_width */
+template <class F> struct bias_width {
+    template <class G> static constexpr int of(int, int (*)[G::bias_width])
+    {
+        return G::bias_width;
+    }
+    template <class G> static constexpr int of(long, void *)
+    {
+        return G::scale_width;
+    }
+    static constexpr int value = of<F>(0, nullptr);
 };
 
 struct Quad {

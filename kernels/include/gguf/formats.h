@@ -38,8 +38,8 @@
     X(q5_0, q5_0, q5_0,  Q5_0, Q5_0_centred, cuda,  no,      elements, 256, 512,  8,    256, 512,   64, 128, 1) \
     X(q5_1, q5_1, q5_1,  Q5_1, Q5_1,         cuda,  no,      elements, 256, 512,  8,    256, 512,   64, 128, 1) \
     X(q8_0, q8_0, q8_0,  Q8_0, Q8_0,         cuda,  yes,     blocks,    32, 256,  4,    256, 512,   64, 128, 1) \
-    X(q2_K, q2_k, q2k,   Q2_K, Q2_K,         plain, yes,     nothing,   64, 256,  4,     64, 256,  128,  64, 1) \
-    X(q3_K, q3_k, q3k,   Q3_K, Q3_K,         plain, yes,     nothing,   64, 256,  4,     64, 256,  128, 128, 2) \
+    X(q2_K, q2_k, q2k,   Q2_K, Q2_K_folded,  plain, yes,     nothing,   64, 256,  4,     64, 256,  128,  64, 1) \
+    X(q3_K, q3_k, q3k,   Q3_K, Q3_K_folded,  plain, yes,     nothing,   64, 256,  4,     64, 256,  128, 128, 2) \
     X(q4_K, q4_k, q4k,   Q4_K, Q4_K,         plain, yes,     nothing,   32, 256,  4,     32, 256,  128,  64, 1) \
     X(q5_K, q5_k, q5k,   Q5_K, Q5_K,         grid,  yes,     nothing,   64, 256,  4,     64, 256,  128,  64, 1) \
     X(q6_K, q6_k, q6k,   Q6_K, Q6_K,         plain, yes,     nothing,   64, 256,  4,     64, 256,   64,  64, 1)

@@ -2,6 +2,9 @@
 #pragma once
 
 #include "gguf/block.h"
+#if !KPK_NVIDIA
+#include "matrix/unit.h"
+#endif
 
 /* Two bits or a nibble of neighbouring bytes belong to elements 32 apart, so a
  * chunk is 16 such bytes: group 1 lies 32 elements behind group 0. */
@@ -27,17 +30,16 @@ struct Q2_K : KBlock {
     struct Raw {
         Words<4> qs;
         u32 dm;
-        u8 sc[2];
+        u32 sc; /* those of the groups are bytes 0 and 2 */
     };
 
     template <Place P> DEV Raw load(const u8 *b, int chunk)
     {
-        const u8 *sc = b + first_group(chunk);
-
         return {load_words<4, Access::word>(b + 16 + 32 * (chunk >> 2) +
                                             16 * (chunk & 1)),
                 load_word<Access::word>(b + 80),
-                {sc[0], sc[group_step]}};
+                load_word<Access::word>(b + 4 * (chunk >> 1)) >>
+                    (8 * (chunk & 1))};
     }
 
     DEV Chunk unpack(const Raw &r, int chunk)
@@ -48,8 +50,8 @@ struct Q2_K : KBlock {
 
         UNROLL
         for (int g = 0; g < 2; g++) {
-            c.scale[g] = d * (float)(r.sc[g] & 15);
-            c.bias[g] = -dmin * (float)(r.sc[g] >> 4);
+            c.scale[g] = d * (float)(r.sc >> (16 * g) & 15);
+            c.bias[g] = -dmin * (float)(r.sc >> (16 * g + 4) & 15);
         }
         UNROLL
         for (int i = 0; i < 4; i++) {
@@ -85,8 +87,8 @@ struct Q3_K : KBlock {
 
     struct Raw {
         Words<4> qs, hmask;
-        u16 d;
-        u8 low[2], high[2]; /* the bytes that hold the groups' scales */
+        u32 low;       /* scales 4 a to 4 a + 3 have their low four bits here */
+        Words<2> high; /* from byte 2 on scales[8..11], then d */
     };
 
     /* scale j: its low four bits in low = scales[j % 8], its high two in
@@ -108,26 +110,36 @@ struct Q3_K : KBlock {
     template <Place P> DEV Raw load(const u8 *b, int chunk)
     {
         constexpr Access A = even_access(P);
-        const u8 *s = b + 96;
-        int j = first_group(chunk), k = j + group_step;
 
         return {load_words<4, A>(b + 32 + 32 * (chunk >> 2) + 16 * (chunk & 1)),
                 load_words<4, A>(b + 16 * (chunk & 1)),
-                load_u16(b + 108),
-                {s[j & 7], s[k & 7]},
-                {s[8 + (j & 3)], s[8 + (k & 3)]}};
+                load_word<A>(b + 96 + 4 * (chunk >> 1 & 1)),
+                load_words<2, A>(b + 102)};
+    }
+
+    /* the scales of both groups, without the -32, in bytes 0 and 2 */
+    DEV u32 scales(const Raw &r, int chunk)
+    {
+        const int byte = 8 * (chunk & 1);
+        const u32 high = r.high.w[0] >> 16 | r.high.w[1] << 16;
+
+        return (r.low >> (byte + 4 * (chunk >> 2)) & 0x000f000fu) |
+               (high >> (byte + (chunk & 6)) & 0x00030003u) << 4;
+    }
+
+    DEV float d(const Raw &r)
+    {
+        return half_to_float(r.high.w[1] >> 16);
     }
 
     DEV Chunk unpack(const Raw &r, int chunk)
     {
         Chunk c;
-        float d = half_to_float(r.d);
+        const u32 sc = scales(r, chunk);
 
         UNROLL
         for (int g = 0; g < 2; g++) {
-            int j = first_group(chunk) + g * group_step;
-
-            c.scale[g] = d * scale(r.low[g], r.high[g], j);
+            c.scale[g] = d(r) * (float)((int)(sc >> (16 * g) & 63) - 32);
             c.bias[g] = 0.0f;
         }
         UNROLL
@@ -152,6 +164,77 @@ struct Q3_K : KBlock {
         return {quants(w >> (2 * ((chunk & 2) + g)), h >> ((chunk & 6) + g)),
                 half_to_float(load_u16(b + 108)) * sc, 0.0f};
     }
+};
+
+/*
+ * Q2_K and Q3_K for tiled products on matrix units: a quant times its scale is
+ * an integer of eight bits, so that 32 elements have one scale. v_perm takes
+ * four elements at a time from a table of the scale's products.
+ */
+struct Q2_K_folded : Q2_K {
+#if KPK_MFMA || KPK_WMMA
+    static constexpr int scale_width = 32, bias_width = 16;
+
+    DEV Chunk unpack(const Raw &r, int chunk)
+    {
+        Chunk c = Q2_K::unpack(r, chunk);
+
+        UNROLL
+        for (int g = 0; g < 2; g++) {
+            const u32 products = 0x03020100u * (r.sc >> (16 * g) & 15);
+
+            UNROLL
+            for (int i = 4 * g; i < 4 * g + 4; i++)
+                c.q[i] = __builtin_amdgcn_perm(0, products, c.q[i]);
+            c.scale[g] = half_to_float(r.dm);
+        }
+        return c;
+    }
+#endif
+};
+
+/* -scale * q is -128 to 124, scale * q may be 128 */
+struct Q3_K_folded : Q3_K {
+#if KPK_MFMA || KPK_WMMA
+    static constexpr int scale_width = 32;
+
+    DEV Chunk unpack(const Raw &r, int chunk)
+    {
+        Chunk c;
+        const u32 both = scales(r, chunk);
+
+        UNROLL
+        for (int g = 0; g < 2; g++) {
+            const u32 sc = (both >> (16 * g) & 63) - 32;
+            /* of quants 0 to 3, and of -4 to -1 */
+            const u32 products = table(sc, 0), less = table(sc, (u32)-4);
+
+            UNROLL
+            for (int i = 0; i < 4; i++) {
+                const u32 low2 = r.qs.w[i] >> (2 * ((chunk & 2) + g));
+                const u32 high1 = r.hmask.w[i] >> ((chunk & 6) + g);
+
+                c.q[4 * g + i] = __builtin_amdgcn_perm(
+                    products, less,
+                    (low2 & 0x03030303u) | (high1 & 0x01010101u) << 2);
+            }
+            c.scale[g] = -d(r);
+            c.bias[g] = 0.0f;
+        }
+        return c;
+    }
+
+    /* bytes -sc * first, -sc * (first + 1), ... */
+    DEV u32 table(u32 sc, u32 first)
+    {
+        u32 t = 0;
+
+        UNROLL
+        for (u32 i = 0; i < 4; i++)
+            t |= (-sc * (first + i) & 255u) << (8 * i);
+        return t;
+    }
+#endif
 };
 
 /*

@@ -27,6 +27,11 @@
  *   Unit<T>::D          results[i] belongs to row(i) and col(i)
  *   Unit<T>::multiply(d, a, b)
  *
+ * Where Unit<T>::is_matrix, on AMD:
+ *   Unit<T>::parts      instructions of a multiply(); each takes as many bytes
+ *                       of each lane's pieces, part i those from i / parts on
+ *   Unit<T>::multiply_part(d, a, b, i)  gives d plus the products of part i
+ *
  * gfx90a takes subnormal f16 and bf16 as zeros in its matrix instructions.
  */
 #pragma once
@@ -325,20 +330,21 @@ template <typename T> struct MatrixUnit {
     {
         return lane_id() % 16;
     }
-    static DEV_MEMBER void multiply(D &d, const A &a, const B &b)
+    static constexpr u32 parts = sizeof(Part) / sizeof(typename MatrixOp<T>::V);
+    static DEV_MEMBER D multiply_part(const D &d, const A &a, const B &b, u32 i)
     {
         typedef MatrixOp<T> Op;
-        typedef typename Op::V V;
-        constexpr u32 parts = sizeof(Part) / sizeof(V);
-        typename Op::Sums sums = bits_as<typename Op::Sums>(d);
-        V x[parts], y[parts];
+        typename Op::V x[parts], y[parts];
 
         __builtin_memcpy(x, &a, sizeof(x));
         __builtin_memcpy(y, &b, sizeof(y));
+        return bits_as<D>(Op::call(x[i], y[i], bits_as<typename Op::Sums>(d)));
+    }
+    static DEV_MEMBER void multiply(D &d, const A &a, const B &b)
+    {
         UNROLL
         for (u32 i = 0; i < parts; i++)
-            sums = Op::call(x[i], y[i], sums);
-        d = bits_as<D>(sums);
+            d = multiply_part(d, a, b, i);
     }
 };
 

@@ -2,6 +2,9 @@
 #pragma once
 
 #include "gguf/block.h"
+#if !KPK_NVIDIA
+#include "matrix/unit.h"
+#endif
 
 /*
  * Tiled products walk along K in steps of 64 weights, which are two Q8_1 blocks
@@ -16,6 +19,7 @@
 template <class F> struct TileStep {
     static constexpr bool legacy = F::group_step == 1;
     static constexpr int scales = 32 / F::scale_width; /* to a Q8_1 block */
+    static constexpr int biases = 32 / bias_width<F>::value;
 
     /* steps of a row of nblocks */
     static DEV_MEMBER int count(int nblocks)
@@ -46,24 +50,129 @@ template <class F> struct TileStep {
     }
 };
 
-/* 64 quants in 16 words, and 4 to bring neighbouring rows to other banks */
-constexpr int tile_stride = 20;
+/* Whether matrix instructions multiply the tiles (tile_unit.h), not dot4(). */
+#if KPK_MFMA || KPK_WMMA
+constexpr bool tile_has_units = true;
+#else
+constexpr bool tile_has_units = false;
+#endif
+
+/* 64 quants in 16 words, and for dot4() 4 to bring neighbouring rows to other
+ * banks */
+constexpr int tile_stride = tile_has_units ? 16 : 20;
+
+#if KPK_MFMA || KPK_WMMA
+/*
+ * For matrix instructions a row has four pieces of 16 bytes. Pieces change
+ * places from row to row, so that lanes find them in different banks. `eighth`
+ * 0..3 of a Q8_1 block are 8 quants, and lie where the lanes' pieces want them:
+ *
+ *   mfma    a lane has a piece: an eighth of block 0, and the same of block 1
+ *   wmma 12 a lane has one of a block's pieces: an eighth of each half
+ *   wmma 11 a lane has both pieces of a block
+ *
+ * Block 1 has the halves of its pieces the other way round than block 0, so
+ * that neighbouring threads, which store one each, find different banks.
+ */
+DEV int tile_piece(int row, int piece)
+{
+    return row * tile_stride + 4 * (piece ^ (row / 2 % 4));
+}
+
+DEV int tile_eighth(int row, int block, int eighth)
+{
+    if (KPK_MFMA)
+        return tile_piece(row, eighth) + 2 * block;
+    if (KPK_WMMA == 12)
+        return tile_piece(row, 2 * block + eighth % 2) +
+               2 * (eighth / 2 ^ block);
+    return tile_piece(row, 2 * block + eighth / 2) + 2 * (eighth % 2 ^ block);
+}
+#endif
+
+/*
+ * Whether columns lie in LDS as they are in memory, the two blocks of a step
+ * one behind the other. Where MFMA takes 32 quants in 16 cycles, that is the
+ * way that asks for few lines of memory and few instructions. Else they lie as
+ * rows of x do, and their scales as numbers.
+ */
+#if defined(__gfx942__) || defined(__gfx950__) || defined(__gfx9_4_generic__)
+constexpr bool tile_has_raw_columns = true;
+#else
+constexpr bool tile_has_raw_columns = false;
+#endif
+
+constexpr int raw_column = 2 * Q8_1::words;
+
+/* word 0..8 of block `which` */
+DEV int raw_word(int which, int word)
+{
+    return word == 0 ? 1 - which : 1 + 8 * which + word;
+}
 
 template <class F, int Rows, int Cols> struct TileLds {
     static constexpr int scales = 2 * TileStep<F>::scales;
+    static constexpr int biases = 2 * TileStep<F>::biases;
     static constexpr bool biased = F::tile_bias != Bias::none;
+    static constexpr bool raw = tile_has_raw_columns;
+    /* from one scale of a step to the next: in other banks, because
+     * neighbouring threads store both */
+    static constexpr int row_slot = Rows + (tile_has_units ? 16 : 0);
+    static constexpr int col_slot = Cols + (tile_has_units ? 16 : 0);
 
     __attribute__((aligned(16))) u32 x[Rows * tile_stride];
-    __attribute__((aligned(16))) u32 y[Cols * tile_stride];
+    __attribute__((aligned(16))) u32 y[Cols * (raw ? raw_column : tile_stride)];
     /* [scale of the step][row], [Q8_1 block][column]; y_sum is what the bias of
-     * the same scale is multiplied with */
-    __attribute__((aligned(16))) float x_scale[scales * Rows];
-    __attribute__((aligned(16))) float x_bias[biased ? scales * Rows : 4];
-    __attribute__((aligned(16))) float y_scale[2 * Cols];
-    __attribute__((aligned(16))) float y_sum[biased ? scales * Cols : 4];
+     * the same number is multiplied with */
+    __attribute__((aligned(16))) float x_scale[scales * row_slot];
+    __attribute__((aligned(16))) float x_bias[biased ? biases * row_slot : 4];
+    __attribute__((aligned(16))) float y_scale[raw ? 4 : 2 * col_slot];
+    __attribute__((
+        aligned(16))) float y_sum[biased && !raw ? biases * col_slot : 4];
 };
 
-DEV void store_words(u32 *lds, const u32 *w)
+/* 16 quants: sixteen 0..3 of a row's step, two to a Q8_1 block */
+DEV void store_quants(u32 *lds, int row, int sixteen, const u32 *w)
 {
-    store_pack(lds, Pack<u32, 4>{{w[0], w[1], w[2], w[3]}});
+#if KPK_MFMA || KPK_WMMA
+    UNROLL
+    for (int i = 0; i < 2; i++)
+        store_pack(lds + tile_eighth(row, sixteen / 2, sixteen % 2 * 2 + i),
+                   Pack<u32, 2>{{w[2 * i], w[2 * i + 1]}});
+#else
+    store_pack(lds + row * tile_stride + 4 * sixteen,
+               Pack<u32, 4>{{w[0], w[1], w[2], w[3]}});
+#endif
+}
+
+/* A chunk: one block of a legacy format, or half of both blocks of a step. */
+template <class F>
+DEV void store_chunk(u32 *lds, int row, int piece, const u32 (&q)[8])
+{
+    typedef TileStep<F> Step;
+
+#if KPK_MFMA
+    if constexpr (!Step::legacy) { /* two whole pieces */
+        UNROLL
+        for (int i = 0; i < 2; i++)
+            store_pack(lds + tile_piece(row, 2 * piece + i),
+                       Pack<u32, 4>{{q[2 * i], q[2 * i + 1], q[4 + 2 * i],
+                                     q[5 + 2 * i]}});
+        return;
+    }
+#endif
+    UNROLL
+    for (int g = 0; g < 2; g++)
+        store_quants(lds, row, Step::place(piece, g), q + 4 * g);
+}
+
+/* Where the number of a column is among those of its block. Lanes read those of
+ * the results that they have in a unit side by side. */
+DEV int tile_column(int col)
+{
+#if KPK_WMMA == 11
+    return col / 16 * 16 + col % 2 * 8 + col % 16 / 2;
+#else
+    return col;
+#endif
 }

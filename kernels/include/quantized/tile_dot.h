@@ -17,6 +17,7 @@ template <class F, int Rows, int Cols> struct TileDot {
     static constexpr int ncols = Cols / col_threads;
     static constexpr int batch = 4;
     static constexpr int scales = TileStep<F>::scales;
+    static constexpr int biases = TileStep<F>::biases;
 
     int row0, col0;
     float acc[nrows][ncols];
@@ -36,7 +37,7 @@ template <class F, int Rows, int Cols> struct TileDot {
     }
 
     /* adds the products of both Q8_1 blocks of a step */
-    DEV_MEMBER void multiply(const Lds &lds)
+    DEV_MEMBER void multiply(const Lds &lds, int, bool)
     {
         NO_UNROLL
         for (int which = 0; which < 2; which++) {
@@ -60,7 +61,7 @@ template <class F, int Rows, int Cols> struct TileDot {
     DEV_MEMBER void multiply_rows(const Lds &lds, int which, int i0)
     {
         u32 x[batch][8];
-        float scale[batch][scales], bias[batch][scales];
+        float scale[batch][scales], bias[batch][biases];
 
         UNROLL
         for (int i = 0; i < batch; i++) {
@@ -68,19 +69,21 @@ template <class F, int Rows, int Cols> struct TileDot {
 
             read_words(x[i], lds.x + row * tile_stride + 8 * which);
             UNROLL
-            for (int s = 0; s < scales; s++) {
-                const int at = (which * scales + s) * Rows + row;
-
-                scale[i][s] = lds.x_scale[at];
-                if constexpr (Lds::biased)
-                    bias[i][s] = lds.x_bias[at];
+            for (int s = 0; s < scales; s++)
+                scale[i][s] =
+                    lds.x_scale[(which * scales + s) * Lds::row_slot + row];
+            if constexpr (Lds::biased) {
+                UNROLL
+                for (int s = 0; s < biases; s++)
+                    bias[i][s] =
+                        lds.x_bias[(which * biases + s) * Lds::row_slot + row];
             }
         }
         UNROLL
         for (int j = 0; j < ncols; j++) {
             const int col = col0 + j * col_threads;
-            const float d = lds.y_scale[which * Cols + col];
-            float sum[scales];
+            const float d = lds.y_scale[which * Lds::col_slot + col];
+            float sum[biases];
             u32 y[8];
 
             if (j % 2 == 0)
@@ -88,8 +91,9 @@ template <class F, int Rows, int Cols> struct TileDot {
             read_words(y, lds.y + col * tile_stride + 8 * which);
             if constexpr (Lds::biased) {
                 UNROLL
-                for (int s = 0; s < scales; s++)
-                    sum[s] = lds.y_sum[(which * scales + s) * Cols + col];
+                for (int s = 0; s < biases; s++)
+                    sum[s] =
+                        lds.y_sum[(which * biases + s) * Lds::col_slot + col];
             }
             UNROLL
             for (int i = 0; i < batch; i++) {
@@ -104,7 +108,10 @@ template <class F, int Rows, int Cols> struct TileDot {
                     for (int k = 0; k < words; k++)
                         dot = dot4(x[i][s * words + k], y[s * words + k], dot);
                     a = fmaf(scale[i][s] * d, (float)dot, a);
-                    if constexpr (Lds::biased)
+                }
+                if constexpr (Lds::biased) {
+                    UNROLL
+                    for (int s = 0; s < biases; s++)
                         a = fmaf(bias[i][s], sum[s], a);
                 }
             }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "quantized/tile_dot.h"
+#include "quantized/tile_unit.h"
 #if KPK_SM >= 90
 #include "nvidia/tile_bulk.h"
 #endif
@@ -11,90 +12,76 @@
  * of 64 along K (tile.h). Weights are unpacked once per tile, into LDS. While a
  * step is multiplied, the next one's bytes are on their way into registers.
  * Two neighbouring threads load neighbouring halves of a row's or a column's
- * step. Rows behind the last are taken from the last row, columns likewise;
- * blocks behind the end of a row count as zeros and are not read.
+ * step. Matrix instructions multiply where the target has them (tile_unit.h),
+ * else dot4() (tile_dot.h). Rows behind the last are taken from the last row,
+ * columns likewise; blocks behind the end of a row count as zeros and are not
+ * read.
  */
-template <class F, int Rows, int Cols, Place P> struct Tile {
+#if KPK_MFMA || KPK_WMMA
+template <class F, int Rows, int Cols>
+using TileProduct = TileUnit<F, Rows, Cols>;
+#else
+template <class F, int Rows, int Cols>
+using TileProduct = TileDot<F, Rows, Cols>;
+#endif
+
+constexpr int tile_threads = 128;
+
+DEV int tile_thread()
+{
+    return (int)(threadIdx.y * 32 + threadIdx.x);
+}
+
+/* A step of columns on its way to LDS: whole blocks, two to a column. */
+template <class F, int Rows, int Cols, bool Raw> struct TileColumns {
     typedef TileStep<F> Step;
     typedef TileLds<F, Rows, Cols> Lds;
+    static constexpr int blocks = 2 * Cols / tile_threads;
 
-    static constexpr int threads = 128;
-    static constexpr int pieces = 2 * Rows / threads;
-    static constexpr int blocks = 2 * Cols / threads;
+    const u8 *col[blocks];
+    Words<Q8_1::words> in[blocks];
 
-    /* a step's bytes on their way to LDS */
-    struct Incoming {
-        typename F::Raw x[pieces];
-        Words<Q8_1::words> y[blocks];
-    };
-
-    static DEV_MEMBER void load(Incoming &in, int tid, int step,
-                                const u8 *const (&row)[pieces],
-                                const u8 *const (&col)[blocks], int nblocks)
+    DEV_MEMBER TileColumns(const u8 *y, size_t stride, int col0, int ncols)
     {
         UNROLL
-        for (int p = 0; p < pieces; p++) {
-            int piece = tid % 2;
-            int block = Step::block(step, piece);
+        for (int p = 0; p < blocks; p++)
+            col[p] = y + stride * min_of(col0 + column(p), ncols - 1);
+    }
 
-            block = block < nblocks ? block : nblocks - 1;
-            in.x[p] = F::template load<P>(row[p] + (size_t)block * F::bytes,
-                                          Step::chunk(step, piece));
-        }
+    static DEV_MEMBER int column(int p)
+    {
+        return (tile_thread() + p * tile_threads) / 2;
+    }
+
+    DEV_MEMBER void load(int step, int nblocks)
+    {
         UNROLL
         for (int p = 0; p < blocks; p++) {
-            int block = Step::column_block(step, tid % 2);
+            int block = Step::column_block(step, tile_thread() % 2);
 
             if (Step::legacy)
                 block = block < nblocks ? block : nblocks - 1;
-            in.y[p] = load_words<Q8_1::words, Access::word>(
+            in[p] = load_words<Q8_1::words, Access::word>(
                 col[p] + (size_t)block * Q8_1::bytes);
         }
     }
 
-    static DEV_MEMBER void store_weights(Lds &lds, const Incoming &in, int tid,
-                                         int step, int nblocks)
-    {
-        UNROLL
-        for (int p = 0; p < pieces; p++) {
-            int row = (tid + p * threads) / 2;
-            int piece = tid % 2;
-            bool present = Step::block(step, piece) < nblocks;
-            Chunk c = F::unpack(in.x[p], Step::chunk(step, piece));
-
-            UNROLL
-            for (int g = 0; g < 2; g++) {
-                int at = Step::place(piece, g);
-                int slot = Step::scales == 2 ? at : at / 2;
-
-                store_words(lds.x + row * tile_stride + 4 * at, c.q + 4 * g);
-                /* where one scale serves 32, both pieces of a K format have it
-                 */
-                if (Step::scales == 1 && !Step::legacy && piece == 1)
-                    continue;
-                lds.x_scale[slot * Rows + row] = present ? c.scale[g] : 0.0f;
-                if constexpr (Lds::biased)
-                    lds.x_bias[slot * Rows + row] = present ? c.bias[g] : 0.0f;
-            }
-        }
-    }
-
-    static DEV_MEMBER void store_columns(Lds &lds, const Incoming &in, int tid,
-                                         int step, int nblocks)
+    DEV_MEMBER void store(Lds &lds, int step, int nblocks) const
     {
         UNROLL
         for (int p = 0; p < blocks; p++) {
-            int col = (tid + p * threads) / 2, which = tid % 2;
-            const u32(&w)[Q8_1::words] = in.y[p].w;
+            const int col = column(p), which = tile_thread() % 2;
+            const u32(&w)[Q8_1::words] = in[p].w;
             /* 0 * infinity is no number: what is missing has no scale at all */
             bool present = !Step::legacy || 2 * step + which < nblocks;
             const float d = present ? half_to_float(w[0]) : 0.0f;
+            const int place = tile_column(col);
 
-            store_words(lds.y + col * tile_stride + 8 * which, w + 1);
-            store_words(lds.y + col * tile_stride + 8 * which + 4, w + 5);
-            lds.y_scale[which * Cols + col] = d;
+            store_quants(lds.y, col, 2 * which, w + 1);
+            store_quants(lds.y, col, 2 * which + 1, w + 5);
+            lds.y_scale[which * Lds::col_slot + place] = d;
             if constexpr (F::tile_bias == Bias::stored_sum) {
-                lds.y_sum[which * Cols + col] =
+                lds.y_sum[which * Lds::col_slot + place] =
                     present ? half_to_float(w[0] >> 16) : 0.0f;
             } else if constexpr (F::tile_bias == Bias::quant_sum) {
                 UNROLL
@@ -104,8 +91,129 @@ template <class F, int Rows, int Cols, Place P> struct Tile {
                     UNROLL
                     for (int i = 0; i < 4; i++)
                         sum = dot4(w[1 + 4 * half + i], 0x01010101u, sum);
-                    lds.y_sum[(2 * which + half) * Cols + col] = d * (float)sum;
+                    lds.y_sum[(2 * which + half) * Lds::col_slot + place] =
+                        d * (float)sum;
                 }
+            }
+        }
+    }
+};
+
+/*
+ * Thirds of blocks, so that neighbouring threads load neighbouring bytes. A
+ * block that is missing is the one in front of it: its rows' scales are zeros,
+ * and where its own is not finite, the result is not, anyway.
+ */
+template <class F, int Rows, int Cols> struct TileColumns<F, Rows, Cols, true> {
+    typedef TileStep<F> Step;
+    typedef TileLds<F, Rows, Cols> Lds;
+    static constexpr int thirds = 6 * Cols / tile_threads;
+    static constexpr int words = Q8_1::words / 3;
+
+    const u8 *base;   /* of the tile, the same for all threads */
+    u32 from[thirds]; /* behind it */
+    Words<words> in[thirds];
+
+    DEV_MEMBER TileColumns(const u8 *y, size_t stride, int col0, int ncols)
+        : base(y + stride * (size_t)col0)
+    {
+        UNROLL
+        for (int i = 0; i < thirds; i++)
+            from[i] =
+                (u32)(min_of(third(i) / 6, ncols - 1 - col0) * (int)stride +
+                      Step::column_block(0, which(i)) * Q8_1::bytes +
+                      word(i) * 4);
+    }
+
+    static DEV_MEMBER int third(int i)
+    {
+        return tile_thread() + i * tile_threads;
+    }
+    static DEV_MEMBER int which(int i)
+    {
+        return third(i) / 3 % 2;
+    }
+    static DEV_MEMBER int word(int i)
+    {
+        return third(i) % 3 * words;
+    }
+
+    DEV_MEMBER void load(int step, int nblocks)
+    {
+        const u8 *at = base + (size_t)Step::column_block(step, 0) * Q8_1::bytes;
+
+        UNROLL
+        for (int i = 0; i < thirds; i++) {
+            /* only in the last step, if at all */
+            if (Step::legacy && 2 * step + 1 >= nblocks && which(i) == 1)
+                from[i] -= Q8_1::bytes;
+            in[i] = load_words<words, Access::word>(at + from[i]);
+        }
+    }
+
+    DEV_MEMBER void store(Lds &lds, int, int) const
+    {
+        UNROLL
+        for (int i = 0; i < thirds; i++) {
+            u32 *column = lds.y + third(i) / 6 * raw_column;
+            const int next = raw_word(which(i), word(i) + 1);
+
+            column[raw_word(which(i), word(i))] = in[i].w[0];
+            column[next] = in[i].w[1];
+            column[next + 1] = in[i].w[2];
+        }
+    }
+};
+
+template <class F, int Rows, int Cols, Place P> struct Tile {
+    typedef TileStep<F> Step;
+    typedef TileLds<F, Rows, Cols> Lds;
+
+    static constexpr int pieces = 2 * Rows / tile_threads;
+
+    /* a step's weights on their way to LDS */
+    struct Incoming {
+        typename F::Raw x[pieces];
+    };
+
+    /* at: of the tile's first row; row: bytes from there */
+    static DEV_MEMBER void load(Incoming &in, int tid, int step, const u8 *at,
+                                const u32 (&row)[pieces], int nblocks)
+    {
+        const int first = Step::block(step, 0), piece = tid % 2;
+        const u32 next =
+            Step::legacy && piece && first + 1 < nblocks ? F::bytes : 0;
+
+        at += (size_t)first * F::bytes;
+        UNROLL
+        for (int p = 0; p < pieces; p++)
+            in.x[p] = F::template load<P>(at + row[p] + next,
+                                          Step::chunk(step, piece));
+    }
+
+    static DEV_MEMBER void store_weights(Lds &lds, const Incoming &in, int tid,
+                                         int step, int nblocks)
+    {
+        UNROLL
+        for (int p = 0; p < pieces; p++) {
+            int row = (tid + p * tile_threads) / 2;
+            int piece = tid % 2;
+            bool present = Step::block(step, piece) < nblocks;
+            Chunk c = F::unpack(in.x[p], Step::chunk(step, piece));
+
+            store_chunk<F>(lds.x, row, piece, c.q);
+            UNROLL
+            for (int g = 0; g < 2; g++) {
+                int at = Step::place(piece, g);
+
+                /* where one serves 32, both pieces of a K format have it */
+                if (Step::scales == 2 || Step::legacy || piece == 0)
+                    lds.x_scale[at * Step::scales / 2 * Lds::row_slot + row] =
+                        present ? c.scale[g] : 0.0f;
+                if constexpr (Lds::biased)
+                    if (Step::biases == 2 || Step::legacy || piece == 0)
+                        lds.x_bias[at * Step::biases / 2 * Lds::row_slot +
+                                   row] = present ? c.bias[g] : 0.0f;
             }
         }
     }
@@ -115,30 +223,33 @@ template <class F, int Rows, int Cols, Place P> struct Tile {
                                int row0, int col0, int nblocks, int x_rows,
                                int y_cols, size_t y_stride, int dst_stride)
     {
-        const int tid = (int)(threadIdx.y * 32 + threadIdx.x);
+        const int tid = tile_thread();
         const size_t row_bytes = (size_t)nblocks * F::bytes;
         const int steps = Step::count(nblocks);
-        const u8 *row[pieces], *col[blocks];
-        TileDot<F, Rows, Cols> product(tid);
+        const u8 *from = x + row_bytes * (size_t)row0;
+        u32 row[pieces]; /* less than 2^32 for 128 of them */
+        TileColumns<F, Rows, Cols, Lds::raw> columns(y, y_stride, col0, y_cols);
+        TileProduct<F, Rows, Cols> product(tid);
         Incoming in;
 
         UNROLL
         for (int p = 0; p < pieces; p++)
-            row[p] = x + row_bytes *
-                             min_of(row0 + (tid + p * threads) / 2, x_rows - 1);
-        UNROLL
-        for (int p = 0; p < blocks; p++)
-            col[p] = y + y_stride *
-                             min_of(col0 + (tid + p * threads) / 2, y_cols - 1);
-        if (steps > 0)
-            load(in, tid, 0, row, col, nblocks);
+            row[p] =
+                (u32)(min_of((tid + p * tile_threads) / 2, x_rows - 1 - row0) *
+                      (int)row_bytes);
+        if (steps > 0) {
+            load(in, tid, 0, from, row, nblocks);
+            columns.load(0, nblocks);
+        }
         for (int step = 0; step < steps; step++) {
             store_weights(lds, in, tid, step, nblocks);
-            store_columns(lds, in, tid, step, nblocks);
+            columns.store(lds, step, nblocks);
             __syncthreads();
-            if (step + 1 < steps)
-                load(in, tid, step + 1, row, col, nblocks);
-            product.multiply(lds);
+            if (step + 1 < steps) {
+                load(in, tid, step + 1, from, row, nblocks);
+                columns.load(step + 1, nblocks);
+            }
+            product.multiply(lds, step, step + 1 == steps);
             __syncthreads();
         }
 

@@ -1,0 +1,330 @@
+/* tile_unit.h - the products of a tile with AMD's matrix instructions */
+#pragma once
+
+#include "quantized/tile.h"
+
+#if KPK_MFMA || KPK_WMMA
+
+/*
+ * A wave makes nrows x ncols units of 16 x 16 results: columns of y are the
+ * rows of a unit, rows of x its columns, so neighbouring lanes store
+ * neighbouring results. A unit's product of a Q8_1 block is a sum of integers,
+ * and to each of them belong two scales, x's and y's.
+ *
+ * The sum begins at `magic`. Its bits are then those of a float, magic_float
+ * plus the sum: below 2^22 that is exact. One fused multiply-add takes
+ * magic_float away and applies x's scale, (magic_float + sum) * s -
+ * magic_float * s, rounded once, because magic_float * s is exact: s has at
+ * most 17 bits. A second one applies y's scale and adds. So a result costs two
+ * instructions, or one where they are packed.
+ *
+ * A lane has one row of x and several columns of y in a unit. Scales of columns
+ * come from LDS, 16 bytes to a lane for four results. With raw columns, where
+ * products take so little time that LDS could not follow, another product
+ * brings them to their lanes: 64 scales times one. There products of f32 add
+ * the biases, too, four at a time: those of two steps if a block has one.
+ */
+constexpr u32 tile_magic = 0x4b400000u;
+constexpr float tile_magic_float = 0x1.8p23f;
+
+/* The biases of a wave's rows, and what its columns multiply them with: lane l
+ * has number l / 16 of four. */
+template <class Product, bool> struct TileBias {
+};
+
+#if KPK_MFMA
+template <class Product> struct TileBias<Product, true> {
+    u32 x[Product::nrows] = {}, y[Product::ncols] = {};
+
+    template <class Lds>
+    DEV_MEMBER void add(Product &p, const Lds &lds, int step, bool last)
+    {
+        constexpr int steps = 2 / Product::biases; /* that four are of */
+        const int number = p.lane / 16, slot = number % (4 / steps);
+        /* no branches: they would part the products before */
+        const u32 now = steps == 1 || number / 2 == step % 2 ? ~0u : 0;
+
+        UNROLL
+        for (int i = 0; i < Product::nrows; i++)
+            x[i] |=
+                now & bits_as<u32>(lds.x_bias[slot * Lds::row_slot + p.row0 +
+                                              16 * i + p.lane % 16]);
+        UNROLL
+        for (int j = 0; j < Product::ncols; j++)
+            y[j] |=
+                now & bits_as<u32>(sum(lds.y + (p.col0 + 16 * j + p.lane % 16) *
+                                                   2 * Q8_1::words,
+                                       slot));
+        if (steps == 2 && step % 2 == 0 && !last)
+            return;
+        UNROLL
+        for (int i = 0; i < Product::nrows; i++) {
+            UNROLL
+            for (int j = 0; j < Product::ncols; j++)
+                p.acc[i][j] = __builtin_amdgcn_mfma_f32_16x16x4f32(
+                    bits_as<float>(y[j]), bits_as<float>(x[i]), p.acc[i][j], 0,
+                    0, 0);
+        }
+        UNROLL
+        for (int i = 0; i < Product::nrows; i++)
+            x[i] = 0;
+        UNROLL
+        for (int j = 0; j < Product::ncols; j++)
+            y[j] = 0;
+    }
+
+    static DEV_MEMBER float sum(const u32 *column, int slot)
+    {
+        if constexpr (Product::biases == 1)
+            return half_to_float(column[raw_word(slot, 0)] >> 16);
+
+        const u32 *quants = column + raw_word(slot / 2, 1) + 4 * (slot % 2);
+        int of_quants = 0;
+
+        UNROLL
+        for (int i = 0; i < 4; i++)
+            of_quants = dot4(quants[i], 0x01010101u, of_quants);
+        return half_to_float(column[raw_word(slot / 2, 0)]) * (float)of_quants;
+    }
+};
+#endif
+
+template <class F, int Rows, int Cols> struct TileUnit {
+    typedef TileLds<F, Rows, Cols> Lds;
+    typedef Unit<i8> U;
+    typedef float Floats __attribute__((ext_vector_type(U::results)));
+
+    static constexpr int results = (int)U::results;
+    static constexpr int wave = (int)matrix_wave;
+    static constexpr int waves = 128 / wave;
+    static constexpr int ncols = wave / 16; /* units */
+    static constexpr int waves_across = Cols / (16 * ncols);
+    static constexpr int waves_down = waves / waves_across;
+    static constexpr int nrows = Rows / waves_down / 16;
+    /* Q8_1 blocks in the pieces of a lane, halves that have a scale each */
+    static constexpr int unit_blocks = (int)U::k / 32;
+    static constexpr int scales = TileStep<F>::scales;
+    static constexpr int biases = TileStep<F>::biases;
+
+    int lane, row0, col0;
+    Floats acc[nrows][ncols];
+    TileBias<TileUnit, Lds::biased && Lds::raw> bias;
+
+    DEV_MEMBER explicit TileUnit(int tid)
+    {
+        const int which = (int)uniform((u32)(tid / wave));
+
+        lane = tid % wave;
+        row0 = which / waves_across * nrows * 16;
+        col0 = which % waves_across * ncols * 16;
+        UNROLL
+        for (int i = 0; i < nrows; i++) {
+            UNROLL
+            for (int j = 0; j < ncols; j++)
+                acc[i][j] = 0.0f;
+        }
+    }
+
+    /* adds the products of both Q8_1 blocks of a step */
+    DEV_MEMBER void multiply(const Lds &lds, int step, bool last)
+    {
+        UNROLL
+        for (int first = 0; first < 2; first += unit_blocks) {
+            typename U::A y[ncols];
+            typename U::B x[nrows];
+
+            UNROLL
+            for (int j = 0; j < ncols; j++)
+                y[j] = fetch_columns(lds.y, col0 + 16 * j, first);
+            UNROLL
+            for (int i = 0; i < nrows; i++)
+                x[i] = typename U::B(fetch(lds.x, row0 + 16 * i, first));
+            UNROLL
+            for (int b = 0; b < unit_blocks; b++) {
+                multiply_block(lds, x, y, first, b);
+                schedule_fence();
+            }
+        }
+        if constexpr (Lds::biased && Lds::raw)
+            bias.add(*this, lds, step, last);
+    }
+
+    /* fn(row, column, result) for each of this thread's */
+    template <class Fn> DEV_MEMBER void each(Fn fn) const
+    {
+        UNROLL
+        for (int j = 0; j < ncols; j++) {
+            UNROLL
+            for (int e = 0; e < results; e++) {
+                UNROLL
+                for (int i = 0; i < nrows; i++)
+                    fn(row0 + 16 * i + (int)U::col((u32)e),
+                       col0 + 16 * j + (int)U::row((u32)e), acc[i][j][e]);
+            }
+        }
+    }
+
+    /* what a unit asks for, of 16 rows and the blocks from `first` on */
+    static DEV_MEMBER auto fetch(const u32 *from, int row, int first)
+    {
+        return [=](u32 r, u32 piece) {
+            return load_pack<4>(from + row * tile_stride +
+                                tile_piece((int)r, (int)piece + 2 * first));
+        };
+    }
+
+    static DEV_MEMBER typename U::A fetch_columns(const u32 *from, int col,
+                                                  int first)
+    {
+        if constexpr (!Lds::raw) {
+            return typename U::A(fetch(from, col, first));
+        } else {
+            return typename U::A([=](u32 c, u32 eighth) {
+                const u32 *at = from + (col + (int)c) * raw_column;
+                const Pack<u32, 2> a = load_pack<2>(at + raw_word(0, 1) +
+                                                    2 * eighth),
+                                   b = load_pack<2>(at + raw_word(1, 1) +
+                                                    2 * eighth);
+
+                return Piece{{a[0], a[1], b[0], b[1]}};
+            });
+        }
+    }
+
+    /* numbers of columns, those of the lane's results in each unit */
+    DEV_MEMBER void read_columns(Floats (&v)[ncols], const float *from) const
+    {
+        from += col0 + lane / 16 * results;
+        UNROLL
+        for (int j = 0; j < ncols; j++) {
+            UNROLL
+            for (int e = 0; e < results; e += 4) {
+                const Pack<float, 4> some = load_pack<4>(from + 16 * j + e);
+
+                UNROLL
+                for (int k = 0; k < 4; k++)
+                    v[j][e + k] = some[(u32)k];
+            }
+        }
+    }
+
+    /* scales of the columns in block `which` of the step */
+    DEV_MEMBER void read_scales(Floats (&v)[ncols], const Lds &lds,
+                                int which) const
+    {
+#if KPK_MFMA
+        if constexpr (Lds::raw) {
+            typedef float F16 __attribute__((ext_vector_type(16)));
+            const u32 head =
+                lds.y[(col0 + lane) * raw_column + raw_word(which, 0)];
+            const F16 all = __builtin_amdgcn_mfma_f32_16x16x1f32(
+                half_to_float(head), 1.0f, F16{}, 0, 0, 0);
+
+            UNROLL
+            for (int j = 0; j < ncols; j++) {
+                UNROLL
+                for (int e = 0; e < results; e++)
+                    v[j][e] = all[results * j + e];
+            }
+            return;
+        }
+#endif
+        read_columns(v, lds.y_scale + which * Lds::col_slot);
+    }
+
+    DEV_MEMBER void multiply_block(const Lds &lds, const typename U::B *x,
+                                   const typename U::A *y, int first, int b)
+    {
+        const int which = first + b;
+        Floats y_scale[ncols];
+
+        read_scales(y_scale, lds, which);
+        UNROLL
+        for (int i = 0; i < nrows; i++) {
+            const int row = row0 + 16 * i + lane % 16;
+
+            UNROLL
+            for (int s = 0; s < scales; s++) {
+                const float scale =
+                    lds.x_scale[(which * scales + s) * Lds::row_slot + row];
+                const Floats less = -tile_magic_float * scale;
+
+                Floats part[ncols];
+
+                UNROLL
+                for (int j = 0; j < ncols; j++)
+                    part[j] = fused(dot(x[i], y[j], first, b, s), (Floats)scale,
+                                    less);
+                if (KPK_WMMA) /* so that pairs of what follows issue together */
+                    schedule_fence();
+                UNROLL
+                for (int j = 0; j < ncols; j++)
+                    acc[i][j] = fused(part[j], y_scale[j], acc[i][j]);
+            }
+        }
+        if constexpr (Lds::biased && !Lds::raw) {
+            UNROLL
+            for (int s = 0; s < biases; s++)
+                add_bias(lds, which * biases + s);
+        }
+    }
+
+    DEV_MEMBER void add_bias(const Lds &lds, int slot)
+    {
+        Floats sum[ncols];
+
+        read_columns(sum, lds.y_sum + slot * Lds::col_slot);
+        UNROLL
+        for (int i = 0; i < nrows; i++) {
+            const Floats x_bias =
+                lds.x_bias[slot * Lds::row_slot + row0 + 16 * i + lane % 16];
+
+            UNROLL
+            for (int j = 0; j < ncols; j++)
+                acc[i][j] = fused(x_bias, sum[j], acc[i][j]);
+        }
+    }
+
+    static DEV_MEMBER Floats fused(Floats a, Floats b, Floats c)
+    {
+        return __builtin_elementwise_fma(a, b, c);
+    }
+
+    /* magic_float + the products of block b of the pieces, or of its half s */
+    DEV_MEMBER Floats dot(typename U::B x, const typename U::A &y, int first,
+                          int b, int s) const
+    {
+        constexpr int parts = (int)U::parts; /* that unit_blocks have */
+        constexpr int of_block = parts / unit_blocks;
+        typename U::D d;
+
+        UNROLL
+        for (int e = 0; e < results; e++)
+            d.v[e] = (int)tile_magic;
+        if constexpr (of_block == 0) { /* both blocks in one part */
+            UNROLL
+            for (int w = 0; w < 4; w++)
+                x.piece[0][(u32)w] = w / 2 == b ? x.piece[0][(u32)w] : 0;
+        }
+        if constexpr (scales == 2 && KPK_MFMA) {
+            /* lanes hold neighbouring eighths: half of them are of half s */
+            const u32 mask = (lane / 32 == s) ? ~0u : 0;
+
+            UNROLL
+            for (int w = 0; w < 4; w++)
+                x.piece[0][(u32)w] &= mask;
+        }
+        UNROLL
+        for (int part = 0; part < (of_block ? of_block : 1); part++) {
+            /* the other half; in LDS block 1 has them changed over */
+            if (scales == 2 && KPK_WMMA == 11 && part != s)
+                continue;
+            if (scales == 2 && KPK_WMMA == 12 && part != (s ^ first))
+                continue;
+            d = U::multiply_part(d, y, x, (u32)(b * of_block + part));
+        }
+        return bits_as<Floats>(d);
+    }
+};
+
+#endif
