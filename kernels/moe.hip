@@ -59,7 +59,7 @@ EXPORT_DENSE(bf16)
     EXPORT_PREFILL(name, F, bf16)
 #define EXPORT_FORMAT(name, lower, short, F, tiled, column, experts, ...)      \
     EXPERTS_##experts(lower, F)
-GGUF_WEIGHTS(EXPORT_FORMAT)
+GGUF_CANDLE_WEIGHTS(EXPORT_FORMAT)
 
 #define EXPORT_TOPK(T)                                                         \
     KERNEL_UP_TO(256)                                                          \

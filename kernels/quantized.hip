@@ -18,6 +18,7 @@
  */
 #include "device.h"
 
+#include "gguf/codes.h"
 #include "gguf/formats.h"
 #include "gguf/k.h"
 #include "gguf/legacy.h"

@@ -21,6 +21,9 @@ const struct gguf_format gguf_formats[GGUF_NFORMATS] = {
     [GGUF_Q5_K] = {"q5_K",   256,  176, 4,    0,  2, GGUF_BIAS_QUANT, GGUF_BIAS_S},
     [GGUF_Q6_K] = {"q6_K",   256,  210, 2,  208, -1, GGUF_NO_BIAS,    GGUF_NO_BIAS},
     [GGUF_Q8_K] = {"q8_K",   256,  292, 4,   -1, -1, GGUF_NO_BIAS,    GGUF_NO_BIAS},
+    [GGUF_IQ4_NL] = {"iq4_nl", 32,   18, 2,    0, -1, GGUF_NO_BIAS,    GGUF_NO_BIAS},
+    [GGUF_IQ4_XS] = {"iq4_xs", 256, 136, 4,    0, -1, GGUF_NO_BIAS,    GGUF_NO_BIAS},
+    [GGUF_MXFP4] = {"mxfp4",   32,   17, 1,   -1, -1, GGUF_NO_BIAS,    GGUF_NO_BIAS},
 };
 /* clang-format on */
 
@@ -134,10 +137,53 @@ static struct gguf_element q8_k(const uint8_t *b, size_t e)
                                  (int8_t)b[4 + e]};
 }
 
+/* what a code of IQ4_NL and IQ4_XS stands for */
+static int iq4_value(unsigned code)
+{
+    static const int values[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
+                                   1,    13,   25,  38,  53,  69,  89,  113};
+
+    return values[code];
+}
+
+static struct gguf_element iq4_nl(const uint8_t *b, size_t e)
+{
+    return (struct gguf_element){half_at(b), 0,
+                                 iq4_value(nibble(b[2 + e % 16], e >= 16))};
+}
+
+static struct gguf_element iq4_xs(const uint8_t *b, size_t e)
+{
+    const size_t j = e / 32;
+    const unsigned low = nibble(b[4 + j / 2], j % 2 == 1);
+    const unsigned high = (b[2] | (unsigned)b[3] << 8) >> (2 * j) & 3;
+
+    return (struct gguf_element){
+        half_at(b) * ((int)(low + 16 * high) - 32), 0,
+        iq4_value(nibble(b[8 + 16 * j + e % 16], e % 32 >= 16))};
+}
+
+/* a sign, two bits of exponent and one of mantissa, in halves */
+static struct gguf_element mxfp4(const uint8_t *b, size_t e)
+{
+    const unsigned code = nibble(b[1 + e % 16], e >= 16);
+    const int exponent = code >> 1 & 3, mantissa = code & 1;
+    const int size = exponent ? (2 + mantissa) << (exponent - 1) : mantissa;
+
+    return (struct gguf_element){ldexp(1, b[0] - 128), 0,
+                                 code & 8 ? -size : size};
+}
+
 struct gguf_element gguf_element(enum gguf_id id, const uint8_t *block,
                                  size_t e)
 {
     switch (id) {
+    case GGUF_IQ4_NL:
+        return iq4_nl(block, e);
+    case GGUF_IQ4_XS:
+        return iq4_xs(block, e);
+    case GGUF_MXFP4:
+        return mxfp4(block, e);
     case GGUF_Q2_K:
         return q2_k(block, e);
     case GGUF_Q3_K:
@@ -196,6 +242,18 @@ static double scale_of(enum gguf_data what, size_t i, uint64_t *seed)
     return moderate(seed);
 }
 
+/* of MXFP4: products of all but GGUF_CODES are numbers of f32 */
+static uint8_t exponent_of(enum gguf_data what, size_t i, uint64_t *seed)
+{
+    static const uint8_t special[] = {0, 127, 1, 128, 2, 160, 3, 100};
+
+    if (what == GGUF_SCALES)
+        return special[i % 8];
+    if (what == GGUF_TINY)
+        return (uint8_t)(i % 3);
+    return (uint8_t)(118 + kt_random(seed) % 10);
+}
+
 void gguf_fill(enum gguf_id id, uint8_t *blocks, size_t nblocks,
                enum gguf_data what, uint64_t seed)
 {
@@ -220,6 +278,8 @@ void gguf_fill(enum gguf_id id, uint8_t *blocks, size_t nblocks,
             put_half(b + f->d, scale_of(what, i, &seed));
         if (f->m >= 0)
             put_half(b + f->m, scale_of(what, i / 2, &seed));
+        if (id == GGUF_MXFP4 && what != GGUF_CODES)
+            b[0] = exponent_of(what, i, &seed);
         if (id == GGUF_Q8_K)
             kt_put(KT_F32, b, 0, (kt_real)scale_of(what, i, &seed));
     }

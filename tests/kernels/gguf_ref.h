@@ -28,6 +28,9 @@ enum gguf_id {
     GGUF_Q5_K,
     GGUF_Q6_K,
     GGUF_Q8_K,
+    GGUF_IQ4_NL,
+    GGUF_IQ4_XS,
+    GGUF_MXFP4,
     GGUF_NFORMATS
 };
 

@@ -4,8 +4,8 @@
 #include "device.h"
 
 /*
- * A format is a struct of static members; legacy.h and k.h hold them all.
- * It gives the same bytes in two views, and every kernel uses one of them:
+ * A format is a struct of static members; legacy.h, k.h and codes.h hold them
+ * all. It gives the same bytes in two views, and every kernel uses one of them:
  *
  *   Quad    four neighbouring elements. Threads that take neighbouring quads
  *           store neighbouring vectors: dequantise and get_rows.
@@ -75,6 +75,9 @@ template <int N> struct Words {
  * NVIDIA a load must be aligned: Access says what is known of the address.
  */
 enum class Access {
+    byte,        /* any */
+    byte_in_row, /* any, and the aligned word around it may be read */
+    byte_in_lds, /* any, and the aligned word behind it may be read */
     even,        /* a multiple of 2 */
     even_in_row, /* the same, and the aligned word around it may be read */
     even_in_lds, /* the same, and the aligned word behind it may be read */
@@ -97,6 +100,14 @@ DEV constexpr Access even_access(Place p)
                                  : Access::even_in_lds;
 }
 
+/* for formats whose blocks are not aligned */
+DEV constexpr Access byte_access(Place p)
+{
+    return p == Place::anywhere  ? Access::byte
+           : p == Place::aligned ? Access::byte_in_row
+                                 : Access::byte_in_lds;
+}
+
 DEV constexpr Access vector_access(Place p)
 {
     return p == Place::anywhere ? Access::word : Access::vector;
@@ -111,7 +122,9 @@ template <int N, Access A> DEV Words<N> load_words(const u8 *p)
 {
     Words<N> r;
 #if !KPK_NVIDIA
-    struct __attribute__((packed, aligned(2))) Unaligned {
+    constexpr bool odd = A == Access::byte || A == Access::byte_in_row ||
+                         A == Access::byte_in_lds;
+    struct __attribute__((packed, aligned(odd ? 1 : 2))) Unaligned {
         Words<N> words;
     };
     r = reinterpret_cast<const Unaligned *>(p)->words;
@@ -124,6 +137,31 @@ template <int N, Access A> DEV Words<N> load_words(const u8 *p)
         UNROLL
         for (int i = 0; i < N; i++)
             r.w[i] = reinterpret_cast<const u32 *>(p)[i];
+    } else if constexpr (A == Access::byte) {
+        UNROLL
+        for (int i = 0; i < N; i++)
+            r.w[i] = p[4 * i] | (u32)p[4 * i + 1] << 8 |
+                     (u32)p[4 * i + 2] << 16 | (u32)p[4 * i + 3] << 24;
+    } else if constexpr (A == Access::byte_in_row || A == Access::byte_in_lds) {
+        /* aligned words, shifted into place; of the last some bytes are used */
+        const u32 odd = (u32) reinterpret_cast<u64>(p) & 3;
+        const u8 *a = p - odd;
+        u32 w[N + 1];
+
+        UNROLL
+        for (int i = 0; i < N; i++)
+            w[i] = reinterpret_cast<const u32 *>(a)[i];
+        if (A == Access::byte_in_lds) {
+            w[N] = reinterpret_cast<const u32 *>(a)[N];
+        } else {
+            w[N] = 0;
+            UNROLL
+            for (u32 i = 0; i < 3; i++)
+                w[N] |= i < odd ? (u32)a[4 * N + i] << (8 * i) : 0;
+        }
+        UNROLL
+        for (int i = 0; i < N; i++)
+            r.w[i] = __funnelshift_r(w[i], w[i + 1], odd * 8);
     } else if constexpr (A == Access::even_in_row) {
         /* aligned words, shifted into place; of the last only half is used */
         const u32 odd = (u32) reinterpret_cast<u64>(p) & 2;

@@ -3,7 +3,7 @@
  *
  * Every list follows from these rows: the exported kernels (quantized.hip),
  * their launch shapes (quantized.csv.c) and the rows of their test. A new
- * format is a row here, a struct in legacy.h or k.h that describes its blocks,
+ * format is a row here, a struct in legacy.h, k.h or codes.h that describes its blocks,
  * and its elements in plain C in tests/kernels/gguf_ref.c. Plain C reads this
  * file, too.
  *
@@ -30,7 +30,10 @@
 #pragma once
 
 /* clang-format off */
-#define GGUF_WEIGHTS(X)                                                                                     \
+#define GGUF_WEIGHTS(X) GGUF_CANDLE_WEIGHTS(X) GGUF_CODED_WEIGHTS(X)
+
+/* those that candle knows, which mmvq_gguf.hip and moe.hip have, too */
+#define GGUF_CANDLE_WEIGHTS(X)                                                                              \
     /*                                                        dequantize_block_       get_rows_  tile */    \
     /* name lower short  type  tiled         column experts  counts    thr. elems join  thr. cols  r. c. p.*/ \
     X(q4_0, q4_0, q4_0,  Q4_0, Q4_0,         cuda,  no,      blocks,    32, 256,  4,    256, 512,  128,  64, 1) \
@@ -43,6 +46,12 @@
     X(q4_K, q4_k, q4k,   Q4_K, Q4_K,         plain, yes,     nothing,   32, 256,  4,     32, 256,  128,  64, 1) \
     X(q5_K, q5_k, q5k,   Q5_K, Q5_K,         grid,  yes,     nothing,   64, 256,  4,     64, 256,  128,  64, 1) \
     X(q6_K, q6_k, q6k,   Q6_K, Q6_K,         plain, yes,     nothing,   64, 256,  4,     64, 256,   64,  64, 1)
+
+/* those of codes.h, which are kpack's own */
+#define GGUF_CODED_WEIGHTS(X)                                                                                \
+    X(iq4_nl, iq4_nl, iq4_nl, IQ4_NL, IQ4_NL, cuda,  yes,     blocks,    32, 256,  4,    256, 512,  128,  64, 1) \
+    X(iq4_xs, iq4_xs, iq4_xs, IQ4_XS, IQ4_XS, plain, yes,     nothing,   32, 256,  4,     32, 256,  128,  64, 1) \
+    X(mxfp4,  mxfp4,  mxfp4,  MXFP4,  MXFP4,  cuda,  yes,     blocks,    32, 256,  4,    256, 512,  128,  64, 1)
 
 /* formats that are only turned into numbers: name, type, and the same columns
  * of dequantize_block_ */

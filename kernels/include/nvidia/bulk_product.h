@@ -29,13 +29,14 @@ template <int M> struct BulkView {
 
 /*
  * Adds the products of one Q8_1 block. Of formats of 32 elements it is block
- * number `at`; of the others it is group g of the chunks `at` and at + 1.
+ * number `at`; where a chunk is a Q8_1 block it is chunk `at`; of the others it
+ * is group g of the chunks `at` and at + 1.
  */
 template <class F, Bias B, int TileStride, int M, int Tiles>
 DEV void add_block(float (&acc)[M][Tiles][4], const BulkView<M> &v, int at,
                    int g, int t)
 {
-    constexpr bool legacy = F::elems == 32;
+    constexpr bool legacy = F::elems == 32, whole = F::group_step == 1;
     constexpr int widths = 32 / F::scale_width;
     constexpr u32 ones = 0x01010101u, all_ones[4] = {ones, ones, ones, ones};
     const int b = legacy ? at : (F::first_group(at) + g * F::group_step) / 2;
@@ -47,8 +48,11 @@ DEV void add_block(float (&acc)[M][Tiles][4], const BulkView<M> &v, int at,
 
         UNROLL
         for (int half = 0; half < 2; half++)
-            q[r][half] = F::template quad<Place::lds>(
-                block, legacy ? 0 : at + half, legacy ? half : g, t);
+            q[r][half] = F::template quad<Place::lds>(block,
+                                                      legacy  ? 0
+                                                      : whole ? at
+                                                              : at + half,
+                                                      whole ? half : g, t);
     }
     UNROLL
     for (int n = 0; n < Tiles; n++) {
@@ -124,7 +128,10 @@ DEV void add_products(float (&acc)[M][Tiles][4], const BulkView<M> &v,
         for (int chunk = 0; chunk < F::chunks; chunk += 2) {
             UNROLL
             for (int g = 0; g < 2; g++)
-                add_block<F, B, TileStride>(acc, v, chunk, g, t);
+                if (F::group_step == 1)
+                    add_block<F, B, TileStride>(acc, v, chunk + g, 0, t);
+                else
+                    add_block<F, B, TileStride>(acc, v, chunk, g, t);
         }
     }
 }

@@ -15,9 +15,12 @@
  *   step s of a row    legacy formats: blocks 2 s and 2 s + 1
  *                      K formats: chunks 2 s and 2 s + 1, group 0 of both makes
  *                      Q8_1 block 0 of the step, group 1 makes block 1
+ *   IQ4_XS             chunks 2 s and 2 s + 1, each a Q8_1 block
  */
 template <class F> struct TileStep {
-    static constexpr bool legacy = F::group_step == 1;
+    static constexpr bool legacy = F::chunks == 1;
+    /* whether a chunk is a Q8_1 block */
+    static constexpr bool whole = F::group_step == 1;
     static constexpr int scales = 32 / F::scale_width; /* to a Q8_1 block */
     static constexpr int biases = 32 / bias_width<F>::value;
 
@@ -40,13 +43,15 @@ template <class F> struct TileStep {
     {
         if (legacy)
             return 2 * step + which;
+        if (whole)
+            return block(step, 0) * F::chunks + chunk(step, which);
         return block(step, 0) * F::chunks +
                (F::first_group(chunk(step, 0)) + which * F::group_step) / 2;
     }
     /* where group g of a piece goes, in 16 elements of the step */
     static DEV_MEMBER int place(int piece, int g)
     {
-        return legacy ? 2 * piece + g : piece + 2 * g;
+        return whole ? 2 * piece + g : piece + 2 * g;
     }
 };
 
@@ -145,14 +150,14 @@ DEV void store_quants(u32 *lds, int row, int sixteen, const u32 *w)
 #endif
 }
 
-/* A chunk: one block of a legacy format, or half of both blocks of a step. */
+/* A chunk: one block of the step, or half of both. */
 template <class F>
 DEV void store_chunk(u32 *lds, int row, int piece, const u32 (&q)[8])
 {
     typedef TileStep<F> Step;
 
 #if KPK_MFMA
-    if constexpr (!Step::legacy) { /* two whole pieces */
+    if constexpr (!Step::whole) { /* two whole pieces */
         UNROLL
         for (int i = 0; i < 2; i++)
             store_pack(lds + tile_piece(row, 2 * piece + i),

@@ -207,11 +207,11 @@ template <class F, int Rows, int Cols, Place P> struct Tile {
                 int at = Step::place(piece, g);
 
                 /* where one serves 32, both pieces of a K format have it */
-                if (Step::scales == 2 || Step::legacy || piece == 0)
+                if (Step::scales == 2 || Step::whole || piece == 0)
                     lds.x_scale[at * Step::scales / 2 * Lds::row_slot + row] =
                         present ? c.scale[g] : 0.0f;
                 if constexpr (Lds::biased)
-                    if (Step::biases == 2 || Step::legacy || piece == 0)
+                    if (Step::biases == 2 || Step::whole || piece == 0)
                         lds.x_bias[at * Step::biases / 2 * Lds::row_slot +
                                    row] = present ? c.bias[g] : 0.0f;
             }
@@ -297,7 +297,8 @@ DEV void mat_mul_tile(const MatMul &m)
     const size_t row_bytes = (size_t)m.nblocks * F::bytes;
     int done = 0;
 
-    if (!is_aligned(m.x, 16) || !is_aligned(m.y, 16) || m.y_stride % 16 != 0) {
+    if (F::bytes % 2 != 0 || !is_aligned(m.x, 16) || !is_aligned(m.y, 16) ||
+        m.y_stride % 16 != 0) {
         mat_mul_steps<F, Rows, Cols, Passes, Place::anywhere>(lds.steps, m);
         return;
     }

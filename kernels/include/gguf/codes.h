@@ -1,0 +1,179 @@
+/* codes.h - the GGUF formats whose nibbles are codes: IQ4_NL IQ4_XS MXFP4 */
+#pragma once
+
+#include "gguf/legacy.h"
+
+/* A table of 16 signed bytes: what the codes 0..15 stand for, four to a word.
+ */
+struct Codes {
+    u32 w[4];
+};
+
+constexpr Codes iq4_codes = {{0xbfad9881u, 0xf6eaddcfu, /* -127 to -10 */
+                              0x26190d01u, 0x71594535u /* 1 to 113 */}};
+/* twice the numbers of two bits of exponent and one of mantissa */
+constexpr Codes fp4_codes = {{0x03020100u, 0x0c080604u, /* 0 to 12 */
+                              0xfdfeff00u, 0xf4f8fafcu /* 0 to -12 */}};
+
+/* what the bytes of q, all below 16, stand for */
+DEV u32 decode(const Codes &t, u32 q)
+{
+#if KPK_NVIDIA
+    /* a selector has four bits for a byte of the result, the first of
+     * them the lowest byte's */
+    const u32 pairs = (q | q >> 4) & 0x00ff00ffu;
+    const u32 sel = (pairs | pairs >> 8) & 0xffffu;
+    const u32 low = __byte_perm(t.w[0], t.w[1], sel & 0x7777u);
+    const u32 high = __byte_perm(t.w[2], t.w[3], sel & 0x7777u);
+
+    return __byte_perm(low, high, 0x3210u | (sel & 0x8888u) >> 1);
+#else
+    const u32 sel = q & 0x07070707u;
+    const u32 low = __builtin_amdgcn_perm(t.w[1], t.w[0], sel);
+    const u32 high = __builtin_amdgcn_perm(t.w[3], t.w[2], sel);
+
+    /* byte i of low, or of high, which are bytes 4 + i */
+    return __builtin_amdgcn_perm(high, low,
+                                 0x03020100u | (q >> 1 & 0x04040404u));
+#endif
+}
+
+DEV void decode_nibbles(const Codes &t, const u32 (&qs)[4], u32 (&q)[8])
+{
+    unpack_nibbles(qs, 0, q);
+    UNROLL
+    for (int i = 0; i < 8; i++)
+        q[i] = decode(t, q[i]);
+}
+
+/* 0 d:f16; 2 qs. d * code */
+struct IQ4_NL : LegacyBlock {
+    static constexpr int bytes = 18;
+    static constexpr Bias vec_bias = Bias::none;
+    static constexpr Bias tile_bias = Bias::none;
+
+    typedef HalfWords<4> Raw; /* d, qs */
+
+    template <Place P> DEV Raw load(const u8 *b, int)
+    {
+        return load_half_words<4, even_access(P)>(b);
+    }
+
+    DEV Chunk unpack(const Raw &r, int)
+    {
+        Chunk c;
+
+        decode_nibbles(iq4_codes, r.words.w, c.q);
+        c.scale[0] = c.scale[1] = half_to_float(r.half);
+        c.bias[0] = c.bias[1] = 0.0f;
+        return c;
+    }
+
+    template <Place P> DEV Quad quad(const u8 *b, int, int g, int i)
+    {
+        const u32 w = load_word<Access::even>(b + 2 + 4 * i);
+
+        return {decode(iq4_codes, w >> (4 * g) & 0x0f0f0f0fu),
+                half_to_float(load_u16(b)), 0.0f};
+    }
+};
+
+/*
+ * 0 d:f16; 2 high:u16; 4 low; 8 qs. d * (sc - 32) * code
+ * Eight times 32 elements whose nibbles lie as IQ4_NL's. The low four bits of
+ * number j's sc are nibble j of low, the high two are bits 2 j of high.
+ */
+struct IQ4_XS {
+    static constexpr int elems = 256, chunks = 8, group_step = 1;
+    static constexpr int bytes = 136, scale_width = 32;
+    static constexpr float bias_factor = 0;
+    static constexpr Bias vec_bias = Bias::none;
+    static constexpr Bias tile_bias = Bias::none;
+
+    struct Raw {
+        Words<4> qs;
+        Words<2> head;
+    };
+
+    DEV int first_group(int chunk)
+    {
+        return 2 * chunk;
+    }
+
+    DEV float scale(const Words<2> &head, int chunk)
+    {
+        const u32 low = head.w[1] >> (4 * chunk) & 15;
+        const u32 high = head.w[0] >> (16 + 2 * chunk) & 3;
+
+        return half_to_float(head.w[0]) * (float)((int)(low | high << 4) - 32);
+    }
+
+    template <Place P> DEV Raw load(const u8 *b, int chunk)
+    {
+        return {load_words<4, Access::word>(b + 8 + 16 * chunk),
+                load_words<2, Access::word>(b)};
+    }
+
+    DEV Chunk unpack(const Raw &r, int chunk)
+    {
+        Chunk c;
+
+        decode_nibbles(iq4_codes, r.qs.w, c.q);
+        c.scale[0] = c.scale[1] = scale(r.head, chunk);
+        c.bias[0] = c.bias[1] = 0.0f;
+        return c;
+    }
+
+    template <Place P> DEV Quad quad(const u8 *b, int chunk, int g, int i)
+    {
+        const u32 w = load_word<Access::word>(b + 8 + 16 * chunk + 4 * i);
+
+        return {decode(iq4_codes, w >> (4 * g) & 0x0f0f0f0fu),
+                scale(load_words<2, Access::word>(b), chunk), 0.0f};
+    }
+};
+
+/*
+ * 0 e:u8; 1 qs. 2^(e - 128) * code, which is twice OCP's number
+ * Blocks may begin at odd addresses. OCP calls e = 255 not a number, GGUF does
+ * not. Tiled products multiply a scale with up to 2^24 before they apply that
+ * of the column: right where e is up to 230.
+ */
+struct MXFP4 : LegacyBlock {
+    static constexpr int bytes = 17;
+    static constexpr Bias vec_bias = Bias::none;
+    static constexpr Bias tile_bias = Bias::none;
+
+    struct Raw {
+        Words<4> qs;
+        u32 e;
+    };
+
+    DEV float scale(u32 e)
+    {
+        return bits_as<float>(e < 2 ? 0x00200000u << e : (e - 1) << 23);
+    }
+
+    template <Place P> DEV Raw load(const u8 *b, int)
+    {
+        return {load_words<4, byte_access(P)>(b + 1), b[0]};
+    }
+
+    DEV Chunk unpack(const Raw &r, int)
+    {
+        Chunk c;
+
+        decode_nibbles(fp4_codes, r.qs.w, c.q);
+        c.scale[0] = c.scale[1] = scale(r.e);
+        c.bias[0] = c.bias[1] = 0.0f;
+        return c;
+    }
+
+    template <Place P> DEV Quad quad(const u8 *b, int, int g, int i)
+    {
+        const u32 w = load_word<Access::byte>(b + 1 + 4 * i);
+
+        return {decode(fp4_codes, w >> (4 * g) & 0x0f0f0f0fu), scale(b[0]),
+                0.0f};
+    }
+};
