@@ -25,6 +25,7 @@
  *   bias_width       elements that share a bias, if it is not scale_width
  *   vec_bias         how mat-vec products apply the bias (Bias, below)
  *   tile_bias        the same for tiled products
+ *   vec_offset       added to the quants of unpack() in mat-vec products
  *   bias_factor      of formats of 32 elements: bias / scale; 0: it varies
  *   Raw, load()      the bytes of a chunk, so that loads can be issued early
  *   unpack()         Raw to Chunk
@@ -53,6 +54,11 @@ template <class F> struct bias_width {
         return G::scale_width;
     }
     static constexpr int value = of<F>(0, nullptr);
+};
+
+/* The form of F that mat-vec products take. */
+template <class F> struct ForVec {
+    typedef F type;
 };
 
 struct Quad {
@@ -260,6 +266,16 @@ DEV u32 float_to_half(float x)
 DEV u32 sub_bytes(u32 x, u32 c)
 {
     return ((x | 0x80808080u) - c) ^ 0x80808080u;
+}
+
+/* n may be anything, of which the low five bits count */
+DEV u32 rotate_right(u32 x, u32 n)
+{
+#if KPK_NVIDIA
+    return __funnelshift_r(x, x, n);
+#else
+    return __builtin_rotateright32(x, n);
+#endif
 }
 
 /* bit i of the low four to bit 0 of byte i */

@@ -9,11 +9,16 @@ struct Codes {
     u32 w[4];
 };
 
-constexpr Codes iq4_codes = {{0xbfad9881u, 0xf6eaddcfu, /* -127 to -10 */
-                              0x26190d01u, 0x71594535u /* 1 to 113 */}};
-/* twice the numbers of two bits of exponent and one of mantissa */
-constexpr Codes fp4_codes = {{0x03020100u, 0x0c080604u, /* 0 to 12 */
-                              0xfdfeff00u, 0xf4f8fafcu /* 0 to -12 */}};
+DEV constexpr Codes iq4_codes() /* -127 to 113 */
+{
+    return {{0xbfad9881u, 0xf6eaddcfu, 0x26190d01u, 0x71594535u}};
+}
+
+/* twice the numbers of a sign, two bits of exponent and one of mantissa */
+DEV constexpr Codes fp4_codes() /* 0 to 12, and 0 to -12 */
+{
+    return {{0x03020100u, 0x0c080604u, 0xfdfeff00u, 0xf4f8fafcu}};
+}
 
 /* what the bytes of q, all below 16, stand for */
 DEV u32 decode(const Codes &t, u32 q)
@@ -63,7 +68,7 @@ struct IQ4_NL : LegacyBlock {
     {
         Chunk c;
 
-        decode_nibbles(iq4_codes, r.words.w, c.q);
+        decode_nibbles(iq4_codes(), r.words.w, c.q);
         c.scale[0] = c.scale[1] = half_to_float(r.half);
         c.bias[0] = c.bias[1] = 0.0f;
         return c;
@@ -73,7 +78,7 @@ struct IQ4_NL : LegacyBlock {
     {
         const u32 w = load_word<Access::even>(b + 2 + 4 * i);
 
-        return {decode(iq4_codes, w >> (4 * g) & 0x0f0f0f0fu),
+        return {decode(iq4_codes(), w >> (4 * g) & 0x0f0f0f0fu),
                 half_to_float(load_u16(b)), 0.0f};
     }
 };
@@ -87,6 +92,7 @@ struct IQ4_XS {
     static constexpr int elems = 256, chunks = 8, group_step = 1;
     static constexpr int bytes = 136, scale_width = 32;
     static constexpr float bias_factor = 0;
+    static constexpr int vec_offset = 0;
     static constexpr Bias vec_bias = Bias::none;
     static constexpr Bias tile_bias = Bias::none;
 
@@ -118,7 +124,7 @@ struct IQ4_XS {
     {
         Chunk c;
 
-        decode_nibbles(iq4_codes, r.qs.w, c.q);
+        decode_nibbles(iq4_codes(), r.qs.w, c.q);
         c.scale[0] = c.scale[1] = scale(r.head, chunk);
         c.bias[0] = c.bias[1] = 0.0f;
         return c;
@@ -128,7 +134,7 @@ struct IQ4_XS {
     {
         const u32 w = load_word<Access::word>(b + 8 + 16 * chunk + 4 * i);
 
-        return {decode(iq4_codes, w >> (4 * g) & 0x0f0f0f0fu),
+        return {decode(iq4_codes(), w >> (4 * g) & 0x0f0f0f0fu),
                 scale(load_words<2, Access::word>(b), chunk), 0.0f};
     }
 };
@@ -163,7 +169,7 @@ struct MXFP4 : LegacyBlock {
     {
         Chunk c;
 
-        decode_nibbles(fp4_codes, r.qs.w, c.q);
+        decode_nibbles(fp4_codes(), r.qs.w, c.q);
         c.scale[0] = c.scale[1] = scale(r.e);
         c.bias[0] = c.bias[1] = 0.0f;
         return c;
@@ -173,7 +179,7 @@ struct MXFP4 : LegacyBlock {
     {
         const u32 w = load_word<Access::byte>(b + 1 + 4 * i);
 
-        return {decode(fp4_codes, w >> (4 * g) & 0x0f0f0f0fu), scale(b[0]),
+        return {decode(fp4_codes(), w >> (4 * g) & 0x0f0f0f0fu), scale(b[0]),
                 0.0f};
     }
 };

@@ -10,6 +10,7 @@
  * chunk is 16 such bytes: group 1 lies 32 elements behind group 0. */
 struct KBlock {
     static constexpr int elems = 256, chunks = 8, group_step = 2;
+    static constexpr int vec_offset = 0;
 
     DEV int first_group(int chunk)
     {
@@ -101,10 +102,12 @@ struct Q3_K : KBlock {
         return (float)((low4 | high2 << 4) - 32);
     }
 
-    DEV u32 quants(u32 low2, u32 high1)
+    /* quants + 4, of the low two bits of each byte of low and bit `at` of each
+     * byte of hmask */
+    DEV u32 raised(u32 low, u32 hmask, int at)
     {
-        return sub_bytes((low2 & 0x03030303u) | (high1 & 0x01010101u) << 2,
-                         0x04040404u);
+        return (low & 0x03030303u) |
+               (rotate_right(hmask, (u32)at - 2) & 0x04040404u);
     }
 
     template <Place P> DEV Raw load(const u8 *b, int chunk)
@@ -132,7 +135,8 @@ struct Q3_K : KBlock {
         return half_to_float(r.high.w[1] >> 16);
     }
 
-    DEV Chunk unpack(const Raw &r, int chunk)
+    /* with quants 0 to 7 */
+    DEV Chunk unpack_raised(const Raw &r, int chunk)
     {
         Chunk c;
         const u32 sc = scales(r, chunk);
@@ -144,12 +148,21 @@ struct Q3_K : KBlock {
         }
         UNROLL
         for (int i = 0; i < 4; i++) {
-            u32 low2 = r.qs.w[i] >> (2 * (chunk & 2));
-            u32 high1 = r.hmask.w[i] >> (chunk & 6);
+            const u32 low = r.qs.w[i] >> (2 * (chunk & 2));
 
-            c.q[i] = quants(low2, high1);
-            c.q[i + 4] = quants(low2 >> 2, high1 >> 1);
+            c.q[i] = raised(low, r.hmask.w[i], chunk & 6);
+            c.q[i + 4] = raised(low >> 2, r.hmask.w[i], (chunk & 6) + 1);
         }
+        return c;
+    }
+
+    DEV Chunk unpack(const Raw &r, int chunk)
+    {
+        Chunk c = unpack_raised(r, chunk);
+
+        UNROLL
+        for (int i = 0; i < 8; i++)
+            c.q[i] = sub_bytes(c.q[i], 0x04040404u);
         return c;
     }
 
@@ -161,10 +174,29 @@ struct Q3_K : KBlock {
         u32 h = load_word<Access::even>(b + l);
         float sc = scale(b[96 + (j & 7)], b[104 + (j & 3)], j);
 
-        return {quants(w >> (2 * ((chunk & 2) + g)), h >> ((chunk & 6) + g)),
-                half_to_float(load_u16(b + 108)) * sc, 0.0f};
+        return {
+            sub_bytes(raised(w >> (2 * ((chunk & 2) + g)), h, (chunk & 6) + g),
+                      0x04040404u),
+            half_to_float(load_u16(b + 108)) * sc, 0.0f};
     }
 };
+
+/* Q3_K for mat-vec products: the sums of activations make up for the 4, once
+ * for all rows */
+struct Q3_K_raised : Q3_K {
+    static constexpr int vec_offset = -4;
+
+    DEV Chunk unpack(const Raw &r, int chunk)
+    {
+        return unpack_raised(r, chunk);
+    }
+};
+
+#if !KPK_NVIDIA
+template <> struct ForVec<Q3_K> {
+    typedef Q3_K_raised type;
+};
+#endif
 
 /*
  * Q2_K and Q3_K for tiled products on matrix units: a quant times its scale is
@@ -211,12 +243,10 @@ struct Q3_K_folded : Q3_K {
 
             UNROLL
             for (int i = 0; i < 4; i++) {
-                const u32 low2 = r.qs.w[i] >> (2 * ((chunk & 2) + g));
-                const u32 high1 = r.hmask.w[i] >> ((chunk & 6) + g);
-
                 c.q[4 * g + i] = __builtin_amdgcn_perm(
                     products, less,
-                    (low2 & 0x03030303u) | (high1 & 0x01010101u) << 2);
+                    raised(r.qs.w[i] >> (2 * ((chunk & 2) + g)), r.hmask.w[i],
+                           (chunk & 6) + g));
             }
             c.scale[g] = -d(r);
             c.bias[g] = 0.0f;

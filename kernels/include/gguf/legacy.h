@@ -9,6 +9,7 @@ struct LegacyBlock {
     static constexpr int elems = 32, chunks = 1, scale_width = 32;
     static constexpr int group_step = 1;
     static constexpr float bias_factor = 0;
+    static constexpr int vec_offset = 0;
 
     DEV int first_group(int)
     {

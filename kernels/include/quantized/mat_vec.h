@@ -42,7 +42,18 @@ template <int N, int Rows> struct VecLds {
 struct Activations {
     u32 q[8];
     float d[2], s[2];
+    int start[2]; /* of the sums of products with a group's quants */
 };
+
+DEV int sum_of_quants(const Activations &a, int group)
+{
+    int sum = 0;
+
+    UNROLL
+    for (int i = 0; i < 4; i++)
+        sum = dot4(a.q[4 * group + i], 0x01010101u, sum);
+    return sum;
+}
 
 template <class F>
 DEV Activations read_activations(const u32 *blocks, int chunk)
@@ -59,17 +70,15 @@ DEV Activations read_activations(const u32 *blocks, int chunk)
         for (int i = 0; i < 4; i++)
             a.q[4 * g + i] = b[1 + 4 * (group & 1) + i];
         a.s[g] = 0.0f;
+        a.start[g] = 0;
+        if constexpr (F::vec_offset != 0)
+            a.start[g] = F::vec_offset * sum_of_quants(a, g);
         if constexpr (F::vec_bias == Bias::stored_sum) {
             a.s[g] = half_to_float(b[0] >> 16);
             if constexpr (F::bias_factor != 0)
                 a.s[g] *= F::bias_factor;
         } else if constexpr (F::vec_bias == Bias::quant_sum) {
-            int sum = 0;
-
-            UNROLL
-            for (int i = 0; i < 4; i++)
-                sum = dot4(a.q[4 * g + i], 0x01010101u, sum);
-            a.s[g] = a.d[g] * (float)(sum);
+            a.s[g] = a.d[g] * (float)sum_of_quants(a, g);
         }
     }
     return a;
@@ -79,7 +88,7 @@ DEV Activations read_activations(const u32 *blocks, int chunk)
 template <class F>
 DEV float add_product(float acc, const Chunk &c, const Activations &a)
 {
-    int sum[2] = {0, 0};
+    int sum[2] = {a.start[0], a.start[1]};
 
     if constexpr (F::group_step == 1) { /* one scale, one Q8_1 block */
         UNROLL
@@ -320,7 +329,8 @@ template <class F, int N, int Rows> struct VecWay {
     template <typename T>
     static DEV_MEMBER void run(Lds &lds, const MatVec<T> &m, int row0)
     {
-        mat_vec_rows<F, N, Rows, Place::aligned>(lds, m, row0);
+        mat_vec_rows<typename ForVec<F>::type, N, Rows, Place::aligned>(lds, m,
+                                                                        row0);
     }
 };
 
