@@ -138,6 +138,22 @@ static bool copy_lane(struct wave *w, const struct places *p, unsigned n,
     return true;
 }
 
+/* The same for LDS, where nothing is asked of each byte. */
+static uint8_t *common_lds(const struct wave *w, const struct places *p,
+                           unsigned n, uint64_t *base)
+{
+    const struct group *g = w->group;
+    const uint32_t size = w->run->lds_nbytes;
+    uint64_t off = 0;
+
+    if (g->lds_written || g->races || size < n)
+        return NULL;
+    *base = 0;
+    for (uint64_t m = p->lanes; m; m &= m - 1)
+        off |= p->at[__builtin_ctzll(m)] > size - n;
+    return off ? NULL : g->lds;
+}
+
 /*
  * Where all lanes' accesses lie in one allocation, the checks are made once
  * for the instruction: returns what to add to an address to get the
@@ -149,6 +165,8 @@ static uint8_t *common_base(struct wave *w, const struct places *p, unsigned n,
     const struct sim_alloc *a = w->last_hit[how != ACCESS_READ];
     uint64_t off = 0;
 
+    if (p->space == SPACE_LDS)
+        return common_lds(w, p, n, base);
     if (!a || a->freed || w->run->config.uninit || w->run->races ||
         (p->space != SPACE_GLOBAL && p->space != SPACE_FLAT) || a->size < n)
         return NULL;
