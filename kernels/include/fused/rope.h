@@ -26,9 +26,16 @@
 
 enum { ROPE_NEOX = 1 };
 
-/* heads that a thread turns by one angle, in launches with enough threads */
-constexpr u32 rope_heads_each = 4;
-constexpr u64 rope_many = 1u << 20; /* pairs */
+/* threads that a launch should keep busy, rather than save angles */
+constexpr u32 log_rope_threads = 17;
+constexpr u32 rope_heads_at_once = 4;
+
+struct rope_args {
+    const i32 *positions;
+    const f32 *freq_factors;
+    u32 n_dims;
+    f32 base, scale, ext, attn, corr_low, corr_high;
+};
 
 struct rope_angles {
     const i32 *positions;
@@ -36,12 +43,12 @@ struct rope_angles {
     f64 per_pair; /* log2 of the angles' ratio from pair to pair */
     f32 scale, ext, length, corr_low, corr_high;
 
-    DEV_MEMBER rope_angles(const i32 *p, const f32 *factors, u32 dims, f32 base,
-                           f32 s, f32 e, f32 attn, f32 low, f32 high)
-        : positions(p), freq_factors(factors),
-          per_pair(-2.0 * log2((f64)base) / (f64)dims), scale(s), ext(e),
-          length(e != 0 ? attn * (1.0f - 0.1f * logf(s)) : attn), corr_low(low),
-          corr_high(high)
+    DEV_MEMBER explicit rope_angles(const rope_args &r)
+        : positions(r.positions), freq_factors(r.freq_factors),
+          per_pair(-2.0 * log2((f64)r.base) / (f64)r.n_dims), scale(r.scale),
+          ext(r.ext),
+          length(r.ext != 0 ? r.attn * (1.0f - 0.1f * logf(r.scale)) : r.attn),
+          corr_low(r.corr_low), corr_high(r.corr_high)
     {
     }
     /* 1 up to corr_low, 0 from corr_high on */
@@ -76,70 +83,93 @@ template <typename T> struct rope_rows {
     u64 tokens;
     u32 heads, d, half;
 
-    /* V pairs of a thread, of up to `most` heads: read first, then written */
+    /* V pairs of a thread, of `each` heads, `most` of them at once */
     template <bool NEOX, u32 V, u32 most>
-    DEV_MEMBER void turn(const rope_angles &angles) const
+    DEV_MEMBER void turn(const rope_args &args, u32 each) const
     {
-        constexpr u32 across = NEOX ? V : 2 * V; /* numbers side by side */
-        const u32 packs = half / V, groups = div_up(heads, most);
+        const u32 packs = half / V, groups = div_up(heads, each);
         const u64 items = tokens * groups * packs, step = global_threads();
+        u64 i = global_thread();
 
-        for (u64 i = global_thread(); i < items; i += step) {
+        if (i >= items)
+            return; /* before angles are begun */
+        const rope_angles angles(args);
+
+        for (; i < items; i += step) {
             const u64 row = divide(i, packs), token = divide(row, groups);
             const u32 j = (u32)(i - row * packs) * V;
-            const u32 head = (u32)(row - token * groups) * most;
-            const u64 first =
-                (token * heads + head) * d + (NEOX ? j : 2 * (u64)j);
-            Pack<T, across> a[most], e[most];
+            const u32 head = (u32)(row - token * groups) * each;
+            const u32 end = min_of(head + each, heads);
             f32 cosine[V], sine[V];
 
             UNROLL
-            for (u32 h = 0; h < most; h++) {
-                const u64 at = first + (head + h < heads ? (u64)h * d : 0);
-
-                a[h] = load_pack<across>(src + at);
-                if constexpr (NEOX)
-                    e[h] = load_pack<across>(src + at + half);
-            }
-            UNROLL
             for (u32 v = 0; v < V; v++)
                 angles.at(token, j + v, cosine[v], sine[v]);
+            NO_UNROLL
+            for (u32 h = head; h < end; h += most)
+                turn_heads<NEOX, V, most>((token * heads + h) * d +
+                                              (NEOX ? j : 2 * (u64)j),
+                                          min_of(most, end - h), cosine, sine);
+        }
+    }
+    /* reads all of them first, then writes */
+    template <bool NEOX, u32 V, u32 most>
+    DEV_MEMBER void turn_heads(u64 first, u32 count, const f32 (&cosine)[V],
+                               const f32 (&sine)[V]) const
+    {
+        constexpr u32 across = NEOX ? V : 2 * V; /* numbers side by side */
+        Pack<T, across> a[most], e[most];
+
+        UNROLL
+        for (u32 h = 0; h < most; h++) {
+            const u64 at = first + (h < count ? (u64)h * d : 0);
+
+            a[h] = load_pack<across>(src + at);
+            if constexpr (NEOX)
+                e[h] = load_pack<across>(src + at + half);
+        }
+        UNROLL
+        for (u32 h = 0; h < most; h++) {
+            const u64 at = first + (u64)h * d;
+
             UNROLL
-            for (u32 h = 0; h < most; h++) {
-                const u64 at = first + (u64)h * d;
+            for (u32 v = 0; v < V; v++) {
+                T &p = a[h][NEOX ? v : 2 * v];
+                T &q = NEOX ? e[h][v] : a[h][2 * v + 1];
+                const f32 x = convert<f32>(p), y = convert<f32>(q);
 
-                UNROLL
-                for (u32 v = 0; v < V; v++) {
-                    T &p = a[h][NEOX ? v : 2 * v];
-                    T &q = NEOX ? e[h][v] : a[h][2 * v + 1];
-                    const f32 x = convert<f32>(p), y = convert<f32>(q);
-
-                    p = convert<T>(x * cosine[v] - y * sine[v]);
-                    q = convert<T>(x * sine[v] + y * cosine[v]);
-                }
-                if (head + h >= heads)
-                    break;
-                store_pack<across>(dst + at, a[h]);
-                if constexpr (NEOX)
-                    store_pack<across>(dst + at + half, e[h]);
+                p = convert<T>(x * cosine[v] - y * sine[v]);
+                q = convert<T>(x * sine[v] + y * cosine[v]);
             }
+            if (h >= count)
+                break;
+            store_pack<across>(dst + at, a[h]);
+            if constexpr (NEOX)
+                store_pack<across>(dst + at + half, e[h]);
         }
     }
     template <bool NEOX, u32 V>
-    DEV_MEMBER void turn_all(const rope_angles &angles) const
+    DEV_MEMBER void turn_all(const rope_args &args) const
     {
-        if (tokens * heads * half >= rope_many)
-            turn<NEOX, V, rope_heads_each>(angles);
+        const u64 each = tokens * heads * (half / V) >> log_rope_threads;
+
+        if (each >= rope_heads_at_once)
+            turn<NEOX, V, rope_heads_at_once>(args,
+                                              (u32)min_of(each, (u64)heads));
         else
-            turn<NEOX, V, 1>(angles);
+            turn<NEOX, V, 1>(args, 1);
     }
     /* a pair a thread, `far` numbers apart, `step` from pair to pair */
-    DEV_MEMBER void turn_apart(const rope_angles &angles, u32 far,
-                               u32 step) const
+    DEV_MEMBER void turn_apart(const rope_args &args, u32 far, u32 step) const
     {
         const u64 items = tokens * heads * half;
+        u64 i = global_thread();
 
-        for (u64 i = global_thread(); i < items; i += global_threads()) {
+        if (i >= items)
+            return;
+        const rope_angles angles(args);
+
+        for (; i < items; i += global_threads()) {
             const u64 row = divide(i, half);
             const u32 j = (u32)(i - row * half);
             const u64 at = row * d + (u64)j * step;
@@ -181,8 +211,9 @@ DEV void rope_pos(const T *src, const i32 *positions, const f32 *freq_factors,
     if (heads == 0 || d == 0)
         return;
     if (half > 0) {
-        const rope_angles angles(positions, freq_factors, n_dims, base, scale,
-                                 ext, attn, corr_low, corr_high);
+        const rope_args angles = {positions, freq_factors, n_dims,
+                                  base,      scale,        ext,
+                                  attn,      corr_low,     corr_high};
         const bool neox = flags & ROPE_NEOX;
         const u32 alignment = neox ? V * sizeof(T) : nbytes;
         const bool aligned =

@@ -17,8 +17,9 @@
  * the same token on any GPU.
  *
  * One block of any multiple of 32 threads. It finds places in the order by
- * counting keys, 11 bits at a time, as a radix sort does; keys that can matter
- * are listed in LDS after the first 11 bits, if there is room for them.
+ * counting keys, 11 bits at a time, as a radix sort does. As soon as the keys
+ * that can still matter are few enough, they are listed in LDS, and the logits
+ * are read no more.
  */
 #pragma once
 
@@ -31,7 +32,7 @@ constexpr u32 bin_segments = 32, segment_bins = bins / bin_segments;
 
 /* where a search by 11 bits more has come to */
 struct found_bin {
-    u64 before; /* counted, or weighed, in front of the bin */
+    two<u64> before; /* weighed and counted, in front of the bin */
     u32 bin, count;
 };
 
@@ -59,7 +60,7 @@ template <typename T> struct sampler {
     u64 *sums;
     u32 *counts;
     u64 *list;
-    u64 *totals; /* of segments */
+    two<u64> *totals; /* of segments */
     found_bin *found;
     u32 *length;
     const u64 *listed; /* null: keys come from the logits */
@@ -68,18 +69,18 @@ template <typename T> struct sampler {
     {
         return listed ? *length : n;
     }
+    /* how often the greatest's weight is halved; or NaN */
+    DEV_MEMBER f32 halvings(f32 x) const
+    {
+        return x == top ? 0.0f : rounded_product(top - x, per_bit);
+    }
     DEV_MEMBER u64 weight(u64 key) const
     {
-        const f32 x = number_of_ordered((u32)(key >> 32));
-        const f32 halvings =
-            x == top ? 0.0f : rounded_product(top - x, per_bit);
+        const f32 h = halvings(number_of_ordered((u32)(key >> 32)));
+        const u32 whole = (u32)h;
 
-        if (!(halvings < 32)) /* or NaN */
-            return 0;
-        const u32 whole = (u32)halvings;
-        const f32 part = power_of_half(halvings - (f32)whole);
-
-        return (u64)(min_of(part, 1.0f) * 0x1p31f) >> whole;
+        return (u64)(min_of(power_of_half(h - (f32)whole), 1.0f) * 0x1p31f) >>
+               whole;
     }
     /* 0: never drawn */
     DEV_MEMBER u64 key(u32 i) const
@@ -87,9 +88,8 @@ template <typename T> struct sampler {
         if (listed)
             return list[i];
         const f32 x = convert<f32>(logits[i]);
-        const u64 k = x == x ? place_key(ordered_bits(x), i) : 0;
 
-        return k != 0 && weight(k) > 0 ? k : 0;
+        return halvings(x) < 32 ? place_key(ordered_bits(x), i) : 0;
     }
     /* those of the keys that begin with `prefix`, by their next bits */
     DEV_MEMBER void fill_bins(u32 left, u32 taken, u64 prefix) const
@@ -111,77 +111,90 @@ template <typename T> struct sampler {
         }
         __syncthreads();
     }
-    /* of bins 2 * lane and 2 * lane + 1 of a segment, the last bin first */
-    DEV_MEMBER u64 value(u32 segment, u32 which, bool by_count) const
+    /* of a lane's first or second bin of a segment, the last bin first */
+    DEV_MEMBER two<u64> value(u32 segment, u32 which) const
     {
         const u32 b =
             bins - 1 - (segment * segment_bins + 2 * (lane_id() % 32) + which);
 
-        return by_count ? counts[b] : sums[b];
+        return {sums[b], counts[b]};
     }
     /*
-     * The bin in which the running sum passes `target`, from the last bin on;
-     * the last of all if none does. Returns the sum of all.
+     * The bin in which the running weight, or count, passes `target`, from the
+     * last bin on; none if it never does. Returns both of all.
      */
-    DEV_MEMBER u64 find_bin(u64 target, bool by_count) const
+    DEV_MEMBER two<u64> find_bin(u64 target, bool by_count) const
     {
         const u32 groups = blockDim.x / 32, lane = threadIdx.x % 32;
+        const plus add;
 
         for (u32 s = threadIdx.x / 32; s < bin_segments; s += groups) {
-            const u64 all = join_lanes(
-                value(s, 0, by_count) + value(s, 1, by_count), plus());
+            const two<u64> all = join_lanes(add(value(s, 0), value(s, 1)), add);
 
             if (lane == 0)
                 totals[s] = all;
         }
-        if (threadIdx.x == 0)
-            *found = {0, 0, 0};
         __syncthreads();
-        const u64 all = join_lanes(totals[lane], plus());
-
         for (u32 s = threadIdx.x / 32; s < bin_segments; s += groups) {
-            const u64 a = value(s, 0, by_count), b = value(s, 1, by_count);
-            u64 up_to = a + b;
+            const two<u64> a = value(s, 0), b = value(s, 1);
+            two<u64> before = lane < s ? totals[lane] : two<u64>{0, 0};
+            two<u64> up_to = add(a, b);
 
+            before = join_lanes(before, add);
             UNROLL
             for (u32 delta = 1; delta < 32; delta *= 2) {
-                const u64 more = shfl_up(up_to, delta);
+                const two<u64> more = shfl_up(up_to, delta);
 
-                up_to += lane >= delta ? more : 0;
+                if (lane >= delta)
+                    up_to = add(up_to, more);
             }
-            const u64 before =
-                join_lanes(lane < s ? totals[lane] : 0, plus()) + up_to - a - b;
-            const bool first = target < before + a;
+            before.a += up_to.a - a.a - b.a;
+            before.b += up_to.b - a.b - b.b;
 
-            if (before <= target && target < before + a + b) {
-                const u32 place = s * segment_bins + 2 * lane + !first;
+            const u64 from = by_count ? before.b : before.a;
+            const u64 first = by_count ? a.b : a.a;
+            const u64 both = first + (by_count ? b.b : b.a);
+            const u32 place = s * segment_bins + 2 * lane;
 
-                *found = {first ? before : before + a, bins - 1 - place,
-                          counts[bins - 1 - place]};
-            }
+            if (from <= target && target < from + first)
+                *found = {before, bins - 1 - place, (u32)a.b};
+            else if (from <= target && target < from + both)
+                *found = {add(before, a), bins - 2 - place, (u32)b.b};
         }
+        const two<u64> all = join_lanes(totals[lane], add);
+
         __syncthreads();
         return all;
     }
-    /* The key at which the running count or weight passes `target`, greatest
-     * key first, and what is in front of it. */
-    DEV_MEMBER u64 find(u64 target, bool by_count, u64 &before) const
+    /*
+     * The key at which the running weight or count passes `target`, greatest
+     * key first, and the weight in front of it. Lists the keys up to it as soon
+     * as there is room for them: nobody looks behind it any more. unfilled: 0
+     * if the first bins are filled. What decides about barriers is in scalar
+     * registers, not in lane masks, which clang 22 got wrong on gfx942.
+     */
+    DEV_MEMBER u64 find(u64 target, bool by_count, u32 unfilled, u64 &before)
     {
         u64 prefix = 0;
         u32 left = 64, count;
+        two<u64> passed = {0, 0};
 
-        before = 0;
         do {
             const u32 taken = min_of(left, log_bins);
 
-            fill_bins(left, taken, prefix);
-            find_bin(target - before, by_count);
-            before += found->before;
+            if (uniform(unfilled))
+                fill_bins(left, taken, prefix);
+            unfilled = 1;
+            find_bin(target - (by_count ? passed.b : passed.a), by_count);
+            passed = plus()(passed, found->before);
             prefix = (left == 64 ? 0 : prefix << taken) | found->bin;
-            count = found->count;
+            count = uniform(found->count);
             left -= taken;
             __syncthreads();
+            if (!listed && uniform(passed.b + count <= most_listed))
+                gather(left, prefix);
         } while (left > 0 && count > 1);
+        before = passed.a;
         if (left == 0)
             return prefix;
         /* the only one that begins so */
@@ -189,16 +202,16 @@ template <typename T> struct sampler {
             const u64 k = key(i);
 
             if (k >> left == prefix)
-                totals[0] = k;
+                totals[0].a = k;
         }
         __syncthreads();
-        const u64 k = totals[0];
+        const u64 k = totals[0].a;
 
         __syncthreads();
         return k;
     }
-    /* lists the keys of `bin` and those after it, if there is room */
-    DEV_MEMBER void gather(u32 bin)
+    /* lists the keys that begin with `prefix` or more, at most most_listed */
+    DEV_MEMBER void gather(u32 left, u64 prefix)
     {
         if (threadIdx.x == 0)
             *length = 0;
@@ -206,16 +219,11 @@ template <typename T> struct sampler {
         for (u32 i = threadIdx.x; i < n; i += blockDim.x) {
             const u64 k = key(i);
 
-            if (k != 0 && k >> (64 - log_bins) >= bin) {
-                const u32 at = atomicAdd(length, 1u);
-
-                if (at < most_listed)
-                    list[at] = k;
-            }
+            if (k != 0 && k >> left >= prefix)
+                list[atomicAdd(length, 1u)] = k;
         }
         __syncthreads();
-        if (*length <= most_listed)
-            listed = list;
+        listed = list;
     }
     /* this thread's part of the weight of keys from `least` on */
     DEV_MEMBER u64 weight_from(u64 least) const
@@ -252,7 +260,8 @@ template <typename T>
 DEV void sample(const T *logits, u32 *token, u32 n, u32 k, f32 p,
                 f32 temperature, u64 seed, u64 offset)
 {
-    __shared__ u64 sums[bins], list[most_listed], totals[bin_segments];
+    __shared__ u64 sums[bins], list[most_listed];
+    __shared__ two<u64> totals[bin_segments];
     __shared__ u64 weight_slots[2][max_groups];
     __shared__ f32 top_slots[2][max_groups];
     __shared__ u32 counts[bins], length;
@@ -282,22 +291,13 @@ DEV void sample(const T *logits, u32 *token, u32 n, u32 k, f32 p,
         &found, &length,
         nullptr};
 
-    /* the last bin of 11 bits that anyone will look at */
     s.fill_bins(64, log_bins, 0);
-    const u64 number = s.find_bin(~(u64)0, true); /* of tokens with a weight */
-    u64 all = s.find_bin(~(u64)0, false);
-    const u64 kept = greedy ? 1 : k > 0 ? min_of((u64)k, number) : 0;
-
-    s.find_bin(kept > 0 ? kept - 1
-               : p < 1  ? part_of(p, all) - 1
-                        : drawn_below(all, seed, offset),
-               kept > 0);
-    const u32 last = found.bin;
-
-    __syncthreads();
-    s.gather(last);
+    const two<u64> sum = s.find_bin(0, false); /* of tokens with a weight */
+    const u64 kept = greedy ? 1 : k > 0 ? min_of((u64)k, sum.b) : 0;
+    u64 all = sum.a;
 
     u64 key = 0;
+    u32 unfilled = 0;
 
     /* where top-k ends, where top-p ends, what is drawn */
     NO_UNROLL
@@ -309,7 +309,8 @@ DEV void sample(const T *logits, u32 *token, u32 n, u32 k, f32 p,
         key = s.find(step == 0   ? kept - 1
                      : step == 1 ? part_of(p, all) - 1
                                  : drawn_below(all, seed, offset),
-                     step == 0, before);
+                     step == 0, unfilled, before);
+        unfilled = 1;
         if (step == 0) {
             all = team_reduce(t, weights, 0, s.weight_from(key), plus());
             __syncthreads();
