@@ -119,7 +119,8 @@ template <class F, int Rows, int Cols> struct TileLds {
     static constexpr int scales = 2 * TileStep<F>::scales;
     static constexpr int biases = 2 * TileStep<F>::biases;
     static constexpr bool biased = F::tile_bias != Bias::none;
-    static constexpr bool raw = tile_has_raw_columns;
+    static constexpr bool raw = tile_has_raw_columns && Cols > 64;
+    static constexpr bool heads = tile_has_raw_columns && !raw;
     /* from one scale of a step to the next: in other banks, because
      * neighbouring threads store both */
     static constexpr int row_slot = Rows + (tile_has_units ? 16 : 0);
@@ -131,9 +132,10 @@ template <class F, int Rows, int Cols> struct TileLds {
      * the same number is multiplied with */
     __attribute__((aligned(16))) float x_scale[scales * row_slot];
     __attribute__((aligned(16))) float x_bias[biased ? biases * row_slot : 4];
-    __attribute__((aligned(16))) float y_scale[raw ? 4 : 2 * col_slot];
-    __attribute__((
-        aligned(16))) float y_sum[biased && !raw ? biases * col_slot : 4];
+    __attribute__((aligned(16))) u32 y_head[heads ? 2 * col_slot : 4];
+    __attribute__((aligned(16))) float y_scale[raw || heads ? 4 : 2 * col_slot];
+    __attribute__((aligned(
+        16))) float y_sum[biased && !raw && !heads ? biases * col_slot : 4];
 };
 
 /* 16 quants: sixteen 0..3 of a row's step, two to a Q8_1 block */
@@ -170,6 +172,24 @@ DEV void store_chunk(u32 *lds, int row, int piece, const u32 (&q)[8])
     for (int g = 0; g < 2; g++)
         store_quants(lds, row, Step::place(piece, g), q + 4 * g);
 }
+
+#if KPK_MFMA
+/* d and s of block `which` */
+template <class Lds> DEV u32 column_head(const Lds &lds, int col, int which)
+{
+    return Lds::raw ? lds.y[col * raw_column + raw_word(which, 0)]
+                    : lds.y_head[which * Lds::col_slot + col];
+}
+
+/* eight quants of it */
+template <class Lds>
+DEV Pack<u32, 2> column_eighth(const Lds &lds, int col, int which, int eighth)
+{
+    return load_pack<2>(
+        lds.y + (Lds::raw ? col * raw_column + raw_word(which, 1) + 2 * eighth
+                          : tile_eighth(col, which, eighth)));
+}
+#endif
 
 /* Where the number of a column is among those of its block. Lanes read those of
  * the results that they have in a unit side by side. */

@@ -51,10 +51,8 @@ template <class Product> struct TileBias<Product, true> {
                                               16 * i + p.lane % 16]);
         UNROLL
         for (int j = 0; j < Product::ncols; j++)
-            y[j] |=
-                now & bits_as<u32>(sum(lds.y + (p.col0 + 16 * j + p.lane % 16) *
-                                                   2 * Q8_1::words,
-                                       slot));
+            y[j] |= now &
+                    bits_as<u32>(sum(lds, p.col0 + 16 * j + p.lane % 16, slot));
         if (steps == 2 && step % 2 == 0 && !last)
             return;
         UNROLL
@@ -73,18 +71,24 @@ template <class Product> struct TileBias<Product, true> {
             y[j] = 0;
     }
 
-    static DEV_MEMBER float sum(const u32 *column, int slot)
+    template <class Lds>
+    static DEV_MEMBER float sum(const Lds &lds, int col, int slot)
     {
         if constexpr (Product::biases == 1)
-            return half_to_float(column[raw_word(slot, 0)] >> 16);
+            return half_to_float(column_head(lds, col, slot) >> 16);
 
-        const u32 *quants = column + raw_word(slot / 2, 1) + 4 * (slot % 2);
         int of_quants = 0;
 
         UNROLL
-        for (int i = 0; i < 4; i++)
-            of_quants = dot4(quants[i], 0x01010101u, of_quants);
-        return half_to_float(column[raw_word(slot / 2, 0)]) * (float)of_quants;
+        for (int i = 0; i < 2; i++) {
+            const Pack<u32, 2> q =
+                column_eighth(lds, col, slot / 2, slot % 2 * 2 + i);
+
+            of_quants = dot4(q[0], 0x01010101u, of_quants);
+            of_quants = dot4(q[1], 0x01010101u, of_quants);
+        }
+        return half_to_float(column_head(lds, col, slot / 2)) *
+               (float)of_quants;
     }
 };
 #endif
@@ -108,7 +112,7 @@ template <class F, int Rows, int Cols> struct TileUnit {
 
     int lane, row0, col0;
     Floats acc[nrows][ncols];
-    TileBias<TileUnit, Lds::biased && Lds::raw> bias;
+    TileBias<TileUnit, Lds::biased && tile_has_raw_columns> bias;
 
     DEV_MEMBER explicit TileUnit(int tid)
     {
@@ -145,7 +149,7 @@ template <class F, int Rows, int Cols> struct TileUnit {
                 schedule_fence();
             }
         }
-        if constexpr (Lds::biased && Lds::raw)
+        if constexpr (Lds::biased && tile_has_raw_columns)
             bias.add(*this, lds, step, last);
     }
 
@@ -213,10 +217,9 @@ template <class F, int Rows, int Cols> struct TileUnit {
                                 int which) const
     {
 #if KPK_MFMA
-        if constexpr (Lds::raw) {
+        if constexpr (tile_has_raw_columns) {
             typedef float F16 __attribute__((ext_vector_type(16)));
-            const u32 head =
-                lds.y[(col0 + lane) * raw_column + raw_word(which, 0)];
+            const u32 head = column_head(lds, col0 + lane, which);
             const F16 all = __builtin_amdgcn_mfma_f32_16x16x1f32(
                 half_to_float(head), 1.0f, F16{}, 0, 0, 0);
 
@@ -262,7 +265,7 @@ template <class F, int Rows, int Cols> struct TileUnit {
                     acc[i][j] = fused(part[j], y_scale[j], acc[i][j]);
             }
         }
-        if constexpr (Lds::biased && !Lds::raw) {
+        if constexpr (Lds::biased && !tile_has_raw_columns) {
             UNROLL
             for (int s = 0; s < biases; s++)
                 add_bias(lds, which * biases + s);

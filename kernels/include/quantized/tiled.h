@@ -33,7 +33,8 @@ DEV int tile_thread()
 }
 
 /* A step of columns on its way to LDS: whole blocks, two to a column. */
-template <class F, int Rows, int Cols, bool Raw> struct TileColumns {
+template <class F, int Rows, int Cols, bool Raw, bool Heads>
+struct TileColumns {
     typedef TileStep<F> Step;
     typedef TileLds<F, Rows, Cols> Lds;
     static constexpr int blocks = 2 * Cols / tile_threads;
@@ -104,7 +105,8 @@ template <class F, int Rows, int Cols, bool Raw> struct TileColumns {
  * block that is missing is the one in front of it: its rows' scales are zeros,
  * and where its own is not finite, the result is not, anyway.
  */
-template <class F, int Rows, int Cols> struct TileColumns<F, Rows, Cols, true> {
+template <class F, int Rows, int Cols>
+struct TileColumns<F, Rows, Cols, true, false> {
     typedef TileStep<F> Step;
     typedef TileLds<F, Rows, Cols> Lds;
     static constexpr int thirds = 6 * Cols / tile_threads;
@@ -162,6 +164,71 @@ template <class F, int Rows, int Cols> struct TileColumns<F, Rows, Cols, true> {
             column[next] = in[i].w[1];
             column[next + 1] = in[i].w[2];
         }
+    }
+};
+
+/* Halves of blocks, and their heads; missing blocks as above. */
+template <class F, int Rows, int Cols>
+struct TileColumns<F, Rows, Cols, false, true> {
+    typedef TileStep<F> Step;
+    typedef TileLds<F, Rows, Cols> Lds;
+    static constexpr int halves = 4 * Cols / tile_threads;
+    static constexpr int heads = 2 * Cols / tile_threads;
+
+    const u8 *base;
+    u32 from[halves], from_head[heads];
+    Words<4> in[halves];
+    u32 head[heads];
+
+    DEV_MEMBER TileColumns(const u8 *y, size_t stride, int col0, int ncols)
+        : base(y + stride * (size_t)col0)
+    {
+        const auto block = [=](int col, int which) {
+            return (u32)(min_of(col, ncols - 1 - col0) * (int)stride +
+                         Step::column_block(0, which) * Q8_1::bytes);
+        };
+
+        UNROLL
+        for (int i = 0; i < halves; i++)
+            from[i] = block(half(i) / 4, half(i) / 2 % 2) + 4 +
+                      (u32)(half(i) % 2 * 16);
+        UNROLL
+        for (int i = 0; i < heads; i++)
+            from_head[i] = block(half(i) / 2, half(i) % 2);
+    }
+
+    static DEV_MEMBER int half(int i)
+    {
+        return tile_thread() + i * tile_threads;
+    }
+
+    DEV_MEMBER void load(int step, int nblocks)
+    {
+        const u8 *at = base + (size_t)Step::column_block(step, 0) * Q8_1::bytes;
+        const bool missing = Step::legacy && 2 * step + 1 >= nblocks;
+
+        UNROLL
+        for (int i = 0; i < halves; i++) {
+            if (missing && half(i) / 2 % 2 == 1)
+                from[i] -= Q8_1::bytes;
+            in[i] = load_words<4, Access::word>(at + from[i]);
+        }
+        UNROLL
+        for (int i = 0; i < heads; i++) {
+            if (missing && half(i) % 2 == 1)
+                from_head[i] -= Q8_1::bytes;
+            head[i] = load_word<Access::word>(at + from_head[i]);
+        }
+    }
+
+    DEV_MEMBER void store(Lds &lds, int, int) const
+    {
+        UNROLL
+        for (int i = 0; i < halves; i++)
+            store_quants(lds.y, half(i) / 4, half(i) % 4, in[i].w);
+        UNROLL
+        for (int i = 0; i < heads; i++)
+            lds.y_head[half(i) % 2 * Lds::col_slot + half(i) / 2] = head[i];
     }
 };
 
@@ -228,7 +295,8 @@ template <class F, int Rows, int Cols, Place P> struct Tile {
         const int steps = Step::count(nblocks);
         const u8 *from = x + row_bytes * (size_t)row0;
         u32 row[pieces]; /* less than 2^32 for 128 of them */
-        TileColumns<F, Rows, Cols, Lds::raw> columns(y, y_stride, col0, y_cols);
+        TileColumns<F, Rows, Cols, Lds::raw, Lds::heads> columns(y, y_stride,
+                                                                 col0, y_cols);
         TileProduct<F, Rows, Cols> product(tid);
         Incoming in;
 
