@@ -156,26 +156,11 @@ KPACK_MAYBE_STAMP = $(if $(2)$(wildcard $(1)),$(eval $(call KPACK_STAMP,$(1),$(2
 KPACK_FORCE:
 .PHONY: KPACK_FORCE
 
-# ---- the compilers that are here ---------------------------------------------
-
-# Asked at each make, so that a new compiler rebuilds; written if it differs.
-# KPACK_PLAIN=1 says that no goal needs it.
-ifeq ($(filter 1,$(KPACK_PLAIN))$(IMPORT)$(PREBUILT),)
-KPACK_DEVICE_MK := $(KPACK_B)/device/compiler.mk
-$(shell HIPCC='$(HIPCC)' ROCM_PATH='$(ROCM_PATH)' $(KPACK_TOOLS)/find-compiler $(KPACK_DEVICE_MK))
-include $(KPACK_DEVICE_MK)
-$(info kpack: $(or $(KPACK_DEVICE_ERROR),$(KPACK_DEVICE_NOTE)))
-endif
-
-# CUDA's compiler: NVIDIA's toolkit, or what `make deps NVIDIA=1` took from PyPI.
-KPACK_NVCC := $(or $(NVCC),$(firstword $(wildcard /usr/local/cuda/bin/nvcc) $(shell command -v nvcc) \
-  $(lastword $(sort $(wildcard $(or $(XDG_DATA_HOME),$(HOME)/.local/share)/kpack/cuda/nvidia/*/bin/nvcc)))),nvcc)
-
 # ---- targets ---------------------------------------------------------------
 
 # ARCHS=wide, or half of it, stands for the targets that serve all processors.
-KPACK_ARCHS := $(foreach a,$(or $(ARCHS),gfx90a gfx942 gfx1030 gfx1100 gfx1201),$(if $(filter wide wide-amd wide-nvidia,$(a)),\
-  $(shell $(KPACK_TOOLS)/wide-targets $(dir $(KPACK_TARGETS)) $(a) $(if $(KPACK_DEVICE_CXX),$(KPACK_DEVICE_CXX) $(KPACK_NVCC))),$(a)))
+KPACK_WIDE := wide wide-amd wide-nvidia
+KPACK_ASKED_ARCHS := $(or $(ARCHS),gfx90a gfx942 gfx1030 gfx1100 gfx1201)
 
 # The rows of the target table as words:
 # name/ISA version/sramecc/xnack/wave/generic
@@ -195,14 +180,8 @@ KPACK_SUFFIXES = $(if $(filter 11,$(call KPACK_FIELD,3,$(1))$(call KPACK_FIELD,4
 KPACK_NAMES := $(foreach r,$(KPACK_ROWS),$(call KPACK_FIELD,1,$(r)))
 KPACK_VALID := $(foreach r,$(KPACK_ROWS),$(call KPACK_FIELD,1,$(r)) \
   $(addprefix $(call KPACK_FIELD,1,$(r)),$(call KPACK_SUFFIXES,$(r))))
-KPACK_NV_ARCHS  := $(sort $(filter sm_% compute_%,$(KPACK_ARCHS)))
-KPACK_AMD_ARCHS := $(sort $(filter-out sm_% compute_%,$(KPACK_ARCHS)))
-# All of them, AMD's first; and a code object's file: hsaco, cubin or ptx.
-KPACK_TARGETS_OF_PACK := $(KPACK_AMD_ARCHS) $(KPACK_NV_ARCHS)
-KPACK_EXTENSION = $(if $(filter sm_%,$(1)),cubin,$(if $(filter compute_%,$(1)),ptx,hsaco))
-KPACK_OBJECT = $(KPACK_B)/hsaco/$(1)/$(2).$(call KPACK_EXTENSION,$(1))
-KPACK_BAD_ARCHS := $(filter-out $(KPACK_VALID),$(KPACK_AMD_ARCHS)) \
-  $(foreach a,$(KPACK_NV_ARCHS),$(if $(shell echo $(a) | grep -Ex '(sm|compute)_[1-9][0-9]{1,2}[af]?'),,$(a)))
+KPACK_BAD_ARCHS := $(filter-out $(KPACK_VALID) $(KPACK_WIDE) sm_% compute_%,$(KPACK_ASKED_ARCHS)) \
+  $(foreach a,$(filter sm_% compute_%,$(KPACK_ASKED_ARCHS)),$(if $(shell echo $(a) | grep -Ex '(sm|compute)_[1-9][0-9]{1,2}[af]?'),,$(a)))
 ifneq ($(strip $(KPACK_BAD_ARCHS)),)
 define KPACK_BAD_ARCHS_TEXT
 ARCHS: no such target: $(strip $(KPACK_BAD_ARCHS))
@@ -214,6 +193,28 @@ ARCHS: no such target: $(strip $(KPACK_BAD_ARCHS))
 endef
 $(error $(KPACK_BAD_ARCHS_TEXT))
 endif
+
+# Asked at each make, so that a new compiler rebuilds; written if it differs.
+# KPACK_PLAIN=1 says that no goal needs it.
+ifeq ($(filter 1,$(KPACK_PLAIN))$(IMPORT)$(PREBUILT),)
+KPACK_DEVICE_MK := $(KPACK_B)/device/compiler.mk
+$(shell HIPCC='$(HIPCC)' ROCM_PATH='$(ROCM_PATH)' $(KPACK_TOOLS)/find-compiler $(KPACK_DEVICE_MK))
+include $(KPACK_DEVICE_MK)
+$(info kpack: $(or $(KPACK_DEVICE_ERROR),$(KPACK_DEVICE_NOTE)))
+endif
+
+# CUDA's compiler: NVIDIA's toolkit, or what `make deps NVIDIA=1` took from PyPI.
+KPACK_NVCC := $(or $(NVCC),$(firstword $(wildcard /usr/local/cuda/bin/nvcc) $(shell command -v nvcc) \
+  $(lastword $(sort $(wildcard $(or $(XDG_DATA_HOME),$(HOME)/.local/share)/kpack/cuda/nvidia/*/bin/nvcc)))),nvcc)
+
+KPACK_ARCHS := $(foreach a,$(KPACK_ASKED_ARCHS),$(if $(filter $(KPACK_WIDE),$(a)),\
+  $(shell $(KPACK_TOOLS)/wide-targets $(dir $(KPACK_TARGETS)) $(a) $(if $(KPACK_DEVICE_CXX),$(KPACK_DEVICE_CXX) $(KPACK_NVCC))),$(a)))
+KPACK_NV_ARCHS  := $(sort $(filter sm_% compute_%,$(KPACK_ARCHS)))
+KPACK_AMD_ARCHS := $(sort $(filter-out sm_% compute_%,$(KPACK_ARCHS)))
+# All of them, AMD's first; and a code object's file: hsaco, cubin or ptx.
+KPACK_TARGETS_OF_PACK := $(KPACK_AMD_ARCHS) $(KPACK_NV_ARCHS)
+KPACK_EXTENSION = $(if $(filter sm_%,$(1)),cubin,$(if $(filter compute_%,$(1)),ptx,hsaco))
+KPACK_OBJECT = $(KPACK_B)/hsaco/$(1)/$(2).$(call KPACK_EXTENSION,$(1))
 
 # A device that runs code for a target: its own processor, or the first that a
 # generic target covers, with the same features.
