@@ -183,12 +183,15 @@ static void set_mark(const struct races *r, struct mark marks[NMARKS],
 }
 
 bool sim_races_note(struct races *r, uint64_t group, uint64_t at, unsigned n,
-                    enum race_access how, struct race *out)
+                    enum race_access how, const uint8_t *was,
+                    const uint8_t *becomes, struct race *out)
 {
     for (unsigned i = 0; i < n; i++) {
         struct page *p = page_of(r, (at + i) / PAGE_NBYTES);
         struct mark *marks = p ? p->marks[(at + i) % PAGE_NBYTES] : NULL;
-        const struct mark *other = p ? find_race(r, marks, group, how) : NULL;
+        const bool same = becomes && was[i] == becomes[i];
+        const struct mark *other =
+            p && !same ? find_race(r, marks, group, how) : NULL;
 
         if (other) {
             out->at = at + i;

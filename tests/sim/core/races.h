@@ -34,8 +34,10 @@ void sim_races_free(struct races *r);
 void sim_races_sync(struct races *r, uint64_t group, uint64_t insn);
 
 /* A group touches [at, at + n); true if it is the second one of a race. What
- * there is no memory for is not watched. */
+ * there is no memory for is not watched. A byte that `becomes` what it `was` is
+ * no race: nothing is up to chance. Both are NULL if that is not known. */
 bool sim_races_note(struct races *r, uint64_t group, uint64_t at, unsigned n,
-                    enum race_access how, struct race *out);
+                    enum race_access how, const uint8_t *was,
+                    const uint8_t *becomes, struct race *out);
 
 #endif

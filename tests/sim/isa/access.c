@@ -98,7 +98,9 @@ static bool check_groups(struct wave *w, const struct sim_alloc *a,
     if (scoped && how == ACCESS_READ)
         return true;
     if (!sim_races_note(races, group, addr, n,
-                        scoped ? RACE_ATOMIC : kinds[how], &race))
+                        scoped ? RACE_ATOMIC : kinds[how],
+                        a->bytes + (addr - a->base),
+                        how == ACCESS_WRITE ? w->stores : NULL, &race))
         return true;
     sim_fault_raise(
         w, SIM_FAULT_GROUP_RACE, lane, race.at,

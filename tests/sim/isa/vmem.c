@@ -111,7 +111,11 @@ static bool copy_lane(struct wave *w, const struct places *p, unsigned n,
     enum space space = space_of(p->space, &at);
 
     if (space != SPACE_SCRATCH) {
-        uint8_t *bytes = whole(w, space, at, n, how, lane);
+        uint8_t *bytes;
+
+        w->stores = buffer;
+        bytes = whole(w, space, at, n, how, lane);
+        w->stores = NULL;
 
         if (!bytes)
             return false;

@@ -138,7 +138,8 @@ struct wave {
     uint64_t ninsns;
     bool gpr_idx; /* MODE_GPR_IDX_EN, on targets that have it */
     const struct sim_alloc *last_hit[2]; /* of memory accesses */
-    struct flight *flight;               /* NULL: its work is not counted */
+    const uint8_t *stores; /* what the store under way writes, if known */
+    struct flight *flight; /* NULL: its work is not counted */
 };
 
 static inline uint64_t sreg64(const struct wave *w, unsigned reg)

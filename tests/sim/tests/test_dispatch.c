@@ -368,9 +368,10 @@ static void test_races_between_workgroups_are_found(void **state)
                            .kernarg = &out->base,
                            .kernarg_nbytes = 8};
     static const char *const wrong[] = {
-        /* all write one place; one reads what another writes, before or after
+        /* all write one place, each its number; one reads what another writes,
+         * before or after
          */
-        GFX9_PROLOGUE "global_store_dword v1, v0, s[4:5]\n",
+        GFX9_PROLOGUE "v_mov_b32 v2, s2\nglobal_store_dword v1, v2, s[4:5]\n",
         GFX9_PROLOGUE OWN_DWORD "global_store_dword v2, v0, s[4:5]\n"
                                 "v_xor_b32 v2, 0x100, v2\n"
                                 "global_load_dword v6, v2, s[4:5]\n",
@@ -392,6 +393,8 @@ static void test_races_between_workgroups_are_found(void **state)
                                          "global_load_dword v6, v2, s[4:5]\n",
     };
     static const char *const right[] = {
+        /* all write the same */
+        GFX9_PROLOGUE "global_store_dword v1, v0, s[4:5]\n",
         GFX9_PROLOGUE OWN_DWORD "global_store_dword v2, v0, s[4:5]\n"
                                 "global_load_dword v6, v2, s[4:5]\n",
         GFX9_PROLOGUE "v_lshlrev_b32 v2, 2, v0\nv_or_b32 v2, s2, v2\n"
