@@ -264,9 +264,12 @@ endif
 # device libraries, which ccache does not look for in the command line, and the
 # list of headers. Clang does not heed -MF here, a cache nothing else. Nor does
 # IR depend on the folder (KPACK_IR_FLAGS), as ccache takes of all with -g.
-# ccache's direct mode sees no header of a HIP source, so that an edited one gave
-# the code of before: it is told to preprocess.
-KPACK_LAUNCHED = $(if $(KPACK_DEVICE_LAUNCHER),CCACHE_NODIRECT=1 CCACHE_EXTRAFILES='$(subst $(KPACK_SPACE),:,$(call KPACK_BITCODE,$(1)))' $(KPACK_DEVICE_LAUNCHER) )$(KPACK_DEVICE_CXX)
+# What ccache takes for preprocessed is an object here, which names no headers, so
+# that an edited one gave the code of before: it is told to read the list of
+# headers (of one target, or it finds none in it), and to leave alone what it has
+# kept without.
+KPACK_CCACHE := CCACHE_DEPEND=1 CCACHE_NAMESPACE=kpack
+KPACK_LAUNCHED = $(if $(KPACK_DEVICE_LAUNCHER),$(KPACK_CCACHE) CCACHE_EXTRAFILES='$(subst $(KPACK_SPACE),:,$(call KPACK_BITCODE,$(1)))' $(KPACK_DEVICE_LAUNCHER) )$(KPACK_DEVICE_CXX)
 
 # Not stripped, though it would save a twentieth: HIP 5.2 crashes on a code
 # object without .symtab.
@@ -354,9 +357,8 @@ endif
 # $(call KPACK_COMPILE,TARGET,MODULE) is the command, less input and output.
 KPACK_COMPILE = $(call KPACK_LAUNCHED,$(1)) $(KPACK_HIPFLAGS) $(KPACK_PREFIX_MAP) $(HIPFLAGS_$(2)) $(KPACK_DEVICE_FLAGS) --offload-arch=$(1) \
   -mcode-object-version=$(call KPACK_COV,$(1)) $(call KPACK_TARGET_FLAGS,$(1)) \
-  $(if $(KPACK_DEVICE_LAUNCHER),-MD -MP -MF '$@.d' -MT '$(call KPACK_ESC,$@)' -Wno-unused-command-line-argument) \
-  -Xclang -dependency-file -Xclang '$@.d' -Xclang -MP \
-  -Xclang -MT -Xclang '$(call KPACK_ESC,$@)' -S -Xclang -emit-obj
+  $(if $(KPACK_DEVICE_LAUNCHER),-MD -MP -MF '$@.d' -MT '$(call KPACK_ESC,$@)' -Wno-unused-command-line-argument,\
+  -Xclang -MP -Xclang -MT -Xclang '$(call KPACK_ESC,$@)') -Xclang -dependency-file -Xclang '$@.d' -S -Xclang -emit-obj
 KPACK_LINK = $(KPACK_DEVICE_CXX) --target=amdgcn-amd-amdhsa -mcpu=$(1) -mcode-object-version=$(call KPACK_COV,$(1)) \
   $(KPACK_DEVICE_LDFLAGS:%=-Wl,%)
 
@@ -424,7 +426,7 @@ $(KPACK_B)/gen/$(1).made: $(call KPACK_ESC,$(call KPACK_OBJECTS_OF,$(1))) $(call
     $(KPACK_GEN) $(KPACK_B)/stamp/pack $(call KPACK_UNLESS_THERE,$(call KPACK_MADE_OF,$(1)))
 	$$(KPACK_CHECK)
 	@mkdir -p '$$(@D)'
-	$(if $(call KPACK_IR_OF,$(1)),@$$(if $$(KPACK_DEVICE_LAUNCHER),CCACHE_NODIRECT=1 CCACHE_NOHASHDIR=1 $$(KPACK_DEVICE_LAUNCHER) )$$(KPACK_DEVICE_CXX) $$(KPACK_IR_FLAGS) -o '$$(@:.made=.ll)' $(call KPACK_SOURCE_OF,$(1)))
+	$(if $(call KPACK_IR_OF,$(1)),@$$(if $$(KPACK_DEVICE_LAUNCHER),CCACHE_NOHASHDIR=1 $$(KPACK_DEVICE_LAUNCHER) )$$(KPACK_DEVICE_CXX) $$(KPACK_IR_FLAGS) -o '$$(@:.made=.ll)' $(call KPACK_SOURCE_OF,$(1)))
 	@$$(KPACK_GEN) module $(PACK).$(1) '$(KPACK_B)' $(foreach a,$(KPACK_TARGETS_OF_PACK),'$(a)=$(call KPACK_OBJECT,$(a),$(1))') \
 	  $(foreach t,$(call KPACK_CSV_OF,$(1)),'table=$(t)') $(if $(call KPACK_IR_OF,$(1)),'ir=$$(@:.made=.ll)') \
 	  $(KPACK_TYPES:%='types=%') $(KPACK_ALIASES:%='aliases=%') $(KPACK_TAKEN:%='taken=%')
