@@ -595,6 +595,51 @@ static struct problem plain(const char *what, const struct kind *kind,
                             .lse = true};
 }
 
+/* Rows of K and V so far apart that offsets do not fit 32 bits: as near ones.
+ */
+static void run_far(struct kt *t, const struct kt_row *row)
+{
+    enum { KEYS = 5, QUERIES = 3 };
+    const struct kind *kind = row->detail;
+    const int64_t d = kind->d, apart = INT64_C(1) << 30;
+    const size_t size = kt_size(row->a), row_nbytes = kind->d * size;
+    const char *k = kt_host(t, row->a, KEYS * kind->d, KT_SMALL, 1);
+    const void *q = kt_host(t, row->a, QUERIES * kind->d, KT_SMALL, 2);
+    void *got[2];
+    char *far_k;
+    kpk_attention_args a = {.q_row = d,
+                            .o_row = d,
+                            .b = 1,
+                            .h = 1,
+                            .h_k = 1,
+                            .d = kind->d,
+                            .seqlen_q = QUERIES,
+                            .seqlen_k = KEYS,
+                            .scale = 0.1f,
+                            .window_left = -1,
+                            .window_right = -1};
+
+    t->what = "rows far apart";
+    far_k = kt_large_device(t, (size_t)(apart * (KEYS - 1) + d) * size);
+    if (!far_k)
+        return;
+    for (size_t i = 0; i < KEYS; i++)
+        kt_write(t, far_k + i * (size_t)apart * size, k + i * row_nbytes,
+                 row_nbytes);
+    a.q = kt_device(t, q, QUERIES * row_nbytes, 0);
+    for (unsigned i = 0; i < 2; i++) {
+        a.k = a.v = i ? far_k : kt_device(t, k, KEYS * row_nbytes, 0);
+        a.k_row = a.v_row = i ? apart : d;
+        a.o = kt_device(t, NULL, QUERIES * row_nbytes, 0);
+        got[i] = kt_alloc(t, QUERIES * row_nbytes);
+        kt_launch(t, (const unsigned[3]){1, 1, 1},
+                  (const unsigned[3]){kind->decode ? 128 : 256, 1, 1}, 0,
+                  (const kpk_arg[]){{&a, sizeof(a)}}, 1);
+        kt_read(t, got[i], a.o, QUERIES * row_nbytes);
+    }
+    kt_check_bits(t, row->a, got[1], got[0], (size_t)(QUERIES * d));
+}
+
 static void run_many(struct kt *t, const struct kt_row *row)
 {
     static const int32_t ranges[] = {3, 40, 30, 31, 90, 200, 5, 2,
@@ -642,6 +687,8 @@ static void run_many(struct kt *t, const struct kt_row *row)
     p = plain("infinities and no numbers", kind, 17, tile + 3);
     p.numbers = SPECIAL, p.h = 2, p.lse = false;
     run_problem(t, row, &p);
+    if (row->a == KT_F16 && kind->d == 128)
+        run_far(t, row);
 }
 
 static void run_decode(struct kt *t, const struct kt_row *row)
@@ -675,6 +722,8 @@ static void run_decode(struct kt *t, const struct kt_row *row)
     p = plain("no keys", kind, 1, 0);
     p.splits = 2, p.h = 2;
     run_problem(t, row, &p);
+    if (row->a == KT_F16 && kind->d == 64)
+        run_far(t, row);
 }
 
 /* By the decoding kernels, which leave the partial results. */
