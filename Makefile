@@ -35,8 +35,10 @@ DESTDIR ?=## a folder to put before PREFIX, for packagers
 # Those of gfx125x are not simulated, or not wholly.
 WIDE_DEVICES := gfx906,gfx908,gfx90a,gfx950,gfx1012,gfx1036,gfx1151,gfx1200
 
-# As many jobs as processors. A -j on the command line comes later and wins.
-MAKEFLAGS += -j$(shell nproc)
+# As many jobs as processors, or those of the make that runs this one. A -j on
+# the command line comes later and wins.
+jobs := $(shell case "$$MAKEFLAGS" in (*--jobserver*) ;; (*) echo "-j$$(nproc)" ;; esac)
+MAKEFLAGS += $(jobs)
 
 # `make deps check` on a bare machine: what the lines below look for must be
 # installed before they are read.
@@ -169,7 +171,7 @@ install: $(H)/libkpack.a $(H)/kpack $(PACK_LAUNCHERS) $(if $(PREBUILT),,$(KPACK_
 ifeq ($(PREBUILT),)
 dist: $(PACK_OBJECTS) $(PACK_HEADER) $(PACK_LAUNCHERS) ## make a tarball that needs only cc, make and xxd to build
 	$(if $(IMPORT)$(filter-out none,$(COMPRESS)),@echo 'make dist takes no IMPORT= and no COMPRESS=' >&2; exit 1)
-	@gen/ship/dist $(B) $(PACK) $(VERSION) '$(KPACK_TARGETS_OF_PACK)' '$(MODULES)' \
+	@gen/ship/dist $(B) $(PACK) $(VERSION) '$(strip $(KPACK_TARGETS_OF_PACK))' '$(MODULES)' \
 	  '$(KPACK_DEVICE_VERSION)$(if $(KPACK_NV_ARCHS),$(KPACK_COMMA) $(shell $(KPACK_NVCC) --version | sed -n 's/.* \(V[0-9.]*\)$$/nvcc \1/p'))'
 endif
 
