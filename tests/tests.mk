@@ -83,7 +83,7 @@ own_make = env -u MAKEFLAGS -u MAKELEVEL CC='$(CC)' MAKE='$(MAKE)'
 RUN_TESTS = $(own_make) $(1) B='$(B)' H='$(H)' MODULES='$(MODULES)' SAN='$(SAN)' \
   tests/run
 
-tests: all sim $(TEST_PROGRAMS) $(MAKERS) $(STAND_IN) $(B)/kpack-report $(if $(SAN),$(H)/obj/gen/kpack-gen.o) ## build every test
+tests: all sim $(TEST_PROGRAMS) $(MAKERS) $(STAND_IN) $(B)/kpack-report $(B)/kpack-compress $(if $(SAN),$(H)/obj/gen/kpack-gen.o) ## build every test
 check: tests ## run every test; the last line says: N passed, M failed
 	@$(foreach s,$(if $(SAN),,address,undefined thread),$(MAKE) --no-print-directory check-unit SAN=$(s) && ) true
 	@$(call RUN_TESTS,$(ON_GPU)) $(call longest_first,$(TEST_PROGRAMS) $(SCRIPT_TESTS))

@@ -10,7 +10,7 @@ check_bounds() { # exceptions file
 }
 exceptions=tests/bench/sim/bounds-exceptions.csv
 newest=
-for file in tests/bench/results/*-bounds.txt; do
+for file in tests/bench/results/????-??-??-bounds.txt; do
     newest=$file
 done
 
