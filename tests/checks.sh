@@ -9,7 +9,8 @@
 #   finish                   the last line; exits
 #
 # ROOT is the tree, WORK a folder that is removed at exit, and `plain_make` a
-# make that inherits neither settings nor jobs from the one that runs the tests.
+# make that inherits neither settings nor jobs from the one that runs the tests;
+# make_under, if set, is the command that runs it.
 # A case's output shows only if it fails.
 
 ROOT=$(cd "$(dirname "$0")/../.." && pwd)
@@ -84,10 +85,11 @@ need_nvcc() { # what cannot run without
 }
 
 plain_make() {
+    # shellcheck disable=SC2086 # words
     env -u MAKEFLAGS -u MFLAGS -u MAKEOVERRIDES -u MAKELEVEL -u B -u H \
         -u SAN -u ARCHS -u PACK -u MODULES -u IMPORT -u COV -u COMPRESS -u EMBED \
         -u HIPFLAGS -u CFLAGS -u LDFLAGS -u DEVICES -u PREFIX -u DESTDIR \
-        make --no-print-directory "$@"
+        ${make_under-} make --no-print-directory "$@"
 }
 
 # A copy of what a build reads, with no kernels but those given after.

@@ -42,9 +42,8 @@ elsewhere() { # folder: all else
             CC=${CC##*ccache } # its folder is another user's
             HIPCC=
             export CC HIPCC
-            # shellcheck disable=SC2086 # words
-            $as_user $at_time env -u MAKEFLAGS -u MAKELEVEL make --no-print-directory -C "$1" -j1 lib \
-                ARCHS="$targets" B=build SAN=
+            make_under="$as_user $at_time"
+            build "$1" 1
         )
 }
 
