@@ -146,9 +146,12 @@ static bool parse_number(const char *text, int *out)
     return true;
 }
 
-/* One option of the command line; how many words it took, 0 if it is none. */
+/*
+ * One option of the command line; how many words it took, 0 if it is none.
+ * given: which options with a word there were, a bit each; none comes twice.
+ */
 static int take_option(const struct command *command, char **argv,
-                       struct options *out)
+                       struct options *out, unsigned *given)
 {
     for (int i = 0; i < noptions; i++) {
         const char letter = all_options[i].letter;
@@ -156,8 +159,9 @@ static int take_option(const struct command *command, char **argv,
         if (strcmp(argv[0], all_options[i].name) != 0 ||
             !strchr(command->letters, letter))
             continue;
-        if (all_options[i].word && !argv[1])
+        if (all_options[i].word && (!argv[1] || *given >> i & 1))
             return 0;
+        *given |= 1u << i;
         switch (letter) {
         case 'j':
             out->json = true;
@@ -195,6 +199,7 @@ static int take_option(const struct command *command, char **argv,
 static int run_command(const struct command *command, char **argv)
 {
     struct options options = {.device = -1, .shared = -1};
+    unsigned given = 0;
 
     while (*argv) {
         int taken = 1;
@@ -204,11 +209,11 @@ static int run_command(const struct command *command, char **argv)
             return EXIT_DONE;
         }
         if ((*argv)[0] == '-' && (*argv)[1] != '\0') {
-            taken = take_option(command, argv, &options);
+            taken = take_option(command, argv, &options, &given);
             if (!taken)
                 return usage(command,
-                             "option unknown here, or its value is "
-                             "missing or wrong",
+                             "option unknown here, given twice, or its value "
+                             "is missing or wrong",
                              *argv);
         } else {
             if (options.nwords == command->most)

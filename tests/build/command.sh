@@ -67,6 +67,7 @@ check "--version" says "kpack $(sed -n 's/.*KPK_VERSION_STRING "\(.*\)".*/\1/p' 
 check "no command" status 2 "$kpack"
 check "unknown command" status 2 "$kpack" lisp
 check "unknown option" status 2 "$kpack" list --yaml
+refuse "an option with a word, twice" "given twice" "$kpack" run -d 0 -d 1
 check "option of another command" status 2 "$kpack" list -o x
 check "option without its value" status 2 "$kpack" extract "$module" "$target" -o
 for number in one -1 1x 2147483648 99999999999999999999 ''; do
