@@ -17,6 +17,9 @@ bool find_allocation(const void *ptr, struct sim_alloc *out)
     const struct sim_alloc *a;
     bool found = false;
 
+    /* First: a worker may be mapping it, and the table has half of it then. */
+    if (graph_memory_at(ptr, out))
+        return true;
     sim_mem_pin();
     a = sim_mem_find((uintptr_t)ptr);
     if (a && !__atomic_load_n(&a->freed, __ATOMIC_ACQUIRE)) {
@@ -26,7 +29,7 @@ bool find_allocation(const void *ptr, struct sim_alloc *out)
         }
     }
     sim_mem_unpin();
-    return found || graph_memory_at(ptr, out);
+    return found;
 }
 
 /* Coherent with the host while kernels run: host memory but where its flags

@@ -5,8 +5,13 @@
 
 #include <stdbool.h>
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 
 /* As HIP has them from 5.5 on. */
 struct alloc_params {
@@ -245,6 +250,47 @@ static void test_memory_is_freed_at_the_next_launch(void **state)
     EXPECT(hipSuccess, hipGraphDestroy(graph));
 }
 
+/* 1: the next mapping of shared memory takes its time; 2: it is at it. */
+static atomic_int slow_mapping;
+
+/* In place of the C library's. */
+void *mmap(void *at, size_t n, int access, int flags, int fd, off_t offset)
+{
+    int armed = 1;
+
+    if ((flags & MAP_SHARED) && (flags & MAP_FIXED) &&
+        atomic_compare_exchange_strong(&slow_mapping, &armed, 2))
+        nanosleep(&(struct timespec){0, 20000000}, NULL);
+    return (void *)syscall(SYS_mmap, at, n, access, flags, fd, offset);
+}
+
+/* A call that names the memory while its stream maps it is as good as one
+ * before or after. */
+static void test_memory_may_be_named_while_it_is_mapped(void **state)
+{
+    struct alloc_params p = of_size(N * 4);
+    hipGraphExec_t exec;
+    hipGraphNode_t node;
+    hipGraph_t graph;
+    unsigned out = 0;
+
+    (void)state;
+    EXPECT(hipSuccess, hipGraphCreate(&graph, 0));
+    EXPECT(hipSuccess, hipGraphAddMemAllocNode(&node, graph, NULL, 0, &p));
+    EXPECT(hipSuccess, hipGraphInstantiate(&exec, graph, NULL, NULL, 0));
+    slow_mapping = 1;
+    EXPECT(hipSuccess, hipGraphLaunch(exec, s));
+    while (slow_mapping != 2)
+        nanosleep(&(struct timespec){0, 100000}, NULL);
+    EXPECT(hipSuccess, hipMemsetD32Async(p.ptr, 5, N, s));
+    EXPECT(hipSuccess, hipStreamSynchronize(s));
+    EXPECT(hipSuccess, hipMemcpy(&out, p.ptr, 4, hipMemcpyDeviceToHost));
+    assert_int_equal(out, 5);
+    EXPECT(hipSuccess, hipFree(p.ptr));
+    EXPECT(hipSuccess, hipGraphExecDestroy(exec));
+    EXPECT(hipSuccess, hipGraphDestroy(graph));
+}
+
 static void test_capture_of_stream_ordered_memory(void **state)
 {
     enum { ALLOC = 10, FREE = 11 };
@@ -439,6 +485,7 @@ int main(void)
         cmocka_unit_test(test_memory_lives_from_node_to_node),
         cmocka_unit_test(test_memory_outlives_its_graph),
         cmocka_unit_test(test_memory_is_freed_at_the_next_launch),
+        cmocka_unit_test(test_memory_may_be_named_while_it_is_mapped),
         cmocka_unit_test(test_capture_of_stream_ordered_memory),
         cmocka_unit_test(test_memory_nodes_ask_and_refuse),
         cmocka_unit_test(test_nodes_by_driver_structures),
