@@ -29,9 +29,11 @@ static void walk_folder(struct walk *w, const char *folder, int depth)
     if (!dir)
         import_bad(w->in, path, "%s",
                    depth < DEPTH_MAX ? strerror(errno) : "too deep a folder");
-    while (dir && (entry = readdir(dir)))
+    while (dir && (errno = 0, entry = readdir(dir)))
         if (entry->d_name[0] != '.')
             add_entry(w, folder, entry->d_name, depth);
+    if (dir && errno)
+        import_bad(w->in, path, "%s", strerror(errno));
     if (dir)
         closedir(dir);
     free(path);

@@ -8,26 +8,36 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A source is larger only if it is none. */
-#define MAX_LINES 1000000u
-
 struct doc {
     char **lines; /* without line ends */
     size_t n;
 };
 
+/* Says why it cannot be read. */
+static struct doc *unreadable(const char *path, int why, struct doc *doc)
+{
+    if (why == ENOMEM)
+        memory_none();
+    fprintf(stderr, "%s: %s\n", path, strerror(why));
+    doc_free(doc);
+    return NULL;
+}
+
 struct doc *doc_read(const char *path)
 {
     struct doc *doc = memory_new(1, sizeof(*doc));
-    FILE *f;
+    FILE *f = fopen(path, "r");
     char *line = NULL;
     size_t room = 0;
     ssize_t nbytes;
+    int why;
 
+    if (!f)
+        return errno == ENOENT || errno == ENOTDIR
+                   ? doc
+                   : unreadable(path, errno, doc);
     errno = 0;
-    f = fopen(path, "r");
-    while (f && doc->n < MAX_LINES &&
-           (nbytes = getline(&line, &room, f)) >= 0) {
+    while ((nbytes = getline(&line, &room, f)) >= 0) {
         while (nbytes > 0 && isspace((unsigned char)line[nbytes - 1]))
             line[--nbytes] = '\0';
         doc->lines = memory_grow(doc->lines, doc->n, sizeof(*doc->lines));
@@ -35,12 +45,10 @@ struct doc *doc_read(const char *path)
         line = NULL;
         room = 0;
     }
-    if (errno == ENOMEM) /* fopen() or getline() had none */
-        memory_none();
+    why = errno; /* 0 at the file's end */
     free(line);
-    if (f)
-        (void)fclose(f);
-    return doc;
+    (void)fclose(f);
+    return why ? unreadable(path, why, doc) : doc;
 }
 
 void doc_free(struct doc *doc)

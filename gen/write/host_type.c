@@ -62,10 +62,8 @@ struct host_types {
 struct host_types *host_types_new(const struct ir *ir, const char *module,
                                   const struct csv *table)
 {
-    struct host_types *h = calloc(1, sizeof(*h));
+    struct host_types *h = memory_new(1, sizeof(*h));
 
-    if (!h)
-        return NULL;
     h->ir = ir;
     h->module = module;
     h->table = table;
@@ -74,11 +72,7 @@ struct host_types *host_types_new(const struct ir *ir, const char *module,
     h->type_column = csv_column(table, "type");
     h->host_column = csv_column(table, "host");
     h->header_column = csv_column(table, "header");
-    h->used = calloc(table->nrows + 1, sizeof(*h->used));
-    if (!h->used) {
-        free(h);
-        return NULL;
-    }
+    h->used = memory_new(table->nrows, sizeof(*h->used));
     return h;
 }
 

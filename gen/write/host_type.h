@@ -29,8 +29,7 @@
 
 struct host_types;
 
-/* `module` begins the names of structs; `table` is types.csv or NULL. NULL if
- * out of memory. */
+/* `module` begins the names of structs; `table` is types.csv or NULL. */
 struct host_types *host_types_new(const struct ir *ir, const char *module,
                                   const struct csv *table);
 void host_types_free(struct host_types *h);

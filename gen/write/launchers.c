@@ -265,15 +265,13 @@ static void declare_parameters(struct writer *w, struct launcher *l)
     }
 }
 
-static bool prepare(struct writer *w, size_t i)
+static void prepare(struct writer *w, size_t i)
 {
     struct launcher *l = &w->launchers[i];
     const size_t nargs = l->kernel->nargs;
 
-    l->declarations = calloc(nargs + 1, sizeof(*l->declarations));
-    l->names = calloc(nargs + 1, sizeof(*l->names));
-    if (!l->declarations || !l->names)
-        return false;
+    l->declarations = memory_new(nargs, sizeof(*l->declarations));
+    l->names = memory_new(nargs, sizeof(*l->names));
     if (!l->source.kernel)
         snprintf(l->why, sizeof(l->why),
                  "its signature is not known: there is no source");
@@ -287,7 +285,6 @@ static bool prepare(struct writer *w, size_t i)
     else
         declare_parameters(w, l);
     name_launcher(w, i);
-    return true;
 }
 
 /* ---- layout ---- */
@@ -577,28 +574,23 @@ bool launchers_write(FILE *f, const struct launchers_input *in)
     const size_t n = in->object->nkernels;
     bool ok;
 
-    w.launchers = calloc(n + 1, sizeof(*w.launchers));
-    ok = w.launchers != NULL;
-    if (ok && in->ir) {
+    w.launchers = memory_new(n, sizeof(*w.launchers));
+    if (in->ir)
         w.types = host_types_new(in->ir, in->module, in->types);
-        ok = w.types != NULL;
-    }
-    for (size_t i = 0; ok && i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         w.launchers[i].kernel = &in->object->kernels[i];
         if (in->ir)
             w.launchers[i].source = source_find(in->ir, in->aliases, in->module,
                                                 in->object->kernels[i].name);
     }
-    for (size_t i = 0; ok && i < n; i++)
-        ok = prepare(&w, i);
-    ok = ok && write_header(f, &w);
-    for (size_t i = 0; w.launchers && i < n; i++) {
+    for (size_t i = 0; i < n; i++)
+        prepare(&w, i);
+    ok = write_header(f, &w);
+    for (size_t i = 0; i < n; i++) {
         free(w.launchers[i].declarations);
         free(w.launchers[i].names);
     }
     free(w.launchers);
     host_types_free(w.types);
-    if (!ok)
-        fputs("kpack-gen: out of memory\n", stderr);
     return ok;
 }

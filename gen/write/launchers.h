@@ -20,8 +20,9 @@ struct launchers_input {
     size_t ntaken;
 };
 
-/* False if out of memory. A kernel whose signature is not known, or has no
- * like in C, gets a comment that says so and no launcher. */
+/* False, and a sentence on standard error, if its source cannot be read. A
+ * kernel whose signature is not known, or has no like in C, gets a comment that
+ * says so and no launcher. */
 bool launchers_write(FILE *f, const struct launchers_input *in);
 
 /* What tells one list of kernels and arguments from another; the runtime

@@ -8,6 +8,7 @@
 #include "second_names.h"
 
 #include <elf.h>
+#include <errno.h>
 #include <msgpack.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -433,11 +434,11 @@ static void write_section(FILE *f, Elf64_Shdr *section,
 }
 
 /* The header is written again when it is known where the sections' are. */
-static void write_file(FILE *f, struct work *w)
+static bool write_file(FILE *f, struct work *w)
 {
     (void)fwrite(w->file.data, 1, w->file.nbytes, f);
     if (w->nnames == 0)
-        return;
+        return true;
     write_section(f, &w->sections[w->note], &w->new_note);
     write_section(f, &w->sections[w->sections[w->symbols].sh_link],
                   &w->new_strings);
@@ -445,8 +446,10 @@ static void write_file(FILE *f, struct work *w)
     pad(f, 8);
     w->header.e_shoff = (uint64_t)ftell(f);
     (void)fwrite(w->sections, sizeof(*w->sections), w->header.e_shnum, f);
-    if (fseek(f, 0, SEEK_SET) == 0)
-        (void)fwrite(&w->header, sizeof(w->header), 1, f);
+    if (fseek(f, 0, SEEK_SET) != 0)
+        return fail(w, "%s", strerror(errno));
+    (void)fwrite(&w->header, sizeof(w->header), 1, f);
+    return true;
 }
 
 bool second_names_write(FILE *f, const char *path, const char *module,
@@ -473,8 +476,7 @@ bool second_names_write(FILE *f, const char *path, const char *module,
     }
     if (ok && w.nnames)
         ok = make_note(&w) && make_symbols(&w);
-    if (ok)
-        write_file(f, &w);
+    ok = ok && write_file(f, &w);
     for (size_t i = 0; i < w.nnames; i++) {
         free(w.names[i].alias);
         free(w.names[i].kernel);

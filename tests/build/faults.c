@@ -1,10 +1,14 @@
 /* faults.c - the call that FAIL_AT counts to fails: of memory, or of files
  *
  * FAULT says of which: `memory` is malloc() and its like, `files` what opens,
- * reads, writes, closes and renames files. COUNT_TO names a file that gets the
- * number of such calls at the program's end. What runs at exit is neither
- * counted nor fails: that is libgcov's, if anything. Nor is what goes to
- * standard error, where the sentences are.
+ * reads, writes, closes, renames and maps files. COUNT_TO names a file that
+ * gets the number of such calls at the program's end. What runs at exit is
+ * neither counted nor fails: that is libgcov's, if anything. Nor is what goes
+ * to standard error, where the sentences are.
+ *
+ * A loop makes one call over and over. What counts is the way to a call, its
+ * stack: only the first four times that a program comes that way are counted:
+ * before and after there is something to be undone.
  *
  * Preloaded, it stands between a program and the C library. A program with a
  * sanitizer, which has an allocator of its own, is linked with it: -DLINKED,
@@ -15,33 +19,85 @@
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <execinfo.h>
+#include <pthread.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/types.h>
 
 enum kind { MEMORY, FILES };
 
+enum { TIMES = 4, FRAMES = 10, WAYS = 1 << 16 };
+
 static long count, fail_at;
 static enum kind fault;
-static int ended;
+static int begun, ended;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+/* Set while the stack is read, which may itself ask for memory. */
+static __thread int reading __attribute__((tls_model("initial-exec")));
+/* By hash; one that does not fit in anymore is not counted. */
+static struct {
+    uint64_t way;
+    int times;
+} ways[WAYS];
 
 static void note_end(void)
 {
     ended = 1;
 }
 
+/* FNV-1a over where the calls return to. */
+static uint64_t hash_stack(void)
+{
+    void *frames[FRAMES];
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    int n;
+
+    reading = 1;
+    n = backtrace(frames, FRAMES);
+    reading = 0;
+    for (int i = 0; i < n; i++)
+        hash = (hash ^ (uintptr_t)frames[i]) * UINT64_C(0x100000001b3);
+    return hash | 1;
+}
+
+/* How often the program came that way, this time with it. */
+static int times_here(void)
+{
+    const uint64_t way = hash_stack();
+    size_t i = (way >> 20) % WAYS;
+
+    for (size_t tries = 0; tries < WAYS; tries++, i = (i + 1) % WAYS) {
+        if (ways[i].way == 0)
+            ways[i].way = way;
+        if (ways[i].way == way)
+            return ++ways[i].times;
+    }
+    return TIMES + 1;
+}
+
 static int fails(enum kind kind, int error)
 {
-    if (ended || kind != fault)
+    int now = 0;
+
+    if (!begun || ended || kind != fault || reading)
         return 0;
-    if (!count++)
-        (void)atexit(note_end);
-    if (count != fail_at)
-        return 0;
-    errno = error;
-    return 1;
+    (void)pthread_mutex_lock(&lock);
+    if (times_here() <= TIMES) {
+        reading = 1;
+        if (!count++)
+            (void)atexit(note_end);
+        reading = 0;
+        now = count == fail_at;
+    }
+    (void)pthread_mutex_unlock(&lock);
+    if (now)
+        errno = error;
+    return now;
 }
 
 /* Not a stream of memory's. */
@@ -70,6 +126,10 @@ static int stream_fails(FILE *f)
     X(size_t, fwrite, (const void *, size_t, size_t, FILE *))                 \
     X(int, fputs, (const char *, FILE *))                                     \
     X(int, fputc, (int, FILE *))                                              \
+    X(int, fgetc, (FILE *))                                                   \
+    X(char *, fgets, (char *, int, FILE *))                                   \
+    X(ssize_t, getline, (char **, size_t *, FILE *))                          \
+    X(int, fseek, (FILE *, long, int))                                        \
     X(int, vfprintf, (FILE *, const char *, va_list))                         \
     X(int, fflush, (FILE *))                                                  \
     X(int, stat, (const char *, struct stat *))                               \
@@ -77,6 +137,7 @@ static int stream_fails(FILE *f)
     X(int, fstat, (int, struct stat *))                                       \
     X(int, mkdir, (const char *, mode_t))                                     \
     X(DIR *, opendir, (const char *))                                         \
+    X(struct dirent *, readdir, (DIR *))                                      \
     X(int, rename, (const char *, const char *))
 /* clang-format on */
 
@@ -129,7 +190,8 @@ __attribute__((constructor)) static void begin(void)
     find_all();
     fail_at = at ? strtol(at, NULL, 10) : 0;
     fault = kind && strcmp(kind, "files") == 0 ? FILES : MEMORY;
-    count = 0;
+    (void)hash_stack(); /* the first time it loads a library */
+    begun = 1;
 }
 
 __attribute__((destructor)) static void end(void)
@@ -161,6 +223,10 @@ REPLACE(FILES, EACCES, -1, int, lstat, (const char *p, struct stat *s), (p, s))
 REPLACE(FILES, EIO, -1, int, fstat, (int f, struct stat *s), (f, s))
 REPLACE(FILES, ENOSPC, -1, int, mkdir, (const char *p, mode_t m), (p, m))
 REPLACE(FILES, EMFILE, NULL, DIR *, opendir, (const char *p), (p))
+REPLACE(FILES, EIO, NULL, struct dirent *, readdir, (DIR * d), (d))
+/* It leaves no mark. */
+REPLACE(FILES, EIO, -1, int, fseek, (FILE * f, long at, int whence),
+        (f, at, whence))
 REPLACE(FILES, EXDEV, -1, int, rename, (const char *p, const char *q), (p, q))
 
 /* The file is closed all the same. */
@@ -188,6 +254,10 @@ REPLACE_STREAM(0, size_t, fwrite, (const void *p, size_t n, size_t m, FILE *f),
                f, (p, n, m, f))
 REPLACE_STREAM(EOF, int, fputs, (const char *s, FILE *f), f, (s, f))
 REPLACE_STREAM(EOF, int, fputc, (int c, FILE *f), f, (c, f))
+REPLACE_STREAM(EOF, int, fgetc, (FILE * f), f, (f))
+REPLACE_STREAM(NULL, char *, fgets, (char *s, int n, FILE *f), f, (s, n, f))
+REPLACE_STREAM(-1, ssize_t, getline, (char **s, size_t *n, FILE *f), f,
+               (s, n, f))
 REPLACE_STREAM(-1, int, vfprintf, (FILE * f, const char *s, va_list a), f,
                (f, s, a))
 REPLACE_STREAM(EOF, int, fflush, (FILE * f), f, (f))

@@ -12,8 +12,8 @@ out=$WORK/out
 
 # Where a sanitizer has an allocator of its own the programs are linked with what
 # fails, and the sanitizer sees what they do then.
-FUNCTIONS="malloc calloc realloc fopen fclose fread fwrite fputs fputc vfprintf fflush
-    stat lstat fstat mkdir opendir rename putc putchar puts fprintf printf"
+FUNCTIONS="malloc calloc realloc fopen fclose fread fwrite fputs fputc fgetc fgets getline fseek vfprintf
+    fflush stat lstat fstat mkdir opendir readdir rename putc putchar puts fprintf printf"
 compile() { # the compiler's words
     # shellcheck disable=SC2086 # as may be those of CC
     $CC "$@"

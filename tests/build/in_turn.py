@@ -3,8 +3,8 @@
 #
 #   in_turn.py memory|files STATUS,... OUTPUT COMMAND...
 #
-# The command runs once as it is, and then once for each of its calls that can
-# fail: of the first 200 each, of the others some 60. After a failure either everything is
+# The command runs once as it is, and then once for each way to a call that can
+# fail: of the first 400 each, of the others some 60. After a failure either everything is
 # as in the first run, or the status is one of those given, a sentence says why,
 # and each file of OUTPUT (a file or a folder, which the command makes) is as it
 # was in the first run or not there. It runs in $IN_FOLDER. $PRELOAD is faults.c,
@@ -14,7 +14,7 @@ import shutil
 import subprocess
 import sys
 
-FIRST, LATER = 200, 60
+FIRST, LATER = 400, 60
 
 
 def remove(path):
