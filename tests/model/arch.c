@@ -69,7 +69,7 @@ static bool read_counts(const struct gguf *g, struct sizes *s,
         {"feed_forward_length", true, &s->inner, 1, 1U << 20},
         {"attention.head_count", true, &s->heads, 1, 4096},
         {"attention.head_count_kv", false, &s->kv_heads, 1, 4096},
-        {"attention.key_length", false, &s->head, 8, 1024},
+        {"attention.key_length", false, &s->head, 8, 256},
         {"attention.sliding_window", false, &s->window, 0, 1U << 30},
         {"attention.sliding_window_pattern", false, &s->pattern, 0, 4096},
     };
@@ -93,7 +93,12 @@ static bool read_counts(const struct gguf *g, struct sizes *s,
                 "%s: %s is %" PRIu32 ", %" PRIu32 " to %" PRIu32 " can be used",
                 g->path, key.text, *rows[i].to, rows[i].least, rows[i].most);
     }
-    if (s->heads % s->kv_heads != 0 || s->head % 2 != 0)
+    if (s->head % 8 != 0)
+        return fail(fault,
+                    "%s has heads of %" PRIu32
+                    " elements; multiples of 8 can be used",
+                    g->path, s->head);
+    if (s->heads % s->kv_heads != 0)
         return fail(fault,
                     "%s: %" PRIu32 " heads of %" PRIu32
                     " elements cannot share %" PRIu32 " of K and V",

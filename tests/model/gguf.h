@@ -58,9 +58,7 @@ struct tensor_format {
     const char *name; /* as GGUF's tools spell it: "Q4_K" */
     uint32_t elems;   /* of a block */
     uint32_t nbytes;  /* of a block */
-    /* in the names of the pack's kernels: of get_rows_ and mul_mat_, and of
-     * mmvq_gguf_; NULL if it has none */
-    const char *kernel, *lower;
+    const char *kernel; /* in the pack's kernels' names; NULL if it has none */
 };
 
 #define GGUF_MAX_DIMS 4

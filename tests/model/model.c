@@ -5,8 +5,12 @@
  * value and writes another; values are buffers of a device. ADD_NORM first adds
  * what it reads to the residual stream, unless that has been done.
  *
- * K and V of all tokens so far are kept per layer and sequence, as rows of
- * [context, kv_heads, head].
+ * Where a run has one token, neighbouring steps of a kind are one launch, if
+ * their values follow each other in memory, and their weights: products of the
+ * same value, biases, rotations, what is kept of K and V.
+ *
+ * K and V of all tokens so far are kept per layer: a row for each token of the
+ * context of each sequence.
  */
 #include "model.h"
 
@@ -25,18 +29,27 @@
 enum value {
     STREAM, /* the residual stream */
     NORMED,
-    QUERY,
+    QUERY, /* with K and V behind it */
     KEY,
     VALUE,
     MIXED, /* attention's result */
-    GATE,
+    GATE,  /* with UP behind it */
     UP,
     RESULT, /* of attention or of the inner layer, back at the width */
-    SPARE,  /* swapped with what a step cannot write in place */
     NVALUES
 };
 
-enum op { ADD_NORM, NORM, PRODUCT, BIAS, NORM_HEADS, ROTATE, ATTEND, GATED };
+enum op {
+    ADD_NORM,
+    NORM,
+    PRODUCT,
+    BIAS,
+    NORM_HEADS,
+    ROTATE,
+    KEEP,
+    ATTEND,
+    GATED
+};
 
 struct step {
     enum op op;
@@ -58,6 +71,8 @@ static const struct step layer_steps[] = {
     {NORM_HEADS, "attn_k_norm.weight",         KEY,    KEY,    true},
     {ROTATE,     NULL,                         QUERY,  QUERY,  false},
     {ROTATE,     NULL,                         KEY,    KEY,    false},
+    {KEEP,       NULL,                         KEY,    KEY,    false},
+    {KEEP,       NULL,                         VALUE,  VALUE,  false},
     {ATTEND,     NULL,                         QUERY,  MIXED,  false},
     {PRODUCT,    "attn_output.weight",         MIXED,  RESULT, false},
     {BIAS,       "attn_output.bias",           RESULT, RESULT, true},
@@ -77,7 +92,8 @@ enum { NSTEPS = sizeof(layer_steps) / sizeof(layer_steps[0]) };
 
 struct layer {
     struct matrix weights[NSTEPS]; /* data NULL: the step is left out */
-    float *keys, *values;          /* [sequences, context, kv_heads, head] */
+    struct cache cache;            /* rows of [sequences, context] */
+    bool window;                   /* whether it sees one only */
     size_t shard;
 };
 
@@ -87,20 +103,35 @@ struct group {
     uint32_t n, sequence, position;
 };
 
-/* Views of strided launches: dimensions and strides, in device memory. */
-enum { VIEW_BIAS = 0, VIEW_ARGMAX = 18, VIEW_MASKS = 24, MASK_VIEW = 9 };
+/* What a device is told of a run; in one piece, for each copy waits. */
+struct inputs {
+    size_t *views;    /* of biases, see op_add_row_info() */
+    int64_t *rows;    /* [tokens] of the caches */
+    uint32_t *ids;    /* [tokens] */
+    int32_t *places;  /* [tokens]: positions */
+    int32_t *tokens;  /* [groups + 1], see struct attention */
+    int32_t *keys;    /* [groups + 1] */
+    int32_t *pages;   /* [groups] */
+    uint32_t *wanted; /* tokens whose answers are */
+};
+
+enum { NVIEWS = 3, VIEW = 6 };
 
 /* A device's part of a model. */
 struct shard {
     struct gpu *gpu;
-    float *value[NVALUES];
-    void *q8;           /* a value as Q8_1 blocks */
-    const float *in_q8; /* which value that is; NULL: none */
-    bool pending;       /* RESULT is to be added to STREAM */
-    float *factors;     /* of rotations; or NULL */
-    float *masks[2];    /* of all groups */
-    float *scores;
-    size_t *views; /* and what else is told of a run, see gather_inputs() */
+    float *values;         /* all of them, and the spares */
+    float *value[NVALUES]; /* of the run, see place_values() */
+    float *spare[NVALUES]; /* swapped with what a step cannot write in place */
+    void *q16, *mixed16;   /* attention's in f16 */
+    void *q8;              /* a value as Q8_1 blocks */
+    const float *in_q8;    /* which value that is; NULL: none */
+    bool pending;          /* RESULT is to be added to STREAM */
+    float *factors;        /* of rotations; or NULL */
+    void *told;            /* inputs */
+    struct inputs inputs;
+    void *splits;               /* attention's workspace */
+    kpk_attention_plan plan[2]; /* of layers that see all; that have a window */
 };
 
 struct model {
@@ -111,7 +142,8 @@ struct model {
     struct layer *layers;
     struct matrix embeds;              /* on the first device */
     struct matrix output_norm, output; /* on the last */
-    uint32_t *best;                    /* on the last: likeliest tokens */
+    uint32_t *best;                    /* on the last: tokens that are next */
+    void *work;                        /* on the last, of op_argmax() */
     float *logits;                     /* on the last, [answers, vocabulary] */
     /* of the run */
     struct group *groups;
@@ -160,23 +192,6 @@ static uint32_t widest(const struct sizes *s)
     return most;
 }
 
-/* Elements of a token in a value's buffer. Those that SPARE is swapped with are
- * as large as it. */
-static uint32_t room_of(const struct sizes *s, enum value value)
-{
-    uint32_t most = width_of(s, value);
-    bool swapped = value == SPARE;
-
-    for (size_t i = 0; i < NSTEPS; i++)
-        swapped = swapped ||
-                  (layer_steps[i].out == value && layer_steps[i].in == value);
-    for (size_t i = 0; swapped && i < NSTEPS; i++)
-        if (layer_steps[i].in == layer_steps[i].out &&
-            width_of(s, layer_steps[i].out) > most)
-            most = width_of(s, layer_steps[i].out);
-    return most;
-}
-
 /* ---- weights ---- */
 
 /* Where tensors are copied from, and how far that is. */
@@ -204,38 +219,47 @@ static bool copy_bytes(struct loader *l, struct gpu *gpu, uint8_t *to,
     return true;
 }
 
-static bool copy_tensor(struct loader *l, struct gpu *gpu,
-                        const struct gguf_tensor *t, struct matrix *m)
+static bool is_wide(const struct gguf_tensor *t)
 {
-    const size_t n = (size_t)m->rows * m->columns;
-    const bool wide = t->format->id == 1 || t->format->id == 30;
-    void *data = NULL, *wider = NULL;
-    bool good;
-
-    good = gpu_alloc(gpu, t->nbytes, "weights", &data, l->fault) &&
-           copy_bytes(l, gpu, data, t->data, t->nbytes);
-    m->format = t->format;
-    m->data = data;
-    m->row_nbytes = t->nbytes / m->rows;
-    if (!good || !wide)
-        return good;
-    m->format = tensor_format_of(0);
-    m->row_nbytes = (uint64_t)m->columns * sizeof(float);
-    good = gpu_alloc(gpu, n * sizeof(float), "weights", &wider, l->fault) &&
-           op_widen(gpu, t->format, data, n, wider, l->fault) &&
-           gpu_wait(gpu, l->fault) && gpu_free(gpu, data, l->fault);
-    m->data = wider;
-    return good;
+    return t->format->id == 1 || t->format->id == 30;
 }
 
-/* A tensor [rows, columns] to a device; rows 1: one of numbers. */
-static bool load(struct loader *l, size_t shard, const char *name,
-                 uint32_t rows, uint32_t columns, bool optional,
-                 struct matrix *out)
+/* What it takes on a device, where F16 and BF16 become F32. */
+static uint64_t device_nbytes(const struct gguf_tensor *t)
+{
+    return is_wide(t) ? 2 * t->nbytes : t->nbytes;
+}
+
+/* To device memory of device_nbytes(). */
+static bool copy_tensor(struct loader *l, struct gpu *gpu,
+                        const struct gguf_tensor *t, void *to, struct matrix *m)
+{
+    const size_t n = (size_t)m->rows * m->columns;
+    void *data = to;
+    bool good;
+
+    m->format = is_wide(t) ? tensor_format_of(0) : t->format;
+    m->data = to;
+    m->row_nbytes = device_nbytes(t) / m->rows;
+    if (!is_wide(t))
+        return copy_bytes(l, gpu, to, t->data, t->nbytes);
+    good = gpu_alloc(gpu, t->nbytes, "weights", &data, l->fault) &&
+           copy_bytes(l, gpu, data, t->data, t->nbytes) &&
+           op_widen(gpu, t->format->id == 30, data, n, to, l->fault) &&
+           gpu_wait(gpu, l->fault);
+    return good && gpu_free(gpu, data, l->fault);
+}
+
+/* A tensor that the model has, [rows, columns], rows 1: one of numbers; *out
+ * is NULL if it is optional and not there. */
+static bool find_tensor(struct loader *l, const char *name, uint32_t rows,
+                        uint32_t columns, bool optional,
+                        const struct gguf_tensor **out)
 {
     const struct gguf *g = l->gguf;
     const struct gguf_tensor *t = gguf_find_tensor(g, name);
 
+    *out = t;
     if (!t)
         return optional ||
                fail(l->fault,
@@ -248,7 +272,7 @@ static bool load(struct loader *l, size_t shard, const char *name,
                     ", by the model's sizes it should be %" PRIu32
                     " x %" PRIu32,
                     g->path, name, t->dim[1], t->dim[0], rows, columns);
-    if (!op_takes(t->format) || (rows == 1 && t->format->lower))
+    if (!op_takes(t->format) || (rows == 1 && t->format->elems > 1))
         return fail(l->fault,
                     "%s: tensor %s has type %s, for which there are no "
                     "kernels%s",
@@ -257,34 +281,74 @@ static bool load(struct loader *l, size_t shard, const char *name,
                               : ": requantize the model, to Q4_K or Q8_0 for "
                                 "instance");
     l->used[t - g->tensors] = true;
+    return true;
+}
+
+/* One that lies alone. */
+static bool load(struct loader *l, size_t shard, const char *name,
+                 uint32_t rows, uint32_t columns, struct matrix *out)
+{
+    struct gpu *gpu = l->model->shards[shard].gpu;
+    const struct gguf_tensor *t;
+    void *to;
+
     out->rows = rows;
     out->columns = columns;
-    return copy_tensor(l, l->model->shards[shard].gpu, t, out);
+    return find_tensor(l, name, rows, columns, false, &t) &&
+           gpu_alloc(gpu, device_nbytes(t), "weights", &to, l->fault) &&
+           copy_tensor(l, gpu, t, to, out);
+}
+
+/* A step's weights, and their sizes. */
+static bool find_weights(struct loader *l, uint32_t layer, size_t step,
+                         struct matrix *m, const struct gguf_tensor **out)
+{
+    const struct step *p = &layer_steps[step];
+    const struct sizes *s = &l->model->sizes;
+    char name[96];
+
+    *out = NULL;
+    if (!p->tensor)
+        return true;
+    m->rows = p->op == PRODUCT ? width_of(s, p->out) : 1;
+    m->columns = p->op == PRODUCT      ? width_of(s, p->in)
+                 : p->op == NORM_HEADS ? s->head
+                                       : width_of(s, p->out);
+    (void)snprintf(name, sizeof(name), "blk.%" PRIu32 ".%s", layer, p->tensor);
+    return find_tensor(l, name, m->rows, m->columns, p->optional, out);
+}
+
+/* Whether two steps' weights may lie one behind the other, for a launch that
+ * does both: see joined(). */
+static bool are_neighbours(const struct gguf_tensor *const t[], size_t i)
+{
+    const struct step *a = &layer_steps[i], *b = a + 1;
+
+    return i + 1 < NSTEPS && t[i] && t[i + 1] && a->op == b->op &&
+           (a->op == BIAS || (a->op == PRODUCT && a->in == b->in)) &&
+           t[i]->format == t[i + 1]->format && device_nbytes(t[i]) % 16 == 0;
 }
 
 static bool load_layer(struct loader *l, uint32_t number)
 {
-    const struct sizes *s = &l->model->sizes;
     struct layer *layer = &l->model->layers[number];
+    struct gpu *gpu = l->model->shards[layer->shard].gpu;
+    const struct gguf_tensor *t[NSTEPS];
 
-    for (size_t i = 0; i < NSTEPS; i++) {
-        const struct step *step = &layer_steps[i];
-        uint32_t rows = 1, columns = width_of(s, step->out);
-        char name[96];
-
-        if (!step->tensor)
-            continue;
-        if (step->op == PRODUCT) {
-            rows = columns;
-            columns = width_of(s, step->in);
-        } else if (step->op == NORM_HEADS) {
-            columns = s->head;
-        }
-        (void)snprintf(name, sizeof(name), "blk.%" PRIu32 ".%s", number,
-                       step->tensor);
-        if (!load(l, layer->shard, name, rows, columns, step->optional,
-                  &layer->weights[i]))
+    for (size_t i = 0; i < NSTEPS; i++)
+        if (!find_weights(l, number, i, &layer->weights[i], &t[i]))
             return false;
+    for (size_t i = 0, end; i < NSTEPS; i = end) {
+        uint64_t nbytes = 0;
+        void *to = NULL;
+
+        for (end = i; end == i || are_neighbours(t, end - 1); end++)
+            nbytes += t[end] ? device_nbytes(t[end]) : 0;
+        if (nbytes && !gpu_alloc(gpu, nbytes, "weights", &to, l->fault))
+            return false;
+        for (uint8_t *at = to; i < end && t[i]; at += device_nbytes(t[i++]))
+            if (!copy_tensor(l, gpu, t[i], at, &layer->weights[i]))
+                return false;
     }
     return true;
 }
@@ -314,10 +378,9 @@ static bool load_all(struct loader *l)
                              ? "output.weight"
                              : "token_embd.weight";
 
-    if (!load(l, 0, "token_embd.weight", s->vocabulary, s->width, false,
+    if (!load(l, 0, "token_embd.weight", s->vocabulary, s->width,
               &model->embeds) ||
-        !load(l, last, "output_norm.weight", 1, s->width, false,
-              &model->output_norm))
+        !load(l, last, "output_norm.weight", 1, s->width, &model->output_norm))
         return false;
     for (uint32_t i = 0; i < s->layers; i++)
         if (!load_layer(l, i))
@@ -327,8 +390,7 @@ static bool load_all(struct loader *l)
         model->output = model->embeds;
         return check_unused(l);
     }
-    return load(l, last, output, s->vocabulary, s->width, false,
-                &model->output) &&
+    return load(l, last, output, s->vocabulary, s->width, &model->output) &&
            check_unused(l);
 }
 
@@ -350,12 +412,70 @@ static bool load_weights(const struct gguf *gguf, struct model *model,
 
 /* ---- buffers ---- */
 
-static uint64_t cache_nbytes(const struct model *model)
+/* Whether a step replaces the value by what it cannot write in place. */
+static bool has_spare(enum value value)
 {
-    const struct sizes *s = &model->sizes;
+    for (size_t i = 0; i < NSTEPS; i++)
+        if (layer_steps[i].in == value && layer_steps[i].out == value &&
+            (layer_steps[i].op == NORM || layer_steps[i].op == NORM_HEADS))
+            return true;
+    return false;
+}
 
-    return (uint64_t)model->options.sequences * model->options.context *
-           s->kv_heads * s->head * sizeof(float);
+/* Numbers of a token's values, and of its spares. */
+static uint64_t values_of(const struct sizes *s)
+{
+    uint64_t sum = 0;
+
+    for (int v = 0; v < NVALUES; v++)
+        sum += (1 + has_spare((enum value)v)) *
+               (uint64_t)width_of(s, (enum value)v);
+    return sum;
+}
+
+/* Values of n tokens lie one behind the other, spares behind all of them. */
+static void place_values(const struct sizes *s, struct shard *shard, size_t n)
+{
+    float *at = shard->values;
+
+    for (int v = 0; v < NVALUES; v++) {
+        shard->value[v] = at;
+        at += n * width_of(s, (enum value)v);
+    }
+    for (int v = 0; v < NVALUES; v++)
+        if (has_spare((enum value)v)) {
+            shard->spare[v] = at;
+            at += n * width_of(s, (enum value)v);
+        }
+}
+
+/* Of n tokens, each a group at most. */
+static size_t inputs_nbytes(size_t n)
+{
+    return NVIEWS * VIEW * sizeof(size_t) + n * sizeof(int64_t) +
+           (6 * n + 2) * sizeof(int32_t);
+}
+
+static struct inputs place_inputs(void *base, size_t n, size_t groups)
+{
+    struct inputs in;
+
+    in.views = base;
+    in.rows = (int64_t *)(void *)(in.views + NVIEWS * VIEW);
+    in.ids = (uint32_t *)(void *)(in.rows + n);
+    in.places = (int32_t *)(void *)(in.ids + n);
+    in.tokens = in.places + n;
+    in.keys = in.tokens + groups + 1;
+    in.pages = in.keys + groups + 1;
+    in.wanted = (uint32_t *)(void *)(in.pages + groups);
+    return in;
+}
+
+/* Enough to split the keys of a token of each sequence. */
+static uint64_t splits_nbytes(const struct model *model)
+{
+    return op_attend_workspace(model->options.sequences, model->sizes.heads,
+                               model->sizes.head);
 }
 
 /* What a device needs beside weights, K and V. */
@@ -364,47 +484,46 @@ static bool make_buffers(struct model *model, struct shard *shard,
 {
     const struct sizes *s = &model->sizes;
     const uint64_t batch = model->options.batch;
-    const uint64_t keys = batch * model->options.context;
-    const char *what = "the values of a run";
-    bool good = true;
+    const uint64_t halves = 2 * batch * s->heads * s->head;
+    const struct {
+        void *to;
+        uint64_t nbytes;
+    } rows[] = {
+        {&shard->values, batch * values_of(s) * sizeof(float)},
+        {&shard->q16, halves},
+        {&shard->mixed16, halves},
+        {&shard->q8, op_quantized_nbytes(widest(s), (uint32_t)batch)},
+        {&shard->told, inputs_nbytes(batch)},
+        {&shard->splits, splits_nbytes(model)},
+        {&shard->factors, s->factors ? s->head / 2 * sizeof(float) : 0},
+    };
 
-    for (int v = 0; v < NVALUES; v++) {
-        const uint64_t width = room_of(s, (enum value)v);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        void *data = NULL;
 
-        good = good && gpu_alloc(shard->gpu, batch * width * sizeof(float),
-                                 what, (void **)&shard->value[v], fault);
+        if (rows[i].nbytes && !gpu_alloc(shard->gpu, rows[i].nbytes,
+                                         "the values of a run", &data, fault))
+            return false;
+        memcpy(rows[i].to, &data, sizeof(data));
     }
-    for (int w = 0; w < 2; w++)
-        good = good &&
-               (batch == 1 || gpu_alloc(shard->gpu, keys * sizeof(float), what,
-                                        (void **)&shard->masks[w], fault));
-    if (good && s->factors)
-        good = gpu_alloc(shard->gpu, s->head / 2 * sizeof(float), what,
-                         (void **)&shard->factors, fault) &&
-               gpu_write(shard->gpu, shard->factors, s->factors,
-                         s->head / 2 * sizeof(float), fault);
-    return good &&
-           gpu_alloc(shard->gpu,
-                     op_quantized_nbytes(widest(s), (uint32_t)batch), what,
-                     &shard->q8, fault) &&
-           gpu_alloc(shard->gpu, 2 * s->heads * keys * sizeof(float),
-                     "attention", (void **)&shard->scores, fault) &&
-           gpu_alloc(shard->gpu,
-                     (VIEW_MASKS + batch * MASK_VIEW) * sizeof(size_t) +
-                         3 * batch * sizeof(uint32_t),
-                     what, (void **)&shard->views, fault);
+    return !s->factors || gpu_write(shard->gpu, shard->factors, s->factors,
+                                    s->head / 2 * sizeof(float), fault);
 }
 
 static bool make_caches(struct model *model, struct fault *fault)
 {
+    const struct model_options *o = &model->options;
+
     for (uint32_t i = 0; i < model->sizes.layers; i++) {
         struct layer *layer = &model->layers[i];
-        struct gpu *gpu = model->shards[layer->shard].gpu;
 
-        if (!gpu_alloc(gpu, cache_nbytes(model), "K and V",
-                       (void **)&layer->keys, fault) ||
-            !gpu_alloc(gpu, cache_nbytes(model), "K and V",
-                       (void **)&layer->values, fault))
+        layer->cache.rows = (uint64_t)o->sequences * o->context;
+        layer->cache.kv_heads = model->sizes.kv_heads;
+        layer->cache.head = model->sizes.head;
+        layer->cache.type = o->cache;
+        if (!gpu_alloc(model->shards[layer->shard].gpu,
+                       op_cache_nbytes(&layer->cache), "K and V",
+                       &layer->cache.data, fault))
             return false;
     }
     return true;
@@ -412,19 +531,20 @@ static bool make_caches(struct model *model, struct fault *fault)
 
 static bool make_ends(struct model *model, struct fault *fault)
 {
+    static const uint64_t zeros[2];
     const uint64_t batch = model->options.batch;
     const uint64_t answers = model->options.answers;
     struct gpu *last = model->shards[model->nshards - 1].gpu;
     const char *what = "a run's tokens";
 
     model->groups = calloc(batch, sizeof(*model->groups));
-    model->staging = malloc(batch * (model->options.context * sizeof(float) +
-                                     (MASK_VIEW + 2) * sizeof(size_t)) +
-                            VIEW_MASKS * sizeof(size_t));
+    model->staging = malloc(inputs_nbytes(batch));
     if (!model->groups || !model->staging)
         return fail(fault, "no memory for %s", what);
     return gpu_alloc(last, answers * sizeof(uint32_t), what,
                      (void **)&model->best, fault) &&
+           gpu_alloc(last, sizeof(zeros), what, &model->work, fault) &&
+           gpu_write(last, model->work, zeros, sizeof(zeros), fault) &&
            gpu_alloc(last, answers * model->sizes.vocabulary * sizeof(float),
                      "logits", (void **)&model->logits, fault);
 }
@@ -435,11 +555,15 @@ static bool check_memory(const struct gguf *gguf, const struct model *model,
                          struct fault *fault)
 {
     const struct model_options *o = &model->options;
-    const double row = 8.0 * model->sizes.kv_heads * model->sizes.head;
+    const struct cache row = {.type = o->cache,
+                              .rows = 1,
+                              .kv_heads = model->sizes.kv_heads,
+                              .head = model->sizes.head};
     const double mib = 1 << 20;
-    double room = 0, need = row * model->sizes.layers * o->sequences;
+    double room = 0;
+    double need = (double)op_cache_nbytes(&row) * model->sizes.layers;
 
-    need *= o->context;
+    need *= (double)o->sequences * o->context;
     for (uint64_t i = 0; i < gguf->ntensors; i++)
         need += (double)gguf->tensors[i].nbytes;
     for (size_t i = 0; i < model->nshards; i++)
@@ -474,9 +598,11 @@ static bool open_model(const struct gguf *gguf, struct model *model,
     for (size_t i = 0; i < o->ndevices; i++, model->nshards++)
         if (!gpu_open(o->devices[i], &model->shards[i].gpu, fault))
             return false;
-    for (uint32_t i = 0; i < model->sizes.layers; i++)
+    for (uint32_t i = 0; i < model->sizes.layers; i++) {
         model->layers[i].shard =
             (size_t)i * model->nshards / model->sizes.layers;
+        model->layers[i].window = has_window(&model->sizes, i);
+    }
     if (!check_memory(gguf, model, fault) ||
         !load_weights(gguf, model, fault) || !make_caches(model, fault) ||
         !make_ends(model, fault))
@@ -564,94 +690,91 @@ static uint32_t keys_of(const struct group *g)
     return g->position + g->n;
 }
 
-/* 0 where a token sees a key, -infinity where it does not; of groups of several
- * tokens. */
-static bool send_masks(struct model *model, struct shard *shard, bool window,
-                       struct fault *fault)
+/* In staging; where devices have them depends on the same two counts. */
+static size_t gather_inputs(struct model *model,
+                            const struct model_token *tokens)
 {
-    const uint32_t reach = window ? model->sizes.window : UINT32_MAX;
-    float *mask = model->staging;
-    size_t n = 0;
+    static const enum value biased[NVIEWS] = {QUERY, KEY, RESULT};
+    const struct sizes *s = &model->sizes;
+    const size_t n = model->ntokens;
+    struct inputs in = place_inputs(model->staging, n, model->ngroups);
+
+    for (size_t i = 0; i < NVIEWS; i++)
+        op_add_row_info((uint32_t)n, width_of(s, biased[i]),
+                        in.views + VIEW * i);
+    in.tokens[0] = in.keys[0] = 0;
+    for (size_t i = 0; i < model->ngroups; i++) {
+        const struct group *g = &model->groups[i];
+
+        in.tokens[i + 1] = (int32_t)(g->first + g->n);
+        in.keys[i + 1] = in.keys[i] + (int32_t)keys_of(g);
+        in.pages[i] = (int32_t)g->sequence;
+    }
+    for (size_t i = 0; i < n; i++) {
+        in.ids[i] = tokens[i].id;
+        in.places[i] = (int32_t)tokens[i].position;
+        in.rows[i] = (int64_t)tokens[i].sequence * model->options.context +
+                     tokens[i].position;
+        if (tokens[i].wanted)
+            *in.wanted++ = (uint32_t)i;
+    }
+    return (size_t)((char *)in.wanted - (char *)model->staging);
+}
+
+/* Of layers that have a window, or of those that see all. */
+static struct attention attention_of(const struct model *model,
+                                     const struct shard *shard, bool window)
+{
+    const struct sizes *s = &model->sizes;
+    const bool one = model->ngroups == 1;
+    struct attention a = {
+        .tokens = shard->inputs.tokens,
+        .keys = shard->inputs.keys,
+        .pages = one ? NULL : shard->inputs.pages,
+        .page = one ? model->groups[0].sequence : 0,
+        .context = model->options.context,
+        .groups = (uint32_t)model->ngroups,
+        .ntokens = (uint32_t)model->ntokens,
+        .heads = s->heads,
+        .kv_heads = s->kv_heads,
+        .head = s->head,
+        .window = window ? s->window : 0,
+        .scale = s->scale,
+        .workspace = shard->splits,
+        .workspace_nbytes = splits_nbytes(model),
+    };
 
     for (size_t i = 0; i < model->ngroups; i++) {
         const struct group *g = &model->groups[i];
 
-        for (uint32_t row = 0; g->n > 1 && row < g->n; row++)
-            for (uint32_t key = 0; key < keys_of(g); key++) {
-                const uint32_t at = g->position + row;
-
-                mask[n++] = key <= at && at - key < reach ? 0 : -INFINITY;
-            }
+        a.most_tokens = g->n > a.most_tokens ? g->n : a.most_tokens;
+        a.most_keys = keys_of(g) > a.most_keys ? keys_of(g) : a.most_keys;
     }
-    return n == 0 || gpu_write(shard->gpu, shard->masks[window], mask,
-                               n * sizeof(float), fault);
-}
-
-/* Views, then the tokens' numbers and positions and the wanted rows, for all
- * devices in one piece: each copy waits for the device. */
-static size_t gather_inputs(struct model *model,
-                            const struct model_token *tokens)
-{
-    static const enum value biased[] = {QUERY, KEY, RESULT};
-    const struct sizes *s = &model->sizes;
-    const size_t n = model->ntokens;
-    size_t *views = model->staging, count = VIEW_MASKS;
-    uint32_t *numbers, *rows;
-
-    memset(views, 0, VIEW_MASKS * sizeof(*views));
-    for (size_t i = 0; i < 3; i++)
-        op_add_row_info((uint32_t)n, width_of(s, biased[i]),
-                        views + VIEW_BIAS + 6 * i);
-    op_argmax_info((uint32_t)model->nwanted, s->vocabulary,
-                   views + VIEW_ARGMAX);
-    for (size_t i = 0; i < model->ngroups; i++, count += MASK_VIEW)
-        op_mask_info(s->heads, model->groups[i].n, keys_of(&model->groups[i]),
-                     views + count);
-    numbers = (uint32_t *)(void *)(views + count);
-    rows = numbers + 2 * n;
-    for (size_t i = 0; i < n; i++) {
-        numbers[i] = tokens[i].id;
-        numbers[n + i] = tokens[i].position;
-        if (tokens[i].wanted)
-            *rows++ = (uint32_t)i;
-    }
-    return (size_t)((char *)rows - (char *)views);
-}
-
-/* Where a device has them. */
-static const uint32_t *ids_of(const struct model *model,
-                              const struct shard *shard)
-{
-    return (const uint32_t *)(const void *)(shard->views + VIEW_MASKS +
-                                            model->ngroups * MASK_VIEW);
-}
-
-static const int32_t *positions_of(const struct model *model,
-                                   const struct shard *shard)
-{
-    return (const int32_t *)(ids_of(model, shard) + model->ntokens);
-}
-
-static const uint32_t *rows_of(const struct model *model,
-                               const struct shard *shard)
-{
-    return ids_of(model, shard) + 2 * model->ntokens;
+    return a;
 }
 
 static bool send_run(struct model *model, const struct model_token *tokens,
                      struct fault *fault)
 {
+    const size_t nbytes = gather_inputs(model, tokens);
+
     for (size_t i = 0; i < model->nshards; i++) {
         struct shard *shard = &model->shards[i];
 
+        place_values(&model->sizes, shard, model->ntokens);
+        shard->inputs =
+            place_inputs(shard->told, model->ntokens, model->ngroups);
         shard->in_q8 = NULL;
         shard->pending = false;
-        if (!gpu_write(shard->gpu, shard->views, model->staging,
-                       gather_inputs(model, tokens), fault))
+        if (!gpu_write(shard->gpu, shard->told, model->staging, nbytes, fault))
             return false;
-        for (int w = 0; w < (model->sizes.window ? 2 : 1); w++)
-            if (!send_masks(model, shard, w, fault))
+        for (int w = 0; w < (model->sizes.window ? 2 : 1); w++) {
+            const struct attention a = attention_of(model, shard, w);
+
+            if (!op_attend_plan(shard->gpu, &a, model->options.cache,
+                                &shard->plan[w], fault))
                 return false;
+        }
     }
     return true;
 }
@@ -662,8 +785,16 @@ static void swap_spare(struct shard *shard, enum value value)
 {
     float *old = shard->value[value];
 
-    shard->value[value] = shard->value[SPARE];
-    shard->value[SPARE] = old;
+    shard->value[value] = shard->spare[value];
+    shard->spare[value] = old;
+}
+
+/* Q and K where V follows them; spares lie behind values. */
+static void place_heads(struct shard *shard)
+{
+    for (int v = QUERY; v <= KEY; v++)
+        if (shard->value[v] > shard->spare[v])
+            swap_spare(shard, (enum value)v);
 }
 
 static bool multiply(struct shard *shard, const struct matrix *m, enum value in,
@@ -671,7 +802,7 @@ static bool multiply(struct shard *shard, const struct matrix *m, enum value in,
 {
     const float *x = shard->value[in];
 
-    if (m->format->lower && shard->in_q8 != x) {
+    if (m->format->elems > 1 && shard->in_q8 != x) {
         if (!op_quantize(shard->gpu, x, m->columns, n, shard->q8, fault))
             return false;
         shard->in_q8 = x;
@@ -679,19 +810,39 @@ static bool multiply(struct shard *shard, const struct matrix *m, enum value in,
     return op_product(shard->gpu, m, x, shard->q8, n, out, fault);
 }
 
-/* The stream plus what is to be added to it, and the norm of that. */
-static bool add_norm(const struct sizes *s, struct shard *shard,
-                     const struct matrix *weight, uint32_t n,
-                     struct fault *fault)
+/* Whether all that reads a norm multiplies it with matrices that its blocks
+ * will do for. */
+static bool only_blocks(const struct layer *layer, size_t norm, uint32_t n)
 {
-    float *const *value = shard->value;
+    for (size_t i = norm + 1; i < NSTEPS && layer_steps[i].op != ADD_NORM; i++)
+        if (layer_steps[i].in == NORMED &&
+            (layer->weights[i].format->elems == 1 ||
+             op_takes_sums(layer->weights[i].format, n)))
+            return false;
+    return true;
+}
 
+/* The stream plus what is to be added to it, and the norm of that. */
+static bool add_norm(struct model *model, const struct layer *layer,
+                     size_t step, struct fault *fault)
+{
+    const struct sizes *s = &model->sizes;
+    struct shard *shard = &model->shards[layer->shard];
+    float *const *value = shard->value;
+    const float *weight = layer->weights[step].data;
+    const uint32_t n = (uint32_t)model->ntokens;
+
+    shard->in_q8 = NULL; /* it may be of the last norm */
     if (!shard->pending)
-        return op_norm(shard->gpu, value[STREAM], weight->data, n, s->width,
-                       s->eps, value[NORMED], fault);
+        return op_norm(shard->gpu, value[STREAM], weight, n, s->width, s->eps,
+                       value[NORMED], fault);
     shard->pending = false;
-    return op_add_norm(shard->gpu, value[STREAM], value[RESULT], weight->data,
-                       n, s->width, s->eps, value[NORMED], fault);
+    if (!only_blocks(layer, step, n))
+        return op_add_norm(shard->gpu, value[STREAM], value[RESULT], weight, n,
+                           s->width, s->eps, value[NORMED], fault);
+    shard->in_q8 = value[NORMED];
+    return op_add_norm_quantize(shard->gpu, value[STREAM], value[RESULT],
+                                weight, n, s->width, s->eps, shard->q8, fault);
 }
 
 /* The same without a norm. */
@@ -707,127 +858,144 @@ static bool add_pending(const struct sizes *s, struct shard *shard, size_t n,
                   stream, fault);
 }
 
-static bool rotate(const struct model *model, const struct shard *shard,
-                   bool window, enum value value, struct fault *fault)
+/* So many heads of each token. */
+static bool rotate(const struct model *model, const struct layer *layer,
+                   float *x, uint32_t heads, struct fault *fault)
 {
     const struct sizes *s = &model->sizes;
+    const struct shard *shard = &model->shards[layer->shard];
     const struct rotation r = {
-        .positions = positions_of(model, shard),
+        .positions = shard->inputs.places,
         .factors = shard->factors,
-        .base = window ? s->window_base : s->base,
-        .stretch = window ? 1 : s->stretch,
+        .base = layer->window ? s->window_base : s->base,
+        .stretch = layer->window ? 1 : s->stretch,
         .pairs = s->arch->pairs,
     };
 
-    return op_rotate(shard->gpu, shard->value[value], &r,
-                     (uint32_t)model->ntokens,
-                     value == QUERY ? s->heads : s->kv_heads, s->head, fault);
+    return op_rotate(shard->gpu, x, &r, (uint32_t)model->ntokens, heads,
+                     s->head, fault);
 }
 
-/* K and V of the run's tokens join those of their sequences; then each token
- * sees what is before it. */
-static bool attend(struct model *model, uint32_t number, struct fault *fault)
+/* Each token sees what is kept of those before it, and of itself. */
+static bool attend(const struct model *model, const struct layer *layer,
+                   struct fault *fault)
 {
-    const struct sizes *s = &model->sizes;
-    const struct layer *layer = &model->layers[number];
-    struct shard *shard = &model->shards[layer->shard];
-    const bool window = has_window(s, number);
-    const size_t row = (size_t)s->kv_heads * s->head;
-    const size_t width = (size_t)s->heads * s->head;
-    size_t masked = 0;
+    const struct shard *shard = &model->shards[layer->shard];
+    const struct attention a = attention_of(model, shard, layer->window);
+    const size_t n = (size_t)a.ntokens * a.heads * a.head;
 
-    for (size_t i = 0; i < model->ngroups; i++) {
-        const struct group *g = &model->groups[i];
-        const size_t start = (size_t)g->sequence * model->options.context;
-        const size_t to = (start + g->position) * row, from = g->first * row;
-        /* one token sees all that it is given */
-        const uint32_t skipped = g->n == 1 && window && keys_of(g) > s->window
-                                     ? keys_of(g) - s->window
-                                     : 0;
-        const struct attention a = {
-            .q = shard->value[QUERY] + g->first * width,
-            .k = layer->keys + (start + skipped) * row,
-            .v = layer->values + (start + skipped) * row,
-            .out = shard->value[MIXED] + g->first * width,
-            .scores = shard->scores,
-            .mask = g->n > 1 ? shard->masks[window] + masked : NULL,
-            .info = shard->views + VIEW_MASKS + i * MASK_VIEW,
-            .n = g->n,
-            .keys = keys_of(g) - skipped,
-            .heads = s->heads,
-            .kv_heads = s->kv_heads,
-            .head = s->head,
-            .scale = s->scale,
-        };
+    return op_narrow(shard->gpu, shard->value[QUERY], n, shard->q16, fault) &&
+           op_attend(shard->gpu, &a, &shard->plan[layer->window], &layer->cache,
+                     shard->q16, shard->mixed16, fault) &&
+           op_widen(shard->gpu, false, shard->mixed16, n, shard->value[MIXED],
+                    fault);
+}
 
-        masked += g->n > 1 ? (size_t)g->n * keys_of(g) : 0;
-        if (!op_copy(shard->gpu, shard->value[KEY] + from, layer->keys + to,
-                     g->n * row, fault) ||
-            !op_copy(shard->gpu, shard->value[VALUE] + from, layer->values + to,
-                     g->n * row, fault) ||
-            !op_attend(shard->gpu, &a, fault))
-            return false;
+/* How many steps from one on are a single launch: of a run of one token, those
+ * whose weights and values follow each other. */
+static size_t joined(const struct model *model, const struct layer *layer,
+                     size_t first)
+{
+    float *const *value = model->shards[layer->shard].value;
+    size_t i = first;
+
+    for (; model->ntokens == 1 && i + 1 < NSTEPS; i++) {
+        const struct step *a = &layer_steps[i], *b = a + 1;
+        const struct matrix *m = &layer->weights[i];
+
+        if (a->op != b->op ||
+            value[b->out] != value[a->out] + width_of(&model->sizes, a->out))
+            break;
+        if (a->op != ROTATE && a->op != KEEP &&
+            !((a->op == BIAS || (a->op == PRODUCT && a->in == b->in)) &&
+              m->data && m->format == m[1].format &&
+              (const uint8_t *)m->data + m->rows * m->row_nbytes == m[1].data))
+            break;
     }
-    return true;
+    return i - first + 1;
 }
 
 static const size_t *bias_view(const struct shard *shard, enum value value)
 {
     const size_t number = value == QUERY ? 0 : value == RESULT ? 2 : 1;
 
-    return shard->views + VIEW_BIAS + 6 * number;
+    return shard->inputs.views + VIEW * number;
 }
 
-static bool run_step(struct model *model, uint32_t number, size_t index,
-                     struct fault *fault)
+/* `count` steps that are joined. */
+static bool run_steps(struct model *model, struct layer *layer, size_t index,
+                      size_t count, struct fault *fault)
 {
     const struct step *step = &layer_steps[index];
     const struct sizes *s = &model->sizes;
-    const struct layer *layer = &model->layers[number];
-    const struct matrix *m = &layer->weights[index];
     struct shard *shard = &model->shards[layer->shard];
     struct gpu *gpu = shard->gpu;
+    struct matrix m = layer->weights[index];
     const uint32_t n = (uint32_t)model->ntokens;
-    const uint32_t width = width_of(s, step->out);
-    const uint32_t heads = step->out == QUERY ? s->heads : s->kv_heads;
-    /* what is written is not what it was */
-    const bool in_place = step->in == step->out;
-    float *in = shard->value[step->in];
-    float *out = shard->value[in_place ? SPARE : step->out];
+    uint32_t width = 0;
+    float *in = shard->value[step->in], *out = shard->value[step->out];
     bool good = false;
 
+    for (size_t i = 0; i < count; i++)
+        width += width_of(s, step[i].out);
+    if (step->op == NORM || step->op == NORM_HEADS) {
+        swap_spare(shard, step->out);
+        out = shard->value[step->out];
+    }
     switch (step->op) {
     case ADD_NORM:
-        good = add_norm(s, shard, m, n, fault);
+        good = add_norm(model, layer, index, fault);
         break;
     case NORM:
-        good = op_norm(gpu, in, m->data, n, width, s->eps, out, fault);
+        good = op_norm(gpu, in, m.data, n, width, s->eps, out, fault);
         break;
     case NORM_HEADS:
-        good =
-            op_norm(gpu, in, m->data, n * heads, s->head, s->eps, out, fault);
+        good = op_norm(gpu, in, m.data, n * (width / s->head), s->head, s->eps,
+                       out, fault);
         break;
     case PRODUCT:
-        good = multiply(shard, m, step->in, n, out, fault);
+        m.rows = width;
+        good = multiply(shard, &m, step->in, n, out, fault);
         break;
     case BIAS:
-        return op_add_row(gpu, in, m->data, n, width,
-                          bias_view(shard, step->out), fault);
+        good = n == 1 ? op_add(gpu, in, m.data, width, out, fault)
+                      : op_add_row(gpu, in, m.data, n, width,
+                                   bias_view(shard, step->out), fault);
+        break;
     case ROTATE:
-        return rotate(model, shard, has_window(s, number), step->out, fault);
+        good = rotate(model, layer, in, width / s->head, fault);
+        break;
+    case KEEP:
+        good =
+            op_keep(gpu, &layer->cache, in, step->in == KEY ? 0 : s->kv_heads,
+                    width / s->head, shard->inputs.rows, n, fault);
+        break;
     case ATTEND:
-        good = attend(model, number, fault);
+        good = attend(model, layer, fault);
         break;
     case GATED:
         good = op_gate(gpu, s->arch->gelu, out, in, (size_t)n * width, fault);
         break;
     }
-    if (shard->in_q8 == out)
+    if (step->op != ADD_NORM && shard->in_q8 == out)
         shard->in_q8 = NULL;
-    if (in_place)
-        swap_spare(shard, step->out);
     shard->pending = shard->pending || step->out == RESULT;
     return good;
+}
+
+static bool run_layer(struct model *model, struct layer *layer,
+                      struct fault *fault)
+{
+    place_heads(&model->shards[layer->shard]);
+    for (size_t i = 0, count; i < NSTEPS; i += count) {
+        count = 1;
+        if (layer_steps[i].optional && !layer->weights[i].data)
+            continue;
+        count = joined(model, layer, i);
+        if (!run_steps(model, layer, i, count, fault))
+            return false;
+    }
+    return true;
 }
 
 /* The stream goes to the next device. */
@@ -856,7 +1024,7 @@ static bool run_output(struct model *model, struct fault *fault)
         return true;
     shard->in_q8 = NULL;
     return add_pending(s, shard, model->ntokens, fault) &&
-           op_rows(shard->gpu, &stream, rows_of(model, shard), n,
+           op_rows(shard->gpu, &stream, shard->inputs.wanted, n,
                    shard->value[RESULT], fault) &&
            op_norm(shard->gpu, shard->value[RESULT], model->output_norm.data, n,
                    s->width, s->eps, shard->value[NORMED], fault) &&
@@ -871,7 +1039,7 @@ bool model_run(struct model *model, const struct model_token *tokens, size_t n,
 
     if (!find_groups(model, tokens, n, fault) ||
         !send_run(model, tokens, fault) ||
-        !op_rows(first->gpu, &model->embeds, ids_of(model, first), (uint32_t)n,
+        !op_rows(first->gpu, &model->embeds, first->inputs.ids, (uint32_t)n,
                  first->value[STREAM], fault) ||
         (s->arch->scaled_embeds &&
          !op_scale(first->gpu, first->value[STREAM], n * s->width,
@@ -883,24 +1051,22 @@ bool model_run(struct model *model, const struct model_token *tokens, size_t n,
         if (layer > 0 && model->layers[layer - 1].shard != shard &&
             !hand_over(model, shard - 1, fault))
             return false;
-        for (size_t step = 0; step < NSTEPS; step++)
-            if ((!layer_steps[step].optional ||
-                 model->layers[layer].weights[step].data) &&
-                !run_step(model, layer, step, fault))
-                return false;
+        if (!run_layer(model, &model->layers[layer], fault))
+            return false;
     }
     return run_output(model, fault);
 }
 
 bool model_likeliest(struct model *model, uint32_t *ids, struct fault *fault)
 {
-    struct shard *shard = &model->shards[model->nshards - 1];
-    const uint32_t n = (uint32_t)model->nwanted;
+    struct gpu *gpu = model->shards[model->nshards - 1].gpu;
+    const size_t n = model->nwanted, width = model->sizes.vocabulary;
 
-    return n == 0 ||
-           (op_argmax(shard->gpu, model->logits, n, model->sizes.vocabulary,
-                      shard->views + VIEW_ARGMAX, model->best, fault) &&
-            gpu_read(shard->gpu, ids, model->best, n * sizeof(*ids), fault));
+    for (size_t i = 0; i < n; i++)
+        if (!op_argmax(gpu, model->logits + i * width, (uint32_t)width,
+                       model->work, model->best + i, fault))
+            return false;
+    return n == 0 || gpu_read(gpu, ids, model->best, n * sizeof(*ids), fault);
 }
 
 bool model_logits(struct model *model, size_t i, float *logits,

@@ -3,6 +3,7 @@
 #define MODEL_MODEL_H
 
 #include "arch.h"
+#include "cache.h"
 
 struct model;
 
@@ -15,6 +16,7 @@ struct model_options {
     uint32_t sequences; /* at once */
     uint32_t batch;     /* most tokens of a run */
     uint32_t answers;   /* most that are wanted of a run; 0: a sequence one */
+    enum cache_type cache; /* what K and V are kept as */
     /* Called while weights are copied; may be NULL. */
     void (*progress)(void *context, uint64_t done, uint64_t total);
     void *progress_context;

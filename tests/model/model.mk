@@ -6,10 +6,11 @@
 # (tests/demo/demo.mk), and has a pack header of its own.
 
 MODEL_PROGRAM := $(H)/model
-MODEL_MODULES := affine binary cast fused gemm mmvq_gguf quantized reduce unary
+MODEL_MODULES := affine attention binary cast fused gemm quantized
 MODEL_INCLUDE := $(B)/test/model
 MODEL_HEADER  := $(MODEL_INCLUDE)/kpack/candle.h
-MODEL_HOST    := gemm_plan
+MODEL_HOST    := attention_plan gemm_plan
+MODEL_HEADERS := $(MODEL_HEADER) $(patsubst %,$(B)/include/kpack/$(PACK)/%.h,attention_args $(MODEL_HOST))
 # test_*.c and compare.c are programs beside it; tiny.c and reference.c are theirs.
 MODEL_ALL     := $(wildcard tests/model/*.c)
 MODEL_MAINS   := $(filter tests/model/main.c tests/model/compare.c tests/model/test_%.c,$(MODEL_ALL))
@@ -29,7 +30,7 @@ $(MODEL_HEADER): $(MODEL_MODULES:%=$(B)/gen/%.kernels) $(KPACK_GEN) tests/model/
 	@$(KPACK_GEN) header $(PACK) $@ $(filter %.kernels,$^)
 
 MODEL_OBJECTS := $(MODEL_ALL:%.c=$(H)/obj/%.o)
-$(MODEL_OBJECTS): $(if $(strip $(model_lacks)),,$(MODEL_HEADER) $(MODEL_HOST:%=$(B)/include/kpack/$(PACK)/%.h))
+$(MODEL_OBJECTS): $(if $(strip $(model_lacks)),,$(MODEL_HEADERS))
 $(MODEL_OBJECTS): private KPK_CFLAGS := -I$(MODEL_INCLUDE) $(KPK_CFLAGS)
 
 $(MODEL_PROGRAM): $(H)/obj/tests/model/main.o $(MODEL_PARTS) $(MODEL_PACK)

@@ -11,24 +11,26 @@
 
 /* Modules that the program links; no others are in its binary. */
 static const kpk_module *const modules[] = {
-    &kpk_module_affine,    &kpk_module_binary, &kpk_module_cast,
-    &kpk_module_fused,     &kpk_module_gemm,   &kpk_module_mmvq_gguf,
-    &kpk_module_quantized, &kpk_module_reduce, &kpk_module_unary,
+    &kpk_module_affine,    &kpk_module_attention, &kpk_module_binary,
+    &kpk_module_cast,      &kpk_module_fused,     &kpk_module_gemm,
+    &kpk_module_quantized,
 };
 
 /* Kernels that no format has a part in. */
 #define KERNELS(X)                                                             \
     X(quantize, "quantize_q8_1_quants")                                        \
-    X(norm, "rmsnorm_f32")                                                     \
     X(add, "badd_f32")                                                         \
     X(add_norm, "rmsnorm_add_f32")                                             \
+    X(add_norm_quantize, "add_rmsnorm_quantize_q8_1_f32")                      \
     X(silu, "silu_mul_f32")                                                    \
     X(gelu, "gelu_mul_f32")                                                    \
-    X(copy, "ucopy_f32")                                                       \
     X(scale, "affine_f32")                                                     \
     X(rotate, "rope_pos_f32")                                                  \
-    X(softmax, "softmax_f32")                                                  \
-    X(argmax, "fast_argmax_f32")
+    X(narrow, "cast_f32_f16")                                                  \
+    X(widen, "cast_f16_f32")                                                   \
+    X(widen_bf16, "cast_bf16_f32")                                             \
+    X(argmax, "argmax_last_f32")                                               \
+    X(sample, "sample_f32")
 
 enum kernel {
 #define X(name, kernel) K_##name,
@@ -59,6 +61,8 @@ struct gpu {
     kpk_instance *inst;
     const kpk_kernel *kernel[NKERNELS];
     struct format_kernels formats[MOST_FORMATS];
+    const kpk_kernel *keep[NCACHE_TYPES];
+    void *stream; /* NULL: the default one */
     struct allocation *allocations;
     uint64_t allocated;
 };
@@ -174,20 +178,22 @@ bool gpu_read(struct gpu *gpu, void *to, const void *from, size_t nbytes,
 
 bool gpu_wait(struct gpu *gpu, struct fault *fault)
 {
-    return check(kpk_sync(gpu->inst, NULL), "waiting for the GPU", fault);
+    return check(kpk_sync(gpu->inst, gpu->stream), "waiting for the GPU",
+                 fault);
 }
 
 /* ---- launching ---- */
 
 /* At the recommended shape for n and columns (kpk_kernel_shape()). */
-static bool launch(const kpk_kernel *kernel, uint64_t n, uint64_t columns,
-                   struct fault *fault, const kpk_arg *args, size_t nargs)
+static bool launch(const struct gpu *gpu, const kpk_kernel *kernel, uint64_t n,
+                   uint64_t columns, struct fault *fault, const kpk_arg *args,
+                   size_t nargs)
 {
     kpk_shape shape;
 
     return check(kpk_kernel_shape(kernel, n, columns, &shape),
                  kpk_kernel_name(kernel), fault) &&
-           check(kpk_launch(kernel, &shape, NULL, args, nargs),
+           check(kpk_launch(kernel, &shape, gpu->stream, args, nargs),
                  kpk_kernel_name(kernel), fault);
 }
 
@@ -217,7 +223,23 @@ bool op_takes(const struct tensor_format *format)
 
 static bool is_quantized(const struct matrix *m)
 {
-    return m->format->lower;
+    return m->format->elems > 1;
+}
+
+bool op_takes_sums(const struct tensor_format *format, uint32_t n)
+{
+    switch (format->id) {
+    case 2: /* Q4_0, Q4_1, Q5_0, Q5_1 */
+    case 3:
+    case 6:
+    case 7:
+        return true;
+    case 12: /* Q4_K, Q5_K: tiles alone */
+    case 13:
+        return n > MOST_COLUMNS;
+    default:
+        return false;
+    }
 }
 
 bool op_rows(struct gpu *gpu, const struct matrix *m, const uint32_t *ids,
@@ -229,7 +251,7 @@ bool op_rows(struct gpu *gpu, const struct matrix *m, const uint32_t *ids,
 
     return get_kernel(gpu, &k->rows, fault, "get_rows_", m->format->kernel, "",
                       0) &&
-           launch(k->rows, n, m->columns, fault,
+           launch(gpu, k->rows, n, m->columns, fault,
                   KPK_ARGS(m->data, ids, out, columns, row_nbytes));
 }
 
@@ -249,7 +271,7 @@ bool op_quantize(struct gpu *gpu, const float *x, uint32_t columns, uint32_t n,
 {
     const int32_t kx = (int32_t)columns, kx_padded = (int32_t)padded(columns);
 
-    return launch(gpu->kernel[K_quantize], padded(columns), n, fault,
+    return launch(gpu, gpu->kernel[K_quantize], padded(columns), n, fault,
                   KPK_ARGS(x, q8, kx, kx_padded));
 }
 
@@ -272,7 +294,7 @@ static bool float_product(struct gpu *gpu, const struct matrix *m,
                kpk_gemm_choose(gpu->inst, &kpk_module_gemm, &product, 0, &plan),
                "a product", fault) &&
            check(kpk_gemm_launch(gpu->inst, &product, &plan, &operands, NULL,
-                                 NULL),
+                                 gpu->stream),
                  "a product", fault);
 }
 
@@ -282,20 +304,19 @@ bool op_product(struct gpu *gpu, const struct matrix *m, const float *x,
     struct format_kernels *k = &gpu->formats[m->format->id];
     const int32_t columns = (int32_t)m->columns, rows = (int32_t)m->rows;
     const int32_t count = (int32_t)n, k_padded = (int32_t)padded(m->columns);
-    const int32_t stride = k_padded / 32;
 
     if (!is_quantized(m))
         return float_product(gpu, m, x, n, out, fault);
     if (n > MOST_COLUMNS)
         return get_kernel(gpu, &k->tiled, fault, "mul_mat_", m->format->kernel,
                           "", 0) &&
-               launch(k->tiled, m->rows, n, fault,
+               launch(gpu, k->tiled, m->rows, n, fault,
                       KPK_ARGS(m->data, q8, out, columns, rows, count, k_padded,
                                rows));
-    return get_kernel(gpu, &k->few[n - 1], fault, "mmvq_gguf_",
-                      m->format->lower, "_f32_plain_cuda", n) &&
-           launch(k->few[n - 1], m->rows, 0, fault,
-                  KPK_ARGS(m->data, q8, out, columns, rows, stride, rows));
+    return get_kernel(gpu, &k->few[n - 1], fault, "mul_mat_vec_",
+                      m->format->kernel, "_q8_1_cuda", n) &&
+           launch(gpu, k->few[n - 1], m->rows, 0, fault,
+                  KPK_ARGS(m->data, q8, out, columns, rows, k_padded, rows));
 }
 
 /* ---- rows ---- */
@@ -305,33 +326,25 @@ bool op_norm(struct gpu *gpu, const float *x, const float *weight,
              struct fault *fault)
 {
     const int32_t n = (int32_t)columns, block = 0; /* the launch tells */
+    const float *none = NULL;
 
-    return launch(gpu->kernel[K_norm], rows, columns, fault,
-                  KPK_ARGS(x, out, weight, n, block, eps));
+    return launch(gpu, gpu->kernel[K_add_norm], rows, columns, fault,
+                  KPK_ARGS(x, none, out, none, weight, n, block, eps));
 }
 
-static bool launch_binary(const kpk_kernel *kernel, const float *a,
-                          const float *b, size_t n, float *out,
+static bool launch_binary(const struct gpu *gpu, const kpk_kernel *kernel,
+                          const float *a, const float *b, size_t n, float *out,
                           struct fault *fault)
 {
     const size_t rank = 1, *info = NULL;
 
-    return launch(kernel, n, 0, fault, KPK_ARGS(n, rank, info, a, b, out));
+    return launch(gpu, kernel, n, 0, fault, KPK_ARGS(n, rank, info, a, b, out));
 }
 
 bool op_add(struct gpu *gpu, const float *a, const float *b, size_t n,
             float *out, struct fault *fault)
 {
-    return launch_binary(gpu->kernel[K_add], a, b, n, out, fault);
-}
-
-/* A view of three dimensions whose right operand lacks the first. */
-void op_mask_info(uint32_t heads, uint32_t n, uint32_t keys, size_t info[9])
-{
-    const size_t view[9] = {heads, n,    keys, (size_t)n * keys, keys, 1,
-                            0,     keys, 1};
-
-    memcpy(info, view, sizeof(view));
+    return launch_binary(gpu, gpu->kernel[K_add], a, b, n, out, fault);
 }
 
 void op_add_row_info(uint32_t rows, uint32_t columns, size_t info[6])
@@ -346,7 +359,7 @@ bool op_add_row(struct gpu *gpu, float *x, const float *row, uint32_t rows,
 {
     const size_t n = (size_t)rows * columns, rank = 2;
 
-    return launch(gpu->kernel[K_add], n, 0, fault,
+    return launch(gpu, gpu->kernel[K_add], n, 0, fault,
                   KPK_ARGS(n, rank, info, x, row, x));
 }
 
@@ -356,14 +369,24 @@ bool op_add_norm(struct gpu *gpu, float *stream, const float *x,
 {
     const int32_t n = (int32_t)columns, block = 0; /* the launch tells */
 
-    return launch(gpu->kernel[K_add_norm], rows, columns, fault,
+    return launch(gpu, gpu->kernel[K_add_norm], rows, columns, fault,
                   KPK_ARGS(stream, x, out, stream, weight, n, block, eps));
+}
+
+bool op_add_norm_quantize(struct gpu *gpu, float *stream, const float *x,
+                          const float *weight, uint32_t rows, uint32_t columns,
+                          float eps, void *q8, struct fault *fault)
+{
+    const int32_t n = (int32_t)columns, n_padded = (int32_t)padded(columns);
+
+    return launch(gpu, gpu->kernel[K_add_norm_quantize], rows, columns, fault,
+                  KPK_ARGS(stream, x, stream, weight, q8, n, n_padded, eps));
 }
 
 bool op_gate(struct gpu *gpu, bool gelu, float *gate, const float *up, size_t n,
              struct fault *fault)
 {
-    return launch(gpu->kernel[gelu ? K_gelu : K_silu], n, 0, fault,
+    return launch(gpu, gpu->kernel[gelu ? K_gelu : K_silu], n, 0, fault,
                   KPK_ARGS(n, gate, up, gate));
 }
 
@@ -373,7 +396,7 @@ bool op_scale(struct gpu *gpu, float *x, size_t n, float by,
     const size_t rank = 1, *info = NULL;
     const float add = 0;
 
-    return launch(gpu->kernel[K_scale], n, 0, fault,
+    return launch(gpu, gpu->kernel[K_scale], n, 0, fault,
                   KPK_ARGS(n, rank, info, x, x, by, add));
 }
 
@@ -384,111 +407,161 @@ bool op_rotate(struct gpu *gpu, float *x, const struct rotation *r,
     const float scale = 1 / r->stretch, attn = 1, none = 0;
     const uint32_t halves = !r->pairs; /* the kernel's flag ROPE_NEOX */
 
-    return launch(
-        gpu->kernel[K_rotate], (uint64_t)tokens * heads * head / 2, 0, fault,
-        KPK_ARGS(x, r->positions, r->factors, x, tokens, heads, head, head,
-                 r->base, scale, none, attn, none, none, halves));
+    return launch(gpu, gpu->kernel[K_rotate],
+                  (uint64_t)tokens * heads * head / 2, 0, fault,
+                  KPK_ARGS(x, r->positions, r->factors, x, tokens, heads, head,
+                           head, r->base, scale, none, attn, none, none,
+                           halves));
 }
 
-bool op_copy(struct gpu *gpu, const float *from, float *to, size_t n,
-             struct fault *fault)
+bool op_argmax(struct gpu *gpu, const float *x, uint32_t columns, void *work,
+               uint32_t *out, struct fault *fault)
+{
+    const uint32_t rows = 1;
+
+    return launch(gpu, gpu->kernel[K_argmax], columns, 0, fault,
+                  KPK_ARGS(x, out, work, rows, columns));
+}
+
+static bool cast(const struct gpu *gpu, const kpk_kernel *kernel,
+                 const void *from, size_t n, void *to, struct fault *fault)
 {
     const size_t rank = 1, *info = NULL;
 
-    return launch(gpu->kernel[K_copy], n, 0, fault,
-                  KPK_ARGS(n, rank, info, from, to));
+    return launch(gpu, kernel, n, 0, fault, KPK_ARGS(n, rank, info, from, to));
 }
 
-void op_argmax_info(uint32_t rows, uint32_t columns, size_t info[4])
+bool op_widen(struct gpu *gpu, bool bf16, const void *from, size_t n, float *to,
+              struct fault *fault)
 {
-    const size_t view[4] = {rows, columns, columns, 1};
-
-    memcpy(info, view, sizeof(view));
+    return cast(gpu, gpu->kernel[bf16 ? K_widen_bf16 : K_widen], from, n, to,
+                fault);
 }
 
-bool op_argmax(struct gpu *gpu, const float *x, uint32_t rows, uint32_t columns,
-               const size_t *info, uint32_t *out, struct fault *fault)
+bool op_narrow(struct gpu *gpu, const float *from, size_t n, void *to,
+               struct fault *fault)
 {
-    const size_t n = (size_t)rows * columns, each = columns, rank = 2;
-
-    return launch(gpu->kernel[K_argmax], rows, columns, fault,
-                  KPK_ARGS(n, each, rank, info, x, out));
-}
-
-bool op_widen(struct gpu *gpu, const struct tensor_format *format,
-              const void *from, size_t n, float *to, struct fault *fault)
-{
-    const kpk_kernel *kernel = NULL;
-    const size_t rank = 1, *info = NULL;
-
-    return get_kernel(gpu, &kernel, fault, "cast_", format->kernel, "_f32",
-                      0) &&
-           launch(kernel, n, 0, fault, KPK_ARGS(n, rank, info, from, to));
+    return cast(gpu, gpu->kernel[K_narrow], from, n, to, fault);
 }
 
 /* ---- attention ---- */
 
-/* Heads that share K and V are products of one launch if n is 1: their rows
- * follow each other. Else each of them is a launch over all K and V. */
-static bool multiply_heads(struct gpu *gpu, const struct attention *a,
-                           bool scores, struct fault *fault)
+/* clang-format off */
+static const struct {
+    const char *kernel;
+    kpk_attention_cache cache;
+    uint32_t elems, nbytes; /* of a block */
+} cache_types[NCACHE_TYPES] = {
+    [CACHE_F16]  = {"set_rows_f16_f32",  KPK_ATTENTION_SAME,  1,  2},
+    [CACHE_Q8_0] = {"set_rows_q8_0_f32", KPK_ATTENTION_Q8_0, 32, 34},
+    [CACHE_Q4_0] = {"set_rows_q4_0_f32", KPK_ATTENTION_Q4_0, 32, 18},
+};
+const char *const cache_names[NCACHE_TYPES] = {
+    [CACHE_F16] = "f16", [CACHE_Q8_0] = "q8_0", [CACHE_Q4_0] = "q4_0",
+};
+/* clang-format on */
+
+/* Elements from head to head. */
+static int64_t lane_of(const struct cache *c)
 {
-    const uint32_t shared = a->heads / a->kv_heads;
-    const uint32_t rows = a->n == 1 ? shared : a->n;
-    const uint32_t width = a->heads * a->head, kv = a->kv_heads * a->head;
-    const size_t of_head = (size_t)a->n * a->keys;
-    const kpk_gemm_product product = {
-        .type = KPK_GEMM_F32,
-        .trans_b = scores,
-        .m = rows,
-        .n = scores ? a->keys : a->head,
-        .k = scores ? a->head : a->keys,
-        .batch = a->kv_heads,
-    };
-    float *weights = a->scores + (size_t)a->heads * of_head;
-    kpk_gemm_plan plan;
+    const uint32_t elems = cache_types[c->type].elems;
 
-    if (!check(kpk_gemm_choose(gpu->inst, &kpk_module_gemm, &product, 0, &plan),
-               "attention", fault))
-        return false;
-    for (uint32_t i = 0; i < (a->n == 1 ? 1 : shared); i++) {
-        const uint32_t lane = a->n == 1 ? a->head : width;
-        const kpk_gemm_operands operands = {
-            .a = scores ? a->q + (size_t)i * a->head : weights + i * of_head,
-            .b = scores ? a->k : a->v,
-            .c =
-                scores ? a->scores + i * of_head : a->out + (size_t)i * a->head,
-            .lda = scores ? lane : a->keys,
-            .ldb = kv,
-            .ldc = scores ? a->keys : lane,
-            .stride_a = scores ? (int64_t)shared * a->head
-                               : (int64_t)(shared * of_head),
-            .stride_b = a->head,
-            .stride_c = scores ? (int64_t)(shared * of_head)
-                               : (int64_t)shared * a->head,
-            .alpha = scores ? (double)a->scale : 1,
-        };
-
-        if (!check(kpk_gemm_launch(gpu->inst, &product, &plan, &operands, NULL,
-                                   NULL),
-                   "attention", fault))
-            return false;
-    }
-    return true;
+    return (int64_t)(c->head + elems - 1) / elems * elems;
 }
 
-bool op_attend(struct gpu *gpu, const struct attention *a, struct fault *fault)
+static uint64_t nbytes_of(const struct cache *c, uint64_t elements)
 {
-    const uint32_t rows = a->heads * a->n;
-    const size_t n = (size_t)rows * a->keys, rank = 3;
-    const int32_t columns = (int32_t)a->keys;
-    float *weights = a->scores + n;
+    return elements / cache_types[c->type].elems * cache_types[c->type].nbytes;
+}
 
-    return multiply_heads(gpu, a, true, fault) &&
-           (!a->mask || launch(gpu->kernel[K_add], n, 0, fault,
-                               KPK_ARGS(n, rank, a->info, a->scores, a->mask,
-                                        a->scores))) &&
-           launch(gpu->kernel[K_softmax], rows, a->keys, fault,
-                  KPK_ARGS(a->scores, weights, columns)) &&
-           multiply_heads(gpu, a, false, fault);
+uint64_t op_cache_nbytes(const struct cache *cache)
+{
+    return nbytes_of(cache, 2 * cache->rows * cache->kv_heads *
+                                (uint64_t)lane_of(cache));
+}
+
+bool op_keep(struct gpu *gpu, const struct cache *cache, const float *x,
+             uint32_t first, uint32_t heads, const int64_t *rows, uint32_t n,
+             struct fault *fault)
+{
+    const kpk_kernel **kernel = &gpu->keep[cache->type];
+    const int64_t lane = lane_of(cache), row = 2 * cache->kv_heads * lane;
+    const int64_t from_head = cache->head, from_row = heads * from_head;
+    void *to =
+        (uint8_t *)cache->data + nbytes_of(cache, first * (uint64_t)lane);
+    const uint64_t count = n, kept = cache->rows;
+    const uint32_t columns = cache->head;
+    /* a thread for each element of whole groups of 32 */
+    const uint64_t threads = count * heads * ((columns + 31) / 32 * 32);
+
+    return get_kernel(gpu, kernel, fault, cache_types[cache->type].kernel, "",
+                      "", 0) &&
+           launch(gpu, *kernel, threads, 0, fault,
+                  KPK_ARGS(x, rows, to, count, kept, heads, columns, from_row,
+                           from_head, row, lane));
+}
+
+/* A launch splits keys into 128 parts at most. */
+uint64_t op_attend_workspace(uint32_t n, uint32_t heads, uint32_t head)
+{
+    return (uint64_t)n * heads * (head + 1) * 128 * sizeof(float);
+}
+
+static kpk_attention_args args_of(const struct attention *a)
+{
+    return (kpk_attention_args){
+        .cu_seqlens_q = a->tokens,
+        .cu_seqlens_k = a->keys,
+        .block_table = a->pages,
+        .block_table_batch = 1,
+        .page_size = a->context,
+        .q_row = (int64_t)a->heads * a->head,
+        .o_row = (int64_t)a->heads * a->head,
+        .q_head = a->head,
+        .o_head = a->head,
+        .b = a->groups,
+        .h = a->heads,
+        .h_k = a->kv_heads,
+        .d = a->head,
+        .seqlen_q = a->most_tokens,
+        .seqlen_k = a->most_keys,
+        .total_q = a->ntokens,
+        .scale = a->scale,
+        .window_left = a->window ? (int32_t)a->window - 1 : -1,
+        .window_right = 0,
+    };
+}
+
+bool op_attend_plan(struct gpu *gpu, const struct attention *a,
+                    enum cache_type type, kpk_attention_plan *out,
+                    struct fault *fault)
+{
+    const kpk_attention_args args = args_of(a);
+
+    return check(kpk_attention_choose(
+                     gpu->inst, &kpk_module_attention, KPK_ATTENTION_F16,
+                     cache_types[type].cache, &args, a->workspace_nbytes, out),
+                 "attention", fault);
+}
+
+bool op_attend(struct gpu *gpu, const struct attention *a,
+               const kpk_attention_plan *plan, const struct cache *cache,
+               const void *q, void *out, struct fault *fault)
+{
+    const int64_t lane = lane_of(cache), row = 2 * cache->kv_heads * lane;
+    const uint64_t first = a->pages ? 0 : (uint64_t)a->page * a->context;
+    const uint8_t *keys =
+        (const uint8_t *)cache->data + nbytes_of(cache, first * (uint64_t)row);
+    kpk_attention_args args = args_of(a);
+
+    args.q = q;
+    args.k = keys;
+    args.v = keys + nbytes_of(cache, (uint64_t)lane * cache->kv_heads);
+    args.o = out;
+    args.k_batch = args.v_batch = row * a->context;
+    args.k_row = args.v_row = row;
+    args.k_head = args.v_head = lane;
+    return check(
+        kpk_attention_launch(gpu->inst, &args, plan, a->workspace, gpu->stream),
+        "attention", fault);
 }

@@ -6,10 +6,12 @@
 #ifndef MODEL_OPS_H
 #define MODEL_OPS_H
 
+#include "cache.h"
 #include "fault.h"
 #include "gguf.h"
 
 #include <kpack.h>
+#include <kpack/candle/attention_plan.h>
 
 struct gpu;
 
@@ -40,6 +42,10 @@ struct matrix {
 /* Whether the pack has kernels for matrices of a format. */
 bool op_takes(const struct tensor_format *format);
 
+/* Whether products of n columns read the sums of Q8_1 blocks. op_quantize()
+ * gives them by the quants, op_add_norm_quantize() by the numbers. */
+bool op_takes_sums(const struct tensor_format *format, uint32_t n);
+
 /* out[i] = row ids[i] of m */
 bool op_rows(struct gpu *gpu, const struct matrix *m, const uint32_t *ids,
              uint32_t n, float *out, struct fault *fault);
@@ -66,6 +72,10 @@ void op_add_row_info(uint32_t rows, uint32_t columns, size_t info[6]);
 bool op_add_norm(struct gpu *gpu, float *stream, const float *x,
                  const float *weight, uint32_t rows, uint32_t columns,
                  float eps, float *out, struct fault *fault);
+/* The same, quantised; for products that op_takes_sums() is false of. */
+bool op_add_norm_quantize(struct gpu *gpu, float *stream, const float *x,
+                          const float *weight, uint32_t rows, uint32_t columns,
+                          float eps, void *q8, struct fault *fault);
 /* gate = f(gate) * up */
 bool op_gate(struct gpu *gpu, bool gelu, float *gate, const float *up, size_t n,
              struct fault *fault);
@@ -84,29 +94,59 @@ struct rotation {
 bool op_rotate(struct gpu *gpu, float *x, const struct rotation *r,
                uint32_t tokens, uint32_t heads, uint32_t head,
                struct fault *fault);
-bool op_copy(struct gpu *gpu, const float *from, float *to, size_t n,
-             struct fault *fault);
-/* out[r] = the column of row r's largest number */
-bool op_argmax(struct gpu *gpu, const float *x, uint32_t rows, uint32_t columns,
-               const size_t *info, uint32_t *out, struct fault *fault);
-void op_argmax_info(uint32_t rows, uint32_t columns, size_t info[4]);
-/* numbers of F16 or BF16 to f32 */
-bool op_widen(struct gpu *gpu, const struct tensor_format *format,
-              const void *from, size_t n, float *to, struct fault *fault);
+/* out: the column of the largest of `columns` numbers; of equal ones the first.
+ * work: 16 bytes, zero at first, which it leaves zero */
+bool op_argmax(struct gpu *gpu, const float *x, uint32_t columns, void *work,
+               uint32_t *out, struct fault *fault);
 
-/* n tokens of a sequence, of which the last sees `keys` of K and V. */
-struct attention {
-    const float *q;     /* [n, heads, head] */
-    const float *k, *v; /* [keys, kv_heads, head] */
-    float *out;         /* as q */
-    float *scores;      /* [heads, n, keys], twice */
-    const float *mask;  /* [n, keys], added; NULL for n 1 */
-    const size_t *info; /* of the mask, see op_mask_info() */
-    uint32_t n, keys, heads, kv_heads, head;
-    float scale;
+/* f16, or bf16, to f32; f32 to f16 */
+bool op_widen(struct gpu *gpu, bool bf16, const void *from, size_t n, float *to,
+              struct fault *fault);
+bool op_narrow(struct gpu *gpu, const float *from, size_t n, void *to,
+               struct fault *fault);
+
+/* ---- attention ---- */
+
+/* K and V of a layer: rows of [2, kv_heads, head], K in front of V. A head's
+ * row is whole blocks. */
+struct cache {
+    enum cache_type type;
+    uint64_t rows;
+    uint32_t kv_heads, head;
+    void *data;
 };
 
-bool op_attend(struct gpu *gpu, const struct attention *a, struct fault *fault);
-void op_mask_info(uint32_t heads, uint32_t n, uint32_t keys, size_t info[9]);
+uint64_t op_cache_nbytes(const struct cache *cache);
+/* n tokens' x [n, heads, head] to rows[i] of the cache, from head `first` of
+ * both on: V's begin at kv_heads. */
+bool op_keep(struct gpu *gpu, const struct cache *cache, const float *x,
+             uint32_t first, uint32_t heads, const int64_t *rows, uint32_t n,
+             struct fault *fault);
+
+/* A run's sequences: each has some tokens, and sees `context` rows of a cache,
+ * its own, up to its last token. Pointers are device memory. */
+struct attention {
+    const int32_t *tokens; /* [groups + 1]: the first of each, and the end */
+    const int32_t *keys;   /* [groups + 1]: sums of the keys that each sees */
+    const int32_t *pages;  /* [groups]: whose rows; NULL: those of `page` */
+    uint32_t page, context;
+    uint32_t groups, ntokens, most_tokens, most_keys; /* most: of a group */
+    uint32_t heads, kv_heads, head;
+    uint32_t window; /* a token sees so many; 0: all before it */
+    float scale;
+    void *workspace;
+    uint64_t workspace_nbytes;
+};
+
+/* Of launches that split the keys of n tokens. */
+uint64_t op_attend_workspace(uint32_t n, uint32_t heads, uint32_t head);
+/* How it is launched; the same for all layers of a run. */
+bool op_attend_plan(struct gpu *gpu, const struct attention *a,
+                    enum cache_type type, kpk_attention_plan *out,
+                    struct fault *fault);
+/* q and out [ntokens, heads, head], f16 */
+bool op_attend(struct gpu *gpu, const struct attention *a,
+               const kpk_attention_plan *plan, const struct cache *cache,
+               const void *q, void *out, struct fault *fault);
 
 #endif

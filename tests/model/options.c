@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum kind { COUNT, REAL, SEED, TEXT, LIST, FLAG };
+enum kind { COUNT, REAL, SEED, TEXT, LIST, CACHE, FLAG };
 
 struct row {
     const char *name, *value, *help;
@@ -26,6 +26,7 @@ static const struct row rows[] = {
     {"--batch", "N", "most tokens of a prompt at once (128)", COUNT, AT(model.batch), 1, 65535},
     {"--sequences", "N", "prompts at once (1)", COUNT, AT(model.sequences), 1, 65535},
     {"--devices", "LIST", "split the layers over these: 0,1 (0)", LIST, AT(model), 0, 0},
+    {"--cache", "TYPE", "K and V of earlier tokens as f16, q8_0 or q4_0 (f16)", CACHE, AT(model.cache), 0, 0},
     {"--temperature", "T", "0: the likeliest token always (0)", REAL, AT(sampler.temperature), 0, 1e6},
     {"--top-k", "K", "choose among the K likeliest; 0: among all (40)", COUNT, AT(sampler.top_k), 0, 1e9},
     {"--top-p", "P", "among the likeliest that have this share (0.95)", REAL, AT(sampler.top_p), 0, 1},
@@ -71,6 +72,17 @@ static bool read_list(const char *text, struct model_options *out,
     }
 }
 
+static bool read_cache(const char *text, struct model_options *out,
+                       struct fault *fault)
+{
+    for (int type = 0; type < NCACHE_TYPES; type++)
+        if (strcmp(text, cache_names[type]) == 0) {
+            out->cache = (enum cache_type)type;
+            return true;
+        }
+    return fail(fault, "--cache %s: f16, q8_0 or q4_0 is wanted", text);
+}
+
 static bool read_value(const struct row *row, const char *text,
                        struct options *out, struct fault *fault)
 {
@@ -85,6 +97,8 @@ static bool read_value(const struct row *row, const char *text,
         return true;
     case LIST:
         return read_list(text, &out->model, fault);
+    case CACHE:
+        return read_cache(text, &out->model, fault);
     case SEED:
         errno = 0;
         out->sampler.state = strtoull(text, &end, 0);

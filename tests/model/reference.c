@@ -42,9 +42,10 @@ static const struct gguf_tensor *tensor_of(const struct pass *p,
 
 /* By the numbers that types have in files. */
 static const enum gguf_id ids[] = {
-    [2] = GGUF_Q4_0,  [3] = GGUF_Q4_1,  [6] = GGUF_Q5_0,  [7] = GGUF_Q5_1,
-    [8] = GGUF_Q8_0,  [10] = GGUF_Q2_K, [11] = GGUF_Q3_K, [12] = GGUF_Q4_K,
-    [13] = GGUF_Q5_K, [14] = GGUF_Q6_K};
+    [2] = GGUF_Q4_0,  [3] = GGUF_Q4_1,  [6] = GGUF_Q5_0,    [7] = GGUF_Q5_1,
+    [8] = GGUF_Q8_0,  [10] = GGUF_Q2_K, [11] = GGUF_Q3_K,   [12] = GGUF_Q4_K,
+    [13] = GGUF_Q5_K, [14] = GGUF_Q6_K, [20] = GGUF_IQ4_NL, [23] = GGUF_IQ4_XS,
+    [39] = GGUF_MXFP4};
 
 /* Row `row` of a tensor as numbers. */
 static void read_row(const struct gguf_tensor *t, uint64_t row, double *out)
@@ -216,6 +217,70 @@ static void turn(const struct pass *p, double *x, size_t heads)
         }
 }
 
+static double half_of(double x)
+{
+    uint8_t half[2];
+
+    kt_put(KT_F16, half, 0, (kt_real)x);
+    return (double)kt_get(KT_F16, half, 0);
+}
+
+/* Numbers as attention's kernels see them. */
+static void halve(const struct pass *p, double *x, size_t n)
+{
+    for (size_t i = 0; p->rounding.rounds && i < n; i++)
+        x[i] = half_of(x[i]);
+}
+
+/* n numbers of a head, 32 at most, as a block of Q8_0 or Q4_0 has them. The
+ * quant of a number in the middle between two depends on f32. */
+static void round_block(double *x, size_t n, bool four_bits)
+{
+    float largest = 0, scale, inverse;
+
+    for (size_t i = 0; i < n; i++)
+        if (fabsf((float)x[i]) > fabsf(largest))
+            largest = (float)x[i];
+    scale = four_bits ? largest / -8 : fabsf(largest) / 127;
+    inverse = scale != 0 ? 1 / scale : 0;
+    for (size_t i = 0; i < n; i++) {
+        const float q = (float)x[i] * inverse;
+
+        x[i] = half_of((double)scale) *
+               (four_bits ? fmin(floor((double)(q + 8.5f)), 15) - 8
+                          : (double)roundf(q));
+    }
+}
+
+/* K or V of the tokens, as they are kept. */
+static void keep(const struct pass *p, double *x)
+{
+    const size_t d = p->s.head, heads = p->n * p->s.kv_heads;
+
+    for (size_t h = 0; p->rounding.rounds && h < heads; h++)
+        for (size_t i = 0; p->rounding.cache != CACHE_F16 && i < d; i += 32)
+            round_block(x + h * d + i, d - i < 32 ? d - i : 32,
+                        p->rounding.cache == CACHE_Q4_0);
+    halve(p, x, heads * d);
+}
+
+/*
+ * A weight as the kernels multiply it, in f16: 256 times as large, which is
+ * taken back later. On AMD it is also larger by what cutting it off takes away
+ * on average.
+ */
+static double weight_of(const struct pass *p, double weight)
+{
+    const double large = weight * 256 * (1 + 0x1.6ap-12);
+    const double ulp = exp2(fmax(floor(log2(large)), -14) - 10);
+
+    if (!p->rounding.rounds || weight == 0)
+        return weight;
+    return (p->rounding.cuts ? floor(large / ulp) * ulp
+                             : half_of(weight * 256)) /
+           256;
+}
+
 static double *attend(const struct pass *p, const double *q, const double *k,
                       const double *v)
 {
@@ -242,7 +307,8 @@ static double *attend(const struct pass *p, const double *q, const double *k,
             for (size_t j = first; j <= i; j++)
                 for (size_t e = 0; e < d; e++)
                     out[(i * heads + h) * d + e] +=
-                        weight[j] / sum * v[(j * kv + shared) * d + e];
+                        weight_of(p, weight[j]) / sum *
+                        v[(j * kv + shared) * d + e];
         }
     free(weight);
     return out;
@@ -274,7 +340,11 @@ static void run_layer(const struct pass *p, double *x)
                        p->n * p->s.kv_heads * p->s.head));
     turn(p, q, p->s.heads);
     turn(p, k, p->s.kv_heads);
+    halve(p, q, p->n * p->s.heads * p->s.head);
+    keep(p, k);
+    keep(p, v);
     out = attend(p, q, k, v);
+    halve(p, out, p->n * p->s.heads * p->s.head);
     replace(&out, multiply(p, "attn_output.weight", out));
     replace(&out, normed(p, "post_attention_norm.weight", out, total));
     for (size_t i = 0; i < total; i++)

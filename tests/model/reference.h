@@ -3,13 +3,17 @@
 #define MODEL_REFERENCE_H
 
 #include "arch.h"
+#include "cache.h"
 
-/* What products with quantised matrices do to the numbers that they multiply.
- */
+/* What the kernels do to numbers on their way. */
 struct rounding {
-    bool rounds;  /* they become Q8_1 blocks, as the kernels see them */
+    bool rounds;  /* anything: else the rest does not count. What is multiplied
+                   * with a quantised matrix becomes Q8_1 blocks; Q, K and V
+                   * become f16, and so does attention's result */
     size_t tiled; /* so many tokens go through tiled products, which treat the
                    * minima of some formats differently */
+    bool cuts;    /* attention's weights are cut off to f16; else rounded */
+    enum cache_type cache; /* what K and V become before */
 };
 
 /*

@@ -164,6 +164,8 @@ static const struct field {
     {"llama.block_count", 4, 4, 100000, "1 to 4096"},
     {"llama.attention.head_count", 4, 4, 0, "1 to 4096"},
     {"llama.attention.head_count_kv", 4, 4, 3, "cannot share"},
+    {"llama.attention.key_length", 4, 4, 512, "8 to 256"},
+    {"llama.attention.key_length", 4, 4, 60, "heads of 60"},
     {"llama.attention.value_length", 4, 4, 32, "only 64"},
     {"epsilon", 4, 4, 0x7fc00000, "not a finite number"},
     {"tokenizer.ggml.model", 12, 4, 0x74726562, "kind 'bert'"},
@@ -181,6 +183,10 @@ static const struct field {
     {"output_norm.weight", 16, 8, 0, "overlap"},
     {"output_norm.weight", 16, 8, 1ULL << 62, "goes on beyond"},
     {"blk.0.attn_q.weight", 4, 8, 33, "has blocks of 32"},
+    {"blk.0.attn_q.weight", 20, 4, 20, ""}, /* Q4_0 as IQ4_NL */
+    {"blk.0.attn_q.weight", 20, 4, 39, ""}, /* as MXFP4 */
+    {"blk.0.attn_q.weight", 20, 4, 23, "has blocks of 256"}, /* as IQ4_XS */
+    {"blk.0.attn_q.weight", 20, 4, 30, "overlap"}, /* as BF16 */
     {"blk.0.attn_q.weigh", 0, 1, 'T', ""},
     {"blk.0.attn_q.weigh", 0, 1, 1, "control characters"},
     {"blk.1.attn_q.weight", (size_t)-15, 1, '0', "is there twice"},

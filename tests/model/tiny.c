@@ -124,7 +124,8 @@ static const struct {
 } quantized[] = {
     {2,  GGUF_Q4_0, 0}, {3,  GGUF_Q4_1, -7.5}, {6,  GGUF_Q5_0, 0},    {7,  GGUF_Q5_1, -15.5},
     {8,  GGUF_Q8_0, 0}, {10, GGUF_Q2_K, 1.5},  {11, GGUF_Q3_K, 0},    {12, GGUF_Q4_K, 7.5},
-    {13, GGUF_Q5_K, 15.5}, {14, GGUF_Q6_K, 0},
+    {13, GGUF_Q5_K, 15.5}, {14, GGUF_Q6_K, 0}, {20, GGUF_IQ4_NL, 0},  {23, GGUF_IQ4_XS, 0},
+    {39, GGUF_MXFP4, 0},
 };
 /* clang-format on */
 
@@ -155,6 +156,8 @@ static void put_blocks(struct bytes *b, size_t which, size_t n, double size,
                 memcpy(blocks + i * f->nbytes + f->d, &d, 2);
             if (f->m >= 0)
                 memcpy(blocks + i * f->nbytes + f->m, &m, 2);
+            if (id == GGUF_MXFP4) /* its scale is an exponent */
+                blocks[i * f->nbytes] += (uint8_t)lround(log2(scale));
         }
         if (pass == 1)
             break;
