@@ -9,7 +9,7 @@ UNIT_TESTS := $(patsubst tests/unit/%.c,$(H)/test/unit/%,$(UNIT_SRC))
 UNIT_HELPERS := $(patsubst %.c,$(H)/obj/%.o,$(filter-out $(UNIT_SRC) $(UNIT_LEFT_OUT) tests/unit/fake_hip.c tests/unit/fake_cuda.c,$(wildcard tests/unit/*.c)))
 FAKES := $(if $(wildcard tests/unit/fake_hip.c),$(addprefix $(H)/test/unit/,fake_hip.so fake_hip_5.so fake_hip_broken.so fake_cuda.so))
 
-TEST_CFLAGS = $(CMOCKA_CFLAGS) -Itests -Itests/unit -Itests/kernels -Itests/import -Igen
+TEST_CFLAGS = $(CMOCKA_CFLAGS) -Igen -Itests -Itests/unit -Itests/kernels -Itests/import
 link_flags_of = $(shell sed -n 's,^/\* link: \(.*\) \*/$$,\1,p' $(1))
 $(H)/obj/tests/%.o: OBJ_CFLAGS = $(TEST_CFLAGS)
 $(UNIT_SRC:%.c=$(H)/obj/%.o): $(PACK_HEADER)

@@ -173,6 +173,21 @@ struct note_case {
     "\x81\xae"                                                                 \
     "amdhsa.kernels"
 
+/* What a kernel must have, in a map of n entries, and what it may. */
+#define KERNEL(n, name, wave)                                                  \
+    MAP_##n                                                                    \
+        "\xa5.name\xa1" name                                                   \
+        "\xb5.kernarg_segment_size\x08\xb6.kernarg_segment_align\x08"          \
+        "\xb9.group_segment_fixed_size\x00\xbb.private_segment_fixed_size\x00" \
+        "\xb8.max_flat_workgroup_size\x40\xab.vgpr_count\x08"                  \
+        "\xaf.wavefront_size" wave
+#define MAP_8 "\x88"
+#define MAP_9 "\x89"
+#define REQD "\xb4.reqd_workgroup_size"
+#define ARGS "\xa5.args"
+#define OFFSET "\xa7.offset"
+#define SIZE "\xa5.size"
+#define KIND "\xab.value_kind"
 /* Written by hand from the msgpack specification. */
 /* clang-format off */
 static const struct note_case note_cases[] = {
@@ -190,6 +205,26 @@ static const struct note_case note_cases[] = {
      ".kernarg_segment_size is no number"},
     {NOTE(KERNELS "\x91\x82\xa5.name\xa1k\xb5.kernarg_segment_size\xff"),
      ".kernarg_segment_size is no number"},
+    {NOTE("\xa1x"), "not a msgpack map"},
+    {NOTE(KERNELS "\x91\x82\xa5.name\xa1k\xb5.kernarg_segment_size\xa1x"),
+     ".kernarg_segment_size is no number"},
+    {NOTE(KERNELS "\x91" KERNEL(8, "k", "\x30")), "is 48, neither 32 nor 64"},
+    {NOTE(KERNELS "\x91" KERNEL(9, "k", "\x40") REQD "\x05"), "is no triple"},
+    {NOTE(KERNELS "\x91" KERNEL(9, "k", "\x40") REQD "\x92\x01\x01"), "is no triple"},
+    {NOTE(KERNELS "\x91" KERNEL(9, "k", "\x40") REQD "\x93\x01\x01\xff"), "is no triple"},
+    {NOTE(KERNELS "\x91" KERNEL(9, "k", "\x40") ARGS "\x05"), ".args is no list"},
+    {NOTE(KERNELS "\x91" KERNEL(9, "k", "\x40") ARGS "\x91\x80"), "without .offset, .size or .value_kind"},
+    {NOTE(KERNELS "\x91" KERNEL(9, "k", "\x40") ARGS "\x91\x83" OFFSET "\x00" SIZE "\x08" KIND "\x05"),
+     "without .offset, .size or .value_kind"},
+    {NOTE(KERNELS "\x91" KERNEL(9, "k", "\x40") ARGS "\x91\x82" OFFSET "\x00" KIND "\xa8" "by_value"),
+     "without .offset, .size or .value_kind"},
+    {NOTE(KERNELS "\x91" KERNEL(9, "k", "\x40") ARGS "\x91\x83" OFFSET "\xce\xff\xff\xff\xff" SIZE "\x08"
+          KIND "\xa8" "by_value"), "an argument ends at byte 4294967303, past any"},
+    {NOTE(KERNELS "\x91" KERNEL(9, "k", "\x40") ARGS "\x92\x83" OFFSET "\x00" SIZE "\x08" KIND "\xa8" "by_value"
+          "\x83" OFFSET "\x04" SIZE "\x04" KIND "\xa8" "by_value"), "argument 1 overlaps the one before"},
+    {NOTE(KERNELS "\x91" KERNEL(9, "k", "\x40") ARGS "\x91\x84\xa5.name\x05" OFFSET "\x00" SIZE "\x08"
+          KIND "\xa8" "by_value"), ".name is no string"},
+    {NOTE(KERNELS "\x92" KERNEL(8, "k", "\x40") KERNEL(8, "k", "\x20")), "two kernels are called k"},
 };
 /* clang-format on */
 
@@ -210,6 +245,119 @@ static void test_metadata_that_lies_is_refused(void **state)
     }
 }
 
+/* A list that is longer than any compiler makes, of nulls. */
+static void test_metadata_without_bounds_is_refused(void **state)
+{
+    static const struct {
+        const char *before;
+        size_t nbefore, n;
+        const char *error;
+    } cases[] = {
+        {NOTE(KERNELS "\x91" KERNEL(9, "k", "\x40") ARGS "\xdc\x10\x01"), 4097,
+         ".args is no list that can be read"},
+        {NOTE(KERNELS "\xdd\x00\x01\x00\x01"), 65537,
+         "amdhsa.kernels is no list that can be read"},
+        {NOTE(KERNELS "\xdd\x01\x00\x00\x00"), (size_t)1 << 24,
+         "the metadata note has 16777237 bytes"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const size_t nbytes = cases[i].nbefore + cases[i].n;
+        struct codeobj *co = calloc(1, sizeof(*co));
+        char error[CODEOBJ_ERROR_MAX] = "";
+        char *note = malloc(nbytes);
+
+        assert_true(co && note);
+        memset(note, 0xc0, nbytes);
+        memcpy(note, cases[i].before, cases[i].nbefore);
+        if (codeobj_read_metadata(co, note, nbytes, error) ||
+            !strstr(error, cases[i].error))
+            fail_msg("case %zu: %s", i, error);
+        free(note);
+        codeobj_free(co);
+    }
+}
+
+/* What a kernel need not have, and kinds of arguments. */
+static void test_metadata_is_read(void **state)
+{
+    static const char note[] = KERNELS
+        "\x91\x8b\xa5.name\xa1k"
+        "\xb5.kernarg_segment_size\x40\xb6.kernarg_segment_align\x08"
+        "\xb9.group_segment_fixed_size\x00\xbb.private_segment_fixed_size\x00"
+        "\xb8.max_flat_workgroup_size\x40\xab.vgpr_count\x08"
+        "\xaf.wavefront_size\x20\xb3.uses_dynamic_stack\xc3" REQD
+        "\x93\x10\x02\x01" ARGS "\x95"
+        "\x83" OFFSET "\x00" SIZE "\x08" KIND "\xad"
+        "global_buffer"
+        "\x84\xa5.name\xa1s" OFFSET "\x08" SIZE "\x08" KIND "\xb6"
+        "dynamic_shared_pointer"
+        "\x83" OFFSET "\x10" SIZE "\x08" KIND "\xa5"
+        "image"
+        "\x83" OFFSET "\x18" SIZE "\x04" KIND "\xa8"
+        "by_value"
+        "\x83" OFFSET "\x20" SIZE "\x04" KIND "\xb4"
+        "hidden_block_count_x";
+    struct codeobj *co = calloc(1, sizeof(*co));
+    char error[CODEOBJ_ERROR_MAX] = "";
+    const struct codeobj_kernel *k;
+
+    (void)state;
+    assert_non_null(co);
+    if (!codeobj_read_metadata(co, note, sizeof(note) - 1, error))
+        fail_msg("%s", error);
+    assert_int_equal(co->nkernels, 1);
+    k = &co->kernels[0];
+    assert_int_equal(k->nargs, 4);
+    assert_int_equal(k->args[0].kind, KPK_ARG_GLOBAL_BUFFER);
+    assert_int_equal(k->args[1].kind, KPK_ARG_DYNAMIC_SHARED_POINTER);
+    assert_string_equal(k->args[1].name, "s");
+    assert_int_equal(k->args[2].kind, KPK_ARG_OTHER);
+    assert_int_equal(k->args[3].kind, KPK_ARG_BY_VALUE);
+    assert_int_equal(k->attrs.has_hidden_args, 1);
+    assert_int_equal(k->attrs.uses_dynamic_stack, 1);
+    assert_int_equal(k->attrs.reqd_block[0], 16);
+    assert_int_equal(k->attrs.reqd_block[1], 2);
+    assert_int_equal(codeobj_packed_nbytes(k), 28);
+    codeobj_free(co);
+}
+
+static void test_targets_are_told_from_other_names(void **state)
+{
+    static const char *const good[] = {
+        "gfx942", "gfx90a:xnack+", "gfx90a:sramecc-:xnack-", "gfx11-generic",
+        "gfx9-4-generic:sramecc+"};
+    static const char *const bad[] = {"",
+                                      "gfx",
+                                      "gfx942:",
+                                      "gfx942:xnack",
+                                      "gfx942:xnack?",
+                                      "gfx942x",
+                                      "gfx942:foo+",
+                                      "fx942",
+                                      "gfx90a:xnack+:xnack+x"};
+    static const char *const nvidia[] = {"sm_90", "sm_90a", "sm_100f",
+                                         "compute_80", "compute_120a"};
+    static const char *const not_nvidia[] = {"sm_",      "sm_9",   "sm_090",
+                                             "sm_9000",  "sm_90b", "sm_90aa",
+                                             "compute_", "gfx942", "sm90"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
+        if (!codeobj_is_target(good[i]))
+            fail_msg("%s is no target", good[i]);
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+        if (codeobj_is_target(bad[i]))
+            fail_msg("'%s' is a target", bad[i]);
+    for (size_t i = 0; i < sizeof(nvidia) / sizeof(nvidia[0]); i++)
+        if (!codeobj_is_nvidia_target(nvidia[i]))
+            fail_msg("%s is no target of NVIDIA's", nvidia[i]);
+    for (size_t i = 0; i < sizeof(not_nvidia) / sizeof(not_nvidia[0]); i++)
+        if (codeobj_is_nvidia_target(not_nvidia[i]))
+            fail_msg("'%s' is a target of NVIDIA's", not_nvidia[i]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -218,6 +366,9 @@ int main(void)
         cmocka_unit_test(test_cut_file_is_refused),
         cmocka_unit_test(test_damaged_file_is_read_safely),
         cmocka_unit_test(test_metadata_that_lies_is_refused),
+        cmocka_unit_test(test_metadata_without_bounds_is_refused),
+        cmocka_unit_test(test_metadata_is_read),
+        cmocka_unit_test(test_targets_are_told_from_other_names),
     };
 
     return cmocka_run_group_tests_name("codeobj", tests, find_files,
