@@ -80,8 +80,10 @@ LONGEST := %/conv %/unary %/binary %/amd.sh %/reduce %/own.sh %/dist.sh %/indexi
 longest_first = $(foreach t,$(LONGEST),$(filter $(t),$(1))) $(filter-out $(LONGEST),$(1))
 # Makes that the scripts start do not take jobs from this one either.
 own_make = env -u MAKEFLAGS -u MAKELEVEL CC='$(CC)' MAKE='$(MAKE)'
+# Older sanitizers do not find their place at every random address.
+san_still = $(if $(SAN),$(shell setarch -R true 2>/dev/null && echo setarch -R))
 RUN_TESTS = $(own_make) $(1) B='$(B)' H='$(H)' MODULES='$(MODULES)' SAN='$(SAN)' \
-  tests/run
+  $(san_still) tests/run
 
 tests: all sim $(TEST_PROGRAMS) $(MAKERS) $(STAND_IN) $(B)/kpack-report $(B)/kpack-compress $(if $(SAN),$(H)/obj/gen/kpack-gen.o) ## build every test
 check: tests ## run every test; the last line says: N passed, M failed

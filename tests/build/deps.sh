@@ -101,7 +101,7 @@ check "no package twice" sh -c "! uniq -d '$WORK/all' | grep ."
 bare
 check "make deps help" plain_make deps help
 check "make deps help needs nothing" nothing_asked
-check "make -n deps demo" plain_make -n deps demo
+check "make -n deps demo" plain_make -n B="$WORK/b" deps demo
 check "a dry run installs nothing" nothing_asked
 check "make deps" plain_make deps
 check "make deps installs everything" sh -c "sort '$WORK/installed' | cmp - '$WORK/all'"

@@ -83,16 +83,17 @@ class Browser:
         return got["result"].get("value")
 
     def screen(self, width, height, dark):
-        self.ask("Emulation.setDeviceMetricsOverride", width=width, height=height,
-                 deviceScaleFactor=1, mobile=width < 500)
+        self.ask("Emulation.setDeviceMetricsOverride", width=width, height=height, screenWidth=width,
+                 screenHeight=height, deviceScaleFactor=1, mobile=width < 500)
         self.ask("Emulation.setEmulatedMedia",
                  features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
-        self.run(SETTLED % width)
+        self.run(SETTLED.format(width=width))
 
 
-# On a busy machine a page takes its time to follow its window.
-SETTLED = """new Promise(done => { let frames = 100; const look = () =>
-  requestAnimationFrame(innerWidth === %d || !frames-- ? done : look); look(); })"""
+# On a busy machine a page takes its time to follow its window. It has the new
+# screen when it has the window's size; a page that is too wide never has that.
+SETTLED = """new Promise(done => {{ let frames = 10; const look = () => requestAnimationFrame(
+  screen.width === {width} && (innerWidth === {width} || !frames--) ? done : look); look(); }})"""
 
 passed, failed = 0, 0
 

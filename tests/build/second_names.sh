@@ -43,6 +43,7 @@ header=$tree/build/include/kpack/candle/both.h
 check "launchers have the alias's types" grep -q 'const int16_t \*x, int16_t \*y' "$header"
 check "its comment says whose name it is" grep -q 'a second name of one_u16_u16' "$header"
 
+sleep 0.05 # a moment that file times can tell from others
 touch "$WORK/mark"
 sleep 0.05
 rules '*,u16,i16' 'both,two,deux'

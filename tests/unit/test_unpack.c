@@ -426,7 +426,7 @@ static void test_child_of_fork_decodes_what_its_parent_was_at(void **state)
         kpk_object object;
 
         is_child = 1;
-        alarm(20);
+        alarm(600); /* should a lock never be free */
         atomic_store(&hold, 0);
         exit(!(kpk_module_object(&module, TRAINED, &object) == KPK_OK &&
                memcmp(object.data, contents[TRAINED], NBYTES) == 0 &&

@@ -112,17 +112,20 @@ extern "C" __global__ void tail(unsigned *out, unsigned a, unsigned b,
     out[threadIdx.x] = negate ? 0 - (a + b) : a + b;
 }
 
-/* The two clocks of a kernel, before and after some work. */
+/* The two clocks of a kernel, before and after some work: the one between two
+ * readings of the other. */
 extern "C" __global__ void clocks(unsigned long long *out)
 {
-    unsigned long long shader = clock64(), wall = wall_clock64();
     unsigned x = 1;
 
-    for (unsigned i = 0; i < 20000; i++)
-        x = x * 1664525u + 1013904223u;
-    out[2] = x;
-    out[0] = clock64() - shader;
-    out[1] = wall_clock64() - wall;
+    for (unsigned i = 0; i < 6; i += 3) {
+        out[i] = clock64();
+        out[i + 1] = wall_clock64();
+        out[i + 2] = clock64();
+        for (unsigned k = 0; k < 20000; k++)
+            x = x * 1664525u + 1013904223u;
+    }
+    out[6] = x;
 }
 
 /* The instructions themselves, as -munsafe-fp-atomics has them. */

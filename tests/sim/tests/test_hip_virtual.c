@@ -410,6 +410,7 @@ static void between_processes(void)
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
     other = fork(); /* before either of them calls HIP */
     assert_true(other >= 0);
+    close(ends[other == 0 ? 0 : 1]); /* the other one's */
     if (other == 0)
         double_what_comes(ends[1]);
     prop.requested = hipMemHandleTypePosixFileDescriptor;

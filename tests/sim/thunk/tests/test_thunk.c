@@ -32,7 +32,7 @@ kmt_status hsaKmtDeregisterMemory(void *);
 kmt_status hsaKmtMapMemoryToGPU(void *, uint64_t, uint64_t *);
 kmt_status hsaKmtQueryPointerInfo(const void *, struct kmt_pointer *);
 
-enum { RING = 4096, MEMORY = 1 << 20, GPU = 1, LONG_MS = 20000 };
+enum { RING = 4096, MEMORY = 1 << 20, GPU = 1, LONG_MS = 600000 };
 
 /* A page with ROCr's queue object at 0 and signals behind it. */
 static uint8_t *memory;
@@ -65,7 +65,7 @@ static int64_t signal_value(unsigned i)
                            __ATOMIC_ACQUIRE);
 }
 
-/* True when the signal has the value, within some seconds. */
+/* True when the signal gets the value; not for ever, should it be lost. */
 static bool reaches(unsigned i, int64_t value)
 {
     const struct timespec ms = {0, 1000000};
