@@ -187,6 +187,7 @@ check "cargo: builds after a kernel's header changed" cargo_build
 on_each_device "cargo: which is in the program" "y[999] = 2997.5" \
     target/debug/saxpy
 touch "$WORK/mark"
+check "cargo: builds with nothing to do" cargo_build
 check "cargo: nothing to do makes nothing" sh -c \
     "[ -z \"\$(find target -name '*.a' -newer '$WORK/mark')\" ]"
 cd "$ROOT" || exit 1
