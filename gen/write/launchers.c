@@ -305,10 +305,19 @@ uint64_t launchers_layout(const struct codeobj *object)
 
 /* ---- the header ---- */
 
+/* Names come from files: none ends the comment that it stands in. */
 static void write_safe(FILE *f, const char *text)
 {
-    for (; *text; text++)
-        fputc(isprint((unsigned char)*text) && *text != '\\' ? *text : '_', f);
+    char before = ' ';
+
+    for (; *text; before = *text++) {
+        const bool is_sign =
+            (before == '*' && *text == '/') || (before == '/' && *text == '*');
+
+        fputc(isprint((unsigned char)*text) && *text != '\\' && !is_sign ? *text
+                                                                         : '_',
+              f);
+    }
 }
 
 static void write_comment(FILE *f, const struct writer *w,
