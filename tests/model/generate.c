@@ -20,20 +20,6 @@ double seconds_now(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* The next tokens of a run's answers. */
-static bool choose(struct generator *g, uint32_t *ids, size_t n, float *logits,
-                   struct fault *fault)
-{
-    if (g->sampler.temperature <= 0)
-        return model_likeliest(g->model, ids, fault);
-    for (size_t i = 0; i < n; i++)
-        if (!model_logits(g->model, i, logits, fault) ||
-            !sample(&g->sampler, logits, model_sizes(g->model)->vocabulary,
-                    &ids[i], fault))
-            return false;
-    return true;
-}
-
 /* Takes a lane's next token, and says whether it goes on. */
 static bool take(struct generator *g, struct lane *lane, struct answer *answer,
                  struct fault *fault)
@@ -59,7 +45,7 @@ static bool take(struct generator *g, struct lane *lane, struct answer *answer,
 /* Reads a prompt into sequence `number`, the batch's tokens at a time. */
 static bool read_prompt(struct generator *g, struct lane *lane, uint32_t number,
                         const struct answer *answer, struct model_token *run,
-                        float *logits, struct fault *fault)
+                        struct fault *fault)
 {
     const struct tokens *prompt = &answer->prompt;
 
@@ -78,15 +64,14 @@ static bool read_prompt(struct generator *g, struct lane *lane, uint32_t number,
             return false;
     }
     lane->position = (uint32_t)prompt->n;
-    return choose(g, &lane->next, 1, logits, fault);
+    return model_choose(g->model, &g->sampler, &lane->next, fault);
 }
 
 /* One more token for each lane that is not done; *going: how many there were.
  */
 static bool step_lanes(struct generator *g, struct lane *lanes, size_t n,
                        struct answer *answers, struct model_token *run,
-                       uint32_t *ids, float *logits, size_t *going,
-                       struct fault *fault)
+                       uint32_t *ids, size_t *going, struct fault *fault)
 {
     size_t count = 0, done = 0;
 
@@ -98,7 +83,7 @@ static bool step_lanes(struct generator *g, struct lane *lanes, size_t n,
     if (count == 0)
         return true;
     if (!model_run(g->model, run, count, fault) ||
-        !choose(g, ids, count, logits, fault))
+        !model_choose(g->model, &g->sampler, ids, fault))
         return false;
     for (size_t i = 0; i < n && done < count; i++)
         if (!lanes[i].done) {
@@ -114,7 +99,6 @@ struct room {
     struct lane *lanes;
     struct model_token *run;
     uint32_t *ids;
-    float *logits;
 };
 
 static bool generate_some(struct generator *g, struct answer *answers,
@@ -129,7 +113,7 @@ static bool generate_some(struct generator *g, struct answer *answers,
 
         *lane = (struct lane){.answer = first + i};
         if (!read_prompt(g, lane, (uint32_t)i, &answers[first + i], room->run,
-                         room->logits, fault))
+                         fault))
             return false;
         if (speeds->first_s == 0)
             speeds->first_s = seconds_now() - start;
@@ -141,7 +125,7 @@ static bool generate_some(struct generator *g, struct answer *answers,
     start = seconds_now();
     while (going > 0) {
         if (!step_lanes(g, room->lanes, n, answers, room->run, room->ids,
-                        room->logits, &going, fault))
+                        &going, fault))
             return false;
         speeds->made += going;
     }
@@ -157,10 +141,9 @@ bool generate(struct generator *g, struct answer *answers, size_t n,
         .lanes = calloc(g->sequences, sizeof(struct lane)),
         .run = calloc(most, sizeof(struct model_token)),
         .ids = calloc(most, sizeof(uint32_t)),
-        .logits = malloc(model_sizes(g->model)->vocabulary * sizeof(float)),
     };
     bool good =
-        (room.lanes && room.run && room.ids && room.logits) ||
+        (room.lanes && room.run && room.ids) ||
         fail(fault, "no memory for %u answers at once", (unsigned)g->sequences);
 
     for (size_t i = 0; good && i < n; i++)
@@ -176,6 +159,5 @@ bool generate(struct generator *g, struct answer *answers, size_t n,
     free(room.lanes);
     free(room.run);
     free(room.ids);
-    free(room.logits);
     return good;
 }

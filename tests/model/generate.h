@@ -3,7 +3,6 @@
 #define MODEL_GENERATE_H
 
 #include "model.h"
-#include "sample.h"
 #include "tokenizer.h"
 
 /* Why an answer ended. */

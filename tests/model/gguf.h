@@ -54,10 +54,10 @@ struct gguf_value {
 
 /* The format of a tensor's elements. */
 struct tensor_format {
-    uint32_t id;      /* in the file */
-    const char *name; /* as GGUF's tools spell it: "Q4_K" */
-    uint32_t elems;   /* of a block */
-    uint32_t nbytes;  /* of a block */
+    uint32_t id;        /* in the file */
+    const char *name;   /* as GGUF's tools spell it: "Q4_K" */
+    uint32_t elems;     /* of a block */
+    uint32_t nbytes;    /* of a block */
     const char *kernel; /* in the pack's kernels' names; NULL if it has none */
 };
 

@@ -1069,6 +1069,27 @@ bool model_likeliest(struct model *model, uint32_t *ids, struct fault *fault)
     return n == 0 || gpu_read(gpu, ids, model->best, n * sizeof(*ids), fault);
 }
 
+bool model_choose(struct model *model, struct sampler *sampler, uint32_t *ids,
+                  struct fault *fault)
+{
+    struct gpu *gpu = model->shards[model->nshards - 1].gpu;
+    const size_t n = model->nwanted, width = model->sizes.vocabulary;
+
+    if (sampler->temperature <= 0)
+        return model_likeliest(model, ids, fault);
+    for (size_t i = 0; i < n; i++)
+        if (!op_sample(gpu, model->logits + i * width, (uint32_t)width,
+                       sampler->top_k, sampler->top_p, sampler->temperature,
+                       sampler->seed, sampler->drawn++, model->best + i, fault))
+            return false;
+    if (n > 0 && !gpu_read(gpu, ids, model->best, n * sizeof(*ids), fault))
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (ids[i] >= width)
+            return fail(fault, "the model's logits are no numbers");
+    return true;
+}
+
 bool model_logits(struct model *model, size_t i, float *logits,
                   struct fault *fault)
 {

@@ -46,6 +46,18 @@ bool model_run(struct model *model, const struct model_token *tokens, size_t n,
                struct fault *fault);
 /* The likeliest next token of each. */
 bool model_likeliest(struct model *model, uint32_t *ids, struct fault *fault);
+/* How a token is chosen. */
+struct sampler {
+    float temperature; /* 0: the likeliest always */
+    uint32_t top_k;    /* of so many likeliest only; 0: of all */
+    float top_p;       /* of the likeliest that have this share together */
+    uint64_t seed;
+    uint64_t drawn; /* how many were; the same seed gives the same ones */
+};
+
+/* A next token of each. */
+bool model_choose(struct model *model, struct sampler *sampler, uint32_t *ids,
+                  struct fault *fault);
 /* The logits of answer number i, [vocabulary]. */
 bool model_logits(struct model *model, size_t i, float *logits,
                   struct fault *fault);

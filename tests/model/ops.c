@@ -423,6 +423,15 @@ bool op_argmax(struct gpu *gpu, const float *x, uint32_t columns, void *work,
                   KPK_ARGS(x, out, work, rows, columns));
 }
 
+bool op_sample(struct gpu *gpu, const float *x, uint32_t columns,
+               uint32_t top_k, float top_p, float temperature, uint64_t seed,
+               uint64_t offset, uint32_t *out, struct fault *fault)
+{
+    return launch(
+        gpu, gpu->kernel[K_sample], columns, 0, fault,
+        KPK_ARGS(x, out, columns, top_k, top_p, temperature, seed, offset));
+}
+
 static bool cast(const struct gpu *gpu, const kpk_kernel *kernel,
                  const void *from, size_t n, void *to, struct fault *fault)
 {

@@ -99,6 +99,11 @@ bool op_rotate(struct gpu *gpu, float *x, const struct rotation *r,
 bool op_argmax(struct gpu *gpu, const float *x, uint32_t columns, void *work,
                uint32_t *out, struct fault *fault);
 
+/* out: a column drawn by what its number says; UINT32_MAX if none is a number.
+ * kernels/include/fused/sample.h has what the others are. */
+bool op_sample(struct gpu *gpu, const float *x, uint32_t columns,
+               uint32_t top_k, float top_p, float temperature, uint64_t seed,
+               uint64_t offset, uint32_t *out, struct fault *fault);
 /* f16, or bf16, to f32; f32 to f16 */
 bool op_widen(struct gpu *gpu, bool bf16, const void *from, size_t n, float *to,
               struct fault *fault);

@@ -30,7 +30,7 @@ static const struct row rows[] = {
     {"--temperature", "T", "0: the likeliest token always (0)", REAL, AT(sampler.temperature), 0, 1e6},
     {"--top-k", "K", "choose among the K likeliest; 0: among all (40)", COUNT, AT(sampler.top_k), 0, 1e9},
     {"--top-p", "P", "among the likeliest that have this share (0.95)", REAL, AT(sampler.top_p), 0, 1},
-    {"--seed", "N", "of the choices (1)", SEED, AT(sampler.state), 0, 0},
+    {"--seed", "N", "of the choices (1)", SEED, AT(sampler.seed), 0, 0},
     {"--plain", NULL, "<|names|> of special tokens in a prompt are plain text", FLAG, AT(plain), 0, 0},
     {"--ids", NULL, "print token numbers instead of text", FLAG, AT(ids), 0, 0},
     {"--json", NULL, "print one JSON document at the end", FLAG, AT(json), 0, 0},
@@ -101,7 +101,7 @@ static bool read_value(const struct row *row, const char *text,
         return read_cache(text, &out->model, fault);
     case SEED:
         errno = 0;
-        out->sampler.state = strtoull(text, &end, 0);
+        out->sampler.seed = strtoull(text, &end, 0);
         return (*text && !*end && errno == 0) ||
                fail(fault, "%s %s: a whole number is wanted", row->name, text);
     case REAL: {
@@ -155,7 +155,7 @@ bool options_read(int argc, char **argv, struct options *out,
     *out = (struct options){
         .tokens = 128,
         .model = {.ndevices = 1, .batch = 128, .sequences = 1},
-        .sampler = {.top_k = 40, .top_p = 0.95f, .state = 1},
+        .sampler = {.top_k = 40, .top_p = 0.95f, .seed = 1},
     };
     for (int i = 1; i < argc; i++)
         if (!read_one(argc, argv, &i, out, fault))

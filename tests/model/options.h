@@ -3,7 +3,6 @@
 #define MODEL_OPTIONS_H
 
 #include "model.h"
-#include "sample.h"
 
 struct options {
     const char *file;

@@ -157,6 +157,42 @@ static uint32_t token(const struct test_case *c, uint32_t sequence, size_t i)
                       TINY_VOCABULARY);
 }
 
+/* Tokens drawn for a run's two answers are among the likeliest; the same seed
+ * gives the same ones, and of one alone it is the likeliest. */
+static bool check_drawn(struct model *model, const uint32_t best[2],
+                        uint64_t seed, struct fault *fault)
+{
+    struct sampler one = {.temperature = 1, .top_k = 1, .top_p = 1},
+                   few = {.temperature = 2, .top_k = 7, .top_p = 1},
+                   share = {.temperature = 0.5f, .top_p = 1e-6f};
+    struct sampler again;
+    uint32_t ids[4][2];
+
+    few.seed = seed;
+    again = few;
+    if (!model_choose(model, &one, ids[0], fault) ||
+        !model_choose(model, &share, ids[1], fault) ||
+        !model_choose(model, &few, ids[2], fault) ||
+        !model_choose(model, &again, ids[3], fault))
+        return false;
+    for (uint32_t s = 0; s < 2; s++) {
+        float logits[TINY_VOCABULARY];
+        uint32_t before = 0;
+
+        if (!model_logits(model, s, logits, fault))
+            return false;
+        for (uint32_t i = 0; i < TINY_VOCABULARY; i++)
+            before += logits[i] > logits[ids[2][s]];
+        if (ids[0][s] != best[s] || ids[1][s] != best[s] || before >= 7 ||
+            ids[2][s] != ids[3][s])
+            return fail(fault, "drawn: %u, %u, %u, %u; the likeliest is %u",
+                        (unsigned)ids[0][s], (unsigned)ids[1][s],
+                        (unsigned)ids[2][s], (unsigned)ids[3][s],
+                        (unsigned)best[s]);
+    }
+    return true;
+}
+
 /* Both sequences' prompts one by one, then their other tokens together. */
 static bool run_way(struct model *model, const struct test_case *c,
                     const struct way *way, double *want[2][2],
@@ -186,7 +222,8 @@ static bool run_way(struct model *model, const struct test_case *c,
             run[s] =
                 (struct model_token){token(c, s, at), s, (uint32_t)at, true};
         if (!model_run(model, run, 2, fault) ||
-            !model_likeliest(model, best, fault))
+            !model_likeliest(model, best, fault) ||
+            !check_drawn(model, best, at, fault))
             return false;
         for (uint32_t s = 0; s < 2; s++) {
             if (!model_logits(model, s, logits, fault))
