@@ -255,6 +255,8 @@ static void test_ptx_tells_target_version_and_parameters(void **state)
     codeobj_free(co);
 }
 
+#define PTX ".version 7.8\n.target sm_80\n"
+
 static void test_ptx_refuses_what_is_none(void **state)
 {
     static const struct {
@@ -274,6 +276,32 @@ static void test_ptx_refuses_what_is_none(void **state)
          "too large"},
         {".version 7.8\n.target sm_80\n.entry a() {}\n.entry a() {}",
          "two entries of one name"},
+        {".version 100.0\n", "no version"},
+        {".version 7.\n", "no version"},
+        {".version 7.88\n", "no version"},
+        {".version 78\n", "no version"},
+        {".version", "no version"},
+        {".version 7.8\n.target", "no target"},
+        {".version 7.8\n.target sm_90 .target sm_1234567", "no target"},
+        {".version 7.8\n.target sm_9", "a target that is none"},
+        {PTX ".entry", "the file ends at an entry"},
+        {PTX ".entry a", "the file ends at an entry"},
+        {PTX ".entry a(.param .b8 x,", "the file ends at an entry"},
+        {PTX ".entry a(x) { }", "no parameter"},
+        {PTX ".entry a(.param .align x .b8 y) { }", "no number"},
+        {PTX ".entry a(.param .align", "the file ends"},
+        {PTX ".entry a(.param .align 4097 .b8 y) { }", "too large"},
+        {PTX ".entry a(.param .b8 x[1} { }", "a damaged parameter"},
+        {PTX ".entry a(.param .b8 x[1", "a damaged parameter"},
+        {PTX ".entry a(.param .b128 x) { }", "a type"},
+        {PTX ".entry a(.param .x8 x) { }", "a type"},
+        {PTX ".entry a(.param . x) { }", "a type"},
+        {PTX ".entry a() .maxntid 1, 2, 3, 4 { }",
+         "more than three dimensions"},
+        {PTX ".entry a() .maxntid x { }", "no number"},
+        {PTX ".entry a() .reqntid 1048577 { }", "too large"},
+        {PTX ".entry a() .reqntid 64", "without a body"},
+        {PTX ".func f() { \"unended", "truncated: the file ends within"},
     };
 
     (void)state;
@@ -285,6 +313,40 @@ static void test_ptx_refuses_what_is_none(void **state)
             fail_msg("case %zu: wanted \"%s\", got \"%s\"", i, cases[i].says,
                      error);
     }
+}
+
+/* More parameters than any kernel has, a byte that no text has, and a word that
+ * is longer than any is read in pieces. */
+static void test_ptx_without_bounds_is_refused(void **state)
+{
+    enum { N = 5000 };
+    char error[CODEOBJ_ERROR_MAX], *text = NULL;
+    struct codeobj *co;
+    size_t nbytes;
+    FILE *f = open_memstream(&text, &nbytes);
+
+    (void)state;
+    assert_non_null(f);
+    fputs(PTX ".entry a(.param .b8 p", f);
+    for (int i = 0; i < N; i++)
+        fputs(", .param .b8 p", f);
+    fputs(") { }", f);
+    assert_int_equal(fclose(f), 0);
+    assert_null(parse(text, nbytes, error));
+    assert_non_null(strstr(error, "too many parameters"));
+    text[nbytes - 1] = '\0';
+    assert_null(parse(text, nbytes, error));
+    assert_non_null(strstr(error, "a byte 0 in the text"));
+    free(text);
+    f = open_memstream(&text, &nbytes);
+    assert_non_null(f);
+    fprintf(f, PTX "%05000d .entry a() { }", 0);
+    assert_int_equal(fclose(f), 0);
+    co = parse(text, nbytes, error);
+    assert_non_null(co);
+    assert_int_equal(co->nkernels, 1);
+    codeobj_free(co);
+    free(text);
 }
 
 static void test_ptx_cut_anywhere_is_survived(void **state)
@@ -313,6 +375,7 @@ int main(void)
         cmocka_unit_test(test_cubin_damage_is_survived),
         cmocka_unit_test(test_ptx_tells_target_version_and_parameters),
         cmocka_unit_test(test_ptx_refuses_what_is_none),
+        cmocka_unit_test(test_ptx_without_bounds_is_refused),
         cmocka_unit_test(test_ptx_cut_anywhere_is_survived),
     };
 
