@@ -490,17 +490,24 @@ static void report_stats(const struct job *job, struct sim_stats *stats)
 static void plan(struct job *job, unsigned *nthreads)
 {
     struct layout l = lay_out(&job->run);
+    uint32_t waves = job->run.dispatch->max_waves;
+    uint64_t groups = waves ? waves / job->run.nwaves : UINT64_MAX;
     uint64_t fit;
 
+    groups += groups == 0;
     job->group_nbytes = l.size;
     *nthreads = job->run.config.threads;
     if (*nthreads > job->ngroups)
         *nthreads = (unsigned)job->ngroups;
+    if (*nthreads > groups)
+        *nthreads = (unsigned)groups;
     if (*nthreads > MAX_THREADS)
         *nthreads = MAX_THREADS;
     if (job->run.races)
         *nthreads = 1;
     fit = max_resident_nbytes / l.size / *nthreads;
+    if (fit > groups / *nthreads)
+        fit = groups / *nthreads;
     job->max_residents = fit < 1 ? 1 : fit > 4096 ? 4096 : (unsigned)fit;
 }
 

@@ -42,6 +42,7 @@ struct sim_dispatch {
     uint32_t lds_nbytes;     /* static and dynamic */
     uint32_t scratch_nbytes; /* per work-item */
     struct sim_gws *gws;     /* NULL where the queue has none */
+    uint32_t max_waves;      /* that may be under way at once; 0: no limit */
 };
 
 enum sim_fault_kind {

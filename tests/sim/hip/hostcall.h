@@ -4,6 +4,10 @@
 
 #include "runtime.h"
 
+/* Waves of one launch that may be under way while they can ask. A cooperative
+ * grid needs all of its own, and has no more than a card holds. */
+enum { HOSTCALL_MAX_WAVES = 2048 };
+
 /* The device's buffer, for hidden_hostcall_buffer; 0 if there is no memory. */
 uint64_t hostcall_buffer(const struct device *device);
 

@@ -432,6 +432,8 @@ static hipError_t build(const struct launch *l, struct queue *q,
             return hipErrorOutOfMemory;
         if (op->asks_host && !(v.hostcall = hostcall_buffer(q->device)))
             return hipErrorOutOfMemory;
+        if (op->asks_host && !l->cooperative)
+            d->max_waves = HOSTCALL_MAX_WAVES;
         error = fill_segment(l, v, bytes);
         if (error != hipSuccess)
             return error;

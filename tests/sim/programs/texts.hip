@@ -7,8 +7,11 @@
 #include <cassert>
 #include <cstdio>
 #include <cstring>
+#include <fcntl.h>
+#include <string>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <unordered_set>
 
 __global__ void hello(int n)
 {
@@ -41,6 +44,16 @@ __global__ void sum_lists(int **lists, int n, int *sums)
         sum += lists[threadIdx.x][i];
     sums[threadIdx.x] = sum;
     free(lists[threadIdx.x]);
+}
+
+/* Nobody reads what it prints before every group has begun. */
+__global__ void crowd(int *begun)
+{
+    if (threadIdx.x == 0)
+        __hip_atomic_fetch_add(begun, 1, __ATOMIC_RELAXED,
+                               __HIP_MEMORY_SCOPE_SYSTEM);
+    printf("group %4d, item %2d, and a text of more than one message\n",
+           (int)blockIdx.x, (int)threadIdx.x);
 }
 
 __global__ void assert_below(int n)
@@ -125,6 +138,66 @@ static int run_assertion()
     return 0;
 }
 
+/* The pipe is full soon, so that many more waves wait for the host at once than
+ * the 256 that there was room for. */
+static int crowd_into(int ends[2])
+{
+    enum { GROUPS = 400, ITEMS = 64 };
+    std::string got;
+    std::unordered_set<std::string> lines;
+    char text[1 << 14];
+    int *begun;
+
+    CHECK(hipHostMalloc((void **)&begun, sizeof(*begun), 0));
+    __atomic_store_n(begun, 0, __ATOMIC_RELAXED);
+    fcntl(ends[0], F_SETFL, O_NONBLOCK);
+    dup2(ends[1], STDOUT_FILENO);
+    crowd<<<GROUPS, ITEMS>>>(begun);
+    while (__atomic_load_n(begun, __ATOMIC_RELAXED) < GROUPS)
+        usleep(1000);
+    for (bool ended = false, empty = false; !ended || !empty;) {
+        ssize_t n = read(ends[0], text, sizeof(text));
+        empty = n <= 0;
+        if (!empty) {
+            got.append(text, (size_t)n);
+        } else if (!ended && hipStreamQuery(0) != hipErrorNotReady) {
+            std::fflush(stdout);
+            ended = true;
+            empty = false;
+        } else {
+            usleep(1000);
+        }
+    }
+    CHECK(hipHostFree(begun));
+    for (size_t at = 0, end; (end = got.find('\n', at)) != std::string::npos;
+         at = end + 1)
+        lines.insert(got.substr(at, end - at));
+    for (int g = 0; g < GROUPS; g++)
+        for (int t = 0; t < ITEMS; t++) {
+            std::snprintf(text, sizeof(text),
+                          "group %4d, item %2d, and a text of more than one "
+                          "message",
+                          g, t);
+            if (!lines.count(text)) {
+                std::fprintf(stderr, "not printed: %s\n", text);
+                return 1;
+            }
+        }
+    return 0;
+}
+
+static int run_crowd()
+{
+    int ends[2], failed;
+
+    if (pipe(ends) != 0)
+        return 1;
+    failed = crowd_into(ends);
+    close(ends[0]);
+    close(ends[1]);
+    return failed;
+}
+
 static int run(FILE *file)
 {
     static char text[1 << 16];
@@ -168,6 +241,9 @@ int main()
     if (!file || dup2(fileno(file), STDOUT_FILENO) < 0)
         return 1;
     CHECK(hipGetDeviceCount(&devices));
+    failed += run_crowd();
+    if (dup2(fileno(file), STDOUT_FILENO) < 0)
+        return 1;
     for (int d = 0; d < devices; d++) {
         CHECK(hipSetDevice(d));
         failed += run(file);
