@@ -236,3 +236,49 @@ HIP_API hipError_t hipMemset3DAsync_spt(hipPitchedPtr p, int value,
     ENTER();
     LEAVE(fill_3d(&p, value, &extent, stream_queue_spt(stream), false));
 }
+
+/* X(name, value's type, bytes of an element) */
+#define FILL_2D_TABLE(X)                                                       \
+    X(hipMemsetD2D8, unsigned char, 1)                                         \
+    X(hipMemsetD2D16, unsigned short, 2)                                       \
+    X(hipMemsetD2D32, unsigned, 4)
+
+static hipError_t fill_elements(hipDeviceptr_t dst, size_t pitch,
+                                uint32_t value, uint32_t element, size_t width,
+                                size_t height, struct queue *q, bool blocking)
+{
+    struct fill f = {.dst = (uintptr_t)dst,
+                     .height = height,
+                     .depth = 1,
+                     .pitch = pitch,
+                     .value = value,
+                     .element = element};
+
+    if (pitch % element ||
+        __builtin_mul_overflow(width, (size_t)element, &f.width) ||
+        (height > 1 && f.width > pitch)) {
+        if (q)
+            queue_unref(q);
+        return hipErrorInvalidValue;
+    }
+    return fill(&f, q, blocking);
+}
+
+#define X(name, type, element)                                                 \
+    HIP_API hipError_t name(hipDeviceptr_t dst, size_t pitch, type value,      \
+                            size_t width, size_t height)                       \
+    {                                                                          \
+        ENTER();                                                               \
+        LEAVE(fill_elements(dst, pitch, value, element, width, height,         \
+                            stream_queue(NULL), true));                        \
+    }                                                                          \
+    HIP_API hipError_t name##Async(hipDeviceptr_t dst, size_t pitch,           \
+                                   type value, size_t width, size_t height,    \
+                                   hipStream_t stream)                         \
+    {                                                                          \
+        ENTER();                                                               \
+        LEAVE(fill_elements(dst, pitch, value, element, width, height,         \
+                            stream_queue(stream), false));                     \
+    }
+FILL_2D_TABLE(X)
+#undef X

@@ -180,6 +180,7 @@ static bool is_known(int attribute)
     X(  -1,   -1, 4,    91, 1)                         /* MemoryPoolSupportedHandleTypes */ \
     X(  -1,   -1, 4,    92, 0)                                                 \
     X(  -1,   -1, 4, 10005, 0)                         /* HIP answers 0 */ \
+    X(  -1,   -1, 4, 10006, 0)                         /* likewise */ \
     X(  -1,   -1, 4, 10015, multiprocessors(t))          /* PhysicalMultiProcessorCount */ \
     X(  -1,   -1, 4, 10016, 1)                         /* FineGrainSupport */
 /* clang-format on */

@@ -51,6 +51,7 @@ struct queue {
     int refs;
     unsigned flags;
     int priority;
+    int sync_policy; /* as hipStreamSetAttribute() was told; 0: not yet */
     bool is_null; /* the legacy default stream */
     bool closed;  /* destroyed: the worker ends when it is empty */
     bool started;

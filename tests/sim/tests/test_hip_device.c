@@ -178,6 +178,11 @@ static void test_device_calls(void **state)
     EXPECT(hipSuccess, hipDeviceGetPCIBusId(text, 64, 1));
     EXPECT(hipSuccess, hipDeviceGetByPCIBusId(&n, text));
     assert_int_equal(n, 1);
+    /* The address of a register of the bus, which is not there. */
+    EXPECT(hipSuccess,
+           hipDeviceGetAttribute(&n, (hipDeviceAttribute_t)10006, 0));
+    assert_int_equal(n, 0);
+    EXPECT(hipSuccess, hipDeviceSetCacheConfig((hipFuncCache_t)-1));
     EXPECT(hipSuccess, hipDeviceCanAccessPeer(&n, 0, 1));
     assert_int_equal(n, 1);
     EXPECT(hipSuccess, hipDeviceEnablePeerAccess(1, 0));
