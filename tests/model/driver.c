@@ -61,3 +61,161 @@ bool driver_copy_peer(const kpk_device *to_device, void *to,
     return status == 0 || fail(fault, "%s from %s to %s failed: error %d", name,
                                from_device->name, to_device->name, status);
 }
+
+/* ---- recording ---- */
+
+/* One name for HIP, one for CUDA; arguments and results are alike. */
+#define RECORDER_TABLE(X)                                                      \
+    X(stream_create, hipStreamCreateWithFlags, cuStreamCreate,                 \
+      (void **, unsigned))                                                     \
+    X(stream_destroy, hipStreamDestroy, cuStreamDestroy_v2, (void *))          \
+    X(begin, hipStreamBeginCapture, cuStreamBeginCapture_v2, (void *, int))    \
+    X(end, hipStreamEndCapture, cuStreamEndCapture, (void *, void **))         \
+    X(instantiate, hipGraphInstantiateWithFlags, cuGraphInstantiateWithFlags,  \
+      (void **, void *, unsigned long long))                                   \
+    X(launch, hipGraphLaunch, cuGraphLaunch, (void *, void *))                 \
+    X(destroy, hipGraphDestroy, cuGraphDestroy, (void *))                      \
+    X(destroy_exec, hipGraphExecDestroy, cuGraphExecDestroy, (void *))
+
+/* How the device becomes the thread's current one, and what was before it. */
+#define HIP_CURRENT_TABLE(X)                                                   \
+    X(get_device, hipGetDevice, , (int *))                                     \
+    X(set_device, hipSetDevice, , (int))
+#define CUDA_CURRENT_TABLE(X)                                                  \
+    X(retain, , cuDevicePrimaryCtxRetain, (void **, int))                      \
+    X(release, , cuDevicePrimaryCtxRelease_v2, (int))                          \
+    X(push, , cuCtxPushCurrent_v2, (void *))                                   \
+    X(pop, , cuCtxPopCurrent_v2, (void **))
+
+struct recorder {
+#define X(name, hip, cuda, args) int(*name) args;
+    RECORDER_TABLE(X)
+    HIP_CURRENT_TABLE(X)
+    CUDA_CURRENT_TABLE(X)
+#undef X
+    bool hip;
+    int device, before; /* its number; the one that was current, of HIP's */
+    void *context;      /* of CUDA's */
+    void *stream, *exec;
+};
+
+/* 0, or the driver's error. */
+static int enter(struct recorder *r)
+{
+    if (!r->hip)
+        return r->push(r->context);
+    return r->get_device(&r->before) != 0 || r->set_device(r->device) != 0;
+}
+
+static void leave(struct recorder *r)
+{
+    void *context;
+
+    if (r->hip)
+        (void)r->set_device(r->before);
+    else
+        (void)r->pop(&context);
+}
+
+static bool find_functions(struct recorder *r)
+{
+    const kpk_platform platform = r->hip ? KPK_HIP : KPK_CUDA;
+    struct fault unsaid;
+    void *found;
+
+#define X(name, hip_name, cuda_name, args)                                     \
+    found = find(platform, r->hip ? #hip_name : #cuda_name, &unsaid);          \
+    if (!found)                                                                \
+        return false;                                                          \
+    memcpy(&r->name, &found, sizeof(found));
+    RECORDER_TABLE(X)
+    if (r->hip) {
+        HIP_CURRENT_TABLE(X)
+    } else {
+        CUDA_CURRENT_TABLE(X)
+    }
+#undef X
+    return true;
+}
+
+struct recorder *recorder_open(const kpk_device *device)
+{
+    struct recorder *r = calloc(1, sizeof(*r));
+    bool good;
+
+    if (!r)
+        return NULL;
+    r->hip = device->platform == KPK_HIP;
+    r->device = device->index;
+    good =
+        find_functions(r) && (r->hip || r->retain(&r->context, r->device) == 0);
+    if (good && enter(r) == 0) {
+        good = r->stream_create(&r->stream, 0) == 0;
+        leave(r);
+    }
+    if (good && r->stream)
+        return r;
+    recorder_close(r);
+    return NULL;
+}
+
+void recorder_close(struct recorder *r)
+{
+    if (!r)
+        return;
+    if (r->stream && enter(r) == 0) {
+        if (r->exec)
+            (void)r->destroy_exec(r->exec);
+        (void)r->stream_destroy(r->stream);
+        leave(r);
+    }
+    if (r->context)
+        (void)r->release(r->device);
+    free(r);
+}
+
+void *recorder_stream(const struct recorder *r)
+{
+    return r ? r->stream : NULL;
+}
+
+bool recorder_start(struct recorder *r)
+{
+    enum { RELAXED = 2 }; /* other threads' calls, and their own, go on */
+    bool good;
+
+    if (enter(r) != 0)
+        return false;
+    if (r->exec)
+        (void)r->destroy_exec(r->exec);
+    r->exec = NULL;
+    good = r->begin(r->stream, RELAXED) == 0;
+    leave(r);
+    return good;
+}
+
+bool recorder_end(struct recorder *r)
+{
+    void *graph = NULL;
+    bool good;
+
+    if (enter(r) != 0)
+        return false;
+    good = r->end(r->stream, &graph) == 0 &&
+           r->instantiate(&r->exec, graph, 0) == 0;
+    if (graph)
+        (void)r->destroy(graph);
+    leave(r);
+    return good;
+}
+
+bool recorder_replay(struct recorder *r)
+{
+    bool good = r->exec && enter(r) == 0;
+
+    if (good) {
+        good = r->launch(r->exec, r->stream) == 0;
+        leave(r);
+    }
+    return good;
+}

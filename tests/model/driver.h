@@ -12,4 +12,20 @@ bool driver_copy_peer(const kpk_device *to_device, void *to,
                       const kpk_device *from_device, const void *from,
                       size_t nbytes, struct fault *fault);
 
+/*
+ * Launches recorded once, to be replayed as they were: HIP's and CUDA's graphs.
+ * A recorder has a stream, on which launches are recorded and replayed.
+ */
+struct recorder;
+
+/* NULL where the driver cannot, or memory is lacking: plain launches do. */
+struct recorder *recorder_open(const kpk_device *device);
+void recorder_close(struct recorder *r);
+void *recorder_stream(const struct recorder *r);
+/* What is launched between the two is recorded, and not run; the one before is
+ * forgotten. False if the driver refuses. */
+bool recorder_start(struct recorder *r);
+bool recorder_end(struct recorder *r);
+bool recorder_replay(struct recorder *r);
+
 #endif

@@ -134,6 +134,16 @@ struct shard {
     kpk_attention_plan plan[2]; /* of layers that see all; that have a window */
 };
 
+/*
+ * A run's launches, replayed by the next run of its kind: one more token for
+ * each of as many sequences, all with answers, on one device. What else differs
+ * between such runs is in device memory: tokens, places, lengths.
+ */
+struct recording {
+    uint32_t tokens, keys, page; /* of the last run; see struct attention */
+    enum { NEW, SEEN, RECORDED } state;
+};
+
 struct model {
     struct sizes sizes;
     struct model_options options;
@@ -149,6 +159,8 @@ struct model {
     struct group *groups;
     size_t ngroups, ntokens, nwanted;
     void *staging; /* what is copied to the devices */
+    bool records;
+    struct recording recording;
 };
 
 const struct sizes *model_sizes(const struct model *model)
@@ -610,6 +622,8 @@ static bool open_model(const struct gguf *gguf, struct model *model,
     for (size_t i = 0; i < model->nshards; i++)
         if (!make_buffers(model, &model->shards[i], fault))
             return false;
+    model->records = model->nshards == 1 && !o->unrecorded &&
+                     gpu_can_record(model->shards[0].gpu);
     return true;
 }
 
@@ -727,6 +741,7 @@ static struct attention attention_of(const struct model *model,
 {
     const struct sizes *s = &model->sizes;
     const bool one = model->ngroups == 1;
+    uint32_t keys = 256; /* doubled, so that longer texts' launches are alike */
     struct attention a = {
         .tokens = shard->inputs.tokens,
         .keys = shard->inputs.keys,
@@ -750,6 +765,10 @@ static struct attention attention_of(const struct model *model,
         a.most_tokens = g->n > a.most_tokens ? g->n : a.most_tokens;
         a.most_keys = keys_of(g) > a.most_keys ? keys_of(g) : a.most_keys;
     }
+    while (a.most_tokens == 1 && keys < a.most_keys && keys < 1U << 31)
+        keys *= 2;
+    if (a.most_tokens == 1)
+        a.most_keys = keys;
     return a;
 }
 
@@ -1031,18 +1050,16 @@ static bool run_output(struct model *model, struct fault *fault)
            multiply(shard, &model->output, NORMED, n, model->logits, fault);
 }
 
-bool model_run(struct model *model, const struct model_token *tokens, size_t n,
-               struct fault *fault)
+static bool launch_all(struct model *model, struct fault *fault)
 {
     const struct sizes *s = &model->sizes;
+    const uint32_t n = (uint32_t)model->ntokens;
     struct shard *first = &model->shards[0];
 
-    if (!find_groups(model, tokens, n, fault) ||
-        !send_run(model, tokens, fault) ||
-        !op_rows(first->gpu, &model->embeds, first->inputs.ids, (uint32_t)n,
+    if (!op_rows(first->gpu, &model->embeds, first->inputs.ids, n,
                  first->value[STREAM], fault) ||
         (s->arch->scaled_embeds &&
-         !op_scale(first->gpu, first->value[STREAM], n * s->width,
+         !op_scale(first->gpu, first->value[STREAM], (size_t)n * s->width,
                    sqrtf((float)s->width), fault)))
         return false;
     for (uint32_t layer = 0; layer < s->layers; layer++) {
@@ -1055,6 +1072,52 @@ bool model_run(struct model *model, const struct model_token *tokens, size_t n,
             return false;
     }
     return run_output(model, fault);
+}
+
+/* Whether the run's launches are like the last one's, and recorded. */
+static void look_back(struct model *model)
+{
+    const struct attention a = attention_of(model, &model->shards[0], false);
+    struct recording *last = &model->recording;
+    const struct recording now = {a.ntokens, a.most_keys, a.page, NEW};
+
+    if (!model->records || a.most_tokens > 1 || model->nwanted < a.ntokens ||
+        now.tokens != last->tokens || now.keys != last->keys ||
+        now.page != last->page)
+        *last = now;
+}
+
+bool model_run(struct model *model, const struct model_token *tokens, size_t n,
+               struct fault *fault)
+{
+    struct recording *recording = &model->recording;
+    struct gpu *gpu = model->shards[0].gpu;
+    bool good;
+
+    if (!find_groups(model, tokens, n, fault) ||
+        !send_run(model, tokens, fault))
+        return false;
+    look_back(model);
+    if (recording->state == RECORDED)
+        return gpu_replay(gpu, fault);
+    /* the first run of a kind loads its kernels, the second is recorded */
+    if (recording->state == NEW || !gpu_record(gpu)) {
+        recording->state = model->records ? SEEN : NEW;
+        return launch_all(model, fault);
+    }
+    good = launch_all(model, fault);
+    if (gpu_recorded(gpu) && good) {
+        recording->state = RECORDED;
+        return gpu_replay(gpu, fault);
+    }
+    model->records = false;
+    recording->state = NEW;
+    return good && send_run(model, tokens, fault) && launch_all(model, fault);
+}
+
+bool model_replays(const struct model *model)
+{
+    return model->recording.state == RECORDED;
 }
 
 bool model_likeliest(struct model *model, uint32_t *ids, struct fault *fault)

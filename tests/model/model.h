@@ -17,6 +17,7 @@ struct model_options {
     uint32_t batch;     /* most tokens of a run */
     uint32_t answers;   /* most that are wanted of a run; 0: a sequence one */
     enum cache_type cache; /* what K and V are kept as */
+    bool unrecorded;       /* each launch by itself, always */
     /* Called while weights are copied; may be NULL. */
     void (*progress)(void *context, uint64_t done, uint64_t total);
     void *progress_context;
@@ -44,6 +45,8 @@ struct model_token {
  */
 bool model_run(struct model *model, const struct model_token *tokens, size_t n,
                struct fault *fault);
+/* Whether the last run's launches were replayed, as one. */
+bool model_replays(const struct model *model);
 /* The likeliest next token of each. */
 bool model_likeliest(struct model *model, uint32_t *ids, struct fault *fault);
 /* How a token is chosen. */

@@ -1,6 +1,8 @@
 /* ops.c - the steps of a model as launches of the pack's kernels */
 #include "ops.h"
 
+#include "driver.h"
+
 #include <kpack/candle.h>
 #include <kpack/candle/gemm_plan.h>
 
@@ -62,7 +64,8 @@ struct gpu {
     const kpk_kernel *kernel[NKERNELS];
     struct format_kernels formats[MOST_FORMATS];
     const kpk_kernel *keep[NCACHE_TYPES];
-    void *stream; /* NULL: the default one */
+    struct recorder *recorder;
+    void *stream; /* the recorder's; NULL: the default one */
     struct allocation *allocations;
     uint64_t allocated;
 };
@@ -106,6 +109,7 @@ void gpu_close(struct gpu *gpu)
         (void)kpk_free(gpu->inst, a->data);
         free(a);
     }
+    recorder_close(gpu->recorder);
     (void)kpk_close(gpu->inst);
     free(gpu);
 }
@@ -180,6 +184,32 @@ bool gpu_wait(struct gpu *gpu, struct fault *fault)
 {
     return check(kpk_sync(gpu->inst, gpu->stream), "waiting for the GPU",
                  fault);
+}
+
+/* ---- recording ---- */
+
+bool gpu_can_record(struct gpu *gpu)
+{
+    if (!gpu->recorder)
+        gpu->recorder = recorder_open(gpu_device(gpu));
+    gpu->stream = recorder_stream(gpu->recorder);
+    return gpu->recorder;
+}
+
+bool gpu_record(struct gpu *gpu)
+{
+    return recorder_start(gpu->recorder);
+}
+
+bool gpu_recorded(struct gpu *gpu)
+{
+    return recorder_end(gpu->recorder);
+}
+
+bool gpu_replay(struct gpu *gpu, struct fault *fault)
+{
+    return recorder_replay(gpu->recorder) ||
+           fail(fault, "the driver does not replay what it has recorded");
 }
 
 /* ---- launching ---- */

@@ -31,6 +31,15 @@ bool gpu_read(struct gpu *gpu, void *to, const void *from, size_t nbytes,
               struct fault *fault);
 bool gpu_wait(struct gpu *gpu, struct fault *fault);
 
+/* Whether launches can be recorded; from then on they are on a stream for it.
+ */
+bool gpu_can_record(struct gpu *gpu);
+/* What is launched between the two is recorded instead of run. False: the
+ * driver refuses, and nothing is recorded. */
+bool gpu_record(struct gpu *gpu);
+bool gpu_recorded(struct gpu *gpu);
+bool gpu_replay(struct gpu *gpu, struct fault *fault);
+
 /* A matrix of weights on a device, [rows, columns]. */
 struct matrix {
     const struct tensor_format *format; /* F32 where the file has F16 or BF16 */

@@ -31,6 +31,7 @@ static const struct row rows[] = {
     {"--top-k", "K", "choose among the K likeliest; 0: among all (40)", COUNT, AT(sampler.top_k), 0, 1e9},
     {"--top-p", "P", "among the likeliest that have this share (0.95)", REAL, AT(sampler.top_p), 0, 1},
     {"--seed", "N", "of the choices (1)", SEED, AT(sampler.seed), 0, 0},
+    {"--unrecorded", NULL, "launch each kernel by itself; else a token's launches are replayed", FLAG, AT(model.unrecorded), 0, 0},
     {"--plain", NULL, "<|names|> of special tokens in a prompt are plain text", FLAG, AT(plain), 0, 0},
     {"--ids", NULL, "print token numbers instead of text", FLAG, AT(ids), 0, 0},
     {"--json", NULL, "print one JSON document at the end", FLAG, AT(json), 0, 0},

@@ -234,6 +234,10 @@ static bool run_way(struct model *model, const struct test_case *c,
                     return fail(fault, "token %u is not the likeliest",
                                 (unsigned)best[s]);
         }
+        /* the second run of a kind is recorded */
+        if (model_replays(model) != (at > PROMPT && way->ndevices == 1))
+            return fail(fault, "token %zu: launches are %sreplayed", at,
+                        model_replays(model) ? "" : "not ");
     }
     return true;
 }
