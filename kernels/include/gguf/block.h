@@ -31,7 +31,7 @@
  *   unpack()         Raw to Chunk
  *   quad()           elements 4 i .. 4 i + 3 of a group of a chunk
  *
- * load<P>() and quad<P>() are told where the block is (Place, below). They
+ * load<P>() and quad<P>() are told where the block is (BlockPlace, below). They
  * never read in front of the array of blocks nor behind the block, but for up
  * to a word in LDS.
  */
@@ -71,6 +71,13 @@ struct Chunk {
     float scale[2], bias[2];
 };
 
+/* of both groups */
+DEV void set_scale(Chunk &c, float scale, float bias)
+{
+    c.scale[0] = c.scale[1] = scale;
+    c.bias[0] = c.bias[1] = bias;
+}
+
 template <int N> struct Words {
     u32 w[N];
 };
@@ -92,31 +99,31 @@ enum class Access {
 };
 
 /* Where a block is. */
-enum class Place {
+enum class BlockPlace {
     anywhere, /* in global memory */
     aligned,  /* in an array that starts on a multiple of 16 bytes */
     lds       /* in LDS, as in an aligned array; more is read than is used */
 };
 
 /* for formats whose blocks are aligned to 2, and to 4 */
-DEV constexpr Access even_access(Place p)
+DEV constexpr Access even_access(BlockPlace p)
 {
-    return p == Place::anywhere  ? Access::even
-           : p == Place::aligned ? Access::even_in_row
-                                 : Access::even_in_lds;
+    return p == BlockPlace::anywhere  ? Access::even
+           : p == BlockPlace::aligned ? Access::even_in_row
+                                      : Access::even_in_lds;
 }
 
 /* for formats whose blocks are not aligned */
-DEV constexpr Access byte_access(Place p)
+DEV constexpr Access byte_access(BlockPlace p)
 {
-    return p == Place::anywhere  ? Access::byte
-           : p == Place::aligned ? Access::byte_in_row
-                                 : Access::byte_in_lds;
+    return p == BlockPlace::anywhere  ? Access::byte
+           : p == BlockPlace::aligned ? Access::byte_in_row
+                                      : Access::byte_in_lds;
 }
 
-DEV constexpr Access vector_access(Place p)
+DEV constexpr Access vector_access(BlockPlace p)
 {
-    return p == Place::anywhere ? Access::word : Access::vector;
+    return p == BlockPlace::anywhere ? Access::word : Access::vector;
 }
 
 DEV u16 load_u16(const u8 *p)
@@ -236,8 +243,8 @@ template <Access A> DEV u32 load_word(const u8 *p)
     return load_words<1, A>(p).w[0];
 }
 
-template <Place P> struct PlaceOf {
-    static constexpr Place place = P;
+template <BlockPlace P> struct PlaceOf {
+    static constexpr BlockPlace place = P;
 };
 
 /* fn, told whether blocks are aligned. AMD needs no second version of the code.
@@ -245,9 +252,9 @@ template <Place P> struct PlaceOf {
 template <class Fn> DEV void with_place(bool aligned, Fn fn)
 {
     if (!KPK_NVIDIA || aligned)
-        fn(PlaceOf<Place::aligned>());
+        fn(PlaceOf<BlockPlace::aligned>());
     else if constexpr (KPK_NVIDIA)
-        fn(PlaceOf<Place::anywhere>());
+        fn(PlaceOf<BlockPlace::anywhere>());
 }
 
 /* ---- numbers ---- */
@@ -359,7 +366,7 @@ DEV float quad_value(const Quad &q, int i)
 }
 
 /* quad number e4 of a block, in the order of its elements */
-template <class F, Place P> DEV Quad quad_of(const u8 *b, u32 e4)
+template <class F, BlockPlace P> DEV Quad quad_of(const u8 *b, u32 e4)
 {
     constexpr u32 step = F::group_step;
     const u32 group = e4 / 4;

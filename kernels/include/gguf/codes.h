@@ -43,12 +43,23 @@ DEV u32 decode(const Codes &t, u32 q)
 #endif
 }
 
-DEV void decode_nibbles(const Codes &t, const u32 (&qs)[4], u32 (&q)[8])
+/* a chunk of the nibbles of 16 bytes */
+DEV Chunk coded_chunk(const Codes &t, const u32 (&qs)[4], float scale)
 {
-    unpack_nibbles(qs, 0, q);
+    Chunk c;
+
+    unpack_nibbles(qs, 0, c.q);
     UNROLL
     for (int i = 0; i < 8; i++)
-        q[i] = decode(t, q[i]);
+        c.q[i] = decode(t, c.q[i]);
+    set_scale(c, scale, 0.0f);
+    return c;
+}
+
+/* a quad of group g, whose nibbles are in w */
+DEV Quad coded_quad(const Codes &t, u32 w, int g, float scale)
+{
+    return {decode(t, w >> (4 * g) & 0x0f0f0f0fu), scale, 0.0f};
 }
 
 /* 0 d:f16; 2 qs. d * code */
@@ -59,27 +70,20 @@ struct IQ4_NL : LegacyBlock {
 
     typedef HalfWords<4> Raw; /* d, qs */
 
-    template <Place P> DEV Raw load(const u8 *b, int)
+    template <BlockPlace P> DEV Raw load(const u8 *b, int)
     {
         return load_half_words<4, even_access(P)>(b);
     }
 
     DEV Chunk unpack(const Raw &r, int)
     {
-        Chunk c;
-
-        decode_nibbles(iq4_codes(), r.words.w, c.q);
-        c.scale[0] = c.scale[1] = half_to_float(r.half);
-        c.bias[0] = c.bias[1] = 0.0f;
-        return c;
+        return coded_chunk(iq4_codes(), r.words.w, half_to_float(r.half));
     }
 
-    template <Place P> DEV Quad quad(const u8 *b, int, int g, int i)
+    template <BlockPlace P> DEV Quad quad(const u8 *b, int, int g, int i)
     {
-        const u32 w = load_word<Access::even>(b + 2 + 4 * i);
-
-        return {decode(iq4_codes(), w >> (4 * g) & 0x0f0f0f0fu),
-                half_to_float(load_u16(b)), 0.0f};
+        return coded_quad(iq4_codes(), load_word<Access::even>(b + 2 + 4 * i),
+                          g, half_to_float(load_u16(b)));
     }
 };
 
@@ -114,7 +118,7 @@ struct IQ4_XS {
         return half_to_float(head.w[0]) * (float)((int)(low | high << 4) - 32);
     }
 
-    template <Place P> DEV Raw load(const u8 *b, int chunk)
+    template <BlockPlace P> DEV Raw load(const u8 *b, int chunk)
     {
         return {load_words<4, Access::word>(b + 8 + 16 * chunk),
                 load_words<2, Access::word>(b)};
@@ -122,20 +126,15 @@ struct IQ4_XS {
 
     DEV Chunk unpack(const Raw &r, int chunk)
     {
-        Chunk c;
-
-        decode_nibbles(iq4_codes(), r.qs.w, c.q);
-        c.scale[0] = c.scale[1] = scale(r.head, chunk);
-        c.bias[0] = c.bias[1] = 0.0f;
-        return c;
+        return coded_chunk(iq4_codes(), r.qs.w, scale(r.head, chunk));
     }
 
-    template <Place P> DEV Quad quad(const u8 *b, int chunk, int g, int i)
+    template <BlockPlace P> DEV Quad quad(const u8 *b, int chunk, int g, int i)
     {
         const u32 w = load_word<Access::word>(b + 8 + 16 * chunk + 4 * i);
 
-        return {decode(iq4_codes(), w >> (4 * g) & 0x0f0f0f0fu),
-                scale(load_words<2, Access::word>(b), chunk), 0.0f};
+        return coded_quad(iq4_codes(), w, g,
+                          scale(load_words<2, Access::word>(b), chunk));
     }
 };
 
@@ -160,26 +159,19 @@ struct MXFP4 : LegacyBlock {
         return bits_as<float>(e < 2 ? 0x00200000u << e : (e - 1) << 23);
     }
 
-    template <Place P> DEV Raw load(const u8 *b, int)
+    template <BlockPlace P> DEV Raw load(const u8 *b, int)
     {
         return {load_words<4, byte_access(P)>(b + 1), b[0]};
     }
 
     DEV Chunk unpack(const Raw &r, int)
     {
-        Chunk c;
-
-        decode_nibbles(fp4_codes(), r.qs.w, c.q);
-        c.scale[0] = c.scale[1] = scale(r.e);
-        c.bias[0] = c.bias[1] = 0.0f;
-        return c;
+        return coded_chunk(fp4_codes(), r.qs.w, scale(r.e));
     }
 
-    template <Place P> DEV Quad quad(const u8 *b, int, int g, int i)
+    template <BlockPlace P> DEV Quad quad(const u8 *b, int, int g, int i)
     {
-        const u32 w = load_word<Access::byte>(b + 1 + 4 * i);
-
-        return {decode(fp4_codes(), w >> (4 * g) & 0x0f0f0f0fu), scale(b[0]),
-                0.0f};
+        return coded_quad(fp4_codes(), load_word<Access::byte>(b + 1 + 4 * i),
+                          g, scale(b[0]));
     }
 };

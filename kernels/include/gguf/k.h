@@ -34,7 +34,7 @@ struct Q2_K : KBlock {
         u32 sc; /* those of the groups are bytes 0 and 2 */
     };
 
-    template <Place P> DEV Raw load(const u8 *b, int chunk)
+    template <BlockPlace P> DEV Raw load(const u8 *b, int chunk)
     {
         return {load_words<4, Access::word>(b + 16 + 32 * (chunk >> 2) +
                                             16 * (chunk & 1)),
@@ -64,7 +64,7 @@ struct Q2_K : KBlock {
         return c;
     }
 
-    template <Place P> DEV Quad quad(const u8 *b, int chunk, int g, int i)
+    template <BlockPlace P> DEV Quad quad(const u8 *b, int chunk, int g, int i)
     {
         u32 w = load_word<Access::word>(b + 16 + 32 * (chunk >> 2) +
                                         16 * (chunk & 1) + 4 * i);
@@ -110,7 +110,7 @@ struct Q3_K : KBlock {
                (rotate_right(hmask, (u32)at - 2) & 0x04040404u);
     }
 
-    template <Place P> DEV Raw load(const u8 *b, int chunk)
+    template <BlockPlace P> DEV Raw load(const u8 *b, int chunk)
     {
         constexpr Access A = even_access(P);
 
@@ -166,7 +166,7 @@ struct Q3_K : KBlock {
         return c;
     }
 
-    template <Place P> DEV Quad quad(const u8 *b, int chunk, int g, int i)
+    template <BlockPlace P> DEV Quad quad(const u8 *b, int chunk, int g, int i)
     {
         int j = first_group(chunk) + g * group_step;
         int l = 16 * (chunk & 1) + 4 * i;
@@ -276,7 +276,7 @@ struct Q3_K_folded : Q3_K {
 struct KHead {
     Words<4> w;
 
-    template <Place P> DEV KHead load(const u8 *b)
+    template <BlockPlace P> DEV KHead load(const u8 *b)
     {
         return {load_words<4, vector_access(P)>(b)};
     }
@@ -344,7 +344,7 @@ struct Q4_K : KBlock {
         Words<4> qs;
     };
 
-    template <Place P> DEV Raw load(const u8 *b, int chunk)
+    template <BlockPlace P> DEV Raw load(const u8 *b, int chunk)
     {
         constexpr Access A = vector_access(P);
         return {KHead::load<P>(b), load_words<4, A>(b + 16 + 16 * chunk)};
@@ -363,7 +363,7 @@ struct Q4_K : KBlock {
         return c;
     }
 
-    template <Place P> DEV Quad quad(const u8 *b, int chunk, int g, int i)
+    template <BlockPlace P> DEV Quad quad(const u8 *b, int chunk, int g, int i)
     {
         u32 w = load_word<Access::word>(b + 16 + 16 * chunk + 4 * i);
 
@@ -391,7 +391,7 @@ struct Q5_K : KBlock {
         return (low4 & 0x0f0f0f0fu) | (high1 & 0x01010101u) << 4;
     }
 
-    template <Place P> DEV Raw load(const u8 *b, int chunk)
+    template <BlockPlace P> DEV Raw load(const u8 *b, int chunk)
     {
         constexpr Access A = vector_access(P);
         return {KHead::load<P>(b), load_words<4, A>(b + 48 + 16 * chunk),
@@ -413,7 +413,7 @@ struct Q5_K : KBlock {
         return c;
     }
 
-    template <Place P> DEV Quad quad(const u8 *b, int chunk, int g, int i)
+    template <BlockPlace P> DEV Quad quad(const u8 *b, int chunk, int g, int i)
     {
         int j = (chunk & 6) + g;
         u32 w = load_word<Access::word>(b + 48 + 16 * chunk + 4 * i);
@@ -451,7 +451,7 @@ struct Q6_K : KBlock {
                          0x20202020u);
     }
 
-    template <Place P> DEV Raw load(const u8 *b, int chunk)
+    template <BlockPlace P> DEV Raw load(const u8 *b, int chunk)
     {
         constexpr Access A = even_access(P);
         const u8 *sc = b + 192 + first_group(chunk);
@@ -483,7 +483,7 @@ struct Q6_K : KBlock {
         return c;
     }
 
-    template <Place P> DEV Quad quad(const u8 *b, int chunk, int g, int i)
+    template <BlockPlace P> DEV Quad quad(const u8 *b, int chunk, int g, int i)
     {
         u32 w = load_word<Access::even>(b + 16 * chunk + 4 * i);
         u32 h = load_word<Access::even>(b + 128 + 32 * (chunk >> 2) +
@@ -500,7 +500,7 @@ struct Q6_K : KBlock {
 struct Q8_K {
     static constexpr int elems = 256, bytes = 292, group_step = 1;
 
-    template <Place P> DEV Quad quad(const u8 *b, int chunk, int g, int i)
+    template <BlockPlace P> DEV Quad quad(const u8 *b, int chunk, int g, int i)
     {
         u32 d = load_word<Access::word>(b);
 

@@ -29,6 +29,14 @@ DEV void unpack_nibbles(const u32 (&qs)[4], u32 high, u32 (&q)[8])
     }
 }
 
+/* the quants of quad i of group g, whose nibbles are in w and fifth bits in
+ * high */
+DEV u32 quad_nibbles(u32 w, u32 high, int g, int i)
+{
+    return (w >> (4 * g) & 0x0f0f0f0fu) | spread_bits(high >> (16 * g + 4 * i))
+                                              << 4;
+}
+
 /* 0 d:f16; 2 qs. d * (n - 8) */
 struct Q4_0 : LegacyBlock {
     static constexpr int bytes = 18;
@@ -38,7 +46,7 @@ struct Q4_0 : LegacyBlock {
 
     typedef HalfWords<4> Raw; /* d, qs */
 
-    template <Place P> DEV Raw load(const u8 *b, int)
+    template <BlockPlace P> DEV Raw load(const u8 *b, int)
     {
         return load_half_words<4, even_access(P)>(b);
     }
@@ -49,12 +57,11 @@ struct Q4_0 : LegacyBlock {
         float d = half_to_float(r.half);
 
         unpack_nibbles(r.words.w, 0, c.q);
-        c.scale[0] = c.scale[1] = d;
-        c.bias[0] = c.bias[1] = bias_factor * d;
+        set_scale(c, d, bias_factor * d);
         return c;
     }
 
-    template <Place P> DEV Quad quad(const u8 *b, int, int g, int i)
+    template <BlockPlace P> DEV Quad quad(const u8 *b, int, int g, int i)
     {
         u32 w = load_word<Access::even>(b + 2 + 4 * i);
         float d = half_to_float(load_u16(b));
@@ -74,7 +81,7 @@ struct Q4_1 : LegacyBlock {
         u32 dm;
     };
 
-    template <Place P> DEV Raw load(const u8 *b, int)
+    template <BlockPlace P> DEV Raw load(const u8 *b, int)
     {
         return {load_words<4, Access::word>(b + 4), load_word<Access::word>(b)};
     }
@@ -84,12 +91,11 @@ struct Q4_1 : LegacyBlock {
         Chunk c;
 
         unpack_nibbles(r.qs.w, 0, c.q);
-        c.scale[0] = c.scale[1] = half_to_float(r.dm);
-        c.bias[0] = c.bias[1] = half_to_float(r.dm >> 16);
+        set_scale(c, half_to_float(r.dm), half_to_float(r.dm >> 16));
         return c;
     }
 
-    template <Place P> DEV Quad quad(const u8 *b, int, int g, int i)
+    template <BlockPlace P> DEV Quad quad(const u8 *b, int, int g, int i)
     {
         u32 w = load_word<Access::word>(b + 4 + 4 * i);
 
@@ -106,7 +112,7 @@ struct Q5_0 : LegacyBlock {
 
     typedef HalfWords<5> Raw; /* d, qh, qs */
 
-    template <Place P> DEV Raw load(const u8 *b, int)
+    template <BlockPlace P> DEV Raw load(const u8 *b, int)
     {
         return load_half_words<5, even_access(P)>(b);
     }
@@ -119,20 +125,17 @@ struct Q5_0 : LegacyBlock {
         const u32 qs[4] = {w[1], w[2], w[3], w[4]};
 
         unpack_nibbles(qs, w[0], c.q);
-        c.scale[0] = c.scale[1] = d;
-        c.bias[0] = c.bias[1] = bias_factor * d;
+        set_scale(c, d, bias_factor * d);
         return c;
     }
 
-    template <Place P> DEV Quad quad(const u8 *b, int, int g, int i)
+    template <BlockPlace P> DEV Quad quad(const u8 *b, int, int g, int i)
     {
         u32 qh = load_word<Access::even>(b + 2);
         u32 w = load_word<Access::even>(b + 6 + 4 * i);
         float d = half_to_float(load_u16(b));
 
-        return {(w >> (4 * g) & 0x0f0f0f0fu) |
-                    spread_bits(qh >> (16 * g + 4 * i)) << 4,
-                d, bias_factor * d};
+        return {quad_nibbles(w, qh, g, i), d, bias_factor * d};
     }
 };
 
@@ -150,7 +153,7 @@ struct Q5_0_centred : Q5_0 {
         return c;
     }
 
-    template <Place P> DEV Quad quad(const u8 *b, int chunk, int g, int i)
+    template <BlockPlace P> DEV Quad quad(const u8 *b, int chunk, int g, int i)
     {
         const Quad q = Q5_0::quad<P>(b, chunk, g, i);
 
@@ -168,7 +171,7 @@ struct Q5_1 : LegacyBlock {
         Words<6> all;
     };
 
-    template <Place P> DEV Raw load(const u8 *b, int)
+    template <BlockPlace P> DEV Raw load(const u8 *b, int)
     {
         return {load_words<6, Access::word>(b)};
     }
@@ -180,19 +183,17 @@ struct Q5_1 : LegacyBlock {
         const u32 qs[4] = {w[2], w[3], w[4], w[5]};
 
         unpack_nibbles(qs, w[1], c.q);
-        c.scale[0] = c.scale[1] = half_to_float(w[0]);
-        c.bias[0] = c.bias[1] = half_to_float(w[0] >> 16);
+        set_scale(c, half_to_float(w[0]), half_to_float(w[0] >> 16));
         return c;
     }
 
-    template <Place P> DEV Quad quad(const u8 *b, int, int g, int i)
+    template <BlockPlace P> DEV Quad quad(const u8 *b, int, int g, int i)
     {
         u32 qh = load_word<Access::word>(b + 4);
         u32 w = load_word<Access::word>(b + 8 + 4 * i);
 
-        return {(w >> (4 * g) & 0x0f0f0f0fu) |
-                    spread_bits(qh >> (16 * g + 4 * i)) << 4,
-                half_to_float(load_u16(b)), half_to_float(load_u16(b + 2))};
+        return {quad_nibbles(w, qh, g, i), half_to_float(load_u16(b)),
+                half_to_float(load_u16(b + 2))};
     }
 };
 
@@ -204,7 +205,7 @@ struct Q8_0 : LegacyBlock {
 
     typedef HalfWords<8> Raw; /* d, qs */
 
-    template <Place P> DEV Raw load(const u8 *b, int)
+    template <BlockPlace P> DEV Raw load(const u8 *b, int)
     {
         return load_half_words<8, even_access(P)>(b);
     }
@@ -216,12 +217,11 @@ struct Q8_0 : LegacyBlock {
         UNROLL
         for (int i = 0; i < 8; i++)
             c.q[i] = r.words.w[i];
-        c.scale[0] = c.scale[1] = half_to_float(r.half);
-        c.bias[0] = c.bias[1] = 0.0f;
+        set_scale(c, half_to_float(r.half), 0.0f);
         return c;
     }
 
-    template <Place P> DEV Quad quad(const u8 *b, int, int g, int i)
+    template <BlockPlace P> DEV Quad quad(const u8 *b, int, int g, int i)
     {
         return {load_word<Access::even>(b + 2 + 16 * g + 4 * i),
                 half_to_float(load_u16(b)), 0.0f};

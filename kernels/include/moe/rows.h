@@ -28,8 +28,8 @@ DEV f32 moe_row_product(const u8 *w, const u8 *y, u32 nblocks)
     for (u32 at = threadIdx.x; at < total; at += 32) {
         const u32 block = at / F::chunks;
         const int chunk = (int)(at % F::chunks);
-        const auto raw =
-            F::template load<Place::anywhere>(w + (u64)block * F::bytes, chunk);
+        const auto raw = F::template load<BlockPlace::anywhere>(
+            w + (u64)block * F::bytes, chunk);
         const Activations a = read_activations<F>(
             reinterpret_cast<const u32 *>(y) + (u64)block * words, chunk);
 

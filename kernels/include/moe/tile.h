@@ -126,7 +126,7 @@ template <class F, typename T> struct gguf_expert {
 
         there = col < n && at < blocks * F::chunks;
         if (there)
-            raw = F::template load<Place::anywhere>(
+            raw = F::template load<BlockPlace::anywhere>(
                 w + ((u64)col * blocks + at / F::chunks) * F::bytes,
                 (int)(at % F::chunks));
     }

@@ -48,11 +48,11 @@ DEV void add_block(float (&acc)[M][Tiles][4], const BulkView<M> &v, int at,
 
         UNROLL
         for (int half = 0; half < 2; half++)
-            q[r][half] = F::template quad<Place::lds>(block,
-                                                      legacy  ? 0
-                                                      : whole ? at
-                                                              : at + half,
-                                                      whole ? half : g, t);
+            q[r][half] = F::template quad<BlockPlace::lds>(block,
+                                                           legacy  ? 0
+                                                           : whole ? at
+                                                                   : at + half,
+                                                           whole ? half : g, t);
     }
     UNROLL
     for (int n = 0; n < Tiles; n++) {

@@ -131,7 +131,8 @@ template <class F, int N> struct MatVecBulk {
 
             acc[r] = add_product<F>(
                 acc[r],
-                F::unpack(F::template load<Place::lds>(block, chunk), chunk),
+                F::unpack(F::template load<BlockPlace::lds>(block, chunk),
+                          chunk),
                 a);
         }
     }

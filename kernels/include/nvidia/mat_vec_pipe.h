@@ -140,7 +140,7 @@ struct MatVecPipe {
                                            (u32)(step * Lds::x_bytes)) &
                                               15;
 
-            return F::unpack(F::template load<Place::lds>(
+            return F::unpack(F::template load<BlockPlace::lds>(
                                  x_lds + lane_of() / F::chunks * F::bytes +
                                      r * Lds::x_stride + place,
                                  chunk),

@@ -69,7 +69,7 @@ template <class F, int N> struct PlainWay {
     {
         NO_UNROLL
         for (int row = row0; row < min_of(row0 + rows, m.nrows); row++) {
-            mat_vec_rows<F, N, 1, Place::anywhere>(lds, m, row);
+            mat_vec_rows<F, N, 1, BlockPlace::anywhere>(lds, m, row);
             __syncthreads(); /* the sums have been read */
         }
     }

@@ -28,8 +28,8 @@ template <class F> DEV Quad quad_at(const u8 *x, u32 quad)
 {
     constexpr u32 per_block = F::elems / 4;
 
-    return quad_of<F, Place::anywhere>(x + quad / per_block * F::bytes,
-                                       quad % per_block);
+    return quad_of<F, BlockPlace::anywhere>(x + quad / per_block * F::bytes,
+                                            quad % per_block);
 }
 
 /* the first `count` of PerThread * Threads quads; Whole: that is all of them */
@@ -92,11 +92,11 @@ DEV void get_rows(const void *src, const u32 *ids, float *dst, i64 ne00,
 
     for (u64 at = (u64)blockIdx.y * blockDim.x + threadIdx.x; at < nquads;
          at += step)
-        store_quad(
-            out + 4 * at,
-            quad_of<F, Place::anywhere>(row + at / (F::elems / 4) * F::bytes,
-                                        (u32)(at % (F::elems / 4))),
-            aligned);
+        store_quad(out + 4 * at,
+                   quad_of<F, BlockPlace::anywhere>(row + at / (F::elems / 4) *
+                                                              F::bytes,
+                                                    (u32)(at % (F::elems / 4))),
+                   aligned);
 }
 
 /* the same for rows of numbers, ne00 elements apart */

@@ -13,7 +13,7 @@
  */
 template <class F> constexpr int float_rows = F::elems == 256 ? 2 : 4;
 
-template <class F, Place P>
+template <class F, BlockPlace P>
 DEV void float_mat_vec_rows(const u8 *w, const float *y, float *dst, int row0,
                             int nrows, int nblocks)
 {

@@ -240,7 +240,7 @@ DEV void store_sums(float (&part)[vec_warps<N>][Rows * N],
 
 /* dst[col * dst_stride + row] for rows row0 .. row0 + Rows - 1 that are less
  * than nrows, all N columns */
-template <class F, int N, int Rows, Place P, typename T>
+template <class F, int N, int Rows, BlockPlace P, typename T>
 DEV void mat_vec_rows(VecLds<N, Rows> &lds, const MatVec<T> &m, int row0)
 {
     constexpr int blocks = VecLds<N, Rows>::blocks;
@@ -329,8 +329,8 @@ template <class F, int N, int Rows> struct VecWay {
     template <typename T>
     static DEV_MEMBER void run(Lds &lds, const MatVec<T> &m, int row0)
     {
-        mat_vec_rows<typename ForVec<F>::type, N, Rows, Place::aligned>(lds, m,
-                                                                        row0);
+        mat_vec_rows<typename ForVec<F>::type, N, Rows, BlockPlace::aligned>(
+            lds, m, row0);
     }
 };
 

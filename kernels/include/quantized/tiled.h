@@ -232,7 +232,7 @@ struct TileColumns<F, Rows, Cols, false, true> {
     }
 };
 
-template <class F, int Rows, int Cols, Place P> struct Tile {
+template <class F, int Rows, int Cols, BlockPlace P> struct Tile {
     typedef TileStep<F> Step;
     typedef TileLds<F, Rows, Cols> Lds;
 
@@ -338,8 +338,8 @@ struct MatMul {
     int row0, col0;
 };
 
-/* Cols / Passes columns at a time; Place: of x */
-template <class F, int Rows, int Cols, int Passes, Place P>
+/* Cols / Passes columns at a time; P: of x */
+template <class F, int Rows, int Cols, int Passes, BlockPlace P>
 DEV void mat_mul_steps(TileLds<F, Rows, Cols / Passes> &lds, const MatMul &m)
 {
     NO_UNROLL
@@ -367,7 +367,8 @@ DEV void mat_mul_tile(const MatMul &m)
 
     if (F::bytes % 2 != 0 || !is_aligned(m.x, 16) || !is_aligned(m.y, 16) ||
         m.y_stride % 16 != 0) {
-        mat_mul_steps<F, Rows, Cols, Passes, Place::anywhere>(lds.steps, m);
+        mat_mul_steps<F, Rows, Cols, Passes, BlockPlace::anywhere>(lds.steps,
+                                                                   m);
         return;
     }
     if (threadIdx.x == 0 && threadIdx.y == 0)
