@@ -5,12 +5,13 @@
  *                               (quantized.hip), rounded to f32, f16 or bf16
  *   mmvq_gguf_quantize_q8_1_T   f32, f16 or bf16 activations to Q8_1
  *
- * F is a format that candle knows, a row of gguf/formats.h in lower case. vy is N columns,
+ * F is a format, a row of gguf/formats.h in lower case. vy is N columns,
  * stride_col_y Q8_1 blocks apart; dst is [N, stride_col_dst], of which the
  * first nrows_x of each row are written. Outputs alias no input.
  */
 #include "device.h"
 
+#include "gguf/codes.h"
 #include "gguf/formats.h"
 #include "gguf/k.h"
 #include "gguf/legacy.h"
@@ -31,7 +32,7 @@
     FOR_COLUMNS(EXPORT_MMVQ, lower, f32, F)                                    \
     FOR_COLUMNS(EXPORT_MMVQ, lower, f16, F)                                    \
     FOR_COLUMNS(EXPORT_MMVQ, lower, bf16, F)
-GGUF_CANDLE_WEIGHTS(EXPORT_FORMAT)
+GGUF_WEIGHTS(EXPORT_FORMAT)
 
 #define EXPORT_QUANTIZE(T)                                                     \
     KERNEL_UP_TO(256)                                                          \

@@ -6,10 +6,11 @@
  *   moe_gemm_gguf_F           the same, a token at a time         moe/rows.h
  *   moe_topk_T, moe_expert_offsets                                moe/route.h
  *
- * T is f16 or bf16, of moe_topk f32 as well. F is q8_0, q2_k, q3_k, q4_k, q5_k
- * or q6_k. The arguments are those of candle's libmoe; indices are 64 bits
- * wide.
+ * T is f16 or bf16, of moe_topk f32 as well. F is a format whose row in
+ * gguf/formats.h says that it has experts, in lower case. The arguments are
+ * those of candle's libmoe; indices are 64 bits wide.
  */
+#include "gguf/codes.h"
 #include "gguf/formats.h"
 #include "gguf/k.h"
 #include "gguf/legacy.h"
@@ -59,7 +60,7 @@ EXPORT_DENSE(bf16)
     EXPORT_PREFILL(name, F, bf16)
 #define EXPORT_FORMAT(name, lower, short, F, tiled, column, experts, ...)      \
     EXPERTS_##experts(lower, F)
-GGUF_CANDLE_WEIGHTS(EXPORT_FORMAT)
+GGUF_WEIGHTS(EXPORT_FORMAT)
 
 #define EXPORT_TOPK(T)                                                         \
     KERNEL_UP_TO(256)                                                          \

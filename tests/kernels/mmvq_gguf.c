@@ -12,7 +12,7 @@ extern const kpk_module kpk_module_mmvq_gguf;
     MMVQ(lower, bf16, KT_BF16, GGUF_##id)
 
 static const struct kt_row rows[] = {
-    GGUF_CANDLE_WEIGHTS(FORMAT)
+    GGUF_WEIGHTS(FORMAT)
     {"mmvq_gguf_quantize_q8_1_f32", run_quantize, KT_F32, KT_F32, NULL},
     {"mmvq_gguf_quantize_q8_1_f16", run_quantize, KT_F16, KT_F32, NULL},
     {"mmvq_gguf_quantize_q8_1_bf16", run_quantize, KT_BF16, KT_F32, NULL},

@@ -575,7 +575,7 @@ static void run_offsets(struct kt *t, const struct kt_row *row)
 static const struct kt_row rows[] = {
     {"moe_gemm_f16", run_dense, KT_F16, KT_F16, NULL},
     {"moe_gemm_bf16", run_dense, KT_BF16, KT_BF16, NULL},
-    GGUF_CANDLE_WEIGHTS(FORMAT)
+    GGUF_WEIGHTS(FORMAT)
     {"moe_topk_f32", run_topk, KT_F32, KT_F32, NULL},
     {"moe_topk_f16", run_topk, KT_F16, KT_F16, NULL},
     {"moe_topk_bf16", run_topk, KT_BF16, KT_BF16, NULL},
