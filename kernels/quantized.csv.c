@@ -20,10 +20,14 @@
     DEQUANTIZE(name, type, counts, threads, elems, join)                       \
     "get_rows_" #name "," #row_threads ",1,ids,1,columns," #row_columns ",1\n"   \
     "mul_mat_" #name ",32,4,rows," #rows ",columns," #cols ",0\n"
+#define FLOATS(name, threads, elems, join, row_threads, row_columns, rows, cols) \
+    DEQUANTIZE(name, name, elements, threads, elems, join)                     \
+    "mul_mat_" #name ",128,1,rows," #rows ",columns," #cols ",0\n"
 
 static const char text[] =
     "kernel,block_x,block_y,grid_x_counts,grid_x_each,grid_y_counts,grid_y_each,grid_y_loops\n"
     GGUF_WEIGHTS(FORMAT)
+    GGUF_FLOAT_WEIGHTS(FLOATS)
     GGUF_NUMBERS(DEQUANTIZE)
     "get_rows_*,256,1,ids,1,columns,256,1\n"
     "quantize_q8_1,256,1,padded columns,256,rows,1,0\n"

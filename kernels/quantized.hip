@@ -7,14 +7,18 @@
  *   quantize_q8_1_quants          the same with sums of the quants (quantize.h)
  *   dequantize_mul_mat_vec_F      matrix times an f32 column
  *   mul_mat_vec_F_q8_1_cudaN      matrix times N Q8_1 columns, N = 1..8
- *   mul_mat_F                     matrix times any number of Q8_1 columns
+ *   mul_mat_vec_T_f32_cudaN       T's matrix times N f32 columns
+ *   mul_mat_F                     matrix times any number of Q8_1 columns; of
+ *                                 T times f32 columns
  *   indexed_moe_forward_F_q8_1    rows of chosen matrices times Q8_1 columns
  *
- * F is a format, a row of gguf/formats.h. Their blocks are described in gguf/,
- * the kernels' bodies are in quantized/ and, for sm_80 and later, in nvidia/;
- * here are the exported names. Grids and blocks are the callers': each body
- * says what it takes. Outputs alias no input. A row is a whole number of
- * blocks.
+ * F is a format, a row of gguf/formats.h, or T, which is bf16 or f16. Blocks
+ * are described in gguf/, the kernels' bodies are in quantized/ and, for sm_80
+ * and later, in nvidia/; here are the exported names. T has the first two and
+ * dequantize_mul_mat_vec_ like every format. Its rows have any number of
+ * columns, nrows_y of its products is in elements, too, and mul_mat_T rounds
+ * the f32 columns to T. Grids and blocks are the callers': each body says what
+ * it takes. Outputs alias no input. A row is a whole number of blocks.
  */
 #include "device.h"
 
@@ -25,6 +29,7 @@
 
 #include "quantized/dequantize.h"
 #include "quantized/float_mat_vec.h"
+#include "quantized/float_weights.h"
 #include "quantized/mat_vec.h"
 #include "quantized/quantize.h"
 #include "quantized/tiled.h"
@@ -65,8 +70,6 @@ GGUF_NUMBERS(EXPORT_DEQUANTIZE)
         get_float_rows(src0, src1, dst, ne00);                                 \
     }
 EXPORT_GET_FLOAT_ROWS(f32)
-EXPORT_GET_FLOAT_ROWS(f16)
-EXPORT_GET_FLOAT_ROWS(bf16)
 
 KERNEL_UP_TO(256)
 quantize_q8_1(const f32 *x, void *vy, i32 kx, i32 kx_padded)
@@ -140,3 +143,39 @@ quantize_q8_1_quants(const f32 *x, void *vy, i32 kx, i32 kx_padded)
         EXPORT_TILED(name, tiled, rows, cols, passes)                          \
             EXPERTS_##experts(short, F)
 GGUF_WEIGHTS(EXPORT_FORMAT)
+
+#define EXPORT_FLOATS_TO(T, R, threads, elems, join)                           \
+    KERNEL_UP_TO(threads)                                                      \
+    dequantize_block_##T##_##R(const T *vx, R *y, i32 count)                   \
+    {                                                                          \
+        dequantize_floats<threads, elems, join>(vx, y, (size_t)count);         \
+    }
+#define EXPORT_FLOATS_MAT_VEC(T, N)                                            \
+    KERNEL_UP_TO(32 * vec_warps<N>)                                            \
+    mul_mat_vec_##T##_f32_cuda##N(const T *vx, const f32 *vy, f32 *dst,        \
+                                  i32 ncols_x, i32 nrows_x, i32 nrows_y,       \
+                                  i32 nrows_dst)                               \
+    {                                                                          \
+        float_weights_mat_vec<N>(vx, vy, dst, ncols_x, nrows_x, nrows_y,       \
+                                 nrows_dst);                                   \
+    }
+#define EXPORT_FLOAT_WEIGHTS(T, threads, elems, join, row_threads,             \
+                             row_columns, rows, cols)                          \
+    EXPORT_FLOATS_TO(T, f32, threads, elems, join)                             \
+    EXPORT_FLOATS_TO(T, f16, threads, elems, join)                             \
+    EXPORT_GET_FLOAT_ROWS(T)                                                   \
+    FLOAT_COLUMN                                                               \
+    dequantize_mul_mat_vec_##T(const T *vx, const f32 *y, f32 *dst, i32 ncols, \
+                               i32 nrows)                                      \
+    {                                                                          \
+        float_weights_column(vx, y, dst, ncols, nrows);                        \
+    }                                                                          \
+    FOR_COLUMNS(EXPORT_FLOATS_MAT_VEC, T)                                      \
+    KERNEL_UP_TO(128)                                                          \
+    mul_mat_##T(const T *vx, const f32 *vy, f32 *dst, i32 ncols_x,             \
+                i32 nrows_x, i32 ncols_y, i32 nrows_y, i32 nrows_dst)          \
+    {                                                                          \
+        float_weights_mul<rows, cols>(vx, vy, dst, ncols_x, nrows_x, ncols_y,  \
+                                      nrows_y, nrows_dst);                     \
+    }
+GGUF_FLOAT_WEIGHTS(EXPORT_FLOAT_WEIGHTS)

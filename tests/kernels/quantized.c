@@ -6,6 +6,7 @@
  * Where a reference is not finite, so must be the result, and no other element
  * may be touched by it.
  */
+#include "float_weights.h"
 #include "gguf_product.h"
 
 #include <math.h>
@@ -330,12 +331,17 @@ static void run_moe(struct kt *t, const struct kt_row *row)
     PRODUCT("mul_mat_" #name, run_tiled, KT_F32, GGUF_##id, 0, rows, cols, false)             \
     EXPERTS_##experts(short, GGUF_##id)
 
+#define FLOATS_f16 KT_F16
+#define FLOATS_bf16 KT_BF16
+#define FLOATS(name, threads, elems, join, row_threads, row_columns, rows, cols) \
+    FLOAT_WEIGHTS(#name, FLOATS_##name, threads, elems, rows, cols)             \
+    GET_FLOAT_ROWS(#name, FLOATS_##name),
+
 static const struct kt_row rows[] = {
     GGUF_WEIGHTS(FORMAT)
     GGUF_NUMBERS(DEQUANTIZE)
+    GGUF_FLOAT_WEIGHTS(FLOATS)
     GET_FLOAT_ROWS("f32", KT_F32),
-    GET_FLOAT_ROWS("f16", KT_F16),
-    GET_FLOAT_ROWS("bf16", KT_BF16),
     {"quantize_q8_1", run_quantize, KT_F32, KT_F32, NULL},
     {"quantize_q8_1_quants", run_quantize_quants, KT_F32, KT_F32, NULL},
 };

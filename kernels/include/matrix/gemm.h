@@ -178,8 +178,17 @@ template <u32 n, typename T> DEV Pack<T, n> load_anywhere(const T *p)
     Pack<T, n> v;
 
 #if KPK_NVIDIA
-    if (is_aligned(p, sizeof(v)))
+    if constexpr (sizeof(v) > 16) {
+        const Pack<T, n / 2> low = load_anywhere<n / 2>(p);
+        const Pack<T, n / 2> high = load_anywhere<n / 2>(p + n / 2);
+
+        UNROLL
+        for (u32 i = 0; i < n / 2; i++)
+            v[i] = low[i], v[n / 2 + i] = high[i];
+        return v;
+    } else if (is_aligned(p, sizeof(v))) {
         return load_pack<n>(p);
+    }
     if (sizeof(T) < 4 && is_aligned(p, 4)) {
         UNROLL
         for (u32 i = 0; i < n; i += 2) {
@@ -196,6 +205,22 @@ template <u32 n, typename T> DEV Pack<T, n> load_anywhere(const T *p)
     __builtin_memcpy(&v, p, sizeof(v));
 #endif
     return v;
+}
+
+/* The piece at p, of which `left` elements are there, with zeros behind. */
+template <typename T> DEV Piece load_piece(const T *p, u32 left)
+{
+    constexpr u32 n = per16<T>::value;
+    Pack<T, n> v = {};
+
+    if (left >= n)
+        return bits_as<Piece>(load_anywhere<n>(p));
+    UNROLL
+    for (u32 i = 0; i + 1 < n; i++) {
+        if (i < left)
+            v[i] = p[i];
+    }
+    return bits_as<Piece>(v);
 }
 
 /* ---- LDS ------------------------------------------------------------------
@@ -216,9 +241,10 @@ template <u32 Step = step_nbytes> DEV u32 piece_at(u32 row, u32 piece)
 
 /*
  * Along: K is contiguous. `extent` rows from row0 on are in the matrix, at
- * least one.
+ * least one. From: what its elements are in memory, if they are not T.
  */
-template <typename T, u32 Size, u32 Threads, bool Along, u32 Step = step_nbytes>
+template <typename T, u32 Size, u32 Threads, bool Along, u32 Step = step_nbytes,
+          typename From = T>
 struct Operand {
     static constexpr u32 step = Step / sizeof(T);
     static constexpr u32 row_pieces = Step / sizeof(Piece);
@@ -229,15 +255,16 @@ struct Operand {
     static constexpr u32 blocks =
         Size * step / (Threads * block_k * block_rows);
     static constexpr u32 loads = Along ? 1 : block_k;
-    typedef Pack<T, Along ? block_k : block_rows> Load;
+    static constexpr u32 load_elems = Along ? block_k : block_rows;
+    typedef Pack<From, load_elems> Load;
 
-    const T *base;    /* of row0 and k 0 */
+    const From *base; /* of row0 and k 0 */
     const char *next; /* what load() brings, with each block's offset */
     u32 rows, extent, ld;
     u32 offset[blocks], row[blocks]; /* row: in LDS, modulo Size */
     Load in[blocks][loads];
 
-    DEV_MEMBER Operand(const T *matrix, u32 row0, u32 all_rows, u32 leading)
+    DEV_MEMBER Operand(const From *matrix, u32 row0, u32 all_rows, u32 leading)
         : base(matrix + row0 * (Along ? (u64)leading : 1)), rows(all_rows),
           extent(all_rows - row0), ld(leading)
     {
@@ -245,7 +272,7 @@ struct Operand {
     /* Whether load() and store() may be used: offsets fit 32 bits, too. */
     DEV_MEMBER bool has_blocks() const
     {
-        return rows >= block_rows && (u64)ld * Size * sizeof(T) < 1u << 31;
+        return rows >= block_rows && (u64)ld * Size * sizeof(From) < 1u << 31;
     }
     DEV_MEMBER void begin(u32 k0)
     {
@@ -261,8 +288,8 @@ struct Operand {
             const u32 r = min_of(lead + row_of(i), last);
 
             row[i] = Along ? row_of(i) : r - lead;
-            offset[i] =
-                (Along ? r * ld + k_of(i) : k_of(i) * ld + r) * (u32)sizeof(T);
+            offset[i] = (Along ? r * ld + k_of(i) : k_of(i) * ld + r) *
+                        (u32)sizeof(From);
         }
     }
     /* Blocks of 16 lanes: 4 along rows, 4 along K, so that what they write
@@ -291,11 +318,11 @@ struct Operand {
         for (u32 i = 0; i < blocks; i++) {
             UNROLL
             for (u32 j = 0; j < loads; j++)
-                in[i][j] = load_anywhere<sizeof(Load) / sizeof(T)>(
-                    reinterpret_cast<const T *>(next + (u64)j * ld * sizeof(T) +
-                                                offset[i]));
+                in[i][j] =
+                    load_anywhere<load_elems>(reinterpret_cast<const From *>(
+                        next + (u64)j * ld * sizeof(From) + offset[i]));
         }
-        next += (Along ? step : (u64)step * ld) * sizeof(T);
+        next += (Along ? step : (u64)step * ld) * sizeof(From);
     }
     DEV_MEMBER void store(u8 *lds) const
     {
@@ -307,7 +334,8 @@ struct Operand {
 
                 UNROLL
                 for (u32 e = 0; e < block_k; e++)
-                    out[e] = Along ? in[i][0][e] : in[i][Along ? 0 : e][r];
+                    out[e] = convert<T>(Along ? in[i][0][e]
+                                              : in[i][Along ? 0 : e][r]);
                 store_pack(element(lds, (row[i] + r) % Size, k_of(i)), out);
             }
         }
@@ -323,8 +351,8 @@ struct Operand {
             T v = {};
 
             if (r < extent && k < k_end - k0)
-                v = Along ? base[(u64)r * ld + k0 + k]
-                          : base[(u64)(k0 + k) * ld + r];
+                v = convert<T>(Along ? base[(u64)r * ld + k0 + k]
+                                     : base[(u64)(k0 + k) * ld + r]);
             *element(lds, r, k) = v;
         }
     }
@@ -455,26 +483,21 @@ struct Product {
  * ------------------------------------------------------------------ */
 
 /*
+ * Adds the products of a and b along K to `product`.
+ *
  * flip: where the next step goes in LDS, from this one, if there is room for
  * two; else 0, and all waves wait until a step is done with.
  */
-template <typename T, bool TransA, bool TransB, u32 M, u32 N, u32 Threads,
-          u32 Step>
-DEV void gemm_tile(const Gemm<T> &gemm, const GemmPart &part, u32 row0,
-                   u32 col0, u8 *lds, u32 flip)
+template <typename T, u32 M, u32 N, u32 Threads, u32 Step, u32 Across, class A,
+          class B>
+DEV void multiply_along_k(Product<T, M, N, Threads, Step, Across> &product,
+                          A &a, B &b, u32 k0, u32 k_end, u8 *lds, u32 flip)
 {
-    const Gemm<T> &g = read_again(gemm);
     constexpr u32 step = Step / sizeof(T);
     u8 *lds_a = lds, *lds_b = lds + M * Step;
     i32 to_other = (i32)flip;
-    Product<T, M, N, Threads, Step> product;
-    Operand<T, M, Threads, !TransA, Step> a(g.a + (i64)part.b * g.stride_a,
-                                            row0, g.m, g.lda);
-    Operand<T, N, Threads, TransB, Step> b(g.b + (i64)part.b * g.stride_b, col0,
-                                           g.n, g.ldb);
-    u32 k0 = part.k_begin;
 
-    if (a.has_blocks() && b.has_blocks() && part.k_end - k0 >= step) {
+    if (a.has_blocks() && b.has_blocks() && k_end - k0 >= step) {
         /* numbers of 64 bits on FMA leave no registers for the next step, and
          * take long enough without */
         constexpr bool early = Unit<T>::is_matrix || sizeof(T) < 8;
@@ -484,7 +507,7 @@ DEV void gemm_tile(const Gemm<T> &gemm, const GemmPart &part, u32 row0,
             a.load(), b.load();
         NO_UNROLL
         for (k0 += step;; k0 += step) {
-            const bool more = part.k_end - k0 >= step;
+            const bool more = k_end - k0 >= step;
 
             if (!early)
                 a.load(), b.load();
@@ -503,14 +526,29 @@ DEV void gemm_tile(const Gemm<T> &gemm, const GemmPart &part, u32 row0,
     }
     lds_a = lds, lds_b = lds + M * Step;
     NO_UNROLL
-    for (; k0 < part.k_end; k0 += step) {
+    for (; k0 < k_end; k0 += step) {
         __syncthreads();
-        a.store_ends(lds_a, k0, part.k_end);
-        b.store_ends(lds_b, k0, part.k_end);
+        a.store_ends(lds_a, k0, k_end);
+        b.store_ends(lds_b, k0, k_end);
         __syncthreads();
         product.multiply(lds_a, lds_b);
     }
     __syncthreads();
+}
+
+template <typename T, bool TransA, bool TransB, u32 M, u32 N, u32 Threads,
+          u32 Step>
+DEV void gemm_tile(const Gemm<T> &gemm, const GemmPart &part, u32 row0,
+                   u32 col0, u8 *lds, u32 flip)
+{
+    const Gemm<T> &g = read_again(gemm);
+    Product<T, M, N, Threads, Step> product;
+    Operand<T, M, Threads, !TransA, Step> a(g.a + (i64)part.b * g.stride_a,
+                                            row0, g.m, g.lda);
+    Operand<T, N, Threads, TransB, Step> b(g.b + (i64)part.b * g.stride_b, col0,
+                                           g.n, g.ldb);
+
+    multiply_along_k(product, a, b, part.k_begin, part.k_end, lds, flip);
 
     const Gemm<T> &again = read_again(g);
     const GemmOut<T> out(again, part);

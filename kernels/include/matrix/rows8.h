@@ -41,22 +41,6 @@ template <typename T> struct FewTile {
 /* ---- columns of B along K: lanes along K, 8 columns for every 32 lanes ------
  */
 
-/* The piece at p, of which `left` elements are there, with zeros behind. */
-template <typename T> DEV Piece load_piece(const T *p, u32 left)
-{
-    constexpr u32 n = per16<T>::value;
-    Pack<T, n> v = {};
-
-    if (left >= n)
-        return bits_as<Piece>(load_anywhere<n>(p));
-    UNROLL
-    for (u32 i = 0; i + 1 < n; i++) {
-        if (i < left)
-            v[i] = p[i];
-    }
-    return bits_as<Piece>(v);
-}
-
 /*
  * Sums of 64 values over 32 lanes. Each step halves the values that a lane is
  * concerned with; at the end lane l has values 2 l and 2 l + 1.

@@ -36,22 +36,6 @@ DEV u32 moe_thread()
     return threadIdx.y * blockDim.x + threadIdx.x;
 }
 
-/* 8 numbers of a row at p, of which `left` are there, at least one */
-template <typename T> DEV Piece piece_of_row(const T *p, u32 left)
-{
-    Pack<T, 8> v;
-
-    if (left >= 8)
-        return bits_as<Piece>(load_anywhere<8>(p));
-    UNROLL
-    for (u32 i = 0; i < 8; i++) {
-        const T x = p[min_of(i, left - 1)];
-
-        v[i] = i < left ? x : T{};
-    }
-    return bits_as<Piece>(v);
-}
-
 /* ---- experts of numbers ---- */
 
 template <typename T> struct dense_expert {
@@ -78,7 +62,7 @@ template <typename T> struct dense_expert {
 
             in[i] = {};
             if (col < n && first < k)
-                in[i] = piece_of_row(w + (u64)col * k + first, k - first);
+                in[i] = load_piece(w + (u64)col * k + first, k - first);
         }
     }
     DEV_MEMBER void store(Piece *lds, u32) const
@@ -181,8 +165,7 @@ template <typename T, typename R> struct Moe {
 
             in[i] = {};
             if (r != ~0u && k < size.k)
-                in[i] =
-                    piece_of_row(input + (u64)from * size.k + k, size.k - k);
+                in[i] = load_piece(input + (u64)from * size.k + k, size.k - k);
         }
     }
     DEV_MEMBER void multiply(typename U::D (&d)[moe_row_tiles][col_tiles],

@@ -3,16 +3,10 @@
 
 #include "gguf/block.h"
 
-/* Four values to y, which is aligned to one of them. f16 is rounded from f32.
- * aligned: y is aligned to four of its elements. AMD stores vectors anywhere.
- */
-template <class T> DEV void store_quad(T *y, const Quad &q, bool aligned)
+/* Four values to y, which is aligned to one of them. aligned: to all four. AMD
+ * stores vectors anywhere. */
+template <class T> DEV void store_four(T *y, const Pack<T, 4> &v, bool aligned)
 {
-    Pack<T, 4> v;
-
-    UNROLL
-    for (u32 i = 0; i < 4; i++)
-        v[i] = convert<T>(quad_value(q, (int)i));
     if (!KPK_NVIDIA)
         __builtin_memcpy(y, &v, sizeof(v));
     else if (aligned)
@@ -22,6 +16,17 @@ template <class T> DEV void store_quad(T *y, const Quad &q, bool aligned)
         for (u32 i = 0; i < 4; i++)
             y[i] = v[i];
     }
+}
+
+/* the same of a quad; f16 is rounded from f32 */
+template <class T> DEV void store_quad(T *y, const Quad &q, bool aligned)
+{
+    Pack<T, 4> v;
+
+    UNROLL
+    for (u32 i = 0; i < 4; i++)
+        v[i] = convert<T>(quad_value(q, (int)i));
+    store_four(y, v, aligned);
 }
 
 template <class F> DEV Quad quad_at(const u8 *x, u32 quad)

@@ -202,8 +202,8 @@ template <typename T> struct MatVec {
 };
 
 /* The sums of all lanes and warps, to dst. Warps may come here one by one. */
-template <int N, int Rows, typename T>
-DEV void store_sums(float (&part)[vec_warps<N>][Rows * N],
+template <int N, int Rows, int Warps, typename T>
+DEV void store_sums(float (&part)[Warps][Rows * N],
                     const float (&acc)[Rows * N], const MatVec<T> &m, int row0)
 {
     constexpr int most = Rows * N < 32 ? Rows * N : 32;
@@ -230,7 +230,7 @@ DEV void store_sums(float (&part)[vec_warps<N>][Rows * N],
         float total = 0;
 
         UNROLL
-        for (int i = 0; i < vec_warps<N>; i++)
+        for (int i = 0; i < Warps; i++)
             total += part[i][tid];
         if (row < m.nrows)
             m.dst[(size_t)(tid % N) * m.dst_stride + (size_t)row] =

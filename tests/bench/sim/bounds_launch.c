@@ -474,6 +474,9 @@ static const struct format {
     {"q4_k", 256, 144, 32, 256, 0},
     {"q5_k", 256, 176, 64, 256, 0},
     {"q6_k", 256, 210, 64, 256, 0},
+    /* weights that are numbers; others have f16 in their name, too */
+    {"bf16", 1, 2, 256, 512, 2},
+    {"f16", 1, 2, 256, 512, 2},
 };
 
 static const struct format *format_of(const char *kernel)
@@ -523,6 +526,30 @@ static void dequantize_mat_vec(struct bench_launch *l, struct shape_use *use,
     bench_arg(l, cols);
     bench_arg(l, rows); /* some take the grid's */
     l->nbytes = (double)(weights(f, rows * cols) + 4 * (rows + cols));
+}
+
+/* rows x columns of f16 or bf16 weights x columns of f32 */
+static void float_weights(struct bench_launch *l, struct shape_use *use,
+                          const struct shape *s)
+{
+    const uint64_t rows = s->n[0], k = s->n[1], cols = s->n[2];
+    const int tile = strstr(s->kernel, "_cuda") == NULL;
+
+    (void)use;
+    l->grid[0] = (unsigned)(tile ? rows / 64 : cols == 1 ? rows : rows / 2);
+    l->grid[1] = (unsigned)(tile ? cols / 64 : 1);
+    l->block[0] = tile ? 128 : 32;
+    l->block[1] = tile ? 1 : cols > 4 ? 2 : 4;
+    bench_arg(l, shape_memory(rows * k * 2));
+    bench_arg(l, shape_memory(cols * k * 4));
+    bench_arg(l, shape_memory(rows * cols * 4));
+    bench_arg(l, k);
+    bench_arg(l, rows);
+    if (tile)
+        bench_arg(l, cols);
+    bench_arg(l, k);
+    bench_arg(l, rows);
+    l->nbytes = (double)(rows * k * 2 + cols * (k + rows) * 4);
 }
 
 /* ids x columns of a table with n[2] rows */
@@ -717,7 +744,8 @@ const struct shape_family *bounds_family_of(const struct shape *shape)
         {"", {"argmax_last_*", 2, argmax_last}},
         {"", {"sample_*", 2, sample}},
         {"", {"rand_*", 2, random_numbers}},
-        {"", {"moe_gemm_gguf_q*", 4, moe_rows}},
+        {"", {"moe_gemm_gguf_prefill_*", 4, moe_tiles}},
+        {"", {"moe_gemm_gguf_*", 4, moe_rows}},
         {"", {"moe_gemm_*", 4, moe_tiles}},
         {"", {"moe_topk_*", 3, moe_topk}},
         {"", {"attention_decode_*", 3, attention_decode}},
@@ -725,6 +753,9 @@ const struct shape_family *bounds_family_of(const struct shape *shape)
         {"", {"asort_*", 2, sort}},
         {"", {"dequantize_block_*", 2, dequantize}},
         {"", {"dequantize_mul_mat_vec_*", 2, dequantize_mat_vec}},
+        {"", {"mul_mat_vec_*_f32_cuda?", 3, float_weights}},
+        {"", {"mul_mat_f16", 3, float_weights}},
+        {"", {"mul_mat_bf16", 3, float_weights}},
         {"", {"get_rows_*", 3, get_rows}},
         {"", {"indexed_moe_*", 4, moe}},
         {"", {"conv_transpose2d_*", 5, conv_transpose2d}},
