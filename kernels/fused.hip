@@ -2,7 +2,7 @@
  * fused.hip - steps of language models that several kernels would take
  *
  *   rmsnorm_add_T            residual sum and RMS norm          fused/norm.h
- *   add_rmsnorm_quantize_q8_1_T
+ *   add_rmsnorm_quantize_q8_1_T, add_rmsnorm_quantize_q8_1_quants_T
  *                            the same, to Q8_1 blocks           fused/norm.h
  *   silu_mul_T, gelu_mul_T   dst = f(gate) * up, numel each; dst may be gate or
  *                            up; any grid and block; gelu is the one with tanh
@@ -31,6 +31,14 @@
         });                                                                    \
     }
 
+#define QUANTIZED(name, T, of_quants)                                          \
+    KERNEL name(const T *src, const T *residual, T *sum, const T *alpha,       \
+                void *vy, i32 n_cols, i32 n_padded, f32 eps)                   \
+    {                                                                          \
+        add_rmsnorm_quantize<of_quants>(src, residual, sum, alpha, vy, n_cols, \
+                                        n_padded, eps);                        \
+    }
+
 #define EXPORT(T)                                                              \
     KERNEL rmsnorm_add_##T(const T *src, const T *residual, T *dst, T *sum,    \
                            const T *alpha, i32 n_cols, i32 block_size,         \
@@ -39,13 +47,8 @@
         (void)block_size; /* the block tells */                                \
         rmsnorm_add(src, residual, dst, sum, alpha, n_cols, eps);              \
     }                                                                          \
-    KERNEL add_rmsnorm_quantize_q8_1_##T(const T *src, const T *residual,      \
-                                         T *sum, const T *alpha, void *vy,     \
-                                         i32 n_cols, i32 n_padded, f32 eps)    \
-    {                                                                          \
-        add_rmsnorm_quantize(src, residual, sum, alpha, vy, n_cols, n_padded,  \
-                             eps);                                             \
-    }                                                                          \
+    QUANTIZED(add_rmsnorm_quantize_q8_1_##T, T, false)                         \
+    QUANTIZED(add_rmsnorm_quantize_q8_1_quants_##T, T, true)                   \
     GATED(silu, T)                                                             \
     GATED(gelu, T)                                                             \
     KERNEL softmax_masked_##T(const T *src, const T *mask, T *dst, i32 n_cols, \

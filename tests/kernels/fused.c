@@ -157,44 +157,20 @@ static void name_norm(struct kt *t, const struct norm_case *c)
     t->what = text;
 }
 
-static void run_norm(struct kt *t, const struct kt_row *row)
-{
-    const enum kt_type type = row->a;
-    const size_t size = kt_size(type);
-
-    for (size_t i = 0; i < NCASES(norm_cases); i++) {
-        const struct norm_case *c = &norm_cases[i];
-        const size_t nbytes = c->rows * c->n * size;
-        const float eps = 1e-5f;
-        const struct norm_data d = norm_data(t, c, type, eps);
-        const struct norm_buffers on = norm_buffers(t, c, &d, type);
-        void *dst = kt_device(t, NULL, nbytes, 0);
-        void *got = kt_alloc(t, nbytes);
-        int32_t n = (int32_t)c->n, block = (int32_t)c->threads;
-
-        name_norm(t, c);
-        if (!KT_LAUNCH(t, (unsigned)c->rows, c->threads, 0, on.src, on.residual,
-                       dst, on.sum, on.alpha, n, block, eps))
-            return;
-        kt_read(t, got, dst, nbytes);
-        kt_check(t, type, got, d.want, c->rows * c->n,
-                 (struct kt_gate){0.5L, (depth(c->n, c->threads) + 8) * V,
-                                  d.scale, false});
-        check_sum(t, c, type, &d, on.sum);
-    }
-}
-
 /* A block: its scale is right, and its quants are the nearest, or next to a
- * tie. `slack` is what the values may be off by, relative. */
+ * tie. `slack` is what the values may be off by, relative. of_quants: its sum
+ * is that of its quants. */
 static void check_block(struct kt *t, const uint8_t *block, const kt_real *want,
-                        size_t count, kt_real slack)
+                        size_t count, kt_real slack, bool of_quants)
 {
-    kt_real most = 0, sum = 0, size = 0;
+    kt_real most = 0, sum = 0, size = 0, quants = 0;
     const kt_real d = kt_get(KT_F16, block, 0);
     const kt_real s = kt_get(KT_F16, block, 1);
 
     t->checks += 34;
     for (size_t i = 0; i < count; i++) {
+        if (of_quants && isnan(want[i])) /* its quant is 0 */
+            continue;
         if (fabsl(want[i]) > most) /* false for a NaN */
             most = fabsl(want[i]);
         sum += want[i];
@@ -205,13 +181,19 @@ static void check_block(struct kt *t, const uint8_t *block, const kt_real *want,
             kt_fail(t, "the sum of what has no sum: %Lg", s);
         return;
     }
+    for (size_t i = 0; of_quants && i < 32; i++)
+        quants += (int8_t)block[4 + i];
+    if (of_quants)
+        sum = quants * most / 127;
     if (fabsl(d - most / 127) >
         kt_ulp(KT_F16, most / 127) / 2 + most / 127 * slack)
         kt_fail(t, "scale %Lg of %Lg", d, most / 127);
     if (fabsl(s - sum) > kt_ulp(KT_F16, sum) / 2 + size * (slack + 8 * V))
         kt_fail(t, "sum %Lg of %Lg", s, sum);
     for (size_t i = 0; i < 32; i++) {
-        const kt_real x = i < count && most > 0 ? want[i] / (most / 127) : 0;
+        const kt_real x = i < count && most > 0 && !isnan(want[i])
+                              ? want[i] / (most / 127)
+                              : 0;
         const int q = (int8_t)block[4 + i];
 
         if (fabsl(x - q) > 0.5L + 127 * 2 * (slack + 2 * V)) {
@@ -221,34 +203,69 @@ static void check_block(struct kt *t, const uint8_t *block, const kt_real *want,
     }
 }
 
-static void run_norm_quantize(struct kt *t, const struct kt_row *row)
+enum norm_kind { NUMBERS, SUMS, QUANTS }; /* what is stored, or its sums */
+
+static bool run_norm_numbers(struct kt *t, const struct norm_case *c,
+                             enum kt_type type, const struct norm_data *d,
+                             const struct norm_buffers *on, float eps)
+{
+    const size_t nbytes = c->rows * c->n * kt_size(type);
+    void *dst = kt_device(t, NULL, nbytes, 0);
+    void *got = kt_alloc(t, nbytes);
+    int32_t n = (int32_t)c->n, block = (int32_t)c->threads;
+
+    if (!KT_LAUNCH(t, (unsigned)c->rows, c->threads, 0, on->src, on->residual,
+                   dst, on->sum, on->alpha, n, block, eps))
+        return false;
+    kt_read(t, got, dst, nbytes);
+    kt_check(t, type, got, d->want, c->rows * c->n,
+             (struct kt_gate){0.5L, (depth(c->n, c->threads) + 8) * V, d->scale,
+                              false});
+    return true;
+}
+
+static bool run_norm_blocks(struct kt *t, const struct norm_case *c,
+                            const struct norm_data *d,
+                            const struct norm_buffers *on, float eps,
+                            bool of_quants)
+{
+    const size_t blocks = c->padded / 32, nq = blocks * c->rows * 36;
+    void *vy = kt_device(t, NULL, nq, 4);
+    uint8_t *got = kt_alloc(t, nq);
+    int32_t n = (int32_t)c->n, padded = (int32_t)c->padded;
+
+    if (!KT_LAUNCH(t, (unsigned)c->rows, c->threads, 0, on->src, on->residual,
+                   on->sum, on->alpha, vy, n, padded, eps))
+        return false;
+    kt_read(t, got, vy, nq);
+    for (size_t b = 0; b < blocks * c->rows; b++) {
+        const size_t r = b / blocks, first = b % blocks * 32;
+        const size_t count = first >= c->n       ? 0
+                             : c->n - first < 32 ? c->n - first
+                                                 : 32;
+
+        check_block(t, got + 36 * b, d->want + r * c->n + first, count,
+                    (depth(c->n, c->threads) + 8) * V, of_quants);
+    }
+    return true;
+}
+
+static void run_norm(struct kt *t, const struct kt_row *row)
 {
     const enum kt_type type = row->a;
+    const enum norm_kind kind = *(const enum norm_kind *)row->detail;
+    const float eps = 1e-5f;
 
     for (size_t i = 0; i < NCASES(norm_cases); i++) {
         const struct norm_case *c = &norm_cases[i];
-        const size_t blocks = c->padded / 32, nq = blocks * c->rows * 36;
-        const float eps = 1e-6f;
         const struct norm_data d = norm_data(t, c, type, eps);
         const struct norm_buffers on = norm_buffers(t, c, &d, type);
-        void *vy = kt_device(t, NULL, nq, 4);
-        uint8_t *got = kt_alloc(t, nq);
-        int32_t n = (int32_t)c->n, padded = (int32_t)c->padded;
 
         name_norm(t, c);
-        if (!KT_LAUNCH(t, (unsigned)c->rows, c->threads, 0, on.src, on.residual,
-                       on.sum, on.alpha, vy, n, padded, eps))
+        if (kind == NUMBERS
+                ? !run_norm_numbers(t, c, type, &d, &on, eps)
+                : !run_norm_blocks(t, c, &d, &on, eps, kind == QUANTS))
             return;
-        kt_read(t, got, vy, nq);
-        for (size_t b = 0; b < blocks * c->rows; b++) {
-            const size_t r = b / blocks, first = b % blocks * 32;
-            const size_t count = first >= c->n       ? 0
-                                 : c->n - first < 32 ? c->n - first
-                                                     : 32;
-
-            check_block(t, got + 36 * b, d.want + r * c->n + first, count,
-                        (depth(c->n, c->threads) + 8) * V);
-        }
         check_sum(t, c, type, &d, on.sum);
     }
 }
@@ -806,12 +823,14 @@ static void run_sample(struct kt *t, const struct kt_row *row)
 
 /* ---- the table ---- */
 
+static const enum norm_kind numbers = NUMBERS, sums = SUMS, quants = QUANTS;
 static const bool silu = false, gelu = true;
 
 #define ROWS(T, TYPE)                                                          \
-    {"rmsnorm_add_" #T, run_norm, TYPE, TYPE, NULL},                           \
-        {"add_rmsnorm_quantize_q8_1_" #T, run_norm_quantize, TYPE, TYPE,       \
-         NULL},                                                                \
+    {"rmsnorm_add_" #T, run_norm, TYPE, TYPE, &numbers},                       \
+        {"add_rmsnorm_quantize_q8_1_" #T, run_norm, TYPE, TYPE, &sums},        \
+        {"add_rmsnorm_quantize_q8_1_quants_" #T, run_norm, TYPE, TYPE,         \
+         &quants},                                                             \
         {"silu_mul_" #T, run_gated, TYPE, TYPE, &silu},                        \
         {"gelu_mul_" #T, run_gated, TYPE, TYPE, &gelu},                        \
         {"softmax_masked_" #T, run_softmax, TYPE, TYPE, NULL},                 \

@@ -7,7 +7,9 @@
  * alpha          [n] of T, null for 1
  * dst            [rows, n] of T: sum / sqrt(mean(sum^2) + eps) * alpha
  * vy             [rows, n_padded / 32] Q8_1 blocks of the same numbers, not
- *                rounded to T before; zero behind column n
+ *                rounded to T before; zero behind column n. Their sum is that
+ *                of the numbers or, where OfQuants, d times that of the quants
+ *                (quantized/quantize.h)
  *
  * Row = blockIdx.x; blocks of any power of two from 32 to 1024 threads. Sums
  * are kept in f32. The norm is of the sum as T has it, so that it is what a
@@ -36,11 +38,8 @@ template <typename T> struct added_row {
             row_tile<T, V, K> r;
 
             r.load(t, residual, first, n);
-            UNROLL
-            for (u32 k = 0; k < K; k++)
-                UNROLL
-            for (u32 i = 0; i < V; i++)
-                x.v[k][i] = convert<A>(convert<T>(x.v[k][i] + r.v[k][i]));
+            combine(x, r,
+                    [](A v, A w) { return convert<A>(convert<T>(v + w)); });
         }
         if (sum)
             x.each(t, first, n,
@@ -143,10 +142,10 @@ template <u32 V, typename Op> DEV f32 join_block(f32 v, Op op)
     return op(v, lane_xor<1>(v));
 }
 
-/* a block of Q8_1: f16 scale, f16 sum of what was quantized, 32 quants */
+/* a block of Q8_1: f16 scale, f16 sum, 32 quants */
 constexpr u32 q8_1_elems = 32, q8_1_bytes = 36;
 
-template <typename T> struct to_q8_1 {
+template <typename T, bool OfQuants> struct to_q8_1 {
     static constexpr u32 most = 2;
     u8 *blocks;
     u32 n, n_padded;
@@ -170,11 +169,9 @@ template <typename T> struct to_q8_1 {
                 if (c < n && row.alpha)
                     v[i] *= (f32)row.alpha[c + i];
                 most = fmaxf(most, fabsf(v[i]));
-                total += v[i];
             }
             most =
                 join_block<V>(most, [](f32 a, f32 b) { return fmaxf(a, b); });
-            total = join_block<V>(total, plus());
 
             const f32 d = most / 127.0f;
             u8 *block = blocks + (u64)(c / q8_1_elems) * q8_1_bytes;
@@ -186,7 +183,11 @@ template <typename T> struct to_q8_1 {
 
                 /* a NaN has no integer: 0 */
                 quants[i] = (u8)(q == q ? (i32)q : 0);
+                total += OfQuants ? (q == q ? q : 0.0f) : v[i];
             }
+            total = join_block<V>(total, plus());
+            if (OfQuants)
+                total *= d;
             /* blocks are aligned to 4 bytes */
             UNROLL
             for (u32 i = 0; i < V; i += V < 4 ? V : 4)
@@ -236,7 +237,7 @@ DEV void rmsnorm_add(const T *src, const T *residual, T *dst, T *sum,
                           n);
 }
 
-template <typename T>
+template <bool OfQuants, typename T>
 DEV void add_rmsnorm_quantize(const T *src, const T *residual, T *sum,
                               const T *alpha, void *vy, i32 n_cols,
                               i32 n_padded, f32 eps)
@@ -246,7 +247,7 @@ DEV void add_rmsnorm_quantize(const T *src, const T *residual, T *sum,
     const u32 blocks = n_padded > 0 ? (u32)n_padded / q8_1_elems : 0;
     const team t = block_team();
     const u32 addresses = (u32)(u64)src | (u32)(u64)residual | (u32)(u64)sum;
-    norm_added<T, to_q8_1<T>> f = {
+    norm_added<T, to_q8_1<T, OfQuants>> f = {
         block_row(t, scratch, src, residual, sum, alpha, n, eps),
         {static_cast<u8 *>(vy) + (u64)blockIdx.x * blocks * q8_1_bytes, n,
          blocks * q8_1_elems}};

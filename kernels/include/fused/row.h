@@ -40,5 +40,14 @@ DEV void with_block_row(F &f, bool aligned, u32 n)
         f.template stream<1>();
 }
 
+/* every number of x becomes f(x, y) of the two tiles' */
+template <typename T, u32 V, u32 K, typename F>
+DEV void combine(row_tile<T, V, K> &x, const row_tile<T, V, K> &y, F f)
+{
+    UNROLL
+    for (u32 i = 0; i < K * V; i++)
+        x.v[i / V][i % V] = f(x.v[i / V][i % V], y.v[i / V][i % V]);
+}
+
 /* vectors of V that a thread takes at once of a row in pieces */
 template <u32 V> constexpr u32 piece = V == 1 ? 4 : 2;

@@ -32,17 +32,9 @@ template <typename T> struct masked_row {
             row_tile<T, V, K> m;
 
             m.load(t, mask, first, n);
-            UNROLL
-            for (u32 k = 0; k < K; k++)
-                UNROLL
-            for (u32 i = 0; i < V; i++)
-                x.v[k][i] = fused(x.v[k][i], scale, m.v[k][i]);
+            combine(x, m, [&](A v, A w) { return fused(v, scale, w); });
         } else {
-            UNROLL
-            for (u32 k = 0; k < K; k++)
-                UNROLL
-            for (u32 i = 0; i < V; i++)
-                x.v[k][i] *= scale;
+            combine(x, x, [&](A v, A) { return v * scale; });
         }
     }
     /* nothing but -inf: any finite base gives exp() = 0 */
