@@ -16,10 +16,11 @@
  * arithmetic that is the same on every target. So one seed, offset and row give
  * the same token on any GPU.
  *
- * One block of any multiple of 32 threads. It finds places in the order by
- * counting keys, 11 bits at a time, as a radix sort does. As soon as the keys
- * that can still matter are few enough, they are listed in LDS, and the logits
- * are read no more.
+ * One block of any multiple of 32 threads: the arguments have no memory in
+ * which blocks could join. A thread has eight logits on their way. The block
+ * finds places in the order by counting keys, 11 bits at a time, as a radix
+ * sort does. As soon as the keys that can still matter are few enough, they are
+ * listed in LDS, and the logits are read no more.
  */
 #pragma once
 
@@ -29,6 +30,8 @@
 constexpr u32 log_bins = 11, bins = 1u << log_bins;
 constexpr u32 most_listed = 2048;
 constexpr u32 bin_segments = 32, segment_bins = bins / bin_segments;
+/* logits that a thread has on their way; one block has no others to wait for */
+constexpr u32 logit_batch = 8;
 
 /* where a search by 11 bits more has come to */
 struct found_bin {
@@ -52,6 +55,27 @@ DEV f32 power_of_half(f32 f)
     return rounded_product(y, 0.70710678f);
 }
 
+/* fn(logit, its number) for this thread's part of n logits */
+template <typename T, class Fn>
+DEV void each_logit(const T *logits, u32 n, Fn fn)
+{
+    for (u64 first = threadIdx.x; first < n;
+         first += (u64)logit_batch * blockDim.x) {
+        T x[logit_batch];
+
+        UNROLL
+        for (u32 j = 0; j < logit_batch; j++)
+            x[j] = logits[min_of(first + j * blockDim.x, (u64)n - 1)];
+        UNROLL
+        for (u32 j = 0; j < logit_batch; j++) {
+            const u64 i = first + j * blockDim.x;
+
+            if (i < n)
+                fn(convert<f32>(x[j]), (u32)i);
+        }
+    }
+}
+
 template <typename T> struct sampler {
     const T *logits;
     u32 n;
@@ -63,12 +87,8 @@ template <typename T> struct sampler {
     two<u64> *totals; /* of segments */
     found_bin *found;
     u32 *length;
-    const u64 *listed; /* null: keys come from the logits */
+    const u64 *listed; /* list; null: keys come from the logits */
 
-    DEV_MEMBER u32 size() const
-    {
-        return listed ? *length : n;
-    }
     /* how often the greatest's weight is halved; or NaN */
     DEV_MEMBER f32 halvings(f32 x) const
     {
@@ -82,14 +102,18 @@ template <typename T> struct sampler {
         return (u64)(min_of(power_of_half(h - (f32)whole), 1.0f) * 0x1p31f) >>
                whole;
     }
-    /* 0: never drawn */
-    DEV_MEMBER u64 key(u32 i) const
+    /* fn(key) for this thread's part of the tokens that may be drawn */
+    template <class Fn> DEV_MEMBER void each_key(Fn fn) const
     {
-        if (listed)
-            return list[i];
-        const f32 x = convert<f32>(logits[i]);
-
-        return halvings(x) < 32 ? place_key(ordered_bits(x), i) : 0;
+        if (listed) {
+            for (u32 i = threadIdx.x; i < *length; i += blockDim.x)
+                fn(listed[i]);
+        } else {
+            each_logit(logits, n, [&](f32 x, u32 i) {
+                if (halvings(x) < 32)
+                    fn(place_key(ordered_bits(x), i));
+            });
+        }
     }
     /* those of the keys that begin with `prefix`, by their next bits */
     DEV_MEMBER void fill_bins(u32 left, u32 taken, u64 prefix) const
@@ -99,16 +123,14 @@ template <typename T> struct sampler {
             counts[b] = 0;
         }
         __syncthreads();
-        for (u32 i = threadIdx.x; i < size(); i += blockDim.x) {
-            const u64 k = key(i);
-
-            if (k != 0 && (left == 64 || k >> left == prefix)) {
+        each_key([&](u64 k) {
+            if (left == 64 || k >> left == prefix) {
                 const u32 b = (u32)(k >> (left - taken)) & ((1u << taken) - 1);
 
                 atomicAdd(&sums[b], weight(k));
                 atomicAdd(&counts[b], 1u);
             }
-        }
+        });
         __syncthreads();
     }
     /* of a lane's first or second bin of a segment, the last bin first */
@@ -198,12 +220,10 @@ template <typename T> struct sampler {
         if (left == 0)
             return prefix;
         /* the only one that begins so */
-        for (u32 i = threadIdx.x; i < size(); i += blockDim.x) {
-            const u64 k = key(i);
-
+        each_key([&](u64 k) {
             if (k >> left == prefix)
                 totals[0].a = k;
-        }
+        });
         __syncthreads();
         const u64 k = totals[0].a;
 
@@ -216,12 +236,10 @@ template <typename T> struct sampler {
         if (threadIdx.x == 0)
             *length = 0;
         __syncthreads();
-        for (u32 i = threadIdx.x; i < n; i += blockDim.x) {
-            const u64 k = key(i);
-
-            if (k != 0 && k >> left >= prefix)
+        each_key([&](u64 k) {
+            if (k >> left >= prefix)
                 list[atomicAdd(length, 1u)] = k;
-        }
+        });
         __syncthreads();
         listed = list;
     }
@@ -230,11 +248,7 @@ template <typename T> struct sampler {
     {
         u64 sum = 0;
 
-        for (u32 i = threadIdx.x; i < size(); i += blockDim.x) {
-            const u64 k = key(i);
-
-            sum += k >= least && k != 0 ? weight(k) : 0;
-        }
+        each_key([&](u64 k) { sum += k >= least ? weight(k) : 0; });
         return sum;
     }
 };
@@ -275,8 +289,7 @@ DEV void sample(const T *logits, u32 *token, u32 n, u32 k, f32 p,
 
     if (blockIdx.x > 0)
         return;
-    for (u32 i = threadIdx.x; i < n; i += blockDim.x)
-        top = max_number(top, convert<f32>(logits[i]));
+    each_logit(logits, n, [&](f32 x, u32) { top = max_number(top, x); });
     top = team_reduce(t, tops, 0, top, larger());
     if (top == -infinity<f32>()) {
         if (threadIdx.x == 0)
