@@ -187,6 +187,10 @@ static void test_block_formats_have_the_callers_shapes(void **state)
         {"dequantize_mul_mat_vec_q5_k", {8192, 1}, {32, 1}},
         {"indexed_moe_forward_q3k_q8_1", {8192, 4096}, {32, 4}},
         {"quantize_q8_1", {32, 4096}, {256, 1}},
+        /* kpack's own */
+        {"dequantize_block_bf16_f16", {16, 1}, {256, 1}},
+        {"mul_mat_vec_f16_f32_cuda8", {4096, 1}, {32, 2}},
+        {"mul_mat_bf16", {128, 64}, {128, 1}},
     };
     const kpk_module *module = NULL;
 
