@@ -217,7 +217,7 @@ static bool write_blob(const struct pack *pack, const struct blob_info *info,
     if (!f)
         return write_failed(path);
     ok = fwrite(stored, 1, info->stored_nbytes, f) == info->stored_nbytes;
-    return (fclose(f) == 0 && ok) || give_up(path);
+    return fclose(f) == 0 && ok ? true : give_up(path);
 }
 
 static bool write_dictionary(const struct pack *pack)
@@ -355,7 +355,7 @@ int main(int argc, char **argv)
     pack.name = argv[1];
     pack.folder = argv[2];
     pack.inputs = calloc((size_t)argc, sizeof(*pack.inputs));
-    ok = pack.inputs || no_memory();
+    ok = pack.inputs ? true : no_memory();
     while (ok && pack.n < (size_t)argc - 3) {
         ok = read_input(&pack.inputs[pack.n], argv[3 + pack.n]);
         pack.n++;

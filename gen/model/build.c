@@ -28,7 +28,7 @@ static bool read_ir(struct build *b, const char *path)
     char error[IR_ERROR_MAX];
 
     b->ir = ir_read(path, error);
-    return b->ir || fail(path, error);
+    return b->ir ? true : fail(path, error);
 }
 
 static bool read_csv(struct csv **out, const char *path)
@@ -45,17 +45,20 @@ static bool read_types(struct build *b, const char *path)
 {
     if (!read_csv(&b->types, path))
         return false;
-    return (csv_column(b->types, "type") < b->types->ncolumns &&
-            csv_column(b->types, "host") < b->types->ncolumns) ||
-           fail(path,
+    if (csv_column(b->types, "type") < b->types->ncolumns &&
+        csv_column(b->types, "host") < b->types->ncolumns)
+        return true;
+    return fail(path,
                 "wants the columns type and host, and header if there is one");
 }
 
 static bool read_aliases(struct build *b, const char *path)
 {
-    return read_csv(&b->aliases, path) &&
-           (alias_is_table(b->aliases) ||
-            fail(path, "wants the columns module, text and alias"));
+    if (!read_csv(&b->aliases, path))
+        return false;
+    return alias_is_table(b->aliases)
+               ? true
+               : fail(path, "wants the columns module, text and alias");
 }
 
 /* Comments of C become blanks: a name in one is not taken. */

@@ -126,10 +126,12 @@ static bool read_param(struct codeobj_kernel *k, const struct record *r,
     return true;
 }
 
-static bool read_block(uint32_t block[3], const struct record *r)
+static bool read_block(uint32_t block[3], const struct record *r,
+                       const struct codeobj_kernel *k,
+                       char error[CODEOBJ_ERROR_MAX])
 {
     if (r->nbytes < 12)
-        return false;
+        return fail(error, "a short record of threads of ", k->name);
     for (size_t i = 0; i < 3; i++)
         block[i] = u32_at(r->value + 4 * i);
     return true;
@@ -175,13 +177,10 @@ static bool read_kernel(struct codeobj *co, struct codeobj_kernel *k,
             co->cov = u16_at(r.value);
         else if (r.tag == CBANK_PARAM_SIZE)
             k->attrs.kernarg_nbytes = u16_at(r.value);
-        else if (r.tag == MAX_THREADS)
-            ok = read_block(most, &r) ||
-                 fail(error, "a short record of threads of ", k->name);
-        else if (r.tag == REQNTID)
-            ok =
-                (read_block(k->attrs.reqd_block, &r) && read_block(most, &r)) ||
-                fail(error, "a short record of threads of ", k->name);
+        else if (r.tag == MAX_THREADS || r.tag == REQNTID)
+            ok = read_block(most, &r, k, error);
+        if (ok && r.tag == REQNTID)
+            memcpy(k->attrs.reqd_block, most, sizeof(most));
         if (!ok)
             return false;
     }
@@ -310,7 +309,7 @@ static bool read_global(struct file *f, const Elf_Data *data,
         else if (k)
             k->attrs.scratch_nbytes = u32_at(r.value + 4);
     }
-    return at == end || fail(error, "a damaged section .nv.info", "");
+    return at == end ? true : fail(error, "a damaged section .nv.info", "");
 }
 
 static bool read_sections(struct file *f, char error[CODEOBJ_ERROR_MAX])

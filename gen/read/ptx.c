@@ -125,7 +125,7 @@ static bool add_arg(struct reader *r, struct codeobj_kernel *k, uint32_t size,
         strdup(""), (before + align - 1) / align * align, size, kind};
     k->nargs++;
     k->attrs.kernarg_nbytes = args[i].offset + size;
-    return args[i].name != NULL || fail(r, "out of memory");
+    return args[i].name ? true : fail(r, "out of memory");
 }
 
 /* .param [.align N] TYPE [.ptr [SPACE] [.align N]] NAME [ '[' N ']' ] */

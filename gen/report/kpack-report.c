@@ -7,6 +7,7 @@
  * those of a pack into a page.
  */
 #include <ctype.h>
+#include <errno.h>
 #include <gelf.h>
 #include <llvm-c/Disassembler.h>
 #include <llvm-c/Target.h>
@@ -268,7 +269,14 @@ int main(int argc, char **argv)
         (void)fprintf(stderr, "%s: %s\n", argv[2], error);
         return 1;
     }
-    ok = print_object(argv[1], co);
+    if (codeobj_is_nvidia(co)) /* LLVM ends the program */
+        (void)fprintf(stderr, "%s: is for %s, not for AMDGPU\n", co->path,
+                      co->target);
+    ok = !codeobj_is_nvidia(co) && print_object(argv[1], co);
     codeobj_free(co);
-    return ok && fflush(stdout) == 0 ? 0 : 1;
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return ok ? 0 : 1;
+    (void)fprintf(stderr, "kpack-report: cannot write to standard output: %s\n",
+                  strerror(errno));
+    return 1;
 }

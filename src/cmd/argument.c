@@ -165,7 +165,7 @@ static bool fill_from_file(const struct argument *a, const char *path)
     whole =
         fread(a->host, 1, a->nbytes, file) == a->nbytes && fgetc(file) == EOF;
     (void)fclose(file);
-    return whole || wrong(a->text, "the file has not as many bytes");
+    return whole ? true : wrong(a->text, "the file has not as many bytes");
 }
 
 static bool fill(const struct argument *a, const char *how)
@@ -212,8 +212,9 @@ bool argument_parse(const char *text, struct argument *out)
         return wrong(text, "of no known type");
     out->nbytes = out->type->nbytes;
     if (text[nbytes] == ':')
-        return put_number(out->type, colon + 1, out->value) ||
-               wrong(text, "no number of that type");
+        return put_number(out->type, colon + 1, out->value)
+                   ? true
+                   : wrong(text, "no number of that type");
     if (!read_count(text + nbytes + 1, colon, &out->count) ||
         out->count > SIZE_MAX / out->nbytes)
         return wrong(text, "no count of elements");

@@ -29,11 +29,13 @@ def lines_of(data):
                          capture_output=True, check=True).stdout
     for text in out.decode().splitlines():
         for file in json.loads(text)["files"] if text.startswith("{") else []:
-            if not part_of(file["file"]):
+            # A test may include a source, as ../../src/NAME.c.
+            name = os.path.normpath(file["file"])
+            if not part_of(name):
                 continue
             for line in file["lines"]:
                 if line["branches"]:
-                    yield file["file"], line["line_number"], [b["count"] for b in line["branches"]]
+                    yield name, line["line_number"], [b["count"] for b in line["branches"]]
 
 
 def gather(folders):

@@ -155,7 +155,7 @@ static void find_all(void)
 }
 #else
 #define NAME(name) name
-#define REAL(name) real.name
+#define REAL(name) (find_all(), real.name)
 void *__libc_malloc(size_t nbytes);
 void *__libc_calloc(size_t n, size_t nbytes);
 void *__libc_realloc(void *memory, size_t nbytes);
@@ -170,10 +170,15 @@ static struct {
           .calloc = __libc_calloc,
           .realloc = __libc_realloc};
 
+/* Libraries of C++ call these while they are loaded, before begin(). */
 static void find_all(void)
 {
+    static int found;
     void *at;
 
+    if (found)
+        return;
+    found = 1;
 #define X(result, name, parameters)                                            \
     at = dlsym(RTLD_NEXT, #name);                                              \
     memcpy(&real.name, &at, sizeof(at));

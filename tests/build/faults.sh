@@ -111,6 +111,8 @@ if [ -n "$embed" ]; then
     # shellcheck disable=SC2086 # words
     PRELOAD='' in_turn "compress" 1 "$out" "$WORK/kpack-compress" p "$out" $words \
         "m1/$two=$B/hsaco/$two/vector_add.hsaco"
+    # LLVM ends without memory.
+    check "report: files" tests/build/in_turn.py files 1 "$out" "$B/kpack-report" m "$B/hsaco/$one/vector_add.hsaco"
 fi
 
 # ---- the command ----

@@ -1,5 +1,5 @@
 #!/bin/sh
-# tools.sh - what kpack-gen, kpack-embed and kpack-compress refuse, and say
+# tools.sh - what kpack-gen, kpack-embed, kpack-compress and kpack-report refuse
 #
 # Command lines, files and trees that are wrong in one thing each. That nothing
 # is left behind is looked at after each.
@@ -10,7 +10,7 @@ cd "$ROOT" || exit 1
 
 B=${B:-build} H=${H:-build}
 gen=$(realpath "$B/kpack-gen") embed=$(realpath "$B/kpack-embed")
-pack=$(realpath "$B/kpack-compress") out=$WORK/out
+pack=$(realpath "$B/kpack-compress") report=$(realpath "$B/kpack-report") out=$WORK/out
 # shellcheck disable=SC2046 # names without blanks
 set -- $(cd "$B/hsaco" && printf '%s\n' gfx*/vector_add.hsaco | cut -d/ -f1 | head -n 2)
 one=$1 two=$2
@@ -159,6 +159,48 @@ check "nothing is left of all these" test -z "$(find "$WORK/z" -type f)"
 check "one code object" "$pack" p "$WORK/z" "m/$one=$add"
 check "in two files, and two of an empty dictionary" test "$(find "$WORK/z" -type f | wc -l)" -eq 4
 check "several of one module" "$pack" p "$WORK/z" "m/$one=$add" "m/$two=$hsaco/$two/vector_add.hsaco" "a/$one=$affine"
+
+# ---- kpack-report ----
+
+say 2 "usage: kpack-report MODULE FILE" "$report" m
+say 1 "none: No such file" "$report" m "$WORK/none"
+say 1 "not an ELF file" "$report" m "$WORK/a-file"
+printf '.version 7.8\n.target sm_90\n.entry k() { ret; }\n' >"$WORK/k.ptx"
+say 1 "k.ptx: is for compute_90, not for AMDGPU" "$report" m "$WORK/k.ptx"
+say 1 "cannot write to standard output: No space left" sh -c "'$report' m '$add' >/dev/full"
+# A kernel whose symbol is nowhere, or lies beyond its section, has no code; one
+# that LLVM does not know is stepped over.
+for change in "nowhere" "beyond" "unknown" "outside"; do
+    python3 - "$add" "$WORK/changed" $change <<'END'
+import struct, sys
+data = bytearray(open(sys.argv[1], "rb").read())
+shoff, shnum = struct.unpack_from("<Q", data, 40)[0], struct.unpack_from("<H", data, 60)[0]
+sections = [list(struct.unpack_from("<IIQQQQIIQQ", data, shoff + 64 * i)) for i in range(shnum)]
+for s in sections:
+    if s[1] != 11: # SHT_DYNSYM
+        continue
+    for at in range(s[4], s[4] + s[5], 24):
+        if data[at + 4] & 15 != 2: # STT_FUNC
+            continue
+        section = struct.unpack_from("<H", data, at + 6)[0]
+        value, = struct.unpack_from("<Q", data, at + 8)
+        code = sections[section]
+        if sys.argv[3] == "nowhere":
+            struct.pack_into("<H", data, at + 6, 0xfff1)
+        elif sys.argv[3] == "beyond":
+            struct.pack_into("<Q", data, at + 16, 1 << 40)
+        elif sys.argv[3] == "outside":
+            struct.pack_into("<Q", data, at + 8, code[3] - 4)
+        else:
+            struct.pack_into("<II", data, code[4] + value - code[3], 0xffffffff, 0xffffffff)
+open(sys.argv[2], "wb").write(data)
+END
+    check "a kernel's code: $change" sh -c "'$report' 'm<' '$WORK/changed' | python3 -c '
+import json, sys
+report = json.load(sys.stdin)
+k, = report[\"kernels\"]
+sys.exit(report[\"module\"] != \"m<\" or (k[1] == 0) != (\"$change\" != \"unknown\") or (sum(k[13]) == 0) != (k[1] == 0))'"
+done
 
 # ---- trees: places and names ----
 

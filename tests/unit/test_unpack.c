@@ -3,7 +3,7 @@
  * The codec is the one that packs link; libzstd makes what it decodes. Meant
  * to be run under ThreadSanitizer too: make check SAN=thread.
  */
-/* link: -lzstd -Wl,--wrap=malloc */
+/* link: -lzstd -Wl,--wrap=malloc -Wl,--wrap=ZSTD_createDCtx */
 #include "unit.h"
 
 #include "fake_hip.h"
@@ -56,6 +56,15 @@ void *__wrap_malloc(size_t nbytes)
     if (mallocs_left > 0)
         mallocs_left--;
     return __real_malloc(nbytes);
+}
+
+static int no_decoder;
+ZSTD_DCtx *__real_ZSTD_createDCtx(void);
+ZSTD_DCtx *__wrap_ZSTD_createDCtx(void);
+
+ZSTD_DCtx *__wrap_ZSTD_createDCtx(void)
+{
+    return no_decoder ? NULL : __real_ZSTD_createDCtx();
 }
 
 static const char *count_and_decode(void *dst, size_t dst_nbytes,
@@ -270,6 +279,28 @@ static void test_damaged_data_is_refused_with_a_sentence(void **state)
     blob->head.nbytes = NBYTES;
     assert_ok(kpk_module_object(&module, TRAINED, &object));
     assert_memory_equal(object.data, contents[TRAINED], NBYTES);
+}
+
+static void test_decoder_says_what_went_wrong(void **state)
+{
+    static const char content[100] = "kernel";
+    char frame[256], out[sizeof(content) + 1];
+    const size_t n =
+        ZSTD_compress(frame, sizeof(frame), content, sizeof(content), 1);
+
+    (void)state;
+    assert_false(ZSTD_isError(n));
+    assert_null(real_codec.decode(out, sizeof(content), frame, n, NULL, 0));
+    assert_memory_equal(out, content, sizeof(content));
+    assert_string_equal(real_codec.decode(out, sizeof(out), frame, n, NULL, 0),
+                        "it is shorter than it should be");
+    put_decoder(NULL); /* none is left from before */
+    no_decoder = 1;
+    assert_string_equal(
+        real_codec.decode(out, sizeof(content), frame, n, NULL, 0),
+        "zstd finds no memory for its decoder");
+    no_decoder = 0;
+    assert_null(real_codec.decode(out, sizeof(content), frame, n, NULL, 0));
 }
 
 static void test_damaged_references_are_refused_with_a_sentence(void **state)
@@ -521,6 +552,7 @@ int main(void)
         TEST(test_looking_at_a_code_object_decodes_nothing),
         TEST(test_what_is_referred_to_is_decoded_but_not_kept),
         TEST(test_damaged_data_is_refused_with_a_sentence),
+        TEST(test_decoder_says_what_went_wrong),
         TEST(test_damaged_references_are_refused_with_a_sentence),
         TEST(test_pack_without_its_decoder_says_so),
         TEST(test_each_failing_allocation_is_survived),
