@@ -151,26 +151,29 @@ static void write_hwreg(struct wave *w, unsigned id, uint32_t value)
 }
 
 /* SIMM16: register in 5:0, first bit in 10:6, number of bits less one above. */
-static uint32_t hwreg_mask(const struct insn *in, unsigned *shift)
+static unsigned hwreg_shift(const struct insn *in)
+{
+    return in->raw >> 6 & 31;
+}
+
+static uint32_t hwreg_mask(const struct insn *in)
 {
     unsigned nbits = (in->raw >> 11 & 31) + 1;
 
-    *shift = in->raw >> 6 & 31;
     return nbits == 32 ? UINT32_MAX : (1u << nbits) - 1;
 }
 
 static void run_s_getreg_b32(struct wave *w, const struct insn *in)
 {
-    unsigned shift;
-    uint32_t mask = hwreg_mask(in, &shift);
+    uint32_t value = read_hwreg(w, in->raw & 63);
 
-    sput_u32(w, &in->op[0], read_hwreg(w, in->raw & 63) >> shift & mask);
+    sput_u32(w, &in->op[0], value >> hwreg_shift(in) & hwreg_mask(in));
 }
 
 static void run_s_setreg(struct wave *w, const struct insn *in)
 {
-    unsigned shift, id = in->raw & 63;
-    uint32_t mask = hwreg_mask(in, &shift) << shift;
+    unsigned shift = hwreg_shift(in), id = in->raw & 63;
+    uint32_t mask = hwreg_mask(in) << shift;
     uint32_t value = sget_u32(w, &in->op[1]) << shift;
 
     write_hwreg(w, id, (read_hwreg(w, id) & ~mask) | (value & mask));

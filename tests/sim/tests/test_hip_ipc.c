@@ -225,6 +225,7 @@ static void wait_for_what_comes(void)
     EXPECT(hipSuccess, hipStreamSynchronize(s));
     put(&byte, sizeof(byte));
     EXPECT(hipSuccess, hipEventDestroy(event));
+    EXPECT(hipSuccess, hipStreamDestroy(s));
     exit(0);
 }
 
@@ -268,6 +269,8 @@ static void share_events(void)
     get(&byte, sizeof(byte));
     EXPECT(hipSuccess, hipEventSynchronize(event));
     EXPECT(hipSuccess, hipEventDestroy(event));
+    EXPECT(hipSuccess, hipEventDestroy(plain));
+    EXPECT(hipSuccess, hipStreamDestroy(s));
     expect_exit();
 }
 

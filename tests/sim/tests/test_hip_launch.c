@@ -228,7 +228,8 @@ struct floats {
     double d;
 };
 
-static struct floats *add_one(unsigned host_flags)
+/* The launch ends with that error; what it left is the caller's to free. */
+static struct floats *add_one(unsigned host_flags, hipError_t want)
 {
     hipModule_t own;
     hipFunction_t f;
@@ -253,24 +254,26 @@ static struct floats *add_one(unsigned host_flags)
     params[2] = &pold;
     EXPECT(hipSuccess,
            hipModuleLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
+    EXPECT(want, hipDeviceSynchronize());
+    EXPECT(hipSuccess, hipModuleUnload(own));
+    free(code);
     return p;
 }
 
 static void drop_on_gfx90a(void)
 {
-    const struct floats *p = add_one(0);
+    struct floats *p = add_one(0, hipSuccess);
 
-    EXPECT(hipSuccess, hipDeviceSynchronize());
     assert_true(p->f == 5 && p->d == 5 && p->old == 0);
-    p = add_one(0x80000000u); /* non-coherent */
-    EXPECT(hipSuccess, hipDeviceSynchronize());
+    EXPECT(hipSuccess, hipHostFree(p));
+    p = add_one(0x80000000u, hipSuccess); /* non-coherent */
     assert_true(p->f == 6 && p->d == 6 && p->old == 5);
+    EXPECT(hipSuccess, hipHostFree(p));
 }
 
 static void report_on_gfx90a(void)
 {
-    add_one(0);
-    EXPECT(hipErrorLaunchFailure, hipDeviceSynchronize());
+    add_one(0, hipErrorLaunchFailure);
     assert_int_equal(kpkSimLastFaultKind(), SIM_FAULT_DROPPED);
     assert_non_null(strstr(kpkSimLastFault(), "fine-grained"));
 }
