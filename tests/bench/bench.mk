@@ -108,12 +108,13 @@ bench-launch: $(LAUNCH_BENCH) ## time kpack's own part of a launch, typed and un
 BENCH_MODELS ?= $(wildcard $(MODEL_DATA)/*.gguf) $(foreach f,Q4_0 Q4_K Q8_0,$(B)/bench/llama-8b-$(f).gguf)
 PEER_PYTHON  ?=
 MODEL_SPEED  := $(H)/bench/model-speed
+MODEL_TOKEN  := $(H)/bench/model-token
 MODEL_MAKE   := $(H)/bench/model-make
 $(H)/obj/tests/bench/model/%.o: private KPK_CFLAGS := -I$(MODEL_INCLUDE) $(KPK_CFLAGS)
-$(H)/obj/tests/bench/model/speed.o: $(MODEL_HEADER)
-$(MODEL_SPEED): $(H)/obj/tests/bench/model/speed.o $(MODEL_PARTS) $(MODEL_PACK)
+$(H)/obj/tests/bench/model/speed.o $(H)/obj/tests/bench/model/token.o: $(MODEL_HEADERS)
+$(MODEL_SPEED) $(MODEL_TOKEN): $(H)/bench/model-%: $(H)/obj/tests/bench/model/%.o $(MODEL_PARTS) $(MODEL_PACK)
 $(MODEL_MAKE): $(H)/obj/tests/bench/model/make.o $(H)/obj/tests/model/gguf.o $(H)/obj/tests/model/fault.o $(MODEL_MADE)
-$(MODEL_SPEED) $(MODEL_MAKE):
+$(MODEL_SPEED) $(MODEL_TOKEN) $(MODEL_MAKE):
 	@mkdir -p $(@D)
 	@echo "  LD    $@"
 	@$(CC) $(LDFLAGS) $(SAN_FLAGS) -o $@ $^ -ldl -lm -pthread $(PACK_CODEC_LIBS)
