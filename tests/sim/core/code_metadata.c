@@ -197,6 +197,47 @@ static enum sim_load_status read_kernels(struct loader *l,
     return SIM_LOAD_OK;
 }
 
+/* "0:0:HASH,FORMAT", of -mprintf-kind=buffered; OpenCL's are left out. */
+static bool read_format(const char *row, struct sim_format *out)
+{
+    char *end;
+
+    if (strncmp(row, "0:0:", 4) != 0)
+        return true;
+    out->hash = strtoull(row + 4, &end, 16);
+    if (*end != ',')
+        return true;
+    out->text = strdup(end + 1);
+    return out->text != NULL;
+}
+
+static enum sim_load_status read_formats(struct loader *l,
+                                         const msgpack_object *root)
+{
+    const msgpack_object *list = member(root, "amdhsa.printf");
+    struct sim_code_object *o = l->object;
+    bool ok = true;
+    uint32_t i;
+
+    if (!list || list->type != MSGPACK_OBJECT_ARRAY)
+        return SIM_LOAD_OK;
+    o->formats =
+        calloc((size_t)list->via.array.size + 1, sizeof(o->formats[0]));
+    for (i = 0; ok && o->formats && i < list->via.array.size; i++) {
+        const msgpack_object *v = &list->via.array.ptr[i];
+        char *row = v->type == MSGPACK_OBJECT_STR
+                        ? strndup(v->via.str.ptr, v->via.str.size)
+                        : strdup("");
+
+        ok = row && read_format(row, &o->formats[o->nformats]);
+        o->nformats += ok && o->formats[o->nformats].text;
+        free(row);
+    }
+    return ok && o->formats ? SIM_LOAD_OK
+                            : sim_load_fail(l, SIM_LOAD_NO_MEMORY,
+                                            "no memory for the formats");
+}
+
 /* The payload of the metadata note, from the file: it need not be loaded. */
 static const char *find_note(const struct loader *l, size_t *n)
 {
@@ -246,6 +287,8 @@ enum sim_load_status sim_load_metadata(struct loader *l)
             sim_load_fail(l, SIM_LOAD_CORRUPT, "the metadata cannot be read");
     else
         status = read_kernels(l, &result.data);
+    if (status == SIM_LOAD_OK)
+        status = read_formats(l, &result.data);
     msgpack_unpacked_destroy(&result);
     return status;
 }

@@ -561,6 +561,9 @@ void sim_code_object_free(struct sim_code_object *object)
         free(object->globals[i].name);
     for (i = 0; i < object->nsegments; i++)
         sim_mem_free(object->segments[i]->base);
+    for (i = 0; i < object->nformats; i++)
+        free(object->formats[i].text);
+    free(object->formats);
     free(object->kernels);
     free(object->globals);
     free(object);

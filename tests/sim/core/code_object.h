@@ -51,13 +51,20 @@ struct sim_global {
     uint64_t size;
 };
 
+/* A format of printf(), by the hash that kernels know it by. */
+struct sim_format {
+    uint64_t hash;
+    char *text;
+};
+
 struct sim_code_object {
     struct sim_device *device;
     struct sim_alloc *segments[SIM_MAX_SEGMENTS]; /* ascending addresses */
     uint32_t nsegments;
     struct sim_kernel *kernels;
     struct sim_global *globals;
-    uint32_t nkernels, nglobals;
+    struct sim_format *formats;
+    uint32_t nkernels, nglobals, nformats;
     uint32_t abi_version; /* ELF ident byte 8: 2 V4, 3 V5, 4 V6 */
 };
 

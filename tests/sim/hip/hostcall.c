@@ -11,6 +11,8 @@
 #define _GNU_SOURCE
 #include "hostcall.h"
 
+#include "print.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -101,141 +103,19 @@ static bool append(struct message *m, const uint64_t *words, size_t n)
     return true;
 }
 
-/* ---- printing ----------------------------------------------------------- */
-
-/* What is left of a message's arguments. */
-struct arguments {
-    const uint64_t *at, *end;
-};
-
-static uint64_t take(struct arguments *a)
-{
-    return a->at < a->end ? *a->at++ : 0;
-}
-
-/* Texts fill up whole words. */
-static const char *take_text(struct arguments *a)
-{
-    const char *text = a->at < a->end ? (const char *)a->at : "";
-
-    if (a->at < a->end)
-        a->at += strlen(text) / sizeof(uint64_t) + 1;
-    return text;
-}
-
-/* A conversion: flags, width and precision with their stars filled in, the
- * length that it was written with, its letter. */
-struct conversion {
-    char text[64]; /* "%-8.3" */
-    size_t n;
-    unsigned length; /* bytes of an integer */
-    char letter;
-};
-
-static const char *read_conversion(const char *at, struct conversion *c,
-                                   struct arguments *a)
-{
-    memset(c, 0, sizeof(*c));
-    c->length = 4;
-    c->text[c->n++] = *at++;
-    while (*at && c->n < 40 && strchr("-+ #0123456789.*", *at)) {
-        if (*at == '*')
-            c->n += (size_t)snprintf(c->text + c->n, 12, "%d", (int)take(a));
-        else
-            c->text[c->n++] = *at;
-        at++;
-    }
-    for (; *at && strchr("hlLqjzt", *at); at++)
-        c->length = *at == 'h' ? c->length / 2 : 8;
-    c->letter = *at;
-    return *at ? at + 1 : at;
-}
-
-static int64_t as_signed(uint64_t v, unsigned nbytes)
-{
-    const unsigned shift = 64 - 8 * nbytes;
-
-    return (int64_t)(v << shift) >> shift;
-}
-
-static uint64_t as_unsigned(uint64_t v, unsigned nbytes)
-{
-    return v << (64 - 8 * nbytes) >> (64 - 8 * nbytes);
-}
-
-static int print_conversion(FILE *to, struct conversion *c, struct arguments *a)
-{
-    char *end = c->text + c->n;
-    double real;
-
-    switch (c->letter) {
-    case 'd':
-    case 'i':
-        memcpy(end, "lld", 4);
-        return fprintf(to, c->text, (long long)as_signed(take(a), c->length));
-    case 'o':
-    case 'u':
-    case 'x':
-    case 'X':
-        end[0] = end[1] = 'l';
-        end[2] = c->letter;
-        return fprintf(to, c->text,
-                       (unsigned long long)as_unsigned(take(a), c->length));
-    case 'c':
-        end[0] = 'c';
-        return fprintf(to, c->text, (int)take(a));
-    case 'p':
-        end[0] = 'p';
-        return fprintf(to, c->text, (void *)(uintptr_t)take(a));
-    case 's':
-        end[0] = 's';
-        return fprintf(to, c->text, take_text(a));
-    case 'n':
-        take(a);
-        return 0;
-    default: /* floats; anything else is no conversion */
-        if (!c->letter || !strchr("fFeEgGaA", c->letter))
-            return fputs(c->text, to) < 0 ? -1 : 0;
-        end[0] = c->letter;
-        memcpy(&real, &(uint64_t){take(a)}, sizeof(real));
-        return fprintf(to, c->text, real);
-    }
-}
-
-static int print_format(FILE *to, const char *format, struct arguments *a)
-{
-    int total = 0, n = 0;
-
-    while (*format && n >= 0) {
-        const char *percent = strchrnul(format, '%');
-        struct conversion c;
-
-        if (percent > format) {
-            n = fprintf(to, "%.*s", (int)(percent - format), format);
-            format = percent;
-        } else if (format[1] == '%') {
-            n = fputc('%', to) == EOF ? -1 : 1;
-            format += 2;
-        } else {
-            format = read_conversion(format, &c, a);
-            n = print_conversion(to, &c, a);
-        }
-        total += n;
-    }
-    return n < 0 ? n : total;
-}
+/* ---- services ----------------------------------------------------------- */
 
 /* Word 0 says where to, then comes the format, then its arguments. */
 static uint64_t print(const struct message *m)
 {
     enum { TO_STDERR = 1 };
-    struct arguments a = {m->words, m->words + m->n};
-    const uint64_t control = take(&a);
+    struct print_args a = {m->words, m->words + m->n};
+    const uint64_t control = print_take(&a);
 
     if (control & ~(uint64_t)TO_STDERR)
         return UINT64_MAX;
     return (uint64_t)(int64_t)print_format(
-        control & TO_STDERR ? stderr : stdout, take_text(&a), &a);
+        control & TO_STDERR ? stderr : stdout, print_take_text(&a), &a);
 }
 
 static void serve_message(uint64_t *values)
@@ -261,8 +141,6 @@ static void serve_message(uint64_t *values)
     free(m->words);
     memset(m, 0, sizeof(*m));
 }
-
-/* ---- services ----------------------------------------------------------- */
 
 /* An address is freed; without one so many bytes are allocated: slabs of the
  * kernels' heap, and what is too large for one. */

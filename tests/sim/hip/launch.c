@@ -9,6 +9,7 @@
 #include "runtime.h"
 
 #include "hostcall.h"
+#include "print.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -100,7 +101,7 @@ struct hidden_values {
     uint32_t block_count[3];
     uint16_t group_size[3], remainder[3], grid_dims;
     uint32_t dynamic_lds;
-    uint64_t queue, multigrid, hostcall, heap;
+    uint64_t queue, multigrid, hostcall, heap, printf;
 };
 
 static void put_hidden(const struct sim_arg *arg, const struct hidden_values *v,
@@ -126,6 +127,7 @@ static void put_hidden(const struct sim_arg *arg, const struct hidden_values *v,
         {"hidden_multigrid_sync_arg", &v->multigrid, 8},
         {"hidden_hostcall_buffer", &v->hostcall, 8},
         {"hidden_heap_v1", &v->heap, 8},
+        {"hidden_printf_buffer", &v->printf, 8},
     }; /* all others are 0 */
     size_t i;
 
@@ -247,6 +249,7 @@ struct kernel_op {
     struct sim_dispatch dispatch;
     struct loaded *loaded;
     struct segment *segment, *multigrid;
+    uint64_t printf; /* its buffer of texts, 0: has none */
     struct sim_gws gws;
     bool asks_host; /* may print, allocate */
 };
@@ -257,6 +260,8 @@ static void release_kernel(struct op *op)
 
     loaded_unref(k->loaded);
     give_segment(k->segment);
+    if (k->printf)
+        sim_mem_free(k->printf);
     if (k->multigrid) {
         sim_mem_free(k->multigrid->address);
         free(k->multigrid);
@@ -312,6 +317,8 @@ static hipError_t run_kernel(struct op *op)
     ok = sim_dispatch_run(&k->dispatch, &stats, &fault);
     if (k->asks_host)
         hostcall_stop(&server);
+    if (k->printf)
+        print_buffer_flush(k->printf, k->loaded->object);
     stats_add(&stats);
     if (ok)
         return hipSuccess;
@@ -434,6 +441,11 @@ static hipError_t build(const struct launch *l, struct queue *q,
             return hipErrorOutOfMemory;
         if (op->asks_host && !l->cooperative)
             d->max_waves = HOSTCALL_MAX_WAVES;
+        if (has_hidden(k, "hidden_printf_buffer")) {
+            v.printf = op->printf = print_buffer_new(q->device);
+            if (!v.printf)
+                return hipErrorOutOfMemory;
+        }
         error = fill_segment(l, v, bytes);
         if (error != hipSuccess)
             return error;

@@ -6,7 +6,7 @@
 # api.hip holds the kernels of tests/sim/tests/test_hip_*.c. They are launched
 # with partial blocks, too, which clang's kernels do not allow by default.
 
-PROGRAMS      := vectors streams units groups texts atomics
+PROGRAMS      := vectors streams units groups texts buffered atomics
 PROGRAM_TESTS := $(PROGRAMS:%=$(H)/test/program/%) $(H)/test/program/static
 API_ARCHS     := $(sort $(CORPUS_ARCHS) gfx11-generic)
 API_HSACOS    := $(API_ARCHS:%=$(B)/program/%/api.hsaco)
@@ -19,7 +19,7 @@ $(B)/program/%.hsaco: tests/sim/programs/$$(*F).hip $(B)/stamp/device $$(call KP
 	@echo "  HIPCC program $*"
 	@$(KPACK_DEVICE_CXX) $(PROGRAM_CFLAGS) --offload-device-only --no-gpu-bundle-output -cuid=$(*F) \
 	  $(KPACK_DEVICE_FLAGS) --offload-arch=$(*D) -mcode-object-version=$(call KPACK_COV,$(*D)) \
-	  $(if $(filter api,$(*F)),-fno-offload-uniform-block) $(call KPACK_TARGET_FLAGS,$(*D)) -o $@ $<
+	  $(if $(filter api,$(*F)),-fno-offload-uniform-block) $(if $(filter buffered,$(*F)),-mprintf-kind=buffered) $(call KPACK_TARGET_FLAGS,$(*D)) -o $@ $<
 
 # The host's half of HIP's old headers wants a wavefront's size, too.
 .PRECIOUS: $(B)/program/%.hsaco $(H)/program/%.o
