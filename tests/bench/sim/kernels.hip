@@ -38,3 +38,71 @@ extern "C" __global__ void bench_mixed(const float *in, float *out, unsigned n)
         __syncthreads();
     }
 }
+
+/* One value for the whole wave: the scalar unit's arithmetic, bit fields,
+ * compares, branches and loads. */
+extern "C" __global__ void bench_scalar(const float *in, float *out, unsigned n)
+{
+    const unsigned *table = (const unsigned *)in;
+    unsigned a = blockIdx.x, b = 1;
+    unsigned long long mask = 0;
+
+    for (unsigned j = 0; j < n; j++) {
+        a = a * 1664525 + 1013904223;
+        mask ^= 1ull << (a >> 26);
+        if (a & 0x10000)
+            b += (a >> 8) ^ (unsigned)__builtin_popcountll(mask);
+        else
+            b = (b << 3 | b >> 29) - table[a >> 24];
+        if ((int)b < 0)
+            mask = ~mask & ((unsigned long long)b << 16 | a);
+    }
+    out[blockIdx.x * blockDim.x + threadIdx.x] = (float)(b ^ (unsigned)mask);
+}
+
+/* Loads and stores of neighbours, one value and four a lane. */
+extern "C" __global__ void bench_stream(const float *in, float *out, unsigned n)
+{
+    const unsigned t = threadIdx.x;
+    float *mine = out + (blockIdx.x * 256 + t);
+    const float4 *wide = (const float4 *)in;
+
+    for (unsigned j = 0; j < n; j++) {
+        const float4 v = wide[(t + j) % 64];
+
+        *mine = in[(t + j) % 256] + v.x + v.y * v.z + v.w;
+        asm volatile("" ::: "memory"); /* every round loads and stores */
+    }
+}
+
+/* Loads from all over the place. */
+extern "C" __global__ void bench_gather(const float *in, float *out, unsigned n)
+{
+    const unsigned *table = (const unsigned *)in;
+    unsigned at = threadIdx.x, sum = 0;
+
+    for (unsigned j = 0; j < n; j++) {
+        at = (at * 13 + j) % 256;
+        sum += table[at];
+        asm volatile("" ::: "memory");
+    }
+    out[blockIdx.x * blockDim.x + threadIdx.x] = (float)sum;
+}
+
+/* A tiled matrix product's inner loop: rows and columns of LDS tiles. */
+extern "C" __global__ void bench_tile(const float *in, float *out, unsigned n)
+{
+    __shared__ float a[16][16], b[16][16];
+    const unsigned x = threadIdx.x % 16, y = threadIdx.x / 16;
+    float sum = 0;
+
+    for (unsigned j = 0; j < n; j++) {
+        a[y][x] = in[(y * 16 + x + j) % 256];
+        b[y][x] = in[(x * 16 + y + j) % 256];
+        __syncthreads();
+        for (unsigned k = 0; k < 16; k++)
+            sum += a[y][k] * b[k][x];
+        __syncthreads();
+    }
+    out[blockIdx.x * blockDim.x + threadIdx.x] = sum;
+}
