@@ -6,6 +6,7 @@
  * and lives as long as its code allocation.
  */
 #include "decode.h"
+#include "block.h"
 #include "coverage.h"
 #include "wave.h"
 
@@ -298,6 +299,7 @@ const struct insn *sim_decode(struct sim_code *code, uint64_t addr,
 
 static void forget(struct sim_code *code)
 {
+    sim_blocks_free(code);
     for (int s = 0; s < 2; s++) {
         free(code->slot[s]);
         code->slot[s] = NULL;
@@ -335,9 +337,13 @@ bool sim_code_is_stale(const struct sim_alloc *alloc)
 
 static bool make_slots(struct sim_code *code)
 {
-    for (int s = 0; s < 2; s++)
-        code->slot[s] = calloc(code->size / 4 + 1, sizeof(*code->slot[s]));
-    return code->slot[0] && code->slot[1];
+    const size_t n = code->size / 4 + 1;
+
+    for (int s = 0; s < 2; s++) {
+        code->slot[s] = calloc(n, sizeof(*code->slot[s]));
+        code->block[s] = calloc(n, sizeof(*code->block[s]));
+    }
+    return code->slot[0] && code->slot[1] && code->block[0] && code->block[1];
 }
 
 struct sim_code *sim_code_of(const struct sim_alloc *alloc,

@@ -10,6 +10,8 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
+struct block; /* see block.h */
+
 struct sim_code {
     const uint8_t *bytes;
     uint64_t base, size;
@@ -18,6 +20,7 @@ struct sim_code {
     /* A slot per dword of code, filled when first reached; [0] as decoded for
      * waves of 64 lanes, [1] for 32. */
     _Atomic(struct insn *) *slot[2];
+    _Atomic(struct block *) *block[2]; /* the same for blocks' beginnings */
 };
 
 /* The decoded form of an allocation, made now if need be; NULL: no memory. */

@@ -557,12 +557,6 @@ static void run_ds_consume(struct wave *w, const struct insn *in)
     }
 SRC2_TABLE(SRC2_RUN)
 
-static void run_nothing(struct wave *w, const struct insn *in)
-{
-    (void)w;
-    (void)in;
-}
-
 #define DS_TYPES                                                               \
     {                                                                          \
         T_tuple, T_tuple, T_tuple, T_tuple                                     \
@@ -597,7 +591,7 @@ static const struct insn_row rows[] = {
     {"ds_condxchg32_rtn_b64", run_ds_condxchg32_rtn_b64, CLASS_LDS, DS_TYPES, 0},
     {"ds_append",           run_ds_append,           CLASS_LDS, DS_TYPES, 0},
     {"ds_consume",          run_ds_consume,          CLASS_LDS, DS_TYPES, 0},
-    {"ds_nop",              run_nothing,             CLASS_OTHER, {T_none}, ROW_RAW},
+    {"ds_nop",              sim_run_nothing,             CLASS_OTHER, {T_none}, ROW_RAW},
 };
 static const struct insn_alias aliases[] = {
     READ_TABLE(DS_ALIAS)

@@ -1,6 +1,6 @@
 /* exec.c - the wave loop */
 #include "exec.h"
-#include "decode.h"
+#include "block.h"
 #include "work.h"
 
 #include <fenv.h>
@@ -133,14 +133,6 @@ static void trace(struct wave *w)
             (unsigned long long)wave_exec(w), text);
 }
 
-static void watch(struct wave *w, const struct insn *in)
-{
-    if (w->run->config.trace)
-        trace(w);
-    if (w->flight)
-        sim_work_insn(w, in);
-}
-
 static void check_registers(struct wave *w, const struct insn *in)
 {
     bool agpr = in->nagprs > w->nagprs;
@@ -151,8 +143,15 @@ static void check_registers(struct wave *w, const struct insn *in)
                     agpr ? w->nagprs : w->nvgprs);
 }
 
-static void add_counts(struct wave *w, const uint64_t count[NUM_CLASSES])
+/* What a slice of a wave comes to. */
+struct counts {
+    uint64_t insns[NUM_CLASSES];
+    uint64_t lane_insns;
+};
+
+static void add_counts(struct wave *w, const struct counts *c)
 {
+    const uint64_t *count = c->insns;
     struct sim_stats *s = &w->group->stats;
 
     s->valu += count[CLASS_VALU];
@@ -163,16 +162,11 @@ static void add_counts(struct wave *w, const uint64_t count[NUM_CLASSES])
     s->branch += count[CLASS_BRANCH];
     s->matrix += count[CLASS_MATRIX];
     s->other += count[CLASS_OTHER];
-    for (unsigned c = 0; c < NUM_CLASSES; c++) {
-        s->insns += count[c];
-        w->ninsns += count[c];
+    for (unsigned k = 0; k < NUM_CLASSES; k++) {
+        s->insns += count[k];
+        w->ninsns += count[k];
     }
-}
-
-static bool on_vector_unit(unsigned class)
-{
-    return class == CLASS_VALU || class == CLASS_VMEM || class == CLASS_LDS ||
-           class == CLASS_MATRIX;
+    s->lane_insns += c->lane_insns;
 }
 
 /*
@@ -207,72 +201,161 @@ static void run_indexed(struct wave *w, const struct insn *in)
     in->run(w, &moved);
 }
 
-static void run_slice(struct wave *w, uint64_t quantum,
-                      uint64_t count[NUM_CLASSES])
+/* The code that pc lies in, an instruction's beginning; NULL, with a fault. */
+static struct sim_code *code_at_pc(struct wave *w)
 {
-    const bool watched = w->run->config.trace || w->flight;
-    const unsigned slots = w->nlanes == 32;
+    const uint64_t offset = w->pc - (w->code ? w->code->base : 0);
+
+    if (w->code && offset < w->code->size && !(offset & 3))
+        return w->code;
+    return find_code(w) ? w->code : NULL;
+}
+
+static void no_memory(struct wave *w)
+{
+    w->insn = NULL;
+    w->insn_pc = w->pc;
+    sim_fault_raise(w, SIM_FAULT_ILLEGAL_INSN, -1, w->pc,
+                    "the simulator has no memory to decode it");
+}
+
+/* One instruction, with all that may have to be looked at. */
+static void run_one(struct wave *w, struct counts *c)
+{
+    struct sim_code *code = code_at_pc(w);
+    const struct insn *in;
+
+    if (!code)
+        return;
+    in = sim_decode(code, w->pc, w->nlanes);
+    if (!in) {
+        no_memory(w);
+        return;
+    }
+    w->insn = in;
+    w->insn_pc = w->pc;
+    w->pc += in->size;
+    w->mask = wave_exec(w);
+    c->insns[in->class]++;
+    if (sim_class_on_lanes(in->class))
+        c->lane_insns += (unsigned)__builtin_popcountll(w->mask);
+    if (in->nvgprs > w->nvgprs || in->nagprs > w->nagprs) {
+        check_registers(w, in);
+        return;
+    }
+    if (w->run->config.trace)
+        trace(w);
+    if (w->flight)
+        sim_work_insn(w, in);
+    if (!w->fp_default && in->fp && in->fp != w->fp_now)
+        obey(w, (enum fp_rule)in->fp);
+    if (w->gpr_idx && (in->class == CLASS_VALU || in->class == CLASS_MATRIX))
+        run_indexed(w, in);
+    else
+        in->run(w, in);
+    if (w->absent)
+        sim_barrier_check_absent(w, in);
+}
+
+/* ---- blocks ---- */
+
+/* Nothing is to be done between the instructions of a block. */
+static bool runs_blocks(const struct wave *w)
+{
+    return w->fp_default && !w->gpr_idx && !w->absent && !w->flight &&
+           !w->run->config.trace;
+}
+
+/* The block at pc, which is most often one that came after `last` before. */
+static const struct block *next_block(struct wave *w, const struct block *last)
+{
+    _Atomic(const struct block *) *link =
+        last ? &((struct block *)last)->next[w->pc != last->end] : NULL;
+    const struct block *b =
+        link ? atomic_load_explicit(link, memory_order_acquire) : NULL;
+    struct sim_code *const code = w->code;
+
+    if (b && b->begin == w->pc)
+        return b;
+    if (!code_at_pc(w))
+        return NULL;
+    b = sim_block_at(w->code, w->pc, w->nlanes);
+    if (!b)
+        no_memory(w);
+    else if (link && w->code == code) /* which live equally long */
+        atomic_store_explicit(link, b, memory_order_release);
+    return b;
+}
+
+static void count_until(struct wave *w, const struct block *b, struct counts *c)
+{
+    for (uint64_t pc = b->begin; pc <= w->insn_pc;) {
+        const struct insn *in = sim_decode(w->code, pc, w->nlanes);
+
+        c->insns[in->class]++;
+        pc += in->size;
+    }
+}
+
+/* A block as a whole; returns how many instructions it has. */
+static unsigned run_block(struct wave *w, const struct block *b,
+                          struct counts *c)
+{
+    const struct step *const end = b->steps + b->nsteps;
+    const struct step *s = b->steps;
     uint64_t lane_insns = 0;
 
-    while (quantum-- && w->state == WAVE_RUNS) {
-        struct sim_code *code = w->code;
-        uint64_t offset = w->pc - (code ? code->base : 0);
-        const struct insn *in;
-
-        if (!code || offset >= code->size || (offset & 3)) {
-            if (!find_code(w))
-                break;
-            code = w->code;
-            offset = w->pc - code->base;
-        }
-        in = atomic_load_explicit(&code->slot[slots][offset / 4],
-                                  memory_order_acquire);
-        w->insn_pc = w->pc;
-        if (!in) {
-            in = sim_decode(code, w->pc, w->nlanes);
-            if (!in) {
-                w->insn = NULL;
-                sim_fault_raise(w, SIM_FAULT_ILLEGAL_INSN, -1, w->pc,
-                                "the simulator has no memory to decode it");
-                break;
-            }
-        }
-        w->insn = in;
-        w->pc += in->size;
-        w->mask = wave_exec(w);
-        count[in->class]++;
-        if (on_vector_unit(in->class))
+    w->pc = b->end;
+    for (; s < end; s++) {
+        w->insn = s->in;
+        w->insn_pc = b->begin + s->offset;
+        if (s->on_lanes) {
+            w->mask = wave_exec(w);
             lane_insns += (unsigned)__builtin_popcountll(w->mask);
-        if (in->nvgprs > w->nvgprs || in->nagprs > w->nagprs) {
-            check_registers(w, in);
-            break;
         }
-        if (watched)
-            watch(w, in);
-        if (!w->fp_default && in->fp && in->fp != w->fp_now)
-            obey(w, (enum fp_rule)in->fp);
-        if (w->gpr_idx &&
-            (in->class == CLASS_VALU || in->class == CLASS_MATRIX))
-            run_indexed(w, in);
-        else
-            in->run(w, in);
-        if (w->absent)
-            sim_barrier_check_absent(w, in);
+        s->run(w, s->in);
+        if (w->state != WAVE_RUNS)
+            break;
     }
-    w->group->stats.lane_insns += lane_insns;
+    c->lane_insns += lane_insns;
+    if (w->state == WAVE_FAULTED)
+        count_until(w, b, c);
+    else
+        for (unsigned k = 0; k < NUM_CLASSES; k++)
+            c->insns[k] += b->count[k];
+    return b->ninsns;
+}
+
+static void run_slice(struct wave *w, uint64_t quantum, struct counts *c)
+{
+    const struct block *last = NULL;
+    uint64_t n = 0;
+
+    while (n < quantum && w->state == WAVE_RUNS) {
+        const struct block *b = runs_blocks(w) ? next_block(w, last) : NULL;
+
+        if (b && b->nvgprs <= w->nvgprs && b->nagprs <= w->nagprs) {
+            n += run_block(w, b, c);
+            last = b;
+        } else if (w->state == WAVE_RUNS) {
+            run_one(w, c);
+            n++;
+            last = NULL;
+        }
+    }
 }
 
 void sim_wave_run(struct wave *w, uint64_t quantum)
 {
-    uint64_t count[NUM_CLASSES] = {0};
+    struct counts count = {0};
     host_fp host = save_host_fp();
 
     if (w->state == WAVE_YIELDS)
         w->state = WAVE_RUNS;
     obey(w, FP_OF_32);
-    run_slice(w, quantum, count);
+    run_slice(w, quantum, &count);
     restore_host_fp(host);
-    add_counts(w, count);
+    add_counts(w, &count);
     if (w->ninsns > w->run->config.max_insns && w->state == WAVE_RUNS)
         sim_fault_raise(w, SIM_FAULT_BUDGET, -1, 0,
                         "the wave has run %llu instructions without coming to "

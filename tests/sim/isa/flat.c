@@ -288,17 +288,11 @@ TRANSPOSED_LOADS(TRANSPOSED_RUN)
     }
 LDS_LOADS(LDS_LOAD_RUN)
 
-static void run_nothing(struct wave *w, const struct insn *in)
-{
-    (void)w;
-    (void)in;
-}
-
 /* clang-format off */
 #define CACHE_TABLE(X)                                                       \
     X(global_wb) X(global_inv) X(global_wbinv) X(flat_prefetch_b8)           \
     X(global_prefetch_b8)
-#define CACHE_ROW(name) {#name, run_nothing, CLASS_OTHER, {T_none}, ROW_RAW},
+#define CACHE_ROW(name) {#name, sim_run_nothing, CLASS_OTHER, {T_none}, ROW_RAW},
 
 static const struct insn_row rows[] = {
     VMEM_LOADS(LOAD_ROW, global)

@@ -27,7 +27,8 @@ enum sreg {
     SREG_VCC = 106,
     SREG_TTMP = 108, /* sixteen of them */
     SREG_M0 = 124,
-    SREG_NULL = 125, /* writes vanish; as a source it is the constant 0 */
+    SREG_NULL = 125, /* writes vanish; a source that names it is decoded as the
+                        constant 0 */
     SREG_EXEC = 126,
     SREG_FLAT_SCRATCH = 128,
     SREG_XNACK_MASK = 130,
@@ -167,7 +168,8 @@ enum {
     ROW_KEEP_HIGH = 8,
     ROW_ZERO_HIGH = 16,
     ROW_OP_SEL_HI_0 = 32, /* op_sel_hi is 0 where not said: v_fma_mix */
-    ROW_FP_FIXED = 64     /* arithmetic that MODE does not touch */
+    ROW_FP_FIXED = 64,    /* arithmetic that MODE does not touch */
+    ROW_SETS_MODE = 128   /* may change how the next instructions compute */
 };
 
 struct insn_row {
@@ -178,34 +180,35 @@ struct insn_row {
     uint8_t flags;              /* ROW_... */
 };
 
+/* What most handlers need lies together, in the first cache lines. */
 struct insn {
     insn_fn *run;
     const struct insn_row *row;
     uint8_t size; /* bytes of code */
     uint8_t nops;
-    uint8_t class;           /* enum insn_class */
-    uint8_t fp;              /* enum fp_rule */
-    uint16_t nvgprs, nagprs; /* registers it needs to exist */
-    uint32_t flags;
+    uint8_t class;  /* enum insn_class */
+    uint8_t fp;     /* enum fp_rule */
+    uint32_t flags; /* F_... */
+    uint32_t raw;   /* first dword of the encoding: SIMM16 and the like */
     bool plain_dst; /* op[0] is a whole vector register, result unmodified */
     uint8_t omod;   /* 0 none, 1 mul:2, 2 mul:4, 3 div:2 */
+    bool pair_overlaps; /* the second half reads what the first writes */
+    uint8_t dst_unused; /* enum sdwa_unused */
+    struct operand op[MAX_OPERANDS];
+    struct insn *pair; /* second half of a VOPD instruction */
+    int32_t offset;
+    uint8_t offset0, offset1;
+    uint16_t nvgprs, nagprs;                   /* registers it needs to exist */
     uint8_t op_sel, op_sel_hi, neg_lo, neg_hi; /* a bit per source; op_sel has
                                                   the destination's last */
-    uint8_t dst_unused;                        /* enum sdwa_unused */
+    struct dpp dpp;
     uint8_t cbsz, abid, blgp, byte_sel, bitop3, index_key;
     uint8_t matrix_fmt[2];
-    uint8_t offset0, offset1;
-    struct dpp dpp;
-    int32_t offset;
-    uint32_t raw;        /* first dword of the encoding: SIMM16 and the like */
     uint8_t sdwa_sel[3]; /* enum sdwa_sel: destination, src0, src1 */
     unsigned nop_sel;    /* entries of op_sel in the text */
     uint32_t extra; /* what a handler's own parser leaves (s_getreg, swizzle) */
-    struct operand op[MAX_OPERANDS];
-    struct insn *pair;  /* second half of a VOPD instruction */
-    bool pair_overlaps; /* the second half reads what the first writes */
     struct cost cost;
-};
+} __attribute__((aligned(64)));
 
 /* Index of the first source among the operands. */
 static inline unsigned sim_first_source(const struct insn *in)

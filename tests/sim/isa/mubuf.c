@@ -323,12 +323,6 @@ VMEM_LOADS(LOAD_RUN, buffer)
 VMEM_STORES(STORE_RUN, buffer)
 VMEM_ATOMICS(ATOMIC_RUN, buffer)
 
-static void run_nothing(struct wave *w, const struct insn *in)
-{
-    (void)w;
-    (void)in;
-}
-
 #define BUFFER_TYPES                                                           \
     {                                                                          \
         T_tuple, T_tuple, T_tuple, T_u32                                       \
@@ -337,7 +331,7 @@ static void run_nothing(struct wave *w, const struct insn *in)
     {#p "_" #old, run_##p##_##old, CLASS_VMEM, BUFFER_TYPES, 0},
 #define STORE_ROW(p, old, ...)                                                 \
     {#p "_" #old, run_##p##_##old, CLASS_VMEM, BUFFER_TYPES, ROW_NO_DST},
-#define CACHE_ROW(name) {#name, run_nothing, CLASS_OTHER, {T_none}, ROW_RAW},
+#define CACHE_ROW(name) {#name, sim_run_nothing, CLASS_OTHER, {T_none}, ROW_RAW},
 
 /* clang-format off */
 #define CACHE_TABLE(X)                                                         \

@@ -38,53 +38,25 @@ static uint64_t special_value(const struct wave *w, unsigned reg)
     }
 }
 
-uint64_t sim_src_scalar64(const struct wave *w, const struct operand *o)
+uint64_t sim_special64(const struct wave *w, const struct operand *o)
 {
-    switch (o->kind) {
-    case OPERAND_SGPR:
-        if (o->reg == SREG_NULL)
-            return 0;
-        return o->width == 1 ? w->s[o->reg] : sreg64(w, o->reg);
-    case OPERAND_SPECIAL:
-        return special_value(w, o->reg);
-    default:
-        return o->value;
-    }
+    return o->kind == OPERAND_SPECIAL ? special_value(w, o->reg) : o->value;
 }
 
-uint32_t sim_src_scalar32(const struct wave *w, const struct operand *o)
+uint32_t sim_special32(const struct wave *w, const struct operand *o)
 {
-    switch (o->kind) {
-    case OPERAND_SGPR:
-        return o->reg == SREG_NULL ? 0 : w->s[o->reg];
-    case OPERAND_SPECIAL: {
-        uint64_t v = special_value(w, o->reg);
+    const uint64_t v = sim_special64(w, o);
 
-        /* A base read as 32 bits gives its high half: the low one is 0. */
-        return (uint32_t)(v >> 32 ? v >> 32 : v);
-    }
-    default:
-        return (uint32_t)o->value;
-    }
+    /* A base read as 32 bits gives its high half: the low one is 0. */
+    return o->kind == OPERAND_SPECIAL && v >> 32 ? (uint32_t)(v >> 32)
+                                                 : (uint32_t)v;
 }
 
 uint64_t sim_src_mask(const struct wave *w, const struct operand *o)
 {
-    if (o->kind == OPERAND_SGPR && o->reg != SREG_NULL)
+    if (o->kind == OPERAND_SGPR)
         return mask_sreg(w, o->reg);
     return sim_src_scalar64(w, o) & w->full;
-}
-
-void sim_dst_scalar32(struct wave *w, const struct operand *o, uint32_t value)
-{
-    w->s[o->reg] = value; /* null's slot is never read */
-}
-
-void sim_dst_scalar64(struct wave *w, const struct operand *o, uint64_t value)
-{
-    if (o->reg == SREG_NULL)
-        return;
-    set_sreg64(w, o->reg, value);
 }
 
 void sim_dst_mask(struct wave *w, const struct operand *o, uint64_t mask)

@@ -581,6 +581,10 @@ static void finish(struct insn *in, const struct sim_target *target)
         struct operand *o = &in->op[k];
         unsigned src = k - first;
 
+        if (o->kind == OPERAND_SGPR && o->reg == SREG_NULL) {
+            o->kind = OPERAND_CONST;
+            o->value = 0;
+        }
         if (is_16bit(o->type) && src < 4 && (in->op_sel >> src & 1))
             o->hi = true;
         if ((in->flags & F_SDWA) && src < 2 && in->sdwa_sel[src + 1]) {
@@ -708,7 +712,7 @@ static bool parse_pair(const char *text, const struct sim_target *target,
                        struct insn *in, char why[128])
 {
     const char *mark = strstr(text, pair_mark);
-    struct insn *second = calloc(1, sizeof(*second));
+    struct insn *second = aligned_alloc(_Alignof(struct insn), sizeof(*second));
     char first[256];
 
     snprintf(first, sizeof(first), "%.*s", (int)(mark - text), text);
@@ -716,6 +720,7 @@ static bool parse_pair(const char *text, const struct sim_target *target,
         snprintf(why, 128, "has no memory");
         return false;
     }
+    memset(second, 0, sizeof(*second));
     if (!parse_one(first, target, in, why) ||
         !parse_one(mark + sizeof(pair_mark) - 1, target, second, why)) {
         free(second);

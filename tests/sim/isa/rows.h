@@ -76,6 +76,10 @@ ROW_SETS(X)
 bool sim_rows_check(const struct row_set *const sets[], size_t nsets,
                     char fault[ROW_FAULT_MAX]);
 
+/* What waits, hints and the like do: the interpreter finishes every instruction
+ * before the next. It does not have to be called. */
+insn_fn sim_run_nothing;
+
 /* The row for a canonical mnemonic, or NULL. Any thread. */
 const struct insn_row *sim_row_find(const char *name);
 

@@ -17,7 +17,7 @@ static uint64_t offset_of(const struct wave *w, const struct insn *in,
 
     /* Constants are signed; what an SGPR holds is not. */
     if (o->kind == OPERAND_CONST)
-        return (uint64_t)(int64_t)(int32_t)o->value;
+        return (uint64_t)((int64_t)(int32_t)o->value + in->offset);
     return sim_src_scalar32(w, o) + (uint64_t)(int64_t)in->offset;
 }
 
@@ -273,12 +273,6 @@ static void run_s_memrealtime(struct wave *w, const struct insn *in)
     sput_u64(w, &in->op[0], sim_realtime());
 }
 
-static void run_nothing(struct wave *w, const struct insn *in)
-{
-    (void)w;
-    (void)in;
-}
-
 /* clang-format off */
 #define LOAD_TABLE(X)                                                      \
     X(s_load_dword)   X(s_load_dwordx2) X(s_load_dwordx3)                  \
@@ -323,7 +317,7 @@ static void run_nothing(struct wave *w, const struct insn *in)
 #define ATOMIC_ROW(op, compares, fn) \
     ATOMIC_ROW_ONE(s_atomic_##op) ATOMIC_ROW_ONE(s_atomic_##op##_x2) \
     ATOMIC_ROW_ONE(s_buffer_atomic_##op) ATOMIC_ROW_ONE(s_buffer_atomic_##op##_x2)
-#define CACHE_ROW(name)    {#name, run_nothing, CLASS_OTHER, {T_none}, ROW_RAW},
+#define CACHE_ROW(name)    {#name, sim_run_nothing, CLASS_OTHER, {T_none}, ROW_RAW},
 
 static const struct insn_row rows[] = {
     LOAD_TABLE(LOAD_ROW)

@@ -59,7 +59,7 @@ static void run_s_set_gpr_idx_on(struct wave *w, const struct insn *in)
 /* clang-format off */
 static const struct insn_row rows[] = {
     SOPC_TABLE(SOPC_ROW)
-    {"s_set_gpr_idx_on", run_s_set_gpr_idx_on, CLASS_SALU, {T_u32, T_none}, ROW_NO_DST},
+    {"s_set_gpr_idx_on", run_s_set_gpr_idx_on, CLASS_SALU, {T_u32, T_none}, ROW_NO_DST | ROW_SETS_MODE},
 };
 
 /* clang-format on */

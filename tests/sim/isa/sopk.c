@@ -210,12 +210,6 @@ static void run_s_subvector_loop_end(struct wave *w, const struct insn *in)
     }
 }
 
-static void run_nothing(struct wave *w, const struct insn *in)
-{
-    (void)w;
-    (void)in;
-}
-
 /* clang-format off */
 static const struct insn_row rows[] = {
     SOPK_COMPARES(COMPARE_ROW)
@@ -225,15 +219,15 @@ static const struct insn_row rows[] = {
     {"s_mulk_i32",  run_s_mulk_i32,  CLASS_SALU,   {T_u32, T_none}, 0},
     {"s_call_b64",  run_s_call_b64,  CLASS_BRANCH, {T_u64, T_none}, 0},
     {"s_getreg_b32", run_s_getreg_b32, CLASS_SALU, {T_u32, T_none}, 0},
-    {"s_setreg_b32", run_s_setreg,   CLASS_SALU,   {T_none, T_u32}, 0},
-    {"s_setreg_imm32_b32", run_s_setreg, CLASS_SALU, {T_none, T_u32}, 0},
+    {"s_setreg_b32", run_s_setreg,   CLASS_SALU,   {T_none, T_u32}, ROW_SETS_MODE},
+    {"s_setreg_imm32_b32", run_s_setreg, CLASS_SALU, {T_none, T_u32}, ROW_SETS_MODE},
     {"s_subvector_loop_begin", run_s_subvector_loop_begin, CLASS_BRANCH, {T_u32, T_none}, 0},
     {"s_subvector_loop_end", run_s_subvector_loop_end, CLASS_BRANCH, {T_u32, T_none}, 0},
-    {"s_version",          run_nothing, CLASS_OTHER, {T_none}, ROW_RAW},
-    {"s_waitcnt_vscnt",    run_nothing, CLASS_OTHER, {T_none}, ROW_RAW},
-    {"s_waitcnt_vmcnt",    run_nothing, CLASS_OTHER, {T_none}, ROW_RAW},
-    {"s_waitcnt_expcnt",   run_nothing, CLASS_OTHER, {T_none}, ROW_RAW},
-    {"s_waitcnt_lgkmcnt",  run_nothing, CLASS_OTHER, {T_none}, ROW_RAW},
+    {"s_version",          sim_run_nothing, CLASS_OTHER, {T_none}, ROW_RAW},
+    {"s_waitcnt_vscnt",    sim_run_nothing, CLASS_OTHER, {T_none}, ROW_RAW},
+    {"s_waitcnt_vmcnt",    sim_run_nothing, CLASS_OTHER, {T_none}, ROW_RAW},
+    {"s_waitcnt_expcnt",   sim_run_nothing, CLASS_OTHER, {T_none}, ROW_RAW},
+    {"s_waitcnt_lgkmcnt",  sim_run_nothing, CLASS_OTHER, {T_none}, ROW_RAW},
 };
 #define SOPK_ALIASES(X)                 \
     X(s_addk_co_i32, s_addk_i32)

@@ -53,12 +53,12 @@ static uint64_t vcc(const struct wave *w)
     {#name, run_##name, CLASS_BRANCH, {T_none}, ROW_RAW},
 BRANCH_TABLE(BRANCH_RUN)
 
-static void run_nothing(struct wave *w, const struct insn *in)
+void sim_run_nothing(struct wave *w, const struct insn *in)
 {
     (void)w;
     (void)in;
 }
-#define NOTHING_ROW(name) {#name, run_nothing, CLASS_OTHER, {T_none}, ROW_RAW},
+#define NOTHING_ROW(name) {#name, sim_run_nothing, CLASS_OTHER, {T_none}, ROW_RAW},
 
 static void run_s_endpgm(struct wave *w, const struct insn *in)
 {
@@ -135,8 +135,8 @@ static const struct insn_row rows[] = {
     {"s_monitor_sleep", run_s_sleep,       CLASS_OTHER, {T_none}, ROW_RAW},
     {"s_trap",         run_s_trap,         CLASS_OTHER, {T_none}, ROW_RAW},
     {"s_code_end",     run_s_code_end,     CLASS_OTHER, {T_none}, ROW_RAW},
-    {"s_round_mode",   run_s_round_mode,   CLASS_SALU,  {T_none}, ROW_RAW},
-    {"s_denorm_mode",  run_s_denorm_mode,  CLASS_SALU,  {T_none}, ROW_RAW},
+    {"s_round_mode",   run_s_round_mode,   CLASS_SALU,  {T_none}, ROW_RAW | ROW_SETS_MODE},
+    {"s_denorm_mode",  run_s_denorm_mode,  CLASS_SALU,  {T_none}, ROW_RAW | ROW_SETS_MODE},
     {"s_set_gpr_idx_off",  run_s_set_gpr_idx_off,  CLASS_SALU, {T_none}, ROW_RAW},
     {"s_set_gpr_idx_mode", run_s_set_gpr_idx_mode, CLASS_SALU, {T_none}, ROW_RAW},
 };

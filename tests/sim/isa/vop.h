@@ -58,10 +58,29 @@ const uint32_t *sim_flush16(const struct wave *w, const struct insn *in,
                             unsigned type, enum flush_side side,
                             const uint32_t *value, uint32_t tmp[MAX_LANES]);
 
-/* A lane mask (v_cndmask, carry in), or any scalar source. */
+/* A lane mask (v_cndmask, carry in). */
 uint64_t sim_src_mask(const struct wave *w, const struct operand *o);
-uint32_t sim_src_scalar32(const struct wave *w, const struct operand *o);
-uint64_t sim_src_scalar64(const struct wave *w, const struct operand *o);
+
+/* What is neither a register nor a constant. */
+uint32_t sim_special32(const struct wave *w, const struct operand *o);
+uint64_t sim_special64(const struct wave *w, const struct operand *o);
+
+/* Any scalar source. The decoder has made a constant of null. */
+static inline uint32_t sim_src_scalar32(const struct wave *w,
+                                        const struct operand *o)
+{
+    if (o->kind == OPERAND_SGPR)
+        return w->s[o->reg];
+    return o->kind == OPERAND_CONST ? (uint32_t)o->value : sim_special32(w, o);
+}
+
+static inline uint64_t sim_src_scalar64(const struct wave *w,
+                                        const struct operand *o)
+{
+    if (o->kind == OPERAND_SGPR)
+        return o->width == 1 ? w->s[o->reg] : sreg64(w, o->reg);
+    return o->kind == OPERAND_CONST ? o->value : sim_special64(w, o);
+}
 
 /* Register `index` of a tuple operand (matrix tiles, wide data) as it stands;
  * constants come from operand.value instead. */
@@ -89,8 +108,19 @@ void sim_write64(struct wave *w, const struct operand *o,
 /* Writes a lane mask: bits of lanes that are off must be given as they are to
  * be (0 for compares). */
 void sim_dst_mask(struct wave *w, const struct operand *o, uint64_t mask);
-void sim_dst_scalar32(struct wave *w, const struct operand *o, uint32_t value);
-void sim_dst_scalar64(struct wave *w, const struct operand *o, uint64_t value);
+
+static inline void sim_dst_scalar32(struct wave *w, const struct operand *o,
+                                    uint32_t value)
+{
+    w->s[o->reg] = value; /* null's slot is never read */
+}
+
+static inline void sim_dst_scalar64(struct wave *w, const struct operand *o,
+                                    uint64_t value)
+{
+    if (o->reg != SREG_NULL)
+        set_sreg64(w, o->reg, value);
+}
 
 static inline uint32_t *dst32(struct wave *w, const struct insn *in,
                               uint32_t tmp[MAX_LANES])
