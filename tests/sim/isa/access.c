@@ -250,6 +250,38 @@ uint8_t *sim_lds(struct wave *w, uint64_t offset, unsigned n, enum access how,
  * asked for one address only (the same dword for several lanes counts once).
  * What goes beyond one cycle per 32 lanes and dword is a conflict.
  */
+static unsigned lds_cycles(uint32_t mask, const uint32_t offset[32])
+{
+    uint32_t last[32] = {0};
+    uint8_t depth[32] = {0};
+    unsigned worst = 1;
+
+    for (uint32_t m = mask; m; m &= m - 1) {
+        const uint32_t dword = offset[__builtin_ctz(m)] / 4;
+        const unsigned bank = dword % 32;
+
+        if (depth[bank] && last[bank] == dword)
+            continue;
+        last[bank] = dword;
+        if (++depth[bank] > worst)
+            worst = depth[bank];
+    }
+    return worst;
+}
+
+/* The same for 32 lanes whose offsets grow evenly, by whole dwords; else 0. */
+static unsigned even_lds_cycles(const uint32_t offset[32])
+{
+    const uint32_t by = offset[1] - offset[0], dwords = by / 4 | 32;
+    uint32_t off = by & 3;
+
+    for (uint32_t i = 0; i < 32; i++)
+        off |= offset[i] - offset[0] - i * by;
+    if (off)
+        return 0;
+    return by ? dwords & -dwords : 1; /* their greatest common divisor */
+}
+
 void sim_count_lds(struct wave *w, uint64_t mask, const uint32_t *offset,
                    unsigned n)
 {
@@ -257,21 +289,13 @@ void sim_count_lds(struct wave *w, uint64_t mask, const uint32_t *offset,
 
     s->lds_bytes += (uint64_t)(unsigned)__builtin_popcountll(mask) * n;
     for (unsigned half = 0; half < w->nlanes; half += 32) {
-        uint32_t last[32] = {0};
-        uint8_t depth[32] = {0};
-        unsigned worst = 1;
+        const uint32_t lanes = (uint32_t)(mask >> half);
+        unsigned cycles =
+            lanes == UINT32_MAX ? even_lds_cycles(offset + half) : 0;
 
-        for (unsigned i = half; i < half + 32; i++) {
-            uint32_t dword = offset[i] / 4;
-            unsigned bank = dword % 32;
-
-            if (!(mask >> i & 1) || (depth[bank] && last[bank] == dword))
-                continue;
-            last[bank] = dword;
-            if (++depth[bank] > worst)
-                worst = depth[bank];
-        }
-        s->lds_bank_conflicts += worst - 1;
+        if (cycles == 0)
+            cycles = lds_cycles(lanes, offset + half);
+        s->lds_bank_conflicts += cycles - 1;
     }
     if (w->flight)
         sim_work_lds(w, mask, offset, n);

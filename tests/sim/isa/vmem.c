@@ -11,21 +11,81 @@
  */
 enum { SEGMENT = 64, SEEN_SLOTS = 512 };
 
-static uint64_t count_segments(const struct places *p, unsigned nbytes,
-                               uint64_t lowest, uint64_t highest)
+/* What the addresses of the lanes that access memory have in common. */
+struct extent {
+    uint64_t lowest, highest;
+    bool side_by_side; /* all lanes access memory, each behind the last one */
+};
+
+static struct extent extent_of(const struct wave *w, const struct places *p,
+                               unsigned nbytes)
+{
+    struct extent e = {UINT64_MAX, 0, false};
+    int64_t lowest = INT64_MAX, highest = INT64_MIN;
+    uint64_t off = 0;
+
+    if (p->lanes != w->full) {
+        for (uint64_t m = p->lanes; m; m &= m - 1) {
+            const uint64_t at = p->at[__builtin_ctzll(m)];
+
+            e.lowest = at < e.lowest ? at : e.lowest;
+            e.highest = at > e.highest ? at : e.highest;
+        }
+        return e;
+    }
+    /* Signed numbers, because the host compares those in its vectors. */
+    LANES(i)
+    {
+        const int64_t at = (int64_t)(p->at[i] ^ UINT64_C(1) << 63);
+
+        lowest = at < lowest ? at : lowest;
+        highest = at > highest ? at : highest;
+        off |= p->at[i] - p->at[0] - i * nbytes;
+    }
+    e.lowest = (uint64_t)lowest ^ UINT64_C(1) << 63;
+    e.highest = (uint64_t)highest ^ UINT64_C(1) << 63;
+    e.side_by_side = off == 0;
+    return e;
+}
+
+/* The segments, fewer than 64, that all lanes touch: a bit for each. The bit
+ * comes out of the mask because the compiler makes no vectors of 1 << n. */
+static unsigned count_close_segments(const struct wave *w,
+                                     const struct places *p, unsigned nbytes,
+                                     uint64_t first)
+{
+    uint64_t bits = 0;
+
+    LANES(i)
+    {
+        const uint64_t on = p->lanes >> i & 1;
+        const uint64_t from = p->at[i] / SEGMENT - first;
+        const uint64_t to = (p->at[i] + nbytes - 1) / SEGMENT - first;
+
+        bits |= on << (from & 63) | on << (to & 63);
+    }
+    return (unsigned)__builtin_popcountll(bits);
+}
+
+static uint64_t count_segments(const struct wave *w, const struct places *p,
+                               unsigned nbytes, const struct extent *e)
 {
     uint64_t seen[SEEN_SLOTS], n = 0;
-    uint64_t first = lowest / SEGMENT, last = (highest + nbytes - 1) / SEGMENT;
+    uint64_t first = e->lowest / SEGMENT;
+    uint64_t last = (e->highest + nbytes - 1) / SEGMENT;
 
-    if (last - first < 64) { /* close together: a bit for each */
+    if (e->side_by_side)
+        return last - first + 1;
+    if (last - first < 64 && p->lanes == w->full)
+        return count_close_segments(w, p, nbytes, first);
+    if (last - first < 64) {
         uint64_t bits = 0;
 
         for (uint64_t m = p->lanes; m; m &= m - 1) {
-            uint64_t at = p->at[__builtin_ctzll(m)];
-            uint64_t from = at / SEGMENT - first;
-            uint64_t to = (at + nbytes - 1) / SEGMENT - first;
+            const uint64_t at = p->at[__builtin_ctzll(m)];
 
-            bits |= UINT64_C(1) << from | UINT64_C(1) << to;
+            bits |= UINT64_C(1) << (at / SEGMENT - first) |
+                    UINT64_C(1) << ((at + nbytes - 1) / SEGMENT - first);
         }
         return (unsigned)__builtin_popcountll(bits);
     }
@@ -46,7 +106,7 @@ static uint64_t count_segments(const struct places *p, unsigned nbytes,
 }
 
 static void count(struct wave *w, const struct places *p, unsigned nbytes,
-                  enum work_kind kind)
+                  enum work_kind kind, const struct extent *e)
 {
     struct sim_stats *s = &w->group->stats;
     uint64_t asked =
@@ -57,19 +117,10 @@ static void count(struct wave *w, const struct places *p, unsigned nbytes,
         sim_work_vmem(w, p, nbytes, kind);
     if (!asked || p->space == SPACE_LDS)
         return;
-    if (p->space == SPACE_SCRATCH) { /* interleaved: as good as it gets */
+    if (p->space == SPACE_SCRATCH) /* interleaved: as good as it gets */
         moved = (asked + SEGMENT - 1) / SEGMENT * SEGMENT;
-    } else {
-        uint64_t lowest = UINT64_MAX, highest = 0;
-
-        for (uint64_t m = p->lanes; m; m &= m - 1) {
-            uint64_t at = p->at[__builtin_ctzll(m)];
-
-            lowest = at < lowest ? at : lowest;
-            highest = at > highest ? at : highest;
-        }
-        moved = SEGMENT * count_segments(p, nbytes, lowest, highest);
-    }
+    else
+        moved = SEGMENT * count_segments(w, p, nbytes, e);
     if (kind != WORK_LOADS) {
         s->bytes_written += asked;
         s->segment_bytes_written += moved;
@@ -143,19 +194,16 @@ static bool copy_lane(struct wave *w, const struct places *p, unsigned n,
 }
 
 /* The same for LDS, where nothing is asked of each byte. */
-static uint8_t *common_lds(const struct wave *w, const struct places *p,
+static uint8_t *common_lds(const struct wave *w, const struct extent *e,
                            unsigned n, uint64_t *base)
 {
     const struct group *g = w->group;
     const uint32_t size = w->run->lds_nbytes;
-    uint64_t off = 0;
 
-    if (g->lds_written || g->races || size < n)
-        return NULL;
     *base = 0;
-    for (uint64_t m = p->lanes; m; m &= m - 1)
-        off |= p->at[__builtin_ctzll(m)] > size - n;
-    return off ? NULL : g->lds;
+    if (g->lds_written || g->races || size < n || e->highest > size - n)
+        return NULL;
+    return g->lds;
 }
 
 /*
@@ -163,24 +211,21 @@ static uint8_t *common_lds(const struct wave *w, const struct places *p,
  * for the instruction: returns what to add to an address to get the
  * simulator's pointer, or NULL if each lane has to be looked at.
  */
-static uint8_t *common_base(struct wave *w, const struct places *p, unsigned n,
-                            enum access how, uint64_t *base)
+static uint8_t *common_base(const struct wave *w, const struct places *p,
+                            const struct extent *e, unsigned n, enum access how,
+                            uint64_t *base)
 {
     const struct sim_alloc *a = w->last_hit[how != ACCESS_READ];
-    uint64_t off = 0;
 
     if (p->space == SPACE_LDS)
-        return common_lds(w, p, n, base);
+        return common_lds(w, e, n, base);
     if (!a || a->freed || w->run->config.uninit || w->run->races ||
         (p->space != SPACE_GLOBAL && p->space != SPACE_FLAT) || a->size < n)
         return NULL;
     *base = a->base;
-    for (uint64_t m = p->lanes; m; m &= m - 1) {
-        uint64_t from_base = p->at[__builtin_ctzll(m)] - a->base;
-
-        off |= from_base > a->size - n;
-    }
-    return off ? NULL : a->bytes;
+    if (e->lowest < a->base || e->highest - a->base > a->size - n)
+        return NULL;
+    return a->bytes;
 }
 
 /* ---- loads ---- */
@@ -202,45 +247,85 @@ static void put_small(uint32_t *reg, uint32_t v, struct form form)
     *reg = v;
 }
 
-#define FAST_LOAD(nbytes)                                                      \
-    for (uint64_t m = p->lanes; m; m &= m - 1) {                               \
-        int lane = __builtin_ctzll(m);                                         \
-        uint32_t v[4];                                                         \
+/* Values of one to four dwords: side by side in memory, in all lanes, or here
+ * and there in some. */
+#define FAST_LOAD(ndwords)                                                     \
+    static void fast_load_##ndwords(                                           \
+        const struct wave *w, const struct places *p, const struct extent *e,  \
+        vreg *restrict reg, const uint8_t *restrict bytes, uint64_t base)      \
+    {                                                                          \
+        enum { N = 4 * (ndwords) };                                            \
+        const uint8_t *begin = bytes + (e->lowest - base);                     \
+        uint32_t v[ndwords];                                                   \
                                                                                \
-        memcpy(v, bytes + (p->at[lane] - base), nbytes);                       \
-        for (unsigned d = 0; d < nbytes / 4; d++)                              \
-            reg[d][lane] = v[d];                                               \
+        if (e->side_by_side) {                                                 \
+            LANES(i)                                                           \
+            {                                                                  \
+                memcpy(v, begin + N * i, N);                                   \
+                for (unsigned d = 0; d < (ndwords); d++)                       \
+                    reg[d][i] = v[d];                                          \
+            }                                                                  \
+        } else if (p->lanes == w->full) {                                      \
+            for (unsigned i = 0; i < w->nlanes; i++) {                         \
+                memcpy(v, bytes + (p->at[i] - base), N);                       \
+                for (unsigned d = 0; d < (ndwords); d++)                       \
+                    reg[d][i] = v[d];                                          \
+            }                                                                  \
+        } else {                                                               \
+            for (uint64_t m = p->lanes; m; m &= m - 1) {                       \
+                const int i = __builtin_ctzll(m);                              \
+                                                                               \
+                memcpy(v, bytes + (p->at[i] - base), N);                       \
+                for (unsigned d = 0; d < (ndwords); d++)                       \
+                    reg[d][i] = v[d];                                          \
+            }                                                                  \
+        }                                                                      \
     }
+FAST_LOAD(1)
+FAST_LOAD(2)
+FAST_LOAD(3)
+FAST_LOAD(4)
 
-static bool fast_load(const struct places *p, vreg *reg, const uint8_t *bytes,
-                      uint64_t base, unsigned nbytes)
+static void fast_load(const struct wave *w, const struct places *p,
+                      const struct extent *e, vreg *reg, const uint8_t *bytes,
+                      uint64_t base, struct form form)
 {
-    switch (nbytes) {
+    switch (form.nbytes) {
     case 4:
-        FAST_LOAD(4)
-        return true;
+        fast_load_1(w, p, e, reg, bytes, base);
+        break;
     case 8:
-        FAST_LOAD(8)
-        return true;
+        fast_load_2(w, p, e, reg, bytes, base);
+        break;
     case 12:
-        FAST_LOAD(12)
-        return true;
+        fast_load_3(w, p, e, reg, bytes, base);
+        break;
     case 16:
-        FAST_LOAD(16)
-        return true;
+        fast_load_4(w, p, e, reg, bytes, base);
+        break;
     default:
-        return false;
+        for (uint64_t m = p->lanes; m; m &= m - 1) {
+            const int lane = __builtin_ctzll(m);
+            const uint8_t *at = bytes + (p->at[lane] - base);
+            uint16_t v = *at;
+
+            if (form.nbytes == 2)
+                memcpy(&v, at, sizeof(v));
+            put_small(&reg[0][lane], v, form);
+        }
     }
 }
 
 void sim_vmem_load(struct wave *w, const struct places *p,
                    const struct operand *dst, struct form form)
 {
+    const struct extent e = extent_of(w, p, form.nbytes);
     vreg *reg = tuple_reg(w, dst, 0);
     uint64_t base;
-    const uint8_t *bytes = common_base(w, p, form.nbytes, ACCESS_READ, &base);
+    const uint8_t *bytes =
+        common_base(w, p, &e, form.nbytes, ACCESS_READ, &base);
 
-    count(w, p, form.nbytes, WORK_LOADS);
+    count(w, p, form.nbytes, WORK_LOADS, &e);
     for (uint64_t m = w->mask & ~p->lanes; m; m &= m - 1) {
         int lane = __builtin_ctzll(m);
 
@@ -249,8 +334,10 @@ void sim_vmem_load(struct wave *w, const struct places *p,
         for (unsigned d = 0; d < form.nbytes / 4u; d++)
             reg[d][lane] = 0;
     }
-    if (bytes && fast_load(p, reg, bytes, base, form.nbytes))
+    if (bytes && p->lanes) {
+        fast_load(w, p, &e, reg, bytes, base, form);
         return;
+    }
     for (uint64_t m = p->lanes; m; m &= m - 1) {
         int lane = __builtin_ctzll(m);
         uint32_t v[4] = {0};
@@ -292,8 +379,9 @@ void sim_vmem_load_transposed(struct wave *w, const struct places *p,
     vreg *reg = tuple_reg(w, dst, 0);
     unsigned n = 8 * nbytes / nbits; /* values of a lane */
     uint32_t loaded[MAX_LANES][4] = {{0}};
+    const struct extent e = extent_of(w, p, nbytes);
 
-    count(w, p, nbytes, WORK_LOADS);
+    count(w, p, nbytes, WORK_LOADS, &e);
     for (unsigned lane = 0; lane < w->nlanes; lane++)
         if (!copy_lane(w, p, nbytes, (uint8_t *)loaded[lane], ACCESS_READ,
                        (int)lane))
@@ -318,10 +406,11 @@ void sim_vmem_load_lds(struct wave *w, const struct places *p, int32_t offset,
     unsigned nbytes = form.nbytes < 4 ? 4 : form.nbytes;
     unsigned step = nbytes > 4 ? 16 : 4; /* of three dwords too */
     uint32_t reach = w->target->lds_nbytes > 65536 ? 0x3ffff : 0xffff;
+    const struct extent e = extent_of(w, p, form.nbytes);
     uint64_t start =
         (uint64_t)(w->s[SREG_M0] & reach) + (uint64_t)(int64_t)offset;
 
-    count(w, p, form.nbytes, WORK_LOADS);
+    count(w, p, form.nbytes, WORK_LOADS, &e);
     if (w->flight)
         sim_work_lds_row(w, w->mask, nbytes);
     for (uint64_t m = w->mask; m; m &= m - 1) {
@@ -344,47 +433,78 @@ void sim_vmem_load_lds(struct wave *w, const struct places *p, int32_t offset,
 
 /* ---- stores ---- */
 
-#define FAST_STORE(nbytes)                                                     \
-    for (uint64_t m = p->lanes; m; m &= m - 1) {                               \
-        int lane = __builtin_ctzll(m);                                         \
-        uint32_t v[4];                                                         \
+/* Of lanes that write to one address the highest comes last. */
+#define FAST_STORE(ndwords)                                                    \
+    static void fast_store_##ndwords(                                          \
+        const struct wave *w, const struct places *p, const struct extent *e,  \
+        const vreg *restrict reg, uint8_t *restrict bytes, uint64_t base)      \
+    {                                                                          \
+        enum { N = 4 * (ndwords) };                                            \
+        uint8_t *begin = bytes + (e->lowest - base);                           \
+        uint32_t v[ndwords];                                                   \
                                                                                \
-        for (unsigned d = 0; d < nbytes / 4; d++)                              \
-            v[d] = reg[d][lane];                                               \
-        memcpy(bytes + (p->at[lane] - base), v, nbytes);                       \
+        if (e->side_by_side) {                                                 \
+            LANES(i)                                                           \
+            {                                                                  \
+                for (unsigned d = 0; d < (ndwords); d++)                       \
+                    v[d] = reg[d][i];                                          \
+                memcpy(begin + N * i, v, N);                                   \
+            }                                                                  \
+            return;                                                            \
+        }                                                                      \
+        for (uint64_t m = p->lanes; m; m &= m - 1) {                           \
+            const int i = __builtin_ctzll(m);                                  \
+                                                                               \
+            for (unsigned d = 0; d < (ndwords); d++)                           \
+                v[d] = reg[d][i];                                              \
+            memcpy(bytes + (p->at[i] - base), v, N);                           \
+        }                                                                      \
     }
+FAST_STORE(1)
+FAST_STORE(2)
+FAST_STORE(3)
+FAST_STORE(4)
 
-static bool fast_store(const struct places *p, vreg *reg, uint8_t *bytes,
-                       uint64_t base, unsigned nbytes)
+static void fast_store(const struct wave *w, const struct places *p,
+                       const struct extent *e, vreg *reg, uint8_t *bytes,
+                       uint64_t base, struct form form)
 {
-    switch (nbytes) {
+    switch (form.nbytes) {
     case 4:
-        FAST_STORE(4)
-        return true;
+        fast_store_1(w, p, e, reg, bytes, base);
+        break;
     case 8:
-        FAST_STORE(8)
-        return true;
+        fast_store_2(w, p, e, reg, bytes, base);
+        break;
     case 12:
-        FAST_STORE(12)
-        return true;
+        fast_store_3(w, p, e, reg, bytes, base);
+        break;
     case 16:
-        FAST_STORE(16)
-        return true;
+        fast_store_4(w, p, e, reg, bytes, base);
+        break;
     default:
-        return false;
+        for (uint64_t m = p->lanes; m; m &= m - 1) {
+            const int lane = __builtin_ctzll(m);
+            const uint32_t v = reg[0][lane] >> (form.d16 == 2 ? 16 : 0);
+
+            memcpy(bytes + (p->at[lane] - base), &v, form.nbytes);
+        }
     }
 }
 
 void sim_vmem_store(struct wave *w, const struct places *p,
                     const struct operand *src, struct form form)
 {
+    const struct extent e = extent_of(w, p, form.nbytes);
     vreg *reg = tuple_reg(w, src, 0);
     uint64_t base;
-    uint8_t *bytes = common_base(w, p, form.nbytes, ACCESS_WRITE, &base);
+    uint8_t *bytes = common_base(w, p, &e, form.nbytes, ACCESS_WRITE, &base);
 
-    count(w, p, form.nbytes, WORK_STORES);
-    if (bytes && fast_store(p, reg, bytes, base, form.nbytes))
+    count(w, p, form.nbytes, WORK_STORES, &e);
+    if (bytes && p->lanes) {
+        fast_store(w, p, &e, reg, bytes, base, form);
         return;
+    }
     for (uint64_t m = p->lanes; m; m &= m - 1) {
         int lane = __builtin_ctzll(m);
         uint32_t v[4] = {0};
@@ -529,9 +649,10 @@ void sim_vmem_atomic(struct wave *w, const struct places *p,
 {
     vreg *from = tuple_reg(w, data, 0);
     uint64_t old[MAX_LANES] = {0};
+    const struct extent e = extent_of(w, p, nbytes);
 
     fn = as_caches_do(w->target, fn);
-    count(w, p, nbytes, dst ? WORK_ATOMIC_RETURNS : WORK_ATOMIC);
+    count(w, p, nbytes, dst ? WORK_ATOMIC_RETURNS : WORK_ATOMIC, &e);
     for (uint64_t m = p->lanes; m; m &= m - 1) {
         int lane = __builtin_ctzll(m);
         uint64_t compare =
