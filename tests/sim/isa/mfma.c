@@ -197,32 +197,44 @@ static void mfma_f32(struct wave *w, const struct insn *in,
 static void mfma_i32(struct wave *w, const struct insn *in,
                      const struct matrix *m)
 {
+    int32_t a[MAX_IN], b[MAX_IN];
     uint32_t acc[MAX_OUT];
 
-    for (unsigned blk = 0; blk < m->blocks; blk++)
+    for (unsigned blk = 0; blk < m->blocks; blk++) {
+        uint32_t *d = acc + (size_t)blk * m->m * m->n;
+
+        for (unsigned k = 0; k < m->k; k++) {
+            for (unsigned i = 0; i < m->m; i++) {
+                struct place p =
+                    input(m, m->m, i, k, a_block(in, m, blk), false);
+
+                a[i * m->k + k] = sim_format_i32(
+                    FMT_I8,
+                    sim_tuple_element(w, &in->op[1], p.lane, p.element, 8));
+            }
+            for (unsigned j = 0; j < m->n; j++) {
+                struct place p = input(m, m->n, j, k, blk, false);
+
+                b[k * m->n + j] = sim_format_i32(
+                    FMT_I8, sim_tuple_element(w, &in->op[2],
+                                              blgp_lane(p.lane, in->blgp),
+                                              p.element, 8));
+            }
+        }
         for (unsigned i = 0; i < m->m; i++)
             for (unsigned j = 0; j < m->n; j++) {
                 unsigned lane, e;
-                uint32_t sum;
 
                 output(m, i, j, blk, &lane, &e);
-                sum = (uint32_t)sim_tuple_element(w, &in->op[3], lane, e, 32);
-                for (unsigned k = 0; k < m->k; k++) {
-                    struct place p =
-                        input(m, m->m, i, k, a_block(in, m, blk), false);
-                    struct place q = input(m, m->n, j, k, blk, false);
-                    int32_t x = sim_format_i32(
-                        FMT_I8,
-                        sim_tuple_element(w, &in->op[1], p.lane, p.element, 8));
-                    int32_t y = sim_format_i32(
-                        FMT_I8, sim_tuple_element(w, &in->op[2],
-                                                  blgp_lane(q.lane, in->blgp),
-                                                  q.element, 8));
-
-                    sum += (uint32_t)(x * y);
-                }
-                acc[(blk * m->m + i) * m->n + j] = sum;
+                d[i * m->n + j] =
+                    (uint32_t)sim_tuple_element(w, &in->op[3], lane, e, 32);
             }
+        for (unsigned i = 0; i < m->m; i++)
+            for (unsigned k = 0; k < m->k; k++)
+                for (unsigned j = 0; j < m->n; j++)
+                    d[i * m->n + j] +=
+                        (uint32_t)(a[i * m->k + k] * b[k * m->n + j]);
+    }
     for (unsigned blk = 0; blk < m->blocks; blk++)
         for (unsigned i = 0; i < m->m; i++)
             for (unsigned j = 0; j < m->n; j++) {
@@ -238,34 +250,47 @@ static void mfma_i32(struct wave *w, const struct insn *in,
 static void mfma_f64(struct wave *w, const struct insn *in,
                      const struct matrix *m)
 {
-    double acc[MAX_OUT / 2];
+    double a[MAX_IN / 2], b[MAX_IN / 2], acc[MAX_OUT / 2];
     double sign[3];
 
     for (unsigned n = 0; n < 3; n++)
         sign[n] = in->neg_lo >> n & 1 ? -1.0 : 1.0;
-    for (unsigned blk = 0; blk < m->blocks; blk++)
+    for (unsigned blk = 0; blk < m->blocks; blk++) {
+        double *d = acc + (size_t)blk * m->m * m->n;
+
+        for (unsigned k = 0; k < m->k; k++) {
+            for (unsigned i = 0; i < m->m; i++) {
+                struct place p =
+                    input(m, m->m, i, k, a_block(in, m, blk), false);
+
+                a[i * m->k + k] =
+                    sign[0] * bits_f64(sim_tuple_element(w, &in->op[1], p.lane,
+                                                         p.element, 64));
+            }
+            for (unsigned j = 0; j < m->n; j++) {
+                struct place p = input(m, m->n, j, k, blk, false);
+
+                b[k * m->n + j] =
+                    sign[1] * bits_f64(sim_tuple_element(
+                                  w, &in->op[2], blgp_lane(p.lane, in->blgp),
+                                  p.element, 64));
+            }
+        }
         for (unsigned i = 0; i < m->m; i++)
             for (unsigned j = 0; j < m->n; j++) {
                 unsigned lane, e;
-                double sum;
 
                 output(m, i, j, blk, &lane, &e);
-                sum = sign[2] *
-                      bits_f64(sim_tuple_element(w, &in->op[3], lane, e, 64));
-                for (unsigned k = 0; k < m->k; k++) {
-                    struct place p =
-                        input(m, m->m, i, k, a_block(in, m, blk), false);
-                    struct place q = input(m, m->n, j, k, blk, false);
-                    double x = bits_f64(sim_tuple_element(w, &in->op[1], p.lane,
-                                                          p.element, 64));
-                    double y = bits_f64(sim_tuple_element(
-                        w, &in->op[2], blgp_lane(q.lane, in->blgp), q.element,
-                        64));
-
-                    sum = fma(sign[0] * x, sign[1] * y, sum);
-                }
-                acc[(blk * m->m + i) * m->n + j] = sum;
+                d[i * m->n + j] =
+                    sign[2] *
+                    bits_f64(sim_tuple_element(w, &in->op[3], lane, e, 64));
             }
+        for (unsigned i = 0; i < m->m; i++)
+            for (unsigned k = 0; k < m->k; k++)
+                for (unsigned j = 0; j < m->n; j++)
+                    d[i * m->n + j] =
+                        fma(a[i * m->k + k], b[k * m->n + j], d[i * m->n + j]);
+    }
     for (unsigned blk = 0; blk < m->blocks; blk++)
         for (unsigned i = 0; i < m->m; i++)
             for (unsigned j = 0; j < m->n; j++) {

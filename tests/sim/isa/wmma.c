@@ -162,25 +162,48 @@ static void store_d(struct wave *w, const struct insn *in,
 
 /* ---- products ---- */
 
+/* B, a row for each k: floats or integers, as D is. */
+union rows {
+    float f[64][16];
+    int32_t i[64][16];
+};
+
+static void load_b(struct wave *w, const struct insn *in,
+                   const struct matrix *m, union rows *b)
+{
+    enum matrix_format format = (enum matrix_format)m->b;
+    bool integers = is_integer((enum matrix_format)m->d);
+
+    for (unsigned k = 0; k < m->k; k++)
+        for (unsigned j = 0; j < 16; j++) {
+            unsigned lane, e;
+
+            input(w, j, k, m->k, sim_format_bits(format), &lane, &e);
+            if (integers)
+                b->i[k][j] = in_integer(w, in, 1, format, lane, e);
+            else
+                b->f[k][j] = in_float(w, in, 1, format, lane, e);
+        }
+}
+
 /* Row i of D gains element `ea` of lane `la` of A times row k of B. */
 static void add_products(struct wave *w, const struct insn *in,
-                         const struct matrix *m, unsigned i, unsigned k,
-                         unsigned la, unsigned ea, struct tile *t)
+                         const struct matrix *m, const union rows *b,
+                         unsigned i, unsigned k, unsigned la, unsigned ea,
+                         struct tile *t)
 {
-    enum matrix_format fa = (enum matrix_format)m->a;
-    enum matrix_format fb = (enum matrix_format)m->b;
-    enum matrix_format fd = (enum matrix_format)m->d;
+    enum matrix_format format = (enum matrix_format)m->a;
 
-    for (unsigned j = 0; j < 16; j++) {
-        unsigned lb, eb;
+    if (is_integer((enum matrix_format)m->d)) {
+        const int64_t a = in_integer(w, in, 0, format, la, ea);
 
-        input(w, j, k, m->k, sim_format_bits(fb), &lb, &eb);
-        if (is_integer(fd))
-            t->i[i][j] += (int64_t)in_integer(w, in, 0, fa, la, ea) *
-                          in_integer(w, in, 1, fb, lb, eb);
-        else
-            t->f[i][j] = fmaf(in_float(w, in, 0, fa, la, ea),
-                              in_float(w, in, 1, fb, lb, eb), t->f[i][j]);
+        for (unsigned j = 0; j < 16; j++)
+            t->i[i][j] += a * b->i[k][j];
+    } else {
+        const float a = in_float(w, in, 0, format, la, ea);
+
+        for (unsigned j = 0; j < 16; j++)
+            t->f[i][j] = fmaf(a, b->f[k][j], t->f[i][j]);
     }
 }
 
@@ -189,14 +212,16 @@ static void wmma(struct wave *w, const struct insn *in, const struct matrix *m)
     enum matrix_format fa = (enum matrix_format)m->a;
     enum matrix_format fd = (enum matrix_format)m->d;
     struct tile t;
+    union rows b;
 
     load_c(w, in, 3, fd, &t);
+    load_b(w, in, m, &b);
     for (unsigned i = 0; i < 16; i++)
         for (unsigned k = 0; k < m->k; k++) {
             unsigned la, ea;
 
             input(w, i, k, m->k, sim_format_bits(fa), &la, &ea);
-            add_products(w, in, m, i, k, la, ea, &t);
+            add_products(w, in, m, &b, i, k, la, ea, &t);
         }
     store_d(w, in, fd, &t);
 }
@@ -214,8 +239,10 @@ static void swmmac(struct wave *w, const struct insn *in,
     unsigned set_bits = m->k / (w->nlanes / 16u);
     unsigned first = set_bits < 32 ? in->index_key * set_bits : 0;
     struct tile t;
+    union rows b;
 
     load_c(w, in, 0, fd, &t);
+    load_b(w, in, m, &b);
     for (unsigned i = 0; i < 16; i++)
         for (unsigned c = 0; c < m->k / 2u; c++) {
             unsigned la, ea, k;
@@ -225,7 +252,7 @@ static void swmmac(struct wave *w, const struct insn *in,
             ea = ea / 2 + c % 2;
             indices = sim_tuple_element(w, &in->op[3], la, 0, 32);
             k = c / 2 * 4 + (unsigned)(indices >> (first + 2 * ea) & 3);
-            add_products(w, in, m, i, k, la, ea, &t);
+            add_products(w, in, m, &b, i, k, la, ea, &t);
         }
     store_d(w, in, fd, &t);
 }
