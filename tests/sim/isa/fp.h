@@ -41,6 +41,25 @@ FP_BITS(f64, double, uint64_t)
 #define QUIET_f16 UINT16_C(0x0200)
 #define QUIET_f32 UINT32_C(0x00400000)
 #define QUIET_f64 UINT64_C(0x0008000000000000)
+/* The compiler has calls for == of halves, and for halves as f64. */
+#define EQUAL_f16(x, y) equal_f16(f16_bits(x), f16_bits(y))
+#define EQUAL_f32(x, y) ((x) == (y))
+#define EQUAL_f64(x, y) ((x) == (y))
+
+static inline bool equal_f16(uint16_t a, uint16_t b)
+{
+    const bool same = a == b && (a & 0x7fff) <= 0x7c00;
+
+    return same || ((a | b) & 0x7fff) == 0;
+}
+
+static inline double f64_of_f16(half_t x)
+{
+    float f = (float)x;
+
+    __asm__("" : "+m"(f)); /* else it makes one conversion of the two */
+    return (double)f;
+}
 /* The NaN of an invalid operation. */
 #define NAN_f16 UINT16_C(0xfe00)
 #define NAN_f32 UINT32_C(0xffc00000)
@@ -90,7 +109,7 @@ enum nan_rule {
         raw a = type##_bits(x), b = type##_bits(y);                            \
         raw r = x > y ? a : b;                                                 \
                                                                                \
-        r = x == y ? (raw)(a & b) : r;                                         \
+        r = EQUAL_##type(x, y) ? (raw)(a & b) : r;                             \
         return nan_or_##type(a, b, r, rule);                                   \
     }                                                                          \
     static inline real min_##type(real x, real y, enum nan_rule rule)          \
@@ -98,7 +117,7 @@ enum nan_rule {
         raw a = type##_bits(x), b = type##_bits(y);                            \
         raw r = x < y ? a : b;                                                 \
                                                                                \
-        r = x == y ? (raw)(a | b) : r;                                         \
+        r = EQUAL_##type(x, y) ? (raw)(a | b) : r;                             \
         return nan_or_##type(a, b, r, rule);                                   \
     }                                                                          \
     static inline real med3_##type(real x, real y, real z, enum nan_rule rule) \
@@ -127,14 +146,16 @@ enum nan_rule {
         raw a = type##_bits(x), b = type##_bits(y);                            \
         raw r = x > y ? a : b;                                                 \
                                                                                \
-        return nan_wins_##type(a, b, x == y ? (raw)(a & b) : r);               \
+        r = EQUAL_##type(x, y) ? (raw)(a & b) : r;                             \
+        return nan_wins_##type(a, b, r);                                       \
     }                                                                          \
     static inline real minimum_##type(real x, real y)                          \
     {                                                                          \
         raw a = type##_bits(x), b = type##_bits(y);                            \
         raw r = x < y ? a : b;                                                 \
                                                                                \
-        return nan_wins_##type(a, b, x == y ? (raw)(a | b) : r);               \
+        r = EQUAL_##type(x, y) ? (raw)(a | b) : r;                             \
+        return nan_wins_##type(a, b, r);                                       \
     }
 FP_MINMAX(f16, half_t, uint16_t)
 FP_MINMAX(f32, float, uint32_t)
@@ -146,7 +167,8 @@ FP_MINMAX(f64, double, uint64_t)
  * f16 sums, products, quotients and roots are right when computed in f32 and
  * rounded once more (f32 has more than twice the digits and two). A fused
  * multiply-add is not: f64 holds the product, the sum is rounded to odd so
- * that the second rounding sees whether anything was lost.
+ * that the second rounding sees whether anything was lost. Halves go through
+ * f32 to f64, which needs no call.
  */
 static inline double add_round_to_odd(double a, double b)
 {
@@ -178,7 +200,8 @@ static inline half_t f16_of_f64(double x)
 
 static inline half_t fma_f16(half_t a, half_t b, half_t c)
 {
-    return f16_of_f64(add_round_to_odd((double)a * (double)b, (double)c));
+    return f16_of_f64(
+        add_round_to_odd(f64_of_f16(a) * f64_of_f16(b), f64_of_f16(c)));
 }
 
 /* Rounds the product too. */

@@ -34,18 +34,18 @@ static void write_cmpx(struct wave *w, const struct insn *in, uint64_t hits)
 #define CMP_FLOAT(X, t)              \
     X(f_##t,   t, t, ((void)a, (void)b, false)) \
     X(lt_##t,  t, t, a < b)          \
-    X(eq_##t,  t, t, a == b)         \
+    X(eq_##t,  t, t, EQUAL_##t(a, b))         \
     X(le_##t,  t, t, a <= b)         \
     X(gt_##t,  t, t, a > b)          \
     X(lg_##t,  t, t, a < b || a > b) \
     X(ge_##t,  t, t, a >= b)         \
-    X(o_##t,   t, t, a == a && b == b) \
-    X(u_##t,   t, t, a != a || b != b) \
+    X(o_##t,   t, t, EQUAL_##t(a, a) && EQUAL_##t(b, b)) \
+    X(u_##t,   t, t, !EQUAL_##t(a, a) || !EQUAL_##t(b, b)) \
     X(nge_##t, t, t, !(a >= b))      \
     X(nlg_##t, t, t, !(a < b || a > b)) \
     X(ngt_##t, t, t, !(a > b))       \
     X(nle_##t, t, t, !(a <= b))      \
-    X(neq_##t, t, t, a != b)         \
+    X(neq_##t, t, t, !EQUAL_##t(a, b))         \
     X(nlt_##t, t, t, !(a < b))       \
     X(t_##t,   t, t, ((void)a, (void)b, true))
 
