@@ -117,11 +117,12 @@ HIP_API hipError_t hipDeviceGetPCIBusId(char *text, int len, int device)
     ENTER();
     if (!device_at(device))
         LEAVE(hipErrorInvalidDevice);
-    if (!text || len < 13)
+    if (!text || len <= 0)
         LEAVE(hipErrorInvalidValue);
+    /* As far as there is room, but then it is an error. */
     snprintf(text, (size_t)len, "0000:%02x:00.0",
              (unsigned)device_at(device)->sim->ordinal + 1);
-    LEAVE(hipSuccess);
+    LEAVE(len < 13 ? hipErrorInvalidValue : hipSuccess);
 }
 
 HIP_API hipError_t hipDeviceGetByPCIBusId(int *device, const char *text)

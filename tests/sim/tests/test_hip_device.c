@@ -175,6 +175,9 @@ static void test_device_calls(void **state)
     EXPECT(hipSuccess, hipDeviceComputeCapability(&n, &minor, 1));
     assert_int_equal(n, 11);
     EXPECT(hipSuccess, hipDeviceTotalMem(&bytes, 0));
+    EXPECT(hipErrorInvalidValue, hipDeviceGetPCIBusId(text, 0, 1));
+    EXPECT(hipErrorInvalidValue, hipDeviceGetPCIBusId(text, 6, 1));
+    assert_string_equal(text, "0000:");
     EXPECT(hipSuccess, hipDeviceGetPCIBusId(text, 64, 1));
     EXPECT(hipSuccess, hipDeviceGetByPCIBusId(&n, text));
     assert_int_equal(n, 1);
