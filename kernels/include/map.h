@@ -94,11 +94,11 @@ struct RowSource {
     {
         return min_of(k, n - (u32)pack * k);
     }
-    DEV_MEMBER Place place_of(u64 pack, u32 count) const
+    DEV_MEMBER PackPlace place_of(u64 pack, u32 count) const
     {
         if constexpr (KPK_NVIDIA)
             forget_memory(); /* the view stays in LDS */
-        Place place;
+        PackPlace place;
         u32 rest = (u32)pack * k;
         place.count = count;
         UNROLL
@@ -112,7 +112,7 @@ struct RowSource {
     }
     DEV_MEMBER Packs load_some(u64 pack, u32 count) const
     {
-        const Place place = place_of(pack, count);
+        const PackPlace place = place_of(pack, count);
         Packs in;
         in.a = load_row<k>(view, 0, a_aligned, a, place);
         if constexpr (nops > 1)
@@ -123,7 +123,7 @@ struct RowSource {
     }
     DEV_MEMBER Packs load_whole(u64 pack) const
     {
-        const Place place = place_of(pack, k);
+        const PackPlace place = place_of(pack, k);
         Packs in;
         in.a = load_in_row<k>(view, 0, a_aligned, a, place);
         if constexpr (nops > 1)

@@ -5,13 +5,13 @@
 
 /* Where a pack starts: coordinates in the View, and how many elements it has.
  */
-struct Place {
+struct PackPlace {
     u32 at[MAX_GROUPS];
     u32 count;
 };
 
 template <u32 nops>
-DEV u64 offset_at(const View<nops> &view, u32 o, const Place &place)
+DEV u64 offset_at(const View<nops> &view, u32 o, const PackPlace &place)
 {
     u64 offset = 0;
     UNROLL
@@ -45,7 +45,7 @@ template <typename Part, u32 n> DEV void turn(Pack<Part, n> &ring, Part part)
 }
 
 /* One element on, over the ends of rows. */
-template <u32 nops> DEV void step_on(const View<nops> &view, Place &place)
+template <u32 nops> DEV void step_on(const View<nops> &view, PackPlace &place)
 {
     if constexpr (is_tight<nops>)
         forget_memory();
@@ -61,7 +61,7 @@ template <u32 nops> DEV void step_on(const View<nops> &view, Place &place)
 /* Elements by steps: four loads at once inside a row, else one by one. */
 template <u32 k, u32 nops, typename T>
 DEV Raw<T, k> load_steps(const View<nops> &view, u32 o, const T *base,
-                         Place place)
+                         PackPlace place)
 {
     constexpr u32 each = k < 4 ? k : 4;
     Pack<Raw<T, each>, k / each> ring;
@@ -94,7 +94,7 @@ DEV Raw<T, k> load_steps(const View<nops> &view, u32 o, const T *base,
 /* A pack inside a row that is aligned, or one element repeated. */
 template <u32 k, u32 nops, typename T>
 DEV Raw<T, k> load_in_row(const View<nops> &view, u32 o, bool aligned,
-                          const T *p, const Place &place)
+                          const T *p, const PackPlace &place)
 {
     p += offset_at(view, o, place);
     if (aligned)
@@ -109,7 +109,7 @@ DEV Raw<T, k> load_in_row(const View<nops> &view, u32 o, bool aligned,
 
 template <u32 k, u32 nops, typename T>
 DEV Raw<T, k> load_row(const View<nops> &view, u32 o, bool aligned, const T *p,
-                       const Place &place)
+                       const PackPlace &place)
 {
     if (place.count < k || place.at[0] + k > view.dim[0] ||
         (!aligned && view.stride[o][0] != 0))
