@@ -7,7 +7,8 @@
 # with partial blocks, too, which clang's kernels do not allow by default.
 
 PROGRAMS      := vectors streams units groups texts buffered atomics
-PROGRAM_TESTS := $(PROGRAMS:%=$(H)/test/program/%) $(H)/test/program/static
+# A static program has no sanitizer's runtime, and waits for ever for one.
+PROGRAM_TESTS := $(PROGRAMS:%=$(H)/test/program/%) $(if $(SAN),,$(H)/test/program/static)
 API_ARCHS     := $(sort $(CORPUS_ARCHS) gfx11-generic)
 API_HSACOS    := $(API_ARCHS:%=$(B)/program/%/api.hsaco)
 
