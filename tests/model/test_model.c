@@ -47,7 +47,9 @@ static struct bounds bounds_of(bool quantised, enum cache_type cache)
     const bool rough = quantised || cache != CACHE_F16;
 
     return (struct bounds){
-        .free = cache == CACHE_Q4_0 ? 1 : rough ? 0.2 : 4e-3,
+        .free = cache == CACHE_Q4_0 ? 1
+                : rough             ? 0.2
+                                    : 4e-3,
         .near = rough ? 0.1 : 4e-3,
         .same = quantised ? 5e-6 : 2e-3,
     };
@@ -97,6 +99,7 @@ static const struct way {
 } ways[] = {
     {"whole prompt",        PROMPT, 1, false, CACHE_F16},
     {"5 tokens at once",    5,      1, true,  CACHE_F16},
+    {"one token at once",   1,      1, true,  CACHE_F16},
     {"two devices",         PROMPT, 2, true,  CACHE_F16},
     {"the other device",    8,      1, true,  CACHE_F16},
     {"K and V in Q8_0",     PROMPT, 1, true,  CACHE_Q8_0},
@@ -157,9 +160,9 @@ static uint32_t token(const struct test_case *c, uint32_t sequence, size_t i)
                       TINY_VOCABULARY);
 }
 
-/* Tokens drawn for a run's two answers are among the likeliest; the same seed
+/* Tokens drawn for a run's n answers are among the likeliest; the same seed
  * gives the same ones, and of one alone it is the likeliest. */
-static bool check_drawn(struct model *model, const uint32_t best[2],
+static bool check_drawn(struct model *model, const uint32_t *best, uint32_t n,
                         uint64_t seed, struct fault *fault)
 {
     struct sampler one = {.temperature = 1, .top_k = 1, .top_p = 1},
@@ -175,7 +178,7 @@ static bool check_drawn(struct model *model, const uint32_t best[2],
         !model_choose(model, &few, ids[2], fault) ||
         !model_choose(model, &again, ids[3], fault))
         return false;
-    for (uint32_t s = 0; s < 2; s++) {
+    for (uint32_t s = 0; s < n; s++) {
         float logits[TINY_VOCABULARY];
         uint32_t before = 0;
 
@@ -193,15 +196,13 @@ static bool check_drawn(struct model *model, const uint32_t best[2],
     return true;
 }
 
-/* Both sequences' prompts one by one, then their other tokens together. */
-static bool run_way(struct model *model, const struct test_case *c,
-                    const struct way *way, double *want[2][2],
-                    struct errors *worst, struct fault *fault)
+/* Both sequences' prompts, one after the other. */
+static bool read_prompts(struct model *model, const struct test_case *c,
+                         const struct way *way, double *want[2][2],
+                         struct errors *worst, struct fault *fault)
 {
-    const uint32_t n = TINY_VOCABULARY;
     float logits[TINY_VOCABULARY];
-    struct model_token run[TOKENS];
-    uint32_t best[2];
+    struct model_token run[PROMPT];
 
     for (uint32_t s = 0; s < 2; s++) {
         for (size_t at = 0, count; at < PROMPT; at += count) {
@@ -217,28 +218,55 @@ static bool run_way(struct model *model, const struct test_case *c,
             return false;
         compare(logits, want, s, PROMPT - 1, worst);
     }
-    for (size_t at = PROMPT; at < TOKENS; at++) {
-        for (uint32_t s = 0; s < 2; s++)
-            run[s] =
-                (struct model_token){token(c, s, at), s, (uint32_t)at, true};
-        if (!model_run(model, run, 2, fault) ||
-            !model_likeliest(model, best, fault) ||
-            !check_drawn(model, best, at, fault))
+    return true;
+}
+
+/* A token more for n sequences from `first` on. */
+static bool make_one(struct model *model, const struct test_case *c,
+                     uint32_t first, uint32_t n, size_t at, double *want[2][2],
+                     struct errors *worst, struct fault *fault)
+{
+    float logits[TINY_VOCABULARY];
+    struct model_token run[2];
+    uint32_t best[2];
+
+    for (uint32_t s = 0; s < n; s++)
+        run[s] = (struct model_token){token(c, first + s, at), first + s,
+                                      (uint32_t)at, true};
+    if (!model_run(model, run, n, fault) ||
+        !model_likeliest(model, best, fault) ||
+        !check_drawn(model, best, n, at, fault))
+        return false;
+    for (uint32_t s = 0; s < n; s++) {
+        if (!model_logits(model, s, logits, fault))
             return false;
-        for (uint32_t s = 0; s < 2; s++) {
-            if (!model_logits(model, s, logits, fault))
-                return false;
-            compare(logits, want, s, at, worst);
-            for (uint32_t i = 0; i < n; i++)
-                if (logits[i] > logits[best[s]])
-                    return fail(fault, "token %u is not the likeliest",
-                                (unsigned)best[s]);
-        }
-        /* the second run of a kind is recorded */
-        if (model_replays(model) != (at > PROMPT && way->ndevices == 1))
-            return fail(fault, "token %zu: launches are %sreplayed", at,
-                        model_replays(model) ? "" : "not ");
+        compare(logits, want, first + s, at, worst);
+        for (uint32_t i = 0; i < TINY_VOCABULARY; i++)
+            if (logits[i] > logits[best[s]])
+                return fail(fault, "token %u is not the likeliest",
+                            (unsigned)best[s]);
     }
+    return true;
+}
+
+/* Both sequences' other tokens, together where the batch has room for two. */
+static bool run_way(struct model *model, const struct test_case *c,
+                    const struct way *way, double *want[2][2],
+                    struct errors *worst, struct fault *fault)
+{
+    const uint32_t together = way->batch > 1 ? 2 : 1;
+
+    if (!read_prompts(model, c, way, want, worst, fault))
+        return false;
+    for (uint32_t first = 0; first < 2; first += together)
+        for (size_t at = PROMPT; at < TOKENS; at++) {
+            if (!make_one(model, c, first, together, at, want, worst, fault))
+                return false;
+            /* the second run of a kind is recorded */
+            if (model_replays(model) != (at > PROMPT && way->ndevices == 1))
+                return fail(fault, "token %zu: launches are %sreplayed", at,
+                            model_replays(model) ? "" : "not ");
+        }
     return true;
 }
 
