@@ -170,7 +170,8 @@ static const char *reference(const struct scan *scan, const struct found *found,
     const char *fault =
         "what it is compressed against is not in the file, or is damaged";
 
-    if (memcmp(found->head.reference, none, sizeof(none)) == 0)
+    if (found->head.codec == KPK_CODEC_NONE ||
+        memcmp(found->head.reference, none, sizeof(none)) == 0)
         return NULL;
     for (size_t i = 0; depth > 0 && i < scan->n; i++) {
         const struct found *other = &scan->found[i];
@@ -224,5 +225,9 @@ static const char *content(const struct scan *scan, const struct found *found,
 const char *scan_content(const struct scan *scan, const struct found *found,
                          unsigned char **out)
 {
-    return content(scan, found, DEPTH, out);
+    /* First, for a reference that cannot be decoded seems to be damaged. */
+    const char *fault =
+        found->head.codec == KPK_CODEC_ZSTD ? zstd_load() : NULL;
+
+    return fault ? fault : content(scan, found, DEPTH, out);
 }

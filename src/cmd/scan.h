@@ -50,8 +50,9 @@ bool scan_is_object(const struct found *found);
 const char *scan_content(const struct scan *scan, const struct found *found,
                          unsigned char **out);
 
-/* zstd.c: libzstd, which is loaded when a compressed pack is met. They return
- * NULL, or the reason why not. */
+/* zstd.c: libzstd, which zstd_load() loads when a compressed pack is met; the
+ * others want it loaded. They return NULL, or the reason why not. */
+const char *zstd_load(void);
 const char *zstd_decode(void *dst, size_t dst_nbytes, const void *src,
                         size_t src_nbytes, const void *dictionary,
                         size_t dictionary_nbytes);

@@ -36,7 +36,7 @@ static struct {
 #undef X
 } zstd;
 
-static const char *load(void)
+const char *zstd_load(void)
 {
     static bool loaded;
     void *library;
@@ -82,13 +82,10 @@ const char *zstd_decode(void *dst, size_t dst_nbytes, const void *src,
                         size_t src_nbytes, const void *dictionary,
                         size_t dictionary_nbytes)
 {
-    const char *fault = load();
-    void *context;
+    void *context = zstd.ZSTD_createDCtx();
+    const char *fault;
     size_t n;
 
-    if (fault)
-        return fault;
-    context = zstd.ZSTD_createDCtx();
     if (!context)
         cmd_no_memory();
     n = zstd.ZSTD_decompress_usingDict(context, dst, dst_nbytes, src,
@@ -102,15 +99,11 @@ const char *zstd_decode(void *dst, size_t dst_nbytes, const void *src,
 const char *zstd_encode(const void *src, size_t src_nbytes, void **dst,
                         size_t *dst_nbytes)
 {
-    const char *fault = load();
-    size_t room;
-    void *context;
+    const size_t room = zstd.ZSTD_compressBound(src_nbytes);
+    void *context = zstd.ZSTD_createCCtx();
+    const char *fault;
     void *to;
 
-    if (fault)
-        return fault;
-    room = zstd.ZSTD_compressBound(src_nbytes);
-    context = zstd.ZSTD_createCCtx();
     if (!context)
         cmd_no_memory();
     to = cmd_malloc(room);

@@ -288,20 +288,21 @@ struct.pack_into("<I", data, 48, flags | int(sys.argv[3]) << 8 | int(sys.argv[4]
 open(sys.argv[2], "wb").write(data)
 END
 }
-case $one in
-gfx90a | gfx942)
+nine=$(cd "$hsaco" && printf '%s\n' gfx9*/vector_add.hsaco | grep -e gfx90a -e gfx942 | head -n 1 | cut -d/ -f1)
+if [ -n "$nine" ]; then
+    add=$hsaco/$nine/vector_add.hsaco
     fresh
-    mkdir -p "$tree/$one/a" "$tree/$one:sramecc+/b"
-    featured "$tree/$one/a/on.co" 3 1
-    featured "$tree/$one:sramecc+/b/on.co" 1 3
-    printf 'kernel,co_name,target,n\n*,on.co,%s,1\n' "$one" >"$tree/$one/a/t.csv"
+    mkdir -p "$tree/$nine/a" "$tree/$nine:sramecc+/b"
+    featured "$tree/$nine/a/on.co" 3 1
+    featured "$tree/$nine:sramecc+/b/on.co" 1 3
+    printf 'kernel,co_name,target,n\n*,on.co,%s,1\n' "$nine" >"$tree/$nine/a/t.csv"
     check "a label may leave features out" "$gen" import p "$out" "$tree"
-    featured "$tree/$one:sramecc+/b/on.co" 3 3
-    import 1 "is for $one:sramecc+:xnack+, but labelled $one:sramecc+"
-    featured "$tree/$one:sramecc+/b/on.co" 1 2
-    import 1 "is for $one:sramecc-, but labelled $one:sramecc+"
-    ;;
-esac
+    featured "$tree/$nine:sramecc+/b/on.co" 3 3
+    import 1 "is for $nine:sramecc+:xnack+, but labelled $nine:sramecc+"
+    featured "$tree/$nine:sramecc+/b/on.co" 1 2
+    import 1 "is for $nine:sramecc-, but labelled $nine:sramecc+"
+    add=$hsaco/$one/vector_add.hsaco
+fi
 ptx='.version 7.8
 .target sm_90
 .visible .entry scale(.param .u64 x) { ret; }'
