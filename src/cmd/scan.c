@@ -34,7 +34,7 @@ static bool read_file(const char *path, struct scan *out)
 
     if (!file)
         return cannot_read(path, strerror(errno));
-    while (ok) {
+    for (;;) {
         size_t n;
 
         out->bytes = cmd_realloc(out->bytes, room);

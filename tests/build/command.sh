@@ -59,6 +59,13 @@ check "extract to a name of its own" cmp "$WORK/$module-$target.hsaco" "$WORK/ou
 sum=$(sha256sum "$WORK/out.hsaco" | cut -d' ' -f1)
 check "the SHA-256 is the file's" says "$sum" "$kpack" info "$module"
 
+case " $("$kpack" list | sed -n 2p) " in *" gfx942 "*)
+    check "extract of what a device runs" says "taking gfx942 (" \
+        "$kpack" extract "$module" gfx942:sramecc+:xnack- -o "$WORK/taken.hsaco"
+    check "is the processor's" cmp "$WORK/taken.hsaco" "$B/hsaco/gfx942/$module.hsaco"
+    ;;
+esac
+
 # ---- exit statuses ----
 
 check "--help" says "exit status:" "$kpack" --help
@@ -129,7 +136,7 @@ print(hashlib.sha256(b"".join(struct.pack("<f", i % 8 + 0.5) for i in range(1000
         "$kpack" run vector_add u64x1:18446744073709551615 f16x2:random i64x1:-9223372036854775808 u32:0 -b 1
     check "they are whole" says ": -9223372036854775808" \
         "$kpack" run vector_add u16x1:7 i8x4:random i64x1:-9223372036854775808 u32:0 -b 1
-    for extent in 0 x -1 '1,' 1,0 1,2,3,4 4294967296 ''; do
+    for extent in 0 x -1 '1,' '1;2' 99999999999999999999 1,0 1,2,3,4 4294967296 ''; do
         check "run -g '$extent'" status 2 "$kpack" run vector_add f32x1:1 f32x1:1 f32x1:1 u32:1 -g "$extent"
     done
     check "run in three dimensions" says "grid 2 x 1 x 1, block 2 x 1 x 1" \
@@ -174,9 +181,24 @@ print(hashlib.sha256(b"".join(struct.pack("<f", i % 8 + 0.5) for i in range(1000
         "$kpack" run vector_add f32x9:1
     for word in f31:1 f32 f32x0:1 f32x:1 f32x-1:1 f32xx2:1 f32x2:ramps u8:256 u8:-1 i8:128 i8:-129 u32:1x \
         "f32x9:@$WORK/two" "f32x1:@$WORK/two" f32x2:@/nowhere "" x:1 u8: u8x1: f32: f32:1x u64:18446744073709551616 \
-        u32:--5 f32x18446744073709551616:1 f64x2305843009213693953:1; do
+        u32:--5 i32:--0 f32x18446744073709551616:1 f64x2305843009213693953:1; do
         check "run, argument '$word'" status 2 "$kpack" run vector_add "$word"
     done
+    check "run, two arguments that are none" status 2 "$kpack" run vector_add x:1 y:2
+    # shellcheck disable=SC2086 # words
+    check "run, the kernel fails and so does closing" fails \
+        hipModuleLaunchKernel=hipErrorUnknown,hipModuleUnload=hipErrorUnknown "hipModuleLaunchKernel returned" "$kpack" run $one
+    none_fits() { KPK_SIM_DEVICES=gfx906 "$kpack" run "$@" >"$WORK/said" 2>&1; [ $? -eq 1 ] && cat "$WORK/said"; }
+    case " $(echo "$KPK_SIM_DEVICES" | tr , ' ')" in *gfx906*) ;; *)
+        check "run, none fits" says "no code object of module" none_fits
+        ;;
+    esac
+    if [ -e "$H/test/gpu/stand_in.so" ]; then
+        with_cuda() { STAND_IN_DEVICES=90 KPK_CUDA_LIBRARY=$(realpath "$H/test/gpu/stand_in.so") "$kpack" devices "$@"; }
+        check "devices of CUDA's driver" says "CUDA driver 1" with_cuda
+        check "the same, --json" sh -c "STAND_IN_DEVICES=90 KPK_CUDA_LIBRARY='$(realpath "$H/test/gpu/stand_in.so")' '$kpack' devices --json |
+            python3 -c 'import json, sys; d = json.load(sys.stdin); sys.exit(not d[\"cuda_version\"] or d[\"devices\"][-1][\"target\"] != \"sm_90\")'"
+    fi
     check "run, no pointer" status 0 "$kpack" run vector_add null f32x1:1 f32x1:1 u32:0
     check "run -s, no number" status 2 "$kpack" run vector_add u32:1 -s x
     check "run, no such shape" status 2 "$kpack" run vector_add u32:1 -b 0

@@ -304,6 +304,10 @@ while at >= 0:
     elif sys.argv[3] == "control":
         name, = struct.unpack_from("<I", b, at + 120)
         b[at + name] = 27
+    elif sys.argv[3] == "unended":
+        name, = struct.unpack_from("<I", b, at + 120)
+        data, = struct.unpack_from("<I", b, at + 20)
+        b[at + name:at + data] = b"x" * (data - name)
     elif sys.argv[3] == "other pack":
         name, = struct.unpack_from("<I", b, at + 116)
         b[at + name] = ord(".")
@@ -315,7 +319,7 @@ open(sys.argv[2], "wb").write(b)
 END
 }
 for case in "newer:heads are of another version" "codec:an unknown kind" \
-    "huge:an impossible size" "no names:no proper names" "control:no proper names"; do
+    "huge:an impossible size" "no names:no proper names" "unended:no proper names" "control:no proper names"; do
     heads "${case%%:*}" "$WORK/heads"
     for command in list verify "extract --all -o $WORK/out"; do
         # shellcheck disable=SC2086 # words
@@ -335,6 +339,18 @@ heads folder "$WORK/heads"
 check "names stay in the folder" sh -c "rm -rf '$WORK/out'; '$kpack' extract '$WORK/heads' --all -o '$WORK/out' &&
     [ ! -e '$WORK/out/../tor_add-$first.hsaco' ] && ls '$WORK/out' | grep -- '-.-tor_add-$first.hsaco'"
 
+here() { # wanted file, words...: into the folder where the command runs
+    rm -rf "$WORK/here" && mkdir "$WORK/here" && wanted=$1 && shift &&
+        (cd "$WORK/here" && "$kpack" extract "$small" "$@") && [ -s "$WORK/here/$wanted" ]
+}
+check "extract of one, without -o" here "vector_add-$first.hsaco" vector_add "$first"
+check "extract --all, without -o" here "vector_add-$last.hsaco" --all
+odd=$WORK/$(printf 'a"b\\c\td')
+cp "$small" "$odd"
+named() { "$kpack" verify "$odd" --json | python3 -c 'import json, sys; sys.exit(json.load(sys.stdin)["file"] != sys.argv[1])' "$odd"; }
+check "a file's name is JSON, whatever is in it" named
+for file in 1 2 3 4 5 6; do cat "$small"; done >"$WORK/many"
+check "a long list has each line" test "$("$kpack" list "$WORK/many" | wc -l)" -eq $((6 * count + 1))
 check "--kernels of a file" status 2 "$kpack" list "$small" --kernels
 check "extract of a file alone" status 2 "$kpack" extract "$small"
 check "extract --all of two words" status 2 "$kpack" extract "$small" x --all

@@ -51,6 +51,13 @@ check "a table has both targets' columns" table pa "qTile (int)"
 check "a table of a folder below" table fmoe "table fmoe_silu"
 check "rows of files in folders below say which" table fmha_v3_fwd "folder (text)"
 check "types follow the cells" table topksoftmax "topk (int), dtype (text)"
+slots=$("$kpack" list --kernels | awk 'NR == 2 { print $1 }')
+check "info of a kernel with padding" sh -c "'$kpack' info '$slots' | grep -q ' padding  *pad$' &&
+    '$kpack' info '$slots' --json | python3 -c 'import json, sys
+args = json.load(sys.stdin)[\"kernels\"][0][\"args\"]
+sys.exit(not any(a[\"padding\"] for a in args) or all(a[\"padding\"] for a in args))'"
+check "a module's line leaves padding out" sh -c "'$kpack' info \$('$kpack' list --kernels | awk 'NR == 2 { print \$2 }') |
+    grep -F '$slots(' | grep -v pad"
 check "JSON of rows" sh -c "'$kpack' info fmoe --json | python3 -m json.tool"
 
 unchanged() {
@@ -90,7 +97,7 @@ for t in "$one" "$two"; do
     printf 'knl_name,co_name,tile,kind\nvector_add,tile.co,%s,%s\n' \
         "$([ "$t" = "$one" ] && echo 64 || echo 128)" "$t" >"$real/$t/add/add.csv"
 done
-printf 'knl_name,co_name,k\nvector_add,tile.co,4\nvector_add,tile.co,6\n' \
+printf 'knl_name,co_name,k\nvector_add,tile.co,4\nvector_add,tile.co,6.5\n' \
     >"$real/$one/add/twice.csv"
 # One name, but other kernels on the other target.
 cp "$(object "$one")" "$real/$one/add/other.co"
@@ -103,6 +110,10 @@ cp "$(object "$two" affine)" "$real/$two/add/other.co"
 check "a tree of real kernels" import real "$real"
 check "tables give way to a module of their name" table sub.tables "table sub: 1 row"
 check "a kernel may have two rows" table add "table twice: 2 rows"
+check "of floats" sh -c "'$kpack' info add --json | python3 -c 'import json, sys
+print([r[\"cells\"] for m in json.load(sys.stdin)[\"modules\"] for t in m[\"tables\"] for r in t[\"rows\"]])' | grep -F '[6.5]'"
+check "of two modules of one name select takes one" sh -c "test \$('$kpack' select $one | grep -c '^add/other ') -eq 1"
+check "info shows both" sh -c "test \$('$kpack' info add/other | grep -c '^module add/other: ') -eq 2"
 cat >"$WORK/use.c" <<'END'
 #include <kpack.h>
 #include <kpack/real.h>

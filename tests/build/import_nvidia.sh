@@ -48,10 +48,15 @@ ptx sm_80 >"$tree/compute_80/k/scale.ptx"
 ptx sm_90a >"$tree/k/named.compute_90a.ptx"
 "$make_cubin" "$tree/k/told.bin" 100 "-arch sm_100f"
 ptx sm_75 >"$tree/k/told.text"
+printf '.version 7.8\n.target sm_80\n.entry none() { ret; }\n.entry one(.param .u8 x) { ret; }\n' >"$tree/k/few.ptx"
 cp "$tree/k/told.text" "$tree/k/named-sm_90.cubin.orig"
 printf 'knl_name,co_name,tile\nscale,scale.cubin,64\n' >"$tree/sm_80/k/k.csv"
 check "a tree of cubins and PTX" import others "$tree"
 cp "$WORK/check.out" "$WORK/told"
+check "a kernel without arguments" sh -c "'$kpack' info none | grep -qx 'kernel none of module k/few: 0 arguments in 0 bytes'"
+check "a kernel of one, without a name" sh -c "'$kpack' info one | grep -qx 'kernel one of module k/few: 1 argument in 1 bytes' &&
+    '$kpack' info one | grep -qx ' *0  *0  *1  parameter  -'"
+check "its line in the module" sh -c "'$kpack' info k/few | grep -qx 'one(1 bytes)'"
 check "folders say it" test "$(targets_of k/scale)" = "compute_80 sm_80 sm_90a"
 check "names of files say it" test "$(targets_of k/named)" = "compute_90a sm_90"
 check "else the files say it" test "$(targets_of k/told)" = "compute_75 sm_100f"
@@ -70,7 +75,7 @@ check "as JSON, too" says '"kind": "parameter"' "$kpack" info scale --json
 check "a row of theirs" says "table k: 1 row" "$kpack" info k
 check "an exact cubin is selected" says "sm_90a" "$kpack" select sm_90 k/scale
 check "PTX is, for a later one" says "the driver compiles for sm_120" "$kpack" select sm_120 k/scale
-check "all are whole" says "7 right, 0 damaged" "$kpack" verify "$kpack"
+check "all are whole" says "8 right, 0 damaged" "$kpack" verify "$kpack"
 same() { # module target file
     "$kpack" extract "$1" "$2" -o "$WORK/out" && cmp "$WORK/out" "$tree/$3"
 }

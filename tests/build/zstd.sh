@@ -48,6 +48,21 @@ kept() {
 }
 check "either target is kept alone, with its bytes" kept
 
+check "verify names the devices that one setting bounds" sh -c "'$kpack' verify '$WORK/kept-$one.a' |
+    grep -F 'runs on: $nine:sramecc+:xnack- $nine:sramecc-:xnack-'"
+refuse "part of a processor's name keeps nothing" "has nothing for --keep ${nine%?}" \
+    "$kpack" prune "$WORK/z.a" --keep "${nine%?}" -o "$WORK/out.a"
+check "a processor keeps its settings" sh -c "'$kpack' prune '$WORK/z.a' --keep '$nine' -o '$WORK/out.a' &&
+    cmp '$WORK/z.a' '$WORK/out.a'"
+# Two modules, each for one setting.
+mkdir "$WORK/y"
+check "a pack of two modules" "$B/kpack-compress" p "$WORK/y" "m/$one=$WORK/$one.hsaco" "n/$two=$WORK/$two.hsaco"
+for file in dictionary "$one/m" "$two/n"; do cat "$WORK/y/$file.head" "$WORK/y/$file.zst"; done >"$WORK/parts"
+check "each runs in part" sh -c "'$kpack' verify '$WORK/parts' --json | python3 -c 'import json, sys
+pack, = json.load(sys.stdin)[\"packs\"]
+part = {d[\"device\"]: d[\"modules\"] for d in pack[\"runs_in_part_on\"]}
+sys.exit(pack[\"runs_on\"] != [] or part != {\"$nine\": 1})'"
+
 fake() { # flag...
     $CC -O1 -shared -fPIC "$@" -o "$WORK/fake/libzstd.so.1" tests/build/fake_zstd.c
 }
