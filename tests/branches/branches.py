@@ -9,6 +9,8 @@
 # by file and text of its line, with the reason. A row whose line has no such
 # branch is an error. PARTS says which share of a part's branches has to be
 # taken; where it is not all, the lines without a row are listed and no error.
+#
+# Beside EXCEPTIONS it writes taken.csv: how many branches of each file are taken.
 import csv
 import json
 import os
@@ -95,6 +97,11 @@ def main():
         bad += short
         print(f"{part}: {taken.get(part, 0)} of {total.get(part, 0)} branches are taken, {share:.1f} %"
               + (f", {wanted} % are wanted" if short else ""))
+    with open(os.path.join(os.path.dirname(table), "taken.csv"), "w", newline="") as file:
+        out = csv.writer(file, lineterminator="\n")
+        out.writerow(["file", "taken", "branches", "percent"])
+        for name in sorted(total):
+            out.writerow([name, taken[name], total[name], f"{100 * taken[name] / total[name]:.1f}"])
     print(f"{len(reasons)} lines have a reason, {bad} faults")
     return 1 if bad else 0
 

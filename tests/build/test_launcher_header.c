@@ -46,120 +46,117 @@ static const char source[] = DEFINE("_ZN2ns5scaleIfE",
                                                      "scope: !3, type: !31")
                     FUNCTION(12, "name: \"plain\", type: !30") FUNCTION(
                         13,
-                        "name: \"copy_f32\", type: !32")
-                        FUNCTION(14, "name: \"int\", type: !30") FUNCTION(
-                            15,
-                            "name: \"pads\", type: !30")
-                            FUNCTION(16, "name: \"many\", type: !30") FUNCTION(
-                                17, "name: \"fewer\", type: !30")
-                                FUNCTION(18, "name: \"wider\", type: !30")
-                                    FUNCTION(19, "name: \"exotic\", type: !34")
-                                        FUNCTION(20, "name: \"taken\", type: "
-                                                     "!30") FUNCTION(
-                                            21,
-                                            "name: \"m_kernels\", type: !30")
-                                            FUNCTION(22,
-                                                     "name: \"none\", type: "
-                                                     "!99") "!30 = "
-                                                            "!DISubroutineType("
-                                                            "types: !40)\n"
-                                                            "!31 = "
-                                                            "!DISubroutineType("
-                                                            "types: !41)\n"
-                                                            "!32 = "
-                                                            "!DISubroutineType("
-                                                            "types: !42)\n"
-                                                            "!34 = "
-                                                            "!DISubroutineType("
-                                                            "types: !44)\n"
-                                                            "!40 = !{null, "
-                                                            "!50, !52}\n"
-                                                            "!41 = !{null, "
-                                                            "!51, !53}\n"
-                                                            "!42 = !{null, "
-                                                            "!54, !50}\n"
-                                                            "!44 = !{null, "
-                                                            "!55, !52}\n"
-                                                            "!50 = "
-                                                            "!DIDerivedType("
-                                                            "tag: "
-                                                            "DW_TAG_pointer_"
-                                                            "type, baseType: "
-                                                            "!56, size: "
-                                                            "64)\n"
-                                                            "!51 = "
-                                                            "!DIDerivedType("
-                                                            "tag: "
-                                                            "DW_TAG_pointer_"
-                                                            "type, baseType: "
-                                                            "!57, size: "
-                                                            "64)\n"
-                                                            "!52 = "
-                                                            "!DIBasicType(name:"
-                                                            " \"int\", size: "
-                                                            "32, encoding: "
-                                                            "DW_ATE_signed)\n"
-                                                            "!53 = "
-                                                            "!DIBasicType(name:"
-                                                            " \"long\", size: "
-                                                            "64, encoding: "
-                                                            "DW_ATE_signed)\n"
-                                                            "!54 = "
-                                                            "!DIDerivedType("
-                                                            "tag: "
-                                                            "DW_TAG_pointer_"
-                                                            "type, baseType: "
-                                                            "!58, size: "
-                                                            "64)\n"
-                                                            "!55 = "
-                                                            "!DIDerivedType("
-                                                            "tag: "
-                                                            "DW_TAG_ptr_to_"
-                                                            "member_type, "
-                                                            "size: 64)\n"
-                                                            "!56 = "
-                                                            "!DIBasicType(name:"
-                                                            " \"float\", size: "
-                                                            "32, encoding: "
-                                                            "DW_ATE_float)\n"
-                                                            "!57 = "
-                                                            "!DIBasicType(name:"
-                                                            " \"double\", "
-                                                            "size: 64, "
-                                                            "encoding: "
-                                                            "DW_ATE_float)\n"
-                                                            "!58 = "
-                                                            "!DIDerivedType("
-                                                            "tag: "
-                                                            "DW_TAG_const_type,"
-                                                            " baseType: "
-                                                            "!56)\n" PARAMETER(
-                                                                60, 12, 1,
-                                                                "shape") PARAMETER(61,
-                                                                                   12,
-                                                                                   2, "shape_")
-                                                                PARAMETER(
-                                                                    62,
-                                                                    13,
-                                                                    1, "inp")
-                                                                    PARAMETER(
-                                                                        63,
-                                                                        13,
-                                                                        2,
-                                                                        "\xc3"
-                                                                        "\xa9t"
-                                                                        "\xc3"
-                                                                        "\xa9")
-                                                                        PARAMETER(
-                                                                            64,
-                                                                            14,
-                                                                            1,
-                                                                            "x")
-                                                                            PARAMETER(
-                                                                                65,
-                                                                                14,
-                                                                                2,
-                                                                                "x");
+                        "name: \"copy_f32\", type: !32") FUNCTION(14,
+                                                                  "name: "
+                                                                  "\"int\", "
+                                                                  "type: !30")
+                        FUNCTION(15, "name: \"pads\", type: !30") FUNCTION(
+                            16,
+                            "name: \"many\", type: !30") FUNCTION(17, "name: "
+                                                                      "\"fewer"
+                                                                      "\", "
+                                                                      "type: "
+                                                                      "!30")
+                            FUNCTION(18, "name: \"wider\", type: !30") FUNCTION(
+                                19,
+                                "name: \"exotic\", type: !34")
+                                FUNCTION(
+                                    20,
+                                    "name: \"taken\", type: "
+                                    "!30") FUNCTION(21, "name: \"m_kernels\", "
+                                                        "type: !30")
+                                    FUNCTION(
+                                        22,
+                                        "name: \"none\", type: "
+                                        "!99") "!30 = "
+                                               "!DISubroutineType("
+                                               "types: !40)\n"
+                                               "!31 = "
+                                               "!DISubroutineType("
+                                               "types: !41)\n"
+                                               "!32 = "
+                                               "!DISubroutineType("
+                                               "types: !42)\n"
+                                               "!34 = "
+                                               "!DISubroutineType("
+                                               "types: !44)\n"
+                                               "!40 = !{null, "
+                                               "!50, !52}\n"
+                                               "!41 = !{null, "
+                                               "!51, !53}\n"
+                                               "!42 = !{null, "
+                                               "!54, !50}\n"
+                                               "!44 = !{null, "
+                                               "!55, !52}\n"
+                                               "!50 = "
+                                               "!DIDerivedType("
+                                               "tag: "
+                                               "DW_TAG_pointer_"
+                                               "type, baseType: "
+                                               "!56, size: "
+                                               "64)\n"
+                                               "!51 = "
+                                               "!DIDerivedType("
+                                               "tag: "
+                                               "DW_TAG_pointer_"
+                                               "type, baseType: "
+                                               "!57, size: "
+                                               "64)\n"
+                                               "!52 = "
+                                               "!DIBasicType(name:"
+                                               " \"int\", size: "
+                                               "32, encoding: "
+                                               "DW_ATE_signed)\n"
+                                               "!53 = "
+                                               "!DIBasicType(name:"
+                                               " \"long\", size: "
+                                               "64, encoding: "
+                                               "DW_ATE_signed)\n"
+                                               "!54 = "
+                                               "!DIDerivedType("
+                                               "tag: "
+                                               "DW_TAG_pointer_"
+                                               "type, baseType: "
+                                               "!58, size: "
+                                               "64)\n"
+                                               "!55 = "
+                                               "!DIDerivedType("
+                                               "tag: "
+                                               "DW_TAG_ptr_to_"
+                                               "member_type, "
+                                               "size: 64)\n"
+                                               "!56 = "
+                                               "!DIBasicType(name:"
+                                               " \"float\", size: "
+                                               "32, encoding: "
+                                               "DW_ATE_float)\n"
+                                               "!57 = "
+                                               "!DIBasicType(name:"
+                                               " \"double\", "
+                                               "size: 64, "
+                                               "encoding: "
+                                               "DW_ATE_float)\n"
+                                               "!58 = "
+                                               "!DIDerivedType("
+                                               "tag: "
+                                               "DW_TAG_const_type,"
+                                               " baseType: "
+                                               "!56)\n" PARAMETER(60, 12,
+                                                                  1, "shape")
+                                                   PARAMETER(61, 12, 2,
+                                                             "shape_")
+                                                       PARAMETER(62, 13, 1,
+                                                                 "inp")
+                                                           PARAMETER(63, 13, 2,
+                                                                     "\xc3"
+                                                                     "\xa9t"
+                                                                     "\xc3"
+                                                                     "\xa9")
+                                                               PARAMETER(64, 14,
+                                                                         1, "x")
+                                                                   PARAMETER(
+                                                                       65, 14,
+                                                                       2, "x");
 
 static struct codeobj_arg two[] = {{"", 0, 8, KPK_ARG_GLOBAL_BUFFER},
                                    {"", 8, 4, KPK_ARG_BY_VALUE}};
