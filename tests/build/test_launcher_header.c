@@ -28,6 +28,7 @@
     "!" #id " = !DILocalVariable(name: \"" name "\", arg: " #number            \
     ", scope: !" #of ")\n"
 
+/* clang-format off */
 static const char source[] = DEFINE("_ZN2ns5scaleIfE",
                                     10) DEFINE("_ZN2ns5scaleIdE", 11)
     DEFINE("plain", 12) DEFINE("copy_f32", 13) DEFINE("int", 14) DEFINE(
@@ -157,6 +158,7 @@ static const char source[] = DEFINE("_ZN2ns5scaleIfE",
                                                                    PARAMETER(
                                                                        65, 14,
                                                                        2, "x");
+/* clang-format on */
 
 static struct codeobj_arg two[] = {{"", 0, 8, KPK_ARG_GLOBAL_BUFFER},
                                    {"", 8, 4, KPK_ARG_BY_VALUE}};
