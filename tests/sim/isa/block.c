@@ -66,19 +66,30 @@ const struct block *sim_block_at(struct sim_code *code, uint64_t pc,
     if (b)
         return b;
     made = make(code, pc, wave_size);
+    if (!made)
+        return NULL;
     /* Another thread may have been first. */
-    if (made && !atomic_compare_exchange_strong(slot, &b, made)) {
+    if (!atomic_compare_exchange_strong(slot, &b, made)) {
         free(made);
         return b;
     }
+    made->older = atomic_load(&code->newest);
+    while (!atomic_compare_exchange_weak(&code->newest, &made->older, made))
+        ;
     return made;
 }
 
 void sim_blocks_free(struct sim_code *code)
 {
+    struct block *b = atomic_exchange(&code->newest, NULL);
+
+    while (b) {
+        struct block *const older = b->older;
+
+        free(b);
+        b = older;
+    }
     for (int s = 0; s < 2; s++) {
-        for (uint64_t i = 0; code->block[s] && i < code->size / 4; i++)
-            free(code->block[s][i]);
         free(code->block[s]);
         code->block[s] = NULL;
     }

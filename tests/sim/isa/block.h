@@ -24,6 +24,7 @@ struct block {
     uint16_t nvgprs, nagprs; /* registers that its instructions need */
     /* The blocks that came after it last: branch not taken, and taken. */
     _Atomic(const struct block *) next[2];
+    struct block *older; /* made before it for the same code */
     struct step steps[];
 };
 

@@ -21,6 +21,7 @@ struct sim_code {
      * waves of 64 lanes, [1] for 32. */
     _Atomic(struct insn *) *slot[2];
     _Atomic(struct block *) *block[2]; /* the same for blocks' beginnings */
+    _Atomic(struct block *) newest;    /* of all blocks */
 };
 
 /* The decoded form of an allocation, made now if need be; NULL: no memory. */
