@@ -20,6 +20,7 @@
  */
 #pragma once
 
+#include "reduce/neighbours.h"
 #include "reduce/row.h"
 
 constexpr u32 log_least_group = 3; /* places */
@@ -323,16 +324,16 @@ DEV void normalize_rows(const T *src, T *dst, const T *alpha, const T *beta,
     }
     const u32 shift = log2_blocks_shared(gridDim.x, blockDim.x, 4);
 
-    if (is_left_out(1u << shift))
+    if (neighbour_takes_it(shift))
         return;
-    const u32 rows = min_of(1u << shift, (u32)gridDim.x - (u32)blockIdx.x);
+    const u32 row = first_taken(shift), rows = outputs_taken(row, shift);
     const u32 mine = thread >> log_size;
     u32 turn = 0;
 
     NO_UNROLL
     for (u32 first = 0; first < rows; first += 1u << log_teams, turn ^= 1) {
         const bool works = first + mine < rows;
-        const u64 at = ((u64)blockIdx.x + (works ? first + mine : 0)) * n;
+        const u64 at = (u64)(row + (works ? first + mine : 0)) * n;
 
         normalize_held<TERMS, K, K>(
             src + at, dst + at, alpha, beta, works ? n : 0, log_size,

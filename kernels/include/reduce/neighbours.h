@@ -1,0 +1,34 @@
+/*
+ * neighbours.h - which blocks take their neighbours' outputs, and which
+ *
+ * One block in 2^shift stays. AMD's chips of up to 8 dies deal blocks to the
+ * dies in turn, so those that stay come in runs of 8: every 2^shift-th block
+ * would be on one die for a shift of 3 and more.
+ */
+#pragma once
+
+#include "walk.h"
+
+DEV bool neighbour_takes_it(u32 shift)
+{
+    return is_left_out(1u << shift, log_walk_run);
+}
+
+/* of a block that stays, the first of its 2^shift outputs */
+DEV u32 first_taken(u32 shift)
+{
+    constexpr u32 run = (1u << log_walk_run) - 1;
+    const u32 block = blockIdx.x, apart = log_walk_run + shift;
+
+    if constexpr (run == 0)
+        return block;
+    return (block >> apart << apart) + ((block & run) << shift);
+}
+
+/* how many there are from there on, one after the other, maybe none */
+DEV u32 outputs_taken(u32 first, u32 shift)
+{
+    const u32 grid = gridDim.x;
+
+    return first < grid ? min_of(1u << shift, grid - first) : 0;
+}
