@@ -95,6 +95,43 @@ static const struct fast_case fast_cases[] = {
     {"3000 by 512", 1, {3000}, 0, 1, {0}, TIES, 512, 0},
     {"32777", 1, {32777}, 0, 1, {0}, PLAIN, 0, 0},
     {"first dim", 2, {33, 5}, 0, 1, {0}, TIES, 0, 0},
+    /* outputs side by side, enough for a block to take several */
+    {"columns", 2, {300, 515}, 0, 1, {0}, TIES, 128, 1},
+    {"columns, NaN", 2, {41, 520}, 0, 1, {0}, SOME_NAN, 64, 0},
+    {"many columns", 2, {33, 4099}, 0, 1, {0}, PLAIN, 64, 0},
+    {"two columns a thread", 2, {9, 4096}, 0, 1, {0}, PLAIN, 16, 0},
+    {"columns of a block that is no power of two",
+     2,
+     {9, 600},
+     0,
+     1,
+     {0},
+     PLAIN,
+     48,
+     0},
+    {"columns in the middle", 3, {3, 21, 512}, 0, 1, {1}, PLAIN, 32, 1},
+    {"odd columns in the middle", 3, {3, 21, 345}, 0, 1, {1}, PLAIN, 32, 0},
+    {"columns of two dims", 3, {5, 9, 520}, 0, 2, {0, 1}, PLAIN, 64, 0},
+    {"columns, other order", 3, {5, 9, 520}, 0, 2, {1, 0}, PLAIN, 64, 0},
+    {"columns of a part", 2, {50, 514}, KT_SLICED, 1, {0}, PLAIN, 64, 3},
+    {"broadcast columns, many",
+     2,
+     {50, 512},
+     KT_BROADCAST_INNER,
+     1,
+     {0},
+     PLAIN,
+     64,
+     0},
+    {"broadcast rows, many",
+     2,
+     {50, 512},
+     KT_BROADCAST_OUTER,
+     1,
+     {0},
+     PLAIN,
+     64,
+     0},
     {"middle dim", 3, {3, 40, 5}, 0, 1, {1}, PLAIN, 0, 0},
     {"many outputs", 2, {70, 9}, 0, 1, {1}, PLAIN, 0, 0},
     {"transposed", 2, {6, 70}, KT_TRANSPOSED, 1, {1}, PLAIN, 0, 1},
@@ -171,6 +208,15 @@ static void twist_data(const struct fast_case *c, enum op op, enum kt_type type,
         }
 }
 
+static size_t power_of_two_from(size_t n)
+{
+    size_t p = 1;
+
+    while (p < n)
+        p *= 2;
+    return p;
+}
+
 /* float sums as the reference's kernel orders them */
 static kt_real ordered_sum(enum kt_type type, const kt_real *x, size_t n,
                            size_t threads)
@@ -183,7 +229,7 @@ static kt_real ordered_sum(enum kt_type type, const kt_real *x, size_t n,
             slot32[t] += (float)x[m];
             slot64[t] += (double)x[m];
         }
-    for (size_t half = threads / 2; half > 0; half /= 2)
+    for (size_t half = power_of_two_from(threads) / 2; half > 0; half /= 2)
         for (size_t t = 0; t < half; t++) {
             slot32[t] += slot32[t + half];
             slot64[t] += slot64[t + half];
@@ -261,15 +307,6 @@ static void reduce_line(enum op op, enum kt_type type, const kt_real *x,
         kt_put_bits(KT_U32, r->exact, o, extreme_index(op == ARGMAX, x, n));
         break;
     }
-}
-
-static size_t power_of_two_from(size_t n)
-{
-    size_t p = 1;
-
-    while (p < n)
-        p *= 2;
-    return p;
 }
 
 static void run_fast_case(struct kt *t, const struct fast_case *c, enum op op,
@@ -364,24 +401,48 @@ static const struct shared_case {
     size_t rows, R;
     unsigned block;
     size_t lead;
+    bool columns; /* an element of all rows, then the next of all */
 } shared_cases[] = {
-    {SUM, KT_F32, 2053, 1030, 1024, 0},  {SUM, KT_F32, 32773, 33, 1024, 1},
-    {SUM, KT_F32, 4101, 700, 512, 0},    {SUM, KT_F32, 8197, 258, 256, 1},
-    {SUM, KT_F32, 16389, 130, 128, 0},   {SUM, KT_F64, 2053, 1030, 1024, 0},
-    {SUM, KT_F64, 16389, 130, 128, 0},   {SUM, KT_F16, 32773, 1048, 1024, 0},
-    {SUM, KT_BF16, 32773, 24, 1024, 0},  {SUM, KT_F16, 32773, 41, 1024, 1},
-    {SUM, KT_U8, 32773, 40, 1024, 0},    {MAX, KT_F32, 32773, 41, 128, 1},
-    {MIN, KT_BF16, 32773, 24, 1024, 0},  {ARGMAX, KT_F32, 32773, 36, 1024, 0},
-    {ARGMAX, KT_F16, 32773, 41, 128, 1},
+    {SUM, KT_F32, 2053, 1030, 1024, 0, false},
+    {SUM, KT_F32, 32773, 33, 1024, 1, false},
+    {SUM, KT_F32, 4101, 700, 512, 0, false},
+    {SUM, KT_F32, 8197, 258, 256, 1, false},
+    {SUM, KT_F32, 16389, 130, 128, 0, false},
+    {SUM, KT_F64, 2053, 1030, 1024, 0, false},
+    {SUM, KT_F64, 16389, 130, 128, 0, false},
+    {SUM, KT_F16, 32773, 1048, 1024, 0, false},
+    {SUM, KT_BF16, 32773, 24, 1024, 0, false},
+    {SUM, KT_F16, 32773, 41, 1024, 1, false},
+    {SUM, KT_U8, 32773, 40, 1024, 0, false},
+    {MAX, KT_F32, 32773, 41, 128, 1, false},
+    {MIN, KT_BF16, 32773, 24, 1024, 0, false},
+    {ARGMAX, KT_F32, 32773, 36, 1024, 0, false},
+    {ARGMAX, KT_F16, 32773, 41, 128, 1, false},
+    {SUM, KT_F32, 16389, 7, 1024, 1, true},
+    {SUM, KT_F64, 8195, 21, 128, 0, true},
+    {MAX, KT_F16, 16389, 7, 1024, 0, true},
+    {ARGMIN, KT_U8, 16391, 9, 128, 0, true},
 };
 #define NSHARED_CASES (sizeof(shared_cases) / sizeof(shared_cases[0]))
+
+static char *transposed(struct kt *t, const char *x, size_t rows, size_t R,
+                        size_t size)
+{
+    char *y = kt_alloc(t, rows * R * size);
+
+    for (size_t o = 0; o < rows; o++)
+        for (size_t i = 0; i < R; i++)
+            memcpy(y + (i * rows + o) * size, x + (o * R + i) * size, size);
+    return y;
+}
 
 static void run_shared_case(struct kt *t, const struct shared_case *c)
 {
     const enum kt_type out_type = is_arg(c->op) ? KT_U32 : c->type;
     const size_t row = c->R * kt_size(c->type), size = kt_size(out_type);
     const size_t lead = c->lead * kt_size(c->type);
-    const size_t info[] = {c->rows, c->R, c->R, 1};
+    const size_t info[] = {c->rows, c->R, c->columns ? 1 : c->R,
+                           c->columns ? c->rows : 1};
     size_t numel = c->rows * c->R, R = c->R, num_dims = 2;
     char *x = kt_alloc(t, c->rows * row);
     char *got = kt_alloc(t, c->rows * size),
@@ -404,7 +465,9 @@ static void run_shared_case(struct kt *t, const struct shared_case *c)
         }
         reduce_line(c->op, c->type, line, ints, R, c->block, o, &r);
     }
-    const void *src = kt_device(t, x, c->rows * row, lead);
+    const void *src = kt_device(
+        t, c->columns ? transposed(t, x, c->rows, c->R, kt_size(c->type)) : x,
+        c->rows * row, lead);
     const void *infos = kt_device(t, info, sizeof(info), 0);
     void *dst = kt_device(t, NULL, c->rows * size, 0);
 
@@ -423,6 +486,8 @@ static void run_shared_case(struct kt *t, const struct shared_case *c)
     kt_check_bytes(t, got, want, c->rows * size, "rows with the same values");
     /* nor does it depend on how many rows there are */
     numel = PERIOD * R;
+    infos = kt_device(t, (size_t[]){PERIOD, c->R, info[2], info[3]},
+                      sizeof(info), 0);
     if (!KT_LAUNCH(t, PERIOD, c->block, 0, numel, R, num_dims, infos, src, dst))
         return;
     kt_read(t, want, dst, PERIOD * size);

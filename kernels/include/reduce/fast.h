@@ -20,15 +20,15 @@
  * starting, on the latency of one round of loads and at barriers. Where there
  * are enough such blocks, one in 2^shift takes the outputs of all of them, a
  * team of fewer threads for each, and the others leave at once. In a sum each
- * thread of a team then stands for several of the block's.
+ * thread of a team then stands for several of the block's. Outputs that lie
+ * side by side are read by rows: columns.h.
  *
  * min and max: f32 and f64 pass over NaN (all NaN: the identity), f16 and bf16
  * keep it. argmin and argmax: NaN is the extreme, ties go to the lowest index.
  */
 #pragma once
 
-#include "division.h"
-#include "reduce/operations.h"
+#include "reduce/columns.h"
 
 /* n elements from `base` on, `step` apart; or no such regularity */
 struct line {
@@ -257,7 +257,6 @@ DEV typename OP::value fold_slots(const T *p, u32 n, u32 slots, u32 rank)
 {
     using A = typename OP::value;
     const u32 apart = slots / P;
-    const OP op;
     A slot[P];
 
     UNROLL
@@ -276,12 +275,7 @@ DEV typename OP::value fold_slots(const T *p, u32 n, u32 slots, u32 rank)
         for (u32 i = 0; i < P; i++)
             OP::take(slot[i], x[i], 0);
     }
-    UNROLL
-    for (u32 half = P / 2; half > 0; half /= 2)
-        UNROLL
-    for (u32 i = 0; i < half; i++)
-        slot[i] = op(slot[i], slot[i + half]);
-    return slot[0];
+    return join_own_slots<OP, P>(slot);
 }
 
 /*
@@ -367,11 +361,12 @@ DEV u32 log2_outputs_shared(const T *src, u64 R)
 }
 
 /* The same in few instructions, for most blocks of a large grid. */
-template <typename OP, typename T> DEV bool leaves_at_once(const T *src, u64 R)
+template <typename OP, typename T> DEV bool most_are_shared(const T *src, u64 R)
 {
-    return is_left_out(1u << log_most_shared) && blockDim.x == max_block &&
-           gridDim.x >= (1u << log_enough_threads) / max_block
-                            << log_most_shared &&
+    constexpr u32 large = (1u << log_enough_threads) / max_block
+                          << log_most_shared;
+
+    return __builtin_expect(gridDim.x >= large, 0) && blockDim.x == max_block &&
            rows_can_be_shared<OP>(src, R);
 }
 
@@ -403,17 +398,17 @@ DEV typename OP::value fold_vectors(const T *p, u32 n, u32 slots, u32 lane)
     });
 }
 
-/* `outputs` rows of n from this block's first on */
+/* `outputs` rows of n from `output` on */
 template <typename OP, typename T>
-DEV void reduce_rows(const T *src, u32 n, u32 outputs, u64 num_dims,
+DEV void reduce_rows(const T *src, u32 n, u32 output, u32 outputs, u64 num_dims,
                      const size_t *info, typename OP::value *all,
                      typename OP::result_type *dst)
 {
-    const u64 first = (u64)blockIdx.x * n;
+    const u64 first = (u64)output * n;
     const u32 lane = threadIdx.x % group_size;
 
     src += first;
-    dst += blockIdx.x;
+    dst += output;
     if constexpr (OP::ordered && !traits<T>::is_small) {
         constexpr u32 P = sizeof(T) == 8 ? 4 : 8;
         const u32 slots = blockDim.x;
@@ -487,23 +482,47 @@ DEV void fast_reduce(size_t src_numel, size_t el_to_sum_per_block,
     __shared__ V slot[2][max_groups];
     __shared__ V all[max_block];
     const u64 R = el_to_sum_per_block;
-    u64 output = blockIdx.x;
-    u32 outputs = 1; /* of this block's, one after the other */
 
-    if (leaves_at_once<OP>(src, R))
+    const bool most = most_are_shared<OP>(src, R);
+
+    if (most && neighbour_takes_it(log_most_shared))
         return;
-    if (R > 0 && output * R >= src_numel)
+    const u32 log = log2_columns<OP, T>();
+    columns side_by_side;
+
+    if (side_by_side.find(src_numel, R, num_dims, info, log, sizeof(T))) {
+        const u32 shift = most ? log_most_shared : log;
+
+        if (!neighbour_takes_it(shift)) {
+            const u32 first = first_taken(shift);
+
+            reduce_columns<OP>(src, side_by_side, (u32)R, log, first,
+                               outputs_taken(first, shift), num_dims, info, all,
+                               dst);
+        }
+        return;
+    }
+    if (R > 0 && blockIdx.x * R >= src_numel)
         return;
     const u32 shift = log2_outputs_shared<OP>(src, R);
 
+    u64 output = blockIdx.x;
+    u32 outputs = 1; /* of this block's, one after the other */
+
     if (shift > 0) {
-        if (is_left_out(1u << shift))
+        const u32 first = first_taken(shift);
+
+        if (neighbour_takes_it(shift))
             return;
-        outputs = min_of(1u << shift, (u32)gridDim.x - (u32)blockIdx.x);
+        output = first;
+        outputs = outputs_taken(first, shift);
+        if (outputs == 0)
+            return;
         const line where = find_line(src_numel, R, num_dims, info, 0);
 
         if (where.whole && where.step == 1 && src_numel == gridDim.x * R) {
-            reduce_rows<OP>(src, (u32)R, outputs, num_dims, info, all, dst);
+            reduce_rows<OP>(src, (u32)R, first, outputs, num_dims, info, all,
+                            dst);
             return;
         }
     }
