@@ -20,7 +20,7 @@ $(H)/over/%: $(H)/obj/tests/fuzz/fuzz_%.o $(over_parts)
 	@$(CC) $(LDFLAGS) $(SAN_FLAGS) -rdynamic -o $@ $^ $(GEN_LIBS) -ldl -pthread
 branches_cc := $(CURDIR)/tests/branches/cc
 
-coverage-src: sim ## branches of runtime, command and generator that no test takes (10 minutes)
+coverage-src: sim ## branches of runtime, command and generator that no test takes (4 CPU minutes)
 	@REAL_CC='$(CC)' $(MAKE) --no-print-directory B=$(BRANCHES_B) H=$(BRANCHES_B) CC='$(branches_cc)' SAN= \
 	  MODULES='vector_add affine' ARCHS='gfx942 gfx1100' COMPRESS=none EMBED=xxd IMPORT= \
 	  all $(BRANCHES_PROGRAMS) $(OVER_BINS) $(addprefix $(BRANCHES_B)/,kpack-compress kpack-report fuzz/seeds) \

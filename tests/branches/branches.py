@@ -26,10 +26,13 @@ def part_of(file):
 
 def lines_of(data):
     """Each source line with branches: file, number, counts."""
-    out = subprocess.run(["gcov", "--json-format", "--stdout", "--branch-probabilities",
+    done = subprocess.run(["gcov", "--json-format", "--stdout", "--branch-probabilities",
                           os.path.basename(data)], cwd=os.path.dirname(data),
-                         capture_output=True, check=True).stdout
-    for text in out.decode().splitlines():
+                         capture_output=True)
+    if done.returncode != 0:  # nothing of it counts, as if it had not run
+        print(f"{data}: {done.stderr.decode().strip()}")
+        return
+    for text in done.stdout.decode().splitlines():
         for file in json.loads(text)["files"] if text.startswith("{") else []:
             # A test may include a source, as ../../src/NAME.c.
             name = os.path.normpath(file["file"])
