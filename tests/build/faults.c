@@ -1,7 +1,7 @@
 /* faults.c - the call that FAIL_AT counts to fails: of memory, or of files
  *
  * FAULT says of which: `memory` is malloc() and its like, `files` what opens,
- * reads, writes, closes, renames and maps files. COUNT_TO names a file that
+ * reads, writes, closes and renames files. COUNT_TO names a file that
  * gets the number of such calls at the program's end. What runs at exit is
  * neither counted nor fails: that is libgcov's, if anything. Nor is what goes
  * to standard error, where the sentences are.
@@ -11,8 +11,7 @@
  * before and after there is something to be undone.
  *
  * Preloaded, it stands between a program and the C library. A program with a
- * sanitizer, which has an allocator of its own, is linked with it: -DLINKED,
- * and
+ * sanitizer, which has an allocator of its own, is linked with it: -DLINKED and
  * --wrap of each function.
  */
 #define _GNU_SOURCE /* RTLD_NEXT */
