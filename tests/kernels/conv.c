@@ -143,6 +143,8 @@ static const struct conv_case cases_1d[] = {
     {"whole", 3, 40, 11, 1, 9, 1, 9, 1, 0, 1, 0, N, N, 0, 1024, 0, 0},
     {"few places", 1, 50, 6, 1, 11, 1, 3, 2, 1, 2, 0, S, T, 0, 64, 1, 0},
     {"few, inf", 2, 40, 6, 1, 5, 1, 3, 1, 2, 1, 0, N, N, 0, 1024, 0, 1},
+    {"two lists of taps", 1, 5, 2, 1, 230, 1, 220, 1, 2, 1, 0, N, S, 0, 1024, 0,
+     0},
     /* few tiles of many terms */
     {"split", 2, 70, 37, 1, 50, 1, 3, 2, 1, 1, 1, N, N, 0, 1024, 0, 0},
     {"split, all", 2, 20, 19, 1, 50, 1, 4, 3, 5, 2, 1, N, N, 1, 256, 3, 0},
@@ -184,9 +186,32 @@ static const struct conv_case cases_2d[] = {
     {"matrix, views", 9, 33, 4, 19, 18, 1, 1, 1, 0, 1, 0, T, N, 0, 1024, 0, 0},
     {"matrix, inf", 1, 8, 66, 39, 41, 3, 3, 1, 1, 1, 0, S, N, 0, 1024, 3, 1},
 };
+/* the last thread of 520 blocks, and the last 16 positions, have work */
+static const struct conv_case long_row = {"", 1, 1, 1, 1, 8327, 1,  1, 1,
+                                          0,  1, 0, N, N, 0,    16, 0, 0};
 #undef N
 #undef T
 #undef S
+
+/* of these blocks 1 in 2, 8 and 64 stays; the last run of them is not whole */
+static const struct {
+    const char *name;
+    unsigned blocks;
+} grids[] = {
+    {"1027 blocks", 1027}, {"1035 blocks", 1035},   {"4101 blocks", 4101},
+    {"4159 blocks", 4159}, {"32773 blocks", 32773}, {"33000 blocks", 33000},
+};
+
+/* long_row on grid k */
+static struct conv_case case_of_grid(size_t k)
+{
+    struct conv_case c = long_row;
+
+    c.name = grids[k].name;
+    spare_blocks = 0;
+    spare_blocks = grids[k].blocks - blocks_for(c.w, c.block);
+    return c;
+}
 
 static bool is_transposed(enum kind kind)
 {
@@ -352,6 +377,11 @@ static void run_conv(struct kt *t, const struct kt_row *row)
         spare_for_case(k);
         run_conv_case(t, c, kind, row->a);
     }
+    for (size_t k = 0; k < sizeof(grids) / sizeof(grids[0]); k++) {
+        const struct conv_case long_case = case_of_grid(k);
+
+        run_conv_case(t, &long_case, kind, row->a);
+    }
 }
 
 /* ---- im2col
@@ -418,6 +448,11 @@ static void run_im2col(struct kt *t, const struct kt_row *row)
     for (size_t k = 0; k < n; k++, c++) {
         spare_for_case(k);
         run_im2col_case(t, c, flat, row->a);
+    }
+    for (size_t k = 0; k < sizeof(grids) / sizeof(grids[0]); k++) {
+        const struct conv_case long_case = case_of_grid(k);
+
+        run_im2col_case(t, &long_case, flat, row->a);
     }
 }
 

@@ -14,6 +14,7 @@
 #pragma once
 
 #include "conv/views.h"
+#include "walk.h"
 
 constexpr u32 image_bytes = 21504, filter_bytes = 19968;
 constexpr u32 lanes = 32;
@@ -97,7 +98,8 @@ struct Conv {
 /*
  * The blocks that work on tiles. The host launches a thread for each output,
  * and a tile has thousands: in a large grid one block in 2^shift stays, which
- * is enough for a GPU, and the others leave before they look at anything.
+ * is enough for a GPU, and the others leave before they look at anything. Those
+ * that stay come in runs: see walk.h.
  */
 struct TileBlocks {
     u32 block, nblocks;
@@ -109,9 +111,14 @@ struct TileBlocks {
         const u32 times = (u32)gridDim.x >> log_enough;
         const u32 shift = times > 1 ? 31 - (u32)__clz((int)times) : 0;
 
-        stays = ((u32)blockIdx.x & ((1u << shift) - 1)) == 0;
-        block = (u32)blockIdx.x >> shift;
-        nblocks = (((u32)gridDim.x - 1) >> shift) + 1;
+        const u32 apart = log_walk_run + shift; /* log2 of blocks, run to run */
+        constexpr u32 run = 1u << log_walk_run;
+
+        stays = !is_left_out(1u << shift, log_walk_run);
+        block =
+            ((u32)blockIdx.x >> apart) * run + ((u32)blockIdx.x & (run - 1));
+        nblocks = ((u32)gridDim.x >> apart) * run +
+                  min_of((u32)gridDim.x & ((1u << apart) - 1), run);
     }
     DEV_MEMBER u64 thread() const
     {
