@@ -5,9 +5,10 @@
  * dst  [b, h_out, w_out, c, h_k, w_k], contiguous; 0 where x has nothing
  *
  * A row is the same walk over taps for every position. A block keeps where the
- * taps lie in LDS, and the same for some positions at a time: an output is then
- * a sum of two entries. Neighbouring threads write neighbouring outputs;
- * neighbouring positions find their inputs in the cache.
+ * taps lie in LDS, and the same for some positions at a time: an input's place
+ * is a sum of two entries. A thread has one tap of several positions, one after
+ * the other, so there is nothing to divide. Neighbouring threads write
+ * neighbouring outputs; neighbouring positions find their inputs in the cache.
  */
 #pragma once
 
@@ -24,7 +25,11 @@ struct Position {
     i32 h, w;
 };
 
-constexpr u32 most_taps = 1024, most_positions = 64;
+/*
+ * Positions at a time: as many as give every block some, but listing the taps,
+ * two divisions each, is too dear for less than 16.
+ */
+constexpr u32 most_taps = 1024, most_positions = 64, few_positions = 16;
 
 struct ColumnTables {
     Tap tap[most_taps];
@@ -70,37 +75,43 @@ DEV void list_positions(const Conv &v, u64 first, u32 n, Position *position)
     }
 }
 
-/* `taps` taps from `first_tap` on of `positions` listed positions */
+/*
+ * `taps` taps of `positions` listed positions, to rows of `row` outputs. If
+ * there are more threads than taps, teams of them take positions in turn.
+ */
 template <typename T>
 DEV void write_columns(const ColumnTables &tables, const Conv &v, u32 taps,
                        u32 positions, u64 row, const T *RESTRICT x, T *dst)
 {
     constexpr u32 batch = 4;
-    const Divisor by_taps(taps);
-    const u32 n = taps * positions, height = (u32)v.x.h, width = (u32)v.x.w;
+    const u32 threads = blockDim.x, teams = max_of(threads / taps, 1u);
+    const u32 team = teams > 1 ? threadIdx.x / taps : 0;
+    const u32 height = (u32)v.x.h, width = (u32)v.x.w;
 
-    for (u32 first = threadIdx.x; first < n; first += batch * blockDim.x) {
-        T value[batch];
+    if (team >= teams)
+        return;
+    for (u32 k = threadIdx.x - team * taps; k < taps; k += threads) {
+        const Tap tap = tables.tap[k];
+        T *to = dst + team * row + k;
 
-        UNROLL
-        for (u32 i = 0; i < batch; i++) {
-            const u32 e = first + i * blockDim.x;
-            const u32 p = by_taps.divide(e < n ? e : first);
-            const Tap &tap = tables.tap[(e < n ? e : first) - p * taps];
-            const Position &position = tables.position[p];
+        for (u32 p = team; p < positions; p += batch * teams) {
+            T value[batch];
 
-            value[i] = T{};
-            if ((u32)position.h + tap.h < height &&
-                (u32)position.w + tap.w < width)
-                value[i] = x[position.place + tap.place];
-        }
-        UNROLL
-        for (u32 i = 0; i < batch; i++) {
-            const u32 e = first + i * blockDim.x;
-            const u32 p = by_taps.divide(e);
+            UNROLL
+            for (u32 i = 0; i < batch; i++) {
+                const u32 q = p + i * teams;
+                const Position &at =
+                    tables.position[q < most_positions ? q : p];
 
-            if (e < n)
-                dst[p * row + (e - p * taps)] = value[i];
+                value[i] = T{};
+                if ((u32)at.h + tap.h < height && (u32)at.w + tap.w < width &&
+                    q < positions)
+                    value[i] = x[at.place + tap.place];
+            }
+            UNROLL
+            for (u32 i = 0; i < batch; i++, to += teams * row)
+                if (p + i * teams < positions)
+                    *to = value[i];
         }
     }
 }
@@ -147,9 +158,12 @@ DEV void image_to_columns(const TileBlocks &blocks, const Conv &conv,
         im2col_by_points(blocks, v, x, dst);
         return;
     }
+    const u32 each = (u32)min_of<u64>(
+        max_of<u64>(div_up(rows, (u64)blocks.nblocks), few_positions),
+        most_positions);
+
     for (u64 first = 0; first < row; first += most_taps) {
         const u32 taps = (u32)min_of<u64>(row - first, most_taps);
-        const u32 each = min_of(65535 / taps, most_positions);
 
         __syncthreads();
         list_taps(v, (u32)first, taps, tables.tap);
