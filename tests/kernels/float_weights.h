@@ -1,4 +1,5 @@
-/* float_weights.h - tests of weights that are f16 or bf16: rows of quantized.c */
+/* float_weights.h - tests of weights that are f16 or bf16: rows of quantized.c
+ */
 #ifndef FLOAT_WEIGHTS_H
 #define FLOAT_WEIGHTS_H
 
@@ -6,9 +7,9 @@
 
 /* What a row is about: weights of row->a, results of row->b. */
 struct float_weights {
-    unsigned threads, elems;       /* of dequantize_block_'s workgroup */
+    unsigned threads, elems;           /* of dequantize_block_'s workgroup */
     enum { WARP, COLUMNS, TILE } kind; /* of products */
-    unsigned rows, cols;           /* of a workgroup as launched */
+    unsigned rows, cols;               /* of a workgroup as launched */
 };
 
 void run_floats_dequantize(struct kt *t, const struct kt_row *row);

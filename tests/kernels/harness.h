@@ -8,8 +8,8 @@
  * for each wrong result. A symbol of the module that no row tests fails too.
  *
  * Command line: PROGRAM [-k GLOB] [-d DEVICE] [-s N] [-v]; -k picks symbols, -d
- * one device by ordinal or by processor, -s every Nth row, -v prints each row as
- * it passes. The last line is "N passed, M failed", counted in rows times
+ * one device by ordinal or by processor, -s every Nth row, -v prints each row
+ * as it passes. The last line is "N passed, M failed", counted in rows times
  * devices; exit 1 if any failed. KPK_SIM_DEVICES says which devices a simulated
  * GPU has.
  *

@@ -186,7 +186,7 @@ static const struct field {
     {"blk.0.attn_q.weight", 20, 4, 20, ""}, /* Q4_0 as IQ4_NL */
     {"blk.0.attn_q.weight", 20, 4, 39, ""}, /* as MXFP4 */
     {"blk.0.attn_q.weight", 20, 4, 23, "has blocks of 256"}, /* as IQ4_XS */
-    {"blk.0.attn_q.weight", 20, 4, 30, "overlap"}, /* as BF16 */
+    {"blk.0.attn_q.weight", 20, 4, 30, "overlap"},           /* as BF16 */
     {"blk.0.attn_q.weigh", 0, 1, 'T', ""},
     {"blk.0.attn_q.weigh", 0, 1, 1, "control characters"},
     {"blk.1.attn_q.weight", (size_t)-15, 1, '0', "is there twice"},

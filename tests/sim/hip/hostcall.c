@@ -20,9 +20,9 @@
 
 enum { HEAP_NBYTES = 128 << 10, SLAB_ALIGN = 2 << 20 };
 enum { LANES = 64, VALUES = 8, SIGNAL_NBYTES = 64 };
-/* A wave takes a packet without asking whether there is one, so there is one for
- * each that may be under way, in so many launches at once. What is never taken
- * costs addresses, no memory. */
+/* A wave takes a packet without asking whether there is one, so there is one
+ * for each that may be under way, in so many launches at once. What is never
+ * taken costs addresses, no memory. */
 enum { LAUNCHES = 16, NPACKETS = LAUNCHES * HOSTCALL_MAX_WAVES };
 enum { SERVICE_CALL = 1, SERVICE_PRINTF = 2, SERVICE_MEMORY = 3 };
 

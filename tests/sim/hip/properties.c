@@ -64,7 +64,8 @@ static uint32_t gcn_arch(const struct sim_target *t)
  * CDNA 3 and later have no texture units. */
 static bool images(const struct sim_target *t)
 {
-    return rt.release < 6 && !(t->major == 9 && t->minor >= 4) && !(t->major == 12 && t->minor);
+    return rt.release < 6 && !(t->major == 9 && t->minor >= 4) &&
+           !(t->major == 12 && t->minor);
 }
 
 /* Attributes that HIP 5.2 does not know; as AMD's own library answers. */

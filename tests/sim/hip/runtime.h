@@ -52,8 +52,8 @@ struct queue {
     unsigned flags;
     int priority;
     int sync_policy; /* as hipStreamSetAttribute() was told; 0: not yet */
-    bool is_null; /* the legacy default stream */
-    bool closed;  /* destroyed: the worker ends when it is empty */
+    bool is_null;    /* the legacy default stream */
+    bool closed;     /* destroyed: the worker ends when it is empty */
     bool started;
     pthread_t worker;
     struct op *first, *last; /* waiting; not the running one */

@@ -58,7 +58,8 @@ void sim_run_nothing(struct wave *w, const struct insn *in)
     (void)w;
     (void)in;
 }
-#define NOTHING_ROW(name) {#name, sim_run_nothing, CLASS_OTHER, {T_none}, ROW_RAW},
+#define NOTHING_ROW(name)                                                      \
+    {#name, sim_run_nothing, CLASS_OTHER, {T_none}, ROW_RAW},
 
 static void run_s_endpgm(struct wave *w, const struct insn *in)
 {

@@ -3,8 +3,8 @@
 
 #if defined(__CUDACC__) && !defined(__HIP__)
 
-/* Clang's names for scoped atomics, which nvcc has not, with the strongest order
- * and the widest scope, whatever is asked for. */
+/* Clang's names for scoped atomics, which nvcc has not, with the strongest
+ * order and the widest scope, whatever is asked for. */
 #define __HIP_MEMORY_SCOPE_AGENT 0
 #define __HIP_MEMORY_SCOPE_SYSTEM 1
 
