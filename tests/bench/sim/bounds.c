@@ -175,12 +175,12 @@ static void print_bounds(const char *target, const struct shape *s,
            b.ns[b.largest] / 1000);
     for (int p = 0; p < SIM_NPIPES; p++)
         printf(" %5.0f", share(&b, p));
-    printf(" %6.1f %6.1f %5.3g %7.0f %7.0f",
+    printf(" %6.1f %6.1f %5.3g %7.0f %7.0f %5.0f",
            least > 0 ? 100 * b.dram_bytes / least : 0,
            k->lds_cycles
                ? 100. * (double)k->lds_conflict_cycles / (double)k->lds_cycles
                : 0,
-           b.waves_per_simd, b.in_flight_bytes, b.needed_bytes);
+           b.waves_per_simd, b.in_flight_bytes, b.needed_bytes, b.dies_percent);
     print_others(&b);
     printf("\n");
     if (k->matrix_unknown || k->untracked)
@@ -223,16 +223,17 @@ static void launch_gemm(const struct shape *s, const kpk_kernel *kernel,
 /*
  * The work of a product with so many tiles and such K that it would take hours:
  * of two that have few tiles, whole ones, and small K. What they differ by is
- * the work of so many steps along K. DRAM moves what is different.
+ * the work of so many steps along K. DRAM moves what is different. Which groups
+ * work is told by one that has all tiles and a step of K.
  */
 static void extend_gemm(const struct shape *s, const kpk_kernel *kernel,
                         const struct shape_family *family, double nbytes[2],
                         struct sim_stats *out)
 {
-    enum { SIDE = 256, STEPS = 256 };
+    enum { SIDE = 256, STEPS = 256, A_STEP = 16 };
     const double tiles = (double)(s->n[0] / SIDE) * (double)(s->n[1] / SIDE);
     const double more = ((double)s->n[2] - STEPS) / STEPS;
-    struct sim_stats longer;
+    struct sim_stats longer, wide;
     struct bench_launch l;
     struct shape part = *s;
     uint64_t *a = (uint64_t *)&out->work, *b = (uint64_t *)&longer.work;
@@ -242,9 +243,15 @@ static void extend_gemm(const struct shape *s, const kpk_kernel *kernel,
     launch_gemm(&part, kernel, family, &l, out);
     part.n[2] = 2 * STEPS;
     launch_gemm(&part, kernel, family, &l, &longer);
+    part = *s;
+    part.n[2] = A_STEP;
+    launch_gemm(&part, kernel, family, &l, &wide);
     for (size_t i = 0; i < offsetof(struct sim_work, wave_size) / 8; i++)
         a[i] = (uint64_t)(tiles * ((double)a[i] +
                                    more * ((double)b[i] - (double)a[i])));
+    out->work.working_groups = wide.work.working_groups;
+    memcpy(out->work.die_segments, wide.work.die_segments,
+           sizeof(out->work.die_segments));
     out->work.read_segments64 = (uint64_t)(nbytes[0] / 64);
     out->work.written_segments32 = (uint64_t)(nbytes[1] / 32);
 }
@@ -385,7 +392,7 @@ static void print_head(void)
 {
     printf("target   kernel                         shape                  "
            "launched    bound us matrx  valu trans  salu   lds    l1  dram "
-           "atoms moved%% confl%% waves  flight  needed\n");
+           "atoms moved%% confl%% waves  flight  needed  dies\n");
 }
 
 int main(int argc, char **argv)

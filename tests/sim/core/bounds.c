@@ -77,6 +77,29 @@ static void set_flight(const struct sim_card *card, const struct sim_target *t,
                         card->compute_units.value;
 }
 
+/*
+ * Groups go to the dies in turn, whether they work or leave at once. So if one
+ * in 8 works, one die may have them all. Work is what a group touches of
+ * memory; dealt evenly, no die has more groups than others but by one.
+ */
+static double dies_percent(const struct sim_card *card,
+                           const struct sim_work *k)
+{
+    const unsigned dies = (unsigned)card->dies.value;
+    const uint64_t groups = k->working_groups;
+    double on[SIM_DIES] = {0}, most = 0, even;
+
+    if (groups == 0)
+        return 100;
+    for (unsigned i = 0; i < SIM_DIES; i++)
+        on[i % dies] += (double)k->die_segments[i];
+    for (unsigned i = 0; i < dies; i++)
+        most = on[i] > most ? on[i] : most;
+    even = sum(k->die_segments, SIM_DIES) / (double)groups *
+           (double)((groups + dies - 1) / dies);
+    return least(100, 100 * even / most);
+}
+
 void sim_bounds_of(const struct sim_card *card, const struct sim_stats *s,
                    bool large_grid, struct sim_bounds *out)
 {
@@ -110,6 +133,7 @@ void sim_bounds_of(const struct sim_card *card, const struct sim_stats *s,
         if (out->ns[p] > out->ns[out->largest])
             out->largest = (enum sim_pipe)p;
     set_flight(card, t, s, out);
+    out->dies_percent = dies_percent(card, k);
 }
 
 const char *sim_pipe_name(enum sim_pipe pipe)
@@ -215,6 +239,9 @@ static void print_flight(const struct sim_bounds *b)
                 ", %.0f bytes of loads a compute unit; latency times bandwidth "
                 "needs %.0f",
                 b->in_flight_bytes, b->needed_bytes);
+    if (b->card->dies.value > 1)
+        fprintf(stderr, "; the busiest of %.0f dies has %.1f times its share",
+                b->card->dies.value, 100 / b->dies_percent);
     fputc('\n', stderr);
 }
 

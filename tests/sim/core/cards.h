@@ -17,7 +17,8 @@
     X(dram_gbs, "DRAM bandwidth in GB/s")                                      \
     X(dram_latency_ns, "latency of DRAM in ns, for bytes in flight alone")     \
     X(l1_line, "bytes of a line of the vector cache, one line a clock")        \
-    X(l2_channels, "channels of the L2, one atomic request a clock each")
+    X(l2_channels, "channels of the L2, one atomic request a clock each")      \
+    X(dies, "dies that groups are dealt to in turn")
 
 struct sim_card_number {
     double value;
@@ -58,6 +59,8 @@ struct sim_bounds {
     double waves_per_simd;  /* in flight, where the grid is large enough */
     double in_flight_bytes; /* of loads, a compute unit, then; 0: no loads */
     double needed_bytes;    /* for the card's latency times bandwidth */
+    double dies_percent;    /* the busiest die's work if groups that work were
+                               dealt evenly, of what it has; 100 at best */
 };
 
 extern const struct sim_card sim_cards[];

@@ -208,8 +208,12 @@ static enum outcome run_group(struct job *job, struct group *g)
 
 static void finish_group(struct job *job, struct group *g)
 {
+    struct sim_work *k = &g->stats.work;
+
     g->stats.workgroups = 1;
     g->stats.waves = g->nwaves;
+    k->working_groups = k->segments64 > 0;
+    k->die_segments[g->index % SIM_DIES] = k->segments64;
     pthread_mutex_lock(&job->lock);
     sim_stats_add(&job->stats, &g->stats);
     if (g->faulted && g->index < atomic_load(&job->faulted_group)) {

@@ -58,6 +58,9 @@ void sim_stats_add(struct sim_stats *to, const struct sim_stats *from)
     ADD(work.untracked);
     ADD(work.load_bytes);
     ADD(work.load_waits);
+    ADD(work.working_groups);
+    for (unsigned i = 0; i < SIM_DIES; i++)
+        ADD(work.die_segments[i]);
 #undef ADD
 }
 

@@ -24,6 +24,9 @@ enum sim_rate {
         SIM_NRATES
 };
 
+/* Dies that groups are dealt to in turn, on the card that has the most. */
+enum { SIM_DIES = 8 };
+
 struct sim_work {
     /* Vector ALU, by rate; cycles are those of one SIMD. */
     uint64_t valu_insns[SIM_NRATES], valu_cycles[SIM_NRATES];
@@ -48,6 +51,9 @@ struct sim_work {
     /* Bytes that loads ask for in whole segments of 64, and how many times
      * waves wait for memory, one latency each. */
     uint64_t load_bytes, load_waits;
+    /* Groups that touch memory by vector instructions, and the segments of 64
+     * that they touch, by the die of SIM_DIES that each group is dealt to. */
+    uint64_t working_groups, die_segments[SIM_DIES];
     uint32_t wave_size, waves_per_group, groups_share_cus;
 };
 

@@ -500,6 +500,65 @@ static void test_bytes_in_flight_of_a_unit_are_those_of_its_waves(void **state)
     assert_near(b.waves_per_simd, 6);
 }
 
+/* ---- dies ---- */
+
+/* Of 64 groups, those work whose ID has none of the bits of `off`. */
+static void test_dies_are_even_where_groups_that_work_are(void **state)
+{
+    static const struct {
+        const char *target, *off;
+        unsigned working, percent;
+    } cases[] = {
+        {"gfx942", "0", 64, 100}, {"gfx942", "1", 32, 50},
+        {"gfx942", "7", 8, 12},   {"gfx942", "8", 32, 100},
+        {"gfx942", "56", 8, 100}, {"gfx942", "63", 1, 100},
+        {"gfx90a", "7", 8, 100}, /* one die */
+    };
+    struct sim_alloc *a = buffer_of(4096);
+    char text[512];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct sim_bounds b;
+        struct sim_stats s;
+        uint64_t all = 0;
+
+        (void)snprintf(text, sizeof(text),
+                       "s_and_b32 s3, s2, %s\n"
+                       "s_cmp_lg_u32 s3, 0\n"
+                       "s_cbranch_scc1 end\n" GFX9
+                       "global_store_dword v1, v0, s[4:5]\n"
+                       "end:\n",
+                       cases[i].off);
+        s = run(cases[i].target, 64, 64, 64, text, a);
+        sim_bounds_of(sim_card_of(cases[i].target), &s, false, &b);
+        for (unsigned d = 0; d < SIM_DIES; d++)
+            all += s.work.die_segments[d];
+        assert_int_equal(s.work.working_groups, cases[i].working);
+        assert_int_equal(all, 4 * cases[i].working);
+        assert_int_equal((int)b.dies_percent, cases[i].percent);
+    }
+    sim_mem_free(a->base);
+}
+
+/* Nine groups on eight dies: one has two of them. */
+static void test_dies_are_even_where_one_has_a_group_more(void **state)
+{
+    struct sim_stats s = {.work.working_groups = 9};
+    struct sim_bounds b;
+
+    (void)state;
+    for (unsigned i = 0; i < SIM_DIES; i++)
+        s.work.die_segments[i] = i ? 10 : 20;
+    sim_bounds_of(sim_card_of("gfx942"), &s, false, &b);
+    assert_near(b.dies_percent, 100);
+    s.work.die_segments[0] = 10;
+    s.work.die_segments[1] = 0;
+    s.work.die_segments[2] = 30;
+    sim_bounds_of(sim_card_of("gfx942"), &s, false, &b);
+    assert_near(b.dies_percent, 200 / 3.);
+}
+
 /* ---- the rest ---- */
 
 static void test_small_grids_leave_compute_units_idle(void **state)
@@ -614,6 +673,8 @@ int main(void)
         cmocka_unit_test(test_atomics_on_one_address_take_turns),
         cmocka_unit_test(test_bytes_in_flight_are_those_between_waits),
         cmocka_unit_test(test_bytes_in_flight_of_a_unit_are_those_of_its_waves),
+        cmocka_unit_test(test_dies_are_even_where_groups_that_work_are),
+        cmocka_unit_test(test_dies_are_even_where_one_has_a_group_more),
         cmocka_unit_test(test_small_grids_leave_compute_units_idle),
         cmocka_unit_test(test_nothing_is_counted_unless_asked_for),
         cmocka_unit_test(test_a_launch_prints_its_bounds),
