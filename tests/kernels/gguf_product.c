@@ -103,12 +103,13 @@ typedef void quantize_row(const float *, size_t, size_t, uint8_t *);
 static void run_quantize_as(struct kt *t, const struct kt_row *row,
                             quantize_row *quantize)
 {
-    /* the last two: enough workgroups for each way to share the work */
+    /* the last three: enough workgroups for each way to share the work; of
+     * those of a row the last four may be two */
     static const struct {
         size_t nrows, columns;
-    } cases[] = {{1, 1},    {2, 31},    {3, 32},   {1, 33},
-                 {2, 511},  {3, 512},   {1, 513},  {2, 1056},
-                 {3, 2561}, {130, 515}, {2050, 70}};
+    } cases[] = {{1, 1},    {2, 31},    {3, 32},    {1, 33},
+                 {2, 511},  {3, 512},   {1, 513},   {2, 1056},
+                 {3, 2561}, {130, 515}, {2050, 70}, {683, 1500}};
 
     for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
         const size_t nrows = cases[c].nrows, kx = cases[c].columns;

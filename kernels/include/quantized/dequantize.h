@@ -2,6 +2,7 @@
 #pragma once
 
 #include "gguf/block.h"
+#include "reduce/neighbours.h"
 
 /* Four values to y, which is aligned to one of them. aligned: to all four. AMD
  * stores vectors anywhere. */
@@ -62,15 +63,17 @@ DEV void dequantize_quads(const u8 *x, T *y, u32 count)
 
 /*
  * Callers launch a workgroup for every Elems elements, which is too little work
- * to hide a load: one in Join workgroups does the work of all of them.
+ * to hide a load: one in Join workgroups, a power of two, does the work of all
+ * of them (neighbours.h).
  */
 template <class F, class T, u32 Threads, u32 Elems, u32 Join>
 DEV void dequantize(const void *vx, T *y, size_t nelems)
 {
-    constexpr u32 all = Elems / 4 * Join;
-    const size_t first = (size_t)blockIdx.x * Elems;
+    constexpr u32 all = Elems / 4 * Join, shift = constant_log2(Join);
+    const size_t first = (size_t)first_taken(shift) * Elems;
 
-    if (blockIdx.x % Join != 0 || first >= nelems)
+    static_assert(Join == 1u << shift, "a power of two");
+    if (neighbour_takes_it(shift) || first >= nelems)
         return;
 
     const u8 *x = static_cast<const u8 *>(vx) + first / F::elems * F::bytes;

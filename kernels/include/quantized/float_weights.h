@@ -20,12 +20,14 @@ template <u32 Threads, u32 Elems, u32 Join, typename T, typename R>
 DEV void dequantize_floats(const T *x, R *y, size_t n)
 {
     constexpr u32 each = Elems * Join / (8 * Threads); /* pieces of a thread */
-    const size_t first = (size_t)blockIdx.x * Elems;
+    constexpr u32 shift = constant_log2(Join);
+    const size_t first = (size_t)first_taken(shift) * Elems;
     const bool aligned = is_aligned(y, 4 * sizeof(R));
     Piece in[each];
 
     static_assert(each * 8 * Threads == Elems * Join, "whole pieces");
-    if (blockIdx.x % Join != 0 || first >= n)
+    static_assert(Join == 1u << shift, "a power of two");
+    if (neighbour_takes_it(shift) || first >= n)
         return;
 
     const u32 left = (u32)min_of(n - first, (size_t)(Elems * Join));

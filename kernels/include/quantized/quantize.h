@@ -109,21 +109,39 @@ DEV void quantize_columns(const T *x, void *vy, int kx, int kx_padded, int col)
                                                              << 16;
 }
 
+/*
+ * Whether this workgroup takes those of its row with the same blockIdx.x / 4.
+ * One of the four does, not always the same: AMD's chips of up to 8 dies deal
+ * workgroups to the dies in turn, and every fourth would be on two of them.
+ */
+DEV bool takes_all_four()
+{
+    const u32 x = blockIdx.x, last = (u32)gridDim.x - 1;
+
+    if (KPK_NVIDIA)
+        return x % 4 == 0;
+    return x == min_of((x & ~3u) | ((x / 8 + (u32)blockIdx.y / 2) & 3), last);
+}
+
 template <bool OfQuants = false, typename T>
 DEV void quantize_rows_q8_1(const T *x, void *vy, int kx, int kx_padded)
 {
     constexpr u32 small = 256, large = 4096; /* workgroups */
     const u32 groups = gridDim.x * gridDim.y;
-    const int first = (int)(blockIdx.x * blockDim.x);
-    const int near = first + (int)threadIdx.x;
-    const int far = first + 4 * (int)threadIdx.x;
+    const bool many = groups > large;
+
+    if (many && !takes_all_four())
+        return;
+
+    const u32 first = many ? blockIdx.x & ~3u : blockIdx.x;
+    const int near = (int)(first * blockDim.x + threadIdx.x);
+    const int far = (int)(first * blockDim.x + 4 * threadIdx.x);
 
     /* 32, or eight, neighbours leave together */
     if (groups <= small) {
         if (near < kx_padded)
             quantize_columns<OfQuants, 1>(x, vy, kx, kx_padded, near);
-    } else if (groups <= large ? threadIdx.x < blockDim.x / 4
-                               : blockIdx.x % 4 == 0) {
+    } else if (many || threadIdx.x < blockDim.x / 4) {
         if (far < kx_padded)
             quantize_columns<OfQuants, 4>(x, vy, kx, kx_padded, far);
     }
