@@ -23,7 +23,7 @@ static const kpk_module *const modules[] = {
     X(quantize, "quantize_q8_1_quants")                                        \
     X(add, "badd_f32")                                                         \
     X(add_norm, "rmsnorm_add_f32")                                             \
-    X(add_norm_quantize, "add_rmsnorm_quantize_q8_1_f32")                      \
+    X(add_norm_quantize, "add_rmsnorm_quantize_q8_1_f32")               \
     X(silu, "silu_mul_f32")                                                    \
     X(gelu, "gelu_mul_f32")                                                    \
     X(scale, "affine_f32")                                                     \
@@ -251,11 +251,6 @@ bool op_takes(const struct tensor_format *format)
     return format->kernel && format->id < MOST_FORMATS;
 }
 
-static bool is_quantized(const struct matrix *m)
-{
-    return m->format->elems > 1;
-}
-
 bool op_takes_sums(const struct tensor_format *format, uint32_t n)
 {
     switch (format->id) {
@@ -332,21 +327,25 @@ bool op_product(struct gpu *gpu, const struct matrix *m, const float *x,
                 const void *q8, uint32_t n, float *out, struct fault *fault)
 {
     struct format_kernels *k = &gpu->formats[m->format->id];
+    const bool blocks = m->format->elems > 1;
+    const void *in = blocks ? q8 : x;
     const int32_t columns = (int32_t)m->columns, rows = (int32_t)m->rows;
-    const int32_t count = (int32_t)n, k_padded = (int32_t)padded(m->columns);
+    const int32_t count = (int32_t)n;
+    const int32_t in_columns = blocks ? (int32_t)padded(m->columns) : columns;
 
-    if (!is_quantized(m))
+    if (m->format->id == 0)
         return float_product(gpu, m, x, n, out, fault);
     if (n > MOST_COLUMNS)
         return get_kernel(gpu, &k->tiled, fault, "mul_mat_", m->format->kernel,
                           "", 0) &&
                launch(gpu, k->tiled, m->rows, n, fault,
-                      KPK_ARGS(m->data, q8, out, columns, rows, count, k_padded,
-                               rows));
+                      KPK_ARGS(m->data, in, out, columns, rows, count,
+                               in_columns, rows));
     return get_kernel(gpu, &k->few[n - 1], fault, "mul_mat_vec_",
-                      m->format->kernel, "_q8_1_cuda", n) &&
+                      m->format->kernel, blocks ? "_q8_1_cuda" : "_f32_cuda",
+                      n) &&
            launch(gpu, k->few[n - 1], m->rows, 0, fault,
-                  KPK_ARGS(m->data, q8, out, columns, rows, k_padded, rows));
+                  KPK_ARGS(m->data, in, out, columns, rows, in_columns, rows));
 }
 
 /* ---- rows ---- */

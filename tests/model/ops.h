@@ -42,7 +42,7 @@ bool gpu_replay(struct gpu *gpu, struct fault *fault);
 
 /* A matrix of weights on a device, [rows, columns]. */
 struct matrix {
-    const struct tensor_format *format; /* F32 where the file has F16 or BF16 */
+    const struct tensor_format *format; /* a row's of F16 or BF16: F32 */
     const void *data;
     uint32_t rows, columns;
     uint64_t row_nbytes;
@@ -63,7 +63,7 @@ uint64_t op_quantized_nbytes(uint32_t columns, uint32_t n);
 bool op_quantize(struct gpu *gpu, const float *x, uint32_t columns, uint32_t n,
                  void *q8, struct fault *fault);
 /* out [n, m->rows] = x m^T; q8 is x quantised, and x may be NULL unless m is
- * of numbers */
+ * of numbers. More than 8 rows of x are rounded to F16 or BF16 if m is. */
 bool op_product(struct gpu *gpu, const struct matrix *m, const float *x,
                 const void *q8, uint32_t n, float *out, struct fault *fault);
 

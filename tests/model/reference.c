@@ -47,6 +47,21 @@ static const enum gguf_id ids[] = {
     [13] = GGUF_Q5_K, [14] = GGUF_Q6_K, [20] = GGUF_IQ4_NL, [23] = GGUF_IQ4_XS,
     [39] = GGUF_MXFP4};
 
+/* The type of numbers that are no blocks. */
+static enum kt_type type_of(uint32_t id)
+{
+    return id == 0 ? KT_F32 : id == 1 ? KT_F16 : KT_BF16;
+}
+
+/* As a product of tiles rounds what it multiplies with such weights. */
+static double round_as(double x, uint32_t id)
+{
+    uint8_t bytes[4];
+
+    kt_put(type_of(id), bytes, 0, (kt_real)x);
+    return id == 0 ? x : (double)kt_get(type_of(id), bytes, 0);
+}
+
 /* Row `row` of a tensor as numbers. */
 static void read_row(const struct gguf_tensor *t, uint64_t row, double *out)
 {
@@ -58,10 +73,7 @@ static void read_row(const struct gguf_tensor *t, uint64_t row, double *out)
         struct gguf_element e;
 
         if (f->elems == 1) {
-            out[i] = (double)kt_get(f->id == 0   ? KT_F32
-                                    : f->id == 1 ? KT_F16
-                                                 : KT_BF16,
-                                    from, i);
+            out[i] = (double)kt_get(type_of(f->id), from, i);
             continue;
         }
         e = gguf_element(ids[f->id], from + i / f->elems * f->nbytes,
@@ -123,19 +135,26 @@ static double *multiply(const struct pass *p, const char *name, const double *x)
 {
     const struct gguf_tensor *t = tensor_of(p, name);
     const size_t columns = (size_t)t->dim[0], rows = (size_t)t->dim[1];
-    double *out, *row;
+    const size_t tiled = *name == '/' ? 0 : p->rounding.tiled; /* few logits */
+    double *out, *row, *in;
 
-    if (p->rounding.rounds && t->format->elems > 1) /* logits: few at a time */
-        return multiply_rounded(p, t, x, *name == '/' ? 0 : p->rounding.tiled);
+    if (p->rounding.rounds && t->format->elems > 1)
+        return multiply_rounded(p, t, x, tiled);
     out = numbers(p->n * rows);
     row = numbers(columns);
+    in = numbers(p->n * columns);
+    for (size_t i = 0; i < p->n * columns; i++)
+        in[i] = p->rounding.rounds && i < tiled * columns
+                    ? round_as(x[i], t->format->id)
+                    : x[i];
     for (size_t r = 0; r < rows; r++) {
         read_row(t, r, row);
         for (size_t i = 0; i < p->n; i++)
             for (size_t c = 0; c < columns; c++)
-                out[i * rows + r] += row[c] * x[i * columns + c];
+                out[i * rows + r] += row[c] * in[i * columns + c];
     }
     free(row);
+    free(in);
     return out;
 }
 
@@ -219,10 +238,7 @@ static void turn(const struct pass *p, double *x, size_t heads)
 
 static double half_of(double x)
 {
-    uint8_t half[2];
-
-    kt_put(KT_F16, half, 0, (kt_real)x);
-    return (double)kt_get(KT_F16, half, 0);
+    return round_as(x, 1);
 }
 
 /* Numbers as attention's kernels see them. */

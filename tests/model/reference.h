@@ -11,7 +11,8 @@ struct rounding {
                    * with a quantised matrix becomes Q8_1 blocks; Q, K and V
                    * become f16, and so does attention's result */
     size_t tiled; /* so many tokens go through tiled products, which treat the
-                   * minima of some formats differently */
+                   * minima of some formats differently, and round what they
+                   * multiply with F16 or BF16 to that */
     bool cuts;    /* attention's weights are cut off to f16; else rounded */
     enum cache_type cache; /* what K and V become before */
 };

@@ -30,15 +30,16 @@ static bool copy_bytes(struct loader *l, struct gpu *gpu, uint8_t *to,
     return true;
 }
 
-static bool is_wide(const struct gguf_tensor *t)
+/* Biases and norms of F16 or BF16, which become F32. */
+static bool is_widened(const struct gguf_tensor *t)
 {
-    return t->format->id == 1 || t->format->id == 30;
+    return t->dim[1] == 1 && t->format->elems == 1 && t->format->id != 0;
 }
 
-/* What it takes on a device, where F16 and BF16 become F32. */
+/* What it takes on a device. */
 static uint64_t device_nbytes(const struct gguf_tensor *t)
 {
-    return is_wide(t) ? 2 * t->nbytes : t->nbytes;
+    return is_widened(t) ? 2 * t->nbytes : t->nbytes;
 }
 
 /* To device memory of device_nbytes(). */
@@ -49,10 +50,10 @@ static bool copy_tensor(struct loader *l, struct gpu *gpu,
     void *data = to;
     bool good;
 
-    m->format = is_wide(t) ? tensor_format_of(0) : t->format;
+    m->format = is_widened(t) ? tensor_format_of(0) : t->format;
     m->data = to;
     m->row_nbytes = device_nbytes(t) / m->rows;
-    if (!is_wide(t))
+    if (!is_widened(t))
         return copy_bytes(l, gpu, to, t->data, t->nbytes);
     good = gpu_alloc(gpu, t->nbytes, "weights", &data, l->fault) &&
            copy_bytes(l, gpu, data, t->data, t->nbytes) &&
