@@ -130,14 +130,11 @@ bool multiply(struct shard *shard, const struct matrix *m, enum value in,
     return op_product(shard->gpu, m, x, shard->q8, n, out, fault);
 }
 
-/* Whether all that reads a norm multiplies it with matrices that its blocks
- * will do for. */
-static bool only_blocks(const struct layer *layer, size_t norm, uint32_t n)
+/* Whether all that reads a norm multiplies it with quantised matrices. */
+static bool only_blocks(const struct layer *layer, size_t norm)
 {
     for (size_t i = norm + 1; i < NSTEPS && layer_steps[i].op != ADD_NORM; i++)
-        if (layer_steps[i].in == NORMED &&
-            (layer->weights[i].format->elems == 1 ||
-             op_takes_sums(layer->weights[i].format, n)))
+        if (layer_steps[i].in == NORMED && layer->weights[i].format->elems == 1)
             return false;
     return true;
 }
@@ -157,7 +154,7 @@ static bool add_norm(struct model *model, const struct layer *layer,
         return op_norm(shard->gpu, value[STREAM], weight, n, s->width, s->eps,
                        value[NORMED], fault);
     shard->pending = false;
-    if (!only_blocks(layer, step, n))
+    if (!only_blocks(layer, step))
         return op_add_norm(shard->gpu, value[STREAM], value[RESULT], weight, n,
                            s->width, s->eps, value[NORMED], fault);
     shard->in_q8 = value[NORMED];

@@ -23,7 +23,7 @@ static const kpk_module *const modules[] = {
     X(quantize, "quantize_q8_1_quants")                                        \
     X(add, "badd_f32")                                                         \
     X(add_norm, "rmsnorm_add_f32")                                             \
-    X(add_norm_quantize, "add_rmsnorm_quantize_q8_1_f32")               \
+    X(add_norm_quantize, "add_rmsnorm_quantize_q8_1_quants_f32")               \
     X(silu, "silu_mul_f32")                                                    \
     X(gelu, "gelu_mul_f32")                                                    \
     X(scale, "affine_f32")                                                     \
@@ -249,22 +249,6 @@ static bool get_kernel(struct gpu *gpu, const kpk_kernel **kernel,
 bool op_takes(const struct tensor_format *format)
 {
     return format->kernel && format->id < MOST_FORMATS;
-}
-
-bool op_takes_sums(const struct tensor_format *format, uint32_t n)
-{
-    switch (format->id) {
-    case 2: /* Q4_0, Q4_1, Q5_0, Q5_1 */
-    case 3:
-    case 6:
-    case 7:
-        return true;
-    case 12: /* Q4_K, Q5_K: tiles alone */
-    case 13:
-        return n > MOST_COLUMNS;
-    default:
-        return false;
-    }
 }
 
 bool op_rows(struct gpu *gpu, const struct matrix *m, const uint32_t *ids,

@@ -51,10 +51,6 @@ struct matrix {
 /* Whether the pack has kernels for matrices of a format. */
 bool op_takes(const struct tensor_format *format);
 
-/* Whether products of n columns read the sums of Q8_1 blocks. op_quantize()
- * gives them by the quants, op_add_norm_quantize() by the numbers. */
-bool op_takes_sums(const struct tensor_format *format, uint32_t n);
-
 /* out[i] = row ids[i] of m */
 bool op_rows(struct gpu *gpu, const struct matrix *m, const uint32_t *ids,
              uint32_t n, float *out, struct fault *fault);
@@ -81,7 +77,7 @@ void op_add_row_info(uint32_t rows, uint32_t columns, size_t info[6]);
 bool op_add_norm(struct gpu *gpu, float *stream, const float *x,
                  const float *weight, uint32_t rows, uint32_t columns,
                  float eps, float *out, struct fault *fault);
-/* The same, quantised; for products that op_takes_sums() is false of. */
+/* The same, quantised. */
 bool op_add_norm_quantize(struct gpu *gpu, float *stream, const float *x,
                           const float *weight, uint32_t rows, uint32_t columns,
                           float eps, void *q8, struct fault *fault);
