@@ -11,14 +11,23 @@
 
 /* ---- bytes ---- */
 
+/* In memory; or in a file, or only counted, for those that are large. */
 struct bytes {
     uint8_t *at;
     size_t n, room;
     uint64_t count; /* of what was added, keys or tensors */
+    FILE *file;
+    bool counted;
 };
 
 static void put(struct bytes *b, const void *from, size_t n)
 {
+    if (b->file || b->counted) {
+        if (b->file && fwrite(from, 1, n, b->file) != n)
+            b->counted = true; /* ferror() tells */
+        b->n += n;
+        return;
+    }
     if (b->n + n > b->room) {
         b->room = 2 * (b->n + n);
         b->at = realloc(b->at, b->room);
@@ -116,6 +125,8 @@ static uint16_t half_of(double x)
 /* ---- weights ---- */
 
 /* clang-format off */
+enum { Q5_0 = 6, Q8_0 = 8, Q4_K = 12, Q6_K = 14 }; /* types in the file */
+
 static const struct {
     uint32_t type;
     enum gguf_id id;
@@ -135,13 +146,20 @@ static void put_blocks(struct bytes *b, size_t which, size_t n, double size,
 {
     const enum gguf_id id = quantized[which].id;
     const struct gguf_format *f = &gguf_formats[id];
-    /* large matrices repeat themselves */
-    const size_t all = n / f->elems, most = 4096;
+    /* large matrices repeat themselves; a part of one tells its size */
+    const size_t all = n / f->elems, most = 1U << 20, few = 4096;
     const size_t nblocks = all < most ? all : most;
-    uint8_t *blocks = malloc(nblocks * f->nbytes);
-    float *numbers = malloc(nblocks * f->elems * sizeof(*numbers));
+    const size_t nlooked = nblocks < few ? nblocks : few;
+    uint8_t *blocks;
+    float *numbers;
     double sum = 0, scale = 1;
 
+    if (b->counted) {
+        b->n += all * f->nbytes;
+        return;
+    }
+    blocks = malloc(nblocks * f->nbytes);
+    numbers = malloc(nlooked * f->elems * sizeof(*numbers));
     if (!blocks || !numbers) {
         perror("tiny");
         exit(1);
@@ -161,10 +179,10 @@ static void put_blocks(struct bytes *b, size_t which, size_t n, double size,
         }
         if (pass == 1)
             break;
-        gguf_dequantize(id, blocks, nblocks * f->elems, numbers);
-        for (size_t i = 0; i < nblocks * f->elems; i++)
+        gguf_dequantize(id, blocks, nlooked * f->elems, numbers);
+        for (size_t i = 0; i < nlooked * f->elems; i++)
             sum += (double)numbers[i] * (double)numbers[i];
-        scale = size / sqrt(sum / (double)(nblocks * f->elems));
+        scale = size / sqrt(sum / (double)(nlooked * f->elems));
     }
     for (size_t at = 0; at < all; at += nblocks)
         put(b, blocks, (all - at < nblocks ? all - at : nblocks) * f->nbytes);
@@ -221,6 +239,30 @@ static void add_tensor(struct file *f, const char *name, uint32_t type,
         put_numbers(&f->data, type, n, centre, size, seed);
 }
 
+/* A matrix's format. Those that give some matrices more bits do so as
+ * llama.cpp's mixtures do: the one that logits come from; and V and the way
+ * down of every layer at the ends and of every third one between them. What has
+ * no whole blocks of 256 columns takes the next larger format. */
+static uint32_t format_of(const struct tiny *t, const char *name,
+                          uint32_t layer, uint32_t columns)
+{
+    const uint32_t eighth = t->layers / 8;
+    const bool more = layer < eighth || layer >= 7 * t->layers / 8 ||
+                      (layer - eighth) % 3 == 2;
+    uint32_t format = t->format;
+
+    if (t->output &&
+        strcmp(name, t->tied ? "token_embd.weight" : "output.weight") == 0)
+        format = t->output;
+    if (t->more && more &&
+        (strcmp(name, "attn_v.weight") == 0 ||
+         strcmp(name, "ffn_down.weight") == 0))
+        format = t->more;
+    if (columns % 256 == 0)
+        return format;
+    return format == Q4_K ? Q5_0 : format == Q6_K ? Q8_0 : format;
+}
+
 static void add_layer(struct file *f, uint32_t layer)
 {
     const struct tiny *t = &f->tiny;
@@ -256,8 +298,12 @@ static void add_layer(struct file *f, uint32_t layer)
         (void)snprintf(name, sizeof(name), "blk.%u.%s", (unsigned)layer,
                        rows[i].name);
         if (rows[i].there)
-            add_tensor(f, name, rows[i].rows > 1 ? t->format : 0, rows[i].rows,
-                       rows[i].columns, rows[i].centre, rows[i].size);
+            add_tensor(f, name,
+                       rows[i].rows > 1
+                           ? format_of(t, rows[i].name, layer, rows[i].columns)
+                           : 0,
+                       rows[i].rows, rows[i].columns, rows[i].centre,
+                       rows[i].size);
     }
 }
 
@@ -267,7 +313,7 @@ static void add_sizes(struct file *f)
     struct bytes *b = &f->keys;
 
     key_text(b, "general.architecture", t->arch);
-    key_u32(b, t->arch, "context_length", 256);
+    key_u32(b, t->arch, "context_length", t->context ? t->context : 256);
     key_u32(b, t->arch, "embedding_length", t->width);
     key_u32(b, t->arch, "block_count", t->layers);
     key_u32(b, t->arch, "feed_forward_length", t->inner);
@@ -379,37 +425,60 @@ static void add_vocabulary(struct file *f)
     key_bool(b, "tokenizer.ggml.add_bos_token", true);
 }
 
-uint8_t *tiny_make(const struct tiny *tiny, size_t *nbytes)
+/* The head goes to out; data is what it is set to, the head knows sizes alone.
+ */
+static void make(const struct tiny *tiny, struct bytes *out, struct bytes *data)
 {
     static const uint8_t zeros[32];
-    struct file f = {.tiny = *tiny};
-    struct bytes out = {0};
+    struct file f = {.tiny = *tiny, .data = *data};
+    const struct tiny *t = &f.tiny;
 
     if (f.tiny.vocabulary == 0)
         f.tiny.vocabulary = TINY_VOCABULARY;
     add_sizes(&f);
     add_vocabulary(&f);
-    add_tensor(&f, "token_embd.weight", tiny->format, f.tiny.vocabulary,
-               tiny->width, 0, tiny->twice ? 1 / sqrt(tiny->width) : 1);
-    add_tensor(&f, "output_norm.weight", 0, 1, tiny->width, 1, 0.2);
-    if (!tiny->tied)
-        add_tensor(&f, "output.weight", tiny->format, f.tiny.vocabulary,
-                   tiny->width, 0, 1 / sqrt(tiny->width));
-    if (tiny->factors)
-        add_tensor(&f, "rope_freqs.weight", 0, 1, tiny->head / 2, 2, 0.5);
-    for (uint32_t i = 0; i < tiny->layers; i++)
+    add_tensor(&f, "token_embd.weight",
+               format_of(t, "token_embd.weight", 0, t->width), t->vocabulary,
+               t->width, 0, t->tied ? 1 / sqrt(t->width) : 1);
+    add_tensor(&f, "output_norm.weight", 0, 1, t->width, 1, 0.2);
+    if (!t->tied)
+        add_tensor(&f, "output.weight",
+                   format_of(t, "output.weight", 0, t->width), t->vocabulary,
+                   t->width, 0, 1 / sqrt(t->width));
+    if (t->factors)
+        add_tensor(&f, "rope_freqs.weight", 0, 1, t->head / 2, 2, 0.5);
+    for (uint32_t i = 0; i < t->layers; i++)
         add_layer(&f, i);
-    put(&out, "GGUF", 4);
-    put_u32(&out, 3);
-    put_u64(&out, f.infos.count);
-    put_u64(&out, f.keys.count);
-    put(&out, f.keys.at, f.keys.n);
-    put(&out, f.infos.at, f.infos.n);
-    put(&out, zeros, (32 - out.n % 32) % 32);
-    put(&out, f.data.at, f.data.n);
+    put(out, "GGUF", 4);
+    put_u32(out, 3);
+    put_u64(out, f.infos.count);
+    put_u64(out, f.keys.count);
+    put(out, f.keys.at, f.keys.n);
+    put(out, f.infos.at, f.infos.n);
+    put(out, zeros, (32 - out->n % 32) % 32);
+    *data = f.data;
     free(f.keys.at);
     free(f.infos.at);
-    free(f.data.at);
+}
+
+uint8_t *tiny_make(const struct tiny *tiny, size_t *nbytes)
+{
+    struct bytes out = {0}, data = {0};
+
+    make(tiny, &out, &data);
+    put(&out, data.at, data.n);
+    free(data.at);
     *nbytes = out.n;
     return out.at;
+}
+
+bool tiny_write(const struct tiny *tiny, FILE *file)
+{
+    struct bytes out = {.file = file}, data = {.counted = true};
+
+    make(tiny, &out, &data); /* what lies where */
+    out = (struct bytes){.counted = true};
+    data = (struct bytes){.file = file};
+    make(tiny, &out, &data);
+    return !ferror(file) && fflush(file) == 0;
 }

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 struct tiny {
     const char *arch;
@@ -23,6 +24,9 @@ struct tiny {
     bool factors;        /* factors of the rotations */
     bool spm;            /* the vocabulary's kind */
     uint32_t vocabulary; /* tokens; 0: TINY_VOCABULARY */
+    uint32_t context;    /* that it says it was trained for; 0: 256 */
+    uint32_t output;     /* format of what logits come from; 0: `format` */
+    uint32_t more;       /* and of some V and ways down, see format_of() */
     uint64_t seed;
 };
 
@@ -30,5 +34,7 @@ enum { TINY_VOCABULARY = 320 };
 
 /* The file's bytes, for the caller to free(). Exits without memory. */
 uint8_t *tiny_make(const struct tiny *tiny, size_t *nbytes);
+/* The same bytes into a file, which may be larger than memory. */
+bool tiny_write(const struct tiny *tiny, FILE *file);
 
 #endif
