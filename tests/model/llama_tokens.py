@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""llama_tokens.py - what llama.cpp's CPU code makes of prompts, token by token
+"""llama_tokens.py - what llama.cpp makes of prompts, token by token
 
-    llama_tokens.py MODEL.gguf PROMPTS TOKENS >data/NAME.tokens
+    llama_tokens.py [WAY...] MODEL.gguf PROMPTS TOKENS >data/NAME.tokens
 
 PROMPTS has a prompt in each line, as `model --prompts` takes it. A line of the
 output is about one prompt:
@@ -10,12 +10,31 @@ output is about one prompt:
 
 A margin is the difference between the logits of the likeliest token and of the
 second: where it is small, rounding decides. Needs PyPI's llama-cpp-python.
+
+Without a WAY this is llama.cpp's CPU code as it is by default, on one thread.
+Ways of llama.cpp to compute the same:
+
+    flash, no-flash    attention in one step, or by matrix products
+    one-by-one         a prompt's tokens one after the other, not at once
+    plain              weights as they lie in the file, not rearranged
+    cache-f32          K and V in F32
+    gpu                on the GPU
 """
-import ctypes
 import sys
 
 import llama_cpp as ll
 import numpy
+
+WAYS = ("flash", "no-flash", "one-by-one", "plain", "cache-f32", "gpu")
+
+
+ERROR = 4  # GGML_LOG_LEVEL_ERROR
+
+
+@ll.llama_log_callback
+def say_errors(level, text, _):
+    if level == ERROR:
+        sys.stderr.write(text.decode(errors="replace"))
 
 
 def logits_of(context, vocabulary):
@@ -28,26 +47,42 @@ def evaluate(context, tokens):
         sys.exit("llama_decode failed")
 
 
+def options_of(ways):
+    options = ll.llama_context_default_params()
+    options.n_ctx = 512
+    options.n_threads = options.n_threads_batch = 1
+    if "flash" in ways or "no-flash" in ways:
+        options.flash_attn_type = int("flash" in ways)
+    if "cache-f32" in ways:
+        options.type_k = options.type_v = ll.GGML_TYPE_F32
+    if "gpu" not in ways:
+        options.offload_kqv = options.op_offload = False
+    return options
+
+
 def main():
-    path, prompts, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
-    ll.llama_log_set(ctypes.cast(None, ll.llama_log_callback), None)
+    ways = [a for a in sys.argv[1:-3] if a in WAYS]
+    if len(ways) != len(sys.argv) - 4 or len(sys.argv) < 4:
+        sys.exit(__doc__)
+    path, prompts, count = sys.argv[-3], sys.argv[-2], int(sys.argv[-1])
+    ll.llama_log_set(say_errors, None)
     ll.llama_backend_init()
     parameters = ll.llama_model_default_params()
-    parameters.n_gpu_layers = 0
+    parameters.n_gpu_layers = 999 if "gpu" in ways else 0
+    parameters.use_extra_bufts = "plain" not in ways
     model = ll.llama_model_load_from_file(path.encode(), parameters)
     vocab = ll.llama_model_get_vocab(model)
     size = ll.llama_vocab_n_tokens(vocab)
-    print("# llama-cpp-python %s: llama_tokens.py %s %s %d" % (
-        ll.__version__, path.split("/")[-1], prompts.split("/")[-1], count))
+    print("# llama-cpp-python %s: llama_tokens.py %s" % (
+        ll.__version__, " ".join(a.split("/")[-1] for a in sys.argv[1:])))
     for line in open(prompts, encoding="utf-8"):
         text = line.rstrip("\n").replace("\\n", "\n").replace("\\t", "\t").encode()
         room = (ll.llama_token * 4096)()
         n = ll.llama_tokenize(vocab, text, len(text), room, 4096, True, True)
-        context_parameters = ll.llama_context_default_params()
-        context_parameters.n_ctx = 512
-        context_parameters.n_threads = context_parameters.n_threads_batch = 1
-        context = ll.llama_init_from_model(model, context_parameters)
-        evaluate(context, list(room[:n]))
+        context = ll.llama_init_from_model(model, options_of(ways))
+        step = 1 if "one-by-one" in ways else n
+        for at in range(0, n, step):
+            evaluate(context, list(room[at:min(at + step, n)]))
         made, margins = [], []
         while len(made) < count:
             logits = logits_of(context, size)

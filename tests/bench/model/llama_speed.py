@@ -3,19 +3,37 @@
 
     llama_speed.py MODEL.gguf READ MAKE SEQUENCES
 
-Needs a llama-cpp-python that was built for the machine's GPU.
+Needs a llama-cpp-python that was built for the machine's GPU. Only llama.cpp's
+own time counts: not Python's start, nor what Python does between two runs. So
+the choice of the likeliest token, which speed.c does and counts, is not in it.
 """
+import importlib.util
 import sys
 import time
+
+import numpy
+
+for name in ("diskcache", "jinja2", "typing_extensions"):  # what llama_cpp imports
+    if importlib.util.find_spec(name):
+        __import__(name)
 
 START = time.monotonic()
 
 import llama_cpp as ll  # noqa: E402
-import numpy  # noqa: E402
+
+
+ERROR = 4  # GGML_LOG_LEVEL_ERROR
+
+
+@ll.llama_log_callback
+def say_errors(level, text, _):
+    if level == ERROR:
+        sys.stderr.write(text.decode(errors="replace"))
 
 
 def main():
     path, read, make, sequences = sys.argv[1], *map(int, sys.argv[2:5])
+    ll.llama_log_set(say_errors, None)
     ll.llama_backend_init()
     parameters = ll.llama_model_default_params()
     parameters.n_gpu_layers = 999
@@ -28,13 +46,16 @@ def main():
     context = ll.llama_init_from_model(model, options)
     batch = ll.llama_batch_init(512, 0, 1)
 
-    def run(tokens):  # of (id, sequence, position, wanted)
+    def run(tokens):  # of (id, sequence, position, wanted); the seconds it took
         batch.n_tokens = len(tokens)
         for i, (token, sequence, position, wanted) in enumerate(tokens):
             batch.token[i], batch.pos[i], batch.logits[i] = token, position, wanted
             batch.n_seq_id[i], batch.seq_id[i][0] = 1, sequence
+        begin = time.monotonic()
         if ll.llama_decode(context, batch) != 0:
             sys.exit("llama_decode failed")
+        ll.llama_synchronize(context)
+        return time.monotonic() - begin
 
     def likeliest(i):
         logits = ll.llama_get_logits_ith(context, i)
@@ -43,21 +64,18 @@ def main():
     first = None
     for _ in range(2):
         ll.llama_memory_clear(ll.llama_get_memory(context), True)
-        following = []
-        begin = time.monotonic()
+        following, read_s, made_s = [], 0, 0
         for sequence in range(sequences):
             for at in range(0, read, 512):
                 count = min(512, read - at)
-                run([(((at + i) * 7919 + 17) % vocabulary, sequence, at + i, at + i + 1 == read)
-                     for i in range(count)])
+                read_s += run([(((at + i) * 7919 + 17) % vocabulary, sequence, at + i,
+                                at + i + 1 == read) for i in range(count)])
+                if at + count == read:
+                    first = first or time.monotonic() - START
             following.append(likeliest(-1))
-        read_s = time.monotonic() - begin
-        first = first or time.monotonic() - START
-        begin = time.monotonic()
         for i in range(make):
-            run([(following[s], s, read + i, True) for s in range(sequences)])
+            made_s += run([(following[s], s, read + i, True) for s in range(sequences)])
             following = [likeliest(s) for s in range(sequences)]
-        made_s = time.monotonic() - begin
     print("%s,%d,%.1f,%.1f,%.2f" % (path, sequences, read * sequences / read_s,
                                     make * sequences / made_s, first))
 
