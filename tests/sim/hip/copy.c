@@ -351,6 +351,14 @@ static hipError_t without_arrays(const hipMemcpy3DParms *p,
     return hipSuccess;
 }
 
+/* The first byte of a box; without memory none, wherever in it. */
+static void *first_byte(hipPitchedPtr in, hipPos at)
+{
+    return in.ptr ? (uint8_t *)in.ptr + at.x + at.y * in.pitch +
+                        at.z * in.pitch * in.ysize
+                  : NULL;
+}
+
 static hipError_t read_box(const hipMemcpy3DParms *given, struct shape *s,
                            void **dst, const void **src)
 {
@@ -379,10 +387,8 @@ static hipError_t read_box(const hipMemcpy3DParms *given, struct shape *s,
     s->src_pitch = p->srcPtr.pitch;
     s->dst_slice = p->dstPtr.pitch * p->dstPtr.ysize;
     s->src_slice = p->srcPtr.pitch * p->srcPtr.ysize;
-    *dst = (uint8_t *)p->dstPtr.ptr + p->dstPos.x + p->dstPos.y * s->dst_pitch +
-           p->dstPos.z * s->dst_slice;
-    *src = (const uint8_t *)p->srcPtr.ptr + p->srcPos.x +
-           p->srcPos.y * s->src_pitch + p->srcPos.z * s->src_slice;
+    *dst = first_byte(p->dstPtr, p->dstPos);
+    *src = first_byte(p->srcPtr, p->srcPos);
     return hipSuccess;
 }
 

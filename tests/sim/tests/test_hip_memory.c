@@ -213,6 +213,22 @@ static void test_boxes_fit_their_pitch(void **state)
     EXPECT(hipSuccess, hipFree(b));
 }
 
+/* A place in a box makes no address of NULL. */
+static void test_a_box_without_memory_is_refused(void **state)
+{
+    char plain[64] = "";
+    hipMemcpy3DParms p = {.extent = {8, 2, 2}, .kind = hipMemcpyHostToHost};
+
+    (void)state;
+    p.srcPos = p.dstPos = (hipPos){1, 1, 0};
+    p.srcPtr = (hipPitchedPtr){NULL, 16, 16, 2};
+    p.dstPtr = (hipPitchedPtr){plain, 16, 16, 2};
+    EXPECT(hipErrorInvalidValue, hipMemcpy3D(&p));
+    p.srcPtr.ptr = plain;
+    p.dstPtr.ptr = NULL;
+    EXPECT(hipErrorInvalidValue, hipMemcpy3D(&p));
+}
+
 static void test_host_memory(void **state)
 {
     hipPointerAttribute_t a;
@@ -697,6 +713,7 @@ int main(void)
         cmocka_unit_test(test_rectangles),
         cmocka_unit_test(test_arrays),
         cmocka_unit_test(test_boxes_fit_their_pitch),
+        cmocka_unit_test(test_a_box_without_memory_is_refused),
         cmocka_unit_test(test_host_memory),
         cmocka_unit_test(test_managed_memory),
         cmocka_unit_test(test_host_memory_that_is_not_there),
