@@ -84,7 +84,8 @@ static void json_object(const struct found *found)
     json_number("offset", found->at);
 }
 
-/* Heads that are not to be believed: how many, the first of them printed. */
+/* Heads that are not to be believed: how many, the first of them printed. A
+ * file that was cut short has lost more, as scan_file() said. */
 enum { MOST_FAULTS = 8 };
 static size_t print_faults(const struct scan *scan)
 {
@@ -100,7 +101,7 @@ static size_t print_faults(const struct scan *scan)
     if (n > MOST_FAULTS)
         (void)fprintf(stderr, "kpack: %s: and %zu more like that\n", scan->path,
                       n - MOST_FAULTS);
-    return n;
+    return n + scan->cut;
 }
 
 static void list_json(const struct found *const *list, size_t n)

@@ -9,7 +9,6 @@
 #include "memory.h"
 
 #include <elf.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,6 +61,46 @@ static bool read_elf(const struct objfile_bytes *file, struct elf *out)
             out->align = s->sh_addralign;
     }
     return true;
+}
+
+/* Where a part ends; 0 where no part can. */
+static uint64_t end_of(uint64_t offset, uint64_t nbytes)
+{
+    return inside(offset, nbytes, INT64_MAX) ? offset + nbytes : 0;
+}
+
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+static uint64_t whole_elf(const unsigned char *bytes, size_t nbytes)
+{
+    uint64_t whole = sizeof(Elf64_Ehdr);
+    Elf64_Ehdr h;
+    Elf64_Shdr s;
+    Elf64_Phdr p;
+
+    if (nbytes < whole)
+        return whole;
+    memcpy(&h, bytes, sizeof(h));
+    if (h.e_ident[EI_CLASS] != ELFCLASS64 || h.e_ident[EI_DATA] != ELFDATA2LSB)
+        return 0;
+    whole = larger(whole, end_of(h.e_shoff, h.e_shnum * sizeof(s)));
+    whole = larger(whole, end_of(h.e_phoff, h.e_phnum * sizeof(p)));
+    if (whole > nbytes)
+        return whole;
+    for (size_t i = 0; i < h.e_shnum; i++) {
+        memcpy(&s, bytes + h.e_shoff + i * sizeof(s), sizeof(s));
+        if (s.sh_type != SHT_NOBITS)
+            whole = larger(whole, end_of(s.sh_offset, s.sh_size));
+    }
+    /* Where debug information was split off, segments are not what they say. */
+    for (size_t i = 0; h.e_shnum == 0 && i < h.e_phnum; i++) {
+        memcpy(&p, bytes + h.e_phoff + i * sizeof(p), sizeof(p));
+        whole = larger(whole, end_of(p.p_offset, p.p_filesz));
+    }
+    return whole;
 }
 
 /* The section of just that extent that nothing else overlaps or relocates;
@@ -234,6 +273,13 @@ static bool read_size(const unsigned char *at, size_t *out)
     return i > 0;
 }
 
+/* The size that a member's header states; false if it is no header. */
+static bool read_member(const unsigned char *header, size_t *out)
+{
+    return memcmp(header + AR_END, "`\n", 2) == 0 &&
+           read_size(header + AR_SIZE, out);
+}
+
 static void append_member(struct copy *copy, const unsigned char *header,
                           const struct objfile_bytes *member)
 {
@@ -255,6 +301,62 @@ static uint64_t big_endian(const unsigned char *at, int nbytes)
     for (int i = 0; i < nbytes; i++)
         n = n << 8 | at[i];
     return n;
+}
+
+/* Of the numbers in a member that is the index; else 0. */
+static int index_width(const unsigned char *header)
+{
+    return memcmp(header, "/ ", 2) == 0         ? 4
+           : memcmp(header, "/SYM64/ ", 8) == 0 ? 8
+                                                : 0;
+}
+
+/* Where the last header ends that an index names; 0 if it is damaged. */
+static uint64_t whole_index(const unsigned char *at, size_t nbytes, int width)
+{
+    const uint64_t room = nbytes / (size_t)width;
+    const uint64_t n = room ? big_endian(at, width) : 0;
+    uint64_t whole = 0;
+
+    for (uint64_t i = 1; n < room && i <= n; i++)
+        whole =
+            larger(whole, end_of(big_endian(at + i * (uint64_t)width, width),
+                                 AR_NBYTES));
+    return whole;
+}
+
+static uint64_t whole_archive(const unsigned char *bytes, size_t nbytes)
+{
+    uint64_t whole = AR_MAGIC_NBYTES;
+    size_t at = AR_MAGIC_NBYTES;
+
+    while (at < nbytes) {
+        const unsigned char *header = bytes + at;
+        const size_t left = nbytes - at;
+        size_t member;
+
+        if (left < AR_NBYTES)
+            return larger(whole, at + AR_NBYTES);
+        if (!read_member(header, &member))
+            return 0;
+        whole = larger(whole, at + AR_NBYTES + member);
+        if (member > left - AR_NBYTES)
+            return whole;
+        if (index_width(header))
+            whole = larger(whole, whole_index(header + AR_NBYTES, member,
+                                              index_width(header)));
+        at += AR_NBYTES + member + (member & 1);
+    }
+    return whole;
+}
+
+uint64_t objfile_whole_nbytes(const unsigned char *bytes, size_t nbytes)
+{
+    if (objfile_is_archive(bytes, nbytes))
+        return whole_archive(bytes, nbytes);
+    if (nbytes > SELFMAG && memcmp(bytes, ELFMAG, SELFMAG) == 0)
+        return whole_elf(bytes, nbytes);
+    return 0;
 }
 
 /* The index: a count, that many places of member headers, and names. */
@@ -301,10 +403,10 @@ static bool copy_member(struct copy *copy, const unsigned char *header,
     struct objfile_bytes member = {NULL, nbytes};
     bool go_on = true;
 
-    if (memcmp(header, "/ ", 2) == 0 || memcmp(header, "/SYM64/ ", 8) == 0) {
+    if (index_width(header)) {
         copy->index_at = copy->out.nbytes + AR_NBYTES;
         copy->index_nbytes = nbytes;
-        copy->index_width = header[1] == ' ' ? 4 : 8;
+        copy->index_width = index_width(header);
     }
     remember_move(copy, from - AR_NBYTES);
     member.data = cmd_malloc(nbytes);
@@ -330,8 +432,7 @@ const char *objfile_each_member(const unsigned char *bytes, size_t nbytes,
         const unsigned char *header = bytes + at;
         size_t member;
 
-        if (nbytes - at < AR_NBYTES || memcmp(header + AR_END, "`\n", 2) != 0 ||
-            !read_size(header + AR_SIZE, &member) ||
+        if (nbytes - at < AR_NBYTES || !read_member(header, &member) ||
             member > nbytes - at - AR_NBYTES) {
             fault = "a member of the archive is damaged or cut short";
             break;

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct objfile_bytes {
     unsigned char *data; /* from malloc() */
@@ -11,6 +12,10 @@ struct objfile_bytes {
 };
 
 bool objfile_is_archive(const unsigned char *bytes, size_t nbytes);
+
+/* How large a file is at least, by its own headers, if it is an archive or a
+ * little-endian ELF64 file; else 0. Larger than nbytes: it was cut short. */
+uint64_t objfile_whole_nbytes(const unsigned char *bytes, size_t nbytes);
 
 /*
  * objfile_each_member() copies an archive and lets `change` at each member

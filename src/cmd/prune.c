@@ -276,7 +276,7 @@ int cmd_prune(const struct options *options)
                               "shall stay in the archive\n");
         return EXIT_USAGE;
     }
-    if (!scan_file(path, &prune.scan))
+    if (!scan_file(path, &prune.scan) || prune.scan.cut)
         goto out;
     if (!objfile_is_archive(prune.scan.bytes, prune.scan.nbytes)) {
         (void)fprintf(stderr,

@@ -4,6 +4,7 @@
 #include "scan.h"
 
 #include "memory.h"
+#include "objfile.h"
 
 #include "../../gen/base/sha256.h"
 
@@ -111,6 +112,24 @@ static void add(struct scan *scan, size_t at, size_t *room)
     found->fault = read_head(scan, found);
 }
 
+/* Says of a file whether it was cut short, and if it has nothing. */
+static bool judge(struct scan *scan)
+{
+    const uint64_t whole = objfile_whole_nbytes(scan->bytes, scan->nbytes);
+
+    scan->cut = whole > scan->nbytes;
+    if (scan->cut)
+        (void)fprintf(stderr,
+                      "kpack: %s is cut short: it has %zu of at least %llu "
+                      "bytes%s\n",
+                      scan->path, scan->nbytes, (unsigned long long)whole,
+                      scan->n ? "" : ", and no pack made by kpack in them");
+    else if (!scan->n)
+        (void)fprintf(stderr, "kpack: %s holds no pack made by kpack\n",
+                      scan->path);
+    return scan->n > 0;
+}
+
 bool scan_file(const char *path, struct scan *out)
 {
     /* In two pieces, so that this very program does not seem to have one. */
@@ -138,10 +157,7 @@ bool scan_file(const char *path, struct scan *out)
         if (!found->fault)
             at = found->at + found->head.data_at + found->head.stored_nbytes;
     }
-    if (out->n)
-        return true;
-    (void)fprintf(stderr, "kpack: %s holds no pack made by kpack\n", path);
-    return false;
+    return judge(out);
 }
 
 void scan_free(struct scan *scan)

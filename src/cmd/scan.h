@@ -30,10 +30,12 @@ struct scan {
     size_t nbytes;
     struct found *found; /* in the order of the file */
     size_t n;
+    bool cut; /* the file's own headers state more than there is */
 };
 
 /* Reads the file and finds what is in it. False, with a sentence printed, if
- * it cannot be read or holds no pack. Freed by scan_free() either way. */
+ * it cannot be read or holds no pack; that it was cut short is printed, too.
+ * Freed by scan_free() either way. */
 bool scan_file(const char *path, struct scan *out);
 void scan_free(struct scan *scan);
 

@@ -115,7 +115,7 @@ END
 }
 for case in "place:names a place where no member begins" "count:index is cut short" \
     "short index:index is cut short" "size:damaged or cut short" "end:damaged or cut short" \
-    "beyond:damaged or cut short"; do
+    "beyond:is cut short"; do
     archive "${case%%:*}" "$WORK/archive.a"
     check "an archive's ${case%%:*}" writes_nothing "${case#*:}" "$WORK/archive.a"
 done
@@ -197,10 +197,41 @@ for kind in no-index long-index; do
     check "an archive with $kind" shrinks_too
 done
 check "prune --keep nothing" sh -c "'$kpack' prune '$small' --keep ''; [ \$? -eq 2 ]"
-printf '!<arch>\nhalf a header' >"$WORK/half.a"
+printf '!<arch>\n' >"$WORK/half.a"
 refuse "prune of an archive without packs" "holds no pack" "$kpack" prune "$WORK/half.a" --keep x
 { cat "$small" && printf 'half a header'; } >"$WORK/half.a"
-check "what is behind the last member" writes_nothing "damaged or cut short" "$WORK/half.a"
+check "half a header behind the last member" writes_nothing "is cut short" "$WORK/half.a"
+{ cat "$small" && printf '%060d' 0; } >"$WORK/half.a"
+check "what is no header behind the last member" writes_nothing "damaged or cut short" "$WORK/half.a"
+
+# ---- files that were cut short ----
+
+# By what can it be known: a program by its section table, which comes last; an
+# archive by a member, or by its index, where it ends between two members.
+cut() { # file, bytes that are left, words of the command: fails, and says that it is cut, once
+    head -c "$2" "$1" >"$WORK/cut" && cut_of=$(wc -c <"$1")
+    shift 2
+    "$kpack" "$@" >"$WORK/out" 2>"$WORK/says"
+    [ $? -eq 1 ] && [ "$(grep -c "is cut short: it has [0-9]* of at least [0-9]* bytes" "$WORK/says")" -eq 1 ] &&
+        [ "$(sed -n 's/.* of at least \([0-9]*\) .*/\1/p' "$WORK/says")" -le "$cut_of" ]
+}
+nbytes=$(wc -c <"$kpack")
+check "list of half a program" cut "$kpack" $((nbytes / 2)) list "$WORK/cut"
+check "list of a program less one byte" cut "$kpack" $((nbytes - 1)) list "$WORK/cut"
+check "it shows what is left" grep -q vector_add "$WORK/out"
+check "verify of a program less one byte" cut "$kpack" $((nbytes - 1)) verify "$WORK/cut"
+check "list of a program's first bytes" cut "$kpack" 40 list "$WORK/cut"
+check "it says that there is no pack" grep -q "and no pack" "$WORK/says"
+nbytes=$(wc -c <"$small")
+check "list of half an archive" cut "$small" $((nbytes / 2)) list "$WORK/cut"
+check "list of an archive less two bytes" cut "$small" $((nbytes - 2)) list "$WORK/cut"
+between=$(python3 -c 'import sys; print(open(sys.argv[1], "rb").read().rindex(b"`\n") - 58)' "$small")
+check "list of an archive that ends between two members" cut "$small" "$between" list "$WORK/cut"
+check "prune of that" cut "$small" "$between" prune "$WORK/cut" --keep "$last" -o "$WORK/out.a"
+for whole in "$kpack" "$small"; do
+    "$kpack" verify "$whole" >"$WORK/out" 2>"$WORK/says"
+    check "a whole file is not cut" [ ! -s "$WORK/says" ]
+done
 
 # Two in one section: what goes is zeroed, and what stays stays.
 ld -r -o "$WORK/both.o" "$WORK"/members/*.o
