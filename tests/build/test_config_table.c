@@ -8,6 +8,7 @@
 
 #include "model/alias.h"
 #include "model/config_table.h"
+#include "scratch.h"
 #include "target_table.h"
 #include "write/records.h"
 
@@ -41,9 +42,9 @@ static struct config_table *read_text(const char *text, const char *ending,
 {
     struct codeobj_kernel kernels[] = {{.name = "one"}, {.name = "two"}};
     const struct codeobj co = {.kernels = kernels, .nkernels = 2};
-    char path[64] = "/tmp/kpack-table-XXXXXX";
-    const int fd = mkstemp(path);
-    char name[80];
+    char path[SCRATCH_PATH_MAX];
+    const int fd = scratch_file(path);
+    char name[SCRATCH_PATH_MAX + 16];
     struct config_table *table;
 
     assert_true(fd >= 0);
@@ -124,8 +125,8 @@ static void test_more_than_a_million_rows_are_refused(void **state)
     static struct codeobj_kernel kernels[N];
     static char names[N][8];
     const struct codeobj co = {.kernels = kernels, .nkernels = N};
-    char path[] = "/tmp/kpack-table-XXXXXX";
-    FILE *f = fdopen(mkstemp(path), "w");
+    char path[SCRATCH_PATH_MAX];
+    FILE *f = fdopen(scratch_file(path), "w");
     char error[CSV_ERROR_MAX];
 
     (void)state;

@@ -17,6 +17,7 @@
 #include "model/alias.h"
 #include "read/doc.h"
 #include "read/ir.h"
+#include "scratch.h"
 #include "write/host_type.h"
 
 static const char good[] =
@@ -509,8 +510,8 @@ static void test_types_csv_names_types_and_headers(void **state)
 /* What doc_write_line() says of a line of a source. */
 static void check_doc(const char *source, size_t line, const char *wanted)
 {
-    char path[] = "/tmp/kpack-doc-XXXXXX";
-    int fd = mkstemp(path);
+    char path[SCRATCH_PATH_MAX];
+    int fd = scratch_file(path);
     char *got = NULL;
     size_t nbytes;
     struct doc *doc;

@@ -11,8 +11,8 @@
 #include <cmocka.h>
 
 #include "../../src/cmd/objfile.h"
+#include "elf_header.h"
 
-#include <elf.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,13 +32,7 @@ struct object {
 static void make(struct object *o)
 {
     memset(o, 0, sizeof(*o));
-    memcpy(o->header.e_ident, ELFMAG, SELFMAG);
-    o->header.e_ident[EI_CLASS] = ELFCLASS64;
-    o->header.e_ident[EI_DATA] = ELFDATA2LSB;
-    o->header.e_type = ET_REL;
-    o->header.e_shoff = offsetof(struct object, sections);
-    o->header.e_shentsize = sizeof(Elf64_Shdr);
-    o->header.e_shnum = 6;
+    o->header = relocatable_header(offsetof(struct object, sections), 6);
     memset(o->blob, 'b', BLOB);
     memset(o->tail, 't', TAIL);
 #define SECTION(member, type)                                                  \
@@ -55,17 +49,25 @@ static void make(struct object *o)
     o->symbols[1] = (Elf64_Sym){.st_shndx = 1, .st_size = BLOB};
 }
 
+/* A member with that content, to be freed. */
+static struct objfile_bytes member_of(const void *content, size_t nbytes)
+{
+    struct objfile_bytes member = {malloc(nbytes), nbytes};
+
+    assert_non_null(member.data);
+    memcpy(member.data, content, nbytes);
+    return member;
+}
+
 /* Gives the blob other content; the object then, to be freed, or NULL. */
 static unsigned char *resize(const struct object *o, size_t nbytes,
                              size_t content_nbytes, size_t *out_nbytes)
 {
     unsigned char content[64];
     const struct objfile_bytes with = {content, content_nbytes};
-    struct objfile_bytes member = {malloc(sizeof(*o)), sizeof(*o)};
+    struct objfile_bytes member = member_of(o, sizeof(*o));
     const size_t at = offsetof(struct object, blob);
 
-    assert_non_null(member.data);
-    memcpy(member.data, o, sizeof(*o));
     memset(content, 'n', sizeof(content));
     if (objfile_resize(&member, at, nbytes, &with)) {
         *out_nbytes = member.nbytes;
@@ -106,6 +108,43 @@ static void test_what_follows_moves_and_is_found(void **state)
     }
 }
 
+/* What a file's own headers say of its size; a file that is cut says more than
+ * it has. */
+static void test_a_whole_size_is_known(void **state)
+{
+    const Elf64_Phdr segment = {.p_offset = 64, .p_filesz = 4096};
+    struct object o;
+    unsigned char *bytes = (unsigned char *)&o;
+
+    (void)state;
+    make(&o);
+    o.header.e_phentsize = sizeof(Elf64_Phdr);
+    assert_int_equal(objfile_whole_nbytes(bytes, sizeof(o)), sizeof(o));
+    for (size_t n = SELFMAG + 1; n < sizeof(o); n++) {
+        unsigned char *cut = malloc(n); /* to the byte, for sanitizers */
+
+        assert_non_null(cut);
+        memcpy(cut, bytes, n);
+        assert_true(objfile_whole_nbytes(cut, n) > n);
+        free(cut);
+    }
+    o.sections[2].sh_size = sizeof(o); /* a section beyond the end */
+    assert_int_equal(objfile_whole_nbytes(bytes, sizeof(o)),
+                     o.sections[2].sh_offset + sizeof(o));
+    o.sections[2].sh_type = SHT_NOBITS; /* which takes no room */
+    assert_int_equal(objfile_whole_nbytes(bytes, sizeof(o)), sizeof(o));
+    o.sections[1].sh_size = UINT64_MAX; /* where no file ends */
+    assert_int_equal(objfile_whole_nbytes(bytes, sizeof(o)), sizeof(o));
+    o.header.e_shnum = 0; /* segments instead: one, from the blob on */
+    o.header.e_phoff = offsetof(struct object, blob);
+    o.header.e_phnum = 1;
+    memcpy(bytes + o.header.e_phoff, &segment, sizeof(segment));
+    assert_int_equal(objfile_whole_nbytes(bytes, sizeof(o)), 64 + 4096);
+    o.header.e_ident[EI_CLASS] = ELFCLASS32; /* not for us to say */
+    assert_int_equal(objfile_whole_nbytes(bytes, sizeof(o)), 0);
+    assert_int_equal(objfile_whole_nbytes((unsigned char *)"#!/bin/sh", 9), 0);
+}
+
 /* Section headers may stand in front of what moves; a symbol may say no size.
  */
 static void test_headers_in_front_stay(void **state)
@@ -117,14 +156,13 @@ static void test_headers_in_front_stay(void **state)
         char blob[BLOB];
         Elf64_Sym symbols[1];
     } front;
-    struct objfile_bytes member = {malloc(sizeof(front)), sizeof(front)};
+    struct objfile_bytes member;
     const struct objfile_bytes with = {(unsigned char *)"12345678", 8};
     Elf64_Ehdr header;
     unsigned char *got;
     size_t nbytes;
 
     (void)state;
-    assert_non_null(member.data);
     make(&o);
     memset(&front, 0, sizeof(front));
     front.header = o.header;
@@ -134,7 +172,7 @@ static void test_headers_in_front_stay(void **state)
         (Elf64_Shdr){.sh_type = SHT_PROGBITS,
                      .sh_offset = offsetof(__typeof__(front), blob),
                      .sh_size = BLOB};
-    memcpy(member.data, &front, sizeof(front));
+    member = member_of(&front, sizeof(front));
     assert_true(objfile_resize(&member, offsetof(__typeof__(front), blob), BLOB,
                                &with));
     memcpy(&header, member.data, sizeof(header));
@@ -316,6 +354,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_follows_moves_and_is_found),
+        cmocka_unit_test(test_a_whole_size_is_known),
         cmocka_unit_test(test_headers_in_front_stay),
         cmocka_unit_test(test_what_cannot_be_changed_stays),
         cmocka_unit_test(test_the_elf_header_is_no_blob),

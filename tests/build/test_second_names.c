@@ -6,9 +6,10 @@
 /* cmocka.h wants the four above first */
 #include <cmocka.h>
 
+#include "elf_header.h"
+#include "scratch.h"
 #include "write/second_names.h"
 
-#include <elf.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,14 +51,8 @@ static void set_metadata(struct object *o, const char *data, size_t nbytes)
 static void make(struct object *o)
 {
     memset(o, 0, sizeof(*o));
-    memcpy(o->header.e_ident, ELFMAG, SELFMAG);
-    o->header.e_ident[EI_CLASS] = ELFCLASS64;
-    o->header.e_ident[EI_DATA] = ELFDATA2LSB;
-    o->header.e_type = ET_REL;
+    o->header = relocatable_header(offsetof(struct object, sections), 4);
     o->header.e_machine = 224;
-    o->header.e_shoff = offsetof(struct object, sections);
-    o->header.e_shentsize = sizeof(Elf64_Shdr);
-    o->header.e_shnum = 4;
     o->sections[1] = (Elf64_Shdr){.sh_type = SHT_NOTE,
                                   .sh_offset = offsetof(struct object, note)};
     o->sections[2] = (Elf64_Shdr){.sh_type = SHT_SYMTAB,
@@ -80,8 +75,8 @@ static void make(struct object *o)
 static char *run(const void *file, size_t nbytes, const char *rules,
                  size_t *out_nbytes, char error[SECOND_NAMES_ERROR_MAX])
 {
-    char path[] = "/tmp/kpack-names-XXXXXX";
-    const int fd = mkstemp(path);
+    char path[SCRATCH_PATH_MAX];
+    const int fd = scratch_file(path);
     char why[CSV_ERROR_MAX];
     struct csv *csv = csv_parse("a.csv", rules, strlen(rules), why);
     char *text;

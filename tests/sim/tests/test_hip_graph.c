@@ -3,6 +3,8 @@
 #define _GNU_SOURCE
 #include "hip_test.h"
 
+#include "../../scratch.h"
+
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -830,11 +832,11 @@ static void test_user_objects_live_as_long_as_their_graphs(void **state)
 
 static void test_clones_and_pictures(void **state)
 {
-    char path[] = "/tmp/kpk-graph-XXXXXX", text[512] = "";
+    char path[SCRATCH_PATH_MAX], text[512] = "";
     hipGraph_t graph = new_graph(), clone;
     hipGraphNode_t start = fill_node(graph, 1), found;
     hipGraphNode_t node = kernel_node(graph, &start, 1, 1);
-    int file = mkstemp(path);
+    int file = scratch_file(path);
     hipGraphExec_t exec;
     FILE *dot;
 

@@ -3,6 +3,8 @@
 #define _GNU_SOURCE
 #include "hip_test.h"
 
+#include "../../scratch.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -170,9 +172,9 @@ static void test_bundles_load(void **state)
 
 static void test_files_load(void **state)
 {
-    char name[] = "/tmp/kpk-sim-XXXXXX";
+    char name[SCRATCH_PATH_MAX];
     hipModule_t module;
-    int fd = mkstemp(name);
+    int fd = scratch_file(name);
 
     (void)state;
     assert_true(fd >= 0);
