@@ -149,16 +149,16 @@ kpk_status kpk_device_get(int device, kpk_device *out)
 static kpk_status find_driver(const char *call, kpk_platform platform,
                               const struct kpk_i_gpu **out)
 {
+    *out = platform == KPK_CUDA ? &kpk_i_cuda : &kpk_i_hip;
     if (platform != KPK_HIP && platform != KPK_CUDA)
         return kpk_i_fail(KPK_ERR_ARG, "%s: %d is neither KPK_HIP nor KPK_CUDA",
                           call, (int)platform);
-    *out = platform == KPK_CUDA ? &kpk_i_cuda : &kpk_i_hip;
     return platform == KPK_CUDA ? kpk_i_cuda_bind() : kpk_i_hip_bind();
 }
 
 kpk_status kpk_platform_device_count(kpk_platform platform, int *out)
 {
-    const struct kpk_i_gpu *gpu = NULL;
+    const struct kpk_i_gpu *gpu;
     kpk_status st;
 
     KPK_I_NEED(out);

@@ -76,6 +76,7 @@ need_nvcc() { # what cannot run without
     for candidate in "${NVCC:-}" /usr/local/cuda/bin/nvcc nvcc \
         "${XDG_DATA_HOME:-${HOME:-/root}/.local/share}"/kpack/cuda/nvidia/*/bin/nvcc; do
         if command -v "$candidate" >/dev/null 2>&1; then
+            # shellcheck disable=SC2034 # for the script that sources this
             nvcc=$(command -v "$candidate")
             return
         fi

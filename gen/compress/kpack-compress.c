@@ -355,7 +355,9 @@ int main(int argc, char **argv)
     pack.name = argv[1];
     pack.folder = argv[2];
     pack.inputs = calloc((size_t)argc, sizeof(*pack.inputs));
-    ok = pack.inputs ? true : no_memory();
+    ok = pack.inputs != NULL;
+    if (!ok)
+        (void)no_memory();
     while (ok && pack.n < (size_t)argc - 3) {
         ok = read_input(&pack.inputs[pack.n], argv[3 + pack.n]);
         pack.n++;

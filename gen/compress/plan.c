@@ -67,10 +67,15 @@ bool plan_references(const struct bytes *contents, size_t n, size_t *references)
 {
     size_t *size = calloc(n * n, sizeof(*size));
     bool *is_root = calloc(n, sizeof(*is_root));
-    bool ok = size && is_root ? measure(contents, n, size) : no_memory();
-    size_t best = ok ? assign(size, n, is_root, references) : 0;
-    bool better = ok && n > 1;
+    bool ok = size && is_root;
+    bool better;
+    size_t best;
 
+    if (!ok)
+        (void)no_memory();
+    ok = ok && measure(contents, n, size);
+    best = ok ? assign(size, n, is_root, references) : 0;
+    better = ok && n > 1;
     while (better) {
         size_t root = 0;
 

@@ -18,15 +18,16 @@ check "the newest bounds keep the rules" check_bounds $exceptions "$newest"
 
 # A pipe above its limit, bytes moved twice, loads too few; an exception that no
 # kernel needs, and one that is missing.
-worse() { # what, a change of affine_f32's fields
-    awk -v OFS=' ' '$1 == "gfx942" && $2 == "affine_f32" && $4 == "recommended" {
-        '"$2"' } { print }' "$newest" >"$WORK/worse.txt"
+worse() { # what, a field of affine_f32's and what it becomes
+    awk -v OFS=' ' -v field="$2" -v value="$3" '
+        $1 == "gfx942" && $2 == "affine_f32" && $4 == "recommended" { $field = value }
+        { print }' "$newest" >"$WORK/worse.txt"
     check "$1 is a fault" sh -c "! tests/bench/sim/bounds-check $exceptions '$WORK/worse.txt'"
 }
-worse "a busy vector ALU" '$7 = 61'
-worse "a byte moved twice" '$14 = 103.0'
-worse "too few loads" '$17 = 10'
-worse "a die with twice its share" '$19 = 50'
+worse "a busy vector ALU" 7 61
+worse "a byte moved twice" 14 103.0
+worse "too few loads" 17 10
+worse "a die with twice its share" 19 50
 { cat $exceptions; echo 'affine_f32,1024x1024,70,,none'; } >"$WORK/more.csv"
 check "an exception without need is a fault" sh -c \
     "! tests/bench/sim/bounds-check '$WORK/more.csv' '$newest'"

@@ -233,8 +233,8 @@ static void test_ptx_tells_target_version_and_parameters(void **state)
     const struct codeobj_kernel *k;
 
     (void)state;
-    if (!co)
-        fail_msg("%s", error);
+    assert_string_equal(error, "");
+    assert_non_null(co);
     assert_string_equal(co->target, "compute_90a");
     assert_int_equal(co->cov, 78);
     assert_int_equal(co->nkernels, 2);

@@ -10,8 +10,7 @@ static void use(struct codeobj *co)
     if (!codeobj_is_nvidia(co))
         return;
     FUZZ_ASSERT(codeobj_is_nvidia_target(co->target));
-    strcpy(target, co->target);
-    strcat(target, "a");
+    (void)snprintf(target, sizeof(target), "%sa", co->target);
     if (codeobj_take_target(co, target))
         FUZZ_ASSERT(strcmp(co->target, target) == 0);
 }

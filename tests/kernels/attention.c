@@ -400,7 +400,7 @@ static void check_results(struct run *r, const void *old, const void *got,
     kt_real *want_lse = kt_alloc(t, (nlse + 1) * sizeof(*want_lse));
     kt_real *lse_off = kt_alloc(t, (nlse + 1) * sizeof(*lse_off));
     double *x = kt_alloc(t, (r->most_k + 1) * sizeof(*x));
-    double value[256], value_off[256];
+    double value[256] = {0}, value_off[256] = {0};
     struct answer answer = {value, value_off, 0, 0};
     struct kt_gate gate = {0.51L, 1, off, false};
 

@@ -278,7 +278,7 @@ static void time_shape(const struct shape_family *family,
     printf("%-30s %-8s %-20s %6u", shape->kernel, shape->layout, shape->text,
            shape->tokens);
     for (unsigned i = 0; i < nfolders; i++) {
-        const CUfunction f = find_kernel(&folders[i], shape->kernel);
+        CUfunction f = find_kernel(&folders[i], shape->kernel);
 
         if (f)
             graph[i] = record(f, launches, n);
@@ -375,7 +375,7 @@ static void run_table(const char *table, const char *glob,
         if (fnmatch(glob, cell[0], 0) == 0)
             run_row(where, cell, run);
     }
-    fclose(file);
+    (void)fclose(file);
 }
 
 /* Cells against folder i: how many are below 1, and the geometric mean. */

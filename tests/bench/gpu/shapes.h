@@ -20,6 +20,12 @@ struct shape {
     unsigned tokens;
 };
 
+/* n elements in blocks of Q8_1. */
+static inline uint64_t shape_q8_1_nbytes(uint64_t n)
+{
+    return n / 32 * 36;
+}
+
 /* What bench_launch lacks: weights, which leave the L2 between launches. */
 struct shape_use {
     uint64_t weight_nbytes;

@@ -9,6 +9,11 @@ static uint64_t div_up(uint64_t a, uint64_t b)
     return (a + b - 1) / b;
 }
 
+static uint64_t at_most(uint64_t n, uint64_t most)
+{
+    return n < most ? n : most;
+}
+
 /* The type that a kernel's name ends with, or that it names `back` words from
  * the end: 1 in cast_f32_f16 is f32. */
 static size_t size_named(const char *kernel, unsigned back)
@@ -154,15 +159,16 @@ static void where(struct bench_launch *l, struct shape_use *use,
 {
     const uint64_t n = product(s);
     const size_t size = size_named(s->kernel, 0);
+    const uint64_t mask_nbytes = n / s->n[0] * size_named(s->kernel, 1);
 
     (void)use;
     a_thread_each(l, n);
     arg_layout(l, s, 3);
-    bench_arg(l, shape_memory(n / s->n[0] * size_named(s->kernel, 1)));
+    bench_arg(l, shape_memory(mask_nbytes));
     bench_arg(l, shape_memory(size));
     bench_arg(l, shape_memory(n * size));
     bench_arg(l, shape_memory(n * size));
-    l->nbytes = (double)(n / s->n[0] + 2 * n * size);
+    l->nbytes = (double)(mask_nbytes + 2 * n * size);
 }
 
 /* d1 x d2, and the pitch of what it is copied into */
@@ -261,7 +267,7 @@ static void index_select(struct bench_launch *l, struct shape_use *use,
                          const struct shape *s)
 {
     enum { MOST = 4096 };
-    const uint64_t nids = s->n[0] < MOST ? s->n[0] : MOST, cols = s->n[1];
+    const uint64_t nids = at_most(s->n[0], MOST), cols = s->n[1];
     const uint64_t info[] = {nids, 1};
     const size_t size = size_named(s->kernel, 0);
     uint32_t ids[MOST];
@@ -350,7 +356,7 @@ static void arg_product(struct bench_launch *l, struct shape_use *use,
 
     use->weight_nbytes = blocks * f->nbytes;
     bench_arg(l, shape_memory(use->weight_nbytes));
-    bench_arg(l, shape_memory(n * padded(k) / 32 * 36));
+    bench_arg(l, shape_memory(shape_q8_1_nbytes(n * padded(k))));
     bench_arg(l, shape_memory(m * n * 4));
     l->nbytes = (double)use->weight_nbytes;
 }
@@ -400,10 +406,10 @@ static void quantize(struct bench_launch *l, struct shape_use *use,
     l->grid[1] = (unsigned)rows;
     l->block[0] = 256;
     bench_arg(l, shape_memory(rows * k * 4));
-    bench_arg(l, shape_memory(rows * padded(k) / 32 * 36));
+    bench_arg(l, shape_memory(shape_q8_1_nbytes(rows * padded(k))));
     bench_arg(l, k);
     bench_arg(l, padded(k));
-    l->nbytes = (double)(rows * (k * 4 + padded(k) / 32 * 36));
+    l->nbytes = (double)(rows * k * 4 + shape_q8_1_nbytes(rows * padded(k)));
 }
 
 /* ---- images ---- */

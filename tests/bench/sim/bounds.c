@@ -227,11 +227,11 @@ static void launch_gemm(const struct shape *s, const kpk_kernel *kernel,
  * work is told by one that has all tiles and a step of K.
  */
 static void extend_gemm(const struct shape *s, const kpk_kernel *kernel,
-                        const struct shape_family *family, double nbytes[2],
-                        struct sim_stats *out)
+                        const struct shape_family *family,
+                        const double nbytes[2], struct sim_stats *out)
 {
     enum { SIDE = 256, STEPS = 256, A_STEP = 16 };
-    const double tiles = (double)(s->n[0] / SIDE) * (double)(s->n[1] / SIDE);
+    const uint64_t tiles = s->n[0] / SIDE * (s->n[1] / SIDE);
     const double more = ((double)s->n[2] - STEPS) / STEPS;
     struct sim_stats longer, wide;
     struct bench_launch l;
@@ -247,8 +247,9 @@ static void extend_gemm(const struct shape *s, const kpk_kernel *kernel,
     part.n[2] = A_STEP;
     launch_gemm(&part, kernel, family, &l, &wide);
     for (size_t i = 0; i < offsetof(struct sim_work, wave_size) / 8; i++)
-        a[i] = (uint64_t)(tiles * ((double)a[i] +
-                                   more * ((double)b[i] - (double)a[i])));
+        a[i] =
+            (uint64_t)((double)tiles *
+                       ((double)a[i] + more * ((double)b[i] - (double)a[i])));
     out->work.working_groups = wide.work.working_groups;
     memcpy(out->work.die_segments, wide.work.die_segments,
            sizeof(out->work.die_segments));

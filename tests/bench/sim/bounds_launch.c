@@ -239,11 +239,11 @@ static void rmsnorm_quantize(struct bench_launch *l, struct shape_use *use,
     for (int i = 0; i < 3; i++)
         bench_arg(l, shape_memory(nbytes));
     bench_arg(l, shape_memory(s->n[1] * size_of(s->kernel)));
-    bench_arg(l, shape_memory(s->n[0] * padded / 32 * 36));
+    bench_arg(l, shape_memory(shape_q8_1_nbytes(s->n[0] * padded)));
     bench_arg(l, s->n[1]);
     bench_arg(l, padded);
     bench_arg_f32(l, 1e-5f);
-    l->nbytes = 3. * (double)nbytes + (double)(s->n[0] * padded / 32 * 36);
+    l->nbytes = (double)(3 * nbytes + shape_q8_1_nbytes(s->n[0] * padded));
 }
 
 static void gated(struct bench_launch *l, struct shape_use *use,
@@ -430,12 +430,12 @@ static void attention_decode(struct bench_launch *l, struct shape_use *use,
                             .seqlen_q = 1,
                             .seqlen_k = (uint32_t)s->n[1],
                             .splits = (uint32_t)(s->n[1] / SPLIT)};
+    const uint64_t blocks = s->n[0] * s->n[1] * s->n[2] * a.d / 32;
 
     (void)use;
     a.partial = at(shape_memory((uint64_t)a.splits * a.b * a.h * (a.d + 1) *
                                 sizeof(float)));
-    attend(l, &a,
-           (double)(s->n[0] * s->n[1] * s->n[2] * a.d / 32 * blocks_nbytes));
+    attend(l, &a, (double)(blocks * blocks_nbytes));
     l->grid[0] = a.splits;
     l->grid[1] = a.h_k;
     l->grid[2] = a.b;
@@ -586,7 +586,7 @@ static void moe(struct bench_launch *l, struct shape_use *use,
     l->block[0] = 32;
     l->block[1] = 4;
     bench_arg(l, shape_memory(weights(f, pairs * n * cols)));
-    bench_arg(l, shape_memory(tokens * cols / 32 * 36));
+    bench_arg(l, shape_memory(shape_q8_1_nbytes(tokens * cols)));
     bench_arg(l, ids(pairs, pairs, 1));
     bench_arg(l, shape_memory(pairs * n * 4));
     bench_arg(l, n);
@@ -662,13 +662,13 @@ static void moe_rows(struct bench_launch *l, struct shape_use *use,
     l->block[0] = 32;
     l->block[1] = 4;
     bench_arg(l, shape_memory(w));
-    bench_arg(l, shape_memory(m * k / 32 * 36));
+    bench_arg(l, shape_memory(shape_q8_1_nbytes(m * k)));
     expert_rows(l, s, 0);
     bench_arg(l, 0);
     bench_arg(l, shape_memory(m * n * 4));
     moe_sizes(l, s);
     bench_arg(l, k);
-    l->nbytes = (double)(m * k / 32 * 36 + w + m * n * 4);
+    l->nbytes = (double)(shape_q8_1_nbytes(m * k) + w + m * n * 4);
 }
 
 /* tokens x experts x chosen */

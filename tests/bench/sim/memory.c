@@ -278,9 +278,10 @@ static double share_of_elements(const struct row *r, unsigned wave)
             operands = mixed[i].operands;
     for (int i = 0; i < 4; i++) {
         const size_t nbytes = operands[i] * wave;
+        const size_t segments = (nbytes + SEGMENT - 1) / SEGMENT;
 
         asked += (double)nbytes;
-        moved += (double)((nbytes + SEGMENT - 1) / SEGMENT * SEGMENT);
+        moved += (double)(segments * SEGMENT);
     }
     return asked / moved;
 }

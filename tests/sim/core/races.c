@@ -97,20 +97,22 @@ static void more_slots(struct races *r)
 static struct page *page_of(struct races *r, uint64_t number)
 {
     struct page **slot = find_slot(r->slots, r->nslots, number);
+    struct page *page = *slot;
 
-    if (*slot)
-        return *slot;
+    if (page)
+        return page;
     if (2 * r->npages >= r->nslots) {
         more_slots(r);
         slot = find_slot(r->slots, r->nslots, number);
     }
     if (r->npages + 1 < r->nslots) /* one stays free, for the search to end */
-        *slot = calloc(1, sizeof(**slot));
-    if (*slot) {
-        (*slot)->number = number;
+        page = calloc(1, sizeof(*page));
+    if (page) {
+        page->number = number;
+        *slot = page;
         r->npages++;
     }
-    return *slot;
+    return page;
 }
 
 /* ---- order ---- */

@@ -353,21 +353,19 @@ static hipError_t copy_sides(const struct side *dst, const struct side *src,
             return leave(refuse(queue, hipErrorInvalidHandle));                \
     } while (0)
 
-/* X(name, further parameter, queue, blocking) */
+/* X(name, its end, queue, blocking[, further parameter]) */
 /* clang-format off */
-#define NOTHING_MORE
-#define STREAM_MORE , hipStream_t stream
-#define RECTANGLE_TABLE(X)                                                     \
-    X(hipMemcpy2D,  ,          NOTHING_MORE, stream_queue(NULL),       true)   \
-    X(hipMemcpy2D,  _spt,      NOTHING_MORE, stream_queue_spt(NULL),   true)   \
-    X(hipMemcpy2D,  Async,     STREAM_MORE,  stream_queue(stream),     false)  \
-    X(hipMemcpy2D,  Async_spt, STREAM_MORE,  stream_queue_spt(stream), false)
+#define RECTANGLE_TABLE(X)                                                          \
+    X(hipMemcpy2D,  ,          stream_queue(NULL),       true)                      \
+    X(hipMemcpy2D,  _spt,      stream_queue_spt(NULL),   true)                      \
+    X(hipMemcpy2D,  Async,     stream_queue(stream),     false, hipStream_t stream) \
+    X(hipMemcpy2D,  Async_spt, stream_queue_spt(stream), false, hipStream_t stream)
 /* clang-format on */
 
-#define X(prefix, suffix, more, queue, blocking)                               \
+#define X(prefix, suffix, queue, blocking, ...)                                \
     HIP_API hipError_t prefix##ToArray##suffix(                                \
         hipArray_t dst, size_t x, size_t y, const void *src, size_t pitch,     \
-        size_t width, size_t height, int kind more)                            \
+        size_t width, size_t height, int kind, ##__VA_ARGS__)                  \
     {                                                                          \
         const struct side to = {.array = dst, .x = x, .y = y};                 \
         const struct side from = {.plain = (void *)(uintptr_t)src,             \
@@ -379,7 +377,7 @@ static hipError_t copy_sides(const struct side *dst, const struct side *src,
     }                                                                          \
     HIP_API hipError_t prefix##FromArray##suffix(                              \
         void *dst, size_t pitch, hipArray_t src, size_t x, size_t y,           \
-        size_t width, size_t height, int kind more)                            \
+        size_t width, size_t height, int kind, ##__VA_ARGS__)                  \
     {                                                                          \
         const struct side to = {.plain = dst, .pitch = pitch};                 \
         const struct side from = {.array = src, .x = x, .y = y};               \

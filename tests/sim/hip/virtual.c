@@ -449,9 +449,9 @@ HIP_API hipError_t hipMemGetAccess(unsigned long long *flags,
     if (m) {
         const struct sim_alloc *a = allocation_of(m);
 
-        *flags = a->no_read & bit    ? ACCESS_NONE
-                 : a->no_write & bit ? ACCESS_READ
-                                     : ACCESS_READ_WRITE;
+        *flags = (a->no_read & bit)    ? ACCESS_NONE
+                 : (a->no_write & bit) ? ACCESS_READ
+                                       : ACCESS_READ_WRITE;
     }
     pthread_mutex_unlock(&lock);
     LEAVE(m ? hipSuccess : hipErrorInvalidValue);

@@ -579,6 +579,7 @@ static bool update_scratch(struct wave *w, uint64_t at, unsigned nbytes,
 /* ---- float atomics that get lost ---- */
 
 /* What the caches of gfx90a compute; a sum of f32 is fadd32 or a kind of it. */
+/* cppcheck-suppress constParameter ; a function cannot be const */
 static bool is_float(atomic_fn *fn)
 {
     static atomic_fn *const floats[] = {

@@ -1,7 +1,7 @@
 /* buffered.hip - a plain program: texts that kernels leave in a buffer
  *
- * Compiled with -mprintf-kind=buffered. A format that is known goes by its hash,
- * another one in full. printf() answers -1 when the buffer is full.
+ * Compiled with -mprintf-kind=buffered. A format that is known goes by its
+ * hash, another one in full. printf() answers -1 when the buffer is full.
  */
 #include <hip/hip_runtime.h>
 

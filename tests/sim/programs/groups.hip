@@ -182,8 +182,7 @@ static int run_with_attributes()
         unsigned n;
     } config = {dim3(2), dim3(64), 0, nullptr, &cooperative, 1};
     typedef hipError_t (*launch_t)(const void *, const void *, void **);
-    const launch_t launch =
-        (launch_t)dlsym(RTLD_DEFAULT, "hipLaunchKernelExC");
+    const launch_t launch = (launch_t)dlsym(RTLD_DEFAULT, "hipLaunchKernelExC");
     unsigned nrounds = 3, sums[3] = {}, *device;
     void *args[] = {&device, &nrounds};
 
