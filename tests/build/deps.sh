@@ -77,7 +77,7 @@ check "deps lib" gen/deps lib
 check "needs no LLVM headers" lacks llvm-22-dev
 bare
 check "deps check-fast" gen/deps check-fast
-check "needs cmocka" has libcmocka-dev
+check "needs cmocka and MPFR" has libcmocka-dev libmpfr-dev
 check "but no lint" lacks clang-tidy
 bare
 check "deps help clean" gen/deps help clean

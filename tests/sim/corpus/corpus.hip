@@ -8,5 +8,5 @@
 #include "lanes.h"
 #include "matrix.h"
 #include "numbers.h"
-#include "ocml.h"
 #include "places.h"
+#include "published.h"

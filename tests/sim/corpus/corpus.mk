@@ -30,7 +30,7 @@ $(CORPUS_TEST).bin: $(CORPUS_SOURCES) $(SIM_LIB) $(SIM_LINKS) $(H)/stamp/sim
 	@echo "  C++   $@"
 	@$(KPACK_DEVICE_CXX) $(CORPUS_FLAGS) -O1 -Xclang -ffloat16-excess-precision=none \
 	  -Xclang -fbfloat16-excess-precision=none \
-	  tests/sim/corpus/run.cc -o $@ -L$(H)/sim -lamdhip64 -lstdc++ -lm
+	  tests/sim/corpus/run.cc -o $@ -L$(H)/sim -lamdhip64 -lmpfr -lstdc++ -lm
 
 $(CORPUS_TEST): $(CORPUS_TEST).bin $(CORPUS_HSACOS)
 	@$(call runner,$< $(B)/corpus)

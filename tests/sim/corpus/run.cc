@@ -16,13 +16,16 @@
 #include "lanes.h"
 #include "matrix.h"
 #include "numbers.h"
-#include "ocml.h"
 #include "places.h"
+#include "published.h"
+
+#include "exact.h"
 
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <fnmatch.h>
+#include <map>
 #include <string>
 #include <unistd.h>
 
@@ -230,33 +233,7 @@ static void run_exact(const place &where, const corpus_test &test)
 /* ---- the math library, within its bounds ---- */
 
 typedef long double real;
-static const real pi = 3.14159265358979323846264338327950288L;
-
-static real sin_pi(real x)
-{
-    const real r = remainderl(x, 2); /* exact, in [-1, 1] */
-
-    return fabsl(r) == 1     ? 0
-           : fabsl(r) > 0.5L ? copysignl(sinl(pi * (1 - fabsl(r))), r)
-                             : sinl(pi * r);
-}
-
-static real cos_pi(real x)
-{
-    const real r = fabsl(remainderl(x, 2));
-
-    return r == 0.5L ? 0 : r > 0.5L ? -cosl(pi * (1 - r)) : cosl(pi * r);
-}
-
-/* The power series of the modified Bessel functions; all terms of one sign. */
-static real bessel_i(int order, real x)
-{
-    real term = order ? x / 2 : 1, sum = term;
-
-    for (int k = 1; k < 200; k++)
-        sum += term *= x * x / 4 / k / (k + order);
-    return sum;
-}
+static const real PI = 3.14159265358979323846264338327950288L;
 
 struct format {
     const char *name;
@@ -334,23 +311,64 @@ static real argument(const format &f, real low, real high)
     }
 }
 
+typedef exact (*reference)(const exact &x, const exact &y);
+
 struct ocml_row {
     const char *name;
     int arity;
     real low, high;
     real ulps[3]; /* f32, f64, f16 */
-    real (*reference)(real x, real y);
+    reference value;
 };
 
 #define ROW1(name, low, high, u32_, u64_, u16_, ref)                           \
-    {#name, 1, low, high, {u32_, u64_, u16_}, [](real x, real) -> real {       \
-         return ref;                                                           \
-     }},
+    {#name,                                                                    \
+     1,                                                                        \
+     low,                                                                      \
+     high,                                                                     \
+     {u32_, u64_, u16_},                                                       \
+     [](const exact &x, const exact &) -> exact { return ref; }},
 #define ROW2(name, low, high, u32_, u64_, u16_, ref)                           \
-    {#name, 2, low, high, {u32_, u64_, u16_}, [](real x, real y) -> real {     \
-         return ref;                                                           \
-     }},
+    {#name,                                                                    \
+     2,                                                                        \
+     low,                                                                      \
+     high,                                                                     \
+     {u32_, u64_, u16_},                                                       \
+     [](const exact &x, const exact &y) -> exact { return ref; }},
 static const ocml_row ocml_rows[] = {OCML_TABLE1(ROW1) OCML_TABLE2(ROW2)};
+
+/* Arguments of a function in one format, as a kernel reads them, with its
+ * values; made once for all devices and levels. */
+struct samples {
+    std::vector<u32> in;
+    std::vector<real> x, y, want;
+};
+
+static const samples &samples_of(const std::string &key, const format &f,
+                                 int arity, const real (&low)[2],
+                                 const real (&high)[2], reference value)
+{
+    static std::map<std::string, samples> made;
+    const u32 n = 2 * BLOCK, nin = 2 * (u32)arity;
+    samples &s = made[key];
+
+    if (!s.in.empty())
+        return s;
+    s.in.resize((size_t)n * nin);
+    s.x.resize(n);
+    s.y.resize(n);
+    random_state = 7;
+    for (u32 i = 0; i < n; i++) {
+        s.x[i] = argument(f, low[0], high[0]);
+        put_pair(&s.in[(size_t)i * nin], encode(f, s.x[i]));
+        if (arity == 2) {
+            s.y[i] = argument(f, low[1], high[1]);
+            put_pair(&s.in[(size_t)i * nin + 2], encode(f, s.y[i]));
+        }
+        s.want.push_back(nearest_odd(value(s.x[i], s.y[i])));
+    }
+    return s;
+}
 
 static bool good(const format &f, real want, real got, real ulps)
 {
@@ -369,42 +387,130 @@ static bool good(const format &f, real want, real got, real ulps)
     return fabsl(got - want) <= ulps * ulp_of(f, want);
 }
 
+static void print_number(const place &where, const std::string &name,
+                         const format &f, const samples &s, u32 i, int arity,
+                         real got)
+{
+    printf("FAIL %s %s %s: of %.21Lg", name.c_str(), where.device.c_str(),
+           where.level.c_str(), s.x[i]);
+    if (arity == 2)
+        printf(" and %.21Lg", s.y[i]);
+    printf(": want %.21Lg, got %.21Lg, %.3Lg ulp\n", s.want[i], got,
+           fabsl(got - s.want[i]) / ulp_of(f, s.want[i]));
+}
+
+/* No result may be further off than OCML's manual says. */
 static void run_ocml(const place &where, const ocml_row &row, int type)
 {
     const format &f = formats[type];
-    const u32 n = 2 * BLOCK, nin = 2 * (u32)row.arity;
     const std::string name = std::string("ocml_") + row.name + "_" + f.name;
-    std::vector<u32> in((size_t)n * nin), got((size_t)n * 2);
-    std::vector<real> x(n), y(n);
+    const u32 n = 2 * BLOCK;
+    std::vector<u32> got((size_t)n * 2);
     unsigned wrong = 0;
 
     if (row.ulps[type] == SKIP || fnmatch(kernel_glob, name.c_str(), 0) != 0)
         return;
-    random_state = 7;
-    for (u32 i = 0; i < n; i++) {
-        x[i] = argument(f, row.low, row.high);
-        put_pair(&in[(size_t)i * nin], encode(f, x[i]));
-        if (row.arity == 2) {
-            y[i] = argument(f, row.low, row.high);
-            put_pair(&in[(size_t)i * nin + 2], encode(f, y[i]));
-        }
-    }
-    if (!launch(where, name, in, got, n))
+    const samples &s = samples_of(name, f, row.arity, {row.low, row.low},
+                                  {row.high, row.high}, row.value);
+    if (!launch(where, name, s.in, got, n))
         return count(false);
     for (u32 i = 0; i < n; i++) {
-        const real want = row.reference(x[i], y[i]);
         const real v = decode(f, pair(&got[(size_t)i * 2]));
 
-        if (good(f, want, v, row.ulps[type]) || wrong++ >= 3)
-            continue;
-        printf("FAIL %s %s %s: of %.21Lg", name.c_str(), where.device.c_str(),
-               where.level.c_str(), x[i]);
-        if (row.arity == 2)
-            printf(" and %.21Lg", y[i]);
-        printf(": want %.21Lg, got %.21Lg, %.3Lg ulp\n", want, v,
-               fabsl(v - want) / ulp_of(f, want));
+        if (!good(f, s.want[i], v, row.ulps[type]) && wrong++ < 3)
+            print_number(where, name, f, s, i, row.arity, v);
     }
     count(wrong == 0);
+}
+
+/* ---- ... and as near as HIP's manual says ---- */
+
+struct published_row {
+    std::string kernel;
+    int type, arity;
+    real low[2], high[2], ulps;
+    reference value;
+};
+
+static reference value_of(const char *name)
+{
+    for (const ocml_row &row : ocml_rows)
+        if (strcmp(row.name, name) == 0)
+            return row.value;
+    abort();
+}
+
+static int arity_of(real low, real high)
+{
+    return low < high ? 2 : 1;
+}
+
+static int type_of(float)
+{
+    return 0;
+}
+
+static int type_of(double)
+{
+    return 1;
+}
+
+#define PUBLISHED_ROWS(name, low, high, low2, high2, u32_, u64_)               \
+    {"ocml_" #name "_f32", 0,    arity_of(low2, high2), {low, low2},           \
+     {high, high2},        u32_, value_of(#name)},                             \
+        {"ocml_" #name "_f64", 1,    arity_of(low2, high2), {low, low2},       \
+         {high, high2},        u64_, value_of(#name)},
+#define BY_NAME_ROW1(call, T, low, high, low2, high2, ulps, ref)               \
+    {"math_" #call,                                                            \
+     type_of(T()),                                                             \
+     1,                                                                        \
+     {low, low2},                                                              \
+     {high, high2},                                                            \
+     ulps,                                                                     \
+     [](const exact &x, const exact &) -> exact { return ref; }},
+#define BY_NAME_ROW2(call, T, low, high, low2, high2, ulps, ref)               \
+    {"math_" #call,                                                            \
+     type_of(T()),                                                             \
+     2,                                                                        \
+     {low, low2},                                                              \
+     {high, high2},                                                            \
+     ulps,                                                                     \
+     [](const exact &x, const exact &y) -> exact { return ref; }},
+static const published_row published_rows[] = {
+    PUBLISHED_TABLE(PUBLISHED_ROWS) BY_NAME_TABLE(BY_NAME_ROW1, BY_NAME_ROW2)};
+
+/* The distance from the correctly rounded value where the absolute error is
+ * largest, as HIP's manual takes it. */
+static void run_published(const place &where, const published_row &row)
+{
+    const format &f = formats[row.type];
+    const u32 n = 2 * BLOCK;
+    std::vector<u32> got((size_t)n * 2);
+    real most = -1, at_most = 0;
+    u32 worst = 0;
+
+    if (fnmatch(kernel_glob, row.kernel.c_str(), 0) != 0)
+        return;
+    const samples &s = samples_of("published " + row.kernel, f, row.arity,
+                                  row.low, row.high, row.value);
+    if (!launch(where, row.kernel, s.in, got, n))
+        return count(false);
+    for (u32 i = 0; i < n; i++) {
+        const real v = decode(f, pair(&got[(size_t)i * 2]));
+        const real want = round_to(f, s.want[i]);
+        const bool same = v == want || (std::isnan(v) && std::isnan(want));
+        const real error = same ? 0 : fabsl(v - want);
+
+        if (error > most || std::isnan(error)) {
+            most = error;
+            at_most = v;
+            worst = i;
+        }
+    }
+    if (most <= row.ulps * ulp_of(f, round_to(f, s.want[worst])))
+        return count(true);
+    print_number(where, row.kernel, f, s, worst, row.arity, at_most);
+    count(false);
 }
 
 /* ---- the program ---- */
@@ -425,6 +531,8 @@ static void run_level(const std::string &dir, const std::string &processor,
     for (const ocml_row &row : ocml_rows)
         for (int type = 0; type < 3; type++)
             run_ocml(where, row, type);
+    for (const published_row &row : published_rows)
+        run_published(where, row);
     CHECK(hipModuleUnload(where.module));
 }
 
