@@ -140,15 +140,15 @@ DEV typename OP::value fold_contiguous(const T *p, N n, u32 rank, u32 size)
 }
 
 /* rank, rank + size, ...: `batch` loads in flight; past the end, the last */
-template <typename OP, u32 batch, typename T>
-DEV u64 fold_batches(typename OP::value &v, const T *p, u64 step, u64 m, u64 n,
-                     u32 size, bool partial)
+template <typename OP, u32 batch, typename N, typename T>
+DEV N fold_batches(typename OP::value &v, const T *p, N step, N m, N n,
+                   u32 size, bool partial)
 {
     for (; partial ? m < n : m + (batch - 1) * size < n; m += batch * size) {
         T x[batch];
         UNROLL
         for (u32 j = 0; j < batch; j++) {
-            const u64 i = m + j * size;
+            const N i = m + j * size;
 
             x[j] = p[(i < n ? i : n - 1) * step];
         }
@@ -160,14 +160,14 @@ DEV u64 fold_batches(typename OP::value &v, const T *p, u64 step, u64 m, u64 n,
     return m;
 }
 
-template <typename OP, typename T>
-DEV typename OP::value fold_line(const T *p, u64 step, u64 n, u32 rank,
-                                 u32 size)
+/* N is u32 or u64, as n * step and 8 * size more need */
+template <typename OP, typename N, typename T>
+DEV typename OP::value fold_line(const T *p, N step, N n, u32 rank, u32 size)
 {
     typename OP::value v = OP::start();
-    u64 m = fold_batches<OP, 8>(v, p, step, rank, n, size, false);
+    N m = fold_batches<OP, 8, N>(v, p, step, rank, n, size, false);
 
-    fold_batches<OP, 4>(v, p, step, m, n, size, true);
+    fold_batches<OP, 4, N>(v, p, step, m, n, size, true);
     return v;
 }
 
@@ -441,6 +441,68 @@ DEV void reduce_rows(const T *src, u32 n, u32 output, u32 outputs, u64 num_dims,
     }
 }
 
+/* whether fold_contiguous() gives the result that the order of a sum asks for
+ */
+template <typename OP, typename T>
+constexpr bool reads_vectors = !OP::ordered || traits<T>::is_small;
+
+/* joins what the block's threads have, and stores it */
+template <typename OP>
+DEV void store_by_block(const team &t, typename OP::value v, u64 output, u64 R,
+                        u64 num_dims, const size_t *info,
+                        const team_scratch<typename OP::value> &scratch,
+                        typename OP::result_type *dst)
+{
+    if constexpr (OP::ordered)
+        v = join_in_order<OP>(t, scratch.all, v);
+    else
+        v = team_reduce(t, scratch, 0, v, OP());
+    if (t.rank == 0)
+        dst[output] = OP::result(v, output * R, R, num_dims, info);
+}
+
+/*
+ * Whether each block has one output, of a row of R, one row after the other:
+ * most launches. Asked before anything is stored, so that scalar loads do.
+ */
+DEV bool blocks_have_rows(u64 numel, u64 R, u64 num_dims, const size_t *info)
+{
+    if (num_dims == 0 || info[2 * num_dims - 1] != 1)
+        return false;
+    if ((u64)gridDim.x * R != numel || R >= 1u << 31)
+        return false;
+
+    u64 run = info[num_dims - 1];
+
+    NO_UNROLL
+    for (u32 d = (u32)num_dims - 1; d > 0; d--) {
+        const u64 dim = info[d - 1];
+
+        if (info[num_dims + d - 1] != run && dim != 1)
+            return false;
+        run *= dim;
+    }
+    return run == numel;
+}
+
+/* this block's row of n */
+template <typename OP, typename T>
+DEV void reduce_row_by_block(const T *src, u32 n, u64 num_dims,
+                             const size_t *info,
+                             const team_scratch<typename OP::value> &scratch,
+                             typename OP::result_type *dst)
+{
+    const team t = make_team(blockDim.x, threadIdx.x, 0, 1);
+    const T *row = src + (u64)blockIdx.x * n;
+    typename OP::value v;
+
+    if constexpr (reads_vectors<OP, T>)
+        v = fold_contiguous<OP>(row, n, t.rank, t.size);
+    else
+        v = fold_line<OP, u32>(row, 1, n, t.rank, t.size);
+    store_by_block<OP>(t, v, blockIdx.x, n, num_dims, info, scratch, dst);
+}
+
 /* one output by the whole block */
 template <typename OP, typename T>
 DEV void reduce_by_block(u64 src_numel, u64 R, u64 num_dims, const size_t *info,
@@ -448,7 +510,6 @@ DEV void reduce_by_block(u64 src_numel, u64 R, u64 num_dims, const size_t *info,
                          u64 output,
                          const team_scratch<typename OP::value> &scratch)
 {
-    constexpr bool reads_vectors = !OP::ordered || traits<T>::is_small;
     const team t =
         make_team(uniform_here(blockDim.x), lane_here(threadIdx.x), 0, 1);
     const u64 first = output * R;
@@ -460,17 +521,13 @@ DEV void reduce_by_block(u64 src_numel, u64 R, u64 num_dims, const size_t *info,
 
         if (!where.straight)
             v = fold_strided<OP>(src, first, n, num_dims, info, t.rank, t.size);
-        else if (where.step == 1 && reads_vectors && fits_u32(n))
+        else if (where.step == 1 && reads_vectors<OP, T> && fits_u32(n))
             v = fold_contiguous<OP>(src + where.base, (u32)n, t.rank, t.size);
         else
-            v = fold_line<OP>(src + where.base, where.step, n, t.rank, t.size);
+            v = fold_line<OP, u64>(src + where.base, where.step, n, t.rank,
+                                   t.size);
     }
-    if constexpr (OP::ordered)
-        v = join_in_order<OP>(t, scratch.all, v);
-    else
-        v = team_reduce(t, scratch, 0, v, OP());
-    if (t.rank == 0)
-        dst[output] = OP::result(v, first, R, num_dims, info);
+    store_by_block<OP>(t, v, output, R, num_dims, info, scratch, dst);
 }
 
 template <typename OP, typename T>
@@ -487,6 +544,20 @@ DEV void fast_reduce(size_t src_numel, size_t el_to_sum_per_block,
 
     if (most && neighbour_takes_it(log_most_shared))
         return;
+    if (!KPK_NVIDIA && blocks_have_rows(src_numel, R, num_dims, info)) {
+        const u32 shift = log2_outputs_shared<OP>(src, R);
+
+        if (shift == 0) {
+            reduce_row_by_block<OP>(src, (u32)R, num_dims, info,
+                                    team_scratch<V>{slot, all}, dst);
+        } else if (!neighbour_takes_it(shift)) {
+            const u32 first = first_taken(shift);
+
+            reduce_rows<OP>(src, (u32)R, first, outputs_taken(first, shift),
+                            num_dims, info, all, dst);
+        }
+        return;
+    }
     const u32 log = log2_columns<OP, T>();
     columns side_by_side;
 
@@ -518,12 +589,14 @@ DEV void fast_reduce(size_t src_numel, size_t el_to_sum_per_block,
         outputs = outputs_taken(first, shift);
         if (outputs == 0)
             return;
-        const line where = find_line(src_numel, R, num_dims, info, 0);
+        if constexpr (KPK_NVIDIA) {
+            const line where = find_line(src_numel, R, num_dims, info, 0);
 
-        if (where.whole && where.step == 1 && src_numel == gridDim.x * R) {
-            reduce_rows<OP>(src, (u32)R, first, outputs, num_dims, info, all,
-                            dst);
-            return;
+            if (where.whole && where.step == 1 && src_numel == gridDim.x * R) {
+                reduce_rows<OP>(src, (u32)R, first, outputs, num_dims, info,
+                                all, dst);
+                return;
+            }
         }
     }
     u32 done = 0;
