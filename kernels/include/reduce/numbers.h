@@ -91,6 +91,19 @@ DEV f64 exponential(f64 v)
     return exp(v);
 }
 
+/* The same of v <= 0, to be rounded to T. f16 has no use for numbers below
+ * 2^-25, nor for the last places: an instruction of AMD's does. */
+template <typename T, typename A> DEV A exponential_for(A v)
+{
+#if !KPK_NVIDIA
+    constexpr f32 log2_e = 1.44269504088896341f;
+
+    if constexpr (is_same<T, f16>::value)
+        return __builtin_amdgcn_exp2f(v * log2_e);
+#endif
+    return exponential(v);
+}
+
 DEV f32 reciprocal_root(f32 v)
 {
     return rsqrtf(v);

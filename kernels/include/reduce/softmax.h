@@ -57,7 +57,7 @@ template <typename T> struct softmax_row {
         x.each(t, 0, n, [&](A *v, u32) {
             UNROLL
             for (u32 i = 0; i < V; i++) {
-                v[i] = exponential(v[i] - m);
+                v[i] = exponential_for<T>(v[i] - m);
                 sum += v[i];
             }
         });
@@ -112,7 +112,7 @@ template <typename T> struct softmax_row {
             read_columns<V>(place<V>(j), v);
             UNROLL
             for (u32 i = 0; i < V; i++) {
-                v[i] = exponential(v[i] - m);
+                v[i] = exponential_for<T>(v[i] - m);
                 sum += v[i];
             }
             if constexpr (exact)
@@ -123,7 +123,7 @@ template <typename T> struct softmax_row {
             read_columns<V>(place<V>(j), v);
             UNROLL
             for (u32 i = 0; i < V; i++)
-                v[i] = (exact ? v[i] : exponential(v[i] - m)) * r;
+                v[i] = (exact ? v[i] : exponential_for<T>(v[i] - m)) * r;
             write_columns<V>(dst + c, v);
         }
     }
@@ -153,25 +153,25 @@ template <typename T> struct softmax_row {
             /* nothing but -inf so far: any finite base gives exp() = 0 */
             const A base = top == -infinity<A>() ? A(0) : top;
 
-            sum *= m == top ? A(1) : exponential(m - base);
+            sum *= m == top ? A(1) : exponential_for<T>(m - base);
             x.each(t, (u32)first, n, [&](A *v, u32) {
                 UNROLL
                 for (u32 i = 0; i < V; i++)
-                    sum += exponential(v[i] - base);
+                    sum += exponential_for<T>(v[i] - base);
             });
             m = top;
         }
         const A all = team_reduce(t, scratch, 0, m, larger());
 
         if (m != all)
-            sum *= exponential(m - all);
+            sum *= exponential_for<T>(m - all);
         const A r = 1 / team_reduce(t, scratch, 1, sum, plus());
         for (u64 first = 0; first < n; first += span) {
             x.load(t, src, (u32)first, n);
             x.each(t, (u32)first, n, [&](A *v, u32 c) {
                 UNROLL
                 for (u32 i = 0; i < V; i++)
-                    v[i] = exponential(v[i] - all) * r;
+                    v[i] = exponential_for<T>(v[i] - all) * r;
                 write_columns<V>(dst + c, v);
             });
         }
