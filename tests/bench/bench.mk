@@ -73,6 +73,9 @@ else
 	@$(run_bounds)
 endif
 .PHONY: bench-bounds
+ifeq ($(filter-out $(MODULES),$(ALL_MODULES)),)
+tests: $(BOUNDS_BENCH) # for tests/build/dies.sh
+endif
 
 # Selecting a row of a configuration table.
 TABLE_BENCH := $(H)/bench-table

@@ -27,7 +27,6 @@ worse() { # what, a field of affine_f32's and what it becomes
 worse "a busy vector ALU" 7 61
 worse "a byte moved twice" 14 103.0
 worse "too few loads" 17 10
-worse "a die with twice its share" 19 50
 { cat $exceptions; echo 'affine_f32,1024x1024,70,,none'; } >"$WORK/more.csv"
 check "an exception without need is a fault" sh -c \
     "! tests/bench/sim/bounds-check '$WORK/more.csv' '$newest'"
