@@ -513,6 +513,8 @@ const struct shape_family *shape_family_of(const char *kernel)
     static const struct shape_family families[] = {
         {"mul_mat_vec_*", 3, mat_vec},
         {"mul_mat_q*", 3, mat_mul},
+        {"mul_mat_iq*", 3, mat_mul},
+        {"mul_mat_mxfp4", 3, mat_mul},
         {"quantize_q8_1", 2, quantize},
         {"rmsnorm_*", 2, rmsnorm},
         {"layernorm_*", 2, layernorm},
