@@ -108,7 +108,7 @@ bench-launch: $(LAUNCH_BENCH) ## time kpack's own part of a launch, typed and un
 
 # A model's tokens a second, and llama.cpp's beside them:
 # `make bench-model ARCHS="gfx942 sm_90" PEER_PYTHON=python3` runs all of it.
-BENCH_MODELS ?= $(wildcard $(MODEL_DATA)/*.gguf) $(foreach f,Q4_0 Q4_K Q8_0,$(B)/bench/llama-8b-$(f).gguf)
+BENCH_MODELS ?= $(wildcard $(MODEL_DATA)/*.gguf) $(foreach f,Q4_0 Q4_K_M Q8_0,$(B)/bench/llama-8b-$(f).gguf)
 PEER_PYTHON  ?=
 MODEL_SPEED  := $(H)/bench/model-speed
 MODEL_TOKEN  := $(H)/bench/model-token

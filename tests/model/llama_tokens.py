@@ -18,14 +18,16 @@ Ways of llama.cpp to compute the same:
     one-by-one         a prompt's tokens one after the other, not at once
     plain              weights as they lie in the file, not rearranged
     cache-f32          K and V in F32
+    f32                the weights as F32, which llama.cpp makes a file of first
     gpu                on the GPU
 """
 import sys
+import tempfile
 
 import llama_cpp as ll
 import numpy
 
-WAYS = ("flash", "no-flash", "one-by-one", "plain", "cache-f32", "gpu")
+WAYS = ("flash", "no-flash", "one-by-one", "plain", "cache-f32", "f32", "gpu")
 
 
 ERROR = 4  # GGML_LOG_LEVEL_ERROR
@@ -60,6 +62,15 @@ def options_of(ways):
     return options
 
 
+def as_f32(path, out):
+    parameters = ll.llama_model_quantize_default_params()
+    parameters.ftype = ll.LLAMA_FTYPE_ALL_F32
+    parameters.allow_requantize = True
+    if ll.llama_model_quantize(path.encode(), out.encode(), parameters) != 0:
+        sys.exit("llama_model_quantize failed")
+    return out
+
+
 def main():
     ways = [a for a in sys.argv[1:-3] if a in WAYS]
     if len(ways) != len(sys.argv) - 4 or len(sys.argv) < 4:
@@ -70,7 +81,10 @@ def main():
     parameters = ll.llama_model_default_params()
     parameters.n_gpu_layers = 999 if "gpu" in ways else 0
     parameters.use_extra_bufts = "plain" not in ways
-    model = ll.llama_model_load_from_file(path.encode(), parameters)
+    with tempfile.TemporaryDirectory() as folder:
+        if "f32" in ways:
+            path = as_f32(path, folder + "/f32.gguf")
+        model = ll.llama_model_load_from_file(path.encode(), parameters)
     vocab = ll.llama_model_get_vocab(model)
     size = ll.llama_vocab_n_tokens(vocab)
     print("# llama-cpp-python %s: llama_tokens.py %s" % (

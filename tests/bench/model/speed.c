@@ -1,6 +1,6 @@
 /* speed.c - how fast a model reads a prompt and makes tokens
  *
- *     speed MODEL.gguf READ MAKE SEQUENCES
+ *     speed MODEL.gguf READ MAKE SEQUENCES [unrecorded]
  *
  * Reads READ tokens into each sequence, then makes MAKE tokens for all of them
  * at once, the likeliest each time. Prints one line: file, sequences, tokens a
@@ -86,8 +86,11 @@ int main(int argc, char **argv)
     struct gguf gguf = {0};
     bool good;
 
-    if (argc != 5) {
-        (void)fputs("usage: speed MODEL.gguf READ MAKE SEQUENCES\n", stderr);
+    options.unrecorded = argc == 6 && strcmp(argv[5], "unrecorded") == 0;
+    if (argc != 5 + options.unrecorded) {
+        (void)fputs("usage: speed MODEL.gguf READ MAKE SEQUENCES "
+                    "[unrecorded]\n",
+                    stderr);
         return 2;
     }
     b.read = (uint32_t)strtoul(argv[2], NULL, 10);
