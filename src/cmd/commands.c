@@ -48,7 +48,9 @@ const struct command commands[] = {
      "change the code can change its hash."},
     {"prune", "FILE.a", "op", 1, 1, cmd_prune, "take targets out of an archive",
      "Takes code objects out of an archive, except those that `--keep` names. "
-     "The archive links as before, and programs do not select what is gone. "
+     "Of a module that has none for just that target, all stay that such a GPU "
+     "would run. The archive links as before, and programs do not select what "
+     "is gone. "
      "Without `-o` the file is replaced. What is linked already cannot be "
      "pruned. A damaged archive is refused, and left as it is."},
     {"run", "[KERNEL [ARGUMENT]...]", "jkdgbs", 0, OPTIONS_MAX_WORDS, cmd_run,

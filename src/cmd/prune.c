@@ -35,22 +35,59 @@ struct prune {
     size_t nmet;   /* code objects that lie in object files */
 };
 
-/* Whether a word of --keep stands for a code object: it names its target ID
- * or its processor, or a device that would run it. */
-static bool word_keeps(const char *word, size_t nbytes, const char *target)
+/* A word of --keep, which others follow. */
+struct word {
+    const char *text;
+    size_t nbytes;
+};
+
+/* Its target ID, or its processor. */
+static bool word_names(struct word word, const char *target)
+{
+    return strncmp(target, word.text, word.nbytes) == 0 &&
+           (target[word.nbytes] == '\0' || target[word.nbytes] == ':');
+}
+
+/* How the device would run it. */
+static kpk_fit word_fit(struct word word, const char *target)
 {
     char text[64];
     kpk_fit fit;
 
-    if (nbytes >= sizeof(text))
-        return false;
-    memcpy(text, word, nbytes);
-    text[nbytes] = '\0';
-    if (strncmp(target, text, nbytes) == 0 &&
-        (target[nbytes] == '\0' || target[nbytes] == ':'))
-        return true;
-    return kpk_target_fit(text, target, &fit, NULL, 0) == KPK_OK &&
-           fit != KPK_FIT_NONE;
+    if (word.nbytes >= sizeof(text))
+        return KPK_FIT_NONE;
+    memcpy(text, word.text, word.nbytes);
+    text[word.nbytes] = '\0';
+    return kpk_target_fit(text, target, &fit, NULL, 0) == KPK_OK ? fit
+                                                                 : KPK_FIT_NONE;
+}
+
+/* Whether the module has one for just that target ID, which serves every such
+ * device better than one for more processors. */
+static bool module_has(const struct scan *scan, const struct found *found,
+                       struct word word)
+{
+    for (size_t i = 0; i < scan->n; i++) {
+        const struct found *other = &scan->found[i];
+
+        if (scan_is_object(other) && word_names(word, other->target) &&
+            other->target[word.nbytes] == '\0' &&
+            strcmp(other->module, found->module) == 0 &&
+            strcmp(other->pack, found->pack) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* A word keeps what it names and what is for its device alone; and where that
+ * may leave the device without, all that it would run. */
+static bool word_keeps(const struct scan *scan, struct word word,
+                       const struct found *found)
+{
+    const kpk_fit fit = word_fit(word, found->target);
+
+    return word_names(word, found->target) || fit < KPK_FIT_GENERIC ||
+           (fit == KPK_FIT_GENERIC && !module_has(scan, found, word));
 }
 
 /* Every word keeps something, or it is a mistake. */
@@ -58,11 +95,12 @@ static bool check_words(const struct scan *scan, const char *keep)
 {
     while (*keep) {
         const size_t n = strcspn(keep, ",");
+        const struct word word = {keep, n};
         bool used = false;
 
         for (size_t i = 0; i < scan->n && !used; i++)
             used = scan_is_object(&scan->found[i]) &&
-                   word_keeps(keep, n, scan->found[i].target);
+                   word_keeps(scan, word, &scan->found[i]);
         if (!used) {
             (void)fprintf(stderr,
                           "kpack: %s has nothing for --keep %.*s; `kpack list "
@@ -75,12 +113,13 @@ static bool check_words(const struct scan *scan, const char *keep)
     return true;
 }
 
-static bool is_kept(const char *keep, const char *target)
+static bool is_kept(const struct scan *scan, const char *keep,
+                    const struct found *found)
 {
     while (*keep) {
         const size_t n = strcspn(keep, ",");
 
-        if (word_keeps(keep, n, target))
+        if (word_keeps(scan, (struct word){keep, n}, found))
             return true;
         keep += n + (keep[n] == ',');
     }
@@ -110,7 +149,7 @@ static bool decide(struct prune *prune, const char *keep)
             return refuse(scan, &scan->found[i], scan->found[i].fault);
         if (!scan_is_object(&scan->found[i]))
             continue;
-        prune->fates[i] = is_kept(keep, scan->found[i].target) ? STAYS : GOES;
+        prune->fates[i] = is_kept(scan, keep, &scan->found[i]) ? STAYS : GOES;
         prune->nstay += prune->fates[i] == STAYS;
         prune->ngo += prune->fates[i] == GOES;
     }

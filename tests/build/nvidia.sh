@@ -55,6 +55,14 @@ check "files are called by what they are" sh -c "cd '$WORK' && '$kpack' extract 
     '$tree/build/libkpack.a' --all -o all && ls all/*.cubin all/*.ptx all/*.hsaco"
 check "prune keeps PTX alone" "$kpack" prune "$tree/build/libkpack.a" \
     --keep compute_80 -o "$WORK/pruned.a"
+kept() { # words of --keep, targets
+    "$kpack" prune "$tree/build/libkpack.a" --keep "$1" -o "$WORK/kept.a" &&
+        "$kpack" list "$WORK/kept.a" >"$WORK/said" && cat "$WORK/said" &&
+        test "$(awk 'NR > 1 { print $3 }' "$WORK/said" | tr '\n' ' ')" = "$2 "
+}
+check "prune keeps a cubin alone" kept sm_80 sm_80
+check "and an exact one with what else its GPU runs" kept sm_90 "compute_80 sm_90a"
+check "and for a GPU without its own all that it runs" kept sm_86,gfx942 "compute_80 gfx942 sm_80"
 check "a pruned archive runs where PTX does" says "sm_80 sm_86" \
     "$kpack" verify "$WORK/pruned.a"
 check "PTX is of an ISA that older drivers take" grep -q '^.version 7.8' \
