@@ -97,13 +97,42 @@ bench-size: hsaco ## measure sizes and times of plain and compressed packs (need
 
 .PHONY: bench-size bench-import bench-gpu bench-sim bench-table
 
-# kpack's own part of a launch, typed and not, under the tests' fake HIP.
+# kpack's own part of a launch, typed and not, under the tests' fake HIP. With
+# targets of NVIDIA's in ARCHS, beside the driver's on a GPU of theirs, and how
+# long a first result takes, from cubins and from PTX alone. The typed launchers
+# come of a code object of AMD's.
 LAUNCH_BENCH := $(H)/test/unit/bench_launch
 $(LAUNCH_BENCH): tests/bench/launch/bench.c $(H)/obj/tests/unit/fake_load.o $(H)/libkpack.a $(PACK_LAUNCHERS) $(H)/test/unit/fake_hip.so
 	@mkdir -p $(@D)
 	@$(CC) $(KPK_CFLAGS) $(CFLAGS) $(SAN_FLAGS) -Itests/unit -o $@ $(filter %.c %.o %.a,$^) -ldl -pthread $(PACK_CODEC_LIBS)
-bench-launch: $(LAUNCH_BENCH) ## time kpack's own part of a launch, typed and untyped
+
+CARD_B    := $(B)/bench/launch
+CARD_LIB  := $(CARD_B)$(if $(SAN),/san-$(subst $(KPACK_COMMA),-,$(SAN)))/libkpack.a
+CARD      := $(H)/bench/card
+CARD_PTX  := $(if $(GPU_PTX),$(H)/bench/card-ptx)
+$(CARD_LIB): $(wildcard tests/bench/launch/kernels/*.hip) $(LIB_OBJECTS) $(B)/kpack-gen $(B)/stamp/device
+	@$(pack_make) PACK=bench_launch KERNELS=tests/bench/launch/kernels MODULES=empty \
+	  ARCHS='gfx942 $(KPACK_NV_ARCHS)' B=$(CARD_B) lib
+$(CARD_B)/ptx.a: $(CARD_LIB) $(H)/kpack
+	@$(H)/kpack prune $< --keep $(GPU_PTX) -o $@
+$(H)/obj/tests/bench/launch/card.o: OBJ_CFLAGS = -I$(CARD_B)/include
+$(H)/obj/tests/bench/launch/card.o: $(CARD_LIB)
+$(CARD): $(H)/obj/tests/bench/launch/card.o $(CARD_LIB)
+$(CARD_PTX): $(H)/obj/tests/bench/launch/card.o $(CARD_B)/ptx.a
+$(CARD) $(CARD_PTX):
+	@mkdir -p $(@D)
+	@echo "  LD    $@"
+	@$(CC) $(LDFLAGS) $(SAN_FLAGS) -o $@ $^ -ldl -pthread
+
+ifeq ($(KPACK_NV_ARCHS),)
+bench-launch: $(LAUNCH_BENCH) ## time kpack's own part of a launch, typed and not (ARCHS with sm_NN: beside the driver's, on the GPU)
 	@$(LAUNCH_BENCH)
+else
+bench-launch: $(CARD) $(CARD_PTX)
+	@$(CARD)
+	@$(CARD) start cubin
+	@$(if $(CARD_PTX),$(CARD_PTX) start PTX)
+endif
 .PHONY: bench-launch
 
 # A model's tokens a second, and llama.cpp's beside them:

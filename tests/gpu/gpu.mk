@@ -5,8 +5,9 @@
 # The programs of tests/kernels, tests/ways and the demo, and metadata.c, run
 # twice: with the pack as it is, and with its PTX alone, which the driver
 # compiles. With targets of AMD's in ARCHS, those of tests/ways run on a simulated
-# GPU of each and on NVIDIA's in one process. There KPK_CUDA_LIBRARY may name a
-# driver: tests/build/check_gpu.sh gives it stand_in.c, which runs nothing.
+# GPU of each and on NVIDIA's in one process. beside.py shares the card with
+# PyTorch, if PEER_PYTHON has it. KPK_CUDA_LIBRARY may name a driver:
+# tests/build/check_gpu.sh gives it stand_in.c, which runs nothing.
 
 ifneq ($(filter check-gpu,$(MAKECMDGOALS)),)
 ifeq ($(KPACK_NV_ARCHS),)
@@ -47,7 +48,15 @@ $(H)/test/ptx/ways: $(WAYS_OBJECTS) $(H)/ptx/ways/libkpack.a $(SIM_LIB) $(SIM_LI
 	@mkdir -p $(@D)
 	@$(WAYS_LINK)
 
+# The pack in a plug-in, loaded by a PyTorch that may come first or second.
+BESIDE := $(if $(and $(PEER_PYTHON),$(filter affine,$(MODULES))),$(addprefix $(H)/test/gpu/beside-,torch-first kpack-first))
+$(H)/test/gpu/beside.so: tests/gpu/beside.c $(H)/libkpack.a
+	@mkdir -p $(@D)
+	@$(CC) $(KPK_CFLAGS) $(CFLAGS) $(SAN_FLAGS) -shared -o $@ $^ -ldl -pthread $(PACK_CODEC_LIBS)
+$(BESIDE): $(H)/test/gpu/beside-%-first: tests/gpu/beside.py $(H)/test/gpu/beside.so
+	@printf '#!/bin/sh\nexec %s $< $(H)/test/gpu/beside.so $*\n' '$(PEER_PYTHON)' >$@; chmod +x $@
+
 # HIP is the simulated one, and of the programs that link it alone.
-check-gpu: $(GPU_TESTS) $(if $(GPU_PTX),$(PTX_TESTS)) sim ## test the kernels on an NVIDIA GPU (ARCHS with sm_NN or compute_NN)
-	@$(call RUN_TESTS,LD_LIBRARY_PATH=$(H)/sim:$$LD_LIBRARY_PATH KPK_HIP_LIBRARY=/nowhere JOBS=1) $(GPU_TESTS) $(if $(GPU_PTX),$(PTX_TESTS))
+check-gpu: $(GPU_TESTS) $(BESIDE) $(if $(GPU_PTX),$(PTX_TESTS)) sim ## test the kernels on an NVIDIA GPU (ARCHS with sm_NN or compute_NN)
+	@$(call RUN_TESTS,LD_LIBRARY_PATH=$(H)/sim:$$LD_LIBRARY_PATH KPK_HIP_LIBRARY=/nowhere JOBS=1) $(GPU_TESTS) $(BESIDE) $(if $(GPU_PTX),$(PTX_TESTS))
 .PHONY: check-gpu
