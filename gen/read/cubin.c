@@ -107,7 +107,8 @@ static bool grow_args(struct codeobj_kernel *k, size_t n)
     return true;
 }
 
-/* {index u32, ordinal u16, offset u16, size u32 << 18}, last one first */
+/* {index u32, ordinal u16, offset u16, size u32 << 18}, last one first. Where
+ * they end beyond 4 KiB, the size is the third field's lower half. */
 static bool read_param(struct codeobj_kernel *k, const struct record *r,
                        char error[CODEOBJ_ERROR_MAX])
 {
@@ -121,7 +122,8 @@ static bool read_param(struct codeobj_kernel *k, const struct record *r,
     if (ordinal >= k->nargs && !grow_args(k, ordinal + 1))
         return fail(error, "out of memory", "");
     k->args[ordinal].offset = u16_at(r->value + 6);
-    k->args[ordinal].size = u32_at(r->value + 8) >> 18;
+    k->args[ordinal].size = r->tag == KPARAM_INFO ? u32_at(r->value + 8) >> 18
+                                                  : u16_at(r->value + 8);
     k->args[ordinal].kind = KPK_ARG_UNKNOWN;
     return true;
 }
@@ -166,13 +168,8 @@ static bool read_kernel(struct codeobj *co, struct codeobj_kernel *k,
     while (next_record(&at, end, &r)) {
         bool ok = true;
 
-        if (r.tag == KPARAM_INFO)
+        if (r.tag == KPARAM_INFO || r.tag == KPARAM_INFO_V2)
             ok = read_param(k, &r, error);
-        else if (r.tag == KPARAM_INFO_V2)
-            ok = fail(error,
-                      "parameters as a newer CUDA writes them, which this "
-                      "kpack cannot read: ",
-                      k->name);
         else if (r.tag == CUDA_API_VERSION && r.nbytes >= 2)
             co->cov = u16_at(r.value);
         else if (r.tag == CBANK_PARAM_SIZE)

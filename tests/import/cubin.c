@@ -83,11 +83,13 @@ static void put_kernel_info(struct out *o, const struct made_cubin *spec)
     record(o, 0x37, 4);
     put_u32(o, spec->release);
     for (uint16_t i = spec->nparams; i-- > 0;) {
-        record(o, 0x17, 12);
+        record(o, spec->large_params ? 0x45 : 0x17, 12);
         put_u32(o, 0);
         put_u16(o, i);
         put_u16(o, spec->params[i].offset);
-        put_u32(o, (uint32_t)spec->params[i].nbytes << 18 | 0x1f000);
+        put_u32(o, spec->large_params
+                       ? 0x05000000 | spec->params[i].nbytes
+                       : (uint32_t)spec->params[i].nbytes << 18 | 0x1f000);
     }
     record(o, 0x19, 0);
     put_u16(o, spec->param_nbytes);

@@ -22,6 +22,7 @@ struct made_cubin {
     const struct made_param *params;
     uint16_t nparams;
     uint16_t param_nbytes; /* as the file states it */
+    bool large_params;     /* listed as those beyond 4 KiB are */
     uint32_t registers;
     uint32_t stack_nbytes;
     uint32_t shared_nbytes;  /* with what the system reserves */
