@@ -382,13 +382,18 @@ endef
 # ISA 7.8, so that drivers since R520 take it. CUDA's headers are beside nvcc.
 KPACK_NVCCFLAGS = -x cu -cubin -O3 $(KPACK_DEVICE_STD) -I$(KPACK_KERNELS)/include $(NVCCFLAGS)
 KPACK_CUDA_PATH = $(patsubst %/bin/,%,$(dir $(shell command -v $(KPACK_NVCC))))
+# Clang takes the square root of CUDA's library that is fast, where nvcc takes
+# the one that is right.
+KPACK_PTX_SQRT  = -mllvm --nvvm-reflect-add=__CUDA_PREC_SQRT=1
 KPACK_PTXFLAGS  = -x cuda --cuda-path=$(KPACK_CUDA_PATH) --cuda-device-only --cuda-feature=+ptx78 -S -O3 \
+  $(if $(shell $(KPACK_DEVICE_CXX) $(KPACK_PTX_SQRT) -x c -fsyntax-only /dev/null 2>/dev/null && echo 1),$(KPACK_PTX_SQRT)) \
   $(KPACK_DEVICE_STD) -Wno-unknown-cuda-version -Wno-\#warnings -I$(KPACK_KERNELS)/include
 KPACK_NVCC_CHECK = $(if $(shell command -v $(KPACK_NVCC)),,@echo 'kpack: $(1) needs nvcc, which is not here: give NVCC=/path/to/nvcc. "make deps NVIDIA=1" brings one, and NVIDIA ships it with the CUDA toolkit' >&2; exit 1)
 $(eval $(call KPACK_STAMP,$(KPACK_B)/stamp/nvcc,$(KPACK_NVCC) $(KPACK_NVCCFLAGS)))
+$(eval $(call KPACK_STAMP,$(KPACK_B)/stamp/ptx,$(if $(filter compute_%,$(KPACK_NV_ARCHS)),$(KPACK_DEVICE_CXX) $(KPACK_DEVICE_VERSION) $(KPACK_PTXFLAGS))))
 # $(call KPACK_NVIDIA_RULE,TARGET,MODULE)
 define KPACK_NVIDIA_RULE
-$(call KPACK_OBJECT,$(1),$(2)): $(call KPACK_SOURCE_OF,$(2)) $(KPACK_B)/stamp/nvcc
+$(call KPACK_OBJECT,$(1),$(2)): $(call KPACK_SOURCE_OF,$(2)) $(KPACK_B)/stamp/$(if $(filter sm_%,$(1)),nvcc,ptx)
 	$$(call KPACK_NVCC_CHECK,$(1))
 	@mkdir -p $$(@D)
 	@echo "  $(if $(filter sm_%,$(1)),NVCC ,CUDA ) $(1)/$(2)"
