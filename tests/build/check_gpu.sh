@@ -81,4 +81,9 @@ refuse "local memory" "local memory is 0 in the pack, 8 by the driver" \
 refuse "registers" "registers is $vgprs in the pack, 1 by the driver" metadata $parameters 1024,0,0,0,1
 refuse "no card" "For NVIDIA GPUs: no CUDA driver" env STAND_IN_DEVICES= KPK_CUDA_LIBRARY=/nowhere \
     KPK_HIP_LIBRARY=/nowhere "$WORK/b/test/gpu/metadata"
+
+check "the demo is built for it" run B="$WORK/d" MODULES="vector_add affine" NVCC="$nvcc" \
+    ARCHS="gfx942 sm_90" "$WORK/d/demo"
+refuse "a kernel that writes nothing is told" "worst error inf ulp: WRONG" \
+    env KPK_HIP_LIBRARY=/nowhere "$WORK/d/demo"
 finish
