@@ -963,10 +963,12 @@ kpk_status kpk_module_arg(const kpk_module *module, size_t kernel, size_t arg,
 /* One code object: a module compiled for one target. */
 typedef struct kpk_object {
     const char *target;    /* target ID; a feature not named means 'any' */
-    unsigned cov;          /* code object version: 3 to 6 */
-    const void *data;      /* the AMDGPU ELF; constant, lives for ever */
+    unsigned cov;          /* code object version: 3 to 6; of a cubin CUDA's
+                            * release, of PTX its ISA, times 10: 130, 78 */
+    const void *data;      /* AMDGPU ELF, cubin, or PTX, which a 0 follows;
+                            * constant, lives for ever */
     size_t nbytes;         /* its size; 0 if `kpack prune` took it out */
-    const uint8_t *sha256; /* [32], of the ELF */
+    const uint8_t *sha256; /* [32], of these bytes */
     size_t stored_nbytes;  /* what it takes in the program file: less than
                             * nbytes if it is compressed */
 } kpk_object;
@@ -1271,6 +1273,7 @@ kpk_status kpk_kernel_hip_attr(const kpk_kernel *kernel, kpk_hip_attr attr,
 /*
  * kpk_occupancy() asks HIP how many blocks of a kernel a compute unit runs at
  * once; times kpk_device.compute_units it is the largest cooperative grid.
+ * It is 0 for a block that the kernel does not take.
  *
  *   block          threads in a block
  *   shared_nbytes  dynamic shared memory of a block

@@ -53,7 +53,7 @@ kpk_status kpk_occupancy(const kpk_kernel *kernel, uint32_t block,
     hipFunction_t function;
     intptr_t saved;
     int blocks = 0;
-    hipError_t error;
+    hipError_t error = hipSuccess;
     kpk_status st;
 
     KPK_I_NEED(kernel);
@@ -70,9 +70,11 @@ kpk_status kpk_occupancy(const kpk_kernel *kernel, uint32_t block,
     st = enter_kernel(kernel, &function, &saved);
     if (st != KPK_OK)
         return st;
-    error =
-        kernel->inst->gpu->hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(
-            &blocks, function, (int)block, shared_nbytes);
+    /* CUDA knows no limit of the kernel's own here. */
+    if (block <= kernel->attrs->max_block)
+        error = kernel->inst->gpu
+                    ->hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(
+                        &blocks, function, (int)block, shared_nbytes);
     if (error != hipSuccess)
         st = kpk_i_fail_gpu(
             kernel->inst->gpu,

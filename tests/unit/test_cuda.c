@@ -411,6 +411,8 @@ static void test_what_the_driver_says_of_a_kernel(void **state)
     assert_int_equal(value, 1004);
     assert_ok(kpk_occupancy(k, 256, 0, &blocks));
     assert_int_equal(blocks, 2);
+    assert_ok(kpk_occupancy(k, 1025, 0, &blocks)); /* the kernel takes 1024 */
+    assert_int_equal(blocks, 0);
     assert_ok(kpk_occupancy_shape(k, 0, 128, &shape));
     assert_int_equal(shape.grid[0], 264);
     assert_int_equal(shape.block[0], 128);
