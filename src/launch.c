@@ -19,7 +19,6 @@ static const char axis_names[] = "xyz";
 static kpk_status check_grid(const kpk_kernel *kernel, const kpk_shape *shape)
 {
     const kpk_device *device = &kernel->inst->device;
-    const char *name = kpk_kernel_name(kernel);
 
     for (int i = 0; i < 3; i++) {
         const uint32_t grid = shape->grid[i];
@@ -30,20 +29,20 @@ static kpk_status check_grid(const kpk_kernel *kernel, const kpk_shape *shape)
                               "%s: the grid is 0 blocks in %c; every dimension "
                               "is at least 1, and an empty launch is to be "
                               "left out",
-                              name, axis_names[i]);
+                              kpk_kernel_name(kernel), axis_names[i]);
         if (grid > device->max_grid[i])
             return kpk_i_fail(KPK_ERR_SHAPE,
                               "%s: the grid is %u blocks in %c, device %d "
                               "takes %u at most",
-                              name, grid, axis_names[i], kernel->inst->ordinal,
-                              device->max_grid[i]);
+                              kpk_kernel_name(kernel), grid, axis_names[i],
+                              kernel->inst->ordinal, device->max_grid[i]);
         if (threads > UINT32_MAX)
             return kpk_i_fail(KPK_ERR_SHAPE,
                               "%s: grid %u times block %u in %c makes %llu "
                               "threads; HIP takes less than 2^32 in each "
                               "dimension",
-                              name, grid, shape->block[i], axis_names[i],
-                              (unsigned long long)threads);
+                              kpk_kernel_name(kernel), grid, shape->block[i],
+                              axis_names[i], (unsigned long long)threads);
     }
     return KPK_OK;
 }
@@ -53,7 +52,6 @@ static kpk_status check_block(const kpk_kernel *kernel, const kpk_shape *shape)
     const kpk_device *device = &kernel->inst->device;
     const uint32_t *reqd = kernel->attrs->reqd_block;
     const uint32_t *block = shape->block;
-    const char *name = kpk_kernel_name(kernel);
     uint64_t threads = 1;
 
     for (int i = 0; i < 3; i++) {
@@ -61,12 +59,12 @@ static kpk_status check_block(const kpk_kernel *kernel, const kpk_shape *shape)
             return kpk_i_fail(KPK_ERR_SHAPE,
                               "%s: the block is 0 threads in %c; every "
                               "dimension is at least 1",
-                              name, axis_names[i]);
+                              kpk_kernel_name(kernel), axis_names[i]);
         if (block[i] > device->max_block_dim[i])
             return kpk_i_fail(KPK_ERR_SHAPE,
                               "%s: the block is %u threads in %c, device %d "
                               "takes %u at most",
-                              name, block[i], axis_names[i],
+                              kpk_kernel_name(kernel), block[i], axis_names[i],
                               kernel->inst->ordinal, device->max_block_dim[i]);
         /* cannot overflow: both factors are below 2^32 */
         threads *= block[i];
@@ -74,22 +72,23 @@ static kpk_status check_block(const kpk_kernel *kernel, const kpk_shape *shape)
             return kpk_i_fail(KPK_ERR_SHAPE,
                               "%s: the block %u x %u x %u has more than the %u "
                               "threads that device %d takes",
-                              name, block[0], block[1], block[2],
-                              device->max_block, kernel->inst->ordinal);
+                              kpk_kernel_name(kernel), block[0], block[1],
+                              block[2], device->max_block,
+                              kernel->inst->ordinal);
     }
     if (threads > kernel->attrs->max_block)
         return kpk_i_fail(KPK_ERR_SHAPE,
                           "%s: the block %u x %u x %u has %llu threads, the "
                           "kernel was compiled for %u at most",
-                          name, block[0], block[1], block[2],
+                          kpk_kernel_name(kernel), block[0], block[1], block[2],
                           (unsigned long long)threads,
                           kernel->attrs->max_block);
     if (reqd[0] && memcmp(reqd, block, 3 * sizeof(*reqd)) != 0)
         return kpk_i_fail(KPK_ERR_SHAPE,
                           "%s: the block is %u x %u x %u, the kernel accepts "
                           "%u x %u x %u only",
-                          name, block[0], block[1], block[2], reqd[0], reqd[1],
-                          reqd[2]);
+                          kpk_kernel_name(kernel), block[0], block[1], block[2],
+                          reqd[0], reqd[1], reqd[2]);
     return KPK_OK;
 }
 
