@@ -17,6 +17,10 @@
 /* OS ABIs: of CUDA 13's files, and of those before. */
 enum { OSABI_CUDA_13 = 0x41, OSABI_CUDA = 0x33 };
 
+/* In the flags of those before: for one processor's own features, as sm_90a.
+ * Source: EF_CUDA_ACCELERATORS_V1 of LLVM's ELF.h. */
+enum { ACCELERATORS = 0x800 };
+
 /* Tags of records. */
 enum {
     MAX_THREADS = 0x05,
@@ -419,7 +423,12 @@ bool codeobj_read_cubin(struct codeobj *co, Elf *elf,
     snprintf(co->target, sizeof(co->target), "sm_%u",
              (unsigned)(abi == OSABI_CUDA_13 ? h.e_flags >> 8 : h.e_flags) &
                  0xffu);
-    read_suffix(&f);
+    if (abi == OSABI_CUDA && (h.e_flags & ACCELERATORS)) {
+        strncat(co->target, "a", 1);
+        co->knows_suffix = true;
+    } else {
+        read_suffix(&f);
+    }
     if (!find_symbols(&f, error) || !find_kernels(&f, error) ||
         !read_sections(&f, error))
         return false;

@@ -123,6 +123,13 @@ static void test_cubin_of_cuda_12_and_sm_80(void **state)
     assert_int_equal(co->cov, 124);
     assert_int_equal(co->kernels[0].attrs.lds_nbytes, 0x458);
     codeobj_free(co);
+    spec.sm = 90;
+    spec.accelerators = true;
+    co = read_made(&spec);
+    assert_string_equal(co->target, "sm_90a");
+    assert_false(codeobj_take_target(co, "sm_90"));
+    assert_true(codeobj_take_target(co, "sm_90a"));
+    codeobj_free(co);
 }
 
 /* The header has the number alone; the assembler's options tell the rest. */

@@ -141,7 +141,8 @@ unsigned char *make_cubin(const struct made_cubin *spec, size_t *nbytes)
         .e_type = ET_EXEC,
         .e_machine = EM_CUDA_NUMBER,
         .e_version = EV_CURRENT,
-        .e_flags = spec->before_13 ? spec->sm << 16 | spec->sm
+        .e_flags = spec->before_13 ? spec->sm << 16 | spec->sm |
+                                         (spec->accelerators ? 0x800 : 0)
                                    : 0x6000000 | spec->sm << 8 | 4,
         .e_ehsize = sizeof(Elf64_Ehdr),
         .e_shentsize = sizeof(Elf64_Shdr),

@@ -16,9 +16,10 @@ struct made_param {
 
 struct made_cubin {
     const char *kernel;
-    unsigned sm;      /* 90 is sm_90 */
-    bool before_13;   /* as CUDA 11 and 12 write the header */
-    unsigned release; /* 130 is CUDA 13.0 */
+    unsigned sm;       /* 90 is sm_90 */
+    bool before_13;    /* as CUDA 11 and 12 write the header */
+    bool accelerators; /* which says with this that it is for sm_90a */
+    unsigned release;  /* 130 is CUDA 13.0 */
     const struct made_param *params;
     uint16_t nparams;
     uint16_t param_nbytes; /* as the file states it */
