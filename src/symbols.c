@@ -33,8 +33,10 @@ enum {
     SHT_SYMTAB = 2,
     SHT_DYNSYM = 11,
     STT_OBJECT = 1,
+    STT_FUNC = 2,
     STB_LOCAL = 0,
-    STB_GLOBAL = 1
+    STB_GLOBAL = 1,
+    STB_WEAK = 2
 };
 
 static uint64_t number(const unsigned char *at, int nbytes)
@@ -113,9 +115,12 @@ static bool describe(const kpk_module *module, const unsigned char *at,
 
     const bool is_local =
         names->is_cubin && type == STT_OBJECT && binding == STB_LOCAL;
+    const bool is_weak = /* kernels that are instances of templates are */
+        names->is_cubin && type == STT_FUNC && binding == STB_WEAK;
 
     if (name == 0 || name >= names->nbytes ||
-        (binding != STB_GLOBAL && !is_local) || number(at + SYM_SHNDX, 2) == 0)
+        (binding != STB_GLOBAL && !is_local && !is_weak) ||
+        number(at + SYM_SHNDX, 2) == 0)
         return false;
     out->name = (const char *)names->data + name;
     if (is_local && strchr("$.", out->name[0]))

@@ -21,6 +21,9 @@ enum { OSABI_CUDA_13 = 0x41, OSABI_CUDA = 0x33 };
  * Source: EF_CUDA_ACCELERATORS_V1 of LLVM's ELF.h. */
 enum { ACCELERATORS = 0x800 };
 
+/* In a symbol's st_other. */
+enum { STO_ENTRY = 0x10 };
+
 /* Tags of records. */
 enum {
     MAX_THREADS = 0x05,
@@ -260,7 +263,8 @@ static const char *symbol_name(const struct file *f, size_t i, GElf_Sym *sym)
     return name && *name ? name : NULL;
 }
 
-/* Kernels: global functions with code. Device functions are local. */
+/* Kernels: marked functions that others may name; instances of templates are
+ * weak. Device functions that were linked apart have no mark. */
 static bool find_kernels(struct file *f, char error[CODEOBJ_ERROR_MAX])
 {
     struct codeobj *co = f->co;
@@ -273,8 +277,8 @@ static bool find_kernels(struct file *f, char error[CODEOBJ_ERROR_MAX])
         const char *name = symbol_name(f, i, &sym);
 
         if (!name || GELF_ST_TYPE(sym.st_info) != STT_FUNC ||
-            GELF_ST_BIND(sym.st_info) != STB_GLOBAL ||
-            sym.st_shndx == SHN_UNDEF)
+            GELF_ST_BIND(sym.st_info) == STB_LOCAL ||
+            !(sym.st_other & STO_ENTRY) || sym.st_shndx == SHN_UNDEF)
             continue;
         co->kernels[co->nkernels].name = strdup(name);
         if (!co->kernels[co->nkernels++].name)
@@ -420,15 +424,13 @@ bool codeobj_read_cubin(struct codeobj *co, Elf *elf,
     abi = h.e_ident[EI_OSABI];
     if ((abi != OSABI_CUDA && abi != OSABI_CUDA_13) || h.e_type != ET_EXEC)
         return fail(error, "a file of NVIDIA's, but no linked cubin", "");
-    snprintf(co->target, sizeof(co->target), "sm_%u",
+    co->knows_suffix = abi == OSABI_CUDA && (h.e_flags & ACCELERATORS);
+    snprintf(co->target, sizeof(co->target), "sm_%u%s",
              (unsigned)(abi == OSABI_CUDA_13 ? h.e_flags >> 8 : h.e_flags) &
-                 0xffu);
-    if (abi == OSABI_CUDA && (h.e_flags & ACCELERATORS)) {
-        strncat(co->target, "a", 1);
-        co->knows_suffix = true;
-    } else {
+                 0xffu,
+             co->knows_suffix ? "a" : "");
+    if (!co->knows_suffix)
         read_suffix(&f);
-    }
     if (!find_symbols(&f, error) || !find_kernels(&f, error) ||
         !read_sections(&f, error))
         return false;

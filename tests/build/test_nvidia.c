@@ -132,6 +132,20 @@ static void test_cubin_of_cuda_12_and_sm_80(void **state)
     codeobj_free(co);
 }
 
+static void test_cubin_has_the_kernels_that_a_host_can_name(void **state)
+{
+    struct made_cubin spec = plain;
+    struct codeobj *co;
+
+    (void)state;
+    spec.is = MADE_WEAK_KERNEL; /* an instance of a template */
+    co = read_made(&spec);
+    assert_int_equal(co->nkernels, 1);
+    codeobj_free(co);
+    spec.is = MADE_DEVICE_FUNCTION;
+    refuse_made(&spec, "no kernels");
+}
+
 /* The header has the number alone; the assembler's options tell the rest. */
 static void test_cubin_tells_its_suffix(void **state)
 {
@@ -401,6 +415,7 @@ int main(void)
         cmocka_unit_test(test_cubin_tells_target_release_and_parameters),
         cmocka_unit_test(test_cubin_tells_parameters_beyond_4_KiB),
         cmocka_unit_test(test_cubin_of_cuda_12_and_sm_80),
+        cmocka_unit_test(test_cubin_has_the_kernels_that_a_host_can_name),
         cmocka_unit_test(test_cubin_tells_its_suffix),
         cmocka_unit_test(test_cubin_bounds_the_block),
         cmocka_unit_test(test_cubin_refuses_parameters_that_cannot_be),

@@ -107,14 +107,15 @@ static void put_kernel_info(struct out *o, const struct made_cubin *spec)
     }
 }
 
-static void put_symbols(struct out *o)
+static void put_symbols(struct out *o, const struct made_cubin *spec)
 {
     Elf64_Sym symbol = {0};
 
     put(o, &symbol, sizeof(symbol));
     symbol.st_name = 1;
-    symbol.st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC);
-    symbol.st_other = 0x10;
+    symbol.st_info = ELF64_ST_INFO(
+        spec->is == MADE_WEAK_KERNEL ? STB_WEAK : STB_GLOBAL, STT_FUNC);
+    symbol.st_other = spec->is == MADE_DEVICE_FUNCTION ? 0 : 0x10;
     symbol.st_shndx = TEXT;
     symbol.st_size = 128;
     put(o, &symbol, sizeof(symbol));
@@ -169,7 +170,7 @@ unsigned char *make_cubin(const struct made_cubin *spec, size_t *nbytes)
     put(&o, spec->kernel, strlen(spec->kernel) + 1);
     end(&o, STRINGS);
     begin(&o, SYMBOLS, SHT_SYMTAB);
-    put_symbols(&o);
+    put_symbols(&o, spec);
     end(&o, SYMBOLS);
     o.headers[SYMBOLS].sh_link = STRINGS;
     o.headers[SYMBOLS].sh_entsize = sizeof(Elf64_Sym);

@@ -16,6 +16,7 @@ struct made_param {
 
 struct made_cubin {
     const char *kernel;
+    enum { MADE_KERNEL, MADE_WEAK_KERNEL, MADE_DEVICE_FUNCTION } is;
     unsigned sm;       /* 90 is sm_90 */
     bool before_13;    /* as CUDA 11 and 12 write the header */
     bool accelerators; /* which says with this that it is for sm_90a */

@@ -300,6 +300,14 @@ static void test_symbols_of_a_cubin_are_local_too(void **state)
     put_symbol(blob.image.symbols[4], 14, 2, 1, 1, 8); /* weak */
     assert_ok(kpk_module_symbols(&of_nvidia, 0, symbols, 4, &n));
     assert_int_equal(n, 2);
+    put_symbol(blob.image.symbols[4], 14, 2, 2, 1, 8);
+    assert_ok(kpk_module_symbols(&of_nvidia, 0, symbols, 4, &n));
+    assert_int_equal(n, 2); /* a device function */
+    memcpy(blob.image.names + 14, "k", 2);
+    assert_ok(kpk_module_symbols(&of_nvidia, 0, symbols, 4, &n));
+    assert_int_equal(n, 3); /* a kernel */
+    assert_string_equal(symbols[2].name, "k");
+    assert_int_equal(symbols[2].kind, KPK_SYMBOL_KERNEL);
 }
 
 static void test_ptx_has_no_symbols(void **state)
