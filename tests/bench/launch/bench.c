@@ -93,6 +93,27 @@ static int compare(const char *kernel, const struct bench *b, float *x,
     return 0;
 }
 
+/* Of a loaded kernel, in a pack of MODULES. */
+static int time_get(kpk_instance *gpu)
+{
+    const kpk_kernel *kernel;
+    double best = 1e9;
+
+    for (int t = 0; t < TURNS; t++) {
+        const double begin = now_ns();
+        double ns;
+
+        for (int i = 0; i < LAUNCHES; i++)
+            if (kpk_kernel_get(gpu, i & 1 ? "affine_f32" : "vector_add",
+                               &kernel))
+                return 1;
+        ns = (now_ns() - begin) / LAUNCHES;
+        best = ns < best ? ns : best;
+    }
+    printf("kpk_kernel_get() of a loaded kernel %6.1f ns\n", best);
+    return 0;
+}
+
 int main(void)
 {
     struct bench b = {0};
@@ -108,7 +129,7 @@ int main(void)
         kpk_kernel_get(gpu, "vector_add", &b.add) ||
         compare("vector_add", &b, x, typed_add, untyped_add) ||
         compare("affine_f32", &b, x, typed_affine, untyped_affine) ||
-        kpk_close(gpu))
+        time_get(gpu) || kpk_close(gpu))
         return fprintf(stderr, "%s\n", kpk_error_message()), 1;
     return 0;
 }
