@@ -182,7 +182,7 @@ runs_or_says() {
 check "the program says so too" runs_or_says
 head -c $(($(wc -c <"$WORK/plain.a") - 3000)) "$WORK/plain.a" >"$WORK/cut.a"
 refuse "a file that is cut short" "the file ends before it does" "$kpack" verify "$WORK/cut.a"
-refuse "prune of it" "ends before it does" "$kpack" prune "$WORK/cut.a" --keep gfx1200 -o "$WORK/x.a"
+refuse "prune of it" "is cut short" "$kpack" prune "$WORK/cut.a" --keep gfx1200 -o "$WORK/x.a"
 
 # Changed at random, heads above all: an answer or a sentence, never a crash.
 hostile() { # file command...
