@@ -243,6 +243,22 @@ typedef struct {
     hipMemcpyKind kind;
 } hipMemcpy3DParms;
 
+/* An element of a batch of operations on memory. */
+typedef union {
+    int operation;
+    struct {
+        int operation;
+        hipDeviceptr_t address;
+        union {
+            uint32_t value;
+            uint64_t value64;
+        };
+        unsigned flags;
+        hipDeviceptr_t alias;
+    } value; /* waits and writes have the same fields */
+    uint64_t pad[6];
+} hipStreamBatchMemOpParams;
+
 /* From 6.0 on; copy_driver.c knows the older one. */
 typedef struct {
     size_t srcXInBytes, srcY, srcZ, srcLOD;

@@ -41,7 +41,8 @@ enum node_type {
     NODE_WAIT_EVENT,
     NODE_EVENT_RECORD,
     NODE_MEM_ALLOC = 10,
-    NODE_MEM_FREE
+    NODE_MEM_FREE,
+    NODE_BATCH = 14
 };
 
 /* A launch with arguments of its own. */
@@ -71,6 +72,14 @@ struct memory_node {
     hipMemAllocNodeParams params;
 };
 
+/* A node with waits for values in memory and writes of them. */
+typedef struct {
+    hipCtx_t ctx;
+    unsigned count;
+    hipStreamBatchMemOpParams *paramArray; /* the node's own */
+    unsigned flags;
+} hipBatchMemOpNodeParams;
+
 struct hipGraphNode {
     hipGraph_t graph;
     enum node_type type;
@@ -87,6 +96,7 @@ struct hipGraphNode {
         hipEvent_t event;
         hipGraph_t child;
         struct memory_node memory;
+        hipBatchMemOpNodeParams batch;
     } u;
 };
 

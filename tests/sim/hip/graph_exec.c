@@ -42,6 +42,8 @@ static hipError_t run_node(hipGraphNode_t node, struct queue *q)
         return graph_memory_run(node->u.memory.memory, true, q);
     case NODE_MEM_FREE:
         return graph_memory_run(node->u.memory.memory, false, q);
+    case NODE_BATCH:
+        return batch_submit(q, node->u.batch.paramArray, node->u.batch.count);
     case NODE_EMPTY:
         break;
     }

@@ -109,6 +109,29 @@ void node_free_work(hipGraphNode_t node)
         graph_free(node->u.child);
     if (node->type == NODE_MEM_ALLOC || node->type == NODE_MEM_FREE)
         graph_memory_unref(node->u.memory.memory);
+    if (node->type == NODE_BATCH)
+        free(node->u.batch.paramArray);
+}
+
+/* The context is the calling thread's in any case. */
+static hipError_t set_batch(hipGraphNode_t node,
+                            const hipBatchMemOpNodeParams *p)
+{
+    hipStreamBatchMemOpParams *list;
+    hipError_t error = p && p->flags == 0
+                           ? batch_check(p->paramArray, p->count)
+                           : hipErrorInvalidValue;
+
+    if (error != hipSuccess)
+        return error;
+    list = calloc(p->count, sizeof(*list));
+    if (!list)
+        return hipErrorOutOfMemory;
+    memcpy(list, p->paramArray, p->count * sizeof(*list));
+    free(node->u.batch.paramArray);
+    node->u.batch = *p;
+    node->u.batch.paramArray = list;
+    return hipSuccess;
 }
 
 hipError_t node_copy_work(hipGraphNode_t to, const struct hipGraphNode *from)
@@ -135,6 +158,8 @@ hipError_t node_copy_work(hipGraphNode_t to, const struct hipGraphNode *from)
         graph_memory_unref(to->u.memory.memory);
         to->u = from->u;
         return hipSuccess;
+    case NODE_BATCH:
+        return set_batch(to, &from->u.batch);
     default:
         to->u = from->u;
         return hipSuccess;
@@ -413,6 +438,12 @@ HIP_API hipError_t hipDrvGraphAddMemsetNode(NEW_NODE,
     ADD(NODE_MEMSET, set_driver_fill(node, p));
 }
 
+HIP_API hipError_t hipGraphAddBatchMemOpNode(NEW_NODE,
+                                             const hipBatchMemOpNodeParams *p)
+{
+    ADD(NODE_BATCH, set_batch(node, p));
+}
+
 HIP_API hipError_t hipGraphAddMemAllocNode(NEW_NODE, hipMemAllocNodeParams *p)
 {
     ADD(NODE_MEM_ALLOC, alloc_node_set(node, p));
@@ -570,6 +601,8 @@ static hipError_t set_any(hipGraphNode_t node, hipGraphNodeParams *p)
     case NODE_MEM_FREE:
         return node->u.memory.memory ? hipErrorInvalidValue
                                      : free_node_set(node, p->u.free);
+    case NODE_BATCH: /* which these parameters have no room for */
+        return hipErrorInvalidValue;
     case NODE_EMPTY:
         break;
     }
@@ -627,7 +660,8 @@ HIP_API hipError_t hipGraphExecNodeSetParams(hipGraphExec_t exec,
     X(hipGraphMemsetNodeSetParams,           hipGraphExecMemsetNodeSetParams,           NODE_MEMSET,       (const hipMemsetParams *p),      set_fill(to, p))    \
     X(hipGraphHostNodeSetParams,             hipGraphExecHostNodeSetParams,             NODE_HOST,         (const hipHostNodeParams *p),    set_host(to, p))    \
     X(hipGraphEventRecordNodeSetEvent,       hipGraphExecEventRecordNodeSetEvent,       NODE_EVENT_RECORD, (hipEvent_t event),              set_event(to, event)) \
-    X(hipGraphEventWaitNodeSetEvent,         hipGraphExecEventWaitNodeSetEvent,         NODE_WAIT_EVENT,   (hipEvent_t event),              set_event(to, event))
+    X(hipGraphEventWaitNodeSetEvent,         hipGraphExecEventWaitNodeSetEvent,         NODE_WAIT_EVENT,   (hipEvent_t event),              set_event(to, event)) \
+    X(hipGraphBatchMemOpNodeSetParams,       hipGraphExecBatchMemOpNodeSetParams,       NODE_BATCH,        (const hipBatchMemOpNodeParams *p), set_batch(to, p))
 /* clang-format on */
 
 /*
@@ -798,7 +832,8 @@ static void tell_fill(const struct hipGraphNode *node, hipMemsetParams *p)
     X(hipGraphHostNodeGetParams,       NODE_HOST,         hipHostNodeParams,   *out = node->u.host)    \
     X(hipGraphEventRecordNodeGetEvent, NODE_EVENT_RECORD, hipEvent_t,          *out = node->u.event)   \
     X(hipGraphEventWaitNodeGetEvent,   NODE_WAIT_EVENT,   hipEvent_t,          *out = node->u.event)   \
-    X(hipGraphChildGraphNodeGetGraph,  NODE_GRAPH,        hipGraph_t,          *out = node->u.child)
+    X(hipGraphChildGraphNodeGetGraph,  NODE_GRAPH,        hipGraph_t,          *out = node->u.child) \
+    X(hipGraphBatchMemOpNodeGetParams, NODE_BATCH,        hipBatchMemOpNodeParams, *out = node->u.batch)
 /* clang-format on */
 
 #define GETTER(name, type, what, tell)                                         \

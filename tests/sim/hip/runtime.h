@@ -225,6 +225,13 @@ hipError_t event_attach(hipEvent_t event, struct op *op, bool at_start);
  * recorded. False if the event is unknown. */
 bool event_operation(hipEvent_t event, struct op **out);
 
+/* ---- waits for values in memory and writes of them (stream_value.c) ----- */
+
+hipError_t batch_check(const hipStreamBatchMemOpParams *list, unsigned count);
+/* Checks each again: memory may be gone by now. */
+hipError_t batch_submit(struct queue *queue,
+                        const hipStreamBatchMemOpParams *list, unsigned count);
+
 /* ---- memory and events of several processes (ipc.c) --------------------- */
 
 /* Gives up what hipMemPoolImportPointer() gave, after the queue's work, or at

@@ -174,21 +174,6 @@ enum {
     MAX_BATCH = 256
 };
 
-typedef union {
-    int operation;
-    struct {
-        int operation;
-        hipDeviceptr_t address;
-        union {
-            uint32_t value;
-            uint64_t value64;
-        };
-        unsigned flags;
-        hipDeviceptr_t alias;
-    } value; /* waits and writes have the same fields */
-    uint64_t pad[6];
-} hipStreamBatchMemOpParams;
-
 /* Barriers and flushes of remote writes are no operations here either. */
 static hipError_t read_batched(const hipStreamBatchMemOpParams *p,
                                struct value_op *v,
@@ -210,34 +195,52 @@ static hipError_t read_batched(const hipStreamBatchMemOpParams *p,
     return check_value(v);
 }
 
-HIP_API hipError_t hipStreamBatchMemOp(hipStream_t stream, unsigned count,
-                                       hipStreamBatchMemOpParams *list,
-                                       unsigned flags)
+hipError_t batch_check(const hipStreamBatchMemOpParams *list, unsigned count)
 {
     hipError_t (*run)(struct op *);
     hipError_t error = hipSuccess;
     struct value_op v;
-    struct queue *q;
     unsigned i;
 
-    ENTER();
-    if (!list || flags || count == 0 || count > MAX_BATCH)
-        LEAVE(hipErrorInvalidValue);
+    if (!list || count == 0 || count > MAX_BATCH)
+        return hipErrorInvalidValue;
     for (i = 0; i < count && error == hipSuccess; i++)
         error = read_batched(&list[i], &v, &run);
+    return error;
+}
+
+hipError_t batch_submit(struct queue *q, const hipStreamBatchMemOpParams *list,
+                        unsigned count)
+{
+    hipError_t (*run)(struct op *);
+    hipError_t error = hipSuccess;
+    struct value_op v;
+    unsigned i;
+
+    for (i = 0; i < count && error == hipSuccess; i++) {
+        error = read_batched(&list[i], &v, &run);
+        if (error == hipSuccess)
+            error = submit_value(q, &v, run);
+    }
+    return error;
+}
+
+HIP_API hipError_t hipStreamBatchMemOp(hipStream_t stream, unsigned count,
+                                       hipStreamBatchMemOpParams *list,
+                                       unsigned flags)
+{
+    hipError_t error;
+    struct queue *q;
+
+    ENTER();
+    error = flags ? hipErrorInvalidValue : batch_check(list, count);
     if (error != hipSuccess)
         LEAVE(error); /* all or none */
     q = stream_queue(stream);
     if (!q)
         LEAVE(hipErrorContextIsDestroyed);
-    if (is_capturing(q))
-        error = capture_forbids_queue(q);
-    else
-        for (i = 0; i < count && error == hipSuccess; i++) {
-            error = read_batched(&list[i], &v, &run);
-            if (error == hipSuccess)
-                error = submit_value(q, &v, run);
-        }
+    error = is_capturing(q) ? capture_forbids_queue(q)
+                            : batch_submit(q, list, count);
     queue_unref(q);
     LEAVE(error);
 }

@@ -14,3 +14,35 @@
     }
 #define WORKS(release, name)
 #include "functions.def"
+
+/* There are no semaphores, but what is wrong with a call comes before that. */
+static hipError_t no_semaphores(const void *semaphores, const void *params,
+                                hipStream_t stream)
+{
+    struct queue *q = semaphores && params ? stream_queue(stream) : NULL;
+
+    if (!q)
+        return hipErrorInvalidValue;
+    queue_unref(q);
+    return hipErrorNotSupported;
+}
+
+HIP_API hipError_t hipSignalExternalSemaphoresAsync(const void *semaphores,
+                                                    const void *params,
+                                                    unsigned n,
+                                                    hipStream_t stream)
+{
+    ENTER();
+    (void)n;
+    LEAVE(no_semaphores(semaphores, params, stream));
+}
+
+HIP_API hipError_t hipWaitExternalSemaphoresAsync(const void *semaphores,
+                                                  const void *params,
+                                                  unsigned n,
+                                                  hipStream_t stream)
+{
+    ENTER();
+    (void)n;
+    LEAVE(no_semaphores(semaphores, params, stream));
+}

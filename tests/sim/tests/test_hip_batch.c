@@ -78,6 +78,22 @@ union attribute {
 
 hipError_t hipStreamBatchMemOp(hipStream_t stream, unsigned count,
                                struct value *list, unsigned flags);
+struct batch_node {
+    hipCtx_t context;
+    unsigned count;
+    struct value *list;
+    unsigned flags;
+};
+hipError_t hipGraphAddBatchMemOpNode(hipGraphNode_t *node, hipGraph_t graph,
+                                     const hipGraphNode_t *deps, size_t ndeps,
+                                     const struct batch_node *p);
+hipError_t hipGraphBatchMemOpNodeGetParams(hipGraphNode_t node,
+                                           struct batch_node *p);
+hipError_t hipGraphBatchMemOpNodeSetParams(hipGraphNode_t node,
+                                           struct batch_node *p);
+hipError_t hipGraphExecBatchMemOpNodeSetParams(hipGraphExec_t exec,
+                                               hipGraphNode_t node,
+                                               const struct batch_node *p);
 hipError_t hipMemcpyBatchAsync(void **dsts, void **srcs, size_t *sizes,
                                size_t count, struct attributes *attributes,
                                size_t *from, size_t n, size_t *failed,
@@ -168,6 +184,86 @@ static void test_a_bad_batch_of_values_does_nothing(void **state)
     EXPECT(hipSuccess, hipMemcpy(&back, p, 4, hipMemcpyDeviceToHost));
     assert_int_equal(back, 5);
     EXPECT(hipSuccess, hipFree(p));
+}
+
+/* The node keeps the list as it was given; an instantiated one has its own. */
+static void test_batches_of_values_in_graphs(void **state)
+{
+    enum { BATCH_NODE = 14 };
+    struct value list[] = {{.operation = WAIT_32, .value = 1, .flags = WAIT_EQ},
+                           {.operation = WRITE_64, .value = 1ull << 40}};
+    struct batch_node p = {.count = 2, .list = list}, seen;
+    hipGraphNodeType type;
+    hipGraphNode_t node;
+    hipGraphExec_t exec;
+    uint64_t back, *at;
+    hipGraph_t graph;
+    hipStream_t s;
+
+    (void)state;
+    EXPECT(hipSuccess, hipMalloc((void **)&at, 16));
+    EXPECT(hipSuccess, hipMemset(at, 0, 16));
+    EXPECT(hipSuccess, hipDeviceSynchronize());
+    list[0].address = at;
+    list[1].address = at + 1;
+    EXPECT(hipSuccess, hipStreamCreateWithFlags(&s, hipStreamNonBlocking));
+    EXPECT(hipSuccess, hipGraphCreate(&graph, 0));
+    EXPECT(hipSuccess, hipGraphAddBatchMemOpNode(&node, graph, NULL, 0, &p));
+    EXPECT(hipSuccess, hipGraphNodeGetType(node, &type));
+    assert_int_equal(type, BATCH_NODE);
+    list[1].value = 3; /* too late */
+    EXPECT(hipSuccess, hipGraphInstantiate(&exec, graph, NULL, NULL, 0));
+    EXPECT(hipSuccess, hipGraphLaunch(exec, s));
+    EXPECT(hipErrorNotReady, hipStreamQuery(s));
+    EXPECT(hipSuccess, hipStreamWriteValue32(NULL, at, 1, 0));
+    EXPECT(hipSuccess, hipStreamSynchronize(s));
+    EXPECT(hipSuccess, hipMemcpy(&back, at + 1, 8, hipMemcpyDeviceToHost));
+    assert_true(back == 1ull << 40);
+
+    EXPECT(hipSuccess, hipGraphBatchMemOpNodeGetParams(node, &seen));
+    assert_int_equal(seen.count, 2);
+    assert_ptr_not_equal(seen.list, list);
+    assert_ptr_equal(seen.list[1].address, at + 1);
+    assert_true(seen.list[1].value == 1ull << 40);
+    EXPECT(hipSuccess, hipGraphExecBatchMemOpNodeSetParams(exec, node, &p));
+    EXPECT(hipSuccess, hipGraphLaunch(exec, s));
+    EXPECT(hipSuccess, hipStreamSynchronize(s));
+    EXPECT(hipSuccess, hipMemcpy(&back, at + 1, 8, hipMemcpyDeviceToHost));
+    assert_int_equal(back, 3);
+    EXPECT(hipSuccess, hipGraphBatchMemOpNodeGetParams(node, &seen));
+    assert_true(seen.list[1].value == 1ull << 40);
+    EXPECT(hipSuccess, hipGraphExecDestroy(exec));
+    list[1].value = 7;
+    EXPECT(hipSuccess, hipGraphBatchMemOpNodeSetParams(node, &p));
+    EXPECT(hipSuccess, hipGraphInstantiate(&exec, graph, NULL, NULL, 0));
+    EXPECT(hipSuccess, hipGraphLaunch(exec, s));
+    EXPECT(hipSuccess, hipStreamSynchronize(s));
+    EXPECT(hipSuccess, hipMemcpy(&back, at + 1, 8, hipMemcpyDeviceToHost));
+    assert_int_equal(back, 7);
+
+    p.count = 0;
+    EXPECT(hipErrorInvalidValue,
+           hipGraphAddBatchMemOpNode(&node, graph, NULL, 0, &p));
+    EXPECT(hipErrorInvalidValue, hipGraphBatchMemOpNodeSetParams(node, &p));
+    p.count = 2;
+    p.flags = 1;
+    EXPECT(hipErrorInvalidValue,
+           hipGraphAddBatchMemOpNode(&node, graph, NULL, 0, &p));
+    p.flags = 0;
+    list[1].operation = FLUSH;
+    EXPECT(hipErrorInvalidValue,
+           hipGraphAddBatchMemOpNode(&node, graph, NULL, 0, &p));
+    EXPECT(hipErrorInvalidValue,
+           hipGraphExecBatchMemOpNodeSetParams(exec, node, &p));
+    EXPECT(hipErrorInvalidValue,
+           hipGraphAddBatchMemOpNode(&node, graph, NULL, 0, NULL));
+    EXPECT(hipErrorInvalidValue, hipGraphBatchMemOpNodeGetParams(node, NULL));
+    EXPECT(hipSuccess, hipGraphLaunch(exec, s)); /* nothing of that stuck */
+    EXPECT(hipSuccess, hipStreamSynchronize(s));
+    EXPECT(hipSuccess, hipGraphExecDestroy(exec));
+    EXPECT(hipSuccess, hipGraphDestroy(graph));
+    EXPECT(hipSuccess, hipStreamDestroy(s));
+    EXPECT(hipSuccess, hipFree(at));
 }
 
 /* ---- copies ------------------------------------------------------------- */
@@ -432,6 +528,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_batched_values_come_in_order),
         cmocka_unit_test(test_a_bad_batch_of_values_does_nothing),
+        cmocka_unit_test(test_batches_of_values_in_graphs),
         cmocka_unit_test(test_batched_copies),
         cmocka_unit_test(test_a_source_read_during_the_call_may_change),
         cmocka_unit_test(test_bad_batches_of_copies),

@@ -567,6 +567,29 @@ static void test_refused_functions_say_so(void **state)
     }
 }
 
+/* There are none to signal; AMD's runtime looks at the arguments first. */
+static void test_external_semaphores_are_refused_last(void **state)
+{
+    static const char *const names[] = {"hipSignalExternalSemaphoresAsync",
+                                        "hipWaitExternalSemaphoresAsync"};
+    hipStream_t bad = (hipStream_t)0x1234;
+    int some[64] = {0};
+    size_t i;
+
+    (void)state;
+    for (i = 0; i < 2; i++) {
+        hipError_t (*call)(const void *, const void *, unsigned, hipStream_t);
+        void *found = dlsym(RTLD_DEFAULT, names[i]);
+
+        memcpy(&call, &found, sizeof(call));
+        assert_non_null(found);
+        EXPECT(hipErrorInvalidValue, call(NULL, some, 1, NULL));
+        EXPECT(hipErrorInvalidValue, call(some, NULL, 1, NULL));
+        EXPECT(hipErrorInvalidValue, call(some, some, 1, bad));
+        EXPECT(hipErrorNotSupported, call(some, some, 1, NULL));
+    }
+}
+
 static void test_run_time_compilation_is_refused_in_words(void **state)
 {
     (void)state;
@@ -596,6 +619,7 @@ int main(void)
         cmocka_unit_test(test_functions_by_name),
         cmocka_unit_test(test_list_of_functions_is_what_is_exported),
         cmocka_unit_test(test_refused_functions_say_so),
+        cmocka_unit_test(test_external_semaphores_are_refused_last),
         cmocka_unit_test(test_run_time_compilation_is_refused_in_words),
     };
 
