@@ -15,6 +15,16 @@ static bool is_last(const struct insn *in)
            (in->row->flags & ROW_SETS_MODE);
 }
 
+static bool is_quiet(const struct insn *in)
+{
+    if (!in->row || !(in->row->flags & ROW_QUIET)) /* what is none has no row */
+        return false;
+    for (unsigned k = 0; k < in->nops; k++)
+        if (in->op[k].kind == OPERAND_SPECIAL)
+            return false;
+    return true;
+}
+
 static void add(struct block *b, const struct insn *in)
 {
     b->count[in->class]++;
@@ -26,7 +36,7 @@ static void add(struct block *b, const struct insn *in)
     if (in->run != sim_run_nothing)
         b->steps[b->nsteps++] =
             (struct step){in->run, in, (uint32_t)(b->end - b->begin),
-                          sim_class_on_lanes(in->class)};
+                          is_quiet(in), sim_class_on_lanes(in->class)};
     b->end += in->size;
 }
 

@@ -13,6 +13,7 @@ struct step {
     insn_fn *run; /* of `in`: one load less before the call */
     const struct insn *in;
     uint32_t offset; /* from the block's begin */
+    bool quiet;      /* scalar, and cannot fault, stop the wave or yield */
     bool on_lanes;   /* obeys EXEC, and counts active lanes */
 };
 

@@ -307,6 +307,10 @@ static unsigned run_block(struct wave *w, const struct block *b,
 
     w->pc = b->end;
     for (; s < end; s++) {
+        if (s->quiet) {
+            s->run(w, s->in);
+            continue;
+        }
         w->insn = s->in;
         w->insn_pc = b->begin + s->offset;
         if (s->on_lanes) {
@@ -316,6 +320,10 @@ static unsigned run_block(struct wave *w, const struct block *b,
         s->run(w, s->in);
         if (w->state != WAVE_RUNS)
             break;
+    }
+    if (s == end && s > b->steps) { /* for a fault between two blocks */
+        w->insn = s[-1].in;
+        w->insn_pc = b->begin + s[-1].offset;
     }
     c->lane_insns += lane_insns;
     if (w->state == WAVE_FAULTED)

@@ -169,7 +169,8 @@ enum {
     ROW_ZERO_HIGH = 16,
     ROW_OP_SEL_HI_0 = 32, /* op_sel_hi is 0 where not said: v_fma_mix */
     ROW_FP_FIXED = 64,    /* arithmetic that MODE does not touch */
-    ROW_SETS_MODE = 128   /* may change how the next instructions compute */
+    ROW_SETS_MODE = 128,  /* may change how the next instructions compute */
+    ROW_QUIET = 256       /* scalar registers in and out, and nothing else */
 };
 
 struct insn_row {
@@ -177,7 +178,7 @@ struct insn_row {
     insn_fn *run;
     uint8_t class;              /* enum insn_class */
     uint8_t type[MAX_OPERANDS]; /* enum lane_type, in the text's order */
-    uint8_t flags;              /* ROW_... */
+    uint16_t flags;             /* ROW_... */
 };
 
 /* What most handlers need lies together, in the first cache lines. */

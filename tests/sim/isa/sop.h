@@ -60,7 +60,7 @@ SCALAR_64(i64)
         sput_##dt(w, &in->op[0], d);                                           \
     }
 #define SOP_ROW1(name, dt, at, expr)                                           \
-    {#name, run_##name, CLASS_SALU, {T_##dt, T_##at}, 0},
+    {#name, run_##name, CLASS_SALU, {T_##dt, T_##at}, ROW_QUIET},
 
 #define SOP_RUN2(name, dt, at, bt, expr)                                       \
     static void run_##name(struct wave *w, const struct insn *in)              \
@@ -75,7 +75,7 @@ SCALAR_64(i64)
         sput_##dt(w, &in->op[0], d);                                           \
     }
 #define SOP_ROW2(name, dt, at, bt, expr)                                       \
-    {#name, run_##name, CLASS_SALU, {T_##dt, T_##at, T_##bt}, 0},
+    {#name, run_##name, CLASS_SALU, {T_##dt, T_##at, T_##bt}, ROW_QUIET},
 
 /* Reads its destination: `d` holds the old value. */
 #define SOP_RUN1_ACC(name, dt, at, expr)                                       \
@@ -100,7 +100,7 @@ SCALAR_64(i64)
         w->scc = (expr);                                                       \
     }
 #define SOPC_ROW(name, at, bt, expr)                                           \
-    {#name, run_##name, CLASS_SALU, {T_##at, T_##bt}, ROW_NO_DST},
+    {#name, run_##name, CLASS_SALU, {T_##at, T_##bt}, ROW_NO_DST | ROW_QUIET},
 
 /* SIMM16, as a signed number. */
 static inline int32_t simm16(const struct insn *in)

@@ -50,7 +50,7 @@ static uint64_t vcc(const struct wave *w)
         branch_if(w, in, condition);                                           \
     }
 #define BRANCH_ROW(name, condition)                                            \
-    {#name, run_##name, CLASS_BRANCH, {T_none}, ROW_RAW},
+    {#name, run_##name, CLASS_BRANCH, {T_none}, ROW_RAW | ROW_QUIET},
 BRANCH_TABLE(BRANCH_RUN)
 
 void sim_run_nothing(struct wave *w, const struct insn *in)
