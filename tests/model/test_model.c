@@ -50,15 +50,16 @@ static struct bounds bounds_of(const struct test_case *c, enum cache_type cache)
 {
     const bool quantised = c->quantised;
     const bool rough = quantised || cache != CACHE_F16;
+    const bool bf16 = c->tiny.format == 30; /* 8 bits of what tiles multiply */
 
     return (struct bounds){
         .free = cache == CACHE_Q4_0 ? 2
                 : rough             ? 0.2
-                : c->tiny.format == 30
-                    ? 2e-2 /* BF16: 8 bits of what tiles multiply */
-                    : 4e-3,
+                : bf16              ? 2e-2
+                                    : 4e-3,
         .near = cache == CACHE_Q4_0 ? 0.5
                 : rough             ? 0.1
+                : bf16              ? 8e-3
                                     : 4e-3,
         .same = quantised ? 5e-6 : 2e-3,
     };

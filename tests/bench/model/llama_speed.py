@@ -7,21 +7,13 @@ Needs a llama-cpp-python that was built for the machine's GPU. Only llama.cpp's
 own time counts: not Python's start, nor what Python does between two runs. So
 the choice of the likeliest token, which speed.c does and counts, is not in it.
 """
-import importlib.util
 import sys
 import time
 
+import llama_cpp as ll
 import numpy
 
-for name in ("diskcache", "jinja2", "typing_extensions"):  # what llama_cpp imports
-    if importlib.util.find_spec(name):
-        __import__(name)
-
 START = time.monotonic()
-
-import llama_cpp as ll  # noqa: E402
-
-
 ERROR = 4  # GGML_LOG_LEVEL_ERROR
 
 
