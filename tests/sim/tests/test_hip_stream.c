@@ -15,6 +15,8 @@
 
 hipError_t hipMemsetAsync_spt(void *dst, int value, size_t n,
                               hipStream_t stream);
+hipError_t hipStreamQuery_spt(hipStream_t stream);
+hipError_t hipStreamSynchronize_spt(hipStream_t stream);
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
@@ -458,6 +460,76 @@ static void test_per_thread_streams_end_with_their_threads(void **state)
     EXPECT(hipSuccess, hipFree(p));
 }
 
+struct called {
+    hipStream_t stream;
+    hipError_t status;
+    unsigned char seen;
+    const unsigned char *pinned;
+};
+
+static void note_call(hipStream_t stream, hipError_t status, void *pointer)
+{
+    struct called *c = pointer;
+
+    c->stream = stream;
+    c->status = status;
+    c->seen = c->pinned[63];
+}
+
+/* Its stream is another one than that of the thread that began it. */
+static void *work_beside(void *pointer)
+{
+    unsigned char *p = pointer;
+
+    if (hipStreamQuery(PER_THREAD) != hipSuccess ||
+        hipMemsetAsync_spt(p, 4, 64, NULL) != hipSuccess ||
+        hipStreamSynchronize_spt(NULL) != hipSuccess)
+        return (void *)1;
+    return p[63] == 4 ? NULL : (void *)2;
+}
+
+/* The legacy default stream waits for the held one, other threads do not. */
+static void test_each_thread_has_its_stream(void **state)
+{
+    struct gate gate = {false};
+    struct called called = {.status = hipErrorUnknown};
+    unsigned char *p, *other;
+    hipStream_t beside;
+    pthread_t thread;
+    void *result;
+
+    (void)state;
+    EXPECT(hipSuccess, hipHostMalloc((void **)&p, 64, 0));
+    EXPECT(hipSuccess, hipHostMalloc((void **)&other, 64, 0));
+    EXPECT(hipSuccess, hipStreamCreateWithFlags(&beside, hipStreamNonBlocking));
+    memset(p, 0, 64);
+    called.pinned = p;
+    EXPECT(hipSuccess, hipLaunchHostFunc(PER_THREAD, wait_at, &gate));
+    EXPECT(hipSuccess, hipMemsetAsync_spt(p, 9, 64, NULL));
+    EXPECT(hipSuccess, hipStreamAddCallback(PER_THREAD, note_call, &called, 0));
+    assert_int_equal(pthread_create(&thread, NULL, work_beside, other), 0);
+    pthread_join(thread, &result);
+    assert_null(result);
+    EXPECT(hipSuccess, hipStreamSynchronize(beside));
+    EXPECT(hipErrorNotReady, hipStreamQuery_spt(NULL));
+    EXPECT(hipSuccess, hipMemsetAsync(other, 5, 64, NULL));
+    nap();
+    EXPECT(hipErrorNotReady, hipStreamQuery(NULL));
+    assert_int_equal(other[63], 4);
+    assert_int_equal(p[63], 0);
+    open_gate(&gate);
+    EXPECT(hipSuccess, hipStreamSynchronize(PER_THREAD));
+    assert_int_equal(called.status, hipSuccess);
+    assert_int_equal(called.seen, 9); /* what came before it was done */
+    assert_ptr_equal(called.stream, PER_THREAD);
+    EXPECT(hipSuccess, hipStreamSynchronize(NULL));
+    assert_int_equal(other[63], 5);
+    EXPECT(hipErrorInvalidHandle, hipStreamDestroy(PER_THREAD));
+    EXPECT(hipSuccess, hipStreamDestroy(beside));
+    EXPECT(hipSuccess, hipHostFree(p));
+    EXPECT(hipSuccess, hipHostFree(other));
+}
+
 /* Exits with a stream that is held up: the process ends nevertheless. */
 static void leave_work_behind(void)
 {
@@ -519,6 +591,7 @@ int main(void)
         cmocka_unit_test(test_asynchronous_copies),
         cmocka_unit_test(test_values_in_memory),
         cmocka_unit_test(test_per_thread_streams_end_with_their_threads),
+        cmocka_unit_test(test_each_thread_has_its_stream),
     };
 
     (void)setenv("KPK_SIM_DEVICES", "gfx942,gfx1100", 1);
