@@ -31,6 +31,20 @@ constexpr u32 log_most_columns = sizeof(T) == 8                  ? 3
                                  : sizeof(T) == 4 || OP::ordered ? 4
                                                                  : 5;
 
+/*
+ * A view's dims and strides as what nothing writes while the kernel runs. Else
+ * AMD reads them by vector loads behind any place that may store.
+ */
+#if KPK_NVIDIA
+typedef const size_t constant_size;
+#else
+typedef const __attribute__((address_space(4))) size_t constant_size;
+#endif
+DEV constant_size *constant_sizes(const size_t *info)
+{
+    return (constant_size *)info;
+}
+
 /* log2 of the columns that a block takes */
 template <typename OP, typename T> DEV u32 log2_columns()
 {
@@ -51,7 +65,8 @@ struct columns {
     DEV_MEMBER bool find(u64 numel, u64 R, u64 num_dims, const size_t *info,
                          u32 log, u32 size)
     {
-        const size_t *dim = info + num_dims - 1, *stride = dim + num_dims;
+        constant_size *dim = constant_sizes(info) + num_dims - 1;
+        constant_size *stride = dim + num_dims;
         const u32 threads = blockDim.x, grid = gridDim.x;
         const u32 others = (1u << log) - 1;
 

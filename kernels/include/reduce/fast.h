@@ -465,8 +465,10 @@ DEV void store_by_block(const team &t, typename OP::value v, u64 output, u64 R,
  * Whether each block has one output, of a row of R, one row after the other:
  * most launches. Asked before anything is stored, so that scalar loads do.
  */
-DEV bool blocks_have_rows(u64 numel, u64 R, u64 num_dims, const size_t *info)
+DEV bool blocks_have_rows(u64 numel, u64 R, u64 num_dims, const size_t *view)
 {
+    constant_size *info = constant_sizes(view);
+
     if (num_dims == 0 || info[2 * num_dims - 1] != 1)
         return false;
     if ((u64)gridDim.x * R != numel || R >= 1u << 31)
