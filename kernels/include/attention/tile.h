@@ -187,24 +187,16 @@ template <typename T, u32 D, u32 Threads, class Format> struct Tile {
         const u32 t = this_thread<Threads>();
         const u32 kp = piece_of(k_piece(t), d), vp = piece_of(v_piece(t), d);
 
-        if (is_even(kr) && is_even(vr) && key0 >= span.first &&
-            key0 + (i32)keys <= span.end) {
-            const u8 *k0 = kr.tile(key0), *v0 = vr.tile(key0);
-            const u32 at_k = offset(k_row(t), kr, kp);
-            const u32 at_v = offset(v_row(t), vr, vp);
+        const bool even = is_even(kr) && is_even(vr);
 
-            UNROLL
-            for (u32 i = 0; i < k_loads; i++)
-                k[i] = Format::load(
-                    scalar(k0 + i * k_step * kr.row_nbytes) + at_k, kp);
-            UNROLL
-            for (u32 i = 0; i < v_blocks; i++) {
-                UNROLL
-                for (u32 j = 0; j < 4; j++)
-                    v[i][j] = Format::load(
-                        scalar(v0 + (i * v_step + j) * vr.row_nbytes) + at_v,
-                        vp);
-            }
+        if (even && key0 >= span.first && key0 + (i32)keys <= span.end) {
+            load_whole(kr, vr, kr.tile(key0), vr.tile(key0), kp, vp, t);
+            return;
+        }
+        if (even) {
+            load_part(kr, vr, kr.tile(key0), vr.tile(key0), kp, vp, t,
+                      max_of(span.first - key0, 0),
+                      min_of(span.end - key0, (i32)keys) - 1);
             return;
         }
         UNROLL
@@ -222,6 +214,52 @@ template <typename T, u32 D, u32 Threads, class Format> struct Tile {
                 if (key < span.first || key >= span.end)
                     Format::clear(v[i][j]);
                 schedule_fence();
+            }
+        }
+    }
+    /* A tile whose first rows are at k0 and v0. */
+    DEV_MEMBER void load_whole(const KeyRows &kr, const KeyRows &vr,
+                               const u8 *k0, const u8 *v0, u32 kp, u32 vp,
+                               u32 t)
+    {
+        const u32 at_k = offset(k_row(t), kr, kp);
+        const u32 at_v = offset(v_row(t), vr, vp);
+
+        UNROLL
+        for (u32 i = 0; i < k_loads; i++)
+            k[i] = Format::load(scalar(k0 + i * k_step * kr.row_nbytes) + at_k,
+                                kp);
+        UNROLL
+        for (u32 i = 0; i < v_blocks; i++) {
+            UNROLL
+            for (u32 j = 0; j < 4; j++)
+                v[i][j] = Format::load(
+                    scalar(v0 + (i * v_step + j) * vr.row_nbytes) + at_v, vp);
+        }
+    }
+    /* The same, of which rows `first` to `last` are there. */
+    DEV_MEMBER void load_part(const KeyRows &kr, const KeyRows &vr,
+                              const u8 *k0, const u8 *v0, u32 kp, u32 vp, u32 t,
+                              i32 first, i32 last)
+    {
+        UNROLL
+        for (u32 i = 0; i < k_loads; i++) {
+            const i32 row = (i32)(k_row(t) + i * k_step);
+
+            k[i] = Format::load(
+                k0 + offset((u32)max_of(min_of(row, last), first), kr, kp), kp);
+        }
+        UNROLL
+        for (u32 i = 0; i < v_blocks; i++) {
+            UNROLL
+            for (u32 j = 0; j < 4; j++) {
+                const i32 row = (i32)(v_row(t) + i * v_step + j);
+
+                v[i][j] = Format::load(
+                    v0 + offset((u32)max_of(min_of(row, last), first), vr, vp),
+                    vp);
+                if (row < first || row > last)
+                    Format::clear(v[i][j]);
             }
         }
     }
