@@ -49,20 +49,25 @@ template <typename T> DEV void attention_join(const AttentionArgs &a)
             const u64 mine = row * a.h + h;
             f32 top = -infinite, sum = 0;
 
+            /* a lane for a split */
             NO_UNROLL
-            for (u32 i = 0; i < splits; i++)
+            for (u32 i = lane_id() % 32; i < splits; i += 32)
                 top = __builtin_fmaxf(top, sums[i * each + mine]);
+            top = join_lanes(
+                top, [](f32 p, f32 q) { return __builtin_fmaxf(p, q); });
             NO_UNROLL
-            for (u32 i = 0; i < splits && top != -infinite; i++)
+            for (u32 i = lane_id() % 32; i < splits && top != -infinite;
+                 i += 32)
                 sum += exp2f(sums[i * each + mine] - top);
+            sum = join_lanes(sum, [](f32 p, f32 q) { return p + q; });
             NO_UNROLL
             for (u32 d = threadIdx.x; d < a.d; d += blockDim.x) {
                 f32 v = 0;
 
-                NO_UNROLL
-                for (u32 i = 0; i < splits && top != -infinite; i++)
-                    v += exp2f(sums[i * each + mine] - top) *
-                         a.partial[(i * each + mine) * a.d + d];
+                /* several loads under way */
+                _Pragma("unroll 8") for (u32 i = 0; i < splits; i++) v +=
+                    exp2f(sums[i * each + mine] - top) *
+                    a.partial[(i * each + mine) * a.d + d];
                 ((T *)a.o)[at + (i64)h * a.o_head + d] =
                     convert<T>(top == -infinite ? 0 : v / sum);
             }
