@@ -14,7 +14,8 @@
  *
  * Grids: x over queries / 128, y over heads, z over b, 256 threads; x over
  * splits, y over heads of K, z over b, 128 threads; x over total_q, y over
- * heads, any block. Smaller grids loop.
+ * heads, any block of whole groups of 32 threads. Smaller grids loop. On
+ * NVIDIA's the first are fast with the recommended launch's LDS alone.
  *
  * Tensors need no more alignment than an element's, blocks of 32 that of two
  * bytes. Nothing is read beside the rows that lengths, windows and the block
@@ -34,17 +35,47 @@
 #include "attention/attend.h"
 #include "attention/join.h"
 #include "attention/set_rows.h"
+#if KPK_SM >= 80
+#include "nvidia/attend_few.h"
+#include "nvidia/attend_many.h"
+#endif
+
+/* By cp.async where there is that, and K and V are of type T. */
+template <typename T, u32 D> DEV void prefill(const AttentionArgs &a)
+{
+#if KPK_SM >= 80
+    attend_many<T, D>(a);
+#else
+    attention<T, D>(a);
+#endif
+}
+/* as many blocks on a multiprocessor as LDS has room for */
+#if KPK_SM >= 80
+#define DECODE_BOUNDS(D, ...)                                                  \
+    __launch_bounds__(128, (__VA_ARGS__::block_elems) > 1 || D == 256 ? 2 : 3)
+#else
+#define DECODE_BOUNDS(D, ...) __launch_bounds__(128)
+#endif
+template <typename T, u32 D, class Format>
+DEV void decode(const AttentionArgs &a)
+{
+#if KPK_SM >= 80
+    if constexpr (is_same<Format, PlainFormat<T>>::value)
+        return attend_few<T, D>(a);
+#endif
+    attention_decode<T, D, Format>(a);
+}
 
 #define PREFILL(T, D)                                                          \
     KERNEL_UP_TO(256) attention_##T##_##D(kpk_attention_args args)             \
     {                                                                          \
-        attention<T, D>(args);                                                 \
+        prefill<T, D>(args);                                                   \
     }
 #define DECODE(T, D, suffix, ...)                                              \
-    KERNEL_UP_TO(128)                                                          \
-    attention_decode_##T##_##D##suffix(kpk_attention_args args)                \
+    extern "C" __global__ DECODE_BOUNDS(D, __VA_ARGS__) void                   \
+        attention_decode_##T##_##D##suffix(kpk_attention_args args)            \
     {                                                                          \
-        attention_decode<T, D, __VA_ARGS__>(args);                             \
+        decode<T, D, __VA_ARGS__>(args);                                       \
     }
 #define SIZE(T, D)                                                             \
     PREFILL(T, D)                                                              \

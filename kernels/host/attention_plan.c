@@ -104,16 +104,15 @@ struct choice {
     const kpk_module *module;
     const char *target;
     const kpk_attention_args *a;
-    size_t kernel;
     int64_t room, split_keys;
 };
 
-/* Columns of the table's row for a kernel. */
+/* Columns of the table's row for a kernel on the target. */
 static kpk_status read_row(struct choice *c, const char *name)
 {
+    const kpk_query query = {.kernel = name, .target = c->target};
     size_t table, room, keys, row;
     const kpk_number *cells;
-    kpk_table_decl decl;
     kpk_status st = kpk_module_find_table(c->module, "attention", &table);
 
     if (st == KPK_OK)
@@ -121,16 +120,7 @@ static kpk_status read_row(struct choice *c, const char *name)
     if (st == KPK_OK)
         st = kpk_table_find_column(c->module, table, "split_keys", &keys);
     if (st == KPK_OK)
-        st = kpk_module_table(c->module, table, &decl);
-    if (st == KPK_OK)
-        st = kpk_module_find_kernel(c->module, name, &c->kernel);
-    for (row = 0; st == KPK_OK && row < decl.nrows; row++) {
-        kpk_row r;
-
-        st = kpk_table_row(c->module, table, row, &r);
-        if (st == KPK_OK && strcmp(r.kernel, name) == 0)
-            break;
-    }
+        st = kpk_table_select(c->module, table, &query, &row);
     if (st == KPK_OK)
         st = kpk_table_numbers(c->module, table, row, &cells);
     if (st == KPK_OK) {

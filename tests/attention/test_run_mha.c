@@ -165,6 +165,42 @@ static void check_plans(void)
     check(plan.splits == 1, "nothing at all");
 }
 
+/* NVIDIA's have K and V of many queries in dynamic shared memory. */
+static void check_nvidia_plans(void)
+{
+    static const struct {
+        const char *target;
+        bool shared;
+    } targets[] = {{"sm_90", true}, {"sm_86", false}, {"gfx1100", false}};
+    kpk_attention_args a = {.b = 1,
+                            .h = 32,
+                            .h_k = 8,
+                            .d = 128,
+                            .seqlen_k = 8192,
+                            .window_left = -1,
+                            .window_right = -1};
+    kpk_attention_plan plan;
+
+    memset(&plan, 0, sizeof(plan));
+    for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++) {
+        a.seqlen_q = 8192;
+        check(kpk_attention_choose_for(&kpk_module_attention, targets[i].target,
+                                       132, KPK_ATTENTION_BF16,
+                                       KPK_ATTENTION_SAME, &a, UINT64_MAX,
+                                       &plan) == KPK_OK &&
+                  (plan.shape.shared_nbytes > 48 << 10) == targets[i].shared,
+              targets[i].target);
+        a.seqlen_q = 1;
+        check(kpk_attention_choose_for(&kpk_module_attention, targets[i].target,
+                                       132, KPK_ATTENTION_BF16,
+                                       KPK_ATTENTION_SAME, &a, UINT64_MAX,
+                                       &plan) == KPK_OK &&
+                  plan.shape.shared_nbytes == 0 && plan.splits >= 16 &&
+                  plan.splits <= 64,
+              targets[i].target);
+    }
+}
+
 static void refused(kpk_attention_args a, int type, int cache, const char *says)
 {
     kpk_attention_plan plan;
@@ -223,6 +259,7 @@ int main(void)
         check_refusals(inst);
     }
     check_plans();
+    check_nvidia_plans();
     check(kpk_close(inst) == KPK_OK, "kpk_close()");
     printf("%u passed, %u failed\n", passed, failed);
     return failed != 0;

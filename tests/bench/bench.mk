@@ -156,3 +156,14 @@ $(B)/bench/llama-8b-%.gguf: $(MODEL_MAKE)
 bench-model: $(MODEL_SPEED) $(BENCH_MODELS) $(if $(GPU)$(KPACK_NV_ARCHS),,sim) ## time models on a GPU (BENCH_MODELS='FILES', PEER_PYTHON=PYTHON with llama-cpp-python)
 	@$(if $(KPACK_NV_ARCHS),,$(ON_GPU)) tests/bench/model/run $(MODEL_SPEED) '$(PEER_PYTHON)' $(BENCH_MODELS)
 .PHONY: bench-model
+
+# Module attention beside PyTorch's, for a GPU and a Python with PyTorch.
+ATTENTION_BENCH := $(H)/bench/attention.so
+$(ATTENTION_BENCH): tests/bench/attention/plan.c $(H)/libkpack.a $(PACK_HEADER) $(PACK_LAUNCHERS)
+	@mkdir -p $(@D)
+	@echo "  LD    $@"
+	@$(CC) $(KPK_CFLAGS) $(CFLAGS) $(LDFLAGS) -fPIC -shared -o $@ $(filter %.c %.a,$^) -ldl -pthread $(PACK_CODEC_LIBS)
+bench-attention: $(ATTENTION_BENCH) ## check and time attention beside PyTorch's (PEER_PYTHON=PYTHON with torch)
+	@$(or $(PEER_PYTHON),python3) tests/bench/attention/beside_torch.py $(ATTENTION_BENCH) check
+	@$(or $(PEER_PYTHON),python3) tests/bench/attention/beside_torch.py $(ATTENTION_BENCH) time
+.PHONY: bench-attention

@@ -492,8 +492,8 @@ static unsigned one_at_least(uint32_t n)
     return n ? n : 1;
 }
 
-static void run_problem(struct kt *t, const struct kt_row *row,
-                        const struct problem *p)
+static void run_with(struct kt *t, const struct kt_row *row,
+                     const struct problem *p, size_t shared_nbytes)
 {
     const struct kind *kind = row->detail;
     const enum kt_type type = row->a;
@@ -560,7 +560,7 @@ static void run_problem(struct kt *t, const struct kt_row *row,
         if (p->grid[i])
             grid[i] = p->grid[i];
     if (!kt_launch(t, grid, (const unsigned[3]){kind->decode ? 128 : 256, 1, 1},
-                   0, (const kpk_arg[]){{&a, sizeof(a)}}, 1))
+                   shared_nbytes, (const kpk_arg[]){{&a, sizeof(a)}}, 1))
         return;
     if (p->splits > 1) {
         t->symbol =
@@ -575,6 +575,30 @@ static void run_problem(struct kt *t, const struct kt_row *row,
     if (p->lse)
         kt_read(t, got_lse, lse, nlse * 4);
     check_results(&r, old, got, got_lse, nlse);
+}
+
+/* Of the recommended launch; without it kernels go another way. */
+static size_t recommended_shared(const struct kt *t)
+{
+    kpk_shape shape;
+    size_t kernel;
+
+    if (kpk_module_find_kernel(&kpk_module_attention, t->symbol, &kernel) !=
+            KPK_OK ||
+        kpk_module_shape(&kpk_module_attention, kernel, t->target, 1, 1,
+                         &shape) != KPK_OK)
+        return 0;
+    return shape.shared_nbytes;
+}
+
+static void run_problem(struct kt *t, const struct kt_row *row,
+                        const struct problem *p)
+{
+    const size_t shared_nbytes = recommended_shared(t);
+
+    run_with(t, row, p, 0);
+    if (shared_nbytes)
+        run_with(t, row, p, shared_nbytes);
 }
 
 /* One sequence, all of it seen. */
@@ -677,6 +701,9 @@ static void run_many(struct kt *t, const struct kt_row *row)
     p = plain("ranges besides windows", kind, 40, 130);
     p.b = 2, p.nq[1] = 40, p.nk[1] = 130, p.right = 0, p.left = 10;
     p.ranges = ranges, p.num_ranges = 4;
+    run_problem(t, row, &p);
+    p = plain("a grid for more queries, causal", kind, 300, 2 * tile + 1);
+    p.right = 0, p.grid[0] = 1000, p.h = 2, p.h_k = 1, p.layout = HEADS;
     run_problem(t, row, &p);
     p = plain("scores that rise", kind, 9, 3 * tile + 1);
     p.numbers = RISING, p.layout = GAPS;

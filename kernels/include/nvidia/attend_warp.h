@@ -1,0 +1,498 @@
+/*
+ * attend_warp.h - attention's softmax and products in a warp of sm_80 and later
+ *
+ * A warp has 16 queries, or 32, in registers, as operands of mma.sync, and sums
+ * their results in registers. It takes some keys at once: their scores are
+ * S = Q K^T, as many P = 2^(S - m + 8) are operands of O += P V without leaving
+ * the lane (attend.h says what m is). Lane l has of 16 queries those of numbers
+ * l / 4 and l / 4 + 8, and of 8 keys or columns 2 (l % 4) and the next.
+ *
+ * Keys lie in LDS in lines of D elements, as they do in memory; ldmatrix turns
+ * over those of V. The pieces of 16 bytes of a line are permuted by the line's
+ * number, so that one piece of 8 lines lies in 8 different banks.
+ */
+#pragma once
+
+#include "attention/attend.h"
+#include "nvidia/matrix_copy.h"
+
+/* How K, V and Q lie in LDS. */
+template <u32 D> struct AttendLines {
+    static constexpr u32 nbytes = D * 2, pieces = D / 8;
+
+    static DEV_MEMBER u32 at(u32 line, u32 piece)
+    {
+        return line * nbytes + piece / 8 * 128 + (piece % 8 ^ line % 8) * 16;
+    }
+    /* from at(line, piece) to at(line, piece + more), which share no bit */
+    static DEV_MEMBER u32 further(u32 at, u32 more)
+    {
+        return (at ^ more % 8 * 16) + more / 8 * 128;
+    }
+};
+
+/* A sequence's K or V of one head, on its way to LDS. */
+struct AttendKeys {
+    const u8 *base;
+    i64 row_nbytes, page_nbytes;
+
+    DEV_MEMBER AttendKeys(const AttentionArgs &a, const Sequence &s, u32 b,
+                          u32 key_head, const void *array, i64 batch, i64 row,
+                          i64 head)
+        : base((const u8 *)array + key_head * head * 2), row_nbytes(row * 2),
+          page_nbytes(0)
+    {
+        if (a.block_table)
+            page_nbytes = batch * 2;
+        else
+            base += (a.cu_seqlens_k ? s.k_rows * row : b * batch) * 2;
+    }
+    DEV_MEMBER bool is_aligned_to_16() const
+    {
+        return (((u64)base | (u64)row_nbytes | (u64)page_nbytes) & 15) == 0;
+    }
+    DEV_MEMBER const u8 *row(const AttentionArgs &a, u32 b, i32 key) const
+    {
+        if (!a.block_table)
+            return base + key * row_nbytes;
+
+        const u32 page = (u32)key / a.page_size;
+
+        return base +
+               a.block_table[(u64)b * a.block_table_batch + page] *
+                   page_nbytes +
+               ((u32)key - page * a.page_size) * row_nbytes;
+    }
+};
+
+DEV void store_piece(u32 lds, const Piece &v)
+{
+    asm volatile("st.shared.v4.b32 [%0], {%1,%2,%3,%4};" ::"r"(lds), "r"(v[0]),
+                 "r"(v[1]), "r"(v[2]), "r"(v[3])
+                 : "memory");
+}
+
+/*
+ * Starts bringing `Keys` lines from key0 on to LDS; thread t of `Threads`. What
+ * is not in the span or behind d becomes zeros. Without alignment to 16 bytes
+ * they are there at once.
+ */
+template <u32 D, u32 Keys, u32 Threads>
+DEV void copy_lines(u32 lds, const AttentionArgs &a, u32 b,
+                    const AttendKeys &keys, bool aligned, i32 key0,
+                    const KeySpan &span, u32 t)
+{
+    typedef AttendLines<D> Lines;
+    constexpr u32 step = Threads / Lines::pieces;
+    const u32 piece = t % Lines::pieces, line = t / Lines::pieces;
+
+    if (aligned && !a.block_table && key0 >= span.first &&
+        key0 + (i32)Keys <= span.end) {
+        const u8 *const from =
+            keys.base + (key0 + (i32)line) * keys.row_nbytes + piece * 16;
+
+        UNROLL
+        for (u32 i = 0; i < Keys / step; i++)
+            async_copy16(lds + Lines::at(line + i * step, piece),
+                         from + (i64)(i * step) * keys.row_nbytes,
+                         piece * 8 < a.d ? 16 : 0);
+        return;
+    }
+    NO_UNROLL
+    for (u32 i = 0; i < Keys / step; i++) {
+        const i32 key = key0 + (i32)(line + i * step);
+        const bool seen =
+            piece * 8 < a.d && key >= span.first && key < span.end;
+        const u8 *const from =
+            seen ? keys.row(a, b, key) + piece * 16 : keys.base;
+        const u32 to = lds + Lines::at(line + i * step, piece);
+
+        if (aligned)
+            async_copy16(to, from, seen ? 16 : 0);
+        else
+            store_piece(to, seen ? load_piece(from) : Piece{});
+    }
+}
+
+/* The two numbers, rounded; the first is in the lower half. */
+template <typename T> DEV u32 round_two(f32 low, f32 high)
+{
+    u32 v;
+
+    if constexpr (is_same<T, bf16>::value)
+        asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(v) : "f"(high), "f"(low));
+    else
+        asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(v) : "f"(high), "f"(low));
+    return v;
+}
+
+/* 16 rows of 8 keys, which are half of an operand, times 8 columns. */
+template <typename T> DEV void multiply_8(f32 (&d)[4], u32 a0, u32 a1, u32 b)
+{
+    if constexpr (is_same<T, bf16>::value)
+        asm("mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32 "
+            "{%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};"
+            : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+            : "r"(a0), "r"(a1), "r"(b));
+    else
+        asm("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 "
+            "{%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};"
+            : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+            : "r"(a0), "r"(a1), "r"(b));
+}
+
+/*
+ * A warp's queries, `Units` times 16, and `Keys` keys at once: 8, or 16 to 64.
+ * QInLds: operands of Q are read again for all keys.
+ */
+template <typename T, u32 D, u32 Units, u32 Keys, bool Decode, bool QInLds>
+struct AttendWarp {
+    typedef AttendLines<D> Lines;
+    typedef Queries<Decode> Rows;
+    typedef AttendLines<QInLds ? D : 64> Slab; /* 16 rows of Q in LDS */
+
+    static constexpr u32 steps = D / 16, tiles = Keys / 8;
+    /* for begin(), and if QInLds for good */
+    static constexpr u32 slab_nbytes = (QInLds ? Units : 1) * 16 * Slab::nbytes;
+    /* ldmatrix takes 16 keys by 16 of d, or 8 by 32 */
+    static constexpr bool flat = Keys == 8;
+    struct Scores {
+        f32 v[Units][tiles][4];
+    };
+
+    u32 q[QInLds ? 1 : Units][QInLds ? 1 : steps][4];
+    f32 o[Units][D / 8][4];
+    f32 m[Units][2];
+    f32 l[Units][2];
+    i32 row0;                                   /* the first query */
+    i32 first_all, end_all, first_any, end_any; /* keys that all, any see */
+    u32 k_lds, v_lds, q_lds; /* of this lane's lines of the first matrices */
+
+    /* ---- queries ---- */
+
+    static DEV_MEMBER Piece q_piece(const AttentionArgs &a, const Sequence &s,
+                                    const Rows &rows, u32 b, i32 row, u32 piece)
+    {
+        const i32 r = min_of(row, rows.nrows - 1);
+        const T *p = (const T *)a.q +
+                     (a.cu_seqlens_q ? s.q_rows * a.q_row : b * a.q_batch) +
+                     rows.token(r) * a.q_row + rows.head(r) * a.q_head;
+
+        return piece * 8 < a.d
+                   ? load_piece(reinterpret_cast<const u8 *>(p + piece * 8))
+                   : Piece{};
+    }
+    /* slab: LDS that no other warp needs */
+    DEV_MEMBER void begin(const AttentionArgs &a, const Sequence &s,
+                          const Rows &rows, u32 b, i32 first_row, u32 slab)
+    {
+        const u32 lane = threadIdx.x % 32;
+
+        row0 = first_row;
+        k_lds = flat ? Lines::at(lane % 8, lane / 8)
+                     : Lines::at(lane % 8 + lane / 16 * 8, lane / 8 % 2);
+        v_lds = flat ? k_lds : Lines::at(lane % 16, lane / 16);
+        q_lds = slab + Slab::at(lane % 16, lane / 16);
+        UNROLL
+        for (u32 u = 0; u < Units; u++) {
+            if constexpr (QInLds) {
+                _Pragma("unroll 4") for (u32 i = lane; i < 16 * D / 8; i += 32)
+                    store_piece(slab + u * 16 * Slab::nbytes +
+                                    Slab::at(i / (D / 8), i % (D / 8)),
+                                q_piece(a, s, rows, b,
+                                        row0 + (i32)(u * 16 + i / (D / 8)),
+                                        i % (D / 8)));
+            } else {
+                UNROLL
+                for (u32 c = 0; c < D / 64; c++) {
+                    __syncwarp();
+                    UNROLL
+                    for (u32 i = 0; i < 4; i++) {
+                        const u32 row = lane / 8 + 4 * i;
+
+                        store_piece(slab + Slab::at(row, lane % 8),
+                                    q_piece(a, s, rows, b,
+                                            row0 + (i32)(u * 16 + row),
+                                            c * 8 + lane % 8));
+                    }
+                    __syncwarp();
+                    UNROLL
+                    for (u32 k = 0; k < 4; k++)
+                        load_matrices(q[u][c * 4 + k],
+                                      Slab::further(q_lds, k * 2));
+                }
+            }
+            UNROLL
+            for (u32 i = 0; i < D / 2; i++)
+                o[u][i / 4][i % 4] = 0;
+            UNROLL
+            for (u32 i = 0; i < 2; i++)
+                m[u][i] = -1e30f, l[u][i] = 0;
+        }
+        __syncwarp();
+
+        const i32 last = min_of(row0 + (i32)(Units * 16), rows.nrows) - 1;
+        const i32 first_token = rows.token(min_of(row0, rows.nrows - 1));
+        const i32 last_token = rows.token(max_of(last, 0));
+
+        first_any = s.first_key(first_token), end_all = s.end_key(first_token);
+        first_all = s.first_key(last_token), end_any = s.end_key(last_token);
+        if (row0 >= rows.nrows)
+            first_any = end_any = 0;
+        else if (s.num_ranges)
+            first_any = 0, end_any = s.nk;
+    }
+
+    /* ---- scores ---- */
+
+    DEV_MEMBER bool sees_any(i32 key0) const
+    {
+        return key0 + (i32)Keys > first_any && key0 < end_any;
+    }
+    DEV_MEMBER void multiply_keys(Scores &x, u32 lds) const
+    {
+        UNROLL
+        for (u32 i = 0; i < Units * tiles * 4; i++)
+            x.v[i / 4 / tiles][i / 4 % tiles][i % 4] = 0;
+        UNROLL
+        for (u32 k = 0; k < steps; k += flat ? 2 : 1) {
+            const u32 at = lds + Lines::further(k_lds, k * 2);
+            u32 part[Units][4];
+
+            UNROLL
+            for (u32 u = 0; u < Units; u++) {
+                if constexpr (QInLds)
+                    load_matrices(part[u], Slab::further(q_lds, k * 2) +
+                                               u * 16 * Slab::nbytes);
+            }
+            UNROLL
+            for (u32 t = 0; t < tiles; t += 2) {
+                u32 y[4];
+
+                load_matrices(y, at + t * 8 * Lines::nbytes);
+                UNROLL
+                for (u32 u = 0; u < Units; u++) {
+                    const u32 t1 = flat ? t : t + 1, k1 = flat ? k + 1 : k;
+
+                    if constexpr (QInLds) {
+                        MmaOp<T>::call(x.v[u][t], part[u], y[0], y[1]);
+                        MmaOp<T>::call(x.v[u][t1], part[u], y[2], y[3]);
+                    } else {
+                        MmaOp<T>::call(x.v[u][t], q[u][k], y[0], y[1]);
+                        MmaOp<T>::call(x.v[u][t1], q[u][k1], y[2], y[3]);
+                    }
+                }
+            }
+        }
+    }
+
+    /* Scores in powers of two, with all that the arguments say. */
+    DEV_MEMBER void finish_scores(Scores &x, const AttentionArgs &a, u32 b,
+                                  u32 head, i32 key0) const
+    {
+        constexpr u32 words = (Keys + 31) / 32;
+        const u32 lane = threadIdx.x % 32;
+        const Sequence s(a, b);
+        const Rows rows(a, s, head);
+
+        UNROLL
+        for (u32 u = 0; u < Units; u++) {
+            UNROLL
+            for (u32 i = 0; i < 2; i++) {
+                const i32 row = min_of(row0 + (i32)(u * 16 + lane / 4 + 8 * i),
+                                       rows.nrows - 1);
+                const i32 token = rows.token(row);
+                const i64 position = (i64)token + s.behind;
+                u32 sees[words];
+
+                UNROLL
+                for (u32 w = 0; w < words; w++) {
+                    const i32 k0 = key0 + (i32)(w * 32);
+
+                    sees[w] = bit_span(s.first_key(token) - k0,
+                                       s.end_key(token) - k0);
+                    s.each_range(position, position + 1, [&](i32 from, i32 to) {
+                        sees[w] |= bit_span(from - k0, to - k0);
+                    });
+                }
+                /* a pass for each: what most calls lack is jumped over once */
+                each(x.v[u], i, [&](u32, f32 v) { return v * a.scale; });
+                if (a.softcap != 0)
+                    each(x.v[u], i, [&](u32, f32 v) {
+                        return a.softcap * tanh_fast(v * reciprocal(a.softcap));
+                    });
+                if (a.alibi_slopes) {
+                    const f32 slope =
+                        a.alibi_slopes[(u64)b * a.alibi_batch + rows.head(row)];
+                    const i32 behind = (i32)(position - key0);
+
+                    each(x.v[u], i, [&](u32 n, f32 v) {
+                        return v -
+                               slope * __builtin_fabsf((f32)(behind - (i32)n));
+                    });
+                }
+                each(x.v[u], i, [&](u32 n, f32 v) {
+                    return sees[n / 32] >> n % 32 & 1 ? v * log2_e : -infinite;
+                });
+            }
+        }
+    }
+    /* x = fn(key, x) for a query's scores, of key `key` of those at once */
+    template <class Fn>
+    static DEV_MEMBER void each(f32 (&x)[tiles][4], u32 i, Fn fn)
+    {
+        UNROLL
+        for (u32 e = 0; e < tiles * 2; e++) {
+            f32 &at = x[e / 2][i * 2 + e % 2];
+
+            at = fn(e / 2 * 8 + threadIdx.x % 4 * 2 + e % 2, at);
+        }
+    }
+
+    /* ---- exponentials ---- */
+
+    /* Where a score went beyond what P may be, everything is scaled down. */
+    DEV_MEMBER void raise(const Scores &x, f32 factor)
+    {
+        f32 top[Units][2];
+        bool over = false;
+
+        UNROLL
+        for (u32 u = 0; u < Units; u++) {
+            UNROLL
+            for (u32 i = 0; i < 2; i++) {
+                f32 v = -infinite;
+
+                UNROLL
+                for (u32 e = 0; e < tiles * 2; e++)
+                    v = __builtin_fmaxf(v, x.v[u][e / 2][i * 2 + e % 2]);
+                top[u][i] = v * factor;
+                over |= top[u][i] > m[u][i] + most_over;
+            }
+        }
+        if (!any_lane(over))
+            return;
+        UNROLL
+        for (u32 u = 0; u < Units; u++) {
+            UNROLL
+            for (u32 i = 0; i < 2; i++) {
+                f32 all = top[u][i];
+
+                all = __builtin_fmaxf(all, lane_xor<1>(all));
+                all = __builtin_fmaxf(all, lane_xor<2>(all));
+                all = __builtin_fmaxf(all, m[u][i]);
+
+                const f32 down = exp2_fast(m[u][i] - all);
+
+                m[u][i] = all;
+                l[u][i] *= down;
+                UNROLL
+                for (u32 e = 0; e < D / 4; e++)
+                    o[u][e / 2][i * 2 + e % 2] *= down;
+            }
+        }
+    }
+    /* x becomes the sums of l, and p operands: two words for each 8 keys */
+    DEV_MEMBER void exponentials(const Scores &x, f32 factor,
+                                 u32 (&p)[Units][tiles][2])
+    {
+        UNROLL
+        for (u32 u = 0; u < Units; u++) {
+            UNROLL
+            for (u32 i = 0; i < 2; i++) {
+                const f32 lift = p_lead<T> - m[u][i];
+
+                UNROLL
+                for (u32 t = 0; t < tiles; t++) {
+                    const f32 *from = x.v[u][t] + i * 2;
+                    const f32 v0 = exp2_fast(fused(from[0], factor, lift));
+                    const f32 v1 = exp2_fast(fused(from[1], factor, lift));
+
+                    l[u][i] += v0 + v1;
+                    p[u][t][i] = round_two<T>(v0, v1);
+                }
+            }
+        }
+    }
+    DEV_MEMBER void add_values(const u32 (&p)[Units][tiles][2], u32 lds)
+    {
+        UNROLL
+        for (u32 t = 0; t < tiles; t += 2) {
+            UNROLL
+            for (u32 n = 0; n < D / 8; n += flat ? 4 : 2) {
+                u32 y[4];
+
+                load_matrices_trans(y, lds + Lines::further(v_lds, n) +
+                                           t * 8 * Lines::nbytes);
+                UNROLL
+                for (u32 u = 0; u < Units; u++) {
+                    if constexpr (flat) {
+                        UNROLL
+                        for (u32 i = 0; i < 4; i++)
+                            multiply_8<T>(o[u][n + i], p[u][t][0], p[u][t][1],
+                                          y[i]);
+                    } else {
+                        const u32 a[4] = {p[u][t][0], p[u][t][1],
+                                          p[u][t + 1][0], p[u][t + 1][1]};
+
+                        MmaOp<T>::call(o[u][n], a, y[0], y[1]);
+                        MmaOp<T>::call(o[u][n + 1], a, y[2], y[3]);
+                    }
+                }
+            }
+        }
+    }
+    /* Scores of the keys at lds_k, finished and in powers of P's base. */
+    DEV_MEMBER f32 score(Scores &x, const AttentionArgs &a, u32 b, u32 head,
+                         i32 key0, u32 lds_k)
+    {
+        const i32 end = key0 + (i32)Keys;
+        f32 factor = a.scale * log2_e;
+
+        multiply_keys(x, lds_k);
+        if (a.softcap != 0 || a.alibi_slopes || !(a.scale > 0) ||
+            key0 < first_all || end > end_all) {
+            finish_scores(x, a, b, head, key0);
+            factor = 1;
+        }
+        raise(x, factor);
+        return factor;
+    }
+
+    /* ---- results ---- */
+
+    /* l of a query, of all lanes that share it */
+    DEV_MEMBER f32 sum(u32 u, u32 i) const
+    {
+        f32 v = l[u][i];
+
+        v += lane_xor<1>(v);
+        return v + lane_xor<2>(v);
+    }
+};
+
+/* Where a query's results go. */
+struct AttendRow {
+    u64 of_all; /* of total_q */
+    i64 at;     /* elements of O */
+
+    DEV_MEMBER AttendRow(const AttentionArgs &a, const Sequence &s, u32 b,
+                         i32 token, u32 head)
+        : of_all((a.cu_seqlens_q ? (u64)s.q_rows : (u64)b * a.seqlen_q) +
+                 (u32)token),
+          at((a.cu_seqlens_q ? s.q_rows * a.o_row : b * a.o_batch) +
+             token * a.o_row + head * a.o_head)
+    {
+    }
+    DEV_MEMBER void set_lse(const AttentionArgs &a, u32 b, i32 token, u32 head,
+                            f32 sum, f32 log2_sum) const
+    {
+        const u64 total = a.total_q ? a.total_q : (u64)a.b * a.seqlen_q;
+
+        if (a.lse)
+            a.lse[a.unpadded_lse
+                      ? head * total + of_all
+                      : ((u64)b * a.h + head) * a.seqlen_q + (u32)token] =
+                sum == 0 ? -infinite : log2_sum * ln_2;
+    }
+};

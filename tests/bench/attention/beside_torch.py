@@ -1,0 +1,252 @@
+"""Module attention beside PyTorch's FlashAttention-2 and cuDNN, on one GPU.
+
+    beside_torch.py ATTENTION.so [check | time]
+
+The library is plan.c over libkpack.a; kernels, shapes and splits are what
+kpk_attention_choose() says. `check` compares results with PyTorch's in float64
+and exits with 1 if one is further off than its rounding; `time` prints the
+speed of each. Inputs are random; those of decoding take turns, so that the L2
+cache does not hold them. Each number is the median of several rounds, of which
+the three implementations have one after the other, recorded in graphs.
+"""
+
+import ctypes as C
+import math
+import statistics
+import sys
+
+import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.nn.functional import scaled_dot_product_attention
+
+POINTERS = ("q k v o lse partial alibi_slopes cu_seqlens_q cu_seqlens_k "
+            "block_table prefix_ranges")
+STRIDES = ("q_batch k_batch v_batch o_batch q_row k_row v_row o_row "
+           "q_head k_head v_head o_head")
+COUNTS = ("alibi_batch block_table_batch prefix_batch page_size "
+          "max_prefix_ranges b h h_k d seqlen_q seqlen_k total_q splits "
+          "unpadded_lse")
+TYPES = {torch.float16: 0, torch.bfloat16: 1}
+PEERS = (("flash", SDPBackend.FLASH_ATTENTION),
+         ("cudnn", SDPBackend.CUDNN_ATTENTION))
+
+
+class Args(C.Structure):
+    _fields_ = ([(n, C.c_void_p) for n in POINTERS.split()] +
+                [(n, C.c_int64) for n in STRIDES.split()] +
+                [(n, C.c_uint32) for n in COUNTS.split()] +
+                [("scale", C.c_float), ("softcap", C.c_float),
+                 ("window_left", C.c_int32), ("window_right", C.c_int32)])
+
+
+class Kpack:
+    def __init__(self, path):
+        self.lib = C.CDLL(path)
+        for name in ("bench_open", "bench_choose", "bench_kernel",
+                     "bench_launch"):
+            getattr(self.lib, name).restype = C.c_char_p
+        self.lib.bench_workspace.restype = C.c_uint64
+        assert self.lib.bench_sizeof_args() == C.sizeof(Args)
+        must(self.lib.bench_open(0))
+
+    def prepare(self, q, k, v, o, left=-1, right=-1, softcap=0.0, **more):
+        """A function that launches; tensors are [b, rows, heads, d]."""
+        b, rows, h, d = q.shape
+        args = Args(b=b, h=h, h_k=k.shape[2], d=d, seqlen_q=rows,
+                    seqlen_k=k.shape[1], scale=1 / math.sqrt(d),
+                    softcap=softcap, window_left=left, window_right=right)
+        for name, tensor in zip("qkvo", (q, k, v, o)):
+            setattr(args, name, tensor.data_ptr())
+            for i, stride in enumerate(("batch", "row", "head")):
+                setattr(args, name + "_" + stride, tensor.stride(i))
+        for name, value in more.items():
+            setattr(args, name, value)
+        plan = C.create_string_buffer(256)
+        must(self.lib.bench_choose(C.byref(args), TYPES[q.dtype], plan))
+        nbytes = self.lib.bench_workspace(plan)
+        workspace = torch.empty(nbytes, dtype=torch.uint8, device="cuda")
+
+        def launch():
+            stream = C.c_void_p(torch.cuda.current_stream().cuda_stream)
+            must(self.lib.bench_launch(C.byref(args), plan,
+                                       C.c_void_p(workspace.data_ptr()),
+                                       stream))
+
+        launch.kernel = self.lib.bench_kernel(plan).decode()
+        launch.splits = self.lib.bench_splits(plan)
+        launch.keep = (q, k, v, o)
+        return launch
+
+
+def must(message):
+    if message:
+        sys.exit("kpack: " + message.decode())
+
+
+def random(*shape, dtype=torch.bfloat16):
+    return torch.randn(*shape, device="cuda", dtype=dtype)
+
+
+# ---- results -----------------------------------------------------------------
+
+
+def reference(q, k, v, left, right, softcap):
+    rows, keys, d = q.shape[1], k.shape[1], q.shape[3]
+    at = torch.arange(rows, device="cuda")[:, None] + keys - rows
+    key = torch.arange(keys, device="cuda")[None]
+    sees = torch.ones(rows, keys, dtype=torch.bool, device="cuda")
+    if left >= 0:
+        sees &= key >= at - left
+    if right >= 0:
+        sees &= key <= at + right
+    group = q.shape[2] // k.shape[2]
+    out = torch.empty(q.shape, dtype=torch.float64, device="cuda")
+    size = torch.empty(q.shape, dtype=torch.float64, device="cuda")
+    for b in range(q.shape[0]):
+        for h in range(q.shape[2]):
+            values = v[b, :, h // group].double()
+            x = q[b, :, h].double() @ k[b, :, h // group].double().T
+            x = x / math.sqrt(d)
+            if softcap:
+                x = softcap * torch.tanh(x / softcap)
+            p = torch.softmax(x.masked_fill(~sees, -math.inf), -1)
+            p = p.nan_to_num(0)
+            out[b, :, h] = p @ values
+            size[b, :, h] = p @ values.abs()
+    return out, size
+
+
+def check(kpack):
+    failed = 0
+    # type, b, queries, keys, heads, heads of K, d, left, right, softcap, gap
+    cases = [
+        (b, rows, keys, h, h_k, d - less, left, right, softcap, gap)
+        for d in (64, 128, 256)
+        for b, rows, keys, h, h_k, less, left, right, softcap, gap in (
+            (2, 300, 300, 4, 2, 0, -1, -1, 0, 0),
+            (2, 300, 333, 4, 4, 0, -1, 0, 0, 0),
+            (1, 70, 500, 2, 1, 8, -1, 0, 0, 8),
+            (1, 300, 500, 2, 1, 0, 40, 7, 3, 0),
+            (1, 129, 200, 2, 1, 8, -1, 0, 0, 1),
+            (8, 1100, 1100, 16, 8, 0, -1, 0, 0, 0),
+            (8, 1000, 1000, 16, 8, 0, -1, -1, 0, 0),
+            (2, 1, 500, 8, 2, 0, -1, -1, 0, 0),
+            (3, 1, 5000, 8, 2, 8, -1, -1, 0, 0),
+            (2, 7, 2500, 8, 2, 0, 700, 0, 0, 1),
+            (40, 1, 700, 16, 4, 0, -1, 0, 5, 0),
+        )
+    ]
+    for dtype in TYPES:
+        eps = torch.finfo(dtype).eps
+        for b, rows, keys, h, h_k, d, left, right, softcap, gap in cases:
+            q = random(b, rows, h, d + gap, dtype=dtype)[..., :d]
+            k, v = (random(b, keys, h_k, d + gap, dtype=dtype)[..., gap:]
+                    for _ in range(2))
+            o = torch.full(q.shape, math.nan, dtype=dtype, device="cuda")
+            launch = kpack.prepare(q, k, v, o, left, right, softcap)
+            launch()
+            want, size = reference(q, k, v, left, right, softcap)
+            # P is rounded, and so is the result; the rest is of f32
+            off = (o.double() - want).abs() / (eps * size + 1e-6)
+            good = bool((off <= 1.0).all())
+            failed += not good
+            print("ok  " if good else "FAIL", launch.kernel, launch.splits,
+                  (b, rows, keys, h, h_k, d), (left, right, softcap, gap),
+                  "off by %.2f of what may be" % off.max().item(), flush=True)
+    print(len(TYPES) * len(cases) - failed, "passed,", failed, "failed")
+    return failed != 0
+
+
+# ---- times -------------------------------------------------------------------
+
+
+def recorded(run, launches):
+    """A graph of run(0), run(1) ...: a host is too slow for short kernels."""
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        run(0)
+    torch.cuda.current_stream().wait_stream(side)
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for i in range(launches):
+            run(i)
+    return graph
+
+
+def rounds(runs, launches, count=5):
+    """The median microseconds of each run(i), taking turns."""
+    graphs = [recorded(run, launches) for run in runs]
+    times = [[] for _ in runs]
+    for turn in range(count + 1):
+        for mine, graph in zip(times, graphs):
+            start, end = (torch.cuda.Event(enable_timing=True)
+                          for _ in range(2))
+            start.record()
+            graph.replay()
+            end.record()
+            end.synchronize()
+            if turn:
+                mine.append(start.elapsed_time(end) * 1e3 / launches)
+    return [statistics.median(mine) for mine in times]
+
+
+def torch_run(backend, q, ks, vs, causal):
+    def run(i):
+        k, v = ks[i % len(ks)], vs[i % len(vs)]
+        with sdpa_kernel(backend):
+            return scaled_dot_product_attention(
+                q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2),
+                is_causal=causal, enable_gqa=q.shape[2] != k.shape[2])
+
+    return run
+
+
+def time_all(kpack, b, rows, keys, h, h_k, d, causal, unit):
+    nbytes = 2 * 2 * b * keys * h_k * d
+    flop = 4.0 * b * h * rows * keys * d * (0.5 if causal else 1)
+    copies = 1 if rows > 1 else max(1, int(4e8 // nbytes))
+    q = random(b, rows, h, d)
+    ks, vs = ([random(b, keys, h_k, d) for _ in range(copies)]
+              for _ in range(2))
+    o = torch.full(q.shape, math.nan, dtype=q.dtype, device="cuda")
+    ours = [kpack.prepare(q, k, v, o, right=0 if causal else -1)
+            for k, v in zip(ks, vs)]
+    peers = [torch_run(backend, q, ks, vs, causal) for _, backend in PEERS]
+    us = rounds([lambda i: ours[i % copies]()] + peers,
+                10 if rows > 1 else 40)
+    line = "b%-2d q%-4d k%-4d h%-2d/%-2d d%-3d %-6s" % (
+        b, rows, keys, h, h_k, d, "causal" if causal else "full")
+    for name, t in zip(["kpack"] + [name for name, _ in PEERS], us):
+        speed = flop / t / 1e6 if unit == "TFLOP/s" else nbytes / t / 1e6
+        line += "  %s %8.1f us %6.*f %s" % (
+            name, t, 0 if unit == "TFLOP/s" else 2, speed, unit)
+    print(line, " ", ours[0].kernel, ours[0].splits, flush=True)
+
+
+def time_them(kpack):
+    print(torch.cuda.get_device_name(), "PyTorch", torch.__version__, "cuDNN",
+          torch.backends.cudnn.version())
+    for d in (64, 128, 256):
+        for causal in (False, True):
+            time_all(kpack, 4, 4096, 4096, 2048 // d, 2048 // d, d, causal,
+                     "TFLOP/s")
+    time_all(kpack, 1, 512, 512, 32, 8, 128, True, "TFLOP/s")
+    for b, keys in ((32, 4096), (8, 2048), (1, 8192), (1, 1024)):
+        time_all(kpack, b, 1, keys, 32, 8, 128, False, "TB/s")
+    time_all(kpack, 32, 1, 4096, 32, 8, 64, False, "TB/s")
+
+
+def main():
+    torch.manual_seed(1)
+    torch.zeros(1, device="cuda")
+    kpack = Kpack(sys.argv[1])
+    what = sys.argv[2] if len(sys.argv) > 2 else "time"
+    if what == "check":
+        sys.exit(check(kpack))
+    time_them(kpack)
+
+
+if __name__ == "__main__":
+    main()
