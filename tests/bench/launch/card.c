@@ -17,6 +17,7 @@
 #include <kpack/bench_launch/empty.h>
 
 #include <dlfcn.h>
+#include <ftw.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,8 +25,6 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-extern char **environ;
 
 enum { TURNS = 2001, BURST = 200, GETS = 100000, STARTS = 7 };
 
@@ -365,6 +364,15 @@ static double child_ms(char *self, char *how, char *target)
     return took;
 }
 
+static int remove_one(const char *path, const struct stat *st, int type,
+                      struct FTW *at)
+{
+    (void)st;
+    (void)type;
+    (void)at;
+    return remove(path);
+}
+
 /* The driver keeps what it compiles of PTX: with an empty folder each time, and
  * with what the time before left there. */
 static void start(char *self, const char *how, char *target)
@@ -375,15 +383,13 @@ static void start(char *self, const char *how, char *target)
     for (int t = 0; t < STARTS; t++)
         for (int w = 0; w < 2; w++) {
             char folder[] = "/tmp/kpack-card-XXXXXX";
-            char command[80];
 
             if (!mkdtemp(folder) || setenv("CUDA_CACHE_PATH", folder, 1) != 0)
                 die("no folder for the driver's cache");
             cold[w][t] = child_ms(self, ways[w], target);
             warm[w][t] = child_ms(self, ways[w], target);
-            (void)snprintf(command, sizeof(command), "rm -rf %s", folder);
-            if (system(command) != 0)
-                die(command);
+            if (nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS) != 0)
+                die("the driver's cache is not removed");
         }
     for (int w = 0; w < 2; w++)
         printf("start to first result, %s, %-6s %7.1f ms, again %7.1f ms\n",
