@@ -29,6 +29,7 @@ enum {
     MAX_THREADS = 0x05,
     REQNTID = 0x10,
     FRAME_SIZE = 0x11,
+    MIN_STACK_SIZE = 0x12,
     KPARAM_INFO = 0x17,
     CBANK_PARAM_SIZE = 0x19,
     REGCOUNT = 0x2f,
@@ -292,6 +293,15 @@ static bool find_kernels(struct file *f, char error[CODEOBJ_ERROR_MAX])
     return true;
 }
 
+/* Of the kernel itself, or of it and all that it calls: the larger one. */
+static void read_stack(struct codeobj_kernel *k, uint32_t nbytes)
+{
+    if (nbytes == UINT32_MAX) /* it calls itself, or it is not known what */
+        k->attrs.uses_dynamic_stack = 1;
+    else if (nbytes > k->attrs.scratch_nbytes)
+        k->attrs.scratch_nbytes = nbytes;
+}
+
 /* Records of the whole file: registers and stack. */
 static bool read_global(struct file *f, const Elf_Data *data,
                         char error[CODEOBJ_ERROR_MAX])
@@ -305,14 +315,16 @@ static bool read_global(struct file *f, const Elf_Data *data,
         const char *name;
         GElf_Sym sym;
 
-        if ((r.tag != REGCOUNT && r.tag != FRAME_SIZE) || r.nbytes < 8)
+        if ((r.tag != REGCOUNT && r.tag != FRAME_SIZE &&
+             r.tag != MIN_STACK_SIZE) ||
+            r.nbytes < 8)
             continue;
         name = symbol_name(f, u32_at(r.value), &sym);
         k = name ? find_kernel(f, name) : NULL;
         if (k && r.tag == REGCOUNT)
             k->attrs.vgprs = u16_at(r.value + 4);
         else if (k)
-            k->attrs.scratch_nbytes = u32_at(r.value + 4);
+            read_stack(k, u32_at(r.value + 4));
     }
     return at == end ? true : fail(error, "a damaged section .nv.info", "");
 }
@@ -341,7 +353,9 @@ static bool read_sections(struct file *f, char error[CODEOBJ_ERROR_MAX])
         k = kernel ? find_kernel(f, kernel) : NULL;
         if (k)
             k->attrs.lds_nbytes = (uint32_t)h.sh_size;
-        f->shared_reserved |= strcmp(name, ".nv.shared.reserved.0") == 0;
+        f->shared_reserved |= strcmp(name, ".nv.shared.reserved.0") == 0 ||
+                              (strcmp(name, ".nv_debug.shared") == 0 &&
+                               h.sh_size == SHARED_RESERVED_NBYTES);
         if (strcmp(name, ".nv.info") != 0 && !after(name, ".nv.info."))
             continue;
         data = elf_getdata(section, NULL);

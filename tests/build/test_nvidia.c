@@ -132,6 +132,34 @@ static void test_cubin_of_cuda_12_and_sm_80(void **state)
     codeobj_free(co);
 }
 
+/* nvcc -G names what the system reserves otherwise, and functions are called.
+ */
+static void test_cubin_for_debuggers(void **state)
+{
+    struct made_cubin spec = plain;
+    struct codeobj *co;
+
+    (void)state;
+    spec.for_debuggers = true;
+    spec.calls_stack_nbytes = 56;
+    co = read_made(&spec);
+    assert_int_equal(co->kernels[0].attrs.lds_nbytes, 0x58);
+    assert_int_equal(co->kernels[0].attrs.scratch_nbytes, 56);
+    assert_int_equal(co->kernels[0].attrs.uses_dynamic_stack, 0);
+    codeobj_free(co);
+    spec.sm = 80;
+    spec.calls_stack_nbytes = 8; /* less than its own */
+    co = read_made(&spec);
+    assert_int_equal(co->kernels[0].attrs.lds_nbytes, 0x458);
+    assert_int_equal(co->kernels[0].attrs.scratch_nbytes, 16);
+    codeobj_free(co);
+    spec.calls_stack_nbytes = UINT32_MAX; /* it calls itself */
+    co = read_made(&spec);
+    assert_int_equal(co->kernels[0].attrs.scratch_nbytes, 16);
+    assert_int_equal(co->kernels[0].attrs.uses_dynamic_stack, 1);
+    codeobj_free(co);
+}
+
 static void test_cubin_has_the_kernels_that_a_host_can_name(void **state)
 {
     struct made_cubin spec = plain;
@@ -415,6 +443,7 @@ int main(void)
         cmocka_unit_test(test_cubin_tells_target_release_and_parameters),
         cmocka_unit_test(test_cubin_tells_parameters_beyond_4_KiB),
         cmocka_unit_test(test_cubin_of_cuda_12_and_sm_80),
+        cmocka_unit_test(test_cubin_for_debuggers),
         cmocka_unit_test(test_cubin_has_the_kernels_that_a_host_can_name),
         cmocka_unit_test(test_cubin_tells_its_suffix),
         cmocka_unit_test(test_cubin_bounds_the_block),

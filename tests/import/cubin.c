@@ -162,7 +162,9 @@ unsigned char *make_cubin(const struct made_cubin *spec, size_t *nbytes)
     put_name(&o, INFO_KERNEL, ".nv.info.", spec->kernel);
     put_name(&o, TEXT, ".text.", spec->kernel);
     put_name(&o, SHARED, ".nv.shared.", spec->kernel);
-    put_name(&o, RESERVED, ".nv.shared.reserved.0", "");
+    put_name(&o, RESERVED,
+             spec->for_debuggers ? ".nv_debug.shared" : ".nv.shared.reserved.0",
+             "");
     put_name(&o, TOOL, ".note.nv.tkinfo", "");
     end(&o, NAMES);
     begin(&o, STRINGS, SHT_STRTAB);
@@ -179,6 +181,10 @@ unsigned char *make_cubin(const struct made_cubin *spec, size_t *nbytes)
     put_u32s(&o, (const uint32_t[]){1, spec->registers}, 2);
     record(&o, 0x11, 8);
     put_u32s(&o, (const uint32_t[]){1, spec->stack_nbytes}, 2);
+    if (spec->calls_stack_nbytes) {
+        record(&o, 0x12, 8);
+        put_u32s(&o, (const uint32_t[]){1, spec->calls_stack_nbytes}, 2);
+    }
     end(&o, INFO);
     begin(&o, INFO_KERNEL, SHT_CUDA_INFO);
     put_kernel_info(&o, spec);
@@ -193,7 +199,9 @@ unsigned char *make_cubin(const struct made_cubin *spec, size_t *nbytes)
     o.headers[SHARED].sh_type = o.headers[RESERVED].sh_type = SHT_NOBITS;
     o.headers[SHARED].sh_size = spec->shared_nbytes;
     /* Before sm_90 the system reserves none. */
-    if (spec->sm < 90)
+    if (spec->for_debuggers)
+        o.headers[RESERVED].sh_size = spec->sm < 90 ? 0 : 0x400;
+    else if (spec->sm < 90)
         o.headers[RESERVED].sh_name = 0;
     begin(&o, NONE, SHT_NULL); /* aligns */
     head.e_shoff = o.n;
