@@ -334,6 +334,7 @@ static uint64_t whole_archive(const unsigned char *bytes, size_t nbytes)
         const unsigned char *header = bytes + at;
         const size_t left = nbytes - at;
         size_t member;
+        int width;
 
         if (left < AR_NBYTES)
             return larger(whole, at + AR_NBYTES);
@@ -342,9 +343,10 @@ static uint64_t whole_archive(const unsigned char *bytes, size_t nbytes)
         whole = larger(whole, at + AR_NBYTES + member);
         if (member > left - AR_NBYTES)
             return whole;
-        if (index_width(header))
-            whole = larger(whole, whole_index(header + AR_NBYTES, member,
-                                              index_width(header)));
+        width = index_width(header);
+        if (width)
+            whole =
+                larger(whole, whole_index(header + AR_NBYTES, member, width));
         at += AR_NBYTES + member + (member & 1);
     }
     return whole;

@@ -67,6 +67,13 @@ static bool differ(const char *kernel, const char *target, const char *what,
     return false;
 }
 
+/* "parameter 2's size" */
+static const char *name_part(char what[64], size_t i, const char *part)
+{
+    (void)snprintf(what, 64, "parameter %zu's %s", i, part);
+    return what;
+}
+
 /* Of a segment without a list of arguments its end is known, and no more. */
 static bool params_agree(const kpk_module *module, size_t k,
                          const kpk_kernel_decl *decl, const char *target,
@@ -81,15 +88,14 @@ static bool params_agree(const kpk_module *module, size_t k,
         char what[64];
 
         need(kpk_module_arg(module, k, i, &arg));
-        (void)snprintf(what, sizeof(what), "parameter %zu", i);
         if (cuda.param_info(function, i, &offset, &nbytes) != 0)
             return differ(decl->name, target, "the number of parameters",
                           (long long)decl->nargs, (long long)i);
         if (arg.offset != offset)
-            agree = differ(decl->name, target, strcat(what, "'s offset"),
+            agree = differ(decl->name, target, name_part(what, i, "offset"),
                            (long long)arg.offset, (long long)offset);
         else if (arg.nbytes != nbytes)
-            agree = differ(decl->name, target, strcat(what, "'s size"),
+            agree = differ(decl->name, target, name_part(what, i, "size"),
                            (long long)arg.nbytes, (long long)nbytes);
     }
     if (decl->nargs &&

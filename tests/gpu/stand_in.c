@@ -9,6 +9,8 @@
  * found and told apart, and what they make of the driver's answers.
  */
 #define cuFuncGetAttribute fakes_cuFuncGetAttribute
+/* Its functions, one under another name.
+ * NOLINTNEXTLINE(bugprone-suspicious-include) */
 #include "../unit/fake_cuda.c"
 #undef cuFuncGetAttribute
 

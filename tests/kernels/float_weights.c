@@ -108,8 +108,9 @@ static void check_product(struct kt *t, const struct kt_row *row,
 {
     const struct float_weights *f = row->detail;
     const bool tile = f->kind == TILE;
+    const uint64_t steps = c->k / 32; /* of a lane */
     const kt_real each = tile ? (kt_real)(c->k + 8) * 0x1p-23L
-                              : (kt_real)(c->k / 32 + 24) * 0x1p-24L;
+                              : (kt_real)(steps + 24) * 0x1p-24L;
     /* gfx90a's matrix instructions take subnormals as zeros */
     const kt_real flushed = tile && strncmp(t->target, "gfx90a", 6) == 0
                                 ? (row->a == KT_F16 ? 0x1p-14L : 0x1p-126L)

@@ -18,7 +18,8 @@ extern const kpk_module kpk_module_fused;
 
 static kt_real depth(size_t n, size_t threads)
 {
-    kt_real p = (kt_real)((n + threads - 1) / threads);
+    const size_t own = (n + threads - 1) / threads;
+    kt_real p = (kt_real)own;
 
     for (size_t t = threads; t > 1; t = (t + 1) / 2)
         p += 1;
@@ -194,7 +195,7 @@ static void check_block(struct kt *t, const uint8_t *block, const kt_real *want,
         const kt_real x = i < count && most > 0 && !isnan(want[i])
                               ? want[i] / (most / 127)
                               : 0;
-        const int q = (int8_t)block[4 + i];
+        const int8_t q = (int8_t)block[4 + i];
 
         if (fabsl(x - q) > 0.5L + 127 * 2 * (slack + 2 * V)) {
             kt_fail(t, "quant %zu: %d of %Lg", i, q, x);

@@ -167,7 +167,7 @@ static struct gguf_element iq4_xs(const uint8_t *b, size_t e)
 static struct gguf_element mxfp4(const uint8_t *b, size_t e)
 {
     const unsigned code = nibble(b[1 + e % 16], e >= 16);
-    const int exponent = code >> 1 & 3, mantissa = code & 1;
+    const int exponent = (int)(code >> 1 & 3), mantissa = (int)(code & 1);
     const int size = exponent ? (2 + mantissa) << (exponent - 1) : mantissa;
 
     return (struct gguf_element){ldexp(1, b[0] - 128), 0,

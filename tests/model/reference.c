@@ -225,7 +225,8 @@ static void turn(const struct pass *p, double *x, size_t heads)
     for (size_t at = 0; at < p->n * heads; at++)
         for (size_t i = 0; i < half; i++) {
             const double factor = p->s.factors ? (double)p->s.factors[i] : 1.0;
-            const double angle = (double)(at / heads) / stretch / factor *
+            const size_t token = at / heads;
+            const double angle = (double)token / stretch / factor *
                                  pow(base, -2.0 * (double)i / (double)d);
             double *a = x + at * d + (neighbours ? 2 * i : i);
             double *b = x + at * d + (neighbours ? 2 * i + 1 : i + half);

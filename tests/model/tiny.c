@@ -140,6 +140,11 @@ static const struct {
 };
 /* clang-format on */
 
+static size_t smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
 /* Blocks of any quants, whose scales make numbers of about `size`. */
 static void put_blocks(struct bytes *b, size_t which, size_t n, double size,
                        uint64_t seed)
@@ -148,8 +153,8 @@ static void put_blocks(struct bytes *b, size_t which, size_t n, double size,
     const struct gguf_format *f = &gguf_formats[id];
     /* large matrices repeat themselves; a part of one tells its size */
     const size_t all = n / f->elems, most = 1U << 20, few = 4096;
-    const size_t nblocks = all < most ? all : most;
-    const size_t nlooked = nblocks < few ? nblocks : few;
+    const size_t nblocks = smaller(all, most);
+    const size_t nlooked = smaller(nblocks, few);
     uint8_t *blocks;
     float *numbers;
     double sum = 0, scale = 1;

@@ -87,6 +87,7 @@ static double dies_percent(const struct sim_card *card,
 {
     const unsigned dies = (unsigned)card->dies.value;
     const uint64_t groups = k->working_groups;
+    const uint64_t evenly = (groups + dies - 1) / dies; /* of a die */
     double on[SIM_DIES] = {0}, most = 0, even;
 
     if (groups == 0)
@@ -95,8 +96,7 @@ static double dies_percent(const struct sim_card *card,
         on[i % dies] += (double)k->die_segments[i];
     for (unsigned i = 0; i < dies; i++)
         most = on[i] > most ? on[i] : most;
-    even = sum(k->die_segments, SIM_DIES) / (double)groups *
-           (double)((groups + dies - 1) / dies);
+    even = sum(k->die_segments, SIM_DIES) / (double)groups * (double)evenly;
     return least(100, 100 * even / most);
 }
 

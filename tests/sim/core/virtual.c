@@ -123,8 +123,8 @@ int sim_physical_new(uint64_t size)
 /* Pages of nobody's, which a kernel that comes late may touch unharmed. */
 static void blank(uint8_t *window, uint64_t size)
 {
-    mmap(window, size, PROT_READ | PROT_WRITE,
-         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    (void)mmap(window, size, PROT_READ | PROT_WRITE,
+               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 }
 
 struct sim_alloc *sim_virtual_map(uint64_t base, uint64_t size, int fd,
