@@ -384,6 +384,11 @@ static void run(struct kt *t, const struct kt_row *row)
         p.grid[0] = 2, p.grid[1] = 1;
         p.what = "and fewer blocks than tiles";
         run_problem(t, row, &p);
+        /* of which those that work lie in runs of 8, the last not whole */
+        p = plain("18 rows of tiles", 17 * m + 1, 3, 9);
+        run_problem(t, row, &p);
+        p.grid[0] = 11, p.what = "and 11 blocks for them";
+        run_problem(t, row, &p);
     }
     p = plain("infinities and no numbers", 9, 11, step + 7);
     p.data = KT_ZERO;

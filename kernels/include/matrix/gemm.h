@@ -19,6 +19,7 @@
 #pragma once
 
 #include "matrix/unit.h"
+#include "reduce/neighbours.h"
 #if KPK_SM >= 80
 #include "nvidia/async_tile.h"
 #endif
@@ -102,21 +103,41 @@ template <typename T, class Fn> DEV void each_part(const Gemm<T> &gemm, Fn fn)
 }
 
 /*
+ * Of `down` blocks along x one makes the tiles of all: how many do, and which
+ * of them this one is, if it is one. Those lie in runs: see neighbours.h.
+ */
+template <u32 down> struct JoinedBlocks {
+    u32 block, nblocks;
+
+    DEV_MEMBER JoinedBlocks()
+        : block(first_taken(constant_log2(down)) / down),
+          nblocks(div_up((u32)gridDim.x, down))
+    {
+    }
+    DEV_MEMBER bool stays() const
+    {
+        return down == 1 ||
+               (!neighbour_takes_it(constant_log2(down)) && block < nblocks);
+    }
+};
+
+/*
  * fn(x, y) for the tiles of this block's x and y. Of across x down neighbours
- * the first has a tile of them all, and the others have none.
+ * one has a tile of them all, and the others have none.
  */
 template <u32 rows, u32 cols, u32 down, u32 across, typename T, class Fn>
 DEV void each_tile(const Gemm<T> &g, Fn fn)
 {
-    if ((down > 1 && blockIdx.x % down != 0) ||
-        (across > 1 && blockIdx.y % across != 0))
+    const JoinedBlocks<down> joined;
+
+    if (!joined.stays() || (across > 1 && blockIdx.y % across != 0))
         return;
     NO_UNROLL
     for (u32 y = blockIdx.y / across; y < div_up(read_again(g).n, cols);
          y += div_up((u32)gridDim.y, across)) {
         NO_UNROLL
-        for (u32 x = blockIdx.x / down; x < div_up(read_again(g).m, rows);
-             x += div_up((u32)gridDim.x, down))
+        for (u32 x = joined.block; x < div_up(read_again(g).m, rows);
+             x += joined.nblocks)
             fn(x, y);
     }
 }
