@@ -340,7 +340,8 @@ static void run_row(const char *where, char *cell[], const struct run *run)
         while (*tokens == ' ')
             tokens++;
         snprintf(s.kernel, sizeof(s.kernel), "%s", cell[0]);
-        if (strncmp(cell[0], "mul_mat_vec_", 12) == 0) /* one for each number */
+        if (fnmatch("*_cuda", cell[0], 0) == 0 &&
+            strncmp(cell[0], "dequantize_", 11) != 0) /* one for each number */
             snprintf(s.kernel, sizeof(s.kernel), "%.60s%u", cell[0], s.tokens);
         snprintf(s.layout, sizeof(s.layout), "%s", cell[1]);
         family = shape_family_of(s.kernel);

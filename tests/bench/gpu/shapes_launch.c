@@ -3,6 +3,7 @@
 
 #include <fnmatch.h>
 #include <string.h>
+#include <strings.h>
 
 static uint64_t div_up(uint64_t a, uint64_t b)
 {
@@ -334,11 +335,13 @@ static const struct format {
     {"mxfp4", 32, 17, 128, 64},
 };
 
+/* Some kernels are named in lower case. */
 static const struct format *format_of(const char *kernel)
 {
-    for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++)
-        if (strstr(kernel, formats[i].name))
-            return &formats[i];
+    for (const char *at = kernel; *at; at++)
+        for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++)
+            if (strncasecmp(at, formats[i].name, strlen(formats[i].name)) == 0)
+                return &formats[i];
     bench_die(kernel, "no quantized format of shapes_launch.c");
 }
 
@@ -365,6 +368,7 @@ static void arg_product(struct bench_launch *l, struct shape_use *use,
 static void mat_vec(struct bench_launch *l, struct shape_use *use,
                     const struct shape *s)
 {
+    const int of_blocks = strncmp(s->kernel, "mmvq_", 5) == 0;
     const uint64_t m = s->n[0], k = s->n[1], n = s->n[2];
 
     l->grid[0] = (unsigned)(n == 1 ? m : div_up(m, 2));
@@ -373,8 +377,27 @@ static void mat_vec(struct bench_launch *l, struct shape_use *use,
     arg_product(l, use, s, format_of(s->kernel));
     bench_arg(l, k);
     bench_arg(l, m);
-    bench_arg(l, padded(k));
+    bench_arg(l, of_blocks ? padded(k) / 32 : padded(k));
     bench_arg(l, m);
+}
+
+/* rows x columns of the weights; the column is f32 */
+static void dequantize_mat_vec(struct bench_launch *l, struct shape_use *use,
+                               const struct shape *s)
+{
+    const struct format *f = format_of(s->kernel);
+    const uint64_t m = s->n[0], k = s->n[1];
+
+    l->grid[0] = (unsigned)m;
+    l->block[0] = 32;
+    use->weight_nbytes = m * k / f->elements * f->nbytes;
+    bench_arg(l, shape_memory(use->weight_nbytes));
+    bench_arg(l, shape_memory(k * 4));
+    bench_arg(l, shape_memory(m * 4));
+    bench_arg(l, k);
+    if (strcmp(f->name, "q5_K") != 0) /* which asks the grid */
+        bench_arg(l, m);
+    l->nbytes = (double)use->weight_nbytes;
 }
 
 static void mat_mul(struct bench_launch *l, struct shape_use *use,
@@ -401,15 +424,17 @@ static void quantize(struct bench_launch *l, struct shape_use *use,
 {
     const uint64_t rows = s->n[0], k = s->n[1];
 
+    const size_t size = size_named(s->kernel, 0);
+
     (void)use;
     l->grid[0] = (unsigned)div_up(padded(k), 256);
     l->grid[1] = (unsigned)rows;
     l->block[0] = 256;
-    bench_arg(l, shape_memory(rows * k * 4));
+    bench_arg(l, shape_memory(rows * k * size));
     bench_arg(l, shape_memory(shape_q8_1_nbytes(rows * padded(k))));
     bench_arg(l, k);
     bench_arg(l, padded(k));
-    l->nbytes = (double)(rows * k * 4 + shape_q8_1_nbytes(rows * padded(k)));
+    l->nbytes = (double)(rows * k * size + shape_q8_1_nbytes(rows * padded(k)));
 }
 
 /* ---- images ---- */
@@ -515,7 +540,10 @@ const struct shape_family *shape_family_of(const char *kernel)
         {"mul_mat_q*", 3, mat_mul},
         {"mul_mat_iq*", 3, mat_mul},
         {"mul_mat_mxfp4", 3, mat_mul},
+        {"dequantize_mul_mat_vec_*", 2, dequantize_mat_vec},
         {"quantize_q8_1", 2, quantize},
+        {"mmvq_gguf_quantize_*", 2, quantize},
+        {"mmvq_gguf_*", 3, mat_vec},
         {"rmsnorm_*", 2, rmsnorm},
         {"layernorm_*", 2, layernorm},
         {"softmax_*", 2, softmax},
