@@ -18,14 +18,20 @@ template <typename T> DEV void fill(T *p, T value, u64 n)
 {
     constexpr u32 k = per16<T>::value;
 
-    if (!is_small_grid<k>()) {
-        if (leaves_at_once<k, EACH>())
-            return;
-    } else if (covers(n)) {
-        if (small_thread() < (u32)n)
-            p[small_thread()] = value;
+    if (leaves_at_once<k, EACH>())
         return;
+    const u32 grid = blocks_anew();
+    if (grid <= small_grid<k>) {
+        const u32 threads = threads_anew();
+        const u32 i = (u32)blockIdx.x * threads + threadIdx.x;
+        if (n <= grid * threads) {
+            if (i < (u32)n)
+                p[wide_index(i)] = value;
+            return;
+        }
     }
+    if (leaves_middle_grid<k>())
+        return;
     const Blocks blocks = staying_blocks<k, EACH>(n, false);
     if (!blocks.stays)
         return;
@@ -114,7 +120,7 @@ DEV void const_set(u64 n, u64 rank, const size_t *info, T value, T *out)
         out[at[0]] = value;
         return;
     }
-    if (!is_small_grid<k>() && leaves_at_once<k, EACH>())
+    if (leaves_at_once<k, EACH>() || leaves_middle_grid<k>())
         return;
     const Blocks blocks = staying_blocks<k, EACH>(n, true);
     if (!blocks.stays)

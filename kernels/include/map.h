@@ -219,16 +219,26 @@ DEV void map_one(u64 i, const u64 (&at)[nops], const A *a, const B *b,
         out[i] = f(a[at[0]], b[at[1]], c[at[2]]);
 }
 
-/* An element a thread, of a small grid that covers them all. */
-template <u32 nops, typename R, typename A, typename B, typename C, typename F>
-DEV void map_small(u32 n, u64 rank, const size_t *info, const A *a, const B *b,
-                   const C *c, R *out, F f)
+/* An element a thread, of a small grid that covers them all. Where f is short
+ * there is a copy of it for what is contiguous. */
+template <bool once, u32 nops, typename R, typename A, typename B, typename C,
+          typename F>
+DEV void map_small(u32 i, u32 n, u64 rank, const size_t *info, const A *a,
+                   const B *b, const C *c, R *out, F f)
 {
-    const u32 i = small_thread();
     u64 at[nops];
 
     if (i >= n)
         return;
+    if (!once && info == nullptr) {
+        const u64 place = wide_index(i);
+
+        UNROLL
+        for (u32 o = 0; o < nops; o++)
+            at[o] = place;
+        map_one<nops>(place, at, a, b, c, out, f);
+        return;
+    }
     UNROLL
     for (u32 o = 0; o < nops; o++)
         at[o] = i;
@@ -305,22 +315,25 @@ DEV void map(u64 n, u64 rank, const size_t *info, const A *a, const B *b,
     constexpr u32 each = Best::each, stay = Best::stay;
 
     /*
-     * What a small grid asks comes first and goes straight to its load: with 32
+     * Most blocks of a large grid leave, so what they ask comes first, and for
+     * it alone. A small grid goes straight to its load from there: with 32
      * waves on a multiprocessor an instruction takes 8 cycles of a scheduler.
      * A heavy function is there once for both layouts.
      */
     constexpr bool once = weight == HEAVY;
-    if (!is_small_grid<k>()) {
-        if (leaves_at_once<k, stay>())
+    if (leaves_at_once<k, stay>())
+        return;
+    const u32 grid = blocks_anew();
+    if (grid <= small_grid<k>) {
+        const u32 threads = threads_anew();
+        if (n <= grid * threads) {
+            map_small<once, nops>((u32)blockIdx.x * threads + threadIdx.x,
+                                  (u32)n, rank, info, a, b, c, out, f);
             return;
-    } else if (!once && info == nullptr && covers(n)) {
-        map_small<nops>((u32)n, 0, nullptr, a, b, c, out, f);
-        return;
+        }
     }
-    if ((once || info != nullptr) && is_small_grid<k>() && covers(n)) {
-        map_small<nops>((u32)n, rank, info, a, b, c, out, f);
+    if (leaves_middle_grid<k>())
         return;
-    }
     const Blocks blocks = staying_blocks<k, stay>(n, info != nullptr);
     if (!blocks.stays)
         return;

@@ -20,17 +20,6 @@ struct Blocks {
     bool stays;
 };
 
-/*
- * A grid of large blocks that is not small has a thread for every element, or
- * is so large that it may do with a part of its blocks all the same.
- */
-template <u32 k, u32 each> DEV bool leaves_at_once()
-{
-    return blockDim.x >= 512 &&
-           is_left_out(gridDim.x >= MANY * k * each ? k * each : k,
-                       log_walk_run);
-}
-
 #if KPK_NVIDIA
 #define SIZE_ANEW(name, reg, size)                                             \
     DEV u32 name()                                                             \
@@ -48,6 +37,44 @@ template <u32 k, u32 each> DEV bool leaves_at_once()
 #endif
 SIZE_ANEW(blocks_anew, "nctaid.x", gridDim.x)
 SIZE_ANEW(threads_anew, "ntid.x", blockDim.x)
+
+/*
+ * What nvcc knows to fit 32 bits it adds to an address that it loads first, by
+ * an instruction that all warps of a block wait for; any other index it adds to
+ * the address as it lies in the constants.
+ */
+DEV u64 wide_index(u32 i)
+{
+    u64 wide = i;
+#if KPK_NVIDIA
+    asm("" : "+l"(wide));
+#endif
+    return wide;
+}
+
+/*
+ * A grid of large blocks that is not small has a thread for every element, or
+ * is so large that it may do with a part of its blocks all the same: one in k
+ * stays, of the largest one in k * each.
+ *
+ * The test for the largest comes before all else, the small grid's included. It
+ * chooses between numbers and jumps nowhere, and nothing else shares its sizes:
+ * so nvcc has them in uniform registers, which nobody waits for.
+ */
+template <u32 k, u32 each> DEV bool leaves_at_once()
+{
+    constexpr u32 large = max_of(MANY * k * each, small_grid<k> + 1);
+    constexpr u32 mask = (k * each - 1) << log_walk_run;
+
+    return ((u32)blockIdx.x & mask) >
+           (blockDim.x >= 512 && gridDim.x >= large ? 0 : ~0u);
+}
+
+template <u32 k> DEV bool leaves_middle_grid()
+{
+    return threads_anew() >= 512 && blocks_anew() > small_grid<k> &&
+           is_left_out(k, log_walk_run);
+}
 
 template <u32 k, u32 each> DEV Blocks staying_blocks(u64 n, bool strided)
 {
