@@ -1,6 +1,9 @@
 /* mat_vec_ways.h - how sm_80 and later make the products of mat_vec.h */
 #pragma once
 
+#include "gguf/k.h"
+#include "gguf/legacy.h"
+#include "nvidia/mat_vec_mma.h"
 #include "nvidia/mat_vec_pipe.h"
 #if KPK_SM >= 90
 #include "nvidia/mat_vec_bulk.h"
@@ -14,15 +17,22 @@
  *
  *   bulk    (sm_90) so many workgroups that starting them is what takes the
  *           time: one in 16 or more works, and the copy engine feeds it
+ *   short   one or two columns of rows that a warp reads at once: no copies
  *   usual   all rows and columns aligned to 16: a warp has few steps of them,
  *           and what counts is how soon it asks for them
+ *   mma     five columns and more, where there are rows enough for it
  *   long    one column, longer rows or few of them: steps ahead, half as many
  *           rows a workgroup
  *   any     rows that begin anywhere
  *   plain   matrices or columns that are not aligned
  */
-constexpr u32 few_groups = 1200, bulk_groups = 20000;
-constexpr int usual_columns = 4096;
+constexpr u32 few_groups = 1200, front_groups = 6000, bulk_groups = 20000;
+constexpr int short_columns = 1024, usual_columns = 4096;
+
+DEV u32 launched_groups()
+{
+    return gridDim.x * gridDim.y * gridDim.z;
+}
 
 /* Of three or four columns eight rows at a time, where the format is narrow:
  * then reading the columns from LDS is what the time goes into. */
@@ -44,6 +54,11 @@ template <class F, int N, int Rows, int Stages, bool SamePlace> struct PipeWay {
     static constexpr int rows = Rows;
     typedef PipeLds<F, N, Rows, Stages> Lds;
 
+    static DEV_MEMBER bool in_front()
+    {
+        return Rows == 8 && launched_groups() < front_groups;
+    }
+
     template <typename T>
     static DEV_MEMBER void run(Lds &lds, const MatVec<T> &m, int row0)
     {
@@ -51,8 +66,101 @@ template <class F, int N, int Rows, int Stages, bool SamePlace> struct PipeWay {
     }
 };
 
+/* From how many workgroups on the matrix unit is faster: 2400 rows of formats
+ * that are soon unpacked, 8192 of the others, where more workgroups hide that.
+ * Of q2_K, with two scales and two minima to 32 weights, it never is. */
+template <class F> struct mma_groups {
+    static constexpr u32 value =
+        F::scale_width == 16 && F::vec_bias != Bias::none ? ~0u : 4096;
+};
+template <> struct mma_groups<Q4_0> {
+    static constexpr u32 value = few_groups;
+};
+template <> struct mma_groups<Q4_1> : mma_groups<Q4_0> {
+};
+template <> struct mma_groups<Q8_0> : mma_groups<Q4_0> {
+};
+template <> struct mma_groups<Q4_K> : mma_groups<Q4_0> {
+};
+
+template <class F, int N>
+constexpr bool has_mma = N > 4 && mma_groups<F>::value != ~0u;
+
+/* A step of wide blocks is long in coming; of the others two stages leave room
+ * for more workgroups. */
+template <class F> constexpr bool is_wide = F::bytes * 32 / F::elems >= 32;
+
+template <class F, int N> struct MmaWay {
+    static constexpr int rows = 16, blocks = 8, stages = is_wide<F> ? 3 : 2;
+    typedef MmaLds<F, N, blocks, stages> Lds;
+
+    static DEV_MEMBER bool in_front()
+    {
+        return launched_groups() < bulk_groups;
+    }
+    template <typename T>
+    static DEV_MEMBER void run(Lds &lds, const MatVec<T> &m, int row0)
+    {
+        MatVecMma<F, N, blocks, stages>(m, row0).run(lds, m, row0);
+    }
+};
+
 template <class F, int N>
 using UsualWay = PipeWay<F, N, usual_rows<F, N>, 1, true>;
+
+/* a row a warp, straight from memory */
+template <class F, int N> struct ShortWay {
+    static constexpr int rows = vec_warps<N>;
+    struct Lds {
+    };
+
+    static DEV_MEMBER bool in_front()
+    {
+        return launched_groups() < few_groups;
+    }
+    template <typename T>
+    static DEV_MEMBER void run(Lds &, const MatVec<T> &m, int row0)
+    {
+        const int lane = (int)(threadIdx.x % 32);
+        const int row = row0 + (int)threadIdx.y;
+        const int total = m.nblocks * F::chunks;
+        const u8 *x = m.w + (size_t)row * ((size_t)m.nblocks * F::bytes);
+        float acc[N];
+        int index;
+
+        if (row >= m.nrows)
+            return;
+        UNROLL
+        for (int col = 0; col < N; col++)
+            acc[col] = 0.0f;
+        NO_UNROLL
+        for (int at = lane; at < total; at += 32) {
+            const int chunk = at % F::chunks;
+            const typename F::Raw raw = F::template load<BlockPlace::aligned>(
+                x + (size_t)(at / F::chunks) * F::bytes, chunk);
+            Activations a[N];
+
+            UNROLL
+            for (int col = 0; col < N; col++)
+                a[col] =
+                    read_activations<F>(reinterpret_cast<const u32 *>(
+                                            m.y + (size_t)col * m.y_stride +
+                                            (size_t)(at - chunk) * Q8_1::bytes),
+                                        chunk);
+
+            const Chunk c = F::unpack(raw, chunk);
+
+            UNROLL
+            for (int col = 0; col < N; col++)
+                acc[col] = add_product<F>(acc[col], c, a[col]);
+        }
+
+        const float sum = sum_lanes<16>(acc, lane, index);
+
+        if (index < N)
+            m.dst[(size_t)index * m.dst_stride + (size_t)row] = convert<T>(sum);
+    }
+};
 template <class F, int N> using AnyWay = PipeWay<F, N, 4, 1, false>;
 /* as many steps on their way as let six such workgroups share the LDS */
 template <class F>
@@ -63,6 +171,11 @@ using LongWay =
 template <class F, int N> struct PlainWay {
     static constexpr int rows = 4;
     typedef VecLds<N, 1> Lds;
+
+    static DEV_MEMBER constexpr bool in_front()
+    {
+        return false;
+    }
 
     template <typename T>
     static DEV_MEMBER void run(Lds &lds, const MatVec<T> &m, int row0)
@@ -80,13 +193,19 @@ template <class F, int N> struct BulkWay {
     static constexpr int rows = BulkShape<N>::rows;
     typedef BulkLds<F, N> Lds;
 
+    static DEV_MEMBER constexpr bool in_front()
+    {
+        return false;
+    }
+
     template <typename T>
     static DEV_MEMBER void run(Lds &lds, const MatVec<T> &m, int row0)
     {
         MatVecBulk<F, N>(m, row0).run(lds, m.dst, m.dst_stride);
     }
 };
-template <class F, int N> constexpr bool has_bulk = usual_rows<F, N> != 8;
+template <class F, int N>
+constexpr bool has_bulk = has_mma<F, N> ? is_wide<F> : usual_rows<F, N> != 8;
 #else
 template <class F, int N> struct BulkWay; /* there is none */
 template <class F, int N> constexpr bool has_bulk = false;
@@ -110,6 +229,11 @@ template <class F, bool Has> struct LongPart {
 };
 template <class F> struct LongPart<F, false> {
 };
+template <class F, int N, bool Has> struct MmaPart {
+    typename MmaWay<F, N>::Lds steps;
+};
+template <class F, int N> struct MmaPart<F, N, false> {
+};
 #if KPK_SM >= 90
 template <class F, int N> struct BulkPart<F, N, true> {
     typename BulkWay<F, N>::Lds bulk;
@@ -122,27 +246,37 @@ template <class F, int N> union WaysLds {
     typename PlainWay<F, N>::Lds plain;
     BulkPart<F, N, has_bulk<F, N>> many;
     LongPart<F, N == 1> far;
+    MmaPart<F, N, has_mma<F, N>> mma;
 };
 
 template <class F, int N, class Fn>
-DEV void with_unusual_way(WaysLds<F, N> &lds, bool aligned, bool whole, Fn fn)
+DEV void with_unusual_way(WaysLds<F, N> &lds, int ncols, bool aligned,
+                          bool whole, Fn fn)
 {
-    if constexpr (N == 1) {
-        if (aligned) { /* or it were usual */
-            fn(LongWay<F>(), lds.far.steps);
+    if constexpr (N <= 2) {
+        if (ncols <= short_columns && whole) {
+            typename ShortWay<F, N>::Lds none;
+
+            fn(ShortWay<F, N>(), none);
             return;
         }
     }
-    if (whole)
+    if (aligned) { /* or one of the next two */
+        if constexpr (N == 1)
+            fn(LongWay<F>(), lds.far.steps);
+        else
+            fn(UsualWay<F, N>(), lds.usual);
+    } else if (whole) {
         fn(AnyWay<F, N>(), lds.any);
-    else
+    } else {
         fn(PlainWay<F, N>(), lds.plain);
+    }
 }
 
 template <class F, int N, class Fn> DEV void with_way(int ncols, u32 odd, Fn fn)
 {
     __shared__ WaysLds<F, N> lds;
-    const u32 groups = gridDim.x * gridDim.y * gridDim.z;
+    const u32 groups = launched_groups();
     const bool whole = (odd & 15) == 0;
 
     if constexpr (has_bulk<F, N>) {
@@ -153,12 +287,22 @@ template <class F, int N, class Fn> DEV void with_way(int ncols, u32 odd, Fn fn)
     }
 
     const bool aligned = ((odd | (u32)(ncols / F::elems) * F::bytes) & 15) == 0;
-    const bool is_long =
-        N == 1 && (ncols > usual_columns || groups < few_groups);
+    bool unusual = false;
 
-    /* the compiler lets this one be the way without jumps, if it comes last */
-    if (!aligned || is_long)
-        with_unusual_way<F, N>(lds, aligned, whole, fn);
+    if constexpr (N == 1) /* not between the two */
+        unusual = (u32)(ncols - short_columns - 1) >=
+                      (u32)(usual_columns - short_columns) ||
+                  groups < few_groups;
+    else if constexpr (N == 2)
+        unusual = ncols <= short_columns;
+    else if constexpr (has_mma<F, N>)
+        unusual = groups < mma_groups<F>::value;
+
+    /* the compiler lets the last one be the way without jumps */
+    if (!aligned || unusual)
+        with_unusual_way<F, N>(lds, ncols, aligned, whole, fn);
+    else if constexpr (has_mma<F, N>)
+        fn(MmaWay<F, N>(), lds.mma.steps);
     else
         fn(UsualWay<F, N>(), lds.usual);
 }

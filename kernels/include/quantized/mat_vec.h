@@ -298,26 +298,28 @@ DEV void mat_vec_rows(VecLds<N, Rows> &lds, const MatVec<T> &m, int row0)
 /*
  * Where a workgroup was launched for every Launched rows, one in work_step does
  * the work of Job rows. That is more of them than work asks for: what is left
- * at the end of the grid leaves at once, while the last ones work.
+ * at the end of the grid leaves at once, while the last ones work. Or the first
+ * ones of a small grid do it, in_front of those that leave.
  */
 template <int Job, int Launched>
 constexpr u32 work_step = Job / Launched > 1 ? Job / Launched - 1 : 1;
 
-template <int Job, int Launched> DEV bool is_working()
+template <int Job, int Launched> DEV bool is_working(bool in_front = false)
 {
-    return blockIdx.x % work_step<Job, Launched> == 0;
+    return in_front || blockIdx.x % work_step<Job, Launched> == 0;
 }
 
-template <int Job, int Launched> DEV int first_row()
+template <int Job, int Launched> DEV int first_row(bool in_front = false)
 {
-    return (int)(blockIdx.x / work_step<Job, Launched>)*Job;
+    return (int)(in_front ? blockIdx.x
+                          : blockIdx.x / work_step<Job, Launched>)*Job;
 }
 
 /*
- * A way to make N columns: `rows` of a job, Lds, and run(lds, m, row0), which
- * makes rows row0 .. row0 + rows - 1. with_way() tells fn which one it is for
- * this launch: for rows of ncols columns, where `odd` has the low bits of all
- * addresses and strides.
+ * A way to make N columns: `rows` of a job, whether the first workgroups work,
+ * Lds, and run(lds, m, row0), which makes rows row0 .. row0 + rows - 1.
+ * with_way() tells fn which one it is for this launch: for rows of ncols
+ * columns, where `odd` has the low bits of all addresses and strides.
  */
 #if KPK_SM >= 80
 #include "nvidia/mat_vec_ways.h"
@@ -326,6 +328,10 @@ template <class F, int N, int Rows> struct VecWay {
     static constexpr int rows = Rows;
     typedef VecLds<N, Rows> Lds;
 
+    static DEV_MEMBER constexpr bool in_front()
+    {
+        return false;
+    }
     template <typename T>
     static DEV_MEMBER void run(Lds &lds, const MatVec<T> &m, int row0)
     {
@@ -383,9 +389,10 @@ DEV void mat_vec_job(int nrows, int ncols, u32 odd, Make make)
 {
     with_way<F, N>(ncols, odd, [&](auto way, auto &lds) {
         constexpr int rows = decltype(way)::rows;
-        const int row0 = first_row<rows, Launched>();
+        const bool in_front = way.in_front();
+        const int row0 = first_row<rows, Launched>(in_front);
 
-        if (is_working<rows, Launched>() && row0 < nrows)
+        if (is_working<rows, Launched>(in_front) && row0 < nrows)
             way.run(lds, make(), row0);
     });
 }
