@@ -23,6 +23,16 @@ $(PLAIN_CUBINS): $(B)/hsaco/$(BENCH_ARCH)/%.cubin: tests/bench/gpu/%.hip $(wildc
 	@mkdir -p $(@D)
 	@$(KPACK_NVCC) $(KPACK_NVCCFLAGS) -arch=$(BENCH_ARCH) -o $@ $<
 
+# Products and convolutions beside cuBLAS's and cuDNN's: PEER_PYTHON has torch.
+PEER_LIB := $(H)/bench/peer.so
+$(PEER_LIB): tests/bench/peer/peer.c $(H)/libkpack.a $(PACK_HEADER) $(PACK_LAUNCHERS)
+	@mkdir -p $(@D)
+	@echo "  LD    $@"
+	@$(CC) -std=gnu11 -O2 -Wall -Wextra -fPIC -shared -fvisibility=hidden $(CFLAGS) -Iinclude -I$(B)/include -o $@ $(filter %.c %.a,$^) -ldl -pthread $(PACK_CODEC_LIBS)
+bench-peer: $(PEER_LIB) ## time products and convolutions beside torch's on an NVIDIA GPU (PEER_PYTHON=PYTHON with torch, BENCH='gemm conv')
+	@$(PEER_PYTHON) tests/bench/peer/peer.py $(PEER_LIB) $(filter gemm conv,$(BENCH))
+.PHONY: bench-peer
+
 # The simulated GPU's own speed, one thread, a device of each generation.
 SIM_BENCH       := $(H)/bench-sim
 SIM_BENCH_ARCHS ?= gfx942 gfx1100 gfx1201
