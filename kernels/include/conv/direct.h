@@ -241,6 +241,21 @@ DEV void conv_by_points(const TileBlocks &blocks, const Conv &v, const T *x,
     }
 }
 
+#if KPK_CONV_MATRIX
+#if KPK_NVIDIA
+/* Not inlined, so that its registers are not the other ways'. */
+template <typename T>
+static __device__ __noinline__ void run_matrix(ConvMatrix<T> matrix,
+                                               TileBlocks blocks)
+#else
+template <typename T>
+DEV void run_matrix(const ConvMatrix<T> &matrix, const TileBlocks &blocks)
+#endif
+{
+    matrix.run(blocks);
+}
+#endif
+
 /* Transposed says what v does, where it decides which code there is. */
 template <bool Transposed, typename T>
 DEV void convolve(const TileBlocks &blocks, const Conv &v, const T *x,
@@ -273,7 +288,7 @@ DEV void convolve(const TileBlocks &blocks, const Conv &v, const T *x,
             way = ConvMatrix<T>::takes(at.v) ? by_matrix : by_points;
         __syncthreads();
         if (uniform(way) == by_matrix) {
-            ConvMatrix<T>{at.v, x, w, y, lds}.run(blocks);
+            run_matrix<T>(ConvMatrix<T>{at.v, x, w, y, lds}, blocks);
             return;
         }
     }

@@ -1,14 +1,14 @@
 /*
- * matrix.h - plain convolutions by AMD's matrix instructions
+ * matrix.h - plain convolutions by matrix instructions
  *
  * y[o, p] = sum over k of w[o, k] x[p, k]: a product of matrices, where k
  * counts channels and taps as they lie in the kernel, and p images, rows and
  * columns of outputs. A block makes tiles of 64 channels by 256 positions with
  * the units of matrix/unit.h, along k in steps of 128 bytes. The kernel comes
  * as gemm's operands do. Of the image a lane brings what its positions need of
- * a few k, neighbouring positions in neighbouring lanes, through a buffer: what
- * is outside of the image gets an offset behind the buffer's end, and reads as
- * zero.
+ * a few k, neighbouring positions in neighbouring lanes: what is outside of the
+ * image gets an offset behind the end of all, and reads as zero. AMD's buffers
+ * do so by themselves.
  *
  * Zeros for padding are the same as dropped terms unless a kernel element is
  * infinite or NaN. Then the sum is NaN: such outputs are computed again, term
@@ -17,12 +17,13 @@
 #pragma once
 
 #include "conv/tile.h"
-#if !KPK_NVIDIA
+#if !KPK_NVIDIA || KPK_SM >= 80
 #include "matrix/gemm.h"
 #endif
 
-#if !KPK_NVIDIA && __has_builtin(__builtin_amdgcn_make_buffer_rsrc) &&         \
-    (KPK_MFMA || KPK_WMMA)
+#if KPK_NVIDIA
+#define KPK_CONV_MATRIX (KPK_SM >= 80)
+#elif __has_builtin(__builtin_amdgcn_make_buffer_rsrc) && (KPK_MFMA || KPK_WMMA)
 #define KPK_CONV_MATRIX 1
 #else
 #define KPK_CONV_MATRIX 0
@@ -30,9 +31,34 @@
 
 #if KPK_CONV_MATRIX
 
+constexpr u32 buffer_end = 0x80000000u;
+
+#if KPK_NVIDIA
+
+typedef const u8 *ImageBuffer;
+
+DEV ImageBuffer image_buffer(const void *base)
+{
+    return static_cast<const u8 *>(base);
+}
+
+template <typename T>
+DEV T load_buffer(ImageBuffer image, u32 offset, u32 uniform_offset)
+{
+    return offset < buffer_end
+               ? *reinterpret_cast<const T *>(image + (offset + uniform_offset))
+               : T{};
+}
+
+DEV u32 lane_value(u32 v, u32 lane)
+{
+    return __shfl_sync(0xffffffffu, v, (int)lane);
+}
+
+#else
+
 /* A read of it behind 2^31 - 1 bytes gives zero. */
 typedef __amdgpu_buffer_rsrc_t ImageBuffer;
-constexpr u32 buffer_end = 0x80000000u;
 
 DEV ImageBuffer image_buffer(const void *base)
 {
@@ -57,6 +83,13 @@ DEV T load_buffer(ImageBuffer image, u32 offset, u32 uniform_offset)
         return bits_as<T>(__builtin_amdgcn_raw_buffer_load_b32(
             image, (int)offset, (int)uniform_offset, 0));
 }
+
+DEV u32 lane_value(u32 v, u32 lane)
+{
+    return (u32)__builtin_amdgcn_readlane((int)v, (int)lane);
+}
+
+#endif
 
 DEV u64 uniform64(u64 v)
 {
@@ -170,10 +203,6 @@ template <typename T, u32 N, u32 Threads> struct ImageOperand {
                 in[i][e] = load_buffer<T>(
                     image, offset[i] | (outside[i] << s & buffer_end), o);
         }
-    }
-    static DEV_MEMBER u32 lane_value(u32 v, u32 lane)
-    {
-        return (u32)__builtin_amdgcn_readlane((int)v, (int)lane);
     }
     DEV_MEMBER void store(u8 *lds) const
     {
