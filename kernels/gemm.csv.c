@@ -11,6 +11,7 @@
  * meant.
  */
 #include <stdio.h>
+#include <string.h>
 
 struct tile {
     const char *name;
@@ -35,11 +36,11 @@ struct type {
 static const struct type types[] = {
     {"f16",
      {{2, 615, 615, 3000}, {4, 200, 450, 2000}, {2, 120, 100, 1500}},
-     {{1, 1230, 1230, 3000}, {2, 250, 330, 2500}, {2, 260, 250, 2500}},
+     {{1, 1230, 1230, 3000}, {2, 250, 330, 2500}, {3, 64, 75, 2500}},
      {2, 260, 250, 2500}},
     {"bf16",
      {{2, 615, 615, 3000}, {4, 200, 450, 2000}, {2, 120, 100, 1500}},
-     {{1, 1230, 1230, 3000}, {2, 250, 330, 2500}, {2, 260, 250, 2500}},
+     {{1, 1230, 1230, 3000}, {2, 250, 330, 2500}, {3, 64, 75, 2500}},
      {2, 260, 250, 2500}},
     {"f32",
      {{2, 2760, 2760, 3000}, {4, 750, 1200, 2000}, {2, 160, 130, 1500}},
@@ -77,14 +78,18 @@ static void print_row(int layout, const struct type *type, int t,
                       int across, int shared)
 {
     const struct tile *tile = &tiles[t];
+    /* NVIDIA's of few rows along K */
+    const int narrow = strncmp(target, "sm_", 3) == 0 && tile->m == 8 &&
+                       layout == 1 && type < types + 2;
+    const int columns = narrow ? 16 : tile->n;
 
     printf("gemm_%s_%s_%s,%s,%s,%s,", layouts[layout], type->name, tile->name,
            target, layouts[layout], type->name);
-    printf("%d,rows,%d,1,columns,%d,1,%d,", tile->block, tile->m, tile->n,
+    printf("%d,rows,%d,1,columns,%d,1,%d,", tile->block, tile->m, columns,
            shared);
     /* where there is a kernel for few rows, it is for them */
     printf("%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d\n", tile->m, tile->n,
-           tile->m * down, tile->n * across, tile->m > 8 && layout < 2 ? 9 : 0,
+           tile->m * down, columns * across, tile->m > 8 && layout < 2 ? 9 : 0,
            tile->most_m, times->room, times->step, times->alone, times->start,
            JOIN_NS);
 }

@@ -63,7 +63,9 @@ static void check_plan(const kpk_gemm_product *p, size_t card,
     const uint32_t tile = ends_with(plan.kernel, "_m128")  ? 128
                           : ends_with(plan.kernel, "_m64") ? 64
                                                            : 8;
-    const uint32_t tile_n = tile == 8 ? 64 : tile;
+    const bool narrow = strcmp(target, "sm_90") == 0 && p->trans_b &&
+                        (p->type == KPK_GEMM_F16 || p->type == KPK_GEMM_BF16);
+    const uint32_t tile_n = tile != 8 ? tile : narrow ? 16 : 64;
     const uint64_t z = (uint64_t)p->batch * plan.splits;
     const uint64_t sum = p->type == KPK_GEMM_F64 ? 8 : 4;
     char prefix[24];

@@ -526,6 +526,8 @@ DEV void multiply_along_k(Product<T, M, N, Threads, Step, Across> &product,
         a.begin(k0), b.begin(k0);
         if (early)
             a.load(), b.load();
+        if (flip) /* what the tile before left in LDS is read */
+            __syncthreads();
         NO_UNROLL
         for (k0 += step;; k0 += step) {
             const bool more = k_end - k0 >= step;

@@ -12,6 +12,7 @@
 #include "matrix/gemm.h"
 
 constexpr u32 few_rows = 8, few_cols = 64, few_threads = 256;
+constexpr u32 narrow_cols = 16;
 
 template <typename T> struct FewTile {
     typedef typename Gemm<T>::S S;
@@ -23,10 +24,12 @@ template <typename T> struct FewTile {
     const T *a;                   /* of row0 */
     const T *b;                   /* of column 0 */
 
-    DEV_MEMBER FewTile(const Gemm<T> &gemm, const GemmPart &p, u32 x, u32 y)
-        : g(gemm), part(p), row0(x * few_rows), col0(y * few_cols),
+    /* of `cols` columns */
+    DEV_MEMBER FewTile(const Gemm<T> &gemm, const GemmPart &p, u32 x, u32 y,
+                       u32 cols)
+        : g(gemm), part(p), row0(x * few_rows), col0(y * cols),
           nrows(min_of(gemm.m - row0, few_rows)),
-          ncols(min_of(gemm.n - col0, few_cols)),
+          ncols(min_of(gemm.n - col0, cols)),
           a(gemm.a + (i64)p.b * gemm.stride_a + (u64)row0 * gemm.lda),
           b(gemm.b + (i64)p.b * gemm.stride_b)
     {
@@ -196,7 +199,7 @@ template <typename T> DEV void few_rows_nn(const FewTile<T> &t, u8 *lds)
 #if KPK_SM >= 80
 #include "nvidia/few_rows.h"
 #else
-template <bool AlongB, typename T>
+template <u32 cols, bool AlongB, typename T>
 DEV void few_rows_mma(const FewTile<T> &t, u8 *lds);
 #endif
 
@@ -210,12 +213,24 @@ template <typename T, bool TransB> DEV void gemm_rows8(const Gemm<T> &g)
     __shared__ __attribute__((aligned(16)))
     u8 lds[few_threads / 32 * few_rows * pitch * sizeof(S)];
 
+    if constexpr (KPK_SM >= 80 && sizeof(T) == 2) {
+        /* with blocks enough for narrower tiles each has one */
+        if (TransB && gridDim.y > div_up(g.n, few_cols)) {
+            each_part(g, [&](const GemmPart &part) {
+                each_tile<few_rows, narrow_cols, 1, 1>(g, [&](u32 x, u32 y) {
+                    few_rows_mma<narrow_cols, TransB>(
+                        FewTile<T>(g, part, x, y, narrow_cols), lds);
+                });
+            });
+            return;
+        }
+    }
     each_part(g, [&](const GemmPart &part) {
         each_tile<few_rows, few_cols, 1, 1>(g, [&](u32 x, u32 y) {
-            const FewTile<T> tile(read_again(g), part, x, y);
+            const FewTile<T> tile(read_again(g), part, x, y, few_cols);
 
             if constexpr (KPK_SM >= 80 && sizeof(T) == 2)
-                few_rows_mma<TransB>(tile, lds);
+                few_rows_mma<few_cols, TransB>(tile, lds);
             else if constexpr (TransB)
                 few_rows_nt(tile);
             else

@@ -9,20 +9,20 @@
 #pragma once
 
 /*
- * sums[i]: of row l/4 + i/2 * 8 of 16 columns' sums, and row 2 (l%4) + i%2 of
- * A. The columns of four such are put in order by column(group, row).
+ * sums[j][i]: of row l/4 + i/2 * 8 of 16 columns' sums, and row 2 (l%4) + i%2
+ * of A. The columns of all such are put in order by column(j, row).
  */
-template <typename T, class Column>
-DEV void few_rows_join(const FewTile<T> &t, u8 *lds, const f32 (&sums)[4][4],
-                       Column column)
+template <u32 groups, typename T, class Column>
+DEV void few_rows_join(const FewTile<T> &t, u8 *lds,
+                       const f32 (&sums)[groups][4], Column column)
 {
-    constexpr u32 pitch = few_cols + 4; /* apart in banks */
+    constexpr u32 cols = groups * 16, pitch = cols + 4; /* apart in banks */
     const u32 l = threadIdx.x % 32;
     f32 *const all = reinterpret_cast<f32 *>(lds);
 
     __syncthreads();
     UNROLL
-    for (u32 j = 0; j < 4; j++) {
+    for (u32 j = 0; j < groups; j++) {
         UNROLL
         for (u32 i = 0; i < 4; i++)
             all[(threadIdx.x / 32 * few_rows + l % 4 * 2 + i % 2) * pitch +
@@ -30,8 +30,8 @@ DEV void few_rows_join(const FewTile<T> &t, u8 *lds, const f32 (&sums)[4][4],
     }
     __syncthreads();
     UNROLL
-    for (u32 i = threadIdx.x; i < few_rows * few_cols; i += few_threads) {
-        const u32 r = i / few_cols, c = i % few_cols;
+    for (u32 i = threadIdx.x; i < few_rows * cols; i += few_threads) {
+        const u32 r = i / cols, c = i % cols;
         f32 sum = 0;
 
         UNROLL
@@ -45,21 +45,23 @@ template <typename T> DEV Piece load_words(const T *p)
     return load_pack<4>(reinterpret_cast<const u32 *>(p));
 }
 
-/* columns of B along K: a lane has piece l%4 of columns l/4 and l/4 + 8 */
-template <typename T> DEV void few_rows_mma_nt(const FewTile<T> &t, u8 *lds)
+/* columns of B along K: a lane has piece l%4 of every 8th column from l/4 on */
+template <u32 groups, typename T>
+DEV void few_rows_mma_nt(const FewTile<T> &t, u8 *lds)
 {
-    constexpr u32 once = 2; /* pieces of 32 on their way */
+    constexpr u32 cols = 2 * groups;         /* of a lane */
+    constexpr u32 once = groups > 1 ? 2 : 4; /* pieces of 32 on their way */
     const u32 l = threadIdx.x % 32, k_end = t.part.k_end;
     const bool fast = is_aligned(t.a, 16) && is_aligned(t.b, 16) &&
                       t.g.lda % 8 == 0 && t.g.ldb % 8 == 0;
     const T *const a =
         t.a + ((u64)min_of(l / 4, t.nrows - 1) * t.g.lda + l % 4 * 8);
-    const T *b[8];
-    f32 sums[4][4] = {};
+    const T *b[cols];
+    f32 sums[groups][4] = {};
 
-    const auto multiply = [&](const Piece(&w)[8], const Piece &x) {
+    const auto multiply = [&](const Piece(&w)[cols], const Piece &x) {
         UNROLL
-        for (u32 j = 0; j < 4; j++) {
+        for (u32 j = 0; j < groups; j++) {
             UNROLL
             for (u32 h = 0; h < 4; h += 2)
                 MmaOp<T>::call(sums[j],
@@ -70,7 +72,7 @@ template <typename T> DEV void few_rows_mma_nt(const FewTile<T> &t, u8 *lds)
     };
 
     UNROLL
-    for (u32 i = 0; i < 8; i++)
+    for (u32 i = 0; i < cols; i++)
         b[i] = t.b +
                ((u64)(t.col0 + min_of(l / 4 + 8 * i, t.ncols - 1)) * t.g.ldb +
                 l % 4 * 8);
@@ -78,12 +80,12 @@ template <typename T> DEV void few_rows_mma_nt(const FewTile<T> &t, u8 *lds)
     NO_UNROLL
     for (; fast && k + (once - 1) * few_threads + 32 <= k_end;
          k += once * few_threads) {
-        Piece x[once], w[once][8];
+        Piece x[once], w[once][cols];
 
         UNROLL
         for (u32 s = 0; s < once; s++) {
             UNROLL
-            for (u32 i = 0; i < 8; i++)
+            for (u32 i = 0; i < cols; i++)
                 w[s][i] = load_words(b[i] + k + s * few_threads);
             x[s] = load_words(a + k + s * few_threads);
         }
@@ -94,10 +96,10 @@ template <typename T> DEV void few_rows_mma_nt(const FewTile<T> &t, u8 *lds)
     NO_UNROLL
     for (; k < k_end; k += few_threads) {
         const u32 left = k_end - k > l % 4 * 8 ? k_end - k - l % 4 * 8 : 0;
-        Piece x, w[8];
+        Piece x, w[cols];
 
         UNROLL
-        for (u32 i = 0; i < 8; i++)
+        for (u32 i = 0; i < cols; i++)
             w[i] = load_piece(b[i] + k, left);
         x = load_piece(a + k, left);
         multiply(w, x);
@@ -172,11 +174,11 @@ template <typename T> DEV void few_rows_mma_nn(const FewTile<T> &t, u8 *lds)
     });
 }
 
-template <bool AlongB, typename T>
+template <u32 cols, bool AlongB, typename T>
 DEV void few_rows_mma(const FewTile<T> &t, u8 *lds)
 {
     if constexpr (AlongB)
-        few_rows_mma_nt(t, lds);
+        few_rows_mma_nt<cols / 16>(t, lds);
     else
         few_rows_mma_nn(t, lds);
 }
