@@ -22,7 +22,7 @@ TIDY_TESTS := -bugprone-reserved-identifier,-cert-dcl37-c,-cert-dcl51-cpp,$\
   -performance-no-int-to-ptr,-clang-analyzer-optin.performance.Padding,$\
   -bugprone-implicit-widening-of-multiplication-result
 # What clang's analyzer follows of a function before it gives up; its own number
-# is 225000, which finds nothing more here and takes three times as long.
+# is 225000, which takes longer and may find more.
 LINT_NODES ?= 50000
 # Debian 12's clang-tidy 14 knows _Float16 with that instruction set alone, and
 # has no __builtin_roundeven.

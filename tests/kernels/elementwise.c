@@ -1,6 +1,7 @@
 /* elementwise.c - sizes, layouts and launch shapes for elementwise kernels */
 #include "elementwise.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -419,6 +420,7 @@ static void run_any_layouts(struct kt *t, const struct ew *e)
         for (size_t d = rank; d-- > 0;) {
             const size_t most = d % 2 ? 6 : 40;
 
+            assert(room > 0); /* no dimension takes more than is left */
             dims[d] = 1 + kt_random(&seed) % (room < most ? room : most);
             if (d + 1 == rank && i % 2 == 0)
                 dims[d] = 32; /* rows of whole packs */

@@ -369,6 +369,7 @@ static void run_rows(struct kt *t, const struct kt_row *row)
                 const bool valid =
                     r.expert[a] >= 0 && (uint32_t)r.expert[a] < c->experts;
                 const double factor = c->weighted ? (double)r.weights[a] : 1;
+                const uint32_t nblocks = c->k / 32; /* of Q8_1 */
                 struct gguf_sum sum = {0, 0};
 
                 if (r.left_alone[a]) {
@@ -388,7 +389,7 @@ static void run_rows(struct kt *t, const struct kt_row *row)
                 check_near(t, (size_t)a * c->n + b,
                            (double)got[(size_t)a * c->n + b],
                            sum.value * factor,
-                           sum.size * fabs(factor) * (c->k / 32 + 8) * 0x1p-22);
+                           sum.size * fabs(factor) * (nblocks + 8) * 0x1p-22);
             }
     }
     if (id == GGUF_Q2_K)

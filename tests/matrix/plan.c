@@ -142,7 +142,7 @@ static void launch(kpk_instance *inst, const char *target,
 {
     const size_t na = (size_t)p->m * p->k, nb = (size_t)p->k * p->n;
     const size_t nc = (size_t)p->m * p->n;
-    float *a = malloc(na * 4), *b = malloc(nb * 4), *c = calloc(nc, 4);
+    float *a = calloc(na, 4), *b = calloc(nb, 4), *c = calloc(nc, 4);
     kpk_gemm_operands o = {.lda = p->trans_a ? p->m : p->k,
                            .ldb = p->trans_b ? p->k : p->n,
                            .ldc = p->n,

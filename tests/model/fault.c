@@ -4,14 +4,13 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-bool fail(struct fault *fault, const char *format, ...)
+void set_fault(struct fault *fault, const char *format, ...)
 {
     va_list list;
 
     if (fault->text[0])
-        return false;
+        return;
     va_start(list, format);
     (void)vsnprintf(fault->text, sizeof(fault->text), format, list);
     va_end(list);
-    return false;
 }

@@ -8,9 +8,17 @@ struct fault {
     char text[768];
 };
 
-/* Writes the sentence, unless there is one already. Returns false, so that
- * callers can return it. */
-__attribute__((format(printf, 2, 3))) bool fail(struct fault *fault,
-                                                const char *format, ...);
+/* Writes the sentence, unless there is one already. */
+__attribute__((format(printf, 2, 3))) void set_fault(struct fault *fault,
+                                                     const char *format, ...);
+
+static inline bool is_false(void)
+{
+    return false;
+}
+
+/* The same, and is false, so that callers can return it; a macro, so that tools
+ * that read one file see that it is. */
+#define fail(fault, ...) (set_fault(fault, __VA_ARGS__), is_false())
 
 #endif

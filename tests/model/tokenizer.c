@@ -125,6 +125,11 @@ static bool map_make(struct map *map, const struct text *texts, uint32_t n,
     return true;
 }
 
+static bool begins_with(const char *at, struct text text)
+{
+    return text.n == 0 || memcmp(at, text.at, text.n) == 0;
+}
+
 /* The number of the first text that is left, then `between`, then right. */
 static uint32_t map_find(const struct map *map, struct text left,
                          const char *between, struct text right)
@@ -141,9 +146,9 @@ static uint32_t map_find(const struct map *map, struct text left,
         const struct text *t = &map->texts[i];
 
         if (i < best && t->n == left.n + gap + right.n &&
-            memcmp(t->at, left.at, left.n) == 0 &&
+            begins_with(t->at, left) &&
             memcmp(t->at + left.n, between, gap) == 0 &&
-            (!right.n || memcmp(t->at + left.n + gap, right.at, right.n) == 0))
+            begins_with(t->at + left.n + gap, right))
             best = i;
     }
     return best;
@@ -640,7 +645,7 @@ static bool encode_bpe(const struct tokenizer *t, const char *text,
     return good;
 }
 
-static const char blank[] = "\xe2\x96\x81"; /* U+2581 */
+static const char blank[3] = {'\xe2', '\x96', '\x81'}; /* U+2581 */
 
 static bool encode_spm(const struct tokenizer *t, const char *text,
                        size_t nbytes, bool begins, struct tokens *out,
@@ -769,7 +774,11 @@ static size_t decode_spm(struct text text, char *out, size_t room)
         const bool is_blank =
             text.n - i >= 3 && memcmp(text.at + i, blank, 3) == 0;
 
-        n = put(is_blank ? ' ' : text.at[i], out, n, room);
+        char plain = text.at[i];
+
+        if (is_blank)
+            plain = ' ';
+        n = put(plain, out, n, room);
         i += is_blank ? 2 : 0;
     }
     return n;

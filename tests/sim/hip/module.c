@@ -198,7 +198,7 @@ hipError_t module_from_memory(hipModule_t *out, const void *image, size_t size)
     if (!module)
         return error;
     error = load_image(current_device(), image, size, &module->loaded);
-    if (error == hipSuccess)
+    if (module->loaded) /* there only where that succeeded */
         error = connect_managed(module->loaded);
     if (error == hipSuccess && !handle_add(module, HANDLE_MODULE))
         error = hipErrorOutOfMemory;

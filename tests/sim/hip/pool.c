@@ -452,9 +452,24 @@ static hipError_t free_on(const struct sim_alloc *a, struct queue *q)
     return error;
 }
 
+static hipError_t free_in_order(const struct sim_alloc *a, struct queue *q)
+{
+    switch (a->origin) {
+    case BY_GRAPH:
+        return graph_memory_free(a->base, q);
+    case BY_IMPORT:
+        return import_free(a->base, q);
+    case BY_MALLOC:
+    case BY_POOL:
+        return free_on(a, q);
+    default:
+        return hipErrorInvalidValue;
+    }
+}
+
 HIP_API hipError_t hipFreeAsync(void *ptr, hipStream_t stream)
 {
-    hipError_t error;
+    hipError_t error = hipErrorInvalidValue;
     struct sim_alloc a;
     struct queue *q;
 
@@ -464,18 +479,8 @@ HIP_API hipError_t hipFreeAsync(void *ptr, hipStream_t stream)
     q = stream_queue(stream);
     if (!q)
         LEAVE(hipErrorInvalidHandle);
-    if (!find_allocation(ptr, &a) || a.base != (uintptr_t)ptr)
-        error = hipErrorInvalidValue;
-    else if (is_capturing(q))
-        error = capture_free(q, ptr);
-    else if (a.origin == BY_GRAPH)
-        error = graph_memory_free(a.base, q);
-    else if (a.origin == BY_IMPORT)
-        error = import_free(a.base, q);
-    else if (a.origin == BY_MALLOC || a.origin == BY_POOL)
-        error = free_on(&a, q);
-    else
-        error = hipErrorInvalidValue;
+    if (find_allocation(ptr, &a) && a.base == (uintptr_t)ptr)
+        error = is_capturing(q) ? capture_free(q, ptr) : free_in_order(&a, q);
     queue_unref(q);
     LEAVE(error);
 }

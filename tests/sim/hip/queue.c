@@ -148,15 +148,32 @@ static struct op *next_op(struct queue *q)
     return op;
 }
 
-/* With the lock held. The list's reference is then the caller's. */
-static void unlist(struct queue *q)
+/* With the lock held. True if it was listed: the list's reference is then the
+ * caller's. */
+static bool unlist(struct queue *q)
 {
     struct queue **link = &q->device->queues;
 
     while (*link && *link != q)
         link = &(*link)->next;
-    if (*link)
-        *link = q->next;
+    if (!*link)
+        return false;
+    *link = q->next;
+    return true;
+}
+
+static void drop(struct queue *q, int nrefs)
+{
+    if (__atomic_fetch_sub(&q->refs, nrefs, __ATOMIC_ACQ_REL) != nrefs)
+        return;
+    if (q->hsa_queue)
+        sim_mem_free(q->hsa_queue);
+    if (q->packet)
+        sim_mem_free(q->packet);
+    free(q->tail);
+    pthread_cond_destroy(&q->work);
+    pthread_cond_destroy(&q->finished);
+    free(q);
 }
 
 static void note_end(struct queue *q)
@@ -179,7 +196,7 @@ static void *work(void *pointer)
 {
     struct queue *q = pointer;
     struct op *op;
-    bool closed;
+    int nrefs = 1; /* the worker's */
 
     working = true;
     pthread_mutex_lock(&rt.lock);
@@ -199,17 +216,14 @@ static void *work(void *pointer)
         pthread_mutex_lock(&rt.lock);
     }
     note_end(q);
-    closed = q->closed;
-    if (closed) {
-        unlist(q);
+    if (q->closed) {
+        nrefs += unlist(q);
         op = q->newest; /* it refers to the queue: break the circle */
         q->newest = NULL;
     }
     pthread_mutex_unlock(&rt.lock);
     op_unref(op);
-    if (closed)
-        queue_unref(q);
-    queue_unref(q);
+    drop(q, nrefs);
     return NULL;
 }
 
@@ -341,16 +355,7 @@ void queue_ref(struct queue *queue)
 
 void queue_unref(struct queue *q)
 {
-    if (__atomic_fetch_sub(&q->refs, 1, __ATOMIC_ACQ_REL) != 1)
-        return;
-    if (q->hsa_queue)
-        sim_mem_free(q->hsa_queue);
-    if (q->packet)
-        sim_mem_free(q->packet);
-    free(q->tail);
-    pthread_cond_destroy(&q->work);
-    pthread_cond_destroy(&q->finished);
-    free(q);
+    drop(q, 1);
 }
 
 /*
@@ -361,22 +366,21 @@ void queue_unref(struct queue *q)
 void queue_close(struct queue *q)
 {
     struct op *newest = NULL;
-    bool working_on;
+    bool listed = false;
 
     pthread_mutex_lock(&rt.lock);
     q->closed = true;
-    working_on = q->started;
-    if (working_on) {
+    if (q->started) {
         pthread_cond_signal(&q->work);
     } else {
-        unlist(q);
+        listed = unlist(q);
         newest = q->newest;
         q->newest = NULL;
     }
     join_ended();
     pthread_mutex_unlock(&rt.lock);
     op_unref(newest);
-    if (!working_on)
+    if (listed)
         queue_unref(q);
 }
 

@@ -286,10 +286,11 @@ void sim_count_lds(struct wave *w, uint64_t mask, const uint32_t *offset,
                    unsigned n)
 {
     struct sim_stats *s = &w->group->stats;
+    uint64_t left = mask;
 
     s->lds_bytes += (uint64_t)(unsigned)__builtin_popcountll(mask) * n;
-    for (unsigned half = 0; half < w->nlanes; half += 32) {
-        const uint32_t lanes = (uint32_t)(mask >> half);
+    for (unsigned half = 0; half < w->nlanes; half += 32, left >>= 32) {
+        const uint32_t lanes = (uint32_t)left;
         unsigned cycles =
             lanes == UINT32_MAX ? even_lds_cycles(offset + half) : 0;
 
