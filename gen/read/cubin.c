@@ -277,6 +277,8 @@ static bool find_kernels(struct file *f, char error[CODEOBJ_ERROR_MAX])
         GElf_Sym sym;
         const char *name = symbol_name(f, i, &sym);
 
+        if (name && strcmp(name, ".nv.reservedSmem.offset0") == 0)
+            f->shared_reserved = true;
         if (!name || GELF_ST_TYPE(sym.st_info) != STT_FUNC ||
             GELF_ST_BIND(sym.st_info) == STB_LOCAL ||
             !(sym.st_other & STO_ENTRY) || sym.st_shndx == SHN_UNDEF)
@@ -353,9 +355,6 @@ static bool read_sections(struct file *f, char error[CODEOBJ_ERROR_MAX])
         k = kernel ? find_kernel(f, kernel) : NULL;
         if (k)
             k->attrs.lds_nbytes = (uint32_t)h.sh_size;
-        f->shared_reserved |= strcmp(name, ".nv.shared.reserved.0") == 0 ||
-                              (strcmp(name, ".nv_debug.shared") == 0 &&
-                               h.sh_size == SHARED_RESERVED_NBYTES);
         if (strcmp(name, ".nv.info") != 0 && !after(name, ".nv.info."))
             continue;
         data = elf_getdata(section, NULL);

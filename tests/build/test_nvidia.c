@@ -132,15 +132,13 @@ static void test_cubin_of_cuda_12_and_sm_80(void **state)
     codeobj_free(co);
 }
 
-/* nvcc -G names what the system reserves otherwise, and functions are called.
- */
-static void test_cubin_for_debuggers(void **state)
+/* nvcc -G leaves functions to be called. */
+static void test_cubin_counts_the_stack_of_what_is_called(void **state)
 {
     struct made_cubin spec = plain;
     struct codeobj *co;
 
     (void)state;
-    spec.for_debuggers = true;
     spec.calls_stack_nbytes = 56;
     co = read_made(&spec);
     assert_int_equal(co->kernels[0].attrs.lds_nbytes, 0x58);
@@ -443,7 +441,7 @@ int main(void)
         cmocka_unit_test(test_cubin_tells_target_release_and_parameters),
         cmocka_unit_test(test_cubin_tells_parameters_beyond_4_KiB),
         cmocka_unit_test(test_cubin_of_cuda_12_and_sm_80),
-        cmocka_unit_test(test_cubin_for_debuggers),
+        cmocka_unit_test(test_cubin_counts_the_stack_of_what_is_called),
         cmocka_unit_test(test_cubin_has_the_kernels_that_a_host_can_name),
         cmocka_unit_test(test_cubin_tells_its_suffix),
         cmocka_unit_test(test_cubin_bounds_the_block),

@@ -18,10 +18,11 @@ enum {
     INFO_KERNEL,
     TEXT,
     SHARED,
-    RESERVED,
     TOOL,
     NSECTIONS
 };
+
+static const char reserved[] = ".nv.reservedSmem.offset0";
 
 struct out {
     unsigned char *data;
@@ -119,6 +120,12 @@ static void put_symbols(struct out *o, const struct made_cubin *spec)
     symbol.st_shndx = TEXT;
     symbol.st_size = 128;
     put(o, &symbol, sizeof(symbol));
+    if (spec->sm < 90) /* there the system reserves no shared memory */
+        return;
+    symbol = (Elf64_Sym){.st_name = 2 + (uint32_t)strlen(spec->kernel),
+                         .st_info = ELF64_ST_INFO(STB_WEAK, STT_OBJECT),
+                         .st_size = 4};
+    put(o, &symbol, sizeof(symbol));
 }
 
 /* A section's name, of which the kernel's may be the end. */
@@ -162,14 +169,12 @@ unsigned char *make_cubin(const struct made_cubin *spec, size_t *nbytes)
     put_name(&o, INFO_KERNEL, ".nv.info.", spec->kernel);
     put_name(&o, TEXT, ".text.", spec->kernel);
     put_name(&o, SHARED, ".nv.shared.", spec->kernel);
-    put_name(&o, RESERVED,
-             spec->for_debuggers ? ".nv_debug.shared" : ".nv.shared.reserved.0",
-             "");
     put_name(&o, TOOL, ".note.nv.tkinfo", "");
     end(&o, NAMES);
     begin(&o, STRINGS, SHT_STRTAB);
     put(&o, "", 1);
     put(&o, spec->kernel, strlen(spec->kernel) + 1);
+    put(&o, reserved, sizeof(reserved));
     end(&o, STRINGS);
     begin(&o, SYMBOLS, SHT_SYMTAB);
     put_symbols(&o, spec);
@@ -196,13 +201,8 @@ unsigned char *make_cubin(const struct made_cubin *spec, size_t *nbytes)
     if (spec->options)
         put(&o, spec->options, strlen(spec->options) + 1);
     end(&o, TOOL);
-    o.headers[SHARED].sh_type = o.headers[RESERVED].sh_type = SHT_NOBITS;
+    o.headers[SHARED].sh_type = SHT_NOBITS;
     o.headers[SHARED].sh_size = spec->shared_nbytes;
-    /* Before sm_90 the system reserves none. */
-    if (spec->for_debuggers)
-        o.headers[RESERVED].sh_size = spec->sm < 90 ? 0 : 0x400;
-    else if (spec->sm < 90)
-        o.headers[RESERVED].sh_name = 0;
     begin(&o, NONE, SHT_NULL); /* aligns */
     head.e_shoff = o.n;
     o.headers[NONE] = (Elf64_Shdr){0};

@@ -29,7 +29,6 @@ struct made_cubin {
     uint32_t stack_nbytes;
     uint32_t calls_stack_nbytes; /* with what it calls; 0: not stated */
     uint32_t shared_nbytes;      /* with what the system reserves */
-    bool for_debuggers;          /* as nvcc -G says that it does */
     uint32_t max_threads[3];     /* 0: not stated */
     uint32_t reqd_block[3];      /* 0: not stated */
     uint8_t extra_tag;           /* one more record of the kernel, if not 0 */
