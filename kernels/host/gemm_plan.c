@@ -38,6 +38,8 @@ enum {
     ALONE_NS,
     START_NS,
     JOIN_NS,
+    RESIDENT,
+    ALIGNED,
     NUM_COLUMNS
 };
 static const char *const column_names[] = {
@@ -52,6 +54,8 @@ static const char *const column_names[] = {
     [ALONE_NS] = "alone_ns", /* of a step of a tile that is alone */
     [START_NS] = "start_ns", /* of a tile besides */
     [JOIN_NS] = "join_ns",   /* of the kernel that joins splits, besides */
+    [RESIDENT] = "resident", /* 1: a block has more to do while others wait */
+    [ALIGNED] = "aligned",   /* to so many bytes rows of A and B should be */
 };
 
 struct choice {
@@ -212,6 +216,58 @@ static char *append(char *to, const char *text)
     return to + n;
 }
 
+/* Bytes of a batch of matrices whose rows of `cols` are aligned; 0 if they are
+ * aligned as they are, without gaps. */
+static uint64_t aligned_nbytes(uint32_t rows, uint32_t cols, uint32_t batch,
+                               uint32_t size, uint32_t aligned)
+{
+    const uint64_t row = (uint64_t)cols * size;
+    const uint64_t to = (row / aligned + 1) * aligned;
+
+    if (row % aligned == 0)
+        return 0;
+    return (double)to * rows * batch > 1e18 ? UINT64_MAX : to * rows * batch;
+}
+
+/* Finds room behind the sums of splits for aligned copies. What is read so few
+ * times as a few rows are is not worth a copy. */
+static void plan_copies(const kpk_gemm_product *p, uint32_t aligned,
+                        uint64_t workspace_nbytes, kpk_gemm_plan *plan)
+{
+    enum { FEW_ROWS = 64 };
+    const uint32_t size = types[p->type].nbytes;
+    const uint64_t a =
+        p->trans_a ? aligned_nbytes(p->k, p->m, p->batch, size, aligned)
+                   : aligned_nbytes(p->m, p->k, p->batch, size, aligned);
+    const uint64_t b =
+        p->trans_b ? aligned_nbytes(p->n, p->k, p->batch, size, aligned)
+                   : aligned_nbytes(p->k, p->n, p->batch, size, aligned);
+    /* never 0, which says that there is no copy */
+    const uint64_t begin =
+        (plan->workspace_nbytes / aligned + 1) * (uint64_t)aligned;
+
+    if (p->m <= FEW_ROWS || p->n == 0 || p->k == 0 || p->batch == 0 ||
+        (a == 0 && b == 0) || begin > workspace_nbytes ||
+        a > workspace_nbytes - begin || b > workspace_nbytes - begin - a)
+        return;
+    append(append(plan->align, "gemm_align_"), types[p->type].name);
+    plan->aligned_a = a ? begin : 0;
+    plan->aligned_b = b ? begin + a : 0;
+    plan->workspace_nbytes = begin + a + b;
+}
+
+/* So many blocks at most; they take each other's tiles. */
+static void keep_resident(kpk_shape *shape, uint64_t most_blocks)
+{
+    const double blocks =
+        (double)shape->grid[0] * shape->grid[1] * shape->grid[2];
+
+    if (blocks <= (double)most_blocks)
+        return;
+    shape->grid[0] = (uint32_t)most_blocks;
+    shape->grid[1] = shape->grid[2] = 1;
+}
+
 kpk_status kpk_gemm_choose_for(const kpk_module *module, const char *target,
                                uint32_t compute_units,
                                const kpk_gemm_product *product,
@@ -225,6 +281,8 @@ kpk_status kpk_gemm_choose_for(const kpk_module *module, const char *target,
     kpk_gemm_plan plan;
     kpk_row row;
     size_t table = 0, best = 0;
+    uint64_t resident = 0; /* blocks; 0: as many as there are tiles */
+    uint32_t aligned = 0;
     kpk_status st;
 
     if (!module || !product || !out)
@@ -260,8 +318,12 @@ kpk_status kpk_gemm_choose_for(const kpk_module *module, const char *target,
         st = kpk_table_select(module, table, &query, &best);
         if (st == KPK_OK)
             st = kpk_table_numbers(module, table, best, &cells);
-        if (st == KPK_OK)
+        if (st == KPK_OK) {
             cost(best, cells, &c); /* its splits */
+            if (cells[c.columns[RESIDENT]].i)
+                resident = (uint64_t)cells[c.columns[ROOM]].i * c.units;
+            aligned = (uint32_t)cells[c.columns[ALIGNED]].i;
+        }
     }
     if (st == KPK_OK)
         st = kpk_table_row(module, table, best, &row);
@@ -274,14 +336,19 @@ kpk_status kpk_gemm_choose_for(const kpk_module *module, const char *target,
     plan.workspace_nbytes = workspace_of(product, c.splits);
     st = shape_of(module, plan.kernel, target, product->m, product->n,
                   (uint64_t)product->batch * plan.splits, &plan.shape);
+    if (resident)
+        keep_resident(&plan.shape, resident);
     if (st == KPK_OK && plan.splits > 1) {
         append(append(plan.join, "gemm_join_"), types[product->type].name);
         st = shape_of(module, plan.join, target,
                       (uint64_t)product->m * product->n, 0, product->batch,
                       &plan.join_shape);
     }
-    if (st == KPK_OK)
+    if (st == KPK_OK) {
+        if (aligned)
+            plan_copies(product, aligned, workspace_nbytes, &plan);
         *out = plan;
+    }
     return st;
 }
 
@@ -338,6 +405,51 @@ static kpk_status launch_join(kpk_instance *inst, const kpk_gemm_product *p,
     return st;
 }
 
+/* An operand as it lies: `rows` rows of `cols`. */
+struct operand {
+    const void *matrix;
+    uint32_t rows, cols, leading;
+    int64_t stride;
+};
+
+/* Copies the operand to where its rows are aligned, if they are not. */
+static kpk_status align(kpk_instance *inst, const kpk_gemm_product *p,
+                        const kpk_gemm_plan *plan, struct operand *o, char *to,
+                        void *stream)
+{
+    enum { PIECE = 16 };
+    const uint32_t size = types[p->type].nbytes, n = PIECE / size;
+    const uint32_t leading = (o->cols + n - 1) / n * n;
+    /* one matrix may be that of the whole batch */
+    const uint32_t batch = o->stride == 0 ? 1 : p->batch;
+    const int64_t stride = batch == 1 ? 0 : (int64_t)leading * o->rows;
+    const kpk_kernel *kernel;
+    kpk_shape shape;
+    kpk_status st;
+
+    if ((uintptr_t)o->matrix % PIECE == 0 && o->leading % n == 0 &&
+        (batch == 1 || o->stride % n == 0))
+        return KPK_OK;
+    st = kpk_kernel_get(inst, plan->align, &kernel);
+    if (st == KPK_OK)
+        st = kpk_kernel_shape(kernel, (uint64_t)leading * o->rows * batch, 0,
+                              &shape);
+    if (st == KPK_OK) {
+        const kpk_arg args[] = {ARG(o->matrix), ARG(to),         ARG(o->rows),
+                                ARG(o->cols),   ARG(o->leading), ARG(leading),
+                                ARG(o->stride), ARG(stride),     ARG(batch)};
+
+        st = kpk_launch(kernel, &shape, stream, args,
+                        sizeof(args) / sizeof(args[0]));
+    }
+    if (st == KPK_OK) {
+        o->matrix = to;
+        o->leading = leading;
+        o->stride = stride;
+    }
+    return st;
+}
+
 static kpk_status check_leading(const char *name, uint32_t leading,
                                 uint32_t length)
 {
@@ -355,6 +467,7 @@ kpk_status kpk_gemm_launch(kpk_instance *inst, const kpk_gemm_product *p,
                            const kpk_gemm_operands *o, void *workspace,
                            void *stream)
 {
+    struct operand a, b;
     struct scalar alpha, beta;
     const kpk_kernel *kernel;
     kpk_status st;
@@ -365,10 +478,10 @@ kpk_status kpk_gemm_launch(kpk_instance *inst, const kpk_gemm_product *p,
                           : !p    ? "product"
                           : !plan ? "plan"
                                   : "operands");
-    if (plan->splits > 1 && !workspace)
+    if (plan->workspace_nbytes && !workspace)
         return kpk_i_fail(KPK_ERR_ARG,
-                          "kpk_gemm_launch: the plan splits K and needs a "
-                          "workspace of %llu bytes; to do without, give 0 to "
+                          "kpk_gemm_launch: the plan needs a workspace of "
+                          "%llu bytes; to do without, give 0 to "
                           "kpk_gemm_choose()",
                           (unsigned long long)plan->workspace_nbytes);
     st = check_leading("a", o->lda, p->trans_a ? p->m : p->k);
@@ -378,19 +491,29 @@ kpk_status kpk_gemm_launch(kpk_instance *inst, const kpk_gemm_product *p,
         st = check_leading("c", o->ldc, p->n);
     if (st != KPK_OK)
         return st;
+    a = (struct operand){o->a, p->trans_a ? p->k : p->m,
+                         p->trans_a ? p->m : p->k, o->lda, o->stride_a};
+    b = (struct operand){o->b, p->trans_b ? p->n : p->k,
+                         p->trans_b ? p->k : p->n, o->ldb, o->stride_b};
     alpha.d = o->alpha, alpha.f = (float)o->alpha;
     beta.d = o->beta, beta.f = (float)o->beta;
-    st = kpk_kernel_get(inst, plan->kernel, &kernel);
+    if (plan->aligned_a)
+        st = align(inst, p, plan, &a, (char *)workspace + plan->aligned_a,
+                   stream);
+    if (st == KPK_OK && plan->aligned_b)
+        st = align(inst, p, plan, &b, (char *)workspace + plan->aligned_b,
+                   stream);
+    if (st == KPK_OK)
+        st = kpk_kernel_get(inst, plan->kernel, &kernel);
     if (st == KPK_OK) {
         const kpk_arg alpha_arg = scalar_arg(&alpha, p->type);
         const kpk_arg beta_arg = scalar_arg(&beta, p->type);
         const kpk_arg args[] = {
-            ARG(o->a),         ARG(o->b),        ARG(o->c),
-            ARG(o->bias),      ARG(workspace),   ARG(p->m),
-            ARG(p->n),         ARG(p->k),        ARG(o->lda),
-            ARG(o->ldb),       ARG(o->ldc),      ARG(o->stride_a),
-            ARG(o->stride_b),  ARG(o->stride_c), ARG(p->batch),
-            ARG(plan->splits), alpha_arg,        beta_arg};
+            ARG(a.matrix),  ARG(b.matrix),    ARG(o->c),     ARG(o->bias),
+            ARG(workspace), ARG(p->m),        ARG(p->n),     ARG(p->k),
+            ARG(a.leading), ARG(b.leading),   ARG(o->ldc),   ARG(a.stride),
+            ARG(b.stride),  ARG(o->stride_c), ARG(p->batch), ARG(plan->splits),
+            alpha_arg,      beta_arg};
 
         st = kpk_launch(kernel, &plan->shape, stream, args,
                         sizeof(args) / sizeof(args[0]));

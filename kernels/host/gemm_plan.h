@@ -40,7 +40,12 @@ typedef struct kpk_gemm_plan {
     char join[16];   /* "gemm_join_bf16"; "" if K is not split */
     kpk_shape shape, join_shape;
     uint32_t splits;
-    uint64_t workspace_nbytes; /* device memory, aligned to 8; 0 for 1 split */
+    uint64_t workspace_nbytes; /* device memory, aligned to 16; maybe 0 */
+    /* Where the kernel is slow with rows that are not aligned: what copies them
+     * ("gemm_align_bf16", else ""), and where in the workspace A and B then
+     * are, 0 for one that is not copied. */
+    char align[20];
+    uint64_t aligned_a, aligned_b;
 } kpk_gemm_plan;
 
 /*
@@ -52,7 +57,9 @@ typedef struct kpk_gemm_plan {
  *   product  read during the call only
  *   workspace_nbytes
  *            what the caller has of device memory for splits; 0 for none,
- *            UINT64_MAX to learn from out how much would be used
+ *            UINT64_MAX to learn from out how much would be used. On NVIDIA's
+ *            it also holds copies of A and B of f16 and bf16 if their rows, as
+ *            long as a row is, are not multiples of 16 bytes
  *   out      the plan; left alone on failure
  *
  * kpk_gemm_choose_for() is the same without a device, for a target ID and a
@@ -89,7 +96,8 @@ typedef struct kpk_gemm_operands {
 } kpk_gemm_operands;
 
 /*
- * kpk_gemm_launch() starts the kernels of a plan and returns without waiting.
+ * kpk_gemm_launch() starts the kernels of a plan and returns without waiting. A
+ * and B are copied, if the plan has room for it, only if they are not aligned.
  *
  *   workspace  device memory of plan->workspace_nbytes, which must stay until
  *              the kernels are done; NULL where that is 0

@@ -161,8 +161,8 @@ static void check_result(struct kt *t, const struct kt_row *row,
     kt_check(t, row->a, got, want, n, gate_of(row->a, p->k, size));
 }
 
-static void run_problem(struct kt *t, const struct kt_row *row,
-                        const struct problem *p)
+static void run_with(struct kt *t, const struct kt_row *row,
+                     const struct problem *p, size_t shared_nbytes)
 {
     const struct kind *kind = row->detail;
     const enum kt_type type = row->a, s = sum_type(type);
@@ -212,7 +212,8 @@ static void run_problem(struct kt *t, const struct kt_row *row,
     da += o[0].first * size, db += o[1].first * size, dc += o[2].first * size;
     set_scalar(&alpha, type, p->alpha);
     set_scalar(&beta, type, p->beta);
-    if (!kt_launch(t, grid, (const unsigned[3]){kind->block, 1, 1}, 0,
+    if (!kt_launch(t, grid, (const unsigned[3]){kind->block, 1, 1},
+                   shared_nbytes,
                    (const kpk_arg[]){{&da, sizeof(da)},
                                      {&db, sizeof(db)},
                                      {&dc, sizeof(dc)},
@@ -258,6 +259,29 @@ static void run_problem(struct kt *t, const struct kt_row *row,
     check_result(t, row, p, o, numbers(t, type, a, o[0].extent),
                  numbers(t, type, b, o[1].extent), numbers(t, type, bias, p->n),
                  old, got);
+}
+
+/* Dynamic shared memory that the kernel would have; 0 on AMD's. */
+static size_t shared_of(struct kt *t)
+{
+    const kpk_kernel *kernel;
+    kpk_shape shape = {.shared_nbytes = 0};
+
+    if (kpk_kernel_get(t->inst, t->symbol, &kernel) != KPK_OK ||
+        kpk_kernel_shape(kernel, 1, 1, &shape) != KPK_OK)
+        kt_fail(t, "%s", kpk_error_message());
+    return shape.shared_nbytes;
+}
+
+/* With the shared memory that the kernel would have, and without. */
+static void run_problem(struct kt *t, const struct kt_row *row,
+                        const struct problem *p)
+{
+    const size_t shared_nbytes = shared_of(t);
+
+    run_with(t, row, p, shared_nbytes);
+    if (shared_nbytes)
+        run_with(t, row, p, 0);
 }
 
 /* A product of one matrix each, packed. */
@@ -341,6 +365,27 @@ static void run_far(struct kt *t, const struct kt_row *row)
     kt_check(t, row->a, got, want, (size_t)M * N, gate_of(row->a, K, abs));
 }
 
+/* Tiles that are whole, aligned, of more steps than fit shared memory. */
+static void run_whole_tiles(struct kt *t, const struct kt_row *row)
+{
+    const struct kind *kind = row->detail;
+    const uint32_t m = 2 * kind->tile_m, n = kind->tile_n;
+    const uint32_t step = STEP_NBYTES / (uint32_t)kt_size(row->a);
+    struct problem p = plain("whole tiles", m, n, 6 * step);
+
+    run_with(t, row, &p, shared_of(t));
+    p.k = 5 * step + 8, p.alpha = -1.5, p.bias = true;
+    p.pad_a = p.pad_b = p.pad_c = 8;
+    p.what = "whole tiles, the last step not, apart";
+    run_with(t, row, &p, shared_of(t));
+    p.pad_c = 2, p.beta = 2;
+    p.what = "whole tiles to rows that are not aligned";
+    run_with(t, row, &p, shared_of(t));
+    p = plain("whole tiles and rest, splits", m + 8, 2 * n + 40, 9 * step + 24);
+    p.splits = 2, p.batch = 2, p.bias = true;
+    run_with(t, row, &p, shared_of(t));
+}
+
 static void run(struct kt *t, const struct kt_row *row)
 {
     const struct kind *kind = row->detail;
@@ -390,6 +435,8 @@ static void run(struct kt *t, const struct kt_row *row)
         p.grid[0] = 11, p.what = "and 11 blocks for them";
         run_problem(t, row, &p);
     }
+    if (shared_of(t))
+        run_whole_tiles(t, row);
     p = plain("infinities and no numbers", 9, 11, step + 7);
     p.data = KT_ZERO;
     run_problem(t, row, &p);
@@ -456,6 +503,57 @@ static void run_join(struct kt *t, const struct kt_row *row)
     kt_check(t, type, got, want, oc.extent, gate_of(type, splits, abs));
 }
 
+/* Rows of all lengths and distances, exactly. */
+static void run_align_case(struct kt *t, const struct kt_row *row,
+                           uint32_t rows, uint32_t cols, uint32_t pad,
+                           uint32_t batch, int step, size_t lead)
+{
+    const size_t size = kt_size(row->a);
+    const struct operand o = make_operand(rows, cols, pad, batch, step);
+    const uint32_t ld_to = (cols + 7) / 8 * 8;
+    const int64_t stride_to = (int64_t)rows * ld_to + 8;
+    const size_t nto = (size_t)batch * (size_t)stride_to;
+    const void *from = kt_host(t, row->a, o.extent, KT_SMALL, 1);
+    void *old = kt_host(t, row->a, nto, KT_SMALL, 2);
+    char *dfrom = kt_device(t, from, o.extent * size, lead * size);
+    void *dto = kt_device(t, old, nto * size, 0);
+    kt_real *want = numbers(t, row->a, old, nto);
+    void *got = kt_alloc(t, nto * size);
+
+    dfrom += o.first * size;
+    kt_launch(t, (const unsigned[3]){2, 1, 1}, (const unsigned[3]){256, 1, 1},
+              0,
+              (const kpk_arg[]){{&dfrom, sizeof(dfrom)},
+                                {&dto, sizeof(dto)},
+                                {&rows, 4},
+                                {&cols, 4},
+                                {&o.ld, 4},
+                                {&ld_to, 4},
+                                {&o.stride, 8},
+                                {&stride_to, 8},
+                                {&batch, 4}},
+              9);
+    kt_read(t, got, dto, nto * size);
+    for (uint32_t b = 0; b < batch; b++)
+        for (uint32_t r = 0; r < rows; r++)
+            for (uint32_t c = 0; c < ld_to; c++)
+                want[b * (size_t)stride_to + (size_t)r * ld_to + c] =
+                    c < cols ? kt_get(row->a, from, place(&o, b, r, c)) : 0;
+    kt_check(t, row->a, got, want, nto, (struct kt_gate){0, 0, NULL, false});
+}
+
+static void run_align(struct kt *t, const struct kt_row *row)
+{
+    t->what = "odd rows";
+    run_align_case(t, row, 37, 83, 0, 2, 1, 1);
+    t->what = "whole pieces, apart, backwards";
+    run_align_case(t, row, 9, 40, 3, 3, -1, 0);
+    t->what = "one matrix for all";
+    run_align_case(t, row, 5, 6, 2, 2, 0, 0);
+    t->what = "an element";
+    run_align_case(t, row, 1, 1, 0, 1, 1, 1);
+}
+
 #define KIND(name, ta, tb, m, n, block)                                        \
     static const struct kind name = {ta, tb, m, n, block};
 #define KINDS(layout, ta, tb)                                                  \
@@ -482,7 +580,12 @@ KIND(nt_m8, false, true, 8, 64, 256)
     {                                                                          \
         "gemm_join_" name, run_join, TYPE, TYPE, NULL                          \
     }
-static const struct kt_row rows[] = {ROWS("f16", KT_F16), ROWS("bf16", KT_BF16),
-                                     ROWS("f32", KT_F32), ROWS("f64", KT_F64)};
+static const struct kt_row rows[] = {
+    ROWS("f16", KT_F16),
+    ROWS("bf16", KT_BF16),
+    ROWS("f32", KT_F32),
+    ROWS("f64", KT_F64),
+    {"gemm_align_f16", run_align, KT_F16, KT_F16, NULL},
+    {"gemm_align_bf16", run_align, KT_BF16, KT_BF16, NULL}};
 
 KT_MAIN(kpk_module_gemm, rows)

@@ -54,6 +54,23 @@ static kpk_gemm_plan choose(const kpk_gemm_product *p, size_t card,
     return plan;
 }
 
+static uint64_t up_to_16(uint64_t n)
+{
+    return (n + 15) / 16 * 16;
+}
+
+/* Where the copies of f16 or bf16 end. */
+static uint64_t copies_end(const kpk_gemm_product *p, const kpk_gemm_plan *plan)
+{
+    const uint64_t rows_a = p->trans_a ? p->k : p->m;
+    const uint64_t rows_b = p->trans_b ? p->n : p->k;
+    const uint64_t row_a = up_to_16(2 * (uint64_t)(p->trans_a ? p->m : p->k));
+    const uint64_t row_b = up_to_16(2 * (uint64_t)(p->trans_b ? p->k : p->n));
+
+    return plan->aligned_b ? plan->aligned_b + row_b * rows_b * p->batch
+                           : plan->aligned_a + row_a * rows_a * p->batch;
+}
+
 /* What holds of any plan. */
 static void check_plan(const kpk_gemm_product *p, size_t card,
                        uint64_t workspace)
@@ -63,11 +80,26 @@ static void check_plan(const kpk_gemm_product *p, size_t card,
     const uint32_t tile = ends_with(plan.kernel, "_m128")  ? 128
                           : ends_with(plan.kernel, "_m64") ? 64
                                                            : 8;
-    const bool narrow = strcmp(target, "sm_90") == 0 && p->trans_b &&
-                        (p->type == KPK_GEMM_F16 || p->type == KPK_GEMM_BF16);
-    const uint32_t tile_n = tile != 8 ? tile : narrow ? 16 : 64;
+    const bool nvidia = strcmp(target, "sm_90") == 0;
+    const bool small = p->type == KPK_GEMM_F16 || p->type == KPK_GEMM_BF16;
+    const bool resident = nvidia && small && tile != 8;
+    const uint32_t tile_m = resident && tile == 128 ? 256 : tile;
+    const uint32_t tile_n = tile != 8                       ? tile
+                            : nvidia && small && p->trans_b ? 16
+                                                            : 64;
     const uint64_t z = (uint64_t)p->batch * plan.splits;
+    const uint64_t grid[3] = {p->m ? (p->m - 1) / tile_m + 1 : 1,
+                              p->n ? (p->n - 1) / tile_n + 1 : 1,
+                              z > 65535 ? 65535
+                              : z       ? z
+                                        : 1};
+    /* as many as run at once, or fewer */
+    const uint64_t most = (uint64_t)(tile == 64 ? 2 : 1) * cards[card].units;
+    const bool limited = resident && grid[0] * grid[1] * grid[2] > most;
     const uint64_t sum = p->type == KPK_GEMM_F64 ? 8 : 4;
+    const uint64_t sums =
+        plan.splits > 1 ? (uint64_t)plan.splits * p->batch * p->m * p->n * sum
+                        : 0;
     char prefix[24];
 
     snprintf(prefix, sizeof(prefix), "gemm_%c%c_%s_", p->trans_a ? 't' : 'n',
@@ -75,31 +107,29 @@ static void check_plan(const kpk_gemm_product *p, size_t card,
     check(strncmp(plan.kernel, prefix, strlen(prefix)) == 0,
           "the kernel of layout and type", p, target);
     check(plan.shape.block[0] == (tile == 64 ? 128 : 256), "block", p, target);
-    check(plan.shape.grid[0] == (p->m ? (p->m - 1) / tile + 1 : 1), "grid x", p,
+    check(plan.shape.grid[0] == (limited ? most : grid[0]), "grid x", p,
           target);
-    check(plan.shape.grid[1] == (p->n ? (p->n - 1) / tile_n + 1 : 1), "grid y",
-          p, target);
-    check(plan.shape.grid[2] == (z > 65535 ? 65535
-                                 : z       ? z
-                                           : 1),
-          "grid z", p, target);
+    check(plan.shape.grid[1] == (limited ? 1 : grid[1]), "grid y", p, target);
+    check(plan.shape.grid[2] == (limited ? 1 : grid[2]), "grid z", p, target);
     check(plan.splits >= 1 && (plan.splits == 1) == (plan.join[0] == '\0'),
           "join where there are splits", p, target);
-    check(plan.workspace_nbytes ==
-              (plan.splits > 1
-                   ? (uint64_t)plan.splits * p->batch * p->m * p->n * sum
-                   : 0),
-          "workspace of the splits", p, target);
+    check(plan.align[0] ? resident && p->m > 64 &&
+                              plan.workspace_nbytes == copies_end(p, &plan)
+                        : plan.workspace_nbytes == sums,
+          "workspace of the splits and copies", p, target);
+    check(!plan.align[0] || plan.aligned_a > sums || plan.aligned_b > sums,
+          "copies behind the sums", p, target);
+    check((plan.align[0] == '\0') == (!plan.aligned_a && !plan.aligned_b),
+          "copies where there is a kernel for them", p, target);
     check(plan.workspace_nbytes <= workspace, "no more workspace than there is",
           p, target);
-    check((plan.shape.shared_nbytes != 0) ==
-              (strcmp(target, "sm_90") == 0 && tile != 8),
+    check((plan.shape.shared_nbytes != 0) == (nvidia && tile != 8),
           "dynamic shared memory on sm_90 alone", p, target);
 }
 
 static void check_choices(void)
 {
-    static const uint32_t sizes[] = {0, 1, 7, 8, 9, 64, 65, 512, 4096, 14336};
+    static const uint32_t sizes[] = {0, 1, 7, 8, 9, 64, 65, 513, 4096, 14336};
 
     for (size_t card = 0; card < sizeof(cards) / sizeof(cards[0]); card++) {
         const kpk_gemm_product large = {KPK_GEMM_BF16, 0,    1, 8192,
@@ -136,6 +166,50 @@ static void check_choices(void)
     }
 }
 
+/* f16 of a whole number of 11 bits, and back. */
+static uint16_t half_of(int v)
+{
+    unsigned mantissa = (unsigned)abs(v), exponent = 25;
+
+    if (v == 0)
+        return 0;
+    for (; mantissa < 1024; exponent--)
+        mantissa *= 2;
+    for (; mantissa >= 2048; exponent++)
+        mantissa /= 2;
+    return (uint16_t)((v < 0 ? 0x8000u : 0) | exponent << 10 |
+                      (mantissa & 1023));
+}
+
+static float of_half(uint16_t half)
+{
+    const float v =
+        ldexpf((float)((half & 1023) | 1024), (int)(half >> 10 & 31) - 25);
+
+    return (half & 0x7fff) == 0 ? 0 : half & 0x8000 ? -v : v;
+}
+
+/* Numbers as the type has them, in place: f16 or f32. */
+static void *to_type(kpk_gemm_type type, float *v, size_t n)
+{
+    for (size_t i = 0; i < n && type == KPK_GEMM_F16; i++) {
+        const uint16_t half = half_of((int)v[i]);
+
+        memcpy((char *)v + 2 * i, &half, 2);
+    }
+    return v;
+}
+
+static float get(kpk_gemm_type type, const float *v, size_t i)
+{
+    uint16_t half;
+
+    if (type != KPK_GEMM_F16)
+        return v[i];
+    memcpy(&half, (const char *)v + 2 * i, 2);
+    return of_half(half);
+}
+
 /* A product of whole numbers, which every type sums exactly. */
 static void launch(kpk_instance *inst, const char *target,
                    const kpk_gemm_product *p, uint64_t most)
@@ -161,8 +235,9 @@ static void launch(kpk_instance *inst, const char *target,
               kpk_malloc(inst, nb * 4, &db) == KPK_OK &&
               kpk_malloc(inst, nc * 4, &dc) == KPK_OK &&
               kpk_malloc(inst, plan.workspace_nbytes, &workspace) == KPK_OK &&
-              kpk_copy_to(inst, da, a, na * 4) == KPK_OK &&
-              kpk_copy_to(inst, db, b, nb * 4) == KPK_OK,
+              kpk_copy_to(inst, da, to_type(p->type, a, na), na * 4) ==
+                  KPK_OK &&
+              kpk_copy_to(inst, db, to_type(p->type, b, nb), nb * 4) == KPK_OK,
           "memory", p, target);
     o.a = da, o.b = db, o.c = dc;
     check(kpk_gemm_launch(inst, p, &plan, &o, workspace, NULL) == KPK_OK &&
@@ -173,15 +248,19 @@ static void launch(kpk_instance *inst, const char *target,
             float sum = 0;
 
             for (uint32_t k = 0; k < p->k; k++)
-                sum +=
-                    a[p->trans_a ? (size_t)k * p->m + r
-                                 : (size_t)r * p->k + k] *
-                    b[p->trans_b ? (size_t)s * p->k + k : (size_t)k * p->n + s];
-            right = right && c[(size_t)r * p->n + s] == 2 * sum;
+                sum += get(p->type, a,
+                           p->trans_a ? (size_t)k * p->m + r
+                                      : (size_t)r * p->k + k) *
+                       get(p->type, b,
+                           p->trans_b ? (size_t)s * p->k + k
+                                      : (size_t)k * p->n + s);
+            right = right && get(p->type, c, (size_t)r * p->n + s) == 2 * sum;
         }
     check(right, "the product", p, target);
-    check(most > 0 ? plan.splits > 1 : plan.splits == 1, "splits", p, target);
-    if (plan.splits > 1)
+    if (p->type == KPK_GEMM_F32)
+        check(most > 0 ? plan.splits > 1 : plan.splits == 1, "splits", p,
+              target);
+    if (plan.workspace_nbytes)
         check(kpk_gemm_launch(inst, p, &plan, &o, NULL, NULL) == KPK_ERR_ARG,
               "no workspace is refused", p, target);
     o.ldb--;
@@ -201,6 +280,10 @@ int main(void)
     const kpk_module *module = &kpk_module_gemm;
     const kpk_gemm_product few = {KPK_GEMM_F32, 0, 0, 5, 70, 2000, 1};
     const kpk_gemm_product tiles = {KPK_GEMM_F32, 1, 1, 40, 70, 2000, 1};
+    /* rows that are not aligned to 16 bytes, and none of either operand */
+    const kpk_gemm_product odd[] = {{KPK_GEMM_F16, 0, 1, 70, 45, 37, 1},
+                                    {KPK_GEMM_F16, 1, 0, 70, 48, 37, 1},
+                                    {KPK_GEMM_F16, 0, 0, 72, 43, 40, 1}};
     kpk_gemm_product wrong = few;
     kpk_gemm_plan plan = {.splits = 0};
     int ndevices = 0;
@@ -222,6 +305,11 @@ int main(void)
         launch(inst, kpk_instance_device(inst)->target, &few, UINT64_MAX);
         launch(inst, kpk_instance_device(inst)->target, &few, 0);
         launch(inst, kpk_instance_device(inst)->target, &tiles, UINT64_MAX);
+        for (size_t k = 0; k < sizeof(odd) / sizeof(odd[0]); k++) {
+            launch(inst, kpk_instance_device(inst)->target, &odd[k],
+                   UINT64_MAX);
+            launch(inst, kpk_instance_device(inst)->target, &odd[k], 0);
+        }
         kpk_close(inst);
     }
     printf("%u passed, %u failed\n", passed, failed);

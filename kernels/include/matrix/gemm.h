@@ -18,6 +18,7 @@
  */
 #pragma once
 
+#include "division.h"
 #include "matrix/unit.h"
 #include "reduce/neighbours.h"
 #if KPK_SM >= 80
@@ -177,13 +178,28 @@ template <typename T> struct GemmOut {
     {
         T *at = c + ((u64)row * g.ldc + col);
 
-        if (partial || g.beta != 0 || !is_aligned(at, 2 * sizeof(T))) {
+        S *const part = partial + ((u64)row * g.n + col);
+
+        if (partial && is_aligned(part, sizeof(sum)))
+            store_pack(part, sum);
+        else if (partial || g.beta != 0 || !is_aligned(at, 2 * sizeof(T))) {
             put(row, col, sum[0]);
             put(row, col + 1, sum[1]);
         } else {
             store_pack(at, Pack<T, 2>{{convert<T>(value(col, sum[0])),
                                        convert<T>(value(col + 1, sum[1]))}});
         }
+    }
+    /* Whether aligned pieces of 16 bytes may be stored, of value() alone. */
+    DEV_MEMBER bool takes_pieces() const
+    {
+        return !partial && g.beta == 0 && is_aligned(c, 16) &&
+               g.ldc % per16<T>::value == 0;
+    }
+    DEV_MEMBER Pack<S, 2> bias_pair(u32 col) const
+    {
+        return g.bias ? Pack<S, 2>{{(S)g.bias[col], (S)g.bias[col + 1]}}
+                      : Pack<S, 2>{};
     }
     DEV_MEMBER S value(u32 col, S sum) const
     {
@@ -583,108 +599,196 @@ DEV void gemm_tile(const Gemm<T> &gemm, const GemmPart &part, u32 row0,
 }
 
 #if KPK_SM >= 80
-/* The larger tiles of two neighbours of 128 rows are made as one of 256. */
+/* The larger tiles are of 256 rows. */
 template <typename T, bool TransA, bool TransB, u32 Size> struct AsyncGemm {
-    static constexpr u32 joined = Size == 128 ? 2 : 1;
-    static constexpr u32 rows = joined * Size, warp = Size / 2;
+    static constexpr u32 rows = Size == 128 ? 2 * Size : Size, warp = Size / 2;
     typedef AsyncTile<T, !TransA, TransB, rows, Size, warp, warp> Tile;
 
-    static DEV_MEMBER void tiles(const Gemm<T> &g, const GemmPart &part,
-                                 const T *a, const T *b, u8 *lds)
-    {
-        const u32 k0 = part.k_begin;
-
-        if (blockIdx.x % joined != 0)
-            return;
-        NO_UNROLL
-        for (u32 y = blockIdx.y; y < div_up(g.n, Size); y += gridDim.y) {
-            NO_UNROLL
-            for (u32 x = blockIdx.x / joined; x < div_up(g.m, rows);
-                 x += div_up((u32)gridDim.x, joined)) {
-                const u32 row0 = x * rows, col0 = y * Size;
-                Tile tile;
-
-                tile.run(lds, typename Tile::CopyA(a, row0, g.m, g.lda, k0),
-                         typename Tile::CopyB(b, col0, g.n, g.ldb, k0),
-                         part.k_end - k0);
-
-                const GemmOut<T> out(g, part);
-
-                tile.each_pair(lds,
-                               [&](u32 r, u32 c, const Pack<f32, 2> &sums) {
-                                   if (r >= g.m - row0 || c >= g.n - col0)
-                                       return;
-                                   if (c + 1 < g.n - col0)
-                                       out.put_pair(row0 + r, col0 + c, sums);
-                                   else
-                                       out.put(row0 + r, col0 + c, sums[0]);
-                               });
-                __syncthreads();
-            }
-        }
-    }
-    /* What the launch was about, where a function finds it that is not inlined.
+    /*
+     * All parts' tiles of `Rows` rows in a sequence; a block's are those at the
+     * distance of the grid's blocks. A part's tiles come in strips of a few
+     * tiles of rows, column by column: what blocks of one time read of A and of
+     * B is about as much.
      */
+    template <u32 Rows> struct Order {
+        const Gemm<T> &g;
+
+        struct Place {
+            GemmPart part;
+            u32 row0, col0;
+        };
+        static DEV_MEMBER u64 block()
+        {
+            return blockIdx.x +
+                   (u64)gridDim.x * (blockIdx.y + (u64)gridDim.y * blockIdx.z);
+        }
+        static DEV_MEMBER u64 blocks()
+        {
+            return (u64)gridDim.x * gridDim.y * gridDim.z;
+        }
+        DEV_MEMBER u64 of_part() const
+        {
+            return (u64)div_up(g.m, Rows) * div_up(g.n, Size);
+        }
+        DEV_MEMBER u64 count() const
+        {
+            return of_part() * g.batch * g.splits;
+        }
+        DEV_MEMBER Place place(u64 tile) const
+        {
+            constexpr u32 strip = 2048 / Rows;
+            const u64 each = of_part();
+            const u32 down = div_up(g.m, Rows), across = div_up(g.n, Size);
+            const u64 which = tile < each ? 0 : divide(tile, each);
+            const u64 at = tile - which * each;
+            const u64 strips = divide(at, (u64)strip * across);
+            const u32 first = (u32)strips * strip;
+            const u64 in_strip = at - strips * strip * across;
+            const u32 width = min_of(strip, down - first);
+            const u64 column = divide(in_strip, (u64)width);
+            Place p;
+
+            p.part = {which, 0, 0, g.k};
+            if (g.splits > 1) { /* else spare the divisions */
+                p.part.split = divide(which, (u64)g.batch);
+                p.part.b = which - p.part.split * g.batch;
+                split_k(g, p.part);
+            }
+            p.row0 = (first + (u32)(in_strip - column * width)) * Rows;
+            p.col0 = (u32)column * Size;
+            return p;
+        }
+    };
+    /* A block's tiles, as AsyncTile asks for them. */
+    struct Tiles : Order<rows> {
+        typedef Order<rows> O;
+        using O::g;
+        u64 at;
+
+        DEV_MEMBER explicit Tiles(const Gemm<T> &gemm) : O{gemm}, at(O::block())
+        {
+        }
+        DEV_MEMBER bool more() const
+        {
+            return at < O::count();
+        }
+        DEV_MEMBER u64 next()
+        {
+            const u64 number = at;
+
+            at += O::blocks();
+            return number;
+        }
+        DEV_MEMBER typename Tile::Start begin(const Tile &tile,
+                                              typename Tile::CopyA &a,
+                                              typename Tile::CopyB &b) const
+        {
+            const typename O::Place p = O::place(at);
+
+            a = typename Tile::CopyA(g.a + (i64)p.part.b * g.stride_a, p.row0,
+                                     g.m, g.lda, p.part.k_begin);
+            b = typename Tile::CopyB(g.b + (i64)p.part.b * g.stride_b, p.col0,
+                                     g.n, g.ldb, p.part.k_begin);
+            return {p.part.k_end - p.part.k_begin,
+                    tile.row0 < g.m - p.row0 && tile.col0 < g.n - p.col0};
+        }
+        DEV_MEMBER void store(const Tile &tile, u64 number, u8 *lds) const
+        {
+            const typename O::Place p = O::place(number);
+            const GemmOut<T> out(g, p.part);
+            const u32 row0 = p.row0, col0 = p.col0;
+
+            if (out.takes_pieces() && rows <= g.m - row0 &&
+                Size <= g.n - col0) {
+                tile.store_rows(lds, out.c + ((u64)row0 * g.ldc + col0), g.ldc,
+                                g.alpha,
+                                [&](u32 c) { return out.bias_pair(col0 + c); });
+                return;
+            }
+            tile.each_pair(lds, [&](u32 r, u32 c, const Pack<f32, 2> &sums) {
+                if (r >= g.m - row0 || c >= g.n - col0)
+                    return;
+                if (c + 1 < g.n - col0)
+                    out.put_pair(row0 + r, col0 + c, sums);
+                else
+                    out.put(row0 + r, col0 + c, sums[0]);
+            });
+        }
+    };
+    /* What a tile is about, where a function finds it that is not inlined. */
     struct Call {
         Gemm<T> g;
-        GemmPart part;
+        typename Order<Size>::Place at;
     };
     /*
      * Operands that are not aligned; and, a result a thread, launches that gave
      * no LDS. Not inlined, so that its registers are not the usual way's.
      */
-    static __device__ __noinline__ void other_tiles(const Call &call, u8 *lds)
+    static __device__ __noinline__ void other_tile(const Call &call, u8 *lds)
     {
         constexpr u32 nbytes = 2 * Size * step_nbytes;
-        const bool enough = dynamic_lds_nbytes() >= 2 * nbytes;
 
-        each_tile<Size, Size, 1, 1>(call.g, [&](u32 x, u32 y) {
-            if (enough)
-                gemm_tile<T, TransA, TransB, Size, Size, 2 * Size, step_nbytes>(
-                    call.g, call.part, x * Size, y * Size, lds, nbytes);
-            else
-                plain_tile(call, x * Size, y * Size);
-        });
+        if (dynamic_lds_nbytes() >= 2 * nbytes)
+            gemm_tile<T, TransA, TransB, Size, Size, 2 * Size, step_nbytes>(
+                call.g, call.at.part, call.at.row0, call.at.col0, lds, nbytes);
+        else
+            plain_tile(call);
     }
-    static DEV_MEMBER void plain_tile(const Call &call, u32 row0, u32 col0)
+    static DEV_MEMBER void plain_tile(const Call &call)
     {
         const Gemm<T> &g = call.g;
-        const T *const a = g.a + (i64)call.part.b * g.stride_a;
-        const T *const b = g.b + (i64)call.part.b * g.stride_b;
-        const GemmOut<T> out(g, call.part);
+        const GemmPart &part = call.at.part;
+        const T *const a = g.a + (i64)part.b * g.stride_a;
+        const T *const b = g.b + (i64)part.b * g.stride_b;
+        const GemmOut<T> out(g, part);
 
         NO_UNROLL
         for (u32 i = threadIdx.x; i < Size * Size; i += 2 * Size) {
-            const u32 r = row0 + i / Size, c = col0 + i % Size;
+            const u32 r = call.at.row0 + i / Size;
+            const u32 c = call.at.col0 + i % Size;
             typename Gemm<T>::S sum = 0;
 
             if (r >= g.m || c >= g.n)
                 continue;
             NO_UNROLL
-            for (u32 k = call.part.k_begin; k < call.part.k_end; k++)
+            for (u32 k = part.k_begin; k < part.k_end; k++)
                 sum +=
                     (float)a[TransA ? (u64)k * g.lda + r : (u64)r * g.lda + k] *
                     (float)b[TransB ? (u64)c * g.ldb + k : (u64)k * g.ldb + c];
             out.put(r, c, sum);
         }
     }
-    static DEV_MEMBER void run(const Gemm<T> &g, const GemmPart &part)
+    /* Whether all matrices' rows are aligned. */
+    static DEV_MEMBER bool fits(const Gemm<T> &g)
     {
-        const T *const a = g.a + (i64)part.b * g.stride_a;
-        const T *const b = g.b + (i64)part.b * g.stride_b;
+        return dynamic_lds_nbytes() >= Tile::lds_nbytes &&
+               Tile::CopyA::fits(g.a, g.lda, g.batch, g.stride_a) &&
+               Tile::CopyB::fits(g.b, g.ldb, g.batch, g.stride_b);
+    }
+    static DEV_MEMBER void run(const Gemm<T> &g)
+    {
         __shared__ Call call;
-        LDS_BYTES(lds);
+        /* sectors of memory must not be cut in two by what is in front */
+        extern __shared__ __attribute__((aligned(128))) u8 lines[];
 
-        if (dynamic_lds_nbytes() >= Tile::lds_nbytes &&
-            Tile::CopyA::fits(a, g.lda) && Tile::CopyB::fits(b, g.ldb)) {
-            tiles(g, part, a, b, lds);
+        if (fits(g)) {
+            Tiles tiles(g);
+            Tile tile;
+
+            tile.run(lines, tiles);
             return;
         }
-        __syncthreads();
-        if (threadIdx.x == 0)
-            call.g = g, call.part = part;
-        __syncthreads();
-        other_tiles(call, lds);
+
+        const Order<Size> order{g};
+
+        NO_UNROLL
+        for (u64 t = order.block(); t < order.count(); t += order.blocks()) {
+            __syncthreads();
+            if (threadIdx.x == 0)
+                call.g = g, call.at = order.place(t);
+            __syncthreads();
+            other_tile(call, lines);
+        }
     }
 };
 #endif
@@ -707,9 +811,7 @@ DEV void gemm(const Gemm<T> &g)
 {
 #if KPK_SM >= 80
     if constexpr (sizeof(T) == 2) {
-        each_part(g, [&](const GemmPart &part) {
-            AsyncGemm<T, TransA, TransB, Size>::run(g, part);
-        });
+        AsyncGemm<T, TransA, TransB, Size>::run(g);
         return;
     }
 #endif

@@ -259,3 +259,26 @@ template <typename T> DEV void gemm_join(const Gemm<T> &g)
         }
     }
 }
+
+/* rows of `from` to rows of `to`, piece by piece of 16 bytes */
+template <typename T>
+DEV void gemm_align(const T *from, T *to, u32 rows, u32 cols, u32 ld_from,
+                    u32 ld_to, i64 stride_from, i64 stride_to, u32 batch)
+{
+    constexpr u32 n = per16<T>::value;
+    const u64 across = ld_to / n, each = rows * across;
+
+    NO_UNROLL
+    for (u64 i = global_thread(); i < each * batch; i += global_threads()) {
+        const u64 line = divide(i, across), b = divide(line, (u64)rows);
+        const u64 row = line - b * rows;
+        const u32 col = (u32)(i - line * across) * n;
+        const u32 left = col < cols ? cols - col : 0;
+
+        store_pack(reinterpret_cast<u32 *>(
+                       to + ((i64)b * stride_to + (i64)(row * ld_to + col))),
+                   load_piece(from + ((i64)b * stride_from +
+                                      (i64)(row * ld_from + col)),
+                              left));
+    }
+}

@@ -51,17 +51,21 @@ struct AsyncOperand : AsyncLines<Along, Rows> {
     /* along a line: where the piece begins, or, if that is not K, its bytes;
      * across: this thread's passes, or, if that is K, its first line */
     u32 along, across;
+    bool whole; /* every row is there */
 
-    static DEV_MEMBER bool fits(const T *matrix, u32 ld)
+    static DEV_MEMBER bool fits(const T *matrix, u32 ld, u32 batch, i64 stride)
     {
-        return is_aligned(matrix, 16) && ld % 8 == 0;
+        return is_aligned(matrix, 16) && ld % 8 == 0 &&
+               (batch == 1 || stride % 8 == 0);
     }
+    AsyncOperand() = default;
     DEV_MEMBER AsyncOperand(const T *matrix, u32 row0, u32 rows, u32 ld, u32 k0)
     {
         const u32 line = threadIdx.x / L::pieces;
         const u32 column = threadIdx.x % L::pieces * 8;
         const u32 extent = rows - row0;
 
+        whole = extent >= Rows;
         lds = line * L::line_nbytes + (column / 8 ^ line % 8) * 16;
         along = Along ? column : nbytes_of(column, extent);
         across = !Along          ? line
@@ -87,6 +91,15 @@ struct AsyncOperand : AsyncLines<Along, Rows> {
                 stage + lds + i * pass_lines * L::line_nbytes,
                 from + i * pass_step,
                 (Along ? i < across : across + i * pass_lines < left) ? n : 0);
+    }
+    /* One pass of a step that lies in the matrix as a whole, if `go`. */
+    DEV_MEMBER void copy_pass(u32 stage, u32 i, bool go)
+    {
+        async_copy16_if(go, stage + lds + i * pass_lines * L::line_nbytes,
+                        from + i * pass_step);
+    }
+    DEV_MEMBER void next()
+    {
         from += step;
     }
 };
@@ -127,9 +140,6 @@ struct AsyncTile {
         a_lds = line_a * A::line_nbytes + (a_piece ^ line_a % 8) * 16;
         b_lds =
             A::nbytes + line_b * B::line_nbytes + (b_piece ^ line_b % 8) * 16;
-        UNROLL
-        for (u32 i = 0; i < nrows * ncols * 4; i++)
-            sums[i / 4 / ncols][i / 4 % ncols][i % 4] = 0;
     }
     /* Every second piece of a line is a multiple of 32 bytes on, before and
      * after the permutation: an exclusive or gets there. */
@@ -154,61 +164,211 @@ struct AsyncTile {
                                                 k16 * 16 * B::line_nbytes);
         }
     }
-    DEV_MEMBER void multiply(const Part &p)
+    DEV_MEMBER void multiply_row(const Part &p, u32 i)
     {
         UNROLL
-        for (u32 i = 0; i < nrows; i++) {
-            UNROLL
-            for (u32 j = 0; j < ncols; j++)
-                MmaOp<T>::call(sums[i][j], p.a[i], p.b[j / 2][j % 2 * 2],
-                               p.b[j / 2][j % 2 * 2 + 1]);
+        for (u32 j = 0; j < ncols; j++)
+            MmaOp<T>::call(sums[i][j], p.a[i], p.b[j / 2][j % 2 * 2],
+                           p.b[j / 2][j % 2 * 2 + 1]);
+    }
+    /* Starts copying one pass of a step, of both operands. */
+    DEV_MEMBER void copy_pass(u32 stage, CopyA &a, CopyB &b, u32 i, bool go)
+    {
+        if (i < CopyA::passes)
+            a.copy_pass(stage, i, go);
+        else if (i < CopyA::passes + CopyB::passes)
+            b.copy_pass(stage + A::nbytes, i - CopyA::passes, go);
+    }
+    /* Starts copying a step of which `left` of K are there, all at once. */
+    static DEV_MEMBER void copy(u32 stage, CopyA &a, CopyB &b, u32 left)
+    {
+        if (left > 0) {
+            a.copy(stage, left);
+            b.copy(stage + A::nbytes, left);
         }
     }
-    /* sums over nk of K */
-    DEV_MEMBER void run(u8 *lds, CopyA a, CopyB b, u32 nk)
+    /* A tile: its length along K, and whether this warp has any of it. */
+    struct Start {
+        u32 nk;
+        bool works;
+    };
+    /*
+     * The sums of one tile after another. The first steps of a tile are copied
+     * while the sums of the one before it are stored.
+     *
+     * tiles.more()          whether there is one
+     * tiles.begin(*this, a, b)  puts a and b where it begins
+     * tiles.next()          goes to the next one; gives the number of this one
+     * tiles.store(*this, number, lds)  takes its sums; all of a step's LDS is
+     *                       free
+     *
+     * The copies of a step stand between the products of another one, a few at
+     * a time, so that the matrix units never wait for them. Where a step is not
+     * whole, or rows are missing, they come all at once.
+     */
+    template <class Tiles> DEV_MEMBER void run(u8 *lds, Tiles &tiles)
     {
-        constexpr u32 pieces = async_k / 16;
         const u32 stages = (u32)__cvta_generic_to_shared(lds);
-        const u32 end = stages + lds_nbytes;
-        const u32 steps = div_up(nk, async_k);
-        u32 in = stages, out = stages; /* where copies go, what is multiplied */
-        u32 copied = 0;                /* of K */
-        Part part[2];
+        CopyA a;
+        CopyB b;
+        Start start = {0, false};
 
-        const auto copy = [&]() {
-            if (copied < nk) {
-                a.copy(in, nk - copied);
-                b.copy(in + A::nbytes, nk - copied);
-            }
-            async_copies_end();
-            copied += async_k;
-            in = in + stage_nbytes == end ? stages : in + stage_nbytes;
-        };
-
+        if (tiles.more())
+            start = tiles.begin(*this, a, b);
+        fill(stages, a, b, start.nk);
         NO_UNROLL
-        for (u32 s = 0; s + 1 < async_stages; s++)
-            copy();
-        async_copies_wait<async_stages - 2>();
-        __syncthreads();
-        load(part[0], out, 0);
-        NO_UNROLL
-        for (u32 s = 0; s < steps; s++) {
+        while (tiles.more()) {
             UNROLL
-            for (u32 k = 0; k < pieces; k++) {
-                if (k + 1 == pieces) {
-                    async_copies_wait<async_stages - 2>();
-                    __syncthreads();
-                    out =
-                        out + stage_nbytes == end ? stages : out + stage_nbytes;
-                }
-                load(part[(k + 1) % 2], out, (k + 1) % pieces);
-                if (k == 0)
-                    copy();
-                multiply(part[k % 2]);
-            }
+            for (u32 i = 0; i < nrows * ncols * 4; i++)
+                sums[i / 4 / ncols][i / 4 % ncols][i % 4] = 0;
+            if (start.works)
+                multiply_steps(stages, a, b, start.nk);
+            else
+                pass_steps(stages, a, b, start.nk);
+
+            const u64 number = tiles.next();
+
+            start.nk = 0;
+            if (tiles.more())
+                start = tiles.begin(*this, a, b);
+            fill(stages, a, b, start.nk);
+            tiles.store(*this, number, lds + (async_stages - 1) * stage_nbytes);
         }
         async_copies_wait<0>();
         __syncthreads();
+    }
+    /* Starts copying the first steps of nk of K. */
+    static DEV_MEMBER void fill(u32 stages, CopyA &a, CopyB &b, u32 nk)
+    {
+        NO_UNROLL
+        for (u32 s = 0; s + 1 < async_stages; s++) {
+            copy(stages + s * stage_nbytes, a, b, nk);
+            a.next(), b.next();
+            async_copies_end();
+            nk -= min_of(nk, async_k);
+        }
+    }
+    /* Where copies go, and what is multiplied, step by step. */
+    struct Ring {
+        u32 stages, in, out, left; /* left: of K, to be copied */
+
+        DEV_MEMBER Ring(u32 at, u32 nk)
+            : stages(at), in(at + (async_stages - 1) * stage_nbytes), out(at),
+              left(nk - min_of(nk, (async_stages - 1) * async_k))
+        {
+        }
+        DEV_MEMBER u32 after(u32 stage) const
+        {
+            return stage + stage_nbytes == stages + lds_nbytes
+                       ? stages
+                       : stage + stage_nbytes;
+        }
+        /* A step's copies are under way; until the next step is there. */
+        DEV_MEMBER void turn(CopyA &a, CopyB &b)
+        {
+            a.next(), b.next();
+            async_copies_end();
+            left -= min_of(left, async_k);
+            in = after(in);
+            async_copies_wait<async_stages - 2>();
+            __syncthreads();
+            out = after(out);
+        }
+    };
+    /* All waves take part, those too that have nothing to multiply. */
+    static DEV_MEMBER void pass_steps(u32 stages, CopyA &a, CopyB &b, u32 nk)
+    {
+        Ring ring(stages, nk);
+
+        async_copies_wait<async_stages - 2>();
+        __syncthreads();
+        NO_UNROLL
+        for (u32 s = div_up(nk, async_k); s > 0; s--) {
+            copy(ring.in, a, b, ring.left);
+            ring.turn(a, b);
+        }
+    }
+    DEV_MEMBER void multiply_steps(u32 stages, CopyA &a, CopyB &b, u32 nk)
+    {
+        constexpr u32 pieces = async_k / 16;
+        constexpr u32 passes = CopyA::passes + CopyB::passes;
+        constexpr u32 slots = (pieces - 1) * nrows;
+        constexpr u32 each = (passes + slots - 1) / slots;
+        const bool whole = a.whole && b.whole;
+        Ring ring(stages, nk);
+        Part part[2];
+
+        async_copies_wait<async_stages - 2>();
+        __syncthreads();
+        load(part[0], ring.out, 0);
+        NO_UNROLL
+        for (u32 s = div_up(nk, async_k); s > 0; s--) {
+            const bool plain = whole && ring.left >= async_k;
+
+            if (!plain)
+                copy(ring.in, a, b, ring.left);
+            UNROLL
+            for (u32 k = 0; k < pieces; k++) {
+                if (k + 1 == pieces)
+                    ring.turn(a, b);
+                load(part[(k + 1) % 2], ring.out, (k + 1) % pieces);
+                UNROLL
+                for (u32 i = 0; i < nrows; i++) {
+                    multiply_row(part[k % 2], i);
+                    UNROLL
+                    for (u32 e = 0; e < each; e++)
+                        if (k + 1 < pieces)
+                            copy_pass(ring.in, a, b, (k * nrows + i) * each + e,
+                                      plain);
+                }
+            }
+        }
+    }
+    /*
+     * All results to rows of C, which are aligned to 16 bytes, as pieces of 16
+     * bytes by way of LDS, which must not be needed any more: alpha times the
+     * sums, plus added(column) of this column and the next.
+     */
+    template <class Added>
+    DEV_MEMBER void store_rows(u8 *lds, T *c, u32 ldc, f32 alpha,
+                               Added added) const
+    {
+        constexpr u32 pitch = WarpCols * 2 + 16; /* apart in banks */
+        constexpr u32 pieces = WarpCols / 8, once = 32 / pieces;
+        constexpr u32 slab_rows = 32;
+        const u32 l = threadIdx.x % 32;
+        u8 *const slab = lds + threadIdx.x / 32 * slab_rows * pitch;
+
+        static_assert(threads / 32 * slab_rows * pitch <= stage_nbytes,
+                      "a step's LDS is enough");
+        UNROLL
+        for (u32 r0 = 0; r0 < WarpRows; r0 += slab_rows) {
+            UNROLL
+            for (u32 j = 0; j < ncols; j++) {
+                const Pack<f32, 2> more = added(col0 + j * 8 + l % 4 * 2);
+
+                UNROLL
+                for (u32 i = 0; i < slab_rows / 8; i++) {
+                    const f32 *const sum = sums[r0 / 16 + i / 2][j] + i % 2 * 2;
+
+                    store_pack(
+                        reinterpret_cast<T *>(slab + (i * 8 + l / 4) * pitch +
+                                              j * 16 + l % 4 * 4),
+                        Pack<T, 2>{{convert<T>(alpha * sum[0] + more[0]),
+                                    convert<T>(alpha * sum[1] + more[1])}});
+                }
+            }
+            __syncwarp();
+            T *const to =
+                c + (u64)(row0 + r0 + l / pieces) * ldc + col0 + l % pieces * 8;
+            UNROLL
+            for (u32 r = 0; r < slab_rows; r += once)
+                store_pack(
+                    to + (u64)r * ldc,
+                    load_pack<8>(reinterpret_cast<const T *>(
+                        slab + (r + l / pieces) * pitch + l % pieces * 16)));
+            __syncwarp();
+        }
     }
     /*
      * fn(row, column, sums of this and the next) for all pairs, neighbours in

@@ -11,6 +11,16 @@ DEV void async_copy16(u32 lds, const void *from, u32 nbytes)
                  : "memory");
 }
 
+/* all 16 of them, if `go` */
+DEV void async_copy16_if(bool go, u32 lds, const void *from)
+{
+    asm volatile(
+        "{\n\t.reg .pred go;\n\tsetp.ne.u32 go, %2, 0;\n\t"
+        "@go cp.async.cg.shared.global [%0], [%1], 16;\n\t}" ::"r"(lds),
+        "l"(from), "r"((u32)go)
+        : "memory");
+}
+
 /* Four 8 x 8 matrices of 16-bit numbers: lane l has the address of row l % 8 of
  * matrix l / 8, and gets of each the word l % 4 of row l / 4. */
 DEV void load_matrices(u32 (&v)[4], u32 lds)
