@@ -364,7 +364,7 @@ static void test_captures_end_in_their_thread(void **state)
 
     (void)state;
     begin(hipStreamCaptureModeThreadLocal);
-    pthread_create(&thread, NULL, end_in_thread, &error);
+    assert_int_equal(pthread_create(&thread, NULL, end_in_thread, &error), 0);
     pthread_join(thread, NULL);
     assert_int_equal(error, hipErrorStreamCaptureWrongThread);
     EXPECT(hipSuccess, hipStreamEndCapture(s, &graph));

@@ -363,10 +363,14 @@ static int receive_descriptor(int from)
                              .msg_iovlen = 1,
                              .msg_control = control,
                              .msg_controllen = sizeof(control)};
+    const struct cmsghdr *c;
     int fd;
 
     assert_int_equal(recvmsg(from, &message, 0), 1);
-    memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof(fd));
+    c = CMSG_FIRSTHDR(&message);
+    if (!c)
+        return -1; /* none came; HIP refuses it */
+    memcpy(&fd, CMSG_DATA(c), sizeof(fd));
     return fd;
 }
 
