@@ -19,6 +19,8 @@
 #include "internal.h"
 #include "test_pack.h"
 
+#include <errno.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -549,6 +551,20 @@ static void test_start_of_cuda_fails_in_turn(void **state)
         start_again("cuDevicePrimaryCtxRetain", 2, errors[e]);
 }
 
+static bool read_int(const char *text, int *out)
+{
+    char *end;
+    long value;
+
+    errno = 0;
+    value = strtol(text, &end, 10);
+    if (errno != 0 || end == text || *end != '\0' || value < INT_MIN ||
+        value > INT_MAX)
+        return false;
+    *out = (int)value;
+    return true;
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -557,9 +573,12 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_start_of_cuda_fails_in_turn),
     };
     char path[FAKE_PATH_MAX];
+    int nth, error;
 
     if (argc == 4)
-        return child(argv[1], atoi(argv[2]), atoi(argv[3]));
+        return read_int(argv[2], &nth) && read_int(argv[3], &error)
+                   ? child(argv[1], nth, error)
+                   : 5;
     fake = fake_hip_load("fake_hip.so");
     cuda = fake_cuda_load(path);
     (void)setenv("KPK_CUDA_LIBRARY", path, 1);
