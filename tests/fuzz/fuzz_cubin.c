@@ -2,6 +2,8 @@
 #include "mutate.h"
 #include "object.h"
 
+#include <stdio.h>
+
 /* A cubin for sm_90 may be one for sm_90a. */
 static void use(struct codeobj *co)
 {
