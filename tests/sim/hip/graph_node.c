@@ -118,9 +118,8 @@ static hipError_t set_batch(hipGraphNode_t node,
                             const hipBatchMemOpNodeParams *p)
 {
     hipStreamBatchMemOpParams *list;
-    hipError_t error = p && p->flags == 0
-                           ? batch_check(p->paramArray, p->count)
-                           : hipErrorInvalidValue;
+    hipError_t error = p && p->flags == 0 ? batch_check(p->paramArray, p->count)
+                                          : hipErrorInvalidValue;
 
     if (error != hipSuccess)
         return error;
