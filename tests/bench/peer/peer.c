@@ -34,10 +34,11 @@ EXPORTED int peer_plan(int type, uint32_t trans_a, uint32_t trans_b, uint32_t m,
                        uint64_t workspace_nbytes, char *words, size_t nwords)
 {
     const int i = nplans;
-    kpk_gemm_plan *const plan = &plans[i].plan;
+    kpk_gemm_plan *plan;
 
     if (i == (int)(sizeof(plans) / sizeof(plans[0])))
         return -1;
+    plan = &plans[i].plan;
     plans[i].product = (kpk_gemm_product){
         (kpk_gemm_type)type, trans_a, trans_b, m, n, k, batch};
     if (kpk_gemm_choose(gpu, &kpk_module_gemm, &plans[i].product,
