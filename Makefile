@@ -71,8 +71,9 @@ HIPFLAGS_unary := -mllvm -disable-machine-licm
 KPACK_MORE_ARCHS := $(if $(PREBUILT),,$(or $(BENCH_ARCH),sm_90) $(or $(SIM_BENCH_ARCHS),gfx942 gfx1100 gfx1201) \
   $(foreach g,$(filter $(B)/hsaco/%,$(MAKECMDGOALS)),$(firstword $(subst /, ,$(g:$(B)/hsaco/%=%)))))
 
-# Goals that need no compiler work where there is none.
-KPACK_PLAIN := $(if $(filter-out help clean deps lint% format,$(or $(MAKECMDGOALS),all)),,1)
+# Goals that need no compiler work where there is none. `lint` is none of them:
+# it reads headers that are made from the kernels, and makes them if they are old.
+KPACK_PLAIN := $(if $(filter-out help clean deps lint-fast lint-format lint-shell format,$(or $(MAKECMDGOALS),all)),,1)
 include gen/make/kpack.mk
 .DELETE_ON_ERROR:
 .SECONDEXPANSION:
