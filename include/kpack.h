@@ -732,9 +732,9 @@ kpk_status kpk_values_pack(kpk_layout layout, const kpk_value *values, size_t n,
  * A shorter buffer is refused with KPK_ERR_KERNEL_ARGS, and the message names
  * the first argument that it leaves out. Of a kernel whose metadata lists no
  * arguments the whole segment is needed, and HIP 7.0: older releases would
- * drop the buffer (KPK_ERR_UNSUPPORTED). Otherwise as kpk_launch(). Of PTX, CUDA
- * may place an argument that is aligned to more than 16 bytes elsewhere than
- * kpk_module_arg() says: launch such kernels by kpk_launch().
+ * drop the buffer (KPK_ERR_UNSUPPORTED). Otherwise as kpk_launch(). Of PTX,
+ * CUDA may place an argument that is aligned to more than 16 bytes elsewhere
+ * than kpk_module_arg() says: launch such kernels by kpk_launch().
  */
 kpk_status kpk_launch_packed(const kpk_kernel *kernel, const kpk_shape *shape,
                              void *stream, const void *buffer, size_t nbytes);
