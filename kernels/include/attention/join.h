@@ -5,6 +5,14 @@
 
 #include "attention/attend.h"
 
+/* NVIDIA's: eight loads under way. AMD's scalar registers do not hold the
+ * addresses of more than one. */
+#if KPK_NVIDIA
+#define JOIN_UNROLL _Pragma("unroll 8")
+#else
+#define JOIN_UNROLL NO_UNROLL
+#endif
+
 /* The sequence that has row `row` of all, by cu_seqlens. */
 DEV u32 sequence_of(const i32 *cu, u32 b, i32 row)
 {
@@ -46,9 +54,12 @@ template <typename T> DEV void attention_join(const AttentionArgs &a)
         }
         NO_UNROLL
         for (u32 h = blockIdx.y; h < a.h; h += gridDim.y) {
-            const u64 mine = row * a.h + h;
+            u64 mine = row * a.h + h;
             f32 top = -infinite, sum = 0;
 
+#if !KPK_NVIDIA
+            asm("" : "+v"(mine)); /* out of the scalar registers */
+#endif
             /* a lane for a split */
             NO_UNROLL
             for (u32 i = lane_id() % 32; i < splits; i += 32)
@@ -64,10 +75,10 @@ template <typename T> DEV void attention_join(const AttentionArgs &a)
             for (u32 d = threadIdx.x; d < a.d; d += blockDim.x) {
                 f32 v = 0;
 
-                /* several loads under way */
-                _Pragma("unroll 8") for (u32 i = 0; i < splits; i++) v +=
-                    exp2f(sums[i * each + mine] - top) *
-                    a.partial[(i * each + mine) * a.d + d];
+                JOIN_UNROLL
+                for (u32 i = 0; i < splits; i++)
+                    v += exp2f(sums[i * each + mine] - top) *
+                         a.partial[(i * each + mine) * a.d + d];
                 ((T *)a.o)[at + (i64)h * a.o_head + d] =
                     convert<T>(top == -infinite ? 0 : v / sum);
             }
