@@ -380,6 +380,8 @@ endef
 
 # The same sources for NVIDIA: cubins by nvcc; PTX by clang, which writes it for
 # ISA 7.8, so that drivers since R520 take it. CUDA's headers are beside nvcc.
+# sm_90 has the instructions of sm_90a, its matrix unit's: there is no other GPU
+# of its major version that could run a cubin without them.
 KPACK_NVCCFLAGS = -x cu -cubin -O3 $(KPACK_DEVICE_STD) -I$(KPACK_KERNELS)/include $(NVCCFLAGS)
 KPACK_CUDA_PATH = $(patsubst %/bin/,%,$(dir $(shell command -v $(KPACK_NVCC))))
 # Clang takes the square root of CUDA's library that is fast, where nvcc takes
@@ -391,13 +393,14 @@ KPACK_PTXFLAGS  = -x cuda --cuda-path=$(KPACK_CUDA_PATH) --cuda-device-only --cu
 KPACK_NVCC_CHECK = $(if $(shell command -v $(KPACK_NVCC)),,@echo 'kpack: $(1) needs nvcc, which is not here: give NVCC=/path/to/nvcc. "make deps NVIDIA=1" brings one, and NVIDIA ships it with the CUDA toolkit' >&2; exit 1)
 $(eval $(call KPACK_STAMP,$(KPACK_B)/stamp/nvcc,$(KPACK_NVCC) $(KPACK_NVCCFLAGS)))
 $(eval $(call KPACK_STAMP,$(KPACK_B)/stamp/ptx,$(if $(filter compute_%,$(KPACK_NV_ARCHS)),$(KPACK_DEVICE_CXX) $(KPACK_DEVICE_VERSION) $(KPACK_PTXFLAGS))))
+KPACK_NVCC_ARCH = $(patsubst %_90,%_90a,$(1))
 # $(call KPACK_NVIDIA_RULE,TARGET,MODULE)
 define KPACK_NVIDIA_RULE
 $(call KPACK_OBJECT,$(1),$(2)): $(call KPACK_SOURCE_OF,$(2)) $(KPACK_B)/stamp/$(if $(filter sm_%,$(1)),nvcc,ptx)
 	$$(call KPACK_NVCC_CHECK,$(1))
 	@mkdir -p $$(@D)
 	@echo "  $(if $(filter sm_%,$(1)),NVCC ,CUDA ) $(1)/$(2)"
-	@$(if $(filter sm_%,$(1)),$$(KPACK_NVCC) $$(KPACK_NVCCFLAGS) -gencode=arch=$(1:sm_%=compute_%),$$(KPACK_DEVICE_CXX) $$(KPACK_PTXFLAGS) --cuda-gpu-arch=$(1:compute_%=sm_%))$(if $(filter sm_%,$(1)),$(KPACK_COMMA)code=$(1)) \
+	@$(if $(filter sm_%,$(1)),$$(KPACK_NVCC) $$(KPACK_NVCCFLAGS) -gencode=arch=$(call KPACK_NVCC_ARCH,$(1:sm_%=compute_%)),$$(KPACK_DEVICE_CXX) $$(KPACK_PTXFLAGS) --cuda-gpu-arch=$(1:compute_%=sm_%))$(if $(filter sm_%,$(1)),$(KPACK_COMMA)code=$(call KPACK_NVCC_ARCH,$(1))) \
 	  -MMD -MP -MF $$@.d -MT $$@ -o $$@ $$<
 endef
 endif

@@ -105,9 +105,15 @@ bool codeobj_is_nvidia(const struct codeobj *co)
 bool codeobj_take_target(struct codeobj *co, const char *target)
 {
     const size_t n = strlen(co->target);
+    const bool is_hopper =
+        strcmp(co->target, "sm_90a") == 0 && strcmp(target, "sm_90") == 0;
 
     if (strcmp(co->target, target) == 0)
         return true;
+    if (is_hopper) {
+        co->target[strlen(target)] = '\0';
+        return true;
+    }
     if (co->knows_suffix || strncmp(co->target, "sm_", 3) != 0 ||
         !codeobj_is_nvidia_target(target) ||
         strncmp(co->target, target, n) != 0 ||

@@ -72,7 +72,8 @@ bool codeobj_is_nvidia(const struct codeobj *co);
 /*
  * codeobj_take_target() says that the file was made for `target`. A cubin made
  * for sm_90a may look like one for sm_90 (of CUDA before 12): it takes the
- * suffix.
+ * suffix. One for sm_90a was made for sm_90, too: no other GPU has a compute
+ * capability of 9.
  *
  * False if the file is for something else.
  */

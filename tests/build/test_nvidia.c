@@ -183,7 +183,8 @@ static void test_cubin_tells_its_suffix(void **state)
         {"ptxas", "sm_90", "sm_90f", "compute_90"},
         {"x\0-arch sm_90 -m 64", "sm_90", "sm_90f", "sm_900"},
         {"-arch sm_90 -m 64 ", "sm_90", "sm_90", "sm_90a"},
-        {"-arch sm_90a -m 64 ", "sm_90a", "sm_90a", "sm_90"},
+        {"-arch sm_90a -m 64 ", "sm_90a", "sm_90a", "sm_80"},
+        {"-arch sm_90a", "sm_90a", "sm_90", "sm_90f"}, /* no other 9.x */
         {"-m 64 -arch sm_90a", "sm_90a", "sm_90a", "sm_90f"},
         {"-arch sm_90f", "sm_90f", "sm_90f", "sm_90a"},
         {"-arch sm_900 ", "sm_90", "sm_90a", "sm_90aa"}, /* another number */
