@@ -127,8 +127,13 @@ static void test_cubin_of_cuda_12_and_sm_80(void **state)
     spec.accelerators = true;
     co = read_made(&spec);
     assert_string_equal(co->target, "sm_90a");
-    assert_false(codeobj_take_target(co, "sm_90"));
+    assert_false(codeobj_take_target(co, "sm_90f"));
     assert_true(codeobj_take_target(co, "sm_90a"));
+    codeobj_free(co);
+    spec.sm = 89; /* not the only one of its major version */
+    co = read_made(&spec);
+    assert_string_equal(co->target, "sm_89a");
+    assert_false(codeobj_take_target(co, "sm_89"));
     codeobj_free(co);
 }
 
