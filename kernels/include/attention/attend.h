@@ -68,6 +68,41 @@ template <bool Decode> struct Queries {
     {
         return Decode ? head0 + (u32)row % group : head0;
     }
+    /* 8 elements of a row of Q; the last row stands for those after it */
+    template <typename T>
+    DEV_MEMBER Piece piece(const AttentionArgs &a, const Sequence &s, u32 b,
+                           i32 row, u32 at) const
+    {
+        const i32 r = min_of(row, nrows - 1);
+        const T *p = (const T *)a.q +
+                     (a.cu_seqlens_q ? s.q_rows * a.q_row : b * a.q_batch) +
+                     token(r) * a.q_row + head(r) * a.q_head;
+
+        return at * 8 < a.d
+                   ? load_piece(reinterpret_cast<const u8 *>(p + at * 8))
+                   : Piece{};
+    }
+};
+
+/* The keys that all rows see of some, and that any of them sees. */
+struct SeenKeys {
+    i32 first_all, end_all, first_any, end_any;
+
+    template <bool Decode>
+    DEV_MEMBER void find(const Sequence &s, const Queries<Decode> &rows,
+                         i32 row0, u32 n)
+    {
+        const i32 last = min_of(row0 + (i32)n, rows.nrows) - 1;
+        const i32 first_token = rows.token(min_of(row0, rows.nrows - 1));
+        const i32 last_token = rows.token(max_of(last, 0));
+
+        first_any = s.first_key(first_token), end_all = s.end_key(first_token);
+        first_all = s.first_key(last_token), end_any = s.end_key(last_token);
+        if (row0 >= rows.nrows)
+            first_any = end_any = 0;
+        else if (s.num_ranges)
+            first_any = 0, end_any = s.nk;
+    }
 };
 
 DEV f32 reciprocal(f32 x)
@@ -159,24 +194,10 @@ template <typename T, u32 D, bool Decode, class Format> struct Attend {
     Pair l[units][slots];
     i32 row0; /* the wave's first */
     u32 d_unit0;
-    i32 first_all, end_all, first_any,
-        end_any; /* keys that all rows, any see */
+    SeenKeys seen;
 
     /* ---- queries ---- */
 
-    static DEV_MEMBER Piece q_piece(const AttentionArgs &a, const Sequence &s,
-                                    const Queries<Decode> &rows, u32 b, i32 row,
-                                    u32 piece)
-    {
-        const i32 r = min_of(row, rows.nrows - 1);
-        const T *p = (const T *)a.q +
-                     (a.cu_seqlens_q ? s.q_rows * a.q_row : b * a.q_batch) +
-                     rows.token(r) * a.q_row + rows.head(r) * a.q_head;
-
-        return piece * 8 < a.d
-                   ? load_piece(reinterpret_cast<const u8 *>(p + piece * 8))
-                   : Piece{};
-    }
     DEV_MEMBER void begin(const AttentionArgs &a, const Sequence &s,
                           const Queries<Decode> &rows, const RowsAt &where,
                           u8 *lds_q)
@@ -196,7 +217,8 @@ template <typename T, u32 D, bool Decode, class Format> struct Attend {
 
                 *reinterpret_cast<Piece *>(lds_q +
                                            KeyTile::key_at(row, piece)) =
-                    q_piece(a, s, rows, b, block_row0 + (i32)row, piece);
+                    rows.template piece<T>(a, s, b, block_row0 + (i32)row,
+                                           piece);
             }
         } else {
             UNROLL
@@ -204,9 +226,9 @@ template <typename T, u32 D, bool Decode, class Format> struct Attend {
                 UNROLL
                 for (u32 k = 0; k < steps; k++)
                     q.part[u][k] = typename R::Queries([&](u32 row, u32 piece) {
-                        return q_piece(a, s, rows, b,
-                                       row0 + (i32)(u * 16 + row),
-                                       k * U::pieces + piece);
+                        return rows.template piece<T>(
+                            a, s, b, row0 + (i32)(u * 16 + row),
+                            k * U::pieces + piece);
                     });
             }
         }
@@ -219,17 +241,7 @@ template <typename T, u32 D, bool Decode, class Format> struct Attend {
             for (u32 i = 0; i < slots; i++)
                 m[u][i] = -1e30f, l[u][i] = Pair{};
         }
-
-        const i32 last = min_of(row0 + (i32)(units * 16), rows.nrows) - 1;
-        const i32 first_token = rows.token(min_of(row0, rows.nrows - 1));
-        const i32 last_token = rows.token(max_of(last, 0));
-
-        first_any = s.first_key(first_token), end_all = s.end_key(first_token);
-        first_all = s.first_key(last_token), end_any = s.end_key(last_token);
-        if (row0 >= rows.nrows)
-            first_any = end_any = 0;
-        else if (s.num_ranges)
-            first_any = 0, end_any = s.nk;
+        seen.find(s, rows, row0, units * 16);
     }
 
     /* ---- scores ---- */
@@ -464,10 +476,10 @@ template <typename T, u32 D, bool Decode, class Format> struct Attend {
             typename U::D x[units][tiles];
             f32 factor = a.scale * log2_e;
 
-            if (end <= first_any || key0 >= end_any)
+            if (end <= seen.first_any || key0 >= seen.end_any)
                 continue;
             multiply_keys(x, lds_k + c * D * sizeof(T), lds_q);
-            if (changed || key0 < first_all || end > end_all) {
+            if (changed || key0 < seen.first_all || end > seen.end_all) {
                 finish_scores(x, a, where, key0);
                 factor = 1;
             }

@@ -164,24 +164,12 @@ struct AttendWarp {
     f32 o[Units][D / 8][4];
     f32 m[Units][2];
     f32 l[Units][2];
-    i32 row0;                                   /* the first query */
-    i32 first_all, end_all, first_any, end_any; /* keys that all, any see */
+    i32 row0; /* the first query */
+    SeenKeys seen;
     u32 k_lds, v_lds, q_lds; /* of this lane's lines of the first matrices */
 
     /* ---- queries ---- */
 
-    static DEV_MEMBER Piece q_piece(const AttentionArgs &a, const Sequence &s,
-                                    const Rows &rows, u32 b, i32 row, u32 piece)
-    {
-        const i32 r = min_of(row, rows.nrows - 1);
-        const T *p = (const T *)a.q +
-                     (a.cu_seqlens_q ? s.q_rows * a.q_row : b * a.q_batch) +
-                     rows.token(r) * a.q_row + rows.head(r) * a.q_head;
-
-        return piece * 8 < a.d
-                   ? load_piece(reinterpret_cast<const u8 *>(p + piece * 8))
-                   : Piece{};
-    }
     /* slab: LDS that no other warp needs */
     DEV_MEMBER void begin(const AttentionArgs &a, const Sequence &s,
                           const Rows &rows, u32 b, i32 first_row, u32 slab)
@@ -199,9 +187,9 @@ struct AttendWarp {
                 _Pragma("unroll 4") for (u32 i = lane; i < 16 * D / 8; i += 32)
                     store_piece(slab + u * 16 * Slab::nbytes +
                                     Slab::at(i / (D / 8), i % (D / 8)),
-                                q_piece(a, s, rows, b,
-                                        row0 + (i32)(u * 16 + i / (D / 8)),
-                                        i % (D / 8)));
+                                rows.template piece<T>(
+                                    a, s, b, row0 + (i32)(u * 16 + i / (D / 8)),
+                                    i % (D / 8)));
             } else {
                 UNROLL
                 for (u32 c = 0; c < D / 64; c++) {
@@ -211,9 +199,9 @@ struct AttendWarp {
                         const u32 row = lane / 8 + 4 * i;
 
                         store_piece(slab + Slab::at(row, lane % 8),
-                                    q_piece(a, s, rows, b,
-                                            row0 + (i32)(u * 16 + row),
-                                            c * 8 + lane % 8));
+                                    rows.template piece<T>(
+                                        a, s, b, row0 + (i32)(u * 16 + row),
+                                        c * 8 + lane % 8));
                     }
                     __syncwarp();
                     UNROLL
@@ -230,24 +218,14 @@ struct AttendWarp {
                 m[u][i] = -1e30f, l[u][i] = 0;
         }
         __syncwarp();
-
-        const i32 last = min_of(row0 + (i32)(Units * 16), rows.nrows) - 1;
-        const i32 first_token = rows.token(min_of(row0, rows.nrows - 1));
-        const i32 last_token = rows.token(max_of(last, 0));
-
-        first_any = s.first_key(first_token), end_all = s.end_key(first_token);
-        first_all = s.first_key(last_token), end_any = s.end_key(last_token);
-        if (row0 >= rows.nrows)
-            first_any = end_any = 0;
-        else if (s.num_ranges)
-            first_any = 0, end_any = s.nk;
+        seen.find(s, rows, row0, Units * 16);
     }
 
     /* ---- scores ---- */
 
     DEV_MEMBER bool sees_any(i32 key0) const
     {
-        return key0 + (i32)Keys > first_any && key0 < end_any;
+        return key0 + (i32)Keys > seen.first_any && key0 < seen.end_any;
     }
     DEV_MEMBER void multiply_keys(Scores &x, u32 lds) const
     {
@@ -451,7 +429,7 @@ struct AttendWarp {
 
         multiply_keys(x, lds_k);
         if (a.softcap != 0 || a.alibi_slopes || !(a.scale > 0) ||
-            key0 < first_all || end > end_all) {
+            key0 < seen.first_all || end > seen.end_all) {
             finish_scores(x, a, b, head, key0);
             factor = 1;
         }
