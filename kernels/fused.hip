@@ -8,13 +8,25 @@
  *                            up; any grid and block; gelu is the one with tanh
  *   softmax_masked_T         softmax of masked scores           fused/softmax.h
  *   rope_pos_T               rotary embedding by positions      fused/rope.h
- *   argmax_last_T            the likeliest token                fused/argmax.h
+ *   rmsnorm_add_rmsnorm_quantize_q8_1_quants_f32
+ *                            two norms and a sum, to blocks fused/norm_twice.h
+ *   quantize_q8_1_quants_f16, silu_mul_quantize_q8_1_quants_f32,
+ *   gelu_mul_quantize_q8_1_quants_f32
+ *                            numbers [rows, n], or f(gate) * up with a row
+ *                            every `stride`, to blocks          fused/q8_1.h
+ *   rope_table_f32, attention_heads_f32
+ *                            Q, K and V on their way to attention and its
+ *                            cache                              fused/heads.h
+ *   argmax_last_T, argmax_rows_f32
+ *                            the likeliest token                fused/argmax.h
  *   sample_T                 a token by top-k and top-p         fused/sample.h
  *
  * T is f32, f16 or bf16. All is computed in f32 and rounded once.
  */
 #include "fused/argmax.h"
+#include "fused/heads.h"
 #include "fused/norm.h"
+#include "fused/norm_twice.h"
 #include "fused/rope.h"
 #include "fused/sample.h"
 #include "fused/softmax.h"
@@ -79,3 +91,61 @@
 EXPORT(f32)
 EXPORT(f16)
 EXPORT(bf16)
+
+KERNEL rmsnorm_add_rmsnorm_quantize_q8_1_quants_f32(
+    const f32 *src, const f32 *inner, const f32 *residual, f32 *sum,
+    const f32 *alpha, void *vy, i32 n_cols, i32 n_padded, f32 eps)
+{
+    rmsnorm_add_rmsnorm_quantize(src, inner, residual, sum, alpha, vy, n_cols,
+                                 n_padded, eps);
+}
+
+KERNEL quantize_q8_1_quants_f16(const f16 *src, void *vy, u32 rows, i32 n_cols,
+                                i32 n_padded)
+{
+    quantize_plain(src, vy, rows, n_cols, n_padded);
+}
+
+#define GATED_BLOCKS(name)                                                     \
+    KERNEL name##_mul_quantize_q8_1_quants_f32(const f32 *gate, const f32 *up, \
+                                               void *vy, u32 rows, i32 n_cols, \
+                                               i32 n_padded, u64 stride)       \
+    {                                                                          \
+        quantize_gated(gate, up, vy, rows, n_cols, n_padded, stride,           \
+                       [](f32 g) { return name##_of<f32>(g); });               \
+    }
+
+GATED_BLOCKS(silu)
+GATED_BLOCKS(gelu)
+
+KERNEL_UP_TO(256)
+rope_table_f32(const i32 *positions, const f32 *freq_factors, f32 *table,
+               u32 tokens, u32 n_dims, f32 base, f32 scale, f32 ext, f32 attn,
+               f32 corr_low, f32 corr_high)
+{
+    rope_table({positions, freq_factors, n_dims, base, scale, ext, attn,
+                corr_low, corr_high},
+               table, tokens);
+}
+
+KERNEL_UP_TO(256)
+attention_heads_f32(f32 *qkv, const f32 *bias, const f32 *q_norm,
+                    const f32 *k_norm, const f32 *table, f16 *q, const i64 *ids,
+                    f16 *cache, u64 cache_rows, u32 tokens, u32 heads,
+                    u32 kv_heads, u32 d, f32 eps, u32 flags)
+{
+    const attention_heads all = {qkv,   bias,     q_norm, k_norm,     table,
+                                 q,     ids,      cache,  cache_rows, tokens,
+                                 heads, kv_heads, d,      eps};
+
+    if (flags & ROPE_NEOX)
+        all.run<true>();
+    else
+        all.run<false>();
+}
+
+KERNEL argmax_rows_f32(const f32 *logits, u32 *index, u64 *work, u32 rows,
+                       u32 n)
+{
+    argmax_rows(logits, index, work, rows, n);
+}

@@ -271,6 +271,97 @@ static void run_norm(struct kt *t, const struct kt_row *row)
     }
 }
 
+/* A row of blocks for each row of n numbers; `slack` as of check_block(). */
+static void check_blocks(struct kt *t, const uint8_t *got, const kt_real *want,
+                         size_t rows, size_t n, size_t padded, kt_real slack)
+{
+    for (size_t r = 0; r < rows; r++)
+        for (size_t first = 0; first < padded; first += 32) {
+            const size_t count = first >= n       ? 0
+                                 : n - first < 32 ? n - first
+                                                  : 32;
+
+            check_block(t, got, want + r * n + first, count, slack, true);
+            got += 36;
+        }
+}
+
+/* ---- rmsnorm_add_rmsnorm_quantize_q8_1_quants ---- */
+
+/* y = x / sqrt(mean(x^2) + eps) * alpha, alpha null for 1 */
+static void wide_norm(const kt_real *x, const float *alpha, size_t n, float eps,
+                      kt_real *y)
+{
+    kt_real squares = 0;
+
+    for (size_t i = 0; i < n; i++)
+        squares += x[i] * x[i];
+    for (size_t i = 0; i < n; i++)
+        y[i] = x[i] / sqrtl(squares / (kt_real)n + (kt_real)eps) *
+               (alpha ? (kt_real)alpha[i] : 1);
+}
+
+static void run_norm_twice(struct kt *t, const struct kt_row *row)
+{
+    const float eps = 1e-5f;
+
+    (void)row;
+    for (size_t k = 0; k < NCASES(norm_cases); k++) {
+        const struct norm_case *c = &norm_cases[k];
+        const size_t n = c->n, total = c->rows * n, nbytes = total * 4;
+        const size_t nq = c->rows * c->padded / 32 * 36, lead = c->lead * 4;
+        const bool weights = !(c->how & NO_ALPHA);
+        float *src = kt_host(t, KT_F32, total, KT_SMALL, k);
+        float *residual = kt_host(t, KT_F32, total, KT_SMALL, k + 1);
+        float *inner = kt_host(t, KT_F32, n, KT_SMALL, k + 2);
+        float *alpha = kt_host(t, KT_F32, n, KT_SMALL, k + 3);
+        kt_real *sum = kt_alloc(t, total * sizeof(*sum));
+        kt_real *want = kt_alloc(t, total * sizeof(*want));
+        kt_real *scale = kt_alloc(t, total * sizeof(*scale));
+        const kt_real slack = (2 * depth(n, c->threads) + 24) * V;
+        int32_t columns = (int32_t)n, padded = (int32_t)c->padded;
+        uint8_t *got = kt_alloc(t, nq);
+        float *got_sum = kt_alloc(t, nbytes);
+
+        name_norm(t, c);
+        if (c->how & SPECIAL) { /* rows of zeros, with a NaN, with inf */
+            memset(src, 0, n * 4);
+            memset(residual, 0, n * 4);
+            src[n + 40] = NAN;
+            residual[2 * n + 7] = -INFINITY;
+        }
+        for (size_t i = 0; i < total; i++)
+            sum[i] = src[i];
+        for (size_t r = 0; r < c->rows; r++) {
+            kt_real *of = sum + r * n;
+            wide_norm(of, weights ? inner : NULL, n, eps, of);
+            for (size_t i = 0; i < n; i++) {
+                scale[r * n + i] =
+                    fabsl(of[i]) + fabsl((kt_real)residual[r * n + i]);
+                of[i] += residual[r * n + i];
+            }
+            wide_norm(of, weights ? alpha : NULL, n, eps, want + r * n);
+        }
+        const void *dsrc = kt_device(t, src, nbytes, lead);
+        void *dres = kt_device(t, residual, nbytes, lead);
+        const void *dinner = weights ? kt_device(t, inner, n * 4, lead) : NULL;
+        const void *dalpha = weights ? kt_device(t, alpha, n * 4, lead) : NULL;
+        void *dsum =
+            c->how & IN_PLACE ? dres : kt_device(t, NULL, nbytes, lead);
+        void *vy = kt_device(t, NULL, nq, 4);
+
+        if (!KT_LAUNCH(t, (unsigned)c->rows, c->threads, 0, dsrc, dinner, dres,
+                       dsum, dalpha, vy, columns, padded, eps))
+            return;
+        kt_read(t, got, vy, nq);
+        kt_read(t, got_sum, dsum, nbytes);
+        kt_check(t, KT_F32, got_sum, sum, total,
+                 (struct kt_gate){0.5L, slack, scale, false});
+        /* a sum that cancels keeps the error of what it was made of */
+        check_blocks(t, got, want, c->rows, n, c->padded, 4 * slack);
+    }
+}
+
 /* ---- silu_mul, gelu_mul ---- */
 
 static kt_real gate_silu(kt_real x)
@@ -339,6 +430,92 @@ static void run_gated(struct kt *t, const struct kt_row *row)
             return;
         kt_read(t, got, dst, nbytes);
         kt_check(t, type, got, want, n, (struct kt_gate){1, V, scale, false});
+    }
+}
+
+/* ---- quantize_q8_1_quants_f16, silu_mul_quantize, gelu_mul_quantize ---- */
+
+enum made { PLAIN, SILU, GELU };
+
+static const struct made_case {
+    uint32_t rows;
+    size_t n, padded, stride;
+    unsigned grid, block;
+    size_t lead;
+    enum kt_data data;
+} made_cases[] = {
+    {1, 1, 32, 1, 1, 32, 1, KT_SMALL},
+    {3, 31, 64, 31, 2, 64, 0, KT_SMALL},
+    {2, 32, 512, 64, 1, 256, 0, KT_SMALL},
+    {5, 100, 512, 200, 3, 96, 0, KT_SMALL},
+    {5, 100, 512, 200, 3, 1024, 1, KT_SMALL},
+    {2, 1536, 1536, 3072, 3, 256, 0, KT_SMALL},
+    {7, 577, 1024, 577, 2, 256, 0, KT_SMALL},
+    {4, 256, 512, 512, 2, 256, 0, KT_HOSTILE},
+    {0, 64, 64, 64, 1, 64, 0, KT_SMALL},
+};
+
+static void run_made(struct kt *t, const struct kt_row *row)
+{
+    const enum made made = *(const enum made *)row->detail;
+    const enum kt_type type = row->a;
+    const size_t size = kt_size(type);
+
+    for (size_t k = 0; k < NCASES(made_cases); k++) {
+        const struct made_case *c = &made_cases[k];
+        const size_t stride = made == PLAIN ? c->n : c->stride;
+        const size_t total = c->rows * stride, nbytes = total * size;
+        const size_t nq = c->rows * c->padded / 32 * 36;
+        const uint32_t rows = c->rows;
+        const int32_t n = (int32_t)c->n, padded = (int32_t)c->padded;
+        const uint64_t numbers = stride;
+        void *g = kt_host(t, type, total, c->data, 2 * k);
+        void *u = kt_host(t, type, total, c->data, 2 * k + 1);
+        kt_real *want = kt_alloc(t, (rows * c->n + 1) * sizeof(*want));
+        uint8_t *got = kt_alloc(t, nq + 1);
+        char *text = kt_alloc(t, 96);
+
+        (void)snprintf(text, 96, "%u x %zu, every %zu, %u x %u", rows, c->n,
+                       stride, c->grid, c->block);
+        t->what = text;
+        for (size_t r = 0; r < rows; r++)
+            for (size_t i = 0; i < c->n; i++) {
+                const size_t at = r * stride + i;
+                kt_real x, y;
+
+                /* in all but some blocks only numbers, so that most have
+                 * scales: beyond f16's there is nothing to compare */
+                if (c->data == KT_HOSTILE && i / 32 % 2) {
+                    kt_put(type, g, at, (kt_real)(i % 7) - 3);
+                    kt_put(type, u, at, (kt_real)(i % 5) / 4);
+                }
+                x = kt_get(type, g, at);
+                y = kt_get(type, u, at);
+                want[r * c->n + i] = made == PLAIN  ? x
+                                     : made == SILU ? gate_silu(x) * y
+                                                    : gate_gelu(x) * y;
+            }
+        const void *dg = kt_device(t, g, nbytes, c->lead * size);
+        const void *du = kt_device(t, u, nbytes, c->lead * size);
+        void *vy = kt_device(t, NULL, nq, 4);
+
+        if (made == PLAIN
+                ? !KT_LAUNCH(t, c->grid, c->block, 0, dg, vy, rows, n, padded)
+                : !KT_LAUNCH(t, c->grid, c->block, 0, dg, du, vy, rows, n,
+                             padded, numbers))
+            return;
+        kt_read(t, got, vy, nq);
+        if (c->data != KT_HOSTILE) {
+            check_blocks(t, got, want, rows, c->n, c->padded, 32 * V);
+            continue;
+        }
+        for (size_t b = 1; b < rows * c->padded / 32; b += 2) {
+            const size_t r = b / (c->padded / 32), first = b % (c->padded / 32);
+            const size_t count = 32 * first >= c->n ? 0 : 32;
+
+            check_block(t, got + 36 * b, want + r * c->n + 32 * first, count,
+                        32 * V, true);
+        }
     }
 }
 
@@ -561,9 +738,215 @@ static void run_rope(struct kt *t, const struct kt_row *row)
     }
 }
 
-/* ---- argmax_last ---- */
+/* ---- rope_table ---- */
+
+static void run_rope_table(struct kt *t, const struct kt_row *row)
+{
+    (void)row;
+    for (size_t k = 0; k < NCASES(rope_cases); k++) {
+        const struct rope_case *c = &rope_cases[k];
+        const uint32_t half = c->n_dims / 2, dims = 2 * half;
+        const size_t total = (size_t)c->tokens * dims;
+        int32_t *positions = kt_alloc(t, c->tokens * sizeof(*positions));
+        float *factors = kt_alloc(t, (half + 1) * sizeof(*factors));
+        kt_real *want = kt_alloc(t, (total + 1) * sizeof(*want));
+        const kt_real length =
+            c->ext != 0 ? c->attn * (1 - 0.1L * logl(c->scale)) : c->attn;
+        const kt_real span = fmaxl(0.001L, (kt_real)c->high - c->low);
+        char *text = kt_alloc(t, 96);
+
+        (void)snprintf(text, 96, "%u tokens, %u dims, how %u", c->tokens, dims,
+                       c->how);
+        t->what = text;
+        for (uint32_t i = 0; i < c->tokens; i++)
+            positions[i] = i == 1   ? 1048575
+                           : i == 2 ? 0
+                                    : (int32_t)(131 * i + 7);
+        for (uint32_t j = 0; j < half; j++)
+            factors[j] = 1 + (float)j / 8;
+        for (uint32_t i = 0; i < c->tokens * half; i++) {
+            const uint32_t j = i % half;
+            const kt_real whole = positions[i / half] *
+                                  powl(c->base, -2 * (kt_real)j / dims) /
+                                  (c->how & FACTORS ? factors[j] : 1);
+            const kt_real ramp =
+                1 - fminl(1, fmaxl(0, ((kt_real)j - c->low) / span));
+            const kt_real mix = c->ext * ramp;
+            const kt_real angle = whole * c->scale * (1 - mix) + whole * mix;
+
+            want[2 * (size_t)i] = cosl(angle) * length;
+            want[2 * (size_t)i + 1] = sinl(angle) * length;
+        }
+        const void *dpos = kt_device(t, positions, c->tokens * 4, 0);
+        const void *dfactors =
+            c->how & FACTORS ? kt_device(t, factors, half * 4, 0) : NULL;
+        void *dst = kt_device(t, NULL, total * 4, 0);
+        float *got = kt_alloc(t, (total + 1) * 4);
+
+        if (!KT_LAUNCH(t, 3, 128, 0, dpos, dfactors, dst, c->tokens, dims,
+                       c->base, c->scale, c->ext, c->attn, c->low, c->high))
+            return;
+        kt_read(t, got, dst, total * 4);
+        kt_check(t, KT_F32, got, want, total,
+                 (struct kt_gate){0.5L, 4 * V * fabsl(length), NULL, false});
+    }
+}
+
+/* ---- attention_heads ---- */
+
+enum { BIASED = 2, NORMED_Q = 4, NORMED_K = 8, TURNED = 16, KEPT = 32 };
+
+static const struct heads_case {
+    uint32_t tokens, heads, kv_heads, d;
+    unsigned how, grid, block;
+} heads_cases[] = {
+    {1, 1, 1, 2, NEOX | TURNED | KEPT, 1, 32},
+    {1, 9, 3, 64, TURNED | KEPT, 4, 128},
+    {3, 4, 2, 128, NEOX | TURNED | KEPT | BIASED, 3, 64},
+    {5, 4, 1, 256, NEOX | TURNED | KEPT | NORMED_Q | NORMED_K, 2, 256},
+    {2, 3, 3, 40, TURNED | KEPT | NORMED_K | BIASED, 7, 96},
+    {4, 2, 2, 200, TURNED | BIASED | NORMED_Q | NORMED_K, 1, 32},
+    {4, 3, 1, 72, NEOX | TURNED, 2, 128},
+    {6, 2, 1, 8, NEOX | KEPT, 1, 64},
+    {0, 2, 1, 8, NEOX | KEPT | TURNED, 1, 64},
+};
+
+/* What a head of d numbers becomes, and how large what it is made of. */
+static void wide_head(const struct heads_case *c, const float *x,
+                      const float *bias, const float *norm, const float *table,
+                      float eps, kt_real *y, kt_real *scale)
+{
+    const uint32_t half = c->d / 2;
+    kt_real most = 0;
+
+    for (uint32_t i = 0; i < c->d; i++)
+        y[i] = (kt_real)x[i] + (bias ? bias[i] : 0);
+    if (norm)
+        wide_norm(y, norm, c->d, eps, y);
+    for (uint32_t i = 0; i < c->d; i++)
+        most = fmaxl(most, fabsl(y[i]));
+    for (uint32_t j = 0; table && j < half; j++) {
+        const uint32_t p = c->how & NEOX ? j : 2 * j;
+        const uint32_t q = c->how & NEOX ? j + half : 2 * j + 1;
+        const kt_real a = y[p], b = y[q];
+
+        y[p] = a * table[2 * j] - b * table[2 * j + 1];
+        y[q] = a * table[2 * j + 1] + b * table[2 * j];
+    }
+    for (uint32_t i = 0; i < c->d; i++)
+        scale[i] = most * 4;
+}
+
+static void run_heads(struct kt *t, const struct kt_row *row)
+{
+    const float eps = 1e-6f;
+
+    (void)row;
+    for (size_t k = 0; k < NCASES(heads_cases); k++) {
+        const struct heads_case *c = &heads_cases[k];
+        const uint32_t all = c->heads + 2 * c->kv_heads, flags = c->how & NEOX;
+        const size_t width = (size_t)all * c->d, total = c->tokens * width;
+        const size_t kept = 2 * (size_t)c->kv_heads * c->d;
+        const uint64_t rows = c->tokens + 2;
+        const size_t nq = (size_t)c->tokens * c->heads * c->d;
+        float *x = kt_host(t, KT_F32, total, KT_SMALL, k);
+        float *bias = kt_host(t, KT_F32, width, KT_SMALL, k + 50);
+        float *q_norm = kt_host(t, KT_F32, c->d, KT_SMALL, k + 60);
+        float *k_norm = kt_host(t, KT_F32, c->d, KT_SMALL, k + 70);
+        float *table =
+            kt_host(t, KT_F32, (size_t)c->tokens * c->d, KT_SMALL, k + 80);
+        int64_t *ids = kt_alloc(t, rows * sizeof(*ids));
+        kt_real *want = kt_alloc(t, (total + 1) * sizeof(*want));
+        kt_real *scale = kt_alloc(t, (total + 1) * sizeof(*scale));
+        float *got = kt_alloc(t, (total + 1) * 4);
+        uint16_t *got_q = kt_alloc(t, (nq + 1) * 2);
+        uint16_t *got_cache = kt_alloc(t, rows * kept * 2);
+        uint16_t *untouched = kt_alloc(t, rows * kept * 2);
+        bool *written = kt_alloc(t, rows);
+        char *text = kt_alloc(t, 96);
+
+        (void)snprintf(text, 96, "%u x (%u + 2 x %u) x %u, how %u", c->tokens,
+                       c->heads, c->kv_heads, c->d, c->how);
+        t->what = text;
+        memset(untouched, 0xa5, rows * kept * 2);
+        /* the last first; of four or more one below, and one beyond the rows */
+        for (uint32_t i = 0; i < c->tokens; i++)
+            ids[i] = i == 2   ? -1
+                     : i == 3 ? (int64_t)rows
+                              : (int64_t)(rows - 1 - i);
+        for (uint32_t i = 0; i < c->tokens; i++)
+            for (uint32_t h = 0; h < all; h++) {
+                const size_t at = i * width + (size_t)h * c->d;
+                const bool of_q = h < c->heads,
+                           of_v = h >= c->heads + c->kv_heads;
+                const float *norm = of_q && (c->how & NORMED_Q) ? q_norm
+                                    : !of_q && !of_v && (c->how & NORMED_K)
+                                        ? k_norm
+                                        : NULL;
+
+                wide_head(
+                    c, x + at, c->how & BIASED ? bias + (size_t)h * c->d : NULL,
+                    norm,
+                    c->how & TURNED && !of_v ? table + (size_t)i * c->d : NULL,
+                    eps, want + at, scale + at);
+            }
+        void *qkv = kt_device(t, x, total * 4, 0);
+        const void *dbias =
+            c->how & BIASED ? kt_device(t, bias, width * 4, 0) : NULL;
+        const void *dq =
+            c->how & NORMED_Q ? kt_device(t, q_norm, c->d * 4, 0) : NULL;
+        const void *dk =
+            c->how & NORMED_K ? kt_device(t, k_norm, c->d * 4, 0) : NULL;
+        const void *dtable =
+            c->how & TURNED
+                ? kt_device(t, table, (size_t)c->tokens * c->d * 4, 0)
+                : NULL;
+        const void *dids =
+            c->how & KEPT ? kt_device(t, ids, c->tokens * 8, 0) : NULL;
+        void *cache =
+            c->how & KEPT ? kt_device(t, NULL, rows * kept * 2, 0) : NULL;
+        void *q = kt_device(t, NULL, nq * 2, 0);
+        const struct kt_gate numbers = {0.5L, (c->d + 16) * V, NULL, false};
+
+        if (!KT_LAUNCH(t, c->grid, c->block, 0, qkv, dbias, dq, dk, dtable, q,
+                       dids, cache, rows, c->tokens, c->heads, c->kv_heads,
+                       c->d, eps, flags))
+            return;
+        kt_read(t, got_q, q, nq * 2);
+        kt_read(t, got, qkv, total * 4);
+        if (cache)
+            kt_read(t, got_cache, cache, rows * kept * 2);
+        for (uint32_t i = 0; i < c->tokens; i++) {
+            const size_t at = i * width, nheads = (size_t)c->heads * c->d;
+            struct kt_gate gate = numbers;
+
+            gate.scale = scale + at;
+            kt_check(t, KT_F16, got_q + i * nheads, want + at, nheads, gate);
+            gate.scale += nheads;
+            if (!cache) {
+                kt_check(t, KT_F32, got + at + nheads, want + at + nheads, kept,
+                         gate);
+                continue;
+            }
+            kt_check_bytes(t, got + at, x + at, width * 4, "qkv");
+            if (ids[i] < 0 || (uint64_t)ids[i] >= rows)
+                continue;
+            written[ids[i]] = true;
+            kt_check(t, KT_F16, got_cache + (size_t)ids[i] * kept,
+                     want + at + nheads, kept, gate);
+        }
+        for (size_t r = 0; cache && r < rows; r++)
+            if (!written[r])
+                kt_check_bytes(t, got_cache + r * kept, untouched, kept * 2,
+                               "another row of the cache");
+    }
+}
+
+/* ---- argmax_last, argmax_rows ---- */
 
 enum best { ANY, TIES, FIRST, LAST, SOME_NAN, ALL_LOW, ZEROS };
+
+enum { MOST_ROWS = 8 };
 
 static void run_argmax(struct kt *t, const struct kt_row *row)
 {
@@ -578,7 +961,9 @@ static void run_argmax(struct kt *t, const struct kt_row *row)
         {2, 4099, 16, 96, FIRST, 0},   {1, 5000, 2, 1024, SOME_NAN, 1},
         {1, 3000, 4, 128, ALL_LOW, 0}, {1, 3000, 4, 128, ZEROS, 0},
         {2, 40000, 7, 256, TIES, 0},   {1, 40000, 40, 256, ANY, 1},
+        {8, 300, 3, 256, ANY, 0},      {8, 3001, 19, 64, SOME_NAN, 0},
     };
+    const bool all = row->detail; /* rows are answered, or the last */
     const enum kt_type type = row->a;
     const size_t size = kt_size(type);
 
@@ -586,8 +971,8 @@ static void run_argmax(struct kt *t, const struct kt_row *row)
         const uint32_t rows = cases[k].rows, n = cases[k].n;
         const size_t total = (size_t)rows * n, last = total - n;
         void *x = kt_host(t, type, total, KT_SMALL, k);
-        uint32_t want = 0, got[3] = {0};
-        uint64_t zero[2] = {0}, left[2];
+        uint32_t want[MOST_ROWS] = {0}, got[MOST_ROWS] = {0};
+        uint64_t zero[2 * MOST_ROWS] = {0}, left[2 * MOST_ROWS];
 
         for (uint32_t i = 0; i < n; i++) {
             if (cases[k].best == TIES)
@@ -603,29 +988,36 @@ static void run_argmax(struct kt *t, const struct kt_row *row)
             kt_put(type, x, last + (cases[k].best == LAST ? n - 1 : 0), 100);
         if (rows > 1) /* another row has a greater one */
             kt_put(type, x, 0, 1000);
-        for (uint32_t i = 1; i < n; i++) {
-            const kt_real b = kt_get(type, x, last + want);
-            const kt_real v = kt_get(type, x, last + i);
+        for (size_t i = 0; i < total; i++) {
+            uint32_t *best = &want[i / n];
+            const kt_real b = kt_get(type, x, i - i % n + *best);
+            const kt_real v = kt_get(type, x, i);
 
             if (!isnan(b) && (isnan(v) || v > b))
-                want = i;
+                *best = (uint32_t)(i % n);
         }
         const void *src = kt_device(t, x, total * size, cases[k].lead * size);
         void *work = kt_device(t, zero, sizeof(zero), 0);
-        void *dst = kt_device(t, NULL, 4, 0);
+        void *dst = kt_device(t, NULL, sizeof(got), 0);
 
         t->what = "argmax";
         for (int again = 0; again < 2; again++) {
+            const uint32_t answers = all ? rows : 1;
+
             if (!KT_LAUNCH(t, cases[k].grid, cases[k].block, 0, src, dst, work,
                            rows, n))
                 return;
-            kt_read(t, got, dst, 4);
+            kt_read(t, got, dst, sizeof(got));
             kt_read(t, left, work, sizeof(left));
-            t->checks++;
-            if (got[0] != want || left[0] || left[1])
-                kt_fail(t, "case %zu: want %u, got %u; work %llx, %llu", k,
-                        want, got[0], (unsigned long long)left[0],
-                        (unsigned long long)left[1]);
+            for (uint32_t r = 0; r < answers; r++) {
+                const uint32_t best = want[all ? r : rows - 1];
+
+                t->checks++;
+                if (got[r] != best || left[2 * r] || left[2 * r + 1])
+                    kt_fail(t, "case %zu: want %u, got %u; work %llx, %llu", k,
+                            best, got[r], (unsigned long long)left[2 * r],
+                            (unsigned long long)left[2 * r + 1]);
+            }
         }
     }
 }
@@ -826,6 +1218,7 @@ static void run_sample(struct kt *t, const struct kt_row *row)
 
 static const enum norm_kind numbers = NUMBERS, sums = SUMS, quants = QUANTS;
 static const bool silu = false, gelu = true;
+static const enum made made_plain = PLAIN, made_silu = SILU, made_gelu = GELU;
 
 #define ROWS(T, TYPE)                                                          \
     {"rmsnorm_add_" #T, run_norm, TYPE, TYPE, &numbers},                       \
@@ -841,7 +1234,18 @@ static const bool silu = false, gelu = true;
         "sample_" #T, run_sample, TYPE, TYPE, NULL                             \
     }
 
-static const struct kt_row rows[] = {ROWS(f32, KT_F32), ROWS(f16, KT_F16),
-                                     ROWS(bf16, KT_BF16)};
+static const struct kt_row rows[] = {
+    ROWS(f32, KT_F32),
+    ROWS(f16, KT_F16),
+    ROWS(bf16, KT_BF16),
+    {"rmsnorm_add_rmsnorm_quantize_q8_1_quants_f32", run_norm_twice, KT_F32,
+     KT_F32, NULL},
+    {"quantize_q8_1_quants_f16", run_made, KT_F16, KT_F16, &made_plain},
+    {"silu_mul_quantize_q8_1_quants_f32", run_made, KT_F32, KT_F32, &made_silu},
+    {"gelu_mul_quantize_q8_1_quants_f32", run_made, KT_F32, KT_F32, &made_gelu},
+    {"rope_table_f32", run_rope_table, KT_F32, KT_F32, NULL},
+    {"attention_heads_f32", run_heads, KT_F32, KT_F16, NULL},
+    {"argmax_rows_f32", run_argmax, KT_F32, KT_F32, "rows"},
+};
 
 KT_MAIN(kpk_module_fused, rows)

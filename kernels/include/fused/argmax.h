@@ -1,14 +1,16 @@
 /*
- * argmax.h - the greatest of a row of logits, by all of a grid
+ * argmax.h - the greatest of rows of logits, by all of a grid
  *
- * logits  [rows, n] of T, of which the last row counts
- * index   one u32: where the greatest is; of equal ones the first. A NaN is
- *         greater than any number
- * work    two u64, zero before the first launch; a launch leaves them zero
+ * logits  [rows, n] of T, of which argmax_last takes the last row, argmax_rows
+ *         all of them
+ * index   a u32 for each row: where the greatest is; of equal ones the first. A
+ *         NaN is greater than any number
+ * work    two u64 for each, zero before the first launch; a launch leaves them
+ *         zero
  *
  * A block adds its greatest to work[0] by one atomic maximum, and the last of
- * the blocks hands the result over. Any 1-D grid; launches that may overlap
- * need work of their own.
+ * the row's blocks hands the result over. Any 1-D grid; launches that may
+ * overlap need work of their own.
  */
 #pragma once
 
@@ -40,38 +42,61 @@ template <typename T> DEV u64 nan_first_key(T v, u32 i)
     return place_key(x == x ? ordered_bits(x) : ~0u, i);
 }
 
+/* a row, of which this is one of so many blocks */
 template <typename T>
-DEV void argmax_last(const T *logits, u32 *index, u64 *work, u32 rows, u32 n)
+DEV void argmax_row(const T *logits, u32 *index, u64 *work, u32 n, u32 block,
+                    u32 blocks)
 {
     constexpr u32 V = vector_length<T>;
     BLOCK_SCRATCH(u64, scratch);
     const team t = block_team();
+    const u64 first = (u64)block * blockDim.x + threadIdx.x;
+    const u64 step = (u64)blocks * blockDim.x;
+    const u32 vectors = is_aligned(logits, 16) ? n / V : 0;
     u64 best = 0;
 
-    if (rows == 0 || n == 0)
-        return;
-    logits += (u64)(rows - 1) * n;
-
-    const u32 vectors = is_aligned(logits, 16) ? n / V : 0;
-
-    for (u64 k = global_thread(); k < vectors; k += global_threads()) {
+    for (u64 k = first; k < vectors; k += step) {
         const Pack<T, V> v = load_pack<V>(logits + k * V);
 
         UNROLL
         for (u32 i = 0; i < V; i++)
             best = max_of(best, nan_first_key(v[i], (u32)k * V + i));
     }
-    for (u64 i = (u64)vectors * V + global_thread(); i < n;
-         i += global_threads())
+    for (u64 i = (u64)vectors * V + first; i < n; i += step)
         best = max_of(best, nan_first_key(logits[i], (u32)i));
     best = team_reduce(t, scratch, 0, best, larger());
     if (threadIdx.x == 0) {
         atomicMax(&work[0], best);
         __threadfence(); /* before this block counts as done */
-        if (atomicAdd(&work[1], 1ull) == (u64)gridDim.x - 1) {
+        if (atomicAdd(&work[1], 1ull) == (u64)blocks - 1) {
             __threadfence();
             *index = ~(u32)atomicExch(&work[0], 0ull);
             atomicExch(&work[1], 0ull);
         }
+    }
+}
+
+template <typename T>
+DEV void argmax_last(const T *logits, u32 *index, u64 *work, u32 rows, u32 n)
+{
+    if (rows > 0 && n > 0)
+        argmax_row(logits + (u64)(rows - 1) * n, index, work, n, blockIdx.x,
+                   gridDim.x);
+}
+
+/* Blocks share a row where there are more of them than rows. */
+template <typename T>
+DEV void argmax_rows(const T *logits, u32 *index, u64 *work, u32 rows, u32 n)
+{
+    const u32 each = rows > 0 ? max_of((u32)gridDim.x / rows, 1u) : 1;
+    const u32 abreast = (u32)gridDim.x / each; /* rows */
+
+    if (n == 0)
+        return;
+    for (u32 row = blockIdx.x / each; row < rows && blockIdx.x / each < abreast;
+         row += abreast) {
+        argmax_row(logits + (u64)row * n, index + row, work + 2 * (u64)row, n,
+                   blockIdx.x % each, each);
+        __syncthreads(); /* the next row's scratch is this one's */
     }
 }

@@ -17,6 +17,7 @@
  */
 #pragma once
 
+#include "fused/q8_1.h"
 #include "fused/row.h"
 #include "reduce/norm.h"
 
@@ -129,22 +130,6 @@ template <typename T> struct to_numbers {
     }
 };
 
-/* v joined over the lanes that have a block's columns, V each */
-template <u32 V, typename Op> DEV f32 join_block(f32 v, Op op)
-{
-    if constexpr (V <= 1)
-        v = op(v, lane_xor<16>(v));
-    if constexpr (V <= 2)
-        v = op(v, lane_xor<8>(v));
-    if constexpr (V <= 4)
-        v = op(v, lane_xor<4>(v));
-    v = op(v, lane_xor<2>(v));
-    return op(v, lane_xor<1>(v));
-}
-
-/* a block of Q8_1: f16 scale, f16 sum, 32 quants */
-constexpr u32 q8_1_elems = 32, q8_1_bytes = 36;
-
 template <typename T, bool OfQuants> struct to_q8_1 {
     static constexpr u32 most = 2;
     u8 *blocks;
@@ -161,43 +146,13 @@ template <typename T, bool OfQuants> struct to_q8_1 {
                            u32 first, f32 g) const
     {
         x.each(row.t, first, n_padded, [&](f32 *v, u32 c) {
-            f32 most = 0, total = 0;
-
             UNROLL
             for (u32 i = 0; i < V; i++) {
                 v[i] = c < n ? v[i] * g : 0.0f;
                 if (c < n && row.alpha)
                     v[i] *= (f32)row.alpha[c + i];
-                most = fmaxf(most, fabsf(v[i]));
             }
-            most =
-                join_block<V>(most, [](f32 a, f32 b) { return fmaxf(a, b); });
-
-            const f32 d = most / 127.0f;
-            u8 *block = blocks + (u64)(c / q8_1_elems) * q8_1_bytes;
-            Pack<u8, V> quants;
-
-            UNROLL
-            for (u32 i = 0; i < V; i++) {
-                const f32 q = most == 0.0f ? 0.0f : roundf(v[i] / d);
-
-                /* a NaN has no integer: 0 */
-                quants[i] = (u8)(q == q ? (i32)q : 0);
-                total += OfQuants ? (q == q ? q : 0.0f) : v[i];
-            }
-            total = join_block<V>(total, plus());
-            if (OfQuants)
-                total *= d;
-            /* blocks are aligned to 4 bytes */
-            UNROLL
-            for (u32 i = 0; i < V; i += V < 4 ? V : 4)
-                store_raw<(V < 4 ? V : 4)>(
-                    block + 4 + c % q8_1_elems + i,
-                    *reinterpret_cast<const Raw<u8, (V < 4 ? V : 4)> *>(
-                        &quants[i]));
-            if (c % q8_1_elems == 0)
-                *reinterpret_cast<u32 *>(block) =
-                    convert<f16>(d).bits | (u32)convert<f16>(total).bits << 16;
+            store_q8_1<V, OfQuants>(v, blocks, c);
         });
     }
 };

@@ -1,0 +1,113 @@
+/*
+ * norm_twice.h - the norm of a norm's sum with the residual, to Q8_1 blocks
+ *
+ * src       [rows, n] of T, and inner [n] of T, null for 1, the weight of its
+ *           norm
+ * residual  [rows, n] of T
+ * sum       [rows, n] of T: residual + src / sqrt(mean(src^2) + eps) * inner,
+ *           each step rounded to T; may be src or residual
+ * alpha     [n] of T, null for 1
+ * vy        [rows, n_padded / 32] Q8_1 blocks of
+ *           sum / sqrt(mean(sum^2) + eps) * alpha, as of norm.h, sums of quants
+ *
+ * Row = blockIdx.x; blocks of any power of two from 32 to 1024 threads.
+ */
+#pragma once
+
+#include "fused/norm.h"
+
+template <typename T> struct norm_twice {
+    using A = calc_t<T>;
+    using out_type = to_q8_1<T, true>;
+    static constexpr u32 most = out_type::most;
+    added_row<T> inner; /* of src */
+    added_row<T> outer; /* of residual */
+    T *sum;
+    out_type out;
+
+    /* y + the norm of x, of scale g, to `sum` too */
+    template <u32 V, u32 K>
+    DEV_MEMBER void add(row_tile<T, V, K> &x, row_tile<T, V, K> &y, u32 first,
+                        A g) const
+    {
+        const u32 n = outer.n;
+
+        x.each(inner.t, first, n, [&](A *v, u32 c) {
+            UNROLL
+            for (u32 i = 0; i < V; i++) {
+                v[i] *= g;
+                if (inner.alpha)
+                    v[i] *= convert<A>(inner.alpha[c + i]);
+                v[i] = convert<A>(convert<T>(v[i]));
+            }
+        });
+        combine(y, x, [](A v, A w) { return convert<A>(convert<T>(v + w)); });
+        y.each(outer.t, first, n,
+               [&](A *v, u32 c) { write_columns<V>(sum + c, v); });
+    }
+    template <u32 V, u32 K> DEV_MEMBER void run()
+    {
+        row_tile<T, V, K> x, y;
+
+        x.load(inner.t, inner.src, 0, inner.n);
+        y.load(outer.t, outer.src, 0, outer.n);
+        add(x, y, 0, inner.scale(inner.squares(x, 0)));
+        __syncthreads(); /* both scales meet in the same LDS */
+        out.finish(outer, y, 0, outer.scale(outer.squares(y, 0)));
+    }
+    template <u32 V> DEV_MEMBER void stream()
+    {
+        row_tile<T, V, piece<V>> x, y;
+        const u32 span = piece<V> * V * outer.t.size;
+        A s = 0;
+
+        NO_UNROLL
+        for (u64 first = 0; first < inner.n; first += span) {
+            x.load(inner.t, inner.src, (u32)first, inner.n);
+            s += inner.squares(x, (u32)first);
+        }
+        const A g = inner.scale(s);
+
+        s = 0;
+        NO_UNROLL
+        for (u64 first = 0; first < outer.n; first += span) {
+            x.load(inner.t, inner.src, (u32)first, inner.n);
+            y.load(outer.t, outer.src, (u32)first, outer.n);
+            add(x, y, (u32)first, g);
+            s += outer.squares(y, (u32)first);
+        }
+        __syncthreads();
+        const A h = outer.scale(s);
+
+        /* a thread reads what it has written */
+        NO_UNROLL
+        for (u64 first = 0; first < out.end(); first += span) {
+            y.load(outer.t, sum, (u32)first, outer.n);
+            out.finish(outer, y, (u32)first, h);
+        }
+    }
+};
+
+template <typename T>
+DEV void rmsnorm_add_rmsnorm_quantize(const T *src, const T *inner,
+                                      const T *residual, T *sum, const T *alpha,
+                                      void *vy, i32 n_cols, i32 n_padded,
+                                      f32 eps)
+{
+    BLOCK_SCRATCH(f32, scratch);
+    const u32 n = n_cols > 0 ? (u32)n_cols : 0;
+    const u32 blocks = n_padded > 0 ? (u32)n_padded / q8_1_elems : 0;
+    const team t = block_team();
+    const u32 addresses = (u32)(u64)src | (u32)(u64)residual | (u32)(u64)sum;
+    T *const none = nullptr;
+    norm_twice<T> f = {
+        block_row(t, scratch, src, (const T *)none, none, inner, n, eps),
+        block_row(t, scratch, residual, (const T *)none, none, alpha, n, eps),
+        sum + (u64)blockIdx.x * n,
+        {static_cast<u8 *>(vy) + (u64)blockIdx.x * blocks * q8_1_bytes, n,
+         blocks * q8_1_elems}};
+
+    if (n > 0)
+        with_block_row<T>(f, n % vector_length<T> == 0 && addresses % 16 == 0,
+                          max_of(n, f.out.n_padded));
+}
