@@ -5,9 +5,10 @@
  * another; values are buffers of a device. ADD_NORM first adds what it reads to
  * the residual stream, unless that has been done.
  *
- * Where a run has one token, neighbouring steps of a kind are one launch, if
- * their values follow each other in memory, and their weights: products of the
- * same value, biases, rotations, what is kept of K and V.
+ * Steps that follow each other are one launch where a kernel does both: what
+ * Q, K and V go through; a product and what rounds its input to blocks; and
+ * products of the same value whose weights lie side by side, and whose results
+ * do.
  */
 #include "parts.h"
 
@@ -17,15 +18,12 @@ const struct step layer_steps[NSTEPS] = {
     {PRODUCT,    "attn_q.weight",              NORMED, QUERY,  false},
     {PRODUCT,    "attn_k.weight",              NORMED, KEY,    false},
     {PRODUCT,    "attn_v.weight",              NORMED, VALUE,  false},
-    {BIAS,       "attn_q.bias",                QUERY,  QUERY,  true},
-    {BIAS,       "attn_k.bias",                KEY,    KEY,    true},
-    {BIAS,       "attn_v.bias",                VALUE,  VALUE,  true},
-    {NORM_HEADS, "attn_q_norm.weight",         QUERY,  QUERY,  true},
-    {NORM_HEADS, "attn_k_norm.weight",         KEY,    KEY,    true},
-    {ROTATE,     NULL,                         QUERY,  QUERY,  false},
-    {ROTATE,     NULL,                         KEY,    KEY,    false},
-    {KEEP,       NULL,                         KEY,    KEY,    false},
-    {KEEP,       NULL,                         VALUE,  VALUE,  false},
+    {HEAD_BIAS,  "attn_q.bias",                QUERY,  QUERY,  true},
+    {HEAD_BIAS,  "attn_k.bias",                KEY,    KEY,    true},
+    {HEAD_BIAS,  "attn_v.bias",                VALUE,  VALUE,  true},
+    {HEAD_NORM,  "attn_q_norm.weight",         QUERY,  QUERY,  true},
+    {HEAD_NORM,  "attn_k_norm.weight",         KEY,    KEY,    true},
+    {HEADS,      NULL,                         QUERY,  QUERY,  false},
     {ATTEND,     NULL,                         QUERY,  MIXED,  false},
     {PRODUCT,    "attn_output.weight",         MIXED,  RESULT, false},
     {BIAS,       "attn_output.bias",           RESULT, RESULT, true},
@@ -53,6 +51,40 @@ uint32_t width_of(const struct sizes *s, enum value value)
         return s->inner;
     default:
         return s->width;
+    }
+}
+
+uint32_t heads_width(const struct sizes *s)
+{
+    return (s->heads + 2 * s->kv_heads) * s->head;
+}
+
+static bool is_blocks(const struct matrix *m)
+{
+    return m->format->elems > 1;
+}
+
+/* Whether gate and up of a token follow each other: only the step that makes
+ * blocks of them reads them so. */
+static bool gates_blocks(const struct layer *layer)
+{
+    return is_blocks(&layer->weights[DOWN]);
+}
+
+/* Numbers from token to token. */
+static uint32_t stride_of(const struct sizes *s, const struct layer *layer,
+                          enum value value)
+{
+    switch (value) {
+    case QUERY:
+    case KEY:
+    case VALUE:
+        return heads_width(s);
+    case GATE:
+    case UP:
+        return gates_blocks(layer) ? 2 * s->inner : s->inner;
+    default:
+        return width_of(s, value);
     }
 }
 
@@ -101,141 +133,190 @@ struct attention attention_of(const struct model *model,
 
 /* ---- steps ---- */
 
-static void swap_spare(struct shard *shard, enum value value)
-{
-    float *old = shard->value[value];
-
-    shard->value[value] = shard->spare[value];
-    shard->spare[value] = old;
-}
-
-/* Q and K where V follows them; spares lie behind values. */
-static void place_heads(struct shard *shard)
-{
-    for (int v = QUERY; v <= KEY; v++)
-        if (shard->value[v] > shard->spare[v])
-            swap_spare(shard, (enum value)v);
-}
-
 bool multiply(struct shard *shard, const struct matrix *m, enum value in,
-              uint32_t n, float *out, struct fault *fault)
+              uint32_t n, float *out, uint32_t stride, struct fault *fault)
 {
     const float *x = shard->value[in];
 
-    if (m->format->elems > 1 && shard->in_q8 != x) {
+    if (is_blocks(m) && shard->in_q8 != x) {
         if (!op_quantize(shard->gpu, x, m->columns, n, shard->q8, fault))
             return false;
         shard->in_q8 = x;
     }
-    return op_product(shard->gpu, m, x, shard->q8, n, out, fault);
+    return op_product(shard->gpu, m, x, shard->q8, n, out, stride, fault);
 }
 
 /* Whether all that reads a norm multiplies it with quantised matrices. */
 static bool only_blocks(const struct layer *layer, size_t norm)
 {
     for (size_t i = norm + 1; i < NSTEPS && layer_steps[i].op != ADD_NORM; i++)
-        if (layer_steps[i].in == NORMED && layer->weights[i].format->elems == 1)
+        if (layer_steps[i].in == NORMED && !is_blocks(&layer->weights[i]))
             return false;
     return true;
 }
 
-/* The stream plus what is to be added to it, and the norm of that. */
-static bool add_norm(struct model *model, const struct layer *layer,
-                     size_t step, struct fault *fault)
+/* RESULT becomes its norm. */
+static bool norm_result(const struct sizes *s, struct shard *shard,
+                        const float *weight, uint32_t n, struct fault *fault)
 {
-    const struct sizes *s = &model->sizes;
-    struct shard *shard = &model->shards[layer->shard];
-    float *const *value = shard->value;
-    const float *weight = layer->weights[step].data;
-    const uint32_t n = (uint32_t)model->ntokens;
+    float *old = shard->value[RESULT];
 
-    shard->in_q8 = NULL; /* it may be of the last norm */
-    if (!shard->pending)
-        return op_norm(shard->gpu, value[STREAM], weight, n, s->width, s->eps,
-                       value[NORMED], fault);
-    shard->pending = false;
-    if (!only_blocks(layer, step))
-        return op_add_norm(shard->gpu, value[STREAM], value[RESULT], weight, n,
-                           s->width, s->eps, value[NORMED], fault);
-    shard->in_q8 = value[NORMED];
-    return op_add_norm_quantize(shard->gpu, value[STREAM], value[RESULT],
-                                weight, n, s->width, s->eps, shard->q8, fault);
+    shard->value[RESULT] = shard->spare;
+    shard->spare = old;
+    return op_norm(shard->gpu, old, weight, n, s->width, s->eps,
+                   shard->value[RESULT], fault);
 }
 
-bool add_pending(const struct sizes *s, struct shard *shard, size_t n,
+/* RESULT's norm that has been put off. */
+static bool norm_pending(const struct sizes *s, struct shard *shard, uint32_t n,
+                         struct fault *fault)
+{
+    const float *post = shard->post;
+
+    shard->post = NULL;
+    return !post || norm_result(s, shard, post, n, fault);
+}
+
+bool norm_stream(const struct sizes *s, struct shard *shard,
+                 const float *weight, uint32_t n, bool blocks,
+                 struct fault *fault)
+{
+    struct gpu *gpu = shard->gpu;
+    float *const *value = shard->value;
+    const float *post = shard->post;
+    const bool pending = shard->pending;
+
+    shard->in_q8 = NULL; /* it may be of the last norm */
+    if (!blocks && !norm_pending(s, shard, n, fault))
+        return false;
+    shard->pending = false;
+    shard->post = NULL;
+    if (!blocks)
+        return pending ? op_add_norm(gpu, value[STREAM], value[RESULT], weight,
+                                     n, s->width, s->eps, value[NORMED], fault)
+                       : op_norm(gpu, value[STREAM], weight, n, s->width,
+                                 s->eps, value[NORMED], fault);
+    shard->in_q8 = value[NORMED];
+    if (post)
+        return op_norm_add_norm_quantize(gpu, value[STREAM], value[RESULT],
+                                         post, weight, n, s->width, s->eps,
+                                         shard->q8, fault);
+    return op_add_norm_quantize(gpu, value[STREAM],
+                                pending ? value[RESULT] : NULL, weight, n,
+                                s->width, s->eps, shard->q8, fault);
+}
+
+bool add_pending(const struct sizes *s, struct shard *shard, uint32_t n,
                  struct fault *fault)
 {
     float *stream = shard->value[STREAM];
 
+    if (!norm_pending(s, shard, n, fault))
+        return false;
     if (!shard->pending)
         return true;
     shard->pending = false;
-    return op_add(shard->gpu, stream, shard->value[RESULT], n * s->width,
-                  stream, fault);
+    return op_add(shard->gpu, stream, shard->value[RESULT],
+                  (size_t)n * s->width, stream, fault);
 }
 
-/* So many heads of each token. */
-static bool rotate(const struct model *model, const struct layer *layer,
-                   float *x, uint32_t heads, struct fault *fault)
+bool make_turns(const struct model *model, struct shard *shard,
+                struct fault *fault)
+{
+    const struct sizes *s = &model->sizes;
+
+    for (int window = 0; window < (s->window ? 2 : 1); window++) {
+        const struct rotation r = {
+            .positions = shard->inputs.places,
+            .factors = shard->factors,
+            .base = window ? s->window_base : s->base,
+            .stretch = window ? 1 : s->stretch,
+        };
+
+        if (!op_turns(shard->gpu, &r, (uint32_t)model->ntokens, s->head,
+                      shard->turns[window], fault))
+            return false;
+    }
+    return true;
+}
+
+/* All heads: biases, norms, rotation, and K and V to the cache. */
+static bool run_heads(const struct model *model, const struct layer *layer,
+                      struct fault *fault)
 {
     const struct sizes *s = &model->sizes;
     const struct shard *shard = &model->shards[layer->shard];
-    const struct rotation r = {
-        .positions = shard->inputs.places,
-        .factors = shard->factors,
-        .base = layer->window ? s->window_base : s->base,
-        .stretch = layer->window ? 1 : s->stretch,
+    const struct heads h = {
+        .qkv = shard->value[QUERY],
+        .bias = layer->weights[Q_BIAS].data,
+        .q_norm = layer->weights[Q_NORM].data,
+        .k_norm = layer->weights[K_NORM].data,
+        .turns = shard->turns[layer->window],
+        .heads = s->heads,
+        .eps = s->eps,
         .pairs = s->arch->pairs,
+        .rows = shard->inputs.rows,
     };
 
-    return op_rotate(shard->gpu, x, &r, (uint32_t)model->ntokens, heads,
-                     s->head, fault);
+    return op_heads(shard->gpu, &h, &layer->cache, (uint32_t)model->ntokens,
+                    shard->q16, fault);
 }
 
 /* Each token sees what is kept of those before it, and of itself. */
-static bool attend(const struct model *model, const struct layer *layer,
+static bool attend(struct model *model, const struct layer *layer,
                    struct fault *fault)
 {
-    const struct shard *shard = &model->shards[layer->shard];
+    struct shard *shard = &model->shards[layer->shard];
     const struct attention a = attention_of(model, shard, layer->window);
-    const size_t n = (size_t)a.ntokens * a.heads * a.head;
+    const uint32_t width = a.heads * a.head;
 
-    return op_narrow(shard->gpu, shard->value[QUERY], n, shard->q16, fault) &&
-           op_attend(shard->gpu, &a, &shard->plan[layer->window], &layer->cache,
-                     shard->q16, shard->mixed16, fault) &&
-           op_widen(shard->gpu, false, shard->mixed16, n, shard->value[MIXED],
-                    fault);
+    if (!op_attend(shard->gpu, &a, &shard->plan[layer->window], &layer->cache,
+                   shard->q16, shard->mixed16, fault))
+        return false;
+    if (!is_blocks(&layer->weights[ATTENDED]))
+        return op_widen(shard->gpu, false, shard->mixed16,
+                        (size_t)a.ntokens * width, shard->value[MIXED], fault);
+    shard->in_q8 = shard->value[MIXED];
+    return op_quantize16(shard->gpu, shard->mixed16, width, a.ntokens,
+                         shard->q8, fault);
 }
 
-/* How many steps from one on are a single launch: of a run of one token, those
- * whose weights and values follow each other. */
+static bool gate(struct model *model, const struct layer *layer,
+                 struct fault *fault)
+{
+    const struct sizes *s = &model->sizes;
+    struct shard *shard = &model->shards[layer->shard];
+    float *const *value = shard->value;
+    const uint32_t n = (uint32_t)model->ntokens;
+
+    if (!gates_blocks(layer))
+        return op_gate(shard->gpu, s->arch->gelu, value[GATE], value[UP],
+                       (size_t)n * s->inner, fault);
+    shard->in_q8 = value[GATE];
+    return op_gate_quantize(shard->gpu, s->arch->gelu, value[GATE], value[UP],
+                            n, s->inner, stride_of(s, layer, GATE), shard->q8,
+                            fault);
+}
+
+/* How many steps from one on are a single launch: products of the same value,
+ * whose weights follow each other, and their values for each token. */
 static size_t joined(const struct model *model, const struct layer *layer,
                      size_t first)
 {
     float *const *value = model->shards[layer->shard].value;
     size_t i = first;
 
-    for (; model->ntokens == 1 && i + 1 < NSTEPS; i++) {
+    for (; i + 1 < NSTEPS; i++) {
         const struct step *a = &layer_steps[i], *b = a + 1;
         const struct matrix *m = &layer->weights[i];
 
-        if (a->op != b->op ||
-            value[b->out] != value[a->out] + width_of(&model->sizes, a->out))
-            break;
-        if (a->op != ROTATE && a->op != KEEP &&
-            !((a->op == BIAS || (a->op == PRODUCT && a->in == b->in)) &&
-              m->data && m->format == m[1].format &&
-              (const uint8_t *)m->data + m->rows * m->row_nbytes == m[1].data))
+        if (a->op != PRODUCT || b->op != PRODUCT || a->in != b->in ||
+            value[b->out] != value[a->out] + width_of(&model->sizes, a->out) ||
+            m->format != m[1].format ||
+            (const uint8_t *)m->data + m->rows * m->row_nbytes != m[1].data)
             break;
     }
     return i - first + 1;
-}
-
-static const size_t *bias_view(const struct shard *shard, enum value value)
-{
-    const size_t number = value == QUERY ? 0 : value == RESULT ? 2 : 1;
-
-    return shard->inputs.views + VIEW * number;
 }
 
 /* `count` steps that are joined. */
@@ -245,63 +326,59 @@ static bool run_steps(struct model *model, struct layer *layer, size_t index,
     const struct step *step = &layer_steps[index];
     const struct sizes *s = &model->sizes;
     struct shard *shard = &model->shards[layer->shard];
-    struct gpu *gpu = shard->gpu;
     struct matrix m = layer->weights[index];
-    const uint32_t n = (uint32_t)model->ntokens;
-    uint32_t width = 0;
+    const uint32_t n = (uint32_t)model->ntokens, width = width_of(s, step->out);
+    uint32_t stride = stride_of(s, layer, step->out);
     float *in = shard->value[step->in], *out = shard->value[step->out];
-    bool good = false;
 
-    for (size_t i = 0; i < count; i++)
-        width += width_of(s, step[i].out);
-    if (step->op == NORM || step->op == NORM_HEADS) {
-        swap_spare(shard, step->out);
-        out = shard->value[step->out];
-    }
-    switch (step->op) {
-    case ADD_NORM:
-        good = add_norm(model, layer, index, fault);
-        break;
-    case NORM:
-        good = op_norm(gpu, in, m.data, n, width, s->eps, out, fault);
-        break;
-    case NORM_HEADS:
-        good = op_norm(gpu, in, m.data, n * (width / s->head), s->head, s->eps,
-                       out, fault);
-        break;
-    case PRODUCT:
-        m.rows = width;
-        good = multiply(shard, &m, step->in, n, out, fault);
-        break;
-    case BIAS:
-        good = n == 1 ? op_add(gpu, in, m.data, width, out, fault)
-                      : op_add_row(gpu, in, m.data, n, width,
-                                   bias_view(shard, step->out), fault);
-        break;
-    case ROTATE:
-        good = rotate(model, layer, in, width / s->head, fault);
-        break;
-    case KEEP:
-        good =
-            op_keep(gpu, &layer->cache, in, step->in == KEY ? 0 : s->kv_heads,
-                    width / s->head, shard->inputs.rows, n, fault);
-        break;
-    case ATTEND:
-        good = attend(model, layer, fault);
-        break;
-    case GATED:
-        good = op_gate(gpu, s->arch->gelu, out, in, (size_t)n * width, fault);
-        break;
-    }
-    if (step->op != ADD_NORM && shard->in_q8 == out)
+    if (shard->in_q8 == out)
         shard->in_q8 = NULL;
     shard->pending = shard->pending || step->out == RESULT;
-    return good;
+    switch (step->op) {
+    case ADD_NORM:
+        return norm_stream(s, shard, m.data, n, only_blocks(layer, index),
+                           fault);
+    case NORM: /* with what adds it, or before that */
+        shard->post = m.data;
+        return true;
+    case PRODUCT:
+        for (size_t i = 1; i < count; i++)
+            m.rows += layer->weights[index + i].rows;
+        if (stride < m.rows) /* of one token */
+            stride = m.rows;
+        return multiply(shard, &m, step->in, n, out, stride, fault);
+    case BIAS:
+        return n == 1 ? op_add(shard->gpu, in, m.data, width, out, fault)
+                      : op_add_row(shard->gpu, in, m.data, n, width,
+                                   shard->inputs.view, fault);
+    case HEADS:
+        return run_heads(model, layer, fault);
+    case ATTEND:
+        return attend(model, layer, fault);
+    case GATED:
+        return gate(model, layer, fault);
+    case HEAD_BIAS:
+    case HEAD_NORM:
+        break;
+    }
+    return true;
+}
+
+/* Where values of a token follow those of another step's. */
+static void place_neighbours(struct model *model, const struct layer *layer)
+{
+    const struct sizes *s = &model->sizes;
+    float **value = model->shards[layer->shard].value;
+
+    value[KEY] = value[QUERY] + width_of(s, QUERY);
+    value[VALUE] = value[KEY] + width_of(s, KEY);
+    value[UP] = value[GATE] +
+                (gates_blocks(layer) ? 1 : model->ntokens) * (size_t)s->inner;
 }
 
 bool run_layer(struct model *model, struct layer *layer, struct fault *fault)
 {
-    place_heads(&model->shards[layer->shard]);
+    place_neighbours(model, layer);
     for (size_t i = 0, count; i < NSTEPS; i += count) {
         count = 1;
         if (layer_steps[i].optional && !layer->weights[i].data)

@@ -38,28 +38,18 @@ static uint32_t widest(const struct sizes *s)
 
 /* ---- buffers ---- */
 
-/* Whether a step replaces the value by what it cannot write in place. */
-static bool has_spare(enum value value)
-{
-    for (size_t i = 0; i < NSTEPS; i++)
-        if (layer_steps[i].in == value && layer_steps[i].out == value &&
-            (layer_steps[i].op == NORM || layer_steps[i].op == NORM_HEADS))
-            return true;
-    return false;
-}
-
-/* Numbers of a token's values, and of its spares. */
+/* Numbers of a token's values. */
 static uint64_t values_of(const struct sizes *s)
 {
     uint64_t sum = 0;
 
     for (int v = 0; v < NVALUES; v++)
-        sum += (1 + has_spare((enum value)v)) *
-               (uint64_t)width_of(s, (enum value)v);
+        sum += width_of(s, (enum value)v);
     return sum;
 }
 
-/* Values of n tokens lie one behind the other, spares behind all of them. */
+/* Values of n tokens lie one behind the other; of those that lie side by side
+ * the layers know more. */
 static void place_values(const struct sizes *s, struct shard *shard, size_t n)
 {
     float *at = shard->values;
@@ -68,17 +58,13 @@ static void place_values(const struct sizes *s, struct shard *shard, size_t n)
         shard->value[v] = at;
         at += n * width_of(s, (enum value)v);
     }
-    for (int v = 0; v < NVALUES; v++)
-        if (has_spare((enum value)v)) {
-            shard->spare[v] = at;
-            at += n * width_of(s, (enum value)v);
-        }
+    shard->spare = at;
 }
 
 /* Of n tokens, each a group at most. */
 static size_t inputs_nbytes(size_t n)
 {
-    return NVIEWS * VIEW * sizeof(size_t) + n * sizeof(int64_t) +
+    return VIEW * sizeof(size_t) + n * sizeof(int64_t) +
            (6 * n + 2) * sizeof(int32_t);
 }
 
@@ -86,8 +72,8 @@ static struct inputs place_inputs(void *base, size_t n, size_t groups)
 {
     struct inputs in;
 
-    in.views = base;
-    in.rows = (int64_t *)(void *)(in.views + NVIEWS * VIEW);
+    in.view = base;
+    in.rows = (int64_t *)(void *)(in.view + VIEW);
     in.ids = (uint32_t *)(void *)(in.rows + n);
     in.places = (int32_t *)(void *)(in.ids + n);
     in.tokens = in.places + n;
@@ -108,12 +94,14 @@ static bool make_buffers(struct model *model, struct shard *shard,
         void *to;
         uint64_t nbytes;
     } rows[] = {
-        {&shard->values, batch * values_of(s) * sizeof(float)},
+        {&shard->values, batch * (values_of(s) + s->width) * sizeof(float)},
         {&shard->q16, halves},
         {&shard->mixed16, halves},
         {&shard->q8, op_quantized_nbytes(widest(s), (uint32_t)batch)},
         {&shard->told, inputs_nbytes(batch)},
         {&shard->splits, model->splits_nbytes},
+        {&shard->turns[0], batch * s->head * sizeof(float)},
+        {&shard->turns[1], s->window ? batch * s->head * sizeof(float) : 0},
         {&shard->factors, s->factors ? s->head / 2 * sizeof(float) : 0},
     };
 
@@ -150,22 +138,27 @@ static bool make_caches(struct model *model, struct fault *fault)
 
 static bool make_ends(struct model *model, struct fault *fault)
 {
-    static const uint64_t zeros[2];
     const uint64_t batch = model->options.batch;
     const uint64_t answers = model->options.answers;
+    const uint64_t work_nbytes = answers * 2 * sizeof(uint64_t);
     struct gpu *last = model->shards[model->nshards - 1].gpu;
     const char *what = "a run's tokens";
+    void *zeros = calloc(1, work_nbytes);
+    bool good;
 
     model->groups = calloc(batch, sizeof(*model->groups));
     model->staging = malloc(inputs_nbytes(batch));
-    if (!model->groups || !model->staging)
-        return fail(fault, "no memory for %s", what);
-    return gpu_alloc(last, answers * sizeof(uint32_t), what,
+    good = (model->groups && model->staging && zeros) ||
+           fail(fault, "no memory for %s", what);
+    good = good &&
+           gpu_alloc(last, answers * sizeof(uint32_t), what,
                      (void **)&model->best, fault) &&
-           gpu_alloc(last, sizeof(zeros), what, &model->work, fault) &&
-           gpu_write(last, model->work, zeros, sizeof(zeros), fault) &&
+           gpu_alloc(last, work_nbytes, what, &model->work, fault) &&
+           gpu_write(last, model->work, zeros, work_nbytes, fault) &&
            gpu_alloc(last, answers * model->sizes.vocabulary * sizeof(float),
                      "logits", (void **)&model->logits, fault);
+    free(zeros);
+    return good;
 }
 
 /* Whether all devices together have room at all, before anything is copied. In
@@ -312,14 +305,11 @@ static bool find_groups(struct model *model, const struct model_token *tokens,
 static size_t gather_inputs(struct model *model,
                             const struct model_token *tokens)
 {
-    static const enum value biased[NVIEWS] = {QUERY, KEY, RESULT};
     const struct sizes *s = &model->sizes;
     const size_t n = model->ntokens;
     struct inputs in = place_inputs(model->staging, n, model->ngroups);
 
-    for (size_t i = 0; i < NVIEWS; i++)
-        op_add_row_info((uint32_t)n, width_of(s, biased[i]),
-                        in.views + VIEW * i);
+    op_add_row_info((uint32_t)n, s->width, in.view);
     in.tokens[0] = in.keys[0] = 0;
     for (size_t i = 0; i < model->ngroups; i++) {
         const struct group *g = &model->groups[i];
@@ -352,6 +342,7 @@ static bool send_run(struct model *model, const struct model_token *tokens,
             place_inputs(shard->told, model->ntokens, model->ngroups);
         shard->in_q8 = NULL;
         shard->pending = false;
+        shard->post = NULL;
         if (!gpu_write(shard->gpu, shard->told, model->staging, nbytes, fault))
             return false;
         for (int w = 0; w < (model->sizes.window ? 2 : 1); w++) {
@@ -372,7 +363,7 @@ static bool hand_over(struct model *model, size_t from, struct fault *fault)
 {
     struct shard *a = &model->shards[from], *b = &model->shards[from + 1];
 
-    return add_pending(&model->sizes, a, model->ntokens, fault) &&
+    return add_pending(&model->sizes, a, (uint32_t)model->ntokens, fault) &&
            gpu_wait(a->gpu, fault) && gpu_wait(b->gpu, fault) &&
            driver_copy_peer(gpu_device(b->gpu), b->value[STREAM],
                             gpu_device(a->gpu), a->value[STREAM],
@@ -389,15 +380,26 @@ static bool run_output(struct model *model, struct fault *fault)
                                   (uint64_t)s->width * sizeof(float)};
     const uint32_t n = (uint32_t)model->nwanted;
 
+    const float *weight = model->output_norm.data;
+
     if (n == 0)
         return true;
-    shard->in_q8 = NULL;
-    return add_pending(s, shard, model->ntokens, fault) &&
-           op_rows(shard->gpu, &stream, shard->inputs.wanted, n,
-                   shard->value[RESULT], fault) &&
-           op_norm(shard->gpu, shard->value[RESULT], model->output_norm.data, n,
-                   s->width, s->eps, shard->value[NORMED], fault) &&
-           multiply(shard, &model->output, NORMED, n, model->logits, fault);
+    /* of all tokens, as they lie; or of some */
+    if (n == model->ntokens &&
+        !norm_stream(s, shard, weight, n, model->output.format->elems > 1,
+                     fault))
+        return false;
+    if (n < model->ntokens) {
+        shard->in_q8 = NULL;
+        if (!add_pending(s, shard, (uint32_t)model->ntokens, fault) ||
+            !op_rows(shard->gpu, &stream, shard->inputs.wanted, n,
+                     shard->value[RESULT], fault) ||
+            !op_norm(shard->gpu, shard->value[RESULT], weight, n, s->width,
+                     s->eps, shard->value[NORMED], fault))
+            return false;
+    }
+    return multiply(shard, &model->output, NORMED, n, model->logits,
+                    s->vocabulary, fault);
 }
 
 static bool launch_all(struct model *model, struct fault *fault)
@@ -417,6 +419,9 @@ static bool launch_all(struct model *model, struct fault *fault)
 
         if (layer > 0 && model->layers[layer - 1].shard != shard &&
             !hand_over(model, shard - 1, fault))
+            return false;
+        if ((layer == 0 || model->layers[layer - 1].shard != shard) &&
+            !make_turns(model, &model->shards[shard], fault))
             return false;
         if (!run_layer(model, &model->layers[layer], fault))
             return false;
@@ -473,13 +478,12 @@ bool model_replays(const struct model *model)
 bool model_likeliest(struct model *model, uint32_t *ids, struct fault *fault)
 {
     struct gpu *gpu = model->shards[model->nshards - 1].gpu;
-    const size_t n = model->nwanted, width = model->sizes.vocabulary;
+    const size_t n = model->nwanted;
+    const uint32_t width = model->sizes.vocabulary;
 
-    for (size_t i = 0; i < n; i++)
-        if (!op_argmax(gpu, model->logits + i * width, (uint32_t)width,
-                       model->work, model->best + i, fault))
-            return false;
-    return n == 0 || gpu_read(gpu, ids, model->best, n * sizeof(*ids), fault);
+    return n == 0 || (op_argmax(gpu, model->logits, (uint32_t)n, width,
+                                model->work, model->best, fault) &&
+                      gpu_read(gpu, ids, model->best, n * sizeof(*ids), fault));
 }
 
 bool model_choose(struct model *model, struct sampler *sampler, uint32_t *ids,

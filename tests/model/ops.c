@@ -24,14 +24,18 @@ static const kpk_module *const modules[] = {
     X(add, "badd_f32")                                                         \
     X(add_norm, "rmsnorm_add_f32")                                             \
     X(add_norm_quantize, "add_rmsnorm_quantize_q8_1_quants_f32")               \
+    X(norm_twice, "rmsnorm_add_rmsnorm_quantize_q8_1_quants_f32")              \
+    X(quantize16, "quantize_q8_1_quants_f16")                                  \
     X(silu, "silu_mul_f32")                                                    \
     X(gelu, "gelu_mul_f32")                                                    \
+    X(silu_quantize, "silu_mul_quantize_q8_1_quants_f32")                      \
+    X(gelu_quantize, "gelu_mul_quantize_q8_1_quants_f32")                      \
     X(scale, "affine_f32")                                                     \
-    X(rotate, "rope_pos_f32")                                                  \
-    X(narrow, "cast_f32_f16")                                                  \
+    X(turns, "rope_table_f32")                                                 \
+    X(heads, "attention_heads_f32")                                            \
     X(widen, "cast_f16_f32")                                                   \
     X(widen_bf16, "cast_bf16_f32")                                             \
-    X(argmax, "argmax_last_f32")                                               \
+    X(argmax, "argmax_rows_f32")                                               \
     X(sample, "sample_f32")
 
 enum kernel {
@@ -284,9 +288,19 @@ bool op_quantize(struct gpu *gpu, const float *x, uint32_t columns, uint32_t n,
                   KPK_ARGS(x, q8, kx, kx_padded));
 }
 
+bool op_quantize16(struct gpu *gpu, const void *x, uint32_t columns, uint32_t n,
+                   void *q8, struct fault *fault)
+{
+    const int32_t n_cols = (int32_t)columns,
+                  n_padded = (int32_t)padded(columns);
+
+    return launch(gpu, gpu->kernel[K_quantize16], (uint64_t)n * padded(columns),
+                  0, fault, KPK_ARGS(x, q8, n, n_cols, n_padded));
+}
+
 static bool float_product(struct gpu *gpu, const struct matrix *m,
                           const float *x, uint32_t n, float *out,
-                          struct fault *fault)
+                          uint32_t stride, struct fault *fault)
 {
     const kpk_gemm_product product = {KPK_GEMM_F32, 0,          1, n,
                                       m->rows,      m->columns, 1};
@@ -295,7 +309,7 @@ static bool float_product(struct gpu *gpu, const struct matrix *m,
                                         .c = out,
                                         .lda = m->columns,
                                         .ldb = m->columns,
-                                        .ldc = m->rows,
+                                        .ldc = stride,
                                         .alpha = 1};
     kpk_gemm_plan plan;
 
@@ -308,28 +322,30 @@ static bool float_product(struct gpu *gpu, const struct matrix *m,
 }
 
 bool op_product(struct gpu *gpu, const struct matrix *m, const float *x,
-                const void *q8, uint32_t n, float *out, struct fault *fault)
+                const void *q8, uint32_t n, float *out, uint32_t stride,
+                struct fault *fault)
 {
     struct format_kernels *k = &gpu->formats[m->format->id];
     const bool blocks = m->format->elems > 1;
     const void *in = blocks ? q8 : x;
     const int32_t columns = (int32_t)m->columns, rows = (int32_t)m->rows;
-    const int32_t count = (int32_t)n;
+    const int32_t count = (int32_t)n, out_rows = (int32_t)stride;
     const int32_t in_columns = blocks ? (int32_t)padded(m->columns) : columns;
 
     if (m->format->id == 0)
-        return float_product(gpu, m, x, n, out, fault);
+        return float_product(gpu, m, x, n, out, stride, fault);
     if (n > MOST_COLUMNS)
         return get_kernel(gpu, &k->tiled, fault, "mul_mat_", m->format->kernel,
                           "", 0) &&
                launch(gpu, k->tiled, m->rows, n, fault,
                       KPK_ARGS(m->data, in, out, columns, rows, count,
-                               in_columns, rows));
+                               in_columns, out_rows));
     return get_kernel(gpu, &k->few[n - 1], fault, "mul_mat_vec_",
                       m->format->kernel, blocks ? "_q8_1_cuda" : "_f32_cuda",
                       n) &&
-           launch(gpu, k->few[n - 1], m->rows, 0, fault,
-                  KPK_ARGS(m->data, in, out, columns, rows, in_columns, rows));
+           launch(
+               gpu, k->few[n - 1], m->rows, 0, fault,
+               KPK_ARGS(m->data, in, out, columns, rows, in_columns, out_rows));
 }
 
 /* ---- rows ---- */
@@ -392,8 +408,34 @@ bool op_add_norm_quantize(struct gpu *gpu, float *stream, const float *x,
 {
     const int32_t n = (int32_t)columns, n_padded = (int32_t)padded(columns);
 
+    float *sum = x ? stream : NULL;
+
     return launch(gpu, gpu->kernel[K_add_norm_quantize], rows, columns, fault,
-                  KPK_ARGS(stream, x, stream, weight, q8, n, n_padded, eps));
+                  KPK_ARGS(stream, x, sum, weight, q8, n, n_padded, eps));
+}
+
+bool op_norm_add_norm_quantize(struct gpu *gpu, float *stream, const float *x,
+                               const float *inner, const float *weight,
+                               uint32_t rows, uint32_t columns, float eps,
+                               void *q8, struct fault *fault)
+{
+    const int32_t n = (int32_t)columns, n_padded = (int32_t)padded(columns);
+
+    return launch(
+        gpu, gpu->kernel[K_norm_twice], rows, columns, fault,
+        KPK_ARGS(x, inner, stream, stream, weight, q8, n, n_padded, eps));
+}
+
+bool op_gate_quantize(struct gpu *gpu, bool gelu, const float *gate,
+                      const float *up, uint32_t rows, uint32_t columns,
+                      uint32_t stride, void *q8, struct fault *fault)
+{
+    const int32_t n = (int32_t)columns, n_padded = (int32_t)padded(columns);
+    const uint64_t numbers = stride;
+
+    return launch(gpu, gpu->kernel[gelu ? K_gelu_quantize : K_silu_quantize],
+                  (uint64_t)rows * padded(columns), 0, fault,
+                  KPK_ARGS(gate, up, q8, rows, n, n_padded, numbers));
 }
 
 bool op_gate(struct gpu *gpu, bool gelu, float *gate, const float *up, size_t n,
@@ -413,27 +455,22 @@ bool op_scale(struct gpu *gpu, float *x, size_t n, float by,
                   KPK_ARGS(n, rank, info, x, x, by, add));
 }
 
-bool op_rotate(struct gpu *gpu, float *x, const struct rotation *r,
-               uint32_t tokens, uint32_t heads, uint32_t head,
-               struct fault *fault)
+bool op_turns(struct gpu *gpu, const struct rotation *r, uint32_t tokens,
+              uint32_t head, float *out, struct fault *fault)
 {
     const float scale = 1 / r->stretch, attn = 1, none = 0;
-    const uint32_t halves = !r->pairs; /* the kernel's flag ROPE_NEOX */
 
-    return launch(gpu, gpu->kernel[K_rotate],
-                  (uint64_t)tokens * heads * head / 2, 0, fault,
-                  KPK_ARGS(x, r->positions, r->factors, x, tokens, heads, head,
-                           head, r->base, scale, none, attn, none, none,
-                           halves));
+    return launch(gpu, gpu->kernel[K_turns], (uint64_t)tokens * head / 2, 0,
+                  fault,
+                  KPK_ARGS(r->positions, r->factors, out, tokens, head, r->base,
+                           scale, none, attn, none, none));
 }
 
-bool op_argmax(struct gpu *gpu, const float *x, uint32_t columns, void *work,
-               uint32_t *out, struct fault *fault)
+bool op_argmax(struct gpu *gpu, const float *x, uint32_t rows, uint32_t columns,
+               void *work, uint32_t *out, struct fault *fault)
 {
-    const uint32_t rows = 1;
-
-    return launch(gpu, gpu->kernel[K_argmax], columns, 0, fault,
-                  KPK_ARGS(x, out, work, rows, columns));
+    return launch(gpu, gpu->kernel[K_argmax], (uint64_t)rows * columns, 0,
+                  fault, KPK_ARGS(x, out, work, rows, columns));
 }
 
 bool op_sample(struct gpu *gpu, const float *x, uint32_t columns,
@@ -458,12 +495,6 @@ bool op_widen(struct gpu *gpu, bool bf16, const void *from, size_t n, float *to,
 {
     return cast(gpu, gpu->kernel[bf16 ? K_widen_bf16 : K_widen], from, n, to,
                 fault);
-}
-
-bool op_narrow(struct gpu *gpu, const float *from, size_t n, void *to,
-               struct fault *fault)
-{
-    return cast(gpu, gpu->kernel[K_narrow], from, n, to, fault);
 }
 
 /* ---- attention ---- */
@@ -502,25 +533,41 @@ uint64_t op_cache_nbytes(const struct cache *cache)
                                 (uint64_t)lane_of(cache));
 }
 
-bool op_keep(struct gpu *gpu, const struct cache *cache, const float *x,
-             uint32_t first, uint32_t heads, const int64_t *rows, uint32_t n,
-             struct fault *fault)
+/* K and V, as they lie in qkv, to the cache as blocks. */
+static bool keep(struct gpu *gpu, const struct heads *h,
+                 const struct cache *cache, uint32_t n, struct fault *fault)
 {
     const kpk_kernel **kernel = &gpu->keep[cache->type];
     const int64_t lane = lane_of(cache), row = 2 * cache->kv_heads * lane;
-    const int64_t from_head = cache->head, from_row = heads * from_head;
-    void *to =
-        (uint8_t *)cache->data + nbytes_of(cache, first * (uint64_t)lane);
+    const uint32_t heads = 2 * cache->kv_heads, columns = cache->head;
+    const int64_t from_head = columns;
+    const int64_t from_row = (int64_t)(h->heads + heads) * columns;
+    const float *k = h->qkv + (size_t)h->heads * columns;
+    void *to = cache->data;
     const uint64_t count = n, kept = cache->rows;
-    const uint32_t columns = cache->head;
     /* a thread for each element of whole groups of 32 */
     const uint64_t threads = count * heads * ((columns + 31) / 32 * 32);
 
     return get_kernel(gpu, kernel, fault, cache_types[cache->type].kernel, "",
                       "", 0) &&
            launch(gpu, *kernel, threads, 0, fault,
-                  KPK_ARGS(x, rows, to, count, kept, heads, columns, from_row,
-                           from_head, row, lane));
+                  KPK_ARGS(k, h->rows, to, count, kept, heads, columns,
+                           from_row, from_head, row, lane));
+}
+
+bool op_heads(struct gpu *gpu, const struct heads *h, const struct cache *cache,
+              uint32_t n, void *q16, struct fault *fault)
+{
+    const bool plain = cache->type == CACHE_F16;
+    void *to = plain ? cache->data : NULL;
+    const uint32_t halves = !h->pairs; /* the kernel's flag ROPE_NEOX */
+    const uint64_t all = (uint64_t)n * (h->heads + 2 * cache->kv_heads);
+
+    return launch(gpu, gpu->kernel[K_heads], all, 0, fault,
+                  KPK_ARGS(h->qkv, h->bias, h->q_norm, h->k_norm, h->turns, q16,
+                           h->rows, to, cache->rows, n, h->heads,
+                           cache->kv_heads, cache->head, h->eps, halves)) &&
+           (plain || keep(gpu, h, cache, n, fault));
 }
 
 /* A launch splits keys into 128 parts at most. */

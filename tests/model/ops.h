@@ -58,10 +58,15 @@ bool op_rows(struct gpu *gpu, const struct matrix *m, const uint32_t *ids,
 uint64_t op_quantized_nbytes(uint32_t columns, uint32_t n);
 bool op_quantize(struct gpu *gpu, const float *x, uint32_t columns, uint32_t n,
                  void *q8, struct fault *fault);
-/* out [n, m->rows] = x m^T; q8 is x quantised, and x may be NULL unless m is
- * of numbers. More than 8 rows of x are rounded to F16 or BF16 if m is. */
+/* The same of numbers in f16. */
+bool op_quantize16(struct gpu *gpu, const void *x, uint32_t columns, uint32_t n,
+                   void *q8, struct fault *fault);
+/* out [n, m->rows], a row every `stride` numbers, = x m^T; q8 is x quantised,
+ * and x may be NULL unless m is of numbers. More than 8 rows of x are rounded
+ * to F16 or BF16 if m is. */
 bool op_product(struct gpu *gpu, const struct matrix *m, const float *x,
-                const void *q8, uint32_t n, float *out, struct fault *fault);
+                const void *q8, uint32_t n, float *out, uint32_t stride,
+                struct fault *fault);
 
 bool op_norm(struct gpu *gpu, const float *x, const float *weight,
              uint32_t rows, uint32_t columns, float eps, float *out,
@@ -77,10 +82,19 @@ void op_add_row_info(uint32_t rows, uint32_t columns, size_t info[6]);
 bool op_add_norm(struct gpu *gpu, float *stream, const float *x,
                  const float *weight, uint32_t rows, uint32_t columns,
                  float eps, float *out, struct fault *fault);
-/* The same, quantised. */
+/* The same, quantised; x may be NULL: nothing is added. */
 bool op_add_norm_quantize(struct gpu *gpu, float *stream, const float *x,
                           const float *weight, uint32_t rows, uint32_t columns,
                           float eps, void *q8, struct fault *fault);
+/* The same where x is normed first, of weight `inner`. */
+bool op_norm_add_norm_quantize(struct gpu *gpu, float *stream, const float *x,
+                               const float *inner, const float *weight,
+                               uint32_t rows, uint32_t columns, float eps,
+                               void *q8, struct fault *fault);
+/* f(gate) * up, quantised; both have a row every `stride` numbers */
+bool op_gate_quantize(struct gpu *gpu, bool gelu, const float *gate,
+                      const float *up, uint32_t rows, uint32_t columns,
+                      uint32_t stride, void *q8, struct fault *fault);
 /* gate = f(gate) * up */
 bool op_gate(struct gpu *gpu, bool gelu, float *gate, const float *up, size_t n,
              struct fault *fault);
@@ -95,25 +109,22 @@ struct rotation {
     bool pairs; /* of neighbours; else of halves */
 };
 
-/* x [tokens, heads, head], in place */
-bool op_rotate(struct gpu *gpu, float *x, const struct rotation *r,
-               uint32_t tokens, uint32_t heads, uint32_t head,
-               struct fault *fault);
-/* out: the column of the largest of `columns` numbers; of equal ones the first.
- * work: 16 bytes, zero at first, which it leaves zero */
-bool op_argmax(struct gpu *gpu, const float *x, uint32_t columns, void *work,
-               uint32_t *out, struct fault *fault);
+/* out [tokens, head]: sines and cosines, for op_heads() */
+bool op_turns(struct gpu *gpu, const struct rotation *r, uint32_t tokens,
+              uint32_t head, float *out, struct fault *fault);
+/* out [rows]: the column of the largest of a row's numbers; of equal ones the
+ * first. work: 16 bytes a row, zero at first, which it leaves zero */
+bool op_argmax(struct gpu *gpu, const float *x, uint32_t rows, uint32_t columns,
+               void *work, uint32_t *out, struct fault *fault);
 
 /* out: a column drawn by what its number says; UINT32_MAX if none is a number.
  * kernels/include/fused/sample.h has what the others are. */
 bool op_sample(struct gpu *gpu, const float *x, uint32_t columns,
                uint32_t top_k, float top_p, float temperature, uint64_t seed,
                uint64_t offset, uint32_t *out, struct fault *fault);
-/* f16, or bf16, to f32; f32 to f16 */
+/* f16, or bf16, to f32 */
 bool op_widen(struct gpu *gpu, bool bf16, const void *from, size_t n, float *to,
               struct fault *fault);
-bool op_narrow(struct gpu *gpu, const float *from, size_t n, void *to,
-               struct fault *fault);
 
 /* ---- attention ---- */
 
@@ -127,11 +138,22 @@ struct cache {
 };
 
 uint64_t op_cache_nbytes(const struct cache *cache);
-/* n tokens' x [n, heads, head] to rows[i] of the cache, from head `first` of
- * both on: V's begin at kv_heads. */
-bool op_keep(struct gpu *gpu, const struct cache *cache, const float *x,
-             uint32_t first, uint32_t heads, const int64_t *rows, uint32_t n,
-             struct fault *fault);
+
+/* What Q, K and V of n tokens go through. Weights may be NULL. */
+struct heads {
+    float *qkv;        /* [n, heads + 2 kv_heads, head] */
+    const float *bias; /* [heads + 2 kv_heads, head] */
+    const float *q_norm, *k_norm;
+    const float *turns; /* of op_turns() */
+    uint32_t heads;
+    float eps;
+    bool pairs;          /* see struct rotation */
+    const int64_t *rows; /* [n] of the cache */
+};
+
+/* Biases, norms and rotation; then Q to q16, K and V to the cache. */
+bool op_heads(struct gpu *gpu, const struct heads *h, const struct cache *cache,
+              uint32_t n, void *q16, struct fault *fault);
 
 /* A run's sequences: each has some tokens, and sees `context` rows of a cache,
  * its own, up to its last token. Pointers are device memory. */

@@ -14,11 +14,11 @@
 enum value {
     STREAM, /* the residual stream */
     NORMED,
-    QUERY, /* with K and V behind it */
+    QUERY, /* a token's Q, K and V follow each other */
     KEY,
     VALUE,
     MIXED, /* attention's result */
-    GATE,  /* with UP behind it */
+    GATE,  /* see gates_blocks() */
     UP,
     RESULT, /* of attention or of the inner layer, back at the width */
     NVALUES
@@ -29,9 +29,9 @@ enum op {
     NORM,
     PRODUCT,
     BIAS,
-    NORM_HEADS,
-    ROTATE,
-    KEEP,
+    HEAD_BIAS, /* of HEADS, as is HEAD_NORM: no steps of their own */
+    HEAD_NORM,
+    HEADS,
     ATTEND,
     GATED
 };
@@ -43,11 +43,14 @@ struct step {
     bool optional;
 };
 
-enum { NSTEPS = 23 };
+/* Steps whose weights others ask for. */
+enum { Q_BIAS = 4, Q_NORM = 7, K_NORM, ATTENDED = 11, DOWN = 18, NSTEPS = 20 };
 extern const struct step layer_steps[NSTEPS];
 
 /* Numbers of a token's value. */
 uint32_t width_of(const struct sizes *s, enum value value);
+/* Those of Q, K and V. */
+uint32_t heads_width(const struct sizes *s);
 
 /* ---- the model ---- */
 
@@ -66,7 +69,7 @@ struct group {
 
 /* What a device is told of a run; in one piece, for each copy waits. */
 struct inputs {
-    size_t *views;    /* of biases, see op_add_row_info() */
+    size_t *view;     /* of a bias of RESULT, see op_add_row_info() */
     int64_t *rows;    /* [tokens] of the caches */
     uint32_t *ids;    /* [tokens] */
     int32_t *places;  /* [tokens]: positions */
@@ -76,19 +79,21 @@ struct inputs {
     uint32_t *wanted; /* tokens whose answers are */
 };
 
-enum { NVIEWS = 3, VIEW = 6 };
+enum { VIEW = 6 };
 
 /* A device's part of a model. */
 struct shard {
     struct gpu *gpu;
     float *values;         /* all of them, and the spares */
     float *value[NVALUES]; /* of the run, see place_values() */
-    float *spare[NVALUES]; /* swapped with what a step cannot write in place */
+    float *spare;          /* swapped with RESULT, which is normed into it */
     void *q16, *mixed16;   /* attention's in f16 */
     void *q8;              /* a value as Q8_1 blocks */
     const float *in_q8;    /* which value that is; NULL: none */
     bool pending;          /* RESULT is to be added to STREAM */
+    const float *post;     /* after a norm of this weight; or NULL */
     float *factors;        /* of rotations; or NULL */
+    float *turns[2];       /* rotations: of layers that see all; of others */
     void *told;            /* inputs */
     struct inputs inputs;
     void *splits;               /* attention's workspace */
@@ -136,12 +141,19 @@ uint32_t keys_of(const struct group *g);
 /* Of layers that have a window, or of those that see all. */
 struct attention attention_of(const struct model *model,
                               const struct shard *shard, bool window);
-/* out [n, m->rows]: rows of a value times a matrix. */
+/* Rows of a value times a matrix; out has one every `stride` numbers. */
 bool multiply(struct shard *shard, const struct matrix *m, enum value in,
-              uint32_t n, float *out, struct fault *fault);
+              uint32_t n, float *out, uint32_t stride, struct fault *fault);
 /* What is to be added to the stream of n tokens, if it has not been. */
-bool add_pending(const struct sizes *s, struct shard *shard, size_t n,
+bool add_pending(const struct sizes *s, struct shard *shard, uint32_t n,
                  struct fault *fault);
+/* The same, and its norm to NORMED; `blocks`: as blocks alone. */
+bool norm_stream(const struct sizes *s, struct shard *shard,
+                 const float *weight, uint32_t n, bool blocks,
+                 struct fault *fault);
+/* How the run's tokens are rotated, for all layers of a device. */
+bool make_turns(const struct model *model, struct shard *shard,
+                struct fault *fault);
 bool run_layer(struct model *model, struct layer *layer, struct fault *fault);
 
 #endif

@@ -123,22 +123,37 @@ static bool find_weights(struct loader *l, uint32_t layer, size_t step,
     if (!p->tensor)
         return true;
     m->rows = p->op == PRODUCT ? width_of(s, p->out) : 1;
-    m->columns = p->op == PRODUCT      ? width_of(s, p->in)
-                 : p->op == NORM_HEADS ? s->head
-                                       : width_of(s, p->out);
+    m->columns = p->op == PRODUCT     ? width_of(s, p->in)
+                 : p->op == HEAD_NORM ? s->head
+                                      : width_of(s, p->out);
     (void)snprintf(name, sizeof(name), "blk.%" PRIu32 ".%s", layer, p->tensor);
     return find_tensor(l, name, m->rows, m->columns, p->optional, out);
 }
 
-/* Whether two steps' weights may lie one behind the other, for a launch that
- * does both: see joined(). */
+/* Whether two steps' weights lie one behind the other, for a launch that does
+ * both: see joined(). Biases become F32, whatever they are. */
 static bool are_neighbours(const struct gguf_tensor *const t[], size_t i)
 {
     const struct step *a = &layer_steps[i], *b = a + 1;
 
-    return i + 1 < NSTEPS && t[i] && t[i + 1] && a->op == b->op &&
-           (a->op == BIAS || (a->op == PRODUCT && a->in == b->in)) &&
-           t[i]->format == t[i + 1]->format && device_nbytes(t[i]) % 16 == 0;
+    if (i + 1 == NSTEPS || !t[i] || !t[i + 1] || a->op != b->op)
+        return false;
+    return a->op == HEAD_BIAS ||
+           (a->op == PRODUCT && a->in == b->in &&
+            t[i]->format == t[i + 1]->format && device_nbytes(t[i]) % 16 == 0);
+}
+
+/* Q, K and V have biases together, or none. */
+static bool check_biases(const struct loader *l, uint32_t layer,
+                         const struct gguf_tensor *const t[])
+{
+    for (size_t i = Q_BIAS; i < Q_NORM; i++)
+        if (!t[i] != !t[Q_BIAS])
+            return fail(l->fault,
+                        "%s: layer %" PRIu32 " has some of attn_q.bias, "
+                        "attn_k.bias and attn_v.bias, and not all",
+                        l->gguf->path, layer);
+    return true;
 }
 
 static bool load_layer(struct loader *l, uint32_t number)
@@ -150,6 +165,8 @@ static bool load_layer(struct loader *l, uint32_t number)
     for (size_t i = 0; i < NSTEPS; i++)
         if (!find_weights(l, number, i, &layer->weights[i], &t[i]))
             return false;
+    if (!check_biases(l, number, t))
+        return false;
     for (size_t i = 0, end; i < NSTEPS; i = end) {
         uint64_t nbytes = 0;
         void *to = NULL;
