@@ -40,10 +40,12 @@ struct sim_alloc {
     bool readonly;     /* kernels may not write (code, constants) */
     bool fine_grained; /* coherent with the host while a kernel runs */
     bool shared;       /* maps memory that others may map, too (virtual.c) */
-    /* A bit for each device that may not; such memory is mapped, virtual.h. */
+    /* A bit for each device that may not: memory is mapped (virtual.h), or
+     * another device's. */
     uint64_t no_read, no_write;
     uint64_t serial; /* 1, 2, 3... in order of allocation, for messages */
     uint32_t origin, flags; /* the front door's: what made it, and how */
+    bool sync_memops;       /* its as well: asked for, and true anyway */
     /* Raised whenever the host rewrites the bytes of executable memory. */
     uint32_t code_generation;
     /* Decoded instructions, owned by isa/; freed through sim_code_drop(). */

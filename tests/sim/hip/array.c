@@ -100,7 +100,7 @@ static size_t row_nbytes(const struct array *a)
 static hipError_t make(hipArray_t *out, const struct array *like)
 {
     struct array *a;
-    const struct sim_alloc *memory;
+    struct sim_alloc *memory;
     hipError_t error;
     size_t nbytes;
 
@@ -124,6 +124,7 @@ static hipError_t make(hipArray_t *out, const struct array *like)
         free(a);
         return hipErrorOutOfMemory;
     }
+    peers_bar(memory);
     *a = *like;
     a->base = memory->base;
     a->device = this_thread()->device;

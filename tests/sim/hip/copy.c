@@ -113,12 +113,16 @@ static hipMemcpy3DParms box_of(void *dst, const void *src,
 /* A blocking copy from or to another device waits for that one as well. */
 static void wait_for_owner(const struct sim_alloc *a, const struct queue *q)
 {
-    int i;
+    struct device *owner = owner_of(a);
+    struct queue *null;
 
-    for (i = 0; i < rt.ndevices; i++)
-        if (rt.devices[i].sim->ordinal == a->device &&
-            &rt.devices[i] != q->device && rt.devices[i].null_queue)
-            queue_wait(rt.devices[i].null_queue);
+    if (!owner || owner == q->device)
+        return;
+    null = null_queue(owner);
+    if (null) {
+        queue_wait(null);
+        queue_unref(null);
+    }
 }
 
 /* What both ends are, and whether they are large enough. */
@@ -170,6 +174,10 @@ static hipError_t copy_on(struct queue *q, void *dst, const void *src,
         const hipMemcpy3DParms p = box_of(dst, src, s, kind);
 
         return capture_copy(q, &p);
+    }
+    if (e.dst_known && e.src_known && e.dst.kind == e.src.kind) {
+        peers_map(e.dst.base, e.src.device);
+        peers_map(e.src.base, e.dst.device);
     }
     if (waiting == WAITS_FOR_END && e.dst_known)
         wait_for_owner(&e.dst, q);

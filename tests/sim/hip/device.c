@@ -1,4 +1,4 @@
-/* device.c - devices, versions, contexts, peers */
+/* device.c - devices, versions, contexts */
 #define _GNU_SOURCE
 #include "runtime.h"
 
@@ -278,61 +278,7 @@ HIP_API hipError_t hipDeviceSetSharedMemConfig(int config)
     LEAVE(config < 0 || config > 2 ? hipErrorInvalidValue : hipSuccess);
 }
 
-/* ---- peers -------------------------------------------------------------- */
-
-/* All simulated devices reach each other's memory; HIP still wants it said. */
-HIP_API hipError_t hipDeviceCanAccessPeer(int *can, int device, int peer)
-{
-    ENTER();
-    if (!can)
-        LEAVE(hipErrorInvalidValue);
-    if (!device_at(device) || !device_at(peer))
-        LEAVE(hipErrorInvalidDevice);
-    *can = device != peer;
-    LEAVE(hipSuccess);
-}
-
-HIP_API hipError_t hipDeviceEnablePeerAccess(int peer, unsigned flags)
-{
-    struct device *device;
-
-    ENTER();
-    if (flags != 0)
-        LEAVE(hipErrorInvalidValue);
-    if (!device_at(peer) || peer == this_thread()->device)
-        LEAVE(hipErrorInvalidDevice);
-    device = current_device();
-    if (device->peers >> peer & 1)
-        LEAVE(hipErrorPeerAccessAlreadyEnabled);
-    device->peers |= 1ull << peer;
-    LEAVE(hipSuccess);
-}
-
-HIP_API hipError_t hipDeviceDisablePeerAccess(int peer)
-{
-    struct device *device;
-
-    ENTER();
-    if (!device_at(peer))
-        LEAVE(hipErrorInvalidDevice);
-    device = current_device();
-    if (!(device->peers >> peer & 1))
-        LEAVE(hipErrorPeerAccessNotEnabled);
-    device->peers &= ~(1ull << peer);
-    LEAVE(hipSuccess);
-}
-
-HIP_API hipError_t hipDeviceGetP2PAttribute(int *value, int attribute, int from,
-                                            int to)
-{
-    ENTER();
-    if (!value || attribute < 0 || attribute > 3)
-        LEAVE(hipErrorInvalidValue);
-    if (!device_at(from) || !device_at(to) || from == to)
-        LEAVE(hipErrorInvalidDevice);
-    *value = attribute != 3; /* all but arrays */
-    LEAVE(hipSuccess);
-}
+/* ---- links --------------------------------------------------------------- */
 
 HIP_API hipError_t hipExtGetLinkTypeAndHopCount(int from, int to,
                                                 uint32_t *type, uint32_t *hops)

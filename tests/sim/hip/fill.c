@@ -72,6 +72,7 @@ hipError_t fill_on(const struct fill *f, struct queue *q, bool wait)
     if (!op)
         return hipErrorOutOfMemory;
     op->fill = *f;
+    peers_map(f->dst, q->device->sim->ordinal);
     op_ref(&op->op);
     error = submit(q, &op->op);
     if (error == hipSuccess && wait) {

@@ -65,12 +65,12 @@ static hipError_t allocate(void **ptr, size_t size, enum sim_mem_kind kind,
     a->origin = origin;
     a->flags = flags;
     a->fine_grained = is_fine_grained(kind, flags);
+    peers_bar(a);
     *ptr = (void *)(uintptr_t)a->base;
     return hipSuccess;
 }
 
-/* The device that a simulated device's ordinal belongs to. */
-static struct device *owner_of(const struct sim_alloc *a)
+struct device *owner_of(const struct sim_alloc *a)
 {
     int i;
 
@@ -314,9 +314,45 @@ static bool is_there(const void *ptr, size_t size)
     return true;
 }
 
+static hipError_t register_memory(void *ptr, size_t size, unsigned flags)
+{
+    struct sim_alloc *a =
+        sim_mem_register(current_device()->sim->ordinal, ptr, size);
+
+    if (!a)
+        return hipErrorHostMemoryAlreadyRegistered;
+    a->origin = BY_HOST_REGISTER;
+    a->flags = flags;
+    a->fine_grained = !(flags & REGISTER_COARSE);
+    return hipSuccess;
+}
+
+/*
+ * Registering again is fine with AMD's runtime: programs free memory without a
+ * hipHostUnregister(), and the next block that they register has its address.
+ * The first stays, as long as the longer of the two; it goes by one call.
+ */
+static hipError_t register_again(void *ptr, size_t size)
+{
+    const uint64_t at = (uintptr_t)ptr;
+    struct sim_alloc old;
+    hipError_t error;
+
+    if (!find_allocation(ptr, &old) || old.origin != BY_HOST_REGISTER)
+        return hipErrorHostMemoryAlreadyRegistered;
+    if (size <= old.size - (at - old.base))
+        return hipSuccess;
+    if (at != old.base)
+        return hipErrorHostMemoryAlreadyRegistered;
+    sim_mem_free(old.base);
+    error = register_memory(ptr, size, old.flags);
+    if (error != hipSuccess) /* the rest of it is somebody else's */
+        (void)register_memory(ptr, old.size, old.flags);
+    return error;
+}
+
 HIP_API hipError_t hipHostRegister(void *ptr, size_t size, unsigned flags)
 {
-    struct sim_alloc *a;
     hipError_t error;
 
     ENTER();
@@ -327,13 +363,8 @@ HIP_API hipError_t hipHostRegister(void *ptr, size_t size, unsigned flags)
         LEAVE(hipErrorOutOfMemory);
     if (!ptr || size == 0 || flags > 0xf || !is_there(ptr, size))
         LEAVE(hipErrorInvalidValue);
-    a = sim_mem_register(current_device()->sim->ordinal, ptr, size);
-    if (!a)
-        LEAVE(hipErrorHostMemoryAlreadyRegistered);
-    a->origin = BY_HOST_REGISTER;
-    a->flags = flags;
-    a->fine_grained = !(flags & REGISTER_COARSE);
-    LEAVE(hipSuccess);
+    error = register_memory(ptr, size, flags);
+    LEAVE(error == hipSuccess ? error : register_again(ptr, size));
 }
 
 HIP_API hipError_t hipHostUnregister(void *ptr)
@@ -426,6 +457,7 @@ enum {
     ATTRIBUTE_MEMORY_TYPE = 2,
     ATTRIBUTE_DEVICE_POINTER = 3,
     ATTRIBUTE_HOST_POINTER = 4,
+    ATTRIBUTE_SYNC_MEMOPS = 6,
     ATTRIBUTE_BUFFER_ID = 7,
     ATTRIBUTE_IS_MANAGED = 8,
     ATTRIBUTE_DEVICE_ORDINAL = 9,
@@ -453,6 +485,9 @@ static hipError_t pointer_attribute(void *data, int attribute, const void *ptr)
     case ATTRIBUTE_HOST_POINTER:
         *(const void **)data = is_host(&a) ? ptr : NULL;
         return is_host(&a) ? hipSuccess : hipErrorInvalidValue;
+    case ATTRIBUTE_SYNC_MEMOPS:
+        *(bool *)data = a.sync_memops;
+        return hipSuccess;
     case ATTRIBUTE_BUFFER_ID:
         *(unsigned *)data = (unsigned)a.serial;
         return hipSuccess;
@@ -505,6 +540,7 @@ static void clear_attribute(void *data, int attribute)
     case ATTRIBUTE_DEVICE_ORDINAL:
         *(int *)data = DEVICE_INVALID;
         break;
+    case ATTRIBUTE_SYNC_MEMOPS:
     case ATTRIBUTE_IS_MANAGED:
     case ATTRIBUTE_MAPPED:
         *(bool *)data = false;
@@ -519,14 +555,20 @@ static void clear_attribute(void *data, int attribute)
 HIP_API hipError_t hipPointerSetAttribute(const void *value, int attribute,
                                           hipDeviceptr_t ptr)
 {
-    enum { SYNC_MEMOPS = 6 };
+    struct sim_alloc *a;
 
     ENTER();
-    if (!value || !ptr || attribute != SYNC_MEMOPS ||
+    if (!value || !ptr || attribute != ATTRIBUTE_SYNC_MEMOPS ||
         *(const unsigned *)value > 1)
         LEAVE(hipErrorInvalidValue);
-    LEAVE(find_allocation(ptr, NULL) ? hipSuccess
-                                     : hipErrorInvalidDevicePointer);
+    if (!find_allocation(ptr, NULL))
+        LEAVE(hipErrorInvalidDevicePointer);
+    sim_mem_pin();
+    a = (struct sim_alloc *)(uintptr_t)sim_mem_find((uintptr_t)ptr);
+    if (a)
+        a->sync_memops = *(const unsigned *)value;
+    sim_mem_unpin();
+    LEAVE(hipSuccess);
 }
 
 HIP_API hipError_t hipDrvPointerGetAttributes(unsigned n, int *attributes,

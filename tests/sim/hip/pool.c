@@ -16,9 +16,9 @@
 
 #include "../core/virtual.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum attribute {
     REUSE_FOLLOW_EVENTS = 1,
@@ -206,6 +206,7 @@ static struct chunk *make_chunk(hipMemPool_t pool, uint64_t size)
 {
     struct sim_alloc *a;
     struct chunk *c;
+    int i;
 
     if (pool->max_size && pool->used + pool->held + size > pool->max_size)
         trim(pool, 0);
@@ -219,11 +220,15 @@ static struct chunk *make_chunk(hipMemPool_t pool, uint64_t size)
         return NULL;
     }
     a->origin = BY_POOL;
+    peers_bar(a);
     c->pool = pool;
     c->base = a->base;
     c->size = size;
     c->next = pool->chunks;
     pool->chunks = c;
+    for (i = 0; i < rt.ndevices; i++)
+        if (pool->access[i] != ACCESS_NONE)
+            peers_let_in(c->base, &rt.devices[i]);
     return c;
 }
 
@@ -579,13 +584,13 @@ HIP_API hipError_t hipMemPoolTrimTo(hipMemPool_t pool, size_t keep)
 
 enum { HANDLE_TYPE_FD = 1 };
 
-/* The descriptor says no more than that there is a pool: what is allocated from
- * it is exported one by one. */
+/* Behind the descriptor is which devices have access, and no more: what is
+ * allocated from the pool is exported one by one. */
 HIP_API hipError_t hipMemPoolExportToShareableHandle(void *out,
                                                      hipMemPool_t pool,
                                                      int type, unsigned flags)
 {
-    int fd;
+    int access[MAX_DEVICES], fd;
 
     ENTER();
     if (!out || !handle_valid(pool, HANDLE_POOL) || flags != 0 ||
@@ -594,6 +599,13 @@ HIP_API hipError_t hipMemPoolExportToShareableHandle(void *out,
     fd = sim_physical_new(SIM_VIRTUAL_GRANULE);
     if (fd < 0)
         LEAVE(hipErrorOutOfMemory);
+    pthread_mutex_lock(&lock);
+    memcpy(access, pool->access, sizeof(access));
+    pthread_mutex_unlock(&lock);
+    if (pwrite(fd, access, sizeof(access), 0) != sizeof(access)) {
+        close(fd);
+        LEAVE(hipErrorOutOfMemory);
+    }
     *(int *)out = fd;
     LEAVE(hipSuccess);
 }
@@ -602,14 +614,19 @@ HIP_API hipError_t hipMemPoolImportFromShareableHandle(hipMemPool_t *pool,
                                                        void *handle, int type,
                                                        unsigned flags)
 {
+    int access[MAX_DEVICES];
+
     ENTER();
     if (!pool || !handle || flags != 0 || type != HANDLE_TYPE_FD ||
-        fcntl((int)(uintptr_t)handle, F_GETFD) < 0)
+        pread((int)(uintptr_t)handle, access, sizeof(access), 0) !=
+            sizeof(access))
         LEAVE(hipErrorInvalidValue);
     pthread_mutex_lock(&lock);
     *pool = new_pool(current_device());
-    if (*pool)
+    if (*pool) {
         (*pool)->imported = true;
+        memcpy((*pool)->access, access, sizeof(access));
+    }
     pthread_mutex_unlock(&lock);
     LEAVE(*pool ? hipSuccess : hipErrorOutOfMemory);
 }
@@ -675,7 +692,7 @@ HIP_API hipError_t hipMemPoolGetAttribute(hipMemPool_t pool, int attribute,
     LEAVE(hipSuccess);
 }
 
-/* ---- access of other devices: noted, and otherwise all have it ---------- */
+/* ---- access of other devices -------------------------------------------- */
 
 static hipError_t check_access(const hipMemAccessDesc *list, size_t n)
 {
@@ -694,6 +711,17 @@ static hipError_t check_access(const hipMemAccessDesc *list, size_t n)
     return hipSuccess;
 }
 
+/* AMD's runtime maps the pool's memory for reading and writing, whichever of
+ * the two is asked for. */
+static void give_access(hipMemPool_t pool, int device, int access)
+{
+    struct chunk *c;
+
+    pool->access[device] = access;
+    for (c = pool->chunks; c; c = c->next)
+        peers_let_in(c->base, device_at(device));
+}
+
 HIP_API hipError_t hipMemPoolSetAccess(hipMemPool_t pool,
                                        const hipMemAccessDesc *list, size_t n)
 {
@@ -709,7 +737,7 @@ HIP_API hipError_t hipMemPoolSetAccess(hipMemPool_t pool,
     pthread_mutex_lock(&lock);
     for (i = 0; i < n; i++)
         if (device_at(list[i].location.id) != pool->device)
-            pool->access[list[i].location.id] = list[i].flags;
+            give_access(pool, list[i].location.id, (int)list[i].flags);
     pthread_mutex_unlock(&lock);
     LEAVE(hipSuccess);
 }

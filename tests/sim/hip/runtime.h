@@ -206,6 +206,8 @@ void handles_shutdown(void);
 struct queue *stream_queue(hipStream_t stream);
 /* The same, with the default stream of the `_spt` functions. */
 struct queue *stream_queue_spt(hipStream_t stream);
+/* A device's legacy default stream, with a reference; NULL: no memory. */
+struct queue *null_queue(struct device *device);
 
 /* What graphs do on a queue: a host function, a wait, a record. */
 hipError_t call_host(struct queue *queue, hipHostFn_t function, void *data);
@@ -356,6 +358,19 @@ enum origin {
 /* The live allocation that holds the address, or the memory of a graph, mapped
  * or not; false if there is none. */
 bool find_allocation(const void *ptr, struct sim_alloc *out);
+/* The device whose memory it is, NULL if it is none's, or not visible. */
+struct device *owner_of(const struct sim_alloc *a);
+
+/* ---- memory of other devices (peer.c) ----------------------------------- */
+
+/* Keeps other devices out of a new allocation unless AMD's runtime would map
+ * it for them. */
+void peers_bar(struct sim_alloc *a);
+/* Lets one device into the allocation at `base`. */
+void peers_let_in(uint64_t base, const struct device *device);
+/* A simulated device's copy or fill reaches this address, which maps the
+ * allocation for all devices unless it is that one's own. */
+void peers_map(uint64_t addr, int device);
 
 /* ---- managed memory (managed.c) ----------------------------------------- */
 

@@ -6,7 +6,7 @@ enum { PRIORITY_HIGH = -1, PRIORITY_LOW = 1 };
 
 /* ---- handles ------------------------------------------------------------ */
 
-static struct queue *null_queue(struct device *device)
+struct queue *null_queue(struct device *device)
 {
     struct queue *q, *spare = NULL;
 

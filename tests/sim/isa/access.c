@@ -113,6 +113,25 @@ static bool check_groups(struct wave *w, const struct sim_alloc *a,
     return false;
 }
 
+/* Memory that this device may not touch: mapped, or of another device. */
+static void barred(struct wave *w, const struct sim_alloc *a, uint64_t addr,
+                   unsigned n, enum access how, int lane)
+{
+    const char *const why =
+        a->shared ? "to which hipMemSetAccess() gives this device no such "
+                    "access"
+                  : "of another device, to which nothing gives this one access "
+                    "(hipDeviceEnablePeerAccess())";
+
+    sim_fault_raise(
+        w, SIM_FAULT_MEMORY, lane, addr,
+        "%s %u bytes at 0x%llx, byte %llu of %s #%llu of %llu bytes, %s",
+        verb(how), n, (unsigned long long)addr,
+        (unsigned long long)(addr - a->base),
+        a->shared ? "mapped memory" : alloc_name(a),
+        (unsigned long long)a->serial, (unsigned long long)a->size, why);
+}
+
 uint8_t *sim_global_slow(struct wave *w, uint64_t addr, unsigned n,
                          enum access how, int lane)
 {
@@ -144,11 +163,7 @@ uint8_t *sim_global_slow(struct wave *w, uint64_t addr, unsigned n,
     if ((how == ACCESS_READ ? a->no_read : a->no_write) >>
             w->run->dispatch->device->ordinal &
         1) {
-        sim_fault_raise(w, SIM_FAULT_MEMORY, lane, addr,
-                        "%s %u bytes at 0x%llx, byte %llu of mapped memory of "
-                        "%llu bytes, to which hipMemSetAccess() gives this "
-                        "device no such access",
-                        verb(how), n, (ull)addr, (ull)offset, (ull)a->size);
+        barred(w, a, addr, n, how, lane);
         return NULL;
     }
     if (w->run->config.uninit && a->written) {

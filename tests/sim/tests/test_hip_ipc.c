@@ -6,6 +6,8 @@
 #define _GNU_SOURCE
 #include "hip_test.h"
 
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -124,10 +126,21 @@ static void import_what_comes(void)
 {
     hipMemPoolPtrExportData data;
     hipMemPool_t pool;
+    hipMemLocation where = {hipMemLocationTypeDevice, 0};
+    hipMemAccessFlags flags;
     unsigned char *p, first;
-    int token = dup(0); /* stands for the descriptor that was passed */
+    int token, empty = open("/dev/null", O_RDONLY);
+    char path[64];
 
+    get(&token, sizeof(token));
     get(&data, sizeof(data));
+    /* as if the descriptor had been passed */
+    snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)getppid(), token);
+    token = open(path, O_RDWR);
+    assert_true(token >= 0 && empty >= 0);
+    EXPECT(hipErrorInvalidValue, hipMemPoolImportFromShareableHandle(
+                                     &pool, (void *)(uintptr_t)empty,
+                                     hipMemHandleTypePosixFileDescriptor, 0));
     EXPECT(hipErrorInvalidValue,
            hipMemPoolImportFromShareableHandle(
                &pool, NULL, hipMemHandleTypePosixFileDescriptor, 0));
@@ -137,6 +150,11 @@ static void import_what_comes(void)
     EXPECT(hipSuccess, hipMemPoolImportFromShareableHandle(
                            &pool, (void *)(uintptr_t)token,
                            hipMemHandleTypePosixFileDescriptor, 0));
+    for (; where.id < 2; where.id++) { /* as the other process gave it */
+        EXPECT(hipSuccess, hipMemPoolGetAccess(&flags, pool, &where));
+        assert_int_equal(flags, where.id == 0 ? hipMemAccessFlagsProtReadWrite
+                                              : hipMemAccessFlagsProtRead);
+    }
     EXPECT(hipErrorInvalidValue, /* the other process allocates */
            hipMallocFromPoolAsync((void **)&p, 16, pool, NULL));
     EXPECT(hipErrorInvalidValue, hipMemPoolImportPointer(NULL, pool, &data));
@@ -159,6 +177,8 @@ static void share_pools(void)
     hipMemPoolProps props = {.allocType = hipMemAllocationTypePinned,
                              .handleTypes = hipMemHandleTypePosixFileDescriptor,
                              .location = {hipMemLocationTypeDevice, 0}};
+    const hipMemAccessDesc second = {{hipMemLocationTypeDevice, 1},
+                                     hipMemAccessFlagsProtRead};
     hipMemPoolPtrExportData data;
     hipMemPool_t pool, plain;
     unsigned char host[N], *p;
@@ -167,6 +187,7 @@ static void share_pools(void)
     if (split())
         import_what_comes();
     EXPECT(hipSuccess, hipMemPoolCreate(&pool, &props));
+    EXPECT(hipSuccess, hipMemPoolSetAccess(pool, &second, 1));
     props.handleTypes = hipMemHandleTypeNone;
     EXPECT(hipSuccess, hipMemPoolCreate(&plain, &props));
     EXPECT(hipErrorInvalidValue,
@@ -184,6 +205,7 @@ static void share_pools(void)
     EXPECT(hipErrorInvalidValue, hipMemPoolExportPointer(NULL, p));
     EXPECT(hipErrorInvalidValue, hipMemPoolExportPointer(&data, host));
     EXPECT(hipSuccess, hipMemPoolExportPointer(&data, p));
+    put(&fd, sizeof(fd));
     put(&data, sizeof(data));
     expect_exit();
     EXPECT(hipSuccess, hipMemcpy(host, p, N, hipMemcpyDeviceToHost));
@@ -286,8 +308,10 @@ static void test_memory(void **state)
 
 static void test_pools(void **state)
 {
+    static const char *const two[] = {"KPK_SIM_DEVICES=gfx942,gfx942", NULL};
+
     (void)state;
-    in_child(environment, share_pools);
+    in_child(two, share_pools);
 }
 
 static void test_events(void **state)

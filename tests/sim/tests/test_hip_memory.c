@@ -3,6 +3,7 @@
 #include "hip_test.h"
 
 #include <signal.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -258,7 +259,6 @@ static void test_host_memory(void **state)
     EXPECT(hipErrorInvalidValue, hipHostRegister(own, 0, 0));
     EXPECT(hipErrorInvalidValue, hipHostGetDevicePointer(&q, own, 0));
     EXPECT(hipSuccess, hipHostRegister(own, 64, 0));
-    EXPECT(hipErrorHostMemoryAlreadyRegistered, hipHostRegister(own, 8, 0));
     EXPECT(hipErrorHostMemoryAlreadyRegistered,
            hipHostRegister(own + 60, 8, 0));
     EXPECT(hipSuccess, hipHostGetDevicePointer(&q, own, 0));
@@ -266,6 +266,38 @@ static void test_host_memory(void **state)
     EXPECT(hipErrorHostMemoryNotRegistered, hipHostUnregister(own));
     EXPECT(hipSuccess, hipHostRegister(own, 64, 0)); /* once more */
     EXPECT(hipSuccess, hipHostUnregister(own));
+}
+
+/* As programs do that free registered memory and get the same block again. */
+static void test_registering_again(void **state)
+{
+    static char own[128];
+    char *p;
+    void *q;
+
+    (void)state;
+    EXPECT(hipSuccess, hipHostRegister(own, 64, 0));
+    EXPECT(hipSuccess, hipHostRegister(own, 64, 0));
+    EXPECT(hipSuccess, hipHostRegister(own, 8, 0)); /* the first stays */
+    EXPECT(hipSuccess, hipHostRegister(own + 16, 48, 0));
+    EXPECT(hipErrorInvalidValue, hipHostGetDevicePointer(&q, own + 64, 0));
+    EXPECT(hipSuccess, hipHostGetDevicePointer(&q, own + 63, 0));
+    EXPECT(hipSuccess, hipHostRegister(own, 128, 0)); /* or the longer one */
+    EXPECT(hipSuccess, hipHostGetDevicePointer(&q, own + 127, 0));
+    EXPECT(hipSuccess, hipHostUnregister(own));
+    EXPECT(hipErrorHostMemoryNotRegistered, hipHostUnregister(own));
+
+    EXPECT(hipSuccess, hipHostRegister(own, 32, 0));
+    EXPECT(hipSuccess, hipHostRegister(own + 64, 32, 0));
+    EXPECT(hipErrorHostMemoryAlreadyRegistered, hipHostRegister(own, 128, 0));
+    EXPECT(hipSuccess, hipHostGetDevicePointer(&q, own + 31, 0));
+    EXPECT(hipErrorInvalidValue, hipHostGetDevicePointer(&q, own + 32, 0));
+    EXPECT(hipSuccess, hipHostUnregister(own + 64));
+    EXPECT(hipSuccess, hipHostUnregister(own));
+
+    EXPECT(hipSuccess, hipHostMalloc((void **)&p, 64, 0));
+    EXPECT(hipErrorHostMemoryAlreadyRegistered, hipHostRegister(p, 64, 0));
+    EXPECT(hipSuccess, hipHostFree(p));
 }
 
 static void test_managed_memory(void **state)
@@ -498,6 +530,7 @@ static void test_pointer_attributes_by_list(void **state)
     void *data[] = {&size, &nothing, &start};
     const hipPointer_attribute sync = (hipPointer_attribute)6;
     unsigned yes = 1;
+    bool set = true;
     char *p, here;
 
     (void)state;
@@ -510,7 +543,11 @@ static void test_pointer_attributes_by_list(void **state)
     EXPECT(hipSuccess, hipDrvPointerGetAttributes(3, which, data, &here));
     assert_int_equal(size, 0);
     assert_int_equal(start, 0);
+    EXPECT(hipSuccess, hipPointerGetAttribute(&set, sync, p));
+    assert_false(set);
     EXPECT(hipSuccess, hipPointerSetAttribute(&yes, sync, p));
+    EXPECT(hipSuccess, hipPointerGetAttribute(&set, sync, p + 9));
+    assert_true(set);
     EXPECT(hipErrorInvalidDevicePointer,
            hipPointerSetAttribute(&yes, sync, &here));
     yes = 2;
@@ -664,6 +701,43 @@ static void test_copies_between_devices(void **state)
     EXPECT(hipSuccess, hipFree(a));
 }
 
+/* A blocking copy from another device's memory waits for the streams of that
+ * device, whether or not anything used its default stream before. */
+static void copy_from_a_busy_device(void)
+{
+    unsigned *p, got[64] = {0}, want[64], turns = 3000000, i, k;
+    void *params[] = {&turns, &p};
+    hipStream_t stream;
+    hipFunction_t spin;
+    hipModule_t own;
+    size_t n;
+    void *code = read_api("gfx1100", &n);
+
+    EXPECT(hipSuccess, hipSetDevice(1));
+    EXPECT(hipSuccess, hipModuleLoadData(&own, code));
+    EXPECT(hipSuccess, hipModuleGetFunction(&spin, own, "spin"));
+    EXPECT(hipSuccess, hipMalloc((void **)&p, sizeof(got)));
+    EXPECT(hipSuccess, hipStreamCreate(&stream));
+    EXPECT(hipSuccess, hipModuleLaunchKernel(spin, 1, 1, 1, 64, 1, 1, 0, stream,
+                                             params, NULL));
+    EXPECT(hipSuccess, hipSetDevice(0));
+    EXPECT(hipSuccess, hipMemcpy(got, p, sizeof(got), hipMemcpyDeviceToHost));
+    for (i = 0; i < 64; i++) {
+        for (want[i] = i, k = 0; k < turns; k++)
+            want[i] = want[i] * 1664525u + 1013904223u;
+        assert_int_equal(got[i], want[i]);
+    }
+    free(code);
+}
+
+static void test_copy_waits_for_the_other_device(void **state)
+{
+    static const char *const as_it_is[] = {NULL};
+
+    (void)state;
+    in_child(as_it_is, copy_from_a_busy_device);
+}
+
 static void test_reset_frees_the_devices_memory(void **state)
 {
     size_t before, after;
@@ -704,6 +778,10 @@ static void test_many_allocations(void **state)
 
 int main(void)
 {
+    const struct CMUnitTest fresh[] = {
+        /* in processes of their own */
+        cmocka_unit_test(test_copy_waits_for_the_other_device),
+    };
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pointer_types_of_5),
         cmocka_unit_test(test_pointer_attributes_by_list),
@@ -715,6 +793,7 @@ int main(void)
         cmocka_unit_test(test_boxes_fit_their_pitch),
         cmocka_unit_test(test_a_box_without_memory_is_refused),
         cmocka_unit_test(test_host_memory),
+        cmocka_unit_test(test_registering_again),
         cmocka_unit_test(test_managed_memory),
         cmocka_unit_test(test_host_memory_that_is_not_there),
         cmocka_unit_test(test_advice_is_kept_by_pages),
@@ -731,6 +810,9 @@ int main(void)
         cmocka_unit_test(test_many_allocations),
     };
 
+    int failed;
+
     (void)setenv("KPK_SIM_DEVICES", "gfx942,gfx1100", 1);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    failed = cmocka_run_group_tests(fresh, NULL, NULL);
+    return failed + cmocka_run_group_tests(tests, NULL, NULL);
 }
