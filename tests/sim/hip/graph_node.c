@@ -687,6 +687,8 @@ static bool keeps_its_kind(const struct hipGraphNode *before,
 static hipError_t keep_change(const struct hipGraphNode *before,
                               hipGraphNode_t node, hipError_t outcome)
 {
+    if (outcome == hipErrorInvalidMemcpyDirection) /* another than before */
+        return hipErrorInvalidValue;
     if (outcome != hipSuccess || keeps_its_kind(before, node))
         return outcome;
     node->u = before->u; /* copies and fills own nothing */

@@ -636,39 +636,60 @@ HIP_API hipError_t hipModuleLaunchKernel(hipFunction_t f, unsigned grid_x,
     LEAVE(error);
 }
 
-/* Dimensions are work-items here, and a last group may be partial. */
-static hipError_t launch_items(struct launch *l, hipStream_t stream)
+/* Work-items and blocks, with the answers of each release. */
+static hipError_t check_items(const struct launch *l)
 {
-    struct queue *q = stream_queue(stream);
-    hipError_t error = hipSuccess;
+    const uint64_t threads = (uint64_t)l->block[0] * l->block[1] * l->block[2];
+    int i;
+
+    if (rt.release == 6 && l->params && l->extra)
+        return hipErrorInvalidValue;
+    for (i = 0; i < 3; i++) {
+        if (rt.release == 6 && (l->grid[i] == 0 || l->block[i] == 0))
+            return hipErrorInvalidConfiguration;
+        if (l->grid[i] == 0)
+            return hipErrorInvalidValue;
+        if (rt.release != 6 && (l->block[i] == 0 || l->block[i] > MAX_BLOCK))
+            return hipErrorInvalidConfiguration;
+    }
+    if (threads > MAX_BLOCK || l->block[0] > MAX_BLOCK ||
+        l->block[1] > MAX_BLOCK || l->block[2] > MAX_BLOCK)
+        return rt.release >= 7 ? hipErrorInvalidConfiguration
+                               : hipErrorInvalidValue;
+    return l->params && l->extra ? hipErrorInvalidValue : hipSuccess;
+}
+
+/* A grid of fewer work-items than a block has is one smaller block; otherwise
+ * a last block may be partial if the kernel was compiled for that. */
+static hipError_t fit_blocks(struct launch *l)
+{
     bool partial = false;
     int i;
 
+    for (i = 0; i < 3; i++) {
+        if (l->block[i] > l->grid[i] && rt.release >= 6)
+            l->block[i] = l->grid[i];
+        partial = partial || l->grid[i] % l->block[i];
+    }
+    return partial && l->function->kernel->uniform_work_group_size
+               ? hipErrorInvalidValue
+               : hipSuccess;
+}
+
+/* Dimensions are work-items here. */
+static hipError_t launch_items(struct launch *l, hipStream_t stream)
+{
+    struct queue *q = stream_queue(stream);
+    hipError_t error;
+
     if (!q)
         return unknown_stream();
-    if (!handle_valid(l->function, HANDLE_FUNCTION)) {
-        queue_unref(q);
-        return unknown_function();
-    }
-    for (i = 0; i < 3 && error == hipSuccess; i++) {
-        if (l->grid[i] == 0)
-            error = hipErrorInvalidValue;
-        else if (l->block[i] == 0 || l->block[i] > MAX_BLOCK)
-            error = hipErrorInvalidConfiguration;
-        else
-            partial = partial || l->grid[i] % l->block[i];
-    }
-    if (error == hipSuccess &&
-        (uint64_t)l->block[0] * l->block[1] * l->block[2] > MAX_BLOCK)
-        error = rt.release >= 7 ? hipErrorInvalidConfiguration
-                                : hipErrorInvalidValue;
-    if (error == hipSuccess && l->params && l->extra)
-        error = hipErrorInvalidValue;
-    if (error == hipSuccess && partial &&
-        l->function->kernel->uniform_work_group_size)
-        error = hipErrorInvalidValue;
+    error = handle_valid(l->function, HANDLE_FUNCTION) ? check_items(l)
+                                                       : unknown_function();
     if (error == hipSuccess)
         error = check_launch(l, q);
+    if (error == hipSuccess)
+        error = fit_blocks(l);
     if (error == hipSuccess)
         error = launch(l, q);
     queue_unref(q);

@@ -260,7 +260,7 @@ hipError_t module_from_file(hipModule_t *out, const char *name)
 HIP_API hipError_t hipModuleLoad(hipModule_t *module, const char *name)
 {
     ENTER();
-    if (!module || !name)
+    if (!module || !name || !*name)
         LEAVE(hipErrorInvalidValue);
     LEAVE(module_from_file(module, name));
 }

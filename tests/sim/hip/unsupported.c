@@ -46,3 +46,21 @@ HIP_API hipError_t hipWaitExternalSemaphoresAsync(const void *semaphores,
     (void)n;
     LEAVE(no_semaphores(semaphores, params, stream));
 }
+
+/* No images with levels either. */
+HIP_API hipError_t hipMallocMipmappedArray(void **array, const void *desc,
+                                           hipExtent extent, unsigned nlevels,
+                                           unsigned flags)
+{
+    ENTER();
+    (void)extent;
+    (void)nlevels;
+    (void)flags;
+    LEAVE(array && desc ? hipErrorNotSupported : hipErrorInvalidValue);
+}
+
+HIP_API hipError_t hipFreeMipmappedArray(void *array)
+{
+    ENTER();
+    LEAVE(array ? hipErrorNotSupported : hipErrorInvalidValue);
+}

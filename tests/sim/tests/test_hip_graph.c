@@ -759,6 +759,9 @@ static void test_what_an_instantiated_node_may_not_change(void **state)
     EXPECT(hipErrorInvalidValue,
            hipGraphExecMemcpyNodeSetParams1D(
                exec, copy, data, back, sizeof(back), hipMemcpyHostToDevice));
+    EXPECT(hipErrorInvalidValue, /* not: an unknown direction */
+           hipGraphExecMemcpyNodeSetParams1D(exec, copy, back, data,
+                                             sizeof(back), (hipMemcpyKind)-1));
     EXPECT(hipSuccess, hipSetDevice(1));
     EXPECT(hipSuccess, hipMalloc(&elsewhere, sizeof(back)));
     EXPECT(hipSuccess, hipSetDevice(0));

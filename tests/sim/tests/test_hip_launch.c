@@ -491,6 +491,101 @@ static void test_ext_launch_refusals(void **state)
                                     NULL, NULL, NULL, 0));
 }
 
+/* HIP 6 tells zeros from blocks that are too large. */
+static void ext_launch_refusals_6(void)
+{
+    static const uint32_t zeros[4][4] = {
+        {0, 1, 64, 1}, {64, 0, 64, 1}, {64, 1, 0, 1}, {64, 1, 64, 0}};
+    hipModule_t own;
+    hipFunction_t f;
+    int *out = NULL, i;
+    void *params[] = {&out};
+    void *extra[] = {HIP_LAUNCH_PARAM_END};
+
+    EXPECT(hipSuccess, hipModuleLoadData(&own, image));
+    EXPECT(hipSuccess, hipModuleGetFunction(&f, own, "small"));
+    for (i = 0; i < 4; i++)
+        EXPECT(hipErrorInvalidConfiguration,
+               hipExtModuleLaunchKernel(f, zeros[i][0], zeros[i][1], 1,
+                                        zeros[i][2], zeros[i][3], 1, 0, NULL,
+                                        params, NULL, NULL, NULL, 0));
+    EXPECT(hipErrorInvalidValue,
+           hipExtModuleLaunchKernel(f, 64, 1, 1, UINT32_MAX, 1, 1, 0, NULL,
+                                    params, NULL, NULL, NULL, 0));
+    EXPECT(hipErrorInvalidValue,
+           hipExtModuleLaunchKernel(f, 64, 64, 1, 64, 64, 1, 0, NULL, params,
+                                    NULL, NULL, NULL, 0));
+    EXPECT(hipErrorInvalidValue,
+           hipExtModuleLaunchKernel(f, 0, 1, 1, 64, 1, 1, 0, NULL, params,
+                                    extra, NULL, NULL, 0));
+}
+
+static void test_ext_launch_refusals_of_6(void **state)
+{
+    static const char *const six[] = {"KPK_SIM_HIP_VERSION=6", NULL};
+    size_t n;
+
+    (void)state;
+    image = read_api("gfx942", &n);
+    in_child(six, ext_launch_refusals_6);
+    free(image);
+}
+
+/* A block of more work-items than the grid has shrinks to the grid, also for a
+ * kernel that is compiled for whole blocks. */
+static void test_a_block_larger_than_the_grid(void **state)
+{
+    enum { ITEMS = 5 };
+    static const unsigned before[ITEMS] = {1, 2, 3, 4, 5};
+    static const unsigned want[ITEMS] = {5, 4, 3, 2, 1};
+    unsigned *data, got[ITEMS];
+    hipModule_t own;
+    hipFunction_t f;
+    size_t bytes;
+    void *code = read_program("gfx942", "streams", &bytes);
+    void *params[] = {&data};
+
+    (void)state;
+    EXPECT(hipSuccess, hipModuleLoadData(&own, code));
+    EXPECT(hipSuccess, hipModuleGetFunction(&f, own, "_Z14reverse_blocksPj"));
+    EXPECT(hipSuccess, hipMalloc((void **)&data, sizeof(before)));
+    EXPECT(hipSuccess,
+           hipMemcpyHtoD(data, (void *)(uintptr_t)before, sizeof(before)));
+    EXPECT(hipSuccess,
+           hipExtModuleLaunchKernel(f, ITEMS, 1, 1, 64, 1, 1, sizeof(before),
+                                    NULL, params, NULL, NULL, NULL, 0));
+    EXPECT(hipSuccess, hipMemcpyDtoH(got, data, sizeof(got)));
+    assert_memory_equal(got, want, sizeof(want));
+    EXPECT(hipSuccess, hipFree(data));
+    EXPECT(hipSuccess, hipModuleUnload(own));
+    free(code);
+}
+
+/* The largest grid there is ends in time, and is counted, if its kernel does
+ * nothing. */
+static void test_largest_grid_of_an_empty_kernel(void **state)
+{
+    const unsigned most = 0x7fffffff;
+    hipFunction_t f = function("empty");
+    struct sim_stats stats;
+
+    (void)state;
+    kpkSimResetStats();
+    EXPECT(hipSuccess,
+           hipModuleLaunchKernel(f, most, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL));
+    EXPECT(hipSuccess, hipDeviceSynchronize());
+    assert_int_equal(kpkSimGetStats(&stats), 1);
+    assert_int_equal(stats.workgroups, most);
+    assert_int_equal(stats.waves, most);
+    assert_int_equal(stats.insns, most);
+    EXPECT(hipSuccess,
+           hipModuleLaunchKernel(f, 3, 2, 1, 65, 1, 1, 0, NULL, NULL, NULL));
+    EXPECT(hipSuccess, hipDeviceSynchronize());
+    assert_int_equal(kpkSimGetStats(&stats), 2);
+    assert_int_equal(stats.workgroups, most + 6ull);
+    assert_int_equal(stats.waves, most + 12ull);
+}
+
 static void test_cooperative_launch(void **state)
 {
     hipFunction_t f = function("small");
@@ -705,6 +800,7 @@ int main(void)
 {
     const struct CMUnitTest by_release[] = {
         cmocka_unit_test(test_refusals_by_release),
+        cmocka_unit_test(test_ext_launch_refusals_of_6),
         cmocka_unit_test(
             test_gfx90a_drops_float_atomics_on_fine_grained_memory),
     };
@@ -719,6 +815,8 @@ int main(void)
         cmocka_unit_test(test_mangled_name_is_the_same_function),
         cmocka_unit_test(test_dynamic_lds),
         cmocka_unit_test(test_ext_launch_refusals),
+        cmocka_unit_test(test_a_block_larger_than_the_grid),
+        cmocka_unit_test(test_largest_grid_of_an_empty_kernel),
         cmocka_unit_test(test_cooperative_launch),
         cmocka_unit_test(test_launch_with_attributes),
         cmocka_unit_test(test_fault_becomes_a_sticky_error),
