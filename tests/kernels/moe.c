@@ -208,12 +208,100 @@ static void run_dense_case(struct kt *t, const struct product_of *c,
                 weights);
 }
 
+/* ---- counts that are negative ---- */
+
+enum { NEG_ROWS = 4, NEG_COLS = 20, NEG_EXPERTS = 2 };
+enum written { NOTHING, ZEROS, AS_ONE };
+
+/* experts, topk, m, n as launched, k as a factor; and what the output then has.
+ * Where there are no experts, all rows are of none. */
+static const struct {
+    int32_t experts, topk, m, n, k;
+    enum written written;
+    const char *what;
+} negative_cases[] = {
+    {NEG_EXPERTS, 1, NEG_ROWS, NEG_COLS, 1, AS_ONE, "sizes as they are"},
+    {NEG_EXPERTS, -3, NEG_ROWS, NEG_COLS, 1, AS_ONE, "a negative topk"},
+    {-NEG_EXPERTS, 1, NEG_ROWS, NEG_COLS, 1, ZEROS, "negative experts"},
+    {INT32_MIN, 1, NEG_ROWS, NEG_COLS, 1, ZEROS, "the least experts"},
+    {NEG_EXPERTS, 1, -NEG_ROWS, NEG_COLS, 1, NOTHING, "negative rows"},
+    {NEG_EXPERTS, 1, INT32_MIN, NEG_COLS, 1, NOTHING, "the least rows"},
+    {NEG_EXPERTS, 1, NEG_ROWS, -NEG_COLS, 1, NOTHING, "negative columns"},
+    {NEG_EXPERTS, 1, NEG_ROWS, INT32_MIN, 1, NOTHING, "the least columns"},
+    {NEG_EXPERTS, 1, NEG_ROWS, NEG_COLS, -1, ZEROS, "a negative k"},
+};
+
+/* by_rows: a token at a time, else by tiles. `inputs` and `weights` are for k
+ * numbers a row. */
+static void check_negative(struct kt *t, enum kt_type out, const void *inputs,
+                           const void *weights, int32_t k, bool by_rows)
+{
+    const int32_t sorted[NEG_ROWS] = {2, 0, 3, 1}, ids[NEG_ROWS] = {0, 0, 1, 1};
+    const int32_t offsets[NEG_EXPERTS + 1] = {0, 2, 4};
+    const size_t nbytes = (size_t)NEG_ROWS * NEG_COLS * kt_size(out);
+    uint8_t *one = kt_alloc(t, nbytes), *got = kt_alloc(t, nbytes);
+    uint8_t *zeros = kt_alloc(t, nbytes), *nothing = kt_alloc(t, nbytes);
+    const void *dsorted = kt_device(t, sorted, sizeof(sorted), 0);
+    const void *dids = kt_device(t, ids, sizeof(ids), 0);
+    const void *doffsets = kt_device(t, offsets, sizeof(offsets), 0);
+    const void *none = NULL;
+
+    memset(nothing, 0xa5, nbytes);
+    for (size_t i = 0; i <= NCASES(negative_cases); i++) {
+        const size_t at = i < NCASES(negative_cases) ? i : 0;
+        int32_t experts = negative_cases[at].experts;
+        int32_t topk = negative_cases[at].topk, m = negative_cases[at].m;
+        int32_t n = negative_cases[at].n, nk = negative_cases[at].k * k;
+        int32_t padded = i < NCASES(negative_cases) ? k : -k;
+        enum written written = negative_cases[at].written;
+        void *dst = kt_device(t, NULL, nbytes, 0);
+        const unsigned grid[3] = {2, 1, 1};
+
+        t->what = negative_cases[at].what;
+        if (padded < 0) { /* rows of Q8_1 that are no rows */
+            t->what = "negative padding";
+            written = NOTHING;
+            if (!by_rows)
+                break;
+        }
+        if (!(by_rows
+                  ? kt_launch(t, grid, (const unsigned[3]){32, 4, 1}, 0,
+                              KPK_ARGS(weights, inputs, dsorted, dids, none,
+                                       dst, experts, topk, m, n, nk, padded))
+                  : kt_launch(t, grid, (const unsigned[3]){128, 1, 1}, 0,
+                              KPK_ARGS(inputs, weights, dsorted, doffsets, none,
+                                       dst, experts, topk, m, n, nk))))
+            return;
+        kt_read(t, got, dst, nbytes);
+        if (i == 0) {
+            memcpy(one, got, nbytes);
+            t->checks++;
+            if (memcmp(one, zeros, nbytes) == 0)
+                kt_fail(t, "nothing but zeros");
+        }
+        kt_check_bytes(t, got,
+                       written == NOTHING ? nothing
+                       : written == ZEROS ? zeros
+                                          : one,
+                       nbytes, "the output");
+    }
+}
+
 static void run_dense(struct kt *t, const struct kt_row *row)
 {
+    enum { K = 64 };
+    const size_t size = kt_size(row->a);
+    const size_t nw = (size_t)NEG_EXPERTS * NEG_COLS * K;
+
     for (size_t i = 0; i < NCASES(products); i++)
         run_dense_case(t, &products[i], row->a);
     for (size_t i = 0; i < NCASES(dense_products); i++)
         run_dense_case(t, &dense_products[i], row->a);
+    check_negative(t, row->a,
+                   kt_device(t, inputs_of(t, row->a, (size_t)NEG_ROWS * K, 1),
+                             (size_t)NEG_ROWS * K * size, 0),
+                   kt_device(t, inputs_of(t, row->a, nw, 2), nw * size, 0), K,
+                   false);
 }
 
 /* Blocks of the experts, on the device and in *host. */
@@ -322,6 +410,16 @@ static void run_prefill(struct kt *t, const struct kt_row *row)
     }
     if (id == GGUF_Q2_K && row->a == KT_F16)
         run_far_expert(t, true);
+
+    const struct product_of small = {
+        .experts = NEG_EXPERTS, .n = NEG_COLS, .k = 256};
+    const size_t n = (size_t)NEG_ROWS * small.k;
+    uint8_t *host;
+
+    check_negative(
+        t, KT_F32,
+        kt_device(t, inputs_of(t, row->a, n, 1), n * kt_size(row->a), 0),
+        blocks_of(t, &small, id, &host), (int32_t)small.k, false);
 }
 
 /* a token at a time: against the reference's product with the same blocks */
@@ -394,6 +492,19 @@ static void run_rows(struct kt *t, const struct kt_row *row)
     }
     if (id == GGUF_Q2_K)
         run_far_expert(t, false);
+
+    const struct product_of small = {
+        .experts = NEG_EXPERTS, .n = NEG_COLS, .k = 512};
+    const size_t column = small.k / 32 * Q8_1_NBYTES;
+    float *x = kt_alloc(t, small.k * sizeof(*x));
+    uint8_t *y = kt_alloc(t, NEG_ROWS * column), *host;
+
+    for (uint32_t i = 0; i < NEG_ROWS; i++) {
+        kt_fill(KT_F32, x, small.k, KT_SMALL, i);
+        q8_1_quantize(x, small.k, small.k, y + i * column);
+    }
+    check_negative(t, KT_F32, kt_device(t, y, NEG_ROWS * column, 0),
+                   blocks_of(t, &small, id, &host), (int32_t)small.k, true);
 }
 
 /* ---- moe_topk ---- */
@@ -536,6 +647,8 @@ static void run_offsets(struct kt *t, const struct kt_row *row)
     } cases[] = {{0, 1, 1, 32},   {1, 1, 1, 32},    {5, 8, 1, 32},
                  {1000, 3, 1, 1}, {999, 64, 2, 16}, {3000, 700, 3, 256},
                  {10, 0, 1, 32}};
+    const int32_t negative[][2] = {
+        {10, -1}, {10, INT32_MIN}, {-5, 3}, {INT32_MIN, 3}};
 
     (void)row;
     for (size_t i = 0; i < NCASES(cases); i++) {
@@ -558,6 +671,19 @@ static void run_offsets(struct kt *t, const struct kt_row *row)
             return;
         kt_read(t, got, dst, ((size_t)experts + 1) * 4);
         kt_check_bytes(t, got, want, ((size_t)experts + 1) * 4, "the offsets");
+    }
+    for (size_t i = 0; i < NCASES(negative); i++) {
+        const int32_t ids[10] = {0, 0, 1, 1, 1, 2, 2, 2, 2, 2};
+        int32_t m = negative[i][0], experts = negative[i][1], got[4], want[4];
+        const void *did = kt_device(t, ids, sizeof(ids), 0);
+        void *dst = kt_device(t, NULL, sizeof(got), 0);
+
+        t->what = experts < 0 ? "negative experts" : "negative rows";
+        if (!KT_LAUNCH(t, 1, 32, 0, did, dst, m, experts))
+            return;
+        kt_read(t, got, dst, sizeof(got));
+        memset(want, experts < 0 ? 0xa5 : 0, sizeof(want));
+        kt_check_bytes(t, got, want, sizeof(got), "the offsets");
     }
 }
 

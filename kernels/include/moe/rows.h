@@ -8,8 +8,9 @@
  * output        [size_m, size_n] f32
  *
  * The arguments mean what they do in moe/tile.h. An expert that there is not
- * gives 0. Grid: x over four rows of the matrix, y over size_m; smaller ones
- * loop. Blocks of 32 x 4 threads, of which 32 take a row.
+ * gives 0. Nothing is written if k_padded is below size_k. Grid: x over four
+ * rows of the matrix, y over size_m; smaller ones loop. Blocks of 32 x 4
+ * threads, of which 32 take a row.
  */
 #pragma once
 
@@ -44,6 +45,9 @@ DEV void moe_gemm_gguf_rows(const void *weights, const void *inputs,
                             const f32 *topk_weights, f32 *output,
                             const MoeSizes &size, i32 k_padded)
 {
+    if (k_padded < (i32)size.k)
+        return; /* rows that are shorter than they should be */
+
     const u32 nblocks = size.k / F::elems;
     const u64 row_bytes = (u64)nblocks * F::bytes;
     const u64 y_bytes = q8_1_bytes(k_padded);

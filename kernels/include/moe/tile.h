@@ -16,7 +16,7 @@
  *
  * in f32, rounded once. Rows in front of the first expert's and behind the last
  * one's belong to no expert and become 0. Numbers in `sorted` that are no row
- * are passed over.
+ * are passed over. Negative sizes are taken as 0, and a topk below 1 as 1.
  *
  * Grid: x over experts, y over 64 columns; smaller ones loop. 128 threads. A
  * workgroup brings 128 bytes along K of 64 rows and 64 columns into LDS, while
@@ -280,6 +280,10 @@ template <typename T, typename R> struct Moe {
     template <typename Expert>
     DEV_MEMBER void run(const i32 *offsets, Expert expert) const
     {
+        if (size.experts == 0 && blockIdx.x == 0)
+            for (u32 y = blockIdx.y; y < div_up(size.n, moe_tile);
+                 y += gridDim.y)
+                clear(y * moe_tile, 0, size.m);
         for (u32 e = blockIdx.x; e < size.experts; e += gridDim.x) {
             const u32 first = (u32)min_of(max_of(offsets[e], 0), (i32)size.m);
             const u32 end = (u32)min_of(max_of(offsets[e + 1], 0), (i32)size.m);
