@@ -22,10 +22,15 @@
  * workgroup brings 128 bytes along K of 64 rows and 64 columns into LDS, while
  * it multiplies what it brought before. Of an expert with few rows, only the
  * 16 x 16 products that have some are made.
+ *
+ * Up to 16 rows of a dense expert take another way, for then reading the
+ * weights takes the time: each wave has columns of its own, whose weights go
+ * from memory straight to the lanes that multiply them, many at once.
  */
 #pragma once
 
 #include "matrix/gemm.h"
+#include "reduce/team.h"
 
 constexpr u32 moe_threads = 128, moe_tile = 64;
 constexpr u32 moe_row_tiles = moe_tile / 16;
@@ -39,6 +44,7 @@ DEV u32 moe_thread()
 /* ---- experts of numbers ---- */
 
 template <typename T> struct dense_expert {
+    static constexpr bool is_dense = true;
     const T *w; /* of the expert */
     u32 n, k;
     Piece in[moe_pieces];
@@ -76,12 +82,52 @@ template <typename T> struct dense_expert {
     }
 };
 
+/* ---- weights to T ----
+ *
+ * AMD's targets that have no instruction for bf16 round by integers. A NaN
+ * among weights comes of a scale or a bias that is none, and with only this
+ * one it stays one: so there is nothing to ask for each weight.
+ */
+template <typename T> struct round_weights {
+    static DEV_MEMBER f32 scale(f32 v)
+    {
+        return v;
+    }
+    static DEV_MEMBER u32 pair(f32 a, f32 b)
+    {
+        const Pack<T, 2> v = {convert<T>(a), convert<T>(b)};
+
+        return bits_as<u32>(v);
+    }
+};
+#if !KPK_NVIDIA && !defined(__gfx950__) && !defined(__gfx1250__) &&            \
+    !defined(__gfx1251__)
+template <> struct round_weights<bf16> {
+    static DEV_MEMBER f32 scale(f32 v)
+    {
+        return v == v ? v : bits_as<f32>(0x7fc00000u);
+    }
+    /* in the upper half: to nearest, even */
+    static DEV_MEMBER u32 rounded(f32 v)
+    {
+        const u32 bits = bits_as<u32>(v);
+
+        return bits + 0x7fff + (bits >> 16 & 1);
+    }
+    static DEV_MEMBER u32 pair(f32 a, f32 b)
+    {
+        return __builtin_amdgcn_perm(rounded(b), rounded(a), 0x07060302u);
+    }
+};
+#endif
+
 /* ---- experts in a GGUF format ----
  *
  * A thread turns one chunk of a step to numbers. A chunk is two groups of 16,
  * which need not be neighbours: the input's pieces follow their order.
  */
 template <class F, typename T> struct gguf_expert {
+    static constexpr bool is_dense = false;
     const u8 *w;
     u32 n, k;
     typename F::Raw raw;
@@ -121,15 +167,20 @@ template <class F, typename T> struct gguf_expert {
 
         UNROLL
         for (u32 p = 0; p < 4; p++) {
-            Pack<T, 8> v;
+            const f32 scale =
+                there ? round_weights<T>::scale(c.scale[p / 2]) : 0;
+            const f32 bias = there ? round_weights<T>::scale(c.bias[p / 2]) : 0;
+            const auto weight = [&](u32 i) {
+                return fmaf(scale,
+                            byte_to_float(c.q[2 * p + i / 4], (int)(i % 4)),
+                            bias);
+            };
+            Piece v;
 
             UNROLL
-            for (u32 i = 0; i < 8; i++)
-                v[i] = convert<T>(
-                    fmaf(c.scale[p / 2],
-                         byte_to_float(c.q[2 * p + i / 4], (int)(i % 4)),
-                         c.bias[p / 2]));
-            lds[piece_at(row, first + p)] = there ? bits_as<Piece>(v) : Piece{};
+            for (u32 i = 0; i < 4; i++)
+                v[i] = round_weights<T>::pair(weight(2 * i), weight(2 * i + 1));
+            lds[piece_at(row, first + p)] = v;
         }
     }
 };
@@ -196,13 +247,14 @@ template <typename T, typename R> struct Moe {
             }
         }
     }
-    DEV_MEMBER void write(const typename U::D (&d)[moe_row_tiles][col_tiles],
+    template <u32 row_tiles>
+    DEV_MEMBER void write(const typename U::D (&d)[row_tiles][col_tiles],
                           u32 col0) const
     {
         const u32 first = col0 + moe_thread() / matrix_wave * col_tiles * 16;
 
         UNROLL
-        for (u32 i = 0; i < moe_row_tiles; i++)
+        for (u32 i = 0; i < row_tiles; i++)
             UNROLL
         for (u32 j = 0; j < col_tiles; j++)
             UNROLL
@@ -263,6 +315,74 @@ template <typename T, typename R> struct Moe {
         write(d, col0);
         __syncthreads(); /* the next tile has other rows */
     }
+    /* whether all of K is there in pieces, aligned to their 16 bytes */
+    DEV_MEMBER bool in_pieces(const T *w) const
+    {
+        return (uniform_here(size.k) % 8 | ((u32)(u64)input & 15) |
+                ((u32)(u64)w & 15)) == 0;
+    }
+    /* k to k + Units * U::k of the rows, and of this wave's columns from w on;
+     * k may end before */
+    template <u32 Units, bool Ends>
+    DEV_MEMBER void multiply_few(typename U::D (&d)[1][col_tiles], const T *w,
+                                 u32 most_col, u32 k, u32 end_k) const
+    {
+        typename U::B of_w[Units][col_tiles];
+        typename U::A of_rows[Units];
+        const auto piece = [&](const T *line, u32 unit, u32 p) -> Piece {
+            const u32 at = k + unit * U::k + p * 8;
+
+            if (Ends && at >= end_k)
+                return Piece{};
+            return load_pack<4>(reinterpret_cast<const u32 *>(line + at));
+        };
+
+        UNROLL
+        for (u32 u = 0; u < Units; u++)
+            UNROLL
+        for (u32 j = 0; j < col_tiles; j++)
+            of_w[u][j] = typename U::B([&](u32 r, u32 p) {
+                return piece(w + (u64)min_of(j * 16 + r, most_col) * end_k, u,
+                             p);
+            });
+        UNROLL
+        for (u32 u = 0; u < Units; u++)
+            of_rows[u] = typename U::A([&](u32 r, u32 p) {
+                const u32 i = row[r],
+                          from = topk_weights ? i : i / uniform_here(size.topk);
+
+                return i != ~0u ? piece(input + (u64)from * end_k, u, p)
+                                : Piece{};
+            });
+        UNROLL
+        for (u32 u = 0; u < Units; u++)
+            UNROLL
+        for (u32 j = 0; j < col_tiles; j++)
+            U::multiply(d[0][j], of_rows[u], of_w[u][j]);
+    }
+    /* places `first` .. `end` - 1, at most 16 */
+    DEV_MEMBER void few(const T *w, u32 col0, u32 first, u32 end) const
+    {
+        constexpr u32 at_once = 4;
+        const u32 last_col = uniform_here(size.n) - 1;
+        const u32 col = min_of(
+            col0 + moe_thread() / matrix_wave * col_tiles * 16, last_col);
+        const u32 most_col = last_col - col;
+        const u32 end_k = uniform_here(size.k);
+        typename U::D d[1][col_tiles] = {};
+        u32 k = 0;
+
+        w += (u64)col * end_k;
+        find_rows(first, end);
+        NO_UNROLL
+        for (; end_k - k >= at_once * U::k; k += at_once * U::k)
+            multiply_few<at_once, false>(d, w, most_col, k, end_k);
+        NO_UNROLL
+        for (; k < end_k; k += U::k)
+            multiply_few<1, true>(d, w, most_col, k, end_k);
+        write(d, col0);
+        __syncthreads(); /* the next tile has other rows */
+    }
     /* rows of no expert */
     DEV_MEMBER void clear(u32 col0, u32 first, u32 end) const
     {
@@ -299,6 +419,12 @@ template <typename T, typename R> struct Moe {
                 for (u32 at = first; at < end; at += moe_tile) {
                     auto w = expert(e);
 
+                    if constexpr (w.is_dense) {
+                        if (end - at <= 16 && in_pieces(w.w)) {
+                            few(w.w, col0, at, end);
+                            break;
+                        }
+                    }
                     tile(w, col0, at, end);
                 }
             }
