@@ -251,6 +251,51 @@ static bool run_norm_blocks(struct kt *t, const struct norm_case *c,
     return true;
 }
 
+/* Rows of a negative width: nobody writes. The buffers have 64 columns. */
+enum { NEG_COLS = 64, NEG_ROWS = 2 };
+static const int32_t negative_widths[] = {-1, -NEG_COLS, INT32_MIN};
+
+static void check_untouched(struct kt *t, const void *dst, size_t nbytes)
+{
+    uint8_t *got = kt_alloc(t, nbytes), *want = kt_alloc(t, nbytes);
+
+    memset(want, 0xa5, nbytes); /* what kt_device() leaves */
+    kt_read(t, got, dst, nbytes);
+    kt_check_bytes(t, got, want, nbytes, "what nobody writes");
+}
+
+/* a negative width; and for blocks, a negative padded width: the sum alone */
+static void check_negative_norm(struct kt *t, enum kt_type type, bool numbers)
+{
+    const size_t nbytes = (size_t)NEG_ROWS * NEG_COLS * kt_size(type);
+    const void *src =
+        kt_device(t, kt_host(t, type, (size_t)NEG_ROWS * NEG_COLS, KT_SMALL, 1),
+                  nbytes, 0);
+    const void *none = NULL;
+    const float eps = 1e-5f;
+
+    for (size_t i = 0; i < 2 * NCASES(negative_widths); i++) {
+        const bool of_padded = i >= NCASES(negative_widths);
+        const int32_t width = negative_widths[i % NCASES(negative_widths)];
+        int32_t n = of_padded ? NEG_COLS : width, block = 32;
+        int32_t padded = of_padded ? width : NEG_COLS;
+        void *dst = kt_device(t, NULL, nbytes, 0);
+        void *sum = kt_device(t, NULL, nbytes, 0);
+
+        t->what = of_padded ? "a negative padded width" : "a negative width";
+        if (numbers && of_padded)
+            break;
+        if (!(numbers ? KT_LAUNCH(t, NEG_ROWS, 32, 0, src, none, dst, sum, none,
+                                  n, block, eps)
+                      : KT_LAUNCH(t, NEG_ROWS, 32, 0, src, none, sum, none, dst,
+                                  n, padded, eps)))
+            return;
+        check_untouched(t, dst, nbytes);
+        if (!of_padded)
+            check_untouched(t, sum, nbytes);
+    }
+}
+
 static void run_norm(struct kt *t, const struct kt_row *row)
 {
     const enum kt_type type = row->a;
@@ -269,6 +314,7 @@ static void run_norm(struct kt *t, const struct kt_row *row)
             return;
         check_sum(t, c, type, &d, on.sum);
     }
+    check_negative_norm(t, type, kind == NUMBERS);
 }
 
 /* A row of blocks for each row of n numbers; `slack` as of check_block(). */
@@ -625,6 +671,21 @@ static void run_softmax(struct kt *t, const struct kt_row *row)
         /* 1 ulp: half for the last rounding, and subnormals of expf() */
         kt_check(t, type, got, want, total,
                  (struct kt_gate){1, V, scale, false});
+    }
+    for (size_t k = 0; k < NCASES(negative_widths); k++) {
+        const size_t nbytes = (size_t)NEG_ROWS * NEG_COLS * size;
+        const void *src = kt_device(
+            t, kt_host(t, type, (size_t)NEG_ROWS * NEG_COLS, KT_SMALL, k),
+            nbytes, 0);
+        void *dst = kt_device(t, NULL, nbytes, 0);
+        int32_t n = negative_widths[k];
+        uint32_t per = 1;
+        float factor = 1;
+
+        t->what = "a negative width";
+        if (!KT_LAUNCH(t, NEG_ROWS, 32, 0, src, src, dst, n, per, factor))
+            return;
+        check_untouched(t, dst, nbytes);
     }
 }
 

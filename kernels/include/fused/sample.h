@@ -17,10 +17,14 @@
  * the same token on any GPU.
  *
  * One block of any multiple of 32 threads: the arguments have no memory in
- * which blocks could join. A thread has eight logits on their way. The block
- * finds places in the order by counting keys, 11 bits at a time, as a radix
- * sort does. As soon as the keys that can still matter are few enough, they are
- * listed in LDS, and the logits are read no more.
+ * which blocks could join. A thread has 64 bytes of logits on their way.
+ *
+ * The block finds places in the order by counting in 2048 bins. The first bins
+ * divide the distances from the greatest logit evenly, so that few lanes meet
+ * in one; what is in the same bin is told apart by the bits of the keys, 11 at
+ * a time, as a radix sort does. As soon as the keys that can still matter are
+ * few enough, they are listed in LDS, and the logits are read no more: three
+ * passes over them, as a rule, for the greatest, for the bins and for the list.
  */
 #pragma once
 
@@ -30,10 +34,13 @@
 constexpr u32 log_bins = 11, bins = 1u << log_bins;
 constexpr u32 most_listed = 2048;
 constexpr u32 bin_segments = 32, segment_bins = bins / bin_segments;
-/* logits that a thread has on their way; one block has no others to wait for */
-constexpr u32 logit_batch = 8;
+/* vectors that a thread has on their way; one block has no others to wait for
+ */
+constexpr u32 logit_batch = 4;
+/* a token that has its weight halved as often is never drawn */
+constexpr u32 most_halvings = 32;
 
-/* where a search by 11 bits more has come to */
+/* where a search in bins has come to */
 struct found_bin {
     two<u64> before; /* weighed and counted, in front of the bin */
     u32 bin, count;
@@ -59,27 +66,44 @@ DEV f32 power_of_half(f32 f)
 template <typename T, class Fn>
 DEV void each_logit(const T *logits, u32 n, Fn fn)
 {
-    for (u64 first = threadIdx.x; first < n;
+    constexpr u32 V = vector_length<T>;
+    const u32 past = (u32)((u64)logits / sizeof(T)) % V;
+    const u32 head = min_of(past > 0 ? V - past : 0, n);
+    const u32 vectors = (n - head) / V, tail = head + vectors * V;
+
+    NO_UNROLL
+    for (u64 first = threadIdx.x; first < vectors;
          first += (u64)logit_batch * blockDim.x) {
-        T x[logit_batch];
+        Pack<T, V> x[logit_batch];
 
         UNROLL
         for (u32 j = 0; j < logit_batch; j++)
-            x[j] = logits[min_of(first + j * blockDim.x, (u64)n - 1)];
+            x[j] = load_pack<V>(
+                logits + head +
+                min_of(first + j * blockDim.x, (u64)vectors - 1) * V);
         UNROLL
         for (u32 j = 0; j < logit_batch; j++) {
-            const u64 i = first + j * blockDim.x;
+            const u64 at = first + j * blockDim.x;
 
-            if (i < n)
-                fn(convert<f32>(x[j]), (u32)i);
+            if (at < vectors) {
+                UNROLL
+                for (u32 i = 0; i < V; i++)
+                    fn(convert<f32>(x[j][i]), head + (u32)at * V + i);
+            }
         }
     }
+    if (threadIdx.x < head)
+        fn(convert<f32>(logits[threadIdx.x]), threadIdx.x);
+    NO_UNROLL
+    for (u32 i = tail + threadIdx.x; i < n; i += blockDim.x)
+        fn(convert<f32>(logits[i]), i);
 }
 
 template <typename T> struct sampler {
     const T *logits;
     u32 n;
     f32 top, per_bit; /* the greatest logit; 1 / (temperature ln 2) */
+    f32 per_halving;  /* first bins */
     /* in LDS */
     u64 *sums;
     u32 *counts;
@@ -102,36 +126,74 @@ template <typename T> struct sampler {
         return (u64)(min_of(power_of_half(h - (f32)whole), 1.0f) * 0x1p31f) >>
                whole;
     }
-    /* fn(key) for this thread's part of the tokens that may be drawn */
+    /* fn(key, halvings) for this thread's part of the tokens to be drawn */
     template <class Fn> DEV_MEMBER void each_key(Fn fn) const
     {
         if (listed) {
             for (u32 i = threadIdx.x; i < *length; i += blockDim.x)
-                fn(listed[i]);
+                fn(listed[i],
+                   halvings(number_of_ordered((u32)(listed[i] >> 32))));
         } else {
             each_logit(logits, n, [&](f32 x, u32 i) {
-                if (halvings(x) < 32)
-                    fn(place_key(ordered_bits(x), i));
+                const f32 h = halvings(x);
+
+                if (h < most_halvings)
+                    fn(place_key(ordered_bits(x), i), h);
             });
         }
     }
-    /* those of the keys that begin with `prefix`, by their next bits */
-    DEV_MEMBER void fill_bins(u32 left, u32 taken, u64 prefix) const
+    /* greater for greater keys */
+    DEV_MEMBER u32 first_bin(f32 h) const
+    {
+        return bins - 1 - (u32)min_of(h * per_halving, (f32)(bins - 1));
+    }
+    DEV_MEMBER void clear_bins() const
     {
         for (u32 b = threadIdx.x; b < bins; b += blockDim.x) {
             sums[b] = 0;
             counts[b] = 0;
         }
         __syncthreads();
-        each_key([&](u64 k) {
-            if (left == 64 || k >> left == prefix) {
-                const u32 b = (u32)(k >> (left - taken)) & ((1u << taken) - 1);
+    }
+    DEV_MEMBER void put(u32 b, u64 key, bool weighed) const
+    {
+        atomicAdd(&counts[b], 1u);
+        if (!weighed)
+            return;
+#if KPK_NVIDIA
+        /* 64 bits in LDS are a loop there */
+        u32 *const half = reinterpret_cast<u32 *>(&sums[b]);
+        const u32 w = (u32)weight(key), before = atomicAdd(half, w);
 
-                atomicAdd(&sums[b], weight(k));
-                atomicAdd(&counts[b], 1u);
-            }
+        if (before + w < before)
+            atomicAdd(half + 1, 1u);
+#else
+        atomicAdd(&sums[b], weight(key));
+#endif
+    }
+    /* all keys, by their distances from the greatest */
+    DEV_MEMBER void fill_first(bool weighed) const
+    {
+        clear_bins();
+        each_key([&](u64 k, f32 h) { put(first_bin(h), k, weighed); });
+        __syncthreads();
+    }
+    /* those of first bin `first` that begin with `prefix`, by their next bits
+     */
+    DEV_MEMBER void fill_next(u32 first, u32 left, u32 taken, u64 prefix,
+                              bool weighed) const
+    {
+        clear_bins();
+        each_key([&](u64 k, f32 h) {
+            if (first_bin(h) == first && begins(k, left, prefix))
+                put((u32)(k >> (left - taken)) & ((1u << taken) - 1), k,
+                    weighed);
         });
         __syncthreads();
+    }
+    static DEV_MEMBER bool begins(u64 k, u32 left, u64 prefix)
+    {
+        return left == 64 || k >> left == prefix;
     }
     /* of a lane's first or second bin of a segment, the last bin first */
     DEV_MEMBER two<u64> value(u32 segment, u32 which) const
@@ -190,38 +252,53 @@ template <typename T> struct sampler {
     }
     /*
      * The key at which the running weight or count passes `target`, greatest
-     * key first, and the weight in front of it. Lists the keys up to it as soon
-     * as there is room for them: nobody looks behind it any more. unfilled: 0
-     * if the first bins are filled. What decides about barriers is in scalar
-     * registers, not in lane masks, which clang 22 got wrong on gfx942.
+     * key first, and the weight in front of it, unless by count. Lists the keys
+     * up to it as soon as there is room for them: nobody looks behind it any
+     * more. unfilled: 0 if the first bins are filled. What decides about
+     * barriers is in scalar registers, not in lane masks, which clang 22 got
+     * wrong on gfx942.
      */
     DEV_MEMBER u64 find(u64 target, bool by_count, u32 unfilled, u64 &before)
     {
         u64 prefix = 0;
-        u32 left = 64, count;
+        u32 left = 64, first = 0, count;
         two<u64> passed = {0, 0};
+        u32 fresh = 1;
 
         do {
             const u32 taken = min_of(left, log_bins);
 
-            if (uniform(unfilled))
-                fill_bins(left, taken, prefix);
-            unfilled = 1;
+            if (uniform(fresh)) {
+                if (uniform(unfilled))
+                    fill_first(!by_count);
+                unfilled = 1;
+            } else {
+                fill_next(first, left, taken, prefix, !by_count);
+            }
             find_bin(target - (by_count ? passed.b : passed.a), by_count);
             passed = plus()(passed, found->before);
-            prefix = (left == 64 ? 0 : prefix << taken) | found->bin;
             count = uniform(found->count);
-            left -= taken;
+            if (uniform(fresh)) {
+                first = found->bin;
+            } else {
+                prefix = (left == 64 ? 0 : prefix << taken) | found->bin;
+                left -= taken;
+            }
+            fresh = 0;
             __syncthreads();
-            if (!listed && uniform(passed.b + count <= most_listed))
-                gather(left, prefix);
+            if (!listed && uniform(passed.b + count <= most_listed)) {
+                /* once more, from the start, in the list alone */
+                gather(first, left, prefix);
+                prefix = 0, left = 64, fresh = 1, count = 2;
+                passed = {0, 0};
+            }
         } while (left > 0 && count > 1);
         before = passed.a;
         if (left == 0)
             return prefix;
         /* the only one that begins so */
-        each_key([&](u64 k) {
-            if (k >> left == prefix)
+        each_key([&](u64 k, f32 h) {
+            if (first_bin(h) == first && begins(k, left, prefix))
                 totals[0].a = k;
         });
         __syncthreads();
@@ -230,25 +307,30 @@ template <typename T> struct sampler {
         __syncthreads();
         return k;
     }
-    /* lists the keys that begin with `prefix` or more, at most most_listed */
-    DEV_MEMBER void gather(u32 left, u64 prefix)
+    /* lists the keys from `first` and `prefix` on, at most most_listed */
+    DEV_MEMBER void gather(u32 first, u32 left, u64 prefix)
     {
         if (threadIdx.x == 0)
             *length = 0;
         __syncthreads();
-        each_key([&](u64 k) {
-            if (k >> left >= prefix)
+        each_key([&](u64 k, f32 h) {
+            const u32 b = first_bin(h);
+
+            if (b > first ||
+                (b == first && (left == 64 || k >> left >= prefix)))
                 list[atomicAdd(length, 1u)] = k;
         });
         __syncthreads();
         listed = list;
+        /* so that they fill the bins */
+        per_halving *= (f32)bins / (f32)(bins - first);
     }
     /* this thread's part of the weight of keys from `least` on */
     DEV_MEMBER u64 weight_from(u64 least) const
     {
         u64 sum = 0;
 
-        each_key([&](u64 k) { sum += k >= least ? weight(k) : 0; });
+        each_key([&](u64 k, f32) { sum += k >= least ? weight(k) : 0; });
         return sum;
     }
 };
@@ -296,16 +378,21 @@ DEV void sample(const T *logits, u32 *token, u32 n, u32 k, f32 p,
             *token = ~0u;
         return;
     }
-    sampler<T> s = {
-        logits, n,
-        top,    greedy ? infinity<f32>() : 1.44269504f / temperature,
-        sums,   counts,
-        list,   totals,
-        &found, &length,
-        nullptr};
+    sampler<T> s = {logits,
+                    n,
+                    top,
+                    greedy ? infinity<f32>() : 1.44269504f / temperature,
+                    (f32)bins / most_halvings,
+                    sums,
+                    counts,
+                    list,
+                    totals,
+                    &found,
+                    &length,
+                    nullptr};
 
-    s.fill_bins(64, log_bins, 0);
-    const two<u64> sum = s.find_bin(0, false); /* of tokens with a weight */
+    s.fill_first(!greedy && k == 0);
+    const two<u64> sum = s.find_bin(0, true); /* of tokens with a weight */
     const u64 kept = greedy ? 1 : k > 0 ? min_of((u64)k, sum.b) : 0;
     u64 all = sum.a;
 
