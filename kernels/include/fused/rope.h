@@ -38,39 +38,35 @@ struct rope_args {
 };
 
 struct rope_angles {
-    const i32 *positions;
-    const f32 *freq_factors;
     f64 per_pair; /* log2 of the angles' ratio from pair to pair */
-    f32 scale, ext, length, corr_low, corr_high;
+    f32 length;
 
-    DEV_MEMBER explicit rope_angles(const rope_args &r)
-        : positions(r.positions), freq_factors(r.freq_factors),
-          per_pair(-2.0 * log2((f64)r.base) / (f64)r.n_dims), scale(r.scale),
-          ext(r.ext),
-          length(r.ext != 0 ? r.attn * (1.0f - 0.1f * logf(r.scale)) : r.attn),
-          corr_low(r.corr_low), corr_high(r.corr_high)
+    DEV_MEMBER void begin(const rope_args &r)
     {
+        per_pair = -2.0 * log2((f64)r.base) / (f64)r.n_dims;
+        length = r.ext != 0 ? r.attn * (1.0f - 0.1f * logf(r.scale)) : r.attn;
     }
     /* 1 up to corr_low, 0 from corr_high on */
-    DEV_MEMBER f64 ramp(u32 j) const
+    static DEV_MEMBER f64 ramp(const rope_args &r, u32 j)
     {
-        const f64 span = (f64)corr_high - (f64)corr_low;
+        const f64 span = (f64)r.corr_high - (f64)r.corr_low;
         const f64 way =
-            ((f64)j - (f64)corr_low) / (span > 0.001 ? span : 0.001);
+            ((f64)j - (f64)r.corr_low) / (span > 0.001 ? span : 0.001);
 
         return way <= 0 ? 1 : way >= 1 ? 0 : 1 - way;
     }
-    DEV_MEMBER void at(u64 token, u32 j, f32 &cosine, f32 &sine) const
+    DEV_MEMBER void at(const rope_args &r, i32 position, u32 j, f32 &cosine,
+                       f32 &sine) const
     {
         constexpr f64 turn = 0.15915494309189535; /* 1 / 2 pi */
-        f64 whole = (f64)positions[token] * turn * exp2((f64)j * per_pair);
+        f64 whole = (f64)position * turn * exp2((f64)j * per_pair);
 
-        if (freq_factors)
-            whole /= (f64)freq_factors[j];
-        f64 turns = whole * (f64)scale;
+        if (r.freq_factors)
+            whole /= (f64)r.freq_factors[j];
+        f64 turns = whole * (f64)r.scale;
 
-        if (ext != 0)
-            turns += (whole - turns) * ((f64)ext * ramp(j));
+        if (r.ext != 0)
+            turns += (whole - turns) * ((f64)r.ext * ramp(r, j));
         sincospif((f32)(2 * (turns - rint(turns))), &sine, &cosine);
         cosine *= length;
         sine *= length;
@@ -83,69 +79,87 @@ template <typename T> struct rope_rows {
     u64 tokens;
     u32 heads, d, half;
 
-    /* V pairs of a thread, of `each` heads, `most` of them at once */
+    /* V pairs of each of up to `most` heads, side by side where they are */
+    template <bool NEOX, u32 V, u32 most> struct pairs {
+        static constexpr u32 across = NEOX ? V : 2 * V;
+        Pack<T, across> a[most], e[most];
+    };
+
+    /* V pairs of a thread, of `each` heads, `most` of them at once. The first
+     * numbers are on their way before angles are begun, which take as long. */
     template <bool NEOX, u32 V, u32 most>
     DEV_MEMBER void turn(const rope_args &args, u32 each) const
     {
         const u32 packs = half / V, groups = div_up(heads, each);
         const u64 items = tokens * groups * packs, step = global_threads();
-        u64 i = global_thread();
+        rope_angles angles;
+        bool begun = false;
 
-        if (i >= items)
-            return; /* before angles are begun */
-        const rope_angles angles(args);
-
-        for (; i < items; i += step) {
+        for (u64 i = global_thread(); i < items; i += step) {
             const u64 row = divide(i, packs), token = divide(row, groups);
             const u32 j = (u32)(i - row * packs) * V;
             const u32 head = (u32)(row - token * groups) * each;
             const u32 end = min_of(head + each, heads);
+            const i32 position = args.positions[token];
+            const u64 at = (token * heads + head) * d + (NEOX ? j : 2 * (u64)j);
+            pairs<NEOX, V, most> x;
             f32 cosine[V], sine[V];
 
+            load(x, at, min_of(most, end - head));
+            if (!begun)
+                angles.begin(args);
+            begun = true;
             UNROLL
             for (u32 v = 0; v < V; v++)
-                angles.at(token, j + v, cosine[v], sine[v]);
+                angles.at(args, position, j + v, cosine[v], sine[v]);
+            store(x, at, min_of(most, end - head), cosine, sine);
             NO_UNROLL
-            for (u32 h = head; h < end; h += most)
-                turn_heads<NEOX, V, most>((token * heads + h) * d +
-                                              (NEOX ? j : 2 * (u64)j),
-                                          min_of(most, end - h), cosine, sine);
+            for (u32 h = head + most; h < end; h += most) {
+                const u64 next = at + (u64)(h - head) * d;
+
+                load(x, next, min_of(most, end - h));
+                store(x, next, min_of(most, end - h), cosine, sine);
+            }
         }
     }
-    /* reads all of them first, then writes */
     template <bool NEOX, u32 V, u32 most>
-    DEV_MEMBER void turn_heads(u64 first, u32 count, const f32 (&cosine)[V],
-                               const f32 (&sine)[V]) const
+    DEV_MEMBER void load(pairs<NEOX, V, most> &x, u64 first, u32 count) const
     {
-        constexpr u32 across = NEOX ? V : 2 * V; /* numbers side by side */
-        Pack<T, across> a[most], e[most];
+        constexpr u32 across = pairs<NEOX, V, most>::across;
 
         UNROLL
         for (u32 h = 0; h < most; h++) {
             const u64 at = first + (h < count ? (u64)h * d : 0);
 
-            a[h] = load_pack<across>(src + at);
+            x.a[h] = load_pack<across>(src + at);
             if constexpr (NEOX)
-                e[h] = load_pack<across>(src + at + half);
+                x.e[h] = load_pack<across>(src + at + half);
         }
+    }
+    template <bool NEOX, u32 V, u32 most>
+    DEV_MEMBER void store(pairs<NEOX, V, most> &x, u64 first, u32 count,
+                          const f32 (&cosine)[V], const f32 (&sine)[V]) const
+    {
+        constexpr u32 across = pairs<NEOX, V, most>::across;
+
         UNROLL
         for (u32 h = 0; h < most; h++) {
             const u64 at = first + (u64)h * d;
 
             UNROLL
             for (u32 v = 0; v < V; v++) {
-                T &p = a[h][NEOX ? v : 2 * v];
-                T &q = NEOX ? e[h][v] : a[h][2 * v + 1];
-                const f32 x = convert<f32>(p), y = convert<f32>(q);
+                T &p = x.a[h][NEOX ? v : 2 * v];
+                T &q = NEOX ? x.e[h][v] : x.a[h][2 * v + 1];
+                const f32 r = convert<f32>(p), i = convert<f32>(q);
 
-                p = convert<T>(x * cosine[v] - y * sine[v]);
-                q = convert<T>(x * sine[v] + y * cosine[v]);
+                p = convert<T>(r * cosine[v] - i * sine[v]);
+                q = convert<T>(r * sine[v] + i * cosine[v]);
             }
             if (h >= count)
                 break;
-            store_pack<across>(dst + at, a[h]);
+            store_pack<across>(dst + at, x.a[h]);
             if constexpr (NEOX)
-                store_pack<across>(dst + at + half, e[h]);
+                store_pack<across>(dst + at + half, x.e[h]);
         }
     }
     template <bool NEOX, u32 V>
@@ -167,8 +181,9 @@ template <typename T> struct rope_rows {
 
         if (i >= items)
             return;
-        const rope_angles angles(args);
+        rope_angles angles;
 
+        angles.begin(args);
         for (; i < items; i += global_threads()) {
             const u64 row = divide(i, half);
             const u32 j = (u32)(i - row * half);
@@ -177,7 +192,8 @@ template <typename T> struct rope_rows {
             const f32 y = convert<f32>(src[at + far]);
             f32 cosine, sine;
 
-            angles.at(divide(row, heads), j, cosine, sine);
+            angles.at(args, args.positions[divide(row, heads)], j, cosine,
+                      sine);
             dst[at] = convert<T>(x * cosine - y * sine);
             dst[at + far] = convert<T>(x * sine + y * cosine);
         }
