@@ -33,6 +33,13 @@ bench-peer: $(PEER_LIB) ## time products and convolutions beside torch's on an N
 	@$(PEER_PYTHON) tests/bench/peer/peer.py $(PEER_LIB) $(filter gemm conv,$(BENCH))
 .PHONY: bench-peer
 
+# Experts, random numbers and fused steps, by their cubins. PEER is a folder of
+# candle's: steps.py says which.
+STEPS := moe random fused
+bench-steps: $(STEPS:%=$(B)/hsaco/$(BENCH_ARCH)/%.cubin) ## time experts, random numbers and fused steps beside candle's and torch's (PEER=FOLDER, PEER_PYTHON=PYTHON with torch)
+	@$(PEER_PYTHON) tests/bench/peer/steps.py $(B)/hsaco/$(BENCH_ARCH) $(firstword $(PEER)) $(filter $(STEPS),$(BENCH))
+.PHONY: bench-steps
+
 # The simulated GPU's own speed, one thread, a device of each generation.
 SIM_BENCH       := $(H)/bench-sim
 SIM_BENCH_ARCHS ?= gfx942 gfx1100 gfx1201
