@@ -36,13 +36,16 @@ DEV void rope_table(const rope_args &args, f32 *table, u32 tokens)
 
     if (i >= items)
         return;
-    const rope_angles angles(args);
+    rope_angles angles;
+
+    angles.begin(args);
 
     for (; i < items; i += global_threads()) {
         const u64 token = divide(i, half);
         Pack<f32, 2> turn;
 
-        angles.at(token, (u32)(i - token * half), turn[0], turn[1]);
+        angles.at(args, args.positions[token], (u32)(i - token * half), turn[0],
+                  turn[1]);
         store_pack<2>(table + 2 * i, turn);
     }
 }
