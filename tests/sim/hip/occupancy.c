@@ -172,16 +172,22 @@ static unsigned waves_by_registers(hipFunction_t f)
     return waves < t->max_waves_per_simd ? waves : t->max_waves_per_simd;
 }
 
+/* The same of a multiprocessor. In WGP mode, from gfx10 on, a group has the
+ * SIMDs of two compute units. */
+static unsigned resident_waves(hipFunction_t f)
+{
+    const struct sim_target *t = target_of(f);
+
+    return waves_by_registers(f) * t->simds_per_cu *
+           (t->major >= 10 && t->simds_per_cu == 2 ? 2 : 1);
+}
+
 int resident_blocks(hipFunction_t f, int block, size_t dynamic)
 {
     const struct sim_target *t = target_of(f);
     const struct sim_kernel *k = f->kernel;
     unsigned waves = ((unsigned)block + k->wave_size - 1) / k->wave_size;
-    /* WGP mode from gfx10 on: a group has the SIMDs of two compute units. */
-    unsigned simds = t->major >= 10 && t->simds_per_cu == 2
-                         ? 2 * t->simds_per_cu
-                         : t->simds_per_cu;
-    unsigned blocks = waves_by_registers(f) * simds / waves;
+    unsigned blocks = resident_waves(f) / waves;
     size_t lds = k->lds_nbytes + dynamic;
 
     if (lds && blocks > t->lds_nbytes / lds)
@@ -200,41 +206,33 @@ static hipError_t max_active(int *out, hipFunction_t f, int block,
     return hipSuccess;
 }
 
-static unsigned processors(hipFunction_t f)
-{
-    const struct sim_target *t = target_of(f);
-
-    return t->major >= 10 && t->simds_per_cu == 2 && t->compute_units > 1
-               ? t->compute_units / 2
-               : t->compute_units;
-}
-
-/* The block size with the most resident threads; the largest of equals. */
+/*
+ * AMD's rule: the largest block that is allowed, or as many threads as are
+ * resident if these are fewer, though smaller blocks may fill a processor
+ * better. Only no larger than the kernel's own limit, unlike AMD's.
+ */
 static hipError_t best_block(int *grid, int *block, hipFunction_t f,
                              size_t dynamic, int limit, unsigned flags)
 {
-    int size, best = 0, best_blocks = 0, wave, most;
+    int wave, most, size, threads, blocks;
 
     if (!grid || !block || !handle_valid(f, HANDLE_FUNCTION) || flags > 1 ||
         limit < 0)
         return hipErrorInvalidValue;
     wave = (int)f->kernel->wave_size;
     most = (int)f->kernel->max_block;
-    if (limit > 0 && limit < most)
-        most = limit;
-    for (size = most < wave ? most : most / wave * wave; size > 0;
-         size -= wave) {
-        int blocks = resident_blocks(f, size, dynamic);
-
-        if (blocks * size > best_blocks * best) {
-            best = size;
-            best_blocks = blocks;
-        }
-    }
-    if (best == 0)
+    size = limit > 0 && limit < most ? limit : most;
+    size = (int)round_up((unsigned)size, (unsigned)wave);
+    if (size > most)
+        size = most;
+    threads = (int)resident_waves(f) * wave;
+    if (threads == 0)
         return hipErrorUnknown;
-    *block = best;
-    *grid = best_blocks * (int)processors(f);
+    if (size > threads)
+        size = threads;
+    blocks = resident_blocks(f, size, dynamic);
+    *block = size;
+    *grid = blocks * (int)multiprocessors(target_of(f));
     return hipSuccess;
 }
 

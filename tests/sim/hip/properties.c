@@ -24,7 +24,7 @@ enum {
 };
 
 /* WGP mode: pairs of compute units count as one from gfx10 on. */
-static uint32_t multiprocessors(const struct sim_target *t)
+uint32_t multiprocessors(const struct sim_target *t)
 {
     return t->major >= 10 && t->simds_per_cu == 2 && t->compute_units > 1
                ? t->compute_units / 2

@@ -44,6 +44,8 @@ struct op {
     bool runs_after_fault;          /* callbacks and markers do */
 };
 
+enum { CU_WORDS = 16 }; /* of 32: more than any processor has */
+
 /* A stream, or a device's default stream. */
 struct queue {
     struct queue *next; /* of the device */
@@ -52,6 +54,7 @@ struct queue {
     unsigned flags;
     int priority;
     int sync_policy; /* as hipStreamSetAttribute() was told; 0: not yet */
+    uint32_t cus[CU_WORDS]; /* that were asked for, a bit each; 0: all */
     bool is_null;    /* the legacy default stream */
     bool closed;     /* destroyed: the worker ends when it is empty */
     bool started;
@@ -206,6 +209,9 @@ void handles_shutdown(void);
 struct queue *stream_queue(hipStream_t stream);
 /* The same, with the default stream of the `_spt` functions. */
 struct queue *stream_queue_spt(hipStream_t stream);
+/* What HIP calls multiprocessors: pairs of compute units from gfx10 on
+ * (properties.c). */
+uint32_t multiprocessors(const struct sim_target *t);
 /* A device's legacy default stream, with a reference; NULL: no memory. */
 struct queue *null_queue(struct device *device);
 

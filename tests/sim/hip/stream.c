@@ -107,29 +107,45 @@ HIP_API hipError_t hipStreamCreateWithPriority(hipStream_t *stream,
     LEAVE(create(stream, flags, priority));
 }
 
+/* Kept, and of no effect: a kernel runs on the cores that there are. */
 HIP_API hipError_t hipExtStreamCreateWithCUMask(hipStream_t *stream, uint32_t n,
                                                 const uint32_t *mask)
 {
+    hipError_t error;
+    uint32_t i;
+
     ENTER();
     if (n == 0 || !mask)
         LEAVE(hipErrorInvalidValue);
-    LEAVE(create(stream, 0, 0));
+    error = create(stream, 0, 0);
+    for (i = 0; error == hipSuccess && i < n && i < CU_WORDS; i++)
+        ((struct queue *)*stream)->cus[i] = mask[i];
+    LEAVE(error);
 }
 
+/* What the stream asked for, of the bits that the device has; all if that is
+ * none. */
 HIP_API hipError_t hipExtStreamGetCUMask(hipStream_t stream, uint32_t n,
                                          uint32_t *mask)
 {
-    uint32_t i, cus;
+    struct queue *q;
+    uint32_t i, there, any = 0, cus;
 
     ENTER();
-    (void)stream;
-    cus = current_device()->sim->target->compute_units;
-    if (!mask || n < (cus + 31) / 32)
+    cus = multiprocessors(current_device()->sim->target);
+    there = (cus + 31) / 32;
+    if (!mask || n < there)
         LEAVE(hipErrorInvalidValue);
-    for (i = 0; i < n; i++)
-        mask[i] = cus >= 32 * (i + 1) ? UINT32_MAX
-                  : cus > 32 * i      ? (1u << (cus - 32 * i)) - 1
-                                      : 0;
+    q = stream_queue(stream);
+    if (!q)
+        LEAVE(hipErrorInvalidValue);
+    for (i = 0; i < there; i++) {
+        mask[i] = cus >= 32 * (i + 1) ? UINT32_MAX : (1u << (cus - 32 * i)) - 1;
+        any |= mask[i] & q->cus[i];
+    }
+    for (i = 0; any && i < there; i++)
+        mask[i] &= q->cus[i];
+    queue_unref(q);
     LEAVE(hipSuccess);
 }
 

@@ -82,6 +82,13 @@ extern "C" __global__ void __launch_bounds__(64) small(int *out)
 
 extern "C" __global__ void empty() {}
 
+/* Takes 96 vector registers. */
+extern "C" __global__ void wide(int *out)
+{
+    asm volatile("v_mov_b32 v95, 0" ::: "v95");
+    out[threadIdx.x] = 1;
+}
+
 extern "C" __global__ void no_arguments()
 {
     if (threadIdx.x == 0)

@@ -574,10 +574,62 @@ static void test_in_other_processes(void **state)
     in_child(slow, slow_copy);
 }
 
+/* Bits for compute units, on gfx11 for pairs of them. */
+static void masks_of_compute_units(void)
+{
+    uint32_t mask[16], want[16] = {0}, none[2] = {0};
+    hipStream_t all, some;
+    int device, n, i, words;
+
+    EXPECT(hipSuccess, hipGetDeviceCount(&n));
+    assert_int_equal(n, 2);
+    for (device = 0; device < n; device++) {
+        EXPECT(hipSuccess, hipSetDevice(device));
+        EXPECT(hipSuccess,
+               hipDeviceGetAttribute(&i, hipDeviceAttributeMultiprocessorCount,
+                                     device));
+        words = (i + 31) / 32;
+        memset(want, 0, sizeof(want));
+        while (i-- > 0)
+            want[i / 32] |= 1u << i % 32;
+        EXPECT(hipErrorInvalidValue,
+               hipExtStreamGetCUMask(NULL, (uint32_t)words - 1, mask));
+        EXPECT(hipErrorInvalidValue,
+               hipExtStreamGetCUMask(NULL, (uint32_t)words, NULL));
+        EXPECT(hipSuccess, hipExtStreamGetCUMask(NULL, (uint32_t)words, mask));
+        assert_memory_equal(mask, want, (size_t)words * 4);
+        EXPECT(hipErrorInvalidValue,
+               hipExtStreamCreateWithCUMask(&all, 0, mask));
+        EXPECT(hipErrorInvalidValue,
+               hipExtStreamCreateWithCUMask(&all, 1, NULL));
+        EXPECT(hipSuccess, hipExtStreamCreateWithCUMask(&all, 2, none));
+        EXPECT(hipSuccess, hipExtStreamGetCUMask(all, 16, mask));
+        assert_memory_equal(mask, want, (size_t)words * 4);
+        mask[0] = 0xc;
+        for (i = 1; i < 16; i++)
+            mask[i] = UINT32_MAX;
+        EXPECT(hipSuccess, hipExtStreamCreateWithCUMask(&some, 16, mask));
+        want[0] = 0xc;
+        EXPECT(hipSuccess, hipExtStreamGetCUMask(some, (uint32_t)words, mask));
+        assert_memory_equal(mask, want, (size_t)words * 4);
+        EXPECT(hipSuccess, hipStreamDestroy(all));
+        EXPECT(hipSuccess, hipStreamDestroy(some));
+    }
+}
+
+static void test_masks_of_compute_units(void **state)
+{
+    static const char *const two[] = {"KPK_SIM_DEVICES=gfx942,gfx1100", NULL};
+
+    (void)state;
+    in_child(two, masks_of_compute_units);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_in_other_processes),
+        cmocka_unit_test(test_masks_of_compute_units),
         cmocka_unit_test(test_handles),
         cmocka_unit_test(test_stream_is_asynchronous_and_in_order),
         cmocka_unit_test(test_default_stream),
