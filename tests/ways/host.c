@@ -8,7 +8,6 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 static void die(const char *what)
 {
@@ -89,12 +88,7 @@ static const struct host hip_host = {
     X(cuLaunchKernel, (void *, unsigned, unsigned, unsigned, unsigned,         \
                        unsigned, unsigned, unsigned, void *, void **, void **))
 /* clang-format on */
-
-static struct {
-#define X(name, args) int(*name) args;
-    CUDA_TABLE(X)
-#undef X
-} cuda;
+#include "../cuda_table.h"
 
 static int cuda_create_stream(void **out)
 {
@@ -131,6 +125,7 @@ static const struct host *find_cuda(void)
 {
     static struct host host;
     const char *path = NULL;
+    const char *lacks;
     void *driver;
 
     if (kpk_driver_info(KPK_CUDA, NULL, &path) != KPK_OK)
@@ -138,15 +133,11 @@ static const struct host *find_cuda(void)
     driver = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
     if (!driver)
         die("the CUDA driver that kpack found is not loaded");
-#define X(name, args)                                                          \
-    {                                                                          \
-        void *at = dlsym(driver, #name);                                       \
-        if (!at)                                                               \
-            die("the CUDA driver has no " #name);                              \
-        memcpy(&cuda.name, &at, sizeof(at));                                   \
+    lacks = fill_cuda(driver);
+    if (lacks) {
+        fprintf(stderr, "the CUDA driver has no %s\n", lacks);
+        exit(2);
     }
-    CUDA_TABLE(X)
-#undef X
     host = (struct host){cuda_create_stream,
                          cuda.cuStreamDestroy_v2,
                          cuda_create_event,

@@ -16,7 +16,8 @@
 #include <kpack/bench_launch.h>
 #include <kpack/bench_launch/empty.h>
 
-#include <dlfcn.h>
+#include "../../scratch.h"
+
 #include <ftw.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -41,12 +42,7 @@ enum { TURNS = 2001, BURST = 200, GETS = 100000, STARTS = 7 };
     X(cuLaunchKernel,                                                          \
       (void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,     \
        unsigned, void *, void **, void **))
-
-static struct {
-#define X(name, args) int(*name) args;
-    CUDA_TABLE(X)
-#undef X
-} cuda;
+#include "../../cuda_table.h"
 
 static void die(const char *what)
 {
@@ -72,18 +68,15 @@ static void need_cuda(int error, const char *call)
 static void find_driver(const char *path)
 {
     void *driver = dlopen(path, RTLD_NOW);
+    const char *lacks;
 
     if (!driver)
         die(dlerror());
-#define X(name, args)                                                          \
-    {                                                                          \
-        void *at = dlsym(driver, #name);                                       \
-        if (!at)                                                               \
-            die("the CUDA driver has no " #name);                              \
-        memcpy(&cuda.name, &at, sizeof(at));                                   \
+    lacks = fill_cuda(driver);
+    if (lacks) {
+        fprintf(stderr, "card: the CUDA driver has no %s\n", lacks);
+        exit(1);
     }
-    CUDA_TABLE(X)
-#undef X
 }
 
 static double now_ns(void)
@@ -382,9 +375,10 @@ static void start(char *self, const char *how, char *target)
 
     for (int t = 0; t < STARTS; t++)
         for (int w = 0; w < 2; w++) {
-            char folder[] = "/tmp/kpack-card-XXXXXX";
+            char folder[SCRATCH_PATH_MAX];
 
-            if (!mkdtemp(folder) || setenv("CUDA_CACHE_PATH", folder, 1) != 0)
+            if (!scratch_folder(folder) ||
+                setenv("CUDA_CACHE_PATH", folder, 1) != 0)
                 die("no folder for the driver's cache");
             cold[w][t] = child_ms(self, ways[w], target);
             warm[w][t] = child_ms(self, ways[w], target);
