@@ -83,8 +83,11 @@ longest_first = $(foreach t,$(LONGEST),$(filter $(t),$(1))) $(filter-out $(LONGE
 own_make = env -u MAKEFLAGS -u MAKELEVEL CC='$(CC)' MAKE='$(MAKE)'
 # Older sanitizers do not find their place at every random address.
 san_still = $(if $(SAN),$(shell setarch -R true 2>/dev/null && echo setarch -R))
+# Memory of the simulated GPU is raced for as its kernels like: KPK_SIM_RACES=1
+# judges those.
+san_thread = $(if $(filter thread,$(SAN)),TSAN_OPTIONS='suppressions="$(CURDIR)/tests/sim/tsan.supp"')
 RUN_TESTS = $(own_make) $(1) B='$(B)' H='$(H)' MODULES='$(MODULES)' SAN='$(SAN)' \
-  $(san_still) tests/run
+  $(san_thread) $(san_still) tests/run
 
 tests: all sim $(TEST_PROGRAMS) $(MAKERS) $(STAND_IN) $(B)/kpack-report $(B)/kpack-compress $(if $(SAN),$(H)/obj/gen/kpack-gen.o) ## build every test
 check: tests ## run every test; the last line says: N passed, M failed
