@@ -75,9 +75,12 @@ bool config_is_processor(const char *name)
         return true;
     KPK_PROCESSOR_TABLE(X)
 #undef X
-    /* NVIDIA's: newer ones than src/sm_table.h knows, too */
-    return strncmp(name, "sm_", 3) == 0 && name[3] != '\0' &&
-           name[3 + strspn(name + 3, "0123456789")] == '\0';
+    /* NVIDIA's, and PTX: newer ones than src/sm_table.h knows, too */
+    const char *digits = strncmp(name, "sm_", 3) == 0        ? name + 3
+                         : strncmp(name, "compute_", 8) == 0 ? name + 8
+                                                             : "";
+
+    return *digits && digits[strspn(digits, "0123456789")] == '\0';
 }
 
 static const char *target_of(const struct config_table *t, size_t csv_row)

@@ -21,8 +21,8 @@
 static void test_processors_are_those_of_the_table(void **state)
 {
     static const char *const others[] = {
-        "",    "gfx",   "gfx94",  "gfx9420",    "gfx942:xnack+", "gfx9-generic",
-        "sm_", "sm_9x", "sm_90a", "compute_90", "sn_90"};
+        "",    "gfx",   "gfx94",  "gfx9420",  "gfx942:xnack+", "gfx9-generic",
+        "sm_", "sm_9x", "sm_90a", "compute_", "compute_9x",    "sn_90"};
 
     (void)state;
 #define X(processor, ...) assert_true(config_is_processor(#processor));
@@ -30,6 +30,7 @@ static void test_processors_are_those_of_the_table(void **state)
 #undef X
     assert_true(config_is_processor("sm_90"));
     assert_true(config_is_processor("sm_999")); /* newer than we are */
+    assert_true(config_is_processor("compute_80")); /* PTX */
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
         if (config_is_processor(others[i]))
             fail_msg("'%s' is taken for a processor", others[i]);
