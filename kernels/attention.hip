@@ -15,7 +15,8 @@
  * Grids: x over queries / 128, y over heads, z over b, 256 threads; x over
  * splits, y over heads of K, z over b, 128 threads; x over total_q, y over
  * heads, any block of whole groups of 32 threads. Smaller grids loop. On
- * NVIDIA's the first are fast with the recommended launch's LDS alone.
+ * NVIDIA's the first are fast with the recommended launch's threads and LDS
+ * alone.
  *
  * Tensors need no more alignment than an element's, blocks of 32 that of two
  * bytes. Nothing is read beside the rows that lengths, windows and the block
@@ -39,12 +40,28 @@
 #include "nvidia/attend_few.h"
 #include "nvidia/attend_many.h"
 #endif
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+#include "nvidia/attend_groups.h"
+template <u32 D> using PrefillShape = AttendGroupsShape<D>;
+#elif KPK_SM >= 80
+template <u32 D> using PrefillShape = AttendManyShape<D>;
+#endif
 
-/* By cp.async where there is that, and K and V are of type T. */
+#if KPK_SM >= 80
+#define PREFILL_BOUNDS(D)                                                      \
+    __launch_bounds__(PrefillShape<D>::threads, PrefillShape<D>::blocks)
+#else
+#define PREFILL_BOUNDS(D) __launch_bounds__(256)
+#endif
+/* On NVIDIA's by wgmma, or by mma.sync, if the launch has what they need. */
 template <typename T, u32 D> DEV void prefill(const AttentionArgs &a)
 {
-#if KPK_SM >= 80
-    attend_many<T, D>(a);
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+    if (!attend_groups<T, D>(a))
+        attend_fallback<T, D>(a);
+#elif KPK_SM >= 80
+    if (!attend_many<T, D>(a))
+        attend_fallback<T, D>(a);
 #else
     attention<T, D>(a);
 #endif
@@ -67,7 +84,8 @@ DEV void decode(const AttentionArgs &a)
 }
 
 #define PREFILL(T, D)                                                          \
-    KERNEL_UP_TO(256) attention_##T##_##D(kpk_attention_args args)             \
+    extern "C" __global__ PREFILL_BOUNDS(D) void attention_##T##_##D(          \
+        kpk_attention_args args)                                               \
     {                                                                          \
         prefill<T, D>(args);                                                   \
     }

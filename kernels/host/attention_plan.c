@@ -183,10 +183,15 @@ kpk_status kpk_attention_choose_for(const kpk_module *module,
     struct choice c = {.module = module, .target = target, .a = args};
     kpk_attention_plan plan;
     kpk_status st = check_args(module, (int)type, (int)cache, args, out);
+    kpk_selection selection;
     bool decode;
 
     if (st != KPK_OK)
         return st;
+    /* Rows are about the code that runs, which may be PTX or an older cubin. */
+    if (target && strncmp(target, "sm_", 3) == 0 &&
+        kpk_select(module, target, &selection) == KPK_OK)
+        c.target = selection.target;
     memset(&plan, 0, sizeof(plan));
     decode = decodes(args, cache, units);
     snprintf(plan.kernel, sizeof(plan.kernel), "attention_%s%s_%d%s",

@@ -170,8 +170,10 @@ static void check_nvidia_plans(void)
 {
     static const struct {
         const char *target;
-        bool shared;
-    } targets[] = {{"sm_90", true}, {"sm_86", false}, {"gfx1100", false}};
+        unsigned threads, shared_nbytes;
+    } targets[] = {{"sm_90", 384, 160 << 10},
+                   {"sm_86", 256, 64 << 10},
+                   {"gfx1100", 256, 0}};
     kpk_attention_args a = {.b = 1,
                             .h = 32,
                             .h_k = 8,
@@ -188,7 +190,8 @@ static void check_nvidia_plans(void)
                                        132, KPK_ATTENTION_BF16,
                                        KPK_ATTENTION_SAME, &a, UINT64_MAX,
                                        &plan) == KPK_OK &&
-                  (plan.shape.shared_nbytes > 48 << 10) == targets[i].shared,
+                  plan.shape.block[0] == targets[i].threads &&
+                  plan.shape.shared_nbytes == targets[i].shared_nbytes,
               targets[i].target);
         a.seqlen_q = 1;
         check(kpk_attention_choose_for(&kpk_module_attention, targets[i].target,

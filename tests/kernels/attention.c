@@ -493,7 +493,8 @@ static unsigned one_at_least(uint32_t n)
 }
 
 static void run_with(struct kt *t, const struct kt_row *row,
-                     const struct problem *p, size_t shared_nbytes)
+                     const struct problem *p, unsigned threads,
+                     size_t shared_nbytes)
 {
     const struct kind *kind = row->detail;
     const enum kt_type type = row->a;
@@ -559,8 +560,8 @@ static void run_with(struct kt *t, const struct kt_row *row,
     for (unsigned i = 0; i < 3; i++)
         if (p->grid[i])
             grid[i] = p->grid[i];
-    if (!kt_launch(t, grid, (const unsigned[3]){kind->decode ? 128 : 256, 1, 1},
-                   shared_nbytes, (const kpk_arg[]){{&a, sizeof(a)}}, 1))
+    if (!kt_launch(t, grid, (const unsigned[3]){threads, 1, 1}, shared_nbytes,
+                   (const kpk_arg[]){{&a, sizeof(a)}}, 1))
         return;
     if (p->splits > 1) {
         t->symbol =
@@ -577,28 +578,19 @@ static void run_with(struct kt *t, const struct kt_row *row,
     check_results(&r, old, got, got_lse, nlse);
 }
 
-/* Of the recommended launch; without it kernels go another way. */
-static size_t recommended_shared(const struct kt *t)
-{
-    kpk_shape shape;
-    size_t kernel;
-
-    if (kpk_module_find_kernel(&kpk_module_attention, t->symbol, &kernel) !=
-            KPK_OK ||
-        kpk_module_shape(&kpk_module_attention, kernel, t->target, 1, 1,
-                         &shape) != KPK_OK)
-        return 0;
-    return shape.shared_nbytes;
-}
-
+/* By the fewest threads that the file's comment names, and as is recommended:
+ * with dynamic shared memory kernels go another way. */
 static void run_problem(struct kt *t, const struct kt_row *row,
                         const struct problem *p)
 {
-    const size_t shared_nbytes = recommended_shared(t);
+    const struct kind *kind = row->detail;
+    const kpk_kernel *kernel;
+    kpk_shape shape;
 
-    run_with(t, row, p, 0);
-    if (shared_nbytes)
-        run_with(t, row, p, shared_nbytes);
+    run_with(t, row, p, kind->decode ? 128 : 256, 0);
+    if (kpk_kernel_get(t->inst, t->symbol, &kernel) == KPK_OK &&
+        kpk_kernel_shape(kernel, 1, 1, &shape) == KPK_OK && shape.shared_nbytes)
+        run_with(t, row, p, shape.block[0], shape.shared_nbytes);
 }
 
 /* One sequence, all of it seen. */
@@ -704,6 +696,9 @@ static void run_many(struct kt *t, const struct kt_row *row)
     run_problem(t, row, &p);
     p = plain("a grid for more queries, causal", kind, 300, 2 * tile + 1);
     p.right = 0, p.grid[0] = 1000, p.h = 2, p.h_k = 1, p.layout = HEADS;
+    run_problem(t, row, &p);
+    p = plain("many tiles, a window", kind, 129, 900);
+    p.left = 700, p.right = 0, p.layout = HEADS;
     run_problem(t, row, &p);
     p = plain("scores that rise", kind, 9, 3 * tile + 1);
     p.numbers = RISING, p.layout = GAPS;

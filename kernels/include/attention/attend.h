@@ -68,19 +68,26 @@ template <bool Decode> struct Queries {
     {
         return Decode ? head0 + (u32)row % group : head0;
     }
-    /* 8 elements of a row of Q; the last row stands for those after it */
+    /* a row of Q; the last one stands for those after it */
     template <typename T>
-    DEV_MEMBER Piece piece(const AttentionArgs &a, const Sequence &s, u32 b,
-                           i32 row, u32 at) const
+    DEV_MEMBER const u8 *at(const AttentionArgs &a, const Sequence &s, u32 b,
+                            i32 row) const
     {
         const i32 r = min_of(row, nrows - 1);
-        const T *p = (const T *)a.q +
-                     (a.cu_seqlens_q ? s.q_rows * a.q_row : b * a.q_batch) +
-                     token(r) * a.q_row + head(r) * a.q_head;
 
-        return at * 8 < a.d
-                   ? load_piece(reinterpret_cast<const u8 *>(p + at * 8))
-                   : Piece{};
+        return reinterpret_cast<const u8 *>(
+            (const T *)a.q +
+            (a.cu_seqlens_q ? s.q_rows * a.q_row : b * a.q_batch) +
+            token(r) * a.q_row + head(r) * a.q_head);
+    }
+    /* 8 elements of it */
+    template <typename T>
+    DEV_MEMBER Piece piece(const AttentionArgs &a, const Sequence &s, u32 b,
+                           i32 row, u32 which) const
+    {
+        const u8 *const p = at<T>(a, s, b, row);
+
+        return which * 8 < a.d ? load_piece(p + which * 16) : Piece{};
     }
 };
 

@@ -8,7 +8,7 @@
  */
 #pragma once
 
-#include "nvidia/attend_many.h"
+#include "nvidia/attend_warp.h"
 
 template <typename T, u32 D> struct AttendFew {
     static constexpr u32 warps = 4, slots = 3;
@@ -55,8 +55,8 @@ template <typename T, u32 D> struct AttendFew {
 
         const auto copy = [&](const AttendKeys &rows_of) {
             if (copied < key_end)
-                copy_lines<D, keys, 32>(in, a, b, rows_of, aligned, copied,
-                                        span, lane);
+                copy_lines<typename Warp::Lines, keys, 32>(
+                    in, a, b, rows_of, aligned, copied, span, lane);
             async_copies_end();
             in = in + unit_nbytes == ring_end ? start : in + unit_nbytes;
         };
@@ -81,7 +81,8 @@ template <typename T, u32 D> struct AttendFew {
             async_copies_wait<1>();
             __syncwarp();
             copy(v);
-            w.exponentials(x, factor, p);
+            w.exponentials(x, factor);
+            w.round(x, p);
             w.add_values(p, out);
             out = out + unit_nbytes == ring_end ? start : out + unit_nbytes;
         }

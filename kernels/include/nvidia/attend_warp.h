@@ -77,12 +77,11 @@ DEV void store_piece(u32 lds, const Piece &v)
  * is not in the span or behind d becomes zeros. Without alignment to 16 bytes
  * they are there at once.
  */
-template <u32 D, u32 Keys, u32 Threads>
+template <class Lines, u32 Keys, u32 Threads>
 DEV void copy_lines(u32 lds, const AttentionArgs &a, u32 b,
                     const AttendKeys &keys, bool aligned, i32 key0,
                     const KeySpan &span, u32 t)
 {
-    typedef AttendLines<D> Lines;
     constexpr u32 step = Threads / Lines::pieces;
     const u32 piece = t % Lines::pieces, line = t / Lines::pieces;
 
@@ -141,75 +140,57 @@ template <typename T> DEV void multiply_8(f32 (&d)[4], u32 a0, u32 a1, u32 b)
             : "r"(a0), "r"(a1), "r"(b));
 }
 
-/*
- * A warp's queries, `Units` times 16, and `Keys` keys at once: 8, or 16 to 64.
- * QInLds: operands of Q are read again for all keys.
- */
-template <typename T, u32 D, u32 Units, u32 Keys, bool Decode, bool QInLds>
-struct AttendWarp {
-    typedef AttendLines<D> Lines;
-    typedef Queries<Decode> Rows;
-    typedef AttendLines<QInLds ? D : 64> Slab; /* 16 rows of Q in LDS */
+/* Where a query's results go. */
+struct AttendRow {
+    u64 of_all; /* of total_q */
+    i64 at;     /* elements of O */
 
-    static constexpr u32 steps = D / 16, tiles = Keys / 8;
-    /* for begin(), and if QInLds for good */
-    static constexpr u32 slab_nbytes = (QInLds ? Units : 1) * 16 * Slab::nbytes;
-    /* ldmatrix takes 16 keys by 16 of d, or 8 by 32 */
-    static constexpr bool flat = Keys == 8;
+    DEV_MEMBER AttendRow(const AttentionArgs &a, const Sequence &s, u32 b,
+                         i32 token, u32 head)
+        : of_all((a.cu_seqlens_q ? (u64)s.q_rows : (u64)b * a.seqlen_q) +
+                 (u32)token),
+          at((a.cu_seqlens_q ? s.q_rows * a.o_row : b * a.o_batch) +
+             token * a.o_row + head * a.o_head)
+    {
+    }
+    DEV_MEMBER void set_lse(const AttentionArgs &a, u32 b, i32 token, u32 head,
+                            f32 sum, f32 log2_sum) const
+    {
+        const u64 total = a.total_q ? a.total_q : (u64)a.b * a.seqlen_q;
+
+        if (a.lse)
+            a.lse[a.unpadded_lse
+                      ? head * total + of_all
+                      : ((u64)b * a.h + head) * a.seqlen_q + (u32)token] =
+                sum == 0 ? -infinite : log2_sum * ln_2;
+    }
+};
+
+/*
+ * A warp's queries, `Units` times 16: their results, and scores of `Keys` keys
+ * at once.
+ */
+template <typename T, u32 D, u32 Units, u32 Keys, bool Decode>
+struct AttendRows {
+    typedef Queries<Decode> Rows;
+
+    static constexpr u32 tiles = Keys / 8;
     struct Scores {
         f32 v[Units][tiles][4];
     };
 
-    u32 q[QInLds ? 1 : Units][QInLds ? 1 : steps][4];
     f32 o[Units][D / 8][4];
     f32 m[Units][2];
     f32 l[Units][2];
     i32 row0; /* the first query */
     SeenKeys seen;
-    u32 k_lds, v_lds, q_lds; /* of this lane's lines of the first matrices */
 
-    /* ---- queries ---- */
-
-    /* slab: LDS that no other warp needs */
-    DEV_MEMBER void begin(const AttentionArgs &a, const Sequence &s,
-                          const Rows &rows, u32 b, i32 first_row, u32 slab)
+    DEV_MEMBER void begin(const Sequence &s, const Rows &rows, i32 first_row)
     {
-        const u32 lane = threadIdx.x % 32;
-
         row0 = first_row;
-        k_lds = flat ? Lines::at(lane % 8, lane / 8)
-                     : Lines::at(lane % 8 + lane / 16 * 8, lane / 8 % 2);
-        v_lds = flat ? k_lds : Lines::at(lane % 16, lane / 16);
-        q_lds = slab + Slab::at(lane % 16, lane / 16);
+        seen.find(s, rows, row0, Units * 16);
         UNROLL
         for (u32 u = 0; u < Units; u++) {
-            if constexpr (QInLds) {
-                _Pragma("unroll 4") for (u32 i = lane; i < 16 * D / 8; i += 32)
-                    store_piece(slab + u * 16 * Slab::nbytes +
-                                    Slab::at(i / (D / 8), i % (D / 8)),
-                                rows.template piece<T>(
-                                    a, s, b, row0 + (i32)(u * 16 + i / (D / 8)),
-                                    i % (D / 8)));
-            } else {
-                UNROLL
-                for (u32 c = 0; c < D / 64; c++) {
-                    __syncwarp();
-                    UNROLL
-                    for (u32 i = 0; i < 4; i++) {
-                        const u32 row = lane / 8 + 4 * i;
-
-                        store_piece(slab + Slab::at(row, lane % 8),
-                                    rows.template piece<T>(
-                                        a, s, b, row0 + (i32)(u * 16 + row),
-                                        c * 8 + lane % 8));
-                    }
-                    __syncwarp();
-                    UNROLL
-                    for (u32 k = 0; k < 4; k++)
-                        load_matrices(q[u][c * 4 + k],
-                                      Slab::further(q_lds, k * 2));
-                }
-            }
             UNROLL
             for (u32 i = 0; i < D / 2; i++)
                 o[u][i / 4][i % 4] = 0;
@@ -217,52 +198,9 @@ struct AttendWarp {
             for (u32 i = 0; i < 2; i++)
                 m[u][i] = -1e30f, l[u][i] = 0;
         }
-        __syncwarp();
-        seen.find(s, rows, row0, Units * 16);
     }
 
     /* ---- scores ---- */
-
-    DEV_MEMBER bool sees_any(i32 key0) const
-    {
-        return key0 + (i32)Keys > seen.first_any && key0 < seen.end_any;
-    }
-    DEV_MEMBER void multiply_keys(Scores &x, u32 lds) const
-    {
-        UNROLL
-        for (u32 i = 0; i < Units * tiles * 4; i++)
-            x.v[i / 4 / tiles][i / 4 % tiles][i % 4] = 0;
-        UNROLL
-        for (u32 k = 0; k < steps; k += flat ? 2 : 1) {
-            const u32 at = lds + Lines::further(k_lds, k * 2);
-            u32 part[Units][4];
-
-            UNROLL
-            for (u32 u = 0; u < Units; u++) {
-                if constexpr (QInLds)
-                    load_matrices(part[u], Slab::further(q_lds, k * 2) +
-                                               u * 16 * Slab::nbytes);
-            }
-            UNROLL
-            for (u32 t = 0; t < tiles; t += 2) {
-                u32 y[4];
-
-                load_matrices(y, at + t * 8 * Lines::nbytes);
-                UNROLL
-                for (u32 u = 0; u < Units; u++) {
-                    const u32 t1 = flat ? t : t + 1, k1 = flat ? k + 1 : k;
-
-                    if constexpr (QInLds) {
-                        MmaOp<T>::call(x.v[u][t], part[u], y[0], y[1]);
-                        MmaOp<T>::call(x.v[u][t1], part[u], y[2], y[3]);
-                    } else {
-                        MmaOp<T>::call(x.v[u][t], q[u][k], y[0], y[1]);
-                        MmaOp<T>::call(x.v[u][t1], q[u][k1], y[2], y[3]);
-                    }
-                }
-            }
-        }
-    }
 
     /* Scores in powers of two, with all that the arguments say. */
     DEV_MEMBER void finish_scores(Scores &x, const AttentionArgs &a, u32 b,
@@ -329,8 +267,24 @@ struct AttendWarp {
 
     /* ---- exponentials ---- */
 
-    /* Where a score went beyond what P may be, everything is scaled down. */
-    DEV_MEMBER void raise(const Scores &x, f32 factor)
+    /*
+     * Scores to powers of two: the result is their factor, which is 1 where the
+     * arguments or the keys ask for more than that.
+     */
+    DEV_MEMBER f32 finish(Scores &x, const AttentionArgs &a, u32 b, u32 head,
+                          i32 key0) const
+    {
+        if (a.softcap == 0 && !a.alibi_slopes && a.scale > 0 &&
+            key0 >= seen.first_all && key0 + (i32)Keys <= seen.end_all)
+            return a.scale * log2_e;
+        finish_scores(x, a, b, head, key0);
+        return 1;
+    }
+    /*
+     * Where a score went beyond what P may be, m is raised and what was summed
+     * is to be multiplied by `down`. False where none did.
+     */
+    DEV_MEMBER bool raise(const Scores &x, f32 factor, f32 (&down)[Units][2])
     {
         f32 top[Units][2];
         bool over = false;
@@ -349,7 +303,7 @@ struct AttendWarp {
             }
         }
         if (!any_lane(over))
-            return;
+            return false;
         UNROLL
         for (u32 u = 0; u < Units; u++) {
             UNROLL
@@ -359,20 +313,22 @@ struct AttendWarp {
                 all = __builtin_fmaxf(all, lane_xor<1>(all));
                 all = __builtin_fmaxf(all, lane_xor<2>(all));
                 all = __builtin_fmaxf(all, m[u][i]);
-
-                const f32 down = exp2_fast(m[u][i] - all);
-
+                down[u][i] = exp2_fast(m[u][i] - all);
                 m[u][i] = all;
-                l[u][i] *= down;
-                UNROLL
-                for (u32 e = 0; e < D / 4; e++)
-                    o[u][e / 2][i * 2 + e % 2] *= down;
+                l[u][i] *= down[u][i];
             }
         }
+        return true;
     }
-    /* x becomes the sums of l, and p operands: two words for each 8 keys */
-    DEV_MEMBER void exponentials(const Scores &x, f32 factor,
-                                 u32 (&p)[Units][tiles][2])
+    DEV_MEMBER void scale_results(const f32 (&down)[Units][2])
+    {
+        UNROLL
+        for (u32 e = 0; e < Units * D / 2; e++)
+            o[e / (D / 2)][e / 4 % (D / 8)][e % 4] *=
+                down[e / (D / 2)][e / 2 % 2];
+    }
+    /* x becomes P, and is added to l */
+    DEV_MEMBER void exponentials(Scores &x, f32 factor)
     {
         UNROLL
         for (u32 u = 0; u < Units; u++) {
@@ -381,17 +337,184 @@ struct AttendWarp {
                 const f32 lift = p_lead<T> - m[u][i];
 
                 UNROLL
-                for (u32 t = 0; t < tiles; t++) {
-                    const f32 *from = x.v[u][t] + i * 2;
-                    const f32 v0 = exp2_fast(fused(from[0], factor, lift));
-                    const f32 v1 = exp2_fast(fused(from[1], factor, lift));
+                for (u32 e = 0; e < tiles * 2; e++) {
+                    f32 &v = x.v[u][e / 2][i * 2 + e % 2];
 
-                    l[u][i] += v0 + v1;
-                    p[u][t][i] = round_two<T>(v0, v1);
+                    v = exp2_fast(fused(v, factor, lift));
+                    l[u][i] += v;
                 }
             }
         }
     }
+    /* P as operands: two words for each 8 keys */
+    static DEV_MEMBER void round(const Scores &x, u32 (&p)[Units][tiles][2])
+    {
+        UNROLL
+        for (u32 e = 0; e < Units * tiles * 2; e++) {
+            const f32 *from = x.v[e / 2 / tiles][e / 2 % tiles] + e % 2 * 2;
+
+            p[e / 2 / tiles][e / 2 % tiles][e % 2] =
+                round_two<T>(from[0], from[1]);
+        }
+    }
+
+    /* ---- results ---- */
+
+    /* l of a query, of all lanes that share it */
+    DEV_MEMBER f32 sum(u32 u, u32 i) const
+    {
+        f32 v = l[u][i];
+
+        v += lane_xor<1>(v);
+        return v + lane_xor<2>(v);
+    }
+    /* to O, of all keys */
+    DEV_MEMBER void store(const AttentionArgs &a, u32 b, u32 head) const
+    {
+        const u32 lane = threadIdx.x % 32;
+        const Sequence s(a, b);
+
+        UNROLL
+        for (u32 u = 0; u < Units; u++) {
+            UNROLL
+            for (u32 i = 0; i < 2; i++) {
+                const f32 all = sum(u, i);
+                const f32 scale = reciprocal(all);
+                const i32 row = row0 + (i32)(u * 16 + lane / 4 + 8 * i);
+                const AttendRow to(a, s, b, row, head);
+
+                if (row >= s.nq)
+                    continue;
+                UNROLL
+                for (u32 n = 0; n < D / 8; n++) {
+                    const u32 d = n * 8 + lane % 4 * 2;
+                    const f32 *v = o[u][n] + 2 * i;
+                    const u32 two =
+                        all == 0 ? 0 : round_two<T>(v[0] * scale, v[1] * scale);
+
+                    if (d < a.d)
+                        store_anywhere((T *)a.o + to.at + d,
+                                       bits_as<Pack<T, 2>>(two));
+                }
+                if (lane % 4 == 0)
+                    to.set_lse(a, b, row, head, all,
+                               m[u][i] - p_lead<T> + log2f(all));
+            }
+        }
+    }
+};
+
+/*
+ * The same by mma.sync: 8 keys at once, or 16 to 64. QInLds: operands of Q are
+ * read again for all keys.
+ */
+template <typename T, u32 D, u32 Units, u32 Keys, bool Decode, bool QInLds>
+struct AttendWarp : AttendRows<T, D, Units, Keys, Decode> {
+    typedef AttendRows<T, D, Units, Keys, Decode> Base;
+    typedef AttendLines<D> Lines;
+    typedef typename Base::Rows Rows;
+    typedef typename Base::Scores Scores;
+    typedef AttendLines<QInLds ? D : 64> Slab; /* 16 rows of Q in LDS */
+    using Base::o, Base::row0, Base::seen, Base::tiles;
+
+    static constexpr u32 steps = D / 16;
+    /* for begin(), and if QInLds for good */
+    static constexpr u32 slab_nbytes = (QInLds ? Units : 1) * 16 * Slab::nbytes;
+    /* ldmatrix takes 16 keys by 16 of d, or 8 by 32 */
+    static constexpr bool flat = Keys == 8;
+
+    u32 q[QInLds ? 1 : Units][QInLds ? 1 : steps][4];
+    u32 k_lds, v_lds, q_lds; /* of this lane's lines of the first matrices */
+
+    /* ---- queries ---- */
+
+    /* slab: LDS that no other warp needs */
+    DEV_MEMBER void begin(const AttentionArgs &a, const Sequence &s,
+                          const Rows &rows, u32 b, i32 first_row, u32 slab)
+    {
+        const u32 lane = threadIdx.x % 32;
+
+        Base::begin(s, rows, first_row);
+        k_lds = flat ? Lines::at(lane % 8, lane / 8)
+                     : Lines::at(lane % 8 + lane / 16 * 8, lane / 8 % 2);
+        v_lds = flat ? k_lds : Lines::at(lane % 16, lane / 16);
+        q_lds = slab + Slab::at(lane % 16, lane / 16);
+        UNROLL
+        for (u32 u = 0; u < Units; u++) {
+            if constexpr (QInLds) {
+                _Pragma("unroll 4") for (u32 i = lane; i < 16 * D / 8; i += 32)
+                    store_piece(slab + u * 16 * Slab::nbytes +
+                                    Slab::at(i / (D / 8), i % (D / 8)),
+                                rows.template piece<T>(
+                                    a, s, b, row0 + (i32)(u * 16 + i / (D / 8)),
+                                    i % (D / 8)));
+            } else {
+                UNROLL
+                for (u32 c = 0; c < D / 64; c++) {
+                    __syncwarp();
+                    UNROLL
+                    for (u32 i = 0; i < 4; i++) {
+                        const u32 row = lane / 8 + 4 * i;
+
+                        store_piece(slab + Slab::at(row, lane % 8),
+                                    rows.template piece<T>(
+                                        a, s, b, row0 + (i32)(u * 16 + row),
+                                        c * 8 + lane % 8));
+                    }
+                    __syncwarp();
+                    UNROLL
+                    for (u32 k = 0; k < 4; k++)
+                        load_matrices(q[u][c * 4 + k],
+                                      Slab::further(q_lds, k * 2));
+                }
+            }
+        }
+        __syncwarp();
+    }
+
+    /* ---- scores ---- */
+
+    DEV_MEMBER bool sees_any(i32 key0) const
+    {
+        return key0 + (i32)Keys > seen.first_any && key0 < seen.end_any;
+    }
+    DEV_MEMBER void multiply_keys(Scores &x, u32 lds) const
+    {
+        UNROLL
+        for (u32 i = 0; i < Units * tiles * 4; i++)
+            x.v[i / 4 / tiles][i / 4 % tiles][i % 4] = 0;
+        UNROLL
+        for (u32 k = 0; k < steps; k += flat ? 2 : 1) {
+            const u32 at = lds + Lines::further(k_lds, k * 2);
+            u32 part[Units][4];
+
+            UNROLL
+            for (u32 u = 0; u < Units; u++) {
+                if constexpr (QInLds)
+                    load_matrices(part[u], Slab::further(q_lds, k * 2) +
+                                               u * 16 * Slab::nbytes);
+            }
+            UNROLL
+            for (u32 t = 0; t < tiles; t += 2) {
+                u32 y[4];
+
+                load_matrices(y, at + t * 8 * Lines::nbytes);
+                UNROLL
+                for (u32 u = 0; u < Units; u++) {
+                    const u32 t1 = flat ? t : t + 1, k1 = flat ? k + 1 : k;
+
+                    if constexpr (QInLds) {
+                        MmaOp<T>::call(x.v[u][t], part[u], y[0], y[1]);
+                        MmaOp<T>::call(x.v[u][t1], part[u], y[2], y[3]);
+                    } else {
+                        MmaOp<T>::call(x.v[u][t], q[u][k], y[0], y[1]);
+                        MmaOp<T>::call(x.v[u][t1], q[u][k1], y[2], y[3]);
+                    }
+                }
+            }
+        }
+    }
+
     DEV_MEMBER void add_values(const u32 (&p)[Units][tiles][2], u32 lds)
     {
         UNROLL
@@ -424,53 +547,14 @@ struct AttendWarp {
     DEV_MEMBER f32 score(Scores &x, const AttentionArgs &a, u32 b, u32 head,
                          i32 key0, u32 lds_k)
     {
-        const i32 end = key0 + (i32)Keys;
-        f32 factor = a.scale * log2_e;
+        f32 down[Units][2];
 
         multiply_keys(x, lds_k);
-        if (a.softcap != 0 || a.alibi_slopes || !(a.scale > 0) ||
-            key0 < seen.first_all || end > seen.end_all) {
-            finish_scores(x, a, b, head, key0);
-            factor = 1;
-        }
-        raise(x, factor);
+
+        const f32 factor = Base::finish(x, a, b, head, key0);
+
+        if (Base::raise(x, factor, down))
+            Base::scale_results(down);
         return factor;
-    }
-
-    /* ---- results ---- */
-
-    /* l of a query, of all lanes that share it */
-    DEV_MEMBER f32 sum(u32 u, u32 i) const
-    {
-        f32 v = l[u][i];
-
-        v += lane_xor<1>(v);
-        return v + lane_xor<2>(v);
-    }
-};
-
-/* Where a query's results go. */
-struct AttendRow {
-    u64 of_all; /* of total_q */
-    i64 at;     /* elements of O */
-
-    DEV_MEMBER AttendRow(const AttentionArgs &a, const Sequence &s, u32 b,
-                         i32 token, u32 head)
-        : of_all((a.cu_seqlens_q ? (u64)s.q_rows : (u64)b * a.seqlen_q) +
-                 (u32)token),
-          at((a.cu_seqlens_q ? s.q_rows * a.o_row : b * a.o_batch) +
-             token * a.o_row + head * a.o_head)
-    {
-    }
-    DEV_MEMBER void set_lse(const AttentionArgs &a, u32 b, i32 token, u32 head,
-                            f32 sum, f32 log2_sum) const
-    {
-        const u64 total = a.total_q ? a.total_q : (u64)a.b * a.seqlen_q;
-
-        if (a.lse)
-            a.lse[a.unpadded_lse
-                      ? head * total + of_all
-                      : ((u64)b * a.h + head) * a.seqlen_q + (u32)token] =
-                sum == 0 ? -infinite : log2_sum * ln_2;
     }
 };
