@@ -18,13 +18,19 @@
     if (!blocks.stays)                                                         \
     return
 
+/* The same where NVIDIA's multiprocessors hold one block each. */
+#define CONV_BLOCKS                                                            \
+    const TileBlocks blocks(KPK_NVIDIA ? 8 : 9);                               \
+    if (!blocks.stays)                                                         \
+    return
+
 #define CONV_TABLE(T)                                                          \
     KERNEL conv1d_##T(size_t src_numel, size_t l_out, size_t stride,           \
                       size_t padding, size_t dilation, const size_t *info,     \
                       const T *src, const T *kernel, T *dst)                   \
     {                                                                          \
         (void)src_numel;                                                       \
-        TILE_BLOCKS;                                                           \
+        CONV_BLOCKS;                                                           \
         convolve<false>(blocks,                                                \
                         Conv{image_1d(info), filter_1d(info + 6, false), 1,    \
                              l_out, stride, padding, dilation, false, true},   \
@@ -36,7 +42,7 @@
                       T *dst)                                                  \
     {                                                                          \
         (void)src_numel;                                                       \
-        TILE_BLOCKS;                                                           \
+        CONV_BLOCKS;                                                           \
         convolve<false>(blocks,                                                \
                         Conv{image_2d(info), filter_2d(info + 8, false),       \
                              h_out, w_out, stride, padding, dilation, false,   \
@@ -50,7 +56,7 @@
     {                                                                          \
         (void)src_numel;                                                       \
         (void)out_padding;                                                     \
-        TILE_BLOCKS;                                                           \
+        CONV_BLOCKS;                                                           \
         convolve<true>(blocks,                                                 \
                        Conv{image_1d(info), filter_1d(info + 6, true), 1,      \
                             l_out, stride, padding, dilation, true, true},     \
@@ -63,7 +69,7 @@
     {                                                                          \
         (void)src_numel;                                                       \
         (void)out_padding;                                                     \
-        TILE_BLOCKS;                                                           \
+        CONV_BLOCKS;                                                           \
         convolve<true>(blocks,                                                 \
                        Conv{image_2d(info), filter_2d(info + 8, true), h_out,  \
                             w_out, stride, padding, dilation, true, false},    \

@@ -150,6 +150,8 @@ static const struct conv_case cases_1d[] = {
     {"split, all", 2, 20, 19, 1, 50, 1, 4, 3, 5, 2, 1, N, N, 1, 256, 3, 0},
     {"split, views", 2, 20, 9, 1, 23, 1, 3, 2, 1, 1, 0, T, S, 0, 96, 0, 0},
     {"split, inf", 1, 20, 9, 1, 33, 1, 3, 1, 2, 1, 0, N, N, 0, 1024, 0, 1},
+    /* and of several groups of channels a block */
+    {"tiles, groups", 1, 3, 17, 1, 8190, 1, 4, 1, 1, 1, 0, N, N, 0, 64, 0, 0},
     /* tiles enough for matrix instructions */
     {"matrix", 2, 16, 66, 1, 1600, 1, 3, 1, 1, 1, 0, N, N, 0, 1024, 0, 0},
 };
@@ -181,6 +183,9 @@ static const struct conv_case cases_2d[] = {
     {"split, all", 2, 9, 11, 15, 18, 4, 3, 3, 5, 2, 1, N, N, 1, 256, 3, 0},
     {"split, views", 2, 9, 9, 9, 8, 3, 2, 2, 1, 1, 0, T, S, 0, 96, 0, 0},
     {"split, inf", 1, 9, 9, 6, 7, 3, 3, 1, 2, 1, 0, N, N, 0, 1024, 0, 1},
+    {"tiles, groups", 1, 3, 17, 91, 90, 3, 3, 1, 1, 1, 0, N, N, 0, 64, 0, 0},
+    {"tiles, stride", 1, 3, 17, 91, 90, 3, 4, 2, 2, 1, 1, N, N, 0, 64, 0, 0},
+    /* tiles enough for matrix instructions */
     {"matrix", 1, 8, 66, 39, 41, 3, 3, 1, 1, 1, 0, N, N, 0, 1024, 0, 0},
     {"matrix, all", 3, 9, 130, 38, 37, 2, 4, 2, 3, 2, 1, N, N, 1, 1024, 1, 0},
     {"matrix, views", 9, 33, 4, 19, 18, 1, 1, 1, 0, 1, 0, T, N, 0, 1024, 0, 0},
@@ -365,6 +370,14 @@ static void run_conv_case(struct kt *t, const struct conv_case *c,
     }
 }
 
+/* Matrix instructions make plain convolutions of these. What others do with as
+ * many outputs, cases of fewer terms show. */
+static bool is_by_matrix(enum kind kind, enum kt_type type)
+{
+    return !is_transposed(kind) &&
+           (type == KT_F16 || type == KT_BF16 || type == KT_F32);
+}
+
 static void run_conv(struct kt *t, const struct kt_row *row)
 {
     const enum kind kind = *(const enum kind *)row->detail;
@@ -374,6 +387,8 @@ static void run_conv(struct kt *t, const struct kt_row *row)
         flat ? sizeof(cases_1d) / sizeof(*c) : sizeof(cases_2d) / sizeof(*c);
 
     for (size_t k = 0; k < n; k++, c++) {
+        if (strncmp(c->name, "matrix", 6) == 0 && !is_by_matrix(kind, row->a))
+            continue;
         spare_for_case(k);
         run_conv_case(t, c, kind, row->a);
     }

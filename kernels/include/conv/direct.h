@@ -22,6 +22,9 @@
 
 #include "conv/matrix.h"
 #include "conv/split.h"
+#if KPK_NVIDIA && KPK_CONV_MATRIX
+#include "nvidia/conv_slab.h"
+#endif
 
 template <typename T, u32 PX, u32 OC> struct ConvTile {
     using A = sum_t<T>;
@@ -256,6 +259,15 @@ DEV void run_matrix(const ConvMatrix<T> &matrix, const TileBlocks &blocks)
 }
 #endif
 
+#if KPK_NVIDIA && KPK_CONV_MATRIX
+template <typename T>
+static __device__ __noinline__ void run_slab(ConvSlab<T> slab,
+                                             TileBlocks blocks)
+{
+    slab.run(blocks);
+}
+#endif
+
 /* Transposed says what v does, where it decides which code there is. */
 template <bool Transposed, typename T>
 DEV void convolve(const TileBlocks &blocks, const Conv &v, const T *x,
@@ -266,7 +278,14 @@ DEV void convolve(const TileBlocks &blocks, const Conv &v, const T *x,
     using Small = ConvTile<T, 1, 4>;
     using Split = ConvSplit<T, sizeof(A) == 8 ? 1 : 2, sizeof(A) == 8 ? 4 : 8>;
 #if KPK_CONV_MATRIX
+#if KPK_NVIDIA
+    constexpr bool by_slab =
+        traits<T>::is_float && sizeof(T) <= 4 && !Transposed;
+    alignas(128)
+        __shared__ u8 lds[by_slab ? slab_bytes : image_bytes + filter_bytes];
+#else
     alignas(16) __shared__ u8 lds[image_bytes + filter_bytes];
+#endif
     A *const image = reinterpret_cast<A *>(lds);
     A *const filter = reinterpret_cast<A *>(lds + image_bytes);
 #else
@@ -279,6 +298,24 @@ DEV void convolve(const TileBlocks &blocks, const Conv &v, const T *x,
 
     if (v.x.b == 0 || v.w.outputs == 0 || v.h_out == 0 || v.w_out == 0)
         return;
+#if KPK_NVIDIA && KPK_CONV_MATRIX
+    if constexpr (by_slab) {
+        __shared__ typename ConvSlab<T>::Shape shape;
+
+        if (threadIdx.x < 32) {
+            const bool takes = ConvSlab<T>::plan(v, x, w, y, shape);
+
+            if (threadIdx.x == 0)
+                way = takes ? by_matrix : by_points;
+        }
+        __syncthreads();
+        if (uniform(way) == by_matrix) {
+            run_slab<T>(ConvSlab<T>{shape, lds}, blocks);
+            return;
+        }
+        __syncthreads();
+    }
+#endif
     if (threadIdx.x == 0)
         at.begin(v);
 #if KPK_CONV_MATRIX

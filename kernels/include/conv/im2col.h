@@ -138,6 +138,28 @@ DEV void im2col_by_points(const TileBlocks &blocks, const Conv &v, const T *x,
     }
 }
 
+/* element by element in 32 bits: a list for so few outputs would take longer */
+template <typename T>
+DEV void im2col_small(const Conv &v, u32 n, const T *x, T *dst)
+{
+    const u32 k_h = (u32)v.w.kh, k_w = (u32)v.w.kw, channels = (u32)v.x.c;
+    const u32 w_out = (u32)v.w_out, h_out = (u32)v.h_out;
+
+    for (u32 i = (u32)global_thread(); i < n; i += (u32)global_threads()) {
+        const u32 row = i / k_w, kw = i - row * k_w;
+        const u32 plane = row / k_h, kh = row - plane * k_h;
+        const u32 place = plane / channels, c = plane - place * channels;
+        const u32 line = place / w_out, w = place - line * w_out;
+        const u32 b = line / h_out, h = line - b * h_out;
+        const u64 qh = v.flat ? 0 : h * v.stride + kh * v.dilation - v.padding;
+        const u64 qw = w * v.stride + kw * v.dilation - v.padding;
+
+        dst[i] = qh < v.x.h && qw < v.x.w /* below 0: huge */
+                     ? x[b * v.x.sb + c * v.x.sc + qh * v.x.sh + qw * v.x.sw]
+                     : T{};
+    }
+}
+
 template <typename T>
 DEV void image_to_columns(const TileBlocks &blocks, const Conv &conv,
                           const T *x, T *dst)
@@ -154,6 +176,10 @@ DEV void image_to_columns(const TileBlocks &blocks, const Conv &conv,
 
     if (row == 0 || rows == 0)
         return;
+    if (is_small_grid<1>() && row * rows <= 4 * global_threads()) {
+        im2col_small(v, (u32)(row * rows), x, dst);
+        return;
+    }
     if (!taps_are_small(v)) {
         im2col_by_points(blocks, v, x, dst);
         return;

@@ -17,6 +17,7 @@
 #include "walk.h"
 
 constexpr u32 image_bytes = 21504, filter_bytes = 19968;
+constexpr u32 slab_bytes = 46 * 1024; /* of the two and more, on NVIDIA */
 constexpr u32 lanes = 32;
 constexpr u32 tile_columns = 64;   /* short halos, whole memory segments */
 constexpr u32 channel_groups = 16; /* at most so many share a tile's image */
@@ -105,9 +106,8 @@ struct TileBlocks {
     u32 block, nblocks;
     bool stays;
 
-    DEV_MEMBER TileBlocks()
+    DEV_MEMBER explicit TileBlocks(u32 log_enough = 9)
     {
-        constexpr u32 log_enough = 9;
         const u32 times = (u32)gridDim.x >> log_enough;
         const u32 shift = times > 1 ? 31 - (u32)__clz((int)times) : 0;
 
