@@ -13,7 +13,7 @@
     KERNEL rand_uniform_##T(T *out, u64 n, u64 seed, u64 offset, T low,        \
                             T high)                                            \
     {                                                                          \
-        random_numbers(out, n, seed, offset, uniform_numbers<T>{low, high});   \
+        random_uniform(out, n, seed, offset, low, high);                       \
     }                                                                          \
     KERNEL rand_normal_##T(T *out, u64 n, u64 seed, u64 offset, T mean, T std) \
     {                                                                          \

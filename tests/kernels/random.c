@@ -75,9 +75,19 @@ static kt_real just_below(enum kt_type type, kt_real v)
     return kt_get(type, &code, 0);
 }
 
-static kt_real uniform(enum kt_type type, uint64_t word, kt_real low,
-                       kt_real high)
+/* the half word that element e of f16 or bf16 is made of */
+static uint16_t half_word(uint64_t seed, uint64_t e)
 {
+    uint32_t words[4];
+
+    philox_ref(seed, e / 8, 0, words);
+    return (uint16_t)(words[e / 2 % 4] >> (e % 2 * 16));
+}
+
+static kt_real uniform(enum kt_type type, uint64_t seed, uint64_t e,
+                       kt_real low, kt_real high)
+{
+    const uint64_t word = element(seed, e).own;
     kt_real v;
     uint64_t code;
 
@@ -86,7 +96,8 @@ static kt_real uniform(enum kt_type type, uint64_t word, kt_real low,
 
         v = fma(u, (double)high, fma(-u, (double)low, (double)low));
     } else {
-        const float u = ldexpf((float)(word >> 40), -24);
+        const float u = type == KT_F32 ? ldexpf((float)(word >> 40), -24)
+                                       : ldexpf((float)half_word(seed, e), -16);
 
         v = fmaf(u, (float)high, fmaf(-u, (float)low, (float)low));
     }
@@ -263,11 +274,9 @@ static void run_uniform(struct kt *t, const struct kt_row *row)
             if (!got)
                 return;
             for (size_t k = 0; k < s->n; k++)
-                want[k] =
-                    low == high
-                        ? low
-                        : uniform(type, element(s->seed, s->offset + k).own,
-                                  low, high);
+                want[k] = low == high ? low
+                                      : uniform(type, s->seed, s->offset + k,
+                                                low, high);
             kt_check(t, type, got, want, s->n, KT_EXACT);
             if (r == 0)
                 check_again(t, type, s, got, low, high);

@@ -9,6 +9,19 @@
 
 #include "device.h"
 
+/* nvcc adds zeros to the product of two widened numbers */
+DEV u64 wide_product(u32 a, u32 b)
+{
+#if KPK_NVIDIA
+    u64 p;
+
+    asm("mul.wide.u32 %0, %1, %2;" : "=l"(p) : "r"(a), "r"(b));
+    return p;
+#else
+    return (u64)a * b;
+#endif
+}
+
 /* Words of counter `low` and `high` under key `seed`. */
 DEV Pack<u32, 4> philox(u64 seed, u64 low, u64 high)
 {
@@ -17,8 +30,8 @@ DEV Pack<u32, 4> philox(u64 seed, u64 low, u64 high)
 
     UNROLL
     for (u32 round = 0; round < 10; round++) {
-        const u64 p0 = (u64)0xd2511f53u * c[0];
-        const u64 p1 = (u64)0xcd9e8d57u * c[2];
+        const u64 p0 = wide_product(0xd2511f53u, c[0]);
+        const u64 p1 = wide_product(0xcd9e8d57u, c[2]);
 
         c = {(u32)(p1 >> 32) ^ c[1] ^ key0, (u32)p1,
              (u32)(p0 >> 32) ^ c[3] ^ key1, (u32)p0};

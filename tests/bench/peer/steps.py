@@ -373,7 +373,7 @@ def time_random(ours, _):
                     continue
                 grid = (div_up(n, int(row["grid_x_each"])),)
                 sides.append((label, lambda i, f=f, grid=grid, row=row: launch(
-                    f, grid, (int(row["block_x"]),), 0, out, C.c_uint64(n), C.c_uint64(7), C.c_uint64(4 * i),
+                    f, grid, (int(row["block_x"]),), 0, out, C.c_uint64(n), C.c_uint64(7), C.c_uint64(n * i),
                     bits(a, dtype), bits(b, dtype))))
             sides.append(("torch", (lambda _: out.uniform_(a, b)) if what == "uniform" else (lambda _: out.normal_())))
             compare(f"{name} {a:g} {b:g}", sides, 3, n * out.element_size())
