@@ -25,6 +25,7 @@
  * a time, as a radix sort does. As soon as the keys that can still matter are
  * few enough, they are listed in LDS, and the logits are read no more: three
  * passes over them, as a rule, for the greatest, for the bins and for the list.
+ * The first of all takes one pass.
  */
 #pragma once
 
@@ -359,29 +360,30 @@ DEV void sample(const T *logits, u32 *token, u32 n, u32 k, f32 p,
     __shared__ u64 sums[bins], list[most_listed];
     __shared__ two<u64> totals[bin_segments];
     __shared__ u64 weight_slots[2][max_groups];
-    __shared__ f32 top_slots[2][max_groups];
     __shared__ u32 counts[bins], length;
     __shared__ found_bin found;
     /* blocks that are no power of two reduce in the bins */
     const team_scratch<u64> weights = {weight_slots, sums};
-    const team_scratch<f32> tops = {top_slots, reinterpret_cast<f32 *>(sums)};
     const team t = block_team();
-    const bool greedy = !(temperature > 0);
-    f32 top = -infinity<f32>();
 
     if (blockIdx.x > 0)
         return;
-    each_logit(logits, n, [&](f32 x, u32) { top = max_number(top, x); });
-    top = team_reduce(t, tops, 0, top, larger());
-    if (top == -infinity<f32>()) {
+    u64 first = 0; /* of the greatest; 0 of none */
+
+    each_logit(logits, n, [&](f32 x, u32 i) {
+        if (x > -infinity<f32>())
+            first = max_of(first, place_key(ordered_bits(x), i));
+    });
+    first = team_reduce(t, weights, 0, first, larger());
+    if (!(temperature > 0) || first == 0) {
         if (threadIdx.x == 0)
-            *token = ~0u;
+            *token = ~(u32)first;
         return;
     }
     sampler<T> s = {logits,
                     n,
-                    top,
-                    greedy ? infinity<f32>() : 1.44269504f / temperature,
+                    number_of_ordered((u32)(first >> 32)),
+                    1.44269504f / temperature,
                     (f32)bins / most_halvings,
                     sums,
                     counts,
@@ -391,9 +393,9 @@ DEV void sample(const T *logits, u32 *token, u32 n, u32 k, f32 p,
                     &length,
                     nullptr};
 
-    s.fill_first(!greedy && k == 0);
+    s.fill_first(k == 0);
     const two<u64> sum = s.find_bin(0, true); /* of tokens with a weight */
-    const u64 kept = greedy ? 1 : k > 0 ? min_of((u64)k, sum.b) : 0;
+    const u64 kept = k > 0 ? min_of((u64)k, sum.b) : 0;
     u64 all = sum.a;
 
     u64 key = 0;
@@ -404,7 +406,7 @@ DEV void sample(const T *logits, u32 *token, u32 n, u32 k, f32 p,
     for (u32 step = kept > 0 ? 0 : 1; step < 3; step++) {
         u64 before;
 
-        if (step == 1 && (greedy || !(p < 1)))
+        if (step == 1 && !(p < 1))
             continue;
         key = s.find(step == 0   ? kept - 1
                      : step == 1 ? part_of(p, all) - 1
