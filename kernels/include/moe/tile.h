@@ -205,18 +205,26 @@ template <typename T, typename R> struct Moe {
     Piece *a, *b;
     u32 *row;
 
-    DEV_MEMBER void load_rows(Piece (&in)[moe_pieces], u32 k) const
+    /* the row of the input for row r of the output */
+    DEV_MEMBER u32 input_row(u32 r) const
     {
-        const u32 first = moe_thread() / step_pieces;
-
+        return r == ~0u || topk_weights ? r : r / size.topk;
+    }
+    /* pieces at k of the input's rows `from`. Blocks of a GGUF format end where
+     * pieces do. */
+    template <bool Whole>
+    DEV_MEMBER void load_rows(Piece (&in)[moe_pieces],
+                              const u32 (&from)[moe_pieces], u32 k) const
+    {
         UNROLL
         for (u32 i = 0; i < moe_pieces; i++) {
-            const u32 r = row[first + i * (moe_threads / step_pieces)];
-            const u32 from = topk_weights ? r : r / size.topk;
-
             in[i] = {};
-            if (r != ~0u && k < size.k)
-                in[i] = load_piece(input + (u64)from * size.k + k, size.k - k);
+            if (from[i] != ~0u && k < size.k) {
+                const T *p = input + (u64)from[i] * size.k + k;
+
+                in[i] = Whole ? bits_as<Piece>(load_anywhere<8>(p))
+                              : load_piece(p, size.k - k);
+            }
         }
     }
     DEV_MEMBER void multiply(typename U::D (&d)[moe_row_tiles][col_tiles],
@@ -289,8 +297,13 @@ template <typename T, typename R> struct Moe {
         const u32 nrows = min_of(end - first, moe_tile);
         typename U::D d[moe_row_tiles][col_tiles] = {};
         Piece in[moe_pieces];
+        u32 from[moe_pieces];
 
         find_rows(first, end);
+        UNROLL
+        for (u32 i = 0; i < moe_pieces; i++)
+            from[i] = input_row(row[moe_thread() / step_pieces +
+                                    i * (moe_threads / step_pieces)]);
         /* step is brought while the one before it is multiplied */
         NO_UNROLL
         for (u32 step = 0; step <= steps; step++) {
@@ -304,7 +317,7 @@ template <typename T, typename R> struct Moe {
                 __syncthreads();
             }
             if (step < steps) {
-                load_rows(in, W::k_of(step, p));
+                load_rows<!W::is_dense>(in, from, W::k_of(step, p));
                 w.load(col0, step);
             }
             if (step > 0) {
@@ -348,11 +361,10 @@ template <typename T, typename R> struct Moe {
         UNROLL
         for (u32 u = 0; u < Units; u++)
             of_rows[u] = typename U::A([&](u32 r, u32 p) {
-                const u32 i = row[r],
-                          from = topk_weights ? i : i / uniform_here(size.topk);
+                const u32 from = input_row(row[r]);
 
-                return i != ~0u ? piece(input + (u64)from * end_k, u, p)
-                                : Piece{};
+                return from != ~0u ? piece(input + (u64)from * end_k, u, p)
+                                   : Piece{};
             });
         UNROLL
         for (u32 u = 0; u < Units; u++)
