@@ -152,7 +152,7 @@ static void put_blocks(struct bytes *b, size_t which, size_t n, double size,
     const enum gguf_id id = quantized[which].id;
     const struct gguf_format *f = &gguf_formats[id];
     /* large matrices repeat themselves; a part of one tells its size */
-    const size_t all = n / f->elems, most = 1U << 20, few = 4096;
+    const size_t all = n / f->elems, most = 1U << 17, few = 4096;
     const size_t nblocks = smaller(all, most);
     const size_t nlooked = smaller(nblocks, few);
     uint8_t *blocks;

@@ -75,7 +75,29 @@ template <typename T> struct added_row {
     }
 };
 
-/* OUT has end(), and finish<V, K>(added, tile, first, scale) for columns */
+/* what a norm is multiplied with, for a tile: 1 where there is no weight */
+template <typename T, u32 V, u32 K> struct norm_weights {
+    calc_t<T> v[K][V];
+
+    DEV_MEMBER void load(const added_row<T> &row, u32 first)
+    {
+        UNROLL
+        for (u32 i = 0; i < K * V; i++) {
+            const u32 c =
+                first + row_tile<T, V, K>::column(row.t, i / V) + i % V;
+
+            v[i / V][i % V] = row.alpha && c < row.n
+                                  ? convert<calc_t<T>>(row.alpha[c])
+                                  : calc_t<T>(1);
+        }
+    }
+};
+
+/*
+ * OUT has end(), and finish<V, K>(added, tile, weights, first, scale) for
+ * columns. Weights come from memory: they are asked for before the block has
+ * its sum.
+ */
 template <typename T, typename OUT> struct norm_added {
     using A = calc_t<T>;
     static constexpr u32 most = OUT::most;
@@ -85,9 +107,11 @@ template <typename T, typename OUT> struct norm_added {
     template <u32 V, u32 K> DEV_MEMBER void run()
     {
         row_tile<T, V, K> x;
+        typename OUT::template weights<V, K> w;
 
         row.add(x, 0);
-        out.finish(row, x, 0, row.scale(row.squares(x, 0)));
+        w.load(row, 0);
+        out.finish(row, x, w, 0, row.scale(row.squares(x, 0)));
     }
     template <u32 V> DEV_MEMBER void stream()
     {
@@ -104,15 +128,23 @@ template <typename T, typename OUT> struct norm_added {
 
         NO_UNROLL
         for (u64 first = 0; first < out.end(); first += span) {
+            typename OUT::template weights<V, piece<V>> w;
+
             row.add_again(x, (u32)first);
-            out.finish(row, x, (u32)first, g);
+            w.load(row, (u32)first);
+            out.finish(row, x, w, (u32)first, g);
         }
     }
 };
 
 template <typename T> struct to_numbers {
     using A = calc_t<T>;
-    static constexpr u32 most = 4; /* vectors that a thread holds */
+    static constexpr u32 most = 4;           /* vectors that a thread holds */
+    template <u32 V, u32 K> struct weights { /* read where they are used */
+        DEV_MEMBER void load(const added_row<T> &, u32)
+        {
+        }
+    };
     T *dst;
     u32 n;
 
@@ -122,7 +154,7 @@ template <typename T> struct to_numbers {
     }
     template <u32 V, u32 K>
     DEV_MEMBER void finish(const added_row<T> &row, row_tile<T, V, K> &x,
-                           u32 first, A g) const
+                           const weights<V, K> &, u32 first, A g) const
     {
         x.each(row.t, first, n, [&](A *v, u32 c) {
             finish_columns<V>(dst, v, c, g, row.alpha, (const T *)nullptr);
@@ -132,6 +164,7 @@ template <typename T> struct to_numbers {
 
 template <typename T, bool OfQuants> struct to_q8_1 {
     static constexpr u32 most = 2;
+    template <u32 V, u32 K> using weights = norm_weights<T, V, K>;
     u8 *blocks;
     u32 n, n_padded;
 
@@ -143,15 +176,15 @@ template <typename T, bool OfQuants> struct to_q8_1 {
      */
     template <u32 V, u32 K>
     DEV_MEMBER void finish(const added_row<T> &row, row_tile<T, V, K> &x,
-                           u32 first, f32 g) const
+                           const weights<V, K> &w, u32 first, f32 g) const
     {
+        UNROLL
+        for (u32 i = 0; i < K * V; i++)
+            x.v[i / V][i % V] = x.v[i / V][i % V] * g * w.v[i / V][i % V];
         x.each(row.t, first, n_padded, [&](f32 *v, u32 c) {
             UNROLL
-            for (u32 i = 0; i < V; i++) {
-                v[i] = c < n ? v[i] * g : 0.0f;
-                if (c < n && row.alpha)
-                    v[i] *= (f32)row.alpha[c + i];
-            }
+            for (u32 i = 0; i < V; i++)
+                v[i] = c < n ? v[i] : 0.0f;
             store_q8_1<V, OfQuants>(v, blocks, c);
         });
     }

@@ -27,20 +27,15 @@ template <typename T> struct norm_twice {
 
     /* y + the norm of x, of scale g, to `sum` too */
     template <u32 V, u32 K>
-    DEV_MEMBER void add(row_tile<T, V, K> &x, row_tile<T, V, K> &y, u32 first,
-                        A g) const
+    DEV_MEMBER void add(row_tile<T, V, K> &x, row_tile<T, V, K> &y,
+                        const norm_weights<T, V, K> &w, u32 first, A g) const
     {
         const u32 n = outer.n;
 
-        x.each(inner.t, first, n, [&](A *v, u32 c) {
-            UNROLL
-            for (u32 i = 0; i < V; i++) {
-                v[i] *= g;
-                if (inner.alpha)
-                    v[i] *= convert<A>(inner.alpha[c + i]);
-                v[i] = convert<A>(convert<T>(v[i]));
-            }
-        });
+        UNROLL
+        for (u32 i = 0; i < K * V; i++)
+            x.v[i / V][i % V] = convert<A>(
+                convert<T>(x.v[i / V][i % V] * g * w.v[i / V][i % V]));
         combine(y, x, [](A v, A w) { return convert<A>(convert<T>(v + w)); });
         y.each(outer.t, first, n,
                [&](A *v, u32 c) { write_columns<V>(sum + c, v); });
@@ -48,16 +43,20 @@ template <typename T> struct norm_twice {
     template <u32 V, u32 K> DEV_MEMBER void run()
     {
         row_tile<T, V, K> x, y;
+        norm_weights<T, V, K> w, z;
 
         x.load(inner.t, inner.src, 0, inner.n);
         y.load(outer.t, outer.src, 0, outer.n);
-        add(x, y, 0, inner.scale(inner.squares(x, 0)));
+        w.load(inner, 0);
+        z.load(outer, 0);
+        add(x, y, w, 0, inner.scale(inner.squares(x, 0)));
         __syncthreads(); /* both scales meet in the same LDS */
-        out.finish(outer, y, 0, outer.scale(outer.squares(y, 0)));
+        out.finish(outer, y, z, 0, outer.scale(outer.squares(y, 0)));
     }
     template <u32 V> DEV_MEMBER void stream()
     {
         row_tile<T, V, piece<V>> x, y;
+        norm_weights<T, V, piece<V>> w;
         const u32 span = piece<V> * V * outer.t.size;
         A s = 0;
 
@@ -73,7 +72,8 @@ template <typename T> struct norm_twice {
         for (u64 first = 0; first < outer.n; first += span) {
             x.load(inner.t, inner.src, (u32)first, inner.n);
             y.load(outer.t, outer.src, (u32)first, outer.n);
-            add(x, y, (u32)first, g);
+            w.load(inner, (u32)first);
+            add(x, y, w, (u32)first, g);
             s += outer.squares(y, (u32)first);
         }
         __syncthreads();
@@ -83,7 +83,8 @@ template <typename T> struct norm_twice {
         NO_UNROLL
         for (u64 first = 0; first < out.end(); first += span) {
             y.load(outer.t, sum, (u32)first, outer.n);
-            out.finish(outer, y, (u32)first, h);
+            w.load(outer, (u32)first);
+            out.finish(outer, y, w, (u32)first, h);
         }
     }
 };

@@ -88,7 +88,9 @@ DEV void quantize_made(const Make &make, u8 *vy, u64 rows, u32 n, u32 n_padded)
     }
 }
 
-/* Four columns a thread where vectors can be read. */
+/* numbers from which on a thread takes four: few are over before it could */
+constexpr u64 many_made = 1 << 16;
+
 template <class Make>
 DEV void quantize_made_rows(const Make &make, bool aligned, void *vy, u32 rows,
                             i32 n_cols, i32 n_padded)
@@ -97,7 +99,7 @@ DEV void quantize_made_rows(const Make &make, bool aligned, void *vy, u32 rows,
     const u32 padded =
         n_padded > 0 ? (u32)n_padded / q8_1_elems * q8_1_elems : 0;
 
-    if (aligned)
+    if (aligned && (u64)rows * padded >= many_made)
         quantize_made<4>(make, static_cast<u8 *>(vy), rows, n, padded);
     else
         quantize_made<1>(make, static_cast<u8 *>(vy), rows, n, padded);
