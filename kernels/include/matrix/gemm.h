@@ -20,7 +20,6 @@
 
 #include "division.h"
 #include "matrix/unit.h"
-#include "reduce/neighbours.h"
 #if KPK_SM >= 80
 #include "nvidia/async_tile.h"
 #endif
@@ -104,41 +103,30 @@ template <typename T, class Fn> DEV void each_part(const Gemm<T> &gemm, Fn fn)
 }
 
 /*
- * Of `down` blocks along x one makes the tiles of all: how many do, and which
- * of them this one is, if it is one. Those lie in runs: see neighbours.h.
- */
-template <u32 down> struct JoinedBlocks {
-    u32 block, nblocks;
-
-    DEV_MEMBER JoinedBlocks()
-        : block(first_taken(constant_log2(down)) / down),
-          nblocks(div_up((u32)gridDim.x, down))
-    {
-    }
-    DEV_MEMBER bool stays() const
-    {
-        return down == 1 ||
-               (!neighbour_takes_it(constant_log2(down)) && block < nblocks);
-    }
-};
-
-/*
- * fn(x, y) for the tiles of this block's x and y. Of across x down neighbours
- * one has a tile of them all, and the others have none.
+ * fn(x, y) for the tiles of this block's x and y. Of across x down blocks one
+ * has a tile of them all, and the others have none. Those that have come first:
+ * AMD's chips of up to 8 dies deal blocks to the dies in turn, x by x, so each
+ * die gets as many.
  */
 template <u32 rows, u32 cols, u32 down, u32 across, typename T, class Fn>
 DEV void each_tile(const Gemm<T> &g, Fn fn)
 {
-    const JoinedBlocks<down> joined;
+    const u32 nx = div_up((u32)gridDim.x, down);
+    const u32 ny = div_up((u32)gridDim.y, across);
+    u32 x0 = blockIdx.x, y0 = blockIdx.y;
 
-    if (!joined.stays() || (across > 1 && blockIdx.y % across != 0))
-        return;
+    if (down * across > 1) {
+        const u64 block = x0 + (u64)gridDim.x * y0;
+
+        if (block >= (u64)nx * ny)
+            return;
+        y0 = (u32)divide(block, (u64)nx);
+        x0 = (u32)(block - (u64)y0 * nx);
+    }
     NO_UNROLL
-    for (u32 y = blockIdx.y / across; y < div_up(read_again(g).n, cols);
-         y += div_up((u32)gridDim.y, across)) {
+    for (u32 y = y0; y < div_up(read_again(g).n, cols); y += ny) {
         NO_UNROLL
-        for (u32 x = joined.block; x < div_up(read_again(g).m, rows);
-             x += joined.nblocks)
+        for (u32 x = x0; x < div_up(read_again(g).m, rows); x += nx)
             fn(x, y);
     }
 }
