@@ -239,9 +239,11 @@ template <typename T, bool TransB> DEV void gemm_rows8(const Gemm<T> &g)
     });
 }
 
-/* C of the sums over the splits, in their order */
+/* C of the sums over the splits, in their order; a thread has 4 results */
 template <typename T> DEV void gemm_join(const Gemm<T> &g)
 {
+    typedef typename Gemm<T>::S S;
+    constexpr u32 once = 4;
     const u64 each = (u64)g.m * g.n, total = each * g.batch;
 
     NO_UNROLL
@@ -249,13 +251,43 @@ template <typename T> DEV void gemm_join(const Gemm<T> &g)
         const GemmOut<T> out(g, {b, 0, 0, 0});
 
         NO_UNROLL
-        for (u64 i = global_thread(); i < each; i += global_threads()) {
-            const u32 row = (u32)divide(i, (u64)g.n);
-            typename Gemm<T>::S sum = g.partial[b * each + i];
+        for (u64 i = global_thread() * once; i < each;
+             i += global_threads() * once) {
+            const S *const from = g.partial + (b * each + i);
+            const u32 n = (u32)min_of(each - i, (u64)once);
+            u32 row = (u32)divide(i, (u64)g.n);
+            u32 col = (u32)(i - (u64)row * g.n);
+            Pack<S, once> sum = {};
 
-            for (u32 s = 1; s < g.splits; s++)
-                sum += g.partial[s * total + b * each + i];
-            out.finish(row, (u32)(i - (u64)row * g.n), sum);
+            if (n == once) {
+                sum = load_anywhere<once>(from);
+                _Pragma("unroll 4") for (u32 s = 1; s < g.splits; s++)
+                {
+                    const Pack<S, once> more =
+                        load_anywhere<once>(from + s * total);
+
+                    UNROLL
+                    for (u32 e = 0; e < once; e++)
+                        sum[e] += more[e];
+                }
+            } else {
+                UNROLL
+                for (u32 e = 0; e + 1 < once; e++) {
+                    if (e >= n)
+                        break;
+                    sum[e] = from[e];
+                    for (u32 s = 1; s < g.splits; s++)
+                        sum[e] += from[s * total + e];
+                }
+            }
+            UNROLL
+            for (u32 e = 0; e < once; e++) {
+                if (e >= n)
+                    break;
+                out.finish(row, col, sum[e]);
+                if (++col == g.n)
+                    col = 0, row++;
+            }
         }
     }
 }
