@@ -8,11 +8,15 @@
  * f64, of f16 and bf16 as many as nvidia/async_tile.h has. There the larger
  * tiles of f16 and bf16 have 256 rows, those of few rows along K 16 columns,
  * and the tiles of async_tile.h come one after another in a block, so that no
- * more blocks are wanted than run at once.
+ * more blocks are wanted than run at once. On sm_90 kernels of f16 and bf16
+ * have the tiles of nvidia/warpgroup_shapes.h, a row for each.
  *
  * The times were fitted on one H200; of other cards only their proportions are
  * meant.
  */
+#include "include/nvidia/warpgroup_shapes.h"
+
+#include <limits.h>
 #include <stdio.h>
 
 struct tile {
@@ -20,8 +24,8 @@ struct tile {
     int block, m, n, most_m;
 };
 static const struct tile tiles[] = {
-    {"m128", 256, 128, 128, 2147483647},
-    {"m64", 128, 64, 64, 2147483647},
+    {"m128", 256, 128, 128, INT_MAX},
+    {"m64", 128, 64, 64, INT_MAX},
     {"m8", 256, 8, 64, 16},
 };
 enum { NUM_TILES = sizeof(tiles) / sizeof(tiles[0]) };
@@ -38,12 +42,12 @@ struct type {
 static const struct type types[] = {
     {"f16",
      {{2, 615, 615, 3000}, {4, 200, 450, 2000}, {2, 120, 100, 1500}},
-     {{1, 1100, 1100, 2500}, {2, 250, 330, 2500}, {3, 64, 75, 2500}},
-     {2, 260, 250, 2500}},
+     {{1, 1100, 1100, 2500}, {2, 250, 330, 2500}, {3, 64, 75, 3500}},
+     {2, 260, 250, 3500}},
     {"bf16",
      {{2, 615, 615, 3000}, {4, 200, 450, 2000}, {2, 120, 100, 1500}},
-     {{1, 1100, 1100, 2500}, {2, 250, 330, 2500}, {3, 64, 75, 2500}},
-     {2, 260, 250, 2500}},
+     {{1, 1100, 1100, 2500}, {2, 250, 330, 2500}, {3, 64, 75, 3500}},
+     {2, 260, 250, 3500}},
     {"f32",
      {{2, 2760, 2760, 3000}, {4, 750, 1200, 2000}, {2, 160, 130, 1500}},
      {{1, 3650, 3650, 3000}, {3, 1220, 1500, 2500}, {1, 330, 330, 2500}},
@@ -56,6 +60,13 @@ static const struct type types[] = {
 /* clang-format on */
 enum { NUM_TYPES = sizeof(types) / sizeof(types[0]), JOIN_NS = 2500 };
 
+/* What is known of memory: see gemm_plan.c. */
+struct memory {
+    int join_ns, rate, least_ns;
+};
+static const struct memory any_memory = {JOIN_NS, 16, 0};
+static const struct memory h200_memory = {3000, 32, 4000};
+
 /* NVIDIA's processors with the steps that fit their shared memory. */
 static const struct {
     int sm, steps;
@@ -64,6 +75,30 @@ static const struct {
     {100, 4}, {103, 4}, {110, 4}, {120, 2}, {121, 2},
 };
 enum { NUM_PROCESSORS = sizeof(processors) / sizeof(processors[0]) };
+
+/* Tiles of warpgroups; as a kernel's row of the launch shape counts the first
+ * one, which is for any grid. */
+static const struct warpgroup_row {
+    int tile, m, n, shared, least_m, most_m;
+    struct times times;
+} warpgroup_rows[] = {
+#define TILE(size, rows, cols, deep, stages, more)                             \
+    size == 128 ? 0 : 1, rows, cols,                                           \
+        KPK_WARPGROUP_LDS(rows, cols, deep, stages, more)
+#define FEW_ROWS(size, rows, cols, deep, stages, more)                         \
+    2, cols, rows, KPK_WARPGROUP_LDS(rows, cols, deep, stages, more)
+    {KPK_WARPGROUP_WIDE(TILE), 9, INT_MAX, {1, 740, 700, 2500}},
+    {KPK_WARPGROUP_EVEN(TILE), 9, INT_MAX, {1, 400, 380, 3500}},
+    {KPK_WARPGROUP_HALF(TILE), 9, INT_MAX, {2, 277, 480, 2500}},
+    {KPK_WARPGROUP_SMALL(TILE), 9, INT_MAX, {2, 186, 327, 3000}},
+    {KPK_WARPGROUP_FEW_16(FEW_ROWS), 0, 16, {1, 150, 150, 4500}},
+    {KPK_WARPGROUP_FEW_16_TWICE(FEW_ROWS), 0, 16, {2, 100, 165, 4500}},
+    {KPK_WARPGROUP_FEW_32(FEW_ROWS), 9, 64, {1, 160, 160, 4500}},
+    {KPK_WARPGROUP_FEW_64(FEW_ROWS), 9, 1024, {1, 190, 190, 4500}},
+};
+enum {
+    NUM_WARPGROUP_ROWS = sizeof(warpgroup_rows) / sizeof(warpgroup_rows[0])
+};
 
 /* AMD's whose larger tiles of f16 and bf16 are made of several: GemmShape in
  * include/matrix/gemm.h. The last one stands for all others. */
@@ -82,7 +117,8 @@ struct extent {
 
 static void print_row(int layout, const struct type *type, int t,
                       const char *target, const struct times *times,
-                      const struct extent *extent, int resident, int shared)
+                      const struct extent *extent, int least_m, int most_m,
+                      const struct memory *memory, int resident, int shared)
 {
     const struct tile *tile = &tiles[t];
 
@@ -90,11 +126,29 @@ static void print_row(int layout, const struct type *type, int t,
            target, layouts[layout], type->name);
     printf("%d,rows,%d,1,columns,%d,1,%d,", tile->block, extent->each_m,
            extent->each_n, shared);
-    /* where there is a kernel for few rows, it is for them */
-    printf("%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d\n", tile->m, tile->n,
-           extent->m, extent->n, tile->m > 8 && layout < 2 ? 9 : 0,
-           tile->most_m, times->room, times->step, times->alone, times->start,
-           JOIN_NS, resident, resident ? 16 : 0);
+    printf("%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d\n", tile->m, tile->n,
+           extent->m, extent->n, least_m, most_m, times->room, times->step,
+           times->alone, times->start, memory->join_ns, memory->rate,
+           memory->least_ns, resident, resident ? 16 : 0);
+}
+
+/* Where there is a kernel for few rows, it is for them. */
+static int least_m_of(int layout, int t)
+{
+    return tiles[t].m > 8 && layout < 2 ? 9 : 0;
+}
+
+static void print_warpgroup_rows(int layout, const struct type *type, int t)
+{
+    for (int i = 0; i < NUM_WARPGROUP_ROWS; i++) {
+        const struct warpgroup_row *row = &warpgroup_rows[i];
+        const struct extent extent = {row->m, row->n, row->m, row->n};
+
+        if (row->tile == t)
+            print_row(layout, type, t, "sm_90", &row->times, &extent,
+                      layout < 2 ? row->least_m : 0, row->most_m, &h200_memory,
+                      1, row->shared);
+    }
 }
 
 int main(void)
@@ -102,7 +156,7 @@ int main(void)
     puts("kernel,target,layout,type,block_x,grid_x_counts,grid_x_each,"
          "grid_x_loops,grid_y_counts,grid_y_each,grid_y_loops,shared_nbytes,"
          "tile_m,tile_n,cost_m,cost_n,least_m,most_m,room,step_ns,alone_ns,"
-         "start_ns,join_ns,resident,aligned");
+         "start_ns,join_ns,rate,least_ns,resident,aligned");
     for (int layout = 0; layout < 4; layout++)
         for (int type = 0; type < NUM_TYPES; type++)
             for (int t = 0; t < NUM_TILES; t++) {
@@ -121,11 +175,21 @@ int main(void)
                         layout == 0 && few ? &p->nvidia_nn_m8 : &p->nvidia[t];
                     char target[16];
 
+                    if (async && processors[i].sm == 90) {
+                        print_warpgroup_rows(layout, p, t);
+                        continue;
+                    }
                     snprintf(target, sizeof(target), "sm_%d", processors[i].sm);
-                    print_row(layout, p, t, target, times, &extent, async,
+                    print_row(layout, p, t, target, times, &extent,
+                              least_m_of(layout, t), tiles[t].most_m,
+                              processors[i].sm == 90 && type < 2 ? &h200_memory
+                                                                 : &any_memory,
+                              async,
                               few ? 0
                                   : (async ? processors[i].steps : 2) * 128 *
                                         (m + n));
+                    if (few && type < 2 && processors[i].sm == 90)
+                        print_warpgroup_rows(layout, p, t);
                 }
                 for (int i = 0; i < NUM_AMD; i++) {
                     const int down = async && t == 0 ? amd[i].down : 1;
@@ -138,13 +202,14 @@ int main(void)
                         times.room = amd[i].room;
                     times.step *= down * across;
                     times.alone *= down * across;
-                    print_row(layout, p, t, amd[i].target, &times, &extent, 0,
-                              0);
+                    print_row(layout, p, t, amd[i].target, &times, &extent,
+                              least_m_of(layout, t), tiles[t].most_m,
+                              &any_memory, 0, 0);
                 }
             }
     puts("gemm_join_*,,-,-,256,results,1024,1,none,0,0,0,0,0,0,0,0,0,0,0,0,0,"
-         "0,0,0");
+         "0,0,0,0,0");
     puts("gemm_align_*,,-,-,256,elements,8192,1,none,0,0,0,0,0,0,0,0,0,0,0,0,0,"
-         "0,0,0");
+         "0,0,0,0,0");
     return 0;
 }

@@ -13,7 +13,7 @@
 /* The library's own: sets kpk_error_message(). */
 kpk_status kpk_i_fail(kpk_status status, const char *format, ...);
 
-enum { STEP_NBYTES = 128, MOST_SPLITS = 32, MOST_GRID_Z = 65535 };
+enum { STEP_NBYTES = 128, MOST_SPLITS = 32, MOST_GRID_YZ = 65535 };
 
 static const struct {
     const char *name;
@@ -38,8 +38,13 @@ enum {
     ALONE_NS,
     START_NS,
     JOIN_NS,
+    RATE,
+    LEAST_NS,
     RESIDENT,
     ALIGNED,
+    GRID_X_EACH,
+    GRID_Y_EACH,
+    SHARED_NBYTES,
     NUM_COLUMNS
 };
 static const char *const column_names[] = {
@@ -54,8 +59,15 @@ static const char *const column_names[] = {
     [ALONE_NS] = "alone_ns", /* of a step of a tile that is alone */
     [START_NS] = "start_ns", /* of a tile besides */
     [JOIN_NS] = "join_ns",   /* of the kernel that joins splits, besides */
+    [RATE] = "rate", /* bytes of memory that a compute unit moves in a ns */
+    [LEAST_NS] = "least_ns", /* of a product besides its bytes; 0: not known */
     [RESIDENT] = "resident", /* 1: a block has more to do while others wait */
     [ALIGNED] = "aligned",   /* to so many bytes rows of A and B should be */
+    /* what the launch is: a kernel may have several rows, which it tells apart
+     * by the shared memory */
+    [GRID_X_EACH] = "grid_x_each",
+    [GRID_Y_EACH] = "grid_y_each",
+    [SHARED_NBYTES] = "shared_nbytes",
 };
 
 struct choice {
@@ -93,6 +105,13 @@ static uint64_t workspace_of(const kpk_gemm_product *p, uint32_t splits)
            types[p->type].sum_nbytes;
 }
 
+/* Of all matrices of the batch. */
+static double bytes_of(const kpk_gemm_product *p)
+{
+    return (double)p->batch * types[p->type].nbytes *
+           ((double)p->m * p->k + (double)p->k * p->n + (double)p->m * p->n);
+}
+
 /* The time of a row's kernel with so many splits, in ns. */
 static double time_of(const struct choice *c, const kpk_number *cells,
                       uint32_t splits)
@@ -115,13 +134,21 @@ static double time_of(const struct choice *c, const kpk_number *cells,
     /* tiles of one unit in the last round */
     const double last =
         left > 0 ? (double)(uint64_t)((left - 1) / c->units) + 1 : 0;
+    const double rate = (double)cells[c->columns[RATE]].i * c->units;
     double ns = rounds * (start + each * full * (double)room);
 
     if (last > 0)
         ns += start + each * (last * full > alone ? last * full : alone);
+    if (cells[c->columns[LEAST_NS]].i) {
+        const double least =
+            (double)cells[c->columns[LEAST_NS]].i + bytes_of(p) / rate;
+
+        /* of kernels that memory bounds, the one that has least to do */
+        ns = ns < least ? least + ns / 16 : ns + least / 16;
+    }
     if (splits > 1) /* its sums are written and read once more */
         ns += (double)cells[c->columns[JOIN_NS]].i +
-              (double)workspace_of(p, splits) * 2 / 16 / c->units;
+              (double)workspace_of(p, splits) * 2 / rate;
     return ns;
 }
 
@@ -155,7 +182,7 @@ static double cost(size_t row, const kpk_number *cells, void *context)
     if (c->is_named &&
         kpk_table_row(c->module, c->table, row, &decl) == KPK_OK &&
         decl.target[0] == '\0')
-        best *= 1e9;
+        best += 1e200;
     return best;
 }
 
@@ -204,7 +231,7 @@ static kpk_status shape_of(const kpk_module *module, const char *kernel,
     if (st == KPK_OK)
         st = kpk_module_shape(module, index, target, most(x, 1), y, out);
     if (st == KPK_OK)
-        out->grid[2] = grid_of(z, MOST_GRID_Z);
+        out->grid[2] = grid_of(z, MOST_GRID_YZ);
     return st;
 }
 
@@ -268,6 +295,21 @@ static void keep_resident(kpk_shape *shape, uint64_t most_blocks)
     shape->grid[1] = shape->grid[2] = 1;
 }
 
+/* What the row says of the launch, where the kernel's first row says other. */
+static void shape_as_row(const struct choice *c, const kpk_number *cells,
+                         kpk_shape *shape)
+{
+    const kpk_gemm_product *p = c->product;
+    const uint64_t each_m = (uint64_t)cells[c->columns[GRID_X_EACH]].i;
+    const uint64_t each_n = (uint64_t)cells[c->columns[GRID_Y_EACH]].i;
+
+    shape->grid[0] = grid_of(div_up(p->m, each_m), INT32_MAX);
+    shape->grid[1] = grid_of(div_up(p->n, each_n), MOST_GRID_YZ);
+    shape->shared_nbytes = (uint32_t)cells[c->columns[SHARED_NBYTES]].i;
+    if (cells[c->columns[RESIDENT]].i)
+        keep_resident(shape, (uint64_t)cells[c->columns[ROOM]].i * c->units);
+}
+
 kpk_status kpk_gemm_choose_for(const kpk_module *module, const char *target,
                                uint32_t compute_units,
                                const kpk_gemm_product *product,
@@ -281,8 +323,7 @@ kpk_status kpk_gemm_choose_for(const kpk_module *module, const char *target,
     kpk_gemm_plan plan;
     kpk_row row;
     size_t table = 0, best = 0;
-    uint64_t resident = 0; /* blocks; 0: as many as there are tiles */
-    uint32_t aligned = 0;
+    const kpk_number *cells = NULL;
     kpk_status st;
 
     if (!module || !product || !out)
@@ -313,31 +354,24 @@ kpk_status kpk_gemm_choose_for(const kpk_module *module, const char *target,
                                  .nconditions = 2,
                                  .cost = cost,
                                  .context = &c};
-        const kpk_number *cells;
 
         st = kpk_table_select(module, table, &query, &best);
         if (st == KPK_OK)
             st = kpk_table_numbers(module, table, best, &cells);
-        if (st == KPK_OK) {
-            cost(best, cells, &c); /* its splits */
-            if (cells[c.columns[RESIDENT]].i)
-                resident = (uint64_t)cells[c.columns[ROOM]].i * c.units;
-            aligned = (uint32_t)cells[c.columns[ALIGNED]].i;
-        }
     }
     if (st == KPK_OK)
         st = kpk_table_row(module, table, best, &row);
     if (st != KPK_OK)
         return st;
 
+    cost(best, cells, &c); /* its splits */
     memset(&plan, 0, sizeof(plan));
     append(plan.kernel, row.kernel);
     plan.splits = c.splits;
     plan.workspace_nbytes = workspace_of(product, c.splits);
     st = shape_of(module, plan.kernel, target, product->m, product->n,
                   (uint64_t)product->batch * plan.splits, &plan.shape);
-    if (resident)
-        keep_resident(&plan.shape, resident);
+    shape_as_row(&c, cells, &plan.shape);
     if (st == KPK_OK && plan.splits > 1) {
         append(append(plan.join, "gemm_join_"), types[product->type].name);
         st = shape_of(module, plan.join, target,
@@ -345,8 +379,9 @@ kpk_status kpk_gemm_choose_for(const kpk_module *module, const char *target,
                       &plan.join_shape);
     }
     if (st == KPK_OK) {
-        if (aligned)
-            plan_copies(product, aligned, workspace_nbytes, &plan);
+        if (cells[c.columns[ALIGNED]].i)
+            plan_copies(product, (uint32_t)cells[c.columns[ALIGNED]].i,
+                        workspace_nbytes, &plan);
         *out = plan;
     }
     return st;

@@ -38,6 +38,13 @@
 #define KPK_SM 999
 #endif
 
+/* Whether the target has sm_90's instructions of warpgroups. */
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+#define KPK_WARPGROUPS 1
+#else
+#define KPK_WARPGROUPS 0
+#endif
+
 typedef unsigned char u8;
 typedef unsigned short u16;
 typedef unsigned int u32;
@@ -138,7 +145,7 @@ DEV constexpr u32 constant_log2(u32 v)
 }
 
 /* ceil(a / b) for unsigned a and b, without overflow */
-template <typename T> DEV T div_up(T a, T b)
+template <typename T> DEV constexpr T div_up(T a, T b)
 {
     return a / b + (a % b != 0);
 }

@@ -71,6 +71,25 @@ static uint64_t copies_end(const kpk_gemm_product *p, const kpk_gemm_plan *plan)
                            : plan->aligned_a + row_a * rows_a * p->batch;
 }
 
+/* What a kernel of f16 and bf16 makes at a time on sm_90: the launch's shared
+ * memory says which. */
+static const struct tile {
+    uint32_t kernel, shared_nbytes, m, n, room;
+} warpgroup_tiles[] = {{128, 198656, 128, 256, 1}, {128, 197632, 128, 128, 1},
+                       {64, 99328, 64, 128, 2},    {64, 82944, 64, 64, 2},
+                       {8, 198656, 64, 64, 1},     {8, 197632, 32, 64, 1},
+                       {8, 185344, 16, 64, 1},     {8, 82944, 16, 64, 2}};
+
+static const struct tile *tile_of(uint32_t kernel, uint32_t shared_nbytes)
+{
+    for (size_t i = 0; i < sizeof(warpgroup_tiles) / sizeof(*warpgroup_tiles);
+         i++)
+        if (warpgroup_tiles[i].kernel == kernel &&
+            warpgroup_tiles[i].shared_nbytes == shared_nbytes)
+            return &warpgroup_tiles[i];
+    return NULL;
+}
+
 /* What holds of any plan. */
 static void check_plan(const kpk_gemm_product *p, size_t card,
                        uint64_t workspace)
@@ -82,9 +101,12 @@ static void check_plan(const kpk_gemm_product *p, size_t card,
                                                            : 8;
     const bool nvidia = strcmp(target, "sm_90") == 0;
     const bool small = p->type == KPK_GEMM_F16 || p->type == KPK_GEMM_BF16;
-    const bool resident = nvidia && small && tile != 8;
-    const uint32_t tile_m = resident && tile == 128 ? 256 : tile;
-    const uint32_t tile_n = tile != 8                       ? tile
+    const struct tile *const known =
+        nvidia && small ? tile_of(tile, plan.shape.shared_nbytes) : NULL;
+    const bool resident = known;
+    const uint32_t tile_m = known ? known->m : tile;
+    const uint32_t tile_n = known                           ? known->n
+                            : tile != 8                     ? tile
                             : nvidia && small && p->trans_b ? 16
                                                             : 64;
     const uint64_t z = (uint64_t)p->batch * plan.splits;
@@ -94,7 +116,8 @@ static void check_plan(const kpk_gemm_product *p, size_t card,
                               : z       ? z
                                         : 1};
     /* as many as run at once, or fewer */
-    const uint64_t most = (uint64_t)(tile == 64 ? 2 : 1) * cards[card].units;
+    const uint64_t most =
+        (uint64_t)(known ? known->room : 1) * cards[card].units;
     const bool limited = resident && grid[0] * grid[1] * grid[2] > most;
     const uint64_t sum = p->type == KPK_GEMM_F64 ? 8 : 4;
     const uint64_t sums =
@@ -123,8 +146,10 @@ static void check_plan(const kpk_gemm_product *p, size_t card,
           "copies where there is a kernel for them", p, target);
     check(plan.workspace_nbytes <= workspace, "no more workspace than there is",
           p, target);
-    check((plan.shape.shared_nbytes != 0) == (nvidia && tile != 8),
+    check((plan.shape.shared_nbytes != 0) == (nvidia && (known || tile != 8)),
           "dynamic shared memory on sm_90 alone", p, target);
+    check(known || !nvidia || !small || tile == 8, "a tile of warpgroups", p,
+          target);
 }
 
 static void check_choices(void)

@@ -23,6 +23,9 @@
 #if KPK_SM >= 80
 #include "nvidia/async_tile.h"
 #endif
+#if KPK_WARPGROUPS
+#include "nvidia/warpgroup_tile.h"
+#endif
 
 /* The arguments of a kernel. Sums, and alpha and beta, are of type S. */
 template <typename T> struct Gemm {
@@ -255,6 +258,9 @@ template <typename T> DEV Piece load_piece(const T *p, u32 left)
 template <u32 Step = step_nbytes> DEV u32 piece_at(u32 row, u32 piece)
 {
     static_assert(Step == 128 || Step == 64, "a line of LDS, or half of one");
+    if (KPK_NVIDIA &&
+        Step == 128) /* what depends on the row, worked out once */
+        return (row * step_pieces + (row % 8 ^ row / 8 % 2 * 2)) ^ piece;
     if (Step == 64) /* two rows share a line */
         return row / 2 * step_pieces +
                ((row % 2 * 4 + piece) ^ row / 2 % step_pieces);
@@ -587,126 +593,182 @@ DEV void gemm_tile(const Gemm<T> &gemm, const GemmPart &part, u32 row0,
 }
 
 #if KPK_SM >= 80
-/* The larger tiles are of 256 rows. */
-template <typename T, bool TransA, bool TransB, u32 Size> struct AsyncGemm {
-    static constexpr u32 rows = Size == 128 ? 2 * Size : Size, warp = Size / 2;
-    typedef AsyncTile<T, !TransA, TransB, rows, Size, warp, warp> Tile;
+/*
+ * All parts' tiles in a sequence; a block's are those at the distance of the
+ * grid's blocks. A part's tiles come in strips of a few tiles of rows, column
+ * by column: what blocks of one time read of A and of B is about as much.
+ */
+template <typename T, u32 Rows, u32 Cols> struct TileOrder {
+    const Gemm<T> &g;
 
-    /*
-     * All parts' tiles of `Rows` rows in a sequence; a block's are those at the
-     * distance of the grid's blocks. A part's tiles come in strips of a few
-     * tiles of rows, column by column: what blocks of one time read of A and of
-     * B is about as much.
-     */
-    template <u32 Rows> struct Order {
-        const Gemm<T> &g;
-
-        struct Place {
-            GemmPart part;
-            u32 row0, col0;
-        };
-        static DEV_MEMBER u64 block()
-        {
-            return blockIdx.x +
-                   (u64)gridDim.x * (blockIdx.y + (u64)gridDim.y * blockIdx.z);
-        }
-        static DEV_MEMBER u64 blocks()
-        {
-            return (u64)gridDim.x * gridDim.y * gridDim.z;
-        }
-        DEV_MEMBER u64 of_part() const
-        {
-            return (u64)div_up(g.m, Rows) * div_up(g.n, Size);
-        }
-        DEV_MEMBER u64 count() const
-        {
-            return of_part() * g.batch * g.splits;
-        }
-        DEV_MEMBER Place place(u64 tile) const
-        {
-            constexpr u32 strip = 2048 / Rows;
-            const u64 each = of_part();
-            const u32 down = div_up(g.m, Rows), across = div_up(g.n, Size);
-            const u64 which = tile < each ? 0 : divide(tile, each);
-            const u64 at = tile - which * each;
-            const u64 strips = divide(at, (u64)strip * across);
-            const u32 first = (u32)strips * strip;
-            const u64 in_strip = at - strips * strip * across;
-            const u32 width = min_of(strip, down - first);
-            const u64 column = divide(in_strip, (u64)width);
-            Place p;
-
-            p.part = {which, 0, 0, g.k};
-            if (g.splits > 1) { /* else spare the divisions */
-                p.part.split = divide(which, (u64)g.batch);
-                p.part.b = which - p.part.split * g.batch;
-                split_k(g, p.part);
-            }
-            p.row0 = (first + (u32)(in_strip - column * width)) * Rows;
-            p.col0 = (u32)column * Size;
-            return p;
-        }
+    struct Place {
+        GemmPart part;
+        u32 row0, col0;
     };
-    /* A block's tiles, as AsyncTile asks for them. */
-    struct Tiles : Order<rows> {
-        typedef Order<rows> O;
-        using O::g;
-        u64 at;
+    static DEV_MEMBER u64 block()
+    {
+        return blockIdx.x +
+               (u64)gridDim.x * (blockIdx.y + (u64)gridDim.y * blockIdx.z);
+    }
+    static DEV_MEMBER u64 blocks()
+    {
+        return (u64)gridDim.x * gridDim.y * gridDim.z;
+    }
+    DEV_MEMBER u64 of_part() const
+    {
+        return (u64)div_up(g.m, Rows) * div_up(g.n, Cols);
+    }
+    DEV_MEMBER u64 count() const
+    {
+        return of_part() * g.batch * g.splits;
+    }
+    DEV_MEMBER Place place(u64 tile) const
+    {
+        constexpr u32 strip = 2048 / Rows;
+        const u64 each = of_part();
+        const u32 down = div_up(g.m, Rows), across = div_up(g.n, Cols);
+        const u64 which = tile < each ? 0 : divide(tile, each);
+        const u64 at = tile - which * each;
+        const u64 strips = divide(at, (u64)strip * across);
+        const u32 first = (u32)strips * strip;
+        const u64 in_strip = at - strips * strip * across;
+        const u32 width = min_of(strip, down - first);
+        const u64 column = divide(in_strip, (u64)width);
+        Place p;
 
-        DEV_MEMBER explicit Tiles(const Gemm<T> &gemm) : O{gemm}, at(O::block())
-        {
+        p.part = {which, 0, 0, g.k};
+        if (g.splits > 1) { /* else spare the divisions */
+            p.part.split = divide(which, (u64)g.batch);
+            p.part.b = which - p.part.split * g.batch;
+            split_k(g, p.part);
         }
-        DEV_MEMBER bool more() const
-        {
-            return at < O::count();
-        }
-        DEV_MEMBER u64 next()
-        {
-            const u64 number = at;
+        p.row0 = (first + (u32)(in_strip - column * width)) * Rows;
+        p.col0 = (u32)column * Cols;
+        return p;
+    }
+};
 
-            at += O::blocks();
-            return number;
-        }
-        DEV_MEMBER typename Tile::Start begin(const Tile &tile,
-                                              typename Tile::CopyA &a,
-                                              typename Tile::CopyB &b) const
-        {
-            const typename O::Place p = O::place(at);
+/* A block's tiles of C, as AsyncTile asks for them. */
+template <typename T, u32 Rows, u32 Cols, class Tile>
+struct GemmTiles : TileOrder<T, Rows, Cols> {
+    typedef TileOrder<T, Rows, Cols> Order;
+    typedef typename Order::Place Place;
+    using Order::g;
+    u64 at;
+    Place ahead; /* of tile `at` */
 
-            a = typename Tile::CopyA(g.a + (i64)p.part.b * g.stride_a, p.row0,
-                                     g.m, g.lda, p.part.k_begin);
-            b = typename Tile::CopyB(g.b + (i64)p.part.b * g.stride_b, p.col0,
-                                     g.n, g.ldb, p.part.k_begin);
-            return {p.part.k_end - p.part.k_begin,
-                    tile.row0 < g.m - p.row0 && tile.col0 < g.n - p.col0};
-        }
-        DEV_MEMBER void store(const Tile &tile, u64 number, u8 *lds) const
-        {
-            const typename O::Place p = O::place(number);
-            const GemmOut<T> out(g, p.part);
-            const u32 row0 = p.row0, col0 = p.col0;
+    DEV_MEMBER explicit GemmTiles(const Gemm<T> &gemm)
+        : Order{gemm}, at(Order::block())
+    {
+        if (more())
+            ahead = Order::place(at);
+    }
+    DEV_MEMBER bool more() const
+    {
+        return at < Order::count();
+    }
+    DEV_MEMBER Place next()
+    {
+        const Place now = ahead;
 
-            if (out.takes_pieces() && rows <= g.m - row0 &&
-                Size <= g.n - col0) {
-                tile.store_rows(lds, out.c + ((u64)row0 * g.ldc + col0), g.ldc,
-                                g.alpha,
-                                [&](u32 c) { return out.bias_pair(col0 + c); });
+        at += Order::blocks();
+        if (more())
+            ahead = Order::place(at);
+        return now;
+    }
+    /* Whether it is for all matrices, whose rows are aligned, in the LDS that
+     * there is. */
+    static DEV_MEMBER bool fits(const Gemm<T> &g)
+    {
+        return dynamic_lds_nbytes() >= Tile::lds_nbytes &&
+               Tile::CopyA::fits(g.a, g.lda, g.batch, g.stride_a) &&
+               Tile::CopyB::fits(g.b, g.ldb, g.batch, g.stride_b);
+    }
+    DEV_MEMBER typename Tile::Start begin(const Tile &tile,
+                                          typename Tile::CopyA &a,
+                                          typename Tile::CopyB &b) const
+    {
+        const Place &p = ahead;
+
+        a = typename Tile::CopyA(g.a + (i64)p.part.b * g.stride_a, p.row0, g.m,
+                                 g.lda, p.part.k_begin);
+        b = typename Tile::CopyB(g.b + (i64)p.part.b * g.stride_b, p.col0, g.n,
+                                 g.ldb, p.part.k_begin);
+        return {p.part.k_end - p.part.k_begin,
+                tile.works(g.m - p.row0, g.n - p.col0)};
+    }
+    DEV_MEMBER void store(const Tile &tile, const Place &p, u8 *lds) const
+    {
+        const GemmOut<T> out(g, p.part);
+        const u32 row0 = p.row0, col0 = p.col0;
+
+        if (out.takes_pieces() && Rows <= g.m - row0 && Cols <= g.n - col0) {
+            tile.store_rows(lds, out.c + ((u64)row0 * g.ldc + col0), g.ldc,
+                            g.alpha,
+                            [&](u32 c) { return out.bias_pair(col0 + c); });
+            return;
+        }
+        tile.each_pair(lds, [&](u32 r, u32 c, const Pack<f32, 2> &sums) {
+            if (r >= g.m - row0 || c >= g.n - col0)
                 return;
-            }
-            tile.each_pair(lds, [&](u32 r, u32 c, const Pack<f32, 2> &sums) {
-                if (r >= g.m - row0 || c >= g.n - col0)
-                    return;
-                if (c + 1 < g.n - col0)
-                    out.put_pair(row0 + r, col0 + c, sums);
-                else
-                    out.put(row0 + r, col0 + c, sums[0]);
-            });
-        }
-    };
+            if (c + 1 < g.n - col0)
+                out.put_pair(row0 + r, col0 + c, sums);
+            else
+                out.put(row0 + r, col0 + c, sums[0]);
+        });
+    }
+};
+
+/* The tiles of Tiles, if they are for what there is. */
+template <class Tiles, class Tile, typename T>
+DEV bool gemm_by(const Gemm<T> &g)
+{
+    /* sectors of memory must not be cut in two by what is in front */
+    extern __shared__ __attribute__((aligned(128))) u8 lines[];
+
+    if (!Tiles::fits(g))
+        return false;
+
+    Tiles tiles(g);
+    Tile tile;
+
+    tile.run(lines, tiles);
+    return true;
+}
+
+template <typename T, bool TransA, bool TransB, u32 Size> struct AsyncGemm {
+#if KPK_WARPGROUPS
+#define TILE_OF(size, rows, cols, deep, stages, more)                          \
+    gemm_by<                                                                   \
+        GemmTiles<T, rows, cols, Warpgroups<rows, cols, deep, stages, more>>,  \
+        Warpgroups<rows, cols, deep, stages, more>>(g)
+    template <u32 Rows, u32 Cols, u32 Deep, u32 Stages, u32 More>
+    using Warpgroups = WarpgroupTile<T, !TransA, TransB, Rows, Cols,
+                                     Size / 64 / Deep, Deep, Stages, More>;
+
+    static DEV_MEMBER bool fast(const Gemm<T> &g)
+    {
+        if constexpr (Size == 128)
+            return KPK_WARPGROUP_WIDE(TILE_OF) || KPK_WARPGROUP_EVEN(TILE_OF);
+        else
+            return KPK_WARPGROUP_HALF(TILE_OF) || KPK_WARPGROUP_SMALL(TILE_OF);
+    }
+#undef TILE_OF
+#else
+    /* The larger tiles are of 256 rows. */
+    static constexpr u32 rows = Size == 128 ? 2 * Size : Size;
+    typedef AsyncTile<T, !TransA, TransB, rows, Size, Size / 2, Size / 2> Tile;
+
+    static DEV_MEMBER bool fast(const Gemm<T> &g)
+    {
+        return gemm_by<GemmTiles<T, rows, Size, Tile>, Tile>(g);
+    }
+#endif
+    typedef TileOrder<T, Size, Size> Order;
     /* What a tile is about, where a function finds it that is not inlined. */
     struct Call {
         Gemm<T> g;
-        typename Order<Size>::Place at;
+        typename Order::Place at;
     };
     /*
      * Operands that are not aligned; and, a result a thread, launches that gave
@@ -746,29 +808,14 @@ template <typename T, bool TransA, bool TransB, u32 Size> struct AsyncGemm {
             out.put(r, c, sum);
         }
     }
-    /* Whether all matrices' rows are aligned. */
-    static DEV_MEMBER bool fits(const Gemm<T> &g)
-    {
-        return dynamic_lds_nbytes() >= Tile::lds_nbytes &&
-               Tile::CopyA::fits(g.a, g.lda, g.batch, g.stride_a) &&
-               Tile::CopyB::fits(g.b, g.ldb, g.batch, g.stride_b);
-    }
     static DEV_MEMBER void run(const Gemm<T> &g)
     {
-        __shared__ Call call;
-        /* sectors of memory must not be cut in two by what is in front */
         extern __shared__ __attribute__((aligned(128))) u8 lines[];
+        __shared__ Call call;
+        const Order order{g};
 
-        if (fits(g)) {
-            Tiles tiles(g);
-            Tile tile;
-
-            tile.run(lines, tiles);
+        if (fast(g))
             return;
-        }
-
-        const Order<Size> order{g};
-
         NO_UNROLL
         for (u64 t = order.block(); t < order.count(); t += order.blocks()) {
             __syncthreads();
@@ -779,6 +826,54 @@ template <typename T, bool TransA, bool TransB, u32 Size> struct AsyncGemm {
         }
     }
 };
+#endif
+
+#if KPK_WARPGROUPS
+/*
+ * Tiles of few rows of C: the columns of B are the rows of the instructions,
+ * which are never fewer than 64, and the rows of A their columns.
+ */
+template <typename T, u32 Rows, u32 Cols, class Tile>
+struct FewTiles : GemmTiles<T, Rows, Cols, Tile> {
+    typedef GemmTiles<T, Rows, Cols, Tile> G;
+    typedef typename G::Place Place;
+    using G::ahead;
+    using G::g;
+
+    DEV_MEMBER explicit FewTiles(const Gemm<T> &gemm) : G(gemm)
+    {
+    }
+    static DEV_MEMBER bool fits(const Gemm<T> &g)
+    {
+        return dynamic_lds_nbytes() >= Tile::lds_nbytes &&
+               Tile::CopyA::fits(g.b, g.ldb, g.batch, g.stride_b) &&
+               Tile::CopyB::fits(g.a, g.lda, g.batch, g.stride_a);
+    }
+    DEV_MEMBER typename Tile::Start begin(const Tile &, typename Tile::CopyA &a,
+                                          typename Tile::CopyB &b) const
+    {
+        const Place &p = ahead;
+
+        a = typename Tile::CopyA(g.b + (i64)p.part.b * g.stride_b, p.col0, g.n,
+                                 g.ldb, p.part.k_begin);
+        b = typename Tile::CopyB(g.a + (i64)p.part.b * g.stride_a, p.row0, g.m,
+                                 g.lda, p.part.k_begin);
+        return {p.part.k_end - p.part.k_begin, true};
+    }
+    DEV_MEMBER void store(const Tile &tile, const Place &p, u8 *) const
+    {
+        const GemmOut<T> out(g, p.part);
+
+        tile.each_sum([&](u32 c, u32 r, f32 sum) {
+            if (r < g.m - p.row0 && c < g.n - p.col0)
+                out.put(p.row0 + r, p.col0 + c, sum);
+        });
+    }
+};
+#endif
+
+#if KPK_SM >= 80
+#include "nvidia/along_tile.h"
 #endif
 
 /*
@@ -811,6 +906,19 @@ DEV void gemm(const Gemm<T> &g)
     const bool two = dynamic_lds_nbytes() >= 2 * nbytes;
     u8 *const steps = two ? more_lds : lds;
     const u32 flip = two ? nbytes : 0;
+
+    if constexpr (sizeof(T) > 2 && !TransA && TransB) {
+        typedef AlongTile<T, Size> Along;
+
+        if (Along::fits(g)) {
+            each_part(g, [&](const GemmPart &part) {
+                each_tile<Size, Size, 1, 1>(g, [&](u32 x, u32 y) {
+                    Along::run(g, part, x * Size, y * Size, lds, more_lds);
+                });
+            });
+            return;
+        }
+    }
 #else
     u8 *const steps = lds;
     const u32 flip = 0;

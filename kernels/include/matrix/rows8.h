@@ -203,6 +203,35 @@ template <u32 cols, bool AlongB, typename T>
 DEV void few_rows_mma(const FewTile<T> &t, u8 *lds);
 #endif
 
+#if KPK_WARPGROUPS
+/* By warpgroups, if the launch gave LDS for one of their tiles. */
+template <typename T, bool TransB> struct FewRows {
+#define TILE_OF(size, rows, cols, deep, stages, more)                          \
+    gemm_by<                                                                   \
+        FewTiles<T, cols, rows, Warpgroups<rows, cols, deep, stages, more>>,   \
+        Warpgroups<rows, cols, deep, stages, more>>(g)
+    template <u32 Rows, u32 Cols, u32 Deep, u32 Stages, u32 More>
+    using Warpgroups =
+        WarpgroupTile<T, TransB, true, Rows, Cols, few_threads / 128 / Deep,
+                      Deep, Stages, More>;
+
+    static DEV_MEMBER bool fast(const Gemm<T> &g)
+    {
+        return KPK_WARPGROUP_FEW_64(TILE_OF) || KPK_WARPGROUP_FEW_32(TILE_OF) ||
+               KPK_WARPGROUP_FEW_16(TILE_OF) ||
+               KPK_WARPGROUP_FEW_16_TWICE(TILE_OF);
+    }
+#undef TILE_OF
+};
+#else
+template <typename T, bool TransB> struct FewRows {
+    static DEV_MEMBER bool fast(const Gemm<T> &)
+    {
+        return false;
+    }
+};
+#endif
+
 /* ---- the kernels
  * -------------------------------------------------------------- */
 
@@ -213,6 +242,10 @@ template <typename T, bool TransB> DEV void gemm_rows8(const Gemm<T> &g)
     __shared__ __attribute__((aligned(16)))
     u8 lds[few_threads / 32 * few_rows * pitch * sizeof(S)];
 
+    if constexpr (sizeof(T) == 2) {
+        if (FewRows<T, TransB>::fast(g))
+            return;
+    }
     if constexpr (KPK_SM >= 80 && sizeof(T) == 2) {
         /* with blocks enough for narrower tiles each has one */
         if (TransB && gridDim.y > div_up(g.n, few_cols)) {

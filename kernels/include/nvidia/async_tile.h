@@ -141,6 +141,11 @@ struct AsyncTile {
         b_lds =
             A::nbytes + line_b * B::line_nbytes + (b_piece ^ line_b % 8) * 16;
     }
+    /* Whether this warp has any of a tile of which so much is there. */
+    DEV_MEMBER bool works(u32 rows_left, u32 cols_left) const
+    {
+        return row0 < rows_left && col0 < cols_left;
+    }
     /* Every second piece of a line is a multiple of 32 bytes on, before and
      * after the permutation: an exclusive or gets there. */
     DEV_MEMBER void load(Part &p, u32 stage, u32 k16) const
@@ -198,8 +203,8 @@ struct AsyncTile {
      *
      * tiles.more()          whether there is one
      * tiles.begin(*this, a, b)  puts a and b where it begins
-     * tiles.next()          goes to the next one; gives the number of this one
-     * tiles.store(*this, number, lds)  takes its sums; all of a step's LDS is
+     * tiles.next()          goes to the next one; gives the place of this one
+     * tiles.store(*this, place, lds)  takes its sums; all of a step's LDS is
      *                       free
      *
      * The copies of a step stand between the products of another one, a few at
@@ -226,13 +231,13 @@ struct AsyncTile {
             else
                 pass_steps(stages, a, b, start.nk);
 
-            const u64 number = tiles.next();
+            const auto place = tiles.next();
 
             start.nk = 0;
             if (tiles.more())
                 start = tiles.begin(*this, a, b);
             fill(stages, a, b, start.nk);
-            tiles.store(*this, number, lds + (async_stages - 1) * stage_nbytes);
+            tiles.store(*this, place, lds + (async_stages - 1) * stage_nbytes);
         }
         async_copies_wait<0>();
         __syncthreads();

@@ -172,13 +172,14 @@ def products(peer):
         product(peer, dtype, "nt", 1024, 1024, 1024)
     for dtype in (BF16, F16):
         for m in (1, 2, 4, 8):
-            for layout, n in (("nt", 4096), ("nn", 4096), ("nt", 14336)):
+            for layout, n in (("nt", 4096), ("nn", 4096), ("nt", 14336), ("nn", 14336)):
                 product(peer, dtype, layout, m, n, 4096)
     product(peer, F32, "nt", 1, 4096, 4096)
     product(peer, F32, "nt", 8, 4096, 4096)
     for dtype in (BF16, F16):
         for m in (8, 32, 128, 512):
-            for n, k in ((4096, 4096), (1024, 4096), (6144, 4096), (14336, 4096), (28672, 4096), (4096, 14336)):
+            for n, k in ((4096, 4096), (1024, 4096), (6144, 4096), (14336, 4096), (28672, 4096), (4096, 14336),
+                         (128256, 4096)):
                 product(peer, dtype, "nt", m, n, k)
 
 

@@ -1,0 +1,25 @@
+/*
+ * warpgroup_shapes.h - tiles of module gemm on sm_90, for kernels and
+ * gemm.csv.c
+ *
+ * A kernel has several tiles and takes the first whose LDS the launch gave.
+ */
+#pragma once
+
+/* Of LDS, for `stages` steps of `deep` times 64 of K of so many rows of A and
+ * columns of B, which begin at a multiple of 1024. `more`: to tell tiles apart.
+ */
+#define KPK_WARPGROUP_LDS(rows, cols, deep, stages, more)                      \
+    ((stages) * (deep)*128 * ((rows) + (cols)) + 1024 * (1 + (more)))
+
+/* X(size in the kernel's name, rows, columns, deep, stages, more): each size's
+ * tiles begin with the one of most LDS. For few rows of C columns here are its
+ * rows. */
+#define KPK_WARPGROUP_WIDE(X) X(128, 128, 256, 1, 4, 1)
+#define KPK_WARPGROUP_EVEN(X) X(128, 128, 128, 1, 6, 0)
+#define KPK_WARPGROUP_HALF(X) X(64, 64, 128, 1, 4, 0)
+#define KPK_WARPGROUP_SMALL(X) X(64, 64, 64, 1, 5, 0)
+#define KPK_WARPGROUP_FEW_64(X) X(8, 64, 64, 2, 6, 1)
+#define KPK_WARPGROUP_FEW_32(X) X(8, 64, 32, 2, 8, 0)
+#define KPK_WARPGROUP_FEW_16(X) X(8, 64, 16, 2, 9, 0)
+#define KPK_WARPGROUP_FEW_16_TWICE(X) X(8, 64, 16, 2, 4, 0)

@@ -1,0 +1,405 @@
+/*
+ * warpgroup_tile.h - a tile of a product of f16 or bf16 on sm_90
+ *
+ * A workgroup makes Rows x Cols results, each of its warpgroups Rows / their
+ * number x Cols of them by wgmma.h. It walks along K in steps of 64. Several
+ * steps are on their way to LDS at once, by cp.async, which puts zeros where an
+ * operand ends. While the instructions of a step run, those of the next one are
+ * started: so one barrier a step is not felt.
+ */
+#pragma once
+
+#include "nvidia/matrix_copy.h"
+#include "nvidia/warpgroup_shapes.h"
+#include "nvidia/wgmma.h"
+
+constexpr u32 wgmma_k = 64; /* of a step */
+
+/* How a step of an operand lies in LDS: as wgmma.h has it. */
+template <bool Along, u32 Rows> struct WarpgroupLines {
+    static constexpr u32 lines = Along ? Rows : wgmma_k;
+    static constexpr u32 pieces = (Along ? wgmma_k : Rows) / 8; /* of a line */
+    static constexpr u32 nbytes = Rows * wgmma_k * 2;
+    static constexpr u32 block = wgmma_k * wgmma_line; /* of 64 rows */
+
+    /* The operand of 64 rows, or of all, from row `row0` on. */
+    static DEV_MEMBER u64 operand(u32 lds, u32 row0)
+    {
+        return wgmma_operand(lds + row0 * wgmma_line, block);
+    }
+};
+
+/* How an operand's steps come to LDS where lines are aligned to 16 bytes. */
+template <typename T, bool Along, u32 Rows, u32 Threads>
+struct WarpgroupCopy : WarpgroupLines<Along, Rows> {
+    typedef WarpgroupLines<Along, Rows> L;
+    static constexpr u32 pass_lines = Threads / L::pieces;
+    static constexpr u32 passes = div_up(L::lines, pass_lines);
+    static_assert(pass_lines % 8 == 0, "passes have the same permutation");
+    static_assert(passes == 1 || L::lines % pass_lines == 0,
+                  "all passes are whole but an only one");
+
+    const T *from; /* of this thread's piece */
+    u64 pass_step; /* elements from pass to pass */
+    u64 step;
+    u32 lds; /* of this thread's piece in a stage */
+    /* along a line: where the piece begins, or, if that is not K, its bytes;
+     * across: this thread's passes, or, if that is K, its first line */
+    u32 along, across;
+    bool copies; /* this thread has a line */
+    bool whole;  /* every row is there */
+
+    WarpgroupCopy() = default;
+    DEV_MEMBER WarpgroupCopy(const T *matrix, u32 row0, u32 rows, u32 ld,
+                             u32 k0)
+    {
+        const u32 line = threadIdx.x / L::pieces;
+        const u32 piece = threadIdx.x % L::pieces, column = piece * 8;
+        const u32 extent = rows - row0;
+
+        copies = L::lines >= pass_lines || line < L::lines;
+        whole = extent >= Rows;
+        lds = piece / 8 * L::block + wgmma_place(line, piece % 8);
+        along = Along ? column : nbytes_of(column, extent);
+        across = !Along          ? line
+                 : extent > line ? div_up(extent - line, pass_lines)
+                                 : 0;
+        pass_step = (u64)pass_lines * ld;
+        step = Along ? wgmma_k : (u64)wgmma_k * ld;
+        from = matrix + (Along ? (u64)(row0 + line) * ld + k0 + column
+                               : (u64)(k0 + line) * ld + row0 + column);
+    }
+    static DEV_MEMBER bool fits(const T *matrix, u32 ld, u32 batch, i64 stride)
+    {
+        return is_aligned(matrix, 16) && ld % 8 == 0 &&
+               (batch == 1 || stride % 8 == 0);
+    }
+    static DEV_MEMBER u32 nbytes_of(u32 begin, u32 end)
+    {
+        return end > begin ? min_of(end - begin, 8u) * 2 : 0;
+    }
+    /* Starts copying a step of which `left` of K are there. */
+    DEV_MEMBER void copy(u32 stage, u32 left)
+    {
+        if (!copies)
+            return;
+        if (whole && left >= wgmma_k) {
+            UNROLL
+            for (u32 i = 0; i < passes; i++)
+                async_copy16_if(true, stage + lds + i * pass_lines * wgmma_line,
+                                from + i * pass_step);
+            return;
+        }
+
+        const u32 n = Along ? nbytes_of(along, left) : along;
+
+        NO_UNROLL
+        for (u32 i = 0; i < passes; i++)
+            async_copy16(
+                stage + lds + i * pass_lines * wgmma_line, from + i * pass_step,
+                (Along ? i < across : across + i * pass_lines < left) ? n : 0);
+    }
+    DEV_MEMBER void next()
+    {
+        from += step;
+    }
+};
+
+/*
+ * Down x Deep warpgroups: each makes Rows / Down rows, of every Deep-th piece
+ * of wgmma_k of K. Those of the same rows add up their sums in the end.
+ */
+template <typename T, bool AlongA, bool AlongB, u32 Rows, u32 Cols, u32 Down,
+          u32 Deep, u32 Stages, u32 More = 0>
+struct WarpgroupTile {
+    static constexpr u32 threads = Down * Deep * 128;
+    static constexpr u32 units = Rows / Down / 64; /* of a warpgroup */
+    static constexpr u32 step_k = wgmma_k * Deep;
+    typedef WarpgroupLines<AlongA, Rows> A;
+    typedef WarpgroupLines<AlongB, Cols> B;
+    typedef WarpgroupCopy<T, AlongA, Rows, threads> CopyA;
+    typedef WarpgroupCopy<T, AlongB, Cols, threads> CopyB;
+    typedef Wgmma<T, Cols, AlongA, AlongB> Op;
+    static constexpr u32 piece_nbytes = A::nbytes + B::nbytes;
+    static constexpr u32 stage_nbytes = Deep * piece_nbytes;
+    /* Steps that are still multiplied when the next one's copies begin. Where
+     * there is more to copy than to multiply, room for copies is worth more. */
+    static constexpr u32 running = Deep > 1 ? 0 : 1;
+    static constexpr u32 ahead = Stages - 1 - running; /* on their way */
+    static constexpr u32 free_nbytes = (Stages - ahead) * stage_nbytes;
+    static constexpr u32 lds_nbytes =
+        KPK_WARPGROUP_LDS(Rows, Cols, Deep, Stages, More);
+
+    f32 sums[units][Cols / 2];
+    u32 row0, deep; /* of the warpgroup */
+
+    DEV_MEMBER WarpgroupTile()
+        : row0(uniform_of_warp(threadIdx.x / 128) % Down * (units * 64)),
+          deep(uniform_of_warp(threadIdx.x / 128) / Down)
+    {
+    }
+    /* The same in all lanes, and known to be. */
+    static DEV_MEMBER u32 uniform_of_warp(u32 v)
+    {
+        return __shfl_sync(0xffffffffu, v, 0);
+    }
+    DEV_MEMBER bool works(u32 rows_left, u32) const
+    {
+        return row0 < rows_left;
+    }
+    /* A tile: its length along K, and whether this warpgroup has any of it. */
+    struct Start {
+        u32 nk;
+        bool works;
+    };
+    /*
+     * The sums of one tile after another. The first steps of a tile are copied
+     * while the sums of the one before it are stored.
+     *
+     * tiles.more()          whether there is one
+     * tiles.begin(*this, a, b)  puts a and b where it begins
+     * tiles.next()          goes to the next one; gives the place of this one
+     * tiles.store(*this, place, lds)  takes its sums; free_nbytes of LDS are
+     *                       free
+     */
+    template <class Tiles> DEV_MEMBER void run(u8 *lds, Tiles &tiles)
+    {
+        lds += -(u32)__cvta_generic_to_shared(lds) % 1024;
+        const u32 stages = (u32)__cvta_generic_to_shared(lds);
+        CopyA a;
+        CopyB b;
+        Start start = {0, false};
+
+        if (tiles.more())
+            start = tiles.begin(*this, a, b);
+        fill(stages, a, b, start.nk);
+        NO_UNROLL
+        while (tiles.more()) {
+            multiply_steps(stages, a, b, start.nk, start.works);
+
+            /* while the last instructions run */
+            const auto place = tiles.next();
+
+            wgmma_wait<0>();
+            hold();
+            start.nk = 0;
+            if (tiles.more())
+                start = tiles.begin(*this, a, b);
+            __syncthreads(); /* all steps are read */
+            fill(stages, a, b, start.nk);
+            if (Deep > 1)
+                add_up(lds + ahead * stage_nbytes);
+            if (deep == 0)
+                tiles.store(*this, place, lds + ahead * stage_nbytes);
+        }
+        async_copies_wait<0>();
+        __syncthreads();
+    }
+    static DEV_MEMBER void copy(u32 stage, CopyA &a, CopyB &b, u32 left)
+    {
+        UNROLL
+        for (u32 d = 0; d < Deep; d++) {
+            if (left > 0) {
+                a.copy(stage + d * piece_nbytes, left);
+                b.copy(stage + d * piece_nbytes + A::nbytes, left);
+            }
+            a.next(), b.next();
+            left -= min_of(left, wgmma_k);
+        }
+        async_copies_end();
+    }
+    /* Starts copying the first steps of nk of K. */
+    static DEV_MEMBER void fill(u32 stages, CopyA &a, CopyB &b, u32 nk)
+    {
+        NO_UNROLL
+        for (u32 s = 0; s < ahead; s++) {
+            copy(stages + s * stage_nbytes, a, b, nk);
+            nk -= min_of(nk, step_k);
+        }
+    }
+    static DEV_MEMBER u32 after(u32 stage)
+    {
+        return stage + 1 == Stages ? 0 : stage + 1;
+    }
+    /*
+     * A stage is copied to when the step that was there is read by all: each
+     * warpgroup has waited for all steps but `running` when it comes to the
+     * barrier of the next.
+     */
+    DEV_MEMBER void multiply_steps(u32 stages, CopyA &a, CopyB &b, u32 nk,
+                                   bool works)
+    {
+        u32 out = 0, in = ahead, left = nk - min_of(nk, ahead * step_k);
+        u32 mine =
+            nk - min_of(nk, deep * wgmma_k); /* of K, with what is left out */
+
+        UNROLL
+        for (u32 u = 0; u < units; u++) {
+            UNROLL
+            for (u32 i = 0; i < Cols / 2; i++)
+                sums[u][i] = 0;
+        }
+        NO_UNROLL
+        for (u32 s = div_up(nk, step_k); s > 0; s--) {
+            async_copies_wait<ahead - 1>();
+            wgmma_lds_written();
+            __syncthreads();
+            if (works && (Deep == 1 || mine > 0)) {
+                const u32 stage =
+                    stages + out * stage_nbytes + deep * piece_nbytes;
+                const u64 y = B::operand(stage + A::nbytes, 0);
+
+                wgmma_fence();
+                UNROLL
+                for (u32 k = 0; k < wgmma_k / 16; k++) {
+                    UNROLL
+                    for (u32 u = 0; u < units; u++)
+                        Op::multiply(sums[u],
+                                     A::operand(stage, row0 + u * 64) +
+                                         k * WgmmaStep<AlongA>::k16,
+                                     y + k * WgmmaStep<AlongB>::k16, 1);
+                }
+                wgmma_commit();
+            }
+            copy(stages + in * stage_nbytes, a, b, left);
+            left -= min_of(left, step_k);
+            mine -= min_of(mine, step_k);
+            if (works)
+                wgmma_wait<running>();
+            out = after(out), in = after(in);
+        }
+    }
+    /* The sums of all warpgroups of the same rows, for the first of them. */
+    DEV_MEMBER void add_up(u8 *lds)
+    {
+        constexpr u32 each = units * (Cols / 2);
+        f32 *const at =
+            reinterpret_cast<f32 *>(lds) + threadIdx.x % (Down * 128);
+        static_assert((Deep - 1) * Down * 128 * each * 4 <= free_nbytes,
+                      "the LDS that is free is enough");
+
+        UNROLL
+        for (u32 i = 0; i < each; i++) {
+            if (deep > 0)
+                at[((deep - 1) * each + i) * Down * 128] =
+                    sums[i / (Cols / 2)][i % (Cols / 2)];
+        }
+        __syncthreads();
+        UNROLL
+        for (u32 d = 0; d + 1 < Deep; d++) {
+            UNROLL
+            for (u32 i = 0; i < each; i++) {
+                if (deep == 0)
+                    sums[i / (Cols / 2)][i % (Cols / 2)] +=
+                        at[(d * each + i) * Down * 128];
+            }
+        }
+        __syncthreads();
+    }
+    DEV_MEMBER void hold()
+    {
+        UNROLL
+        for (u32 u = 0; u < units; u++)
+            wgmma_hold(sums[u]);
+    }
+    /* Sums come to memory by way of so much LDS of each warp: 16 rows of some
+     * columns, apart in banks. */
+    static constexpr u32 slab_cols = Cols < 64 ? Cols : 64;
+    static constexpr u32 slab_pitch = slab_cols + 8;
+    template <typename V> static DEV_MEMBER V *slab_of(u8 *lds)
+    {
+        static_assert(threads / 32 * 16 * slab_pitch * sizeof(V) <= free_nbytes,
+                      "the LDS that is free is enough");
+        return reinterpret_cast<V *>(lds) + threadIdx.x / 32 * 16 * slab_pitch;
+    }
+    /* fn(row of the tile, column, sums of 16 rows and slab_cols columns) */
+    template <class Fn> DEV_MEMBER void each_slab(Fn fn) const
+    {
+        UNROLL
+        for (u32 u = 0; u < units; u++) {
+            UNROLL
+            for (u32 c0 = 0; c0 < Cols; c0 += slab_cols)
+                fn(row0 + u * 64 + threadIdx.x % 128 / 32 * 16, c0,
+                   sums[u] + c0 / 2);
+        }
+    }
+    /* fn(row, column, sum) for all, neighbouring rows in every fourth lane. */
+    template <class Fn> DEV_MEMBER void each_sum(Fn fn) const
+    {
+        const u32 l = threadIdx.x % 32;
+        const u32 r0 = row0 + threadIdx.x % 128 / 32 * 16 + l / 4;
+
+        UNROLL
+        for (u32 i = 0; i < units * (Cols / 2); i++)
+            fn(r0 + i / (Cols / 2) * 64 + i / 2 % 2 * 8,
+               i % (Cols / 2) / 4 * 8 + l % 4 * 2 + i % 2,
+               sums[i / (Cols / 2)][i % (Cols / 2)]);
+    }
+    /*
+     * All results to rows of C, which are aligned to 16 bytes, as pieces of 16
+     * bytes by way of LDS, which must not be needed any more: alpha times the
+     * sums, plus added(column) of this column and the next.
+     */
+    template <class Added>
+    DEV_MEMBER void store_rows(u8 *lds, T *c, u32 ldc, f32 alpha,
+                               Added added) const
+    {
+        constexpr u32 pieces = slab_cols / 8, once = 32 / pieces;
+        const u32 l = threadIdx.x % 32;
+        T *const slab = slab_of<T>(lds);
+
+        each_slab([&](u32 r0, u32 c0, const f32 *v) {
+            __syncwarp();
+            UNROLL
+            for (u32 j = 0; j < slab_cols / 8; j++) {
+                const u32 column = j * 8 + l % 4 * 2;
+                const Pack<f32, 2> more = added(c0 + column);
+
+                UNROLL
+                for (u32 h = 0; h < 2; h++)
+                    store_pack(
+                        slab + (l / 4 + 8 * h) * slab_pitch + column,
+                        Pack<T, 2>{
+                            {convert<T>(alpha * v[4 * j + 2 * h] + more[0]),
+                             convert<T>(alpha * v[4 * j + 2 * h + 1] +
+                                        more[1])}});
+            }
+            __syncwarp();
+            T *const to =
+                c + (u64)(r0 + l / pieces) * ldc + c0 + l % pieces * 8;
+            UNROLL
+            for (u32 r = 0; r < 16; r += once)
+                store_pack(to + (u64)r * ldc,
+                           load_pack<8>(slab + (r + l / pieces) * slab_pitch +
+                                        l % pieces * 8));
+        });
+    }
+    /*
+     * fn(row, column, sums of this and the next) for all pairs, neighbours in
+     * neighbouring lanes, by way of LDS, which must not be needed any more.
+     */
+    template <class Fn> DEV_MEMBER void each_pair(u8 *lds, Fn fn) const
+    {
+        const u32 l = threadIdx.x % 32;
+        f32 *const slab = slab_of<f32>(lds);
+
+        each_slab([&](u32 r0, u32 c0, const f32 *v) {
+            __syncwarp();
+            UNROLL
+            for (u32 j = 0; j < slab_cols / 8; j++) {
+                UNROLL
+                for (u32 h = 0; h < 2; h++)
+                    store_pack(
+                        slab + (l / 4 + 8 * h) * slab_pitch + j * 8 + l % 4 * 2,
+                        Pack<f32, 2>{{v[4 * j + 2 * h], v[4 * j + 2 * h + 1]}});
+            }
+            __syncwarp();
+            _Pragma("unroll 4") for (u32 e = l * 2; e < 16 * slab_cols; e += 64)
+            {
+                const u32 r = e / slab_cols, c = e % slab_cols;
+
+                fn(r0 + r, c0 + c, load_pack<2>(slab + r * slab_pitch + c));
+            }
+        });
+    }
+};
