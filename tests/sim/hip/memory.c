@@ -457,13 +457,19 @@ enum {
     ATTRIBUTE_MEMORY_TYPE = 2,
     ATTRIBUTE_DEVICE_POINTER = 3,
     ATTRIBUTE_HOST_POINTER = 4,
+    ATTRIBUTE_P2P_TOKENS = 5,
     ATTRIBUTE_SYNC_MEMOPS = 6,
     ATTRIBUTE_BUFFER_ID = 7,
     ATTRIBUTE_IS_MANAGED = 8,
     ATTRIBUTE_DEVICE_ORDINAL = 9,
+    ATTRIBUTE_LEGACY_IPC = 10,
     ATTRIBUTE_RANGE_START = 11,
     ATTRIBUTE_RANGE_SIZE = 12,
-    ATTRIBUTE_MAPPED = 13
+    ATTRIBUTE_MAPPED = 13,
+    ATTRIBUTE_HANDLE_TYPES = 14,
+    ATTRIBUTE_RDMA = 15,
+    ATTRIBUTE_ACCESS_FLAGS = 16,
+    ATTRIBUTE_POOL = 17
 };
 
 static hipError_t pointer_attribute(void *data, int attribute, const void *ptr)
@@ -473,9 +479,6 @@ static hipError_t pointer_attribute(void *data, int attribute, const void *ptr)
     if (!data || !ptr || !find_allocation(ptr, &a))
         return hipErrorInvalidValue;
     switch (attribute) {
-    case ATTRIBUTE_CONTEXT:
-        *(void **)data = owner_of(&a);
-        return hipSuccess;
     case ATTRIBUTE_MEMORY_TYPE:
         *(int *)data = type_number(type_of(&a));
         return hipSuccess;
@@ -509,6 +512,16 @@ static hipError_t pointer_attribute(void *data, int attribute, const void *ptr)
     case ATTRIBUTE_MAPPED:
         *(bool *)data = true;
         return hipSuccess;
+    case ATTRIBUTE_ACCESS_FLAGS:
+        *(unsigned *)data = a.flags;
+        return hipSuccess;
+    case ATTRIBUTE_CONTEXT: /* known, and no more than that */
+    case ATTRIBUTE_P2P_TOKENS:
+    case ATTRIBUTE_LEGACY_IPC:
+    case ATTRIBUTE_HANDLE_TYPES:
+    case ATTRIBUTE_RDMA:
+    case ATTRIBUTE_POOL:
+        return hipErrorNotSupported;
     default:
         return hipErrorInvalidValue;
     }
@@ -524,7 +537,6 @@ HIP_API hipError_t hipPointerGetAttribute(void *data, int attribute,
 static void clear_attribute(void *data, int attribute)
 {
     switch (attribute) {
-    case ATTRIBUTE_CONTEXT:
     case ATTRIBUTE_DEVICE_POINTER:
     case ATTRIBUTE_HOST_POINTER:
     case ATTRIBUTE_RANGE_START:

@@ -557,6 +557,28 @@ static void test_pointer_attributes_by_list(void **state)
     EXPECT(hipSuccess, hipFree(p));
 }
 
+/* AMD's runtime knows these by name, and has nothing to say. */
+static void test_pointer_attributes_that_are_not_there(void **state)
+{
+    static const int unsupported[] = {1, 5, 10, 14, 15, 17};
+    char *p;
+    uint64_t data = 77;
+    size_t i;
+
+    (void)state;
+    EXPECT(hipSuccess, hipMalloc((void **)&p, 100));
+    for (i = 0; i < sizeof(unsupported) / sizeof(unsupported[0]); i++)
+        EXPECT(hipErrorNotSupported,
+               hipPointerGetAttribute(&data,
+                                      (hipPointer_attribute)unsupported[i], p));
+    assert_int_equal(data, 77);
+    EXPECT(hipErrorInvalidValue,
+           hipPointerGetAttribute(&data, (hipPointer_attribute)-1, p));
+    EXPECT(hipErrorInvalidValue,
+           hipPointerGetAttribute(&data, (hipPointer_attribute)18, p));
+    EXPECT(hipSuccess, hipFree(p));
+}
+
 static void test_signal_memory_is_the_hosts_too(void **state)
 {
     uint64_t *signal;
@@ -785,6 +807,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pointer_types_of_5),
         cmocka_unit_test(test_pointer_attributes_by_list),
+        cmocka_unit_test(test_pointer_attributes_that_are_not_there),
         cmocka_unit_test(test_allocation),
         cmocka_unit_test(test_copies_check_their_ranges),
         cmocka_unit_test(test_fills),
