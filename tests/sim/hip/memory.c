@@ -607,7 +607,7 @@ HIP_API hipError_t hipMemGetAddressRange(hipDeviceptr_t *base, size_t *size,
     if (!base || !size)
         LEAVE(hipErrorInvalidValue);
     if (!find_allocation(ptr, &a))
-        LEAVE(rt.release >= 7 ? hipErrorNotFound
+        LEAVE(rt.release >= 6 ? hipErrorNotFound
                               : hipErrorInvalidDevicePointer);
     *base = (void *)(uintptr_t)a.base;
     *size = a.size;

@@ -507,9 +507,11 @@ static void test_what_a_pointer_is(void **state)
 
 enum { RANGE_START = 11, RANGE_SIZE = 12, NO_SUCH_ATTRIBUTE = 99 };
 
-static void range_size_of_6(void)
+static void ranges_of_6(void)
 {
     uint32_t size[2] = {0, 77};
+    hipDeviceptr_t base;
+    size_t range;
     char *p;
 
     EXPECT(hipSuccess, hipMalloc((void **)&p, 100));
@@ -517,6 +519,8 @@ static void range_size_of_6(void)
            hipPointerGetAttribute(size, (hipPointer_attribute)RANGE_SIZE, p));
     assert_int_equal(size[0], 100);
     assert_int_equal(size[1], 77); /* four bytes, no more */
+    EXPECT(hipErrorNotFound, hipMemGetAddressRange(&base, &range, NULL));
+    EXPECT(hipErrorNotFound, hipMemGetAddressRange(&base, &range, p + 100));
     EXPECT(hipSuccess, hipFree(p));
 }
 
@@ -534,7 +538,7 @@ static void test_pointer_attributes_by_list(void **state)
     char *p, here;
 
     (void)state;
-    in_child(six, range_size_of_6);
+    in_child(six, ranges_of_6);
     EXPECT(hipSuccess, hipMalloc((void **)&p, 100));
     EXPECT(hipSuccess, hipDrvPointerGetAttributes(3, which, data, p));
     assert_int_equal(size, 100);
