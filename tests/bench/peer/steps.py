@@ -106,6 +106,7 @@ def launch(f, grid, block, shared, *args):
 
 def record(call, count):
     side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side):
         call(0)
     torch.cuda.synchronize()
