@@ -85,8 +85,9 @@ template <typename T> struct rope_rows {
         Pack<T, across> a[most], e[most];
     };
 
-    /* V pairs of a thread, of `each` heads, `most` of them at once. The first
-     * numbers are on their way before angles are begun, which take as long. */
+    /* V pairs of a thread, of `each` heads, `most` of them at once. Those of
+     * one head, for few tokens, are on their way before angles are begun, which
+     * take as long. */
     template <bool NEOX, u32 V, u32 most>
     DEV_MEMBER void turn(const rope_args &args, u32 each) const
     {
@@ -105,13 +106,16 @@ template <typename T> struct rope_rows {
             pairs<NEOX, V, most> x;
             f32 cosine[V], sine[V];
 
-            load(x, at, min_of(most, end - head));
+            if constexpr (most == 1)
+                load(x, at, 1);
             if (!begun)
                 angles.begin(args);
             begun = true;
             UNROLL
             for (u32 v = 0; v < V; v++)
                 angles.at(args, position, j + v, cosine[v], sine[v]);
+            if constexpr (most > 1)
+                load(x, at, min_of(most, end - head));
             store(x, at, min_of(most, end - head), cosine, sine);
             NO_UNROLL
             for (u32 h = head + most; h < end; h += most) {

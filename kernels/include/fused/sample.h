@@ -63,7 +63,7 @@ DEV f32 power_of_half(f32 f)
     return rounded_product(y, 0.70710678f);
 }
 
-/* fn(logit, its number) for this thread's part of n logits */
+/* fn(logit, its number) for this thread's part of n logits, in their order */
 template <typename T, class Fn>
 DEV void each_logit(const T *logits, u32 n, Fn fn)
 {
@@ -72,6 +72,8 @@ DEV void each_logit(const T *logits, u32 n, Fn fn)
     const u32 head = min_of(past > 0 ? V - past : 0, n);
     const u32 vectors = (n - head) / V, tail = head + vectors * V;
 
+    if (threadIdx.x < head)
+        fn(convert<f32>(logits[threadIdx.x]), threadIdx.x);
     NO_UNROLL
     for (u64 first = threadIdx.x; first < vectors;
          first += (u64)logit_batch * blockDim.x) {
@@ -93,8 +95,6 @@ DEV void each_logit(const T *logits, u32 n, Fn fn)
             }
         }
     }
-    if (threadIdx.x < head)
-        fn(convert<f32>(logits[threadIdx.x]), threadIdx.x);
     NO_UNROLL
     for (u32 i = tail + threadIdx.x; i < n; i += blockDim.x)
         fn(convert<f32>(logits[i]), i);
@@ -368,13 +368,19 @@ DEV void sample(const T *logits, u32 *token, u32 n, u32 k, f32 p,
 
     if (blockIdx.x > 0)
         return;
-    u64 first = 0; /* of the greatest; 0 of none */
+    f32 most = -infinity<f32>();
+    u32 place = 0;
 
     each_logit(logits, n, [&](f32 x, u32 i) {
-        if (x > -infinity<f32>())
-            first = max_of(first, place_key(ordered_bits(x), i));
+        place = x > most ? i : place;
+        most = x > most ? x : most;
     });
-    first = team_reduce(t, weights, 0, first, larger());
+    /* of the greatest; 0 of none */
+    const u64 first = team_reduce(
+        t, weights, 0,
+        most > -infinity<f32>() ? place_key(ordered_bits(most), place) : (u64)0,
+        larger());
+
     if (!(temperature > 0) || first == 0) {
         if (threadIdx.x == 0)
             *token = ~(u32)first;
