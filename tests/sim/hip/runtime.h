@@ -55,8 +55,8 @@ struct queue {
     int priority;
     int sync_policy; /* as hipStreamSetAttribute() was told; 0: not yet */
     uint32_t cus[CU_WORDS]; /* that were asked for, a bit each; 0: all */
-    bool is_null;    /* the legacy default stream */
-    bool closed;     /* destroyed: the worker ends when it is empty */
+    bool is_null;           /* the legacy default stream */
+    bool closed;            /* destroyed: the worker ends when it is empty */
     bool started;
     pthread_t worker;
     struct op *first, *last; /* waiting; not the running one */

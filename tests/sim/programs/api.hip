@@ -80,7 +80,9 @@ extern "C" __global__ void __launch_bounds__(64) small(int *out)
             *out += sum[i];
 }
 
-extern "C" __global__ void empty() {}
+extern "C" __global__ void empty()
+{
+}
 
 /* Takes 96 vector registers. */
 extern "C" __global__ void wide(int *out)

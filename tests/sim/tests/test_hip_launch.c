@@ -568,6 +568,9 @@ static void test_largest_grid_of_an_empty_kernel(void **state)
     const unsigned most = 0x7fffffff;
     hipFunction_t f = function("empty");
     struct sim_stats stats;
+    hipModule_t own;
+    size_t n;
+    void *code = read_api("gfx1100", &n);
 
     (void)state;
     kpkSimResetStats();
@@ -584,6 +587,16 @@ static void test_largest_grid_of_an_empty_kernel(void **state)
     assert_int_equal(kpkSimGetStats(&stats), 2);
     assert_int_equal(stats.workgroups, most + 6ull);
     assert_int_equal(stats.waves, most + 12ull);
+
+    EXPECT(hipSuccess, hipSetDevice(1)); /* gfx1100: another encoding */
+    EXPECT(hipSuccess, hipModuleLoadData(&own, code));
+    EXPECT(hipSuccess, hipModuleGetFunction(&f, own, "empty"));
+    EXPECT(hipSuccess,
+           hipModuleLaunchKernel(f, most, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL));
+    EXPECT(hipSuccess, hipDeviceSynchronize());
+    EXPECT(hipSuccess, hipModuleUnload(own));
+    EXPECT(hipSuccess, hipSetDevice(0));
+    free(code);
 }
 
 static void test_cooperative_launch(void **state)
