@@ -25,16 +25,16 @@
  * on every target.
  */
 
-/* v[i] joined by op with columns Each * Mask, Each * Mask / 2, ... Each apart
- */
-template <int Mask, int Each, class Op>
+/* v[i] joined by op with columns Each * Mask, Each * Mask / 2, ... Each * Last
+ * apart */
+template <int Mask, int Last, int Each, class Op>
 DEV void join_columns(float (&v)[Each], Op op)
 {
-    if constexpr (Mask > 0) {
+    if constexpr (Mask >= Last) {
         UNROLL
         for (int i = 0; i < Each; i++)
             v[i] = op(v[i], lane_xor<Mask>(v[i]));
-        join_columns<Mask / 2>(v, op);
+        join_columns<Mask / 2, Last>(v, op);
     }
 }
 
@@ -51,7 +51,7 @@ DEV void join_largest(float (&v)[Each], Op larger)
         return;
     }
 #endif
-    join_columns<Mask>(v, larger);
+    join_columns<Mask, 1>(v, larger);
 }
 
 /* the same for the columns of a lane */
@@ -67,8 +67,8 @@ template <int Each, class Op> DEV float join_lane(const float (&v)[Each], Op op)
 template <bool OfQuants, int Each, typename T>
 DEV void quantize_columns(const T *x, void *vy, int kx, int kx_padded, int col)
 {
-    const size_t row = (size_t)blockIdx.y * blockDim.y + threadIdx.y;
-    const T *from = x + row * (size_t)kx + col;
+    const u32 row = (u32)blockIdx.y * blockDim.y + threadIdx.y;
+    const T *from = x + ((u64)row * (u32)kx + (u32)col);
     float v[Each], most[Each], sum[Each];
 
     if (Each > 1 && col + Each <= kx &&
@@ -96,12 +96,20 @@ DEV void quantize_columns(const T *x, void *vy, int kx, int kx_padded, int col)
     const auto larger = [](float a, float b) { return fmaxf(a, b); };
     const auto added = [](float a, float b) { return a + b; };
 
-    join_largest<16 / Each>(most, larger);
+    /* The sum's steps stand between those on the way to the quants, which is
+     * longer: what is in one place nvcc does in the order that delays it. */
+    constexpr int first = 16 / Each, second = Each == 1 ? 4 : 2;
+
+    join_largest<first>(most, larger);
     if constexpr (!OfQuants)
-        join_columns<16 / Each>(sum, added);
+        join_columns<first, 2 * second>(sum, added);
 
     const float amax = join_lane(most, larger), d = amax / 127.0f;
-    const size_t block = (row * (size_t)kx_padded + col) / Q8_1::elems;
+
+    if constexpr (!OfQuants)
+        join_columns<second, 2>(sum, added);
+
+    const u64 block = ((u64)row * (u32)kx_padded + (u32)col) / Q8_1::elems;
     u8 *b = static_cast<u8 *>(vy) + block * Q8_1::bytes;
     Pack<u8, Each> quants;
 
@@ -114,13 +122,12 @@ DEV void quantize_columns(const T *x, void *vy, int kx, int kx_padded, int col)
         if constexpr (OfQuants)
             sum[i] = q == q ? q : 0.0f;
     }
-    if constexpr (OfQuants)
-        join_columns<16 / Each>(sum, added); /* exact */
+    join_columns<OfQuants ? first : 1, 1>(sum, added); /* of quants exact */
 
     const float all = join_lane(sum, added), total = OfQuants ? d * all : all;
 
-    store_pack(b + 4 + col % Q8_1::elems, quants);
-    if (col % Q8_1::elems == 0)
+    store_pack(b + 4 + (u32)col % Q8_1::elems, quants);
+    if ((u32)col % Q8_1::elems == 0)
         *reinterpret_cast<u32 *>(b) = float_to_half(d) | float_to_half(total)
                                                              << 16;
 }
