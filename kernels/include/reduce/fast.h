@@ -487,6 +487,20 @@ DEV bool blocks_have_rows(u64 numel, u64 R, u64 num_dims, const size_t *view)
     return run == numel;
 }
 
+/* On NVIDIA a block of a very large grid has less to ask if it does not ask for
+ * that; one that is alone with its row loses nothing. */
+DEV bool asks_for_rows()
+{
+    return !KPK_NVIDIA || gridDim.x < 1u << 20 || blockDim.x <= group_size;
+}
+
+/* whether there are too few blocks for one to take another's work, whatever
+ * their size; for AMD the full question is short */
+DEV bool is_few_blocks()
+{
+    return KPK_NVIDIA && gridDim.x <= (1u << log_enough_threads) / max_block;
+}
+
 /* this block's row of n */
 template <typename OP, typename T>
 DEV void reduce_row_by_block(const T *src, u32 n, u64 num_dims,
@@ -503,6 +517,34 @@ DEV void reduce_row_by_block(const T *src, u32 n, u64 num_dims,
     else
         v = fold_line<OP, u32>(row, 1, n, t.rank, t.size);
     store_by_block<OP>(t, v, blockIdx.x, n, num_dims, info, scratch, dst);
+}
+
+/* Whether 32 threads of a block ask memory for a row at once, so that nobody
+ * waits at a barrier. On AMD a whole block asks sooner. */
+template <typename OP, typename T> DEV bool rows_fit_group(u64 R)
+{
+    return KPK_NVIDIA && !OP::ordered && blockDim.x >= group_size &&
+           R <= 4 * group_size * vector_length<T>;
+}
+
+/* this block's row of n by its first threads */
+template <typename OP, typename T>
+DEV void reduce_row_by_group(const T *src, u32 n, u64 num_dims,
+                             const size_t *info, typename OP::result_type *dst)
+{
+    const T *row = src + (u64)blockIdx.x * n;
+
+    if (threadIdx.x >= group_size)
+        return;
+
+    typename OP::value v =
+        fold_contiguous<OP, true>(row, n, (u32)threadIdx.x, group_size);
+
+    v = join_lanes(v, OP());
+    if (threadIdx.x == 0) {
+        locate<OP>(v, row, n);
+        dst[blockIdx.x] = OP::result(v, (u64)blockIdx.x * n, n, num_dims, info);
+    }
 }
 
 /* one output by the whole block */
@@ -546,12 +588,15 @@ DEV void fast_reduce(size_t src_numel, size_t el_to_sum_per_block,
 
     if (most && neighbour_takes_it(log_most_shared))
         return;
-    if (!KPK_NVIDIA && blocks_have_rows(src_numel, R, num_dims, info)) {
-        const u32 shift = log2_outputs_shared<OP>(src, R);
+    if (asks_for_rows() && blocks_have_rows(src_numel, R, num_dims, info)) {
+        const u32 shift = is_few_blocks() ? 0 : log2_outputs_shared<OP>(src, R);
 
         if (shift == 0) {
-            reduce_row_by_block<OP>(src, (u32)R, num_dims, info,
-                                    team_scratch<V>{slot, all}, dst);
+            if (rows_fit_group<OP, T>(R))
+                reduce_row_by_group<OP>(src, (u32)R, num_dims, info, dst);
+            else
+                reduce_row_by_block<OP>(src, (u32)R, num_dims, info,
+                                        team_scratch<V>{slot, all}, dst);
         } else if (!neighbour_takes_it(shift)) {
             const u32 first = first_taken(shift);
 
