@@ -373,14 +373,25 @@ void run_mat_vec(struct kt *t, const struct kt_row *row)
          GGUF_RANDOM, POISONED},
         {"cut", 9, 3, n, GGUF_RANDOM, CUT},
     };
-    /* so many rows that a workgroup takes several */
+    /* so many rows that a workgroup takes several; once the numbers are added
+     * up it is the same for all types, so one of them has long rows */
+    const bool nvidia = strncmp(t->target, "sm_", 3) == 0;
+    const bool longer =
+        nvidia || row->a == KT_F32 || gguf_formats[p->id].elems == 32;
     const struct product_case several[] = {
-        {"several rows", 1219, 8, n, GGUF_RANDOM, TAME},
-        {"several rows", 1217, 3, n, GGUF_RANDOM, n % 2 ? HOSTILE : TAME},
+        {"several rows", 1219, longer ? 8 : 2, n, GGUF_RANDOM, TAME},
+        {"several rows", 1217, longer ? 3 : 1, n, GGUF_RANDOM,
+         n % 2 ? HOSTILE : TAME},
     };
-    /* so many workgroups that NVIDIA's GPUs share the work otherwise */
-    const struct product_case many = {"many rows", 40005,       1,
-                                      n,           GGUF_RANDOM, TAME};
+    /* so many workgroups that NVIDIA's GPUs share the work otherwise, in two
+     * steps; AMD's do not */
+    const bool shares = nvidia && (row->a == KT_F32 || p->id == GGUF_Q4_0 ||
+                                   p->id == GGUF_Q3_K);
+    const struct product_case many[] = {
+        {"more rows", n == 1 ? 4099 : 8195,
+         gguf_formats[p->id].elems == 32 ? 8 : 2, n, GGUF_RANDOM, TAME},
+        {"many rows", 40005, 1, n, GGUF_RANDOM, TAME},
+    };
     static const size_t legacy_lengths[] = {0, 63, 65, 127, 128, 129};
     static const size_t k_lengths[] = {0, 7, 8, 15, 16, 17};
     static const double example[] = {5561664.5};
@@ -398,8 +409,8 @@ void run_mat_vec(struct kt *t, const struct kt_row *row)
     }
     for (size_t i = 0; i < sizeof(several) / sizeof(several[0]); i++)
         run_product(t, row, &several[i]);
-    if (n <= 2 && (p->id == GGUF_Q4_0 || p->id == GGUF_Q3_K))
-        run_product(t, row, &many);
+    for (size_t i = 0; shares && i < sizeof(many) / sizeof(many[0]); i++)
+        run_product(t, row, &many[i]);
     if (p->id == GGUF_Q4_0 && n == 1 && !p->in_blocks)
         run_example(t, 256, 1, 1, example);
 }
