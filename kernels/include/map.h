@@ -206,6 +206,35 @@ DEV void map_rows(const Blocks &blocks, u64 n, const View<nops> &view,
                                      out, f);
 }
 
+#if KPK_NVIDIA
+/*
+ * The element at p, asked for in this place: the compiler would ask behind the
+ * next condition, as far as it can. With 32 warps on a multiprocessor each
+ * instruction in front of a load costs them 8 cycles.
+ */
+template <typename T> DEV Raw<T, 1> load_now(const T *p)
+{
+    const u64 at = __cvta_generic_to_global(p);
+    Raw<T, 1> raw;
+
+    if constexpr (sizeof(T) == 1) {
+        u32 word;
+
+        asm volatile("ld.global.u8 %0, [%1];" : "=r"(word) : "l"(at));
+        raw = (u8)word;
+    } else if constexpr (sizeof(T) == 2) {
+        asm volatile("ld.global.u16 %0, [%1];" : "=h"(raw) : "l"(at));
+    } else if constexpr (sizeof(T) == 4) {
+        asm volatile("ld.global.u32 %0, [%1];" : "=r"(raw) : "l"(at));
+    } else {
+        asm volatile("ld.global.v2.u32 {%0, %1}, [%2];"
+                     : "=r"(raw.x), "=r"(raw.y)
+                     : "l"(at));
+    }
+    return raw;
+}
+#endif
+
 /* out[i] from the elements at at[] */
 template <u32 nops, typename R, typename A, typename B, typename C, typename F>
 DEV void map_one(u64 i, const u64 (&at)[nops], const A *a, const B *b,
@@ -300,6 +329,11 @@ template <Weight weight, u32 nops, u32 k, u32 first, u32 widest> struct Shape {
                                 : widest == 2 || first != widest ? 8
                                 : weight == HEAVY && KPK_NVIDIA  ? 8
                                                                  : 4;
+    /* blocks of a small grid: ten for each multiprocessor where each element
+     * is a load of two bytes, and something to do */
+    static constexpr u32 small =
+        KPK_NVIDIA && nops == 1 && first == 2 && weight != COPY ? 1320
+                                                                : small_grid<k>;
 };
 
 template <Weight weight, u32 nops, typename R, typename A, typename B,
@@ -312,7 +346,7 @@ DEV void map(u64 n, u64 rank, const size_t *info, const A *a, const B *b,
                max_of(operand_size<C>::value, operand_size<R>::value));
     constexpr u32 k = pack_size<weight, widest>();
     typedef Shape<weight, nops, k, operand_size<A>::value, widest> Best;
-    constexpr u32 each = Best::each, stay = Best::stay;
+    constexpr u32 each = Best::each, stay = Best::stay, small = Best::small;
 
     /*
      * Most blocks of a large grid leave, so what they ask comes first, and for
@@ -321,10 +355,27 @@ DEV void map(u64 n, u64 rank, const size_t *info, const A *a, const B *b,
      * A heavy function is there once for both layouts.
      */
     constexpr bool once = weight == HEAVY;
-    if (leaves_at_once<k, stay>())
+    if (leaves_at_once<k, stay, small>())
         return;
     const u32 grid = blocks_anew();
-    if (grid <= small_grid<k>) {
+    /* bf16 takes longer so, and one operand gains nothing */
+    if constexpr (KPK_NVIDIA && nops == 2 && !is_same<A, bf16>::value) {
+        const u32 threads = threads_anew();
+        const u32 i = (u32)blockIdx.x * threads + threadIdx.x;
+        if ((u32)(grid <= small) & (u32)(info == nullptr)) { /* no jump */
+            Inputs<1, A, B, C> in;
+            if (i < n) {
+                in.a = load_now(a + i);
+                in.b = load_now(b + i);
+            }
+            if (n <= grid * threads) {
+                if (i < n)
+                    store_raw<1>(out + i, apply<weight, 1, nops, R>(f, in));
+                return;
+            }
+        }
+    }
+    if (grid <= small) {
         const u32 threads = threads_anew();
         if (n <= grid * threads) {
             map_small<once, nops>((u32)blockIdx.x * threads + threadIdx.x,
@@ -332,9 +383,9 @@ DEV void map(u64 n, u64 rank, const size_t *info, const A *a, const B *b,
             return;
         }
     }
-    if (leaves_middle_grid<k>())
+    if (leaves_middle_grid<k, small>())
         return;
-    const Blocks blocks = staying_blocks<k, stay>(n, info != nullptr);
+    const Blocks blocks = staying_blocks<k, stay, small>(n, info != nullptr);
     if (!blocks.stays)
         return;
     BLOCK_SHARED View<nops> view;

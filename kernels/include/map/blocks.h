@@ -61,22 +61,23 @@ DEV u64 wide_index(u32 i)
  * chooses between numbers and jumps nowhere, and nothing else shares its sizes:
  * so nvcc has them in uniform registers, which nobody waits for.
  */
-template <u32 k, u32 each> DEV bool leaves_at_once()
+template <u32 k, u32 each, u32 small = small_grid<k>> DEV bool leaves_at_once()
 {
-    constexpr u32 large = max_of(MANY * k * each, small_grid<k> + 1);
+    constexpr u32 large = max_of(MANY * k * each, small + 1);
     constexpr u32 mask = (k * each - 1) << log_walk_run;
 
     return ((u32)blockIdx.x & mask) >
            (blockDim.x >= 512 && gridDim.x >= large ? 0 : ~0u);
 }
 
-template <u32 k> DEV bool leaves_middle_grid()
+template <u32 k, u32 small = small_grid<k>> DEV bool leaves_middle_grid()
 {
-    return threads_anew() >= 512 && blocks_anew() > small_grid<k> &&
+    return threads_anew() >= 512 && blocks_anew() > small &&
            is_left_out(k, log_walk_run);
 }
 
-template <u32 k, u32 each> DEV Blocks staying_blocks(u64 n, bool strided)
+template <u32 k, u32 each, u32 small = small_grid<k>>
+DEV Blocks staying_blocks(u64 n, bool strided)
 {
     constexpr u32 k_bits = constant_log2(k);
     const u32 grid = blocks_anew(), runs = blockIdx.x / RUN;
@@ -88,7 +89,7 @@ template <u32 k, u32 each> DEV Blocks staying_blocks(u64 n, bool strided)
     u32 shift = 0;
     if (large_blocks && grid >= MANY * k * each)
         shift = k_bits + more;
-    else if (threads >= n || (large_blocks && grid > small_grid<k>))
+    else if (threads >= n || (large_blocks && grid > small))
         shift = k_bits;
     else if (strided && threads >= n / k && grid >= MANY * STRIDED)
         shift = more;
