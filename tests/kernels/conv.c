@@ -183,6 +183,8 @@ static const struct conv_case cases_2d[] = {
     {"split, all", 2, 9, 11, 15, 18, 4, 3, 3, 5, 2, 1, N, N, 1, 256, 3, 0},
     {"split, views", 2, 9, 9, 9, 8, 3, 2, 2, 1, 1, 0, T, S, 0, 96, 0, 0},
     {"split, inf", 1, 9, 9, 6, 7, 3, 3, 1, 2, 1, 0, N, N, 0, 1024, 0, 1},
+    {"wide rows", 2, 3, 5, 3, 803, 3, 3, 1, 1, 1, 0, N, N, 0, 1024, 1, 0},
+    {"many taps", 1, 20, 5, 9, 8, 5, 5, 1, 2, 1, 0, S, N, 0, 1024, 1, 0},
     {"tiles, groups", 1, 3, 17, 91, 90, 3, 3, 1, 1, 1, 0, N, N, 0, 64, 0, 0},
     {"tiles, stride", 1, 3, 17, 91, 90, 3, 4, 2, 2, 1, 1, N, N, 0, 64, 0, 0},
     /* tiles enough for matrix instructions */

@@ -14,6 +14,8 @@
  *
  * A tap moves all positions by the same number of entries, so the rows that
  * ldmatrix takes are the positions' entries, and no input is copied for a tap.
+ * Where rows of outputs are too long for that, a tile is a part of one row, and
+ * the slab as wide a part of each row of inputs that a tap reads.
  *
  * A warp makes 32 channels by 32 positions. Where tiles are few they are
  * narrower, and groups of warps share the taps of a tile: see plan().
@@ -54,7 +56,9 @@ template <typename T> struct SlabOp {
 /*
  * f32 as the sum of two numbers of 11 bits, by tf32's instructions. The product
  * of the two lower ones, at most 2^-22 of the whole, is left out, and so are
- * the last bits of the lower ones. What is infinite becomes NaN.
+ * the last bits of the lower ones. What is infinite becomes NaN. The matrix
+ * units cut sums off: they add up 8 channels, and the rest is added with
+ * rounding, or thousands of terms would all be too small.
  */
 DEV void mma_tf32(f32 (&d)[4], const u32 (&a)[4], u32 b0, u32 b1)
 {
@@ -88,10 +92,14 @@ template <> struct SlabOp<f32> {
         UNROLL
         for (u32 j = 0; j < 2; j++) {
             const u32 at = j * 2;
+            f32 part[4] = {};
 
-            mma_tf32(sums[j], a.low, b.high[at], b.high[at + 1]);
-            mma_tf32(sums[j], a.high, b.low[at], b.low[at + 1]);
-            mma_tf32(sums[j], a.high, b.high[at], b.high[at + 1]);
+            mma_tf32(part, a.low, b.high[at], b.high[at + 1]);
+            mma_tf32(part, a.high, b.low[at], b.low[at + 1]);
+            mma_tf32(part, a.high, b.high[at], b.high[at + 1]);
+            UNROLL
+            for (u32 k = 0; k < 4; k++)
+                sums[j][k] += part[k];
         }
     }
 };
@@ -124,6 +132,9 @@ template <typename T> struct ConvSlab {
         u32 across, down;  /* entries and rows from position to position */
         u32 entries;       /* of a slab, at most */
         u32 halo;          /* entries from a position's first tap to its last */
+        /* if not 0, a tile is a part of a row of outputs, one of so many, and
+         * its slab `segment` entries of each row that a tap reads */
+        u32 parts, segment;
         u32 taps, taps_once;      /* once: as many as LDS has room for */
         u32 places_at, kernel_at; /* bytes into LDS, behind the slab */
         u32 count;                /* of positions */
@@ -131,8 +142,9 @@ template <typename T> struct ConvSlab {
         u32 tap_offset[most_taps]; /* bytes */
         const T *x, *w;
         T *y;
-        /* the tile: its first channel and position, that one's entry */
-        u32 o0, p0, first;
+        /* the tile: its first channel and position, the end of its positions,
+         * its first image, the entry of its first position or its column */
+        u32 o0, p0, end, image, first;
         u32 odd; /* one of its sums is NaN */
 
         DEV_MEMBER u32 positions() const
@@ -156,7 +168,8 @@ template <typename T> struct ConvSlab {
     /*
      * Whether offsets fit, and LDS has room; for all lanes of a warp to ask. If
      * so, fills `at` in. Each lane looks at another tile: 512 positions or a
-     * half, a quarter, an eighth of them, by one, two or four rows of channels.
+     * half, a quarter, an eighth of them, by one, two or four rows of channels,
+     * of any outputs or by rows of them.
      */
     static DEV_MEMBER bool plan(const Conv &conv, const T *x, const T *w, T *y,
                                 Shape &at)
@@ -208,25 +221,34 @@ template <typename T> struct ConvSlab {
         const u32 w_out = (u32)v.w_out, h_out = (u32)v.h_out;
         const u32 halo = ((u32)v.w.kh - 1) * (v.flat ? 0 : dilation) * width +
                          (kw - 1) * dilation;
-        const u32 log_splits = lane % 4, log_blocks = lane / 4;
+        const u32 log_splits = lane % 4, log_blocks = lane / 4 % 4;
+        const bool by_rows = lane / 16 != 0;
         const u32 n = most_positions >> log_splits;
         const u32 rows = min_of((n - 1 + w_out - 1) / w_out, b * h_out - 1);
         const u32 turns = min_of((n - 1 + plane - 1) / plane, b - 1);
         const u32 per_row = down * width, per_image = h_out * down;
+        const u64 segment = (u64)(n - 1) * across + (kw - 1) * dilation + 1;
         const u64 most =
-            (u64)(n - 1) * across + 1 +
-            (u64)rows * (per_row - min_of(per_row, w_out * across)) +
-            (u64)turns * (height - min_of(height, per_image)) * width + halo;
+            by_rows
+                ? (u32)v.w.kh * segment
+                : (u64)(n - 1) * across + 1 +
+                      (u64)rows * (per_row - min_of(per_row, w_out * across)) +
+                      (u64)turns * (height - min_of(height, per_image)) *
+                          width +
+                      halo;
         const u32 entries = (u32)min_of<u64>(most, most_entries + 1);
         const u32 each = step_nbytes << log_blocks;
         const u32 places_at = entries * 32 << log_blocks;
         const u32 kernel_at = places_at + div_up(entries, 4u) * 16;
+        const u32 tiles_o = div_up((u32)v.w.outputs, M);
+        const u32 parts = by_rows ? div_up(w_out, n) : 0;
+        const u64 tiles =
+            (u64)(by_rows ? b * h_out * parts : div_up((u32)positions, n)) *
+            tiles_o;
         const bool fits = entries <= most_entries && log_blocks < 3 &&
-                          kernel_at + each <= lds_nbytes;
+                          kernel_at + each <= lds_nbytes && tiles < 1ull << 31;
         const u32 taps_once =
             fits ? min_of((lds_nbytes - kernel_at) / each, taps) : 0;
-        const u32 tiles_o = div_up((u32)v.w.outputs, M);
-        const u32 tiles = div_up((u32)positions, n) * tiles_o;
         u32 multiprocessors, least;
 
         asm("mov.u32 %0, %%nsmid;" : "=r"(multiprocessors));
@@ -239,7 +261,7 @@ template <typename T> struct ConvSlab {
             const u32 stage = steps * step +
                               ((entries + taps * 64) << log_blocks) +
                               (taps_once < taps ? 3 : 1) * wait;
-            const u64 cost = (u64)div_up(tiles, multiprocessors) *
+            const u64 cost = (u64)div_up((u32)tiles, multiprocessors) *
                              ((u64)stages * stage + 2000 + 8 * n);
 
             least = fits && (log_blocks == 0 ||
@@ -257,10 +279,16 @@ template <typename T> struct ConvSlab {
         if (best >> 5 == (1u << 26) - 1)
             return false;
         for (u32 t = lane; t < taps; t += 32) {
-            const u32 row = t / kw;
+            const u32 row = t / kw, column = (t - row * kw) * dilation;
+            const u32 best_lane = best % 32;
+            const u32 down_a_row =
+                best_lane < 16
+                    ? width * dilation
+                    : ((most_positions >> best_lane % 4) - 1) * across +
+                          (kw - 1) * dilation + 1;
 
-            at.tap_offset[t] = ((row * width + (t - row * kw)) * dilation * 32)
-                               << best % 32 / 4;
+            at.tap_offset[t] = ((row * down_a_row + column) * 32)
+                               << best_lane / 4 % 4;
         }
         if (least == best) {
             at.v = v;
@@ -272,13 +300,15 @@ template <typename T> struct ConvSlab {
             at.down = down;
             at.entries = entries;
             at.halo = halo;
+            at.parts = parts;
+            at.segment = (u32)segment;
             at.taps = taps;
             at.taps_once = taps_once;
             at.places_at = places_at;
             at.kernel_at = kernel_at;
             at.count = (u32)positions;
             at.tiles_o = tiles_o;
-            at.tiles = tiles;
+            at.tiles = (u32)tiles;
             at.x = x;
             at.w = w;
             at.y = y;
@@ -300,12 +330,29 @@ template <typename T> struct ConvSlab {
                 const u32 turn = tile / at.tiles_o;
 
                 at.o0 = (tile - turn * at.tiles_o) * M;
-                at.p0 = turn * at.positions();
                 at.odd = 0;
-                at.first = at.entry_of(at.p0);
+                begin(turn);
             }
             __syncthreads();
             one_tile();
+        }
+    }
+    /* the positions of a tile, for one thread */
+    DEV_MEMBER void begin(u32 turn) const
+    {
+        if (at.parts == 0) {
+            at.p0 = turn * at.positions();
+            at.end = min_of(at.p0 + at.positions(), at.count);
+            at.first = at.entry_of(at.p0);
+            at.image = at.first / (at.width * at.height);
+        } else {
+            const u32 w_out = (u32)at.v.w_out, row = turn / at.parts;
+            const u32 column = (turn - row * at.parts) * at.positions();
+
+            at.p0 = row * w_out + column;
+            at.end = row * w_out + min_of(column + at.positions(), w_out);
+            at.first = column * at.across;
+            at.image = row / (u32)at.v.h_out;
         }
     }
     /* this warp's place in the tile */
@@ -333,7 +380,9 @@ template <typename T> struct ConvSlab {
             const u32 l = threadIdx.x % 32;
             const u32 p = at.p0 + col() + i * 16 + l % 8 + l / 16 * 8;
 
-            slab_lds[i] = p < at.count ? at.entry_of(p) - at.first : 0;
+            slab_lds[i] = p >= at.end     ? 0
+                          : at.parts == 0 ? at.entry_of(p) - at.first
+                                          : (p - at.p0) * at.across;
             slab_lds[i] = (slab_lds[i] * 32 << at.log_blocks) + l / 8 % 2 * 16;
         }
         __syncthreads();
@@ -368,22 +417,34 @@ template <typename T> struct ConvSlab {
      */
     DEV_MEMBER void list_places() const
     {
-        const u32 last =
-            at.entry_of(min_of(at.p0 + at.positions(), at.count) - 1) + at.halo;
-        const u32 first = at.first, n = last - first + 1;
         u32 *const places = reinterpret_cast<u32 *>(lds + at.places_at);
-        const u32 image0 = first / (at.width * at.height);
         const u32 pad = (u32)at.v.padding, pad_h = at.v.flat ? 0 : pad;
+        const u32 n = at.parts == 0
+                          ? at.entry_of(at.end - 1) + at.halo - at.first + 1
+                          : at.entries;
 
         NO_UNROLL
         for (u32 i = threadIdx.x; i < at.entries; i += threads) {
-            const u32 row = (first + i) / at.width;
-            const u32 image = row / at.height;
-            const u32 h = row - image * at.height - pad_h;
-            const u32 c = first + i - row * at.width - pad;
+            u32 image = at.image, h, c;
 
+            if (at.parts == 0) {
+                const u32 row = (at.first + i) / at.width;
+
+                image = row / at.height;
+                h = row - image * at.height;
+                c = at.first + i - row * at.width;
+            } else {
+                const u32 row = i / at.segment;
+
+                h = (at.p0 / (u32)at.v.w_out - image * (u32)at.v.h_out) *
+                        at.down +
+                    row * (u32)at.v.dilation;
+                c = at.first + i - row * at.segment;
+            }
+            h -= pad_h;
+            c -= pad;
             places[i] = i < n && h < (u32)at.v.x.h && c < (u32)at.v.x.w
-                            ? ((image - image0) * (u32)at.v.x.sb +
+                            ? ((image - at.image) * (u32)at.v.x.sb +
                                h * (u32)at.v.x.sh + c * (u32)at.v.x.sw) *
                                   (u32)sizeof(T)
                             : nothing;
@@ -399,9 +460,8 @@ template <typename T> struct ConvSlab {
         const u32 piece = warp & ((1u << log_pieces) - 1);
         const u32 c = c0 + piece * n16,
                   left = (u32)at.v.x.c - min_of(c, (u32)at.v.x.c);
-        const u32 image = at.first / (at.width * at.height);
         const u8 *const from = reinterpret_cast<const u8 *>(
-            at.x + image * at.v.x.sb + c * at.v.x.sc);
+            at.x + at.image * at.v.x.sb + c * at.v.x.sc);
         const u64 channel = at.v.x.sc * sizeof(T);
 
         NO_UNROLL
@@ -509,7 +569,8 @@ template <typename T> struct ConvSlab {
         const u32 n = at.positions(), pitch = n + 8;
         f32 *const part = reinterpret_cast<f32 *>(lds);
         const u32 plane = (u32)(at.v.h_out * at.v.w_out);
-        const bool fours = plane % 4 == 0 && is_aligned(at.y, 4 * sizeof(T));
+        const bool fours = (at.parts == 0 ? plane : (u32)at.v.w_out) % 4 == 0 &&
+                           is_aligned(at.y, 4 * sizeof(T));
 
         UNROLL
         for (u32 r = 0; r < 4; r++) {
@@ -545,7 +606,7 @@ template <typename T> struct ConvSlab {
             Pack<T, V> out;
             bool odd = false;
 
-            if (o >= outputs || p >= at.count)
+            if (o >= outputs || p >= at.end)
                 continue;
             NO_UNROLL
             for (u32 s = 1; s < 1u << at.log_splits; s++) {
@@ -582,7 +643,7 @@ template <typename T> struct ConvSlab {
             const u32 p = at.p0 + i % at.positions();
             const u32 image = p / plane, place = p - image * plane;
 
-            if (o >= outputs || p >= at.count)
+            if (o >= outputs || p >= at.end)
                 continue;
             T *const to = at.y + ((u64)image * outputs + o) * plane + place;
             const f32 now = convert<f32>(*to);
