@@ -42,8 +42,7 @@ $(PROGRAMS:%=$(H)/test/program/%): $(H)/test/program/%: $(H)/program/%.bin
 	@mkdir -p $(@D)
 	@$(call runner,$<)
 
-$(filter %/test_hip_launch %/test_hip_module %/test_hip_stream %/test_hip_graph %/test_hip_virtual,$(SIM_TESTS)): | $(API_HSACOS) \
-  $(B)/program/gfx942/streams.hsaco
+$(filter $(H)/test/sim/test_hip_%,$(SIM_TESTS)): | $(API_HSACOS) $(B)/program/gfx942/streams.hsaco
 
 # It loads the library by its path: a static program has no other way.
 $(H)/test/program/static: tests/sim/programs/static.c $(SIM_LIB)
