@@ -828,8 +828,8 @@ static void run_rope_table(struct kt *t, const struct kt_row *row)
         for (uint32_t j = 0; j < half; j++)
             factors[j] = 1 + (float)j / 8;
         for (uint32_t i = 0; i < c->tokens * half; i++) {
-            const uint32_t j = i % half;
-            const kt_real whole = positions[i / half] *
+            const uint32_t token = i / half, j = i % half;
+            const kt_real whole = positions[token] *
                                   powl(c->base, -2 * (kt_real)j / dims) /
                                   (c->how & FACTORS ? factors[j] : 1);
             const kt_real ramp =
@@ -892,9 +892,10 @@ static void wide_head(const struct heads_case *c, const float *x,
         const uint32_t p = c->how & NEOX ? j : 2 * j;
         const uint32_t q = c->how & NEOX ? j + half : 2 * j + 1;
         const kt_real a = y[p], b = y[q];
+        const float *turn = table + 2 * (size_t)j;
 
-        y[p] = a * table[2 * j] - b * table[2 * j + 1];
-        y[q] = a * table[2 * j + 1] + b * table[2 * j];
+        y[p] = a * turn[0] - b * turn[1];
+        y[q] = a * turn[1] + b * turn[0];
     }
     for (uint32_t i = 0; i < c->d; i++)
         scale[i] = most * 4;
