@@ -101,7 +101,7 @@ DEV void write_columns(const ColumnTables &tables, const Conv &v, u32 taps,
             for (u32 i = 0; i < batch; i++) {
                 const u32 q = p + i * teams;
                 const Position &at =
-                    tables.position[q < most_positions ? q : p];
+                    tables.position[q < positions ? q : p];
 
                 value[i] = T{};
                 if ((u32)at.h + tap.h < height && (u32)at.w + tap.w < width &&
