@@ -100,8 +100,7 @@ DEV void write_columns(const ColumnTables &tables, const Conv &v, u32 taps,
             UNROLL
             for (u32 i = 0; i < batch; i++) {
                 const u32 q = p + i * teams;
-                const Position &at =
-                    tables.position[q < positions ? q : p];
+                const Position &at = tables.position[q < positions ? q : p];
 
                 value[i] = T{};
                 if ((u32)at.h + tap.h < height && (u32)at.w + tap.w < width &&
