@@ -27,6 +27,8 @@ COUNTS = ("alibi_batch block_table_batch prefix_batch page_size "
           "max_prefix_ranges b h h_k d seqlen_q seqlen_k total_q splits "
           "unpadded_lse")
 TYPES = {torch.float16: 0, torch.bfloat16: 1}
+CACHES = {"": 0, "q8_0": 1, "q4_0": 2}
+BLOCK_NBYTES = {"q8_0": 34, "q4_0": 18}  # of 32 elements; first a scale
 PEERS = (("flash", SDPBackend.FLASH_ATTENTION),
          ("cudnn", SDPBackend.CUDNN_ATTENTION))
 
@@ -49,8 +51,10 @@ class Kpack:
         assert self.lib.bench_sizeof_args() == C.sizeof(Args)
         must(self.lib.bench_open(0))
 
-    def prepare(self, q, k, v, o, left=-1, right=-1, softcap=0.0, **more):
-        """A function that launches; tensors are [b, rows, heads, d]."""
+    def prepare(self, q, k, v, o, left=-1, right=-1, softcap=0.0, cache="",
+                **more):
+        """A function that launches; tensors are [b, rows, heads, d], those of
+        a cache in blocks [b, rows, heads, blocks, bytes]."""
         b, rows, h, d = q.shape
         args = Args(b=b, h=h, h_k=k.shape[2], d=d, seqlen_q=rows,
                     seqlen_k=k.shape[1], scale=1 / math.sqrt(d),
@@ -58,11 +62,15 @@ class Kpack:
         for name, tensor in zip("qkvo", (q, k, v, o)):
             setattr(args, name, tensor.data_ptr())
             for i, stride in enumerate(("batch", "row", "head")):
-                setattr(args, name + "_" + stride, tensor.stride(i))
+                apart = tensor.stride(i)
+                if tensor.dim() == 5:
+                    apart = apart // tensor.shape[4] * 32
+                setattr(args, name + "_" + stride, apart)
         for name, value in more.items():
             setattr(args, name, value)
         plan = C.create_string_buffer(256)
-        must(self.lib.bench_choose(C.byref(args), TYPES[q.dtype], plan))
+        must(self.lib.bench_choose(C.byref(args), TYPES[q.dtype],
+                                   CACHES[cache], plan))
         nbytes = self.lib.bench_workspace(plan)
         workspace = torch.empty(nbytes, dtype=torch.uint8, device="cuda")
 
@@ -225,6 +233,28 @@ def time_all(kpack, b, rows, keys, h, h_k, d, causal, unit):
     print(line, " ", ours[0].kernel, ours[0].splits, flush=True)
 
 
+def random_blocks(nbytes, *shape):
+    blocks = torch.randint(0, 256, (*shape, nbytes), device="cuda",
+                           dtype=torch.uint8)
+    scales = torch.rand(*shape, 1, device="cuda").half() / 64
+    blocks[..., :2] = scales.view(torch.uint8)
+    return blocks
+
+
+def time_blocks(kpack, b, keys, h, h_k, d, cache):
+    nbytes = 2 * b * keys * h_k * (d // 32) * BLOCK_NBYTES[cache]
+    copies = max(1, int(4e8 // nbytes))
+    q = random(b, 1, h, d)
+    o = torch.full(q.shape, math.nan, dtype=q.dtype, device="cuda")
+    ours = [kpack.prepare(q, *(random_blocks(BLOCK_NBYTES[cache], b, keys, h_k,
+                                             d // 32) for _ in range(2)),
+                          o, cache=cache) for _ in range(copies)]
+    us, = rounds([lambda i: ours[i % copies]()], 40)
+    print("b%-2d q1    k%-4d h%-2d/%-2d d%-3d %-6s  kpack %8.1f us %6.2f TB/s" %
+          (b, keys, h, h_k, d, cache, us, nbytes / us / 1e6), " ",
+          ours[0].kernel, ours[0].splits, flush=True)
+
+
 def time_them(kpack):
     print(torch.cuda.get_device_name(), "PyTorch", torch.__version__, "cuDNN",
           torch.backends.cudnn.version())
@@ -236,6 +266,9 @@ def time_them(kpack):
     for b, keys in ((32, 4096), (8, 2048), (1, 8192), (1, 1024)):
         time_all(kpack, b, 1, keys, 32, 8, 128, False, "TB/s")
     time_all(kpack, 32, 1, 4096, 32, 8, 64, False, "TB/s")
+    for cache in BLOCK_NBYTES:
+        for b, keys in ((32, 4096), (1, 8192)):
+            time_blocks(kpack, b, keys, 32, 8, 128, cache)
 
 
 def main():

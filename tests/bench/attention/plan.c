@@ -34,11 +34,11 @@ EXPORT size_t bench_sizeof_args(void)
 _Static_assert(sizeof(kpk_attention_plan) <= 256, "what callers have");
 
 EXPORT const char *bench_choose(const kpk_attention_args *args, int type,
-                                kpk_attention_plan *plan)
+                                int cache, kpk_attention_plan *plan)
 {
     return said(kpk_attention_choose(
         inst, &kpk_module_attention, (kpk_attention_type)type,
-        KPK_ATTENTION_SAME, args, UINT64_MAX, plan));
+        (kpk_attention_cache)cache, args, UINT64_MAX, plan));
 }
 
 EXPORT const char *bench_kernel(const kpk_attention_plan *plan)
