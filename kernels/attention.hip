@@ -57,8 +57,13 @@ template <u32 D> using PrefillShape = AttendManyShape<D>;
 template <typename T, u32 D> DEV void prefill(const AttentionArgs &a)
 {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
-    if (!attend_groups<T, D>(a))
+    if (!attend_groups_fit<D>()) {
         attend_fallback<T, D>(a);
+        /* Where threads came together again, ptxas would not know that warps
+         * agree, and addresses of copies would need registers that are few. */
+        asm volatile("exit;");
+    }
+    attend_groups<T, D>(a);
 #elif KPK_SM >= 80
     if (!attend_many<T, D>(a))
         attend_fallback<T, D>(a);

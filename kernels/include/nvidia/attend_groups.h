@@ -241,6 +241,7 @@ template <typename T, u32 D> struct AttendGroups {
             /* there are too few registers to keep each step's */
             asm volatile("" : "+r"(q));
             a = wgmma_operand(q), b = wgmma_operand(k);
+            wgmma_fence();
             UNROLL
             for (u32 i = 0; i < D / 16; i++) {
                 const u32 step = i % 4 * WgmmaStep<true>::k16;
@@ -257,6 +258,7 @@ template <typename T, u32 D> struct AttendGroups {
             typedef Wgmma<T, D, true, false> Product;
             const u64 b = wgmma_operand(v, Tile::block);
 
+            wgmma_fence();
             UNROLL
             for (u32 i = 0; i < keys / 16; i++) {
                 const u32(&p0)[2] = p[0][2 * i], (&p1)[2] = p[0][2 * i + 1];
@@ -297,7 +299,6 @@ template <typename T, u32 D> struct AttendGroups {
             if (w.start < w.span.end) {
                 const u32 k = take(k_place);
 
-                wgmma_fence();
                 multiply_keys(x, q, k);
                 wgmma_wait<0>();
                 NO_UNROLL
@@ -326,7 +327,6 @@ template <typename T, u32 D> struct AttendGroups {
 
                     wgmma_hold(flat(x));
                     wgmma_hold(flat(r));
-                    wgmma_fence();
                     multiply_keys(x, q, next_k);
                     add_values(r, p, take(v_place));
                     has_v = true;
@@ -337,7 +337,6 @@ template <typename T, u32 D> struct AttendGroups {
                 const u32 v = take(v_place);
 
                 wgmma_hold(flat(r));
-                wgmma_fence();
                 add_values(r, p, v);
                 wgmma_wait<0>();
                 wgmma_hold(flat(r));
@@ -402,17 +401,20 @@ template <typename T, u32 D> struct AttendGroups {
     }
 };
 
-/* False, and nothing is done, without the recommended launch. */
-template <typename T, u32 D> DEV bool attend_groups(const AttentionArgs &a)
+template <u32 D> DEV bool attend_groups_fit()
+{
+    typedef AttendGroupsShape<D> Shape;
+
+    return blockDim.x == Shape::threads &&
+           dynamic_lds_nbytes() >= Shape::lds_nbytes;
+}
+
+/* By the recommended launch, for which attend_groups_fit() is true. */
+template <typename T, u32 D> DEV void attend_groups(const AttentionArgs &a)
 {
     typedef AttendGroups<T, D> Groups;
-    typedef typename Groups::Shape Shape;
     extern __shared__ __attribute__((aligned(1024))) u8 tiles[];
     __shared__ typename Groups::Barriers barriers;
 
-    if (blockDim.x != Shape::threads ||
-        dynamic_lds_nbytes() < Shape::lds_nbytes)
-        return false;
     Groups::all(a, (u32)__cvta_generic_to_shared(tiles), &barriers);
-    return true;
 }
