@@ -17,7 +17,8 @@
  *
  *   bulk    (sm_90) so many workgroups that starting them is what takes the
  *           time: one in 16 or more works, and the copy engine feeds it
- *   short   one or two columns of rows that a warp reads at once: no copies
+ *   short   one or two columns of rows that a warp reads at once: no copies,
+ *           and no other question first
  *   usual   all rows and columns aligned to 16: a warp has few steps of them,
  *           and what counts is how soon it asks for them
  *   mma     five columns and more, where there are rows enough for it
@@ -26,7 +27,8 @@
  *   any     rows that begin anywhere
  *   plain   matrices or columns that are not aligned
  */
-constexpr u32 few_groups = 1200, front_groups = 6000, bulk_groups = 20000;
+constexpr u32 few_groups = 1200, short_groups = 2400, front_groups = 6000;
+constexpr u32 bulk_groups = 20000;
 constexpr int short_columns = 1024, usual_columns = 4096;
 
 DEV u32 launched_groups()
@@ -67,11 +69,11 @@ template <class F, int N, int Rows, int Stages, bool SamePlace> struct PipeWay {
 };
 
 /* From how many workgroups on the matrix unit is faster: 2400 rows of formats
- * that are soon unpacked, 8192 of the others, where more workgroups hide that.
- * Of q2_K, with two scales and two minima to 32 weights, it never is. */
+ * that are soon unpacked, 8192 of the others, where more workgroups hide that,
+ * 14000 of q2_K, with two scales and two minima to 32 weights. */
 template <class F> struct mma_groups {
     static constexpr u32 value =
-        F::scale_width == 16 && F::vec_bias != Bias::none ? ~0u : 4096;
+        F::scale_width == 16 && F::vec_bias != Bias::none ? 7000 : 4096;
 };
 template <> struct mma_groups<Q4_0> {
     static constexpr u32 value = few_groups;
@@ -83,8 +85,7 @@ template <> struct mma_groups<Q8_0> : mma_groups<Q4_0> {
 template <> struct mma_groups<Q4_K> : mma_groups<Q4_0> {
 };
 
-template <class F, int N>
-constexpr bool has_mma = N > 4 && mma_groups<F>::value != ~0u;
+template <class F, int N> constexpr bool has_mma = N > 4;
 
 /* A step of wide blocks is long in coming; of the others two stages leave room
  * for more workgroups. */
@@ -116,7 +117,7 @@ template <class F, int N> struct ShortWay {
 
     static DEV_MEMBER bool in_front()
     {
-        return launched_groups() < few_groups;
+        return launched_groups() < (N == 1 ? short_groups : few_groups);
     }
     template <typename T>
     static DEV_MEMBER void run(Lds &, const MatVec<T> &m, int row0)
@@ -279,6 +280,16 @@ template <class F, int N, class Fn> DEV void with_way(int ncols, u32 odd, Fn fn)
     const u32 groups = launched_groups();
     const bool whole = (odd & 15) == 0;
 
+    if constexpr (N == 1) {
+        /* asked before all that these launches have no time for */
+        const u32 most = groups < short_groups && whole ? short_columns : 0;
+        typename ShortWay<F, N>::Lds none;
+
+        if (__builtin_expect((u32)ncols - 1 < most, 1)) {
+            fn(ShortWay<F, N>(), none);
+            return;
+        }
+    }
     if constexpr (has_bulk<F, N>) {
         if (is_bulk<F, N>(ncols, groups) && whole) {
             fn(BulkWay<F, N>(), lds.many.bulk);

@@ -407,8 +407,10 @@ template <class F, int N, typename T>
 DEV void mat_vec(const void *vx, const void *vy, T *dst, int ncols_x,
                  int nrows_x, int nrows, size_t y_stride, int dst_stride)
 {
-    /* blocks of odd sizes take the way of what is not aligned */
-    const u32 odd = low_bits(vx) | low_bits(vy) | (u32)y_stride | F::bytes % 2;
+    /* blocks of odd sizes take the way of what is not aligned; one column has
+     * no stride */
+    const u32 stride = N == 1 ? 0 : (u32)y_stride;
+    const u32 odd = low_bits(vx) | low_bits(vy) | stride | F::bytes % 2;
 
     mat_vec_job<F, N, N == 1 ? 1 : 2>(nrows, ncols_x, odd, [=] {
         return MatVec<T>{static_cast<const u8 *>(vx),
