@@ -17,6 +17,7 @@
 #include "include/nvidia/warpgroup_shapes.h"
 
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 
 struct tile {
@@ -87,10 +88,10 @@ static const struct warpgroup_row {
         KPK_WARPGROUP_LDS(rows, cols, deep, stages, more)
 #define FEW_ROWS(size, rows, cols, deep, stages, more)                         \
     2, cols, rows, KPK_WARPGROUP_LDS(rows, cols, deep, stages, more)
-    {KPK_WARPGROUP_WIDE(TILE), 9, INT_MAX, {1, 740, 700, 2500}},
-    {KPK_WARPGROUP_EVEN(TILE), 9, INT_MAX, {1, 400, 380, 3500}},
-    {KPK_WARPGROUP_HALF(TILE), 9, INT_MAX, {2, 277, 480, 2500}},
-    {KPK_WARPGROUP_SMALL(TILE), 9, INT_MAX, {2, 186, 327, 3000}},
+    {KPK_WARPGROUP_WIDE(TILE), 129, INT_MAX, {1, 740, 700, 2500}},
+    {KPK_WARPGROUP_EVEN(TILE), 65, INT_MAX, {1, 400, 380, 4500}},
+    {KPK_WARPGROUP_HALF(TILE), 65, INT_MAX, {2, 277, 480, 4500}},
+    {KPK_WARPGROUP_SMALL(TILE), 33, INT_MAX, {2, 186, 327, 4000}},
     {KPK_WARPGROUP_FEW_16(FEW_ROWS), 0, 16, {1, 150, 150, 4500}},
     {KPK_WARPGROUP_FEW_16_TWICE(FEW_ROWS), 0, 16, {2, 100, 165, 4500}},
     {KPK_WARPGROUP_FEW_32(FEW_ROWS), 9, 64, {1, 160, 160, 4500}},
@@ -151,6 +152,47 @@ static void print_warpgroup_rows(int layout, const struct type *type, int t)
     }
 }
 
+static void print_nvidia(int layout, int type, int t, int sm, int steps)
+{
+    const struct type *p = &types[type];
+    const bool half = type < 2, few = tiles[t].m == 8, async = half && !few;
+    const int n = few && half && layout == 1 ? 16 : tiles[t].n;
+    const int m = async && t == 0 ? 256 : tiles[t].m;
+    const struct times *times =
+        layout == 0 && few ? &p->nvidia_nn_m8 : &p->nvidia[t];
+    const struct extent extent = {m, n, m, n};
+    char target[16];
+
+    if (sm == 90 && async) {
+        print_warpgroup_rows(layout, p, t);
+        return;
+    }
+    snprintf(target, sizeof(target), "sm_%d", sm);
+    print_row(layout, p, t, target, times, &extent, least_m_of(layout, t),
+              tiles[t].most_m, sm == 90 && half ? &h200_memory : &any_memory,
+              async, few ? 0 : (async ? steps : 2) * 128 * (m + n));
+    if (sm == 90 && half)
+        print_warpgroup_rows(layout, p, t);
+}
+
+static void print_amd(int layout, int type, int t, int i)
+{
+    const struct type *p = &types[type];
+    const bool joins = type < 2 && t == 0;
+    const int down = joins ? amd[i].down : 1,
+              across = joins ? amd[i].across : 1;
+    const int m = tiles[t].m, n = tiles[t].n;
+    const struct extent extent = {m, n, m * down, n * across};
+    struct times times = p->amd[t];
+
+    if (down > 1)
+        times.room = amd[i].room;
+    times.step *= down * across;
+    times.alone *= down * across;
+    print_row(layout, p, t, amd[i].target, &times, &extent,
+              least_m_of(layout, t), tiles[t].most_m, &any_memory, 0, 0);
+}
+
 int main(void)
 {
     puts("kernel,target,layout,type,block_x,grid_x_counts,grid_x_each,"
@@ -160,52 +202,13 @@ int main(void)
     for (int layout = 0; layout < 4; layout++)
         for (int type = 0; type < NUM_TYPES; type++)
             for (int t = 0; t < NUM_TILES; t++) {
-                const struct type *p = &types[type];
-                const int async = type < 2 && t < 2;
-
                 if (tiles[t].m == 8 && layout >= 2)
                     continue;
-                for (int i = 0; i < NUM_PROCESSORS; i++) {
-                    const int few = tiles[t].m == 8;
-                    const int m = async && t == 0 ? 256 : tiles[t].m;
-                    const int n =
-                        few && type < 2 && layout == 1 ? 16 : tiles[t].n;
-                    const struct extent extent = {m, n, m, n};
-                    const struct times *times =
-                        layout == 0 && few ? &p->nvidia_nn_m8 : &p->nvidia[t];
-                    char target[16];
-
-                    if (async && processors[i].sm == 90) {
-                        print_warpgroup_rows(layout, p, t);
-                        continue;
-                    }
-                    snprintf(target, sizeof(target), "sm_%d", processors[i].sm);
-                    print_row(layout, p, t, target, times, &extent,
-                              least_m_of(layout, t), tiles[t].most_m,
-                              processors[i].sm == 90 && type < 2 ? &h200_memory
-                                                                 : &any_memory,
-                              async,
-                              few ? 0
-                                  : (async ? processors[i].steps : 2) * 128 *
-                                        (m + n));
-                    if (few && type < 2 && processors[i].sm == 90)
-                        print_warpgroup_rows(layout, p, t);
-                }
-                for (int i = 0; i < NUM_AMD; i++) {
-                    const int down = async && t == 0 ? amd[i].down : 1;
-                    const int across = async && t == 0 ? amd[i].across : 1;
-                    const int m = tiles[t].m, n = tiles[t].n;
-                    const struct extent extent = {m, n, m * down, n * across};
-                    struct times times = p->amd[t];
-
-                    if (down > 1)
-                        times.room = amd[i].room;
-                    times.step *= down * across;
-                    times.alone *= down * across;
-                    print_row(layout, p, t, amd[i].target, &times, &extent,
-                              least_m_of(layout, t), tiles[t].most_m,
-                              &any_memory, 0, 0);
-                }
+                for (int i = 0; i < NUM_PROCESSORS; i++)
+                    print_nvidia(layout, type, t, processors[i].sm,
+                                 processors[i].steps);
+                for (int i = 0; i < NUM_AMD; i++)
+                    print_amd(layout, type, t, i);
             }
     puts("gemm_join_*,,-,-,256,results,1024,1,none,0,0,0,0,0,0,0,0,0,0,0,0,0,"
          "0,0,0,0,0");

@@ -261,7 +261,7 @@ static uint64_t aligned_nbytes(uint32_t rows, uint32_t cols, uint32_t batch,
 static void plan_copies(const kpk_gemm_product *p, uint32_t aligned,
                         uint64_t workspace_nbytes, kpk_gemm_plan *plan)
 {
-    enum { FEW_ROWS = 64 };
+    enum { FEW_ROWS = 16 };
     const uint32_t size = types[p->type].nbytes;
     const uint64_t a =
         p->trans_a ? aligned_nbytes(p->k, p->m, p->batch, size, aligned)

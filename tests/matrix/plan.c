@@ -136,7 +136,7 @@ static void check_plan(const kpk_gemm_product *p, size_t card,
     check(plan.shape.grid[2] == (limited ? 1 : grid[2]), "grid z", p, target);
     check(plan.splits >= 1 && (plan.splits == 1) == (plan.join[0] == '\0'),
           "join where there are splits", p, target);
-    check(plan.align[0] ? resident && p->m > 64 &&
+    check(plan.align[0] ? resident && p->m > 16 &&
                               plan.workspace_nbytes == copies_end(p, &plan)
                         : plan.workspace_nbytes == sums,
           "workspace of the splits and copies", p, target);

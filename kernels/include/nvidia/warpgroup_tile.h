@@ -93,7 +93,7 @@ struct WarpgroupCopy : WarpgroupLines<Along, Rows> {
 
         const u32 n = Along ? nbytes_of(along, left) : along;
 
-        NO_UNROLL
+        UNROLL
         for (u32 i = 0; i < passes; i++)
             async_copy16(
                 stage + lds + i * pass_lines * wgmma_line, from + i * pass_step,
