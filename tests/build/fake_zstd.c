@@ -33,6 +33,9 @@ FUNCTION(size_t, ZSTD_decompress_usingDict, (void *context, void *dst, size_t n,
     void *real = dlopen(getenv("REAL_ZSTD"), RTLD_NOW | RTLD_LOCAL);
     void *(*create)(void);
     size_t (*decode)(void *, void *, size_t, const void *, size_t, const void *, size_t);
+    size_t (*release)(void *);
+    void *decoder;
+    size_t answer;
 
     (void)context;
     memset(dst, 0, n);
@@ -44,7 +47,11 @@ FUNCTION(size_t, ZSTD_decompress_usingDict, (void *context, void *dst, size_t n,
         abort();
     *(void **)&create = dlsym(real, "ZSTD_createDCtx");
     *(void **)&decode = dlsym(real, "ZSTD_decompress_usingDict");
-    return decode(create(), dst, n, src, nsrc, dictionary, ndictionary);
+    *(void **)&release = dlsym(real, "ZSTD_freeDCtx");
+    decoder = create();
+    answer = decode(decoder, dst, n, src, nsrc, dictionary, ndictionary);
+    (void)release(decoder);
+    return answer;
 }
 #endif
 #ifndef WITHOUT_ZSTD_createCCtx
