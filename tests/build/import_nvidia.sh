@@ -96,10 +96,10 @@ check "with what AMD's tells of the arguments" says "24      4  value" "$kpack" 
 # ---- what is refused, all of it in one run ----
 
 bad=$WORK/bad
-mkdir -p "$bad/sm_90" "$bad/sm_80" "$bad/compute_80"
+mkdir -p "$bad/sm_90" "$bad/sm_100" "$bad/sm_80" "$bad/compute_80"
 good=$tree/sm_80/k/scale.cubin
 cp "$good" "$bad/sm_90/older.cubin"
-"$make_cubin" "$bad/sm_90/arch.cubin" 90 "-arch sm_90a"
+"$make_cubin" "$bad/sm_100/arch.cubin" 100 "-arch sm_100a"
 "$make_cubin" "$bad/plain-sm_90a.cubin" 90 "-arch sm_90"
 ptx sm_80 >"$bad/sm_80/text.cubin"
 cp "$good" "$bad/compute_80/code.ptx"
@@ -123,7 +123,7 @@ refused() { # file words
     check "$1: $2" grep -qF -e "$bad/$1: $2" "$WORK/bad.out"
 }
 refused sm_90/older.cubin "is for sm_80, but labelled sm_90"
-refused sm_90/arch.cubin "is for sm_90a, but labelled sm_90"
+refused sm_100/arch.cubin "is for sm_100a, but labelled sm_100"
 refused plain-sm_90a.cubin "is for sm_90, but labelled sm_90a"
 refused sm_80/text.cubin "is for compute_80, but labelled sm_80"
 refused compute_80/code.ptx "is for sm_80, but labelled compute_80"
