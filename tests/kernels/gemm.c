@@ -261,30 +261,49 @@ static void run_with(struct kt *t, const struct kt_row *row,
                  old, got);
 }
 
-/* Dynamic shared memory that the kernel would have. AMD's have none, and are
- * tested in packs that have no shapes, too. */
-static size_t shared_of(struct kt *t)
+/*
+ * Dynamic shared memory that a launch of the kernel may have: what the rows of
+ * its table give, each for another tile, and none. AMD's have none, and are
+ * tested in packs that have no shapes, too.
+ */
+enum { MOST_SHARED = 8 };
+static size_t shared_of(struct kt *t, size_t shared_nbytes[MOST_SHARED])
 {
-    const kpk_kernel *kernel;
-    kpk_shape shape = {.shared_nbytes = 0};
+    size_t table, column, n = 0;
+    kpk_table_decl decl;
+    kpk_row row;
+    kpk_cell cell;
 
+    shared_nbytes[n++] = 0;
     if (strncmp(t->target, "sm_", 3) != 0)
-        return 0;
-    if (kpk_kernel_get(t->inst, t->symbol, &kernel) != KPK_OK ||
-        kpk_kernel_shape(kernel, 1, 1, &shape) != KPK_OK)
+        return n;
+    if (kpk_module_find_table(&kpk_module_gemm, "gemm", &table) != KPK_OK ||
+        kpk_module_table(&kpk_module_gemm, table, &decl) != KPK_OK ||
+        kpk_table_find_column(&kpk_module_gemm, table, "shared_nbytes",
+                              &column) != KPK_OK) {
         kt_fail(t, "%s", kpk_error_message());
-    return shape.shared_nbytes;
+        return n;
+    }
+    for (size_t i = 0; i < decl.nrows && n < MOST_SHARED; i++) {
+        if (kpk_table_row(&kpk_module_gemm, table, i, &row) == KPK_OK &&
+            strcmp(row.kernel, t->symbol) == 0 &&
+            strcmp(row.target, t->target) == 0 &&
+            kpk_table_cell(&kpk_module_gemm, table, i, column, &cell) ==
+                KPK_OK &&
+            cell.i > 0)
+            shared_nbytes[n++] = (size_t)cell.i;
+    }
+    return n;
 }
 
-/* With the shared memory that the kernel would have, and without. */
 static void run_problem(struct kt *t, const struct kt_row *row,
                         const struct problem *p)
 {
-    const size_t shared_nbytes = shared_of(t);
+    size_t shared_nbytes[MOST_SHARED];
+    const size_t n = shared_of(t, shared_nbytes);
 
-    run_with(t, row, p, shared_nbytes);
-    if (shared_nbytes)
-        run_with(t, row, p, 0);
+    for (size_t i = 0; i < n; i++)
+        run_with(t, row, p, shared_nbytes[i]);
 }
 
 /* A product of one matrix each, packed. */
@@ -372,21 +391,27 @@ static void run_far(struct kt *t, const struct kt_row *row)
 static void run_whole_tiles(struct kt *t, const struct kt_row *row)
 {
     const struct kind *kind = row->detail;
-    const uint32_t m = 2 * kind->tile_m, n = kind->tile_n;
+    const uint32_t m = 2 * kind->tile_m, n = 2 * kind->tile_n;
     const uint32_t step = STEP_NBYTES / (uint32_t)kt_size(row->a);
     struct problem p = plain("whole tiles", m, n, 6 * step);
+    size_t shared_nbytes[MOST_SHARED];
 
-    run_with(t, row, &p, shared_of(t));
+    if (kind->tile_m > 8 && shared_of(t, shared_nbytes) < 2)
+        kt_fail(t, "its table gives no shared memory for %s", t->target);
+    run_problem(t, row, &p);
     p.k = 5 * step + 8, p.alpha = -1.5, p.bias = true;
     p.pad_a = p.pad_b = p.pad_c = 8;
     p.what = "whole tiles, the last step not, apart";
-    run_with(t, row, &p, shared_of(t));
+    run_problem(t, row, &p);
     p.pad_c = 2, p.beta = 2;
     p.what = "whole tiles to rows that are not aligned";
-    run_with(t, row, &p, shared_of(t));
-    p = plain("whole tiles and rest, splits", m + 8, 2 * n + 40, 9 * step + 24);
+    run_problem(t, row, &p);
+    p = plain("whole tiles and rest, splits", m + 8, n + 40, 9 * step + 24);
     p.splits = 2, p.batch = 2, p.bias = true;
-    run_with(t, row, &p, shared_of(t));
+    run_problem(t, row, &p);
+    p = plain("70 rows, 20 steps", 70, kind->tile_n + 8, 20 * step);
+    p.grid[0] = 1;
+    run_problem(t, row, &p);
 }
 
 static void run(struct kt *t, const struct kt_row *row)
@@ -432,13 +457,13 @@ static void run(struct kt *t, const struct kt_row *row)
         p.grid[0] = 2, p.grid[1] = 1;
         p.what = "and fewer blocks than tiles";
         run_problem(t, row, &p);
-        /* of which those that work lie in runs of 8, the last not whole */
+        /* of which half the blocks have all, the last not whole */
         p = plain("18 rows of tiles", 17 * m + 1, 3, 9);
         run_problem(t, row, &p);
         p.grid[0] = 11, p.what = "and 11 blocks for them";
         run_problem(t, row, &p);
     }
-    if (shared_of(t))
+    if (strncmp(t->target, "sm_", 3) == 0)
         run_whole_tiles(t, row);
     p = plain("infinities and no numbers", 9, 11, step + 7);
     p.data = KT_ZERO;

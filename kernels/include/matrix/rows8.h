@@ -222,12 +222,21 @@ template <typename T, bool TransB> struct FewRows {
                KPK_WARPGROUP_FEW_16_TWICE(TILE_OF);
     }
 #undef TILE_OF
-};
-#else
-template <typename T, bool TransB> struct FewRows {
-    static DEV_MEMBER bool fast(const Gemm<T> &)
+    /* Operands that are not for them, by a grid that was made for them. */
+    static DEV_MEMBER void unaligned(const Gemm<T> &g, u8 *lds)
     {
-        return false;
+        constexpr u32 cols = TransB ? narrow_cols : few_cols;
+        typedef TileOrder<T, few_rows, cols> Order;
+        const Order order{g};
+
+        NO_UNROLL
+        for (u64 t = Order::block(); t < order.count(); t += Order::blocks()) {
+            const typename Order::Place p = order.place(t);
+
+            few_rows_mma<cols, TransB>(
+                FewTile<T>(g, p.part, p.row0 / few_rows, p.col0 / cols, cols),
+                lds);
+        }
     }
 };
 #endif
@@ -242,10 +251,16 @@ template <typename T, bool TransB> DEV void gemm_rows8(const Gemm<T> &g)
     __shared__ __attribute__((aligned(16)))
     u8 lds[few_threads / 32 * few_rows * pitch * sizeof(S)];
 
+#if KPK_WARPGROUPS
     if constexpr (sizeof(T) == 2) {
         if (FewRows<T, TransB>::fast(g))
             return;
+        if (dynamic_lds_nbytes() > 0) {
+            FewRows<T, TransB>::unaligned(g, lds);
+            return;
+        }
     }
+#endif
     if constexpr (KPK_SM >= 80 && sizeof(T) == 2) {
         /* with blocks enough for narrower tiles each has one */
         if (TransB && gridDim.y > div_up(g.n, few_cols)) {
