@@ -30,14 +30,14 @@ $(PEER_LIB): tests/bench/peer/peer.c $(H)/libkpack.a $(PACK_HEADER) $(PACK_LAUNC
 	@echo "  LD    $@"
 	@$(CC) -std=gnu11 -O2 -Wall -Wextra -fPIC -shared -fvisibility=hidden $(CFLAGS) -Iinclude -I$(B)/include -o $@ $(filter %.c %.a,$^) -ldl -pthread $(PACK_CODEC_LIBS)
 bench-peer: $(PEER_LIB) ## time products and convolutions beside torch's on an NVIDIA GPU (PEER_PYTHON=PYTHON with torch, BENCH='gemm conv')
-	@$(PEER_PYTHON) tests/bench/peer/peer.py $(PEER_LIB) $(filter gemm conv,$(BENCH))
+	@$(PEER_PYTHON) -B tests/bench/peer/peer.py $(PEER_LIB) $(filter gemm conv,$(BENCH))
 .PHONY: bench-peer
 
 # Experts, random numbers and fused steps, by their cubins. PEER is a folder of
 # candle's: steps.py says which.
 STEPS := moe random fused
 bench-steps: $(STEPS:%=$(B)/hsaco/$(BENCH_ARCH)/%.cubin) ## time experts, random numbers and fused steps beside candle's and torch's (PEER=FOLDER, PEER_PYTHON=PYTHON with torch)
-	@$(PEER_PYTHON) tests/bench/peer/steps.py $(B)/hsaco/$(BENCH_ARCH) $(firstword $(PEER)) $(filter $(STEPS),$(BENCH))
+	@$(PEER_PYTHON) -B tests/bench/peer/steps.py $(B)/hsaco/$(BENCH_ARCH) $(firstword $(PEER)) $(filter $(STEPS),$(BENCH))
 .PHONY: bench-steps
 
 # The simulated GPU's own speed, one thread, a device of each generation.
@@ -181,6 +181,6 @@ $(ATTENTION_BENCH): tests/bench/attention/plan.c $(H)/libkpack.a $(PACK_HEADER) 
 	@echo "  LD    $@"
 	@$(CC) $(KPK_CFLAGS) $(CFLAGS) $(LDFLAGS) -fPIC -shared -o $@ $(filter %.c %.a,$^) -ldl -pthread $(PACK_CODEC_LIBS)
 bench-attention: $(ATTENTION_BENCH) ## check and time attention beside PyTorch's (PEER_PYTHON=PYTHON with torch)
-	@$(or $(PEER_PYTHON),python3) tests/bench/attention/beside_torch.py $(ATTENTION_BENCH) check
-	@$(or $(PEER_PYTHON),python3) tests/bench/attention/beside_torch.py $(ATTENTION_BENCH) time
+	@$(or $(PEER_PYTHON),python3) -B tests/bench/attention/beside_torch.py $(ATTENTION_BENCH) check
+	@$(or $(PEER_PYTHON),python3) -B tests/bench/attention/beside_torch.py $(ATTENTION_BENCH) time
 .PHONY: bench-attention

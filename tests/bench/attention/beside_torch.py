@@ -12,12 +12,15 @@ the three implementations have one after the other, recorded in graphs.
 
 import ctypes as C
 import math
-import statistics
+import os
 import sys
 
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import scaled_dot_product_attention
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+from recorded import microseconds
 
 POINTERS = ("q k v o lse partial alibi_slopes cu_seqlens_q cu_seqlens_k "
             "block_table prefix_ranges")
@@ -168,38 +171,6 @@ def check(kpack):
 # ---- times -------------------------------------------------------------------
 
 
-def recorded(run, launches):
-    """A graph of run(0), run(1) ...: a host is too slow for short kernels."""
-    side = torch.cuda.Stream()
-    side.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(side):
-        run(0)
-    torch.cuda.current_stream().wait_stream(side)
-    torch.cuda.synchronize()
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        for i in range(launches):
-            run(i)
-    return graph
-
-
-def rounds(runs, launches, count=5):
-    """The median microseconds of each run(i), taking turns."""
-    graphs = [recorded(run, launches) for run in runs]
-    times = [[] for _ in runs]
-    for turn in range(count + 1):
-        for mine, graph in zip(times, graphs):
-            start, end = (torch.cuda.Event(enable_timing=True)
-                          for _ in range(2))
-            start.record()
-            graph.replay()
-            end.record()
-            end.synchronize()
-            if turn:
-                mine.append(start.elapsed_time(end) * 1e3 / launches)
-    return [statistics.median(mine) for mine in times]
-
-
 def torch_run(backend, q, ks, vs, causal):
     def run(i):
         k, v = ks[i % len(ks)], vs[i % len(vs)]
@@ -222,8 +193,8 @@ def time_all(kpack, b, rows, keys, h, h_k, d, causal, unit):
     ours = [kpack.prepare(q, k, v, o, right=0 if causal else -1)
             for k, v in zip(ks, vs)]
     peers = [torch_run(backend, q, ks, vs, causal) for _, backend in PEERS]
-    us = rounds([lambda i: ours[i % copies]()] + peers,
-                10 if rows > 1 else 40)
+    us = microseconds([lambda i: ours[i % copies]()] + peers,
+                      10 if rows > 1 else 40)
     line = "b%-2d q%-4d k%-4d h%-2d/%-2d d%-3d %-6s" % (
         b, rows, keys, h, h_k, d, "causal" if causal else "full")
     for name, t in zip(["kpack"] + [name for name, _ in PEERS], us):
@@ -249,7 +220,7 @@ def time_blocks(kpack, b, keys, h, h_k, d, cache):
     ours = [kpack.prepare(q, *(random_blocks(BLOCK_NBYTES[cache], b, keys, h_k,
                                              d // 32) for _ in range(2)),
                           o, cache=cache) for _ in range(copies)]
-    us, = rounds([lambda i: ours[i % copies]()], 40)
+    us, = microseconds([lambda i: ours[i % copies]()], 40)
     print("b%-2d q1    k%-4d h%-2d/%-2d d%-3d %-6s  kpack %8.1f us %6.2f TB/s" %
           (b, keys, h, h_k, d, cache, us, nbytes / us / 1e6), " ",
           ours[0].kernel, ours[0].splits, flush=True)

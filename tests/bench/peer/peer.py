@@ -8,9 +8,13 @@ A time is the median of five replays, sides in turn. Results are compared, too:
 `apart` is the largest difference as a share of the root mean square.
 """
 import ctypes
+import os
 import sys
 
 import torch
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+from recorded import apart, microseconds
 
 F16, BF16, F32, F64 = torch.float16, torch.bfloat16, torch.float32, torch.float64
 TYPES = {F16: "f16", BF16: "bf16", F32: "f32", F64: "f64"}
@@ -39,42 +43,6 @@ def stream():
 
 def pointer(t):
     return ctypes.c_void_p(t.data_ptr())
-
-
-def record(call, count):
-    """A graph of `count` calls, each with its number."""
-    side = torch.cuda.Stream()
-    with torch.cuda.stream(side):
-        for i in range(2):
-            call(i)
-    torch.cuda.synchronize()
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        for i in range(count):
-            call(i)
-    return graph
-
-
-def times(graphs, count):
-    """Seconds of one call of each graph."""
-    seconds = [[] for _ in graphs]
-    for g in graphs:
-        g.replay()
-    for _ in range(5):
-        for i, g in enumerate(graphs):
-            start = torch.cuda.Event(enable_timing=True)
-            end = torch.cuda.Event(enable_timing=True)
-            start.record()
-            g.replay()
-            end.record()
-            end.synchronize()
-            seconds[i].append(start.elapsed_time(end) / 1e3 / count)
-    return [sorted(s)[2] for s in seconds]
-
-
-def apart(x, y):
-    x, y = x.double(), y.double()
-    return ((x - y).abs().max() / y.square().mean().sqrt()).item()
 
 
 def random(shape, dtype):
@@ -112,8 +80,7 @@ def product(peer, dtype, layout, m, n, k, batch=1):
 
     flops = 2.0 * batch * m * n * k
     count = max(sets, min(128, int(4e-3 / (flops / 3e14 + 4e-6))))
-    graphs = [record(call_ours, count), record(call_theirs, count)]
-    t = times(graphs, count)
+    t = [us / 1e6 for us in microseconds([call_ours, call_theirs], count)]
     shape = f"{batch} x " if batch > 1 else ""
     print(f"{TYPES[dtype]:5}{layout} {shape + f'{m} x {n} x {k}':24} {words.value.decode():30}"
           f"{t[0] * 1e6:10.2f} {t[1] * 1e6:10.2f} us {flops / t[0] / 1e12:8.1f} {flops / t[1] / 1e12:8.1f} TFLOP/s"
@@ -146,8 +113,7 @@ def convolution(peer, dtype, b, c, side, outputs, k, stride, padding):
 
     flops = 2.0 * b * outputs * out * out * c * k * k
     count = max(sets, min(64, int(4e-3 / (flops / 1e14 + 1e-5))))
-    graphs = [record(call_ours, count), record(call_theirs, count)]
-    t = times(graphs, count)
+    t = [us / 1e6 for us in microseconds([call_ours, call_theirs], count)]
     what = f"{b} x {c} x {side} x {side}, {outputs} of {k} x {k}, stride {stride}"
     print(f"conv2d_{TYPES[dtype]:5} {what:44} {t[0] * 1e6:10.2f} {t[1] * 1e6:10.2f} us"
           f" {flops / t[0] / 1e12:8.1f} {flops / t[1] / 1e12:8.1f} TFLOP/s {t[1] / t[0]:6.2f}"

@@ -18,16 +18,19 @@ import argparse
 import csv
 import ctypes as C
 import fnmatch
+import os
 import pathlib
 import sys
 
 import torch
 import torch.nn.functional as F
 
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+from recorded import apart, microseconds
+
 TYPES = {torch.float16: "f16", torch.bfloat16: "bf16", torch.float32: "f32"}
 F16, BF16, F32 = TYPES
 TURNED_NBYTES = 200 << 20  # inputs that turn over
-REPLAYS = 5
 
 
 # ---- the driver --------------------------------------------------------------
@@ -102,40 +105,6 @@ def launch(f, grid, block, shared, *args):
 
 
 # ---- times -------------------------------------------------------------------
-
-
-def record(call, count):
-    side = torch.cuda.Stream()
-    side.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(side):
-        call(0)
-    torch.cuda.synchronize()
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        for i in range(count):
-            call(i)
-    return graph
-
-
-def microseconds(calls, count):
-    graphs = [record(c, count) for c in calls]
-    times = [[] for _ in graphs]
-    for g in graphs:
-        g.replay()
-    for _ in range(REPLAYS):
-        for mine, g in zip(times, graphs):
-            start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-            start.record()
-            g.replay()
-            end.record()
-            end.synchronize()
-            mine.append(start.elapsed_time(end) * 1e3 / count)
-    return [sorted(t)[REPLAYS // 2] for t in times]
-
-
-def apart(x, y):
-    x, y = x.double(), y.double()
-    return ((x - y).abs().max() / y.square().mean().sqrt()).item()
 
 
 def compare(what, sides, count, nbytes=0, flops=0, difference=None):
