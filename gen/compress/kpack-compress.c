@@ -34,7 +34,7 @@ enum { LEVEL = 19, DICTIONARY_NBYTES = 112640, SAMPLE_NBYTES = 4096 };
 
 struct input {
     char *module;
-    const char *target; /* the object's own */
+    char *target;
     const char *path;
     struct codeobj *object;
     uint8_t sha256[32];
@@ -67,7 +67,6 @@ static bool read_input(struct input *in, const char *word)
     const char *slash = strchr(word, '/');
     const char *sign = strchr(word, '=');
     char error[CODEOBJ_ERROR_MAX];
-    size_t nbytes;
 
     if (!slash || !sign || sign < slash || slash == word) {
         (void)fprintf(stderr,
@@ -76,18 +75,19 @@ static bool read_input(struct input *in, const char *word)
     }
     in->path = sign + 1;
     in->module = strndup(word, (size_t)(slash - word));
-    in->object = codeobj_read(in->path, error);
-    if (!in->module || !in->object) {
-        (void)fprintf(stderr, "%s: %s\n", in->path,
-                      in->module ? error : "out of memory");
+    in->target = strndup(slash + 1, (size_t)(sign - slash - 1));
+    if (!in->module || !in->target) {
+        (void)fprintf(stderr, "%s: out of memory\n", in->path);
         return false;
     }
-    in->target = in->object->target;
-    nbytes = (size_t)(sign - slash - 1);
-    if (strlen(in->target) != nbytes ||
-        memcmp(in->target, slash + 1, nbytes) != 0) {
-        (void)fprintf(stderr, "%s: is for %s, not for %.*s\n", in->path,
-                      in->target, (int)nbytes, slash + 1);
+    in->object = codeobj_read(in->path, error);
+    if (!in->object) {
+        (void)fprintf(stderr, "%s: %s\n", in->path, error);
+        return false;
+    }
+    if (!codeobj_take_target(in->object, in->target)) {
+        (void)fprintf(stderr, "%s: is for %s, not for %s\n", in->path,
+                      in->object->target, in->target);
         return false;
     }
     sha256(in->object->data, in->object->nbytes, in->sha256);
@@ -371,6 +371,7 @@ int main(int argc, char **argv)
     for (size_t i = 0; pack.inputs && i < pack.n; i++) {
         codeobj_free(pack.inputs[i].object);
         free(pack.inputs[i].module);
+        free(pack.inputs[i].target);
     }
     free(pack.inputs);
     return ok ? 0 : 1;
