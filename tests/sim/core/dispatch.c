@@ -37,6 +37,7 @@ struct resident {
     struct group group;
     struct resident *next;
     uint8_t *memory; /* registers, LDS, scratch, in one block */
+    bool again;      /* a group has run in it */
 };
 
 struct job {
@@ -116,6 +117,7 @@ static bool start_group(struct job *job, struct resident *r, uint64_t index)
     struct group *g = &r->group;
     struct layout l = lay_out(run);
     uint64_t scratch = sim_wave_scratch_nbytes(run);
+    const uint32_t lds_used = r->again ? g->lds_used : run->lds_nbytes;
 
     memset(g, 0, sizeof(*g));
     g->run = run;
@@ -128,10 +130,9 @@ static bool start_group(struct job *job, struct resident *r, uint64_t index)
     g->lds = r->memory + l.lds;
     g->lds_written = l.lds_written ? r->memory + l.lds_written : NULL;
     g->races = l.races ? (struct lds_race *)(r->memory + l.races) : NULL;
-    memset(r->memory, 0, l.vgprs);
     /* Scratch and LDS hold what was left there before: nothing to rely on. */
     memset(r->memory + l.scratch, 0xa5, g->nwaves * scratch);
-    memset(g->lds, 0xa5, run->lds_nbytes);
+    memset(g->lds, 0xa5, lds_used);
     if (g->lds_written) {
         memset(g->lds_written, 0, run->lds_nbytes);
         memset(r->memory + l.scratch_written, 0, g->nwaves * scratch);
@@ -142,10 +143,15 @@ static bool start_group(struct job *job, struct resident *r, uint64_t index)
         memset(r->memory + l.flights, 0, g->nwaves * sizeof(struct flight));
     for (unsigned i = 0; i < g->nwaves; i++) {
         struct wave *w = &g->waves[i];
+        const unsigned used_vgprs = r->again ? w->used_vgprs : run->nvgprs;
+        const unsigned used_agprs = r->again ? w->used_agprs : run->nagprs;
 
+        memset(w, 0, sizeof(*w));
         w->group = g;
         w->run = run;
         w->index = i;
+        w->used_vgprs = used_vgprs;
+        w->used_agprs = used_agprs;
         w->v = (vreg *)(r->memory + l.vgprs) + (size_t)i * run->nvgprs;
         w->a = (vreg *)(r->memory + l.agprs) + (size_t)i * run->nagprs;
         w->scratch = (uint32_t *)(r->memory + l.scratch + i * scratch);
@@ -161,6 +167,7 @@ static bool start_group(struct job *job, struct resident *r, uint64_t index)
         }
         g->nended += w->state == WAVE_ENDED;
     }
+    r->again = true;
     return true;
 }
 

@@ -175,41 +175,37 @@ static void set_system_sgprs(struct wave *w)
 
 /* ---- vector registers and EXEC ---- */
 
-static bool lane_in_grid(const struct wave *w, unsigned lane, uint32_t id[3])
-{
-    const struct sim_dispatch *d = w->run->dispatch;
-    uint32_t flat = w->index * w->nlanes + lane;
-    uint32_t sx = d->block[0], sy = d->block[1];
-
-    id[0] = flat % sx;
-    id[1] = flat / sx % sy;
-    id[2] = flat / sx / sy;
-    for (unsigned axis = 0; axis < 3; axis++)
-        if (id[axis] >= d->block[axis] ||
-            (uint64_t)w->group->id[axis] * d->block[axis] + id[axis] >=
-                d->grid[axis])
-            return false;
-    return true;
-}
-
+/* Each work-item's place in its group, and EXEC: those that the grid has. */
 static void set_work_items(struct wave *w)
 {
-    unsigned axes = bits(w->run->rsrc2, 11, 2);
+    const struct sim_dispatch *d = w->run->dispatch;
+    const unsigned axes = bits(w->run->rsrc2, 11, 2);
+    const uint32_t sx = d->block[0], sy = d->block[1];
+    const uint32_t first = w->index * w->nlanes, nitems = sx * sy * d->block[2];
+    uint32_t id[3] = {first % sx, first / sx % sy, first / sx / sy};
+    uint64_t left[3]; /* of the grid, from this group on */
     uint64_t exec = 0;
 
-    for (unsigned lane = 0; lane < w->nlanes; lane++) {
-        uint32_t id[3];
-
-        if (!lane_in_grid(w, lane, id))
-            continue;
-        exec |= UINT64_C(1) << lane;
-        if (w->target->packed_work_item_ids) {
-            w->v[0][lane] = id[0] | (axes >= 1 ? id[1] << 10 : 0) |
-                            (axes >= 2 ? id[2] << 20 : 0);
-            continue;
+    for (unsigned axis = 0; axis < 3; axis++)
+        left[axis] =
+            d->grid[axis] - (uint64_t)w->group->id[axis] * d->block[axis];
+    for (unsigned lane = 0; lane < w->nlanes && first + lane < nitems; lane++) {
+        if (id[0] < left[0] && id[1] < left[1] && id[2] < left[2]) {
+            exec |= UINT64_C(1) << lane;
+            if (w->target->packed_work_item_ids)
+                w->v[0][lane] = id[0] | (axes >= 1 ? id[1] << 10 : 0) |
+                                (axes >= 2 ? id[2] << 20 : 0);
+            else
+                for (unsigned axis = 0; axis <= axes && axis < 3; axis++)
+                    w->v[axis][lane] = id[axis];
         }
-        for (unsigned axis = 0; axis <= axes && axis < 3; axis++)
-            w->v[axis][lane] = id[axis];
+        if (++id[0] == sx) {
+            id[0] = 0;
+            if (++id[1] == sy) {
+                id[1] = 0;
+                id[2]++;
+            }
+        }
     }
     set_mask_sreg(w, SREG_EXEC, exec);
     if (w->nlanes == 32)
@@ -237,9 +233,11 @@ bool sim_wave_init(struct wave *w)
     w->full = w->nlanes == 64 ? UINT64_MAX : UINT32_MAX;
     w->nvgprs = run->nvgprs;
     w->nagprs = run->nagprs;
-    memset(w->v, POISON_BYTE, sizeof(vreg) * w->nvgprs);
-    if (w->nagprs)
-        memset(w->a, POISON_BYTE, sizeof(vreg) * w->nagprs);
+    memset(w->v, POISON_BYTE, sizeof(vreg) * w->used_vgprs);
+    if (w->used_agprs)
+        memset(w->a, POISON_BYTE, sizeof(vreg) * w->used_agprs);
+    w->used_vgprs = 3; /* the most that work-items' places take */
+    w->used_agprs = 0;
     for (unsigned i = 0; i < NUM_SREGS; i++)
         w->s[i] = POISON;
     w->scc = true;

@@ -11,8 +11,9 @@ enum { DESCRIPTOR_NBYTES = 64 };
 void sim_run_read_descriptor(struct run *run,
                              const uint8_t bytes[DESCRIPTOR_NBYTES]);
 
-/* Sets the registers of wave w->index of w->group; w->v, w->a, w->scratch and
- * the pointers to group and run are set. False if the kernarg segment, out of
+/* Sets the registers of wave w->index of w->group; w->v, w->a, w->scratch, the
+ * pointers to group and run and how many registers the wave before in the same
+ * memory used are set. False if the kernarg segment, out of
  * which SGPRs are preloaded, is not there. */
 bool sim_wave_init(struct wave *w);
 

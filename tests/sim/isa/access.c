@@ -242,6 +242,8 @@ uint8_t *sim_lds(struct wave *w, uint64_t offset, unsigned n, enum access how,
                         verb(how), n, (long long)offset, size);
         return NULL;
     }
+    if (how != ACCESS_READ)
+        sim_lds_used(g, offset + n);
     if (g->lds_written) {
         if (how != ACCESS_WRITE &&
             memchr(g->lds_written + offset, 0, n) != NULL) {

@@ -25,6 +25,13 @@ static inline uint8_t *sim_global(struct wave *w, uint64_t addr, unsigned n,
     return sim_global_slow(w, addr, n, how, lane);
 }
 
+/* Bytes before `end` of LDS have been written. */
+static inline void sim_lds_used(struct group *g, uint64_t end)
+{
+    if (end > g->lds_used)
+        g->lds_used = (uint32_t)end;
+}
+
 /* LDS: bytes [offset, offset + n) of the workgroup's. */
 uint8_t *sim_lds(struct wave *w, uint64_t offset, unsigned n, enum access how,
                  int lane);

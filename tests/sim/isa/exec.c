@@ -198,6 +198,7 @@ static void run_indexed(struct wave *w, const struct insn *in)
         }
         o->reg = (uint16_t)(o->reg + index);
     }
+    wave_uses(w, w->nvgprs, w->nagprs);
     in->run(w, &moved);
 }
 
@@ -243,6 +244,7 @@ static void run_one(struct wave *w, struct counts *c)
         check_registers(w, in);
         return;
     }
+    wave_uses(w, in->nvgprs, in->nagprs);
     if (w->run->config.trace)
         trace(w);
     if (w->flight)
@@ -343,6 +345,7 @@ static void run_slice(struct wave *w, uint64_t quantum, struct counts *c)
         const struct block *b = runs_blocks(w) ? next_block(w, last) : NULL;
 
         if (b && b->nvgprs <= w->nvgprs && b->nagprs <= w->nagprs) {
+            wave_uses(w, b->nvgprs, b->nagprs);
             n += run_block(w, b, c);
             last = b;
         } else if (w->state == WAVE_RUNS) {

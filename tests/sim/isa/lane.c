@@ -197,6 +197,7 @@ static bool relative(struct wave *w, const struct operand *o, uint32_t by,
         return false;
     }
     moved->reg = (uint16_t)reg;
+    wave_uses(w, (unsigned)reg + 1, 0);
     return true;
 }
 

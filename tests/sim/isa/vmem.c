@@ -195,14 +195,16 @@ static bool copy_lane(struct wave *w, const struct places *p, unsigned n,
 
 /* The same for LDS, where nothing is asked of each byte. */
 static uint8_t *common_lds(const struct wave *w, const struct extent *e,
-                           unsigned n, uint64_t *base)
+                           unsigned n, enum access how, uint64_t *base)
 {
-    const struct group *g = w->group;
+    struct group *g = w->group;
     const uint32_t size = w->run->lds_nbytes;
 
     *base = 0;
     if (g->lds_written || g->races || size < n || e->highest > size - n)
         return NULL;
+    if (how != ACCESS_READ)
+        sim_lds_used(g, e->highest + n);
     return g->lds;
 }
 
@@ -218,7 +220,7 @@ static uint8_t *common_base(const struct wave *w, const struct places *p,
     const struct sim_alloc *a = w->last_hit[how != ACCESS_READ];
 
     if (p->space == SPACE_LDS)
-        return common_lds(w, e, n, base);
+        return common_lds(w, e, n, how, base);
     if (!a || a->freed || w->run->config.uninit || w->run->races ||
         (p->space != SPACE_GLOBAL && p->space != SPACE_FLAT) || a->size < n)
         return NULL;

@@ -90,6 +90,7 @@ struct group {
     uint32_t lds_epoch; /* barriers passed: what orders LDS accesses */
     bool faulted;
     uint8_t *lds;
+    uint32_t lds_used;      /* bytes that may have been written, from 0 on */
     uint8_t *lds_written;   /* a byte per LDS byte, NULL if not asked for */
     struct lds_race *races; /* NULL if not asked for */
     struct wave *waves;
@@ -121,6 +122,9 @@ struct wave {
     struct sim_code *code; /* that pc lies in */
     unsigned index;        /* in the workgroup */
     unsigned nvgprs, nagprs;
+    /* Registers that its instructions have named, from 0 on. The others hold
+     * what they held when the wave started. */
+    unsigned used_vgprs, used_agprs;
     uint32_t *scratch; /* dword d of lane l at [d * nlanes + l] */
     uint8_t *scratch_written;
     uint64_t scratch_base;  /* address that FLAT_SCRATCH must hold */
@@ -167,6 +171,14 @@ static inline void set_mask_sreg(struct wave *w, unsigned reg, uint64_t mask)
         w->s[reg] = (uint32_t)mask;
     else
         set_sreg64(w, reg, mask);
+}
+
+static inline void wave_uses(struct wave *w, unsigned nvgprs, unsigned nagprs)
+{
+    if (nvgprs > w->used_vgprs)
+        w->used_vgprs = nvgprs;
+    if (nagprs > w->used_agprs)
+        w->used_agprs = nagprs;
 }
 
 static inline uint64_t wave_exec(const struct wave *w)

@@ -130,6 +130,63 @@ static void test_scratch_is_set_up_by_the_kernels_prologue(void **state)
     sim_mem_free(out->base);
 }
 
+/* Groups follow each other in the same registers and LDS. The even ones write,
+ * the odd ones never name what they write but show what they find there. */
+static void test_no_group_finds_what_another_left(void **state)
+{
+    static const struct {
+        const char *target, *writes, *shows;
+    } cases[] = {
+        {"gfx942", "v_mov_b32 v50, v0\n", "v_mov_b32 v3, v50\n"},
+        {"gfx908", "v_accvgpr_write_b32 a9, v0\n",
+         "v_accvgpr_read_b32 v3, a9\n"},
+        {"gfx942", "ds_write_b32 v1, v0 offset:768\n",
+         "ds_read_b32 v3, v1 offset:768\n"},
+        {"gfx942", "ds_write_b8 v1, v0 offset:3\n", "ds_read_b32 v3, v1\n"},
+        {"gfx942", "ds_add_u32 v1, v0 offset:512\n",
+         "ds_read_b32 v3, v1 offset:512\n"},
+        {"gfx900",
+         "s_mov_b32 s7, 40\ns_set_gpr_idx_on s7, gpr_idx(DST)\n"
+         "v_mov_b32 v10, v0\ns_set_gpr_idx_off\n",
+         "v_mov_b32 v3, v50\n"},
+        {"gfx1030", "s_mov_b32 m0, 40\nv_movreld_b32 v10, v0\n",
+         "v_mov_b32 v3, v50\n"},
+    };
+
+    (void)state;
+    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
+        const bool old = strncmp(cases[k].target, "gfx9", 4) == 0;
+        struct sim_alloc *out = buffer(16 * 256);
+        char text[1024];
+        struct asm_launch l = {.target = cases[k].target,
+                               .wave_size = 64,
+                               .text = text,
+                               .groups = 16,
+                               .block = 64,
+                               .lds_nbytes = 1024,
+                               .kernarg = &out->base,
+                               .kernarg_nbytes = 8};
+
+        snprintf(text, sizeof(text),
+                 GFX9_PROLOGUE "s_lshl_b32 s6, s2, 8\n"
+                               "s_bitcmp1_b32 s2, 0\n"
+                               "s_cbranch_scc1 odd\n"
+                               "%s"
+                               "s_endpgm\n"
+                               "odd:\n"
+                               "%s"
+                               "s_waitcnt lgkmcnt(0)\n"
+                               "%s v1, s6, v1\n"
+                               "global_store_dword v1, v3, s[4:5]\n",
+                 cases[k].writes, cases[k].shows,
+                 old ? "v_add_u32" : "v_add_nc_u32");
+        run_ok(&l);
+        for (unsigned i = 0; i < 16 * 64; i++)
+            assert_int_equal(dword(out, i), i / 64 % 2 ? 0xa5a5a5a5 : 0);
+        sim_mem_free(out->base);
+    }
+}
+
 /* ---- waiting ---- */
 
 /* Each wave leaves its number in LDS; after the barrier, wave 0 sums them. */
@@ -533,6 +590,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_work_item_runs_once_with_its_ids),
         cmocka_unit_test(test_scratch_is_set_up_by_the_kernels_prologue),
+        cmocka_unit_test(test_no_group_finds_what_another_left),
         cmocka_unit_test(test_barriers_order_lds_between_waves),
         cmocka_unit_test(test_a_barrier_that_a_wave_misses_is_a_fault),
         cmocka_unit_test(test_a_barrier_that_a_lane_misses_is_a_fault),
