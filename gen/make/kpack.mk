@@ -20,7 +20,7 @@
 #             reads the files, for packs of hundreds of megabytes
 #   HIPCC, ROCM_PATH, HIPFLAGS, NVCC, NVCCFLAGS
 #             the compilers, behind a launcher too ('ccache clang-22'), and
-#             flags for them
+#             flags for them; -D, -U and -I of HIPFLAGS hold for NVIDIA's, too
 #   HIPFLAGS_NAME
 #             more of these, for module NAME alone
 #
@@ -242,7 +242,11 @@ KPACK_PREFIX_MAP = $(call KPACK_QUOTE,-ffile-prefix-map=$(CURDIR)/=)
 
 ifndef KPACK_ROOT # the headers of kpack's own kernels, behind the project's
 KPACK_HIPFLAGS += -idirafter $(KPACK_TOOLS)/device
+KPACK_NVIDIA_HEADERS = -isystem $(KPACK_TOOLS)/device
 endif
+# What a project's sources are told by HIPFLAGS they are told on every GPU.
+KPACK_DEFINES = $(filter -D% -U% -I%,$(1))
+KPACK_NVIDIA_FLAGS = $(strip -I$(KPACK_KERNELS)/include $(KPACK_NVIDIA_HEADERS) $(call KPACK_DEFINES,$(HIPFLAGS)))
 
 # Old device libraries are linked by hand, with the two constants that newer
 # ones have per target made here, and the wavefront's size that clang 22 no
@@ -379,29 +383,32 @@ $(KPACK_B)/hsaco/$(call KPACK_ESC,$(1))/$(2).hsaco: $(KPACK_B)/code/$(call KPACK
 endef
 
 # The same sources for NVIDIA: cubins by nvcc; PTX by clang, which writes it for
-# ISA 7.8, so that drivers since R520 take it. CUDA's headers are beside nvcc.
+# ISA 7.8, so that drivers since R520 take it, or for the first ISA that has the
+# target. CUDA's headers are beside nvcc.
 # sm_90 has the instructions of sm_90a, its matrix unit's: there is no other GPU
 # of its major version that could run a cubin without them.
-KPACK_NVCCFLAGS = -x cu -cubin -O3 $(KPACK_DEVICE_STD) -I$(KPACK_KERNELS)/include $(NVCCFLAGS)
+KPACK_NVCCFLAGS = -x cu -cubin -O3 $(KPACK_DEVICE_STD) $(KPACK_NVIDIA_FLAGS) $(NVCCFLAGS)
 KPACK_CUDA_PATH = $(patsubst %/bin/,%,$(dir $(shell command -v $(KPACK_NVCC))))
 # Clang takes the square root of CUDA's library that is fast, where nvcc takes
 # the one that is right.
 KPACK_PTX_SQRT  = -mllvm --nvvm-reflect-add=__CUDA_PREC_SQRT=1
-KPACK_PTXFLAGS  = -x cuda --cuda-path=$(KPACK_CUDA_PATH) --cuda-device-only --cuda-feature=+ptx78 -S -O3 \
+KPACK_PTX_ISAS  := 88/90 90a/80 100/86 100a/86 103/88 103a/88 110/90 110a/90 120/87 120a/87 121/88 121a/88
+KPACK_PTX_ISA   = $(or $(patsubst $(1)/%,%,$(filter $(1)/%,$(KPACK_PTX_ISAS))),78)
+KPACK_PTXFLAGS  = -x cuda --cuda-path=$(KPACK_CUDA_PATH) --cuda-device-only -S -O3 \
   $(if $(shell $(KPACK_DEVICE_CXX) $(KPACK_PTX_SQRT) -x c -fsyntax-only /dev/null 2>/dev/null && echo 1),$(KPACK_PTX_SQRT)) \
-  $(KPACK_DEVICE_STD) -Wno-unknown-cuda-version -Wno-\#warnings -I$(KPACK_KERNELS)/include
+  $(KPACK_DEVICE_STD) -Wno-unknown-cuda-version -Wno-\#warnings $(KPACK_NVIDIA_FLAGS)
 KPACK_NVCC_CHECK = $(if $(shell command -v $(KPACK_NVCC)),,@echo 'kpack: $(1) needs nvcc, which is not here: give NVCC=/path/to/nvcc. "make deps NVIDIA=1" brings one, and NVIDIA ships it with the CUDA toolkit' >&2; exit 1)
 $(eval $(call KPACK_STAMP,$(KPACK_B)/stamp/nvcc,$(KPACK_NVCC) $(KPACK_NVCCFLAGS)))
 $(eval $(call KPACK_STAMP,$(KPACK_B)/stamp/ptx,$(if $(filter compute_%,$(KPACK_NV_ARCHS)),$(KPACK_DEVICE_CXX) $(KPACK_DEVICE_VERSION) $(KPACK_PTXFLAGS))))
 KPACK_NVCC_ARCH = $(patsubst %_90,%_90a,$(1))
 # $(call KPACK_NVIDIA_RULE,TARGET,MODULE)
 define KPACK_NVIDIA_RULE
-$(call KPACK_OBJECT,$(1),$(2)): $(call KPACK_SOURCE_OF,$(2)) $(KPACK_B)/stamp/$(if $(filter sm_%,$(1)),nvcc,ptx)
+$(call KPACK_OBJECT,$(1),$(2)): $(call KPACK_SOURCE_OF,$(2)) $(KPACK_B)/stamp/$(if $(filter sm_%,$(1)),nvcc,ptx) $(call KPACK_FLAGS_STAMP,$(2))
 	$$(call KPACK_NVCC_CHECK,$(1))
 	@mkdir -p $$(@D)
 	@echo "  $(if $(filter sm_%,$(1)),NVCC ,CUDA ) $(1)/$(2)"
-	@$(if $(filter sm_%,$(1)),$$(KPACK_NVCC) $$(KPACK_NVCCFLAGS) -gencode=arch=$(call KPACK_NVCC_ARCH,$(1:sm_%=compute_%)),$$(KPACK_DEVICE_CXX) $$(KPACK_PTXFLAGS) --cuda-gpu-arch=$(1:compute_%=sm_%))$(if $(filter sm_%,$(1)),$(KPACK_COMMA)code=$(call KPACK_NVCC_ARCH,$(1))) \
-	  -MMD -MP -MF $$@.d -MT $$@ -o $$@ $$<
+	@$(if $(filter sm_%,$(1)),$$(KPACK_NVCC) $$(KPACK_NVCCFLAGS) -gencode=arch=$(call KPACK_NVCC_ARCH,$(1:sm_%=compute_%)),$$(KPACK_DEVICE_CXX) $$(KPACK_PTXFLAGS) --cuda-gpu-arch=$(1:compute_%=sm_%) --cuda-feature=+ptx$(call KPACK_PTX_ISA,$(1:compute_%=%)))$(if $(filter sm_%,$(1)),$(KPACK_COMMA)code=$(call KPACK_NVCC_ARCH,$(1))) \
+	  $(call KPACK_DEFINES,$(HIPFLAGS_$(2))) -MMD -MP -MF $$@.d -MT $$@ -o $$@ $$<
 endef
 endif
 
@@ -434,7 +441,7 @@ $(KPACK_B)/gen/$(1).made: $(call KPACK_ESC,$(call KPACK_OBJECTS_OF,$(1))) $(call
     $(KPACK_GEN) $(KPACK_B)/stamp/pack $(call KPACK_UNLESS_THERE,$(call KPACK_MADE_OF,$(1)))
 	$$(KPACK_CHECK)
 	@mkdir -p '$$(@D)'
-	$(if $(call KPACK_IR_OF,$(1)),@$$(if $$(KPACK_DEVICE_LAUNCHER),CCACHE_NOHASHDIR=1 $$(KPACK_DEVICE_LAUNCHER) )$$(KPACK_DEVICE_CXX) $$(KPACK_IR_FLAGS) -o '$$(@:.made=.ll)' $(call KPACK_SOURCE_OF,$(1)))
+	$(if $(call KPACK_IR_OF,$(1)),@$$(if $$(KPACK_DEVICE_LAUNCHER),CCACHE_NOHASHDIR=1 $$(KPACK_DEVICE_LAUNCHER) )$$(KPACK_DEVICE_CXX) $(HIPFLAGS_$(1)) $$(KPACK_IR_FLAGS) -o '$$(@:.made=.ll)' $(call KPACK_SOURCE_OF,$(1)))
 	@$$(KPACK_GEN) module $(PACK).$(1) '$(KPACK_B)' $(foreach a,$(KPACK_TARGETS_OF_PACK),'$(a)=$(call KPACK_OBJECT,$(a),$(1))') \
 	  $(foreach t,$(call KPACK_CSV_OF,$(1)),'table=$(t)') $(if $(call KPACK_IR_OF,$(1)),'ir=$$(@:.made=.ll)') \
 	  $(KPACK_TYPES:%='types=%') $(KPACK_ALIASES:%='aliases=%') $(KPACK_TAKEN:%='taken=%')

@@ -72,10 +72,32 @@ for sm in sm_80 sm_90 sm_120; do
     check "PTX assembles for $sm" "$ptxas" -arch=$sm -o "$WORK/cubin" \
         "$object/compute_80/vector_add.ptx"
 done
-check "compressed, too" build NVCC="$nvcc" B=packed COMPRESS=zstd \
-    ARCHS="gfx942 sm_90 compute_80"
-check "the compressed pack is whole" says "3 right, 0 damaged" \
+# A cubin for sm_90 is compiled with the instructions of sm_90a, and says so;
+# some PTX wants a newer ISA.
+both="gfx942 sm_90 sm_90a compute_80 compute_90a compute_120"
+check "compressed, too" build NVCC="$nvcc" B=packed COMPRESS=zstd ARCHS="$both"
+check "the compressed pack is whole" says "6 right, 0 damaged" \
     "$tree/packed/kpack" verify "$tree/packed/kpack"
+check "pruned, as well" "$tree/packed/kpack" prune "$tree/packed/libkpack.a" --keep sm_90,gfx942 -o "$WORK/packed.a"
+check "what is left is" says "runs on: gfx942 sm_90" "$kpack" verify "$WORK/packed.a"
+same_packed() { # target extension
+    "$tree/packed/kpack" extract vector_add "$1" -o "$WORK/out" &&
+        cmp "$WORK/out" "$tree/packed/hsaco/$1/vector_add.$2"
+}
+check "a cubin of sm_90 comes out as it went in" same_packed sm_90 cubin
+isa() { # target version
+    grep -qx "\.version $2" "$tree/packed/hsaco/$1/vector_add.ptx" &&
+        "$ptxas" -arch="sm_${1#compute_}" -o "$WORK/cubin" "$tree/packed/hsaco/$1/vector_add.ptx"
+}
+check "PTX of sm_90's own instructions" isa compute_90a 8.0
+check "PTX for sm_120" isa compute_120 8.7
+taken_out() { # what was taken out becomes a pack
+    (cd "$WORK" && "$kpack" extract "$tree/packed/libkpack.a" --all -o out.d) &&
+        build PACK=again IMPORT="$WORK/out.d" B=again &&
+        says "compute_120 compute_80 compute_90a sm_90 sm_90a" "$tree/again/kpack" list
+}
+check "and is imported under its names" taken_out
+check "so are the files of the build" build PACK=again IMPORT="$tree/packed/hsaco" B=anew
 check "a pack for NVIDIA alone" build NVCC="$nvcc" B=alone ARCHS="sm_90 compute_80"
 check "which has no names of arguments" says "vector_add" "$tree/alone/kpack" list
 
@@ -98,16 +120,79 @@ if [ -z "${SAN-}" ]; then
     check "an sm_120 takes PTX" device "device 2: Fake CUDA 1, sm_120, runs compute_80: "
 fi
 
+# ---- a project's own kernels ----
+
+version=$(sed -n 's/.*KPK_VERSION_STRING "\(.*\)"/\1/p' "$ROOT/include/kpack.h")
+prefix=$WORK/prefix own=$WORK/own
+mkdir -p "$own/kernels" "$own/words"
+cat >"$own/kernels/shade.hip" <<'END'
+#include <device.h>
+#include "words.h"
+KERNEL shade(float *x, unsigned n)
+{
+    const u64 i = global_thread();
+    if (i < n)
+        x[i] = x[i] * FIRST + SECOND + third;
+}
+END
+echo '#define third 3.0f' >"$own/words/words.h"
+cat >"$own/CMakeLists.txt" <<'END'
+cmake_minimum_required(VERSION 3.20)
+project(own LANGUAGES CXX)
+find_package(kpack 0.1 REQUIRED)
+set(KPACK_NVCC ${NVCC_HERE})
+kpack_add_pack(tint SOURCES kernels/shade.hip ARCHS gfx942 sm_90 compute_80 COMPRESS zstd
+  FLAGS -DFIRST=1 -DSECOND=2 -I${CMAKE_CURRENT_SOURCE_DIR}/words)
+add_executable(app app.cpp)
+target_link_libraries(app PRIVATE tint)
+END
+cat >"$own/app.cpp" <<'END'
+#include <kpack/tint/shade.h>
+#include <cstdio>
+int main()
+{
+    kpk_selection s;
+    const bool ok = kpk_select(kpk_pack_module(&kpk_tint, 0), "sm_90", &s) == KPK_OK;
+    return std::puts(ok ? s.target : kpk_error_message()) < 0;
+}
+END
+own_make() { # settings
+    plain_make -C "$own" -f "$prefix/share/kpack/kpack.mk" PACK=tint KERNELS=kernels NVCC="$nvcc" \
+        ARCHS="gfx942 sm_90 compute_80" "$@"
+}
+own_cmake() {
+    (cd "$own" && CMAKE_PREFIX_PATH=$prefix cmake -G Ninja -B cmake -DNVCC_HERE="$nvcc" &&
+        cmake --build cmake && test "$(cmake/app)" = sm_90)
+}
+same_code() { # the same kernel whichever way its macros came
+    for file in sm_90/shade.cubin compute_80/shade.ptx; do
+        cmp "$own/build/hsaco/$file" "$own/alone/hsaco/$file" || return
+    done
+}
+install_kpack() {
+    (cd "$ROOT" && gen/ship/install "${B:-build}" "$H" "" "$prefix" candle "$version")
+}
+check "kpack is installed" install_kpack
+check "device.h, macros and folders hold for all targets" own_make \
+    HIPFLAGS="-DFIRST=1 -DSECOND=2 -Iwords -Wno-unused"
+check "macros of one module, too" own_make B=alone HIPFLAGS=-Iwords \
+    HIPFLAGS_shade="-DFIRST=1 -DSECOND=2"
+check "it is the same code" same_code
+check "another macro compiles it again" own_make B=alone HIPFLAGS=-Iwords \
+    HIPFLAGS_shade="-DFIRST=1 -DSECOND=7"
+refuse "which is other code" differ same_code
+# What is sanitized, or counts branches, every program would have to be.
+[ -n "${SAN-}${KPACK_COVERAGE-}" ] || check "by CMake, from C++, compressed" own_cmake
+
 # ---- make dist ----
 
 copy_dist() { # what only a distribution reads
     cp "$ROOT/tests/run" "$ROOT/tests/unit.mk" "$ROOT/tests/README.md" "$tree/tests/" &&
         cp -R "$ROOT/tests/dist" "$ROOT/tests/unit" "$tree/tests/"
 }
-version=$(sed -n 's/.*KPK_VERSION_STRING "\(.*\)"/\1/p' "$ROOT/include/kpack.h")
 dist=$WORK/kpack-$version
 check "what a distribution has beside" copy_dist
-check "make dist" build NVCC="$nvcc" ARCHS="gfx942 sm_80 sm_90a compute_80" lib dist
+check "make dist" build NVCC="$nvcc" ARCHS="gfx942 sm_80 sm_90 sm_90a compute_80" lib dist
 check "it unpacks" tar xzf "$tree/build/kpack-$version.tar.gz" -C "$WORK"
 check "SHA256SUMS has cubins and PTX" sh -c "grep -q 'hsaco/sm_90a/vector_add.cubin$' \
     '$dist/SHA256SUMS' && grep -q 'hsaco/compute_80/vector_add.ptx$' '$dist/SHA256SUMS'"

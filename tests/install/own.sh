@@ -82,6 +82,9 @@ check "make: and then nothing" quiet make
 check "make: flags are the project's own" \
     makes 'HIPCC gfx1100/brighten' make -j2 HIPFLAGS=-DFULL=110
 on_each_device "make: runs" "DEVICE: 105 110 499.5" ./app
+check "make: or one module's" makes 'HIPCC gfx1100/brighten' \
+    make -j2 HIPFLAGS= HIPFLAGS_brighten=-DFULL=120
+on_each_device "make: runs" "DEVICE: 105 120 499.5" ./app
 # What including kpack.mk leaves in a makefile: names of its own and no more.
 cat >names.mk <<'END'
 KERNELS := kernels

@@ -6,7 +6,7 @@
 #                      which a program takes what it names
 #   kpack_add_pack(NAME SOURCES file.hip... [ARCHS target...]
 #                  [FLAGS flag...] [HIPCC compiler] [ROCM_PATH folder]
-#                  [COMPRESS zstd] [EMBED incbin])
+#                  [NVCC compiler] [COMPRESS zstd] [EMBED incbin])
 #                      a static library NAME: a pack of these kernels, with the
 #                      header <kpack/NAME.h>
 #   kpack_add_pack(NAME IMPORT folder)
@@ -14,9 +14,10 @@
 #
 # A pack is made by kpack.mk, with GNU Make under any generator: make knows what
 # the kernels' headers are, and is asked each time whether something is to do.
-# ARCHS, HIPCC and ROCM_PATH default to KPACK_ARCHS, KPACK_HIPCC and
-# KPACK_ROCM_PATH, which are empty: kpack.mk's own defaults. Sources are
-# relative to the current source folder; a module has the name of its file.
+# ARCHS, HIPCC, ROCM_PATH and NVCC default to KPACK_ARCHS, KPACK_HIPCC,
+# KPACK_ROCM_PATH and KPACK_NVCC, which are empty: kpack.mk's own defaults.
+# Sources are relative to the current source folder; a module has the name of
+# its file.
 
 get_filename_component(KPACK_PREFIX "${CMAKE_CURRENT_LIST_DIR}/../../.." REALPATH)
 set(KPACK_MAKEFILE "${KPACK_PREFIX}/share/kpack/kpack.mk")
@@ -34,10 +35,10 @@ if(NOT TARGET kpack::kpack)
 endif()
 
 function(kpack_add_pack name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "HIPCC;ROCM_PATH;COMPRESS;EMBED;IMPORT" "SOURCES;ARCHS;FLAGS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "HIPCC;ROCM_PATH;NVCC;COMPRESS;EMBED;IMPORT" "SOURCES;ARCHS;FLAGS")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "kpack_add_pack(${name}): what is '${arg_UNPARSED_ARGUMENTS}'? "
-      "It takes SOURCES, ARCHS, FLAGS, HIPCC, ROCM_PATH, COMPRESS and EMBED, or IMPORT.")
+      "It takes SOURCES, ARCHS, FLAGS, HIPCC, ROCM_PATH, NVCC, COMPRESS and EMBED, or IMPORT.")
   endif()
   if(NOT arg_SOURCES AND NOT arg_IMPORT)
     message(FATAL_ERROR "kpack_add_pack(${name}): no SOURCES; name the .hip files.")
@@ -71,7 +72,7 @@ function(kpack_add_pack name)
 
   # A setting of the call, else of the project, else kpack.mk's own.
   set(settings)
-  foreach(word ARCHS HIPCC ROCM_PATH COMPRESS EMBED)
+  foreach(word ARCHS HIPCC ROCM_PATH NVCC COMPRESS EMBED)
     if(NOT arg_${word})
       set(arg_${word} ${KPACK_${word}})
     endif()
