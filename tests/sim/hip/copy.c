@@ -155,11 +155,103 @@ static hipError_t check_ends(void *dst, const void *src, const struct shape *s,
  * no longer needed. */
 enum waiting { WAITS_FOR_END, WAITS_FOR_PLAIN_MEMORY };
 
+/* Where HIP counts it, pinned and managed memory too; NULL for other memory. */
+static struct device *place(bool known, const struct sim_alloc *a)
+{
+    return known ? owner_of(a) : NULL;
+}
+
+/*
+ * The device on whose default stream AMD's runtime copies a line, where that is
+ * not the stream that was asked for: none of the memory is of that one's
+ * device. NULL: it is copied where it was asked for.
+ */
+static struct device *elsewhere(const struct ends *e, const struct shape *s,
+                                const struct queue *q)
+{
+    struct device *to = place(e->dst_known, &e->dst);
+    struct device *from = place(e->src_known, &e->src);
+    struct device *at = NULL;
+
+    if (s->height != 1 || s->depth != 1 || rt.release < 6)
+        return NULL;
+    if (!to || !from || to == from)
+        at = to ? to : from;
+    else if (e->dst.kind != SIM_MEM_DEVICE && q->device != from)
+        at = from;
+    else if (e->src.kind != SIM_MEM_DEVICE)
+        at = to;
+    return at == q->device ? NULL : at;
+}
+
+/* Memory of one device is copied within it, and no host sees that: AMD's
+ * runtime does not wait for the end, though the call is a blocking one. */
+static bool stays_inside(const struct ends *e)
+{
+    return rt.release > 5 && e->dst_known && e->src_known &&
+           e->dst.device == e->src.device && e->dst.kind == SIM_MEM_DEVICE &&
+           e->src.kind == SIM_MEM_DEVICE && !e->dst.fine_grained &&
+           !e->src.fine_grained && !e->dst.sync_memops && !e->src.sync_memops;
+}
+
+/* Has a queue wait for an operation that goes on elsewhere. */
+static hipError_t wait_on_queue(struct queue *q, struct op *earlier)
+{
+    struct op *marker = new_op(sizeof(*marker), NULL, NULL);
+
+    if (!marker)
+        return hipErrorOutOfMemory;
+    if (!op_after(marker, earlier)) {
+        op_unref(marker);
+        return hipErrorOutOfMemory;
+    }
+    return submit_inside(q, marker);
+}
+
+/* On the default stream of another device, behind what the queue holds by now;
+ * what the queue gets from now on comes behind it. */
+static hipError_t submit_elsewhere(struct device *device, struct op *op,
+                                   struct queue *q)
+{
+    struct queue *null = null_queue(device);
+    hipError_t error = hipErrorOutOfMemory;
+
+    if (!null || !op_after_queue(op, q)) {
+        op_unref(op);
+        goto out;
+    }
+    op_ref(op);
+    error = submit_inside(null, op);
+    if (error == hipSuccess)
+        error = wait_on_queue(q, op);
+    op_unref(op);
+out:
+    if (null)
+        queue_unref(null);
+    return error;
+}
+
+static struct op *copy_op(void *dst, const void *src, const struct shape *s,
+                          const struct ends *e)
+{
+    struct copy_op *c = (struct copy_op *)new_op(sizeof(*c), run_copy, NULL);
+
+    if (!c)
+        return NULL;
+    c->dst = (uintptr_t)dst;
+    c->src = (uintptr_t)src;
+    c->shape = *s;
+    c->dst_known = e->dst_known;
+    c->src_known = e->src_known;
+    return &c->op;
+}
+
 static hipError_t copy_on(struct queue *q, void *dst, const void *src,
                           const struct shape *s, int kind, enum waiting waiting)
 {
     struct ends e;
-    struct copy_op *c;
+    struct device *other;
+    struct op *op;
     hipError_t error;
 
     if (waiting == WAITS_FOR_END) {
@@ -179,27 +271,24 @@ static hipError_t copy_on(struct queue *q, void *dst, const void *src,
         peers_map(e.dst.base, e.src.device);
         peers_map(e.src.base, e.dst.device);
     }
+    other = elsewhere(&e, s, q);
+    if (waiting == WAITS_FOR_END && stays_inside(&e))
+        waiting = WAITS_FOR_PLAIN_MEMORY;
     if (waiting == WAITS_FOR_END && e.dst_known)
         wait_for_owner(&e.dst, q);
     if (waiting == WAITS_FOR_END && e.src_known)
         wait_for_owner(&e.src, q);
-    c = (struct copy_op *)new_op(sizeof(*c), run_copy, NULL);
-    if (!c)
+    op = copy_op(dst, src, s, &e);
+    if (!op)
         return hipErrorOutOfMemory;
-    c->dst = (uintptr_t)dst;
-    c->src = (uintptr_t)src;
-    c->shape = *s;
-    c->dst_known = e.dst_known;
-    c->src_known = e.src_known;
-    if (e.dst_known && e.src_known && waiting == WAITS_FOR_PLAIN_MEMORY)
-        return submit(q, &c->op);
-    op_ref(&c->op);
-    error = submit(q, &c->op);
-    if (error == hipSuccess) {
-        op_wait(&c->op);
+    op_ref(op);
+    error = other ? submit_elsewhere(other, op, q) : submit(q, op);
+    if (error == hipSuccess &&
+        (!e.dst_known || !e.src_known || waiting == WAITS_FOR_END)) {
+        op_wait(op);
         error = device_error(q->device);
     }
-    op_unref(&c->op);
+    op_unref(op);
     return error;
 }
 
@@ -259,14 +348,89 @@ static hipError_t check_peers(int to, int from)
                                             : hipErrorInvalidDevice;
 }
 
+/* Has a device's default stream wait for a copy that another does, so that
+ * whoever frees its memory does. */
+static hipError_t wait_on_device(struct device *device, struct op *op,
+                                 const struct queue *q)
+{
+    struct queue *null = device ? null_queue(device) : NULL;
+    hipError_t error = hipSuccess;
+
+    if (!null)
+        return device ? hipErrorOutOfMemory : hipSuccess;
+    if (null != q)
+        error = wait_on_queue(null, op);
+    queue_unref(null);
+    return error;
+}
+
+/*
+ * Returns before the copy is done, as AMD's does. It comes behind all that both
+ * devices have to do by now, and their default streams come behind it.
+ */
+static hipError_t copy_peer(void *dst, const void *src, size_t n,
+                            struct queue *q)
+{
+    const struct shape s = {.width = n, .height = 1, .depth = 1};
+    struct device *to, *from;
+    int kind = hipMemcpyDeviceToDevice;
+    struct ends e;
+    struct op *op;
+    hipError_t error = check_ends(dst, src, &s, &kind, &e);
+
+    if (error != hipSuccess)
+        return error;
+    peers_map(e.dst.base, e.src.device);
+    peers_map(e.src.base, e.dst.device);
+    to = owner_of(&e.dst);
+    from = owner_of(&e.src);
+    op = copy_op(dst, src, &s, &e);
+    if (!op)
+        return hipErrorOutOfMemory;
+    if ((to && !op_after_device(op, to)) ||
+        (from && !op_after_device(op, from))) {
+        op_unref(op);
+        return hipErrorOutOfMemory;
+    }
+    op_ref(op);
+    error = submit(q, op);
+    if (error == hipSuccess)
+        error = wait_on_device(to, op, q);
+    if (error == hipSuccess)
+        error = wait_on_device(from, op, q);
+    op_unref(op);
+    return error;
+}
+
+static hipError_t copy_between(void *dst, int to, const void *src, int from,
+                               size_t n)
+{
+    struct sim_alloc a, b;
+    struct queue *q;
+    hipError_t error;
+
+    if (check_peers(to, from) != hipSuccess)
+        return hipErrorInvalidDevice;
+    q = stream_queue(NULL);
+    if (!q)
+        return hipErrorContextIsDestroyed;
+    if (rt.release < 6 || n == 0 || !find_allocation(dst, &a) ||
+        !find_allocation(src, &b) || a.device == b.device ||
+        a.kind != SIM_MEM_DEVICE || b.kind != SIM_MEM_DEVICE || a.sync_memops ||
+        b.sync_memops || is_capturing(q))
+        return copy_line(dst, src, n, hipMemcpyDeviceToDevice, q, true);
+    error = capture_forbids_blocking();
+    if (error == hipSuccess)
+        error = copy_peer(dst, src, n, q);
+    queue_unref(q);
+    return error;
+}
+
 HIP_API hipError_t hipMemcpyPeer(void *dst, int to, const void *src, int from,
                                  size_t n)
 {
     ENTER();
-    if (check_peers(to, from) != hipSuccess)
-        LEAVE(hipErrorInvalidDevice);
-    LEAVE(copy_line(dst, src, n, hipMemcpyDeviceToDevice, stream_queue(NULL),
-                    true));
+    LEAVE(copy_between(dst, to, src, from, n));
 }
 
 HIP_API hipError_t hipMemcpyPeerAsync(void *dst, int to, const void *src,

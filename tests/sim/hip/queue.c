@@ -295,16 +295,43 @@ static bool follow_default_streams(struct op *op, const struct queue *q)
     return true;
 }
 
+bool op_after_queue(struct op *op, struct queue *q)
+{
+    bool ok;
+
+    pthread_mutex_lock(&rt.lock);
+    ok = follow_newest(op, q);
+    pthread_mutex_unlock(&rt.lock);
+    return ok;
+}
+
+bool op_after_device(struct op *op, const struct device *device)
+{
+    const struct queue *q;
+    bool ok = true;
+
+    pthread_mutex_lock(&rt.lock);
+    for (q = device->queues; q && ok; q = q->next)
+        ok = !is_blocking(q) || follow_newest(op, q);
+    pthread_mutex_unlock(&rt.lock);
+    return ok;
+}
+
 hipError_t submit(struct queue *q, struct op *op)
 {
-    hipError_t error = capture_forbids_default(q);
+    const hipError_t error = capture_forbids_default(q);
+
+    if (error == hipSuccess)
+        return submit_inside(q, op);
+    op_unref(op);
+    return error;
+}
+
+hipError_t submit_inside(struct queue *q, struct op *op)
+{
+    hipError_t error = hipErrorOutOfMemory;
     struct op *before = NULL;
 
-    if (error != hipSuccess) {
-        op_unref(op);
-        return error;
-    }
-    error = hipErrorOutOfMemory;
     pthread_mutex_lock(&rt.lock);
     if (q->device->fault != hipSuccess && !op->runs_after_fault) {
         error = q->device->fault;

@@ -85,12 +85,19 @@ struct op *new_op(size_t nbytes, hipError_t (*run)(struct op *),
                   void (*release)(struct op *));
 /* Takes one more dependency; false if there is no memory. */
 bool op_after(struct op *op, struct op *earlier);
+/* The same for the newest operation of a queue, and of each blocking queue of a
+ * device. */
+bool op_after_queue(struct op *op, struct queue *queue);
+bool op_after_device(struct op *op, const struct device *device);
 /*
  * Gives the operation to the queue, which owns it from then on; a caller that
  * wants to wait for it takes a reference first (op_ref). On error the
  * operation is released.
  */
 hipError_t submit(struct queue *queue, struct op *op);
+/* What the runtime puts on a default stream of its own accord: no capture
+ * forbids that. */
+hipError_t submit_inside(struct queue *queue, struct op *op);
 struct op *op_ref(struct op *op);
 void op_unref(struct op *op);
 bool op_done(struct op *op);
@@ -364,6 +371,8 @@ enum origin {
 /* The live allocation that holds the address, or the memory of a graph, mapped
  * or not; false if there is none. */
 bool find_allocation(const void *ptr, struct sim_alloc *out);
+/* Whether there is memory at all of the pages of the range. */
+bool is_mapped(const void *ptr, size_t size);
 /* The device whose memory it is, NULL if it is none's, or not visible. */
 struct device *owner_of(const struct sim_alloc *a);
 
