@@ -40,9 +40,10 @@ struct chunk {
     hipMemPool_t pool;
     uint64_t base, size;
     bool in_use;
-    struct queue *stream;  /* of the free, which may have it back; NULL: any */
+    struct queue *stream;  /* of the free, which may have it back; NULL: any, as
+                            * the host waited */
     struct queue *waiter;  /* one that waits for an event of it; may be NULL */
-    struct op *freed;      /* done when the stream has come to the free */
+    struct op *freed;      /* until the stream has come to the free */
     uint64_t times_handed; /* tells a free from those before */
 };
 
@@ -181,9 +182,9 @@ static bool may_reuse(const struct chunk *c, uint64_t size,
 {
     if (c->in_use || c->size != size)
         return false;
-    if (!c->freed || c->stream == stream || c->waiter == stream)
+    if (!c->stream || c->stream == stream || c->waiter == stream)
         return true;
-    return c->pool->attributes[REUSE_OPPORTUNISTIC] && op_done(c->freed);
+    return c->pool->attributes[REUSE_OPPORTUNISTIC] && is_idle(c);
 }
 
 static struct chunk *take_chunk(hipMemPool_t pool, uint64_t size,
@@ -211,6 +212,11 @@ static struct chunk *make_chunk(hipMemPool_t pool, uint64_t size)
     if (pool->max_size && pool->used + pool->held + size > pool->max_size)
         trim(pool, 0);
     if (pool->max_size && pool->used + pool->held + size > pool->max_size)
+        return NULL;
+    /* HIP 6 holds the most that the pool ever had against the limit, not what
+     * it has: memory that was given back is not to be had again. */
+    if (rt.release == 6 && pool->max_size &&
+        pool->attributes[RESERVED_HIGH] + size > pool->max_size)
         return NULL;
     c = calloc(1, sizeof(*c));
     a = c ? sim_mem_alloc(pool->device->sim->ordinal, size, 0, SIM_MEM_DEVICE)

@@ -218,6 +218,69 @@ static void test_reuse_follows_events(void **state)
     EXPECT(hipSuccess, hipMemPoolDestroy(pool));
 }
 
+/* Another stream may have what is free only where the pool may look at that. */
+static void test_reuse_by_chance_is_asked_for(void **state)
+{
+    hipMemPool_t pool = new_pool(0);
+    hipStream_t s, other;
+    hipEvent_t done;
+    int yes = 1, no = 0;
+    char *a, *b;
+
+    (void)state;
+    EXPECT(hipSuccess, hipStreamCreateWithFlags(&s, hipStreamNonBlocking));
+    EXPECT(hipSuccess, hipStreamCreateWithFlags(&other, hipStreamNonBlocking));
+    EXPECT(hipSuccess, hipEventCreate(&done));
+    EXPECT(hipSuccess, hipMemPoolSetAttribute(
+                           pool, hipMemPoolReuseAllowOpportunistic, &no));
+    EXPECT(hipSuccess, hipMallocFromPoolAsync((void **)&a, 64, pool, s));
+    EXPECT(hipSuccess, hipFreeAsync(a, s));
+    EXPECT(hipSuccess, hipEventRecord(done, s));
+    EXPECT(hipSuccess, hipEventSynchronize(done)); /* the free is done */
+    EXPECT(hipSuccess, hipMallocFromPoolAsync((void **)&b, 64, pool, other));
+    assert_ptr_not_equal(a, b);
+    EXPECT(hipSuccess, hipMemPoolSetAttribute(
+                           pool, hipMemPoolReuseAllowOpportunistic, &yes));
+    EXPECT(hipSuccess, hipFreeAsync(b, other));
+    EXPECT(hipSuccess, hipMallocFromPoolAsync((void **)&b, 64, pool, other));
+    EXPECT(hipSuccess, hipFreeAsync(b, other));
+    EXPECT(hipSuccess, hipEventRecord(done, other));
+    EXPECT(hipSuccess, hipEventSynchronize(done));
+    EXPECT(hipSuccess, hipMallocFromPoolAsync((void **)&a, 64, pool, s));
+    EXPECT(hipSuccess, hipMallocFromPoolAsync((void **)&b, 64, pool, s));
+    assert_int_equal(get(pool, RESERVED_CURRENT), 128); /* both again */
+    EXPECT(hipSuccess, hipFreeAsync(a, s));
+    EXPECT(hipSuccess, hipFreeAsync(b, s));
+    EXPECT(hipSuccess, hipStreamSynchronize(s));
+    EXPECT(hipSuccess, hipEventDestroy(done));
+    EXPECT(hipSuccess, hipStreamDestroy(s));
+    EXPECT(hipSuccess, hipStreamDestroy(other));
+    EXPECT(hipSuccess, hipMemPoolDestroy(pool));
+}
+
+/* HIP 6 counts the most that the pool ever had. */
+static void limit_of_6(void)
+{
+    hipMemPool_t pool = new_pool(100);
+    char *a, *b;
+
+    EXPECT(hipSuccess, hipMallocFromPoolAsync((void **)&a, 60, pool, NULL));
+    EXPECT(hipSuccess, hipFreeAsync(a, NULL));
+    EXPECT(hipSuccess, hipStreamSynchronize(NULL));
+    assert_int_equal(get(pool, RESERVED_CURRENT), 0);
+    EXPECT(hipErrorOutOfMemory,
+           hipMallocFromPoolAsync((void **)&b, 60, pool, NULL));
+    EXPECT(hipSuccess, hipMallocFromPoolAsync((void **)&b, 40, pool, NULL));
+}
+
+static void test_release_6_limits_the_high_mark(void **state)
+{
+    static const char *const six[] = {"KPK_SIM_HIP_VERSION=6", NULL};
+
+    (void)state;
+    in_child(six, limit_of_6);
+}
+
 static void test_size_is_limited(void **state)
 {
     hipMemPool_t pool = new_pool(100);
@@ -328,11 +391,13 @@ static void test_reset_empties_pools(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_release_6_limits_the_high_mark),
         cmocka_unit_test(test_counts_are_of_one_pool),
         cmocka_unit_test(test_threshold_holds_and_trim_gives_back),
         cmocka_unit_test(test_reuse),
         cmocka_unit_test(test_held_memory_goes_when_the_program_waits),
         cmocka_unit_test(test_reuse_follows_events),
+        cmocka_unit_test(test_reuse_by_chance_is_asked_for),
         cmocka_unit_test(test_size_is_limited),
         cmocka_unit_test(test_destroyed_pool_lives_as_long_as_its_memory),
         cmocka_unit_test(test_access),
