@@ -358,11 +358,13 @@ static void run_slice(struct wave *w, uint64_t quantum, struct counts *c)
 
 void sim_wave_run(struct wave *w, uint64_t quantum)
 {
+    enum { WAITS = 64 };
     struct counts count = {0};
     host_fp host = save_host_fp();
 
     if (w->state == WAVE_YIELDS)
         w->state = WAVE_RUNS;
+    w->nclocks = 0;
     obey(w, FP_OF_32);
     run_slice(w, quantum, &count);
     restore_host_fp(host);
@@ -372,4 +374,8 @@ void sim_wave_run(struct wave *w, uint64_t quantum)
                         "the wave has run %llu instructions without coming to "
                         "an end (KPK_SIM_MAX_INSNS)",
                         (unsigned long long)w->ninsns);
+    /* Who reads the clock again and again waits for a time to come: others run
+     * meanwhile, as they would beside it. */
+    if (w->nclocks > WAITS && w->state == WAVE_RUNS)
+        w->state = WAVE_YIELDS;
 }

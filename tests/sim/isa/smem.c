@@ -266,11 +266,13 @@ static void run_s_get_waveid_in_workgroup(struct wave *w, const struct insn *in)
 static void run_s_memtime(struct wave *w, const struct insn *in)
 {
     sput_u64(w, &in->op[0], sim_shader_clock(w->target));
+    w->nclocks++;
 }
 
 static void run_s_memrealtime(struct wave *w, const struct insn *in)
 {
     sput_u64(w, &in->op[0], sim_realtime());
+    w->nclocks++;
 }
 
 /* clang-format off */

@@ -366,8 +366,10 @@ static void run_s_sleep_var(struct wave *w, const struct insn *in)
 static void run_s_sendmsg_rtn(struct wave *w, const struct insn *in)
 {
     enum { GET_REALTIME = 0x83 };
-    uint64_t v = (in->raw & 0xff) == GET_REALTIME ? sim_realtime() : 0;
+    const bool is_clock = (in->raw & 0xff) == GET_REALTIME;
+    const uint64_t v = is_clock ? sim_realtime() : 0;
 
+    w->nclocks += is_clock;
     if (in->op[0].width == 2)
         sput_u64(w, &in->op[0], v);
     else

@@ -165,8 +165,10 @@ static uint32_t hwreg_mask(const struct insn *in)
 
 static void run_s_getreg_b32(struct wave *w, const struct insn *in)
 {
-    uint32_t value = read_hwreg(w, in->raw & 63);
+    const unsigned id = in->raw & 63;
+    const uint32_t value = read_hwreg(w, id);
 
+    w->nclocks += id == HWREG_SHADER_CYCLES;
     sput_u32(w, &in->op[0], value >> hwreg_shift(in) & hwreg_mask(in));
 }
 

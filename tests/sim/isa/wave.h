@@ -62,6 +62,8 @@ struct run {
     uint64_t packet, queue;
     struct touched *touched; /* memory's bytes; NULL if not asked for */
     struct races *races;     /* between groups; NULL if not asked for */
+    /* The program's own memory that was touched, on devices with XNACK. */
+    struct sim_pageable *_Atomic pageable;
 };
 
 /* Who touched a byte of LDS since the last barrier (KPK_SIM_RACES). */
@@ -140,7 +142,8 @@ struct wave {
     bool gws_flag;  /* this when it came */
     bool never_ran; /* no work-item of it is in the grid */
     uint64_t ninsns;
-    bool gpr_idx; /* MODE_GPR_IDX_EN, on targets that have it */
+    unsigned nclocks; /* reads of a clock in this slice */
+    bool gpr_idx;     /* MODE_GPR_IDX_EN, on targets that have it */
     const struct sim_alloc *last_hit[2]; /* of memory accesses */
     const uint8_t *stores; /* what the store under way writes, if known */
     struct flight *flight; /* NULL: its work is not counted */

@@ -159,3 +159,15 @@ extern "C" __global__ void add_to_kept(int n)
 {
     kept += n;
 }
+
+/* Each group lets time pass, and says from when to when. */
+extern "C" __global__ void let_time_pass(long long ticks,
+                                         unsigned long long *out)
+{
+    const long long start = wall_clock64();
+
+    while ((long long)wall_clock64() - start < ticks)
+        ;
+    out[2 * blockIdx.x] = start;
+    out[2 * blockIdx.x + 1] = wall_clock64();
+}

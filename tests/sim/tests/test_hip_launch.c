@@ -221,6 +221,42 @@ static void test_kernels_have_two_clocks(void **state)
     EXPECT(hipSuccess, hipFree(out));
 }
 
+/* Groups that wait for a time to come wait side by side, with one thread too:
+ * some group starts before the one before it ends. */
+static void wait_side_by_side(void)
+{
+    enum { GROUPS = 32, TICKS = 500000 /* 5 ms */ };
+    unsigned long long times[2 * GROUPS], *out;
+    long long ticks = TICKS;
+    void *params[] = {&ticks, &out};
+    hipFunction_t f = NULL;
+    hipModule_t own = NULL;
+    unsigned overlaps = 0, i;
+    size_t n;
+    void *code = read_api("gfx942", &n);
+
+    EXPECT(hipSuccess, hipModuleLoadData(&own, code));
+    EXPECT(hipSuccess, hipModuleGetFunction(&f, own, "let_time_pass"));
+    EXPECT(hipSuccess, hipMalloc((void **)&out, sizeof(times)));
+    EXPECT(hipSuccess, hipModuleLaunchKernel(f, GROUPS, 1, 1, 1, 1, 1, 0, NULL,
+                                             params, NULL));
+    EXPECT(hipSuccess, hipMemcpyDtoH(times, out, sizeof(times)));
+    for (i = 0; i < GROUPS; i++)
+        assert_true(times[2 * i + 1] - times[2 * i] >= TICKS);
+    for (i = 1; i < GROUPS; i++)
+        overlaps += times[2 * i] < times[2 * i - 1];
+    assert_int_not_equal(overlaps, 0);
+    free(code);
+}
+
+static void test_groups_wait_for_the_clock_side_by_side(void **state)
+{
+    static const char *const one[] = {"KPK_SIM_THREADS=1", NULL};
+
+    (void)state;
+    in_child(one, wait_side_by_side);
+}
+
 /* ---- float atomics on fine-grained memory ------------------------------- */
 
 struct floats {
@@ -813,6 +849,7 @@ int main(void)
 {
     const struct CMUnitTest by_release[] = {
         cmocka_unit_test(test_refusals_by_release),
+        cmocka_unit_test(test_groups_wait_for_the_clock_side_by_side),
         cmocka_unit_test(test_ext_launch_refusals_of_6),
         cmocka_unit_test(
             test_gfx90a_drops_float_atomics_on_fine_grained_memory),
