@@ -43,6 +43,7 @@ static void read_environment(void)
     config.races = number("KPK_SIM_RACES", 0) != 0;
     config.barriers = number("KPK_SIM_BARRIERS", 1) != 0;
     config.dropped = number("KPK_SIM_DROPPED", 0) != 0;
+    config.large_bar = number("KPK_SIM_LARGE_BAR", 0) != 0;
     config.trace = number("KPK_SIM_TRACE", 0) != 0;
     config.max_insns = number("KPK_SIM_MAX_INSNS", UINT64_C(1) << 33);
 }

@@ -11,6 +11,7 @@
 #include "../isa/exec.h"
 #include "../isa/work.h"
 #include "cards.h"
+#include "pageable.h"
 #include "pool.h"
 #include "races.h"
 #include "touched.h"
@@ -600,6 +601,7 @@ static bool run_job(struct job *job, struct sim_stats *stats,
 out:
     sim_races_free(job->run.races);
     sim_touched_free(job->run.touched);
+    sim_pageable_free(job->run.pageable);
     if (packet)
         sim_mem_free(packet->base);
     if (queue)

@@ -138,11 +138,21 @@ static bool arena_ready(void)
     return mem.seen != NULL;
 }
 
+/* Lets the host reach device memory where programs see it, or no more. */
+static bool host_reaches(uint64_t offset, uint64_t size, bool may)
+{
+    return !sim_config()->large_bar ||
+           mprotect(mem.seen + offset, round_up(size, PAGE),
+                    may ? PROT_READ | PROT_WRITE : PROT_NONE) == 0;
+}
+
 /* Returns the pages to the system; they read as zero when used again. */
 static void discard_pages(const struct record *r)
 {
     uint64_t offset = (uint64_t)(r->alloc.bytes - mem.alias);
 
+    if (r->alloc.kind == SIM_MEM_DEVICE)
+        host_reaches(offset, r->alloc.size, false);
     fallocate(mem.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset,
               (off_t)round_up(r->alloc.size, PAGE));
 }
@@ -429,8 +439,12 @@ static struct sim_alloc *alloc_host(int device, uint64_t size, uint64_t align,
 static struct sim_alloc *alloc_at(int device, uint64_t offset, uint64_t size,
                                   uint64_t extent, enum sim_mem_kind kind)
 {
-    struct record *r = new_record(device, size, kind, true);
+    const bool reached = kind == SIM_MEM_DEVICE && sim_config()->large_bar;
+    struct record *r;
 
+    if (reached && !host_reaches(offset, size, true))
+        return NULL;
+    r = new_record(device, size, kind, !reached);
     if (!r)
         return NULL;
     r->alloc.base = (uint64_t)(uintptr_t)(mem.seen + offset);
@@ -654,6 +668,19 @@ const struct sim_alloc *sim_mem_find_below(uint64_t addr)
         if (t->entry[i - 1]->base + t->entry[i - 1]->size <= addr)
             return t->entry[i - 1];
     return NULL;
+}
+
+bool sim_mem_is_kept(uint64_t addr)
+{
+    const struct table *t = atomic_load(&mem.table);
+    const struct record *r;
+    size_t i;
+
+    if (mem.seen && addr - (uint64_t)(uintptr_t)mem.seen < mem.size)
+        return true;
+    i = t ? count_at_or_below(t, atomic_load(&t->n), addr) : 0;
+    r = i ? (const struct record *)t->entry[i - 1] : NULL;
+    return r && r->mapped_here && addr - r->alloc.base < r->extent;
 }
 
 struct sim_alloc *sim_mem_find_above(uint64_t addr)

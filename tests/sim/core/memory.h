@@ -4,7 +4,9 @@
  * programs and kernels see, with no access (a host that touches device memory
  * except through HIP takes a SIGSEGV, as it would with a discrete GPU), and a
  * second time, readable and writable, for the interpreter and for copies.
- * Pinned and managed host memory has one address for both sides.
+ * Pinned and managed host memory has one address for both sides. With a large
+ * BAR (sim_config()) the host reaches device memory at the first address too;
+ * what it writes there is not seen, so nothing is taken as never written.
  *
  * Every byte that a kernel touches is looked up in the table of live
  * allocations. Freed allocations stay in the table for a while, unmapped, so
@@ -116,6 +118,10 @@ void sim_mem_resume(uint64_t base);
 
 /* The live or freed allocation that contains `addr`, or NULL. */
 const struct sim_alloc *sim_mem_find(uint64_t addr);
+
+/* Whether the address is in pages that allocations are kept in, those of freed
+ * ones and what follows the last byte of one among them. */
+bool sim_mem_is_kept(uint64_t addr);
 
 /* The last allocation that ends before `addr` (for "N bytes past ..."). */
 const struct sim_alloc *sim_mem_find_below(uint64_t addr);

@@ -1,11 +1,13 @@
 /* virtual.c - reservations, and what is mapped in them
  *
  * A reservation is two pieces of address space of one size: the one that
- * programs and kernels see, without access, and a window in which the
- * interpreter finds the bytes at the same distances.
+ * programs and kernels see, without access (but for a large BAR), and a window
+ * in which the interpreter finds the bytes at the same distances.
  */
 #define _GNU_SOURCE
 #include "virtual.h"
+
+#include "dispatch.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -149,6 +151,9 @@ struct sim_alloc *sim_virtual_map(uint64_t base, uint64_t size, int fd,
         a = NULL;
         goto out;
     }
+    if (sim_config()->large_bar)
+        (void)mmap((void *)(uintptr_t)base, size, PROT_READ | PROT_WRITE,
+                   MAP_SHARED | MAP_FIXED, fd, (off_t)offset);
     a->shared = true;
     r->nmapped++;
 out:
@@ -171,6 +176,10 @@ bool sim_virtual_unmap(uint64_t base)
     sim_mem_unpin();
     if (size && sim_mem_free(base)) {
         blank(r->window + (base - r->base), size);
+        if (sim_config()->large_bar)
+            (void)mmap((void *)(uintptr_t)base, size, PROT_NONE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED,
+                       -1, 0);
         r->nmapped--;
     }
     pthread_mutex_unlock(&lock);

@@ -113,9 +113,12 @@ static void tell_devices(int *out, size_t n, uint64_t base, uint64_t size)
     size_t used = 0;
     int device;
 
-    for (device = CPU; device < rt.ndevices && used < n; device++)
+    /* The host comes last, as AMD's asks it last. */
+    for (device = 0; device < rt.ndevices && used < n; device++)
         if (over(base, size, ACCESSED_BY, device, 0, 0))
             out[used++] = device;
+    if (used < n && over(base, size, ACCESSED_BY, CPU, 0, 0))
+        out[used++] = CPU;
     while (used < n)
         out[used++] = NO_DEVICE;
 }
@@ -148,14 +151,28 @@ static hipError_t tell(int *out, size_t nbytes, enum attribute what,
 
 /* ---- HIP's functions ---------------------------------------------------- */
 
+static bool is_pageable_by(const struct device *device)
+{
+    return device->sim->xnack == SIM_FEATURE_ON;
+}
+
+/* Managed memory, and where the device reaches that, the program's own. */
 static hipError_t check_managed(const void *ptr, size_t n)
 {
     struct sim_alloc a;
 
-    if (!ptr || n == 0 || !find_allocation(ptr, &a) ||
-        a.kind != SIM_MEM_MANAGED || n > a.size - ((uintptr_t)ptr - a.base))
+    if (!ptr || n == 0)
         return hipErrorInvalidValue;
-    return hipSuccess;
+    if (!find_allocation(ptr, &a))
+        return is_pageable_by(current_device()) && is_mapped(ptr, n)
+                   ? hipSuccess
+                   : hipErrorInvalidValue;
+    if (n > a.size - ((uintptr_t)ptr - a.base))
+        return hipErrorInvalidValue;
+    return a.kind == SIM_MEM_MANAGED || (a.origin == BY_HOST_REGISTER &&
+                                         is_pageable_by(current_device()))
+               ? hipSuccess
+               : hipErrorInvalidValue;
 }
 
 static hipError_t prefetch(const void *ptr, size_t n, int device,
@@ -174,9 +191,11 @@ static hipError_t prefetch(const void *ptr, size_t n, int device,
         return hipErrorInvalidValue;
     if (device != CPU && !device_at(device))
         return hipErrorInvalidDevice;
-    /* Pageable memory is not reached by these devices. */
-    if (!find_allocation(ptr, &a))
+    if (!find_allocation(ptr, &a) &&
+        !is_pageable_by(device == CPU ? current_device() : device_at(device)))
         return device == CPU ? hipErrorInvalidValue : hipErrorNotSupported;
+    if (!find_allocation(ptr, &a) && !is_mapped(ptr, n))
+        return hipErrorInvalidValue;
     return note(ptr, n, LAST_PREFETCH, 0, device);
 }
 

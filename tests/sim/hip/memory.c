@@ -292,8 +292,7 @@ HIP_API hipError_t hipFreeHost(void *ptr)
     LEAVE(release(ptr, BY_HOST_MALLOC));
 }
 
-/* Whether there is memory at all of the pages of the range. */
-static bool is_there(const void *ptr, size_t size)
+bool is_mapped(const void *ptr, size_t size)
 {
     enum { PAGE = 4096, AT_ONCE = 1024 };
     uintptr_t at = (uintptr_t)ptr & ~(uintptr_t)(PAGE - 1);
@@ -361,7 +360,7 @@ HIP_API hipError_t hipHostRegister(void *ptr, size_t size, unsigned flags)
         LEAVE(error);
     if (size == 0 && rt.release == 5)
         LEAVE(hipErrorOutOfMemory);
-    if (!ptr || size == 0 || flags > 0xf || !is_there(ptr, size))
+    if (!ptr || size == 0 || flags > 0xf || !is_mapped(ptr, size))
         LEAVE(hipErrorInvalidValue);
     error = register_memory(ptr, size, flags);
     LEAVE(error == hipSuccess ? error : register_again(ptr, size));

@@ -127,12 +127,12 @@ static bool is_known(int attribute)
     X( 360,  576, 4,     8, 1)                         /* concurrentKernels */ \
     X(  -1,  600, 4,     2, 8)                         /* asyncEngineCount */  \
     X( 652,  396, 4,    16, 0)                         /* integrated */        \
-    X( 764, 1464, 4, 10011, 0)                         /* isLargeBar */        \
+    X( 764, 1464, 4, 10011, sim_config()->large_bar)   /* isLargeBar */        \
     X( 768, 1468, 4, 10012, 0)                         /* asicRevision */      \
     X( 388,  400, 4,     3, 1)                         /* canMapHostMemory */  \
     X( 772,  652, 4,    24, 1)                         /* managedMemory */     \
     X( 780,  676, 4,     9, rt.release > 5)            /* concurrentManagedAccess */ \
-    X( 784,  672, 4,    65, 0)                         /* pageableMemoryAccess */ \
+    X( 784,  672, 4,    65, d->xnack == SIM_FEATURE_ON) /* pageableMemoryAccess */ \
     X( 788,  704, 4,    66, 0)                         /* ...UsesHostPageTables */ \
     X( 776,  708, 4,    13, 0)                         /* directManagedMemAccessFromHost */ \
     X(  -1,  684, 4,     4, 0)                         /* canUseHostPointerForRegisteredMem */ \

@@ -328,6 +328,7 @@ HIP_API hipError_t hipStreamAttachMemAsync(hipStream_t stream, void *ptr,
     enum { ATTACH_GLOBAL = 1, ATTACH_HOST = 2, ATTACH_SINGLE = 4 };
     struct sim_alloc a;
     struct queue *q;
+    bool pageable;
 
     ENTER();
     if (!ptr)
@@ -335,14 +336,16 @@ HIP_API hipError_t hipStreamAttachMemAsync(hipStream_t stream, void *ptr,
     q = stream_queue(stream);
     if (!q)
         LEAVE(hipErrorContextIsDestroyed);
+    pageable = q->device->sim->xnack == SIM_FEATURE_ON;
     queue_unref(q);
     if (flags != ATTACH_GLOBAL && flags != ATTACH_HOST &&
         (flags != ATTACH_SINGLE || !stream))
         LEAVE(hipErrorInvalidValue);
-    /* Memory of another kind is not pageable by these devices. All of an
-     * allocation is attached, or 0 says so. */
-    if (!find_allocation(ptr, &a) || a.kind == SIM_MEM_DEVICE ||
-        (n != 0 && n != a.size))
+    if (!find_allocation(ptr, &a))
+        LEAVE(pageable && n && is_mapped(ptr, n) ? hipSuccess
+                                                 : hipErrorInvalidValue);
+    /* All of an allocation is attached, or 0 says so. */
+    if (a.kind == SIM_MEM_DEVICE || (n != 0 && n != a.size))
         LEAVE(hipErrorInvalidValue);
     LEAVE(hipSuccess);
 }

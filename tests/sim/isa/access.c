@@ -1,5 +1,7 @@
 /* access.c - finds the memory of an access, or reports why it has none */
 #include "access.h"
+#include "../core/device.h"
+#include "../core/pageable.h"
 #include "../core/races.h"
 #include "work.h"
 
@@ -139,6 +141,8 @@ uint8_t *sim_global_slow(struct wave *w, uint64_t addr, unsigned n,
     typedef unsigned long long ull;
     uint64_t offset;
 
+    if (!a && w->run->dispatch->device->xnack == SIM_FEATURE_ON)
+        a = sim_pageable_find(&w->run->pageable, addr);
     if (!a || a->size - (addr - a->base) < n) {
         outside(w, addr, n, how, lane);
         return NULL;

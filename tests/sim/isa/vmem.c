@@ -622,7 +622,7 @@ static bool update(struct wave *w, enum space space, uint64_t at, int lane,
     if (!bytes)
         return false;
     if (w->target->drops_fine_atomics && space == SPACE_GLOBAL &&
-        is_float(fn) && sim_mem_find(at)->fine_grained) {
+        is_float(fn) && w->last_hit[1]->fine_grained) {
         *old = 0;
         return !w->run->config.dropped || report_dropped(w, at, lane);
     }

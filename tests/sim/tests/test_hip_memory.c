@@ -385,8 +385,8 @@ static void test_advice_is_kept_by_pages(void **state)
     EXPECT(hipSuccess,
            hipMemRangeGetAttribute(list, sizeof(list),
                                    (hipMemRangeAttribute)ACCESSED_BY, p, PAGE));
-    assert_int_equal(list[0], CPU);
-    assert_int_equal(list[1], 1);
+    assert_int_equal(list[0], 1);
+    assert_int_equal(list[1], CPU);
     assert_int_equal(list[2], NO_DEVICE);
     EXPECT(hipSuccess, hipMemAdvise(p, PAGE, hipMemAdviseUnsetAccessedBy, CPU));
     EXPECT(hipSuccess,

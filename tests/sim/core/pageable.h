@@ -1,0 +1,24 @@
+/* pageable.h - the program's own memory, which devices with XNACK reach
+ *
+ * A device that retries what faults (xnack+) runs in the address space of the
+ * process: a kernel reads and writes whatever is mapped there, malloc()'s
+ * memory for one. It is looked up in what the system says is mapped, once for
+ * each mapping and launch.
+ */
+#ifndef SIM_CORE_PAGEABLE_H
+#define SIM_CORE_PAGEABLE_H
+
+#include "memory.h"
+
+struct sim_pageable;
+
+/*
+ * The mapping that holds the address, as an allocation that lives until
+ * sim_pageable_free() of the launch's list; NULL if there is none that can be
+ * read, or if allocations are kept there. Threads may ask at once.
+ */
+const struct sim_alloc *sim_pageable_find(struct sim_pageable *_Atomic *list,
+                                          uint64_t addr);
+void sim_pageable_free(struct sim_pageable *list);
+
+#endif
