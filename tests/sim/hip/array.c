@@ -97,6 +97,19 @@ static size_t row_nbytes(const struct array *a)
     return a->width * a->element;
 }
 
+/* What the cards of all targets take (hipDeviceProp_t says so, too): elements
+ * of a row, rows, slices, layers. */
+static bool fits(const struct array *a)
+{
+    enum { WIDEST = 16384, DEEPEST = 8192, LAYERED = 1, CUBE = 4 };
+    const bool layered = a->flags & LAYERED;
+
+    if (a->width > WIDEST || a->height > WIDEST || a->depth > DEEPEST ||
+        ((a->flags & CUBE) && !a->height))
+        return false;
+    return layered ? a->depth != 0 : a->height || !a->depth;
+}
+
 static hipError_t make(hipArray_t *out, const struct array *like)
 {
     struct array *a;
@@ -107,13 +120,11 @@ static hipError_t make(hipArray_t *out, const struct array *like)
     error = capture_forbids_memory();
     if (error != hipSuccess)
         return error;
-    if (like->width == 0 || (like->depth && !like->height && !like->flags) ||
-        (like->flags & ~(unsigned)FLAGS_KNOWN))
+    if (like->width == 0 || (like->flags & ~(unsigned)FLAGS_KNOWN) ||
+        !fits(like))
         return hipErrorInvalidValue;
-    if (__builtin_mul_overflow(like->width, like->element, &nbytes) ||
-        __builtin_mul_overflow(nbytes, at_least_1(like->height), &nbytes) ||
-        __builtin_mul_overflow(nbytes, at_least_1(like->depth), &nbytes))
-        return hipErrorOutOfMemory;
+    nbytes = like->width * like->element * at_least_1(like->height) *
+             at_least_1(like->depth);
     a = calloc(1, sizeof(*a));
     memory = a ? sim_mem_alloc(current_device()->sim->ordinal, nbytes, 0,
                                SIM_MEM_DEVICE)
@@ -271,6 +282,11 @@ HIP_API hipError_t hipArray3DGetDescriptor(HIP_ARRAY3D_DESCRIPTOR *d,
     *d = (HIP_ARRAY3D_DESCRIPTOR){a->width,  a->height,   a->depth,
                                   a->format, a->channels, a->flags};
     LEAVE(hipSuccess);
+}
+
+bool is_array(const void *pointer)
+{
+    return handle_valid(pointer, HANDLE_ARRAY);
 }
 
 bool array_memory(const void *array, hipPitchedPtr *out, size_t *element)
@@ -442,6 +458,32 @@ static hipError_t from_array(void *dst, hipArray_t a, size_t offset, size_t n,
                 : refuse(q, hipErrorInvalidValue);
 }
 
+/* Bytes of the first row, as far as HIP 6 and later have it; 5 takes what
+ * follows as well. */
+static bool in_first_row(const struct array *a, size_t offset, size_t n)
+{
+    return handle_valid(a, HANDLE_ARRAY) &&
+           (rt.release < 6 ||
+            (offset <= row_nbytes(a) && n <= row_nbytes(a) - offset));
+}
+
+static hipError_t to_row(hipArray_t a, size_t offset, const void *src, size_t n,
+                         struct queue *q, bool blocking)
+{
+    return in_first_row(a, offset, n)
+               ? to_array(a, offset, src, n, hipMemcpyHostToDevice, q, blocking)
+               : refuse(q, hipErrorInvalidValue);
+}
+
+static hipError_t from_row(void *dst, hipArray_t a, size_t offset, size_t n,
+                           struct queue *q, bool blocking)
+{
+    return in_first_row(a, offset, n)
+               ? from_array(dst, a, offset, n, hipMemcpyDeviceToHost, q,
+                            blocking)
+               : refuse(q, hipErrorInvalidValue);
+}
+
 /* Where a column in bytes and a row are. */
 static size_t offset_of(hipArray_t a, size_t x, size_t y)
 {
@@ -457,12 +499,12 @@ static size_t offset_of(hipArray_t a, size_t x, size_t y)
     X(hipMemcpyToArray,       (hipArray_t a, size_t x, size_t y, const void *src, size_t n, int kind), to_array(a, offset_of(a, x, y), src, n, kind, stream_queue(NULL), true)) \
     X(hipMemcpyFromArray,     (void *dst, hipArray_t a, size_t x, size_t y, size_t n, int kind), from_array(dst, a, offset_of(a, x, y), n, kind, stream_queue(NULL), true)) \
     X(hipMemcpyFromArray_spt, (void *dst, hipArray_t a, size_t x, size_t y, size_t n, int kind), from_array(dst, a, offset_of(a, x, y), n, kind, stream_queue_spt(NULL), true)) \
-    X(hipMemcpyHtoA,          (hipArray_t a, size_t at, const void *src, size_t n), to_array(a, at, src, n, hipMemcpyHostToDevice, stream_queue(NULL), true)) \
-    X(hipMemcpyAtoH,          (void *dst, hipArray_t a, size_t at, size_t n), from_array(dst, a, at, n, hipMemcpyDeviceToHost, stream_queue(NULL), true)) \
+    X(hipMemcpyHtoA,          (hipArray_t a, size_t at, const void *src, size_t n), to_row(a, at, src, n, stream_queue(NULL), true)) \
+    X(hipMemcpyAtoH,          (void *dst, hipArray_t a, size_t at, size_t n), from_row(dst, a, at, n, stream_queue(NULL), true)) \
     X(hipMemcpyDtoA,          (hipArray_t a, size_t at, hipDeviceptr_t src, size_t n), to_array(a, at, src, n, hipMemcpyDeviceToDevice, stream_queue(NULL), true)) \
     X(hipMemcpyAtoD,          (hipDeviceptr_t dst, hipArray_t a, size_t at, size_t n), from_array(dst, a, at, n, hipMemcpyDeviceToDevice, stream_queue(NULL), true)) \
-    X(hipMemcpyHtoAAsync,     (hipArray_t a, size_t at, const void *src, size_t n, hipStream_t stream), to_array(a, at, src, n, hipMemcpyHostToDevice, stream_queue(stream), false)) \
-    X(hipMemcpyAtoHAsync,     (void *dst, hipArray_t a, size_t at, size_t n, hipStream_t stream), from_array(dst, a, at, n, hipMemcpyDeviceToHost, stream_queue(stream), false))
+    X(hipMemcpyHtoAAsync,     (hipArray_t a, size_t at, const void *src, size_t n, hipStream_t stream), to_row(a, at, src, n, stream_queue(stream), false)) \
+    X(hipMemcpyAtoHAsync,     (void *dst, hipArray_t a, size_t at, size_t n, hipStream_t stream), from_row(dst, a, at, n, stream_queue(stream), false))
 /* clang-format on */
 
 #define X(name, parameters, call)                                              \

@@ -2,14 +2,15 @@
  *
  * A copy is an operation on a queue like a kernel. Its ends are addresses; an
  * address that lies in no allocation is ordinary memory of the program. For
- * such memory an asynchronous copy waits for its own end, as the buffer may be
- * gone when the call has returned; pinned memory is the program's promise that
- * it will not be.
+ * such memory an asynchronous copy waits for its own end, or takes a copy of a
+ * box, as the buffer may be gone when the call has returned; pinned memory is
+ * the program's promise that it will not be.
  */
 #define _GNU_SOURCE
 #include "runtime.h"
 
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -18,6 +19,7 @@ struct copy_op {
     uint64_t dst, src;
     struct shape shape;
     bool dst_known, src_known; /* in an allocation */
+    uint8_t *kept;             /* what was put aside, NULL: nothing */
 };
 
 /* Bytes from the first to the last of a box, SIZE_MAX if that overflows. */
@@ -152,8 +154,9 @@ static hipError_t check_ends(void *dst, const void *src, const struct shape *s,
 }
 
 /* How a call behaves: it returns when the copy is done, or when its memory is
- * no longer needed. */
-enum waiting { WAITS_FOR_END, WAITS_FOR_PLAIN_MEMORY };
+ * no longer needed, which for a box of the program's own memory is at once: it
+ * is put aside. */
+enum waiting { WAITS_FOR_END, WAITS_FOR_PLAIN_MEMORY, KEEPS_PLAIN_BOX };
 
 /* Where HIP counts it, pinned and managed memory too; NULL for other memory. */
 static struct device *place(bool known, const struct sim_alloc *a)
@@ -231,10 +234,19 @@ out:
     return error;
 }
 
+static void free_kept(struct op *op)
+{
+    struct copy_op *c = (struct copy_op *)op;
+
+    free(c->kept);
+    c->kept = NULL;
+}
+
 static struct op *copy_op(void *dst, const void *src, const struct shape *s,
                           const struct ends *e)
 {
-    struct copy_op *c = (struct copy_op *)new_op(sizeof(*c), run_copy, NULL);
+    struct copy_op *c =
+        (struct copy_op *)new_op(sizeof(*c), run_copy, free_kept);
 
     if (!c)
         return NULL;
@@ -246,6 +258,35 @@ static struct op *copy_op(void *dst, const void *src, const struct shape *s,
     return &c->op;
 }
 
+/* Puts a box aside, row by row. False if there is no memory for it. */
+static bool keep_box(struct copy_op *c)
+{
+    struct shape *s = &c->shape;
+    size_t row, slice;
+    uint8_t *to;
+
+    c->kept = malloc(s->width * s->height * s->depth);
+    if (!c->kept)
+        return false;
+    to = c->kept;
+    for (slice = 0; slice < s->depth; slice++)
+        for (row = 0; row < s->height; row++, to += s->width)
+            memcpy(to,
+                   (const uint8_t *)(uintptr_t)c->src + slice * s->src_slice +
+                       row * s->src_pitch,
+                   s->width);
+    c->src = (uintptr_t)c->kept;
+    s->src_pitch = s->width;
+    s->src_slice = s->width * s->height;
+    return true;
+}
+
+static bool is_box_to_device(const struct shape *s, const struct ends *e)
+{
+    return (s->height > 1 || s->depth > 1) && !e->src_known && e->dst_known &&
+           e->dst.kind == SIM_MEM_DEVICE && rt.release > 5;
+}
+
 static hipError_t copy_on(struct queue *q, void *dst, const void *src,
                           const struct shape *s, int kind, enum waiting waiting)
 {
@@ -253,6 +294,7 @@ static hipError_t copy_on(struct queue *q, void *dst, const void *src,
     struct device *other;
     struct op *op;
     hipError_t error;
+    bool waits;
 
     if (waiting == WAITS_FOR_END) {
         error = capture_forbids_blocking();
@@ -262,7 +304,7 @@ static hipError_t copy_on(struct queue *q, void *dst, const void *src,
     error = check_ends(dst, src, s, &kind, &e);
     if (error != hipSuccess)
         return error;
-    if (waiting == WAITS_FOR_PLAIN_MEMORY && is_capturing(q)) {
+    if (waiting != WAITS_FOR_END && is_capturing(q)) {
         const hipMemcpy3DParms p = box_of(dst, src, s, kind);
 
         return capture_copy(q, &p);
@@ -281,10 +323,12 @@ static hipError_t copy_on(struct queue *q, void *dst, const void *src,
     op = copy_op(dst, src, s, &e);
     if (!op)
         return hipErrorOutOfMemory;
+    waits = !e.dst_known || !e.src_known || waiting == WAITS_FOR_END;
+    if (waiting == KEEPS_PLAIN_BOX && is_box_to_device(s, &e))
+        waits = !keep_box((struct copy_op *)op);
     op_ref(op);
     error = other ? submit_elsewhere(other, op, q) : submit(q, op);
-    if (error == hipSuccess &&
-        (!e.dst_known || !e.src_known || waiting == WAITS_FOR_END)) {
+    if (error == hipSuccess && waits) {
         op_wait(op);
         error = device_error(q->device);
     }
@@ -301,7 +345,7 @@ hipError_t copy(void *dst, const void *src, const struct shape *shape, int kind,
         return hipErrorContextIsDestroyed;
     if (shape->width && shape->height && shape->depth)
         error = copy_on(q, dst, src, shape, kind,
-                        blocking ? WAITS_FOR_END : WAITS_FOR_PLAIN_MEMORY);
+                        blocking ? WAITS_FOR_END : KEEPS_PLAIN_BOX);
     queue_unref(q);
     return error;
 }

@@ -149,6 +149,20 @@ static hipError_t fill_line(void *dst, uint32_t value, uint32_t element,
 FILL_TABLE(X)
 #undef X
 
+/* Rows that have `xsize` bytes in memory: they fit their pitch, unless the fill
+ * has no gaps and the pitch does not matter. HIP 5.2 does not look. */
+static hipError_t fill_rows(const struct fill *f, size_t xsize, struct queue *q,
+                            bool blocking)
+{
+    if (rt.release > 5 && f->width && f->height && f->depth &&
+        f->pitch != f->width && f->pitch < xsize) {
+        if (q)
+            queue_unref(q);
+        return hipErrorInvalidValue;
+    }
+    return fill(f, q, blocking);
+}
+
 static hipError_t fill_2d(void *dst, size_t pitch, int value, size_t width,
                           size_t height, struct queue *q, bool blocking)
 {
@@ -160,7 +174,7 @@ static hipError_t fill_2d(void *dst, size_t pitch, int value, size_t width,
                      .value = (uint32_t)value,
                      .element = 1};
 
-    return fill(&f, q, blocking);
+    return fill_rows(&f, width, q, blocking);
 }
 
 HIP_API hipError_t hipMemset2D(void *dst, size_t pitch, int value, size_t width,
@@ -209,7 +223,7 @@ static hipError_t fill_3d(const hipPitchedPtr *p, int value,
                      .value = (uint32_t)value,
                      .element = 1};
 
-    return fill(&f, q, blocking);
+    return fill_rows(&f, p->xsize, q, blocking);
 }
 
 HIP_API hipError_t hipMemset3D(hipPitchedPtr p, int value, hipExtent extent)

@@ -410,6 +410,7 @@ HIP_API hipError_t hipHostGetFlags(unsigned *flags, void *host)
 /* ---- what a pointer is -------------------------------------------------- */
 
 enum memory_type { UNREGISTERED, HOST, DEVICE, MANAGED };
+enum { ARRAY = 10, ARRAY_BEFORE_6 = 2 };
 
 /* The numbers of hipMemoryType changed with 6.0. */
 static int type_number(enum memory_type type)
@@ -475,6 +476,10 @@ static hipError_t pointer_attribute(void *data, int attribute, const void *ptr)
 {
     struct sim_alloc a;
 
+    if (data && attribute == ATTRIBUTE_MEMORY_TYPE && is_array(ptr)) {
+        *(int *)data = rt.release < 6 ? ARRAY_BEFORE_6 : ARRAY;
+        return hipSuccess;
+    }
     if (!data || !ptr || !find_allocation(ptr, &a))
         return hipErrorInvalidValue;
     switch (attribute) {

@@ -60,12 +60,13 @@ static uint32_t gcn_arch(const struct sim_target *t)
     return t->major * 100u + t->minor * 10u + t->stepping;
 }
 
-/* From 6.0 on as it is here: there are no textures. 5.2 answers as AMD's, where
- * CDNA 3 and later have no texture units. */
+/* From 6.0 on as it is here: there are no textures, unless programs are to hear
+ * what a card says. 5.2 answers as AMD's, where CDNA 3 and later have no
+ * texture units. */
 static bool images(const struct sim_target *t)
 {
-    return rt.release < 6 && !(t->major == 9 && t->minor >= 4) &&
-           !(t->major == 12 && t->minor);
+    return (rt.release < 6 || rt.says_images) &&
+           !(t->major == 9 && t->minor >= 4) && !(t->major == 12 && t->minor);
 }
 
 /* Attributes that HIP 5.2 does not know; as AMD's own library answers. */

@@ -152,6 +152,7 @@ struct runtime {
     int release; /* KPK_SIM_HIP_VERSION: 5, 6 or 7 */
     uint64_t copy_delay_us;
     bool launch_blocking;
+    bool says_images; /* as a card would; there are arrays, and no textures */
 };
 
 extern struct runtime rt;
@@ -423,6 +424,7 @@ void box_for_driver(const hipMemcpy3DParms *box, HIP_MEMCPY3D *p);
 hipError_t copy_box_check(const hipMemcpy3DParms *p);
 hipError_t copy_box(const hipMemcpy3DParms *p, struct queue *queue);
 
+bool is_array(const void *pointer);
 /* An array's memory as a pitched pointer (array.c), and its elements' bytes;
  * false if it is none. */
 bool array_memory(const void *array, hipPitchedPtr *out, size_t *element);

@@ -5,10 +5,12 @@
  * difference. A copy on the stream of a device that none of the memory belongs
  * to goes to the default stream of the one that has it.
  */
+#define _GNU_SOURCE
 #include "hip_test.h"
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -221,6 +223,34 @@ static void test_copies_go_where_their_memory_is(void **state)
     in_child(as_it_is, on_a_foreign_stream);
 }
 
+/* Boxes of the program's own memory, which it may use again at once. */
+static void boxes_of_plain_memory(void)
+{
+    char *a = memory(0, 1), host[2 * N];
+    hipStream_t busy;
+
+    EXPECT(hipSuccess, hipStreamCreate(&busy));
+    memset(host, 6, sizeof(host));
+    pthread_mutex_lock(&lock);
+    EXPECT(hipSuccess, hipLaunchHostFunc(busy, wait_for_lock, NULL));
+    EXPECT(hipSuccess, hipMemcpy2DAsync(a, 8, host, 16, 8, N / 8,
+                                        hipMemcpyHostToDevice, busy));
+    EXPECT(hipErrorNotReady, hipStreamQuery(busy));
+    memset(host, 7, sizeof(host));
+    pthread_mutex_unlock(&lock);
+    EXPECT(hipSuccess, hipStreamSynchronize(busy));
+    expect_all(a, 6);
+    EXPECT(hipSuccess, hipStreamDestroy(busy));
+}
+
+static void test_boxes_of_plain_memory_are_put_aside(void **state)
+{
+    static const char *const as_it_is[] = {NULL};
+
+    (void)state;
+    in_child(as_it_is, boxes_of_plain_memory);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -229,6 +259,7 @@ int main(void)
         cmocka_unit_test(test_release_5_waits),
         cmocka_unit_test(test_copies_between_devices_return_early),
         cmocka_unit_test(test_copies_go_where_their_memory_is),
+        cmocka_unit_test(test_boxes_of_plain_memory_are_put_aside),
     };
 
     (void)setenv("KPK_SIM_DEVICES", "gfx942,gfx1100", 1);

@@ -190,6 +190,80 @@ static void test_arrays(void **state)
     EXPECT(hipSuccess, hipFreeArray(b));
 }
 
+/* What no card of these targets takes is no array, and has no bytes beyond. */
+static void test_limits_of_arrays(void **state)
+{
+    enum { LAYERED = 1, WIDEST = 16384, DEEPEST = 8192, TYPE_ARRAY = 10 };
+    static const struct {
+        size_t width, height, depth;
+        unsigned flags;
+        hipError_t want;
+    } extents[] = {
+        {WIDEST, 0, 0, 0, hipSuccess},
+        {WIDEST + 1, 0, 0, 0, hipErrorInvalidValue},
+        {1, WIDEST, 0, 0, hipSuccess},
+        {1, WIDEST + 1, 0, 0, hipErrorInvalidValue},
+        {1, 1, DEEPEST, 0, hipSuccess},
+        {1, 1, DEEPEST + 1, 0, hipErrorInvalidValue},
+        {SIZE_MAX, SIZE_MAX, SIZE_MAX, 0, hipErrorInvalidValue},
+        {0, 1, 1, 0, hipErrorInvalidValue},
+        {1, 0, 1, 0, hipErrorInvalidValue},
+        {1, 0, 1, 2 /* surfaces */, hipErrorInvalidValue},
+        {1, 0, 6, LAYERED, hipSuccess},
+        {1, 1, 6, LAYERED, hipSuccess},
+        {1, 1, 0, LAYERED, hipErrorInvalidValue},
+        {1, 0, 6, LAYERED | 4 /* cubes */, hipErrorInvalidValue},
+    };
+    const hipChannelFormatDesc bytes = {8, 0, 0, 0,
+                                        hipChannelFormatKindUnsigned};
+    char host[64] = {0};
+    hipArray_t a;
+    int type = 0;
+    size_t i;
+
+    (void)state;
+    for (i = 0; i < sizeof(extents) / sizeof(extents[0]); i++) {
+        a = NULL;
+        EXPECT(extents[i].want,
+               hipMalloc3DArray(&a, &bytes,
+                                (hipExtent){extents[i].width, extents[i].height,
+                                            extents[i].depth},
+                                extents[i].flags));
+        if (a)
+            EXPECT(hipSuccess, hipFreeArray(a));
+    }
+    EXPECT(hipSuccess, hipMallocArray(&a, &bytes, 8, 8, 0));
+    EXPECT(hipSuccess,
+           hipPointerGetAttribute(&type, HIP_POINTER_ATTRIBUTE_MEMORY_TYPE, a));
+    assert_int_equal(type, TYPE_ARRAY);
+    EXPECT(hipSuccess, hipMemcpyHtoA(a, 1, host, 7));
+    EXPECT(hipErrorInvalidValue, hipMemcpyHtoA(a, 1, host, 8));
+    EXPECT(hipErrorInvalidValue, hipMemcpyHtoA(NULL, 0, host, 8));
+    EXPECT(hipSuccess, hipMemcpyAtoH(host, a, 0, 8));
+    EXPECT(hipErrorInvalidValue, hipMemcpyAtoH(host, a, 0, 64));
+    EXPECT(hipErrorInvalidValue, hipMemcpyAtoH(host, NULL, 0, 8));
+    EXPECT(hipSuccess, hipFreeArray(a));
+}
+
+/* Rows fit their pitch where there are gaps between them. */
+static void test_fills_fit_their_pitch(void **state)
+{
+    const hipExtent extent = {8, 4, 2};
+    hipPitchedPtr p;
+
+    (void)state;
+    EXPECT(hipSuccess, hipMalloc3D(&p, extent));
+    EXPECT(hipSuccess, hipMemset2D(p.ptr, p.pitch, 1, 8, 4));
+    EXPECT(hipErrorInvalidValue, hipMemset2D(p.ptr, 1, 1, 8, 4));
+    EXPECT(hipErrorInvalidValue,
+           hipMemset2DAsync(p.ptr, p.pitch, 1, p.pitch + 1, 4, NULL));
+    EXPECT(hipSuccess, hipMemset2D(p.ptr, 0, 1, 0, 4)); /* nothing to do */
+    EXPECT(hipSuccess, hipMemset3D(p, 1, extent));
+    p.pitch = 1;
+    EXPECT(hipErrorInvalidValue, hipMemset3D(p, 1, extent));
+    EXPECT(hipSuccess, hipFree(p.ptr));
+}
+
 static void test_boxes_fit_their_pitch(void **state)
 {
     hipMemcpy3DParms p = {.extent = {8, 2, 2}, .kind = hipMemcpyDeviceToDevice};
@@ -817,6 +891,8 @@ int main(void)
         cmocka_unit_test(test_fills),
         cmocka_unit_test(test_rectangles),
         cmocka_unit_test(test_arrays),
+        cmocka_unit_test(test_limits_of_arrays),
+        cmocka_unit_test(test_fills_fit_their_pitch),
         cmocka_unit_test(test_boxes_fit_their_pitch),
         cmocka_unit_test(test_a_box_without_memory_is_refused),
         cmocka_unit_test(test_host_memory),
