@@ -10,7 +10,7 @@ H=${H:-build}
 EVERY=${EVERY:-97}
 # Modules whose kernels are known to be clean under both; the others are watched
 # by make check-races alone.
-WATCHED=${WATCHED:-affine attention binary cast fill indexing mmvq_gguf moe random sort ternary vector_add}
+WATCHED=${WATCHED:-affine attention binary cast fill gemm indexing mmvq_gguf moe random sort ternary vector_add}
 RACES_DEVICES=${RACES_DEVICES:-gfx942,gfx1100}
 if [ -z "${KPK_SIM_DEVICES-}" ]; then # a GPU of the machine's
     skip "no simulated GPUs here"

@@ -292,7 +292,7 @@ struct Operand {
     const From *base; /* of row0 and k 0 */
     const char *next; /* what load() brings, with each block's offset */
     u32 rows, extent, ld;
-    u32 offset[blocks], row[blocks]; /* row: in LDS, modulo Size */
+    u32 offset[blocks], row[blocks]; /* row: the first one's, less row0 */
     Load in[blocks][loads];
 
     DEV_MEMBER Operand(const From *matrix, u32 row0, u32 all_rows, u32 leading)
@@ -307,8 +307,8 @@ struct Operand {
     }
     DEV_MEMBER void begin(u32 k0)
     {
-        /* the last block may begin in front of row0: in LDS its first rows go
-         * behind those that are there */
+        /* the last block may begin in front of row0, and those behind it are
+         * the last one again: see row_in_lds() */
         const u32 lead = rows == extent ? 0 : block_rows - 1;
         const u32 last = lead + extent - block_rows;
 
@@ -367,9 +367,20 @@ struct Operand {
                 for (u32 e = 0; e < block_k; e++)
                     out[e] = convert<T>(Along ? in[i][0][e]
                                               : in[i][Along ? 0 : e][r]);
-                store_pack(element(lds, (row[i] + r) % Size, k_of(i)), out);
+                store_pack(element(lds, row_in_lds(i, r), k_of(i)), out);
             }
         }
+    }
+    /*
+     * Where row r of block i goes. A block that was moved back begins with rows
+     * of the one before: those go behind the rows that are there. On AMD a
+     * block keeps to its own rows, so that each is written, and by one thread.
+     */
+    DEV_MEMBER u32 row_in_lds(u32 i, u32 r) const
+    {
+        if (KPK_NVIDIA)
+            return (row[i] + r) % Size;
+        return row_of(i) + (row[i] + r) % block_rows;
     }
     /* the same element by element, of what is there */
     DEV_MEMBER void store_ends(u8 *lds, u32 k0, u32 k_end) const
