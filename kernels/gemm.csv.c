@@ -19,6 +19,7 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 
 struct tile {
     const char *name;
@@ -68,12 +69,15 @@ struct memory {
 static const struct memory any_memory = {JOIN_NS, 16, 0};
 static const struct memory h200_memory = {3000, 32, 4000};
 
-/* NVIDIA's processors with the steps that fit their shared memory. */
-static const struct {
-    int sm, steps;
+/* NVIDIA's processors with the steps that fit their shared memory. PTX for any
+ * GPU from sm_90 on has no warpgroups: its tiles are not those of the cubin. */
+static const struct processor {
+    const char *name;
+    int steps;
 } processors[] = {
-    {80, 3},  {86, 2},  {87, 3},  {88, 2},  {89, 2},  {90, 4},
-    {100, 4}, {103, 4}, {110, 4}, {120, 2}, {121, 2},
+    {"sm_80", 3},  {"sm_86", 2},      {"sm_87", 3},  {"sm_88", 2},
+    {"sm_89", 2},  {"sm_90", 4},      {"sm_100", 4}, {"sm_103", 4},
+    {"sm_110", 4}, {"compute_90", 4}, {"sm_120", 2}, {"sm_121", 2},
 };
 enum { NUM_PROCESSORS = sizeof(processors) / sizeof(processors[0]) };
 
@@ -152,8 +156,10 @@ static void print_warpgroup_rows(int layout, const struct type *type, int t)
     }
 }
 
-static void print_nvidia(int layout, int type, int t, int sm, int steps)
+static void print_nvidia(int layout, int type, int t,
+                         const struct processor *processor)
 {
+    const bool is_h200 = strcmp(processor->name, "sm_90") == 0;
     const struct type *p = &types[type];
     const bool half = type < 2, few = tiles[t].m == 8, async = half && !few;
     const int n = few && half && layout == 1 ? 16 : tiles[t].n;
@@ -161,17 +167,16 @@ static void print_nvidia(int layout, int type, int t, int sm, int steps)
     const struct times *times =
         layout == 0 && few ? &p->nvidia_nn_m8 : &p->nvidia[t];
     const struct extent extent = {m, n, m, n};
-    char target[16];
 
-    if (sm == 90 && async) {
+    if (is_h200 && async) {
         print_warpgroup_rows(layout, p, t);
         return;
     }
-    snprintf(target, sizeof(target), "sm_%d", sm);
-    print_row(layout, p, t, target, times, &extent, least_m_of(layout, t),
-              tiles[t].most_m, sm == 90 && half ? &h200_memory : &any_memory,
-              async, few ? 0 : (async ? steps : 2) * 128 * (m + n));
-    if (sm == 90 && half)
+    print_row(layout, p, t, processor->name, times, &extent,
+              least_m_of(layout, t), tiles[t].most_m,
+              is_h200 && half ? &h200_memory : &any_memory, async,
+              few ? 0 : (async ? processor->steps : 2) * 128 * (m + n));
+    if (is_h200 && half)
         print_warpgroup_rows(layout, p, t);
 }
 
@@ -205,8 +210,7 @@ int main(void)
                 if (tiles[t].m == 8 && layout >= 2)
                     continue;
                 for (int i = 0; i < NUM_PROCESSORS; i++)
-                    print_nvidia(layout, type, t, processors[i].sm,
-                                 processors[i].steps);
+                    print_nvidia(layout, type, t, &processors[i]);
                 for (int i = 0; i < NUM_AMD; i++)
                     print_amd(layout, type, t, i);
             }

@@ -8,6 +8,7 @@
 #include "gemm_plan.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 /* The library's own: sets kpk_error_message(). */
@@ -73,7 +74,6 @@ static const char *const column_names[] = {
 struct choice {
     const kpk_module *module;
     size_t table;
-    const char *target;
     const kpk_gemm_product *product;
     uint64_t workspace_nbytes;
     uint32_t units;
@@ -186,21 +186,77 @@ static double cost(size_t row, const kpk_number *cells, void *context)
     return best;
 }
 
-/* Whether rows of the table are for the device's processor by name. */
-static bool has_rows(const kpk_module *module, size_t table, const char *target)
+/* Whether row `row` is for a processor by name. */
+static bool is_row_for(const struct choice *c, size_t row, const char *target)
 {
-    const size_t length = target ? strcspn(target, ":") : 0;
-    kpk_table_decl decl;
-    kpk_row row;
+    const size_t length = strcspn(target, ":");
+    kpk_row decl;
 
-    if (length == 0 || kpk_module_table(module, table, &decl) != KPK_OK)
+    return length > 0 &&
+           kpk_table_row(c->module, c->table, row, &decl) == KPK_OK &&
+           strlen(decl.target) == length &&
+           memcmp(decl.target, target, length) == 0;
+}
+
+static bool has_rows(const struct choice *c, const char *target)
+{
+    kpk_table_decl decl;
+
+    if (!target || kpk_module_table(c->module, c->table, &decl) != KPK_OK)
         return false;
     for (size_t i = 0; i < decl.nrows; i++)
-        if (kpk_table_row(module, table, i, &row) == KPK_OK &&
-            strlen(row.target) == length &&
-            memcmp(row.target, target, length) == 0)
+        if (is_row_for(c, i, target))
             return true;
     return false;
+}
+
+/* The most shared memory that a processor's rows give; -1: it has no rows. */
+static int64_t most_shared(const struct choice *c, const char *target)
+{
+    const size_t column = c->columns[SHARED_NBYTES];
+    const kpk_number *cells;
+    kpk_table_decl decl;
+    int64_t shared = -1;
+
+    if (kpk_module_table(c->module, c->table, &decl) != KPK_OK)
+        return -1;
+    for (size_t i = 0; i < decl.nrows; i++)
+        if (is_row_for(c, i, target) &&
+            kpk_table_numbers(c->module, c->table, i, &cells) == KPK_OK &&
+            cells[column].i > shared)
+            shared = cells[column].i;
+    return shared;
+}
+
+/*
+ * The target whose rows count. On NVIDIA's the code that runs may be PTX or a
+ * cubin of an older processor, with other tiles than the device's own cubin
+ * has. But where these ask for more shared memory than the device's rows give,
+ * they could not be launched.
+ *
+ * Rows are for sm_NN, and for compute_NN where its PTX has other tiles than
+ * the cubin; a suffix, 'a' or 'f', is the cubin's kind.
+ */
+static const char *target_of_rows(const struct choice *c, const char *device,
+                                  char (*name)[sizeof("compute_12345")])
+{
+    kpk_selection selection;
+    const char *digits;
+    int64_t own;
+
+    if (!device || strncmp(device, "sm_", 3) != 0 ||
+        kpk_select(c->module, device, &selection) != KPK_OK ||
+        strcmp(selection.target, device) == 0)
+        return device;
+    digits = strchr(selection.target, '_') + 1;
+    snprintf(*name, sizeof(*name), "%.13s", selection.target);
+    if (!has_rows(c, *name))
+        snprintf(*name, sizeof(*name), "sm_%.*s",
+                 (int)strspn(digits, "0123456789"), digits);
+    own = most_shared(c, device);
+    if (!has_rows(c, *name) || (own >= 0 && own < most_shared(c, *name)))
+        return device;
+    return *name;
 }
 
 static uint32_t grid_of(uint64_t blocks, uint64_t limit)
@@ -316,12 +372,12 @@ kpk_status kpk_gemm_choose_for(const kpk_module *module, const char *target,
                                uint64_t workspace_nbytes, kpk_gemm_plan *out)
 {
     struct choice c = {.module = module,
-                       .target = target,
                        .product = product,
                        .workspace_nbytes = workspace_nbytes,
                        .units = compute_units ? compute_units : 1};
     kpk_gemm_plan plan;
     kpk_row row;
+    char name[sizeof("compute_12345")];
     size_t table = 0, best = 0;
     const kpk_number *cells = NULL;
     kpk_status st;
@@ -338,9 +394,12 @@ kpk_status kpk_gemm_choose_for(const kpk_module *module, const char *target,
                           (int)product->type);
     st = kpk_module_find_table(module, "gemm", &table);
     c.table = table;
-    c.is_named = st == KPK_OK && has_rows(module, table, target);
     if (st == KPK_OK)
         st = find_columns(module, table, &c);
+    if (st == KPK_OK) {
+        target = target_of_rows(&c, target, &name);
+        c.is_named = has_rows(&c, target);
+    }
     if (st == KPK_OK) {
         const char layout[] = {product->trans_a ? 't' : 'n',
                                product->trans_b ? 't' : 'n', '\0'};

@@ -52,7 +52,7 @@ typedef struct kpk_gemm_plan {
  * kpk_gemm_choose() picks the kernel, the launch shape and into how many parts
  * K is split, so that the device is busy and little is computed in vain.
  *
- *   inst     its device and its target count
+ *   inst     its device counts, and which code of the module runs there
  *   module   &kpk_module_gemm of the pack that inst is of
  *   product  read during the call only
  *   workspace_nbytes

@@ -31,4 +31,4 @@ $(H)/obj/tests/matrix/plan.o: $(PACK_HEADER) $(PACK_LAUNCHERS)
 $(H)/test/matrix/plan: $(H)/obj/tests/matrix/plan.o $(H)/libkpack.a
 	@echo "  LD    $@"
 	@mkdir -p $(@D)
-	@$(CC) $(LDFLAGS) $(SAN_FLAGS) -o $@ $^ -ldl -lm -pthread $(PACK_CODEC_LIBS)
+	@$(CC) $(LDFLAGS) $(SAN_FLAGS) -Wl,--wrap=kpk_select -o $@ $^ -ldl -lm -pthread $(PACK_CODEC_LIBS)

@@ -191,6 +191,67 @@ static void check_choices(void)
     }
 }
 
+/* What a pack holds for the device instead of what this one holds; or NULL. */
+static const char *held;
+
+kpk_status __real_kpk_select(const kpk_module *module, const char *target,
+                             kpk_selection *out);
+kpk_status __wrap_kpk_select(const kpk_module *module, const char *target,
+                             kpk_selection *out);
+kpk_status __wrap_kpk_select(const kpk_module *module, const char *target,
+                             kpk_selection *out)
+{
+    if (!held)
+        return __real_kpk_select(module, target, out);
+    *out = (kpk_selection){.target = held};
+    return KPK_OK;
+}
+
+/* On NVIDIA's, PTX and older cubins have the tiles of what they were compiled
+ * for, if the device has the shared memory. */
+static void check_code(void)
+{
+    static const struct {
+        const char *device, *held;
+        uint32_t m128, m64; /* shared memory of a tile's steps */
+    } cases[] = {
+        {"sm_90", "sm_90", 198656, 0},
+        {"sm_90", "sm_90a", 198656, 0},
+        {"sm_90", "compute_90a", 198656, 0},
+        {"sm_90", "compute_90", 4 * 49152, 4 * 16384},
+        {"sm_90", "compute_80", 3 * 49152, 3 * 16384},
+        {"sm_90", "compute_86", 2 * 49152, 2 * 16384},
+        {"sm_100", "compute_90", 4 * 49152, 4 * 16384},
+        {"sm_100", "sm_100f", 4 * 49152, 4 * 16384},
+        {"sm_87", "sm_80", 3 * 49152, 3 * 16384},
+        {"sm_86", "sm_80", 2 * 49152, 2 * 16384}, /* three do not fit */
+        {"sm_120", "compute_80", 2 * 49152, 2 * 16384},
+        {"sm_130", "compute_120", 2 * 49152, 2 * 16384}, /* without rows */
+        {"sm_90", "compute_75", 198656, 0},
+        {"gfx942", "gfx9-4-generic", 0, 0},
+    };
+    const kpk_gemm_product large = {KPK_GEMM_BF16, 0, 1, 4096, 4096, 4096, 1};
+    const kpk_gemm_product small = {KPK_GEMM_BF16, 0, 1, 100, 200, 4096, 1};
+    kpk_gemm_plan plan = {.splits = 0};
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char what[64];
+
+        held = cases[i].held;
+        snprintf(what, sizeof(what), "tiles of %s", held);
+        check(kpk_gemm_choose_for(&kpk_module_gemm, cases[i].device, 132,
+                                  &large, 0, &plan) == KPK_OK &&
+                  plan.shape.shared_nbytes == cases[i].m128,
+              what, &large, cases[i].device);
+        if (cases[i].m64)
+            check(kpk_gemm_choose_for(&kpk_module_gemm, cases[i].device, 132,
+                                      &small, 0, &plan) == KPK_OK &&
+                      plan.shape.shared_nbytes == cases[i].m64,
+                  what, &small, cases[i].device);
+    }
+    held = NULL;
+}
+
 /* f16 of a whole number of 11 bits, and back. */
 static uint16_t half_of(int v)
 {
@@ -314,6 +375,7 @@ int main(void)
     int ndevices = 0;
 
     check_choices();
+    check_code();
     wrong.type = (kpk_gemm_type)4;
     check(kpk_gemm_choose_for(module, NULL, 1, &wrong, 0, &plan) == KPK_ERR_ARG,
           "no fifth type", &wrong, "any");
