@@ -61,8 +61,10 @@ int cmd_prune(const struct options *options);
 int cmd_list_file(const struct options *options);
 int cmd_extract_file(const struct options *options);
 
-/* Writes a file whole or not at all; "-" is standard output. */
-int cmd_write_file(const char *name, const void *data, size_t nbytes);
+/* Writes a file whole or not at all; "-" is standard output. A new one gets the
+ * mode of the file `like`, if that is not NULL. */
+int cmd_write_file(const char *name, const void *data, size_t nbytes,
+                   const char *like);
 /* Says that it cannot be written, and why: errno. */
 int cmd_write_failed(const char *name);
 

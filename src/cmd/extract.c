@@ -1,8 +1,6 @@
 /* extract.c - kpack extract: writes one code object of the pack to a file */
 #include "cmd.h"
-#include "memory.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -24,42 +22,6 @@ static kpk_status find(const kpk_module *module, const char *target,
                       selection.why);
     }
     return kpk_module_object(module, i, out);
-}
-
-int cmd_write_failed(const char *name)
-{
-    if (errno == ENOMEM)
-        cmd_no_memory();
-    (void)fprintf(stderr, "kpack: cannot write %s: %s\n", name,
-                  strerror(errno));
-    return EXIT_NO_OUTPUT;
-}
-
-int cmd_write_file(const char *name, const void *data, size_t nbytes)
-{
-    FILE *file;
-    bool written;
-    int why;
-
-    if (strcmp(name, "-") == 0) {
-        /* main() reports a failing standard output */
-        (void)fwrite(data, 1, nbytes, stdout);
-        return EXIT_DONE;
-    }
-    file = fopen(name, "wb");
-    if (!file)
-        return cmd_write_failed(name);
-    written = fwrite(data, 1, nbytes, file) == nbytes;
-    why = errno;
-    if (fclose(file) == 0 && written) /* a full disk may show only now */
-        return EXIT_DONE;
-    if (!written)
-        errno = why;
-    (void)cmd_write_failed(name);
-    /* Half a file is worse than none; devices are left alone. */
-    if (strncmp(name, "/dev/", 5) != 0)
-        (void)remove(name);
-    return EXIT_NO_OUTPUT;
 }
 
 const char *cmd_extension(const char *target)
@@ -90,5 +52,5 @@ int cmd_extract(const struct options *options)
         if (*c == '/')
             *c = '_';
     return cmd_write_file(options->output ? options->output : name, object.data,
-                          object.nbytes);
+                          object.nbytes, NULL);
 }

@@ -193,7 +193,7 @@ static int extract_to(const struct scan *scan, const struct found *found,
                       found->module, found->target, fault);
         return EXIT_NO;
     }
-    status = cmd_write_file(path, bytes, (size_t)found->head.nbytes);
+    status = cmd_write_file(path, bytes, (size_t)found->head.nbytes, NULL);
     free(bytes);
     return status;
 }
@@ -241,6 +241,8 @@ static bool free_path(const struct written *list, size_t n, const char *stem,
     return true;
 }
 
+enum { FOLDER_MAX = 3000 }; /* bytes of its name */
+
 /* The folder of one of several packs, below that of all. */
 static void pack_folder(const char *folder, const char *pack, char *path,
                         size_t nbytes)
@@ -262,16 +264,20 @@ static int extract_all(const struct scan *scan, const struct found *const *list,
     size_t nwritten = 0;
     int status = EXIT_DONE;
 
-    if (mkdir(folder, 0777) != 0 && errno != EEXIST) {
+    if (strlen(folder) >= FOLDER_MAX)
+        errno = ENAMETOOLONG;
+    else if (mkdir(folder, 0777) == 0)
+        errno = EEXIST;
+    if (errno != EEXIST) {
         free(written);
         return cmd_write_failed(folder);
     }
     for (size_t i = 0; i < n; i++) {
         const uint8_t *sha256 = list[i]->head.sha256;
         char name[512];
-        char into[1200];
-        char stem[1800];
-        char path[2048];
+        char into[FOLDER_MAX + 202];
+        char stem[sizeof(into) + sizeof(name)];
+        char path[sizeof(stem) + 32];
         int one;
 
         file_name(list[i], name, sizeof(name));

@@ -11,6 +11,7 @@
 #include CMD_PACK_HEADER
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -237,8 +238,18 @@ static int finish(int status)
     return EXIT_NO_OUTPUT;
 }
 
+/* In the place of one that is closed, the next file that is opened would be
+ * written to, or a GPU. So something is there, which fails as before. */
+static void hold_standard_files(void)
+{
+    for (int fd = 0; fd < 3; fd++)
+        if (fcntl(fd, F_GETFD) < 0)
+            (void)open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
+}
+
 int main(int argc, char **argv)
 {
+    hold_standard_files();
     if (argc < 2)
         return usage(NULL, "no command given", "");
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||

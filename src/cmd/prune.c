@@ -20,7 +20,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 /* ---- which stay -----------------------------------------------------------
  */
@@ -276,32 +275,6 @@ static bool prune_member(void *context, size_t from,
 /* ---- the file ---------------------------------------------------------------
  */
 
-static int write_archive(const char *name, const struct objfile_bytes *bytes,
-                         const char *like)
-{
-    struct stat status;
-    char temporary[4096];
-    int result;
-
-    if (strcmp(name, "-") == 0)
-        return cmd_write_file(name, bytes->data, bytes->nbytes);
-    if ((size_t)snprintf(temporary, sizeof(temporary), "%s.new", name) >=
-        sizeof(temporary)) {
-        (void)fprintf(stderr, "kpack: the name %s is too long\n", name);
-        return EXIT_NO_OUTPUT;
-    }
-    result = cmd_write_file(temporary, bytes->data, bytes->nbytes);
-    if (result != EXIT_DONE)
-        return result;
-    if (stat(like, &status) == 0)
-        (void)chmod(temporary, status.st_mode & 0777);
-    if (rename(temporary, name) == 0)
-        return EXIT_DONE;
-    perror("kpack: cannot rename what was written");
-    (void)remove(temporary);
-    return EXIT_NO_OUTPUT;
-}
-
 int cmd_prune(const struct options *options)
 {
     const char *path = options->words[0];
@@ -339,8 +312,8 @@ int cmd_prune(const struct options *options)
             (void)fprintf(stderr, "kpack: %s: %s\n", path, fault);
         goto out;
     }
-    status =
-        write_archive(options->output ? options->output : path, &out, path);
+    status = cmd_write_file(options->output ? options->output : path, out.data,
+                            out.nbytes, path);
     if (status == EXIT_DONE)
         (void)fprintf(stderr,
                       "kpack: kept %zu code objects, took out %zu: %zu bytes "

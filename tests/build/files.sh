@@ -390,12 +390,161 @@ refuse "no such file" "cannot read" "$kpack" list "$WORK/nowhere"
 refuse "a folder" "cannot read" "$kpack" verify "$WORK"
 refuse "no pack" "holds no pack" "$kpack" verify "$0"
 refuse "no folder to write to" "cannot write" "$kpack" extract "$small" --all -o "$WORK/no/such"
-refuse "a name that is too long" "is too long" "$kpack" prune "$small" --keep "$last" \
+refuse "a name that is too long" "name too long" "$kpack" prune "$small" --keep "$last" \
     -o "$(printf '%04100d' 0)"
-refuse "a folder to write to" "cannot rename" "$kpack" prune "$small" --keep "$last" -o "$WORK/members"
+refuse "a folder to write to" "Is a directory" "$kpack" prune "$small" --keep "$last" -o "$WORK/members"
 refuse "prune of what cannot be read" "cannot read" "$kpack" prune "$WORK/nowhere" --keep "$last"
 check "a word of --keep that is too long" status 1 "$kpack" prune "$small" --keep "$last,$(printf '%0100d' 0)"
 check "prune keeps what a device runs" "$kpack" prune "$small" \
     --keep "$last:sramecc+:xnack-,$first" -o "$WORK/out.a"
 
+# ---- what is written is whole, or what was there stays ----
+
+heads "other pack" "$WORK/other-pack"
+cat "$small" "$WORK/other-pack" >"$WORK/two-packs"
+deep=$WORK/deep/$(printf '%0250d/%0250d/%0250d/%0250d/%0250d/%0250d' 1 2 3 4 5 6)
+mkdir -p "$deep"
+into_deep() {
+    "$kpack" extract "$WORK/two-packs" --all -o "$deep" &&
+        [ "$(find "$deep/candle" "$deep/_andle" -type f | wc -l)" -eq $((2 * count)) ]
+}
+check "two packs into a folder with a long name" into_deep
+deeper=$deep/$(printf '%0250d/%0250d/%0250d/%0250d/%0250d/%0250d' 1 2 3 4 5 6)
+mkdir -p "$deeper"
+refuse "a folder's name that is too long" "File name too long" \
+    "$kpack" extract "$WORK/two-packs" --all -o "$deeper"
+check "into it nothing is written" test -z "$(find "$deeper" -type f)"
+
+"$kpack" extract "$small" vector_add "$first" -o "$WORK/one"
+disk="$WORK/a 'disk' of \"mine\""
+mkdir "$disk"
+alone_there() { # file that is all there is
+    ls -a "$disk"
+    [ "$(find "$disk" -mindepth 1 | wc -l)" -eq 1 ] && [ -e "$disk/$1" ]
+}
+stays() { # words of the command, which cannot write
+    echo precious >"$disk/file"
+    (ulimit -f 1 && exec "$kpack" "$@" -o "$disk/file")
+    got=$?
+    echo "status $got"
+    [ "$got" -eq 4 ] && [ "$(cat "$disk/file")" = precious ] && alone_there file
+}
+check "a file stays where its new content does not fit" stays extract "$small" vector_add "$first"
+check "and an archive" stays prune "$small" --keep "$first"
+into_full() {
+    "$kpack" extract "$small" vector_add "$first" -o /dev/full
+    [ $? -eq 4 ] && [ -c /dev/full ]
+}
+check "a device that is full" into_full
+takes_content() { # name wanted words
+    name=$1
+    "$kpack" extract "$small" vector_add "$first" -o "$disk/$name" && cmp "$disk/$name" "$WORK/one"
+}
+chmod 640 "$disk/file"
+check "a file's content is exchanged" takes_content file
+check "its mode is not" test "$(stat -c %a "$disk/file")" = 640
+ln -s file "$disk/link"
+echo old >"$disk/file"
+check "what a link leads to is" takes_content link
+check "the link is not" test -L "$disk/link"
+rm "$disk/file"
+check "the file of a link to nowhere is made" takes_content link
+check "a link still" test -L "$disk/link"
+cp "$small" "$WORK/mine.a"
+chmod 600 "$WORK/mine.a"
+ln -sf "$WORK/mine.a" "$disk/link"
+in_place() {
+    "$kpack" prune "$disk/link" --keep "$first" && [ -L "$disk/link" ] &&
+        [ "$(targets_of "$WORK/mine.a")" = "$first" ] && [ "$(stat -c %a "$WORK/mine.a")" = 600 ] &&
+        "$kpack" prune "$WORK/mine.a" --keep "$first" -o "$disk/new.a" && [ "$(stat -c %a "$disk/new.a")" = 600 ]
+}
+check "an archive behind a link is pruned in its place" in_place
+fifo() {
+    mkfifo "$disk/pipe" && { cat "$disk/pipe" >"$WORK/piped" & } &&
+        "$kpack" extract "$small" vector_add "$first" -o "$disk/pipe" && wait && cmp "$WORK/piped" "$WORK/one" && [ -p "$disk/pipe" ]
+}
+check "a pipe is written to" fifo
+rm -f "$disk"/*
+long=$(printf '%0255d' 1)
+check "a name as long as names can be" takes_content "$long"
+rm -f "$disk"/*
+
+# Whenever a signal comes, there are whole files and no others. Closing takes
+# long here, and until then a part lies in a buffer.
+cat >"$WORK/slow.c" <<'END'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdio.h>
+#include <unistd.h>
+int fclose(FILE *file)
+{
+    int (*real)(FILE *);
+    *(void **)&real = dlsym(RTLD_NEXT, "fclose");
+    usleep(20000);
+    return real(file);
+}
+END
+cat >"$WORK/signals.py" <<'END'
+import os, signal, subprocess, sys, time
+kpack, archive, folder, whole, slow = sys.argv[1:]
+def content(*path):
+    with open(os.path.join(*path), "rb") as file:
+        return file.read()
+wanted = {name: content(whole, name) for name in os.listdir(whole)}
+ended = 0
+for i in range(30):
+    for name in os.listdir(folder):
+        os.unlink(os.path.join(folder, name))
+    run = subprocess.Popen([kpack, "extract", archive, "--all", "-o", folder], stderr=subprocess.DEVNULL,
+                           env={**os.environ, "LD_PRELOAD": slow})
+    time.sleep(0.005 * i)
+    run.send_signal([signal.SIGTERM, signal.SIGINT, signal.SIGHUP][i % 3])
+    ended += run.wait() < 0
+    for name in os.listdir(folder):
+        if wanted.get(name) != content(folder, name):
+            sys.exit(f"signal {-run.returncode} left {name}, which is not whole")
+print(ended, "were ended by a signal")
+sys.exit(ended == 0)
+END
+signals() {
+    "$CC" -shared -fPIC -o "$WORK/slow.so" "$WORK/slow.c" -ldl && rm -rf "$WORK/out" &&
+        "$kpack" extract "$small" --all -o "$WORK/out" &&
+        python3 "$WORK/signals.py" "$kpack" "$small" "$disk" "$WORK/out" "$WORK/slow.so"
+}
+if [ -n "${SAN-}" ]; then # a sanitizer has to come first
+    skip "sanitizers are on"
+else
+    check "signals leave no half of a file" signals
+fi
+
+# ---- closed files ----
+
+cat >"$WORK/opens.c" <<'END'
+#include <fcntl.h>
+#include <stdlib.h>
+__attribute__((constructor)) static void open_device(void)
+{
+    (void)open(getenv("DEVICE_FILE"), O_RDWR | O_CREAT, 0600);
+}
+END
+check "a runtime that opens a device" "$CC" -shared -fPIC -o "$WORK/opens.so" "$WORK/opens.c"
+not_into_device() { # what is closed
+    rm -f "$WORK/device"
+    DEVICE_FILE=$WORK/device KPK_HIP_LIBRARY=$WORK/opens.so KPK_CUDA_LIBRARY=$WORK/opens.so \
+        sh -c "'$kpack' devices $1; '$kpack' devices --json $1" && return 1
+    [ -e "$WORK/device" ] && [ ! -s "$WORK/device" ]
+}
+for closed in "2>&-" ">&- 2>&-" "<&- >&- 2>&-"; do
+    check "nothing is printed into a device with $closed" not_into_device "$closed"
+done
+closed_all() {
+    "$kpack" extract "$small" vector_add "$first" -o "$WORK/closed" <&- >&- 2>&-
+    cmp "$WORK/closed" "$WORK/one"
+}
+check "a file is written while all are closed" closed_all
+closed_out() {
+    "$kpack" list >&-
+    [ $? -eq 4 ]
+}
+check "a list that goes nowhere" closed_out
 finish
