@@ -142,7 +142,8 @@ struct Wgmma;
 #define WGMMA_F112(i) WGMMA_F96(i), WGMMA_F16(i + 96)
 #define WGMMA_F128(i) WGMMA_F64(i), WGMMA_F64(i + 64)
 
-/* n columns, r = n / 2 registers; r1 ... r5: the numbers that come next */
+/* n columns, r = n / 2 registers; r1 ... r5: the numbers that come next. Clang
+ * writes a bool that is true as -1. */
 #define WGMMA_OP(T, type, n, r, r1, r2, r3, r4, r5, r6)                        \
     template <bool AlongA, bool AlongB> struct Wgmma<T, n, AlongA, AlongB> {   \
         static DEV_MEMBER void multiply(f32 (&d)[r], u64 a, u64 b, u32 add)    \
@@ -153,7 +154,8 @@ struct Wgmma;
                 "." type " {" WGMMA_R##r "}, %" #r ", %" #r1 ", add, 1, 1, "   \
                                          "%" #r3 ", %" #r4 ";\n\t}"            \
                 : WGMMA_F##r(0)                                                \
-                : "l"(a), "l"(b), "r"(add), "n"(!AlongA), "n"(!AlongB));       \
+                : "l"(a), "l"(b), "r"(add), "n"(int(!AlongA)),                 \
+                  "n"(int(!AlongB)));                                          \
         }                                                                      \
         static DEV_MEMBER void multiply(f32 (&d)[r], const u32 (&a)[4], u64 b, \
                                         u32 add)                               \
@@ -166,7 +168,7 @@ struct Wgmma;
                          ", add, 1, 1, %" #r6 ";\n\t}"                         \
                          : WGMMA_F##r(0)                                       \
                          : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), \
-                           "r"(add), "n"(!AlongB));                            \
+                           "r"(add), "n"(int(!AlongB)));                       \
         }                                                                      \
     };
 #define WGMMA_OPS(T, type)                                                     \
