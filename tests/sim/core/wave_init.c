@@ -175,8 +175,28 @@ static void set_system_sgprs(struct wave *w)
 
 /* ---- vector registers and EXEC ---- */
 
-/* Each work-item's place in its group, and EXEC: those that the grid has. */
-static void set_work_items(struct wave *w)
+static uint64_t lowest_bits(uint64_t n)
+{
+    return n < 64 ? (UINT64_C(1) << n) - 1 : UINT64_MAX;
+}
+
+/* In a group of one row of work-items, `left` of which the grid has. */
+static uint64_t set_row(struct wave *w, unsigned axes, uint64_t left)
+{
+    const uint32_t first = w->index * w->nlanes;
+    const uint64_t rest = left < first ? 0 : left - first;
+    const unsigned n = rest < w->nlanes ? (unsigned)rest : w->nlanes;
+
+    for (unsigned lane = 0; lane < n; lane++)
+        w->v[0][lane] = first + lane;
+    if (!w->target->packed_work_item_ids)
+        for (unsigned axis = 1; axis <= axes && axis < 3; axis++)
+            memset(w->v[axis], 0, n * sizeof(w->v[axis][0]));
+    return lowest_bits(n);
+}
+
+/* Each work-item's place in its group. Returns those that the grid has. */
+static uint64_t set_places(struct wave *w)
 {
     const struct sim_dispatch *d = w->run->dispatch;
     const unsigned axes = bits(w->run->rsrc2, 11, 2);
@@ -189,6 +209,8 @@ static void set_work_items(struct wave *w)
     for (unsigned axis = 0; axis < 3; axis++)
         left[axis] =
             d->grid[axis] - (uint64_t)w->group->id[axis] * d->block[axis];
+    if (nitems == sx)
+        return set_row(w, axes, left[0] < sx ? left[0] : sx);
     for (unsigned lane = 0; lane < w->nlanes && first + lane < nitems; lane++) {
         if (id[0] < left[0] && id[1] < left[1] && id[2] < left[2]) {
             exec |= UINT64_C(1) << lane;
@@ -207,7 +229,12 @@ static void set_work_items(struct wave *w)
             }
         }
     }
-    set_mask_sreg(w, SREG_EXEC, exec);
+    return exec;
+}
+
+static void set_work_items(struct wave *w)
+{
+    set_mask_sreg(w, SREG_EXEC, set_places(w));
     if (w->nlanes == 32)
         w->s[SREG_EXEC + 1] = 0;
 }

@@ -8,23 +8,33 @@
 #include "minifloat.h"
 #include "vop.h"
 
-#define CLAMPED (in->flags & F_CLAMP)
+/* For a loop over lanes, which stores could change `in` for all that the
+ * compiler knows. */
+#define CLAMPED clamped
+#define HAS_CLAMP const bool clamped = in->flags & F_CLAMP
 
 /* ---- integers ---- */
 
+/* No choice between two shifts: the sign is often known at run time only. */
 static inline int32_t part(uint32_t raw, unsigned n, unsigned bits, bool sign)
 {
-    uint32_t field = raw << (32 - bits - n * bits);
+    const uint32_t field = raw << (32 - bits - n * bits) >> (32 - bits);
+    const uint32_t top = (uint32_t)sign << (bits - 1);
 
-    return sign ? (int32_t)field >> (32 - bits)
-                : (int32_t)(field >> (32 - bits));
+    return (int32_t)((field ^ top) - top);
 }
 
 static inline int64_t dot(uint32_t a, uint32_t b, unsigned bits, bool sign_a,
                           bool sign_b)
 {
     int64_t sum = 0;
+    int32_t small = 0; /* that holds all products of 8 bits */
 
+    if (bits <= 8) {
+        for (unsigned n = 0; n < 32 / bits; n++)
+            small += part(a, n, bits, sign_a) * part(b, n, bits, sign_b);
+        return small;
+    }
     for (unsigned n = 0; n < 32 / bits; n++)
         sum += (int64_t)part(a, n, bits, sign_a) * part(b, n, bits, sign_b);
     return sum;
@@ -50,8 +60,8 @@ static inline uint32_t arranged(const struct insn *in, unsigned n, uint32_t raw)
 }
 
 /* For iu8 and iu4, neg_lo says which of the two is signed. */
-#define IU_A (in->neg_lo & 1)
-#define IU_B (in->neg_lo >> 1 & 1)
+#define IU_A (neg_lo & 1)
+#define IU_B (neg_lo >> 1 & 1)
 
 /* clang-format off */
 #define DOT_INT_TABLE(X)                                                       \
@@ -89,7 +99,10 @@ static inline uint32_t arranged(const struct insn *in, unsigned n, uint32_t raw)
         SRC(b, 2, u32);                                                        \
         SRC(c, 3, ct);                                                         \
         DST(u32);                                                              \
+        HAS_CLAMP;                                                             \
+        const unsigned neg_lo = in->neg_lo;                                    \
                                                                                \
+        (void)neg_lo;                                                          \
         LANES(i)                                                               \
         {                                                                      \
             uint32_t a = a_raw[i], b = b_raw[i];                               \
@@ -108,6 +121,7 @@ DOT_INT_TABLE(DOT_INT_RUN)
         SRC(b, 2, u32);                                                        \
         SRC(c, 0, i32);                                                        \
         DST(u32);                                                              \
+        HAS_CLAMP;                                                             \
                                                                                \
         LANES(i)                                                               \
         {                                                                      \
