@@ -45,13 +45,14 @@ struct tensor {
     struct kt_layout layout;
     void *host;
     const void *device;
+    kt_real *value; /* of host, by read_values() */
 };
 
 static struct tensor make_tensor(struct kt *t, enum kt_type type, size_t rank,
                                  const size_t *dims, enum kt_order order,
                                  bool group_view, size_t lead, uint64_t seed)
 {
-    struct tensor x = {type, kt_layout(rank, dims, order), NULL, NULL};
+    struct tensor x = {type, kt_layout(rank, dims, order), NULL, NULL, NULL};
 
     if (group_view) { /* a slice of dim 1: batches further apart */
         x.layout.extent += (x.layout.dims[0] - 1) * 2 * x.layout.strides[0];
@@ -68,6 +69,14 @@ static void upload(struct kt *t, struct tensor *x)
 {
     kt_write(t, (void *)(uintptr_t)x->device, x->host,
              x->layout.extent * kt_size(x->type));
+}
+
+/* Each is asked for many times. */
+static void read_values(struct kt *t, struct tensor *x)
+{
+    x->value = kt_alloc(t, x->layout.extent * sizeof(*x->value));
+    for (size_t i = 0; i < x->layout.extent; i++)
+        x->value[i] = kt_get(x->type, x->host, i);
 }
 
 static size_t place(const struct tensor *x, size_t a, size_t b, size_t c,
@@ -264,17 +273,16 @@ struct sums {
     uint64_t wrapped;
 };
 
-static void add_product(struct sums *s, enum kt_type type,
-                        const struct tensor *x, size_t i,
+static void add_product(struct sums *s, const struct tensor *x, size_t i,
                         const struct tensor *w, size_t k)
 {
-    const kt_real a = kt_get(type, x->host, i), b = kt_get(type, w->host, k);
+    const kt_real product = x->value[i] * w->value[k];
 
-    s->sum += a * b;
-    s->magnitude += fabsl(a * b);
-    if (!kt_is_float(type))
-        s->wrapped += (uint64_t)kt_get_int(type, x->host, i) *
-                      (uint64_t)kt_get_int(type, w->host, k);
+    s->sum += product;
+    s->magnitude += fabsl(product);
+    if (!kt_is_float(x->type))
+        s->wrapped += (uint64_t)kt_get_int(x->type, x->host, i) *
+                      (uint64_t)kt_get_int(w->type, w->host, k);
 }
 
 static void run_conv_case(struct kt *t, const struct conv_case *c,
@@ -301,11 +309,16 @@ static void run_conv_case(struct kt *t, const struct conv_case *c,
         kt_put(type, w.host, w.layout.extent - 1, NAN);
         upload(t, &w);
     }
-    kt_real *want = kt_alloc(t, total * sizeof(*want));
-    kt_real *scale = kt_alloc(t, total * sizeof(*scale));
-    void *exact = kt_alloc(t, total * kt_size(type));
+    struct kt_shared *shared =
+        kt_shared(t, total * (2 * sizeof(kt_real) + kt_size(type)));
+    kt_real *want = shared->data, *scale = want + total;
+    void *exact = scale + total;
 
-    for (size_t i = 0; i < total; i++) {
+    if (!shared->filled) {
+        read_values(t, &x);
+        read_values(t, &w);
+    }
+    for (size_t i = 0; i < total && !shared->filled; i++) {
         const size_t n = i / plane / c->o, o = i / plane % c->o;
         struct sums s = {0, 0, 0};
 
@@ -318,7 +331,7 @@ static void run_conv_case(struct kt *t, const struct conv_case *c,
                 if (qh < 0 || qw < 0)
                     continue;
                 for (size_t ch = 0; ch < c->c; ch++)
-                    add_product(&s, type, &x,
+                    add_product(&s, &x,
                                 flat ? place(&x, n, ch, (size_t)qw, 0)
                                      : place(&x, n, ch, (size_t)qh, (size_t)qw),
                                 &w,
@@ -329,6 +342,7 @@ static void run_conv_case(struct kt *t, const struct conv_case *c,
         scale[i] = s.magnitude;
         kt_put_bits(type, exact, i, s.wrapped);
     }
+    shared->filled = true;
     const void *info = conv_info(t, &x, &w);
     void *dst = kt_device(t, NULL, total * kt_size(type), 0);
     void *got = kt_alloc(t, total * kt_size(type));

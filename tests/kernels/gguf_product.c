@@ -209,11 +209,45 @@ static void check_result(struct kt *t, enum kt_type type, const uint8_t *got,
         check_near(t, i, value, want, bound);
 }
 
+/* A product of quantised columns and, where they are close, of the columns. */
+struct both_products {
+    struct gguf_sum sum, exact;
+    double error; /* what quantising may change */
+};
+
+static bool has_exact(const struct product_case *c)
+{
+    return !c->data_around && c->data == GGUF_RANDOM;
+}
+
+/* of row r and column j at [r * ncols + j] */
+static void fill_products(const struct product *p, const struct product_case *c,
+                          const uint8_t *w, const uint8_t *y, const float *x,
+                          size_t y_stride, struct both_products *both)
+{
+    const struct gguf_format *f = &gguf_formats[p->id];
+    const size_t k = c->nblocks * f->elems;
+
+    for (size_t r = 0; r < c->nrows; r++) {
+        struct gguf_row weights =
+            gguf_row(p->id, w + r * c->nblocks * f->nbytes, k, p->cols == 0);
+
+        for (size_t j = 0; j < c->ncols; j++, both++) {
+            both->sum = gguf_product(&weights, y + j * y_stride);
+            if (!has_exact(c))
+                continue;
+            both->exact = gguf_float_product(&weights, x + j * k);
+            both->error = gguf_quantization_error(&weights, x + j * k);
+        }
+        gguf_row_free(&weights);
+    }
+}
+
 /* dst[j * stride + r] against both references */
 static void check_products(struct kt *t, const struct kt_row *row,
-                           const struct product_case *c, const uint8_t *w,
-                           const uint8_t *y, const float *x, size_t y_stride,
-                           const uint8_t *got, size_t stride)
+                           const struct product_case *c,
+                           const struct both_products *both, const uint8_t *got,
+                           size_t stride)
 {
     const struct product *p = row->detail;
     const struct gguf_format *f = &gguf_formats[p->id];
@@ -222,31 +256,23 @@ static void check_products(struct kt *t, const struct kt_row *row,
     const uint8_t sentinel[4] = {0xa5, 0xa5, 0xa5, 0xa5};
 
     for (size_t r = 0; r < stride; r++) {
-        struct gguf_row weights = {0};
-
-        if (r < c->nrows)
-            weights = gguf_row(p->id, w + r * c->nblocks * f->nbytes, k,
-                               p->cols == 0);
         for (size_t j = 0; j < c->ncols; j++) {
             const size_t at = j * stride + r;
-            struct gguf_sum sum, exact;
+            const struct both_products *want;
 
             if (r >= c->nrows) { /* between the columns */
                 kt_check_bytes(t, got + at * size, sentinel, size,
                                "the gap in dst");
                 continue;
             }
-            sum = gguf_product(&weights, y + j * y_stride);
-            check_result(t, row->a, got, at, sum.value + 0 * sum.size,
-                         rounding * sum.size);
-            if (c->data_around || c->data != GGUF_RANDOM)
-                continue;
-            exact = gguf_float_product(&weights, x + j * k);
-            check_result(t, row->a, got, at, exact.value,
-                         gguf_quantization_error(&weights, x + j * k) +
-                             rounding * sum.size);
+            want = &both[r * c->ncols + j];
+            check_result(t, row->a, got, at,
+                         want->sum.value + 0 * want->sum.size,
+                         rounding * want->sum.size);
+            if (has_exact(c))
+                check_result(t, row->a, got, at, want->exact.value,
+                             want->error + rounding * want->sum.size);
         }
-        gguf_row_free(&weights);
     }
 }
 
@@ -283,8 +309,13 @@ void run_product(struct kt *t, const struct kt_row *row,
         (unsigned)((c->nrows + p->tile_rows - 1) / p->tile_rows),
         (unsigned)((c->ncols + p->tile_cols - 1) / p->tile_cols), 1};
     const unsigned block[3] = {32, p->cols > 4 ? 2 : 4, 1};
+    struct kt_shared *both =
+        kt_shared(t, c->nrows * c->ncols * sizeof(struct both_products));
 
     name_case(t, c->name, c->nrows, k);
+    if (!both->filled)
+        fill_products(p, c, w, y, x, y_stride, both->data);
+    both->filled = true;
     if (p->cols ? !kt_launch(t, grid, block, 0,
                              KPK_ARGS(vx, vy, dst, ncols_x, nrows_x, nrows_y,
                                       nrows_dst))
@@ -294,7 +325,7 @@ void run_product(struct kt *t, const struct kt_row *row,
         return;
     memset(got, 0xa5, c->ncols * stride * size);
     kt_read(t, got, dst, ndst * size);
-    check_products(t, row, c, w, y, x, y_stride, got, stride);
+    check_products(t, row, c, both->data, got, stride);
 }
 
 /* Q4_0 as the specification's examples quantise it, and their results. */

@@ -54,6 +54,36 @@ void *kt_alloc(struct kt *t, size_t nbytes)
     return m->host;
 }
 
+struct kt_shared *kt_shared(struct kt *t, size_t nbytes)
+{
+    struct kt_shared *s = *t->shared;
+
+    if (!s) {
+        s = calloc(1, sizeof(*s));
+        if (s)
+            s->data = calloc(nbytes ? nbytes : 1, 1);
+        if (!s || !s->data)
+            die("kernel test", "out of memory");
+        s->nbytes = nbytes;
+        *t->shared = s;
+    }
+    if (s->nbytes != nbytes)
+        die(t->symbol, "its cases are not the same on all devices");
+    t->shared = &s->next;
+    return s;
+}
+
+static void forget_shared(struct kt_shared *s)
+{
+    while (s) {
+        struct kt_shared *next = s->next;
+
+        free(s->data);
+        free(s);
+        s = next;
+    }
+}
+
 void kt_fail(struct kt *t, const char *format, ...)
 {
     va_list ap;
@@ -285,26 +315,20 @@ static void run_row(struct kt *t, const struct kt_row *row,
     fflush(stdout);
 }
 
-static void run_device(int ordinal, const kpk_module *module,
-                       const struct kt_row *rows, size_t nrows,
-                       const struct options *o, struct totals *totals)
+static void open_device(struct kt *t, int ordinal, const kpk_module *module,
+                        const struct options *o)
 {
-    struct kt t = {.device = ordinal};
     kpk_device device;
 
+    *t = (struct kt){.device = ordinal};
     if (kpk_device_get(ordinal, &device) != KPK_OK)
         die("device", kpk_error_message());
     if (!wanted(o, ordinal, device.target))
         return;
-    snprintf(t.target, sizeof(t.target), "%s", device.target);
-    t.wave_size = device.wave_size;
-    if (kpk_open_modules(&module, 1, ordinal, &t.inst) != KPK_OK)
+    snprintf(t->target, sizeof(t->target), "%s", device.target);
+    t->wave_size = device.wave_size;
+    if (kpk_open_modules(&module, 1, ordinal, &t->inst) != KPK_OK)
         die("open", kpk_error_message());
-    for (size_t i = 0; i < nrows; i += o->every)
-        if (fnmatch(o->kernels, rows[i].symbol, 0) == 0)
-            run_row(&t, &rows[i], o, totals);
-    if (kpk_close(t.inst) != KPK_OK)
-        die("close", kpk_error_message());
 }
 
 int kt_main(int argc, char **argv, const kpk_module *module,
@@ -312,14 +336,34 @@ int kt_main(int argc, char **argv, const kpk_module *module,
 {
     struct totals totals = {0, 0};
     struct options options;
+    struct kt *device;
     int ndevices;
 
     parse(argc, argv, &options);
     if (kpk_device_count(&ndevices) != KPK_OK)
         die("devices", kpk_error_message());
     totals.failed = check_coverage(module, rows, nrows, &options);
-    for (int i = 0; i < ndevices; i++)
-        run_device(i, module, rows, nrows, &options, &totals);
+    device = calloc((size_t)ndevices + 1, sizeof(*device));
+    if (!device)
+        die("kernel test", "out of memory");
+    for (int d = 0; d < ndevices; d++)
+        open_device(&device[d], d, module, &options);
+    for (size_t i = 0; i < nrows; i += options.every) {
+        struct kt_shared *shared = NULL;
+
+        if (fnmatch(options.kernels, rows[i].symbol, 0) != 0)
+            continue;
+        for (int d = 0; d < ndevices; d++) {
+            device[d].shared = &shared;
+            if (device[d].inst)
+                run_row(&device[d], &rows[i], &options, &totals);
+        }
+        forget_shared(shared);
+    }
+    for (int d = 0; d < ndevices; d++)
+        if (device[d].inst && kpk_close(device[d].inst) != KPK_OK)
+            die("close", kpk_error_message());
+    free(device);
     printf("%u passed, %u failed\n", totals.passed, totals.failed);
     return totals.failed || !totals.passed;
 }

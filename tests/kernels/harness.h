@@ -1,7 +1,7 @@
 /* harness.h - runs kernels on every device and checks what they computed
  *
  * A test program is a table of rows (KT_MAIN), one row for a symbol. The
- * harness opens the pack on each device, runs each row there and prints
+ * harness opens the pack on each device, runs each row on all and prints
  *
  *     FAIL affine_f16 gfx942 transposed[3] index 17: want 1, got 2 (9 ulp)
  *
@@ -90,6 +90,20 @@ void *kt_host(struct kt *t, enum kt_type type, size_t n, enum kt_data what,
 /* Zeroed memory that is freed with the row. */
 void *kt_alloc(struct kt *t, size_t nbytes);
 
+/*
+ * Zeroed memory that the same call finds again, as it was left, when the row
+ * runs on the next device: for references, which are the same on all. A row
+ * must make these calls in one order on all devices, whatever fails there, so
+ * they stand before the case's launch.
+ */
+struct kt_shared {
+    struct kt_shared *next;
+    size_t nbytes;
+    void *data;
+    bool filled; /* the caller sets it */
+};
+struct kt_shared *kt_shared(struct kt *t, size_t nbytes);
+
 /* ---- layouts (layout.c) ---- */
 
 #define KT_MAX_RANK 8
@@ -138,7 +152,8 @@ struct kt {
     const char *what;     /* the case; set it before launching */
     unsigned long checks; /* elements compared in this row */
     unsigned long failures;
-    struct kt_memory *memory; /* freed with the row */
+    struct kt_memory *memory;  /* freed with the row */
+    struct kt_shared **shared; /* the next one */
 };
 
 /*
