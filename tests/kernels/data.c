@@ -6,7 +6,7 @@
 static kt_real small(enum kt_type type, uint64_t r)
 {
     if (kt_is_float(type))
-        return ldexpl((kt_real)(r >> 11), -50) - 4; /* 53 bits of [-4, 4) */
+        return (kt_real)(r >> 11) * 0x1p-50L - 4; /* 53 bits of [-4, 4) */
     if (type == KT_U8 || type == KT_U32)
         return (kt_real)(r % 101);
     return (kt_real)(r % 201) - 100;
@@ -24,7 +24,9 @@ static uint64_t wide(enum kt_type type, uint64_t *state)
     }
 }
 
-static uint64_t hostile(enum kt_type type, uint64_t *state)
+enum { NSPECIALS = 29 };
+
+static void encode_specials(enum kt_type type, uint64_t code[NSPECIALS])
 {
     const kt_real tiny = kt_ulp(type, 0);
     const kt_real specials[] = {
@@ -58,21 +60,32 @@ static uint64_t hostile(enum kt_type type, uint64_t *state)
         -104,
         0.1L,
     };
-    const size_t n = sizeof(specials) / sizeof(specials[0]);
+
+    _Static_assert(sizeof(specials) / sizeof(specials[0]) == NSPECIALS, "");
+    for (size_t i = 0; i < NSPECIALS; i++)
+        code[i] = kt_encode(type, specials[i]);
+}
+
+static uint64_t hostile(enum kt_type type, const uint64_t special[NSPECIALS],
+                        uint64_t *state)
+{
     const uint64_t r = kt_random(state);
 
     if (r % 3 == 0)
         return wide(type, state);
     if (r % 3 == 1)
         return kt_encode(type, small(type, kt_random(state)));
-    return kt_encode(type, specials[(r >> 8) % n]);
+    return special[(r >> 8) % NSPECIALS];
 }
 
 void kt_fill(enum kt_type type, void *data, size_t n, enum kt_data what,
              uint64_t seed)
 {
+    uint64_t special[NSPECIALS];
     uint64_t state = seed;
 
+    if (what == KT_HOSTILE)
+        encode_specials(type, special);
     for (size_t i = 0; i < n; i++) {
         uint64_t bits = 0;
 
@@ -84,7 +97,7 @@ void kt_fill(enum kt_type type, void *data, size_t n, enum kt_data what,
             bits = wide(type, &state);
             break;
         case KT_HOSTILE:
-            bits = hostile(type, &state);
+            bits = hostile(type, special, &state);
             break;
         case KT_CODES:
             bits = i;

@@ -14,21 +14,22 @@ struct format {
     int bias;
     int max_code; /* largest exponent field of finite numbers */
     bool has_inf; /* f8 E4M3FN has none: its top exponent holds numbers */
+    kt_real max;  /* of finite numbers */
 };
 
 static const struct format formats[KT_NTYPES] = {
     /* clang-format off */
-    /*           name    n  float  signed  m   bias  max    inf */
-    [KT_U8]   = {"u8",   1, false, false,  0,  0,    0,     false},
-    [KT_I16]  = {"i16",  2, false, true,   0,  0,    0,     false},
-    [KT_I32]  = {"i32",  4, false, true,   0,  0,    0,     false},
-    [KT_U32]  = {"u32",  4, false, false,  0,  0,    0,     false},
-    [KT_I64]  = {"i64",  8, false, true,   0,  0,    0,     false},
-    [KT_F8]   = {"f8",   1, true,  true,   3,  7,    15,    false},
-    [KT_BF16] = {"bf16", 2, true,  true,   7,  127,  254,   true},
-    [KT_F16]  = {"f16",  2, true,  true,   10, 15,   30,    true},
-    [KT_F32]  = {"f32",  4, true,  true,   23, 127,  254,   true},
-    [KT_F64]  = {"f64",  8, true,  true,   52, 1023, 2046,  true},
+    /*           name    n  float  signed  m   bias  code   inf    max */
+    [KT_U8]   = {"u8",   1, false, false,  0,  0,    0,     false, UINT8_MAX},
+    [KT_I16]  = {"i16",  2, false, true,   0,  0,    0,     false, INT16_MAX},
+    [KT_I32]  = {"i32",  4, false, true,   0,  0,    0,     false, INT32_MAX},
+    [KT_U32]  = {"u32",  4, false, false,  0,  0,    0,     false, UINT32_MAX},
+    [KT_I64]  = {"i64",  8, false, true,   0,  0,    0,     false, INT64_MAX},
+    [KT_F8]   = {"f8",   1, true,  true,   3,  7,    15,    false, 448},
+    [KT_BF16] = {"bf16", 2, true,  true,   7,  127,  254,   true,  0x1.fep127L},
+    [KT_F16]  = {"f16",  2, true,  true,   10, 15,   30,    true,  65504},
+    [KT_F32]  = {"f32",  4, true,  true,   23, 127,  254,   true,  FLT_MAX},
+    [KT_F64]  = {"f64",  8, true,  true,   52, 1023, 2046,  true,  DBL_MAX},
     /* clang-format on */
 };
 
@@ -139,22 +140,45 @@ static kt_real decode(const struct format *f, uint64_t bits)
     return negative ? -v : v;
 }
 
+/* The host's own types: it converts in one instruction. */
+static kt_real decode_f32(uint32_t bits)
+{
+    float x;
+
+    memcpy(&x, &bits, sizeof(x));
+    return x;
+}
+
+static kt_real decode_f64(uint64_t bits)
+{
+    double x;
+
+    memcpy(&x, &bits, sizeof(x));
+    return x;
+}
+
 kt_real kt_get(enum kt_type type, const void *data, size_t i)
 {
-    if (formats[type].is_float)
-        return decode(&formats[type], kt_get_bits(type, data, i));
-    return (kt_real)kt_get_int(type, data, i);
+    const uint64_t bits = kt_get_bits(type, data, i);
+
+    switch (type) {
+    case KT_BF16:
+        return decode_f32((uint32_t)bits << 16);
+    case KT_F32:
+        return decode_f32((uint32_t)bits);
+    case KT_F64:
+        return decode_f64(bits);
+    case KT_F8:
+    case KT_F16:
+        return decode(&formats[type], bits);
+    default:
+        return (kt_real)kt_get_int(type, data, i);
+    }
 }
 
 kt_real kt_max(enum kt_type type)
 {
-    const struct format *f = &formats[type];
-
-    if (!f->is_float)
-        return two_to((int)f->nbytes * 8 - f->is_signed) - 1;
-    /* 2 - 2 ulp is the largest fraction; E4M3FN gives its last code to NaN */
-    return (kt_real)((UINT64_C(2) << f->mantissa) - (f->has_inf ? 1 : 2)) *
-           two_to(f->max_code - f->bias - f->mantissa);
+    return formats[type].max;
 }
 
 /* k of 2^k, the spacing of the type's numbers around v */
@@ -188,29 +212,24 @@ static uint64_t encode_float(enum kt_type type, kt_real v)
     const uint64_t sign = signbit(v) ? UINT64_C(1) << (nbits - 1) : 0;
     const uint64_t inf = (uint64_t)(f->max_code + 1) << f->mantissa;
     const uint64_t overflow = sign | (f->has_inf ? inf : 0x7e);
-    const kt_real a = fabsl(v), max = kt_max(type);
-    kt_real scaled, rest;
+    const kt_real a = fabsl(v);
     uint64_t q;
     int k;
 
     if (isnan(v))
         return f->has_inf ? inf | UINT64_C(1) << (f->mantissa - 1) : 0x7f;
-    if (a > 2 * max)
+    if (a > 2 * f->max)
         return overflow;
     k = spacing(f, a);
-    scaled = a * two_to(-k);
-    q = (uint64_t)scaled;
-    rest = scaled - (kt_real)q;
-    if (rest > 0.5L || (rest == 0.5L && (q & 1)))
-        q += 1;
-    if ((kt_real)q * two_to(k) > max)
+    q = (uint64_t)llrintl(a * two_to(-k)); /* to nearest, ties to even */
+    if ((kt_real)q * two_to(k) > f->max)
         return overflow;
     /* q has at most mantissa + 1 bits; a carry moves into the exponent */
     return sign |
            (((uint64_t)(k + f->mantissa + f->bias - 1) << f->mantissa) + q);
 }
 
-/* The host's own types: it rounds by the same rule, in one instruction. */
+/* Of the host's own types it rounds by the same rule, too. */
 static uint64_t encode_f32(kt_real v)
 {
     const float x = isnan(v) ? NAN : (float)v;
