@@ -49,6 +49,20 @@ check "pkg-config follows another prefix" sh -c \
     "PKG_CONFIG_PATH='$stage$prefix/lib/pkgconfig' pkg-config \
         --define-variable=prefix=/elsewhere --cflags kpack | grep /elsewhere/include"
 
+# A folder's name may have what sed, the shell or pkg-config read otherwise.
+odd="$WORK/a 'b'&c|d\\e"
+odd_pc() {
+    PKG_CONFIG_PATH=$odd/lib/pkgconfig pkg-config "$@" kpack
+}
+odd_program() {
+    echo '#include <kpack/candle.h>
+int main(void) { return !kpk_pack_module_count(&kpk_candle); }' >"$WORK/odd.c" &&
+        eval "$CC" '"$WORK/odd.c"' -o '"$WORK/odd"' "$(odd_pc --cflags --libs)" && "$WORK/odd"
+}
+check "install into a folder with an odd name" gen/ship/install "$B" "$H" "" "$odd" candle "$version"
+check "pkg-config has its name" test "$(odd_pc --variable=prefix)" = "$odd"
+[ -n "${SAN-}" ] || check "a program is built with it" odd_program
+
 # ---- the README's program ----
 
 awk '/^```c$/ { take = !seen; seen = 1; next } /^```$/ { take = 0 } take' \
