@@ -112,6 +112,15 @@ static void add(struct scan *scan, size_t at, size_t *room)
     found->fault = read_head(scan, found);
 }
 
+/* As `ar rcT` makes them, and some build systems of their libraries. */
+static bool is_thin(const struct scan *scan)
+{
+    static const char magic[] = "!<thin>\n";
+
+    return scan->nbytes >= strlen(magic) &&
+           memcmp(scan->bytes, magic, strlen(magic)) == 0;
+}
+
 /* Says of a file whether it was cut short, and if it has nothing. */
 static bool judge(struct scan *scan)
 {
@@ -125,8 +134,11 @@ static bool judge(struct scan *scan)
                       scan->path, scan->nbytes, (unsigned long long)whole,
                       scan->n ? "" : ", and no pack made by kpack in them");
     else if (!scan->n)
-        (void)fprintf(stderr, "kpack: %s holds no pack made by kpack\n",
-                      scan->path);
+        (void)fprintf(
+            stderr, "kpack: %s holds no pack made by kpack%s\n", scan->path,
+            is_thin(scan) ? ": it is a thin archive, of the names of object "
+                            "files alone. `ar t` lists them"
+                          : "");
     return scan->n > 0;
 }
 

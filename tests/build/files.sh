@@ -196,6 +196,12 @@ for kind in no-index long-index; do
     }
     check "an archive with $kind" shrinks_too
 done
+# What is linked with a thin archive lies beside it.
+ar rcsT "$WORK/thin.a" "$WORK"/members/*.o
+for command in list verify "prune --keep $last"; do
+    # shellcheck disable=SC2086 # words
+    refuse "${command%% *} of a thin archive" "it is a thin archive" "$kpack" $command "$WORK/thin.a"
+done
 check "prune --keep nothing" sh -c "'$kpack' prune '$small' --keep ''; [ \$? -eq 2 ]"
 printf '!<arch>\n' >"$WORK/half.a"
 refuse "prune of an archive without packs" "holds no pack" "$kpack" prune "$WORK/half.a" --keep x
