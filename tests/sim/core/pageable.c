@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct sim_pageable {
     struct sim_alloc alloc;
@@ -21,35 +22,46 @@ static const struct sim_alloc *look(const struct sim_pageable *list,
     return NULL;
 }
 
-/* Asks the system. False if nothing that can be read is there. */
-static bool find_mapping(uint64_t addr, struct sim_alloc *out)
+/* "FROM-TO MAY ...", in hexadecimal; MAY begins with "rw" where both may be.
+ * False if it is none, or if it cannot be read. */
+static bool read_mapping(const char *line, struct sim_alloc *out)
 {
-    FILE *maps = fopen("/proc/self/maps", "r");
     unsigned long long from, to;
-    char line[512], may[5];
-    bool whole = true, found = false;
+    char *end;
 
-    if (!maps)
+    from = strtoull(line, &end, 16);
+    if (end == line || *end != '-')
         return false;
-    while (!found && fgets(line, sizeof(line), maps)) {
-        /* A long name of a file takes several pieces. */
-        found = whole && sscanf(line, "%llx-%llx %4s", &from, &to, may) == 3 &&
-                addr >= from && addr < to;
-        whole = false;
-        for (const char *c = line; *c; c++)
-            whole |= *c == '\n';
-    }
-    fclose(maps);
-    if (!found || may[0] != 'r')
+    to = strtoull(end + 1, &end, 16);
+    if (end[0] != ' ' || end[1] != 'r' || to <= from)
         return false;
     *out = (struct sim_alloc){.base = from,
                               .size = to - from,
                               .bytes = (uint8_t *)(uintptr_t)from,
                               .kind = SIM_MEM_HOST,
                               .device = -1,
-                              .readonly = may[1] != 'w',
+                              .readonly = end[2] != 'w',
                               .fine_grained = true};
     return true;
+}
+
+/* Asks the system. False if nothing that can be read is there. */
+static bool find_mapping(uint64_t addr, struct sim_alloc *out)
+{
+    FILE *maps = fopen("/proc/self/maps", "r");
+    char line[512];
+    bool whole = true, found = false;
+
+    if (!maps)
+        return false;
+    while (!found && fgets(line, sizeof(line), maps)) {
+        /* A long name of a file takes several pieces. */
+        found =
+            whole && read_mapping(line, out) && addr - out->base < out->size;
+        whole = strchr(line, '\n') != NULL;
+    }
+    (void)fclose(maps);
+    return found;
 }
 
 const struct sim_alloc *sim_pageable_find(struct sim_pageable *_Atomic *list,
