@@ -106,15 +106,13 @@ static bool exchange(const char *path, const void *data, size_t nbytes,
 
     if (!name_unfinished(path))
         return false;
+    is_unfinished = 1; /* before it is there, for a signal just then */
     file = fopen(unfinished, "wbx");
-    if (!file)
-        return false;
-    is_unfinished = 1;
-    if (like)
+    if (file && like)
         (void)fchmod(fileno(file), like->st_mode & 0777);
-    ok = fill(file, data, nbytes) && rename(unfinished, path) == 0;
+    ok = file && fill(file, data, nbytes) && rename(unfinished, path) == 0;
     why = errno;
-    if (!ok)
+    if (file && !ok)
         (void)unlink(unfinished);
     is_unfinished = 0;
     errno = why;

@@ -398,6 +398,8 @@ refuse "no pack" "holds no pack" "$kpack" verify "$0"
 refuse "no folder to write to" "cannot write" "$kpack" extract "$small" --all -o "$WORK/no/such"
 refuse "a name that is too long" "name too long" "$kpack" prune "$small" --keep "$last" \
     -o "$(printf '%04100d' 0)"
+refuse "a folder's, too" "name too long" "$kpack" prune "$small" --keep "$last" \
+    -o "$(printf '%04090d' 0)/x"
 refuse "a folder to write to" "Is a directory" "$kpack" prune "$small" --keep "$last" -o "$WORK/members"
 refuse "prune of what cannot be read" "cannot read" "$kpack" prune "$WORK/nowhere" --keep "$last"
 check "a word of --keep that is too long" status 1 "$kpack" prune "$small" --keep "$last,$(printf '%0100d' 0)"
@@ -475,13 +477,22 @@ long=$(printf '%0255d' 1)
 check "a name as long as names can be" takes_content "$long"
 rm -f "$disk"/*
 
-# Whenever a signal comes, there are whole files and no others. Closing takes
-# long here, and until then a part lies in a buffer.
+# Whenever a signal comes, there are whole files and no others. Opening takes
+# long here, and so does closing; until then a part lies in a buffer.
 cat >"$WORK/slow.c" <<'END'
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
 #include <unistd.h>
+FILE *fopen(const char *name, const char *mode)
+{
+    FILE *(*real)(const char *, const char *);
+    FILE *file;
+    *(void **)&real = dlsym(RTLD_NEXT, "fopen");
+    file = real(name, mode);
+    usleep(10000);
+    return file;
+}
 int fclose(FILE *file)
 {
     int (*real)(FILE *);
