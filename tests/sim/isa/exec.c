@@ -336,6 +336,17 @@ static unsigned run_block(struct wave *w, const struct block *b,
     return b->ninsns;
 }
 
+/* Most blocks name none that the wave has not used already. */
+static bool has_registers(struct wave *w, const struct block *b)
+{
+    if (b->nvgprs <= w->used_vgprs && b->nagprs <= w->used_agprs)
+        return true;
+    if (b->nvgprs > w->nvgprs || b->nagprs > w->nagprs)
+        return false;
+    wave_uses(w, b->nvgprs, b->nagprs);
+    return true;
+}
+
 static void run_slice(struct wave *w, uint64_t quantum, struct counts *c)
 {
     const struct block *last = NULL;
@@ -344,8 +355,7 @@ static void run_slice(struct wave *w, uint64_t quantum, struct counts *c)
     while (n < quantum && w->state == WAVE_RUNS) {
         const struct block *b = runs_blocks(w) ? next_block(w, last) : NULL;
 
-        if (b && b->nvgprs <= w->nvgprs && b->nagprs <= w->nagprs) {
-            wave_uses(w, b->nvgprs, b->nagprs);
+        if (b && has_registers(w, b)) {
             n += run_block(w, b, c);
             last = b;
         } else if (w->state == WAVE_RUNS) {
