@@ -77,7 +77,7 @@ include tests/gpu/gpu.mk
 MEMORY_TEST := $(if $(GPU)$(filter-out $(MODULES),$(ALL_MODULES)),,$(H)/bench-memory)
 TEST_PROGRAMS := $(MEMORY_TEST) $(DEMO_TEST) $(MODEL_TESTS) $(UNIT_TESTS) $(FUZZ_TESTS) $(WAYS_TEST) $(MATRIX_TEST) $(PLAN_TEST) $(MHA_TEST) $(ASM_TEST) $(SIM_TESTS) $(THUNK_TEST) $(CORPUS_TEST) $(PROGRAM_TESTS) $(BUILD_TESTS) $(KERNEL_TESTS)
 # Two tests run at a time. The longest come first, so that both end together.
-LONGEST := %/conv %/unary %/binary %/amd.sh %/reduce %/own.sh %/dist.sh %/indexing %/affine
+LONGEST := %/conv %/amd.sh %/unary %/mmvq_gguf %/reduce %/binary %/test_model %/dist.sh %/cast %/ternary %/compiler_launcher.sh %/affine %/quantized %/own.sh
 longest_first = $(foreach t,$(LONGEST),$(filter $(t),$(1))) $(filter-out $(LONGEST),$(1))
 # Makes that the scripts start do not take jobs from this one either.
 own_make = env -u MAKEFLAGS -u MAKELEVEL CC='$(CC)' MAKE='$(MAKE)'
