@@ -291,6 +291,17 @@ DEV void block_step(Item (&items)[each], u32 *lds, u32 n_threads, u32 mask,
         items[e] = keep(items[e], bits_as<Item>(other[e]), lower);
 }
 
+/* The barriers of sort_in_registers(), for waves without items. */
+template <typename Item> DEV void keep_barriers(u32 n_threads)
+{
+    NO_UNROLL
+    for (u32 size = 64; size <= n_threads; size *= 2)
+        NO_UNROLL
+    for (u32 mask = size; mask >= 64; mask /= 2)
+        for (u32 w = 0; w < 2 * sizeof(Item) / 4; w++)
+            __syncthreads();
+}
+
 /* A row of up to n_threads * each items; n_threads is a power of two. */
 template <typename Item, u32 each, bool descending, typename T>
 DEV void sort_in_registers(const T *x, u32 *dst, u32 ncols, u32 n_threads,
@@ -298,6 +309,10 @@ DEV void sort_in_registers(const T *x, u32 *dst, u32 ncols, u32 n_threads,
 {
     const u32 thread = threadIdx.x;
     Item items[each];
+    if (!KPK_NVIDIA && each > 1 && thread >= n_threads) {
+        keep_barriers<Item>(n_threads);
+        return;
+    }
     UNROLL
     for (u32 e = 0; e < each; e++) { /* in any order: columns travel along */
         const u32 column = e * n_threads + thread;
@@ -398,7 +413,8 @@ DEV void sort_row(const T *x, u32 *dst, i32 ncols_signed)
     while (padded < ncols)
         padded *= 2;
     const u32 n_threads = blockDim.x;
-    if (padded <= n_threads) {
+    /* on AMD whole waves of threads with 4 items each exchange far less */
+    if (padded <= n_threads && (KPK_NVIDIA || padded < 4 * wave_size())) {
         sort_in_registers<Item, 1, descending>(x, dst, ncols, padded, lds);
         return;
     }
