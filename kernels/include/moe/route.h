@@ -65,10 +65,60 @@ template <typename T> struct moe_token {
     }
 };
 
+/*
+ * Where experts are few, lane i of a token's 32 holds experts i, i + 32, ... as
+ * numbers in their order: 0 for one that is chosen or not there, 1 for a NaN.
+ * The i-th that is chosen gets its weight from lane i. On NVIDIA, where the
+ * other way is the one that was timed, nobody asks for this.
+ */
+template <u32 each, typename T>
+DEV void choose_held_experts(moe_token<T> &t, u32 lane, u32 k, bool normalize,
+                             i32 *ids, f32 *weights)
+{
+    u32 order[each], mine = ~0u;
+
+    UNROLL
+    for (u32 i = 0; i < each; i++) {
+        const u32 e = lane + 32 * i;
+
+        order[i] = e < t.experts ? max_of((u32)(t.key(e) >> 32), 1u) : 0;
+    }
+    NO_UNROLL
+    for (u32 chosen = 0; chosen < k; chosen++) {
+        u32 best = order[0], e = lane;
+
+        UNROLL
+        for (u32 i = 1; i < each; i++) {
+            e = order[i] > best ? lane + 32 * i : e;
+            best = max_of(best, order[i]);
+        }
+        const u32 top = join_lanes(best, larger());
+
+        e = best == top && top != 0 ? e : ~0u; /* of equal ones the first */
+        e = join_lanes(e, [](u32 a, u32 b) { return min_of(a, b); });
+        UNROLL
+        for (u32 i = 0; i < each; i++)
+            order[i] = e == lane + 32 * i ? 0 : order[i];
+        mine = lane == chosen ? e : mine;
+    }
+    f32 v = mine != ~0u ? t.weight(mine) : 0.0f;
+
+    if (normalize) {
+        const f32 sum = join_lanes(v, plus());
+
+        v = sum > 0 ? v / sum : 0.0f;
+    }
+    if (lane < k) {
+        ids[lane] = (i32)mine;
+        weights[lane] = v;
+    }
+}
+
 template <typename T>
 DEV void moe_topk(const T *logits, const f32 *bias, i32 *ids, f32 *weights,
                   u32 tokens, u32 experts, u32 k, u32 flags)
 {
+    constexpr u32 most_held = 8; /* experts of a lane */
     const u32 lane = threadIdx.x % 32;
 
     for (u64 token = global_thread() / 32; token < tokens;
@@ -81,6 +131,17 @@ DEV void moe_topk(const T *logits, const f32 *bias, i32 *ids, f32 *weights,
 
         if (!t.sigmoid)
             t.find_softmax(lane);
+        if (!KPK_NVIDIA && experts <= 32 * most_held && k <= 32) {
+            const bool normalize = (flags & MOE_NORMALIZE) != 0;
+
+            if (experts <= 64)
+                choose_held_experts<2>(t, lane, k, normalize, id, w);
+            else if (experts <= 128)
+                choose_held_experts<4>(t, lane, k, normalize, id, w);
+            else
+                choose_held_experts<most_held>(t, lane, k, normalize, id, w);
+            continue;
+        }
         for (u32 i = 0; i < k; i++) {
             u64 best = 0;
 
