@@ -23,12 +23,31 @@
 #pragma once
 
 #include "division.h"
+#include "fused/wide.h"
 
 enum { ROPE_NEOX = 1 };
 
 /* threads that a launch should keep busy, rather than save angles */
 constexpr u32 log_rope_threads = 17;
 constexpr u32 rope_heads_at_once = 4;
+
+#if defined(__GFX10__) || defined(__GFX11__) || defined(__GFX12__)
+constexpr bool slow_f64 = true;
+
+/* v, on a way that few take: the compiler would go it beside the other way */
+template <typename T> DEV T rarely(T v)
+{
+    asm volatile("" : "+v"(v));
+    return v;
+}
+#else
+constexpr bool slow_f64 = false;
+
+template <typename T> DEV T rarely(T v)
+{
+    return v;
+}
+#endif
 
 struct rope_args {
     const i32 *positions;
@@ -38,12 +57,24 @@ struct rope_args {
 };
 
 struct rope_angles {
-    f64 per_pair; /* log2 of the angles' ratio from pair to pair */
+    f64 per_pair;       /* log2 of the angles' ratio from pair to pair */
+    wide wide_per_pair; /* the same, where plain() holds */
     f32 length;
 
+    /*
+     * Where f64 has a sixteenth of f32's rate, pairs of f32 do for what most
+     * models ask: 45 bits, so still one turn in 2^24 at position 2^20.
+     */
+    static DEV_MEMBER bool plain(const rope_args &r)
+    {
+        return slow_f64 && r.ext == 0 && r.base >= 1 && r.base < 0x1p+60f;
+    }
     DEV_MEMBER void begin(const rope_args &r)
     {
-        per_pair = -2.0 * log2((f64)r.base) / (f64)r.n_dims;
+        if (plain(r))
+            wide_per_pair = quotient(wide_log2(r.base), -0.5f * (f32)r.n_dims);
+        else
+            per_pair = -2.0 * log2((f64)rarely(r.base)) / (f64)r.n_dims;
         length = r.ext != 0 ? r.attn * (1.0f - 0.1f * logf(r.scale)) : r.attn;
     }
     /* 1 up to corr_low, 0 from corr_high on */
@@ -58,6 +89,31 @@ struct rope_angles {
     DEV_MEMBER void at(const rope_args &r, i32 position, u32 j, f32 &cosine,
                        f32 &sine) const
     {
+        if (plain(r)) {
+            const wide part = wide_part_of_turn(r, position, j);
+            const f32 rest = part.high - rintf(part.high) + part.low;
+
+            sincospif(2 * rest, &sine, &cosine);
+        } else {
+            sincospif(half_turns(r, position, rarely(j)), &sine, &cosine);
+        }
+        cosine *= length;
+        sine *= length;
+    }
+    DEV_MEMBER wide wide_part_of_turn(const rope_args &r, i32 position,
+                                      u32 j) const
+    {
+        const wide turn = {0x1.45f306p-3f, 0x1.b9391p-28f}; /* 1 / 2 pi */
+        wide whole = product(product(wide_integer(position), turn),
+                             wide_exp2(product(wide_per_pair, (f32)j)));
+
+        if (r.freq_factors)
+            whole = quotient(whole, r.freq_factors[j]);
+        return product(whole, r.scale);
+    }
+    /* between -1 and 1 */
+    DEV_MEMBER f32 half_turns(const rope_args &r, i32 position, u32 j) const
+    {
         constexpr f64 turn = 0.15915494309189535; /* 1 / 2 pi */
         f64 whole = (f64)position * turn * exp2((f64)j * per_pair);
 
@@ -67,9 +123,7 @@ struct rope_angles {
 
         if (r.ext != 0)
             turns += (whole - turns) * ((f64)r.ext * ramp(r, j));
-        sincospif((f32)(2 * (turns - rint(turns))), &sine, &cosine);
-        cosine *= length;
-        sine *= length;
+        return (f32)(2 * (turns - rint(turns)));
     }
 };
 
