@@ -60,7 +60,7 @@ template <typename T> struct masked_row {
         x.each(t, first, uniform_here(n), [&](A *v, u32) {
             UNROLL
             for (u32 i = 0; i < V; i++) {
-                v[i] = exponential(v[i] - base);
+                v[i] = exponential_for<T>(v[i] - base);
                 sum += v[i];
             }
         });
@@ -79,7 +79,7 @@ template <typename T> struct masked_row {
     DEV_MEMBER A factor_of(A sum) const
     {
         sum = team_reduce(t, scratch, 1, sum, plus());
-        return sum == 0 ? A(0) : 1 / sum;
+        return sum == 0 ? A(0) : divided(A(1), sum);
     }
 
     template <u32 V, u32 K> DEV_MEMBER void run()
@@ -103,13 +103,14 @@ template <typename T> struct masked_row {
 
             load(x, (u32)first);
             top = larger_of(x, (u32)first, top);
-            sum *= before == top ? A(1) : exponential(before - base_of(top));
+            sum *= before == top ? A(1)
+                                 : exponential_for<T>(before - base_of(top));
             sum += exponentials(x, (u32)first, base_of(top));
         }
         const A all = team_reduce(t, scratch, 0, top, larger());
 
         if (top != all)
-            sum *= exponential(top - base_of(all));
+            sum *= exponential_for<T>(top - base_of(all));
         const A factor = factor_of(sum);
 
         NO_UNROLL

@@ -79,6 +79,8 @@ template <typename T> struct norm_row {
     /* not twice without total() in between, which has a barrier too */
     DEV_MEMBER two<A> totals(A a, A b) const
     {
+        if (!KPK_NVIDIA && !t.packed)
+            return {total(a), total(b)};
         return team_reduce(t, scratch_two, turn, two<A>{a, b}, plus());
     }
 };
@@ -113,7 +115,7 @@ template <typename T> struct rmsnorm_row : norm_row<T> {
         row_tile<T, V, K> x;
 
         x.load(B::t, B::src, 0, B::n);
-        const A mean = B::total(squares(x, 0)) / (A)B::n;
+        const A mean = divided(B::total(squares(x, 0)), (A)B::n);
         finish(x, 0, reciprocal_root(mean + B::eps));
     }
 
@@ -259,7 +261,9 @@ DEV void normalize(const T *src, T *dst, const T *alpha, const T *beta,
         max_of<u32>(team_registers / sizeof(A) / vector_length<T>, 1);
     __shared__ A slot[2][max_groups];
     __shared__ two<A> slot_two[2][max_groups];
-    __shared__ two<A> all[max_block];
+    /* AMD reduces two values in turn where a team is loose: LDS that is not
+     * taken lets more small blocks run at once */
+    __shared__ two<A> all[KPK_NVIDIA ? max_block : max_block / 2];
     const u32 n = n_cols > 0 ? (u32)n_cols : 0;
     const team_scratch<A> scratch = {slot, &all[0].a};
     const team_scratch<two<A>> scratch_two = {slot_two, all};

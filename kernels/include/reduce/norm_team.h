@@ -194,7 +194,8 @@ struct rms_terms {
     {
         x.share(x.group_sum([](const A *v) { return sum_of_squares(v, X::V); }),
                 0);
-        return {0, reciprocal_root(x.total(x.shared().a) / (A)x.n + eps)};
+        return {0,
+                reciprocal_root(divided(x.total(x.shared().a), (A)x.n) + eps)};
     }
 };
 
@@ -220,7 +221,7 @@ struct layer_terms {
             return s;
         };
         const A own = (A)x.columns_of(x.place >> x.log_in_group);
-        const A one = own > 0 ? 1 / own : A(0);
+        const A one = own > 0 ? one_over_count(own) : A(0);
         const A p = rounded_product(x.group_sum(sum), one);
 
         UNROLL
@@ -238,11 +239,11 @@ struct layer_terms {
         const A first = x.slot[0].a, n = (A)x.n;
         const A count = (A)x.columns_of(x.lane_group());
         const A away = group.a - first;
-        const A d = x.total(rounded_product(count, away)) / n;
+        const A d = divided(x.total(rounded_product(count, away)), n);
         const A far = away - d;
         const A all = fused(rounded_product(count, far), far, group.b);
 
-        return {(p - first) - d, scale(x.total(all) / n, eps)};
+        return {(p - first) - d, scale(divided(x.total(all), n), eps)};
     }
 };
 

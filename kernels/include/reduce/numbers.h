@@ -91,14 +91,15 @@ DEV f64 exponential(f64 v)
     return exp(v);
 }
 
-/* The same of v <= 0, to be rounded to T. f16 has no use for numbers below
- * 2^-25, nor for the last places: an instruction of AMD's does. */
+/* The same of v <= 0, to be rounded to T. f16 and bf16 have no use for the last
+ * places, nor beside a sum of 1 or more for what is below 2^-126: an
+ * instruction of AMD's does. */
 template <typename T, typename A> DEV A exponential_for(A v)
 {
 #if !KPK_NVIDIA
     constexpr f32 log2_e = 1.44269504088896341f;
 
-    if constexpr (is_same<T, f16>::value)
+    if constexpr (traits<T>::is_small)
         return __builtin_amdgcn_exp2f(v * log2_e);
 #endif
     return exponential(v);
@@ -111,4 +112,37 @@ DEV f32 reciprocal_root(f32 v)
 DEV f64 reciprocal_root(f64 v)
 {
     return rsqrt(v);
+}
+
+/* v / n, on AMD to an ulp or two of f32 */
+DEV f32 divided(f32 v, f32 n)
+{
+#if KPK_NVIDIA
+    return v / n;
+#else
+    return rounded_product(v, __builtin_amdgcn_rcpf(n));
+#endif
+}
+DEV f64 divided(f64 v, f64 n)
+{
+    return v / n;
+}
+
+/*
+ * 1 / n of a count, rounded as a division does: a step of Newton's does that
+ * but for mantissas of ones alone, which counts below 2^24 - 1 do not have.
+ */
+DEV f32 one_over_count(f32 n)
+{
+#if KPK_NVIDIA
+    return 1 / n;
+#else
+    const f32 r = __builtin_amdgcn_rcpf(n);
+
+    return fused(fused(-n, r, 1.0f), r, r);
+#endif
+}
+DEV f64 one_over_count(f64 n)
+{
+    return 1 / n;
 }

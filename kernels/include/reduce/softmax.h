@@ -7,11 +7,11 @@
  * right too. f16 and bf16 are computed in f32, with one rounding at the end.
  *
  * The row is read once and written once where it fits: in registers (up to 32
- * f32 values a thread), else in LDS (up to 2048 values of f32 or a smaller T:
- * a kernel that takes blocks of 1024 has too few registers for them, and twice
- * as much LDS would let half as many blocks of 32 threads run at once). Longer
- * rows are read twice: the first pass keeps a running maximum and a sum
- * relative to it.
+ * f32 values a thread), else in LDS (up to 2048 values of f32 or a smaller T,
+ * on AMD of f16 and bf16: a kernel that takes blocks of 1024 has too few
+ * registers for them, and twice as much LDS would let half as many blocks of 32
+ * threads run at once). Longer rows are read twice: the first pass keeps a
+ * running maximum and a sum relative to it.
  *
  * LDS holds values in T, to be small: that lets more blocks of 32 threads run
  * at once. exp() of f16 and bf16 is worked out twice there.
@@ -29,9 +29,14 @@
  */
 constexpr u32 softmax_stream = 128;
 
-/* values of a row that LDS holds, at most 8 KiB of them */
+/*
+ * Values of a row that LDS holds: 8 KiB of f32 at most. AMD's caches are larger
+ * than its LDS; with less of that a compute unit has room for twice the blocks.
+ */
 template <typename T>
-constexpr u32 softmax_held = 8192 / (sizeof(T) > 4 ? sizeof(T) : 4);
+constexpr u32 softmax_held = KPK_NVIDIA || sizeof(T) < 4
+                                 ? 8192 / (sizeof(T) > 4 ? sizeof(T) : 4)
+                                 : 0;
 
 template <typename T> struct softmax_row {
     using A = calc_t<T>;
@@ -61,7 +66,7 @@ template <typename T> struct softmax_row {
                 sum += v[i];
             }
         });
-        const A r = 1 / team_reduce(t, scratch, 1, sum, plus());
+        const A r = divided(A(1), team_reduce(t, scratch, 1, sum, plus()));
         x.each(t, 0, n, [&](A *v, u32 c) {
             UNROLL
             for (u32 i = 0; i < V; i++)
@@ -118,7 +123,7 @@ template <typename T> struct softmax_row {
             if constexpr (exact)
                 write_columns<V>(place<V>(j), v);
         }
-        const A r = 1 / team_reduce(t, scratch, 1, sum, plus());
+        const A r = divided(A(1), team_reduce(t, scratch, 1, sum, plus()));
         for (u32 c = t.rank * V, j = 0; c < n; c += span, j++) {
             read_columns<V>(place<V>(j), v);
             UNROLL
@@ -135,10 +140,12 @@ template <typename T> struct softmax_row {
         A m = -infinity<A>(), sum = 0;
         row_tile<T, V, K> x;
 
-        if (t.packed && (n + t.size * V - 1) / (t.size * V) * t.size * V <=
-                            softmax_held<T>) {
-            run_in_lds<V>();
-            return;
+        if constexpr (softmax_held < T >> 0) {
+            if (t.packed && (n + t.size * V - 1) / (t.size * V) * t.size * V <=
+                                softmax_held<T>) {
+                run_in_lds<V>();
+                return;
+            }
         }
         for (u64 first = 0; first < n; first += span) {
             A top = m;
@@ -165,7 +172,7 @@ template <typename T> struct softmax_row {
 
         if (m != all)
             sum *= exponential_for<T>(m - all);
-        const A r = 1 / team_reduce(t, scratch, 1, sum, plus());
+        const A r = divided(A(1), team_reduce(t, scratch, 1, sum, plus()));
         for (u64 first = 0; first < n; first += span) {
             x.load(t, src, (u32)first, n);
             x.each(t, (u32)first, n, [&](A *v, u32 c) {
