@@ -7,7 +7,7 @@
 #                          newest of tests/bench/results)
 
 BASE ?=
-BOUNDS ?= $(lastword $(sort $(wildcard tests/bench/results/*-bounds.txt)))
+BOUNDS ?= $(lastword $(sort $(wildcard tests/bench/results/????-??-??-bounds.txt)))
 REPORT := $(B)/report.html
 REPORT_TOOL := $(B)/kpack-report
 report_json = $(patsubst $(B)/hsaco/%.hsaco,$(B)/report/%.json,$(PACK_HSACOS))

@@ -52,7 +52,7 @@ target   kernel   shape   launched
 gfx942   badd_f32 1024x1024 callers' 2.363 0 15 0 52 0 7 100 0 100.0 0.0 8 65536 10510
 gfx942   short    1024x1024 callers' 2.363 0 15 0 52 0 7 100 0 100.0 0.0 8 65536
 gfx942   </script> 1x1 callers' 2.363 0 15 0 52 0 7 100 0 100.0 0.0 8 65536 10510
-gfx90a   mul_mat_q4_0 1024x4096x512 callers' 71.5 100 81 0 9 48 30 22 0 100.5 12.5 2 16384 10510 <- vector ALU
+gfx90a   mul_mat_q4_0 1024x4096x512 callers' 71.5 100 81 0 9 48 30 22 0 100.5 12.5 2 16384 10510 75 <- vector ALU
 gfx1100  uneg_f32 1024x1024,bias recommended 8.738 0 8 61 20 0 7 100 0 100.0 0.0 16 65536 3500 <- transcendental unit
 END
 BOUNDS="$WORK/made-bounds.txt" check "the page" gen/report/assemble "$tool" gen/report/page.html candle \

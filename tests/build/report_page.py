@@ -203,6 +203,7 @@ def use_bounds(b):
     check("the worst first", b.run(cells % "worst") == ["455", "61", "52"], b.run(cells % "worst"))
     check("what bounds them", b.run(cells % "by") == ["matrix pipe", "DRAM", "DRAM"], b.run(cells % "by"))
     check("bytes in flight", b.run(cells % "flight") == ["156", "1\u202f872", "624"], b.run(cells % "flight"))
+    check("how even dies are", b.run(cells % "dies") == ["75", "100", "100"], b.run(cells % "dies"))
     check("they are called bounds", "not times" in b.run("document.getElementById('bounds-about').textContent"))
     bars = b.run("[...document.querySelectorAll('#bounds-table tbody tr:first-child .pipes i')].map(i => i.offsetWidth)")
     check("bars as long as shares", len(bars) == 8 and bars[0] > bars[1] > bars[6] > 10, bars)
