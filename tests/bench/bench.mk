@@ -67,7 +67,8 @@ bench-memory: $(MEMORY_BENCH) sim ## count how kernels use memory on the simulat
 	@LD_LIBRARY_PATH=$(H)/sim:$$LD_LIBRARY_PATH KPK_SIM_DEVICES=$(DEVICES) $(MEMORY_BENCH)
 
 # What bounds the kernels on the cards that stand for the targets: see
-# tests/sim/README.md. BENCH picks kernels; all of them go to a file.
+# tests/sim/README.md. BENCH picks kernels; all of them go to a file, which
+# INTO=FILE brings up to date for some.
 BOUNDS_BENCH  := $(H)/bench-bounds
 BOUNDS_TABLE  := tests/bench/sim/bounds.csv
 BOUNDS_RESULT ?= tests/bench/results/$(shell date +%F)-bounds.txt
@@ -77,15 +78,20 @@ $(BOUNDS_BENCH): $(BOUNDS_SOURCES) $(wildcard tests/bench/sim/*.h tests/bench/gp
 	@mkdir -p $(@D)
 	@echo "  LD    $@"
 	@$(CC) -std=gnu11 -O2 -Wall -Wextra $(CFLAGS) $(SAN_FLAGS) -Iinclude -I$(B)/include -o $@ $(filter %.c %.o %.a,$^) -ldl -pthread $(PACK_CODEC_LIBS)
+INTO          ?=
+add_worst = { echo; echo 'Kernels that DRAM does not bound (bounds-worst), the worst first:'; echo; \
+  tests/bench/sim/bounds-worst '$(1)'; } >'$(1).worst' && cat '$(1).worst' >>'$(1)' && rm '$(1).worst' && echo "  WROTE $(1)"
 run_bounds = LD_LIBRARY_PATH=$(H)/sim:$$LD_LIBRARY_PATH KPK_SIM_DEVICES=$(DEVICES) $(BOUNDS_BENCH) $(BOUNDS_TABLE) '$(BENCH)'
-bench-bounds: $(BOUNDS_BENCH) sim ## lower bounds of kernels' times on real cards, into tests/bench/results (BENCH='GLOB' prints some)
+bench-bounds: $(BOUNDS_BENCH) sim ## lower bounds of kernels' times on real cards, into tests/bench/results (BENCH='GLOB' prints some, INTO=FILE too puts them there)
 ifeq ($(BENCH),*)
 	@{ tests/bench/sim/bounds-notes && $(run_bounds); } >'$(BOUNDS_RESULT).new' || { rm '$(BOUNDS_RESULT).new'; exit 1; }
-	@{ echo; echo 'Kernels that DRAM does not bound (bounds-worst), the worst first:'; echo; \
-	  tests/bench/sim/bounds-worst '$(BOUNDS_RESULT).new'; } >'$(BOUNDS_RESULT).worst'
-	@cat '$(BOUNDS_RESULT).new' '$(BOUNDS_RESULT).worst' >'$(BOUNDS_RESULT)'
-	@rm '$(BOUNDS_RESULT).new' '$(BOUNDS_RESULT).worst'
-	@echo "  WROTE $(BOUNDS_RESULT)"
+	@mv '$(BOUNDS_RESULT).new' '$(BOUNDS_RESULT)'
+	@$(call add_worst,$(BOUNDS_RESULT))
+else ifneq ($(INTO),)
+	@$(run_bounds) >'$(INTO).new' || { rm '$(INTO).new'; exit 1; }
+	@tests/bench/sim/bounds-merge '$(INTO)' '$(INTO).new' "$(BENCH): $$(git log -1 --format=%h)" >'$(INTO).merged'
+	@mv '$(INTO).merged' '$(INTO)' && rm '$(INTO).new'
+	@$(call add_worst,$(INTO))
 else
 	@$(run_bounds)
 endif

@@ -225,7 +225,7 @@ static void rmsnorm_add(struct bench_launch *l, struct shape_use *use,
     bench_arg(l, s->n[1]);
     bench_arg(l, l->block[0]);
     bench_arg_f32(l, 1e-5f);
-    l->nbytes = 4. * (double)nbytes;
+    l->nbytes = 4. * (double)nbytes + (double)(s->n[1] * size_of(s->kernel));
 }
 
 static void rmsnorm_quantize(struct bench_launch *l, struct shape_use *use,
@@ -243,7 +243,8 @@ static void rmsnorm_quantize(struct bench_launch *l, struct shape_use *use,
     bench_arg(l, s->n[1]);
     bench_arg(l, padded);
     bench_arg_f32(l, 1e-5f);
-    l->nbytes = (double)(3 * nbytes + shape_q8_1_nbytes(s->n[0] * padded));
+    l->nbytes = (double)(3 * nbytes + s->n[1] * size_of(s->kernel) +
+                         shape_q8_1_nbytes(s->n[0] * padded));
 }
 
 static void gated(struct bench_launch *l, struct shape_use *use,
