@@ -6,6 +6,7 @@
 set -u
 # shellcheck source=tests/checks.sh
 . "$(dirname "$0")/../checks.sh"
+make_cflags=-O2 # as users build it
 
 targets="gfx1100 gfx90a:xnack-"
 kernels="$ROOT/kernels/vector_add.hip $ROOT/kernels/affine.hip"

@@ -6,6 +6,7 @@
 set -u
 # shellcheck source=tests/checks.sh
 . "$(dirname "$0")/../checks.sh"
+make_cflags=-O2 # kernel tests run
 cd "$ROOT" || exit 1
 
 B=${B:-build} H=${H:-build} SAN=${SAN:-}

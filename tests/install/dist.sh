@@ -7,6 +7,7 @@
 set -u
 # shellcheck source=tests/checks.sh
 . "$(dirname "$0")/../checks.sh"
+make_cflags=-O2 # as users build it
 cd "$ROOT" || exit 1
 
 B=${B:-build} H=${H:-build}
