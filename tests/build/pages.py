@@ -100,7 +100,7 @@ def wrong_command(tree, words):
             if re.fullmatch(r"[a-z][a-z-]*", goal) and goal not in tree.goals:
                 yield f"make {goal}: no such goal"
             setting = re.match(r"([A-Z_]+)=", goal)
-            known = tree.settings | {"BASE", "HIP_ROOT", "MODEL", "PROMPT"}
+            known = tree.settings | {"BASE", "BENCH", "HIP_ROOT", "INTO", "MODEL", "PROMPT"}
             if setting and setting.group(1) not in known:
                 yield f"make {goal}: no such setting"
     if words[0] == "kpack" and len(words) > 1:
