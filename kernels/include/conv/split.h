@@ -54,17 +54,19 @@ template <typename T, u32 PX, u32 OC> struct ConvSplit {
 
     DEV_MEMBER void one_tile() const
     {
-        const u32 lane = threadIdx.x % lanes, group = threadIdx.x / lanes;
-        const u32 splits = at.splits, sets = at.channels / OC;
-        const u32 set = group / splits, split = group % splits;
+        const u32 lane = threadIdx.x % lanes;
+        const u32 group = of_group(threadIdx.x / lanes);
+        const u32 splits = uniform(at.splits), sets = at.channels / OC;
+        const u32 set = by_splits(group, splits);
+        const u32 split = KPK_NVIDIA ? group % splits : group & (splits - 1);
         const u32 taps = (u32)(at.ah.taps * at.aw.taps);
         const u64 terms = at.v.x.c * taps;
         const u64 o = at.o0 + set * OC;
         A sum[PX][OC] = {};
 
         if (set < sets && o < at.v.w.outputs)
-            add_terms(sum, lane, o, (u32)(terms * split / splits),
-                      (u32)(terms * (split + 1) / splits), taps);
+            add_terms(sum, lane, o, (u32)by_splits(terms * split, splits),
+                      (u32)by_splits(terms * (split + 1), splits), taps);
         UNROLL
         for (u32 first = 0; first < PX * OC; first += batch) {
             UNROLL
@@ -98,6 +100,18 @@ template <typename T, u32 PX, u32 OC> struct ConvSplit {
               (u64)at.aw.output(p.w)] = convert<T>(sum);
     }
 
+    /* What all 32 threads of a group have alike; they may be half a wave. */
+    static DEV_MEMBER u32 of_group(u32 v)
+    {
+        return wave_size() == lanes ? uniform(v) : v;
+    }
+    /* v by a power of two. AMD's compiler makes the shift a scalar one. */
+    template <typename V> static DEV_MEMBER V by_splits(V v, u32 splits)
+    {
+        return KPK_NVIDIA ? v / splits : v >> log2_of(splits);
+    }
+
+#if KPK_NVIDIA
     /* terms are numbered by channel, row and column of the taps */
     DEV_MEMBER void add_terms(A (&sum)[PX][OC], u32 lane, u64 o, u32 first,
                               u32 last, u32 taps) const
@@ -162,6 +176,97 @@ template <typename T, u32 PX, u32 OC> struct ConvSplit {
                 channel_x[j] += at.v.x.sc;
         }
     }
+#else
+    /*
+     * Terms are numbered by row and column of the taps and by channel: where a
+     * tap's input lies is found once for all of its channels. To find it for
+     * each term would cost RDNA as much as the products do. Not timed on
+     * NVIDIA's, which keep the way above.
+     */
+    DEV_MEMBER void add_terms(A (&sum)[PX][OC], u32 lane, u64 o, u32 first,
+                              u32 last, u32) const
+    {
+        const u32 taps_w = uniform((u32)at.aw.taps);
+        const u32 channels_in = uniform((u32)at.v.x.c);
+        const u32 xc = uniform(at.xc), wc = uniform(at.wc);
+        const u32 last_o = uniform((u32)at.v.w.outputs) - 1 - (u32)o;
+        u32 from[OC], image[PX];
+        i32 h0[PX], w0[PX];
+
+        if (first >= last)
+            return;
+        UNROLL
+        for (u32 i = 0; i < OC; i++) /* past the last channel: the last */
+            from[i] = min_of(i, last_o) * uniform(at.wo);
+        UNROLL
+        for (u32 j = 0; j < PX; j++) {
+            const Place p = place(lane + j * lanes);
+
+            /* no tap of a position that does not exist is in the image */
+            h0[j] = p.exists ? at.ah.input(p.h, 0) : -0x40000000;
+            w0[j] = at.aw.input(p.w, 0);
+            image[j] = p.exists ? p.b - at.b0 : 0;
+        }
+        const T *const kernel = w + o * at.v.w.so;
+        const T *const images = x + at.b0 * at.v.x.sb;
+        u32 tap = first / channels_in, c = first - tap * channels_in;
+        u32 left = last - first;
+
+        NO_UNROLL
+        for (; left > 0; tap++, c = 0) {
+            const u32 nh = tap / taps_w, nw = tap - nh * taps_w;
+            const u32 n = min_of(channels_in - c, left);
+            const T *weights =
+                kernel + c * at.v.w.sc +
+                of_group((u32)at.ah.element((i32)nh)) * at.v.w.sh +
+                of_group((u32)at.aw.element((i32)nw)) * at.v.w.sw;
+            const T *value_at[PX];
+            bool inside[PX];
+
+            UNROLL
+            for (u32 j = 0; j < PX; j++) {
+                const i32 qh = h0[j] + (i32)nh * at.ah.reach;
+                const i32 qw = w0[j] + (i32)nw * at.aw.reach;
+
+                inside[j] = at.ah.has(qh) && at.aw.has(qw);
+                value_at[j] = images +
+                              (inside[j] ? image[j] * at.v.x.sb +
+                                               (u32)qh * at.xh + (u32)qw * at.xw
+                                         : 0) +
+                              c * at.v.x.sc;
+            }
+            add_channels(sum, weights, from, wc, value_at, xc, inside, n);
+            left -= n;
+        }
+    }
+    /* the next n channels of one tap */
+    DEV_MEMBER void add_channels(A (&sum)[PX][OC], const T *weights,
+                                 const u32 (&from)[OC], u32 wc,
+                                 const T *(&value_at)[PX], u32 xc,
+                                 const bool (&inside)[PX], u32 n) const
+    {
+        NO_UNROLL
+        for (; n > 0; n--) {
+            A weight[OC];
+
+            UNROLL
+            for (u32 i = 0; i < OC; i++)
+                weight[i] = convert<A>(weights[from[i]]);
+            UNROLL
+            for (u32 j = 0; j < PX; j++) {
+                if (inside[j]) {
+                    const A value = convert<A>(*value_at[j]);
+
+                    UNROLL
+                    for (u32 i = 0; i < OC; i++)
+                        sum[j][i] += value * weight[i];
+                }
+                value_at[j] += xc;
+            }
+            weights += wc;
+        }
+    }
+#endif
 };
 
 /* plain convolutions, not transposed ones */
