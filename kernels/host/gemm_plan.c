@@ -399,8 +399,7 @@ kpk_status kpk_gemm_choose_for(const kpk_module *module, const char *target,
     if (st == KPK_OK) {
         target = target_of_rows(&c, target, &name);
         c.is_named = has_rows(&c, target);
-    }
-    if (st == KPK_OK) {
+
         const char layout[] = {product->trans_a ? 't' : 'n',
                                product->trans_b ? 't' : 'n', '\0'};
         const kpk_condition conditions[] = {
