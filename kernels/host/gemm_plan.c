@@ -359,7 +359,9 @@ static void shape_as_row(const struct choice *c, const kpk_number *cells,
     const uint64_t each_m = (uint64_t)cells[c->columns[GRID_X_EACH]].i;
     const uint64_t each_n = (uint64_t)cells[c->columns[GRID_Y_EACH]].i;
 
-    shape->grid[0] = grid_of(div_up(p->m, each_m), INT32_MAX);
+    /* HIP takes less than 2^32 threads in x */
+    shape->grid[0] =
+        grid_of(div_up(p->m, each_m), UINT32_MAX / shape->block[0]);
     shape->grid[1] = grid_of(div_up(p->n, each_n), MOST_GRID_YZ);
     shape->shared_nbytes = (uint32_t)cells[c->columns[SHARED_NBYTES]].i;
     if (cells[c->columns[RESIDENT]].i)

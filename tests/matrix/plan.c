@@ -152,6 +152,32 @@ static void check_plan(const kpk_gemm_product *p, size_t card,
           target);
 }
 
+/* A plan is a launch that HIP takes: below 2^32 threads in each dimension, and
+ * at most 65535 blocks in y and z. */
+static void check_huge(void)
+{
+    static const uint32_t sizes[] = {9, 0x7fffffff, 0xffffffff};
+    enum { N = sizeof(sizes) / sizeof(sizes[0]) };
+
+    for (size_t i = 0; i < 4 * N * N * N; i++) {
+        const size_t card = i % (sizeof(cards) / sizeof(cards[0]));
+        const kpk_gemm_product p = {(kpk_gemm_type)(i % 4),
+                                    0,
+                                    1,
+                                    sizes[i / 4 % N],
+                                    sizes[i / 4 / N % N],
+                                    64,
+                                    sizes[i / 4 / N / N]};
+        const kpk_shape s = choose(&p, card, 0).shape;
+
+        check((uint64_t)s.grid[0] * s.block[0] <= UINT32_MAX,
+              "less than 2^32 threads", &p, cards[card].target);
+        check(s.grid[0] && s.grid[1] && s.grid[2] && s.grid[1] <= 65535 &&
+                  s.grid[2] <= 65535,
+              "a grid within the limits", &p, cards[card].target);
+    }
+}
+
 static void check_choices(void)
 {
     static const uint32_t sizes[] = {0, 1, 7, 8, 9, 64, 65, 513, 4096, 14336};
@@ -375,6 +401,7 @@ int main(void)
     int ndevices = 0;
 
     check_choices();
+    check_huge();
     check_code();
     wrong.type = (kpk_gemm_type)4;
     check(kpk_gemm_choose_for(module, NULL, 1, &wrong, 0, &plan) == KPK_ERR_ARG,
