@@ -100,6 +100,32 @@ static kpk_status check_args(const kpk_module *module, int type, int cache,
     return KPK_OK;
 }
 
+/*
+ * The target whose rows count: that of the code that runs, which may be PTX or
+ * an older cubin. A suffix, 'a' or 'f', says that the code has what one
+ * processor's cubin has: its rows are the cubin's.
+ */
+static const char *target_of_rows(const kpk_module *module, const char *device,
+                                  char (*name)[sizeof("compute_12345")])
+{
+    kpk_selection selection;
+    const char *target = device;
+    const char *digits;
+    size_t n;
+
+    if (!device ||
+        (strncmp(device, "sm_", 3) != 0 && strncmp(device, "compute_", 8) != 0))
+        return device;
+    if (kpk_select(module, device, &selection) == KPK_OK)
+        target = selection.target;
+    digits = strchr(target, '_') + 1;
+    n = strspn(digits, "0123456789");
+    if (digits[n] == '\0')
+        return target;
+    snprintf(*name, sizeof(*name), "sm_%.*s", (int)n, digits);
+    return *name;
+}
+
 struct choice {
     const kpk_module *module;
     const char *target;
@@ -180,18 +206,15 @@ kpk_status kpk_attention_choose_for(const kpk_module *module,
                                     kpk_attention_plan *out)
 {
     const uint32_t units = compute_units ? compute_units : 1;
-    struct choice c = {.module = module, .target = target, .a = args};
+    char name[sizeof("compute_12345")];
+    struct choice c = {.module = module, .a = args};
     kpk_attention_plan plan;
     kpk_status st = check_args(module, (int)type, (int)cache, args, out);
-    kpk_selection selection;
     bool decode;
 
     if (st != KPK_OK)
         return st;
-    /* Rows are about the code that runs, which may be PTX or an older cubin. */
-    if (target && strncmp(target, "sm_", 3) == 0 &&
-        kpk_select(module, target, &selection) == KPK_OK)
-        c.target = selection.target;
+    c.target = target_of_rows(module, target, &name);
     memset(&plan, 0, sizeof(plan));
     decode = decodes(args, cache, units);
     snprintf(plan.kernel, sizeof(plan.kernel), "attention_%s%s_%d%s",

@@ -1,5 +1,4 @@
-#attention.mk - the example run_mha.c and the choice of kernels,               \
-    where the pack has module attention
+# attention.mk - the example run_mha.c and the choice of kernels, where the pack has module attention
 
 MHA_TEST := $(if $(filter attention,$(MODULES)),$(H)/test/attention/run_mha)
 MHA_OBJECTS := $(patsubst %.c,$(H)/obj/%.o,$(wildcard tests/attention/*.c))

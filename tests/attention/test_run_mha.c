@@ -172,6 +172,8 @@ static void check_nvidia_plans(void)
         const char *target;
         unsigned threads, shared_nbytes;
     } targets[] = {{"sm_90", 384, 160 << 10},
+                   {"sm_90a", 384, 160 << 10},
+                   {"compute_90a", 384, 160 << 10},
                    {"sm_86", 256, 64 << 10},
                    {"gfx1100", 256, 0}};
     kpk_attention_args a = {.b = 1,
