@@ -128,16 +128,61 @@ static void check_encodings(const struct tokenizer *t, bool spm)
     }
 }
 
+/* The smallest model that there is, for its vocabulary. */
+static struct tiny smallest(bool spm)
+{
+    return (struct tiny){.arch = "llama",
+                         .layers = 1,
+                         .width = 32,
+                         .inner = 32,
+                         .heads = 1,
+                         .kv_heads = 1,
+                         .head = 32,
+                         .spm = spm};
+}
+
+/* A file that calls the end's token user-defined, as Gemma's do: it is none of
+ * plain text all the same. */
+static void check_end_of_plain_text(bool spm)
+{
+    static const char key[] = "tokenizer.ggml.token_type";
+    const size_t behind = sizeof(key) - 1 + 4 + 4 + 8; /* types, length */
+    const struct tiny tiny = smallest(spm);
+    struct fault fault = {""};
+    struct tokenizer *t = NULL;
+    struct gguf gguf = {0};
+    size_t nbytes, at = 0;
+    uint8_t *file = tiny_make(&tiny, &nbytes);
+
+    while (memcmp(file + at, key, sizeof(key) - 1) != 0)
+        at++;
+    file[at + behind + 2 * sizeof(int32_t)] = 4;
+    if (!gguf_parse("tiny", file, nbytes, &gguf, &fault) ||
+        !tokenizer_open(&gguf, &t, &fault))
+        report("vocabulary", "user-defined end", fault.text, "");
+    for (int special = 0; t && special < 2; special++) {
+        struct tokens tokens = {0};
+        char got[64] = "";
+
+        (void)tokenizer_encode(t, "</s>", 4, special, &tokens, &fault);
+        for (size_t k = 0; k < tokens.n; k++)
+            (void)snprintf(got + strlen(got), sizeof(got) - strlen(got), "%u ",
+                           (unsigned)tokens.id[k]);
+        report(special ? "an end's tokens" : "a plain end's tokens", "</s>",
+               got,
+               special ? "1 2 "
+               : spm   ? "1 292 63 50 118 65 "
+                       : "1 63 50 118 65 ");
+        free(tokens.id);
+    }
+    tokenizer_close(t);
+    gguf_close(&gguf);
+    free(file);
+}
+
 static void check_vocabulary(bool spm)
 {
-    const struct tiny tiny = {.arch = "llama",
-                              .layers = 1,
-                              .width = 32,
-                              .inner = 32,
-                              .heads = 1,
-                              .kv_heads = 1,
-                              .head = 32,
-                              .spm = spm};
+    const struct tiny tiny = smallest(spm);
     struct fault fault = {""};
     struct tokenizer *t = NULL;
     struct gguf gguf;
@@ -171,6 +216,8 @@ int main(void)
     check_cuts();
     check_vocabulary(false);
     check_vocabulary(true);
+    check_end_of_plain_text(false);
+    check_end_of_plain_text(true);
     printf("%u passed, %u failed\n", passed, failed);
     return failed ? 1 : 0;
 }

@@ -206,14 +206,19 @@ static bool read_types(struct tokenizer *t, struct fault *fault)
         const double type = types ? gguf_number(types, i) : NORMAL;
 
         t->types[i] = type >= 0 && type < 256 ? (uint8_t)type : NORMAL;
+    }
+    return true;
+}
+
+static void find_specials(struct tokenizer *t)
+{
+    for (uint32_t i = 0; i < t->n; i++)
         /* an empty token would be found everywhere */
         if (t->tokens[i].n &&
             (t->types[i] == CONTROL || t->types[i] == UNKNOWN ||
              t->types[i] == USER_DEFINED))
             t->specials[t->nspecials++] = i;
-    }
     qsort_r(t->specials, t->nspecials, sizeof(*t->specials), longer_first, t);
-    return true;
 }
 
 static bool read_id(struct tokenizer *t, const char *key, uint32_t *out,
@@ -232,7 +237,8 @@ static bool read_id(struct tokenizer *t, const char *key, uint32_t *out,
 }
 
 /* Tokens that end an answer, by their keys and by the names that models give
- * them. */
+ * them. One with such a name is a control token, whatever the file calls it:
+ * to Gemma's "</s>" is a word of HTML. So it is in llama.cpp. */
 static bool read_ends(struct tokenizer *t, struct fault *fault)
 {
     static const char *const keys[] = {"tokenizer.ggml.eos_token_id",
@@ -255,8 +261,10 @@ static bool read_ends(struct tokenizer *t, struct fault *fault)
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         const uint32_t id = find_token(t, names[i], strlen(names[i]));
 
-        if (id != NO_TOKEN)
-            t->ends[id] = 1;
+        if (id == NO_TOKEN)
+            continue;
+        t->ends[id] = 1;
+        t->types[id] = CONTROL;
     }
     return true;
 }
@@ -357,6 +365,7 @@ static bool open_tokenizer(struct tokenizer *t, struct fault *fault)
                    fault) ||
         !gguf_bool(t->gguf, "tokenizer.ggml.add_eos_token", &t->add_eos, fault))
         return false;
+    find_specials(t);
     t->add_bos = t->add_bos && t->bos != NO_TOKEN;
     t->add_eos = t->add_eos && t->eos != NO_TOKEN;
     return true;
