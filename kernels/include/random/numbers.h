@@ -19,10 +19,10 @@
  *            the small types, and rounded once. What rounding takes to high or
  *            beyond becomes the number below it. The same bits on every target.
  *   normal   words in pairs (a, b), by Box and Muller's transform: r = sqrt(-2
- *            ln u), u = (a + 1/2) / 2^32 (f64: 53 bits, from 2^-53 to 1), and
- *            r cos(2 pi b), r sin(2 pi b), b being the upper 24 bits (f64: 53)
- *            as a fraction. Then z * std + mean, fused, rounded once. Targets
- *            may differ in the last places of z.
+ *            ln u), u = (a + 1/2) / 2^32 with a and u rounded to f32 (f64: 53
+ *            bits, from 2^-53 to 1), and r cos(2 pi b), r sin(2 pi b), b being
+ *            the upper 24 bits (f64: 53) as a fraction. Then z * std + mean,
+ *            fused, rounded once. Targets may differ in the last places of z.
  *
  * Any 1-D grid and block.
  */
