@@ -12,6 +12,7 @@
 #include <kpack.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,7 +73,7 @@ static bool read_prompts(struct session *s, struct fault *fault)
     const char *path = s->options.prompts;
     FILE *file = path ? fopen(path, "r") : NULL;
     char *line = NULL;
-    size_t room = 0;
+    size_t room = 0, number = 0;
     ssize_t n;
     bool good = true;
 
@@ -82,11 +83,19 @@ static bool read_prompts(struct session *s, struct fault *fault)
     if (!file)
         return fail(fault, "cannot open %s: %s", path, strerror(errno));
     while (good && (n = getline(&line, &room, file)) > 0) {
+        number++;
         if (line[n - 1] == '\n')
             n--;
-        if (n > 0)
+        if (n > 0 && line[n - 1] == '\r') /* of a file from Windows */
+            n--;
+        if (memchr(line, 0, (size_t)n))
+            good =
+                fail(fault, "%s: line %zu has a byte of value 0", path, number);
+        else if (n > 0)
             good = add_prompt(s, line, unescape(line, (size_t)n), fault);
     }
+    if (good && !feof(file))
+        good = fail(fault, "cannot read %s: %s", path, strerror(errno));
     free(line);
     (void)fclose(file);
     return good && (s->n > 0 || fail(fault, "%s has no prompts", path));
@@ -328,16 +337,21 @@ int main(int argc, char **argv)
 {
     struct session s = {0};
     struct fault fault = {""};
-    bool good = options_read(argc, argv, &s.options, &fault);
+    /* else a file that is opened next would take the answer */
+    bool good = fcntl(STDOUT_FILENO, F_GETFD) >= 0 ||
+                fail(&fault, "the standard output is closed");
 
-    if (good && s.options.help) {
+    good = good && options_read(argc, argv, &s.options, &fault);
+    if (good && s.options.help)
         options_help();
-        return 0;
-    }
-    good = good && open_all(&s, &fault) && answer_all(&s, &fault);
-    if (good && !s.options.quiet && !s.options.json)
+    else
+        good = good && open_all(&s, &fault) && answer_all(&s, &fault);
+    if (good && !s.options.quiet && !s.options.json && !s.options.help)
         print_speeds(&s);
     close_all(&s);
+    /* a token's write may have failed before: errno is another's by now */
+    if (good && ferror(stdout))
+        good = fail(&fault, "cannot write the answer");
     if (good && fflush(stdout) != 0)
         good = fail(&fault, "cannot write the answer: %s", strerror(errno));
     if (!good)

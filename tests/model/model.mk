@@ -58,6 +58,8 @@ $(H)/test/model/test_%: $(H)/obj/tests/model/test_%.o $(MODEL_PARTS) $(MODEL_REF
 	@mkdir -p $(@D)
 	@$(CC) $(LDFLAGS) $(SAN_FLAGS) -o $@ $^ -ldl -lm -pthread $(PACK_CODEC_LIBS)
 
+$(H)/test/model/test_main: | $(MODEL_PROGRAM)
+
 # ---- real models -------------------------------------------------------------
 
 # From PyPI's packages, which hold them whole or in parts: see data/models.csv.

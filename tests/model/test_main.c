@@ -1,0 +1,148 @@
+/* test_main.c - the program: prompts that it refuses, outputs that fail
+ *
+ * Runs the program that lies two folders above this one, with a small model.
+ */
+#include "tiny.h"
+
+#include <kpack.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static unsigned passed, failed;
+static char folder[] = "/tmp/test_main.XXXXXX";
+
+static void write_file(const char *name, const void *bytes, size_t n)
+{
+    char path[64];
+    FILE *file;
+
+    (void)snprintf(path, sizeof(path), "%s/%s", folder, name);
+    file = fopen(path, "wb");
+    if (!file || fwrite(bytes, 1, n, file) != n || fclose(file) != 0) {
+        perror(path);
+        exit(1);
+    }
+}
+
+/* What a file of the folder begins with. */
+static const char *read_file(const char *name, char *text, size_t room)
+{
+    char path[64];
+    FILE *file;
+    size_t n = 0;
+
+    (void)snprintf(path, sizeof(path), "%s/%s", folder, name);
+    file = fopen(path, "rb");
+    if (file) {
+        n = fread(text, 1, room - 1, file);
+        (void)fclose(file);
+    }
+    text[n] = 0;
+    return text;
+}
+
+/* The options, where $D is the folder; where standard output goes; the status,
+ * and a text that is printed. */
+static const struct {
+    const char *options, *out;
+    int status;
+    const char *says;
+} runs[] = {
+    {"--prompts $D/lines --tokens 1 --json $D/m.gguf", ">$D/out", 0,
+     "\"prompt\": \"b\""},
+    {"--prompts $D/lines --tokens 1 --json $D/m.gguf", ">$D/out", 0,
+     "\"prompt\": \"a\""},
+    {"--prompts $D/zero --tokens 1 $D/m.gguf", ">$D/out", 1,
+     "line 2 has a byte of"},
+    {"--prompts $D --tokens 1 $D/m.gguf", ">$D/out", 1, "cannot read "},
+    {"--prompts $D/none --tokens 1 $D/m.gguf", ">$D/out", 1, "/none: No such"},
+    {"--prompts $D/blank --tokens 1 $D/m.gguf", ">$D/out", 1,
+     "blank has no prompts"},
+    {"--prompt a --devices 0,0,0 $D/m.gguf", ">$D/out", 1,
+     "2 layers cannot be"},
+    {"--prompt a --tokens 2 $D/m.gguf", ">&-", 1, "standard output is closed"},
+    {"--prompt a --tokens 2 $D/m.gguf", ">/dev/full", 1, "cannot write"},
+    {"--prompt a --tokens 2 --json $D/m.gguf", ">/dev/full", 1, "cannot write"},
+    {"--help", ">/dev/full", 1, "cannot write"},
+};
+
+/* A command's exit status. */
+static int shell(const char *command)
+{
+    /* the shell is what gives programs such outputs; all of it is ours */
+    const int status = system(command); // NOLINT(cert-env33-c)
+
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void check_runs(const char *program)
+{
+    for (size_t i = 0; i < sizeof(runs) / sizeof(runs[0]); i++) {
+        char command[4096], text[4096], said[4096];
+        int status;
+        bool good;
+
+        write_file("out", "", 0);
+        (void)snprintf(command, sizeof(command), "D=%s; '%s' %s %s 2>$D/err",
+                       folder, program, runs[i].options, runs[i].out);
+        status = shell(command);
+        read_file("out", text, sizeof(text));
+        read_file("err", said, sizeof(said));
+        good = status == runs[i].status &&
+               (strstr(text, runs[i].says) || strstr(said, runs[i].says));
+        passed += good;
+        failed += !good;
+        if (!good)
+            printf("FAILED: model %s %s: want %d and '%s', got %d, %s%s\n",
+                   runs[i].options, runs[i].out, runs[i].status, runs[i].says,
+                   status, text, said);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    static const char lines[] = "a\r\n\r\nb\r\n", zero[] = "a\nb\0c\n";
+    const struct tiny tiny = {.arch = "llama",
+                              .format = 2,
+                              .layers = 2,
+                              .width = 128,
+                              .inner = 64,
+                              .heads = 2,
+                              .kv_heads = 2,
+                              .head = 64,
+                              .seed = 5};
+    char path[2048], command[64];
+    char *program, *end = argc > 0 ? strrchr(argv[0], '/') : NULL;
+    uint8_t *bytes;
+    size_t n;
+    int ndevices;
+
+    if (kpk_device_count(&ndevices) != KPK_OK || ndevices == 0) {
+        puts("0 passed, 0 failed, 1 skipped");
+        return 0;
+    }
+    (void)snprintf(path, sizeof(path), "%.*s/../../model",
+                   end ? (int)(end - argv[0]) : 1, end ? argv[0] : ".");
+    program = realpath(path, NULL);
+    if (!program || !mkdtemp(folder)) {
+        perror(path);
+        return 1;
+    }
+    bytes = tiny_make(&tiny, &n);
+    write_file("m.gguf", bytes, n);
+    write_file("lines", lines, sizeof(lines) - 1);
+    write_file("zero", zero, sizeof(zero) - 1);
+    write_file("blank", "\r\n\n", 3);
+    check_runs(program);
+    free(bytes);
+    free(program);
+    (void)snprintf(command, sizeof(command), "rm -r %s", folder);
+    if (shell(command) != 0)
+        puts("test_main: cannot remove its folder");
+    printf("%u passed, %u failed\n", passed, failed);
+    return failed ? 1 : 0;
+}
