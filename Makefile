@@ -161,7 +161,7 @@ help: ## print this list
 	@echo 'Begin with: make $(if $(PREBUILT),check,deps demo)'; echo; echo 'Settings, as NAME=VALUE:'
 	@sed -n 's/?= *$$(.*)##/?=##/;s/^\([A-Za-z_]*\)  *?= *\(.*\)## \(.*\)/  \1 = \2\n        \3/p' Makefile
 	@echo; echo 'Goals:'
-	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(filter Makefile %.mk,$(MAKEFILE_LIST)) | expand -t 16
+	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(filter Makefile %.mk,$(MAKEFILE_LIST)) | expand -t 18
 
 clean: ## remove everything that was built
 	rm -rf $(B)
