@@ -54,7 +54,7 @@ static hipError_t step(int device, unsigned *c, unsigned k)
 }
 
 /* Memory of that device, of zeros. */
-static unsigned *allocate(int device)
+static void *allocate(int device)
 {
     unsigned *p = NULL;
     int now = -1;
@@ -68,7 +68,7 @@ static unsigned *allocate(int device)
     return p;
 }
 
-static void expect_all(unsigned *p, unsigned want)
+static void expect_all(const void *p, unsigned want)
 {
     unsigned got[N], i;
 
@@ -130,15 +130,15 @@ static void atomics_without_access(void)
     hipFunction_t add = NULL;
 
     load_modules();
-    own = (float *)allocate(0);
-    f = (float *)allocate(1);
-    d = (double *)allocate(1);
+    own = allocate(0);
+    f = allocate(1);
+    d = allocate(1);
     EXPECT(hipSuccess, hipModuleGetFunction(&add, modules[0], "add_floats"));
     EXPECT(hipSuccess,
            hipModuleLaunchKernel(add, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
     EXPECT(hipErrorIllegalAddress, hipDeviceSynchronize());
     kpkSimClearFault();
-    expect_all((unsigned *)f, 0);
+    expect_all(f, 0);
     EXPECT(hipSuccess, hipDeviceEnablePeerAccess(1, 0));
     EXPECT(hipSuccess,
            hipModuleLaunchKernel(add, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
