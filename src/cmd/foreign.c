@@ -243,6 +243,15 @@ static bool free_path(const struct written *list, size_t n, const char *stem,
 
 enum { FOLDER_MAX = 3000 }; /* bytes of its name */
 
+static bool make_folder(const char *folder)
+{
+    if (strlen(folder) >= FOLDER_MAX) {
+        errno = ENAMETOOLONG;
+        return false;
+    }
+    return mkdir(folder, 0777) == 0 || errno == EEXIST;
+}
+
 /* The folder of one of several packs, below that of all. */
 static void pack_folder(const char *folder, const char *pack, char *path,
                         size_t nbytes)
@@ -264,11 +273,7 @@ static int extract_all(const struct scan *scan, const struct found *const *list,
     size_t nwritten = 0;
     int status = EXIT_DONE;
 
-    if (strlen(folder) >= FOLDER_MAX)
-        errno = ENAMETOOLONG;
-    else if (mkdir(folder, 0777) == 0)
-        errno = EEXIST;
-    if (errno != EEXIST) {
+    if (!make_folder(folder)) {
         free(written);
         return cmd_write_failed(folder);
     }
