@@ -228,18 +228,9 @@ static void check_file(const char *what, const char *path, const char *says)
 
 int main(void)
 {
-    const struct tiny tiny = {.arch = "llama",
-                              .format = 2,
-                              .layers = 2,
-                              .width = 128,
-                              .inner = 64,
-                              .heads = 2,
-                              .kv_heads = 2,
-                              .head = 64,
-                              .seed = 5};
-    struct tiny other = tiny;
+    struct tiny other = tiny_llama;
     size_t n;
-    uint8_t *bytes = tiny_make(&tiny, &n);
+    uint8_t *bytes = tiny_make(&tiny_llama, &n);
     struct fault fault = {""};
 
     report(read_all(bytes, n, &fault), "the file itself", fault.text);

@@ -2,6 +2,7 @@
  *
  * Runs the program that lies two folders above this one, with a small model.
  */
+#include "scratch.h"
 #include "tiny.h"
 
 #include <kpack.h>
@@ -13,11 +14,11 @@
 #include <unistd.h>
 
 static unsigned passed, failed;
-static char folder[] = "/tmp/test_main.XXXXXX";
+static char folder[SCRATCH_PATH_MAX];
 
 static void write_file(const char *name, const void *bytes, size_t n)
 {
-    char path[64];
+    char path[SCRATCH_PATH_MAX + 16];
     FILE *file;
 
     (void)snprintf(path, sizeof(path), "%s/%s", folder, name);
@@ -31,7 +32,7 @@ static void write_file(const char *name, const void *bytes, size_t n)
 /* What a file of the folder begins with. */
 static const char *read_file(const char *name, char *text, size_t room)
 {
-    char path[64];
+    char path[SCRATCH_PATH_MAX + 16];
     FILE *file;
     size_t n = 0;
 
@@ -87,8 +88,8 @@ static void check_runs(const char *program)
         bool good;
 
         write_file("out", "", 0);
-        (void)snprintf(command, sizeof(command), "D=%s; '%s' %s %s 2>$D/err",
-                       folder, program, runs[i].options, runs[i].out);
+        (void)snprintf(command, sizeof(command), "IFS=; '%s' %s %s 2>$D/err",
+                       program, runs[i].options, runs[i].out);
         status = shell(command);
         read_file("out", text, sizeof(text));
         read_file("err", said, sizeof(said));
@@ -106,16 +107,7 @@ static void check_runs(const char *program)
 int main(int argc, char **argv)
 {
     static const char lines[] = "a\r\n\r\nb\r\n", zero[] = "a\nb\0c\n";
-    const struct tiny tiny = {.arch = "llama",
-                              .format = 2,
-                              .layers = 2,
-                              .width = 128,
-                              .inner = 64,
-                              .heads = 2,
-                              .kv_heads = 2,
-                              .head = 64,
-                              .seed = 5};
-    char path[2048], command[64];
+    char path[2048];
     char *program, *end = argc > 0 ? strrchr(argv[0], '/') : NULL;
     uint8_t *bytes;
     size_t n;
@@ -128,11 +120,11 @@ int main(int argc, char **argv)
     (void)snprintf(path, sizeof(path), "%.*s/../../model",
                    end ? (int)(end - argv[0]) : 1, end ? argv[0] : ".");
     program = realpath(path, NULL);
-    if (!program || !mkdtemp(folder)) {
+    if (!program || !scratch_folder(folder) || setenv("D", folder, 1) != 0) {
         perror(path);
         return 1;
     }
-    bytes = tiny_make(&tiny, &n);
+    bytes = tiny_make(&tiny_llama, &n);
     write_file("m.gguf", bytes, n);
     write_file("lines", lines, sizeof(lines) - 1);
     write_file("zero", zero, sizeof(zero) - 1);
@@ -140,8 +132,7 @@ int main(int argc, char **argv)
     check_runs(program);
     free(bytes);
     free(program);
-    (void)snprintf(command, sizeof(command), "rm -r %s", folder);
-    if (shell(command) != 0)
+    if (shell("rm -r \"$D\"") != 0)
         puts("test_main: cannot remove its folder");
     printf("%u passed, %u failed\n", passed, failed);
     return failed ? 1 : 0;

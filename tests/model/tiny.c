@@ -466,6 +466,16 @@ static void make(const struct tiny *tiny, struct bytes *out, struct bytes *data)
     free(f.infos.at);
 }
 
+const struct tiny tiny_llama = {.arch = "llama",
+                                .format = 2,
+                                .layers = 2,
+                                .width = 128,
+                                .inner = 64,
+                                .heads = 2,
+                                .kv_heads = 2,
+                                .head = 64,
+                                .seed = 5};
+
 uint8_t *tiny_make(const struct tiny *tiny, size_t *nbytes)
 {
     struct bytes out = {0}, data = {0};

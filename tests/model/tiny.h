@@ -32,6 +32,9 @@ struct tiny {
 
 enum { TINY_VOCABULARY = 320 };
 
+/* Two layers in Q4_0, where any model will do. */
+extern const struct tiny tiny_llama;
+
 /* The file's bytes, for the caller to free(). Exits without memory. */
 uint8_t *tiny_make(const struct tiny *tiny, size_t *nbytes);
 /* The same bytes into a file, which may be larger than memory. */
