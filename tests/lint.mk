@@ -81,13 +81,15 @@ lint-format: $(LINT)/format
 lint-tidy: $(LINT_TIDY:%=$(LINT)/%.tidy)
 lint-cppcheck: $(LINT_C:%=$(LINT)/%.cppcheck)
 lint-shell: $(LINT_SH:%=$(LINT)/%.shell)
-lint-fast: lint-format lint-shell ## run clang-format and shellcheck, as make check does
+lint-settings:
+	@python3 -B tests/build/settings.py
+lint-fast: lint-format lint-shell lint-settings ## run clang-format and shellcheck, and look for settings that no page names, as make check does
 lint: lint-fast lint-cppcheck lint-tidy ## run clang-format, clang-tidy, cppcheck and shellcheck; after make tests
 
 format: ## let clang-format rewrite the sources
 	$(CLANG_FORMAT) -i $(LINT_FORMAT)
 
-.PHONY: lint lint-fast lint-made lint-format lint-tidy lint-cppcheck lint-shell format
+.PHONY: lint lint-fast lint-made lint-format lint-tidy lint-cppcheck lint-shell lint-settings format
 ifneq ($(filter lint lint-cppcheck lint-tidy $(LINT)/%,$(MAKECMDGOALS)),)
 -include $(shell find $(LINT) -name '*.d' 2>/dev/null)
 endif

@@ -76,7 +76,7 @@ include tests/gpu/gpu.mk
 # The whole pack on simulated GPUs: do contiguous kernels waste memory traffic?
 MEMORY_TEST := $(if $(GPU)$(filter-out $(MODULES),$(ALL_MODULES)),,$(H)/bench-memory)
 TEST_PROGRAMS := $(MEMORY_TEST) $(DEMO_TEST) $(MODEL_TESTS) $(UNIT_TESTS) $(FUZZ_TESTS) $(WAYS_TEST) $(MATRIX_TEST) $(PLAN_TEST) $(MHA_TEST) $(ASM_TEST) $(SIM_TESTS) $(THUNK_TEST) $(CORPUS_TEST) $(PROGRAM_TESTS) $(BUILD_TESTS) $(KERNEL_TESTS)
-# Two tests run at a time. The longest come first, so that both end together.
+# JOBS tests run at a time. The longest come first, so that all end together.
 LONGEST := %/conv %/amd.sh %/unary %/mmvq_gguf %/reduce %/binary %/test_model %/dist.sh %/cast %/ternary %/compiler_launcher.sh %/affine %/quantized %/own.sh
 longest_first = $(foreach t,$(LONGEST),$(filter $(t),$(1))) $(filter-out $(LONGEST),$(1))
 # Makes that the scripts start do not take jobs from this one either.
@@ -86,7 +86,8 @@ san_still = $(if $(SAN),$(shell setarch -R true 2>/dev/null && echo setarch -R))
 # Memory of the simulated GPU is raced for as its kernels like: KPK_SIM_RACES=1
 # judges those.
 san_thread = $(if $(filter thread,$(SAN)),TSAN_OPTIONS='suppressions="$(CURDIR)/tests/sim/tsan.supp"')
-RUN_TESTS = $(own_make) $(1) B='$(B)' H='$(H)' MODULES='$(MODULES)' SAN='$(SAN)' \
+JOBS ?= 2
+RUN_TESTS = $(own_make) JOBS='$(JOBS)' $(1) B='$(B)' H='$(H)' MODULES='$(MODULES)' SAN='$(SAN)' \
   $(san_thread) $(san_still) tests/run
 
 tests: all sim $(TEST_PROGRAMS) $(MAKERS) $(STAND_IN) $(B)/kpack-report $(B)/kpack-compress $(if $(SAN),$(H)/obj/gen/kpack-gen.o) ## build every test

@@ -67,11 +67,10 @@ bench-memory: $(MEMORY_BENCH) sim ## count how kernels use memory on the simulat
 	@LD_LIBRARY_PATH=$(H)/sim:$$LD_LIBRARY_PATH KPK_SIM_DEVICES=$(DEVICES) $(MEMORY_BENCH)
 
 # What bounds the kernels on the cards that stand for the targets: see
-# tests/sim/README.md. BENCH picks kernels; all of them go to a file, which
-# INTO=FILE brings up to date for some.
+# tests/sim/README.md. All kernels go to a file, INTO. With BENCH, some are
+# printed, or brought up to date in INTO.
 BOUNDS_BENCH  := $(H)/bench-bounds
 BOUNDS_TABLE  := tests/bench/sim/bounds.csv
-BOUNDS_RESULT ?= tests/bench/results/$(shell date +%F)-bounds.txt
 BOUNDS_SOURCES := tests/bench/sim/bounds.c tests/bench/sim/bounds_launch.c tests/bench/gpu/shapes_launch.c
 $(BOUNDS_BENCH): $(BOUNDS_SOURCES) $(wildcard tests/bench/sim/*.h tests/bench/gpu/*.h tests/sim/*/*.h) \
   $(addprefix $(H)/obj/tests/sim/core/,bounds.o cards.o device.o) $(H)/libkpack.a
@@ -79,6 +78,7 @@ $(BOUNDS_BENCH): $(BOUNDS_SOURCES) $(wildcard tests/bench/sim/*.h tests/bench/gp
 	@echo "  LD    $@"
 	@$(CC) -std=gnu11 -O2 -Wall -Wextra $(CFLAGS) $(SAN_FLAGS) -Iinclude -I$(B)/include -o $@ $(filter %.c %.o %.a,$^) -ldl -pthread $(PACK_CODEC_LIBS)
 INTO          ?=
+BOUNDS_RESULT = $(or $(INTO),tests/bench/results/$(shell date +%F)-bounds.txt)
 add_worst = { echo; echo 'Kernels that DRAM does not bound (bounds-worst), the worst first:'; echo; \
   tests/bench/sim/bounds-worst '$(1)'; } >'$(1).worst' && cat '$(1).worst' >>'$(1)' && rm '$(1).worst' && echo "  WROTE $(1)"
 run_bounds = LD_LIBRARY_PATH=$(H)/sim:$$LD_LIBRARY_PATH KPK_SIM_DEVICES=$(DEVICES) $(BOUNDS_BENCH) $(BOUNDS_TABLE) '$(BENCH)'

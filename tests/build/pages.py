@@ -4,14 +4,16 @@ usage: pages.py KPACK PAGE...
 
 Checks of every page that its links lead somewhere; that a block of code below
 a comment `from: FILE` stands in that file; that the goals of make, the commands
-of kpack, the files and the names of the library that it mentions are there; and
-that a table of settings has all settings of the Makefile. Prints what is wrong.
+of kpack, the files and the names of the library that it mentions are there.
+Prints what is wrong. The tables of settings are settings.py's.
 """
 import glob
 import os
 import re
 import subprocess
 import sys
+
+from settings import settings
 
 SOURCES = (".c", ".h", ".hip", ".mk", ".sh", ".py")
 PLACEHOLDER = re.compile(r"NAME|MODULE|FILE|TARGET|PACK|ENCODING|VERSION|NN")
@@ -51,8 +53,7 @@ class Tree:
         self.goals = set()
         for goals in re.findall(r"^([a-z][a-z -]*):(?!=)", makefiles, re.M):
             self.goals |= set(goals.split())
-        self.settings = set(re.findall(r"^([A-Z_]+) *\?=.*## ",
-                                       read("Makefile"), re.M))
+        self.settings = settings()
         text = subprocess.run([kpack, "--help"], stdout=subprocess.PIPE,
                               text=True, check=True).stdout
         self.commands = set(re.findall(r"^  ([a-z]+) ", text, re.M))
@@ -100,8 +101,7 @@ def wrong_command(tree, words):
             if re.fullmatch(r"[a-z][a-z-]*", goal) and goal not in tree.goals:
                 yield f"make {goal}: no such goal"
             setting = re.match(r"([A-Z_]+)=", goal)
-            known = tree.settings | {"BASE", "BENCH", "HIP_ROOT", "INTO", "MODEL", "PROMPT"}
-            if setting and setting.group(1) not in known:
+            if setting and setting.group(1) not in tree.settings:
                 yield f"make {goal}: no such setting"
     if words[0] == "kpack" and len(words) > 1:
         for word in words[1:]:
@@ -136,18 +136,6 @@ def wrong_mentions(tree, page, text):
                 yield f"{mention}: no such file"
 
 
-def wrong_settings(tree, text):
-    """a table whose first column is called `setting` is complete"""
-    table = re.search(r"^\| setting \|.*?\n\n", text, re.M | re.S)
-    if not table:
-        return
-    shown = set()
-    for row in table.group(0).split("\n")[2:]:
-        shown |= set(re.findall(r"`([A-Z_]+)`", row.split("|")[1] if row else ""))
-    for name in sorted(shown ^ tree.settings):
-        yield f"setting {name}: only in the {'page' if name in shown else 'Makefile'}"
-
-
 def main(kpack, *pages):
     tree = Tree(kpack)
     found = []
@@ -155,7 +143,7 @@ def main(kpack, *pages):
         text = read(page)
         found += [f"{page}: {what}" for what in (
             *wrong_links(page, text), *wrong_blocks(text),
-            *wrong_mentions(tree, page, text), *wrong_settings(tree, text))]
+            *wrong_mentions(tree, page, text))]
     print("\n".join(found))
     return 1 if found else 0
 

@@ -42,6 +42,7 @@ $(H)/test/model/compare: $(H)/obj/tests/model/compare.o $(MODEL_PARTS) $(MODEL_P
 	@echo "  LD    $@"
 	@$(CC) $(LDFLAGS) $(SAN_FLAGS) -o $@ $^ -ldl -lm -pthread $(PACK_CODEC_LIBS)
 
+MODEL  ?=
 PROMPT ?= The capital of France is
 model: $(MODEL_PROGRAM) $(if $(GPU),,sim) ## run a language model: MODEL=file.gguf PROMPT='...'
 	$(if $(MODEL),@$(ON_GPU) $(MODEL_PROGRAM) $(MODEL_FLAGS) --prompt $(call KPACK_QUOTE,$(PROMPT)) $(call KPACK_QUOTE,$(MODEL)),@echo 'built $(MODEL_PROGRAM); give MODEL=file.gguf PROMPT="..." to run it')
