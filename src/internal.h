@@ -141,6 +141,9 @@ kpk_status kpk_i_object_bytes(const kpk_module *module, size_t object,
 
 kpk_status kpk_i_check_table(const kpk_module *module, size_t table);
 
+bool kpk_i_find_column(const kpk_module *module, const struct kpk_table *t,
+                       const char *name, size_t *out);
+
 /* Is the row for this processor? A target ID's settings do not matter. */
 bool kpk_i_for_target(const kpk_module *module, const struct kpk_row_key *key,
                       const char *target);

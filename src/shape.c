@@ -1,0 +1,163 @@
+/* shape.c - launch shapes: what a table beside a module recommends */
+#include "internal.h"
+
+
+/* The named columns of a shape table, with what a missing one stands for. */
+enum {
+    BLOCK_X,
+    BLOCK_Y,
+    GRID_X_EACH,
+    GRID_Y_EACH,
+    SHARED_NBYTES,
+    MIN_COLUMNS,
+    MAX_COLUMNS,
+    GRID_X_LOOPS,
+    GRID_Y_LOOPS,
+    NUM_SHAPE_COLUMNS
+};
+static const struct {
+    const char *name;
+    int64_t missing;
+} shape_columns[NUM_SHAPE_COLUMNS] = {
+    [BLOCK_X] = {"block_x", 0},
+    [BLOCK_Y] = {"block_y", 1},
+    [GRID_X_EACH] = {"grid_x_each", 1},
+    [GRID_Y_EACH] = {"grid_y_each", 0}, /* 0: the grid has one row */
+    [SHARED_NBYTES] = {"shared_nbytes", 0},
+    [MIN_COLUMNS] = {"min_columns", 0},
+    [MAX_COLUMNS] = {"max_columns", INT64_MAX},
+    [GRID_X_LOOPS] = {"grid_x_loops", 0}, /* 1: a smaller grid will do */
+    [GRID_Y_LOOPS] = {"grid_y_loops", 0},
+};
+
+static void read_shape_row(const kpk_module *module, const struct kpk_table *t,
+                           size_t row, int64_t values[NUM_SHAPE_COLUMNS])
+{
+    for (int k = 0; k < NUM_SHAPE_COLUMNS; k++) {
+        size_t c;
+
+        values[k] = shape_columns[k].missing;
+        if (kpk_i_find_column(module, t, shape_columns[k].name, &c) &&
+            t->columns[c].type == KPK_CELL_INT)
+            values[k] = t->cells[row * t->ncolumns + c].i;
+    }
+}
+
+/* One dimension of a grid. */
+struct extent {
+    char axis;
+    uint64_t n;    /* to be covered */
+    int64_t each;  /* of n by a block; 0: one block covers it */
+    uint32_t most; /* blocks that every release of HIP launches */
+    bool loops;    /* the kernel goes on where the grid ends */
+};
+
+/* Enough blocks to cover n, at least one; HIP launches fewer than 2^32 threads
+ * in a dimension. */
+static kpk_status find_blocks(const struct extent *e, uint32_t block,
+                              const char *kernel, uint32_t *out)
+{
+    const uint64_t each = e->each > 0 ? (uint64_t)e->each : 0;
+    uint64_t most = block ? UINT32_MAX / block : 1;
+    uint64_t blocks = 1;
+
+    if (most > e->most)
+        most = e->most;
+    if (each && e->n)
+        blocks = e->n / each + (e->n % each != 0);
+    if (blocks > most && !e->loops)
+        return kpk_i_fail(KPK_ERR_SHAPE,
+                          "%s: %llu in %c take %llu blocks of %u threads, and "
+                          "HIP launches %llu at most. Launch it several times, "
+                          "each time for a part",
+                          kernel, (unsigned long long)e->n, e->axis,
+                          (unsigned long long)blocks, block,
+                          (unsigned long long)most);
+    *out = (uint32_t)(blocks < most ? blocks : most);
+    return KPK_OK;
+}
+
+static kpk_status make_shape(const char *kernel,
+                             const int64_t v[NUM_SHAPE_COLUMNS], uint64_t n,
+                             uint64_t columns, kpk_shape *out)
+{
+    const struct extent x = {'x', n, v[GRID_X_EACH], INT32_MAX,
+                             v[GRID_X_LOOPS] != 0};
+    const struct extent y = {'y', columns, v[GRID_Y_EACH], UINT16_MAX,
+                             v[GRID_Y_LOOPS] != 0};
+    kpk_shape shape = {{1, 1, 1},
+                       {(uint32_t)v[BLOCK_X], (uint32_t)v[BLOCK_Y], 1},
+                       (uint32_t)v[SHARED_NBYTES]};
+    kpk_status st = find_blocks(&x, shape.block[0], kernel, &shape.grid[0]);
+
+    if (st == KPK_OK)
+        st = find_blocks(&y, shape.block[1], kernel, &shape.grid[1]);
+    if (st == KPK_OK)
+        *out = shape;
+    return st;
+}
+
+/* The first table of the module that has launch shapes. */
+static const struct kpk_table *shape_table(const kpk_module *module)
+{
+    size_t c;
+
+    for (uint32_t i = 0; i < module->ntables; i++)
+        if (!module->tables[i].modules &&
+            kpk_i_find_column(module, &module->tables[i],
+                              shape_columns[BLOCK_X].name, &c))
+            return &module->tables[i];
+    return NULL;
+}
+
+kpk_status kpk_module_shape(const kpk_module *module, size_t kernel,
+                            const char *target, uint64_t n, uint64_t columns,
+                            kpk_shape *out)
+{
+    const struct kpk_table *t;
+    const char *name;
+    int64_t v[NUM_SHAPE_COLUMNS];
+
+    KPK_I_NEED(module);
+    KPK_I_NEED(out);
+    if (kernel >= module->nkernels)
+        return kpk_i_fail(KPK_ERR_ARG,
+                          "module %s has %u kernels, so none has the number "
+                          "%zu",
+                          kpk_module_name(module), (unsigned)module->nkernels,
+                          kernel);
+    t = shape_table(module);
+    name = kpk_i_string(module, module->kernels[kernel].name);
+    for (size_t row = t ? kpk_i_first_row_of(module, t, name) : 0;
+         t && row < t->nrows && t->keys[row].kernel == kernel; row++) {
+        if (!kpk_i_for_target(module, &t->keys[row], target))
+            continue;
+        read_shape_row(module, t, row, v);
+        if (columns < (uint64_t)v[MIN_COLUMNS] ||
+            columns > (uint64_t)v[MAX_COLUMNS])
+            continue;
+        return make_shape(name, v, n, columns, out);
+    }
+    return kpk_i_fail(KPK_ERR_NO_ROW,
+                      "module %s recommends no launch shape for %s with %llu "
+                      "columns",
+                      kpk_module_name(module), name,
+                      (unsigned long long)columns);
+}
+
+/* Rows are about the code that runs, which is not always of the device's own
+ * target. */
+kpk_status kpk_kernel_shape(const kpk_kernel *kernel, uint64_t n,
+                            uint64_t columns, kpk_shape *out)
+{
+    const kpk_module *module;
+    const struct kpk_code_object *object;
+
+    KPK_I_NEED(kernel);
+    KPK_I_NEED(out);
+    module = kernel->slot->module;
+    object = &module->objects[kernel->slot->object];
+    return kpk_module_shape(module, kpk_kernel_index(kernel),
+                            kpk_i_string(module, object->target), n, columns,
+                            out);
+}
