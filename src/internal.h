@@ -156,6 +156,15 @@ const char *kpk_i_row_kernel(const kpk_module *module,
 size_t kpk_i_first_row_of(const kpk_module *module, const struct kpk_table *t,
                           const char *kernel);
 
+/* shape.c */
+
+/* The target whose rows of launch shapes count on a device: that of the code
+ * that runs there. It is the device's, the code's, or in `name`. The packs'
+ * host code calls it: kernels/host/runtime.h. */
+enum { KPK_I_SM_NBYTES = 16 };
+const char *kpk_i_target_of_rows(const kpk_module *module, const char *device,
+                                 char name[KPK_I_SM_NBYTES]);
+
 /* instance.c */
 
 struct kpk_i_slot { /* one module of an instance */

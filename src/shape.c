@@ -1,6 +1,7 @@
 /* shape.c - launch shapes: what a table beside a module recommends */
 #include "internal.h"
 
+#include <stdio.h>
 
 /* The named columns of a shape table, with what a missing one stands for. */
 enum {
@@ -160,4 +161,56 @@ kpk_status kpk_kernel_shape(const kpk_kernel *kernel, uint64_t n,
     return kpk_module_shape(module, kpk_kernel_index(kernel),
                             kpk_i_string(module, object->target), n, columns,
                             out);
+}
+
+/* ---- whose rows count ---- */
+
+/* The most shared memory that a processor's rows give; -1: it has no rows. */
+static int64_t most_shared(const kpk_module *module, const struct kpk_table *t,
+                           const char *target)
+{
+    int64_t v[NUM_SHAPE_COLUMNS];
+    int64_t shared = -1;
+
+    for (size_t row = 0; row < t->nrows; row++) {
+        if (t->keys[row].target == 0 ||
+            !kpk_i_for_target(module, &t->keys[row], target))
+            continue;
+        read_shape_row(module, t, row, v);
+        if (v[SHARED_NBYTES] > shared)
+            shared = v[SHARED_NBYTES];
+    }
+    return shared;
+}
+
+/*
+ * On NVIDIA's the code that runs may be PTX or a cubin of an older processor,
+ * with other tiles than the device's own cubin has. Its rows may be under its
+ * own name, compute_90. Else they are those of the cubin, sm_90: a suffix, 'a'
+ * or 'f', says that the code has what one processor's cubin has, and most PTX
+ * has the tiles of the cubin. Where these ask for more shared memory than the
+ * device's rows give, they could not be launched.
+ */
+const char *kpk_i_target_of_rows(const kpk_module *module, const char *device,
+                                 char name[KPK_I_SM_NBYTES])
+{
+    const struct kpk_table *t = shape_table(module);
+    kpk_selection selection;
+    struct kpk_i_sm sm;
+    const char *code = device;
+    int64_t own, shared;
+
+    if (!t || !device || !kpk_i_sm_parse(device, &sm))
+        return device;
+    if (kpk_select(module, device, &selection) == KPK_OK)
+        code = selection.target;
+    shared = most_shared(module, t, code);
+    if (shared < 0 && kpk_i_sm_parse(code, &sm)) {
+        (void)snprintf(name, KPK_I_SM_NBYTES, "sm_%u", sm.number);
+        shared = most_shared(module, t, name);
+        if (shared >= 0)
+            code = name;
+    }
+    own = most_shared(module, t, device);
+    return own >= 0 && own < shared ? device : code;
 }

@@ -7,13 +7,11 @@
  * but not into parts that take less time than a launch.
  */
 #include "attention_plan.h"
+#include "runtime.h"
 
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-
-/* The library's own: sets kpk_error_message(). */
-kpk_status kpk_i_fail(kpk_status status, const char *format, ...);
 
 enum { DECODE_ROWS = 16, MANY_ROWS = 128, MOST_DECODE_ROWS = 64 };
 enum { MOST_SPLITS = 128, MOST_GRID_Z = 65535, MOST_D = 256 };
@@ -48,7 +46,7 @@ static uint64_t all_rows(const kpk_attention_args *a)
     return a->total_q ? a->total_q : (uint64_t)a->b * a->seqlen_q;
 }
 
-/* UINT64_MAX for more than there is */
+/* UINT64_MAX for more than there is, which no workspace holds. */
 static uint64_t workspace_of(const kpk_attention_args *a, uint64_t splits)
 {
     const double n = (double)splits * (double)all_rows(a) * a->h * (a->d + 1.0);
@@ -98,32 +96,6 @@ static kpk_status check_args(const kpk_module *module, int type, int cache,
                           "heads of K; h_k must divide h",
                           (unsigned long)a->h, (unsigned long)a->h_k);
     return KPK_OK;
-}
-
-/*
- * The target whose rows count: that of the code that runs, which may be PTX or
- * an older cubin. A suffix, 'a' or 'f', says that the code has what one
- * processor's cubin has: its rows are the cubin's.
- */
-static const char *target_of_rows(const kpk_module *module, const char *device,
-                                  char (*name)[sizeof("compute_12345")])
-{
-    kpk_selection selection;
-    const char *target = device;
-    const char *digits;
-    size_t n;
-
-    if (!device ||
-        (strncmp(device, "sm_", 3) != 0 && strncmp(device, "compute_", 8) != 0))
-        return device;
-    if (kpk_select(module, device, &selection) == KPK_OK)
-        target = selection.target;
-    digits = strchr(target, '_') + 1;
-    n = strspn(digits, "0123456789");
-    if (digits[n] == '\0')
-        return target;
-    snprintf(*name, sizeof(*name), "sm_%.*s", (int)n, digits);
-    return *name;
 }
 
 struct choice {
@@ -192,8 +164,12 @@ static uint64_t splits_of(const struct choice *c, uint32_t units,
         wanted, seen_keys(a) / (uint64_t)most((uint64_t)c->split_keys, 1));
 
     splits = most(least(splits, MOST_SPLITS), 1);
-    while (splits > 1 && workspace_of(a, splits) > workspace_nbytes)
-        splits--;
+    for (; splits > 1; splits--) {
+        const uint64_t nbytes = workspace_of(a, splits);
+
+        if (nbytes != UINT64_MAX && nbytes <= workspace_nbytes)
+            break;
+    }
     return splits;
 }
 
@@ -206,7 +182,7 @@ kpk_status kpk_attention_choose_for(const kpk_module *module,
                                     kpk_attention_plan *out)
 {
     const uint32_t units = compute_units ? compute_units : 1;
-    char name[sizeof("compute_12345")];
+    char name[KPK_I_SM_NBYTES];
     struct choice c = {.module = module, .a = args};
     kpk_attention_plan plan;
     kpk_status st = check_args(module, (int)type, (int)cache, args, out);
@@ -214,7 +190,7 @@ kpk_status kpk_attention_choose_for(const kpk_module *module,
 
     if (st != KPK_OK)
         return st;
-    c.target = target_of_rows(module, target, &name);
+    c.target = kpk_i_target_of_rows(module, target, name);
     memset(&plan, 0, sizeof(plan));
     decode = decodes(args, cache, units);
     snprintf(plan.kernel, sizeof(plan.kernel), "attention_%s%s_%d%s",

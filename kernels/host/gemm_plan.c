@@ -6,13 +6,11 @@
  * matter.
  */
 #include "gemm_plan.h"
+#include "runtime.h"
 
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-
-/* The library's own: sets kpk_error_message(). */
-kpk_status kpk_i_fail(kpk_status status, const char *format, ...);
 
 enum { STEP_NBYTES = 128, MOST_SPLITS = 32, MOST_GRID_YZ = 65535 };
 
@@ -93,13 +91,14 @@ static uint64_t most(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
+/* UINT64_MAX for more than there is, which no workspace holds. */
 static uint64_t workspace_of(const kpk_gemm_product *p, uint32_t splits)
 {
     const double n = (double)splits * p->batch * p->m * p->n;
 
     if (splits <= 1)
         return 0;
-    if (n > 1e18) /* more than there is */
+    if (n > 1e18)
         return UINT64_MAX;
     return (uint64_t)splits * p->batch * p->m * p->n *
            types[p->type].sum_nbytes;
@@ -166,10 +165,11 @@ static double cost(size_t row, const kpk_number *cells, void *context)
         p->m > (uint64_t)cells[c->columns[MOST_M]].i)
         return 1e300;
     for (uint32_t s = 2; s <= MOST_SPLITS && s <= steps; s++) {
+        const uint64_t nbytes = workspace_of(p, s);
         double ns;
 
         /* no part may be empty */
-        if (workspace_of(p, s) > c->workspace_nbytes ||
+        if (nbytes == UINT64_MAX || nbytes > c->workspace_nbytes ||
             div_up(steps, div_up(steps, s)) != s)
             continue;
         ns = time_of(c, cells, s);
@@ -208,55 +208,6 @@ static bool has_rows(const struct choice *c, const char *target)
         if (is_row_for(c, i, target))
             return true;
     return false;
-}
-
-/* The most shared memory that a processor's rows give; -1: it has no rows. */
-static int64_t most_shared(const struct choice *c, const char *target)
-{
-    const size_t column = c->columns[SHARED_NBYTES];
-    const kpk_number *cells;
-    kpk_table_decl decl;
-    int64_t shared = -1;
-
-    if (kpk_module_table(c->module, c->table, &decl) != KPK_OK)
-        return -1;
-    for (size_t i = 0; i < decl.nrows; i++)
-        if (is_row_for(c, i, target) &&
-            kpk_table_numbers(c->module, c->table, i, &cells) == KPK_OK &&
-            cells[column].i > shared)
-            shared = cells[column].i;
-    return shared;
-}
-
-/*
- * The target whose rows count. On NVIDIA's the code that runs may be PTX or a
- * cubin of an older processor, with other tiles than the device's own cubin
- * has. But where these ask for more shared memory than the device's rows give,
- * they could not be launched.
- *
- * Rows are for sm_NN, and for compute_NN where its PTX has other tiles than
- * the cubin; a suffix, 'a' or 'f', is the cubin's kind.
- */
-static const char *target_of_rows(const struct choice *c, const char *device,
-                                  char (*name)[sizeof("compute_12345")])
-{
-    kpk_selection selection;
-    const char *digits;
-    int64_t own;
-
-    if (!device || strncmp(device, "sm_", 3) != 0 ||
-        kpk_select(c->module, device, &selection) != KPK_OK ||
-        strcmp(selection.target, device) == 0)
-        return device;
-    digits = strchr(selection.target, '_') + 1;
-    snprintf(*name, sizeof(*name), "%.13s", selection.target);
-    if (!has_rows(c, *name))
-        snprintf(*name, sizeof(*name), "sm_%.*s",
-                 (int)strspn(digits, "0123456789"), digits);
-    own = most_shared(c, device);
-    if (!has_rows(c, *name) || (own >= 0 && own < most_shared(c, *name)))
-        return device;
-    return *name;
 }
 
 static uint32_t grid_of(uint64_t blocks, uint64_t limit)
@@ -379,7 +330,7 @@ kpk_status kpk_gemm_choose_for(const kpk_module *module, const char *target,
                        .units = compute_units ? compute_units : 1};
     kpk_gemm_plan plan;
     kpk_row row;
-    char name[sizeof("compute_12345")];
+    char name[KPK_I_SM_NBYTES];
     size_t table = 0, best = 0;
     const kpk_number *cells = NULL;
     kpk_status st;
@@ -399,7 +350,7 @@ kpk_status kpk_gemm_choose_for(const kpk_module *module, const char *target,
     if (st == KPK_OK)
         st = find_columns(module, table, &c);
     if (st == KPK_OK) {
-        target = target_of_rows(&c, target, &name);
+        target = kpk_i_target_of_rows(module, target, name);
         c.is_named = has_rows(&c, target);
 
         const char layout[] = {product->trans_a ? 't' : 'n',

@@ -160,7 +160,11 @@ static void check_plans(void)
     plan = plan_of(&a, KPK_ATTENTION_Q4_0, 0);
     check(strcmp(plan.kernel, "attention_decode_bf16_256_q4_0") == 0,
           "caches in blocks have decoding kernels alone");
-    a.seqlen_q = a.seqlen_k = a.b = 0;
+    a.h = 1u << 31, a.h_k = 1, a.seqlen_q = 1u << 31, a.seqlen_k = 1u << 20;
+    plan = plan_of(&a, KPK_ATTENTION_Q4_0, UINT64_MAX);
+    check(plan.splits == 1 && plan.workspace_nbytes == 0,
+          "no splits whose sums have more bytes than can be counted");
+    a.h = 32, a.h_k = 8, a.seqlen_q = a.seqlen_k = a.b = 0;
     plan = plan_of(&a, KPK_ATTENTION_SAME, UINT64_MAX);
     check(plan.splits == 1, "nothing at all");
 }

@@ -153,22 +153,28 @@ static void check_plan(const kpk_gemm_product *p, size_t card,
 }
 
 /* A plan is a launch that HIP takes: below 2^32 threads in each dimension, and
- * at most 65535 blocks in y and z. */
+ * at most 65535 blocks in y and z. Its workspace is a number of bytes, not the
+ * UINT64_MAX that asks for the best plan. */
 static void check_huge(void)
 {
     static const uint32_t sizes[] = {9, 0x7fffffff, 0xffffffff};
+    static const uint32_t depths[] = {64, 0xffffffff};
     enum { N = sizeof(sizes) / sizeof(sizes[0]) };
 
-    for (size_t i = 0; i < 4 * N * N * N; i++) {
+    for (size_t i = 0; i < 8 * N * N * N; i++) {
         const size_t card = i % (sizeof(cards) / sizeof(cards[0]));
         const kpk_gemm_product p = {(kpk_gemm_type)(i % 4),
                                     0,
                                     1,
-                                    sizes[i / 4 % N],
-                                    sizes[i / 4 / N % N],
-                                    64,
-                                    sizes[i / 4 / N / N]};
+                                    sizes[i / 8 % N],
+                                    sizes[i / 8 / N % N],
+                                    depths[i / 4 % 2],
+                                    sizes[i / 8 / N / N]};
+        const kpk_gemm_plan best = choose(&p, card, UINT64_MAX);
         const kpk_shape s = choose(&p, card, 0).shape;
+
+        check(best.workspace_nbytes < UINT64_MAX, "a workspace to count", &p,
+              cards[card].target);
 
         check((uint64_t)s.grid[0] * s.block[0] <= UINT32_MAX,
               "less than 2^32 threads", &p, cards[card].target);
@@ -253,7 +259,7 @@ static void check_code(void)
         {"sm_86", "sm_80", 2 * 49152, 2 * 16384}, /* three do not fit */
         {"sm_120", "compute_80", 2 * 49152, 2 * 16384},
         {"sm_130", "compute_120", 2 * 49152, 2 * 16384}, /* without rows */
-        {"sm_90", "compute_75", 198656, 0},
+        {"sm_90", "compute_75", 0, 0}, /* as AMD's: no tiles of steps */
         {"gfx942", "gfx9-4-generic", 0, 0},
     };
     const kpk_gemm_product large = {KPK_GEMM_BF16, 0, 1, 4096, 4096, 4096, 1};

@@ -1,0 +1,22 @@
+/*
+ * runtime.h - what the host code of kpack's modules uses of the runtime
+ *
+ * These functions are not of kpack.h: they may change with the runtime, which
+ * is built with them. src/internal.h declares them for the runtime itself.
+ */
+#ifndef KPACK_HOST_RUNTIME_H
+#define KPACK_HOST_RUNTIME_H
+
+#include <kpack.h>
+
+/* Sets kpk_error_message(); returns `status`. */
+kpk_status kpk_i_fail(kpk_status status, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* The target whose rows of the module's launch shapes count on a device: that
+ * of the code that runs there. It is the device's, the code's, or in `name`. */
+enum { KPK_I_SM_NBYTES = 16 };
+const char *kpk_i_target_of_rows(const kpk_module *module, const char *device,
+                                 char name[KPK_I_SM_NBYTES]);
+
+#endif

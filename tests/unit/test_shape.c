@@ -1,0 +1,115 @@
+/* test_shape.c - whose rows of launch shapes count on a device; the shapes
+ * themselves are in test_table.c */
+#include "../../src/internal.h"
+#include "unit.h"
+
+/* A module with one table of launch shapes,
+ *
+ *   kernel,target,block_x,shared_nbytes
+ *   k,sm_80,256,3
+ *   k,sm_86,256,2
+ *   k,sm_90,256,5
+ *   k,compute_90,256,4
+ *   k,sm_100,256,4
+ *   k,gfx942,256,0
+ *   k,,256,0
+ *
+ * and a code object of each target of a case.
+ */
+static const char strings[] =
+    "\0k\0block_x\0shared_nbytes\0sm_80\0sm_86\0sm_90\0compute_90\0sm_100\0"
+    "gfx942";
+
+/* Where a string begins among them. */
+static uint32_t at(const char *text)
+{
+    uint32_t offset = 1;
+
+    while (strcmp(strings + offset, text) != 0) {
+        offset += (uint32_t)strlen(strings + offset) + 1;
+        assert_true(offset < sizeof(strings));
+    }
+    return offset;
+}
+
+static const struct {
+    const char *target;
+    int64_t shared;
+} rows[] = {{"sm_80", 3},  {"sm_86", 2},  {"sm_90", 5}, {"compute_90", 4},
+            {"sm_100", 4}, {"gfx942", 0}, {"", 0}};
+enum { NROWS = sizeof(rows) / sizeof(rows[0]), NCOLUMNS = 2 };
+
+static const struct rows_case {
+    const char *device;
+    const char *code; /* what the module holds */
+    const char *wanted;
+} cases[] = {
+    {NULL, "gfx942", NULL},
+    {"gfx942:xnack-", "gfx9-4-generic", "gfx942:xnack-"},
+    {"sm_90", "sm_90", "sm_90"},
+    {"sm_90", "sm_90a", "sm_90"},
+    {"sm_90", "compute_90a", "sm_90"},
+    {"sm_90", "compute_90", "compute_90"},
+    {"sm_90", "compute_80", "sm_80"},
+    {"sm_90", "compute_75", "compute_75"}, /* the rows of any target */
+    {"sm_86", "sm_80", "sm_86"},           /* three do not fit */
+    {"sm_89", "sm_80", "sm_80"},           /* nothing is known against it */
+    {"sm_103", "sm_100f", "sm_100"},
+    {"sm_103", "compute_100f", "sm_100"},
+    {"sm_120", "gfx942", "sm_120"},     /* no code: the device's name */
+    {"sm_90a", "gfx942", "sm_90"},      /* of a target, where there is no GPU */
+    {"compute_90a", "gfx942", "sm_90"}, /* the same */
+};
+
+static void test_rows_are_those_of_the_code_that_runs(void **state)
+{
+    struct kpk_column columns[NCOLUMNS] = {{at("block_x"), KPK_CELL_INT},
+                                           {at("shared_nbytes"), KPK_CELL_INT}};
+    const struct kpk_kernel_desc kernel = {at("k"), 0, 0, 0};
+    union kpk_cell_data cells[NROWS * NCOLUMNS];
+    struct kpk_row_key keys[NROWS];
+    const struct kpk_table table = {at("k"), NCOLUMNS, NROWS, columns,
+                                    keys,    cells,    NULL,  NULL};
+    struct kpk_module module = {.format = KPK_FORMAT_VERSION,
+                                .name = at("k"),
+                                .kernels = &kernel,
+                                .nkernels = 1,
+                                .nobjects = 1,
+                                .tables = &table,
+                                .ntables = 1};
+
+    (void)state;
+    for (size_t i = 0; i < NROWS; i++) {
+        keys[i] = (struct kpk_row_key){
+            0, rows[i].target[0] ? at(rows[i].target) : 0, 0};
+        cells[i * NCOLUMNS].i = 256;
+        cells[i * NCOLUMNS + 1].i = rows[i].shared;
+    }
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char text[sizeof(strings) + 16], name[KPK_I_SM_NBYTES];
+        const struct kpk_blob blob = {.nbytes = 1};
+        const struct kpk_code_object object = {.target = sizeof(strings),
+                                               .blob = &blob};
+        const char *got;
+
+        memcpy(text, strings, sizeof(strings));
+        strcpy(text + sizeof(strings), cases[i].code);
+        module.strings = text;
+        module.objects = &object;
+        got = kpk_i_target_of_rows(&module, cases[i].device, name);
+        if (!cases[i].wanted)
+            assert_null(got);
+        else
+            assert_string_equal(got, cases[i].wanted);
+    }
+    module.ntables = 0; /* no rows: nothing to choose */
+    assert_string_equal(kpk_i_target_of_rows(&module, "sm_90", NULL), "sm_90");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rows_are_those_of_the_code_that_runs)};
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
