@@ -51,16 +51,17 @@ static double simds_used(const struct sim_card *card,
 
 /* Registers and LDS leave room for so many waves, of whole groups. */
 static double waves_per_simd(const struct sim_target *t,
-                             const struct sim_stats *s)
+                             const struct sim_work *k)
 {
-    double units = s->work.groups_share_cus ? 2 : 1;
-    unsigned room = s->occupancy_waves * t->simds_per_cu * (unsigned)units;
-    unsigned group = s->work.waves_per_group, left;
+    unsigned simds = t->simds_per_cu * (k->groups_share_cus ? 2 : 1);
+    unsigned groups;
 
-    if (group == 0 || group > room)
-        return s->occupancy_waves;
-    left = room % group;
-    return (double)(room - left) / units / t->simds_per_cu;
+    if (k->waves_per_group == 0)
+        return k->waves_by_registers;
+    groups = k->waves_by_registers * simds / k->waves_per_group;
+    if (groups > k->groups_by_lds)
+        groups = k->groups_by_lds;
+    return (double)groups * k->waves_per_group / simds;
 }
 
 static void set_flight(const struct sim_card *card, const struct sim_target *t,
@@ -70,7 +71,7 @@ static void set_flight(const struct sim_card *card, const struct sim_target *t,
                                              (double)s->work.load_waits
                                        : 0;
 
-    out->waves_per_simd = waves_per_simd(t, s);
+    out->waves_per_simd = waves_per_simd(t, &s->work);
     out->in_flight_bytes = a_wave * out->waves_per_simd * t->simds_per_cu;
     /* GB/s times ns are bytes. */
     out->needed_bytes = card->dram_gbs.value * card->dram_latency_ns.value /
@@ -262,9 +263,10 @@ void sim_bounds_print(const struct sim_dispatch *d, const struct sim_stats *s)
     flockfile(stderr);
     fprintf(stderr,
             "kpack-sim: %s on %s, %s: bounds, no times: at least %.2f us, by "
-            "the %s\n",
+            "%s%s\n",
             d->kernel_name ? d->kernel_name : "?", target, card->name,
-            b.ns[b.largest] / 1000, sim_pipe_name(b.largest));
+            b.ns[b.largest] / 1000, b.ns[b.largest] > 0 ? "the " : "nothing",
+            b.ns[b.largest] > 0 ? sim_pipe_name(b.largest) : "");
     print_pipes(&b);
     print_alus(&s->work);
     print_memory(s, &b);

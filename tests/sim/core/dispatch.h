@@ -113,7 +113,7 @@ struct sim_config *sim_config_mutable(void);
 bool sim_dispatch_run(const struct sim_dispatch *dispatch,
                       struct sim_stats *stats, struct sim_fault *fault);
 
-/* Adds the counters of `from`; what describes one kernel stays as it is. */
+/* Adds the counters of `from`; what describes one kernel is that of `from`. */
 void sim_stats_add(struct sim_stats *to, const struct sim_stats *from);
 
 /* Prints the counters of a launch to stderr. */

@@ -62,6 +62,18 @@ void sim_stats_add(struct sim_stats *to, const struct sim_stats *from)
     for (unsigned i = 0; i < SIM_DIES; i++)
         ADD(work.die_segments[i]);
 #undef ADD
+#define SET(field) to->field = from->field
+    SET(vgprs);
+    SET(sgprs);
+    SET(lds_nbytes);
+    SET(scratch_nbytes);
+    SET(occupancy_waves);
+    SET(work.wave_size);
+    SET(work.waves_per_group);
+    SET(work.groups_share_cus);
+    SET(work.waves_by_registers);
+    SET(work.groups_by_lds);
+#undef SET
 }
 
 void sim_stats_print(const struct sim_dispatch *d, const struct sim_stats *s)

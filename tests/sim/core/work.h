@@ -55,6 +55,8 @@ struct sim_work {
      * that they touch, by the die of SIM_DIES that each group is dealt to. */
     uint64_t working_groups, die_segments[SIM_DIES];
     uint32_t wave_size, waves_per_group, groups_share_cus;
+    uint32_t waves_by_registers; /* a SIMD's registers leave room for so many */
+    uint32_t groups_by_lds; /* and LDS for so many, of a CU or two that share */
 };
 
 #endif

@@ -16,11 +16,6 @@ void stats_add(const struct sim_stats *s)
 {
     pthread_mutex_lock(&lock);
     sim_stats_add(&total, s);
-    total.vgprs = s->vgprs;
-    total.sgprs = s->sgprs;
-    total.lds_nbytes = s->lds_nbytes;
-    total.scratch_nbytes = s->scratch_nbytes;
-    total.occupancy_waves = s->occupancy_waves;
     nlaunches++;
     pthread_mutex_unlock(&lock);
 }

@@ -164,7 +164,8 @@ static enum wait_kind wait_of(const char *name, const struct sim_target *t)
 {
     if (strcmp(name, "s_waitcnt") == 0)
         return t->major >= 11 ? WAIT_VM_GFX11 : WAIT_VM_GFX9;
-    if (strcmp(name, "s_wait_loadcnt") == 0)
+    if (strcmp(name, "s_wait_loadcnt") == 0 ||
+        strcmp(name, "s_waitcnt_vmcnt") == 0)
         return WAIT_LOADS;
     if (strcmp(name, "s_wait_loadcnt_dscnt") == 0)
         return WAIT_LOADS_DS;
@@ -175,9 +176,11 @@ static enum lds_kind lds_of(const char *name)
 {
     if (strstr(name, "permute") || begins(name, "ds_swizzle"))
         return LDS_LANES;
-    if (begins(name, "ds_read") || begins(name, "ds_load"))
+    if (begins(name, "ds_read") || begins(name, "ds_load") ||
+        begins(name, "flat_load"))
         return LDS_READS;
-    if ((begins(name, "ds_write") || begins(name, "ds_store")) &&
+    if ((begins(name, "ds_write") || begins(name, "ds_store") ||
+         begins(name, "flat_store")) &&
         !strstr(name, "xchg"))
         return LDS_WRITES;
     return LDS_ATOMIC;
@@ -198,6 +201,10 @@ struct cost sim_cost_of(const char *name, const struct insn *in,
         break;
     case CLASS_LDS:
         c.lds = (uint8_t)lds_of(name);
+        break;
+    case CLASS_VMEM:
+        if (begins(name, "flat_")) /* may lead to LDS */
+            c.lds = (uint8_t)lds_of(name);
         break;
     default:
         c.wait = (uint8_t)wait_of(name, target);

@@ -18,7 +18,7 @@ enum wait_kind {
     WAIT_NONE,
     WAIT_VM_GFX9,  /* s_waitcnt up to gfx10: bits 3:0 and 15:14 */
     WAIT_VM_GFX11, /* bits 15:10 */
-    WAIT_LOADS,    /* gfx12: bits 5:0 */
+    WAIT_LOADS,    /* gfx12, and s_waitcnt_vmcnt of gfx10 and 11: bits 5:0 */
     WAIT_LOADS_DS, /* gfx12, with LDS: bits 13:8 */
     WAIT_ALL
 };

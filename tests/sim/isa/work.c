@@ -188,6 +188,27 @@ static unsigned in_memory(const struct places *p, uint64_t at[MAX_LANES])
     return n;
 }
 
+/* Those that lead to LDS are an access of it. */
+static void count_flat_lds(struct wave *w, const struct places *p,
+                           unsigned nbytes)
+{
+    uint32_t offset[MAX_LANES] = {0};
+    uint64_t lanes = 0;
+
+    for (uint64_t m = p->lanes; m; m &= m - 1) {
+        const unsigned lane = (unsigned)__builtin_ctzll(m);
+
+        if (p->at[lane] >> 32 == SHARED_BASE >> 32) {
+            offset[lane] = (uint32_t)p->at[lane];
+            lanes |= m & -m;
+        }
+    }
+    if (lanes) {
+        w->group->stats.work.lds_insns++;
+        sim_work_lds(w, lanes, offset, nbytes);
+    }
+}
+
 void sim_work_vmem(struct wave *w, const struct places *p, unsigned nbytes,
                    enum work_kind kind)
 {
@@ -198,6 +219,8 @@ void sim_work_vmem(struct wave *w, const struct places *p, unsigned nbytes,
 
     if (p->space == SPACE_LDS)
         return;
+    if (p->space == SPACE_FLAT)
+        count_flat_lds(w, p, nbytes);
     if (p->space == SPACE_SCRATCH) /* interleaved: dense lines */
         k->scratch_bytes +=
             (uint64_t)(unsigned)__builtin_popcountll(p->lanes) * nbytes;
@@ -245,8 +268,9 @@ void sim_work_scalar(struct wave *w, uint64_t at, unsigned n, bool write)
  *
  * CDNA 1 to 3: AMD's "Avoiding LDS Bank Conflicts on AMD GPUs Using CK-Tile
  * Framework". CDNA 4: measured with conflicts by the authors of HipKittens
- * (arXiv 2511.08083). RDNA: 128 bytes a clock and consecutive lanes, which no
- * source contradicts.
+ * (arXiv 2511.08083); there reads of 96 bits pair the lanes that CDNA 3's of
+ * 128 do, and so they are taken to on CDNA 1 to 3. RDNA: 128 bytes a clock and
+ * consecutive lanes, which no source contradicts.
  */
 struct phases {
     uint8_t banks;

@@ -324,6 +324,78 @@ static void test_reads_of_128_bits_pair_other_lanes_than_writes(void **state)
     assert_lds(lds("gfx90a", at, "ds_write_b128 v2, v[4:7]"), 16, 8);
 }
 
+static unsigned gcd(unsigned a, unsigned b)
+{
+    return b ? gcd(b, a % b) : a;
+}
+
+/*
+ * Lane i at s elements of n bytes from the one before. A phase is L lanes that
+ * take all B banks, consecutive ones but for places mod L, so on each bank come
+ * gcd(s, L) of them. gfx950 reads dwords of 32 lanes from 64 banks.
+ */
+static void test_lds_conflicts_are_those_of_the_stride(void **state)
+{
+    static const struct {
+        const char *target, *insn;
+        unsigned n, lanes; /* of a phase */
+    } cases[] = {
+        {"gfx90a", "ds_read_b32 v4, v2", 4, 32},
+        {"gfx942", "ds_read_b64 v[4:5], v2", 8, 16},
+        {"gfx942", "ds_read_b128 v[4:7], v2", 16, 8},
+        {"gfx942", "ds_write_b128 v2, v[4:7]", 16, 8},
+        {"gfx950", "ds_read_b64 v[4:5], v2", 8, 32},
+        {"gfx950", "ds_read_b128 v[4:7], v2", 16, 16},
+        {"gfx950", "ds_write_b64 v2, v[4:5]", 8, 16},
+        {"gfx1100", "ds_load_b64 v[4:5], v2", 8, 16},
+        {"gfx1100", "ds_store_b128 v2, v[4:7]", 16, 8},
+    };
+    uint32_t at[64];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        for (unsigned s = 1; s <= 32; s += s < 12 ? 1 : 5) {
+            unsigned lanes = cases[i].target[3] == '9' ? 64 : 32;
+            unsigned phases = lanes / cases[i].lanes;
+            unsigned each = gcd(s, cases[i].lanes);
+
+            strided(at, s * cases[i].n);
+            assert_lds(lds(cases[i].target, at, cases[i].insn), phases * each,
+                       phases * (each - 1));
+        }
+    for (unsigned s = 1; s <= 64; s *= 2) {
+        strided(at, 4 * s);
+        assert_int_equal(lds("gfx950", at, "ds_read_b32 v4, v2").lds_cycles,
+                         2 * (s < 2 ? 1 : s / 2));
+    }
+    /* 8 lanes of 12 bytes lie in 24 banks; 96 dwords apart all in three. Reads
+     * pair lanes 0 to 3, on banks 0 to 11, with 20 to 23, on 28 to 31, 0 to 7.
+     */
+    strided(at, 12);
+    assert_lds(lds("gfx942", at, "ds_read_b96 v[4:6], v2"), 16, 8);
+    assert_lds(lds("gfx942", at, "ds_write_b96 v2, v[4:6]"), 8, 0);
+    strided(at, 384);
+    assert_lds(lds("gfx942", at, "ds_write_b96 v2, v[4:6]"), 64, 56);
+}
+
+/* By a flat address, LDS has the same banks; memory is not asked. */
+static void test_flat_accesses_of_lds_count_there(void **state)
+{
+    static const char *const text = "s_mov_b64 s[6:7], src_shared_base\n"
+                                    "v_lshlrev_b32 v2, 3, v0\n"
+                                    "v_mov_b32 v3, s7\n"
+                                    "flat_load_dword v4, v[2:3]\n"
+                                    "flat_store_dwordx2 v[2:3], v[4:5]\n"
+                                    "s_waitcnt vmcnt(0) lgkmcnt(0)\n";
+    struct sim_work w = run("gfx942", 64, 1, 64, text, NULL).work;
+
+    (void)state;
+    assert_int_equal(w.lds_insns, 2);
+    assert_lds(w, 4 + 4, 2); /* two dwords of 16 banks; then all of 32 */
+    assert_int_equal(w.segments64, 0);
+    assert_int_equal(w.load_bytes, 0);
+}
+
 static void test_lds_atomics_on_one_dword_take_turns(void **state)
 {
     uint32_t at[64];
@@ -452,6 +524,13 @@ static void test_bytes_in_flight_are_those_between_waits(void **state)
                "s_waitcnt vmcnt(1)\n"
                "s_waitcnt vmcnt(0)\n",
          32, 1, 1},
+        {"gfx1100",
+         GFX11 "global_load_b32 v2, v1, s[4:5]\n"
+               "global_load_b32 v3, v1, s[4:5] offset:256\n"
+               "s_waitcnt_vmcnt null, 0x1\n"
+               "global_load_b32 v4, v1, s[4:5] offset:512\n"
+               "s_waitcnt_vmcnt null, 0x0\n",
+         32, 2, 3},
         {"gfx1201",
          GFX12 "global_load_b32 v2, v1, s[4:5]\n"
                "global_load_b32 v3, v1, s[4:5] offset:256\n"
@@ -478,10 +557,12 @@ static void test_bytes_in_flight_are_those_between_waits(void **state)
 
 static void test_bytes_in_flight_of_a_unit_are_those_of_its_waves(void **state)
 {
-    struct sim_stats s = {.occupancy_waves = 8};
+    struct sim_stats s = {.waves = 1};
     struct sim_bounds b;
 
     (void)state;
+    s.work.waves_by_registers = 8;
+    s.work.groups_by_lds = UINT32_MAX;
     s.work.load_bytes = 1000 * 512;
     s.work.load_waits = 500;
     sim_bounds_of(sim_card_of("gfx942"), &s, false, &b);
@@ -498,6 +579,47 @@ static void test_bytes_in_flight_of_a_unit_are_those_of_its_waves(void **state)
     s.work.groups_share_cus = 1;
     sim_bounds_of(sim_card_of("gfx1100"), &s, false, &b);
     assert_near(b.waves_per_simd, 6);
+}
+
+/* A launch's waves on a SIMD: 64 VGPRs leave room for 8 of 64 lanes on gfx9,
+ * for 16 of 32 on RDNA. LDS is a compute unit's; its granules are 512 bytes,
+ * 1280 on gfx950, 1024 on RDNA. */
+static void test_waves_are_those_of_groups_that_fit(void **state)
+{
+    static const struct {
+        const char *target;
+        unsigned wave, block, lds;
+        double waves;
+    } cases[] = {
+        {"gfx90a", 64, 64, 0, 8},        {"gfx90a", 64, 320, 0, 7.5},
+        {"gfx942", 64, 64, 32768, 0.5},  {"gfx942", 64, 64, 20000, 0.75},
+        {"gfx942", 64, 256, 16384, 4},   {"gfx942", 64, 128, 16385, 1.5},
+        {"gfx942", 64, 1024, 65536, 4},  {"gfx908", 64, 64, 0, 4},
+        {"gfx950", 64, 64, 32768, 1},    {"gfx950", 64, 256, 81920, 2},
+        {"gfx1030", 32, 32, 32768, 1},   {"gfx1100", 32, 64, 20000, 3},
+        {"gfx1151", 32, 256, 65536, 4},  {"gfx1201", 32, 1024, 0, 16},
+        {"gfx1201", 32, 32, 16385, 1.5},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct asm_launch l = {.target = cases[i].target,
+                               .wave_size = cases[i].wave,
+                               .text = "",
+                               .groups = 1,
+                               .block = cases[i].block,
+                               .lds_nbytes = cases[i].lds};
+        struct sim_stats total = {.waves = 7};
+        struct sim_bounds b;
+
+        assert_true(asm_dispatch(&l));
+        sim_stats_add(&total, &l.stats); /* as the runtime keeps them */
+        sim_bounds_of(sim_card_of(cases[i].target), &total, false, &b);
+        if (b.waves_per_simd != cases[i].waves)
+            fail_msg("%s, groups of %u and %u bytes: %g waves, not %g",
+                     cases[i].target, cases[i].block, cases[i].lds,
+                     b.waves_per_simd, cases[i].waves);
+    }
 }
 
 /* ---- dies ---- */
@@ -598,6 +720,7 @@ static void test_nothing_is_counted_unless_asked_for(void **state)
             .work;
     sim_config_mutable()->bounds = true;
     w.wave_size = w.waves_per_group = w.groups_share_cus = 0;
+    w.waves_by_registers = w.groups_by_lds = 0;
     assert_memory_equal(&w, &nothing, sizeof(w));
     sim_mem_free(a->base);
 }
@@ -638,6 +761,8 @@ static void test_a_launch_prints_its_bounds(void **state)
                                  "least 0.02 us, by the matrix pipe\n"
                                  "  matrix pipe 100 %, vector ALU 12 %\n"));
     assert_non_null(strstr(text, "full 32/128; matrix 32/1024; scalar 0\n"));
+    printed("gfx942", "", text, sizeof(text));
+    assert_non_null(strstr(text, "at least 0.00 us, by nothing\n"));
     printed("gfx906", "v_add_f32 v2, v3, v4\n", text, sizeof(text));
     assert_non_null(strstr(text, "no card stands for gfx906"));
 }
@@ -667,12 +792,15 @@ int main(void)
         cmocka_unit_test(test_lds_dwords_conflict_by_stride),
         cmocka_unit_test(test_wide_lds_accesses_go_in_phases),
         cmocka_unit_test(test_reads_of_128_bits_pair_other_lanes_than_writes),
+        cmocka_unit_test(test_lds_conflicts_are_those_of_the_stride),
+        cmocka_unit_test(test_flat_accesses_of_lds_count_there),
         cmocka_unit_test(test_lds_atomics_on_one_dword_take_turns),
         cmocka_unit_test(test_partial_segments_and_different_bytes),
         cmocka_unit_test(test_an_access_across_segments_touches_both),
         cmocka_unit_test(test_atomics_on_one_address_take_turns),
         cmocka_unit_test(test_bytes_in_flight_are_those_between_waits),
         cmocka_unit_test(test_bytes_in_flight_of_a_unit_are_those_of_its_waves),
+        cmocka_unit_test(test_waves_are_those_of_groups_that_fit),
         cmocka_unit_test(test_dies_are_even_where_groups_that_work_are),
         cmocka_unit_test(test_dies_are_even_where_one_has_a_group_more),
         cmocka_unit_test(test_small_grids_leave_compute_units_idle),
