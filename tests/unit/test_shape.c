@@ -93,7 +93,7 @@ static void test_rows_are_those_of_the_code_that_runs(void **state)
         const char *got;
 
         memcpy(text, strings, sizeof(strings));
-        strcpy(text + sizeof(strings), cases[i].code);
+        (void)snprintf(text + sizeof(strings), 16, "%s", cases[i].code);
         module.strings = text;
         module.objects = &object;
         got = kpk_i_target_of_rows(&module, cases[i].device, name);
