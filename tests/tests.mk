@@ -5,8 +5,9 @@
 #
 #   tests/unit/test_NAME.c     a program that uses cmocka; other files there
 #                              are shared, and so is a test_NAME.c with a .h
-#   tests/kernels/MODULE.c     kernels of a module on every device; the files
-#                              named after no module are the harness
+#   tests/kernels/MODULE.c     kernels of a module on every device, with the
+#                              files of tests/kernels/MODULE/; files named
+#                              after no module are the harness
 #   tests/sim/tests/test_*.c   the simulated GPU's own (sim.mk)
 #   tests/sim/corpus/          the simulated GPU against the CPU (corpus.mk)
 #   tests/asm/                 hand-written kernels, imported and run
@@ -33,9 +34,11 @@ BUILD_TESTS  := $(patsubst tests/build/%.c,$(H)/test/build/%,$(sort $(wildcard t
 SCRIPT_TESTS := $(sort $(wildcard tests/build/*.sh tests/install/*.sh)) tests/sim/thunk/tests/amd.sh
 
 include tests/unit.mk
-$(HARNESS) $(KERNEL_TESTS_SRC:%.c=$(H)/obj/%.o): $(PACK_HEADER)
+# The objects of a module's test.
+kernel_test = $(patsubst %.c,$(H)/obj/%.o,$(wildcard tests/kernels/$(1).c tests/kernels/$(1)/*.c))
+$(HARNESS) $(foreach m,$(ALL_MODULES),$(call kernel_test,$(m))): $(PACK_HEADER)
 
-$(H)/test/kernels/%: $(H)/obj/tests/kernels/%.o $(HARNESS) $(H)/libkpack.a
+$(H)/test/kernels/%: $$(call kernel_test,$$*) $(HARNESS) $(H)/libkpack.a
 	@echo "  LD    $@"
 	@mkdir -p $(@D)
 	@$(CC) $(LDFLAGS) $(SAN_FLAGS) -o $@ $^ -ldl -lm -pthread $(PACK_CODEC_LIBS)

@@ -41,7 +41,7 @@ $(H)/ptx/libkpack.a: $(H)/libkpack.a $(H)/kpack
 $(H)/ptx/ways/libkpack.a: $(WAYS_LIB) $(H)/kpack
 	$(call GPU_KEEP,$(GPU_PTX) $(WAYS_AMD_ARCHS))
 PTX_TESTS := $(KERNEL_TESTS:$(H)/test/kernels/%=$(H)/test/ptx/%) $(addprefix $(H)/test/ptx/,metadata $(if $(DEMO_TEST),demo) ways)
-$(foreach t,$(KERNEL_TESTS:$(H)/test/kernels/%=%),$(eval $(call GPU_LINK,$(H)/test/ptx/$(t),$(H)/obj/tests/kernels/$(t).o $(HARNESS),$(H)/ptx/libkpack.a)))
+$(foreach t,$(KERNEL_TESTS:$(H)/test/kernels/%=%),$(eval $(call GPU_LINK,$(H)/test/ptx/$(t),$(call kernel_test,$(t)) $(HARNESS),$(H)/ptx/libkpack.a)))
 $(eval $(call GPU_LINK,$(H)/test/ptx/metadata,$(H)/obj/tests/gpu/metadata.o,$(H)/ptx/libkpack.a))
 $(eval $(call GPU_LINK,$(H)/test/ptx/demo,$(DEMO_SOURCES:%.c=$(H)/obj/%.o),$(H)/ptx/libkpack.a))
 $(H)/test/ptx/ways: $(WAYS_OBJECTS) $(H)/ptx/ways/libkpack.a $(SIM_LIB) $(SIM_LINKS)
