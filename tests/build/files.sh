@@ -509,14 +509,20 @@ def content(*path):
         return file.read()
 wanted = {name: content(whole, name) for name in os.listdir(whole)}
 ended = 0
-for i in range(30):
+for i in range(40):
     for name in os.listdir(folder):
         os.unlink(os.path.join(folder, name))
     run = subprocess.Popen([kpack, "extract", archive, "--all", "-o", folder], stderr=subprocess.DEVNULL,
                            env={**os.environ, "LD_PRELOAD": slow})
     time.sleep(0.005 * i)
-    run.send_signal([signal.SIGTERM, signal.SIGINT, signal.SIGHUP][i % 3])
+    how = [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGKILL][i % 4]
+    run.send_signal(how)
     ended += run.wait() < 0
+    if how == signal.SIGKILL:
+        subprocess.run([kpack, "extract", archive, "--all", "-o", folder], check=True,
+                       stdout=subprocess.DEVNULL)
+        if sorted(os.listdir(folder)) != sorted(wanted):
+            sys.exit(f"after SIGKILL there is {os.listdir(folder)}")
     for name in os.listdir(folder):
         if wanted.get(name) != content(folder, name):
             sys.exit(f"signal {-run.returncode} left {name}, which is not whole")
@@ -533,6 +539,38 @@ if [ -n "${SAN-}" ]; then # a sanitizer has to come first
 else
     check "signals leave no half of a file" signals
 fi
+
+# SIGKILL leaves what was being written. The next command that writes there
+# removes it, but not what somebody else is writing, and no other file.
+cat >"$WORK/left.py" <<'END'
+import fcntl, os, subprocess, sys
+kpack, archive, folder, output = sys.argv[1:]
+stale = [".kpack-4000000.new", ".kpack-1-1.new"]
+live = ".kpack-1-2.new"
+others = [".kpack-.new", ".kpack-x.new", ".kpack-1-1.newer", "kpack-1-1.new"]
+for name in [*stale, live, *others]:
+    with open(os.path.join(folder, name), "w") as file:
+        file.write("part")
+os.symlink(others[0], os.path.join(folder, ".kpack-1-3.new"))
+os.mkdir(os.path.join(folder, ".kpack-1-4.new"))
+kept = sorted([live, *others, ".kpack-1-3.new", ".kpack-1-4.new"])
+def run():
+    subprocess.run([kpack, "extract", archive, "--all", "-o", output], check=True, cwd=folder,
+                   stdout=subprocess.DEVNULL)
+    return sorted(name for name in os.listdir(folder) if "kpack-" in name)
+with open(os.path.join(folder, live)) as file:
+    fcntl.flock(file, fcntl.LOCK_EX)
+    if run() != kept:
+        sys.exit(f"there is {run()}, wanted {kept}")
+kept.remove(live)
+if run() != kept:
+    sys.exit(f"when nobody writes there is {run()}, wanted {kept}")
+END
+left() { # folder to write to
+    rm -rf "$disk" && mkdir "$disk" && python3 "$WORK/left.py" "$kpack" "$small" "$disk" "$1"
+}
+check "what a killed command left is removed" left "$disk"
+check "and in the folder that one is in" left .
 
 # ---- closed files ----
 
