@@ -16,8 +16,12 @@ static bool read_all(FILE *f, size_t most, unsigned char **out, size_t *nbytes,
     size_t used = 0, room = 0, n;
     struct stat s;
 
-    if (fstat(fileno(f), &s) == 0 && s.st_size > 0 && (size_t)s.st_size < most)
-        room = (size_t)s.st_size / 2 + 1; /* doubled once, it has all */
+    if (fstat(fileno(f), &s) == 0 && s.st_size > 0) {
+        if (S_ISREG(s.st_mode) && (size_t)s.st_size > most)
+            goto too_large;
+        if ((size_t)s.st_size <= most)
+            room = (size_t)s.st_size / 2 + 1; /* doubled once, it has all */
+    }
     do {
         unsigned char *more = realloc(data, 2 * (room = room ? room : 4096));
 
@@ -29,10 +33,8 @@ static bool read_all(FILE *f, size_t most, unsigned char **out, size_t *nbytes,
         room *= 2;
         n = fread(data + used, 1, room - 1 - used, f);
         used += n;
-        if (used > most) {
-            snprintf(error, FILE_ERROR_MAX, "larger than %zu MiB", most >> 20);
-            goto failed;
-        }
+        if (used > most)
+            goto too_large;
     } while (used == room - 1);
     if (ferror(f)) {
         snprintf(error, FILE_ERROR_MAX, "%s", strerror(errno));
@@ -42,6 +44,8 @@ static bool read_all(FILE *f, size_t most, unsigned char **out, size_t *nbytes,
     *out = data;
     *nbytes = used;
     return true;
+too_large:
+    snprintf(error, FILE_ERROR_MAX, "larger than %zu MiB", most >> 20);
 failed:
     free(data);
     return false;

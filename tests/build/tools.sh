@@ -242,6 +242,13 @@ fresh
 printf '\177ELF' >"$tree/short.co"
 import 1 "short.co: not an ELF file"
 fresh
+truncate -s 3G "$tree/large.co"
+rm -rf "$out"
+# shellcheck disable=SC3045 # dash and bash have it
+little_memory() { (ulimit -v 500000 && exec "$@"); }
+# It is refused by its size, so none of it is read.
+say 1 "large.co: larger than 2048 MiB" little_memory "$gen" import p "$out" "$tree"
+fresh
 printf '\120\355\125\272 and more' >"$tree/cuda.bin"
 import 1 "cuda.bin: NVIDIA's fat binary"
 fresh
