@@ -64,9 +64,10 @@ static hipModule_t module;
 
 static void start(void)
 {
+    static void *volatile image; /* stays with the module; no leak */
     size_t n;
-    void *image = read_api("gfx942", &n);
 
+    image = read_api("gfx942", &n);
     EXPECT(hipSuccess, hipModuleLoadData(&module, image));
     EXPECT(hipSuccess,
            hipHostMalloc((void **)&watched, N * sizeof(*watched), 0));

