@@ -17,6 +17,13 @@
 ROOT=$(cd "$(dirname "$0")/../.." && pwd)
 WORK=$(mktemp -d)
 trap 'keep_coverage; rm -rf "$WORK"' EXIT
+# A compiler of several words, such as 'ccache gcc', becomes one.
+case ${CC-} in *\ *)
+    # shellcheck disable=SC2016 # for that script
+    printf '#!/bin/sh\nexec %s "$@"\n' "$CC" >"$WORK/cc" && chmod +x "$WORK/cc"
+    CC=$WORK/cc
+    ;;
+esac
 checks_passed=0
 checks_failed=0
 checks_skipped=0
