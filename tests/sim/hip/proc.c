@@ -73,8 +73,15 @@ HIP_API hipError_t hipGetDriverEntryPoint_spt(const char *symbol, void **pfn,
 
 HIP_API const char *hipApiName(uint32_t id)
 {
-    (void)id;
-    return "unknown";
+    static const char *const names[] = {
+#define API(number, name) [number] = #name,
+#include "api_ids.def"
+#undef API
+    };
+
+    if (id >= sizeof(names) / sizeof(names[0]) || !names[id])
+        return "unknown";
+    return names[id];
 }
 
 HIP_API const char *hipGetCmdName(unsigned op)
