@@ -444,7 +444,7 @@ static struct sim_alloc *alloc_at(int device, uint64_t offset, uint64_t size,
 
     if (reached && !host_reaches(offset, size, true))
         return NULL;
-    r = new_record(device, size, kind, !reached);
+    r = new_record(device, size, kind, true);
     if (!r)
         return NULL;
     r->alloc.base = (uint64_t)(uintptr_t)(mem.seen + offset);

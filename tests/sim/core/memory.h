@@ -5,8 +5,8 @@
  * except through HIP takes a SIGSEGV, as it would with a discrete GPU), and a
  * second time, readable and writable, for the interpreter and for copies.
  * Pinned and managed host memory has one address for both sides. With a large
- * BAR (sim_config()) the host reaches device memory at the first address too;
- * what it writes there is not seen, so nothing is taken as never written.
+ * BAR (sim_config()) the host reaches device memory at the first address too:
+ * the pages that it touched there, which the system knows, count as written.
  *
  * Every byte that a kernel touches is looked up in the table of live
  * allocations. Freed allocations stay in the table for a while, unmapped, so
@@ -148,6 +148,10 @@ void sim_mem_info(int device, uint64_t *used, uint64_t *total);
  */
 uint8_t *sim_mem_host_view(uint64_t addr, uint64_t n);
 void sim_mem_mark_written(uint64_t addr, uint64_t n);
+
+/* With a large BAR: takes what the host touched of [addr, addr + n) by itself
+ * as written, in whole pages. */
+void sim_mem_note_host(const struct sim_alloc *a, uint64_t addr, uint64_t n);
 
 /* Takes all of an allocation as never written, before it is used again. */
 void sim_mem_forget_written(uint64_t addr, uint64_t n);

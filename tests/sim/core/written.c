@@ -6,13 +6,17 @@
 #define _GNU_SOURCE
 #include "written.h"
 
+#include "dispatch.h"
 #include "memory.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 enum {
+    PAGE = 4096,
     MAPPED_BITS = 1 << 20 /* from this many bytes on they are mapped */
 };
 
@@ -127,6 +131,44 @@ void sim_mem_mark_written(uint64_t addr, uint64_t n)
     sim_mem_unpin();
 }
 
+/*
+ * Whether the process has touched a page at its own address since it was
+ * mapped: the system has a page there only then, as kernels and copies go by
+ * the other address. Yes, if the system does not say.
+ */
+static bool host_touched(int pagemap, uint64_t page)
+{
+    const uint64_t present = UINT64_C(1) << 63;
+    uint64_t entry;
+
+    if (pread(pagemap, &entry, sizeof(entry),
+              (off_t)(page / PAGE * sizeof(entry))) != sizeof(entry))
+        return true;
+    return entry & present;
+}
+
+void sim_mem_note_host(const struct sim_alloc *a, uint64_t addr, uint64_t n)
+{
+    const uint64_t end = addr + n;
+    int pagemap;
+
+    if (!sim_config()->large_bar || !a->written || a->kind != SIM_MEM_DEVICE)
+        return;
+    pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+    for (uint64_t page = addr & ~(uint64_t)(PAGE - 1); page < end;
+         page += PAGE) {
+        uint64_t from = page < a->base ? a->base : page;
+        uint64_t to = page + PAGE;
+
+        if (to > a->base + a->size)
+            to = a->base + a->size;
+        if (host_touched(pagemap, page))
+            set_bits(a->written, from - a->base, to - from);
+    }
+    if (pagemap >= 0)
+        close(pagemap);
+}
+
 void sim_mem_copy_written(uint64_t dst, uint64_t src, uint64_t n)
 {
     struct sim_alloc *to, *from;
@@ -142,6 +184,7 @@ void sim_mem_copy_written(uint64_t dst, uint64_t src, uint64_t n)
     if (!from->written) { /* host memory counts as written */
         set_bits(to->written, dst - to->base, n);
     } else {
+        sim_mem_note_host(from, src, n);
         d = dst - to->base;
         s = src - from->base;
         for (i = 0; i < n; i++) {
@@ -176,7 +219,10 @@ void sim_mem_forget_written(uint64_t addr, uint64_t n)
     sim_mem_pin();
     a = n ? find_whole(addr, n) : NULL;
     /* Only ever for a whole allocation that is used again. */
-    if (a && a->written && addr == a->base && n == a->size)
+    if (a && a->written && addr == a->base && n == a->size) {
+        if (sim_config()->large_bar) /* the host's pages, not what is in them */
+            madvise((void *)(uintptr_t)addr, n, MADV_DONTNEED);
         memset(a->written, 0, n / 8 + 1);
+    }
     sim_mem_unpin();
 }

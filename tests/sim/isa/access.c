@@ -171,6 +171,8 @@ uint8_t *sim_global_slow(struct wave *w, uint64_t addr, unsigned n,
         return NULL;
     }
     if (w->run->config.uninit && a->written) {
+        if (how != ACCESS_WRITE && !all_written(a->written, offset, n))
+            sim_mem_note_host(a, addr, n);
         if (how != ACCESS_WRITE && !all_written(a->written, offset, n)) {
             sim_fault_raise(w, SIM_FAULT_UNINITIALISED, lane, addr,
                             "%s %u bytes at 0x%llx, byte %llu of %s #%llu of "
