@@ -2,6 +2,7 @@
 #include "pageable.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,12 @@ struct sim_pageable {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static _Thread_local struct sim_landing *landing;
+
+/* What the program does with the signals that memory which is gone raises. */
+static struct sigaction of_program[2];
+static const int signals[2] = {SIGSEGV, SIGBUS};
 
 static const struct sim_alloc *look(const struct sim_pageable *list,
                                     uint64_t addr)
@@ -64,6 +71,49 @@ static bool find_mapping(uint64_t addr, struct sim_alloc *out)
     return found;
 }
 
+/* ---- memory that goes while a kernel runs ---- */
+
+static void on_signal(int number, siginfo_t *info, void *context)
+{
+    struct sim_landing *const l = landing;
+    const struct sigaction *old = &of_program[number == signals[1]];
+
+    if (l && look(*l->list, (uint64_t)(uintptr_t)info->si_addr)) {
+        landing = NULL;
+        l->addr = (uint64_t)(uintptr_t)info->si_addr;
+        siglongjmp(l->env, 1);
+    }
+    if (old->sa_flags & SA_SIGINFO)
+        old->sa_sigaction(number, info, context);
+    else if (old->sa_handler == SIG_DFL || old->sa_handler == SIG_IGN)
+        (void)sigaction(number, old, NULL); /* it comes again, and kills */
+    else
+        old->sa_handler(number);
+}
+
+/* Programs that set handlers of their own do so at any time. */
+static void take_signals(void)
+{
+    struct sigaction ours = {.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK},
+                     now;
+
+    ours.sa_sigaction = on_signal;
+    for (size_t i = 0; i < 2; i++) {
+        if (sigaction(signals[i], NULL, &now) != 0 ||
+            ((now.sa_flags & SA_SIGINFO) && now.sa_sigaction == on_signal))
+            continue;
+        of_program[i] = now;
+        (void)sigaction(signals[i], &ours, NULL);
+    }
+}
+
+void sim_pageable_guard(struct sim_landing *to)
+{
+    landing = to;
+}
+
+/* ---- looking it up ---- */
+
 const struct sim_alloc *sim_pageable_find(struct sim_pageable *_Atomic *list,
                                           uint64_t addr)
 {
@@ -80,6 +130,7 @@ const struct sim_alloc *sim_pageable_find(struct sim_pageable *_Atomic *list,
     a = look(*list, addr);
     if (!a && find_mapping(addr, &mapping) &&
         (fresh = malloc(sizeof(*fresh))) != NULL) {
+        take_signals();
         fresh->alloc = mapping;
         fresh->next = *list;
         *list = fresh;

@@ -3,12 +3,15 @@
  * A device that retries what faults (xnack+) runs in the address space of the
  * process: a kernel reads and writes whatever is mapped there, malloc()'s
  * memory for one. It is looked up in what the system says is mapped, once for
- * each mapping and launch.
+ * each mapping and launch. What the program unmaps while the kernel runs is a
+ * fault of the kernel: the signal that the interpreter gets leads back to it.
  */
 #ifndef SIM_CORE_PAGEABLE_H
 #define SIM_CORE_PAGEABLE_H
 
 #include "memory.h"
+
+#include <setjmp.h>
 
 struct sim_pageable;
 
@@ -20,5 +23,17 @@ struct sim_pageable;
 const struct sim_alloc *sim_pageable_find(struct sim_pageable *_Atomic *list,
                                           uint64_t addr);
 void sim_pageable_free(struct sim_pageable *list);
+
+/*
+ * Where a thread goes on that touched memory of `list` that is gone: it calls
+ * sigsetjmp(landing.env, 0) and then sim_pageable_guard(&landing), which holds
+ * until sim_pageable_guard(NULL) or the jump, of which `addr` is the cause.
+ */
+struct sim_landing {
+    sigjmp_buf env;
+    struct sim_pageable *_Atomic *list;
+    uint64_t addr;
+};
+void sim_pageable_guard(struct sim_landing *landing);
 
 #endif

@@ -1,5 +1,7 @@
 /* exec.c - the wave loop */
 #include "exec.h"
+#include "../core/device.h"
+#include "../core/pageable.h"
 #include "block.h"
 #include "work.h"
 
@@ -366,6 +368,24 @@ static void run_slice(struct wave *w, uint64_t quantum, struct counts *c)
     }
 }
 
+/* The same where a kernel may touch memory that the program gives back. */
+static void run_guarded_slice(struct wave *w, uint64_t quantum,
+                              struct counts *c)
+{
+    struct sim_landing landing = {.list = &w->run->pageable};
+
+    if (sigsetjmp(landing.env, 0) == 0) {
+        sim_pageable_guard(&landing);
+        run_slice(w, quantum, c);
+        sim_pageable_guard(NULL);
+    } else {
+        sim_fault_raise(w, SIM_FAULT_MEMORY, -1, landing.addr,
+                        "touches 0x%llx, memory of the program that was "
+                        "unmapped, or closed to it, while the kernel ran",
+                        (unsigned long long)landing.addr);
+    }
+}
+
 void sim_wave_run(struct wave *w, uint64_t quantum)
 {
     enum { WAITS = 64 };
@@ -376,7 +396,10 @@ void sim_wave_run(struct wave *w, uint64_t quantum)
         w->state = WAVE_RUNS;
     w->nclocks = 0;
     obey(w, FP_OF_32);
-    run_slice(w, quantum, &count);
+    if (w->run->dispatch->device->xnack == SIM_FEATURE_ON)
+        run_guarded_slice(w, quantum, &count);
+    else
+        run_slice(w, quantum, &count);
     restore_host_fp(host);
     add_counts(w, &count);
     if (w->ninsns > w->run->config.max_insns && w->state == WAVE_RUNS)

@@ -171,3 +171,12 @@ extern "C" __global__ void let_time_pass(long long ticks,
     out[2 * blockIdx.x] = start;
     out[2 * blockIdx.x + 1] = wall_clock64();
 }
+
+/* Says that it runs, and reads its memory until something else is there. */
+extern "C" __global__ void watch(const volatile unsigned *p,
+                                 volatile unsigned *runs)
+{
+    *runs = 1;
+    while (*p == 0)
+        ;
+}

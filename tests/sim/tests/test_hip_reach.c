@@ -95,13 +95,51 @@ static void host_reaches_device_memory(void)
 static void test_large_bar(void **state)
 {
     static const char *const bar[] = {"KPK_SIM_LARGE_BAR=1", NULL};
-    /* What the host writes is not seen, so it must not count as missing. */
     static const char *const strict[] = {"KPK_SIM_LARGE_BAR=1",
                                          "KPK_SIM_UNINIT=1", NULL};
 
     (void)state;
     in_child(bar, host_reaches_device_memory);
     in_child(strict, host_reaches_device_memory);
+}
+
+/* What the host wrote counts as written, in whole pages; all else does not. */
+static void hosts_writes_are_seen(void)
+{
+    const unsigned per_page = PAGE / sizeof(unsigned);
+    unsigned *p, *q, *pooled;
+
+    load("gfx942");
+    EXPECT(hipSuccess, hipMalloc((void **)&p, 64 * PAGE));
+    EXPECT(hipSuccess, hipMalloc((void **)&q, 64 * PAGE));
+    p[40 * per_page] = 1;
+    EXPECT(hipSuccess, step(p + 40 * per_page, 1));
+    assert_int_equal(p[40 * per_page], 3);
+    EXPECT(hipErrorLaunchFailure, step(p + 50 * per_page, 1));
+    /* A copy takes along what is written and what is not. */
+    EXPECT(hipSuccess, hipMemcpy(q, p, 64 * PAGE, hipMemcpyDeviceToDevice));
+    EXPECT(hipSuccess, hipDeviceSynchronize());
+    EXPECT(hipSuccess, step(q + 40 * per_page, 1));
+    EXPECT(hipErrorLaunchFailure, step(q + 50 * per_page, 1));
+    EXPECT(hipSuccess, hipFree(p));
+    EXPECT(hipSuccess, hipFree(q));
+    /* Memory that a pool hands out again is new. */
+    EXPECT(hipSuccess, hipMallocAsync((void **)&pooled, PAGE, NULL));
+    pooled[0] = 1;
+    EXPECT(hipSuccess, step(pooled, 1));
+    EXPECT(hipSuccess, hipFreeAsync(pooled, NULL));
+    EXPECT(hipSuccess, hipMallocAsync((void **)&q, PAGE, NULL));
+    assert_ptr_equal(q, pooled);
+    EXPECT(hipErrorLaunchFailure, step(q, 1));
+}
+
+static void test_writes_through_a_large_bar_are_seen(void **state)
+{
+    static const char *const strict[] = {"KPK_SIM_LARGE_BAR=1",
+                                         "KPK_SIM_UNINIT=1", NULL};
+
+    (void)state;
+    in_child(strict, hosts_writes_are_seen);
 }
 
 static void host_reaches_mapped_memory(void)
@@ -202,6 +240,98 @@ static void test_xnack_reaches_the_programs_memory(void **state)
     in_child(on, device_reaches_the_program);
 }
 
+/* A kernel reads memory of the program, which takes it away meanwhile. */
+static void memory_goes(const char *how, unsigned *runs)
+{
+    unsigned *p = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *params[] = {&p, &runs};
+    hipFunction_t f = NULL;
+
+    assert_true(p != MAP_FAILED);
+    *runs = 0;
+    EXPECT(hipSuccess, hipModuleGetFunction(&f, module, "watch"));
+    EXPECT(hipSuccess,
+           hipModuleLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
+    while (!*(volatile unsigned *)runs)
+        usleep(100);
+    usleep(20000);
+    if (*how == 'u')
+        assert_int_equal(munmap(p, PAGE), 0);
+    else
+        assert_int_equal(mprotect(p, PAGE, PROT_NONE), 0);
+    EXPECT(hipErrorIllegalAddress, hipDeviceSynchronize());
+    assert_non_null(strstr(kpkSimLastFault(), "while the kernel ran"));
+    kpkSimClearFault();
+    if (*how != 'u')
+        assert_int_equal(munmap(p, PAGE), 0);
+}
+
+static void programs_memory_goes_while_a_kernel_runs(void)
+{
+    unsigned *runs, *own = calloc(N, sizeof(*own));
+
+    load("gfx90a");
+    assert_non_null(own);
+    EXPECT(hipSuccess, hipHostMalloc((void **)&runs, sizeof(*runs), 0));
+    memory_goes("unmapped", runs);
+    memory_goes("protected", runs);
+    /* The device is none the worse for it. */
+    EXPECT(hipSuccess, step(own, 3));
+    assert_int_equal(own[N - 1], 3);
+    free(own);
+    EXPECT(hipSuccess, hipHostFree(runs));
+}
+
+/* What becomes of a child that touches no memory of anybody's. */
+static int wild_childs_status(void)
+{
+    volatile unsigned *volatile nowhere = (volatile unsigned *)64;
+    const pid_t pid = fork();
+    int status = 0;
+
+    if (pid == 0) {
+        *nowhere = 1;
+        _exit(0);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    return status;
+}
+
+static void end(int number)
+{
+    (void)number;
+    _exit(7);
+}
+
+/* The program's own faults go where they went before a kernel ran. */
+static void programs_handlers_stay(void)
+{
+    unsigned *own = calloc(N, sizeof(*own));
+    int status;
+
+    load("gfx90a");
+    assert_non_null(own);
+    signal(SIGSEGV, SIG_DFL);
+    EXPECT(hipSuccess, step(own, 3));
+    status = wild_childs_status();
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+    signal(SIGSEGV, end);
+    EXPECT(hipSuccess, step(own, 3));
+    status = wild_childs_status();
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+    free(own);
+}
+
+static void test_memory_that_goes_while_a_kernel_runs(void **state)
+{
+    static const char *const on[] = {"KPK_SIM_DEVICES=gfx90a:xnack+", NULL};
+
+    (void)state;
+    in_child(on, programs_memory_goes_while_a_kernel_runs);
+    in_child(on, programs_handlers_stay);
+}
+
 static void device_does_not(void)
 {
     static unsigned of_the_program[N];
@@ -229,8 +359,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         /* children first: the runtime reads its environment once */
         cmocka_unit_test(test_large_bar),
+        cmocka_unit_test(test_writes_through_a_large_bar_are_seen),
         cmocka_unit_test(test_large_bar_with_virtual_memory),
         cmocka_unit_test(test_xnack_reaches_the_programs_memory),
+        cmocka_unit_test(test_memory_that_goes_while_a_kernel_runs),
         cmocka_unit_test(test_without_xnack_it_is_out_of_reach),
         cmocka_unit_test(test_no_large_bar_unless_asked_for),
     };
