@@ -243,6 +243,43 @@ bool sim_device_accepts_id(const struct sim_device *device,
 
 /* ---- the devices of this process ---------------------------------------- */
 
+/* "64M", in bytes, KiB, MiB or GiB; 0 if it is none. */
+static uint64_t read_size(const char *text)
+{
+    static const char units[] = "KMG";
+    char *end;
+    uint64_t n = *text >= '0' && *text <= '9' ? strtoull(text, &end, 10) : 0;
+    const char *unit = n && *end ? strchr(units, *end) : NULL;
+    unsigned shift = unit ? 10 * (unsigned)(unit - units + 1) : 0;
+
+    if (!n || (*end && (!unit || end[1])) || n > UINT64_MAX >> shift)
+        return 0;
+    return n << shift;
+}
+
+static bool set_memory(struct sim_device *d)
+{
+    const char *text = getenv("KPK_SIM_MEMORY");
+
+    d->memory_nbytes = d->target->memory_nbytes;
+    if (!text || !*text)
+        return true;
+    d->memory_nbytes = read_size(text);
+    if (!d->memory_nbytes)
+        snprintf(error, sizeof(error),
+                 "KPK_SIM_MEMORY: '%.100s' is no size, such as 512M or 8G",
+                 text);
+    return d->memory_nbytes != 0;
+}
+
+/* From CDNA 2 on processes choose; before, the driver does when it starts. */
+static bool xnack_is_on(const struct sim_target *t)
+{
+    const char *text = getenv("HSA_XNACK");
+
+    return text && strcmp(text, "1") == 0 && t->unified_vgprs;
+}
+
 static enum sim_feature setting(bool has, enum sim_feature asked,
                                 enum sim_feature usual)
 {
@@ -279,7 +316,11 @@ static bool add_device(const char *text, size_t n)
     }
     d->ordinal = ndevices;
     d->sramecc = setting(d->target->has_sramecc, id.sramecc, SIM_FEATURE_ON);
-    d->xnack = setting(d->target->has_xnack, id.xnack, SIM_FEATURE_OFF);
+    d->xnack =
+        setting(d->target->has_xnack, id.xnack,
+                xnack_is_on(d->target) ? SIM_FEATURE_ON : SIM_FEATURE_OFF);
+    if (!set_memory(d))
+        return false;
     len = snprintf(d->target_id, sizeof(d->target_id), "%s", d->target->name);
     if (d->sramecc)
         len += snprintf(d->target_id + len, sizeof(d->target_id) - (size_t)len,

@@ -4,8 +4,9 @@
  * interpreter or a property query needs. KPK_SIM_DEVICES lists the devices of
  * a process as target IDs, separated by commas (default: one of each default
  * target of the pack): "gfx942:sramecc+:xnack-,gfx1100". A feature that the
- * processor has and the list leaves out is taken as sramecc+ and xnack-. The
- * word "none" gives a machine without a GPU.
+ * processor has and the list leaves out is taken as sramecc+ and xnack-, or
+ * xnack+ where HSA_XNACK=1 turns it on for a process. The word "none" gives a
+ * machine without a GPU. KPK_SIM_MEMORY is what each device has, as "8G".
  */
 #ifndef SIM_CORE_DEVICE_H
 #define SIM_CORE_DEVICE_H
@@ -36,7 +37,7 @@ struct sim_target {
     uint32_t vgpr_granule32, vgpr_granule64; /* allocation granules */
     uint32_t clock_khz, memory_clock_khz, memory_bus_bits;
     uint32_t l2_nbytes;
-    uint64_t memory_nbytes; /* what the simulated device offers */
+    uint64_t memory_nbytes; /* what a device offers, if nothing else is said */
 };
 
 struct sim_device {
@@ -44,7 +45,8 @@ struct sim_device {
     const struct sim_target *target;
     enum sim_feature sramecc, xnack;
     char target_id[64]; /* "gfx942:sramecc+:xnack-" */
-    bool lost;          /* device loss was injected: every call fails */
+    uint64_t memory_nbytes;
+    bool lost; /* device loss was injected: every call fails */
 };
 
 /* The row for a processor name (features stripped) or a MACH; NULL if none. */

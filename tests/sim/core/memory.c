@@ -327,8 +327,8 @@ static bool within_budget(int device, uint64_t size, enum sim_mem_kind kind)
 
     if (!counts_as_used(kind) || !d || device >= MAX_DEVICES)
         return true;
-    return size <= d->target->memory_nbytes &&
-           mem.used[device] <= d->target->memory_nbytes - size;
+    return size <= d->memory_nbytes &&
+           mem.used[device] <= d->memory_nbytes - size;
 }
 
 static void count_used(const struct record *r, bool up)
@@ -711,7 +711,7 @@ void sim_mem_info(int device, uint64_t *used, uint64_t *total)
     pthread_mutex_lock(&mem.lock);
     *used = d && device < MAX_DEVICES ? mem.used[device] : 0;
     pthread_mutex_unlock(&mem.lock);
-    *total = d ? d->target->memory_nbytes : 0;
+    *total = d ? d->memory_nbytes : 0;
 }
 
 bool sim_mem_shared_file(uint64_t base, int *fd, uint64_t *offset)

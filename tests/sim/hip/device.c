@@ -108,7 +108,7 @@ HIP_API hipError_t hipDeviceTotalMem(size_t *bytes, hipDevice_t device)
         LEAVE(hipErrorInvalidDevice);
     if (!bytes)
         LEAVE(hipErrorInvalidValue);
-    *bytes = device_at(device)->sim->target->memory_nbytes;
+    *bytes = device_at(device)->sim->memory_nbytes;
     LEAVE(hipSuccess);
 }
 

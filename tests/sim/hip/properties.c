@@ -90,7 +90,7 @@ static bool is_known(int attribute)
  */
 /* clang-format off */
 #define FIELDS(X)                                                              \
-    X( 256,  288, 8,    -1, t->memory_nbytes)          /* totalGlobalMem */    \
+    X( 256,  288, 8,    -1, d->memory_nbytes)          /* totalGlobalMem */    \
     X( 264,  296, 8,    74, t->lds_nbytes)             /* sharedMemPerBlock */ \
     X(  -1,  696, 8,    75, t->lds_nbytes)             /* ...Optin */          \
     X(  -1,  640, 8,    76, t->lds_nbytes)             /* ...PerMultiprocessor */ \

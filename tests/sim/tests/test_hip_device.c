@@ -421,6 +421,45 @@ static void features(void)
     assert_int_equal(p.sharedMemPerBlock, 163840);
 }
 
+static void xnack_by_hsa(void)
+{
+    static const char *const want[] = {
+        "gfx90a:sramecc+:xnack+", "gfx942:sramecc+:xnack-",
+        "gfx908:sramecc+:xnack-", "gfx1030", "gfx1010:xnack-"};
+    hipDeviceProp_t p;
+    int i;
+
+    for (i = 0; i < 5; i++) {
+        EXPECT(hipSuccess, hipGetDeviceProperties(&p, i));
+        assert_string_equal(p.gcnArchName, want[i]);
+    }
+}
+
+static void little_memory(void)
+{
+    hipDeviceProp_t p;
+    size_t left, total;
+    void *most, *more;
+
+    EXPECT(hipSuccess, hipGetDeviceProperties(&p, 1));
+    assert_int_equal(p.totalGlobalMem, 3 << 20);
+    EXPECT(hipSuccess, hipMemGetInfo(&left, &total));
+    assert_int_equal(total, 3 << 20);
+    assert_int_equal(left, 3 << 20);
+    EXPECT(hipErrorOutOfMemory, hipMalloc(&more, (3 << 20) + 1));
+    EXPECT(hipSuccess, hipMalloc(&most, 3 << 20));
+    EXPECT(hipErrorOutOfMemory, hipMalloc(&more, 1));
+    EXPECT(hipSuccess, hipFree(most));
+    EXPECT(hipSuccess, hipMalloc(&more, 1));
+}
+
+static void no_devices(void)
+{
+    int n = -1;
+
+    EXPECT(hipErrorNoDevice, hipGetDeviceCount(&n));
+}
+
 static void version_is_5(void)
 {
     hipDeviceProp_t p;
@@ -439,11 +478,26 @@ static void test_environment(void **state)
         "KPK_SIM_DEVICES=gfx90a:xnack+:sramecc-,gfx906,gfx900,gfx1030,"
         "gfx1010:xnack+,gfx950",
         NULL};
+    static const char *const hsa[] = {
+        "HSA_XNACK=1",
+        "KPK_SIM_DEVICES=gfx90a,gfx942:xnack-,gfx908,gfx1030,gfx1010", NULL};
+    static const char *const memory[] = {"KPK_SIM_MEMORY=3M", NULL};
+    static const char *const sizes[][2] = {
+        {"KPK_SIM_MEMORY=0"},    {"KPK_SIM_MEMORY=-1G"},
+        {"KPK_SIM_MEMORY=M"},    {"KPK_SIM_MEMORY=1Mi"},
+        {"KPK_SIM_MEMORY=9 G"},  {"KPK_SIM_MEMORY=20000000000G"},
+        {"KPK_SIM_MEMORY=2.5G"},
+    };
     static const char *const five[] = {"KPK_SIM_HIP_VERSION=5", NULL};
+    size_t i;
 
     (void)state;
     in_child(visible, one_visible);
     in_child(list, features);
+    in_child(hsa, xnack_by_hsa);
+    in_child(memory, little_memory);
+    for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+        in_child(sizes[i], no_devices);
     in_child(five, version_is_5);
 }
 

@@ -122,7 +122,7 @@ static void describe_gpu(const struct sim_device *d, struct kmt_node_7 *p)
     p->vendor = AMD_VENDOR;
     p->device = (uint16_t)(FIRST_DEVICE_ID + t->mach);
     p->location = ((uint32_t)d->ordinal + 1) << 8; /* bus, device, function */
-    p->local_memory = t->memory_nbytes;
+    p->local_memory = d->memory_nbytes;
     p->gpu_clock_mhz = t->clock_khz / 1000;
     p->drm_minor = 128 + d->ordinal;
     for (i = 0; i < KMT_NAME_LENGTH - 1 && t->product[i]; i++)
@@ -188,11 +188,12 @@ KMT_API kmt_status hsaKmtGetNodeMemoryProperties(uint32_t node, uint32_t n,
         all[0].width_bits = 64;
         all[0].clock_mhz = 3200;
     } else {
-        const struct sim_target *t = thunk_device(node)->target;
+        const struct sim_device *d = thunk_device(node);
+        const struct sim_target *t = d->target;
 
         nall = GPU_BANKS;
         all[0].heap = KMT_HEAP_VRAM;
-        all[0].nbytes = t->memory_nbytes;
+        all[0].nbytes = d->memory_nbytes;
         all[0].width_bits = t->memory_bus_bits;
         all[0].clock_mhz = t->memory_clock_khz / 1000;
         all[1].heap = KMT_HEAP_LDS;
