@@ -22,6 +22,7 @@ static const char *const kind_names[] = {
     [SIM_FAULT_ILLEGAL_INSN] = "illegal instruction",
     [SIM_FAULT_TRAP] = "trap",
     [SIM_FAULT_DROPPED] = "dropped operation",
+    [SIM_FAULT_DESCRIPTOR] = "bad descriptor",
 };
 
 /* The instruction's text on one line, as a reader would write it. */

@@ -107,11 +107,12 @@ static const struct place sampler_places[NUM_SAMPLER_FIELDS][NGENERATIONS] = {
 
 static uint64_t get(const uint32_t *words, struct place p)
 {
-    uint64_t v = 0;
+    const unsigned word = p.bit / 32, shift = p.bit % 32;
+    uint64_t v = words[word];
 
-    for (unsigned i = 0; i < p.width; i++)
-        v |= (uint64_t)(words[(p.bit + i) / 32] >> (p.bit + i) % 32 & 1) << i;
-    return v;
+    if (shift + p.width > 32) /* then there is a next word */
+        v |= (uint64_t)words[word + 1] << 32;
+    return v >> shift & ((UINT64_C(1) << p.width) - 1);
 }
 
 static void put(uint32_t *words, struct place p, uint64_t v)

@@ -164,15 +164,15 @@ bool sim_sampler_decode(const uint32_t words[SIM_SAMPLER_WORDS],
 
 /* ---- formats ---- */
 
-struct sim_format {
+struct sim_texel_format {
     uint8_t nbytes;    /* of a texel */
     uint8_t nchannels; /* X, XY, XYZ or XYZW */
     uint8_t nbits[4];  /* of X, Y, Z, W; X lies lowest */
 };
 
 /* NULL if images have no such format. */
-const struct sim_format *sim_format_of(enum sim_data_format data,
-                                       enum sim_number_format number);
+const struct sim_texel_format *sim_format_of(enum sim_data_format data,
+                                             enum sim_number_format number);
 
 /*
  * Between these and the one field that descriptors and typed buffer

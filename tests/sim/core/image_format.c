@@ -16,7 +16,7 @@ enum { NUM_NUMBERS = sizeof(numbers) / sizeof(numbers[0]) };
 /* 0: there is no such format. gfx9 has those that gfx10 has. */
 struct codes {
     enum sim_data_format data;
-    struct sim_format format;
+    struct sim_texel_format format;
     uint8_t gfx10[NUM_NUMBERS], gfx11[NUM_NUMBERS];
 };
 
@@ -81,8 +81,8 @@ static unsigned column_of(enum sim_number_format number)
     return n;
 }
 
-const struct sim_format *sim_format_of(enum sim_data_format data,
-                                       enum sim_number_format number)
+const struct sim_texel_format *sim_format_of(enum sim_data_format data,
+                                             enum sim_number_format number)
 {
     const struct codes *row = row_of(data);
     unsigned n = column_of(number);

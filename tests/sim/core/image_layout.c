@@ -88,7 +88,7 @@ static void lay_out_gfx10(const struct sim_image *i, const struct sim_target *t,
 bool sim_image_layout(const struct sim_image *i, const struct sim_target *t,
                       struct sim_image_layout *l, char why[SIM_IMAGE_WHY])
 {
-    const struct sim_format *format = sim_format_of(i->data, i->number);
+    const struct sim_texel_format *format = sim_format_of(i->data, i->number);
     const bool is_3d = i->type == SIM_IMAGE_3D;
     uint32_t pitch = i->pitch;
 

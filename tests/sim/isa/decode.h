@@ -45,6 +45,11 @@ size_t sim_disassemble(const struct sim_code *code, uint64_t addr,
 bool sim_parse(const char *text, const struct sim_target *target,
                struct insn *in, char why[128]);
 
+/* Parts of it (parse_image.c): what follows "dim:" of an image instruction, and
+ * "format:" of one on typed buffers, up to `end`. */
+bool sim_parse_dim(const char *p, const char *end, struct insn *in);
+bool sim_parse_buffer_format(const char *p, const char *end, struct insn *in);
+
 /* Copies the mnemonic of LLVM's text without the suffix that names its
  * encoding (empty if it is too long); returns what follows it. */
 const char *sim_parse_mnemonic(const char *text, char name[MAX_NAME]);

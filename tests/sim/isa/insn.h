@@ -133,7 +133,14 @@ enum {
     F_SCALE_OFFSET = 1 << 10, /* gfx1250 */
     F_NV = 1 << 11,
     F_KEEP_HIGH = 1 << 12, /* a 16-bit result leaves the high half alone */
-    F_SCOPED = 1 << 13     /* a load or store that other groups shall see */
+    F_SCOPED = 1 << 13,    /* a load or store that other groups shall see */
+    /* of image instructions: */
+    F_UNORM = 1 << 14, /* coordinates count texels */
+    F_ARRAY = 1 << 15, /* gfx9's da: there is a layer */
+    F_A16 = 1 << 16,   /* coordinates of 16 bits */
+    F_D16 = 1 << 17,   /* data of 16 bits */
+    F_LWE = 1 << 18,
+    F_R128 = 1 << 19
 };
 
 typedef void insn_fn(struct wave *w, const struct insn *in);
@@ -207,6 +214,11 @@ struct insn {
     uint8_t matrix_fmt[2];
     uint8_t sdwa_sel[3]; /* enum sdwa_sel: destination, src0, src1 */
     unsigned nop_sel;    /* entries of op_sel in the text */
+    uint8_t dmask;       /* of images: components, a bit for each */
+    uint8_t dim;         /* enum sim_image_type, 0 if not said */
+    uint8_t data_format, number_format; /* of typed buffers: what was said */
+    uint8_t naddress;    /* registers of coordinates that the text lists */
+    uint8_t address[12]; /* their numbers; none: they follow op[1] */
     uint32_t extra; /* what a handler's own parser leaves (s_getreg, swizzle) */
     struct cost cost;
 } __attribute__((aligned(64)));

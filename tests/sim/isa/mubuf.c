@@ -208,6 +208,15 @@ static bool locate(struct wave *w, const struct insn *in,
     return true;
 }
 
+bool sim_buffer_locate(struct wave *w, const struct insn *in,
+                       const struct operand *op, unsigned nbytes,
+                       struct places *p)
+{
+    struct reach r;
+
+    return locate(w, in, op, nbytes, false, p, &r);
+}
+
 /* Whether some lane is in range with some of its dwords alone. */
 static bool is_split(const struct places *p, const struct reach *r)
 {

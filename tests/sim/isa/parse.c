@@ -148,6 +148,32 @@ static bool parse_named(const char *p, const char *end, struct operand *o)
     return false;
 }
 
+/* [v4, v9, v[12:13]]: an image's coordinates, wherever they are. */
+static bool parse_address(const char *p, const char *end, struct insn *in,
+                          struct operand *o)
+{
+    const char *last = end - 1;
+
+    for (p++; p < last;
+         p = skip_blanks(*word_end(p) == ',' ? word_end(p) + 1 : word_end(p))) {
+        const char *stop = word_end(p);
+        struct operand one = {0};
+
+        if (stop > last)
+            stop = last;
+        if (!parse_numbered(p, stop, &one) || one.kind != OPERAND_VGPR ||
+            in->naddress + one.width > (int)sizeof(in->address) ||
+            one.reg + one.width > 256)
+            return false;
+        for (unsigned k = 0; k < one.width; k++)
+            in->address[in->naddress++] = (uint8_t)(one.reg + k);
+    }
+    o->kind = OPERAND_VGPR;
+    o->reg = in->address[0];
+    o->width = 1;
+    return in->naddress > 0;
+}
+
 /* ---- constants ---- */
 
 static uint32_t bits32(float f)
@@ -317,12 +343,18 @@ static const struct {
     {"swz", F_SWZ},
     {"scale_offset", F_SCALE_OFFSET},
     {"nv", F_NV},
+    {"unorm", F_UNORM},
+    {"da", F_ARRAY},
+    {"a16", F_A16},
+    {"d16", F_D16},
+    {"lwe", F_LWE},
+    {"r128", F_R128},
 };
 
 /* Cache policy and scheduling: they do not change what is computed. */
 static const char *const ignored_words[] = {
-    "slc",   "dlc",          "nt",        "scc",      "r128",         "a16",
-    "unorm", "wait_va_vdst", "wait_vdst", "wait_exp", "early_clobber"};
+    "slc",          "dlc",       "nt",       "scc",
+    "wait_va_vdst", "wait_vdst", "wait_exp", "early_clobber"};
 static const char *const ignored_prefixes[] = {
     "scope:",     "th:",           "wait_exp:",
     "wait_vdst:", "wait_va_vdst:", "wait_vm_vsrc:"};
@@ -461,7 +493,8 @@ static bool parse_sdwa(const char *p, const char *end, struct insn *in)
     X("blgp:", blgp)                                                           \
     X("byte_sel:", byte_sel)                                                   \
     X("bitop3:", bitop3)                                                       \
-    X("index_key:", index_key)
+    X("index_key:", index_key)                                                 \
+    X("dmask:", dmask)
 
 static bool parse_modifier(const char *p, const char *end, struct insn *in)
 {
@@ -480,6 +513,10 @@ static bool parse_modifier(const char *p, const char *end, struct insn *in)
     }
     NUMBER_MODIFIERS(X)
 #undef X
+    if (starts_with(p, "dim:"))
+        return sim_parse_dim(p + 4, end, in);
+    if (starts_with(p, "format:"))
+        return sim_parse_buffer_format(p + 7, end, in);
     if (starts_with(p, "offset:")) {
         /* offset:swizzle(...) is taken from the encoding. */
         in->offset = isalpha(p[7]) ? (int32_t)(in->raw & 0xffff)
@@ -618,6 +655,9 @@ static void finish(struct insn *in, const struct sim_target *target)
         if (o->kind == OPERAND_AGPR && end > in->nagprs)
             in->nagprs = (uint16_t)end;
     }
+    for (unsigned k = 0; k < in->naddress; k++)
+        if (in->address[k] >= in->nvgprs)
+            in->nvgprs = (uint16_t)(in->address[k] + 1);
     in->fp = (uint8_t)fp_of(in->row);
     in->class = in->row->class;
     in->run = in->row->run;
@@ -635,7 +675,8 @@ static bool parse_rest(const char *p, struct insn *in, char why[128])
             struct operand *o = &in->op[in->nops];
 
             o->type = in->row->type[in->nops];
-            ok = parse_operand(p, end, o);
+            ok = *p == '[' ? parse_address(p, end, in, o)
+                           : parse_operand(p, end, o);
             in->nops++;
         } else {
             ok = parse_modifier(p, end, in);

@@ -48,6 +48,9 @@ struct row_set {
     X(gws)                                                                     \
     X(flat)                                                                    \
     X(mubuf)                                                                   \
+    X(mtbuf)                                                                   \
+    X(mimg)                                                                    \
+    X(sample)                                                                  \
     X(dot)                                                                     \
     X(convert8)                                                                \
     X(wmma)                                                                    \

@@ -520,6 +520,40 @@ void sim_vmem_store(struct wave *w, const struct places *p,
     }
 }
 
+/* ---- texels ---- */
+
+bool sim_vmem_put(struct wave *w, uint64_t at, const uint8_t *bytes,
+                  unsigned nbytes, int lane)
+{
+    uint8_t *to;
+
+    w->stores = bytes;
+    to = sim_global(w, at, nbytes, ACCESS_WRITE, lane);
+    w->stores = NULL;
+    if (to)
+        memcpy(to, bytes, nbytes);
+    return to != NULL;
+}
+
+void sim_vmem_count(struct wave *w, const uint64_t *at, unsigned n,
+                    unsigned nbytes, unsigned kind)
+{
+    struct sim_stats *s = &w->group->stats;
+    const uint64_t asked = (uint64_t)n * nbytes;
+    const uint64_t moved =
+        (uint64_t)SEGMENT * sim_work_segments(at, n, nbytes, SEGMENT);
+
+    if (w->flight)
+        sim_work_texels(w, at, n, nbytes, (enum work_kind)kind);
+    if (kind == WORK_LOADS) {
+        s->bytes_read += asked;
+        s->segment_bytes_read += moved;
+    } else {
+        s->bytes_written += asked;
+        s->segment_bytes_written += moved;
+    }
+}
+
 /* ---- atomics ---- */
 
 /* Workgroups run in parallel: what they share is updated atomically here too.

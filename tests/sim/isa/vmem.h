@@ -35,6 +35,19 @@ void sim_vmem_load(struct wave *w, const struct places *p,
 void sim_vmem_store(struct wave *w, const struct places *p,
                     const struct operand *src, struct form form);
 
+/* Of an instruction on images: two levels of eight texels for each lane. */
+enum { MAX_TEXELS = 16 * MAX_LANES };
+
+/*
+ * For instructions whose lanes touch up to MAX_TEXELS of places of `nbytes`
+ * in global memory: each is checked by itself (loads: sim_global()), then the
+ * whole instruction is counted. `kind` is enum work_kind's.
+ */
+bool sim_vmem_put(struct wave *w, uint64_t at, const uint8_t *bytes,
+                  unsigned nbytes, int lane);
+void sim_vmem_count(struct wave *w, const uint64_t *at, unsigned n,
+                    unsigned nbytes, unsigned kind);
+
 /* Loads to LDS at M0 + offset + lane * 4, or * 16 for more than a dword. */
 void sim_vmem_load_lds(struct wave *w, const struct places *p, int32_t offset,
                        struct form form);
@@ -63,6 +76,14 @@ void sim_vmem_atomic(struct wave *w, const struct places *p,
 bool sim_scalar_atomic(struct wave *w, uint64_t addr, unsigned nbytes,
                        uint64_t data, uint64_t compare, atomic_fn *fn,
                        uint64_t *old);
+
+/*
+ * Where the lanes of a buffer instruction go, by its operands from vaddr on;
+ * p->lanes are those that are in range. False, with a fault, if it cannot be.
+ */
+bool sim_buffer_locate(struct wave *w, const struct insn *in,
+                       const struct operand *op, unsigned nbytes,
+                       struct places *p);
 
 /* clang-format off */
 #define ATOMIC_FNS(X)                                                         \

@@ -209,6 +209,30 @@ static void count_flat_lds(struct wave *w, const struct places *p,
     }
 }
 
+static void note_all(struct wave *w, const uint64_t *at, unsigned n,
+                     unsigned nbytes, enum work_kind kind)
+{
+    if (n == 0 || is_internal(at[0]))
+        return;
+    for (unsigned i = 0; i < n; i++) {
+        if (kind != WORK_STORES)
+            note(w, at[i], nbytes, false);
+        if (kind != WORK_LOADS)
+            note(w, at[i], nbytes, true);
+    }
+}
+
+/* Up to gfx9 stores count among what is waited for; they take no time. */
+static void depart(struct wave *w, unsigned n, unsigned segments, bool loads)
+{
+    if (loads) {
+        w->group->stats.work.load_bytes += 64ull * segments;
+        take_off(w->flight, w->flight->now + (n > 0));
+    } else if (w->target->major == 9) {
+        take_off(w->flight, w->flight->now);
+    }
+}
+
 void sim_work_vmem(struct wave *w, const struct places *p, unsigned nbytes,
                    enum work_kind kind)
 {
@@ -232,24 +256,58 @@ void sim_work_vmem(struct wave *w, const struct places *p, unsigned nbytes,
     segments = different(ends, 2 * n, 6);
     k->segments64 += segments;
     k->segments128 += different(ends, 2 * n, 7);
-    if (n && !is_internal(at[0]))
-        for (unsigned i = 0; i < n; i++) {
-            if (kind != WORK_STORES)
-                note(w, at[i], nbytes, false);
-            if (kind != WORK_LOADS)
-                note(w, at[i], nbytes, true);
-        }
+    note_all(w, at, n, nbytes, kind);
     if (kind == WORK_ATOMIC || kind == WORK_ATOMIC_RETURNS) {
         sort(at, n);
         count_atomic(w, at, n);
     }
-    /* Up to gfx9 stores count among what is waited for; they take no time. */
-    if (loads) {
-        k->load_bytes += 64ull * segments;
-        take_off(w->flight, w->flight->now + (n > 0));
-    } else if (w->target->major == 9) {
-        take_off(w->flight, w->flight->now);
+    depart(w, n, segments, loads);
+}
+
+/* ---- texels ---- */
+
+/* Of an instruction's texels most lie in a few segments: those that are known
+ * are kept in order. */
+unsigned sim_work_segments(const uint64_t *at, unsigned n, unsigned nbytes,
+                           unsigned size)
+{
+    uint64_t known[2 * MAX_TEXELS], last = UINT64_MAX;
+    unsigned nknown = 0;
+
+    for (unsigned i = 0; i < 2 * n; i++) {
+        const uint64_t segment = (at[i / 2] + i % 2 * (nbytes - 1)) / size;
+        unsigned low = 0, high = nknown;
+
+        if (segment == last)
+            continue;
+        last = segment;
+        while (low < high) {
+            const unsigned middle = (low + high) / 2;
+
+            if (known[middle] < segment)
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        if (low < nknown && known[low] == segment)
+            continue;
+        memmove(&known[low + 1], &known[low],
+                (nknown++ - low) * sizeof(known[0]));
+        known[low] = segment;
     }
+    return nknown;
+}
+
+void sim_work_texels(struct wave *w, const uint64_t *at, unsigned n,
+                     unsigned nbytes, enum work_kind kind)
+{
+    struct sim_work *k = &w->group->stats.work;
+    const unsigned segments = sim_work_segments(at, n, nbytes, 64);
+
+    k->segments64 += segments;
+    k->segments128 += sim_work_segments(at, n, nbytes, 128);
+    note_all(w, at, n, nbytes, kind);
+    depart(w, n, segments, kind == WORK_LOADS);
 }
 
 void sim_work_scalar(struct wave *w, uint64_t at, unsigned n, bool write)

@@ -29,6 +29,14 @@ void sim_work_insn(struct wave *w, const struct insn *in);
 void sim_work_vmem(struct wave *w, const struct places *p, unsigned nbytes,
                    enum work_kind kind);
 
+/* The same for instructions on images: up to MAX_TEXELS places in memory. */
+void sim_work_texels(struct wave *w, const uint64_t *at, unsigned n,
+                     unsigned nbytes, enum work_kind kind);
+
+/* How many segments of `size` bytes up to MAX_TEXELS places touch. */
+unsigned sim_work_segments(const uint64_t *at, unsigned n, unsigned nbytes,
+                           unsigned size);
+
 void sim_work_scalar(struct wave *w, uint64_t at, unsigned n, bool write);
 
 /* An LDS access at these offsets; of consecutive bytes of a wave's lanes. */

@@ -25,6 +25,8 @@ static const struct {
     [SIM_FAULT_UNKNOWN_INSN] = {THUNK_ILLEGAL_INSN, 0},
     [SIM_FAULT_ILLEGAL_INSN] = {THUNK_ILLEGAL_INSN, 0},
     [SIM_FAULT_TRAP] = {THUNK_TRAPPED, 0},
+    [SIM_FAULT_DROPPED] = {THUNK_TRAPPED, 0},
+    [SIM_FAULT_DESCRIPTOR] = {THUNK_BAD_ADDRESS, 0},
 };
 
 static int64_t report(const struct thunk_queue *q, const struct sim_fault *f)

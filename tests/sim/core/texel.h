@@ -1,0 +1,41 @@
+/* texel.h - between a texel's bytes and the values that kernels see
+ *
+ * A value is the 32 bits of a register: a float, or an integer of formats UINT
+ * and SINT.
+ */
+#ifndef SIM_CORE_TEXEL_H
+#define SIM_CORE_TEXEL_H
+
+#include "image.h"
+
+enum { SIM_TEXEL_MOST_NBYTES = 16 };
+
+static inline bool sim_number_is_integer(enum sim_number_format number)
+{
+    return number == SIM_NUMBER_UINT || number == SIM_NUMBER_SINT;
+}
+
+/* What 1 is: of channels that a format does not have, and of SIM_SELECT_1. */
+uint32_t sim_texel_one(enum sim_number_format number);
+
+/* Channels X, Y, Z, W; those that the format lacks are 0, 0, 0, 1. */
+void sim_texel_unpack(const struct sim_texel_format *format,
+                      enum sim_number_format number, const uint8_t *bytes,
+                      uint32_t channel[4]);
+
+/*
+ * Values that the format cannot hold become the nearest that it can, NaN 0 but
+ * of floats; all is rounded to nearest, ties to even.
+ */
+void sim_texel_pack(const struct sim_texel_format *format,
+                    enum sim_number_format number, const uint32_t channel[4],
+                    uint8_t *bytes);
+
+/* Components from channels, as a descriptor's selections say, and back: what
+ * several components lead to is the first of them, the rest 0. */
+void sim_texel_select(const uint8_t select[4], enum sim_number_format number,
+                      const uint32_t channel[4], uint32_t component[4]);
+void sim_texel_unselect(const uint8_t select[4], const uint32_t component[4],
+                        uint32_t channel[4]);
+
+#endif
