@@ -209,10 +209,10 @@ static void check_result(struct kt *t, enum kt_type type, const uint8_t *got,
         check_near(t, i, value, want, bound);
 }
 
-/* A product of quantised columns and, where they are close, of the columns. */
+/* A product of quantized columns and, where they are close, of the columns. */
 struct both_products {
     struct gguf_sum sum, exact;
-    double error; /* what quantising may change */
+    double error; /* what quantizing may change */
 };
 
 static bool has_exact(const struct product_case *c)
@@ -328,7 +328,7 @@ void run_product(struct kt *t, const struct kt_row *row,
     check_products(t, row, c, both->data, got, stride);
 }
 
-/* Q4_0 as the specification's examples quantise it, and their results. */
+/* Q4_0 as the specification's examples quantize it, and their results. */
 static void quantize_q4_0(const float *x, uint8_t *b)
 {
     float most = 0, d;

@@ -111,9 +111,9 @@ struct gguf_sum {
 
 /* row times the Q8_1 blocks y */
 struct gguf_sum gguf_product(const struct gguf_row *row, const uint8_t *y);
-/* row, dequantised, times numbers */
+/* row, dequantized, times numbers */
 struct gguf_sum gguf_float_product(const struct gguf_row *row, const float *x);
-/* How far the former may be from the latter, y being x quantised. */
+/* How far the former may be from the latter, y being x quantized. */
 double gguf_quantization_error(const struct gguf_row *row, const float *x);
 
 #endif

@@ -1,6 +1,6 @@
 /* quantized.c - the GGUF kernels against references in double
  *
- * Dequantising, rows and Q8_1 must be exact. Products must stay within the
+ * Dequantizing, rows and Q8_1 must be exact. Products must stay within the
  * rounding of f32 sums: T units in the last place of the sum of all terms'
  * magnitudes, T = columns / 32 + 16, as the kernels' specification sets it.
  * Where a reference is not finite, so must be the result, and no other element

@@ -146,7 +146,7 @@ bool multiply(struct shard *shard, const struct matrix *m, enum value in,
     return op_product(shard->gpu, m, x, shard->q8, n, out, stride, fault);
 }
 
-/* Whether all that reads a norm multiplies it with quantised matrices. */
+/* Whether all that reads a norm multiplies it with quantized matrices. */
 static bool only_blocks(const struct layer *layer, size_t norm)
 {
     for (size_t i = norm + 1; i < NSTEPS && layer_steps[i].op != ADD_NORM; i++)

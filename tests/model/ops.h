@@ -61,7 +61,7 @@ bool op_quantize(struct gpu *gpu, const float *x, uint32_t columns, uint32_t n,
 /* The same of numbers in f16. */
 bool op_quantize16(struct gpu *gpu, const void *x, uint32_t columns, uint32_t n,
                    void *q8, struct fault *fault);
-/* out [n, m->rows], a row every `stride` numbers, = x m^T; q8 is x quantised,
+/* out [n, m->rows], a row every `stride` numbers, = x m^T; q8 is x quantized,
  * and x may be NULL unless m is of numbers. More than 8 rows of x are rounded
  * to F16 or BF16 if m is. */
 bool op_product(struct gpu *gpu, const struct matrix *m, const float *x,
@@ -82,7 +82,7 @@ void op_add_row_info(uint32_t rows, uint32_t columns, size_t info[6]);
 bool op_add_norm(struct gpu *gpu, float *stream, const float *x,
                  const float *weight, uint32_t rows, uint32_t columns,
                  float eps, float *out, struct fault *fault);
-/* The same, quantised; x may be NULL: nothing is added. */
+/* The same, quantized; x may be NULL: nothing is added. */
 bool op_add_norm_quantize(struct gpu *gpu, float *stream, const float *x,
                           const float *weight, uint32_t rows, uint32_t columns,
                           float eps, void *q8, struct fault *fault);
@@ -91,7 +91,7 @@ bool op_norm_add_norm_quantize(struct gpu *gpu, float *stream, const float *x,
                                const float *inner, const float *weight,
                                uint32_t rows, uint32_t columns, float eps,
                                void *q8, struct fault *fault);
-/* f(gate) * up, quantised; both have a row every `stride` numbers */
+/* f(gate) * up, quantized; both have a row every `stride` numbers */
 bool op_gate_quantize(struct gpu *gpu, bool gelu, const float *gate,
                       const float *up, uint32_t rows, uint32_t columns,
                       uint32_t stride, void *q8, struct fault *fault);

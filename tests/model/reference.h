@@ -8,7 +8,7 @@
 /* What the kernels do to numbers on their way. */
 struct rounding {
     bool rounds;  /* anything: else the rest does not count. What is multiplied
-                   * with a quantised matrix becomes Q8_1 blocks; Q, K and V
+                   * with a quantized matrix becomes Q8_1 blocks; Q, K and V
                    * become f16, and so does attention's result */
     size_t tiled; /* so many tokens go through tiled products, which treat the
                    * minima of some formats differently, and round what they
@@ -19,7 +19,7 @@ struct rounding {
 
 /*
  * logits [n, vocabulary] of n tokens of one sequence, on the weights as they
- * are in the file. Nothing else is quantised or rounded on the way.
+ * are in the file. Nothing else is quantized or rounded on the way.
  *
  * Written from the architectures' definitions. It shares with the program the
  * file's reader and the model's sizes.

@@ -2,7 +2,7 @@
  * through the program, against double precision
  *
  * A case is a model and a way to run it. The kernels round what they multiply
- * with a quantised matrix to Q8_1: 8 bits, in blocks of 32; with more than
+ * with a quantized matrix to Q8_1: 8 bits, in blocks of 32; with more than
  * eight rows at once and one of F16 or BF16, to that. What attention multiplies
  * they round to f16. So logits are held against two references: one that rounds
  * in the same places, closely; and one that rounds nowhere, by how far the
@@ -24,7 +24,7 @@ enum { TOKENS = 17, PROMPT = 13 };
 struct test_case {
     const char *name;
     struct tiny tiny;
-    bool quantised;
+    bool quantized;
 };
 
 /*
@@ -48,8 +48,8 @@ struct bounds {
 
 static struct bounds bounds_of(const struct test_case *c, enum cache_type cache)
 {
-    const bool quantised = c->quantised;
-    const bool rough = quantised || cache != CACHE_F16;
+    const bool quantized = c->quantized;
+    const bool rough = quantized || cache != CACHE_F16;
     const bool bf16 = c->tiny.format == 30; /* 8 bits of what tiles multiply */
 
     return (struct bounds){
@@ -61,7 +61,7 @@ static struct bounds bounds_of(const struct test_case *c, enum cache_type cache)
                 : rough             ? 0.1
                 : bf16              ? 8e-3
                                     : 4e-3,
-        .same = quantised ? 5e-6 : 2e-3,
+        .same = quantized ? 5e-6 : 2e-3,
     };
 }
 

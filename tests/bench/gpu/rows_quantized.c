@@ -1,4 +1,4 @@
-/* rows_quantized.c - GGUF block formats: products and dequantisation */
+/* rows_quantized.c - GGUF block formats: products and dequantization */
 #include "bench.h"
 
 /* p[0]: elements and p[1]: bytes of a block; p[2], p[3]: where its f16 scales

@@ -2,7 +2,7 @@
  *
  *     make SHAPE FORMAT FILE.gguf
  *
- * FORMAT Q4_K_M is llama.cpp's mixture of Q4_K and Q6_K. In every quantised
+ * FORMAT Q4_K_M is llama.cpp's mixture of Q4_K and Q6_K. In every quantized
  * model the matrix that logits come from is Q6_K, as llama.cpp's are.
  */
 #include "../../model/gguf.h"

@@ -1,6 +1,6 @@
 # corpus.mk - builds the corpus at several levels for each target, and its runner
 #
-# A level is an optimisation level. With w64 appended, waves have 64 lanes, on
+# A level is an optimization level. With w64 appended, waves have 64 lanes, on
 # targets that have the choice. corpus-all, which nothing else runs, takes every
 # target and level.
 
