@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+enum { SLICE = 20000 };
+
 static struct sim_config config;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -45,6 +47,9 @@ static void read_environment(void)
     config.dropped = number("KPK_SIM_DROPPED", 0) != 0;
     config.large_bar = number("KPK_SIM_LARGE_BAR", 0) != 0;
     config.trace = number("KPK_SIM_TRACE", 0) != 0;
+    config.slice = number("KPK_SIM_SLICE", SLICE);
+    if (config.slice == 0)
+        config.slice = SLICE;
     config.max_insns = number("KPK_SIM_MAX_INSNS", UINT64_C(1) << 33);
 }
 

@@ -23,8 +23,7 @@
 #include <time.h>
 
 enum {
-    WAVE_SLICE = 20000, /* instructions before the next wave's turn */
-    GROUP_TURN = 64,    /* rounds over the waves before another group's */
+    GROUP_TURN = 64, /* rounds over the waves before another group's */
     MAX_THREADS = 256,
     MAX_RACING = 1 << 22, /* groups of a launch that is watched for races */
     ALONE_NS = 100000     /* before other threads are asked to help */
@@ -184,7 +183,7 @@ static bool round_of_waves(struct group *g)
         struct wave *w = &g->waves[i];
 
         if (w->state == WAVE_RUNS || w->state == WAVE_YIELDS)
-            sim_wave_run(w, WAVE_SLICE);
+            sim_wave_run(w, g->run->config.slice);
         if (w->state == WAVE_RUNS)
             yields = false;
     }

@@ -13,6 +13,8 @@
  *                          between workgroups (default 0)
  *   KPK_SIM_BARRIERS=0|1   report barriers that not all waves reach (default 1)
  *   KPK_SIM_LARGE_BAR=0|1  let the host reach device memory (default 0)
+ *   KPK_SIM_SLICE=N        instructions of a wave before the next one's turn
+ *                          (default 20000); 1: all step by step
  *   KPK_SIM_MAX_INSNS=N    instructions a wave may execute (default 2^33)
  *   KPK_SIM_TRACE=1        print every executed instruction to stderr
  */
@@ -100,7 +102,7 @@ struct sim_config {
     bool stats, uninit, races, barriers, trace, dropped;
     bool large_bar; /* the host reaches device memory; set before any is made */
     bool bounds, print_bounds; /* count what bounds need; print them */
-    uint64_t max_insns;
+    uint64_t max_insns, slice;
 };
 
 const struct sim_config *sim_config(void);

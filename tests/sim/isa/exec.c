@@ -357,7 +357,7 @@ static void run_slice(struct wave *w, uint64_t quantum, struct counts *c)
     while (n < quantum && w->state == WAVE_RUNS) {
         const struct block *b = runs_blocks(w) ? next_block(w, last) : NULL;
 
-        if (b && has_registers(w, b)) {
+        if (b && b->ninsns <= quantum - n && has_registers(w, b)) {
             n += run_block(w, b, c);
             last = b;
         } else if (w->state == WAVE_RUNS) {

@@ -328,6 +328,37 @@ static void test_groups_that_wait_for_each_other_all_run(void **state)
     sim_mem_free(out->base);
 }
 
+/* Four waves add 1 to one dword, and none waits for another. */
+static void test_waves_take_turns_by_slices(void **state)
+{
+    struct asm_launch l = {.target = "gfx942",
+                           .wave_size = 64,
+                           .groups = 1,
+                           .block = 256,
+                           .kernarg_nbytes = 8,
+                           .text = GFX9_PROLOGUE
+                           "s_mov_b64 exec, 1\n"
+                           "v_mov_b32 v1, 0\n"
+                           "global_load_dword v2, v1, s[4:5]\n"
+                           "s_waitcnt vmcnt(0)\n"
+                           "v_add_u32 v2, v2, 1\n"
+                           "global_store_dword v1, v2, s[4:5]\n"};
+    const uint64_t usual = sim_config()->slice;
+
+    (void)state;
+    for (uint64_t slice = 1; slice <= 100; slice += 99) {
+        struct sim_alloc *out = buffer(4);
+
+        l.kernarg = &out->base;
+        sim_config_mutable()->slice = slice;
+        run_ok(&l);
+        assert_int_equal(dword(out, 0), slice == 1 ? 1 : 4);
+        assert_int_equal(l.stats.waves, 4);
+        sim_mem_free(out->base);
+    }
+    sim_config_mutable()->slice = usual;
+}
+
 static void test_an_endless_loop_is_stopped(void **state)
 {
     struct asm_launch l = {.target = "gfx1100",
@@ -595,6 +626,7 @@ int main(void)
         cmocka_unit_test(test_a_barrier_that_a_wave_misses_is_a_fault),
         cmocka_unit_test(test_a_barrier_that_a_lane_misses_is_a_fault),
         cmocka_unit_test(test_groups_that_wait_for_each_other_all_run),
+        cmocka_unit_test(test_waves_take_turns_by_slices),
         cmocka_unit_test(test_an_endless_loop_is_stopped),
         cmocka_unit_test(test_the_lowest_faulting_group_is_reported),
         cmocka_unit_test(test_a_register_past_the_allocation_is_a_fault),
