@@ -197,6 +197,15 @@ static bool stays_inside(const struct ends *e)
            !e->src.fine_grained && !e->dst.sync_memops && !e->src.sync_memops;
 }
 
+/* Between two places that the host reaches AMD's runtime copies itself, in the
+ * call, once all that the stream held before is done. */
+static bool stays_on_host(const struct ends *e)
+{
+    return e->dst_known && e->src_known &&
+           (e->dst.kind == SIM_MEM_HOST || e->dst.kind == SIM_MEM_MANAGED) &&
+           (e->src.kind == SIM_MEM_HOST || e->src.kind == SIM_MEM_MANAGED);
+}
+
 /* Has a queue wait for an operation that goes on elsewhere. */
 static hipError_t wait_on_queue(struct queue *q, struct op *earlier)
 {
@@ -323,7 +332,8 @@ static hipError_t copy_on(struct queue *q, void *dst, const void *src,
     op = copy_op(dst, src, s, &e);
     if (!op)
         return hipErrorOutOfMemory;
-    waits = !e.dst_known || !e.src_known || waiting == WAITS_FOR_END;
+    waits = !e.dst_known || !e.src_known || waiting == WAITS_FOR_END ||
+            stays_on_host(&e);
     if (waiting == KEEPS_PLAIN_BOX && is_box_to_device(s, &e))
         waits = !keep_box((struct copy_op *)op);
     op_ref(op);

@@ -121,6 +121,51 @@ static void test_copies_with_host_memory_end_first(void **state)
     in_child(as_it_is, with_the_hosts_memory);
 }
 
+/* AMD's runtime copies from host to host in the call, behind the stream. */
+static void from_host_to_host(void)
+{
+    char *a = memory(0, 1), *pinned = NULL, *other = NULL, *managed = NULL;
+    hipStream_t busy;
+    bool done = false;
+    int i;
+
+    EXPECT(hipSuccess, hipHostMalloc((void **)&pinned, N, 0));
+    EXPECT(hipSuccess, hipHostMalloc((void **)&other, N, 0));
+    EXPECT(hipSuccess, hipMallocManaged((void **)&managed, N, 1));
+    EXPECT(hipSuccess, hipStreamCreate(&busy));
+    for (i = 0; i < 3; i++) {
+        done = false;
+        memset(pinned, 5 + i, N);
+        EXPECT(hipSuccess, hipLaunchHostFunc(busy, sleep_a_little, &done));
+        EXPECT(hipSuccess,
+               i == 0
+                   ? hipMemcpyAsync(other, pinned, N, hipMemcpyHostToHost, busy)
+               : i == 1
+                   ? hipMemcpyAsync(managed, pinned, N, hipMemcpyDefault, busy)
+                   : hipMemcpy2DAsync(other, 8, pinned, 8, 8, N / 8,
+                                      hipMemcpyDefault, busy));
+        assert_true(__atomic_load_n(&done, __ATOMIC_ACQUIRE));
+        assert_int_equal((i == 1 ? managed : other)[N - 1], 5 + i);
+    }
+    pthread_mutex_lock(&lock);
+    EXPECT(hipSuccess, hipLaunchHostFunc(busy, wait_for_lock, NULL));
+    EXPECT(hipSuccess,
+           hipMemcpyAsync(a, pinned, N, hipMemcpyHostToDevice, busy));
+    EXPECT(hipErrorNotReady, hipStreamQuery(busy));
+    pthread_mutex_unlock(&lock);
+    EXPECT(hipSuccess, hipStreamSynchronize(busy));
+    expect_all(a, 7);
+    EXPECT(hipSuccess, hipStreamDestroy(busy));
+}
+
+static void test_copies_from_host_to_host_end_first(void **state)
+{
+    static const char *const as_it_is[] = {NULL};
+
+    (void)state;
+    in_child(as_it_is, from_host_to_host);
+}
+
 static void with_release_5(void)
 {
     char *a = memory(0, 1), *b = memory(0, 2);
@@ -256,6 +301,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_copies_within_a_device_return_early),
         cmocka_unit_test(test_copies_with_host_memory_end_first),
+        cmocka_unit_test(test_copies_from_host_to_host_end_first),
         cmocka_unit_test(test_release_5_waits),
         cmocka_unit_test(test_copies_between_devices_return_early),
         cmocka_unit_test(test_copies_go_where_their_memory_is),
