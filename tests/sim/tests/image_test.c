@@ -50,8 +50,8 @@ void image_fill(struct test_image *t)
 
     for (uint64_t i = 0; i < t->memory->size; i++)
         t->memory->bytes[i] = (uint8_t)(rand() >> 5);
-    for (uint64_t i = 0; t->image.number == SIM_NUMBER_FLOAT &&
-                         i + f->nbytes <= t->memory->size;
+    for (uint64_t i = 0;
+         t->image.number == SIM_NUMBER_FLOAT && i + 4 <= t->memory->size;
          i += 4) {
         float v = (float)between(-8, 8);
         __extension__ _Float16 h[2] = {(_Float16)v, (_Float16)(v / 2)};
@@ -59,9 +59,7 @@ void image_fill(struct test_image *t)
         if (f->nbits[0] == 32)
             memcpy(t->memory->bytes + i, &v, 4);
         else if (f->nbits[0] == 16)
-            memcpy(t->memory->bytes + i, h, f->nbytes == 2 ? 2 : 4);
-        if (f->nbits[0] == 16 && f->nbytes == 2)
-            memcpy(t->memory->bytes + i + 2, &h[1], 2);
+            memcpy(t->memory->bytes + i, h, 4);
     }
     sim_mem_mark_written(t->memory->base, t->memory->size);
 }
