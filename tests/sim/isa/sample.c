@@ -529,22 +529,24 @@ static void run_image_get_lod(struct wave *w, const struct insn *in)
     OFFSETS(X, run, name##_b, what | IMAGE_BIAS)                               \
     OFFSETS(X, run, name##_b_cl, what | IMAGE_BIAS | IMAGE_LEAST_LEVEL)        \
     OFFSETS(X, run, name##_lz, what | IMAGE_LEVEL_0)
+/* cd: hardware may take the four lanes' gradients for one. */
 #define GRADIENT_KINDS(X, run, name, what)                                     \
-    OFFSETS(X, run, name##_d, what | IMAGE_GRADIENTS)                          \
-    OFFSETS(X, run, name##_d_cl, what | IMAGE_GRADIENTS | IMAGE_LEAST_LEVEL)   \
-    X(run, name##_d, _g16, what | IMAGE_GRADIENTS | IMAGE_GRADIENTS16)         \
-    X(run, name##_d_cl, _g16,                                                  \
-      what | IMAGE_GRADIENTS | IMAGE_GRADIENTS16 | IMAGE_LEAST_LEVEL)          \
-    X(run, name##_d, _o_g16,                                                   \
-      what | IMAGE_GRADIENTS | IMAGE_GRADIENTS16 | IMAGE_OFFSETS)              \
-    X(run, name##_d_cl, _o_g16,                                                \
-      what | IMAGE_GRADIENTS | IMAGE_GRADIENTS16 | IMAGE_LEAST_LEVEL |         \
-          IMAGE_OFFSETS)
+    OFFSETS(X, run, name, what)                                                \
+    OFFSETS(X, run, name##_cl, what | IMAGE_LEAST_LEVEL)                       \
+    X(run, name, _g16, what | IMAGE_GRADIENTS16)                               \
+    X(run, name##_cl, _g16, what | IMAGE_GRADIENTS16 | IMAGE_LEAST_LEVEL)      \
+    X(run, name, _o_g16, what | IMAGE_GRADIENTS16 | IMAGE_OFFSETS)             \
+    X(run, name##_cl, _o_g16,                                                  \
+      what | IMAGE_GRADIENTS16 | IMAGE_LEAST_LEVEL | IMAGE_OFFSETS)
 #define SAMPLES(X)                                                             \
     GATHER_KINDS(X, run_sample, image_sample, 0)                               \
-    GRADIENT_KINDS(X, run_sample, image_sample, 0)                             \
+    GRADIENT_KINDS(X, run_sample, image_sample_d, IMAGE_GRADIENTS)             \
+    GRADIENT_KINDS(X, run_sample, image_sample_cd, IMAGE_GRADIENTS)            \
     GATHER_KINDS(X, run_sample, image_sample_c, IMAGE_COMPARES)                \
-    GRADIENT_KINDS(X, run_sample, image_sample_c, IMAGE_COMPARES)              \
+    GRADIENT_KINDS(X, run_sample, image_sample_c_d,                            \
+                   IMAGE_COMPARES | IMAGE_GRADIENTS)                           \
+    GRADIENT_KINDS(X, run_sample, image_sample_c_cd,                           \
+                   IMAGE_COMPARES | IMAGE_GRADIENTS)                           \
     GATHER_KINDS(X, run_gather, image_gather4, 0)                              \
     GATHER_KINDS(X, run_gather, image_gather4_c, IMAGE_COMPARES)
 /* clang-format on */
