@@ -14,7 +14,7 @@
     X(DONE,      0, "success")                                               \
     X(NO,        1, "the answer is no, or a check failed")                   \
     X(USAGE,     2, "the command line is wrong")                             \
-    X(NO_GPU,    3, "there is no HIP runtime or no GPU")                     \
+    X(NO_GPU,    3, "there is no HIP and no CUDA, or no GPU")                \
     X(NO_OUTPUT, 4, "output could not be written")                           \
     X(NO_MEMORY, 5, "out of memory")
 /* clang-format on */

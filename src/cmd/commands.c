@@ -3,29 +3,26 @@
 
 const struct command commands[] = {
     {"list", "[FILE]", "jK", 0, 1, cmd_list,
-     "the modules of the pack, or what a file has in it",
+     "the modules of the pack, or the code objects in a file",
      "One line for each module: how many kernels it has, how many bytes of "
-     "code "
-     "objects, and for which targets. With a *FILE*, one line for each code "
-     "object in it, as for `verify`."},
+     "code objects, and for which targets. With a *FILE*, one line for each "
+     "code object in it, as for `verify`."},
     {"info", "MODULE|KERNEL", "j", 1, 1, cmd_info,
-     "arguments, limits, registers and code objects of one",
+     "a module's code objects, or a kernel's arguments and registers",
      "Of a module its code objects with their SHA-256, and its kernels. Of a "
      "kernel its arguments (offset and size in bytes, and what they are) and, "
      "for each target, its registers, spilled registers, shared memory (LDS), "
      "private memory (scratch), argument segment, largest block and wave size. "
      "A name that is both is shown as both."},
-    {"devices", "", "j", 0, 0, cmd_devices, "the GPUs that HIP sees",
+    {"devices", "", "j", 0, 0, cmd_devices, "the GPUs that HIP and CUDA see",
      "Target ID, compute units, memory, shared memory of a block, wave size "
-     "and "
-     "name of each; and which HIP runtime was found."},
+     "and name of each; and which HIP runtime and CUDA driver were found."},
     {"select", "TARGET-ID [MODULE]", "j", 1, 2, cmd_select,
-     "which code object such a device would run, and why",
+     "which code object a device of that target would run, and why",
      "For each module, or for one, the code object that a device of this "
-     "target "
-     "ID would run, and the reason. If none fits: what the module holds, why "
-     "each near miss does not fit, and what to rebuild with. `kpack devices` "
-     "prints a device's target ID."},
+     "target ID would run, and the reason. If none fits: what the module "
+     "holds, why each near miss does not fit, and what to rebuild with. `kpack "
+     "devices` prints a device's target ID."},
     {"extract", "[FILE] MODULE TARGET-ID", "oa", 1, 3, cmd_extract,
      "write a code object to -o FILE, or MODULE-TARGET.hsaco",
      "Writes one code object: an ELF file, or PTX. A module may have none for "
@@ -41,8 +38,7 @@ const struct command commands[] = {
      "not. Each code object is decompressed if need be and held against the "
      "SHA-256 that it was packed with. Of each pack: how many modules and code "
      "objects, how many of them damaged, the processors that every module has "
-     "a "
-     "code object for, and those that only some modules have one for. The "
+     "a code object for, and those that only some modules have one for. The "
      "status is 1 if anything is damaged or the file has no pack. Nothing of "
      "the file is run. The hashes detect damage, not tampering: whoever can "
      "change the code can change its hash."},
@@ -50,21 +46,18 @@ const struct command commands[] = {
      "Takes code objects out of an archive, except those that `--keep` names. "
      "Of a module that has none for just that target, all stay that such a GPU "
      "would run. The archive links as before, and programs do not select what "
-     "is gone. "
-     "Without `-o` the file is replaced. What is linked already cannot be "
-     "pruned. A damaged archive is refused, and left as it is."},
+     "is gone. Without `-o` the file is replaced. What is linked already "
+     "cannot be pruned. A damaged archive is refused, and left as it is."},
     {"run", "[KERNEL [ARGUMENT]...]", "jkdgbs", 0, OPTIONS_MAX_WORDS, cmd_run,
      "load all kernels on every device, or launch one",
      "Without a word, loads every module on every device and finds each of its "
      "kernels: one line for each device, beginning with PASSED or FAILED, "
-     "after "
-     "a line for each kernel that failed. With a *KERNEL*, launches it once "
-     "and "
-     "shows its buffers after that: the first elements and a SHA-256. An "
-     "*ARGUMENT* is *TYPE*:*NUMBER*, a number; *TYPE*x*COUNT*:*FILL*, device "
-     "memory; or `null`. Types are u8 to u64, i8 to i64, f64, f32, f16, bf16, "
-     "f8_e4m3 and f8_e5m2. *FILL* is a number; `ramp`, 0 to 7 over and over; "
-     "`random`, -1 to 1, or 0 to 15 of integers, the same each time; or "
+     "after a line for each kernel that failed. With a *KERNEL*, launches it "
+     "once and shows its buffers after that: the first elements and a SHA-256. "
+     "An *ARGUMENT* is *TYPE*:*NUMBER*, a number; *TYPE*x*COUNT*:*FILL*, "
+     "device memory; or `null`. Types are u8 to u64, i8 to i64, f64, f32, f16, "
+     "bf16, f8_e4m3 and f8_e5m2. *FILL* is a number; `ramp`, 0 to 7 over and "
+     "over; `random`, -1 to 1, or 0 to 15 of integers, the same each time; or "
      "@*FILE*, the bytes. A kernel that is given too little memory faults or "
      "spoils what lies beside it."},
 };
@@ -75,8 +68,7 @@ const struct option all_options[] = {
      "Prints JSON instead of text. Sizes are in bytes."},
     {"--kernels", NULL, 'K', "list kernels instead of modules",
      "Lists every kernel with its module, the number of its arguments and "
-     "their "
-     "size in bytes, instead of modules."},
+     "their size in bytes, instead of modules."},
     {"-o", "FILE", 'o', "write to FILE; - is standard output", NULL},
     {"--all", NULL, 'a', "all code objects of FILE, into folder -o", NULL},
     {"--keep", "TARGET,...", 'p', "what stays; can be given once",

@@ -54,9 +54,10 @@ static void print_help(void)
     EXIT_TABLE(X)
 #undef X
     printf(
-        "\nHIP is looked for in KPK_HIP_LIBRARY if that is set, then as\n"
-        "libamdhip64.so.7, .6, .5, libamdhip64.so. Only devices and run need\n"
-        "HIP and a GPU.\n");
+        "\nOnly devices and run need a GPU and its library. HIP is looked for\n"
+        "in KPK_HIP_LIBRARY if that is set, else in libamdhip64.so.7, .6, .5\n"
+        "and libamdhip64.so; CUDA in KPK_CUDA_LIBRARY, else in "
+        "libcuda.so.1.\n");
 }
 
 static int usage(const struct command *command, const char *fault,

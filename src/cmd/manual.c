@@ -108,6 +108,9 @@ static const struct {
     {"KPK_HIP_LIBRARY",
      "File or name of the HIP runtime to use. Without it *libamdhip64.so.7*, "
      "*.6*, *.5* and *libamdhip64.so* are tried."},
+    {"KPK_CUDA_LIBRARY",
+     "File or name of the CUDA driver to use. Without it *libcuda.so.1* is "
+     "tried."},
     {"HIP_VISIBLE_DEVICES",
      "HIP's own, as is `ROCR_VISIBLE_DEVICES`: which GPUs it shows, and in "
      "which order."},
