@@ -30,6 +30,42 @@ static const struct rope_case {
     {170, 9, 1400, 1400, 10000, 1, 0, 1, 0, 0, LAUNCH_ONE, 0},
 };
 
+/* Where tokens are, and what angles are divided and lengths multiplied by. */
+struct places {
+    int32_t *positions;
+    float *factors;
+    kt_real length;
+};
+
+static struct places places_of(struct kt *t, const struct rope_case *c)
+{
+    const uint32_t half = c->n_dims / 2;
+    struct places p = {kt_alloc(t, c->tokens * sizeof(*p.positions)),
+                       kt_alloc(t, (half + 1) * sizeof(*p.factors)),
+                       c->ext != 0 ? c->attn * (1 - 0.1L * logl(c->scale))
+                                   : c->attn};
+
+    for (uint32_t i = 0; i < c->tokens; i++)
+        p.positions[i] = i == 1 ? 1048575 : i == 2 ? 0 : (int32_t)(131 * i + 7);
+    for (uint32_t j = 0; j < half; j++)
+        p.factors[j] = 1 + (float)j / 8;
+    return p;
+}
+
+/* By how much pair j of a token turns. */
+static kt_real angle_of(const struct rope_case *c, const struct places *p,
+                        uint32_t token, uint32_t j)
+{
+    const kt_real span = fmaxl(0.001L, (kt_real)c->high - c->low);
+    const kt_real whole = p->positions[token] *
+                          powl(c->base, -2 * (kt_real)j / c->n_dims) /
+                          (c->how & FACTORS ? p->factors[j] : 1);
+    const kt_real ramp = 1 - fminl(1, fmaxl(0, ((kt_real)j - c->low) / span));
+    const kt_real mix = c->ext * ramp;
+
+    return whole * c->scale * (1 - mix) + whole * mix;
+}
+
 void fused_run_rope(struct kt *t, const struct kt_row *row)
 {
     const enum kt_type type = row->a;
@@ -43,41 +79,23 @@ void fused_run_rope(struct kt *t, const struct kt_row *row)
         /* of large ones only a sample of tokens is compared */
         const uint32_t each = c->how & LAUNCH_ONE ? 53 : 1;
         void *x = kt_host(t, type, total, KT_SMALL, k);
-        int32_t *positions = kt_alloc(t, c->tokens * sizeof(*positions));
-        float *factors = kt_alloc(t, (half + 1) * sizeof(*factors));
+        const struct places at = places_of(t, c);
         kt_real *want = kt_alloc(t, total * sizeof(*want));
         kt_real *scale = kt_alloc(t, total * sizeof(*scale));
-        const kt_real length =
-            c->ext != 0 ? c->attn * (1 - 0.1L * logl(c->scale)) : c->attn;
-        const kt_real span = fmaxl(0.001L, (kt_real)c->high - c->low);
         uint32_t flags = neox ? 1 : 0;
         char *text = kt_alloc(t, 96);
 
         snprintf(text, 96, "%ux%ux%u, %u dims, how %u", c->tokens, c->heads,
                  c->d, c->n_dims, c->how);
         t->what = text;
-        for (uint32_t i = 0; i < c->tokens; i++)
-            positions[i] = i == 1   ? 1048575
-                           : i == 2 ? 0
-                                    : (int32_t)(131 * i + 7);
-        for (uint32_t j = 0; j < half; j++)
-            factors[j] = 1 + (float)j / 8;
         for (size_t r = 0; r < (size_t)c->tokens * c->heads; r++)
             for (uint32_t j = 0; j < c->d; j++)
                 want[r * c->d + j] = kt_get(type, x, r * c->d + j);
         for (uint32_t token = 0; token < c->tokens; token += each)
             for (uint32_t j = 0; j < half; j++) {
-                const kt_real whole =
-                    positions[token] *
-                    powl(c->base, -2 * (kt_real)j / c->n_dims) /
-                    (c->how & FACTORS ? factors[j] : 1);
-                const kt_real ramp =
-                    1 - fminl(1, fmaxl(0, ((kt_real)j - c->low) / span));
-                const kt_real mix = c->ext * ramp;
-                const kt_real angle =
-                    whole * c->scale * (1 - mix) + whole * mix;
-                const kt_real co = cosl(angle) * length;
-                const kt_real si = sinl(angle) * length;
+                const kt_real angle = angle_of(c, &at, token, j);
+                const kt_real co = cosl(angle) * at.length;
+                const kt_real si = sinl(angle) * at.length;
 
                 for (uint32_t h = 0; h < c->heads; h++) {
                     const size_t first = ((size_t)token * c->heads + h) * c->d;
@@ -88,13 +106,14 @@ void fused_run_rope(struct kt *t, const struct kt_row *row)
 
                     want[p] = a * co - e * si;
                     want[q] = a * si + e * co;
-                    scale[p] = scale[q] = (fabsl(a) + fabsl(e)) * fabsl(length);
+                    scale[p] = scale[q] =
+                        (fabsl(a) + fabsl(e)) * fabsl(at.length);
                 }
             }
         void *src = kt_device(t, x, total * size, c->lead * size);
-        const void *dpos = kt_device(t, positions, c->tokens * 4, 0);
+        const void *dpos = kt_device(t, at.positions, c->tokens * 4, 0);
         const void *dfactors =
-            c->how & FACTORS ? kt_device(t, factors, half * 4, 0) : NULL;
+            c->how & FACTORS ? kt_device(t, at.factors, half * 4, 0) : NULL;
         void *dst = c->how & SAME
                         ? src
                         : kt_device(t, NULL, total * size, c->lead * size);
@@ -123,39 +142,22 @@ void fused_run_rope_table(struct kt *t, const struct kt_row *row)
         const struct rope_case *c = &rope_cases[k];
         const uint32_t half = c->n_dims / 2, dims = 2 * half;
         const size_t total = (size_t)c->tokens * dims;
-        int32_t *positions = kt_alloc(t, c->tokens * sizeof(*positions));
-        float *factors = kt_alloc(t, (half + 1) * sizeof(*factors));
+        const struct places at = places_of(t, c);
         kt_real *want = kt_alloc(t, (total + 1) * sizeof(*want));
-        const kt_real length =
-            c->ext != 0 ? c->attn * (1 - 0.1L * logl(c->scale)) : c->attn;
-        const kt_real span = fmaxl(0.001L, (kt_real)c->high - c->low);
         char *text = kt_alloc(t, 96);
 
         (void)snprintf(text, 96, "%u tokens, %u dims, how %u", c->tokens, dims,
                        c->how);
         t->what = text;
-        for (uint32_t i = 0; i < c->tokens; i++)
-            positions[i] = i == 1   ? 1048575
-                           : i == 2 ? 0
-                                    : (int32_t)(131 * i + 7);
-        for (uint32_t j = 0; j < half; j++)
-            factors[j] = 1 + (float)j / 8;
         for (uint32_t i = 0; i < c->tokens * half; i++) {
-            const uint32_t token = i / half, j = i % half;
-            const kt_real whole = positions[token] *
-                                  powl(c->base, -2 * (kt_real)j / dims) /
-                                  (c->how & FACTORS ? factors[j] : 1);
-            const kt_real ramp =
-                1 - fminl(1, fmaxl(0, ((kt_real)j - c->low) / span));
-            const kt_real mix = c->ext * ramp;
-            const kt_real angle = whole * c->scale * (1 - mix) + whole * mix;
+            const kt_real angle = angle_of(c, &at, i / half, i % half);
 
-            want[2 * (size_t)i] = cosl(angle) * length;
-            want[2 * (size_t)i + 1] = sinl(angle) * length;
+            want[2 * (size_t)i] = cosl(angle) * at.length;
+            want[2 * (size_t)i + 1] = sinl(angle) * at.length;
         }
-        const void *dpos = kt_device(t, positions, c->tokens * 4, 0);
+        const void *dpos = kt_device(t, at.positions, c->tokens * 4, 0);
         const void *dfactors =
-            c->how & FACTORS ? kt_device(t, factors, half * 4, 0) : NULL;
+            c->how & FACTORS ? kt_device(t, at.factors, half * 4, 0) : NULL;
         void *dst = kt_device(t, NULL, total * 4, 0);
         float *got = kt_alloc(t, (total + 1) * 4);
 
@@ -164,6 +166,6 @@ void fused_run_rope_table(struct kt *t, const struct kt_row *row)
             return;
         kt_read(t, got, dst, total * 4);
         kt_check(t, KT_F32, got, want, total,
-                 (struct kt_gate){0.5L, 4 * V * fabsl(length), NULL, false});
+                 (struct kt_gate){0.5L, 4 * V * fabsl(at.length), NULL, false});
     }
 }
