@@ -320,9 +320,11 @@ HIP_API hipError_t hipIpcGetEventHandle(hipIpcEventHandle_t *handle,
     struct shared_event *s;
 
     ENTER();
-    s = handle && event ? event_shared(event) : NULL;
-    if (!s) /* not made with hipEventInterprocess, for one */
+    if (!handle || !event)
         LEAVE(hipErrorInvalidValue);
+    s = event_shared(event);
+    if (!s) /* not made with hipEventInterprocess, for one */
+        LEAVE(hipErrorInvalidConfiguration);
     memset(handle, 0, sizeof(*handle));
     handle->is.magic = EVENT_MAGIC;
     handle->is.process = (int32_t)getpid();

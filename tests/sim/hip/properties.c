@@ -199,7 +199,7 @@ static void put(uint8_t *at, int offset, int nbytes, uint64_t value)
         memcpy(at + offset, &word, 4);
 }
 
-static void uuid_of(const struct sim_device *d, char out[16])
+void device_uuid(const struct sim_device *d, char out[16])
 {
     char text[17];
 
@@ -217,7 +217,7 @@ static void fill(uint8_t *out, const struct sim_device *d, bool r0600)
     snprintf((char *)out + (r0600 ? ARCH_NAME_R0600 : ARCH_NAME_R0000),
              NAME_NBYTES, "%s", d->target_id);
     if (r0600)
-        uuid_of(d, (char *)out + UUID_AT);
+        device_uuid(d, (char *)out + UUID_AT);
 #define X(r0000_at, r0600_at, nbytes, attribute, value)                        \
     put(out, ((const size_t[]){r0000_at, r0600_at})[r0600], nbytes,            \
         (uint64_t)(value));
@@ -296,7 +296,7 @@ HIP_API hipError_t hipDeviceGetUuid(hipUUID *uuid, hipDevice_t device)
         LEAVE(hipErrorInvalidValue);
     if (!device_at(device))
         LEAVE(hipErrorInvalidDevice);
-    uuid_of(device_at(device)->sim, uuid->bytes);
+    device_uuid(device_at(device)->sim, uuid->bytes);
     LEAVE(hipSuccess);
 }
 

@@ -113,29 +113,6 @@ static uint64_t number_from(const char *name, uint64_t otherwise)
     return text && *text ? strtoull(text, NULL, 0) : otherwise;
 }
 
-/* HIP_VISIBLE_DEVICES: ordinals; the first bad one ends the list. */
-static int visible_devices(int *list)
-{
-    const char *text = getenv("HIP_VISIBLE_DEVICES");
-    int n = 0, all = sim_device_count();
-
-    if (!text) {
-        for (n = 0; n < all; n++)
-            list[n] = n;
-        return n;
-    }
-    while (*text && n < MAX_DEVICES) {
-        char *end;
-        long ordinal = strtol(text, &end, 10);
-
-        if (end == text || ordinal < 0 || ordinal >= all)
-            break;
-        list[n++] = (int)ordinal;
-        text = *end == ',' ? end + 1 : end;
-    }
-    return n;
-}
-
 static void initialise(void)
 {
     int list[MAX_DEVICES] = {0}, i;

@@ -160,6 +160,8 @@ extern struct runtime rt;
 struct thread *this_thread(void);
 struct device *current_device(void);
 struct device *device_at(int ordinal); /* NULL if there is none */
+int visible_devices(int list[MAX_DEVICES]);
+void device_uuid(const struct sim_device *d, char out[16]);
 
 /* Has the environment read, for what needs the release and nothing else. */
 void runtime_ready(void);

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { R0000_NBYTES = 792, R0600_NBYTES = 1472 };
+enum { R0000_NBYTES = 792, R0600_NBYTES = 1472, MAX_LIST = 8 };
 
 /* ---- the layouts -------------------------------------------------------- */
 
@@ -405,6 +405,79 @@ static void one_visible(void)
     assert_string_equal(p.gcnArchName, "gfx1100");
 }
 
+static const char *wanted_buses;
+
+static void buses(void)
+{
+    char got[MAX_LIST + 1] = "", bus[32];
+    int i, n = 0;
+
+    EXPECT(*wanted_buses ? hipSuccess : hipErrorNoDevice,
+           hipGetDeviceCount(&n));
+    assert_true(n <= MAX_LIST);
+    for (i = 0; i < n; i++) {
+        EXPECT(hipSuccess, hipDeviceGetPCIBusId(bus, sizeof(bus), i));
+        got[i] = bus[6]; /* 0000:0B:00.0 */
+    }
+    assert_string_equal(got, wanted_buses);
+}
+
+/* The answers are those of AMD's runtime, on three devices. */
+static void test_visible_devices(void **state)
+{
+    static const struct {
+        const char *rocr, *hip, *cuda, *want; /* PCI buses */
+    } rows[] = {
+        {NULL, NULL, NULL, "123"},
+        {"", NULL, NULL, ""},
+        {"2,0", NULL, NULL, "31"},
+        {"0,0,1", NULL, NULL, "1"},
+        {"2,7,0", NULL, NULL, "3"},
+        {"1, 0", NULL, NULL, "21"},
+        {"01", NULL, NULL, "2"},
+        {"-1", NULL, NULL, ""},
+        {"0,-1", NULL, NULL, "1"},
+        {NULL, "", NULL, "123"},
+        {NULL, "-1", NULL, ""},
+        {NULL, "0,0,1", NULL, "12"},
+        {NULL, "1, 0", NULL, "2"},
+        {NULL, "01", NULL, ""},
+        {NULL, "1,", NULL, "2"},
+        {NULL, "2x,0", NULL, ""},
+        {NULL, NULL, "1", "2"},
+        {NULL, "", "1", "2"},
+        {NULL, "0", "1", "1"},
+        {"2,1", "1,0", NULL, "23"},
+        {"2,1", "2", NULL, ""},
+        {"GPU-kpk-sim-00000001", NULL, NULL, "2"},
+        {"2,0", "GPU-kpk-sim-00000000", NULL, "1"},
+        {NULL, "GPU-kpk-sim-00000009", NULL, ""},
+    };
+    size_t i;
+
+    (void)state;
+    for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        char text[4][100];
+        const char *environment[5] = {"KPK_SIM_DEVICES=gfx90a,gfx90a,gfx90a"};
+        int n = 1;
+
+        snprintf(text[0], 100, "ROCR_VISIBLE_DEVICES=%s",
+                 rows[i].rocr ? rows[i].rocr : "");
+        snprintf(text[1], 100, "HIP_VISIBLE_DEVICES=%s",
+                 rows[i].hip ? rows[i].hip : "");
+        snprintf(text[2], 100, "CUDA_VISIBLE_DEVICES=%s",
+                 rows[i].cuda ? rows[i].cuda : "");
+        if (rows[i].rocr)
+            environment[n++] = text[0];
+        if (rows[i].hip)
+            environment[n++] = text[1];
+        if (rows[i].cuda)
+            environment[n++] = text[2];
+        wanted_buses = rows[i].want;
+        in_child(environment, buses);
+    }
+}
+
 static void features(void)
 {
     static const char *const want[] = {
@@ -703,6 +776,7 @@ int main(void)
         cmocka_unit_test(test_last_error_by_release),
         cmocka_unit_test(test_no_device),
         cmocka_unit_test(test_environment),
+        cmocka_unit_test(test_visible_devices),
         cmocka_unit_test(test_fault_injection),
         cmocka_unit_test(test_r0000_layout_is_the_header_of_5_2_3),
         cmocka_unit_test(test_r0600_layout),

@@ -271,7 +271,7 @@ static void share_events(void)
         wait_for_what_comes();
     EXPECT(hipSuccess, hipStreamCreate(&s));
     EXPECT(hipSuccess, hipEventCreate(&plain));
-    EXPECT(hipErrorInvalidValue, hipIpcGetEventHandle(&handle, plain));
+    EXPECT(hipErrorInvalidConfiguration, hipIpcGetEventHandle(&handle, plain));
     EXPECT(hipErrorInvalidValue, /* no times across processes */
            hipEventCreateWithFlags(&event, hipEventInterprocess));
     EXPECT(hipSuccess,
