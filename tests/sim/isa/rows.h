@@ -51,6 +51,7 @@ struct row_set {
     X(mtbuf)                                                                   \
     X(mimg)                                                                    \
     X(sample)                                                                  \
+    X(lod)                                                                     \
     X(dot)                                                                     \
     X(convert8)                                                                \
     X(wmma)                                                                    \
