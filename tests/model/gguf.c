@@ -100,6 +100,11 @@ struct reader {
     struct fault *fault;
 };
 
+/* What is there cannot be right. */
+#define damaged(reader, format, ...)                                           \
+    fail((reader)->fault, "%s is damaged: " format ". Fetch it again",         \
+         (reader)->gguf->path, __VA_ARGS__)
+
 /* n bytes, which `what` is made of; NULL if the file ends before. */
 static const uint8_t *take(struct reader *r, uint64_t n, const char *what)
 {
@@ -163,17 +168,14 @@ static bool take_name(struct reader *r, const char *what, struct text *out)
         return false;
     for (size_t i = 0; i < out->n; i++)
         if ((unsigned char)out->at[i] < ' ')
-            return fail(r->fault,
-                        "%s is damaged: %s at byte %zu has control characters",
-                        r->gguf->path, what,
-                        (size_t)((const uint8_t *)out->at - r->gguf->map));
+            return damaged(r, "%s at byte %zu has control characters", what,
+                           (size_t)((const uint8_t *)out->at - r->gguf->map));
     if (out->n == 0 || out->n > MOST_NAME)
-        return fail(r->fault,
-                    "%s is damaged: %s at byte %zu has %zu characters, 1 to %d "
-                    "are usual",
-                    r->gguf->path, what,
-                    (size_t)((const uint8_t *)out->at - r->gguf->map), out->n,
-                    MOST_NAME);
+        return damaged(r,
+                       "%s at byte %zu has %zu characters, 1 to %d "
+                       "are usual",
+                       what, (size_t)((const uint8_t *)out->at - r->gguf->map),
+                       out->n, MOST_NAME);
     return true;
 }
 
@@ -181,27 +183,29 @@ static bool take_name(struct reader *r, const char *what, struct text *out)
 
 static bool take_elements(struct reader *r, struct gguf_value *value)
 {
+    char what[160];
+
+    (void)snprintf(what, sizeof(what), "key " TEXT_FORMAT,
+                   TEXT_ARGS(value->key));
     if (value->type == GGUF_STRING) {
         value->data = r->at;
         for (uint64_t i = 0; i < value->count; i++) {
             struct text text;
 
-            if (!take_text(r, "a string", &text))
+            if (!take_text(r, what, &text))
                 return false;
         }
         return true;
     }
     if (value->count > UINT64_MAX / 8)
-        return fail(r->fault, "%s is damaged: an array of %" PRIu64 " elements",
-                    r->gguf->path, value->count);
-    value->data = take(r, value->count * types[value->type].nbytes, "a value");
+        return damaged(r, "%s is an array of %" PRIu64 " elements", what,
+                       value->count);
+    value->data = take(r, value->count * types[value->type].nbytes, what);
     if (value->data && value->type == GGUF_BOOL)
         for (uint64_t i = 0; i < value->count; i++)
             if (value->data[i] > 1)
-                return fail(
-                    r->fault,
-                    "%s is damaged: " TEXT_FORMAT " is a bool of value %u",
-                    r->gguf->path, TEXT_ARGS(value->key), value->data[i]);
+                return damaged(r, "key " TEXT_FORMAT " is a bool of value %u",
+                               TEXT_ARGS(value->key), value->data[i]);
     return value->data;
 }
 
@@ -246,9 +250,8 @@ static bool read_values(struct reader *r)
     qsort(g->values, g->nvalues, sizeof(*g->values), compare_values);
     for (uint64_t i = 1; i < g->nvalues; i++)
         if (compare_values(&g->values[i - 1], &g->values[i]) == 0)
-            return fail(r->fault,
-                        "%s is damaged: key " TEXT_FORMAT " is there twice",
-                        g->path, TEXT_ARGS(g->values[i].key));
+            return damaged(r, "key " TEXT_FORMAT " is there twice",
+                           TEXT_ARGS(g->values[i].key));
     return true;
 }
 
@@ -266,20 +269,19 @@ static bool take_tensor(struct reader *r, struct gguf_tensor *t)
         !take_u32(r, "a tensor's rank", &t->ndims))
         return false;
     if (t->ndims == 0 || t->ndims > GGUF_MAX_DIMS)
-        return fail(r->fault,
-                    "%s is damaged: tensor " TEXT_FORMAT " has %" PRIu32
-                    " dimensions, 1 to %d are possible",
-                    g->path, TEXT_ARGS(t->name), t->ndims, GGUF_MAX_DIMS);
+        return damaged(r,
+                       "tensor " TEXT_FORMAT " has %" PRIu32
+                       " dimensions, 1 to %d are possible",
+                       TEXT_ARGS(t->name), t->ndims, GGUF_MAX_DIMS);
     for (uint32_t d = 0; d < GGUF_MAX_DIMS; d++) {
         t->dim[d] = 1;
         if (d < t->ndims && !take_number(r, 8, "a dimension", &t->dim[d]))
             return false;
         if (t->dim[d] == 0 || t->dim[d] > INT64_MAX ||
             (d > 0 && __builtin_mul_overflow(rows, t->dim[d], &rows)))
-            return fail(r->fault,
-                        "%s is damaged: tensor " TEXT_FORMAT
-                        " has an impossible dimension",
-                        g->path, TEXT_ARGS(t->name));
+            return damaged(r,
+                           "tensor " TEXT_FORMAT " has an impossible dimension",
+                           TEXT_ARGS(t->name));
     }
     if (!take_u32(r, "a tensor's type", &id) ||
         !take_number(r, 8, "a tensor's offset", &t->nbytes))
@@ -292,11 +294,11 @@ static bool take_tensor(struct reader *r, struct gguf_tensor *t)
                     "or newer than it",
                     g->path, TEXT_ARGS(t->name), id);
     if (t->dim[0] % t->format->elems != 0)
-        return fail(r->fault,
-                    "%s is damaged: a row of tensor " TEXT_FORMAT
-                    " has %" PRIu64 " elements, and %s has blocks of %" PRIu32,
-                    g->path, TEXT_ARGS(t->name), t->dim[0], t->format->name,
-                    t->format->elems);
+        return damaged(r,
+                       "a row of tensor " TEXT_FORMAT " has %" PRIu64
+                       " elements, and %s has blocks of %" PRIu32,
+                       TEXT_ARGS(t->name), t->dim[0], t->format->name,
+                       t->format->elems);
     return true;
 }
 
@@ -326,11 +328,10 @@ static bool place_tensor(struct reader *r, struct gguf_tensor *t,
     for (uint32_t d = 1; d < GGUF_MAX_DIMS; d++)
         fits = fits && !__builtin_mul_overflow(nbytes, t->dim[d], &nbytes);
     if (offset % align != 0)
-        return fail(r->fault,
-                    "%s is damaged: tensor " TEXT_FORMAT
-                    " begins at offset %" PRIu64
-                    ", which is no multiple of %" PRIu64,
-                    g->path, TEXT_ARGS(t->name), offset, align);
+        return damaged(r,
+                       "tensor " TEXT_FORMAT " begins at offset %" PRIu64
+                       ", which is no multiple of %" PRIu64,
+                       TEXT_ARGS(t->name), offset, align);
     if (!fits || start > g->nbytes || offset > g->nbytes - start ||
         nbytes > g->nbytes - start - offset)
         return fail(r->fault,
@@ -340,6 +341,31 @@ static bool place_tensor(struct reader *r, struct gguf_tensor *t,
                     g->path, TEXT_ARGS(t->name), g->nbytes);
     t->data = g->map + start + offset;
     t->nbytes = nbytes;
+    return true;
+}
+
+/* Tensors, in the order of their places, follow each other: where bytes are
+ * left over, one is missing, or is smaller than it was. */
+static bool check_places(const struct reader *r, uint64_t start, uint64_t align)
+{
+    const struct gguf *g = r->gguf;
+    uint64_t next = start;
+
+    for (uint64_t i = 0; i < g->ntensors; i++) {
+        const struct gguf_tensor *t = &g->tensors[i];
+        const uint64_t at = (uint64_t)(t->data - g->map);
+
+        if (i > 0 && t->data < t[-1].data + t[-1].nbytes)
+            return damaged(
+                r, "tensors " TEXT_FORMAT " and " TEXT_FORMAT " overlap",
+                TEXT_ARGS(t[-1].name), TEXT_ARGS(t->name));
+        if (at != next)
+            return damaged(r,
+                           "%" PRIu64 " bytes before tensor " TEXT_FORMAT
+                           " belong to no tensor",
+                           at - next, TEXT_ARGS(t->name));
+        next = (at + t->nbytes + align - 1) / align * align;
+    }
     return true;
 }
 
@@ -355,10 +381,10 @@ static bool read_tensors(struct reader *r)
     if (!gguf_u32(g, "general.alignment", false, &align, r->fault))
         return false;
     if (align == 0 || align % 8 != 0 || align > 1U << 20)
-        return fail(r->fault,
-                    "%s is damaged: general.alignment is %" PRIu32
-                    ", which is no multiple of 8 up to 2^20",
-                    g->path, align);
+        return damaged(r,
+                       "general.alignment is %" PRIu32
+                       ", which is no multiple of 8 up to 2^20",
+                       align);
     for (uint64_t i = 0; i < g->ntensors; i++)
         if (!take_tensor(r, &g->tensors[i]))
             return false;
@@ -368,20 +394,13 @@ static bool read_tensors(struct reader *r)
         if (!place_tensor(r, &g->tensors[i], start, align))
             return false;
     qsort(g->tensors, g->ntensors, sizeof(*g->tensors), compare_places);
-    for (uint64_t i = 1; i < g->ntensors; i++)
-        if (g->tensors[i].data <
-            g->tensors[i - 1].data + g->tensors[i - 1].nbytes)
-            return fail(r->fault,
-                        "%s is damaged: tensors " TEXT_FORMAT
-                        " and " TEXT_FORMAT " overlap",
-                        g->path, TEXT_ARGS(g->tensors[i - 1].name),
-                        TEXT_ARGS(g->tensors[i].name));
+    if (!check_places(r, start, align))
+        return false;
     qsort(g->tensors, g->ntensors, sizeof(*g->tensors), compare_tensors);
     for (uint64_t i = 1; i < g->ntensors; i++)
         if (compare_tensors(&g->tensors[i - 1], &g->tensors[i]) == 0)
-            return fail(r->fault,
-                        "%s is damaged: tensor " TEXT_FORMAT " is there twice",
-                        g->path, TEXT_ARGS(g->tensors[i].name));
+            return damaged(r, "tensor " TEXT_FORMAT " is there twice",
+                           TEXT_ARGS(g->tensors[i].name));
     return true;
 }
 
@@ -418,10 +437,10 @@ static bool read_head(struct reader *r)
         const uint64_t tensors = g->ntensors, values = g->nvalues;
 
         g->ntensors = g->nvalues = 0;
-        return fail(r->fault,
-                    "%s is damaged: it claims %" PRIu64 " tensors and %" PRIu64
-                    " keys, at most %d of each are read",
-                    g->path, tensors, values, MOST_TENSORS);
+        return damaged(r,
+                       "it claims %" PRIu64 " tensors and %" PRIu64
+                       " keys, at most %d of each are read",
+                       tensors, values, MOST_TENSORS);
     }
     return true;
 }
@@ -535,6 +554,9 @@ struct text gguf_next_text(const uint8_t **at)
     return text;
 }
 
+/* What to do about a key that cannot be used. */
+#define ADVICE ". Fetch the file again, or convert it again"
+
 /* The single value of a key; NULL with no fault if it may be missing. */
 static bool find_one(const struct gguf *g, const char *key, bool needed,
                      const struct gguf_value **out, struct fault *fault)
@@ -542,10 +564,10 @@ static bool find_one(const struct gguf *g, const char *key, bool needed,
     *out = gguf_find(g, key);
     if (!*out)
         return !needed ||
-               fail(fault, "%s has no key %s, which this program needs",
+               fail(fault, "%s has no key %s, which this program needs" ADVICE,
                     g->path, key);
     if ((*out)->is_array)
-        return fail(fault, "%s: key %s is an array, one value is wanted",
+        return fail(fault, "%s: key %s is an array, one value is wanted" ADVICE,
                     g->path, key);
     return true;
 }
@@ -553,31 +575,54 @@ static bool find_one(const struct gguf *g, const char *key, bool needed,
 static bool wrong_type(const struct gguf *g, const struct gguf_value *value,
                        const char *wanted, struct fault *fault)
 {
-    return fail(fault, "%s: key " TEXT_FORMAT " has type %s, %s is wanted",
-                g->path, TEXT_ARGS(value->key), types[value->type].name,
-                wanted);
+    return fail(
+        fault, "%s: key " TEXT_FORMAT " has type %s, %s is wanted" ADVICE,
+        g->path, TEXT_ARGS(value->key), types[value->type].name, wanted);
+}
+
+/* A key's integer, or the one that all elements of its array are. */
+static bool read_u32(const struct gguf *gguf, const char *key,
+                     const struct gguf_value *value, uint32_t *out,
+                     struct fault *fault)
+{
+    double number;
+
+    if (value->type == GGUF_STRING || value->type == GGUF_BOOL ||
+        value->type == GGUF_F32 || value->type == GGUF_F64)
+        return wrong_type(gguf, value, "an integer", fault);
+    number = gguf_number(value, 0);
+    for (uint64_t i = 1; i < value->count; i++)
+        if (gguf_number(value, i) != number)
+            return fail(fault,
+                        "%s: key %s is %.0f and %.0f: models whose layers "
+                        "differ cannot be run here",
+                        gguf->path, key, number, gguf_number(value, i));
+    if (number < 0 || number > (double)UINT32_MAX)
+        return fail(
+            fault,
+            "%s: key %s is %.0f, which is out of range for a count" ADVICE,
+            gguf->path, key, number);
+    *out = (uint32_t)number;
+    return true;
 }
 
 bool gguf_u32(const struct gguf *gguf, const char *key, bool needed,
               uint32_t *out, struct fault *fault)
 {
     const struct gguf_value *value;
-    double number;
 
-    if (!find_one(gguf, key, needed, &value, fault))
-        return false;
-    if (!value)
-        return true;
-    if (value->type == GGUF_STRING || value->type == GGUF_BOOL ||
-        value->type == GGUF_F32 || value->type == GGUF_F64)
-        return wrong_type(gguf, value, "an integer", fault);
-    number = gguf_number(value, 0);
-    if (number < 0 || number > (double)UINT32_MAX)
-        return fail(fault,
-                    "%s: key %s is %.0f, which is out of range for a count",
-                    gguf->path, key, number);
-    *out = (uint32_t)number;
-    return true;
+    return find_one(gguf, key, needed, &value, fault) &&
+           (!value || read_u32(gguf, key, value, out, fault));
+}
+
+bool gguf_same_u32(const struct gguf *gguf, const char *key, bool needed,
+                   uint32_t *out, struct fault *fault)
+{
+    const struct gguf_value *value = gguf_find(gguf, key);
+
+    if (!value || !value->is_array || value->count == 0)
+        return gguf_u32(gguf, key, needed, out, fault);
+    return read_u32(gguf, key, value, out, fault);
 }
 
 bool gguf_f32(const struct gguf *gguf, const char *key, bool needed, float *out,
@@ -591,9 +636,9 @@ bool gguf_f32(const struct gguf *gguf, const char *key, bool needed, float *out,
         return true;
     if (value->type != GGUF_F32 && value->type != GGUF_F64)
         return wrong_type(gguf, value, "f32", fault);
-    if (!isfinite(gguf_number(value, 0)))
-        return fail(fault, "%s: key %s is not a finite number", gguf->path,
-                    key);
+    if (!isfinite((float)gguf_number(value, 0)))
+        return fail(fault, "%s: key %s is not a finite number of f32" ADVICE,
+                    gguf->path, key);
     *out = (float)gguf_number(value, 0);
     return true;
 }
@@ -639,7 +684,8 @@ bool gguf_array(const struct gguf *gguf, const char *key, enum gguf_type type,
     if (!value)
         return true;
     if (!value->is_array || value->type != type)
-        return fail(fault, "%s: key %s is %s%s, an array of %s is wanted",
+        return fail(fault,
+                    "%s: key %s is %s%s, an array of %s is wanted" ADVICE,
                     gguf->path, key, value->is_array ? "an array of " : "",
                     types[value->type].name, types[type].name);
     *out = value;

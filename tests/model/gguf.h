@@ -103,6 +103,9 @@ const struct tensor_format *tensor_format_of(uint32_t id);
  */
 bool gguf_u32(const struct gguf *gguf, const char *key, bool needed,
               uint32_t *out, struct fault *fault);
+/* The same where a value for each layer may stand, all equal. */
+bool gguf_same_u32(const struct gguf *gguf, const char *key, bool needed,
+                   uint32_t *out, struct fault *fault);
 bool gguf_f32(const struct gguf *gguf, const char *key, bool needed, float *out,
               struct fault *fault);
 bool gguf_bool(const struct gguf *gguf, const char *key, bool *out,
