@@ -54,6 +54,28 @@ static const struct {
     {"qwen2", "1234 x", "1|2|3|4| x|"},
     {"qwen2", "\tif", "\tif|"},
     {"qwen2", " .,\n", " .,\n|"},
+    {"minicpm5", "12345 x", "123|45| x|"},
+    {"seed-coder", "a+ \nb!\n", "a|+| \n|b|!|\n|"},
+    {"bailingmoe", "x\n\ny", "x|\n\n|y|"},
+    {"ufakzeka", "it's", "it|'s|"},
+    {"qwen35", "ab\xcc\x81" /* a mark */ "c 12",
+     "ab\xcc\x81"
+     "c| |1|2|"},
+    {"tekken", "HelloWorld ABCdef don't", "Hello|World| ABCdef| don|'t|"},
+    {"tekken", "12 a/b\n/\n", "1|2| a|/b|\n|/\n|"},
+    {"gpt-4o", "it's XYZ'll 12345", "it's| XYZ'll| |123|45|"},
+    {"deepseek-v3", "x.y 1234 (a)!!\n", "x|.y| |123|4| (|a|)!!\n|"},
+    {"deepseek-v3",
+     "a\xe4\xb8\x80\xe4\xb8\x81"
+     "b", /* two ideographs */
+     "a|\xe4\xb8\x80\xe4\xb8\x81|b|"},
+    {"deepseek-llm", "Hi there, 42\n  ", "Hi| there|,| |42|\n|  |"},
+    {"deepseek-coder", "f(x) 42", "f|(|x|)| |4|2|"},
+    {"falcon", "a==1234 !", "a|==|123|4| |!|"},
+    {"default", "a$b 12345", "a|$|b| |123|45|"},
+    {"", "a$b 12345", "a|$|b| |123|45|"},
+    {"bloom", " (a) b,c", " (|a|)| b|,|c|"},
+    {"viking", "ab12", "ab|1|2|"},
 };
 
 static void check_cuts(void)
@@ -61,19 +83,20 @@ static void check_cuts(void)
     for (size_t i = 0; i < sizeof(cuts) / sizeof(cuts[0]); i++) {
         const struct text name = {cuts[i].rules, strlen(cuts[i].rules)};
         const struct pretoken_rules *rules = pretoken_rules_of(name);
-        size_t n, length = 0;
+        size_t n, count, length = 0;
         uint32_t *code =
             pretoken_decode(cuts[i].text, strlen(cuts[i].text), &n);
+        size_t *ends = pretoken_cut(rules, code, n, &count);
         char got[256];
 
-        for (size_t at = 0, end; at < n; at = end) {
-            end = pretoken_next(rules, code, n, at);
-            for (size_t c = at; c < end; c++)
-                length += pretoken_encode(code[c], got + length);
+        for (size_t at = 0, word = 0; word < count; word++) {
+            for (; at < ends[word]; at++)
+                length += pretoken_encode(code[at], got + length);
             got[length++] = '|';
         }
         got[length] = 0;
         free(code);
+        free(ends);
         report(cuts[i].rules, cuts[i].text, got, cuts[i].words);
     }
 }
@@ -180,6 +203,95 @@ static void check_end_of_plain_text(bool spm)
     free(file);
 }
 
+/* ---- names ---- */
+
+/* Two fillers of a vocabulary take other names: which of both, and of the end
+ * that is there, end an answer, and which are no plain text. */
+static const struct {
+    const char *names[2], *ends, *specials;
+} named[] = {
+    {{"<|eot_id|>", "<other>"}, "0 end", "0"},
+    {{"[EOT]", "[EOS]"}, "0 1 end", "0 1"},
+    {{"<\357\275\234end\342\226\201of\342\226\201sentence\357\275\234>",
+      "_<EOT>"},
+     "0 1 end",
+     "0 1"},
+    {{"<|fim_prefix|>", "<|fim_pad|>"}, "1 end", "0 1"},
+    {{"<fim-pad>", "<|fim_pad|>"}, "1 end", "1"}, /* the first known one */
+    {{"<|repo_name|>", "<|file_sep|>"}, "0 1 end", "0 1"},
+    {{"<|end|>", "<|call|>"}, "0 1 end", "0 1"},
+    {{"<|end|>", "<|return|>"}, "0 1 end", "0 1"},
+    {{"<|channel|>", "<|start|>"}, "end", "0 1"},
+    {{"<|tool_response>", "<turn|>"}, "0 1", "0 1"}, /* "</s>" is a word */
+};
+
+static void rename_token(uint8_t *file, size_t nbytes, const char *old,
+                         const char *name, uint8_t *made, size_t *nmade)
+{
+    const size_t n = strlen(old), length = strlen(name);
+    size_t at = 0;
+
+    while (at + n < nbytes && memcmp(file + at, old, n) != 0)
+        at++;
+    memcpy(made, file, at);
+    made[at - 8] = (uint8_t)length;
+    for (size_t i = 0; i < length; i++)
+        made[at + i] = (uint8_t)name[i];
+    memcpy(made + at + length, file + at + n, nbytes - at - n);
+    *nmade = nbytes - n + length;
+}
+
+static void check_named(size_t i)
+{
+    static const char *const fillers[] = {"<unused34>", "<unused35>"};
+    const uint32_t ids[] = {293, 294};
+    const struct tiny tiny = smallest(false);
+    struct fault fault = {""};
+    struct tokenizer *t = NULL;
+    struct gguf gguf = {0};
+    size_t n, head;
+    uint8_t *file = tiny_make(&tiny, &n), *other = malloc(n + 256);
+    char ends[64] = "", specials[64] = "";
+
+    if (!other || !gguf_parse("tiny", file, n, &gguf, &fault)) {
+        report("names", named[i].names[0], fault.text, "");
+        free(file);
+        free(other);
+        return;
+    }
+    /* keys alone: where the tensors lie does not matter to a vocabulary */
+    head = (size_t)(gguf_find_tensor(&gguf, "token_embd.weight")->name.at -
+                    (const char *)file) -
+           8;
+    gguf_close(&gguf);
+    memset(file + 8, 0, 8);
+    rename_token(file, head, fillers[0], named[i].names[0], other, &n);
+    rename_token(other, n, fillers[1], named[i].names[1], file, &n);
+    if (!gguf_parse("tiny", file, n, &gguf, &fault) ||
+        !tokenizer_open(&gguf, &t, &fault))
+        report("names", named[i].names[0], fault.text, "");
+    for (size_t k = 0; t && k < 3; k++) {
+        const char *name = k < 2 ? named[i].names[k] : "</s>";
+        struct tokens tokens = {0};
+
+        if (tokenizer_ends(t, k < 2 ? ids[k] : 2))
+            (void)snprintf(ends + strlen(ends), sizeof(ends) - strlen(ends),
+                           k < 2 ? "%s%zu" : "%send", *ends ? " " : "", k);
+        (void)tokenizer_encode(t, name, strlen(name), true, &tokens, &fault);
+        if (k < 2 && tokens.n == 2 && tokens.id[1] == ids[k])
+            (void)snprintf(specials + strlen(specials),
+                           sizeof(specials) - strlen(specials), "%s%zu",
+                           *specials ? " " : "", k);
+        free(tokens.id);
+    }
+    report("ends of an answer", named[i].names[0], ends, named[i].ends);
+    report("special tokens", named[i].names[0], specials, named[i].specials);
+    tokenizer_close(t);
+    gguf_close(&gguf);
+    free(file);
+    free(other);
+}
+
 static void check_vocabulary(bool spm)
 {
     const struct tiny tiny = smallest(spm);
@@ -218,6 +330,8 @@ int main(void)
     check_vocabulary(true);
     check_end_of_plain_text(false);
     check_end_of_plain_text(true);
+    for (size_t i = 0; i < sizeof(named) / sizeof(named[0]); i++)
+        check_named(i);
     printf("%u passed, %u failed\n", passed, failed);
     return failed ? 1 : 0;
 }

@@ -16,6 +16,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -102,8 +103,14 @@ static uint64_t hash_bytes(uint64_t hash, const char *at, size_t n)
 
 #define HASH_START 0xcbf29ce484222325
 
+static bool begins_with(const char *at, struct text text)
+{
+    return text.n == 0 || memcmp(at, text.at, text.n) == 0;
+}
+
+/* *twice, if that is not NULL: a text that is there twice; or n. */
 static bool map_make(struct map *map, const struct text *texts, uint32_t n,
-                     struct fault *fault)
+                     uint32_t *twice, struct fault *fault)
 {
     size_t nslots = 16;
 
@@ -115,19 +122,20 @@ static bool map_make(struct map *map, const struct text *texts, uint32_t n,
     if (!map->slot)
         return fail(fault, "no memory for a vocabulary of %" PRIu32 " entries",
                     n);
+    if (twice)
+        *twice = n;
     for (uint32_t i = 0; i < n; i++) {
         size_t at = hash_bytes(HASH_START, texts[i].at, texts[i].n);
 
         for (at &= map->mask; map->slot[at]; at = (at + 1) & map->mask)
-            ;
+            /* empty ones are names of nothing */
+            if (twice && texts[i].n &&
+                texts[map->slot[at] - 1].n == texts[i].n &&
+                begins_with(texts[map->slot[at] - 1].at, texts[i]))
+                *twice = i;
         map->slot[at] = i + 1;
     }
     return true;
-}
-
-static bool begins_with(const char *at, struct text text)
-{
-    return text.n == 0 || memcmp(at, text.at, text.n) == 0;
 }
 
 /* The number of the first text that is left, then `between`, then right. */
@@ -200,12 +208,18 @@ static bool read_types(struct tokenizer *t, struct fault *fault)
     if (types && types->count != t->n)
         return fail(fault,
                     "%s is damaged: it has %" PRIu32 " tokens and types of "
-                    "%" PRIu64,
+                    "%" PRIu64 " (tokenizer.ggml.token_type). Fetch it again",
                     t->gguf->path, t->n, types->count);
     for (uint32_t i = 0; i < t->n; i++) {
         const double type = types ? gguf_number(types, i) : NORMAL;
 
-        t->types[i] = type >= 0 && type < 256 ? (uint8_t)type : NORMAL;
+        if (type < 0 || type > BYTE)
+            return fail(fault,
+                        "%s is damaged: token %" PRIu32
+                        " has type %.0f (tokenizer.ggml.token_type), 0 to %d "
+                        "are known. Fetch it again",
+                        t->gguf->path, i, type, BYTE);
+        t->types[i] = (uint8_t)type;
     }
     return true;
 }
@@ -224,48 +238,170 @@ static void find_specials(struct tokenizer *t)
 static bool read_id(struct tokenizer *t, const char *key, uint32_t *out,
                     struct fault *fault)
 {
-    uint32_t id = NO_TOKEN;
+    uint32_t id = 0;
 
+    if (!gguf_find(t->gguf, key))
+        return true;
     if (!gguf_u32(t->gguf, key, false, &id, fault))
         return false;
-    if (id != NO_TOKEN && id >= t->n)
-        return fail(fault, "%s is damaged: %s is %" PRIu32 " of %" PRIu32,
+    if (id >= t->n)
+        return fail(fault,
+                    "%s is damaged: %s is %" PRIu32 ", and it has %" PRIu32
+                    " tokens. Fetch it again",
                     t->gguf->path, key, id, t->n);
-    if (id != NO_TOKEN)
-        *out = id;
+    *out = id;
     return true;
 }
 
-/* Tokens that end an answer, by their keys and by the names that models give
- * them. One with such a name is a control token, whatever the file calls it:
- * to Gemma's "</s>" is a word of HTML. So it is in llama.cpp. */
+/*
+ * What tokens are for, as llama.cpp knows them: by keys, and where a file has
+ * no key, by the names that models give them. A token that is found by such a
+ * name is a control token, whatever the file calls it: to Gemma's, "</s>" is a
+ * word of HTML.
+ *
+ * The roles of filling in the middle of a text end an answer or do not; their
+ * names are tried in order. Some have U+FF5C and U+2581 in them.
+ */
+static const struct {
+    const char *keys[2];
+    bool ends;
+    const char *names[8];
+} roles[] = {
+    {{"fim_pre_token_id", "prefix_token_id"},
+     false,
+     {"<|fim_prefix|>", "<fim-prefix>", "<fim_prefix>",
+      "<\357\275\234fim\342\226\201begin\357\275\234>", "<PRE>",
+      "\342\226\201<PRE>", "<|code_prefix|>", "<|prefix|>"}},
+    {{"fim_suf_token_id", "suffix_token_id"},
+     false,
+     {"<|fim_suffix|>", "<fim-suffix>", "<fim_suffix>",
+      "<\357\275\234fim\342\226\201hole\357\275\234>", "<SUF>",
+      "\342\226\201<SUF>", "<|code_suffix|>", "<|suffix|>"}},
+    {{"fim_mid_token_id", "middle_token_id"},
+     false,
+     {"<|fim_middle|>", "<fim-middle>", "<fim_middle>",
+      "<\357\275\234fim\342\226\201end\357\275\234>", "<MID>",
+      "\342\226\201<MID>", "<|code_middle|>", "<|middle|>"}},
+    {{"fim_pad_token_id"},
+     true,
+     {"<|fim_pad|>", "<fim-pad>", "<fim_pad>", "<PAD>", "[PAD]"}},
+    {{"fim_rep_token_id"},
+     true,
+     {"<|fim_repo|>", "<|repo_name|>", "<fim-repo>", "<REPO>", "<reponame>"}},
+    {{"fim_sep_token_id"}, true, {"<|file_sep|>"}},
+};
+
+/* These end an answer whatever the keys say. */
+static const char *const end_names[] = {
+    "<|eot_id|>",
+    "<|im_end|>",
+    "<|end|>",
+    "<|return|>",
+    "<|call|>",
+    "<|flush|>",
+    "<|calls|>",
+    "<end_of_turn>",
+    "<|endoftext|>",
+    "</s>",
+    "<|eom_id|>",
+    "<EOT>",
+    "_<EOT>",
+    "[EOT]",
+    "[EOS]",
+    "<|end_of_text|>",
+    "<end_of_utterance>",
+    "<eos>",
+    "<turn|>",
+    "<|tool_response>",
+    "<\357\275\234end\342\226\201of\342\226\201sentence\357\275\234>",
+    "[e~[",
+};
+
+static uint32_t find_name(const struct tokenizer *t, const char *name)
+{
+    return find_token(t, name, strlen(name));
+}
+
+static bool is_end(const struct tokenizer *t, const char *name)
+{
+    const uint32_t id = find_name(t, name);
+
+    return id != NO_TOKEN && t->ends[id];
+}
+
+static bool read_role(struct tokenizer *t, size_t role, struct fault *fault)
+{
+    uint32_t id = NO_TOKEN;
+
+    for (size_t k = 0; k < 2 && roles[role].keys[k]; k++) {
+        char key[64];
+
+        (void)snprintf(key, sizeof(key), "tokenizer.ggml.%s",
+                       roles[role].keys[k]);
+        if (!read_id(t, key, &id, fault))
+            return false;
+    }
+    for (size_t i = 0; id == NO_TOKEN && i < 8 && roles[role].names[i]; i++) {
+        id = find_name(t, roles[role].names[i]);
+        if (id != NO_TOKEN)
+            t->types[id] = CONTROL;
+    }
+    if (id != NO_TOKEN && roles[role].ends)
+        t->ends[id] = 1;
+    return true;
+}
+
+/* A name of an end that is none beside others. */
+static void take_back(struct tokenizer *t, const char *name, uint8_t type)
+{
+    const uint32_t id = find_name(t, name);
+
+    if (id != NO_TOKEN && t->ends[id]) {
+        t->ends[id] = 0;
+        t->types[id] = type;
+    }
+}
+
 static bool read_ends(struct tokenizer *t, struct fault *fault)
 {
     static const char *const keys[] = {"tokenizer.ggml.eos_token_id",
                                        "tokenizer.ggml.eot_token_id",
                                        "tokenizer.ggml.eom_token_id"};
-    static const char *const names[] = {
-        "<|eot_id|>",    "<|im_end|>",         "<|end|>",
-        "<end_of_turn>", "<|endoftext|>",      "<|end_of_text|>",
-        "</s>",          "<|eom_id|>",         "<EOT>",
-        "<eos>",         "<end_of_utterance>", "<|return|>"};
+    /* of the format called harmony, that are always written out */
+    static const char *const written[] = {"<|channel|>", "<|message|>",
+                                          "<|start|>", "<|constrain|>"};
+    bool calls;
 
+    for (size_t i = 0; i < sizeof(roles) / sizeof(roles[0]); i++)
+        if (!read_role(t, i, fault))
+            return false;
+    for (size_t i = 0; i < sizeof(end_names) / sizeof(end_names[0]); i++) {
+        const uint32_t id = find_name(t, end_names[i]);
+
+        if (id != NO_TOKEN) {
+            t->ends[id] = 1;
+            t->types[id] = CONTROL;
+        }
+    }
+    for (size_t i = 0; i < sizeof(written) / sizeof(written[0]); i++) {
+        const uint32_t id = find_name(t, written[i]);
+
+        if (id != NO_TOKEN)
+            t->types[id] = USER_DEFINED;
+    }
     for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
-        uint32_t id = NO_TOKEN;
+        uint32_t id = i == 0 ? t->eos : NO_TOKEN;
 
         if (!read_id(t, keys[i], &id, fault))
             return false;
         if (id != NO_TOKEN)
             t->ends[id] = 1;
     }
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        const uint32_t id = find_token(t, names[i], strlen(names[i]));
-
-        if (id == NO_TOKEN)
-            continue;
-        t->ends[id] = 1;
-        t->types[id] = CONTROL;
-    }
+    calls = is_end(t, "<|call|>") || is_end(t, "<|calls|>");
+    if (calls && (is_end(t, "<|return|>") || is_end(t, "<|flush|>")))
+        take_back(t, "<|end|>", USER_DEFINED);
+    if (is_end(t, "<|tool_response>") || is_end(t, "<|plamo:eos|>"))
+        take_back(t, "</s>", NORMAL);
     return true;
 }
 
@@ -287,12 +423,22 @@ static bool read_merges(struct tokenizer *t, struct fault *fault)
     if (!t->rules)
         return fail(fault,
                     "%s cuts text by the rules '" TEXT_FORMAT
-                    "' (tokenizer.ggml.pre), which this program does not know; "
-                    "it knows those of gpt-2, smollm, llama-bpe and qwen2",
+                    "' (tokenizer.ggml.pre), which this program does not know: "
+                    "those that it knows are in tests/model/pretoken.c",
                     t->gguf->path, TEXT_ARGS(pre));
     t->add_bos = t->rules->begins_marked;
-    return read_texts(merges, &t->merges, fault) &&
-           map_make(&t->by_merge, t->merges, (uint32_t)merges->count, fault);
+    if (!read_texts(merges, &t->merges, fault))
+        return false;
+    for (uint64_t i = 0; i < merges->count; i++)
+        if (t->merges[i].n < 3 ||
+            !memchr(t->merges[i].at + 1, ' ', t->merges[i].n - 2))
+            return fail(fault,
+                        "%s is damaged: number %" PRIu64
+                        " of tokenizer.ggml.merges is not two pieces with a "
+                        "blank between them. Fetch it again",
+                        t->gguf->path, i);
+    return map_make(&t->by_merge, t->merges, (uint32_t)merges->count, NULL,
+                    fault);
 }
 
 static bool read_scores(struct tokenizer *t, struct fault *fault)
@@ -305,6 +451,13 @@ static bool read_scores(struct tokenizer *t, struct fault *fault)
                     "%s has %" PRIu32 " tokens and scores of %" PRIu64
                     ": tokenizer.ggml.scores is needed for each",
                     t->gguf->path, t->n, t->scores ? t->scores->count : 0);
+    for (uint32_t i = 0; i < t->n; i++)
+        if (!isfinite(gguf_number(t->scores, i)))
+            return fail(fault,
+                        "%s is damaged: token %" PRIu32
+                        " has a score that is no number "
+                        "(tokenizer.ggml.scores). Fetch it again",
+                        t->gguf->path, i);
     t->add_bos = t->add_blank = true;
     return gguf_bool(t->gguf, "tokenizer.ggml.add_space_prefix", &t->add_blank,
                      fault);
@@ -330,6 +483,7 @@ static bool open_tokenizer(struct tokenizer *t, struct fault *fault)
 {
     const struct gguf_value *tokens;
     struct text model = {"", 0};
+    uint32_t twice = 0;
 
     if (!gguf_text(t->gguf, "tokenizer.ggml.model", true, &model, fault) ||
         !gguf_array(t->gguf, "tokenizer.ggml.tokens", GGUF_STRING, &tokens,
@@ -346,15 +500,24 @@ static bool open_tokenizer(struct tokenizer *t, struct fault *fault)
         return fail(fault, "%s has no tokens: tokenizer.ggml.tokens is %s",
                     t->gguf->path, tokens ? "empty or too long" : "missing");
     t->n = (uint32_t)tokens->count;
+    /* what they are where no key tells, as in llama.cpp */
     t->bos = t->eos = t->unknown = NO_TOKEN;
     if (t->kind == SPM && t->n > 2) {
         t->unknown = 0;
         t->bos = 1;
         t->eos = 2;
+    } else if (t->kind == BPE && t->n > 11) {
+        t->bos = t->eos = 11;
     }
     if (!read_texts(tokens, &t->tokens, fault) ||
-        !map_make(&t->by_text, t->tokens, t->n, fault) ||
-        !(t->kind == BPE ? read_merges(t, fault) : read_scores(t, fault)))
+        !map_make(&t->by_text, t->tokens, t->n, &twice, fault))
+        return false;
+    if (twice < t->n)
+        return fail(fault,
+                    "%s is damaged: token %" PRIu32 ", '" TEXT_FORMAT
+                    "', is in tokenizer.ggml.tokens twice. Fetch it again",
+                    t->gguf->path, twice, TEXT_ARGS(t->tokens[twice]));
+    if (!(t->kind == BPE ? read_merges(t, fault) : read_scores(t, fault)))
         return false;
     find_bytes(t);
     if (!read_types(t, fault) || !read_ends(t, fault) ||
@@ -633,17 +796,16 @@ static size_t spell(const struct letters *letters, const uint32_t *code,
 static bool encode_bpe(const struct tokenizer *t, const char *text,
                        size_t nbytes, struct tokens *out, struct fault *fault)
 {
-    size_t n;
+    size_t n, count = 0;
     uint32_t *code = pretoken_decode(text, nbytes, &n);
     char *word = code ? malloc(8 * n + 4) : NULL;
+    size_t *ends = word ? pretoken_cut(t->rules, code, n, &count) : NULL;
     bool good =
-        word || fail(fault, "no memory for a text of %zu bytes", nbytes);
+        ends || fail(fault, "no memory for a text of %zu bytes", nbytes);
 
-    for (size_t at = 0, end; good && at < n; at = end) {
-        size_t length;
-
-        end = pretoken_next(t->rules, code, n, at);
-        length = spell(&t->letters, code + at, end - at, word);
+    for (size_t i = 0; good && i < count; i++) {
+        const size_t at = i ? ends[i - 1] : 0, end = ends[i];
+        const size_t length = spell(&t->letters, code + at, end - at, word);
         if (t->rules->whole_words && find_token(t, word, length) != NO_TOKEN)
             good = add_piece(t, word, length, out, fault);
         else
@@ -651,6 +813,7 @@ static bool encode_bpe(const struct tokenizer *t, const char *text,
     }
     free(code);
     free(word);
+    free(ends);
     return good;
 }
 

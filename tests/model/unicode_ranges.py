@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""unicode_ranges.py - prints unicode_ranges.h: which code points are letters
-and which are numbers, by the Unicode data of this Python."""
+"""unicode_ranges.py - prints unicode_ranges.h: which code points are letters,
+marks, numbers, punctuation and symbols, by the Unicode data of this Python."""
 import sys
 import unicodedata
 
@@ -29,8 +29,8 @@ def table(name, category):
         name, "\n".join(lines + [line]))
 
 
-print("""/* unicode_ranges.h - letters and numbers of Unicode %s: do not edit,
- * unicode_ranges.py prints it */
+print("""/* unicode_ranges.h - categories of Unicode %s: do not edit, unicode_ranges.py
+ * prints it */
 #ifndef MODEL_UNICODE_RANGES_H
 #define MODEL_UNICODE_RANGES_H
 
@@ -41,8 +41,9 @@ struct code_range {
 };
 
 /* clang-format off */""" % unicodedata.unidata_version)
-print(table("letters", "L"))
-sys.stdout.write(table("numbers", "N"))
+for name in ("letters", "marks", "numbers", "punctuation"):
+    print(table(name, name[0].upper()))
+sys.stdout.write(table("symbols", "S"))
 print("""/* clang-format on */
 
 #endif""")
