@@ -8,11 +8,11 @@
 
 /* clang-format off */
 static const struct arch archs[] = {
-    /* name    pairs  gelu   scaled pattern */
-    {"llama",  true,  false, false, 0},
-    {"qwen2",  false, false, false, 0},
-    {"qwen3",  false, false, false, 0},
-    {"gemma3", false, true,  true,  6},
+    /* name    bit     pairs  gelu   scaled pattern factors */
+    {"llama",  LLAMA,  true,  false, false, 0, true},
+    {"qwen2",  QWEN2,  false, false, false, 0, false},
+    {"qwen3",  QWEN3,  false, false, false, 0, false},
+    {"gemma3", GEMMA3, false, true,  true,  6, false},
 };
 /* clang-format on */
 
@@ -53,6 +53,27 @@ static bool find_arch(const struct gguf *gguf, const struct arch **out,
                 gguf->path, TEXT_ARGS(name), known);
 }
 
+/* Which layers have a window: one in so many has none, or a flag for each. */
+static bool read_pattern(const struct gguf *g, struct sizes *s,
+                         struct fault *fault)
+{
+    struct key key;
+    const struct gguf_value *value;
+
+    s->pattern = s->arch->pattern;
+    (void)key_of(&key, s->arch, "attention.sliding_window_pattern");
+    value = gguf_find(g, key.text);
+    if (!value || !value->is_array)
+        return gguf_u32(g, key.text, false, &s->pattern, fault);
+    if (value->type == GGUF_STRING || value->count != s->layers)
+        return fail(fault,
+                    "%s: %s has %" PRIu64 " elements, a flag for each of "
+                    "%" PRIu32 " layers is wanted",
+                    g->path, key.text, value->count, s->layers);
+    s->windows = value;
+    return true;
+}
+
 /* Counts of a model, and the most that is believed. */
 static bool read_counts(const struct gguf *g, struct sizes *s,
                         struct fault *fault)
@@ -71,7 +92,6 @@ static bool read_counts(const struct gguf *g, struct sizes *s,
         {"attention.head_count_kv", false, &s->kv_heads, 1, 4096},
         {"attention.key_length", false, &s->head, 8, 256},
         {"attention.sliding_window", false, &s->window, 0, 1U << 30},
-        {"attention.sliding_window_pattern", false, &s->pattern, 0, 4096},
     };
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -82,10 +102,8 @@ static bool read_counts(const struct gguf *g, struct sizes *s,
             s->kv_heads = s->heads;
         if (rows[i].to == &s->head && s->heads)
             s->head = s->width / s->heads;
-        if (rows[i].to == &s->pattern)
-            s->pattern = s->arch->pattern;
-        if (!gguf_u32(g, key_of(&key, s->arch, rows[i].name), rows[i].needed,
-                      rows[i].to, fault))
+        if (!gguf_same_u32(g, key_of(&key, s->arch, rows[i].name),
+                           rows[i].needed, rows[i].to, fault))
             return false;
         if (*rows[i].to < rows[i].least || *rows[i].to > rows[i].most)
             return fail(
@@ -96,14 +114,17 @@ static bool read_counts(const struct gguf *g, struct sizes *s,
     if (s->head % 8 != 0)
         return fail(fault,
                     "%s has heads of %" PRIu32
-                    " elements; multiples of 8 can be used",
+                    " elements (attention.key_length, or embedding_length by "
+                    "attention.head_count); multiples of 8 can be used",
                     g->path, s->head);
     if (s->heads % s->kv_heads != 0)
         return fail(fault,
                     "%s: %" PRIu32 " heads of %" PRIu32
-                    " elements cannot share %" PRIu32 " of K and V",
+                    " elements cannot share %" PRIu32
+                    " of K and V: attention.head_count is no multiple of "
+                    "attention.head_count_kv",
                     g->path, s->heads, s->head, s->kv_heads);
-    return true;
+    return read_pattern(g, s, fault);
 }
 
 /* What a model may ask for and this program does not do. */
@@ -115,11 +136,16 @@ static bool refuse_others(const struct gguf *g, const struct sizes *s,
         uint32_t wanted;
     } const rows[] = {
         {"attention.value_length", s->head},
+        {"attention.key_length_swa", s->head},
+        {"attention.value_length_swa", s->head},
         {"rope.dimension_count", s->head},
+        {"rope.dimension_count_swa", s->head},
         {"expert_count", 0},
+        {"nextn_predict_layers", 0},
     };
-    struct text scaling = {"none", 4};
     float softcap = 0;
+    bool causal = true;
+    uint32_t parts = 1;
     struct key key;
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -134,18 +160,100 @@ static bool refuse_others(const struct gguf *g, const struct sizes *s,
                         " can be used here",
                         g->path, key.text, value, rows[i].wanted);
     }
-    if (!gguf_f32(g, key_of(&key, s->arch, "final_logit_softcapping"), false,
-                  &softcap, fault) ||
+    if (!gguf_u32(g, "split.count", false, &parts, fault) ||
+        !gguf_f32(g, key_of(&key, s->arch, "final_logit_softcapping"), false,
+                  &softcap, fault))
+        return false;
+    if (parts > 1)
+        return fail(fault,
+                    "%s is one of %" PRIu32 " files (split.count): merge them "
+                    "with llama.cpp's gguf-split --merge",
+                    g->path, parts);
+    if (softcap != 0)
+        return fail(fault, "%s caps its logits (%s), which this program cannot",
+                    g->path, key.text);
+    if (!gguf_bool(g, key_of(&key, s->arch, "attention.causal"), &causal,
+                   fault))
+        return false;
+    return causal || fail(fault,
+                          "%s: by %s a token sees those after it, which this "
+                          "program cannot: it is no model that makes text",
+                          g->path, key.text);
+}
+
+/* ---- rotations ---- */
+
+/* A pair of a head, counted with a fraction, that turns `turns` times in the
+ * length that the model was trained for. */
+static double pair_of(const struct sizes *s, double length, double turns)
+{
+    const double angle = 2 * 3.14159265358979323846 * turns;
+
+    return s->head * log(length / angle) / (2 * log((double)s->base));
+}
+
+/*
+ * YaRN (arXiv:2309.00071): pairs that turn often, 32 times or more in the
+ * length that the model was trained for first, keep their angles; those that do
+ * not turn once are stretched; between them both count in part. Q and K become
+ * longer by 0.1 ln(stretch), which the kernel does; llama.cpp takes that back
+ * where the stretch is below 1.
+ */
+static bool read_yarn(const struct gguf *g, struct sizes *s,
+                      struct fault *fault)
+{
+    uint32_t length = s->context;
+    struct key key;
+
+    if (!gguf_u32(g,
+                  key_of(&key, s->arch, "rope.scaling.original_context_length"),
+                  false, &length, fault))
+        return false;
+    if (length == 0 || s->base <= 1)
+        return fail(fault,
+                    "%s: %s is %" PRIu32 " and rope.freq_base %g, of which "
+                    "YaRN can make no rotations",
+                    g->path, key.text, length, (double)s->base);
+    s->yarn = true;
+    s->ramp[0] = (float)fmax(floor(pair_of(s, length, 32)), 0);
+    s->ramp[1] = (float)fmin(ceil(pair_of(s, length, 1)), s->head - 1.0);
+    if (s->stretch < 1)
+        s->longer /= 1 + 0.1f * logf(s->stretch);
+    return true;
+}
+
+static bool read_scaling(const struct gguf *g, struct sizes *s,
+                         struct fault *fault)
+{
+    struct text scaling = {"linear", 6};
+    struct key key;
+
+    s->stretch = 0;
+    s->longer = 1;
+    /* the second is an older name of the first */
+    if (!gguf_f32(g, key_of(&key, s->arch, "rope.scale_linear"), false,
+                  &s->stretch, fault) ||
+        !gguf_f32(g, key_of(&key, s->arch, "rope.scaling.factor"), false,
+                  &s->stretch, fault))
+        return false;
+    if (s->stretch == 0)
+        s->stretch = 1;
+    if (!(s->stretch > 0))
+        return fail(fault, "%s: %s is %g, a positive number is wanted", g->path,
+                    key.text, (double)s->stretch);
+    if (!gguf_f32(g, key_of(&key, s->arch, "rope.scaling.attn_factor"), false,
+                  &s->longer, fault) ||
         !gguf_text(g, key_of(&key, s->arch, "rope.scaling.type"), false,
                    &scaling, fault))
         return false;
-    if (softcap != 0)
-        return fail(fault, "%s caps its logits, which this program cannot",
-                    g->path);
-    if (!text_is(scaling, "none") && !text_is(scaling, "linear"))
+    if (text_is(scaling, "yarn"))
+        return read_yarn(g, s, fault);
+    if (text_is(scaling, "none"))
+        s->stretch = 1;
+    else if (!text_is(scaling, "linear"))
         return fail(fault,
                     "%s stretches positions by '" TEXT_FORMAT
-                    "' (%s); none and linear can be used",
+                    "' (%s); none, linear and yarn can be used",
                     g->path, TEXT_ARGS(scaling), key.text);
     return true;
 }
@@ -154,25 +262,30 @@ static bool read_rotations(const struct gguf *g, struct sizes *s,
                            struct fault *fault)
 {
     const struct gguf_tensor *factors =
-        gguf_find_tensor(g, "rope_freqs.weight");
-    struct key key;
+        s->arch->factors ? gguf_find_tensor(g, "rope_freqs.weight") : NULL;
+    const struct {
+        const char *name;
+        bool needed, zero;
+        float *to;
+    } rows[] = {
+        {"rope.freq_base", false, false, &s->base},
+        {"rope.freq_base_swa", false, false, &s->window_base},
+        {"attention.layer_norm_rms_epsilon", true, true, &s->eps},
+    };
 
     s->base = 10000;
     s->window_base = 10000;
-    s->stretch = 0;
-    if (!gguf_f32(g, key_of(&key, s->arch, "rope.freq_base"), false, &s->base,
-                  fault) ||
-        !gguf_f32(g, key_of(&key, s->arch, "rope.freq_base_swa"), false,
-                  &s->window_base, fault) ||
-        !gguf_f32(g, key_of(&key, s->arch, "rope.scaling.factor"), false,
-                  &s->stretch, fault) ||
-        !gguf_f32(g, key_of(&key, s->arch, "attention.layer_norm_rms_epsilon"),
-                  true, &s->eps, fault))
-        return false;
-    if (s->stretch == 0)
-        s->stretch = 1;
-    if (!(s->base > 0 && s->window_base > 0 && s->stretch > 0 && s->eps >= 0))
-        return fail(fault, "%s has impossible rotations or norms", g->path);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const float *value = rows[i].to;
+        struct key key;
+
+        if (!gguf_f32(g, key_of(&key, s->arch, rows[i].name), rows[i].needed,
+                      rows[i].to, fault))
+            return false;
+        if (*value < 0 || (*value == 0 && !rows[i].zero))
+            return fail(fault, "%s: %s is %g, a positive number is wanted",
+                        g->path, key.text, (double)*value);
+    }
     if (factors && (factors->format->id != 0 || factors->ndims != 1 ||
                     factors->dim[0] != s->head / 2))
         return fail(fault,
@@ -181,7 +294,7 @@ static bool read_rotations(const struct gguf *g, struct sizes *s,
                     g->path, s->head / 2);
     /* tensors are aligned to 8 bytes at least */
     s->factors = factors ? (const float *)(const void *)factors->data : NULL;
-    return true;
+    return read_scaling(g, s, fault);
 }
 
 bool sizes_read(const struct gguf *gguf, struct sizes *out, struct fault *fault)
@@ -212,6 +325,8 @@ bool sizes_read(const struct gguf *gguf, struct sizes *out, struct fault *fault)
 
 bool has_window(const struct sizes *sizes, uint32_t layer)
 {
+    if (sizes->window > 0 && sizes->windows)
+        return gguf_number(sizes->windows, layer) != 0;
     return sizes->window > 0 &&
            (sizes->pattern == 0 || layer % sizes->pattern < sizes->pattern - 1);
 }

@@ -4,14 +4,19 @@
 
 #include "gguf.h"
 
+/* Architectures, as bits of a set. */
+enum { LLAMA = 1, QWEN2 = 2, QWEN3 = 4, GEMMA3 = 8, ALL_ARCHS = 15 };
+
 /* How an architecture differs from the others. What a model has beyond that,
  * such as biases or norms of heads, its tensors tell. */
 struct arch {
     const char *name;   /* general.architecture, and the prefix of its keys */
+    unsigned bit;       /* the one of it */
     bool pairs;         /* rotates neighbours; else halves */
     bool gelu;          /* the gate's function; else silu */
     bool scaled_embeds; /* embeddings times sqrt(width) */
     uint32_t pattern;   /* with a window: one layer in so many sees all */
+    bool factors;       /* rotations may have factors, a tensor */
 };
 
 /* A model's sizes. */
@@ -22,9 +27,13 @@ struct sizes {
     uint32_t heads, kv_heads, head; /* head: of K, V and Q, in elements */
     uint32_t window;                /* 0: none */
     uint32_t pattern; /* one layer in so many sees all; 0: none does */
+    const struct gguf_value *windows; /* instead: a flag for each layer */
     float eps;
     float base, window_base; /* of the rotations, of layers with a window */
     float stretch;           /* positions are divided by it, but there */
+    bool yarn;               /* in part: by pairs of a head, from the one to */
+    float ramp[2];           /* the other; else all */
+    float longer;            /* rotated Q and K are multiplied with it */
     float scale;             /* of Q times K */
     const float *factors;    /* [head / 2] of the rotations; or NULL */
 };

@@ -14,26 +14,27 @@
 
 /* clang-format off */
 const struct step layer_steps[NSTEPS] = {
-    {ADD_NORM,   "attn_norm.weight",           RESULT, NORMED, false},
-    {PRODUCT,    "attn_q.weight",              NORMED, QUERY,  false},
-    {PRODUCT,    "attn_k.weight",              NORMED, KEY,    false},
-    {PRODUCT,    "attn_v.weight",              NORMED, VALUE,  false},
-    {HEAD_BIAS,  "attn_q.bias",                QUERY,  QUERY,  true},
-    {HEAD_BIAS,  "attn_k.bias",                KEY,    KEY,    true},
-    {HEAD_BIAS,  "attn_v.bias",                VALUE,  VALUE,  true},
-    {HEAD_NORM,  "attn_q_norm.weight",         QUERY,  QUERY,  true},
-    {HEAD_NORM,  "attn_k_norm.weight",         KEY,    KEY,    true},
-    {HEADS,      NULL,                         QUERY,  QUERY,  false},
-    {ATTEND,     NULL,                         QUERY,  MIXED,  false},
-    {PRODUCT,    "attn_output.weight",         MIXED,  RESULT, false},
-    {BIAS,       "attn_output.bias",           RESULT, RESULT, true},
-    {NORM,       "post_attention_norm.weight", RESULT, RESULT, true},
-    {ADD_NORM,   "ffn_norm.weight",            RESULT, NORMED, false},
-    {PRODUCT,    "ffn_gate.weight",            NORMED, GATE,   false},
-    {PRODUCT,    "ffn_up.weight",              NORMED, UP,     false},
-    {GATED,      NULL,                         UP,     GATE,   false},
-    {PRODUCT,    "ffn_down.weight",            GATE,   RESULT, false},
-    {NORM,       "post_ffw_norm.weight",       RESULT, RESULT, true},
+    /*                                                        needed by        else of */
+    {ADD_NORM,   "attn_norm.weight",           RESULT, NORMED, ALL_ARCHS,      0},
+    {PRODUCT,    "attn_q.weight",              NORMED, QUERY,  ALL_ARCHS,      0},
+    {PRODUCT,    "attn_k.weight",              NORMED, KEY,    ALL_ARCHS,      0},
+    {PRODUCT,    "attn_v.weight",              NORMED, VALUE,  ALL_ARCHS,      0},
+    {HEAD_BIAS,  "attn_q.bias",                QUERY,  QUERY,  0,              ALL_ARCHS},
+    {HEAD_BIAS,  "attn_k.bias",                KEY,    KEY,    0,              ALL_ARCHS},
+    {HEAD_BIAS,  "attn_v.bias",                VALUE,  VALUE,  0,              ALL_ARCHS},
+    {HEAD_NORM,  "attn_q_norm.weight",         QUERY,  QUERY,  QWEN3 | GEMMA3, 0},
+    {HEAD_NORM,  "attn_k_norm.weight",         KEY,    KEY,    QWEN3 | GEMMA3, 0},
+    {HEADS,      NULL,                         QUERY,  QUERY,  0,              0},
+    {ATTEND,     NULL,                         QUERY,  MIXED,  0,              0},
+    {PRODUCT,    "attn_output.weight",         MIXED,  RESULT, ALL_ARCHS,      0},
+    {BIAS,       "attn_output.bias",           RESULT, RESULT, 0,              LLAMA},
+    {NORM,       "post_attention_norm.weight", RESULT, RESULT, GEMMA3,         0},
+    {ADD_NORM,   "ffn_norm.weight",            RESULT, NORMED, ALL_ARCHS,      0},
+    {PRODUCT,    "ffn_gate.weight",            NORMED, GATE,   ALL_ARCHS,      0},
+    {PRODUCT,    "ffn_up.weight",              NORMED, UP,     ALL_ARCHS,      0},
+    {GATED,      NULL,                         UP,     GATE,   0,              0},
+    {PRODUCT,    "ffn_down.weight",            GATE,   RESULT, ALL_ARCHS,      0},
+    {NORM,       "post_ffw_norm.weight",       RESULT, RESULT, GEMMA3,         0},
 };
 /* clang-format on */
 
@@ -231,6 +232,9 @@ bool make_turns(const struct model *model, struct shard *shard,
             .factors = shard->factors,
             .base = window ? s->window_base : s->base,
             .stretch = window ? 1 : s->stretch,
+            .yarn = s->yarn,
+            .ramp = {s->ramp[0], s->ramp[1]},
+            .longer = s->longer,
         };
 
         if (!op_turns(shard->gpu, &r, (uint32_t)model->ntokens, s->head,
@@ -381,7 +385,7 @@ bool run_layer(struct model *model, struct layer *layer, struct fault *fault)
     place_neighbours(model, layer);
     for (size_t i = 0, count; i < NSTEPS; i += count) {
         count = 1;
-        if (layer_steps[i].optional && !layer->weights[i].data)
+        if (layer_steps[i].tensor && !layer->weights[i].data)
             continue;
         count = joined(model, layer, i);
         if (!run_steps(model, layer, i, count, fault))

@@ -458,12 +458,12 @@ bool op_scale(struct gpu *gpu, float *x, size_t n, float by,
 bool op_turns(struct gpu *gpu, const struct rotation *r, uint32_t tokens,
               uint32_t head, float *out, struct fault *fault)
 {
-    const float scale = 1 / r->stretch, attn = 1, none = 0;
+    const float scale = 1 / r->stretch, ext = r->yarn ? 1 : 0;
 
     return launch(gpu, gpu->kernel[K_turns], (uint64_t)tokens * head / 2, 0,
                   fault,
                   KPK_ARGS(r->positions, r->factors, out, tokens, head, r->base,
-                           scale, none, attn, none, none));
+                           scale, ext, r->longer, r->ramp[0], r->ramp[1]));
 }
 
 bool op_argmax(struct gpu *gpu, const float *x, uint32_t rows, uint32_t columns,

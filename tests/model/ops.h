@@ -106,6 +106,9 @@ struct rotation {
     const int32_t *positions; /* [tokens] */
     const float *factors;     /* [head / 2] of the angles, or NULL */
     float base, stretch;
+    bool yarn; /* see struct sizes, as of the next two */
+    float ramp[2];
+    float longer;
     bool pairs; /* of neighbours; else of halves */
 };
 

@@ -40,7 +40,7 @@ struct step {
     enum op op;
     const char *tensor; /* blk.N.* */
     enum value in, out;
-    bool optional;
+    unsigned needed, may; /* architectures whose layers have it; may have it */
 };
 
 /* Steps whose weights others ask for. */

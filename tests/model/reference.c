@@ -16,6 +16,7 @@ struct pass {
     size_t n;
     uint32_t layer;
     struct rounding rounding;
+    double yarn, trained; /* the stretch by YaRN, or 0; and of which length */
 };
 
 static double *numbers(size_t n)
@@ -214,10 +215,23 @@ static bool sees_window(const struct pass *p)
            (p->layer + 1) % 6 != 0;
 }
 
+/* How much of pair i's angle YaRN leaves as it is, of a model that was trained
+ * for `length` tokens: what turns 32 times in these, what once, and between. */
+static double kept_by_yarn(const struct pass *p, size_t i, double length)
+{
+    const double pi = 3.14159265358979323846, d = p->s.head;
+    const double scale = d / (2 * log((double)p->s.base));
+    const double first = fmax(floor(scale * log(length / (64 * pi))), 0);
+    const double last = fmin(ceil(scale * log(length / (2 * pi))), d - 1);
+
+    return 1 - fmin(fmax(((double)i - first) / fmax(last - first, 1e-3), 0), 1);
+}
+
 /* Llama turns elements 2 i and 2 i + 1, the others i and i + half. */
 static void turn(const struct pass *p, double *x, size_t heads)
 {
     const size_t d = p->s.head, half = d / 2;
+    const double longer = p->yarn > 0 ? 1 + 0.1 * log(p->yarn) : 1;
     const bool neighbours = strcmp(p->s.arch->name, "llama") == 0;
     const double base = (double)(sees_window(p) ? p->s.window_base : p->s.base);
     const double stretch = sees_window(p) ? 1 : (double)p->s.stretch;
@@ -226,14 +240,17 @@ static void turn(const struct pass *p, double *x, size_t heads)
         for (size_t i = 0; i < half; i++) {
             const double factor = p->s.factors ? (double)p->s.factors[i] : 1.0;
             const size_t token = at / heads;
-            const double angle = (double)token / stretch / factor *
+            const double kept =
+                p->yarn > 0 ? kept_by_yarn(p, i, p->trained) : 0;
+            const double angle = (double)token * (kept + (1 - kept) / stretch) /
+                                 factor *
                                  pow(base, -2.0 * (double)i / (double)d);
             double *a = x + at * d + (neighbours ? 2 * i : i);
             double *b = x + at * d + (neighbours ? 2 * i + 1 : i + half);
             const double u = *a, v = *b;
 
-            *a = u * cos(angle) - v * sin(angle);
-            *b = u * sin(angle) + v * cos(angle);
+            *a = longer * (u * cos(angle) - v * sin(angle));
+            *b = longer * (u * sin(angle) + v * cos(angle));
         }
 }
 
@@ -384,6 +401,25 @@ static void run_layer(const struct pass *p, double *x)
     free(up);
 }
 
+/* YaRN, if the file asks for it. */
+static bool read_yarn(struct pass *p, struct fault *fault)
+{
+    char key[96];
+    struct text type = {"", 0};
+    uint32_t trained = 0;
+
+    (void)snprintf(key, sizeof(key), "%s.rope.scaling.type", p->s.arch->name);
+    if (!gguf_text(p->gguf, key, false, &type, fault))
+        return false;
+    (void)snprintf(key, sizeof(key), "%s.rope.scaling.original_context_length",
+                   p->s.arch->name);
+    if (!gguf_u32(p->gguf, key, false, &trained, fault))
+        return false;
+    p->yarn = text_is(type, "yarn") ? (double)p->s.stretch : 0;
+    p->trained = trained;
+    return true;
+}
+
 bool reference_run(const struct gguf *gguf, const uint32_t *tokens, size_t n,
                    const struct rounding *rounding, double *logits,
                    struct fault *fault)
@@ -392,7 +428,7 @@ bool reference_run(const struct gguf *gguf, const uint32_t *tokens, size_t n,
     const struct gguf_tensor *embeds;
     double *x, *out;
 
-    if (!sizes_read(gguf, &p.s, fault))
+    if (!sizes_read(gguf, &p.s, fault) || !read_yarn(&p, fault))
         return false;
     x = numbers(n * p.s.width);
     embeds = gguf_find_tensor(gguf, "token_embd.weight");

@@ -157,8 +157,10 @@ static const struct field {
     {"GGUF", 12, 8, 1ULL << 40, "damaged"},
     {"general.architecture", 4, 8, UINT64_MAX, "ends early"},
     {"general.architecture", 12, 5, 0x6162636465, "has architecture 'edcba'"},
+    {"general.architecture", 12, 5, 0x4a325b1b0a, "has architecture '??[2J'"},
     {"general.architecture", 0, 4, 77, "type 77"},
     {"general.architecture", 0, 4, 9, "damaged"},
+    {"llama.rope.freq_base", 4, 4, 0, "rope.freq_base is 0, a positive"},
     {"llama.block_count", 0, 4, 6, "type f32, an integer is wanted"},
     {"llama.block_count", 4, 4, 0, "1 to 4096"},
     {"llama.block_count", 4, 4, 100000, "1 to 4096"},
@@ -171,7 +173,12 @@ static const struct field {
     {"tokenizer.ggml.model", 12, 4, 0x74726562, "kind 'bert'"},
     {"tokenizer.ggml.pre", 12, 6, 0x616161616161, "rules 'aaaaaa'"},
     {"tokenizer.ggml.tokens", 8, 8, 1ULL << 60, "ends early"},
-    {"tokenizer.ggml.bos_token_id", 4, 4, 5000, "5000 of 320"},
+    {"tokenizer.ggml.bos_token_id", 4, 4, 5000, "5000, and it has 320"},
+    {"tokenizer.ggml.eos_token_id", 4, 4, UINT32_MAX, "4294967295, and it"},
+    {"tokenizer.ggml.token_type", 16, 4, 7, "token 0 has type 7"},
+    {"tokenizer.ggml.merges", 25, 1, 'x', "number 0 of tokenizer.ggml.merges"},
+    /* "<s>", as another token is called */
+    {"tokenizer.ggml.tokens", 37, 3, 0x656874, "'the', is in tokenizer"},
     {"tokenizer.ggml.add_bos_token", 4, 1, 2, "bool of value 2"},
     {"output_norm.weight", 0, 4, 0, "has 0 dimensions"},
     {"output_norm.weight", 0, 4, 5, "has 5 dimensions"},
@@ -184,18 +191,24 @@ static const struct field {
     {"output_norm.weight", 16, 8, 1ULL << 62, "goes on beyond"},
     {"blk.0.attn_q.weight", 4, 8, 33, "has blocks of 32"},
     {"blk.0.attn_q.weight", 20, 4, 20, ""}, /* Q4_0 as IQ4_NL */
-    {"blk.0.attn_q.weight", 20, 4, 39, ""}, /* as MXFP4 */
-    {"blk.0.attn_q.weight", 20, 4, 23, "has blocks of 256"}, /* as IQ4_XS */
-    {"blk.0.attn_q.weight", 20, 4, 30, "overlap"},           /* as BF16 */
+    {"blk.0.attn_q.weight", 20, 4, 39, "belong to no tensor"}, /* as MXFP4 */
+    {"blk.0.attn_q.weight", 20, 4, 23, "has blocks of 256"},   /* as IQ4_XS */
+    {"blk.0.attn_q.weight", 20, 4, 30, "overlap"},             /* as BF16 */
     {"blk.0.attn_q.weigh", 0, 1, 'T', ""},
     {"blk.0.attn_q.weigh", 0, 1, 1, "control characters"},
     {"blk.1.attn_q.weight", (size_t)-15, 1, '0', "is there twice"},
 };
 
-static void check_fields(const uint8_t *bytes, size_t n)
+/* Of a vocabulary of SentencePiece's kind. */
+static const struct field spm_fields[] = {
+    {"tokenizer.ggml.scores", 16, 4, 0x7fc00000, "score that is no number"},
+};
+
+static void check_fields(const uint8_t *bytes, size_t n,
+                         const struct field *list, size_t nlist)
 {
-    for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
-        const struct field *f = &fields[i];
+    for (size_t i = 0; i < nlist; i++) {
+        const struct field *f = &list[i];
         struct guarded g = guard(bytes, n);
         const size_t at =
             find(bytes, n, f->behind) + strlen(f->behind) + f->skip;
@@ -234,13 +247,15 @@ int main(void)
     struct fault fault = {""};
 
     report(read_all(bytes, n, &fault), "the file itself", fault.text);
-    check_fields(bytes, n);
+    check_fields(bytes, n, fields, sizeof(fields) / sizeof(fields[0]));
     check_cuts(bytes, n);
     check_edits(bytes, n);
     free(bytes);
     other.spm = true;
     bytes = tiny_make(&other, &n);
     report(read_all(bytes, n, &fault), "the file itself", fault.text);
+    check_fields(bytes, n, spm_fields,
+                 sizeof(spm_fields) / sizeof(spm_fields[0]));
     check_edits(bytes, n);
     free(bytes);
     check_file("no file", "/nonexistent/model.gguf", "cannot open");

@@ -93,6 +93,7 @@ static const struct test_case cases[] = {
     {"qwen2 Q8_0",  {"qwen2", 8,  SIZES, .biased = true, .seed = 16}, true},
     {"qwen3 F32",   {"qwen3", 0,  SIZES, .normed = true, .seed = 17}, false},
     {"qwen3 Q4_K",  {"qwen3", 12, SIZES, .normed = true, .tied = true, .seed = 18}, true},
+    {"qwen3 F32, YaRN", {"qwen3", 0, SIZES, .normed = true, .yarn = 4, .seed = 25}, false},
     {"gemma3 F32",  {"gemma3", 0, .layers = 6, .width = 128, .inner = 192, .heads = 4, .kv_heads = 1, .head = 64, .window = 5,
                     .normed = true, .twice = true, .tied = true, .spm = true, .seed = 19}, false},
     {"gemma3 Q5_0", {"gemma3", 6, .layers = 7, .width = 128, .inner = 192, .heads = 4, .kv_heads = 1, .head = 64, .window = 4,
@@ -379,19 +380,36 @@ static void check_case(size_t number)
     }
 }
 
-/* Q, K and V have biases together: a file with two of the three is refused. */
-static void check_some_biases(void)
+/* A file of which no token can be made, which is freed. */
+static void check_hopeless(const char *name, const char *why, uint8_t *file,
+                           size_t nbytes, const char *says)
 {
-    static const char bias[] = "blk.1.attn_k.bias";
-    const struct tiny tiny = {"qwen2", 8, SIZES, .biased = true, .seed = 24};
     const struct model_options options = {.devices = {main_device},
                                           .ndevices = 1,
                                           .context = TOKENS,
                                           .sequences = 1,
                                           .batch = 1};
+    const struct model_token one = {5, 0, 0, true};
     struct fault fault = {""};
     struct gguf gguf = {0};
     struct model *model = NULL;
+    uint32_t id;
+    const bool good = gguf_parse("tiny", file, nbytes, &gguf, &fault) &&
+                      model_open(&gguf, &options, &model, &fault) &&
+                      model_run(model, &one, 1, &fault) &&
+                      model_likeliest(model, &id, &fault);
+
+    report(!good && strstr(fault.text, says), name, why, fault.text);
+    model_close(model);
+    gguf_close(&gguf);
+    free(file);
+}
+
+/* Q, K and V have biases together: a file with two of the three is refused. */
+static void check_some_biases(void)
+{
+    static const char bias[] = "blk.1.attn_k.bias";
+    const struct tiny tiny = {"qwen2", 8, SIZES, .biased = true, .seed = 24};
     size_t nbytes, at = 0;
     uint8_t *file = tiny_make(&tiny, &nbytes);
 
@@ -399,13 +417,53 @@ static void check_some_biases(void)
            memcmp(file + at, bias, sizeof(bias) - 1) != 0)
         at++;
     file[at] = 'x'; /* another tensor's name now */
-    report(gguf_parse("tiny", file, nbytes, &gguf, &fault) &&
-               !model_open(&gguf, &options, &model, &fault) &&
-               strstr(fault.text, "layer 1 has some of attn_q.bias"),
-           "qwen2 Q8_0", "two biases of three", fault.text);
-    model_close(model);
+    check_hopeless("qwen2 Q8_0", "two biases of three", file, nbytes,
+                   "layer 1 has some of attn_q.bias");
+}
+
+/* Weights that are no numbers give no answer. */
+static void check_no_numbers(void)
+{
+    const struct tiny tiny = {"llama", 0, SIZES, .seed = 26};
+    struct fault fault = {""};
+    struct gguf gguf = {0};
+    const struct gguf_tensor *norm;
+    size_t nbytes;
+    uint8_t *file = tiny_make(&tiny, &nbytes);
+
+    if (gguf_parse("tiny", file, nbytes, &gguf, &fault)) {
+        norm = gguf_find_tensor(&gguf, "output_norm.weight");
+        memset(file + (norm->data - file), 0xff, norm->nbytes);
+    }
     gguf_close(&gguf);
-    free(file);
+    check_hopeless("llama F32", "norms that are no numbers", file, nbytes,
+                   "logits are no numbers");
+}
+
+/* Models that are not as their architectures are. */
+static void check_tensors(void)
+{
+    static const struct {
+        struct tiny tiny;
+        const char *says;
+    } rows[] = {
+        {{"qwen3", 8, SIZES, .seed = 27},
+         "no tensor blk.0.attn_q_norm.weight, which"},
+        {{"gemma3", 8, SIZES, .normed = true, .seed = 28},
+         "no tensor blk.0.post_attention_norm.weight, which"},
+        {{"llama", 8, SIZES, .normed = true, .seed = 29},
+         "norm.weight, which this program has no use for"},
+        {{"qwen2", 8, SIZES, .factors = true, .seed = 30},
+         "rope_freqs.weight, which this program has no use for"},
+    };
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        size_t nbytes;
+        uint8_t *file = tiny_make(&rows[i].tiny, &nbytes);
+
+        check_hopeless(rows[i].tiny.arch, rows[i].says, file, nbytes,
+                       rows[i].says);
+    }
 }
 
 /* The MI300X, where there is one, and the device behind it. */
@@ -437,8 +495,11 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
         if (argc < 2 || strstr(cases[i].name, argv[1]))
             check_case(i);
-    if (argc < 2)
+    if (argc < 2) {
         check_some_biases();
+        check_no_numbers();
+        check_tensors();
+    }
     printf("%u passed, %u failed\n", passed, failed);
     return failed ? 1 : 0;
 }

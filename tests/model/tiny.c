@@ -330,6 +330,14 @@ static void add_sizes(struct file *f)
     key_f32(b, t->arch, "rope.freq_base", 5000);
     if (t->window)
         key_u32(b, t->arch, "attention.sliding_window", t->window);
+    if (t->yarn > 0) {
+        char key[64];
+
+        (void)snprintf(key, sizeof(key), "%s.rope.scaling.type", t->arch);
+        key_text(b, key, "yarn");
+        key_f32(b, t->arch, "rope.scaling.factor", t->yarn);
+        key_u32(b, t->arch, "rope.scaling.original_context_length", 64);
+    }
 }
 
 /* GPT-2's letter for a byte, as UTF-8. */

@@ -22,6 +22,7 @@ struct tiny {
     bool normed;         /* norms of heads */
     bool twice;          /* norms behind attention and the inner layer */
     bool factors;        /* factors of the rotations */
+    float yarn;          /* rotations stretched so much, by YaRN; 0: not */
     bool spm;            /* the vocabulary's kind */
     uint32_t vocabulary; /* tokens; 0: TINY_VOCABULARY */
     uint32_t context;    /* that it says it was trained for; 0: 256 */

@@ -75,8 +75,9 @@ static bool find_tensor(struct loader *l, const char *name, uint32_t rows,
     if (!t)
         return optional ||
                fail(l->fault,
-                    "%s has no tensor %s, which architecture %s needs", g->path,
-                    name, l->model->sizes.arch->name);
+                    "%s has no tensor %s, which architecture %s needs: it is "
+                    "damaged, or one of several files",
+                    g->path, name, l->model->sizes.arch->name);
     if (t->dim[0] != columns || t->dim[1] != rows || t->dim[2] != 1 ||
         t->dim[3] != 1)
         return fail(l->fault,
@@ -120,14 +121,15 @@ static bool find_weights(struct loader *l, uint32_t layer, size_t step,
     char name[96];
 
     *out = NULL;
-    if (!p->tensor)
+    if (!p->tensor || !((p->needed | p->may) & s->arch->bit))
         return true;
     m->rows = p->op == PRODUCT ? width_of(s, p->out) : 1;
     m->columns = p->op == PRODUCT     ? width_of(s, p->in)
                  : p->op == HEAD_NORM ? s->head
                                       : width_of(s, p->out);
     (void)snprintf(name, sizeof(name), "blk.%" PRIu32 ".%s", layer, p->tensor);
-    return find_tensor(l, name, m->rows, m->columns, p->optional, out);
+    return find_tensor(l, name, m->rows, m->columns,
+                       !(p->needed & s->arch->bit), out);
 }
 
 /* Whether two steps' weights lie one behind the other, for a launch that does
@@ -188,7 +190,8 @@ static bool check_unused(const struct loader *l)
     const struct gguf *g = l->gguf;
 
     for (uint64_t i = 0; i < g->ntensors; i++)
-        if (!l->used[i] && !text_is(g->tensors[i].name, "rope_freqs.weight"))
+        if (!l->used[i] &&
+            (const void *)g->tensors[i].data != l->model->sizes.factors)
             return fail(l->fault,
                         "%s has tensor " TEXT_FORMAT
                         ", which this program has no use for in architecture "
