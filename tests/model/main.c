@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -250,6 +251,45 @@ static void print_speeds(const struct session *s)
                   rate(v->made, v->made_s), v->first_s);
 }
 
+/* ---- a file that goes away ---- */
+
+static const struct gguf *watched; /* for the handler */
+
+static void say(const char *text)
+{
+    const size_t n = strlen(text);
+
+    if (write(STDERR_FILENO, text, n) != (ssize_t)n)
+        _exit(1);
+}
+
+/* A page of the file that can no longer be read: it became shorter, or its disk
+ * fails. */
+static void lose_file(int number, siginfo_t *info, void *context)
+{
+    const uint8_t *at = info->si_addr;
+
+    (void)context;
+    if (at < watched->map || at >= watched->map + watched->nbytes) {
+        (void)signal(number, SIG_DFL); /* it was something else: again */
+        return;
+    }
+    say("model: ");
+    say(watched->path);
+    say(" became shorter while it was read, or its disk fails. Fetch it again, "
+        "and do not write to it while the program runs\n");
+    _exit(1);
+}
+
+static void watch_file(const struct gguf *gguf)
+{
+    struct sigaction action = {.sa_flags = SA_SIGINFO};
+
+    watched = gguf;
+    action.sa_sigaction = lose_file;
+    (void)sigaction(SIGBUS, &action, NULL);
+}
+
 /* ---- the whole ---- */
 
 static bool open_all(struct session *s, struct fault *fault)
@@ -258,6 +298,7 @@ static bool open_all(struct session *s, struct fault *fault)
     const double start = seconds_now();
     struct sizes sizes;
 
+    watch_file(&s->gguf);
     if (!read_prompts(s, fault) || !gguf_open(o->file, &s->gguf, fault) ||
         !sizes_read(&s->gguf, &sizes, fault) ||
         !tokenizer_open(&s->gguf, &s->tokenizer, fault))

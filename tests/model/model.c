@@ -475,15 +475,33 @@ bool model_replays(const struct model *model)
     return model->recording.state == RECORDED;
 }
 
+static bool no_numbers(struct fault *fault)
+{
+    return fail(fault, "the model's logits are no numbers: its weights are "
+                       "damaged, or too large for it. Fetch it again");
+}
+
 bool model_likeliest(struct model *model, uint32_t *ids, struct fault *fault)
 {
     struct gpu *gpu = model->shards[model->nshards - 1].gpu;
     const size_t n = model->nwanted;
     const uint32_t width = model->sizes.vocabulary;
 
-    return n == 0 || (op_argmax(gpu, model->logits, (uint32_t)n, width,
-                                model->work, model->best, fault) &&
-                      gpu_read(gpu, ids, model->best, n * sizeof(*ids), fault));
+    if (n > 0 && (!op_argmax(gpu, model->logits, (uint32_t)n, width,
+                             model->work, model->best, fault) ||
+                  !gpu_read(gpu, ids, model->best, n * sizeof(*ids), fault)))
+        return false;
+    /* the first token is the likeliest too where none is a number */
+    for (size_t i = 0; i < n; i++) {
+        float logit = 0;
+
+        if (ids[i] == 0 && !gpu_read(gpu, &logit, model->logits + i * width,
+                                     sizeof(logit), fault))
+            return false;
+        if (!isfinite(logit))
+            return no_numbers(fault);
+    }
+    return true;
 }
 
 bool model_choose(struct model *model, struct sampler *sampler, uint32_t *ids,
@@ -503,7 +521,7 @@ bool model_choose(struct model *model, struct sampler *sampler, uint32_t *ids,
         return false;
     for (size_t i = 0; i < n; i++)
         if (ids[i] >= width)
-            return fail(fault, "the model's logits are no numbers");
+            return no_numbers(fault);
     return true;
 }
 

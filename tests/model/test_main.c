@@ -69,6 +69,11 @@ static const struct {
     {"--prompt a --tokens 2 $D/m.gguf", ">/dev/full", 1, "cannot write"},
     {"--prompt a --tokens 2 --json $D/m.gguf", ">/dev/full", 1, "cannot write"},
     {"--help", ">/dev/full", 1, "cannot write"},
+    /* the status is the pipe's */
+    {"--prompt a --tokens 200 $D/shrinks.gguf",
+     "2>$D/said | { head -c 1 >$D/out; : >$D/shrinks.gguf; cat >>$D/out; "
+     "cat $D/said >>$D/out; }",
+     0, "shrinks.gguf became shorter"},
 };
 
 /* A command's exit status. */
@@ -126,6 +131,7 @@ int main(int argc, char **argv)
     }
     bytes = tiny_make(&tiny_llama, &n);
     write_file("m.gguf", bytes, n);
+    write_file("shrinks.gguf", bytes, n);
     write_file("lines", lines, sizeof(lines) - 1);
     write_file("zero", zero, sizeof(zero) - 1);
     write_file("blank", "\r\n\n", 3);
