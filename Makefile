@@ -158,7 +158,7 @@ endif
 # ---- the rest ----------------------------------------------------------------
 
 help: ## print this list
-	@echo 'Begin with: make $(if $(PREBUILT),check,deps demo)'; echo; echo 'Settings, as NAME=VALUE:'
+	@echo 'Begin with: make $(if $(PREBUILT),check,deps demo$(KPACK_COMMA) then make deps check)'; echo; echo 'Settings, as NAME=VALUE$(if $(PREBUILT),, (those of tests and measurements: tests/README.md)):'
 	@sed -n 's/?= *$$(.*)##/?=##/;s/^\([A-Za-z_]*\)  *?= *\(.*\)## \(.*\)/  \1 = \2\n        \3/p' Makefile
 	@echo; echo 'Goals:'
 	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(filter Makefile %.mk,$(MAKEFILE_LIST)) | expand -t 18

@@ -83,8 +83,8 @@ lint-cppcheck: $(LINT_C:%=$(LINT)/%.cppcheck)
 lint-shell: $(LINT_SH:%=$(LINT)/%.shell)
 lint-settings:
 	@python3 -B tests/build/settings.py
-lint-fast: lint-format lint-shell lint-settings ## run clang-format and shellcheck, and look for settings that no page names, as make check does
-lint: lint-fast lint-cppcheck lint-tidy ## run clang-format, clang-tidy, cppcheck and shellcheck; after make tests
+lint-fast: lint-format lint-shell lint-settings ## run clang-format and shellcheck, and look for settings that no page names; make check does it too
+lint: lint-fast lint-cppcheck lint-tidy ## run what lint-fast does, clang-tidy and cppcheck; after make tests
 
 format: ## let clang-format rewrite the sources
 	$(CLANG_FORMAT) -i $(LINT_FORMAT)

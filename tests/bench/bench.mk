@@ -82,7 +82,7 @@ BOUNDS_RESULT = $(or $(INTO),tests/bench/results/$(shell date +%F)-bounds.txt)
 add_worst = { echo; echo 'Kernels that DRAM does not bound (bounds-worst), the worst first:'; echo; \
   tests/bench/sim/bounds-worst '$(1)'; } >'$(1).worst' && cat '$(1).worst' >>'$(1)' && rm '$(1).worst' && echo "  WROTE $(1)"
 run_bounds = LD_LIBRARY_PATH=$(H)/sim:$$LD_LIBRARY_PATH KPK_SIM_DEVICES=$(DEVICES) $(BOUNDS_BENCH) $(BOUNDS_TABLE) '$(BENCH)'
-bench-bounds: $(BOUNDS_BENCH) sim ## lower bounds of kernels' times on real cards, into tests/bench/results (BENCH='GLOB' prints some, INTO=FILE too puts them there)
+bench-bounds: $(BOUNDS_BENCH) sim ## lower bounds of kernels' times on real cards, into tests/bench/results (INTO=FILE: that file; BENCH='GLOB': prints some kernels' only, or with INTO replaces them)
 ifeq ($(BENCH),*)
 	@{ tests/bench/sim/bounds-notes && $(run_bounds); } >'$(BOUNDS_RESULT).new' || { rm '$(BOUNDS_RESULT).new'; exit 1; }
 	@mv '$(BOUNDS_RESULT).new' '$(BOUNDS_RESULT)'
