@@ -205,7 +205,8 @@ const char *kpk_i_target_of_rows(const kpk_module *module, const char *device,
     if (kpk_select(module, device, &selection) == KPK_OK)
         code = selection.target;
     shared = most_shared(module, t, code);
-    if (shared < 0 && kpk_i_sm_parse(code, &sm)) {
+    if (shared < 0) {
+        (void)kpk_i_sm_parse(code, &sm); /* NVIDIA's, as the device is */
         (void)snprintf(name, KPK_I_SM_NBYTES, "sm_%u", sm.number);
         shared = most_shared(module, t, name);
         if (shared >= 0)

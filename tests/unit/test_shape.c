@@ -9,6 +9,7 @@
  *   k,sm_80,256,3
  *   k,sm_86,256,2
  *   k,sm_90,256,5
+ *   k,sm_90,256,1
  *   k,compute_90,256,4
  *   k,sm_100,256,4
  *   k,gfx942,256,0
@@ -35,8 +36,8 @@ static uint32_t at(const char *text)
 static const struct {
     const char *target;
     int64_t shared;
-} rows[] = {{"sm_80", 3},  {"sm_86", 2},  {"sm_90", 5}, {"compute_90", 4},
-            {"sm_100", 4}, {"gfx942", 0}, {"", 0}};
+} rows[] = {{"sm_80", 3},      {"sm_86", 2},  {"sm_90", 5},  {"sm_90", 1},
+            {"compute_90", 4}, {"sm_100", 4}, {"gfx942", 0}, {"", 0}};
 enum { NROWS = sizeof(rows) / sizeof(rows[0]), NCOLUMNS = 2 };
 
 static const struct rows_case {
