@@ -4,8 +4,8 @@ usage: pages.py KPACK PAGE...
 
 Checks of every page that its links lead somewhere; that a block of code below
 a comment `from: FILE` stands in that file; that the goals of make, the commands
-of kpack, the files and the names of the library that it mentions are there.
-Prints what is wrong. The tables of settings are settings.py's.
+of kpack, the files and the names of the library that it mentions are there; and
+that a table of GPUs has all processors of target_table.h. Prints what is wrong. The tables of settings are settings.py's.
 """
 import glob
 import os
@@ -136,6 +136,23 @@ def wrong_mentions(tree, page, text):
                 yield f"{mention}: no such file"
 
 
+def wrong_targets(text):
+    """of a table whose first two columns are GPUs and processors"""
+    table = re.search(r"^\| GPUs \| processors \|.*\n\|.*\n((?:\|.*\n)+)", text, re.M)
+    if not table:
+        return
+    known = re.findall(r"^ *X\((gfx\w+),", read("src/target_table.h"), re.M)
+    shown = set()
+    for row in table.group(1).splitlines():
+        column = row.split("|")[2]
+        shown |= set(re.findall(r"\bgfx\w+", column))
+        for first, last in re.findall(r"(gfx\w+) to (gfx\w+)", column):
+            if first in known and last in known:
+                shown |= set(known[known.index(first):known.index(last) + 1])
+    for name in sorted(shown ^ set(known)):
+        yield f"processor {name}: only in " + ("the page" if name in shown else "target_table.h")
+
+
 def main(kpack, *pages):
     tree = Tree(kpack)
     found = []
@@ -143,7 +160,7 @@ def main(kpack, *pages):
         text = read(page)
         found += [f"{page}: {what}" for what in (
             *wrong_links(page, text), *wrong_blocks(text),
-            *wrong_mentions(tree, page, text))]
+            *wrong_mentions(tree, page, text), *wrong_targets(text))]
     print("\n".join(found))
     return 1 if found else 0
 

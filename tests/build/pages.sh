@@ -73,4 +73,7 @@ wrong '`kpk_opn()` opens' 'kpk_opn: no such name'
 wrong '`KPK_SIM_DEVICE` sets' 'KPK_SIM_DEVICE: no such name'
 wrong 'in `src/nowhere.c`' 'src/nowhere.c: no such file'
 wrong 'in `nowhere.c`' 'nowhere.c: no such file'
+sed 's/gfx1100 to gfx1103, //' README.md >"$WORK/gen/page.md"
+refuse "a table of GPUs without some" "processor gfx1102: only in target_table.h" \
+    pages "$WORK/gen/page.md"
 finish
