@@ -554,34 +554,65 @@ HIP_API hipError_t hipMemcpy2DAsync_spt(void *dst, size_t dst_pitch,
 }
 
 /*
- * A box whose ends may be arrays, in bytes of linear memory. With an array,
- * widths are counted in its elements, and places in it, too.
+ * One end of a box that is an array, in bytes of linear memory: widths are
+ * counted in its elements, and places in it, too.
  */
-static hipError_t without_arrays(const hipMemcpy3DParms *p,
-                                 hipMemcpy3DParms *out)
+static hipError_t end_in_array(const void *array, struct rows *rows,
+                               hipPos *pos, hipPitchedPtr *ptr)
 {
-    size_t to = 0, from = 0;
+    if (!array_rows(array, rows))
+        return hipErrorInvalidHandle;
+    if (pos->x > rows->row / rows->element || pos->y > rows->nrows ||
+        pos->z > rows->nslices)
+        return hipErrorInvalidValue;
+    *ptr = (hipPitchedPtr){rows->at, rows->pitch, rows->row, rows->nrows};
+    pos->x *= rows->element;
+    return hipSuccess;
+}
+
+static bool fits_in_array(const struct rows *rows, const hipPos *pos,
+                          const hipExtent *extent)
+{
+    return !rows->element || (extent->width <= rows->row - pos->x &&
+                              extent->height <= rows->nrows - pos->y &&
+                              extent->depth <= rows->nslices - pos->z);
+}
+
+/* A box without arrays, and what they are; their elements are 0 bytes where
+ * there are none. */
+static hipError_t without_arrays(const hipMemcpy3DParms *p,
+                                 hipMemcpy3DParms *out, struct rows *to,
+                                 struct rows *from)
+{
+    hipError_t error = hipSuccess;
+    size_t element;
 
     *out = *p;
+    to->element = from->element = 0;
     if ((p->srcArray && p->srcPtr.ptr) || (p->dstArray && p->dstPtr.ptr))
         return hipErrorInvalidValue;
-    if (p->dstArray && !array_memory(p->dstArray, &out->dstPtr, &to))
-        return hipErrorInvalidHandle;
-    if (p->srcArray && !array_memory(p->srcArray, &out->srcPtr, &from))
-        return hipErrorInvalidHandle;
-    if (to && from && to != from)
+    if (p->dstArray)
+        error = end_in_array(p->dstArray, to, &out->dstPos, &out->dstPtr);
+    if (p->srcArray && error == hipSuccess)
+        error = end_in_array(p->srcArray, from, &out->srcPos, &out->srcPtr);
+    if (error != hipSuccess)
+        return error;
+    if (to->element && from->element && to->element != from->element)
         return hipErrorInvalidValue;
-    out->dstPos.x *= to ? to : 1;
-    out->srcPos.x *= from ? from : 1;
-    out->extent.width *= to ? to : from ? from : 1;
+    element = to->element ? to->element : from->element;
+    if (element && out->extent.width > SIZE_MAX / element)
+        return hipErrorInvalidValue;
+    out->extent.width *= element ? element : 1;
+    if (!fits_in_array(to, &out->dstPos, &out->extent) ||
+        !fits_in_array(from, &out->srcPos, &out->extent))
+        return hipErrorInvalidValue;
     return hipSuccess;
 }
 
 /* The first byte of a box; without memory none, wherever in it. */
-static void *first_byte(hipPitchedPtr in, hipPos at)
+static void *first_byte(hipPitchedPtr in, hipPos at, size_t slice)
 {
-    return in.ptr ? (uint8_t *)in.ptr + at.x + at.y * in.pitch +
-                        at.z * in.pitch * in.ysize
+    return in.ptr ? (uint8_t *)in.ptr + at.x + at.y * in.pitch + at.z * slice
                   : NULL;
 }
 
@@ -590,8 +621,9 @@ static hipError_t read_box(const hipMemcpy3DParms *given, struct shape *s,
 {
     hipMemcpy3DParms box;
     const hipMemcpy3DParms *p = &box;
+    struct rows to, from;
     hipError_t error =
-        given ? without_arrays(given, &box) : hipErrorInvalidValue;
+        given ? without_arrays(given, &box, &to, &from) : hipErrorInvalidValue;
 
     if (error != hipSuccess)
         return error;
@@ -611,10 +643,11 @@ static hipError_t read_box(const hipMemcpy3DParms *given, struct shape *s,
     s->depth = p->extent.depth;
     s->dst_pitch = p->dstPtr.pitch;
     s->src_pitch = p->srcPtr.pitch;
-    s->dst_slice = p->dstPtr.pitch * p->dstPtr.ysize;
-    s->src_slice = p->srcPtr.pitch * p->srcPtr.ysize;
-    *dst = first_byte(p->dstPtr, p->dstPos);
-    *src = first_byte(p->srcPtr, p->srcPos);
+    s->dst_slice = to.element ? to.slice : p->dstPtr.pitch * p->dstPtr.ysize;
+    s->src_slice =
+        from.element ? from.slice : p->srcPtr.pitch * p->srcPtr.ysize;
+    *dst = first_byte(p->dstPtr, p->dstPos, s->dst_slice);
+    *src = first_byte(p->srcPtr, p->srcPos, s->src_slice);
     return hipSuccess;
 }
 

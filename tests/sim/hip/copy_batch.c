@@ -90,10 +90,8 @@ typedef struct {
 /* Bytes of an element: of an array's, else 1. */
 static bool find_element(const hipMemcpy3DOperand *o, size_t *element)
 {
-    hipPitchedPtr memory;
-
     if (o->type == OPERAND_ARRAY)
-        return array_memory(o->op.array.array, &memory, element);
+        return array_element(o->op.array.array, element);
     return o->type == OPERAND_POINTER && o->op.ptr.ptr;
 }
 

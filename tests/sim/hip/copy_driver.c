@@ -69,12 +69,10 @@ static bool end_of_box(const struct end *e, const HIP_MEMCPY3D *p, void **array,
                        hipPos *pos, hipPitchedPtr *ptr, size_t *element)
 {
     const void *at = e->place == HOST ? e->host : e->device;
-    hipPitchedPtr memory;
-
     *pos = (hipPos){e->x, e->y, e->z};
     if (e->place == ARRAY) {
         *array = (void *)(uintptr_t)e->array;
-        if (!array_memory(e->array, &memory, element) || e->x % *element ||
+        if (!array_element(e->array, element) || e->x % *element ||
             p->WidthInBytes % *element)
             return false;
         pos->x /= *element;
@@ -145,9 +143,7 @@ static struct end end_from_box(const void *array, const hipPos *pos,
                     .z = pos->z,
                     .pitch = ptr->pitch,
                     .height = ptr->ysize};
-    hipPitchedPtr memory;
-
-    if (array && array_memory(array, &memory, element)) {
+    if (array && array_element(array, element)) {
         e.place = ARRAY;
         e.array = array;
         e.x *= *element;

@@ -186,6 +186,7 @@ void loaded_unref(struct loaded *loaded)
         sim_mem_free(m->memory->base);
         free(m);
     }
+    module_textures_free(loaded);
     sim_code_object_free(loaded->object);
     free(loaded);
 }
@@ -460,14 +461,24 @@ HIP_API hipError_t hipModuleGetGlobal(hipDeviceptr_t *dptr, size_t *bytes,
     LEAVE(hipSuccess);
 }
 
-/* The simulated devices have no image support. */
 HIP_API hipError_t hipModuleGetTexRef(void **reference, hipModule_t module,
                                       const char *name)
 {
+    hipError_t error;
+
     ENTER();
     if (!reference || !name || !*name)
         LEAVE(hipErrorInvalidValue);
     if (!module)
         LEAVE(hipErrorInvalidHandle);
-    LEAVE(hipErrorNotSupported);
+    error =
+        device_has_images(current_device()) ? hipSuccess : hipErrorNotSupported;
+    if (error == hipSuccess && !handle_valid(module, HANDLE_MODULE))
+        error = hipErrorNotFound;
+    if (error == hipSuccess) {
+        pthread_mutex_lock(&lock);
+        error = module_texture(module->loaded, name, reference);
+        pthread_mutex_unlock(&lock);
+    }
+    LEAVE(error);
 }

@@ -60,13 +60,26 @@ static uint32_t gcn_arch(const struct sim_target *t)
     return t->major * 100u + t->minor * 10u + t->stepping;
 }
 
-/* From 6.0 on as it is here: there are no textures, unless programs are to hear
- * what a card says. 5.2 answers as AMD's, where CDNA 3 and later have no
- * texture units. */
+/* CDNA 3 and later, and gfx1250, have no texture units. */
 static bool images(const struct sim_target *t)
 {
-    return (rt.release < 6 || rt.says_images) &&
-           !(t->major == 9 && t->minor >= 4) && !(t->major == 12 && t->minor);
+    return !(t->major == 9 && t->minor >= 4) && !(t->major == 12 && t->minor);
+}
+
+bool device_has_images(const struct device *device)
+{
+    return images(device->sim->target);
+}
+
+/* Elements of a side, and slices or layers, as ROCr has them for all cards. */
+static uint32_t side(const struct sim_target *t)
+{
+    return images(t) ? 16384 : 0;
+}
+
+static uint32_t layers(const struct sim_target *t)
+{
+    return images(t) ? 8192 : 0;
 }
 
 /* Attributes that HIP 5.2 does not know; as AMD's own library answers. */
@@ -155,16 +168,30 @@ static bool is_known(int attribute)
     X( 384,  656, 4,    17, 0)                         /* isMultiGpuBoard */   \
     X(  -1,   -1, 4, 10013, rt.release > 5 || t->major == 9)                         /* CanUseStreamWaitValue */ \
     X(  -1,   -1, 4, 10014, images(t))                         /* ImageSupport */      \
-    X( 664,  416, 4,    -1, images(t) ? INT_MAX : 0)   /* maxTexture1DLinear */ \
-    X( 668,  408, 4,    39, images(t) ? 16384 : 0)     /* maxTexture1D */      \
-    X( 672,  420, 4,    43, images(t) ? 16384 : 0)     /* maxTexture2D */      \
-    X( 676,  424, 4,    44, images(t) ? 16384 : 0)                             \
-    X( 680,  456, 4,    49, images(t) ? 16384 : 0)     /* maxTexture3D */      \
-    X( 684,  460, 4,    50, images(t) ? 16384 : 0)                             \
-    X( 688,  464, 4,    51, images(t) ? 8192 : 0)                              \
-    X(  -1,   -1, 4,    32, images(t) ? 16384 : 0)     /* MaxSurface1D */      \
-    X(  -1,   -1, 4,    41, images(t) ? INT_MAX : 0)                   /* MaxTexture1DLinear, Mipmap */ \
-    X(  -1,   -1, 4,    42, images(t) ? INT_MAX : 0)                                           \
+    X( 664,  416, 4,    41, images(t) ? INT_MAX : 0)   /* maxTexture1DLinear */ \
+    X(  -1,  412, 4,    42, images(t) ? INT_MAX : 0)   /* maxTexture1DMipmap */ \
+    X( 668,  408, 4,    39, side(t))                   /* maxTexture1D */      \
+    X( 672,  420, 4,    43, side(t))                   /* maxTexture2D */      \
+    X( 676,  424, 4,    44, side(t))                                           \
+    X( 680,  456, 4,    49, side(t))                   /* maxTexture3D */      \
+    X( 684,  460, 4,    50, side(t))                                           \
+    X( 688,  464, 4,    51, layers(t))                                         \
+    X(  -1,  484, 4,    -1, side(t))                   /* maxTexture1DLayered */ \
+    X(  -1,  488, 4,    -1, layers(t))                                         \
+    X(  -1,  492, 4,    -1, side(t))                   /* maxTexture2DLayered */ \
+    X(  -1,  496, 4,    -1, side(t))                                           \
+    X(  -1,  500, 4,    -1, layers(t))                                         \
+    X(  -1,  512, 4,    32, side(t))                   /* maxSurface1D */      \
+    X(  -1,  516, 4,    -1, side(t))                   /* maxSurface2D */      \
+    X(  -1,  520, 4,    -1, side(t))                                           \
+    X(  -1,  524, 4,    -1, side(t))                   /* maxSurface3D */      \
+    X(  -1,  528, 4,    -1, side(t))                                           \
+    X(  -1,  532, 4,    -1, layers(t))                                         \
+    X(  -1,  536, 4,    -1, side(t))                   /* maxSurface1DLayered */ \
+    X(  -1,  540, 4,    -1, layers(t))                                         \
+    X(  -1,  544, 4,    -1, side(t))                   /* maxSurface2DLayered */ \
+    X(  -1,  548, 4,    -1, side(t))                                           \
+    X(  -1,  552, 4,    -1, layers(t))                                         \
     X(  -1,   -1, 4,    84, INT_MAX)                   /* TotalGlobalMem */    \
     X(  -1,  620, 4,    70, t->l2_nbytes)              /* persistingL2CacheMaxSize */ \
     X(  -1,  568, 4,    79, 256)                       /* surfaceAlignment */  \
@@ -174,7 +201,7 @@ static bool is_known(int attribute)
     X(  -1,   -1, 4,    15, 1)                         /* HostNativeAtomicSupported */ \
     X(  -1,   -1, 4,    20, 1)                         /* LocalL1CacheSupported */ \
     X(  -1,   -1, 4,    22, 0)                         /* LuidDeviceNodeMask */ \
-    X(  -1,   -1, 4,    53, 0)                         /* MaxTexture3DAlt */   \
+    X(  -1,   -1, 4,    53, 0)                         /* MaxTextureCubemap */ \
     X(  -1,   -1, 4,    62, 0)                         /* MultiGpuBoardGroupID */ \
     X(  -1,   -1, 4,    73, 0)                         /* ReservedSharedMemPerBlock */ \
     X(  -1,   -1, 4,    89, rt.release > 5)            /* VirtualMemoryManagementSupported */ \

@@ -125,28 +125,25 @@ HIP_API void __hipRegisterManagedVar(void **binary, void **pointer,
     e->size = size;
 }
 
+/* References of textures and surfaces are variables to kernels. */
 HIP_API void __hipRegisterTexture(void **binary, void *shadow, char *host_name,
                                   const char *name, int type, int normalised,
                                   int external)
 {
-    (void)binary;
-    (void)shadow;
     (void)host_name;
     (void)type;
     (void)normalised;
     (void)external;
-    complain("texture %s: the simulated devices have no image support", name);
+    add_entry(binary, shadow, name, false);
 }
 
 HIP_API void __hipRegisterSurface(void **binary, void *shadow, char *host_name,
                                   const char *name, int type, int external)
 {
-    (void)binary;
-    (void)shadow;
     (void)host_name;
     (void)type;
     (void)external;
-    complain("surface %s: the simulated devices have no image support", name);
+    add_entry(binary, shadow, name, false);
 }
 
 static void free_entry(struct entry *e)

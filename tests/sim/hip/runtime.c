@@ -127,7 +127,6 @@ static void initialise(void)
     }
     rt.copy_delay_us = number_from("KPK_SIM_COPY_DELAY_US", 0);
     rt.launch_blocking = number_from("HIP_LAUNCH_BLOCKING", 0) != 0;
-    rt.says_images = number_from("KPK_SIM_IMAGES", 0) != 0;
     rt.ndevices = visible_devices(list);
     for (i = 0; i < rt.ndevices; i++) {
         rt.devices[i].ordinal = i;

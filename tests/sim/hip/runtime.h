@@ -152,7 +152,6 @@ struct runtime {
     int release; /* KPK_SIM_HIP_VERSION: 5, 6 or 7 */
     uint64_t copy_delay_us;
     bool launch_blocking;
-    bool says_images; /* as a card would; there are arrays, and no textures */
 };
 
 extern struct runtime rt;
@@ -200,6 +199,10 @@ enum handle_kind {
     HANDLE_GRAPH_EXEC,
     HANDLE_USER_OBJECT,
     HANDLE_ARRAY,
+    HANDLE_MIPMAPPED_ARRAY,
+    HANDLE_TEXTURE,
+    HANDLE_TEXTURE_REFERENCE,
+    HANDLE_SURFACE,
     HANDLE_PHYSICAL,
     HANDLE_LINK
 };
@@ -222,6 +225,8 @@ struct queue *stream_queue_spt(hipStream_t stream);
 /* What HIP calls multiprocessors: pairs of compute units from gfx10 on
  * (properties.c). */
 uint32_t multiprocessors(const struct sim_target *t);
+/* Whether it has images, and so arrays and textures (properties.c). */
+bool device_has_images(const struct device *device);
 /* A device's legacy default stream, with a reference; NULL: no memory. */
 struct queue *null_queue(struct device *device);
 
@@ -281,7 +286,8 @@ struct loaded {
     struct device *device;
     int refs; /* the module, and launches that are under way */
     hipFunction_t functions;
-    struct managed *managed; /* module.c */
+    struct managed *managed;         /* module.c */
+    struct module_texture *textures; /* texture_reference.c */
 };
 
 struct ihipModuleSymbol_t {
@@ -308,6 +314,9 @@ const struct sim_global *loaded_global(const struct loaded *loaded,
 void loaded_ref(struct loaded *loaded);
 void loaded_unref(struct loaded *loaded);
 void modules_shutdown(void);
+/* A texture reference of that name, with what it says at first. */
+hipError_t module_texture(struct loaded *loaded, const char *name, void **out);
+void module_textures_free(struct loaded *loaded);
 
 struct launch {
     hipFunction_t function;
@@ -427,9 +436,16 @@ hipError_t copy_box_check(const hipMemcpy3DParms *p);
 hipError_t copy_box(const hipMemcpy3DParms *p, struct queue *queue);
 
 bool is_array(const void *pointer);
-/* An array's memory as a pitched pointer (array.c), and its elements' bytes;
- * false if it is none. */
-bool array_memory(const void *array, hipPitchedPtr *out, size_t *element);
+/* The bytes of an array's element (array.c); false if it is none. */
+bool array_element(const void *array, size_t *nbytes);
+/* An array's memory; false if it is none. */
+struct rows {
+    void *at;
+    size_t element;             /* bytes */
+    size_t row, nrows, nslices; /* bytes of a row, without the padding */
+    size_t pitch, slice;        /* bytes from row to row, slice to slice */
+};
+bool array_rows(const void *array, struct rows *out);
 
 /* ---- fills (fill.c) ----------------------------------------------------- */
 

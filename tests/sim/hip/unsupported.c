@@ -1,7 +1,7 @@
 /* unsupported.c - what is exported only so that programs link
  *
- * Textures and surfaces, memory shared with graphics, and what else
- * functions.def calls refused. Each says so: hipErrorNotSupported.
+ * Memory shared with graphics, and what else functions.def calls refused. Each
+ * says so: hipErrorNotSupported.
  */
 #include "runtime.h"
 
@@ -45,22 +45,4 @@ HIP_API hipError_t hipWaitExternalSemaphoresAsync(const void *semaphores,
     ENTER();
     (void)n;
     LEAVE(no_semaphores(semaphores, params, stream));
-}
-
-/* No images with levels either. */
-HIP_API hipError_t hipMallocMipmappedArray(void **array, const void *desc,
-                                           hipExtent extent, unsigned nlevels,
-                                           unsigned flags)
-{
-    ENTER();
-    (void)extent;
-    (void)nlevels;
-    (void)flags;
-    LEAVE(array && desc ? hipErrorNotSupported : hipErrorInvalidValue);
-}
-
-HIP_API hipError_t hipFreeMipmappedArray(void *array)
-{
-    ENTER();
-    LEAVE(array ? hipErrorNotSupported : hipErrorInvalidValue);
 }

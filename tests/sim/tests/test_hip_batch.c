@@ -375,6 +375,7 @@ static void test_batched_boxes(void **state)
     (void)state;
     for (i = 0; i < 16; i++)
         host[i] = (unsigned char)i;
+    EXPECT(hipSuccess, hipSetDevice(1)); /* the other has no images */
     EXPECT(hipSuccess, hipMalloc((void **)&p, 16));
     EXPECT(hipSuccess, hipMemcpy(p, host, 16, hipMemcpyHostToDevice));
     EXPECT(hipSuccess,
@@ -407,6 +408,7 @@ static void test_batched_boxes(void **state)
            hipMemcpy3DBatchAsync(0, list, &failed, 0, NULL));
     EXPECT(hipSuccess, hipFreeArray(array));
     EXPECT(hipSuccess, hipFree(p));
+    EXPECT(hipSuccess, hipSetDevice(0));
 }
 
 static void test_boxes_between_devices(void **state)

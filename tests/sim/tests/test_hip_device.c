@@ -745,23 +745,6 @@ static void test_external_semaphores_are_refused_last(void **state)
     }
 }
 
-static void test_images_with_levels_are_refused_last(void **state)
-{
-    hipChannelFormatDesc desc = {32, 0, 0, 0, hipChannelFormatKindFloat};
-    const hipExtent extent = {8, 8, 0};
-    hipMipmappedArray_t array = (hipMipmappedArray_t)&desc;
-
-    (void)state;
-    EXPECT(hipErrorInvalidValue,
-           hipMallocMipmappedArray(NULL, &desc, extent, 2, 0));
-    EXPECT(hipErrorInvalidValue,
-           hipMallocMipmappedArray(&array, NULL, extent, 2, 0));
-    EXPECT(hipErrorNotSupported,
-           hipMallocMipmappedArray(&array, &desc, extent, 2, 0));
-    EXPECT(hipErrorInvalidValue, hipFreeMipmappedArray(NULL));
-    EXPECT(hipErrorNotSupported, hipFreeMipmappedArray(array));
-}
-
 static void test_run_time_compilation_is_refused_in_words(void **state)
 {
     (void)state;
@@ -794,7 +777,6 @@ int main(void)
         cmocka_unit_test(test_list_of_functions_is_what_is_exported),
         cmocka_unit_test(test_refused_functions_say_so),
         cmocka_unit_test(test_external_semaphores_are_refused_last),
-        cmocka_unit_test(test_images_with_levels_are_refused_last),
         cmocka_unit_test(test_run_time_compilation_is_refused_in_words),
     };
 

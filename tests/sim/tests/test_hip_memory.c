@@ -13,8 +13,6 @@
 hipError_t hipPointerSetAttribute(const void *value,
                                   hipPointer_attribute attribute,
                                   hipDeviceptr_t ptr);
-hipError_t hipMemcpyAtoA(hipArray_t dst, size_t dst_at, hipArray_t src,
-                         size_t src_at, size_t n);
 
 static void test_allocation(void **state)
 {
@@ -138,111 +136,6 @@ static void test_rectangles(void **state)
     EXPECT(hipErrorInvalidValue,
            hipMemcpy2D(p, pitch, host, 7, 7, 6, hipMemcpyHostToDevice));
     EXPECT(hipSuccess, hipFree(p));
-}
-
-/* Arrays are rows without gaps: into one, through another, and back. */
-static void test_arrays(void **state)
-{
-    enum { WIDTH = 7, HEIGHT = 5 };
-    hipChannelFormatDesc two = {32, 32, 0, 0, hipChannelFormatKindFloat};
-    hipChannelFormatDesc three = {8, 8, 8, 0, hipChannelFormatKindUnsigned};
-    float in[HEIGHT][WIDTH][2], out[HEIGHT][WIDTH][2] = {{{0}}};
-    hipMemcpy3DParms p = {.extent = {2, 3, 1}, .kind = hipMemcpyDeviceToHost};
-    hipArray_t a, b;
-    int i;
-
-    (void)state;
-    for (i = 0; i < 2 * WIDTH * HEIGHT; i++)
-        ((float *)in)[i] = (float)i;
-    EXPECT(hipErrorInvalidValue, hipMallocArray(&a, &three, WIDTH, HEIGHT, 0));
-    EXPECT(hipErrorInvalidValue, hipMallocArray(&a, &two, 0, HEIGHT, 0));
-    EXPECT(hipSuccess, hipMallocArray(&a, &two, WIDTH, HEIGHT, 0));
-    EXPECT(hipSuccess, hipMallocArray(&b, &two, WIDTH, HEIGHT, 0));
-    EXPECT(hipSuccess,
-           hipMemcpy2DToArray(a, 0, 0, in, sizeof(in[0]), sizeof(in[0]), HEIGHT,
-                              hipMemcpyHostToDevice));
-    EXPECT(hipErrorInvalidValue,
-           hipMemcpy2DToArray(a, 0, 1, in, sizeof(in[0]), sizeof(in[0]), HEIGHT,
-                              hipMemcpyHostToDevice));
-    EXPECT(hipErrorInvalidPitchValue,
-           hipMemcpy2DToArray(a, 0, 0, in, 8, 16, 2, hipMemcpyHostToDevice));
-    EXPECT(hipErrorInvalidHandle,
-           hipMemcpy2DToArray(NULL, 0, 0, in, 8, 8, 2, hipMemcpyHostToDevice));
-    EXPECT(hipSuccess, hipMemcpyAtoA(b, 0, a, 0, sizeof(in)));
-    EXPECT(hipSuccess,
-           hipMemcpy2DFromArray(out, sizeof(out[0]), b, 0, 0, sizeof(out[0]),
-                                HEIGHT, hipMemcpyDeviceToHost));
-    assert_memory_equal(in, out, sizeof(in));
-    /* A box: places and widths of the array are counted in elements. */
-    memset(out, 0, sizeof(out));
-    p.srcArray = b;
-    p.srcPos.x = 5;
-    p.srcPos.y = 1;
-    p.dstPtr = (hipPitchedPtr){out, sizeof(out[0]), sizeof(out[0]), HEIGHT};
-    EXPECT(hipSuccess, hipMemcpy3D(&p));
-    assert_memory_equal(out[2], &in[3][5], 2 * sizeof(in[0][0]));
-    assert_true(out[3][0][0] == 0 && out[0][2][0] == 0);
-    p.srcPos.x = 6;
-    EXPECT(hipErrorInvalidValue, hipMemcpy3D(&p));
-    EXPECT(hipSuccess, hipFreeArray(a));
-    EXPECT(hipErrorContextIsDestroyed, hipFreeArray(a));
-    EXPECT(hipErrorInvalidValue, hipFreeArray(NULL));
-    EXPECT(hipSuccess, hipFreeArray(b));
-}
-
-/* What no card of these targets takes is no array, and has no bytes beyond. */
-static void test_limits_of_arrays(void **state)
-{
-    enum { LAYERED = 1, WIDEST = 16384, DEEPEST = 8192, TYPE_ARRAY = 10 };
-    static const struct {
-        size_t width, height, depth;
-        unsigned flags;
-        hipError_t want;
-    } extents[] = {
-        {WIDEST, 0, 0, 0, hipSuccess},
-        {WIDEST + 1, 0, 0, 0, hipErrorInvalidValue},
-        {1, WIDEST, 0, 0, hipSuccess},
-        {1, WIDEST + 1, 0, 0, hipErrorInvalidValue},
-        {1, 1, DEEPEST, 0, hipSuccess},
-        {1, 1, DEEPEST + 1, 0, hipErrorInvalidValue},
-        {SIZE_MAX, SIZE_MAX, SIZE_MAX, 0, hipErrorInvalidValue},
-        {0, 1, 1, 0, hipErrorInvalidValue},
-        {1, 0, 1, 0, hipErrorInvalidValue},
-        {1, 0, 1, 2 /* surfaces */, hipErrorInvalidValue},
-        {1, 0, 6, LAYERED, hipSuccess},
-        {1, 1, 6, LAYERED, hipSuccess},
-        {1, 1, 0, LAYERED, hipErrorInvalidValue},
-        {1, 0, 6, LAYERED | 4 /* cubes */, hipErrorInvalidValue},
-    };
-    const hipChannelFormatDesc bytes = {8, 0, 0, 0,
-                                        hipChannelFormatKindUnsigned};
-    char host[64] = {0};
-    hipArray_t a;
-    int type = 0;
-    size_t i;
-
-    (void)state;
-    for (i = 0; i < sizeof(extents) / sizeof(extents[0]); i++) {
-        a = NULL;
-        EXPECT(extents[i].want,
-               hipMalloc3DArray(&a, &bytes,
-                                (hipExtent){extents[i].width, extents[i].height,
-                                            extents[i].depth},
-                                extents[i].flags));
-        if (a)
-            EXPECT(hipSuccess, hipFreeArray(a));
-    }
-    EXPECT(hipSuccess, hipMallocArray(&a, &bytes, 8, 8, 0));
-    EXPECT(hipSuccess,
-           hipPointerGetAttribute(&type, HIP_POINTER_ATTRIBUTE_MEMORY_TYPE, a));
-    assert_int_equal(type, TYPE_ARRAY);
-    EXPECT(hipSuccess, hipMemcpyHtoA(a, 1, host, 7));
-    EXPECT(hipErrorInvalidValue, hipMemcpyHtoA(a, 1, host, 8));
-    EXPECT(hipErrorInvalidValue, hipMemcpyHtoA(NULL, 0, host, 8));
-    EXPECT(hipSuccess, hipMemcpyAtoH(host, a, 0, 8));
-    EXPECT(hipErrorInvalidValue, hipMemcpyAtoH(host, a, 0, 64));
-    EXPECT(hipErrorInvalidValue, hipMemcpyAtoH(host, NULL, 0, 8));
-    EXPECT(hipSuccess, hipFreeArray(a));
 }
 
 /* Rows fit their pitch where there are gaps between them. */
@@ -540,6 +433,7 @@ static void test_copies_by_the_drivers_structure(void **state)
     EXPECT(hipErrorInvalidValue, hipMemcpyParam2D(&bad));
     EXPECT(hipErrorInvalidValue, hipMemcpyParam2D(NULL));
 
+    EXPECT(hipSuccess, hipSetDevice(1)); /* the other has no images */
     EXPECT(hipSuccess, hipArrayCreate(&array, &desc));
     to.dstMemoryType = from.srcMemoryType = (hipMemoryType)ARRAY;
     to.dstArray = from.srcArray = array;
@@ -550,6 +444,7 @@ static void test_copies_by_the_drivers_structure(void **state)
     from.srcXInBytes = 2; /* no whole element */
     EXPECT(hipErrorInvalidValue, hipMemcpyParam2D(&from));
     EXPECT(hipSuccess, hipArrayDestroy(array));
+    EXPECT(hipSuccess, hipSetDevice(0));
     EXPECT(hipSuccess, hipFree(device));
 }
 
@@ -890,8 +785,6 @@ int main(void)
         cmocka_unit_test(test_copies_check_their_ranges),
         cmocka_unit_test(test_fills),
         cmocka_unit_test(test_rectangles),
-        cmocka_unit_test(test_arrays),
-        cmocka_unit_test(test_limits_of_arrays),
         cmocka_unit_test(test_fills_fit_their_pitch),
         cmocka_unit_test(test_boxes_fit_their_pitch),
         cmocka_unit_test(test_a_box_without_memory_is_refused),
