@@ -6,7 +6,7 @@
 # api.hip holds the kernels of tests/sim/tests/test_hip_*.c. They are launched
 # with partial blocks, too, which clang's kernels do not allow by default.
 
-PROGRAMS      := vectors streams units groups texts buffered atomics
+PROGRAMS      := textures vectors streams units groups texts buffered atomics
 # A static program has no sanitizer's runtime, and waits for ever for one.
 PROGRAM_TESTS := $(PROGRAMS:%=$(H)/test/program/%) $(if $(SAN),,$(H)/test/program/static)
 API_ARCHS     := $(sort $(CORPUS_ARCHS) gfx11-generic)
