@@ -111,6 +111,24 @@ template <typename T, u32 PX, u32 OC> struct ConvSplit {
         return KPK_NVIDIA ? v / splits : v >> log2_of(splits);
     }
 
+    static DEV_MEMBER void read_weights(A (&weight)[OC], const T *weights,
+                                        const u32 (&from)[OC])
+    {
+        UNROLL
+        for (u32 i = 0; i < OC; i++)
+            weight[i] = convert<A>(weights[from[i]]);
+    }
+    /* of one term and one position */
+    static DEV_MEMBER void add_products(A (&sum)[OC], T input,
+                                        const A (&weight)[OC])
+    {
+        const A value = convert<A>(input);
+
+        UNROLL
+        for (u32 i = 0; i < OC; i++)
+            sum[i] += value * weight[i];
+    }
+
 #if KPK_NVIDIA
     /* terms are numbered by channel, row and column of the taps */
     DEV_MEMBER void add_terms(A (&sum)[PX][OC], u32 lane, u64 o, u32 first,
@@ -147,22 +165,16 @@ template <typename T, u32 PX, u32 OC> struct ConvSplit {
                            (u32)at.aw.element((i32)nw) * at.ww;
             A weight[OC];
 
-            UNROLL
-            for (u32 i = 0; i < OC; i++)
-                weight[i] = convert<A>(row[from[i]]);
+            read_weights(weight, row, from);
             UNROLL
             for (u32 j = 0; j < PX; j++) {
                 const i32 qh = h0[j] + (i32)nh * reach_h;
                 const i32 qw = w0[j] + (i32)nw * reach_w;
 
-                if ((u32)qh < (u32)height && (u32)qw < (u32)width) {
-                    const A value =
-                        convert<A>(channel_x[j][(u32)qh * xh + (u32)qw * xw]);
-
-                    UNROLL
-                    for (u32 i = 0; i < OC; i++)
-                        sum[j][i] += value * weight[i];
-                }
+                if ((u32)qh < (u32)height && (u32)qw < (u32)width)
+                    add_products(sum[j],
+                                 channel_x[j][(u32)qh * xh + (u32)qw * xw],
+                                 weight);
             }
             if (++nw < taps_w)
                 continue;
@@ -249,18 +261,11 @@ template <typename T, u32 PX, u32 OC> struct ConvSplit {
         for (; n > 0; n--) {
             A weight[OC];
 
-            UNROLL
-            for (u32 i = 0; i < OC; i++)
-                weight[i] = convert<A>(weights[from[i]]);
+            read_weights(weight, weights, from);
             UNROLL
             for (u32 j = 0; j < PX; j++) {
-                if (inside[j]) {
-                    const A value = convert<A>(*value_at[j]);
-
-                    UNROLL
-                    for (u32 i = 0; i < OC; i++)
-                        sum[j][i] += value * weight[i];
-                }
+                if (inside[j])
+                    add_products(sum[j], *value_at[j], weight);
                 value_at[j] += xc;
             }
             weights += wc;
