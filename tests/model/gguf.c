@@ -462,7 +462,8 @@ bool gguf_parse(const char *path, const void *bytes, size_t nbytes,
 
 bool gguf_open(const char *path, struct gguf *out, struct fault *fault)
 {
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    /* or the other end of a pipe would be waited for */
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     struct stat info;
     void *map;
 

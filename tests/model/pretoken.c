@@ -167,8 +167,9 @@ const struct pretoken_rules *pretoken_rules_of(struct text name)
 
 /* ---- UTF-8 ---- */
 
-static uint32_t decode_one(const unsigned char *at, size_t left, size_t *used)
+uint32_t pretoken_read(const char *text, size_t left, size_t *used)
 {
+    const unsigned char *at = (const unsigned char *)text;
     const unsigned lead = at[0];
     const size_t n = lead < 0x80             ? 1
                      : (lead & 0xe0) == 0xc0 ? 2
@@ -196,8 +197,7 @@ uint32_t *pretoken_decode(const char *text, size_t nbytes, size_t *n)
 
     *n = 0;
     for (size_t at = 0; code && at < nbytes; at += used)
-        code[(*n)++] =
-            decode_one((const unsigned char *)text + at, nbytes - at, &used);
+        code[(*n)++] = pretoken_read(text + at, nbytes - at, &used);
     return code;
 }
 

@@ -16,6 +16,9 @@ struct pretoken_rules {
  * llama.cpp cuts by rules of its own. */
 const struct pretoken_rules *pretoken_rules_of(struct text name);
 
+/* The code point that text begins with, of UTF-8, and how many of its n bytes,
+ * 1 at least, it takes; a byte that is none is U+FFFD. */
+uint32_t pretoken_read(const char *text, size_t n, size_t *used);
 /* Code points of UTF-8; a byte that is none becomes U+FFFD. The caller's to
  * free; NULL without memory. */
 uint32_t *pretoken_decode(const char *text, size_t nbytes, size_t *n);

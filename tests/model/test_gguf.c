@@ -5,13 +5,16 @@
  * it gives lies in the file. Then, one by one, the fields that it checks.
  */
 #include "arch.h"
+#include "scratch.h"
 #include "tiny.h"
 #include "tokenizer.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static unsigned passed, failed;
@@ -239,6 +242,22 @@ static void check_file(const char *what, const char *path, const char *says)
         gguf_close(&gguf);
 }
 
+/* One that nobody writes to is not waited for. */
+static void check_pipe(void)
+{
+    char folder[SCRATCH_PATH_MAX], path[SCRATCH_PATH_MAX + 8];
+
+    if (!scratch_folder(folder)) {
+        report(false, "a pipe", "no folder for it");
+        return;
+    }
+    (void)snprintf(path, sizeof(path), "%s/pipe", folder);
+    report(mkfifo(path, 0600) == 0, "a pipe", strerror(errno));
+    check_file("a pipe", path, "is not a file");
+    (void)unlink(path);
+    (void)rmdir(folder);
+}
+
 int main(void)
 {
     struct tiny other = tiny_llama;
@@ -261,6 +280,7 @@ int main(void)
     check_file("no file", "/nonexistent/model.gguf", "cannot open");
     check_file("a folder", "/", "is not a file");
     check_file("an empty file", "/dev/null", "is not a file");
+    check_pipe();
     check_file("a program", "/proc/self/exe", "is not a GGUF file");
     printf("%u passed, %u failed\n", passed, failed);
     return failed ? 1 : 0;

@@ -921,20 +921,19 @@ static size_t put(char byte, char *out, size_t at, size_t room)
 static size_t decode_bpe(const struct letters *letters, struct text text,
                          char *out, size_t room)
 {
-    size_t count, n = 0;
-    uint32_t *code = pretoken_decode(text.at, text.n, &count);
+    size_t n = 0;
 
-    for (size_t i = 0; code && i < count; i++) {
-        const unsigned byte = byte_of_letter(letters, code[i]);
+    for (size_t i = 0, used; i < text.n; i += used) {
+        const uint32_t code = pretoken_read(text.at + i, text.n - i, &used);
+        const unsigned byte = byte_of_letter(letters, code);
         char plain[4];
-        const size_t wide = byte < 256 ? 1 : pretoken_encode(code[i], plain);
+        const size_t wide = byte < 256 ? 1 : pretoken_encode(code, plain);
 
         if (byte < 256)
             plain[0] = (char)byte;
         for (size_t b = 0; b < wide; b++)
             n = put(plain[b], out, n, room);
     }
-    free(code);
     return n;
 }
 
