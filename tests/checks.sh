@@ -17,6 +17,9 @@
 ROOT=$(cd "$(dirname "$0")/../.." && pwd)
 WORK=$(mktemp -d)
 trap 'keep_coverage; rm -rf "$WORK"' EXIT
+# Elsewhere a grep finds other letters in [A-Z], and fewer cases run.
+LC_ALL=C
+export LC_ALL
 # A compiler of several words, such as 'ccache gcc', becomes one.
 case ${CC-} in *\ *)
     # shellcheck disable=SC2016 # for that script

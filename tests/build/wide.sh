@@ -45,6 +45,12 @@ check "nvcc's gaps are told" grep -F "$WORK/told" \
     -e "ARCHS=wide leaves out sm_100 sm_120: $WORK/nvcc does not know them"
 check "no nvcc" gives "$amd" wide "" /nowhere/nvcc
 check "a compiler that does not tell is believed" gives "$amd" wide-amd true
+if localedef -i en_US -f UTF-8 "$WORK/en_US.UTF-8" 2>"$WORK/check.out"; then
+    in_english() { (export LOCPATH="$WORK" LC_ALL=en_US.UTF-8 && gives "$@"); }
+    check "the order is no language's" in_english "$amd $nvidia" wide
+else
+    skip "there are no locales to compile: whether a language changes the order"
+fi
 
 # ---- a pack of it ----
 
