@@ -35,6 +35,7 @@ static void tokenize(const struct gguf *gguf, const uint8_t *data,
             FUZZ_ASSERT(tokens.id[i] < tokenizer_count(tokenizer));
             (void)tokenizer_piece(tokenizer, tokens.id[i], piece,
                                   sizeof(piece));
+            (void)tokenizer_ends(tokenizer, tokens.id[i]);
         }
     free(tokens.id);
     tokenizer_close(tokenizer);

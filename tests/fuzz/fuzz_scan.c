@@ -6,6 +6,7 @@
 #include "fuzz.h"
 #include "mutate.h"
 
+#include <elf.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -34,15 +35,28 @@ static void scan(const uint8_t *data, size_t nbytes)
     close(fd);
 }
 
-/* Shrinks what may be a section, as prune does. */
+/* Gives the sections of an object file other sizes, as prune does; and what is
+ * no section. */
 static bool shrink(void *context, size_t from, struct objfile_bytes *member)
 {
-    const struct objfile_bytes content = {(unsigned char *)"x", 1};
+    static unsigned char zeros[64];
+    Elf64_Ehdr header;
+    Elf64_Shdr section;
 
     (void)context;
-    for (size_t at = 64; at < member->nbytes && at < 512; at += 64)
-        if (objfile_resize(member, at, from % 64 + 1, &content))
+    for (size_t i = 0; i < 16 && member->nbytes >= sizeof(header); i++) {
+        const struct objfile_bytes content = {zeros, 9 * i % sizeof(zeros)};
+
+        memcpy(&header, member->data, sizeof(header));
+        if (header.e_shoff > member->nbytes ||
+            (i + 1) * sizeof(section) > member->nbytes - header.e_shoff)
             break;
+        memcpy(&section, member->data + header.e_shoff + i * sizeof(section),
+               sizeof(section));
+        (void)objfile_resize(member, (size_t)section.sh_offset,
+                             (size_t)section.sh_size - (from % 7 == 5),
+                             &content);
+    }
     return from % 7 != 6;
 }
 

@@ -109,19 +109,96 @@ static void write_bundles(void)
     free(plain);
 }
 
+/* Appends a member to an archive. Returns the archive's size then. */
+static size_t add_member(unsigned char *archive, size_t n, const char *name,
+                         const void *data, size_t nbytes)
+{
+    n += (size_t)sprintf((char *)archive + n, "%-16s%-12d%-6d%-6d%-8d%-10zu`\n",
+                         name, 0, 0, 0, 644, nbytes);
+    memcpy(archive + n, data, nbytes);
+    n += nbytes;
+    if (n % 2)
+        archive[n++] = '\n';
+    return n;
+}
+
+/* An archive as the build makes them, which prune can change: an index, and an
+ * object file with a section that is a code object, its symbol, and a section
+ * behind it. */
+static void write_archive(const unsigned char *blob, size_t nbytes)
+{
+    static const char names[] = "\0blo";
+    /* One symbol, of the member whose header follows at byte 80. */
+    static const unsigned char index[12] = "\0\0\0\1\0\0\0\120blo";
+    unsigned char object[4096] = {0}, archive[8192];
+    const size_t names_at = sizeof(Elf64_Ehdr);
+    const size_t symbols_at = names_at + 8;
+    const size_t blob_at = symbols_at + 2 * sizeof(Elf64_Sym);
+    const size_t headers_at = (blob_at + nbytes + 7) / 8 * 8;
+    const Elf64_Sym symbol = {.st_name = 1,
+                              .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT),
+                              .st_shndx = 1,
+                              .st_size = nbytes};
+    const Elf64_Shdr sections[] = {{.sh_type = SHT_NULL},
+                                   {.sh_type = SHT_PROGBITS,
+                                    .sh_flags = SHF_ALLOC,
+                                    .sh_offset = blob_at,
+                                    .sh_size = nbytes,
+                                    .sh_addralign = 8},
+                                   {.sh_type = SHT_SYMTAB,
+                                    .sh_offset = symbols_at,
+                                    .sh_size = 2 * sizeof(Elf64_Sym),
+                                    .sh_link = 3,
+                                    .sh_info = 1,
+                                    .sh_addralign = 8,
+                                    .sh_entsize = sizeof(Elf64_Sym)},
+                                   {.sh_type = SHT_STRTAB,
+                                    .sh_offset = names_at,
+                                    .sh_size = sizeof(names),
+                                    .sh_addralign = 1}};
+    const Elf64_Ehdr head = {
+        .e_ident = {0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
+        .e_type = ET_REL,
+        .e_machine = EM_X86_64,
+        .e_version = EV_CURRENT,
+        .e_ehsize = sizeof(Elf64_Ehdr),
+        .e_shoff = headers_at,
+        .e_shentsize = sizeof(Elf64_Shdr),
+        .e_shnum = 4,
+        .e_shstrndx = 3};
+    size_t n = 8;
+
+    if (headers_at + sizeof(sections) > sizeof(object))
+        exit(1);
+    memcpy(object, &head, sizeof(head));
+    memcpy(object + names_at, names, sizeof(names));
+    memcpy(object + symbols_at + sizeof(symbol), &symbol, sizeof(symbol));
+    memcpy(object + blob_at, blob, nbytes);
+    memcpy(object + headers_at, sections, sizeof(sections));
+    memcpy(archive, "!<arch>\n", n);
+    n = add_member(archive, n, "/", index, sizeof(index));
+    n = add_member(archive, n, "o.o/", object, headers_at + sizeof(sections));
+    write_seed("scan", "archive_of_pack", archive, n);
+}
+
 /* A pack's code object with its head, twice; and an archive of an object. */
 static void write_packs(void)
 {
     static const char name[] = "fuzz", content[] = "content";
     const struct made_object spec = {
         .kernel = "k", .e_flags = 0x54c, .abi_version = 3, .wave_size = 64};
-    char header[61];
-    unsigned char *object, data[4096];
+    unsigned char *object, data[4096] = "!<arch>\n";
     size_t nbytes, n = 0;
     FILE *f = tmpfile();
 
     if (!f)
         exit(1);
+    object = make_object(&spec, &nbytes);
+    if (nbytes <= sizeof(data) - 70) {
+        n = add_member(data, 8, "o.o/", object, nbytes);
+        write_seed("scan", "archive", data, n);
+    }
+    free(object);
     for (int i = 0; i < 2; i++) {
         blob_write_head(f,
                         &(struct blob_info){.kind = KPK_BLOB_CODE_OBJECT,
@@ -136,20 +213,10 @@ static void write_packs(void)
         (void)fwrite(content, sizeof(content), 1, f);
     }
     rewind(f);
-    write_seed("scan", "pack", data, fread(data, 1, sizeof(data), f));
+    n = fread(data, 1, sizeof(data), f);
+    write_seed("scan", "pack", data, n);
+    write_archive(data, n);
     (void)fclose(f);
-    object = make_object(&spec, &nbytes);
-    (void)snprintf((char *)data, 9, "!<arch>\n");
-    snprintf(header, sizeof(header), "%-16s%-12d%-6d%-6d%-8d%-10zu`\n", "o.o/",
-             0, 0, 0, 644, nbytes);
-    n = 8;
-    memcpy(data + n, header, 60);
-    n += 60;
-    if (nbytes <= sizeof(data) - n) {
-        memcpy(data + n, object, nbytes);
-        write_seed("scan", "archive", data, n + nbytes);
-    }
-    free(object);
 }
 
 /* Models of both kinds of vocabulary, small enough for the fuzzer. */
