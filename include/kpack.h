@@ -66,6 +66,10 @@
 #ifndef KPACK_H
 #define KPACK_H
 
+#if defined(__SIZEOF_POINTER__) && __SIZEOF_POINTER__ != 8
+#error "kpack is for 64-bit programs: HIP and CUDA's driver know no others"
+#endif
+
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>

@@ -74,6 +74,11 @@ for cxx in g++ clang++-22; do
     done
 done
 
+for cc in gcc clang-22; do
+    command -v $cc >/dev/null || continue
+    refuse "$cc -m32" "kpack is for 64-bit programs" $cc -m32 -fsyntax-only -x c include/kpack.h
+done
+
 # ---- a launch that cannot compile ----
 
 printf '#include <kpack.h>\nkpk_kernel k;\n' >"$WORK/opaque.c"
