@@ -400,6 +400,8 @@ refuse "a name that is too long" "name too long" "$kpack" prune "$small" --keep 
     -o "$(printf '%04100d' 0)"
 refuse "a folder's, too" "name too long" "$kpack" prune "$small" --keep "$last" \
     -o "$(printf '%04090d' 0)/x"
+refuse "one that is longer still" "name too long" "$kpack" prune "$small" --keep "$last" \
+    -o "$(printf '%05000d' 0)/x"
 refuse "a folder to write to" "Is a directory" "$kpack" prune "$small" --keep "$last" -o "$WORK/members"
 refuse "prune of what cannot be read" "cannot read" "$kpack" prune "$WORK/nowhere" --keep "$last"
 check "a word of --keep that is too long" status 1 "$kpack" prune "$small" --keep "$last,$(printf '%0100d' 0)"
@@ -571,6 +573,41 @@ left() { # folder to write to
 }
 check "what a killed command left is removed" left "$disk"
 check "and in the folder that one is in" left .
+
+# Several that write the same files at once remove none of each other's. One of
+# a container may find the name taken that its process number gives.
+cat >"$WORK/at_once.py" <<'END'
+import os, subprocess, sys
+kpack, archive, folder, whole = sys.argv[1:]
+def take_name():
+    os.mkdir(os.path.join(folder, f".kpack-{os.getpid()}-1.new"))
+taken = [None, take_name, None, take_name]
+for _ in range(5):
+    runs = [subprocess.Popen([kpack, "extract", archive, "--all", "-o", folder], stdout=subprocess.DEVNULL,
+                             preexec_fn=before) for before in taken]
+    if any([run.wait() for run in runs]):
+        sys.exit("one of them failed")
+for name in os.listdir(folder):
+    if name.startswith(".kpack-"):
+        os.rmdir(os.path.join(folder, name))
+for name in os.listdir(whole):
+    with open(os.path.join(folder, name), "rb") as a, open(os.path.join(whole, name), "rb") as b:
+        if a.read() != b.read():
+            sys.exit(f"{name} is not whole")
+sys.exit(sorted(os.listdir(folder)) != sorted(os.listdir(whole)))
+END
+at_once() {
+    rm -rf "$disk" "$WORK/out" && mkdir "$disk" && "$kpack" extract "$small" --all -o "$WORK/out" &&
+        python3 "$WORK/at_once.py" "$kpack" "$small" "$disk" "$WORK/out"
+}
+check "several at once" at_once
+few_files() {
+    rm -rf "$disk" && mkdir "$disk" && echo old >"$disk/file"
+    # shellcheck disable=SC3045 # dash and bash have it
+    (ulimit -n 4 && exec "$kpack" extract "$small" vector_add "$first" -o "$disk/file") 2>"$WORK/says"
+    [ $? -eq 4 ] && grep -F "Too many open files" "$WORK/says" && alone_there file && [ "$(cat "$disk/file")" = old ]
+}
+check "too few files" few_files
 
 # ---- closed files ----
 
