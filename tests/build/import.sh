@@ -348,4 +348,17 @@ refuse "IMPORT without a name" "name the pack that it becomes" \
     plain_make IMPORT="$real" B="$built" lib
 refuse "IMPORT with MODULES" "an imported tree is a pack of its own" \
     plain_make PACK=bad IMPORT="$real" MODULES=affine B="$built" lib
+
+# A clock that was set back leaves a generator from the future.
+cp "$gen" "$WORK/gen-of-tomorrow"
+touch -d tomorrow "$WORK/gen-of-tomorrow"
+of_tomorrow() {
+    make_under="timeout 200"
+    plain_make PACK=real IMPORT="$real" B="$WORK/tomorrow" KPACK_GEN="$WORK/gen-of-tomorrow" lib >"$WORK/tomorrow.out" 2>&1
+    status=$?
+    make_under=
+    tail "$WORK/tomorrow.out"
+    [ "$status" -eq 0 ] && [ "$(grep -c IMPORT "$WORK/tomorrow.out")" -eq 1 ]
+}
+check "it is used once" of_tomorrow
 finish
