@@ -69,6 +69,33 @@ static hipError_t fake_launch(hipFunction_t f, unsigned gx, unsigned gy,
     return hipSuccess;
 }
 
+static kpk_shape asked;
+
+/* This one counts threads instead of blocks. */
+static hipError_t fake_ext(hipFunction_t f, uint32_t gx, uint32_t gy,
+                           uint32_t gz, uint32_t bx, uint32_t by, uint32_t bz,
+                           size_t shared, hipStream_t stream, void **params,
+                           void **extra, hipEvent_t start, hipEvent_t stop,
+                           uint32_t flags)
+{
+    (void)start;
+    (void)stop;
+    (void)flags;
+    FUZZ_ASSERT(gx == (uint64_t)asked.grid[0] * asked.block[0] &&
+                gy == (uint64_t)asked.grid[1] * asked.block[1] &&
+                gz == (uint64_t)asked.grid[2] * asked.block[2]);
+    return fake_launch(f, gx / bx, gy / by, gz / bz, bx, by, bz,
+                       (unsigned)shared, stream, params, extra);
+}
+
+static hipError_t fake_cooperative(hipFunction_t f, unsigned gx, unsigned gy,
+                                   unsigned gz, unsigned bx, unsigned by,
+                                   unsigned bz, unsigned shared,
+                                   hipStream_t stream, void **params)
+{
+    return fake_launch(f, gx, gy, gz, bx, by, bz, shared, stream, params, NULL);
+}
+
 /* ---- one launch ---- */
 
 /* A list as the generator accepts them: in bounds and in order, with gaps. A
@@ -104,7 +131,9 @@ static void make_kernel(void)
         memset(attrs.reqd_block, 0, sizeof(attrs.reqd_block));
 }
 
-static void launch_args(const kpk_kernel *kernel, const kpk_shape *shape)
+/* With options, if there are any. */
+static void launch_args(const kpk_kernel *kernel, const kpk_shape *shape,
+                        const kpk_launch_options *options)
 {
     kpk_arg given[MAX_ARGS];
     const size_t n = take(1) % (MAX_ARGS + 1);
@@ -118,19 +147,30 @@ static void launch_args(const kpk_kernel *kernel, const kpk_shape *shape)
         if (given[i].value)
             memset((void *)given[i].value, 0, given[i].nbytes);
     }
-    (void)kpk_launch(kernel, shape, NULL, n || take(1) & 1 ? given : NULL, n);
+    if (options)
+        (void)kpk_launch_ex(kernel, options, given, n);
+    else
+        (void)kpk_launch(kernel, shape, NULL, n || take(1) & 1 ? given : NULL,
+                         n);
     for (size_t i = 0; i < n; i++)
         free((void *)given[i].value);
 }
 
-static void launch_packed(const kpk_kernel *kernel, const kpk_shape *shape)
+static void launch_packed(const kpk_kernel *kernel, const kpk_shape *shape,
+                          kpk_launch_options *options)
 {
     const size_t nbytes = take(2);
     void *buffer = nbytes ? malloc(nbytes) : NULL;
 
     if (nbytes && buffer)
         memset(buffer, 0, nbytes);
-    (void)kpk_launch_packed(kernel, shape, NULL, buffer, nbytes);
+    if (options) {
+        options->packed = buffer;
+        options->packed_nbytes = nbytes;
+        (void)kpk_launch_ex(kernel, options, NULL, 0);
+    } else {
+        (void)kpk_launch_packed(kernel, shape, NULL, buffer, nbytes);
+    }
     free(buffer);
 }
 
@@ -188,6 +228,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
                                              .nkernels = 1,
                                              .nobjects = 1};
     const kpk_module *modules[] = {&module};
+    kpk_launch_options options = {.start_event = (void *)&module};
     kpk_shape shape;
     kpk_instance *inst = NULL;
     const unsigned how = nbytes ? data[0] : 0;
@@ -204,15 +245,23 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
     if (kpk_open_modules(modules, 1, 0, &inst) != KPK_OK)
         abort();
     kpk_i_hip.hipModuleLaunchKernel = fake_launch;
+    inst->device.cooperative = true;
     kernel = &inst->kernels[0];
     atomic_store(&kernel->slot->hip_module, (hipModule_t)inst);
     atomic_store(&kernel->function, (hipFunction_t)inst);
+    kpk_i_hip.hipExtModuleLaunchKernel = fake_ext;
+    kpk_i_hip.hipModuleLaunchCooperativeKernel = fake_cooperative;
+    options.shape = asked = shape;
+    if (how & 8) {
+        options.flags = take(1) % 5;
+        options.start_event = NULL;
+    }
     if (how & 1)
-        launch_packed(kernel, &shape);
+        launch_packed(kernel, &shape, how & 4 ? &options : NULL);
     else if (how & 2)
         launch_values(kernel, &shape);
     else
-        launch_args(kernel, &shape);
+        launch_args(kernel, &shape, how & 4 ? &options : NULL);
     atomic_store(&kernel->slot->hip_module, NULL);
     FUZZ_ASSERT(kpk_close(inst) == KPK_OK);
     return 0;
