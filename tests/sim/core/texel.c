@@ -190,6 +190,28 @@ void sim_texel_pack(const struct sim_texel_format *format,
     }
 }
 
+uint16_t sim_texel_narrow(enum sim_number_format number, uint32_t v)
+{
+    int32_t s = (int32_t)v;
+
+    if (number == SIM_NUMBER_UINT)
+        return (uint16_t)(v > UINT16_MAX ? UINT16_MAX : v);
+    if (number == SIM_NUMBER_SINT)
+        return (uint16_t)(s > INT16_MAX   ? INT16_MAX
+                          : s < INT16_MIN ? INT16_MIN
+                                          : s);
+    return f16_bits((half_t)bits_f32(v));
+}
+
+uint32_t sim_texel_widen(enum sim_number_format number, uint16_t v)
+{
+    if (number == SIM_NUMBER_UINT)
+        return v;
+    if (number == SIM_NUMBER_SINT)
+        return (uint32_t)(int32_t)(int16_t)v;
+    return f32_bits((float)bits_f16(v));
+}
+
 void sim_texel_select(const uint8_t select[4], enum sim_number_format number,
                       const uint32_t channel[4], uint32_t component[4])
 {

@@ -31,6 +31,10 @@ void sim_texel_pack(const struct sim_texel_format *format,
                     enum sim_number_format number, const uint32_t channel[4],
                     uint8_t *bytes);
 
+/* To and from the 16 bits of D16: what they do not hold becomes the nearest. */
+uint16_t sim_texel_narrow(enum sim_number_format number, uint32_t v);
+uint32_t sim_texel_widen(enum sim_number_format number, uint16_t v);
+
 /* Components from channels, as a descriptor's selections say, and back: what
  * several components lead to is the first of them, the rest 0. */
 void sim_texel_select(const uint8_t select[4], enum sim_number_format number,

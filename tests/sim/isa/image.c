@@ -220,20 +220,6 @@ void sim_image_count_loads(const struct image_op *op)
 
 /* ---- results ---- */
 
-/* Integers that 16 bits do not hold become the nearest. */
-static uint16_t to_16_bits(enum sim_number_format number, uint32_t v)
-{
-    int32_t s = (int32_t)v;
-
-    if (number == SIM_NUMBER_UINT)
-        return (uint16_t)(v > UINT16_MAX ? UINT16_MAX : v);
-    if (number == SIM_NUMBER_SINT)
-        return (uint16_t)(s > INT16_MAX   ? INT16_MAX
-                          : s < INT16_MIN ? INT16_MIN
-                                          : s);
-    return f16_bits((half_t)bits_f32(v));
-}
-
 void sim_image_result(const struct image_op *op, unsigned lane,
                       const uint32_t component[4])
 {
@@ -252,8 +238,9 @@ void sim_image_result(const struct image_op *op, unsigned lane,
         }
         reg = &(*tuple_reg(op->w, &in->op[0], n / 2))[lane];
         *reg = n % 2 ? (*reg & 0xffff) |
-                           (uint32_t)to_16_bits(op->number, component[c]) << 16
-                     : to_16_bits(op->number, component[c]);
+                           (uint32_t)sim_texel_narrow(op->number, component[c])
+                               << 16
+                     : sim_texel_narrow(op->number, component[c]);
         n++;
     }
 }

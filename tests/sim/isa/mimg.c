@@ -73,16 +73,6 @@ static void run_image_load_mip(struct wave *w, const struct insn *in)
 
 /* ---- stores ---- */
 
-/* What 16 bits of a register stand for. */
-static uint32_t from_16_bits(enum sim_number_format number, uint16_t v)
-{
-    if (number == SIM_NUMBER_UINT)
-        return v;
-    if (number == SIM_NUMBER_SINT)
-        return (uint32_t)(int32_t)(int16_t)v;
-    return f32_bits((float)bits_f16(v));
-}
-
 /* Components that DMASK leaves out: 0, on gfx12 the first. */
 static void stored_components(const struct image_op *op, unsigned lane,
                               uint32_t component[4])
@@ -99,7 +89,7 @@ static void stored_components(const struct image_op *op, unsigned lane,
         v = (*tuple_reg(op->w, &in->op[0],
                         in->flags & F_D16 ? n / 2 : n))[lane];
         if (in->flags & F_D16)
-            v = from_16_bits(op->number, (uint16_t)(v >> 16 * (n % 2)));
+            v = sim_texel_widen(op->number, (uint16_t)(v >> 16 * (n % 2)));
         component[c] = v;
         n++;
     }

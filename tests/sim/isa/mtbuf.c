@@ -71,19 +71,6 @@ static bool open_texels(struct wave *w, const struct insn *in,
 
 /* ---- registers ---- */
 
-static uint32_t to_16_bits(enum sim_number_format number, uint32_t v)
-{
-    return sim_number_is_integer(number) ? v & 0xffff
-                                         : f16_bits((half_t)bits_f32(v));
-}
-
-static uint32_t from_16_bits(enum sim_number_format number, uint16_t v)
-{
-    return number == SIM_NUMBER_SINT   ? (uint32_t)(int32_t)(int16_t)v
-           : number == SIM_NUMBER_UINT ? v
-                                       : f32_bits((float)bits_f16(v));
-}
-
 static void put(struct wave *w, const struct operand *dst, struct typed form,
                 enum sim_number_format number, unsigned lane,
                 const uint32_t component[4])
@@ -97,7 +84,7 @@ static void put(struct wave *w, const struct operand *dst, struct typed form,
             *reg = component[c];
             continue;
         }
-        half = to_16_bits(number, component[c]);
+        half = sim_texel_narrow(number, component[c]);
         *reg = high ? (*reg & 0xffff) | half << 16 : (*reg & 0xffff0000) | half;
     }
 }
@@ -114,7 +101,7 @@ static void get(struct wave *w, const struct operand *src, struct typed form,
         else if (!form.d16)
             component[c] = (*tuple_reg(w, src, c))[lane];
         else
-            component[c] = from_16_bits(
+            component[c] = sim_texel_widen(
                 number,
                 (uint16_t)((*tuple_reg(w, src, c / 2))[lane] >> 16 * high));
     }

@@ -1,6 +1,14 @@
 /* image_test.c - images in memory, and instructions on them, for tests */
 #include "image_test.h"
 
+const enum sim_data_format datas[18] = {
+    SIM_DATA_8,        SIM_DATA_16,          SIM_DATA_8_8,
+    SIM_DATA_32,       SIM_DATA_16_16,       SIM_DATA_10_11_11,
+    SIM_DATA_11_11_10, SIM_DATA_10_10_10_2,  SIM_DATA_2_10_10_10,
+    SIM_DATA_8_8_8_8,  SIM_DATA_32_32,       SIM_DATA_16_16_16_16,
+    SIM_DATA_32_32_32, SIM_DATA_32_32_32_32, SIM_DATA_5_6_5,
+    SIM_DATA_1_5_5_5,  SIM_DATA_5_5_5_1,     SIM_DATA_4_4_4_4};
+
 static const char *const dims[] = {[SIM_IMAGE_1D] = "1D",
                                    [SIM_IMAGE_2D] = "2D",
                                    [SIM_IMAGE_3D] = "3D",

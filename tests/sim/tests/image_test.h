@@ -15,6 +15,8 @@
 /* The registers that the tests use. */
 enum { IMAGE_SGPR = 8, SAMPLER_SGPR = 16, COORD_VGPR = 0, DATA_VGPR = 20 };
 
+/* All data formats; those from 16 on are no buffers'. */
+extern const enum sim_data_format datas[18];
 /* An image in memory of its own, whose end is the last texel's. */
 struct test_image {
     const char *target;

@@ -3,15 +3,7 @@
  * The words below are put together by hand from the fields that ROCr's headers
  * and the ISA manuals give.
  */
-#include "../core/image.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
-
-#include <stdlib.h>
-#include <string.h>
+#include "image_test.h"
 
 static const char *const targets[] = {
     "gfx900", "gfx90a", "gfx1010", "gfx1030", "gfx1100", "gfx1151", "gfx1201"};
@@ -104,14 +96,6 @@ static void test_image_words_are_those_of_the_manuals(void **state)
         expect_words(&array, array_words[k].target, array_words[k].words);
     }
 }
-
-static const enum sim_data_format datas[] = {
-    SIM_DATA_8,        SIM_DATA_16,          SIM_DATA_8_8,
-    SIM_DATA_32,       SIM_DATA_16_16,       SIM_DATA_10_11_11,
-    SIM_DATA_11_11_10, SIM_DATA_10_10_10_2,  SIM_DATA_2_10_10_10,
-    SIM_DATA_8_8_8_8,  SIM_DATA_32_32,       SIM_DATA_16_16_16_16,
-    SIM_DATA_32_32_32, SIM_DATA_32_32_32_32, SIM_DATA_5_6_5,
-    SIM_DATA_1_5_5_5,  SIM_DATA_5_5_5_1,     SIM_DATA_4_4_4_4};
 
 static void test_every_format_comes_back_on_every_target(void **state)
 {

@@ -5,13 +5,6 @@ static const char *const targets[] = {"gfx90a", "gfx906", "gfx1030", "gfx1100",
                                       "gfx1201"};
 enum { NUM_TARGETS = sizeof(targets) / sizeof(targets[0]) };
 
-static const enum sim_data_format datas[] = {
-    SIM_DATA_8,        SIM_DATA_16,          SIM_DATA_8_8,
-    SIM_DATA_32,       SIM_DATA_16_16,       SIM_DATA_10_11_11,
-    SIM_DATA_11_11_10, SIM_DATA_10_10_10_2,  SIM_DATA_2_10_10_10,
-    SIM_DATA_8_8_8_8,  SIM_DATA_32_32,       SIM_DATA_16_16_16_16,
-    SIM_DATA_32_32_32, SIM_DATA_32_32_32_32, SIM_DATA_5_6_5,
-    SIM_DATA_1_5_5_5,  SIM_DATA_5_5_5_1,     SIM_DATA_4_4_4_4};
 static const enum sim_number_format numbers[] = {
     SIM_NUMBER_UNORM, SIM_NUMBER_SNORM, SIM_NUMBER_USCALED, SIM_NUMBER_SSCALED,
     SIM_NUMBER_UINT,  SIM_NUMBER_SINT,  SIM_NUMBER_FLOAT,   SIM_NUMBER_SRGB};
