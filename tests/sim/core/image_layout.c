@@ -15,14 +15,15 @@ static uint32_t align_row(uint32_t ntexels, uint32_t row_nbytes,
                           uint32_t texel_nbytes)
 {
     uint32_t step =
-        row_nbytes % texel_nbytes ? row_nbytes : row_nbytes / texel_nbytes;
+        row_nbytes % texel_nbytes != 0 ? row_nbytes : row_nbytes / texel_nbytes;
 
     return (ntexels + step - 1) / step * step;
 }
 
 static uint32_t level_size(uint32_t size, unsigned level)
 {
-    return size >> level ? size >> level : 1;
+    size >>= level;
+    return size ? size : 1;
 }
 
 /* gfx12 pads the rows of a lone slice less. */

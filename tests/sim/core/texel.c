@@ -57,7 +57,7 @@ static uint32_t shorten(float v, unsigned fraction)
         return 0;
     if (isinf(v))
         return infinity;
-    exponent = ilogb(v) < -14 ? -14 : ilogb(v);
+    exponent = ilogbf(v) < -14 ? -14 : ilogbf(v);
     if (exponent > 15)
         return infinity - 1;
     bits = ((uint32_t)(exponent + 14) << fraction) +
@@ -138,9 +138,9 @@ static uint32_t pack_channel(uint32_t bits, unsigned nbits,
         return (uint32_t)(int32_t)limit((int32_t)bits, -signed_most - 1,
                                         signed_most);
     case SIM_NUMBER_USCALED:
-        return (uint32_t)limit(trunc(f), 0, most);
+        return (uint32_t)limit(truncf(f), 0, most);
     case SIM_NUMBER_SSCALED:
-        return (uint32_t)(int32_t)limit(trunc(f), -signed_most - 1,
+        return (uint32_t)(int32_t)limit(truncf(f), -signed_most - 1,
                                         signed_most);
     case SIM_NUMBER_FLOAT:
         return pack_float(f, nbits);

@@ -82,7 +82,9 @@ static unsigned place_coords(struct image_op *op)
     if (op->what & IMAGE_GRADIENTS)
         n += 2 * (g16 ? (op->ngradients + 1) / 2 : op->ngradients);
     op->at_body = (uint8_t)n;
-    body = op->ncoords + (op->what & (IMAGE_LEVEL | IMAGE_LEAST_LEVEL) ? 1 : 0);
+    body = op->ncoords;
+    if (op->what & (IMAGE_LEVEL | IMAGE_LEAST_LEVEL))
+        body++;
     return n + (a16 ? (body + 1) / 2 : body);
 }
 

@@ -261,7 +261,7 @@ static bool sample(struct image_op *op, const struct spot *s,
 static uint32_t layer_of(const struct image_op *op, float coord)
 {
     const uint32_t n = op->image.depth - op->image.first_layer;
-    const double l = isnan(coord) ? 0 : nearbyint(coord);
+    const double l = isnan(coord) ? 0 : nearbyintf(coord);
 
     return op->image.first_layer + (l <= 0 ? 0 : l >= n ? n - 1 : (uint32_t)l);
 }
@@ -269,7 +269,7 @@ static uint32_t layer_of(const struct image_op *op, float coord)
 /* A cube's layer is 8 times the cube plus the face; memory has 6 a cube. */
 static uint32_t face_of(const struct image_op *op, float coord)
 {
-    const double l = isnan(coord) || coord < 0 ? 0 : nearbyint(coord);
+    const double l = isnan(coord) || coord < 0 ? 0 : nearbyintf(coord);
     const double cube = floor(l / 8), face = fmin(l - 8 * cube, 5);
 
     return layer_of(op, (float)(6 * cube + face));

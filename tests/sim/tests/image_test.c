@@ -16,6 +16,20 @@ static const char *const dims[] = {[SIM_IMAGE_1D] = "1D",
                                    [SIM_IMAGE_1D_ARRAY] = "1D_ARRAY",
                                    [SIM_IMAGE_2D_ARRAY] = "2D_ARRAY"};
 
+static uint64_t last_random = 1;
+
+void image_seed(unsigned seed)
+{
+    last_random = seed;
+}
+
+int image_random(void)
+{
+    last_random = last_random * UINT64_C(6364136223846793005) +
+                  UINT64_C(1442695040888963407);
+    return (int)(last_random >> 33);
+}
+
 struct test_image *image_new(const char *target, struct sim_image image)
 {
     struct test_image *t = calloc(1, sizeof(*t));
@@ -28,8 +42,8 @@ struct test_image *image_new(const char *target, struct sim_image image)
         t->image.depth = 1;
     if (image.nlevels == 0)
         t->image.nlevels = 1;
-    if (image.select[0] == 0)
-        memcpy(t->image.select, "\4\5\6\7", 4);
+    for (unsigned c = 0; image.select[0] == 0 && c < 4; c++)
+        t->image.select[c] = (uint8_t)(SIM_SELECT_X + c);
     if (!sim_image_layout(&t->image, st, &t->layout, why))
         fail_msg("%s: %s", target, why);
     t->memory = sim_mem_alloc(0, t->layout.nbytes, 256, SIM_MEM_DEVICE);
@@ -57,7 +71,7 @@ void image_fill(struct test_image *t)
         sim_format_of(t->image.data, t->image.number);
 
     for (uint64_t i = 0; i < t->memory->size; i++)
-        t->memory->bytes[i] = (uint8_t)(rand() >> 5);
+        t->memory->bytes[i] = (uint8_t)(image_random() >> 5);
     for (uint64_t i = 0;
          t->image.number == SIM_NUMBER_FLOAT && i + 4 <= t->memory->size;
          i += 4) {
@@ -112,10 +126,10 @@ static double number_of(uint64_t bits, unsigned nbits,
         v = nbits == 16 && bits >= 0x8000 ? -1 : 1;
         bits &= nbits == 16 ? 0x7fff : UINT64_MAX;
         {
-            const int fraction = nbits == 16 ? 10 : (int)nbits - 5;
+            const unsigned fraction = nbits == 16 ? 10 : (nbits - 5) & 15;
             const int exponent = (int)(bits >> fraction);
             const double m =
-                ldexp((double)(bits & ((1u << fraction) - 1)), -fraction);
+                ldexp((double)(bits & ((1u << fraction) - 1)), -(int)fraction);
 
             if (exponent == 31)
                 return m != 0 ? NAN : v * INFINITY;

@@ -72,10 +72,14 @@ static inline uint32_t as_bits(float f)
     return u;
 }
 
+/* Numbers from 0 to 2^31 - 1, the same ones after the same seed. */
+void image_seed(unsigned seed);
+int image_random(void);
+
 /* Uniform between two numbers. */
 static inline double between(double least, double most)
 {
-    return least + (most - least) * rand() / RAND_MAX;
+    return least + (most - least) * image_random() / INT32_MAX;
 }
 
 #endif

@@ -141,7 +141,7 @@ static bool same_image(const struct sim_image *a, const struct sim_image *b)
 static void test_images_of_every_type_and_size_come_back(void **state)
 {
     (void)state;
-    srand(1);
+    image_seed(1);
     for (unsigned n = 0; n < 20000; n++) {
         const struct sim_target *target =
             sim_target_by_name(targets[n % NUM_TARGETS]);
@@ -150,28 +150,30 @@ static void test_images_of_every_type_and_size_come_back(void **state)
         uint32_t words[SIM_IMAGE_WORDS], most;
         char why[SIM_IMAGE_WHY];
 
-        image.type = (enum sim_image_type)(SIM_IMAGE_1D + rand() % 6);
-        image.data = datas[rand() % 14];
+        image.type = (enum sim_image_type)(SIM_IMAGE_1D + image_random() % 6);
+        image.data = datas[image_random() % 14];
         image.number = SIM_NUMBER_UINT;
         if (!sim_format_of(image.data, image.number))
             continue;
-        image.base = (uint64_t)(rand() & 0xffffff) << 16 & ~UINT64_C(255);
-        image.width = 1 + (uint32_t)rand() % 16384;
+        image.base =
+            (uint64_t)(image_random() & 0xffffff) << 16 & ~UINT64_C(255);
+        image.width = 1 + (uint32_t)image_random() % 16384;
         image.height = sim_image_is_1d(image.type) ? 1
                        : image.type == SIM_IMAGE_CUBE
                            ? image.width
-                           : 1 + (uint32_t)rand() % 16384;
+                           : 1 + (uint32_t)image_random() % 16384;
         image.pitch = 0;
         if (image.type == SIM_IMAGE_3D || sim_image_is_array(image.type)) {
-            image.depth = 1 + (uint32_t)rand() % 8192;
-            image.first_layer = (uint32_t)rand() % image.depth;
+            image.depth = 1 + (uint32_t)image_random() % 8192;
+            image.first_layer = (uint32_t)image_random() % image.depth;
         }
         most = image.width > image.height ? image.width : image.height;
-        while (rand() % 3 && most >> image.nlevels && image.nlevels < 15)
+        while (image_random() % 3 && most >> image.nlevels &&
+               image.nlevels < 15)
             image.nlevels++;
-        image.last_level = (uint32_t)rand() % image.nlevels;
-        image.first_level = (uint32_t)rand() % (image.last_level + 1);
-        image.min_lod = (uint32_t)rand() % 4096;
+        image.last_level = (uint32_t)image_random() % image.nlevels;
+        image.first_level = (uint32_t)image_random() % (image.last_level + 1);
+        image.min_lod = (uint32_t)image_random() % 4096;
         if (!sim_image_encode(&image, target, words, why)) {
             /* gfx9's field for the height of all levels has 16 bits, and its
              * longest rows have more texels than gfx10's field for a pitch */
@@ -274,7 +276,7 @@ static void test_senseless_images_are_refused_with_a_sentence(void **state)
 static void test_any_words_decode_or_are_refused(void **state)
 {
     (void)state;
-    srand(2);
+    image_seed(2);
     for (unsigned n = 0; n < 200000; n++) {
         const struct sim_target *target =
             sim_target_by_name(targets[n % NUM_TARGETS]);
@@ -285,7 +287,8 @@ static void test_any_words_decode_or_are_refused(void **state)
         char why[SIM_IMAGE_WHY] = "";
 
         for (unsigned k = 0; k < SIM_IMAGE_WORDS; k++)
-            words[k] = (uint32_t)rand() << 1 ^ (uint32_t)rand() >> 3;
+            words[k] =
+                (uint32_t)image_random() << 1 ^ (uint32_t)image_random() >> 3;
         if (n & 1) { /* few levels, linear, not compressed: gets further */
             words[1] &= 0xf3f0ffff;
             words[3] &= 0xf0000fff;

@@ -59,18 +59,18 @@ static void expect(const struct test_image *t, const char *what, unsigned lane,
 static void test_texels_of_every_format_are_loaded(void **state)
 {
     (void)state;
-    srand(1);
+    image_seed(1);
     EACH_FORMAT(t)
     {
         struct asm_state *st = image_state(t, NULL);
 
         for (unsigned lane = 0; lane < st->wave_size; lane++) {
-            st->v[0][lane] = (unsigned)rand() % 9;
-            st->v[1][lane] = (unsigned)rand() % 7;
+            st->v[0][lane] = (unsigned)image_random() % 9;
+            st->v[1][lane] = (unsigned)image_random() % 7;
         }
         asm_run(st, image_text(t, "image_load", 4, 2, 15, ""));
         for (unsigned lane = 0; lane < st->wave_size; lane++) {
-            double want[4];
+            double want[4] = {0};
 
             image_value(t, image_texel(t, 0, st->v[0][lane], st->v[1][lane], 0),
                         want);
@@ -141,7 +141,7 @@ static void expect_stored(const struct test_image *t, unsigned lane, unsigned c,
 static void test_texels_of_every_format_are_stored(void **state)
 {
     (void)state;
-    srand(2);
+    image_seed(2);
     EACH_FORMAT(t)
     {
         struct asm_state *st = image_state(t, NULL);
@@ -150,17 +150,19 @@ static void test_texels_of_every_format_are_stored(void **state)
             st->v[0][lane] = lane % 9;
             st->v[1][lane] = lane / 9; /* 64 lanes: one below the last row */
             for (unsigned c = 0; c < 4; c++) {
-                uint32_t any = (uint32_t)rand() << 1 ^ (uint32_t)rand();
+                uint32_t any =
+                    (uint32_t)image_random() << 1 ^ (uint32_t)image_random();
 
                 st->v[DATA_VGPR + c][lane] =
-                    image_is_integer(t) ? any >> rand() % 32
-                                        : as_bits((float)between(-1.5, 1.5) *
-                                                  (lane % 5 ? 1 : 1000));
+                    image_is_integer(t)
+                        ? any >> image_random() % 32
+                        : as_bits((float)(between(-1.5, 1.5) *
+                                          (lane % 5 ? 1 : 1000)));
             }
         }
         asm_run(st, image_text(t, "image_store", 4, 2, 15, ""));
         for (unsigned lane = 0; lane < st->wave_size && lane < 63; lane++) {
-            double got[4];
+            double got[4] = {0};
 
             image_value(t, image_texel(t, 0, lane % 9, lane / 9, 0), got);
             for (unsigned c = 0; c < 4; c++)
@@ -173,7 +175,7 @@ static void test_texels_of_every_format_are_stored(void **state)
 static void test_what_was_loaded_is_stored_back_as_it_was(void **state)
 {
     (void)state;
-    srand(3);
+    image_seed(3);
     EACH_FORMAT(t)
     {
         struct asm_state *st = image_state(t, NULL);
@@ -245,7 +247,7 @@ static const char *buffer_text(const struct test_image *t, const char *name,
 static void test_typed_buffers_load_and_store_every_format(void **state)
 {
     (void)state;
-    srand(6);
+    image_seed(6);
     EACH_FORMAT(t)
     {
         struct asm_state *st = image_state(t, NULL);
@@ -298,7 +300,7 @@ static void test_fewer_components_and_halves_of_buffers(void **state)
                  major >= 12 ? "null" : "0");
         asm_run(st, text);
         for (unsigned lane = 0; lane < 9; lane++) {
-            double want[4];
+            double want[4] = {0};
 
             image_value(t, image_texel(t, 0, lane, 0, 0), want);
             assert_int_equal((int32_t)st->v[20][lane], (int)want[0]);
@@ -328,7 +330,7 @@ static void test_tbuffer_brings_its_own_format(void **state)
             image_of(targets[target], SIM_DATA_16_16, SIM_NUMBER_FLOAT);
         struct asm_state *st = image_state(t, NULL);
         const bool gfx9 = strncmp(targets[target], "gfx9", 4) == 0;
-        double want[4];
+        double want[4] = {0};
 
         buffer_state(t, st);
         st->s[11] = 4 | 5 << 3 | 6 << 6 | 7 << 9; /* no format */

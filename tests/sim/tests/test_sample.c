@@ -58,6 +58,14 @@ struct query {
     float reference;
 };
 
+/* No query is without an image; the linter does not see it. */
+static const struct test_image *image_of(const struct query *q)
+{
+    if (!q->t)
+        abort();
+    return q->t;
+}
+
 static unsigned naxes_of(const struct test_image *t)
 {
     return t->image.type == SIM_IMAGE_3D ? 3
@@ -71,7 +79,7 @@ static void texel_of(const struct query *q, unsigned level, const int64_t i[3],
                      double v[4])
 {
     const enum sim_border border = q->s->border;
-    const unsigned naxes = naxes_of(q->t);
+    const unsigned naxes = naxes_of(image_of(q));
     const int64_t z = naxes == 3 ? i[2] : q->layer;
 
     if (i[0] < 0 || i[1] < 0 || z < 0)
@@ -95,7 +103,7 @@ static void texel_of(const struct query *q, unsigned level, const int64_t i[3],
 static double axis(const struct query *q, unsigned k, unsigned level,
                    bool linear, int64_t i[2])
 {
-    const struct sim_image_level *l = &q->t->layout.level[level];
+    const struct sim_image_level *l = &image_of(q)->layout.level[level];
     const uint32_t size = k == 0 ? l->width : k == 1 ? l->height : l->depth;
     const float c = q->s->unnormalised ? q->at[k] : q->at[k] * (float)size;
     const double f = linear ? eighth((double)c - 0.5) : eighth(c);
@@ -110,7 +118,7 @@ static double axis(const struct query *q, unsigned k, unsigned level,
 static void sampled(const struct query *q, unsigned level, bool linear,
                     double out[4])
 {
-    const unsigned naxes = naxes_of(q->t);
+    const unsigned naxes = naxes_of(image_of(q));
     int64_t i[3][2] = {{0}};
     double w[3] = {0};
 
@@ -140,7 +148,7 @@ static void levelled(const struct query *q, double level, double out[4])
     const struct sim_image *i = &q->t->image;
     const double most = i->last_level - i->first_level;
     bool linear;
-    double low, far[4], part;
+    double low, far[4] = {0}, part;
 
     level = fmin(fmax(level, q->s->min_lod / 256.0), q->s->max_lod / 256.0);
     level = eighth(level);
@@ -226,7 +234,7 @@ static float layer_coord(const struct test_image *t, struct query *q,
     const double wish = between(-1.4, last + 1.4);
 
     if (t->image.type == SIM_IMAGE_CUBE) { /* eight a cube, six in memory */
-        const unsigned cube = lane % 2, face = (unsigned)rand() % 6;
+        const unsigned cube = lane % 2, face = (unsigned)image_random() % 6;
 
         q->layer = 6 * cube + face;
         return (float)(8 * cube + face);
@@ -275,8 +283,8 @@ static void check_filter(const char *target, const char *name, unsigned shape,
 {
     struct test_image *t = float_image(target, shape, false);
     struct asm_state *st = image_state(t, &s);
-    struct query q[64];
-    double want[4];
+    struct query q[64] = {{0}};
+    double want[4] = {0};
 
     random_coords(t, st, &s, 0, q);
     asm_run(st, image_text(t, name, 4, image_ncoords(t->image.type), 15, ""));
@@ -291,7 +299,7 @@ static void check_filter(const char *target, const char *name, unsigned shape,
 static void test_every_clamp_and_filter_of_every_shape(void **state)
 {
     (void)state;
-    srand(1);
+    image_seed(1);
     for (unsigned n = 0; n <= NUM_TARGETS; n++) /* gfx90a has the plain one */
         for (unsigned shape = 0; shape < NUM_SHAPES; shape++)
             for (unsigned c = 0; c < 6; c++)
@@ -317,7 +325,7 @@ static void test_every_clamp_and_filter_of_every_shape(void **state)
 static void test_least_and_most_instead_of_the_sum(void **state)
 {
     (void)state;
-    srand(2);
+    image_seed(2);
     for (unsigned n = 0; n < NUM_TARGETS; n++)
         for (uint8_t reduction = 1; reduction < 3; reduction++)
             check_filter(
@@ -347,13 +355,13 @@ static void test_filters_mix_what_formats_mean(void **state)
         .border = SIM_BORDER_OPAQUE_WHITE};
 
     (void)state;
-    srand(3);
+    image_seed(3);
     for (unsigned n = 0; n < NUM_TARGETS; n++)
         for (unsigned f = 0; f < sizeof(formats) / sizeof(formats[0]); f++) {
             struct sim_image image = shapes[1];
             struct test_image *t;
             struct asm_state *st;
-            struct query q[64];
+            struct query q[64] = {{0}};
 
             image.nlevels = 1;
             image.data = formats[f].data;
@@ -363,7 +371,7 @@ static void test_filters_mix_what_formats_mean(void **state)
             random_coords(t, st, &s, 0, q);
             asm_run(st, image_text(t, "image_sample_lz", 4, 2, 15, ""));
             for (unsigned lane = 0; lane < st->wave_size; lane++) {
-                double want[4];
+                double want[4] = {0};
 
                 /* integers are not mixed */
                 sampled(&q[lane], 0, !image_is_integer(t), want);
@@ -448,7 +456,7 @@ static struct sim_sampler level_sampler(unsigned kind)
 static void test_given_levels_biases_and_least_levels(void **state)
 {
     (void)state;
-    srand(4);
+    image_seed(4);
     for (unsigned n = 0; n < NUM_TARGETS; n++)
         for (unsigned shape = 0; shape < NUM_SHAPES; shape++)
             for (unsigned kind = 0; kind < 12; kind++) {
@@ -456,8 +464,8 @@ static void test_given_levels_biases_and_least_levels(void **state)
                 struct test_image *t = float_image(targets[n], shape, true);
                 struct asm_state *st = image_state(t, &s);
                 const unsigned nc = image_ncoords(t->image.type);
-                struct query q[64];
-                float level[64];
+                struct query q[64] = {{0}};
+                float level[64] = {0};
 
                 random_coords(t, st, &s, 0, q);
                 for (unsigned lane = 0; lane < st->wave_size; lane++) {
@@ -466,7 +474,7 @@ static void test_given_levels_biases_and_least_levels(void **state)
                 }
                 asm_run(st, image_text(t, "image_sample_l", 4, nc + 1, 15, ""));
                 for (unsigned lane = 0; lane < st->wave_size; lane++) {
-                    double want[4];
+                    double want[4] = {0};
 
                     levelled(&q[lane], (double)level[lane] + s.lod_bias / 256.0,
                              want);
@@ -503,7 +511,7 @@ static void check_gradients(const char *target, unsigned shape, unsigned kind,
     const unsigned nc = image_ncoords(t->image.type), naxes = naxes_of(t);
     const unsigned ng = halves ? (naxes + 1) / 2 : naxes;
     const bool a16 = halves && strcmp(target, "gfx906") == 0;
-    struct query q[64];
+    struct query q[64] = {{0}};
     float g[64][2][3] = {{{0}}};
     char name[64];
 
@@ -513,7 +521,7 @@ static void check_gradients(const char *target, unsigned shape, unsigned kind,
             for (unsigned k = 0; k < naxes; k++) {
                 uint32_t *reg = &st->v[d * ng + (halves ? k / 2 : k)][lane];
                 __extension__ _Float16 h =
-                    (_Float16)ldexp(between(-1, 1), rand() % 5 - 5);
+                    (_Float16)ldexp(between(-1, 1), image_random() % 5 - 5);
                 uint16_t bits;
 
                 g[lane][d][k] = (float)h;
@@ -535,7 +543,7 @@ static void check_gradients(const char *target, unsigned shape, unsigned kind,
     }
     asm_run(st, image_text(t, name, 4, 2 * ng + nc + has_least, 15, ""));
     for (unsigned lane = 0; lane < st->wave_size; lane++) {
-        double want[4], level = gradient_level(t, &s, naxes, g[lane]);
+        double want[4] = {0}, level = gradient_level(t, &s, naxes, g[lane]);
 
         if (fabs(level * 256 - floor(level * 256) - 0.5) < 1e-4)
             continue; /* between two roundings */
@@ -554,7 +562,7 @@ static void check_gradients(const char *target, unsigned shape, unsigned kind,
 static void test_gradients_choose_the_level(void **state)
 {
     (void)state;
-    srand(5);
+    image_seed(5);
     for (unsigned n = 0; n < NUM_TARGETS; n++)
         for (unsigned shape = 0; shape < NUM_SHAPES; shape++)
             for (unsigned kind = 0; kind < 12; kind++)
@@ -566,7 +574,7 @@ static void test_gradients_choose_the_level(void **state)
 static void test_squares_of_lanes_choose_the_level(void **state)
 {
     (void)state;
-    srand(6);
+    image_seed(6);
     for (unsigned n = 0; n < NUM_TARGETS; n++)
         for (unsigned biased = 0; biased < 2; biased++) {
             const struct sim_sampler s = {.mip_filter = 2,
@@ -575,7 +583,7 @@ static void test_squares_of_lanes_choose_the_level(void **state)
                                           .max_lod = 4095};
             struct test_image *t = float_image(targets[n], 1, true);
             struct asm_state *st = image_state(t, &s);
-            struct query q[64];
+            struct query q[64] = {{0}};
 
             random_coords(t, st, &s, biased, q);
             for (unsigned lane = 0; lane < st->wave_size; lane++)
@@ -587,7 +595,7 @@ static void test_squares_of_lanes_choose_the_level(void **state)
                                2 + biased, 15, ""));
             for (unsigned lane = 0; lane < 32; lane++) {
                 const struct query *first = &q[lane & ~3u];
-                double want[4], level;
+                double want[4] = {0}, level;
                 float g[2][3] = {{0}};
 
                 if (lane % 4 == 3)
@@ -610,7 +618,7 @@ static void test_squares_of_lanes_choose_the_level(void **state)
 static void test_get_lod_gives_the_level_bounded_and_not(void **state)
 {
     (void)state;
-    srand(7);
+    image_seed(7);
     for (unsigned n = 0; n < NUM_TARGETS; n++) {
         const struct sim_sampler s = {.mip_filter = 2, .max_lod = 4095};
         struct test_image *t = float_image(targets[n], 1, true);
@@ -634,7 +642,7 @@ static void test_get_lod_gives_the_level_bounded_and_not(void **state)
 static void test_offsets_move_by_texels(void **state)
 {
     (void)state;
-    srand(8);
+    image_seed(8);
     for (unsigned n = 0; n < NUM_TARGETS; n++)
         for (unsigned shape = 0; shape < 5; shape++) {
             const struct sim_sampler s = {
@@ -643,13 +651,13 @@ static void test_offsets_move_by_texels(void **state)
                 .linear_min = true};
             struct test_image *t = float_image(targets[n], shape, false);
             struct asm_state *st = image_state(t, &s);
-            struct query q[64];
+            struct query q[64] = {{0}};
 
             random_coords(t, st, &s, 1, q);
             for (unsigned lane = 0; lane < st->wave_size; lane++) {
                 st->v[0][lane] = 0;
                 for (unsigned k = 0; k < 3; k++) {
-                    q[lane].offset[k] = rand() % 64 - 32;
+                    q[lane].offset[k] = image_random() % 64 - 32;
                     st->v[0][lane] |= ((uint32_t)q[lane].offset[k] & 63)
                                       << 8 * k;
                 }
@@ -657,7 +665,7 @@ static void test_offsets_move_by_texels(void **state)
             asm_run(st, image_text(t, "image_sample_lz_o", 4,
                                    1 + image_ncoords(t->image.type), 15, ""));
             for (unsigned lane = 0; lane < st->wave_size; lane++) {
-                double want[4];
+                double want[4] = {0};
 
                 sampled(&q[lane], 0, true, want);
                 expect(&q[lane], "offset", lane, st, want);
@@ -670,7 +678,7 @@ static void test_offsets_move_by_texels(void **state)
 static void test_comparison_comes_before_the_filter(void **state)
 {
     (void)state;
-    srand(9);
+    image_seed(9);
     for (unsigned n = 0; n < NUM_TARGETS; n++)
         for (uint8_t compare = 0; compare < 8; compare++) {
             const struct sim_sampler s = {
@@ -680,7 +688,7 @@ static void test_comparison_comes_before_the_filter(void **state)
                 .compare = compare};
             struct test_image *t = float_image(targets[n], 1, false);
             struct asm_state *st = image_state(t, &s);
-            struct query q[64];
+            struct query q[64] = {{0}};
 
             random_coords(t, st, &s, 1, q);
             for (unsigned lane = 0; lane < st->wave_size; lane++) {
@@ -688,12 +696,12 @@ static void test_comparison_comes_before_the_filter(void **state)
                 q[lane].reference = (float)between(-8, 8);
                 if (lane % 3 == 0) /* equal to one */
                     q[lane].reference = as_float(
-                        dword_at(image_texel(t, 0, rand() % 16, 2, 0)));
+                        dword_at(image_texel(t, 0, image_random() % 16, 2, 0)));
                 st->v[0][lane] = as_bits(q[lane].reference);
             }
             asm_run(st, image_text(t, "image_sample_c_lz", 4, 3, 15, ""));
             for (unsigned lane = 0; lane < st->wave_size; lane++) {
-                double want[4];
+                double want[4] = {0};
 
                 sampled(&q[lane], 0, true, want);
                 expect(&q[lane], "compare", lane, st, want);
@@ -708,7 +716,7 @@ static void test_gathers_give_four_texels_of_a_component(void **state)
     static const unsigned order[4][2] = {{0, 1}, {1, 1}, {1, 0}, {0, 0}};
 
     (void)state;
-    srand(10);
+    image_seed(10);
     for (unsigned n = 0; n < NUM_TARGETS; n++)
         for (unsigned c = 0; c < 4; c++)
             for (unsigned shape = 1; shape < 5; shape += 3) {
@@ -718,7 +726,7 @@ static void test_gathers_give_four_texels_of_a_component(void **state)
                     .unnormalised = c & 1};
                 struct test_image *t = float_image(targets[n], shape, false);
                 struct asm_state *st = image_state(t, &s);
-                struct query q[64];
+                struct query q[64] = {{0}};
 
                 random_coords(t, st, &s, 0, q);
                 asm_run(st,
@@ -726,7 +734,7 @@ static void test_gathers_give_four_texels_of_a_component(void **state)
                                    image_ncoords(t->image.type), 1u << c, ""));
                 for (unsigned lane = 0; lane < st->wave_size; lane++) {
                     int64_t x[2], y[2];
-                    double want[4], v[4];
+                    double want[4] = {0}, v[4] = {0};
 
                     axis(&q[lane], 0, 0, true, x);
                     axis(&q[lane], 1, 0, true, y);
@@ -746,13 +754,13 @@ static void test_gathers_give_four_texels_of_a_component(void **state)
 static void test_halves_of_coordinates_and_results(void **state)
 {
     (void)state;
-    srand(11);
+    image_seed(11);
     for (unsigned n = 0; n < NUM_TARGETS; n++) {
         const struct sim_sampler s = {
             .linear_mag = true, .linear_min = true, .unnormalised = true};
         struct test_image *t = float_image(targets[n], 1, false);
         struct asm_state *st = image_state(t, &s);
-        struct query q[64];
+        struct query q[64] = {{0}};
 
         for (unsigned lane = 0; lane < st->wave_size; lane++) {
             q[lane] = (struct query){.t = t, .s = &s};
@@ -768,7 +776,7 @@ static void test_halves_of_coordinates_and_results(void **state)
         }
         asm_run(st, image_text(t, "image_sample", 2, 1, 15, " a16 d16"));
         for (unsigned lane = 0; lane < st->wave_size; lane++) {
-            double want[4];
+            double want[4] = {0};
 
             sampled(&q[lane], 0, true, want);
             for (unsigned c = 0; c < 4; c++) {
@@ -794,10 +802,10 @@ static const uint32_t odd_floats[] = {0x7fc00000, 0xffc00000, 0x7f800000,
 
 static void mutate(uint32_t *words, unsigned n)
 {
-    for (int k = rand() % 4; k >= 0; k--)
-        words[(unsigned)rand() % n] ^= 1u << rand() % 32;
-    if (rand() % 8 == 0)
-        words[(unsigned)rand() % n] = (uint32_t)rand() << 1;
+    for (int k = image_random() % 4; k >= 0; k--)
+        words[(unsigned)image_random() % n] ^= 1u << image_random() % 32;
+    if (image_random() % 8 == 0)
+        words[(unsigned)image_random() % n] = (uint32_t)image_random() << 1;
 }
 
 static void test_any_descriptors_run_or_fault_with_a_sentence(void **state)
@@ -812,9 +820,9 @@ static void test_any_descriptors_run_or_fault_with_a_sentence(void **state)
     unsigned ran = 0, faulted = 0;
 
     (void)state;
-    srand(12);
+    image_seed(12);
     for (unsigned n = 0; n < 1600; n++) {
-        const unsigned kind = (unsigned)rand() % 8;
+        const unsigned kind = (unsigned)image_random() % 8;
         const struct sim_sampler s = level_sampler(n % 16);
         const unsigned shape = 1 + n % 5;
         struct test_image *t =
@@ -826,7 +834,7 @@ static void test_any_descriptors_run_or_fault_with_a_sentence(void **state)
         for (unsigned k = 0; k < 6; k++)
             for (unsigned lane = 0; lane < st->wave_size; lane++)
                 st->v[k][lane] = lane % 4 ? as_bits((float)between(-3, 3))
-                                          : odd_floats[rand() % 9];
+                                          : odd_floats[image_random() % 9];
         mutate(&st->s[IMAGE_SGPR], SIM_IMAGE_WORDS);
         mutate(&st->s[SAMPLER_SGPR], SIM_SAMPLER_WORDS);
         if (asm_try(st, image_text(t, kinds[kind].name, kinds[kind].ndata, nc,
