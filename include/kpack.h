@@ -791,6 +791,9 @@ typedef struct kpk_launch_options {
     void *stop_event;   /* a hipEvent_t recorded as it ends */
     const void *packed; /* arguments as of kpk_launch_packed(); args is then */
     size_t packed_nbytes; /* NULL and nargs 0 */
+    /* Blocks of a cluster, which reach each other's shared memory: NVIDIA's,
+     * from sm_90 on. The grid is a multiple of it; 0 counts as 1. */
+    uint32_t cluster[3];
 } kpk_launch_options;
 
 /*
@@ -802,6 +805,11 @@ typedef struct kpk_launch_options {
  * that the device cannot do it, or that this HIP lacks the function: events and
  * flags need hipExtModuleLaunchKernel, cooperation
  * hipModuleLaunchCooperativeKernel (HIP 5.5). Otherwise as kpk_launch().
+ *
+ * A launch in clusters takes no events and no flags (KPK_ERR_ARG). It fails
+ * with KPK_ERR_SHAPE if the grid is no multiple of the cluster, and with
+ * KPK_ERR_UNSUPPORTED on AMD's GPUs, on NVIDIA's before sm_90, and with a
+ * driver before CUDA 11.8.
  */
 kpk_status kpk_launch_ex(const kpk_kernel *kernel,
                          const kpk_launch_options *options, const kpk_arg *args,

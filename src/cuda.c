@@ -239,6 +239,24 @@ static hipError_t launch_cooperative(hipFunction_t f, unsigned gx, unsigned gy,
                  (CUstream)stream, params));
 }
 
+static hipError_t launch_clusters(hipFunction_t f, const kpk_shape *shape,
+                                  const uint32_t cluster[3], hipStream_t stream,
+                                  void **params)
+{
+    CUlaunchAttribute attribute = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION};
+    CUlaunchConfig config = {.shared_nbytes = shape->shared_nbytes,
+                             .stream = (CUstream)stream,
+                             .attributes = &attribute,
+                             .nattributes = 1};
+
+    for (int i = 0; i < 3; i++) {
+        config.grid[i] = shape->grid[i];
+        config.block[i] = shape->block[i];
+        attribute.value.cluster[i] = cluster[i];
+    }
+    return CALL(cuLaunchKernelEx, (&config, (CUfunction)f, params, NULL));
+}
+
 /* 0 bytes are a success and NULL, as with HIP. */
 static hipError_t allocate(void **out, size_t nbytes)
 {
@@ -538,6 +556,7 @@ static kpk_status bind_functions(void *handle, const char *what)
         cuda.cuEventRecord ? ext_launch : NULL;
     kpk_i_cuda.hipModuleLaunchCooperativeKernel =
         cuda.cuLaunchCooperativeKernel ? launch_cooperative : NULL;
+    kpk_i_cuda.launch_clusters = cuda.cuLaunchKernelEx ? launch_clusters : NULL;
     kpk_i_cuda.hipModuleOccupancyMaxActiveBlocksPerMultiprocessor =
         cuda.cuOccupancyMaxActiveBlocksPerMultiprocessor ? max_active_blocks
                                                          : NULL;

@@ -18,6 +18,25 @@ typedef struct CUfunc_st *CUfunction;
 typedef struct CUevent_st *CUevent;
 typedef struct CUstream_st *CUstream;
 
+/* CUlaunchAttribute and CUlaunchConfig of cuda.h, as far as they are used. */
+enum { CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION = 4 };
+
+typedef struct CUlaunchAttribute {
+    int id;
+    int pad;
+    union {
+        unsigned cluster[3];
+        char all[64];
+    } value;
+} CUlaunchAttribute;
+
+typedef struct CUlaunchConfig {
+    unsigned grid[3], block[3], shared_nbytes;
+    CUstream stream;
+    CUlaunchAttribute *attributes;
+    unsigned nattributes;
+} CUlaunchConfig;
+
 /* clang-format off */
 #define KPK_CUDA_TABLE(X)                                                     \
     X(true,  cuInit, cuInit, (unsigned))                                      \
@@ -51,6 +70,8 @@ typedef struct CUstream_st *CUstream;
     X(true,  cuLaunchKernel, cuLaunchKernel,                                  \
       (CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned,          \
        unsigned, unsigned, CUstream, void **, void **))                       \
+    X(false, cuLaunchKernelEx, cuLaunchKernelEx,                              \
+      (const CUlaunchConfig *, CUfunction, void **, void **))                 \
     X(true,  cuMemAlloc, cuMemAlloc_v2, (CUdeviceptr *, size_t))              \
     X(true,  cuMemFree, cuMemFree_v2, (CUdeviceptr))                          \
     X(true,  cuMemcpyHtoD, cuMemcpyHtoD_v2,                                   \

@@ -92,6 +92,67 @@ static kpk_status start_ext(const kpk_kernel *kernel,
     return kpk_i_leave(inst, saved, st);
 }
 
+static bool is_clustered(const kpk_launch_options *options)
+{
+    return options->cluster[0] > 1 || options->cluster[1] > 1 ||
+           options->cluster[2] > 1;
+}
+
+static kpk_status check_clusters(const kpk_kernel *kernel,
+                                 const kpk_launch_options *options)
+{
+    enum { FIRST_WITH_CLUSTERS = 90 };
+    const kpk_device *device = &kernel->inst->device;
+    struct kpk_i_sm sm;
+    const uint32_t *grid = options->shape.grid, *cluster = options->cluster;
+
+    if (!kernel->inst->gpu->launch_clusters)
+        return kpk_i_fail(KPK_ERR_UNSUPPORTED,
+                          "%s: %s launches no clusters of blocks; NVIDIA's "
+                          "driver does from CUDA 11.8 on",
+                          kpk_kernel_name(kernel), kernel->inst->gpu->title);
+    (void)kpk_i_sm_parse(device->target, &sm);
+    if (sm.number < FIRST_WITH_CLUSTERS)
+        return kpk_i_fail(KPK_ERR_UNSUPPORTED,
+                          "%s: device %d (%s) has no clusters of blocks; "
+                          "NVIDIA's GPUs have them from sm_90 on",
+                          kpk_kernel_name(kernel), kernel->inst->ordinal,
+                          device->target);
+    for (int i = 0; i < 3; i++)
+        if (cluster[i] > 1 && grid[i] % cluster[i] != 0)
+            return kpk_i_fail(KPK_ERR_SHAPE,
+                              "%s: the grid of %u x %u x %u blocks is no "
+                              "multiple of clusters of %u x %u x %u",
+                              kpk_kernel_name(kernel), grid[0], grid[1],
+                              grid[2], cluster[0], cluster[1], cluster[2]);
+    return KPK_OK;
+}
+
+static kpk_status start_clusters(const kpk_kernel *kernel,
+                                 const kpk_launch_options *options,
+                                 void **params)
+{
+    const kpk_instance *inst = kernel->inst;
+    uint32_t cluster[3];
+    hipFunction_t function;
+    intptr_t saved;
+    hipError_t error;
+    kpk_status st = kpk_i_function(kernel, &function);
+
+    for (int i = 0; i < 3; i++)
+        cluster[i] = options->cluster[i] ? options->cluster[i] : 1;
+    if (st == KPK_OK)
+        st = kpk_i_enter(inst, &saved);
+    if (st != KPK_OK)
+        return st;
+    error = inst->gpu->launch_clusters(function, &options->shape, cluster,
+                                       options->stream, params);
+    if (error != hipSuccess)
+        st = kpk_i_launch_failed("cuLaunchKernelEx", error, kernel,
+                                 &options->shape);
+    return kpk_i_leave(inst, saved, st);
+}
+
 static kpk_status check_options(const kpk_launch_options *options, size_t nargs)
 {
     const bool events = options->start_event || options->stop_event;
@@ -108,6 +169,11 @@ static kpk_status check_options(const kpk_launch_options *options, size_t nargs)
                           "kpk_launch_ex: a cooperative launch takes no events "
                           "and no KPK_LAUNCH_ANY_ORDER; record events on the "
                           "stream before and after it instead");
+    if (is_clustered(options) && (events || options->flags))
+        return kpk_i_fail(KPK_ERR_ARG,
+                          "kpk_launch_ex: a launch in clusters takes no events "
+                          "and no flags; record events on the stream before "
+                          "and after it instead");
     if (options->packed && nargs)
         return kpk_i_fail(KPK_ERR_ARG, "kpk_launch_ex: arguments are given as "
                                        "a list and as a packed buffer, too");
@@ -124,7 +190,7 @@ kpk_status kpk_launch_ex(const kpk_kernel *kernel,
 {
     void *params[KPK_MAX_ARGS];
     const bool cooperative = options && options->flags & KPK_LAUNCH_COOPERATIVE;
-    bool plain;
+    bool plain, clustered;
     kpk_status st;
 
     KPK_I_NEED(kernel);
@@ -132,8 +198,9 @@ kpk_status kpk_launch_ex(const kpk_kernel *kernel,
     st = check_options(options, nargs);
     if (st != KPK_OK)
         return st;
-    plain =
-        options->flags == 0 && !options->start_event && !options->stop_event;
+    clustered = is_clustered(options);
+    plain = options->flags == 0 && !options->start_event &&
+            !options->stop_event && !clustered;
     if (plain && options->packed)
         return kpk_launch_packed(kernel, &options->shape, options->stream,
                                  options->packed, options->packed_nbytes);
@@ -143,7 +210,8 @@ kpk_status kpk_launch_ex(const kpk_kernel *kernel,
     if (cooperative && !kernel->inst->gpu->hipModuleLaunchCooperativeKernel)
         return kpk_i_lacks(kernel->inst->gpu, "a cooperative launch",
                            "hipModuleLaunchCooperativeKernel");
-    if (!cooperative && !kernel->inst->gpu->hipExtModuleLaunchKernel)
+    if (!cooperative && !clustered &&
+        !kernel->inst->gpu->hipExtModuleLaunchKernel)
         return kpk_i_lacks(kernel->inst->gpu, "a launch with events or flags",
                            "hipExtModuleLaunchKernel");
     st = kpk_i_check_shape(kernel, &options->shape);
@@ -151,6 +219,8 @@ kpk_status kpk_launch_ex(const kpk_kernel *kernel,
         st = kpk_i_check_stream(kernel, options->stream);
     if (st == KPK_OK && cooperative)
         st = check_cooperative(kernel, &options->shape);
+    if (st == KPK_OK && clustered)
+        st = check_clusters(kernel, options);
     if (st == KPK_OK && options->packed)
         st = kpk_i_point_into_buffer(kernel, options->packed,
                                      options->packed_nbytes, params);
@@ -158,8 +228,10 @@ kpk_status kpk_launch_ex(const kpk_kernel *kernel,
         st = kpk_i_point_to_args(kernel, args, nargs, params);
     if (st != KPK_OK)
         return st;
-    return (cooperative ? start_cooperative : start_ext)(
-        kernel, options, kernel->desc->nargs ? params : NULL);
+    return (cooperative ? start_cooperative
+            : clustered ? start_clusters
+                        : start_ext)(kernel, options,
+                                     kernel->desc->nargs ? params : NULL);
 }
 
 /* All are checked first: half a list is harder to undo than none. */

@@ -404,6 +404,34 @@ FUNCTION(cuLaunchCooperativeKernel,
                 params, NULL, 1);
 }
 
+/* As cuda.h has them, with room for what is not looked at. */
+struct attribute {
+    int id, pad;
+    unsigned value[16];
+};
+struct config {
+    unsigned grid[3], block[3], shared_nbytes;
+    void *stream;
+    struct attribute *attributes;
+    unsigned nattributes;
+};
+
+FUNCTION(cuLaunchKernelEx, (const struct config *config, struct function *f,
+                            void **params, void **extra))
+{
+    enum { CLUSTER_DIMENSION = 4 };
+    int error;
+
+    ENTER_CONTEXT();
+    error = note(f, config->grid, config->block, config->shared_nbytes,
+                 config->stream, params, extra, 0);
+    for (unsigned i = 0; i < config->nattributes; i++)
+        if (config->attributes[i].id == CLUSTER_DIMENSION)
+            memcpy(fake_cuda.last.cluster, config->attributes[i].value,
+                   sizeof(fake_cuda.last.cluster));
+    return error;
+}
+
 FUNCTION(cuMemAlloc_v2, (unsigned long long *out, size_t nbytes))
 {
     void *at;

@@ -49,6 +49,7 @@ struct fake_cuda {
         unsigned shared_nbytes;
         int device;
         int cooperative;
+        unsigned cluster[3]; /* zeros: launched without */
         void *stream;
         uint64_t param; /* the first, of 8 bytes, if there are params */
         size_t extra_nbytes;

@@ -170,7 +170,14 @@ int __wrap_dl_iterate_phdr(each_object *callback, void *data);
 
 void *__wrap_dlsym(void *handle, const char *name)
 {
-    return hidden && strstr(hidden, name) ? NULL : __real_dlsym(handle, name);
+    const size_t n = strlen(name);
+
+    for (const char *at = hidden; at; at = strchr(at, ' ')) {
+        at += strspn(at, " ");
+        if (strcspn(at, " ") == n && memcmp(at, name, n) == 0)
+            return NULL;
+    }
+    return __real_dlsym(handle, name);
 }
 
 int __wrap_dladdr(const void *address, Dl_info *info)
@@ -299,6 +306,68 @@ static void test_cubin_and_ptx_are_launched(void **state)
         assert_ok(kpk_free(gpu, x));
         assert_ok(kpk_close(gpu));
     }
+}
+
+static void test_launch_in_clusters(void **state)
+{
+    kpk_instance *gpu = open_on(2), *before_clusters;
+    kpk_launch_options options = {.shape = {{6, 2, 1}, {64, 1, 1}, 512},
+                                  .cluster = {3, 0, 1}};
+    unsigned char buffer[16] = {7};
+    uint64_t x = 9;
+    double by = 1;
+    const kpk_kernel *k;
+
+    (void)state;
+    assert_ok(kpk_kernel_get(gpu, "scale", &k));
+    assert_ok(kpk_launch_ex(k, &options, KPK_ARGS(x, by)));
+    assert_string_equal(cuda->last.kernel, "scale");
+    assert_int_equal(cuda->last.grid[0], 6);
+    assert_int_equal(cuda->last.grid[1], 2);
+    assert_int_equal(cuda->last.block[0], 64);
+    assert_int_equal(cuda->last.shared_nbytes, 512);
+    assert_int_equal(cuda->last.param, 9);
+    assert_int_equal(cuda->last.cluster[0], 3);
+    assert_int_equal(cuda->last.cluster[1], 1);
+    assert_int_equal(cuda->last.cluster[2], 1);
+    options.packed = buffer;
+    options.packed_nbytes = sizeof(buffer);
+    assert_ok(kpk_launch_ex(k, &options, NULL, 0));
+    assert_int_equal(cuda->last.param, 7);
+    assert_int_equal(cuda->last.cluster[0], 3);
+    options.packed = NULL;
+    options.packed_nbytes = 0;
+
+    cuda->fail_name = "cuLaunchKernelEx";
+    cuda->fail_error = 912; /* too large a cluster */
+    assert_status(kpk_launch_ex(k, &options, KPK_ARGS(x, by)), KPK_ERR_HIP);
+    assert_message("cuLaunchKernelEx");
+    cuda->fail_name = NULL;
+    options.start_event = buffer;
+    assert_status(kpk_launch_ex(k, &options, KPK_ARGS(x, by)), KPK_ERR_ARG);
+    options.start_event = NULL;
+    options.flags = KPK_LAUNCH_COOPERATIVE;
+    assert_status(kpk_launch_ex(k, &options, KPK_ARGS(x, by)), KPK_ERR_ARG);
+    assert_message("a launch in clusters takes no events and no flags");
+    options.flags = 0;
+    options.cluster[1] = 4;
+    assert_status(kpk_launch_ex(k, &options, KPK_ARGS(x, by)), KPK_ERR_SHAPE);
+    assert_message("6 x 2 x 1 blocks is no multiple of clusters of 3 x 4 x 1");
+    options.cluster[0] = 0;
+    assert_status(kpk_launch_ex(k, &options, KPK_ARGS(x, by)), KPK_ERR_SHAPE);
+    options.cluster[0] = options.cluster[1] = 1; /* none */
+    assert_ok(kpk_launch_ex(k, &options, KPK_ARGS(x, by)));
+    assert_int_equal(cuda->last.cluster[0], 0);
+
+    cuda->capability[1] = 89;
+    before_clusters = open_on(3);
+    options.cluster[2] = 2;
+    assert_ok(kpk_kernel_get(before_clusters, "scale", &k));
+    assert_status(kpk_launch_ex(k, &options, KPK_ARGS(x, by)),
+                  KPK_ERR_UNSUPPORTED);
+    assert_message("(sm_89) has no clusters of blocks");
+    assert_ok(kpk_close(before_clusters));
+    assert_ok(kpk_close(gpu));
 }
 
 static void test_every_way_to_launch(void **state)
@@ -814,7 +883,7 @@ static int old_driver(void)
     uint64_t x = 0;
     double by = 1;
 
-    hidden = "cuEventRecord cuLaunchCooperativeKernel "
+    hidden = "cuEventRecord cuLaunchCooperativeKernel cuLaunchKernelEx "
              "cuOccupancyMaxActiveBlocksPerMultiprocessor "
              "cuOccupancyMaxPotentialBlockSize";
     nameless = true;
@@ -830,6 +899,11 @@ static int old_driver(void)
     EXPECT(says("a CUDA driver"));
     options.flags = KPK_LAUNCH_ANY_ORDER;
     EXPECT(kpk_launch_ex(k, &options, KPK_ARGS(x, by)) == KPK_ERR_UNSUPPORTED);
+    options.flags = 0;
+    options.cluster[0] = 2;
+    EXPECT(kpk_launch_ex(k, &options, KPK_ARGS(x, by)) == KPK_ERR_UNSUPPORTED);
+    EXPECT(says("launches no clusters of blocks"));
+    options.cluster[0] = 0;
     EXPECT(kpk_occupancy(k, 64, 0, &blocks) == KPK_ERR_UNSUPPORTED);
     EXPECT(kpk_occupancy_shape(k, 0, 0, &options.shape) == KPK_ERR_UNSUPPORTED);
     EXPECT(kpk_close(gpu) == KPK_OK);
@@ -1034,6 +1108,7 @@ int main(int argc, char **argv)
         TEST(test_devices_are_numbered_hip_first),
         TEST(test_device_has_every_number),
         TEST(test_cubin_and_ptx_are_launched),
+        TEST(test_launch_in_clusters),
         TEST(test_every_way_to_launch),
         TEST(test_memory_and_variables),
         TEST(test_what_the_driver_says_of_a_kernel),

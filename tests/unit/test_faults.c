@@ -80,6 +80,14 @@ static kpk_status launch_ex(unsigned flags, void *stop_event)
     return kpk_launch_ex(w.scale, &options, scale_args(), 3);
 }
 
+static kpk_status launch_clusters(void)
+{
+    const kpk_launch_options options = {
+        .shape = {{2, 1, 1}, {64, 1, 1}, 0}, .stream = &stream, .cluster = {2}};
+
+    return kpk_launch_ex(w.scale, &options, scale_args(), 3);
+}
+
 static kpk_status launch_values(void)
 {
     const kpk_value values[] = {kpk_ptr(w.memory), kpk_u32(n), kpk_f32(by)};
@@ -197,6 +205,7 @@ static kpk_status close_loaded(void)
     X(BOTH, kpk_launch_ex, launch_ex(0, &event))                               \
     X(BOTH, kpk_launch_ex_any_order, launch_ex(KPK_LAUNCH_ANY_ORDER, NULL))    \
     X(BOTH, kpk_launch_ex_cooperative, launch_ex(KPK_LAUNCH_COOPERATIVE, NULL)) \
+    X(CUDA, kpk_launch_ex_clusters, launch_clusters())                         \
     X(BOTH, kpk_launch_all, launch_all(0))                                     \
     X(HIP, kpk_launch_all_cooperative, launch_all(KPK_LAUNCH_COOPERATIVE))     \
     X(BOTH, kpk_kernels_get,                                                   \
@@ -231,15 +240,17 @@ static const char *const call_names[] = {
 #undef X
 };
 enum { NCALLS = sizeof(call_names) / sizeof(call_names[0]) };
-enum { BOTH, HIP };
+enum { BOTH, HIP, CUDA };
 
 static kpk_status make_call(int i)
 {
     int number = 0;
 
+    const int other = on->pack == &test_pack ? CUDA : HIP;
+
 #define X(drivers, name, call)                                                 \
     if (i == number++)                                                         \
-        return (drivers) == HIP && on->pack != &test_pack ? KPK_OK : (call);
+        return (drivers) == other ? KPK_OK : (call);
     PROGRAM(X)
 #undef X
     return KPK_OK;

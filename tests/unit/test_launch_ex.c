@@ -145,6 +145,18 @@ test_cooperative_launch_is_limited_to_what_runs_at_once(void **state)
     assert_int_equal(fake->nlaunches, 1);
 }
 
+static void test_clusters_are_not_of_hip(void **state)
+{
+    const kpk_launch_options options = {.shape = {{4, 1, 1}, {64, 1, 1}, 0},
+                                        .cluster = {2, 1, 1}};
+
+    (void)state;
+    assert_status(kpk_launch_ex(get("noargs"), &options, NULL, 0),
+                  KPK_ERR_UNSUPPORTED);
+    assert_message("noargs: HIP launches no clusters of blocks");
+    assert_int_equal(fake->nlaunches, 0);
+}
+
 static void test_cooperative_launch_needs_a_device_that_can(void **state)
 {
     const kpk_launch_options options = {.shape = {{1, 1, 1}, {64, 1, 1}, 0},
@@ -391,6 +403,7 @@ int main(void)
         TEST(test_plain_options_are_a_plain_launch),
         TEST(test_packed_buffer_with_events_is_taken_apart),
         TEST(test_cooperative_launch_is_limited_to_what_runs_at_once),
+        TEST(test_clusters_are_not_of_hip),
         TEST(test_cooperative_launch_needs_a_device_that_can),
         TEST(test_options_that_exclude_each_other_are_refused),
         TEST(test_launch_all_checks_all_before_starting_one),
