@@ -9,7 +9,8 @@
  * tiles of f16 and bf16 have 256 rows, those of few rows along K 16 columns,
  * and the tiles of async_tile.h come one after another in a block, so that no
  * more blocks are wanted than run at once. On sm_90 kernels of f16 and bf16
- * have the tiles of nvidia/warpgroup_shapes.h, a row for each.
+ * have the tiles of nvidia/warpgroup_shapes.h, a row for each, and clusters of
+ * up to `cluster` blocks may share a tile.
  *
  * The times were fitted on one H200; of other cards only their proportions are
  * meant.
@@ -84,22 +85,30 @@ enum { NUM_PROCESSORS = sizeof(processors) / sizeof(processors[0]) };
 /* Tiles of warpgroups; as a kernel's row of the launch shape counts the first
  * one, which is for any grid. */
 static const struct warpgroup_row {
-    int tile, m, n, shared, least_m, most_m;
+    int tile, m, n, shared, shares, least_m, most_m;
     struct times times;
+    int share;    /* ns, of a tile that is shared */
+    bool trans_b; /* for B along K alone */
 } warpgroup_rows[] = {
-#define TILE(size, rows, cols, deep, stages, more)                             \
+#define TILE(size, rows, cols, deep, stages, more, shares)                     \
     size == 128 ? 0 : 1, rows, cols,                                           \
-        KPK_WARPGROUP_LDS(rows, cols, deep, stages, more)
-#define FEW_ROWS(size, rows, cols, deep, stages, more)                         \
-    2, cols, rows, KPK_WARPGROUP_LDS(rows, cols, deep, stages, more)
-    {KPK_WARPGROUP_WIDE(TILE), 129, INT_MAX, {1, 740, 700, 2500}},
-    {KPK_WARPGROUP_EVEN(TILE), 65, INT_MAX, {1, 400, 380, 4500}},
-    {KPK_WARPGROUP_HALF(TILE), 65, INT_MAX, {2, 277, 480, 4500}},
-    {KPK_WARPGROUP_SMALL(TILE), 33, INT_MAX, {2, 186, 327, 4000}},
-    {KPK_WARPGROUP_FEW_16(FEW_ROWS), 0, 16, {1, 150, 150, 4500}},
-    {KPK_WARPGROUP_FEW_16_TWICE(FEW_ROWS), 0, 16, {2, 100, 165, 4500}},
-    {KPK_WARPGROUP_FEW_32(FEW_ROWS), 9, 64, {1, 160, 160, 4500}},
-    {KPK_WARPGROUP_FEW_64(FEW_ROWS), 9, 1024, {1, 190, 190, 4500}},
+        KPK_WARPGROUP_LDS(rows, cols, deep, stages, more), shares
+#define FEW_ROWS(size, rows, cols, deep, stages, more, shares)                 \
+    2, cols, rows, KPK_WARPGROUP_LDS(rows, cols, deep, stages, more), shares
+    {KPK_WARPGROUP_WIDE(TILE), 129, INT_MAX, {1, 740, 700, 2500}, 0, false},
+    {KPK_WARPGROUP_MIDDLE(TILE), 65, INT_MAX, {1, 560, 540, 3500}, 6000, true},
+    {KPK_WARPGROUP_EVEN(TILE), 65, INT_MAX, {1, 400, 380, 4500}, 3200, false},
+    {KPK_WARPGROUP_HALF(TILE), 65, INT_MAX, {2, 277, 480, 4500}, 0, false},
+    {KPK_WARPGROUP_SMALL(TILE), 33, INT_MAX, {2, 186, 286, 3300}, 2300, false},
+    {KPK_WARPGROUP_FEW_16(FEW_ROWS), 0, 16, {1, 150, 150, 4500}, 0, false},
+    {KPK_WARPGROUP_FEW_16_TWICE(FEW_ROWS),
+     0,
+     16,
+     {2, 100, 165, 4500},
+     0,
+     false},
+    {KPK_WARPGROUP_FEW_32(FEW_ROWS), 9, 64, {1, 145, 145, 5500}, 700, false},
+    {KPK_WARPGROUP_FEW_64(FEW_ROWS), 9, 1024, {1, 155, 155, 6600}, 900, false},
 };
 enum {
     NUM_WARPGROUP_ROWS = sizeof(warpgroup_rows) / sizeof(warpgroup_rows[0])
@@ -123,7 +132,8 @@ struct extent {
 static void print_row(int layout, const struct type *type, int t,
                       const char *target, const struct times *times,
                       const struct extent *extent, int least_m, int most_m,
-                      const struct memory *memory, int resident, int shared)
+                      const struct memory *memory, int resident, int cluster,
+                      int share, int shared)
 {
     const struct tile *tile = &tiles[t];
 
@@ -131,10 +141,11 @@ static void print_row(int layout, const struct type *type, int t,
            target, layouts[layout], type->name);
     printf("%d,rows,%d,1,columns,%d,1,%d,", tile->block, extent->each_m,
            extent->each_n, shared);
-    printf("%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d\n", tile->m, tile->n,
-           extent->m, extent->n, least_m, most_m, times->room, times->step,
-           times->alone, times->start, memory->join_ns, memory->rate,
-           memory->least_ns, resident, resident ? 16 : 0);
+    printf("%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d\n", tile->m,
+           tile->n, extent->m, extent->n, least_m, most_m, times->room,
+           times->step, times->alone, times->start, memory->join_ns,
+           memory->rate, memory->least_ns, resident, cluster, share,
+           resident ? 16 : 0);
 }
 
 /* Where there is a kernel for few rows, it is for them. */
@@ -149,10 +160,10 @@ static void print_warpgroup_rows(int layout, const struct type *type, int t)
         const struct warpgroup_row *row = &warpgroup_rows[i];
         const struct extent extent = {row->m, row->n, row->m, row->n};
 
-        if (row->tile == t)
+        if (row->tile == t && (layout % 2 || !row->trans_b))
             print_row(layout, type, t, "sm_90", &row->times, &extent,
                       layout < 2 ? row->least_m : 0, row->most_m, &h200_memory,
-                      1, row->shared);
+                      1, row->shares, row->share, row->shared);
     }
 }
 
@@ -174,7 +185,7 @@ static void print_nvidia(int layout, int type, int t,
     }
     print_row(layout, p, t, processor->name, times, &extent,
               least_m_of(layout, t), tiles[t].most_m,
-              is_h200 && half ? &h200_memory : &any_memory, async,
+              is_h200 && half ? &h200_memory : &any_memory, async, 0, 0,
               few ? 0 : (async ? processor->steps : 2) * 128 * (m + n));
     if (is_h200 && half)
         print_warpgroup_rows(layout, p, t);
@@ -195,7 +206,7 @@ static void print_amd(int layout, int type, int t, int i)
     times.step *= down * across;
     times.alone *= down * across;
     print_row(layout, p, t, amd[i].target, &times, &extent,
-              least_m_of(layout, t), tiles[t].most_m, &any_memory, 0, 0);
+              least_m_of(layout, t), tiles[t].most_m, &any_memory, 0, 0, 0, 0);
 }
 
 int main(void)
@@ -203,7 +214,7 @@ int main(void)
     puts("kernel,target,layout,type,block_x,grid_x_counts,grid_x_each,"
          "grid_x_loops,grid_y_counts,grid_y_each,grid_y_loops,shared_nbytes,"
          "tile_m,tile_n,cost_m,cost_n,least_m,most_m,room,step_ns,alone_ns,"
-         "start_ns,join_ns,rate,least_ns,resident,aligned");
+         "start_ns,join_ns,rate,least_ns,resident,cluster,share_ns,aligned");
     for (int layout = 0; layout < 4; layout++)
         for (int type = 0; type < NUM_TYPES; type++)
             for (int t = 0; t < NUM_TILES; t++) {
@@ -215,8 +226,8 @@ int main(void)
                     print_amd(layout, type, t, i);
             }
     puts("gemm_join_*,,-,-,256,results,1024,1,none,0,0,0,0,0,0,0,0,0,0,0,0,0,"
-         "0,0,0,0,0");
+         "0,0,0,0,0,0,0");
     puts("gemm_align_*,,-,-,256,elements,8192,1,none,0,0,0,0,0,0,0,0,0,0,0,0,0,"
-         "0,0,0,0,0");
+         "0,0,0,0,0,0,0");
     return 0;
 }

@@ -40,6 +40,8 @@ enum {
     RATE,
     LEAST_NS,
     RESIDENT,
+    CLUSTER,
+    SHARE_NS,
     ALIGNED,
     GRID_X_EACH,
     GRID_Y_EACH,
@@ -61,6 +63,8 @@ static const char *const column_names[] = {
     [RATE] = "rate", /* bytes of memory that a compute unit moves in a ns */
     [LEAST_NS] = "least_ns", /* of a product besides its bytes; 0: not known */
     [RESIDENT] = "resident", /* 1: a block has more to do while others wait */
+    [CLUSTER] = "cluster",   /* most blocks that can share a tile */
+    [SHARE_NS] = "share_ns", /* of a tile that is shared, besides */
     [ALIGNED] = "aligned",   /* to so many bytes rows of A and B should be */
     /* what the launch is: a kernel may have several rows, which it tells apart
      * by the shared memory */
@@ -78,7 +82,7 @@ struct choice {
     bool is_named; /* rows of the table are for this target alone */
     size_t columns[NUM_COLUMNS];
     /* what the last row that was looked at would do */
-    uint32_t splits;
+    uint32_t splits, cluster;
 };
 
 static uint64_t div_up(uint64_t a, uint64_t b)
@@ -111,56 +115,126 @@ static double bytes_of(const kpk_gemm_product *p)
            ((double)p->m * p->k + (double)p->k * p->n + (double)p->m * p->n);
 }
 
+static uint64_t steps_of(const kpk_gemm_product *p)
+{
+    return div_up((uint64_t)p->k * types[p->type].nbytes, STEP_NBYTES);
+}
+
+static double tiles_of(const struct choice *c, const kpk_number *cells)
+{
+    const kpk_gemm_product *p = c->product;
+
+    return (double)div_up(p->m, (uint64_t)cells[c->columns[TILE_M]].i) *
+           (double)div_up(p->n, (uint64_t)cells[c->columns[TILE_N]].i) *
+           (double)p->batch;
+}
+
+static uint64_t at_once(const struct choice *c, const kpk_number *cells)
+{
+    return (uint64_t)cells[c->columns[ROOM]].i * c->units;
+}
+
+/* A time in ns with what memory takes at least. */
+static double with_memory(const struct choice *c, const kpk_number *cells,
+                          double ns)
+{
+    const double rate = (double)cells[c->columns[RATE]].i * c->units;
+    const double least =
+        (double)cells[c->columns[LEAST_NS]].i + bytes_of(c->product) / rate;
+
+    if (!cells[c->columns[LEAST_NS]].i)
+        return ns;
+    /* of kernels that memory bounds, the one that has least to do */
+    return ns < least ? least + ns / 16 : ns + least / 16;
+}
+
 /* The time of a row's kernel with so many splits, in ns. */
 static double time_of(const struct choice *c, const kpk_number *cells,
                       uint32_t splits)
 {
-    const kpk_gemm_product *p = c->product;
     const uint64_t room = (uint64_t)cells[c->columns[ROOM]].i;
     const double full = (double)cells[c->columns[STEP_NS]].i;
     const double alone = (double)cells[c->columns[ALONE_NS]].i;
     const double start = (double)cells[c->columns[START_NS]].i;
-    const uint64_t steps =
-        div_up((uint64_t)p->k * types[p->type].nbytes, STEP_NBYTES);
-    const double each = (double)div_up(steps, splits);
-    const double tiles =
-        (double)div_up(p->m, (uint64_t)cells[c->columns[TILE_M]].i) *
-        (double)div_up(p->n, (uint64_t)cells[c->columns[TILE_N]].i) *
-        (double)p->batch * splits;
-    const double at_once = (double)(room * c->units);
-    const double rounds = (double)(uint64_t)(tiles / at_once);
-    const double left = tiles - rounds * at_once;
+    const double each = (double)div_up(steps_of(c->product), splits);
+    const double tiles = tiles_of(c, cells) * splits;
+    const double most_tiles = (double)at_once(c, cells);
+    const double rounds = (double)(uint64_t)(tiles / most_tiles);
+    const double left = tiles - rounds * most_tiles;
     /* tiles of one unit in the last round */
     const double last =
         left > 0 ? (double)(uint64_t)((left - 1) / c->units) + 1 : 0;
-    const double rate = (double)cells[c->columns[RATE]].i * c->units;
     double ns = rounds * (start + each * full * (double)room);
 
     if (last > 0)
         ns += start + each * (last * full > alone ? last * full : alone);
-    if (cells[c->columns[LEAST_NS]].i) {
-        const double least =
-            (double)cells[c->columns[LEAST_NS]].i + bytes_of(p) / rate;
-
-        /* of kernels that memory bounds, the one that has least to do */
-        ns = ns < least ? least + ns / 16 : ns + least / 16;
-    }
+    ns = with_memory(c, cells, ns);
     if (splits > 1) /* its sums are written and read once more */
         ns += (double)cells[c->columns[JOIN_NS]].i +
-              (double)workspace_of(p, splits) * 2 / rate;
+              (double)workspace_of(c->product, splits) * 2 /
+                  ((double)cells[c->columns[RATE]].i * c->units);
     return ns;
+}
+
+/* So many clusters run at once. A cluster of two is on neighbouring units, a
+ * larger one in a group of 16 to 18 of them, of which some have fewer: as if
+ * there were one group less for every eleven. Counted on an H200. */
+static uint64_t clusters_at_once(const struct choice *c,
+                                 const kpk_number *cells, uint32_t cluster)
+{
+    enum { GROUP = 16 };
+    const uint64_t room = (uint64_t)cells[c->columns[ROOM]].i;
+    const uint64_t whole = c->units - c->units / 11;
+
+    return cluster == 2 ? c->units / 2 * room
+                        : whole * (GROUP / cluster) / GROUP * room;
+}
+
+/* The time in clusters of so many blocks, which share the tiles that are left
+ * when each block has had as many. */
+static double clustered_time(const struct choice *c, const kpk_number *cells,
+                             uint32_t cluster)
+{
+    const uint64_t clusters = clusters_at_once(c, cells, cluster);
+    const double blocks = (double)clusters * cluster;
+    const double full = (double)cells[c->columns[STEP_NS]].i;
+    const double all_full = full * (double)cells[c->columns[ROOM]].i;
+    const double alone = (double)cells[c->columns[ALONE_NS]].i;
+    const double start = (double)cells[c->columns[START_NS]].i;
+    const double tiles = tiles_of(c, cells);
+    const double rounds = (double)(uint64_t)(tiles / blocks);
+    const double left = tiles - rounds * blocks;
+    const double turns = (double)div_up((uint64_t)left, clusters);
+    const double steps = (double)steps_of(c->product);
+    double ns = rounds * (start + steps * all_full);
+
+    if (rounds > 0 && cluster > 2) /* units would be idle in whole rounds */
+        return 1e300;
+    if (turns >= cluster) {
+        ns += start + steps * all_full;
+    } else if (left > 0) {
+        /* tiles of one unit at a time */
+        const double busy = left < (double)clusters ? left : (double)clusters;
+        const double each =
+            full * (double)div_up((uint64_t)busy * cluster, c->units);
+
+        ns += turns * (start + (double)cells[c->columns[SHARE_NS]].i +
+                       (double)div_up((uint64_t)steps, cluster) *
+                           (each > alone ? each : alone));
+    }
+    return with_memory(c, cells, ns);
 }
 
 static double cost(size_t row, const kpk_number *cells, void *context)
 {
     struct choice *c = context;
     const kpk_gemm_product *p = c->product;
-    const uint64_t steps =
-        div_up((uint64_t)p->k * types[p->type].nbytes, STEP_NBYTES);
+    const uint64_t steps = steps_of(p);
+    const uint32_t most_cluster = (uint32_t)cells[c->columns[CLUSTER]].i;
     double best = time_of(c, cells, 1);
     kpk_row decl;
 
-    c->splits = 1;
+    c->splits = c->cluster = 1;
     if (p->m < (uint64_t)cells[c->columns[LEAST_M]].i ||
         p->m > (uint64_t)cells[c->columns[MOST_M]].i)
         return 1e300;
@@ -176,6 +250,17 @@ static double cost(size_t row, const kpk_number *cells, void *context)
         if (ns < best) {
             best = ns;
             c->splits = s;
+        }
+    }
+    for (uint32_t s = 2; s <= most_cluster && s <= steps; s++) {
+        const double ns = clusters_at_once(c, cells, s) > 0
+                              ? clustered_time(c, cells, s)
+                              : best;
+
+        if (ns < best) {
+            best = ns;
+            c->splits = 1;
+            c->cluster = s;
         }
     }
     /* what is said of any target counts where nothing is said of this one */
@@ -316,7 +401,21 @@ static void shape_as_row(const struct choice *c, const kpk_number *cells,
     shape->grid[1] = grid_of(div_up(p->n, each_n), MOST_GRID_YZ);
     shape->shared_nbytes = (uint32_t)cells[c->columns[SHARED_NBYTES]].i;
     if (cells[c->columns[RESIDENT]].i)
-        keep_resident(shape, (uint64_t)cells[c->columns[ROOM]].i * c->units);
+        keep_resident(shape, at_once(c, cells));
+}
+
+/* As many clusters as have something to do; their blocks lie along x. */
+static void shape_in_clusters(const struct choice *c, const kpk_number *cells,
+                              kpk_gemm_plan *plan)
+{
+    const uint64_t clusters = clusters_at_once(c, cells, c->cluster);
+    const double tiles = tiles_of(c, cells);
+
+    plan->cluster = c->cluster;
+    plan->shape.grid[0] =
+        c->cluster *
+        (uint32_t)(tiles < (double)clusters ? tiles : (double)clusters);
+    plan->shape.grid[1] = plan->shape.grid[2] = 1;
 }
 
 kpk_status kpk_gemm_choose_for(const kpk_module *module, const char *target,
@@ -383,6 +482,8 @@ kpk_status kpk_gemm_choose_for(const kpk_module *module, const char *target,
     st = shape_of(module, plan.kernel, target, product->m, product->n,
                   (uint64_t)product->batch * plan.splits, &plan.shape);
     shape_as_row(&c, cells, &plan.shape);
+    if (c.cluster > 1)
+        shape_in_clusters(&c, cells, &plan);
     if (st == KPK_OK && plan.splits > 1) {
         append(append(plan.join, "gemm_join_"), types[product->type].name);
         st = shape_of(module, plan.join, target,
@@ -561,8 +662,11 @@ kpk_status kpk_gemm_launch(kpk_instance *inst, const kpk_gemm_product *p,
             ARG(b.stride),  ARG(o->stride_c), ARG(p->batch), ARG(plan->splits),
             alpha_arg,      beta_arg};
 
-        st = kpk_launch(kernel, &plan->shape, stream, args,
-                        sizeof(args) / sizeof(args[0]));
+        const kpk_launch_options options = {
+            .shape = plan->shape, .stream = stream, .cluster = {plan->cluster}};
+
+        st = kpk_launch_ex(kernel, &options, args,
+                           sizeof(args) / sizeof(args[0]));
         if (st == KPK_OK && plan->splits > 1)
             st = launch_join(inst, p, plan, o, workspace, &alpha_arg, &beta_arg,
                              stream);

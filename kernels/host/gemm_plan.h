@@ -40,6 +40,9 @@ typedef struct kpk_gemm_plan {
     char join[16];   /* "gemm_join_bf16"; "" if K is not split */
     kpk_shape shape, join_shape;
     uint32_t splits;
+    /* Blocks of a cluster, along x, as kpk_launch_options has them; 0 for no
+     * clusters. The blocks of a cluster share tiles, which takes no join. */
+    uint32_t cluster;
     uint64_t workspace_nbytes; /* device memory, aligned to 16; maybe 0 */
     /* Where the kernel is slow with rows that are not aligned: what copies them
      * ("gemm_align_bf16", else ""), and where in the workspace A and B then
@@ -50,7 +53,8 @@ typedef struct kpk_gemm_plan {
 
 /*
  * kpk_gemm_choose() picks the kernel, the launch shape and into how many parts
- * K is split, so that the device is busy and little is computed in vain.
+ * K is split, or how many blocks share a tile, so that the device is busy and
+ * little is computed in vain.
  *
  *   inst     its device counts, and which code of the module runs there
  *   module   &kpk_module_gemm of the pack that inst is of

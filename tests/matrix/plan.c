@@ -75,10 +75,11 @@ static uint64_t copies_end(const kpk_gemm_product *p, const kpk_gemm_plan *plan)
  * memory says which. */
 static const struct tile {
     uint32_t kernel, shared_nbytes, m, n, room;
-} warpgroup_tiles[] = {{128, 198656, 128, 256, 1}, {128, 197632, 128, 128, 1},
-                       {64, 99328, 64, 128, 2},    {64, 82944, 64, 64, 2},
-                       {8, 198656, 64, 64, 1},     {8, 197632, 32, 64, 1},
-                       {8, 185344, 16, 64, 1},     {8, 82944, 16, 64, 2}};
+} warpgroup_tiles[] = {{128, 205824, 128, 192, 1}, {128, 198656, 128, 256, 1},
+                       {128, 197632, 128, 128, 1}, {64, 99328, 64, 128, 2},
+                       {64, 82944, 64, 64, 2},     {8, 198656, 64, 64, 1},
+                       {8, 197632, 32, 64, 1},     {8, 185344, 16, 64, 1},
+                       {8, 82944, 16, 64, 2}};
 
 static const struct tile *tile_of(uint32_t kernel, uint32_t shared_nbytes)
 {
@@ -88,6 +89,26 @@ static const struct tile *tile_of(uint32_t kernel, uint32_t shared_nbytes)
             warpgroup_tiles[i].shared_nbytes == shared_nbytes)
             return &warpgroup_tiles[i];
     return NULL;
+}
+
+/* What holds of a plan whose blocks share tiles: each cluster has one, and all
+ * of them run at once. */
+static void check_clusters(const kpk_gemm_product *p, const kpk_gemm_plan *plan,
+                           const struct tile *tile, uint32_t units)
+{
+    const uint32_t *grid = plan->shape.grid;
+    const uint64_t sums_end = plan->align[0] ? copies_end(p, plan) : 0;
+
+    check(tile && plan->cluster >= 2 && plan->cluster <= 8,
+          "clusters of tiles of warpgroups", p, "sm_90");
+    check(grid[0] && grid[0] % plan->cluster == 0 && grid[1] == 1 &&
+              grid[2] == 1,
+          "whole clusters along x", p, "sm_90");
+    check(tile && grid[0] <= tile->room * units, "clusters that run at once", p,
+          "sm_90");
+    check(plan->splits == 1 && plan->join[0] == '\0' &&
+              plan->workspace_nbytes == sums_end,
+          "clusters need no join", p, "sm_90");
 }
 
 /* What holds of any plan. */
@@ -130,6 +151,10 @@ static void check_plan(const kpk_gemm_product *p, size_t card,
     check(strncmp(plan.kernel, prefix, strlen(prefix)) == 0,
           "the kernel of layout and type", p, target);
     check(plan.shape.block[0] == (tile == 64 ? 128 : 256), "block", p, target);
+    if (plan.cluster) {
+        check_clusters(p, &plan, known, cards[card].units);
+        return;
+    }
     check(plan.shape.grid[0] == (limited ? most : grid[0]), "grid x", p,
           target);
     check(plan.shape.grid[1] == (limited ? 1 : grid[1]), "grid y", p, target);
@@ -328,6 +353,12 @@ static float get(kpk_gemm_type type, const float *v, size_t i)
     return of_half(half);
 }
 
+/* Of few tiles of f16 and much to sum: on sm_90 blocks share them. */
+static bool is_shared(const kpk_gemm_product *p)
+{
+    return p->type == KPK_GEMM_F16 && p->k > 1000;
+}
+
 /* A product of whole numbers, which every type sums exactly. */
 static void launch(kpk_instance *inst, const char *target,
                    const kpk_gemm_product *p, uint64_t most)
@@ -378,6 +409,9 @@ static void launch(kpk_instance *inst, const char *target,
     if (p->type == KPK_GEMM_F32)
         check(most > 0 ? plan.splits > 1 : plan.splits == 1, "splits", p,
               target);
+    if (is_shared(p))
+        check(strcmp(target, "sm_90") != 0 || plan.cluster > 1, "clusters", p,
+              target);
     if (plan.workspace_nbytes)
         check(kpk_gemm_launch(inst, p, &plan, &o, NULL, NULL) == KPK_ERR_ARG,
               "no workspace is refused", p, target);
@@ -402,6 +436,10 @@ int main(void)
     const kpk_gemm_product odd[] = {{KPK_GEMM_F16, 0, 1, 70, 45, 37, 1},
                                     {KPK_GEMM_F16, 1, 0, 70, 48, 37, 1},
                                     {KPK_GEMM_F16, 0, 0, 72, 43, 40, 1}};
+    /* with results below 1024, of which f16 has all */
+    const kpk_gemm_product shared[] = {{KPK_GEMM_F16, 0, 1, 70, 45, 1040, 1},
+                                       {KPK_GEMM_F16, 0, 0, 20, 72, 1040, 1},
+                                       {KPK_GEMM_F16, 1, 1, 40, 64, 1040, 1}};
     kpk_gemm_product wrong = few;
     kpk_gemm_plan plan = {.splits = 0};
     int ndevices = 0;
@@ -430,6 +468,8 @@ int main(void)
                    UINT64_MAX);
             launch(inst, kpk_instance_device(inst)->target, &odd[k], 0);
         }
+        for (size_t k = 0; k < sizeof(shared) / sizeof(shared[0]); k++)
+            launch(inst, kpk_instance_device(inst)->target, &shared[k], 0);
         kpk_close(inst);
     }
     printf("%u passed, %u failed\n", passed, failed);

@@ -24,6 +24,7 @@
 #include "nvidia/async_tile.h"
 #endif
 #if KPK_WARPGROUPS
+#include "nvidia/tile_turns.h"
 #include "nvidia/warpgroup_tile.h"
 #endif
 
@@ -77,6 +78,18 @@ template <typename T> DEV void split_k(const Gemm<T> &g, GemmPart &part)
 
     part.k_begin = (u32)min_of(part.split * each * step, (u64)g.k);
     part.k_end = (u32)min_of((part.split + 1) * each * step, (u64)g.k);
+}
+
+/* What one of `sharers` takes of a part's K. */
+template <typename T> DEV void share_k(GemmPart &part, u32 which, u32 sharers)
+{
+    constexpr u32 step = step_nbytes / sizeof(T);
+    const u32 end = part.k_end;
+    const u64 each =
+        (u64)div_up(div_up(end - part.k_begin, step), sharers) * step;
+
+    part.k_end = (u32)min_of(part.k_begin + (which + 1) * each, (u64)end);
+    part.k_begin = (u32)min_of(part.k_begin + which * each, (u64)end);
 }
 
 /* fn(part) for the parts of this block's z */
@@ -604,6 +617,27 @@ DEV void gemm_tile(const Gemm<T> &gemm, const GemmPart &part, u32 row0,
 }
 
 #if KPK_SM >= 80
+#if !KPK_WARPGROUPS
+/* Which tiles are a block's: those at the distance of the grid's blocks. */
+struct TileTurns {
+    static constexpr bool shared = false;
+    u64 at, step, count;
+
+    DEV_MEMBER TileTurns(u64 block, u64 blocks, u64 tiles, u32)
+        : at(block), step(blocks), count(tiles)
+    {
+    }
+    DEV_MEMBER bool more() const
+    {
+        return at < count;
+    }
+    DEV_MEMBER void next()
+    {
+        at += step;
+    }
+};
+#endif
+
 /*
  * All parts' tiles in a sequence; a block's are those at the distance of the
  * grid's blocks. A part's tiles come in strips of a few tiles of rows, column
@@ -615,6 +649,7 @@ template <typename T, u32 Rows, u32 Cols> struct TileOrder {
     struct Place {
         GemmPart part;
         u32 row0, col0;
+        bool shared; /* by the blocks of a cluster */
     };
     static DEV_MEMBER u64 block()
     {
@@ -665,26 +700,36 @@ struct GemmTiles : TileOrder<T, Rows, Cols> {
     typedef TileOrder<T, Rows, Cols> Order;
     typedef typename Order::Place Place;
     using Order::g;
-    u64 at;
-    Place ahead; /* of tile `at` */
+    TileTurns turns;
+    Place ahead; /* of the tile whose turn it is */
 
     DEV_MEMBER explicit GemmTiles(const Gemm<T> &gemm)
-        : Order{gemm}, at(Order::block())
+        : Order{gemm},
+          turns(Order::block(), Order::blocks(), Order::count(), Tile::shares)
     {
-        if (more())
-            ahead = Order::place(at);
+        find();
     }
     DEV_MEMBER bool more() const
     {
-        return at < Order::count();
+        return turns.more();
+    }
+    DEV_MEMBER void find()
+    {
+        if (!more())
+            return;
+        ahead = Order::place(turns.at);
+#if KPK_WARPGROUPS
+        ahead.shared = turns.shared;
+        if (turns.shared)
+            share_k<T>(ahead.part, cluster_rank(), cluster_blocks());
+#endif
     }
     DEV_MEMBER Place next()
     {
         const Place now = ahead;
 
-        at += Order::blocks();
-        if (more())
-            ahead = Order::place(at);
+        turns.next();
+        find();
         return now;
     }
     /* Whether it is for all matrices, whose rows are aligned, in the LDS that
@@ -720,13 +765,51 @@ struct GemmTiles : TileOrder<T, Rows, Cols> {
             return;
         }
         tile.each_pair(lds, [&](u32 r, u32 c, const Pack<f32, 2> &sums) {
-            if (r >= g.m - row0 || c >= g.n - col0)
-                return;
-            if (c + 1 < g.n - col0)
-                out.put_pair(row0 + r, col0 + c, sums);
-            else
-                out.put(row0 + r, col0 + c, sums[0]);
+            put_pair(out, p, r, c, sums);
         });
+    }
+    DEV_MEMBER void put_pair(const GemmOut<T> &out, const Place &p, u32 r,
+                             u32 c, const Pack<f32, 2> &sums) const
+    {
+        if (r >= g.m - p.row0 || c >= g.n - p.col0)
+            return;
+        if (c + 1 < g.n - p.col0)
+            out.put_pair(p.row0 + r, p.col0 + c, sums);
+        else
+            out.put(p.row0 + r, p.col0 + c, sums[0]);
+    }
+    DEV_MEMBER void share(const Tile &tile, const Place &p, u8 *lds) const
+    {
+        const GemmOut<T> out(g, p.part);
+        const bool whole =
+            out.takes_pieces() && Rows <= g.m - p.row0 && Cols <= g.n - p.col0;
+        T *const slab = Tile::slice_slab_of(lds);
+
+        tile.each_shared(lds, [&](u32 r, u32 c, const f32 *v) {
+            if (whole)
+                Tile::template store_slab<Tile::slice_cols>(
+                    slab, out.c + ((u64)(p.row0 + r) * g.ldc + p.col0 + c),
+                    g.ldc, g.alpha, p.col0 + c, v,
+                    [&](u32 column) { return out.bias_pair(column); });
+            else
+                each_pair_of(
+                    r, c, v,
+                    [&](u32 row, u32 column, const Pack<f32, 2> &sums) {
+                        put_pair(out, p, row, column, sums);
+                    });
+        });
+    }
+    /* fn(row, column, this and the next) for a lane's of what store_slab()
+     * takes */
+    template <class Fn>
+    static DEV_MEMBER void each_pair_of(u32 r, u32 c, const f32 *v, Fn fn)
+    {
+        const u32 l = threadIdx.x % 32;
+
+        UNROLL
+        for (u32 i = 0; i < Tile::slice_cols / 4; i++)
+            fn(r + l / 4 + i % 2 * 8, c + i / 2 * 8 + l % 4 * 2,
+               Pack<f32, 2>{{v[2 * i], v[2 * i + 1]}});
     }
 };
 
@@ -749,20 +832,26 @@ DEV bool gemm_by(const Gemm<T> &g)
 
 template <typename T, bool TransA, bool TransB, u32 Size> struct AsyncGemm {
 #if KPK_WARPGROUPS
-#define TILE_OF(size, rows, cols, deep, stages, more)                          \
-    gemm_by<                                                                   \
-        GemmTiles<T, rows, cols, Warpgroups<rows, cols, deep, stages, more>>,  \
-        Warpgroups<rows, cols, deep, stages, more>>(g)
-    template <u32 Rows, u32 Cols, u32 Deep, u32 Stages, u32 More>
-    using Warpgroups = WarpgroupTile<T, !TransA, TransB, Rows, Cols,
-                                     Size / 64 / Deep, Deep, Stages, More>;
+#define TILE_OF(size, rows, cols, deep, stages, more, shares)                  \
+    gemm_by<GemmTiles<T, rows, cols,                                           \
+                      Warpgroups<rows, cols, deep, stages, more, shares>>,     \
+            Warpgroups<rows, cols, deep, stages, more, shares>>(g)
+    template <u32 Rows, u32 Cols, u32 Deep, u32 Stages, u32 More, u32 Shares>
+    using Warpgroups =
+        WarpgroupTile<T, !TransA, TransB, Rows, Cols, Size / 64 / Deep, Deep,
+                      Stages, More, Shares>;
 
     static DEV_MEMBER bool fast(const Gemm<T> &g)
     {
-        if constexpr (Size == 128)
+        if constexpr (Size == 128) {
+            if constexpr (TransB) { /* whose copies are for any rows */
+                if (KPK_WARPGROUP_MIDDLE(TILE_OF))
+                    return true;
+            }
             return KPK_WARPGROUP_WIDE(TILE_OF) || KPK_WARPGROUP_EVEN(TILE_OF);
-        else
+        } else {
             return KPK_WARPGROUP_HALF(TILE_OF) || KPK_WARPGROUP_SMALL(TILE_OF);
+        }
     }
 #undef TILE_OF
 #else
@@ -875,9 +964,24 @@ struct FewTiles : GemmTiles<T, Rows, Cols, Tile> {
     {
         const GemmOut<T> out(g, p.part);
 
-        tile.each_sum([&](u32 c, u32 r, f32 sum) {
-            if (r < g.m - p.row0 && c < g.n - p.col0)
-                out.put(p.row0 + r, p.col0 + c, sum);
+        tile.each_sum([&](u32 c, u32 r, f32 sum) { put(out, p, r, c, sum); });
+    }
+    DEV_MEMBER void put(const GemmOut<T> &out, const Place &p, u32 r, u32 c,
+                        f32 sum) const
+    {
+        if (r < g.m - p.row0 && c < g.n - p.col0)
+            out.put(p.row0 + r, p.col0 + c, sum);
+    }
+    DEV_MEMBER void share(const Tile &tile, const Place &p, u8 *lds) const
+    {
+        const GemmOut<T> out(g, p.part);
+
+        tile.each_shared(lds, [&](u32 c0, u32 r0, const f32 *v) {
+            G::each_pair_of(c0, r0, v,
+                            [&](u32 c, u32 r, const Pack<f32, 2> &sums) {
+                                put(out, p, r, c, sums[0]);
+                                put(out, p, r + 1, c, sums[1]);
+                            });
         });
     }
 };

@@ -206,14 +206,14 @@ DEV void few_rows_mma(const FewTile<T> &t, u8 *lds);
 #if KPK_WARPGROUPS
 /* By warpgroups, if the launch gave LDS for one of their tiles. */
 template <typename T, bool TransB> struct FewRows {
-#define TILE_OF(size, rows, cols, deep, stages, more)                          \
-    gemm_by<                                                                   \
-        FewTiles<T, cols, rows, Warpgroups<rows, cols, deep, stages, more>>,   \
-        Warpgroups<rows, cols, deep, stages, more>>(g)
-    template <u32 Rows, u32 Cols, u32 Deep, u32 Stages, u32 More>
+#define TILE_OF(size, rows, cols, deep, stages, more, shares)                  \
+    gemm_by<FewTiles<T, cols, rows,                                            \
+                     Warpgroups<rows, cols, deep, stages, more, shares>>,      \
+            Warpgroups<rows, cols, deep, stages, more, shares>>(g)
+    template <u32 Rows, u32 Cols, u32 Deep, u32 Stages, u32 More, u32 Shares>
     using Warpgroups =
         WarpgroupTile<T, TransB, true, Rows, Cols, few_threads / 128 / Deep,
-                      Deep, Stages, More>;
+                      Deep, Stages, More, Shares>;
 
     static DEV_MEMBER bool fast(const Gemm<T> &g)
     {

@@ -12,14 +12,16 @@
 #define KPK_WARPGROUP_LDS(rows, cols, deep, stages, more)                      \
     ((stages) * (deep)*128 * ((rows) + (cols)) + 1024 * (1 + (more)))
 
-/* X(size in the kernel's name, rows, columns, deep, stages, more): each size's
- * tiles begin with the one of most LDS. For few rows of C columns here are its
- * rows. */
-#define KPK_WARPGROUP_WIDE(X) X(128, 128, 256, 1, 4, 1)
-#define KPK_WARPGROUP_EVEN(X) X(128, 128, 128, 1, 6, 0)
-#define KPK_WARPGROUP_HALF(X) X(64, 64, 128, 1, 4, 0)
-#define KPK_WARPGROUP_SMALL(X) X(64, 64, 64, 1, 5, 0)
-#define KPK_WARPGROUP_FEW_64(X) X(8, 64, 64, 2, 6, 1)
-#define KPK_WARPGROUP_FEW_32(X) X(8, 64, 32, 2, 8, 0)
-#define KPK_WARPGROUP_FEW_16(X) X(8, 64, 16, 2, 9, 0)
-#define KPK_WARPGROUP_FEW_16_TWICE(X) X(8, 64, 16, 2, 4, 0)
+/* X(size in the kernel's name, rows, columns, deep, stages, more, shares): each
+ * size's tiles begin with the one of most LDS. For few rows of C columns here
+ * are its rows. shares: how many blocks of a cluster may share it, 0 for none:
+ * LDS must have room for their sums. */
+#define KPK_WARPGROUP_MIDDLE(X) X(128, 128, 192, 1, 5, 0, 4) /* B along K */
+#define KPK_WARPGROUP_WIDE(X) X(128, 128, 256, 1, 4, 1, 0)
+#define KPK_WARPGROUP_EVEN(X) X(128, 128, 128, 1, 6, 0, 8)
+#define KPK_WARPGROUP_HALF(X) X(64, 64, 128, 1, 4, 0, 0)
+#define KPK_WARPGROUP_SMALL(X) X(64, 64, 64, 1, 5, 0, 8)
+#define KPK_WARPGROUP_FEW_64(X) X(8, 64, 64, 2, 6, 1, 8)
+#define KPK_WARPGROUP_FEW_32(X) X(8, 64, 32, 2, 8, 0, 8)
+#define KPK_WARPGROUP_FEW_16(X) X(8, 64, 16, 2, 9, 0, 0)
+#define KPK_WARPGROUP_FEW_16_TWICE(X) X(8, 64, 16, 2, 4, 0, 0)

@@ -6,9 +6,13 @@
  * steps are on their way to LDS at once, by cp.async, which puts zeros where an
  * operand ends. While the instructions of a step run, those of the next one are
  * started: so one barrier a step is not felt.
+ *
+ * The blocks of a cluster may share a tile: each takes a part of K, and then
+ * sums up a part of the results, which it reads from the others' LDS.
  */
 #pragma once
 
+#include "nvidia/cluster.h"
 #include "nvidia/matrix_copy.h"
 #include "nvidia/warpgroup_shapes.h"
 #include "nvidia/wgmma.h"
@@ -110,8 +114,9 @@ struct WarpgroupCopy : WarpgroupLines<Along, Rows> {
  * of wgmma_k of K. Those of the same rows add up their sums in the end.
  */
 template <typename T, bool AlongA, bool AlongB, u32 Rows, u32 Cols, u32 Down,
-          u32 Deep, u32 Stages, u32 More = 0>
+          u32 Deep, u32 Stages, u32 More = 0, u32 Shares = 0>
 struct WarpgroupTile {
+    static constexpr u32 shares = Shares; /* most blocks of a cluster */
     static constexpr u32 threads = Down * Deep * 128;
     static constexpr u32 units = Rows / Down / 64; /* of a warpgroup */
     static constexpr u32 step_k = wgmma_k * Deep;
@@ -161,6 +166,8 @@ struct WarpgroupTile {
      * tiles.next()          goes to the next one; gives the place of this one
      * tiles.store(*this, place, lds)  takes its sums; free_nbytes of LDS are
      *                       free
+     * tiles.share(*this, place, lds)  the same of a place that is shared by the
+     *                       cluster; all LDS is free
      */
     template <class Tiles> DEV_MEMBER void run(u8 *lds, Tiles &tiles)
     {
@@ -183,10 +190,20 @@ struct WarpgroupTile {
             wgmma_wait<0>();
             hold();
             start.nk = 0;
+            if constexpr (Shares > 0) {
+                if (place.shared) {
+                    __syncthreads(); /* all steps are read */
+                    if (Deep > 1)
+                        add_up(lds + ahead * stage_nbytes);
+                    tiles.share(*this, place, lds);
+                }
+            }
             if (tiles.more())
                 start = tiles.begin(*this, a, b);
             __syncthreads(); /* all steps are read */
             fill(stages, a, b, start.nk);
+            if (Shares > 0 && place.shared)
+                continue;
             if (Deep > 1)
                 add_up(lds + ahead * stage_nbytes);
             if (deep == 0)
@@ -336,43 +353,143 @@ struct WarpgroupTile {
                sums[i / (Cols / 2)][i % (Cols / 2)]);
     }
     /*
-     * All results to rows of C, which are aligned to 16 bytes, as pieces of 16
-     * bytes by way of LDS, which must not be needed any more: alpha times the
-     * sums, plus added(column) of this column and the next.
+     * 16 rows of N columns of a warp's sums as v has them, to rows of C, which
+     * are aligned to 16 bytes, as pieces of 16 bytes by way of LDS: alpha times
+     * the sums, plus added(column) of this column and the next.
      */
+    template <u32 N, class Added>
+    static DEV_MEMBER void store_slab(T *slab, T *c, u32 ldc, f32 alpha, u32 c0,
+                                      const f32 *v, Added added)
+    {
+        constexpr u32 pitch = N + 8, pieces = N / 8, once = 32 / pieces;
+        const u32 l = threadIdx.x % 32;
+
+        __syncwarp();
+        UNROLL
+        for (u32 j = 0; j < N / 8; j++) {
+            const u32 column = j * 8 + l % 4 * 2;
+            const Pack<f32, 2> more = added(c0 + column);
+
+            UNROLL
+            for (u32 h = 0; h < 2; h++)
+                store_pack(
+                    slab + (l / 4 + 8 * h) * pitch + column,
+                    Pack<T, 2>{
+                        {convert<T>(alpha * v[4 * j + 2 * h] + more[0]),
+                         convert<T>(alpha * v[4 * j + 2 * h + 1] + more[1])}});
+        }
+        __syncwarp();
+        T *const to = c + (u64)(l / pieces) * ldc + l % pieces * 8;
+        UNROLL
+        for (u32 r = 0; r < 16; r += once)
+            store_pack(
+                to + (u64)r * ldc,
+                load_pack<8>(slab + (r + l / pieces) * pitch + l % pieces * 8));
+    }
+    /* All results by store_slab(); LDS must not be needed any more. */
     template <class Added>
     DEV_MEMBER void store_rows(u8 *lds, T *c, u32 ldc, f32 alpha,
                                Added added) const
     {
-        constexpr u32 pieces = slab_cols / 8, once = 32 / pieces;
-        const u32 l = threadIdx.x % 32;
         T *const slab = slab_of<T>(lds);
 
         each_slab([&](u32 r0, u32 c0, const f32 *v) {
-            __syncwarp();
+            store_slab<slab_cols>(slab, c + (u64)r0 * ldc + c0, ldc, alpha, c0,
+                                  v, added);
+        });
+    }
+    /* A tile that the blocks of a cluster have made together: a slice is so
+     * many columns of all warps' sums, 8 of a thread; the blocks take slices in
+     * turn. LDS has a block's own slices, and then what comes from others. */
+    static constexpr u32 slice_cols = 16;
+    static constexpr u32 slices = units * (Cols / slice_cols);
+    static constexpr u32 slice_nbytes = Down * 128 * 8 * sizeof(f32);
+    static DEV_MEMBER constexpr u32 most_from_others(u32 blocks)
+    {
+        const u32 n = div_up(slices, blocks) * (blocks - 1);
+        const u32 fewer = blocks > 2 ? most_from_others(blocks - 1) : 0;
+
+        return n > fewer ? n : fewer;
+    }
+    static DEV_MEMBER T *slice_slab_of(u8 *lds)
+    {
+        constexpr u32 nbytes = 16 * (slice_cols + 8) * sizeof(T);
+        constexpr u32 at = (slices + most_from_others(Shares)) * slice_nbytes;
+        static_assert(at + threads / 32 * nbytes <= Stages * stage_nbytes,
+                      "LDS has room for all sums");
+
+        return reinterpret_cast<T *>(lds + at + threadIdx.x / 32 * nbytes);
+    }
+    /*
+     * fn(first row, first column, v) for what this block takes: 16 rows of
+     * slice_cols columns of a warp, as store_slab() has them, the blocks' sums
+     * added up in the blocks' order. All come here, and need LDS no more.
+     */
+    template <class Fn> DEV_MEMBER void each_shared(u8 *lds, Fn fn) const
+    {
+        constexpr u32 across = Cols / slice_cols, half = slice_nbytes / 2;
+        __shared__ u64 come;
+        const u32 blocks = cluster_blocks(), rank = cluster_rank();
+        const u32 mine = slices > rank ? div_up(slices - rank, blocks) : 0;
+        const u32 t = threadIdx.x % (Down * 128) * 16;
+        u8 *const others = lds + slices * slice_nbytes;
+
+        if (threadIdx.x == 0) {
+            barrier_init(&come, 1);
+            barrier_expect(&come, mine * (blocks - 1) * slice_nbytes);
+        }
+        if (deep == 0) {
             UNROLL
-            for (u32 j = 0; j < slab_cols / 8; j++) {
-                const u32 column = j * 8 + l % 4 * 2;
-                const Pack<f32, 2> more = added(c0 + column);
+            for (u32 i = 0; i < slices * 2; i++) {
+                const f32 *v = sums[i / 2 / across] + i % (2 * across) * 4;
+
+                store_pack(reinterpret_cast<f32 *>(lds + i * half + t),
+                           Pack<f32, 4>{{v[0], v[1], v[2], v[3]}});
+            }
+        }
+        wgmma_lds_written();
+        __syncthreads();
+        cluster_meet();
+        if (threadIdx.x < slices) {
+            const u32 to = threadIdx.x % blocks, s = threadIdx.x / blocks;
+
+            /* in the order of the blocks, but for its own */
+            if (to != rank)
+                cluster_copy(&come,
+                             others + (s * (blocks - 1) + rank - (rank > to)) *
+                                          slice_nbytes,
+                             lds + threadIdx.x * slice_nbytes, slice_nbytes,
+                             to);
+        }
+        barrier_wait(&come, 0);
+        NO_UNROLL
+        for (u32 s = deep; s < mine; s += Deep) {
+            const u32 i = s * blocks + rank;
+            const u8 *from = others + s * (blocks - 1) * slice_nbytes + t;
+            f32 v[8] = {};
+
+            NO_UNROLL
+            for (u32 b = 0; b < blocks; b++) {
+                const u8 *const of =
+                    b == rank ? lds + i * slice_nbytes + t : from;
+                const Pack<f32, 4> low =
+                    load_pack<4>(reinterpret_cast<const f32 *>(of));
+                const Pack<f32, 4> high =
+                    load_pack<4>(reinterpret_cast<const f32 *>(of + half));
 
                 UNROLL
-                for (u32 h = 0; h < 2; h++)
-                    store_pack(
-                        slab + (l / 4 + 8 * h) * slab_pitch + column,
-                        Pack<T, 2>{
-                            {convert<T>(alpha * v[4 * j + 2 * h] + more[0]),
-                             convert<T>(alpha * v[4 * j + 2 * h + 1] +
-                                        more[1])}});
+                for (u32 e = 0; e < 4; e++)
+                    v[e] += low[e], v[4 + e] += high[e];
+                if (b != rank)
+                    from += slice_nbytes;
             }
-            __syncwarp();
-            T *const to =
-                c + (u64)(r0 + l / pieces) * ldc + c0 + l % pieces * 8;
-            UNROLL
-            for (u32 r = 0; r < 16; r += once)
-                store_pack(to + (u64)r * ldc,
-                           load_pack<8>(slab + (r + l / pieces) * slab_pitch +
-                                        l % pieces * 8));
-        });
+            fn(row0 + i / across * 64 + threadIdx.x % 128 / 32 * 16,
+               i % across * slice_cols, v);
+        }
+        cluster_meet(); /* what was copied from here has come */
+        __syncthreads();
+        if (threadIdx.x == 0)
+            barrier_end(&come);
     }
     /*
      * fn(row, column, sums of this and the next) for all pairs, neighbours in

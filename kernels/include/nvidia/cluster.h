@@ -1,0 +1,62 @@
+/* cluster.h - sm_90's clusters: blocks that reach each other's LDS */
+#pragma once
+
+#include "nvidia/bulk_copy.h"
+
+#define CLUSTER_NUMBER(name, special)                                          \
+    DEV u32 name()                                                             \
+    {                                                                          \
+        u32 n;                                                                 \
+                                                                               \
+        asm("mov.u32 %0, %%" special ";" : "=r"(n));                           \
+        return n;                                                              \
+    }
+/* 1 and 0 where the launch made no clusters */
+CLUSTER_NUMBER(cluster_blocks, "cluster_nctarank")
+CLUSTER_NUMBER(cluster_rank, "cluster_ctarank")
+CLUSTER_NUMBER(cluster_x, "clusterid.x")
+CLUSTER_NUMBER(cluster_y, "clusterid.y")
+CLUSTER_NUMBER(cluster_z, "clusterid.z")
+CLUSTER_NUMBER(clusters_x, "nclusterid.x")
+CLUSTER_NUMBER(clusters_y, "nclusterid.y")
+CLUSTER_NUMBER(clusters_z, "nclusterid.z")
+#undef CLUSTER_NUMBER
+
+/* this block's among all clusters of the grid, and their number */
+DEV u64 cluster_index()
+{
+    return cluster_x() +
+           (u64)clusters_x() * (cluster_y() + (u64)clusters_y() * cluster_z());
+}
+DEV u64 clusters()
+{
+    return (u64)clusters_x() * clusters_y() * clusters_z();
+}
+
+/* All threads of all blocks of a cluster wait for each other. What they wrote
+ * before is not promised to be seen, but for barriers, which barrier_init() has
+ * made. */
+DEV void cluster_meet()
+{
+    asm volatile("barrier.cluster.arrive.relaxed.aligned;\n\t"
+                 "barrier.cluster.wait.aligned;" ::
+                     : "memory");
+}
+
+/* Starts a copy from here to an address of LDS in the block of that rank, whose
+ * barrier counts it; size and addresses are multiples of 16. */
+DEV void cluster_copy(u64 *barrier, u8 *to, const u8 *from, u32 nbytes,
+                      u32 rank)
+{
+    asm volatile(
+        "{\n\t"
+        ".reg .u32 to, counts;\n\t"
+        "mapa.shared::cluster.u32 to, %0, %4;\n\t"
+        "mapa.shared::cluster.u32 counts, %1, %4;\n\t"
+        "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::"
+        "bytes [to], [%2], %3, [counts];\n\t"
+        "}" ::"r"(lds_address(to)),
+        "r"(lds_address(barrier)), "r"(lds_address(from)), "r"(nbytes),
+        "r"(rank)
+        : "memory");
+}
