@@ -225,7 +225,7 @@ static void test_kernels_have_two_clocks(void **state)
  * some group starts before the one before it ends. */
 static void wait_side_by_side(void)
 {
-    enum { GROUPS = 32, TICKS = 500000 /* 5 ms */ };
+    enum { GROUPS = 32, TICKS = 5000000 /* 50 ms */ };
     unsigned long long times[2 * GROUPS], *out;
     long long ticks = TICKS;
     void *params[] = {&ticks, &out};

@@ -192,7 +192,9 @@ static void test_barrier_value_compares_masked(void **state)
         submit(&q, packet, 0, 3);
         nanosleep(&(struct timespec){0, 10000000}, NULL);
         assert_int_equal(signal_value(3), 1);
-        put(signal_at(1) + 8, (uint64_t)rows[i].after, 8);
+        /* The queue looks at it meanwhile. */
+        __atomic_store_n((uint64_t *)(void *)(signal_at(1) + 8),
+                         (uint64_t)rows[i].after, __ATOMIC_RELEASE);
         assert_true(reaches(3, 0));
     }
     assert_int_equal(hsaKmtDestroyQueue(q.resource.id), KMT_OK);
