@@ -132,6 +132,17 @@ static const struct fast_case fast_cases[] = {
      PLAIN,
      64,
      0},
+    /* short rows and columns, for a grid whose blocks have 16 outputs each */
+    {"16 rows a block", 2, {37, 128}, 0, 1, {1}, PLAIN, 64, 0},
+    {"16 rows a block, NaN", 2, {50, 77}, 0, 1, {1}, SOME_NAN, 64, 0},
+    {"16 rows a block, ties", 2, {32, 40}, 0, 1, {1}, TIES, 64, 1},
+    {"16 rows of one", 2, {35, 1}, 0, 1, {1}, PLAIN, 64, 0},
+    {"16 rows, but one", 2, {1, 100}, 0, 1, {1}, PLAIN, 64, 0},
+    {"16 rows, too long", 2, {17, 129}, 0, 1, {1}, PLAIN, 64, 0},
+    {"16 rows of a part", 3, {2, 19, 37}, KT_SLICED, 1, {2}, TIES, 64, 3},
+    {"16 columns a block", 2, {128, 39}, 0, 1, {0}, TIES, 64, 1},
+    {"16 columns in the middle", 3, {3, 65, 32}, 0, 1, {1}, PLAIN, 64, 0},
+    {"16 columns, left over", 3, {3, 65, 30}, 0, 1, {1}, PLAIN, 64, 0},
     {"middle dim", 3, {3, 40, 5}, 0, 1, {1}, PLAIN, 0, 0},
     {"many outputs", 2, {70, 9}, 0, 1, {1}, PLAIN, 0, 0},
     {"transposed", 2, {6, 70}, KT_TRANSPOSED, 1, {1}, PLAIN, 0, 1},
@@ -365,11 +376,14 @@ static void run_fast_case(struct kt *t, const struct fast_case *c, enum op op,
         }
         reduce_line(op, type, line, ints, R, threads, o, &r);
     }
-    /* the host's grid, and one that is too small or too large by a few */
-    const size_t grids[] = {n_out, (n_out + 2) / 3, n_out + 3};
-    const size_t ngrids = c->block == 0 && R > 0 ? 3 : 1;
+    /* the host's grid, one that is too small or too large by a few, and what is
+     * recommended for short rows */
+    const size_t grids[] = {n_out, (n_out + 2) / 3, n_out + 3,
+                            (n_out + 15) / 16};
 
-    for (size_t g = 0; g < ngrids; g++) {
+    for (size_t g = 0; g < 4; g++) {
+        if (g > 0 && (g < 3 ? c->block != 0 || R == 0 : threads != 64))
+            continue;
         if (kpk_fill(t->inst, dst, 0xA5, n_out * kt_size(out_type)) != KPK_OK ||
             !KT_LAUNCH(t, (unsigned)grids[g], (unsigned)threads, 0, src_numel,
                        R, num_dims, infos, src, dst))

@@ -56,23 +56,24 @@ struct columns {
     u64 step;       /* from one element of a column to the next */
     u32 outer_dims; /* in front of the one whose coordinates are neighbours */
     u32 inner;      /* that dim */
+    u32 outputs;    /* of the launch */
 
     /*
      * Whether there are: 2^log neighbours from each multiple of 2^log on, of
      * elements of `size` bytes, and columns shorter than 4 GiB. Most blocks
      * only come to ask this and leave: few instructions, and fewer branches.
      */
-    DEV_MEMBER bool find(u64 numel, u64 R, u64 num_dims, const size_t *info,
-                         u32 log, u32 size)
+    DEV_MEMBER bool find(u64 numel, u64 R, u32 all, u64 num_dims,
+                         const size_t *info, u32 log, u32 size)
     {
         constant_size *dim = constant_sizes(info) + num_dims - 1;
         constant_size *stride = dim + num_dims;
-        const u32 threads = blockDim.x, grid = gridDim.x;
+        const u32 threads = blockDim.x;
         const u32 others = (1u << log) - 1;
 
-        if (KPK_NVIDIA || __builtin_expect(grid < some_columns, 1) ||
-            num_dims < 2)
+        if (KPK_NVIDIA || num_dims < 2)
             return false;
+        outputs = all;
         step = *stride;
         if (step == 1) /* rows: most launches */
             return false;
@@ -88,17 +89,17 @@ struct columns {
         inner = (u32)dim[-1];
 
         const u64 unit = stride[-1];
-        const u32 left_over = inner == grid ? 0 : inner & others;
+        const u32 left_over = inner == all ? 0 : inner & others;
         const u32 wrong = (u32)((numel | R | step | unit) >> 32) |
                           ((u32)unit ^ 1) | (run ^ (u32)R) |
                           (threads & (threads - 1 | others)) | left_over;
 
-        return wrong == 0 && (u64)grid * run == numel &&
+        return wrong == 0 && (u64)all * run == numel &&
                step * run <= 0xffffffff / size;
     }
     DEV_MEMBER u64 offset(u32 output, u64 num_dims, const size_t *info) const
     {
-        if (inner == gridDim.x)
+        if (inner == outputs)
             return output;
         const u32 outer = divide_uniform(output, inner);
 

@@ -21,7 +21,8 @@
  * are enough such blocks, one in 2^shift takes the outputs of all of them, a
  * team of fewer threads for each, and the others leave at once. In a sum each
  * thread of a team then stands for several of the block's. Outputs that lie
- * side by side are read by rows: columns.h.
+ * side by side are read by rows: columns.h. For short rows a smaller grid does
+ * without the blocks that leave: several_outputs().
  *
  * min and max: f32 and f64 pass over NaN (all NaN: the identity), f16 and bf16
  * keep it. argmin and argmax: NaN is the extreme, ties go to the lowest index.
@@ -441,6 +442,60 @@ DEV void reduce_rows(const T *src, u32 n, u32 output, u32 outputs, u64 num_dims,
     }
 }
 
+/*
+ * The same of rows of at most 128, by a block of 64 threads: all that a group
+ * of lanes reads of its rows is under way at once. A sum's order is that of 64
+ * slots, of which a lane has two, or a vector.
+ */
+template <typename OP, typename T>
+DEV void reduce_short_rows(const T *src, u32 n, u32 output, u32 outputs,
+                           u64 num_dims, const size_t *info,
+                           typename OP::result_type *dst)
+{
+    using A = typename OP::value;
+    constexpr bool vectors = OP::ordered && traits<T>::is_small;
+    constexpr u32 V = vectors ? vector_length<T> : 1, pieces = vectors ? 1 : 4;
+    constexpr u32 rows = sizeof(T) == 8 ? 4 : 8, groups = 2;
+    const u32 lane = threadIdx.x % group_size;
+    const u64 first = (u64)output * n;
+    const OP op;
+
+    src += first;
+    dst += output;
+    NO_UNROLL
+    for (u32 o = threadIdx.x / group_size; o < outputs; o += rows * groups) {
+        Raw<T, V> x[pieces][rows] = {};
+
+        UNROLL
+        for (u32 i = 0; i < pieces; i++) {
+            const u32 at = (lane + i * group_size) * V;
+
+            if (at < n)
+                UNROLL
+            for (u32 r = 0; r < rows; r++)
+                x[i][r] = load_raw<V>(
+                    src + min_of(o + r * groups, outputs - 1) * n + at);
+        }
+        UNROLL
+        for (u32 r = 0; r < rows; r++) {
+            const u32 mine = o + r * groups;
+            A slot[2] = {OP::start(), OP::start()};
+
+            UNROLL
+            for (u32 i = 0; i < pieces; i++) {
+                const u32 at = (lane + i * group_size) * V;
+
+                if (OP::ordered || at < n)
+                    OP::take_pack(slot[i % 2], pack_of<V, T>(x[i][r]), at);
+            }
+            slot[0] = join_lanes(op(slot[0], slot[1]), op);
+            if (lane == 0 && mine < outputs)
+                dst[mine] = OP::result(slot[0], first + (u64)mine * n, n,
+                                       num_dims, info);
+        }
+    }
+}
+
 /* whether fold_contiguous() gives the result that the order of a sum asks for
  */
 template <typename OP, typename T>
@@ -462,16 +517,17 @@ DEV void store_by_block(const team &t, typename OP::value v, u64 output, u64 R,
 }
 
 /*
- * Whether each block has one output, of a row of R, one row after the other:
- * most launches. Asked before anything is stored, so that scalar loads do.
+ * Whether the outputs are of rows of R, one row after the other: most launches.
+ * Asked before anything is stored, so that scalar loads do.
  */
-DEV bool blocks_have_rows(u64 numel, u64 R, u64 num_dims, const size_t *view)
+DEV bool blocks_have_rows(u64 numel, u64 R, u32 outputs, u64 num_dims,
+                          const size_t *view)
 {
     constant_size *info = constant_sizes(view);
 
     if (num_dims == 0 || info[2 * num_dims - 1] != 1)
         return false;
-    if ((u64)gridDim.x * R != numel || R >= 1u << 31)
+    if ((u64)outputs * R != numel || R >= 1u << 31)
         return false;
 
     u64 run = info[num_dims - 1];
@@ -574,6 +630,57 @@ DEV void reduce_by_block(u64 src_numel, u64 R, u64 num_dims, const size_t *info,
     store_by_block<OP>(t, v, output, R, num_dims, info, scratch, dst);
 }
 
+/*
+ * How many outputs there are if blocks of `several_threads` have several each,
+ * one after the other; else 0. What a block asks of its view costs AMD's scalar
+ * ALU more time than DRAM takes for a row, most on CDNA, where four SIMDs share
+ * one.
+ */
+constexpr u32 log_several = 4, several_threads = 64, short_row = 128;
+
+DEV u32 several_outputs(u64 numel, u32 R)
+{
+    u32 outputs = gridDim.x << log_several;
+    u64 over = (u64)outputs * R - numel; /* what the last block does not have */
+
+    if (blockDim.x != several_threads || over >= R << log_several)
+        return 0;
+    for (; (u32)over >= R; over -= R)
+        outputs--;
+    return over == 0 ? outputs : 0;
+}
+
+/* reduces rows or columns of at most 128 if the launch is of that kind */
+template <typename OP, typename T>
+DEV bool reduce_several(u64 numel, u32 R, u64 num_dims, const size_t *info,
+                        const T *src, typename OP::value *all,
+                        typename OP::result_type *dst)
+{
+    const u32 outputs = several_outputs(numel, R);
+
+    if (outputs == 0)
+        return false;
+
+    const u32 first = blockIdx.x << log_several;
+    const u32 count =
+        first < outputs ? min_of(1u << log_several, outputs - first) : 0;
+
+    if (blocks_have_rows(numel, R, outputs, num_dims, info)) {
+        if (!rows_can_be_shared<OP>(src, R))
+            return false;
+        reduce_short_rows<OP>(src, R, first, count, num_dims, info, dst);
+        return true;
+    }
+    constexpr u32 log = min_of(log_most_columns<OP, T>, log_several);
+    columns side_by_side;
+
+    if (!side_by_side.find(numel, R, outputs, num_dims, info, log, sizeof(T)))
+        return false;
+    reduce_columns<OP>(src, side_by_side, R, log, first, count, num_dims, info,
+                       all, dst);
+    return true;
+}
+
 template <typename OP, typename T>
 DEV void fast_reduce(size_t src_numel, size_t el_to_sum_per_block,
                      size_t num_dims, const size_t *info, const T *src,
@@ -588,7 +695,8 @@ DEV void fast_reduce(size_t src_numel, size_t el_to_sum_per_block,
 
     if (most && neighbour_takes_it(log_most_shared))
         return;
-    if (asks_for_rows() && blocks_have_rows(src_numel, R, num_dims, info)) {
+    if (asks_for_rows() &&
+        blocks_have_rows(src_numel, R, gridDim.x, num_dims, info)) {
         const u32 shift = is_few_blocks() ? 0 : log2_outputs_shared<OP>(src, R);
 
         if (shift == 0) {
@@ -605,10 +713,16 @@ DEV void fast_reduce(size_t src_numel, size_t el_to_sum_per_block,
         }
         return;
     }
+    if constexpr (!KPK_NVIDIA)
+        if (R - 1 < short_row && reduce_several<OP>(src_numel, (u32)R, num_dims,
+                                                    info, src, all, dst))
+            return;
     const u32 log = log2_columns<OP, T>();
     columns side_by_side;
 
-    if (side_by_side.find(src_numel, R, num_dims, info, log, sizeof(T))) {
+    if (__builtin_expect(gridDim.x >= some_columns, 0) &&
+        side_by_side.find(src_numel, R, gridDim.x, num_dims, info, log,
+                          sizeof(T))) {
         const u32 shift = most ? log_most_shared : log;
 
         if (!neighbour_takes_it(shift)) {
