@@ -160,10 +160,12 @@ static void test_resinfo_gives_sizes_of_a_level(void **state)
             for (unsigned lane = 0; lane < st->wave_size; lane++) {
                 const unsigned l = lane + 1;
                 const bool there = l < image.nlevels;
-                const uint32_t width = image.width >> l,
-                               height = image.height >> l;
-                const uint32_t depth =
-                    image.type == SIM_IMAGE_3D ? image.depth >> l : image.depth;
+                const unsigned by = there ? l : 0;
+                const uint32_t width = image.width >> by;
+                const uint32_t height = image.height >> by;
+                const uint32_t depth = image.type == SIM_IMAGE_3D
+                                           ? image.depth >> by
+                                           : image.depth;
 
                 assert_int_equal(st->v[DATA_VGPR][lane], !there  ? 0
                                                          : width ? width
