@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static unsigned passed, failed;
 
@@ -323,9 +324,79 @@ static void check_vocabulary(bool spm)
     free(file);
 }
 
+/* ---- a vocabulary of equal entries ---- */
+
+static uint8_t *put_bytes(uint8_t *to, const void *from, size_t n)
+{
+    memcpy(to, from, n);
+    return to + n;
+}
+
+static uint8_t *put_text(uint8_t *to, const char *text)
+{
+    const uint64_t n = strlen(text);
+
+    return put_bytes(put_bytes(to, &n, sizeof(n)), text, n);
+}
+
+static uint8_t *put_key(uint8_t *to, const char *key, const char *value)
+{
+    const uint32_t string = GGUF_STRING;
+
+    return put_text(put_bytes(put_text(to, key), &string, sizeof(string)),
+                    value);
+}
+
+static uint8_t *put_array(uint8_t *to, const char *key, const char *value,
+                          uint64_t n)
+{
+    const uint32_t types[2] = {GGUF_ARRAY, GGUF_STRING};
+
+    to = put_bytes(put_text(to, key), types, sizeof(types));
+    to = put_bytes(to, &n, sizeof(n));
+    for (uint64_t i = 0; i < n; i++)
+        to = put_text(to, value);
+    return to;
+}
+
+/* Half a million empty tokens, and as many equal merges, take no time to speak
+ * of: they would take hours, if each were compared with all before it. */
+static void check_equal_entries(void)
+{
+    enum { MANY = 1 << 19 };
+    static const uint64_t counts[2] = {0, 4}; /* of tensors, of keys */
+    uint8_t *file = malloc(MANY * (size_t)(8 + 11) + 4096), *end = file;
+    struct fault fault = {""};
+    struct tokenizer *t = NULL;
+    struct gguf gguf = {0};
+
+    if (!file) {
+        report("equal entries", "", "no memory", "");
+        return;
+    }
+    end = put_bytes(end, "GGUF\3\0\0\0", 8);
+    end = put_bytes(end, counts, sizeof(counts));
+    end = put_key(end, "tokenizer.ggml.model", "gpt2");
+    end = put_key(end, "tokenizer.ggml.pre", "gpt-2");
+    end = put_array(end, "tokenizer.ggml.tokens", "", MANY);
+    end = put_array(end, "tokenizer.ggml.merges", "a b", MANY);
+    alarm(120);
+    report("equal entries", "",
+           gguf_parse("many", file, (size_t)(end - file), &gguf, &fault) &&
+                   tokenizer_open(&gguf, &t, &fault)
+               ? ""
+               : fault.text,
+           "");
+    alarm(0);
+    tokenizer_close(t);
+    gguf_close(&gguf);
+    free(file);
+}
+
 int main(void)
 {
     check_cuts();
+    check_equal_entries();
     check_vocabulary(false);
     check_vocabulary(true);
     check_end_of_plain_text(false);

@@ -108,7 +108,13 @@ static bool begins_with(const char *at, struct text text)
     return text.n == 0 || memcmp(at, text.at, text.n) == 0;
 }
 
-/* *twice, if that is not NULL: a text that is there twice; or n. */
+static bool is_same(struct text a, struct text b)
+{
+    return a.n == b.n && begins_with(a.at, b);
+}
+
+/* The first of equal texts, and none that is empty. *twice, if that is not
+ * NULL: one that is there twice; or n. */
 static bool map_make(struct map *map, const struct text *texts, uint32_t n,
                      uint32_t *twice, struct fault *fault)
 {
@@ -125,15 +131,17 @@ static bool map_make(struct map *map, const struct text *texts, uint32_t n,
     if (twice)
         *twice = n;
     for (uint32_t i = 0; i < n; i++) {
-        size_t at = hash_bytes(HASH_START, texts[i].at, texts[i].n);
+        size_t at = hash_bytes(HASH_START, texts[i].at, texts[i].n) & map->mask;
 
-        for (at &= map->mask; map->slot[at]; at = (at + 1) & map->mask)
-            /* empty ones are names of nothing */
-            if (twice && texts[i].n &&
-                texts[map->slot[at] - 1].n == texts[i].n &&
-                begins_with(texts[map->slot[at] - 1].at, texts[i]))
-                *twice = i;
-        map->slot[at] = i + 1;
+        /* many of one text would make long ways of all */
+        while (map->slot[at] && !is_same(texts[map->slot[at] - 1], texts[i]))
+            at = (at + 1) & map->mask;
+        if (texts[i].n == 0)
+            continue;
+        if (map->slot[at] && twice)
+            *twice = i;
+        if (!map->slot[at])
+            map->slot[at] = i + 1;
     }
     return true;
 }
