@@ -143,7 +143,7 @@ HIP_API hipError_t hipMipmappedArrayDestroy(hipMipmappedArray_t mip)
 /* Half as often as the level says, but not below 1; 0 stays. */
 static size_t halved(size_t n, unsigned level)
 {
-    return n == 0 ? 0 : n >> level ? n >> level : 1;
+    return n == 0 ? 0 : (n >> level) ? n >> level : 1;
 }
 
 static hipError_t get_level(hipArray_t *out, hipMipmappedArray_t mip,

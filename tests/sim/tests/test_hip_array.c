@@ -285,7 +285,7 @@ static void levels_are_apart(void)
            hipGetMipmappedArrayLevel(levels, mip, LEVELS));
     for (i = 0; i < LEVELS; i++) {
         HIP_ARRAY_DESCRIPTOR d;
-        size_t w = WIDTH >> i, h = HEIGHT >> i ? HEIGHT >> i : 1;
+        size_t w = WIDTH >> i, h = (HEIGHT >> i) ? HEIGHT >> i : 1;
 
         EXPECT(hipSuccess, hipGetMipmappedArrayLevel(&levels[i], mip, i));
         EXPECT(hipSuccess, hipArrayGetDescriptor(&d, levels[i]));
@@ -297,7 +297,7 @@ static void levels_are_apart(void)
                                   hipMemcpyHostToDevice));
     }
     for (i = 0; i < LEVELS; i++) {
-        size_t w = WIDTH >> i, h = HEIGHT >> i ? HEIGHT >> i : 1;
+        size_t w = WIDTH >> i, h = (HEIGHT >> i) ? HEIGHT >> i : 1;
 
         memset(want, (int)i + 1, sizeof(want));
         copy_level(levels[i], host, w, h, hipMemcpyDeviceToHost);
