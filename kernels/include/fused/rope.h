@@ -30,6 +30,7 @@ enum { ROPE_NEOX = 1 };
 /* threads that a launch should keep busy, rather than save angles */
 constexpr u32 log_rope_threads = 17;
 constexpr u32 rope_heads_at_once = 4;
+constexpr u32 most_angles_shared = 256;
 
 #if defined(__GFX10__) || defined(__GFX11__) || defined(__GFX12__)
 constexpr bool slow_f64 = true;
@@ -127,6 +128,14 @@ struct rope_angles {
     }
 };
 
+/* LDS for a block's cosines, and for its sines behind them */
+DEV f32 *shared_angles()
+{
+    __shared__ f32 angles[2 * most_angles_shared];
+
+    return angles;
+}
+
 template <typename T> struct rope_rows {
     const T *src;
     T *dst;
@@ -170,14 +179,92 @@ template <typename T> struct rope_rows {
                 angles.at(args, position, j + v, cosine[v], sine[v]);
             if constexpr (most > 1)
                 load(x, at, min_of(most, end - head));
-            store(x, at, min_of(most, end - head), cosine, sine);
-            NO_UNROLL
-            for (u32 h = head + most; h < end; h += most) {
-                const u64 next = at + (u64)(h - head) * d;
+            turn_loaded(x, at, head, end, cosine, sine);
+        }
+    }
+    /*
+     * Whether each block's threads are all of one token, for several rows of
+     * `packs` of its heads. Such a block works its angles out once: they take
+     * longer than what DRAM does meanwhile.
+     */
+    DEV_MEMBER bool shares_angles(u32 packs, u32 groups) const
+    {
+        const u32 threads = blockDim.x, together = threads >> log2_of(packs);
 
-                load(x, next, min_of(most, end - h));
-                store(x, next, min_of(most, end - h), cosine, sine);
+        return gridDim.x < 1u << 22 && half <= most_angles_shared &&
+               (packs & (packs - 1)) == 0 && (threads & (threads - 1)) == 0 &&
+               together > 1 && (groups & (together - 1)) == 0 &&
+               tokens * groups < 1u << 31;
+    }
+    /* the same by such blocks: a thread of the first `packs` has the angles */
+    template <bool NEOX, u32 V>
+    DEV_MEMBER void turn_together(const rope_args &args, u32 each,
+                                  u32 groups) const
+    {
+        constexpr u32 most = rope_heads_at_once;
+        f32 *const cosines = shared_angles();
+        f32 *const sines = cosines + most_angles_shared;
+        const u32 packs = half / V, log = log2_of(packs);
+        const u32 thread = threadIdx.x, j = (thread & (packs - 1)) * V;
+        const u32 together = (u32)blockDim.x >> log; /* rows of a block */
+        const u32 rows = (u32)tokens * groups, step = gridDim.x * together;
+        rope_angles angles;
+
+        if (thread < packs)
+            angles.begin(args);
+        for (u32 row = blockIdx.x * together; row < rows; row += step) {
+            const u32 token = divide_uniform(row, groups);
+            const u32 head = (row - token * groups + (thread >> log)) * each;
+            const u32 end = min_of(head + each, heads);
+            const u64 at = ((u64)token * heads + head) * d + (NEOX ? j : 2 * j);
+            pairs<NEOX, V, most> x;
+            f32 cosine[V], sine[V];
+
+            load(x, at, min_of(most, end - head));
+            if (thread < packs)
+                UNROLL
+            for (u32 v = 0; v < V; v++)
+                angles.at(args, args.positions[token], j + v, cosines[j + v],
+                          sines[j + v]);
+            __syncthreads();
+            UNROLL
+            for (u32 v = 0; v < V; v++) {
+                cosine[v] = cosines[j + v];
+                sine[v] = sines[j + v];
             }
+            turn_loaded(x, at, head, end, cosine, sine);
+            __syncthreads(); /* all have read the angles */
+        }
+    }
+    /* true if this block is done, or had nothing to do: so have most blocks of
+     * a launch by pairs */
+    template <bool NEOX, u32 V>
+    DEV_MEMBER bool leaves_or_shares(const rope_args &args, u32 each) const
+    {
+        const u32 packs = half / V, groups = div_up(heads, each);
+
+        if ((u64)blockIdx.x * blockDim.x * each >=
+            tokens * packs * (heads + each))
+            return true;
+        if ((slow_f64 && !rope_angles::plain(args)) ||
+            !shares_angles(packs, groups))
+            return false;
+        turn_together<NEOX, V>(args, each, groups);
+        return true;
+    }
+    /* the heads from `head` to `end`, of which x has the first */
+    template <bool NEOX, u32 V, u32 most>
+    DEV_MEMBER void turn_loaded(pairs<NEOX, V, most> &x, u64 at, u32 head,
+                                u32 end, const f32 (&cosine)[V],
+                                const f32 (&sine)[V]) const
+    {
+        store(x, at, min_of(most, end - head), cosine, sine);
+        NO_UNROLL
+        for (u32 h = head + most; h < end; h += most) {
+            const u64 next = at + (u64)(h - head) * d;
+
+            load(x, next, min_of(most, end - h));
+            store(x, next, min_of(most, end - h), cosine, sine);
         }
     }
     template <bool NEOX, u32 V, u32 most>
@@ -225,6 +312,10 @@ template <typename T> struct rope_rows {
     {
         const u64 each = tokens * heads * (half / V) >> log_rope_threads;
 
+        if constexpr (!KPK_NVIDIA)
+            if (each >= rope_heads_at_once &&
+                leaves_or_shares<NEOX, V>(args, (u32)min_of(each, (u64)heads)))
+                return;
         if (each >= rope_heads_at_once)
             turn<NEOX, V, rope_heads_at_once>(args,
                                               (u32)min_of(each, (u64)heads));
@@ -291,8 +382,12 @@ DEV void rope_pos(const T *src, const i32 *positions, const f32 *freq_factors,
         const bool neox = flags & ROPE_NEOX;
         const u32 alignment = neox ? V * sizeof(T) : nbytes;
         const bool aligned =
-            is_aligned(src, alignment) && is_aligned(dst, alignment) &&
-            (neox ? V == 1 || (d % V == 0 && half % V == 0) : d % 2 == 0);
+            KPK_NVIDIA
+                ? is_aligned(src, alignment) && is_aligned(dst, alignment) &&
+                      (neox ? V == 1 || (d % V == 0 && half % V == 0)
+                            : d % 2 == 0)
+                : ((((u32)(u64)src | (u32)(u64)dst) & (alignment - 1)) |
+                   (neox ? (d | half) & (V - 1) : d & 1)) == 0;
 
         if (!aligned)
             rows.turn_apart(angles, neox ? half : 1, neox ? 1 : 2);

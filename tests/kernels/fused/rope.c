@@ -28,6 +28,10 @@ static const struct rope_case {
     {2, 2, 6, 0, 10000, 1, 0, 1, 0, 0, NEOX, 0},
     {170, 9, 1400, 1400, 10000, 1, 0, 1, 0, 0, NEOX | LAUNCH_ONE, 0},
     {170, 9, 1400, 1400, 10000, 1, 0, 1, 0, 0, LAUNCH_ONE, 0},
+    /* blocks that share the angles of a token */
+    {520, 32, 128, 128, 500000, 1, 0, 1, 0, 0, NEOX | LAUNCH_ONE, 0},
+    {300, 30, 160, 128, 10000, 0.25f, 0, 1, 0, 0, FACTORS | LAUNCH_ONE, 0},
+    {300, 30, 160, 128, 1e6f, 0.25f, 1, 1, 9, 30, SAME | LAUNCH_ONE, 0},
 };
 
 /* Where tokens are, and what angles are divided and lengths multiplied by. */
