@@ -1027,6 +1027,7 @@ static void refused()
         failures++;
         std::printf("%s: a texture without images\n", device_name.c_str());
     }
+    (void)hipGetLastError(); /* or the next launch would have it */
 }
 
 static void compare_all(bool gfx90a)
