@@ -114,8 +114,15 @@ quantize_q8_1_quants(const f32 *x, void *vy, i32 kx, i32 kx_padded)
                       nrows_dst);                                              \
     }
 
+/* On CDNA 3 and 4 two waves share a SIMD, so that one multiplies while one
+ * waits: each has half of the registers. */
+#if KPK_TILE_RAW
+#define TILED_KERNEL extern "C" __global__ __launch_bounds__(128, 2) void
+#else
+#define TILED_KERNEL RESIDENT_KERNEL(128, 2)
+#endif
 #define EXPORT_TILED(name, F, rows, cols, passes)                              \
-    RESIDENT_KERNEL(128, 2)                                                    \
+    TILED_KERNEL                                                               \
     mul_mat_##name(const void *vx, const void *vy, f32 *dst, i32 ncols_x,      \
                    i32 nrows_x, i32 ncols_y, i32 nrows_y, i32 nrows_dst)       \
     {                                                                          \

@@ -100,20 +100,19 @@ DEV int tile_eighth(int row, int block, int eighth)
  * one behind the other. Where MFMA takes 32 quants in 16 cycles, that is the
  * way that asks for few lines of memory and few instructions. Else they lie as
  * rows of x do, and their scales as numbers.
+ *
+ * An eighth of a raw block, and of the weights that it meets, is words e and
+ * e + 4: with 18 words from column to column, that brings the lanes of a read
+ * to different banks, and the threads of a store.
  */
 #if defined(__gfx942__) || defined(__gfx950__) || defined(__gfx9_4_generic__)
-constexpr bool tile_has_raw_columns = true;
+#define KPK_TILE_RAW 1
 #else
-constexpr bool tile_has_raw_columns = false;
+#define KPK_TILE_RAW 0
 #endif
+constexpr bool tile_has_raw_columns = KPK_TILE_RAW;
 
 constexpr int raw_column = 2 * Q8_1::words;
-
-/* word 0..8 of block `which` */
-DEV int raw_word(int which, int word)
-{
-    return word == 0 ? 1 - which : 1 + 8 * which + word;
-}
 
 template <class F, int Rows, int Cols> struct TileLds {
     static constexpr int scales = 2 * TileStep<F>::scales;
@@ -121,6 +120,20 @@ template <class F, int Rows, int Cols> struct TileLds {
     static constexpr bool biased = F::tile_bias != Bias::none;
     static constexpr bool raw = tile_has_raw_columns && Cols > 64;
     static constexpr bool heads = tile_has_raw_columns && !raw;
+    static_assert(!raw || TileStep<F>::whole, "eighths of whole blocks");
+    /* biases times s are products of f16: of one of x for each Q8_1 block, and
+     * K formats have dmin besides */
+    static constexpr bool half_biases =
+        tile_has_raw_columns && F::tile_bias == Bias::stored_sum;
+    static constexpr bool minima = half_biases && !TileStep<F>::legacy;
+    /* of the sums: where d is the bias but for a factor, that */
+    static DEV_MEMBER constexpr float unit()
+    {
+        if constexpr (half_biases && TileStep<F>::legacy)
+            return F::bias_factor != 0 ? F::bias_factor : 1;
+        else
+            return 1;
+    }
     /* from one scale of a step to the next: in other banks, because
      * neighbouring threads store both */
     static constexpr int row_slot = Rows + (tile_has_units ? 16 : 0);
@@ -130,12 +143,35 @@ template <class F, int Rows, int Cols> struct TileLds {
     __attribute__((aligned(16))) u32 y[Cols * (raw ? raw_column : tile_stride)];
     /* [scale of the step][row], [Q8_1 block][column]; y_sum is what the bias of
      * the same number is multiplied with */
-    __attribute__((aligned(16))) float x_scale[scales * row_slot];
-    __attribute__((aligned(16))) float x_bias[biased ? biases * row_slot : 4];
-    __attribute__((aligned(16))) u32 y_head[heads ? 2 * col_slot : 4];
+    /* behind the scales of K formats, in other banks: two halves of a row, and
+     * its dmin */
+    static constexpr int half_at = scales * row_slot + 16;
+    static constexpr int min_at = half_at + row_slot;
+
+    __attribute__((
+        aligned(16))) float x_scale[minima ? min_at + Rows : scales * row_slot];
+#if KPK_TILE_RAW
+    /* -tile_magic_float times the scales; sums of quants take the registers
+     * that this would need */
+    static constexpr bool lesses =
+        heads && !minima && scales == 2 && F::tile_bias != Bias::quant_sum;
+    __attribute__((aligned(16))) float x_less[lesses ? scales * row_slot : 4];
+    __attribute__((aligned(16))) u32 x_half[half_biases && !minima ? Rows : 4];
+#endif
+    __attribute__((aligned(
+        16))) float x_bias[biased && !half_biases ? biases * row_slot : 4];
+    __attribute__((aligned(16))) u32 y_head[heads ? 2 * Cols : 4];
     __attribute__((aligned(16))) float y_scale[raw || heads ? 4 : 2 * col_slot];
     __attribute__((aligned(
         16))) float y_sum[biased && !raw && !heads ? biases * col_slot : 4];
+
+#if KPK_TILE_RAW
+    /* the biases of a row in both blocks, f16 */
+    DEV_MEMBER u32 half_bias(int row) const
+    {
+        return minima ? bits_as<u32>(x_scale[half_at + row]) : x_half[row];
+    }
+#endif
 };
 
 /* 16 quants: sixteen 0..3 of a row's step, two to a Q8_1 block */
@@ -153,12 +189,19 @@ DEV void store_quants(u32 *lds, int row, int sixteen, const u32 *w)
 }
 
 /* A chunk: one block of the step, or half of both. */
-template <class F>
+template <class F, bool Raw>
 DEV void store_chunk(u32 *lds, int row, int piece, const u32 (&q)[8])
 {
     typedef TileStep<F> Step;
 
 #if KPK_MFMA
+    if constexpr (Raw) {
+        UNROLL
+        for (int e = 0; e < 4; e++)
+            store_pack(lds + tile_eighth(row, piece, e),
+                       Pack<u32, 2>{{q[e], q[e + 4]}});
+        return;
+    }
     if constexpr (!Step::whole) { /* two whole pieces */
         UNROLL
         for (int i = 0; i < 2; i++)
@@ -173,21 +216,29 @@ DEV void store_chunk(u32 *lds, int row, int piece, const u32 (&q)[8])
         store_quants(lds, row, Step::place(piece, g), q + 4 * g);
 }
 
-#if KPK_MFMA
-/* d and s of block `which` */
-template <class Lds> DEV u32 column_head(const Lds &lds, int col, int which)
+#if KPK_TILE_RAW
+/* d and s of both blocks of a step */
+template <class Lds> DEV Pack<u32, 2> column_heads(const Lds &lds, int col)
 {
-    return Lds::raw ? lds.y[col * raw_column + raw_word(which, 0)]
-                    : lds.y_head[which * Lds::col_slot + col];
+    if constexpr (Lds::raw)
+        return {
+            {lds.y[col * raw_column], lds.y[col * raw_column + Q8_1::words]}};
+    else
+        return load_pack<2>(lds.y_head + 2 * col);
 }
 
-/* eight quants of it */
+/* eight quants of block `which` */
 template <class Lds>
 DEV Pack<u32, 2> column_eighth(const Lds &lds, int col, int which, int eighth)
 {
-    return load_pack<2>(
-        lds.y + (Lds::raw ? col * raw_column + raw_word(which, 1) + 2 * eighth
-                          : tile_eighth(col, which, eighth)));
+    if constexpr (Lds::raw) {
+        const u32 *at =
+            lds.y + col * raw_column + which * Q8_1::words + 1 + eighth;
+
+        return {{at[0], at[4]}};
+    } else {
+        return load_pack<2>(lds.y + tile_eighth(col, which, eighth));
+    }
 }
 #endif
 

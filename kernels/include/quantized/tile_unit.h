@@ -21,64 +21,117 @@
  * A lane has one row of x and several columns of y in a unit. Scales of columns
  * come from LDS, 16 bytes to a lane for four results. With raw columns, where
  * products take so little time that LDS could not follow, another product
- * brings them to their lanes: 64 scales times one. There products of f32 add
- * the biases, too, four at a time: those of two steps if a block has one.
+ * brings them to their lanes: 64 scales times one, all f16, which keeps the
+ * vector ALU free. There further products add the biases (TileBias).
  */
 constexpr u32 tile_magic = 0x4b400000u;
 constexpr float tile_magic_float = 0x1.8p23f;
 
-/* The biases of a wave's rows, and what its columns multiply them with: lane l
- * has number l / 16 of four. */
-template <class Product, bool> struct TileBias {
+#if KPK_TILE_RAW
+typedef float MatrixF16 __attribute__((ext_vector_type(16)));
+
+/* a[64] times b[16] for each of its sixteens, of four products each, added to
+ * sums: lane l has row l of a and column l % 16 of b */
+DEV MatrixF16 four_units(Pack<u32, 2> a, Pack<u32, 2> b, MatrixF16 sums)
+{
+    return __builtin_amdgcn_mfma_f32_16x16x4f16(
+        bits_as<MatrixH4>(a), bits_as<MatrixH4>(b), sums, 0, 0, 0);
+}
+
+/* the scheduler's: of the instructions of a kind come `n` next */
+enum { VALU = 2, MATRIX = 8 };
+#define next_in_order(kind, n) __builtin_amdgcn_sched_group_barrier(kind, n, 0)
+
+enum class BiasWay { none, halves, sums };
+
+/* The biases of a wave's rows, and what its columns multiply them with. */
+template <class Product, BiasWay> struct TileBias {
 };
 
-#if KPK_MFMA
-template <class Product> struct TileBias<Product, true> {
-    u32 x[Product::nrows] = {}, y[Product::ncols] = {};
+/*
+ * Both are f16, and so are taken as they are. Four Q8_1 blocks, those of two
+ * steps, go to a product.
+ */
+template <class Product> struct TileBias<Product, BiasWay::halves> {
+    Pack<u32, 2> x[Product::nrows], y;
 
     template <class Lds>
-    DEV_MEMBER void add(Product &p, const Lds &lds, int step, bool last)
+    DEV_MEMBER void add(Product &p, const Lds &lds, Pack<u32, 2> heads,
+                        int step, bool last)
     {
-        constexpr int steps = 2 / Product::biases; /* that four are of */
-        const int number = p.lane / 16, slot = number % (4 / steps);
-        /* no branches: they would part the products before */
-        const u32 now = steps == 1 || number / 2 == step % 2 ? ~0u : 0;
+        const u32 sums = __builtin_amdgcn_perm(heads[1], heads[0], 0x07060302u);
+        const int row = p.row0 + p.lane % 16;
+
+        if (step % 2 == 0) {
+            y[0] = sums;
+            UNROLL
+            for (int i = 0; i < Product::nrows; i++)
+                x[i][0] = lds.half_bias(row + 16 * i);
+            if (Lds::minima || !last)
+                return; /* K formats have an even number of steps */
+            y[1] = 0;
+            UNROLL
+            for (int i = 0; i < Product::nrows; i++)
+                x[i][1] = 0;
+        } else {
+            y[1] = sums;
+            UNROLL
+            for (int i = 0; i < Product::nrows; i++)
+                x[i][1] = lds.half_bias(row + 16 * i);
+        }
+        UNROLL
+        for (int i = 0; i < Product::nrows; i++) {
+            if constexpr (Lds::minima) {
+                const MatrixF16 sum = four_units(y, x[i], MatrixF16{});
+                const typename Product::Floats least =
+                    lds.x_scale[Lds::min_at + row + 16 * i];
+
+                UNROLL
+                for (int j = 0; j < Product::ncols; j++)
+                    p.acc[i][j] = Product::fused(Product::part_of(sum, j),
+                                                 -least, p.acc[i][j]);
+            } else {
+                MatrixF16 sum;
+
+                __builtin_memcpy(&sum, p.acc[i], sizeof(sum));
+                sum = four_units(y, x[i], sum);
+                __builtin_memcpy(p.acc[i], &sum, sizeof(sum));
+            }
+        }
+    }
+};
+
+/* Sums of quants are made here. Lane l has number l / 16 of the four of a step.
+ * Products of f32 add them. */
+template <class Product> struct TileBias<Product, BiasWay::sums> {
+    template <class Lds>
+    DEV_MEMBER void add(Product &p, const Lds &lds, Pack<u32, 2>, int, bool)
+    {
+        const int slot = p.lane / 16;
+        float x[Product::nrows], y[Product::ncols];
 
         UNROLL
         for (int i = 0; i < Product::nrows; i++)
-            x[i] |=
-                now & bits_as<u32>(lds.x_bias[slot * Lds::row_slot + p.row0 +
-                                              16 * i + p.lane % 16]);
+            x[i] = lds.x_bias[slot * Lds::row_slot + p.row0 + 16 * i +
+                              p.lane % 16];
         UNROLL
         for (int j = 0; j < Product::ncols; j++)
-            y[j] |= now &
-                    bits_as<u32>(sum(lds, p.col0 + 16 * j + p.lane % 16, slot));
-        if (steps == 2 && step % 2 == 0 && !last)
-            return;
+            y[j] = sum(lds, p.col0 + 16 * j + p.lane % 16, slot);
         UNROLL
         for (int i = 0; i < Product::nrows; i++) {
             UNROLL
             for (int j = 0; j < Product::ncols; j++)
                 p.acc[i][j] = __builtin_amdgcn_mfma_f32_16x16x4f32(
-                    bits_as<float>(y[j]), bits_as<float>(x[i]), p.acc[i][j], 0,
-                    0, 0);
+                    y[j], x[i], p.acc[i][j], 0, 0, 0);
         }
-        UNROLL
-        for (int i = 0; i < Product::nrows; i++)
-            x[i] = 0;
-        UNROLL
-        for (int j = 0; j < Product::ncols; j++)
-            y[j] = 0;
     }
 
     template <class Lds>
     static DEV_MEMBER float sum(const Lds &lds, int col, int slot)
     {
-        if constexpr (Product::biases == 1)
-            return half_to_float(column_head(lds, col, slot) >> 16);
-
         int of_quants = 0;
 
+        static_assert(!Lds::raw, "eighths of which two are a half");
         UNROLL
         for (int i = 0; i < 2; i++) {
             const Pack<u32, 2> q =
@@ -87,8 +140,7 @@ template <class Product> struct TileBias<Product, true> {
             of_quants = dot4(q[0], 0x01010101u, of_quants);
             of_quants = dot4(q[1], 0x01010101u, of_quants);
         }
-        return half_to_float(column_head(lds, col, slot / 2)) *
-               (float)of_quants;
+        return half_to_float(lds.y_head[2 * col + slot / 2]) * (float)of_quants;
     }
 };
 #endif
@@ -97,6 +149,7 @@ template <class F, int Rows, int Cols> struct TileUnit {
     typedef TileLds<F, Rows, Cols> Lds;
     typedef Unit<i8> U;
     typedef float Floats __attribute__((ext_vector_type(U::results)));
+    typedef Pack<u32, 2> Heads;
 
     static constexpr int results = (int)U::results;
     static constexpr int wave = (int)matrix_wave;
@@ -111,8 +164,16 @@ template <class F, int Rows, int Cols> struct TileUnit {
     static constexpr int biases = TileStep<F>::biases;
 
     int lane, row0, col0;
+#if KPK_TILE_RAW
+    int piece_at; /* of a unit's rows, of the lane's piece */
+#endif
     Floats acc[nrows][ncols];
-    TileBias<TileUnit, Lds::biased && tile_has_raw_columns> bias;
+#if KPK_TILE_RAW
+    TileBias<TileUnit, !Lds::biased || !tile_has_raw_columns ? BiasWay::none
+                       : Lds::half_biases                    ? BiasWay::halves
+                                                             : BiasWay::sums>
+        bias;
+#endif
 
     DEV_MEMBER explicit TileUnit(int tid)
     {
@@ -121,6 +182,10 @@ template <class F, int Rows, int Cols> struct TileUnit {
         lane = tid % wave;
         row0 = which / waves_across * nrows * 16;
         col0 = which % waves_across * ncols * 16;
+#if KPK_TILE_RAW
+        piece_at = tile_piece(lane % 16, lane / 16);
+        asm("" : "+v"(piece_at)); /* else it is found in each step */
+#endif
         UNROLL
         for (int i = 0; i < nrows; i++) {
             UNROLL
@@ -132,6 +197,9 @@ template <class F, int Rows, int Cols> struct TileUnit {
     /* adds the products of both Q8_1 blocks of a step */
     DEV_MEMBER void multiply(const Lds &lds, int step, bool last)
     {
+#if KPK_TILE_RAW
+        const Heads heads = column_heads(lds, col0 + lane);
+#endif
         UNROLL
         for (int first = 0; first < 2; first += unit_blocks) {
             typename U::A y[ncols];
@@ -139,18 +207,24 @@ template <class F, int Rows, int Cols> struct TileUnit {
 
             UNROLL
             for (int j = 0; j < ncols; j++)
-                y[j] = fetch_columns(lds.y, col0 + 16 * j, first);
+                y[j] = fetch_columns(lds, col0 + 16 * j, first);
             UNROLL
             for (int i = 0; i < nrows; i++)
                 x[i] = typename U::B(fetch(lds.x, row0 + 16 * i, first));
             UNROLL
             for (int b = 0; b < unit_blocks; b++) {
+#if KPK_TILE_RAW
+                multiply_block(lds, heads, x, y, b);
+#else
                 multiply_block(lds, x, y, first, b);
+#endif
                 schedule_fence();
             }
         }
-        if constexpr (Lds::biased && tile_has_raw_columns)
-            bias.add(*this, lds, step, last);
+#if KPK_TILE_RAW
+        if constexpr (Lds::biased)
+            bias.add(*this, lds, heads, step, last);
+#endif
     }
 
     /* fn(row, column, result) for each of this thread's */
@@ -169,6 +243,31 @@ template <class F, int Rows, int Cols> struct TileUnit {
     }
 
     /* what a unit asks for, of 16 rows and the blocks from `first` on */
+#if KPK_TILE_RAW
+    DEV_MEMBER auto fetch(const u32 *from, int row, int) const
+    {
+        return [=](u32, u32) {
+            return load_pack<4>(from + row * tile_stride + piece_at);
+        };
+    }
+
+    DEV_MEMBER typename U::A fetch_columns(const Lds &lds, int col,
+                                           int first) const
+    {
+        if constexpr (!Lds::raw) {
+            return typename U::A(fetch(lds.y, col, first));
+        } else {
+            return typename U::A([&](u32 c, u32 eighth) {
+                const Pack<u32, 2> a = column_eighth(lds, col + (int)c, 0,
+                                                     (int)eighth),
+                                   b = column_eighth(lds, col + (int)c, 1,
+                                                     (int)eighth);
+
+                return Piece{{a[0], a[1], b[0], b[1]}};
+            });
+        }
+    }
+#else
     static DEV_MEMBER auto fetch(const u32 *from, int row, int first)
     {
         return [=](u32 r, u32 piece) {
@@ -177,23 +276,12 @@ template <class F, int Rows, int Cols> struct TileUnit {
         };
     }
 
-    static DEV_MEMBER typename U::A fetch_columns(const u32 *from, int col,
+    static DEV_MEMBER typename U::A fetch_columns(const Lds &lds, int col,
                                                   int first)
     {
-        if constexpr (!Lds::raw) {
-            return typename U::A(fetch(from, col, first));
-        } else {
-            return typename U::A([=](u32 c, u32 eighth) {
-                const u32 *at = from + (col + (int)c) * raw_column;
-                const Pack<u32, 2> a = load_pack<2>(at + raw_word(0, 1) +
-                                                    2 * eighth),
-                                   b = load_pack<2>(at + raw_word(1, 1) +
-                                                    2 * eighth);
-
-                return Piece{{a[0], a[1], b[0], b[1]}};
-            });
-        }
+        return typename U::A(fetch(lds.y, col, first));
     }
+#endif
 
     /* numbers of columns, those of the lane's results in each unit */
     DEV_MEMBER void read_columns(Floats (&v)[ncols], const float *from) const
@@ -212,26 +300,79 @@ template <class F, int Rows, int Cols> struct TileUnit {
         }
     }
 
+#if KPK_TILE_RAW
+    /* scales of the columns in block `which` of the step */
+    static DEV_MEMBER void read_scales(Floats (&v)[ncols], const Heads &heads,
+                                       int which)
+    {
+        const MatrixF16 all = four_units({{heads[(u32)which] & 0xffff, 0}},
+                                         {{0x3c00, 0}}, MatrixF16{});
+
+        next_in_order(MATRIX, 1);
+        UNROLL
+        for (int j = 0; j < ncols; j++)
+            v[j] = part_of(all, j);
+    }
+
+    /* Not with its neighbour: packed instructions that take a number twice
+     * want it in an even register. */
+    static DEV_MEMBER float read_alone(const float *p)
+    {
+        if (Lds::heads)
+            return *reinterpret_cast<const volatile float *>(p);
+        return *p;
+    }
+
+    DEV_MEMBER void multiply_block(const Lds &lds, const Heads &heads,
+                                   const typename U::B *x,
+                                   const typename U::A *y, int which)
+    {
+        Floats y_scale[ncols];
+
+        read_scales(y_scale, heads, which);
+        UNROLL
+        for (int s = 0; s < scales; s++) {
+            float scale[nrows], less[nrows];
+
+            UNROLL
+            for (int i = 0; i < nrows; i++) {
+                const int at = (which * scales + s) * Lds::row_slot + row0 +
+                               16 * i + lane % 16;
+
+                scale[i] = read_alone(lds.x_scale + at);
+                less[i] = Lds::lesses ? read_alone(lds.x_less + at)
+                                      : -tile_magic_float * scale[i];
+            }
+            UNROLL
+            for (int i = 0; i < nrows; i++) {
+                Floats part[ncols];
+
+                UNROLL
+                for (int j = 0; j < ncols; j++)
+                    part[j] = fused(dot(x[i], y[j], 0, which, s),
+                                    (Floats)scale[i], (Floats)less[i]);
+                UNROLL
+                for (int j = 0; j < ncols; j++)
+                    acc[i][j] = fused(part[j], y_scale[j], acc[i][j]);
+                products_then_sums();
+            }
+        }
+    }
+
+    /*
+     * The packed instructions behind a product, which does not let them run
+     * beside it, LLVM takes apart. So the products of a row come together.
+     */
+    static DEV_MEMBER void products_then_sums()
+    {
+        next_in_order(MATRIX, ncols);
+        next_in_order(VALU, results * ncols);
+    }
+#else
     /* scales of the columns in block `which` of the step */
     DEV_MEMBER void read_scales(Floats (&v)[ncols], const Lds &lds,
                                 int which) const
     {
-#if KPK_MFMA
-        if constexpr (tile_has_raw_columns) {
-            typedef float F16 __attribute__((ext_vector_type(16)));
-            const u32 head = column_head(lds, col0 + lane, which);
-            const F16 all = __builtin_amdgcn_mfma_f32_16x16x1f32(
-                half_to_float(head), 1.0f, F16{}, 0, 0, 0);
-
-            UNROLL
-            for (int j = 0; j < ncols; j++) {
-                UNROLL
-                for (int e = 0; e < results; e++)
-                    v[j][e] = all[results * j + e];
-            }
-            return;
-        }
-#endif
         read_columns(v, lds.y_scale + which * Lds::col_slot);
     }
 
@@ -265,7 +406,7 @@ template <class F, int Rows, int Cols> struct TileUnit {
                     acc[i][j] = fused(part[j], y_scale[j], acc[i][j]);
             }
         }
-        if constexpr (Lds::biased && !tile_has_raw_columns) {
+        if constexpr (Lds::biased) {
             UNROLL
             for (int s = 0; s < biases; s++)
                 add_bias(lds, which * biases + s);
@@ -287,6 +428,19 @@ template <class F, int Rows, int Cols> struct TileUnit {
                 acc[i][j] = fused(x_bias, sum[j], acc[i][j]);
         }
     }
+#endif
+
+#if KPK_TILE_RAW
+    static DEV_MEMBER Floats part_of(const MatrixF16 &all, int j)
+    {
+        Floats v;
+
+        UNROLL
+        for (int e = 0; e < results; e++)
+            v[e] = all[results * j + e];
+        return v;
+    }
+#endif
 
     static DEV_MEMBER Floats fused(Floats a, Floats b, Floats c)
     {
