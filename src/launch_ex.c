@@ -37,58 +37,77 @@ static kpk_status check_cooperative(const kpk_kernel *kernel,
     return KPK_OK;
 }
 
-static kpk_status start_cooperative(const kpk_kernel *kernel,
-                                    const kpk_launch_options *options,
-                                    void **params)
+/* One of the driver's ways to launch, by the name it has in messages. */
+struct way {
+    const char *name;
+    hipError_t (*call)(const struct kpk_i_gpu *gpu, hipFunction_t function,
+                       const kpk_launch_options *options, void **params);
+};
+
+static hipError_t call_cooperative(const struct kpk_i_gpu *gpu,
+                                   hipFunction_t function,
+                                   const kpk_launch_options *options,
+                                   void **params)
 {
     const kpk_shape *shape = &options->shape;
-    const kpk_instance *inst = kernel->inst;
-    hipFunction_t function;
-    intptr_t saved;
-    hipError_t error;
-    kpk_status st = kpk_i_function(kernel, &function);
 
-    if (st == KPK_OK)
-        st = kpk_i_enter(inst, &saved);
-    if (st != KPK_OK)
-        return st;
-    error = inst->gpu->hipModuleLaunchCooperativeKernel(
+    return gpu->hipModuleLaunchCooperativeKernel(
         function, shape->grid[0], shape->grid[1], shape->grid[2],
         shape->block[0], shape->block[1], shape->block[2], shape->shared_nbytes,
         options->stream, params);
-    if (error != hipSuccess)
-        st = kpk_i_launch_failed("hipModuleLaunchCooperativeKernel", error,
-                                 kernel, shape);
-    return kpk_i_leave(inst, saved, st);
 }
 
 /* Takes threads where the other calls take blocks; their product is below
  * 2^32, as kpk_i_check_shape() has seen to. */
-static kpk_status start_ext(const kpk_kernel *kernel,
-                            const kpk_launch_options *options, void **params)
+static hipError_t call_ext(const struct kpk_i_gpu *gpu, hipFunction_t function,
+                           const kpk_launch_options *options, void **params)
 {
     enum { ANY_ORDER = 1 };
     const kpk_shape *shape = &options->shape;
-    const kpk_instance *inst = kernel->inst;
-    hipFunction_t function;
-    intptr_t saved;
-    hipError_t error;
-    kpk_status st = kpk_i_function(kernel, &function);
 
-    if (st == KPK_OK)
-        st = kpk_i_enter(inst, &saved);
-    if (st != KPK_OK)
-        return st;
-    error = inst->gpu->hipExtModuleLaunchKernel(
+    return gpu->hipExtModuleLaunchKernel(
         function, shape->grid[0] * shape->block[0],
         shape->grid[1] * shape->block[1], shape->grid[2] * shape->block[2],
         shape->block[0], shape->block[1], shape->block[2], shape->shared_nbytes,
         options->stream, params, NULL, options->start_event,
         options->stop_event,
         options->flags & KPK_LAUNCH_ANY_ORDER ? ANY_ORDER : 0);
+}
+
+static hipError_t call_clusters(const struct kpk_i_gpu *gpu,
+                                hipFunction_t function,
+                                const kpk_launch_options *options,
+                                void **params)
+{
+    uint32_t cluster[3];
+
+    for (int i = 0; i < 3; i++)
+        cluster[i] = options->cluster[i] ? options->cluster[i] : 1;
+    return gpu->launch_clusters(function, &options->shape, cluster,
+                                options->stream, params);
+}
+
+static const struct way cooperative_way = {"hipModuleLaunchCooperativeKernel",
+                                           call_cooperative};
+static const struct way ext_way = {"hipExtModuleLaunchKernel", call_ext};
+static const struct way clusters_way = {"cuLaunchKernelEx", call_clusters};
+
+static kpk_status start(const struct way *way, const kpk_kernel *kernel,
+                        const kpk_launch_options *options, void **params)
+{
+    const kpk_instance *inst = kernel->inst;
+    hipFunction_t function;
+    intptr_t saved;
+    hipError_t error;
+    kpk_status st = kpk_i_function(kernel, &function);
+
+    if (st == KPK_OK)
+        st = kpk_i_enter(inst, &saved);
+    if (st != KPK_OK)
+        return st;
+    error = way->call(inst->gpu, function, options, params);
     if (error != hipSuccess)
-        st = kpk_i_launch_failed("hipExtModuleLaunchKernel", error, kernel,
-                                 shape);
+        st = kpk_i_launch_failed(way->name, error, kernel, &options->shape);
     return kpk_i_leave(inst, saved, st);
 }
 
@@ -126,31 +145,6 @@ static kpk_status check_clusters(const kpk_kernel *kernel,
                               kpk_kernel_name(kernel), grid[0], grid[1],
                               grid[2], cluster[0], cluster[1], cluster[2]);
     return KPK_OK;
-}
-
-static kpk_status start_clusters(const kpk_kernel *kernel,
-                                 const kpk_launch_options *options,
-                                 void **params)
-{
-    const kpk_instance *inst = kernel->inst;
-    uint32_t cluster[3];
-    hipFunction_t function;
-    intptr_t saved;
-    hipError_t error;
-    kpk_status st = kpk_i_function(kernel, &function);
-
-    for (int i = 0; i < 3; i++)
-        cluster[i] = options->cluster[i] ? options->cluster[i] : 1;
-    if (st == KPK_OK)
-        st = kpk_i_enter(inst, &saved);
-    if (st != KPK_OK)
-        return st;
-    error = inst->gpu->launch_clusters(function, &options->shape, cluster,
-                                       options->stream, params);
-    if (error != hipSuccess)
-        st = kpk_i_launch_failed("cuLaunchKernelEx", error, kernel,
-                                 &options->shape);
-    return kpk_i_leave(inst, saved, st);
 }
 
 static kpk_status check_options(const kpk_launch_options *options, size_t nargs)
@@ -228,10 +222,10 @@ kpk_status kpk_launch_ex(const kpk_kernel *kernel,
         st = kpk_i_point_to_args(kernel, args, nargs, params);
     if (st != KPK_OK)
         return st;
-    return (cooperative ? start_cooperative
-            : clustered ? start_clusters
-                        : start_ext)(kernel, options,
-                                     kernel->desc->nargs ? params : NULL);
+    return start(cooperative ? &cooperative_way
+                 : clustered ? &clusters_way
+                             : &ext_way,
+                 kernel, options, kernel->desc->nargs ? params : NULL);
 }
 
 /* All are checked first: half a list is harder to undo than none. */
