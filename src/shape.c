@@ -146,23 +146,6 @@ kpk_status kpk_module_shape(const kpk_module *module, size_t kernel,
                       (unsigned long long)columns);
 }
 
-/* Rows are about the code that runs, which is not always of the device's own
- * target. */
-kpk_status kpk_kernel_shape(const kpk_kernel *kernel, uint64_t n,
-                            uint64_t columns, kpk_shape *out)
-{
-    const kpk_module *module;
-    const struct kpk_code_object *object;
-
-    KPK_I_NEED(kernel);
-    KPK_I_NEED(out);
-    module = kernel->slot->module;
-    object = &module->objects[kernel->slot->object];
-    return kpk_module_shape(module, kpk_kernel_index(kernel),
-                            kpk_i_string(module, object->target), n, columns,
-                            out);
-}
-
 /* ---- whose rows count ---- */
 
 /* The most shared memory that a processor's rows give; -1: it has no rows. */
@@ -191,19 +174,15 @@ static int64_t most_shared(const kpk_module *module, const struct kpk_table *t,
  * has the tiles of the cubin. Where these ask for more shared memory than the
  * device's rows give, they could not be launched.
  */
-const char *kpk_i_target_of_rows(const kpk_module *module, const char *device,
-                                 char name[KPK_I_SM_NBYTES])
+static const char *rows_of_code(const kpk_module *module, const char *device,
+                                const char *code, char name[KPK_I_SM_NBYTES])
 {
     const struct kpk_table *t = shape_table(module);
-    kpk_selection selection;
     struct kpk_i_sm sm;
-    const char *code = device;
     int64_t own, shared;
 
-    if (!t || !device || !kpk_i_sm_parse(device, &sm))
-        return device;
-    if (kpk_select(module, device, &selection) == KPK_OK)
-        code = selection.target;
+    if (!t || !kpk_i_sm_parse(device, &sm))
+        return code;
     shared = most_shared(module, t, code);
     if (shared < 0) {
         (void)kpk_i_sm_parse(code, &sm); /* NVIDIA's, as the device is */
@@ -214,4 +193,35 @@ const char *kpk_i_target_of_rows(const kpk_module *module, const char *device,
     }
     own = most_shared(module, t, device);
     return own >= 0 && own < shared ? device : code;
+}
+
+const char *kpk_i_target_of_rows(const kpk_module *module, const char *device,
+                                 char name[KPK_I_SM_NBYTES])
+{
+    kpk_selection selection;
+    struct kpk_i_sm sm;
+
+    if (!device || !kpk_i_sm_parse(device, &sm))
+        return device;
+    if (kpk_select(module, device, &selection) != KPK_OK)
+        selection.target = device;
+    return rows_of_code(module, device, selection.target, name);
+}
+
+kpk_status kpk_kernel_shape(const kpk_kernel *kernel, uint64_t n,
+                            uint64_t columns, kpk_shape *out)
+{
+    const kpk_module *module;
+    const char *device, *target;
+    char name[KPK_I_SM_NBYTES];
+
+    KPK_I_NEED(kernel);
+    KPK_I_NEED(out);
+    module = kernel->slot->module;
+    device = kernel->inst->device.target;
+    target = kpk_i_string(module, module->objects[kernel->slot->object].target);
+    if (strcmp(target, device) != 0) /* quickly, where they are the same */
+        target = rows_of_code(module, device, target, name);
+    return kpk_module_shape(module, kpk_kernel_index(kernel), target, n,
+                            columns, out);
 }

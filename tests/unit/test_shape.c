@@ -40,27 +40,46 @@ static const struct {
             {"compute_90", 4}, {"sm_100", 4}, {"gfx942", 0}, {"", 0}};
 enum { NROWS = sizeof(rows) / sizeof(rows[0]), NCOLUMNS = 2 };
 
+enum { NO_CODE = -1 };
+
 static const struct rows_case {
     const char *device;
     const char *code; /* what the module holds */
     const char *wanted;
+    int64_t shared; /* that the first row says; NO_CODE: none runs there */
 } cases[] = {
-    {NULL, "gfx942", NULL},
-    {"gfx942:xnack-", "gfx9-4-generic", "gfx942:xnack-"},
-    {"sm_90", "sm_90", "sm_90"},
-    {"sm_90", "sm_90a", "sm_90"},
-    {"sm_90", "compute_90a", "sm_90"},
-    {"sm_90", "compute_90", "compute_90"},
-    {"sm_90", "compute_80", "sm_80"},
-    {"sm_90", "compute_75", "compute_75"}, /* the rows of any target */
-    {"sm_86", "sm_80", "sm_86"},           /* three do not fit */
-    {"sm_89", "sm_80", "sm_80"},           /* nothing is known against it */
-    {"sm_103", "sm_100f", "sm_100"},
-    {"sm_103", "compute_100f", "sm_100"},
-    {"sm_120", "gfx942", "sm_120"},     /* no code: the device's name */
-    {"sm_90a", "gfx942", "sm_90"},      /* of a target, where there is no GPU */
-    {"compute_90a", "gfx942", "sm_90"}, /* the same */
+    {NULL, "gfx942", NULL, NO_CODE},
+    {"gfx942:xnack-", "gfx9-4-generic", "gfx942:xnack-", 0},
+    {"sm_90", "sm_90", "sm_90", 5},
+    {"sm_90", "sm_90a", "sm_90", 5},
+    {"sm_90", "compute_90a", "sm_90", 5},
+    {"sm_90", "compute_90", "compute_90", 4},
+    {"sm_90", "compute_80", "sm_80", 3},
+    {"sm_90", "compute_75", "compute_75", 0}, /* the rows of any target */
+    {"sm_86", "sm_80", "sm_86", 2},           /* three do not fit */
+    {"sm_89", "sm_80", "sm_80", 3},           /* nothing is known against it */
+    {"sm_103", "sm_100f", "sm_100", 4},
+    {"sm_103", "compute_100f", "sm_100", 4},
+    {"sm_120", "gfx942", "sm_120", NO_CODE}, /* no code: the device's name */
+    {"sm_90a", "gfx942", "sm_90",
+     NO_CODE}, /* of a target, where there is no GPU */
+    {"compute_90a", "gfx942", "sm_90", NO_CODE}, /* the same */
 };
+
+/* By kpk_kernel_shape(), of the first kernel as it runs on the device. */
+static uint32_t shared_of_shape(const kpk_module *module, const char *device)
+{
+    kpk_instance inst = {0};
+    struct kpk_i_slot slot = {.module = module, .fits = true};
+    const kpk_kernel kernel = {
+        .inst = &inst, .slot = &slot, .desc = module->kernels};
+    kpk_shape shape;
+
+    (void)snprintf(inst.device.target, sizeof(inst.device.target), "%s",
+                   device);
+    assert_int_equal(kpk_kernel_shape(&kernel, 1, 0, &shape), KPK_OK);
+    return shape.shared_nbytes;
+}
 
 static void test_rows_are_those_of_the_code_that_runs(void **state)
 {
@@ -102,6 +121,9 @@ static void test_rows_are_those_of_the_code_that_runs(void **state)
             assert_null(got);
         else
             assert_string_equal(got, cases[i].wanted);
+        if (cases[i].shared != NO_CODE)
+            assert_int_equal(shared_of_shape(&module, cases[i].device),
+                             cases[i].shared);
     }
     module.ntables = 0; /* no rows: nothing to choose */
     assert_string_equal(kpk_i_target_of_rows(&module, "sm_90", NULL), "sm_90");
