@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char *const kind_names[] = {
     [KPK_KIND_VALUE] = "value",
@@ -314,7 +315,12 @@ int cmd_info(const struct options *options)
         json_close('}');
         json_end();
     }
-    if (!any)
+    if (!any && access(name, F_OK) == 0)
+        (void)fprintf(stderr,
+                      "kpack: info takes the name of a module or a kernel, and "
+                      "\"%s\" is a file; `kpack list %s` shows what is in it\n",
+                      name, name);
+    else if (!any)
         (void)fprintf(
             stderr,
             "kpack: no module and no kernel is called \"%s\"; `kpack list "

@@ -87,6 +87,7 @@ check "help" says "exit status:" "$kpack" help
 check "word missing" status 2 "$kpack" info
 check "word too many" status 2 "$kpack" info a b
 check "no such name" status 1 "$kpack" info no_such_name
+check "a file where a name belongs" says "kpack list $kpack" sh -c "'$kpack' info '$kpack' 2>&1; true"
 check "no such module" status 1 "$kpack" extract no_such_module "$target"
 check "select, none fits" status 1 "$kpack" select gfx9999
 check "select says ARCHS" says "gfx9999\"" "$kpack" select gfx9999
