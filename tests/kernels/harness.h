@@ -69,6 +69,10 @@ kt_real kt_ulp(enum kt_type type, kt_real v);
 kt_real kt_eps(enum kt_type type);
 kt_real kt_max(enum kt_type type);
 
+/* Additions that a sum of n numbers by so many threads has in a row, at most:
+ * ceil(n / threads) + ceil(log2(threads)). */
+kt_real kt_depth(size_t n, size_t threads);
+
 /* ---- data (data.c) ---- */
 
 enum kt_data {

@@ -6,16 +6,6 @@
 
 const int32_t fused_negative_widths[] = {-1, -NEG_COLS, INT32_MIN};
 
-kt_real fused_depth(size_t n, size_t threads)
-{
-    const size_t own = (n + threads - 1) / threads;
-    kt_real p = (kt_real)own;
-
-    for (size_t t = threads; t > 1; t = (t + 1) / 2)
-        p += 1;
-    return p;
-}
-
 void fused_check_block(struct kt *t, const uint8_t *block, const kt_real *want,
                        size_t count, kt_real slack, bool of_quants)
 {

@@ -39,9 +39,6 @@ extern const int32_t fused_negative_widths[NEG_WIDTHS];
 
 void fused_check_untouched(struct kt *t, const void *dst, size_t nbytes);
 
-/* Additions that a sum of n numbers by so many threads has in a row. */
-kt_real fused_depth(size_t n, size_t threads);
-
 /* A block: its scale is right, and its quants are the nearest, or next to a
  * tie. `slack` is what the values may be off by, relative. of_quants: its sum
  * is that of its quants. */

@@ -149,7 +149,7 @@ static bool run_norm_numbers(struct kt *t, const struct norm_case *c,
         return false;
     kt_read(t, got, dst, nbytes);
     kt_check(t, type, got, d->want, c->rows * c->n,
-             (struct kt_gate){0.5L, (fused_depth(c->n, c->threads) + 8) * V,
+             (struct kt_gate){0.5L, (kt_depth(c->n, c->threads) + 8) * V,
                               d->scale, false});
     return true;
 }
@@ -175,7 +175,7 @@ static bool run_norm_blocks(struct kt *t, const struct norm_case *c,
                                                  : 32;
 
         fused_check_block(t, got + 36 * b, d->want + r * c->n + first, count,
-                          (fused_depth(c->n, c->threads) + 8) * V, of_quants);
+                          (kt_depth(c->n, c->threads) + 8) * V, of_quants);
     }
     return true;
 }
@@ -253,7 +253,7 @@ void fused_run_norm_twice(struct kt *t, const struct kt_row *row)
         kt_real *sum = kt_alloc(t, total * sizeof(*sum));
         kt_real *want = kt_alloc(t, total * sizeof(*want));
         kt_real *scale = kt_alloc(t, total * sizeof(*scale));
-        const kt_real slack = (2 * fused_depth(n, c->threads) + 24) * V;
+        const kt_real slack = (2 * kt_depth(n, c->threads) + 24) * V;
         int32_t columns = (int32_t)n, padded = (int32_t)c->padded;
         uint8_t *got = kt_alloc(t, nq);
         float *got_sum = kt_alloc(t, nbytes);

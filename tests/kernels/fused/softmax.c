@@ -62,7 +62,7 @@ void fused_run_softmax(struct kt *t, const struct kt_row *row)
         void *m = kt_host(t, type, nm, KT_SMALL, k + 100);
         kt_real *want = kt_alloc(t, total * sizeof(*want));
         kt_real *scale = kt_alloc(t, total * sizeof(*scale));
-        const kt_real p = fused_depth(c->n, c->threads);
+        const kt_real p = kt_depth(c->n, c->threads);
         int32_t n = (int32_t)c->n;
         uint32_t per = (uint32_t)c->rows_per_mask;
         char *text = kt_alloc(t, 96);

@@ -1,0 +1,51 @@
+/* reduce.h - what the tests of reductions, norms and their like share */
+#ifndef REDUCE_H
+#define REDUCE_H
+
+#include "../harness.h"
+
+#define V 0x1p-24L /* unit roundoff of f32 */
+
+/* ---- the tests, for the table in reduce.c ---- */
+
+enum op { SUM, MIN, MAX, ARGMIN, ARGMAX };
+enum rope { ROPE_I, ROPE, ROPE_THD };
+
+/* row->detail points to an enum op, */
+void reduce_run_fast(struct kt *t, const struct kt_row *row);
+/* to a bool: layernorm, not rmsnorm, */
+void reduce_run_norm(struct kt *t, const struct kt_row *row);
+/* to an enum rope. */
+void reduce_run_rope(struct kt *t, const struct kt_row *row);
+/* Of the others it is NULL. */
+void reduce_run_sum(struct kt *t, const struct kt_row *row);
+void reduce_run_softmax(struct kt *t, const struct kt_row *row);
+
+/* ---- common.c ---- */
+
+/* Unit roundoff of what a type is computed in. */
+kt_real reduce_inner_roundoff(enum kt_type type);
+
+void reduce_name_case(struct kt *t, const char *what, size_t n, size_t threads);
+
+/* Rows of large launches repeat themselves after so many. */
+enum { PERIOD = 7 };
+
+enum rows_data {
+    SMALL,
+    HUGE_SPREAD, /* +-1e4: exp() of the differences under- and overflows */
+    ONE_MINUS_INF,
+    ALL_MINUS_INF,
+    WITH_NAN,
+    WITH_INF,
+    CONSTANT, /* 12345.678 */
+    FAR_MEAN, /* 1000 and a little */
+    BIG,      /* 7e9 */
+    ZEROS,
+};
+
+/* Makes row x[first..first + n) of random numbers what its name says. */
+void reduce_fill_row(enum kt_type type, void *x, size_t first, size_t n,
+                     enum rows_data what);
+
+#endif
