@@ -779,14 +779,17 @@ enum {
      * not wait for earlier work of all the streams. The second: later work of a
      * stream does not wait for the kernels on the other devices. */
     KPK_LAUNCH_NO_PRE_SYNC = 4,
-    KPK_LAUNCH_NO_POST_SYNC = 8
+    KPK_LAUNCH_NO_POST_SYNC = 8,
+    /* May begin while the launch before it in the stream still runs, if the
+     * kernel itself waits for that: see kpk_launch_ex(). */
+    KPK_LAUNCH_EARLY = 16
 };
 
 /* Everything that can be said of a launch. Zeros are the plain thing. */
 typedef struct kpk_launch_options {
     kpk_shape shape;
     void *stream;
-    unsigned flags;     /* KPK_LAUNCH_COOPERATIVE, KPK_LAUNCH_ANY_ORDER */
+    unsigned flags;     /* KPK_LAUNCH_COOPERATIVE, _ANY_ORDER, _EARLY */
     void *start_event;  /* a hipEvent_t recorded as the kernel starts */
     void *stop_event;   /* a hipEvent_t recorded as it ends */
     const void *packed; /* arguments as of kpk_launch_packed(); args is then */
@@ -806,8 +809,17 @@ typedef struct kpk_launch_options {
  * flags need hipExtModuleLaunchKernel, cooperation
  * hipModuleLaunchCooperativeKernel (HIP 5.5). Otherwise as kpk_launch().
  *
- * A launch in clusters takes no events and no flags (KPK_ERR_ARG). It fails
- * with KPK_ERR_SHAPE if the grid is no multiple of the cluster, and with
+ * KPK_LAUNCH_EARLY lets the kernel begin while the launch before it in the
+ * stream still runs: CUDA's programmatic dependent launch. What the kernel does
+ * before it waits for that launch then takes no time of its own. It may read
+ * nothing there that an earlier launch of the stream writes: what the pack's
+ * kernels read so, kernels/README.md says. The flag is a permission, and the
+ * launch an ordinary one where the kernel's code does not wait (kpk_attrs), on
+ * AMD's GPUs, with a driver before CUDA 12.3, and with events or other flags.
+ * Captured into a graph, it stays what it is.
+ *
+ * A launch in clusters takes no events and no other flags (KPK_ERR_ARG). It
+ * fails with KPK_ERR_SHAPE if the grid is no multiple of the cluster, and with
  * KPK_ERR_UNSUPPORTED on AMD's GPUs, on NVIDIA's before sm_90, and with a
  * driver before CUDA 11.8.
  */
@@ -1025,6 +1037,7 @@ typedef struct kpk_attrs {
     uint32_t sgpr_spills;
     uint32_t dynamic_stack; /* 1 if scratch_nbytes is only a lower bound */
     uint32_t hidden_args;   /* 1 if HIP fills in hidden arguments */
+    uint32_t waits; /* 1 if it waits for earlier launches: KPK_LAUNCH_EARLY */
 } kpk_attrs;
 
 /*

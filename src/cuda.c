@@ -239,21 +239,28 @@ static hipError_t launch_cooperative(hipFunction_t f, unsigned gx, unsigned gy,
                  (CUstream)stream, params));
 }
 
-static hipError_t launch_clusters(hipFunction_t f, const kpk_shape *shape,
-                                  const uint32_t cluster[3], hipStream_t stream,
-                                  void **params)
+static hipError_t launch_with(hipFunction_t f, const kpk_shape *shape,
+                              const uint32_t cluster[3], bool early,
+                              hipStream_t stream, void **params)
 {
-    CUlaunchAttribute attribute = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION};
+    CUlaunchAttribute attributes[2], *next = attributes;
     CUlaunchConfig config = {.shared_nbytes = shape->shared_nbytes,
                              .stream = (CUstream)stream,
-                             .attributes = &attribute,
-                             .nattributes = 1};
+                             .attributes = attributes};
 
     for (int i = 0; i < 3; i++) {
         config.grid[i] = shape->grid[i];
         config.block[i] = shape->block[i];
-        attribute.value.cluster[i] = cluster[i];
     }
+    if (cluster) {
+        next->id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+        memcpy(next++->value.cluster, cluster, 3 * sizeof(*cluster));
+    }
+    if (early) {
+        next->id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+        next++->value.early = 1;
+    }
+    config.nattributes = (unsigned)(next - attributes);
     return CALL(cuLaunchKernelEx, (&config, (CUfunction)f, params, NULL));
 }
 
@@ -556,7 +563,7 @@ static kpk_status bind_functions(void *handle, const char *what)
         cuda.cuEventRecord ? ext_launch : NULL;
     kpk_i_cuda.hipModuleLaunchCooperativeKernel =
         cuda.cuLaunchCooperativeKernel ? launch_cooperative : NULL;
-    kpk_i_cuda.launch_clusters = cuda.cuLaunchKernelEx ? launch_clusters : NULL;
+    kpk_i_cuda.launch_with = cuda.cuLaunchKernelEx ? launch_with : NULL;
     kpk_i_cuda.hipModuleOccupancyMaxActiveBlocksPerMultiprocessor =
         cuda.cuOccupancyMaxActiveBlocksPerMultiprocessor ? max_active_blocks
                                                          : NULL;

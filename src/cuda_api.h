@@ -19,13 +19,17 @@ typedef struct CUevent_st *CUevent;
 typedef struct CUstream_st *CUstream;
 
 /* CUlaunchAttribute and CUlaunchConfig of cuda.h, as far as they are used. */
-enum { CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION = 4 };
+enum {
+    CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION = 4,
+    CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION = 6
+};
 
 typedef struct CUlaunchAttribute {
     int id;
     int pad;
     union {
         unsigned cluster[3];
+        int early;
         char all[64];
     } value;
 } CUlaunchAttribute;

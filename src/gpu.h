@@ -28,12 +28,11 @@ struct kpk_i_gpu {
      * if `st` is a success. */
     kpk_status (*enter)(int device, intptr_t *saved);
     kpk_status (*leave)(int device, intptr_t saved, kpk_status st);
-    /* hipModuleLaunchKernel() in clusters of so many blocks; NULL where there
-     * are none. */
-    hipError_t (*launch_clusters)(hipFunction_t function,
-                                  const kpk_shape *shape,
-                                  const uint32_t cluster[3], hipStream_t stream,
-                                  void **params);
+    /* hipModuleLaunchKernel() in clusters of so many blocks, unless `cluster`
+     * is NULL, and as of KPK_LAUNCH_EARLY; NULL where there is neither. */
+    hipError_t (*launch_with)(hipFunction_t function, const kpk_shape *shape,
+                              const uint32_t cluster[3], bool early,
+                              hipStream_t stream, void **params);
     /* The driver's own name of a HIP function, for messages. */
     const char *(*call_name)(const char *hip_name);
     /* The same of the function that returned an error just now on this thread:

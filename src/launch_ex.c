@@ -74,23 +74,28 @@ static hipError_t call_ext(const struct kpk_i_gpu *gpu, hipFunction_t function,
         options->flags & KPK_LAUNCH_ANY_ORDER ? ANY_ORDER : 0);
 }
 
-static hipError_t call_clusters(const struct kpk_i_gpu *gpu,
-                                hipFunction_t function,
-                                const kpk_launch_options *options,
-                                void **params)
+static bool is_clustered(const kpk_launch_options *options)
+{
+    return options->cluster[0] > 1 || options->cluster[1] > 1 ||
+           options->cluster[2] > 1;
+}
+
+static hipError_t call_with(const struct kpk_i_gpu *gpu, hipFunction_t function,
+                            const kpk_launch_options *options, void **params)
 {
     uint32_t cluster[3];
 
     for (int i = 0; i < 3; i++)
         cluster[i] = options->cluster[i] ? options->cluster[i] : 1;
-    return gpu->launch_clusters(function, &options->shape, cluster,
-                                options->stream, params);
+    return gpu->launch_with(
+        function, &options->shape, is_clustered(options) ? cluster : NULL,
+        options->flags & KPK_LAUNCH_EARLY, options->stream, params);
 }
 
 static const struct way cooperative_way = {"hipModuleLaunchCooperativeKernel",
                                            call_cooperative};
 static const struct way ext_way = {"hipExtModuleLaunchKernel", call_ext};
-static const struct way clusters_way = {"cuLaunchKernelEx", call_clusters};
+static const struct way with_way = {"cuLaunchKernelEx", call_with};
 
 static kpk_status start(const struct way *way, const kpk_kernel *kernel,
                         const kpk_launch_options *options, void **params)
@@ -111,12 +116,6 @@ static kpk_status start(const struct way *way, const kpk_kernel *kernel,
     return kpk_i_leave(inst, saved, st);
 }
 
-static bool is_clustered(const kpk_launch_options *options)
-{
-    return options->cluster[0] > 1 || options->cluster[1] > 1 ||
-           options->cluster[2] > 1;
-}
-
 static kpk_status check_clusters(const kpk_kernel *kernel,
                                  const kpk_launch_options *options)
 {
@@ -125,7 +124,7 @@ static kpk_status check_clusters(const kpk_kernel *kernel,
     struct kpk_i_sm sm;
     const uint32_t *grid = options->shape.grid, *cluster = options->cluster;
 
-    if (!kernel->inst->gpu->launch_clusters)
+    if (!kernel->inst->gpu->launch_with)
         return kpk_i_fail(KPK_ERR_UNSUPPORTED,
                           "%s: %s launches no clusters of blocks; NVIDIA's "
                           "driver does from CUDA 11.8 on",
@@ -147,15 +146,26 @@ static kpk_status check_clusters(const kpk_kernel *kernel,
     return KPK_OK;
 }
 
+/* KPK_LAUNCH_EARLY is a permission: without what it takes, it is nothing. */
+static bool may_begin_early(const kpk_kernel *kernel)
+{
+    enum { CUDA_WITH_EARLY_IN_GRAPHS = 12030 };
+    const struct kpk_i_gpu *gpu = kernel->inst->gpu;
+
+    return kernel->attrs && kernel->attrs->waits && gpu->launch_with &&
+           gpu->version >= CUDA_WITH_EARLY_IN_GRAPHS;
+}
+
 static kpk_status check_options(const kpk_launch_options *options, size_t nargs)
 {
     const bool events = options->start_event || options->stop_event;
 
-    if (options->flags &
-        ~(unsigned)(KPK_LAUNCH_COOPERATIVE | KPK_LAUNCH_ANY_ORDER))
+    if (options->flags & ~(unsigned)(KPK_LAUNCH_COOPERATIVE |
+                                     KPK_LAUNCH_ANY_ORDER | KPK_LAUNCH_EARLY))
         return kpk_i_fail(KPK_ERR_ARG,
                           "kpk_launch_ex: flags 0x%x has bits other than "
-                          "KPK_LAUNCH_COOPERATIVE and KPK_LAUNCH_ANY_ORDER",
+                          "KPK_LAUNCH_COOPERATIVE, KPK_LAUNCH_ANY_ORDER and "
+                          "KPK_LAUNCH_EARLY",
                           options->flags);
     if (options->flags & KPK_LAUNCH_COOPERATIVE &&
         (events || options->flags & KPK_LAUNCH_ANY_ORDER))
@@ -163,11 +173,12 @@ static kpk_status check_options(const kpk_launch_options *options, size_t nargs)
                           "kpk_launch_ex: a cooperative launch takes no events "
                           "and no KPK_LAUNCH_ANY_ORDER; record events on the "
                           "stream before and after it instead");
-    if (is_clustered(options) && (events || options->flags))
+    if (is_clustered(options) &&
+        (events || options->flags & ~(unsigned)KPK_LAUNCH_EARLY))
         return kpk_i_fail(KPK_ERR_ARG,
                           "kpk_launch_ex: a launch in clusters takes no events "
-                          "and no flags; record events on the stream before "
-                          "and after it instead");
+                          "and no flags but KPK_LAUNCH_EARLY; record events on "
+                          "the stream before and after it instead");
     if (options->packed && nargs)
         return kpk_i_fail(KPK_ERR_ARG, "kpk_launch_ex: arguments are given as "
                                        "a list and as a packed buffer, too");
@@ -178,13 +189,38 @@ static kpk_status check_options(const kpk_launch_options *options, size_t nargs)
     return KPK_OK;
 }
 
+/* Not plain, and not as hipModuleLaunchKernel() launches. */
+static const struct way *way_of(const kpk_launch_options *options)
+{
+    if (options->flags & KPK_LAUNCH_COOPERATIVE)
+        return &cooperative_way;
+    if (options->flags & KPK_LAUNCH_ANY_ORDER || options->start_event ||
+        options->stop_event)
+        return &ext_way;
+    return is_clustered(options) || options->flags & KPK_LAUNCH_EARLY
+               ? &with_way
+               : NULL;
+}
+
+/* What the driver must have for a way. */
+static kpk_status check_way(const struct way *way, const struct kpk_i_gpu *gpu)
+{
+    if (way == &cooperative_way && !gpu->hipModuleLaunchCooperativeKernel)
+        return kpk_i_lacks(gpu, "a cooperative launch",
+                           "hipModuleLaunchCooperativeKernel");
+    if (way == &ext_way && !gpu->hipExtModuleLaunchKernel)
+        return kpk_i_lacks(gpu, "a launch with events or flags",
+                           "hipExtModuleLaunchKernel");
+    return KPK_OK;
+}
+
 kpk_status kpk_launch_ex(const kpk_kernel *kernel,
                          const kpk_launch_options *options, const kpk_arg *args,
                          size_t nargs)
 {
     void *params[KPK_MAX_ARGS];
-    const bool cooperative = options && options->flags & KPK_LAUNCH_COOPERATIVE;
-    bool plain, clustered;
+    kpk_launch_options o;
+    const struct way *way;
     kpk_status st;
 
     KPK_I_NEED(kernel);
@@ -192,40 +228,31 @@ kpk_status kpk_launch_ex(const kpk_kernel *kernel,
     st = check_options(options, nargs);
     if (st != KPK_OK)
         return st;
-    clustered = is_clustered(options);
-    plain = options->flags == 0 && !options->start_event &&
-            !options->stop_event && !clustered;
-    if (plain && options->packed)
-        return kpk_launch_packed(kernel, &options->shape, options->stream,
-                                 options->packed, options->packed_nbytes);
-    if (plain)
-        return kpk_launch(kernel, &options->shape, options->stream, args,
-                          nargs);
-    if (cooperative && !kernel->inst->gpu->hipModuleLaunchCooperativeKernel)
-        return kpk_i_lacks(kernel->inst->gpu, "a cooperative launch",
-                           "hipModuleLaunchCooperativeKernel");
-    if (!cooperative && !clustered &&
-        !kernel->inst->gpu->hipExtModuleLaunchKernel)
-        return kpk_i_lacks(kernel->inst->gpu, "a launch with events or flags",
-                           "hipExtModuleLaunchKernel");
-    st = kpk_i_check_shape(kernel, &options->shape);
+    o = *options;
+    if (!may_begin_early(kernel))
+        o.flags &= ~(unsigned)KPK_LAUNCH_EARLY;
+    way = way_of(&o);
+    if (!way && o.packed)
+        return kpk_launch_packed(kernel, &o.shape, o.stream, o.packed,
+                                 o.packed_nbytes);
+    if (!way)
+        return kpk_launch(kernel, &o.shape, o.stream, args, nargs);
+    st = check_way(way, kernel->inst->gpu);
     if (st == KPK_OK)
-        st = kpk_i_check_stream(kernel, options->stream);
-    if (st == KPK_OK && cooperative)
-        st = check_cooperative(kernel, &options->shape);
-    if (st == KPK_OK && clustered)
-        st = check_clusters(kernel, options);
-    if (st == KPK_OK && options->packed)
-        st = kpk_i_point_into_buffer(kernel, options->packed,
-                                     options->packed_nbytes, params);
+        st = kpk_i_check_shape(kernel, &o.shape);
+    if (st == KPK_OK)
+        st = kpk_i_check_stream(kernel, o.stream);
+    if (st == KPK_OK && way == &cooperative_way)
+        st = check_cooperative(kernel, &o.shape);
+    if (st == KPK_OK && is_clustered(&o))
+        st = check_clusters(kernel, &o);
+    if (st == KPK_OK && o.packed)
+        st = kpk_i_point_into_buffer(kernel, o.packed, o.packed_nbytes, params);
     else if (st == KPK_OK)
         st = kpk_i_point_to_args(kernel, args, nargs, params);
     if (st != KPK_OK)
         return st;
-    return start(cooperative ? &cooperative_way
-                 : clustered ? &clusters_way
-                             : &ext_way,
-                 kernel, options, kernel->desc->nargs ? params : NULL);
+    return start(way, kernel, &o, kernel->desc->nargs ? params : NULL);
 }
 
 /* All are checked first: half a list is harder to undo than none. */

@@ -293,6 +293,7 @@ void kpk_i_attrs(const struct kpk_kernel_attrs *from, kpk_attrs *to)
     to->sgpr_spills = from->sgpr_spills;
     to->dynamic_stack = from->uses_dynamic_stack;
     to->hidden_args = from->has_hidden_args;
+    to->waits = from->waits;
 }
 
 kpk_status kpk_module_attrs(const kpk_module *module, size_t kernel,

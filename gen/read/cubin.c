@@ -195,6 +195,18 @@ static bool read_kernel(struct codeobj *co, struct codeobj_kernel *k,
     return check_params(k, error);
 }
 
+/* A kernel that waits for earlier launches has an instruction for it, ACQBULK.
+ * NVIDIA does not document the encoding; this is that of sm_90 to sm_121. */
+static void find_wait(struct codeobj_kernel *k, const Elf_Data *code)
+{
+    enum { INSN_NBYTES = 16, OPCODE = 0xfff, ACQBULK = 0x82e };
+    const unsigned char *at = code->d_buf;
+
+    for (size_t i = 0; i + INSN_NBYTES <= code->d_size; i += INSN_NBYTES)
+        if ((u16_at(at + i) & OPCODE) == ACQBULK)
+            k->attrs.waits = 1;
+}
+
 /* ---- the file ----------------------------------------------------------- */
 
 struct file {
@@ -355,9 +367,13 @@ static bool read_sections(struct file *f, char error[CODEOBJ_ERROR_MAX])
         k = kernel ? find_kernel(f, kernel) : NULL;
         if (k)
             k->attrs.lds_nbytes = (uint32_t)h.sh_size;
+        data = elf_getdata(section, NULL);
+        kernel = after(name, ".text.");
+        k = kernel ? find_kernel(f, kernel) : NULL;
+        if (k && data && data->d_buf)
+            find_wait(k, data);
         if (strcmp(name, ".nv.info") != 0 && !after(name, ".nv.info."))
             continue;
-        data = elf_getdata(section, NULL);
         if (!data || !data->d_buf)
             return fail(error, "an empty section ", name);
         kernel = after(name, ".nv.info.");

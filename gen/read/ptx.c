@@ -2,8 +2,8 @@
  *
  * PTX ISA, "Kernel and Function Directives", "Parameter Space", "Performance-
  * Tuning Directives". Only the heads of entries are read; their bodies are
- * skipped by counting braces. What PTX leaves to the driver's compiler, such
- * as registers, is 0.
+ * skipped by counting braces, and searched for griddepcontrol.wait. What PTX
+ * leaves to the driver's compiler, such as registers, is 0.
  */
 #include "codeobj.h"
 
@@ -180,7 +180,9 @@ static bool read_block(struct reader *r, uint32_t block[3])
     return fail(r, "more than three dimensions of a block");
 }
 
-static bool skip_body(struct reader *r)
+/* waits: set if the body has what a kernel waits for earlier launches with;
+ * may be NULL */
+static bool skip_body(struct reader *r, uint8_t *waits)
 {
     int depth = 1; /* the first brace has been taken */
 
@@ -188,6 +190,8 @@ static bool skip_body(struct reader *r)
         if (!take(r))
             return fail(r, "truncated: the file ends within a kernel");
         depth += is(r, "{") - is(r, "}");
+        if (waits && is(r, "griddepcontrol.wait"))
+            *waits = 1;
     }
     return true;
 }
@@ -235,7 +239,7 @@ static bool read_entry(struct reader *r)
     k->attrs.max_block = most[0] * most[1] * most[2];
     k->attrs.kernarg_align = 8;
     k->attrs.wave_size = 32;
-    return skip_body(r);
+    return skip_body(r, &k->attrs.waits);
 }
 
 static int by_name(const void *a, const void *b)
@@ -275,7 +279,7 @@ static bool read_directives(struct reader *r)
         } else if (is(r, ".entry")) {
             if (!read_entry(r))
                 return false;
-        } else if (is(r, "{") && !skip_body(r)) {
+        } else if (is(r, "{") && !skip_body(r, NULL)) {
             return false;
         }
     }

@@ -58,7 +58,8 @@ struct kpk_kernel_attrs {
     uint16_t wave_size; /* 32 or 64 */
     uint8_t uses_dynamic_stack;
     uint8_t has_hidden_args;
-    uint8_t reserved[2];
+    uint8_t waits; /* for the launch before it: see KPK_LAUNCH_EARLY */
+    uint8_t reserved;
 };
 
 /*

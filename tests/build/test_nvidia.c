@@ -82,6 +82,19 @@ static void test_cubin_tells_target_release_and_parameters(void **state)
     assert_int_equal(k->attrs.lds_nbytes, 0x58); /* less what is reserved */
     assert_int_equal(k->attrs.max_block, 1024);
     assert_int_equal(k->attrs.wave_size, 32);
+    assert_int_equal(k->attrs.waits, 0);
+    codeobj_free(co);
+}
+
+static void test_cubin_tells_whether_a_kernel_waits(void **state)
+{
+    struct made_cubin spec = plain;
+    struct codeobj *co;
+
+    (void)state;
+    spec.waits = true;
+    co = read_made(&spec);
+    assert_int_equal(co->kernels[0].attrs.waits, 1);
     codeobj_free(co);
 }
 
@@ -295,7 +308,7 @@ static const char ptx[] =
     "\t.param .align 8 .b8 scale_param_1[24],\n"
     "\t.param .u8 scale_param_2,\n"
     "\t.param .f64 scale_param_3\n)\n"
-    ".maxntid 256, 2, 1\n.minnctapersm 2\n{\n\t{ add; }\n}\n"
+    ".maxntid 256, 2, 1\n.minnctapersm 2\n{\n\t{ griddepcontrol.wait; }\n}\n"
     ".visible .entry empty()\n.reqntid 64\n{ ret; }\n";
 
 static void test_ptx_tells_target_version_and_parameters(void **state)
@@ -319,9 +332,11 @@ static void test_ptx_tells_target_version_and_parameters(void **state)
     assert_int_equal(co->kernels[0].nargs, 0);
     assert_int_equal(co->kernels[0].attrs.reqd_block[0], 64);
     assert_int_equal(co->kernels[0].attrs.max_block, 64);
+    assert_int_equal(co->kernels[0].attrs.waits, 0);
     k = &co->kernels[1];
     assert_string_equal(k->name, "scale");
     assert_int_equal(k->attrs.max_block, 512);
+    assert_int_equal(k->attrs.waits, 1);
     assert_int_equal(k->attrs.kernarg_nbytes, 48);
     assert_int_equal(k->nargs, COUNT(wanted));
     for (size_t i = 0; i < COUNT(wanted); i++) {
@@ -445,6 +460,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cubin_tells_target_release_and_parameters),
+        cmocka_unit_test(test_cubin_tells_whether_a_kernel_waits),
         cmocka_unit_test(test_cubin_tells_parameters_beyond_4_KiB),
         cmocka_unit_test(test_cubin_of_cuda_12_and_sm_80),
         cmocka_unit_test(test_cubin_counts_the_stack_of_what_is_called),

@@ -140,7 +140,9 @@ static void put_name(struct out *o, int section, const char *prefix,
 
 unsigned char *make_cubin(const struct made_cubin *spec, size_t *nbytes)
 {
-    static const unsigned char code[128] = {0};
+    /* ACQBULK, as ptxas 13 writes it for griddepcontrol.wait */
+    static const unsigned char wait[16] = {0x2e, 0x78, [13] = 0xe2, 0x0f};
+    unsigned char code[128] = {0};
     struct out o = {.data = calloc(1, FILE_MAX)};
     Elf64_Ehdr head = {
         .e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB,
@@ -159,6 +161,8 @@ unsigned char *make_cubin(const struct made_cubin *spec, size_t *nbytes)
 
     if (!o.data)
         abort();
+    if (spec->waits)
+        memcpy(code + 48, wait, sizeof(wait));
     o.n = sizeof(head);
     begin(&o, NAMES, SHT_STRTAB);
     put(&o, "", 1);

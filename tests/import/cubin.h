@@ -32,6 +32,7 @@ struct made_cubin {
     uint32_t max_threads[3];     /* 0: not stated */
     uint32_t reqd_block[3];      /* 0: not stated */
     uint8_t extra_tag;           /* one more record of the kernel, if not 0 */
+    bool waits;                  /* its code has the instruction */
     const char *options; /* the assembler's, as its note has them, or NULL */
 };
 

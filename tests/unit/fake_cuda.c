@@ -419,16 +419,23 @@ struct config {
 FUNCTION(cuLaunchKernelEx, (const struct config *config, struct function *f,
                             void **params, void **extra))
 {
-    enum { CLUSTER_DIMENSION = 4 };
+    enum { CLUSTER_DIMENSION = 4, PROGRAMMATIC_STREAM_SERIALIZATION = 6 };
     int error;
 
     ENTER_CONTEXT();
     error = note(f, config->grid, config->block, config->shared_nbytes,
                  config->stream, params, extra, 0);
-    for (unsigned i = 0; i < config->nattributes; i++)
-        if (config->attributes[i].id == CLUSTER_DIMENSION)
-            memcpy(fake_cuda.last.cluster, config->attributes[i].value,
+    for (unsigned i = 0; i < config->nattributes; i++) {
+        const struct attribute *a = &config->attributes[i];
+
+        if (a->id == CLUSTER_DIMENSION)
+            memcpy(fake_cuda.last.cluster, a->value,
                    sizeof(fake_cuda.last.cluster));
+        else if (a->id == PROGRAMMATIC_STREAM_SERIALIZATION)
+            fake_cuda.last.early = (int)a->value[0];
+        else
+            return INVALID_VALUE;
+    }
     return error;
 }
 

@@ -50,6 +50,7 @@ struct fake_cuda {
         int device;
         int cooperative;
         unsigned cluster[3]; /* zeros: launched without */
+        int early;           /* may begin before the launch in front ends */
         void *stream;
         uint64_t param; /* the first, of 8 bytes, if there are params */
         size_t extra_nbytes;

@@ -59,17 +59,18 @@ BLOB(other_amd, 128, ELF(64, 62));
 BLOB(other_cubin, 128, ELF(0x41, 62));
 BLOB(older_cubin, 128, ELF(0x33, 190));
 
-#define ATTRS                                                                  \
+#define ATTRS(waiting)                                                         \
     {                                                                          \
         .kernarg_nbytes = 16, .kernarg_align = 8, .max_block = 256,            \
-        .lds_nbytes = 2448, .wave_size = 32                                    \
+        .lds_nbytes = 2448, .wave_size = 32, .waits = (waiting)                \
     }
-static const struct kpk_kernel_attrs attrs[] = {ATTRS, ATTRS};
+static const struct kpk_kernel_attrs attrs[] = {ATTRS(0), ATTRS(0)};
+static const struct kpk_kernel_attrs scale_waits[] = {ATTRS(0), ATTRS(1)};
 /* clang-format off */
 static const struct kpk_code_object objects[] = {
     {COMPUTE_80, 78, &ptx.head, attrs, {0}, NULL},
     {GFX90A, 5, &amd.head, attrs, {0}, NULL},
-    {SM_90, 130, &cubin.head, attrs, {0}, NULL}};
+    {SM_90, 130, &cubin.head, scale_waits, {0}, NULL}};
 static const struct kpk_code_object torn_objects[] = {
     {COMPUTE_80, 78, &torn_ptx.head, attrs, {0}, NULL},
     {GFX90A, 5, &cubin.head, attrs, {0}, NULL},
@@ -368,6 +369,87 @@ static void test_launch_in_clusters(void **state)
     assert_message("(sm_89) has no clusters of blocks");
     assert_ok(kpk_close(before_clusters));
     assert_ok(kpk_close(gpu));
+}
+
+static void test_launch_begins_early_if_the_kernel_waits(void **state)
+{
+    kpk_instance *gpu = open_on(2), *of_ptx = open_on(3);
+    kpk_launch_options options = {.shape = {{6, 2, 1}, {64, 1, 1}, 512},
+                                  .stream = &options,
+                                  .flags = KPK_LAUNCH_EARLY};
+    unsigned char buffer[16] = {7};
+    uint64_t x = 9;
+    double by = 1;
+    kpk_attrs attrs_of;
+    const kpk_kernel *k, *no_wait, *ptx_has_none;
+
+    (void)state;
+    assert_ok(kpk_kernel_get(gpu, "scale", &k));
+    assert_ok(kpk_kernel_get(gpu, "both", &no_wait));
+    assert_ok(kpk_kernel_get(of_ptx, "scale", &ptx_has_none));
+    assert_ok(kpk_kernel_attrs(k, &attrs_of));
+    assert_int_equal(attrs_of.waits, 1);
+    assert_ok(kpk_kernel_attrs(ptx_has_none, &attrs_of));
+    assert_int_equal(attrs_of.waits, 0);
+
+    assert_ok(kpk_launch_ex(k, &options, KPK_ARGS(x, by)));
+    assert_string_equal(cuda->last.kernel, "scale");
+    assert_int_equal(cuda->last.early, 1);
+    assert_int_equal(cuda->last.cluster[0], 0);
+    assert_int_equal(cuda->last.grid[0], 6);
+    assert_int_equal(cuda->last.grid[1], 2);
+    assert_int_equal(cuda->last.block[0], 64);
+    assert_int_equal(cuda->last.shared_nbytes, 512);
+    assert_ptr_equal(cuda->last.stream, &options);
+    assert_int_equal(cuda->last.param, 9);
+    options.cluster[0] = 3;
+    assert_ok(kpk_launch_ex(k, &options, KPK_ARGS(x, by)));
+    assert_int_equal(cuda->last.early, 1);
+    assert_int_equal(cuda->last.cluster[0], 3);
+    options.cluster[0] = 0;
+    options.packed = buffer;
+    options.packed_nbytes = sizeof(buffer);
+    assert_ok(kpk_launch_ex(k, &options, NULL, 0));
+    assert_int_equal(cuda->last.early, 1);
+    assert_int_equal(cuda->last.param, 7);
+
+    /* what does not wait does not begin early */
+    assert_ok(kpk_launch_ex(no_wait, &options, NULL, 0));
+    assert_string_equal(cuda->last.kernel, "both");
+    assert_int_equal(cuda->last.early, 0);
+    assert_ok(kpk_launch_ex(ptx_has_none, &options, NULL, 0));
+    assert_int_equal(cuda->last.early, 0);
+    assert_int_equal(cuda->last.extra_nbytes, 16);
+    options.packed = NULL;
+    options.packed_nbytes = 0;
+    options.cluster[0] = 2;
+    assert_ok(kpk_launch_ex(ptx_has_none, &options, KPK_ARGS(x, by)));
+    assert_int_equal(cuda->last.early, 0);
+    assert_int_equal(cuda->last.cluster[0], 2);
+    options.cluster[0] = 0;
+
+    /* nor what is launched in a way that cannot */
+    options.start_event = buffer;
+    assert_ok(kpk_launch_ex(k, &options, KPK_ARGS(x, by)));
+    assert_int_equal(cuda->last.early, 0);
+    options.start_event = NULL;
+    options.flags |= KPK_LAUNCH_COOPERATIVE;
+    assert_ok(kpk_launch_ex(k, &options, KPK_ARGS(x, by)));
+    assert_int_equal(cuda->last.cooperative, 1);
+    assert_int_equal(cuda->last.early, 0);
+
+    options.flags = KPK_LAUNCH_EARLY;
+    cuda->fail_name = "cuLaunchKernelEx";
+    cuda->fail_error = 700;
+    assert_status(kpk_launch_ex(k, &options, KPK_ARGS(x, by)), KPK_ERR_HIP);
+    assert_message("cuLaunchKernelEx");
+    cuda->fail_name = NULL;
+    options.shape.block[0] = 257;
+    assert_status(kpk_launch_ex(k, &options, KPK_ARGS(x, by)), KPK_ERR_SHAPE);
+    options.flags = 2 * KPK_LAUNCH_EARLY;
+    assert_status(kpk_launch_ex(k, &options, KPK_ARGS(x, by)), KPK_ERR_ARG);
+    assert_ok(kpk_close(gpu));
+    assert_ok(kpk_close(of_ptx));
 }
 
 static void test_every_way_to_launch(void **state)
@@ -872,6 +954,26 @@ static int no_driver(void)
     return 0;
 }
 
+/* Its graphs do not keep that a launch begins early. */
+static int driver_of_12_2(void)
+{
+    const kpk_launch_options options = {.shape = {{1, 1, 1}, {1, 1, 1}, 0},
+                                        .flags = KPK_LAUNCH_EARLY};
+    kpk_instance *gpu;
+    const kpk_kernel *k;
+    uint64_t x = 0;
+    double by = 1;
+
+    cuda->version = 12020;
+    EXPECT(kpk_open(&pack, 0, &gpu) == KPK_OK);
+    EXPECT(kpk_kernel_get(gpu, "scale", &k) == KPK_OK);
+    EXPECT(kpk_launch_ex(k, &options, KPK_ARGS(x, by)) == KPK_OK);
+    EXPECT(strcmp(cuda->last.kernel, "scale") == 0);
+    EXPECT(cuda->last.early == 0);
+    EXPECT(kpk_close(gpu) == KPK_OK);
+    return 0;
+}
+
 /* What need not be there. */
 static int old_driver(void)
 {
@@ -904,6 +1006,10 @@ static int old_driver(void)
     EXPECT(kpk_launch_ex(k, &options, KPK_ARGS(x, by)) == KPK_ERR_UNSUPPORTED);
     EXPECT(says("launches no clusters of blocks"));
     options.cluster[0] = 0;
+    options.flags = KPK_LAUNCH_EARLY; /* a permission */
+    EXPECT(kpk_launch_ex(k, &options, KPK_ARGS(x, by)) == KPK_OK);
+    EXPECT(cuda->last.early == 0);
+    options.flags = 0;
     EXPECT(kpk_occupancy(k, 64, 0, &blocks) == KPK_ERR_UNSUPPORTED);
     EXPECT(kpk_occupancy_shape(k, 0, 0, &options.shape) == KPK_ERR_UNSUPPORTED);
     EXPECT(kpk_close(gpu) == KPK_OK);
@@ -1048,6 +1154,7 @@ static int forked(void)
     X(not_looked_for, "")                                                      \
     X(no_driver,      "libm.so.6")                                             \
     X(old_driver,     "FAKE")                                                  \
+    X(driver_of_12_2, "FAKE")                                                  \
     X(in_process,     "FAKE")                                                  \
     X(in_process_privately, "FAKE")                                            \
     X(no_reason,      "/nowhere/libcuda.so.1")                                 \
@@ -1109,6 +1216,7 @@ int main(int argc, char **argv)
         TEST(test_device_has_every_number),
         TEST(test_cubin_and_ptx_are_launched),
         TEST(test_launch_in_clusters),
+        TEST(test_launch_begins_early_if_the_kernel_waits),
         TEST(test_every_way_to_launch),
         TEST(test_memory_and_variables),
         TEST(test_what_the_driver_says_of_a_kernel),

@@ -157,6 +157,18 @@ static void test_clusters_are_not_of_hip(void **state)
     assert_int_equal(fake->nlaunches, 0);
 }
 
+static void test_early_launch_is_an_ordinary_one_of_hip(void **state)
+{
+    const kpk_launch_options options = {.shape = {{4, 1, 1}, {64, 1, 1}, 0},
+                                        .flags = KPK_LAUNCH_EARLY};
+
+    (void)state;
+    assert_ok(kpk_launch_ex(get("noargs"), &options, NULL, 0));
+    assert_string_equal(fake->last.call, "hipModuleLaunchKernel");
+    assert_int_equal(fake->last.grid[0], 4);
+    assert_int_equal(fake->nlaunches, 1);
+}
+
 static void test_cooperative_launch_needs_a_device_that_can(void **state)
 {
     const kpk_launch_options options = {.shape = {{1, 1, 1}, {64, 1, 1}, 0},
@@ -404,6 +416,7 @@ int main(void)
         TEST(test_packed_buffer_with_events_is_taken_apart),
         TEST(test_cooperative_launch_is_limited_to_what_runs_at_once),
         TEST(test_clusters_are_not_of_hip),
+        TEST(test_early_launch_is_an_ordinary_one_of_hip),
         TEST(test_cooperative_launch_needs_a_device_that_can),
         TEST(test_options_that_exclude_each_other_are_refused),
         TEST(test_launch_all_checks_all_before_starting_one),
