@@ -55,6 +55,13 @@ template <class F> struct TileStep {
     }
 };
 
+constexpr int tile_threads = 128;
+
+DEV int tile_thread()
+{
+    return (int)(threadIdx.y * 32 + threadIdx.x);
+}
+
 /* Whether matrix instructions multiply the tiles (tile_unit.h), not dot4(). */
 #if KPK_MFMA || KPK_WMMA
 constexpr bool tile_has_units = true;
@@ -65,6 +72,10 @@ constexpr bool tile_has_units = false;
 /* 64 quants in 16 words, and for dot4() 4 to bring neighbouring rows to other
  * banks */
 constexpr int tile_stride = tile_has_units ? 16 : 20;
+
+/* Sums of integers begin here (tile_unit.h). */
+constexpr u32 tile_magic = 0x4b400000u;
+constexpr float tile_magic_float = 0x1.8p23f;
 
 #if KPK_MFMA || KPK_WMMA
 /*
@@ -101,9 +112,10 @@ DEV int tile_eighth(int row, int block, int eighth)
  * way that asks for few lines of memory and few instructions. Else they lie as
  * rows of x do, and their scales as numbers.
  *
- * An eighth of a raw block, and of the weights that it meets, is words e and
- * e + 4: with 18 words from column to column, that brings the lanes of a read
- * to different banks, and the threads of a store.
+ * An eighth of a raw block, and of the weights that it meets, is words
+ * first_word(e) and the second behind it: with 18 words from column to column,
+ * that brings the lanes of a read to different banks. A half of a block is two
+ * eighths.
  */
 #if defined(__gfx942__) || defined(__gfx950__) || defined(__gfx9_4_generic__)
 #define KPK_TILE_RAW 1
@@ -114,17 +126,24 @@ constexpr bool tile_has_raw_columns = KPK_TILE_RAW;
 
 constexpr int raw_column = 2 * Q8_1::words;
 
+/* K formats whose weights are an integer of eight bits times d */
+template <class F> constexpr bool tile_one_scale = false;
+
+DEV constexpr int first_word(int eighth)
+{
+    return eighth / 2 * 4 + eighth % 2;
+}
+
 template <class F, int Rows, int Cols> struct TileLds {
     static constexpr int scales = 2 * TileStep<F>::scales;
     static constexpr int biases = 2 * TileStep<F>::biases;
     static constexpr bool biased = F::tile_bias != Bias::none;
-    static constexpr bool raw = tile_has_raw_columns && Cols > 64;
-    static constexpr bool heads = tile_has_raw_columns && !raw;
-    static_assert(!raw || TileStep<F>::whole, "eighths of whole blocks");
+    static constexpr bool raw = tile_has_raw_columns;
+    /* whether all of a block's steps have one scale */
+    static constexpr bool one_scale = raw && tile_one_scale<F>;
     /* biases times s are products of f16: of one of x for each Q8_1 block, and
      * K formats have dmin besides */
-    static constexpr bool half_biases =
-        tile_has_raw_columns && F::tile_bias == Bias::stored_sum;
+    static constexpr bool half_biases = raw && F::tile_bias == Bias::stored_sum;
     static constexpr bool minima = half_biases && !TileStep<F>::legacy;
     /* of the sums: where d is the bias but for a factor, that */
     static DEV_MEMBER constexpr float unit()
@@ -138,40 +157,42 @@ template <class F, int Rows, int Cols> struct TileLds {
      * neighbouring threads store both */
     static constexpr int row_slot = Rows + (tile_has_units ? 16 : 0);
     static constexpr int col_slot = Cols + (tile_has_units ? 16 : 0);
+    /* of raw columns, biases of halves: neighbours in both ways are in other
+     * banks */
+    static constexpr int bias_slots = biases * row_slot + (raw ? 16 : 0);
+    static DEV_MEMBER constexpr int bias_at(int which, int half)
+    {
+        return (2 * which + half) * row_slot + 16 * which;
+    }
 
     __attribute__((aligned(16))) u32 x[Rows * tile_stride];
     __attribute__((aligned(16))) u32 y[Cols * (raw ? raw_column : tile_stride)];
     /* [scale of the step][row], [Q8_1 block][column]; y_sum is what the bias of
      * the same number is multiplied with */
-    /* behind the scales of K formats, in other banks: two halves of a row, and
-     * its dmin */
-    static constexpr int half_at = scales * row_slot + 16;
-    static constexpr int min_at = half_at + row_slot;
-
     __attribute__((
-        aligned(16))) float x_scale[minima ? min_at + Rows : scales * row_slot];
+        aligned(16))) float x_scale[(one_scale ? 1 : scales) * row_slot];
 #if KPK_TILE_RAW
     /* -tile_magic_float times the scales; sums of quants take the registers
      * that this would need */
-    static constexpr bool lesses =
-        heads && !minima && scales == 2 && F::tile_bias != Bias::quant_sum;
-    __attribute__((aligned(16))) float x_less[lesses ? scales * row_slot : 4];
-    __attribute__((aligned(16))) u32 x_half[half_biases && !minima ? Rows : 4];
+    static constexpr bool lesses = !minima && F::tile_bias != Bias::quant_sum;
+    __attribute__((aligned(
+        16))) float x_less[lesses ? (one_scale ? 1 : scales) * row_slot : 4];
+    /* of two steps: two f16 of a row, one for each Q8_1 block */
+    __attribute__((aligned(16))) u32 x_half[half_biases ? 2 * row_slot : 4];
 #endif
-    __attribute__((aligned(
-        16))) float x_bias[biased && !half_biases ? biases * row_slot : 4];
-    __attribute__((aligned(16))) u32 y_head[heads ? 2 * Cols : 4];
-    __attribute__((aligned(16))) float y_scale[raw || heads ? 4 : 2 * col_slot];
-    __attribute__((aligned(
-        16))) float y_sum[biased && !raw && !heads ? biases * col_slot : 4];
+    __attribute__((
+        aligned(16))) float x_bias[biased && !half_biases ? bias_slots : 4];
+    __attribute__((aligned(16))) float x_min[minima ? row_slot : 4];
+    __attribute__((aligned(16))) float y_scale[raw ? 4 : 2 * col_slot];
+    __attribute__((
+        aligned(16))) float y_sum[biased && !raw ? biases * col_slot : 4];
 
-#if KPK_TILE_RAW
-    /* the biases of a row in both blocks, f16 */
-    DEV_MEMBER u32 half_bias(int row) const
+    /* where a row is among its like: neighbouring threads store for rows that
+     * are 64 apart */
+    static DEV_MEMBER constexpr int place(int row)
     {
-        return minima ? bits_as<u32>(x_scale[half_at + row]) : x_half[row];
+        return raw ? row + row / 64 * 16 : row;
     }
-#endif
 };
 
 /* 16 quants: sixteen 0..3 of a row's step, two to a Q8_1 block */
@@ -189,25 +210,29 @@ DEV void store_quants(u32 *lds, int row, int sixteen, const u32 *w)
 }
 
 /* A chunk: one block of the step, or half of both. */
-template <class F, bool Raw>
+template <class F>
 DEV void store_chunk(u32 *lds, int row, int piece, const u32 (&q)[8])
 {
     typedef TileStep<F> Step;
 
 #if KPK_MFMA
-    if constexpr (Raw) {
+    constexpr bool raw = tile_has_raw_columns;
+
+    if constexpr (!Step::whole) { /* two whole pieces */
+        UNROLL
+        for (int i = 0; i < 2; i++) {
+            const int a = raw ? i : 2 * i, b = raw ? a + 2 : a + 1;
+
+            store_pack(lds + tile_piece(row, 2 * piece + i),
+                       Pack<u32, 4>{{q[a], q[b], q[4 + a], q[4 + b]}});
+        }
+        return;
+    }
+    if constexpr (raw) {
         UNROLL
         for (int e = 0; e < 4; e++)
             store_pack(lds + tile_eighth(row, piece, e),
-                       Pack<u32, 2>{{q[e], q[e + 4]}});
-        return;
-    }
-    if constexpr (!Step::whole) { /* two whole pieces */
-        UNROLL
-        for (int i = 0; i < 2; i++)
-            store_pack(lds + tile_piece(row, 2 * piece + i),
-                       Pack<u32, 4>{{q[2 * i], q[2 * i + 1], q[4 + 2 * i],
-                                     q[5 + 2 * i]}});
+                       Pack<u32, 2>{{q[first_word(e)], q[first_word(e) + 2]}});
         return;
     }
 #endif
@@ -220,25 +245,17 @@ DEV void store_chunk(u32 *lds, int row, int piece, const u32 (&q)[8])
 /* d and s of both blocks of a step */
 template <class Lds> DEV Pack<u32, 2> column_heads(const Lds &lds, int col)
 {
-    if constexpr (Lds::raw)
-        return {
-            {lds.y[col * raw_column], lds.y[col * raw_column + Q8_1::words]}};
-    else
-        return load_pack<2>(lds.y_head + 2 * col);
+    return {{lds.y[col * raw_column], lds.y[col * raw_column + Q8_1::words]}};
 }
 
 /* eight quants of block `which` */
 template <class Lds>
 DEV Pack<u32, 2> column_eighth(const Lds &lds, int col, int which, int eighth)
 {
-    if constexpr (Lds::raw) {
-        const u32 *at =
-            lds.y + col * raw_column + which * Q8_1::words + 1 + eighth;
+    const u32 *at =
+        lds.y + col * raw_column + which * Q8_1::words + 1 + first_word(eighth);
 
-        return {{at[0], at[4]}};
-    } else {
-        return load_pack<2>(lds.y + tile_eighth(col, which, eighth));
-    }
+    return {{at[0], at[2]}};
 }
 #endif
 

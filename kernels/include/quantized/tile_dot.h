@@ -37,7 +37,7 @@ template <class F, int Rows, int Cols> struct TileDot {
     }
 
     /* adds the products of both Q8_1 blocks of a step */
-    DEV_MEMBER void multiply(const Lds &lds, int, bool)
+    DEV_MEMBER void multiply(const Lds &lds)
     {
         NO_UNROLL
         for (int which = 0; which < 2; which++) {

@@ -3,6 +3,49 @@
 
 #include "gguf/codes.h"
 #include "gguf/k.h"
+#include "quantized/tile.h"
+
+/*
+ * Words that nothing can be done with earlier: else the compiler unpacks them
+ * among the products, waits for them there and runs out of registers.
+ */
+template <int N> DEV void not_before(Words<N> &words)
+{
+    UNROLL
+    for (int i = 0; i < N; i++)
+        asm volatile("" : "+v"(words.w[i]));
+}
+
+template <class Raw> DEV Raw not_before(Raw raw)
+{
+    Words<sizeof(Raw) / 4> words;
+
+    __builtin_memcpy(&words, &raw, sizeof(raw));
+    not_before(words);
+    __builtin_memcpy(&raw, &words, sizeof(raw));
+    return raw;
+}
+
+/* in one instruction */
+DEV Words<3> load_three(const u8 *p)
+{
+    typedef u32 Three __attribute__((ext_vector_type(3), aligned(2)));
+
+    const Three v = *reinterpret_cast<const Three *>(p);
+
+    return {{v[0], v[1], v[2]}};
+}
+
+/* a half that was loaded as such is not made a word for that */
+template <int N> DEV HalfWords<N> not_before(HalfWords<N> raw)
+{
+    u16 half = (u16)raw.half;
+
+    asm volatile("" : "+v"(half));
+    raw.half = half;
+    not_before(raw.words);
+    return raw;
+}
 
 /* The form of F that they take. */
 template <class F> struct ForTile {
@@ -60,70 +103,411 @@ struct IQ4_NL_crossed : IQ4_NL {
     }
 };
 
-struct IQ4_XS_crossed : IQ4_XS {
-    DEV Chunk unpack(const Raw &r, int chunk)
-    {
-        return crossed_chunk(iq4_codes(), r.qs.w, scale(r.head, chunk));
-    }
-};
-
 struct MXFP4_crossed : MXFP4 {
     DEV Chunk unpack(const Raw &r, int)
     {
-        return crossed_chunk(fp4_codes(), r.qs.w, scale(r.e));
-    }
-};
-
-/* A rotation brings the fifth bits to their places. */
-struct Q5_K_rotated : Q5_K {
-    DEV Chunk unpack(const Raw &r, int chunk)
-    {
-        const u32 at = (u32)(chunk & 6) - 4; /* of a bit, to be bit 4 */
-        Chunk c;
-
-        r.head.scales(chunk, c);
-        UNROLL
-        for (int i = 0; i < 4; i++) {
-            c.q[i] = (r.qs.w[i] & 0x0f0f0f0fu) |
-                     (rotate_right(r.qh.w[i], at) & 0x10101010u);
-            c.q[i + 4] = (r.qs.w[i] >> 4 & 0x0f0f0f0fu) |
-                         (rotate_right(r.qh.w[i], at + 1) & 0x10101010u);
-        }
-        return c;
+        return crossed_chunk(fp4_codes(), r.qs.w,
+                             __builtin_amdgcn_ldexpf(0x1p-128f, (int)r.e));
     }
 };
 
 template <> struct ForTile<IQ4_NL> {
     typedef IQ4_NL_crossed type;
 };
-template <> struct ForTile<IQ4_XS> {
-    typedef IQ4_XS_crossed type;
-};
 template <> struct ForTile<MXFP4> {
     typedef MXFP4_crossed type;
 };
-template <> struct ForTile<Q5_K> {
-    typedef Q5_K_rotated type;
+
+/*
+ * ---- K formats and IQ4_XS, whose blocks have four steps ----
+ *
+ * A thread has a piece of a row: chunk 2 Turn + piece of each step. Rows are
+ * Lds::place()s. The functions know the step, so that what they ask for and
+ * where its bits are is part of the instructions.
+ *
+ *   Bytes          of a row's block, those of its steps that are under way
+ *   load_row()     what both pieces ask for, from the block on, before step 0
+ *   load_piece()   what step Turn asks for and is not there yet, from 16 bytes
+ *                  times the piece behind the block on
+ *   unpack()       the quants of step Turn
+ *   store()        scales and biases to LDS, if threads do that for their piece
+ *   Head           what threads have of a row of their own instead: load() it
+ *                  before step 0, store() its numbers for step Turn
+ */
+struct NoHead {
+    template <BlockPlace P> DEV_MEMBER void load(const u8 *)
+    {
+    }
+    template <int Turn, class Lds> DEV_MEMBER void store(Lds &, int) const
+    {
+    }
 };
 
-/* sc of the two groups of a chunk, which all lanes ask of one pair of chunks,
- * as bytes 0 and 1; mn if `minima` is 1 */
-DEV u32 two_of_head(const KHead &head, int chunk, int minima)
-{
-    const bool first = chunk < 4;
-    const int shift = 8 * (chunk & 2);
-    const u32 mine = minima ? head.w.w[2] : head.w.w[1];
-    const u32 more = head.w.w[3] >> (4 * minima) >> shift;
+/* Formats whose heads do it all. */
+struct HeadOnly {
+    template <BlockPlace P, class Bytes> DEV void load_row(Bytes &, const u8 *)
+    {
+    }
+    template <int Turn, class Lds, class Bytes>
+    DEV void store(Lds &, const Bytes &, int, int)
+    {
+    }
+};
 
-    return (mine >> (first ? shift : shift + 2) & (first ? 0x3f3fu : 0x3030u)) |
-           (more & (first ? 0 : 0x0f0fu));
+struct IQ4_XS_steps : IQ4_XS, HeadOnly {
+    struct Bytes {
+        Words<4> qs;
+    };
+
+    struct Head {
+        Words<2> w;
+
+        template <BlockPlace P> DEV_MEMBER void load(const u8 *b)
+        {
+            w = load_words<2, Access::word>(b);
+        }
+
+        template <int Turn, class Lds>
+        DEV_MEMBER void store(Lds &lds, int row) const
+        {
+            /* sc - 32 is sc with its highest bit turned round, signed */
+            const u32 high = w.w[0] ^ 0xaaaa0000u;
+            const float d = half_to_float(w.w[0]);
+
+            UNROLL
+            for (int which = 0; which < 2; which++) {
+                constexpr int first = 2 * Turn;
+                const int at = which * Lds::row_slot + row;
+                const u32 low4 = w.w[1] >> (4 * (first + which)) & 15;
+                const int high2 =
+                    (int)(high << (14 - 2 * (first + which))) >> 30;
+                const float s = d * (float)((int)((u32)high2 << 4 | low4));
+
+                lds.x_scale[at] = s;
+                lds.x_less[at] = -tile_magic_float * s;
+            }
+        }
+    };
+
+    template <int Turn, BlockPlace P>
+    DEV void load_piece(Bytes &in, const u8 *b)
+    {
+        in.qs = load_words<4, Access::word>(b + 8 + 32 * Turn);
+    }
+
+    template <int Turn> DEV void unpack(Bytes &in, int, u32 (&q)[8])
+    {
+        const Codes both = crossed(iq4_codes());
+
+        not_before(in.qs);
+        unpack_nibbles(in.qs.w, 0, q);
+        UNROLL
+        for (int i = 0; i < 8; i++)
+            q[i] = decode_crossed(both, q[i]);
+    }
+};
+
+/* The head of Q4_K and Q5_K. Biases are products of f16. */
+struct KHeadSteps {
+    Words<4> w;
+
+    template <BlockPlace P> DEV_MEMBER void load(const u8 *b)
+    {
+        w = KHead::load<P>(b).w;
+    }
+
+    /* of pairs 2 Turn and 2 Turn + 1 in bytes 0 and 1: sc or mn */
+    template <int Turn> static DEV_MEMBER u32 two(u32 mine, u32 low)
+    {
+        constexpr int shift = 16 * (Turn % 2);
+
+        if (Turn < 2)
+            return mine >> shift & 0x3f3f;
+        return (mine >> (shift + 2) & 0x3030) | (low >> shift & 0x0f0f);
+    }
+
+    template <int Turn, class Lds>
+    DEV_MEMBER void store(Lds &lds, int row) const
+    {
+        const u32 sc = two<Turn>(w.w[1], w.w[3]);
+        const u32 mn = two<Turn>(w.w[2], w.w[3] >> 4);
+        const float d = half_to_float(w.w[0]);
+
+        lds.x_scale[row] = d * (float)(sc & 255);
+        lds.x_scale[Lds::row_slot + row] = d * (float)(sc >> 8);
+        lds.x_half[Turn % 2 * Lds::row_slot + row] = two_halves(mn);
+        if (Turn == 0)
+            lds.x_min[row] = half_to_float(w.w[0] >> 16);
+    }
+
+    /* two bytes as numbers of f16; 0x64nn is 1024 + nn */
+    static DEV_MEMBER u32 two_halves(u32 two)
+    {
+        typedef _Float16 Half2 __attribute__((ext_vector_type(2)));
+        const u32 raised = __builtin_amdgcn_perm(0x64646464u, two, 0x04010400u);
+
+        return bits_as<u32>(bits_as<Half2>(raised) - (Half2)1024);
+    }
+};
+
+struct Q4_K_steps : Q4_K, HeadOnly {
+    typedef KHeadSteps Head;
+    struct Bytes {
+        Words<4> qs;
+    };
+
+    template <int Turn, BlockPlace P>
+    DEV void load_piece(Bytes &in, const u8 *b)
+    {
+        in.qs = load_words<4, vector_access(P)>(b + 16 + 32 * Turn);
+    }
+
+    template <int Turn> DEV void unpack(Bytes &in, int, u32 (&q)[8])
+    {
+        not_before(in.qs);
+        unpack_nibbles(in.qs.w, 0, q);
+    }
+};
+
+struct Q5_K_steps : Q5_K, HeadOnly {
+    typedef KHeadSteps Head;
+    struct Bytes {
+        Words<4> qs, qh;
+    };
+
+    template <int Turn, BlockPlace P>
+    DEV void load_piece(Bytes &in, const u8 *b)
+    {
+        in.qs = load_words<4, vector_access(P)>(b + 48 + 32 * Turn);
+        if (Turn == 0)
+            in.qh = load_words<4, vector_access(P)>(b + 16);
+    }
+
+    /* A rotation brings the fifth bits to their places. */
+    template <int Turn> DEV void unpack(Bytes &in, int, u32 (&q)[8])
+    {
+        constexpr u32 at = (u32)(2 * Turn - 4);
+
+        not_before(in.qs);
+        if (Turn == 0)
+            not_before(in.qh);
+        UNROLL
+        for (int i = 0; i < 4; i++) {
+            q[i] = (in.qs.w[i] & 0x0f0f0f0fu) |
+                   (rotate_right(in.qh.w[i], at) & 0x10101010u);
+            q[i + 4] = (in.qs.w[i] >> 4 & 0x0f0f0f0fu) |
+                       (rotate_right(in.qh.w[i], at + 1) & 0x10101010u);
+        }
+    }
+};
+
+/* Weights are integers times d: LDS has that once a block. */
+template <class Lds, class Bytes>
+DEV void store_one_scale(Lds &lds, const Bytes &, int row, float d)
+{
+    lds.x_scale[row] = d;
+    if constexpr (Lds::lesses)
+        lds.x_less[row] = -tile_magic_float * d;
 }
 
-/* two bytes as numbers of f16; 0x64nn is 1024 + nn */
-DEV u32 two_halves(u32 two)
-{
-    typedef _Float16 Half2 __attribute__((ext_vector_type(2)));
-    const u32 raised = __builtin_amdgcn_perm(0x64646464u, two, 0x04010400u);
+struct Q2_K_steps : Q2_K_folded {
+    typedef NoHead Head;
+    struct Bytes {
+        Words<4> qs, sc;
+        u32 dm;
+    };
 
-    return bits_as<u32>(bits_as<Half2>(raised) - (Half2)1024);
-}
+    template <BlockPlace P> DEV void load_row(Bytes &in, const u8 *b)
+    {
+        in.sc = load_words<4, Access::word>(b);
+        in.dm = load_word<Access::word>(b + 80);
+    }
+
+    template <int Turn, BlockPlace P>
+    DEV void load_piece(Bytes &in, const u8 *b)
+    {
+        if (Turn % 2 == 0)
+            in.qs = load_words<4, Access::word>(b + 16 + 16 * Turn);
+    }
+
+    /* sc and mn of both groups, in bytes 0 and 2 */
+    template <int Turn> DEV u32 pairs(const Bytes &in, int piece)
+    {
+        return in.sc.w[Turn] >> (8 * piece);
+    }
+
+    template <int Turn> DEV void unpack(Bytes &in, int piece, u32 (&q)[8])
+    {
+        if (Turn == 0)
+            not_before(in.sc);
+        if (Turn % 2 == 0)
+            not_before(in.qs);
+        UNROLL
+        for (int g = 0; g < 2; g++) {
+            const u32 products =
+                0x03020100u * (pairs<Turn>(in, piece) >> (16 * g) & 15);
+
+            UNROLL
+            for (int i = 0; i < 4; i++)
+                q[4 * g + i] = __builtin_amdgcn_perm(
+                    0, products,
+                    in.qs.w[i] >> (4 * (Turn % 2) + 2 * g) & 0x03030303u);
+        }
+    }
+
+    template <int Turn, class Lds>
+    DEV void store(Lds &lds, const Bytes &in, int row, int piece)
+    {
+        const float dmin = half_to_float(in.dm >> 16);
+
+        if (Turn == 0)
+            store_one_scale(lds, in, row, half_to_float(in.dm));
+        UNROLL
+        for (int g = 0; g < 2; g++)
+            lds.x_bias[Lds::bias_at(g, piece) + row] =
+                -dmin * (float)(pairs<Turn>(in, piece) >> (16 * g + 4) & 15);
+    }
+};
+
+struct Q3_K_steps : Q3_K_folded {
+    typedef NoHead Head;
+    struct Bytes {
+        Words<4> qs, hmask;
+        Words<3> sc; /* low of 0..3 and 4..7, high */
+        u16 d;
+    };
+
+    template <BlockPlace P> DEV void load_row(Bytes &in, const u8 *b)
+    {
+        in.sc = load_three(b + 96);
+        in.d = load_u16(b + 108);
+    }
+
+    template <int Turn, BlockPlace P>
+    DEV void load_piece(Bytes &in, const u8 *b)
+    {
+        if (Turn == 0)
+            in.hmask = load_words<4, even_access(P)>(b);
+        if (Turn % 2 == 0)
+            in.qs = load_words<4, even_access(P)>(b + 32 + 16 * Turn);
+    }
+
+    template <int Turn> DEV void unpack(Bytes &in, int piece, u32 (&q)[8])
+    {
+        if (Turn == 0) {
+            not_before(in.sc);
+            not_before(in.hmask);
+            UNROLL
+            for (int i = 0; i < 3; i++)
+                in.sc.w[i] >>= 8 * piece;
+        }
+        if (Turn % 2 == 0)
+            not_before(in.qs);
+
+        const u32 both = (in.sc.w[Turn % 2] >> (4 * (Turn / 2)) & 0x000f000fu) |
+                         (in.sc.w[2] >> (2 * Turn) & 0x00030003u) << 4;
+
+        UNROLL
+        for (int g = 0; g < 2; g++) {
+            const u32 sc = both >> (16 * g) & 63;
+            /*
+             * (32 - sc) times 0 to 3, and times -4 to -1: bytes that are raised
+             * by 128 go neither below 0 nor above 255.
+             */
+            const u32 products = (0xe0c0a080u - 0x03020100u * sc) ^ 0x80808080u;
+            const u32 less = (0x01020304u * sc + 0x60402000u) ^ 0x80808080u;
+
+            UNROLL
+            for (int i = 0; i < 4; i++)
+                q[4 * g + i] = __builtin_amdgcn_perm(
+                    products, less,
+                    raised(in.qs.w[i] >> (4 * (Turn % 2) + 2 * g),
+                           in.hmask.w[i], 2 * Turn + g));
+        }
+    }
+
+    template <int Turn, class Lds>
+    DEV void store(Lds &lds, const Bytes &in, int row, int)
+    {
+        if (Turn == 0)
+            store_one_scale(lds, in, row, -half_to_float(in.d));
+    }
+};
+
+struct Q6_K_steps : Q6_K {
+    typedef NoHead Head;
+    struct Bytes {
+        Words<4> ql, qh, sc;
+        u16 d;
+    };
+
+    template <BlockPlace P> DEV void load_row(Bytes &in, const u8 *b)
+    {
+        in.sc = load_words<4, even_access(P)>(b + 192);
+        in.d = load_u16(b + 208);
+    }
+
+    template <int Turn, BlockPlace P>
+    DEV void load_piece(Bytes &in, const u8 *b)
+    {
+        in.ql = load_words<4, even_access(P)>(b + 32 * Turn);
+        if (Turn % 2 == 0)
+            in.qh = load_words<4, even_access(P)>(b + 128 + 16 * Turn);
+    }
+
+    template <int Turn> DEV void unpack(Bytes &in, int piece, u32 (&q)[8])
+    {
+        if (Turn == 0) {
+            not_before(in.sc);
+            UNROLL
+            for (int i = 0; i < 4; i++)
+                in.sc.w[i] >>= 8 * piece;
+        }
+        if (Turn % 2 == 0)
+            not_before(in.qh);
+        not_before(in.ql);
+        UNROLL
+        for (int i = 0; i < 4; i++) {
+            const u32 high2 = in.qh.w[i] >> (2 * (Turn % 2));
+
+            q[i] = quants(in.ql.w[i], high2);
+            q[i + 4] = quants(in.ql.w[i] >> 4, high2 >> 4);
+        }
+    }
+
+    template <int Turn, class Lds>
+    DEV void store(Lds &lds, const Bytes &in, int row, int piece)
+    {
+        UNROLL
+        for (int g = 0; g < 2; g++) {
+            const int at = (2 * g + piece) * Lds::row_slot + row;
+            const float s =
+                half_to_float(in.d) *
+                (float)(i8)(in.sc.w[Turn / 2 * 2 + g] >> (16 * (Turn % 2)));
+
+            lds.x_scale[at] = s;
+            lds.x_less[at] = -tile_magic_float * s;
+        }
+    }
+};
+
+template <> struct ForTile<IQ4_XS> {
+    typedef IQ4_XS_steps type;
+};
+template <> struct ForTile<Q2_K_folded> {
+    typedef Q2_K_steps type;
+};
+template <> struct ForTile<Q3_K_folded> {
+    typedef Q3_K_steps type;
+};
+template <> struct ForTile<Q4_K> {
+    typedef Q4_K_steps type;
+};
+template <> struct ForTile<Q5_K> {
+    typedef Q5_K_steps type;
+};
+template <> struct ForTile<Q6_K> {
+    typedef Q6_K_steps type;
+};
+template <> constexpr bool tile_one_scale<Q2_K_steps> = true;
+template <> constexpr bool tile_one_scale<Q3_K_steps> = true;

@@ -24,10 +24,19 @@
  * brings them to their lanes: 64 scales times one, all f16, which keeps the
  * vector ALU free. There further products add the biases (TileBias).
  */
-constexpr u32 tile_magic = 0x4b400000u;
-constexpr float tile_magic_float = 0x1.8p23f;
 
 #if KPK_TILE_RAW
+/* An address in scalar registers, to which the compiler adds no lane's part:
+ * loads do that. */
+DEV const u8 *same_in_all(const u8 *at)
+{
+    typedef const __attribute__((address_space(1))) u8 *Global;
+    Global global = (Global)at;
+
+    asm("" : "+s"(global));
+    return (const u8 *)global;
+}
+
 typedef float MatrixF16 __attribute__((ext_vector_type(16)));
 
 /* a[64] times b[16] for each of its sixteens, of four products each, added to
@@ -37,10 +46,6 @@ DEV MatrixF16 four_units(Pack<u32, 2> a, Pack<u32, 2> b, MatrixF16 sums)
     return __builtin_amdgcn_mfma_f32_16x16x4f16(
         bits_as<MatrixH4>(a), bits_as<MatrixH4>(b), sums, 0, 0, 0);
 }
-
-/* the scheduler's: of the instructions of a kind come `n` next */
-enum { VALU = 2, MATRIX = 8 };
-#define next_in_order(kind, n) __builtin_amdgcn_sched_group_barrier(kind, n, 0)
 
 enum class BiasWay { none, halves, sums };
 
@@ -53,38 +58,42 @@ template <class Product, BiasWay> struct TileBias {
  * steps, go to a product.
  */
 template <class Product> struct TileBias<Product, BiasWay::halves> {
-    Pack<u32, 2> x[Product::nrows], y;
+    Pack<u32, 2> y;
+
+    template <int Turn, class Lds>
+    DEV_MEMBER void add(Product &p, const Lds &lds, Pack<u32, 2> heads)
+    {
+        y[Turn % 2] = __builtin_amdgcn_perm(heads[1], heads[0], 0x07060302u);
+        if (Turn % 2 == 1)
+            multiply(p, lds, true);
+    }
+
+    /* what the last of an odd number of steps has left */
+    template <class Lds>
+    DEV_MEMBER void finish(Product &p, const Lds &lds, int steps)
+    {
+        if (Lds::minima || steps % 2 == 0)
+            return; /* K formats have an even number of steps */
+        y[1] = 0;
+        multiply(p, lds, false);
+    }
 
     template <class Lds>
-    DEV_MEMBER void add(Product &p, const Lds &lds, Pack<u32, 2> heads,
-                        int step, bool last)
+    DEV_MEMBER void multiply(Product &p, const Lds &lds, bool both) const
     {
-        const u32 sums = __builtin_amdgcn_perm(heads[1], heads[0], 0x07060302u);
-        const int row = p.row0 + p.lane % 16;
-
-        if (step % 2 == 0) {
-            y[0] = sums;
-            UNROLL
-            for (int i = 0; i < Product::nrows; i++)
-                x[i][0] = lds.half_bias(row + 16 * i);
-            if (Lds::minima || !last)
-                return; /* K formats have an even number of steps */
-            y[1] = 0;
-            UNROLL
-            for (int i = 0; i < Product::nrows; i++)
-                x[i][1] = 0;
-        } else {
-            y[1] = sums;
-            UNROLL
-            for (int i = 0; i < Product::nrows; i++)
-                x[i][1] = lds.half_bias(row + 16 * i);
-        }
         UNROLL
         for (int i = 0; i < Product::nrows; i++) {
+            const int at =
+                Lds::place(p.row0) + p.lane % 16 + Lds::place(16 * i);
+            const Pack<u32, 2> x = {
+                {lds.x_half[at], both ? lds.x_half[Lds::row_slot + at] : 0}};
+
             if constexpr (Lds::minima) {
-                const MatrixF16 sum = four_units(y, x[i], MatrixF16{});
-                const typename Product::Floats least =
-                    lds.x_scale[Lds::min_at + row + 16 * i];
+                const typename Product::Floats least = lds.x_min[at];
+                MatrixF16 sum = four_units(y, x, MatrixF16{});
+
+                asm volatile("" : "+v"(sum)); /* see products_are_here() */
+                schedule_fence();
 
                 UNROLL
                 for (int j = 0; j < Product::ncols; j++)
@@ -94,29 +103,29 @@ template <class Product> struct TileBias<Product, BiasWay::halves> {
                 MatrixF16 sum;
 
                 __builtin_memcpy(&sum, p.acc[i], sizeof(sum));
-                sum = four_units(y, x[i], sum);
+                sum = four_units(y, x, sum);
                 __builtin_memcpy(p.acc[i], &sum, sizeof(sum));
             }
         }
     }
 };
 
-/* Sums of quants are made here. Lane l has number l / 16 of the four of a step.
- * Products of f32 add them. */
+/* Sums of quants are made here. Lane l has the sums of block l / 16 % 2, half
+ * l / 32, which are in different banks. Products of f32 add them. */
 template <class Product> struct TileBias<Product, BiasWay::sums> {
-    template <class Lds>
-    DEV_MEMBER void add(Product &p, const Lds &lds, Pack<u32, 2>, int, bool)
+    template <int, class Lds>
+    DEV_MEMBER void add(Product &p, const Lds &lds, Pack<u32, 2>) const
     {
-        const int slot = p.lane / 16;
+        const int which = p.lane / 16 % 2, half = p.lane / 32;
         float x[Product::nrows], y[Product::ncols];
 
         UNROLL
         for (int i = 0; i < Product::nrows; i++)
-            x[i] = lds.x_bias[slot * Lds::row_slot + p.row0 + 16 * i +
-                              p.lane % 16];
+            x[i] = lds.x_bias[Lds::bias_at(which, half) + Lds::place(p.row0) +
+                              Lds::place(16 * i) + p.lane % 16];
         UNROLL
         for (int j = 0; j < Product::ncols; j++)
-            y[j] = sum(lds, p.col0 + 16 * j + p.lane % 16, slot);
+            y[j] = sum(lds, p.col0 + 16 * j + p.lane % 16, which, half);
         UNROLL
         for (int i = 0; i < Product::nrows; i++) {
             UNROLL
@@ -127,20 +136,15 @@ template <class Product> struct TileBias<Product, BiasWay::sums> {
     }
 
     template <class Lds>
-    static DEV_MEMBER float sum(const Lds &lds, int col, int slot)
+    static DEV_MEMBER float sum(const Lds &lds, int col, int which, int half)
     {
+        const u32 *block = lds.y + col * raw_column + which * Q8_1::words;
         int of_quants = 0;
 
-        static_assert(!Lds::raw, "eighths of which two are a half");
         UNROLL
-        for (int i = 0; i < 2; i++) {
-            const Pack<u32, 2> q =
-                column_eighth(lds, col, slot / 2, slot % 2 * 2 + i);
-
-            of_quants = dot4(q[0], 0x01010101u, of_quants);
-            of_quants = dot4(q[1], 0x01010101u, of_quants);
-        }
-        return half_to_float(lds.y_head[2 * col + slot / 2]) * (float)of_quants;
+        for (int i = 1; i < 5; i++)
+            of_quants = dot4(block[4 * half + i], 0x01010101u, of_quants);
+        return half_to_float(block[0]) * (float)of_quants;
     }
 };
 #endif
@@ -158,6 +162,9 @@ template <class F, int Rows, int Cols> struct TileUnit {
     static constexpr int waves_across = Cols / (16 * ncols);
     static constexpr int waves_down = waves / waves_across;
     static constexpr int nrows = Rows / waves_down / 16;
+    /* Whether rows come from LDS when they are multiplied, and in each block
+     * anew: there are no registers to keep them. */
+    static constexpr bool one_by_one = nrows > 4;
     /* Q8_1 blocks in the pieces of a lane, halves that have a scale each */
     static constexpr int unit_blocks = (int)U::k / 32;
     static constexpr int scales = TileStep<F>::scales;
@@ -166,6 +173,7 @@ template <class F, int Rows, int Cols> struct TileUnit {
     int lane, row0, col0;
 #if KPK_TILE_RAW
     int piece_at; /* of a unit's rows, of the lane's piece */
+    int row_at;   /* of the lane's row, among its like */
 #endif
     Floats acc[nrows][ncols];
 #if KPK_TILE_RAW
@@ -185,6 +193,7 @@ template <class F, int Rows, int Cols> struct TileUnit {
 #if KPK_TILE_RAW
         piece_at = tile_piece(lane % 16, lane / 16);
         asm("" : "+v"(piece_at)); /* else it is found in each step */
+        row_at = Lds::place(row0) + lane % 16;
 #endif
         UNROLL
         for (int i = 0; i < nrows; i++) {
@@ -194,8 +203,9 @@ template <class F, int Rows, int Cols> struct TileUnit {
         }
     }
 
-    /* adds the products of both Q8_1 blocks of a step */
-    DEV_MEMBER void multiply(const Lds &lds, int step, bool last)
+    /* adds the products of both Q8_1 blocks of a step, which is number Turn of
+     * those that the loop has side by side */
+    template <int Turn = 0> DEV_MEMBER void multiply(const Lds &lds)
     {
 #if KPK_TILE_RAW
         const Heads heads = column_heads(lds, col0 + lane);
@@ -209,7 +219,7 @@ template <class F, int Rows, int Cols> struct TileUnit {
             for (int j = 0; j < ncols; j++)
                 y[j] = fetch_columns(lds, col0 + 16 * j, first);
             UNROLL
-            for (int i = 0; i < nrows; i++)
+            for (int i = 0; i < (one_by_one ? 1 : nrows); i++)
                 x[i] = typename U::B(fetch(lds.x, row0 + 16 * i, first));
             UNROLL
             for (int b = 0; b < unit_blocks; b++) {
@@ -223,9 +233,18 @@ template <class F, int Rows, int Cols> struct TileUnit {
         }
 #if KPK_TILE_RAW
         if constexpr (Lds::biased)
-            bias.add(*this, lds, heads, step, last);
+            bias.template add<Turn>(*this, lds, heads);
 #endif
     }
+
+#if KPK_TILE_RAW
+    /* after the last step */
+    DEV_MEMBER void finish(const Lds &lds, int steps)
+    {
+        if constexpr (Lds::half_biases)
+            bias.finish(*this, lds, steps);
+    }
+#endif
 
     /* fn(row, column, result) for each of this thread's */
     template <class Fn> DEV_MEMBER void each(Fn fn) const
@@ -244,6 +263,28 @@ template <class F, int Rows, int Cols> struct TileUnit {
 
     /* what a unit asks for, of 16 rows and the blocks from `first` on */
 #if KPK_TILE_RAW
+    /* The tile, all of which there is, from `to` on. What lanes add is the same
+     * for all units. */
+    DEV_MEMBER void store_all(float *to, int stride) const
+    {
+        const u32 lane_at =
+            (u32)((col0 + lane / 16 * results) * stride + row0 + lane % 16) * 4;
+
+        UNROLL
+        for (int j = 0; j < ncols; j++) {
+            UNROLL
+            for (int e = 0; e < results; e++) {
+                const u8 *at = same_in_all(reinterpret_cast<const u8 *>(
+                    to + (size_t)(16 * j + e) * (size_t)stride));
+
+                UNROLL
+                for (int i = 0; i < nrows; i++)
+                    *reinterpret_cast<float *>(const_cast<u8 *>(
+                        at + lane_at + 64 * i)) = acc[i][j][e] * Lds::unit();
+            }
+        }
+    }
+
     DEV_MEMBER auto fetch(const u32 *from, int row, int) const
     {
         return [=](u32, u32) {
@@ -308,24 +349,24 @@ template <class F, int Rows, int Cols> struct TileUnit {
         const MatrixF16 all = four_units({{heads[(u32)which] & 0xffff, 0}},
                                          {{0x3c00, 0}}, MatrixF16{});
 
-        next_in_order(MATRIX, 1);
         UNROLL
         for (int j = 0; j < ncols; j++)
             v[j] = part_of(all, j);
     }
 
-    /* Not with its neighbour: packed instructions that take a number twice
-     * want it in an even register. */
-    static DEV_MEMBER float read_alone(const float *p)
+    /* The number of the lane's row. Not with its neighbour: packed instructions
+     * that take a number twice want it in an even register. Volatile because
+     * that is what the compiler leaves alone. */
+    DEV_MEMBER float read_alone(const float *from) const
     {
-        if (Lds::heads)
-            return *reinterpret_cast<const volatile float *>(p);
-        return *p;
+        typedef const volatile __attribute__((address_space(3))) float *Alone;
+
+        return *(Alone)(from + row_at);
     }
 
     DEV_MEMBER void multiply_block(const Lds &lds, const Heads &heads,
-                                   const typename U::B *x,
-                                   const typename U::A *y, int which)
+                                   typename U::B *x, const typename U::A *y,
+                                   int which)
     {
         Floats y_scale[ncols];
 
@@ -333,40 +374,61 @@ template <class F, int Rows, int Cols> struct TileUnit {
         UNROLL
         for (int s = 0; s < scales; s++) {
             float scale[nrows], less[nrows];
-
-            UNROLL
-            for (int i = 0; i < nrows; i++) {
-                const int at = (which * scales + s) * Lds::row_slot + row0 +
-                               16 * i + lane % 16;
+            const auto fetch_row = [&](int i) {
+                const int slot = Lds::one_scale ? 0 : which * scales + s;
+                const int at = slot * Lds::row_slot + Lds::place(16 * i);
 
                 scale[i] = read_alone(lds.x_scale + at);
                 less[i] = Lds::lesses ? read_alone(lds.x_less + at)
                                       : -tile_magic_float * scale[i];
-            }
+                if (one_by_one)
+                    x[i] = typename U::B(fetch(lds.x, row0 + 16 * i, 0));
+            };
+
+            UNROLL
+            for (int i = 0; i < (one_by_one ? 1 : nrows); i++)
+                fetch_row(i);
             UNROLL
             for (int i = 0; i < nrows; i++) {
                 Floats part[ncols];
 
+                if (one_by_one && i + 1 < nrows)
+                    fetch_row(i + 1);
                 UNROLL
                 for (int j = 0; j < ncols; j++)
-                    part[j] = fused(dot(x[i], y[j], 0, which, s),
-                                    (Floats)scale[i], (Floats)less[i]);
+                    part[j] = dot(x[i], y[j], 0, which, s);
+                products_are_here(part[ncols - 1]);
+                UNROLL
+                for (int j = 0; j < ncols; j++)
+                    part[j] = fused(part[j], (Floats)scale[i], (Floats)less[i]);
                 UNROLL
                 for (int j = 0; j < ncols; j++)
                     acc[i][j] = fused(part[j], y_scale[j], acc[i][j]);
-                products_then_sums();
+                sums_are_here(i);
             }
         }
     }
 
     /*
-     * The packed instructions behind a product, which does not let them run
-     * beside it, LLVM takes apart. So the products of a row come together.
+     * Packed instructions behind a product, which it does not let run beside
+     * it, LLVM takes apart, until one is in its way: a use of the product,
+     * which makes no instruction.
      */
-    static DEV_MEMBER void products_then_sums()
+    static DEV_MEMBER void products_are_here(Floats &last)
     {
-        next_in_order(MATRIX, ncols);
-        next_in_order(VALU, results * ncols);
+        asm volatile("" : "+v"(last));
+        schedule_fence();
+    }
+
+    /* Not later: the compiler would keep all products till then. */
+    DEV_MEMBER void sums_are_here(int i)
+    {
+        MatrixF16 all;
+
+        __builtin_memcpy(&all, acc[i], sizeof(all));
+        asm volatile("" : "+v"(all));
+        __builtin_memcpy(acc[i], &all, sizeof(all));
+        schedule_fence();
     }
 #else
     /* scales of the columns in block `which` of the step */

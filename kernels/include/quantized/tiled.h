@@ -4,7 +4,7 @@
 #include "quantized/tile_dot.h"
 #include "quantized/tile_unit.h"
 #if KPK_TILE_RAW
-#include "quantized/tile_formats.h"
+#include "quantized/tile_raw.h"
 #endif
 #if KPK_SM >= 90
 #include "nvidia/tile_bulk.h"
@@ -28,16 +28,8 @@ template <class F, int Rows, int Cols>
 using TileProduct = TileDot<F, Rows, Cols>;
 #endif
 
-constexpr int tile_threads = 128;
-
-DEV int tile_thread()
-{
-    return (int)(threadIdx.y * 32 + threadIdx.x);
-}
-
 /* A step of columns on its way to LDS: whole blocks, two to a column. */
-template <class F, int Rows, int Cols, bool Raw, bool Heads>
-struct TileColumns {
+template <class F, int Rows, int Cols> struct TileColumns {
     typedef TileStep<F> Step;
     typedef TileLds<F, Rows, Cols> Lds;
     static constexpr int blocks = 2 * Cols / tile_threads;
@@ -103,194 +95,11 @@ struct TileColumns {
     }
 };
 
-#if KPK_TILE_RAW
-/* An address in scalar registers, to which the compiler adds no lane's part:
- * loads do that. */
-DEV const u8 *same_in_all(const u8 *at)
-{
-    typedef const __attribute__((address_space(1))) u8 *Global;
-    Global global = (Global)at;
-
-    asm("" : "+s"(global));
-    return (const u8 *)global;
-}
-
-/*
- * A chunk's bytes, which nothing can be done with earlier: else the compiler
- * unpacks them among the products, waits for them there and runs out of
- * registers. Eight words are enough, and Q6_K has smaller numbers behind them.
- */
-template <class Raw> DEV Raw not_before(Raw raw)
-{
-    constexpr u32 n = min_of(sizeof(Raw) / 4, (size_t)8);
-
-    u32 word[n];
-
-    __builtin_memcpy(word, &raw, sizeof(word));
-    UNROLL
-    for (u32 i = 0; i < n; i++)
-        asm volatile("" : "+v"(word[i]));
-    __builtin_memcpy(&raw, word, sizeof(word));
-    return raw;
-}
-
-/* Moves what there is none of to the block in front: in the last step only, so
- * behind a branch, which the compiler keeps because of the asm. */
-template <int N, class Which>
-DEV void one_back(u32 (&from)[N], u32 nbytes, Which which)
-{
-    UNROLL
-    for (int i = 0; i < N; i++) {
-        from[i] -= which(i) ? nbytes : 0;
-        asm volatile("" : "+v"(from[i]));
-    }
-}
-
-/* where a step of the columns is, or the last one */
-template <class F>
-DEV const u8 *column_step(const u8 *base, int step, int nblocks)
-{
-    typedef TileStep<F> Step;
-
-    step = min_of(step, Step::count(nblocks) - 1);
-    return same_in_all(base +
-                       (size_t)Step::column_block(step, 0) * Q8_1::bytes);
-}
-
-/*
- * Thirds of blocks, so that neighbouring threads load neighbouring bytes. A
- * block that is missing is the one in front of it: its rows' scales are zeros,
- * and where its own is not finite, the result is not, anyway.
- */
-template <class F, int Rows, int Cols>
-struct TileColumns<F, Rows, Cols, true, false> {
-    typedef TileStep<F> Step;
-    typedef TileLds<F, Rows, Cols> Lds;
-    static constexpr int thirds = 6 * Cols / tile_threads;
-    static constexpr int words = Q8_1::words / 3;
-
-    const u8 *base;   /* of the tile, the same for all threads */
-    u32 from[thirds]; /* behind it */
-    Words<words> in[thirds];
-
-    DEV_MEMBER TileColumns(const u8 *y, size_t stride, int col0, int ncols)
-        : base(y + stride * (size_t)col0)
-    {
-        UNROLL
-        for (int i = 0; i < thirds; i++)
-            from[i] =
-                (u32)(min_of(third(i) / 6, ncols - 1 - col0) * (int)stride +
-                      Step::column_block(0, which(i)) * Q8_1::bytes +
-                      word(i) * 4);
-    }
-
-    static DEV_MEMBER int third(int i)
-    {
-        return tile_thread() + i * tile_threads;
-    }
-    static DEV_MEMBER int which(int i)
-    {
-        return third(i) / 3 % 2;
-    }
-    static DEV_MEMBER int word(int i)
-    {
-        return third(i) % 3 * words;
-    }
-
-    DEV_MEMBER void load(int step, int nblocks)
-    {
-        if (Step::legacy && 2 * step + 1 == nblocks)
-            one_back(from, Q8_1::bytes, [=](int i) { return which(i) == 1; });
-
-        const u8 *at = column_step<F>(base, step, nblocks);
-
-        UNROLL
-        for (int i = 0; i < thirds; i++) {
-            in[i] = load_words<words, Access::word>(at + from[i]);
-        }
-    }
-
-    DEV_MEMBER void store(Lds &lds, int, int) const
-    {
-        UNROLL
-        for (int i = 0; i < thirds; i++) {
-            UNROLL
-            for (int w = 0; w < words; w++)
-                lds.y[third(i) * words + w] = in[i].w[w];
-        }
-    }
-};
-
-/* Halves of blocks, and their heads; missing blocks as above. */
-template <class F, int Rows, int Cols>
-struct TileColumns<F, Rows, Cols, false, true> {
-    typedef TileStep<F> Step;
-    typedef TileLds<F, Rows, Cols> Lds;
-    static constexpr int halves = 4 * Cols / tile_threads;
-    static constexpr int heads = 2 * Cols / tile_threads;
-
-    const u8 *base;
-    u32 from[halves], from_head[heads];
-    Words<4> in[halves];
-    u32 head[heads];
-
-    DEV_MEMBER TileColumns(const u8 *y, size_t stride, int col0, int ncols)
-        : base(y + stride * (size_t)col0)
-    {
-        const auto block = [=](int col, int which) {
-            return (u32)(min_of(col, ncols - 1 - col0) * (int)stride +
-                         Step::column_block(0, which) * Q8_1::bytes);
-        };
-
-        UNROLL
-        for (int i = 0; i < halves; i++)
-            from[i] = block(half(i) / 4, half(i) / 2 % 2) + 4 +
-                      (u32)(half(i) % 2 * 16);
-        UNROLL
-        for (int i = 0; i < heads; i++)
-            from_head[i] = block(half(i) / 2, half(i) % 2);
-    }
-
-    static DEV_MEMBER int half(int i)
-    {
-        return tile_thread() + i * tile_threads;
-    }
-
-    DEV_MEMBER void load(int step, int nblocks)
-    {
-        const u8 *at = column_step<F>(base, step, nblocks);
-
-        if (Step::legacy && 2 * step + 1 == nblocks) {
-            one_back(from, Q8_1::bytes,
-                     [=](int i) { return half(i) / 2 % 2 == 1; });
-            one_back(from_head, Q8_1::bytes,
-                     [=](int i) { return half(i) % 2 == 1; });
-        }
-        UNROLL
-        for (int i = 0; i < halves; i++)
-            in[i] = load_words<4, Access::word>(at + from[i]);
-        UNROLL
-        for (int i = 0; i < heads; i++)
-            head[i] = load_word<Access::word>(at + from_head[i]);
-    }
-
-    DEV_MEMBER void store(Lds &lds, int, int) const
-    {
-        UNROLL
-        for (int i = 0; i < halves; i++)
-            store_quants(lds.y, half(i) / 4, half(i) % 4, in[i].w);
-        UNROLL
-        for (int i = 0; i < heads; i++)
-            lds.y_head[half(i)] = head[i];
-    }
-};
-
-#endif
-
 template <class F, int Rows, int Cols, BlockPlace P> struct Tile {
     typedef TileStep<F> Step;
     typedef TileLds<F, Rows, Cols> Lds;
 
+#if !KPK_TILE_RAW
     static constexpr int pieces = 2 * Rows / tile_threads;
 
     /* a step's weights on their way to LDS */
@@ -298,87 +107,6 @@ template <class F, int Rows, int Cols, BlockPlace P> struct Tile {
         typename F::Raw x[pieces];
     };
 
-#if KPK_TILE_RAW
-    /* at: of the tile's first row; row: bytes from there */
-    static DEV_MEMBER void load(Incoming &in, int tid, int step, const u8 *at,
-                                u32 (&row)[pieces], int nblocks)
-    {
-        const int piece = tid % 2;
-
-        if (Step::legacy && 2 * step + 1 == nblocks)
-            one_back(row, F::bytes, [=](int) { return piece == 1; });
-        step = min_of(step, Step::count(nblocks) - 1);
-        at = same_in_all(at + (size_t)Step::block(step, 0) * F::bytes);
-        UNROLL
-        for (int p = 0; p < pieces; p++)
-            in.x[p] =
-                F::template load<P>(at + row[p], Step::chunk(step, piece));
-    }
-
-    static DEV_MEMBER void store_weights(Lds &lds, const Incoming &in, int tid,
-                                         int step, int nblocks)
-    {
-        UNROLL
-        for (int p = 0; p < pieces; p++) {
-            int row = (tid + p * tile_threads) / 2;
-            int piece = tid % 2;
-            const Chunk c =
-                F::unpack(not_before(in.x[p]), Step::chunk(step, piece));
-
-            store_chunk<F, Lds::raw>(lds.x, row, piece, c.q);
-            if constexpr (Lds::minima)
-                store_head(lds, in.x[p].head, row, piece, step);
-            else
-                store_scales(lds, c, row, piece,
-                             Step::block(step, piece) < nblocks);
-        }
-    }
-
-    static DEV_MEMBER void store_scales(Lds &lds, const Chunk &c, int row,
-                                        int piece, bool present)
-    {
-        UNROLL
-        for (int g = 0; g < 2; g++) {
-            int at = Step::place(piece, g);
-
-            /* where one serves 32, both pieces of a K format have it */
-            if (Step::scales == 2 || Step::whole || piece == 0) {
-                const int to = at * Step::scales / 2 * Lds::row_slot + row;
-                const float scale =
-                    present ? c.scale[g] * (1 / Lds::unit()) : 0.0f;
-
-                lds.x_scale[to] = scale;
-                if constexpr (Lds::lesses)
-                    lds.x_less[to] = -tile_magic_float * scale;
-            }
-            if constexpr (Lds::biased && !Lds::half_biases)
-                if (Step::biases == 2 || Step::whole || piece == 0)
-                    lds.x_bias[at * Step::biases / 2 * Lds::row_slot + row] =
-                        present ? c.bias[g] : 0.0f;
-        }
-        if constexpr (Lds::half_biases) {
-            const float bias = F::bias_factor != 0 ? c.scale[0] : c.bias[0];
-
-            reinterpret_cast<u16 *>(lds.x_half)[2 * row + piece] =
-                (u16)(present ? float_to_half(bias) : 0);
-        }
-    }
-
-    /* of K formats: piece 0 has the scales of both blocks, piece 1 the minima
-     */
-    static DEV_MEMBER void store_head(Lds &lds, const KHead &head, int row,
-                                      int piece, int step)
-    {
-        const u32 two = two_of_head(head, Step::chunk(step, 0), piece);
-        const float d = half_to_float(head.w.w[0] >> (16 * piece));
-        u32 *to =
-            reinterpret_cast<u32 *>(lds.x_scale) + piece * Lds::half_at + row;
-
-        to[0] = piece ? two_halves(two) : bits_as<u32>(d * (float)(two & 255));
-        to[Lds::row_slot] =
-            bits_as<u32>(piece ? d : d * (float)(two >> 8 & 255));
-    }
-#else
     /* at: of the tile's first row; row: bytes from there */
     static DEV_MEMBER void load(Incoming &in, int tid, int step, const u8 *at,
                                 const u32 (&row)[pieces], int nblocks)
@@ -404,7 +132,7 @@ template <class F, int Rows, int Cols, BlockPlace P> struct Tile {
             bool present = Step::block(step, piece) < nblocks;
             Chunk c = F::unpack(in.x[p], Step::chunk(step, piece));
 
-            store_chunk<F, false>(lds.x, row, piece, c.q);
+            store_chunk<F>(lds.x, row, piece, c.q);
             UNROLL
             for (int g = 0; g < 2; g++) {
                 int at = Step::place(piece, g);
@@ -431,9 +159,19 @@ template <class F, int Rows, int Cols, BlockPlace P> struct Tile {
         const size_t row_bytes = (size_t)nblocks * F::bytes;
         const int steps = Step::count(nblocks);
         const u8 *from = x + row_bytes * (size_t)row0;
+#if KPK_TILE_RAW
+        TileProduct<F, Rows, Cols> product(tid);
+        RawTurns<F, Rows, Cols, P> turns{{from, (int)row_bytes, x_rows - row0},
+                                         {y, y_stride, col0, y_cols},
+                                         nblocks,
+                                         steps,
+                                         0};
+
+        if (steps > 0)
+            turns.run(lds, product);
+#else
         u32 row[pieces]; /* less than 2^32 for 128 of them */
-        TileColumns<F, Rows, Cols, Lds::raw, Lds::heads> columns(y, y_stride,
-                                                                 col0, y_cols);
+        TileColumns<F, Rows, Cols> columns(y, y_stride, col0, y_cols);
         TileProduct<F, Rows, Cols> product(tid);
         Incoming in;
 
@@ -441,48 +179,32 @@ template <class F, int Rows, int Cols, BlockPlace P> struct Tile {
         for (int p = 0; p < pieces; p++)
             row[p] =
                 (u32)(min_of((tid + p * tile_threads) / 2, x_rows - 1 - row0) *
-                      (int)row_bytes) +
-                (tile_has_raw_columns && Step::legacy && tid % 2 ? F::bytes
-                                                                 : 0);
+                      (int)row_bytes);
         if (steps > 0) {
             load(in, tid, 0, from, row, nblocks);
             columns.load(0, nblocks);
         }
-        if constexpr (tile_has_raw_columns) {
-            /* What a turn loads it stores: what goes round to the next one, the
-             * compiler would copy, and wait for it. The last turn loads what it
-             * has. */
-            if (steps > 0) {
-                store_weights(lds, in, tid, 0, nblocks);
-                columns.store(lds, 0, nblocks);
-                __syncthreads();
+        for (int step = 0; step < steps; step++) {
+            store_weights(lds, in, tid, step, nblocks);
+            columns.store(lds, step, nblocks);
+            __syncthreads();
+            if (step + 1 < steps) {
+                load(in, tid, step + 1, from, row, nblocks);
+                columns.load(step + 1, nblocks);
             }
-            NO_UNROLL
-            for (int step = 1; step <= steps; step++) {
-                load(in, tid, step, from, row, nblocks);
-                columns.load(step, nblocks);
-                product.multiply(lds, step - 1, step == steps);
-                __syncthreads();
-                if (step == steps)
-                    break;
-                store_weights(lds, in, tid, step, nblocks);
-                columns.store(lds, step, nblocks);
-                __syncthreads();
-            }
-        } else {
-            for (int step = 0; step < steps; step++) {
-                store_weights(lds, in, tid, step, nblocks);
-                columns.store(lds, step, nblocks);
-                __syncthreads();
-                if (step + 1 < steps) {
-                    load(in, tid, step + 1, from, row, nblocks);
-                    columns.load(step + 1, nblocks);
-                }
-                product.multiply(lds, step, step + 1 == steps);
-                __syncthreads();
-            }
+            product.multiply(lds);
+            __syncthreads();
         }
+#endif
 
+#if KPK_TILE_RAW
+        if (row0 + Rows <= min_of(x_rows, dst_stride) &&
+            col0 + Cols <= y_cols && dst_stride < 1 << 24) {
+            product.store_all(dst + (size_t)col0 * (size_t)dst_stride + row0,
+                              dst_stride);
+            return;
+        }
+#endif
         product.each([&](int r, int c, float sum) {
             r += row0, c += col0;
             if (r < x_rows && r < dst_stride && c < y_cols)
@@ -508,15 +230,10 @@ DEV void mat_mul_steps(TileLds<F, Rows, Cols / Passes> &lds, const MatMul &m)
     NO_UNROLL
     for (int pass = 0; pass < Passes; pass++) {
         const int col0 = m.col0 + pass * (Cols / Passes);
-        int row0 = m.row0;
 
-#if KPK_TILE_RAW
-        if (Passes > 1) /* else what each pass finds anew takes registers */
-            asm volatile("" : "+s"(row0));
-#endif
         if (col0 < m.ncols)
             Tile<F, Rows, Cols / Passes, P>::run(
-                lds, m.x, m.y, m.dst, row0, col0, m.nblocks, m.nrows, m.ncols,
+                lds, m.x, m.y, m.dst, m.row0, col0, m.nblocks, m.nrows, m.ncols,
                 m.y_stride, m.dst_stride);
     }
 }
@@ -590,9 +307,11 @@ DEV void mat_mul(const void *vx, const void *vy, float *dst, int ncols_x,
 
 #if KPK_TILE_RAW
     typedef typename ForTile<F>::type Form;
+    constexpr int passes = 1; /* there are registers for 128 results a thread */
 #else
     typedef F Form;
+    constexpr int passes = Passes;
 #endif
     if (m.row0 < nrows_x && m.col0 < ncols_y)
-        mat_mul_tile<Form, Rows, Cols, Passes>(m);
+        mat_mul_tile<Form, Rows, Cols, passes>(m);
 }
