@@ -26,11 +26,12 @@ static bool cannot_read(const char *path, const char *why)
     return false;
 }
 
-/* A file of unknown size: pipes will do. */
+/* A file of unknown size: pipes will do. The memory ends where the file does:
+ * sanitizers find who reads on. */
 static bool read_file(const char *path, struct scan *out)
 {
     FILE *file = fopen(path, "rb");
-    size_t room = 1 << 20;
+    size_t room = 1 << 16;
     bool ok = true;
 
     if (!file)
@@ -49,6 +50,7 @@ static bool read_file(const char *path, struct scan *out)
         room *= 2;
     }
     (void)fclose(file);
+    out->bytes = cmd_realloc(out->bytes, out->nbytes + !out->nbytes);
     return ok;
 }
 
