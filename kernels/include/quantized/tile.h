@@ -109,20 +109,29 @@ DEV int tile_eighth(int row, int block, int eighth)
 /*
  * Whether columns lie in LDS as they are in memory, the two blocks of a step
  * one behind the other. Where MFMA takes 32 quants in 16 cycles, that is the
- * way that asks for few lines of memory and few instructions. Else they lie as
+ * way that asks for few lines of memory and few instructions; where it takes 16
+ * in 32 cycles, the way for weights of which 16 have a scale. Else they lie as
  * rows of x do, and their scales as numbers.
  *
- * An eighth of a raw block, and of the weights that it meets, is words
- * first_word(e) and the second behind it: with 18 words from column to column,
- * that brings the lanes of a read to different banks. A half of a block is two
- * eighths.
+ * An eighth of a raw block, and of the weights that it meets, is two words:
+ * with 18 words from column to column, they bring the lanes of a read to
+ * different banks. Instructions that take eight bytes of a lane find an eighth
+ * of block 0, then one of block 1: words first_word(e) and the second behind
+ * it, so that a half of a block is two eighths. Those that take a word find the
+ * words e of both blocks, then e + 4: so each instruction has a half.
  */
 #if defined(__gfx942__) || defined(__gfx950__) || defined(__gfx9_4_generic__)
 #define KPK_TILE_RAW 1
+template <class F> constexpr bool tile_is_raw = true;
 #else
 #define KPK_TILE_RAW 0
+#if KPK_MFMA
+template <class F> constexpr bool tile_is_raw = F::scale_width == 16;
+#else
+template <class F> constexpr bool tile_is_raw = false;
 #endif
-constexpr bool tile_has_raw_columns = KPK_TILE_RAW;
+#endif
+constexpr bool raw_by_words = !KPK_TILE_RAW;
 
 constexpr int raw_column = 2 * Q8_1::words;
 
@@ -138,7 +147,7 @@ template <class F, int Rows, int Cols> struct TileLds {
     static constexpr int scales = 2 * TileStep<F>::scales;
     static constexpr int biases = 2 * TileStep<F>::biases;
     static constexpr bool biased = F::tile_bias != Bias::none;
-    static constexpr bool raw = tile_has_raw_columns;
+    static constexpr bool raw = tile_is_raw<F>;
     /* whether all of a block's steps have one scale */
     static constexpr bool one_scale = raw && tile_one_scale<F>;
     /* biases times s are products of f16: of one of x for each Q8_1 block, and
@@ -171,7 +180,7 @@ template <class F, int Rows, int Cols> struct TileLds {
      * the same number is multiplied with */
     __attribute__((
         aligned(16))) float x_scale[(one_scale ? 1 : scales) * row_slot];
-#if KPK_TILE_RAW
+#if KPK_MFMA
     /* -tile_magic_float times the scales; sums of quants take the registers
      * that this would need */
     static constexpr bool lesses = !minima && F::tile_bias != Bias::quant_sum;
@@ -216,8 +225,16 @@ DEV void store_chunk(u32 *lds, int row, int piece, const u32 (&q)[8])
     typedef TileStep<F> Step;
 
 #if KPK_MFMA
-    constexpr bool raw = tile_has_raw_columns;
+    constexpr bool raw = tile_is_raw<F>;
 
+    if constexpr (raw && raw_by_words) { /* a half of all pieces */
+        static_assert(!Step::whole, "halves of both blocks");
+        UNROLL
+        for (int e = 0; e < 4; e++)
+            store_pack(lds + tile_piece(row, e) + 2 * piece,
+                       Pack<u32, 2>{{q[e], q[4 + e]}});
+        return;
+    }
     if constexpr (!Step::whole) { /* two whole pieces */
         UNROLL
         for (int i = 0; i < 2; i++) {
@@ -241,21 +258,23 @@ DEV void store_chunk(u32 *lds, int row, int piece, const u32 (&q)[8])
         store_quants(lds, row, Step::place(piece, g), q + 4 * g);
 }
 
-#if KPK_TILE_RAW
+#if KPK_MFMA
 /* d and s of both blocks of a step */
 template <class Lds> DEV Pack<u32, 2> column_heads(const Lds &lds, int col)
 {
     return {{lds.y[col * raw_column], lds.y[col * raw_column + Q8_1::words]}};
 }
 
-/* eight quants of block `which` */
-template <class Lds>
-DEV Pack<u32, 2> column_eighth(const Lds &lds, int col, int which, int eighth)
+/* an eighth of both blocks */
+template <class Lds> DEV Piece column_piece(const Lds &lds, int col, int eighth)
 {
-    const u32 *at =
-        lds.y + col * raw_column + which * Q8_1::words + 1 + first_word(eighth);
+    const u32 *a = lds.y + col * raw_column + 1 +
+                   (raw_by_words ? eighth : first_word(eighth));
+    const u32 *b = a + Q8_1::words;
 
-    return {{at[0], at[2]}};
+    if (raw_by_words)
+        return {{a[0], b[0], a[4], b[4]}};
+    return {{a[0], a[2], b[0], b[2]}};
 }
 #endif
 

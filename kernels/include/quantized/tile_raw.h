@@ -2,8 +2,8 @@
  */
 #pragma once
 
+#include "quantized/raw_unit.h"
 #include "quantized/tile_formats.h"
-#include "quantized/tile_unit.h"
 
 /* An offset that the compiler takes as new, so that it is added where a load or
  * store adds it, and nothing is made of it ahead of the loop. */
@@ -243,7 +243,7 @@ struct RawRows<F, Rows, Lds, P, false> {
 
 template <class F, int Rows, int Cols, BlockPlace P> struct RawTurns {
     typedef TileLds<F, Rows, Cols> Lds;
-    typedef TileUnit<F, Rows, Cols> Product;
+    typedef RawUnit<F, Rows, Cols> Product;
     typedef RawRows<F, Rows, Lds, P> Weights;
     static constexpr int turns = Weights::turns;
 
@@ -295,5 +295,40 @@ template <class F, int Rows, int Cols, BlockPlace P> struct RawTurns {
             return false;
         store<next>(lds);
         return true;
+    }
+};
+
+template <class F, int Rows, int Cols, BlockPlace P> struct RawTile {
+    typedef TileLds<F, Rows, Cols> Lds;
+
+    /* as Tile::run() */
+    static DEV_MEMBER void run(Lds &lds, const u8 *x, const u8 *y, float *dst,
+                               int row0, int col0, int nblocks, int x_rows,
+                               int y_cols, size_t y_stride, int dst_stride)
+    {
+        const size_t row_bytes = (size_t)nblocks * F::bytes;
+        const int steps = TileStep<F>::count(nblocks);
+        RawUnit<F, Rows, Cols> product(tile_thread());
+        RawTurns<F, Rows, Cols, P> turns{
+            {x + row_bytes * (size_t)row0, (int)row_bytes, x_rows - row0},
+            {y, y_stride, col0, y_cols},
+            nblocks,
+            steps,
+            0};
+
+        if (steps > 0)
+            turns.run(lds, product);
+        if (row0 + Rows <= min_of(x_rows, dst_stride) &&
+            col0 + Cols <= y_cols && dst_stride < 1 << 24) {
+            product.store_all(dst + (size_t)col0 * (size_t)dst_stride + row0,
+                              dst_stride);
+            return;
+        }
+        product.each([&](int r, int c, float sum) {
+            r += row0, c += col0;
+            if (r < x_rows && r < dst_stride && c < y_cols)
+                dst[(size_t)c * (size_t)dst_stride + (size_t)r] =
+                    sum * Lds::unit();
+        });
     }
 };

@@ -3,7 +3,7 @@
 
 #include "quantized/tile_dot.h"
 #include "quantized/tile_unit.h"
-#if KPK_TILE_RAW
+#if KPK_MFMA
 #include "quantized/tile_raw.h"
 #endif
 #if KPK_SM >= 90
@@ -99,7 +99,6 @@ template <class F, int Rows, int Cols, BlockPlace P> struct Tile {
     typedef TileStep<F> Step;
     typedef TileLds<F, Rows, Cols> Lds;
 
-#if !KPK_TILE_RAW
     static constexpr int pieces = 2 * Rows / tile_threads;
 
     /* a step's weights on their way to LDS */
@@ -148,7 +147,6 @@ template <class F, int Rows, int Cols, BlockPlace P> struct Tile {
             }
         }
     }
-#endif
 
     /* the tile whose first result is (row0, col0) */
     static DEV_MEMBER void run(Lds &lds, const u8 *x, const u8 *y, float *dst,
@@ -159,17 +157,6 @@ template <class F, int Rows, int Cols, BlockPlace P> struct Tile {
         const size_t row_bytes = (size_t)nblocks * F::bytes;
         const int steps = Step::count(nblocks);
         const u8 *from = x + row_bytes * (size_t)row0;
-#if KPK_TILE_RAW
-        TileProduct<F, Rows, Cols> product(tid);
-        RawTurns<F, Rows, Cols, P> turns{{from, (int)row_bytes, x_rows - row0},
-                                         {y, y_stride, col0, y_cols},
-                                         nblocks,
-                                         steps,
-                                         0};
-
-        if (steps > 0)
-            turns.run(lds, product);
-#else
         u32 row[pieces]; /* less than 2^32 for 128 of them */
         TileColumns<F, Rows, Cols> columns(y, y_stride, col0, y_cols);
         TileProduct<F, Rows, Cols> product(tid);
@@ -195,24 +182,28 @@ template <class F, int Rows, int Cols, BlockPlace P> struct Tile {
             product.multiply(lds);
             __syncthreads();
         }
-#endif
 
-#if KPK_TILE_RAW
-        if (row0 + Rows <= min_of(x_rows, dst_stride) &&
-            col0 + Cols <= y_cols && dst_stride < 1 << 24) {
-            product.store_all(dst + (size_t)col0 * (size_t)dst_stride + row0,
-                              dst_stride);
-            return;
-        }
-#endif
         product.each([&](int r, int c, float sum) {
             r += row0, c += col0;
             if (r < x_rows && r < dst_stride && c < y_cols)
-                dst[(size_t)c * (size_t)dst_stride + (size_t)r] =
-                    tile_has_raw_columns ? sum * Lds::unit() : sum;
+                dst[(size_t)c * (size_t)dst_stride + (size_t)r] = sum;
         });
     }
 };
+
+/* F as tiles take it, and the tile that does */
+template <class F, bool Raw = tile_is_raw<F>> struct TileWay {
+    typedef F Form;
+    template <int Rows, int Cols, BlockPlace P>
+    using Of = Tile<F, Rows, Cols, P>;
+};
+#if KPK_MFMA
+template <class F> struct TileWay<F, true> {
+    typedef typename ForTile<F>::type Form;
+    template <int Rows, int Cols, BlockPlace P>
+    using Of = RawTile<F, Rows, Cols, P>;
+};
+#endif
 
 /* The arguments of a kernel, and the tile that a workgroup makes of them. */
 struct MatMul {
@@ -232,7 +223,7 @@ DEV void mat_mul_steps(TileLds<F, Rows, Cols / Passes> &lds, const MatMul &m)
         const int col0 = m.col0 + pass * (Cols / Passes);
 
         if (col0 < m.ncols)
-            Tile<F, Rows, Cols / Passes, P>::run(
+            TileWay<F>::template Of<Rows, Cols / Passes, P>::run(
                 lds, m.x, m.y, m.dst, m.row0, col0, m.nblocks, m.nrows, m.ncols,
                 m.y_stride, m.dst_stride);
     }
@@ -305,13 +296,10 @@ DEV void mat_mul(const void *vx, const void *vy, float *dst, int ncols_x,
                       (int)blockIdx.x * Rows,
                       (int)blockIdx.y * Cols};
 
-#if KPK_TILE_RAW
-    typedef typename ForTile<F>::type Form;
-    constexpr int passes = 1; /* there are registers for 128 results a thread */
-#else
-    typedef F Form;
-    constexpr int passes = Passes;
-#endif
+    typedef typename TileWay<F>::Form Form;
+    /* raw tiles have registers for 128 results a thread */
+    constexpr int passes = tile_is_raw<F> ? 1 : Passes;
+
     if (m.row0 < nrows_x && m.col0 < ncols_y)
         mat_mul_tile<Form, Rows, Cols, passes>(m);
 }
