@@ -152,7 +152,7 @@ static bool may_begin_early(const kpk_kernel *kernel)
     enum { CUDA_WITH_EARLY_IN_GRAPHS = 12030 };
     const struct kpk_i_gpu *gpu = kernel->inst->gpu;
 
-    return kernel->attrs && kernel->attrs->waits && gpu->launch_with &&
+    return kernel->attrs->waits && gpu->launch_with &&
            gpu->version >= CUDA_WITH_EARLY_IN_GRAPHS;
 }
 
