@@ -178,6 +178,7 @@ static void run_tiled(struct kt *t, const struct kt_row *row)
         {"hostile", rows, k ? 1 : 3, cols - 1, GGUF_RANDOM, HOSTILE},
         {"random", 5, k ? 3 : 9, cols + 1, GGUF_RANDOM, TAME},
         {"whole", 2 * rows, k ? 1 : 4, 2 * cols, GGUF_RANDOM, TAME},
+        {"long", 2, k ? 5 : 37, 3, GGUF_RANDOM, TAME},
         {"scales", 11, k ? 1 : 8, cols, GGUF_SCALES, TAME},
         {"nonfinite", rows + 2, 1, 5, GGUF_NONFINITE, TAME},
         {"zero", 3, 2, 2, GGUF_ZERO, TAME},

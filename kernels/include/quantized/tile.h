@@ -62,11 +62,12 @@ DEV int tile_thread()
     return (int)(threadIdx.y * 32 + threadIdx.x);
 }
 
-/* Whether matrix instructions multiply the tiles (tile_unit.h), not dot4(). */
+/* Whether matrix instructions multiply the tiles (tile_unit.h), not dot4();
+ * whether they are WMMA. */
 #if KPK_MFMA || KPK_WMMA
-constexpr bool tile_has_units = true;
+constexpr bool tile_has_units = true, tile_has_wmma = KPK_WMMA != 0;
 #else
-constexpr bool tile_has_units = false;
+constexpr bool tile_has_units = false, tile_has_wmma = false;
 #endif
 
 /* 64 quants in 16 words, and for dot4() 4 to bring neighbouring rows to other
@@ -133,6 +134,9 @@ template <class F> constexpr bool tile_is_raw = false;
 #endif
 constexpr bool raw_by_words = !KPK_TILE_RAW;
 
+/* steps whose biases WMMA adds at once */
+constexpr int tile_bias_steps = 8;
+
 constexpr int raw_column = 2 * Q8_1::words;
 
 /* K formats whose weights are an integer of eight bits times d */
@@ -154,10 +158,14 @@ template <class F, int Rows, int Cols> struct TileLds {
      * K formats have dmin besides */
     static constexpr bool half_biases = raw && F::tile_bias == Bias::stored_sum;
     static constexpr bool minima = half_biases && !TileStep<F>::legacy;
+    /* the same by WMMA, eight steps at a time, where one of x is enough */
+    static constexpr bool step_biases = tile_has_wmma &&
+                                        F::tile_bias == Bias::stored_sum &&
+                                        TileStep<F>::legacy;
     /* of the sums: where d is the bias but for a factor, that */
     static DEV_MEMBER constexpr float unit()
     {
-        if constexpr (half_biases && TileStep<F>::legacy)
+        if constexpr ((half_biases || step_biases) && TileStep<F>::legacy)
             return F::bias_factor != 0 ? F::bias_factor : 1;
         else
             return 1;
@@ -188,13 +196,19 @@ template <class F, int Rows, int Cols> struct TileLds {
         16))) float x_less[lesses ? (one_scale ? 1 : scales) * row_slot : 4];
     /* of two steps: two f16 of a row, one for each Q8_1 block */
     __attribute__((aligned(16))) u32 x_half[half_biases ? 2 * row_slot : 4];
+#elif KPK_WMMA
+    /* [step][row] and [step][column], two f16 for its Q8_1 blocks; four steps
+     * on, what neighbouring lanes read is in other banks */
+    static constexpr int x_half_slot = Rows + 4, y_half_slot = Cols + 4;
+    u32 x_half[step_biases ? tile_bias_steps * x_half_slot : 4];
+    u32 y_half[step_biases ? tile_bias_steps * y_half_slot : 4];
 #endif
-    __attribute__((
-        aligned(16))) float x_bias[biased && !half_biases ? bias_slots : 4];
+    static constexpr bool own_biases = biased && !half_biases && !step_biases;
+    __attribute__((aligned(16))) float x_bias[own_biases ? bias_slots : 4];
     __attribute__((aligned(16))) float x_min[minima ? row_slot : 4];
     __attribute__((aligned(16))) float y_scale[raw ? 4 : 2 * col_slot];
     __attribute__((
-        aligned(16))) float y_sum[biased && !raw ? biases * col_slot : 4];
+        aligned(16))) float y_sum[own_biases && !raw ? biases * col_slot : 4];
 
     /* where a row is among its like: neighbouring threads store for rows that
      * are 64 apart */

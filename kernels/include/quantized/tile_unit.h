@@ -157,7 +157,7 @@ template <class F, int Rows, int Cols> struct TileUnit {
                     acc[i][j] = fused(part[j], y_scale[j], acc[i][j]);
             }
         }
-        if constexpr (Lds::biased) {
+        if constexpr (Lds::own_biases) {
             UNROLL
             for (int s = 0; s < biases; s++)
                 add_bias(lds, which * biases + s);
@@ -179,6 +179,46 @@ template <class F, int Rows, int Cols> struct TileUnit {
                 acc[i][j] = fused(x_bias, sum[j], acc[i][j]);
         }
     }
+
+#if KPK_WMMA
+    /* Biases times the sums of columns, of eight steps: both are f16, and so
+     * are taken as they are. */
+    DEV_MEMBER void add_biases(const Lds &lds)
+    {
+        typedef Unit<f16> Halves;
+        typename Halves::A y[ncols];
+
+        UNROLL
+        for (int j = 0; j < ncols; j++)
+            y[j] = typename Halves::A([&](u32 c, u32 piece) {
+                return half_piece(lds.y_half, Lds::y_half_slot,
+                                  col0 + 16 * j + (int)c, (int)piece);
+            });
+        UNROLL
+        for (int i = 0; i < nrows; i++) {
+            const typename Halves::B x([&](u32 r, u32 piece) {
+                return half_piece(lds.x_half, Lds::x_half_slot,
+                                  row0 + 16 * i + (int)r, (int)piece);
+            });
+
+            UNROLL
+            for (int j = 0; j < ncols; j++) {
+                typename Halves::D d = bits_as<typename Halves::D>(acc[i][j]);
+
+                Halves::multiply(d, y[j], x);
+                acc[i][j] = bits_as<Floats>(d);
+            }
+        }
+    }
+
+    static DEV_MEMBER Piece half_piece(const u32 *half, int slot, int at,
+                                       int piece)
+    {
+        const u32 *from = half + 4 * piece * slot + at;
+
+        return {{from[0], from[slot], from[2 * slot], from[3 * slot]}};
+    }
+#endif
 
     static DEV_MEMBER Floats fused(Floats a, Floats b, Floats c)
     {

@@ -28,6 +28,18 @@ template <class F, int Rows, int Cols>
 using TileProduct = TileDot<F, Rows, Cols>;
 #endif
 
+/* One of the f16 of a row or column in a step (TileLds::x_half). The last step
+ * makes those of the missing ones zeros. */
+DEV void store_half(u32 *half, int slot, int at, int step, int which, u32 bits,
+                    bool last)
+{
+    step %= tile_bias_steps;
+    reinterpret_cast<u16 *>(half)[2 * (step * slot + at) + which] = (u16)bits;
+    if (last)
+        for (int k = step + 1; k < tile_bias_steps; k++)
+            half[k * slot + at] = 0;
+}
+
 /* A step of columns on its way to LDS: whole blocks, two to a column. */
 template <class F, int Rows, int Cols> struct TileColumns {
     typedef TileStep<F> Step;
@@ -76,7 +88,10 @@ template <class F, int Rows, int Cols> struct TileColumns {
             store_quants(lds.y, col, 2 * which, w + 1);
             store_quants(lds.y, col, 2 * which + 1, w + 5);
             lds.y_scale[which * Lds::col_slot + place] = d;
-            if constexpr (F::tile_bias == Bias::stored_sum) {
+            if constexpr (Lds::step_biases) {
+                store_half(lds.y_half, Lds::y_half_slot, col, step, which,
+                           present ? w[0] >> 16 : 0, 2 * step + 2 >= nblocks);
+            } else if constexpr (F::tile_bias == Bias::stored_sum) {
                 lds.y_sum[which * Lds::col_slot + place] =
                     present ? half_to_float(w[0] >> 16) : 0.0f;
             } else if constexpr (F::tile_bias == Bias::quant_sum) {
@@ -139,13 +154,29 @@ template <class F, int Rows, int Cols, BlockPlace P> struct Tile {
                 /* where one serves 32, both pieces of a K format have it */
                 if (Step::scales == 2 || Step::whole || piece == 0)
                     lds.x_scale[at * Step::scales / 2 * Lds::row_slot + row] =
-                        present ? c.scale[g] : 0.0f;
-                if constexpr (Lds::biased)
+                        present ? in_units(c.scale[g]) : 0.0f;
+                if constexpr (Lds::own_biases)
                     if (Step::biases == 2 || Step::whole || piece == 0)
                         lds.x_bias[at * Step::biases / 2 * Lds::row_slot +
                                    row] = present ? c.bias[g] : 0.0f;
             }
+            if constexpr (Lds::step_biases) {
+                const float bias = F::bias_factor != 0 ? c.scale[0] : c.bias[0];
+
+                store_half(lds.x_half, Lds::x_half_slot, row, step, piece,
+                           present ? float_to_half(bias) : 0,
+                           2 * step + 2 >= nblocks);
+            }
         }
+    }
+
+    /* a scale, in units of the sums */
+    static DEV_MEMBER float in_units(float scale)
+    {
+        if constexpr (Lds::step_biases)
+            return scale * (1 / Lds::unit());
+        else
+            return scale;
     }
 
     /* the tile whose first result is (row0, col0) */
@@ -180,11 +211,17 @@ template <class F, int Rows, int Cols, BlockPlace P> struct Tile {
                 columns.load(step + 1, nblocks);
             }
             product.multiply(lds);
+            if constexpr (Lds::step_biases)
+                if (step % tile_bias_steps == tile_bias_steps - 1 ||
+                    step + 1 == steps)
+                    product.add_biases(lds);
             __syncthreads();
         }
 
         product.each([&](int r, int c, float sum) {
             r += row0, c += col0;
+            if constexpr (Lds::step_biases)
+                sum *= Lds::unit();
             if (r < x_rows && r < dst_stride && c < y_cols)
                 dst[(size_t)c * (size_t)dst_stride + (size_t)r] = sum;
         });
