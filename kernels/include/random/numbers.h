@@ -20,9 +20,17 @@
  *            beyond becomes the number below it. The same bits on every target.
  *   normal   words in pairs (a, b), by Box and Muller's transform: r = sqrt(-2
  *            ln u), u = (a + 1/2) / 2^32 with a and u rounded to f32 (f64: 53
- *            bits, from 2^-53 to 1), and r cos(2 pi b), r sin(2 pi b), b being
- *            the upper 24 bits (f64: 53) as a fraction. Then z * std + mean,
- *            fused, rounded once. Targets may differ in the last places of z.
+ *            bits, from 2^-53 to 1), and z = r cos(2 pi b), r sin(2 pi b), b
+ *            being the upper 24 bits (f64: 53) as a fraction. Then z * std +
+ *            mean, in f32 for the small types, rounded. All but f64 multiply r
+ *            by std first: std is below 2^124.
+ *
+ * Targets may differ in the last places of normal numbers. Before they are
+ * rounded to T, those of f32 are off by 6 units of 2^-24 of r * std at most
+ * (f64: of 2^-53). On NVIDIA's GPUs, whose instructions for logarithm, sine and
+ * cosine err by 2^-22 to 2^-20.9, it is up to 24 units, and 32 for f16 and
+ * bf16, which a shorter polynomial serves: their own rounding is 100 times as
+ * much.
  *
  * Any 1-D grid and block.
  */
@@ -58,15 +66,93 @@ template <typename T> DEV T number_below(T v)
     }
 }
 
+/* ---- half words ---- */
+
+#if KPK_NVIDIA
+
+/* The lower or the upper half of w as a fraction. Its bits become the last
+ * ones of 2^23, by one instruction of bytes; another takes 2^23 away. */
+DEV f32 half_fraction(u32 w, u32 upper)
+{
+    const u32 bits = __byte_perm(w, 0x4b00, upper ? 0x5432 : 0x5410);
+
+    return fused(bits_as<f32>(bits), 0x1p-16f, -0x1p7f);
+}
+
+/* both halves of w as fractions, rounded to T */
+template <typename T> DEV u32 rounded_halves(u32 w)
+{
+    if constexpr (is_same<T, f16>::value) {
+        /* Bytes are exact as the last bits of 1024. From the upper ones: (4 +
+         * 1/64) away, what is left is a multiple of 1/256 that the lower ones,
+         * 1024 of them too many, are added to: rounded once. */
+        const u32 upper = __byte_perm(w, 0x64646464, 0x4341);
+        const u32 lower = __byte_perm(w, 0x64646464, 0x4240);
+        u32 v;
+
+        asm("{.reg .b32 t;\n\t"
+            "fma.rn.f16x2 t, %1, %3, %4;\n\t"
+            "fma.rn.f16x2 %0, %2, %5, t;}"
+            : "=r"(v)
+            : "r"(upper), "r"(lower), "r"(0x1c001c00), "r"(0xc404c404),
+              "r"(0x01000100));
+        return v;
+    } else {
+        const Pack<T, 2> v = {convert<T>(half_fraction(w, 0)),
+                              convert<T>(half_fraction(w, 1))};
+
+        return bits_as<u32>(v);
+    }
+}
+
+DEV u32 min_of_halves(u32 a, u32 b)
+{
+#if KPK_SM >= 90
+    u32 v;
+
+    asm("min.u16x2 %0, %1, %2;" : "=r"(v) : "r"(a), "r"(b));
+    return v;
+#else
+    return min_of(a >> 16, b >> 16) << 16 | min_of(a & 0xffff, b & 0xffff);
+#endif
+}
+
+/* two numbers of T, each from `least` to `most` or NaN */
+template <typename T> DEV u32 limited_pair(u32 v, u32 least, u32 most)
+{
+    if constexpr (is_same<T, bf16>::value)
+        asm("{.reg .b32 t;\n\t"
+            "min.NaN.bf16x2 t, %1, %3;\n\t"
+            "max.NaN.bf16x2 %0, t, %2;}"
+            : "=r"(v)
+            : "r"(v), "r"(least), "r"(most));
+    else
+        asm("{.reg .b32 t;\n\t"
+            "min.NaN.f16x2 t, %1, %3;\n\t"
+            "max.NaN.f16x2 %0, t, %2;}"
+            : "=r"(v)
+            : "r"(v), "r"(least), "r"(most));
+    return v;
+}
+
+#else
+
+DEV f32 half_fraction(u32 w, u32 upper)
+{
+    return (f32)(upper ? w >> 16 : w & 0xffffu) * 0x1p-16f;
+}
+
+#endif
+
 /* ---- uniform ---- */
 
-/* the fractions u of a block; those of half words at most `most` / 2^16 */
+/* the fractions u of a block */
 template <typename T> struct fractions {
     using A = calc_t<T>;
     static constexpr u32 per = sizeof(T) == 2 ? 8 : 4;
     A of[per];
 
-    DEV_MEMBER fractions(u64 seed, u64 block, u32 most = 0xffff)
+    DEV_MEMBER fractions(u64 seed, u64 block)
     {
         const Pack<u32, 4> words = philox(seed, block, 0);
 
@@ -82,12 +168,8 @@ template <typename T> struct fractions {
                 of[i] = (A)(words[i] >> 8) * (A)0x1p-24;
         } else {
             UNROLL
-            for (u32 i = 0; i < per; i++) {
-                const u32 w = words[i / 2];
-
-                of[i] =
-                    (A)min_of(i % 2 ? w >> 16 : w & 0xffffu, most) * (A)0x1p-16;
-            }
+            for (u32 i = 0; i < per; i++)
+                of[i] = half_fraction(words[i / 2], i % 2);
         }
     }
 };
@@ -98,14 +180,43 @@ template <typename T> struct unit_numbers {
 
     DEV_MEMBER Pack<T, per> of(u64 seed, u64 block) const
     {
-        constexpr u32 below = is_same<T, bf16>::value ? 0xff00 : 0xffe0;
-        const fractions<T> u(seed, block, below);
+        if constexpr (sizeof(T) == 2) {
+            return small(philox(seed, block, 0));
+        } else {
+            const fractions<T> u(seed, block);
+            Pack<T, per> v;
+
+            UNROLL
+            for (u32 i = 0; i < per; i++)
+                v[i] = u.of[i];
+            return v;
+        }
+    }
+    static DEV_MEMBER Pack<T, per> small(const Pack<u32, 4> &words)
+    {
+        constexpr bool wide = is_same<T, bf16>::value;
+#if KPK_NVIDIA
+        /* the number below 1, twice: bits of numbers from 0 on are in order */
+        constexpr u32 most = wide ? 0x3f7f3f7f : 0x3bff3bff;
+        Pack<u32, 4> v;
+
+        UNROLL
+        for (u32 i = 0; i < 4; i++)
+            v[i] = min_of_halves(rounded_halves<T>(words[i]), most);
+        return bits_as<Pack<T, per>>(v);
+#else
+        constexpr u32 most = wide ? 0xff00 : 0xffe0;
         Pack<T, per> v;
 
         UNROLL
-        for (u32 i = 0; i < per; i++)
-            v[i] = convert<T>(u.of[i]);
+        for (u32 i = 0; i < per; i++) {
+            const u32 w = words[i / 2];
+
+            v[i] = convert<T>((f32)min_of(i % 2 ? w >> 16 : w & 0xffffu, most) *
+                              0x1p-16f);
+        }
         return v;
+#endif
     }
 };
 
@@ -120,17 +231,15 @@ template <typename T> struct uniform_numbers {
           most(first < last ? convert<A>(number_below(high)) : infinity<A>())
     {
     }
-    /* limited before it is rounded, as both limits are numbers of T */
-    DEV_MEMBER T scaled(A u) const
+    /* Limited before it is rounded or after, as both limits are numbers of T. A
+     * NaN, of limits that are none, stays one; nvcc makes branches of
+     * comparisons. */
+    DEV_MEMBER A limited(A v) const
     {
-        const A v = fused(u, last, fused(-u, first, first));
-
-        /* a NaN, of limits that are none, stays one; nvcc makes branches of
-         * comparisons */
 #if KPK_NVIDIA
-        return convert<T>(max_or_nan(min_or_nan(v, most), least));
+        return max_or_nan(min_or_nan(v, most), least);
 #else
-        return convert<T>(v > most ? most : v < least ? least : v);
+        return v > most ? most : v < least ? least : v;
 #endif
     }
     DEV_MEMBER Pack<T, per> of(u64 seed, u64 block) const
@@ -139,35 +248,63 @@ template <typename T> struct uniform_numbers {
         Pack<T, per> v;
 
         UNROLL
-        for (u32 i = 0; i < per; i++)
-            v[i] = scaled(u.of[i]);
+        for (u32 i = 0; i < per; i++) {
+            const A x = fused(u.of[i], last, fused(-u.of[i], first, first));
+
+            v[i] = convert<T>(KPK_NVIDIA && sizeof(T) == 2 ? x : limited(x));
+        }
+#if KPK_NVIDIA
+        if constexpr (sizeof(T) == 2) {
+            Pack<u32, 4> pairs = bits_as<Pack<u32, 4>>(v);
+            const u32 above = twice(convert<T>(most));
+            const u32 below = twice(convert<T>(least));
+
+            UNROLL
+            for (u32 i = 0; i < 4; i++)
+                pairs[i] = limited_pair<T>(pairs[i], below, above);
+            return bits_as<Pack<T, per>>(pairs);
+        }
+#endif
         return v;
+    }
+    static DEV_MEMBER u32 twice(T v)
+    {
+        const u32 bits =
+            bits_as<typename Word<sizeof(T) == 8 ? 4 : sizeof(T)>::type>(v);
+
+        return bits << 16 | bits;
     }
 };
 
 /* ---- normal ---- */
 
-/* sqrt(-2 ln u) for u from 2^-33 to 1. No step of it meets subnormal numbers,
- * so the instructions of AMD do, which err by one in the last place, and a
- * square root of NVIDIA's that errs by two halves of it. */
-DEV f32 radius(f32 u)
+/*
+ * sqrt(-2 ln u) for u from 2^-33 to 1, of numbers of T. No step of it meets
+ * subnormal numbers, so the instructions do. AMD's err by one in the last
+ * place. NVIDIA's logarithm errs by 2^-22 from 1/2 to 1: next to 1, where the
+ * logarithm itself is small, a polynomial of 1 - u takes its place.
+ */
+template <typename T> DEV f32 radius(f32 u)
 {
     constexpr f32 ln_2 = 0.693147180559945309f;
 #if KPK_NVIDIA
-    /* u = 2^e (1 + t), t from -1/3 to 1/3; ln(1 + t) to 2^-24 of it */
-    const u32 bits = bits_as<u32>(u), e = (bits - 0x3f2aaaabu) & 0xff800000u;
-    const f32 t = bits_as<f32>(bits - e) - 1;
-    f32 p = 0.134257495f, root;
+    const f32 t = 1.0f - u;
+    f32 square, p, root;
 
-    p = fused(p, t, -0.150407642f);
-    p = fused(p, t, 0.141183093f);
-    p = fused(p, t, -0.164830178f);
-    p = fused(p, t, 0.200037807f);
-    p = fused(p, t, -0.250041455f);
-    p = fused(p, t, 0.333333194f);
-    p = fused(p, t, -0.499999851f);
-    p = fused((f32)(i32)e, 0x1p-23f * ln_2, fused(t * t, p, t));
-    asm("sqrt.approx.f32 %0, %1;" : "=f"(root) : "f"(-2 * p));
+    asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(square) : "f"(u));
+    square *= -2 * ln_2;
+    if constexpr (sizeof(T) == 4) {
+        p = fused(0.525386155f, t, 0.485491276f);
+        p = fused(p, t, 0.667330861f);
+        p = fused(p, t, 0.999989510f);
+        p = fused(p, t, 2.0f) * t;
+        square = u > 0.875f ? p : square;
+    } else {
+        p = fused(0.716325939f, t, 0.998817146f);
+        p = fused(p, t, 2.00000405f) * t;
+        square = u > 0.9375f ? p : square;
+    }
+    asm("sqrt.approx.ftz.f32 %0, %1;" : "=f"(root) : "f"(square));
     return root;
 #else
     return __builtin_amdgcn_sqrtf(__builtin_amdgcn_logf(u) * (-2 * ln_2));
@@ -175,42 +312,43 @@ DEV f32 radius(f32 u)
 }
 
 /*
- * Sine and cosine of the word's upper 24 bits as a part of a turn: that of the
- * nearest quarter, and r from -1/8 to 1/8 of a turn further, exactly, whose
- * polynomials are good to 2^-27.
+ * r times cosine and sine of the word's upper 24 bits as a part of a turn, each
+ * plus `mean`. NVIDIA's instructions err by 2^-20.9 at most. AMD's targets
+ * take polynomials good to 2^-24 of the part from -1/2 to 1/2 of half a turn;
+ * the half turns in front of it change both signs, so r's.
  */
-DEV void turn_by(u32 word, f32 &sine, f32 &cosine)
+DEV Pack<f32, 2> turned(f32 r, u32 word, f32 mean)
 {
-    const u32 moved = word + 0x20000000u;
-    const f32 r =
-        (f32)(i32)(((moved << 2) & 0xfffffc00u) ^ 0x80000000u) * 0x1p-34f;
-    const f32 y = r * r;
-    f32 s = -75.4016113f, c = 59.4241066f;
+    f32 sine, cosine;
 
-    s = fused(s, y, 81.5925446f);
-    s = fused(s, y, -41.3416634f);
-    s = fused(s, y, 6.28318548f) * r;
-    c = fused(c, y, -85.4488220f);
-    c = fused(c, y, 64.9393692f);
-    c = fused(c, y, -19.7392082f);
-    c = fused(c, y, 1.0f);
+#if KPK_NVIDIA
+    /* signed, 24 bits: from -pi to pi */
+    const f32 angle = (f32)((i32)word >> 8) * 3.74507055e-07f;
 
-    const bool odd = moved & 0x40000000u;
+    asm("cos.approx.ftz.f32 %0, %1;" : "=f"(cosine) : "f"(angle));
+    asm("sin.approx.ftz.f32 %0, %1;" : "=f"(sine) : "f"(angle));
+#else
+    const u32 moved = word + 0x40000000u;
+    const f32 half = fused((f32)(moved & 0x7fffff00u), 0x1p-31f, -0.5f);
+    const f32 y = half * half;
 
-    sine = bits_as<f32>(bits_as<u32>(odd ? c : s) ^ (moved & 0x80000000u));
-    cosine = bits_as<f32>(bits_as<u32>(odd ? s : c) ^
-                          ((moved + 0x40000000u) & 0x80000000u));
+    r = bits_as<f32>(bits_as<u32>(r) ^ (moved & 0x80000000u));
+    sine = fused(0.0776559114f, y, -0.598290384f);
+    sine = fused(sine, y, 2.55007744f);
+    sine = fused(sine, y, -5.16771030f);
+    sine = fused(sine, y, 3.14159274f) * half;
+    cosine = fused(0.219682425f, y, -1.33187294f);
+    cosine = fused(cosine, y, 4.05841064f);
+    cosine = fused(cosine, y, -4.93479300f);
+    cosine = fused(cosine, y, 0.999999940f);
+#endif
+    return {fused(r, cosine, mean), fused(r, sine, mean)};
 }
 
 template <typename T> struct normal_numbers {
-    using A = calc_t<T>;
     static constexpr u32 per = 4;
     T mean, std;
 
-    DEV_MEMBER T scaled(A z) const
-    {
-        return convert<T>(fused(z, convert<A>(std), convert<A>(mean)));
-    }
     DEV_MEMBER Pack<T, 4> of(u64 seed, u64 block) const
     {
         const Pack<u32, 4> words = philox(seed, block, 0);
@@ -228,18 +366,18 @@ template <typename T> struct normal_numbers {
                 f64 sine, cosine;
 
                 sincospi((f64)(b >> 11) * 0x1p-52, &sine, &cosine);
-                v[i] = scaled(r * cosine);
-                v[i + 1] = scaled(r * sine);
+                v[i] = fused(r * cosine, std, mean);
+                v[i + 1] = fused(r * sine, std, mean);
             }
         } else {
             UNROLL
             for (u32 i = 0; i < 4; i += 2) {
-                const f32 r = radius(fused((f32)words[i], 0x1p-32f, 0x1p-33f));
-                f32 sine, cosine;
+                const f32 u = fused((f32)words[i], 0x1p-32f, 0x1p-33f);
+                const Pack<f32, 2> z = turned(radius<T>(u) * convert<f32>(std),
+                                              words[i + 1], convert<f32>(mean));
 
-                turn_by(words[i + 1], sine, cosine);
-                v[i] = scaled(r * cosine);
-                v[i + 1] = scaled(r * sine);
+                v[i] = convert<T>(z[0]);
+                v[i + 1] = convert<T>(z[1]);
             }
         }
         return v;
@@ -248,18 +386,22 @@ template <typename T> struct normal_numbers {
 
 /* ---- to memory ---- */
 
-/* `n` numbers of 16 bytes each, of blocks from `block` on */
-template <typename T, u32 n, typename F>
-DEV void make_chunk(Pack<T, n> &v, u64 seed, u64 block, const F &numbers)
+/* 16 bytes or a block of numbers, whichever is more: `block_at(b)` is the
+ * number of the b-th block of them */
+template <typename T, u32 n, typename F, typename G>
+DEV Pack<T, n> make_chunk(u64 seed, const F &numbers, G block_at)
 {
+    Pack<T, n> v;
+
     UNROLL
     for (u32 b = 0; b < n / F::per; b++) {
-        const Pack<T, F::per> some = numbers.of(seed, block + b);
+        const Pack<T, F::per> some = numbers.of(seed, block_at(b));
 
         UNROLL
         for (u32 i = 0; i < F::per; i++)
             v[b * F::per + i] = some[i];
     }
+    return v;
 }
 
 template <typename T, u32 n> DEV void store_chunk(T *out, const Pack<T, n> &v)
@@ -278,44 +420,63 @@ template <typename T, u32 n> DEV void store_chunk(T *out, const Pack<T, n> &v)
 }
 
 /*
- * A thread makes 16 numbers at a time (f64: 4), for Philox's rounds of the key
- * are the same for all of them. What is not aligned to 16 bytes, and the last
- * numbers, are made a block at a time.
+ * A thread makes several of Philox's blocks at a time, its part of a tile: the
+ * rounds of the key are the same for all of them. So is, but for one tile in
+ * 2^17 or more, the upper half of the counters, which one multiplication of the
+ * 20 stands on: another is by zero. On NVIDIA's GPUs a multiplication takes the
+ * time of two others. What is not aligned to 16 bytes, and the last numbers,
+ * are made a block at a time.
  */
 template <typename T, typename F>
 DEV void random_numbers(T *out, u64 n, u64 seed, u64 offset, const F &numbers)
 {
     constexpr u32 V = 16 / sizeof(T), per = F::per;
-    constexpr u32 chunk = V > per ? V : per;
-    constexpr u32 at_once = sizeof(T) == 8 ? 1 : 16 / chunk;
+    constexpr u32 chunk = V > per ? V : per, blocks_of = chunk / per;
+    constexpr u32 most = sizeof(T) == 8 ? 1
+                         : KPK_NVIDIA   ? 64 / chunk
+                                        : 16 / chunk;
     const u32 skipped = (u32)offset % per; /* of the first block */
-    const u64 first = offset / per, step = global_threads();
+    const u32 threads = blockDim.x, thread = threadIdx.x;
+    const u64 first = offset / per;
     const u64 chunks = skipped == 0 && is_aligned(out, 16) ? n / chunk : 0;
     const u64 blocks = n > 0 ? (n - 1 + skipped) / per + 1 : 0;
-    u64 k = global_thread();
+    /* for every thread something, first */
+    const bool many = threads % 32 == 0 && chunks >= most * global_threads();
+    const u32 place = (thread & ~31u) * most + (thread & 31); /* in a tile */
+    const u32 tile = many ? most * threads : threads;
 
     NO_UNROLL
-    for (; k + (at_once - 1) * step < chunks; k += at_once * step) {
-        Pack<T, chunk> v[at_once];
+    for (u64 at = (u64)blockIdx.x * tile; at < chunks;
+         at += (u64)(u32)gridDim.x * tile) {
+        const u64 block = first + at * blocks_of;
+        const u32 low = (u32)block, high = (u32)(block >> 32);
 
-        UNROLL
-        for (u32 i = 0; i < at_once; i++)
-            make_chunk(v[i], seed, first + (k + i * step) * (chunk / per),
-                       numbers);
-        UNROLL
-        for (u32 i = 0; i < at_once; i++)
-            store_chunk(out + (k + i * step) * chunk, v[i]);
+        if (many && at + tile <= chunks && low <= 0u - tile * blocks_of) {
+            T *const to = out + at * chunk + place * chunk;
+            Pack<T, chunk> v[most];
+
+            UNROLL
+            for (u32 i = 0; i < most; i++)
+                v[i] = make_chunk<T, chunk>(seed, numbers, [&](u32 b) {
+                    return (u64)high << 32 |
+                           (low + place * blocks_of + (i * 32 * blocks_of + b));
+                });
+            UNROLL
+            for (u32 i = 0; i < most; i++)
+                store_chunk(to + i * 32 * chunk, v[i]);
+        } else {
+            NO_UNROLL
+            for (u64 k = at + thread; k < min_of(at + tile, chunks);
+                 k += threads)
+                store_chunk(out + k * chunk,
+                            make_chunk<T, chunk>(seed, numbers, [&](u32 b) {
+                                return first + k * blocks_of + b;
+                            }));
+        }
     }
     NO_UNROLL
-    for (; k < chunks; k += step) {
-        Pack<T, chunk> v;
-
-        make_chunk(v, seed, first + k * (chunk / per), numbers);
-        store_chunk(out + k * chunk, v);
-    }
-    NO_UNROLL
-    for (u64 b = chunks * (chunk / per) + global_thread(); b < blocks;
-         b += step) {
+    for (u64 b = chunks * blocks_of + global_thread(); b < blocks;
+         b += global_threads()) {
         const Pack<T, per> v = numbers.of(seed, first + b);
         const u64 at = per * b - skipped; /* may be before out[0] */
 

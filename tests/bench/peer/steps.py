@@ -78,7 +78,7 @@ class Cubins:
 
     def row(self, kernel, columns=0):
         for r in self.tables:
-            if (fnmatch.fnmatch(kernel, r["kernel"])
+            if (fnmatch.fnmatch(kernel, r["kernel"]) and not (r.get("target") or "").startswith("gfx")
                     and int(r.get("min_columns") or 0) <= columns <= int(r.get("max_columns") or 1 << 62)):
                 return r
         return None
