@@ -71,7 +71,7 @@ template <typename T> struct added_row {
     {
         const A all = team_reduce(t, scratch, 0, squares_here, plus());
 
-        return reciprocal_root(divided(all, (A)n) + eps);
+        return reciprocal_root(mean_of(all, (A)n) + eps);
     }
 };
 

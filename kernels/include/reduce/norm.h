@@ -29,6 +29,27 @@
 
 #include "reduce/norm_team.h"
 
+/*
+ * v / n of a count n, rounded as a division does, so that n times a number
+ * gives the number. AMD has no division; with the reciprocal rounded right, one
+ * correction is enough (Markstein, 'Computation of Elementary Functions on the
+ * IBM RISC System/6000 Processor', theorem 7.2).
+ */
+DEV f32 exact_mean_of(f32 v, f32 n)
+{
+#if KPK_NVIDIA
+    return v / n;
+#else
+    const f32 r = one_over_count(n), q = rounded_product(v, r);
+
+    return fused(fused(-q, n, v), r, q);
+#endif
+}
+DEV f64 exact_mean_of(f64 v, f64 n)
+{
+    return v / n;
+}
+
 /* y = x * scale * alpha + beta, for V columns from c on */
 template <u32 V, typename T>
 DEV void finish_columns(T *dst, calc_t<T> *v, u32 c, calc_t<T> scale,
@@ -115,7 +136,7 @@ template <typename T> struct rmsnorm_row : norm_row<T> {
         row_tile<T, V, K> x;
 
         x.load(B::t, B::src, 0, B::n);
-        const A mean = divided(B::total(squares(x, 0)), (A)B::n);
+        const A mean = mean_of(B::total(squares(x, 0)), (A)B::n);
         finish(x, 0, reciprocal_root(mean + B::eps));
     }
 
@@ -199,11 +220,12 @@ template <typename T> struct layernorm_row : norm_row<T> {
         A s, squares;
 
         x.load(B::t, B::src, 0, B::n);
-        center(x, 0, B::total(sum(x, 0)) / n, s, squares);
+        center(x, 0, mean_of(B::total(sum(x, 0)), n), s, squares);
 
         const two<A> all = B::totals(s, squares);
+        const A d = exact_mean_of(all.a, n);
 
-        finish(x, 0, all.a / n, scale((all.b - all.a * (all.a / n)) / n));
+        finish(x, 0, d, scale(mean_of(all.b - all.a * d, n)));
     }
 
     template <u32 V> DEV_MEMBER void stream()

@@ -195,7 +195,7 @@ struct rms_terms {
         x.share(x.group_sum([](const A *v) { return sum_of_squares(v, X::V); }),
                 0);
         return {0,
-                reciprocal_root(divided(x.total(x.shared().a), (A)x.n) + eps)};
+                reciprocal_root(mean_of(x.total(x.shared().a), (A)x.n) + eps)};
     }
 };
 
@@ -239,11 +239,11 @@ struct layer_terms {
         const A first = x.slot[0].a, n = (A)x.n;
         const A count = (A)x.columns_of(x.lane_group());
         const A away = group.a - first;
-        const A d = divided(x.total(rounded_product(count, away)), n);
+        const A d = mean_of(x.total(rounded_product(count, away)), n);
         const A far = away - d;
         const A all = fused(rounded_product(count, far), far, group.b);
 
-        return {(p - first) - d, scale(divided(x.total(all), n), eps)};
+        return {(p - first) - d, scale(mean_of(x.total(all), n), eps)};
     }
 };
 

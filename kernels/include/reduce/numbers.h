@@ -146,3 +146,18 @@ DEV f64 one_over_count(f64 n)
 {
     return 1 / n;
 }
+
+/* v / n of a count n, on AMD to an ulp: whatever v_rcp is off by, n's
+ * reciprocal is the nearest */
+DEV f32 mean_of(f32 v, f32 n)
+{
+#if KPK_NVIDIA
+    return v / n;
+#else
+    return rounded_product(v, one_over_count(n));
+#endif
+}
+DEV f64 mean_of(f64 v, f64 n)
+{
+    return v / n;
+}
