@@ -22,6 +22,7 @@
  */
 #pragma once
 
+#include "compare.h"
 #include "division.h"
 #include "fused/wide.h"
 
@@ -190,11 +191,14 @@ template <typename T> struct rope_rows {
     DEV_MEMBER bool shares_angles(u32 packs, u32 groups) const
     {
         const u32 threads = blockDim.x, together = threads >> log2_of(packs);
+        const u32 rows = (u32)tokens * groups;
+        /* all of them 0 */
+        const u32 uneven = (packs & (packs - 1)) | (threads & (threads - 1)) |
+                           (groups & (together - 1));
+        const u32 too_many = (half - 1) / most_angles_shared | gridDim.x >> 22 |
+                             rows >> 31 | __umulhi((u32)tokens, groups);
 
-        return gridDim.x < 1u << 22 && half <= most_angles_shared &&
-               (packs & (packs - 1)) == 0 && (threads & (threads - 1)) == 0 &&
-               together > 1 && (groups & (together - 1)) == 0 &&
-               tokens * groups < 1u << 31;
+        return (uneven | too_many) == 0 && together > 1;
     }
     /* the same by such blocks: a thread of the first `packs` has the angles */
     template <bool NEOX, u32 V>
@@ -210,6 +214,8 @@ template <typename T> struct rope_rows {
         const u32 rows = (u32)tokens * groups, step = gridDim.x * together;
         rope_angles angles;
 
+        if (blockIdx.x * together >= rows)
+            return;
         if (thread < packs)
             angles.begin(args);
         for (u32 row = blockIdx.x * together; row < rows; row += step) {
@@ -236,16 +242,13 @@ template <typename T> struct rope_rows {
             __syncthreads(); /* all have read the angles */
         }
     }
-    /* true if this block is done, or had nothing to do: so have most blocks of
-     * a launch by pairs */
+    /* true if this block is done */
     template <bool NEOX, u32 V>
-    DEV_MEMBER bool leaves_or_shares(const rope_args &args, u32 each) const
+    DEV_MEMBER bool turns_together(const rope_args &args, u32 each) const
     {
-        const u32 packs = half / V, groups = div_up(heads, each);
+        const u32 packs = half / V;
+        const u32 groups = divide_uniform(heads - 1, each) + 1;
 
-        if ((u64)blockIdx.x * blockDim.x * each >=
-            tokens * packs * (heads + each))
-            return true;
         if ((slow_f64 && !rope_angles::plain(args)) ||
             !shares_angles(packs, groups))
             return false;
@@ -314,7 +317,7 @@ template <typename T> struct rope_rows {
 
         if constexpr (!KPK_NVIDIA)
             if (each >= rope_heads_at_once &&
-                leaves_or_shares<NEOX, V>(args, (u32)min_of(each, (u64)heads)))
+                turns_together<NEOX, V>(args, (u32)min_of(each, (u64)heads)))
                 return;
         if (each >= rope_heads_at_once)
             turn<NEOX, V, rope_heads_at_once>(args,
@@ -347,6 +350,25 @@ template <typename T> struct rope_rows {
             dst[at + far] = convert<T>(x * sine + y * cosine);
         }
     }
+    /*
+     * Whether this block surely has no pairs, in a few instructions: most
+     * blocks of a launch by pairs have none. Where a thread takes four pairs or
+     * more (turn_all()), at most 5/4 of 2^log_rope_threads threads have work,
+     * and one for each pair of a token.
+     */
+    template <u32 V> DEV_MEMBER bool leaves_at_once() const
+    {
+        constexpr u32 least = V * rope_heads_at_once << log_rope_threads;
+        constexpr u32 busy = 5u << log_rope_threads >> 2;
+        const u32 of_tokens = (u32)tokens * half, pairs = of_tokens * heads;
+        const u32 too_many =
+            __umulhi((u32)tokens, half) | __umulhi(of_tokens, heads);
+        /* not 0 unless pairs are from `least` up and below 2^31 */
+        const u32 other = too_many | (pairs | (pairs - least)) >> 31;
+        const u32 limit = other != 0 ? ~0u : busy + of_tokens;
+
+        return min_of((u32)blockIdx.x, 1u << 22) * (u32)blockDim.x >= limit;
+    }
     /* what is behind the pairs */
     DEV_MEMBER void copy_rest() const
     {
@@ -373,28 +395,35 @@ DEV void rope_pos(const T *src, const i32 *positions, const f32 *freq_factors,
     const u32 dims = min_of(n_dims, d), half = dims / 2;
     const rope_rows<T> rows = {src, dst, tokens, heads, d, half};
 
-    if (heads == 0 || d == 0)
+    if (KPK_NVIDIA ? heads == 0 || d == 0 : min_of(heads, d) == 0)
         return;
     if (half > 0) {
         const rope_args angles = {positions, freq_factors, n_dims,
                                   base,      scale,        ext,
                                   attn,      corr_low,     corr_high};
         const bool neox = flags & ROPE_NEOX;
+#if KPK_NVIDIA
         const u32 alignment = neox ? V * sizeof(T) : nbytes;
         const bool aligned =
-            KPK_NVIDIA
-                ? is_aligned(src, alignment) && is_aligned(dst, alignment) &&
-                      (neox ? V == 1 || (d % V == 0 && half % V == 0)
-                            : d % 2 == 0)
-                : ((((u32)(u64)src | (u32)(u64)dst) & (alignment - 1)) |
-                   (neox ? (d | half) & (V - 1) : d & 1)) == 0;
+            is_aligned(src, alignment) && is_aligned(dst, alignment) &&
+            (neox ? V == 1 || (d % V == 0 && half % V == 0) : d % 2 == 0);
+#else
+        const u32 low = (u32)(u64)src | (u32)(u64)dst;
+        const u32 one = flags & ROPE_NEOX; /* or 0 */
+        const bool aligned =
+            V == 1 ? (((low & (nbytes - 1)) | (d & 1)) & (one - 1)) == 0
+                   : ((low & 3) | ((d | (half & (0 - one))) & 1)) == 0;
+#endif
 
         if (!aligned)
             rows.turn_apart(angles, neox ? half : 1, neox ? 1 : 2);
-        else if (neox)
+        else if (!KPK_NVIDIA && rows.template leaves_at_once<V>())
+            ; /* there may be numbers behind the pairs */
+        else if (KPK_NVIDIA ? neox : compare_here(flags & ROPE_NEOX) != 0)
             rows.template turn_all<true, V>(angles);
         else
             rows.template turn_all<false, 1>(angles);
     }
-    rows.copy_rest();
+    if (KPK_NVIDIA || d != 2 * half)
+        rows.copy_rest();
 }

@@ -25,6 +25,37 @@ DEV void turn_pair(T &a, T &e, const T &cosine, const T &sine)
 }
 
 /*
+ * p + i, where i elements are less than 2^32 bytes: AMD adds 32 bits to an
+ * address as it loads.
+ */
+template <typename T> DEV T *at_short(T *p, u32 i)
+{
+#if KPK_NVIDIA
+    return p + i;
+#else
+    return (T *)((u64)p + (u32)(i * sizeof(T)));
+#endif
+}
+
+/*
+ * a / b of a b that is the same for all threads, as sizes are that often are
+ * powers of two. NVIDIA's divisions were timed as they are.
+ */
+template <typename W> DEV W divided_by_size(W a, W b)
+{
+    if constexpr (!KPK_NVIDIA && sizeof(W) == sizeof(u32))
+        return divide_uniform(a, b);
+    else
+        return a / b;
+}
+
+/* a % b of a b that is the same for all threads */
+DEV u32 remainder_uniform(u32 a, u32 b)
+{
+    return !KPK_NVIDIA && (b & (b - 1)) == 0 ? a & (b - 1) : a % b;
+}
+
+/*
  * A pair a thread: of the halves of rows, or neighbours. Where one row is at a
  * position, its entry is the pair's number in the table of `table` entries.
  */
@@ -42,16 +73,17 @@ DEV void turn_small(const T *src, const T *cos, const T *sin, T *dst, u32 pairs,
     u32 at = p - row * half;
 
     if (heads > 1)
-        at += t > 1 ? row / heads % t * half : 0;
+        at += t > 1 ? remainder_uniform(divided_by_size(row, heads), t) * half
+                    : 0;
     else if (table != half)
-        at = p % table;
+        at = remainder_uniform(p, table);
     if (stride_b > 0)
         at += 2 * p / stride_b * table;
-    T a = src[first], e = src[second];
+    T a = *at_short(src, first), e = *at_short(src, second);
 
-    turn_pair(a, e, cos[at], sin[at]);
-    dst[first] = a;
-    dst[second] = e;
+    turn_pair(a, e, *at_short(cos, at), *at_short(sin, at));
+    *at_short(dst, first) = a;
+    *at_short(dst, second) = e;
 }
 
 /*
@@ -87,8 +119,11 @@ template <typename T> struct Rope {
     /* the table's entry for pair j of a row */
     template <typename W> DEV_MEMBER u64 entry(W pair, W row, W j) const
     {
-        const W position = heads > 1 ? row / heads : row;
-        const u64 at = (u64)(position % t) * half + j;
+        const W position = heads > 1 ? divided_by_size<W>(row, heads) : row;
+        const W inside = KPK_NVIDIA
+                             ? position % t
+                             : position - divided_by_size<W>(position, t) * t;
+        const u64 at = (u64)inside * half + j;
 
         return stride_b > 0
                    ? at + divide(2 * (u64)pair, stride_b) * ((u64)t * half)
@@ -102,7 +137,8 @@ template <typename T> struct Rope {
         const W across = half / V, npacks = (W)(pairs / V);
 
         for (W p = walk.first; p < npacks; p += walk.step) {
-            const W row = p / across, j = (p - row * across) * V;
+            const W row = divided_by_size(p, across);
+            const W j = (p - row * across) * V;
             const u64 first = (u64)row * half * 2 + j;
             const u64 at = entry<W>(p * V, row, j);
             Pack<T, V> a = load_pack<V>(src + first);
@@ -126,7 +162,8 @@ template <typename T> struct Rope {
         const W across = half / each, npacks = (W)(pairs / each);
 
         for (W p = walk.first; p < npacks; p += walk.step) {
-            const W row = p / across, j = (p - row * across) * each;
+            const W row = divided_by_size(p, across);
+            const W j = (p - row * across) * each;
             const u64 at = entry<W>(p * each, row, j);
             const Pack<T, each> c = load_pack<each>(cos + at);
             const Pack<T, each> z = load_pack<each>(sin + at);

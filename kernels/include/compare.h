@@ -1,0 +1,19 @@
+/* compare.h - conditions that are the same for a whole wave */
+#pragma once
+
+#include "device.h"
+
+#if KPK_NVIDIA
+#define compare_here(v) (v)
+#else
+/* v, the same in all lanes, so that a comparison with it is a jump in this
+ * place: masks of comparisons, which the compiler likes, keep CDNA's one scalar
+ * ALU of a compute unit busy. The two moves go to the vector ALU instead. */
+DEV u32 compare_here(u32 v)
+{
+    /* volatile, it would stop scalar loads */
+    asm("" : "+v"(v));
+
+    return uniform(v);
+}
+#endif
