@@ -105,16 +105,16 @@ template <typename T> DEV u32 rounded_halves(u32 w)
     }
 }
 
-DEV u32 min_of_halves(u32 a, u32 b)
+/* the lesser of each two numbers of T */
+template <typename T> DEV u32 lesser_pair(u32 a, u32 b)
 {
-#if KPK_SM >= 90
     u32 v;
 
-    asm("min.u16x2 %0, %1, %2;" : "=r"(v) : "r"(a), "r"(b));
+    if constexpr (is_same<T, bf16>::value)
+        asm("min.bf16x2 %0, %1, %2;" : "=r"(v) : "r"(a), "r"(b));
+    else
+        asm("min.f16x2 %0, %1, %2;" : "=r"(v) : "r"(a), "r"(b));
     return v;
-#else
-    return min_of(a >> 16, b >> 16) << 16 | min_of(a & 0xffff, b & 0xffff);
-#endif
 }
 
 /* two numbers of T, each from `least` to `most` or NaN */
@@ -196,13 +196,13 @@ template <typename T> struct unit_numbers {
     {
         constexpr bool wide = is_same<T, bf16>::value;
 #if KPK_NVIDIA
-        /* the number below 1, twice: bits of numbers from 0 on are in order */
+        /* the number below 1, twice */
         constexpr u32 most = wide ? 0x3f7f3f7f : 0x3bff3bff;
         Pack<u32, 4> v;
 
         UNROLL
         for (u32 i = 0; i < 4; i++)
-            v[i] = min_of_halves(rounded_halves<T>(words[i]), most);
+            v[i] = lesser_pair<T>(rounded_halves<T>(words[i]), most);
         return bits_as<Pack<T, per>>(v);
 #else
         constexpr u32 most = wide ? 0xff00 : 0xffe0;
