@@ -81,6 +81,7 @@ template <typename T, u32 D> DEV void prefill(const AttentionArgs &a)
 template <typename T, u32 D, class Format>
 DEV void decode(const AttentionArgs &a)
 {
+    meet_launches();
 #if KPK_SM >= 80
     if constexpr (is_same<Format, PlainFormat<T>>::value)
         return attend_few<T, D>(a);

@@ -233,15 +233,18 @@ kpk_attention_choose(const kpk_instance *inst, const kpk_module *module,
                                     workspace_nbytes, out);
 }
 
+/* Early: no kernel reads anything of this before it waits. */
 static kpk_status launch_one(kpk_instance *inst, const char *name,
                              const kpk_shape *shape,
                              const kpk_attention_args *args, void *stream)
 {
+    const kpk_launch_options options = {
+        .shape = *shape, .stream = stream, .flags = KPK_LAUNCH_EARLY};
     const kpk_arg arg = {args, sizeof(*args)};
     const kpk_kernel *kernel;
     kpk_status st = kpk_kernel_get(inst, name, &kernel);
 
-    return st == KPK_OK ? kpk_launch(kernel, shape, stream, &arg, 1) : st;
+    return st == KPK_OK ? kpk_launch_ex(kernel, &options, &arg, 1) : st;
 }
 
 kpk_status kpk_attention_launch(kpk_instance *inst,

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "attention/attend.h"
+#include "early.h"
 
 /* NVIDIA's: eight loads under way. AMD's scalar registers do not hold the
  * addresses of more than one. */
@@ -37,6 +38,7 @@ template <typename T> DEV void attention_join(const AttentionArgs &a)
     const u64 each = total * a.h;
     const f32 *const sums = a.partial + splits * each * a.d;
 
+    meet_launches();
     NO_UNROLL
     for (u64 row = blockIdx.x; row < total; row += gridDim.x) {
         u64 b, token;

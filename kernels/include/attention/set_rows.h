@@ -4,6 +4,7 @@
 #pragma once
 
 #include "attention/formats.h"
+#include "early.h"
 
 /*
  * dst   what rows of `cols` elements are kept in, for each head
@@ -26,6 +27,7 @@ DEV void each_group(const SetRows<T> &s, Fn fn)
     const u32 across = div_up(s.cols, 32u);
     const u64 groups = s.n * s.heads * across;
 
+    meet_launches();
     NO_UNROLL
     for (u64 g = global_thread() / 32; g < groups; g += global_threads() / 32) {
         const u32 col0 = (u32)(g % across) * 32;

@@ -14,6 +14,7 @@
  */
 #pragma once
 
+#include "early.h"
 #include "fused/row.h"
 
 /* bits of v in the order of the numbers; both zeros alike */
@@ -79,6 +80,7 @@ DEV void argmax_row(const T *logits, u32 *index, u64 *work, u32 n, u32 block,
 template <typename T>
 DEV void argmax_last(const T *logits, u32 *index, u64 *work, u32 rows, u32 n)
 {
+    meet_launches();
     if (rows > 0 && n > 0)
         argmax_row(logits + (u64)(rows - 1) * n, index, work, n, blockIdx.x,
                    gridDim.x);
@@ -91,6 +93,7 @@ DEV void argmax_rows(const T *logits, u32 *index, u64 *work, u32 rows, u32 n)
     const u32 each = rows > 0 ? max_of((u32)gridDim.x / rows, 1u) : 1;
     const u32 abreast = (u32)gridDim.x / each; /* rows */
 
+    meet_launches();
     if (n == 0)
         return;
     for (u32 row = blockIdx.x / each; row < rows && blockIdx.x / each < abreast;

@@ -26,6 +26,7 @@
  */
 #pragma once
 
+#include "early.h"
 #include "fused/rope.h"
 
 DEV void rope_table(const rope_args &args, f32 *table, u32 tokens)
@@ -34,6 +35,7 @@ DEV void rope_table(const rope_args &args, f32 *table, u32 tokens)
     const u64 items = (u64)tokens * half;
     u64 i = global_thread();
 
+    meet_launches();
     if (i >= items)
         return;
     rope_angles angles;
@@ -180,6 +182,7 @@ struct attention_heads {
         const u32 all = heads + 2 * kv_heads;
         const u64 items = (u64)tokens * all, step = global_threads() / 32;
 
+        meet_launches();
         /* 32 lanes stay together */
         for (u64 g = global_thread() / 32; g < items; g += step) {
             const u64 token = divide(g, all);

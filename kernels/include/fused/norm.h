@@ -17,6 +17,7 @@
  */
 #pragma once
 
+#include "early.h"
 #include "fused/q8_1.h"
 #include "fused/row.h"
 #include "reduce/norm.h"
@@ -96,7 +97,7 @@ template <typename T, u32 V, u32 K> struct norm_weights {
 /*
  * OUT has end(), and finish<V, K>(added, tile, weights, first, scale) for
  * columns. Weights come from memory: they are asked for before the block has
- * its sum.
+ * its sum or, where it may begin early, before it has its row.
  */
 template <typename T, typename OUT> struct norm_added {
     using A = calc_t<T>;
@@ -109,8 +110,12 @@ template <typename T, typename OUT> struct norm_added {
         row_tile<T, V, K> x;
         typename OUT::template weights<V, K> w;
 
+        if (begins_early)
+            w.load(row, 0);
+        meet_launches();
         row.add(x, 0);
-        w.load(row, 0);
+        if (!begins_early)
+            w.load(row, 0);
         out.finish(row, x, w, 0, row.scale(row.squares(x, 0)));
     }
     template <u32 V> DEV_MEMBER void stream()
@@ -119,6 +124,7 @@ template <typename T, typename OUT> struct norm_added {
         const u32 span = piece<V> * V * row.t.size;
         A s = 0;
 
+        meet_launches();
         NO_UNROLL
         for (u64 first = 0; first < row.n; first += span) {
             row.add(x, (u32)first);
@@ -223,6 +229,8 @@ DEV void rmsnorm_add(const T *src, const T *residual, T *dst, T *sum,
     if (n > 0)
         with_block_row<T>(f, n % vector_length<T> == 0 && addresses % 16 == 0,
                           n);
+    else
+        meet_launches();
 }
 
 template <bool OfQuants, typename T>
@@ -243,4 +251,6 @@ DEV void add_rmsnorm_quantize(const T *src, const T *residual, T *sum,
     if (n > 0)
         with_block_row<T>(f, n % vector_length<T> == 0 && addresses % 16 == 0,
                           max_of(n, f.out.n_padded));
+    else
+        meet_launches();
 }

@@ -45,10 +45,18 @@ template <typename T> struct norm_twice {
         row_tile<T, V, K> x, y;
         norm_weights<T, V, K> w, z;
 
+        const auto load_weights = [&] {
+            w.load(inner, 0);
+            z.load(outer, 0);
+        };
+
+        if (begins_early)
+            load_weights();
+        meet_launches();
         x.load(inner.t, inner.src, 0, inner.n);
         y.load(outer.t, outer.src, 0, outer.n);
-        w.load(inner, 0);
-        z.load(outer, 0);
+        if (!begins_early)
+            load_weights();
         add(x, y, w, 0, inner.scale(inner.squares(x, 0)));
         __syncthreads(); /* both scales meet in the same LDS */
         out.finish(outer, y, z, 0, outer.scale(outer.squares(y, 0)));
@@ -60,6 +68,7 @@ template <typename T> struct norm_twice {
         const u32 span = piece<V> * V * outer.t.size;
         A s = 0;
 
+        meet_launches();
         NO_UNROLL
         for (u64 first = 0; first < inner.n; first += span) {
             x.load(inner.t, inner.src, (u32)first, inner.n);
@@ -111,4 +120,6 @@ DEV void rmsnorm_add_rmsnorm_quantize(const T *src, const T *inner,
     if (n > 0)
         with_block_row<T>(f, n % vector_length<T> == 0 && addresses % 16 == 0,
                           max_of(n, f.out.n_padded));
+    else
+        meet_launches();
 }

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "division.h"
+#include "early.h"
 
 /* a block of Q8_1: f16 scale, f16 sum, 32 quants */
 constexpr u32 q8_1_elems = 32, q8_1_bytes = 36;
@@ -99,6 +100,7 @@ DEV void quantize_made_rows(const Make &make, bool aligned, void *vy, u32 rows,
     const u32 padded =
         n_padded > 0 ? (u32)n_padded / q8_1_elems * q8_1_elems : 0;
 
+    meet_launches();
     if (aligned && (u64)rows * padded >= many_made)
         quantize_made<4>(make, static_cast<u8 *>(vy), rows, n, padded);
     else

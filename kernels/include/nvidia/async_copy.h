@@ -37,6 +37,10 @@ DEV void async_copy_part(u32 to, const u8 *from, u32 nbytes)
                  : "memory");
 }
 
+/* What is copied of a step of a product: all, or its rows first, which are
+ * weights, and its columns later. */
+enum class StepPart { all, rows, columns };
+
 /* The lane's copies since the last call become a group. */
 DEV void async_copies_end()
 {

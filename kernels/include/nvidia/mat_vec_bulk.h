@@ -1,6 +1,7 @@
 /* mat_vec_bulk.h - the products of mat_vec.h on sm_90: bulk copies, mma */
 #pragma once
 
+#include "early.h"
 #include "nvidia/bulk_product.h"
 #include "nvidia/bulk_rows.h"
 
@@ -97,12 +98,16 @@ template <class F, int N> struct MatVecBulk {
             barrier_arrive(barrier);
             return;
         }
+
+        const u32 x_size =
+            rows.template copy<Shape::rows>(barrier, to.x, 0, stage, size);
+
+        if (stage < Lds::stages) /* columns may be of the launch in front */
+            wait_for_launch_before();
         UNROLL
         for (int col = 0; col < N; col++, column += y_stride)
             bulk_copy(barrier, to.y + col * Lds::y_stride, column, y_size);
-        barrier_expect(barrier,
-                       N * y_size + rows.template copy<Shape::rows>(
-                                        barrier, to.x, 0, stage, size));
+        barrier_expect(barrier, N * y_size + x_size);
     }
 
     /* ---- one column ---- */

@@ -1,6 +1,7 @@
 /* mat_vec_mma.h - the products of mat_vec.h on sm_80 for many columns: mma */
 #pragma once
 
+#include "early.h"
 #include "nvidia/async_copy.h"
 #include "nvidia/bulk_product.h"
 
@@ -204,6 +205,7 @@ template <class F, int N, int Blocks, int Stages> struct MatVecMma {
         int place = 0;
         float acc[1][1][4] = {};
 
+        wait_for_launch_before();
         NO_UNROLL
         for (int i = 0; i < Stages; i++)
             copy(to + i * stage_bytes, warp + i * warps);

@@ -1,6 +1,7 @@
 /* mat_vec_pipe.h - the products of mat_vec.h on sm_80: asynchronous copies */
 #pragma once
 
+#include "early.h"
 #include "nvidia/async_copy.h"
 
 /*
@@ -15,6 +16,9 @@
  * A row's step begins anywhere in a matrix that is aligned to 16: the granules
  * of 16 bytes around it are copied, and it keeps its place in its granule.
  * Where all rows have the same place (SamePlace) it costs nothing to find.
+ *
+ * The rows of a first step are asked for before the launch in front is over;
+ * the columns may be what it makes.
  *
  * Nothing behind the matrix is read. The columns' padding is, up to a whole
  * granule.
@@ -81,7 +85,9 @@ struct MatVecPipe {
         return (u32)min_of((u64)(x_end - from), (u64)Lds::x_stride + 16);
     }
 
-    /* brings a step to LDS, if there is one */
+    /* brings a step to LDS, if there is one, or its rows, and then its columns
+     */
+    template <StepPart Part = StepPart::all>
     DEV_MEMBER void copy(u32 x_lds, u32 y_lds, int step) const
     {
         const int lane = (int)lane_of();
@@ -100,7 +106,7 @@ struct MatVecPipe {
 
             UNROLL
             for (int j = 0; j < Lds::x_stride; j += 16 * lanes)
-                if (room > j) {
+                if (Part != StepPart::columns && room > j) {
                     if constexpr (SamePlace)
                         async_copy_16<Through::l2>(x_lds + j, from + j);
                     else
@@ -111,13 +117,14 @@ struct MatVecPipe {
             for (int c = 0; c < N; c++) {
                 UNROLL
                 for (int j = 0; j < Lds::y_bytes; j += 16 * 32)
-                    if (y_room > j)
+                    if (Part != StepPart::rows && y_room > j)
                         async_copy_16<Through::l1>(y_lds + c * Lds::y_bytes + j,
                                                    column + j);
                 column += y_stride;
             }
         }
-        async_copies_end();
+        if (Part != StepPart::rows)
+            async_copies_end();
     }
 
     DEV_MEMBER void multiply(float (&acc)[Rows * N], const u8 *x_lds,
@@ -193,8 +200,11 @@ struct MatVecPipe {
         int place = 0;
         float acc[Rows * N];
 
+        copy<StepPart::rows>(x_lds, 0, warp);
+        wait_for_launch_before();
+        copy<StepPart::columns>(0, y_lds, warp);
         UNROLL
-        for (int i = 0; i < Stages; i++)
+        for (int i = 1; i < Stages; i++)
             copy(x_lds + i * (int)sizeof(lds.x[0][0]),
                  y_lds + i * (int)sizeof(lds.y[0][0]), warp + i * warps);
         UNROLL

@@ -141,6 +141,7 @@ template <class F, int N> struct ShortWay {
                 x + (size_t)(at / F::chunks) * F::bytes, chunk);
             Activations a[N];
 
+            wait_for_launch_before();
             UNROLL
             for (int col = 0; col < N; col++)
                 a[col] =

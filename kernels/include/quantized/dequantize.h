@@ -1,6 +1,7 @@
 /* dequantize.h - GGUF blocks to numbers: whole arrays and chosen rows */
 #pragma once
 
+#include "early.h"
 #include "gguf/block.h"
 #include "reduce/neighbours.h"
 
@@ -91,6 +92,8 @@ template <class F>
 DEV void get_rows(const void *src, const u32 *ids, float *dst, i64 ne00,
                   size_t row_bytes)
 {
+    meet_launches();
+
     const u8 *row =
         static_cast<const u8 *>(src) + (size_t)(ids[blockIdx.x]) * row_bytes;
     float *out = dst + (i64)(blockIdx.x) * ne00;
@@ -111,6 +114,8 @@ DEV void get_rows(const void *src, const u32 *ids, float *dst, i64 ne00,
 template <class T>
 DEV void get_float_rows(const T *src, const u32 *ids, float *dst, i64 ne00)
 {
+    meet_launches();
+
     const T *row = src + (i64)(ids[blockIdx.x]) * ne00;
     float *out = dst + (i64)(blockIdx.x) * ne00;
     i64 step = (i64)(gridDim.y) * blockDim.x;

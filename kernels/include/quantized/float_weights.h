@@ -84,6 +84,7 @@ DEV void float_weights_rows(float (&part)[Warps][Rows * N],
     const W *row[Rows];
     float acc[Rows * N];
 
+    wait_for_launch_before();
     UNROLL
     for (int r = 0; r < Rows; r++)
         row[r] = reinterpret_cast<const W *>(m.w) +

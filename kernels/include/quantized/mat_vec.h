@@ -1,6 +1,7 @@
 /* mat_vec.h - quantised matrix times one to eight columns */
 #pragma once
 
+#include "early.h"
 #include "gguf/block.h"
 
 /*
@@ -251,6 +252,7 @@ DEV void mat_vec_rows(VecLds<N, Rows> &lds, const MatVec<T> &m, int row0)
     const u8 *row[Rows];
     float acc[Rows * N];
 
+    wait_for_launch_before();
     UNROLL
     for (int r = 0; r < Rows; r++)
         row[r] = m.w + row_bytes * (size_t)min_of(row0 + r, m.nrows - 1);
@@ -438,6 +440,8 @@ DEV void indexed_moe_forward(const void *weights, const void *inputs,
     const size_t input = input_dim1 == 1 ? blockIdx.y : task;
     const size_t blocks = (size_t)(k / F::elems);
     const size_t y_bytes = q8_1_bytes(k_padded);
+
+    wait_for_launch_before(); /* which may choose the experts */
 
     /* of every expert's matrix */
     const u32 odd = low_bits(weights) | (u32)n * (u32)blocks * F::bytes |

@@ -1,6 +1,7 @@
 /* quantize.h - activations to Q8_1 blocks */
 #pragma once
 
+#include "early.h"
 #include "gguf/block.h"
 
 /*
@@ -153,6 +154,7 @@ DEV void quantize_rows_q8_1(const T *x, void *vy, int kx, int kx_padded)
     const u32 groups = gridDim.x * gridDim.y;
     const int near = (int)(blockIdx.x * blockDim.x + threadIdx.x);
 
+    meet_launches();
     /* 32, or eight, neighbours leave together */
     if (groups > small) {
         const bool many = groups > large;
