@@ -10,6 +10,7 @@ enum {
     GRID_X_EACH,
     GRID_Y_EACH,
     SHARED_NBYTES,
+    MIN_N,
     MIN_COLUMNS,
     MAX_COLUMNS,
     GRID_X_LOOPS,
@@ -25,6 +26,7 @@ static const struct {
     [GRID_X_EACH] = {"grid_x_each", 1},
     [GRID_Y_EACH] = {"grid_y_each", 0}, /* 0: the grid has one row */
     [SHARED_NBYTES] = {"shared_nbytes", 0},
+    [MIN_N] = {"min_n", 0},
     [MIN_COLUMNS] = {"min_columns", 0},
     [MAX_COLUMNS] = {"max_columns", INT64_MAX},
     [GRID_X_LOOPS] = {"grid_x_loops", 0}, /* 1: a smaller grid will do */
@@ -134,7 +136,7 @@ kpk_status kpk_module_shape(const kpk_module *module, size_t kernel,
         if (!kpk_i_for_target(module, &t->keys[row], target))
             continue;
         read_shape_row(module, t, row, v);
-        if (columns < (uint64_t)v[MIN_COLUMNS] ||
+        if (n < (uint64_t)v[MIN_N] || columns < (uint64_t)v[MIN_COLUMNS] ||
             columns > (uint64_t)v[MAX_COLUMNS])
             continue;
         return make_shape(name, v, n, columns, out);
