@@ -276,8 +276,9 @@ static void check_products(struct kt *t, const struct kt_row *row,
     }
 }
 
-void run_product(struct kt *t, const struct kt_row *row,
-                 const struct product_case *c)
+/* in a grid of so many workgroups in x; 0: as many as candle launches */
+static void run_product_on(struct kt *t, const struct kt_row *row,
+                           const struct product_case *c, unsigned grid_x)
 {
     const struct product *p = row->detail;
     const size_t size = kt_size(row->a);
@@ -306,7 +307,8 @@ void run_product(struct kt *t, const struct kt_row *row,
             nrows_y = (int32_t)(p->in_blocks ? padded / 32 : padded);
     int32_t nrows_dst = (int32_t)stride;
     const unsigned grid[3] = {
-        (unsigned)((c->nrows + p->tile_rows - 1) / p->tile_rows),
+        grid_x ? grid_x
+               : (unsigned)((c->nrows + p->tile_rows - 1) / p->tile_rows),
         (unsigned)((c->ncols + p->tile_cols - 1) / p->tile_cols), 1};
     const unsigned block[3] = {32, p->cols > 4 ? 2 : 4, 1};
     struct kt_shared *both =
@@ -326,6 +328,12 @@ void run_product(struct kt *t, const struct kt_row *row,
     memset(got, 0xa5, c->ncols * stride * size);
     kt_read(t, got, dst, ndst * size);
     check_products(t, row, c, both->data, got, stride);
+}
+
+void run_product(struct kt *t, const struct kt_row *row,
+                 const struct product_case *c)
+{
+    run_product_on(t, row, c, 0);
 }
 
 /* Q4_0 as the specification's examples quantize it, and their results. */
@@ -386,6 +394,13 @@ void run_example(struct kt *t, size_t n, size_t ncols, float unit,
         check_near(t, i, (double)got[i], want[i], want[i] * 1e-6);
 }
 
+/* sm_80 and later */
+static bool has_compact_grids(const struct kt *t)
+{
+    return strncmp(t->target, "sm_", 3) == 0 &&
+           strtol(t->target + 3, NULL, 10) >= 80;
+}
+
 void run_mat_vec(struct kt *t, const struct kt_row *row)
 {
     const struct product *p = row->detail;
@@ -422,6 +437,22 @@ void run_mat_vec(struct kt *t, const struct kt_row *row)
         {"more rows", n == 1 ? 4099 : 8195,
          gguf_formats[p->id].elems == 32 ? 8 : 2, n, GGUF_RANDOM, TAME},
         {"many rows", 40005, 1, n, GGUF_RANDOM, TAME},
+        {"many longer rows", 6005, gguf_formats[p->id].elems == 32 ? 48 : 8, n,
+         GGUF_RANDOM, TAME},
+    };
+    /* of one column: grids with fewer workgroups than candle launches, and with
+     * more; rows that begin on multiples of 16, and not; several passes */
+    const bool legacy = gguf_formats[p->id].elems == 32;
+    const struct {
+        struct product_case c;
+        unsigned grid;
+    } compact[] = {
+        {{"compact", 35, legacy ? 9 : 3, n, GGUF_RANDOM, TAME}, 1},
+        {{"compact", 67, legacy ? 8 : 2, n, GGUF_RANDOM, POISONED}, 5},
+        {{"compact", 21, legacy ? 33 : 5, n, GGUF_RANDOM, HOSTILE}, 2},
+        {{"compact", 34, legacy ? 16 : 8, n, GGUF_EXTREME, CUT}, 6},
+        {{"too many", 7, legacy ? 16 : 8, n, GGUF_RANDOM, TAME}, 40},
+        {{"compact", 43, legacy ? 328 : 40, n, GGUF_RANDOM, TAME}, 3},
     };
     static const size_t legacy_lengths[] = {0, 63, 65, 127, 128, 129};
     static const size_t k_lengths[] = {0, 7, 8, 15, 16, 17};
@@ -440,6 +471,11 @@ void run_mat_vec(struct kt *t, const struct kt_row *row)
     }
     for (size_t i = 0; i < sizeof(several) / sizeof(several[0]); i++)
         run_product(t, row, &several[i]);
+    for (size_t i = 0; n == 1 && has_compact_grids(t) &&
+                       i < sizeof(compact) / sizeof(compact[0]);
+         i++)
+        if (!p->in_blocks || compact[i].c.data_around != CUT)
+            run_product_on(t, row, &compact[i].c, compact[i].grid);
     for (size_t i = 0; shares && i < sizeof(many) / sizeof(many[0]); i++)
         run_product(t, row, &many[i]);
     if (p->id == GGUF_Q4_0 && n == 1 && !p->in_blocks)

@@ -3,6 +3,7 @@
 
 #include "early.h"
 #include "nvidia/async_copy.h"
+#include "nvidia/column_chunk.h"
 
 /*
  * A workgroup takes Rows rows, and its warps take the row's steps of 32 blocks
@@ -155,7 +156,18 @@ struct MatVecPipe {
         };
 
         /* what there is less of stays in registers */
-        if constexpr (N <= 4) {
+        if constexpr (SamePlace && N == 1) {
+            const u8 *blocks =
+                x_lds +
+                (lane_of() / F::chunks * F::bytes & ColumnChunk<F>::mask) +
+                step_place(step);
+            ColumnChunk<F> only;
+
+            only.read(columns, chunk);
+            UNROLL
+            for (int r = 0; r < Rows; r++)
+                acc[r] = only.add(acc[r], blocks + r * Lds::x_stride, chunk);
+        } else if constexpr (N <= 4) {
             Activations a[N];
 
             UNROLL

@@ -7,14 +7,18 @@
 #include "nvidia/mat_vec_pipe.h"
 #if KPK_SM >= 90
 #include "nvidia/mat_vec_bulk.h"
+#include "nvidia/mat_vec_sweep.h"
 #endif
 
 /*
- * Tuned on an H200, which starts 1.65 workgroups a nanosecond, those that leave
- * at once included, and reads 4.2 KB in that time. A short launch feels each
- * instruction in front of its first copy, and even those of ways it does not
- * take: so they are few.
+ * Tuned on an H200, which starts 1.6 workgroups a nanosecond, those that leave
+ * at once included, however few registers and little LDS they have; and reads
+ * 4.2 KB in that time. A short launch feels each instruction in front of its
+ * first copy, and even those of ways it does not take: so they are few.
  *
+ *   sweep   (sm_90) one column, rows aligned to 16, of more than 1024 columns:
+ *           where starting the workgroups takes longer than the rows of the
+ *           first few, these make all rows, and so they do in a compact grid
  *   bulk    (sm_90) so many workgroups that starting them is what takes the
  *           time: one in 16 or more works, and the copy engine feeds it
  *   short   one or two columns of rows that a warp reads at once: no copies,
@@ -29,6 +33,7 @@
  */
 constexpr u32 few_groups = 1200, short_groups = 2400, front_groups = 6000;
 constexpr u32 bulk_groups = 20000;
+constexpr u32 sweep_groups = 6000, sweep_workers = 448;
 constexpr int short_columns = 1024, usual_columns = 4096;
 
 DEV u32 launched_groups()
@@ -46,13 +51,19 @@ constexpr int usual_rows = (N == 3 || N == 4) && PipeLds<F, N, 8, 1>::x_bytes <=
 
 /* as many workgroups as a multiprocessor must have registers for */
 template <class F, int N>
-constexpr int vec_resident = N == 1                  ? 9
+constexpr int vec_resident = N == 1                  ? 8
                              : N == 2                ? 8
                              : usual_rows<F, N> == 8 ? 4
                              : N <= 4                ? 5
                                                      : 8;
 
-template <class F, int N, int Rows, int Stages, bool SamePlace> struct PipeWay {
+/* A way whose run() makes the rows of one job. */
+struct JobWay {
+    static constexpr bool all_rows = false;
+};
+
+template <class F, int N, int Rows, int Stages, bool SamePlace>
+struct PipeWay : JobWay {
     static constexpr int rows = Rows;
     typedef PipeLds<F, N, Rows, Stages> Lds;
 
@@ -91,7 +102,7 @@ template <class F, int N> constexpr bool has_mma = N > 4;
  * for more workgroups. */
 template <class F> constexpr bool is_wide = F::bytes * 32 / F::elems >= 32;
 
-template <class F, int N> struct MmaWay {
+template <class F, int N> struct MmaWay : JobWay {
     static constexpr int rows = 16, blocks = 8, stages = is_wide<F> ? 3 : 2;
     typedef MmaLds<F, N, blocks, stages> Lds;
 
@@ -110,7 +121,7 @@ template <class F, int N>
 using UsualWay = PipeWay<F, N, usual_rows<F, N>, 1, true>;
 
 /* a row a warp, straight from memory */
-template <class F, int N> struct ShortWay {
+template <class F, int N> struct ShortWay : JobWay {
     static constexpr int rows = vec_warps<N>;
     struct Lds {
     };
@@ -170,7 +181,7 @@ using LongWay =
     PipeWay<F, 1, 2, sizeof(PipeLds<F, 1, 2, 3>) <= 36 * 1024 ? 3 : 2, true>;
 
 /* a row at a time, so that registers are few */
-template <class F, int N> struct PlainWay {
+template <class F, int N> struct PlainWay : JobWay {
     static constexpr int rows = 4;
     typedef VecLds<N, 1> Lds;
 
@@ -190,8 +201,26 @@ template <class F, int N> struct PlainWay {
     }
 };
 
+/* All jobs of a workgroup of a compact grid, one after the other. It is a way
+ * of its own: a loop around the others would cost them registers. */
+template <class Way> struct Looped {
+    static constexpr bool all_rows = true;
+    static constexpr int rows = Way::rows;
+
+    template <class Lds, typename T>
+    static DEV_MEMBER void run(Lds &lds, const MatVec<T> &m, bool)
+    {
+        NO_UNROLL
+        for (u64 row0 = (u64)blockIdx.x * rows; row0 < (u64)m.nrows;
+             row0 += (u64)gridDim.x * rows) {
+            Way::run(lds, m, (int)row0);
+            __syncthreads(); /* the sums have been read */
+        }
+    }
+};
+
 #if KPK_SM >= 90
-template <class F, int N> struct BulkWay {
+template <class F, int N> struct BulkWay : JobWay {
     static constexpr int rows = BulkShape<N>::rows;
     typedef BulkLds<F, N> Lds;
 
@@ -208,9 +237,29 @@ template <class F, int N> struct BulkWay {
 };
 template <class F, int N>
 constexpr bool has_bulk = has_mma<F, N> ? is_wide<F> : usual_rows<F, N> != 8;
+
+/* Of a full grid as many workgroups work as leave room for the others. */
+template <class F> struct SweepWay {
+    static constexpr bool all_rows = true;
+    static constexpr int rows = SweepLds<F>::rows;
+    typedef SweepLds<F> Lds;
+
+    template <typename T>
+    static DEV_MEMBER void run(Lds &lds, const MatVec<T> &m, bool compact)
+    {
+        const u32 groups = ((u32)m.nrows + rows - 1) / rows;
+        const u32 workers = min_of(groups, compact ? gridDim.x : sweep_workers);
+
+        if (blockIdx.x < workers)
+            MatVecSweep<F>(m, workers).run(lds, m);
+    }
+};
+template <int N> constexpr bool has_sweep = N == 1;
 #else
 template <class F, int N> struct BulkWay; /* there is none */
 template <class F, int N> constexpr bool has_bulk = false;
+template <class F> struct SweepWay; /* there is none */
+template <int N> constexpr bool has_sweep = false;
 #endif
 
 /* Whether the copy engine is faster with many workgroups: not with few columns
@@ -231,6 +280,8 @@ template <class F, bool Has> struct LongPart {
 };
 template <class F> struct LongPart<F, false> {
 };
+template <class F, bool Has> struct SweepPart {
+};
 template <class F, int N, bool Has> struct MmaPart {
     typename MmaWay<F, N>::Lds steps;
 };
@@ -239,6 +290,9 @@ template <class F, int N> struct MmaPart<F, N, false> {
 #if KPK_SM >= 90
 template <class F, int N> struct BulkPart<F, N, true> {
     typename BulkWay<F, N>::Lds bulk;
+};
+template <class F> struct SweepPart<F, true> {
+    typename SweepWay<F>::Lds groups;
 };
 #endif
 
@@ -249,6 +303,7 @@ template <class F, int N> union WaysLds {
     BulkPart<F, N, has_bulk<F, N>> many;
     LongPart<F, N == 1> far;
     MmaPart<F, N, has_mma<F, N>> mma;
+    SweepPart<F, has_sweep<N>> sweep;
 };
 
 template <class F, int N, class Fn>
@@ -275,19 +330,39 @@ DEV void with_unusual_way(WaysLds<F, N> &lds, int ncols, bool aligned,
     }
 }
 
-template <class F, int N, class Fn> DEV void with_way(int ncols, u32 odd, Fn fn)
+/* `full` is how many workgroups in x a grid has that is not compact. */
+template <class F, int N, class Fn>
+DEV void with_way(int ncols, u32 odd, u32 full, Fn fn)
 {
     __shared__ WaysLds<F, N> lds;
-    const u32 groups = launched_groups();
+    const u32 groups = full * gridDim.y * gridDim.z;
     const bool whole = (odd & 15) == 0;
 
     if constexpr (N == 1) {
         /* asked before all that these launches have no time for */
-        const u32 most = groups < short_groups && whole ? short_columns : 0;
+        const bool compact = gridDim.x < full;
+        const u32 most =
+            groups < short_groups && whole && !compact ? short_columns : 0;
         typename ShortWay<F, N>::Lds none;
 
         if (__builtin_expect((u32)ncols - 1 < most, 1)) {
             fn(ShortWay<F, N>(), none);
+            return;
+        }
+        if constexpr (has_sweep<N>) {
+            const u32 row_bytes = (u32)(ncols / F::elems) * F::bytes;
+
+            if (((odd | row_bytes) & 15) == 0 && ncols > short_columns &&
+                (groups >= sweep_groups || compact)) {
+                fn(SweepWay<F>(), lds.sweep.groups);
+                return;
+            }
+        }
+        if (compact) {
+            if (whole)
+                fn(Looped<AnyWay<F, N>>(), lds.any);
+            else
+                fn(Looped<PlainWay<F, N>>(), lds.plain);
             return;
         }
     }
@@ -317,4 +392,30 @@ template <class F, int N, class Fn> DEV void with_way(int ncols, u32 odd, Fn fn)
         fn(MmaWay<F, N>(), lds.mma.steps);
     else
         fn(UsualWay<F, N>(), lds.usual);
+}
+
+/* The workgroups in x of a grid that is not compact: for more columns, any. */
+template <int N, int Launched> DEV u32 full_grid(int nrows)
+{
+    return N > 1 ? gridDim.x : ((u32)nrows + (Launched - 1)) / Launched;
+}
+
+template <class F, int N, int Launched, class Make>
+DEV void mat_vec_job(int nrows, int ncols, u32 odd, Make make)
+{
+    const u32 full = full_grid<N, Launched>(nrows);
+
+    with_way<F, N>(ncols, odd, full, [&](auto way, auto &lds) {
+        constexpr int rows = decltype(way)::rows;
+
+        if constexpr (decltype(way)::all_rows) {
+            way.run(lds, make(), gridDim.x < full);
+        } else {
+            const bool in_front = way.in_front();
+            const int row0 = first_row<rows, Launched>(in_front);
+
+            if (is_working<rows, Launched>(in_front) && row0 < nrows)
+                way.run(lds, make(), row0);
+        }
+    });
 }

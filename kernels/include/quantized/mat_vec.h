@@ -322,6 +322,11 @@ template <int Job, int Launched> DEV int first_row(bool in_front = false)
  * Lds, and run(lds, m, row0), which makes rows row0 .. row0 + rows - 1.
  * with_way() tells fn which one it is for this launch: for rows of ncols
  * columns, where `odd` has the low bits of all addresses and strides.
+ *
+ * mat_vec_job() does the job of a workgroup that was launched for Launched of
+ * nrows rows, if it has one; make() makes its MatVec. From sm_80 on a grid for
+ * one column may have fewer workgroups: then it is compact, all of them work,
+ * and each goes on with the rows that the grid leaves.
  */
 #if KPK_SM >= 80
 #include "nvidia/mat_vec_ways.h"
@@ -357,6 +362,19 @@ template <class F, int N, class Fn> DEV void with_way(int, u32, Fn fn)
     else
         fn(VecWay<F, N, vec_rows>(), lds.many);
 }
+
+template <class F, int N, int Launched, class Make>
+DEV void mat_vec_job(int nrows, int ncols, u32 odd, Make make)
+{
+    with_way<F, N>(ncols, odd, [&](auto way, auto &lds) {
+        constexpr int rows = decltype(way)::rows;
+        const bool in_front = way.in_front();
+        const int row0 = first_row<rows, Launched>(in_front);
+
+        if (is_working<rows, Launched>(in_front) && row0 < nrows)
+            way.run(lds, make(), row0);
+    });
+}
 #endif
 
 /*
@@ -383,21 +401,6 @@ template <class F, int N, class Fn> DEV void with_way(int, u32, Fn fn)
     X(__VA_ARGS__, 6)                                                          \
     X(__VA_ARGS__, 7)                                                          \
     X(__VA_ARGS__, 8)
-
-/* The job of a workgroup that was launched for Launched of nrows rows of
- * ncols columns, if it has one; make() makes its MatVec. */
-template <class F, int N, int Launched, class Make>
-DEV void mat_vec_job(int nrows, int ncols, u32 odd, Make make)
-{
-    with_way<F, N>(ncols, odd, [&](auto way, auto &lds) {
-        constexpr int rows = decltype(way)::rows;
-        const bool in_front = way.in_front();
-        const int row0 = first_row<rows, Launched>(in_front);
-
-        if (is_working<rows, Launched>(in_front) && row0 < nrows)
-            way.run(lds, make(), row0);
-    });
-}
 
 DEV u32 low_bits(const void *p)
 {

@@ -1,0 +1,215 @@
+/* mat_vec_sweep.h - a column's products on sm_90 by few workgroups */
+#pragma once
+
+#include "early.h"
+#include "nvidia/async_copy.h"
+#include "nvidia/bulk_copy.h"
+#include "nvidia/column_chunk.h"
+
+/*
+ * The first workgroups of a grid make all rows, and so long as they do the
+ * others are started and leave. Or there are no others, where the grid is
+ * compact.
+ *
+ * Rows go by in groups, and a group's columns in passes: a lane has one chunk
+ * of each row in a pass, a warp 32 neighbouring ones. What a column gives to
+ * the lane's chunk stays in registers for the group, and where a row is one
+ * pass, for all groups. The copy engine brings a stage, `each` rows of a pass,
+ * to LDS while the stages before it are multiplied: so few registers and little
+ * LDS that workgroups which leave find room beside those that work.
+ *
+ * Rows are aligned to 16, and so is the column. Its padding is read, up to a
+ * whole granule.
+ */
+template <class F> struct SweepLds {
+    static constexpr int warps = 4, rows = 8;
+    static constexpr int slice_bytes =
+        1024 / F::elems * F::bytes; /* a warp's */
+    static constexpr int pass_bytes = warps * slice_bytes;
+    /* of wide blocks less, so that six workgroups share the LDS */
+    static constexpr bool is_wide = rows * pass_bytes > 32 * 1024;
+    static constexpr int each = is_wide ? 2 : 4, stages = is_wide ? 3 : 2;
+    static constexpr int y_bytes = 32 * Q8_1::bytes;
+
+    __attribute__((aligned(16))) u8 x[stages][each * pass_bytes];
+    __attribute__((aligned(16))) u8 y[warps][y_bytes];
+    float part[2][warps][rows]; /* of a group, and of the one before */
+    /* A stage is there; all warps are done with it. */
+    __attribute__((aligned(8))) u64 arrived[stages];
+    u64 freed[stages];
+};
+
+template <class F> struct MatVecSweep {
+    typedef SweepLds<F> Lds;
+
+    static constexpr u32 warps = Lds::warps, rows = Lds::rows, each = Lds::each;
+    static constexpr u32 stages = Lds::stages, parts = rows / each;
+
+    /* where a stage is in LDS, and how often that was used, modulo 2 */
+    struct Place {
+        u32 slot = 0, phase = 0;
+
+        DEV_MEMBER void advance()
+        {
+            slot = slot + 1 < stages ? slot + 1 : 0;
+            phase ^= slot == 0;
+        }
+    };
+
+    const u8 *x, *y;
+    u32 nrows, row_bytes;
+    u32 nblocks, passes; /* of a row: Q8_1 blocks, and passes */
+    u32 step;            /* rows from a workgroup's group to its next */
+    u32 slice;           /* which quarter of a pass the warp has */
+    /* what is asked for next */
+    u32 row, pass = 0, part = 0, turn = 0;
+    Place to;
+
+    template <typename T>
+    DEV_MEMBER MatVecSweep(const MatVec<T> &m, u32 workers)
+        : x(m.w), y(m.y), nrows((u32)m.nrows),
+          row_bytes((u32)m.nblocks * F::bytes),
+          nblocks((u32)m.nblocks * (F::elems / 32)),
+          passes((nblocks + 32 * warps - 1) / (32 * warps)),
+          step(workers * rows),
+          /* the last pass may have less for the last warps: not for the same
+           * ones of all workgroups, which share a scheduler */
+          slice((threadIdx.y + 2 * blockIdx.x) % warps), row(blockIdx.x * rows)
+    {
+    }
+
+    /* Asks for the next stage, if there is one. Warps take turns. */
+    DEV_MEMBER void ask(Lds &lds)
+    {
+        if (row >= nrows)
+            return;
+        if (threadIdx.y == turn % warps) {
+            barrier_wait(&lds.freed[to.slot], to.phase ^ 1);
+            if (elect_lane()) {
+                const u32 at = pass * (u32)Lds::pass_bytes;
+                const u32 size = min_of((u32)Lds::pass_bytes, row_bytes - at);
+                u64 *barrier = &lds.arrived[to.slot];
+
+                barrier_expect(barrier, each * size);
+                UNROLL
+                for (u32 r = 0; r < each; r++)
+                    bulk_copy(
+                        barrier, lds.x[to.slot] + r * (u32)Lds::pass_bytes,
+                        x +
+                            (size_t)min_of(row + part * each + r, nrows - 1) *
+                                row_bytes +
+                            at,
+                        size);
+            }
+        }
+        turn++;
+        to.advance();
+        if (++part < parts)
+            return;
+        part = 0;
+        if (++pass < passes)
+            return;
+        pass = 0;
+        row += step;
+    }
+
+    /* of the warp's slice of a pass; there may be fewer than 32, or none */
+    DEV_MEMBER int blocks_of(u32 a_pass) const
+    {
+        return (int)(nblocks - (a_pass * warps + slice) * 32);
+    }
+
+    DEV_MEMBER void ask_column(Lds &lds, u32 a_pass) const
+    {
+        const u32 lane = threadIdx.x % 32;
+        const int size = min_of(blocks_of(a_pass), 32) * Q8_1::bytes;
+        const u8 *from =
+            y + (size_t)(a_pass * warps + slice) * Lds::y_bytes + 16 * lane;
+        const u32 at = lds_copy_address(lds.y[threadIdx.y] + 16 * lane);
+
+        UNROLL
+        for (int i = 0; i < Lds::y_bytes; i += 16 * 32)
+            if (i + 16 * (int)lane < size)
+                async_copy_16<Through::l1>(at + (u32)i, from + i);
+        async_copies_end();
+    }
+
+    template <typename T> DEV_MEMBER void run(Lds &lds, const MatVec<T> &m)
+    {
+        const u32 lane = threadIdx.x % 32, warp = threadIdx.y;
+        const int chunk = (int)(lane % F::chunks);
+        const u32 place = slice * Lds::slice_bytes +
+                          (lane / F::chunks * F::bytes & ColumnChunk<F>::mask);
+        ColumnChunk<F> column;
+        Place from;
+        u32 current = 0;
+
+        if (lane == 0 && warp == 0) {
+            UNROLL
+            for (u32 i = 0; i < stages; i++) {
+                barrier_init(&lds.arrived[i], 1);
+                barrier_init(&lds.freed[i], warps);
+            }
+        }
+        __syncthreads();
+        UNROLL
+        for (u32 i = 0; i < stages; i++)
+            ask(lds);
+        wait_for_launch_before();
+        ask_column(lds, 0);
+
+        NO_UNROLL
+        for (u32 row0 = blockIdx.x * rows; row0 < nrows; row0 += step) {
+            float acc[rows] = {};
+
+            NO_UNROLL
+            for (u32 p = 0; p < passes; p++) {
+                if (passes > 1 || row0 == blockIdx.x * rows) {
+                    async_copies_wait<0>();
+                    __syncwarp();
+                    column.read(reinterpret_cast<const u32 *>(lds.y[warp]) +
+                                    (lane - (u32)chunk) * Q8_1::words,
+                                chunk);
+                    __syncwarp();
+                    if (passes > 1)
+                        ask_column(lds, p + 1 < passes ? p + 1 : 0);
+                }
+                UNROLL
+                for (u32 i = 0; i < parts; i++) {
+                    const u8 *blocks = lds.x[from.slot] + place;
+
+                    barrier_wait(&lds.arrived[from.slot], from.phase);
+                    if ((int)lane < blocks_of(p)) {
+                        UNROLL
+                        for (u32 r = 0; r < each; r++)
+                            acc[i * each + r] = column.add(
+                                acc[i * each + r],
+                                blocks + r * (u32)Lds::pass_bytes, chunk);
+                    }
+                    __syncwarp();
+                    if (lane == 0)
+                        barrier_arrive(&lds.freed[from.slot]);
+                    from.advance();
+                    ask(lds);
+                }
+            }
+
+            int index;
+            const float sum = sum_lanes<16>(acc, (int)lane, index);
+            const u32 tid = warp * 32 + lane;
+
+            if (index < (int)rows)
+                lds.part[current][warp][index] = sum;
+            __syncthreads();
+            if (tid < rows && row0 + tid < nrows) {
+                float total = 0;
+
+                UNROLL
+                for (u32 i = 0; i < warps; i++)
+                    total += lds.part[current][i][tid];
+                m.dst[row0 + tid] = convert<T>(total);
+            }
+            current ^= 1;
+        }
+    }
+};
