@@ -1,8 +1,9 @@
 /*
  * quantized.csv.c - prints quantized.csv: the launch shapes of quantized.hip
  *
- * Launch shapes are those of the callers, which the kernels count on. A
- * kernel's first row that fits is taken (kpk_kernel_shape() in kpack.h).
+ * Launch shapes are those of the callers, which the kernels count on; on sm_90
+ * products of many rows with one Q8_1 column have compact grids. A kernel's
+ * first row that fits is taken (kpk_kernel_shape() in kpack.h).
  * grid_y_each 0: one row of blocks; grid_y_loops: the kernel loops over what
  * a grid leaves. Experts take batch as columns, and grid.z =
  * topk besides.
@@ -13,32 +14,36 @@
 
 /* clang-format off */
 #define DEQUANTIZE(name, type, counts, threads, elems, join)                   \
-    "dequantize_block_" #name "_*," #threads ",1,elements," #elems ",none,0,0\n"
+    "dequantize_block_" #name "_*,," #threads ",1,elements," #elems ",0,0,none,0,0\n"
 #define FORMAT(name, lower, short, type, tiled, column, experts, counts,       \
                threads, elems, join, row_threads, row_columns, rows, cols,     \
                passes)                                                         \
     DEQUANTIZE(name, type, counts, threads, elems, join)                       \
-    "get_rows_" #name "," #row_threads ",1,ids,1,columns," #row_columns ",1\n"   \
-    "mul_mat_" #name ",32,4,rows," #rows ",columns," #cols ",0\n"
+    "get_rows_" #name ",," #row_threads ",1,ids,1,0,0,columns," #row_columns ",1\n" \
+    "mul_mat_" #name ",,32,4,rows," #rows ",0,0,columns," #cols ",0\n"
 #define FLOATS(name, threads, elems, join, row_threads, row_columns, rows, cols) \
     DEQUANTIZE(name, name, elements, threads, elems, join)                     \
-    "mul_mat_" #name ",128,1,rows," #rows ",columns," #cols ",0\n"
+    "mul_mat_vec_" #name "_f32_cuda1,,32,4,rows,1,0,0,none,0,0\n"               \
+    "mul_mat_" #name ",,128,1,rows," #rows ",0,0,columns," #cols ",0\n"
 
 static const char text[] =
-    "kernel,block_x,block_y,grid_x_counts,grid_x_each,grid_y_counts,grid_y_each,grid_y_loops\n"
+    "kernel,target,block_x,block_y,grid_x_counts,grid_x_each,grid_x_loops,min_n,"
+    "grid_y_counts,grid_y_each,grid_y_loops\n"
     GGUF_WEIGHTS(FORMAT)
     GGUF_FLOAT_WEIGHTS(FLOATS)
     GGUF_NUMBERS(DEQUANTIZE)
-    "get_rows_*,256,1,ids,1,columns,256,1\n"
-    "quantize_q8_1,256,1,padded columns,256,rows,1,0\n"
-    "quantize_q8_1_quants,256,1,padded columns,256,rows,1,0\n"
-    "dequantize_mul_mat_vec_*,32,1,rows,1,none,0,0\n"
-    "mul_mat_vec_*_cuda1,32,4,rows,1,none,0,0\n"
-    "mul_mat_vec_*_cuda2,32,4,rows,2,none,0,0\n"
-    "mul_mat_vec_*_cuda3,32,4,rows,2,none,0,0\n"
-    "mul_mat_vec_*_cuda4,32,4,rows,2,none,0,0\n"
-    "mul_mat_vec_*,32,2,rows,2,none,0,0\n"
-    "indexed_moe_forward_*,32,4,rows,1,batch,1,0\n";
+    "get_rows_*,,256,1,ids,1,0,0,columns,256,1\n"
+    "quantize_q8_1,,256,1,padded columns,256,0,0,rows,1,0\n"
+    "quantize_q8_1_quants,,256,1,padded columns,256,0,0,rows,1,0\n"
+    "dequantize_mul_mat_vec_*,,32,1,rows,1,0,0,none,0,0\n"
+    /* a compact grid, where there are rows enough */
+    "mul_mat_vec_*_cuda1,sm_90,32,4,rows,8,1,4096,none,0,0\n"
+    "mul_mat_vec_*_cuda1,,32,4,rows,1,0,0,none,0,0\n"
+    "mul_mat_vec_*_cuda2,,32,4,rows,2,0,0,none,0,0\n"
+    "mul_mat_vec_*_cuda3,,32,4,rows,2,0,0,none,0,0\n"
+    "mul_mat_vec_*_cuda4,,32,4,rows,2,0,0,none,0,0\n"
+    "mul_mat_vec_*,,32,2,rows,2,0,0,none,0,0\n"
+    "indexed_moe_forward_*,,32,4,rows,1,0,0,batch,1,0\n";
 /* clang-format on */
 
 int main(void)

@@ -51,7 +51,7 @@ static const char *amd_target(const kpk_module *module)
 }
 
 static struct row find_row(const kpk_module *module, const char *kernel,
-                           uint64_t ncolumns)
+                           uint64_t n, uint64_t ncolumns)
 {
     struct row at = {0, 0};
     kpk_table_decl table;
@@ -63,6 +63,7 @@ static struct row find_row(const kpk_module *module, const char *kernel,
     for (; at.row < table.nrows; at.row++) {
         assert_ok(kpk_table_row(module, at.table, at.row, &row));
         if (strcmp(row.kernel, kernel) == 0 && !is_nvidia(row.target) &&
+            (uint64_t)number(module, at, "min_n", 0) <= n &&
             (uint64_t)number(module, at, "min_columns", 0) <= ncolumns &&
             (uint64_t)number(module, at, "max_columns", INT64_MAX) >= ncolumns)
             return at;
@@ -95,7 +96,7 @@ static void check_one(const kpk_module *module, size_t kernel, uint64_t n,
     assert_ok(kpk_module_kernel(module, kernel, &decl));
     if (st != KPK_OK)
         named = strstr(kpk_error_message(), decl.name) != NULL;
-    at = find_row(module, decl.name, ncolumns);
+    at = find_row(module, decl.name, n, ncolumns);
     x = needed(n, number(module, at, "grid_x_each", 1));
     y = needed(ncolumns, number(module, at, "grid_y_each", 0));
     loops = number(module, at, "grid_x_loops", 0) != 0;
@@ -210,7 +211,7 @@ static void test_block_formats_have_the_callers_shapes(void **state)
 
         /* elements and padded columns are what these two are asked for */
         assert_ok(kpk_module_find_kernel(module, want[i].kernel, &k));
-        assert_ok(kpk_module_shape(module, k, NULL, n, 4096, &s));
+        assert_ok(kpk_module_shape(module, k, amd_target(module), n, 4096, &s));
         if (s.grid[0] != want[i].grid[0] || s.grid[1] != want[i].grid[1] ||
             s.block[0] != want[i].block[0] || s.block[1] != want[i].block[1])
             fail_msg("%s: want grid %u x %u, block %u x %u; got grid %u x %u, "
@@ -218,6 +219,47 @@ static void test_block_formats_have_the_callers_shapes(void **state)
                      want[i].kernel, want[i].grid[0], want[i].grid[1],
                      want[i].block[0], want[i].block[1], s.grid[0], s.grid[1],
                      s.block[0], s.block[1]);
+    }
+}
+
+/* whether or not the pack has code for sm_90 */
+static void test_products_have_compact_grids_on_sm_90(void **state)
+{
+    static const struct {
+        const char *kernel;
+        uint64_t rows;
+        unsigned grid;
+    } want[] = {
+        {"mul_mat_vec_q8_0_q8_1_cuda1", 4095, 4095},
+        {"mul_mat_vec_q8_0_q8_1_cuda1", 4096, 512},
+        {"mul_mat_vec_q8_0_q8_1_cuda1", 14337, 1793},
+        {"mul_mat_vec_q4_K_q8_1_cuda2", 14336, 7168},
+        {"mul_mat_vec_mxfp4_q8_1_cuda8", 14336, 7168},
+        {"mul_mat_vec_bf16_f32_cuda1", 14336, 14336},
+        {"mul_mat_vec_f16_f32_cuda5", 14336, 7168},
+        {"mmvq_gguf_q6_k_f16_plain_cuda1", 4095, 4095},
+        {"mmvq_gguf_q6_k_f16_plain_cuda1", 14336, 1792},
+        {"mmvq_gguf_q6_k_bf16_plain_cuda4", 14336, 7168},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
+        const kpk_module *module = NULL;
+        kpk_shape s;
+        size_t k;
+
+        for (size_t m = 0; m < kpk_pack_module_count(&kpk_candle); m++)
+            if (kpk_module_find_kernel(kpk_pack_module(&kpk_candle, m),
+                                       want[i].kernel, &k) == KPK_OK)
+                module = kpk_pack_module(&kpk_candle, m);
+        if (!module)
+            continue; /* a pack of other modules */
+        assert_ok(kpk_module_find_kernel(module, want[i].kernel, &k));
+        assert_ok(kpk_module_shape(module, k, "sm_90", want[i].rows, 0, &s));
+        if (s.grid[0] != want[i].grid || s.grid[1] != 1)
+            fail_msg("%s, %llu rows: want grid %u, got %u x %u", want[i].kernel,
+                     (unsigned long long)want[i].rows, want[i].grid, s.grid[0],
+                     s.grid[1]);
     }
 }
 
@@ -264,6 +306,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_kernel_has_a_shape_that_it_accepts),
         cmocka_unit_test(test_block_formats_have_the_callers_shapes),
+        cmocka_unit_test(test_products_have_compact_grids_on_sm_90),
         cmocka_unit_test(test_no_kernel_spills_registers),
         cmocka_unit_test(test_every_table_has_its_index),
     };
