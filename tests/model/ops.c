@@ -69,7 +69,8 @@ struct gpu {
     struct format_kernels formats[MOST_FORMATS];
     const kpk_kernel *keep[NCACHE_TYPES];
     struct recorder *recorder;
-    void *stream; /* the recorder's; NULL: the default one */
+    void *stream;   /* the recorder's; NULL: the default one */
+    unsigned flags; /* of launches: see flags_of() */
     struct allocation *allocations;
     uint64_t allocated;
 };
@@ -100,6 +101,7 @@ bool gpu_open(int device, struct gpu **out, struct fault *fault)
             return fail(fault, "cannot use device %d: %s", device,
                         kpk_error_message());
         }
+    gpu->flags = KPK_LAUNCH_EARLY;
     *out = gpu;
     return true;
 }
@@ -221,24 +223,16 @@ bool gpu_replay(struct gpu *gpu, struct fault *fault)
 /* At the recommended shape for n and columns (kpk_kernel_shape()). Kernels that
  * can wait for the launch before them begin while it runs: what they read
  * earlier are weights, which no launch writes. */
-static bool launch_with(const struct gpu *gpu, const kpk_kernel *kernel,
-                        unsigned flags, uint64_t n, uint64_t columns,
-                        struct fault *fault, const kpk_arg *args, size_t nargs)
+static bool launch(const struct gpu *gpu, const kpk_kernel *kernel, uint64_t n,
+                   uint64_t columns, struct fault *fault, const kpk_arg *args,
+                   size_t nargs)
 {
-    kpk_launch_options options = {.stream = gpu->stream, .flags = flags};
+    kpk_launch_options options = {.stream = gpu->stream, .flags = gpu->flags};
 
     return check(kpk_kernel_shape(kernel, n, columns, &options.shape),
                  kpk_kernel_name(kernel), fault) &&
            check(kpk_launch_ex(kernel, &options, args, nargs),
                  kpk_kernel_name(kernel), fault);
-}
-
-static bool launch(const struct gpu *gpu, const kpk_kernel *kernel, uint64_t n,
-                   uint64_t columns, struct fault *fault, const kpk_arg *args,
-                   size_t nargs)
-{
-    return launch_with(gpu, kernel, KPK_LAUNCH_EARLY, n, columns, fault, args,
-                       nargs);
 }
 
 /* Finds a kernel of a format by its name's parts, once. */
@@ -331,10 +325,12 @@ static bool float_product(struct gpu *gpu, const struct matrix *m,
                  "a product", fault);
 }
 
-/* A large product of more than four columns has just as many blocks as are at
- * work at once. Begun early, they lie on the multiprocessors that the launch
- * before leaves free, and take up to twice their time on an H200. */
-static unsigned product_flags(const struct matrix *m, uint32_t n)
+/* Of a product and what follows it. A large one of more than four columns has
+ * just as many blocks as are at work at once. Begun early, they lie on the
+ * multiprocessors that the launch before leaves free, and take up to twice
+ * their time on an H200; and between such products small launches gain nothing.
+ */
+static unsigned flags_of(const struct matrix *m, uint32_t n)
 {
     enum { LARGE = 4 << 20, FEW_COLUMNS = 4 };
 
@@ -354,6 +350,7 @@ bool op_product(struct gpu *gpu, const struct matrix *m, const float *x,
     const int32_t count = (int32_t)n, out_rows = (int32_t)stride;
     const int32_t in_columns = blocks ? (int32_t)padded(m->columns) : columns;
 
+    gpu->flags = flags_of(m, n);
     if (m->format->id == 0)
         return float_product(gpu, m, x, n, out, stride, fault);
     if (n > MOST_COLUMNS)
@@ -365,8 +362,8 @@ bool op_product(struct gpu *gpu, const struct matrix *m, const float *x,
     return get_kernel(gpu, &k->few[n - 1], fault, "mul_mat_vec_",
                       m->format->kernel, blocks ? "_q8_1_cuda" : "_f32_cuda",
                       n) &&
-           launch_with(
-               gpu, k->few[n - 1], product_flags(m, n), m->rows, 0, fault,
+           launch(
+               gpu, k->few[n - 1], m->rows, 0, fault,
                KPK_ARGS(m->data, in, out, columns, rows, in_columns, out_rows));
 }
 
