@@ -77,6 +77,20 @@ template <class F, int Rows, int Cols> struct TileUnit {
                 schedule_fence();
             }
         }
+        if (KPK_WMMA)
+            side_by_side();
+    }
+
+    /* The sums of a unit are in registers one behind the other: such two can be
+     * added to at once. */
+    DEV_MEMBER void side_by_side()
+    {
+        UNROLL
+        for (int i = 0; i < nrows; i++) {
+            UNROLL
+            for (int j = 0; j < ncols; j++)
+                asm volatile("" : "+v"(acc[i][j]));
+        }
     }
 
     /* fn(row, column, result) for each of this thread's */

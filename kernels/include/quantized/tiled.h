@@ -5,6 +5,8 @@
 #include "quantized/tile_unit.h"
 #if KPK_MFMA
 #include "quantized/tile_raw.h"
+#elif KPK_WMMA
+#include "quantized/tile_codes.h"
 #endif
 #if KPK_SM >= 90
 #include "nvidia/tile_bulk.h"
@@ -230,7 +232,11 @@ template <class F, int Rows, int Cols, BlockPlace P> struct Tile {
 
 /* F as tiles take it, and the tile that does */
 template <class F, bool Raw = tile_is_raw<F>> struct TileWay {
+#if KPK_WMMA
+    typedef typename ForCodes<F>::type Form;
+#else
     typedef F Form;
+#endif
     template <int Rows, int Cols, BlockPlace P>
     using Of = Tile<F, Rows, Cols, P>;
 };
