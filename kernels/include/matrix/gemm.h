@@ -918,9 +918,13 @@ template <typename T, bool TransA, bool TransB, u32 Size> struct AsyncGemm {
             return;
         NO_UNROLL
         for (u64 t = order.block(); t < order.count(); t += order.blocks()) {
+            /* by all: if some lanes alone called the division, the compiler
+             * would take all warps that come back from it for split */
+            const typename Order::Place at = order.place(t);
+
             __syncthreads();
             if (threadIdx.x == 0)
-                call.g = g, call.at = order.place(t);
+                call.g = g, call.at = at;
             __syncthreads();
             other_tile(call, lines);
         }
