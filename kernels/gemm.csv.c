@@ -53,11 +53,11 @@ static const struct type types[] = {
      {2, 260, 250, 3500}},
     {"f32",
      {{2, 2760, 2760, 3000}, {4, 750, 1200, 2000}, {2, 160, 130, 1500}},
-     {{1, 3650, 3650, 3000}, {3, 1220, 1500, 2500}, {1, 330, 330, 2500}},
+     {{1, 3200, 3200, 3000}, {4, 1000, 1180, 2500}, {1, 330, 330, 2500}},
      {2, 300, 400, 2500}},
     {"f64",
      {{1, 1500, 1500, 3000}, {4, 500, 800, 2000}, {2, 160, 130, 1500}},
-     {{1, 1790, 1790, 3000}, {3, 515, 700, 2500}, {1, 330, 330, 2500}},
+     {{1, 1340, 1340, 3000}, {3, 305, 620, 2500}, {1, 330, 330, 2500}},
      {2, 320, 430, 2500}},
 };
 /* clang-format on */
@@ -185,8 +185,8 @@ static void print_nvidia(int layout, int type, int t,
     }
     print_row(layout, p, t, processor->name, times, &extent,
               least_m_of(layout, t), tiles[t].most_m,
-              is_h200 && half ? &h200_memory : &any_memory, async, 0, 0,
-              few ? 0 : (async ? processor->steps : 2) * 128 * (m + n));
+              is_h200 && (half || !few) ? &h200_memory : &any_memory, async, 0,
+              0, few ? 0 : (async ? processor->steps : 2) * 128 * (m + n));
     if (is_h200 && half)
         print_warpgroup_rows(layout, p, t);
 }

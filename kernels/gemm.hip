@@ -50,7 +50,7 @@
     }
 
 #define TILE(T, S, layout, trans_a, trans_b, size)                             \
-    KERNEL_UP_TO(2 * size)                                                     \
+    KERNEL_OF(2 * size, blocks_of(sizeof(T), size))                            \
     gemm_##layout##_##T##_m##size(GEMM_PARAMS(T, S))                           \
     {                                                                          \
         gemm<T, trans_a, trans_b, size>(GEMM_ARGS(T));                         \
@@ -59,16 +59,21 @@
     TILE(T, S, layout, trans_a, trans_b, 128)                                  \
     TILE(T, S, layout, trans_a, trans_b, 64)
 #define ROWS8(T, S, layout, trans_b)                                           \
-    KERNEL_OF_256(sizeof(T) == 2 ? 2 : 1)                                      \
+    KERNEL_OF(256, sizeof(T) == 2 ? 2 : 1)                                     \
     gemm_##layout##_##T##_m8(GEMM_PARAMS(T, S))                                \
     {                                                                          \
         gemm_rows8<T, trans_b>(GEMM_ARGS(T));                                  \
     }
-/* of 256 threads, and on sm_NN in few enough registers for n such blocks */
+/* of so many threads, and on sm_NN in few enough registers for n such blocks */
 #if KPK_NVIDIA
-#define KERNEL_OF_256(n) extern "C" __global__ __launch_bounds__(256, n) void
+#define KERNEL_OF(threads, n)                                                  \
+    extern "C" __global__ __launch_bounds__(threads, n) void
+constexpr int blocks_of(u32 nbytes, u32 size)
+{
+    return size == 128 || nbytes == 2 ? 1 : nbytes == 4 ? 4 : 3;
+}
 #else
-#define KERNEL_OF_256(n) KERNEL_UP_TO(256)
+#define KERNEL_OF(threads, n) KERNEL_UP_TO(threads)
 #endif
 #define JOIN(T, S)                                                             \
     KERNEL_UP_TO(256)                                                          \

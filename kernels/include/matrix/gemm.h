@@ -992,7 +992,24 @@ struct FewTiles : GemmTiles<T, Rows, Cols, Tile> {
 #endif
 
 #if KPK_SM >= 80
-#include "nvidia/along_tile.h"
+#include "nvidia/copied_tile.h"
+
+/* Tiles of f32 and f64, if operands are aligned and the launch gave LDS for
+ * two steps; `lds` has room for a third. */
+template <typename T, bool TransA, bool TransB, u32 Size>
+DEV bool gemm_by_copies(const Gemm<T> &g, u8 *lds, u8 *more_lds)
+{
+    typedef CopiedTile<T, !TransA, TransB, Size> Tile;
+
+    if (!Tile::fits(g))
+        return false;
+    each_part(g, [&](const GemmPart &part) {
+        each_tile<Size, Size, 1, 1>(g, [&](u32 x, u32 y) {
+            Tile::run(g, part, x * Size, y * Size, more_lds, lds);
+        });
+    });
+    return true;
+}
 #endif
 
 /*
@@ -1026,17 +1043,9 @@ DEV void gemm(const Gemm<T> &g)
     u8 *const steps = two ? more_lds : lds;
     const u32 flip = two ? nbytes : 0;
 
-    if constexpr (sizeof(T) > 2 && !TransA && TransB) {
-        typedef AlongTile<T, Size> Along;
-
-        if (Along::fits(g)) {
-            each_part(g, [&](const GemmPart &part) {
-                each_tile<Size, Size, 1, 1>(g, [&](u32 x, u32 y) {
-                    Along::run(g, part, x * Size, y * Size, lds, more_lds);
-                });
-            });
+    if constexpr (sizeof(T) > 2) {
+        if (gemm_by_copies<T, TransA, TransB, Size>(g, lds, more_lds))
             return;
-        }
     }
 #else
     u8 *const steps = lds;
