@@ -96,10 +96,13 @@ static const struct warpgroup_row {
 #define FEW_ROWS(size, rows, cols, deep, stages, more, shares)                 \
     2, cols, rows, KPK_WARPGROUP_LDS(rows, cols, deep, stages, more), shares
     {KPK_WARPGROUP_WIDE(TILE), 129, INT_MAX, {1, 740, 700, 2500}, 0, false},
-    {KPK_WARPGROUP_MIDDLE(TILE), 65, INT_MAX, {1, 560, 540, 3500}, 6000, true},
-    {KPK_WARPGROUP_EVEN(TILE), 65, INT_MAX, {1, 400, 380, 4500}, 3200, false},
-    {KPK_WARPGROUP_HALF(TILE), 65, INT_MAX, {2, 277, 480, 4500}, 0, false},
-    {KPK_WARPGROUP_SMALL(TILE), 33, INT_MAX, {2, 186, 286, 3300}, 2300, false},
+    {KPK_WARPGROUP_MIDDLE(TILE), 65, INT_MAX, {1, 545, 535, 4500}, 6000, true},
+    {KPK_WARPGROUP_THIN(TILE), 65, INT_MAX, {1, 330, 310, 3900}, 4000, true},
+    {KPK_WARPGROUP_LONG(TILE), 65, INT_MAX, {1, 272, 260, 3850}, 2100, false},
+    {KPK_WARPGROUP_EVEN(TILE), 65, INT_MAX, {1, 364, 325, 2700}, 4500, false},
+    {KPK_WARPGROUP_LONE(TILE), 33, INT_MAX, {1, 172, 160, 3700}, 1900, false},
+    {KPK_WARPGROUP_HALF(TILE), 65, INT_MAX, {2, 244, 447, 3400}, 0, false},
+    {KPK_WARPGROUP_SMALL(TILE), 33, INT_MAX, {2, 155, 266, 3300}, 2300, false},
     {KPK_WARPGROUP_FEW_16(FEW_ROWS), 0, 16, {1, 150, 150, 4500}, 0, false},
     {KPK_WARPGROUP_FEW_16_TWICE(FEW_ROWS),
      0,

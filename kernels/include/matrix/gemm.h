@@ -845,12 +845,15 @@ template <typename T, bool TransA, bool TransB, u32 Size> struct AsyncGemm {
     {
         if constexpr (Size == 128) {
             if constexpr (TransB) { /* whose copies are for any rows */
-                if (KPK_WARPGROUP_MIDDLE(TILE_OF))
+                if (KPK_WARPGROUP_MIDDLE(TILE_OF) ||
+                    KPK_WARPGROUP_THIN(TILE_OF))
                     return true;
             }
-            return KPK_WARPGROUP_WIDE(TILE_OF) || KPK_WARPGROUP_EVEN(TILE_OF);
+            return KPK_WARPGROUP_LONG(TILE_OF) || KPK_WARPGROUP_WIDE(TILE_OF) ||
+                   KPK_WARPGROUP_EVEN(TILE_OF);
         } else {
-            return KPK_WARPGROUP_HALF(TILE_OF) || KPK_WARPGROUP_SMALL(TILE_OF);
+            return KPK_WARPGROUP_LONE(TILE_OF) || KPK_WARPGROUP_HALF(TILE_OF) ||
+                   KPK_WARPGROUP_SMALL(TILE_OF);
         }
     }
 #undef TILE_OF

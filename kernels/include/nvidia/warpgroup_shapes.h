@@ -17,8 +17,11 @@
  * are its rows. shares: how many blocks of a cluster may share it, 0 for none:
  * LDS must have room for their sums. */
 #define KPK_WARPGROUP_MIDDLE(X) X(128, 128, 192, 1, 5, 0, 4) /* B along K */
+#define KPK_WARPGROUP_THIN(X) X(128, 128, 96, 1, 7, 0, 4)    /* likewise */
+#define KPK_WARPGROUP_LONG(X) X(128, 128, 64, 1, 8, 2, 4)
 #define KPK_WARPGROUP_WIDE(X) X(128, 128, 256, 1, 4, 1, 0)
 #define KPK_WARPGROUP_EVEN(X) X(128, 128, 128, 1, 6, 0, 8)
+#define KPK_WARPGROUP_LONE(X) X(64, 64, 64, 1, 13, 0, 8)
 #define KPK_WARPGROUP_HALF(X) X(64, 64, 128, 1, 4, 0, 0)
 #define KPK_WARPGROUP_SMALL(X) X(64, 64, 64, 1, 5, 0, 8)
 #define KPK_WARPGROUP_FEW_64(X) X(8, 64, 64, 2, 6, 1, 8)

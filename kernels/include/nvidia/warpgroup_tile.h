@@ -321,7 +321,9 @@ struct WarpgroupTile {
     }
     /* Sums come to memory by way of so much LDS of each warp: 16 rows of some
      * columns, apart in banks. */
-    static constexpr u32 slab_cols = Cols < 64 ? Cols : 64;
+    static constexpr u32 slab_cols = Cols % 64 == 0   ? 64
+                                     : Cols % 32 == 0 ? 32
+                                                      : Cols;
     static constexpr u32 slab_pitch = slab_cols + 8;
     template <typename V> static DEV_MEMBER V *slab_of(u8 *lds)
     {
