@@ -30,7 +30,8 @@
  *
  * On sm_NN a block of 1024 threads must do with 32 registers a thread, or one
  * block alone keeps a multiprocessor: one thread works out the layout, and it
- * stays in LDS. On AMD it is scalar work and stays in scalar registers.
+ * stays in LDS. On AMD it is scalar work and stays in scalar registers, in as
+ * few instructions as can be (map/scalar_rows.h).
  */
 #pragma once
 
@@ -38,6 +39,9 @@
 #include "map/apply.h"
 #include "map/blocks.h"
 #include "map/pack.h"
+#if !KPK_NVIDIA
+#include "map/scalar_rows.h"
+#endif
 #include "map/tiles.h"
 #include "map/view.h"
 
@@ -79,6 +83,7 @@ struct FlatSource {
     }
 };
 
+#if KPK_NVIDIA
 /* LAYOUT_ROWS: n is below 2^32. */
 template <u32 k, u32 nops, typename A, typename B, typename C>
 struct RowSource {
@@ -133,6 +138,7 @@ struct RowSource {
         return in;
     }
 };
+#endif
 
 /*
  * All packs of a thread. Loading and storing takes an instruction each for the
@@ -180,6 +186,7 @@ DEV void map_flat(const Blocks &blocks, u64 n, const A *a, const B *b,
                                      n / k, true, source, out, f);
 }
 
+#if KPK_NVIDIA
 template <Weight weight, u32 k, u32 each, u32 nops, typename R, typename A,
           typename B, typename C, typename F>
 DEV void map_rows(const Blocks &blocks, u64 n, const View<nops> &view,
@@ -206,7 +213,6 @@ DEV void map_rows(const Blocks &blocks, u64 n, const View<nops> &view,
                                      out, f);
 }
 
-#if KPK_NVIDIA
 /*
  * The element at p, asked for in this place: the compiler would ask behind the
  * next condition, as far as it can. With 32 warps on a multiprocessor each
@@ -347,6 +353,7 @@ DEV void map(u64 n, u64 rank, const size_t *info, const A *a, const B *b,
     constexpr u32 k = pack_size<weight, widest>();
     typedef Shape<weight, nops, k, operand_size<A>::value, widest> Best;
     constexpr u32 each = Best::each, stay = Best::stay, small = Best::small;
+    constexpr u32 each_row = weight == HEAVY ? 1 : 2;
 
     /*
      * Most blocks of a large grid leave, so what they ask comes first, and for
@@ -398,6 +405,11 @@ DEV void map(u64 n, u64 rank, const size_t *info, const A *a, const B *b,
                     find_transposed(view);
         }
         sync_block_shared();
+        if (!KPK_NVIDIA && view.layout == LAYOUT_ROWS) {
+            map_rows<weight, k, each_row, nops>(blocks, n, view, a, b, c, out,
+                                                f);
+            return;
+        }
     }
     const Layout layout = info == nullptr ? LAYOUT_FLAT : view.layout;
     if (layout == LAYOUT_FLAT) {
@@ -411,9 +423,8 @@ DEV void map(u64 n, u64 rank, const size_t *info, const A *a, const B *b,
             map_flat<weight, k, each, nops>(blocks, n, a, b, c, out, f);
         else
             map_each<nops>(blocks, n, 0, nullptr, a, b, c, out, f);
-    } else if (layout == LAYOUT_ROWS) {
-        map_rows<weight, k, weight == HEAVY ? 1 : 2, nops>(blocks, n, view, a,
-                                                           b, c, out, f);
+    } else if (KPK_NVIDIA && layout == LAYOUT_ROWS) {
+        map_rows<weight, k, each_row, nops>(blocks, n, view, a, b, c, out, f);
     } else if (layout == LAYOUT_ANY) {
         map_each<nops>(blocks, n, rank, info, a, b, c, out, f);
     }

@@ -1,6 +1,7 @@
 /* blocks.h - which blocks of a grid that is not small do the work of map.h */
 #pragma once
 
+#include "compare.h"
 #include "walk.h"
 
 /*
@@ -84,14 +85,26 @@ DEV Blocks staying_blocks(u64 n, bool strided)
     const u64 threads = (u64)grid * threads_anew();
     constexpr u32 strided_bits = constant_log2(STRIDED);
     constexpr u32 each_bits = constant_log2(each);
-    const u32 more = strided ? max_of(strided_bits, each_bits) : each_bits;
+    constexpr u32 most_bits = max_of(strided_bits, each_bits);
+    const u32 more = KPK_NVIDIA && strided ? most_bits : each_bits;
     const bool large_blocks = threads_anew() >= 512;
     u32 shift = 0;
-    if (large_blocks && grid >= MANY * k * each)
+    if (!KPK_NVIDIA && strided) { /* the same by jumps */
+        const u32 block = blockDim.x;
+
+        if (compare_here(block) >= 512 && compare_here(grid) >= MANY * k * each)
+            shift = k_bits + most_bits;
+        else if (threads >= n ||
+                 (compare_here(block) >= 512 && compare_here(grid) > small))
+            shift = k_bits;
+        else if (threads >= n / k && compare_here(grid) >= MANY * STRIDED)
+            shift = most_bits;
+    } else if (large_blocks && grid >= MANY * k * each)
         shift = k_bits + more;
     else if (threads >= n || (large_blocks && grid > small))
         shift = k_bits;
-    else if (strided && threads >= n / k && grid >= MANY * STRIDED)
+    else if (KPK_NVIDIA && strided && threads >= n / k &&
+             grid >= MANY * STRIDED)
         shift = more;
     const u32 apart = 1u << shift;
     Blocks blocks;

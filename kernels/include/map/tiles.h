@@ -30,6 +30,7 @@ DEV void exchange(u32 &a, u32 &b)
  * dimension and by one along another: that one is then exchanged with
  * dimension 1, in the view and in the output's strides.
  */
+#if KPK_NVIDIA
 DEV void find_transposed(View<1> &view)
 {
     u32 along = 0, stride = 1;
@@ -52,6 +53,35 @@ DEV void find_transposed(View<1> &view)
         exchange(view.stride[0][1], view.stride[0][g]);
     }
 }
+#else
+DEV void find_transposed(View<1> &view)
+{
+    u32 stride = 1;
+    UNROLL
+    for (u32 g = 0; g < MAX_GROUPS; g++) {
+        view.out_stride[g] = stride;
+        stride *= view.dim[g];
+    }
+    if (compare_here(view.stride[0][0]) <= 1 || compare_here(view.dim[0]) < 16)
+        return;
+    u32 along = 0;
+    UNROLL
+    for (u32 g = MAX_GROUPS - 1; g > 0; g--)
+        if (compare_here(view.stride[0][g]) == 1 && view.dim[g] >= 16)
+            along = g;
+    if (compare_here(along) == 0)
+        return;
+    view.layout = LAYOUT_TILES;
+    UNROLL
+    for (u32 g = 2; g < MAX_GROUPS; g++) {
+        if (compare_here(along) == g) {
+            exchange(view.dim[1], view.dim[g]);
+            exchange(view.out_stride[1], view.out_stride[g]);
+            exchange(view.stride[0][1], view.stride[0][g]);
+        }
+    }
+}
+#endif
 
 /*
  * A tile to lds[y][x]: its rows lie along y in memory. 32 lanes take 32 / k

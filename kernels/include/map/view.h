@@ -1,7 +1,7 @@
 /* view.h - the layout of a kernel's operands, dimensions merged */
 #pragma once
 
-#include "device.h"
+#include "compare.h"
 
 enum { MAX_GROUPS = 4 };
 
@@ -56,6 +56,7 @@ template <u32 nops> struct View {
  * neighbour, for every operand, joins it. From the outermost inwards, so that
  * the open group is always the first and older ones move up.
  */
+#if KPK_NVIDIA
 template <u32 nops>
 DEV View<nops> merge_dims(u64 n, u64 rank, const size_t *info)
 {
@@ -112,6 +113,100 @@ DEV View<nops> merge_dims(u64 n, u64 rank, const size_t *info)
                                                   : LAYOUT_ANY;
     return view;
 }
+#else
+/* Whether all operands are contiguous. */
+template <u32 nops> DEV bool all_contiguous(u64 rank, const size_t *info)
+{
+    u64 run = 1;
+
+    NO_UNROLL
+    for (u64 d = rank; d-- > 0;) {
+        UNROLL
+        for (u32 o = 0; o < nops; o++)
+            if (info[d] != 1 && info[(o + 1) * rank + d] != run)
+                return false;
+        run *= info[d];
+    }
+    return true;
+}
+
+/*
+ * In 32 bits, and in few instructions: a compute unit of CDNA has one scalar
+ * ALU for all of its waves.
+ */
+template <u32 nops>
+DEV View<nops> merge_dims(u64 n, u64 rank, const size_t *info)
+{
+    View<nops> view;
+
+    if (n >= 0xffff0000u) {
+        view.layout =
+            all_contiguous<nops>(rank, info) ? LAYOUT_FLAT : LAYOUT_ANY;
+        return view;
+    }
+    const u32 row = (u32)rank * (u32)sizeof(*info);
+    const u8 *const bytes = (const u8 *)info;
+    u32 ngroups = 0, high = 0; /* bits of strides beyond 32 */
+
+    UNROLL
+    for (u32 g = 0; g < MAX_GROUPS; g++) {
+        view.dim[g] = 1;
+        UNROLL
+        for (u32 o = 0; o < nops; o++)
+            view.stride[o][g] = g == 0;
+    }
+    NO_UNROLL
+    for (u32 at = 0; at < row; at = compare_here(at + (u32)sizeof(*info))) {
+        const u32 dim = *(const u32 *)(bytes + at);
+        u32 next[nops], apart = 0;
+
+        if (dim == 1)
+            continue;
+        UNROLL
+        for (u32 o = 0; o < nops; o++) {
+            const u64 stride =
+                *(const u64 *)(bytes + (u32)(at + (o + 1) * row));
+
+            next[o] = (u32)stride;
+            high |= (u32)(stride >> 32);
+            apart |=
+                (view.stride[o][0] ^ next[o] * dim) | __umulhi(next[o], dim);
+        }
+        if (compare_here(ngroups) == 0) {
+            view.dim[0] = dim;
+            ngroups = 1;
+        } else if (compare_here(apart) == 0) {
+            view.dim[0] *= dim;
+        } else {
+            UNROLL
+            for (u32 g = MAX_GROUPS - 1; g > 0; g--) {
+                view.dim[g] = view.dim[g - 1];
+                UNROLL
+                for (u32 o = 0; o < nops; o++)
+                    view.stride[o][g] = view.stride[o][g - 1];
+            }
+            view.dim[0] = dim;
+            ngroups++;
+        }
+        UNROLL
+        for (u32 o = 0; o < nops; o++)
+            view.stride[o][0] = next[o];
+    }
+    u32 strided = high | ngroups >> 1;
+
+    UNROLL
+    for (u32 o = 0; o < nops; o++)
+        strided |= view.stride[o][0] ^ 1;
+    view.ngroups = ngroups;
+    view.layout = LAYOUT_ROWS;
+    if (compare_here(strided) == 0)
+        view.layout = LAYOUT_FLAT;
+    else if (compare_here(high |
+                          (max_of<u32>(ngroups, MAX_GROUPS) ^ MAX_GROUPS)) != 0)
+        view.layout = LAYOUT_ANY;
+    return view;
+}
+#endif
 
 template <u32 nops> DEV void prepare_dividers(View<nops> &view)
 {
