@@ -28,6 +28,12 @@ DEV u32 divide_uniform(u32 a, u32 b)
     return (b & (b - 1)) == 0 ? a >> log2_of(b) : a / b;
 }
 
+/* the same of wider indices; `fits`: all of them fit u32 */
+DEV u64 divide_size(u64 a, u32 b, bool fits)
+{
+    return fits ? divide_uniform((u32)a, b) : a / b;
+}
+
 /* Where linear index i lies: off = sum of coordinate * stride, last dim first.
  */
 DEV u64 strided_offset(u64 i, u64 num_dims, const size_t *dims,

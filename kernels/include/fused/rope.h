@@ -51,6 +51,69 @@ template <typename T> DEV T rarely(T v)
 }
 #endif
 
+/* ---- angles in f64: what the libraries' functions do beside costs more ----
+ */
+
+/* 2^x for x from -1000 to 1000, to 2^-51. In pairs of terms, fours and eights:
+ * few threads wait for each other's results. */
+DEV f64 near_exp2(f64 x)
+{
+    const f64 moved = x + 0x1.8p52, f = x - (moved - 0x1.8p52);
+    const f64 f2 = f * f, f4 = f2 * f2;
+    const f64 a = fused(f, 0x1.62e42fefa3a19p-1, 1.0);
+    const f64 b = fused(f, 0x1.c6b08d703ce49p-5, 0x1.ebfbdff82c598p-3);
+    const f64 c = fused(f, 0x1.5d87fe9d7a584p-10, 0x1.3b2ab6fba1ddap-7);
+    const f64 d = fused(f, 0x1.ffcb54062e698p-17, 0x1.430913096fd9fp-13);
+    const f64 e = fused(f, 0x1.b675bca4eeebbp-24, 0x1.62bfd47773353p-20);
+    const f64 g = fused(f2, 0x1.e6063f7217bc6p-28, e);
+    const f64 v = fused(f4, fused(f4, g, fused(f2, d, c)), fused(f2, b, a));
+
+    return bits_as<f64>(bits_as<u64>(v) + (bits_as<u64>(moved) << 52));
+}
+
+/* log2 of v > 0, to 2^-50: that of f32, and what it leaves */
+DEV f64 near_log2(f32 v)
+{
+    const f64 about = __log2f(v);
+    const f64 d = fused((f64)v, near_exp2(-about), -1.0);
+
+    return fused(d, 1.4426950408889634 * fused(d, fused(d, 1.0 / 3, -0.5), 1.0),
+                 about);
+}
+
+/* 1 / n, to 2^-52 */
+DEV f64 one_over(u32 n)
+{
+    f64 r = __fdividef(1.0f, (f32)n);
+
+    r = fused(r, fused(-(f64)n, r, 1.0), r);
+    return fused(r, fused(-(f64)n, r, 1.0), r);
+}
+
+/*
+ * Sine and cosine of half turns below 2^50, to 2^-24. The even half turns are
+ * left out, the last one changes both signs.
+ */
+DEV void turned(f64 halves, f32 &sine, f32 &cosine)
+{
+    const f64 moved = halves + 0x1.8p52;
+    const f32 r = (f32)(halves - (moved - 0x1.8p52)), y = r * r;
+    const u32 sign = (u32)bits_as<u64>(moved) << 31;
+    f32 s = 0.07765591144561768f, c = -0.024395931512117386f;
+
+    s = fused(s, y, -0.5982903838157654f);
+    s = fused(s, y, 2.550077438354492f);
+    s = fused(s, y, -5.167710304260254f);
+    s = fused(s, y, 3.1415927410125732f) * r;
+    c = fused(c, y, 0.23493707180023193f);
+    c = fused(c, y, -1.335211992263794f);
+    c = fused(c, y, 4.058709144592285f);
+    c = fused(c, y, -4.934802055358887f);
+    c = fused(c, y, 1.0f);
+    sine = bits_as<f32>(bits_as<u32>(s) ^ sign);
+    cosine = bits_as<f32>(bits_as<u32>(c) ^ sign);
+}
+
 struct rope_args {
     const i32 *positions;
     const f32 *freq_factors;
@@ -76,7 +139,7 @@ struct rope_angles {
         if (plain(r))
             wide_per_pair = quotient(wide_log2(r.base), -0.5f * (f32)r.n_dims);
         else
-            per_pair = -2.0 * log2((f64)rarely(r.base)) / (f64)r.n_dims;
+            per_pair = -2.0 * near_log2(rarely(r.base)) * one_over(r.n_dims);
         length = r.ext != 0 ? r.attn * (1.0f - 0.1f * logf(r.scale)) : r.attn;
     }
     /* 1 up to corr_low, 0 from corr_high on */
@@ -97,7 +160,7 @@ struct rope_angles {
 
             sincospif(2 * rest, &sine, &cosine);
         } else {
-            sincospif(half_turns(r, position, rarely(j)), &sine, &cosine);
+            turned(half_turns(r, position, rarely(j)), sine, cosine);
         }
         cosine *= length;
         sine *= length;
@@ -113,19 +176,18 @@ struct rope_angles {
             whole = quotient(whole, r.freq_factors[j]);
         return product(whole, r.scale);
     }
-    /* between -1 and 1 */
-    DEV_MEMBER f32 half_turns(const rope_args &r, i32 position, u32 j) const
+    DEV_MEMBER f64 half_turns(const rope_args &r, i32 position, u32 j) const
     {
-        constexpr f64 turn = 0.15915494309189535; /* 1 / 2 pi */
-        f64 whole = (f64)position * turn * exp2((f64)j * per_pair);
+        constexpr f64 half_turn = 0.31830988618379067; /* 1 / pi */
+        f64 whole = half_turn * near_exp2((f64)j * per_pair);
 
         if (r.freq_factors)
             whole /= (f64)r.freq_factors[j];
-        f64 turns = whole * (f64)r.scale;
+        f64 each = whole * (f64)r.scale;
 
         if (r.ext != 0)
-            turns += (whole - turns) * ((f64)r.ext * ramp(r, j));
-        return (f32)(2 * (turns - rint(turns)));
+            each += (whole - each) * ((f64)r.ext * ramp(r, j));
+        return each * (f64)position;
     }
 };
 
@@ -157,16 +219,19 @@ template <typename T> struct rope_rows {
     {
         const u32 packs = half / V, groups = div_up(heads, each);
         const u64 items = tokens * groups * packs, step = global_threads();
+        const bool small = fits_u32(items);
         rope_angles angles;
         bool begun = false;
 
         for (u64 i = global_thread(); i < items; i += step) {
-            const u64 row = divide(i, packs), token = divide(row, groups);
+            const u64 row = divide_size(i, packs, small);
+            const u64 token = divide_size(row, groups, small);
             const u32 j = (u32)(i - row * packs) * V;
             const u32 head = (u32)(row - token * groups) * each;
             const u32 end = min_of(head + each, heads);
             const i32 position = args.positions[token];
-            const u64 at = (token * heads + head) * d + (NEOX ? j : 2 * (u64)j);
+            const u64 at = (most == 1 ? row : token * heads + head) * d +
+                           (NEOX ? j : 2 * (u64)j);
             pairs<NEOX, V, most> x;
             f32 cosine[V], sine[V];
 
@@ -310,6 +375,7 @@ template <typename T> struct rope_rows {
                 store_pack<across>(dst + at + half, x.e[h]);
         }
     }
+    /* On NVIDIA's GPUs large launches move 8 bytes at a time. */
     template <bool NEOX, u32 V>
     DEV_MEMBER void turn_all(const rope_args &args) const
     {
@@ -319,6 +385,17 @@ template <typename T> struct rope_rows {
             if (each >= rope_heads_at_once &&
                 turns_together<NEOX, V>(args, (u32)min_of(each, (u64)heads)))
                 return;
+        if constexpr (KPK_NVIDIA && NEOX) {
+            constexpr u32 W = 2 * V;
+
+            if (each > 0 && is_aligned(src, 8) && is_aligned(dst, 8) &&
+                d % W == 0 && half % W == 0) {
+                turn<NEOX, W, rope_heads_at_once>(
+                    args, (u32)min_of(max_of(each, (u64)rope_heads_at_once),
+                                      (u64)heads));
+                return;
+            }
+        }
         if (each >= rope_heads_at_once)
             turn<NEOX, V, rope_heads_at_once>(args,
                                               (u32)min_of(each, (u64)heads));
