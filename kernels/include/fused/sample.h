@@ -19,13 +19,18 @@
  * One block of any multiple of 32 threads: the arguments have no memory in
  * which blocks could join. A thread has 64 bytes of logits on their way.
  *
- * The block finds places in the order by counting in 2048 bins. The first bins
- * divide the distances from the greatest logit evenly, so that few lanes meet
- * in one; what is in the same bin is told apart by the bits of the keys, 11 at
- * a time, as a radix sort does. As soon as the keys that can still matter are
- * few enough, they are listed in LDS, and the logits are read no more: three
- * passes over them, as a rule, for the greatest, for the bins and for the list.
- * The first of all takes one pass.
+ * As a rule the logits are read twice: for the greatest, and for the tokens
+ * near it, whose weight is halved less than 12 times. Up to 2048 of them are
+ * listed and put in order in LDS, with their weights summed up, while the
+ * others' are only added together. What is drawn is nearly always among those
+ * listed.
+ *
+ * If not, or if they are more, the block finds places in the order by counting
+ * in 2048 bins. The first bins divide the distances from the greatest logit
+ * evenly, so that few lanes meet in one; what is in the same bin is told apart
+ * by the bits of the keys, 11 at a time, as a radix sort does. As soon as the
+ * keys that can still matter are few enough, they are listed, and the logits
+ * are read no more. Both ways draw the same token.
  */
 #pragma once
 
@@ -40,6 +45,8 @@ constexpr u32 bin_segments = 32, segment_bins = bins / bin_segments;
 constexpr u32 logit_batch = 4;
 /* a token that has its weight halved as often is never drawn */
 constexpr u32 most_halvings = 32;
+/* tokens with fewer are listed at once, if that is possible */
+constexpr u32 near_halvings = 12;
 
 /* where a search in bins has come to */
 struct found_bin {
@@ -63,19 +70,52 @@ DEV f32 power_of_half(f32 f)
     return rounded_product(y, 0.70710678f);
 }
 
-/* fn(logit, its number) for this thread's part of n logits, in their order */
+/* 2^(31 - h) as weights are, of h from 12 on; 0 for NaN. NVIDIA's conversions
+ * of numbers to integers are slow, adding 2^23 to them is not. */
+DEV u32 light_weight(f32 h)
+{
+    const f32 limited = fminf(h, most_halvings + 1.0f);
+#if KPK_NVIDIA
+    const f32 moved = __fadd_rz(limited, 0x1p23f);
+    const u32 whole = bits_as<u32>(moved);
+    const f32 f = limited - (moved - 0x1p23f);
+#else
+    const u32 whole = (u32)limited;
+    const f32 f = limited - (f32)whole;
+#endif
+    const f32 scale = bits_as<f32>((158 - whole) << 23); /* 2^(31 - whole) */
+    const f32 w = power_of_half(f) * scale;
+
+#if KPK_NVIDIA
+    return bits_as<u32>(__fadd_rz(w, 0x1p23f)) - 0x4b000000u;
+#else
+    return (u32)w;
+#endif
+}
+
+/*
+ * For this thread's part of n logits, in their order, as long as it is true:
+ * fn(vectors, first, step, valid) with vectors of 1 or 16 bytes' logits side by
+ * side. Logit i of vector j has number first + j * step + i. Vectors from
+ * `valid` on are not there.
+ */
 template <typename T, class Fn>
-DEV void each_logit(const T *logits, u32 n, Fn fn)
+DEV void each_batch(const T *logits, u32 n, Fn fn)
 {
     constexpr u32 V = vector_length<T>;
     const u32 past = (u32)((u64)logits / sizeof(T)) % V;
     const u32 head = min_of(past > 0 ? V - past : 0, n);
     const u32 vectors = (n - head) / V, tail = head + vectors * V;
 
-    if (threadIdx.x < head)
-        fn(convert<f32>(logits[threadIdx.x]), threadIdx.x);
+    bool more = true;
+
+    if (threadIdx.x < head) {
+        const Pack<T, 1> x[1] = {{logits[threadIdx.x]}};
+
+        more = fn(x, threadIdx.x, 0, 1);
+    }
     NO_UNROLL
-    for (u64 first = threadIdx.x; first < vectors;
+    for (u64 first = threadIdx.x; more && first < vectors;
          first += (u64)logit_batch * blockDim.x) {
         Pack<T, V> x[logit_batch];
 
@@ -84,20 +124,49 @@ DEV void each_logit(const T *logits, u32 n, Fn fn)
             x[j] = load_pack<V>(
                 logits + head +
                 min_of(first + j * blockDim.x, (u64)vectors - 1) * V);
-        UNROLL
-        for (u32 j = 0; j < logit_batch; j++) {
-            const u64 at = first + j * blockDim.x;
-
-            if (at < vectors) {
-                UNROLL
-                for (u32 i = 0; i < V; i++)
-                    fn(convert<f32>(x[j][i]), head + (u32)at * V + i);
-            }
-        }
+        more = fn(x, head + (u32)first * V, blockDim.x * V,
+                  div_up(vectors - (u32)first, (u32)blockDim.x));
     }
     NO_UNROLL
-    for (u32 i = tail + threadIdx.x; i < n; i += blockDim.x)
-        fn(convert<f32>(logits[i]), i);
+    for (u32 i = tail + threadIdx.x; more && i < n; i += blockDim.x) {
+        const Pack<T, 1> x[1] = {{logits[i]}};
+
+        more = fn(x, i, 0, 1);
+    }
+}
+
+/* fn(logit, its number) for the same */
+template <typename T, class Fn>
+DEV void each_logit(const T *logits, u32 n, Fn fn)
+{
+    each_batch(logits, n, [&](const auto &x, u32 first, u32 step, u32 valid) {
+        UNROLL
+        for (u32 j = 0; j < sizeof(x) / sizeof(x[0]); j++) {
+            if (j < valid) {
+                UNROLL
+                for (u32 i = 0; i < sizeof(x[0]) / sizeof(T); i++)
+                    fn(convert<f32>(x[j][i]), first + j * step + i);
+            }
+        }
+        return true;
+    });
+}
+
+/* the least weight that is at least the part p of all, p < 1 */
+DEV u64 part_of(f32 p, u64 all)
+{
+    const f64 part = rounded_product((f64)p, (f64)all);
+    const u64 least = part > 0 ? (u64)part + ((f64)(u64)part < part) : 0;
+
+    return min_of(max_of(least, (u64)1), all);
+}
+
+/* a number below `all`, each as likely, by 64 random bits */
+DEV u64 drawn_below(u64 all, u64 seed, u64 offset)
+{
+    const Pack<u32, 4> words = philox(seed, offset, 0);
+
+    return __umul64hi((u64)words[0] << 32 | words[1], all);
 }
 
 template <typename T> struct sampler {
@@ -142,6 +211,156 @@ template <typename T> struct sampler {
                     fn(place_key(ordered_bits(x), i), h);
             });
         }
+    }
+    /*
+     * Lists the keys of near tokens, or so many that they do not fit. Returns
+     * this thread's part of what the others have: their weights, or how many
+     * have one.
+     */
+    template <bool weighed> DEV_MEMBER u64 list_near() const
+    {
+        u64 far = 0;
+
+        each_batch(
+            logits, n, [&](const auto &x, u32 first, u32 step, u32 valid) {
+                constexpr u32 m = sizeof(x) / sizeof(x[0]);
+                constexpr u32 V = sizeof(x[0]) / sizeof(T);
+                u32 near = 0; /* a bit a logit: few have one */
+
+                UNROLL
+                for (u32 j = 0; j < m; j++) {
+                    u32 sum = 0, found = 0;
+
+                    UNROLL
+                    for (u32 i = 0; i < V; i++) {
+                        const f32 h = halvings(convert<f32>(x[j][i]));
+                        const bool is_near = h < near_halvings;
+
+                        found |= is_near ? 1u << i : 0;
+                        if constexpr (weighed)
+                            sum += light_weight(is_near ? most_halvings + 1.0f
+                                                        : h);
+                        else
+                            sum += !is_near && h < most_halvings;
+                    }
+                    if (j < valid) {
+                        far += sum;
+                        near |= found << j * V;
+                    }
+                }
+                for (; near != 0; near &= near - 1) {
+                    const u32 bit = log2_of(near & (0u - near));
+                    const u32 i = first + bit / V * step + bit % V;
+                    const u32 at = atomicAdd(length, 1u);
+
+                    if (at < most_listed)
+                        list[at] =
+                            place_key(ordered_bits(convert<f32>(logits[i])), i);
+                }
+                return *(volatile u32 *)length <= most_listed;
+            });
+        return far;
+    }
+    /* the list of n in order, greatest first, by Batcher's bitonic sort */
+    DEV_MEMBER void sort_list(u32 n) const
+    {
+        const u32 all = power_of_two_at_least(n);
+
+        for (u32 i = n + threadIdx.x; i < all; i += blockDim.x)
+            list[i] = 0;
+        __syncthreads();
+        NO_UNROLL
+        for (u32 size = 2; size <= all; size *= 2) {
+            NO_UNROLL
+            for (u32 far = size / 2; far > 0; far /= 2) {
+                for (u32 i = threadIdx.x; i < all / 2; i += blockDim.x) {
+                    const u32 at = 2 * i - (i & (far - 1));
+                    const u64 a = list[at], b = list[at + far];
+
+                    if ((a < b) == ((at & size) == 0)) {
+                        list[at] = b;
+                        list[at + far] = a;
+                    }
+                }
+                __syncthreads();
+            }
+        }
+    }
+    /* sums[i]: the weight of the list up to its i-th key */
+    DEV_MEMBER void sum_list(u32 n) const
+    {
+        const u32 each = div_up(n, (u32)blockDim.x);
+        const u32 first = threadIdx.x * each, end = min_of(first + each, n);
+        const u32 lane = threadIdx.x % 32, group = threadIdx.x / 32;
+        u64 own = 0;
+
+        for (u32 i = first; i < end; i++)
+            own += weight(list[i]);
+        u64 up_to = own;
+
+        UNROLL
+        for (u32 delta = 1; delta < 32; delta *= 2) {
+            const u64 more = shfl_up(up_to, delta);
+
+            if (lane >= delta)
+                up_to += more;
+        }
+        if (lane == 31)
+            totals[group].a = up_to;
+        __syncthreads();
+        u64 sum = join_lanes(lane < group ? totals[lane].a : (u64)0, plus());
+
+        sum += up_to - own;
+        for (u32 i = first; i < end; i++) {
+            sum += weight(list[i]);
+            sums[i] = sum;
+        }
+        __syncthreads();
+    }
+    /* the key of n at which the running weight passes `target`; n if none */
+    DEV_MEMBER u32 place_of(u64 target, u32 n) const
+    {
+        u32 first = 0;
+
+        while (first < n) {
+            const u32 middle = first + (n - first) / 2;
+
+            if (sums[middle] > target)
+                n = middle;
+            else
+                first = middle + 1;
+        }
+        return first;
+    }
+    /*
+     * The key drawn from the list, or 0: tokens behind it take part. `others`:
+     * their weight, or with k their number.
+     */
+    DEV_MEMBER u64 draw_listed(u64 others, u32 k, f32 p, u64 random_seed,
+                               u64 offset) const
+    {
+        const u32 n_listed = uniform(*length);
+
+        sort_list(n_listed);
+        sum_list(n_listed);
+
+        const u64 kept = min_of((u64)k, n_listed + others);
+
+        if (kept > n_listed)
+            return 0;
+        u64 all = k > 0 ? sums[kept - 1] : sums[n_listed - 1] + others;
+
+        if (p < 1) {
+            const u32 last = place_of(part_of(p, all) - 1, n_listed);
+
+            if (last == n_listed)
+                return 0;
+            all = sums[last];
+        }
+        const u32 place =
+            place_of(drawn_below(all, random_seed, offset), n_listed);
+
+        return place < n_listed ? list[place] : 0;
     }
     /* greater for greater keys */
     DEV_MEMBER u32 first_bin(f32 h) const
@@ -336,23 +555,6 @@ template <typename T> struct sampler {
     }
 };
 
-/* the least weight that is at least the part p of all, p < 1 */
-DEV u64 part_of(f32 p, u64 all)
-{
-    const f64 part = rounded_product((f64)p, (f64)all);
-    const u64 least = part > 0 ? (u64)part + ((f64)(u64)part < part) : 0;
-
-    return min_of(max_of(least, (u64)1), all);
-}
-
-/* a number below `all`, each as likely, by 64 random bits */
-DEV u64 drawn_below(u64 all, u64 seed, u64 offset)
-{
-    const Pack<u32, 4> words = philox(seed, offset, 0);
-
-    return __umul64hi((u64)words[0] << 32 | words[1], all);
-}
-
 template <typename T>
 DEV void sample(const T *logits, u32 *token, u32 n, u32 k, f32 p,
                 f32 temperature, u64 seed, u64 offset)
@@ -399,6 +601,26 @@ DEV void sample(const T *logits, u32 *token, u32 n, u32 k, f32 p,
                     &length,
                     nullptr};
 
+    if (threadIdx.x == 0)
+        length = 0;
+    __syncthreads();
+    const u64 far =
+        k == 0 ? s.template list_near<true>() : s.template list_near<false>();
+
+    __syncthreads();
+    if (uniform(length) <= most_listed) {
+        const u64 others = team_reduce(t, weights, 0, far, plus());
+
+        __syncthreads();
+        const u64 drawn = s.draw_listed(others, k, p, seed, offset);
+
+        if (uniform(drawn != 0)) {
+            if (threadIdx.x == 0)
+                *token = ~(u32)drawn;
+            return;
+        }
+        __syncthreads(); /* all have read sums */
+    }
     s.fill_first(k == 0);
     const two<u64> sum = s.find_bin(0, true); /* of tokens with a weight */
     const u64 kept = k > 0 ? min_of((u64)k, sum.b) : 0;
