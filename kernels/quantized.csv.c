@@ -2,11 +2,11 @@
  * quantized.csv.c - prints quantized.csv: the launch shapes of quantized.hip
  *
  * Launch shapes are those of the callers, which the kernels count on; on sm_90
- * products of many rows with one Q8_1 column have compact grids. A kernel's
- * first row that fits is taken (kpk_kernel_shape() in kpack.h).
- * grid_y_each 0: one row of blocks; grid_y_loops: the kernel loops over what
- * a grid leaves. Experts take batch as columns, and grid.z =
- * topk besides.
+ * products of many rows with one Q8_1 column have compact grids, but those of
+ * q8_0. A kernel's first row that fits is taken (kpk_kernel_shape() in
+ * kpack.h). grid_y_each 0: one row of blocks; grid_y_loops: the kernel loops
+ * over what a grid leaves. Experts take batch as columns, and grid.z = topk
+ * besides.
  */
 #include "gguf/formats.h"
 
@@ -36,6 +36,7 @@ static const char text[] =
     "quantize_q8_1,,256,1,padded columns,256,0,0,rows,1,0\n"
     "quantize_q8_1_quants,,256,1,padded columns,256,0,0,rows,1,0\n"
     "dequantize_mul_mat_vec_*,,32,1,rows,1,0,0,none,0,0\n"
+    "mul_mat_vec_q8_0_q8_1_cuda1,,32,4,rows,1,0,0,none,0,0\n"
     /* a compact grid, where there are rows enough */
     "mul_mat_vec_*_cuda1,sm_90,32,4,rows,8,1,4096,none,0,0\n"
     "mul_mat_vec_*_cuda1,,32,4,rows,1,0,0,none,0,0\n"

@@ -394,10 +394,11 @@ void run_example(struct kt *t, size_t n, size_t ncols, float unit,
         check_near(t, i, (double)got[i], want[i], want[i] * 1e-6);
 }
 
-/* sm_80 and later */
-static bool has_compact_grids(const struct kt *t)
+/* for one column; sm_80 and later */
+static bool has_compact_grids(const struct kt *t, const struct product *p)
 {
-    return strncmp(t->target, "sm_", 3) == 0 &&
+    return p->cols == 1 && p->id != GGUF_Q8_0 &&
+           strncmp(t->target, "sm_", 3) == 0 &&
            strtol(t->target + 3, NULL, 10) >= 80;
 }
 
@@ -471,8 +472,8 @@ void run_mat_vec(struct kt *t, const struct kt_row *row)
     }
     for (size_t i = 0; i < sizeof(several) / sizeof(several[0]); i++)
         run_product(t, row, &several[i]);
-    for (size_t i = 0; n == 1 && has_compact_grids(t) &&
-                       i < sizeof(compact) / sizeof(compact[0]);
+    for (size_t i = 0;
+         has_compact_grids(t, p) && i < sizeof(compact) / sizeof(compact[0]);
          i++)
         if (!p->in_blocks || compact[i].c.data_around != CUT)
             run_product_on(t, row, &compact[i].c, compact[i].grid);

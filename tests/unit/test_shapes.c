@@ -230,9 +230,11 @@ static void test_products_have_compact_grids_on_sm_90(void **state)
         uint64_t rows;
         unsigned grid;
     } want[] = {
-        {"mul_mat_vec_q8_0_q8_1_cuda1", 4095, 4095},
-        {"mul_mat_vec_q8_0_q8_1_cuda1", 4096, 512},
-        {"mul_mat_vec_q8_0_q8_1_cuda1", 14337, 1793},
+        {"mul_mat_vec_q4_0_q8_1_cuda1", 4095, 4095},
+        {"mul_mat_vec_q4_0_q8_1_cuda1", 4096, 512},
+        {"mul_mat_vec_q4_0_q8_1_cuda1", 14337, 1793},
+        {"mul_mat_vec_q8_0_q8_1_cuda1", 14337, 14337},
+        {"mmvq_gguf_q8_0_bf16_plain_cuda1", 14337, 14337},
         {"mul_mat_vec_q4_K_q8_1_cuda2", 14336, 7168},
         {"mul_mat_vec_mxfp4_q8_1_cuda8", 14336, 7168},
         {"mul_mat_vec_bf16_f32_cuda1", 14336, 14336},

@@ -17,6 +17,9 @@
  *   read()  the column's Q8_1 blocks that the format's block is multiplied with
  *   add()   acc plus the product of the lane's chunk of a row in LDS
  */
+/* Q8_0 has nothing to unpack. */
+template <class F> constexpr bool has_column_chunk = F::bytes < F::elems;
+
 template <class F> struct ColumnChunk {
     static constexpr u32 mask = ~0u;
 
@@ -200,43 +203,6 @@ template <> struct ColumnChunk<Q5_1> : FiveBitsChunk<Q5_1> {
 
         acc = fmaf(half_to_float(w[0]), a.d[0] * sum(low, w[1]), acc);
         return fmaf(half_to_float(w[0] >> 16), a.s[0], acc);
-    }
-};
-
-/* The words of a block as they lie: the column's bytes are moved instead. */
-template <> struct ColumnChunk<Q8_0> {
-    static constexpr u32 mask = ~3u;
-
-    u32 q[9];
-    float column_d;
-
-    DEV_MEMBER void read(const u32 *blocks, int chunk)
-    {
-        const Activations a = read_activations<Q8_0>(blocks, chunk);
-        const u32 pick = is_odd_block<Q8_0>() ? 0x3210u : 0x5432u;
-        u32 last = 0;
-
-        column_d = a.d[0];
-        UNROLL
-        for (int i = 0; i < 9; i++) {
-            const u32 next = i < 8 ? a.q[i] : 0;
-
-            q[i] = __byte_perm(last, next, pick);
-            last = next;
-        }
-    }
-
-    DEV_MEMBER float add(float acc, const u8 *block, int) const
-    {
-        const u32 *w = reinterpret_cast<const u32 *>(block);
-        const u32 first = w[0];
-        int sum = 0;
-
-        UNROLL
-        for (int i = 0; i < 9; i++)
-            sum = dot4(w[i], q[i], sum);
-        return fmaf(half_to_float(is_odd_block<Q8_0>() ? first >> 16 : first),
-                    column_d * (float)sum, acc);
     }
 };
 

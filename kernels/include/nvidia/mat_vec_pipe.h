@@ -156,7 +156,7 @@ struct MatVecPipe {
         };
 
         /* what there is less of stays in registers */
-        if constexpr (SamePlace && N == 1) {
+        if constexpr (SamePlace && N == 1 && has_column_chunk<F>) {
             const u8 *blocks =
                 x_lds +
                 (lane_of() / F::chunks * F::bytes & ColumnChunk<F>::mask) +

@@ -26,9 +26,7 @@ template <class F> struct SweepLds {
     static constexpr int slice_bytes =
         1024 / F::elems * F::bytes; /* a warp's */
     static constexpr int pass_bytes = warps * slice_bytes;
-    /* of wide blocks less, so that six workgroups share the LDS */
-    static constexpr bool is_wide = rows * pass_bytes > 32 * 1024;
-    static constexpr int each = is_wide ? 2 : 4, stages = is_wide ? 3 : 2;
+    static constexpr int each = 4, stages = 2;
     static constexpr int y_bytes = 32 * Q8_1::bytes;
 
     __attribute__((aligned(16))) u8 x[stages][each * pass_bytes];

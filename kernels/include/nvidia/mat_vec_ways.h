@@ -51,8 +51,8 @@ constexpr int usual_rows = (N == 3 || N == 4) && PipeLds<F, N, 8, 1>::x_bytes <=
 
 /* as many workgroups as a multiprocessor must have registers for */
 template <class F, int N>
-constexpr int vec_resident = N == 1                  ? 8
-                             : N == 2                ? 8
+constexpr int vec_resident = N == 1   ? (has_column_chunk<F> ? 8 : 9)
+                             : N == 2 ? 8
                              : usual_rows<F, N> == 8 ? 4
                              : N <= 4                ? 5
                                                      : 8;
@@ -201,6 +201,10 @@ template <class F, int N> struct PlainWay : JobWay {
     }
 };
 
+/* Not of Q8_0: there the bytes take the time, and each register counts. */
+template <class F, int N>
+constexpr bool has_compact = N == 1 && has_column_chunk<F>;
+
 /* All jobs of a workgroup of a compact grid, one after the other. It is a way
  * of its own: a loop around the others would cost them registers. */
 template <class Way> struct Looped {
@@ -254,12 +258,13 @@ template <class F> struct SweepWay {
             MatVecSweep<F>(m, workers).run(lds, m);
     }
 };
-template <int N> constexpr bool has_sweep = N == 1;
+template <class F, int N>
+constexpr bool has_sweep = N == 1 && has_column_chunk<F>;
 #else
 template <class F, int N> struct BulkWay; /* there is none */
 template <class F, int N> constexpr bool has_bulk = false;
 template <class F> struct SweepWay; /* there is none */
-template <int N> constexpr bool has_sweep = false;
+template <class F, int N> constexpr bool has_sweep = false;
 #endif
 
 /* Whether the copy engine is faster with many workgroups: not with few columns
@@ -303,7 +308,7 @@ template <class F, int N> union WaysLds {
     BulkPart<F, N, has_bulk<F, N>> many;
     LongPart<F, N == 1> far;
     MmaPart<F, N, has_mma<F, N>> mma;
-    SweepPart<F, has_sweep<N>> sweep;
+    SweepPart<F, has_sweep<F, N>> sweep;
 };
 
 template <class F, int N, class Fn>
@@ -349,7 +354,7 @@ DEV void with_way(int ncols, u32 odd, u32 full, Fn fn)
             fn(ShortWay<F, N>(), none);
             return;
         }
-        if constexpr (has_sweep<N>) {
+        if constexpr (has_sweep<F, N>) {
             const u32 row_bytes = (u32)(ncols / F::elems) * F::bytes;
 
             if (((odd | row_bytes) & 15) == 0 && ncols > short_columns &&
@@ -358,7 +363,7 @@ DEV void with_way(int ncols, u32 odd, u32 full, Fn fn)
                 return;
             }
         }
-        if (compact) {
+        if (has_compact<F, N> && compact) {
             if (whole)
                 fn(Looped<AnyWay<F, N>>(), lds.any);
             else
@@ -394,16 +399,17 @@ DEV void with_way(int ncols, u32 odd, u32 full, Fn fn)
         fn(UsualWay<F, N>(), lds.usual);
 }
 
-/* The workgroups in x of a grid that is not compact: for more columns, any. */
-template <int N, int Launched> DEV u32 full_grid(int nrows)
+/* The workgroups in x of a grid that is not compact; any, where none is. */
+template <class F, int N, int Launched> DEV u32 full_grid(int nrows)
 {
-    return N > 1 ? gridDim.x : ((u32)nrows + (Launched - 1)) / Launched;
+    return has_compact<F, N> ? ((u32)nrows + (Launched - 1)) / Launched
+                             : gridDim.x;
 }
 
 template <class F, int N, int Launched, class Make>
 DEV void mat_vec_job(int nrows, int ncols, u32 odd, Make make)
 {
-    const u32 full = full_grid<N, Launched>(nrows);
+    const u32 full = full_grid<F, N, Launched>(nrows);
 
     with_way<F, N>(ncols, odd, full, [&](auto way, auto &lds) {
         constexpr int rows = decltype(way)::rows;

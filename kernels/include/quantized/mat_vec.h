@@ -325,8 +325,8 @@ template <int Job, int Launched> DEV int first_row(bool in_front = false)
  *
  * mat_vec_job() does the job of a workgroup that was launched for Launched of
  * nrows rows, if it has one; make() makes its MatVec. From sm_80 on a grid for
- * one column may have fewer workgroups: then it is compact, all of them work,
- * and each goes on with the rows that the grid leaves.
+ * one column, but for Q8_0's, may have fewer workgroups: then it is compact,
+ * all of them work, and each goes on with the rows that the grid leaves.
  */
 #if KPK_SM >= 80
 #include "nvidia/mat_vec_ways.h"
