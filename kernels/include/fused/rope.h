@@ -51,8 +51,10 @@ template <typename T> DEV T rarely(T v)
 }
 #endif
 
-/* ---- angles in f64: what the libraries' functions do beside costs more ----
- */
+#if KPK_NVIDIA
+
+/* Angles in f64: what CUDA's functions do beside costs more. On CDNA the
+ * constants here would not fit into scalar registers. */
 
 /* 2^x for x from -1000 to 1000, to 2^-51. In pairs of terms, fours and eights:
  * few threads wait for each other's results. */
@@ -114,6 +116,15 @@ DEV void turned(f64 halves, f32 &sine, f32 &cosine)
     cosine = bits_as<f32>(bits_as<u32>(c) ^ sign);
 }
 
+#else
+
+DEV void turned(f32 halves, f32 &sine, f32 &cosine)
+{
+    sincospif(halves, &sine, &cosine);
+}
+
+#endif
+
 struct rope_args {
     const i32 *positions;
     const f32 *freq_factors;
@@ -139,7 +150,11 @@ struct rope_angles {
         if (plain(r))
             wide_per_pair = quotient(wide_log2(r.base), -0.5f * (f32)r.n_dims);
         else
-            per_pair = -2.0 * near_log2(rarely(r.base)) * one_over(r.n_dims);
+#if KPK_NVIDIA
+            per_pair = -2.0 * near_log2(r.base) * one_over(r.n_dims);
+#else
+            per_pair = -2.0 * log2((f64)rarely(r.base)) / (f64)r.n_dims;
+#endif
         length = r.ext != 0 ? r.attn * (1.0f - 0.1f * logf(r.scale)) : r.attn;
     }
     /* 1 up to corr_low, 0 from corr_high on */
@@ -176,6 +191,7 @@ struct rope_angles {
             whole = quotient(whole, r.freq_factors[j]);
         return product(whole, r.scale);
     }
+#if KPK_NVIDIA
     DEV_MEMBER f64 half_turns(const rope_args &r, i32 position, u32 j) const
     {
         constexpr f64 half_turn = 0.31830988618379067; /* 1 / pi */
@@ -189,6 +205,22 @@ struct rope_angles {
             each += (whole - each) * ((f64)r.ext * ramp(r, j));
         return each * (f64)position;
     }
+#else
+    /* between -1 and 1 */
+    DEV_MEMBER f32 half_turns(const rope_args &r, i32 position, u32 j) const
+    {
+        constexpr f64 turn = 0.15915494309189535; /* 1 / 2 pi */
+        f64 whole = (f64)position * turn * exp2((f64)j * per_pair);
+
+        if (r.freq_factors)
+            whole /= (f64)r.freq_factors[j];
+        f64 turns = whole * (f64)r.scale;
+
+        if (r.ext != 0)
+            turns += (whole - turns) * ((f64)r.ext * ramp(r, j));
+        return (f32)(2 * (turns - rint(turns)));
+    }
+#endif
 };
 
 /* LDS for a block's cosines, and for its sines behind them */
@@ -224,14 +256,17 @@ template <typename T> struct rope_rows {
         bool begun = false;
 
         for (u64 i = global_thread(); i < items; i += step) {
-            const u64 row = divide_size(i, packs, small);
-            const u64 token = divide_size(row, groups, small);
+            const u64 row =
+                KPK_NVIDIA ? divide_size(i, packs, small) : divide(i, packs);
+            const u64 token = KPK_NVIDIA ? divide_size(row, groups, small)
+                                         : divide(row, groups);
             const u32 j = (u32)(i - row * packs) * V;
             const u32 head = (u32)(row - token * groups) * each;
             const u32 end = min_of(head + each, heads);
             const i32 position = args.positions[token];
-            const u64 at = (most == 1 ? row : token * heads + head) * d +
-                           (NEOX ? j : 2 * (u64)j);
+            const u64 at =
+                (KPK_NVIDIA && most == 1 ? row : token * heads + head) * d +
+                (NEOX ? j : 2 * (u64)j);
             pairs<NEOX, V, most> x;
             f32 cosine[V], sine[V];
 

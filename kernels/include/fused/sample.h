@@ -19,18 +19,18 @@
  * One block of any multiple of 32 threads: the arguments have no memory in
  * which blocks could join. A thread has 64 bytes of logits on their way.
  *
- * As a rule the logits are read twice: for the greatest, and for the tokens
- * near it, whose weight is halved less than 12 times. Up to 2048 of them are
- * listed and put in order in LDS, with their weights summed up, while the
- * others' are only added together. What is drawn is nearly always among those
- * listed.
+ * On NVIDIA's GPUs the logits are read twice as a rule: for the greatest, and
+ * for the tokens near it, whose weight is halved less than 12 times. Up to 2048
+ * of them are listed and put in order in LDS, with their weights summed up,
+ * while the others' are only added together. What is drawn is nearly always
+ * among those listed.
  *
- * If not, or if they are more, the block finds places in the order by counting
- * in 2048 bins. The first bins divide the distances from the greatest logit
- * evenly, so that few lanes meet in one; what is in the same bin is told apart
- * by the bits of the keys, 11 at a time, as a radix sort does. As soon as the
- * keys that can still matter are few enough, they are listed, and the logits
- * are read no more. Both ways draw the same token.
+ * If not, if they are more, and on AMD's GPUs, the block finds places in the
+ * order by counting in 2048 bins. The first bins divide the distances from the
+ * greatest logit evenly, so that few lanes meet in one; what is in the same bin
+ * is told apart by the bits of the keys, 11 at a time, as a radix sort does. As
+ * soon as the keys that can still matter are few enough, they are listed, and
+ * the logits are read no more. Both ways draw the same token.
  */
 #pragma once
 
@@ -106,7 +106,6 @@ DEV void each_batch(const T *logits, u32 n, Fn fn)
     const u32 past = (u32)((u64)logits / sizeof(T)) % V;
     const u32 head = min_of(past > 0 ? V - past : 0, n);
     const u32 vectors = (n - head) / V, tail = head + vectors * V;
-
     bool more = true;
 
     if (threadIdx.x < head) {
@@ -135,21 +134,41 @@ DEV void each_batch(const T *logits, u32 n, Fn fn)
     }
 }
 
-/* fn(logit, its number) for the same */
+/* fn(logit, its number) for this thread's part of n logits, in their order */
 template <typename T, class Fn>
 DEV void each_logit(const T *logits, u32 n, Fn fn)
 {
-    each_batch(logits, n, [&](const auto &x, u32 first, u32 step, u32 valid) {
+    constexpr u32 V = vector_length<T>;
+    const u32 past = (u32)((u64)logits / sizeof(T)) % V;
+    const u32 head = min_of(past > 0 ? V - past : 0, n);
+    const u32 vectors = (n - head) / V, tail = head + vectors * V;
+
+    if (threadIdx.x < head)
+        fn(convert<f32>(logits[threadIdx.x]), threadIdx.x);
+    NO_UNROLL
+    for (u64 first = threadIdx.x; first < vectors;
+         first += (u64)logit_batch * blockDim.x) {
+        Pack<T, V> x[logit_batch];
+
         UNROLL
-        for (u32 j = 0; j < sizeof(x) / sizeof(x[0]); j++) {
-            if (j < valid) {
+        for (u32 j = 0; j < logit_batch; j++)
+            x[j] = load_pack<V>(
+                logits + head +
+                min_of(first + j * blockDim.x, (u64)vectors - 1) * V);
+        UNROLL
+        for (u32 j = 0; j < logit_batch; j++) {
+            const u64 at = first + j * blockDim.x;
+
+            if (at < vectors) {
                 UNROLL
-                for (u32 i = 0; i < sizeof(x[0]) / sizeof(T); i++)
-                    fn(convert<f32>(x[j][i]), first + j * step + i);
+                for (u32 i = 0; i < V; i++)
+                    fn(convert<f32>(x[j][i]), head + (u32)at * V + i);
             }
         }
-        return true;
-    });
+    }
+    NO_UNROLL
+    for (u32 i = tail + threadIdx.x; i < n; i += blockDim.x)
+        fn(convert<f32>(logits[i]), i);
 }
 
 /* the least weight that is at least the part p of all, p < 1 */
@@ -601,25 +620,28 @@ DEV void sample(const T *logits, u32 *token, u32 n, u32 k, f32 p,
                     &length,
                     nullptr};
 
-    if (threadIdx.x == 0)
-        length = 0;
-    __syncthreads();
-    const u64 far =
-        k == 0 ? s.template list_near<true>() : s.template list_near<false>();
-
-    __syncthreads();
-    if (uniform(length) <= most_listed) {
-        const u64 others = team_reduce(t, weights, 0, far, plus());
+    /* AMD's GPUs would run short of scalar registers */
+    if constexpr (KPK_NVIDIA) {
+        if (threadIdx.x == 0)
+            length = 0;
+        __syncthreads();
+        const u64 far = k == 0 ? s.template list_near<true>()
+                               : s.template list_near<false>();
 
         __syncthreads();
-        const u64 drawn = s.draw_listed(others, k, p, seed, offset);
+        if (uniform(length) <= most_listed) {
+            const u64 others = team_reduce(t, weights, 0, far, plus());
 
-        if (uniform(drawn != 0)) {
-            if (threadIdx.x == 0)
-                *token = ~(u32)drawn;
-            return;
+            __syncthreads();
+            const u64 drawn = s.draw_listed(others, k, p, seed, offset);
+
+            if (uniform(drawn != 0)) {
+                if (threadIdx.x == 0)
+                    *token = ~(u32)drawn;
+                return;
+            }
+            __syncthreads(); /* all have read sums */
         }
-        __syncthreads(); /* all have read sums */
     }
     s.fill_first(k == 0);
     const two<u64> sum = s.find_bin(0, true); /* of tokens with a weight */
