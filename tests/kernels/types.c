@@ -277,7 +277,8 @@ void kt_put(enum kt_type type, void *data, size_t i, kt_real v)
 
 kt_real kt_depth(size_t n, size_t threads)
 {
-    kt_real p = (kt_real)((n + threads - 1) / threads);
+    const size_t rounds = (n + threads - 1) / threads;
+    kt_real p = (kt_real)rounds;
 
     for (size_t t = threads; t > 1; t = (t + 1) / 2)
         p += 1;
