@@ -440,38 +440,52 @@ DEV void random_numbers(T *out, u64 n, u64 seed, u64 offset, const F &numbers)
     const u64 first = offset / per;
     const u64 chunks = skipped == 0 && is_aligned(out, 16) ? n / chunk : 0;
     const u64 blocks = n > 0 ? (n - 1 + skipped) / per + 1 : 0;
-    /* for every thread something, first */
-    const bool many = threads % 32 == 0 && chunks >= most * global_threads();
-    const u32 place = (thread & ~31u) * most + (thread & 31); /* in a tile */
-    const u32 tile = many ? most * threads : threads;
+    const auto make_alone = [&](u64 k) {
+        store_chunk(out + k * chunk,
+                    make_chunk<T, chunk>(seed, numbers, [&](u32 b) {
+                        return first + k * blocks_of + b;
+                    }));
+    };
 
-    NO_UNROLL
-    for (u64 at = (u64)blockIdx.x * tile; at < chunks;
-         at += (u64)(u32)gridDim.x * tile) {
-        const u64 block = first + at * blocks_of;
-        const u32 low = (u32)block, high = (u32)(block >> 32);
+    if constexpr (most == 1 && !KPK_NVIDIA) {
+        /* no tiles: loops in loops would keep f64's constants in more scalar
+         * registers than there are */
+        NO_UNROLL
+        for (u64 k = global_thread(); k < chunks; k += global_threads())
+            make_alone(k);
+    } else {
+        /* for every thread something, first */
+        const bool many =
+            threads % 32 == 0 && chunks >= most * global_threads();
+        const u32 place =
+            (thread & ~31u) * most + (thread & 31); /* in a tile */
+        const u32 tile = many ? most * threads : threads;
 
-        if (many && at + tile <= chunks && low <= 0u - tile * blocks_of) {
-            T *const to = out + at * chunk + place * chunk;
-            Pack<T, chunk> v[most];
+        NO_UNROLL
+        for (u64 at = (u64)blockIdx.x * tile; at < chunks;
+             at += (u64)(u32)gridDim.x * tile) {
+            const u64 block = first + at * blocks_of;
+            const u32 low = (u32)block, high = (u32)(block >> 32);
 
-            UNROLL
-            for (u32 i = 0; i < most; i++)
-                v[i] = make_chunk<T, chunk>(seed, numbers, [&](u32 b) {
-                    return (u64)high << 32 |
-                           (low + place * blocks_of + (i * 32 * blocks_of + b));
-                });
-            UNROLL
-            for (u32 i = 0; i < most; i++)
-                store_chunk(to + i * 32 * chunk, v[i]);
-        } else {
-            NO_UNROLL
-            for (u64 k = at + thread; k < min_of(at + tile, chunks);
-                 k += threads)
-                store_chunk(out + k * chunk,
-                            make_chunk<T, chunk>(seed, numbers, [&](u32 b) {
-                                return first + k * blocks_of + b;
-                            }));
+            if (many && at + tile <= chunks && low <= 0u - tile * blocks_of) {
+                T *const to = out + at * chunk + place * chunk;
+                Pack<T, chunk> v[most];
+
+                UNROLL
+                for (u32 i = 0; i < most; i++)
+                    v[i] = make_chunk<T, chunk>(seed, numbers, [&](u32 b) {
+                        return (u64)high << 32 | (low + place * blocks_of +
+                                                  (i * 32 * blocks_of + b));
+                    });
+                UNROLL
+                for (u32 i = 0; i < most; i++)
+                    store_chunk(to + i * 32 * chunk, v[i]);
+            } else {
+                NO_UNROLL
+                for (u64 k = at + thread; k < min_of(at + tile, chunks);
+                     k += threads)
+                    make_alone(k);
+            }
         }
     }
     NO_UNROLL
