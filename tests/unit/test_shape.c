@@ -125,6 +125,7 @@ static void test_rows_are_those_of_the_code_that_runs(void **state)
             assert_int_equal(shared_of_shape(&module, cases[i].device),
                              cases[i].shared);
     }
+    module.strings = strings;
     module.nobjects = module.ntables = 0; /* no rows: nothing to choose */
     assert_string_equal(kpk_i_target_of_rows(&module, "sm_90", NULL), "sm_90");
 }
