@@ -177,6 +177,7 @@ template <typename T> struct fractions {
 /* from 0 to 1: u as it is, but for what the small types would round to 1 */
 template <typename T> struct unit_numbers {
     static constexpr u32 per = fractions<T>::per;
+    static constexpr bool in_tiles = true; /* see random_numbers() */
 
     DEV_MEMBER Pack<T, per> of(u64 seed, u64 block) const
     {
@@ -223,6 +224,7 @@ template <typename T> struct unit_numbers {
 template <typename T> struct uniform_numbers {
     using A = calc_t<T>;
     static constexpr u32 per = fractions<T>::per;
+    static constexpr bool in_tiles = true;
     A first, last, least, most;
 
     DEV_MEMBER uniform_numbers(T low, T high)
@@ -347,6 +349,9 @@ DEV Pack<f32, 2> turned(f32 r, u32 word, f32 mean)
 
 template <typename T> struct normal_numbers {
     static constexpr u32 per = 4;
+    /* loops in loops would keep f64's constants in more scalar registers of
+     * AMD's than there are */
+    static constexpr bool in_tiles = KPK_NVIDIA || sizeof(T) < 8;
     T mean, std;
 
     DEV_MEMBER Pack<T, 4> of(u64 seed, u64 block) const
@@ -447,9 +452,7 @@ DEV void random_numbers(T *out, u64 n, u64 seed, u64 offset, const F &numbers)
                     }));
     };
 
-    if constexpr (most == 1 && !KPK_NVIDIA) {
-        /* no tiles: loops in loops would keep f64's constants in more scalar
-         * registers than there are */
+    if constexpr (!F::in_tiles) {
         NO_UNROLL
         for (u64 k = global_thread(); k < chunks; k += global_threads())
             make_alone(k);
