@@ -51,6 +51,18 @@ template <u32 nops> struct View {
     u32 out_stride[MAX_GROUPS]; /* for LAYOUT_TILES */
 };
 
+/* Every group becomes the next outer one; the first is to be filled anew. */
+template <u32 nops> DEV void move_up(View<nops> &view)
+{
+    UNROLL
+    for (u32 g = MAX_GROUPS - 1; g > 0; g--) {
+        view.dim[g] = view.dim[g - 1];
+        UNROLL
+        for (u32 o = 0; o < nops; o++)
+            view.stride[o][g] = view.stride[o][g - 1];
+    }
+}
+
 /*
  * Merges dimensions: those of size 1 go, and one that continues its outer
  * neighbour, for every operand, joins it. From the outermost inwards, so that
@@ -88,13 +100,7 @@ DEV View<nops> merge_dims(u64 n, u64 rank, const size_t *info)
             step[o] = next;
         }
         if (!joins) {
-            UNROLL
-            for (u32 g = MAX_GROUPS - 1; g > 0; g--) {
-                view.dim[g] = view.dim[g - 1];
-                UNROLL
-                for (u32 o = 0; o < nops; o++)
-                    view.stride[o][g] = view.stride[o][g - 1];
-            }
+            move_up(view);
             view.dim[0] = 1;
             ngroups++;
         }
@@ -178,13 +184,7 @@ DEV View<nops> merge_dims(u64 n, u64 rank, const size_t *info)
         } else if (compare_here(apart) == 0) {
             view.dim[0] *= dim;
         } else {
-            UNROLL
-            for (u32 g = MAX_GROUPS - 1; g > 0; g--) {
-                view.dim[g] = view.dim[g - 1];
-                UNROLL
-                for (u32 o = 0; o < nops; o++)
-                    view.stride[o][g] = view.stride[o][g - 1];
-            }
+            move_up(view);
             view.dim[0] = dim;
             ngroups++;
         }
