@@ -93,6 +93,35 @@ DEV u32 light_weight(f32 h)
 #endif
 }
 
+/* n logits: `head` in front of 16 aligned bytes, vectors of 16 bytes, and those
+ * from `tail` on. */
+template <typename T> struct logit_parts {
+    u32 head, vectors, tail;
+
+    DEV_MEMBER logit_parts(const T *logits, u32 n)
+    {
+        constexpr u32 V = vector_length<T>;
+        const u32 past = (u32)((u64)logits / sizeof(T)) % V;
+
+        head = min_of(past > 0 ? V - past : 0, n);
+        vectors = (n - head) / V;
+        tail = head + vectors * V;
+    }
+};
+
+/* Vectors first, first + blockDim.x and so on; the last one for those beyond */
+template <typename T>
+DEV void load_batch(Pack<T, vector_length<T>> (&x)[logit_batch], const T *from,
+                    u64 first, u32 vectors)
+{
+    constexpr u32 V = vector_length<T>;
+
+    UNROLL
+    for (u32 j = 0; j < logit_batch; j++)
+        x[j] = load_pack<V>(
+            from + min_of(first + j * blockDim.x, (u64)vectors - 1) * V);
+}
+
 /*
  * For this thread's part of n logits, in their order, as long as it is true:
  * fn(vectors, first, step, valid) with vectors of 1 or 16 bytes' logits side by
@@ -103,9 +132,8 @@ template <typename T, class Fn>
 DEV void each_batch(const T *logits, u32 n, Fn fn)
 {
     constexpr u32 V = vector_length<T>;
-    const u32 past = (u32)((u64)logits / sizeof(T)) % V;
-    const u32 head = min_of(past > 0 ? V - past : 0, n);
-    const u32 vectors = (n - head) / V, tail = head + vectors * V;
+    const logit_parts<T> parts(logits, n);
+    const u32 head = parts.head, vectors = parts.vectors, tail = parts.tail;
     bool more = true;
 
     if (threadIdx.x < head) {
@@ -118,11 +146,7 @@ DEV void each_batch(const T *logits, u32 n, Fn fn)
          first += (u64)logit_batch * blockDim.x) {
         Pack<T, V> x[logit_batch];
 
-        UNROLL
-        for (u32 j = 0; j < logit_batch; j++)
-            x[j] = load_pack<V>(
-                logits + head +
-                min_of(first + j * blockDim.x, (u64)vectors - 1) * V);
+        load_batch<T>(x, logits + head, first, vectors);
         more = fn(x, head + (u32)first * V, blockDim.x * V,
                   div_up(vectors - (u32)first, (u32)blockDim.x));
     }
@@ -139,9 +163,8 @@ template <typename T, class Fn>
 DEV void each_logit(const T *logits, u32 n, Fn fn)
 {
     constexpr u32 V = vector_length<T>;
-    const u32 past = (u32)((u64)logits / sizeof(T)) % V;
-    const u32 head = min_of(past > 0 ? V - past : 0, n);
-    const u32 vectors = (n - head) / V, tail = head + vectors * V;
+    const logit_parts<T> parts(logits, n);
+    const u32 head = parts.head, vectors = parts.vectors, tail = parts.tail;
 
     if (threadIdx.x < head)
         fn(convert<f32>(logits[threadIdx.x]), threadIdx.x);
@@ -150,11 +173,7 @@ DEV void each_logit(const T *logits, u32 n, Fn fn)
          first += (u64)logit_batch * blockDim.x) {
         Pack<T, V> x[logit_batch];
 
-        UNROLL
-        for (u32 j = 0; j < logit_batch; j++)
-            x[j] = load_pack<V>(
-                logits + head +
-                min_of(first + j * blockDim.x, (u64)vectors - 1) * V);
+        load_batch<T>(x, logits + head, first, vectors);
         UNROLL
         for (u32 j = 0; j < logit_batch; j++) {
             const u64 at = first + j * blockDim.x;
