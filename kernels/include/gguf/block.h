@@ -8,7 +8,7 @@
  * all. It gives the same bytes in two views, and every kernel uses one of them:
  *
  *   Quad    four neighbouring elements. Threads that take neighbouring quads
- *           store neighbouring vectors: dequantise and get_rows.
+ *           store neighbouring vectors: dequantize and get_rows.
  *   Chunk   32 elements as two groups of 16, cut so that 16 neighbouring bytes
  *           of packed quants make one chunk: all products.
  *
@@ -376,7 +376,7 @@ template <class F, BlockPlace P> DEV Quad quad_of(const u8 *b, u32 e4)
                                (int)(group / step % 2), (int)(e4 % 4));
 }
 
-/* ---- Q8_1, what activations are quantised to ----
+/* ---- Q8_1, what activations are quantized to ----
  * 32 elements, 36 bytes, aligned to 4: d f16 at 0, s f16 at 2, quants at 4 */
 struct Q8_1 {
     static constexpr int elems = 32, bytes = 36, words = 9;

@@ -1,4 +1,4 @@
-/* float_mat_vec.h - quantised matrix times an f32 column */
+/* float_mat_vec.h - quantized matrix times an f32 column */
 #pragma once
 
 #include "quantized/mat_vec.h"
@@ -105,7 +105,7 @@ DEV void float_mat_vec_rows(const u8 *w, const float *y, float *dst, int row0,
         dst[row0 + index] = sum;
 }
 
-/* dst[row] = sum of dequantised row times y */
+/* dst[row] = sum of dequantized row times y */
 template <class F>
 DEV void float_mat_vec(const void *vx, const float *y, float *dst, int ncols,
                        int nrows)

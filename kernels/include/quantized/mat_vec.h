@@ -1,4 +1,4 @@
-/* mat_vec.h - quantised matrix times one to eight columns */
+/* mat_vec.h - quantized matrix times one to eight columns */
 #pragma once
 
 #include "early.h"

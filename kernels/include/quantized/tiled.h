@@ -1,4 +1,4 @@
-/* tiled.h - quantised matrix times many Q8_1 columns, tile by tile */
+/* tiled.h - quantized matrix times many Q8_1 columns, tile by tile */
 #pragma once
 
 #include "quantized/tile_dot.h"
