@@ -74,9 +74,9 @@ for sm in sm_80 sm_90 sm_120; do
 done
 # A cubin for sm_90 is compiled with the instructions of sm_90a, and says so;
 # some PTX wants a newer ISA.
-both="gfx942 sm_90 sm_90a compute_80 compute_90a compute_120"
+both="gfx942 sm_90 sm_90a compute_80 compute_90 compute_90a compute_120"
 check "compressed, too" build NVCC="$nvcc" B=packed COMPRESS=zstd ARCHS="$both"
-check "the compressed pack is whole" says "6 right, 0 damaged" \
+check "the compressed pack is whole" says "7 right, 0 damaged" \
     "$tree/packed/kpack" verify "$tree/packed/kpack"
 check "pruned, as well" "$tree/packed/kpack" prune "$tree/packed/libkpack.a" --keep sm_90,gfx942 -o "$WORK/packed.a"
 check "what is left is" says "runs on: gfx942 sm_90" "$kpack" verify "$WORK/packed.a"
@@ -89,12 +89,38 @@ isa() { # target version
     grep -qx "\.version $2" "$tree/packed/hsaco/$1/vector_add.ptx" &&
         "$ptxas" -arch="sm_${1#compute_}" -o "$WORK/cubin" "$tree/packed/hsaco/$1/vector_add.ptx"
 }
+check "PTX that may copy in bulk" isa compute_90 8.0
 check "PTX of sm_90's own instructions" isa compute_90a 8.0
 check "PTX for sm_120" isa compute_120 8.7
+cat >"$WORK/bulk.hip" <<'END'
+#include "nvidia/bulk_copy.h"
+
+KERNEL bulk(const u8 *from, u8 *to)
+{
+    __shared__ __attribute__((aligned(16))) u8 lds[64];
+    __shared__ u64 barrier;
+
+    if (threadIdx.x == 0) {
+        barrier_init(&barrier, 1);
+        barrier_expect(&barrier, sizeof lds);
+        bulk_copy(&barrier, lds, from, sizeof lds);
+    }
+    __syncthreads();
+    barrier_wait(&barrier, 0);
+    to[threadIdx.x] = lds[threadIdx.x];
+}
+END
+bulk() {
+    copy_tree "$WORK/bulk" "$WORK/bulk.hip" &&
+        plain_make -C "$WORK/bulk" KPACK_GEN="$gen" NVCC="$nvcc" ARCHS=compute_90 cubins &&
+        "$ptxas" -arch=sm_90 -o "$WORK/cubin" "$WORK/bulk/build/hsaco/compute_90/bulk.ptx"
+}
+check "PTX with a bulk copy assembles" bulk
+
 taken_out() { # what was taken out becomes a pack
     (cd "$WORK" && "$kpack" extract "$tree/packed/libkpack.a" --all -o out.d) &&
         build PACK=again IMPORT="$WORK/out.d" B=again &&
-        says "compute_120 compute_80 compute_90a sm_90 sm_90a" "$tree/again/kpack" list
+        says "compute_120 compute_80 compute_90 compute_90a sm_90 sm_90a" "$tree/again/kpack" list
 }
 check "and is imported under its names" taken_out
 check "so are the files of the build" build PACK=again IMPORT="$tree/packed/hsaco" B=anew
