@@ -144,11 +144,13 @@ KPACK_QUOTE  = '$(subst ','\'',$(1))'
 # A stamp changes when the text that its dependents were made from does.
 # The text is quoted here and not in the recipe: there, a comma of it would end
 # an argument.
+# Two makes at once in one folder each write a file of their own.
 # $(call KPACK_STAMP,FILE,TEXT)
 define KPACK_STAMP
 $(1): KPACK_FORCE
-	@mkdir -p $$(@D); printf '%s\n' $(subst $$,$$$$,$(call KPACK_QUOTE,$(subst $(CURDIR),.,$(2)))) >$$@.new; \
-	if cmp -s $$@.new $$@; then rm $$@.new; else mv $$@.new $$@; fi
+	@mkdir -p $$(@D); new=$$@.$$$$$$$$; \
+	printf '%s\n' $(subst $$,$$$$,$(call KPACK_QUOTE,$(subst $(CURDIR),.,$(2)))) >$$$$new; \
+	if cmp -s $$$$new $$@; then rm $$$$new; else mv $$$$new $$@; fi
 endef
 # The same of a text that may be empty: no stamp unless it has been there.
 # $(call KPACK_MAYBE_STAMP,FILE,TEXT)

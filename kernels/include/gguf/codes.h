@@ -43,8 +43,9 @@ DEV u32 decode(const Codes &t, u32 q)
 #endif
 }
 
-/* a chunk of the nibbles of 16 bytes */
-DEV Chunk coded_chunk(const Codes &t, const u32 (&qs)[4], float scale)
+/* a chunk of the nibbles of 16 bytes, by a table that decode() takes */
+template <class Table>
+DEV Chunk coded_chunk(const Table &t, const u32 (&qs)[4], float scale)
 {
     Chunk c;
 

@@ -9,10 +9,14 @@
  * times all bits. So one half looks up q and the other q ^ 8, and the exclusive
  * or of both is right if each has the other's number for 8 + i in its byte i.
  */
-DEV constexpr Codes crossed(const Codes &t)
+struct CrossedCodes {
+    u32 w[4];
+};
+
+DEV constexpr CrossedCodes crossed(const Codes &t)
 {
     u32 byte[16] = {}, sign[16] = {};
-    Codes r = {};
+    CrossedCodes r = {};
 
     /* a byte needs the sign of a higher one: from the top down */
     for (int i = 7; i >= 0; i--)
@@ -28,44 +32,32 @@ DEV constexpr Codes crossed(const Codes &t)
     return r;
 }
 
-DEV u32 decode_crossed(const Codes &c, u32 q)
+DEV u32 decode(const CrossedCodes &c, u32 q)
 {
     return __builtin_amdgcn_perm(c.w[1], c.w[0], q) ^
            __builtin_amdgcn_perm(c.w[3], c.w[2], q ^ 0x08080808u);
 }
 
-DEV Chunk crossed_chunk(const Codes &t, const u32 (&qs)[4], float scale)
-{
-    const Codes both = crossed(t);
-    Chunk c;
-
-    unpack_nibbles(qs, 0, c.q);
-    UNROLL
-    for (int i = 0; i < 8; i++)
-        c.q[i] = decode_crossed(both, c.q[i]);
-    set_scale(c, scale, 0.0f);
-    return c;
-}
-
 struct IQ4_NL_crossed : IQ4_NL {
     DEV Chunk unpack(const Raw &r, int)
     {
-        return crossed_chunk(iq4_codes(), r.words.w, half_to_float(r.half));
+        return coded_chunk(crossed(iq4_codes()), r.words.w,
+                           half_to_float(r.half));
     }
 };
 
 struct MXFP4_crossed : MXFP4 {
     DEV Chunk unpack(const Raw &r, int)
     {
-        return crossed_chunk(fp4_codes(), r.qs.w,
-                             __builtin_amdgcn_ldexpf(0x1p-128f, (int)r.e));
+        return coded_chunk(crossed(fp4_codes()), r.qs.w,
+                           __builtin_amdgcn_ldexpf(0x1p-128f, (int)r.e));
     }
 };
 
 struct IQ4_XS_crossed : IQ4_XS {
     DEV Chunk unpack(const Raw &r, int chunk)
     {
-        return crossed_chunk(iq4_codes(), r.qs.w, scale(r.head, chunk));
+        return coded_chunk(crossed(iq4_codes()), r.qs.w, scale(r.head, chunk));
     }
 };
 
