@@ -1,0 +1,443 @@
+/* test_cuda_driver.c - how a process finds CUDA's driver, and what it may lack
+ *
+ * A process finds a driver once. So each case is a process of its own: this
+ * program, started again. The driver is the fake of fake_cuda.c.
+ */
+/* link: -Wl,--wrap=dlsym,--wrap=dladdr,--wrap=dlerror */
+/* link: -Wl,--wrap=dl_iterate_phdr,--wrap=dlopen */
+/* For setenv and fork; the name is glibc's. */
+#define _GNU_SOURCE /* NOLINT(bugprone-reserved-identifier,cert-dcl37-c) */
+#include "unit.h"
+
+#include "cuda_pack.h"
+#include "fake_cuda.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static struct fake_cuda *cuda;
+
+/* ---- what the loader says, as a test wants it -----------------------------
+ */
+
+static const char *hidden; /* functions of these names, blank-separated */
+static bool nameless;      /* no library has a file */
+static bool speechless;    /* dlerror() has nothing to say */
+static bool no_interpreter;
+static const char *loaded_as; /* the file of a driver that is in the process */
+
+void *__real_dlopen(const char *name, int mode);
+void *__wrap_dlopen(const char *name, int mode);
+
+void *__wrap_dlopen(const char *name, int mode)
+{
+    return __real_dlopen(mode & RTLD_NOLOAD && loaded_as ? loaded_as : name,
+                         mode);
+}
+
+void *__real_dlsym(void *handle, const char *name);
+void *__wrap_dlsym(void *handle, const char *name);
+int __real_dladdr(const void *address, Dl_info *info);
+int __wrap_dladdr(const void *address, Dl_info *info);
+char *__real_dlerror(void);
+char *__wrap_dlerror(void);
+typedef int each_object(struct dl_phdr_info *, size_t, void *);
+int __real_dl_iterate_phdr(each_object *callback, void *data);
+int __wrap_dl_iterate_phdr(each_object *callback, void *data);
+
+void *__wrap_dlsym(void *handle, const char *name)
+{
+    const size_t n = strlen(name);
+
+    for (const char *at = hidden; at; at = strchr(at, ' ')) {
+        at += strspn(at, " ");
+        if (strcspn(at, " ") == n && memcmp(at, name, n) == 0)
+            return NULL;
+    }
+    return __real_dlsym(handle, name);
+}
+
+int __wrap_dladdr(const void *address, Dl_info *info)
+{
+    return nameless ? 0 : __real_dladdr(address, info);
+}
+
+char *__wrap_dlerror(void)
+{
+    char *text = __real_dlerror();
+
+    return speechless ? NULL : text;
+}
+
+int __wrap_dl_iterate_phdr(each_object *callback, void *data)
+{
+    struct dl_phdr_info none = {0};
+
+    return no_interpreter ? callback(&none, sizeof(none), data)
+                          : __real_dl_iterate_phdr(callback, data);
+}
+
+/* ---- the cases ----------------------------------------------------------- */
+
+#define EXPECT(condition)                                                      \
+    do {                                                                       \
+        if (!(condition)) {                                                    \
+            fprintf(stderr, "%s:%d: not so: %s (%s)\n", __FILE__, __LINE__,    \
+                    #condition, kpk_error_message());                          \
+            return 1;                                                          \
+        }                                                                      \
+    } while (0)
+
+/* No HIP: CUDA's devices begin at 0. */
+static int alone(void)
+{
+    kpk_instance *gpu;
+    const kpk_kernel *k;
+    kpk_device device;
+    int n;
+
+    EXPECT(kpk_device_count(&n) == KPK_OK && n == 2);
+    EXPECT(kpk_device_get(0, &device) == KPK_OK);
+    EXPECT(device.platform == KPK_CUDA && device.index == 0);
+    EXPECT(kpk_open(&pack, 0, &gpu) == KPK_OK);
+    EXPECT(kpk_kernel_get(gpu, "scale", &k) == KPK_OK);
+    EXPECT(kpk_close(gpu) == KPK_OK);
+    EXPECT(kpk_hip_info(NULL, NULL) == KPK_ERR_NO_HIP);
+    return 0;
+}
+
+/* A driver without a card is no failure. */
+static int no_card(void)
+{
+    kpk_instance *gpu;
+    int n = 7;
+
+    cuda->init_error = 100;
+    EXPECT(kpk_device_count(&n) == KPK_OK && n == 0);
+    EXPECT(kpk_open(&pack, 0, &gpu) == KPK_ERR_NO_DEVICE);
+    EXPECT(says("sees a GPU") && says("nvidia-smi"));
+    return 0;
+}
+
+static int stub(void)
+{
+    int n;
+
+    cuda->init_error = 34;
+    EXPECT(kpk_device_count(&n) == KPK_ERR_NO_HIP);
+    EXPECT(says("is a stub of CUDA's toolkit"));
+    EXPECT(says("KPK_HIP_LIBRARY names /nowhere"));
+    return 0;
+}
+
+static int mismatch(void)
+{
+    int n;
+
+    cuda->init_error = 803;
+    EXPECT(kpk_device_count(&n) == KPK_ERR_NO_HIP);
+    EXPECT(says("does not start") && says("restart the machine"));
+    cuda->init_error = 0; /* it is tried again */
+    EXPECT(kpk_device_count(&n) == KPK_OK && n == 2);
+    return 0;
+}
+
+/* One sentence names both searches. */
+static int neither(void)
+{
+    kpk_instance *gpu;
+    int n;
+
+    EXPECT(kpk_device_count(&n) == KPK_ERR_NO_HIP);
+    EXPECT(says("KPK_HIP_LIBRARY names /nowhere, which does not load"));
+    EXPECT(says("For NVIDIA GPUs: no CUDA driver"));
+    EXPECT(kpk_open(&pack, 0, &gpu) == KPK_ERR_NO_HIP);
+    return 0;
+}
+
+static int not_looked_for(void)
+{
+    int n;
+
+    EXPECT(kpk_device_count(&n) == KPK_ERR_NO_HIP);
+    EXPECT(says("KPK_CUDA_LIBRARY is empty"));
+    return 0;
+}
+
+static int no_driver(void)
+{
+    int n;
+
+    EXPECT(kpk_device_count(&n) == KPK_ERR_NO_HIP);
+    EXPECT(says("is no CUDA driver that kpack can use: it has no cu"));
+    return 0;
+}
+
+/* Its graphs do not keep that a launch begins early. */
+static int driver_of_12_2(void)
+{
+    const kpk_launch_options options = {.shape = {{1, 1, 1}, {1, 1, 1}, 0},
+                                        .flags = KPK_LAUNCH_EARLY};
+    kpk_instance *gpu;
+    const kpk_kernel *k;
+    uint64_t x = 0;
+    double by = 1;
+
+    cuda->version = 12020;
+    EXPECT(kpk_open(&pack, 0, &gpu) == KPK_OK);
+    EXPECT(kpk_kernel_get(gpu, "scale", &k) == KPK_OK);
+    EXPECT(kpk_launch_ex(k, &options, KPK_ARGS(x, by)) == KPK_OK);
+    EXPECT(strcmp(cuda->last.kernel, "scale") == 0);
+    EXPECT(cuda->last.early == 0);
+    EXPECT(kpk_close(gpu) == KPK_OK);
+    return 0;
+}
+
+/* What need not be there. */
+static int old_driver(void)
+{
+    kpk_launch_options options = {.shape = {{1, 1, 1}, {1, 1, 1}, 0}};
+    kpk_device device;
+    kpk_instance *gpu;
+    const kpk_kernel *k;
+    uint32_t blocks;
+    uint64_t x = 0;
+    double by = 1;
+
+    hidden = "cuEventRecord cuLaunchCooperativeKernel cuLaunchKernelEx "
+             "cuOccupancyMaxActiveBlocksPerMultiprocessor "
+             "cuOccupancyMaxPotentialBlockSize";
+    nameless = true;
+    cuda->fail_name = "cuDriverGetVersion";
+    cuda->fail_error = 1;
+    EXPECT(kpk_device_get(0, &device) == KPK_OK);
+    EXPECT(device.cooperative == 0);
+    cuda->fail_name = NULL;
+    EXPECT(kpk_open(&pack, 0, &gpu) == KPK_OK);
+    EXPECT(kpk_kernel_get(gpu, "scale", &k) == KPK_OK);
+    options.flags = KPK_LAUNCH_COOPERATIVE;
+    EXPECT(kpk_launch_ex(k, &options, KPK_ARGS(x, by)) == KPK_ERR_UNSUPPORTED);
+    EXPECT(says("a CUDA driver"));
+    options.flags = KPK_LAUNCH_ANY_ORDER;
+    EXPECT(kpk_launch_ex(k, &options, KPK_ARGS(x, by)) == KPK_ERR_UNSUPPORTED);
+    options.flags = 0;
+    options.cluster[0] = 2;
+    EXPECT(kpk_launch_ex(k, &options, KPK_ARGS(x, by)) == KPK_ERR_UNSUPPORTED);
+    EXPECT(says("launches no clusters of blocks"));
+    options.cluster[0] = 0;
+    options.flags = KPK_LAUNCH_EARLY; /* a permission */
+    EXPECT(kpk_launch_ex(k, &options, KPK_ARGS(x, by)) == KPK_OK);
+    EXPECT(cuda->last.early == 0);
+    options.flags = 0;
+    EXPECT(kpk_occupancy(k, 64, 0, &blocks) == KPK_ERR_UNSUPPORTED);
+    EXPECT(kpk_occupancy_shape(k, 0, 0, &options.shape) == KPK_ERR_UNSUPPORTED);
+    EXPECT(kpk_close(gpu) == KPK_OK);
+    /* A module that does not load: of which CUDA it is cannot be told. */
+    cuda->fail_name = "cuModuleLoadData";
+    EXPECT(kpk_open(&pack, 0, &gpu) == KPK_OK);
+    EXPECT(kpk_kernel_get(gpu, "scale", &k) == KPK_ERR_HIP);
+    EXPECT(!says("it was made by"));
+    EXPECT(kpk_close(gpu) == KPK_OK);
+    return 0;
+}
+
+/* The driver is in the process: linked, or loaded for all to see. */
+static int in_process(void)
+{
+    int n;
+
+    EXPECT(dlopen(getenv("KPK_CUDA_LIBRARY"), RTLD_NOW | RTLD_GLOBAL));
+    EXPECT(setenv("KPK_CUDA_LIBRARY", "/nowhere", 1) == 0);
+    cuda->init_error = 3;
+    EXPECT(kpk_device_count(&n) == KPK_ERR_NO_HIP);
+    EXPECT(says("does not start: ") && !says("restart"));
+    cuda->init_error = 0;
+    hidden = "cuMemAlloc_v2";
+    EXPECT(kpk_device_count(&n) == KPK_ERR_NO_HIP);
+    EXPECT(says("the CUDA driver in this process is no CUDA driver"));
+    hidden = NULL;
+    EXPECT(kpk_device_count(&n) == KPK_OK && n == 2);
+    return 0;
+}
+
+static int no_reason(void)
+{
+    int n;
+
+    speechless = true;
+    EXPECT(kpk_device_count(&n) == KPK_ERR_NO_HIP);
+    EXPECT(says("no CUDA driver: /nowhere/libcuda.so.1"));
+    no_interpreter = true;
+    EXPECT(kpk_device_count(&n) == KPK_ERR_NO_HIP);
+    EXPECT(says("the CUDA driver, a shared library, cannot be loaded into it"));
+    return 0;
+}
+
+/* Somebody has loaded it for himself. */
+static int in_process_privately(void)
+{
+    int n;
+
+    loaded_as = getenv("KPK_CUDA_LIBRARY");
+    EXPECT(loaded_as && setenv("KPK_CUDA_LIBRARY", "/nowhere", 1) == 0);
+    EXPECT(kpk_device_count(&n) == KPK_OK && n == 2);
+    return 0;
+}
+
+/* More than there is room for: the first ones count. */
+static int many_cards(void)
+{
+    int n;
+
+    cuda->ndevices = 65;
+    EXPECT(kpk_device_count(&n) == KPK_OK && n == 64);
+    return 0;
+}
+
+static void *allocate(void *gpu)
+{
+    void *x = NULL;
+
+    return kpk_malloc(gpu, 8, &x) == KPK_OK && kpk_free(gpu, x) == KPK_OK
+               ? gpu
+               : NULL;
+}
+
+/* Two threads are the first on a device: its context is retained once. */
+static int two_at_once(void)
+{
+    pthread_t threads[2];
+    kpk_instance *gpu;
+    void *done;
+
+    EXPECT(kpk_open(&pack, 0, &gpu) == KPK_OK);
+    cuda->no_context = 1;
+    EXPECT(allocate(gpu) == NULL);
+    cuda->no_context = 0;
+    cuda->fail_name = "cuDeviceGet";
+    cuda->fail_error = 3;
+    EXPECT(allocate(gpu) == NULL && says("cuDeviceGet returned"));
+    cuda->fail_name = NULL;
+    atomic_store(&cuda->nretains, 0);
+    cuda->slow = 1;
+    for (int i = 0; i < 2; i++)
+        EXPECT(pthread_create(&threads[i], NULL, allocate, gpu) == 0);
+    for (int i = 0; i < 2; i++)
+        EXPECT(pthread_join(threads[i], &done) == 0 && done);
+    EXPECT(cuda->nretains == 1);
+    EXPECT(kpk_close(gpu) == KPK_OK);
+    return 0;
+}
+
+/* What the parent's driver has is lost in the child, and no leak:
+ * LeakSanitizer asks this. */
+__attribute__((visibility("default"))) int __lsan_is_turned_off(void);
+static int is_child;
+
+int __lsan_is_turned_off(void)
+{
+    return is_child;
+}
+
+static int forked(void)
+{
+    kpk_instance *gpu;
+    const kpk_kernel *k;
+    int status = -1;
+    pid_t child;
+    int n;
+
+    EXPECT(kpk_open(&pack, 0, &gpu) == KPK_OK);
+    EXPECT(kpk_kernel_get(gpu, "scale", &k) == KPK_OK);
+    (void)fflush(NULL);
+    child = fork();
+    is_child = child == 0;
+    if (is_child)
+        exit(!(kpk_device_count(&n) == KPK_ERR_UNSUPPORTED &&
+               kpk_open(&pack, 0, &gpu) == KPK_ERR_UNSUPPORTED &&
+               allocate(gpu) == NULL && says("survives fork()") &&
+               kpk_close(gpu) == KPK_ERR_UNSUPPORTED));
+    EXPECT(waitpid(child, &status, 0) == child);
+    EXPECT(status == 0);
+    EXPECT(kpk_close(gpu) == KPK_OK);
+    return 0;
+}
+
+/* clang-format off */
+#define CASE_TABLE(X) /* case, KPK_CUDA_LIBRARY; FAKE is the fake driver */    \
+    X(alone,          "FAKE")                                                  \
+    X(no_card,        "FAKE")                                                  \
+    X(stub,           "FAKE")                                                  \
+    X(mismatch,       "FAKE")                                                  \
+    X(neither,        "/nowhere/libcuda.so.1")                                 \
+    X(not_looked_for, "")                                                      \
+    X(no_driver,      "libm.so.6")                                             \
+    X(old_driver,     "FAKE")                                                  \
+    X(driver_of_12_2, "FAKE")                                                  \
+    X(in_process,     "FAKE")                                                  \
+    X(in_process_privately, "FAKE")                                            \
+    X(no_reason,      "/nowhere/libcuda.so.1")                                 \
+    X(many_cards,     "FAKE")                                                  \
+    X(two_at_once,    "FAKE")                                                  \
+    X(forked,         "FAKE")
+/* clang-format on */
+
+static void run_in_child(const char *name, const char *library)
+{
+    int status = -1;
+    const pid_t child = fork();
+
+    assert_true(child >= 0);
+    if (child == 0) {
+        (void)setenv("KPK_CUDA_LIBRARY", library, 1);
+        (void)setenv("LD_LIBRARY_PATH", "/nowhere", 1);
+        (void)setenv("KPK_HIP_LIBRARY", "/nowhere", 1);
+        execl("/proc/self/exe", "test_cuda_driver", name, (char *)NULL);
+        _exit(127);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    if (status != 0)
+        fail_msg("case %s ended with wait status %d", name, status);
+}
+
+static void test_driver_is_found_in_every_case(void **state)
+{
+    (void)state;
+#define X(id, library) run_in_child(#id, library);
+    CASE_TABLE(X)
+#undef X
+}
+
+static int run_case(const char *name)
+{
+    char path[FAKE_PATH_MAX];
+    const char *wanted = getenv("KPK_CUDA_LIBRARY");
+
+    if (wanted && strcmp(wanted, "FAKE") == 0) {
+        cuda = fake_cuda_load(path);
+        (void)setenv("KPK_CUDA_LIBRARY", path, 1);
+    }
+#define X(id, library)                                                         \
+    if (strcmp(name, #id) == 0)                                                \
+        return id();
+    CASE_TABLE(X)
+#undef X
+    fprintf(stderr, "no case %s\n", name);
+    return 1;
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_driver_is_found_in_every_case),
+    };
+
+    if (argc > 1)
+        return run_case(argv[1]);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
