@@ -129,6 +129,8 @@ static bool find_metadata(struct work *w, const Elf64_Shdr *section)
 
 static bool find_sections(struct work *w)
 {
+    size_t strings;
+
     for (size_t i = 0; i < w->header.e_shnum; i++) {
         const Elf64_Shdr *s = &w->sections[i];
 
@@ -139,7 +141,9 @@ static bool find_sections(struct work *w)
     }
     if (!w->symbols || !w->note)
         return fail(w, "no symbols, or no AMDGPU metadata note");
-    if (w->sections[w->symbols].sh_link >= w->header.e_shnum)
+    strings = w->sections[w->symbols].sh_link;
+    if (strings >= w->header.e_shnum ||
+        w->sections[strings].sh_type != SHT_STRTAB)
         return fail(w, "its symbols have no strings");
     return true;
 }
@@ -220,10 +224,20 @@ static bool add_name(struct work *w, const char *kernel, const char *alias)
     return true;
 }
 
+/* Entries of the metadata are told by their names, so none is cut. */
+static bool fail_name(const struct work *w, const char *kernel)
+{
+    return fail(w,
+                "the name of kernel %.60s has a zero byte or %d bytes or more: "
+                "no second name can be made of it",
+                kernel, ALIAS_NAME_MAX);
+}
+
 static bool make_names(struct work *w)
 {
     const msgpack_object *list = kernels_of(w);
     char kernel[ALIAS_NAME_MAX], alias[ALIAS_NAME_MAX];
+    bool whole;
 
     for (uint32_t i = 0; list && i < list->via.array.size; i++) {
         const msgpack_object *own = get(&list->via.array.ptr[i], ".name");
@@ -232,9 +246,10 @@ static bool make_names(struct work *w)
             return fail(w, "a kernel without a name");
         snprintf(kernel, sizeof(kernel), "%.*s", (int)own->via.str.size,
                  own->via.str.ptr);
+        whole = strlen(kernel) == own->via.str.size;
         for (size_t rule = 0; rule < w->rules->nrows; rule++)
             if (alias_make(w->rules, rule, w->module, kernel, alias) &&
-                !add_name(w, kernel, alias))
+                !(whole ? add_name(w, kernel, alias) : fail_name(w, kernel)))
                 return false;
     }
     return true;

@@ -6,7 +6,7 @@
 /* cmocka.h wants the four above first */
 #include <cmocka.h>
 
-#include "elf_header.h"
+#include "named_object.h"
 #include "scratch.h"
 #include "write/second_names.h"
 
@@ -15,60 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#define KEY                                                                    \
-    "\xae"                                                                     \
-    "amdhsa.kernels"
-#define KERNEL "\x82\xa5.name\xa1k\xa7.symbol\xa4k.kd"
-
-enum { NOTE_ROOM = 256, NAMES = 16 };
-
-/* A relocatable object of a kernel `k`: a note, symbols and their names. */
-struct object {
-    Elf64_Ehdr header;
-    Elf64_Shdr sections[4];
-    struct {
-        Elf64_Nhdr head;
-        char name[8];
-        char data[NOTE_ROOM];
-    } note;
-    Elf64_Sym symbols[3];
-    char names[NAMES];
-};
-
-static void set_metadata(struct object *o, const char *data, size_t nbytes)
-{
-    assert_true(nbytes <= NOTE_ROOM);
-    memset(o->note.data, 0, NOTE_ROOM);
-    memcpy(o->note.data, data, nbytes);
-    o->note.head.n_descsz = (uint32_t)nbytes;
-    o->sections[1].sh_size = offsetof(struct object, note.data) -
-                             offsetof(struct object, note) +
-                             (nbytes + 3) / 4 * 4;
-}
-#define SET(o, text) set_metadata(o, text, sizeof(text) - 1)
-
-static void make(struct object *o)
-{
-    memset(o, 0, sizeof(*o));
-    o->header = relocatable_header(offsetof(struct object, sections), 4);
-    o->header.e_machine = 224;
-    o->sections[1] = (Elf64_Shdr){.sh_type = SHT_NOTE,
-                                  .sh_offset = offsetof(struct object, note)};
-    o->sections[2] = (Elf64_Shdr){.sh_type = SHT_SYMTAB,
-                                  .sh_link = 3,
-                                  .sh_offset = offsetof(struct object, symbols),
-                                  .sh_size = sizeof(o->symbols)};
-    o->sections[3] = (Elf64_Shdr){.sh_type = SHT_STRTAB,
-                                  .sh_offset = offsetof(struct object, names),
-                                  .sh_size = NAMES};
-    o->note.head = (Elf64_Nhdr){.n_namesz = 7, .n_type = 32};
-    memcpy(o->note.name, "AMDGPU", 7);
-    SET(o, "\x82" KEY "\x91" KERNEL "\xa1x\x01");
-    memcpy(o->names, "\0k\0k.kd", 8);
-    o->symbols[1] = (Elf64_Sym){.st_name = 1, .st_shndx = 1, .st_value = 5};
-    o->symbols[2] = (Elf64_Sym){.st_name = 3, .st_shndx = 1, .st_value = 6};
-}
 
 /* What second_names_write() makes of a file by the rules; NULL, and the error,
  * if it refuses. */
@@ -109,7 +55,7 @@ static char *run(const void *file, size_t nbytes, const char *rules,
 static void test_a_second_name_has_symbols_and_metadata(void **state)
 {
     char error[SECOND_NAMES_ERROR_MAX];
-    struct object o;
+    struct named_object o;
     Elf64_Ehdr header;
     Elf64_Shdr sections[4];
     Elf64_Sym symbols[5];
@@ -119,7 +65,7 @@ static void test_a_second_name_has_symbols_and_metadata(void **state)
     char *got;
 
     (void)state;
-    make(&o);
+    named_object(&o);
     got = run(&o, sizeof(o), "module,text,alias\nm,k,zz\n", &nbytes, error);
     if (!got)
         fail_msg("%s", error);
@@ -136,7 +82,7 @@ static void test_a_second_name_has_symbols_and_metadata(void **state)
     note = got + sections[1].sh_offset;
     memcpy(&head, note, sizeof(head));
     assert_memory_equal(note + sizeof(head) + 8,
-                        "\x82" KEY "\x92" KERNEL
+                        "\x82" KERNELS_KEY "\x92" KERNEL_K
                         "\x82\xa5.name\xa2zz\xa7.symbol\xa5zz.kd"
                         "\xa1x\x01",
                         head.n_descsz);
@@ -146,21 +92,34 @@ static void test_a_second_name_has_symbols_and_metadata(void **state)
 static void test_without_a_name_the_file_is_as_it_was(void **state)
 {
     char error[SECOND_NAMES_ERROR_MAX];
-    struct object o;
+    struct named_object o;
     size_t nbytes;
     char *got;
 
     (void)state;
-    make(&o);
+    named_object(&o);
     got = run(&o, sizeof(o), "module,text,alias\nother,k,z\n", &nbytes, error);
     assert_non_null(got);
     assert_int_equal(nbytes, sizeof(o));
     assert_memory_equal(got, &o, sizeof(o));
     free(got);
-    SET(&o, "\x81" KEY "\x05"); /* no list: no kernels */
+    SET_METADATA(&o, "\x81" KERNELS_KEY "\x05"); /* no list: no kernels */
     got = run(&o, sizeof(o), "module,text,alias\n*,k,z\n", &nbytes, error);
     assert_non_null(got);
     free(got);
+}
+
+/* A kernel's name that there is no room for. */
+static void set_long_name(struct named_object *o)
+{
+    static const char head[] =
+        "\x81" KERNELS_KEY "\x91\x81\xa5.name\xda\x02\x00";
+    char data[sizeof(head) - 1 + 512];
+
+    memset(data, '0', sizeof(data));
+    memcpy(data, head, sizeof(head) - 1);
+    data[sizeof(head) - 1] = 'k';
+    set_metadata(o, data, sizeof(data));
 }
 
 /* A change to the good object, and what is said of it. */
@@ -178,6 +137,10 @@ static void test_without_a_name_the_file_is_as_it_was(void **state)
     X(o.sections[1].sh_type = SHT_PROGBITS, "no symbols, or no AMDGPU")        \
     X(o.sections[2].sh_type = SHT_PROGBITS, "no symbols, or no AMDGPU")        \
     X(o.sections[2].sh_link = 4, "its symbols have no strings")                \
+    X((o.sections[3].sh_type = SHT_NOBITS,                                     \
+       o.sections[3].sh_offset = UINT64_C(1) << 40),                           \
+      "its symbols have no strings")                                           \
+    X(o.sections[2].sh_link = 1, "its symbols have no strings")                \
     X(o.sections[1].sh_size = 8, "no symbols, or no AMDGPU metadata note")     \
     X(o.note.head.n_namesz = 4096, "no AMDGPU metadata note")                  \
     X(o.note.head.n_descsz = 4096, "no AMDGPU metadata note")                  \
@@ -189,15 +152,23 @@ static void test_without_a_name_the_file_is_as_it_was(void **state)
     X(o.note.name[0] = 'B', "no AMDGPU metadata note")                         \
     X(o.note.data[0] = '\xc1', "the metadata note is not a msgpack map")       \
     X(o.note.head.n_descsz = 5, "the metadata note is not a msgpack map")      \
-    X(SET(&o, "\x81" KEY "\x91\x05"), "a kernel without a name")               \
-    X(SET(&o, "\x81" KEY "\x91\x81\xa5.name\x05"), "a kernel without a name")  \
-    X(SET(&o, "\x81" KEY "\x92" KERNEL "\x81\xa5.name\xa1z"),                  \
+    X(SET_METADATA(&o, "\x81" KERNELS_KEY "\x91\x05"),                         \
+      "a kernel without a name")                                               \
+    X(SET_METADATA(&o, "\x81" KERNELS_KEY "\x91\x81\xa5.name\x05"),            \
+      "a kernel without a name")                                               \
+    X(SET_METADATA(&o,                                                         \
+                   "\x81" KERNELS_KEY "\x92" KERNEL_K "\x81\xa5.name\xa1z"),   \
       "alias z of k is taken by z (a.csv)")                                    \
-    X(SET(&o, "\x81" KEY "\x92" KERNEL KERNEL), "alias z of k is taken by k")  \
-    X(SET(&o, "\x81" KEY "\x92\x80" KERNEL), "a kernel without a name")        \
+    X(SET_METADATA(&o, "\x81" KERNELS_KEY "\x92" KERNEL_K KERNEL_K),           \
+      "alias z of k is taken by k")                                            \
+    X(SET_METADATA(&o, "\x81" KERNELS_KEY "\x92\x80" KERNEL_K),                \
+      "a kernel without a name")                                               \
+    X(SET_METADATA(&o, "\x81" KERNELS_KEY "\x91\x81\xa5.name\xa3k\0k"),        \
+      "the name of kernel k has a zero byte or 512 bytes")                     \
+    X(set_long_name(&o), "the name of kernel k0000000000000000")               \
     X(o.symbols[1].st_shndx = SHN_UNDEF, "kernel k has no symbol k")           \
     X(o.symbols[1].st_name = 4096, "kernel k has no symbol k")                 \
-    X(o.symbols[1].st_name = NAMES - 1, "kernel k has no symbol k")            \
+    X(o.symbols[1].st_name = NAMED_ROOM - 1, "kernel k has no symbol k")       \
     X(o.names[1] = 'j', "kernel k has no symbol k")                            \
     X(o.names[7] = 'x', "kernel k has no symbol k.kd")                         \
     X(o.sections[2].sh_size = 8, "kernel k has no symbol k")
@@ -205,20 +176,20 @@ static void test_without_a_name_the_file_is_as_it_was(void **state)
 static void test_damaged_objects_are_refused(void **state)
 {
     char error[SECOND_NAMES_ERROR_MAX];
-    struct object o;
+    struct named_object o;
     size_t nbytes;
     char *got;
 
     (void)state;
 #define X(damage, wanted)                                                      \
-    make(&o);                                                                  \
+    named_object(&o);                                                          \
     damage;                                                                    \
     got = run(&o, sizeof(o), "module,text,alias\n*,k,z\n", &nbytes, error);    \
     if (got || !strstr(error, wanted))                                         \
         fail_msg("%s: %s", #damage, got ? "accepted" : error);
     DAMAGES(X)
 #undef X
-    make(&o);
+    named_object(&o);
     for (size_t n = 0; n < sizeof(o); n++) {
         got = run(&o, n, "module,text,alias\n*,k,z\n", &nbytes, error);
         if (got || !*error)
@@ -229,11 +200,11 @@ static void test_damaged_objects_are_refused(void **state)
 static void test_other_files_are_refused(void **state)
 {
     char error[SECOND_NAMES_ERROR_MAX];
-    struct object o;
+    struct named_object o;
     size_t nbytes;
 
     (void)state;
-    make(&o);
+    named_object(&o);
     assert_null(run(&o, sizeof(o), "module,text\nm,k\n", &nbytes, error));
     assert_string_equal(error,
                         "a.csv:1: wants the columns module, text and alias");
@@ -244,12 +215,12 @@ static void test_the_metadata_is_found_behind_other_notes(void **state)
 {
     static const char other[] = "\4\0\0\0\2\0\0\0\1\0\0\0GNU\0ab\0";
     char error[SECOND_NAMES_ERROR_MAX];
-    struct object o, changed;
+    struct named_object o, changed;
     size_t nbytes, n;
     char *got;
 
     (void)state;
-    make(&o);
+    named_object(&o);
     changed = o;
     n = o.sections[1].sh_size;
     memcpy(&changed.note, other, sizeof(other) - 1 + 1);
