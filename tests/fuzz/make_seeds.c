@@ -8,6 +8,7 @@
 #include "../model/tiny.h"
 #include "code_object.h"
 #include "cubin.h"
+#include "named_object.h"
 #include "write/blob.h"
 
 #include <elf.h>
@@ -179,6 +180,16 @@ static void write_archive(const unsigned char *blob, size_t nbytes)
     n = add_member(archive, n, "/", index, sizeof(index));
     n = add_member(archive, n, "o.o/", object, headers_at + sizeof(sections));
     write_seed("scan", "archive_of_pack", archive, n);
+}
+
+static void write_named(void)
+{
+    struct named_object o;
+
+    named_object(&o);
+    write_seed("second_names", "kernel", &o, sizeof(o));
+    SET_METADATA(&o, "\x81" KERNELS_KEY "\x92" KERNEL_K "\x81\xa5.name\xa1z");
+    write_seed("second_names", "kernels", &o, sizeof(o));
 }
 
 /* A pack's code object with its head, twice; and an archive of an object. */
@@ -382,6 +393,33 @@ static void write_texts(void)
         {"ptx", "entry",
          "/* */ .visible .entry k(.param .f32 a, .param .f64 b)\n"
          ".reqntid 64\n{ .shared .align 4 .b8 s[128]; ret; }\n"},
+        {"ir", "kernel",
+         "define amdgpu_kernel void @k(ptr %0) !dbg !1 {\n"
+         "!1 = distinct !DISubprogram(name: \"k\", type: !2, line: 3)\n"
+         "!2 = !DISubroutineType(types: !3)\n"
+         "!3 = !{null, !4, !9, !12, !16, !17, !18}\n"
+         "!4 = !DIDerivedType(tag: DW_TAG_pointer_type, baseType: !5)\n"
+         "!5 = !DIDerivedType(tag: DW_TAG_const_type, baseType: !6)\n"
+         "!6 = !DIBasicType(name: \"float\", size: 32, encoding: "
+         "DW_ATE_float)\n"
+         "!7 = !DILocalVariable(name: \"in\", arg: 1, scope: !1, type: !4)\n"
+         "!8 = !DILocalVariable(name: \"s\", arg: 2, scope: !1, type: !9)\n"
+         "!9 = !DICompositeType(tag: DW_TAG_structure_type, name: \"s\", "
+         "size: 128, elements: !10)\n"
+         "!10 = !{!11, !19}\n"
+         "!11 = !DIDerivedType(tag: DW_TAG_member, name: \"m\", baseType: !6, "
+         "size: 32)\n"
+         "!12 = !DIDerivedType(tag: DW_TAG_typedef, name: \"a\", baseType: "
+         "!13)\n"
+         "!13 = !DICompositeType(tag: DW_TAG_array_type, baseType: !6, "
+         "elements: !14)\n"
+         "!14 = !{!15}\n"
+         "!15 = !DISubrange(count: 4)\n"
+         "!16 = !DIDerivedType(tag: DW_TAG_typedef, name: \"known\")\n"
+         "!17 = !DIDerivedType(tag: DW_TAG_typedef, name: \"float4\")\n"
+         "!18 = !DICompositeType(tag: DW_TAG_enumeration_type, baseType: !6)\n"
+         "!19 = !DIDerivedType(tag: DW_TAG_member, name: \"n\", baseType: !4, "
+         "size: 64, offset: 64)\n"},
         {"symbols", "targets", "gfx90a:sramecc+:xnack-"},
         {"launch", "plain", "0123456789abcdefghijklmnopqrstuvwxyz"},
         {"launch", "packed", "1\x04\x01\x02\x03\x04zzzzzzzzzzzzzzzzzzzzz"},
@@ -401,6 +439,7 @@ int main(int argc, char **argv)
     write_objects();
     write_bundles();
     write_packs();
+    write_named();
     write_models();
     write_cubins();
     write_programs();
