@@ -138,13 +138,13 @@ struct IQ4_XS_steps : IQ4_XS, HeadOnly {
 
     template <int Turn> DEV void unpack(Bytes &in, int, u32 (&q)[8])
     {
-        const Codes both = crossed(iq4_codes());
+        const CrossedCodes both = crossed(iq4_codes());
 
         not_before(in.qs);
         unpack_nibbles(in.qs.w, 0, q);
         UNROLL
         for (int i = 0; i < 8; i++)
-            q[i] = decode_crossed(both, q[i]);
+            q[i] = decode(both, q[i]);
     }
 };
 
