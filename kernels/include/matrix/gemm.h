@@ -997,12 +997,12 @@ struct FewTiles : GemmTiles<T, Rows, Cols, Tile> {
 #if KPK_SM >= 80
 #include "nvidia/copied_tile.h"
 
-/* Tiles of f32 and f64, if operands are aligned and the launch gave LDS for
- * two steps; `lds` has room for a third. */
-template <typename T, bool TransA, bool TransB, u32 Size>
+/* Tiles of f32 and f64, if operands are aligned to `Once` bytes and the launch
+ * gave LDS for two steps; `lds` has room for a third. */
+template <typename T, bool TransA, bool TransB, u32 Size, u32 Once>
 DEV bool gemm_by_copies(const Gemm<T> &g, u8 *lds, u8 *more_lds)
 {
-    typedef CopiedTile<T, !TransA, TransB, Size> Tile;
+    typedef CopiedTile<T, !TransA, TransB, Size, Once> Tile;
 
     if (!Tile::fits(g))
         return false;
@@ -1047,7 +1047,11 @@ DEV void gemm(const Gemm<T> &g)
     const u32 flip = two ? nbytes : 0;
 
     if constexpr (sizeof(T) > 2) {
-        if (gemm_by_copies<T, TransA, TransB, Size>(g, lds, more_lds))
+        if (gemm_by_copies<T, TransA, TransB, Size, 16>(g, lds, more_lds))
+            return;
+    }
+    if constexpr (sizeof(T) == 8) {
+        if (gemm_by_copies<T, TransA, TransB, Size, 8>(g, lds, more_lds))
             return;
     }
 #else

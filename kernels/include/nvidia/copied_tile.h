@@ -11,10 +11,12 @@
 
 constexpr u32 copied_line = 128; /* bytes of a row along K */
 
-/* How one operand's steps come to LDS, where its lines are aligned to 16 bytes.
- * A thread copies the same piece of every so many lines. */
-template <typename T, bool Along, u32 Rows, u32 Threads> struct CopiedSteps {
-    static constexpr u32 n = per16<T>::value;
+/* How one operand's steps come to LDS, where its lines are aligned to `Once`
+ * bytes: 16 or, of f64, 8. A thread copies the same numbers of every so many
+ * lines. */
+template <typename T, bool Along, u32 Rows, u32 Threads, u32 Once>
+struct CopiedSteps {
+    static constexpr u32 n = Once / sizeof(T); /* numbers of a copy */
     static constexpr u32 step = copied_line / sizeof(T);
     static constexpr u32 lines = Along ? Rows : step;
     static constexpr u32 length = Along ? step : Rows; /* of a line */
@@ -40,7 +42,7 @@ template <typename T, bool Along, u32 Rows, u32 Threads> struct CopiedSteps {
     }
     static DEV_MEMBER bool fits(const T *matrix, u32 ld, u32 batch, i64 stride)
     {
-        return is_aligned(matrix, 16) && ld % n == 0 &&
+        return is_aligned(matrix, Once) && ld % n == 0 &&
                (batch == 1 || stride % n == 0);
     }
     /*
@@ -58,7 +60,17 @@ template <typename T, bool Along, u32 Rows, u32 Threads> struct CopiedSteps {
     {
         const u32 l = line + pass * pass_lines;
 
-        return l * length * sizeof(T) + place(l, column / n) * 16;
+        return l * length * sizeof(T) +
+               place(l, column / per16<T>::value) * 16 +
+               column % per16<T>::value * sizeof(T);
+    }
+    /* Copies what is there, the first nbytes, and zeros behind. */
+    static DEV_MEMBER void copy_part(u32 lds, const T *from, u32 nbytes)
+    {
+        if (Once == 16)
+            async_copy16(lds, from, nbytes);
+        else
+            async_copy8(lds, from, nbytes);
     }
     /* Starts copying the next step, of which `left` of K are there. */
     DEV_MEMBER void copy(u32 stage, u32 left)
@@ -66,7 +78,10 @@ template <typename T, bool Along, u32 Rows, u32 Threads> struct CopiedSteps {
         if (there >= Rows && left >= step) {
             UNROLL
             for (u32 i = 0; i < passes; i++)
-                async_copy16_if(true, stage + to(i), from + i * pass_step);
+                if (Once == 16)
+                    async_copy16_if(true, stage + to(i), from + i * pass_step);
+                else
+                    async_copy8(stage + to(i), from + i * pass_step, 8);
         } else {
             const u32 end = Along ? left : there; /* of a line, and lines */
             const u32 last = Along ? there : left;
@@ -75,8 +90,8 @@ template <typename T, bool Along, u32 Rows, u32 Threads> struct CopiedSteps {
 
             UNROLL
             for (u32 i = 0; i < passes; i++)
-                async_copy16(stage + to(i), from + i * pass_step,
-                             line + i * pass_lines < last ? some : 0);
+                copy_part(stage + to(i), from + i * pass_step,
+                          line + i * pass_lines < last ? some : 0);
         }
         from += k_step;
     }
@@ -314,11 +329,12 @@ struct CopiedProduct<f64, AlongA, AlongB, Rows, Cols, Threads>
     : MmaProduct<AlongA, AlongB, Rows, Cols, Threads> {
 };
 
-template <typename T, bool AlongA, bool AlongB, u32 Size> struct CopiedTile {
+template <typename T, bool AlongA, bool AlongB, u32 Size, u32 Once>
+struct CopiedTile {
     static constexpr u32 threads = 2 * Size;
     static constexpr u32 step = copied_line / sizeof(T);
-    typedef CopiedSteps<T, AlongA, Size, threads> A;
-    typedef CopiedSteps<T, AlongB, Size, threads> B;
+    typedef CopiedSteps<T, AlongA, Size, threads, Once> A;
+    typedef CopiedSteps<T, AlongB, Size, threads, Once> B;
     typedef CopiedProduct<T, AlongA, AlongB, Size, Size, threads> Product;
     static constexpr u32 nbytes = A::nbytes + B::nbytes; /* of a step */
 

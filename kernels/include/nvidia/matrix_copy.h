@@ -11,6 +11,14 @@ DEV void async_copy16(u32 lds, const void *from, u32 nbytes)
                  : "memory");
 }
 
+/* 8 bytes, of which the first nbytes are read and the others become 0 */
+DEV void async_copy8(u32 lds, const void *from, u32 nbytes)
+{
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" ::"r"(lds),
+                 "l"(from), "r"(nbytes)
+                 : "memory");
+}
+
 /* all 16 of them, if `go` */
 DEV void async_copy16_if(bool go, u32 lds, const void *from)
 {
