@@ -204,9 +204,10 @@ static const char *reference(const struct scan *scan, const struct found *found,
         memcmp(found->head.reference, none, sizeof(none)) == 0)
         return NULL;
     for (size_t i = 0; depth > 0 && i < scan->n; i++) {
-        const struct found *other = &scan->found[i];
+        struct found *other = &scan->found[i];
 
         if (other->fault || other == found || other->head.nbytes == 0 ||
+            other->failed_at >= depth ||
             memcmp(other->head.sha256, found->head.reference, 32) != 0)
             continue;
         /* A program can hold a pack twice: any whole copy will do. */
@@ -214,6 +215,7 @@ static const char *reference(const struct scan *scan, const struct found *found,
             *nbytes = (size_t)other->head.nbytes;
             return NULL;
         }
+        other->failed_at = depth;
     }
     return fault;
 }

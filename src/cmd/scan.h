@@ -22,6 +22,9 @@ struct found {
     const unsigned char *stored;
     const char *fault; /* NULL, or why the head is not to be believed: then
                         * the rest of this is not set */
+    int failed_at;     /* the depth of references from which its content could
+                        * not be had, so that no file has it tried for ever;
+                        * 0 if it was not tried or can be had */
 };
 
 struct scan {

@@ -229,6 +229,22 @@ done
 check "list of hostile programs" hostile "$WORK/small" list
 check "extract of hostile programs" hostile "$WORK/small" extract --all -o "$WORK/out"
 
+# Code objects that each refer to all others: each is tried once, not once for
+# each that asks for it, and again for each that asks for that.
+referring() {
+    python3 - "$WORK/referring" "$kpack" <<'END'
+import resource, struct, subprocess, sys
+head = b"KPACK BLOB\xf3\r\n\x1a\n\0" + struct.pack("<IIQQII", 1, 192, 1, 0, 1, 0) + b"\1" * 64
+head += struct.pack("<IIII", 5, 144, 146, 148)
+head = head.ljust(144, b"\0") + b"p\0m\0gfx942\0"
+open(sys.argv[1], "wb").write(head.ljust(192, b"\0") * 4000)
+run = subprocess.run([sys.argv[2], "verify", sys.argv[1]], stdout=subprocess.PIPE,
+                     preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (20, 20)))
+sys.exit(run.returncode != 1 or b"SHA-256: 0 right, 4000 damaged" not in run.stdout)
+END
+}
+check "verify of code objects that refer to each other" referring
+
 # ---- prune ----
 
 for f in plain zstd; do
