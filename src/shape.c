@@ -11,6 +11,7 @@ enum {
     GRID_Y_EACH,
     SHARED_NBYTES,
     MIN_N,
+    N_MULTIPLE,
     MIN_COLUMNS,
     MAX_COLUMNS,
     GRID_X_LOOPS,
@@ -27,6 +28,7 @@ static const struct {
     [GRID_Y_EACH] = {"grid_y_each", 0}, /* 0: the grid has one row */
     [SHARED_NBYTES] = {"shared_nbytes", 0},
     [MIN_N] = {"min_n", 0},
+    [N_MULTIPLE] = {"n_multiple", 1}, /* for n that it divides alone */
     [MIN_COLUMNS] = {"min_columns", 0},
     [MAX_COLUMNS] = {"max_columns", INT64_MAX},
     [GRID_X_LOOPS] = {"grid_x_loops", 0}, /* 1: a smaller grid will do */
@@ -136,7 +138,9 @@ kpk_status kpk_module_shape(const kpk_module *module, size_t kernel,
         if (!kpk_i_for_target(module, &t->keys[row], target))
             continue;
         read_shape_row(module, t, row, v);
-        if (n < (uint64_t)v[MIN_N] || columns < (uint64_t)v[MIN_COLUMNS] ||
+        if (n < (uint64_t)v[MIN_N] ||
+            (v[N_MULTIPLE] > 1 && n % (uint64_t)v[N_MULTIPLE] != 0) ||
+            columns < (uint64_t)v[MIN_COLUMNS] ||
             columns > (uint64_t)v[MAX_COLUMNS])
             continue;
         return make_shape(name, v, n, columns, out);

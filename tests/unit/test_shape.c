@@ -19,7 +19,7 @@
  */
 static const char strings[] =
     "\0k\0block_x\0shared_nbytes\0sm_80\0sm_86\0sm_90\0compute_90\0sm_100\0"
-    "gfx942\0grid_x_each\0min_n";
+    "gfx942\0grid_x_each\0min_n\0n_multiple";
 
 /* Where a string begins among them. */
 static uint32_t at(const char *text)
@@ -170,11 +170,51 @@ static void test_row_is_for_no_fewer_than_min_n(void **state)
     }
 }
 
+/*
+ *   k,block_x,grid_x_each,n_multiple
+ *   k,256,8,8
+ *   k,256,2,2
+ *   k,256,1,1
+ */
+static void test_row_is_for_multiples_of_n_multiple(void **state)
+{
+    const struct kpk_column columns[] = {{at("block_x"), KPK_CELL_INT},
+                                         {at("grid_x_each"), KPK_CELL_INT},
+                                         {at("n_multiple"), KPK_CELL_INT}};
+    const struct kpk_kernel_desc kernel = {at("k"), 0, 0, 0};
+    const union kpk_cell_data cells[] = {{.i = 256}, {.i = 8}, {.i = 8},
+                                         {.i = 256}, {.i = 2}, {.i = 2},
+                                         {.i = 256}, {.i = 1}, {.i = 1}};
+    const struct kpk_row_key keys[3] = {{0, 0, 0}, {0, 0, 0}, {0, 0, 0}};
+    const struct kpk_table table = {at("k"), 3,     3,    columns,
+                                    keys,    cells, NULL, NULL};
+    const struct kpk_module module = {.format = KPK_FORMAT_VERSION,
+                                      .name = at("k"),
+                                      .strings = strings,
+                                      .kernels = &kernel,
+                                      .nkernels = 1,
+                                      .tables = &table,
+                                      .ntables = 1};
+    static const uint64_t n_and_blocks[][2] = {
+        {1, 1}, {2, 1}, {7, 7}, {8, 1}, {9, 9}, {10, 5}, {16, 2}, {1000, 125}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(n_and_blocks) / sizeof(n_and_blocks[0]);
+         i++) {
+        kpk_shape shape;
+
+        assert_ok(
+            kpk_module_shape(&module, 0, NULL, n_and_blocks[i][0], 0, &shape));
+        assert_int_equal(shape.grid[0], n_and_blocks[i][1]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows_are_those_of_the_code_that_runs),
-        cmocka_unit_test(test_row_is_for_no_fewer_than_min_n)};
+        cmocka_unit_test(test_row_is_for_no_fewer_than_min_n),
+        cmocka_unit_test(test_row_is_for_multiples_of_n_multiple)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

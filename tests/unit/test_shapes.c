@@ -64,6 +64,7 @@ static struct row find_row(const kpk_module *module, const char *kernel,
         assert_ok(kpk_table_row(module, at.table, at.row, &row));
         if (strcmp(row.kernel, kernel) == 0 && !is_nvidia(row.target) &&
             (uint64_t)number(module, at, "min_n", 0) <= n &&
+            n % (uint64_t)number(module, at, "n_multiple", 1) == 0 &&
             (uint64_t)number(module, at, "min_columns", 0) <= ncolumns &&
             (uint64_t)number(module, at, "max_columns", INT64_MAX) >= ncolumns)
             return at;
@@ -141,6 +142,55 @@ static void check_shape(const kpk_module *module, size_t kernel)
     for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++)
         for (size_t k = 0; k < sizeof(counts) / sizeof(counts[0]); k++)
             check_one(module, kernel, counts[k], columns[i]);
+}
+
+static bool is_named(const char *kernel, const char *family)
+{
+    return strncmp(kernel, family, strlen(family)) == 0;
+}
+
+/* These learn from the grid alone how many rows there are: softmax.h, norm.h.
+ */
+static void check_rows_are_exact(const kpk_module *module, size_t kernel,
+                                 const char *name, const char *target)
+{
+    const bool softmax =
+        is_named(name, "softmax_f") || is_named(name, "softmax_b");
+
+    if (!softmax && !is_named(name, "rmsnorm_f") &&
+        !is_named(name, "rmsnorm_b") && !is_named(name, "layernorm_"))
+        return;
+    for (uint64_t n = 1; n <= 40; n++)
+        for (uint64_t ncolumns = 1; ncolumns < 10000; ncolumns += 61) {
+            kpk_shape s;
+
+            assert_ok(
+                kpk_module_shape(module, kernel, target, n, ncolumns, &s));
+            if (n != (uint64_t)s.grid[0] * s.block[softmax ? 0 : 1])
+                fail_msg("%s on %s, %llu rows of %llu: %u blocks of %u x %u",
+                         name, target, (unsigned long long)n,
+                         (unsigned long long)ncolumns, s.grid[0], s.block[0],
+                         s.block[1]);
+        }
+}
+
+static void test_norms_and_softmax_have_blocks_for_just_their_rows(void **state)
+{
+    static const char *const targets[] = {"gfx90a", "gfx942", "gfx1030",
+                                          "gfx1201", "sm_90"};
+
+    (void)state;
+    for (size_t m = 0; m < kpk_pack_module_count(&kpk_candle); m++) {
+        const kpk_module *module = kpk_pack_module(&kpk_candle, m);
+
+        for (size_t k = 0; k < kpk_module_kernel_count(module); k++) {
+            kpk_kernel_decl decl;
+
+            assert_ok(kpk_module_kernel(module, k, &decl));
+            for (size_t t = 0; t < sizeof(targets) / sizeof(targets[0]); t++)
+                check_rows_are_exact(module, k, decl.name, targets[t]);
+        }
+    }
 }
 
 static void test_every_kernel_has_a_shape_that_it_accepts(void **state)
@@ -307,6 +357,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_kernel_has_a_shape_that_it_accepts),
+        cmocka_unit_test(
+            test_norms_and_softmax_have_blocks_for_just_their_rows),
         cmocka_unit_test(test_block_formats_have_the_callers_shapes),
         cmocka_unit_test(test_products_have_compact_grids_on_sm_90),
         cmocka_unit_test(test_no_kernel_spills_registers),
