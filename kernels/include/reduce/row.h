@@ -90,6 +90,15 @@ template <typename T, u32 V, u32 K> struct row_tile {
     }
 };
 
+/* n / size, rounded up. AMD's GPUs have no instruction to divide by; but for
+ * odd blocks the size is a power of two. */
+DEV u32 shared_out(u32 n, u32 size)
+{
+    if (!KPK_NVIDIA && (size & (size - 1)) == 0)
+        return (n + size - 1) >> log2_of(size);
+    return (n + size - 1) / size;
+}
+
 /*
  * Calls f.run<V, K>() for the smallest tile of at most nbytes that holds the
  * row, or f.stream<V>() for a row that no tile holds. All threads choose alike.
@@ -102,7 +111,7 @@ DEV void with_row_class(F f, bool aligned, u32 n, u32 size)
     constexpr u32 most = values / V > 1 ? values / V : 1; /* vectors */
 
     if (aligned) {
-        const u32 vectors = (n / V + size - 1) / size;
+        const u32 vectors = shared_out(n / V, size);
 
         if (vectors <= 1)
             f.template run<V, 1>();
@@ -115,7 +124,7 @@ DEV void with_row_class(F f, bool aligned, u32 n, u32 size)
         else
             f.template stream<V>();
     } else {
-        const u32 each = (n + size - 1) / size;
+        const u32 each = shared_out(n, size);
 
         if (each <= 4)
             f.template run<1, 4>();

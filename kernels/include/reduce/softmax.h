@@ -2,9 +2,11 @@
  * softmax.h - y = exp(x - max) / sum(exp(x - max)) over each row
  *
  * src, dst  [rows, n] of T, row-major, distinct
- * Row = blockIdx.x * blockDim.x + threadIdx.x; the threads along y share it.
- * The host launches (rows, 1, 1) blocks of (1, 32, 1); any other block shape is
- * right too. f16 and bf16 are computed in f32, with one rounding at the end.
+ * A block has blockDim.x rows, blockIdx.x times as many come before them, and
+ * blockDim.y threads share each: on NVIDIA's those along y, on AMD's neighbours
+ * where blockDim.y is a power of two. The host launches (rows, 1, 1) blocks of
+ * (1, 32, 1); any other block shape is right too. f16 and bf16 are computed in
+ * f32, with one rounding at the end.
  *
  * The row is read once and written once where it fits: in registers (up to 32
  * f32 values a thread), else in LDS (up to 2048 values of f32 or a smaller T,
@@ -185,6 +187,36 @@ template <typename T> struct softmax_row {
     }
 };
 
+/*
+ * Whose threads share a row. Neighbours reduce by lane exchange, also where
+ * they have several rows in a wave.
+ */
+DEV bool neighbours_share()
+{
+    return !KPK_NVIDIA && (blockDim.y & (blockDim.y - 1)) == 0;
+}
+
+DEV u32 thread_of_block()
+{
+    return threadIdx.y * blockDim.x + threadIdx.x;
+}
+
+DEV u32 row_of_block()
+{
+    return neighbours_share() ? thread_of_block() >> log2_of(blockDim.y)
+                              : threadIdx.x;
+}
+
+DEV team team_of_block()
+{
+    const u32 size = blockDim.y;
+
+    if (neighbours_share())
+        return make_team(size, thread_of_block() & (size - 1),
+                         thread_of_block() & ~(size - 1), 1);
+    return make_team(size, threadIdx.y, threadIdx.x, blockDim.x);
+}
+
 template <typename T> DEV void softmax(const T *src, T *dst, i32 n_cols)
 {
     using A = calc_t<T>;
@@ -195,8 +227,8 @@ template <typename T> DEV void softmax(const T *src, T *dst, i32 n_cols)
     constexpr u32 nbytes = held > loose ? held : loose;
     alignas(16) __shared__ unsigned char room[nbytes];
     const team_scratch<A> scratch = {slot, reinterpret_cast<A *>(room)};
-    const u64 row = (u64)blockIdx.x * blockDim.x + threadIdx.x;
-    const team t = make_team(blockDim.y, threadIdx.y, threadIdx.x, blockDim.x);
+    const u64 row = (u64)blockIdx.x * blockDim.x + row_of_block();
+    const team t = team_of_block();
     const u32 n = n_cols > 0 ? (u32)n_cols : 0;
 
     if (n == 0)

@@ -36,6 +36,8 @@ static const struct norm_case {
     {"long in a small block", 1, 20000, SMALL, 32, 1, true, true, 1e-5f, 0},
     {"four rows a block", 8, 300, SMALL, 32, 4, true, true, 1e-5f, 0},
     {"rows of 8 threads", 16, 50, SMALL, 8, 16, true, true, 1e-5f, 0},
+    {"rows of 16 threads", 16, 128, FAR_MEAN, 16, 8, true, true, 1e-5f, 0},
+    {"rows of 16 threads", 8, 77, SMALL, 16, 8, true, true, 1e-5f, 1},
     {"odd block", 2, 500, SMALL, 48, 1, true, true, 1e-5f, 0},
     {"odd blocks of rows", 6, 100, SMALL, 20, 3, true, true, 1e-5f, 0},
     {"constant", 2, 1000, CONSTANT, 0, 1, true, true, 1e-5f, 0},
