@@ -31,16 +31,26 @@
 #include "fused/sample.h"
 #include "fused/softmax.h"
 #include "map.h"
+#include "map/twos.h"
 #include "unary_math.h"
 
 #define GATED(name, T)                                                         \
+    struct name##_gated_##T {                                                  \
+        DEV_MEMBER T operator()(T g, T u) const                                \
+        {                                                                      \
+            return convert<T>(name##_of<T>(convert<f32>(g)) *                  \
+                              convert<f32>(u));                                \
+        }                                                                      \
+        template <typename X> DEV_MEMBER X two(X g, X u) const                 \
+        {                                                                      \
+            return name##_of<T>(g) * u;                                        \
+        }                                                                      \
+    };                                                                         \
     KERNEL_PAIRED name##_mul_##T(size_t numel, const T *gate, const T *up,     \
                                  T *dst)                                       \
     {                                                                          \
-        map_binary(numel, 0, nullptr, gate, up, dst, [](T g, T u) -> T {       \
-            return convert<T>(name##_of<T>(convert<f32>(g)) *                  \
-                              convert<f32>(u));                                \
-        });                                                                    \
+        map_binary(numel, 0, nullptr, gate, up, dst,                           \
+                   small_in_twos<T>(name##_gated_##T()));                      \
     }
 
 #define QUANTIZED(name, T, of_quants)                                          \

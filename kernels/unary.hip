@@ -8,6 +8,7 @@
  * the end. relu gives NaN for NaN in every type. ucopy keeps all bits.
  */
 #include "map.h"
+#include "map/twos.h"
 #include "unary_math.h"
 
 /* clang-format off */
@@ -29,9 +30,9 @@
     X(usqr,      LIGHT, T, suffix, x * x)                \
     X(urelu,     LIGHT, T, suffix, relu_of<T>(x))        \
     X(usign,     LIGHT, T, suffix, sign_of<T>(x))        \
-    X(usilu,     MILD , T, suffix, silu_of<T>(x))        \
-    X(usigmoid,  MILD , T, suffix, sigmoid_of<T>(x))     \
-    X(ugelu,     MILD , T, suffix, gelu_of<T>(x))        \
+    X(usilu,     TWOS , T, suffix, silu_of<T>(x))        \
+    X(usigmoid,  TWOS , T, suffix, sigmoid_of<T>(x))     \
+    X(ugelu,     TWOS , T, suffix, gelu_of<T>(x))        \
     X(ugelu_erf, MILD , T, suffix, gelu_erf_of<T>(x))
 
 /* the ones with a scalar, before `in` */
@@ -40,21 +41,42 @@
     X(upowf,     HEAVY, T, suffix, pow_of<T>(x, param))
 /* clang-format on */
 
-/* MILD: HEAVY in f64, a dozen instructions in the others */
+/* MILD: HEAVY in f64, a dozen instructions in the others. TWOS: the same, and
+ * two small floats at once on CDNA (map/twos.h) */
+enum Twos { TWOS };
+template <typename T> constexpr Weight mild = is_f64<T>::value ? HEAVY : LIGHT;
 template <typename T, Weight weight>
-constexpr Weight weight_of = weight != MILD     ? weight
-                             : is_f64<T>::value ? HEAVY
-                                                : LIGHT;
+constexpr Weight weight_of = weight != MILD ? weight : mild<T>;
+
+template <Weight weight, typename T, typename F>
+DEV void map_expression(size_t n, size_t rank, const size_t *info, const T *in,
+                        T *out, F f)
+{
+    map_unary<weight_of<T, weight>>(n, rank, info, in, out, f);
+}
+template <Twos, typename T, typename F>
+DEV void map_expression(size_t n, size_t rank, const size_t *info, const T *in,
+                        T *out, F f)
+{
+    map_unary<mild<T>>(n, rank, info, in, out, small_in_twos<T>(f));
+}
 
 #define EXPORT_UNARY(name, weight, T, suffix, expr)                            \
+    struct name##_of_##suffix {                                                \
+        DEV_MEMBER T operator()(T value) const                                 \
+        {                                                                      \
+            const calc_t<T> x = value;                                         \
+            return convert<T>((calc_t<T>)(expr));                              \
+        }                                                                      \
+        template <typename X> DEV_MEMBER X two(X x) const                      \
+        {                                                                      \
+            return expr;                                                       \
+        }                                                                      \
+    };                                                                         \
     KERNEL_PAIRED name##_##suffix(size_t n, size_t rank, const size_t *info,   \
                                   const T *in, T *out)                         \
     {                                                                          \
-        map_unary<weight_of<T, weight>>(                                       \
-            n, rank, info, in, out, [](T value) -> T {                         \
-                const calc_t<T> x = value;                                     \
-                return convert<T>((calc_t<T>)(expr));                          \
-            });                                                                \
+        map_expression<weight>(n, rank, info, in, out, name##_of_##suffix());  \
     }
 #define EXPORT_PARAM(name, weight, T, suffix, expr)                            \
     KERNEL_PAIRED name##_##suffix(size_t n, size_t rank, const size_t *info,   \

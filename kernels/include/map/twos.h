@@ -1,0 +1,129 @@
+/*
+ * twos.h - functions that map.h applies to two small floats at once, on CDNA
+ *
+ * CDNA 2 and later multiply and add two f32 in an instruction, if they are
+ * written so. A function for that has, beside its operator(), two(): what it
+ * gives for a pair of each operand, before it is rounded. small_in_twos<T>()
+ * marks it so, where T is a small float.
+ */
+#pragma once
+
+#include "map/apply.h"
+#include "unary_math.h"
+
+#if defined(__gfx90a__) || defined(__gfx942__) || defined(__gfx950__) ||       \
+    defined(__gfx9_4_generic__)
+#define KPK_PACKED_F32 1
+#else
+#define KPK_PACKED_F32 0
+#endif
+
+template <typename E> struct in_twos : E {
+};
+template <typename T, typename E> DEV auto small_in_twos(E f)
+{
+    if constexpr (KPK_PACKED_F32 && traits<T>::is_small)
+        return in_twos<E>{f};
+    else
+        return f;
+}
+
+#if KPK_PACKED_F32
+
+typedef f32 f32x2 __attribute__((ext_vector_type(2)));
+
+/*
+ * v as a T, once rounded, where a NaN can only be one that was a T: no low bit
+ * of such a NaN carries into its high ones. AMD's instructions pass on a NaN's
+ * bits, or give a NaN without low bits.
+ */
+template <typename T> DEV T convert_known(f32 v)
+{
+    return convert<T>(v);
+}
+#if !defined(__gfx950__) /* it has an instruction */
+template <> inline __device__ bf16 convert_known<bf16>(f32 v)
+{
+    const u32 b = bits_as<u32>(v);
+
+    return bf16{(u16)((b + 0x7fffu + (b >> 16 & 1u)) >> 16)};
+}
+#endif
+
+template <typename T, u32 n> DEV f32x2 two_of(const Pack<T, n> &p, u32 e)
+{
+    return f32x2{(f32)p[e], (f32)p[e + 1]};
+}
+
+/* As apply_all() of apply.h, which map.h would call else: it finds this one by
+ * the type of f. */
+template <typename R, u32 n, u32 nops, typename E, typename A, typename B,
+          typename C>
+DEV Pack<R, n> apply_all(in_twos<E> f, const Pack<A, n> &a, const Pack<B, n> &b,
+                         const Pack<C, n> &c)
+{
+    static_assert(nops < 3, "one operand or two");
+    if constexpr (n % 2 != 0) {
+        return apply_all<R, n, nops>(static_cast<E>(f), a, b, c);
+    } else {
+        Pack<R, n> r;
+
+        UNROLL
+        for (u32 e = 0; e < n; e += 2) {
+            f32x2 v;
+
+            if constexpr (nops == 1)
+                v = f.two(two_of(a, e));
+            else
+                v = f.two(two_of(a, e), two_of(b, e));
+            r[e] = convert_known<R>(v[0]);
+            r[e + 1] = convert_known<R>(v[1]);
+        }
+        return r;
+    }
+}
+
+/* 1 / (1 + 2^y) */
+DEV f32x2 near_logistic(f32x2 y)
+{
+    const f32x2 d = f32x2{near_exp2(y[0]), near_exp2(y[1])} + 1.0f;
+
+    return f32x2{near_reciprocal(d[0]), near_reciprocal(d[1])};
+}
+
+/* max(x, -3e38). clang's takes a second instruction, for NaNs that signal. */
+DEV f32 finite_below(f32 x)
+{
+    f32 r;
+
+    asm("v_max_f32 %0, %1, %2" : "=v"(r) : "s"(-3e38f), "v"(x));
+    return r;
+}
+
+/* as unary_math.h's: -infinity times 0 would be a NaN. The weight of a NaN is
+ * one. */
+DEV f32x2 weighted(f32x2 x, f32x2 weight)
+{
+    return f32x2{finite_below(x[0]), finite_below(x[1])} * weight;
+}
+
+constexpr f32 minus_log2_e = -0x1.715476p+0f;
+
+template <typename T> DEV f32x2 sigmoid_of(f32x2 x)
+{
+    return near_logistic(x * minus_log2_e);
+}
+
+template <typename T> DEV f32x2 silu_of(f32x2 x)
+{
+    return weighted(x, near_logistic(x * minus_log2_e));
+}
+
+template <typename T> DEV f32x2 gelu_of(f32x2 x)
+{
+    constexpr f32 c = minus_log2_e * 1.5957691216057308f;
+
+    return weighted(x, near_logistic(x * (c + c * 0.044715f * (x * x))));
+}
+
+#endif
