@@ -24,7 +24,8 @@ static const char *const kind_names[] = {
     X("SCRATCH", "scratch_nbytes", scratch_nbytes) \
     X("KERNARG", "kernarg_nbytes", kernarg_nbytes) \
     X("BLOCK",   "max_block",      max_block)      \
-    X("WAVE",    "wave_size",      wave_size)
+    X("WAVE",    "wave_size",      wave_size)      \
+    X("WAITS",   "waits",          waits)
 /* clang-format on */
 
 static void kernel_attrs_table(const kpk_module *module, size_t k)
