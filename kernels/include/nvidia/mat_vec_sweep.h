@@ -192,6 +192,11 @@ template <class F> struct MatVecSweep {
                 }
             }
 
+            /* what follows needs no memory, so the next launch may ask for its
+             * own */
+            if (row0 + step >= nrows)
+                let_next_launch_begin();
+
             int index;
             const float sum = sum_lanes<16>(acc, (int)lane, index);
             const u32 tid = warp * 32 + lane;
