@@ -76,9 +76,10 @@ class Cubins:
         found = [f for name, f in self.functions.items() if all(p in name for p in parts)]
         return found[0] if len(found) == 1 else None
 
-    def row(self, kernel, columns=0):
+    def row(self, kernel, columns=0, n=0):
         for r in self.tables:
             if (fnmatch.fnmatch(kernel, r["kernel"]) and not (r.get("target") or "").startswith("gfx")
+                    and int(r.get("min_n") or 0) <= n
                     and int(r.get("min_columns") or 0) <= columns <= int(r.get("max_columns") or 1 << 62)):
                 return r
         return None
@@ -361,7 +362,7 @@ def step_sides(ours, name, columns, count_of, args):
     """Ours, in the recommended shape; count_of(what a block's share counts)."""
     sides = []
     for label, cubins in ours:
-        f, row = cubins.find(name), cubins.row(name, columns)
+        f, row = cubins.find(name), cubins.row(name, columns, count_of)
         if not f:
             continue
         each = int(row["grid_x_each"])
