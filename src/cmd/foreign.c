@@ -198,10 +198,18 @@ static int extract_to(const struct scan *scan, const struct found *found,
     return status;
 }
 
+enum {
+    FOLDER_MAX = 3000, /* bytes of its name */
+    STEM_NBYTES = FOLDER_MAX + 202 + 512,
+    PATH_NBYTES = STEM_NBYTES + 32,
+};
+
 /* What has been written: two code objects never get one name. */
 struct written {
     char *path;
     const uint8_t *sha256;
+    char *wanted; /* the path without a number, and the number that it got */
+    unsigned number;
 };
 
 static const struct written *find_written(const struct written *list, size_t n,
@@ -214,34 +222,52 @@ static const struct written *find_written(const struct written *list, size_t n,
     return NULL;
 }
 
+static char *copy_text(const char *text)
+{
+    const size_t nbytes = strlen(text) + 1;
+
+    return memcpy(cmd_malloc(nbytes), text, nbytes);
+}
+
 static bool same_content(const uint8_t *a, const uint8_t *b)
 {
     return memcmp(a, b, 32) == 0;
 }
 
-/* STEM.hsaco, say, or with a number where that is taken; false if it is taken
- * by the same bytes. */
+/* STEM.hsaco, say, or with a number where that is taken: one more than the
+ * last, for a file can have thousands of one name. False if it is taken by the
+ * same bytes. */
 static bool free_path(const struct written *list, size_t n, const char *stem,
-                      const struct found *found, char *path, size_t nbytes)
+                      const struct found *found, struct written *out)
 {
     const char *extension = cmd_extension(found->target);
-    const uint8_t *sha256 = found->head.sha256;
     const struct written *taken;
-    unsigned number = 1;
+    char path[PATH_NBYTES];
 
-    (void)snprintf(path, nbytes, "%s.%s", stem, extension);
-    while ((taken = find_written(list, n, path)) != NULL) {
-        if (same_content(taken->sha256, sha256))
+    (void)snprintf(path, sizeof(path), "%s.%s", stem, extension);
+    *out = (struct written){.sha256 = found->head.sha256, .number = 1};
+    for (size_t i = 0; i < n; i++) {
+        if (strcmp(list[i].wanted, path) != 0)
+            continue;
+        if (same_content(list[i].sha256, out->sha256))
             return false;
-        (void)snprintf(path, nbytes, "%s.%u.%s", stem, ++number, extension);
+        out->number = list[i].number;
     }
-    if (number > 1)
-        (void)fprintf(stderr, "kpack: %s.%s is taken by other code: %s\n", stem,
-                      extension, path);
+    out->wanted = copy_text(path);
+    while ((taken = find_written(list, n, path)) != NULL) {
+        if (same_content(taken->sha256, out->sha256)) {
+            free(out->wanted);
+            return false;
+        }
+        (void)snprintf(path, sizeof(path), "%s.%u.%s", stem, ++out->number,
+                       extension);
+    }
+    if (out->number > 1)
+        (void)fprintf(stderr, "kpack: %s is taken by other code: %s\n",
+                      out->wanted, path);
+    out->path = copy_text(path);
     return true;
 }
-
-enum { FOLDER_MAX = 3000 }; /* bytes of its name */
 
 static bool make_folder(const char *folder)
 {
@@ -278,11 +304,9 @@ static int extract_all(const struct scan *scan, const struct found *const *list,
         return cmd_write_failed(folder);
     }
     for (size_t i = 0; i < n; i++) {
-        const uint8_t *sha256 = list[i]->head.sha256;
         char name[512];
         char into[FOLDER_MAX + 202];
-        char stem[sizeof(into) + sizeof(name)];
-        char path[sizeof(stem) + 32];
+        char stem[STEM_NBYTES];
         int one;
 
         file_name(list[i], name, sizeof(name));
@@ -290,22 +314,21 @@ static int extract_all(const struct scan *scan, const struct found *const *list,
         if (several)
             pack_folder(folder, list[i]->pack, into, sizeof(into));
         (void)snprintf(stem, sizeof(stem), "%s/%s", into, name);
-        if (!free_path(written, nwritten, stem, list[i], path, sizeof(path)))
+        if (!free_path(written, nwritten, stem, list[i], &written[nwritten]))
             continue;
-        one = extract_to(scan, list[i], path);
+        one = extract_to(scan, list[i], written[nwritten++].path);
         if (status == EXIT_DONE)
             status = one;
-        written[nwritten].path = cmd_malloc(strlen(path) + 1);
-        memcpy(written[nwritten].path, path, strlen(path) + 1);
-        written[nwritten++].sha256 = sha256;
     }
     if (nwritten < n)
         (void)fprintf(stderr,
                       "kpack: %zu code objects, %zu files: the others are "
                       "copies\n",
                       n, nwritten);
-    for (size_t i = 0; i < nwritten; i++)
+    for (size_t i = 0; i < nwritten; i++) {
         free(written[i].path);
+        free(written[i].wanted);
+    }
     free(written);
     return status;
 }

@@ -229,21 +229,28 @@ done
 check "list of hostile programs" hostile "$WORK/small" list
 check "extract of hostile programs" hostile "$WORK/small" extract --all -o "$WORK/out"
 
-# Code objects that each refer to all others: each is tried once, not once for
-# each that asks for it, and again for each that asks for that.
-referring() {
-    python3 - "$WORK/referring" "$kpack" <<'END'
-import resource, struct, subprocess, sys
-head = b"KPACK BLOB\xf3\r\n\x1a\n\0" + struct.pack("<IIQQII", 1, 192, 1, 0, 1, 0) + b"\1" * 64
-head += struct.pack("<IIII", 5, 144, 146, 148)
-head = head.ljust(144, b"\0") + b"p\0m\0gfx942\0"
-open(sys.argv[1], "wb").write(head.ljust(192, b"\0") * 4000)
-run = subprocess.run([sys.argv[2], "verify", sys.argv[1]], stdout=subprocess.PIPE,
+# Thousands of code objects that each refer to all others, or that all have one
+# name and other content: time grows with their number's square at most.
+many() { # content status text command...
+    python3 - "$WORK/many" "$kpack" "$@" <<'END'
+import hashlib, resource, struct, subprocess, sys
+out, kpack, kind, status, text, words = *sys.argv[1:6], sys.argv[6:]
+with open(out, "wb") as f:
+    for i in range(4000):
+        content = b"%8d" % i
+        names = b"p\0m\0gfx942\0"
+        digests = b"\1" * 64 if kind == "referring" else hashlib.sha256(content).digest() + bytes(32)
+        head = b"KPACK BLOB\xf3\r\n\x1a\n\0" + struct.pack("<IIQQII", 1, 192, 8, 8, kind == "referring", 0)
+        head += digests + struct.pack("<IIII", 5, 144, 146, 148)
+        f.write((head.ljust(144, b"\0") + names).ljust(192, b"\0") + content)
+run = subprocess.run([kpack, words[0], out, *words[1:]], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                      preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (20, 20)))
-sys.exit(run.returncode != 1 or b"SHA-256: 0 right, 4000 damaged" not in run.stdout)
+sys.exit(run.returncode != int(status) or text.encode() not in run.stdout)
 END
 }
-check "verify of code objects that refer to each other" referring
+check "verify of code objects that refer to each other" many referring 1 "SHA-256: 0 right, 4000 damaged" verify
+check "extract of code objects of one name" many alike 0 "many/m-gfx942.4000.hsaco" extract --all -o "$WORK/out/many"
+check "all of them" test "$(cat "$WORK"/out/many/*.hsaco 2>/dev/null | tr -s ' ' '\n' | sort -u | grep -c .)" -eq 4000
 
 # ---- prune ----
 
