@@ -242,30 +242,30 @@ static bool free_path(const struct written *list, size_t n, const char *stem,
 {
     const char *extension = cmd_extension(found->target);
     const struct written *taken;
+    char wanted[PATH_NBYTES];
     char path[PATH_NBYTES];
 
-    (void)snprintf(path, sizeof(path), "%s.%s", stem, extension);
+    (void)snprintf(wanted, sizeof(wanted), "%s.%s", stem, extension);
+    memcpy(path, wanted, sizeof(path));
     *out = (struct written){.sha256 = found->head.sha256, .number = 1};
     for (size_t i = 0; i < n; i++) {
-        if (strcmp(list[i].wanted, path) != 0)
+        if (strcmp(list[i].wanted, wanted) != 0)
             continue;
         if (same_content(list[i].sha256, out->sha256))
             return false;
         out->number = list[i].number;
     }
-    out->wanted = copy_text(path);
     while ((taken = find_written(list, n, path)) != NULL) {
-        if (same_content(taken->sha256, out->sha256)) {
-            free(out->wanted);
+        if (same_content(taken->sha256, out->sha256))
             return false;
-        }
         (void)snprintf(path, sizeof(path), "%s.%u.%s", stem, ++out->number,
                        extension);
     }
     if (out->number > 1)
-        (void)fprintf(stderr, "kpack: %s is taken by other code: %s\n",
-                      out->wanted, path);
+        (void)fprintf(stderr, "kpack: %s is taken by other code: %s\n", wanted,
+                      path);
     out->path = copy_text(path);
+    out->wanted = copy_text(wanted);
     return true;
 }
 
