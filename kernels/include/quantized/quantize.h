@@ -55,6 +55,40 @@ DEV void join_largest(float (&v)[Each], Op larger)
     join_columns<Mask, 1>(v, larger);
 }
 
+#if KPK_NVIDIA
+/* a / b to the bit, with a near reciprocal of b, by the steps that nvcc takes
+ * where no exponent is extreme; it asks for those of each quotient */
+DEV float ordinary_quotient(float a, float b, float near)
+{
+    const float r = fused(fused(near, -b, 1.0f), near, near);
+    const float q = a * r;
+
+    return fused(r, fused(q, -b, a), q);
+}
+
+/*
+ * A lane's column, its block's greatest being of ordinary size. All in one
+ * piece, without a jump: so sums are joined while divisions are under way. One
+ * conversion truncates and rounds, and makes 0 of a NaN.
+ */
+DEV void store_ordinary(u8 *block, u32 lane, float v, float most, float sum)
+{
+    const auto added = [](float a, float b) { return a + b; };
+    const float d = ordinary_quotient(most, 127.0f, 0x1.020408p-7f);
+    float sums[1] = {sum}, near;
+
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(near) : "f"(d));
+    join_columns<4, 1>(sums, added);
+
+    const float q = ordinary_quotient(v, d, near);
+
+    block[4 + lane] = (u8)__float2int_rz(__fadd_rz(q, copysignf(0.5f, q)));
+    if (lane == 0)
+        *reinterpret_cast<u32 *>(block) =
+            float_to_half(d) | float_to_half(sums[0]) << 16;
+}
+#endif
+
 /* the same for the columns of a lane */
 template <int Each, class Op> DEV float join_lane(const float (&v)[Each], Op op)
 {
@@ -105,7 +139,21 @@ DEV void quantize_columns(const T *x, void *vy, int kx, int kx_padded, int col)
     if constexpr (!OfQuants)
         join_columns<first, 2 * second>(sum, added);
 
-    const float amax = join_lane(most, larger), d = amax / 127.0f;
+    const float amax = join_lane(most, larger);
+#if KPK_NVIDIA
+    if constexpr (!OfQuants && Each == 1) {
+        /* beyond these a quotient, or what it leaves, may be subnormal */
+        if (amax >= 0x1p-90f && amax <= 0x1p120f) {
+            const u64 at = (u64)row * (u32)kx_padded + (u32)col;
+
+            store_ordinary(static_cast<u8 *>(vy) +
+                               at / Q8_1::elems * Q8_1::bytes,
+                           (u32)col % Q8_1::elems, v[0], amax, sum[0]);
+            return;
+        }
+    }
+#endif
+    const float d = amax / 127.0f;
 
     if constexpr (!OfQuants)
         join_columns<second, 2>(sum, added);
@@ -154,20 +202,22 @@ DEV void quantize_rows_q8_1(const T *x, void *vy, int kx, int kx_padded)
     const u32 groups = gridDim.x * gridDim.y;
     const int near = (int)(blockIdx.x * blockDim.x + threadIdx.x);
 
-    meet_launches();
     /* 32, or eight, neighbours leave together */
     if (groups > small) {
         const bool many = groups > large;
 
         if (many && !takes_all_four())
             return;
+        wait_for_launch_before();
 
         const u32 first = many ? blockIdx.x & ~3u : blockIdx.x;
         const int far = (int)(first * blockDim.x + 4 * threadIdx.x);
 
         if ((many || threadIdx.x < blockDim.x / 4) && far < kx_padded)
             quantize_columns<OfQuants, 4>(x, vy, kx, kx_padded, far);
-    } else if (near < kx_padded) {
-        quantize_columns<OfQuants, 1>(x, vy, kx, kx_padded, near);
+    } else {
+        meet_launches();
+        if (near < kx_padded)
+            quantize_columns<OfQuants, 1>(x, vy, kx, kx_padded, near);
     }
 }
