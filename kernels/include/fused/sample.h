@@ -25,12 +25,16 @@
  * while the others' are only added together. What is drawn is nearly always
  * among those listed.
  *
- * If not, if they are more, and on AMD's GPUs, the block finds places in the
- * order by counting in 2048 bins. The first bins divide the distances from the
- * greatest logit evenly, so that few lanes meet in one; what is in the same bin
+ * If it is not, or if they are more, and there is no k, the weights of all are
+ * added up in 2048 bins. They divide the distances from the greatest logit
+ * evenly, so that few lanes meet in one. Then the tokens of single bins are
+ * listed and put in order: that in which top-p ends, that of the draw.
+ *
+ * With a k, if a bin has too many tokens, and on AMD's GPUs, the block finds
+ * places in the order by counting in such bins first. What is in the same bin
  * is told apart by the bits of the keys, 11 at a time, as a radix sort does. As
  * soon as the keys that can still matter are few enough, they are listed, and
- * the logits are read no more. Both ways draw the same token.
+ * the logits are read no more. All ways draw the same token.
  */
 #pragma once
 
@@ -70,21 +74,38 @@ DEV f32 power_of_half(f32 f)
     return rounded_product(y, 0.70710678f);
 }
 
-/* 2^(31 - h) as weights are, of h from 12 on; 0 for NaN. NVIDIA's conversions
- * of numbers to integers are slow, adding 2^23 to them is not. */
+/* 2^(31 - w) for the whole part w of h, and what is left of h. NVIDIA's
+ * conversions of numbers to integers are slow, adding 2^23 to them is not. */
+DEV f32 whole_halvings(f32 h, f32 &rest)
+{
+#if KPK_NVIDIA
+    const f32 moved = __fadd_rz(h, 0x1p23f);
+    const u32 whole = bits_as<u32>(moved);
+
+    rest = h - (moved - 0x1p23f);
+#else
+    const u32 whole = (u32)h;
+
+    rest = h - (f32)whole;
+#endif
+    return bits_as<f32>((158 - whole) << 23);
+}
+
+/* 2^(31 - h) as weights are, of h from 0 to 32 */
+DEV u32 weight_halved(f32 h)
+{
+    f32 rest;
+    const f32 scale = whole_halvings(h, rest);
+
+    return (u32)(fminf(power_of_half(rest), 1.0f) * scale);
+}
+
+/* the same of any h from 12 on; 0 for NaN */
 DEV u32 light_weight(f32 h)
 {
-    const f32 limited = fminf(h, most_halvings + 1.0f);
-#if KPK_NVIDIA
-    const f32 moved = __fadd_rz(limited, 0x1p23f);
-    const u32 whole = bits_as<u32>(moved);
-    const f32 f = limited - (moved - 0x1p23f);
-#else
-    const u32 whole = (u32)limited;
-    const f32 f = limited - (f32)whole;
-#endif
-    const f32 scale = bits_as<f32>((158 - whole) << 23); /* 2^(31 - whole) */
-    const f32 w = power_of_half(f) * scale;
+    f32 rest;
+    const f32 scale = whole_halvings(fminf(h, most_halvings + 1.0f), rest);
+    const f32 w = power_of_half(rest) * scale;
 
 #if KPK_NVIDIA
     return bits_as<u32>(__fadd_rz(w, 0x1p23f)) - 0x4b000000u;
@@ -325,7 +346,7 @@ template <typename T> struct sampler {
         }
     }
     /* sums[i]: the weight of the list up to its i-th key */
-    DEV_MEMBER void sum_list(u32 n) const
+    DEV_MEMBER void sum_list(u64 *sums, u32 n) const
     {
         const u32 each = div_up(n, (u32)blockDim.x);
         const u32 first = threadIdx.x * each, end = min_of(first + each, n);
@@ -356,7 +377,7 @@ template <typename T> struct sampler {
         __syncthreads();
     }
     /* the key of n at which the running weight passes `target`; n if none */
-    DEV_MEMBER u32 place_of(u64 target, u32 n) const
+    static DEV_MEMBER u32 place_of(u64 target, const u64 *sums, u32 n)
     {
         u32 first = 0;
 
@@ -380,7 +401,7 @@ template <typename T> struct sampler {
         const u32 n_listed = uniform(*length);
 
         sort_list(n_listed);
-        sum_list(n_listed);
+        sum_list(sums, n_listed);
 
         const u64 kept = min_of((u64)k, n_listed + others);
 
@@ -389,14 +410,14 @@ template <typename T> struct sampler {
         u64 all = k > 0 ? sums[kept - 1] : sums[n_listed - 1] + others;
 
         if (p < 1) {
-            const u32 last = place_of(part_of(p, all) - 1, n_listed);
+            const u32 last = place_of(part_of(p, all) - 1, sums, n_listed);
 
             if (last == n_listed)
                 return 0;
             all = sums[last];
         }
         const u32 place =
-            place_of(drawn_below(all, random_seed, offset), n_listed);
+            place_of(drawn_below(all, random_seed, offset), sums, n_listed);
 
         return place < n_listed ? list[place] : 0;
     }
@@ -413,18 +434,24 @@ template <typename T> struct sampler {
         }
         __syncthreads();
     }
+#if KPK_NVIDIA
+    /* 64 bits in LDS would be a loop */
+    DEV_MEMBER void add_weight(u32 b, u32 w) const
+    {
+        u32 *const half = reinterpret_cast<u32 *>(&sums[b]);
+        const u32 before = atomicAdd(half, w);
+
+        if (before + w < before)
+            atomicAdd(half + 1, 1u);
+    }
+#endif
     DEV_MEMBER void put(u32 b, u64 key, bool weighed) const
     {
         atomicAdd(&counts[b], 1u);
         if (!weighed)
             return;
 #if KPK_NVIDIA
-        /* 64 bits in LDS are a loop there */
-        u32 *const half = reinterpret_cast<u32 *>(&sums[b]);
-        const u32 w = (u32)weight(key), before = atomicAdd(half, w);
-
-        if (before + w < before)
-            atomicAdd(half + 1, 1u);
+        add_weight(b, (u32)weight(key));
 #else
         atomicAdd(&sums[b], weight(key));
 #endif
@@ -583,6 +610,85 @@ template <typename T> struct sampler {
         /* so that they fill the bins */
         per_halving *= (f32)bins / (f32)(bins - first);
     }
+#if KPK_NVIDIA
+    /* the weights of all tokens, by first bins; no counts */
+    DEV_MEMBER void weigh_bins() const
+    {
+        clear_bins();
+        each_logit(logits, n, [&](f32 x, u32) {
+            const f32 h = halvings(x);
+
+            if (h < most_halvings)
+                add_weight(first_bin(h), weight_halved(h));
+        });
+        __syncthreads();
+    }
+    /* lists the keys of a first bin, or so many that they do not fit into half
+     * of the list; how many there are */
+    DEV_MEMBER u32 list_bin(u32 bin) const
+    {
+        const f32 nearest = (f32)(bins - 1 - bin);
+
+        if (threadIdx.x == 0)
+            *length = 0;
+        __syncthreads();
+        each_logit(logits, n, [&](f32 x, u32 i) {
+            const f32 h = halvings(x), place = h * per_halving;
+
+            if (place >= nearest && place < nearest + 1) {
+                const u32 at = atomicAdd(length, 1u);
+
+                if (at < most_listed / 2)
+                    list[at] = place_key(ordered_bits(x), i);
+            }
+        });
+        __syncthreads();
+        return uniform(*length);
+    }
+    /*
+     * The key at which the running weight passes `target`, and the weight in
+     * front of it, by bins that are weighed and stay so: the keys of one bin
+     * are put in order. False if they are too many.
+     */
+    DEV_MEMBER bool find_weighed(u64 target, u64 &key, u64 &before) const
+    {
+        u64 *const list_sums = list + most_listed / 2;
+
+        find_bin(target, false);
+        const u64 in_front = found->before.a;
+        const u32 n_listed = list_bin(found->bin);
+
+        if (n_listed > most_listed / 2)
+            return false;
+        sort_list(n_listed);
+        sum_list(list_sums, n_listed);
+
+        const u32 place = place_of(target - in_front, list_sums, n_listed);
+
+        key = list[place];
+        before = in_front + (place > 0 ? list_sums[place - 1] : 0);
+        __syncthreads(); /* all have read the list */
+        return true;
+    }
+    /* The key drawn from all tokens, or 0: a bin has too many. Three passes
+     * over the logits, or four with p < 1. */
+    DEV_MEMBER u64 draw_weighed(f32 p, u64 random_seed, u64 offset) const
+    {
+        u64 key = 0, before;
+
+        weigh_bins();
+        u64 all = find_bin(0, false).a;
+
+        if (p < 1) {
+            if (!find_weighed(part_of(p, all) - 1, key, before))
+                return 0;
+            all = before + weight(key);
+        }
+        return find_weighed(drawn_below(all, random_seed, offset), key, before)
+                   ? key
+                   : 0;
+    }
+#endif
     /* this thread's part of the weight of keys from `least` on */
     DEV_MEMBER u64 weight_from(u64 least) const
     {
@@ -660,6 +766,15 @@ DEV void sample(const T *logits, u32 *token, u32 n, u32 k, f32 p,
                 return;
             }
             __syncthreads(); /* all have read sums */
+        }
+        if (k == 0) {
+            const u64 drawn = s.draw_weighed(p, seed, offset);
+
+            if (uniform(drawn != 0)) {
+                if (threadIdx.x == 0)
+                    *token = ~(u32)drawn;
+                return;
+            }
         }
     }
     s.fill_first(k == 0);
