@@ -198,6 +198,7 @@ template <typename T> DEV void few_rows_nn(const FewTile<T> &t, u8 *lds)
 
 #if KPK_SM >= 80
 #include "nvidia/few_rows.h"
+#include "nvidia/one_row.h"
 #else
 template <u32 cols, bool AlongB, typename T>
 DEV void few_rows_mma(const FewTile<T> &t, u8 *lds);
@@ -279,6 +280,10 @@ template <typename T, bool TransB> DEV void gemm_rows8(const Gemm<T> &g)
 
             if constexpr (KPK_SM >= 80 && sizeof(T) == 2)
                 few_rows_mma<few_cols, TransB>(tile, lds);
+#if KPK_SM >= 80
+            else if (sizeof(T) == 4 && TransB && tile.nrows == 1)
+                one_row_nt(tile);
+#endif
             else if constexpr (TransB)
                 few_rows_nt(tile);
             else
