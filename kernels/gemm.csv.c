@@ -10,7 +10,8 @@
  * and the tiles of async_tile.h come one after another in a block, so that no
  * more blocks are wanted than run at once. On sm_90 kernels of f16 and bf16
  * have the tiles of nvidia/warpgroup_shapes.h, a row for each, and clusters of
- * up to `cluster` blocks may share a tile.
+ * up to `cluster` blocks may share a tile; f32 has room for limbs there, see
+ * nvidia/limb_tile.h.
  *
  * The times were fitted on one H200; of other cards only their proportions are
  * meant.
@@ -62,6 +63,10 @@ static const struct type types[] = {
 };
 /* clang-format on */
 enum { NUM_TYPES = sizeof(types) / sizeof(types[0]), JOIN_NS = 2500 };
+
+/* f32 by limbs, nvidia/limb_tile.h, on sm_90: tiles of 128 and of 64. */
+static const struct times limb_times[] = {{1, 1850, 1850, 6000},
+                                          {2, 547, 612, 6500}};
 
 /* What is known of memory: see gemm_plan.c. */
 struct memory {
@@ -178,8 +183,13 @@ static void print_nvidia(int layout, int type, int t,
     const bool half = type < 2, few = tiles[t].m == 8, async = half && !few;
     const int n = few && half && layout == 1 ? 16 : tiles[t].n;
     const int m = async && t == 0 ? 256 : tiles[t].m;
-    const struct times *times =
-        layout == 0 && few ? &p->nvidia_nn_m8 : &p->nvidia[t];
+    const bool limbs = is_h200 && strcmp(p->name, "f32") == 0 && !few;
+    const struct times *times = limbs                ? &limb_times[t]
+                                : layout == 0 && few ? &p->nvidia_nn_m8
+                                                     : &p->nvidia[t];
+    const int shared = few     ? 0
+                       : limbs ? KPK_LIMB_LDS(m)
+                               : (async ? processor->steps : 2) * 128 * (m + n);
     const struct extent extent = {m, n, m, n};
 
     if (is_h200 && async) {
@@ -189,7 +199,7 @@ static void print_nvidia(int layout, int type, int t,
     print_row(layout, p, t, processor->name, times, &extent,
               least_m_of(layout, t), tiles[t].most_m,
               is_h200 && (half || !few) ? &h200_memory : &any_memory, async, 0,
-              0, few ? 0 : (async ? processor->steps : 2) * 128 * (m + n));
+              0, shared);
     if (is_h200 && half)
         print_warpgroup_rows(layout, p, t);
 }

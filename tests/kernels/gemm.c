@@ -29,9 +29,10 @@ struct problem {
     uint32_t splits;
     double alpha, beta;
     bool bias;
-    size_t lead;       /* elements that pointers are off alignment */
-    unsigned grid[3];  /* 0: as many as there are tiles */
-    enum kt_data data; /* of A and B */
+    size_t lead;          /* elements that pointers are off alignment */
+    unsigned grid[3];     /* 0: as many as there are tiles */
+    enum kt_data data;    /* of A and B */
+    int scale_a, scale_b; /* powers of two that they are multiplied with */
 };
 
 /* One matrix of a batch in memory. */
@@ -161,6 +162,12 @@ static void check_result(struct kt *t, const struct kt_row *row,
     kt_check(t, row->a, got, want, n, gate_of(row->a, p->k, size));
 }
 
+static void scale(enum kt_type type, void *data, size_t n, int power)
+{
+    for (size_t i = 0; i < n && power; i++)
+        kt_put(type, data, i, ldexpl(kt_get(type, data, i), power));
+}
+
 static void run_with(struct kt *t, const struct kt_row *row,
                      const struct problem *p, size_t shared_nbytes)
 {
@@ -197,6 +204,8 @@ static void run_with(struct kt *t, const struct kt_row *row,
         kt_put(type, b, place(&o[1], 0, o[1].rows / 2, o[1].cols / 2),
                -INFINITY);
     }
+    scale(type, a, o[0].extent, p->scale_a);
+    scale(type, b, o[1].extent, p->scale_b);
     if (p->beta == 0) /* which must not be read */
         for (uint32_t m = 0; m < p->batch; m++)
             for (uint32_t r = 0; r < p->m; r++)
@@ -414,6 +423,18 @@ static void run_whole_tiles(struct kt *t, const struct kt_row *row)
     run_problem(t, row, &p);
 }
 
+/* Numbers at the ends of f32, in sums that are not. */
+static void run_extremes(struct kt *t, const struct kt_row *row)
+{
+    struct problem p = plain("up to the greatest number", 9, 11, 71);
+
+    p.scale_a = 126, p.scale_b = -20;
+    run_problem(t, row, &p);
+    p = plain("the least numbers, and subnormal ones", 9, 11, 71);
+    p.scale_a = 121, p.scale_b = -127;
+    run_problem(t, row, &p);
+}
+
 static void run(struct kt *t, const struct kt_row *row)
 {
     const struct kind *kind = row->detail;
@@ -465,9 +486,11 @@ static void run(struct kt *t, const struct kt_row *row)
     }
     if (strncmp(t->target, "sm_", 3) == 0)
         run_whole_tiles(t, row);
-    p = plain("infinities and no numbers", 9, 11, step + 7);
+    p = plain("infinities and no numbers", 9, 11, 2 * step + 7);
     p.data = KT_ZERO;
     run_problem(t, row, &p);
+    if (row->a == KT_F32) /* where a target may take numbers apart */
+        run_extremes(t, row);
     if (row->a == KT_F16 && kind->tile_m <= 64 && kind->trans_b) {
         p = plain("65536 terms", 2, 3, 65536);
         run_problem(t, row, &p);

@@ -996,6 +996,9 @@ struct FewTiles : GemmTiles<T, Rows, Cols, Tile> {
 
 #if KPK_SM >= 80
 #include "nvidia/copied_tile.h"
+#if KPK_WARPGROUPS
+#include "nvidia/limb_tile.h"
+#endif
 
 /* Tiles of f32 and f64, if operands are aligned to `Once` bytes and the launch
  * gave LDS for two steps; `lds` has room for a third. */
@@ -1046,6 +1049,12 @@ DEV void gemm(const Gemm<T> &g)
     u8 *const steps = two ? more_lds : lds;
     const u32 flip = two ? nbytes : 0;
 
+#if KPK_WARPGROUPS
+    if constexpr (is_same<T, f32>::value) {
+        if (LimbGemm<TransA, TransB, Size>::run(g, more_lds))
+            return;
+    }
+#endif
     if constexpr (sizeof(T) > 2) {
         if (gemm_by_copies<T, TransA, TransB, Size, 16>(g, lds, more_lds))
             return;

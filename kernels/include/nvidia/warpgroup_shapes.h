@@ -28,3 +28,7 @@
 #define KPK_WARPGROUP_FEW_32(X) X(8, 64, 32, 2, 8, 0, 8)
 #define KPK_WARPGROUP_FEW_16(X) X(8, 64, 16, 2, 9, 0, 0)
 #define KPK_WARPGROUP_FEW_16_TWICE(X) X(8, 64, 16, 2, 4, 0, 0)
+
+/* Of LDS, for the tiles of f32 of limb_tile.h: two steps of 64 of K, three
+ * limbs of 2 bytes of each number of both operands. */
+#define KPK_LIMB_LDS(size) (2 * 64 * 3 * 2 * 2 * (size))
