@@ -238,8 +238,9 @@ template <typename T, u32 D> struct AttendGroups {
             typedef Wgmma<T, keys> Product;
             u64 a, b;
 
-            /* there are too few registers to keep each step's */
-            asm volatile("" : "+r"(q));
+            /* there are too few registers to keep each step's; the same in all
+             * lanes, and known to be, so that steps are added in scalar ones */
+            q = __shfl_sync(0xffffffffu, q, 0);
             a = wgmma_operand(q), b = wgmma_operand(k);
             wgmma_fence();
             UNROLL
