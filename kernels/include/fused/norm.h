@@ -20,6 +20,7 @@
 #include "early.h"
 #include "fused/q8_1.h"
 #include "fused/row.h"
+#include "known.h"
 #include "reduce/norm.h"
 
 template <typename T> struct added_row {
@@ -32,6 +33,14 @@ template <typename T> struct added_row {
     u32 n;
     A eps;
 
+    /* of two that are T's */
+    static DEV_MEMBER T rounded_sum(A v, A w)
+    {
+        if constexpr (is_same<A, f32>::value)
+            return convert_known<T>(v + w);
+        else
+            return convert<T>(v + w);
+    }
     template <u32 V, u32 K>
     DEV_MEMBER void add(row_tile<T, V, K> &x, u32 first) const
     {
@@ -41,7 +50,7 @@ template <typename T> struct added_row {
 
             r.load(t, residual, first, n);
             combine(x, r,
-                    [](A v, A w) { return convert<A>(convert<T>(v + w)); });
+                    [](A v, A w) { return convert<A>(rounded_sum(v, w)); });
         }
         if (sum)
             x.each(t, first, n,
@@ -82,6 +91,10 @@ template <typename T, u32 V, u32 K> struct norm_weights {
 
     DEV_MEMBER void load(const added_row<T> &row, u32 first)
     {
+        if (!KPK_NVIDIA && V > 1 && row.alpha && is_aligned(row.alpha, 16)) {
+            load_vectors(row, first);
+            return;
+        }
         UNROLL
         for (u32 i = 0; i < K * V; i++) {
             const u32 c =
@@ -90,6 +103,17 @@ template <typename T, u32 V, u32 K> struct norm_weights {
             v[i / V][i % V] = row.alpha && c < row.n
                                   ? convert<calc_t<T>>(row.alpha[c])
                                   : calc_t<T>(1);
+        }
+    }
+    /* in one load each: rows of vectors have whole ones. What is behind the row
+     * gets the weights of its first columns, and is zero. */
+    DEV_MEMBER void load_vectors(const added_row<T> &row, u32 first)
+    {
+        UNROLL
+        for (u32 k = 0; k < K; k++) {
+            const u32 c = first + row_tile<T, V, K>::column(row.t, k);
+
+            read_columns<V>(row.alpha + (c < row.n ? c : 0), v[k]);
         }
     }
 };
@@ -188,9 +212,11 @@ template <typename T, bool OfQuants> struct to_q8_1 {
         for (u32 i = 0; i < K * V; i++)
             x.v[i / V][i % V] = x.v[i / V][i % V] * g * w.v[i / V][i % V];
         x.each(row.t, first, n_padded, [&](f32 *v, u32 c) {
-            UNROLL
-            for (u32 i = 0; i < V; i++)
-                v[i] = c < n ? v[i] : 0.0f;
+            if (KPK_NVIDIA || n_padded != n) {
+                UNROLL
+                for (u32 i = 0; i < V; i++)
+                    v[i] = c < n ? v[i] : 0.0f;
+            }
             store_q8_1<V, OfQuants>(v, blocks, c);
         });
     }

@@ -25,6 +25,57 @@ template <u32 V, typename Op> DEV f32 join_block(f32 v, Op op)
     return op(v, lane_xor<1>(v));
 }
 
+#if !KPK_NVIDIA
+/*
+ * roundf(v / d), the quotient rounded right, of numbers up to 127 d. AMD has no
+ * division, but where 1 / d is rounded right and all that is below is normal,
+ * one correction of v times it will do (Markstein, 'Computation of Elementary
+ * Functions on the IBM RISC System/6000 Processor', theorem 7.2). Newton's step
+ * rounds 1 / d right but for a mantissa of ones.
+ */
+DEV bool has_quick_quotients(f32 d)
+{
+    const u32 mantissa = 0x7fffff;
+
+    return d >= 0x1p-96f && d <= 0x1p96f && (~bits_as<u32>(d) & mantissa) != 0;
+}
+
+template <u32 V> DEV bool are_numbers(const f32 *v)
+{
+    f32 sum = 0;
+
+    UNROLL
+    for (u32 i = 0; i < V; i++)
+        sum += v[i];
+    return sum == sum;
+}
+
+template <u32 V> DEV void quantize_quickly(const f32 *v, f32 d, i32 *q)
+{
+    const f32 near = __builtin_amdgcn_rcpf(d);
+    const f32 inverse = fused(fused(-d, near, 1.0f), near, near);
+
+    UNROLL
+    for (u32 i = 0; i < V; i++) {
+        const f32 first = rounded_product(v[i], inverse);
+        const f32 quotient = fused(fused(-first, d, v[i]), inverse, first);
+
+        /* to the nearest integer, halves away from zero */
+        q[i] = (i32)(quotient + copysignf(0x1.fffffep-2f, quotient));
+    }
+}
+
+template <u32 V> DEV void quantize_any(const f32 *v, f32 most, f32 d, i32 *q)
+{
+    UNROLL
+    for (u32 i = 0; i < V; i++) {
+        const f32 x = most == 0.0f ? 0.0f : roundf(v[i] / d);
+
+        q[i] = x == x ? (i32)x : 0; /* a NaN has no integer */
+    }
+}
+#endif
+
 /* columns c .. c + V - 1 of a row; the lanes of a block call it together */
 template <u32 V, bool OfQuants>
 DEV void store_q8_1(const f32 *v, u8 *blocks, u32 c)
@@ -41,6 +92,7 @@ DEV void store_q8_1(const f32 *v, u8 *blocks, u32 c)
     u8 *block = blocks + (u64)(c / q8_1_elems) * q8_1_bytes;
     Pack<u8, V> quants;
 
+#if KPK_NVIDIA
     UNROLL
     for (u32 i = 0; i < V; i++) {
         const f32 q = most == 0.0f ? 0.0f : roundf(v[i] / d);
@@ -49,6 +101,22 @@ DEV void store_q8_1(const f32 *v, u8 *blocks, u32 c)
         quants[i] = (u8)(q == q ? (i32)q : 0);
         total += OfQuants ? (q == q ? q : 0.0f) : v[i];
     }
+#else
+    i32 q[V], whole = 0;
+
+    if (has_quick_quotients(d) && are_numbers<V>(v))
+        quantize_quickly<V>(v, d, q);
+    else
+        quantize_any<V>(v, most, d, q);
+    UNROLL
+    for (u32 i = 0; i < V; i++) {
+        quants[i] = (u8)q[i];
+        whole += q[i];
+        total += v[i];
+    }
+    if (OfQuants)
+        total = (f32)whole;
+#endif
     total = join_block<V>(total, sum);
     if (OfQuants)
         total *= d;
@@ -75,7 +143,7 @@ DEV void quantize_made(const Make &make, u8 *vy, u64 rows, u32 n, u32 n_padded)
 
     /* the lanes of a block leave together */
     for (u64 i = global_thread(); i < items; i += global_threads()) {
-        const u64 row = divide(i, across);
+        const u64 row = !KPK_NVIDIA && rows == 1 ? 0 : divide(i, across);
         const u32 c = (u32)(i - row * across) * V;
         f32 v[V];
 

@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include "known.h"
 #include "map/apply.h"
 #include "unary_math.h"
 
@@ -31,24 +32,6 @@ template <typename T, typename E> DEV auto small_in_twos(E f)
 #if KPK_PACKED_F32
 
 typedef f32 f32x2 __attribute__((ext_vector_type(2)));
-
-/*
- * v as a T, once rounded, where a NaN can only be one that was a T: no low bit
- * of such a NaN carries into its high ones. AMD's instructions pass on a NaN's
- * bits, or give a NaN without low bits.
- */
-template <typename T> DEV T convert_known(f32 v)
-{
-    return convert<T>(v);
-}
-#if !defined(__gfx950__) /* it has an instruction */
-template <> inline __device__ bf16 convert_known<bf16>(f32 v)
-{
-    const u32 b = bits_as<u32>(v);
-
-    return bf16{(u16)((b + 0x7fffu + (b >> 16 & 1u)) >> 16)};
-}
-#endif
 
 template <typename T, u32 n> DEV f32x2 two_of(const Pack<T, n> &p, u32 e)
 {
