@@ -512,7 +512,9 @@ kpk_status kpk_launch(const kpk_kernel *kernel, const kpk_shape *shape,
  * in a dimension, and 2^31 - 1 blocks in x and 65535 in y at most. If a grid
  * would be larger, KPK_ERR_SHAPE says so: launch the kernel for parts of the
  * data. Where the row says that the kernel loops over what a grid leaves
- * (grid_x_loops, grid_y_loops: 1) it is the largest grid that HIP launches.
+ * (grid_x_loops, grid_y_loops: 1) it is the largest grid that HIP launches; and
+ * grid_x_most blocks, if the row has such a limit, as kernels have that fill a
+ * GPU with so many.
  *
  * Fails with KPK_ERR_NO_ROW where nothing is recommended, KPK_ERR_SHAPE,
  * KPK_ERR_ARG.

@@ -16,6 +16,7 @@ enum {
     MAX_COLUMNS,
     GRID_X_LOOPS,
     GRID_Y_LOOPS,
+    GRID_X_MOST,
     NUM_SHAPE_COLUMNS
 };
 static const struct {
@@ -33,6 +34,7 @@ static const struct {
     [MAX_COLUMNS] = {"max_columns", INT64_MAX},
     [GRID_X_LOOPS] = {"grid_x_loops", 0}, /* 1: a smaller grid will do */
     [GRID_Y_LOOPS] = {"grid_y_loops", 0},
+    [GRID_X_MOST] = {"grid_x_most", 0}, /* 0: all that n asks for */
 };
 
 static void read_shape_row(const kpk_module *module, const struct kpk_table *t,
@@ -86,8 +88,10 @@ static kpk_status make_shape(const char *kernel,
                              const int64_t v[NUM_SHAPE_COLUMNS], uint64_t n,
                              uint64_t columns, kpk_shape *out)
 {
-    const struct extent x = {'x', n, v[GRID_X_EACH], INT32_MAX,
-                             v[GRID_X_LOOPS] != 0};
+    const bool limited = v[GRID_X_MOST] > 0 && v[GRID_X_MOST] < INT32_MAX;
+    const struct extent x = {'x', n, v[GRID_X_EACH],
+                             limited ? (uint32_t)v[GRID_X_MOST] : INT32_MAX,
+                             v[GRID_X_LOOPS] != 0 || limited};
     const struct extent y = {'y', columns, v[GRID_Y_EACH], UINT16_MAX,
                              v[GRID_Y_LOOPS] != 0};
     kpk_shape shape = {{1, 1, 1},
