@@ -122,6 +122,9 @@ struct conv_case {
     bool strange; /* an infinite and a NaN kernel element */
 };
 
+/* a block that says: the shape that kpk_kernel_shape() recommends */
+enum { ADVISED = 0 };
+
 #define N KT_CONTIGUOUS
 #define T KT_TRANSPOSED
 #define S KT_SLICED
@@ -163,6 +166,8 @@ static const struct conv_case cases_1d[] = {
     {"tiles, groups", 1, 3, 17, 1, 8190, 1, 4, 1, 1, 1, 0, N, N, 0, 64, 0, 0},
     /* tiles enough for matrix instructions */
     {"matrix", 2, 16, 66, 1, 1600, 1, 3, 1, 1, 1, 0, N, N, 0, 1024, 0, 0},
+    {"advised", 2, 24, 40, 1, 333, 1, 3, 2, 5, 2, 0, N, N, 0, ADVISED, 0, 0},
+    {"advised, 1", 2, 24, 40, 1, 320, 1, 1, 1, 0, 1, 0, N, N, 0, ADVISED, 0, 0},
 };
 static const struct conv_case cases_2d[] = {
     {"k=1", 1, 1, 1, 5, 7, 1, 1, 1, 0, 1, 0, N, N, 0, 1024, 1, 0},
@@ -201,6 +206,16 @@ static const struct conv_case cases_2d[] = {
     {"matrix, all", 3, 9, 130, 38, 37, 2, 4, 2, 3, 2, 1, N, N, 1, 1024, 1, 0},
     {"matrix, views", 9, 33, 4, 19, 18, 1, 1, 1, 0, 1, 0, T, N, 0, 1024, 0, 0},
     {"matrix, inf", 1, 8, 66, 39, 41, 3, 3, 1, 1, 1, 0, S, N, 0, 1024, 3, 1},
+    {"advised", 2, 24, 66, 17, 19, 3, 3, 1, 1, 1, 0, N, N, 0, ADVISED, 0, 0},
+    {"advised, odd", 3, 21, 33, 7, 7, 2, 3, 2, 1, 2, 0, N, N, 0, ADVISED, 0, 0},
+    {"advised, 1x1", 3, 40, 70, 8, 8, 1, 1, 1, 0, 1, 0, N, N, 0, ADVISED, 0, 0},
+    {"advised, 7x7", 5, 33, 35, 7, 7, 1, 1, 1, 0, 1, 0, N, N, 0, ADVISED, 0, 0},
+    {"advised, gaps", 2, 24, 33, 15, 17, 1, 1, 2, 0, 1, 0, N, N, 0, ADVISED, 0,
+     0},
+    {"advised, wide", 1, 16, 9, 3, 700, 3, 3, 1, 1, 1, 0, N, N, 0, ADVISED, 0,
+     0},
+    {"advised, inf", 1, 20, 40, 9, 11, 3, 3, 1, 1, 1, 0, N, N, 0, ADVISED, 0,
+     1},
 };
 /* the last thread of 520 blocks, and the last 16 positions, have work */
 static const struct conv_case long_row = {"", 1, 1, 1, 1, 8327, 1,  1, 1,
@@ -285,6 +300,19 @@ static void add_product(struct sums *s, const struct tensor *x, size_t i,
                       (uint64_t)kt_get_int(w->type, w->host, k);
 }
 
+static kpk_shape shape_of(struct kt *t, const struct conv_case *c, size_t n)
+{
+    kpk_shape shape = {{1, 1, 1}, {c->block, 1, 1}, 0};
+    const kpk_kernel *kernel;
+
+    if (c->block != ADVISED)
+        shape.grid[0] = blocks_for(n, c->block);
+    else if (kpk_kernel_get(t->inst, t->symbol, &kernel) != KPK_OK ||
+             kpk_kernel_shape(kernel, n, 0, &shape) != KPK_OK)
+        kt_fail(t, "%s", kpk_error_message());
+    return shape;
+}
+
 static void run_conv_case(struct kt *t, const struct conv_case *c,
                           enum kind kind, enum kt_type type)
 {
@@ -346,7 +374,9 @@ static void run_conv_case(struct kt *t, const struct conv_case *c,
     const void *info = conv_info(t, &x, &w);
     void *dst = kt_device(t, NULL, total * kt_size(type), 0);
     void *got = kt_alloc(t, total * kt_size(type));
-    const unsigned grid = blocks_for(total, c->block);
+    const kpk_shape shape = shape_of(t, c, total);
+    const unsigned grid = shape.grid[0], block = shape.block[0];
+    const size_t shared_nbytes = shape.shared_nbytes;
     size_t src_numel = x.layout.numel, h_out = oh, w_out = ow;
     size_t stride = c->stride, padding = c->padding, dilation = c->dilation;
     size_t out_padding = c->out_padding;
@@ -355,21 +385,23 @@ static void run_conv_case(struct kt *t, const struct conv_case *c,
     t->what = c->name;
     switch (kind) {
     case CONV1D:
-        ok = KT_LAUNCH(t, grid, c->block, 0, src_numel, w_out, stride, padding,
-                       dilation, info, x.device, w.device, dst);
-        break;
-    case CONV2D:
-        ok = KT_LAUNCH(t, grid, c->block, 0, src_numel, w_out, h_out, stride,
+        ok = KT_LAUNCH(t, grid, block, shared_nbytes, src_numel, w_out, stride,
                        padding, dilation, info, x.device, w.device, dst);
         break;
-    case CONVT1D:
-        ok = KT_LAUNCH(t, grid, c->block, 0, src_numel, w_out, stride, padding,
-                       out_padding, dilation, info, x.device, w.device, dst);
+    case CONV2D:
+        ok =
+            KT_LAUNCH(t, grid, block, shared_nbytes, src_numel, w_out, h_out,
+                      stride, padding, dilation, info, x.device, w.device, dst);
         break;
-    case CONVT2D:
-        ok = KT_LAUNCH(t, grid, c->block, 0, src_numel, w_out, h_out, stride,
+    case CONVT1D:
+        ok = KT_LAUNCH(t, grid, block, shared_nbytes, src_numel, w_out, stride,
                        padding, out_padding, dilation, info, x.device, w.device,
                        dst);
+        break;
+    case CONVT2D:
+        ok = KT_LAUNCH(t, grid, block, shared_nbytes, src_numel, w_out, h_out,
+                       stride, padding, out_padding, dilation, info, x.device,
+                       w.device, dst);
         break;
     }
     if (!ok)
@@ -457,12 +489,13 @@ static void run_im2col_case(struct kt *t, const struct conv_case *c, bool flat,
     size_t threads = flat ? c->b * ow * c->c : total, h_out = oh, w_out = ow;
     size_t h_k = c->kh, w_k = c->kw;
     size_t stride = c->stride, padding = c->padding, dilation = c->dilation;
-    const unsigned grid = blocks_for(threads, c->block);
+    const kpk_shape shape = shape_of(t, c, threads);
+    const unsigned grid = shape.grid[0], block = shape.block[0];
 
     t->what = c->name;
-    if (flat ? !KT_LAUNCH(t, grid, c->block, 0, threads, w_out, w_k, stride,
+    if (flat ? !KT_LAUNCH(t, grid, block, 0, threads, w_out, w_k, stride,
                           padding, dilation, info, x.device, dst)
-             : !KT_LAUNCH(t, grid, c->block, 0, threads, h_out, w_out, h_k, w_k,
+             : !KT_LAUNCH(t, grid, block, 0, threads, h_out, w_out, h_k, w_k,
                           stride, padding, dilation, info, x.device, dst))
         return;
     kt_read(t, got, dst, total * size);

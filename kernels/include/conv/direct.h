@@ -23,7 +23,9 @@
 #include "conv/matrix.h"
 #include "conv/split.h"
 #if KPK_NVIDIA && KPK_CONV_MATRIX
+#include "nvidia/conv_rows.h"
 #include "nvidia/conv_slab.h"
+#include "nvidia/conv_staged.h"
 #endif
 
 template <typename T, u32 PX, u32 OC> struct ConvTile {
@@ -260,11 +262,29 @@ DEV void run_matrix(const ConvMatrix<T> &matrix, const TileBlocks &blocks)
 #endif
 
 #if KPK_NVIDIA && KPK_CONV_MATRIX
+/* Each way is a function, so that its registers are not the others'. */
 template <typename T>
-static __device__ __noinline__ void run_slab(ConvSlab<T> slab,
-                                             TileBlocks blocks)
+static __device__ __noinline__ void run_rows(typename ConvPlan<T>::Shape &shape,
+                                             u32 lds, TileBlocks blocks)
 {
-    slab.run(blocks);
+    ConvRows<T>{{shape, static_cast<u8 *>(__cvta_shared_to_generic(lds))}}.run(
+        blocks);
+}
+
+template <typename T>
+static __device__ __noinline__ void run_slab(typename ConvPlan<T>::Shape &shape,
+                                             u32 lds, TileBlocks blocks)
+{
+    ConvSlab<T>{{shape, static_cast<u8 *>(__cvta_shared_to_generic(lds))}}.run(
+        blocks);
+}
+
+template <typename T>
+static __device__ __noinline__ void
+run_staged(typename ConvPlan<T>::Shape &shape, u32 lds, TileBlocks blocks)
+{
+    ConvStaged<T>{{{shape, static_cast<u8 *>(__cvta_shared_to_generic(lds))}}}
+        .run(blocks);
 }
 #endif
 
@@ -277,15 +297,31 @@ DEV void convolve(const TileBlocks &blocks, const Conv &v, const T *x,
     using Large = ConvTile<T, sizeof(A) == 8 ? 2 : 4, sizeof(A) == 8 ? 4 : 8>;
     using Small = ConvTile<T, 1, 4>;
     using Split = ConvSplit<T, sizeof(A) == 8 ? 1 : 2, sizeof(A) == 8 ? 4 : 8>;
-#if KPK_CONV_MATRIX
-#if KPK_NVIDIA
+#if KPK_CONV_MATRIX && KPK_NVIDIA
     constexpr bool by_slab =
         traits<T>::is_float && sizeof(T) <= 4 && !Transposed;
-    alignas(128)
-        __shared__ u8 lds[by_slab ? slab_bytes : image_bytes + filter_bytes];
+    constexpr u32 lds_nbytes =
+        by_slab ? slab_bytes : image_bytes + filter_bytes;
+    /* one object, so that the launch's LDS follows `lds`; for by_slab alone */
+    struct Fixed {
+        Work work[1];
+        u32 way;
+        typename ConvPlan<T>::Shape shape;
+        alignas(128) u8 lds[lds_nbytes];
+    };
+    __shared__ Fixed fixed;
+    alignas(128) __shared__ u8 other_lds[lds_nbytes];
+    __shared__ Work other_work[1];
+    __shared__ u32 other_way;
+    u8 *const lds = by_slab ? fixed.lds : other_lds;
+    u32 &way = by_slab ? fixed.way : other_way;
+    Work &at = (by_slab ? fixed.work : other_work)[opaque_zero()];
+    A *const image = reinterpret_cast<A *>(lds);
+    A *const filter = reinterpret_cast<A *>(lds + image_bytes);
 #else
-    alignas(16) __shared__ u8 lds[image_bytes + filter_bytes];
-#endif
+#if KPK_CONV_MATRIX
+    constexpr u32 lds_nbytes = image_bytes + filter_bytes;
+    alignas(16) __shared__ u8 lds[lds_nbytes];
     A *const image = reinterpret_cast<A *>(lds);
     A *const filter = reinterpret_cast<A *>(lds + image_bytes);
 #else
@@ -295,22 +331,34 @@ DEV void convolve(const TileBlocks &blocks, const Conv &v, const T *x,
     __shared__ Work work[1];
     __shared__ u32 way;
     Work &at = work[opaque_zero()];
+#endif
 
     if (v.x.b == 0 || v.w.outputs == 0 || v.h_out == 0 || v.w_out == 0)
         return;
 #if KPK_NVIDIA && KPK_CONV_MATRIX
     if constexpr (by_slab) {
-        __shared__ typename ConvSlab<T>::Shape shape;
+        typename ConvPlan<T>::Shape &shape = fixed.shape;
 
-        if (threadIdx.x < 32) {
-            const bool takes = ConvSlab<T>::plan(v, x, w, y, shape);
+        LDS_BYTES(more_lds);
+        const u32 at_lds = (u32)__cvta_generic_to_shared(lds);
+        u32 end = at_lds + lds_nbytes;
 
-            if (threadIdx.x == 0)
-                way = takes ? by_matrix : by_points;
-        }
+        /* compilers may take two objects' addresses to differ */
+        asm("" : "+r"(end));
+        const u32 more = (u32)__cvta_generic_to_shared(more_lds) == end
+                             ? dynamic_lds_nbytes()
+                             : 0;
+
+        if (threadIdx.x < ConvPlan<T>::planners)
+            ConvPlan<T>::plan(v, x, w, y, lds_nbytes + more, shape);
         __syncthreads();
-        if (uniform(way) == by_matrix) {
-            run_slab<T>(ConvSlab<T>{shape, lds}, blocks);
+        if (ConvPlan<T>::takes(shape)) {
+            if (shape.direct)
+                run_rows<T>(shape, at_lds, blocks);
+            else if (shape.staged)
+                run_staged<T>(shape, at_lds, blocks);
+            else
+                run_slab<T>(shape, at_lds, blocks);
             return;
         }
         __syncthreads();
@@ -320,7 +368,7 @@ DEV void convolve(const TileBlocks &blocks, const Conv &v, const T *x,
         at.begin(v);
 #if KPK_CONV_MATRIX
     if constexpr (ConvMatrix<T>::exists && !Transposed) {
-        static_assert(ConvMatrix<T>::lds_nbytes <= sizeof(lds), "LDS");
+        static_assert(ConvMatrix<T>::lds_nbytes <= lds_nbytes, "LDS");
         if (threadIdx.x == 0)
             way = ConvMatrix<T>::takes(at.v) ? by_matrix : by_points;
         __syncthreads();
