@@ -194,6 +194,23 @@ template <typename T> struct GemmOut {
                                        convert<T>(value(col + 1, sum[1]))}});
         }
     }
+    /* Whether store_pair() may be used: pairs are aligned, and nothing is read.
+     */
+    DEV_MEMBER bool takes_pairs() const
+    {
+        return partial ? is_aligned(partial, 2 * sizeof(S)) && g.n % 2 == 0
+                       : g.beta == 0 && is_aligned(c, 2 * sizeof(T)) &&
+                             g.ldc % 2 == 0;
+    }
+    DEV_MEMBER void store_pair(u32 row, u32 col, const Pack<S, 2> &sum) const
+    {
+        if (partial)
+            store_pack(partial + ((u64)row * g.n + col), sum);
+        else
+            store_pack(c + ((u64)row * g.ldc + col),
+                       Pack<T, 2>{{convert<T>(value(col, sum[0])),
+                                   convert<T>(value(col + 1, sum[1]))}});
+    }
     /* Whether aligned pieces of 16 bytes may be stored, of value() alone. */
     DEV_MEMBER bool takes_pieces() const
     {

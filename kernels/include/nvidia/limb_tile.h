@@ -12,8 +12,8 @@
  * f32, rounded to the nearest. If an instruction cuts its 16 products and the
  * sum so far each at 2^-24 of the greatest, and its result at 2^-23, the error
  * of 64 of K is at most 40 times 2^-23 of their absolute products. Measured: up
- * to 8 times 2^-24, in K of 64 and more, where FMA has 12 and more. Below that,
- * FMA may be nearer, and is as fast.
+ * to 8.2 times 2^-24, where FMA has 12.9; more of K adds less to it than to
+ * FMA's. Below 64, FMA may be nearer, and is as fast.
  *
  * bf16 ends at 2^-133, f32 at 2^-149: numbers are multiplied by 2^16 first, so
  * that limbs hold all of them but the greatest. Those become infinite, and so
@@ -57,8 +57,12 @@ DEV void split_to_limbs(f32 (&x)[8], Piece (&limbs)[num_limbs])
     }
 }
 
-/* How a step of an operand comes to LDS: lines as wgmma.h has them, of each
- * limb, by eight threads a line. */
+/*
+ * How a step of an operand comes to LDS: lines as wgmma.h has them, of each
+ * limb, by eight threads a line. Along K a thread has four numbers of each half
+ * of a line, so that neighbours read 16 bytes side by side. K of the step is
+ * thus permuted, and alike in both operands.
+ */
 template <bool Along, u32 Rows, u32 Threads> struct LimbSteps {
     static constexpr u32 pass_lines = Threads / 8;
     static constexpr u32 passes = Rows / pass_lines;
@@ -68,18 +72,32 @@ template <bool Along, u32 Rows, u32 Threads> struct LimbSteps {
                   "passes have the same permutation");
 
     const f32 *from; /* of this thread's first eight numbers */
-    u32 ld, line, column;
+    u32 ld, line, piece;
     u32 extent; /* rows from the tile's first on */
 
     DEV_MEMBER LimbSteps(const f32 *matrix, u32 row0, u32 rows, u32 leading,
                          u32 k0)
-        : ld(leading), line(threadIdx.x / 8), column(threadIdx.x % 8 * 8),
+        : ld(leading), line(threadIdx.x / 8), piece(threadIdx.x % 8),
           extent(rows - row0)
     {
-        from = matrix + (Along ? (u64)(row0 + line) * ld + k0 + column
-                               : (u64)(k0 + line) * ld + row0 + column);
+        from = matrix + (Along ? (u64)(row0 + line) * ld + k0 + first()
+                               : (u64)(k0 + k_of(line)) * ld + row0 + first());
     }
-    /* Whether all rows are there, and so many numbers of each. */
+    /* Which of 64 of K is at `place`. */
+    static DEV_MEMBER u32 k_of(u32 place)
+    {
+        return place / 8 * 4 + place % 4 + place / 4 % 2 * 32;
+    }
+    /* Where in the line its first number is, and number i from there on. */
+    DEV_MEMBER u32 first() const
+    {
+        return Along ? piece * 4 : piece * 8;
+    }
+    static constexpr DEV_MEMBER u32 number(u32 i)
+    {
+        return Along ? i % 4 + i / 4 * 32 : i;
+    }
+    /* Whether all rows are there. */
     DEV_MEMBER bool is_whole() const
     {
         return extent >= Rows;
@@ -90,23 +108,25 @@ template <bool Along, u32 Rows, u32 Threads> struct LimbSteps {
         return is_aligned(matrix, 16) && ld % 4 == 0 &&
                (batch == 1 || stride % 4 == 0);
     }
+    /* of the 64 lines of a block; half as many of K, for 8 lines have 4 of each
+     * half */
     DEV_MEMBER const f32 *pass(u32 i) const
     {
         const u32 lines = i * pass_lines;
 
         return from + (Along ? (u64)lines * ld
-                             : (u64)(lines % 64) * ld + lines / 64 * 64);
+                             : (u64)(lines % 64 / 2) * ld + lines / 64 * 64);
     }
-    /* How many of a pass' eight numbers are there. */
+    /* How far the numbers of a pass' line go, from the first one on. */
     DEV_MEMBER u32 there(u32 i, u32 left) const
     {
         const u32 lines = i * pass_lines;
         const u32 of_line = Along ? left : extent;
-        const u32 first = Along ? column : column + lines / 64 * 64;
+        const u32 begin = Along ? first() : first() + lines / 64 * 64;
         const bool has_line =
-            Along ? line + lines < extent : line + lines % 64 < left;
+            Along ? line + lines < extent : k_of(line) + lines % 64 / 2 < left;
 
-        return has_line && of_line > first ? min_of(of_line - first, 8u) : 0;
+        return has_line && of_line > begin ? of_line - begin : 0;
     }
     /* The eight numbers of a pass, all of which are there, Once at a time. */
     template <u32 Once> DEV_MEMBER void load(f32 (&x)[8], u32 i) const
@@ -115,7 +135,7 @@ template <bool Along, u32 Rows, u32 Threads> struct LimbSteps {
 
         UNROLL
         for (u32 e = 0; e < 8; e += Once) {
-            const Pack<f32, Once> v = load_pack<Once>(p + e);
+            const Pack<f32, Once> v = load_pack<Once>(p + number(e));
 
             UNROLL
             for (u32 j = 0; j < Once; j++)
@@ -130,12 +150,12 @@ template <bool Along, u32 Rows, u32 Threads> struct LimbSteps {
 
         UNROLL
         for (u32 e = 0; e < 8; e++)
-            x[e] = e < n ? p[e] : 0;
+            x[e] = number(e) < n ? p[number(e)] : 0;
     }
     DEV_MEMBER void store(f32 (&x)[8], u32 i, u8 *lds) const
     {
         u8 *const at =
-            lds + wgmma_place(line, column / 8) + i * pass_lines * wgmma_line;
+            lds + wgmma_place(line, piece) + i * pass_lines * wgmma_line;
         Piece limbs[num_limbs];
 
         split_to_limbs(x, limbs);
@@ -179,35 +199,44 @@ template <bool AlongA, bool AlongB, u32 Size> struct LimbTile {
         return g.k >= limb_k && dynamic_lds_nbytes() >= lds_nbytes &&
                (u32)__cvta_generic_to_shared(lds) % 1024 == 0;
     }
-    /* Starts the products of a step, the least ones first. */
-    DEV_MEMBER void multiply(f32 (&now)[Size / 2], u32 stage) const
+    /* Starts products of a step, the least ones first: instructions from
+     * `begin` to `end` of them all. */
+    static constexpr u32 pieces = limb_k / 16, instructions = 6 * pieces;
+    DEV_MEMBER void multiply(f32 (&now)[Size / 2], u32 stage, u32 begin,
+                             u32 end) const
     {
         constexpr u32 limb_a[] = {2, 0, 1, 1, 0, 0};
         constexpr u32 limb_b[] = {0, 2, 1, 0, 1, 0};
 
-        wgmma_fence();
+        if (begin == 0)
+            wgmma_fence();
         UNROLL
-        for (u32 i = 0; i < 6; i++) {
-            UNROLL
-            for (u32 k = 0; k < limb_k / 16; k++)
-                Op::multiply(now,
-                             A::operand(stage, limb_a[i], row0) +
-                                 k * WgmmaStep<AlongA>::k16,
-                             B::operand(stage + A::nbytes, limb_b[i], 0) +
-                                 k * WgmmaStep<AlongB>::k16,
-                             i + k > 0);
-        }
-        wgmma_commit();
+        for (u32 i = begin; i < end; i++)
+            Op::multiply(now,
+                         A::operand(stage, limb_a[i / pieces], row0) +
+                             i % pieces * WgmmaStep<AlongA>::k16,
+                         B::operand(stage + A::nbytes, limb_b[i / pieces], 0) +
+                             i % pieces * WgmmaStep<AlongB>::k16,
+                         i > 0);
+        if (end == instructions)
+            wgmma_commit();
     }
-    /* A whole step; some passes are on their way from memory at once. */
-    template <u32 Once>
-    static DEV_MEMBER void bring_whole(const A &a, const B &b, u8 *stage)
+    /*
+     * Brings a whole step, some of its passes on their way from memory at once.
+     * before(i) stands before pass i goes to LDS, and before(passes) after all.
+     */
+    static constexpr u32 passes = A::passes + B::passes;
+    template <u32 Once, class Fn>
+    static DEV_MEMBER void bring_whole(const A &a, const B &b, u8 *stage,
+                                       Fn before)
     {
-        constexpr u32 passes = A::passes + B::passes, ahead = 4;
+        constexpr u32 ahead = 4;
         f32 x[ahead][8];
 
         UNROLL
         for (u32 i = 0; i < passes + ahead; i++) {
+            if (i >= ahead)
+                before(i - ahead);
             if (i >= A::passes + ahead)
                 b.store(x[i % ahead], i - ahead - A::passes, stage + A::nbytes);
             else if (i >= ahead)
@@ -217,6 +246,21 @@ template <bool AlongA, bool AlongB, u32 Size> struct LimbTile {
             else if (i < passes)
                 b.template load<Once>(x[i % ahead], i - A::passes);
         }
+        before(passes);
+    }
+    /* Multiplies a step and brings the next one meanwhile. A warp waits until
+     * its instructions are taken: so they stand between what it does. */
+    template <u32 Once>
+    DEV_MEMBER void multiply_and_bring(f32 (&now)[Size / 2], u32 stage,
+                                       const A &a, const B &b, u8 *next) const
+    {
+        /* the others of a smaller tile's multiprocessor have some, too */
+        constexpr u32 each = Size / 64, first = instructions - passes * each;
+
+        bring_whole<Once>(a, b, next, [&](u32 i) {
+            multiply(now, stage, i == 0 ? 0 : first + (i - 1) * each,
+                     first + i * each);
+        });
     }
     template <class Steps>
     static DEV_MEMBER void bring_some(const Steps &steps, u32 left, u8 *lds)
@@ -230,20 +274,10 @@ template <bool AlongA, bool AlongB, u32 Size> struct LimbTile {
         }
     }
     /* Brings a step, of which `left` of K are there, to LDS. */
-    static DEV_MEMBER void bring(A &a, B &b, bool aligned, u32 left, u8 *stage)
+    static DEV_MEMBER void bring(const A &a, const B &b, u32 left, u8 *stage)
     {
-        const bool whole = left >= limb_k && a.is_whole() && b.is_whole();
-
-        if (whole && aligned) {
-            bring_whole<4>(a, b, stage);
-        } else if (whole) {
-            bring_whole<1>(a, b, stage);
-        } else {
-            bring_some(a, left, stage);
-            bring_some(b, left, stage + A::nbytes);
-        }
-        a.next(), b.next();
-        wgmma_lds_written();
+        bring_some(a, left, stage);
+        bring_some(b, left, stage + A::nbytes);
     }
     /* Stores the tile. If it says no, the tile is to be made without limbs. */
     static DEV_MEMBER bool run(const Gemm<f32> &g, const GemmPart &part,
@@ -257,19 +291,36 @@ template <bool AlongA, bool AlongB, u32 Size> struct LimbTile {
         u32 left = part.k_end - part.k_begin;
         u8 *now = lds, *next = lds + stage_nbytes;
         LimbTile tile;
+        const bool all_rows = a.is_whole() && b.is_whole();
         bool bad = false;
 
-        if (left > 0)
-            bring(a, b, aligned, left, now);
+        if (left > 0) {
+            if (all_rows && aligned && left >= limb_k)
+                bring_whole<4>(a, b, now, [](u32) {});
+            else
+                bring(a, b, left, now);
+        }
+        wgmma_lds_written();
         __syncthreads();
         NO_UNROLL
         while (left > 0) {
+            const u32 stage = (u32)__cvta_generic_to_shared(now);
             f32 step_sums[Size / 2];
 
-            tile.multiply(step_sums, (u32)__cvta_generic_to_shared(now));
             left -= min_of(left, limb_k);
-            if (left > 0)
-                bring(a, b, aligned, left, next);
+            a.next(), b.next();
+            if (all_rows && left >= limb_k && aligned) {
+                tile.template multiply_and_bring<4>(step_sums, stage, a, b,
+                                                    next);
+            } else if (all_rows && left >= limb_k) {
+                tile.template multiply_and_bring<1>(step_sums, stage, a, b,
+                                                    next);
+            } else {
+                tile.multiply(step_sums, stage, 0, instructions);
+                if (left > 0)
+                    bring(a, b, left, next);
+            }
+            wgmma_lds_written();
             wgmma_wait<0>();
             wgmma_hold(step_sums);
             UNROLL
@@ -288,32 +339,38 @@ template <bool AlongA, bool AlongB, u32 Size> struct LimbTile {
         tile.put(g, part, tile_row, tile_col);
         return true;
     }
-    DEV_MEMBER void put(const Gemm<f32> &g, const GemmPart &part, u32 tile_row,
-                        u32 tile_col) const
+    /* fn(row, column, sums of this and the next) for a thread's pairs */
+    template <class Fn> DEV_MEMBER void each_pair(Fn fn) const
     {
         constexpr f32 scale = 1 / (limb_scale * limb_scale);
         const u32 t = threadIdx.x % 128;
-        const u32 r0 = tile_row + row0 + t / 32 * 16 + t % 32 / 4;
-        const GemmOut<f32> out(g, part);
 
         UNROLL
-        for (u32 j = 0; j < Size / 8; j++) {
-            const u32 c = tile_col + j * 8 + t % 4 * 2;
+        for (u32 i = 0; i < Size / 4; i++)
+            fn(row0 + t / 32 * 16 + t % 32 / 4 + i % 2 * 8,
+               i / 2 * 8 + t % 4 * 2,
+               Pack<f32, 2>{{sums[2 * i] * scale, sums[2 * i + 1] * scale}});
+    }
+    DEV_MEMBER void put(const Gemm<f32> &g, const GemmPart &part, u32 tile_row,
+                        u32 tile_col) const
+    {
+        const GemmOut<f32> out(g, part);
+        const u32 rows = g.m - tile_row, cols = g.n - tile_col;
 
-            UNROLL
-            for (u32 h = 0; h < 2; h++) {
-                const u32 r = r0 + 8 * h;
-                const Pack<f32, 2> v = {{sums[4 * j + 2 * h] * scale,
-                                         sums[4 * j + 2 * h + 1] * scale}};
-
-                if (r >= g.m || c >= g.n)
-                    continue;
-                if (c + 1 < g.n)
-                    out.put_pair(r, c, v);
-                else
-                    out.put(r, c, v[0]);
-            }
+        if (rows >= Size && cols >= Size && out.takes_pairs()) {
+            each_pair([&](u32 r, u32 c, const Pack<f32, 2> &v) {
+                out.store_pair(tile_row + r, tile_col + c, v);
+            });
+            return;
         }
+        each_pair([&](u32 r, u32 c, const Pack<f32, 2> &v) {
+            if (r >= rows || c >= cols)
+                return;
+            if (c + 1 < cols)
+                out.put_pair(tile_row + r, tile_col + c, v);
+            else
+                out.put(tile_row + r, tile_col + c, v[0]);
+        });
     }
 };
 
