@@ -25,7 +25,6 @@
 #if KPK_NVIDIA && KPK_CONV_MATRIX
 #include "nvidia/conv_rows.h"
 #include "nvidia/conv_slab.h"
-#include "nvidia/conv_staged.h"
 #endif
 
 template <typename T, u32 PX, u32 OC> struct ConvTile {
@@ -278,14 +277,6 @@ static __device__ __noinline__ void run_slab(typename ConvPlan<T>::Shape &shape,
     ConvSlab<T>{{shape, static_cast<u8 *>(__cvta_shared_to_generic(lds))}}.run(
         blocks);
 }
-
-template <typename T>
-static __device__ __noinline__ void
-run_staged(typename ConvPlan<T>::Shape &shape, u32 lds, TileBlocks blocks)
-{
-    ConvStaged<T>{{{shape, static_cast<u8 *>(__cvta_shared_to_generic(lds))}}}
-        .run(blocks);
-}
 #endif
 
 /* Transposed says what v does, where it decides which code there is. */
@@ -355,8 +346,6 @@ DEV void convolve(const TileBlocks &blocks, const Conv &v, const T *x,
         if (ConvPlan<T>::takes(shape)) {
             if (shape.direct)
                 run_rows<T>(shape, at_lds, blocks);
-            else if (shape.staged)
-                run_staged<T>(shape, at_lds, blocks);
             else
                 run_slab<T>(shape, at_lds, blocks);
             return;

@@ -20,13 +20,17 @@ template <typename T> struct SlabOp {
         {
             load_matrices(v, lds);
         }
-        /* a row of positions for each channel, `pitch` bytes apart */
-        DEV_MEMBER Positions(const u8 *lds, u32 pitch)
+        /* a row of positions for each channel, `pitch` bytes apart; `lds` is
+         * moved by lane_at() */
+        DEV_MEMBER Positions(u32 lds, u32)
+        {
+            load_matrices_trans(v, lds);
+        }
+        static DEV_MEMBER u32 lane_at(u32 pitch)
         {
             const u32 l = threadIdx.x % 32;
 
-            load_matrices_trans(v, (u32)__cvta_generic_to_shared(lds) +
-                                       l % 16 * pitch + l / 16 * 16);
+            return l % 16 * pitch + l / 16 * 16;
         }
     };
     static DEV_MEMBER void multiply(f32 (&sums)[2][4], u32 lds,
@@ -65,15 +69,26 @@ template <> struct SlabOp<f32> {
             load_matrices(low, lds);
             split();
         }
-        DEV_MEMBER Split(const u8 *lds, u32 pitch)
+        DEV_MEMBER Split(u32 lds, u32 pitch)
+        {
+            UNROLL
+            for (u32 i = 0; i < 4; i++)
+                low[i] = load_word(lds + i % 2 * 4 * pitch + i / 2 * 32);
+            split();
+        }
+        static DEV_MEMBER u32 lane_at(u32 pitch)
         {
             const u32 l = threadIdx.x % 32;
 
-            UNROLL
-            for (u32 i = 0; i < 4; i++)
-                low[i] = *reinterpret_cast<const u32 *>(
-                    lds + (l % 4 + i % 2 * 4) * pitch + l / 4 * 4 + i / 2 * 32);
-            split();
+            return l % 4 * pitch + l / 4 * 4;
+        }
+        /* Of LDS. Pointers would each get registers of their own. */
+        static DEV_MEMBER u32 load_word(u32 lds)
+        {
+            u32 word;
+
+            asm volatile("ld.shared.u32 %0, [%1];" : "=r"(word) : "r"(lds));
+            return word;
         }
         DEV_MEMBER void split()
         {

@@ -15,9 +15,10 @@ template <typename T> struct ConvPlan {
     static constexpr u32 threads = 1024;
     static constexpr u32 log_outputs = 15; /* of a tile, times its splits */
     static constexpr u32 log_least_m = 5, log_most_m = 7, planners = 3 * 32;
-    static constexpr u32 most_taps = 64, most_segments = 64;
+    /* stages that are copied ahead, and tiles that are known at a time */
+    static constexpr u32 most_ring = 4, most_turns = 8;
+    static constexpr u32 most_taps = 64;
     static constexpr u32 most_entries = 4096;
-    static constexpr u32 most_packed = 1024; /* bytes of a plane */
     static constexpr u32 lds_nbytes = slab_bytes;
 
     /* a tile: its first channel and position, the end of its positions, its
@@ -27,19 +28,11 @@ template <typename T> struct ConvPlan {
         /* row and column of the first position in the output and of its entry
          * in the padded image; entries that are used */
         u32 h_out, w_out, h, w, entries;
-        u32 segments, pieces; /* of a channel, if staged */
-        u32 pieces_m;         /* to divide by them */
     };
-    /* Inputs of one channel that lie in a row: where they begin, in bytes from
-     * the first image's, how many bytes they are, which piece of 16 bytes of
-     * the channel they begin with. */
-    struct Segment {
-        u32 from, nbytes, piece;
-    };
-    /* 16 bytes of it: where they begin, and how many are left from there */
-    struct Part {
-        u32 from;
-        i32 left;
+    /* If direct, what is copied next: which of the block's tiles, from which
+     * channel on, to which stage of the ring. */
+    struct Feed {
+        u32 tile, c, slot;
     };
     /* to divide by d what is less than 2^13 + d */
     struct Quotient {
@@ -74,24 +67,17 @@ template <typename T> struct ConvPlan {
         u32 places_at, kernel_at; /* bytes into LDS, behind the slab */
         u32 count;                /* of positions */
         u32 tiles_o, tiles;
-        Quotient by_w_out, by_h_out, by_width, by_height, by_segment;
+        Quotient by_w_out, by_h_out, by_width, by_height, by_segment, by_plane;
         u32 tap_offset[most_taps]; /* bytes */
         const T *x, *w;
         T *y;
-        /* If staged, copies of a stage run while the last one is multiplied:
-         * they bring what lies in memory, and threads move it to its place. */
-        u32 staged;
-        u32 lines;  /* a kernel's elements come 16 bytes at a time */
-        u32 packed; /* a segment for all of an image's channels of a stage */
-        u32 image_pieces;                                 /* of 16 bytes */
-        u32 segments_at, parts_at, raw_at, raw_kernel_at; /* bytes into LDS */
-        u32 image_m, kernel_pieces, kernel_m;             /* of a row */
-        const u8 *x_end, *w_end;
+        u32 lines; /* a kernel's elements come 16 bytes at a time */
         /* If direct, rows of positions are what is multiplied: there is but one
          * tap, and `1 << log_grain` bytes of them lie in an image. */
         u32 direct, log_grain;
         u32 ring_at, ring_stages, stage_nbytes, pitch;
-        Tile tile[3];
+        Feed feed[2];
+        Tile tile[most_turns];
         u32 cost[planners / 32];
 
         DEV_MEMBER u32 positions() const
@@ -160,7 +146,6 @@ template <typename T> struct ConvPlan {
             v.x.b * v.w.outputs >= 1ull << 31 || (kw != 1 && v.w.sw != 1) ||
             (v.w.kh != 1 && v.w.sh != kw) || (v.x.c != 1 && v.w.sc != taps))
             return;
-        const Image whole = v.x;
 
         if (taps == 1 && v.padding == 0) { /* what lies between is not read */
             v.x.sh *= v.flat ? 1 : v.stride;
@@ -212,49 +197,8 @@ template <typename T> struct ConvPlan {
                           tiles < 1ull << 31;
         const u32 taps_once =
             fits ? min_of((room - kernel_at - places_nbytes) / each, taps) : 0;
-        u32 places_at = kernel_at + taps_once * each;
+        const u32 places_at = kernel_at + taps_once * each;
 
-        /* what copies bring: segments of rows, all of a kernel's taps */
-        const u32 channels = row_channels << log_blocks;
-        const u64 plane_nbytes = whole.h * whole.w * sizeof(T);
-        const bool packed = !by_rows && plane_nbytes <= most_packed;
-        const u32 segments = by_rows ? (u32)v.w.kh : turns + 1;
-        const u64 rows_in =
-            v.flat || by_rows
-                ? segments
-                : min_of((u64)(rows + 1) * down +
-                             (u64)segments *
-                                 (tall + 1 - min_of(tall + 1, down)),
-                         (u64)segments * v.x.h);
-        const u64 far = v.flat || by_rows ? segment : whole.w;
-        const u64 inputs =
-            rows_in * min_of(min_of(far, whole.w), (u64)(1u << 20));
-        const u32 pieces =
-            (u32)min_of<u64>(inputs * sizeof(T) / 16 + 3 * segments, 1u << 16);
-        const u32 image_pieces =
-            (min_of(channels, c) * (u32)min_of<u64>(plane_nbytes, most_packed) +
-             30) /
-            16;
-        const u32 kernel_pieces =
-            (min_of(channels, c) * taps * (u32)sizeof(T) + 30) / 16;
-        const u32 behind =
-            max_of(kernel_at + taps * each, part_nbytes(log_m, log_splits));
-        const u32 segments_at = behind + places_nbytes;
-        const u32 parts_at =
-            segments_at + 3 * most_segments * (u32)sizeof(Segment);
-        const u32 raw_at = parts_at + (packed ? 0 : div_up(pieces, 2u) * 16);
-        const u32 raw_kernel_at =
-            raw_at +
-            (packed ? segments * image_pieces : min_of(channels, c) * pieces) *
-                16;
-        const u32 in_all = raw_kernel_at + (kernel_pieces * 16 << log_m);
-        const bool staged = room > lds_nbytes && taps > 1 && fits &&
-                            taps_once == taps && segments <= most_segments &&
-                            pieces < 1u << 14 && in_all <= room &&
-                            is_aligned(x, 16) && is_aligned(w, 16) &&
-                            (whole.w == 1 || whole.sw == 1) &&
-                            (v.flat || whole.sh == whole.w) &&
-                            (whole.c == 1 || whole.sc == whole.h * whole.w);
         /* rows of positions as they are, for kernels of one element */
         constexpr u32 pad_nbytes = sizeof(T) == 2 ? 16 : 32;
         const u64 steps_of_x = (v.x.b > 1 ? v.x.sb : 0) | v.x.sc | plane;
@@ -265,7 +209,8 @@ template <typename T> struct ConvPlan {
         const u32 stage_nbytes =
             kernel_nbytes + (row_channels * pitch << log_wide);
         const u32 ring_at = part_nbytes(log_m, log_splits);
-        const u32 ring_stages = min_of((room - ring_at) / stage_nbytes, 4u);
+        const u32 ring_stages =
+            min_of((room - ring_at) / stage_nbytes, most_ring);
         const bool lines = taps == 1 && is_aligned(w, 16) &&
                            c * sizeof(T) % 16 == 0 &&
                            (v.w.outputs == 1 || v.w.so * sizeof(T) % 16 == 0);
@@ -274,8 +219,6 @@ template <typename T> struct ConvPlan {
                             (v.x.h == 1 || v.x.sh == v.x.w * v.x.sw);
         u32 multiprocessors, least;
 
-        if (staged)
-            places_at = behind;
         asm("mov.u32 %0, %%nsmid;" : "=r"(multiprocessors));
         multiprocessors = min_of(multiprocessors, (u32)gridDim.x);
         {
@@ -284,17 +227,16 @@ template <typename T> struct ConvPlan {
             const bool roomy = room > lds_nbytes;
             const u32 step =
                 sizeof(T) == 2 ? (roomy ? 540 : 600) : (roomy ? 1900 : 1500);
-            const u32 once = direct ? row_channels << log_wide : channels;
+            const u32 once = row_channels << (direct ? log_wide : log_blocks);
             const u32 stages = div_up(c, once);
             const u32 steps =
                 div_up(taps * (once / row_channels), 1u << log_splits);
             const u32 slab = entries << log_blocks;
             const u32 kernel = (taps << (log_m + log_blocks)) / (lines ? 4 : 1);
             const u32 stage =
-                direct   ? max_of(steps * step, stage_nbytes / 32) + 3200
-                : staged ? steps * step + slab + kernel + 4750
-                : roomy  ? steps * step + slab + kernel * 3 + 3200
-                         : steps * step + slab + kernel +
+                direct  ? max_of(steps * step, stage_nbytes / 32) + 3200
+                : roomy ? steps * step + slab + kernel * 3 + 3200
+                        : steps * step + slab + kernel +
                               (taps_once < taps ? 3 : 1) * 1500;
             const u32 beside = direct ? 6400 : roomy ? 10500 : 2000;
             const u64 cost = (u64)div_up((u32)tiles, multiprocessors) *
@@ -354,6 +296,7 @@ template <typename T> struct ConvPlan {
         at.count = (u32)positions;
         at.tiles_o = tiles_o;
         at.tiles = (u32)tiles;
+        at.by_plane = to_divide_by(plane);
         at.by_w_out = to_divide_by(w_out);
         at.by_h_out = to_divide_by(h_out);
         at.by_width = to_divide_by(width);
@@ -362,27 +305,13 @@ template <typename T> struct ConvPlan {
         at.x = x;
         at.w = w;
         at.y = y;
-        at.staged = staged;
         at.lines = lines;
-        at.packed = packed;
-        at.image_pieces = image_pieces;
         at.direct = direct;
         at.log_grain = log2_of(grain);
         at.ring_at = ring_at;
         at.ring_stages = ring_stages;
         at.stage_nbytes = stage_nbytes;
         at.pitch = pitch;
-        at.segments_at = segments_at;
-        at.parts_at = parts_at;
-        at.raw_at = raw_at;
-        at.image_m = Divisor(image_pieces).m;
-        at.kernel_m = Divisor(kernel_pieces).m;
-        at.raw_kernel_at = raw_kernel_at;
-        at.kernel_pieces = kernel_pieces;
-        at.x_end = reinterpret_cast<const u8 *>(x + (whole.b - 1) * whole.sb +
-                                                whole.c * (whole.h * whole.w));
-        at.w_end = reinterpret_cast<const u8 *>(w + (v.w.outputs - 1) * v.w.so +
-                                                v.x.c * taps);
     }
     /* whether one of the planners found a way: once all threads are here */
     static DEV_MEMBER bool takes(const Shape &at)

@@ -37,7 +37,7 @@ template <typename T> struct ConvSlab : ConvTiles<T> {
         u32 slab_lds[2];
         f32 sums[2][2][2][4] = {};
 
-        list_places(tile, NULL);
+        list_places(tile);
         find_slab(tile, slab_lds);
         __syncthreads();
         NO_UNROLL
@@ -88,17 +88,16 @@ template <typename T> struct ConvSlab : ConvTiles<T> {
     {
         return at_byte ^ (at_byte >> 3 & ((32u << at.log_blocks) - 16));
     }
-    /* where each entry's input lies: bytes from that of the tile's first image;
-     * if staged, 16 times the bytes into a channel's copies, and the lowest 4
-     * bits of the address in memory where the segment begins */
-    DEV_MEMBER void list_places(const Tile &tile, const Segment *segments) const
+    /* where each entry's input lies: bytes from that of the tile's first image
+     */
+    DEV_MEMBER void list_places(const Tile &tile) const
     {
         u32 *const places = reinterpret_cast<u32 *>(lds + at.places_at);
         const u32 pad = (u32)at.v.padding, pad_h = at.v.flat ? 0 : pad;
 
         NO_UNROLL
         for (u32 i = threadIdx.x; i < at.entries; i += threads) {
-            u32 turns = 0, h, c, s;
+            u32 turns = 0, h, c;
 
             if (at.parts == 0) {
                 const u32 row = Plan::quotient(tile.w + i, at.by_width);
@@ -106,32 +105,20 @@ template <typename T> struct ConvSlab : ConvTiles<T> {
                 turns = Plan::quotient(tile.h + row, at.by_height);
                 h = tile.h + row - turns * at.height;
                 c = tile.w + i - row * at.width;
-                s = turns;
             } else {
-                s = Plan::quotient(i, at.by_segment);
-                h = tile.h + s * (u32)at.v.dilation;
-                c = tile.w + i - s * at.segment;
+                const u32 row = Plan::quotient(i, at.by_segment);
+
+                h = tile.h + row * (u32)at.v.dilation;
+                c = tile.w + i - row * at.segment;
             }
             h -= pad_h;
             c -= pad;
-            u32 place = nothing;
-
-            if (i < tile.entries && h < (u32)at.v.x.h && c < (u32)at.v.x.w) {
-                place = (turns * (u32)at.v.x.sb + h * (u32)at.v.x.sh +
-                         c * (u32)at.v.x.sw) *
-                        (u32)sizeof(T);
-                if (segments) {
-                    const u32 from = segments[s].from;
-                    const u32 low =
-                        (u32)(u64)(at.x + tile.image * at.v.x.sb) + from;
-
-                    place = place - from < segments[s].nbytes
-                                ? (segments[s].piece * 16 + place - from) * 16 +
-                                      (low & 15)
-                                : nothing;
-                }
-            }
-            places[i] = place;
+            places[i] =
+                i < tile.entries && h < (u32)at.v.x.h && c < (u32)at.v.x.w
+                    ? (turns * (u32)at.v.x.sb + h * (u32)at.v.x.sh +
+                       c * (u32)at.v.x.sw) *
+                          (u32)sizeof(T)
+                    : nothing;
         }
     }
     DEV_MEMBER void load_slab(const Tile &tile, u32 c0) const

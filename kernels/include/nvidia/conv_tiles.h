@@ -9,8 +9,6 @@
  * dynamic LDS, too: conv_plan.h chooses.
  *
  *   conv_rows.h    kernels of one element: rows of positions as they are
- *   conv_staged.h  copies run while the last ones are multiplied: several
- *                  taps, and LDS enough
  *   conv_slab.h    else
  *
  * Zeros for padding are the same as dropped terms unless a kernel element is
@@ -26,15 +24,13 @@ template <typename T> struct ConvTiles {
     using Plan = ConvPlan<T>;
     using Shape = typename Plan::Shape;
     using Tile = typename Plan::Tile;
-    using Segment = typename Plan::Segment;
-    using Part = typename Plan::Part;
+    using Feed = typename Plan::Feed;
     using Positions = typename SlabOp<T>::Positions;
     using Bits = typename BitsOf<sizeof(T)>::type;
     static constexpr u32 n16 = per16<T>::value;
     static constexpr u32 threads = Plan::threads;
     static constexpr u32 log_outputs = Plan::log_outputs;
     static constexpr u32 row_channels = Plan::row_channels;
-    static constexpr u32 most_segments = Plan::most_segments;
     static constexpr u32 nothing = ~0u; /* in `places`: the padding */
 
     Shape &at;
@@ -196,16 +192,13 @@ template <typename T> struct ConvTiles {
     using Tiles = ConvTiles<T>;                                                \
     using typename Tiles::Bits;                                                \
     using typename Tiles::Positions;                                           \
-    using typename Tiles::Part;                                                \
     using typename Tiles::Plan;                                                \
-    using typename Tiles::Segment;                                             \
     using typename Tiles::Tile;                                                \
     using Tiles::at;                                                           \
     using Tiles::begin;                                                        \
     using Tiles::col;                                                          \
     using Tiles::finish;                                                       \
     using Tiles::lds;                                                          \
-    using Tiles::most_segments;                                                \
     using Tiles::n16;                                                          \
     using Tiles::nothing;                                                      \
     using Tiles::row;                                                          \
