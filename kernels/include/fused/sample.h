@@ -19,16 +19,17 @@
  * One block of any multiple of 32 threads: the arguments have no memory in
  * which blocks could join. A thread has 64 bytes of logits on their way.
  *
- * On NVIDIA's GPUs the logits are read twice as a rule: for the greatest, and
- * for the tokens near it, whose weight is halved less than 12 times. Up to 2048
- * of them are listed and put in order in LDS, with their weights summed up,
- * while the others' are only added together. What is drawn is nearly always
- * among those listed.
+ * On NVIDIA's GPUs, where top-k or top-p cut off tokens, the logits are read
+ * twice as a rule: for the greatest, and for the tokens near it, whose weight
+ * is halved less than 12 times. Up to 2048 of them are listed and put in order
+ * in LDS, with their weights summed up, while the others' are only added
+ * together. What is drawn is nearly always among those listed.
  *
- * If it is not, or if they are more, and there is no k, the weights of all are
- * added up in 2048 bins. They divide the distances from the greatest logit
- * evenly, so that few lanes meet in one. Then the tokens of single bins are
- * listed and put in order: that in which top-p ends, that of the draw.
+ * If it is not, if they are more, or if nothing is cut off, and there is no k,
+ * the weights of all are added up in 2048 bins. They divide the distances from
+ * the greatest logit evenly, so that few lanes meet in one. Then the tokens of
+ * single bins are listed and put in order: that in which top-p ends, that of
+ * the draw.
  *
  * With a k, if a bin has too many tokens, and on AMD's GPUs, the block finds
  * places in the order by counting in such bins first. What is in the same bin
@@ -307,14 +308,16 @@ template <typename T> struct sampler {
                         near |= found << j * V;
                     }
                 }
-                for (; near != 0; near &= near - 1) {
-                    const u32 bit = log2_of(near & (0u - near));
-                    const u32 i = first + bit / V * step + bit % V;
-                    const u32 at = atomicAdd(length, 1u);
+                if (near != 0) {
+                    u32 at = atomicAdd(length, (u32)__popc(near));
 
-                    if (at < most_listed)
-                        list[at] =
+                    for (; near != 0 && at < most_listed; near &= near - 1) {
+                        const u32 bit = log2_of(near & (0u - near));
+                        const u32 i = first + bit / V * step + bit % V;
+
+                        list[at++] =
                             place_key(ordered_bits(convert<f32>(logits[i])), i);
+                    }
                 }
                 return *(volatile u32 *)length <= most_listed;
             });
@@ -747,25 +750,27 @@ DEV void sample(const T *logits, u32 *token, u32 n, u32 k, f32 p,
 
     /* AMD's GPUs would run short of scalar registers */
     if constexpr (KPK_NVIDIA) {
-        if (threadIdx.x == 0)
-            length = 0;
-        __syncthreads();
-        const u64 far = k == 0 ? s.template list_near<true>()
-                               : s.template list_near<false>();
-
-        __syncthreads();
-        if (uniform(length) <= most_listed) {
-            const u64 others = team_reduce(t, weights, 0, far, plus());
+        if (k > 0 || p < 1) {
+            if (threadIdx.x == 0)
+                length = 0;
+            __syncthreads();
+            const u64 far = k == 0 ? s.template list_near<true>()
+                                   : s.template list_near<false>();
 
             __syncthreads();
-            const u64 drawn = s.draw_listed(others, k, p, seed, offset);
+            if (uniform(length) <= most_listed) {
+                const u64 others = team_reduce(t, weights, 0, far, plus());
 
-            if (uniform(drawn != 0)) {
-                if (threadIdx.x == 0)
-                    *token = ~(u32)drawn;
-                return;
+                __syncthreads();
+                const u64 drawn = s.draw_listed(others, k, p, seed, offset);
+
+                if (uniform(drawn != 0)) {
+                    if (threadIdx.x == 0)
+                        *token = ~(u32)drawn;
+                    return;
+                }
+                __syncthreads(); /* all have read sums */
             }
-            __syncthreads(); /* all have read sums */
         }
         if (k == 0) {
             const u64 drawn = s.draw_weighed(p, seed, offset);
