@@ -74,12 +74,43 @@ DEV void copy_rows(const T *src, T *dst, u32 d1, u32 d2, u32 src_s, u32 dst_s)
     }
 }
 
+#if KPK_NVIDIA
+/*
+ * An element a thread of a small grid that covers them all: false if it is no
+ * such launch. A thread beyond n has nothing to do in any launch. One block
+ * waits for each number in front of its load: a row alone needs no division,
+ * and the thread's place is asked for before all else.
+ */
+template <typename T>
+DEV bool copy_few(const T *src, T *dst, u32 d1, u32 d2, u32 src_s, u32 dst_s)
+{
+    const u32 i = (u32)blockIdx.x * threads_anew() + thread_anew();
+    const u64 n = (u64)d1 * d2;
+
+    if (!is_small_grid<per16<T>::value>())
+        return false;
+    if (i >= n)
+        return true;
+    const u32 r = d1 > 1 ? divide_uniform(i, d2) : 0, c = i - r * d2;
+    const T x = src[(u64)r * src_s + c];
+
+    if (!covers(n))
+        return false;
+    dst[(u64)r * dst_s + c] = x;
+    return true;
+}
+#endif
+
 template <typename T>
 DEV void copy2d(const T *src, T *dst, u32 d1, u32 d2, u32 src_s, u32 dst_s)
 {
     constexpr u32 k = per16<T>::value;
     const u64 n = (u64)d1 * d2;
 
+#if KPK_NVIDIA
+    if (copy_few(src, dst, d1, d2, src_s, dst_s))
+        return;
+#else
     if (is_small_grid<k>() && covers(n)) {
         const u32 i = small_thread();
 
@@ -90,6 +121,7 @@ DEV void copy2d(const T *src, T *dst, u32 d1, u32 d2, u32 src_s, u32 dst_s)
         dst[(u64)r * dst_s + c] = src[(u64)r * src_s + c];
         return;
     }
+#endif
     const u32 strides = d1 > 1 ? src_s | dst_s : 0;
 
     if (n == 0)

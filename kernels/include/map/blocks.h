@@ -38,6 +38,7 @@ struct Blocks {
 #endif
 SIZE_ANEW(blocks_anew, "nctaid.x", gridDim.x)
 SIZE_ANEW(threads_anew, "ntid.x", blockDim.x)
+SIZE_ANEW(thread_anew, "tid.x", threadIdx.x)
 
 /*
  * What nvcc knows to fit 32 bits it adds to an address that it loads first, by
