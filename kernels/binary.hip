@@ -13,10 +13,12 @@
 #include "map.h"
 
 /* f8's table look-ups and roundings happen around each of these */
+#define ONE_ROUNDING_TABLE(X, T, suffix)                                       \
+    X(badd, T, suffix, plus_of)                                                \
+    X(bsub, T, suffix, minus_of)                                               \
+    X(bmul, T, suffix, times_of)
+
 #define ARITHMETIC_TABLE(X, T, suffix)                                         \
-    X(badd, T, suffix, x + y)                                                  \
-    X(bsub, T, suffix, x - y)                                                  \
-    X(bmul, T, suffix, x *y)                                                   \
     X(bdiv, T, suffix, x / y)                                                  \
     X(bmaximum, T, suffix, x > y || x != x ? x : y)                            \
     X(bminimum, T, suffix, x < y || x != x ? x : y)
@@ -29,6 +31,13 @@
     X(gt, T, suffix, x > y)                                                    \
     X(ge, T, suffix, x >= y)
 
+#define EXPORT_ONE_ROUNDING(name, T, suffix, of)                               \
+    KERNEL_PAIRED name##_##suffix(size_t n, size_t rank, const size_t *info,   \
+                                  const T *lhs, const T *rhs, T *out)          \
+    {                                                                          \
+        map_binary(n, rank, info, lhs, rhs, out,                               \
+                   [](T a, T b) -> T { return of(a, b); });                    \
+    }
 #define EXPORT_ARITHMETIC(name, T, suffix, expr)                               \
     KERNEL_PAIRED name##_##suffix(size_t n, size_t rank, const size_t *info,   \
                                   const T *lhs, const T *rhs, T *out)          \
@@ -48,6 +57,7 @@
         });                                                                    \
     }
 #define EXPORT(T, suffix)                                                      \
+    ONE_ROUNDING_TABLE(EXPORT_ONE_ROUNDING, T, suffix)                         \
     ARITHMETIC_TABLE(EXPORT_ARITHMETIC, T, suffix)                             \
     COMPARE_TABLE(EXPORT_COMPARE, T, suffix)
 
