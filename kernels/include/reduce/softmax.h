@@ -40,6 +40,18 @@ constexpr u32 softmax_held = KPK_NVIDIA || sizeof(T) < 4
                                  ? 8192 / (sizeof(T) > 4 ? sizeof(T) : 4)
                                  : 0;
 
+/*
+ * e^v of v <= 0, as near as a probability needs it: v times log2(e) is rounded,
+ * which changes e^v by v's part of 2^-24. On AMD that is two thirds of expf().
+ */
+template <typename T> DEV calc_t<T> row_exponential(calc_t<T> v)
+{
+    if constexpr (!KPK_NVIDIA && is_same<T, f32>::value)
+        return exp2f(v * 1.44269504088896341f);
+    else
+        return exponential_for<T>(v);
+}
+
 template <typename T> struct softmax_row {
     using A = calc_t<T>;
     const team &t;
@@ -64,7 +76,7 @@ template <typename T> struct softmax_row {
         x.each(t, 0, n, [&](A *v, u32) {
             UNROLL
             for (u32 i = 0; i < V; i++) {
-                v[i] = exponential_for<T>(v[i] - m);
+                v[i] = row_exponential<T>(v[i] - m);
                 sum += v[i];
             }
         });
@@ -119,7 +131,7 @@ template <typename T> struct softmax_row {
             read_columns<V>(place<V>(j), v);
             UNROLL
             for (u32 i = 0; i < V; i++) {
-                v[i] = exponential_for<T>(v[i] - m);
+                v[i] = row_exponential<T>(v[i] - m);
                 sum += v[i];
             }
             if constexpr (exact)
@@ -130,7 +142,7 @@ template <typename T> struct softmax_row {
             read_columns<V>(place<V>(j), v);
             UNROLL
             for (u32 i = 0; i < V; i++)
-                v[i] = (exact ? v[i] : exponential_for<T>(v[i] - m)) * r;
+                v[i] = (exact ? v[i] : row_exponential<T>(v[i] - m)) * r;
             write_columns<V>(dst + c, v);
         }
     }
@@ -162,25 +174,25 @@ template <typename T> struct softmax_row {
             /* nothing but -inf so far: any finite base gives exp() = 0 */
             const A base = top == -infinity<A>() ? A(0) : top;
 
-            sum *= m == top ? A(1) : exponential_for<T>(m - base);
+            sum *= m == top ? A(1) : row_exponential<T>(m - base);
             x.each(t, (u32)first, n, [&](A *v, u32) {
                 UNROLL
                 for (u32 i = 0; i < V; i++)
-                    sum += exponential_for<T>(v[i] - base);
+                    sum += row_exponential<T>(v[i] - base);
             });
             m = top;
         }
         const A all = team_reduce(t, scratch, 0, m, larger());
 
         if (m != all)
-            sum *= exponential_for<T>(m - all);
+            sum *= row_exponential<T>(m - all);
         const A r = divided(A(1), team_reduce(t, scratch, 1, sum, plus()));
         for (u64 first = 0; first < n; first += span) {
             x.load(t, src, (u32)first, n);
             x.each(t, (u32)first, n, [&](A *v, u32 c) {
                 UNROLL
                 for (u32 i = 0; i < V; i++)
-                    v[i] = exponential_for<T>(v[i] - all) * r;
+                    v[i] = row_exponential<T>(v[i] - all) * r;
                 write_columns<V>(dst + c, v);
             });
         }
