@@ -503,23 +503,32 @@ static void test_conditions_that_mean_nothing_hold_for_nothing(void **state)
 /* A row may say how many blocks are the most that a kernel has use for. */
 static void test_shape_keeps_to_the_most_blocks_of_its_row(void **state)
 {
-    enum { AT_BLOCK = 1, AT_EACH = 9, AT_MOST = 21, AT_K = 33, AT_L = 35 };
-    static const char words[] = "\0block_x\0grid_x_each\0grid_x_most\0k\0l";
-    static const struct kpk_kernel_desc both[] = {{AT_K, 0, 0, 0},
-                                                  {AT_L, 0, 0, 0}};
+    enum {
+        AT_BLOCK = 1,
+        AT_EACH = 9,
+        AT_MOST = 21,
+        AT_K = 33,
+        AT_L = 35,
+        AT_M = 37
+    };
+    static const char words[] = "\0block_x\0grid_x_each\0grid_x_most\0k\0l\0m";
+    static const struct kpk_kernel_desc three[] = {
+        {AT_K, 0, 0, 0}, {AT_L, 0, 0, 0}, {AT_M, 0, 0, 0}};
     static const struct kpk_column all[] = {{AT_BLOCK, KPK_CELL_INT},
                                             {AT_EACH, KPK_CELL_INT},
                                             {AT_MOST, KPK_CELL_INT}};
-    static const struct kpk_row_key rows[] = {{0, 0, 0}, {1, 0, 0}};
+    static const struct kpk_row_key rows[] = {{0, 0, 0}, {1, 0, 0}, {2, 0, 0}};
     static const union kpk_cell_data values[] = {
-        {.i = 256}, {.i = 100}, {.i = 7}, {.i = 256}, {.i = 100}, {.i = 0}};
-    static const struct kpk_table table = {AT_K, 3,      2,    all,
+        {.i = 256}, {.i = 100}, {.i = 7},
+        {.i = 256}, {.i = 100}, {.i = 0},
+        {.i = 256}, {.i = 100}, {.i = INT64_C(1) << 40}};
+    static const struct kpk_table table = {AT_K, 3,      3,    all,
                                            rows, values, NULL, NULL};
     static const struct kpk_module limited = {.format = KPK_FORMAT_VERSION,
                                               .name = AT_K,
                                               .strings = words,
-                                              .kernels = both,
-                                              .nkernels = 2,
+                                              .kernels = three,
+                                              .nkernels = 3,
                                               .tables = &table,
                                               .ntables = 1};
     static const struct {
@@ -534,10 +543,14 @@ static void test_shape_keeps_to_the_most_blocks_of_its_row(void **state)
         assert_ok(kpk_module_shape(&limited, 0, NULL, cases[i].n, 0, &s));
         assert_int_equal(s.grid[0], cases[i].grid);
     }
-    assert_ok(kpk_module_shape(&limited, 1, NULL, 701, 0, &s));
-    assert_int_equal(s.grid[0], 8);
-    assert_status(kpk_module_shape(&limited, 1, NULL, UINT64_C(1) << 50, 0, &s),
-                  KPK_ERR_SHAPE);
+    /* 0 is no limit, nor is more than any grid can have. */
+    for (size_t k = 1; k <= 2; k++) {
+        assert_ok(kpk_module_shape(&limited, k, NULL, 701, 0, &s));
+        assert_int_equal(s.grid[0], 8);
+        assert_status(
+            kpk_module_shape(&limited, k, NULL, UINT64_C(1) << 50, 0, &s),
+            KPK_ERR_SHAPE);
+    }
 }
 
 /* Tables that are not about shapes, or about others' kernels. */
