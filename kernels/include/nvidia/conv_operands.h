@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include "conv/tile.h"
 #include "matrix/unit.h"
 #include "nvidia/matrix_copy.h"
 
@@ -33,6 +34,11 @@ template <typename T> struct SlabOp {
             return l % 16 * pitch + l / 16 * 16;
         }
     };
+    /* what to add to the kernel's address for other positions */
+    static DEV_MEMBER u32 again(const Conv &)
+    {
+        return 0;
+    }
     static DEV_MEMBER void multiply(f32 (&sums)[2][4], u32 lds,
                                     const Positions &b)
     {
@@ -101,6 +107,12 @@ template <> struct SlabOp<f32> {
         }
     };
     typedef Split Positions;
+    /* 0, which compilers do not know: they load and split the kernel's elements
+     * for other positions again. Kept, they were spilled. */
+    static DEV_MEMBER u32 again(const Conv &v)
+    {
+        return v.transposed;
+    }
     static DEV_MEMBER void multiply(f32 (&sums)[2][4], u32 lds,
                                     const Positions &b)
     {

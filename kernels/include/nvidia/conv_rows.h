@@ -204,7 +204,9 @@ template <typename T> struct ConvRows : ConvTiles<T> {
 
                 UNROLL
                 for (u32 i = 0; i < 2; i++)
-                    SlabOp<T>::multiply(sums[i][j], a + i * 512, x);
+                    SlabOp<T>::multiply(
+                        sums[i][j], a + i * 512 + j * SlabOp<T>::again(at.v),
+                        x);
             }
             a += step << at.log_splits;
             b += channels << at.log_splits;

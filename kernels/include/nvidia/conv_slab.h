@@ -257,7 +257,8 @@ template <typename T> struct ConvSlab : ConvTiles<T> {
                     SlabOp<T>::multiply(sums[i][j],
                                         base + from + line * 32 +
                                             (piece ^ (line >> 2 & 1)) * 16 +
-                                            i * 512,
+                                            i * 512 +
+                                            j * SlabOp<T>::again(at.v),
                                         b);
             }
             s += 1u << at.log_splits;
