@@ -10,7 +10,9 @@
  * d, which is a multiple of 8. attention_* is for many queries, and takes 128
  * of one head in a block; attention_decode_* is for few, and takes 16 of all
  * heads that share one of K, over one of `splits` parts of the keys. With more
- * than one split attention_join_* follows.
+ * than one split attention_join_* follows; or, on sm_90 and of K and V that are
+ * not in blocks, the splits are the blocks of a cluster along x, up to 8, which
+ * join what they found and need no workspace.
  *
  * Grids: x over queries / 128, y over heads, z over b, 256 threads; x over
  * splits, y over heads of K, z over b, 128 threads; x over total_q, y over

@@ -54,6 +54,10 @@ typedef struct kpk_attention_args {
      * any. Causal: -1, 0.
      */
     int32_t window_left, window_right;
+    /* instead of o, where a plan says that its kernel can (attention_plan.h):
+     * [total_q, h * d], rounded to Q8_1 blocks as quantize_q8_1_quants_f16
+     * does, a row padded with zeros to 512; NULL: o is wanted */
+    void *o_q8_1;
 } kpk_attention_args;
 
 #endif

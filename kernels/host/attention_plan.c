@@ -4,7 +4,9 @@
  * and a part of the keys; one for many queries takes 128 rows and all keys. The
  * first is for as few rows as one block has, and for some more where the others
  * would leave most of the device idle. Keys are split until the device is full,
- * but not into parts that take less time than a launch.
+ * but not into parts that take less time than a launch. Few splits are a
+ * cluster where there are clusters: they need no launch to join them, and their
+ * parts are shorter.
  */
 #include "attention_plan.h"
 #include "runtime.h"
@@ -14,7 +16,9 @@
 #include <string.h>
 
 enum { DECODE_ROWS = 16, MANY_ROWS = 128, MOST_DECODE_ROWS = 64 };
-enum { MOST_SPLITS = 128, MOST_GRID_Z = 65535, MOST_D = 256 };
+/* columns that a warp of a cluster rounds to blocks at once */
+enum { QUANTIZED_D = 64 };
+enum { MOST_CLUSTER = 8, MOST_SPLITS = 128, MOST_GRID_Z = 65535, MOST_D = 256 };
 
 static const char *const type_names[] = {
     [KPK_ATTENTION_F16] = "f16",
@@ -102,14 +106,14 @@ struct choice {
     const kpk_module *module;
     const char *target;
     const kpk_attention_args *a;
-    int64_t room, split_keys;
+    int64_t room, split_keys, cluster_keys;
 };
 
 /* Columns of the table's row for a kernel on the target. */
 static kpk_status read_row(struct choice *c, const char *name)
 {
     const kpk_query query = {.kernel = name, .target = c->target};
-    size_t table, room, keys, row;
+    size_t table, room, keys, cluster, row;
     const kpk_number *cells;
     kpk_status st = kpk_module_find_table(c->module, "attention", &table);
 
@@ -118,12 +122,15 @@ static kpk_status read_row(struct choice *c, const char *name)
     if (st == KPK_OK)
         st = kpk_table_find_column(c->module, table, "split_keys", &keys);
     if (st == KPK_OK)
+        st = kpk_table_find_column(c->module, table, "cluster_keys", &cluster);
+    if (st == KPK_OK)
         st = kpk_table_select(c->module, table, &query, &row);
     if (st == KPK_OK)
         st = kpk_table_numbers(c->module, table, row, &cells);
     if (st == KPK_OK) {
         c->room = cells[room].i;
         c->split_keys = cells[keys].i;
+        c->cluster_keys = cells[cluster].i;
     }
     return st;
 }
@@ -173,6 +180,21 @@ static uint64_t splits_of(const struct choice *c, uint32_t units,
     return splits;
 }
 
+/* Those of a cluster; 1 for none. Clusters do not fill a device to the last
+ * block, so one a compute unit stays free. */
+static uint64_t cluster_of(const struct choice *c, uint32_t units)
+{
+    const kpk_attention_args *a = c->a;
+    const uint64_t blocks = most((uint64_t)a->b * a->h_k, 1);
+    const uint64_t room = (uint64_t)(c->room - 1) * units / blocks;
+
+    if (c->cluster_keys <= 0 || splits_of(c, units, UINT64_MAX) > MOST_CLUSTER)
+        return 1;
+    return most(least(least(room, seen_keys(a) / (uint64_t)c->cluster_keys),
+                      MOST_CLUSTER),
+                1);
+}
+
 kpk_status kpk_attention_choose_for(const kpk_module *module,
                                     const char *target, uint32_t compute_units,
                                     kpk_attention_type type,
@@ -199,15 +221,19 @@ kpk_status kpk_attention_choose_for(const kpk_module *module,
              : args->d <= 128 ? 128
                               : MOST_D,
              cache_names[cache]);
-    plan.splits = 1;
+    plan.splits = plan.cluster = 1;
     st = read_row(&c, plan.kernel);
-    if (st == KPK_OK && decode)
-        plan.splits = (uint32_t)splits_of(&c, units, workspace_nbytes);
+    if (st == KPK_OK && decode) {
+        plan.splits = plan.cluster = (uint32_t)cluster_of(&c, units);
+        plan.quantizes = plan.cluster > 1 && args->d % QUANTIZED_D == 0;
+        if (plan.cluster == 1)
+            plan.splits = (uint32_t)splits_of(&c, units, workspace_nbytes);
+    }
     if (st == KPK_OK)
         st = shape_of(&c, plan.kernel, decode ? plan.splits : args->seqlen_q,
                       decode ? args->h_k : args->h, args->b, &plan.shape);
-    plan.workspace_nbytes = workspace_of(args, plan.splits);
-    if (st == KPK_OK && plan.splits > 1) {
+    if (st == KPK_OK && plan.splits > plan.cluster) {
+        plan.workspace_nbytes = workspace_of(args, plan.splits);
         snprintf(plan.join, sizeof(plan.join), "attention_join_%s",
                  type_names[type]);
         st = shape_of(&c, plan.join, all_rows(args), args->h, 1,
@@ -235,11 +261,13 @@ kpk_attention_choose(const kpk_instance *inst, const kpk_module *module,
 
 /* Early: no kernel reads anything of this before it waits. */
 static kpk_status launch_one(kpk_instance *inst, const char *name,
-                             const kpk_shape *shape,
+                             const kpk_shape *shape, uint32_t cluster,
                              const kpk_attention_args *args, void *stream)
 {
-    const kpk_launch_options options = {
-        .shape = *shape, .stream = stream, .flags = KPK_LAUNCH_EARLY};
+    const kpk_launch_options options = {.shape = *shape,
+                                        .stream = stream,
+                                        .flags = KPK_LAUNCH_EARLY,
+                                        .cluster = {cluster}};
     const kpk_arg arg = {args, sizeof(*args)};
     const kpk_kernel *kernel;
     kpk_status st = kpk_kernel_get(inst, name, &kernel);
@@ -260,7 +288,7 @@ kpk_status kpk_attention_launch(kpk_instance *inst,
                           !inst   ? "inst"
                           : !args ? "args"
                                   : "plan");
-    if (plan->splits > 1 && !workspace)
+    if (plan->workspace_nbytes && !workspace)
         return kpk_i_fail(KPK_ERR_ARG,
                           "kpk_attention_launch: the plan splits the keys and "
                           "needs a workspace of %llu bytes; to do without, "
@@ -270,11 +298,18 @@ kpk_status kpk_attention_launch(kpk_instance *inst,
         return kpk_i_fail(KPK_ERR_ARG,
                           "kpk_attention_launch: there is a block table, but "
                           "page_size is 0; it is the rows of a page");
+    if (args->o_q8_1 && !plan->quantizes)
+        return kpk_i_fail(
+            KPK_ERR_ARG,
+            "kpk_attention_launch: o_q8_1 is given, but %s of "
+            "this plan writes o; see kpk_attention_plan.quantizes",
+            plan->kernel);
     a = *args;
     a.splits = plan->splits;
-    a.partial = plan->splits > 1 ? workspace : NULL;
-    st = launch_one(inst, plan->kernel, &plan->shape, &a, stream);
-    if (st == KPK_OK && plan->splits > 1)
-        st = launch_one(inst, plan->join, &plan->join_shape, &a, stream);
+    a.partial = plan->workspace_nbytes ? workspace : NULL;
+    st =
+        launch_one(inst, plan->kernel, &plan->shape, plan->cluster, &a, stream);
+    if (st == KPK_OK && plan->join[0])
+        st = launch_one(inst, plan->join, &plan->join_shape, 1, &a, stream);
     return st;
 }

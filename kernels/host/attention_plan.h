@@ -38,10 +38,13 @@ typedef enum kpk_attention_cache {
 
 typedef struct kpk_attention_plan {
     char kernel[32]; /* "attention_decode_bf16_128_q8_0" */
-    char join[24];   /* "attention_join_bf16"; "" if there is one split */
+    char join[24];   /* "attention_join_bf16"; "" if nothing follows */
     kpk_shape shape, join_shape;
     uint32_t splits;
-    uint64_t workspace_nbytes; /* device memory, aligned to 4; 0 for 1 split */
+    uint32_t cluster; /* blocks of a cluster, which joins what its splits found;
+                         1: no clusters */
+    uint32_t quantizes;        /* 1 if args.o_q8_1 may be given */
+    uint64_t workspace_nbytes; /* device memory, aligned to 4; 0 for no join */
 } kpk_attention_plan;
 
 /*
@@ -86,9 +89,10 @@ kpk_status kpk_attention_choose_for(const kpk_module *module,
  *              the kernels are done; NULL where that is 0
  *   stream     a hipStream_t of the instance's device; NULL for the default one
  *
- * Fails with KPK_ERR_ARG for a NULL and for a block table without a page size;
- * otherwise as kpk_kernel_get() and kpk_launch(). Nothing is allocated but what
- * loading the module takes, the first time.
+ * Fails with KPK_ERR_ARG for a NULL, for a block table without a page size, and
+ * for o_q8_1 where the plan's kernel writes o; otherwise as kpk_kernel_get()
+ * and kpk_launch(). Nothing is allocated but what loading the module takes, the
+ * first time.
  */
 kpk_status kpk_attention_launch(kpk_instance *inst,
                                 const kpk_attention_args *args,

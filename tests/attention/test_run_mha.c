@@ -169,6 +169,61 @@ static void check_plans(void)
     check(plan.splits == 1, "nothing at all");
 }
 
+/* Few splits are a cluster on sm_90. */
+static void check_cluster_plans(void)
+{
+    static const struct {
+        const char *target;
+        uint32_t d, b, keys, splits, cluster;
+    } rows[] = {{"sm_90", 128, 1, 1024, 8, 8},  {"sm_90a", 128, 1, 256, 4, 4},
+                {"sm_90", 64, 1, 1024, 8, 8},   {"sm_90", 64, 1, 256, 2, 2},
+                {"sm_90", 256, 1, 256, 8, 8},   {"sm_90", 128, 1, 100, 1, 1},
+                {"sm_90", 128, 8, 1024, 4, 4}, /* room for no more */
+                {"sm_90", 128, 1, 4096, 16, 1}, {"sm_86", 128, 1, 1024, 4, 1},
+                {"gfx942", 128, 1, 1024, 4, 1}};
+    kpk_attention_args a = {.h = 32,
+                            .h_k = 8,
+                            .seqlen_q = 1,
+                            .window_left = -1,
+                            .window_right = -1};
+    kpk_attention_plan plan;
+    char what[64];
+
+    memset(&plan, 0, sizeof(plan));
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        a.d = rows[i].d, a.b = rows[i].b, a.seqlen_k = rows[i].keys;
+        snprintf(what, sizeof(what), "%s, %u columns, %u keys, %u sequences",
+                 rows[i].target, a.d, a.seqlen_k, a.b);
+        check(kpk_attention_choose_for(
+                  &kpk_module_attention, rows[i].target, 132, KPK_ATTENTION_F16,
+                  KPK_ATTENTION_SAME, &a, UINT64_MAX, &plan) == KPK_OK &&
+                  plan.splits == rows[i].splits &&
+                  plan.cluster == rows[i].cluster &&
+                  plan.shape.grid[0] == plan.splits &&
+                  plan.quantizes == (plan.cluster > 1) &&
+                  (plan.join[0] != '\0') == (plan.splits > plan.cluster) &&
+                  (plan.workspace_nbytes != 0) == (plan.splits > plan.cluster),
+              what);
+    }
+    a.d = 96, a.b = 1, a.seqlen_k = 1024;
+    check(kpk_attention_choose_for(&kpk_module_attention, "sm_90", 132,
+                                   KPK_ATTENTION_F16, KPK_ATTENTION_SAME, &a, 0,
+                                   &plan) == KPK_OK &&
+              plan.cluster == 8 && !plan.quantizes,
+          "heads of 96 are not quantized");
+    a.d = 128;
+    check(kpk_attention_choose_for(&kpk_module_attention, "sm_90", 132,
+                                   KPK_ATTENTION_F16, KPK_ATTENTION_Q8_0, &a,
+                                   UINT64_MAX, &plan) == KPK_OK &&
+              plan.cluster == 1 && plan.splits == 4,
+          "a cache in blocks has no clusters");
+    check(kpk_attention_choose_for(&kpk_module_attention, "sm_90", 132,
+                                   KPK_ATTENTION_F16, KPK_ATTENTION_SAME, &a, 0,
+                                   &plan) == KPK_OK &&
+              plan.cluster == 8,
+          "a cluster needs no workspace");
+}
+
 /* NVIDIA's have K and V of many queries in dynamic shared memory. */
 static void check_nvidia_plans(void)
 {
@@ -236,7 +291,12 @@ static void check_refusals(kpk_instance *inst)
     refused(a, 0, 3, "there is no cache 3");
     check(kpk_attention_launch(inst, &a, &plan, NULL, NULL) == KPK_ERR_ARG,
           "a plan with splits needs a workspace");
-    plan.splits = 1;
+    plan.splits = 1, plan.workspace_nbytes = 0;
+    a.o_q8_1 = &a;
+    check(kpk_attention_launch(inst, &a, &plan, NULL, NULL) == KPK_ERR_ARG &&
+              strstr(kpk_error_message(), "o_q8_1"),
+          "a plan that does not quantize");
+    a.o_q8_1 = NULL;
     a.block_table = (const int32_t *)&a;
     check(kpk_attention_launch(inst, &a, &plan, NULL, NULL) == KPK_ERR_ARG,
           "a block table needs a page size");
@@ -269,6 +329,7 @@ int main(void)
     }
     check_plans();
     check_nvidia_plans();
+    check_cluster_plans();
     check(kpk_close(inst) == KPK_OK, "kpk_close()");
     printf("%u passed, %u failed\n", passed, failed);
     return failed != 0;

@@ -433,6 +433,65 @@ static void check_results(struct run *r, const void *old, const void *got,
     kt_check(t, KT_F32, got_lse, want_lse, nlse, gate);
 }
 
+/* A token's results as they were stored, as blocks of Q8_1: f16 scale, f16 sum
+ * of the quants times that, 32 quants; zeros up to a multiple of 512. */
+static void blocks_of(const struct run *r, const void *got, uint32_t b,
+                      uint32_t row, size_t padded, uint8_t *blocks)
+{
+    const struct problem *p = r->p;
+
+    for (size_t c = 0; c < padded; c += 32) {
+        uint8_t *block = blocks + c / 32 * 36;
+        float v[32] = {0}, most = 0, d, sum = 0;
+
+        for (size_t i = 0; i < 32 && c < (size_t)p->h * p->d; i++) {
+            const uint32_t e = (uint32_t)(c + i);
+
+            v[i] = (float)kt_get(r->row->a, got,
+                                 q_at(r, &r->o, b, row, e / p->d, e % p->d));
+            most = fmaxf(most, fabsf(v[i]));
+        }
+        d = most / 127;
+        for (size_t i = 0; i < 32; i++) {
+            const float q = most == 0 ? 0 : roundf(v[i] / d);
+
+            block[4 + i] = (uint8_t)(int8_t)q;
+            sum += q;
+        }
+        kt_put(KT_F16, block, 0, d);
+        kt_put(KT_F16, block, 1, sum * d);
+    }
+}
+
+/* What a cluster rounds to blocks itself is what it would have stored, rounded.
+ */
+static void check_blocks(struct run *r, kpk_attention_args a, const void *got)
+{
+    const struct problem *p = r->p;
+    struct kt *t = r->t;
+    const size_t padded = ((size_t)p->h * p->d + 511) / 512 * 512;
+    const size_t row_nbytes = padded / 32 * 36;
+    const size_t nbytes = row_nbytes * r->total_q;
+    uint8_t *want = kt_alloc(t, row_nbytes), *made = kt_alloc(t, nbytes + 1);
+
+    a.o_q8_1 = kt_device(t, NULL, nbytes, 0);
+    if (!kt_launch(t, (const unsigned[3]){p->splits, p->h_k, p->b},
+                   (const unsigned[3]){128, 1, 1}, 0,
+                   (const kpk_arg[]){{&a, sizeof(a)}}, 1))
+        return;
+    kt_read(t, made, a.o_q8_1, nbytes);
+    for (uint32_t b = 0; b < p->b; b++)
+        for (uint32_t row = 0; row < p->nq[b]; row++) {
+            const size_t first =
+                (p->varlen ? (size_t)r->cu_q[b] : (size_t)b * r->most_q) + row;
+
+            blocks_of(r, got, b, row, padded, want);
+            t->checks += padded;
+            if (memcmp(made + first * row_nbytes, want, row_nbytes) != 0)
+                kt_fail(t, "row %u of sequence %u as blocks differs", row, b);
+        }
+}
+
 static kpk_attention_args make_args(struct run *r)
 {
     const struct problem *p = r->p;
@@ -481,7 +540,7 @@ static kpk_attention_args make_args(struct run *r)
         a.alibi_slopes = kt_device(t, r->slopes, p->b * p->h * 4, 0);
         a.alibi_batch = p->h;
     }
-    if (p->splits > 1)
+    if (p->splits > 1 && !t->cluster)
         a.partial = kt_device(
             t, NULL, (size_t)p->splits * r->total_q * p->h * (p->d + 1) * 4, 0);
     return a;
@@ -563,7 +622,7 @@ static void run_with(struct kt *t, const struct kt_row *row,
     if (!kt_launch(t, grid, (const unsigned[3]){threads, 1, 1}, shared_nbytes,
                    (const kpk_arg[]){{&a, sizeof(a)}}, 1))
         return;
-    if (p->splits > 1) {
+    if (p->splits > 1 && !t->cluster) {
         t->symbol =
             type == KT_F16 ? "attention_join_f16" : "attention_join_bf16";
         if (!kt_launch(t, (const unsigned[3]){r.total_q, p->h, 1},
@@ -576,10 +635,24 @@ static void run_with(struct kt *t, const struct kt_row *row,
     if (p->lse)
         kt_read(t, got_lse, lse, nlse * 4);
     check_results(&r, old, got, got_lse, nlse);
+    if (t->cluster && p->d % 64 == 0)
+        check_blocks(&r, a, got);
+}
+
+/* Whether the splits of a problem may be a cluster: in the code for sm_90 and
+ * later, which waits for the launch before it. */
+static bool joins_in_clusters(const struct kind *kind, const struct problem *p,
+                              const kpk_kernel *kernel)
+{
+    kpk_attrs attrs;
+
+    return kind->decode && kind->cache == PLAIN && p->splits > 1 &&
+           p->splits <= 8 && !p->grid[0] &&
+           kpk_kernel_attrs(kernel, &attrs) == KPK_OK && attrs.waits;
 }
 
 /* By the fewest threads that the file's comment names, and as is recommended:
- * with dynamic shared memory kernels go another way. */
+ * with dynamic shared memory kernels go another way; and in clusters. */
 static void run_problem(struct kt *t, const struct kt_row *row,
                         const struct problem *p)
 {
@@ -588,9 +661,15 @@ static void run_problem(struct kt *t, const struct kt_row *row,
     kpk_shape shape;
 
     run_with(t, row, p, kind->decode ? 128 : 256, 0);
-    if (kpk_kernel_get(t->inst, t->symbol, &kernel) == KPK_OK &&
-        kpk_kernel_shape(kernel, 1, 1, &shape) == KPK_OK && shape.shared_nbytes)
+    if (kpk_kernel_get(t->inst, t->symbol, &kernel) != KPK_OK)
+        return;
+    if (kpk_kernel_shape(kernel, 1, 1, &shape) == KPK_OK && shape.shared_nbytes)
         run_with(t, row, p, shape.block[0], shape.shared_nbytes);
+    if (joins_in_clusters(kind, p, kernel)) {
+        t->cluster = p->splits;
+        run_with(t, row, p, 128, 0);
+        t->cluster = 0;
+    }
 }
 
 /* One sequence, all of it seen. */
@@ -740,6 +819,25 @@ static void run_decode(struct kt *t, const struct kt_row *row)
     p = plain("ranges, softcap", kind, 4, 160);
     p.ranges = ranges, p.num_ranges = 2, p.left = 7, p.right = 0;
     p.softcap = 3, p.layout = HEADS, p.splits = 3;
+    run_problem(t, row, &p);
+    p = plain("splits of several sequences, causal", kind, 3, 6 * tile + 1);
+    p.b = 2, p.nq[1] = 2, p.nk[1] = 2 * tile, p.varlen = true, p.right = 0;
+    p.h = 6, p.h_k = 2, p.unpadded = true, p.splits = 8;
+    run_problem(t, row, &p);
+    p = plain("one query, heads by fours", kind, 1, 6 * tile + 5);
+    p.h = 10, p.h_k = 2, p.splits = 8;
+    run_problem(t, row, &p);
+    p = plain("one query each, windows", kind, 1, 4 * tile);
+    p.b = 3, p.nq[1] = p.nq[2] = 1, p.nk[1] = 7, p.nk[2] = 2 * tile + 1;
+    p.varlen = true, p.left = (int32_t)(2 * tile) - 3, p.right = 0;
+    p.h = 3, p.unpadded = true, p.splits = 4, p.d -= 8;
+    run_problem(t, row, &p);
+    p = plain("one query each, a page each", kind, 1, 3 * tile);
+    p.b = 2, p.nq[1] = 1, p.nk[1] = 5 * tile, p.page = 5 * tile;
+    p.h = 4, p.h_k = 2, p.splits = 3, p.layout = GAPS;
+    run_problem(t, row, &p);
+    p = plain("one query, pages", kind, 1, 3 * tile);
+    p.page = tile, p.splits = 2, p.scale = -p.scale;
     run_problem(t, row, &p);
     p = plain("no keys", kind, 1, 0);
     p.splits = 2, p.h = 2;

@@ -202,15 +202,15 @@ bool kt_launch(struct kt *t, const unsigned grid[3], const unsigned block[3],
                size_t shared_nbytes, const kpk_arg *args, size_t nargs)
 {
     const kpk_kernel *kernel;
-    kpk_shape shape;
+    kpk_launch_options options = {.cluster = {t->cluster}};
 
     for (int i = 0; i < 3; i++) {
-        shape.grid[i] = grid[i];
-        shape.block[i] = block[i];
+        options.shape.grid[i] = grid[i];
+        options.shape.block[i] = block[i];
     }
-    shape.shared_nbytes = (uint32_t)shared_nbytes;
+    options.shape.shared_nbytes = (uint32_t)shared_nbytes;
     if (kpk_kernel_get(t->inst, t->symbol, &kernel) != KPK_OK ||
-        kpk_launch(kernel, &shape, NULL, args, nargs) != KPK_OK ||
+        kpk_launch_ex(kernel, &options, args, nargs) != KPK_OK ||
         kpk_sync(t->inst, NULL) != KPK_OK) {
         kt_fail(t, "%s", kpk_error_message());
         return false;

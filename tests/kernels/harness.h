@@ -154,6 +154,7 @@ struct kt {
     uint32_t wave_size;   /* lanes */
     const char *symbol;   /* what is being tested, for messages */
     const char *what;     /* the case; set it before launching */
+    uint32_t cluster;     /* blocks of one, along x, in launches; 0: none */
     unsigned long checks; /* elements compared in this row */
     unsigned long failures;
     struct kt_memory *memory;  /* freed with the row */

@@ -271,7 +271,7 @@ DEV void add_rmsnorm_quantize(const T *src, const T *residual, T *sum,
     const u32 addresses = (u32)(u64)src | (u32)(u64)residual | (u32)(u64)sum;
     norm_added<T, to_q8_1<T, OfQuants>> f = {
         block_row(t, scratch, src, residual, sum, alpha, n, eps),
-        {static_cast<u8 *>(vy) + (u64)blockIdx.x * blocks * q8_1_bytes, n,
+        {static_cast<u8 *>(vy) + (u64)blockIdx.x * blocks * q8_1_nbytes, n,
          blocks * q8_1_elems}};
 
     if (n > 0)

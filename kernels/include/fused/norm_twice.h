@@ -114,7 +114,7 @@ DEV void rmsnorm_add_rmsnorm_quantize(const T *src, const T *inner,
         block_row(t, scratch, src, (const T *)none, none, inner, n, eps),
         block_row(t, scratch, residual, (const T *)none, none, alpha, n, eps),
         sum + (u64)blockIdx.x * n,
-        {static_cast<u8 *>(vy) + (u64)blockIdx.x * blocks * q8_1_bytes, n,
+        {static_cast<u8 *>(vy) + (u64)blockIdx.x * blocks * q8_1_nbytes, n,
          blocks * q8_1_elems}};
 
     if (n > 0)

@@ -10,7 +10,7 @@
 #include "early.h"
 
 /* a block of Q8_1: f16 scale, f16 sum, 32 quants */
-constexpr u32 q8_1_elems = 32, q8_1_bytes = 36;
+constexpr u32 q8_1_elems = 32, q8_1_nbytes = 36;
 
 /* v joined over the lanes that have a block's columns, V each */
 template <u32 V, typename Op> DEV f32 join_block(f32 v, Op op)
@@ -89,7 +89,7 @@ DEV void store_q8_1(const f32 *v, u8 *blocks, u32 c)
     most = join_block<V>(most, [](f32 a, f32 b) { return fmaxf(a, b); });
 
     const f32 d = most / 127.0f;
-    u8 *block = blocks + (u64)(c / q8_1_elems) * q8_1_bytes;
+    u8 *block = blocks + (u64)(c / q8_1_elems) * q8_1_nbytes;
     Pack<u8, V> quants;
 
 #if KPK_NVIDIA
@@ -152,7 +152,7 @@ DEV void quantize_made(const Make &make, u8 *vy, u64 rows, u32 n, u32 n_padded)
             v[k] = 0;
         if (c < n)
             make.template at<V>(row, c, v);
-        store_q8_1<V, true>(v, vy + row * (n_padded / q8_1_elems) * q8_1_bytes,
+        store_q8_1<V, true>(v, vy + row * (n_padded / q8_1_elems) * q8_1_nbytes,
                             c);
     }
 }

@@ -9,6 +9,9 @@
 #pragma once
 
 #include "nvidia/attend_warp.h"
+#if KPK_SM >= 90
+#include "nvidia/attend_one.h"
+#endif
 
 template <typename T, u32 D> struct AttendFew {
     static constexpr u32 warps = 4, slots = 3;
@@ -18,9 +21,13 @@ template <typename T, u32 D> struct AttendFew {
     typedef AttendWarp<T, D, 1, keys, true, false> Warp;
     typedef typename Warp::Rows Rows;
 
+    static constexpr u32 across = D < cols ? D : cols;
+
     struct Joined {
-        f32 o[warps][16][D < cols ? D : cols];
+        f32 o[warps][16][across];
         f32 m[warps][16], l[warps][16];
+        /* of a block of a cluster; its results are in o[0] */
+        f32 log2_sum[16];
     };
     static_assert(sizeof(Joined) <= lds_nbytes, "where the keys were");
 
@@ -98,8 +105,12 @@ template <typename T, u32 D> struct AttendFew {
     {
         const Sequence s(a, b);
         const Rows rows(a, s, key_head);
-        constexpr u32 across = D < cols ? D : cols;
         const u32 warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+#if KPK_SM >= 90
+        const bool clustered = is_clustered(a);
+#else
+        const bool clustered = false;
+#endif
         const u64 total = a.total_q ? a.total_q : (u64)a.b * a.seqlen_q;
 
         __syncthreads();
@@ -158,7 +169,11 @@ template <typename T, u32 D> struct AttendFew {
 
                 v0 = sum == 0 ? 0 : v0 * scale;
                 v1 = sum == 0 ? 0 : v1 * scale;
-                if (a.splits > 1) {
+                if (clustered) {
+                    store_pack(&lds.o[0][r][col], Pack<f32, 2>{{v0, v1}});
+                    if (col == 0)
+                        lds.log2_sum[r] = sum == 0 ? -infinite : log2_sum;
+                } else if (a.splits > 1) {
                     const u64 of_split =
                         (split * total + to.of_all) * a.h + head;
 
@@ -174,7 +189,70 @@ template <typename T, u32 D> struct AttendFew {
                         to.set_lse(a, b, token, head, sum, log2_sum);
                 }
             }
+            if (clustered)
+                join_blocks(w, a, b, s, rows, c, lds);
         }
+    }
+
+    /* What the blocks of a cluster found, joined in their order: each takes a
+     * share of the columns. */
+    static DEV_MEMBER void join_blocks(const Warp &w, const AttentionArgs &a,
+                                       u32 b, const Sequence &s,
+                                       const Rows &rows, u32 c,
+                                       const Joined &lds)
+    {
+#if KPK_SM >= 90
+        cluster_show();
+        NO_UNROLL
+        for (u32 e = threadIdx.x + cluster_rank() * warps * 32;
+             e < 16 * across / 2; e += cluster_blocks() * warps * 32) {
+            const u32 r = e / (across / 2), col = e % (across / 2) * 2;
+            const u32 d = c * across + col;
+            const i32 row = w.row0 + (i32)r;
+            f32 log2_of[most_cluster], top = -infinite, sum = 0, v0 = 0, v1 = 0;
+            Pack<f32, 2> o[most_cluster];
+
+            if (row >= rows.nrows || d >= a.d)
+                continue;
+            UNROLL
+            for (u32 i = 0; i < most_cluster; i++) {
+                log2_of[i] = -infinite;
+                o[i] = Pack<f32, 2>{{0, 0}};
+                if (i < a.splits) {
+                    log2_of[i] = cluster_read(&lds.log2_sum[r], i);
+                    o[i] = cluster_read_two(&lds.o[0][r][col], i);
+                }
+            }
+            UNROLL
+            for (u32 i = 0; i < most_cluster; i++)
+                top = __builtin_fmaxf(top, log2_of[i]);
+            UNROLL
+            for (u32 i = 0; i < most_cluster; i++) {
+                const f32 by =
+                    top == -infinite ? 0 : exp2_fast(log2_of[i] - top);
+
+                sum += by;
+                v0 = fused(o[i][0], by, v0);
+                v1 = fused(o[i][1], by, v1);
+            }
+
+            const f32 scale = sum == 0 ? 0 : reciprocal(sum);
+            const i32 token = rows.token(row);
+            const u32 head = rows.head(row);
+            const AttendRow to(a, s, b, token, head);
+
+            const Pack<T, 2> two =
+                bits_as<Pack<T, 2>>(round_two<T>(v0 * scale, v1 * scale));
+
+            if (a.o_q8_1)
+                store_as_q8_1<T>(a, to.of_all, head, d, two);
+            else
+                store_anywhere((T *)a.o + to.at + d, two);
+            if (d == 0)
+                to.set_lse(a, b, token, head, sum, top + log2f(sum));
+        }
+        cluster_show(); /* they have read */
+#endif
     }
 };
 
@@ -188,8 +266,16 @@ template <typename T, u32 D> DEV void attend_few(const AttentionArgs &a)
     for (u32 b = blockIdx.z; b < a.b; b += gridDim.z) {
         NO_UNROLL
         for (u32 h = blockIdx.y; h < a.h_k; h += gridDim.y) {
-            const i32 nrows = Queries<true>(a, Sequence(a, b), h).nrows;
+            const Sequence s(a, b);
+            const i32 nrows = Queries<true>(a, s, h).nrows;
 
+#if KPK_SM >= 90
+            static_assert(sizeof(typename AttendOne<T, D>::Lds) <=
+                              Block::lds_nbytes,
+                          "where the keys are");
+            if (attend_one<T, D>(a, s, b, h, lds))
+                continue;
+#endif
             NO_UNROLL
             for (u32 split = blockIdx.x; split < max_of(a.splits, 1u);
                  split += gridDim.x) {

@@ -43,6 +43,45 @@ DEV void cluster_meet()
                      : "memory");
 }
 
+/* The same, and what they wrote to LDS before is seen by all of them. */
+DEV void cluster_show()
+{
+    __syncwarp();
+    asm volatile("barrier.cluster.arrive.release.aligned;\n\t"
+                 "barrier.cluster.wait.acquire.aligned;" ::
+                     : "memory");
+}
+
+/* What lies at p in the LDS of the block of that rank. */
+DEV f32 cluster_read(const f32 *p, u32 rank)
+{
+    f32 v;
+
+    asm volatile("{\n\t"
+                 ".reg .u32 from;\n\t"
+                 "mapa.shared::cluster.u32 from, %1, %2;\n\t"
+                 "ld.shared::cluster.f32 %0, [from];\n\t"
+                 "}"
+                 : "=f"(v)
+                 : "r"(lds_address(p)), "r"(rank)
+                 : "memory");
+    return v;
+}
+DEV Pack<f32, 2> cluster_read_two(const f32 *p, u32 rank)
+{
+    Pack<f32, 2> v;
+
+    asm volatile("{\n\t"
+                 ".reg .u32 from;\n\t"
+                 "mapa.shared::cluster.u32 from, %2, %3;\n\t"
+                 "ld.shared::cluster.v2.f32 {%0, %1}, [from];\n\t"
+                 "}"
+                 : "=f"(v[0]), "=f"(v[1])
+                 : "r"(lds_address(p)), "r"(rank)
+                 : "memory");
+    return v;
+}
+
 /* Starts a copy from here to an address of LDS in the block of that rank, whose
  * barrier counts it; size and addresses are multiples of 16. */
 DEV void cluster_copy(u64 *barrier, u8 *to, const u8 *from, u32 nbytes,

@@ -41,7 +41,8 @@ class Args(C.Structure):
                 [(n, C.c_int64) for n in STRIDES.split()] +
                 [(n, C.c_uint32) for n in COUNTS.split()] +
                 [("scale", C.c_float), ("softcap", C.c_float),
-                 ("window_left", C.c_int32), ("window_right", C.c_int32)])
+                 ("window_left", C.c_int32), ("window_right", C.c_int32),
+                 ("o_q8_1", C.c_void_p)])
 
 
 class Kpack:
