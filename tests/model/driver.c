@@ -75,7 +75,16 @@ bool driver_copy_peer(const kpk_device *to_device, void *to,
       (void **, void *, unsigned long long))                                   \
     X(launch, hipGraphLaunch, cuGraphLaunch, (void *, void *))                 \
     X(destroy, hipGraphDestroy, cuGraphDestroy, (void *))                      \
-    X(destroy_exec, hipGraphExecDestroy, cuGraphExecDestroy, (void *))
+    X(destroy_exec, hipGraphExecDestroy, cuGraphExecDestroy, (void *))         \
+    X(event_create, hipEventCreateWithFlags, cuEventCreate,                    \
+      (void **, unsigned))                                                     \
+    X(event_destroy, hipEventDestroy, cuEventDestroy_v2, (void *))             \
+    X(event_record, hipEventRecord, cuEventRecord, (void *, void *))           \
+    X(event_wait, hipEventSynchronize, cuEventSynchronize, (void *))           \
+    X(host_alloc, hipHostMalloc, cuMemHostAlloc, (void **, size_t, unsigned))  \
+    X(host_free, hipHostFree, cuMemFreeHost, (void *))                         \
+    X(copy_back, hipMemcpyDtoHAsync, cuMemcpyDtoHAsync_v2,                     \
+      (void *, const void *, size_t, void *))
 
 /* How the device becomes the thread's current one, and what was before it. */
 #define HIP_CURRENT_TABLE(X)                                                   \
@@ -97,6 +106,8 @@ struct recorder {
     int device, before; /* its number; the one that was current, of HIP's */
     void *context;      /* of CUDA's */
     void *stream, *exec;
+    void *event, *host; /* of recorder_fetch() */
+    size_t host_nbytes;
 };
 
 /* 0, or the driver's error. */
@@ -166,6 +177,10 @@ void recorder_close(struct recorder *r)
     if (r->stream && enter(r) == 0) {
         if (r->exec)
             (void)r->destroy_exec(r->exec);
+        if (r->event)
+            (void)r->event_destroy(r->event);
+        if (r->host)
+            (void)r->host_free(r->host);
         (void)r->stream_destroy(r->stream);
         leave(r);
     }
@@ -217,5 +232,49 @@ bool recorder_replay(struct recorder *r)
         good = r->launch(r->exec, r->stream) == 0;
         leave(r);
     }
+    return good;
+}
+
+/* Memory of the host that the device writes to while the host goes on. */
+static bool make_host(struct recorder *r, size_t nbytes)
+{
+    enum { NO_TIMES = 2 };
+
+    if (!r->event && r->event_create(&r->event, NO_TIMES) != 0)
+        return false;
+    if (nbytes <= r->host_nbytes)
+        return true;
+    if (r->host)
+        (void)r->host_free(r->host);
+    r->host = NULL, r->host_nbytes = 0;
+    if (r->host_alloc(&r->host, nbytes, 0) != 0)
+        return false;
+    r->host_nbytes = nbytes;
+    return true;
+}
+
+bool recorder_fetch(struct recorder *r, const void *from, size_t nbytes)
+{
+    bool good;
+
+    if (enter(r) != 0)
+        return false;
+    good = make_host(r, nbytes) &&
+           r->copy_back(r->host, from, nbytes, r->stream) == 0 &&
+           r->event_record(r->event, r->stream) == 0;
+    leave(r);
+    return good;
+}
+
+bool recorder_fetched(struct recorder *r, void *to, size_t nbytes)
+{
+    bool good;
+
+    if (enter(r) != 0)
+        return false;
+    good = r->event_wait(r->event) == 0;
+    leave(r);
+    if (good)
+        memcpy(to, r->host, nbytes);
     return good;
 }

@@ -27,5 +27,9 @@ void *recorder_stream(const struct recorder *r);
 bool recorder_start(struct recorder *r);
 bool recorder_end(struct recorder *r);
 bool recorder_replay(struct recorder *r);
+/* Copies from the device when all that the stream has until now is done;
+ * recorder_fetched() waits for that, and for nothing that comes behind. */
+bool recorder_fetch(struct recorder *r, const void *from, size_t nbytes);
+bool recorder_fetched(struct recorder *r, void *to, size_t nbytes);
 
 #endif

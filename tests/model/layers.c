@@ -272,17 +272,20 @@ static bool attend(struct model *model, const struct layer *layer,
 {
     struct shard *shard = &model->shards[layer->shard];
     const struct attention a = attention_of(model, shard, layer->window);
+    const kpk_attention_plan *plan = &shard->plan[layer->window];
+    const bool blocks = is_blocks(&layer->weights[ATTENDED]);
+    const bool at_once = blocks && plan->quantizes;
     const uint32_t width = a.heads * a.head;
 
-    if (!op_attend(shard->gpu, &a, &shard->plan[layer->window], &layer->cache,
-                   shard->q16, shard->mixed16, fault))
+    if (!op_attend(shard->gpu, &a, plan, &layer->cache, shard->q16,
+                   shard->mixed16, at_once ? shard->q8 : NULL, fault))
         return false;
-    if (!is_blocks(&layer->weights[ATTENDED]))
+    if (!blocks)
         return op_widen(shard->gpu, false, shard->mixed16,
                         (size_t)a.ntokens * width, shard->value[MIXED], fault);
     shard->in_q8 = shard->value[MIXED];
-    return op_quantize16(shard->gpu, shard->mixed16, width, a.ntokens,
-                         shard->q8, fault);
+    return at_once || op_quantize16(shard->gpu, shard->mixed16, width,
+                                    a.ntokens, shard->q8, fault);
 }
 
 static bool gate(struct model *model, const struct layer *layer,

@@ -68,6 +68,12 @@ static size_t inputs_nbytes(size_t n)
            (6 * n + 2) * sizeof(int32_t);
 }
 
+/* What a run is told, from its rows on, as words: numbers of the next token. */
+static size_t words_up(size_t n)
+{
+    return 2 * n + n + n + 2 * (n + 1); /* rows, ids, places, tokens, keys */
+}
+
 static struct inputs place_inputs(void *base, size_t n, size_t groups)
 {
     struct inputs in;
@@ -148,15 +154,19 @@ static bool make_ends(struct model *model, struct fault *fault)
 
     model->groups = calloc(batch, sizeof(*model->groups));
     model->staging = malloc(inputs_nbytes(batch));
-    good = (model->groups && model->staging && zeros) ||
-           fail(fault, "no memory for %s", what);
+    model->recording.next = calloc(batch, sizeof(*model->recording.next));
+    good =
+        (model->groups && model->staging && model->recording.next && zeros) ||
+        fail(fault, "no memory for %s", what);
     good = good &&
            gpu_alloc(last, answers * sizeof(uint32_t), what,
                      (void **)&model->best, fault) &&
            gpu_alloc(last, work_nbytes, what, &model->work, fault) &&
            gpu_write(last, model->work, zeros, work_nbytes, fault) &&
            gpu_alloc(last, answers * model->sizes.vocabulary * sizeof(float),
-                     "logits", (void **)&model->logits, fault);
+                     "logits", (void **)&model->logits, fault) &&
+           gpu_alloc(last, words_up(batch) * sizeof(uint32_t), what,
+                     (void **)&model->recording.up, fault);
     free(zeros);
     return good;
 }
@@ -257,6 +267,7 @@ void model_close(struct model *model)
     free(model->layers);
     free(model->groups);
     free(model->staging);
+    free(model->recording.next);
     free(model);
 }
 
@@ -345,6 +356,16 @@ static bool send_run(struct model *model, const struct model_token *tokens,
         shard->post = NULL;
         if (!gpu_write(shard->gpu, shard->told, model->staging, nbytes, fault))
             return false;
+    }
+    return true;
+}
+
+/* How attention is launched; a recording has that. */
+static bool plan_run(struct model *model, struct fault *fault)
+{
+    for (size_t i = 0; i < model->nshards; i++) {
+        struct shard *shard = &model->shards[i];
+
         for (int w = 0; w < (model->sizes.window ? 2 : 1); w++) {
             const struct attention a = attention_of(model, shard, w);
 
@@ -434,12 +455,36 @@ static void look_back(struct model *model)
 {
     const struct attention a = attention_of(model, &model->shards[0], false);
     struct recording *last = &model->recording;
-    const struct recording now = {a.ntokens, a.most_keys, a.page, NEW};
 
-    if (!model->records || a.most_tokens > 1 || model->nwanted < a.ntokens ||
-        now.tokens != last->tokens || now.keys != last->keys ||
-        now.page != last->page)
-        *last = now;
+    if (model->records && a.most_tokens == 1 && model->nwanted == a.ntokens &&
+        a.ntokens == last->tokens && a.most_keys == last->keys &&
+        a.page == last->page)
+        return;
+    last->tokens = a.ntokens;
+    last->keys = a.most_keys;
+    last->page = a.page;
+    last->state = NEW;
+}
+
+/* Whether a run is the one that is under way; if so, it has been done. */
+static bool is_ahead(struct model *model, const struct model_token *tokens,
+                     size_t n)
+{
+    struct recording *r = &model->recording;
+
+    if (!r->ahead)
+        return false;
+    r->ahead = false;
+    if (n != model->ntokens)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (tokens[i].id != r->next[i] || !tokens[i].wanted ||
+            tokens[i].sequence != model->groups[i].sequence ||
+            tokens[i].position != model->groups[i].position + 1)
+            return false;
+    for (size_t i = 0; i < n; i++)
+        model->groups[i].position++;
+    return true;
 }
 
 bool model_run(struct model *model, const struct model_token *tokens, size_t n,
@@ -449,12 +494,16 @@ bool model_run(struct model *model, const struct model_token *tokens, size_t n,
     struct gpu *gpu = model->shards[0].gpu;
     bool good;
 
+    if (is_ahead(model, tokens, n))
+        return true;
     if (!find_groups(model, tokens, n, fault) ||
         !send_run(model, tokens, fault))
         return false;
     look_back(model);
     if (recording->state == RECORDED)
         return gpu_replay(gpu, fault);
+    if (!plan_run(model, fault))
+        return false;
     /* the first run of a kind loads its kernels, the second is recorded */
     if (recording->state == NEW || !gpu_record(gpu)) {
         recording->state = model->records ? SEEN : NEW;
@@ -475,6 +524,75 @@ bool model_replays(const struct model *model)
     return model->recording.state == RECORDED;
 }
 
+/* ---- the next run, before it is asked for ---- */
+
+/* By how much each word is higher for the next token of n sequences. */
+static bool make_up(struct model *model, struct fault *fault)
+{
+    struct recording *r = &model->recording;
+    const size_t n = model->ntokens;
+    uint32_t *up;
+    bool good;
+
+    if (r->nup == n)
+        return true;
+    up = calloc(words_up(n), sizeof(*up));
+    if (!up)
+        return fail(fault, "no memory for %zu tokens", n);
+    for (size_t i = 0; i < n; i++)
+        up[2 * i] = 1;
+    for (size_t i = 0; i < n; i++)
+        up[3 * n + i] = 1;
+    for (size_t i = 0; i <= n; i++)
+        up[5 * n + 1 + i] = (uint32_t)i;
+    good = gpu_write(model->shards[0].gpu, r->up, up, words_up(n) * sizeof(*up),
+                     fault);
+    free(up);
+    r->nup = good ? n : 0;
+    return good;
+}
+
+/* Whether the next token of each sequence is another replay. */
+static bool has_next(struct model *model)
+{
+    struct attention a;
+
+    if (!model->options.ahead || model->recording.state != RECORDED ||
+        model->nwanted != model->ntokens)
+        return false;
+    for (size_t i = 0; i < model->ngroups; i++)
+        if (model->groups[i].position + 1 >= model->options.context)
+            return false;
+    for (size_t i = 0; i < model->ngroups; i++)
+        model->groups[i].position++;
+    a = attention_of(model, &model->shards[0], false);
+    for (size_t i = 0; i < model->ngroups; i++)
+        model->groups[i].position--;
+    return a.most_keys == model->recording.keys;
+}
+
+/* The likeliest tokens, and the run of them: they are where it reads them. */
+static bool run_ahead(struct model *model, uint32_t *ids, struct fault *fault)
+{
+    struct gpu *gpu = model->shards[0].gpu;
+    struct recording *r = &model->recording;
+    const struct inputs *in = &model->shards[0].inputs;
+    const size_t n = model->ntokens;
+
+    if (!make_up(model, fault) ||
+        !op_argmax(gpu, model->logits, (uint32_t)n, model->sizes.vocabulary,
+                   model->work, in->ids, fault) ||
+        !gpu_fetch(gpu, in->ids, n * sizeof(*ids), fault) ||
+        !op_count_up(gpu, (uint32_t *)(void *)in->rows, r->up, words_up(n),
+                     fault) ||
+        !gpu_replay(gpu, fault) ||
+        !gpu_fetched(gpu, ids, n * sizeof(*ids), fault))
+        return false;
+    memcpy(r->next, ids, n * sizeof(*ids));
+    r->ahead = true;
+    return true;
+}
+
 static bool no_numbers(struct fault *fault)
 {
     return fail(fault, "the model's logits are no numbers: its weights are "
@@ -487,10 +605,15 @@ bool model_likeliest(struct model *model, uint32_t *ids, struct fault *fault)
     const size_t n = model->nwanted;
     const uint32_t width = model->sizes.vocabulary;
 
-    if (n > 0 && (!op_argmax(gpu, model->logits, (uint32_t)n, width,
-                             model->work, model->best, fault) ||
-                  !gpu_read(gpu, ids, model->best, n * sizeof(*ids), fault)))
+    if (has_next(model)) {
+        if (!run_ahead(model, ids, fault))
+            return false;
+    } else if (n > 0 &&
+               (!op_argmax(gpu, model->logits, (uint32_t)n, width, model->work,
+                           model->best, fault) ||
+                !gpu_read(gpu, ids, model->best, n * sizeof(*ids), fault))) {
         return false;
+    }
     /* the first token is the likeliest too where none is a number */
     for (size_t i = 0; i < n; i++) {
         float logit = 0;

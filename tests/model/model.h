@@ -18,6 +18,10 @@ struct model_options {
     uint32_t answers;   /* most that are wanted of a run; 0: a sequence one */
     enum cache_type cache; /* what K and V are kept as */
     bool unrecorded;       /* each launch by itself, always */
+    /* model_likeliest() begins with the run of the tokens that it gives, where
+     * that would be a replay: so the device does not wait for the host. The
+     * logits are then that run's. */
+    bool ahead;
     /* Called while weights are copied; may be NULL. */
     void (*progress)(void *context, uint64_t done, uint64_t total);
     void *progress_context;

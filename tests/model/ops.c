@@ -22,6 +22,7 @@ static const kpk_module *const modules[] = {
 #define KERNELS(X)                                                             \
     X(quantize, "quantize_q8_1_quants")                                        \
     X(add, "badd_f32")                                                         \
+    X(count_up, "badd_u32")                                                    \
     X(add_norm, "rmsnorm_add_f32")                                             \
     X(add_norm_quantize, "add_rmsnorm_quantize_q8_1_quants_f32")               \
     X(norm_twice, "rmsnorm_add_rmsnorm_quantize_q8_1_quants_f32")              \
@@ -218,6 +219,19 @@ bool gpu_replay(struct gpu *gpu, struct fault *fault)
            fail(fault, "the driver does not replay what it has recorded");
 }
 
+bool gpu_fetch(struct gpu *gpu, const void *from, size_t nbytes,
+               struct fault *fault)
+{
+    return recorder_fetch(gpu->recorder, from, nbytes) ||
+           fail(fault, "the driver does not copy from the GPU");
+}
+
+bool gpu_fetched(struct gpu *gpu, void *to, size_t nbytes, struct fault *fault)
+{
+    return recorder_fetched(gpu->recorder, to, nbytes) ||
+           fail(fault, "the driver does not copy from the GPU");
+}
+
 /* ---- launching ---- */
 
 /* At the recommended shape for n and columns (kpk_kernel_shape()). Kernels that
@@ -393,6 +407,15 @@ bool op_add(struct gpu *gpu, const float *a, const float *b, size_t n,
             float *out, struct fault *fault)
 {
     return launch_binary(gpu, gpu->kernel[K_add], a, b, n, out, fault);
+}
+
+bool op_count_up(struct gpu *gpu, uint32_t *x, const uint32_t *by, size_t n,
+                 struct fault *fault)
+{
+    const size_t rank = 1, *info = NULL;
+
+    return launch(gpu, gpu->kernel[K_count_up], n, 0, fault,
+                  KPK_ARGS(n, rank, info, x, by, x));
 }
 
 void op_add_row_info(uint32_t rows, uint32_t columns, size_t info[6])
@@ -634,7 +657,7 @@ bool op_attend_plan(struct gpu *gpu, const struct attention *a,
 
 bool op_attend(struct gpu *gpu, const struct attention *a,
                const kpk_attention_plan *plan, const struct cache *cache,
-               const void *q, void *out, struct fault *fault)
+               const void *q, void *out, void *q8, struct fault *fault)
 {
     const int64_t lane = lane_of(cache), row = 2 * cache->kv_heads * lane;
     const uint64_t first = a->pages ? 0 : (uint64_t)a->page * a->context;
@@ -646,6 +669,7 @@ bool op_attend(struct gpu *gpu, const struct attention *a,
     args.k = keys;
     args.v = keys + nbytes_of(cache, (uint64_t)lane * cache->kv_heads);
     args.o = out;
+    args.o_q8_1 = q8;
     args.k_batch = args.v_batch = row * a->context;
     args.k_row = args.v_row = row;
     args.k_head = args.v_head = lane;

@@ -39,6 +39,11 @@ bool gpu_can_record(struct gpu *gpu);
 bool gpu_record(struct gpu *gpu);
 bool gpu_recorded(struct gpu *gpu);
 bool gpu_replay(struct gpu *gpu, struct fault *fault);
+/* Copies from the device when all that was launched until now is done, where it
+ * records; gpu_fetched() waits for that alone. */
+bool gpu_fetch(struct gpu *gpu, const void *from, size_t nbytes,
+               struct fault *fault);
+bool gpu_fetched(struct gpu *gpu, void *to, size_t nbytes, struct fault *fault);
 
 /* A matrix of weights on a device, [rows, columns]. */
 struct matrix {
@@ -71,6 +76,9 @@ bool op_product(struct gpu *gpu, const struct matrix *m, const float *x,
 bool op_norm(struct gpu *gpu, const float *x, const float *weight,
              uint32_t rows, uint32_t columns, float eps, float *out,
              struct fault *fault);
+/* x += by, n numbers. */
+bool op_count_up(struct gpu *gpu, uint32_t *x, const uint32_t *by, size_t n,
+                 struct fault *fault);
 /* out may be a or b */
 bool op_add(struct gpu *gpu, const float *a, const float *b, size_t n,
             float *out, struct fault *fault);
@@ -179,9 +187,10 @@ uint64_t op_attend_workspace(uint32_t n, uint32_t heads, uint32_t head);
 bool op_attend_plan(struct gpu *gpu, const struct attention *a,
                     enum cache_type type, kpk_attention_plan *out,
                     struct fault *fault);
-/* q and out [ntokens, heads, head], f16 */
+/* q and out [ntokens, heads, head], f16; q8 the same as op_quantize16() makes
+ * of out, which then is not written: NULL, or where the plan has it */
 bool op_attend(struct gpu *gpu, const struct attention *a,
                const kpk_attention_plan *plan, const struct cache *cache,
-               const void *q, void *out, struct fault *fault);
+               const void *q, void *out, void *q8, struct fault *fault);
 
 #endif

@@ -155,7 +155,7 @@ bool options_read(int argc, char **argv, struct options *out,
 {
     *out = (struct options){
         .tokens = 128,
-        .model = {.ndevices = 1, .batch = 128, .sequences = 1},
+        .model = {.ndevices = 1, .batch = 128, .sequences = 1, .ahead = true},
         .sampler = {.top_k = 40, .top_p = 0.95f, .seed = 1},
     };
     for (int i = 1; i < argc; i++)

@@ -108,6 +108,10 @@ struct shard {
 struct recording {
     uint32_t tokens, keys, page; /* of the last run; see struct attention */
     enum { NEW, SEEN, RECORDED } state;
+    bool ahead;     /* the run behind the last one is under way: */
+    uint32_t *next; /* [tokens] of these */
+    uint32_t *up;   /* on the device: how what it is told counts up */
+    size_t nup;     /* for so many tokens; 0: for none */
 };
 
 struct model {

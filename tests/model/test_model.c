@@ -13,6 +13,8 @@
 #include "tiny.h"
 
 #include <kpack.h>
+#include <kpack/candle.h>
+#include <kpack/candle/attention_plan.h>
 
 #include <math.h>
 #include <stdio.h>
@@ -120,7 +122,8 @@ static const struct way {
 enum { NWAYS = sizeof(ways) / sizeof(ways[0]) };
 
 static int main_device, other_device;
-static bool cuts; /* see struct rounding */
+static bool cuts;     /* see struct rounding */
+static bool clusters; /* which attend with a token's weights as they are */
 static unsigned passed, failed;
 
 static void report(bool good, const char *name, const char *way,
@@ -287,12 +290,14 @@ static bool reference(const struct gguf *gguf, const struct test_case *c,
                       struct fault *fault)
 {
     uint32_t tokens[TOKENS];
+    const bool alone = clusters && way->cache == CACHE_F16;
     bool good = true;
 
     for (int rounds = 0; rounds < 2; rounds++)
         for (uint32_t s = 0; s < 2; s++) {
             const struct rounding rounding = {
-                rounds, way->batch > 8 ? (size_t)PROMPT : 0, cuts, way->cache};
+                rounds, way->batch > 8 ? (size_t)PROMPT : 0, cuts,
+                alone ? way->batch > 1 ? PROMPT : 0 : TOKENS, way->cache};
 
             want[rounds][s] =
                 calloc((size_t)TOKENS * TINY_VOCABULARY, sizeof(double));
@@ -466,6 +471,111 @@ static void check_tensors(void)
     }
 }
 
+/* Two sequences, the likeliest tokens; at times another token, or one sequence
+ * alone. Two models do the same, one of them ahead. */
+struct pace {
+    struct model *model[2];
+    struct model_token run[2];
+    uint32_t position[2], next[2], ids[2][2];
+    size_t n;
+    float *logits[2];
+    unsigned ahead; /* runs that were begun before they were asked for */
+};
+
+enum { PACE = 40, OTHER_AT = 9, ALONE_AT = 20, ALONE_TO = 24 };
+
+static void choose_tokens(struct pace *p, uint32_t step)
+{
+    const bool alone = step >= ALONE_AT && step < ALONE_TO;
+
+    p->n = 0;
+    for (uint32_t s = alone; s < 2; s++) {
+        if (p->position[s] == PACE)
+            continue;
+        if (step == OTHER_AT)
+            p->next[s] = (p->next[s] + 1) % TINY_VOCABULARY;
+        p->run[p->n++] =
+            (struct model_token){p->next[s], s, p->position[s]++, true};
+    }
+}
+
+static bool step_both(struct pace *p, struct fault *fault)
+{
+    const size_t nbytes = TINY_VOCABULARY * sizeof(float);
+
+    /* what the one that is ahead has before it is asked */
+    if (!model_logits(p->model[1], 0, p->logits[1], fault))
+        return false;
+    for (int m = 0; m < 2; m++)
+        if (!model_run(p->model[m], p->run, p->n, fault) ||
+            (m == 0 && !model_logits(p->model[0], 0, p->logits[0], fault)) ||
+            !model_likeliest(p->model[m], p->ids[m], fault))
+            return false;
+    p->ahead += memcmp(p->logits[0], p->logits[1], nbytes) == 0;
+    if (memcmp(p->ids[0], p->ids[1], p->n * sizeof(uint32_t)) != 0)
+        return fail(fault, "other tokens at position %u",
+                    (unsigned)p->run[0].position);
+    for (size_t i = 0; i < p->n; i++)
+        p->next[p->run[i].sequence] = p->ids[0][i];
+    return true;
+}
+
+static void check_ahead(void)
+{
+    static const struct tiny tiny = {"llama", 8, SIZES, .seed = 31};
+    struct model_options options = {.devices = {main_device},
+                                    .ndevices = 1,
+                                    .context = PACE,
+                                    .sequences = 2,
+                                    .batch = 2};
+    struct pace p = {.next = {5, 6}};
+    struct fault fault = {""};
+    struct gguf gguf = {0};
+    size_t nbytes;
+    uint8_t *file = tiny_make(&tiny, &nbytes);
+    bool good = gguf_parse("tiny", file, nbytes, &gguf, &fault);
+    char text[sizeof(fault.text) + 64];
+
+    for (int m = 0; m < 2; m++) {
+        options.ahead = m == 1;
+        p.logits[m] = calloc(TINY_VOCABULARY, sizeof(float));
+        good = good && p.logits[m] &&
+               model_open(&gguf, &options, &p.model[m], &fault);
+    }
+    choose_tokens(&p, 0);
+    for (uint32_t step = 0; good && p.n > 0; choose_tokens(&p, ++step))
+        good = step_both(&p, &fault);
+    (void)snprintf(text, sizeof(text), "%s, %u runs were ahead", fault.text,
+                   p.ahead);
+    report(good && (p.ahead >= PACE / 2 || !model_replays(p.model[0])),
+           "llama Q8_0", "ahead", text);
+    for (int m = 0; m < 2; m++) {
+        model_close(p.model[m]);
+        free(p.logits[m]);
+    }
+    gguf_close(&gguf);
+    free(file);
+}
+
+/* Whether a token that is alone is attended to by a cluster. */
+static bool has_clusters(const kpk_device *device)
+{
+    const kpk_attention_args one = {.b = 1,
+                                    .h = 4,
+                                    .h_k = 2,
+                                    .d = 64,
+                                    .seqlen_q = 1,
+                                    .seqlen_k = 256,
+                                    .window_left = -1};
+    kpk_attention_plan plan;
+
+    return kpk_attention_choose_for(&kpk_module_attention, device->target,
+                                    device->compute_units, KPK_ATTENTION_F16,
+                                    KPK_ATTENTION_SAME, &one, 0,
+                                    &plan) == KPK_OK &&
+           plan.cluster > 1;
+}
+
 /* The MI300X, where there is one, and the device behind it. */
 static bool find_devices(void)
 {
@@ -481,6 +591,7 @@ static bool find_devices(void)
     if (kpk_device_get(main_device, &device) != KPK_OK)
         return false;
     cuts = device.platform == KPK_HIP;
+    clusters = has_clusters(&device);
     other_device = (main_device + 1) % n;
     return true;
 }
@@ -499,6 +610,7 @@ int main(int argc, char **argv)
         check_some_biases();
         check_no_numbers();
         check_tensors();
+        check_ahead();
     }
     printf("%u passed, %u failed\n", passed, failed);
     return failed ? 1 : 0;

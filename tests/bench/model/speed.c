@@ -81,7 +81,8 @@ static bool measure(struct bench *b, const char *path, struct fault *fault)
 int main(int argc, char **argv)
 {
     struct bench b = {.batch = 512, .start = seconds_now()};
-    struct model_options options = {.ndevices = 1, .batch = b.batch};
+    struct model_options options = {
+        .ndevices = 1, .batch = b.batch, .ahead = true};
     struct fault fault = {""};
     struct gguf gguf = {0};
     bool good;
