@@ -365,8 +365,8 @@ DEV void map(u64 n, u64 rank, const size_t *info, const A *a, const B *b,
     if (leaves_at_once<k, stay, small>())
         return;
     const u32 grid = blocks_anew();
-    /* bf16 takes longer so, and one operand gains nothing */
-    if constexpr (KPK_NVIDIA && nops == 2 && !is_same<A, bf16>::value) {
+    /* one operand gains nothing by that */
+    if constexpr (KPK_NVIDIA && nops == 2) {
         const u32 threads = threads_anew();
         const u32 i = (u32)blockIdx.x * threads + threadIdx.x;
         if ((u32)(grid <= small) & (u32)(info == nullptr)) { /* no jump */
