@@ -78,7 +78,7 @@
     {                                                                          \
         softmax_masked(src, mask, dst, n_cols, rows_per_mask, scale);          \
     }                                                                          \
-    KERNEL_UP_TO(256)                                                          \
+    KERNEL_UP_TO_RESIDENT(256, 4)                                              \
     rope_pos_##T(const T *src, const i32 *positions, const f32 *freq_factors,  \
                  T *dst, u32 tokens, u32 heads, u32 d, u32 n_dims, f32 base,   \
                  f32 scale, f32 ext, f32 attn, f32 corr_low, f32 corr_high,    \

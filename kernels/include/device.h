@@ -72,9 +72,16 @@ static_assert(sizeof(u64) == sizeof(size_t), "a 64-bit target");
 #define KERNEL_BLOCKS(n) KERNEL
 #endif
 #define KERNEL_PAIRED KERNEL_BLOCKS(2)
-/* A kernel whose callers launch at most `threads` threads a block. */
+/* A kernel whose callers launch at most `threads` threads a block; on sm_NN n
+ * such blocks fit on a multiprocessor. */
 #define KERNEL_UP_TO(threads)                                                  \
     extern "C" __global__ __launch_bounds__(threads) void
+#if KPK_NVIDIA
+#define KERNEL_UP_TO_RESIDENT(threads, n)                                      \
+    extern "C" __global__ __launch_bounds__(threads, n) void
+#else
+#define KERNEL_UP_TO_RESIDENT(threads, n) KERNEL_UP_TO(threads)
+#endif
 
 /*
  * A variable with one value for a whole block. On sm_NN it lies in shared

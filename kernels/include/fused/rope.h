@@ -243,9 +243,9 @@ template <typename T> struct rope_rows {
         Pack<T, across> a[most], e[most];
     };
 
-    /* V pairs of a thread, of `each` heads, `most` of them at once. Those of
-     * one head, for few tokens, are on their way before angles are begun, which
-     * take as long. */
+    /* V pairs of a thread, of `each` heads, `most` of them at once. On NVIDIA's
+     * GPUs, and where it is one head, for few tokens, the first are on their
+     * way before angles are begun, which take as long. */
     template <bool NEOX, u32 V, u32 most>
     DEV_MEMBER void turn(const rope_args &args, u32 each) const
     {
@@ -272,13 +272,15 @@ template <typename T> struct rope_rows {
 
             if constexpr (most == 1)
                 load(x, at, 1);
+            else if constexpr (KPK_NVIDIA)
+                load(x, at, min_of(most, end - head));
             if (!begun)
                 angles.begin(args);
             begun = true;
             UNROLL
             for (u32 v = 0; v < V; v++)
                 angles.at(args, position, j + v, cosine[v], sine[v]);
-            if constexpr (most > 1)
+            if constexpr (most > 1 && !KPK_NVIDIA)
                 load(x, at, min_of(most, end - head));
             turn_loaded(x, at, head, end, cosine, sine);
         }
@@ -410,11 +412,13 @@ template <typename T> struct rope_rows {
                 store_pack<across>(dst + at + half, x.e[h]);
         }
     }
-    /* On NVIDIA's GPUs large launches move 8 bytes at a time. */
+    /* On NVIDIA's GPUs large launches move 8 bytes at a time; from a quarter of
+     * that many threads on, each turns several heads by the same angles. */
     template <bool NEOX, u32 V>
     DEV_MEMBER void turn_all(const rope_args &args) const
     {
-        const u64 each = tokens * heads * (half / V) >> log_rope_threads;
+        const u64 items = tokens * heads * (half / V);
+        const u64 each = items >> log_rope_threads;
 
         if constexpr (!KPK_NVIDIA)
             if (each >= rope_heads_at_once &&
@@ -425,9 +429,15 @@ template <typename T> struct rope_rows {
 
             if (each > 0 && is_aligned(src, 8) && is_aligned(dst, 8) &&
                 d % W == 0 && half % W == 0) {
-                turn<NEOX, W, rope_heads_at_once>(
-                    args, (u32)min_of(max_of(each, (u64)rope_heads_at_once),
-                                      (u64)heads));
+                if (each <= rope_heads_at_once)
+                    turn<NEOX, W, rope_heads_at_once>(args, rope_heads_at_once);
+                else
+                    turn<NEOX, W, rope_heads_at_once>(
+                        args, (u32)min_of(each, (u64)heads));
+                return;
+            }
+            if (each == 0 && items >> (log_rope_threads - 2) > 0) {
+                turn<NEOX, V, rope_heads_at_once>(args, rope_heads_at_once);
                 return;
             }
         }
