@@ -71,7 +71,7 @@ template <bool Along, u32 Rows, u32 Threads> struct LimbSteps {
     static_assert(64 % pass_lines == 0 && pass_lines % 8 == 0,
                   "passes have the same permutation");
 
-    const f32 *from; /* of this thread's first eight numbers */
+    const f32 *from; /* of this thread's first numbers, along K in row 0 */
     u32 ld, line, piece;
     u32 extent; /* rows from the tile's first on */
 
@@ -80,7 +80,7 @@ template <bool Along, u32 Rows, u32 Threads> struct LimbSteps {
         : ld(leading), line(threadIdx.x / 8), piece(threadIdx.x % 8),
           extent(rows - row0)
     {
-        from = matrix + (Along ? (u64)(row0 + line) * ld + k0 + first()
+        from = matrix + (Along ? (u64)row0 * ld + k0 + first()
                                : (u64)(k0 + k_of(line)) * ld + row0 + first());
     }
     /* Which of 64 of K is at `place`. */
@@ -97,10 +97,11 @@ template <bool Along, u32 Rows, u32 Threads> struct LimbSteps {
     {
         return Along ? i % 4 + i / 4 * 32 : i;
     }
-    /* Whether all rows are there. */
+    /* Whether a step of 64 of K may be brought as a whole. Along K the last row
+     * stands for those behind it, whose results are not stored. */
     DEV_MEMBER bool is_whole() const
     {
-        return extent >= Rows;
+        return Along || extent >= Rows;
     }
     static DEV_MEMBER bool is_aligned_to_16(const f32 *matrix, u32 ld,
                                             u32 batch, i64 stride)
@@ -114,7 +115,7 @@ template <bool Along, u32 Rows, u32 Threads> struct LimbSteps {
     {
         const u32 lines = i * pass_lines;
 
-        return from + (Along ? (u64)lines * ld
+        return from + (Along ? (u64)min_of(line + lines, extent - 1) * ld
                              : (u64)(lines % 64 / 2) * ld + lines / 64 * 64);
     }
     /* How far the numbers of a pass' line go, from the first one on. */
@@ -291,11 +292,11 @@ template <bool AlongA, bool AlongB, u32 Size> struct LimbTile {
         u32 left = part.k_end - part.k_begin;
         u8 *now = lds, *next = lds + stage_nbytes;
         LimbTile tile;
-        const bool all_rows = a.is_whole() && b.is_whole();
+        const bool whole = a.is_whole() && b.is_whole();
         bool bad = false;
 
         if (left > 0) {
-            if (all_rows && aligned && left >= limb_k)
+            if (whole && aligned && left >= limb_k)
                 bring_whole<4>(a, b, now, [](u32) {});
             else
                 bring(a, b, left, now);
@@ -309,10 +310,10 @@ template <bool AlongA, bool AlongB, u32 Size> struct LimbTile {
 
             left -= min_of(left, limb_k);
             a.next(), b.next();
-            if (all_rows && left >= limb_k && aligned) {
+            if (whole && left >= limb_k && aligned) {
                 tile.template multiply_and_bring<4>(step_sums, stage, a, b,
                                                     next);
-            } else if (all_rows && left >= limb_k) {
+            } else if (whole && left >= limb_k) {
                 tile.template multiply_and_bring<1>(step_sums, stage, a, b,
                                                     next);
             } else {
