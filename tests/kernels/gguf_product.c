@@ -440,6 +440,8 @@ void run_mat_vec(struct kt *t, const struct kt_row *row)
         {"many rows", 40005, 1, n, GGUF_RANDOM, TAME},
         {"many longer rows", 6005, gguf_formats[p->id].elems == 32 ? 48 : 8, n,
          GGUF_RANDOM, TAME},
+        {"many long rows", n > 1 && n <= 4 ? 4603 : 35,
+         gguf_formats[p->id].elems == 32 ? 112 : 14, n, GGUF_RANDOM, TAME},
     };
     /* of one column: grids with fewer workgroups than candle launches, and with
      * more; rows that begin on multiples of 16, and not; several passes */

@@ -408,3 +408,53 @@ template <> struct ColumnChunk<Q6_K> {
                     acc);
     }
 };
+
+/* ---- several columns ----
+ *
+ * Their blocks are `step` words apart. A row's chunk is unpacked once for all:
+ * then they need fewer instructions than with quants in their bytes, which is
+ * the way of one.
+ */
+template <class F, int N, bool Few = N == 1> struct ColumnChunks {
+    static constexpr u32 mask = ColumnChunk<F>::mask;
+
+    ColumnChunk<F> column[N];
+
+    DEV_MEMBER void read(const u32 *blocks, int step, int chunk)
+    {
+        UNROLL
+        for (int col = 0; col < N; col++)
+            column[col].read(blocks + col * step, chunk);
+    }
+
+    /* to acc[col] */
+    DEV_MEMBER void add(float *acc, const u8 *block, int chunk) const
+    {
+        UNROLL
+        for (int col = 0; col < N; col++)
+            acc[col] = column[col].add(acc[col], block, chunk);
+    }
+};
+
+template <class F, int N> struct ColumnChunks<F, N, false> {
+    static constexpr u32 mask = ~0u;
+
+    Activations a[N];
+
+    DEV_MEMBER void read(const u32 *blocks, int step, int chunk)
+    {
+        UNROLL
+        for (int col = 0; col < N; col++)
+            a[col] = read_activations<F>(blocks + col * step, chunk);
+    }
+
+    DEV_MEMBER void add(float *acc, const u8 *block, int chunk) const
+    {
+        const Chunk c =
+            F::unpack(F::template load<BlockPlace::lds>(block, chunk), chunk);
+
+        UNROLL
+        for (int col = 0; col < N; col++)
+            acc[col] = add_product<F>(acc[col], c, a[col]);
+    }
+};

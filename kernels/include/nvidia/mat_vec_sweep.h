@@ -1,4 +1,4 @@
-/* mat_vec_sweep.h - a column's products on sm_90 by few workgroups */
+/* mat_vec_sweep.h - products with few columns on sm_90 by few workgroups */
 #pragma once
 
 #include "early.h"
@@ -12,33 +12,54 @@
  * compact.
  *
  * Rows go by in groups, and a group's columns in passes: a lane has one chunk
- * of each row in a pass, a warp 32 neighbouring ones. What a column gives to
- * the lane's chunk stays in registers for the group, and where a row is one
- * pass, for all groups. The copy engine brings a stage, `each` rows of a pass,
- * to LDS while the stages before it are multiplied: so few registers and little
- * LDS that workgroups which leave find room beside those that work.
+ * of each row in a pass, a warp 32 neighbouring ones. What the N columns of y
+ * give to the lane's chunk stays in registers for the group, and where a row is
+ * one pass, for all groups. The copy engine brings a stage, `each` rows of a
+ * pass, to LDS while the stages before it are multiplied: so few registers and
+ * little LDS that workgroups which leave find room beside those that work.
  *
- * Rows are aligned to 16, and so is the column. Its padding is read, up to a
- * whole granule.
+ * Rows are aligned to 16, and so are the columns of y. Their padding is read,
+ * up to a whole granule.
  */
-template <class F> struct SweepLds {
+template <class F, int N> struct SweepShape {
+    /* how many workgroups a multiprocessor must have room for; 0: other ways
+     * are faster, or the short rows of other ways need more room */
+    static constexpr int resident = 0;
+};
+template <class F> struct SweepShape<F, 1> {
+    static constexpr int resident = has_column_chunk<F> ? 8 : 0;
+};
+#define SWEEP_TABLE(X) /* format, columns, resident */                         \
+    X(Q4_0, 3, 4)                                                              \
+    X(Q4_0, 4, 4)                                                              \
+    X(Q4_1, 4, 4)                                                              \
+    X(Q8_0, 3, 5)
+#define SWEEP_SHAPE(F, N, Resident)                                            \
+    template <> struct SweepShape<F, N> {                                      \
+        static constexpr int resident = Resident;                              \
+    };
+SWEEP_TABLE(SWEEP_SHAPE)
+
+template <class F, int N> struct SweepLds {
     static constexpr int warps = 4, rows = 8;
     static constexpr int slice_bytes =
         1024 / F::elems * F::bytes; /* a warp's */
     static constexpr int pass_bytes = warps * slice_bytes;
-    static constexpr int each = 4, stages = 2;
     static constexpr int y_bytes = 32 * Q8_1::bytes;
+    /* Q8_0's rows leave no room for four of them */
+    static constexpr int each = N > 1 && pass_bytes > 4096 ? 2 : 4;
+    static constexpr int stages = N > 2 && pass_bytes > 4096 ? 3 : 2;
 
     __attribute__((aligned(16))) u8 x[stages][each * pass_bytes];
-    __attribute__((aligned(16))) u8 y[warps][y_bytes];
-    float part[2][warps][rows]; /* of a group, and of the one before */
+    __attribute__((aligned(16))) u8 y[warps][N * y_bytes];
+    float part[2][warps][rows * N]; /* of a group, and of the one before */
     /* A stage is there; all warps are done with it. */
     __attribute__((aligned(8))) u64 arrived[stages];
     u64 freed[stages];
 };
 
-template <class F> struct MatVecSweep {
-    typedef SweepLds<F> Lds;
+template <class F, int N> struct MatVecSweep {
+    typedef SweepLds<F, N> Lds;
 
     static constexpr u32 warps = Lds::warps, rows = Lds::rows, each = Lds::each;
     static constexpr u32 stages = Lds::stages, parts = rows / each;
@@ -55,6 +76,7 @@ template <class F> struct MatVecSweep {
     };
 
     const u8 *x, *y;
+    size_t y_stride;
     u32 nrows, row_bytes;
     u32 nblocks, passes; /* of a row: Q8_1 blocks, and passes */
     u32 step;            /* rows from a workgroup's group to its next */
@@ -65,7 +87,7 @@ template <class F> struct MatVecSweep {
 
     template <typename T>
     DEV_MEMBER MatVecSweep(const MatVec<T> &m, u32 workers)
-        : x(m.w), y(m.y), nrows((u32)m.nrows),
+        : x(m.w), y(m.y), y_stride(m.y_stride), nrows((u32)m.nrows),
           row_bytes((u32)m.nblocks * F::bytes),
           nblocks((u32)m.nblocks * (F::elems / 32)),
           passes((nblocks + 32 * warps - 1) / (32 * warps)),
@@ -117,7 +139,7 @@ template <class F> struct MatVecSweep {
         return (int)(nblocks - (a_pass * warps + slice) * 32);
     }
 
-    DEV_MEMBER void ask_column(Lds &lds, u32 a_pass) const
+    DEV_MEMBER void ask_columns(Lds &lds, u32 a_pass) const
     {
         const u32 lane = threadIdx.x % 32;
         const int size = min_of(blocks_of(a_pass), 32) * Q8_1::bytes;
@@ -126,9 +148,13 @@ template <class F> struct MatVecSweep {
         const u32 at = lds_copy_address(lds.y[threadIdx.y] + 16 * lane);
 
         UNROLL
-        for (int i = 0; i < Lds::y_bytes; i += 16 * 32)
-            if (i + 16 * (int)lane < size)
-                async_copy_16<Through::l1>(at + (u32)i, from + i);
+        for (int c = 0; c < N; c++, from += y_stride) {
+            UNROLL
+            for (int i = 0; i < Lds::y_bytes; i += 16 * 32)
+                if (i + 16 * (int)lane < size)
+                    async_copy_16<Through::l1>(at + (u32)(c * Lds::y_bytes + i),
+                                               from + i);
+        }
         async_copies_end();
     }
 
@@ -136,9 +162,10 @@ template <class F> struct MatVecSweep {
     {
         const u32 lane = threadIdx.x % 32, warp = threadIdx.y;
         const int chunk = (int)(lane % F::chunks);
-        const u32 place = slice * Lds::slice_bytes +
-                          (lane / F::chunks * F::bytes & ColumnChunk<F>::mask);
-        ColumnChunk<F> column;
+        const u32 place =
+            slice * Lds::slice_bytes +
+            (lane / F::chunks * F::bytes & ColumnChunks<F, N>::mask);
+        ColumnChunks<F, N> columns;
         Place from;
         u32 current = 0;
 
@@ -154,23 +181,23 @@ template <class F> struct MatVecSweep {
         for (u32 i = 0; i < stages; i++)
             ask(lds);
         wait_for_launch_before();
-        ask_column(lds, 0);
+        ask_columns(lds, 0);
 
         NO_UNROLL
         for (u32 row0 = blockIdx.x * rows; row0 < nrows; row0 += step) {
-            float acc[rows] = {};
+            float acc[rows * N] = {};
 
             NO_UNROLL
             for (u32 p = 0; p < passes; p++) {
                 if (passes > 1 || row0 == blockIdx.x * rows) {
                     async_copies_wait<0>();
                     __syncwarp();
-                    column.read(reinterpret_cast<const u32 *>(lds.y[warp]) +
-                                    (lane - (u32)chunk) * Q8_1::words,
-                                chunk);
+                    columns.read(reinterpret_cast<const u32 *>(lds.y[warp]) +
+                                     (lane - (u32)chunk) * Q8_1::words,
+                                 Lds::y_bytes / 4, chunk);
                     __syncwarp();
                     if (passes > 1)
-                        ask_column(lds, p + 1 < passes ? p + 1 : 0);
+                        ask_columns(lds, p + 1 < passes ? p + 1 : 0);
                 }
                 UNROLL
                 for (u32 i = 0; i < parts; i++) {
@@ -180,9 +207,9 @@ template <class F> struct MatVecSweep {
                     if ((int)lane < blocks_of(p)) {
                         UNROLL
                         for (u32 r = 0; r < each; r++)
-                            acc[i * each + r] = column.add(
-                                acc[i * each + r],
-                                blocks + r * (u32)Lds::pass_bytes, chunk);
+                            columns.add(acc + (i * each + r) * N,
+                                        blocks + r * (u32)Lds::pass_bytes,
+                                        chunk);
                     }
                     __syncwarp();
                     if (lane == 0)
@@ -199,18 +226,18 @@ template <class F> struct MatVecSweep {
 
             int index;
             const float sum = sum_lanes<16>(acc, (int)lane, index);
-            const u32 tid = warp * 32 + lane;
+            const u32 tid = warp * 32 + lane, row = row0 + tid / N;
 
-            if (index < (int)rows)
+            if (index < (int)rows * N)
                 lds.part[current][warp][index] = sum;
             __syncthreads();
-            if (tid < rows && row0 + tid < nrows) {
+            if (tid < rows * N && row < nrows) {
                 float total = 0;
 
                 UNROLL
                 for (u32 i = 0; i < warps; i++)
                     total += lds.part[current][i][tid];
-                m.dst[row0 + tid] = convert<T>(total);
+                m.dst[tid % N * m.dst_stride + row] = convert<T>(total);
             }
             current ^= 1;
         }

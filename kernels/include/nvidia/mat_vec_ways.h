@@ -18,7 +18,8 @@
  *
  *   sweep   (sm_90) one column, rows aligned to 16, of more than 1024 columns:
  *           where starting the workgroups takes longer than the rows of the
- *           first few, these make all rows, and so they do in a compact grid
+ *           first few, these make all rows, and so they do in a compact grid;
+ *           two to four columns of some formats, long rows
  *   bulk    (sm_90) so many workgroups that starting them is what takes the
  *           time: one in 16 or more works, and the copy engine feeds it
  *   short   one or two columns of rows that a warp reads at once: no copies,
@@ -35,6 +36,7 @@ constexpr u32 few_groups = 1200, short_groups = 2400, front_groups = 6000;
 constexpr u32 bulk_groups = 20000;
 constexpr u32 sweep_groups = 6000, sweep_workers = 448;
 constexpr int short_columns = 1024, usual_columns = 4096;
+constexpr int sweep_columns = 3072;
 
 DEV u32 launched_groups()
 {
@@ -49,10 +51,19 @@ constexpr int usual_rows = (N == 3 || N == 4) && PipeLds<F, N, 8, 1>::x_bytes <=
                                ? 8
                                : 4;
 
+#if KPK_SM >= 90
+template <class F, int N>
+constexpr int sweep_resident = SweepShape<F, N>::resident;
+#else
+template <class F, int N> constexpr int sweep_resident = 0;
+#endif
+template <class F, int N> constexpr bool has_sweep = sweep_resident<F, N> != 0;
+
 /* as many workgroups as a multiprocessor must have registers for */
 template <class F, int N>
-constexpr int vec_resident = N == 1   ? (has_column_chunk<F> ? 8 : 9)
-                             : N == 2 ? 8
+constexpr int vec_resident = has_sweep<F, N> ? sweep_resident<F, N>
+                             : N == 1        ? (has_column_chunk<F> ? 8 : 9)
+                             : N == 2        ? 8
                              : usual_rows<F, N> == 8 ? 4
                              : N <= 4                ? 5
                                                      : 8;
@@ -242,29 +253,39 @@ template <class F, int N> struct BulkWay : JobWay {
 template <class F, int N>
 constexpr bool has_bulk = has_mma<F, N> ? is_wide<F> : usual_rows<F, N> != 8;
 
-/* Of a full grid as many workgroups work as leave room for the others. */
-template <class F> struct SweepWay {
+/* Of a full grid as many workgroups work as leave room for the others; of those
+ * for several columns four a multiprocessor, each with as many groups. */
+template <class F, int N> struct SweepWay {
     static constexpr bool all_rows = true;
-    static constexpr int rows = SweepLds<F>::rows;
-    typedef SweepLds<F> Lds;
+    static constexpr int rows = SweepLds<F, N>::rows;
+    typedef SweepLds<F, N> Lds;
+
+    static DEV_MEMBER u32 workers_of(u32 groups)
+    {
+        constexpr u32 most = 4 * 132;
+        const u32 rounds = (groups + most - 1) / most;
+
+        return N == 1 ? sweep_workers : (groups + rounds - 1) / rounds;
+    }
 
     template <typename T>
     static DEV_MEMBER void run(Lds &lds, const MatVec<T> &m, bool compact)
     {
         const u32 groups = ((u32)m.nrows + rows - 1) / rows;
-        const u32 workers = min_of(groups, compact ? gridDim.x : sweep_workers);
+        const u32 workers =
+            min_of(groups, compact ? gridDim.x : workers_of(groups));
 
         if (blockIdx.x < workers)
-            MatVecSweep<F>(m, workers).run(lds, m);
+            MatVecSweep<F, N>(m, workers).run(lds, m);
     }
 };
-template <class F, int N>
-constexpr bool has_sweep = N == 1 && has_column_chunk<F>;
+/* from so many workgroups on, where there are several columns */
+template <class F> constexpr u32 few_sweep_groups = is_wide<F> ? 1792 : 1024;
 #else
 template <class F, int N> struct BulkWay; /* there is none */
 template <class F, int N> constexpr bool has_bulk = false;
-template <class F> struct SweepWay; /* there is none */
-template <class F, int N> constexpr bool has_sweep = false;
+template <class F, int N> struct SweepWay; /* there is none */
+template <class F> constexpr u32 few_sweep_groups = 0;
 #endif
 
 /* Whether the copy engine is faster with many workgroups: not with few columns
@@ -285,7 +306,7 @@ template <class F, bool Has> struct LongPart {
 };
 template <class F> struct LongPart<F, false> {
 };
-template <class F, bool Has> struct SweepPart {
+template <class F, int N, bool Has> struct SweepPart {
 };
 template <class F, int N, bool Has> struct MmaPart {
     typename MmaWay<F, N>::Lds steps;
@@ -296,8 +317,8 @@ template <class F, int N> struct MmaPart<F, N, false> {
 template <class F, int N> struct BulkPart<F, N, true> {
     typename BulkWay<F, N>::Lds bulk;
 };
-template <class F> struct SweepPart<F, true> {
-    typename SweepWay<F>::Lds groups;
+template <class F, int N> struct SweepPart<F, N, true> {
+    typename SweepWay<F, N>::Lds groups;
 };
 #endif
 
@@ -308,7 +329,7 @@ template <class F, int N> union WaysLds {
     BulkPart<F, N, has_bulk<F, N>> many;
     LongPart<F, N == 1> far;
     MmaPart<F, N, has_mma<F, N>> mma;
-    SweepPart<F, has_sweep<F, N>> sweep;
+    SweepPart<F, N, has_sweep<F, N>> sweep;
 };
 
 template <class F, int N, class Fn>
@@ -335,6 +356,13 @@ DEV void with_unusual_way(WaysLds<F, N> &lds, int ncols, bool aligned,
     }
 }
 
+template <class F, int N, class Fn>
+DEV void with_sweep(WaysLds<F, N> &lds, Fn fn)
+{
+    if constexpr (has_sweep<F, N>)
+        fn(SweepWay<F, N>(), lds.sweep.groups);
+}
+
 /* `full` is how many workgroups in x a grid has that is not compact. */
 template <class F, int N, class Fn>
 DEV void with_way(int ncols, u32 odd, u32 full, Fn fn)
@@ -359,7 +387,7 @@ DEV void with_way(int ncols, u32 odd, u32 full, Fn fn)
 
             if (((odd | row_bytes) & 15) == 0 && ncols > short_columns &&
                 (groups >= sweep_groups || compact)) {
-                fn(SweepWay<F>(), lds.sweep.groups);
+                fn(SweepWay<F, N>(), lds.sweep.groups);
                 return;
             }
         }
@@ -393,6 +421,9 @@ DEV void with_way(int ncols, u32 odd, u32 full, Fn fn)
     /* the compiler lets the last one be the way without jumps */
     if (!aligned || unusual)
         with_unusual_way<F, N>(lds, ncols, aligned, whole, fn);
+    else if (N > 1 && has_sweep<F, N> && groups >= few_sweep_groups<F> &&
+             ncols >= sweep_columns)
+        with_sweep<F, N>(lds, fn);
     else if constexpr (has_mma<F, N>)
         fn(MmaWay<F, N>(), lds.mma.steps);
     else
