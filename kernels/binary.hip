@@ -5,10 +5,10 @@
  * out       contiguous; may be a contiguous lhs or rhs of the same type
  *
  * f16, bf16 and f8 are evaluated in f32 and rounded once, which for these
- * operations is the correctly rounded result, or by instructions that give it. Maximum and minimum give NaN if
- * either operand is NaN. Integers are modulo 2^bits; division by 0 is
- * undefined. Comparisons write u8 0 or 1, as IEEE 754 says: with NaN only `ne`
- * holds.
+ * operations is the correctly rounded result, or by instructions that give it.
+ * Maximum and minimum give NaN if either operand is NaN. Integers are modulo
+ * 2^bits; division by 0 is undefined. Comparisons write u8 0 or 1, as IEEE 754
+ * says: with NaN only `ne` holds.
  */
 #include "map.h"
 
