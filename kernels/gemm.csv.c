@@ -92,31 +92,38 @@ enum { NUM_PROCESSORS = sizeof(processors) / sizeof(processors[0]) };
 static const struct warpgroup_row {
     int tile, m, n, shared, shares, least_m, most_m;
     struct times times;
-    int share;    /* ns, of a tile that is shared */
-    bool trans_b; /* for B along K alone */
+    int share;                     /* ns, of a tile that is shared */
+    enum { ANY, ALONG, ACROSS } b; /* for B along K alone, or not along K */
 } warpgroup_rows[] = {
-#define TILE(size, rows, cols, deep, stages, more, shares)                     \
+#define TILE(size, rows, cols, deep, stages, more, shares, apart)              \
     size == 128 ? 0 : 1, rows, cols,                                           \
         KPK_WARPGROUP_LDS(rows, cols, deep, stages, more), shares
-#define FEW_ROWS(size, rows, cols, deep, stages, more, shares)                 \
+#define FEW_ROWS(size, rows, cols, deep, stages, more, shares, apart)          \
     2, cols, rows, KPK_WARPGROUP_LDS(rows, cols, deep, stages, more), shares
-    {KPK_WARPGROUP_WIDE(TILE), 129, INT_MAX, {1, 740, 700, 2500}, 0, false},
-    {KPK_WARPGROUP_MIDDLE(TILE), 65, INT_MAX, {1, 545, 535, 4500}, 6000, true},
-    {KPK_WARPGROUP_THIN(TILE), 65, INT_MAX, {1, 330, 310, 3900}, 4000, true},
-    {KPK_WARPGROUP_LONG(TILE), 65, INT_MAX, {1, 272, 260, 3850}, 2100, false},
-    {KPK_WARPGROUP_EVEN(TILE), 65, INT_MAX, {1, 364, 325, 2700}, 4500, false},
-    {KPK_WARPGROUP_LONE(TILE), 33, INT_MAX, {1, 172, 160, 3700}, 1900, false},
-    {KPK_WARPGROUP_HALF(TILE), 65, INT_MAX, {2, 244, 447, 3400}, 0, false},
-    {KPK_WARPGROUP_SMALL(TILE), 33, INT_MAX, {2, 155, 266, 3300}, 2300, false},
-    {KPK_WARPGROUP_FEW_16(FEW_ROWS), 0, 16, {1, 150, 150, 4500}, 0, false},
-    {KPK_WARPGROUP_FEW_16_TWICE(FEW_ROWS),
-     0,
-     16,
-     {2, 100, 165, 4500},
-     0,
-     false},
-    {KPK_WARPGROUP_FEW_32(FEW_ROWS), 9, 64, {1, 145, 145, 5500}, 700, false},
-    {KPK_WARPGROUP_FEW_64(FEW_ROWS), 9, 1024, {1, 155, 155, 6600}, 900, false},
+    {KPK_WARPGROUP_WIDE(TILE), 129, INT_MAX, {1, 765, 700, 2500}, 0, ANY},
+    {KPK_WARPGROUP_MIDDLE(TILE), 65, INT_MAX, {1, 545, 535, 4500}, 6000, ALONG},
+    {KPK_WARPGROUP_THIN(TILE), 65, INT_MAX, {1, 330, 310, 3900}, 4000, ALONG},
+    {KPK_WARPGROUP_LONG(TILE), 65, INT_MAX, {1, 272, 260, 3850}, 2100, ANY},
+    {KPK_WARPGROUP_EVEN(TILE), 65, INT_MAX, {1, 364, 325, 2700}, 4500, ANY},
+    {KPK_WARPGROUP_LONE(TILE), 33, INT_MAX, {1, 172, 160, 3700}, 1900, ANY},
+    {KPK_WARPGROUP_HALF(TILE), 65, INT_MAX, {2, 244, 447, 3400}, 0, ANY},
+    {KPK_WARPGROUP_SMALL(TILE), 33, INT_MAX, {2, 155, 266, 3300}, 2300, ANY},
+    {KPK_WARPGROUP_FEW_16(FEW_ROWS), 0, 16, {1, 150, 150, 4500}, 0, ANY},
+    {KPK_WARPGROUP_FEW_16_TWICE(FEW_ROWS), 0, 16, {2, 100, 165, 4500}, 0, ANY},
+    {KPK_WARPGROUP_FEW_32(FEW_ROWS), 9, 64, {1, 175, 175, 4200}, 900, ALONG},
+    {KPK_WARPGROUP_FEW_64(FEW_ROWS), 9, 1024, {1, 195, 195, 5000}, 700, ALONG},
+    {KPK_WARPGROUP_ACROSS_32(FEW_ROWS),
+     9,
+     64,
+     {1, 145, 145, 5500},
+     700,
+     ACROSS},
+    {KPK_WARPGROUP_ACROSS_64(FEW_ROWS),
+     9,
+     1024,
+     {1, 155, 155, 6600},
+     900,
+     ACROSS},
 };
 enum {
     NUM_WARPGROUP_ROWS = sizeof(warpgroup_rows) / sizeof(warpgroup_rows[0])
@@ -168,7 +175,7 @@ static void print_warpgroup_rows(int layout, const struct type *type, int t)
         const struct warpgroup_row *row = &warpgroup_rows[i];
         const struct extent extent = {row->m, row->n, row->m, row->n};
 
-        if (row->tile == t && (layout % 2 || !row->trans_b))
+        if (row->tile == t && row->b != (layout % 2 ? ACROSS : ALONG))
             print_row(layout, type, t, "sm_90", &row->times, &extent,
                       layout < 2 ? row->least_m : 0, row->most_m, &h200_memory,
                       1, row->shares, row->share, row->shared);

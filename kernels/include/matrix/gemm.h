@@ -640,7 +640,7 @@ struct TileTurns {
     static constexpr bool shared = false;
     u64 at, step, count;
 
-    DEV_MEMBER TileTurns(u64 block, u64 blocks, u64 tiles, u32)
+    DEV_MEMBER TileTurns(u64 block, u64 blocks, u64 tiles, u32, bool)
         : at(block), step(blocks), count(tiles)
     {
     }
@@ -685,23 +685,23 @@ template <typename T, u32 Rows, u32 Cols> struct TileOrder {
     {
         return of_part() * g.batch * g.splits;
     }
-    DEV_MEMBER Place place(u64 tile) const
+    DEV_MEMBER Place place(u64 tile, bool calls = true) const
     {
         constexpr u32 strip = 2048 / Rows;
         const u64 each = of_part();
         const u32 down = div_up(g.m, Rows), across = div_up(g.n, Cols);
-        const u64 which = tile < each ? 0 : divide(tile, each);
+        const u64 which = tile < each ? 0 : divide_if(calls, tile, each);
         const u64 at = tile - which * each;
-        const u64 strips = divide(at, (u64)strip * across);
+        const u64 strips = divide_if(calls, at, (u64)strip * across);
         const u32 first = (u32)strips * strip;
         const u64 in_strip = at - strips * strip * across;
         const u32 width = min_of(strip, down - first);
-        const u64 column = divide(in_strip, (u64)width);
+        const u64 column = divide_if(calls, in_strip, (u64)width);
         Place p;
 
         p.part = {which, 0, 0, g.k};
         if (g.splits > 1) { /* else spare the divisions */
-            p.part.split = divide(which, (u64)g.batch);
+            p.part.split = divide_if(calls, which, (u64)g.batch);
             p.part.b = which - p.part.split * g.batch;
             split_k(g, p.part);
         }
@@ -721,8 +721,8 @@ struct GemmTiles : TileOrder<T, Rows, Cols> {
     Place ahead; /* of the tile whose turn it is */
 
     DEV_MEMBER explicit GemmTiles(const Gemm<T> &gemm)
-        : Order{gemm},
-          turns(Order::block(), Order::blocks(), Order::count(), Tile::shares)
+        : Order{gemm}, turns(Order::block(), Order::blocks(), Order::count(),
+                             Tile::shares, !Tile::apart)
     {
         find();
     }
@@ -734,7 +734,7 @@ struct GemmTiles : TileOrder<T, Rows, Cols> {
     {
         if (!more())
             return;
-        ahead = Order::place(turns.at);
+        ahead = Order::place(turns.at, !Tile::apart);
 #if KPK_WARPGROUPS
         ahead.shared = turns.shared;
         if (turns.shared)
@@ -849,14 +849,16 @@ DEV bool gemm_by(const Gemm<T> &g)
 
 template <typename T, bool TransA, bool TransB, u32 Size> struct AsyncGemm {
 #if KPK_WARPGROUPS
-#define TILE_OF(size, rows, cols, deep, stages, more, shares)                  \
-    gemm_by<GemmTiles<T, rows, cols,                                           \
-                      Warpgroups<rows, cols, deep, stages, more, shares>>,     \
-            Warpgroups<rows, cols, deep, stages, more, shares>>(g)
-    template <u32 Rows, u32 Cols, u32 Deep, u32 Stages, u32 More, u32 Shares>
-    using Warpgroups =
-        WarpgroupTile<T, !TransA, TransB, Rows, Cols, Size / 64 / Deep, Deep,
-                      Stages, More, Shares>;
+#define TILE_OF(size, rows, cols, deep, stages, more, shares, apart)           \
+    gemm_by<                                                                   \
+        GemmTiles<T, rows, cols,                                               \
+                  Warpgroups<rows, cols, deep, stages, more, shares, apart>>,  \
+        Warpgroups<rows, cols, deep, stages, more, shares, apart>>(g)
+    template <u32 Rows, u32 Cols, u32 Deep, u32 Stages, u32 More, u32 Shares,
+              bool Apart>
+    using Warpgroups = WarpgroupTile<T, !TransA, TransB, Rows, Cols,
+                                     (Size / 64 - Apart) / Deep, Deep, Stages,
+                                     More, Shares, Apart>;
 
     static DEV_MEMBER bool fast(const Gemm<T> &g)
     {

@@ -207,20 +207,29 @@ DEV void few_rows_mma(const FewTile<T> &t, u8 *lds);
 #if KPK_WARPGROUPS
 /* By warpgroups, if the launch gave LDS for one of their tiles. */
 template <typename T, bool TransB> struct FewRows {
-#define TILE_OF(size, rows, cols, deep, stages, more, shares)                  \
-    gemm_by<FewTiles<T, cols, rows,                                            \
-                     Warpgroups<rows, cols, deep, stages, more, shares>>,      \
-            Warpgroups<rows, cols, deep, stages, more, shares>>(g)
-    template <u32 Rows, u32 Cols, u32 Deep, u32 Stages, u32 More, u32 Shares>
-    using Warpgroups =
-        WarpgroupTile<T, TransB, true, Rows, Cols, few_threads / 128 / Deep,
-                      Deep, Stages, More, Shares>;
+#define TILE_OF(size, rows, cols, deep, stages, more, shares, apart)           \
+    gemm_by<                                                                   \
+        FewTiles<T, cols, rows,                                                \
+                 Warpgroups<rows, cols, deep, stages, more, shares, apart>>,   \
+        Warpgroups<rows, cols, deep, stages, more, shares, apart>>(g)
+    template <u32 Rows, u32 Cols, u32 Deep, u32 Stages, u32 More, u32 Shares,
+              bool Apart>
+    using Warpgroups = WarpgroupTile<T, TransB, true, Rows, Cols,
+                                     (few_threads / 128 - Apart) / Deep, Deep,
+                                     Stages, More, Shares, Apart>;
 
     static DEV_MEMBER bool fast(const Gemm<T> &g)
     {
-        return KPK_WARPGROUP_FEW_64(TILE_OF) || KPK_WARPGROUP_FEW_32(TILE_OF) ||
-               KPK_WARPGROUP_FEW_16(TILE_OF) ||
-               KPK_WARPGROUP_FEW_16_TWICE(TILE_OF);
+        if constexpr (TransB)
+            return KPK_WARPGROUP_FEW_64(TILE_OF) ||
+                   KPK_WARPGROUP_FEW_32(TILE_OF) ||
+                   KPK_WARPGROUP_FEW_16(TILE_OF) ||
+                   KPK_WARPGROUP_FEW_16_TWICE(TILE_OF);
+        else
+            return KPK_WARPGROUP_ACROSS_64(TILE_OF) ||
+                   KPK_WARPGROUP_ACROSS_32(TILE_OF) ||
+                   KPK_WARPGROUP_FEW_16(TILE_OF) ||
+                   KPK_WARPGROUP_FEW_16_TWICE(TILE_OF);
     }
 #undef TILE_OF
     /* Operands that are not for them, by a grid that was made for them. */

@@ -108,6 +108,7 @@ template <typename T, bool AlongA, bool AlongB, u32 Rows, u32 Cols,
           u32 WarpRows, u32 WarpCols>
 struct AsyncTile {
     static constexpr u32 shares = 0; /* blocks of a cluster */
+    static constexpr bool apart = false;
     static constexpr u32 warps_across = Cols / WarpCols;
     static constexpr u32 threads = Rows / WarpRows * warps_across * 32;
     static constexpr u32 nrows = WarpRows / 16, ncols = WarpCols / 8;

@@ -43,14 +43,6 @@ template <u32 D, u32 Lines> struct AttendColumns {
     }
 };
 
-/* The arrival comes when all copies that this thread started have. */
-DEV void barrier_arrive_after_copies(u64 *barrier)
-{
-    asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"(
-                     lds_address(barrier))
-                 : "memory");
-}
-
 template <u32 n> DEV void take_registers()
 {
     asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(n));

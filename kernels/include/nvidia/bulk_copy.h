@@ -22,11 +22,27 @@ DEV void barrier_init(u64 *barrier, u32 arrivals)
         : "memory");
 }
 
+/* A barrier is told by a pointer, or by lds_address() of it. */
+DEV void barrier_arrive(u32 barrier)
+{
+    asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(barrier)
+                 : "memory");
+}
 DEV void barrier_arrive(u64 *barrier)
 {
+    barrier_arrive(lds_address(barrier));
+}
+
+/* Arrives when all that this thread copies by cp.async has come. */
+DEV void barrier_arrive_after_copies(u32 barrier)
+{
     asm volatile(
-        "mbarrier.arrive.shared.b64 _, [%0];" ::"r"(lds_address(barrier))
+        "cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"(barrier)
         : "memory");
+}
+DEV void barrier_arrive_after_copies(u64 *barrier)
+{
+    barrier_arrive_after_copies(lds_address(barrier));
 }
 
 /* arrives */
@@ -48,16 +64,20 @@ DEV void bulk_copy(u64 *barrier, u8 *lds, const u8 *from, u32 nbytes)
         : "memory");
 }
 
-DEV void barrier_wait(u64 *barrier, u32 phase)
+DEV void barrier_wait(u32 barrier, u32 phase)
 {
     asm volatile("{\n\t"
                  ".reg .pred over;\n"
                  "again:\n\t"
                  "mbarrier.try_wait.parity.shared.b64 over, [%0], %1;\n\t"
                  "@!over bra again;\n\t"
-                 "}" ::"r"(lds_address(barrier)),
+                 "}" ::"r"(barrier),
                  "r"(phase & 1)
                  : "memory");
+}
+DEV void barrier_wait(u64 *barrier, u32 phase)
+{
+    barrier_wait(lds_address(barrier), phase);
 }
 
 /* of no use any more: its memory may become another */

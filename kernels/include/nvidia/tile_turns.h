@@ -15,14 +15,16 @@ struct TileTurns {
     u64 at, step, alone, count;
     bool shared;
 
-    DEV_MEMBER TileTurns(u64 block, u64 blocks, u64 tiles, u32 most)
+    DEV_MEMBER TileTurns(u64 block, u64 blocks, u64 tiles, u32 most, bool calls)
         : at(block), step(blocks), alone(tiles), count(tiles), shared(false)
     {
         const u32 ranks = most ? cluster_blocks() : 1;
 
         if (ranks > 1 && ranks <= most) {
             const u64 left =
-                tiles < blocks ? tiles : tiles - divide(tiles, blocks) * blocks;
+                tiles < blocks
+                    ? tiles
+                    : tiles - divide_if(calls, tiles, blocks) * blocks;
 
             if (left <= clusters() * (ranks - 1))
                 alone -= left;

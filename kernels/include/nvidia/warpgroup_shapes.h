@@ -12,22 +12,28 @@
 #define KPK_WARPGROUP_LDS(rows, cols, deep, stages, more)                      \
     ((stages) * (deep)*128 * ((rows) + (cols)) + 1024 * (1 + (more)))
 
-/* X(size in the kernel's name, rows, columns, deep, stages, more, shares): each
- * size's tiles begin with the one of most LDS. For few rows of C columns here
- * are its rows. shares: how many blocks of a cluster may share it, 0 for none:
- * LDS must have room for their sums. */
-#define KPK_WARPGROUP_MIDDLE(X) X(128, 128, 192, 1, 5, 0, 4) /* B along K */
-#define KPK_WARPGROUP_THIN(X) X(128, 128, 96, 1, 7, 0, 4)    /* likewise */
-#define KPK_WARPGROUP_LONG(X) X(128, 128, 64, 1, 8, 2, 4)
-#define KPK_WARPGROUP_WIDE(X) X(128, 128, 256, 1, 4, 1, 0)
-#define KPK_WARPGROUP_EVEN(X) X(128, 128, 128, 1, 6, 0, 8)
-#define KPK_WARPGROUP_LONE(X) X(64, 64, 64, 1, 13, 0, 8)
-#define KPK_WARPGROUP_HALF(X) X(64, 64, 128, 1, 4, 0, 0)
-#define KPK_WARPGROUP_SMALL(X) X(64, 64, 64, 1, 5, 0, 8)
-#define KPK_WARPGROUP_FEW_64(X) X(8, 64, 64, 2, 6, 1, 8)
-#define KPK_WARPGROUP_FEW_32(X) X(8, 64, 32, 2, 8, 0, 8)
-#define KPK_WARPGROUP_FEW_16(X) X(8, 64, 16, 2, 9, 0, 0)
-#define KPK_WARPGROUP_FEW_16_TWICE(X) X(8, 64, 16, 2, 4, 0, 0)
+/* X(size in the kernel's name, rows, columns, deep, stages, more, shares,
+ * apart): each size's tiles begin with the one of most LDS. For few rows of C
+ * columns here are its rows. shares: how many blocks of a cluster may share it,
+ * 0 for none: LDS must have room for their sums. apart: 1 if a warpgroup does
+ * nothing but copy. */
+/* the first two where B lies along K */
+#define KPK_WARPGROUP_MIDDLE(X) X(128, 128, 192, 1, 5, 0, 4, 0)
+#define KPK_WARPGROUP_THIN(X) X(128, 128, 96, 1, 7, 0, 4, 0)
+#define KPK_WARPGROUP_LONG(X) X(128, 128, 64, 1, 8, 2, 4, 0)
+#define KPK_WARPGROUP_WIDE(X) X(128, 128, 256, 1, 4, 1, 0, 0)
+#define KPK_WARPGROUP_EVEN(X) X(128, 128, 128, 1, 6, 0, 8, 0)
+#define KPK_WARPGROUP_LONE(X) X(64, 64, 64, 1, 13, 0, 8, 0)
+#define KPK_WARPGROUP_HALF(X) X(64, 64, 128, 1, 4, 0, 0, 0)
+#define KPK_WARPGROUP_SMALL(X) X(64, 64, 64, 1, 5, 0, 8, 0)
+/* where B lies along K, and where not */
+#define KPK_WARPGROUP_FEW_64(X) X(8, 64, 64, 1, 12, 1, 8, 1)
+#define KPK_WARPGROUP_FEW_32(X) X(8, 64, 32, 1, 16, 0, 8, 1)
+#define KPK_WARPGROUP_ACROSS_64(X) X(8, 64, 64, 2, 6, 1, 8, 0)
+#define KPK_WARPGROUP_ACROSS_32(X) X(8, 64, 32, 2, 8, 0, 8, 0)
+/* for any */
+#define KPK_WARPGROUP_FEW_16(X) X(8, 64, 16, 2, 9, 0, 0, 0)
+#define KPK_WARPGROUP_FEW_16_TWICE(X) X(8, 64, 16, 2, 4, 0, 0, 0)
 
 /* Of LDS, for the tiles of f32 of limb_tile.h: two steps of 64 of K, three
  * limbs of 2 bytes of each number of both operands. */

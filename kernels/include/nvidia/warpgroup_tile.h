@@ -5,13 +5,16 @@
  * number x Cols of them by wgmma.h. It walks along K in steps of 64. Several
  * steps are on their way to LDS at once, by cp.async, which puts zeros where an
  * operand ends. While the instructions of a step run, those of the next one are
- * started: so one barrier a step is not felt.
+ * started: so one barrier a step is not felt. Where a tile is small a warpgroup
+ * of its own copies, so that neither copies nor products wait for the other's
+ * turn.
  *
  * The blocks of a cluster may share a tile: each takes a part of K, and then
  * sums up a part of the results, which it reads from the others' LDS.
  */
 #pragma once
 
+#include "nvidia/bulk_copy.h"
 #include "nvidia/cluster.h"
 #include "nvidia/matrix_copy.h"
 #include "nvidia/warpgroup_shapes.h"
@@ -33,8 +36,9 @@ template <bool Along, u32 Rows> struct WarpgroupLines {
     }
 };
 
-/* How an operand's steps come to LDS where lines are aligned to 16 bytes. */
-template <typename T, bool Along, u32 Rows, u32 Threads>
+/* How an operand's steps come to LDS where lines are aligned to 16 bytes:
+ * by so many threads from the first on. */
+template <typename T, bool Along, u32 Rows, u32 Threads, u32 First>
 struct WarpgroupCopy : WarpgroupLines<Along, Rows> {
     typedef WarpgroupLines<Along, Rows> L;
     static constexpr u32 pass_lines = Threads / L::pieces;
@@ -57,8 +61,9 @@ struct WarpgroupCopy : WarpgroupLines<Along, Rows> {
     DEV_MEMBER WarpgroupCopy(const T *matrix, u32 row0, u32 rows, u32 ld,
                              u32 k0)
     {
-        const u32 line = threadIdx.x / L::pieces;
-        const u32 piece = threadIdx.x % L::pieces, column = piece * 8;
+        const u32 t = threadIdx.x - First;
+        const u32 line = t / L::pieces;
+        const u32 piece = t % L::pieces, column = piece * 8;
         const u32 extent = rows - row0;
 
         copies = L::lines >= pass_lines || line < L::lines;
@@ -112,18 +117,25 @@ struct WarpgroupCopy : WarpgroupLines<Along, Rows> {
 /*
  * Down x Deep warpgroups: each makes Rows / Down rows, of every Deep-th piece
  * of wgmma_k of K. Those of the same rows add up their sums in the end.
+ *
+ * Apart: one more warpgroup copies, and runs ahead over the ends of tiles.
  */
 template <typename T, bool AlongA, bool AlongB, u32 Rows, u32 Cols, u32 Down,
-          u32 Deep, u32 Stages, u32 More = 0, u32 Shares = 0>
+          u32 Deep, u32 Stages, u32 More = 0, u32 Shares = 0,
+          bool Apart = false>
 struct WarpgroupTile {
     static constexpr u32 shares = Shares; /* most blocks of a cluster */
-    static constexpr u32 threads = Down * Deep * 128;
+    static constexpr u32 computing = Down * Deep * 128; /* threads */
+    static constexpr bool apart = Apart;
+    static constexpr u32 copying = Apart ? 128 : computing;
+    static constexpr u32 first_copying = Apart ? computing : 0;
+    static constexpr u32 threads = first_copying + copying;
     static constexpr u32 units = Rows / Down / 64; /* of a warpgroup */
     static constexpr u32 step_k = wgmma_k * Deep;
     typedef WarpgroupLines<AlongA, Rows> A;
     typedef WarpgroupLines<AlongB, Cols> B;
-    typedef WarpgroupCopy<T, AlongA, Rows, threads> CopyA;
-    typedef WarpgroupCopy<T, AlongB, Cols, threads> CopyB;
+    typedef WarpgroupCopy<T, AlongA, Rows, copying, first_copying> CopyA;
+    typedef WarpgroupCopy<T, AlongB, Cols, copying, first_copying> CopyB;
     typedef Wgmma<T, Cols, AlongA, AlongB> Op;
     static constexpr u32 piece_nbytes = A::nbytes + B::nbytes;
     static constexpr u32 stage_nbytes = Deep * piece_nbytes;
@@ -165,13 +177,20 @@ struct WarpgroupTile {
      * tiles.begin(*this, a, b)  puts a and b where it begins
      * tiles.next()          goes to the next one; gives the place of this one
      * tiles.store(*this, place, lds)  takes its sums; free_nbytes of LDS are
-     *                       free
+     *                       free, or, Apart, none
      * tiles.share(*this, place, lds)  the same of a place that is shared by the
      *                       cluster; all LDS is free
      */
     template <class Tiles> DEV_MEMBER void run(u8 *lds, Tiles &tiles)
     {
         lds += -(u32)__cvta_generic_to_shared(lds) % 1024;
+        if constexpr (Apart)
+            run_apart(lds, tiles);
+        else
+            run_together(lds, tiles);
+    }
+    template <class Tiles> DEV_MEMBER void run_together(u8 *lds, Tiles &tiles)
+    {
         const u32 stages = (u32)__cvta_generic_to_shared(lds);
         CopyA a;
         CopyB b;
@@ -212,6 +231,127 @@ struct WarpgroupTile {
         async_copies_wait<0>();
         __syncthreads();
     }
+    /*
+     * Two barriers belong to each stage: `full` counts the threads whose copies
+     * have come, `empty` the warps that need the stage no more. So nobody waits
+     * for all others.
+     */
+    struct Barriers {
+        u64 full[Stages], empty[Stages];
+    };
+    /* A stage, with the addresses of its barriers and their parity. */
+    struct Turn {
+        u32 barriers, stage, phase;
+
+        DEV_MEMBER u32 full() const
+        {
+            return barriers + stage * 8;
+        }
+        DEV_MEMBER u32 empty() const
+        {
+            return full() + Stages * 8;
+        }
+        DEV_MEMBER void next()
+        {
+            stage = after(stage);
+            if (stage == 0)
+                phase ^= 1;
+        }
+    };
+    template <class Tiles> DEV_MEMBER void run_apart(u8 *lds, Tiles &tiles)
+    {
+        static_assert(Deep == 1, "nobody adds up sums");
+        __shared__ Barriers barriers;
+        /* else each step would work them out again */
+        const u32 stages = uniform_of_warp(lds_copy_address(lds));
+        const Turn first = {uniform_of_warp(lds_copy_address(&barriers)), 0, 0};
+
+        if (threadIdx.x == 0) {
+            for (u32 i = 0; i < Stages; i++) {
+                barrier_init(&barriers.full[i], copying);
+                barrier_init(&barriers.empty[i], computing / 32);
+            }
+        }
+        __syncthreads();
+        if (threadIdx.x >= computing)
+            copy_tiles(lds, stages, first, tiles);
+        else
+            compute_tiles(lds, stages, first, tiles);
+    }
+    template <class Tiles>
+    DEV_MEMBER void copy_tiles(u8 *lds, u32 stages, Turn in, Tiles &tiles)
+    {
+        CopyA a;
+        CopyB b;
+
+        NO_UNROLL
+        while (tiles.more()) {
+            u32 left = tiles.begin(*this, a, b).nk;
+            const auto place = tiles.next();
+
+            NO_UNROLL
+            while (left > 0) {
+                barrier_wait(in.empty(), in.phase ^ 1);
+                copy(stages + in.stage * stage_nbytes, a, b, left);
+                barrier_arrive_after_copies(uniform_of_warp(in.full()));
+                left -= min_of(left, step_k);
+                in.next();
+            }
+            if constexpr (Shares > 0) {
+                if (place.shared)
+                    share(lds, place, tiles);
+            }
+        }
+        async_copies_wait<0>();
+    }
+    template <class Tiles>
+    DEV_MEMBER void compute_tiles(u8 *lds, u32 stages, Turn out, Tiles &tiles)
+    {
+        const bool tells = threadIdx.x % 32 == 0;
+
+        NO_UNROLL
+        while (tiles.more()) {
+            CopyA a;
+            CopyB b;
+            const Start start = tiles.begin(*this, a, b);
+            const auto place = tiles.next();
+            u32 before = 0; /* `empty` of the step before, if there is one */
+
+            clear();
+            NO_UNROLL
+            for (u32 s = div_up(start.nk, step_k); s > 0; s--) {
+                barrier_wait(out.full(), out.phase);
+                wgmma_lds_written();
+                if (start.works)
+                    multiply_step(
+                        uniform_of_warp(stages + out.stage * stage_nbytes));
+                wgmma_wait<1>();
+                if (tells && before)
+                    barrier_arrive(before);
+                before = out.empty();
+                out.next();
+            }
+            wgmma_wait<0>();
+            hold();
+            if (tells && before)
+                barrier_arrive(before);
+            if constexpr (Shares > 0) {
+                if (place.shared)
+                    share(lds, place, tiles);
+            }
+            if (Shares == 0 || !place.shared)
+                tiles.store(*this, place, nullptr);
+        }
+    }
+    /* Both warpgroups come here. */
+    template <class Tiles>
+    DEV_MEMBER void share(u8 *lds, const typename Tiles::Place &place,
+                          const Tiles &tiles)
+    {
+        __syncthreads(); /* all steps are read */
+        tiles.share(*this, place, lds);
+        __syncthreads();
+    }
     static DEV_MEMBER void copy(u32 stage, CopyA &a, CopyB &b, u32 left)
     {
         UNROLL
@@ -223,7 +363,6 @@ struct WarpgroupTile {
             a.next(), b.next();
             left -= min_of(left, wgmma_k);
         }
-        async_copies_end();
     }
     /* Starts copying the first steps of nk of K. */
     static DEV_MEMBER void fill(u32 stages, CopyA &a, CopyB &b, u32 nk)
@@ -231,8 +370,35 @@ struct WarpgroupTile {
         NO_UNROLL
         for (u32 s = 0; s < ahead; s++) {
             copy(stages + s * stage_nbytes, a, b, nk);
+            async_copies_end();
             nk -= min_of(nk, step_k);
         }
+    }
+    DEV_MEMBER void clear()
+    {
+        UNROLL
+        for (u32 u = 0; u < units; u++) {
+            UNROLL
+            for (u32 i = 0; i < Cols / 2; i++)
+                sums[u][i] = 0;
+        }
+    }
+    /* Starts adding the products of a step to the sums. */
+    DEV_MEMBER void multiply_step(u32 stage)
+    {
+        const u64 y = B::operand(stage + A::nbytes, 0);
+
+        wgmma_fence();
+        UNROLL
+        for (u32 k = 0; k < wgmma_k / 16; k++) {
+            UNROLL
+            for (u32 u = 0; u < units; u++)
+                Op::multiply(sums[u],
+                             A::operand(stage, row0 + u * 64) +
+                                 k * WgmmaStep<AlongA>::k16,
+                             y + k * WgmmaStep<AlongB>::k16, 1);
+        }
+        wgmma_commit();
     }
     static DEV_MEMBER u32 after(u32 stage)
     {
@@ -250,35 +416,17 @@ struct WarpgroupTile {
         u32 mine =
             nk - min_of(nk, deep * wgmma_k); /* of K, with what is left out */
 
-        UNROLL
-        for (u32 u = 0; u < units; u++) {
-            UNROLL
-            for (u32 i = 0; i < Cols / 2; i++)
-                sums[u][i] = 0;
-        }
+        clear();
         NO_UNROLL
         for (u32 s = div_up(nk, step_k); s > 0; s--) {
             async_copies_wait<ahead - 1>();
             wgmma_lds_written();
             __syncthreads();
-            if (works && (Deep == 1 || mine > 0)) {
-                const u32 stage =
-                    stages + out * stage_nbytes + deep * piece_nbytes;
-                const u64 y = B::operand(stage + A::nbytes, 0);
-
-                wgmma_fence();
-                UNROLL
-                for (u32 k = 0; k < wgmma_k / 16; k++) {
-                    UNROLL
-                    for (u32 u = 0; u < units; u++)
-                        Op::multiply(sums[u],
-                                     A::operand(stage, row0 + u * 64) +
-                                         k * WgmmaStep<AlongA>::k16,
-                                     y + k * WgmmaStep<AlongB>::k16, 1);
-                }
-                wgmma_commit();
-            }
+            if (works && (Deep == 1 || mine > 0))
+                multiply_step(stages + out * stage_nbytes +
+                              deep * piece_nbytes);
             copy(stages + in * stage_nbytes, a, b, left);
+            async_copies_end();
             left -= min_of(left, step_k);
             mine -= min_of(mine, step_k);
             if (works)
@@ -465,7 +613,7 @@ struct WarpgroupTile {
         }
         barrier_wait(&come, 0);
         NO_UNROLL
-        for (u32 s = deep; s < mine; s += Deep) {
+        for (u32 s = deep; s < mine; s += threads / (Down * 128)) {
             const u32 i = s * blocks + rank;
             const u8 *from = others + s * (blocks - 1) * slice_nbytes + t;
             f32 v[8] = {};
