@@ -662,8 +662,11 @@ kpk_status kpk_gemm_launch(kpk_instance *inst, const kpk_gemm_product *p,
             ARG(b.stride),  ARG(o->stride_c), ARG(p->batch), ARG(plan->splits),
             alpha_arg,      beta_arg};
 
-        const kpk_launch_options options = {
-            .shape = plan->shape, .stream = stream, .cluster = {plan->cluster}};
+        /* Early: those of f16 and bf16 wait before they read anything. */
+        const kpk_launch_options options = {.shape = plan->shape,
+                                            .stream = stream,
+                                            .cluster = {plan->cluster},
+                                            .flags = KPK_LAUNCH_EARLY};
 
         st = kpk_launch_ex(kernel, &options, args,
                            sizeof(args) / sizeof(args[0]));

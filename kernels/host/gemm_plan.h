@@ -102,6 +102,8 @@ typedef struct kpk_gemm_operands {
 /*
  * kpk_gemm_launch() starts the kernels of a plan and returns without waiting. A
  * and B are copied, if the plan has room for it, only if they are not aligned.
+ * A kernel of f16 or bf16 may begin while the launch before it still runs, and
+ * waits for it itself (KPK_LAUNCH_EARLY).
  *
  *   workspace  device memory of plan->workspace_nbytes, which must stay until
  *              the kernels are done; NULL where that is 0

@@ -19,6 +19,7 @@
 #pragma once
 
 #include "division.h"
+#include "early.h"
 #include "matrix/unit.h"
 #if KPK_SM >= 80
 #include "nvidia/async_tile.h"
@@ -1055,6 +1056,7 @@ DEV void gemm(const Gemm<T> &g)
 {
 #if KPK_SM >= 80
     if constexpr (sizeof(T) == 2) {
+        wait_for_launch_before();
         AsyncGemm<T, TransA, TransB, Size>::run(g);
         return;
     }
