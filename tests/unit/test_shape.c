@@ -130,21 +130,15 @@ static void test_rows_are_those_of_the_code_that_runs(void **state)
     assert_string_equal(kpk_i_target_of_rows(&module, "sm_90", NULL), "sm_90");
 }
 
-/*
- *   k,block_x,grid_x_each,min_n
- *   k,256,8,4096
- *   k,256,2,1000
- *   k,256,1,0
- */
-static void test_row_is_for_no_fewer_than_min_n(void **state)
+/* Kernel k's blocks for n, of three rows: block_x,grid_x_each and a third
+ * column of that name. */
+static uint32_t blocks_by_rows(const char *third,
+                               const union kpk_cell_data cells[9], uint64_t n)
 {
     const struct kpk_column columns[] = {{at("block_x"), KPK_CELL_INT},
                                          {at("grid_x_each"), KPK_CELL_INT},
-                                         {at("min_n"), KPK_CELL_INT}};
+                                         {at(third), KPK_CELL_INT}};
     const struct kpk_kernel_desc kernel = {at("k"), 0, 0, 0};
-    const union kpk_cell_data cells[] = {{.i = 256}, {.i = 8}, {.i = 4096},
-                                         {.i = 256}, {.i = 2}, {.i = 1000},
-                                         {.i = 256}, {.i = 1}, {.i = 0}};
     const struct kpk_row_key keys[3] = {{0, 0, 0}, {0, 0, 0}, {0, 0, 0}};
     const struct kpk_table table = {at("k"), 3,     3,    columns,
                                     keys,    cells, NULL, NULL};
@@ -155,58 +149,40 @@ static void test_row_is_for_no_fewer_than_min_n(void **state)
                                       .nkernels = 1,
                                       .tables = &table,
                                       .ntables = 1};
-    static const uint64_t n_and_blocks[][2] = {
+    kpk_shape shape;
+
+    assert_ok(kpk_module_shape(&module, 0, NULL, n, 0, &shape));
+    return shape.grid[0];
+}
+
+static void test_row_is_for_no_fewer_than_min_n(void **state)
+{
+    const union kpk_cell_data cells[] = {{.i = 256}, {.i = 8}, {.i = 4096},
+                                         {.i = 256}, {.i = 2}, {.i = 1000},
+                                         {.i = 256}, {.i = 1}, {.i = 0}};
+    static const uint32_t n_and_blocks[][2] = {
         {0, 1},      {1, 1},       {999, 999},  {1000, 500},
         {1001, 501}, {4095, 2048}, {4096, 512}, {14337, 1793}};
 
     (void)state;
-    for (size_t i = 0; i < sizeof(n_and_blocks) / sizeof(n_and_blocks[0]);
-         i++) {
-        kpk_shape shape;
-
-        assert_ok(
-            kpk_module_shape(&module, 0, NULL, n_and_blocks[i][0], 0, &shape));
-        assert_int_equal(shape.grid[0], n_and_blocks[i][1]);
-    }
+    for (size_t i = 0; i < sizeof(n_and_blocks) / sizeof(n_and_blocks[0]); i++)
+        assert_int_equal(blocks_by_rows("min_n", cells, n_and_blocks[i][0]),
+                         n_and_blocks[i][1]);
 }
 
-/*
- *   k,block_x,grid_x_each,n_multiple
- *   k,256,8,8
- *   k,256,2,2
- *   k,256,1,1
- */
 static void test_row_is_for_multiples_of_n_multiple(void **state)
 {
-    const struct kpk_column columns[] = {{at("block_x"), KPK_CELL_INT},
-                                         {at("grid_x_each"), KPK_CELL_INT},
-                                         {at("n_multiple"), KPK_CELL_INT}};
-    const struct kpk_kernel_desc kernel = {at("k"), 0, 0, 0};
     const union kpk_cell_data cells[] = {{.i = 256}, {.i = 8}, {.i = 8},
                                          {.i = 256}, {.i = 2}, {.i = 2},
                                          {.i = 256}, {.i = 1}, {.i = 1}};
-    const struct kpk_row_key keys[3] = {{0, 0, 0}, {0, 0, 0}, {0, 0, 0}};
-    const struct kpk_table table = {at("k"), 3,     3,    columns,
-                                    keys,    cells, NULL, NULL};
-    const struct kpk_module module = {.format = KPK_FORMAT_VERSION,
-                                      .name = at("k"),
-                                      .strings = strings,
-                                      .kernels = &kernel,
-                                      .nkernels = 1,
-                                      .tables = &table,
-                                      .ntables = 1};
-    static const uint64_t n_and_blocks[][2] = {
+    static const uint32_t n_and_blocks[][2] = {
         {1, 1}, {2, 1}, {7, 7}, {8, 1}, {9, 9}, {10, 5}, {16, 2}, {1000, 125}};
 
     (void)state;
-    for (size_t i = 0; i < sizeof(n_and_blocks) / sizeof(n_and_blocks[0]);
-         i++) {
-        kpk_shape shape;
-
-        assert_ok(
-            kpk_module_shape(&module, 0, NULL, n_and_blocks[i][0], 0, &shape));
-        assert_int_equal(shape.grid[0], n_and_blocks[i][1]);
-    }
+    for (size_t i = 0; i < sizeof(n_and_blocks) / sizeof(n_and_blocks[0]); i++)
+        assert_int_equal(
+            blocks_by_rows("n_multiple", cells, n_and_blocks[i][0]),
+            n_and_blocks[i][1]);
 }
 
 int main(void)
