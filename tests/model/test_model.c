@@ -499,10 +499,16 @@ static void choose_tokens(struct pace *p, uint32_t step)
     }
 }
 
+static bool same_logits(const struct pace *p)
+{
+    for (size_t i = 0; i < TINY_VOCABULARY; i++)
+        if (p->logits[0][i] != p->logits[1][i])
+            return false;
+    return true;
+}
+
 static bool step_both(struct pace *p, struct fault *fault)
 {
-    const size_t nbytes = TINY_VOCABULARY * sizeof(float);
-
     /* what the one that is ahead has before it is asked */
     if (!model_logits(p->model[1], 0, p->logits[1], fault))
         return false;
@@ -511,7 +517,7 @@ static bool step_both(struct pace *p, struct fault *fault)
             (m == 0 && !model_logits(p->model[0], 0, p->logits[0], fault)) ||
             !model_likeliest(p->model[m], p->ids[m], fault))
             return false;
-    p->ahead += memcmp(p->logits[0], p->logits[1], nbytes) == 0;
+    p->ahead += same_logits(p);
     if (memcmp(p->ids[0], p->ids[1], p->n * sizeof(uint32_t)) != 0)
         return fail(fault, "other tokens at position %u",
                     (unsigned)p->run[0].position);
