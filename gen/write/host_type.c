@@ -49,6 +49,12 @@ struct host_struct {
     char *body;                /* members */
 };
 
+/* The alignment of a struct that was looked into: many may contain one. */
+struct aligned {
+    unsigned type;
+    unsigned long long align;
+};
+
 struct host_types {
     const struct ir *ir;
     const char *module;
@@ -57,6 +63,8 @@ struct host_types {
     bool *used; /* rows of the table */
     struct host_struct structs[MAX_STRUCTS];
     size_t nstructs;
+    struct aligned *aligned;
+    size_t naligned;
 };
 
 struct host_types *host_types_new(const struct ir *ir, const char *module,
@@ -82,6 +90,7 @@ void host_types_free(struct host_types *h)
         return;
     for (size_t i = 0; i < h->nstructs; i++)
         free(h->structs[i].body);
+    free(h->aligned);
     free(h->used);
     free(h);
 }
@@ -253,6 +262,35 @@ static bool basic(const struct host_types *h, unsigned type,
 static bool declare(struct host_types *h, unsigned type, const char *quals,
                     const char *inner, int depth, char out[HOST_TEXT_MAX]);
 
+static unsigned long long align_of(struct host_types *h, unsigned type,
+                                   int depth);
+
+/* That of its members; what is 0 ends the search for all that contain it. */
+static unsigned long long align_of_struct(struct host_types *h, unsigned type,
+                                          int depth)
+{
+    const unsigned list = ir_ref(h->ir, type, "elements");
+    unsigned long long most = 1;
+
+    for (size_t i = 0; i < h->naligned; i++)
+        if (h->aligned[i].type == type)
+            return h->aligned[i].align;
+    for (size_t i = 0; i < ir_list_count(h->ir, list); i++) {
+        const unsigned member = ir_list_item(h->ir, list, i);
+        unsigned long long one;
+
+        if (!has_tag(h, member, "DW_TAG_member"))
+            continue;
+        one = align_of(h, ir_ref(h->ir, member, "baseType"), depth + 1);
+        if (one == 0)
+            return 0;
+        most = one > most ? one : most;
+    }
+    h->aligned = memory_grow(h->aligned, h->naligned, sizeof(*h->aligned));
+    h->aligned[h->naligned++] = (struct aligned){type, most};
+    return most;
+}
+
 /* The alignment that C gives a type; 0 if the header cannot say. */
 static unsigned long long align_of(struct host_types *h, unsigned type,
                                    int depth)
@@ -271,23 +309,8 @@ static unsigned long long align_of(struct host_types *h, unsigned type,
         has_tag(h, type, "DW_TAG_array_type") ||
         has_tag(h, type, "DW_TAG_enumeration_type"))
         return align_of(h, ir_ref(h->ir, type, "baseType"), depth + 1);
-    if (is_struct(h, type)) {
-        const unsigned list = ir_ref(h->ir, type, "elements");
-        unsigned long long most = 1;
-
-        for (size_t i = 0; i < ir_list_count(h->ir, list); i++) {
-            const unsigned member = ir_list_item(h->ir, list, i);
-            unsigned long long one;
-
-            if (!has_tag(h, member, "DW_TAG_member"))
-                continue;
-            one = align_of(h, ir_ref(h->ir, member, "baseType"), depth + 1);
-            if (one == 0)
-                return 0;
-            most = one > most ? one : most;
-        }
-        return most;
-    }
+    if (is_struct(h, type))
+        return align_of_struct(h, type, depth);
     return ir_is(h->ir, type, "DIBasicType") ? nbytes_of(h, type, 0) : 0;
 }
 

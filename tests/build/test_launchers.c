@@ -171,6 +171,54 @@ static void test_types_in_circles_end(void **state)
     ir_free(ir);
 }
 
+/* Each struct of 10 levels is looked into once, not 10^10 times. */
+static void test_nested_structs_of_many_members_end(void **state)
+{
+    enum { LEVELS = 10, MEMBERS = 10, EACH = MEMBERS + 2 };
+    char ir_text[LEVELS * EACH * 128], text[HOST_TEXT_MAX];
+    unsigned long long nbits = 32;
+    unsigned inner = 1;
+    size_t n =
+        (size_t)snprintf(ir_text, sizeof(ir_text),
+                         "!1 = !DIBasicType(name: \"int\", size: 32, encoding: "
+                         "DW_ATE_signed)\n");
+    struct ir *ir;
+    struct host_types *h;
+
+    (void)state;
+    for (unsigned level = 0; level < LEVELS; level++) {
+        const unsigned id = 2 + level * EACH;
+
+        for (unsigned m = 0; m < MEMBERS; m++)
+            n += (size_t)snprintf(
+                ir_text + n, sizeof(ir_text) - n,
+                "!%u = !DIDerivedType(tag: DW_TAG_member, name: \"m%u\", "
+                "baseType: !%u, size: %llu, offset: %llu)\n",
+                id + m, m, inner, nbits, m * nbits);
+        n += (size_t)snprintf(ir_text + n, sizeof(ir_text) - n, "!%u = !{",
+                              id + MEMBERS);
+        for (unsigned m = 0; m < MEMBERS; m++)
+            n += (size_t)snprintf(ir_text + n, sizeof(ir_text) - n, "%s!%u",
+                                  m ? ", " : "", id + m);
+        nbits *= MEMBERS;
+        inner = id + MEMBERS + 1;
+        n += (size_t)snprintf(
+            ir_text + n, sizeof(ir_text) - n,
+            "}\n!%u = !DICompositeType(tag: DW_TAG_structure_type, name: "
+            "\"s%u\", size: %llu, elements: !%u)\n",
+            inner, level, nbits, id + MEMBERS);
+        assert_true(n < sizeof(ir_text));
+    }
+    ir = parse(ir_text, n);
+    h = host_types_new(ir, "m", NULL);
+    assert_non_null(h);
+    assert_true(host_declare(h, inner, "x", text));
+    assert_string_equal(text, "kpk_m_s9 x");
+    assert_int_equal(host_nstructs(h), LEVELS);
+    host_types_free(h);
+    ir_free(ir);
+}
+
 static void test_declarations(void **state)
 {
     struct ir *ir = parse(good, sizeof(good) - 1);
@@ -605,6 +653,7 @@ int main(void)
         cmocka_unit_test(test_parameters_are_found_by_place),
         cmocka_unit_test(test_every_cut_is_read_within_bounds),
         cmocka_unit_test(test_types_in_circles_end),
+        cmocka_unit_test(test_nested_structs_of_many_members_end),
         cmocka_unit_test(test_declarations),
         cmocka_unit_test(test_names_become_parts_of_identifiers),
         cmocka_unit_test(test_each_kind_of_type_is_declared),

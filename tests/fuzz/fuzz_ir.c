@@ -32,7 +32,8 @@ static void declare(const struct ir *ir, struct host_types *types,
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
 {
-    static const char rows[] = "type,host,header\nknown,struct known,./k.h\n";
+    static const char rows[] = "type,host,header\nknown,struct known,./k.h\n"
+                               "other,other,./k.h\nthird,third,stdio.h\n";
     char error[CSV_ERROR_MAX];
     struct csv *table = csv_parse("types", rows, sizeof(rows) - 1, error);
     struct ir *ir = ir_parse((const char *)data, nbytes, error);
