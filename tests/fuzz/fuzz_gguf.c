@@ -54,6 +54,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
     check_tensors(&gguf, data, nbytes);
     if (!sizes_read(&gguf, &sizes, &fault))
         FUZZ_ASSERT(fault.text[0]);
+    else
+        for (uint32_t i = 0; i < sizes.layers; i++)
+            (void)has_window(&sizes, i);
     tokenize(&gguf, data, nbytes);
     gguf_close(&gguf);
     return 0;

@@ -29,8 +29,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
 {
     char path[64];
     struct import in = {.pack = "fuzz", .root = "."};
+    /* what a file's name may say that it is for */
+    static const char *const labels[] = {"", "gfx942", "sm_90a"};
     const struct import_place place = {.file = path,
-                                       .label = "",
+                                       .label = labels[nbytes % 3],
                                        .kind = "",
                                        .folder = "",
                                        .path = "fuzz",

@@ -6,16 +6,19 @@
 
 enum { ROOM = 64, HEAD_NBYTES = 192 };
 
-/* A module whose code object is the input, as if the program were damaged. */
-static void list_symbols(const uint8_t *data, size_t nbytes)
+static const char strings[] = "\0m\0kernel\0gfx942\0sm_90";
+enum { KERNEL = 3, GFX942 = 10, SM_90 = 17 }; /* places in it */
+
+/* A module whose code object, for the target at that place, is the input, as if
+ * the program were damaged. */
+static void list_symbols(const uint8_t *data, size_t nbytes, uint32_t target)
 {
-    static const char strings[] = "\0m\0gfx942\0kernel";
-    static const struct kpk_kernel_desc kernels[] = {{10, 0, 0, 0}};
+    static const struct kpk_kernel_desc kernels[] = {{KERNEL, 0, 0, 0}};
     static const struct kpk_kernel_attrs attrs;
     uint8_t *memory = aligned_alloc(64, (HEAD_NBYTES + nbytes + 63) / 64 * 64);
     struct kpk_blob *blob = (struct kpk_blob *)memory;
     struct kpk_code_object object = {
-        .target = 3, .cov = 5, .blob = blob, .attrs = &attrs};
+        .target = target, .cov = 5, .blob = blob, .attrs = &attrs};
     kpk_module module = {.format = KPK_FORMAT_VERSION,
                          .name = 1,
                          .strings = strings,
@@ -60,7 +63,8 @@ static void compare_targets(const uint8_t *data, size_t nbytes)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
 {
-    list_symbols(data, nbytes);
+    list_symbols(data, nbytes, GFX942);
+    list_symbols(data, nbytes, SM_90);
     compare_targets(data, nbytes < 512 ? nbytes : 512);
     return 0;
 }

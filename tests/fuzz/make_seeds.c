@@ -283,6 +283,7 @@ static void write_cubins(void)
         unsigned char *data = make_cubin(&cubins[i], &nbytes);
 
         write_seed("cubin", cubins[i].kernel, data, nbytes);
+        write_seed("symbols", cubins[i].kernel, data, nbytes);
         write_seed("program", cubins[i].kernel, data, nbytes);
         free(data);
     }
