@@ -4,7 +4,7 @@
 #include "early.h"
 #include "nvidia/async_copy.h"
 #include "nvidia/bulk_copy.h"
-#include "nvidia/column_chunk.h"
+#include "nvidia/wide_chunk.h"
 
 /*
  * The first workgroups of a grid make all rows, and so long as they do the
@@ -12,11 +12,13 @@
  * compact.
  *
  * Rows go by in groups, and a group's columns in passes: a lane has one chunk
- * of each row in a pass, a warp 32 neighbouring ones. What the N columns of y
- * give to the lane's chunk stays in registers for the group, and where a row is
- * one pass, for all groups. The copy engine brings a stage, `each` rows of a
- * pass, to LDS while the stages before it are multiplied: so few registers and
- * little LDS that workgroups which leave find room beside those that work.
+ * of each row in a pass, a warp 32 neighbouring ones. Where chunks are wide,
+ * two warps make a pass, and the other two the same of other rows. What the N
+ * columns of y give to the lane's chunk stays in registers for the group, and
+ * where a row is one pass, for all groups. The copy engine brings a stage,
+ * `each` rows of a pass, to LDS while the stages before it are multiplied: so
+ * few registers and little LDS that workgroups which leave find room beside
+ * those that work.
  *
  * Rows are aligned to 16, and so are the columns of y. Their padding is read,
  * up to a whole granule.
@@ -41,18 +43,22 @@ template <class F> struct SweepShape<F, 1> {
 SWEEP_TABLE(SWEEP_SHAPE)
 
 template <class F, int N> struct SweepLds {
+    typedef SweepColumns<F, N> Columns;
+
     static constexpr int warps = 4, rows = 8;
-    static constexpr int slice_bytes =
-        1024 / F::elems * F::bytes; /* a warp's */
-    static constexpr int pass_bytes = warps * slice_bytes;
-    static constexpr int y_bytes = 32 * Q8_1::bytes;
+    /* warps share a pass, and teams of them the rows of a stage */
+    static constexpr int teams = Columns::span, slices = warps / teams;
+    static constexpr int blocks = 32 * Columns::span; /* of Q8_1 in a slice */
+    static constexpr int slice_bytes = blocks * 32 / F::elems * F::bytes;
+    static constexpr int pass_bytes = slices * slice_bytes;
+    static constexpr int y_bytes = blocks * Q8_1::bytes;
     /* Q8_0's rows leave no room for four of them */
     static constexpr int each = N > 1 && pass_bytes > 4096 ? 2 : 4;
     static constexpr int stages = N > 2 && pass_bytes > 4096 ? 3 : 2;
 
     __attribute__((aligned(16))) u8 x[stages][each * pass_bytes];
     __attribute__((aligned(16))) u8 y[warps][N * y_bytes];
-    float part[2][warps][rows * N]; /* of a group, and of the one before */
+    float part[2][slices][rows * N]; /* of a group, and of the one before */
     /* A stage is there; all warps are done with it. */
     __attribute__((aligned(8))) u64 arrived[stages];
     u64 freed[stages];
@@ -63,6 +69,7 @@ template <class F, int N> struct MatVecSweep {
 
     static constexpr u32 warps = Lds::warps, rows = Lds::rows, each = Lds::each;
     static constexpr u32 stages = Lds::stages, parts = rows / each;
+    static constexpr u32 slices = Lds::slices, own = each / Lds::teams;
 
     /* where a stage is in LDS, and how often that was used, modulo 2 */
     struct Place {
@@ -80,7 +87,7 @@ template <class F, int N> struct MatVecSweep {
     u32 nrows, row_bytes;
     u32 nblocks, passes; /* of a row: Q8_1 blocks, and passes */
     u32 step;            /* rows from a workgroup's group to its next */
-    u32 slice;           /* which quarter of a pass the warp has */
+    u32 slice, team;     /* which part of a pass the warp has, of which rows */
     /* what is asked for next */
     u32 row, pass = 0, part = 0, turn = 0;
     Place to;
@@ -90,11 +97,13 @@ template <class F, int N> struct MatVecSweep {
         : x(m.w), y(m.y), y_stride(m.y_stride), nrows((u32)m.nrows),
           row_bytes((u32)m.nblocks * F::bytes),
           nblocks((u32)m.nblocks * (F::elems / 32)),
-          passes((nblocks + 32 * warps - 1) / (32 * warps)),
+          passes((nblocks + Lds::blocks * slices - 1) / (Lds::blocks * slices)),
           step(workers * rows),
           /* the last pass may have less for the last warps: not for the same
            * ones of all workgroups, which share a scheduler */
-          slice((threadIdx.y + 2 * blockIdx.x) % warps), row(blockIdx.x * rows)
+          slice((threadIdx.y + 2 / Lds::teams * blockIdx.x) % slices),
+          team(Lds::teams > 1 ? threadIdx.y / slices : 0),
+          row(blockIdx.x * rows)
     {
     }
 
@@ -133,18 +142,24 @@ template <class F, int N> struct MatVecSweep {
         row += step;
     }
 
-    /* of the warp's slice of a pass; there may be fewer than 32, or none */
+    /* of the warp's slice of a pass; there may be fewer, or none */
     DEV_MEMBER int blocks_of(u32 a_pass) const
     {
-        return (int)(nblocks - (a_pass * warps + slice) * 32);
+        return (int)(nblocks - (a_pass * slices + slice) * Lds::blocks);
+    }
+
+    /* where a sum of the warp's is among those of the group */
+    DEV_MEMBER u32 place_of(u32 index) const
+    {
+        return index + (index / (own * N) * (each - own) + team * own) * N;
     }
 
     DEV_MEMBER void ask_columns(Lds &lds, u32 a_pass) const
     {
         const u32 lane = threadIdx.x % 32;
-        const int size = min_of(blocks_of(a_pass), 32) * Q8_1::bytes;
+        const int size = min_of(blocks_of(a_pass), Lds::blocks) * Q8_1::bytes;
         const u8 *from =
-            y + (size_t)(a_pass * warps + slice) * Lds::y_bytes + 16 * lane;
+            y + (size_t)(a_pass * slices + slice) * Lds::y_bytes + 16 * lane;
         const u32 at = lds_copy_address(lds.y[threadIdx.y] + 16 * lane);
 
         UNROLL
@@ -160,12 +175,15 @@ template <class F, int N> struct MatVecSweep {
 
     template <typename T> DEV_MEMBER void run(Lds &lds, const MatVec<T> &m)
     {
+        typedef typename Lds::Columns Columns;
+
         const u32 lane = threadIdx.x % 32, warp = threadIdx.y;
-        const int chunk = (int)(lane % F::chunks);
-        const u32 place =
-            slice * Lds::slice_bytes +
-            (lane / F::chunks * F::bytes & ColumnChunks<F, N>::mask);
-        ColumnChunks<F, N> columns;
+        const int chunk = (int)(lane % Columns::chunks);
+        const u32 begin = team * own * (u32)Lds::pass_bytes +
+                          slice * Lds::slice_bytes +
+                          (lane / Columns::chunks * F::bytes & Columns::mask);
+        const u32 place = Columns::span > 1 ? kept(begin) : begin;
+        Columns columns;
         Place from;
         u32 current = 0;
 
@@ -185,7 +203,7 @@ template <class F, int N> struct MatVecSweep {
 
         NO_UNROLL
         for (u32 row0 = blockIdx.x * rows; row0 < nrows; row0 += step) {
-            float acc[rows * N] = {};
+            float acc[parts * own * N] = {};
 
             NO_UNROLL
             for (u32 p = 0; p < passes; p++) {
@@ -193,7 +211,8 @@ template <class F, int N> struct MatVecSweep {
                     async_copies_wait<0>();
                     __syncwarp();
                     columns.read(reinterpret_cast<const u32 *>(lds.y[warp]) +
-                                     (lane - (u32)chunk) * Q8_1::words,
+                                     (lane - (u32)chunk) *
+                                         (Columns::span * Q8_1::words),
                                  Lds::y_bytes / 4, chunk);
                     __syncwarp();
                     if (passes > 1)
@@ -204,10 +223,10 @@ template <class F, int N> struct MatVecSweep {
                     const u8 *blocks = lds.x[from.slot] + place;
 
                     barrier_wait(&lds.arrived[from.slot], from.phase);
-                    if ((int)lane < blocks_of(p)) {
+                    if ((int)lane * Columns::span < blocks_of(p)) {
                         UNROLL
-                        for (u32 r = 0; r < each; r++)
-                            columns.add(acc + (i * each + r) * N,
+                        for (u32 r = 0; r < own; r++)
+                            columns.add(acc + (i * own + r) * N,
                                         blocks + r * (u32)Lds::pass_bytes,
                                         chunk);
                     }
@@ -228,14 +247,15 @@ template <class F, int N> struct MatVecSweep {
             const float sum = sum_lanes<16>(acc, (int)lane, index);
             const u32 tid = warp * 32 + lane, row = row0 + tid / N;
 
-            if (index < (int)rows * N)
-                lds.part[current][warp][index] = sum;
+            if (index < (int)(parts * own) * N)
+                lds.part[current][Lds::teams > 1 ? slice : warp]
+                        [place_of((u32)index)] = sum;
             __syncthreads();
             if (tid < rows * N && row < nrows) {
                 float total = 0;
 
                 UNROLL
-                for (u32 i = 0; i < warps; i++)
+                for (u32 i = 0; i < slices; i++)
                     total += lds.part[current][i][tid];
                 m.dst[tid % N * m.dst_stride + row] = convert<T>(total);
             }
