@@ -17,13 +17,16 @@
  * the same token on any GPU.
  *
  * One block of any multiple of 32 threads: the arguments have no memory in
- * which blocks could join. A thread has 64 bytes of logits on their way.
+ * which blocks could join. A thread has 64 bytes of logits on their way, or 128
+ * where it does little with them.
  *
- * On NVIDIA's GPUs, where top-k or top-p cut off tokens, the logits are read
- * twice as a rule: for the greatest, and for the tokens near it, whose weight
- * is halved less than 12 times. Up to 2048 of them are listed and put in order
- * in LDS, with their weights summed up, while the others' are only added
- * together. What is drawn is nearly always among those listed.
+ * NVIDIA's GPUs look for the greatest logit of each thread first. With a k of
+ * at most half the threads, the k-th of those is a limit that k tokens reach,
+ * and few others. Those are listed and put in order in LDS, with their weights
+ * summed up. If they are more than 2048, and with another k or with p alone,
+ * the same is tried with the tokens near the greatest, whose weight is halved
+ * less than 12 times, while the others' are only added together. What is drawn
+ * is nearly always among those listed.
  *
  * If it is not, if they are more, or if nothing is cut off, and there is no k,
  * the weights of all are added up in 2048 bins. They divide the distances from
@@ -48,6 +51,8 @@ constexpr u32 bin_segments = 32, segment_bins = bins / bin_segments;
 /* vectors that a thread has on their way; one block has no others to wait for
  */
 constexpr u32 logit_batch = 4;
+/* the same where little is done with each */
+constexpr u32 quick_batch = KPK_NVIDIA ? 8 : logit_batch;
 /* a token that has its weight halved as often is never drawn */
 constexpr u32 most_halvings = 32;
 /* tokens with fewer are listed at once, if that is possible */
@@ -92,14 +97,17 @@ DEV f32 whole_halvings(f32 h, f32 &rest)
     return bits_as<f32>((158 - whole) << 23);
 }
 
-/* 2^(31 - h) as weights are, of h from 0 to 32 */
+#if KPK_NVIDIA
+/* 2^(31 - h) as weights are, of h from 0 to 32. power_of_half() gives what is
+ * from 1/2 up and below 1 (all f were tried): the mantissa is shifted. */
 DEV u32 weight_halved(f32 h)
 {
-    f32 rest;
-    const f32 scale = whole_halvings(h, rest);
+    const f32 moved = __fadd_rz(h, 0x1p23f);
+    const u32 bits = bits_as<u32>(power_of_half(h - (moved - 0x1p23f)));
 
-    return (u32)(fminf(power_of_half(rest), 1.0f) * scale);
+    return __funnelshift_r((bits - 0x3e800000u) << 7, 0, bits_as<u32>(moved));
 }
+#endif
 
 /* the same of any h from 12 on; 0 for NaN */
 DEV u32 light_weight(f32 h)
@@ -132,25 +140,25 @@ template <typename T> struct logit_parts {
 };
 
 /* Vectors first, first + blockDim.x and so on; the last one for those beyond */
-template <typename T>
-DEV void load_batch(Pack<T, vector_length<T>> (&x)[logit_batch], const T *from,
-                    u64 first, u32 vectors)
+template <typename T, u32 m>
+DEV void load_batch(Pack<T, vector_length<T>> (&x)[m], const T *from, u64 first,
+                    u32 vectors)
 {
     constexpr u32 V = vector_length<T>;
 
     UNROLL
-    for (u32 j = 0; j < logit_batch; j++)
+    for (u32 j = 0; j < m; j++)
         x[j] = load_pack<V>(
             from + min_of(first + j * blockDim.x, (u64)vectors - 1) * V);
 }
 
 /*
  * For this thread's part of n logits, in their order, as long as it is true:
- * fn(vectors, first, step, valid) with vectors of 1 or 16 bytes' logits side by
- * side. Logit i of vector j has number first + j * step + i. Vectors from
- * `valid` on are not there.
+ * fn(vectors, first, step, left) with vectors of 1 or 16 bytes' logits side by
+ * side. Logit i of vector j has number first + j * step + i. Vector j is not
+ * there unless j * blockDim.x is below `left`.
  */
-template <typename T, class Fn>
+template <u32 most, typename T, class Fn>
 DEV void each_batch(const T *logits, u32 n, Fn fn)
 {
     constexpr u32 V = vector_length<T>;
@@ -165,12 +173,12 @@ DEV void each_batch(const T *logits, u32 n, Fn fn)
     }
     NO_UNROLL
     for (u64 first = threadIdx.x; more && first < vectors;
-         first += (u64)logit_batch * blockDim.x) {
-        Pack<T, V> x[logit_batch];
+         first += (u64)most * blockDim.x) {
+        Pack<T, V> x[most];
 
         load_batch<T>(x, logits + head, first, vectors);
-        more = fn(x, head + (u32)first * V, blockDim.x * V,
-                  div_up(vectors - (u32)first, (u32)blockDim.x));
+        more =
+            fn(x, head + (u32)first * V, blockDim.x * V, vectors - (u32)first);
     }
     NO_UNROLL
     for (u32 i = tail + threadIdx.x; more && i < n; i += blockDim.x) {
@@ -211,6 +219,114 @@ DEV void each_logit(const T *logits, u32 n, Fn fn)
     for (u32 i = tail + threadIdx.x; i < n; i += blockDim.x)
         fn(convert<f32>(logits[i]), i);
 }
+
+#if KPK_NVIDIA
+/* the greatest of what is there of a batch, NaN only where all are */
+template <typename T, u32 V, u32 m>
+DEV f32 greatest_of(const Pack<T, V> (&x)[m], u32 left)
+{
+    if constexpr (sizeof(T) == 2 && V > 1) {
+        typedef Pack<u32, V / 2> Words;
+        u32 most = bits_as<Words>(x[0])[0];
+
+        UNROLL
+        for (u32 j = 0; j < m; j++) {
+            const Words words = bits_as<Words>(x[j]);
+            u32 greater = most;
+
+            UNROLL
+            for (u32 i = 0; i < V / 2; i++)
+                greater = greater_pair<T>(greater, words[i]);
+            most = j * blockDim.x < left ? greater : most;
+        }
+        const Pack<T, 2> both = bits_as<Pack<T, 2>>(most);
+
+        return fmaxf(convert<f32>(both[0]), convert<f32>(both[1]));
+    } else {
+        f32 most = convert<f32>(x[0][0]);
+
+        UNROLL
+        for (u32 j = 0; j < m; j++) {
+            f32 greater = most;
+
+            UNROLL
+            for (u32 i = 0; i < V; i++)
+                greater = fmaxf(greater, convert<f32>(x[j][i]));
+            most = j * blockDim.x < left ? greater : most;
+        }
+        return most;
+    }
+}
+
+/* This thread's greatest logit, or -infinity, and its batch: 0 for what is no
+ * whole vector */
+template <typename T>
+DEV f32 greatest_of_thread(const T *logits, u32 n, u32 &batch)
+{
+    f32 most = -infinity<f32>();
+    u32 number = 0;
+
+    batch = 0;
+    each_batch<quick_batch>(logits, n,
+                            [&](const auto &x, u32, u32 step, u32 left) {
+                                const f32 greatest = greatest_of(x, left);
+
+                                number += step > 0;
+                                if (greatest > most) {
+                                    most = greatest;
+                                    batch = step > 0 ? number : 0;
+                                }
+                                return true;
+                            });
+    return most;
+}
+
+/* where this thread's greatest logit is, the first one */
+template <typename T>
+DEV u32 place_in_batch(const T *logits, u32 n, f32 most, u32 batch)
+{
+    constexpr u32 V = vector_length<T>;
+    const logit_parts<T> parts(logits, n);
+    u32 place = n;
+
+    if (batch > 0) {
+        const u64 first =
+            threadIdx.x + (u64)(batch - 1) * quick_batch * blockDim.x;
+        Pack<T, V> x[quick_batch];
+
+        load_batch<T>(x, logits + parts.head, first, parts.vectors);
+        UNROLL
+        for (u32 j = quick_batch; j-- > 0;)
+            UNROLL
+        for (u32 i = V; i-- > 0;)
+            if (first + j * blockDim.x < parts.vectors &&
+                convert<f32>(x[j][i]) == most)
+                place = parts.head + ((u32)first + j * (u32)blockDim.x) * V + i;
+        return place;
+    }
+    if (threadIdx.x < parts.head && convert<f32>(logits[threadIdx.x]) == most)
+        return threadIdx.x;
+    for (u32 i = parts.tail + threadIdx.x; i < n && place == n; i += blockDim.x)
+        if (convert<f32>(logits[i]) == most)
+            place = i;
+    return place;
+}
+
+/* A number that k threads, of at least as many, have none below, and few more
+ * do: to the upper 20 bits */
+DEV f32 reached_by_threads(f32 own, u32 k)
+{
+    const u32 v = ordered_bits(own);
+    u32 least = 0;
+
+    NO_UNROLL
+    for (u32 bit = 1u << 31; bit >= 1u << 12; bit >>= 1)
+        if ((u32)__syncthreads_count(v >= (least | bit)) >= k)
+            least |= bit;
+    return least > ordered_bits(-infinity<f32>()) ? number_of_ordered(least)
+                                                  : -infinity<f32>();
+}
+#endif
 
 /* the least weight that is at least the part p of all, p < 1 */
 DEV u64 part_of(f32 p, u64 all)
@@ -281,8 +397,8 @@ template <typename T> struct sampler {
     {
         u64 far = 0;
 
-        each_batch(
-            logits, n, [&](const auto &x, u32 first, u32 step, u32 valid) {
+        each_batch<logit_batch>(
+            logits, n, [&](const auto &x, u32 first, u32 step, u32 left) {
                 constexpr u32 m = sizeof(x) / sizeof(x[0]);
                 constexpr u32 V = sizeof(x[0]) / sizeof(T);
                 u32 near = 0; /* a bit a logit: few have one */
@@ -303,7 +419,7 @@ template <typename T> struct sampler {
                         else
                             sum += !is_near && h < most_halvings;
                     }
-                    if (j < valid) {
+                    if (j * blockDim.x < left) {
                         far += sum;
                         near |= found << j * V;
                     }
@@ -438,16 +554,27 @@ template <typename T> struct sampler {
         __syncthreads();
     }
 #if KPK_NVIDIA
-    /* 64 bits in LDS would be a loop */
+    /* Adding 64 bits in LDS would be a loop. The lower halves of sums lie side
+     * by side, the upper ones behind them: in all banks. */
     DEV_MEMBER void add_weight(u32 b, u32 w) const
     {
-        u32 *const half = reinterpret_cast<u32 *>(&sums[b]);
+        u32 *const half = reinterpret_cast<u32 *>(sums) + b;
         const u32 before = atomicAdd(half, w);
 
         if (before + w < before)
-            atomicAdd(half + 1, 1u);
+            atomicAdd(half + bins, 1u);
     }
 #endif
+    DEV_MEMBER u64 sum_of(u32 b) const
+    {
+#if KPK_NVIDIA
+        const u32 *const half = reinterpret_cast<const u32 *>(sums) + b;
+
+        return (u64)half[bins] << 32 | half[0];
+#else
+        return sums[b];
+#endif
+    }
     DEV_MEMBER void put(u32 b, u64 key, bool weighed) const
     {
         atomicAdd(&counts[b], 1u);
@@ -489,7 +616,7 @@ template <typename T> struct sampler {
         const u32 b =
             bins - 1 - (segment * segment_bins + 2 * (lane_id() % 32) + which);
 
-        return {sums[b], counts[b]};
+        return {sum_of(b), counts[b]};
     }
     /*
      * The bin in which the running weight, or count, passes `target`, from the
@@ -614,37 +741,135 @@ template <typename T> struct sampler {
         per_halving *= (f32)bins / (f32)(bins - first);
     }
 #if KPK_NVIDIA
-    /* the weights of all tokens, by first bins; no counts */
+    /* whether halvings() of a number is the product alone */
+    DEV_MEMBER bool is_plain() const
+    {
+        return top < infinity<f32>() && per_bit < infinity<f32>();
+    }
+    DEV_MEMBER f32 plain_halvings(f32 x) const
+    {
+        return rounded_product(top - x, per_bit);
+    }
+    /* how far a first bin is from the last one, of h below 32, in the bits of
+     * a number: greater for greater h; of a NaN none */
+    DEV_MEMBER u32 far_bits(f32 h) const
+    {
+        return bits_as<u32>(__fmaf_rz(h, per_halving, 0x1p23f));
+    }
+    static constexpr u32 no_distance = 0x4b000000u; /* bits of 2^23 */
+
+    /* Lists the keys of logits for which may_be_wanted(logit), as few are, and
+     * is_wanted(logit), or so many that they are more than `room`. */
+    template <class May, class Is>
+    DEV_MEMBER void list_where(u32 room, May may_be_wanted, Is is_wanted) const
+    {
+        each_batch<quick_batch>(
+            logits, n, [&](const auto &x, u32 first, u32 step, u32 left) {
+                constexpr u32 m = sizeof(x) / sizeof(x[0]);
+                constexpr u32 V = sizeof(x[0]) / sizeof(T);
+                constexpr u32 words = div_up(m * V, 32u);
+                u32 found[words] = {}, any = 0; /* a bit a logit */
+
+                UNROLL
+                for (u32 j = 0; j < m; j++) {
+                    u32 some = 0;
+
+                    UNROLL
+                    for (u32 i = 0; i < V; i++)
+                        if (may_be_wanted(convert<f32>(x[j][i])))
+                            some |= 1u << (j * V + i) % 32;
+                    found[j * V / 32] |= j * blockDim.x < left ? some : 0;
+                }
+                UNROLL
+                for (u32 w = 0; w < words; w++)
+                    any |= found[w];
+                if (any == 0)
+                    return true;
+                UNROLL
+                for (u32 w = 0; w < words; w++) {
+                    NO_UNROLL
+                    for (u32 bits = found[w]; bits != 0; bits &= bits - 1) {
+                        const u32 at = 32 * w + log2_of(bits & (0u - bits));
+                        const u32 i = first + at / V * step + at % V;
+                        const f32 logit = convert<f32>(logits[i]);
+
+                        if (is_wanted(logit)) {
+                            const u32 place = atomicAdd(length, 1u);
+
+                            if (place < room)
+                                list[place] = place_key(ordered_bits(logit), i);
+                        }
+                    }
+                }
+                return true;
+            });
+    }
+    /*
+     * The weights of all tokens, by first bins; no counts. In two steps, so
+     * that additions are under way together, and without jumps: a token is
+     * worth 25 instructions.
+     */
     DEV_MEMBER void weigh_bins() const
     {
-        clear_bins();
-        each_logit(logits, n, [&](f32 x, u32) {
-            const f32 h = halvings(x);
+        const u32 first_bin = (u32)__cvta_generic_to_shared(sums) +
+                              (bins - 1 + no_distance) * (u32)sizeof(u32);
+        /* what is not drawn goes to the list, a bank a lane */
+        const u32 aside = (u32)__cvta_generic_to_shared(list) +
+                          threadIdx.x % 32 * (u32)sizeof(u32);
 
-            if (h < most_halvings)
-                add_weight(first_bin(h), weight_halved(h));
-        });
+        clear_bins();
+        each_batch<logit_batch>(
+            logits, n, [&](const auto &x, u32, u32, u32 left) {
+                constexpr u32 m = sizeof(x) / sizeof(x[0]);
+                constexpr u32 V = sizeof(x[0]) / sizeof(T);
+
+                UNROLL
+                for (u32 j = 0; j < m; j++) {
+                    const f32 most =
+                        j * blockDim.x < left ? most_halvings : 0.0f;
+                    u32 at[V], weight[V], before[V];
+
+                    UNROLL
+                    for (u32 i = 0; i < V; i++) {
+                        const f32 h = plain_halvings(convert<f32>(x[j][i]));
+
+                        weight[i] = weight_halved(h);
+                        at[i] = first_bin - far_bits(h) * (u32)sizeof(u32);
+                        asm("{.reg .pred p;\n\t"
+                            "setp.lt.f32 p, %1, %2;\n\t"
+                            "selp.b32 %0, %0, %3, p;}"
+                            : "+r"(at[i])
+                            : "f"(h), "f"(most), "r"(aside));
+                        asm volatile("atom.shared.add.u32 %0, [%1], %2;"
+                                     : "=r"(before[i])
+                                     : "r"(at[i]), "r"(weight[i])
+                                     : "memory");
+                    }
+                    UNROLL
+                    for (u32 i = 0; i < V; i++)
+                        if (before[i] + weight[i] < before[i])
+                            asm volatile(
+                                "red.shared.add.u32 [%0 + %1], 1;" ::"r"(at[i]),
+                                "n"(bins * sizeof(u32))
+                                : "memory");
+                }
+                return true;
+            });
         __syncthreads();
     }
     /* lists the keys of a first bin, or so many that they do not fit into half
      * of the list; how many there are */
     DEV_MEMBER u32 list_bin(u32 bin) const
     {
-        const f32 nearest = (f32)(bins - 1 - bin);
+        const u32 distance = no_distance + (bins - 1 - bin);
 
         if (threadIdx.x == 0)
             *length = 0;
         __syncthreads();
-        each_logit(logits, n, [&](f32 x, u32 i) {
-            const f32 h = halvings(x), place = h * per_halving;
-
-            if (place >= nearest && place < nearest + 1) {
-                const u32 at = atomicAdd(length, 1u);
-
-                if (at < most_listed / 2)
-                    list[at] = place_key(ordered_bits(x), i);
-            }
-        });
+        list_where(
+            most_listed / 2,
+            [&](f32 x) { return far_bits(plain_halvings(x)) == distance; },
+            [](f32) { return true; });
         __syncthreads();
         return uniform(*length);
     }
@@ -672,6 +897,23 @@ template <typename T> struct sampler {
         before = in_front + (place > 0 ? list_sums[place - 1] : 0);
         __syncthreads(); /* all have read the list */
         return true;
+    }
+    /*
+     * The key drawn from the first k, or 0: too many are not below what k
+     * threads have reached. A thread's greatest logit is `own`.
+     */
+    DEV_MEMBER u64 draw_first(f32 own, u32 k, f32 p, u64 random_seed,
+                              u64 offset) const
+    {
+        const f32 least = reached_by_threads(own, k);
+
+        list_where(
+            most_listed, [&](f32 x) { return x >= least; },
+            [&](f32 x) { return halvings(x) < most_halvings; });
+        __syncthreads();
+        return uniform(*length) <= most_listed
+                   ? draw_listed(0, k, p, random_seed, offset)
+                   : 0;
     }
     /* The key drawn from all tokens, or 0: a bin has too many. Three passes
      * over the logits, or four with p < 1. */
@@ -717,6 +959,24 @@ DEV void sample(const T *logits, u32 *token, u32 n, u32 k, f32 p,
 
     if (blockIdx.x > 0)
         return;
+#if KPK_NVIDIA
+    u32 batch;
+    const f32 most = greatest_of_thread(logits, n, batch);
+    u64 first = team_reduce(
+        t, weights, 0,
+        most > -infinity<f32>() ? (u64)ordered_bits(most) << 32 : (u64)0,
+        larger());
+
+    if (!(temperature > 0) && first != 0) { /* its place, too */
+        if (threadIdx.x == 0)
+            length = n;
+        __syncthreads();
+        if ((u64)ordered_bits(most) << 32 == first)
+            atomicMin(&length, place_in_batch(logits, n, most, batch));
+        __syncthreads();
+        first |= (u32)~length;
+    }
+#else
     f32 most = -infinity<f32>();
     u32 place = 0;
 
@@ -729,6 +989,7 @@ DEV void sample(const T *logits, u32 *token, u32 n, u32 k, f32 p,
         t, weights, 0,
         most > -infinity<f32>() ? place_key(ordered_bits(most), place) : (u64)0,
         larger());
+#endif
 
     if (!(temperature > 0) || first == 0) {
         if (threadIdx.x == 0)
@@ -750,6 +1011,18 @@ DEV void sample(const T *logits, u32 *token, u32 n, u32 k, f32 p,
 
     /* AMD's GPUs would run short of scalar registers */
     if constexpr (KPK_NVIDIA) {
+        if (k > 0 && k <= blockDim.x / 2) {
+            if (threadIdx.x == 0)
+                length = 0;
+            const u64 drawn = s.draw_first(most, k, p, seed, offset);
+
+            if (uniform(drawn != 0)) {
+                if (threadIdx.x == 0)
+                    *token = ~(u32)drawn;
+                return;
+            }
+            __syncthreads(); /* all have read length and sums */
+        }
         if (k > 0 || p < 1) {
             if (threadIdx.x == 0)
                 length = 0;
@@ -772,7 +1045,7 @@ DEV void sample(const T *logits, u32 *token, u32 n, u32 k, f32 p,
                 __syncthreads(); /* all have read sums */
             }
         }
-        if (k == 0) {
+        if (k == 0 && s.is_plain()) {
             const u64 drawn = s.draw_weighed(p, seed, offset);
 
             if (uniform(drawn != 0)) {

@@ -105,18 +105,6 @@ template <typename T> DEV u32 rounded_halves(u32 w)
     }
 }
 
-/* the lesser of each two numbers of T */
-template <typename T> DEV u32 lesser_pair(u32 a, u32 b)
-{
-    u32 v;
-
-    if constexpr (is_same<T, bf16>::value)
-        asm("min.bf16x2 %0, %1, %2;" : "=r"(v) : "r"(a), "r"(b));
-    else
-        asm("min.f16x2 %0, %1, %2;" : "=r"(v) : "r"(a), "r"(b));
-    return v;
-}
-
 /* two numbers of T, each from `least` to `most` or NaN */
 template <typename T> DEV u32 limited_pair(u32 v, u32 least, u32 most)
 {

@@ -161,3 +161,21 @@ DEV f64 mean_of(f64 v, f64 n)
 {
     return v / n;
 }
+
+#if KPK_NVIDIA
+/* of each two numbers of f16 or bf16 one; NaN only where both are */
+#define ONE_OF_PAIRS(name, which)                                              \
+    template <typename T> DEV u32 name(u32 a, u32 b)                           \
+    {                                                                          \
+        u32 v;                                                                 \
+                                                                               \
+        if constexpr (is_same<T, bf16>::value)                                 \
+            asm(which ".bf16x2 %0, %1, %2;" : "=r"(v) : "r"(a), "r"(b));       \
+        else                                                                   \
+            asm(which ".f16x2 %0, %1, %2;" : "=r"(v) : "r"(a), "r"(b));        \
+        return v;                                                              \
+    }
+ONE_OF_PAIRS(lesser_pair, "min")
+ONE_OF_PAIRS(greater_pair, "max")
+#undef ONE_OF_PAIRS
+#endif
