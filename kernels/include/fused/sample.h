@@ -64,10 +64,11 @@ struct found_bin {
     u32 bin, count;
 };
 
-/* 2^-f for f from 0 to 1, to 2^-23, the same bits everywhere */
-DEV f32 power_of_half(f32 f)
+/* 2^(less - 1/2) for `less` from -1/2 to 1/2, to 2^-23, the same bits
+ * everywhere */
+DEV f32 power_of_half_less(f32 less)
 {
-    const f32 x = (0.5f - f) * 0.69314718f; /* e^x / sqrt 2 */
+    const f32 x = less * 0.69314718f; /* e^x / sqrt 2 */
     f32 y = 1.0f / 5040;
 
     y = fused(y, x, 1.0f / 720);
@@ -78,6 +79,12 @@ DEV f32 power_of_half(f32 f)
     y = fused(y, x, 1.0f);
     y = fused(y, x, 1.0f);
     return rounded_product(y, 0.70710678f);
+}
+
+/* 2^-f for f from 0 to 1 */
+DEV f32 power_of_half(f32 f)
+{
+    return power_of_half_less(0.5f - f);
 }
 
 /* 2^(31 - w) for the whole part w of h, and what is left of h. NVIDIA's
@@ -103,7 +110,9 @@ DEV f32 whole_halvings(f32 h, f32 &rest)
 DEV u32 weight_halved(f32 h)
 {
     const f32 moved = __fadd_rz(h, 0x1p23f);
-    const u32 bits = bits_as<u32>(power_of_half(h - (moved - 0x1p23f)));
+    /* 1/2 less what h is above its whole part, exact but for one rounding */
+    const f32 rest = (moved - (0x1p23f - 0.5f)) - h;
+    const u32 bits = bits_as<u32>(power_of_half_less(rest));
 
     return __funnelshift_r((bits - 0x3e800000u) << 7, 0, bits_as<u32>(moved));
 }
@@ -440,6 +449,55 @@ template <typename T> struct sampler {
         return far;
     }
     /* the list of n in order, greatest first, by Batcher's bitonic sort */
+#if KPK_NVIDIA
+    DEV_MEMBER void sort_list(u32 n) const
+    {
+        const u32 all = max_of(power_of_two_at_least(n), 32u);
+
+        for (u32 i = n + threadIdx.x; i < all; i += blockDim.x)
+            list[i] = 0;
+        __syncthreads();
+        sort_32s<2>(all, 0);
+        NO_UNROLL
+        for (u32 size = 64; size <= all; size *= 2) {
+            NO_UNROLL
+            for (u32 far = size / 2; far >= 32; far /= 2) {
+                for (u32 i = threadIdx.x; i < all / 2; i += blockDim.x) {
+                    const u32 at = 2 * i - (i & (far - 1));
+                    const u64 a = list[at], b = list[at + far];
+
+                    if ((a < b) == ((at & size) == 0)) {
+                        list[at] = b;
+                        list[at + far] = a;
+                    }
+                }
+                __syncthreads();
+            }
+            sort_32s<32>(all, size);
+        }
+    }
+    /* The steps within 32 neighbours, by exchanges between lanes: of sizes
+     * from `first` to 32, or of the last five of `size`. */
+    template <u32 first> DEV_MEMBER void sort_32s(u32 all, u32 size) const
+    {
+        for (u32 i = threadIdx.x; i < all; i += blockDim.x) {
+            u64 v = list[i];
+
+            UNROLL
+            for (u32 s = first; s <= 32; s *= 2)
+                UNROLL
+            for (u32 far = s / 2; far > 0; far /= 2) {
+                const u64 other = __shfl_xor_sync(~0u, v, (int)far);
+                const bool down = (i & (size > 0 ? size : s)) == 0;
+
+                if ((v < other) == (down == ((i & far) == 0)))
+                    v = other;
+            }
+            list[i] = v;
+        }
+        __syncthreads();
+    }
+#else
     DEV_MEMBER void sort_list(u32 n) const
     {
         const u32 all = power_of_two_at_least(n);
@@ -464,6 +522,7 @@ template <typename T> struct sampler {
             }
         }
     }
+#endif
     /* sums[i]: the weight of the list up to its i-th key */
     DEV_MEMBER void sum_list(u64 *sums, u32 n) const
     {
@@ -866,10 +925,14 @@ template <typename T> struct sampler {
         if (threadIdx.x == 0)
             *length = 0;
         __syncthreads();
-        list_where(
-            most_listed / 2,
-            [&](f32 x) { return far_bits(plain_halvings(x)) == distance; },
-            [](f32) { return true; });
+        each_logit(logits, n, [&](f32 x, u32 i) {
+            if (far_bits(plain_halvings(x)) == distance) {
+                const u32 at = atomicAdd(length, 1u);
+
+                if (at < most_listed / 2)
+                    list[at] = place_key(ordered_bits(x), i);
+            }
+        });
         __syncthreads();
         return uniform(*length);
     }
