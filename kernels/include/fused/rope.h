@@ -412,8 +412,9 @@ template <typename T> struct rope_rows {
                 store_pack<across>(dst + at + half, x.e[h]);
         }
     }
-    /* On NVIDIA's GPUs large launches move 8 bytes at a time; from a quarter of
-     * that many threads on, each turns several heads by the same angles. */
+    /* On NVIDIA's GPUs large launches move 8 bytes at a time. From far fewer
+     * on, where so many threads are a few warps a multiprocessor, each turns
+     * several heads by the same angles. */
     template <bool NEOX, u32 V>
     DEV_MEMBER void turn_all(const rope_args &args) const
     {
@@ -425,7 +426,7 @@ template <typename T> struct rope_rows {
                 turns_together<NEOX, V>(args, (u32)min_of(each, (u64)heads)))
                 return;
         if constexpr (KPK_NVIDIA && NEOX) {
-            constexpr u32 W = 2 * V;
+            constexpr u32 W = 2 * V, few_threads = V == 1 ? 1 << 14 : 1 << 15;
 
             if (each > 0 && is_aligned(src, 8) && is_aligned(dst, 8) &&
                 d % W == 0 && half % W == 0) {
@@ -436,7 +437,7 @@ template <typename T> struct rope_rows {
                         args, (u32)min_of(each, (u64)heads));
                 return;
             }
-            if (each == 0 && items >> (log_rope_threads - 2) > 0) {
+            if (each == 0 && items >= few_threads) {
                 turn<NEOX, V, rope_heads_at_once>(args, rope_heads_at_once);
                 return;
             }
