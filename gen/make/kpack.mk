@@ -23,6 +23,11 @@
 #             flags for them; -D, -U and -I of HIPFLAGS hold for NVIDIA's, too
 #   HIPFLAGS_NAME
 #             more of these, for module NAME alone
+#   WAVES64_NAME
+#             RDNA's targets for which module NAME is compiled in two parts:
+#             with -DKPK_WAVES=64 in waves of 64, with -DKPK_WAVES=32 in waves
+#             of 32. Elsewhere KPK_WAVES is not defined. Together the parts must
+#             have every kernel once
 #
 # and gets
 #
@@ -252,17 +257,17 @@ KPACK_NVIDIA_FLAGS = $(strip -I$(KPACK_KERNELS)/include $(KPACK_NVIDIA_HEADERS) 
 
 # Old device libraries are linked by hand, with the two constants that newer
 # ones have per target made here, and the wavefront's size that clang 22 no
-# longer defines for HIP's old headers.
+# longer defines for HIP's old headers: $(call KPACK_TARGET_FLAGS,TARGET[,64]).
 ifneq ($(KPACK_DEVICE_BITCODE),)
 KPACK_CONSTANTS = $(KPACK_B)/device/v$(call KPACK_ISA_VERSION,$(1))-cov$(call KPACK_COV,$(1)).bc
 KPACK_BITCODE   = $(foreach l,hip ocml ockl oclc_correctly_rounded_sqrt_on \
   oclc_daz_opt_off oclc_finite_only_off oclc_unsafe_math_off \
-  oclc_wavefrontsize64_$(if $(filter 64,$(call KPACK_WAVE_SIZE,$(1))),on,off),\
+  oclc_wavefrontsize64_$(if $(filter 64,$(or $(2),$(call KPACK_WAVE_SIZE,$(1)))),on,off),\
   $(KPACK_DEVICE_BITCODE)/$(l).bc) $(call KPACK_CONSTANTS,$(1))
 KPACK_TARGET_FLAGS = -nogpulib -Wno-linker-warnings \
   $(foreach m,__AMDGCN_WAVEFRONT_SIZE __AMDGCN_WAVEFRONT_SIZE__,\
-    -U$(m) -D$(m)=$(call KPACK_WAVE_SIZE,$(1))) \
-  $(foreach l,$(call KPACK_BITCODE,$(1)),-Xclang -mlink-builtin-bitcode -Xclang $(l))
+    -U$(m) -D$(m)=$(or $(2),$(call KPACK_WAVE_SIZE,$(1)))) \
+  $(foreach l,$(call KPACK_BITCODE,$(1),$(2)),-Xclang -mlink-builtin-bitcode -Xclang $(l))
 endif
 
 # A compiler behind a launcher (HIPCC='ccache clang-22'). A cache takes what is
@@ -275,7 +280,7 @@ endif
 # headers (of one target, or it finds none in it), and to leave alone what it has
 # kept without.
 KPACK_CCACHE := CCACHE_DEPEND=1 CCACHE_NAMESPACE=kpack
-KPACK_LAUNCHED = $(if $(KPACK_DEVICE_LAUNCHER),$(KPACK_CCACHE) CCACHE_EXTRAFILES='$(subst $(KPACK_SPACE),:,$(call KPACK_BITCODE,$(1)))' $(KPACK_DEVICE_LAUNCHER) )$(KPACK_DEVICE_CXX)
+KPACK_LAUNCHED = $(if $(KPACK_DEVICE_LAUNCHER),$(KPACK_CCACHE) CCACHE_EXTRAFILES='$(subst $(KPACK_SPACE),:,$(strip $(call KPACK_BITCODE,$(1),$(2)) $(3)))' $(KPACK_DEVICE_LAUNCHER) )$(KPACK_DEVICE_CXX)
 
 # Not stripped, though it would save a twentieth: HIP 5.2 crashes on a code
 # object without .symtab.
@@ -305,11 +310,12 @@ KPACK_STAMP_IF  = $(wildcard $(KPACK_B)/stamp/$(1)) $(if $(2),$(KPACK_B)/stamp/$
 KPACK_ALIASES_STAMP := $(firstword $(call KPACK_STAMP_IF,aliases,$(KPACK_ALIASES)))
 KPACK_TYPES_STAMP   := $(firstword $(call KPACK_STAMP_IF,types,$(KPACK_TYPES)))
 KPACK_CSV_STAMP      = $(firstword $(call KPACK_STAMP_IF,csv.$(1),$(call KPACK_CSV_OF,$(1))))
-KPACK_FLAGS_STAMP    = $(firstword $(call KPACK_STAMP_IF,flags.$(1),$(HIPFLAGS_$(1))))
+KPACK_FLAGS_OF       = $(strip $(HIPFLAGS_$(1)) $(WAVES64_$(1):%=waves64/%))
+KPACK_FLAGS_STAMP    = $(firstword $(call KPACK_STAMP_IF,flags.$(1),$(call KPACK_FLAGS_OF,$(1))))
 $(call KPACK_MAYBE_STAMP,$(KPACK_B)/stamp/aliases,$(KPACK_ALIASES))
 $(call KPACK_MAYBE_STAMP,$(KPACK_B)/stamp/types,$(KPACK_TYPES))
 $(foreach m,$(KPACK_MODULES),\
-  $(call KPACK_MAYBE_STAMP,$(KPACK_B)/stamp/flags.$(m),$(HIPFLAGS_$(m)))\
+  $(call KPACK_MAYBE_STAMP,$(KPACK_B)/stamp/flags.$(m),$(call KPACK_FLAGS_OF,$(m)))\
   $(call KPACK_MAYBE_STAMP,$(KPACK_B)/stamp/csv.$(m),$(call KPACK_CSV_OF,$(m))))
 
 # A table may be a program that prints it, NAME.csv.c: both then follow from
@@ -360,22 +366,35 @@ endif
 # Compiled to a relocatable object: launchers cache what does not link, and
 # second names are put in before linking. Clang has no option for it but that
 # of its front end, which comes last and wins over -S.
-# $(call KPACK_COMPILE,TARGET,MODULE) is the command, less input and output.
-KPACK_COMPILE = $(call KPACK_LAUNCHED,$(1)) $(KPACK_HIPFLAGS) $(KPACK_PREFIX_MAP) $(HIPFLAGS_$(2)) $(KPACK_DEVICE_FLAGS) --offload-arch=$(1) \
-  -mcode-object-version=$(call KPACK_COV,$(1)) $(call KPACK_TARGET_FLAGS,$(1)) \
+# $(call KPACK_COMPILE,TARGET,MODULE) is the command, less input and output. Of a
+# module in two parts, $(call KPACK_COMPILE,TARGET,MODULE,64,PART) is that of the
+# part in waves of 64, and $(call KPACK_COMPILE,TARGET,MODULE,,PART) takes it in: as
+# IR, in which each function has its wave's size. It is optimized before, so that
+# kernels are left and nothing that both parts have. A name that clang gives every
+# translation unit is another one there (-cuid).
+KPACK_PART_OF = $(if $(filter $(WAVES64_$(2)),$(call KPACK_PROCESSOR,$(1))),$(KPACK_B)/code/$(1)/$(2).w64.bc)
+KPACK_PART_FLAGS = $(if $(1),-mwavefrontsize64 -DKPK_WAVES=64 -Xclang -cuid=waves64,$(if $(2),-DKPK_WAVES=32 -Xclang -mlink-bitcode-file -Xclang '$(2)'))
+KPACK_COMPILE = $(call KPACK_LAUNCHED,$(1),$(3),$(if $(3),,$(4))) $(KPACK_HIPFLAGS) $(KPACK_PREFIX_MAP) $(HIPFLAGS_$(2)) $(KPACK_DEVICE_FLAGS) --offload-arch=$(1) \
+  -mcode-object-version=$(call KPACK_COV,$(1)) $(call KPACK_TARGET_FLAGS,$(1),$(3)) $(call KPACK_PART_FLAGS,$(3),$(4)) \
   $(if $(KPACK_DEVICE_LAUNCHER),-MD -MP -MF '$@.d' -MT '$(call KPACK_ESC,$@)' -Wno-unused-command-line-argument,\
-  -Xclang -MP -Xclang -MT -Xclang '$(call KPACK_ESC,$@)') -Xclang -dependency-file -Xclang '$@.d' -S -Xclang -emit-obj
+  -Xclang -MP -Xclang -MT -Xclang '$(call KPACK_ESC,$@)') -Xclang -dependency-file -Xclang '$@.d' -S -Xclang -emit-$(if $(3),llvm-bc,obj)
 KPACK_LINK = $(KPACK_DEVICE_CXX) --target=amdgcn-amd-amdhsa -mcpu=$(1) -mcode-object-version=$(call KPACK_COV,$(1)) \
   $(KPACK_DEVICE_LDFLAGS:%=-Wl,%)
 
-# $(call KPACK_CODE_RULES,TARGET,MODULE)
-define KPACK_CODE_RULES
-$(KPACK_B)/code/$(call KPACK_ESC,$(1))/$(2).o: $(call KPACK_SOURCE_OF,$(2)) $(KPACK_B)/stamp/device \
-    $(call KPACK_CONSTANTS,$(1)) $(call KPACK_FLAGS_STAMP,$(2))
+# $(call KPACK_CODE_RULE,TARGET,MODULE,FILE,64 or nothing,PART,what FILE is made of besides)
+define KPACK_CODE_RULE
+$(call KPACK_ESC,$(3)): $(call KPACK_SOURCE_OF,$(2)) $(KPACK_B)/stamp/device \
+    $(call KPACK_CONSTANTS,$(1)) $(call KPACK_FLAGS_STAMP,$(2)) $(6)
 	$$(KPACK_CHECK)
 	@mkdir -p '$$(@D)'
-	@echo "  HIPCC $(1)/$(2)"
-	@$$(call KPACK_COMPILE,$(1),$(2)) -o '$$@' $$<
+	@echo "  HIPCC $(1)/$(2)$(4:%=, waves of %)"
+	@$$(call KPACK_COMPILE,$(1),$(2),$(4),$(5)) -o '$$@' $$<
+endef
+
+# $(call KPACK_CODE_RULES,TARGET,MODULE)
+define KPACK_CODE_RULES
+$(call KPACK_CODE_RULE,$(1),$(2),$(KPACK_B)/code/$(1)/$(2).o,,$(call KPACK_PART_OF,$(1),$(2)),$(call KPACK_ESC,$(call KPACK_PART_OF,$(1),$(2))))
+$(if $(call KPACK_PART_OF,$(1),$(2)),$(call KPACK_CODE_RULE,$(1),$(2),$(call KPACK_PART_OF,$(1),$(2)),64,$(call KPACK_PART_OF,$(1),$(2))))
 $(KPACK_B)/hsaco/$(call KPACK_ESC,$(1))/$(2).hsaco: $(KPACK_B)/code/$(call KPACK_ESC,$(1))/$(2).o $(KPACK_MAP) \
     $(KPACK_ALIASES_STAMP) $(if $(KPACK_ALIASES),$(KPACK_ALIASES) $(KPACK_GEN))
 	@mkdir -p '$$(@D)'
