@@ -19,6 +19,9 @@
  * columns, nrows_y of its products is in elements, too, and mul_mat_T rounds
  * the f32 columns to T. Grids and blocks are the callers': each body says what
  * it takes. Outputs alias no input. A row is a whole number of blocks.
+ *
+ * mul_mat_F of blocks run in waves of 64 on the targets of WAVES64_quantized
+ * (Makefile), all others in the target's own.
  */
 #include "device.h"
 
@@ -33,6 +36,37 @@
 #include "quantized/mat_vec.h"
 #include "quantized/quantize.h"
 #include "quantized/tiled.h"
+
+/* On CDNA 3 and 4 two waves share a SIMD, so that one multiplies while one
+ * waits: each has half of the registers, if it makes no more than 64 results a
+ * thread. */
+#if KPK_TILE_RAW
+#define TILED_KERNEL(results)                                                  \
+    extern "C" __global__ __launch_bounds__(128,                               \
+                                            (results) > 64 * 128 ? 1 : 2) void
+#else
+#define TILED_KERNEL(results) RESIDENT_KERNEL(128, 2)
+#endif
+#define EXPORT_TILED(name, F, rows, cols, passes)                              \
+    TILED_KERNEL((rows) * (cols))                                              \
+    mul_mat_##name(const void *vx, const void *vy, f32 *dst, i32 ncols_x,      \
+                   i32 nrows_x, i32 ncols_y, i32 nrows_y, i32 nrows_dst)       \
+    {                                                                          \
+        mat_mul<F, rows, cols, passes>(vx, vy, dst, ncols_x, nrows_x, ncols_y, \
+                                       nrows_y, nrows_dst);                    \
+    }
+
+#if KPK_WAVES == 64 /* matrix/unit.h: these alone */
+#define EXPORT_FORMAT(name, lower, short, F, tiled, column, experts, counts,   \
+                      threads, elems, join, row_threads, row_columns, rows,    \
+                      cols, passes)                                            \
+    EXPORT_TILED(name, tiled, rows, cols, passes)
+GGUF_WEIGHTS(EXPORT_FORMAT)
+#else
+#if KPK_WAVES == 32 /* those are in the other part */
+#undef EXPORT_TILED
+#define EXPORT_TILED(...)
+#endif
 
 #define COUNTED_KERNEL(name, F, T, unit, threads, elems, join)                 \
     KERNEL_UP_TO(threads)                                                      \
@@ -114,25 +148,6 @@ quantize_q8_1_quants(const f32 *x, void *vy, i32 kx, i32 kx_padded)
                       nrows_dst);                                              \
     }
 
-/* On CDNA 3 and 4 two waves share a SIMD, so that one multiplies while one
- * waits: each has half of the registers, if it makes no more than 64 results a
- * thread. */
-#if KPK_TILE_RAW
-#define TILED_KERNEL(results)                                                  \
-    extern "C" __global__ __launch_bounds__(128,                               \
-                                            (results) > 64 * 128 ? 1 : 2) void
-#else
-#define TILED_KERNEL(results) RESIDENT_KERNEL(128, 2)
-#endif
-#define EXPORT_TILED(name, F, rows, cols, passes)                              \
-    TILED_KERNEL((rows) * (cols))                                              \
-    mul_mat_##name(const void *vx, const void *vy, f32 *dst, i32 ncols_x,      \
-                   i32 nrows_x, i32 ncols_y, i32 nrows_y, i32 nrows_dst)       \
-    {                                                                          \
-        mat_mul<F, rows, cols, passes>(vx, vy, dst, ncols_x, nrows_x, ncols_y, \
-                                       nrows_y, nrows_dst);                    \
-    }
-
 #define EXPERTS_no(name, F)
 #define EXPERTS_yes(name, F)                                                   \
     MAT_VEC_KERNEL(F, 1)                                                       \
@@ -189,3 +204,4 @@ GGUF_WEIGHTS(EXPORT_FORMAT)
                                       nrows_y, nrows_dst);                     \
     }
 GGUF_FLOAT_WEIGHTS(EXPORT_FLOAT_WEIGHTS)
+#endif

@@ -18,6 +18,21 @@ static kt_real element(const struct kt_row *row, const void *data, size_t i)
                            : kt_get(row->a, data, i);
 }
 
+/* A wave's lanes: the kernel's, which need not be the device's. */
+static uint32_t wave_of(struct kt *t)
+{
+    const kpk_kernel *kernel;
+    kpk_attrs attrs = {.wave_size = 0};
+
+    if (kpk_kernel_get(t->inst, t->symbol, &kernel) != KPK_OK ||
+        kpk_kernel_attrs(kernel, &attrs) != KPK_OK)
+        kt_fail(t, "no attributes: %s", kpk_error_message());
+    if (strncmp(t->symbol, "wide_", 5) == 0 &&
+        strncmp(t->target, "gfx120", 6) == 0 && attrs.wave_size != 64)
+        kt_fail(t, "waves of %u, not of 64", (unsigned)attrs.wave_size);
+    return attrs.wave_size;
+}
+
 /*
  * The sums are in row->b; each of the k additions may round once, of the
  * absolute sum at most. Matrix instructions may round, or cut off, within a
@@ -36,7 +51,7 @@ static void run_size(struct kt *t, const struct kt_row *row, uint32_t n,
     void *got = kt_alloc(t, ROWS * ROWS * kt_size(row->b));
     kt_real want[ROWS * ROWS], size[ROWS * ROWS];
 
-    if (!KT_LAUNCH(t, 1, t->wave_size, 0, da, db, dd, n))
+    if (!KT_LAUNCH(t, 1, wave_of(t), 0, da, db, dd, n))
         return;
     for (size_t i = 0; i < (size_t)ROWS * ROWS; i++) {
         want[i] = kt_get(row->b, d, i);
@@ -75,6 +90,11 @@ static const struct kt_row rows[] = {
     {"unit_bf16", run, KT_BF16, KT_F32, NULL},
     {"unit_f32", run, KT_F32, KT_F32, NULL},
     {"unit_f64", run, KT_F64, KT_F64, NULL},
+    {"wide_i8", run, KT_U8, KT_I32, NULL},
+    {"wide_f16", run, KT_F16, KT_F32, NULL},
+    {"wide_bf16", run, KT_BF16, KT_F32, NULL},
+    {"wide_f32", run, KT_F32, KT_F32, NULL},
+    {"wide_f64", run, KT_F64, KT_F64, NULL},
 };
 
 KT_MAIN(kpk_module_unit, rows)

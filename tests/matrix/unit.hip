@@ -3,6 +3,9 @@
  *
  * a, b   [16, npieces * 16 bytes] row-major: A, and B's columns
  * d      [16, 16] sums, row-major
+ *
+ * unit_T in the target's own waves, wide_T in waves of 64 where the test's
+ * build makes such (matrix.mk), else the same.
  */
 #include "matrix/unit.h"
 
@@ -31,14 +34,21 @@ DEV void product(const u8 *a, const u8 *b, typename Unit<T>::Sum *d,
         d[U::row(i) * 16 + U::col(i)] = sums.v[i];
 }
 
-#define EXPORT(T)                                                              \
+#define EXPORT(which, T)                                                       \
     KERNEL_UP_TO(64)                                                           \
-    unit_##T(const u8 *a, const u8 *b, Unit<T>::Sum *d, u32 npieces)           \
+    which##_##T(const u8 *a, const u8 *b, Unit<T>::Sum *d, u32 npieces)        \
     {                                                                          \
         product<T>(a, b, d, npieces);                                          \
     }
-EXPORT(i8)
-EXPORT(f16)
-EXPORT(bf16)
-EXPORT(f32)
-EXPORT(f64)
+#define EXPORT_ALL(which)                                                      \
+    EXPORT(which, i8)                                                          \
+    EXPORT(which, f16)                                                         \
+    EXPORT(which, bf16)                                                        \
+    EXPORT(which, f32)                                                         \
+    EXPORT(which, f64)
+#if KPK_WAVES != 64
+EXPORT_ALL(unit)
+#endif
+#if KPK_WAVES != 32
+EXPORT_ALL(wide)
+#endif

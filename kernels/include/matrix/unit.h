@@ -12,6 +12,8 @@
  *           gfx942 gfx950                                     (f64: 4i+l/16)
  *   wmma    gfx11             2     (l%16, 0), (l%16, 1)      2i+l/16, l%16
  *   wmma    gfx12, no gfx125x 2     (l%16, l/16)              8(l/16)+i, l%16
+ *   the same, waves of 64     4     (l%16, l/16)              8(l/16%2)+4(l/32)
+ *                                                             +i, l%16
  *   mma     sm_80 and later   4     (l/4, l%4), (l/4+8, l%4)  see mma_unit.h
  *   fma     elsewhere         1     A: (l/8 + i wave/8, 0)    l/8 + i wave/8,
  *                                   B: (l%8 + 8j, 0)          l%8 + 8j
@@ -38,14 +40,19 @@
 
 #include "gguf/block.h"
 
+/*
+ * RDNA runs each kernel in waves of 32 or of 64. For the targets of
+ * WAVES64_NAME (Makefile) a module is compiled in two parts, of which one code
+ * object is made: 64 are the kernels that run in waves of 64, 32 all others.
+ * Elsewhere 0: all kernels, in the target's own waves. What is not inlined in
+ * one part might be taken for the same in the other, so everything is.
+ */
+#ifndef KPK_WAVES
+#define KPK_WAVES 0
+#endif
+
 /* 16 bytes of a row */
 typedef Pack<u32, 4> Piece;
-
-#if KPK_NVIDIA || !defined(__GFX9__)
-constexpr u32 matrix_wave = 32;
-#else
-constexpr u32 matrix_wave = 64;
-#endif
 
 #if defined(__gfx908__) || defined(__gfx90a__) || defined(__gfx942__) ||       \
     defined(__gfx950__) || defined(__gfx9_4_generic__)
@@ -67,6 +74,17 @@ constexpr u32 matrix_rate = 512;
 #define KPK_WMMA 11
 #else
 #define KPK_WMMA 0
+#endif
+/* Whether it is that of gfx12 in waves of 64: a lane has half as much. */
+#define KPK_WMMA_WIDE (KPK_WMMA == 12 && KPK_WAVES == 64)
+#if KPK_WAVES == 64 && !KPK_WMMA_WIDE
+#error "this target has no row for waves of 64"
+#endif
+
+#if KPK_NVIDIA || (!defined(__GFX9__) && !KPK_WMMA_WIDE)
+constexpr u32 matrix_wave = 32;
+#else
+constexpr u32 matrix_wave = 64;
 #endif
 
 template <typename T> struct sum_of {
@@ -267,17 +285,21 @@ MATRIX_OP(i8, long, i32_16x16x32_i8)
 MATRIX_OP(f64, double, f64_16x16x4f64)
 #endif
 
-#else
-constexpr u32 unit_pieces = 2, unit_results = 8;
-#if KPK_WMMA == 11
-constexpr u32 lane_pieces = 2;
-#define WMMA(name) __builtin_amdgcn_wmma_##name##_w32
-#define WMMA_V(of_11, of_12) of_11
-#else
-constexpr u32 lane_pieces = 1;
+#elif KPK_WMMA_WIDE
+constexpr u32 unit_pieces = 4, lane_pieces = 1, unit_results = 4;
+#define WMMA(name) __builtin_amdgcn_wmma_##name##_w64_gfx12
+#define WMMA_V(of_11, of_12, wide) wide
+#elif KPK_WMMA == 12
+constexpr u32 unit_pieces = 2, lane_pieces = 1, unit_results = 8;
 #define WMMA(name) __builtin_amdgcn_wmma_##name##_w32_gfx12
-#define WMMA_V(of_11, of_12) of_12
+#define WMMA_V(of_11, of_12, wide) of_12
+#else
+constexpr u32 unit_pieces = 2, lane_pieces = 2, unit_results = 8;
+#define WMMA(name) __builtin_amdgcn_wmma_##name##_w32
+#define WMMA_V(of_11, of_12, wide) of_11
 #endif
+
+#if KPK_WMMA
 #define MATRIX_OP(T, vector, ...)                                              \
     template <> struct MatrixOp<T> {                                           \
         typedef vector V;                                                      \
@@ -289,9 +311,11 @@ constexpr u32 lane_pieces = 1;
             return __VA_ARGS__;                                                \
         }                                                                      \
     };
-MATRIX_OP(f16, WMMA_V(MatrixH16, MatrixH8), WMMA(f32_16x16x16_f16)(a, b, d))
-MATRIX_OP(bf16, WMMA_V(MatrixS16, MatrixS8), WMMA(f32_16x16x16_bf16)(a, b, d))
-MATRIX_OP(i8, WMMA_V(MatrixI4, MatrixI2),
+MATRIX_OP(f16, WMMA_V(MatrixH16, MatrixH8, MatrixH4),
+          WMMA(f32_16x16x16_f16)(a, b, d))
+MATRIX_OP(bf16, WMMA_V(MatrixS16, MatrixS8, MatrixS4),
+          WMMA(f32_16x16x16_bf16)(a, b, d))
+MATRIX_OP(i8, WMMA_V(MatrixI4, MatrixI2, int),
           WMMA(i32_16x16x16_iu8)(true, a, true, b, d, false))
 #endif
 
@@ -324,6 +348,8 @@ template <typename T> struct MatrixUnit {
 
         if (KPK_WMMA == 11 || sizeof(Sum) == 8)
             return step * i + lane_id() / 16;
+        if (KPK_WMMA_WIDE)
+            return lane_id() / 16 % 2 * 8 + lane_id() / 32 * 4 + i;
         return lane_id() / 16 * results + i;
     }
     static DEV_MEMBER u32 col(u32)

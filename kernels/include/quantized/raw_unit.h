@@ -3,17 +3,6 @@
 
 #include "quantized/tile_unit.h"
 
-/* An address in scalar registers, to which the compiler adds no lane's part:
- * loads do that. */
-DEV const u8 *same_in_all(const u8 *at)
-{
-    typedef const __attribute__((address_space(1))) u8 *Global;
-    Global global = (Global)at;
-
-    asm("" : "+s"(global));
-    return (const u8 *)global;
-}
-
 typedef float MatrixF16 __attribute__((ext_vector_type(16)));
 
 /* a[64] times b[16] for each of its sixteens, of four products each, added to
@@ -167,7 +156,7 @@ struct RawUnit : TileUnit<F, Rows, Cols> {
 
     /* adds the products of both Q8_1 blocks of a step, which is number Turn of
      * those that the loop has side by side */
-    template <int Turn> DEV_MEMBER void multiply(const Lds &lds)
+    template <int Turn> DEV_MEMBER void multiply(const Lds &lds, int, int)
     {
         const Heads heads = column_heads(lds, col0 + lane);
         typename U::A y[ncols];
@@ -195,28 +184,6 @@ struct RawUnit : TileUnit<F, Rows, Cols> {
     {
         if constexpr (Lds::half_biases)
             bias.finish(*this, lds, steps);
-    }
-
-    /* The tile, all of which there is, from `to` on. What lanes add is the same
-     * for all units. */
-    DEV_MEMBER void store_all(float *to, int stride) const
-    {
-        const u32 lane_at =
-            (u32)((col0 + lane / 16 * results) * stride + row0 + lane % 16) * 4;
-
-        UNROLL
-        for (int j = 0; j < ncols; j++) {
-            UNROLL
-            for (int e = 0; e < results; e++) {
-                const u8 *at = same_in_all(reinterpret_cast<const u8 *>(
-                    to + (size_t)(16 * j + e) * (size_t)stride));
-
-                UNROLL
-                for (int i = 0; i < nrows; i++)
-                    *reinterpret_cast<float *>(const_cast<u8 *>(
-                        at + lane_at + 64 * i)) = acc[i][j][e] * Lds::unit();
-            }
-        }
     }
 
     DEV_MEMBER typename U::B fetch(const Lds &lds, int i) const

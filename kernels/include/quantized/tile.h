@@ -70,6 +70,9 @@ constexpr bool tile_has_units = true, tile_has_wmma = KPK_WMMA != 0;
 constexpr bool tile_has_units = false, tile_has_wmma = false;
 #endif
 
+/* Whether a lane has one of a row's four pieces, a part of each block. */
+constexpr bool tile_has_quarters = KPK_MFMA || KPK_WMMA_WIDE;
+
 /* 64 quants in 16 words, and for dot4() 4 to bring neighbouring rows to other
  * banks */
 constexpr int tile_stride = tile_has_units ? 16 : 20;
@@ -87,6 +90,8 @@ constexpr float tile_magic_float = 0x1.8p23f;
  *   mfma    a lane has a piece: an eighth of block 0, and the same of block 1
  *   wmma 12 a lane has one of a block's pieces: an eighth of each half
  *   wmma 11 a lane has both pieces of a block
+ *   wide    WMMA in waves of 64: as mfma; where 16 quants have a scale, word i
+ *           of a half is in piece i (tile_by_words)
  *
  * Block 1 has the halves of its pieces the other way round than block 0, so
  * that neighbouring threads, which store one each, find different banks.
@@ -98,7 +103,7 @@ DEV int tile_piece(int row, int piece)
 
 DEV int tile_eighth(int row, int block, int eighth)
 {
-    if (KPK_MFMA)
+    if (tile_has_quarters)
         return tile_piece(row, eighth) + 2 * block;
     if (KPK_WMMA == 12)
         return tile_piece(row, 2 * block + eighth % 2) +
@@ -134,6 +139,15 @@ template <class F> constexpr bool tile_is_raw = false;
 #endif
 constexpr bool raw_by_words = !KPK_TILE_RAW;
 
+/* Whether word e of a lane's piece is of half e / 2 of block e % 2, so that
+ * each instruction has a half. */
+#if KPK_MFMA
+template <class F>
+constexpr bool tile_by_words = raw_by_words ? tile_is_raw<F> : false;
+#elif KPK_WMMA_WIDE
+template <class F> constexpr bool tile_by_words = F::scale_width == 16;
+#endif
+
 /* steps whose biases WMMA adds at once */
 constexpr int tile_bias_steps = 8;
 
@@ -153,11 +167,14 @@ template <class F, int Rows, int Cols> struct TileLds {
     static constexpr bool biased = F::tile_bias != Bias::none;
     static constexpr bool raw = tile_is_raw<F>;
     /* whether all of a block's steps have one scale */
-    static constexpr bool one_scale = raw && tile_one_scale<F>;
+    static constexpr bool one_scale =
+        (raw || KPK_WMMA_WIDE) && tile_one_scale<F>;
     /* biases times s are products of f16: of one of x for each Q8_1 block, and
      * K formats have dmin besides */
     static constexpr bool half_biases = raw && F::tile_bias == Bias::stored_sum;
-    static constexpr bool minima = half_biases && !TileStep<F>::legacy;
+    static constexpr bool minima = (half_biases || KPK_WMMA_WIDE) &&
+                                   F::tile_bias == Bias::stored_sum &&
+                                   !TileStep<F>::legacy;
     /* the same by WMMA, eight steps at a time, where one of x is enough */
     static constexpr bool step_biases = tile_has_wmma &&
                                         F::tile_bias == Bias::stored_sum &&
@@ -179,7 +196,7 @@ template <class F, int Rows, int Cols> struct TileLds {
     static constexpr int bias_slots = biases * row_slot + (raw ? 16 : 0);
     static DEV_MEMBER constexpr int bias_at(int which, int half)
     {
-        return (2 * which + half) * row_slot + 16 * which;
+        return (2 * which + half) * row_slot + (raw ? 16 * which : 0);
     }
 
     __attribute__((aligned(16))) u32 x[Rows * tile_stride];
@@ -188,22 +205,35 @@ template <class F, int Rows, int Cols> struct TileLds {
      * the same number is multiplied with */
     __attribute__((
         aligned(16))) float x_scale[(one_scale ? 1 : scales) * row_slot];
-#if KPK_MFMA
+#if KPK_MFMA || KPK_WMMA_WIDE
     /* -tile_magic_float times the scales; sums of quants take the registers
      * that this would need */
-    static constexpr bool lesses = !minima && F::tile_bias != Bias::quant_sum;
+    static constexpr bool lesses =
+        KPK_WMMA_WIDE || (!minima && F::tile_bias != Bias::quant_sum);
     __attribute__((aligned(
         16))) float x_less[lesses ? (one_scale ? 1 : scales) * row_slot : 4];
+#else
+    static constexpr bool lesses = false;
+#endif
+#if KPK_MFMA
     /* of two steps: two f16 of a row, one for each Q8_1 block */
+    static constexpr int x_half_slot = row_slot, half_turns = 2;
     __attribute__((aligned(16))) u32 x_half[half_biases ? 2 * row_slot : 4];
 #elif KPK_WMMA
     /* [step][row] and [step][column], two f16 for its Q8_1 blocks; four steps
-     * on, what neighbouring lanes read is in other banks */
-    static constexpr int x_half_slot = Rows + 4, y_half_slot = Cols + 4;
-    u32 x_half[step_biases ? tile_bias_steps * x_half_slot : 4];
-    u32 y_half[step_biases ? tile_bias_steps * y_half_slot : 4];
+     * on (wide: two, with minima one), what neighbouring lanes read is in other
+     * banks */
+    static constexpr int half_gap = minima ? 16 : KPK_WMMA_WIDE ? 8 : 4;
+    static constexpr int x_half_slot = Rows + half_gap;
+    static constexpr int y_half_slot = Cols + half_gap;
+    /* with minima those of a block's steps */
+    static constexpr int half_turns = minima ? 4 : tile_bias_steps;
+    static constexpr bool halves = step_biases || minima;
+    u32 x_half[halves ? half_turns * x_half_slot : 4];
+    u32 y_half[halves ? half_turns * y_half_slot : 4];
 #endif
-    static constexpr bool own_biases = biased && !half_biases && !step_biases;
+    static constexpr bool own_biases =
+        biased && !half_biases && !step_biases && !minima;
     __attribute__((aligned(16))) float x_bias[own_biases ? bias_slots : 4];
     __attribute__((aligned(16))) float x_min[minima ? row_slot : 4];
     __attribute__((aligned(16))) float y_scale[raw ? 4 : 2 * col_slot];
@@ -238,10 +268,10 @@ DEV void store_chunk(u32 *lds, int row, int piece, const u32 (&q)[8])
 {
     typedef TileStep<F> Step;
 
-#if KPK_MFMA
+#if KPK_MFMA || KPK_WMMA_WIDE
     constexpr bool raw = tile_is_raw<F>;
 
-    if constexpr (raw && raw_by_words) { /* a half of all pieces */
+    if constexpr (tile_by_words<F>) { /* a half of all pieces */
         static_assert(!Step::whole, "halves of both blocks");
         UNROLL
         for (int e = 0; e < 4; e++)
@@ -272,6 +302,28 @@ DEV void store_chunk(u32 *lds, int row, int piece, const u32 (&q)[8])
         store_quants(lds, row, Step::place(piece, g), q + 4 * g);
 }
 
+/* A block of a column of F's products. */
+template <class F>
+DEV void store_column(u32 *lds, int col, int which, const u32 *w)
+{
+#if KPK_WMMA_WIDE
+    if constexpr (tile_by_words<F>) {
+        UNROLL
+        for (int i = 0; i < 4; i++) {
+            u32 *at = lds + tile_piece(col, i) + which;
+            /* columns eight apart store another half at once: other banks */
+            const int half = col / 8 % 2;
+
+            at[2 * half] = half ? w[4 + i] : w[i];
+            at[2 - 2 * half] = half ? w[i] : w[4 + i];
+        }
+        return;
+    }
+#endif
+    store_quants(lds, col, 2 * which, w);
+    store_quants(lds, col, 2 * which + 1, w + 4);
+}
+
 #if KPK_MFMA
 /* d and s of both blocks of a step */
 template <class Lds> DEV Pack<u32, 2> column_heads(const Lds &lds, int col)
@@ -291,6 +343,18 @@ template <class Lds> DEV Piece column_piece(const Lds &lds, int col, int eighth)
     return {{a[0], a[2], b[0], b[2]}};
 }
 #endif
+
+/* One of the f16 of a row or column in a step (TileLds::x_half). The last step
+ * makes those of the missing ones zeros. */
+DEV void store_half(u32 *half, int slot, int at, int step, int which, u32 bits,
+                    bool last)
+{
+    step %= tile_bias_steps;
+    reinterpret_cast<u16 *>(half)[2 * (step * slot + at) + which] = (u16)bits;
+    if (last)
+        for (int k = step + 1; k < tile_bias_steps; k++)
+            half[k * slot + at] = 0;
+}
 
 /* Where the number of a column is among those of its block. Lanes read those of
  * the results that they have in a unit side by side. */

@@ -84,6 +84,14 @@ struct NoHead {
     }
 };
 
+/* and what sums begin at, times it */
+template <class Lds> DEV void store_scale(Lds &lds, int at, float scale)
+{
+    lds.x_scale[at] = scale;
+    if constexpr (Lds::lesses)
+        lds.x_less[at] = -tile_magic_float * scale;
+}
+
 /* Formats whose heads do it all. */
 struct HeadOnly {
     template <BlockPlace P, class Bytes> DEV void load_row(Bytes &, const u8 *)
@@ -124,8 +132,7 @@ struct IQ4_XS_steps : IQ4_XS, HeadOnly {
                     (int)(high << (14 - 2 * (first + which))) >> 30;
                 const float s = d * (float)((int)((u32)high2 << 4 | low4));
 
-                lds.x_scale[at] = s;
-                lds.x_less[at] = -tile_magic_float * s;
+                store_scale(lds, at, s);
             }
         }
     };
@@ -148,8 +155,9 @@ struct IQ4_XS_steps : IQ4_XS, HeadOnly {
     }
 };
 
-/* The head of Q4_K and Q5_K. Biases are products of f16. */
-struct KHeadSteps {
+/* The head of Q4_K and Q5_K. Biases are products of f16. F's quants are times
+ * 2^F::raised(turn, pair). */
+template <class F> struct KHeadSteps {
     Words<4> w;
 
     template <BlockPlace P> DEV_MEMBER void load(const u8 *b)
@@ -174,11 +182,19 @@ struct KHeadSteps {
         const u32 mn = two<Turn>(w.w[2], w.w[3] >> 4);
         const float d = half_to_float(w.w[0]);
 
-        lds.x_scale[row] = d * (float)(sc & 255);
-        lds.x_scale[Lds::row_slot + row] = d * (float)(sc >> 8);
-        lds.x_half[Turn % 2 * Lds::row_slot + row] = two_halves(mn);
+        store_scale(lds, row, part<Turn, 0>() * d * (float)(sc & 255));
+        store_scale(lds, Lds::row_slot + row,
+                    part<Turn, 1>() * d * (float)(sc >> 8));
+        lds.x_half[Turn % Lds::half_turns * Lds::x_half_slot + row] =
+            two_halves(mn);
         if (Turn == 0)
             lds.x_min[row] = half_to_float(w.w[0] >> 16);
+    }
+
+    /* of a quant's unit */
+    template <int Turn, int Pair> static DEV_MEMBER constexpr float part()
+    {
+        return 1 / (float)(1 << F::raised(Turn, Pair));
     }
 
     /* two bytes as numbers of f16; 0x64nn is 1024 + nn */
@@ -192,10 +208,15 @@ struct KHeadSteps {
 };
 
 struct Q4_K_steps : Q4_K, HeadOnly {
-    typedef KHeadSteps Head;
+    typedef KHeadSteps<Q4_K_steps> Head;
     struct Bytes {
         Words<4> qs;
     };
+
+    static DEV_MEMBER constexpr int raised(int, int)
+    {
+        return 0;
+    }
 
     template <int Turn, BlockPlace P>
     DEV void load_piece(Bytes &in, const u8 *b)
@@ -211,10 +232,19 @@ struct Q4_K_steps : Q4_K, HeadOnly {
 };
 
 struct Q5_K_steps : Q5_K, HeadOnly {
-    typedef KHeadSteps Head;
+    typedef KHeadSteps<Q5_K_steps> Head;
     struct Bytes {
         Words<4> qs, qh;
     };
+
+    /* In waves of 64, where shifts to the right take twice as long as others,
+     * two of the fifth bits stay at their places. */
+    static DEV_MEMBER constexpr int raised(int turn, int pair)
+    {
+        if (!KPK_WMMA_WIDE)
+            return 0;
+        return turn == 2 && pair == 1 ? 1 : turn == 3 && pair == 0 ? 2 : 0;
+    }
 
     template <int Turn, BlockPlace P>
     DEV void load_piece(Bytes &in, const u8 *b)
@@ -224,32 +254,28 @@ struct Q5_K_steps : Q5_K, HeadOnly {
             in.qh = load_words<4, vector_access(P)>(b + 16);
     }
 
-    /* A rotation brings the fifth bits to their places. */
     template <int Turn> DEV void unpack(Bytes &in, int, u32 (&q)[8])
     {
-        constexpr u32 at = (u32)(2 * Turn - 4);
-
         not_before(in.qs);
         if (Turn == 0)
             not_before(in.qh);
         UNROLL
         for (int i = 0; i < 4; i++) {
-            q[i] = (in.qs.w[i] & 0x0f0f0f0fu) |
-                   (rotate_right(in.qh.w[i], at) & 0x10101010u);
-            q[i + 4] = (in.qs.w[i] >> 4 & 0x0f0f0f0fu) |
-                       (rotate_right(in.qh.w[i], at + 1) & 0x10101010u);
+            q[i] = pair<Turn, 0>(in.qs.w[i], in.qh.w[i]);
+            q[4 + i] = pair<Turn, 1>(in.qs.w[i], in.qh.w[i]);
         }
     }
-};
 
-/* Weights are integers times d: LDS has that once a block. */
-template <class Lds, class Bytes>
-DEV void store_one_scale(Lds &lds, const Bytes &, int row, float d)
-{
-    lds.x_scale[row] = d;
-    if constexpr (Lds::lesses)
-        lds.x_less[row] = -tile_magic_float * d;
-}
+    /* A rotation brings the fifth bits to their places. */
+    template <int Turn, int Pair> static DEV_MEMBER u32 pair(u32 qs, u32 qh)
+    {
+        constexpr int up = raised(Turn, Pair);
+        constexpr u32 from = (u32)(2 * Turn + Pair - 4 - up);
+
+        return ((Pair ? qs >> (4 - up) : qs << up) & 0x0f0f0f0fu << up) |
+               (rotate_right(qh, from) & 0x10101010u << up);
+    }
+};
 
 struct Q2_K_steps : Q2_K_folded {
     typedef NoHead Head;
@@ -302,7 +328,7 @@ struct Q2_K_steps : Q2_K_folded {
         const float dmin = half_to_float(in.dm >> 16);
 
         if (Turn == 0)
-            store_one_scale(lds, in, row, half_to_float(in.dm));
+            store_scale(lds, row, half_to_float(in.dm));
         UNROLL
         for (int g = 0; g < 2; g++)
             lds.x_bias[Lds::bias_at(g, piece) + row] =
@@ -371,7 +397,7 @@ struct Q3_K_steps : Q3_K_folded {
     DEV void store(Lds &lds, const Bytes &in, int row, int)
     {
         if (Turn == 0)
-            store_one_scale(lds, in, row, -half_to_float(in.d));
+            store_scale(lds, row, -half_to_float(in.d));
     }
 };
 
@@ -426,8 +452,7 @@ struct Q6_K_steps : Q6_K {
                 half_to_float(in.d) *
                 (float)(i8)(in.sc.w[Turn / 2 * 2 + g] >> (16 * (Turn % 2)));
 
-            lds.x_scale[at] = s;
-            lds.x_less[at] = -tile_magic_float * s;
+            store_scale(lds, at, s);
         }
     }
 };
@@ -452,3 +477,65 @@ template <> struct ForTile<Q6_K> {
 };
 template <> constexpr bool tile_one_scale<Q2_K_steps> = true;
 template <> constexpr bool tile_one_scale<Q3_K_steps> = true;
+
+#if KPK_WMMA_WIDE
+/*
+ * Bits 4 i to 4 i + 3 of high as bit At of a word's bytes, among others.
+ * Products of 24 bits take a quarter of the cycles that those of 32 do.
+ */
+template <int At> DEV u32 spread_four(u32 high, int i)
+{
+    const int up = At - 4 * i;
+
+    return ((up > 0 ? high << up : high >> -up) & 15u << At) * 0x00204081u;
+}
+
+/* Times 8: what a missing fifth bit takes off is the sign. The sum turns that
+ * bit round; what it carries ends in the five bits above, which are not full.
+ */
+struct Q5_0_wide : Q5_0_centred {
+    DEV u32 missing(u32 high, int i)
+    {
+        return spread_four<7>(high, i) + 0x80808080u & 0x80808080u;
+    }
+
+    DEV Chunk unpack(const Raw &r, int)
+    {
+        Chunk c;
+        const u32 *w = r.words.w;
+
+        UNROLL
+        for (int i = 0; i < 4; i++) {
+            c.q[i] = (w[1 + i] << 3 & 0x78787878u) | missing(w[0], i);
+            c.q[i + 4] = (w[1 + i] >> 1 & 0x78787878u) | missing(w[0], i + 4);
+        }
+        set_scale(c, 0.125f * half_to_float(r.half), 0.0f);
+        return c;
+    }
+};
+
+struct Q5_1_wide : Q5_1 {
+    DEV Chunk unpack(const Raw &r, int)
+    {
+        Chunk c;
+        const u32 *w = r.all.w;
+
+        UNROLL
+        for (int i = 0; i < 4; i++) {
+            c.q[i] = (w[2 + i] & 0x0f0f0f0fu) |
+                     (spread_four<4>(w[1], i) & 0x10101010u);
+            c.q[i + 4] = (w[2 + i] >> 4 & 0x0f0f0f0fu) |
+                         (spread_four<4>(w[1], i + 4) & 0x10101010u);
+        }
+        set_scale(c, half_to_float(w[0]), half_to_float(w[0] >> 16));
+        return c;
+    }
+};
+
+template <> struct ForTile<Q5_0_centred> {
+    typedef Q5_0_wide type;
+};
+template <> struct ForTile<Q5_1> {
+    typedef Q5_1_wide type;
+};
+#endif

@@ -5,6 +5,17 @@
 
 #if KPK_MFMA || KPK_WMMA
 
+/* An address in scalar registers, to which the compiler adds no lane's part:
+ * loads do that. */
+DEV const u8 *same_in_all(const u8 *at)
+{
+    typedef const __attribute__((address_space(1))) u8 *Global;
+    Global global = (Global)at;
+
+    asm("" : "+s"(global));
+    return (const u8 *)global;
+}
+
 /*
  * A wave makes nrows x ncols units of 16 x 16 results: columns of y are the
  * rows of a unit, rows of x its columns, so neighbouring lanes store
@@ -108,6 +119,52 @@ template <class F, int Rows, int Cols> struct TileUnit {
         }
     }
 
+    /* The tile, all of which there is, from `to` on. What lanes add is the same
+     * for all units. */
+    DEV_MEMBER void store_all(float *to, int stride) const
+    {
+        const u32 lane_at =
+            (u32)((col0 + first_result()) * stride + row0 + lane % 16) * 4;
+
+        UNROLL
+        for (int j = 0; j < ncols; j++) {
+            UNROLL
+            for (int e = 0; e < results; e++) {
+                const u8 *at = same_in_all(reinterpret_cast<const u8 *>(
+                    to + (size_t)(16 * j + e) * (size_t)stride));
+
+                UNROLL
+                for (int i = 0; i < nrows; i++)
+                    *reinterpret_cast<float *>(const_cast<u8 *>(
+                        at + lane_at + 64 * i)) = acc[i][j][e] * Lds::unit();
+            }
+        }
+    }
+
+    /* What there is of the tile. */
+    DEV_MEMBER void store_tile(float *dst, int row0, int col0, int x_rows,
+                               int y_cols, int dst_stride) const
+    {
+        if (row0 + Rows <= min_of(x_rows, dst_stride) &&
+            col0 + Cols <= y_cols && dst_stride < 1 << 24) {
+            store_all(dst + (size_t)col0 * (size_t)dst_stride + row0,
+                      dst_stride);
+            return;
+        }
+        each([&](int r, int c, float sum) {
+            r += row0, c += col0;
+            if (r < x_rows && r < dst_stride && c < y_cols)
+                dst[(size_t)c * (size_t)dst_stride + (size_t)r] =
+                    sum * Lds::unit();
+        });
+    }
+
+    /* of the columns of the lane's results in a unit */
+    DEV_MEMBER int first_result() const
+    {
+        return KPK_WMMA_WIDE ? (int)U::row(0) : lane / 16 * results;
+    }
+
     /* what a unit asks for, of 16 rows and the blocks from `first` on */
     static DEV_MEMBER auto fetch(const u32 *from, int row, int first)
     {
@@ -120,7 +177,7 @@ template <class F, int Rows, int Cols> struct TileUnit {
     /* numbers of columns, those of the lane's results in each unit */
     DEV_MEMBER void read_columns(Floats (&v)[ncols], const float *from) const
     {
-        from += col0 + lane / 16 * results;
+        from += col0 + first_result();
         UNROLL
         for (int j = 0; j < ncols; j++) {
             UNROLL
@@ -154,10 +211,11 @@ template <class F, int Rows, int Cols> struct TileUnit {
 
             UNROLL
             for (int s = 0; s < scales; s++) {
-                const float scale =
-                    lds.x_scale[(which * scales + s) * Lds::row_slot + row];
-                const Floats less = -tile_magic_float * scale;
-
+                const int slot = Lds::one_scale ? 0 : which * scales + s;
+                const float scale = lds.x_scale[slot * Lds::row_slot + row];
+                const Floats less =
+                    KPK_WMMA_WIDE ? less_of(lds, slot * Lds::row_slot + row)
+                                  : -tile_magic_float * scale;
                 Floats part[ncols];
 
                 UNROLL
@@ -176,6 +234,14 @@ template <class F, int Rows, int Cols> struct TileUnit {
             for (int s = 0; s < biases; s++)
                 add_bias(lds, which * biases + s);
         }
+    }
+
+    static DEV_MEMBER float less_of(const Lds &lds, int at)
+    {
+        if constexpr (Lds::lesses)
+            return lds.x_less[at];
+        else
+            return -tile_magic_float * lds.x_scale[at];
     }
 
     DEV_MEMBER void add_bias(const Lds &lds, int slot)
@@ -219,7 +285,10 @@ template <class F, int Rows, int Cols> struct TileUnit {
             for (int j = 0; j < ncols; j++) {
                 typename Halves::D d = bits_as<typename Halves::D>(acc[i][j]);
 
-                Halves::multiply(d, y[j], x);
+                if (KPK_WMMA_WIDE) /* half of its pieces are there */
+                    d = Halves::multiply_part(d, y[j], x, 0);
+                else
+                    Halves::multiply(d, y[j], x);
                 acc[i][j] = bits_as<Floats>(d);
             }
         }
@@ -228,8 +297,10 @@ template <class F, int Rows, int Cols> struct TileUnit {
     static DEV_MEMBER Piece half_piece(const u32 *half, int slot, int at,
                                        int piece)
     {
-        const u32 *from = half + 4 * piece * slot + at;
+        const u32 *from = half + (KPK_WMMA_WIDE ? 2 : 4) * piece * slot + at;
 
+        if (KPK_WMMA_WIDE)
+            return {{from[0], from[slot], 0, 0}};
         return {{from[0], from[slot], from[2 * slot], from[3 * slot]}};
     }
 #endif
@@ -237,6 +308,16 @@ template <class F, int Rows, int Cols> struct TileUnit {
     static DEV_MEMBER Floats fused(Floats a, Floats b, Floats c)
     {
         return __builtin_elementwise_fma(a, b, c);
+    }
+
+    /* part i of block b of the pieces */
+    static DEV_MEMBER u32 part_of_block(int b, int i)
+    {
+#if KPK_WMMA_WIDE
+        if (tile_by_words<F>)
+            return (u32)(2 * i + b);
+#endif
+        return (u32)(b * ((int)U::parts / unit_blocks) + i);
     }
 
     /* magic_float + the products of block b of the pieces, or of its half s */
@@ -258,7 +339,7 @@ template <class F, int Rows, int Cols> struct TileUnit {
                 continue;
             if (scales == 2 && KPK_WMMA == 12 && part != (s ^ first))
                 continue;
-            d = U::multiply_part(d, y, x, (u32)(b * of_block + part));
+            d = U::multiply_part(d, y, x, part_of_block(b, part));
         }
         return bits_as<Floats>(d);
     }

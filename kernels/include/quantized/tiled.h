@@ -5,6 +5,8 @@
 #include "quantized/tile_unit.h"
 #if KPK_MFMA
 #include "quantized/tile_raw.h"
+#elif KPK_WMMA_WIDE
+#include "quantized/tile_wide.h"
 #elif KPK_WMMA
 #include "quantized/tile_codes.h"
 #endif
@@ -29,18 +31,6 @@ using TileProduct = TileUnit<F, Rows, Cols>;
 template <class F, int Rows, int Cols>
 using TileProduct = TileDot<F, Rows, Cols>;
 #endif
-
-/* One of the f16 of a row or column in a step (TileLds::x_half). The last step
- * makes those of the missing ones zeros. */
-DEV void store_half(u32 *half, int slot, int at, int step, int which, u32 bits,
-                    bool last)
-{
-    step %= tile_bias_steps;
-    reinterpret_cast<u16 *>(half)[2 * (step * slot + at) + which] = (u16)bits;
-    if (last)
-        for (int k = step + 1; k < tile_bias_steps; k++)
-            half[k * slot + at] = 0;
-}
 
 /* A step of columns on its way to LDS: whole blocks, two to a column. */
 template <class F, int Rows, int Cols> struct TileColumns {
@@ -87,8 +77,7 @@ template <class F, int Rows, int Cols> struct TileColumns {
             const float d = present ? half_to_float(w[0]) : 0.0f;
             const int place = tile_column(col);
 
-            store_quants(lds.y, col, 2 * which, w + 1);
-            store_quants(lds.y, col, 2 * which + 1, w + 5);
+            store_column<F>(lds.y, col, which, w + 1);
             lds.y_scale[which * Lds::col_slot + place] = d;
             if constexpr (Lds::step_biases) {
                 store_half(lds.y_half, Lds::y_half_slot, col, step, which,
@@ -232,6 +221,11 @@ template <class F, int Rows, int Cols, BlockPlace P> struct Tile {
 
 /* F as tiles take it, and the tile that does */
 template <class F, bool Raw = tile_is_raw<F>> struct TileWay {
+#if KPK_WMMA_WIDE
+    typedef typename ForTile<F>::type Form;
+    template <int Rows, int Cols, BlockPlace P>
+    using Of = WideTile<F, Rows, Cols, P>;
+#else
 #if KPK_WMMA
     typedef typename ForCodes<F>::type Form;
 #else
@@ -239,6 +233,7 @@ template <class F, bool Raw = tile_is_raw<F>> struct TileWay {
 #endif
     template <int Rows, int Cols, BlockPlace P>
     using Of = Tile<F, Rows, Cols, P>;
+#endif
 };
 #if KPK_MFMA
 template <class F> struct TileWay<F, true> {

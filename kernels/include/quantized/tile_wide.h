@@ -1,0 +1,170 @@
+/* tile_wide.h - tiles in waves of 64 of gfx12: a lane has four results of a
+ * unit, to which multiply-adds take a cycle each */
+#pragma once
+
+#include "quantized/tile_steps.h"
+
+/*
+ * A step of columns: whole blocks, two to a column. A block that is missing is
+ * the one in front of it, as in StepRows, where its scale is zero: a block that
+ * is not finite makes the result so, anyway.
+ */
+template <class F, int Rows, int Cols> struct WideColumns {
+    typedef TileStep<F> Step;
+    typedef TileLds<F, Rows, Cols> Lds;
+    static constexpr int blocks = 2 * Cols / tile_threads;
+
+    const u8 *base;   /* of the tile, the same for all threads */
+    u32 from[blocks]; /* behind it */
+    Words<Q8_1::words> in[blocks];
+
+    DEV_MEMBER WideColumns(const u8 *y, size_t stride, int col0, int ncols)
+        : base(y + stride * (size_t)col0)
+    {
+        UNROLL
+        for (int p = 0; p < blocks; p++)
+            from[p] = (u32)(min_of(column(p), ncols - 1 - col0) * (int)stride +
+                            Step::column_block(0, which()) * Q8_1::bytes);
+    }
+
+    static DEV_MEMBER int column(int p)
+    {
+        return tile_thread() / 2 + p * (tile_threads / 2);
+    }
+    static DEV_MEMBER int which()
+    {
+        return tile_thread() % 2;
+    }
+
+    DEV_MEMBER void load(int step, int nblocks)
+    {
+        if (Step::legacy && 2 * step + 1 == nblocks)
+            one_back(from, Q8_1::bytes, [=](int) { return which() == 1; });
+
+        const u8 *at = column_step<F>(base, step, nblocks);
+
+        UNROLL
+        for (int p = 0; p < blocks; p++)
+            in[p] =
+                load_words<Q8_1::words, Access::word>(at + in_place(from[p]));
+    }
+
+    DEV_MEMBER void store(Lds &lds, int step, int nblocks) const
+    {
+        UNROLL
+        for (int p = 0; p < blocks; p++) {
+            const u32(&w)[Q8_1::words] = in[p].w;
+            const int at = which() * Lds::col_slot + column(p);
+            const float d = half_to_float(w[0]);
+
+            store_column<F>(lds.y + p * (tile_threads / 2) * tile_stride,
+                            tile_thread() / 2, which(), w + 1);
+            lds.y_scale[at] = d;
+            if constexpr (Lds::halves)
+                store_half(lds.y_half, Lds::y_half_slot, column(p),
+                           step % Lds::half_turns, which(), w[0] >> 16,
+                           Lds::step_biases && 2 * step + 2 >= nblocks);
+            if constexpr (Lds::own_biases) {
+                UNROLL
+                for (int half = 0; half < 2; half++) {
+                    int sum = 0;
+
+                    UNROLL
+                    for (int i = 0; i < 4; i++)
+                        sum = dot4(w[1 + 4 * half + i], 0x01010101u, sum);
+                    lds.y_sum[(2 * which() + half) * Lds::col_slot +
+                              column(p)] = d * (float)sum;
+                }
+            }
+        }
+    }
+};
+
+template <class F, int Rows, int Cols>
+struct WideUnit : TileUnit<F, Rows, Cols> {
+    typedef TileUnit<F, Rows, Cols> Base;
+    typedef TileLds<F, Rows, Cols> Lds;
+    typedef Unit<f16> Halves;
+
+    using Base::acc;
+    using Base::col0;
+    using Base::lane;
+    using Base::ncols;
+    using Base::nrows;
+    using Base::row0;
+
+    DEV_MEMBER explicit WideUnit(int tid) : Base(tid)
+    {
+    }
+
+    /* of `done` steps the last, number Turn of those that the loop has */
+    template <int Turn>
+    DEV_MEMBER void multiply(const Lds &lds, int done, int steps)
+    {
+        Base::multiply(lds);
+        if constexpr (Lds::step_biases)
+            if (done % tile_bias_steps == 0 || done == steps)
+                Base::add_biases(lds);
+        if constexpr (Lds::minima && Turn + 1 == Lds::half_turns)
+            add_minima(lds);
+    }
+
+    DEV_MEMBER void finish(const Lds &, int) const
+    {
+    }
+
+    /* Minima are integers, and so are f16, as the sums of columns are: a
+     * block's are a product. A lane has a step's two. */
+    DEV_MEMBER void add_minima(const Lds &lds)
+    {
+        typename Halves::A y[ncols];
+
+        UNROLL
+        for (int j = 0; j < ncols; j++)
+            y[j].piece[0] = {{lds.y_half[lane / 16 * Lds::y_half_slot + col0 +
+                                         16 * j + lane % 16],
+                              0, 0, 0}};
+        UNROLL
+        for (int i = 0; i < nrows; i++) {
+            const int row = row0 + 16 * i + lane % 16;
+            const typename Base::Floats least = lds.x_min[row];
+            typename Halves::B x;
+
+            x.piece[0] = {
+                {lds.x_half[lane / 16 * Lds::x_half_slot + row], 0, 0, 0}};
+            UNROLL
+            for (int j = 0; j < ncols; j++) {
+                const typename Halves::D sum =
+                    Halves::multiply_part(typename Halves::D{}, y[j], x, 0);
+
+                acc[i][j] = Base::fused(bits_as<typename Base::Floats>(sum),
+                                        -least, acc[i][j]);
+            }
+        }
+    }
+};
+
+template <class F, int Rows, int Cols, BlockPlace P> struct WideTile {
+    typedef TileLds<F, Rows, Cols> Lds;
+
+    /* as Tile::run() */
+    static DEV_MEMBER void run(Lds &lds, const u8 *x, const u8 *y, float *dst,
+                               int row0, int col0, int nblocks, int x_rows,
+                               int y_cols, size_t y_stride, int dst_stride)
+    {
+        typedef WideUnit<F, Rows, Cols> Product;
+        const size_t row_bytes = (size_t)nblocks * F::bytes;
+        const int steps = TileStep<F>::count(nblocks);
+        Product product(tile_thread());
+        TileSteps<F, Rows, Cols, P, WideColumns<F, Rows, Cols>, Product> loop{
+            {x + row_bytes * (size_t)row0, (int)row_bytes, x_rows - row0},
+            {y, y_stride, col0, y_cols},
+            nblocks,
+            steps,
+            0};
+
+        if (steps > 0)
+            loop.run(lds, product);
+        product.store_tile(dst, row0, col0, x_rows, y_cols, dst_stride);
+    }
+};
