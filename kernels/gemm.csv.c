@@ -11,7 +11,8 @@
  * more blocks are wanted than run at once. On sm_90 kernels of f16 and bf16
  * have the tiles of nvidia/warpgroup_shapes.h, a row for each, and clusters of
  * up to `cluster` blocks may share a tile; f32 has room for limbs there, see
- * nvidia/limb_tile.h.
+ * nvidia/limb_tile.h, and few rows of f32 for copies, see
+ * nvidia/few_copied.h.
  *
  * The times were fitted on one H200; of other cards only their proportions are
  * meant.
@@ -67,6 +68,12 @@ enum { NUM_TYPES = sizeof(types) / sizeof(types[0]), JOIN_NS = 2500 };
 /* f32 by limbs, nvidia/limb_tile.h, on sm_90: tiles of 128 and of 64. */
 static const struct times limb_times[] = {{1, 1410, 1410, 4500},
                                           {2, 500, 700, 3000}};
+
+/* Few rows of f32 by copies, nvidia/few_copied.h, on sm_90: where B lies along
+ * K, and where not, by tiles of 16 and of 32 columns. */
+static const struct times copied_times[] = {{2, 90, 110, 2500}};
+static const struct times copied_across_times[] = {{2, 72, 80, 2500},
+                                                   {2, 115, 160, 2500}};
 
 /* What is known of memory: see gemm_plan.c. */
 struct memory {
@@ -182,6 +189,19 @@ static void print_warpgroup_rows(int layout, const struct type *type, int t)
     }
 }
 
+static void print_copied_rows(int layout, const struct type *type, int t)
+{
+    for (int i = 0; i < (layout == 0 ? 2 : 1); i++) {
+        const int cols = KPK_COPIED_COLS << i;
+        const struct extent extent = {tiles[t].m, cols, tiles[t].m, cols};
+        const struct times *times =
+            layout == 0 ? &copied_across_times[i] : &copied_times[i];
+
+        print_row(layout, type, t, "sm_90", times, &extent, 0, tiles[t].most_m,
+                  &any_memory, 0, 0, 0, KPK_COPIED_LDS(cols));
+    }
+}
+
 static void print_nvidia(int layout, int type, int t,
                          const struct processor *processor)
 {
@@ -201,6 +221,10 @@ static void print_nvidia(int layout, int type, int t,
 
     if (is_h200 && async) {
         print_warpgroup_rows(layout, p, t);
+        return;
+    }
+    if (is_h200 && few && strcmp(p->name, "f32") == 0) {
+        print_copied_rows(layout, p, t);
         return;
     }
     print_row(layout, p, t, processor->name, times, &extent,

@@ -27,10 +27,10 @@
  * Grid: x over tiles of m, y over tiles of n, z over batch times splits;
  * smaller ones loop. Tiles and blocks: 128 x 128 and 256 threads, 64 x 64 and
  * 128, for few rows 8 x 64 and 256. On sm_90 the launch's shared memory says
- * which of several tiles of f16 and bf16 a block makes, see gemm.csv.c; any
- * grid is right for each, with clusters of any size, whose blocks share what
- * tiles are left when all blocks have had as many. Nothing is read or written
- * beside the matrices, and nothing where m, n or batch is 0.
+ * which of several tiles of f16 and bf16, or of few rows, a block makes, see
+ * gemm.csv.c; any grid is right for each, with clusters of any size, whose
+ * blocks share what tiles are left when all blocks have had as many. Nothing is
+ * read or written beside the matrices, and nothing where m, n or batch is 0.
  *
  * gemm_align_* copies [rows, cols] of each matrix of a batch to rows of ld_to
  * elements, with zeros behind cols. ld_to and stride_to are multiples of 8,
@@ -61,7 +61,7 @@
     TILE(T, S, layout, trans_a, trans_b, 128)                                  \
     TILE(T, S, layout, trans_a, trans_b, 64)
 #define ROWS8(T, S, layout, trans_b)                                           \
-    KERNEL_OF(256, sizeof(T) == 2 ? 2 : 1)                                     \
+    KERNEL_OF(256, sizeof(T) <= (KPK_WARPGROUPS ? 4 : 2) ? 2 : 1)              \
     gemm_##layout##_##T##_m8(GEMM_PARAMS(T, S))                                \
     {                                                                          \
         gemm_rows8<T, trans_b>(GEMM_ARGS(T));                                  \

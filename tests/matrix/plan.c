@@ -92,6 +92,16 @@ static const struct tile *tile_of(uint32_t kernel, uint32_t shared_nbytes)
     return NULL;
 }
 
+/* Columns of the tiles for few rows of f32 there, which come by copies; 0 for
+ * other shared memory. */
+static uint32_t copied_columns(const kpk_gemm_product *p,
+                               uint32_t shared_nbytes)
+{
+    return shared_nbytes == 66560                  ? 16
+           : shared_nbytes == 67584 && !p->trans_b ? 32
+                                                   : 0;
+}
+
 /* What holds of a plan whose blocks share tiles: each cluster has one, and all
  * of them run at once. */
 static void check_clusters(const kpk_gemm_product *p, const kpk_gemm_plan *plan,
@@ -126,14 +136,17 @@ static void check_plan(const kpk_gemm_product *p, size_t card,
     const struct tile *const known =
         nvidia && small ? tile_of(tile, plan.shape.shared_nbytes) : NULL;
     const bool resident = known;
+    const bool copied = nvidia && tile == 8 && p->type == KPK_GEMM_F32;
     const uint32_t tile_m = known ? known->m : tile;
-    const uint32_t tile_n = known                           ? known->n
-                            : tile != 8                     ? tile
+    const uint32_t tile_n = known       ? known->n
+                            : tile != 8 ? tile
+                            : copied
+                                ? copied_columns(p, plan.shape.shared_nbytes)
                             : nvidia && small && p->trans_b ? 16
                                                             : 64;
     const uint64_t z = (uint64_t)p->batch * plan.splits;
     const uint64_t grid[3] = {p->m ? (p->m - 1) / tile_m + 1 : 1,
-                              p->n ? (p->n - 1) / tile_n + 1 : 1,
+                              p->n && tile_n ? (p->n - 1) / tile_n + 1 : 1,
                               z > 65535 ? 65535
                               : z       ? z
                                         : 1};
@@ -147,6 +160,10 @@ static void check_plan(const kpk_gemm_product *p, size_t card,
                         : 0;
     char prefix[24];
 
+    if (tile_n == 0) {
+        check(false, "shared memory of a tile", p, target);
+        return;
+    }
     snprintf(prefix, sizeof(prefix), "gemm_%c%c_%s_", p->trans_a ? 't' : 'n',
              p->trans_b ? 't' : 'n', type_names[p->type]);
     check(strncmp(plan.kernel, prefix, strlen(prefix)) == 0,
@@ -172,7 +189,8 @@ static void check_plan(const kpk_gemm_product *p, size_t card,
           "copies where there is a kernel for them", p, target);
     check(plan.workspace_nbytes <= workspace, "no more workspace than there is",
           p, target);
-    check((plan.shape.shared_nbytes != 0) == (nvidia && (known || tile != 8)),
+    check((plan.shape.shared_nbytes != 0) ==
+              (nvidia && (known || copied || tile != 8)),
           "dynamic shared memory on sm_90 alone", p, target);
     check(known || !nvidia || !small || tile == 8, "a tile of warpgroups", p,
           target);

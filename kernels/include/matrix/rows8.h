@@ -205,6 +205,8 @@ DEV void few_rows_mma(const FewTile<T> &t, u8 *lds);
 #endif
 
 #if KPK_WARPGROUPS
+#include "nvidia/few_copied.h"
+
 /* By warpgroups, if the launch gave LDS for one of their tiles. */
 template <typename T, bool TransB> struct FewRows {
 #define TILE_OF(size, rows, cols, deep, stages, more, shares, apart)           \
@@ -271,6 +273,10 @@ template <typename T, bool TransB> DEV void gemm_rows8(const Gemm<T> &g)
             FewRows<T, TransB>::unaligned(g, lds);
             return;
         }
+    }
+    if constexpr (sizeof(T) == 4) {
+        if (CopiedRows<TransB>::run_any(g))
+            return;
     }
 #endif
     if constexpr (KPK_SM >= 80 && sizeof(T) == 2) {

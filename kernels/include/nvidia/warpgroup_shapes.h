@@ -38,3 +38,10 @@
 /* Of LDS, for the tiles of f32 of limb_tile.h: two steps of 64 of K, three
  * limbs of 2 bytes of each number of both operands. */
 #define KPK_LIMB_LDS(size) (2 * 64 * 3 * 2 * 2 * (size))
+
+/* Of LDS, for few rows of f32 by few_copied.h, which makes so many columns:
+ * four steps of a lane's four pieces. Where rows of B lie along N, there are
+ * tiles of twice as many columns, too. */
+#define KPK_COPIED_COLS 16
+#define KPK_COPIED_STEPS (4 * 4 * 16 * 256)
+#define KPK_COPIED_LDS(cols) (KPK_COPIED_STEPS + 64 * (cols))
