@@ -22,33 +22,6 @@ DEV u64 divide(u64 a, u64 b)
     return a / b;
 }
 
-/*
- * The same without a call, b < 2^63. Behind a branch that ptxas cannot prove to
- * be the same for a whole warp, a call makes it give up uniform registers for
- * all that follows.
- */
-DEV u64 divide_without_call(u64 a, u64 b)
-{
-    u64 quotient = 0, rest = 0;
-
-    if (fits_u32(a | b))
-        return (u32)a / (u32)b;
-    NO_UNROLL
-    for (u32 i = 64; i-- > 0;) {
-        rest = rest << 1 | (a >> i & 1);
-        quotient <<= 1;
-        if (rest >= b)
-            rest -= b, quotient |= 1;
-    }
-    return quotient;
-}
-
-/* by a call, if it is allowed */
-DEV u64 divide_if(bool calls, u64 a, u64 b)
-{
-    return calls ? divide(a, b) : divide_without_call(a, b);
-}
-
 /* a / b, b > 0 and the same for all threads: sizes are often powers of two */
 DEV u32 divide_uniform(u32 a, u32 b)
 {

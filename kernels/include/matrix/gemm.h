@@ -635,13 +635,17 @@ DEV void gemm_tile(const Gemm<T> &gemm, const GemmPart &part, u32 row0,
 }
 
 #if KPK_SM >= 80
-#if !KPK_WARPGROUPS
+#if KPK_WARPGROUPS
+typedef u32 TileIndex; /* see has_few() */
+#else
+typedef u64 TileIndex;
+
 /* Which tiles are a block's: those at the distance of the grid's blocks. */
 struct TileTurns {
     static constexpr bool shared = false;
     u64 at, step, count;
 
-    DEV_MEMBER TileTurns(u64 block, u64 blocks, u64 tiles, u32, bool)
+    DEV_MEMBER TileTurns(u64 block, u64 blocks, u64 tiles, u32)
         : at(block), step(blocks), count(tiles)
     {
     }
@@ -686,28 +690,46 @@ template <typename T, u32 Rows, u32 Cols> struct TileOrder {
     {
         return of_part() * g.batch * g.splits;
     }
-    DEV_MEMBER Place place(u64 tile, bool calls = true) const
+    /* Whether the tiles, and their products with small numbers, fit 32 bits:
+     * unless there are very many tiny matrices. */
+    DEV_MEMBER bool has_few() const
+    {
+        return (f32)of_part() * (f32)g.batch * (f32)g.splits < 0x1p30f;
+    }
+    template <typename I> DEV_MEMBER Place place(I tile) const
     {
         constexpr u32 strip = 2048 / Rows;
-        const u64 each = of_part();
+        const I each = (I)of_part();
         const u32 down = div_up(g.m, Rows), across = div_up(g.n, Cols);
-        const u64 which = tile < each ? 0 : divide_if(calls, tile, each);
-        const u64 at = tile - which * each;
-        const u64 strips = divide_if(calls, at, (u64)strip * across);
-        const u32 first = (u32)strips * strip;
-        const u64 in_strip = at - strips * strip * across;
-        const u32 width = min_of(strip, down - first);
-        const u64 column = divide_if(calls, in_strip, (u64)width);
+        I which = 0, at = tile;
+        u32 first = 0, width = down;
         Place p;
 
+        if (__builtin_expect(tile >= each, 0)) {
+            which = tile / each;
+            at -= which * each;
+        }
+        if (down > strip) {
+            const I of_strip = (I)strip * across, strips = at / of_strip;
+
+            at -= strips * of_strip;
+            first = (u32)strips * strip;
+            width = min_of(strip, down - first);
+        }
+        const u32 column = (width & (width - 1)) == 0
+                               ? (u32)(at >> log2_of(width))
+                               : (u32)(at / width);
+
         p.part = {which, 0, 0, g.k};
-        if (g.splits > 1) { /* else spare the divisions */
-            p.part.split = divide_if(calls, which, (u64)g.batch);
-            p.part.b = which - p.part.split * g.batch;
+        if (__builtin_expect(g.splits > 1, 0)) { /* else spare the divisions */
+            const I split = which / g.batch;
+
+            p.part.split = split;
+            p.part.b = which - split * g.batch;
             split_k(g, p.part);
         }
-        p.row0 = (first + (u32)(in_strip - column * width)) * Rows;
-        p.col0 = (u32)column * Cols;
+        p.row0 = (first + ((u32)at - column * width)) * Rows;
+        p.col0 = column * Cols;
         return p;
     }
 };
@@ -722,8 +744,8 @@ struct GemmTiles : TileOrder<T, Rows, Cols> {
     Place ahead; /* of the tile whose turn it is */
 
     DEV_MEMBER explicit GemmTiles(const Gemm<T> &gemm)
-        : Order{gemm}, turns(Order::block(), Order::blocks(), Order::count(),
-                             Tile::shares, !Tile::apart)
+        : Order{gemm},
+          turns(Order::block(), Order::blocks(), Order::count(), Tile::shares)
     {
         find();
     }
@@ -735,7 +757,7 @@ struct GemmTiles : TileOrder<T, Rows, Cols> {
     {
         if (!more())
             return;
-        ahead = Order::place(turns.at, !Tile::apart);
+        ahead = Order::place(turns.at);
 #if KPK_WARPGROUPS
         ahead.shared = turns.shared;
         if (turns.shared)
@@ -755,6 +777,7 @@ struct GemmTiles : TileOrder<T, Rows, Cols> {
     static DEV_MEMBER bool fits(const Gemm<T> &g)
     {
         return dynamic_lds_nbytes() >= Tile::lds_nbytes &&
+               (sizeof(TileIndex) > 4 || Order{g}.has_few()) &&
                Tile::CopyA::fits(g.a, g.lda, g.batch, g.stride_a) &&
                Tile::CopyB::fits(g.b, g.ldb, g.batch, g.stride_b);
     }
@@ -776,12 +799,21 @@ struct GemmTiles : TileOrder<T, Rows, Cols> {
         const GemmOut<T> out(g, p.part);
         const u32 row0 = p.row0, col0 = p.col0;
 
+#if KPK_WARPGROUPS
+        if (takes_pieces(out)) {
+            tile.store_rows(lds, out.c + ((u64)row0 * g.ldc + col0), g.ldc,
+                            g.alpha, there(p),
+                            [&](u32 c) { return bias_pair(out, col0 + c); });
+            return;
+        }
+#else
         if (out.takes_pieces() && Rows <= g.m - row0 && Cols <= g.n - col0) {
             tile.store_rows(lds, out.c + ((u64)row0 * g.ldc + col0), g.ldc,
                             g.alpha,
                             [&](u32 c) { return out.bias_pair(col0 + c); });
             return;
         }
+#endif
         tile.each_pair(lds, [&](u32 r, u32 c, const Pack<f32, 2> &sums) {
             put_pair(out, p, r, c, sums);
         });
@@ -796,19 +828,35 @@ struct GemmTiles : TileOrder<T, Rows, Cols> {
         else
             out.put(p.row0 + r, p.col0 + c, sums[0]);
     }
-    DEV_MEMBER void share(const Tile &tile, const Place &p, u8 *lds) const
+#if KPK_WARPGROUPS
+    /* Whether results may be stored as pieces, which lie in C or not. */
+    DEV_MEMBER bool takes_pieces(const GemmOut<T> &out) const
+    {
+        return out.takes_pieces() && g.n % per16<T>::value == 0;
+    }
+    DEV_MEMBER Pack<f32, 2> bias_pair(const GemmOut<T> &out, u32 col) const
+    {
+        return col < g.n ? out.bias_pair(col) : Pack<f32, 2>{};
+    }
+    DEV_MEMBER typename Tile::Extent there(const Place &p) const
+    {
+        return {(i32)min_of(g.m - p.row0, Rows),
+                (i32)min_of(g.n - p.col0, Cols)};
+    }
+#endif
+    DEV_MEMBER void share(Tile &tile, const Place &p, u8 *lds) const
     {
         const GemmOut<T> out(g, p.part);
-        const bool whole =
-            out.takes_pieces() && Rows <= g.m - p.row0 && Cols <= g.n - p.col0;
+        const bool pieces = takes_pieces(out);
+        const typename Tile::Extent extent = there(p);
         T *const slab = Tile::slice_slab_of(lds);
 
         tile.each_shared(lds, [&](u32 r, u32 c, const f32 *v) {
-            if (whole)
+            if (pieces)
                 Tile::template store_slab<Tile::slice_cols>(
                     slab, out.c + ((u64)(p.row0 + r) * g.ldc + p.col0 + c),
-                    g.ldc, g.alpha, p.col0 + c, v,
-                    [&](u32 column) { return out.bias_pair(column); });
+                    g.ldc, g.alpha, p.col0 + c, v, extent.from(r, c),
+                    [&](u32 column) { return bias_pair(out, column); });
             else
                 each_pair_of(
                     r, c, v,
@@ -865,15 +913,23 @@ template <typename T, bool TransA, bool TransB, u32 Size> struct AsyncGemm {
     {
         if constexpr (Size == 128) {
             if constexpr (TransB) { /* whose copies are for any rows */
-                if (KPK_WARPGROUP_MIDDLE(TILE_OF) ||
+                if (KPK_WARPGROUP_BROAD(TILE_OF) ||
+                    KPK_WARPGROUP_SLIM(TILE_OF) ||
+                    KPK_WARPGROUP_MIDDLE(TILE_OF) ||
                     KPK_WARPGROUP_THIN(TILE_OF))
                     return true;
             }
             return KPK_WARPGROUP_LONG(TILE_OF) || KPK_WARPGROUP_WIDE(TILE_OF) ||
                    KPK_WARPGROUP_EVEN(TILE_OF);
         } else {
-            return KPK_WARPGROUP_LONE(TILE_OF) || KPK_WARPGROUP_HALF(TILE_OF) ||
-                   KPK_WARPGROUP_SMALL(TILE_OF);
+            if (KPK_WARPGROUP_LONE(TILE_OF) || KPK_WARPGROUP_FLAT(TILE_OF))
+                return true;
+            if constexpr (TransB) {
+                if (KPK_WARPGROUP_FINE(TILE_OF))
+                    return true;
+            }
+            return KPK_WARPGROUP_SMALL(TILE_OF) ||
+                   KPK_WARPGROUP_TWICE(TILE_OF) || KPK_WARPGROUP_HALF(TILE_OF);
         }
     }
 #undef TILE_OF
@@ -939,6 +995,7 @@ template <typename T, bool TransA, bool TransB, u32 Size> struct AsyncGemm {
 
         if (fast(g))
             return;
+        wait_for_launch_before();
         NO_UNROLL
         for (u64 t = order.block(); t < order.count(); t += order.blocks()) {
             /* by all: if some lanes alone called the division, the compiler
@@ -973,6 +1030,7 @@ struct FewTiles : GemmTiles<T, Rows, Cols, Tile> {
     static DEV_MEMBER bool fits(const Gemm<T> &g)
     {
         return dynamic_lds_nbytes() >= Tile::lds_nbytes &&
+               TileOrder<T, Rows, Cols>{g}.has_few() &&
                Tile::CopyA::fits(g.b, g.ldb, g.batch, g.stride_b) &&
                Tile::CopyB::fits(g.a, g.lda, g.batch, g.stride_a);
     }
@@ -999,7 +1057,7 @@ struct FewTiles : GemmTiles<T, Rows, Cols, Tile> {
         if (r < g.m - p.row0 && c < g.n - p.col0)
             out.put(p.row0 + r, p.col0 + c, sum);
     }
-    DEV_MEMBER void share(const Tile &tile, const Place &p, u8 *lds) const
+    DEV_MEMBER void share(Tile &tile, const Place &p, u8 *lds) const
     {
         const GemmOut<T> out(g, p.part);
 
@@ -1056,7 +1114,8 @@ DEV void gemm(const Gemm<T> &g)
 {
 #if KPK_SM >= 80
     if constexpr (sizeof(T) == 2) {
-        wait_for_launch_before();
+        if (!KPK_WARPGROUPS) /* those of warpgroups wait later */
+            wait_for_launch_before();
         AsyncGemm<T, TransA, TransB, Size>::run(g);
         return;
     }

@@ -263,12 +263,16 @@ template <typename T, bool TransB> DEV void gemm_rows8(const Gemm<T> &g)
     __shared__ __attribute__((aligned(16)))
     u8 lds[few_threads / 32 * few_rows * pitch * sizeof(S)];
 
+#if KPK_WARPGROUPS
+    if constexpr (sizeof(T) == 2) {
+        if (FewRows<T, TransB>::fast(g)) /* which waits itself */
+            return;
+    }
+#endif
     if constexpr (sizeof(T) == 2)
         wait_for_launch_before();
 #if KPK_WARPGROUPS
     if constexpr (sizeof(T) == 2) {
-        if (FewRows<T, TransB>::fast(g))
-            return;
         if (dynamic_lds_nbytes() > 0) {
             FewRows<T, TransB>::unaligned(g, lds);
             return;

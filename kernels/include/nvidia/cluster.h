@@ -43,6 +43,16 @@ DEV void cluster_meet()
                      : "memory");
 }
 
+/* In two: what is between does not wait. Others' pushes may follow a wait. */
+DEV void cluster_arrive()
+{
+    asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+}
+DEV void cluster_wait()
+{
+    asm volatile("barrier.cluster.wait.aligned;" ::: "memory");
+}
+
 /* The same, and what they wrote to LDS before is seen by all of them. */
 DEV void cluster_show()
 {
@@ -97,5 +107,22 @@ DEV void cluster_copy(u64 *barrier, u8 *to, const u8 *from, u32 nbytes,
         "}" ::"r"(lds_address(to)),
         "r"(lds_address(barrier)), "r"(lds_address(from)), "r"(nbytes),
         "r"(rank)
+        : "memory");
+}
+
+/* Stores 16 bytes to an address of LDS in the block of that rank, whose barrier
+ * counts them. */
+DEV void cluster_push(u64 *barrier, u8 *to, const Pack<f32, 4> &v, u32 rank)
+{
+    asm volatile(
+        "{\n\t"
+        ".reg .u32 to, counts;\n\t"
+        "mapa.shared::cluster.u32 to, %0, %2;\n\t"
+        "mapa.shared::cluster.u32 counts, %1, %2;\n\t"
+        "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 "
+        "[to], {%3, %4, %5, %6}, [counts];\n\t"
+        "}" ::"r"(lds_address(to)),
+        "r"(lds_address(barrier)), "r"(rank), "f"(v[0]), "f"(v[1]), "f"(v[2]),
+        "f"(v[3])
         : "memory");
 }

@@ -8,28 +8,32 @@
  */
 #pragma once
 
-#include "division.h"
 #include "nvidia/cluster.h"
 
 struct TileTurns {
-    u64 at, step, alone, count;
+    u32 at, step, alone, count;
     bool shared;
 
-    DEV_MEMBER TileTurns(u64 block, u64 blocks, u64 tiles, u32 most, bool calls)
-        : at(block), step(blocks), alone(tiles), count(tiles), shared(false)
+    /* Fewer than 2^30 tiles: no sum of indices overflows. */
+    DEV_MEMBER TileTurns(u64 block, u64 blocks, u64 tiles, u32 most)
+        : at(below(block)), step(below(blocks)), alone((u32)tiles),
+          count((u32)tiles), shared(false)
     {
         const u32 ranks = most ? cluster_blocks() : 1;
 
         if (ranks > 1 && ranks <= most) {
-            const u64 left =
-                tiles < blocks
-                    ? tiles
-                    : tiles - divide_if(calls, tiles, blocks) * blocks;
+            u32 left = count;
 
+            if (count >= step)
+                left = count % step;
             if (left <= clusters() * (ranks - 1))
                 alone -= left;
             turn();
         }
+    }
+    static DEV_MEMBER u32 below(u64 v)
+    {
+        return (u32)min_of(v, (u64)1 << 30);
     }
     DEV_MEMBER bool more() const
     {
@@ -44,8 +48,8 @@ struct TileTurns {
     {
         if (!shared && alone < count && at >= alone) {
             shared = true;
-            at = alone + cluster_index();
-            step = clusters();
+            at = alone + below(cluster_index());
+            step = below(clusters());
         }
     }
 };

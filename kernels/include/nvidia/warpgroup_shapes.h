@@ -17,18 +17,25 @@
  * columns here are its rows. shares: how many blocks of a cluster may share it,
  * 0 for none: LDS must have room for their sums. apart: 1 if a warpgroup does
  * nothing but copy. */
-/* the first two where B lies along K */
+/* where B lies along K */
+#define KPK_WARPGROUP_BROAD(X) X(128, 128, 160, 1, 6, 0, 4, 0)
+#define KPK_WARPGROUP_SLIM(X) X(128, 128, 80, 1, 8, 0, 4, 0)
 #define KPK_WARPGROUP_MIDDLE(X) X(128, 128, 192, 1, 5, 0, 4, 0)
 #define KPK_WARPGROUP_THIN(X) X(128, 128, 96, 1, 7, 0, 4, 0)
+/* for any */
 #define KPK_WARPGROUP_LONG(X) X(128, 128, 64, 1, 8, 2, 4, 0)
 #define KPK_WARPGROUP_WIDE(X) X(128, 128, 256, 1, 4, 1, 0, 0)
 #define KPK_WARPGROUP_EVEN(X) X(128, 128, 128, 1, 6, 0, 8, 0)
-#define KPK_WARPGROUP_LONE(X) X(64, 64, 64, 1, 13, 0, 8, 0)
+#define KPK_WARPGROUP_LONE(X) X(64, 64, 64, 1, 12, 28, 8, 0)
+#define KPK_WARPGROUP_FLAT(X) X(64, 64, 128, 1, 8, 24, 4, 0)
+#define KPK_WARPGROUP_SMALL(X) X(64, 64, 64, 1, 5, 28, 8, 0)
+#define KPK_WARPGROUP_TWICE(X) X(64, 128, 128, 1, 3, 2, 0, 0)
 #define KPK_WARPGROUP_HALF(X) X(64, 64, 128, 1, 4, 0, 0, 0)
-#define KPK_WARPGROUP_SMALL(X) X(64, 64, 64, 1, 5, 0, 8, 0)
+/* where B lies along K */
+#define KPK_WARPGROUP_FINE(X) X(64, 64, 96, 1, 9, 24, 4, 0)
 /* where B lies along K, and where not */
-#define KPK_WARPGROUP_FEW_64(X) X(8, 64, 64, 1, 12, 1, 8, 1)
-#define KPK_WARPGROUP_FEW_32(X) X(8, 64, 32, 1, 16, 0, 8, 1)
+#define KPK_WARPGROUP_FEW_64(X) X(8, 64, 64, 1, 12, 28, 8, 1)
+#define KPK_WARPGROUP_FEW_32(X) X(8, 64, 32, 1, 16, 27, 8, 1)
 #define KPK_WARPGROUP_ACROSS_64(X) X(8, 64, 64, 2, 6, 1, 8, 0)
 #define KPK_WARPGROUP_ACROSS_32(X) X(8, 64, 32, 2, 8, 0, 8, 0)
 /* for any */

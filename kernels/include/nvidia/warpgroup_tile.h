@@ -44,8 +44,8 @@ struct WarpgroupCopy : WarpgroupLines<Along, Rows> {
     static constexpr u32 pass_lines = Threads / L::pieces;
     static constexpr u32 passes = div_up(L::lines, pass_lines);
     static_assert(pass_lines % 8 == 0, "passes have the same permutation");
-    static_assert(passes == 1 || L::lines % pass_lines == 0,
-                  "all passes are whole but an only one");
+    /* lines of the last pass, which all threads or the first ones bring */
+    static constexpr u32 last_lines = L::lines - (passes - 1) * pass_lines;
 
     const T *from; /* of this thread's piece */
     u64 pass_step; /* elements from pass to pass */
@@ -54,8 +54,8 @@ struct WarpgroupCopy : WarpgroupLines<Along, Rows> {
     /* along a line: where the piece begins, or, if that is not K, its bytes;
      * across: this thread's passes, or, if that is K, its first line */
     u32 along, across;
-    bool copies; /* this thread has a line */
-    bool whole;  /* every row is there */
+    bool ends;  /* this thread has a line of the last pass */
+    bool whole; /* every row is there */
 
     WarpgroupCopy() = default;
     DEV_MEMBER WarpgroupCopy(const T *matrix, u32 row0, u32 rows, u32 ld,
@@ -66,7 +66,7 @@ struct WarpgroupCopy : WarpgroupLines<Along, Rows> {
         const u32 piece = t % L::pieces, column = piece * 8;
         const u32 extent = rows - row0;
 
-        copies = L::lines >= pass_lines || line < L::lines;
+        ends = last_lines == pass_lines || line < last_lines;
         whole = extent >= Rows;
         lds = piece / 8 * L::block + wgmma_place(line, piece % 8);
         along = Along ? column : nbytes_of(column, extent);
@@ -90,12 +90,13 @@ struct WarpgroupCopy : WarpgroupLines<Along, Rows> {
     /* Starts copying a step of which `left` of K are there. */
     DEV_MEMBER void copy(u32 stage, u32 left)
     {
-        if (!copies)
+        if (passes == 1 && !ends)
             return;
         if (whole && left >= wgmma_k) {
             UNROLL
             for (u32 i = 0; i < passes; i++)
-                async_copy16_if(true, stage + lds + i * pass_lines * wgmma_line,
+                async_copy16_if(i + 1 < passes || passes == 1 || ends,
+                                stage + lds + i * pass_lines * wgmma_line,
                                 from + i * pass_step);
             return;
         }
@@ -103,10 +104,14 @@ struct WarpgroupCopy : WarpgroupLines<Along, Rows> {
         const u32 n = Along ? nbytes_of(along, left) : along;
 
         UNROLL
-        for (u32 i = 0; i < passes; i++)
-            async_copy16(
-                stage + lds + i * pass_lines * wgmma_line, from + i * pass_step,
-                (Along ? i < across : across + i * pass_lines < left) ? n : 0);
+        for (u32 i = 0; i < passes; i++) {
+            if (i + 1 < passes || passes == 1 || ends)
+                async_copy16(
+                    stage + lds + i * pass_lines * wgmma_line,
+                    from + i * pass_step,
+                    (Along ? i < across : across + i * pass_lines < left) ? n
+                                                                          : 0);
+        }
     }
     DEV_MEMBER void next()
     {
@@ -141,18 +146,19 @@ struct WarpgroupTile {
     static constexpr u32 stage_nbytes = Deep * piece_nbytes;
     /* Steps that are still multiplied when the next one's copies begin. Where
      * there is more to copy than to multiply, room for copies is worth more. */
-    static constexpr u32 running = Deep > 1 ? 0 : 1;
+    static constexpr u32 running = Deep > 1 || Stages < 4 ? 0 : 1;
     static constexpr u32 ahead = Stages - 1 - running; /* on their way */
     static constexpr u32 free_nbytes = (Stages - ahead) * stage_nbytes;
     static constexpr u32 lds_nbytes =
         KPK_WARPGROUP_LDS(Rows, Cols, Deep, Stages, More);
 
     f32 sums[units][Cols / 2];
-    u32 row0, deep; /* of the warpgroup */
+    u32 row0, deep;    /* of the warpgroup */
+    u32 shared_before; /* tiles */
 
     DEV_MEMBER WarpgroupTile()
         : row0(uniform_of_warp(threadIdx.x / 128) % Down * (units * 64)),
-          deep(uniform_of_warp(threadIdx.x / 128) / Down)
+          deep(uniform_of_warp(threadIdx.x / 128) / Down), shared_before(0)
     {
     }
     /* The same in all lanes, and known to be. */
@@ -198,7 +204,9 @@ struct WarpgroupTile {
 
         if (tiles.more())
             start = tiles.begin(*this, a, b);
+        wait_for_launch_before();
         fill(stages, a, b, start.nk);
+        begin_sharing();
         NO_UNROLL
         while (tiles.more()) {
             multiply_steps(stages, a, b, start.nk, start.works);
@@ -217,10 +225,11 @@ struct WarpgroupTile {
                     tiles.share(*this, place, lds);
                 }
             }
-            if (tiles.more())
-                start = tiles.begin(*this, a, b);
             __syncthreads(); /* all steps are read */
-            fill(stages, a, b, start.nk);
+            if (tiles.more()) {
+                start = tiles.begin(*this, a, b);
+                fill(stages, a, b, start.nk);
+            }
             if (Shares > 0 && place.shared)
                 continue;
             if (Deep > 1)
@@ -229,7 +238,7 @@ struct WarpgroupTile {
                 tiles.store(*this, place, lds + ahead * stage_nbytes);
         }
         async_copies_wait<0>();
-        __syncthreads();
+        end_sharing();
     }
     /*
      * Two barriers belong to each stage: `full` counts the threads whose copies
@@ -272,11 +281,14 @@ struct WarpgroupTile {
                 barrier_init(&barriers.empty[i], computing / 32);
             }
         }
+        begin_sharing();
         __syncthreads();
+        wait_for_launch_before();
         if (threadIdx.x >= computing)
             copy_tiles(lds, stages, first, tiles);
         else
             compute_tiles(lds, stages, first, tiles);
+        end_sharing();
     }
     template <class Tiles>
     DEV_MEMBER void copy_tiles(u8 *lds, u32 stages, Turn in, Tiles &tiles)
@@ -471,7 +483,7 @@ struct WarpgroupTile {
      * columns, apart in banks. */
     static constexpr u32 slab_cols = Cols % 64 == 0   ? 64
                                      : Cols % 32 == 0 ? 32
-                                                      : Cols;
+                                                      : 16;
     static constexpr u32 slab_pitch = slab_cols + 8;
     template <typename V> static DEV_MEMBER V *slab_of(u8 *lds)
     {
@@ -502,17 +514,28 @@ struct WarpgroupTile {
                i % (Cols / 2) / 4 * 8 + l % 4 * 2 + i % 2,
                sums[i / (Cols / 2)][i % (Cols / 2)]);
     }
+    /* What of a tile, or of a part of it, C has: rows and columns. */
+    struct Extent {
+        i32 rows, cols;
+
+        DEV_MEMBER Extent from(u32 row, u32 col) const
+        {
+            return {rows - (i32)row, cols - (i32)col};
+        }
+    };
     /*
      * 16 rows of N columns of a warp's sums as v has them, to rows of C, which
      * are aligned to 16 bytes, as pieces of 16 bytes by way of LDS: alpha times
-     * the sums, plus added(column) of this column and the next.
+     * the sums, plus added(column) of this column and the next. Pieces that C
+     * does not have are left out; it has whole ones.
      */
     template <u32 N, class Added>
     static DEV_MEMBER void store_slab(T *slab, T *c, u32 ldc, f32 alpha, u32 c0,
-                                      const f32 *v, Added added)
+                                      const f32 *v, Extent there, Added added)
     {
         constexpr u32 pitch = N + 8, pieces = N / 8, once = 32 / pieces;
-        const u32 l = threadIdx.x % 32;
+        const u32 l = threadIdx.x % 32, row = l / pieces;
+        const bool has_column = (i32)(l % pieces * 8) < there.cols;
 
         __syncwarp();
         UNROLL
@@ -529,28 +552,34 @@ struct WarpgroupTile {
                          convert<T>(alpha * v[4 * j + 2 * h + 1] + more[1])}});
         }
         __syncwarp();
-        T *const to = c + (u64)(l / pieces) * ldc + l % pieces * 8;
+        T *const to = c + (u64)row * ldc + l % pieces * 8;
         UNROLL
-        for (u32 r = 0; r < 16; r += once)
-            store_pack(
-                to + (u64)r * ldc,
-                load_pack<8>(slab + (r + l / pieces) * pitch + l % pieces * 8));
+        for (u32 r = 0; r < 16; r += once) {
+            if (has_column && (i32)(r + row) < there.rows)
+                store_pack(
+                    to + (u64)r * ldc,
+                    load_pack<8>(slab + (r + row) * pitch + l % pieces * 8));
+        }
     }
     /* All results by store_slab(); LDS must not be needed any more. */
     template <class Added>
-    DEV_MEMBER void store_rows(u8 *lds, T *c, u32 ldc, f32 alpha,
+    DEV_MEMBER void store_rows(u8 *lds, T *c, u32 ldc, f32 alpha, Extent there,
                                Added added) const
     {
         T *const slab = slab_of<T>(lds);
 
         each_slab([&](u32 r0, u32 c0, const f32 *v) {
             store_slab<slab_cols>(slab, c + (u64)r0 * ldc + c0, ldc, alpha, c0,
-                                  v, added);
+                                  v, there.from(r0, c0), added);
         });
     }
-    /* A tile that the blocks of a cluster have made together: a slice is so
+    /*
+     * A tile that the blocks of a cluster have made together: a slice is so
      * many columns of all warps' sums, 8 of a thread; the blocks take slices in
-     * turn. LDS has a block's own slices, and then what comes from others. */
+     * turn. A thread sends what is others' from its registers straight to their
+     * LDS, which a barrier there counts. `More` may have room for what comes,
+     * so that nobody waits until another's LDS is free.
+     */
     static constexpr u32 slice_cols = 16;
     static constexpr u32 slices = units * (Cols / slice_cols);
     static constexpr u32 slice_nbytes = Down * 128 * 8 * sizeof(f32);
@@ -561,67 +590,104 @@ struct WarpgroupTile {
 
         return n > fewer ? n : fewer;
     }
+    static constexpr u32
+        come_nbytes = Shares > 1 ? most_from_others(Shares) * slice_nbytes : 0;
+    static constexpr bool has_room = More * 1024 >= come_nbytes;
+    /* in LDS: a block's own slices, what comes, and slabs of warps */
+    static constexpr u32 own_nbytes = div_up(slices, 2u) * slice_nbytes;
+    static constexpr u32 come_at =
+        has_room ? Stages * stage_nbytes : own_nbytes;
+    static constexpr u32 slabs_at = own_nbytes + (has_room ? 0 : come_nbytes);
+
     static DEV_MEMBER T *slice_slab_of(u8 *lds)
     {
         constexpr u32 nbytes = 16 * (slice_cols + 8) * sizeof(T);
-        constexpr u32 at = (slices + most_from_others(Shares)) * slice_nbytes;
-        static_assert(at + threads / 32 * nbytes <= Stages * stage_nbytes,
+        static_assert(slabs_at + threads / 32 * nbytes <= Stages * stage_nbytes,
                       "LDS has room for all sums");
 
-        return reinterpret_cast<T *>(lds + at + threadIdx.x / 32 * nbytes);
+        return reinterpret_cast<T *>(lds + slabs_at +
+                                     threadIdx.x / 32 * nbytes);
+    }
+    static DEV_MEMBER u64 *come()
+    {
+        __shared__ u64 barrier;
+
+        return &barrier;
+    }
+    /* Before and after all tiles; all come here. */
+    static DEV_MEMBER void begin_sharing()
+    {
+        if (Shares < 2 || cluster_blocks() < 2)
+            return;
+        if (threadIdx.x == 0)
+            barrier_init(come(), 1);
+        if (has_room)
+            cluster_arrive();
+    }
+    static DEV_MEMBER void end_sharing()
+    {
+        if (Shares > 1 && has_room && cluster_blocks() > 1)
+            cluster_wait();
     }
     /*
      * fn(first row, first column, v) for what this block takes: 16 rows of
      * slice_cols columns of a warp, as store_slab() has them, the blocks' sums
      * added up in the blocks' order. All come here, and need LDS no more.
      */
-    template <class Fn> DEV_MEMBER void each_shared(u8 *lds, Fn fn) const
+    template <class Fn> DEV_MEMBER void each_shared(u8 *lds, Fn fn)
     {
         constexpr u32 across = Cols / slice_cols, half = slice_nbytes / 2;
-        __shared__ u64 come;
         const u32 blocks = cluster_blocks(), rank = cluster_rank();
         const u32 mine = slices > rank ? div_up(slices - rank, blocks) : 0;
         const u32 t = threadIdx.x % (Down * 128) * 16;
-        u8 *const others = lds + slices * slice_nbytes;
 
-        if (threadIdx.x == 0) {
-            barrier_init(&come, 1);
-            barrier_expect(&come, mine * (blocks - 1) * slice_nbytes);
-        }
+        if (threadIdx.x == 0)
+            barrier_expect(come(), mine * (blocks - 1) * slice_nbytes);
+        if (!has_room)
+            cluster_arrive();
+        cluster_wait();
         if (deep == 0) {
-            UNROLL
-            for (u32 i = 0; i < slices * 2; i++) {
-                const f32 *v = sums[i / 2 / across] + i % (2 * across) * 4;
+            u32 to = 0, which = 0; /* block, and of its slices */
 
-                store_pack(reinterpret_cast<f32 *>(lds + i * half + t),
-                           Pack<f32, 4>{{v[0], v[1], v[2], v[3]}});
+            UNROLL
+            for (u32 i = 0; i < slices; i++) {
+                const f32 *v = sums[i / across] + i % across * 8;
+                const u32 at = which * (blocks - 1) + rank - (rank > to);
+
+                UNROLL
+                for (u32 h = 0; h < 2; h++) {
+                    const Pack<f32, 4> four = {
+                        {v[4 * h], v[4 * h + 1], v[4 * h + 2], v[4 * h + 3]}};
+
+                    if (to == rank)
+                        store_pack(
+                            reinterpret_cast<f32 *>(lds + which * slice_nbytes +
+                                                    h * half + t),
+                            four);
+                    else
+                        cluster_push(come(),
+                                     lds + come_at + at * slice_nbytes +
+                                         h * half + t,
+                                     four, to);
+                }
+                if (++to == blocks)
+                    to = 0, which++;
             }
         }
-        wgmma_lds_written();
-        __syncthreads();
-        cluster_meet();
-        if (threadIdx.x < slices) {
-            const u32 to = threadIdx.x % blocks, s = threadIdx.x / blocks;
-
-            /* in the order of the blocks, but for its own */
-            if (to != rank)
-                cluster_copy(&come,
-                             others + (s * (blocks - 1) + rank - (rank > to)) *
-                                          slice_nbytes,
-                             lds + threadIdx.x * slice_nbytes, slice_nbytes,
-                             to);
-        }
-        barrier_wait(&come, 0);
+        if (threads > Down * 128)
+            __syncthreads();
+        barrier_wait(come(), shared_before++);
         NO_UNROLL
         for (u32 s = deep; s < mine; s += threads / (Down * 128)) {
             const u32 i = s * blocks + rank;
-            const u8 *from = others + s * (blocks - 1) * slice_nbytes + t;
+            const u8 *from =
+                lds + come_at + s * (blocks - 1) * slice_nbytes + t;
             f32 v[8] = {};
 
             NO_UNROLL
             for (u32 b = 0; b < blocks; b++) {
                 const u8 *const of =
-                    b == rank ? lds + i * slice_nbytes + t : from;
+                    b == rank ? lds + s * slice_nbytes + t : from;
                 const Pack<f32, 4> low =
                     load_pack<4>(reinterpret_cast<const f32 *>(of));
                 const Pack<f32, 4> high =
@@ -636,10 +702,8 @@ struct WarpgroupTile {
             fn(row0 + i / across * 64 + threadIdx.x % 128 / 32 * 16,
                i % across * slice_cols, v);
         }
-        cluster_meet(); /* what was copied from here has come */
-        __syncthreads();
-        if (threadIdx.x == 0)
-            barrier_end(&come);
+        if (has_room)
+            cluster_arrive(); /* there is room again */
     }
     /*
      * fn(row, column, sums of this and the next) for all pairs, neighbours in
