@@ -529,7 +529,38 @@ static const struct topk_case {
     {8, 40, 12, NORMALIZE, false, true, 2, 128},
     {8, 40, 12, SIGMOID, false, true, 2, 128},
     {0, 40, 12, SIGMOID, false, false, 1, 128},
+    {17, 64, 8, 0, false, false, 1, 128},
+    {17, 256, 8, SIGMOID, false, false, 3, 64},
+    {9, 4, 4, 0, false, true, 1, 32},
+    {9, 100, 8, NORMALIZE, false, true, 1, 64},
+    {9, 256, 7, 0, false, true, 2, 64},
+    {9, 12, 8, SIGMOID, false, true, 1, 96},
 };
+
+/*
+ * Tokens whose logits are hard to tell apart, by their number: less than a bit
+ * of 24 apart at the top; the same, with others far below chosen too; equal
+ * ones and both zeros; all within f32's last bits; huge ones.
+ */
+static kt_real hard_logit(size_t token, uint32_t e)
+{
+    const uint32_t h = (e * 2654435761u) >> 7;
+
+    switch (token % 6) {
+    case 0:
+        return 3 + (kt_real)(h % 64) * 0x1p-22L;
+    case 1:
+        return (h % 37 == 0 ? 12 : 0.001L) + (kt_real)(h % 16) * 0x1p-20L;
+    case 2:
+        return h % 3 ? 0.0 : -0.0;
+    case 3:
+        return -0.25L + (kt_real)(h % 4) * 0x1p-26L;
+    case 4:
+        return h % 2 ? -3e38L : -3.4e38L + (kt_real)(h % 1000) * 1e34L;
+    default:
+        return (kt_real)h / 0x1p20L - 8;
+    }
+}
 
 static kt_real logit_score(kt_real x, uint32_t flags, kt_real top, kt_real sum)
 {
@@ -616,6 +647,9 @@ static void run_topk(struct kt *t, const struct kt_row *row)
                        (kt_real[]){NAN, -INFINITY, INFINITY}[k / 7 % 3]);
             if (c->special && k / c->experts == 2) /* a token without any */
                 kt_put(type, x, k, -INFINITY);
+            if (c->special && type == KT_F32 && k / c->experts > 2)
+                kt_put(type, x, k,
+                       hard_logit(k / c->experts, (uint32_t)(k % c->experts)));
             values[k] = kt_get(type, x, k);
         }
         for (uint32_t e = 0; e < c->experts; e++)

@@ -19,6 +19,21 @@
 
 enum { MOE_SIGMOID = 1, MOE_NORMALIZE = 2 };
 
+/* What an operation makes of the values of a token's lanes: 8, 16 or 32. */
+template <u32 lanes, typename T, typename Op> DEV T join_token(T v, Op op)
+{
+    if constexpr (lanes == 32) {
+        return join_lanes(v, op);
+    } else {
+        v = op(v, lane_xor<1>(v));
+        v = op(v, lane_xor<2>(v));
+        v = op(v, lane_xor<7>(v)); /* four neighbours are alike by now */
+        if constexpr (lanes == 16)
+            v = op(v, lane_xor<15>(v));
+        return v;
+    }
+}
+
 template <typename T> struct moe_token {
     const T *logits;
     const f32 *bias;
@@ -38,20 +53,20 @@ template <typename T> struct moe_token {
 
         return place_key(v == v ? ordered_bits(v) : 0, e);
     }
-    DEV_MEMBER void find_softmax(u32 lane)
+    template <u32 lanes> DEV_MEMBER void find_softmax(u32 lane)
     {
         f32 sum = 0;
 
         top = -infinity<f32>();
-        for (u32 e = lane; e < experts; e += 32)
+        for (u32 e = lane; e < experts; e += lanes)
             top = max_number(top, convert<f32>(logits[e]));
-        top = join_lanes(top, larger());
-        for (u32 e = lane; e < experts; e += 32) {
+        top = join_token<lanes>(top, larger());
+        for (u32 e = lane; e < experts; e += lanes) {
             const f32 x = convert<f32>(logits[e]);
 
             sum += x == top ? 1.0f : x < top ? expf(x - top) : 0.0f;
         }
-        sum = join_lanes(sum, plus());
+        sum = join_token<lanes>(sum, plus());
         factor = 1.0f / sum;
     }
     /* of a chosen expert; NaN and infinities have a weight, too */
@@ -114,6 +129,211 @@ DEV void choose_held_experts(moe_token<T> &t, u32 lane, u32 k, bool normalize,
     }
 }
 
+/* One expert after the other, each found among all. */
+template <u32 lanes, typename T>
+DEV void search_experts(const moe_token<T> &t, u32 lane, u32 k, u32 flags,
+                        i32 *id, f32 *w)
+{
+    f32 sum = 0;
+    u64 last = ~(u64)0;
+
+    for (u32 i = 0; i < k; i++) {
+        u64 best = 0;
+
+        for (u32 e = lane; e < t.experts; e += lanes) {
+            const u64 key = t.key(e);
+
+            if (key < last)
+                best = max_of(best, key);
+        }
+        best = join_token<lanes>(best, larger());
+        last = best;
+
+        const u32 e = ~(u32)best;
+        const f32 v = i < t.experts ? t.weight(e) : 0.0f;
+
+        sum += v;
+        if (lane == 0) {
+            id[i] = i < t.experts ? (i32)e : -1;
+            w[i] = v;
+        }
+    }
+    if (flags & MOE_NORMALIZE && lane == 0)
+        for (u32 i = 0; i < k; i++)
+            w[i] = sum > 0 ? w[i] / sum : 0.0f;
+}
+
+/*
+ * Few of not many experts without a bias, on AMD: 8 or 16 lanes have a token,
+ * so that what a choice costs beside its comparisons serves up to 8 tokens of a
+ * wave. Lane r has four neighbouring experts from 4 r on, and every 4 * lanes
+ * from there.
+ */
+enum { MOST_FEW = 8, MOST_OF_FEW = 256 };
+
+template <u32 lanes, u32 each> struct few_experts {
+    u32 rank, top;
+    u32 order[each]; /* bits of numbers, in their order; 0 of what is not there
+                      */
+
+    static DEV_MEMBER u32 place(u32 i)
+    {
+        return i / 4 * 4 * lanes + i % 4;
+    }
+    static DEV_MEMBER u32 order_of(f32 v)
+    {
+        const u32 bits = bits_as<u32>(v + 0.0f); /* no -0 */
+
+        return bits ^ ((u32)((i32)bits >> 31) | 0x80000000u);
+    }
+    template <typename T> DEV_MEMBER void load(const moe_token<T> &t)
+    {
+        UNROLL
+        for (u32 i = 0; i < each; i += 4) {
+            const u32 e = place(i) + 4 * rank;
+
+            UNROLL
+            for (u32 j = 0; j < 4; j++)
+                order[i + j] = 0;
+            if (e < t.experts) {
+                const Pack<T, 4> four = load_pack<4>(t.logits + e);
+
+                UNROLL
+                for (u32 j = 0; j < 4; j++)
+                    order[i + j] = order_of(convert<f32>(four[j]));
+            }
+        }
+    }
+    DEV_MEMBER void find_top()
+    {
+        top = order[0];
+        UNROLL
+        for (u32 i = 1; i < each; i++)
+            top = max_of(top, order[i]);
+        top = join_token<lanes>(top, larger());
+    }
+    /* of numbers: with a NaN the weights are found again */
+    template <typename T> DEV_MEMBER void find_softmax(moe_token<T> &t) const
+    {
+        f32 sum = 0;
+
+        t.top = number_of_ordered(top);
+        UNROLL
+        for (u32 i = 0; i < each; i++) {
+            const f32 x = number_of_ordered(order[i]);
+
+            sum += x == t.top ? 1.0f : x < t.top ? expf(x - t.top) : 0.0f;
+        }
+        t.factor = 1.0f / join_token<lanes>(sum, plus());
+    }
+    /* whether all numbers are 0 in their 8 lowest bits */
+    DEV_MEMBER bool are_short() const
+    {
+        u32 bits = 0;
+
+        UNROLL
+        for (u32 i = 0; i < each; i++)
+            bits |= order[i] ^ (u32)((i32)order[i] >> 31);
+        return join_token<lanes>(~bits & 255, larger()) == 0;
+    }
+    /*
+     * The k experts that come first, the i-th with lane i. Below its 24 bits
+     * the order has 255 less the expert's number: one word, and no two are
+     * alike. These 24 bits are exact if all the chosen ones are within 2^24 of
+     * the first. If not, they are the order's upper ones: then neighbours may
+     * not be the same in them, or those left out would decide. False if that
+     * does not do, either, or there is a NaN.
+     *
+     * Of all key - last the greatest is that of the greatest key below last:
+     * those from last up do not wrap.
+     */
+    DEV_MEMBER bool choose(u32 k, u32 *expert) const
+    {
+        constexpr u32 least = 0x007fffffu, most = 0xff800000u; /* infinities */
+        u32 base = top > 0xffffffu ? top - 0xffffffu : 0, shift = 0;
+
+        if (top > most)
+            return false;
+        NO_UNROLL
+        for (;;) {
+            u32 key[each], last = 0, mine = 0;
+
+            UNROLL
+            for (u32 i = 0; i < each; i++)
+                key[i] = (max_of(order[i], base) - base) >> shift << 8 |
+                         (255 - 4 * rank - place(i));
+            NO_UNROLL /* the upper bits ask for one that is not chosen */
+                for (u32 chosen = 0; chosen < k + shift / 8; chosen++)
+            {
+                u32 above = 0;
+
+                UNROLL
+                for (u32 i = 0; i < each; i++)
+                    above = max_of(above, key[i] - last);
+                last += join_token<lanes>(above, larger());
+                mine = rank == chosen ? last : mine;
+            }
+            *expert = 255 - (mine & 255);
+
+            const u32 place = mine >> 8;
+            const u32 neighbour = lane_read_word(mine, lane_id() + 1);
+            const u32 next = (rank + 1 < k ? neighbour : last) >> 8;
+            const bool doubt =
+                rank < k && (place == 0 || (place << shift) + base < least ||
+                             (shift > 0 && place == next));
+
+            if (join_token<lanes>((u32)doubt, larger()) == 0)
+                return true;
+            if (shift > 0)
+                return are_short();
+            base = 0;
+            shift = 8;
+        }
+    }
+};
+
+template <u32 lanes, u32 each, typename T>
+DEV void choose_few_experts(moe_token<T> t, u32 tokens, i32 *ids, f32 *weights,
+                            u32 k, bool normalize)
+{
+    const T *logits = t.logits;
+    few_experts<lanes, each> few;
+
+    few.rank = threadIdx.x % lanes;
+    for (u64 token = global_thread() / lanes; token < tokens;
+         token += global_threads() / lanes) {
+        i32 *id = ids + token * k;
+        f32 *w = weights + token * k;
+        u32 expert;
+
+        t.logits = logits + token * t.experts;
+        few.load(t);
+        few.find_top();
+        t.top = number_of_ordered(few.top);
+        t.factor = 1; /* enough for weights that are normalized */
+        if (!t.sigmoid && !normalize)
+            few.find_softmax(t);
+        if (!few.choose(k, &expert)) {
+            if (!t.sigmoid)
+                t.template find_softmax<lanes>(few.rank);
+            search_experts<lanes>(t, few.rank, k, normalize ? MOE_NORMALIZE : 0,
+                                  id, w);
+            continue;
+        }
+        f32 v = few.rank < k ? t.weight(expert) : 0.0f;
+
+        if (normalize) {
+            const f32 sum = join_token<lanes>(v, plus());
+
+            v = sum > 0 ? v / sum : 0.0f;
+        }
+        if (few.rank < k) {
+            id[few.rank] = (i32)expert;
+            w[few.rank] = v;
+        }
+    }
+}
+
 template <typename T>
 DEV void moe_topk(const T *logits, const f32 *bias, i32 *ids, f32 *weights,
                   u32 tokens, u32 experts, u32 k, u32 flags)
@@ -121,16 +341,30 @@ DEV void moe_topk(const T *logits, const f32 *bias, i32 *ids, f32 *weights,
     constexpr u32 most_held = 8; /* experts of a lane */
     const u32 lane = threadIdx.x % 32;
 
+    if (!KPK_NVIDIA && !bias && k <= min_of(experts, (u32)MOST_FEW) &&
+        experts <= MOST_OF_FEW && experts % 4 == 0 &&
+        is_aligned(logits, 4 * sizeof(T))) {
+        const moe_token<T> t = {
+            logits, nullptr, experts, (flags & MOE_SIGMOID) != 0, 0, 0};
+        const bool normalize = (flags & MOE_NORMALIZE) != 0;
+
+        if (experts <= 64)
+            choose_few_experts<8, 8>(t, tokens, ids, weights, k, normalize);
+        else if (experts <= 128)
+            choose_few_experts<8, 16>(t, tokens, ids, weights, k, normalize);
+        else
+            choose_few_experts<16, 16>(t, tokens, ids, weights, k, normalize);
+        return;
+    }
     for (u64 token = global_thread() / 32; token < tokens;
          token += global_threads() / 32) {
         moe_token<T> t = {logits + token * experts,   bias, experts,
                           (flags & MOE_SIGMOID) != 0, 0,    0};
         i32 *id = ids + token * k;
-        f32 *w = weights + token * k, sum = 0;
-        u64 last = ~(u64)0;
+        f32 *w = weights + token * k;
 
         if (!t.sigmoid)
-            t.find_softmax(lane);
+            t.template find_softmax<32>(lane);
         if (!KPK_NVIDIA && experts <= 32 * most_held && k <= 32) {
             const bool normalize = (flags & MOE_NORMALIZE) != 0;
 
@@ -142,30 +376,7 @@ DEV void moe_topk(const T *logits, const f32 *bias, i32 *ids, f32 *weights,
                 choose_held_experts<most_held>(t, lane, k, normalize, id, w);
             continue;
         }
-        for (u32 i = 0; i < k; i++) {
-            u64 best = 0;
-
-            for (u32 e = lane; e < experts; e += 32) {
-                const u64 key = t.key(e);
-
-                if (key < last)
-                    best = max_of(best, key);
-            }
-            best = join_lanes(best, larger());
-            last = best;
-
-            const u32 e = ~(u32)best;
-            const f32 v = i < experts ? t.weight(e) : 0.0f;
-
-            sum += v;
-            if (lane == 0) {
-                id[i] = i < experts ? (i32)e : -1;
-                w[i] = v;
-            }
-        }
-        if (flags & MOE_NORMALIZE && lane == 0)
-            for (u32 i = 0; i < k; i++)
-                w[i] = sum > 0 ? w[i] / sum : 0.0f;
+        search_experts<32>(t, lane, k, flags, id, w);
     }
 }
 
