@@ -8,6 +8,7 @@
 
 #include "division.h"
 #include "early.h"
+#include "gguf/quotients.h"
 
 /* a block of Q8_1: f16 scale, f16 sum, 32 quants */
 constexpr u32 q8_1_elems = 32, q8_1_nbytes = 36;
@@ -26,45 +27,6 @@ template <u32 V, typename Op> DEV f32 join_block(f32 v, Op op)
 }
 
 #if !KPK_NVIDIA
-/*
- * roundf(v / d), the quotient rounded right, of numbers up to 127 d. AMD has no
- * division, but where 1 / d is rounded right and all that is below is normal,
- * one correction of v times it will do (Markstein, 'Computation of Elementary
- * Functions on the IBM RISC System/6000 Processor', theorem 7.2). Newton's step
- * rounds 1 / d right but for a mantissa of ones.
- */
-DEV bool has_quick_quotients(f32 d)
-{
-    const u32 mantissa = 0x7fffff;
-
-    return d >= 0x1p-96f && d <= 0x1p96f && (~bits_as<u32>(d) & mantissa) != 0;
-}
-
-template <u32 V> DEV bool are_numbers(const f32 *v)
-{
-    f32 sum = 0;
-
-    UNROLL
-    for (u32 i = 0; i < V; i++)
-        sum += v[i];
-    return sum == sum;
-}
-
-template <u32 V> DEV void quantize_quickly(const f32 *v, f32 d, i32 *q)
-{
-    const f32 near = __builtin_amdgcn_rcpf(d);
-    const f32 inverse = fused(fused(-d, near, 1.0f), near, near);
-
-    UNROLL
-    for (u32 i = 0; i < V; i++) {
-        const f32 first = rounded_product(v[i], inverse);
-        const f32 quotient = fused(fused(-first, d, v[i]), inverse, first);
-
-        /* to the nearest integer, halves away from zero */
-        q[i] = (i32)(quotient + copysignf(0x1.fffffep-2f, quotient));
-    }
-}
-
 template <u32 V> DEV void quantize_any(const f32 *v, f32 most, f32 d, i32 *q)
 {
     UNROLL
@@ -88,7 +50,7 @@ DEV void store_q8_1(const f32 *v, u8 *blocks, u32 c)
         most = fmaxf(most, fabsf(v[i]));
     most = join_block<V>(most, [](f32 a, f32 b) { return fmaxf(a, b); });
 
-    const f32 d = most / 127.0f;
+    const f32 d = scale_of_greatest(most);
     u8 *block = blocks + (u64)(c / q8_1_elems) * q8_1_nbytes;
     Pack<u8, V> quants;
 

@@ -3,6 +3,7 @@
 
 #include "early.h"
 #include "gguf/block.h"
+#include "gguf/quotients.h"
 
 /*
  * x [rows, kx] to vy [rows, kx_padded / 32] Q8_1, zero behind column kx.
@@ -153,7 +154,7 @@ DEV void quantize_columns(const T *x, void *vy, int kx, int kx_padded, int col)
         }
     }
 #endif
-    const float d = amax / 127.0f;
+    const float d = scale_of_greatest(amax);
 
     if constexpr (!OfQuants)
         join_columns<second, 2>(sum, added);
@@ -161,9 +162,24 @@ DEV void quantize_columns(const T *x, void *vy, int kx, int kx_padded, int col)
     const u64 block = ((u64)row * (u32)kx_padded + (u32)col) / Q8_1::elems;
     u8 *b = static_cast<u8 *>(vy) + block * Q8_1::bytes;
     Pack<u8, Each> quants;
+    bool done = false;
 
+#if !KPK_NVIDIA
+    if (has_quick_quotients(d) && are_numbers<Each>(v)) {
+        i32 whole[Each];
+
+        quantize_quickly<Each>(v, d, whole);
+        UNROLL
+        for (int i = 0; i < Each; i++) {
+            quants[(u32)i] = (u8)whole[i];
+            if constexpr (OfQuants)
+                sum[i] = (float)whole[i];
+        }
+        done = true;
+    }
+#endif
     UNROLL
-    for (int i = 0; i < Each; i++) {
+    for (int i = 0; !done && i < Each; i++) {
         const float q = amax == 0.0f ? 0.0f : roundf(v[i] / d);
 
         /* a NaN has no integer: 0 */

@@ -1,0 +1,63 @@
+/*
+ * quotients.h - how Q8_1 divides on AMD: a block's scale and its quants
+ *
+ * Of quantized/quantize.h and fused/q8_1.h, with the bits that divisions give.
+ * AMD has no division, and what clang makes of one takes ten instructions or
+ * more. Where 1 / b is rounded right and all numbers on the way are normal, one
+ * correction of a times it rounds a / b right (Markstein, 'Computation of
+ * Elementary Functions on the IBM RISC System/6000 Processor', theorem 7.2).
+ */
+#pragma once
+
+#include "device.h"
+
+/* a / b; inverse is 1 / b, rounded right */
+DEV f32 quick_quotient(f32 a, f32 b, f32 inverse)
+{
+    const f32 first = rounded_product(a, inverse);
+
+    return fused(fused(-first, b, a), inverse, first);
+}
+
+/* a block's scale, of its greatest number */
+DEV f32 scale_of_greatest(f32 most)
+{
+    if (!KPK_NVIDIA && most >= 0x1p-88f && most <= 0x1p96f)
+        return quick_quotient(most, 127.0f, 0x1.020408p-7f);
+    return most / 127.0f;
+}
+
+#if !KPK_NVIDIA
+/* Newton's step rounds 1 / d right but for a mantissa of ones. */
+DEV bool has_quick_quotients(f32 d)
+{
+    const u32 mantissa = 0x7fffff;
+
+    return d >= 0x1p-96f && d <= 0x1p96f && (~bits_as<u32>(d) & mantissa) != 0;
+}
+
+template <u32 V> DEV bool are_numbers(const f32 *v)
+{
+    f32 sum = 0;
+
+    UNROLL
+    for (u32 i = 0; i < V; i++)
+        sum += v[i];
+    return sum == sum;
+}
+
+/* q = roundf(v / d) of numbers up to 127 d, where quotients are quick */
+template <u32 V> DEV void quantize_quickly(const f32 *v, f32 d, i32 *q)
+{
+    const f32 near = __builtin_amdgcn_rcpf(d);
+    const f32 inverse = fused(fused(-d, near, 1.0f), near, near);
+
+    UNROLL
+    for (u32 i = 0; i < V; i++) {
+        const f32 quotient = quick_quotient(v[i], d, inverse);
+
+        /* to the nearest integer, halves away from zero */
+        q[i] = (i32)(quotient + copysignf(0x1.fffffep-2f, quotient));
+    }
+}
+#endif
