@@ -38,6 +38,7 @@
 
 #include "random/philox.h"
 #include "reduce/numbers.h"
+#include "reduce/team.h"
 
 /* 64 bits of which the first 32 are those of smaller types */
 DEV u64 wide_word(const Pack<u32, 4> &words, const Pack<u32, 4> &more, u32 i)
@@ -64,6 +65,24 @@ template <typename T> DEV T number_below(T v)
                                  : bits >> sign ? bits + 1u
                                                 : bits - 1u));
     }
+}
+
+/* the upper 53 bits as a fraction */
+DEV f64 wide_fraction(u64 bits)
+{
+#if defined(__GFX10__) || defined(__GFX11__) || defined(__GFX12__)
+    /* made of its bits: RDNA has a sixteenth of the rate for f64, and no
+     * conversion of 64 bits */
+    if (bits >> 32 != 0) {
+        const u32 zeros = (u32)__clz((int)(bits >> 32));
+        const u64 mantissa = (bits & ~(u64)0x7ff)
+                             << zeros;     /* has its first 1 */
+        const u64 exponent = 1021 - zeros; /* that 1 adds one */
+
+        return bits_as<f64>((exponent << 52) + (mantissa >> 11));
+    }
+#endif
+    return (f64)(bits >> 11) * 0x1p-53;
 }
 
 /* ---- half words ---- */
@@ -149,7 +168,7 @@ template <typename T> struct fractions {
 
             UNROLL
             for (u32 i = 0; i < per; i++)
-                of[i] = (A)(wide_word(words, more, i) >> 11) * (A)0x1p-53;
+                of[i] = wide_fraction(wide_word(words, more, i));
         } else if constexpr (sizeof(T) == 4) {
             UNROLL
             for (u32 i = 0; i < per; i++)
@@ -197,12 +216,30 @@ template <typename T> struct unit_numbers {
         constexpr u32 most = wide ? 0xff00 : 0xffe0;
         Pack<T, per> v;
 
-        UNROLL
-        for (u32 i = 0; i < per; i++) {
-            const u32 w = words[i / 2];
+        if constexpr (wide) {
+            UNROLL
+            for (u32 i = 0; i < per; i++) {
+                const u32 w = words[i / 2];
 
-            v[i] = convert<T>((f32)min_of(i % 2 ? w >> 16 : w & 0xffffu, most) *
-                              0x1p-16f);
+                v[i] = convert<T>(
+                    (f32)min_of(i % 2 ? w >> 16 : w & 0xffffu, most) *
+                    0x1p-16f);
+            }
+        } else { /* f16 holds them, and what the factor makes subnormal */
+            typedef u16 u16x2 __attribute__((ext_vector_type(2)));
+            typedef _Float16 f16x2 __attribute__((ext_vector_type(2)));
+
+            UNROLL
+            for (u32 i = 0; i < per; i += 2) {
+                const u16x2 w = __builtin_elementwise_min(
+                    bits_as<u16x2>(words[i / 2]), (u16x2)(u16)most);
+                const f16x2 two = __builtin_convertvector(w, f16x2) *
+                                  (f16x2)(_Float16)0x1p-16f;
+                const Pack<T, 2> both = bits_as<Pack<T, 2>>(two);
+
+                v[i] = both[0];
+                v[i + 1] = both[1];
+            }
         }
         return v;
 #endif
@@ -472,13 +509,17 @@ DEV void random_numbers(T *out, u64 n, u64 seed, u64 offset, const F &numbers)
                 for (u32 i = 0; i < most; i++)
                     store_chunk(to + i * 32 * chunk, v[i]);
             } else {
+                /* `thread` anew: what is made of it would wait for the others
+                 * in all threads' way */
                 NO_UNROLL
-                for (u64 k = at + thread; k < min_of(at + tile, chunks);
-                     k += threads)
+                for (u64 k = at + lane_here(thread);
+                     k < min_of(at + tile, chunks); k += threads)
                     make_alone(k);
             }
         }
     }
+    if (!KPK_NVIDIA && chunks * blocks_of == blocks)
+        return;
     NO_UNROLL
     for (u64 b = chunks * blocks_of + global_thread(); b < blocks;
          b += global_threads()) {
