@@ -43,6 +43,53 @@ template <typename T> DEV u64 nan_first_key(T v, u32 i)
     return place_key(x == x ? ordered_bits(x) : ~0u, i);
 }
 
+/*
+ * The first of the greatest of a thread's numbers, whose places rise, found by
+ * comparisons of floats: keys are made of one number, at the end. For AMD's
+ * vector ALU, which had more to do than DRAM.
+ */
+struct greatest_number {
+    f32 most;
+    u32 place, nan; /* nan: the place of the first, or ~0 */
+
+    DEV_MEMBER explicit greatest_number(u32 first)
+        : most(-infinity<f32>()), place(first), nan(~0u)
+    {
+    }
+    template <u32 V, typename T>
+    DEV_MEMBER void take(const Pack<T, V> &numbers, u32 from)
+    {
+        f32 x[V], top = -infinity<f32>();
+        bool unordered = false;
+        u32 first = from + V - 1;
+
+        UNROLL
+        for (u32 i = 0; i < V; i++) {
+            x[i] = convert<f32>(numbers[i]);
+            top = max_number(top, x[i]);
+        }
+        UNROLL
+        for (u32 i = 0; i < V; i += 2)
+            unordered |= __builtin_isunordered(x[i], x[min_of(i + 1, V - 1)]);
+        if (unordered) {
+            UNROLL
+            for (u32 i = V; i-- > 0;)
+                first = x[i] != x[i] ? from + i : first;
+            nan = min_of(nan, first);
+        }
+        UNROLL
+        for (u32 i = V - 1; i-- > 0;)
+            first = x[i] == top ? from + i : first;
+        place = top > most ? first : place;
+        most = max_number(most, top);
+    }
+    DEV_MEMBER u64 key() const
+    {
+        return nan != ~0u ? place_key(~0u, nan)
+                          : place_key(ordered_bits(most), place);
+    }
+};
+
 /* a row, of which this is one of so many blocks */
 template <typename T>
 DEV void argmax_row(const T *logits, u32 *index, u64 *work, u32 n, u32 block,
@@ -56,6 +103,7 @@ DEV void argmax_row(const T *logits, u32 *index, u64 *work, u32 n, u32 block,
     const u32 vectors = is_aligned(logits, 16) ? n / V : 0;
     u64 best = 0;
 
+#if KPK_NVIDIA
     for (u64 k = first; k < vectors; k += step) {
         const Pack<T, V> v = load_pack<V>(logits + k * V);
 
@@ -65,6 +113,22 @@ DEV void argmax_row(const T *logits, u32 *index, u64 *work, u32 n, u32 block,
     }
     for (u64 i = (u64)vectors * V + first; i < n; i += step)
         best = max_of(best, nan_first_key(logits[i], (u32)i));
+#else
+    if (first < vectors) {
+        greatest_number own((u32)first * V);
+
+        for (u64 k = first; k < vectors; k += step)
+            own.take(load_pack<V>(logits + k * V), (u32)k * V);
+        best = own.key();
+    }
+    if ((u64)vectors * V + first < n) {
+        greatest_number own(vectors * V + (u32)first);
+
+        for (u64 i = (u64)vectors * V + first; i < n; i += step)
+            own.take(load_pack<1>(logits + i), (u32)i);
+        best = max_of(best, own.key());
+    }
+#endif
     best = team_reduce(t, scratch, 0, best, larger());
     if (threadIdx.x == 0) {
         atomicMax(&work[0], best);
