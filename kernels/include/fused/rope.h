@@ -25,6 +25,7 @@
 #include "compare.h"
 #include "division.h"
 #include "fused/wide.h"
+#include "known.h"
 
 enum { ROPE_NEOX = 1 };
 
@@ -231,6 +232,20 @@ DEV f32 *shared_angles()
     return angles;
 }
 
+/*
+ * v, where convert_known() shall round products with it: of a NaN, which may
+ * come from the arguments, no low bit.
+ */
+template <typename T> DEV f32 known_factor(f32 v)
+{
+    if constexpr (KPK_NVIDIA || !is_same<T, bf16>::value)
+        return v;
+    const u32 bits = bits_as<u32>(v);
+
+    return bits_as<f32>((bits & 0x7fffffffu) > 0x7f800000u ? 0x7fc00000u
+                                                           : bits);
+}
+
 template <typename T> struct rope_rows {
     const T *src;
     T *dst;
@@ -278,8 +293,11 @@ template <typename T> struct rope_rows {
                 angles.begin(args);
             begun = true;
             UNROLL
-            for (u32 v = 0; v < V; v++)
+            for (u32 v = 0; v < V; v++) {
                 angles.at(args, position, j + v, cosine[v], sine[v]);
+                cosine[v] = known_factor<T>(cosine[v]);
+                sine[v] = known_factor<T>(sine[v]);
+            }
             if constexpr (most > 1 && !KPK_NVIDIA)
                 load(x, at, min_of(most, end - head));
             turn_loaded(x, at, head, end, cosine, sine);
@@ -302,8 +320,9 @@ template <typename T> struct rope_rows {
 
         return (uneven | too_many) == 0 && together > 1;
     }
-    /* the same by such blocks: a thread of the first `packs` has the angles */
-    template <bool NEOX, u32 V>
+    /* the same by such blocks, of which a thread has an angle; EVEN: always as
+     * many heads at once */
+    template <bool NEOX, u32 V, bool EVEN>
     DEV_MEMBER void turn_together(const rope_args &args, u32 each,
                                   u32 groups) const
     {
@@ -318,7 +337,7 @@ template <typename T> struct rope_rows {
 
         if (blockIdx.x * together >= rows)
             return;
-        if (thread < packs)
+        if (thread < half)
             angles.begin(args);
         for (u32 row = blockIdx.x * together; row < rows; row += step) {
             const u32 token = divide_uniform(row, groups);
@@ -328,19 +347,19 @@ template <typename T> struct rope_rows {
             pairs<NEOX, V, most> x;
             f32 cosine[V], sine[V];
 
-            load(x, at, min_of(most, end - head));
-            if (thread < packs)
-                UNROLL
-            for (u32 v = 0; v < V; v++)
-                angles.at(args, args.positions[token], j + v, cosines[j + v],
-                          sines[j + v]);
+            load(x, at, EVEN ? most : min_of(most, end - head));
+            for (u32 a = thread; a < half; a += (u32)blockDim.x) {
+                angles.at(args, args.positions[token], a, cosines[a], sines[a]);
+                cosines[a] = known_factor<T>(cosines[a]);
+                sines[a] = known_factor<T>(sines[a]);
+            }
             __syncthreads();
             UNROLL
             for (u32 v = 0; v < V; v++) {
                 cosine[v] = cosines[j + v];
                 sine[v] = sines[j + v];
             }
-            turn_loaded(x, at, head, end, cosine, sine);
+            turn_loaded<NEOX, V, most, EVEN>(x, at, head, end, cosine, sine);
             __syncthreads(); /* all have read the angles */
         }
     }
@@ -354,22 +373,25 @@ template <typename T> struct rope_rows {
         if ((slow_f64 && !rope_angles::plain(args)) ||
             !shares_angles(packs, groups))
             return false;
-        turn_together<NEOX, V>(args, each, groups);
+        if (((heads | each) & (rope_heads_at_once - 1)) == 0)
+            turn_together<NEOX, V, true>(args, each, groups);
+        else
+            turn_together<NEOX, V, false>(args, each, groups);
         return true;
     }
     /* the heads from `head` to `end`, of which x has the first */
-    template <bool NEOX, u32 V, u32 most>
+    template <bool NEOX, u32 V, u32 most, bool EVEN = false>
     DEV_MEMBER void turn_loaded(pairs<NEOX, V, most> &x, u64 at, u32 head,
                                 u32 end, const f32 (&cosine)[V],
                                 const f32 (&sine)[V]) const
     {
-        store(x, at, min_of(most, end - head), cosine, sine);
+        store(x, at, EVEN ? most : min_of(most, end - head), cosine, sine);
         NO_UNROLL
         for (u32 h = head + most; h < end; h += most) {
             const u64 next = at + (u64)(h - head) * d;
 
-            load(x, next, min_of(most, end - h));
-            store(x, next, min_of(most, end - h), cosine, sine);
+            load(x, next, EVEN ? most : min_of(most, end - h));
+            store(x, next, EVEN ? most : min_of(most, end - h), cosine, sine);
         }
     }
     template <bool NEOX, u32 V, u32 most>
@@ -402,8 +424,8 @@ template <typename T> struct rope_rows {
                 T &q = NEOX ? x.e[h][v] : x.a[h][2 * v + 1];
                 const f32 r = convert<f32>(p), i = convert<f32>(q);
 
-                p = convert<T>(r * cosine[v] - i * sine[v]);
-                q = convert<T>(r * sine[v] + i * cosine[v]);
+                p = convert_known<T>(r * cosine[v] - i * sine[v]);
+                q = convert_known<T>(r * sine[v] + i * cosine[v]);
             }
             if (h >= count)
                 break;
