@@ -17,3 +17,17 @@ DEV u32 compare_here(u32 v)
     return uniform(v);
 }
 #endif
+
+/*
+ * A view's dims and strides as what nothing writes while the kernel runs. Else
+ * AMD reads them by vector loads behind any place that may store.
+ */
+#if KPK_NVIDIA
+typedef const size_t constant_size;
+#else
+typedef const __attribute__((address_space(4))) size_t constant_size;
+#endif
+DEV constant_size *constant_sizes(const size_t *info)
+{
+    return (constant_size *)info;
+}

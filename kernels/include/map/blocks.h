@@ -91,12 +91,11 @@ DEV Blocks staying_blocks(u64 n, bool strided)
     const bool large_blocks = threads_anew() >= 512;
     u32 shift = 0;
     if (!KPK_NVIDIA && strided) { /* the same by jumps */
-        const u32 block = blockDim.x;
+        const u32 large = blockDim.x >= 512 ? grid : 0;
 
-        if (compare_here(block) >= 512 && compare_here(grid) >= MANY * k * each)
+        if (compare_here(large) >= MANY * k * each)
             shift = k_bits + most_bits;
-        else if (threads >= n ||
-                 (compare_here(block) >= 512 && compare_here(grid) > small))
+        else if (threads >= n || compare_here(large) > small)
             shift = k_bits;
         else if (threads >= n / k && compare_here(grid) >= MANY * STRIDED)
             shift = most_bits;

@@ -121,7 +121,7 @@ DEV View<nops> merge_dims(u64 n, u64 rank, const size_t *info)
 }
 #else
 /* Whether all operands are contiguous. */
-template <u32 nops> DEV bool all_contiguous(u64 rank, const size_t *info)
+template <u32 nops> DEV bool all_contiguous(u64 rank, constant_size *info)
 {
     u64 run = 1;
 
@@ -141,8 +141,9 @@ template <u32 nops> DEV bool all_contiguous(u64 rank, const size_t *info)
  * ALU for all of its waves.
  */
 template <u32 nops>
-DEV View<nops> merge_dims(u64 n, u64 rank, const size_t *info)
+DEV View<nops> merge_dims(u64 n, u64 rank, const size_t *sizes)
 {
+    constant_size *info = constant_sizes(sizes);
     View<nops> view;
 
     if (n >= 0xffff0000u) {
@@ -151,7 +152,9 @@ DEV View<nops> merge_dims(u64 n, u64 rank, const size_t *info)
         return view;
     }
     const u32 row = (u32)rank * (u32)sizeof(*info);
-    const u8 *const bytes = (const u8 *)info;
+    typedef const __attribute__((address_space(4))) u8 constant_byte;
+    typedef const __attribute__((address_space(4))) u32 constant_u32;
+    constant_byte *const bytes = (constant_byte *)info;
     u32 ngroups = 0, high = 0; /* bits of strides beyond 32 */
 
     UNROLL
@@ -163,7 +166,7 @@ DEV View<nops> merge_dims(u64 n, u64 rank, const size_t *info)
     }
     NO_UNROLL
     for (u32 at = 0; at < row; at = compare_here(at + (u32)sizeof(*info))) {
-        const u32 dim = *(const u32 *)(bytes + at);
+        const u32 dim = *(constant_u32 *)(bytes + at);
         u32 next[nops], apart = 0;
 
         if (dim == 1)
@@ -171,7 +174,7 @@ DEV View<nops> merge_dims(u64 n, u64 rank, const size_t *info)
         UNROLL
         for (u32 o = 0; o < nops; o++) {
             const u64 stride =
-                *(const u64 *)(bytes + (u32)(at + (o + 1) * row));
+                *(constant_size *)(bytes + (u32)(at + (o + 1) * row));
 
             next[o] = (u32)stride;
             high |= (u32)(stride >> 32);

@@ -15,6 +15,7 @@
  */
 #pragma once
 
+#include "compare.h"
 #include "division.h"
 #include "reduce/neighbours.h"
 #include "reduce/operations.h"
@@ -30,20 +31,6 @@ template <typename OP, typename T>
 constexpr u32 log_most_columns = sizeof(T) == 8                  ? 3
                                  : sizeof(T) == 4 || OP::ordered ? 4
                                                                  : 5;
-
-/*
- * A view's dims and strides as what nothing writes while the kernel runs. Else
- * AMD reads them by vector loads behind any place that may store.
- */
-#if KPK_NVIDIA
-typedef const size_t constant_size;
-#else
-typedef const __attribute__((address_space(4))) size_t constant_size;
-#endif
-DEV constant_size *constant_sizes(const size_t *info)
-{
-    return (constant_size *)info;
-}
 
 /* log2 of the columns that a block takes */
 template <typename OP, typename T> DEV u32 log2_columns()
