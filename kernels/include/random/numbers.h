@@ -338,39 +338,73 @@ template <typename T> DEV f32 radius(f32 u)
 #endif
 }
 
+#if KPK_NVIDIA
+
 /*
  * r times cosine and sine of the word's upper 24 bits as a part of a turn, each
- * plus `mean`. NVIDIA's instructions err by 2^-20.9 at most. AMD's targets
- * take polynomials good to 2^-24 of the part from -1/2 to 1/2 of half a turn;
- * the half turns in front of it change both signs, so r's.
+ * plus `mean`. NVIDIA's instructions err by 2^-20.9 at most.
  */
 DEV Pack<f32, 2> turned(f32 r, u32 word, f32 mean)
 {
     f32 sine, cosine;
 
-#if KPK_NVIDIA
     /* signed, 24 bits: from -pi to pi */
     const f32 angle = (f32)((i32)word >> 8) * 3.74507055e-07f;
 
     asm("cos.approx.ftz.f32 %0, %1;" : "=f"(cosine) : "f"(angle));
     asm("sin.approx.ftz.f32 %0, %1;" : "=f"(sine) : "f"(angle));
-#else
-    const u32 moved = word + 0x40000000u;
-    const f32 half = fused((f32)(moved & 0x7fffff00u), 0x1p-31f, -0.5f);
-    const f32 y = half * half;
+    return {fused(r, cosine, mean), fused(r, sine, mean)};
+}
 
-    r = bits_as<f32>(bits_as<u32>(r) ^ (moved & 0x80000000u));
-    sine = fused(0.0776559114f, y, -0.598290384f);
+#else
+
+/*
+ * Two pairs of normal numbers at once, as CDNA multiplies and adds. Of the
+ * words' upper 24 bits as parts of a turn, polynomials good to 2^-24 take the
+ * part from -1/2 to 1/2 of half a turn; the half turns in front of it change
+ * both signs, so r's.
+ */
+typedef f32 f32x2 __attribute__((ext_vector_type(2)));
+typedef u32 u32x2 __attribute__((ext_vector_type(2)));
+
+DEV f32x2 fused(f32x2 a, f32x2 b, f32 c)
+{
+    return __builtin_elementwise_fma(a, b, (f32x2)c);
+}
+
+DEV f32x2 fused(f32x2 a, f32x2 b, f32x2 c)
+{
+    return __builtin_elementwise_fma(a, b, c);
+}
+
+template <typename T>
+DEV Pack<f32, 4> two_pairs(const Pack<u32, 4> &words, f32 mean, f32 std)
+{
+    const f32x2 first = {(f32)words[0], (f32)words[2]};
+    const f32x2 u = fused(first, (f32x2)0x1p-32f, 0x1p-33f);
+    const f32x2 r = f32x2{radius<T>(u[0]), radius<T>(u[1])} * std;
+    const u32x2 moved = u32x2{words[1], words[3]} + 0x40000000u;
+    const u32x2 parts = moved & 0x7fffff00u;
+    const f32x2 half =
+        fused(__builtin_convertvector(parts, f32x2), (f32x2)0x1p-31f, -0.5f);
+    const f32x2 y = half * half;
+    const f32x2 turned =
+        bits_as<f32x2>(bits_as<u32x2>(r) ^ (moved & 0x80000000u));
+    f32x2 sine = fused((f32x2)0.0776559114f, y, -0.598290384f);
+    f32x2 cosine = fused((f32x2)0.219682425f, y, -1.33187294f);
+
     sine = fused(sine, y, 2.55007744f);
     sine = fused(sine, y, -5.16771030f);
     sine = fused(sine, y, 3.14159274f) * half;
-    cosine = fused(0.219682425f, y, -1.33187294f);
     cosine = fused(cosine, y, 4.05841064f);
     cosine = fused(cosine, y, -4.93479300f);
     cosine = fused(cosine, y, 0.999999940f);
-#endif
-    return {fused(r, cosine, mean), fused(r, sine, mean)};
+    sine = fused(turned, sine, mean);
+    cosine = fused(turned, cosine, mean);
+    return {cosine[0], sine[0], cosine[1], sine[1]};
 }
+
+#endif
 
 template <typename T> struct normal_numbers {
     static constexpr u32 per = 4;
@@ -400,6 +434,7 @@ template <typename T> struct normal_numbers {
                 v[i + 1] = fused(r * sine, std, mean);
             }
         } else {
+#if KPK_NVIDIA
             UNROLL
             for (u32 i = 0; i < 4; i += 2) {
                 const f32 u = fused((f32)words[i], 0x1p-32f, 0x1p-33f);
@@ -409,6 +444,14 @@ template <typename T> struct normal_numbers {
                 v[i] = convert<T>(z[0]);
                 v[i + 1] = convert<T>(z[1]);
             }
+#else
+            const Pack<f32, 4> z =
+                two_pairs<T>(words, convert<f32>(mean), convert<f32>(std));
+
+            UNROLL
+            for (u32 i = 0; i < 4; i++)
+                v[i] = convert<T>(z[i]);
+#endif
         }
         return v;
     }
