@@ -28,7 +28,9 @@ static uint32_t wave_of(struct kt *t)
         kpk_kernel_attrs(kernel, &attrs) != KPK_OK)
         kt_fail(t, "no attributes: %s", kpk_error_message());
     if (strncmp(t->symbol, "wide_", 5) == 0 &&
-        strncmp(t->target, "gfx120", 6) == 0 && attrs.wave_size != 64)
+        (strncmp(t->target, "gfx11", 5) == 0 ||
+         strncmp(t->target, "gfx12", 5) == 0) &&
+        attrs.wave_size != 64)
         kt_fail(t, "waves of %u, not of 64", (unsigned)attrs.wave_size);
     return attrs.wave_size;
 }

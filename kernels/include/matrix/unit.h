@@ -11,6 +11,7 @@
  *   mfma    gfx908 gfx90a     4     (l%16, l/16)              4(l/16)+i, l%16
  *           gfx942 gfx950                                     (f64: 4i+l/16)
  *   wmma    gfx11             2     (l%16, 0), (l%16, 1)      2i+l/16, l%16
+ *   the same, waves of 64     2     (l%16, 0), (l%16, 1)      4i+l/16, l%16
  *   wmma    gfx12, no gfx125x 2     (l%16, l/16)              8(l/16)+i, l%16
  *   the same, waves of 64     4     (l%16, l/16)              8(l/16%2)+4(l/32)
  *                                                             +i, l%16
@@ -75,8 +76,8 @@ constexpr u32 matrix_rate = 512;
 #else
 #define KPK_WMMA 0
 #endif
-/* Whether it is that of gfx12 in waves of 64: a lane has half as much. */
-#define KPK_WMMA_WIDE (KPK_WMMA == 12 && KPK_WAVES == 64)
+/* Whether it is WMMA in waves of 64: a lane has half of the sums. */
+#define KPK_WMMA_WIDE (KPK_WMMA != 0 && KPK_WAVES == 64)
 #if KPK_WAVES == 64 && !KPK_WMMA_WIDE
 #error "this target has no row for waves of 64"
 #endif
@@ -285,21 +286,28 @@ MATRIX_OP(i8, long, i32_16x16x32_i8)
 MATRIX_OP(f64, double, f64_16x16x4f64)
 #endif
 
-#elif KPK_WMMA_WIDE
-constexpr u32 unit_pieces = 4, lane_pieces = 1, unit_results = 4;
-#define WMMA(name) __builtin_amdgcn_wmma_##name##_w64_gfx12
-#define WMMA_V(of_11, of_12, wide) wide
-#elif KPK_WMMA == 12
-constexpr u32 unit_pieces = 2, lane_pieces = 1, unit_results = 8;
-#define WMMA(name) __builtin_amdgcn_wmma_##name##_w32_gfx12
+#else
+constexpr u32 unit_results = KPK_WMMA_WIDE ? 4 : 8;
+#if KPK_WMMA == 11
+constexpr u32 unit_pieces = 2, lane_pieces = 2;
+#define WMMA_V(of_11, of_12, wide) of_11
+#elif !KPK_WMMA_WIDE
+constexpr u32 unit_pieces = 2, lane_pieces = 1;
 #define WMMA_V(of_11, of_12, wide) of_12
 #else
-constexpr u32 unit_pieces = 2, lane_pieces = 2, unit_results = 8;
+constexpr u32 unit_pieces = 4, lane_pieces = 1;
+#define WMMA_V(of_11, of_12, wide) wide
+#endif
+#if KPK_WMMA == 11 && KPK_WMMA_WIDE
+#define WMMA(name) __builtin_amdgcn_wmma_##name##_w64
+#elif KPK_WMMA == 11
 #define WMMA(name) __builtin_amdgcn_wmma_##name##_w32
-#define WMMA_V(of_11, of_12, wide) of_11
+#elif KPK_WMMA_WIDE
+#define WMMA(name) __builtin_amdgcn_wmma_##name##_w64_gfx12
+#else
+#define WMMA(name) __builtin_amdgcn_wmma_##name##_w32_gfx12
 #endif
 
-#if KPK_WMMA
 #define MATRIX_OP(T, vector, ...)                                              \
     template <> struct MatrixOp<T> {                                           \
         typedef vector V;                                                      \

@@ -71,7 +71,8 @@ constexpr bool tile_has_units = false, tile_has_wmma = false;
 #endif
 
 /* Whether a lane has one of a row's four pieces, a part of each block. */
-constexpr bool tile_has_quarters = KPK_MFMA || KPK_WMMA_WIDE;
+constexpr bool tile_has_quarters =
+    KPK_MFMA || (KPK_WMMA == 12 && KPK_WMMA_WIDE);
 
 /* 64 quants in 16 words, and for dot4() 4 to bring neighbouring rows to other
  * banks */
@@ -90,8 +91,8 @@ constexpr float tile_magic_float = 0x1.8p23f;
  *   mfma    a lane has a piece: an eighth of block 0, and the same of block 1
  *   wmma 12 a lane has one of a block's pieces: an eighth of each half
  *   wmma 11 a lane has both pieces of a block
- *   wide    WMMA in waves of 64: as mfma; where 16 quants have a scale, word i
- *           of a half is in piece i (tile_by_words)
+ *   wide    gfx12's in waves of 64: as mfma; where 16 quants have a scale, word
+ * i of a half is in piece i (tile_by_words)
  *
  * Block 1 has the halves of its pieces the other way round than block 0, so
  * that neighbouring threads, which store one each, find different banks.
@@ -145,7 +146,8 @@ constexpr bool raw_by_words = !KPK_TILE_RAW;
 template <class F>
 constexpr bool tile_by_words = raw_by_words ? tile_is_raw<F> : false;
 #elif KPK_WMMA_WIDE
-template <class F> constexpr bool tile_by_words = F::scale_width == 16;
+template <class F>
+constexpr bool tile_by_words = tile_has_quarters ? F::scale_width == 16 : false;
 #endif
 
 /* steps whose biases WMMA adds at once */
@@ -223,7 +225,7 @@ template <class F, int Rows, int Cols> struct TileLds {
     /* [step][row] and [step][column], two f16 for its Q8_1 blocks; four steps
      * on (wide: two, with minima one), what neighbouring lanes read is in other
      * banks */
-    static constexpr int half_gap = minima ? 16 : KPK_WMMA_WIDE ? 8 : 4;
+    static constexpr int half_gap = !tile_has_quarters ? 4 : minima ? 16 : 8;
     static constexpr int x_half_slot = Rows + half_gap;
     static constexpr int y_half_slot = Cols + half_gap;
     /* with minima those of a block's steps */
@@ -279,7 +281,7 @@ DEV void store_chunk(u32 *lds, int row, int piece, const u32 (&q)[8])
                        Pack<u32, 2>{{q[e], q[4 + e]}});
         return;
     }
-    if constexpr (!Step::whole) { /* two whole pieces */
+    if constexpr (tile_has_quarters && !Step::whole) { /* two whole pieces */
         UNROLL
         for (int i = 0; i < 2; i++) {
             const int a = raw ? i : 2 * i, b = raw ? a + 2 : a + 1;
@@ -361,7 +363,9 @@ DEV void store_half(u32 *half, int slot, int at, int step, int which, u32 bits,
 DEV int tile_column(int col)
 {
 #if KPK_WMMA == 11
-    return col / 16 * 16 + col % 2 * 8 + col % 16 / 2;
+    constexpr int results = (int)unit_results, step = 16 / results;
+
+    return col / 16 * 16 + col % step * results + col % 16 / step;
 #else
     return col;
 #endif

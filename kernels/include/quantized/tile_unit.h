@@ -124,14 +124,14 @@ template <class F, int Rows, int Cols> struct TileUnit {
     DEV_MEMBER void store_all(float *to, int stride) const
     {
         const u32 lane_at =
-            (u32)((col0 + first_result()) * stride + row0 + lane % 16) * 4;
+            (u32)((col0 + first_column()) * stride + row0 + lane % 16) * 4;
 
         UNROLL
         for (int j = 0; j < ncols; j++) {
             UNROLL
             for (int e = 0; e < results; e++) {
                 const u8 *at = same_in_all(reinterpret_cast<const u8 *>(
-                    to + (size_t)(16 * j + e) * (size_t)stride));
+                    to + (size_t)(16 * j + column_of(e)) * (size_t)stride));
 
                 UNROLL
                 for (int i = 0; i < nrows; i++)
@@ -159,10 +159,20 @@ template <class F, int Rows, int Cols> struct TileUnit {
         });
     }
 
-    /* of the columns of the lane's results in a unit */
-    DEV_MEMBER int first_result() const
+    /* of the columns of the lane's results in a unit the first, and how far on
+     * result e is */
+    DEV_MEMBER int first_column() const
     {
         return KPK_WMMA_WIDE ? (int)U::row(0) : lane / 16 * results;
+    }
+    static DEV_MEMBER constexpr int column_of(int e)
+    {
+        return KPK_WMMA == 11 ? 16 / results * e : e;
+    }
+    /* where the first is in a unit's tile_column()s */
+    DEV_MEMBER int first_result() const
+    {
+        return KPK_WMMA == 11 ? lane / 16 * results : first_column();
     }
 
     /* what a unit asks for, of 16 rows and the blocks from `first` on */
@@ -285,7 +295,7 @@ template <class F, int Rows, int Cols> struct TileUnit {
             for (int j = 0; j < ncols; j++) {
                 typename Halves::D d = bits_as<typename Halves::D>(acc[i][j]);
 
-                if (KPK_WMMA_WIDE) /* half of its pieces are there */
+                if (tile_has_quarters) /* half of its pieces are there */
                     d = Halves::multiply_part(d, y[j], x, 0);
                 else
                     Halves::multiply(d, y[j], x);
@@ -297,9 +307,10 @@ template <class F, int Rows, int Cols> struct TileUnit {
     static DEV_MEMBER Piece half_piece(const u32 *half, int slot, int at,
                                        int piece)
     {
-        const u32 *from = half + (KPK_WMMA_WIDE ? 2 : 4) * piece * slot + at;
+        const u32 *from =
+            half + (tile_has_quarters ? 2 : 4) * piece * slot + at;
 
-        if (KPK_WMMA_WIDE)
+        if (tile_has_quarters)
             return {{from[0], from[slot], 0, 0}};
         return {{from[0], from[slot], from[2 * slot], from[3 * slot]}};
     }

@@ -1,5 +1,5 @@
-/* tile_wide.h - tiles in waves of 64 of gfx12: a lane has four results of a
- * unit, to which multiply-adds take a cycle each */
+/* tile_wide.h - tiles in waves of 64 of gfx11 and gfx12: a lane has four
+ * results of a unit, whose multiply-adds take a cycle each */
 #pragma once
 
 #include "quantized/tile_steps.h"
@@ -54,7 +54,7 @@ template <class F, int Rows, int Cols> struct WideColumns {
         UNROLL
         for (int p = 0; p < blocks; p++) {
             const u32(&w)[Q8_1::words] = in[p].w;
-            const int at = which() * Lds::col_slot + column(p);
+            const int at = which() * Lds::col_slot + tile_column(column(p));
             const float d = half_to_float(w[0]);
 
             store_column<F>(lds.y + p * (tile_threads / 2) * tile_stride,
@@ -73,7 +73,7 @@ template <class F, int Rows, int Cols> struct WideColumns {
                     for (int i = 0; i < 4; i++)
                         sum = dot4(w[1 + 4 * half + i], 0x01010101u, sum);
                     lds.y_sum[(2 * which() + half) * Lds::col_slot +
-                              column(p)] = d * (float)sum;
+                              tile_column(column(p))] = d * (float)sum;
                 }
             }
         }
@@ -114,24 +114,21 @@ struct WideUnit : TileUnit<F, Rows, Cols> {
     }
 
     /* Minima are integers, and so are f16, as the sums of columns are: a
-     * block's are a product. A lane has a step's two. */
+     * block's are a product, half of whose pieces are there. */
     DEV_MEMBER void add_minima(const Lds &lds)
     {
         typename Halves::A y[ncols];
 
         UNROLL
         for (int j = 0; j < ncols; j++)
-            y[j].piece[0] = {{lds.y_half[lane / 16 * Lds::y_half_slot + col0 +
-                                         16 * j + lane % 16],
-                              0, 0, 0}};
+            y[j] = steps_of(lds.y_half, Lds::y_half_slot, col0 + 16 * j);
         UNROLL
         for (int i = 0; i < nrows; i++) {
-            const int row = row0 + 16 * i + lane % 16;
-            const typename Base::Floats least = lds.x_min[row];
-            typename Halves::B x;
+            const typename Base::Floats least =
+                lds.x_min[row0 + 16 * i + lane % 16];
+            const typename Halves::B x =
+                steps_of(lds.x_half, Lds::x_half_slot, row0 + 16 * i);
 
-            x.piece[0] = {
-                {lds.x_half[lane / 16 * Lds::x_half_slot + row], 0, 0, 0}};
             UNROLL
             for (int j = 0; j < ncols; j++) {
                 const typename Halves::D sum =
@@ -141,6 +138,22 @@ struct WideUnit : TileUnit<F, Rows, Cols> {
                                         -least, acc[i][j]);
             }
         }
+    }
+
+    /* two f16 for each of four steps: of gfx12 a lane has one of them, of gfx11
+     * all */
+    DEV_MEMBER typename Halves::A steps_of(const u32 *half, int slot,
+                                           int first) const
+    {
+        typename Halves::A a = {};
+
+        half += first + lane % 16;
+        if (tile_has_quarters)
+            half += lane / 16 * slot;
+        UNROLL
+        for (int k = 0; k < (tile_has_quarters ? 1 : 4); k++)
+            a.piece[0][(u32)k] = half[k * slot];
+        return a;
     }
 };
 
