@@ -90,6 +90,11 @@ static uint64_t whole_elf(const unsigned char *bytes, size_t nbytes)
     whole = larger(whole, end_of(h.e_phoff, h.e_phnum * sizeof(p)));
     if (whole > nbytes)
         return whole;
+    /* What is left is in the file, or where no table can be. */
+    if (!inside(h.e_shoff, h.e_shnum * sizeof(s), nbytes))
+        h.e_shnum = 0;
+    if (!inside(h.e_phoff, h.e_phnum * sizeof(p), nbytes))
+        h.e_phnum = 0;
     for (size_t i = 0; i < h.e_shnum; i++) {
         memcpy(&s, bytes + h.e_shoff + i * sizeof(s), sizeof(s));
         if (s.sh_type != SHT_NOBITS)

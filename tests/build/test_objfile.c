@@ -140,6 +140,11 @@ static void test_a_whole_size_is_known(void **state)
     o.header.e_phnum = 1;
     memcpy(bytes + o.header.e_phoff, &segment, sizeof(segment));
     assert_int_equal(objfile_whole_nbytes(bytes, sizeof(o)), 64 + 4096);
+    o.header.e_phoff = UINT64_C(1) << 63; /* tables where no file goes to */
+    assert_int_equal(objfile_whole_nbytes(bytes, sizeof(o)), o.header.e_shoff);
+    o.header.e_shoff = o.header.e_phoff - 64;
+    o.header.e_shnum = 3;
+    assert_int_equal(objfile_whole_nbytes(bytes, sizeof(o)), 64);
     o.header.e_ident[EI_CLASS] = ELFCLASS32; /* not for us to say */
     assert_int_equal(objfile_whole_nbytes(bytes, sizeof(o)), 0);
     assert_int_equal(objfile_whole_nbytes((unsigned char *)"#!/bin/sh", 9), 0);
