@@ -265,6 +265,14 @@ template <typename T, bool TransB> DEV void gemm_rows8(const Gemm<T> &g)
 
 #if KPK_WARPGROUPS
     if constexpr (sizeof(T) == 2) {
+#define FITS(size, rows, cols, deep, stages, more, shares, apart)              \
+    (KPK_WARPGROUP_LDS(rows, cols, deep, stages, more) + sizeof(lds) + 1024 <= \
+     227 * 1024)
+        static_assert(
+            KPK_WARPGROUP_FEW_64(FITS) && KPK_WARPGROUP_FEW_32(FITS) &&
+                KPK_WARPGROUP_ACROSS_64(FITS) && KPK_WARPGROUP_ACROSS_32(FITS),
+            "there is LDS for steps beside the kernel's own");
+#undef FITS
         if (FewRows<T, TransB>::fast(g)) /* which waits itself */
             return;
     }

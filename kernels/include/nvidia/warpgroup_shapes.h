@@ -34,8 +34,8 @@
 /* where B lies along K */
 #define KPK_WARPGROUP_FINE(X) X(64, 64, 96, 1, 9, 24, 4, 0)
 /* where B lies along K, and where not */
-#define KPK_WARPGROUP_FEW_64(X) X(8, 64, 64, 1, 12, 28, 8, 1)
-#define KPK_WARPGROUP_FEW_32(X) X(8, 64, 32, 1, 16, 27, 8, 1)
+#define KPK_WARPGROUP_FEW_64(X) X(8, 64, 64, 1, 12, 1, 8, 1)
+#define KPK_WARPGROUP_FEW_32(X) X(8, 64, 32, 1, 16, 0, 8, 1)
 #define KPK_WARPGROUP_ACROSS_64(X) X(8, 64, 64, 2, 6, 1, 8, 0)
 #define KPK_WARPGROUP_ACROSS_32(X) X(8, 64, 32, 2, 8, 0, 8, 0)
 /* for any */
