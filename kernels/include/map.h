@@ -214,29 +214,37 @@ DEV void map_rows(const Blocks &blocks, u64 n, const View<nops> &view,
 }
 
 /*
- * The element at p, asked for in this place: the compiler would ask behind the
- * next condition, as far as it can. With 32 warps on a multiprocessor each
- * instruction in front of a load costs them 8 cycles.
+ * The element at p, if it is there, asked for in this place: the compiler would
+ * ask behind the next condition, as far as it can. With 32 warps on a
+ * multiprocessor each instruction in front of a load costs them 8 cycles.
  */
-template <typename T> DEV Raw<T, 1> load_now(const T *p)
+template <typename T> DEV Raw<T, 1> load_now(const T *p, bool there)
 {
     const u64 at = __cvta_generic_to_global(p);
     Raw<T, 1> raw;
 
+#define LOAD_NOW(type, to)                                                     \
+    asm volatile("{.reg .pred p;\n\t"                                          \
+                 "setp.ne.u32 p, %2, 0;\n\t"                                   \
+                 "@p ld.global." type " %0, [%1];}"                            \
+                 : to                                                          \
+                 : "l"(at), "r"((u32)there))
     if constexpr (sizeof(T) == 1) {
         u32 word;
 
-        asm volatile("ld.global.u8 %0, [%1];" : "=r"(word) : "l"(at));
+        LOAD_NOW("u8", "=r"(word));
         raw = (u8)word;
     } else if constexpr (sizeof(T) == 2) {
-        asm volatile("ld.global.u16 %0, [%1];" : "=h"(raw) : "l"(at));
+        LOAD_NOW("u16", "=h"(raw));
     } else if constexpr (sizeof(T) == 4) {
-        asm volatile("ld.global.u32 %0, [%1];" : "=r"(raw) : "l"(at));
+        LOAD_NOW("u32", "=r"(raw));
     } else {
-        asm volatile("ld.global.v2.u32 {%0, %1}, [%2];"
-                     : "=r"(raw.x), "=r"(raw.y)
-                     : "l"(at));
+        u64 words;
+
+        LOAD_NOW("u64", "=l"(words));
+        raw = bits_as<Raw<T, 1>>(words);
     }
+#undef LOAD_NOW
     return raw;
 }
 #endif
@@ -254,8 +262,21 @@ DEV void map_one(u64 i, const u64 (&at)[nops], const A *a, const B *b,
         out[i] = f(a[at[0]], b[at[1]], c[at[2]]);
 }
 
-/* An element a thread, of a small grid that covers them all. Where f is short
- * there is a copy of it for what is contiguous. */
+/* An element a thread, of a small grid that covers them all. */
+template <u32 nops, typename R, typename A, typename B, typename C, typename F>
+DEV void map_strided(u32 i, u32 n, u64 rank, const size_t *info, const A *a,
+                     const B *b, const C *c, R *out, F f)
+{
+    u64 at[nops];
+
+    if (i >= n)
+        return;
+    strided_offsets<nops>(i, (u32)rank, info, at);
+    map_one<nops>(i, at, a, b, c, out, f);
+}
+
+/* The same with info or without. Where f is short there is a copy of it for
+ * what is contiguous. */
 template <bool once, u32 nops, typename R, typename A, typename B, typename C,
           typename F>
 DEV void map_small(u32 i, u32 n, u64 rank, const size_t *info, const A *a,
@@ -362,27 +383,52 @@ DEV void map(u64 n, u64 rank, const size_t *info, const A *a, const B *b,
      * A heavy function is there once for both layouts.
      */
     constexpr bool once = weight == HEAVY;
+    constexpr bool quick = KPK_NVIDIA && nops <= 2 && !once;
     if (leaves_at_once<k, stay, small>())
         return;
     const u32 grid = blocks_anew();
-    /* one operand gains nothing by that */
-    if constexpr (KPK_NVIDIA && nops == 2) {
+#if KPK_NVIDIA
+    if constexpr (quick) {
         const u32 threads = threads_anew();
-        const u32 i = (u32)blockIdx.x * threads + threadIdx.x;
-        if ((u32)(grid <= small) & (u32)(info == nullptr)) { /* no jump */
-            Inputs<1, A, B, C> in;
-            if (i < n) {
-                in.a = load_now(a + i);
-                in.b = load_now(b + i);
+        const u32 i = (u32)blockIdx.x * threads + thread_anew();
+
+        if (grid <= small) {
+            /* copies are of strided operands as a rule, and what comes second
+             * takes a jump more */
+            constexpr bool strided_first = weight == COPY;
+
+            if (strided_first && info != nullptr) {
+                if (n <= grid * threads) {
+                    map_strided<nops>(i, (u32)n, rank, info, a, b, c, out, f);
+                    return;
+                }
+            } else if (info == nullptr) {
+                const bool mine = i < (u32)n; /* and n, if all are covered */
+                Inputs<1, A, B, C> in;
+
+                in.a = load_now(a + wide_index(i), mine);
+                if constexpr (nops > 1)
+                    in.b = load_now(b + wide_index(i), mine);
+                /* the rest while they are under way */
+                u64 to = __cvta_generic_to_global(out + wide_index(i));
+
+                asm volatile("" : "+l"(to));
+                if (n <= blocks_anew() * threads_anew()) {
+                    if (mine)
+                        store_raw<1>(
+                            static_cast<R *>(__cvta_global_to_generic(to)),
+                            apply<weight, 1, nops, R>(f, in));
+                    return;
+                }
             }
-            if (n <= grid * threads) {
-                if (i < n)
-                    store_raw<1>(out + i, apply<weight, 1, nops, R>(f, in));
+            if (!strided_first && n <= blocks_anew() * threads_anew()) {
+                map_strided<nops>(i, (u32)n, rank, info, a, b, c, out, f);
                 return;
             }
         }
     }
-    if (grid <= small) {
+#endif
+    if (!quick && grid <= small) {
         const u32 threads = threads_anew();
         if (n <= grid * threads) {
             map_small<once, nops>((u32)blockIdx.x * threads + threadIdx.x,
