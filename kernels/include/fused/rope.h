@@ -436,7 +436,8 @@ template <typename T> struct rope_rows {
     }
     /* On NVIDIA's GPUs large launches move 8 bytes at a time. From far fewer
      * on, where so many threads are a few warps a multiprocessor, each turns
-     * several heads by the same angles. */
+     * several heads by the same angles: by those of one pair at first, as what
+     * a thread waits for is its angles. */
     template <bool NEOX, u32 V>
     DEV_MEMBER void turn_all(const rope_args &args) const
     {
@@ -448,7 +449,7 @@ template <typename T> struct rope_rows {
                 turns_together<NEOX, V>(args, (u32)min_of(each, (u64)heads)))
                 return;
         if constexpr (KPK_NVIDIA && NEOX) {
-            constexpr u32 W = 2 * V, few_threads = V == 1 ? 1 << 14 : 1 << 15;
+            constexpr u32 W = 2 * V, few_pairs = 1 << 14, some_pairs = 9 << 13;
 
             if (each > 0 && is_aligned(src, 8) && is_aligned(dst, 8) &&
                 d % W == 0 && half % W == 0) {
@@ -459,8 +460,11 @@ template <typename T> struct rope_rows {
                         args, (u32)min_of(each, (u64)heads));
                 return;
             }
-            if (each == 0 && items >= few_threads) {
-                turn<NEOX, V, rope_heads_at_once>(args, rope_heads_at_once);
+            if (each == 0 && items * V >= few_pairs) {
+                if (V > 1 && items * V >= some_pairs)
+                    turn<NEOX, V, rope_heads_at_once>(args, rope_heads_at_once);
+                else
+                    turn<NEOX, 1, rope_heads_at_once>(args, rope_heads_at_once);
                 return;
             }
         }
