@@ -644,7 +644,8 @@ static void run_topk(struct kt *t, const struct kt_row *row)
             kt_put(type, x, k, roundl(kt_get(type, x, k) * 16) / 16);
             if (c->special && k % 7 == 3)
                 kt_put(type, x, k,
-                       (kt_real[]){NAN, -INFINITY, INFINITY}[k / 7 % 3]);
+                       (kt_real[]){NAN, -INFINITY, INFINITY,
+                                   -(kt_real)NAN}[k / 7 % 4]);
             if (c->special && k / c->experts == 2) /* a token without any */
                 kt_put(type, x, k, -INFINITY);
             if (c->special && type == KT_F32 && k / c->experts > 2)

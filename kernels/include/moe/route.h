@@ -237,58 +237,64 @@ template <u32 lanes, u32 each> struct few_experts {
         return join_token<lanes>(~bits & 255, larger()) == 0;
     }
     /*
-     * The k experts that come first, the i-th with lane i. Below its 24 bits
-     * the order has 255 less the expert's number: one word, and no two are
-     * alike. These 24 bits are exact if all the chosen ones are within 2^24 of
-     * the first. If not, they are the order's upper ones: then neighbours may
-     * not be the same in them, or those left out would decide. False if that
-     * does not do, either, or there is a NaN.
+     * The k experts that come first, the i-th with lane i, by keys of one word:
+     * 24 bits of what the order is above `base`, without its `shift` lowest
+     * bits, and 255 less the expert's number. No two are alike. False if those
+     * bits may not do.
      *
      * Of all key - last the greatest is that of the greatest key below last:
      * those from last up do not wrap.
      */
-    DEV_MEMBER bool choose(u32 k, u32 *expert) const
+    template <u32 shift>
+    DEV_MEMBER bool choose_by(u32 base, u32 k, u32 *expert) const
     {
-        constexpr u32 least = 0x007fffffu, most = 0xff800000u; /* infinities */
-        u32 base = top > 0xffffffu ? top - 0xffffffu : 0, shift = 0;
+        constexpr u32 least = 0x007fffffu; /* -inf */
+        constexpr u32 more = shift > 0;    /* looks at one not chosen, too */
+        u32 key[each], last = 0, mine = 0; /* a lane's keys: 4 * rank more */
 
-        if (top > most)
-            return false;
+        UNROLL
+        for (u32 i = 0; i < each; i++)
+            key[i] = (max_of(order[i], base) - base) >> shift << 8 |
+                     (255 - place(i));
         NO_UNROLL
-        for (;;) {
-            u32 key[each], last = 0, mine = 0;
+        for (u32 chosen = 0; chosen < k + more; chosen++) {
+            const u32 from = last + 4 * rank;
+            u32 above = 0;
 
             UNROLL
             for (u32 i = 0; i < each; i++)
-                key[i] = (max_of(order[i], base) - base) >> shift << 8 |
-                         (255 - 4 * rank - place(i));
-            NO_UNROLL /* the upper bits ask for one that is not chosen */
-                for (u32 chosen = 0; chosen < k + shift / 8; chosen++)
-            {
-                u32 above = 0;
+                above = max_of(above, key[i] - from);
+            last += join_token<lanes>(above, larger());
+            mine = rank == chosen ? last : mine;
+        }
+        *expert = 255 - (mine & 255);
 
-                UNROLL
-                for (u32 i = 0; i < each; i++)
-                    above = max_of(above, key[i] - last);
-                last += join_token<lanes>(above, larger());
-                mine = rank == chosen ? last : mine;
-            }
-            *expert = 255 - (mine & 255);
+        const u32 part = mine >> 8;
+        u32 doubt =
+            part == 0 || part + (base >> shift) < least >> shift ? 2 : 0;
 
-            const u32 place = mine >> 8;
+        if constexpr (shift > 0) { /* those left out might decide */
             const u32 neighbour = lane_read_word(mine, lane_id() + 1);
             const u32 next = (rank + 1 < k ? neighbour : last) >> 8;
-            const bool doubt =
-                rank < k && (place == 0 || (place << shift) + base < least ||
-                             (shift > 0 && place == next));
 
-            if (join_token<lanes>((u32)doubt, larger()) == 0)
-                return true;
-            if (shift > 0)
-                return are_short();
-            base = 0;
-            shift = 8;
+            doubt = max_of(doubt, (u32)(part == next));
         }
+        doubt = join_token<lanes>(rank < k ? doubt : 0, larger());
+        return doubt == 0 || (doubt == 1 && are_short());
+    }
+    /*
+     * The same, exactly where all the chosen are within 2^24 of the first, else
+     * by the order's upper bits. False if they do not do, either, or there is a
+     * NaN.
+     */
+    DEV_MEMBER bool choose(u32 k, u32 *expert) const
+    {
+        constexpr u32 most = 0xff800000u; /* inf */
+
+        if (top > most)
+            return false;
+        return choose_by<0>(top > 0xffffffu ? top - 0xffffffu : 0, k, expert) ||
+               choose_by<8>(0, k, expert);
     }
 };
 
