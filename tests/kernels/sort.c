@@ -99,7 +99,8 @@ static void run(struct kt *t, const struct kt_row *row)
     for (int keys = 0; keys < N_KEYS; keys++) {
         run_case(t, row, (enum keys)keys, 200, 3, 0);
         run_case(t, row, (enum keys)keys, 1024, 2, 256); /* 4 a thread */
-        run_case(t, row, (enum keys)keys, 700, 2, 64);   /* 16 a thread */
+        run_case(t, row, (enum keys)keys, 100, 2, 32);
+        run_case(t, row, (enum keys)keys, 700, 2, 64); /* 16 a thread */
     }
     for (size_t s = 0; s < sizeof(long_rows) / sizeof(long_rows[0]); s++)
         run_case(t, row, s % 2 ? HOSTILE : FEW, long_rows[s], 1, 0);
