@@ -238,12 +238,22 @@ DEV f32 *shared_angles()
  */
 template <typename T> DEV f32 known_factor(f32 v)
 {
-    if constexpr (KPK_NVIDIA || !is_same<T, bf16>::value)
+    if constexpr (KPK_NVIDIA || slow_f64 || !is_same<T, bf16>::value)
         return v;
     const u32 bits = bits_as<u32>(v);
 
     return bits_as<f32>((bits & 0x7fffffffu) > 0x7f800000u ? 0x7fc00000u
                                                            : bits);
+}
+
+/* RDNA's DRAM leaves time for the whole question, and the short one leaves too
+ * few scalar registers on gfx12. */
+template <typename T> DEV T rounded(f32 v)
+{
+    if constexpr (slow_f64)
+        return convert<T>(v);
+    else
+        return convert_known<T>(v);
 }
 
 template <typename T> struct rope_rows {
@@ -373,10 +383,12 @@ template <typename T> struct rope_rows {
         if ((slow_f64 && !rope_angles::plain(args)) ||
             !shares_angles(packs, groups))
             return false;
-        if (((heads | each) & (rope_heads_at_once - 1)) == 0)
-            turn_together<NEOX, V, true>(args, each, groups);
-        else
-            turn_together<NEOX, V, false>(args, each, groups);
+        if constexpr (!slow_f64) /* RDNA has too few scalar registers for two */
+            if (((heads | each) & (rope_heads_at_once - 1)) == 0) {
+                turn_together<NEOX, V, true>(args, each, groups);
+                return true;
+            }
+        turn_together<NEOX, V, false>(args, each, groups);
         return true;
     }
     /* the heads from `head` to `end`, of which x has the first */
@@ -424,8 +436,8 @@ template <typename T> struct rope_rows {
                 T &q = NEOX ? x.e[h][v] : x.a[h][2 * v + 1];
                 const f32 r = convert<f32>(p), i = convert<f32>(q);
 
-                p = convert_known<T>(r * cosine[v] - i * sine[v]);
-                q = convert_known<T>(r * sine[v] + i * cosine[v]);
+                p = rounded<T>(r * cosine[v] - i * sine[v]);
+                q = rounded<T>(r * sine[v] + i * cosine[v]);
             }
             if (h >= count)
                 break;
