@@ -296,6 +296,15 @@ struct KHead {
              (((c >> 4 & 0x0f0fu) | (b >> 2 & 0x3030u)) & ~first);
     }
 
+    /* pairs 0 to 3, or 4 to 7, as the bytes of sc and mn */
+    DEV_MEMBER void four_pairs(bool last, u32 &sc, u32 &mn) const
+    {
+        sc = last ? (w.w[3] & 0x0f0f0f0fu) | (w.w[1] >> 2 & 0x30303030u)
+                  : w.w[1] & 0x3f3f3f3fu;
+        mn = last ? (w.w[3] >> 4 & 0x0f0f0f0fu) | (w.w[2] >> 2 & 0x30303030u)
+                  : w.w[2] & 0x3f3f3f3fu;
+    }
+
     DEV_MEMBER float d() const
     {
         return half_to_float(w.w[0]);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "early.h"
+#include "gguf/k.h"
 #include "nvidia/async_copy.h"
 #include "nvidia/bulk_product.h"
 
@@ -15,10 +16,33 @@
  * come from changes from step to step by the same bytes, and is worked out
  * once.
  *
+ * The scales of Q4_K and Q5_K are long in unpacking, and four lanes need those
+ * of a row. There the lanes of a warp share the work, and put floats in a table
+ * before they multiply a step.
+ *
  * All rows are aligned to 16, and columns. Nothing behind the matrix is read.
  * The columns' padding is, up to a whole granule.
  */
-template <class F, int N, int Blocks, int Stages> struct MmaLds {
+template <class F> constexpr bool has_scale_table = false;
+template <> constexpr bool has_scale_table<Q4_K> = true;
+template <> constexpr bool has_scale_table<Q5_K> = true;
+
+template <int Blocks> struct MmaTable {
+    /* eight rows, and the two floats that a lane reads of each, lie in
+     * different banks */
+    static constexpr int stride = 2 * Blocks + 2;
+
+    float d[Blocks][8];     /* of the columns */
+    float row[16 * stride]; /* a scale and a bias for each block */
+};
+template <int Warps, int Blocks, bool Has> struct MmaTables {
+};
+template <int Warps, int Blocks> struct MmaTables<Warps, Blocks, true> {
+    __attribute__((aligned(16))) MmaTable<Blocks> table[Warps];
+};
+
+template <class F, int N, int Blocks, int Stages>
+struct MmaLds : MmaTables<vec_warps<N>, Blocks, has_scale_table<F>> {
     static constexpr int warps = vec_warps<N>, rows = 16;
     static constexpr int x_bytes = Blocks * 32 / F::elems * F::bytes;
     static constexpr int y_bytes = Blocks * Q8_1::bytes;
@@ -112,6 +136,9 @@ template <class F, int N, int Blocks, int Stages> struct MatVecMma {
         const u8 *x_step = x + ((u32)(step * Lds::x_bytes) & ~15u);
         const u8 *y_step = y + (u32)(step * Lds::y_bytes);
 
+        /* each granule's address is then one instruction */
+        if constexpr (has_scale_table<F>)
+            asm("" : "+l"(x_step), "+l"(y_step));
         /* what stands between rows in LDS may hold bytes of the next step */
         if (left > Blocks)
             copy_granules<true>(lds, x_step, y_step, 0, 0);
@@ -122,6 +149,96 @@ template <class F, int N, int Blocks, int Stages> struct MatVecMma {
                     16,
                 (left * Q8_1::bytes + 15) / 16);
         async_copies_end();
+    }
+
+    /* of a step of one block of F, all of which is there */
+    static DEV_MEMBER void fill(MmaTable<Blocks> &table,
+                                const typename Lds::Stage &in)
+    {
+        static_assert(Blocks == 8, "a block of F");
+        const int lane = (int)(threadIdx.x % 32);
+        const u32 *column = reinterpret_cast<const u32 *>(
+            in.y + min_of(lane % 8, N - 1) * Lds::y_granules * 16);
+        /* each lane has half of a row's blocks */
+        const int row = lane / 2, first = 4 * (lane % 2);
+        const KHead head =
+            KHead::load<BlockPlace::lds>(in.x + row * Lds::x_granules * 16);
+        const float d = head.d(), dmin = -head.dmin();
+        float *to = table.row + row * table.stride + 2 * first;
+        u32 sc, mn;
+
+        UNROLL
+        for (int i = 0; i < 2; i++)
+            table.d[4 * i + lane / 8][lane % 8] =
+                half_to_float(column[(4 * i + lane / 8) * Q8_1::words]);
+        head.four_pairs(first != 0, sc, mn);
+        UNROLL
+        for (int i = 0; i < 4; i++) {
+            to[2 * i] = d * byte_of(sc, i);
+            to[2 * i + 1] = dmin * byte_of(mn, i);
+        }
+    }
+
+    /* byte i, without a sign */
+    static DEV_MEMBER float byte_of(u32 bytes, int i)
+    {
+        return bits_as<float>(
+                   __byte_perm(bytes, 0x4b000000u, 0x7540u + (u32)i)) -
+               0x1p23f;
+    }
+
+    /* the products of a step of one block of F, with its table */
+    static DEV_MEMBER void multiply_tabled(float (&acc)[4],
+                                           const MmaTable<Blocks> &table,
+                                           const typename Lds::Stage &in)
+    {
+        constexpr u32 ones = 0x01010101u,
+                      all_ones[4] = {ones, ones, ones, ones};
+        const int lane = (int)(threadIdx.x % 32), g = lane / 4, t = lane & 3;
+        const u32 *quants =
+            reinterpret_cast<const u32 *>(in.y + min_of(g, N - 1) *
+                                                     Lds::y_granules * 16) +
+            1 + t;
+        const u8 *row = in.x + g * Lds::x_granules * 16;
+        const float *scales = table.row + g * table.stride;
+
+        UNROLL
+        for (int b = 0; b < Blocks; b++) {
+            const u32 y[2] = {quants[9 * b], quants[9 * b + 4]};
+            const float2 d =
+                *reinterpret_cast<const float2 *>(&table.d[b][2 * t]);
+            const float minus[2] = {-sum_start_as_float * d.x,
+                                    -sum_start_as_float * d.y};
+            u32 x[4];
+            int dot[4], total[4];
+            float2 scale[2];
+
+            UNROLL
+            for (int i = 0; i < 4; i++)
+                x[i] = F::template quad<BlockPlace::lds>(
+                           row + i % 2 * 8 * Lds::x_granules * 16,
+                           b / 2 * 2 + i / 2, b % 2, t)
+                           .q;
+            UNROLL
+            for (int i = 0; i < 2; i++)
+                scale[i] = *reinterpret_cast<const float2 *>(
+                    scales + i * 8 * table.stride + 2 * b);
+            mma_32(total, all_ones, y[0], y[1], sum_start);
+            mma_32(dot, x, y[0], y[1], sum_start);
+
+            const float sum[2] = {
+                fmaf(bits_as<float>(total[0]), d.x, minus[0]),
+                fmaf(bits_as<float>(total[1]), d.y, minus[1])};
+
+            UNROLL
+            for (int i = 0; i < 4; i++) {
+                acc[i] = fmaf(scale[i / 2].x,
+                              fmaf(bits_as<float>(dot[i]), i % 2 ? d.y : d.x,
+                                   minus[i % 2]),
+                              acc[i]);
+                acc[i] = fmaf(scale[i / 2].y, sum[i % 2], acc[i]);
+            }
+        }
     }
 
     DEV_MEMBER void multiply(float (&acc)[1][1][4],
@@ -213,7 +330,14 @@ template <class F, int N, int Blocks, int Stages> struct MatVecMma {
         for (int step = warp; step * Blocks < nblocks; step += warps) {
             async_copies_wait<Stages - 1>();
             __syncwarp();
-            multiply(acc, lds.stage[warp][place], step);
+            if constexpr (has_scale_table<F>) {
+                fill(lds.table[warp], lds.stage[warp][place]);
+                __syncwarp();
+                multiply_tabled(acc[0][0], lds.table[warp],
+                                lds.stage[warp][place]);
+            } else {
+                multiply(acc, lds.stage[warp][place], step);
+            }
             __syncwarp();
             copy(to + place * stage_bytes, step + Stages * warps);
             place = place + 1 < Stages ? place + 1 : 0;
