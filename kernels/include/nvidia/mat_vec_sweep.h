@@ -32,10 +32,22 @@ template <class F> struct SweepShape<F, 1> {
     static constexpr int resident = has_column_chunk<F> ? 8 : 0;
 };
 #define SWEEP_TABLE(X) /* format, columns, resident */                         \
+    X(Q4_0, 2, 4)                                                              \
     X(Q4_0, 3, 4)                                                              \
     X(Q4_0, 4, 4)                                                              \
     X(Q4_1, 4, 4)                                                              \
-    X(Q8_0, 3, 5)
+    X(Q5_0, 4, 4)                                                              \
+    X(Q5_1, 4, 4)                                                              \
+    X(Q8_0, 2, 5)                                                              \
+    X(Q8_0, 3, 5)                                                              \
+    X(Q8_0, 4, 4)                                                              \
+    X(Q2_K, 2, 4)                                                              \
+    X(Q3_K, 2, 4)                                                              \
+    X(Q4_K, 2, 4)                                                              \
+    X(Q5_K, 2, 4)                                                              \
+    X(Q5_K, 4, 4)                                                              \
+    X(Q6_K, 2, 5)                                                              \
+    X(Q6_K, 4, 4)
 #define SWEEP_SHAPE(F, N, Resident)                                            \
     template <> struct SweepShape<F, N> {                                      \
         static constexpr int resident = Resident;                              \

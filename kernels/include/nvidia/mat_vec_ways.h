@@ -36,7 +36,8 @@ constexpr u32 few_groups = 1200, short_groups = 2400, front_groups = 6000;
 constexpr u32 bulk_groups = 20000;
 constexpr u32 sweep_groups = 6000, sweep_workers = 448;
 constexpr int short_columns = 1024, usual_columns = 4096;
-constexpr int sweep_columns = 3072;
+/* the shortest rows of which several columns are swept, and of which two are */
+constexpr int sweep_columns = 3072, sweep_columns_of_two = 2048;
 
 DEV u32 launched_groups()
 {
@@ -254,7 +255,8 @@ template <class F, int N>
 constexpr bool has_bulk = has_mma<F, N> ? is_wide<F> : usual_rows<F, N> != 8;
 
 /* Of a full grid as many workgroups work as leave room for the others; of those
- * for several columns four a multiprocessor, each with as many groups. */
+ * for two columns as many as fit, of those for more four a multiprocessor,
+ * each with as many groups. */
 template <class F, int N> struct SweepWay {
     static constexpr bool all_rows = true;
     static constexpr int rows = SweepLds<F, N>::rows;
@@ -262,7 +264,7 @@ template <class F, int N> struct SweepWay {
 
     static DEV_MEMBER u32 workers_of(u32 groups)
     {
-        constexpr u32 most = 4 * 132;
+        constexpr u32 most = (N == 2 ? sweep_resident<F, N> : 4) * 132;
         const u32 rounds = (groups + most - 1) / most;
 
         return N == 1 ? sweep_workers : (groups + rounds - 1) / rounds;
@@ -400,7 +402,13 @@ DEV void with_way(int ncols, u32 odd, u32 full, Fn fn)
         }
     }
     if constexpr (has_bulk<F, N>) {
-        if (is_bulk<F, N>(ncols, groups) && whole) {
+        bool bulk = is_bulk<F, N>(ncols, groups) && whole;
+
+        /* four columns are swept, however many rows there are */
+        if constexpr (N == 4 && has_sweep<F, N> && !is_wide<F>)
+            bulk = bulk && (ncols < sweep_columns ||
+                            ((u32)(ncols / F::elems) * F::bytes & 15) != 0);
+        if (bulk) {
             fn(BulkWay<F, N>(), lds.many.bulk);
             return;
         }
@@ -422,7 +430,7 @@ DEV void with_way(int ncols, u32 odd, u32 full, Fn fn)
     if (!aligned || unusual)
         with_unusual_way<F, N>(lds, ncols, aligned, whole, fn);
     else if (N > 1 && has_sweep<F, N> && groups >= few_sweep_groups<F> &&
-             ncols >= sweep_columns)
+             ncols >= (N == 2 ? sweep_columns_of_two : sweep_columns))
         with_sweep<F, N>(lds, fn);
     else if constexpr (has_mma<F, N>)
         fn(MmaWay<F, N>(), lds.mma.steps);

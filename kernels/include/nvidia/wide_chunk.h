@@ -330,9 +330,10 @@ template <> struct WideChunk<Q3_K> {
 
 /* ---- what a lane of a sweep has ---- */
 
-/* `span` Q8_1 blocks of each of N columns, `chunks` of them to F's block */
-template <class F, int N, bool Wide = N == 1 && has_wide_chunk<F>>
-struct SweepColumns : ColumnChunks<F, N> {
+/* `span` Q8_1 blocks of each of N columns, `chunks` of them to F's block. Of
+ * one or two columns quants stay where they are in their bytes. */
+template <class F, int N, bool Wide = N <= 2 && has_wide_chunk<F>>
+struct SweepColumns : ColumnChunks<F, N, N <= 2> {
     static constexpr int span = 1, chunks = F::chunks;
 };
 
@@ -340,15 +341,19 @@ template <class F, int N> struct SweepColumns<F, N, true> {
     static constexpr int span = 2, chunks = F::chunks / span;
     static constexpr u32 mask = WideChunk<F>::mask;
 
-    WideChunk<F> column;
+    WideChunk<F> column[N];
 
-    DEV_MEMBER void read(const u32 *blocks, int, int chunk)
+    DEV_MEMBER void read(const u32 *blocks, int step, int chunk)
     {
-        column.read(blocks, chunk);
+        UNROLL
+        for (int col = 0; col < N; col++)
+            column[col].read(blocks + col * step, chunk);
     }
 
     DEV_MEMBER void add(float *acc, const u8 *block, int chunk) const
     {
-        acc[0] = column.add(acc[0], block, chunk);
+        UNROLL
+        for (int col = 0; col < N; col++)
+            acc[col] = column[col].add(acc[col], block, chunk);
     }
 };
