@@ -11,7 +11,7 @@
  * more blocks are wanted than run at once. On sm_90 kernels of f16 and bf16
  * have the tiles of nvidia/warpgroup_shapes.h, a row for each, and clusters of
  * up to `cluster` blocks may share a tile; f32 has room for limbs there, see
- * nvidia/limb_tile.h, and few rows of f32 for copies, see
+ * nvidia/limb_tile.h, and few rows of f32 and f64 for copies, see
  * nvidia/few_copied.h.
  *
  * The times were fitted on one H200; of other cards only their proportions are
@@ -69,11 +69,19 @@ enum { NUM_TYPES = sizeof(types) / sizeof(types[0]), JOIN_NS = 2500 };
 static const struct times limb_times[] = {{1, 1410, 1410, 4500},
                                           {2, 500, 700, 3000}};
 
-/* Few rows of f32 by copies, nvidia/few_copied.h, on sm_90: where B lies along
- * K, and where not, by tiles of 16 and of 32 columns. */
-static const struct times copied_times[] = {{2, 90, 110, 2500}};
-static const struct times copied_across_times[] = {{2, 72, 80, 2500},
-                                                   {2, 115, 160, 2500}};
+/* Few rows by copies, nvidia/few_copied.h, on sm_90: a row for each tile. */
+static const struct copied_row {
+    const char *type;
+    int layout, cols, shared, least_m;
+    struct times times;
+} copied_rows[] = {
+    {"f32", 0, KPK_COPIED_COLS, KPK_COPIED_LDS(16), 0, {2, 72, 80, 2500}},
+    {"f32", 0, 2 * KPK_COPIED_COLS, KPK_COPIED_LDS(32), 0, {2, 115, 160, 2500}},
+    {"f32", 1, KPK_COPIED_COLS, KPK_COPIED_LDS(16), 0, {2, 90, 110, 2500}},
+    {"f64", 1, KPK_COPIED_COLS, KPK_COPIED_LDS(16), 0, {2, 60, 75, 2500}},
+    {"f64", 1, 2 * KPK_COPIED_COLS, KPK_COPIED_F64_LDS, 5, {2, 115, 115, 2500}},
+};
+enum { NUM_COPIED_ROWS = sizeof(copied_rows) / sizeof(copied_rows[0]) };
 
 /* What is known of memory: see gemm_plan.c. */
 struct memory {
@@ -194,17 +202,23 @@ static void print_warpgroup_rows(int layout, const struct type *type, int t)
     }
 }
 
-static void print_copied_rows(int layout, const struct type *type, int t)
+/* Whether the kernel for few rows has such tiles. */
+static bool print_copied_rows(int layout, const struct type *type, int t)
 {
-    for (int i = 0; i < (layout == 0 ? 2 : 1); i++) {
-        const int cols = KPK_COPIED_COLS << i;
-        const struct extent extent = {tiles[t].m, cols, tiles[t].m, cols};
-        const struct times *times =
-            layout == 0 ? &copied_across_times[i] : &copied_times[i];
+    bool any = false;
 
-        print_row(layout, type, t, "sm_90", times, &extent, 0, tiles[t].most_m,
-                  &any_memory, 0, 0, 0, KPK_COPIED_LDS(cols));
+    for (int i = 0; i < NUM_COPIED_ROWS; i++) {
+        const struct copied_row *row = &copied_rows[i];
+        const struct extent extent = {tiles[t].m, row->cols, tiles[t].m,
+                                      row->cols};
+
+        if (row->layout != layout || strcmp(row->type, type->name) != 0)
+            continue;
+        print_row(layout, type, t, "sm_90", &row->times, &extent, row->least_m,
+                  tiles[t].most_m, &any_memory, 0, 0, 0, row->shared);
+        any = true;
     }
+    return any;
 }
 
 static void print_nvidia(int layout, int type, int t,
@@ -228,10 +242,8 @@ static void print_nvidia(int layout, int type, int t,
         print_warpgroup_rows(layout, p, t);
         return;
     }
-    if (is_h200 && few && strcmp(p->name, "f32") == 0) {
-        print_copied_rows(layout, p, t);
+    if (is_h200 && few && print_copied_rows(layout, p, t))
         return;
-    }
     print_row(layout, p, t, processor->name, times, &extent,
               least_m_of(layout, t), tiles[t].most_m,
               is_h200 && (half || !few) ? &h200_memory : &any_memory, async, 0,

@@ -61,7 +61,7 @@
     TILE(T, S, layout, trans_a, trans_b, 128)                                  \
     TILE(T, S, layout, trans_a, trans_b, 64)
 #define ROWS8(T, S, layout, trans_b)                                           \
-    KERNEL_OF(256, sizeof(T) <= (KPK_WARPGROUPS ? 4 : 2) ? 2 : 1)              \
+    KERNEL_OF(256, rows8_blocks_of(sizeof(T), trans_b))                        \
     gemm_##layout##_##T##_m8(GEMM_PARAMS(T, S))                                \
     {                                                                          \
         gemm_rows8<T, trans_b>(GEMM_ARGS(T));                                  \
@@ -75,6 +75,12 @@ constexpr int blocks_of(u32 nbytes, u32 size)
     if (size == 128 || nbytes == 2)
         return 1;
     return nbytes == 8 ? 3 : KPK_WARPGROUPS ? 2 : 4;
+}
+constexpr int rows8_blocks_of(u32 nbytes, bool trans_b)
+{
+    const bool copied = KPK_WARPGROUPS && (nbytes == 4 || trans_b);
+
+    return nbytes == 2 || copied ? 2 : 1;
 }
 #else
 #define KERNEL_OF(threads, n) KERNEL_UP_TO(threads)

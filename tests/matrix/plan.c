@@ -95,14 +95,17 @@ static const struct tile *tile_of(uint32_t kernel, uint32_t shared_nbytes)
     return NULL;
 }
 
-/* Columns of the tiles for few rows of f32 there, which come by copies; 0 for
- * other shared memory. */
+/* Columns of the tiles for few rows there which come by copies; 0 for other
+ * shared memory. */
 static uint32_t copied_columns(const kpk_gemm_product *p,
                                uint32_t shared_nbytes)
 {
-    return shared_nbytes == 66560                  ? 16
-           : shared_nbytes == 67584 && !p->trans_b ? 32
-                                                   : 0;
+    const bool f32 = p->type == KPK_GEMM_F32;
+
+    return shared_nbytes == 66560                         ? 16
+           : shared_nbytes == 67584 && f32 && !p->trans_b ? 32
+           : shared_nbytes == 81920 && !f32 && p->m > 4   ? 32
+                                                          : 0;
 }
 
 /* What holds of a plan whose blocks share tiles: each cluster has one, and all
@@ -139,7 +142,9 @@ static void check_plan(const kpk_gemm_product *p, size_t card,
     const struct tile *const known =
         nvidia && small ? tile_of(tile, plan.shape.shared_nbytes) : NULL;
     const bool resident = known;
-    const bool copied = nvidia && tile == 8 && p->type == KPK_GEMM_F32;
+    const bool copied =
+        nvidia && tile == 8 &&
+        (p->type == KPK_GEMM_F32 || (p->type == KPK_GEMM_F64 && p->trans_b));
     const uint32_t tile_m = known ? known->m : tile;
     const uint32_t tile_n = known       ? known->n
                             : tile != 8 ? tile

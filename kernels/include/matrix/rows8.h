@@ -286,8 +286,8 @@ template <typename T, bool TransB> DEV void gemm_rows8(const Gemm<T> &g)
             return;
         }
     }
-    if constexpr (sizeof(T) == 4) {
-        if (CopiedRows<TransB>::run_any(g))
+    if constexpr (sizeof(T) == 4 || (sizeof(T) == 8 && TransB)) {
+        if (CopiedRows<T, TransB>::run_any(g))
             return;
     }
 #endif
@@ -312,6 +312,10 @@ template <typename T, bool TransB> DEV void gemm_rows8(const Gemm<T> &g)
 #if KPK_SM >= 80
             else if (sizeof(T) == 4 && TransB && tile.nrows == 1)
                 one_row_nt(tile);
+#endif
+#if KPK_WARPGROUPS
+            else if constexpr (sizeof(T) == 8 && TransB)
+                row_by_row_nt(tile);
 #endif
             else if constexpr (TransB)
                 few_rows_nt(tile);

@@ -1,5 +1,6 @@
 /*
- * few_copied.h - rows8.h's products of f32 where B comes by copies
+ * few_copied.h - rows8.h's products of f32, and of f64 where B lies along K,
+ * by copies of B
  *
  * What takes the time is reading B, so much of it has to be on its way at once.
  * A lane asks for its pieces some steps ahead and has them put into LDS, where
@@ -255,10 +256,84 @@ DEV void few_copied_nn(const FewTile<T> &t, u8 *lds)
     __syncthreads();
 }
 
+/*
+ * f64, by matrix instructions, whose 16 rows are columns of B. Each warp makes
+ * all columns, of 8 of every 64 of K. A lane has two of these K of row l / 4 of
+ * A, and of every eighth column of B from l / 4 on.
+ */
+template <u32 cols, u32 Stages, u32 Once>
+DEV void few_copied_f64(const FewTile<f64> &t, u8 *lds)
+{
+    constexpr u32 n = cols / 8, warps = few_threads / 32;
+    const u32 l = threadIdx.x % 32, warp = threadIdx.x / 32;
+    const u32 k_end = t.part.k_end;
+    const f64 *const a = t.a + (u64)min_of(l / 4, t.nrows - 1) * t.g.lda;
+    const f64 *b[n];
+    LaneSteps<n + 1, Stages, Once> steps(lds);
+    f64 sums[n / 2][4] = {};
+    u32 k = t.part.k_begin + warp * 8, ahead = k + l % 4 * 2;
+
+    UNROLL
+    for (u32 i = 0; i < n; i++)
+        b[i] =
+            t.b + (u64)(t.col0 + min_of(l / 4 + i * 8, t.ncols - 1)) * t.g.ldb;
+
+    const auto copy = [&]() {
+        const u32 left = k_end > ahead ? min_of(k_end - ahead, 2u) : 0;
+
+        steps.copy([&](u32 i, u32 *nbytes) {
+            *nbytes = left * (u32)sizeof(f64);
+            return reinterpret_cast<const u8 *>((i < n ? b[i] : a) +
+                                                (left ? ahead : 0));
+        });
+        ahead += warps * 8;
+    };
+    UNROLL
+    for (u32 s = 0; s + 1 < Stages; s++)
+        copy();
+    NO_UNROLL
+    for (; k < k_end; k += warps * 8) {
+        Piece w[n + 1];
+
+        steps.take(w);
+        copy();
+        UNROLL
+        for (u32 i = 0; i < n; i += 2)
+            mma_f64(sums[i / 2], piece_part<f64>(w[i], 0),
+                    piece_part<f64>(w[i + 1], 0), piece_part<f64>(w[i], 1),
+                    piece_part<f64>(w[i + 1], 1), piece_part<f64>(w[n], 0),
+                    piece_part<f64>(w[n], 1));
+    }
+    async_copies_wait<0>();
+    f64 *const all = reinterpret_cast<f64 *>(lds);
+
+    __syncthreads();
+    UNROLL
+    for (u32 i = 0; i < n / 2; i++) {
+        UNROLL
+        for (u32 e = 0; e < 4; e++)
+            all[(warp * few_rows + l % 4 * 2 + e % 2) * cols + i * 16 +
+                e / 2 * 8 + l / 4] = sums[i][e];
+    }
+    __syncthreads();
+    NO_UNROLL
+    for (u32 i = threadIdx.x; i < few_rows * cols; i += few_threads) {
+        f64 sum = 0;
+
+        UNROLL
+        for (u32 w = 0; w < warps; w++)
+            sum += all[w * few_rows * cols + i];
+        t.put(i / cols, i % cols, sum);
+    }
+    __syncthreads();
+}
+
 /* Each tile, if the launch gave its LDS. */
-template <bool TransB> struct CopiedRows {
+template <typename T, bool TransB> struct CopiedRows {
+    static constexpr u32 n = per16<T>::value;
+
     template <u32 rows, u32 cols, u32 Once>
-    static DEV_MEMBER void make(const FewTile<f32> &tile, u8 *lds)
+    static DEV_MEMBER void make(const FewTile<T> &tile, u8 *lds)
     {
         constexpr u32 each = 4, stages = 4;
         static_assert(LaneSteps<each, stages, Once>::nbytes == KPK_COPIED_STEPS,
@@ -269,48 +344,68 @@ template <bool TransB> struct CopiedRows {
         else
             few_copied_nn<rows, cols, each, stages, Once>(tile, lds);
     }
-    template <u32 cols>
-    static DEV_MEMBER void make_aligned(const FewTile<f32> &tile, u8 *lds)
+    /* of f64 more rows than four, and any by the wider tiles */
+    template <u32 cols, u32 Once>
+    static DEV_MEMBER void make_many(const FewTile<T> &tile, u8 *lds)
     {
-        if (tile.nrows == 1)
-            make<1, cols, 16>(tile, lds);
-        else if (tile.nrows == 2)
-            make<2, cols, 16>(tile, lds);
-        else if (tile.nrows <= 4)
-            make<4, cols, 16>(tile, lds);
+        if constexpr (sizeof(T) == 8)
+            few_copied_f64<cols, cols == KPK_COPIED_COLS ? 5 : 4, Once>(tile,
+                                                                        lds);
         else
-            make<few_rows, cols, 16>(tile, lds);
+            make<few_rows, cols, Once>(tile, lds);
     }
-    static DEV_MEMBER bool are_aligned(const f32 *p, u32 ld, i64 stride)
+    template <u32 cols>
+    static DEV_MEMBER void make_aligned(const FewTile<T> &tile, u8 *lds)
     {
-        return is_aligned(p, 16) && ld % 4 == 0 && stride % 4 == 0;
+        if constexpr (sizeof(T) == 4 || cols == KPK_COPIED_COLS) {
+            if (tile.nrows <= 4) {
+                if (tile.nrows == 1)
+                    make<1, cols, 16>(tile, lds);
+                else if (tile.nrows == 2)
+                    make<2, cols, 16>(tile, lds);
+                else
+                    make<4, cols, 16>(tile, lds);
+                return;
+            }
+        }
+        make_many<cols, 16>(tile, lds);
     }
-    template <u32 cols> static DEV_MEMBER bool run(const Gemm<f32> &g)
+    static DEV_MEMBER bool are_aligned(const T *p, u32 ld, i64 stride)
+    {
+        return is_aligned(p, 16) && ld % n == 0 && stride % n == 0;
+    }
+    template <u32 cols>
+    static DEV_MEMBER bool run(const Gemm<T> &g, u32 lds_nbytes)
     {
         LDS_BYTES(lds);
         const bool aligned = are_aligned(g.a, g.lda, g.stride_a) &&
                              are_aligned(g.b, g.ldb, g.stride_b);
 
-        if (dynamic_lds_nbytes() < KPK_COPIED_LDS(cols))
+        if (dynamic_lds_nbytes() < lds_nbytes)
             return false;
         each_part(g, [&](const GemmPart &part) {
             each_tile<few_rows, cols, 1, 1>(g, [&](u32 x, u32 y) {
-                const FewTile<f32> tile(g, part, x, y, cols);
+                const FewTile<T> tile(g, part, x, y, cols);
 
                 if (aligned)
                     make_aligned<cols>(tile, lds);
                 else
-                    make<few_rows, cols, sizeof(f32)>(tile, lds);
+                    make_many<cols, sizeof(T)>(tile, lds);
             });
         });
         return true;
     }
-    static DEV_MEMBER bool run_any(const Gemm<f32> &g)
+    static DEV_MEMBER bool run_any(const Gemm<T> &g)
     {
-        if constexpr (!TransB) {
-            if (run<2 * KPK_COPIED_COLS>(g))
+        constexpr u32 cols = KPK_COPIED_COLS;
+
+        if constexpr (sizeof(T) == 8) {
+            if (run<2 * cols>(g, KPK_COPIED_F64_LDS))
+                return true;
+        } else if constexpr (!TransB) {
+            if (run<2 * cols>(g, KPK_COPIED_LDS(2 * cols)))
                 return true;
         }
-        return run<KPK_COPIED_COLS>(g);
+        return run<cols>(g, KPK_COPIED_LDS(cols));
     }
 };

@@ -59,3 +59,17 @@ template <typename T> DEV void one_row_nt(const FewTile<T> &t)
             t.put(0, c0 + lane * 2 + i, sums[i]);
     }
 }
+
+/* Where there are no registers for more. */
+template <typename T> DEV void row_by_row_nt(const FewTile<T> &t)
+{
+    NO_UNROLL
+    for (u32 r = 0; r < t.nrows; r++) {
+        FewTile<T> one(t);
+
+        one.row0 += r;
+        one.nrows = 1;
+        one.a += (u64)r * t.g.lda;
+        one_row_nt(one);
+    }
+}

@@ -46,9 +46,10 @@
  * limbs of 2 bytes of each number of both operands. */
 #define KPK_LIMB_LDS(size) (2 * 64 * 3 * 2 * 2 * (size))
 
-/* Of LDS, for few rows of f32 by few_copied.h, which makes so many columns:
- * four steps of a lane's four pieces. Where rows of B lie along N, there are
- * tiles of twice as many columns, too. */
+/* Of LDS, for few rows by few_copied.h, which makes so many columns: four steps
+ * of a lane's four pieces. There are tiles of twice as many columns, too: of
+ * f32 where rows of B lie along N, and of f64, with another piece for A. */
 #define KPK_COPIED_COLS 16
 #define KPK_COPIED_STEPS (4 * 4 * 16 * 256)
 #define KPK_COPIED_LDS(cols) (KPK_COPIED_STEPS + 64 * (cols))
+#define KPK_COPIED_F64_LDS (4 * 5 * 16 * 256)
