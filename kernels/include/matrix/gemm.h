@@ -844,39 +844,50 @@ struct GemmTiles : TileOrder<T, Rows, Cols> {
                 (i32)min_of(g.n - p.col0, Cols)};
     }
 #endif
+#if KPK_WARPGROUPS
     DEV_MEMBER void share(Tile &tile, const Place &p, u8 *lds) const
     {
         const GemmOut<T> out(g, p.part);
         const bool pieces = takes_pieces(out);
-        const typename Tile::Extent extent = there(p);
-        T *const slab = Tile::slice_slab_of(lds);
 
-        tile.each_shared(lds, [&](u32 r, u32 c, const f32 *v) {
-            if (pieces)
-                Tile::template store_slab<Tile::slice_cols>(
-                    slab, out.c + ((u64)(p.row0 + r) * g.ldc + p.col0 + c),
-                    g.ldc, g.alpha, p.col0 + c, v, extent.from(r, c),
-                    [&](u32 column) { return bias_pair(out, column); });
-            else
-                each_pair_of(
-                    r, c, v,
-                    [&](u32 row, u32 column, const Pack<f32, 2> &sums) {
-                        put_pair(out, p, row, column, sums);
-                    });
-        });
+        tile.each_shared(
+            lds, more(), [&](u32 r0, u32 c0, u32 cols, const f32 *sums) {
+                const u32 l = threadIdx.x % 32;
+
+                NO_UNROLL
+                for (u32 c = l % 8 * 8; c < cols; c += 64) {
+                    _Pragma("unroll 2") for (u32 r = l / 8; r < 16; r += 4)
+                        put_piece(out, pieces, p, r0 + r, c0 + c,
+                                  sums + r * Tile::rows_pitch + c);
+                }
+            });
     }
-    /* fn(row, column, this and the next) for a lane's of what store_slab()
-     * takes */
-    template <class Fn>
-    static DEV_MEMBER void each_pair_of(u32 r, u32 c, const f32 *v, Fn fn)
+    /* Eight sums of a row. pieces: they may be stored as one. */
+    DEV_MEMBER void put_piece(const GemmOut<T> &out, bool pieces,
+                              const Place &p, u32 r, u32 c,
+                              const f32 *sums) const
     {
-        const u32 l = threadIdx.x % 32;
+        Pack<T, 8> v;
 
+        if (r >= g.m - p.row0 || c >= g.n - p.col0)
+            return;
+        if (!pieces) {
+            NO_UNROLL
+            for (u32 i = 0; i < 8; i += 2)
+                put_pair(out, p, r, c + i, load_pack<2>(sums + i));
+            return;
+        }
         UNROLL
-        for (u32 i = 0; i < Tile::slice_cols / 4; i++)
-            fn(r + l / 4 + i % 2 * 8, c + i / 2 * 8 + l % 4 * 2,
-               Pack<f32, 2>{{v[2 * i], v[2 * i + 1]}});
+        for (u32 i = 0; i < 8; i += 4) {
+            const Pack<f32, 4> four = load_pack<4>(sums + i);
+
+            UNROLL
+            for (u32 e = 0; e < 4; e++)
+                v[i + e] = convert<T>(out.value(p.col0 + c + i + e, four[e]));
+        }
+        store_pack(out.c + ((u64)(p.row0 + r) * g.ldc + p.col0 + c), v);
     }
+#endif
 };
 
 /* The tiles of Tiles, if they are for what there is. */
@@ -903,35 +914,67 @@ template <typename T, bool TransA, bool TransB, u32 Size> struct AsyncGemm {
         GemmTiles<T, rows, cols,                                               \
                   Warpgroups<rows, cols, deep, stages, more, shares, apart>>,  \
         Warpgroups<rows, cols, deep, stages, more, shares, apart>>(g)
+#define LACKS(size, rows, cols, deep, stages, more, shares, apart)             \
+    (lds < KPK_WARPGROUP_LDS(rows, cols, deep, stages, more))
     template <u32 Rows, u32 Cols, u32 Deep, u32 Stages, u32 More, u32 Shares,
               bool Apart>
     using Warpgroups = WarpgroupTile<T, !TransA, TransB, Rows, Cols,
                                      (Size / 64 - Apart) / Deep, Deep, Stages,
                                      More, Shares, Apart>;
 
+    /* The first tile for which there is LDS. All are asked for it in one place:
+     * on a way from tile to tile the code of each would have to come from
+     * memory. */
     static DEV_MEMBER bool fast(const Gemm<T> &g)
     {
-        if constexpr (Size == 128) {
-            if constexpr (TransB) { /* whose copies are for any rows */
-                if (KPK_WARPGROUP_BROAD(TILE_OF) ||
-                    KPK_WARPGROUP_SLIM(TILE_OF) ||
-                    KPK_WARPGROUP_MIDDLE(TILE_OF) ||
-                    KPK_WARPGROUP_THIN(TILE_OF))
-                    return true;
+        const u32 lds = dynamic_lds_nbytes();
+
+        if constexpr (Size == 128 && TransB) {
+            switch (KPK_WARPGROUP_BROAD(LACKS) + KPK_WARPGROUP_SLIM(LACKS) +
+                    KPK_WARPGROUP_MIDDLE(LACKS) + KPK_WARPGROUP_THIN(LACKS)) {
+            case 0:
+                return KPK_WARPGROUP_BROAD(TILE_OF);
+            case 1:
+                return KPK_WARPGROUP_SLIM(TILE_OF);
+            case 2:
+                return KPK_WARPGROUP_MIDDLE(TILE_OF);
+            case 3:
+                return KPK_WARPGROUP_THIN(TILE_OF);
             }
-            return KPK_WARPGROUP_LONG(TILE_OF) || KPK_WARPGROUP_WIDE(TILE_OF) ||
-                   KPK_WARPGROUP_EVEN(TILE_OF);
-        } else {
-            if (KPK_WARPGROUP_LONE(TILE_OF) || KPK_WARPGROUP_FLAT(TILE_OF))
-                return true;
-            if constexpr (TransB) {
-                if (KPK_WARPGROUP_FINE(TILE_OF))
-                    return true;
-            }
-            return KPK_WARPGROUP_SMALL(TILE_OF) ||
-                   KPK_WARPGROUP_TWICE(TILE_OF) || KPK_WARPGROUP_HALF(TILE_OF);
         }
+        if constexpr (Size == 128) {
+            switch (KPK_WARPGROUP_LONG(LACKS) + KPK_WARPGROUP_WIDE(LACKS) +
+                    KPK_WARPGROUP_EVEN(LACKS)) {
+            case 0:
+                return KPK_WARPGROUP_LONG(TILE_OF);
+            case 1:
+                return KPK_WARPGROUP_WIDE(TILE_OF);
+            case 2:
+                return KPK_WARPGROUP_EVEN(TILE_OF);
+            }
+        } else {
+            if constexpr (TransB) {
+                if (!KPK_WARPGROUP_FINE(LACKS) && KPK_WARPGROUP_FLAT(LACKS))
+                    return KPK_WARPGROUP_FINE(TILE_OF);
+            }
+            switch (KPK_WARPGROUP_LONE(LACKS) + KPK_WARPGROUP_FLAT(LACKS) +
+                    KPK_WARPGROUP_SMALL(LACKS) + KPK_WARPGROUP_TWICE(LACKS) +
+                    KPK_WARPGROUP_HALF(LACKS)) {
+            case 0:
+                return KPK_WARPGROUP_LONE(TILE_OF);
+            case 1:
+                return KPK_WARPGROUP_FLAT(TILE_OF);
+            case 2:
+                return KPK_WARPGROUP_SMALL(TILE_OF);
+            case 3:
+                return KPK_WARPGROUP_TWICE(TILE_OF);
+            case 4:
+                return KPK_WARPGROUP_HALF(TILE_OF);
+            }
+        }
+        return false;
     }
+#undef LACKS
 #undef TILE_OF
 #else
     /* The larger tiles are of 256 rows. */
@@ -1061,13 +1104,13 @@ struct FewTiles : GemmTiles<T, Rows, Cols, Tile> {
     {
         const GemmOut<T> out(g, p.part);
 
-        tile.each_shared(lds, [&](u32 c0, u32 r0, const f32 *v) {
-            G::each_pair_of(c0, r0, v,
-                            [&](u32 c, u32 r, const Pack<f32, 2> &sums) {
-                                put(out, p, r, c, sums[0]);
-                                put(out, p, r + 1, c, sums[1]);
-                            });
-        });
+        tile.each_shared(
+            lds, G::more(), [&](u32 c0, u32 r0, u32 rows, const f32 *sums) {
+                NO_UNROLL
+                for (u32 e = threadIdx.x % 32; e < 16 * rows; e += 32)
+                    put(out, p, r0 + e / 16, c0 + e % 16,
+                        sums[e % 16 * Tile::rows_pitch + e / 16]);
+            });
     }
 };
 #endif

@@ -574,15 +574,16 @@ struct WarpgroupTile {
         });
     }
     /*
-     * A tile that the blocks of a cluster have made together: a slice is so
-     * many columns of all warps' sums, 8 of a thread; the blocks take slices in
-     * turn. A thread sends what is others' from its registers straight to their
-     * LDS, which a barrier there counts. `More` may have room for what comes,
-     * so that nobody waits until another's LDS is free.
+     * A tile that the blocks of a cluster have made together: each takes the
+     * results of some columns, 16 of them at a time, a slice. A thread sends
+     * what is others' from its registers straight to their LDS, which a barrier
+     * there counts. `More` may have room for what comes, so that nobody waits
+     * until another's LDS is free.
      */
     static constexpr u32 slice_cols = 16;
-    static constexpr u32 slices = units * (Cols / slice_cols);
+    static constexpr u32 slices = Cols / slice_cols;
     static constexpr u32 slice_nbytes = Down * 128 * 8 * sizeof(f32);
+    static_assert(Shares == 0 || units == 1, "a thread has rows of one unit");
     static DEV_MEMBER constexpr u32 most_from_others(u32 blocks)
     {
         const u32 n = div_up(slices, blocks) * (blocks - 1);
@@ -593,21 +594,11 @@ struct WarpgroupTile {
     static constexpr u32
         come_nbytes = Shares > 1 ? most_from_others(Shares) * slice_nbytes : 0;
     static constexpr bool has_room = More * 1024 >= come_nbytes;
-    /* in LDS: a block's own slices, what comes, and slabs of warps */
-    static constexpr u32 own_nbytes = div_up(slices, 2u) * slice_nbytes;
-    static constexpr u32 come_at =
-        has_room ? Stages * stage_nbytes : own_nbytes;
-    static constexpr u32 slabs_at = own_nbytes + (has_room ? 0 : come_nbytes);
+    /* in LDS: what comes, and 16 rows of sums of each warp, apart in banks */
+    static constexpr u32 come_at = has_room ? Stages * stage_nbytes : 0;
+    static constexpr u32 rows_at = has_room ? 0 : come_nbytes;
+    static constexpr u32 rows_pitch = div_up(slices, 2u) * slice_cols + 8;
 
-    static DEV_MEMBER T *slice_slab_of(u8 *lds)
-    {
-        constexpr u32 nbytes = 16 * (slice_cols + 8) * sizeof(T);
-        static_assert(slabs_at + threads / 32 * nbytes <= Stages * stage_nbytes,
-                      "LDS has room for all sums");
-
-        return reinterpret_cast<T *>(lds + slabs_at +
-                                     threadIdx.x / 32 * nbytes);
-    }
     static DEV_MEMBER u64 *come()
     {
         __shared__ u64 barrier;
@@ -624,85 +615,98 @@ struct WarpgroupTile {
         if (has_room)
             cluster_arrive();
     }
-    static DEV_MEMBER void end_sharing()
+    DEV_MEMBER void end_sharing() const
     {
-        if (Shares > 1 && has_room && cluster_blocks() > 1)
+        if (Shares > 1 && has_room && cluster_blocks() > 1 &&
+            shared_before == 0)
             cluster_wait();
     }
     /*
-     * fn(first row, first column, v) for what this block takes: 16 rows of
-     * slice_cols columns of a warp, as store_slab() has them, the blocks' sums
-     * added up in the blocks' order. All come here, and need LDS no more.
+     * fn(first row, first column, columns, sums) for what this block takes: 16
+     * rows of each warp in LDS, rows_pitch apart, the blocks' sums added up in
+     * the same order each time. All come here, and need LDS no more. again: it
+     * is not the last tile.
      */
-    template <class Fn> DEV_MEMBER void each_shared(u8 *lds, Fn fn)
+    template <class Fn> DEV_MEMBER void each_shared(u8 *lds, bool again, Fn fn)
     {
-        constexpr u32 across = Cols / slice_cols, half = slice_nbytes / 2;
+        constexpr u32 half = slice_nbytes / 2;
         const u32 blocks = cluster_blocks(), rank = cluster_rank();
-        const u32 mine = slices > rank ? div_up(slices - rank, blocks) : 0;
-        const u32 t = threadIdx.x % (Down * 128) * 16;
+        const u32 t = threadIdx.x % (Down * 128) * 16, l = threadIdx.x % 32;
+        u32 first = 0, end = 0; /* slices of this block */
 
+        static_assert(rows_at + Down * 4 * 16 * rows_pitch * sizeof(f32) <=
+                          Stages * stage_nbytes,
+                      "LDS has room for all sums");
+        UNROLL
+        for (u32 i = 0; i < slices; i++) {
+            first += i * blocks / slices < rank;
+            end += i * blocks / slices <= rank;
+        }
         if (threadIdx.x == 0)
-            barrier_expect(come(), mine * (blocks - 1) * slice_nbytes);
+            barrier_expect(come(), (end - first) * (blocks - 1) * slice_nbytes);
         if (!has_room)
             cluster_arrive();
         cluster_wait();
         if (deep == 0) {
-            u32 to = 0, which = 0; /* block, and of its slices */
+            u32 to = 0, its_first = 0;
 
             UNROLL
             for (u32 i = 0; i < slices; i++) {
-                const f32 *v = sums[i / across] + i % across * 8;
-                const u32 at = which * (blocks - 1) + rank - (rank > to);
+                const f32 *v = sums[0] + i * 8;
+
+                if (i * blocks / slices != to)
+                    to = i * blocks / slices, its_first = i;
+                if (to == rank)
+                    continue;
+
+                const u32 at =
+                    (i - its_first) * (blocks - 1) + rank - (rank > to);
 
                 UNROLL
-                for (u32 h = 0; h < 2; h++) {
-                    const Pack<f32, 4> four = {
-                        {v[4 * h], v[4 * h + 1], v[4 * h + 2], v[4 * h + 3]}};
-
-                    if (to == rank)
-                        store_pack(
-                            reinterpret_cast<f32 *>(lds + which * slice_nbytes +
-                                                    h * half + t),
-                            four);
-                    else
-                        cluster_push(come(),
-                                     lds + come_at + at * slice_nbytes +
-                                         h * half + t,
-                                     four, to);
-                }
-                if (++to == blocks)
-                    to = 0, which++;
+                for (u32 h = 0; h < 2; h++)
+                    cluster_push(come(),
+                                 lds + come_at + at * slice_nbytes + h * half +
+                                     t,
+                                 Pack<f32, 4>{{v[4 * h], v[4 * h + 1],
+                                               v[4 * h + 2], v[4 * h + 3]}},
+                                 to);
             }
         }
-        if (threads > Down * 128)
-            __syncthreads();
         barrier_wait(come(), shared_before++);
-        NO_UNROLL
-        for (u32 s = deep; s < mine; s += threads / (Down * 128)) {
-            const u32 i = s * blocks + rank;
-            const u8 *from =
-                lds + come_at + s * (blocks - 1) * slice_nbytes + t;
-            f32 v[8] = {};
+        if (deep == 0 && first < end) {
+            f32 *const rows = reinterpret_cast<f32 *>(lds + rows_at) +
+                              threadIdx.x / 32 * 16 * rows_pitch;
+            const u8 *from = lds + come_at + t;
 
-            NO_UNROLL
-            for (u32 b = 0; b < blocks; b++) {
-                const u8 *const of =
-                    b == rank ? lds + s * slice_nbytes + t : from;
-                const Pack<f32, 4> low =
-                    load_pack<4>(reinterpret_cast<const f32 *>(of));
-                const Pack<f32, 4> high =
-                    load_pack<4>(reinterpret_cast<const f32 *>(of + half));
+            UNROLL
+            for (u32 i = 0; i < slices; i++) {
+                f32 *v = sums[0] + i * 8;
 
+                if (i < first || i >= end)
+                    continue;
+                NO_UNROLL
+                for (u32 b = 1; b < blocks; b++, from += slice_nbytes) {
+                    const Pack<f32, 4> low =
+                        load_pack<4>(reinterpret_cast<const f32 *>(from));
+                    const Pack<f32, 4> high = load_pack<4>(
+                        reinterpret_cast<const f32 *>(from + half));
+
+                    UNROLL
+                    for (u32 e = 0; e < 4; e++)
+                        v[e] += low[e], v[4 + e] += high[e];
+                }
                 UNROLL
-                for (u32 e = 0; e < 4; e++)
-                    v[e] += low[e], v[4 + e] += high[e];
-                if (b != rank)
-                    from += slice_nbytes;
+                for (u32 e = 0; e < 8; e += 2)
+                    store_pack(rows + (l / 4 + e / 2 % 2 * 8) * rows_pitch +
+                                   (i - first) * slice_cols + e / 4 * 8 +
+                                   l % 4 * 2,
+                               Pack<f32, 2>{{v[e], v[e + 1]}});
             }
-            fn(row0 + i / across * 64 + threadIdx.x % 128 / 32 * 16,
-               i % across * slice_cols, v);
+            __syncwarp();
+            fn(row0 + threadIdx.x % 128 / 32 * 16, first * slice_cols,
+               (end - first) * slice_cols, rows);
         }
-        if (has_room)
+        if (has_room && again)
             cluster_arrive(); /* there is room again */
     }
     /*
