@@ -115,7 +115,7 @@ static const struct warpgroup_row {
         KPK_WARPGROUP_LDS(rows, cols, deep, stages, more), shares
 #define FEW_ROWS(size, rows, cols, deep, stages, more, shares, apart)          \
     2, cols, rows, KPK_WARPGROUP_LDS(rows, cols, deep, stages, more), shares
-    {KPK_WARPGROUP_WIDE(TILE), 129, INT_MAX, {1, 735, 690, 2750}, 0, ANY},
+    {KPK_WARPGROUP_WIDE(TILE), 129, INT_MAX, {1, 735, 690, 2550}, 0, ANY},
     {KPK_WARPGROUP_MIDDLE(TILE), 65, INT_MAX, {1, 550, 530, 2500}, 3400, ALONG},
     {KPK_WARPGROUP_BROAD(TILE), 65, INT_MAX, {1, 510, 470, 2400}, 4600, ALONG},
     {KPK_WARPGROUP_THIN(TILE), 65, INT_MAX, {1, 353, 329, 3400}, 2200, ALONG},
