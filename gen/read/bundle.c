@@ -220,13 +220,14 @@ static size_t expand_zstd(const struct compressed *c, struct sink *sink)
     size_t status = 1;
 
     while (z && status != 0 && !ZSTD_isError(status)) {
+        const size_t before = in.pos + sink->used;
         ZSTD_outBuffer out;
 
         if (!make_room(sink))
             break;
         out = (ZSTD_outBuffer){sink->data, sink->room, sink->used};
         status = ZSTD_decompressStream(z, &out, &in);
-        if (in.pos == in.size && out.pos == sink->used && status != 0)
+        if (in.pos + out.pos == before && status != 0)
             break; /* neither takes nor gives: the frame is cut */
         sink->used = out.pos;
     }

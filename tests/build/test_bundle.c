@@ -135,6 +135,21 @@ static void test_bundle_cut_at_any_byte_is_refused(void **state)
     free(data);
 }
 
+/* Of a format from before 1.0 libzstd neither takes nor gives anything, and
+ * says no error. */
+static void test_a_frame_that_stands_still_is_refused(void **state)
+{
+    static const unsigned char data[178] = {
+        'C', 'C', 'O', 'B', 1, 0,    1,    0,    0xe1, 0, 0, 0, 0,    0,   0,
+        0,   0,   0,   0,   0, 0x26, 0xb5, 0x2f, 0xfd, 0, 0, 0, 0x8c, 0xed};
+    unsigned char *out;
+    size_t nbytes;
+    char error[BUNDLE_ERROR_MAX];
+
+    (void)state;
+    assert_false(bundle_expand(data, sizeof(data), &out, &nbytes, NULL, error));
+}
+
 /* Numbers of the header and the list that lie, and what is said of them. */
 static const struct lie {
     size_t at;
@@ -205,6 +220,7 @@ int main(void)
         cmocka_unit_test(test_entries_of_a_plain_bundle),
         cmocka_unit_test(test_compressed_bundles_of_every_version_and_method),
         cmocka_unit_test(test_bundle_cut_at_any_byte_is_refused),
+        cmocka_unit_test(test_a_frame_that_stands_still_is_refused),
         cmocka_unit_test(test_lies_in_a_bundle_are_found),
         cmocka_unit_test(test_compressed_bundle_that_lies_is_refused_cheaply),
     };
