@@ -235,3 +235,29 @@ struct TileSteps {
         return true;
     }
 };
+
+template <class F, int Rows, int Cols, BlockPlace P, class Columns,
+          class Product>
+struct SteppedTile {
+    typedef TileLds<F, Rows, Cols> Lds;
+
+    /* as Tile::run() */
+    static DEV_MEMBER void run(Lds &lds, const u8 *x, const u8 *y, float *dst,
+                               int row0, int col0, int nblocks, int x_rows,
+                               int y_cols, size_t y_stride, int dst_stride)
+    {
+        const size_t row_bytes = (size_t)nblocks * F::bytes;
+        const int steps = TileStep<F>::count(nblocks);
+        Product product(tile_thread());
+        TileSteps<F, Rows, Cols, P, Columns, Product> turns{
+            {x + row_bytes * (size_t)row0, (int)row_bytes, x_rows - row0},
+            {y, y_stride, col0, y_cols},
+            nblocks,
+            steps,
+            0};
+
+        if (steps > 0)
+            turns.run(lds, product);
+        product.store_tile(dst, row0, col0, x_rows, y_cols, dst_stride);
+    }
+};

@@ -157,27 +157,6 @@ struct WideUnit : TileUnit<F, Rows, Cols> {
     }
 };
 
-template <class F, int Rows, int Cols, BlockPlace P> struct WideTile {
-    typedef TileLds<F, Rows, Cols> Lds;
-
-    /* as Tile::run() */
-    static DEV_MEMBER void run(Lds &lds, const u8 *x, const u8 *y, float *dst,
-                               int row0, int col0, int nblocks, int x_rows,
-                               int y_cols, size_t y_stride, int dst_stride)
-    {
-        typedef WideUnit<F, Rows, Cols> Product;
-        const size_t row_bytes = (size_t)nblocks * F::bytes;
-        const int steps = TileStep<F>::count(nblocks);
-        Product product(tile_thread());
-        TileSteps<F, Rows, Cols, P, WideColumns<F, Rows, Cols>, Product> loop{
-            {x + row_bytes * (size_t)row0, (int)row_bytes, x_rows - row0},
-            {y, y_stride, col0, y_cols},
-            nblocks,
-            steps,
-            0};
-
-        if (steps > 0)
-            loop.run(lds, product);
-        product.store_tile(dst, row0, col0, x_rows, y_cols, dst_stride);
-    }
-};
+template <class F, int Rows, int Cols, BlockPlace P>
+using WideTile = SteppedTile<F, Rows, Cols, P, WideColumns<F, Rows, Cols>,
+                             WideUnit<F, Rows, Cols>>;
