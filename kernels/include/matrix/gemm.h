@@ -885,7 +885,7 @@ struct GemmTiles : TileOrder<T, Rows, Cols> {
             for (u32 e = 0; e < 4; e++)
                 v[i + e] = convert<T>(out.value(p.col0 + c + i + e, four[e]));
         }
-        store_pack(out.c + ((u64)(p.row0 + r) * g.ldc + p.col0 + c), v);
+        store_piece(out.c + ((u64)(p.row0 + r) * g.ldc + p.col0 + c), v);
     }
 #endif
 };

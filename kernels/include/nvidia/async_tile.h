@@ -370,7 +370,7 @@ struct AsyncTile {
                 c + (u64)(row0 + r0 + l / pieces) * ldc + col0 + l % pieces * 8;
             UNROLL
             for (u32 r = 0; r < slab_rows; r += once)
-                store_pack(
+                store_piece(
                     to + (u64)r * ldc,
                     load_pack<8>(reinterpret_cast<const T *>(
                         slab + (r + l / pieces) * pitch + l % pieces * 16)));

@@ -29,6 +29,17 @@ DEV void async_copy16_if(bool go, u32 lds, const void *from)
         : "memory");
 }
 
+/* 16 bytes by one instruction. Of store_pack() nvcc makes four of 4 bytes in
+ * some places, and memory takes four times as long for them. */
+template <typename T> DEV void store_piece(T *to, const Pack<T, 8> &v)
+{
+    const auto raw = bits_as<Raw<T, 8>>(v);
+
+    asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to),
+                 "r"(raw.x), "r"(raw.y), "r"(raw.z), "r"(raw.w)
+                 : "memory");
+}
+
 /* Four 8 x 8 matrices of 16-bit numbers: lane l has the address of row l % 8 of
  * matrix l / 8, and gets of each the word l % 4 of row l / 4. */
 DEV void load_matrices(u32 (&v)[4], u32 lds)

@@ -556,7 +556,7 @@ struct WarpgroupTile {
         UNROLL
         for (u32 r = 0; r < 16; r += once) {
             if (has_column && (i32)(r + row) < there.rows)
-                store_pack(
+                store_piece(
                     to + (u64)r * ldc,
                     load_pack<8>(slab + (r + row) * pitch + l % pieces * 8));
         }
