@@ -37,17 +37,25 @@ static const struct {
     [GRID_X_MOST] = {"grid_x_most", 0}, /* 0: all that n asks for */
 };
 
-static void read_shape_row(const kpk_module *module, const struct kpk_table *t,
-                           size_t row, int64_t values[NUM_SHAPE_COLUMNS])
+/* Where a table has them; missing ones are none of its columns. */
+static void find_shape_columns(const kpk_module *module,
+                               const struct kpk_table *t,
+                               size_t columns[NUM_SHAPE_COLUMNS])
 {
-    for (int k = 0; k < NUM_SHAPE_COLUMNS; k++) {
-        size_t c;
+    for (int k = 0; k < NUM_SHAPE_COLUMNS; k++)
+        if (!kpk_i_find_column(module, t, shape_columns[k].name, &columns[k]) ||
+            t->columns[columns[k]].type != KPK_CELL_INT)
+            columns[k] = t->ncolumns;
+}
 
-        values[k] = shape_columns[k].missing;
-        if (kpk_i_find_column(module, t, shape_columns[k].name, &c) &&
-            t->columns[c].type == KPK_CELL_INT)
-            values[k] = t->cells[row * t->ncolumns + c].i;
-    }
+static void read_shape_row(const struct kpk_table *t, size_t row,
+                           const size_t columns[NUM_SHAPE_COLUMNS],
+                           int64_t values[NUM_SHAPE_COLUMNS])
+{
+    for (int k = 0; k < NUM_SHAPE_COLUMNS; k++)
+        values[k] = columns[k] < t->ncolumns
+                        ? t->cells[row * t->ncolumns + columns[k]].i
+                        : shape_columns[k].missing;
 }
 
 /* One dimension of a grid. */
@@ -125,6 +133,7 @@ kpk_status kpk_module_shape(const kpk_module *module, size_t kernel,
 {
     const struct kpk_table *t;
     const char *name;
+    size_t at[NUM_SHAPE_COLUMNS];
     int64_t v[NUM_SHAPE_COLUMNS];
 
     KPK_I_NEED(module);
@@ -137,11 +146,13 @@ kpk_status kpk_module_shape(const kpk_module *module, size_t kernel,
                           kernel);
     t = shape_table(module);
     name = kpk_i_string(module, module->kernels[kernel].name);
+    if (t)
+        find_shape_columns(module, t, at);
     for (size_t row = t ? kpk_i_first_row_of(module, t, name) : 0;
          t && row < t->nrows && t->keys[row].kernel == kernel; row++) {
         if (!kpk_i_for_target(module, &t->keys[row], target))
             continue;
-        read_shape_row(module, t, row, v);
+        read_shape_row(t, row, at, v);
         if (n < (uint64_t)v[MIN_N] ||
             (v[N_MULTIPLE] > 1 && n % (uint64_t)v[N_MULTIPLE] != 0) ||
             columns < (uint64_t)v[MIN_COLUMNS] ||
@@ -158,18 +169,37 @@ kpk_status kpk_module_shape(const kpk_module *module, size_t kernel,
 
 /* ---- whose rows count ---- */
 
+/* Whether a row is for a processor by name. */
+static bool is_row_of(const kpk_module *module, const struct kpk_table *t,
+                      size_t row, const char *target)
+{
+    return t->keys[row].target != 0 &&
+           kpk_i_for_target(module, &t->keys[row], target);
+}
+
+static bool has_rows(const kpk_module *module, const struct kpk_table *t,
+                     const char *target)
+{
+    size_t row = 0;
+
+    while (row < t->nrows && !is_row_of(module, t, row, target))
+        row++;
+    return row < t->nrows;
+}
+
 /* The most shared memory that a processor's rows give; -1: it has no rows. */
 static int64_t most_shared(const kpk_module *module, const struct kpk_table *t,
                            const char *target)
 {
+    size_t at[NUM_SHAPE_COLUMNS];
     int64_t v[NUM_SHAPE_COLUMNS];
     int64_t shared = -1;
 
+    find_shape_columns(module, t, at);
     for (size_t row = 0; row < t->nrows; row++) {
-        if (t->keys[row].target == 0 ||
-            !kpk_i_for_target(module, &t->keys[row], target))
+        if (!is_row_of(module, t, row, target))
             continue;
-        read_shape_row(module, t, row, v);
+        read_shape_row(t, row, at, v);
         if (v[SHARED_NBYTES] > shared)
             shared = v[SHARED_NBYTES];
     }
@@ -193,6 +223,8 @@ static const char *rows_of_code(const kpk_module *module, const char *device,
 
     if (!t || !kpk_i_sm_parse(device, &sm))
         return code;
+    if (strcmp(code, device) == 0 && has_rows(module, t, code))
+        return code; /* quickly, as is usual */
     shared = most_shared(module, t, code);
     if (shared < 0) {
         (void)kpk_i_sm_parse(code, &sm); /* NVIDIA's, as the device is */

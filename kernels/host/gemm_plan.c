@@ -24,10 +24,14 @@ static const struct {
     [KPK_GEMM_F64] = {"f64", 8, 8},
 };
 
-/* Columns of the table. */
+/* Columns of the table, in the order that they have there. */
 enum {
     LAYOUT,
     TYPE,
+    BLOCK_X,
+    GRID_X_EACH,
+    GRID_Y_EACH,
+    SHARED_NBYTES,
     TILE_M,
     TILE_N,
     LEAST_M,
@@ -43,14 +47,17 @@ enum {
     CLUSTER,
     SHARE_NS,
     ALIGNED,
-    GRID_X_EACH,
-    GRID_Y_EACH,
-    SHARED_NBYTES,
     NUM_COLUMNS
 };
 static const char *const column_names[] = {
-    [LAYOUT] = "layout",   /* "nt" */
-    [TYPE] = "type",       /* "bf16" */
+    [LAYOUT] = "layout", /* "nt" */
+    [TYPE] = "type",     /* "bf16" */
+    /* what the launch is: a kernel may have several rows, which it tells apart
+     * by the shared memory */
+    [BLOCK_X] = "block_x",
+    [GRID_X_EACH] = "grid_x_each",
+    [GRID_Y_EACH] = "grid_y_each",
+    [SHARED_NBYTES] = "shared_nbytes",
     [TILE_M] = "cost_m",   /* rows of C that a tile computes */
     [TILE_N] = "cost_n",   /* columns */
     [LEAST_M] = "least_m", /* rows of C that the kernel is for */
@@ -66,11 +73,6 @@ static const char *const column_names[] = {
     [CLUSTER] = "cluster",   /* most blocks that can share a tile */
     [SHARE_NS] = "share_ns", /* of a tile that is shared, besides */
     [ALIGNED] = "aligned",   /* to so many bytes rows of A and B should be */
-    /* what the launch is: a kernel may have several rows, which it tells apart
-     * by the shared memory */
-    [GRID_X_EACH] = "grid_x_each",
-    [GRID_Y_EACH] = "grid_y_each",
-    [SHARED_NBYTES] = "shared_nbytes",
 };
 
 struct choice {
@@ -79,7 +81,7 @@ struct choice {
     const kpk_gemm_product *product;
     uint64_t workspace_nbytes;
     uint32_t units;
-    bool is_named; /* rows of the table are for this target alone */
+    const char *target;
     size_t columns[NUM_COLUMNS];
     /* what the last row that was looked at would do */
     uint32_t splits, cluster;
@@ -115,9 +117,18 @@ static double bytes_of(const kpk_gemm_product *p)
            ((double)p->m * p->k + (double)p->k * p->n + (double)p->m * p->n);
 }
 
-static uint64_t steps_of(const kpk_gemm_product *p)
+static uint32_t steps_of(const kpk_gemm_product *p)
 {
-    return div_up((uint64_t)p->k * types[p->type].nbytes, STEP_NBYTES);
+    return (uint32_t)div_up((uint64_t)p->k * types[p->type].nbytes,
+                            STEP_NBYTES);
+}
+
+/* Whether no part is empty when so many steps are split. */
+static bool are_full(uint32_t steps, uint32_t splits)
+{
+    const uint32_t each = (steps - 1) / splits + 1;
+
+    return (steps - 1) / each + 1 == splits;
 }
 
 static double tiles_of(const struct choice *c, const kpk_number *cells)
@@ -148,6 +159,14 @@ static double with_memory(const struct choice *c, const kpk_number *cells,
     return ns < least ? least + ns / 16 : ns + least / 16;
 }
 
+/* Sums of splits, so many bytes, are written and read once more. */
+static double time_of_join(const struct choice *c, const kpk_number *cells,
+                           uint64_t nbytes)
+{
+    return (double)cells[c->columns[JOIN_NS]].i +
+           (double)nbytes * 2 / ((double)cells[c->columns[RATE]].i * c->units);
+}
+
 /* The time of a row's kernel with so many splits, in ns. */
 static double time_of(const struct choice *c, const kpk_number *cells,
                       uint32_t splits)
@@ -169,10 +188,8 @@ static double time_of(const struct choice *c, const kpk_number *cells,
     if (last > 0)
         ns += start + each * (last * full > alone ? last * full : alone);
     ns = with_memory(c, cells, ns);
-    if (splits > 1) /* its sums are written and read once more */
-        ns += (double)cells[c->columns[JOIN_NS]].i +
-              (double)workspace_of(c->product, splits) * 2 /
-                  ((double)cells[c->columns[RATE]].i * c->units);
+    if (splits > 1)
+        ns += time_of_join(c, cells, workspace_of(c->product, splits));
     return ns;
 }
 
@@ -229,7 +246,7 @@ static double cost(size_t row, const kpk_number *cells, void *context)
 {
     struct choice *c = context;
     const kpk_gemm_product *p = c->product;
-    const uint64_t steps = steps_of(p);
+    const uint32_t steps = steps_of(p);
     const uint32_t most_cluster = (uint32_t)cells[c->columns[CLUSTER]].i;
     double best = time_of(c, cells, 1);
     kpk_row decl;
@@ -242,9 +259,10 @@ static double cost(size_t row, const kpk_number *cells, void *context)
         const uint64_t nbytes = workspace_of(p, s);
         double ns;
 
-        /* no part may be empty */
         if (nbytes == UINT64_MAX || nbytes > c->workspace_nbytes ||
-            div_up(steps, div_up(steps, s)) != s)
+            time_of_join(c, cells, nbytes) >= best)
+            break; /* more splits take more of both */
+        if (!are_full(steps, s))
             continue;
         ns = time_of(c, cells, s);
         if (ns < best) {
@@ -264,35 +282,10 @@ static double cost(size_t row, const kpk_number *cells, void *context)
         }
     }
     /* what is said of any target counts where nothing is said of this one */
-    if (c->is_named &&
-        kpk_table_row(c->module, c->table, row, &decl) == KPK_OK &&
+    if (c->target && kpk_table_row(c->module, c->table, row, &decl) == KPK_OK &&
         decl.target[0] == '\0')
-        best += 1e200;
+        best = (best + 1) * 1e100;
     return best;
-}
-
-/* Whether row `row` is for a processor by name. */
-static bool is_row_for(const struct choice *c, size_t row, const char *target)
-{
-    const size_t length = strcspn(target, ":");
-    kpk_row decl;
-
-    return length > 0 &&
-           kpk_table_row(c->module, c->table, row, &decl) == KPK_OK &&
-           strlen(decl.target) == length &&
-           memcmp(decl.target, target, length) == 0;
-}
-
-static bool has_rows(const struct choice *c, const char *target)
-{
-    kpk_table_decl decl;
-
-    if (!target || kpk_module_table(c->module, c->table, &decl) != KPK_OK)
-        return false;
-    for (size_t i = 0; i < decl.nrows; i++)
-        if (is_row_for(c, i, target))
-            return true;
-    return false;
 }
 
 static uint32_t grid_of(uint64_t blocks, uint64_t limit)
@@ -300,15 +293,23 @@ static uint32_t grid_of(uint64_t blocks, uint64_t limit)
     return (uint32_t)(blocks < limit ? most(blocks, 1) : limit);
 }
 
+/* Each is behind the one before, so that few names are compared. */
 static kpk_status find_columns(const kpk_module *module, size_t table,
                                struct choice *c)
 {
-    for (size_t i = 0; i < NUM_COLUMNS; i++) {
-        kpk_status st = kpk_table_find_column(module, table, column_names[i],
-                                              &c->columns[i]);
+    kpk_column_decl decl;
+    size_t at = 0;
 
+    for (size_t i = 0; i < NUM_COLUMNS; i++) {
+        kpk_status st;
+
+        do
+            st = kpk_table_column(module, table, at++, &decl);
+        while (st == KPK_OK && strcmp(decl.name, column_names[i]) != 0);
         if (st != KPK_OK)
-            return st;
+            return kpk_table_find_column(module, table, column_names[i],
+                                         &c->columns[i]);
+        c->columns[i] = at - 1;
     }
     return KPK_OK;
 }
@@ -387,7 +388,7 @@ static void keep_resident(kpk_shape *shape, uint64_t most_blocks)
     shape->grid[1] = shape->grid[2] = 1;
 }
 
-/* What the row says of the launch, where the kernel's first row says other. */
+/* What the row says of the launch. */
 static void shape_as_row(const struct choice *c, const kpk_number *cells,
                          kpk_shape *shape)
 {
@@ -395,10 +396,13 @@ static void shape_as_row(const struct choice *c, const kpk_number *cells,
     const uint64_t each_m = (uint64_t)cells[c->columns[GRID_X_EACH]].i;
     const uint64_t each_n = (uint64_t)cells[c->columns[GRID_Y_EACH]].i;
 
+    *shape = (kpk_shape){{1, 1, 1}, {1, 1, 1}, 0};
+    shape->block[0] = (uint32_t)cells[c->columns[BLOCK_X]].i;
     /* HIP takes less than 2^32 threads in x */
     shape->grid[0] =
         grid_of(div_up(p->m, each_m), UINT32_MAX / shape->block[0]);
     shape->grid[1] = grid_of(div_up(p->n, each_n), MOST_GRID_YZ);
+    shape->grid[2] = grid_of((uint64_t)p->batch * c->splits, MOST_GRID_YZ);
     shape->shared_nbytes = (uint32_t)cells[c->columns[SHARED_NBYTES]].i;
     if (cells[c->columns[RESIDENT]].i)
         keep_resident(shape, at_once(c, cells));
@@ -449,8 +453,7 @@ kpk_status kpk_gemm_choose_for(const kpk_module *module, const char *target,
     if (st == KPK_OK)
         st = find_columns(module, table, &c);
     if (st == KPK_OK) {
-        target = kpk_i_target_of_rows(module, target, name);
-        c.is_named = has_rows(&c, target);
+        c.target = target = kpk_i_target_of_rows(module, target, name);
 
         const char layout[] = {product->trans_a ? 't' : 'n',
                                product->trans_b ? 't' : 'n', '\0'};
@@ -479,12 +482,10 @@ kpk_status kpk_gemm_choose_for(const kpk_module *module, const char *target,
     append(plan.kernel, row.kernel);
     plan.splits = c.splits;
     plan.workspace_nbytes = workspace_of(product, c.splits);
-    st = shape_of(module, plan.kernel, target, product->m, product->n,
-                  (uint64_t)product->batch * plan.splits, &plan.shape);
     shape_as_row(&c, cells, &plan.shape);
     if (c.cluster > 1)
         shape_in_clusters(&c, cells, &plan);
-    if (st == KPK_OK && plan.splits > 1) {
+    if (plan.splits > 1) {
         append(append(plan.join, "gemm_join_"), types[product->type].name);
         st = shape_of(module, plan.join, target,
                       (uint64_t)product->m * product->n, 0, product->batch,
