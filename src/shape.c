@@ -43,9 +43,20 @@ static void find_shape_columns(const kpk_module *module,
                                size_t columns[NUM_SHAPE_COLUMNS])
 {
     for (int k = 0; k < NUM_SHAPE_COLUMNS; k++)
-        if (!kpk_i_find_column(module, t, shape_columns[k].name, &columns[k]) ||
-            t->columns[columns[k]].type != KPK_CELL_INT)
-            columns[k] = t->ncolumns;
+        columns[k] = t->ncolumns;
+    for (size_t c = 0; c < t->ncolumns; c++) {
+        const char *name = kpk_i_string(module, t->columns[c].name);
+
+        if (t->columns[c].type != KPK_CELL_INT)
+            continue;
+        for (int k = 0; k < NUM_SHAPE_COLUMNS; k++) {
+            const char *wanted = shape_columns[k].name;
+
+            /* most differ in the first letter, which takes no call to see */
+            if (name[0] == wanted[0] && strcmp(name, wanted) == 0)
+                columns[k] = c;
+        }
+    }
 }
 
 static void read_shape_row(const struct kpk_table *t, size_t row,
