@@ -1,6 +1,7 @@
 /* column_chunk.h - a column times chunks of many rows, in few instructions */
 #pragma once
 
+#include "gguf/codes.h"
 #include "gguf/k.h"
 #include "gguf/legacy.h"
 
@@ -406,6 +407,127 @@ template <> struct ColumnChunk<Q6_K> {
                     fmaf(a.d[1], (float)(sc[Q6_K::group_step] * dot[1]),
                          a.d[0] * (float)(sc[0] * dot[0])),
                     acc);
+    }
+};
+
+/* ---- codes ----
+ *
+ * A word's nibbles choose bytes as they lie, four low ones and four high ones
+ * of it at a time; the column's bytes are put in that order, once for all rows.
+ * A nibble of 8 and more gives the sign of the byte that its low bits choose.
+ * So one table serves the codes 0 to 7 and another, chosen with bit 3 turned
+ * over, those from 8 on, and what each gives for the other's codes is known:
+ * both are multiplied, and no byte is selected from two.
+ */
+DEV u32 bytes_or_signs(u32 low, u32 high, u32 nibbles)
+{
+    u32 r;
+
+    asm("prmt.b32 %0, %1, %2, %3;"
+        : "=r"(r)
+        : "r"(low), "r"(high), "r"(nibbles));
+    return r;
+}
+
+struct CodesColumn {
+    u32 q[8]; /* words 2 i and 2 i + 1 for the low and high half of word i */
+    float d;
+
+    DEV_MEMBER void read(const u32 *blocks, int chunk)
+    {
+        const u32 *b = blocks + chunk * Q8_1::words;
+
+        d = half_to_float(b[0]);
+        UNROLL
+        for (int i = 0; i < 4; i++) {
+            q[2 * i] = __byte_perm(b[1 + i], b[5 + i], 0x5140);
+            q[2 * i + 1] = __byte_perm(b[1 + i], b[5 + i], 0x7362);
+        }
+    }
+
+    /* the products with two tables of eight: of the codes 0 to 7 with the
+     * first two words, of the others with the last two */
+    DEV_MEMBER void dot(const u32 (&w)[4], const Codes &t, int &few,
+                        int &many) const
+    {
+        few = many = 0;
+        UNROLL
+        for (int i = 0; i < 8; i++) {
+            const u32 nibbles = i % 2 ? w[i / 2] >> 16 : w[i / 2];
+            const u32 turned = w[i / 2] ^ 0x88888888u;
+
+            few = dot4(bytes_or_signs(t.w[0], t.w[1], nibbles), q[i], few);
+            many = dot4(
+                bytes_or_signs(t.w[2], t.w[3], i % 2 ? turned >> 16 : turned),
+                q[i], many);
+        }
+    }
+
+    /* The first eight codes are less than 0, so they give -1 for the others,
+     * which make up for it. */
+    DEV_MEMBER float iq4(const u32 (&w)[4]) const
+    {
+        constexpr Codes t = iq4_codes();
+        constexpr u32 ones = 0x01010101u;
+        int few, many;
+
+        dot(w, {{t.w[0], t.w[1], t.w[2] + ones, t.w[3] + ones}}, few, many);
+        return d * (float)(few + many);
+    }
+
+    /* The last eight are the first ones less than 0, and these give 0. */
+    DEV_MEMBER float fp4(const u32 (&w)[4]) const
+    {
+        constexpr Codes t = fp4_codes();
+        int few, many;
+
+        dot(w, {{t.w[0], t.w[1], t.w[0], t.w[1]}}, few, many);
+        return d * (float)(few - many);
+    }
+};
+
+template <> struct ColumnChunk<IQ4_NL> : CodesColumn {
+    static constexpr u32 mask = ~3u;
+
+    DEV_MEMBER float add(float acc, const u8 *block, int) const
+    {
+        const bool odd = is_odd_block<IQ4_NL>();
+        const u32 first = *reinterpret_cast<const u32 *>(block);
+
+        return fmaf(half_to_float(odd ? first >> 16 : first),
+                    iq4(picked_words<4>(block, odd ? 0x7654u : 0x5432u).w),
+                    acc);
+    }
+};
+
+template <> struct ColumnChunk<IQ4_XS> : CodesColumn {
+    static constexpr u32 mask = ~0u;
+
+    DEV_MEMBER float add(float acc, const u8 *block, int chunk) const
+    {
+        const auto r = IQ4_XS::load<BlockPlace::lds>(block, chunk);
+
+        return fmaf(IQ4_XS::scale(r.head, chunk), iq4(r.qs.w), acc);
+    }
+};
+
+/* The lane alone tells where a block begins in its word, as of those of even
+ * sizes. */
+template <> struct ColumnChunk<MXFP4> : CodesColumn {
+    static constexpr u32 mask = ~3u;
+
+    DEV_MEMBER float add(float acc, const u8 *block, int) const
+    {
+        const u32 at = threadIdx.x & 3, quants = at + 1;
+        const u32 *p = reinterpret_cast<const u32 *>(block + (quants & ~3u));
+        const u32 last = p[4];
+        Words<4> w = {{p[0], p[1], p[2], p[3]}};
+
+        UNROLL
+        for (int i = 0; i < 4; i++)
+            w.w[i] = __funnelshift_r(w.w[i], i < 3 ? w.w[i + 1] : last,
+                                     8 * (quants & 3));
+        return fmaf(MXFP4::scale(block[at]), fp4(w.w), acc);
     }
 };
 

@@ -251,8 +251,10 @@ template <class F, int N> struct BulkWay : JobWay {
         MatVecBulk<F, N>(m, row0).run(lds, m.dst, m.dst_stride);
     }
 };
+/* Not of blocks of odd sizes: the end of a matrix is copied by two bytes. */
 template <class F, int N>
-constexpr bool has_bulk = has_mma<F, N> ? is_wide<F> : usual_rows<F, N> != 8;
+constexpr bool has_bulk = F::bytes % 2 == 0 &&
+                          (has_mma<F, N> ? is_wide<F> : usual_rows<F, N> != 8);
 
 /* Of a full grid as many workgroups work as leave room for the others; of those
  * for two columns as many as fit, of those for more four a multiprocessor,

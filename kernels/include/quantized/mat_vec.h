@@ -412,10 +412,10 @@ template <class F, int N, typename T>
 DEV void mat_vec(const void *vx, const void *vy, T *dst, int ncols_x,
                  int nrows_x, int nrows, size_t y_stride, int dst_stride)
 {
-    /* blocks of odd sizes take the way of what is not aligned; one column has
-     * no stride */
-    const u32 stride = N == 1 ? 0 : (u32)y_stride;
-    const u32 odd = low_bits(vx) | low_bits(vy) | stride | F::bytes % 2;
+    /* blocks of odd sizes take the way of what is not aligned, but for one
+     * column, which has no stride either */
+    const u32 stride = N == 1 ? 0 : (u32)y_stride | F::bytes % 2;
+    const u32 odd = low_bits(vx) | low_bits(vy) | stride;
 
     mat_vec_job<F, N, N == 1 ? 1 : 2>(nrows, ncols_x, odd, [=] {
         return MatVec<T>{static_cast<const u8 *>(vx),
@@ -448,7 +448,7 @@ DEV void indexed_moe_forward(const void *weights, const void *inputs,
 
     /* of every expert's matrix */
     const u32 odd = low_bits(weights) | (u32)n * (u32)blocks * F::bytes |
-                    low_bits(inputs) | (u32)y_bytes | F::bytes % 2;
+                    low_bits(inputs) | (u32)y_bytes;
 
     mat_vec_job<F, 1, 1>(n, k, odd, [=] {
         return MatVec<float>{static_cast<const u8 *>(weights) +
