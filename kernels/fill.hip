@@ -76,20 +76,6 @@ DEV void copy_rows(const T *src, T *dst, u32 d1, u32 d2, u32 src_s, u32 dst_s)
 
 #if KPK_NVIDIA
 /*
- * i / d for i below 2^20: what is asked for is i + 1/2 over d, and a near
- * reciprocal of d errs by 2^-22 at most, so by less than that is away from the
- * next whole number. Each multiple of each d was tried.
- */
-DEV u32 few_quotient(u32 i, u32 d)
-{
-    const f32 middle = bits_as<f32>(0x4b000000u + i) - (0x1p23f - 0.5f);
-    f32 r;
-
-    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"((f32)d));
-    return bits_as<u32>(__fmaf_rz(middle, r, 0x1p23f)) - 0x4b000000u;
-}
-
-/*
  * An element a thread of a small grid that covers them all: false if it is no
  * such launch. A thread beyond n has nothing to do in any launch, and in one
  * block the others wait for it. The reciprocal needs no thread's place, so it

@@ -39,7 +39,9 @@
 #include "map/apply.h"
 #include "map/blocks.h"
 #include "map/pack.h"
-#if !KPK_NVIDIA
+#if KPK_NVIDIA
+#include "nvidia/few.h"
+#else
 #include "map/scalar_rows.h"
 #endif
 #include "map/tiles.h"
@@ -212,41 +214,6 @@ DEV void map_rows(const Blocks &blocks, u64 n, const View<nops> &view,
                                      pieces ? npacks : 0, out_aligned, source,
                                      out, f);
 }
-
-/*
- * The element at p, if it is there, asked for in this place: the compiler would
- * ask behind the next condition, as far as it can. With 32 warps on a
- * multiprocessor each instruction in front of a load costs them 8 cycles.
- */
-template <typename T> DEV Raw<T, 1> load_now(const T *p, bool there)
-{
-    const u64 at = __cvta_generic_to_global(p);
-    Raw<T, 1> raw;
-
-#define LOAD_NOW(type, to)                                                     \
-    asm volatile("{.reg .pred p;\n\t"                                          \
-                 "setp.ne.u32 p, %2, 0;\n\t"                                   \
-                 "@p ld.global." type " %0, [%1];}"                            \
-                 : to                                                          \
-                 : "l"(at), "r"((u32)there))
-    if constexpr (sizeof(T) == 1) {
-        u32 word;
-
-        LOAD_NOW("u8", "=r"(word));
-        raw = (u8)word;
-    } else if constexpr (sizeof(T) == 2) {
-        LOAD_NOW("u16", "=h"(raw));
-    } else if constexpr (sizeof(T) == 4) {
-        LOAD_NOW("u32", "=r"(raw));
-    } else {
-        u64 words;
-
-        LOAD_NOW("u64", "=l"(words));
-        raw = bits_as<Raw<T, 1>>(words);
-    }
-#undef LOAD_NOW
-    return raw;
-}
 #endif
 
 /* out[i] from the elements at at[] */
@@ -262,8 +229,22 @@ DEV void map_one(u64 i, const u64 (&at)[nops], const A *a, const B *b,
         out[i] = f(a[at[0]], b[at[1]], c[at[2]]);
 }
 
+/* strided_offsets(); few: of elements below 2^20 */
+template <bool few, u32 nops>
+DEV void small_offsets(u32 i, u32 rank, const size_t *info, u64 (&at)[nops])
+{
+#if KPK_NVIDIA
+    if constexpr (few) {
+        few_strided_offsets<nops>(i, rank, info, at);
+        return;
+    }
+#endif
+    strided_offsets<nops>(i, rank, info, at);
+}
+
 /* An element a thread, of a small grid that covers them all. */
-template <u32 nops, typename R, typename A, typename B, typename C, typename F>
+template <bool few, u32 nops, typename R, typename A, typename B, typename C,
+          typename F>
 DEV void map_strided(u32 i, u32 n, u64 rank, const size_t *info, const A *a,
                      const B *b, const C *c, R *out, F f)
 {
@@ -271,14 +252,14 @@ DEV void map_strided(u32 i, u32 n, u64 rank, const size_t *info, const A *a,
 
     if (i >= n)
         return;
-    strided_offsets<nops>(i, (u32)rank, info, at);
+    small_offsets<few, nops>(i, (u32)rank, info, at);
     map_one<nops>(i, at, a, b, c, out, f);
 }
 
 /* The same with info or without. Where f is short there is a copy of it for
  * what is contiguous. */
-template <bool once, u32 nops, typename R, typename A, typename B, typename C,
-          typename F>
+template <bool once, bool few, u32 nops, typename R, typename A, typename B,
+          typename C, typename F>
 DEV void map_small(u32 i, u32 n, u64 rank, const size_t *info, const A *a,
                    const B *b, const C *c, R *out, F f)
 {
@@ -299,7 +280,7 @@ DEV void map_small(u32 i, u32 n, u64 rank, const size_t *info, const A *a,
     for (u32 o = 0; o < nops; o++)
         at[o] = i;
     if (info != nullptr)
-        strided_offsets<nops>(i, (u32)rank, info, at);
+        small_offsets<few, nops>(i, (u32)rank, info, at);
     map_one<nops>(i, at, a, b, c, out, f);
 }
 
@@ -384,6 +365,7 @@ DEV void map(u64 n, u64 rank, const size_t *info, const A *a, const B *b,
      */
     constexpr bool once = weight == HEAVY;
     constexpr bool quick = KPK_NVIDIA && nops <= 2 && !once;
+    constexpr bool few = small <= 1024; /* elements below 2^20 */
     if (leaves_at_once<k, stay, small>())
         return;
     const u32 grid = blocks_anew();
@@ -399,7 +381,8 @@ DEV void map(u64 n, u64 rank, const size_t *info, const A *a, const B *b,
 
             if (strided_first && info != nullptr) {
                 if (n <= grid * threads) {
-                    map_strided<nops>(i, (u32)n, rank, info, a, b, c, out, f);
+                    map_strided<few, nops>(i, (u32)n, rank, info, a, b, c, out,
+                                           f);
                     return;
                 }
             } else if (info == nullptr) {
@@ -422,7 +405,7 @@ DEV void map(u64 n, u64 rank, const size_t *info, const A *a, const B *b,
                 }
             }
             if (!strided_first && n <= blocks_anew() * threads_anew()) {
-                map_strided<nops>(i, (u32)n, rank, info, a, b, c, out, f);
+                map_strided<few, nops>(i, (u32)n, rank, info, a, b, c, out, f);
                 return;
             }
         }
@@ -431,8 +414,8 @@ DEV void map(u64 n, u64 rank, const size_t *info, const A *a, const B *b,
     if (!quick && grid <= small) {
         const u32 threads = threads_anew();
         if (n <= grid * threads) {
-            map_small<once, nops>((u32)blockIdx.x * threads + threadIdx.x,
-                                  (u32)n, rank, info, a, b, c, out, f);
+            map_small<once, few, nops>((u32)blockIdx.x * threads + threadIdx.x,
+                                       (u32)n, rank, info, a, b, c, out, f);
             return;
         }
     }

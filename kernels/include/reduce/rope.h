@@ -11,7 +11,10 @@
 #pragma once
 
 #include "division.h"
-#include "walk.h"
+#include "map/blocks.h"
+#if KPK_NVIDIA
+#include "nvidia/few.h"
+#endif
 
 template <typename T>
 DEV void turn_pair(T &a, T &e, const T &cosine, const T &sine)
@@ -95,6 +98,54 @@ template <typename T> DEV bool is_small_rope(u64 pairs, u32 half)
     return gridDim.x <= 2 * small_grid<per16<T>::value> && covers(pairs) &&
            half > 0;
 }
+
+#if KPK_NVIDIA
+/*
+ * turn_small() of up to 1024 blocks, in few instructions up to the loads: false
+ * if it is no such launch. A thread beyond the pairs has nothing to do in any
+ * launch. Whether all are covered is asked while the loads are under way: for
+ * that they may not be there, as far as the compiler knows.
+ */
+template <bool HALVES, typename T>
+DEV bool turn_few(const T *src, const T *cos, const T *sin, T *dst, u64 pairs,
+                  u32 half, u32 heads, u32 t, u32 table, u32 stride_b)
+{
+    const u32 p = (u32)blockIdx.x * threads_anew() + thread_anew();
+    const bool there = table > 0 && (!HALVES || half > 0);
+
+    if (blocks_anew() > 1024)
+        return false;
+    if (p >= pairs)
+        return true;
+    const u32 row = HALVES ? few_quotient(p, half) : 0;
+    const u32 first = HALVES ? p + row * half : 2 * p;
+    const u32 second = HALVES ? first + half : first + 1;
+    u32 at;
+
+    if (heads > 1) {
+        const u32 position = few_quotient(row, heads);
+
+        at = p - (row - (position - few_quotient(position, t) * t)) * half;
+    } else {
+        at = p - few_quotient(p, table) * table;
+    }
+    if (stride_b > 0)
+        at += 2 * p / stride_b * table;
+    const Raw<T, 1> a = load_now(src + wide_index(first), there);
+    const Raw<T, 1> e = load_now(src + wide_index(second), there);
+    const Raw<T, 1> c = load_now(cos + wide_index(at), there);
+    const Raw<T, 1> z = load_now(sin + wide_index(at), there);
+
+    if (!there || pairs > blocks_anew() * threads_anew())
+        return false;
+    T x = bits_as<T>(a), y = bits_as<T>(e);
+
+    turn_pair(x, y, bits_as<T>(c), bits_as<T>(z));
+    dst[wide_index(first)] = x;
+    dst[wide_index(second)] = y;
+    return true;
+}
+#endif
 
 /* The pairs, their tables, and how many of them one thread takes. */
 template <typename T> struct Rope {
@@ -213,11 +264,16 @@ DEV void rope_interleaved(const T *src, const T *cos, const T *sin, T *dst,
 {
     const u64 pairs = (u64)bh * td / 2;
 
+#if KPK_NVIDIA
+    if (turn_few<false>(src, cos, sin, dst, pairs, 0, 1, 1, td / 2, stride_b))
+        return;
+#else
     if (is_small_rope<T>(pairs, td / 2)) {
         turn_small<false>(src, cos, sin, dst, (u32)pairs, 0, 1, 1, td / 2,
                           stride_b);
         return;
     }
+#endif
     constexpr u32 V = per16<T>::value, each = V / 2;
     const Rope<T> r = {src, cos, sin, dst, pairs, td / 2, 1, 1, stride_b};
 
@@ -243,12 +299,18 @@ DEV void rope_halves(const T *src, const T *cos, const T *sin, T *dst, u32 bh,
 {
     const u64 pairs = (u64)bh * td / 2;
 
+#if KPK_NVIDIA
+    if (turn_few<true>(src, cos, sin, dst, pairs, d / 2, 1, 1, td / 2,
+                       stride_b))
+        return;
+#else
     if (is_small_rope<T>(pairs, d / 2))
         turn_small<true>(src, cos, sin, dst, (u32)pairs, d / 2, 1, 1, td / 2,
                          stride_b);
     else
-        rope_halves_of(Rope<T>{src, cos, sin, dst, pairs, d / 2, 1,
-                               d > 0 ? td / d : 0, stride_b});
+#endif
+    rope_halves_of(Rope<T>{src, cos, sin, dst, pairs, d / 2, 1,
+                           d > 0 ? td / d : 0, stride_b});
 }
 
 /* x [b, t, h, d] */
@@ -258,10 +320,15 @@ DEV void rope_heads(const T *src, const T *cos, const T *sin, T *dst, u32 b,
 {
     const u64 pairs = (u64)b * t * h * d / 2;
 
+#if KPK_NVIDIA
+    if (turn_few<true>(src, cos, sin, dst, pairs, d / 2, h, t, t * (d / 2),
+                       stride_b))
+        return;
+#else
     if (is_small_rope<T>(pairs, d / 2))
         turn_small<true>(src, cos, sin, dst, (u32)pairs, d / 2, h, t,
                          t * (d / 2), stride_b);
     else
-        rope_halves_of(
-            Rope<T>{src, cos, sin, dst, pairs, d / 2, h, t, stride_b});
+#endif
+    rope_halves_of(Rope<T>{src, cos, sin, dst, pairs, d / 2, h, t, stride_b});
 }
