@@ -38,7 +38,7 @@ template <class F> struct SweepShape<F, 1> {
     X(Q4_1, 4, 4)                                                              \
     X(Q5_0, 4, 4)                                                              \
     X(Q5_1, 4, 4)                                                              \
-    X(Q8_0, 2, 5)                                                              \
+    X(Q8_0, 2, 6)                                                              \
     X(Q8_0, 3, 5)                                                              \
     X(Q8_0, 4, 4)                                                              \
     X(Q2_K, 2, 4)                                                              \

@@ -23,7 +23,8 @@
  *   bulk    (sm_90) so many workgroups that starting them is what takes the
  *           time: one in 16 or more works, and the copy engine feeds it
  *   short   one or two columns of rows that a warp reads at once: no copies,
- *           and no other question first
+ *           and no other question first; of two columns and many rows two rows
+ *           a warp
  *   usual   all rows and columns aligned to 16: a warp has few steps of them,
  *           and what counts is how soon it asks for them
  *   mma     five columns and more, where there are rows enough for it
@@ -33,6 +34,7 @@
  *   plain   matrices or columns that are not aligned
  */
 constexpr u32 few_groups = 1200, short_groups = 2400, front_groups = 6000;
+constexpr u32 two_rows_groups = 1056;
 constexpr u32 bulk_groups = 20000;
 constexpr u32 sweep_groups = 6000, sweep_workers = 448;
 constexpr int short_columns = 1024, usual_columns = 4096;
@@ -132,38 +134,46 @@ template <class F, int N> struct MmaWay : JobWay {
 template <class F, int N>
 using UsualWay = PipeWay<F, N, usual_rows<F, N>, 1, true>;
 
-/* a row a warp, straight from memory */
-template <class F, int N> struct ShortWay : JobWay {
-    static constexpr int rows = vec_warps<N>;
+/* `Each` rows a warp, straight from memory */
+template <class F, int N, int Each = 1> struct ShortWay : JobWay {
+    static constexpr int rows = vec_warps<N> * Each;
     struct Lds {
     };
 
     static DEV_MEMBER bool in_front()
     {
-        return launched_groups() < (N == 1 ? short_groups : few_groups);
+        return Each > 1 ||
+               launched_groups() < (N == 1 ? short_groups : few_groups);
     }
     template <typename T>
     static DEV_MEMBER void run(Lds &, const MatVec<T> &m, int row0)
     {
+        constexpr int nsums = Each * N;
         const int lane = (int)(threadIdx.x % 32);
-        const int row = row0 + (int)threadIdx.y;
+        const int row = row0 + Each * (int)threadIdx.y;
         const int total = m.nblocks * F::chunks;
-        const u8 *x = m.w + (size_t)row * ((size_t)m.nblocks * F::bytes);
-        float acc[N];
+        const u32 row_bytes = (u32)m.nblocks * F::bytes;
+        const u8 *x = m.w + (size_t)row * row_bytes;
+        const u32 next = row + Each <= m.nrows ? row_bytes : 0;
+        float acc[nsums];
         int index;
 
         if (row >= m.nrows)
             return;
         UNROLL
-        for (int col = 0; col < N; col++)
-            acc[col] = 0.0f;
+        for (int i = 0; i < nsums; i++)
+            acc[i] = 0.0f;
         NO_UNROLL
         for (int at = lane; at < total; at += 32) {
             const int chunk = at % F::chunks;
-            const typename F::Raw raw = F::template load<BlockPlace::aligned>(
-                x + (size_t)(at / F::chunks) * F::bytes, chunk);
+            typename F::Raw raw[Each];
             Activations a[N];
 
+            UNROLL
+            for (int r = 0; r < Each; r++)
+                raw[r] = F::template load<BlockPlace::aligned>(
+                    x + (u32)r * next + (size_t)(at / F::chunks) * F::bytes,
+                    chunk);
             wait_for_launch_before();
             UNROLL
             for (int col = 0; col < N; col++)
@@ -172,18 +182,25 @@ template <class F, int N> struct ShortWay : JobWay {
                                             m.y + (size_t)col * m.y_stride +
                                             (size_t)(at - chunk) * Q8_1::bytes),
                                         chunk);
-
-            const Chunk c = F::unpack(raw, chunk);
-
             UNROLL
-            for (int col = 0; col < N; col++)
-                acc[col] = add_product<F>(acc[col], c, a[col]);
+            for (int r = 0; r < Each; r++) {
+                const Chunk c = F::unpack(raw[r], chunk);
+
+                UNROLL
+                for (int col = 0; col < N; col++)
+                    acc[r * N + col] =
+                        add_product<F>(acc[r * N + col], c, a[col]);
+            }
         }
 
         const float sum = sum_lanes<16>(acc, lane, index);
 
-        if (index < N)
-            m.dst[(size_t)index * m.dst_stride + (size_t)row] = convert<T>(sum);
+        const u32 at = (u32)index;
+        const u32 col = Each == 1 ? at : at % N, r = Each == 1 ? 0 : at / N;
+
+        if (at < nsums && (Each == 1 || row + (int)r < m.nrows))
+            m.dst[(size_t)col * m.dst_stride + (size_t)row + r] =
+                convert<T>(sum);
     }
 };
 template <class F, int N> using AnyWay = PipeWay<F, N, 4, 1, false>;
@@ -344,6 +361,16 @@ DEV void with_unusual_way(WaysLds<F, N> &lds, int ncols, bool aligned,
         if (ncols <= short_columns && whole) {
             typename ShortWay<F, N>::Lds none;
 
+            /* a workgroup for each four rows would find no place at once */
+            if constexpr (N == 2) {
+                const u32 groups = launched_groups();
+                typename ShortWay<F, N, 2>::Lds none_of_two;
+
+                if (groups >= two_rows_groups && groups < front_groups) {
+                    fn(ShortWay<F, N, 2>(), none_of_two);
+                    return;
+                }
+            }
             fn(ShortWay<F, N>(), none);
             return;
         }
