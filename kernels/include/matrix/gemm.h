@@ -753,6 +753,12 @@ struct GemmTiles : TileOrder<T, Rows, Cols> {
     {
         return turns.more();
     }
+#if KPK_WARPGROUPS
+    DEV_MEMBER bool is_last() const
+    {
+        return turns.is_last();
+    }
+#endif
     DEV_MEMBER void find()
     {
         if (!more())

@@ -39,6 +39,10 @@ struct TileTurns {
     {
         return at < count;
     }
+    DEV_MEMBER bool is_last() const
+    {
+        return at + step >= count;
+    }
     DEV_MEMBER void next()
     {
         at += step;

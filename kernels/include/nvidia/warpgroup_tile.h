@@ -14,6 +14,7 @@
  */
 #pragma once
 
+#include "early.h"
 #include "nvidia/bulk_copy.h"
 #include "nvidia/cluster.h"
 #include "nvidia/matrix_copy.h"
@@ -182,6 +183,7 @@ struct WarpgroupTile {
      * tiles.more()          whether there is one
      * tiles.begin(*this, a, b)  puts a and b where it begins
      * tiles.next()          goes to the next one; gives the place of this one
+     * tiles.is_last()       whether none comes after it
      * tiles.store(*this, place, lds)  takes its sums; free_nbytes of LDS are
      *                       free, or, Apart, none
      * tiles.share(*this, place, lds)  the same of a place that is shared by the
@@ -229,6 +231,8 @@ struct WarpgroupTile {
             if (tiles.more()) {
                 start = tiles.begin(*this, a, b);
                 fill(stages, a, b, start.nk);
+                if (Shares == 0 && tiles.is_last())
+                    let_next_launch_begin();
             }
             if (Shares > 0 && place.shared)
                 continue;
