@@ -24,7 +24,7 @@ struct problem {
     uint32_t m, n, k;
     uint32_t pad_a, pad_b, pad_c; /* leading dimensions over the least */
     uint32_t batch;
-    /* distances of matrices: 0 for one and the same, -1 backwards, 1 */
+    /* distances of matrices: 0 for one and the same, -1 backwards, 1, TURNS */
     int step_a, step_b, step_c;
     uint32_t splits;
     double alpha, beta;
@@ -34,6 +34,9 @@ struct problem {
     enum kt_data data;    /* of A and B */
     int scale_a, scale_b; /* powers of two that they are multiplied with */
 };
+
+/* Matrices of a batch lie between each other: their rows take turns. */
+enum { TURNS = 2 };
 
 /* One matrix of a batch in memory. */
 struct operand {
@@ -48,12 +51,14 @@ struct operand {
 static struct operand make_operand(uint32_t rows, uint32_t cols, uint32_t pad,
                                    uint32_t batch, int step)
 {
-    struct operand o = {rows, cols, cols + pad, batch, step, 0, 0, 0};
+    const uint32_t row = cols + pad;
+    struct operand o = {
+        rows, cols, step == TURNS ? batch * row : row, batch, step, 0, 0, 0};
     const size_t one =
         rows && cols ? (size_t)(rows - 1) * o.ld + cols : (size_t)0;
-    const size_t apart = one + 3;
+    const size_t apart = step == TURNS ? row : one + 3;
 
-    o.stride = step * (int64_t)apart;
+    o.stride = step < 0 ? -(int64_t)apart : step ? (int64_t)apart : 0;
     o.extent = one + (step && batch ? (batch - 1) * apart : 0);
     o.first = step < 0 && batch ? (batch - 1) * apart : 0;
     return o;
@@ -461,6 +466,10 @@ static void run(struct kt *t, const struct kt_row *row)
     run_problem(t, row, &p);
     p = plain("backwards, one b for all", 7, 6, step);
     p.batch = 3, p.step_a = -1, p.step_b = 0, p.step_c = -1;
+    run_problem(t, row, &p);
+    p = plain("matrices whose rows take turns", 9, 12, step + 4);
+    p.batch = 3, p.step_a = p.step_b = p.step_c = TURNS;
+    p.pad_c = 1, p.beta = -1, p.bias = true;
     run_problem(t, row, &p);
     p = plain("splits, one block for all", m + 2, n + 2, 4 * step + 3);
     p.batch = 2, p.splits = 3, p.alpha = 0.5, p.beta = -1, p.bias = true;
