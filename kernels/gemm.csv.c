@@ -102,6 +102,8 @@ static const struct processor {
 };
 enum { NUM_PROCESSORS = sizeof(processors) / sizeof(processors[0]) };
 
+enum { MANY_ROWS = 1025 };
+
 /* Tiles of warpgroups; as a kernel's row of the launch shape counts the first
  * one, which is for any grid. */
 static const struct warpgroup_row {
@@ -115,16 +117,25 @@ static const struct warpgroup_row {
         KPK_WARPGROUP_LDS(rows, cols, deep, stages, more), shares
 #define FEW_ROWS(size, rows, cols, deep, stages, more, shares, apart)          \
     2, cols, rows, KPK_WARPGROUP_LDS(rows, cols, deep, stages, more), shares
-    {KPK_WARPGROUP_WIDE(TILE), 129, INT_MAX, {1, 735, 690, 2550}, 0, ANY},
-    {KPK_WARPGROUP_MIDDLE(TILE), 65, INT_MAX, {1, 550, 530, 2500}, 3400, ALONG},
-    {KPK_WARPGROUP_BROAD(TILE), 65, INT_MAX, {1, 510, 470, 2400}, 4600, ALONG},
-    {KPK_WARPGROUP_THIN(TILE), 65, INT_MAX, {1, 353, 329, 3400}, 2200, ALONG},
-    {KPK_WARPGROUP_SLIM(TILE), 65, INT_MAX, {1, 305, 284, 3400}, 1900, ALONG},
-    {KPK_WARPGROUP_LONG(TILE), 65, INT_MAX, {1, 285, 265, 2250}, 1900, ANY},
-    {KPK_WARPGROUP_EVEN(TILE), 65, INT_MAX, {1, 353, 329, 2800}, 3400, ANY},
-    {KPK_WARPGROUP_LONE(TILE), 33, INT_MAX, {1, 184, 172, 2200}, 1600, ANY},
-    {KPK_WARPGROUP_FLAT(TILE), 33, INT_MAX, {1, 263, 245, 2200}, 2800, ANY},
-    {KPK_WARPGROUP_FINE(TILE), 33, INT_MAX, {1, 265, 250, 2400}, 1600, ALONG},
+    {KPK_WARPGROUP_WIDE(TILE), 129, INT_MAX, {1, 720, 720, 2440}, 6500, ANY},
+    /* where there are many rows it is faster, alone and shared by two */
+    {KPK_WARPGROUP_WIDE(TILE),
+     MANY_ROWS,
+     INT_MAX,
+     {1, 600, 600, 2440},
+     2930,
+     ANY},
+    {KPK_WARPGROUP_MIDDLE(TILE), 65, INT_MAX, {1, 530, 530, 2325}, 3260, ALONG},
+    {KPK_WARPGROUP_BROAD(TILE), 65, INT_MAX, {1, 445, 445, 2545}, 2630, ALONG},
+    {KPK_WARPGROUP_THIN(TILE), 65, INT_MAX, {1, 380, 380, 1760}, 1355, ALONG},
+    {KPK_WARPGROUP_SLIM(TILE), 65, INT_MAX, {1, 295, 295, 1925}, 1550, ALONG},
+    {KPK_WARPGROUP_LONG(TILE), 65, INT_MAX, {1, 265, 265, 1450}, 1365, ANY},
+    {KPK_WARPGROUP_EVEN(TILE), 65, INT_MAX, {1, 365, 365, 2225}, 2420, ANY},
+    {KPK_WARPGROUP_LONE(TILE), 33, INT_MAX, {1, 185, 185, 1495}, 765, ANY},
+    {KPK_WARPGROUP_LEAN(TILE), 33, INT_MAX, {1, 220, 220, 1360}, 1465, ALONG},
+    {KPK_WARPGROUP_FLAT(TILE), 33, INT_MAX, {1, 275, 275, 1035}, 1535, ANY},
+    {KPK_WARPGROUP_FINE(TILE), 33, INT_MAX, {1, 245, 245, 1500}, 1080, ALONG},
+    {KPK_WARPGROUP_LOW(TILE), 33, INT_MAX, {1, 300, 300, 1720}, 2360, ALONG},
     {KPK_WARPGROUP_HALF(TILE), 65, INT_MAX, {2, 241, 400, 1900}, 0, ANY},
     {KPK_WARPGROUP_TWICE(TILE), 65, INT_MAX, {2, 475, 475, 2200}, 0, ANY},
     {KPK_WARPGROUP_SMALL(TILE), 33, INT_MAX, {2, 145, 240, 2900}, 2900, ANY},
@@ -195,10 +206,13 @@ static void print_warpgroup_rows(int layout, const struct type *type, int t)
         const struct warpgroup_row *row = &warpgroup_rows[i];
         const struct extent extent = {row->m, row->n, row->m, row->n};
 
+        const bool few = layout < 2; /* there are kernels for few rows */
+        const int least_m = few || row->least_m >= MANY_ROWS ? row->least_m : 0;
+
         if (row->tile == t && row->b != (layout % 2 ? ACROSS : ALONG))
-            print_row(layout, type, t, "sm_90", &row->times, &extent,
-                      layout < 2 ? row->least_m : 0, row->most_m, &h200_memory,
-                      1, row->shares, row->share, row->shared);
+            print_row(layout, type, t, "sm_90", &row->times, &extent, least_m,
+                      row->most_m, &h200_memory, 1, row->shares, row->share,
+                      row->shared);
     }
 }
 

@@ -924,9 +924,11 @@ template <typename T, bool TransA, bool TransB, u32 Size> struct AsyncGemm {
     (lds < KPK_WARPGROUP_LDS(rows, cols, deep, stages, more))
     template <u32 Rows, u32 Cols, u32 Deep, u32 Stages, u32 More, u32 Shares,
               bool Apart>
-    using Warpgroups = WarpgroupTile<T, !TransA, TransB, Rows, Cols,
-                                     (Size / 64 - Apart) / Deep, Deep, Stages,
-                                     More, Shares, Apart>;
+    using Warpgroups =
+        WarpgroupTile<T, !TransA, TransB, Rows, Cols,
+                      (Size / 64 - Apart) / min_of(Deep, Size / 64 - Apart),
+                      min_of(Deep, Size / 64 - Apart), Stages, More, Shares,
+                      Apart, div_up(Deep, Size / 64 - Apart)>;
 
     /* The first tile for which there is LDS. All are asked for it in one place:
      * on a way from tile to tile the code of each would have to come from
@@ -958,11 +960,29 @@ template <typename T, bool TransA, bool TransB, u32 Size> struct AsyncGemm {
             case 2:
                 return KPK_WARPGROUP_EVEN(TILE_OF);
             }
-        } else {
-            if constexpr (TransB) {
-                if (!KPK_WARPGROUP_FINE(LACKS) && KPK_WARPGROUP_FLAT(LACKS))
-                    return KPK_WARPGROUP_FINE(TILE_OF);
+        } else if constexpr (TransB) {
+            switch (KPK_WARPGROUP_LONE(LACKS) + KPK_WARPGROUP_LEAN(LACKS) +
+                    KPK_WARPGROUP_FLAT(LACKS) + KPK_WARPGROUP_FINE(LACKS) +
+                    KPK_WARPGROUP_LOW(LACKS) + KPK_WARPGROUP_SMALL(LACKS) +
+                    KPK_WARPGROUP_TWICE(LACKS) + KPK_WARPGROUP_HALF(LACKS)) {
+            case 0:
+                return KPK_WARPGROUP_LONE(TILE_OF);
+            case 1:
+                return KPK_WARPGROUP_LEAN(TILE_OF);
+            case 2:
+                return KPK_WARPGROUP_FLAT(TILE_OF);
+            case 3:
+                return KPK_WARPGROUP_FINE(TILE_OF);
+            case 4:
+                return KPK_WARPGROUP_LOW(TILE_OF);
+            case 5:
+                return KPK_WARPGROUP_SMALL(TILE_OF);
+            case 6:
+                return KPK_WARPGROUP_TWICE(TILE_OF);
+            case 7:
+                return KPK_WARPGROUP_HALF(TILE_OF);
             }
+        } else {
             switch (KPK_WARPGROUP_LONE(LACKS) + KPK_WARPGROUP_FLAT(LACKS) +
                     KPK_WARPGROUP_SMALL(LACKS) + KPK_WARPGROUP_TWICE(LACKS) +
                     KPK_WARPGROUP_HALF(LACKS)) {

@@ -14,9 +14,10 @@
 
 /* X(size in the kernel's name, rows, columns, deep, stages, more, shares,
  * apart): each size's tiles begin with the one of most LDS. For few rows of C
- * columns here are its rows. shares: how many blocks of a cluster may share it,
- * 0 for none: LDS must have room for their sums. apart: 1 if a warpgroup does
- * nothing but copy. */
+ * columns here are its rows. deep: pieces of 64 of K in a step, which
+ * warpgroups take in turn, or the only one all. shares: how many blocks of a
+ * cluster may share it, 0 for none: LDS must have room for their sums. apart: 1
+ * if a warpgroup does nothing but copy. */
 /* where B lies along K */
 #define KPK_WARPGROUP_BROAD(X) X(128, 128, 160, 1, 6, 0, 4, 0)
 #define KPK_WARPGROUP_SLIM(X) X(128, 128, 80, 1, 8, 0, 4, 0)
@@ -24,7 +25,7 @@
 #define KPK_WARPGROUP_THIN(X) X(128, 128, 96, 1, 7, 0, 4, 0)
 /* for any */
 #define KPK_WARPGROUP_LONG(X) X(128, 128, 64, 1, 8, 2, 4, 0)
-#define KPK_WARPGROUP_WIDE(X) X(128, 128, 256, 1, 4, 1, 0, 0)
+#define KPK_WARPGROUP_WIDE(X) X(128, 128, 256, 1, 4, 1, 4, 0)
 #define KPK_WARPGROUP_EVEN(X) X(128, 128, 128, 1, 6, 0, 8, 0)
 #define KPK_WARPGROUP_LONE(X) X(64, 64, 64, 1, 12, 28, 8, 0)
 #define KPK_WARPGROUP_FLAT(X) X(64, 64, 128, 1, 8, 24, 4, 0)
@@ -32,7 +33,9 @@
 #define KPK_WARPGROUP_TWICE(X) X(64, 128, 128, 1, 3, 2, 0, 0)
 #define KPK_WARPGROUP_HALF(X) X(64, 64, 128, 1, 4, 0, 0, 0)
 /* where B lies along K */
+#define KPK_WARPGROUP_LEAN(X) X(64, 64, 80, 2, 6, 2, 4, 0)
 #define KPK_WARPGROUP_FINE(X) X(64, 64, 96, 1, 9, 24, 4, 0)
+#define KPK_WARPGROUP_LOW(X) X(64, 64, 160, 1, 7, 0, 4, 0)
 /* where B lies along K, and where not */
 #define KPK_WARPGROUP_FEW_64(X) X(8, 64, 64, 1, 12, 1, 8, 1)
 #define KPK_WARPGROUP_FEW_32(X) X(8, 64, 32, 1, 16, 0, 8, 1)

@@ -121,14 +121,14 @@ struct WarpgroupCopy : WarpgroupLines<Along, Rows> {
 };
 
 /*
- * Down x Deep warpgroups: each makes Rows / Down rows, of every Deep-th piece
- * of wgmma_k of K. Those of the same rows add up their sums in the end.
+ * Down x Deep warpgroups: each makes Rows / Down rows, of every Deep-th Pieces
+ * pieces of wgmma_k of K. Those of the same rows add up their sums in the end.
  *
  * Apart: one more warpgroup copies, and runs ahead over the ends of tiles.
  */
 template <typename T, bool AlongA, bool AlongB, u32 Rows, u32 Cols, u32 Down,
           u32 Deep, u32 Stages, u32 More = 0, u32 Shares = 0,
-          bool Apart = false>
+          bool Apart = false, u32 Pieces = 1>
 struct WarpgroupTile {
     static constexpr u32 shares = Shares; /* most blocks of a cluster */
     static constexpr u32 computing = Down * Deep * 128; /* threads */
@@ -137,21 +137,25 @@ struct WarpgroupTile {
     static constexpr u32 first_copying = Apart ? computing : 0;
     static constexpr u32 threads = first_copying + copying;
     static constexpr u32 units = Rows / Down / 64; /* of a warpgroup */
-    static constexpr u32 step_k = wgmma_k * Deep;
+    static constexpr u32 step_k = wgmma_k * Deep * Pieces;
     typedef WarpgroupLines<AlongA, Rows> A;
     typedef WarpgroupLines<AlongB, Cols> B;
     typedef WarpgroupCopy<T, AlongA, Rows, copying, first_copying> CopyA;
     typedef WarpgroupCopy<T, AlongB, Cols, copying, first_copying> CopyB;
     typedef Wgmma<T, Cols, AlongA, AlongB> Op;
     static constexpr u32 piece_nbytes = A::nbytes + B::nbytes;
-    static constexpr u32 stage_nbytes = Deep * piece_nbytes;
+    static constexpr u32 stage_nbytes = Deep * Pieces * piece_nbytes;
     /* Steps that are still multiplied when the next one's copies begin. Where
      * there is more to copy than to multiply, room for copies is worth more. */
     static constexpr u32 running = Deep > 1 || Stages < 4 ? 0 : 1;
     static constexpr u32 ahead = Stages - 1 - running; /* on their way */
     static constexpr u32 free_nbytes = (Stages - ahead) * stage_nbytes;
     static constexpr u32 lds_nbytes =
-        KPK_WARPGROUP_LDS(Rows, Cols, Deep, Stages, More);
+        KPK_WARPGROUP_LDS(Rows, Cols, Deep *Pieces, Stages, More);
+    static_assert(Deep == 1 || Pieces == 1, "a warpgroup's pieces");
+    /* Whether no other block fits beside this one. The next launch's would be
+     * dealt unevenly to what room there is. */
+    static constexpr bool fills = lds_nbytes > 113 * 1024;
 
     f32 sums[units][Cols / 2];
     u32 row0, deep;    /* of the warpgroup */
@@ -214,6 +218,8 @@ struct WarpgroupTile {
             multiply_steps(stages, a, b, start.nk, start.works);
 
             /* while the last instructions run */
+            if (fills)
+                let_next_launch_begin();
             const auto place = tiles.next();
 
             wgmma_wait<0>();
@@ -371,7 +377,7 @@ struct WarpgroupTile {
     static DEV_MEMBER void copy(u32 stage, CopyA &a, CopyB &b, u32 left)
     {
         UNROLL
-        for (u32 d = 0; d < Deep; d++) {
+        for (u32 d = 0; d < Deep * Pieces; d++) {
             if (left > 0) {
                 a.copy(stage + d * piece_nbytes, left);
                 b.copy(stage + d * piece_nbytes + A::nbytes, left);
@@ -399,20 +405,32 @@ struct WarpgroupTile {
                 sums[u][i] = 0;
         }
     }
-    /* Starts adding the products of a step to the sums. */
-    DEV_MEMBER void multiply_step(u32 stage)
+    /* Starts adding the products of a step, which has `left` of K, to the sums.
+     */
+    DEV_MEMBER void multiply_step(u32 stage, u32 left = step_k)
     {
-        const u64 y = B::operand(stage + A::nbytes, 0);
-
+        static_assert(Pieces <= 2, "a step has all pieces, or one");
+        if (Pieces == 1 || left > wgmma_k)
+            multiply_pieces<Pieces>(stage);
+        else
+            multiply_pieces<1>(stage);
+    }
+    template <u32 N> DEV_MEMBER void multiply_pieces(u32 stage)
+    {
         wgmma_fence();
         UNROLL
-        for (u32 k = 0; k < wgmma_k / 16; k++) {
+        for (u32 i = 0; i < N * (wgmma_k / 16); i++) {
+            const u32 piece = stage + i / (wgmma_k / 16) * piece_nbytes;
+            const u32 k = i % (wgmma_k / 16);
+
             UNROLL
             for (u32 u = 0; u < units; u++)
                 Op::multiply(sums[u],
-                             A::operand(stage, row0 + u * 64) +
+                             A::operand(piece, row0 + u * 64) +
                                  k * WgmmaStep<AlongA>::k16,
-                             y + k * WgmmaStep<AlongB>::k16, 1);
+                             B::operand(piece + A::nbytes, 0) +
+                                 k * WgmmaStep<AlongB>::k16,
+                             1);
         }
         wgmma_commit();
     }
@@ -439,8 +457,8 @@ struct WarpgroupTile {
             wgmma_lds_written();
             __syncthreads();
             if (works && (Deep == 1 || mine > 0))
-                multiply_step(stages + out * stage_nbytes +
-                              deep * piece_nbytes);
+                multiply_step(stages + out * stage_nbytes + deep * piece_nbytes,
+                              mine);
             copy(stages + in * stage_nbytes, a, b, left);
             async_copies_end();
             left -= min_of(left, step_k);
