@@ -69,17 +69,18 @@ enum { NUM_TYPES = sizeof(types) / sizeof(types[0]), JOIN_NS = 2500 };
 static const struct times limb_times[] = {{1, 1410, 1410, 4500},
                                           {2, 500, 700, 3000}};
 
-/* Few rows by copies, nvidia/few_copied.h, on sm_90: a row for each tile. */
+/* Few rows by copies, nvidia/few_copied.h, on sm_90. Blocks take what is theirs
+ * of all columns, so no more of them are wanted than run at once. */
 static const struct copied_row {
     const char *type;
-    int layout, cols, shared, least_m;
+    int layout, cols, shared, least_m, most_m;
     struct times times;
 } copied_rows[] = {
-    {"f32", 0, KPK_COPIED_COLS, KPK_COPIED_LDS(16), 0, {2, 72, 80, 2500}},
-    {"f32", 0, 2 * KPK_COPIED_COLS, KPK_COPIED_LDS(32), 0, {2, 115, 160, 2500}},
-    {"f32", 1, KPK_COPIED_COLS, KPK_COPIED_LDS(16), 0, {2, 90, 110, 2500}},
-    {"f64", 1, KPK_COPIED_COLS, KPK_COPIED_LDS(16), 0, {2, 60, 75, 2500}},
-    {"f64", 1, 2 * KPK_COPIED_COLS, KPK_COPIED_F64_LDS, 5, {2, 115, 115, 2500}},
+    {"f32", 0, 32, KPK_ACROSS_LDS(4), 0, 16, {1, 70, 70, 2500}},
+    {"f64", 0, 32, KPK_ACROSS_LDS(8), 0, 16, {1, 70, 70, 2500}},
+    {"f32", 1, KPK_ALONG_COLS, KPK_ALONG_LDS, 0, 16, {2, 35, 50, 2500}},
+    {"f64", 1, KPK_ALONG_COLS, KPK_ALONG_LDS, 0, 4, {2, 35, 50, 2500}},
+    {"f64", 1, KPK_ALONG_MMA_COLS, KPK_ALONG_MMA_LDS, 5, 16, {1, 70, 70, 2500}},
 };
 enum { NUM_COPIED_ROWS = sizeof(copied_rows) / sizeof(copied_rows[0]) };
 
@@ -229,7 +230,7 @@ static bool print_copied_rows(int layout, const struct type *type, int t)
         if (row->layout != layout || strcmp(row->type, type->name) != 0)
             continue;
         print_row(layout, type, t, "sm_90", &row->times, &extent, row->least_m,
-                  tiles[t].most_m, &any_memory, 0, 0, 0, row->shared);
+                  row->most_m, &h200_memory, 1, 0, 0, row->shared);
         any = true;
     }
     return any;

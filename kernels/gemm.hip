@@ -78,9 +78,7 @@ constexpr int blocks_of(u32 nbytes, u32 size)
 }
 constexpr int rows8_blocks_of(u32 nbytes, bool trans_b)
 {
-    const bool copied = KPK_WARPGROUPS && (nbytes == 4 || trans_b);
-
-    return nbytes == 2 || copied ? 2 : 1;
+    return nbytes == 2 || (KPK_WARPGROUPS && (nbytes == 4 || trans_b)) ? 2 : 1;
 }
 #else
 #define KERNEL_OF(threads, n) KERNEL_UP_TO(threads)

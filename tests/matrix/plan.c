@@ -96,17 +96,23 @@ static const struct tile *tile_of(uint32_t kernel, uint32_t shared_nbytes)
     return NULL;
 }
 
-/* Columns of the tiles for few rows there which come by copies; 0 for other
- * shared memory. */
-static uint32_t copied_columns(const kpk_gemm_product *p,
-                               uint32_t shared_nbytes)
+/* The tiles for few rows of f32 and f64 there, which come by copies: their
+ * kernel is said by its layout and type here. */
+static const struct tile *copied_tile(const kpk_gemm_product *p,
+                                      uint32_t shared_nbytes)
 {
-    const bool f32 = p->type == KPK_GEMM_F32;
+    static const struct tile across[] = {{KPK_GEMM_F32, 196608, 8, 32, 1},
+                                         {KPK_GEMM_F64, 184320, 8, 32, 1}};
+    static const struct tile along[] = {{KPK_GEMM_F32, 65536, 8, 16, 2},
+                                        {KPK_GEMM_F64, 65536, 8, 16, 2},
+                                        {KPK_GEMM_F64, 163840, 8, 32, 1}};
+    const struct tile *const tiles = p->trans_b ? along : across;
 
-    return shared_nbytes == 66560                         ? 16
-           : shared_nbytes == 67584 && f32 && !p->trans_b ? 32
-           : shared_nbytes == 81920 && !f32 && p->m > 4   ? 32
-                                                          : 0;
+    for (size_t i = 0; i < (p->trans_b ? 3 : 2); i++)
+        if (tiles[i].kernel == (uint32_t)p->type &&
+            tiles[i].shared_nbytes == shared_nbytes)
+            return &tiles[i];
+    return NULL;
 }
 
 /* What holds of a plan whose blocks share tiles: each cluster has one, and all
@@ -118,7 +124,7 @@ static void check_clusters(const kpk_gemm_product *p, const kpk_gemm_plan *plan,
     const uint64_t sums_end = plan->align[0] ? copies_end(p, plan) : 0;
 
     check(tile && plan->cluster >= 2 && plan->cluster <= 8,
-          "clusters of tiles of warpgroups", p, "sm_90");
+          "clusters of tiles that can be shared", p, "sm_90");
     check(grid[0] && grid[0] % plan->cluster == 0 && grid[1] == 1 &&
               grid[2] == 1,
           "whole clusters along x", p, "sm_90");
@@ -141,16 +147,14 @@ static void check_plan(const kpk_gemm_product *p, size_t card,
     const bool nvidia = strcmp(target, "sm_90") == 0;
     const bool small = p->type == KPK_GEMM_F16 || p->type == KPK_GEMM_BF16;
     const struct tile *const known =
-        nvidia && small ? tile_of(tile, plan.shape.shared_nbytes) : NULL;
+        !nvidia     ? NULL
+        : small     ? tile_of(tile, plan.shape.shared_nbytes)
+        : tile == 8 ? copied_tile(p, plan.shape.shared_nbytes)
+                    : NULL;
     const bool resident = known;
-    const bool copied =
-        nvidia && tile == 8 &&
-        (p->type == KPK_GEMM_F32 || (p->type == KPK_GEMM_F64 && p->trans_b));
     const uint32_t tile_m = known ? known->m : tile;
-    const uint32_t tile_n = known       ? known->n
-                            : tile != 8 ? tile
-                            : copied
-                                ? copied_columns(p, plan.shape.shared_nbytes)
+    const uint32_t tile_n = known                           ? known->n
+                            : tile != 8                     ? tile
                             : nvidia && small && p->trans_b ? 16
                                                             : 64;
     const uint64_t z = (uint64_t)p->batch * plan.splits;
@@ -169,10 +173,6 @@ static void check_plan(const kpk_gemm_product *p, size_t card,
                         : 0;
     char prefix[24];
 
-    if (tile_n == 0) {
-        check(false, "shared memory of a tile", p, target);
-        return;
-    }
     snprintf(prefix, sizeof(prefix), "gemm_%c%c_%s_", p->trans_a ? 't' : 'n',
              p->trans_b ? 't' : 'n', type_names[p->type]);
     check(strncmp(plan.kernel, prefix, strlen(prefix)) == 0,
@@ -198,11 +198,10 @@ static void check_plan(const kpk_gemm_product *p, size_t card,
           "copies where there is a kernel for them", p, target);
     check(plan.workspace_nbytes <= workspace, "no more workspace than there is",
           p, target);
-    check((plan.shape.shared_nbytes != 0) ==
-              (nvidia && (known || copied || tile != 8)),
+    check((plan.shape.shared_nbytes != 0) == (nvidia && (known || tile != 8)),
           "dynamic shared memory on sm_90 alone", p, target);
-    check(known || !nvidia || !small || tile == 8, "a tile of warpgroups", p,
-          target);
+    check(known || !nvidia || (small ? tile == 8 : tile != 8),
+          "a tile that the kernel has", p, target);
 }
 
 /* A plan is a launch that HIP takes: below 2^32 threads in each dimension, and

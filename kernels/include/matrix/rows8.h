@@ -12,7 +12,7 @@
 #include "matrix/gemm.h"
 
 constexpr u32 few_rows = 8, few_cols = 64, few_threads = 256;
-constexpr u32 narrow_cols = 16;
+constexpr u32 narrow_cols = 16, warp_cols = few_cols / (few_threads / 32);
 
 template <typename T> struct FewTile {
     typedef typename Gemm<T>::S S;
@@ -67,11 +67,13 @@ template <u32 n, typename S> DEV void sum_over_lanes(S (&v)[n])
     }
 }
 
-template <typename T> DEV void few_rows_nt(const FewTile<T> &t)
+/* `cols` of a warp's columns, from c0 on */
+template <u32 cols, typename T>
+DEV void few_rows_nt(const FewTile<T> &t, u32 c0)
 {
-    constexpr u32 n = per16<T>::value, cols = 8;
-    const u32 lane = lane_id() % 32, c0 = threadIdx.x / 32 * cols;
-    typename Gemm<T>::S sums[cols * few_rows] = {};
+    constexpr u32 n = per16<T>::value, values = cols * few_rows;
+    const u32 lane = lane_id() % 32;
+    typename Gemm<T>::S sums[values] = {};
 
     NO_UNROLL
     for (u32 k = t.part.k_begin + lane * n; k < t.part.k_end; k += 32 * n) {
@@ -89,7 +91,7 @@ template <typename T> DEV void few_rows_nt(const FewTile<T> &t)
             x[r] = load_piece(t.a + ((u64)min_of(r, t.nrows - 1) * t.g.lda + k),
                               left);
         UNROLL
-        for (u32 i = 0; i < cols * few_rows; i++)
+        for (u32 i = 0; i < values; i++)
             sums[i] =
                 piece_dot<T>::of(x[i % few_rows], w[i / few_rows], sums[i]);
     }
@@ -98,8 +100,20 @@ template <typename T> DEV void few_rows_nt(const FewTile<T> &t)
     for (u32 i = 0; i < 2; i++) {
         const u32 which = lane * 2 + i;
 
-        t.put(which % few_rows, c0 + which / few_rows, sums[i]);
+        if constexpr (values < 64)
+            sums[i] += lane_xor<values / 2>(sums[i]);
+        if (values == 64 || which < values)
+            t.put(which % few_rows, c0 + which / few_rows, sums[i]);
     }
+}
+
+template <typename T> DEV void few_rows_nt_twice(const FewTile<T> &t)
+{
+    const u32 c0 = threadIdx.x / 32 * warp_cols;
+
+    NO_UNROLL
+    for (u32 c = 0; c < warp_cols; c += warp_cols / 2)
+        few_rows_nt<warp_cols / 2>(t, c0 + c);
 }
 
 DEV f32 multiply_add(f32 a, f32 b, f32 c)
@@ -276,19 +290,18 @@ template <typename T, bool TransB> DEV void gemm_rows8(const Gemm<T> &g)
         if (FewRows<T, TransB>::fast(g)) /* which waits itself */
             return;
     }
+    if constexpr (sizeof(T) > 2) {
+        if (CopiedRows<T, TransB>::run(g, lds)) /* so does this */
+            return;
+    }
 #endif
-    if constexpr (sizeof(T) == 2)
-        wait_for_launch_before();
+    wait_for_launch_before();
 #if KPK_WARPGROUPS
     if constexpr (sizeof(T) == 2) {
         if (dynamic_lds_nbytes() > 0) {
             FewRows<T, TransB>::unaligned(g, lds);
             return;
         }
-    }
-    if constexpr (sizeof(T) == 4 || (sizeof(T) == 8 && TransB)) {
-        if (CopiedRows<T, TransB>::run_any(g))
-            return;
     }
 #endif
     if constexpr (KPK_SM >= 80 && sizeof(T) == 2) {
@@ -315,10 +328,12 @@ template <typename T, bool TransB> DEV void gemm_rows8(const Gemm<T> &g)
 #endif
 #if KPK_WARPGROUPS
             else if constexpr (sizeof(T) == 8 && TransB)
-                row_by_row_nt(tile);
+                few_rows_mma_nt<few_cols / 16>(tile, lds);
+            else if constexpr (TransB) /* in half of the registers */
+                few_rows_nt_twice(tile);
 #endif
             else if constexpr (TransB)
-                few_rows_nt(tile);
+                few_rows_nt<warp_cols>(tile, threadIdx.x / 32 * warp_cols);
             else
                 few_rows_nn(tile, lds);
         });

@@ -1,5 +1,5 @@
 /*
- * one_row.h - one row of f32 or f64 times a matrix, for matrix/rows8.h
+ * one_row.h - one row of f32 times a matrix, for matrix/rows8.h
  *
  * What takes the time is reading B. So many of its pieces are on their way at
  * once, which needs the registers that seven more rows would take.
@@ -57,19 +57,5 @@ template <typename T> DEV void one_row_nt(const FewTile<T> &t)
         sums[i] += lane_xor<16>(sums[i]);
         if (lane < cols / 2)
             t.put(0, c0 + lane * 2 + i, sums[i]);
-    }
-}
-
-/* Where there are no registers for more. */
-template <typename T> DEV void row_by_row_nt(const FewTile<T> &t)
-{
-    NO_UNROLL
-    for (u32 r = 0; r < t.nrows; r++) {
-        FewTile<T> one(t);
-
-        one.row0 += r;
-        one.nrows = 1;
-        one.a += (u64)r * t.g.lda;
-        one_row_nt(one);
     }
 }

@@ -49,10 +49,18 @@
  * limbs of 2 bytes of each number of both operands. */
 #define KPK_LIMB_LDS(size) (2 * 64 * 3 * 2 * 2 * (size))
 
-/* Of LDS, for few rows by few_copied.h, which makes so many columns: four steps
- * of a lane's four pieces. There are tiles of twice as many columns, too: of
- * f32 where rows of B lie along N, and of f64, with another piece for A. */
-#define KPK_COPIED_COLS 16
-#define KPK_COPIED_STEPS (4 * 4 * 16 * 256)
-#define KPK_COPIED_LDS(cols) (KPK_COPIED_STEPS + 64 * (cols))
-#define KPK_COPIED_F64_LDS (4 * 5 * 16 * 256)
+/* Of LDS, for few rows by few_copied.h: so many steps of 8 warps, which have so
+ * many pieces a lane, and `more` bytes of A. `size`: of an element. */
+#define KPK_FEW_LDS(stages, pieces, more)                                      \
+    (8 * (stages) * ((pieces)*512 + (more)))
+/* where rows of B lie along N */
+#define KPK_ACROSS_STAGES(size) ((size) == 4 ? 8 : 5)
+#define KPK_ACROSS_LDS(size)                                                   \
+    KPK_FEW_LDS(KPK_ACROSS_STAGES(size), (size) == 4 ? 4 : 8,                  \
+                (size) == 4 ? 1024 : 512)
+/* where columns of B lie along K: for one row to four, and for more of f64 */
+#define KPK_ALONG_STAGES 4
+#define KPK_ALONG_COLS 16
+#define KPK_ALONG_LDS KPK_FEW_LDS(KPK_ALONG_STAGES, 4, 0)
+#define KPK_ALONG_MMA_COLS 32
+#define KPK_ALONG_MMA_LDS KPK_FEW_LDS(KPK_ALONG_STAGES, 8, 1024)
