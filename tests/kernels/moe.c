@@ -531,22 +531,26 @@ static const struct topk_case {
     {0, 40, 12, SIGMOID, false, false, 1, 128},
     {17, 64, 8, 0, false, false, 1, 128},
     {17, 256, 8, SIGMOID, false, false, 3, 64},
-    {9, 4, 4, 0, false, true, 1, 32},
-    {9, 100, 8, NORMALIZE, false, true, 1, 64},
-    {9, 256, 7, 0, false, true, 2, 64},
-    {9, 12, 8, SIGMOID, false, true, 1, 96},
+    {10, 4, 4, 0, false, true, 1, 32},
+    {10, 100, 8, NORMALIZE, false, true, 1, 64},
+    {10, 256, 7, 0, false, true, 2, 64},
+    {10, 12, 8, SIGMOID, false, true, 1, 96},
+    {8, 40, 12, 0, true, true, 2, 128},
+    {8, 300, 10, NORMALIZE, true, true, 1, 64},
+    {8, 64, 8, SIGMOID, true, true, 1, 64},
 };
 
 /*
  * Tokens whose logits are hard to tell apart, by their number: less than a bit
  * of 24 apart at the top; the same, with others far below chosen too; equal
- * ones and both zeros; all within f32's last bits; huge ones.
+ * ones and both zeros; all within f32's last bits; huge ones; anything; as the
+ * second, but no last bit is the same in all.
  */
 static kt_real hard_logit(size_t token, uint32_t e)
 {
     const uint32_t h = (e * 2654435761u) >> 7;
 
-    switch (token % 6) {
+    switch (token % 7) {
     case 0:
         return 3 + (kt_real)(h % 64) * 0x1p-22L;
     case 1:
@@ -557,8 +561,10 @@ static kt_real hard_logit(size_t token, uint32_t e)
         return -0.25L + (kt_real)(h % 4) * 0x1p-26L;
     case 4:
         return h % 2 ? -3e38L : -3.4e38L + (kt_real)(h % 1000) * 1e34L;
-    default:
+    case 5:
         return (kt_real)h / 0x1p20L - 8;
+    default:
+        return (h % 37 == 0 ? 12 : 0.5L) + (kt_real)(h % 16) * 0x1p-24L;
     }
 }
 
@@ -648,7 +654,10 @@ static void run_topk(struct kt *t, const struct kt_row *row)
                                    -(kt_real)NAN}[k / 7 % 4]);
             if (c->special && k / c->experts == 2) /* a token without any */
                 kt_put(type, x, k, -INFINITY);
-            if (c->special && type == KT_F32 && k / c->experts > 2)
+            if (c->special && type == KT_F32 && k / c->experts == 1 &&
+                k % c->experts > 1) /* next to -inf, and farthest from it */
+                kt_put_bits(type, x, k, k % 3 ? 0xffffffff : 0xff800001);
+            if (c->special && !c->bias && type == KT_F32 && k / c->experts > 2)
                 kt_put(type, x, k,
                        hard_logit(k / c->experts, (uint32_t)(k % c->experts)));
             values[k] = kt_get(type, x, k);

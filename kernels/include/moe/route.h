@@ -41,9 +41,12 @@ template <typename T> struct moe_token {
     bool sigmoid;
     f32 top, factor; /* softmax: exp(x - top) * factor */
 
+    /* infinities have a score, too */
     DEV_MEMBER f32 score(f32 x) const
     {
-        return sigmoid ? 1.0f / (1.0f + expf(-x)) : expf(x - top) * factor;
+        return sigmoid    ? 1.0f / (1.0f + expf(-x))
+               : x == top ? factor
+                          : expf(x - top) * factor;
     }
     /* without a bias logits have the order of their scores */
     DEV_MEMBER u64 key(u32 e) const
@@ -69,14 +72,12 @@ template <typename T> struct moe_token {
         sum = join_token<lanes>(sum, plus());
         factor = 1.0f / sum;
     }
-    /* of a chosen expert; NaN and infinities have a weight, too */
+    /* of a chosen expert; a NaN has a weight, too */
     DEV_MEMBER f32 weight(u32 e) const
     {
         const f32 x = convert<f32>(logits[e]);
 
-        if (x != x)
-            return 0;
-        return !sigmoid && x == top ? factor : score(x);
+        return x != x ? 0 : score(x);
     }
 };
 
@@ -232,9 +233,12 @@ template <u32 lanes, u32 each> struct few_experts {
         u32 bits = 0;
 
         UNROLL
-        for (u32 i = 0; i < each; i++)
-            bits |= order[i] ^ (u32)((i32)order[i] >> 31);
-        return join_token<lanes>(~bits & 255, larger()) == 0;
+        for (u32 i = 0; i < each; i++) {
+            const u32 turned = ~(u32)((i32)order[i] >> 31); /* if negative */
+
+            bits |= order[i] != 0 ? order[i] ^ turned : 0;
+        }
+        return join_token<lanes>(bits & 255, larger()) == 0;
     }
     /*
      * The k experts that come first, the i-th with lane i, by keys of one word:
@@ -270,8 +274,10 @@ template <u32 lanes, u32 each> struct few_experts {
         *expert = 255 - (mine & 255);
 
         const u32 part = mine >> 8;
+        /* shifted, a NaN may be what -inf is */
         u32 doubt =
-            part == 0 || part + (base >> shift) < least >> shift ? 2 : 0;
+            part == 0 || part + (base >> shift) < (least >> shift) + more ? 2
+                                                                          : 0;
 
         if constexpr (shift > 0) { /* those left out might decide */
             const u32 neighbour = lane_read_word(mine, lane_id() + 1);
