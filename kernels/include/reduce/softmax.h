@@ -155,8 +155,10 @@ template <typename T> struct softmax_row {
         row_tile<T, V, K> x;
 
         if constexpr (softmax_held < T >> 0) {
-            if (t.packed && (n + t.size * V - 1) / (t.size * V) * t.size * V <=
-                                softmax_held<T>) {
+            /* LDS has room for one row of the block */
+            if (t.packed && blockDim.x == 1 &&
+                (n + t.size * V - 1) / (t.size * V) * t.size * V <=
+                    softmax_held<T>) {
                 run_in_lds<V>();
                 return;
             }
