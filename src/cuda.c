@@ -569,12 +569,14 @@ static kpk_status bind_functions(void *handle, const char *what)
                                                          : NULL;
     kpk_i_cuda.hipModuleOccupancyMaxPotentialBlockSize =
         cuda.cuOccupancyMaxPotentialBlockSize ? max_potential_block : NULL;
-    kpk_i_cuda.path = file_of_driver();
     return KPK_OK;
 }
 
+/* The file's name is kept once the driver is: it is the loader's, and ends with
+ * the driver. */
 static kpk_status start_driver(void)
 {
+    const char *path = file_of_driver();
     CUresult error = CALL(cuInit, (0));
 
     ndevices = 0;
@@ -582,13 +584,12 @@ static kpk_status start_driver(void)
         return kpk_i_fail(KPK_ERR_NO_HIP,
                           "%s is a stub of CUDA's toolkit, which programs are "
                           "linked with, and no driver. Install NVIDIA's driver",
-                          kpk_i_cuda.path);
+                          path);
     if (error == CUDA_SUCCESS)
         error = CALL(cuDeviceGetCount, (&ndevices));
     if (error != CUDA_SUCCESS && error != CUDA_ERROR_NO_DEVICE)
         return kpk_i_fail_gpu(&kpk_i_cuda, called, error,
-                              "the CUDA driver (%s) does not start%s",
-                              kpk_i_cuda.path,
+                              "the CUDA driver (%s) does not start%s", path,
                               error >= CUDA_ERROR_SYSTEM_DRIVER_MISMATCH
                                   ? ", for it is of another release than the "
                                     "kernel's part: restart the machine"
@@ -599,6 +600,7 @@ static kpk_status start_driver(void)
         kpk_i_cuda.version = 0; /* no reason to fail: only messages need it */
     kpk_i_cuda.major = kpk_i_cuda.version / 1000;
     kpk_i_cuda.minor = kpk_i_cuda.version % 1000 / 10;
+    kpk_i_cuda.path = path;
     return KPK_OK;
 }
 

@@ -27,56 +27,64 @@ static kpk_status count_devices(const struct kpk_i_gpu *gpu, int *out)
     return KPK_OK;
 }
 
+/* How many devices the two drivers have, and why one has none. */
+struct counts {
+    int hip, cuda;
+    kpk_status cuda_status; /* of finding the driver */
+    char no_hip[1024];      /* the reason, or "" */
+    char no_cuda[512];
+};
+
 /* HIP's devices: none where there is no HIP, which is noted. */
-static kpk_status count_hip(int *out, bool *absent)
+static kpk_status count_hip(struct counts *out)
 {
     kpk_status st = kpk_i_hip_bind();
 
-    *out = 0;
-    *absent = st == KPK_ERR_NO_HIP;
-    if (*absent)
-        return KPK_OK;
-    return st == KPK_OK ? count_devices(&kpk_i_hip, out) : st;
+    out->hip = 0;
+    out->no_hip[0] = '\0';
+    if (st == KPK_OK)
+        return count_devices(&kpk_i_hip, &out->hip);
+    if (st != KPK_ERR_NO_HIP)
+        return st;
+    (void)snprintf(out->no_hip, sizeof(out->no_hip), "%s", kpk_error_message());
+    return KPK_OK;
 }
 
-/* CUDA's devices; none where there is no driver. Fails, with both reasons, if
- * there is no HIP either. */
-static kpk_status count_cuda(int *out, bool hip_absent)
+/* CUDA's devices; none where there is no driver, or it does not start. Fails,
+ * with both reasons, if there is no HIP either. */
+static kpk_status count_cuda(struct counts *out)
 {
-    char no_hip[1024];
-    char no_cuda[512];
-    kpk_status st;
-
-    *out = 0;
-    (void)snprintf(no_hip, sizeof(no_hip), "%s", kpk_error_message());
-    st = kpk_i_cuda_bind();
-    if (st == KPK_OK)
-        return count_devices(&kpk_i_cuda, out);
-    if (!hip_absent)
+    out->cuda = 0;
+    out->no_cuda[0] = '\0';
+    out->cuda_status = kpk_i_cuda_bind();
+    if (out->cuda_status == KPK_OK)
+        return count_devices(&kpk_i_cuda, &out->cuda);
+    (void)snprintf(out->no_cuda, sizeof(out->no_cuda), "%s",
+                   kpk_error_message());
+    if (!*out->no_hip)
         return KPK_OK;
-    (void)snprintf(no_cuda, sizeof(no_cuda), "%s", kpk_error_message());
-    return kpk_i_fail(KPK_ERR_NO_HIP, "%s. For NVIDIA GPUs: %s", no_hip,
-                      no_cuda);
+    return kpk_i_fail(KPK_ERR_NO_HIP, "%s. For NVIDIA GPUs: %s", out->no_hip,
+                      out->no_cuda);
 }
 
 kpk_status kpk_device_count(int *out)
 {
-    bool hip_absent;
-    int hip;
-    int cuda;
+    struct counts counts;
     kpk_status st;
 
     KPK_I_NEED(out);
-    st = count_hip(&hip, &hip_absent);
+    st = count_hip(&counts);
     if (st == KPK_OK)
-        st = count_cuda(&cuda, hip_absent);
+        st = count_cuda(&counts);
     if (st == KPK_OK)
-        *out = hip + cuda;
+        *out = counts.hip + counts.cuda;
     return st;
 }
 
-static kpk_status no_such_device(int device, int count)
+static kpk_status no_such_device(int device, const struct counts *counts)
 {
+    const int count = counts->hip + counts->cuda;
+
     if (count == 0)
         (void)kpk_i_fail(
             KPK_ERR_NO_DEVICE,
@@ -85,38 +93,39 @@ static kpk_status no_such_device(int device, int count)
             "that this user may open /dev/kfd and /dev/dri/render*, and that "
             "HIP_VISIBLE_DEVICES does not hide it; of an NVIDIA GPU, that "
             "nvidia-smi lists it",
-            device, kpk_i_hip.path ? kpk_i_hip.path : "not found",
-            kpk_i_cuda.path ? kpk_i_cuda.path : "not found");
+            device, *counts->no_hip ? counts->no_hip : kpk_i_hip.path,
+            *counts->no_cuda ? counts->no_cuda : kpk_i_cuda.path);
     else
         (void)kpk_i_fail(KPK_ERR_NO_DEVICE,
                          "device %d was asked for, but there %s %d GPU%s: the "
                          "highest number is %d",
                          device, count == 1 ? "is" : "are", count,
                          count == 1 ? "" : "s", count - 1);
+    /* Its devices may be meant. */
+    if (count && counts->cuda_status == KPK_ERR_HIP)
+        kpk_i_fail_more(". CUDA's are not among them: %s", counts->no_cuda);
     return KPK_ERR_NO_DEVICE;
 }
 
 static kpk_status find(int device, const struct kpk_i_gpu **gpu, int *index)
 {
-    bool hip_absent;
-    int hip;
-    int cuda;
-    kpk_status st = count_hip(&hip, &hip_absent);
+    struct counts counts;
+    kpk_status st = count_hip(&counts);
 
     if (st != KPK_OK)
         return st;
-    if (device >= 0 && device < hip) {
+    if (device >= 0 && device < counts.hip) {
         *gpu = &kpk_i_hip;
         *index = device;
         return KPK_OK;
     }
-    st = count_cuda(&cuda, hip_absent);
+    st = count_cuda(&counts);
     if (st != KPK_OK)
         return st;
-    if (device < 0 || device >= hip + cuda)
-        return no_such_device(device, hip + cuda);
+    if (device < 0 || device >= counts.hip + counts.cuda)
+        return no_such_device(device, &counts);
     *gpu = &kpk_i_cuda;
-    *index = device - hip;
+    *index = device - counts.hip;
     return KPK_OK;
 }
 

@@ -11,6 +11,7 @@
 
 #include "cuda_pack.h"
 #include "fake_cuda.h"
+#include "fake_hip.h"
 
 #include <dlfcn.h>
 #include <link.h>
@@ -30,6 +31,7 @@ static bool nameless;      /* no library has a file */
 static bool speechless;    /* dlerror() has nothing to say */
 static bool no_interpreter;
 static const char *loaded_as; /* the file of a driver that is in the process */
+static int start_error;       /* what cuInit() returns, if not 0 */
 
 void *__real_dlopen(const char *name, int mode);
 void *__wrap_dlopen(const char *name, int mode);
@@ -50,9 +52,22 @@ typedef int each_object(struct dl_phdr_info *, size_t, void *);
 int __real_dl_iterate_phdr(each_object *callback, void *data);
 int __wrap_dl_iterate_phdr(each_object *callback, void *data);
 
+static int no_start(unsigned flags)
+{
+    (void)flags;
+    return start_error;
+}
+
 void *__wrap_dlsym(void *handle, const char *name)
 {
+    int (*const instead)(unsigned) = no_start;
     const size_t n = strlen(name);
+    void *address;
+
+    if (start_error && strcmp(name, "cuInit") == 0) {
+        memcpy(&address, &instead, sizeof(address));
+        return address;
+    }
 
     for (const char *at = hidden; at; at = strchr(at, ' ')) {
         at += strspn(at, " ");
@@ -144,6 +159,59 @@ static int mismatch(void)
     EXPECT(says("does not start") && says("restart the machine"));
     cuda->init_error = 0; /* it is tried again */
     EXPECT(kpk_device_count(&n) == KPK_OK && n == 2);
+    return 0;
+}
+
+/* The fake that nobody has loaded yet. */
+static int names_fake_cuda(void)
+{
+    const char *path;
+    char beside[FAKE_PATH_MAX];
+
+    if (kpk_hip_info(NULL, &path) != KPK_OK)
+        return 0;
+    (void)snprintf(beside, sizeof(beside), "%.*sfake_cuda.so",
+                   (int)(strrchr(path, '/') + 1 - path), path);
+    return setenv("KPK_CUDA_LIBRARY", beside, 1) == 0;
+}
+
+/* A driver that does not start is not kept, and so its file's name is not
+ * either. HIP's devices go on, and what CUDA's driver said is told where one of
+ * its devices may be meant. */
+static int unloaded(void)
+{
+    struct fake_hip *hip = fake_hip_load("fake_hip.so");
+    kpk_device device;
+    int n = 7;
+
+    EXPECT(names_fake_cuda());
+    start_error = 3;
+    EXPECT(kpk_device_get(2, &device) == KPK_ERR_NO_DEVICE);
+    EXPECT(says("there are 2 GPUs: the highest number is 1. CUDA's are not "
+                "among them: the CUDA driver (/") &&
+           says("fake_cuda.so) does not start: cuInit returned"));
+    hip->ndevices = 0;
+    EXPECT(kpk_device_count(&n) == KPK_OK && n == 0);
+    EXPECT(kpk_device_get(0, &device) == KPK_ERR_NO_DEVICE);
+    EXPECT(says("neither HIP (/") &&
+           says("fake_hip.so) nor CUDA (the CUDA "
+                "driver (/") &&
+           says("fake_cuda.so) does not start: cuInit returned") &&
+           says(") sees a GPU"));
+    return 0;
+}
+
+/* Where there is no CUDA, that is not said of each device. */
+static int absent(void)
+{
+    struct fake_hip *hip = fake_hip_load("fake_hip.so");
+    kpk_device device;
+
+    EXPECT(kpk_device_get(2, &device) == KPK_ERR_NO_DEVICE);
+    EXPECT(says("the highest number is 1") && !says("CUDA"));
+    hip->ndevices = 0;
+    EXPECT(kpk_device_get(0, &device) == KPK_ERR_NO_DEVICE);
+    EXPECT(says("nor CUDA (no CUDA driver: /nowhere/libcuda.so.1"));
     return 0;
 }
 
@@ -374,6 +442,8 @@ static int forked(void)
     X(no_card,        "FAKE")                                                  \
     X(stub,           "FAKE")                                                  \
     X(mismatch,       "FAKE")                                                  \
+    X(unloaded,       "/nowhere")                                              \
+    X(absent,         "/nowhere/libcuda.so.1")                                 \
     X(neither,        "/nowhere/libcuda.so.1")                                 \
     X(not_looked_for, "")                                                      \
     X(no_driver,      "libm.so.6")                                             \
