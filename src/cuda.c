@@ -590,7 +590,7 @@ static kpk_status start_driver(void)
     if (error != CUDA_SUCCESS && error != CUDA_ERROR_NO_DEVICE)
         return kpk_i_fail_gpu(&kpk_i_cuda, called, error,
                               "the CUDA driver (%s) does not start%s", path,
-                              error >= CUDA_ERROR_SYSTEM_DRIVER_MISMATCH
+                              error == CUDA_ERROR_SYSTEM_DRIVER_MISMATCH
                                   ? ", for it is of another release than the "
                                     "kernel's part: restart the machine"
                                   : "");

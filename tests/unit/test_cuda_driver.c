@@ -157,6 +157,10 @@ static int mismatch(void)
     cuda->init_error = 803;
     EXPECT(kpk_device_count(&n) == KPK_ERR_NO_HIP);
     EXPECT(says("does not start") && says("restart the machine"));
+    /* Of other faults it is not said that the releases differ. */
+    cuda->init_error = 999;
+    EXPECT(kpk_device_count(&n) == KPK_ERR_NO_HIP);
+    EXPECT(says("does not start: cuInit returned") && !says("restart"));
     cuda->init_error = 0; /* it is tried again */
     EXPECT(kpk_device_count(&n) == KPK_OK && n == 2);
     return 0;
