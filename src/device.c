@@ -69,16 +69,20 @@ static kpk_status count_cuda(struct counts *out)
 
 kpk_status kpk_device_count(int *out)
 {
+    struct kpk_i_failure before;
     struct counts counts;
     kpk_status st;
 
     KPK_I_NEED(out);
+    kpk_i_keep_failure(&before);
     st = count_hip(&counts);
     if (st == KPK_OK)
         st = count_cuda(&counts);
-    if (st == KPK_OK)
-        *out = counts.hip + counts.cuda;
-    return st;
+    if (st != KPK_OK)
+        return st;
+    kpk_i_put_back_failure(&before); /* a driver that is not there */
+    *out = counts.hip + counts.cuda;
+    return KPK_OK;
 }
 
 static kpk_status no_such_device(int device, const struct counts *counts)
@@ -132,14 +136,18 @@ static kpk_status find(int device, const struct kpk_i_gpu **gpu, int *index)
 kpk_status kpk_i_find_device(int device, const struct kpk_i_gpu **gpu,
                              kpk_device *out)
 {
+    struct kpk_i_failure before;
     kpk_device found;
     int index;
-    kpk_status st = find(device, gpu, &index);
+    kpk_status st;
 
+    kpk_i_keep_failure(&before);
+    st = find(device, gpu, &index);
     if (st == KPK_OK)
         st = (*gpu)->describe(index, &found);
     if (st != KPK_OK)
         return st;
+    kpk_i_put_back_failure(&before); /* a driver that is not there */
     found.platform = (*gpu)->platform;
     found.index = index;
     *out = found;

@@ -6,10 +6,9 @@
 
 /* Long enough for the longest message, 'no code object fits', with every
  * known target in the pack. */
-#define MESSAGE_NBYTES 2048
+enum { MESSAGE_NBYTES = KPK_I_MESSAGE_NBYTES };
 
-static _Thread_local int last_hip;
-static _Thread_local char last_text[MESSAGE_NBYTES];
+static _Thread_local struct kpk_i_failure last;
 
 const char *kpk_status_name(kpk_status status)
 {
@@ -39,12 +38,12 @@ const char *kpk_status_string(kpk_status status)
 
 const char *kpk_error_message(void)
 {
-    return last_text;
+    return last.text;
 }
 
 int kpk_error_hip(void)
 {
-    return last_hip;
+    return last.hip;
 }
 
 int kpk_version(void)
@@ -62,19 +61,29 @@ kpk_status kpk_i_fail(kpk_status status, const char *format, ...)
     va_start(args, format);
     (void)vsnprintf(text, sizeof(text), format, args);
     va_end(args);
-    memcpy(last_text, text, sizeof(text));
-    last_hip = 0;
+    memcpy(last.text, text, sizeof(text));
+    last.hip = 0;
     return status;
 }
 
 void kpk_i_fail_more(const char *format, ...)
 {
-    const size_t n = strlen(last_text);
+    const size_t n = strlen(last.text);
     va_list args;
 
     va_start(args, format);
-    (void)vsnprintf(last_text + n, sizeof(last_text) - n, format, args);
+    (void)vsnprintf(last.text + n, sizeof(last.text) - n, format, args);
     va_end(args);
+}
+
+void kpk_i_keep_failure(struct kpk_i_failure *out)
+{
+    *out = last;
+}
+
+void kpk_i_put_back_failure(const struct kpk_i_failure *from)
+{
+    last = *from;
 }
 
 kpk_status kpk_i_fail_gpu(const struct kpk_i_gpu *gpu, const char *call,
@@ -91,7 +100,7 @@ kpk_status kpk_i_fail_gpu(const struct kpk_i_gpu *gpu, const char *call,
     (void)kpk_i_fail(KPK_ERR_HIP, "%s: %s returned %s (%d), %s", asked,
                      gpu->failed_name(call), name ? name : "an unnamed error",
                      (int)error, string ? string : "no text");
-    last_hip = (int)error;
+    last.hip = (int)error;
     return KPK_ERR_HIP;
 }
 

@@ -66,9 +66,11 @@ static kpk_status drop_namesakes(kpk_instance *inst)
  * fits, the reason that the first one gives is the failure. */
 static kpk_status select_objects(kpk_instance *inst)
 {
+    struct kpk_i_failure before;
     kpk_status first = KPK_OK;
     size_t nfit = 0;
 
+    kpk_i_keep_failure(&before);
     for (size_t i = inst->nslots; i-- > 0;) {
         struct kpk_i_slot *slot = &inst->slots[i];
         kpk_selection selection;
@@ -86,7 +88,10 @@ static kpk_status select_objects(kpk_instance *inst)
         if (st != KPK_OK)
             first = st;
     }
-    return nfit || inst->nslots == 0 ? KPK_OK : first;
+    if (nfit == 0 && inst->nslots)
+        return first;
+    kpk_i_put_back_failure(&before);
+    return KPK_OK;
 }
 
 static void prepare_kernel(kpk_kernel *kernel, kpk_instance *inst,

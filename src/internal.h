@@ -28,6 +28,16 @@
 kpk_status kpk_i_fail(kpk_status status, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* What the thread's last failure is: a call that succeeds, though something
+ * failed on its way, puts back what was. */
+enum { KPK_I_MESSAGE_NBYTES = 2048 };
+struct kpk_i_failure {
+    int hip;
+    char text[KPK_I_MESSAGE_NBYTES];
+};
+void kpk_i_keep_failure(struct kpk_i_failure *out);
+void kpk_i_put_back_failure(const struct kpk_i_failure *from);
+
 /* A NULL that a public call does not take. */
 #define KPK_I_NEED(kpk_pointer)                                                \
     do {                                                                       \

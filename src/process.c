@@ -64,6 +64,7 @@ kpk_status kpk_i_check_process(void)
 kpk_status kpk_i_bind_once(atomic_bool *bound, kpk_status (*find)(void))
 {
     static pthread_once_t watching = PTHREAD_ONCE_INIT;
+    struct kpk_i_failure before;
     kpk_status st = kpk_i_check_process();
 
     if (st != KPK_OK || atomic_load_explicit(bound, memory_order_acquire))
@@ -71,8 +72,10 @@ kpk_status kpk_i_bind_once(atomic_bool *bound, kpk_status (*find)(void))
     (void)pthread_once(&watching, watch_forks);
     (void)pthread_mutex_lock(&bind_lock);
     if (!atomic_load_explicit(bound, memory_order_relaxed)) {
+        kpk_i_keep_failure(&before);
         st = find();
         if (st == KPK_OK) {
+            kpk_i_put_back_failure(&before);
             atomic_store(&found_any, true);
             atomic_store_explicit(bound, true, memory_order_release);
         }

@@ -251,13 +251,17 @@ static const char *rows_of_code(const kpk_module *module, const char *device,
 const char *kpk_i_target_of_rows(const kpk_module *module, const char *device,
                                  char name[KPK_I_SM_NBYTES])
 {
+    struct kpk_i_failure before;
     kpk_selection selection;
     struct kpk_i_sm sm;
 
     if (!device || !kpk_i_sm_parse(device, &sm))
         return device;
-    if (kpk_select(module, device, &selection) != KPK_OK)
+    kpk_i_keep_failure(&before);
+    if (kpk_select(module, device, &selection) != KPK_OK) {
+        kpk_i_put_back_failure(&before);
         selection.target = device;
+    }
     return rows_of_code(module, device, selection.target, name);
 }
 

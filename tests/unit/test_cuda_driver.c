@@ -122,6 +122,7 @@ static int alone(void)
     EXPECT(kpk_open(&pack, 0, &gpu) == KPK_OK);
     EXPECT(kpk_kernel_get(gpu, "scale", &k) == KPK_OK);
     EXPECT(kpk_close(gpu) == KPK_OK);
+    EXPECT(strcmp(kpk_error_message(), "") == 0); /* nothing has failed */
     EXPECT(kpk_hip_info(NULL, NULL) == KPK_ERR_NO_HIP);
     return 0;
 }

@@ -243,6 +243,12 @@ static int in_process_by_name_unusable(void)
     nameless = true; /* the loader need not know a file */
     EXPECT(kpk_hip_info(NULL, NULL) == KPK_ERR_NO_HIP);
     EXPECT(strstr(kpk_error_message(), "linked or preloaded, is no HIP"));
+    /* Somebody loads another one. What the first lacks is no failure then. */
+    nameless = false;
+    hidden_from = NRELEASES;
+    (void)fake_hip_load("fake_hip.so");
+    EXPECT(kpk_hip_info(NULL, NULL) == KPK_OK);
+    EXPECT(strstr(kpk_error_message(), "linked or preloaded, is no HIP"));
     return 0;
 }
 

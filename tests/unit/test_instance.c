@@ -206,6 +206,27 @@ static void test_kernel_that_fits_is_meant(void **state)
     }
 }
 
+/* A module does not fit, and there is no CUDA: neither is a failure here. */
+static void test_success_leaves_the_last_failure_alone(void **state)
+{
+    const kpk_module *const both[] = {&test_module_alpha_gfx11,
+                                      &test_module_beta};
+    char before[256];
+    kpk_instance *inst;
+    int n;
+
+    (void)state;
+    fake->fail_name = "hipGetDeviceCount";
+    assert_status(kpk_device_count(&n), KPK_ERR_HIP);
+    (void)snprintf(before, sizeof(before), "%s", kpk_error_message());
+    fake->fail_name = NULL;
+    assert_ok(kpk_device_count(&n));
+    assert_ok(kpk_open_modules(both, 2, 0, &inst));
+    assert_ok(kpk_close(inst));
+    assert_string_equal(kpk_error_message(), before);
+    assert_int_equal(kpk_error_hip(), 999);
+}
+
 static void test_open_checks_device_and_format(void **state)
 {
     const kpk_module *const old = &test_module_old_format;
@@ -671,6 +692,8 @@ int main(void)
         cmocka_unit_test_setup(
             test_of_modules_of_one_name_the_one_that_fits_is_open, reset),
         cmocka_unit_test_setup(test_kernel_that_fits_is_meant, reset),
+        cmocka_unit_test_setup(test_success_leaves_the_last_failure_alone,
+                               reset),
         cmocka_unit_test_setup(test_open_checks_device_and_format, reset),
         cmocka_unit_test_setup(test_damaged_code_objects_never_reach_hip,
                                reset),
