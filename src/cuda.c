@@ -457,6 +457,8 @@ static const char *call_name(const char *hip_name)
         {"hipGetDeviceCount", "cuDeviceGetCount"},
         {"hipModuleLoadData", "cuModuleLoadData"},
         {"hipModuleLoadDataEx", "cuModuleLoadDataEx"},
+        {"hipModuleGetFunction", "cuModuleGetFunction"},
+        {"hipModuleGetGlobal", "cuModuleGetGlobal"},
         {"hipMalloc", "cuMemAlloc"},
         {"hipModuleGetTexRef", "cuModuleGetTexRef"},
         {"hipExtModuleLaunchKernel", "cuEventRecord"},
@@ -580,11 +582,14 @@ static kpk_status start_driver(void)
     CUresult error = CALL(cuInit, (0));
 
     ndevices = 0;
-    if (error == CUDA_ERROR_STUB_LIBRARY)
-        return kpk_i_fail(KPK_ERR_NO_HIP,
-                          "%s is a stub of CUDA's toolkit, which programs are "
-                          "linked with, and no driver. Install NVIDIA's driver",
-                          path);
+    if (error == CUDA_ERROR_STUB_LIBRARY) {
+        (void)kpk_i_fail(KPK_ERR_NO_HIP,
+                         "%s is a stub of CUDA's toolkit, which programs are "
+                         "linked with, and no driver. Install NVIDIA's driver",
+                         path);
+        kpk_i_fail_behind(error);
+        return KPK_ERR_NO_HIP;
+    }
     if (error == CUDA_SUCCESS)
         error = CALL(cuDeviceGetCount, (&ndevices));
     if (error != CUDA_SUCCESS && error != CUDA_ERROR_NO_DEVICE)

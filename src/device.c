@@ -54,6 +54,9 @@ static kpk_status count_hip(struct counts *out)
  * with both reasons, if there is no HIP either. */
 static kpk_status count_cuda(struct counts *out)
 {
+    kpk_status st;
+    int error;
+
     out->cuda = 0;
     out->no_cuda[0] = '\0';
     out->cuda_status = kpk_i_cuda_bind();
@@ -63,8 +66,11 @@ static kpk_status count_cuda(struct counts *out)
                    kpk_error_message());
     if (!*out->no_hip)
         return KPK_OK;
-    return kpk_i_fail(KPK_ERR_NO_HIP, "%s. For NVIDIA GPUs: %s", out->no_hip,
-                      out->no_cuda);
+    error = kpk_error_hip();
+    st = kpk_i_fail(KPK_ERR_NO_HIP, "%s. For NVIDIA GPUs: %s", out->no_hip,
+                    out->no_cuda);
+    kpk_i_fail_behind(error);
+    return st;
 }
 
 kpk_status kpk_device_count(int *out)

@@ -76,6 +76,11 @@ void kpk_i_fail_more(const char *format, ...)
     va_end(args);
 }
 
+void kpk_i_fail_behind(hipError_t error)
+{
+    last.hip = (int)error;
+}
+
 void kpk_i_keep_failure(struct kpk_i_failure *out)
 {
     *out = last;
@@ -100,7 +105,7 @@ kpk_status kpk_i_fail_gpu(const struct kpk_i_gpu *gpu, const char *call,
     (void)kpk_i_fail(KPK_ERR_HIP, "%s: %s returned %s (%d), %s", asked,
                      gpu->failed_name(call), name ? name : "an unnamed error",
                      (int)error, string ? string : "no text");
-    last.hip = (int)error;
+    kpk_i_fail_behind(error);
     return KPK_ERR_HIP;
 }
 

@@ -408,10 +408,10 @@ static kpk_status resolve(kpk_instance *inst, kpk_kernel *kernel)
     if (!function)
         return kpk_i_fail(KPK_ERR_HIP,
                           "cannot find kernel %s of module %s on device %d: "
-                          "hipModuleGetFunction returned success, but no "
-                          "function",
+                          "%s returned success, but no function",
                           kpk_kernel_name(kernel),
-                          kpk_module_name(slot->module), inst->ordinal);
+                          kpk_module_name(slot->module), inst->ordinal,
+                          inst->gpu->call_name("hipModuleGetFunction"));
     atomic_store_explicit(&kernel->function, function, memory_order_release);
     return KPK_OK;
 }

@@ -50,11 +50,14 @@ void kpk_i_put_back_failure(const struct kpk_i_failure *from);
 void kpk_i_fail_more(const char *format, ...)
     __attribute__((format(printf, 1, 2)));
 
-/* The same for a call of the driver that returned `error`: "<format>: <call>
+/* The same for a call of the driver that returned `error`: "<message>: <call>
  * returned <name> (<number>), <text>". The status is KPK_ERR_HIP. */
 kpk_status kpk_i_fail_gpu(const struct kpk_i_gpu *gpu, const char *call,
                           hipError_t error, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
+
+/* The driver's error behind the failure that was told just now. */
+void kpk_i_fail_behind(hipError_t error);
 
 /* A bounded string that is built piece by piece; what does not fit is cut. */
 struct kpk_i_text {

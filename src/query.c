@@ -2,11 +2,12 @@
  * occupancy, device variables, texture references */
 #include "internal.h"
 
-static kpk_status impossible(const char *call, int number)
+static kpk_status impossible(const struct kpk_i_gpu *gpu, const char *call,
+                             int number)
 {
     return kpk_i_fail(KPK_ERR_HIP,
-                      "%s returned success and an impossible number, %d", call,
-                      number);
+                      "%s returned success and an impossible number, %d",
+                      gpu->call_name(call), number);
 }
 
 /* The kernel's function with its device current. */
@@ -82,7 +83,8 @@ kpk_status kpk_occupancy(const kpk_kernel *kernel, uint32_t block,
             "cannot tell the occupancy of %s with a block of %u",
             kpk_kernel_name(kernel), block);
     else if (blocks < 0)
-        st = impossible("hipModuleOccupancyMaxActiveBlocksPerMultiprocessor",
+        st = impossible(kernel->inst->gpu,
+                        "hipModuleOccupancyMaxActiveBlocksPerMultiprocessor",
                         blocks);
     st = kpk_i_leave(kernel->inst, saved, st);
     if (st == KPK_OK)
@@ -119,7 +121,8 @@ kpk_status kpk_occupancy_shape(const kpk_kernel *kernel, uint32_t shared_nbytes,
             kernel->inst->gpu, "hipModuleOccupancyMaxPotentialBlockSize", error,
             "cannot tell the best block of %s", kpk_kernel_name(kernel));
     else if (grid <= 0 || block <= 0)
-        st = impossible("hipModuleOccupancyMaxPotentialBlockSize",
+        st = impossible(kernel->inst->gpu,
+                        "hipModuleOccupancyMaxPotentialBlockSize",
                         grid <= 0 ? grid : block);
     st = kpk_i_leave(kernel->inst, saved, st);
     if (st != KPK_OK)
@@ -144,30 +147,36 @@ static kpk_status not_found(const kpk_instance *inst, const struct lookup *l,
                             hipError_t error)
 {
     const char *module = kpk_module_name(l->slot->module);
+    kpk_status st;
 
     if (error == hipErrorNotFound)
-        return kpk_i_fail(KPK_ERR_NO_GLOBAL,
-                          "module %s has no %s \"%s\". kpk_module_symbols() "
-                          "lists what it has",
-                          module, what, l->name);
-    if (error == hipErrorNotSupported)
-        return kpk_i_fail(
-            KPK_ERR_UNSUPPORTED, "device %d (%s) has no %s: %s returned %d",
-            inst->ordinal, inst->device.target, what, call, (int)error);
-    return kpk_i_fail_gpu(inst->gpu, call, error,
-                          "cannot find %s \"%s\" of module %s", what, l->name,
-                          module);
+        st = kpk_i_fail(KPK_ERR_NO_GLOBAL,
+                        "module %s has no %s \"%s\". kpk_module_symbols() "
+                        "lists what it has",
+                        module, what, l->name);
+    else if (error == hipErrorNotSupported)
+        st = kpk_i_fail(KPK_ERR_UNSUPPORTED,
+                        "device %d (%s) has no %s: %s returned %d",
+                        inst->ordinal, inst->device.target, what,
+                        inst->gpu->failed_name(call), (int)error);
+    else
+        return kpk_i_fail_gpu(inst->gpu, call, error,
+                              "cannot find %s \"%s\" of module %s", what,
+                              l->name, module);
+    kpk_i_fail_behind(error);
+    return st;
 }
 
-static kpk_status check_found(const struct lookup *l, const char *what,
-                              const char *call)
+static kpk_status check_found(const kpk_instance *inst, const struct lookup *l,
+                              const char *what, const char *call)
 {
     if (l->found)
         return KPK_OK;
     return kpk_i_fail(KPK_ERR_HIP,
                       "cannot find %s \"%s\" of module %s: %s returned "
                       "success, but no address",
-                      what, l->name, kpk_module_name(l->slot->module), call);
+                      what, l->name, kpk_module_name(l->slot->module),
+                      inst->gpu->call_name(call));
 }
 
 static kpk_status find_global(kpk_instance *inst, void *what)
@@ -183,7 +192,7 @@ static kpk_status find_global(kpk_instance *inst, void *what)
         atomic_load_explicit(&l->slot->hip_module, memory_order_relaxed),
         l->name);
     return error == hipSuccess
-               ? check_found(l, "variable", "hipModuleGetGlobal")
+               ? check_found(inst, l, "variable", "hipModuleGetGlobal")
                : not_found(inst, l, "variable", "hipModuleGetGlobal", error);
 }
 
@@ -202,7 +211,7 @@ static kpk_status find_texture(kpk_instance *inst, void *what)
         l->name);
     l->found = found;
     return error == hipSuccess
-               ? check_found(l, "texture reference", "hipModuleGetTexRef")
+               ? check_found(inst, l, "texture reference", "hipModuleGetTexRef")
                : not_found(inst, l, "texture reference", "hipModuleGetTexRef",
                            error);
 }

@@ -88,6 +88,12 @@ static int enter(const char *name)
     return SUCCESS;
 }
 
+/* Whether the function is to succeed without a result. */
+static int lies(const char *name)
+{
+    return fake_cuda.lie_name && strcmp(name, fake_cuda.lie_name) == 0;
+}
+
 #define ENTER()                                                                \
     do {                                                                       \
         const int error_ = enter(__func__);                                    \
@@ -312,7 +318,7 @@ FUNCTION(cuModuleGetFunction,
     f = &module->functions[module->nfunctions++];
     f->module = module;
     strncpy(f->name, name, sizeof(f->name) - 1);
-    *out = f;
+    *out = lies(__func__) ? NULL : f;
     return SUCCESS;
 }
 
@@ -326,7 +332,7 @@ FUNCTION(cuModuleGetGlobal_v2, (unsigned long long *out, size_t *nbytes,
     (void)module;
     if (strcmp(name, "table") != 0)
         return NOT_FOUND;
-    *out = (unsigned long long)(uintptr_t)table;
+    *out = lies(__func__) ? 0 : (unsigned long long)(uintptr_t)table;
     *nbytes = sizeof(table);
     return SUCCESS;
 }
@@ -502,7 +508,7 @@ FUNCTION(cuOccupancyMaxActiveBlocksPerMultiprocessor,
 {
     ENTER_CONTEXT();
     (void)f;
-    *out = block > 512 || nbytes > 65536 ? 1 : 2;
+    *out = lies(__func__) ? -1 : block > 512 || nbytes > 65536 ? 1 : 2;
     return SUCCESS;
 }
 
@@ -516,7 +522,7 @@ FUNCTION(cuOccupancyMaxPotentialBlockSize,
     (void)nbytes;
     if (shared)
         return INVALID_VALUE;
-    *grid = 264;
+    *grid = lies(__func__) ? 0 : 264;
     *block = most ? most : 512;
     return SUCCESS;
 }

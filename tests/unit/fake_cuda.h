@@ -25,6 +25,7 @@ struct fake_cuda {
     int fail_error;        /* ... with this error */
     atomic_int fail_in;    /* > 0: counts calls down, fails the last; -1 off */
     int fail_later;        /* ... and all after that */
+    const char *lie_name;  /* this function succeeds without a result */
     int no_context;        /* a context is retained, and is none */
     int own_shared;        /* of a function; 0: 2448 bytes */
     int slow;              /* retaining a context takes a while */

@@ -410,10 +410,39 @@ static void test_memory_and_variables(void **state)
     assert_string_equal(back, text);
     assert_status(kpk_global(gpu, "both", "chair", &x, &nbytes),
                   KPK_ERR_NO_GLOBAL);
+    assert_int_equal(kpk_error_hip(), 500);
     assert_status(kpk_texture(gpu, "both", "table", &x), KPK_ERR_UNSUPPORTED);
     assert_message("a texture reference needs cuModuleGetTexRef, which newer "
                    "releases of the CUDA driver have dropped");
     assert_message("cuTexObjectCreate()");
+    assert_ok(kpk_close(gpu));
+}
+
+/* By the driver's own names, too. */
+static void test_success_without_a_result_is_refused(void **state)
+{
+    kpk_instance *gpu = open_on(2);
+    const kpk_kernel *k;
+    kpk_shape shape;
+    uint32_t blocks;
+    void *x;
+
+    (void)state;
+    cuda->lie_name = "cuModuleGetFunction";
+    assert_status(kpk_kernel_get(gpu, "scale", &k), KPK_ERR_HIP);
+    assert_message(": cuModuleGetFunction returned success, but no function");
+    cuda->lie_name = "cuModuleGetGlobal_v2";
+    assert_status(kpk_global(gpu, "both", "table", &x, NULL), KPK_ERR_HIP);
+    assert_message(": cuModuleGetGlobal returned success, but no address");
+    assert_ok(kpk_kernel_get(gpu, "scale", &k));
+    cuda->lie_name = "cuOccupancyMaxActiveBlocksPerMultiprocessor";
+    assert_status(kpk_occupancy(k, 64, 0, &blocks), KPK_ERR_HIP);
+    assert_message("cuOccupancyMaxActiveBlocksPerMultiprocessor returned "
+                   "success and an impossible number, -1");
+    cuda->lie_name = "cuOccupancyMaxPotentialBlockSize";
+    assert_status(kpk_occupancy_shape(k, 0, 64, &shape), KPK_ERR_HIP);
+    assert_message("cuOccupancyMaxPotentialBlockSize returned success and an "
+                   "impossible number, 0");
     assert_ok(kpk_close(gpu));
 }
 
@@ -739,6 +768,7 @@ int main(void)
         TEST(test_launch_begins_early_if_the_kernel_waits),
         TEST(test_every_way_to_launch),
         TEST(test_memory_and_variables),
+        TEST(test_success_without_a_result_is_refused),
         TEST(test_what_the_driver_says_of_a_kernel),
         cmocka_unit_test_setup_teardown(
             test_current_context_is_the_same_after_every_call, reset, pop_own),

@@ -147,6 +147,7 @@ static int stub(void)
     cuda->init_error = 34;
     EXPECT(kpk_device_count(&n) == KPK_ERR_NO_HIP);
     EXPECT(says("is a stub of CUDA's toolkit"));
+    EXPECT(kpk_error_hip() == 34);
     EXPECT(says("KPK_HIP_LIBRARY names /nowhere"));
     return 0;
 }
@@ -158,6 +159,7 @@ static int mismatch(void)
     cuda->init_error = 803;
     EXPECT(kpk_device_count(&n) == KPK_ERR_NO_HIP);
     EXPECT(says("does not start") && says("restart the machine"));
+    EXPECT(kpk_error_hip() == 803);
     /* Of other faults it is not said that the releases differ. */
     cuda->init_error = 999;
     EXPECT(kpk_device_count(&n) == KPK_ERR_NO_HIP);

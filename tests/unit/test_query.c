@@ -64,6 +64,7 @@ static void test_missing_global_has_a_status_of_its_own(void **state)
     (void)state;
     assert_status(kpk_global(inst, "alpha", "chair", &at, NULL),
                   KPK_ERR_NO_GLOBAL);
+    assert_int_equal(kpk_error_hip(), hipErrorNotFound);
     assert_message("module alpha has no variable \"chair\"");
     assert_status(kpk_global(inst, "gamma", "table", &at, NULL),
                   KPK_ERR_NO_MODULE);
@@ -82,6 +83,7 @@ static void test_texture_has_a_clear_status_where_there_is_none(void **state)
     assert_status(kpk_texture(inst, "alpha", "picture", &texture),
                   KPK_ERR_UNSUPPORTED);
     assert_message("has no texture reference");
+    assert_int_equal(kpk_error_hip(), hipErrorNotSupported);
     assert_status(kpk_texture(inst, "alpha", "absent", &texture),
                   KPK_ERR_NO_GLOBAL);
     assert_status(kpk_texture(inst, "alpha", "picture", NULL), KPK_ERR_ARG);
