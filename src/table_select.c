@@ -153,7 +153,8 @@ static bool find_range(const struct question *q, struct spans *out)
     const kpk_condition *c = q->condition;
     size_t begin = 0, end;
 
-    if (!c || c->op == KPK_DIVIDES)
+    if (!c ||
+        (c->op != KPK_EQUAL && c->op != KPK_AT_LEAST && c->op != KPK_AT_MOST))
         return false;
     if (q->table->columns[q->column].type == KPK_CELL_STRING &&
         (c->op != KPK_EQUAL || !c->s))
