@@ -1074,8 +1074,9 @@ typedef struct kpk_symbol {
  *   out     [room] receives the first `room` symbols; may be NULL if room is 0
  *   count   receives how many there are in all
  *
- * Fails with KPK_ERR_FORMAT if the code object is damaged, KPK_ERR_ARG, and of
- * PTX, which has no such table, with KPK_ERR_UNSUPPORTED.
+ * Fails with KPK_ERR_FORMAT if the code object is damaged, KPK_ERR_NO_TARGET if
+ * `kpack prune` took it out, KPK_ERR_ARG, and of PTX, which has no such table,
+ * with KPK_ERR_UNSUPPORTED.
  */
 kpk_status kpk_module_symbols(const kpk_module *module, size_t object,
                               kpk_symbol *out, size_t room, size_t *count);

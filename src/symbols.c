@@ -154,6 +154,11 @@ kpk_status kpk_module_symbols(const kpk_module *module, size_t object,
     if (room)
         KPK_I_NEED(out);
     st = kpk_module_object_info(module, object, &info);
+    if (st == KPK_OK && info.nbytes == 0)
+        st = kpk_i_fail(KPK_ERR_NO_TARGET,
+                        "module %s has no code object for %s any more: `kpack "
+                        "prune` took it out",
+                        kpk_module_name(module), info.target);
     if (st == KPK_OK)
         st = kpk_i_object_image(module, object, &data);
     if (st != KPK_OK)

@@ -81,6 +81,11 @@ void cmd_need(kpk_status st);
  * that target. NULL, with a sentence printed, if there is none. */
 const kpk_module *cmd_find_module(const char *name, const char *target);
 
+/* The code object of exactly that target ID that is still in the module: what
+ * `kpack prune` took out has left its row. */
+kpk_status cmd_find_object(const kpk_module *module, const char *target,
+                           size_t *out);
+
 /* The 64 hex digits of a SHA-256, NUL-terminated. */
 void cmd_hex(const uint8_t *sha256, char hex[65]);
 

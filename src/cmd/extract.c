@@ -11,7 +11,7 @@ static kpk_status find(const kpk_module *module, const char *target,
 {
     kpk_selection selection;
     size_t i;
-    kpk_status st = kpk_module_find_object(module, target, &i);
+    kpk_status st = cmd_find_object(module, target, &i);
 
     if (st != KPK_OK) {
         st = kpk_select(module, target, &selection);

@@ -44,7 +44,8 @@ static void json_module(const kpk_module *module)
     json_open("objects", '[');
     for (size_t i = 0; i < kpk_module_object_count(module); i++) {
         cmd_need(kpk_module_object_info(module, i, &object));
-        json_object(&object);
+        if (object.nbytes) /* not what `kpack prune` took out */
+            json_object(&object);
     }
     json_close(']');
     json_close('}');
@@ -96,6 +97,8 @@ static void targets_cell(struct table *table, const kpk_module *module)
         int n;
 
         cmd_need(kpk_module_object_info(module, i, &object));
+        if (object.nbytes == 0) /* `kpack prune` took it out */
+            continue;
         n = snprintf(text + used, sizeof(text) - used, "%s%s", used ? " " : "",
                      object.target);
         if (n < 0 || (size_t)n >= sizeof(text) - used)

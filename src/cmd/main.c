@@ -91,13 +91,24 @@ void cmd_need(kpk_status st)
         exit(cmd_failed(st));
 }
 
+kpk_status cmd_find_object(const kpk_module *module, const char *target,
+                           size_t *out)
+{
+    kpk_object object;
+    kpk_status st = kpk_module_find_object(module, target, out);
+
+    if (st == KPK_OK)
+        st = kpk_module_object_info(module, *out, &object);
+    return st == KPK_OK && object.nbytes == 0 ? KPK_ERR_NO_TARGET : st;
+}
+
 /* How good a module is for a target: 2 has exactly that, 1 fits, 0 does not. */
 static int goodness(const kpk_module *module, const char *target)
 {
     kpk_selection selection;
     size_t object;
 
-    if (kpk_module_find_object(module, target, &object) == KPK_OK)
+    if (cmd_find_object(module, target, &object) == KPK_OK)
         return 2;
     return kpk_select(module, target, &selection) == KPK_OK;
 }

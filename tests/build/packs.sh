@@ -277,6 +277,19 @@ check "in place it is the same" sh -c "'$kpack' prune '$WORK/plain.a' --keep gfx
     cmp - '$WORK/in-place.a'"
 check "prune that takes nothing changes nothing" sh -c \
     "'$kpack' prune '$WORK/plain.a' --keep gfx1200,gfx1201 -o - | cmp - '$WORK/plain.a'"
+# A command that carries such an archive.
+carry_pruned() {
+    make_pack carried && "$kpack" prune "$tree/build/libkpack.a" --keep gfx1200 &&
+        plain_make -s -C "$tree" -j2 build/kpack B=build SAN= ARCHS="$targets"
+}
+check "a command with a pruned pack" carry_pruned
+refuse "extract of what is not in it" "It holds: gfx1200." \
+    "$tree/build/kpack" extract fill gfx1201 -o "$WORK/none.hsaco"
+check "no file is made" [ ! -e "$WORK/none.hsaco" ]
+check "list does not name it" sh -c "'$tree/build/kpack' list | grep 'gfx1200$' &&
+    ! '$tree/build/kpack' list | grep gfx1201 && ! '$tree/build/kpack' list --json | grep gfx1201"
+check "extract of what is" "$tree/build/kpack" extract fill gfx1200 -o "$WORK/some.hsaco"
+check "has its bytes" cmp "$WORK/some.hsaco" "$tree/build/hsaco/gfx1200/fill.hsaco"
 refuse "prune of a program" "prune the lib*.a" "$kpack" prune "$WORK/pie" --keep gfx1200
 refuse "prune to nothing" "nothing for --keep gfx942" "$kpack" prune "$WORK/plain.a" --keep gfx942
 refuse "prune without --keep" "prune needs --keep" "$kpack" prune "$WORK/plain.a"
