@@ -83,7 +83,10 @@ static bool is_straight(const char *name, const struct stat *there)
 {
     struct stat status;
 
-    if (strncmp(name, "/dev/", 5) == 0 || strncmp(name, "/proc/", 6) == 0)
+    /* What is open already has a name there, though it may be a file. */
+    if ((strncmp(name, "/dev/", 5) == 0 &&
+         strncmp(name, "/dev/shm/", 9) != 0) ||
+        strncmp(name, "/proc/", 6) == 0)
         return true;
     /* A link to nowhere: its file is made. */
     return there ? !S_ISREG(there->st_mode)

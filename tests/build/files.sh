@@ -441,6 +441,17 @@ stays() { # words of the command, which cannot write
 }
 check "a file stays where its new content does not fit" stays extract "$small" vector_add "$first"
 check "and an archive" stays prune "$small" --keep "$first"
+in_shared_memory() {
+    before=$disk disk=$shared
+    stays prune "$small" --keep "$first"
+    got=$?
+    disk=$before
+    return "$got"
+}
+if shared=$(mktemp -d /dev/shm/kpack.XXXXXX 2>/dev/null); then
+    check "and what is below /dev without being a device" in_shared_memory
+    rm -rf "$shared"
+fi
 into_full() {
     "$kpack" extract "$small" vector_add "$first" -o /dev/full
     [ $? -eq 4 ] && [ -c /dev/full ]
