@@ -31,6 +31,9 @@ B       ?= build## folder of everything that is built
 PREFIX  ?= /usr/local## folder into which kpack is installed
 DESTDIR ?=## a folder to put before PREFIX, for packagers
 
+# Set to nothing it would be the root of all folders.
+override B := $(or $(strip $(B)),build)
+
 # One GPU of each family, each of which runs its generic target's code objects.
 # Those of gfx125x are not simulated, or not wholly.
 WIDE_DEVICES := gfx906,gfx908,gfx90a,gfx950,gfx1012,gfx1036,gfx1151,gfx1200

@@ -61,7 +61,7 @@ KPACK_GOAL := $(.DEFAULT_GOAL)
 
 # ---- settings --------------------------------------------------------------
 
-KPACK_B        := $(or $(B),build)
+KPACK_B        := $(or $(strip $(B)),build)
 KPACK_KERNELS  := $(or $(KERNELS),.)
 KPACK_COMPRESSION := $(or $(COMPRESS),none)
 KPACK_EMBEDDING := $(or $(EMBED),xxd)
@@ -100,14 +100,19 @@ endif
 ifeq ($(strip $(KPACK_MODULES)$(IMPORT)),)
 $(error kpack.mk: no kernels: SOURCES is not set, and there is no $(KPACK_KERNELS)/*.hip)
 endif
-ifneq ($(words $(KPACK_MODULES)),$(words $(sort $(KPACK_MODULES))))
-$(error kpack.mk: two sources have one file name: $(KPACK_SOURCES); a module has the name of its file)
-endif
 ifeq ($(wildcard $(KPACK_GEN)),)
 $(error kpack.mk: $(KPACK_GEN) is not there: this kpack was installed from an archive of prebuilt kernels and cannot build others; install it from its sources)
 endif
 endif
 
+# Of what is built all names begin with it, in rules and in recipes.
+KPACK_BAD_B := $(shell printf %s '$(subst ','\'',$(KPACK_B))' | LC_ALL=C tr -d 'A-Za-z0-9_./+,@~^\200-\377-')
+ifneq ($(KPACK_BAD_B)$(filter-out 1,$(words $(KPACK_B))),)
+$(error B=$(B): GNU Make or a shell reads $(or $(strip $(KPACK_BAD_B)),a blank) in a folder's name as its own; give a link to the folder: ln -s)
+endif
+ifneq ($(filter -%,$(KPACK_B)),)
+$(error B=$(B): begins as an option does; write B=./$(B))
+endif
 ifneq ($(filter-out 4 5 6,$(COV)),)
 $(error COV=$(COV): code object versions are 4, 5 and 6)
 endif
@@ -130,6 +135,9 @@ endif
 ifeq ($(wildcard $(IMPORT)/.),)
 $(error IMPORT=$(IMPORT): no such folder)
 endif
+endif
+ifneq ($(words $(KPACK_MODULES)),$(words $(sort $(KPACK_MODULES))))
+$(error kpack.mk: two sources have one file name: $(KPACK_SOURCES); a module has the name of its file)
 endif
 ifneq ($(filter format types,$(PACK)),)
 $(error PACK=$(PACK): kpack/$(PACK).h is a header of kpack's own; take another name)

@@ -22,7 +22,21 @@ done
 refuse "a wrong name lists the valid ones" gfx12-generic build ARCHS=nonsense
 refuse "a wrong code object version" "COV=7" build COV=7
 refuse "a pack with the name of a header" "a header of kpack's own" build PACK=types
-check "nothing was compiled so far" test ! -e "$tree/build"
+refuse "a module that is named twice" "two sources have one file name" build MODULES="one one"
+
+# ---- the folder of what is built ----
+
+for folder in "my build" "b'x" 'b"x' 'b#x' 'b:x' 'b%x' 'b=x' 'b;x' 'b\x' 'b*x' 'b(x)' 'b&x'; do
+    refuse "B=$folder" "in a folder's name as its own" build B="$folder"
+done
+refuse "B=-b" "write B=./-b" build B=-b
+built_in() { # folder B
+    plain_make -n -C "$tree" lib B="$2" | grep -q "^ar [a-zA-Z]* $1/libkpack.a"
+}
+check "B= is none, not the root" built_in build ""
+check "blanks around it are not of its name" built_in b " b "
+check "what is no letter may be in it" built_in b,x+y@z~1/ü "b,x+y@z~1/ü"
+check "nothing was compiled so far" test ! -e "$tree/build/hsaco" -a ! -e "$tree/my"
 
 # ---- every valid name is accepted ----
 
