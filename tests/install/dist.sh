@@ -56,6 +56,19 @@ check "SPDX: the package's verification code is right" spdx \
 check "no path of this machine in it" sh -c \
     "! grep -rlF -e '$ROOT' -e '$WORK' '$tree'"
 
+# ---- a tool that fails on the way ----
+
+lets_it_stay() { # tool that fails
+    mkdir -p "$WORK/failing" && printf '#!/bin/sh\necho half\nexit 2\n' >"$WORK/failing/$1" &&
+        chmod +x "$WORK/failing/$1"
+    cp "$a/$name.tar.gz" "$WORK/before"
+    PATH=$WORK/failing:$PATH make_dist "$a" dist && return 1
+    rm -r "$WORK/failing"
+    cmp "$WORK/before" "$a/$name.tar.gz" && (cd "$a" && sha256sum -c "$name.tar.gz.sha256")
+}
+check "an archive stays where tar fails" lets_it_stay tar
+check "and where gzip does" lets_it_stay gzip
+
 # ---- signed and checked, as gen/README.md says ----
 
 if command -v gpg >/dev/null; then
