@@ -926,7 +926,8 @@ kpk_status kpk_texture(kpk_instance *inst, const char *module, const char *name,
  *
  * An imported pack can have several modules of one name, for different targets,
  * if their kernels differ. kpk_pack_find() returns the first; the others follow
- * it. An instance has the one that fits its device.
+ * it. An instance has the one that fits its device best, as kpk_select()
+ * chooses among code objects.
  */
 const char *kpk_pack_name(const kpk_pack *pack);
 size_t kpk_pack_module_count(const kpk_pack *pack);

@@ -37,26 +37,48 @@ static kpk_status fill_slots(kpk_instance *inst,
     return KPK_OK;
 }
 
-/* Modules of one name are for different targets: the one that fits is kept,
- * the first if none does. */
+/* Below 0 if a's code object is the better one, 0 if neither is. */
+static int compare_fits(const struct kpk_i_slot *a, const struct kpk_i_slot *b)
+{
+    if (a->fit != b->fit)
+        return a->fit < b->fit ? -1 : 1;
+    return (a->rank < b->rank) - (a->rank > b->rank);
+}
+
+static kpk_status two_of_one_name(const struct kpk_i_slot *slot)
+{
+    return kpk_i_fail(KPK_ERR_ARG,
+                      "two of the modules to be opened are called \"%s\". Open "
+                      "them as two instances",
+                      kpk_module_name(slot->module));
+}
+
+/* Modules of one name are for different targets: the one that fits best is
+ * kept, as kpk_select() would choose; the first if none fits. */
 static kpk_status drop_namesakes(kpk_instance *inst)
 {
     size_t n = 0;
 
-    for (size_t i = 0; i < inst->nslots; i++) {
-        struct kpk_i_slot *slot = &inst->slots[i];
-        struct kpk_i_slot *last = n ? &inst->slots[n - 1] : NULL;
+    for (size_t i = 0; i < inst->nslots; n++) {
+        struct kpk_i_slot best = inst->slots[i];
+        const struct kpk_i_slot *twin = NULL; /* fits as well as the best */
 
-        if (!last || by_name(last, slot) != 0)
-            inst->slots[n++] = *slot;
-        else if (last->module == slot->module ||
-                 (slot->fits && slot->fit == last->fit))
-            return kpk_i_fail(KPK_ERR_ARG,
-                              "two of the modules to be opened are called "
-                              "\"%s\". Open them as two instances",
-                              kpk_module_name(slot->module));
-        else if (slot->fit < last->fit)
-            *last = *slot;
+        while (++i < inst->nslots && by_name(&best, &inst->slots[i]) == 0) {
+            const struct kpk_i_slot *slot = &inst->slots[i];
+            const int order = compare_fits(slot, &best);
+
+            if (slot->module == best.module)
+                return two_of_one_name(slot);
+            if (order < 0) {
+                best = *slot;
+                twin = NULL;
+            } else if (order == 0 && slot->fits) {
+                twin = slot;
+            }
+        }
+        if (twin)
+            return two_of_one_name(twin);
+        inst->slots[n] = best;
     }
     inst->nslots = n;
     return KPK_OK;
@@ -84,6 +106,7 @@ static kpk_status select_objects(kpk_instance *inst)
         slot->fits = st == KPK_OK;
         slot->fit = slot->fits ? selection.fit : KPK_FIT_NONE;
         slot->object = slot->fits ? selection.object : 0;
+        slot->rank = slot->fits ? kpk_i_target_rank(selection.target) : 0;
         nfit += slot->fits;
         if (st != KPK_OK)
             first = st;

@@ -144,6 +144,10 @@ void kpk_i_attrs(const struct kpk_kernel_attrs *from, kpk_attrs *to);
 kpk_status kpk_i_select_reported(const kpk_module *module, const char *target,
                                  kpk_selection *out);
 
+/* Of code objects that fit a device alike, the one with the higher rank says
+ * more of it. */
+size_t kpk_i_target_rank(const char *target);
+
 /* unpack.c */
 
 /* A code object's bytes, decompressed if need be; NULL if it was taken out. */
@@ -185,6 +189,7 @@ struct kpk_i_slot { /* one module of an instance */
     size_t object; /* selected code object; none if `fits` is false */
     bool fits;
     kpk_fit fit;
+    size_t rank;                     /* of that code object's target */
     _Atomic(hipModule_t) hip_module; /* NULL while not loaded */
     kpk_kernel *kernels;             /* [module->nkernels] */
 };

@@ -336,6 +336,14 @@ static size_t rank(const struct target *object)
     return object->sm.number ? kpk_i_sm_rank(&object->sm) : object->nfeatures;
 }
 
+size_t kpk_i_target_rank(const char *target)
+{
+    struct target object;
+
+    (void)parse(target, &object); /* a device fits it, so it is one */
+    return rank(&object);
+}
+
 /* Best fit first, then rank, then the order of the table. */
 static bool better(kpk_fit a, size_t a_rank, kpk_fit b, size_t b_rank)
 {

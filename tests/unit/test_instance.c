@@ -2,6 +2,7 @@
 #include "unit.h"
 
 #include "fake_hip.h"
+#include "kpack/format.h"
 #include "test_pack.h"
 
 #include <stdbool.h>
@@ -593,6 +594,73 @@ static void test_open_takes_the_namesake_that_fits_better(void **state)
 }
 
 /* A module that holds tables alone is no obstacle, and no help. */
+/* Modules m of NVIDIA's targets, whose code runs alike on a device: the newest
+ * is open, whatever their order. */
+static void test_of_namesakes_that_fit_alike_the_newest_is_open(void **state)
+{
+    enum { M = 1, K = 3, TARGETS = 5, NBYTES = 11, NTARGETS = 4 };
+    static const char text[] = "\0m\0k\0compute_75\0compute_80\0sm_80\0....."
+                               "sm_86";
+    static const struct kpk_kernel_desc kernel = {K, 0, 0, 0};
+    static const struct kpk_kernel_attrs attrs = {.max_block = 256};
+    static const struct kpk_blob blob = {.nbytes = 128};
+    struct kpk_code_object objects[NTARGETS];
+    kpk_module modules[NTARGETS];
+    kpk_selection selection;
+    kpk_instance *inst;
+
+    (void)state;
+    fake->targets[0] = "sm_89";
+    for (uint32_t i = 0; i < NTARGETS; i++) {
+        objects[i] = (struct kpk_code_object){
+            TARGETS + i * NBYTES, 0, &blob, &attrs, {0}, NULL};
+        modules[i] = (kpk_module){.format = KPK_FORMAT_VERSION,
+                                  .name = M,
+                                  .strings = text,
+                                  .kernels = &kernel,
+                                  .nkernels = 1,
+                                  .objects = &objects[i],
+                                  .nobjects = 1};
+    }
+    for (unsigned order = 0; order < 256; order++) {
+        const kpk_module *list[NTARGETS];
+        unsigned seen = 0;
+
+        for (unsigned i = 0; i < NTARGETS; i++) {
+            list[i] = &modules[order >> 2 * i & 3u];
+            seen |= 1u << (order >> 2 * i & 3u);
+        }
+        if (seen != 15) /* each once */
+            continue;
+        assert_ok(kpk_open_modules(list, NTARGETS, 0, &inst));
+        assert_ok(kpk_instance_selection(inst, "m", &selection));
+        assert_string_equal(selection.target, "sm_86");
+        assert_ok(kpk_close(inst));
+    }
+    { /* Two that do not fit are no matter beside another module. */
+        const kpk_module *list[] = {&modules[2], &modules[3],
+                                    &test_module_alpha};
+
+        assert_ok(kpk_open_modules(list, 3, 1, &inst));
+        assert_ok(kpk_close(inst));
+    }
+    { /* Two that fit alike are no matter beside one that fits better. */
+        const kpk_module again = modules[2];
+        const kpk_module *list[] = {&modules[2], &again, &modules[3]};
+
+        assert_ok(kpk_open_modules(list, 3, 0, &inst));
+        assert_ok(kpk_close(inst));
+        assert_status(kpk_open_modules(list, 2, 0, &inst), KPK_ERR_ARG);
+        list[1] = list[2];
+        list[2] = &again;
+        assert_ok(kpk_open_modules(list, 3, 0, &inst));
+        assert_ok(kpk_close(inst));
+        list[2] = list[1];
+        assert_status(kpk_open_modules(list, 3, 0, &inst), KPK_ERR_ARG);
+        assert_message("two of the modules to be opened are called \"m\"");
+    }
+}
+
 static void test_module_of_tables_needs_no_code(void **state)
 {
     const kpk_module *const both[] = {&test_module_tables, &test_module_alpha};
@@ -714,6 +782,8 @@ int main(void)
         cmocka_unit_test_setup(test_every_failing_hip_call_is_survived, reset),
         cmocka_unit_test_setup(test_open_takes_the_namesake_that_fits_better,
                                reset),
+        cmocka_unit_test_setup(
+            test_of_namesakes_that_fit_alike_the_newest_is_open, reset),
         cmocka_unit_test_setup(test_module_of_tables_needs_no_code, reset),
         cmocka_unit_test_setup(
             test_names_of_modules_that_are_not_open_are_refused, reset),
