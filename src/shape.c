@@ -103,6 +103,39 @@ static kpk_status find_blocks(const struct extent *e, uint32_t block,
     return KPK_OK;
 }
 
+/* What a launch has as 32 bits: a table may hold more. */
+static kpk_status check_row(const char *kernel,
+                            const int64_t v[NUM_SHAPE_COLUMNS])
+{
+    static const int narrow[] = {BLOCK_X, BLOCK_Y, SHARED_NBYTES};
+
+    for (size_t i = 0; i < sizeof(narrow) / sizeof(narrow[0]); i++) {
+        const int64_t value = v[narrow[i]];
+
+        if (value < 0 || value > UINT32_MAX)
+            return kpk_i_fail(
+                KPK_ERR_SHAPE,
+                "%s: %s is %lld in its row of the table of launch "
+                "shapes, which no launch can have",
+                kernel, shape_columns[narrow[i]].name, (long long)value);
+    }
+    return KPK_OK;
+}
+
+/* A cell below 0 is less than every number. */
+static bool is_below(uint64_t n, int64_t cell)
+{
+    return cell > 0 && n < (uint64_t)cell;
+}
+
+static bool row_fits(const int64_t v[NUM_SHAPE_COLUMNS], uint64_t n,
+                     uint64_t columns)
+{
+    return !is_below(n, v[MIN_N]) && !is_below(columns, v[MIN_COLUMNS]) &&
+           (v[N_MULTIPLE] <= 1 || n % (uint64_t)v[N_MULTIPLE] == 0) &&
+           v[MAX_COLUMNS] >= 0 && columns <= (uint64_t)v[MAX_COLUMNS];
+}
+
 static kpk_status make_shape(const char *kernel,
                              const int64_t v[NUM_SHAPE_COLUMNS], uint64_t n,
                              uint64_t columns, kpk_shape *out)
@@ -116,8 +149,10 @@ static kpk_status make_shape(const char *kernel,
     kpk_shape shape = {{1, 1, 1},
                        {(uint32_t)v[BLOCK_X], (uint32_t)v[BLOCK_Y], 1},
                        (uint32_t)v[SHARED_NBYTES]};
-    kpk_status st = find_blocks(&x, shape.block[0], kernel, &shape.grid[0]);
+    kpk_status st = check_row(kernel, v);
 
+    if (st == KPK_OK)
+        st = find_blocks(&x, shape.block[0], kernel, &shape.grid[0]);
     if (st == KPK_OK)
         st = find_blocks(&y, shape.block[1], kernel, &shape.grid[1]);
     if (st == KPK_OK)
@@ -164,12 +199,8 @@ kpk_status kpk_module_shape(const kpk_module *module, size_t kernel,
         if (!kpk_i_for_target(module, &t->keys[row], target))
             continue;
         read_shape_row(t, row, at, v);
-        if (n < (uint64_t)v[MIN_N] ||
-            (v[N_MULTIPLE] > 1 && n % (uint64_t)v[N_MULTIPLE] != 0) ||
-            columns < (uint64_t)v[MIN_COLUMNS] ||
-            columns > (uint64_t)v[MAX_COLUMNS])
-            continue;
-        return make_shape(name, v, n, columns, out);
+        if (row_fits(v, n, columns))
+            return make_shape(name, v, n, columns, out);
     }
     return kpk_i_fail(KPK_ERR_NO_ROW,
                       "module %s recommends no launch shape for %s with %llu "

@@ -19,7 +19,8 @@
  */
 static const char strings[] =
     "\0k\0block_x\0shared_nbytes\0sm_80\0sm_86\0sm_90\0compute_90\0sm_100\0"
-    "gfx942\0grid_x_each\0min_n\0n_multiple";
+    "gfx942\0grid_x_each\0min_n\0n_multiple\0"
+    "min_columns\0max_columns\0block_y";
 
 /* Where a string begins among them. */
 static uint32_t at(const char *text)
@@ -132,10 +133,11 @@ static void test_rows_are_those_of_the_code_that_runs(void **state)
     assert_string_equal(kpk_i_target_of_rows(&module, "sm_90", NULL), "sm_90");
 }
 
-/* Kernel k's blocks for n, of three rows: block_x,grid_x_each and a third
+/* Kernel k's shape for n, of three rows: block_x,grid_x_each and a third
  * column of that name. */
-static uint32_t blocks_by_rows(const char *third,
-                               const union kpk_cell_data cells[9], uint64_t n)
+static kpk_status shape_by_rows(const char *third,
+                                const union kpk_cell_data cells[9], uint64_t n,
+                                kpk_shape *out)
 {
     const struct kpk_column columns[] = {{at("block_x"), KPK_CELL_INT},
                                          {at("grid_x_each"), KPK_CELL_INT},
@@ -151,9 +153,16 @@ static uint32_t blocks_by_rows(const char *third,
                                       .nkernels = 1,
                                       .tables = &table,
                                       .ntables = 1};
+
+    return kpk_module_shape(&module, 0, NULL, n, 0, out);
+}
+
+static uint32_t blocks_by_rows(const char *third,
+                               const union kpk_cell_data cells[9], uint64_t n)
+{
     kpk_shape shape;
 
-    assert_ok(kpk_module_shape(&module, 0, NULL, n, 0, &shape));
+    assert_ok(shape_by_rows(third, cells, n, &shape));
     return shape.grid[0];
 }
 
@@ -187,12 +196,53 @@ static void test_row_is_for_multiples_of_n_multiple(void **state)
             n_and_blocks[i][1]);
 }
 
+/* Cells are of 64 bits, and what they are compared with is not signed. */
+static void test_numbers_that_no_launch_has_are_refused(void **state)
+{
+    const int64_t more = INT64_C(0x100000040);
+    const struct {
+        const char *third;
+        int64_t block, cell;
+        kpk_status st;
+        const char *says;
+    } tried[] = {
+        {"min_n", 64, 0, KPK_OK, NULL},
+        {"min_n", 0xffffffff, 0, KPK_OK, NULL},
+        {"min_n", more, 0, KPK_ERR_SHAPE, "k: block_x is 4294967360 in its"},
+        {"min_n", -1, 0, KPK_ERR_SHAPE, "k: block_x is -1 in its row of"},
+        {"block_y", 64, more, KPK_ERR_SHAPE, "k: block_y is 4294967360"},
+        {"shared_nbytes", 64, more, KPK_ERR_SHAPE, "shared_nbytes is 42949"},
+        {"shared_nbytes", 64, -1, KPK_ERR_SHAPE, "k: shared_nbytes is -1"},
+        {"min_n", 64, -1, KPK_OK, NULL},
+        {"min_columns", 64, -1, KPK_OK, NULL},
+        {"max_columns", 64, -1, KPK_ERR_NO_ROW, "recommends no launch shape"},
+        {"n_multiple", 64, -1, KPK_OK, NULL}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(tried) / sizeof(tried[0]); i++) {
+        union kpk_cell_data cells[9];
+        kpk_shape shape = {{7, 7, 7}, {7, 7, 7}, 7};
+
+        for (int row = 0; row < 9; row += 3) {
+            cells[row].i = tried[i].block;
+            cells[row + 1].i = 1;
+            cells[row + 2].i = tried[i].cell;
+        }
+        assert_status(shape_by_rows(tried[i].third, cells, 1, &shape),
+                      tried[i].st);
+        if (tried[i].says)
+            assert_message(tried[i].says);
+        assert_true((shape.grid[0] == 7) == (tried[i].st != KPK_OK));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows_are_those_of_the_code_that_runs),
         cmocka_unit_test(test_row_is_for_no_fewer_than_min_n),
-        cmocka_unit_test(test_row_is_for_multiples_of_n_multiple)};
+        cmocka_unit_test(test_row_is_for_multiples_of_n_multiple),
+        cmocka_unit_test(test_numbers_that_no_launch_has_are_refused)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
