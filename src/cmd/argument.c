@@ -159,13 +159,18 @@ static bool fill_from_file(const struct argument *a, const char *path)
 {
     FILE *file = fopen(path, "rb");
     bool whole;
+    int error;
 
     if (!file)
         return wrong(a->text, strerror(errno));
     whole =
         fread(a->host, 1, a->nbytes, file) == a->nbytes && fgetc(file) == EOF;
+    error = ferror(file) ? errno : 0;
     (void)fclose(file);
-    return whole ? true : wrong(a->text, "the file has not as many bytes");
+    if (whole && !error)
+        return true;
+    return wrong(a->text,
+                 error ? strerror(error) : "the file has not as many bytes");
 }
 
 static bool fill(const struct argument *a, const char *how)

@@ -403,6 +403,7 @@ refuse "a folder's, too" "name too long" "$kpack" prune "$small" --keep "$last" 
 refuse "one that is longer still" "name too long" "$kpack" prune "$small" --keep "$last" \
     -o "$(printf '%05000d' 0)/x"
 refuse "a folder to write to" "Is a directory" "$kpack" prune "$small" --keep "$last" -o "$WORK/members"
+refuse "an argument's bytes out of a folder" "Is a directory" "$kpack" run vector_add "f32x2:@$WORK/members"
 refuse "prune of what cannot be read" "cannot read" "$kpack" prune "$WORK/nowhere" --keep "$last"
 check "a word of --keep that is too long" status 1 "$kpack" prune "$small" --keep "$last,$(printf '%0100d' 0)"
 check "prune keeps what a device runs" "$kpack" prune "$small" \
