@@ -1243,9 +1243,9 @@ typedef struct kpk_query {
     const char *target; /* rows for this target ID or any; NULL for all */
     const kpk_condition *conditions; /* [nconditions], all must hold */
     size_t nconditions;
-    /* The row with the least cost is taken, the first of several; NULL takes
-     * the first row that meets the conditions. cells[column] is the row's, by
-     * the columns' numbers. */
+    /* The row with the least cost is taken, the first of several; a NaN is more
+     * than any number. NULL takes the first row that meets the conditions.
+     * cells[column] is the row's, by the columns' numbers. */
     double (*cost)(size_t row, const kpk_number *cells, void *context);
     void *context; /* passed on to cost */
 } kpk_query;

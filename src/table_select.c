@@ -8,6 +8,7 @@
  */
 #include "internal.h"
 
+#include <math.h>
 #include <string.h>
 
 enum {
@@ -284,6 +285,8 @@ static bool consider(struct best *best, size_t row)
                            (const kpk_number *)&best->table
                                ->cells[row * best->table->ncolumns],
                            query->context);
+        if (isnan(cost))
+            cost = HUGE_VAL; /* no less than any other */
         if (best->found && !(cost < best->cost))
             return false;
         best->cost = cost;

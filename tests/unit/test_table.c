@@ -4,6 +4,7 @@
 #include "kpack/format.h"
 #include "plain_index.h"
 
+#include <math.h>
 #include <string.h>
 
 /* A module of two kernels with one table of GEMM tiles and launch shapes:
@@ -191,6 +192,29 @@ static double by_cost(size_t row, const kpk_number *cells_of_row, void *context)
     (*(int *)context)++;
     assert_true(cells_of_row[TILE].i == cells[row * NCOLUMNS + TILE].i);
     return cells_of_row[COST].f;
+}
+
+/* Of the numbers behind it the least is taken. */
+static double by_cost_of_some(size_t row, const kpk_number *row_cells,
+                              void *first)
+{
+    (void)row_cells;
+    return row == *(const size_t *)first ? NAN : 7 - (double)row;
+}
+
+static void test_cost_that_is_no_number_is_not_the_least(void **state)
+{
+    size_t first = 0;
+    kpk_query query = {
+        .kernel = "gemm", .cost = by_cost_of_some, .context = &first};
+    size_t row;
+
+    (void)state;
+    assert_ok(kpk_table_select(&module, 0, &query, &row));
+    assert_int_equal(row, 2);
+    first = 2; /* the last one */
+    assert_ok(kpk_table_select(&module, 0, &query, &row));
+    assert_int_equal(row, 1);
 }
 
 static void test_select_takes_the_least_cost(void **state)
@@ -604,6 +628,7 @@ int main(void)
         cmocka_unit_test(test_numbers_out_of_range_are_refused),
         cmocka_unit_test(test_select_finds_the_row_that_meets_conditions),
         cmocka_unit_test(test_select_takes_the_least_cost),
+        cmocka_unit_test(test_cost_that_is_no_number_is_not_the_least),
         cmocka_unit_test(test_select_agrees_with_a_plain_search_of_many_rows),
         cmocka_unit_test(test_select_refuses_a_column_that_is_not_there),
         cmocka_unit_test(test_shape_follows_target_and_columns),
