@@ -15,8 +15,9 @@
 
 /* Two exist; a future device may report others. */
 #define MAX_FEATURES 4
-/* No target ID is as long. Bounds what messages have to hold. */
-#define MAX_TARGET_NBYTES 128
+/* No target ID is as long. Bounds what messages have to hold: a reason, which
+ * may name a feature twice, 256 bytes. */
+#define MAX_TARGET_NBYTES 96
 
 struct name {
     const char *at;

@@ -175,6 +175,27 @@ static void test_fit_cuts_the_reason_to_its_room(void **state)
     assert_string_equal(why, "");
 }
 
+/* "256 is enough for every reason". */
+static void test_fit_has_room_for_the_longest_reason(void **state)
+{
+    kpk_fit fit;
+    int ntold = 0;
+
+    (void)state;
+    for (int n = 1; n < 200; n++) {
+        char name[200] = "", device[256], object[256], why[1024];
+
+        memset(name, 'a', (size_t)n);
+        (void)snprintf(device, sizeof(device), "g:%s-", name);
+        (void)snprintf(object, sizeof(object), "g:%s+", name);
+        if (kpk_target_fit(device, object, &fit, why, sizeof(why)) != KPK_OK)
+            continue;
+        assert_true(strlen(why) < 256);
+        ntold++;
+    }
+    assert_true(ntold > 60);
+}
+
 static void test_fit_refuses_what_is_no_target_id(void **state)
 {
     char endless[200]; /* messages have to hold a target ID */
@@ -272,6 +293,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fit_follows_every_rule_both_ways),
         cmocka_unit_test(test_fit_cuts_the_reason_to_its_room),
+        cmocka_unit_test(test_fit_has_room_for_the_longest_reason),
         cmocka_unit_test(test_fit_refuses_what_is_no_target_id),
         cmocka_unit_test(test_select_picks_the_best_or_says_why_none),
         cmocka_unit_test(test_select_checks_its_arguments),
