@@ -65,3 +65,20 @@ bool file_read(const char *path, size_t most, unsigned char **out,
     (void)fclose(f);
     return ok;
 }
+
+bool file_read_start(const char *path, void *out, size_t room, size_t *nbytes,
+                     char error[FILE_ERROR_MAX])
+{
+    FILE *f = fopen(path, "rb");
+    bool ok = false;
+
+    if (f) {
+        *nbytes = fread(out, 1, room, f);
+        ok = !ferror(f);
+    }
+    if (!ok)
+        snprintf(error, FILE_ERROR_MAX, "%s", strerror(errno));
+    if (f)
+        (void)fclose(f);
+    return ok;
+}

@@ -16,4 +16,8 @@
 bool file_read(const char *path, size_t most, unsigned char **out,
                size_t *nbytes, char error[FILE_ERROR_MAX]);
 
+/* The same of a file's first bytes, as many as there are, up to `room`. */
+bool file_read_start(const char *path, void *out, size_t room, size_t *nbytes,
+                     char error[FILE_ERROR_MAX]);
+
 #endif

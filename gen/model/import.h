@@ -109,6 +109,7 @@ void import_file(struct import *in, const struct import_place *place,
 
 /* Whether a file's name says that it holds code objects. */
 bool import_claims_code(const char *file);
+extern const char *const import_endings[]; /* what such names end in, to NULL */
 
 void import_scan(struct import *in);
 void import_modules(struct import *in);

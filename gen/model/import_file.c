@@ -250,16 +250,16 @@ out:
         elf_end(elf);
 }
 
-/* Files by such names hold code objects, or are broken. */
+const char *const import_endings[] = {".co",    ".hsaco", ".hipfb", ".fatbin",
+                                      ".o",     ".so",    ".a",     ".out",
+                                      ".cubin", ".ptx",   NULL};
+
 bool import_claims_code(const char *file)
 {
-    static const char *const endings[] = {
-        ".co", ".hsaco", ".hipfb", ".fatbin", ".o",
-        ".so", ".a",     ".out",   ".cubin",  ".ptx"};
     const char *dot = strrchr(file, '.');
 
-    for (size_t i = 0; dot && i < sizeof(endings) / sizeof(endings[0]); i++)
-        if (strcmp(dot, endings[i]) == 0)
+    for (size_t i = 0; dot && import_endings[i]; i++)
+        if (strcmp(dot, import_endings[i]) == 0)
             return true;
     return false;
 }
@@ -289,6 +289,33 @@ static bool is_elf(const unsigned char *data, size_t nbytes)
     return nbytes >= sizeof(magic) && memcmp(data, magic, sizeof(magic)) == 0;
 }
 
+static bool is_archive(const unsigned char *data, size_t nbytes)
+{
+    return nbytes >= 8 && memcmp(data, "!<arch>\n", 8) == 0;
+}
+
+/* Comments may stand in front of PTX, but not as many as this. */
+enum { START_NBYTES = 1 << 20 };
+
+/* Of other files no more is read than what tells them from code: a tree may
+ * hold large ones. */
+static bool may_hold_code(struct import *in, const char *file)
+{
+    static unsigned char start[START_NBYTES];
+    char error[FILE_ERROR_MAX];
+    size_t n;
+
+    if (import_claims_code(file))
+        return true;
+    if (!file_read_start(file, start, sizeof(start), &n, error)) {
+        import_bad(in, file, "%s", error);
+        return false;
+    }
+    return bundle_kind(start, n) != BUNDLE_NONE || is_elf(start, n) ||
+           is_nvidia_fatbin(start, n) || is_archive(start, n) ||
+           codeobj_is_ptx(start, n);
+}
+
 void import_file(struct import *in, const struct import_place *place,
                  const char *original)
 {
@@ -297,6 +324,8 @@ void import_file(struct import *in, const struct import_place *place,
     size_t nbytes;
     char error[FILE_ERROR_MAX];
 
+    if (!may_hold_code(in, place->file))
+        return;
     if (!file_read(place->file, FILE_NBYTES_MAX, &data, &nbytes, error)) {
         import_bad(in, place->file, "%s", error);
         return;
@@ -311,7 +340,7 @@ void import_file(struct import *in, const struct import_place *place,
         add_host_elf(&f, data, nbytes);
     else if (is_nvidia_fatbin(data, nbytes))
         import_bad(in, place->file, "%s", no_fatbin);
-    else if (nbytes >= 8 && memcmp(data, "!<arch>\n", 8) == 0)
+    else if (is_archive(data, nbytes))
         import_bad(in, place->file,
                    "an archive; take its members out first (ar x)");
     else if (import_claims_code(place->file) || is_elf(data, nbytes) ||

@@ -179,24 +179,38 @@ static int csv_order(const void *a, const void *b)
     return order ? order : strcmp(x->place.label, y->place.label);
 }
 
+/* The path of that stem and ending among those that are sorted; else w->n. */
+static size_t find_path(const struct walk *w, const char *stem, size_t n,
+                        const char *ending)
+{
+    char *wanted = memory_text("%.*s%s", (int)n, stem, ending);
+    char **found = bsearch(&wanted, w->paths, w->n, sizeof(*w->paths), by_text);
+
+    free(wanted);
+    return found ? (size_t)(found - w->paths) : w->n;
+}
+
 /* The file called as code that this one, which is not, is a copy of by its
  * name: x.co of x.co.orig, x.bak or x. NULL if there is none beside it. */
 static const char *find_original(const struct walk *w, const char *path)
 {
-    const size_t folder = (size_t)(file_name(path) - path);
+    const char *name = file_name(path);
+    size_t first = w->n;
 
     if (import_claims_code(path))
         return NULL;
-    for (size_t i = 0; i < w->n; i++) {
-        const char *name = file_name(w->paths[i]);
-        const size_t stem = (size_t)(extension(name) - w->paths[i]);
+    for (const char *end = name + 1; first == w->n; end++) {
+        if (strchr(".~", *end)) /* the name's own end, too */
+            for (size_t i = 0; import_endings[i]; i++) {
+                const size_t found =
+                    find_path(w, path, (size_t)(end - path), import_endings[i]);
 
-        if ((size_t)(name - w->paths[i]) == folder &&
-            strncmp(w->paths[i], path, stem) == 0 && strchr(".~", path[stem]) &&
-            import_claims_code(w->paths[i]))
-            return name;
+                first = found < first ? found : first;
+            }
+        if (!*end)
+            break;
     }
-    return NULL;
+    return first < w->n ? file_name(w->paths[first]) : NULL;
 }
 
 void import_scan(struct import *in)

@@ -335,6 +335,42 @@ says "$one/k/quote.csv:2" "a quoted cell is not closed"
 says "target.csv:2" "no such processor: gfx9999"
 check "nothing is left behind" test ! -e "$WORK/none"
 
+# ---- what else a tree may hold ----
+
+others=$WORK/others
+mkdir -p "$others/$one/k"
+cp "$(object "$one")" "$others/$one/k/vector_add.co"
+: >"$others/$one/k/vector_add~"
+cp "$(object "$one")" "$others/$one/k/vector_add.co.1"
+ln -s . "$others/loop"
+ln -s nowhere "$others/.dangling"
+ln -s ../../small.co "$others/$one/k/linked.co"
+cp "$(object "$one")" "$others/small.co"
+import_others() { # says nothing of links
+    import others "$others" >"$WORK/others.out" 2>&1 && ! grep -i loop "$WORK/others.out"
+}
+check "a tree with a folder that is a link to itself" import_others
+check "a copy is noted" grep -q 'vector_add.co.1: note: passed over, for vector_add.co is there' "$WORK/others.out"
+new_link() {
+    ln -sf "$(realpath "$(object "$one")")" "$others/$one/k/linked.co"
+    import others "$others" >"$WORK/others.out" 2>&1 && cat "$WORK/others.out" && grep -q ' IMPORT ' "$WORK/others.out"
+}
+check "a link that leads elsewhere is imported anew" new_link
+truncate -s 3G "$others/weights.bin"
+limited() { # limit number command...
+    python3 -c 'import os, resource, sys
+resource.setrlimit(getattr(resource, sys.argv[1]), (int(sys.argv[2]),) * 2)
+os.execvp(sys.argv[3], sys.argv[3:])' "$@"
+}
+check "a file of 3 GB that is no code is passed over" \
+    limited RLIMIT_AS 400000000 "$gen" import others "$WORK/others.made" "$others"
+rm "$others/weights.bin"
+many_others() { # time grows with their number, not with its square
+    mkdir "$others/many" && (cd "$others/many" && seq -f 'readme-%.0f.txt' 30000 | xargs touch) &&
+        limited RLIMIT_CPU 5 "$gen" import others "$WORK/others.made" "$others"
+}
+check "30,000 other files" many_others
+
 mkdir "$WORK/nothing"
 refuse "an empty tree" "no code object in it" "$gen" import bad "$WORK/none" "$WORK/nothing"
 refuse "a folder that is not there" "IMPORT=$WORK/gone: no such folder" import bad "$WORK/gone"
