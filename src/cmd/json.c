@@ -36,18 +36,51 @@ void json_close(char bracket)
     need_comma = true;
 }
 
-/* RFC 8259, section 7: quotes, backslashes and control characters. */
+/* How many bytes the character has that begins here; 0 if it is not UTF-8, as
+ * names of files need not be. RFC 3629, section 4. */
+static size_t character_nbytes(const unsigned char *at)
+{
+    const size_t n = at[0] < 0x80                    ? 1
+                     : at[0] >= 0xc2 && at[0] < 0xe0 ? 2
+                     : at[0] >= 0xe0 && at[0] < 0xf0 ? 3
+                     : at[0] >= 0xf0 && at[0] < 0xf5 ? 4
+                                                     : 0;
+    /* Not what has a shorter form, surrogates, and what is no character. */
+    const unsigned char least = at[0] == 0xe0   ? 0xa0
+                                : at[0] == 0xf0 ? 0x90
+                                                : 0x80;
+    const unsigned char most = at[0] == 0xed   ? 0x9f
+                               : at[0] == 0xf4 ? 0x8f
+                                               : 0xbf;
+
+    if (n > 1 && (at[1] < least || at[1] > most))
+        return 0;
+    for (size_t i = 2; i < n; i++)
+        if (at[i] < 0x80 || at[i] > 0xbf)
+            return 0;
+    return n;
+}
+
+/* RFC 8259, sections 7 and 8.1: quotes, backslashes and control characters are
+ * escaped; what is not UTF-8 becomes the character that stands for such. */
 void json_string(const char *key, const char *value)
 {
+    const unsigned char *c = (const unsigned char *)value;
+
     begin(key);
     putchar('"');
-    for (const unsigned char *c = (const unsigned char *)value; *c; c++) {
-        if (*c == '"' || *c == '\\')
+    while (*c) {
+        const size_t n = character_nbytes(c);
+
+        if (n == 0)
+            fputs("\\ufffd", stdout);
+        else if (*c == '"' || *c == '\\')
             printf("\\%c", *c);
         else if (*c < 0x20)
             printf("\\u%04x", *c);
         else
-            putchar(*c);
+            printf("%.*s", (int)n, (const char *)c);
+        c += n ? n : 1;
     }
     putchar('"');
 }

@@ -403,6 +403,24 @@ refuse "a folder's, too" "name too long" "$kpack" prune "$small" --keep "$last" 
 refuse "one that is longer still" "name too long" "$kpack" prune "$small" --keep "$last" \
     -o "$(printf '%05000d' 0)/x"
 refuse "a folder to write to" "Is a directory" "$kpack" prune "$small" --keep "$last" -o "$WORK/members"
+# JSON is UTF-8, whatever a file is called.
+names_in_json() {
+    python3 - "$kpack" "$small" "$WORK" <<'END'
+import json, os, subprocess, sys
+kpack, small, folder = (os.fsencode(word) for word in sys.argv[1:])
+for name in (b"\xff", b"a\xc3", b"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80", b"\xc0\xaf", b"\xe0\x80\x80", b"\xed\xa0\x80",
+             b"\xf4\x90\x80\x80", b"\xf5", b"\xe2\x82", b"\xf0\x9f\x98x", b"\xf0\x8f\xbf\xbf", b"\x80", b'"\\\n\x7f'):
+    path = os.path.join(folder, b"json", name)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    os.symlink(small, path)
+    got = json.loads(subprocess.run([kpack, b"verify", b"--json", path], stdout=subprocess.PIPE, check=True).stdout.decode())
+    try:
+        assert got["file"] == path.decode(), name
+    except UnicodeDecodeError:
+        assert "\ufffd" in got["file"], name
+END
+}
+check "names of files in JSON" names_in_json
 refuse "an argument's bytes out of a folder" "Is a directory" "$kpack" run vector_add "f32x2:@$WORK/members"
 refuse "prune of what cannot be read" "cannot read" "$kpack" prune "$WORK/nowhere" --keep "$last"
 check "a word of --keep that is too long" status 1 "$kpack" prune "$small" --keep "$last,$(printf '%0100d' 0)"
