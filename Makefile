@@ -173,7 +173,7 @@ clean: ## remove everything that was built
 	rm -rf $(B)
 
 install: $(H)/libkpack.a $(H)/kpack $(PACK_LAUNCHERS) $(if $(PREBUILT),,$(KPACK_COMPRESS)) ## install kpack into DESTDIR and PREFIX
-	gen/ship/install $(B) $(H) '$(DESTDIR)' '$(PREFIX)' $(PACK) $(VERSION)
+	gen/ship/install $(B) $(H) $(call KPACK_QUOTE,$(DESTDIR)) $(call KPACK_QUOTE,$(PREFIX)) $(PACK) $(VERSION)
 
 ifeq ($(PREBUILT),)
 dist: $(PACK_OBJECTS) $(PACK_HEADER) $(PACK_LAUNCHERS) ## make a tarball that needs only cc, make and xxd to build

@@ -35,6 +35,16 @@ check "no path of this tree in the text files" sh -c \
 # The same for a second time, over the first.
 check "install again" gen/ship/install "$B" "$H" "$stage" "$prefix" candle "$version"
 
+# Behind DESTDIR a relative one would be the end of another folder's name.
+refuse "a PREFIX that is relative" "PREFIX=opt: programs look for kpack below an absolute path" \
+    gen/ship/install "$B" "$H" "$WORK/else" opt candle "$version"
+check "nothing is installed there" sh -c "! ls -d '$WORK/else'*"
+quoted() { # make's recipe, as the shell reads it
+    plain_make -n install B="$B" H="$H" DESTDIR="$WORK/it's" PREFIX="/a 'b'" PACK=candle |
+        sed -n 's,^gen/ship/install,printf "%s.",p' | sh | grep -F "$WORK/it's./a 'b'."
+}
+check "quotes in DESTDIR and PREFIX" quoted
+
 # ---- pkg-config ----
 
 # The sysroot puts DESTDIR before the prefix, as for a package being built.
