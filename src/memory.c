@@ -47,6 +47,8 @@ kpk_status kpk_malloc(kpk_instance *inst, size_t nbytes, void **out)
 kpk_status kpk_free(kpk_instance *inst, void *ptr)
 {
     KPK_I_NEED(inst);
+    if (!ptr)
+        return KPK_OK; /* of CUDA's driver 0 is no address to be freed */
     ON_DEVICE(inst, hipFree, (ptr), "cannot free %p on device %d", ptr,
               inst->ordinal);
 }

@@ -461,7 +461,9 @@ FUNCTION(cuMemAlloc_v2, (unsigned long long *out, size_t nbytes))
 FUNCTION(cuMemFree_v2, (unsigned long long at))
 {
     ENTER_CONTEXT();
-    atomic_fetch_sub(&fake_cuda.live, at != 0);
+    if (!at) /* as far as cuda.h says */
+        return INVALID_VALUE;
+    atomic_fetch_sub(&fake_cuda.live, 1);
     free((void *)(uintptr_t)at);
     return SUCCESS;
 }
