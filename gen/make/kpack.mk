@@ -586,13 +586,13 @@ ifneq ($(IMPORT),)
 KPACK_IMPORT_DIR := $(KPACK_B)/import/$(PACK)
 PACK_OBJECTS := $(KPACK_IMPORT_DIR)/obj/pack.o
 ifneq ($(KPACK_PLAIN),1)
-$(eval $(call KPACK_STAMP,$(KPACK_B)/stamp/import,$(PACK) $(IMPORT) $(shell cd '$(IMPORT)' && find . -type f -printf '%P %s %T@\n' -o -type l -xtype f -exec stat -L -c '%n %s %.Y' {} + | LC_ALL=C sort | cksum)))
+$(eval $(call KPACK_STAMP,$(KPACK_B)/stamp/import,$(PACK) $(IMPORT) $(shell cd $(call KPACK_QUOTE,$(IMPORT)) && find . -type f -printf '%P %s %T@\n' -o -type l -xtype f -exec stat -L -c '%n %s %.Y' {} + | LC_ALL=C sort | cksum)))
 # Make starts again when it has made kinds.mk, and then leaves it: by a generator
 # from the future, where a clock was set back, it would make it for ever.
 $(KPACK_IMPORT_DIR)/kinds.mk: $(if $(MAKE_RESTARTS),,$(KPACK_GEN) $(KPACK_B)/stamp/import)
 	@echo "  IMPORT $(IMPORT)"
 	@rm -f $@
-	@$(KPACK_GEN) import $(PACK) $(KPACK_IMPORT_DIR) '$(IMPORT)' || { mkdir -p $(@D); echo 'KPACK_IMPORT_REFUSED := 1' >$@; }
+	@$(KPACK_GEN) import $(PACK) $(KPACK_IMPORT_DIR) $(call KPACK_QUOTE,$(IMPORT)) || { mkdir -p $(@D); echo 'KPACK_IMPORT_REFUSED := 1' >$@; }
 -include $(KPACK_IMPORT_DIR)/kinds.mk
 # Make would complain that kinds.mk is not there, where nothing is written.
 ifdef KPACK_IMPORT_REFUSED

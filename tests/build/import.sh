@@ -356,6 +356,8 @@ new_link() {
     import others "$others" >"$WORK/others.out" 2>&1 && cat "$WORK/others.out" && grep -q ' IMPORT ' "$WORK/others.out"
 }
 check "a link that leads elsewhere is imported anew" new_link
+cp -R "$others" "$WORK/it's"
+check "a tree with a quote in its name" import quoted "$WORK/it's"
 truncate -s 3G "$others/weights.bin"
 limited() { # limit number command...
     python3 -c 'import os, resource, sys
