@@ -117,6 +117,8 @@ static kpk_status decode(const kpk_module *module, const struct kpk_blob *blob,
                         reference->nbytes);
     if (why) {
         free(content);
+        if (strcmp(why, KPK_CODEC_NO_MEMORY) == 0)
+            return cannot_decode(blob, KPK_ERR_NOMEM, why, "");
         return cannot_decode(blob, KPK_ERR_FORMAT, why,
                              ". The program file is damaged");
     }

@@ -112,8 +112,10 @@ struct kpk_code_object {
 /*
  * What turns stored bytes into content. It is linked only by packs that use
  * it, so that others need no library. decode() fills dst, all of it, and
- * returns 0, or else the reason why it cannot.
+ * returns 0, or else the reason why it cannot: KPK_CODEC_NO_MEMORY, or what is
+ * wrong with the stored bytes.
  */
+#define KPK_CODEC_NO_MEMORY "out of memory"
 struct kpk_codec {
     uint32_t number; /* enum kpk_codec_number */
     const char *name;

@@ -38,7 +38,7 @@ static const char *decode(void *dst, size_t dst_nbytes, const void *src,
     size_t n;
 
     if (!context)
-        return "zstd finds no memory for its decoder";
+        return KPK_CODEC_NO_MEMORY;
     n = ZSTD_decompress_usingDict(context, dst, dst_nbytes, src, src_nbytes,
                                   dictionary, dictionary_nbytes);
     put_decoder(context);
