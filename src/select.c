@@ -303,6 +303,7 @@ static kpk_status none_fits(const kpk_module *module, const char *device_text,
     struct kpk_i_text text = {held, sizeof(held)};
     char archs[384];
     struct kpk_i_text add = {archs, sizeof(archs)};
+    bool all = true; /* of their names in archs: half a name would be another */
 
     held[0] = '\0';
     archs[0] = '\0';
@@ -313,7 +314,9 @@ static kpk_status none_fits(const kpk_module *module, const char *device_text,
         if (taken_out(module, i))
             continue;
         kpk_i_append(&text, "%s%s", text.at > held ? ", " : "", name);
-        kpk_i_append(&add, "%s ", name);
+        all = all && strlen(name) + 1 < add.room;
+        if (all)
+            kpk_i_append(&add, "%s ", name);
         if (!parse(name, &object))
             kpk_i_append(&text, " (not a target ID)");
         else if (near_miss(device, &object)) {
@@ -325,9 +328,10 @@ static kpk_status none_fits(const kpk_module *module, const char *device_text,
     return kpk_i_fail(
         KPK_ERR_NO_TARGET,
         "no code object of module %s fits device %s. It holds: %s. Rebuild the "
-        "pack with ARCHS=\"%s%.*s\"%s%s%s",
-        kpk_module_name(module), device_text, held[0] ? held : "nothing", archs,
-        (int)device->processor.nbytes, device->processor.at,
+        "pack with %s%s%.*s%s%s%s%s",
+        kpk_module_name(module), device_text, held[0] ? held : "nothing",
+        all ? "ARCHS=\"" : "", all ? archs : "", (int)device->processor.nbytes,
+        device->processor.at, all ? "\"" : " in its ARCHS",
         *wider ? " or with " : "", wider, *wider ? " in it" : "");
 }
 

@@ -175,6 +175,48 @@ static void test_fit_cuts_the_reason_to_its_room(void **state)
     assert_string_equal(why, "");
 }
 
+/* Of more targets than a message has room for none is cut to another one. */
+static void test_advice_names_whole_targets(void **state)
+{
+    enum { MOST = 60 };
+    static const char name[] = "gfx90a:sramecc+:xnack+";
+    static const struct kpk_blob blob = {.nbytes = 128};
+    struct kpk_code_object objects[MOST];
+    char text[64] = "";
+    const kpk_module module = {.format = KPK_FORMAT_VERSION,
+                               .name = 1,
+                               .strings = text,
+                               .objects = objects,
+                               .nobjects = MOST};
+    kpk_module some = module;
+    kpk_selection selection;
+
+    (void)state;
+    text[1] = 'm';
+    (void)snprintf(text + 3, sizeof(text) - 3, "%s", name);
+    for (int i = 0; i < MOST; i++)
+        objects[i] = (struct kpk_code_object){3, 5, &blob, NULL, {0}, NULL};
+    for (some.nobjects = 1; some.nobjects <= MOST; some.nobjects++) {
+        const char *advice;
+
+        assert_status(kpk_select(&some, "gfx1100", &selection),
+                      KPK_ERR_NO_TARGET);
+        advice = strstr(kpk_error_message(), " Rebuild the pack with ");
+        assert_non_null(advice);
+        advice += strlen(" Rebuild the pack with ");
+        if (strcmp(advice,
+                   "gfx1100 in its ARCHS or with gfx11-generic in it") == 0)
+            continue;
+        assert_true(strncmp(advice, "ARCHS=\"", 7) == 0);
+        advice += 7;
+        for (uint32_t i = 0; i < some.nobjects; i++, advice += sizeof(name)) {
+            assert_true(strncmp(advice, name, sizeof(name) - 1) == 0);
+            assert_int_equal(advice[sizeof(name) - 1], ' ');
+        }
+        assert_string_equal(advice, "gfx1100\" or with gfx11-generic in it");
+    }
+}
+
 /* "256 is enough for every reason". */
 static void test_fit_has_room_for_the_longest_reason(void **state)
 {
@@ -294,6 +336,7 @@ int main(void)
         cmocka_unit_test(test_fit_follows_every_rule_both_ways),
         cmocka_unit_test(test_fit_cuts_the_reason_to_its_room),
         cmocka_unit_test(test_fit_has_room_for_the_longest_reason),
+        cmocka_unit_test(test_advice_names_whole_targets),
         cmocka_unit_test(test_fit_refuses_what_is_no_target_id),
         cmocka_unit_test(test_select_picks_the_best_or_says_why_none),
         cmocka_unit_test(test_select_checks_its_arguments),
