@@ -81,6 +81,11 @@ KPACK_GEN     ?= $(if $(PREBUILT),$(KPACK_ROOT)/gen/ship/prebuilt-gen,$(KPACK_B)
 KPACK_EMBED_TOOL := $(KPACK_B)/kpack-embed
 KPACK_COMPRESS := $(KPACK_B)/kpack-compress
 KPACK_CODECS  := $(KPACK_ROOT)/src/codec
+KPACK_MISSING := $(if $(PREBUILT),,$(if $(MODULES),$(filter-out $(wildcard $(KPACK_SOURCES)),$(KPACK_SOURCES))))
+
+ifneq ($(KPACK_MISSING),)
+$(error MODULES: no such file: $(KPACK_MISSING); modules are: $(sort $(basename $(notdir $(wildcard $(KPACK_KERNELS)/*.hip)))))
+endif
 else
 KPACK_TOOLS   := $(patsubst %/,%,$(dir $(KPACK_MK)))
 KPACK_TARGETS := $(KPACK_TOOLS)/target_table.h

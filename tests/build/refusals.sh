@@ -21,6 +21,7 @@ for arch in gfx90b gfx13-generic sm_9x gfx942:sramecc gfx1100:xnack+ \
 done
 refuse "a wrong name lists the valid ones" gfx12-generic build ARCHS=nonsense
 refuse "a wrong code object version" "COV=7" build COV=7
+refuse "a module that is not there" "no such file: kernels/on.hip; modules are: one" build MODULES="one on"
 refuse "a pack with the name of a header" "a header of kpack's own" build PACK=types
 refuse "a module that is named twice" "two sources have one file name" build MODULES="one one"
 
