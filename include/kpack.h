@@ -52,8 +52,8 @@
  *
  * Most programs need the first half:
  *
- *     Version, Errors, Packs and modules, Drivers and devices, Instances,
- *     Launching, Device memory, Typed launches
+ *     Version, Errors, Packs and modules, Instances, Launching,
+ *     Device memory, Drivers and devices, Typed launches
  *
  * The second half is for those that want more:
  *
@@ -178,110 +178,6 @@ typedef struct kpk_pack kpk_pack;
 typedef struct kpk_module kpk_module;
 
 /* ------------------------------------------------------------------------ */
-/* Drivers and devices                                                      */
-
-/*
- * HIP is found when it is first needed, in this order: a copy that is already
- * in the process (the program links HIP itself, or has loaded it); the file
- * or name in the environment variable KPK_HIP_LIBRARY, which programs with
- * raised privileges ignore; libamdhip64.so.7, .6, .5, libamdhip64.so. Of these
- * last the first that can be used is taken. It stays for the life of the
- * process. Releases 5 to 7 are served by one binary.
- *
- * HIP does not survive fork(): in a child whose parent had found HIP, every
- * call that needs it fails with KPK_ERR_UNSUPPORTED. Programs that are linked
- * with -static cannot load HIP: KPK_ERR_NO_HIP.
- */
-
-/*
- * kpk_hip_info() finds HIP and says which one was found.
- *
- *   version  HIP's own number: major * 10000000 + minor * 100000 + patch;
- *            may be NULL
- *   path     the file it was loaded from, for ever; may be NULL
- *
- * Fails with KPK_ERR_NO_HIP, KPK_ERR_HIP.
- */
-kpk_status kpk_hip_info(int *version, const char **path);
-
-/*
- * NVIDIA's GPUs are reached through the CUDA driver, which is found likewise: a
- * copy in the process, the file or name in KPK_CUDA_LIBRARY, libcuda.so.1. An
- * empty KPK_CUDA_LIBRARY says not to look. The driver is left alone while a
- * device of HIP's is asked for.
- *
- * Kernels run in the device's primary context, which CUDA's runtime and PyTorch
- * use too: their pointers and streams are good here. A context that the program
- * makes itself with cuCtxCreate() is not: its pointers are unknown here. The
- * thread's current context is the same after a call as before it. Calls are the
- * cheapest in a thread where the primary context is current already, as it is
- * after cudaSetDevice(): in others each call pushes it and pops it again.
- */
-
-/*
- * kpk_device_count() counts the devices of all drivers: HIP's come first, then
- * CUDA's.
- *
- * A machine without a GPU has 0 of them, which is a success. It asks both
- * drivers, so the first call starts CUDA's where there is one, which takes a
- * fifth of a second. Fails with KPK_ERR_NO_HIP if there is neither HIP nor a
- * CUDA driver, and with KPK_ERR_HIP.
- */
-kpk_status kpk_device_count(int *out);
-
-/* Whose devices: AMD's through HIP, or NVIDIA's through the CUDA driver. */
-typedef enum kpk_platform { KPK_HIP = 0, KPK_CUDA = 1 } kpk_platform;
-
-/*
- * kpk_platform_device_count() counts the devices of one driver and leaves the
- * other alone. HIP's devices have the numbers from 0 on, so a program that is
- * for AMD's GPUs needs no other count, and never starts the CUDA driver.
- *
- * 0 devices are a success. Fails with KPK_ERR_NO_HIP if the driver is not
- * there, KPK_ERR_HIP, KPK_ERR_ARG, KPK_ERR_UNSUPPORTED.
- */
-kpk_status kpk_platform_device_count(kpk_platform platform, int *out);
-
-/*
- * kpk_driver_info() finds a platform's driver and says which one was found.
- * kpk_hip_info() is the same for HIP.
- *
- *   version  HIP's own number, see above; of CUDA, major * 1000 + minor * 10;
- *            may be NULL
- *   path     the file it was loaded from, for ever; may be NULL
- *
- * Fails with KPK_ERR_NO_HIP, KPK_ERR_HIP, KPK_ERR_ARG, KPK_ERR_UNSUPPORTED.
- */
-kpk_status kpk_driver_info(kpk_platform platform, int *version,
-                           const char **path);
-
-/* What the driver says of a device. Sizes are in bytes. */
-typedef struct kpk_device {
-    char name[256];   /* marketing or board name */
-    char target[256]; /* target ID, "gfx90a:sramecc+:xnack-" */
-    uint64_t memory_nbytes;
-    uint64_t lds_nbytes; /* most shared memory of a block */
-    uint32_t wave_size;
-    uint32_t max_block; /* most threads in a block */
-    uint32_t max_block_dim[3];
-    uint32_t max_grid[3]; /* most blocks in each dimension */
-    uint32_t compute_units;
-    uint32_t cooperative;       /* 1 if cooperative launches work: the device
-                                 * can, and this HIP has the call (5.5) */
-    uint32_t cooperative_multi; /* 1 if they work over several devices */
-    kpk_platform platform;      /* whose device it is */
-    int index;                  /* and its number there */
-} kpk_device;
-
-/*
- * kpk_device_get() describes device number `device`, counted from 0 over
- * HIP's devices and then CUDA's.
- *
- * Fails with KPK_ERR_NO_DEVICE, KPK_ERR_NO_HIP, KPK_ERR_HIP.
- */
-kpk_status kpk_device_get(int device, kpk_device *out);
-
-/* ------------------------------------------------------------------------ */
 /* Instances: a pack opened on one device                                   */
 
 /*
@@ -328,14 +224,6 @@ kpk_status kpk_open_modules(const kpk_module *const *modules, size_t n,
  * may be using the instance.
  */
 kpk_status kpk_close(kpk_instance *inst);
-
-/*
- * kpk_instance_device() describes the device that the instance is open on,
- * as found when it was opened; kpk_instance_ordinal() is its number.
- * The description lives until kpk_close(). Cannot fail.
- */
-const kpk_device *kpk_instance_device(const kpk_instance *inst);
-int kpk_instance_ordinal(const kpk_instance *inst);
 
 /*
  * kpk_load() loads a module now instead of at its first kernel, for programs
@@ -555,6 +443,118 @@ kpk_status kpk_copy_from(kpk_instance *inst, void *host_dst,
 kpk_status kpk_fill(kpk_instance *inst, void *device_dst, uint8_t value,
                     size_t nbytes);
 kpk_status kpk_sync(kpk_instance *inst, void *stream);
+
+/* ------------------------------------------------------------------------ */
+/* Drivers and devices                                                      */
+
+/*
+ * HIP is found when it is first needed, in this order: a copy that is already
+ * in the process (the program links HIP itself, or has loaded it); the file
+ * or name in the environment variable KPK_HIP_LIBRARY, which programs with
+ * raised privileges ignore; libamdhip64.so.7, .6, .5, libamdhip64.so. Of these
+ * last the first that can be used is taken. It stays for the life of the
+ * process. Releases 5 to 7 are served by one binary.
+ *
+ * HIP does not survive fork(): in a child whose parent had found HIP, every
+ * call that needs it fails with KPK_ERR_UNSUPPORTED. Programs that are linked
+ * with -static cannot load HIP: KPK_ERR_NO_HIP.
+ */
+
+/*
+ * kpk_hip_info() finds HIP and says which one was found.
+ *
+ *   version  HIP's own number: major * 10000000 + minor * 100000 + patch;
+ *            may be NULL
+ *   path     the file it was loaded from, for ever; may be NULL
+ *
+ * Fails with KPK_ERR_NO_HIP, KPK_ERR_HIP.
+ */
+kpk_status kpk_hip_info(int *version, const char **path);
+
+/*
+ * NVIDIA's GPUs are reached through the CUDA driver, which is found likewise: a
+ * copy in the process, the file or name in KPK_CUDA_LIBRARY, libcuda.so.1. An
+ * empty KPK_CUDA_LIBRARY says not to look. The driver is left alone while a
+ * device of HIP's is asked for.
+ *
+ * Kernels run in the device's primary context, which CUDA's runtime and PyTorch
+ * use too: their pointers and streams are good here. A context that the program
+ * makes itself with cuCtxCreate() is not: its pointers are unknown here. The
+ * thread's current context is the same after a call as before it. Calls are the
+ * cheapest in a thread where the primary context is current already, as it is
+ * after cudaSetDevice(): in others each call pushes it and pops it again.
+ */
+
+/*
+ * kpk_device_count() counts the devices of all drivers: HIP's come first, then
+ * CUDA's.
+ *
+ * A machine without a GPU has 0 of them, which is a success. It asks both
+ * drivers, so the first call starts CUDA's where there is one, which takes a
+ * fifth of a second. Fails with KPK_ERR_NO_HIP if there is neither HIP nor a
+ * CUDA driver, and with KPK_ERR_HIP.
+ */
+kpk_status kpk_device_count(int *out);
+
+/* Whose devices: AMD's through HIP, or NVIDIA's through the CUDA driver. */
+typedef enum kpk_platform { KPK_HIP = 0, KPK_CUDA = 1 } kpk_platform;
+
+/*
+ * kpk_platform_device_count() counts the devices of one driver and leaves the
+ * other alone. HIP's devices have the numbers from 0 on, so a program that is
+ * for AMD's GPUs needs no other count, and never starts the CUDA driver.
+ *
+ * 0 devices are a success. Fails with KPK_ERR_NO_HIP if the driver is not
+ * there, KPK_ERR_HIP, KPK_ERR_ARG, KPK_ERR_UNSUPPORTED.
+ */
+kpk_status kpk_platform_device_count(kpk_platform platform, int *out);
+
+/*
+ * kpk_driver_info() finds a platform's driver and says which one was found.
+ * kpk_hip_info() is the same for HIP.
+ *
+ *   version  HIP's own number, see above; of CUDA, major * 1000 + minor * 10;
+ *            may be NULL
+ *   path     the file it was loaded from, for ever; may be NULL
+ *
+ * Fails with KPK_ERR_NO_HIP, KPK_ERR_HIP, KPK_ERR_ARG, KPK_ERR_UNSUPPORTED.
+ */
+kpk_status kpk_driver_info(kpk_platform platform, int *version,
+                           const char **path);
+
+/* What the driver says of a device. Sizes are in bytes. */
+typedef struct kpk_device {
+    char name[256];   /* marketing or board name */
+    char target[256]; /* target ID, "gfx90a:sramecc+:xnack-" */
+    uint64_t memory_nbytes;
+    uint64_t lds_nbytes; /* most shared memory of a block */
+    uint32_t wave_size;
+    uint32_t max_block; /* most threads in a block */
+    uint32_t max_block_dim[3];
+    uint32_t max_grid[3]; /* most blocks in each dimension */
+    uint32_t compute_units;
+    uint32_t cooperative;       /* 1 if cooperative launches work: the device
+                                 * can, and this HIP has the call (5.5) */
+    uint32_t cooperative_multi; /* 1 if they work over several devices */
+    kpk_platform platform;      /* whose device it is */
+    int index;                  /* and its number there */
+} kpk_device;
+
+/*
+ * kpk_device_get() describes device number `device`, counted from 0 over
+ * HIP's devices and then CUDA's.
+ *
+ * Fails with KPK_ERR_NO_DEVICE, KPK_ERR_NO_HIP, KPK_ERR_HIP.
+ */
+kpk_status kpk_device_get(int device, kpk_device *out);
+
+/*
+ * kpk_instance_device() describes the device that the instance is open on,
+ * as found when it was opened; kpk_instance_ordinal() is its number.
+ * The description lives until kpk_close(). Cannot fail.
+ */
+const kpk_device *kpk_instance_device(const kpk_instance *inst);
+int kpk_instance_ordinal(const kpk_instance *inst);
 
 /* ------------------------------------------------------------------------ */
 /* Typed launches                                                           */
