@@ -6,16 +6,17 @@
 # api.hip holds the kernels of tests/sim/tests/test_hip_*.c. They are launched
 # with partial blocks, too, which clang's kernels do not allow by default.
 
-PROGRAMS      := textures vectors streams units groups texts buffered atomics
+PROGRAMS      := textures surfaces vectors streams units groups texts buffered atomics
 # A static program has no sanitizer's runtime, and waits for ever for one.
 PROGRAM_TESTS := $(PROGRAMS:%=$(H)/test/program/%) $(if $(SAN),,$(H)/test/program/static)
 API_ARCHS     := $(sort $(CORPUS_ARCHS) gfx11-generic)
 API_HSACOS    := $(API_ARCHS:%=$(B)/program/%/api.hsaco)
 
+PROGRAM_HEADERS := $(wildcard tests/sim/programs/*.h)
 PROGRAM_CFLAGS = -x hip -std=c++17 -O2 -Wall -Wextra -Wno-unused-value -Wno-unused-parameter
 PROGRAM_LIBS   = $(if $(DEVICE_LIBDIR),-L$(DEVICE_LIBDIR)) -lamdhip64 -lstdc++ -lm -pthread
 
-$(B)/program/%.hsaco: tests/sim/programs/$$(*F).hip $(B)/stamp/device $$(call KPACK_CONSTANTS,$$(*D))
+$(B)/program/%.hsaco: tests/sim/programs/$$(*F).hip $(PROGRAM_HEADERS) $(B)/stamp/device $$(call KPACK_CONSTANTS,$$(*D))
 	@mkdir -p $(@D)
 	@echo "  HIPCC program $*"
 	@$(KPACK_DEVICE_CXX) $(PROGRAM_CFLAGS) --offload-device-only --no-gpu-bundle-output -cuid=$(*F) \
@@ -24,7 +25,7 @@ $(B)/program/%.hsaco: tests/sim/programs/$$(*F).hip $(B)/stamp/device $$(call KP
 
 # The host's half of HIP's old headers wants a wavefront's size, too.
 .PRECIOUS: $(B)/program/%.hsaco $(H)/program/%.o
-$(H)/program/%.o: tests/sim/programs/%.hip tests/sim/programs/bundle \
+$(H)/program/%.o: tests/sim/programs/%.hip $(PROGRAM_HEADERS) tests/sim/programs/bundle \
     $(CORPUS_ARCHS:%=$(B)/program/%/$$*.hsaco)
 	@mkdir -p $(@D)
 	@tests/sim/programs/bundle $(@:.o=.bundle) $(foreach a,$(CORPUS_ARCHS),$(a)=$(B)/program/$(a)/$*.hsaco)

@@ -1,4 +1,4 @@
-/* textures.hip - what kernels read through textures and surfaces
+/* textures.hip - what kernels read through textures
  *
  * Every function of HIP's device headers, for every kind of array, address
  * mode, filter, format and read mode, against a plain reference on the host.
@@ -6,29 +6,9 @@
  * bits and sums of floats are exact; so results are, but for fractions and
  * sRGB, which have a tolerance.
  */
-#include <hip/hip_runtime.h>
+#include "sampled.h"
 
-#include <cmath>
-#include <cstdio>
-#include <cstring>
-#include <string>
 #include <type_traits>
-#include <vector>
-
-#define CHECK(call)                                                            \
-    do {                                                                       \
-        hipError_t e = (call);                                                 \
-        if (e != hipSuccess) {                                                 \
-            std::printf("%s:%d: %s: %s\n", __FILE__, __LINE__, #call,          \
-                        hipGetErrorString(e));                                 \
-            std::exit(1);                                                      \
-        }                                                                      \
-    } while (0)
-
-/* CDNA 3 and later have no textures; gfx90a has no gather, no levels. */
-#if defined(__gfx942__) || defined(__gfx950__) || defined(__gfx1250__)
-#define NO_IMAGES
-#endif
 
 /* ---- kernels ------------------------------------------------------------ */
 
@@ -149,263 +129,7 @@ __global__ void sample(hipTextureObject_t t, const Place *places, T *out,
 #endif
 }
 
-enum Surface { S1D, S2D, S3D, S1D_LAYERED, S2D_LAYERED, S_CUBE, NSURFACES };
-static const char *const surface_names[NSURFACES] = {
-    "surf1D",        "surf2D",        "surf3D",
-    "surf1DLayered", "surf2DLayered", "surfCubemap"};
-
-/* Reads an element, writes what it read to the second surface, mirrored. */
-template <typename T, int CALL>
-__global__ void copy_surface(hipSurfaceObject_t from, hipSurfaceObject_t to,
-                             T *out, int width, int height, int depth)
-{
-#ifndef NO_IMAGES
-    const int i = blockIdx.x * blockDim.x + threadIdx.x;
-    const int x = i % width, y = i / width % height, z = i / width / height;
-
-    if (i >= width * height * depth)
-        return;
-    const int at = x * (int)sizeof(T), to_x = (width - 1 - x) * (int)sizeof(T);
-    T value;
-
-    if constexpr (CALL == S1D) {
-        surf1Dread(&value, from, at);
-        surf1Dwrite(value, to, to_x);
-    } else if constexpr (CALL == S2D) {
-        surf2Dread(&value, from, at, y);
-        surf2Dwrite(value, to, to_x, y);
-    } else if constexpr (CALL == S3D) {
-        surf3Dread(&value, from, at, y, z);
-        surf3Dwrite(value, to, to_x, y, z);
-    } else if constexpr (CALL == S1D_LAYERED) {
-        surf1DLayeredread(&value, from, at, 0);
-        surf1DLayeredwrite(value, to, to_x, 0);
-    } else if constexpr (CALL == S2D_LAYERED) {
-        surf2DLayeredread(&value, from, at, y, 0);
-        surf2DLayeredwrite(value, to, to_x, y, 0);
-    } else if constexpr (CALL == S_CUBE) {
-        surfCubemapread(&value, from, at, y, z);
-        surfCubemapwrite(value, to, to_x, y, z);
-    }
-    out[i] = value;
-#endif
-}
-
-/* Reads outside of a surface give 0, writes do nothing. */
-__global__ void leave_surface(hipSurfaceObject_t s, float4 *out, int width,
-                              int height)
-{
-#ifndef NO_IMAGES
-    const int n = (int)sizeof(float4);
-    const float4 value = make_float4(7, 7, 7, 7);
-
-    surf2Dread(&out[0], s, width * n, 0);
-    surf2Dread(&out[1], s, -n, 0);
-    surf2Dread(&out[2], s, 0, height);
-    surf2Dread(&out[3], s, 0, -1);
-    surf2Dwrite(value, s, width * n, 0);
-    surf2Dwrite(value, s, -n, 0);
-    surf2Dwrite(value, s, 0, height);
-    surf2Dwrite(value, s, 0, -1);
-#endif
-}
-
-/* ---- formats ------------------------------------------------------------ */
-
-enum Kind { SIGNED, UNSIGNED, FLOATING };
-
-struct Format {
-    int bits;
-    Kind kind;
-    int channels;
-    bool normalized, srgb;
-};
-
-static hipChannelFormatDesc desc_of(const Format &f)
-{
-    return {f.bits, f.channels > 1 ? f.bits : 0, f.channels > 2 ? f.bits : 0,
-            f.channels > 3 ? f.bits : 0,
-            f.kind == SIGNED     ? hipChannelFormatKindSigned
-            : f.kind == UNSIGNED ? hipChannelFormatKindUnsigned
-                                 : hipChannelFormatKindFloat};
-}
-
-static std::string name_of(const Format &f)
-{
-    const char *kinds = "iuf";
-    std::string s(1, kinds[f.kind]);
-
-    s += std::to_string(f.bits) + "x" + std::to_string(f.channels);
-    if (f.normalized)
-        s += f.srgb ? " sRGB" : " normalized";
-    return s;
-}
-
-static unsigned half_of(float value) /* of small whole numbers and halves */
-{
-    const _Float16 h = (_Float16)value;
-    unsigned short bits;
-
-    std::memcpy(&bits, &h, 2);
-    return bits;
-}
-
-/* An image on the host, with raw channels and with what they mean. */
-struct Image {
-    Format format;
-    int width, height, depth; /* layers are slices */
-    std::vector<unsigned char> bytes;
-    std::vector<double> values; /* four for each element */
-
-    size_t element() const
-    {
-        return (size_t)format.bits / 8 * format.channels;
-    }
-    const double *at(int x, int y, int z) const
-    {
-        return &values[4 * (((size_t)z * height + y) * width + x)];
-    }
-};
-
-static double linear_of(double srgb)
-{
-    return srgb <= 0.04045 ? srgb / 12.92
-                           : std::pow((srgb + 0.055) / 1.055, 2.4);
-}
-
-/* Value number i of a format, raw and as it is read. */
-static unsigned raw_of(const Format &f, unsigned i, int channel, double *value)
-{
-    const unsigned mixed = i * 37u + (unsigned)channel * 11u;
-    const unsigned mask = f.bits == 32 ? ~0u : (1u << f.bits) - 1;
-    unsigned raw;
-
-    if (f.kind == FLOATING) {
-        const float v = (float)(mixed % 512) / 2 - 100;
-
-        *value = v;
-        if (f.bits == 16)
-            return half_of(v);
-        std::memcpy(&raw, &v, 4);
-        return raw;
-    }
-    raw = f.bits == 8 ? mixed : mixed * 251u;
-    if (f.bits == 32)
-        raw &= 0xffff; /* so that sums of them are exact */
-    raw &= mask;
-    if (f.kind == SIGNED) {
-        const int v = f.bits == 8    ? (signed char)raw
-                      : f.bits == 16 ? (short)raw
-                                     : (int)raw;
-        const int most = f.bits == 8 ? 127 : 32767;
-
-        *value =
-            f.normalized && f.bits < 32 ? std::fmax(-1, (double)v / most) : v;
-    } else {
-        *value = f.normalized && f.bits < 32 ? (double)raw / mask : raw;
-        if (f.srgb && channel < 3)
-            *value = linear_of(*value);
-    }
-    return raw;
-}
-
-static Image make_image(const Format &f, int width, int height, int depth,
-                        unsigned seed)
-{
-    Image m = {f, width, height, depth, {}, {}};
-    const size_t n = (size_t)width * height * depth;
-
-    m.bytes.resize(n * m.element());
-    m.values.assign(4 * n, 0);
-    for (size_t i = 0; i < n; i++) {
-        for (int c = 0; c < f.channels; c++) {
-            const unsigned raw =
-                raw_of(f, (unsigned)i + seed, c, &m.values[4 * i + c]);
-
-            std::memcpy(&m.bytes[i * m.element() + (size_t)c * f.bits / 8],
-                        &raw, (size_t)f.bits / 8);
-        }
-        if (f.channels < 4) /* what is not there: 0, 0, 0, 1 */
-            m.values[4 * i + 3] = 1;
-    }
-    return m;
-}
-
-/* ---- the reference ------------------------------------------------------ */
-
-struct Sampler {
-    hipTextureAddressMode address;
-    bool linear, normalized;
-};
-
-/* A whole place by its address mode; -1 is the border. */
-static int place_of(double x, int size, hipTextureAddressMode mode)
-{
-    int i = (int)std::floor(x);
-
-    switch (mode) {
-    case hipAddressModeWrap:
-        return ((i % size) + size) % size;
-    case hipAddressModeMirror:
-        i = ((i % (2 * size)) + 2 * size) % (2 * size);
-        return i < size ? i : 2 * size - 1 - i;
-    case hipAddressModeBorder:
-        return i < 0 || i >= size ? -1 : i;
-    default:
-        return i < 0 ? 0 : i >= size ? size - 1 : i;
-    }
-}
-
-struct Spot {
-    int at[2];
-    double weight[2];
-    int n;
-};
-
-/* What one direction reads: one element, or two with their weights. */
-static Spot spot_of(double coordinate, int size, const Sampler &s)
-{
-    const double x = s.normalized ? coordinate * size : coordinate;
-    Spot spot = {{place_of(x, size, s.address), 0}, {1, 0}, 1};
-
-    if (s.linear) {
-        const double low = std::floor(x - 0.5), share = x - 0.5 - low;
-
-        spot.at[0] = place_of(low, size, s.address);
-        spot.at[1] = place_of(low + 1, size, s.address);
-        spot.weight[0] = 1 - share;
-        spot.weight[1] = share;
-        spot.n = 2;
-    }
-    return spot;
-}
-
-static void read(const Image &m, const Sampler &s, int dims, double x, double y,
-                 double z, int layer, double out[4])
-{
-    const Spot none = {{0, 0}, {1, 0}, 1}, on_layer = {{layer, 0}, {1, 0}, 1};
-    const Spot sx = spot_of(x, m.width, s);
-    const Spot sy = dims > 1 ? spot_of(y, m.height, s) : none;
-    const Spot sz = dims > 2 ? spot_of(z, m.depth, s) : on_layer;
-
-    for (int c = 0; c < 4; c++)
-        out[c] = 0;
-    for (int k = 0; k < sz.n; k++)
-        for (int j = 0; j < sy.n; j++)
-            for (int i = 0; i < sx.n; i++) {
-                if (sx.at[i] < 0 || sy.at[j] < 0 || sz.at[k] < 0)
-                    continue; /* the border is 0 */
-                for (int c = 0; c < 4; c++)
-                    out[c] += sx.weight[i] * sy.weight[j] * sz.weight[k] *
-                              m.at(sx.at[i], sy.at[j], sz.at[k])[c];
-            }
-}
-
 /* ---- comparing ---------------------------------------------------------- */
-
-static int failures;
-static std::string device_name;
-static unsigned compared;
 
 static void expect(const std::string &what, const Place &p, int channels,
                    const double want[4], const double got[4], double tolerance)
@@ -420,25 +144,6 @@ static void expect(const std::string &what, const Place &p, int channels,
                         device_name.c_str(), what.c_str(), p.x, p.y, p.z,
                         p.layer, p.level, c, got[c], want[c]);
     }
-}
-
-template <typename T> struct Buffer {
-    T *at;
-    explicit Buffer(size_t n)
-    {
-        CHECK(hipMalloc((void **)&at, n * sizeof(T)));
-    }
-    ~Buffer()
-    {
-        CHECK(hipFree(at));
-    }
-    Buffer(const Buffer &) = delete;
-    Buffer &operator=(const Buffer &) = delete;
-};
-
-template <typename T> static double channel_of(const T &v, int c)
-{
-    return c == 0 ? v.x : c == 1 ? v.y : c == 2 ? v.z : v.w;
 }
 
 template <typename T, int CALL>
@@ -458,27 +163,7 @@ static std::vector<T> run_call(hipTextureObject_t t,
     return back;
 }
 
-/* ---- arrays and objects ------------------------------------------------- */
-
-static hipArray_t new_array(const Image &m, int dims, bool layered,
-                            unsigned flags)
-{
-    const hipChannelFormatDesc desc = desc_of(m.format);
-    const hipExtent extent = {(size_t)m.width, dims > 1 ? (size_t)m.height : 0,
-                              dims > 2 || layered ? (size_t)m.depth : 0};
-    hipMemcpy3DParms p = {};
-    hipArray_t a;
-
-    CHECK(hipMalloc3DArray(&a, &desc, extent,
-                           flags | (layered ? hipArrayLayered : 0)));
-    p.dstArray = a;
-    p.srcPtr = make_hipPitchedPtr((void *)m.bytes.data(), m.width * m.element(),
-                                  m.width * m.element(), m.height);
-    p.extent = {(size_t)m.width, (size_t)m.height, (size_t)m.depth};
-    p.kind = hipMemcpyHostToDevice;
-    CHECK(hipMemcpy3D(&p));
-    return a;
-}
+/* ---- objects ------------------------------------------------------------ */
 
 static hipTextureDesc texture_desc(const Format &f, const Sampler &s)
 {
@@ -860,109 +545,6 @@ static void compare_levels(bool between)
     CHECK(hipFreeMipmappedArray(mip));
 }
 
-/* ---- surfaces ----------------------------------------------------------- */
-
-static hipSurfaceObject_t new_surface(hipArray_t a)
-{
-    hipSurfaceObject_t s;
-    hipResourceDesc d;
-
-    std::memset(&d, 0, sizeof(d));
-    d.resType = hipResourceTypeArray;
-    d.res.array.array = a;
-    CHECK(hipCreateSurfaceObject(&s, &d));
-    return s;
-}
-
-static std::vector<unsigned char> bytes_of(hipArray_t a, const Image &m)
-{
-    std::vector<unsigned char> bytes(m.bytes.size());
-    hipMemcpy3DParms p = {};
-
-    p.srcArray = a;
-    p.dstPtr = make_hipPitchedPtr(bytes.data(), m.width * m.element(),
-                                  m.width * m.element(), m.height);
-    p.extent = {(size_t)m.width, (size_t)m.height, (size_t)m.depth};
-    p.kind = hipMemcpyDeviceToHost;
-    CHECK(hipMemcpy3D(&p));
-    return bytes;
-}
-
-template <typename T, int CALL>
-static void compare_surface(const Format &f, int dims, bool layered)
-{
-    const Image m =
-        make_image(f, 13, dims > 1 ? 7 : 1, dims > 2 || layered ? 6 : 1, 19);
-    const hipArray_t a = new_array(m, dims, layered, hipArraySurfaceLoadStore);
-    const hipArray_t b = new_array(m, dims, layered, hipArraySurfaceLoadStore);
-    const hipSurfaceObject_t from = new_surface(a), to = new_surface(b);
-    const size_t n = m.bytes.size() / sizeof(T);
-    std::vector<T> read_back(n);
-    Buffer<T> out(n);
-
-    copy_surface<T, CALL><<<(unsigned)(n + 63) / 64, 64>>>(
-        from, to, out.at, m.width, m.height, m.depth);
-    CHECK(hipGetLastError());
-    CHECK(hipMemcpy(read_back.data(), out.at, n * sizeof(T),
-                    hipMemcpyDeviceToHost));
-    const std::vector<unsigned char> stored = bytes_of(b, m);
-    for (size_t i = 0; i < n; i++) {
-        const size_t x = i % m.width, mirrored = i - x + (m.width - 1 - x);
-        const bool same =
-            !std::memcmp(&read_back[i], &m.bytes[i * sizeof(T)], sizeof(T)) &&
-            !std::memcmp(&stored[mirrored * sizeof(T)], &m.bytes[i * sizeof(T)],
-                         sizeof(T));
-
-        compared++;
-        if (!same && failures++ < 20)
-            std::printf("%s: %s %s: element %zu is wrong\n",
-                        device_name.c_str(), surface_names[CALL],
-                        name_of(f).c_str(), i);
-    }
-    CHECK(hipDestroySurfaceObject(from));
-    CHECK(hipDestroySurfaceObject(to));
-    CHECK(hipFreeArray(a));
-    CHECK(hipFreeArray(b));
-}
-
-template <typename T> static void compare_surfaces(const Format &f)
-{
-    compare_surface<T, S1D>(f, 1, false);
-    compare_surface<T, S2D>(f, 2, false);
-    compare_surface<T, S3D>(f, 3, false);
-    /* AMD's headers take the layer for a level, so that there is but one.
-     */
-    compare_surface<T, S1D_LAYERED>(f, 1, false);
-    compare_surface<T, S2D_LAYERED>(f, 2, false);
-    compare_surface<T, S_CUBE>(f, 2, true);
-}
-
-static void compare_outside()
-{
-    const Format f = {32, FLOATING, 4, false, false};
-    const Image m = make_image(f, 5, 3, 1, 23);
-    const hipArray_t a = new_array(m, 2, false, hipArraySurfaceLoadStore);
-    const hipSurfaceObject_t s = new_surface(a);
-    Buffer<float4> out(4);
-    float4 back[4];
-
-    leave_surface<<<1, 1>>>(s, out.at, m.width, m.height);
-    CHECK(hipGetLastError());
-    CHECK(hipMemcpy(back, out.at, sizeof(back), hipMemcpyDeviceToHost));
-    for (int i = 0; i < 4; i++)
-        for (int c = 0; c < 4; c++) {
-            compared++;
-            if (channel_of(back[i], c) != 0 && failures++ < 20)
-                std::printf("%s: read %d outside of a surface gave %g\n",
-                            device_name.c_str(), i, channel_of(back[i], c));
-        }
-    if (bytes_of(a, m) != m.bytes && failures++ < 20)
-        std::printf("%s: a write outside of a surface changed it\n",
-                    device_name.c_str());
-    CHECK(hipDestroySurfaceObject(s));
-    CHECK(hipFreeArray(a));
-}
-
 /* ---- references ---------------------------------------------------------
  */
 
@@ -1064,33 +646,10 @@ static void compare_all(bool gfx90a)
         compare_cube<CUBE_LOD>();
         compare_cube<CUBE_LAYERED_LOD>();
     }
-    /* The headers of HIP 5 convert integers to floats on the way. */
-    compare_surfaces<float4>({32, FLOATING, 4, false, false});
-    compare_surfaces<float2>({32, FLOATING, 2, false, false});
-    compare_surfaces<float>({32, FLOATING, 1, false, false});
-    compare_outside();
     compare_reference();
 }
 
 int main()
 {
-    int n, images;
-
-    CHECK(hipGetDeviceCount(&n));
-    for (int i = 0; i < n; i++) {
-        hipDeviceProp_t properties;
-
-        CHECK(hipSetDevice(i));
-        CHECK(hipGetDeviceProperties(&properties, i));
-        CHECK(
-            hipDeviceGetAttribute(&images, hipDeviceAttributeImageSupport, i));
-        device_name = properties.gcnArchName;
-        if (images)
-            compare_all(device_name.rfind("gfx90a", 0) == 0);
-        else
-            refused();
-    }
-    std::printf("%u values compared on %d devices, %d wrong\n", compared, n,
-                failures);
-    return failures != 0;
+    return on_each_device(compare_all, refused);
 }
