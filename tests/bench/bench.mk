@@ -71,7 +71,8 @@ bench-memory: $(MEMORY_BENCH) sim ## count how kernels use memory on the simulat
 # printed, or brought up to date in INTO.
 BOUNDS_BENCH  := $(H)/bench-bounds
 BOUNDS_TABLE  := tests/bench/sim/bounds.csv
-BOUNDS_SOURCES := tests/bench/sim/bounds.c tests/bench/sim/bounds_launch.c tests/bench/gpu/shapes_launch.c
+BOUNDS_SOURCES := tests/bench/sim/bounds.c tests/bench/sim/bounds_launch.c \
+                  tests/bench/gpu/args.c tests/bench/gpu/shapes_launch.c
 $(BOUNDS_BENCH): $(BOUNDS_SOURCES) $(wildcard tests/bench/sim/*.h tests/bench/gpu/*.h tests/sim/*/*.h) \
   $(addprefix $(H)/obj/tests/sim/core/,bounds.o cards.o device.o) $(H)/libkpack.a
 	@mkdir -p $(@D)

@@ -175,21 +175,6 @@ uint64_t bench_blocks(size_t nblocks, size_t block, int f16_at, int nf16)
     return p;
 }
 
-void bench_arg(struct bench_launch *launch, uint64_t value)
-{
-    if (launch->nargs == BENCH_MAX_ARGS)
-        bench_die("bench_arg", "too many arguments in one row");
-    launch->args[launch->nargs++] = value;
-}
-
-void bench_arg_f32(struct bench_launch *launch, float value)
-{
-    uint32_t bits;
-
-    memcpy(&bits, &value, 4);
-    bench_arg(launch, bits);
-}
-
 static int by_value(const void *a, const void *b)
 {
     const float x = *(const float *)a, y = *(const float *)b;
