@@ -1,0 +1,65 @@
+/* vocabulary.h - what a model's file says of its tokens, for tokenizer.c
+ *
+ * tokenizer_open() of tokenizer.h reads it.
+ */
+#ifndef MODEL_VOCABULARY_H
+#define MODEL_VOCABULARY_H
+
+#include "pretoken.h"
+#include "tokenizer.h"
+
+/* GPT-2's letters for bytes: a printable byte of Latin-1 stands for itself, the
+ * 68 others for letters from MOVED on, in order. */
+enum { MOVED = 0x100, NMOVED = 68 };
+
+struct letters {
+    uint16_t of_byte[256];
+    uint8_t moved[NMOVED]; /* the bytes of letters from MOVED on */
+};
+
+/* BPE: tokenizer.ggml.model is "gpt2"; SPM: "llama", SentencePiece. */
+enum kind { BPE, SPM };
+
+/* of tokenizer.ggml.token_type */
+enum { NORMAL = 1, UNKNOWN = 2, CONTROL = 3, USER_DEFINED = 4, BYTE = 6 };
+
+#define NO_TOKEN UINT32_MAX
+
+/* Texts by their bytes: a table with open addressing. */
+struct map {
+    const struct text *texts;
+    uint32_t *slot; /* a text's number + 1; 0: empty */
+    size_t mask;
+};
+
+struct tokenizer {
+    const struct gguf *gguf;
+    struct letters letters; /* of BPE */
+    enum kind kind;
+    const struct pretoken_rules *rules; /* of BPE */
+    uint32_t n;
+    struct text *tokens;
+    struct map by_text;
+    const struct gguf_value *scores; /* of SPM */
+    uint8_t *types;
+    struct text *merges; /* of BPE: "left right" */
+    struct map by_merge;
+    uint32_t *specials; /* longest first: control, unknown, user-defined */
+    size_t nspecials;
+    uint8_t *ends; /* per token */
+    uint32_t bos, eos, unknown;
+    uint32_t bytes[256]; /* the token of a byte; NO_TOKEN */
+    bool add_bos, add_eos, add_blank;
+};
+
+/* The number of the first text that is left, then `between`, then right. */
+uint32_t map_find(const struct map *map, struct text left, const char *between,
+                  struct text right);
+
+/* The token of a text, or NO_TOKEN. */
+uint32_t tokenizer_find(const struct tokenizer *t, const char *at, size_t n);
+
+/* 256 if the letter stands for none */
+unsigned letters_byte(const struct letters *letters, uint32_t code);
+
+#endif
