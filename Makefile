@@ -163,11 +163,14 @@ endif
 
 # ---- the rest ----------------------------------------------------------------
 
+test_goals := check|tests|lint|format|fuzz|coverage|corpus|dieharder|thunk|amd-build
+goals = sed -n 's/^\([a-z][a-z-]*\):.*\#\# \(.*\)/  \1\t\2/p' $(filter Makefile %.mk,$(MAKEFILE_LIST)) | grep $(1) '^  $(2)' | expand -t 18
 help: ## print this list
 	@echo 'Begin with: make $(if $(PREBUILT),check,deps demo$(KPACK_COMMA) then make deps check)'; echo; echo 'Settings, as NAME=VALUE$(if $(PREBUILT),, (those of tests and measurements: tests/README.md)):'
 	@sed -n 's/?= *$$(.*)##/?=##/;s/^\([A-Za-z_]*\)  *?= *\(.*\)## \(.*\)/  \1 = \2\n        \3/p' Makefile
-	@echo; echo 'Goals:'
-	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(filter Makefile %.mk,$(MAKEFILE_LIST)) | expand -t 18
+	@echo; echo 'Goals:'; $(call goals,-Ev,($(test_goals)|bench-))
+	@echo; echo 'Goals that test:'; $(call goals,-E,($(test_goals)))
+	$(if $(PREBUILT),,@echo; echo 'Goals that measure:'; $(call goals,-E,bench-))
 
 clean: ## remove everything that was built
 	rm -rf $(B)
