@@ -23,7 +23,10 @@ SIM_MARCH ?= $(if $(shell grep -m1 -w avx2 /proc/cpuinfo 2>/dev/null),x86-64-v3,
 SIM_CFLAGS = -std=gnu11 -O3 -march=$(SIM_MARCH) -ffp-contract=off -fno-math-errno \
   -fno-trapping-math -fno-strict-aliasing \
   -fPIC -fvisibility=hidden -pthread -Wall -Wextra -Wshadow -Iinclude -Isrc
-SIM_LLVM_CFLAGS = -isystem $(shell $(LLVM_CONFIG) --includedir)
+# Asked once, when a file is to be compiled.
+SIM_LLVM = $(eval SIM_LLVM := $$(shell $(LLVM_CONFIG) --includedir 2>/dev/null))$(SIM_LLVM)
+SIM_LLVM_CFLAGS = -isystem $(SIM_LLVM)
+SIM_LLVM_CHECK = $(if $(SIM_LLVM),,@echo "kpack: $(LLVM_CONFIG) is no program: run 'make deps sim' (Debian), or install LLVM 19 or later, or give LLVM_CONFIG=." >&2; exit 1)
 SIM_LIBS = $(shell $(LLVM_CONFIG) --ldflags --libs) -lmsgpackc -lzstd -lz \
   -lm -ldl -pthread
 
@@ -46,6 +49,7 @@ $(eval $(call KPACK_STAMP,$(H)/stamp/sim,$(CC) $(SIM_CFLAGS) $(SAN_FLAGS) $(LLVM
 
 .PRECIOUS: $(H)/obj/tests/sim/%.o
 $(H)/obj/tests/sim/%.o: tests/sim/%.c $(H)/stamp/sim
+	$(SIM_LLVM_CHECK)
 	@mkdir -p $(@D)
 	@echo "  CC    $<"
 	@$(CC) $(SIM_CFLAGS) $(SIM_LLVM_CFLAGS) $(call sim_san,$*) -MMD -MP -c -o $@ $<
