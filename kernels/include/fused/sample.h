@@ -48,8 +48,8 @@
 #pragma once
 
 #include "fused/sample/bins.h"
-#include "fused/sample/list.h"
 #if KPK_NVIDIA
+#include "fused/sample/list.h"
 #include "fused/sample/weighed.h"
 #endif
 
@@ -118,51 +118,50 @@ DEV void sample(const T *logits, u32 *token, u32 n, u32 k, f32 p,
                     &length,
                     nullptr};
 
-    /* AMD's GPUs would run short of scalar registers */
-    if constexpr (KPK_NVIDIA) {
-        if (k > 0 && k <= blockDim.x / 2) {
+#if KPK_NVIDIA /* AMD's GPUs would run short of scalar registers */
+    if (k > 0 && k <= blockDim.x / 2) {
+        if (threadIdx.x == 0)
+            length = 0;
+        const u64 drawn = draw_first(s, most, k, p, seed, offset);
+
+        if (uniform(drawn != 0)) {
             if (threadIdx.x == 0)
-                length = 0;
-            const u64 drawn = draw_first(s, most, k, p, seed, offset);
+                *token = ~(u32)drawn;
+            return;
+        }
+        __syncthreads(); /* all have read length and sums */
+    }
+    if (k > 0 || p < 1) {
+        if (threadIdx.x == 0)
+            length = 0;
+        __syncthreads();
+        const u64 far = k == 0 ? list_near<true>(s) : list_near<false>(s);
+
+        __syncthreads();
+        if (uniform(length) <= most_listed) {
+            const u64 others = team_reduce(t, weights, 0, far, plus());
+
+            __syncthreads();
+            const u64 drawn = draw_listed(s, others, k, p, seed, offset);
 
             if (uniform(drawn != 0)) {
                 if (threadIdx.x == 0)
                     *token = ~(u32)drawn;
                 return;
             }
-            __syncthreads(); /* all have read length and sums */
-        }
-        if (k > 0 || p < 1) {
-            if (threadIdx.x == 0)
-                length = 0;
-            __syncthreads();
-            const u64 far = k == 0 ? list_near<true>(s) : list_near<false>(s);
-
-            __syncthreads();
-            if (uniform(length) <= most_listed) {
-                const u64 others = team_reduce(t, weights, 0, far, plus());
-
-                __syncthreads();
-                const u64 drawn = draw_listed(s, others, k, p, seed, offset);
-
-                if (uniform(drawn != 0)) {
-                    if (threadIdx.x == 0)
-                        *token = ~(u32)drawn;
-                    return;
-                }
-                __syncthreads(); /* all have read sums */
-            }
-        }
-        if (k == 0 && s.is_plain()) {
-            const u64 drawn = draw_weighed(s, p, seed, offset);
-
-            if (uniform(drawn != 0)) {
-                if (threadIdx.x == 0)
-                    *token = ~(u32)drawn;
-                return;
-            }
+            __syncthreads(); /* all have read sums */
         }
     }
+    if (k == 0 && s.is_plain()) {
+        const u64 drawn = draw_weighed(s, p, seed, offset);
+
+        if (uniform(drawn != 0)) {
+            if (threadIdx.x == 0)
+                *token = ~(u32)drawn;
+            return;
+        }
+    }
+#endif
     fill_first(s, k == 0);
     const two<u64> sum = find_bin(s, 0, true); /* of tokens with a weight */
     const u64 kept = k > 0 ? min_of((u64)k, sum.b) : 0;

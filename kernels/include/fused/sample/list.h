@@ -1,11 +1,12 @@
 /*
- * list.h - few tokens by a list in LDS: listed, put in order, summed up, drawn
+ * list.h - a draw from few tokens, listed and put in order, on NVIDIA's
  *
  * The list has room for most_listed keys. Whoever fills it stops where it is
  * full; `length` then is above that, and the draw is made in another way.
  */
 #pragma once
 
+#include "fused/sample/batches.h"
 #include "fused/sample/sampler.h"
 
 /* tokens with fewer are listed at once, if that is possible */
@@ -61,7 +62,6 @@ template <bool weighed, typename T> DEV u64 list_near(const sampler<T> &s)
     return far;
 }
 
-#if KPK_NVIDIA
 /* The steps within 32 neighbours, by exchanges between lanes: of sizes from
  * `first` to 32, or of the last five of `size`. */
 template <u32 first> DEV void sort_32s(u64 *list, u32 all, u32 size)
@@ -111,33 +111,6 @@ DEV void sort_list(u64 *list, u32 n)
         sort_32s<32>(list, all, size);
     }
 }
-#else
-/* the list of n in order, greatest first, by Batcher's bitonic sort */
-DEV void sort_list(u64 *list, u32 n)
-{
-    const u32 all = power_of_two_at_least(n);
-
-    for (u32 i = n + threadIdx.x; i < all; i += blockDim.x)
-        list[i] = 0;
-    __syncthreads();
-    NO_UNROLL
-    for (u32 size = 2; size <= all; size *= 2) {
-        NO_UNROLL
-        for (u32 far = size / 2; far > 0; far /= 2) {
-            for (u32 i = threadIdx.x; i < all / 2; i += blockDim.x) {
-                const u32 at = 2 * i - (i & (far - 1));
-                const u64 a = list[at], b = list[at + far];
-
-                if ((a < b) == ((at & size) == 0)) {
-                    list[at] = b;
-                    list[at + far] = a;
-                }
-            }
-            __syncthreads();
-        }
-    }
-}
-#endif
 
 /* sums[i]: the weight of the list up to its i-th key */
 template <typename T> DEV void sum_list(const sampler<T> &s, u64 *sums, u32 n)
@@ -219,7 +192,6 @@ DEV u64 draw_listed(const sampler<T> &s, u64 others, u32 k, f32 p,
     return place < n_listed ? s.list[place] : 0;
 }
 
-#if KPK_NVIDIA
 /* Lists the keys of logits for which may_be_wanted(logit), as few are, and
  * is_wanted(logit), or so many that they are more than `room`. */
 template <typename T, class May, class Is>
@@ -286,4 +258,3 @@ DEV u64 draw_first(const sampler<T> &s, f32 own, u32 k, f32 p, u64 random_seed,
                ? draw_listed(s, 0, k, p, random_seed, offset)
                : 0;
 }
-#endif

@@ -1,5 +1,5 @@
 /*
- * logits.h - a block reads a row of logits; the greatest of each thread
+ * logits.h - a block reads a row of logits
  *
  * A thread's part of the row is every blockDim.x-th vector of 16 bytes; what is
  * in front of the first aligned one and behind the last it reads one by one.
@@ -10,8 +10,6 @@
 
 /* vectors that a thread has on their way: no other block could fill the wait */
 constexpr u32 logit_batch = 4;
-/* the same where little is done with each */
-constexpr u32 quick_batch = KPK_NVIDIA ? 8 : logit_batch;
 
 /* n logits: `head` in front of 16 aligned bytes, vectors of 16 bytes, and those
  * from `tail` on. */
@@ -40,42 +38,6 @@ DEV void load_batch(Pack<T, vector_length<T>> (&x)[m], const T *from, u64 first,
     for (u32 j = 0; j < m; j++)
         x[j] = load_pack<V>(
             from + min_of(first + j * blockDim.x, (u64)vectors - 1) * V);
-}
-
-/*
- * For this thread's part of n logits, in their order, as long as it is true:
- * fn(vectors, first, step, left) with vectors of 1 or 16 bytes' logits side by
- * side. Logit i of vector j has number first + j * step + i. Vector j is not
- * there unless j * blockDim.x is below `left`.
- */
-template <u32 most, typename T, class Fn>
-DEV void each_batch(const T *logits, u32 n, Fn fn)
-{
-    constexpr u32 V = vector_length<T>;
-    const logit_parts<T> parts(logits, n);
-    const u32 head = parts.head, vectors = parts.vectors, tail = parts.tail;
-    bool more = true;
-
-    if (threadIdx.x < head) {
-        const Pack<T, 1> x[1] = {{logits[threadIdx.x]}};
-
-        more = fn(x, threadIdx.x, 0, 1);
-    }
-    NO_UNROLL
-    for (u64 first = threadIdx.x; more && first < vectors;
-         first += (u64)most * blockDim.x) {
-        Pack<T, V> x[most];
-
-        load_batch<T>(x, logits + head, first, vectors);
-        more =
-            fn(x, head + (u32)first * V, blockDim.x * V, vectors - (u32)first);
-    }
-    NO_UNROLL
-    for (u32 i = tail + threadIdx.x; more && i < n; i += blockDim.x) {
-        const Pack<T, 1> x[1] = {{logits[i]}};
-
-        more = fn(x, i, 0, 1);
-    }
 }
 
 /* fn(logit, its number) for this thread's part of n logits, in their order */
@@ -109,111 +71,3 @@ DEV void each_logit(const T *logits, u32 n, Fn fn)
     for (u32 i = tail + threadIdx.x; i < n; i += blockDim.x)
         fn(convert<f32>(logits[i]), i);
 }
-
-#if KPK_NVIDIA
-/* the greatest of what is there of a batch, NaN only where all are */
-template <typename T, u32 V, u32 m>
-DEV f32 greatest_of(const Pack<T, V> (&x)[m], u32 left)
-{
-    if constexpr (sizeof(T) == 2 && V > 1) {
-        typedef Pack<u32, V / 2> Words;
-        u32 most = bits_as<Words>(x[0])[0];
-
-        UNROLL
-        for (u32 j = 0; j < m; j++) {
-            const Words words = bits_as<Words>(x[j]);
-            u32 greater = most;
-
-            UNROLL
-            for (u32 i = 0; i < V / 2; i++)
-                greater = greater_pair<T>(greater, words[i]);
-            most = j * blockDim.x < left ? greater : most;
-        }
-        const Pack<T, 2> both = bits_as<Pack<T, 2>>(most);
-
-        return fmaxf(convert<f32>(both[0]), convert<f32>(both[1]));
-    } else {
-        f32 most = convert<f32>(x[0][0]);
-
-        UNROLL
-        for (u32 j = 0; j < m; j++) {
-            f32 greater = most;
-
-            UNROLL
-            for (u32 i = 0; i < V; i++)
-                greater = fmaxf(greater, convert<f32>(x[j][i]));
-            most = j * blockDim.x < left ? greater : most;
-        }
-        return most;
-    }
-}
-
-/* This thread's greatest logit, or -infinity, and its batch: 0 for what is no
- * whole vector */
-template <typename T>
-DEV f32 greatest_of_thread(const T *logits, u32 n, u32 &batch)
-{
-    f32 most = -infinity<f32>();
-    u32 number = 0;
-
-    batch = 0;
-    each_batch<quick_batch>(logits, n,
-                            [&](const auto &x, u32, u32 step, u32 left) {
-                                const f32 greatest = greatest_of(x, left);
-
-                                number += step > 0;
-                                if (greatest > most) {
-                                    most = greatest;
-                                    batch = step > 0 ? number : 0;
-                                }
-                                return true;
-                            });
-    return most;
-}
-
-/* where this thread's greatest logit is, the first one */
-template <typename T>
-DEV u32 place_in_batch(const T *logits, u32 n, f32 most, u32 batch)
-{
-    constexpr u32 V = vector_length<T>;
-    const logit_parts<T> parts(logits, n);
-    u32 place = n;
-
-    if (batch > 0) {
-        const u64 first =
-            threadIdx.x + (u64)(batch - 1) * quick_batch * blockDim.x;
-        Pack<T, V> x[quick_batch];
-
-        load_batch<T>(x, logits + parts.head, first, parts.vectors);
-        UNROLL
-        for (u32 j = quick_batch; j-- > 0;)
-            UNROLL
-        for (u32 i = V; i-- > 0;)
-            if (first + j * blockDim.x < parts.vectors &&
-                convert<f32>(x[j][i]) == most)
-                place = parts.head + ((u32)first + j * (u32)blockDim.x) * V + i;
-        return place;
-    }
-    if (threadIdx.x < parts.head && convert<f32>(logits[threadIdx.x]) == most)
-        return threadIdx.x;
-    for (u32 i = parts.tail + threadIdx.x; i < n && place == n; i += blockDim.x)
-        if (convert<f32>(logits[i]) == most)
-            place = i;
-    return place;
-}
-
-/* A number that k threads, of at least as many, have none below, and few more
- * do: to the upper 20 bits */
-DEV f32 reached_by_threads(f32 own, u32 k)
-{
-    const u32 v = ordered_bits(own);
-    u32 least = 0;
-
-    NO_UNROLL
-    for (u32 bit = 1u << 31; bit >= 1u << 12; bit >>= 1)
-        if ((u32)__syncthreads_count(v >= (least | bit)) >= k)
-            least |= bit;
-    return least > ordered_bits(-infinity<f32>()) ? number_of_ordered(least)
-                                                  : -infinity<f32>();
-}
-#endif

@@ -34,51 +34,6 @@ DEV f32 power_of_half(f32 f)
     return power_of_half_less(0.5f - f);
 }
 
-/* 2^(31 - w) for the whole part w of h, and what is left of h. NVIDIA's
- * conversions of numbers to integers are slow, adding 2^23 to them is not. */
-DEV f32 whole_halvings(f32 h, f32 &rest)
-{
-#if KPK_NVIDIA
-    const f32 moved = __fadd_rz(h, 0x1p23f);
-    const u32 whole = bits_as<u32>(moved);
-
-    rest = h - (moved - 0x1p23f);
-#else
-    const u32 whole = (u32)h;
-
-    rest = h - (f32)whole;
-#endif
-    return bits_as<f32>((158 - whole) << 23);
-}
-
-#if KPK_NVIDIA
-/* 2^(31 - h) as weights are, of h from 0 to 32. power_of_half() gives what is
- * from 1/2 up and below 1 (all f were tried): the mantissa is shifted. */
-DEV u32 weight_halved(f32 h)
-{
-    const f32 moved = __fadd_rz(h, 0x1p23f);
-    /* 1/2 less what h is above its whole part, exact but for one rounding */
-    const f32 rest = (moved - (0x1p23f - 0.5f)) - h;
-    const u32 bits = bits_as<u32>(power_of_half_less(rest));
-
-    return __funnelshift_r((bits - 0x3e800000u) << 7, 0, bits_as<u32>(moved));
-}
-#endif
-
-/* the same of any h from 12 on; 0 for NaN */
-DEV u32 light_weight(f32 h)
-{
-    f32 rest;
-    const f32 scale = whole_halvings(fminf(h, most_halvings + 1.0f), rest);
-    const f32 w = power_of_half(rest) * scale;
-
-#if KPK_NVIDIA
-    return bits_as<u32>(__fadd_rz(w, 0x1p23f)) - 0x4b000000u;
-#else
-    return (u32)w;
-#endif
-}
-
 /* the least weight that is at least the part p of all, p < 1 */
 DEV u64 part_of(f32 p, u64 all)
 {
@@ -95,3 +50,39 @@ DEV u64 drawn_below(u64 all, u64 seed, u64 offset)
 
     return __umul64hi((u64)words[0] << 32 | words[1], all);
 }
+
+#if KPK_NVIDIA
+/* Conversions of numbers to integers are slow, adding 2^23 to them is not. */
+
+/* 2^(31 - h) as weights are, of h from 0 to 32. power_of_half() gives what is
+ * from 1/2 up and below 1 (all f were tried): the mantissa is shifted. */
+DEV u32 weight_halved(f32 h)
+{
+    const f32 moved = __fadd_rz(h, 0x1p23f);
+    /* 1/2 less what h is above its whole part, exact but for one rounding */
+    const f32 rest = (moved - (0x1p23f - 0.5f)) - h;
+    const u32 bits = bits_as<u32>(power_of_half_less(rest));
+
+    return __funnelshift_r((bits - 0x3e800000u) << 7, 0, bits_as<u32>(moved));
+}
+
+/* 2^(31 - w) for the whole part w of h, and what is left of h */
+DEV f32 whole_halvings(f32 h, f32 &rest)
+{
+    const f32 moved = __fadd_rz(h, 0x1p23f);
+    const u32 whole = bits_as<u32>(moved);
+
+    rest = h - (moved - 0x1p23f);
+    return bits_as<f32>((158 - whole) << 23);
+}
+
+/* a weight as weight_halved() gives it, of any h from 12 on; 0 for NaN */
+DEV u32 light_weight(f32 h)
+{
+    f32 rest;
+    const f32 scale = whole_halvings(fminf(h, most_halvings + 1.0f), rest);
+    const f32 w = power_of_half(rest) * scale;
+
+    return bits_as<u32>(__fadd_rz(w, 0x1p23f)) - 0x4b000000u;
+}
+#endif
