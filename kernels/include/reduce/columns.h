@@ -19,6 +19,7 @@
 #include "division.h"
 #include "reduce/neighbours.h"
 #include "reduce/operations.h"
+#include "reduce/order.h"
 
 /*
  * Outputs from which on 8 columns are one block's, and from which on as many as
@@ -139,21 +140,7 @@ DEV typename OP::value fold_column(column_walk<T> walk, u32 n, u32 rank,
     return v;
 }
 
-/* P slots of a thread, those that the tree joins first at half their number */
-template <typename OP, u32 P>
-DEV typename OP::value join_own_slots(typename OP::value (&slot)[P])
-{
-    const OP op;
-
-    UNROLL
-    for (u32 half = P / 2; half > 0; half /= 2)
-        UNROLL
-    for (u32 i = 0; i < half; i++)
-        slot[i] = op(slot[i], slot[i + half]);
-    return slot[0];
-}
-
-/* the same in a sum's order: P of P * size slots, joined */
+/* fold_column() in a sum's order: P of P * size slots, joined */
 template <typename OP, u32 P, typename T>
 DEV typename OP::value fold_column_slots(column_walk<T> walk, u32 n, u32 rank,
                                          u32 size)
