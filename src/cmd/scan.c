@@ -70,6 +70,19 @@ static const char *name_at(const unsigned char *blob,
     return NULL;
 }
 
+/* Whether the stored bytes can become as many as the head says. A block of zstd
+ * takes at least 4 bytes and makes at most 128 KiB. */
+static bool is_possible_size(const struct kpk_blob *head)
+{
+    if (head->nbytes == 0)
+        return true;
+    if (head->nbytes > CONTENT_NBYTES_MAX)
+        return false;
+    return head->codec == KPK_CODEC_NONE
+               ? head->nbytes == head->stored_nbytes
+               : (head->nbytes - 1) >> 17 < head->stored_nbytes / 4;
+}
+
 /* Fills `out` from the blob at out->at; the fault is NULL if it is sound. */
 static const char *read_head(const struct scan *scan, struct found *out)
 {
@@ -85,12 +98,10 @@ static const char *read_head(const struct scan *scan, struct found *out)
     if (head->data_at < sizeof(*head) || head->data_at > HEAD_NBYTES_MAX ||
         head->data_at > left || head->stored_nbytes > left - head->data_at)
         return "the file ends before it does";
-    if (head->nbytes > CONTENT_NBYTES_MAX ||
-        (head->nbytes && head->codec == KPK_CODEC_NONE &&
-         head->nbytes != head->stored_nbytes))
-        return "its head states an impossible size";
     if (head->codec > KPK_CODEC_ZSTD || head->kind > KPK_BLOB_DICTIONARY)
         return "its head states an unknown kind";
+    if (!is_possible_size(head))
+        return "its head states an impossible size";
     out->pack = name_at(blob, head, head->pack);
     out->module = name_at(blob, head, head->module);
     out->target = name_at(blob, head, head->target);

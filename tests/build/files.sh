@@ -336,6 +336,9 @@ while at >= 0:
         struct.pack_into("<I", b, at + 40, 9)
     elif sys.argv[3] == "huge":
         struct.pack_into("<Q", b, at + 24, 1 << 40)
+    elif sys.argv[3] == "large": # for zstd to make of so few bytes
+        struct.pack_into("<Q", b, at + 24, 1 << 30)
+        struct.pack_into("<I", b, at + 40, 1)
     elif sys.argv[3] == "no names":
         struct.pack_into("<I", b, at + 116, 1)
     elif sys.argv[3] == "control":
@@ -356,7 +359,7 @@ open(sys.argv[2], "wb").write(b)
 END
 }
 for case in "newer:heads are of another version" "codec:an unknown kind" \
-    "huge:an impossible size" "no names:no proper names" "unended:no proper names" "control:no proper names"; do
+    "huge:an impossible size" "large:an impossible size" "no names:no proper names" "unended:no proper names" "control:no proper names"; do
     heads "${case%%:*}" "$WORK/heads"
     for command in list verify "extract --all -o $WORK/out"; do
         # shellcheck disable=SC2086 # words

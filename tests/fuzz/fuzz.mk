@@ -21,8 +21,9 @@ FUZZ_CFLAGS += -fno-sanitize=function
 FUZZ_COVERAGE ?= -fsanitize-coverage=inline-8bit-counters,pc-table
 # Small inputs keep little memory; with these, `scan` runs ten times as many.
 FUZZ_ASAN := quarantine_size_mb=8:malloc_context_size=4:detect_stack_use_after_return=0
-# A note of 16 MiB may become 50 times as much; nothing may ask for more.
-FUZZ_LIMITS := -timeout=10 -rss_limit_mb=2048 -malloc_limit_mb=1024 -max_len=65536
+# A note of 16 MiB may become 50 times as much, a code object has up to 1 GiB;
+# nothing may ask for more.
+FUZZ_LIMITS := -timeout=10 -rss_limit_mb=2048 -malloc_limit_mb=1025 -max_len=65536
 
 FUZZ_NAMES   := $(sort $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c)))
 FUZZ_BINS    := $(FUZZ_NAMES:%=$(B)/fuzz/bin/%)
