@@ -224,6 +224,7 @@ struct options {
     const char *kernels; /* glob */
     const char *device;  /* ordinal or processor, NULL for all */
     size_t every;        /* of the rows; 1 for all */
+    size_t first;        /* of them */
     bool verbose;
 };
 
@@ -240,8 +241,11 @@ static void parse(int argc, char **argv, struct options *o)
         else if (strcmp(argv[i], "-s") == 0 && i + 1 < argc &&
                  strtoul(argv[i + 1], NULL, 10) > 0)
             o->every = strtoul(argv[++i], NULL, 10);
+        else if (strcmp(argv[i], "-f") == 0 && i + 1 < argc)
+            o->first = strtoul(argv[++i], NULL, 10);
         else {
-            fprintf(stderr, "usage: %s [-k GLOB] [-d DEVICE] [-s N] [-v]\n",
+            fprintf(stderr,
+                    "usage: %s [-k GLOB] [-d DEVICE] [-s N [-f FIRST]] [-v]\n",
                     argv[0]);
             exit(2);
         }
@@ -350,7 +354,7 @@ int kt_main(int argc, char **argv, const kpk_module *module,
         die("kernel test", "out of memory");
     for (int d = 0; d < ndevices; d++)
         open_device(&device[d], d, module, &options);
-    for (size_t i = 0; i < nrows; i += options.every) {
+    for (size_t i = options.first; i < nrows; i += options.every) {
         struct kt_shared *shared = NULL;
 
         if (fnmatch(options.kernels, rows[i].symbol, 0) != 0)
