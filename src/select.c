@@ -343,7 +343,7 @@ static size_t rank(const struct target *object)
 
 size_t kpk_i_target_rank(const char *target)
 {
-    struct target object;
+    struct target object = {.nfeatures = 0};
 
     (void)parse(target, &object); /* a device fits it, so it is one */
     return rank(&object);
