@@ -145,6 +145,23 @@ static uint64_t at_once(const struct choice *c, const kpk_number *cells)
     return (uint64_t)cells[c->columns[ROOM]].i * c->units;
 }
 
+/* So many whole times `each` in n. Larger numbers than an integer has have no
+ * fraction. */
+static double whole(double n, double each)
+{
+    const double times = n / each;
+
+    return times < 1e18 ? (double)(uint64_t)times : times;
+}
+
+/* What is left of n then, as exactly as a double tells. */
+static double rest(double n, double each)
+{
+    const double left = n - whole(n, each) * each;
+
+    return left > 0 && left < each ? left : 0;
+}
+
 /* A time in ns with what memory takes at least. */
 static double with_memory(const struct choice *c, const kpk_number *cells,
                           double ns)
@@ -178,8 +195,8 @@ static double time_of(const struct choice *c, const kpk_number *cells,
     const double each = (double)div_up(steps_of(c->product), splits);
     const double tiles = tiles_of(c, cells) * splits;
     const double most_tiles = (double)at_once(c, cells);
-    const double rounds = (double)(uint64_t)(tiles / most_tiles);
-    const double left = tiles - rounds * most_tiles;
+    const double rounds = whole(tiles, most_tiles);
+    const double left = rest(tiles, most_tiles);
     /* tiles of one unit in the last round */
     const double last =
         left > 0 ? (double)(uint64_t)((left - 1) / c->units) + 1 : 0;
@@ -219,8 +236,8 @@ static double clustered_time(const struct choice *c, const kpk_number *cells,
     const double alone = (double)cells[c->columns[ALONE_NS]].i;
     const double start = (double)cells[c->columns[START_NS]].i;
     const double tiles = tiles_of(c, cells);
-    const double rounds = (double)(uint64_t)(tiles / blocks);
-    const double left = tiles - rounds * blocks;
+    const double rounds = whole(tiles, blocks);
+    const double left = rest(tiles, blocks);
     const double turns = (double)div_up((uint64_t)left, clusters);
     const double steps = (double)steps_of(c->product);
     double ns = rounds * (start + steps * all_full);
