@@ -290,13 +290,20 @@ static void pack_folder(const char *folder, const char *pack, char *path,
     (void)mkdir(path, 0777);
 }
 
-/* One pack into the folder, several into a folder each below it. */
+static void free_written(const struct written *written)
+{
+    free(written->path);
+    free(written->wanted);
+}
+
+/* One pack into the folder, several into a folder each below it. Of one that is
+ * damaged a copy may be whole. */
 static int extract_all(const struct scan *scan, const struct found *const *list,
                        size_t n, const char *folder)
 {
     const bool several = n && run_of(list, n, same_pack) < n;
     struct written *written = cmd_calloc(n, sizeof(*written));
-    size_t nwritten = 0;
+    size_t nwritten = 0, ncopies = 0;
     int status = EXIT_DONE;
 
     if (!make_folder(folder)) {
@@ -314,21 +321,24 @@ static int extract_all(const struct scan *scan, const struct found *const *list,
         if (several)
             pack_folder(folder, list[i]->pack, into, sizeof(into));
         (void)snprintf(stem, sizeof(stem), "%s/%s", into, name);
-        if (!free_path(written, nwritten, stem, list[i], &written[nwritten]))
+        if (!free_path(written, nwritten, stem, list[i], &written[nwritten])) {
+            ncopies++;
             continue;
-        one = extract_to(scan, list[i], written[nwritten++].path);
+        }
+        one = extract_to(scan, list[i], written[nwritten].path);
+        if (one == EXIT_NO)
+            free_written(&written[nwritten]);
+        else
+            nwritten++;
         if (status == EXIT_DONE)
             status = one;
     }
-    if (nwritten < n)
+    if (ncopies)
         (void)fprintf(stderr,
-                      "kpack: %zu code objects, %zu files: the others are "
-                      "copies\n",
-                      n, nwritten);
-    for (size_t i = 0; i < nwritten; i++) {
-        free(written[i].path);
-        free(written[i].wanted);
-    }
+                      "kpack: %zu code objects, %zu files: %zu are copies\n", n,
+                      nwritten, ncopies);
+    while (nwritten > 0)
+        free_written(&written[--nwritten]);
     free(written);
     return status;
 }
@@ -342,6 +352,8 @@ static int extract_one(const struct scan *scan, const struct found *const *list,
     char path[520];
 
     for (size_t i = 0; i < n; i++) {
+        unsigned char *bytes = NULL;
+
         if (strcmp(list[i]->module, options->words[1]) != 0 ||
             strcmp(list[i]->target, options->words[2]) != 0)
             continue;
@@ -354,7 +366,9 @@ static int extract_one(const struct scan *scan, const struct found *const *list,
                           found->pack, list[i]->pack);
             return EXIT_NO;
         }
-        found = list[i];
+        if (!found || !scan_content(scan, list[i], &bytes))
+            found = list[i]; /* of copies one that is whole */
+        free(bytes);
     }
     if (found) {
         file_name(found, name, sizeof(name));

@@ -279,12 +279,36 @@ extracts() { # file, files wanted, words
     [ "$(find "$WORK/out" -type f | wc -l)" -eq "$2" ] && grep -qF -e "$3" "$WORK/says"
 }
 check "copies are written once" extracts "$WORK/twice" "$count" \
-    "$((2 * count)) code objects, $count files: the others are copies"
+    "$((2 * count)) code objects, $count files: $count are copies"
 check "other code gets a name of its own" extracts "$WORK/mixed" $((count + 1)) \
     "vector_add-$first.2.hsaco"
 differ() { ! cmp "$WORK/out/vector_add-$first.hsaco" "$WORK/out/vector_add-$first.2.hsaco"; }
 check "both are there" differ
 check "one of two copies is taken" "$kpack" extract "$WORK/twice" vector_add "$first" -o "$WORK/one"
+# Where one of two copies is damaged the other one is taken, whichever it is.
+damage_copy() { # first | last
+    python3 - "$WORK/twice" "$WORK/damaged" "$1" "$first" <<'END'
+import struct, sys
+b, at = bytearray(open(sys.argv[1], "rb").read()), -1
+places = []
+while (at := b.find(b"KPACK BLOB", at + 1)) >= 0:
+    data, = struct.unpack_from("<I", b, at + 20)
+    target, = struct.unpack_from("<I", b, at + 124)
+    if b[at + target:].split(b"\0")[0].decode() == sys.argv[4]:
+        places.append(at + data + 100)
+assert len(places) == 2
+b[places[0 if sys.argv[3] == "first" else 1]] ^= 1
+open(sys.argv[2], "wb").write(b)
+END
+}
+whole_copy() { # first | last
+    rm -rf "$WORK/some" "$WORK/one.again"
+    damage_copy "$1" && "$kpack" extract "$WORK/damaged" vector_add "$first" -o "$WORK/one.again" &&
+        cmp "$WORK/one" "$WORK/one.again" && "$kpack" extract --all "$WORK/damaged" -o "$WORK/some"
+    cmp "$WORK/one" "$WORK/some/vector_add-$first.hsaco"
+}
+check "the whole one, where the first is damaged" whole_copy first
+check "and where the last is" whole_copy last
 refuse "of two that differ none is" "two different code objects" \
     "$kpack" extract "$WORK/mixed" vector_add "$first" -o "$WORK/one"
 
