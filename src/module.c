@@ -239,7 +239,7 @@ kpk_status kpk_module_object(const kpk_module *module, size_t object,
                              kpk_object *out)
 {
     const unsigned char *data = NULL;
-    kpk_object info = {NULL};
+    kpk_object info = {.data = NULL};
     kpk_status st;
 
     KPK_I_NEED(module);

@@ -141,7 +141,7 @@ kpk_status kpk_module_symbols(const kpk_module *module, size_t object,
                               kpk_symbol *out, size_t room, size_t *count)
 {
     const unsigned char *data = NULL;
-    kpk_object info = {NULL};
+    kpk_object info = {.data = NULL};
     struct elf elf;
     struct elf symbols;
     struct elf names;

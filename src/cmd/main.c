@@ -94,7 +94,7 @@ void cmd_need(kpk_status st)
 kpk_status cmd_find_object(const kpk_module *module, const char *target,
                            size_t *out)
 {
-    kpk_object object = {NULL};
+    kpk_object object = {.data = NULL};
     kpk_status st = kpk_module_find_object(module, target, out);
 
     if (st == KPK_OK)
