@@ -173,6 +173,8 @@ static uint8_t *columns_of(struct kt *t, const struct product_case *c, size_t k,
     uint64_t seed = 99;
 
     kt_fill(KT_F32, x, c->ncols * k, KT_SMALL, k + c->nrows);
+    for (size_t i = 0; c->data_around == FAINT && i < c->ncols * k; i++)
+        x[i] *= 0x1p-12f;
     for (size_t j = 0; j < c->ncols; j++) {
         q8_1_quantize(x + j * k, k, padded, y + j * column);
         if (!c->data_around)

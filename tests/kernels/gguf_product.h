@@ -35,8 +35,9 @@ struct product_case {
     enum gguf_data data;
     /* POISONED: NaNs behind the weights and in the columns' padding, odd
      * strides, sums that do not fit the quants; HOSTILE: odd alignments too;
-     * CUT: dst takes fewer rows than the matrix has */
-    enum { TAME, POISONED, HOSTILE, CUT } data_around;
+     * CUT: dst takes fewer rows than the matrix has; FAINT: columns whose
+     * scales are subnormal f16 */
+    enum { TAME, POISONED, HOSTILE, CUT, FAINT } data_around;
 };
 
 /* results are of type row->a */

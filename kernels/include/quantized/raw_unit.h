@@ -13,6 +13,18 @@ DEV MatrixF16 four_units(Pack<u32, 2> a, Pack<u32, 2> b, MatrixF16 sums)
         bits_as<MatrixH4>(a), bits_as<MatrixH4>(b), sums, 0, 0, 0);
 }
 
+/* The lower f16 of each lane's word as the number of one of 64 columns: times
+ * one. gfx90a takes subnormal f16 as zeros there, but no f32. */
+DEV MatrixF16 of_columns(u32 halves)
+{
+#if defined(__gfx90a__)
+    return __builtin_amdgcn_mfma_f32_16x16x1f32(half_to_float(halves), 1.0f,
+                                                MatrixF16{}, 0, 0, 0);
+#else
+    return four_units({{halves & 0xffff, 0}}, {{0x3c00, 0}}, MatrixF16{});
+#endif
+}
+
 enum class BiasWay { none, halves, sums };
 
 /* The biases of a wave's rows, and what its columns multiply them with. */
@@ -117,7 +129,7 @@ template <class Product> struct TileBias<Product, BiasWay::sums> {
 /*
  * As TileUnit, but products of quants take so little time that LDS and the
  * vector ALU could not follow. Another product brings the scales of columns to
- * their lanes: 64 scales times one, all f16. Further products add the biases.
+ * their lanes: 64 scales times one. Further products add the biases.
  */
 template <class F, int Rows, int Cols>
 struct RawUnit : TileUnit<F, Rows, Cols> {
@@ -198,8 +210,7 @@ struct RawUnit : TileUnit<F, Rows, Cols> {
     static DEV_MEMBER void read_scales(Floats (&v)[ncols], const Heads &heads,
                                        int which)
     {
-        const MatrixF16 all = four_units({{heads[(u32)which] & 0xffff, 0}},
-                                         {{0x3c00, 0}}, MatrixF16{});
+        const MatrixF16 all = of_columns(heads[(u32)which]);
 
         UNROLL
         for (int j = 0; j < ncols; j++)
