@@ -8,6 +8,11 @@
 #   need_nvcc WHAT           sets nvcc; without one WHAT is skipped, and all else
 #   finish                   the last line; exits
 #
+# For COMMAND:
+#
+#   says WORDS COMMAND...    whether it says WORDS, whatever its status
+#   status N COMMAND...      whether it ends with exit status N
+#
 # ROOT is the tree, WORK a folder that is removed at exit, and `plain_make` a
 # make that inherits neither settings nor jobs from the one that runs the tests;
 # make_under, if set, is the command that runs it. It compiles the host's C in a
@@ -72,6 +77,25 @@ refuse() {
     else
         flunk "$what: wanted '$words' in"
     fi
+}
+
+says() {
+    words=$1
+    shift
+    "$@" >"$WORK/said" 2>&1
+    cat "$WORK/said"
+    grep -qF -e "$words" "$WORK/said"
+}
+
+status() {
+    wanted=$1
+    shift
+    "$@"
+    got=$?
+    [ "$got" -eq "$wanted" ] || {
+        echo "wanted exit status $wanted, got $got"
+        return 1
+    }
 }
 
 finish() {

@@ -10,21 +10,6 @@ cd "$ROOT" || exit 1
 
 B=${B:-build} H=${H:-build}
 kpack=$H/kpack
-status() { # wanted status, command...
-    wanted=$1
-    shift
-    "$@"
-    got=$?
-    [ "$got" -eq "$wanted" ] || {
-        echo "wanted exit status $wanted, got $got"
-        return 1
-    }
-}
-says() { # words, command...
-    words=$1
-    shift
-    "$@" 2>&1 | grep -F -e "$words"
-}
 is_json() { # command...
     "$@" | python3 -m json.tool
 }

@@ -315,16 +315,6 @@ refuse "of two that differ none is" "two different code objects" \
 # ---- what a file holds, and what it does not ----
 
 is_json() { "$@" | python3 -m json.tool; }
-status() { # wanted status, command...
-    wanted=$1
-    shift
-    "$@"
-    got=$?
-    [ "$got" -eq "$wanted" ] || {
-        echo "wanted exit status $wanted, got $got"
-        return 1
-    }
-}
 check "list FILE --json" is_json "$kpack" list "$small" --json
 check "verify --json" is_json "$kpack" verify "$WORK/twice" --json
 flip() { # file output: the last byte of the first code object's content

@@ -62,13 +62,6 @@ check "names of files say it" test "$(targets_of k/named)" = "compute_90a sm_90"
 check "else the files say it" test "$(targets_of k/told)" = "compute_75 sm_100f"
 check "a copy beside one is passed over" grep -qF "$WORK/told" \
     -e "named-sm_90.cubin.orig: note: passed over, for named-sm_90.cubin is there"
-says() { # words command...
-    words=$1
-    shift
-    "$@" >"$WORK/said" 2>&1
-    cat "$WORK/said"
-    grep -qF -e "$words" "$WORK/said"
-}
 check "PTX tells of a pointer" says "  0       0      8  buffer" "$kpack" info scale
 check "other parameters are no more than that" says "  2      16      2  parameter" "$kpack" info scale
 check "as JSON, too" says '"kind": "parameter"' "$kpack" info scale --json

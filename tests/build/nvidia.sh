@@ -26,13 +26,6 @@ need_nvcc "packs with cubins and PTX are not built"
 
 check "a pack for both vendors builds" build NVCC="$nvcc" \
     ARCHS="gfx942 sm_80 sm_90a compute_80"
-says() { # words command...
-    words=$1
-    shift
-    "$@" >"$WORK/said" 2>&1
-    cat "$WORK/said"
-    grep -qF -e "$words" "$WORK/said"
-}
 check "list shows all targets" says "compute_80 gfx942 sm_80 sm_90a" "$kpack" list
 check "parameters agree with AMD's, names included" says "value   n" \
     "$kpack" info vector_add
