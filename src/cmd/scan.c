@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* What no code object is larger than; bounds what a hostile head can ask. */
 #define CONTENT_NBYTES_MAX ((uint64_t)1 << 30)
@@ -31,11 +32,18 @@ static bool cannot_read(const char *path, const char *why)
 static bool read_file(const char *path, struct scan *out)
 {
     FILE *file = fopen(path, "rb");
+    struct stat status = {0};
     size_t room = 1 << 16;
     bool ok = true;
 
     if (!file)
         return cannot_read(path, strerror(errno));
+    /* Some, such as /dev/zero, have no end. */
+    if (fstat(fileno(file), &status) == 0 && S_ISCHR(status.st_mode)) {
+        (void)fclose(file);
+        errno = 0;
+        return cannot_read(path, "it is a device, and no file");
+    }
     for (;;) {
         size_t n;
 

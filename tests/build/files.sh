@@ -439,6 +439,7 @@ END
 }
 check "names of files in JSON" names_in_json
 refuse "an argument's bytes out of a folder" "Is a directory" "$kpack" run vector_add "f32x2:@$WORK/members"
+refuse "a device, which may have no end" "it is a device, and no file" timeout 20 "$kpack" verify /dev/zero
 refuse "prune of what cannot be read" "cannot read" "$kpack" prune "$WORK/nowhere" --keep "$last"
 check "a word of --keep that is too long" status 1 "$kpack" prune "$small" --keep "$last,$(printf '%0100d' 0)"
 check "prune keeps what a device runs" "$kpack" prune "$small" \
