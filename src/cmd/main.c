@@ -46,8 +46,9 @@ static void print_help(void)
                        all_options[i].word ? all_options[i].word : "");
         printf("  %-32s  %s (%s)\n", left, all_options[i].summary, taken);
     }
-    printf("  %-32s  %s\n  %-32s  %s\n  %-32s  %s\n", "--help", "this text",
-           "--version", "the version of kpack", "--manual",
+    printf("  %-32s  %s\n  %-32s  %s\n  %-32s  %s\n  %-32s  %s\n", "--",
+           "what follows is no option", "--help", "this text", "--version",
+           "the version of kpack", "--manual",
            "the manual page, for `man -l -`");
     printf("\nexit status:\n");
 #define X(name, number, text) printf("  %d  %s\n", number, text);
@@ -213,15 +214,20 @@ static int run_command(const struct command *command, char **argv)
 {
     struct options options = {.device = -1, .shared = -1};
     unsigned given = 0;
+    bool words_alone = false; /* behind "--" */
 
     while (*argv) {
+        const bool option =
+            !words_alone && (*argv)[0] == '-' && (*argv)[1] != '\0';
         int taken = 1;
 
-        if (strcmp(*argv, "--help") == 0) {
+        if (option && strcmp(*argv, "--help") == 0) {
             print_help();
             return EXIT_DONE;
         }
-        if ((*argv)[0] == '-' && (*argv)[1] != '\0') {
+        if (option && strcmp(*argv, "--") == 0) {
+            words_alone = true;
+        } else if (option) {
             taken = take_option(command, argv, &options, &given);
             if (!taken)
                 return usage(command,

@@ -169,6 +169,9 @@ void print_manual(void)
         else
             put_sentence(all_options[i].summary);
     }
+    printf(".TP\n\\fB\\-\\-\\fP\n");
+    put_text("What follows is no option: names of modules and files may begin "
+             "with a hyphen.");
     printf(".SH EXIT STATUS\n");
 #define X(name, number, text) printf(".TP\n\\fB%d\\fP\n%s\n", number, text);
     EXIT_TABLE(X)

@@ -439,6 +439,14 @@ END
 }
 check "names of files in JSON" names_in_json
 refuse "an argument's bytes out of a folder" "Is a directory" "$kpack" run vector_add "f32x2:@$WORK/members"
+cp "$small" "$WORK/-odd.a"
+hyphens() (
+    cd "$WORK" && "$kpack" verify --json -- -odd.a && "$kpack" prune --keep "$first" -o ./-less.a -- -odd.a && [ -s ./-less.a ]
+)
+check "names that begin with a hyphen, behind --" hyphens
+refuse "without it they are options" "option unknown here" "$kpack" verify -odd.a
+refuse "and behind it no option is one" "no module and no kernel is called \"--help\"" "$kpack" info -- --help
+refuse "a second -- is a word" "no module and no kernel is called \"--\"" "$kpack" info -- --
 refuse "a device, which may have no end" "it is a device, and no file" timeout 20 "$kpack" verify /dev/zero
 refuse "prune of what cannot be read" "cannot read" "$kpack" prune "$WORK/nowhere" --keep "$last"
 check "a word of --keep that is too long" status 1 "$kpack" prune "$small" --keep "$last,$(printf '%0100d' 0)"
