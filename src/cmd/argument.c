@@ -6,6 +6,7 @@
 
 #include "kpack/types.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -93,8 +94,8 @@ static bool read_integer(const struct argument_type *type, const char *text,
     errno = 0;
     *out = strtoull(text + negative, &end, 0);
     most = type->kind == UINT ? half | (half - 1) : half - !negative;
-    if (errno || end == text + negative || *end || *out > most ||
-        text[negative] == '-' || (negative && type->kind == UINT))
+    if (errno || !isdigit((unsigned char)text[negative]) || *end ||
+        *out > most || (negative && type->kind == UINT))
         return false;
     if (negative)
         *out = 0 - *out;

@@ -438,6 +438,8 @@ for name in (b"\xff", b"a\xc3", b"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80", b"\xc0\
 END
 }
 check "names of files in JSON" names_in_json
+refuse "a number behind a blank" "no number of that type" "$kpack" run vector_add "u64: -5"
+refuse "and none at all" "no number of that type" "$kpack" run vector_add u64:-
 refuse "an argument's bytes out of a folder" "Is a directory" "$kpack" run vector_add "f32x2:@$WORK/members"
 cp "$small" "$WORK/-odd.a"
 hyphens() (
