@@ -16,24 +16,30 @@
  * come from changes from step to step by the same bytes, and is worked out
  * once.
  *
- * The scales of Q4_K and Q5_K are long in unpacking, and four lanes need those
- * of a row. There the lanes of a warp share the work, and put floats in a table
- * before they multiply a step.
+ * Where a format has a table (has_scale_table), the lanes of a warp share what
+ * is not quants: they put the scales of rows and columns there as floats, and
+ * have the quants of a step in registers before they multiply. So its place in
+ * LDS is free early, and the copies that come next are asked for at once. The
+ * biases are a product of their own, with one number for each block instead of
+ * 32: of f16, or of bf16, where each float is three of them. Both are exact.
  *
  * All rows are aligned to 16, and columns. Nothing behind the matrix is read.
  * The columns' padding is, up to a whole granule.
  */
 template <class F> constexpr bool has_scale_table = false;
+template <> constexpr bool has_scale_table<Q4_0> = true;
 template <> constexpr bool has_scale_table<Q4_K> = true;
 template <> constexpr bool has_scale_table<Q5_K> = true;
 
 template <int Blocks> struct MmaTable {
-    /* eight rows, and the two floats that a lane reads of each, lie in
-     * different banks */
-    static constexpr int stride = 2 * Blocks + 2;
+    /* eight rows, or the blocks that lanes write at once, lie in different
+     * banks */
+    static constexpr int stride = 12;
 
-    float d[Blocks][8];     /* of the columns */
-    float row[16 * stride]; /* a scale and a bias for each block */
+    float row[16][stride];    /* the scale of each block */
+    u32 bias[16][Blocks / 2]; /* of two blocks each, f16 or bf16 */
+    float d[Blocks][stride];  /* of the columns */
+    float dmin[16]; /* what the biases are multiplied with, negative */
 };
 template <int Warps, int Blocks, bool Has> struct MmaTables {
 };
@@ -151,93 +157,204 @@ template <class F, int N, int Blocks, int Stages> struct MatVecMma {
         async_copies_end();
     }
 
-    /* of a step of one block of F, all of which is there */
-    static DEV_MEMBER void fill(MmaTable<Blocks> &table,
-                                const typename Lds::Stage &in)
-    {
-        static_assert(Blocks == 8, "a block of F");
-        const int lane = (int)(threadIdx.x % 32);
-        const u32 *column = reinterpret_cast<const u32 *>(
-            in.y + min_of(lane % 8, N - 1) * Lds::y_granules * 16);
-        /* each lane has half of a row's blocks */
-        const int row = lane / 2, first = 4 * (lane % 2);
-        const KHead head =
-            KHead::load<BlockPlace::lds>(in.x + row * Lds::x_granules * 16);
-        const float d = head.d(), dmin = -head.dmin();
-        float *to = table.row + row * table.stride + 2 * first;
-        u32 sc, mn;
+    /* What a lane has of a step besides the table: its quants, and of column
+     * l / 4 and blocks 2 (l % 4) and the next d and s. */
+    struct Quants {
+        u32 x[Blocks][4], y[Blocks][2];
+        u32 of_column[2];
+    };
 
-        UNROLL
-        for (int i = 0; i < 2; i++)
-            table.d[4 * i + lane / 8][lane % 8] =
-                half_to_float(column[(4 * i + lane / 8) * Q8_1::words]);
-        head.four_pairs(first != 0, sc, mn);
-        UNROLL
-        for (int i = 0; i < 4; i++) {
-            to[2 * i] = d * byte_of(sc, i);
-            to[2 * i + 1] = dmin * byte_of(mn, i);
-        }
+    static DEV_MEMBER const u32 *column_of(const typename Lds::Stage &in)
+    {
+        return reinterpret_cast<const u32 *>(
+            in.y +
+            min_of((int)(threadIdx.x % 32) / 4, N - 1) * Lds::y_granules * 16);
     }
 
-    /* byte i, without a sign */
-    static DEV_MEMBER float byte_of(u32 bytes, int i)
+    static DEV_MEMBER void read(Quants &q, const typename Lds::Stage &in,
+                                int place)
     {
-        return bits_as<float>(
-                   __byte_perm(bytes, 0x4b000000u, 0x7540u + (u32)i)) -
-               0x1p23f;
-    }
-
-    /* the products of a step of one block of F, with its table */
-    static DEV_MEMBER void multiply_tabled(float (&acc)[4],
-                                           const MmaTable<Blocks> &table,
-                                           const typename Lds::Stage &in)
-    {
-        constexpr u32 ones = 0x01010101u,
-                      all_ones[4] = {ones, ones, ones, ones};
+        constexpr bool legacy = F::elems == 32;
         const int lane = (int)(threadIdx.x % 32), g = lane / 4, t = lane & 3;
-        const u32 *quants =
-            reinterpret_cast<const u32 *>(in.y + min_of(g, N - 1) *
-                                                     Lds::y_granules * 16) +
-            1 + t;
-        const u8 *row = in.x + g * Lds::x_granules * 16;
-        const float *scales = table.row + g * table.stride;
+        const u32 *quants = column_of(in) + 1 + t;
+        const u8 *row = in.x + g * Lds::x_granules * 16 + place;
 
         UNROLL
         for (int b = 0; b < Blocks; b++) {
-            const u32 y[2] = {quants[9 * b], quants[9 * b + 4]};
+            UNROLL
+            for (int i = 0; i < 2; i++)
+                q.y[b][i] = quants[9 * b + 4 * i];
+            UNROLL
+            for (int i = 0; i < 4; i++)
+                q.x[b][i] = F::template quad<BlockPlace::lds>(
+                                row + i % 2 * 8 * Lds::x_granules * 16 +
+                                    (legacy ? b * F::bytes : 0),
+                                legacy ? 0 : b / 2 * 2 + i / 2,
+                                legacy ? i / 2 : b % 2, t)
+                                .q;
+        }
+    }
+
+    /* The table of a step. What is behind its `left` blocks counts nothing. */
+    static DEV_MEMBER void fill(MmaTable<Blocks> &table, Quants &q,
+                                const typename Lds::Stage &in, int place,
+                                int left)
+    {
+        static_assert(Blocks == 8, "a block of 256");
+        const int lane = (int)(threadIdx.x % 32), g = lane / 4, t = lane & 3;
+        const u32 *column = column_of(in) + 2 * t * Q8_1::words;
+        /* each lane has half of a row's blocks */
+        const int row = lane / 2, first = 4 * (lane % 2);
+        const u8 *x = in.x + row * Lds::x_granules * 16 + place;
+        float d[4];
+        u32 bias[2];
+
+        UNROLL
+        for (int i = 0; i < 2; i++) {
+            q.of_column[i] = 2 * t + i < left ? column[i * Q8_1::words] : 0;
+            table.d[2 * t + i][g] = half_to_float(q.of_column[i]);
+        }
+        if constexpr (F::elems == 32) { /* bias / scale is the same for all */
+            u32 head[4];
+
+            UNROLL
+            for (int i = 0; i < 4; i++) {
+                head[i] = load_u16(x + (first + i) * F::bytes);
+                head[i] = first + i < left ? head[i] : 0;
+                d[i] = half_to_float(head[i]);
+            }
+            UNROLL
+            for (int i = 0; i < 2; i++)
+                bias[i] = __byte_perm(head[2 * i], head[2 * i + 1], 0x5410);
+        } else {
+            const KHead head = KHead::load<BlockPlace::lds>(x);
+            const float scale = head.d(), start = -0x1p23f * scale;
+            u32 sc, mn;
+
+            head.four_pairs(first != 0, sc, mn);
+            UNROLL
+            for (int i = 0; i < 4; i++)
+                d[i] = fmaf(bits_as<float>(
+                                __byte_perm(sc, 0x4b000000u, 0x7540u + (u32)i)),
+                            scale, start);
+            UNROLL
+            for (int i = 0; i < 2; i++)
+                bias[i] = bf16_of_bytes(mn, i);
+            if (first == 0)
+                table.dmin[row] = -head.dmin();
+        }
+        *reinterpret_cast<float4 *>(&table.row[row][first]) =
+            make_float4(d[0], d[1], d[2], d[3]);
+        *reinterpret_cast<uint2 *>(&table.bias[row][first / 2]) =
+            make_uint2(bias[0], bias[1]);
+    }
+
+    /* what all sums of biases are multiplied with */
+    static DEV_MEMBER constexpr float bias_factor()
+    {
+        if constexpr (F::elems == 32)
+            return F::bias_factor;
+        return 1;
+    }
+
+    /* bytes 2 i and 2 i + 1, which are below 128, as bf16 */
+    static DEV_MEMBER u32 bf16_of_bytes(u32 bytes, int i)
+    {
+        u32 r; /* 128 more, less 128 */
+
+        asm("fma.rn.bf16x2 %0, %1, %2, %3;"
+            : "=r"(r)
+            : "r"(__byte_perm(bytes, 0x43u, i == 0 ? 0x4140u : 0x4342u)),
+              "r"(0x3f803f80u), "r"(0xc300c300u));
+        return r;
+    }
+
+    /* acc plus the table's biases times what a lane has of a column */
+    template <bool Half>
+    static DEV_MEMBER void add_biases(float (&acc)[4], const u32 (&bias)[2],
+                                      u32 column)
+    {
+        if constexpr (Half)
+            asm("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 "
+                "{%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};"
+                : "+f"(acc[0]), "+f"(acc[1]), "+f"(acc[2]), "+f"(acc[3])
+                : "r"(bias[0]), "r"(bias[1]), "r"(column));
+        else
+            asm("mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32 "
+                "{%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};"
+                : "+f"(acc[0]), "+f"(acc[1]), "+f"(acc[2]), "+f"(acc[3])
+                : "r"(bias[0]), "r"(bias[1]), "r"(column));
+    }
+
+    /* d times the sums of the quants of column l / 4, blocks 2 (l % 4) and the
+     * next */
+    static DEV_MEMBER void column_sums(float (&sum)[2], const Quants &q)
+    {
+        const int g = (int)(threadIdx.x % 32) / 4;
+        int total[4][4] = {}; /* added up side by side */
+
+        UNROLL
+        for (int b = 0; b < Blocks; b++)
+            mma_16_onto(total[b % 4], q.y[b][0], q.y[b][1],
+                        g == b ? 0x01010101u : 0);
+        UNROLL
+        for (int i = 0; i < 2; i++) {
+            int of_block = sum_start;
+
+            UNROLL
+            for (int j = 0; j < 4; j++)
+                of_block += total[j][i] + total[j][2 + i];
+            sum[i] = (bits_as<float>(of_block) - sum_start_as_float) *
+                     half_to_float(q.of_column[i]);
+        }
+    }
+
+    /* the products of a step, those with the bias to biased */
+    static DEV_MEMBER void multiply_tabled(float (&acc)[4], float (&biased)[4],
+                                           const MmaTable<Blocks> &table,
+                                           const Quants &q)
+    {
+        const int lane = (int)(threadIdx.x % 32), g = lane / 4, t = lane & 3;
+        const u32 bias[2] = {table.bias[g][t], table.bias[g + 8][t]};
+
+        if constexpr (F::elems == 32) {
+            add_biases<true>(
+                biased, bias,
+                __byte_perm(q.of_column[0], q.of_column[1], 0x7632));
+        } else {
+            float sum[2], of_step[4] = {};
+
+            column_sums(sum, q);
+            UNROLL
+            for (int i = 0; i < 3; i++) { /* in three parts, which is exact */
+                add_biases<false>(of_step, bias,
+                                  __byte_perm(bits_as<u32>(sum[0]),
+                                              bits_as<u32>(sum[1]), 0x7632));
+                UNROLL
+                for (int c = 0; c < 2; c++)
+                    sum[c] -=
+                        bits_as<float>(bits_as<u32>(sum[c]) & 0xffff0000u);
+            }
+            UNROLL
+            for (int i = 0; i < 4; i++)
+                biased[i] =
+                    fmaf(table.dmin[g + i / 2 * 8], of_step[i], biased[i]);
+        }
+        UNROLL
+        for (int b = 0; b < Blocks; b++) {
             const float2 d =
                 *reinterpret_cast<const float2 *>(&table.d[b][2 * t]);
             const float minus[2] = {-sum_start_as_float * d.x,
                                     -sum_start_as_float * d.y};
-            u32 x[4];
-            int dot[4], total[4];
-            float2 scale[2];
+            int dot[4];
 
+            mma_32(dot, q.x[b], q.y[b][0], q.y[b][1], sum_start);
             UNROLL
             for (int i = 0; i < 4; i++)
-                x[i] = F::template quad<BlockPlace::lds>(
-                           row + i % 2 * 8 * Lds::x_granules * 16,
-                           b / 2 * 2 + i / 2, b % 2, t)
-                           .q;
-            UNROLL
-            for (int i = 0; i < 2; i++)
-                scale[i] = *reinterpret_cast<const float2 *>(
-                    scales + i * 8 * table.stride + 2 * b);
-            mma_32(total, all_ones, y[0], y[1], sum_start);
-            mma_32(dot, x, y[0], y[1], sum_start);
-
-            const float sum[2] = {
-                fmaf(bits_as<float>(total[0]), d.x, minus[0]),
-                fmaf(bits_as<float>(total[1]), d.y, minus[1])};
-
-            UNROLL
-            for (int i = 0; i < 4; i++) {
-                acc[i] = fmaf(scale[i / 2].x,
+                acc[i] = fmaf(table.row[g + i / 2 * 8][b],
                               fmaf(bits_as<float>(dot[i]), i % 2 ? d.y : d.x,
                                    minus[i % 2]),
                               acc[i]);
-                acc[i] = fmaf(scale[i / 2].y, sum[i % 2], acc[i]);
-            }
         }
     }
 
@@ -320,7 +437,7 @@ template <class F, int N, int Blocks, int Stages> struct MatVecMma {
         const u32 to =
             lds_copy_address(lds.stage[warp][0].x + 16 * (threadIdx.x % 32));
         int place = 0;
-        float acc[1][1][4] = {};
+        float acc[1][1][4] = {}, biased[4] = {};
 
         wait_for_launch_before();
         NO_UNROLL
@@ -331,16 +448,25 @@ template <class F, int N, int Blocks, int Stages> struct MatVecMma {
             async_copies_wait<Stages - 1>();
             __syncwarp();
             if constexpr (has_scale_table<F>) {
-                fill(lds.table[warp], lds.stage[warp][place]);
+                Quants q;
+
+                read(q, lds.stage[warp][place], step_place(step));
+                fill(lds.table[warp], q, lds.stage[warp][place],
+                     step_place(step), nblocks - step * Blocks);
                 __syncwarp();
-                multiply_tabled(acc[0][0], lds.table[warp],
-                                lds.stage[warp][place]);
+                copy(to + place * stage_bytes, step + Stages * warps);
+                multiply_tabled(acc[0][0], biased, lds.table[warp], q);
             } else {
                 multiply(acc, lds.stage[warp][place], step);
+                __syncwarp();
+                copy(to + place * stage_bytes, step + Stages * warps);
             }
-            __syncwarp();
-            copy(to + place * stage_bytes, step + Stages * warps);
             place = place + 1 < Stages ? place + 1 : 0;
+        }
+        if constexpr (has_scale_table<F>) {
+            UNROLL
+            for (int i = 0; i < 4; i++)
+                acc[0][0][i] = fmaf(bias_factor(), biased[i], acc[0][0][i]);
         }
         store(acc[0][0], lds, m, row0);
     }

@@ -29,3 +29,12 @@ DEV void mma_16(int (&d)[4], u32 x0, u32 x1, u32 y, int c)
         : "=r"(d[0]), "=r"(d[1]), "=r"(d[2]), "=r"(d[3])
         : "r"(x0), "r"(x1), "r"(y), "r"(c));
 }
+
+/* the same, added to d */
+DEV void mma_16_onto(int (&d)[4], u32 x0, u32 x1, u32 y)
+{
+    asm("mma.sync.aligned.m16n8k16.row.col.s32.s8.s8.s32 "
+        "{%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};"
+        : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
+        : "r"(x0), "r"(x1), "r"(y));
+}
