@@ -5,6 +5,7 @@
 #include "gguf/legacy.h"
 #include "nvidia/mat_vec_mma.h"
 #include "nvidia/mat_vec_pipe.h"
+#include "nvidia/mat_vec_thin.h"
 #if KPK_SM >= 90
 #include "nvidia/mat_vec_bulk.h"
 #include "nvidia/mat_vec_sweep.h"
@@ -16,30 +17,83 @@
  * 4.2 KB in that time. A short launch feels each instruction in front of its
  * first copy, and even those of ways it does not take: so they are few.
  *
+ *   warp    one column, rows of up to 1024 columns, or few rows of up to 2048:
+ *           a row a warp, straight from memory
+ *   thin    one column, so few rows that each has a workgroup of its own
  *   sweep   (sm_90) one column, rows aligned to 16, of more than 1024 columns:
  *           where starting the workgroups takes longer than the rows of the
  *           first few, these make all rows, and so they do in a compact grid;
  *           two to four columns of some formats, long rows
  *   bulk    (sm_90) so many workgroups that starting them is what takes the
  *           time: one in 16 or more works, and the copy engine feeds it
- *   short   one or two columns of rows that a warp reads at once: no copies,
- *           and no other question first; of two columns and many rows two rows
- *           a warp
+ *   short   one or two columns of rows that a warp reads at once: no copies;
+ *           of two columns and many rows two rows a warp
  *   usual   all rows and columns aligned to 16: a warp has few steps of them,
  *           and what counts is how soon it asks for them
- *   mma     five columns and more, where there are rows enough for it
+ *   few     the same of two to four columns and so few rows that workgroups of
+ *           two rows find a place at once
+ *   mma     five columns and more, where there are rows enough for it; four of
+ *           Q4_K and Q5_K, where rows are many
  *   long    one column, longer rows or few of them: steps ahead, half as many
  *           rows a workgroup
  *   any     rows that begin anywhere
  *   plain   matrices or columns that are not aligned
  */
-constexpr u32 few_groups = 1200, short_groups = 2400, front_groups = 6000;
-constexpr u32 two_rows_groups = 1056;
+constexpr u32 few_groups = 1200, pair_groups = 1800, front_groups = 6000;
+constexpr u32 two_rows_groups = 1056, few_rows_groups = 528;
 constexpr u32 bulk_groups = 20000;
 constexpr u32 sweep_groups = 6000, sweep_workers = 448;
+/* of rows of up to pair_columns columns */
+constexpr u32 short_sweep_groups = 3000;
 constexpr int short_columns = 1024, usual_columns = 4096;
-/* the shortest rows of which several columns are swept, and of which two are */
-constexpr int sweep_columns = 3072, sweep_columns_of_two = 2048;
+constexpr int pair_columns = 2048, thin_columns = 4096;
+/* the shortest rows of which several columns are swept, and of which two are:
+ * of Q4_0 fewer workgroups share a multiprocessor in the other ways */
+constexpr int sweep_columns = 3072;
+template <class F> constexpr int sweep_columns_of_two = 2048;
+template <> constexpr int sweep_columns_of_two<Q4_0> = 1280;
+
+/*
+ * One column of few rows, straight from memory. Not of Q4_K and Q5_K: the heads
+ * of their blocks would be unpacked by several lanes.
+ *
+ *   short_groups   from so many rows on that a warp reads at once they are not
+ *                  few
+ *   thin_groups    rows that have a workgroup each, as many as find a place
+ *   pair, thin     the most columns, where lanes have two chunks and a warp has
+ *                  a row, and where a workgroup has one
+ *   other          multiples of so many columns are made by other ways: rows of
+ *                  these formats are then aligned to 16
+ */
+template <class F> struct Straight {
+    static constexpr bool has = true;
+    static constexpr u32 short_groups = 3400, thin_groups = 896;
+    static constexpr int pair = pair_columns, thin = thin_columns, other = 0;
+};
+struct NotStraight {
+    static constexpr bool has = false;
+    static constexpr u32 short_groups = 2400;
+};
+template <> struct Straight<Q4_K> : NotStraight {
+};
+template <> struct Straight<Q5_K> : NotStraight {
+};
+template <> struct Straight<Q4_0> : Straight<Q4_1> {
+    static constexpr u32 thin_groups = 1056;
+};
+/* its workgroups need more LDS, so fewer fit */
+template <> struct Straight<Q8_0> : Straight<Q4_1> {
+    static constexpr u32 short_groups = 2400, thin_groups = 640;
+    static constexpr int pair = short_columns;
+};
+template <> struct Straight<Q2_K> : Straight<Q4_0> {
+    static constexpr int other = 2048;
+};
+template <> struct Straight<Q3_K> : Straight<Q2_K> {
+    static constexpr int thin = 2 * thin_columns;
+};
+template <> struct Straight<Q6_K> : Straight<Q3_K> {
+};
 
 DEV u32 launched_groups()
 {
@@ -95,7 +149,8 @@ struct PipeWay : JobWay {
 
 /* From how many workgroups on the matrix unit is faster: 2400 rows of formats
  * that are soon unpacked, 8192 of the others, where more workgroups hide that,
- * 14000 of q2_K, with two scales and two minima to 32 weights. */
+ * 14000 of q2_K, with two scales and two minima to 32 weights; for eight
+ * columns 2000 of those with tables. */
 template <class F> struct mma_groups {
     static constexpr u32 value =
         F::scale_width == 16 && F::vec_bias != Bias::none ? 7000 : 4096;
@@ -109,8 +164,18 @@ template <> struct mma_groups<Q8_0> : mma_groups<Q4_0> {
 };
 template <> struct mma_groups<Q4_K> : mma_groups<Q4_0> {
 };
+template <class F, int N>
+constexpr u32 mma_least =
+    N == 8 && has_scale_table<F> ? 1000 : mma_groups<F>::value;
 
-template <class F, int N> constexpr bool has_mma = N > 4;
+/* Of four columns it is where rows are many, and not long. */
+constexpr u32 mma_of_four_groups = 4000;
+constexpr int mma_of_four_columns = 4096;
+template <class F, int N>
+constexpr bool has_mma_of_four =
+    N == 4 && F::elems == 256 && has_scale_table<F>;
+template <class F, int N>
+constexpr bool has_mma = N > 4 || has_mma_of_four<F, N>;
 
 /* A step of wide blocks is long in coming; of the others two stages leave room
  * for more workgroups. */
@@ -143,7 +208,8 @@ template <class F, int N, int Each = 1> struct ShortWay : JobWay {
     static DEV_MEMBER bool in_front()
     {
         return Each > 1 ||
-               launched_groups() < (N == 1 ? short_groups : few_groups);
+               launched_groups() <
+                   (N == 1 ? Straight<F>::short_groups : few_groups);
     }
     template <typename T>
     static DEV_MEMBER void run(Lds &, const MatVec<T> &m, int row0)
@@ -203,6 +269,9 @@ template <class F, int N, int Each = 1> struct ShortWay : JobWay {
                 convert<T>(sum);
     }
 };
+/* two rows a workgroup, so that few rows have more of them */
+template <class F, int N> using FewWay = PipeWay<F, N, 2, 1, true>;
+template <int N> constexpr bool has_few = N >= 2 && N <= 4;
 template <class F, int N> using AnyWay = PipeWay<F, N, 4, 1, false>;
 /* as many steps on their way as let six such workgroups share the LDS */
 template <class F>
@@ -271,7 +340,7 @@ template <class F, int N> struct BulkWay : JobWay {
 /* Not of blocks of odd sizes: the end of a matrix is copied by two bytes. */
 template <class F, int N>
 constexpr bool has_bulk = F::bytes % 2 == 0 &&
-                          (has_mma<F, N> ? is_wide<F> : usual_rows<F, N> != 8);
+                          (N > 4 ? is_wide<F> : usual_rows<F, N> != 8);
 
 /* Of a full grid as many workgroups work as leave room for the others; of those
  * for two columns as many as fit, of those for more four a multiprocessor,
@@ -343,10 +412,23 @@ template <class F, int N> struct SweepPart<F, N, true> {
 };
 #endif
 
+template <class F, int N, bool Has> struct FewPart {
+    typename FewWay<F, N>::Lds usual;
+};
+template <class F, int N> struct FewPart<F, N, false> {
+};
+template <class F, bool Has> struct ThinPart {
+    typename ThinWay<F, 1>::Lds sums;
+};
+template <class F> struct ThinPart<F, false> {
+};
+
 template <class F, int N> union WaysLds {
+    ThinPart<F, N == 1 && Straight<F>::has> thin;
     typename UsualWay<F, N>::Lds usual;
     typename AnyWay<F, N>::Lds any;
     typename PlainWay<F, N>::Lds plain;
+    FewPart<F, N, has_few<N>> few;
     BulkPart<F, N, has_bulk<F, N>> many;
     LongPart<F, N == 1> far;
     MmaPart<F, N, has_mma<F, N>> mma;
@@ -375,6 +457,12 @@ DEV void with_unusual_way(WaysLds<F, N> &lds, int ncols, bool aligned,
             return;
         }
     }
+    if constexpr (has_few<N>) {
+        if (aligned && launched_groups() <= few_rows_groups) {
+            fn(FewWay<F, N>(), lds.few.usual);
+            return;
+        }
+    }
     if (aligned) { /* or one of the next two */
         if constexpr (N == 1)
             fn(LongWay<F>(), lds.far.steps);
@@ -396,28 +484,33 @@ DEV void with_sweep(WaysLds<F, N> &lds, Fn fn)
 
 /* `full` is how many workgroups in x a grid has that is not compact. */
 template <class F, int N, class Fn>
-DEV void with_way(int ncols, u32 odd, u32 full, Fn fn)
+DEV void with_thick_way(WaysLds<F, N> &lds, int ncols, u32 odd, u32 full, Fn fn)
 {
-    __shared__ WaysLds<F, N> lds;
     const u32 groups = full * gridDim.y * gridDim.z;
     const bool whole = (odd & 15) == 0;
 
     if constexpr (N == 1) {
-        /* asked before all that these launches have no time for */
         const bool compact = gridDim.x < full;
-        const u32 most =
-            groups < short_groups && whole && !compact ? short_columns : 0;
-        typename ShortWay<F, N>::Lds none;
 
-        if (__builtin_expect((u32)ncols - 1 < most, 1)) {
-            fn(ShortWay<F, N>(), none);
-            return;
+        if constexpr (!Straight<F>::has) {
+            const u32 most =
+                groups < Straight<F>::short_groups && whole && !compact
+                    ? short_columns
+                    : 0;
+            typename ShortWay<F, N>::Lds none;
+
+            if (__builtin_expect((u32)ncols - 1 < most, 1)) {
+                fn(ShortWay<F, N>(), none);
+                return;
+            }
         }
         if constexpr (has_sweep<F, N>) {
             const u32 row_bytes = (u32)(ncols / F::elems) * F::bytes;
 
             if (((odd | row_bytes) & 15) == 0 && ncols > short_columns &&
-                (groups >= sweep_groups || compact)) {
+                (compact ||
+                 groups >= (ncols <= pair_columns ? short_sweep_groups
+                                                  : sweep_groups))) {
                 fn(SweepWay<F, N>(), lds.sweep.groups);
                 return;
             }
@@ -446,25 +539,71 @@ DEV void with_way(int ncols, u32 odd, u32 full, Fn fn)
     const bool aligned = ((odd | (u32)(ncols / F::elems) * F::bytes) & 15) == 0;
     bool unusual = false;
 
+    if constexpr (has_mma_of_four<F, N>) {
+        if (aligned && groups >= mma_of_four_groups &&
+            ncols <= mma_of_four_columns) {
+            fn(MmaWay<F, N>(), lds.mma.steps);
+            return;
+        }
+    }
+
     if constexpr (N == 1) /* not between the two */
         unusual = (u32)(ncols - short_columns - 1) >=
                       (u32)(usual_columns - short_columns) ||
                   groups < few_groups;
     else if constexpr (N == 2)
-        unusual = ncols <= short_columns;
-    else if constexpr (has_mma<F, N>)
-        unusual = groups < mma_groups<F>::value;
+        unusual = ncols <= short_columns || groups <= few_rows_groups;
+    else if constexpr (N <= 4)
+        unusual = groups <= few_rows_groups;
+    else
+        unusual = groups < mma_least<F, N>;
 
     /* the compiler lets the last one be the way without jumps */
     if (!aligned || unusual)
         with_unusual_way<F, N>(lds, ncols, aligned, whole, fn);
     else if (N > 1 && has_sweep<F, N> && groups >= few_sweep_groups<F> &&
-             ncols >= (N == 2 ? sweep_columns_of_two : sweep_columns))
+             ncols >= (N == 2 ? sweep_columns_of_two<F> : sweep_columns))
         with_sweep<F, N>(lds, fn);
-    else if constexpr (has_mma<F, N>)
+    else if constexpr (N > 4)
         fn(MmaWay<F, N>(), lds.mma.steps);
     else
         fn(UsualWay<F, N>(), lds.usual);
+}
+
+template <class F, int N, class Fn>
+DEV void with_way(int ncols, u32 odd, u32 full, Fn fn)
+{
+    typedef Straight<F> S;
+
+    __shared__ WaysLds<F, N> lds;
+
+    if constexpr (N == 1 && S::has) {
+        /* asked before all that these launches have no time for */
+        const u32 groups = full * gridDim.y * gridDim.z;
+        const int most = groups <= S::thin_groups ? S::thin
+                         : groups < pair_groups   ? S::pair
+                                                  : short_columns;
+        typename WarpWay<F, 1>::Lds none;
+        typename WarpWay<F, 2>::Lds none_of_two;
+
+        /* the compiler lets the last ones follow without jumps */
+        if ((odd & 15) != 0 || gridDim.x != full || groups >= S::short_groups ||
+            ncols > most ||
+            (S::other != 0 && ncols % (S::other != 0 ? S::other : 1) == 0)) {
+            with_thick_way<F, N>(lds, ncols, odd, full, fn);
+        } else if (ncols > short_columns) {
+            if (S::pair > short_columns && ncols <= S::pair)
+                fn(WarpWay<F, 2>(), none_of_two);
+            else if (S::thin > thin_columns && ncols > thin_columns)
+                fn(ThinWay<F, S::thin / thin_columns>(), lds.thin.sums);
+            else
+                fn(ThinWay<F, 1>(), lds.thin.sums);
+        } else {
+            fn(WarpWay<F, 1>(), none);
+        }
+    } else {
+        with_thick_way<F, N>(lds, ncols, odd, full, fn);
+    }
 }
 
 /* The workgroups in x of a grid that is not compact; any, where none is. */
@@ -480,11 +619,10 @@ DEV void mat_vec_job(int nrows, int ncols, u32 odd, Make make)
     const u32 full = full_grid<F, N, Launched>(nrows);
 
     with_way<F, N>(ncols, odd, full, [&](auto way, auto &lds) {
-        constexpr int rows = decltype(way)::rows;
-
         if constexpr (decltype(way)::all_rows) {
             way.run(lds, make(), gridDim.x < full);
         } else {
+            constexpr int rows = decltype(way)::rows;
             const bool in_front = way.in_front();
             const int row0 = first_row<rows, Launched>(in_front);
 
