@@ -47,12 +47,12 @@ struct type {
 static const struct type types[] = {
     {"f16",
      {{2, 615, 615, 3000}, {4, 200, 450, 2000}, {2, 120, 100, 1500}},
-     {{1, 1100, 1100, 2500}, {2, 250, 330, 2500}, {3, 64, 75, 3500}},
-     {2, 260, 250, 3500}},
+     {{1, 1100, 1100, 2500}, {2, 250, 330, 2500}, {3, 69, 75, 3900}},
+     {2, 275, 250, 5290}},
     {"bf16",
      {{2, 615, 615, 3000}, {4, 200, 450, 2000}, {2, 120, 100, 1500}},
-     {{1, 1100, 1100, 2500}, {2, 250, 330, 2500}, {3, 64, 75, 3500}},
-     {2, 260, 250, 3500}},
+     {{1, 1100, 1100, 2500}, {2, 250, 330, 2500}, {3, 69, 75, 3900}},
+     {2, 275, 250, 5290}},
     {"f32",
      {{2, 2760, 2760, 3000}, {4, 750, 1200, 2000}, {2, 160, 130, 1500}},
      {{1, 3200, 3200, 3000}, {4, 1000, 1180, 2500}, {1, 330, 330, 2500}},
@@ -78,9 +78,9 @@ static const struct copied_row {
 } copied_rows[] = {
     {"f32", 0, 32, KPK_ACROSS_LDS(4), 0, 16, {1, 70, 70, 2500}},
     {"f64", 0, 32, KPK_ACROSS_LDS(8), 0, 16, {1, 70, 70, 2500}},
-    {"f32", 1, KPK_ALONG_COLS, KPK_ALONG_LDS, 0, 16, {2, 35, 50, 2500}},
-    {"f64", 1, KPK_ALONG_COLS, KPK_ALONG_LDS, 0, 4, {2, 35, 50, 2500}},
-    {"f64", 1, KPK_ALONG_MMA_COLS, KPK_ALONG_MMA_LDS, 5, 16, {1, 70, 70, 2500}},
+    {"f32", 1, KPK_ALONG_COLS, KPK_ALONG_LDS, 0, 8, {2, 35, 50, 2500}},
+    {"f64", 1, KPK_ALONG_COLS, KPK_ALONG_LDS, 0, 2, {2, 35, 50, 2500}},
+    {"f64", 1, KPK_ALONG_MMA_COLS, KPK_ALONG_MMA_LDS, 3, 16, {1, 70, 70, 2500}},
 };
 enum { NUM_COPIED_ROWS = sizeof(copied_rows) / sizeof(copied_rows[0]) };
 
@@ -90,6 +90,7 @@ struct memory {
 };
 static const struct memory any_memory = {JOIN_NS, 16, 0};
 static const struct memory h200_memory = {3000, 32, 4000};
+static const struct memory warpgroup_memory = {5000, 32, 4075};
 
 /* NVIDIA's processors with the steps that fit their shared memory. PTX for any
  * GPU from sm_90 on has no warpgroups: its tiles are not those of the cubin. */
@@ -106,56 +107,184 @@ enum { NUM_PROCESSORS = sizeof(processors) / sizeof(processors[0]) };
 enum { MANY_ROWS = 1025 };
 
 /* Tiles of warpgroups; as a kernel's row of the launch shape counts the first
- * one, which is for any grid. */
+ * one, which is for any grid. Where A lies along K, steps come by maps:
+ * nvidia/mapped_tile.h. */
 static const struct warpgroup_row {
     int tile, m, n, shared, shares, least_m, most_m;
     struct times times;
-    int share;                     /* ns, of a tile that is shared */
-    enum { ANY, ALONG, ACROSS } b; /* for B along K alone, or not along K */
+    int share;       /* ns, of a tile that is shared */
+    int shared_step; /* of it; 0: as of others */
+    enum {
+        ANY,    /* where A lies along K, and B as it likes */
+        ALONG,  /* where both lie along K */
+        ACROSS, /* where A does, and B not */
+        PLAIN,  /* where A does not */
+        PLAIN_ALONG
+    } lies;
 } warpgroup_rows[] = {
 #define TILE(size, rows, cols, deep, stages, more, shares, apart)              \
     size == 128 ? 0 : 1, rows, cols,                                           \
         KPK_WARPGROUP_LDS(rows, cols, deep, stages, more), shares
 #define FEW_ROWS(size, rows, cols, deep, stages, more, shares, apart)          \
     2, cols, rows, KPK_WARPGROUP_LDS(rows, cols, deep, stages, more), shares
-    {KPK_WARPGROUP_WIDE(TILE), 129, INT_MAX, {1, 720, 720, 2440}, 6500, ANY},
+    {KPK_WARPGROUP_WIDE(TILE),
+     33,
+     INT_MAX,
+     {1, 580, 580, 3170},
+     4120,
+     720,
+     ANY},
+    {KPK_WARPGROUP_MIDDLE(TILE),
+     33,
+     INT_MAX,
+     {1, 447, 447, 2520},
+     4385,
+     530,
+     ALONG},
+    {KPK_WARPGROUP_BROAD(TILE),
+     33,
+     INT_MAX,
+     {1, 411, 411, 3000},
+     3190,
+     445,
+     ALONG},
+    {KPK_WARPGROUP_THIN(TILE),
+     33,
+     INT_MAX,
+     {1, 335, 335, 2655},
+     1985,
+     0,
+     ALONG},
+    {KPK_WARPGROUP_SLIM(TILE),
+     33,
+     INT_MAX,
+     {1, 265, 265, 2800},
+     1655,
+     0,
+     ALONG},
+    {KPK_WARPGROUP_LONG(TILE), 33, INT_MAX, {1, 305, 305, 1795}, 1415, 0, ANY},
+    {KPK_WARPGROUP_EVEN(TILE),
+     33,
+     INT_MAX,
+     {1, 400, 400, 1250},
+     2615,
+     365,
+     ANY},
+    {KPK_WARPGROUP_LONE(TILE), 0, INT_MAX, {1, 160, 160, 1435}, 755, 0, ANY},
+    {KPK_WARPGROUP_LEAN(TILE), 0, INT_MAX, {1, 200, 200, 1220}, 1230, 0, ALONG},
+    {KPK_WARPGROUP_FLAT(TILE), 0, INT_MAX, {1, 275, 275, 1295}, 1535, 0, ANY},
+    {KPK_WARPGROUP_FINE(TILE), 0, INT_MAX, {1, 245, 245, 1415}, 1495, 0, ALONG},
+    {KPK_WARPGROUP_LOW(TILE),
+     0,
+     INT_MAX,
+     {1, 275, 275, 1900},
+     2900,
+     365,
+     ALONG},
+    {KPK_WARPGROUP_HALF(TILE), 33, INT_MAX, {2, 281, 400, 1825}, 0, 0, ANY},
+    {KPK_WARPGROUP_TWICE(TILE), 33, INT_MAX, {2, 370, 475, 3000}, 0, 0, ANY},
+    {KPK_WARPGROUP_SMALL(TILE), 33, INT_MAX, {2, 180, 240, 2785}, 2630, 0, ANY},
+    {KPK_WARPGROUP_FEW_16(FEW_ROWS), 0, 16, {1, 100, 100, 4320}, 0, 0, ANY},
+    {KPK_WARPGROUP_FEW_16_TWICE(FEW_ROWS),
+     0,
+     16,
+     {2, 85, 165, 2665},
+     0,
+     0,
+     ANY},
+    {KPK_WARPGROUP_FEW_32(FEW_ROWS), 9, 64, {1, 155, 155, 3950}, 130, 0, ALONG},
+    {KPK_WARPGROUP_FEW_64(FEW_ROWS),
+     9,
+     1024,
+     {1, 165, 165, 5825},
+     1085,
+     0,
+     ALONG},
+    {KPK_WARPGROUP_ACROSS_32(FEW_ROWS),
+     9,
+     64,
+     {1, 155, 155, 3950},
+     130,
+     0,
+     ACROSS},
+    {KPK_WARPGROUP_ACROSS_64(FEW_ROWS),
+     9,
+     1024,
+     {1, 165, 165, 5825},
+     1085,
+     0,
+     ACROSS},
+    {KPK_WARPGROUP_WIDE(TILE), 0, INT_MAX, {1, 720, 720, 2440}, 6500, 0, PLAIN},
     /* where there are many rows it is faster, alone and shared by two */
     {KPK_WARPGROUP_WIDE(TILE),
      MANY_ROWS,
      INT_MAX,
      {1, 600, 600, 2440},
      2930,
-     ANY},
-    {KPK_WARPGROUP_MIDDLE(TILE), 65, INT_MAX, {1, 530, 530, 2325}, 3260, ALONG},
-    {KPK_WARPGROUP_BROAD(TILE), 65, INT_MAX, {1, 445, 445, 2545}, 2630, ALONG},
-    {KPK_WARPGROUP_THIN(TILE), 65, INT_MAX, {1, 380, 380, 1760}, 1355, ALONG},
-    {KPK_WARPGROUP_SLIM(TILE), 65, INT_MAX, {1, 295, 295, 1925}, 1550, ALONG},
-    {KPK_WARPGROUP_LONG(TILE), 65, INT_MAX, {1, 265, 265, 1450}, 1365, ANY},
-    {KPK_WARPGROUP_EVEN(TILE), 65, INT_MAX, {1, 365, 365, 2225}, 2420, ANY},
-    {KPK_WARPGROUP_LONE(TILE), 33, INT_MAX, {1, 185, 185, 1495}, 765, ANY},
-    {KPK_WARPGROUP_LEAN(TILE), 33, INT_MAX, {1, 220, 220, 1360}, 1465, ALONG},
-    {KPK_WARPGROUP_FLAT(TILE), 33, INT_MAX, {1, 275, 275, 1035}, 1535, ANY},
-    {KPK_WARPGROUP_FINE(TILE), 33, INT_MAX, {1, 245, 245, 1500}, 1080, ALONG},
-    {KPK_WARPGROUP_LOW(TILE), 33, INT_MAX, {1, 300, 300, 1720}, 2360, ALONG},
-    {KPK_WARPGROUP_HALF(TILE), 65, INT_MAX, {2, 241, 400, 1900}, 0, ANY},
-    {KPK_WARPGROUP_TWICE(TILE), 65, INT_MAX, {2, 475, 475, 2200}, 0, ANY},
-    {KPK_WARPGROUP_SMALL(TILE), 33, INT_MAX, {2, 145, 240, 2900}, 2900, ANY},
-    {KPK_WARPGROUP_FEW_16(FEW_ROWS), 0, 16, {1, 150, 150, 4500}, 0, ANY},
-    {KPK_WARPGROUP_FEW_16_TWICE(FEW_ROWS), 0, 16, {2, 100, 165, 4500}, 0, ANY},
-    {KPK_WARPGROUP_FEW_32(FEW_ROWS), 9, 64, {1, 174, 174, 3900}, 800, ALONG},
-    {KPK_WARPGROUP_FEW_64(FEW_ROWS), 9, 1024, {1, 193, 193, 4700}, 650, ALONG},
-    {KPK_WARPGROUP_ACROSS_32(FEW_ROWS),
-     9,
-     64,
-     {1, 145, 145, 5500},
-     700,
-     ACROSS},
-    {KPK_WARPGROUP_ACROSS_64(FEW_ROWS),
-     9,
-     1024,
-     {1, 155, 155, 6600},
-     900,
-     ACROSS},
+     0,
+     PLAIN},
+    {KPK_WARPGROUP_MIDDLE(TILE),
+     0,
+     INT_MAX,
+     {1, 530, 530, 2325},
+     3260,
+     0,
+     PLAIN_ALONG},
+    {KPK_WARPGROUP_BROAD(TILE),
+     0,
+     INT_MAX,
+     {1, 445, 445, 2545},
+     2630,
+     0,
+     PLAIN_ALONG},
+    {KPK_WARPGROUP_THIN(TILE),
+     0,
+     INT_MAX,
+     {1, 380, 380, 1760},
+     1355,
+     0,
+     PLAIN_ALONG},
+    {KPK_WARPGROUP_SLIM(TILE),
+     0,
+     INT_MAX,
+     {1, 295, 295, 1925},
+     1550,
+     0,
+     PLAIN_ALONG},
+    {KPK_WARPGROUP_LONG(TILE), 0, INT_MAX, {1, 265, 265, 1450}, 1365, 0, PLAIN},
+    {KPK_WARPGROUP_EVEN(TILE), 0, INT_MAX, {1, 365, 365, 2225}, 2420, 0, PLAIN},
+    {KPK_WARPGROUP_LONE(TILE), 0, INT_MAX, {1, 185, 185, 1495}, 765, 0, PLAIN},
+    {KPK_WARPGROUP_LEAN(TILE),
+     0,
+     INT_MAX,
+     {1, 220, 220, 1360},
+     1465,
+     0,
+     PLAIN_ALONG},
+    {KPK_WARPGROUP_FLAT(TILE), 0, INT_MAX, {1, 275, 275, 1035}, 1535, 0, PLAIN},
+    {KPK_WARPGROUP_FINE(TILE),
+     0,
+     INT_MAX,
+     {1, 245, 245, 1500},
+     1080,
+     0,
+     PLAIN_ALONG},
+    {KPK_WARPGROUP_LOW(TILE),
+     0,
+     INT_MAX,
+     {1, 300, 300, 1720},
+     2360,
+     0,
+     PLAIN_ALONG},
+    {KPK_WARPGROUP_HALF(TILE), 0, INT_MAX, {2, 241, 400, 1900}, 0, 0, PLAIN},
+    {KPK_WARPGROUP_TWICE(TILE), 0, INT_MAX, {2, 475, 475, 2200}, 0, 0, PLAIN},
+    {KPK_WARPGROUP_SMALL(TILE),
+     0,
+     INT_MAX,
+     {2, 145, 240, 2900},
+     2900,
+     0,
+     PLAIN},
 };
 enum {
     NUM_WARPGROUP_ROWS = sizeof(warpgroup_rows) / sizeof(warpgroup_rows[0])
@@ -180,7 +309,7 @@ static void print_row(int layout, const struct type *type, int t,
                       const char *target, const struct times *times,
                       const struct extent *extent, int least_m, int most_m,
                       const struct memory *memory, int resident, int cluster,
-                      int share, int shared)
+                      int share, int shared_step, int shared)
 {
     const struct tile *tile = &tiles[t];
 
@@ -188,11 +317,11 @@ static void print_row(int layout, const struct type *type, int t,
            target, layouts[layout], type->name);
     printf("%d,rows,%d,1,columns,%d,1,%d,", tile->block, extent->each_m,
            extent->each_n, shared);
-    printf("%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d\n", tile->m,
+    printf("%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d\n", tile->m,
            tile->n, extent->m, extent->n, least_m, most_m, times->room,
            times->step, times->alone, times->start, memory->join_ns,
            memory->rate, memory->least_ns, resident, cluster, share,
-           resident ? 16 : 0);
+           shared_step, resident ? 16 : 0);
 }
 
 /* Where there is a kernel for few rows, it is for them. */
@@ -201,18 +330,37 @@ static int least_m_of(int layout, int t)
     return tiles[t].m > 8 && layout < 2 ? 9 : 0;
 }
 
+/* Whether a row of tiles is for a layout. */
+static bool is_for(const struct warpgroup_row *row, int layout)
+{
+    const bool a_along = layout < 2, b_along = layout % 2 == 1;
+
+    switch (row->lies) {
+    case ANY:
+        return a_along;
+    case ALONG:
+        return a_along && b_along;
+    case ACROSS:
+        return a_along && !b_along;
+    case PLAIN:
+        return !a_along;
+    case PLAIN_ALONG:
+        return !a_along && b_along;
+    }
+    return false;
+}
+
 static void print_warpgroup_rows(int layout, const struct type *type, int t)
 {
     for (int i = 0; i < NUM_WARPGROUP_ROWS; i++) {
         const struct warpgroup_row *row = &warpgroup_rows[i];
         const struct extent extent = {row->m, row->n, row->m, row->n};
 
-        const bool few = layout < 2; /* there are kernels for few rows */
-        const int least_m = few || row->least_m >= MANY_ROWS ? row->least_m : 0;
-
-        if (row->tile == t && row->b != (layout % 2 ? ACROSS : ALONG))
-            print_row(layout, type, t, "sm_90", &row->times, &extent, least_m,
-                      row->most_m, &h200_memory, 1, row->shares, row->share,
+        if (row->tile == t && is_for(row, layout))
+            print_row(layout, type, t, "sm_90", &row->times, &extent,
+                      row->least_m, row->most_m, &warpgroup_memory, 1,
+                      row->shares, row->share,
+                      row->shared_step ? row->shared_step : row->times.step,
                       row->shared);
     }
 }
@@ -230,7 +378,7 @@ static bool print_copied_rows(int layout, const struct type *type, int t)
         if (row->layout != layout || strcmp(row->type, type->name) != 0)
             continue;
         print_row(layout, type, t, "sm_90", &row->times, &extent, row->least_m,
-                  row->most_m, &h200_memory, 1, 0, 0, row->shared);
+                  row->most_m, &h200_memory, 1, 0, 0, 0, row->shared);
         any = true;
     }
     return any;
@@ -262,7 +410,7 @@ static void print_nvidia(int layout, int type, int t,
     print_row(layout, p, t, processor->name, times, &extent,
               least_m_of(layout, t), tiles[t].most_m,
               is_h200 && (half || !few) ? &h200_memory : &any_memory, async, 0,
-              0, shared);
+              0, 0, shared);
     if (is_h200 && half)
         print_warpgroup_rows(layout, p, t);
 }
@@ -282,7 +430,8 @@ static void print_amd(int layout, int type, int t, int i)
     times.step *= down * across;
     times.alone *= down * across;
     print_row(layout, p, t, amd[i].target, &times, &extent,
-              least_m_of(layout, t), tiles[t].most_m, &any_memory, 0, 0, 0, 0);
+              least_m_of(layout, t), tiles[t].most_m, &any_memory, 0, 0, 0, 0,
+              0);
 }
 
 int main(void)
@@ -290,7 +439,9 @@ int main(void)
     puts("kernel,target,layout,type,block_x,grid_x_counts,grid_x_each,"
          "grid_x_loops,grid_y_counts,grid_y_each,grid_y_loops,shared_nbytes,"
          "tile_m,tile_n,cost_m,cost_n,least_m,most_m,room,step_ns,alone_ns,"
-         "start_ns,join_ns,rate,least_ns,resident,cluster,share_ns,aligned");
+         "start_ns,join_ns,rate,least_ns,resident,cluster,share_ns,shared_step_"
+         "ns,"
+         "aligned");
     for (int layout = 0; layout < 4; layout++)
         for (int type = 0; type < NUM_TYPES; type++)
             for (int t = 0; t < NUM_TILES; t++) {
@@ -302,8 +453,8 @@ int main(void)
                     print_amd(layout, type, t, i);
             }
     puts("gemm_join_*,,-,-,256,results,1024,1,none,0,0,0,0,0,0,0,0,0,0,0,0,0,"
-         "0,0,0,0,0,0,0");
+         "0,0,0,0,0,0,0,0");
     puts("gemm_align_*,,-,-,256,elements,8192,1,none,0,0,0,0,0,0,0,0,0,0,0,0,0,"
-         "0,0,0,0,0,0,0");
+         "0,0,0,0,0,0,0,0");
     return 0;
 }

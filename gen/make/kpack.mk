@@ -418,8 +418,8 @@ endef
 
 # The same sources for NVIDIA: cubins by nvcc; PTX by clang, which writes it for
 # ISA 7.8, so that drivers since R520 take it, or for the first ISA that has the
-# target and what kernels use of it (sm_90's bulk copies are of 8.0). CUDA's
-# headers are beside nvcc.
+# target and what kernels use of it (sm_90's bulk copies are of 8.0, sm_90a's
+# maps of 8.3). CUDA's headers are beside nvcc.
 # sm_90 has the instructions of sm_90a, its matrix unit's: there is no other GPU
 # of its major version that could run a cubin without them.
 KPACK_NVCCFLAGS = -x cu -cubin -O3 $(KPACK_DEVICE_STD) $(KPACK_NVIDIA_FLAGS) $(NVCCFLAGS)
@@ -427,7 +427,7 @@ KPACK_CUDA_PATH = $(patsubst %/bin/,%,$(dir $(shell command -v $(KPACK_NVCC))))
 # Clang takes the square root of CUDA's library that is fast, where nvcc takes
 # the one that is right.
 KPACK_PTX_SQRT  = -mllvm --nvvm-reflect-add=__CUDA_PREC_SQRT=1
-KPACK_PTX_ISAS  := 88/90 90/80 90a/80 100/86 100a/86 103/88 103a/88 110/90 110a/90 120/87 120a/87 121/88 121a/88
+KPACK_PTX_ISAS  := 88/90 90/80 90a/83 100/86 100a/86 103/88 103a/88 110/90 110a/90 120/87 120a/87 121/88 121a/88
 KPACK_PTX_ISA   = $(or $(patsubst $(1)/%,%,$(filter $(1)/%,$(KPACK_PTX_ISAS))),78)
 KPACK_PTXFLAGS  = -x cuda --cuda-path=$(KPACK_CUDA_PATH) --cuda-device-only -S -O3 \
   $(if $(shell $(KPACK_DEVICE_CXX) $(KPACK_PTX_SQRT) -x c -fsyntax-only /dev/null 2>/dev/null && echo 1),$(KPACK_PTX_SQRT)) \

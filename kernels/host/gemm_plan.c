@@ -46,6 +46,7 @@ enum {
     RESIDENT,
     CLUSTER,
     SHARE_NS,
+    SHARED_STEP_NS,
     ALIGNED,
     NUM_COLUMNS
 };
@@ -72,7 +73,8 @@ static const char *const column_names[] = {
     [RESIDENT] = "resident", /* 1: a block has more to do while others wait */
     [CLUSTER] = "cluster",   /* most blocks that can share a tile */
     [SHARE_NS] = "share_ns", /* of a tile that is shared, besides */
-    [ALIGNED] = "aligned",   /* to so many bytes rows of A and B should be */
+    [SHARED_STEP_NS] = "shared_step_ns", /* of a step in clusters */
+    [ALIGNED] = "aligned", /* to so many bytes rows of A and B should be */
 };
 
 struct choice {
@@ -231,9 +233,10 @@ static double clustered_time(const struct choice *c, const kpk_number *cells,
 {
     const uint64_t clusters = clusters_at_once(c, cells, cluster);
     const double blocks = (double)clusters * cluster;
-    const double full = (double)cells[c->columns[STEP_NS]].i;
+    const double full = (double)cells[c->columns[SHARED_STEP_NS]].i;
     const double all_full = full * (double)cells[c->columns[ROOM]].i;
-    const double alone = (double)cells[c->columns[ALONE_NS]].i;
+    const double alone =
+        (double)most((uint64_t)cells[c->columns[ALONE_NS]].i, (uint64_t)full);
     const double start = (double)cells[c->columns[START_NS]].i;
     const double tiles = tiles_of(c, cells);
     const double rounds = whole(tiles, blocks);
@@ -243,6 +246,8 @@ static double clustered_time(const struct choice *c, const kpk_number *cells,
     double ns = rounds * (start + steps * all_full);
 
     if (rounds > 0 && cluster > 2) /* units would be idle in whole rounds */
+        return 1e300;
+    if (turns > 1 && turns < cluster) /* slow: see nvidia/mapped_tile.h */
         return 1e300;
     if (turns >= cluster) {
         ns += start + steps * all_full;

@@ -280,7 +280,7 @@ static void run_with(struct kt *t, const struct kt_row *row,
  * its table give, each for another tile, and none. AMD's have none, and are
  * tested in packs that have no shapes, too.
  */
-enum { MOST_SHARED = 8 };
+enum { MOST_SHARED = 10 };
 static size_t shared_of(struct kt *t, size_t shared_nbytes[MOST_SHARED])
 {
     size_t table, column, n = 0;
@@ -425,6 +425,14 @@ static void run_whole_tiles(struct kt *t, const struct kt_row *row)
     run_problem(t, row, &p);
     p = plain("70 rows, 20 steps", 70, kind->tile_n + 8, 20 * step);
     p.grid[0] = 1;
+    run_problem(t, row, &p);
+    p = plain("rows and columns of eights, a batch", 2 * kind->tile_m + 8,
+              kind->tile_n + 24, 5 * step + 16);
+    p.batch = 3, p.step_a = p.step_c = TURNS, p.step_b = 0;
+    p.pad_c = 8, p.alpha = -1.5, p.bias = true;
+    run_problem(t, row, &p);
+    p.grid[0] = p.grid[1] = p.grid[2] = 1;
+    p.what = "the same by one block";
     run_problem(t, row, &p);
 }
 

@@ -25,6 +25,7 @@
 #include "nvidia/async_tile.h"
 #endif
 #if KPK_WARPGROUPS
+#include "nvidia/mapped_tile.h"
 #include "nvidia/tile_turns.h"
 #include "nvidia/warpgroup_tile.h"
 #endif
@@ -896,6 +897,95 @@ struct GemmTiles : TileOrder<T, Rows, Cols> {
 #endif
 };
 
+#if KPK_WARPGROUPS
+/* Tiles whose steps come by maps. */
+template <typename T, bool TransA, bool TransB, u32 Rows, u32 Cols, class Tile>
+struct MappedTiles {
+    typedef TileOrder<T, Rows, Cols> Order;
+    const Gemm<T> &g;
+    u32 down, of_part; /* tiles of a column, of a matrix */
+    u32 first, apart, count;
+
+    struct Place {
+        u32 row0, col0, b, z_a, z_b;
+    };
+
+    DEV_MEMBER explicit MappedTiles(const Gemm<T> &gemm)
+        : g(gemm), down(div_up(gemm.m, Rows)),
+          of_part(down * div_up(gemm.n, Cols)), first((u32)Order::block()),
+          apart((u32)Order::blocks()), count(0)
+    {
+        const u32 all = of_part * gemm.batch;
+
+        if (first < all)
+            count = (all - first - 1) / apart + 1;
+    }
+    /* Whether all is as maps need it, and results go to C by pieces. */
+    static DEV_MEMBER bool fits(const Gemm<T> &g)
+    {
+        const u32 most = 0x7fffffff;
+        const bool one = g.batch == 1;
+
+        return dynamic_lds_nbytes() >= Tile::lds_nbytes && Order{g}.has_few() &&
+               Order::blocks() < 1u << 30 && cluster_blocks() == 1 &&
+               (f32)Order{g}.count() * (f32)(g.k / wgmma_k + 1) < 0x1p31f &&
+               Tile::CopyA::fits(g.a, g.lda, g.batch, g.stride_a) &&
+               Tile::CopyB::fits(g.b, g.ldb, g.batch, g.stride_b) &&
+               (one || (g.stride_a >= 0 && g.stride_b >= 0)) && g.m <= most &&
+               g.n <= most && g.k <= most && g.k > 0 && g.splits == 1 &&
+               g.beta == 0 && is_aligned(g.c, 16) && g.ldc % 8 == 0 &&
+               g.n % 8 == 0 && (one || g.stride_c % 8 == 0);
+    }
+    DEV_MEMBER u32 steps() const
+    {
+        return div_up(g.k, wgmma_k);
+    }
+    /* in the order of TileOrder */
+    DEV_MEMBER Place place(u32 i) const
+    {
+        constexpr u32 strip = 2048 / Rows;
+        u32 at = first + i * apart, b = 0, top = 0, width = down;
+
+        if (at >= of_part) {
+            b = at / of_part;
+            at -= b * of_part;
+        }
+        if (down > strip) {
+            const u32 of_strip = strip * (of_part / down);
+            const u32 strips = at / of_strip;
+
+            at -= strips * of_strip;
+            top = strips * strip;
+            width = min_of(strip, down - top);
+        }
+        const u32 column = at / width;
+
+        return {(top + at - column * width) * Rows, column * Cols, b,
+                g.stride_a == 0 ? 0 : b, g.stride_b == 0 ? 0 : b};
+    }
+    DEV_MEMBER TensorShape shape_a() const
+    {
+        return Tile::A::shape(g.a, g.m, g.k, g.lda, g.batch, g.stride_a);
+    }
+    DEV_MEMBER TensorShape shape_b() const
+    {
+        return Tile::B::shape(g.b, g.n, g.k, g.ldb, g.batch, g.stride_b);
+    }
+    DEV_MEMBER void store(const Tile &tile, const Place &p, u8 *lds) const
+    {
+        const GemmOut<T> out(g, GemmPart{p.b, 0, 0, g.k});
+
+        tile.store_rows(
+            lds, out.c + ((u64)p.row0 * g.ldc + p.col0), g.ldc, g.alpha,
+            {(i32)min_of(g.m - p.row0, Rows), (i32)min_of(g.n - p.col0, Cols)},
+            [&](u32 c) {
+                return p.col0 + c < g.n ? out.bias_pair(p.col0 + c)
+                                        : Pack<f32, 2>{};
+            });
+    }
+};
+#endif
+
 /* The tiles of Tiles, if they are for what there is. */
 template <class Tiles, class Tile, typename T>
 DEV bool gemm_by(const Gemm<T> &g)
@@ -916,10 +1006,12 @@ DEV bool gemm_by(const Gemm<T> &g)
 template <typename T, bool TransA, bool TransB, u32 Size> struct AsyncGemm {
 #if KPK_WARPGROUPS
 #define TILE_OF(size, rows, cols, deep, stages, more, shares, apart)           \
-    gemm_by<                                                                   \
-        GemmTiles<T, rows, cols,                                               \
-                  Warpgroups<rows, cols, deep, stages, more, shares, apart>>,  \
-        Warpgroups<rows, cols, deep, stages, more, shares, apart>>(g)
+    mapped<rows, cols, KPK_WARPGROUP_LDS(rows, cols, deep, stages, more)>(     \
+        g) ||                                                                  \
+        gemm_by<GemmTiles<T, rows, cols,                                       \
+                          Warpgroups<rows, cols, deep, stages, more, shares,   \
+                                     apart>>,                                  \
+                Warpgroups<rows, cols, deep, stages, more, shares, apart>>(g)
 #define LACKS(size, rows, cols, deep, stages, more, shares, apart)             \
     (lds < KPK_WARPGROUP_LDS(rows, cols, deep, stages, more))
     template <u32 Rows, u32 Cols, u32 Deep, u32 Stages, u32 More, u32 Shares,
@@ -930,6 +1022,22 @@ template <typename T, bool TransA, bool TransB, u32 Size> struct AsyncGemm {
                       min_of(Deep, Size / 64 - Apart), Stages, More, Shares,
                       Apart, div_up(Deep, Size / 64 - Apart)>;
 
+    /* By maps, if the tile is so large that its steps take longer than a
+     * thread's starting of copies, and if maps may be used. */
+    template <u32 Rows, u32 Cols, u32 Lds>
+    static DEV_MEMBER bool mapped(const Gemm<T> &g)
+    {
+        if constexpr (!TransA && Lds > 113 * 1024 && Cols >= 128 &&
+                      Rows * Cols > 64 * 128) {
+            typedef MappedTile<T, !TransA, TransB, Rows, Cols,
+                               mapped_stages(Rows, Cols, Lds)>
+                Tile;
+
+            return gemm_by<MappedTiles<T, TransA, TransB, Rows, Cols, Tile>,
+                           Tile>(g);
+        }
+        return false;
+    }
     /* The first tile for which there is LDS. All are asked for it in one place:
      * on a way from tile to tile the code of each would have to come from
      * memory. */
@@ -938,27 +1046,34 @@ template <typename T, bool TransA, bool TransB, u32 Size> struct AsyncGemm {
         const u32 lds = dynamic_lds_nbytes();
 
         if constexpr (Size == 128 && TransB) {
-            switch (KPK_WARPGROUP_BROAD(LACKS) + KPK_WARPGROUP_SLIM(LACKS) +
-                    KPK_WARPGROUP_MIDDLE(LACKS) + KPK_WARPGROUP_THIN(LACKS)) {
+            switch (KPK_WARPGROUP_MIDDLE(LACKS) + KPK_WARPGROUP_BROAD(LACKS) +
+                    KPK_WARPGROUP_EVEN(LACKS) + KPK_WARPGROUP_WIDE(LACKS) +
+                    KPK_WARPGROUP_SLIM(LACKS) + KPK_WARPGROUP_THIN(LACKS) +
+                    KPK_WARPGROUP_LONG(LACKS)) {
             case 0:
-                return KPK_WARPGROUP_BROAD(TILE_OF);
-            case 1:
-                return KPK_WARPGROUP_SLIM(TILE_OF);
-            case 2:
                 return KPK_WARPGROUP_MIDDLE(TILE_OF);
+            case 1:
+                return KPK_WARPGROUP_BROAD(TILE_OF);
+            case 2:
+                return KPK_WARPGROUP_EVEN(TILE_OF);
             case 3:
+                return KPK_WARPGROUP_WIDE(TILE_OF);
+            case 4:
+                return KPK_WARPGROUP_SLIM(TILE_OF);
+            case 5:
                 return KPK_WARPGROUP_THIN(TILE_OF);
-            }
-        }
-        if constexpr (Size == 128) {
-            switch (KPK_WARPGROUP_LONG(LACKS) + KPK_WARPGROUP_WIDE(LACKS) +
-                    KPK_WARPGROUP_EVEN(LACKS)) {
-            case 0:
+            case 6:
                 return KPK_WARPGROUP_LONG(TILE_OF);
+            }
+        } else if constexpr (Size == 128) {
+            switch (KPK_WARPGROUP_EVEN(LACKS) + KPK_WARPGROUP_WIDE(LACKS) +
+                    KPK_WARPGROUP_LONG(LACKS)) {
+            case 0:
+                return KPK_WARPGROUP_EVEN(TILE_OF);
             case 1:
                 return KPK_WARPGROUP_WIDE(TILE_OF);
             case 2:
-                return KPK_WARPGROUP_EVEN(TILE_OF);
+                return KPK_WARPGROUP_LONG(TILE_OF);
             }
         } else if constexpr (TransB) {
             switch (KPK_WARPGROUP_LONE(LACKS) + KPK_WARPGROUP_LEAN(LACKS) +

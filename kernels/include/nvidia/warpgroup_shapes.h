@@ -7,8 +7,8 @@
 #pragma once
 
 /* Of LDS, for `stages` steps of `deep` times 64 of K of so many rows of A and
- * columns of B, which begin at a multiple of 1024. `more`: to tell tiles apart.
- */
+ * columns of B, which begin at a multiple of 1024. `more`: to tell tiles apart,
+ * and so that as many steps fit mapped_tile.h's tiles beside its results. */
 #define KPK_WARPGROUP_LDS(rows, cols, deep, stages, more)                      \
     ((stages) * (deep)*128 * ((rows) + (cols)) + 1024 * (1 + (more)))
 
@@ -19,14 +19,16 @@
  * cluster may share it, 0 for none: LDS must have room for their sums. apart: 1
  * if a warpgroup does nothing but copy. */
 /* where B lies along K */
+#define KPK_WARPGROUP_MIDDLE(X) X(128, 128, 192, 1, 5, 18, 4, 0)
 #define KPK_WARPGROUP_BROAD(X) X(128, 128, 160, 1, 6, 0, 4, 0)
+/* for any */
+#define KPK_WARPGROUP_EVEN(X) X(128, 128, 128, 1, 6, 19, 8, 0)
+#define KPK_WARPGROUP_WIDE(X) X(128, 128, 256, 1, 4, 18, 4, 0)
+/* where B lies along K */
 #define KPK_WARPGROUP_SLIM(X) X(128, 128, 80, 1, 8, 0, 4, 0)
-#define KPK_WARPGROUP_MIDDLE(X) X(128, 128, 192, 1, 5, 0, 4, 0)
 #define KPK_WARPGROUP_THIN(X) X(128, 128, 96, 1, 7, 0, 4, 0)
 /* for any */
 #define KPK_WARPGROUP_LONG(X) X(128, 128, 64, 1, 8, 2, 4, 0)
-#define KPK_WARPGROUP_WIDE(X) X(128, 128, 256, 1, 4, 1, 4, 0)
-#define KPK_WARPGROUP_EVEN(X) X(128, 128, 128, 1, 6, 0, 8, 0)
 #define KPK_WARPGROUP_LONE(X) X(64, 64, 64, 1, 12, 28, 8, 0)
 #define KPK_WARPGROUP_FLAT(X) X(64, 64, 128, 1, 8, 24, 4, 0)
 #define KPK_WARPGROUP_SMALL(X) X(64, 64, 64, 1, 5, 28, 8, 0)
@@ -35,7 +37,7 @@
 /* where B lies along K */
 #define KPK_WARPGROUP_LEAN(X) X(64, 64, 80, 2, 6, 2, 4, 0)
 #define KPK_WARPGROUP_FINE(X) X(64, 64, 96, 1, 9, 24, 4, 0)
-#define KPK_WARPGROUP_LOW(X) X(64, 64, 160, 1, 7, 0, 4, 0)
+#define KPK_WARPGROUP_LOW(X) X(64, 64, 160, 1, 7, 5, 4, 0)
 /* where B lies along K, and where not */
 #define KPK_WARPGROUP_FEW_64(X) X(8, 64, 64, 1, 12, 1, 8, 1)
 #define KPK_WARPGROUP_FEW_32(X) X(8, 64, 32, 1, 16, 0, 8, 1)
