@@ -90,7 +90,7 @@ struct memory {
 };
 static const struct memory any_memory = {JOIN_NS, 16, 0};
 static const struct memory h200_memory = {3000, 32, 4000};
-static const struct memory warpgroup_memory = {5000, 32, 4075};
+static const struct memory warpgroup_memory = {9000, 32, 4075};
 
 /* NVIDIA's processors with the steps that fit their shared memory. PTX for any
  * GPU from sm_90 on has no warpgroups: its tiles are not those of the cubin. */
@@ -168,7 +168,7 @@ static const struct warpgroup_row {
      INT_MAX,
      {1, 400, 400, 1250},
      2615,
-     365,
+     405,
      ANY},
     {KPK_WARPGROUP_LONE(TILE), 0, INT_MAX, {1, 160, 160, 1435}, 755, 0, ANY},
     {KPK_WARPGROUP_LEAN(TILE), 0, INT_MAX, {1, 200, 200, 1220}, 1230, 0, ALONG},

@@ -73,7 +73,7 @@ static const char *const column_names[] = {
     [RESIDENT] = "resident", /* 1: a block has more to do while others wait */
     [CLUSTER] = "cluster",   /* most blocks that can share a tile */
     [SHARE_NS] = "share_ns", /* of a tile that is shared, besides */
-    [SHARED_STEP_NS] = "shared_step_ns", /* of a step in clusters */
+    [SHARED_STEP_NS] = "shared_step_ns", /* of a step in clusters, splits */
     [ALIGNED] = "aligned", /* to so many bytes rows of A and B should be */
 };
 
@@ -191,8 +191,13 @@ static double time_of(const struct choice *c, const kpk_number *cells,
                       uint32_t splits)
 {
     const uint64_t room = (uint64_t)cells[c->columns[ROOM]].i;
-    const double full = (double)cells[c->columns[STEP_NS]].i;
-    const double alone = (double)cells[c->columns[ALONE_NS]].i;
+    /* splits are as slow as clusters */
+    const uint64_t least =
+        splits > 1 ? (uint64_t)cells[c->columns[SHARED_STEP_NS]].i : 0;
+    const double full =
+        (double)most((uint64_t)cells[c->columns[STEP_NS]].i, least);
+    const double alone =
+        (double)most((uint64_t)cells[c->columns[ALONE_NS]].i, least);
     const double start = (double)cells[c->columns[START_NS]].i;
     const double each = (double)div_up(steps_of(c->product), splits);
     const double tiles = tiles_of(c, cells) * splits;
