@@ -10,7 +10,7 @@
  */
 #pragma once
 
-#include "matrix/gemm.h"
+#include "matrix/gemm_args.h"
 
 /*
  * 16 bytes at p, which is aligned to two: as one load of four words where the

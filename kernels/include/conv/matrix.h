@@ -18,7 +18,7 @@
 
 #include "conv/tile.h"
 #if !KPK_NVIDIA || KPK_SM >= 80
-#include "matrix/gemm.h"
+#include "matrix/gemm_tile.h"
 #endif
 
 #if KPK_NVIDIA

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "division.h"
+#include "early.h"
 #include "matrix/gemm.h"
 
 constexpr u32 few_rows = 8, few_cols = 64, few_threads = 256;

@@ -29,7 +29,7 @@
  */
 #pragma once
 
-#include "matrix/gemm.h"
+#include "matrix/gemm_tile.h"
 #include "reduce/team.h"
 
 constexpr u32 moe_threads = 128, moe_tile = 64;

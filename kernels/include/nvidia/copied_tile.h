@@ -9,6 +9,9 @@
  */
 #pragma once
 
+#include "matrix/gemm_args.h"
+#include "nvidia/matrix_copy.h"
+
 constexpr u32 copied_line = 128; /* bytes of a row along K */
 
 /* How one operand's steps come to LDS, where its lines are aligned to `Once`

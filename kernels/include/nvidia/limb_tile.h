@@ -22,6 +22,7 @@
  */
 #pragma once
 
+#include "matrix/gemm_tile.h"
 #include "nvidia/warpgroup_shapes.h"
 #include "nvidia/wgmma.h"
 

@@ -6,7 +6,8 @@
  */
 #pragma once
 
-#include "matrix/gemm.h"
+#include "early.h"
+#include "matrix/gemm_tile.h"
 #include "quantized/dequantize.h"
 #include "quantized/mat_vec.h"
 
@@ -172,7 +173,7 @@ DEV void float_weights_column(const W *x, const f32 *y, f32 *dst, int ncols,
 /* ---- products with many columns ---- */
 
 /*
- * dst[col * nrows_dst + row] by the tiles of matrix/gemm.h: Rows rows of x from
+ * dst[col * nrows_dst + row] by the tiles of matrix/gemm_tile.h: Rows rows of x from
  * blockIdx.x * Rows, Cols columns from blockIdx.y * Cols. The columns become W
  * on their way to LDS. 128 threads in a row.
  */
