@@ -83,7 +83,7 @@ isa() { # target version
         "$ptxas" -arch="sm_${1#compute_}" -o "$WORK/cubin" "$tree/packed/hsaco/$1/vector_add.ptx"
 }
 check "PTX that may copy in bulk" isa compute_90 8.0
-check "PTX of sm_90's own instructions" isa compute_90a 8.0
+check "PTX of sm_90's own instructions" isa compute_90a 8.3
 check "PTX for sm_120" isa compute_120 8.7
 cat >"$WORK/bulk.hip" <<'END'
 #include "nvidia/bulk_copy.h"
@@ -103,12 +103,28 @@ KERNEL bulk(const u8 *from, u8 *to)
     to[threadIdx.x] = lds[threadIdx.x];
 }
 END
-bulk() {
-    copy_tree "$WORK/bulk" "$WORK/bulk.hip" &&
-        plain_make -C "$WORK/bulk" KPACK_GEN="$gen" NVCC="$nvcc" ARCHS=compute_90 cubins &&
-        "$ptxas" -arch=sm_90 -o "$WORK/cubin" "$WORK/bulk/build/hsaco/compute_90/bulk.ptx"
+cat >"$WORK/maps.hip" <<'END'
+#include "device.h"
+#include "nvidia/tensor_map.h"
+
+KERNEL maps(const void *matrix)
+{
+    __shared__ TensorMap map;
+
+    if (threadIdx.x == 0)
+        tensor_map_fill(&map, {matrix, 64, 64, 64, 1, 8, 64});
+    __syncwarp();
+    tensor_map_write(tensor_map_places(), &map);
+    tensor_map_read(tensor_map_places());
 }
-check "PTX with a bulk copy assembles" bulk
+END
+assembles() { # module compute_NN
+    copy_tree "$WORK/$1" "$WORK/$1.hip" &&
+        plain_make -C "$WORK/$1" KPACK_GEN="$gen" NVCC="$nvcc" ARCHS="$2" cubins &&
+        "$ptxas" -arch="sm_${2#compute_}" -o "$WORK/cubin" "$WORK/$1/build/hsaco/$2/$1.ptx"
+}
+check "PTX with a bulk copy assembles" assembles bulk compute_90
+check "and with maps" assembles maps compute_90a
 
 taken_out() { # what was taken out becomes a pack
     (cd "$WORK" && "$kpack" extract "$tree/packed/libkpack.a" --all -o out.d) &&
