@@ -173,9 +173,9 @@ DEV void float_weights_column(const W *x, const f32 *y, f32 *dst, int ncols,
 /* ---- products with many columns ---- */
 
 /*
- * dst[col * nrows_dst + row] by the tiles of matrix/gemm_tile.h: Rows rows of x from
- * blockIdx.x * Rows, Cols columns from blockIdx.y * Cols. The columns become W
- * on their way to LDS. 128 threads in a row.
+ * dst[col * nrows_dst + row] by the tiles of matrix/gemm_tile.h: Rows rows of x
+ * from blockIdx.x * Rows, Cols columns from blockIdx.y * Cols. The columns
+ * become W on their way to LDS. 128 threads in a row.
  */
 template <u32 Rows, u32 Cols, typename W>
 DEV void float_weights_mul(const W *x, const f32 *y, f32 *dst, int ncols_x,
