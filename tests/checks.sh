@@ -82,9 +82,9 @@ refuse() {
 says() {
     words=$1
     shift
-    "$@" >"$WORK/said" 2>&1
-    cat "$WORK/said"
-    grep -qF -e "$words" "$WORK/said"
+    "$@" >"$WORK/check.said" 2>&1
+    cat "$WORK/check.said"
+    grep -qF -e "$words" "$WORK/check.said"
 }
 
 status() {
