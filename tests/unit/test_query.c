@@ -234,6 +234,7 @@ static const struct kpk_module module = {.format = KPK_FORMAT_VERSION,
 static void test_symbols_are_kernels_and_global_variables(void **state)
 {
     kpk_symbol symbols[4];
+    kpk_object object;
     size_t n = 0;
 
     (void)state;
@@ -255,6 +256,8 @@ static void test_symbols_are_kernels_and_global_variables(void **state)
     assert_status(kpk_module_symbols(&test_module_odd, 1, symbols, 4, &n),
                   KPK_ERR_NO_TARGET);
     assert_message("for gfx90a any more: `kpack prune` took it out");
+    assert_ok(kpk_module_object(&test_module_odd, 1, &object));
+    assert_null(object.data); /* pruned */
     assert_status(kpk_module_symbols(&module, 0, NULL, 4, &n), KPK_ERR_ARG);
     assert_status(kpk_module_symbols(&module, 0, symbols, 4, NULL),
                   KPK_ERR_ARG);
