@@ -432,22 +432,27 @@ void run_mat_vec(struct kt *t, const struct kt_row *row)
         {"several rows", 1217, longer ? 3 : 1, n, GGUF_RANDOM,
          n % 2 ? HOSTILE : TAME},
     };
+    const bool legacy = gguf_formats[p->id].elems == 32;
     /* so many workgroups that NVIDIA's GPUs share the work otherwise, in two
-     * steps; AMD's do not */
+     * steps, and the other ways of theirs; AMD's do not */
     const bool shares = nvidia && (row->a == KT_F32 || p->id == GGUF_Q4_0 ||
                                    p->id == GGUF_Q3_K);
     const struct product_case many[] = {
-        {"more rows", n == 1 ? 4099 : 8195,
-         gguf_formats[p->id].elems == 32 ? 8 : 2, n, GGUF_RANDOM, TAME},
+        {"more rows", n == 1 ? 4099 : 8195, legacy ? 8 : 2, n, GGUF_RANDOM,
+         TAME},
         {"many rows", 40005, 1, n, GGUF_RANDOM, TAME},
-        {"many longer rows", 6005, gguf_formats[p->id].elems == 32 ? 48 : 8, n,
+        {"many longer rows", 6005, legacy ? 48 : 8, n, GGUF_RANDOM, TAME},
+        {"many long rows", n > 1 && n <= 4 ? 4603 : 35, legacy ? 112 : 14, n,
          GGUF_RANDOM, TAME},
-        {"many long rows", n > 1 && n <= 4 ? 4603 : 35,
-         gguf_formats[p->id].elems == 32 ? 112 : 14, n, GGUF_RANDOM, TAME},
+        {"row a workgroup", 779, legacy ? 128 : 16, n, GGUF_RANDOM, TAME},
+        {"long row a workgroup", 131, legacy ? 217 : 29, n, GGUF_RANDOM, TAME},
+        {"two rows a workgroup", 1051, legacy ? 96 : 12, n, GGUF_RANDOM, TAME},
+        {"four rows a workgroup", 2899, legacy ? 64 : 8, n, GGUF_RANDOM, TAME},
+        {"one in a few", 5003, legacy ? 35 : 5, n, GGUF_RANDOM, TAME},
+        {"one in a few of many", 20011, legacy ? 35 : 5, n, GGUF_RANDOM, TAME},
     };
     /* of one column: grids with fewer workgroups than candle launches, and with
      * more; rows that begin on multiples of 16, and not; several passes */
-    const bool legacy = gguf_formats[p->id].elems == 32;
     const struct {
         struct product_case c;
         unsigned grid;

@@ -12,7 +12,7 @@
  * little LDS let many workgroups share a multiprocessor. Three places of them
  * are always taken by workgroups that are about to leave without work.
  *
- *   one column     a warp takes 4 rows, a lane one chunk of each, by dot4()
+ *   one column     a warp takes 3 or 4 rows, a lane one chunk of each, by dot4()
  *   more columns   a warp takes 16 rows times up to 8 columns, a Q8_1 block at
  *                  a time, by mma. Where there are more warps than groups of 16
  *                  rows, Splits of them share a group: each takes its steps of
@@ -20,16 +20,18 @@
  *
  * The columns' padding is read, up to a whole granule.
  */
-template <int N> struct BulkShape {
+template <class F, int N> struct BulkShape {
     static constexpr int warps = N <= 4 ? 4 : 2; /* as launched */
     static constexpr int groups = N == 1 ? 1 : 2;
-    static constexpr int rows = 16 * groups;
+    /* of a wide format fewer, so that one more workgroup has LDS */
+    static constexpr int rows =
+        N == 1 && F::bytes >= F::elems ? 12 : 16 * groups;
     static constexpr int splits = warps / groups;
     static constexpr int steps = N == 1 ? 4 : 2;
 };
 
 template <class F, int N> struct BulkLds {
-    typedef BulkShape<N> Shape;
+    typedef BulkShape<F, N> Shape;
 
     typedef BulkRows<F, 8 * Shape::steps> Rows;
 
@@ -55,7 +57,7 @@ template <class F, int N> struct BulkLds {
 };
 
 template <class F, int N> struct MatVecBulk {
-    typedef BulkShape<N> Shape;
+    typedef BulkShape<F, N> Shape;
     typedef BulkLds<F, N> Lds;
 
     static constexpr int each = Shape::rows / Shape::warps;

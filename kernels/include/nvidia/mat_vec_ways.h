@@ -5,7 +5,7 @@
 #include "gguf/legacy.h"
 #include "nvidia/mat_vec_mma.h"
 #include "nvidia/mat_vec_pipe.h"
-#include "nvidia/mat_vec_thin.h"
+#include "nvidia/mat_vec_straight.h"
 #if KPK_SM >= 90
 #include "nvidia/mat_vec_bulk.h"
 #include "nvidia/mat_vec_sweep.h"
@@ -17,17 +17,17 @@
  * 4.2 KB in that time. A short launch feels each instruction in front of its
  * first copy, and even those of ways it does not take: so they are few.
  *
- *   warp    one column, rows of up to 1024 columns, or few rows of up to 2048:
- *           a row a warp, straight from memory
- *   thin    one column, so few rows that each has a workgroup of its own
+ *   straight
+ *           few rows, or short ones, of up to four columns: from memory to
+ *           registers
  *   sweep   (sm_90) one column, rows aligned to 16, of more than 1024 columns:
  *           where starting the workgroups takes longer than the rows of the
  *           first few, these make all rows, and so they do in a compact grid;
  *           two to four columns of some formats, long rows
  *   bulk    (sm_90) so many workgroups that starting them is what takes the
- *           time: one in 16 or more works, and the copy engine feeds it
- *   short   one or two columns of rows that a warp reads at once: no copies;
- *           of two columns and many rows two rows a warp
+ *           time: one in 10 or more works, and the copy engine feeds it
+ *   short   two columns, more rows that a warp reads at once: no copies; two
+ *           rows a warp, where they are not many
  *   usual   all rows and columns aligned to 16: a warp has few steps of them,
  *           and what counts is how soon it asks for them
  *   few     the same of two to four columns and so few rows that workgroups of
@@ -39,61 +39,17 @@
  *   any     rows that begin anywhere
  *   plain   matrices or columns that are not aligned
  */
-constexpr u32 few_groups = 1200, pair_groups = 1800, front_groups = 6000;
-constexpr u32 two_rows_groups = 1056, few_rows_groups = 528;
+constexpr u32 few_groups = 1200, front_groups = 6000, few_rows_groups = 528;
 constexpr u32 bulk_groups = 20000;
-constexpr u32 sweep_groups = 6000, sweep_workers = 448;
-/* of rows of up to pair_columns columns */
-constexpr u32 short_sweep_groups = 3000;
+/* one column: of rows of up to 2048 columns, and of longer ones */
+constexpr u32 short_sweep_groups = 3000, sweep_groups = 6000;
+constexpr u32 sweep_workers = 448;
 constexpr int short_columns = 1024, usual_columns = 4096;
-constexpr int pair_columns = 2048, thin_columns = 4096;
 /* the shortest rows of which several columns are swept, and of which two are:
  * of Q4_0 fewer workgroups share a multiprocessor in the other ways */
 constexpr int sweep_columns = 3072;
 template <class F> constexpr int sweep_columns_of_two = 2048;
 template <> constexpr int sweep_columns_of_two<Q4_0> = 1280;
-
-/*
- * One column of few rows, straight from memory. Not of Q4_K and Q5_K: the heads
- * of their blocks would be unpacked by several lanes.
- *
- *   short_groups   from so many rows on that a warp reads at once they are not
- *                  few
- *   thin_groups    rows that have a workgroup each, as many as find a place
- *   pair, thin     the most columns, where lanes have two chunks and a warp has
- *                  a row, and where a workgroup has one
- *   other          multiples of so many columns are made by other ways: rows of
- *                  these formats are then aligned to 16
- */
-template <class F> struct Straight {
-    static constexpr bool has = true;
-    static constexpr u32 short_groups = 3400, thin_groups = 896;
-    static constexpr int pair = pair_columns, thin = thin_columns, other = 0;
-};
-struct NotStraight {
-    static constexpr bool has = false;
-    static constexpr u32 short_groups = 2400;
-};
-template <> struct Straight<Q4_K> : NotStraight {
-};
-template <> struct Straight<Q5_K> : NotStraight {
-};
-template <> struct Straight<Q4_0> : Straight<Q4_1> {
-    static constexpr u32 thin_groups = 1056;
-};
-/* its workgroups need more LDS, so fewer fit */
-template <> struct Straight<Q8_0> : Straight<Q4_1> {
-    static constexpr u32 short_groups = 2400, thin_groups = 640;
-    static constexpr int pair = short_columns;
-};
-template <> struct Straight<Q2_K> : Straight<Q4_0> {
-    static constexpr int other = 2048;
-};
-template <> struct Straight<Q3_K> : Straight<Q2_K> {
-    static constexpr int thin = 2 * thin_columns;
-};
-template <> struct Straight<Q6_K> : Straight<Q3_K> {
-};
 
 DEV u32 launched_groups()
 {
@@ -115,15 +71,6 @@ constexpr int sweep_resident = SweepShape<F, N>::resident;
 template <class F, int N> constexpr int sweep_resident = 0;
 #endif
 template <class F, int N> constexpr bool has_sweep = sweep_resident<F, N> != 0;
-
-/* as many workgroups as a multiprocessor must have registers for */
-template <class F, int N>
-constexpr int vec_resident = has_sweep<F, N> ? sweep_resident<F, N>
-                             : N == 1        ? (has_column_chunk<F> ? 8 : 9)
-                             : N == 2        ? 8
-                             : usual_rows<F, N> == 8 ? 4
-                             : N <= 4                ? 5
-                                                     : 8;
 
 /* A way whose run() makes the rows of one job. */
 struct JobWay {
@@ -199,17 +146,15 @@ template <class F, int N> struct MmaWay : JobWay {
 template <class F, int N>
 using UsualWay = PipeWay<F, N, usual_rows<F, N>, 1, true>;
 
-/* `Each` rows a warp, straight from memory */
-template <class F, int N, int Each = 1> struct ShortWay : JobWay {
+/* `Each` rows a warp, columns too from memory */
+template <class F, int N, int Each> struct ShortWay : JobWay {
     static constexpr int rows = vec_warps<N> * Each;
     struct Lds {
     };
 
     static DEV_MEMBER bool in_front()
     {
-        return Each > 1 ||
-               launched_groups() <
-                   (N == 1 ? Straight<F>::short_groups : few_groups);
+        return Each > 1;
     }
     template <typename T>
     static DEV_MEMBER void run(Lds &, const MatVec<T> &m, int row0)
@@ -269,6 +214,22 @@ template <class F, int N, int Each = 1> struct ShortWay : JobWay {
                 convert<T>(sum);
     }
 };
+
+template <class F, int N, int Rows, int Each> struct StraightWay {
+    static constexpr bool all_rows = true;
+    typedef MatVecStraight<F, N, Rows, Each> Way;
+    typedef typename Way::Lds Lds;
+
+    u32 lane, warp, job;
+
+    template <typename T>
+    DEV_MEMBER void run(Lds &lds, const MatVec<T> &m, bool) const
+    {
+        if (job * Rows < (u32)m.nrows)
+            Way{lane, warp}.run(lds, m, job * Rows);
+    }
+};
+
 /* two rows a workgroup, so that few rows have more of them */
 template <class F, int N> using FewWay = PipeWay<F, N, 2, 1, true>;
 template <int N> constexpr bool has_few = N >= 2 && N <= 4;
@@ -323,7 +284,7 @@ template <class Way> struct Looped {
 
 #if KPK_SM >= 90
 template <class F, int N> struct BulkWay : JobWay {
-    static constexpr int rows = BulkShape<N>::rows;
+    static constexpr int rows = BulkShape<F, N>::rows;
     typedef BulkLds<F, N> Lds;
 
     static DEV_MEMBER constexpr bool in_front()
@@ -417,14 +378,27 @@ template <class F, int N, bool Has> struct FewPart {
 };
 template <class F, int N> struct FewPart<F, N, false> {
 };
-template <class F, bool Has> struct ThinPart {
-    typename ThinWay<F, 1>::Lds sums;
+template <class F, int N, bool Has> struct StraightPart {
+    union {
+        typename StraightWay<F, N, 4, 1>::Lds four;
+        typename StraightWay<F, N, 4, 2>::Lds four_long;
+    };
 };
-template <class F> struct ThinPart<F, false> {
+template <class F, int N> struct StraightPart<F, N, false> {
+};
+template <class F, bool Has> struct AlonePart {
+    union {
+        typename StraightWay<F, 1, 1, 1>::Lds one;
+        typename StraightWay<F, 1, 1, 2>::Lds one_long;
+        typename StraightWay<F, 1, 2, 2>::Lds two;
+    };
+};
+template <class F> struct AlonePart<F, false> {
 };
 
 template <class F, int N> union WaysLds {
-    ThinPart<F, N == 1 && Straight<F>::has> thin;
+    StraightPart<F, N, (N <= 4)> straight;
+    AlonePart<F, N == 1> alone;
     typename UsualWay<F, N>::Lds usual;
     typename AnyWay<F, N>::Lds any;
     typename PlainWay<F, N>::Lds plain;
@@ -439,21 +413,15 @@ template <class F, int N, class Fn>
 DEV void with_unusual_way(WaysLds<F, N> &lds, int ncols, bool aligned,
                           bool whole, Fn fn)
 {
-    if constexpr (N <= 2) {
+    if constexpr (N == 2) {
         if (ncols <= short_columns && whole) {
-            typename ShortWay<F, N>::Lds none;
+            typename ShortWay<F, N, 1>::Lds none;
+            typename ShortWay<F, N, 2>::Lds none_of_two;
 
-            /* a workgroup for each four rows would find no place at once */
-            if constexpr (N == 2) {
-                const u32 groups = launched_groups();
-                typename ShortWay<F, N, 2>::Lds none_of_two;
-
-                if (groups >= two_rows_groups && groups < front_groups) {
-                    fn(ShortWay<F, N, 2>(), none_of_two);
-                    return;
-                }
-            }
-            fn(ShortWay<F, N>(), none);
+            if (launched_groups() < front_groups)
+                fn(ShortWay<F, N, 2>(), none_of_two);
+            else
+                fn(ShortWay<F, N, 1>(), none);
             return;
         }
     }
@@ -482,35 +450,134 @@ DEV void with_sweep(WaysLds<F, N> &lds, Fn fn)
         fn(SweepWay<F, N>(), lds.sweep.groups);
 }
 
+/* Whether rows of whole blocks are not a multiple of 16 bytes. */
+template <class F> DEV bool is_odd(int ncols)
+{
+    constexpr int low = F::bytes & -F::bytes; /* its greatest power of two */
+
+    return low < 16 && (ncols & (F::elems * (16 / min_of(low, 16)) - 1)) != 0;
+}
+
+/* of rows that are aligned to 16, times one column */
+DEV bool is_swept(int ncols, u32 groups)
+{
+    return groups >= (ncols <= 2048 ? short_sweep_groups : sweep_groups);
+}
+
+/* As many workgroups as a multiprocessor has LDS for. */
+template <class F, int N>
+constexpr u32 lds_resident = 228 * 1024 / (1024 + (u32)sizeof(WaysLds<F, N>));
+/* As many as it must have registers for: of one column no more than that, but
+ * for Q8_0, which has nothing to unpack. */
+template <class F>
+constexpr u32 one_resident = has_column_chunk<F>
+                                 ? min_of(8u, lds_resident<F, 1>)
+                                 : 9;
+template <class F, int N>
+constexpr u32 vec_resident = N == 1                  ? one_resident<F>
+                             : has_sweep<F, N>       ? (u32)sweep_resident<F, N>
+                             : N == 2                ? 8
+                             : usual_rows<F, N> == 8 ? 4
+                             : N <= 4                ? 5
+                                                     : 8;
+
+/*
+ * Products straight from memory, one column; launches of more workgroups than
+ * these are made by other ways.
+ *
+ *   alone   all rows find a place at once, each in a workgroup of its own: of
+ *           up to 8192 columns; if they begin anywhere, though not all do
+ *   pair    two rows a workgroup, which leaves lanes without work: of up to
+ *           4096 columns
+ *   front   four rows of up to 2048 columns for each of the first workgroups.
+ *           Of more rows one workgroup in a few makes four: of up to 1024
+ *           columns, of narrow formats, and where rows begin anywhere
+ */
+template <class F> struct Straight {
+    static constexpr bool is_narrow = F::elems == 32 && !is_wide<F>;
+
+    static constexpr u32 alone =
+        132 * min_of(lds_resident<F, 1>, one_resident<F>);
+    static constexpr u32 odd_alone = 1536;
+    static constexpr u32 pair = is_wide<F> ? alone : 1056;
+    static constexpr u32 front = 3000, long_front = is_wide<F> ? 2000 : front;
+    static constexpr u32 spread = has_bulk<F, 1> ? bulk_groups : ~0u;
+    static constexpr u32 long_spread = is_narrow ? ~0u : long_front;
+
+    /* Without jumps: at the beginning of a launch each one costs more than what
+     * it skips. So what most launches ask is asked as "not". */
+    static DEV_MEMBER bool is_not_short(int ncols, u32 groups)
+    {
+        return (ncols > 2048) |
+               (groups >= (ncols <= 1024 ? spread : long_spread));
+    }
+
+    /* N columns, which are launched with half as many workgroups. What the K
+     * formats have to unpack is much for a lane that has two chunks. */
+    template <int N> static DEV_MEMBER bool is_too_much(int ncols, u32 groups)
+    {
+        constexpr u32 half = front / 2;
+        constexpr u32 long_half = F::elems == 32 ? half : N == 2 ? 1100 : 300;
+
+        return (ncols > 2048) | (groups >= (ncols <= 1024 ? half : long_half));
+    }
+
+    /* of what is not short */
+    static DEV_MEMBER bool is_straight(int ncols, u32 groups)
+    {
+        const bool odd = is_odd<F>(ncols);
+        const u32 most = ncols <= 4096 ? pair : odd ? odd_alone : alone;
+        const bool few = (ncols > 2048) & (ncols <= 8192) & (groups <= most);
+
+        return is_narrow ? few : few | ((ncols > 1024) & (ncols <= 2048) & odd);
+    }
+};
+
+template <class F, class Fn>
+DEV void with_straight_way(WaysLds<F, 1> &lds, int ncols, u32 groups, Fn fn)
+{
+    const u32 lane = threadIdx.x, warp = threadIdx.y, job = blockIdx.x;
+
+    if (!Straight<F>::is_narrow && ncols <= 2048) {
+        if (is_working<4, 1>())
+            fn(StraightWay<F, 1, 4, 2>{lane, warp, job / work_step<4, 1>},
+               lds.straight.four_long);
+    } else if (ncols > 4096) {
+        fn(StraightWay<F, 1, 1, 2>{lane, warp, job}, lds.alone.one_long);
+    } else if (groups <= Straight<F>::alone) {
+        fn(StraightWay<F, 1, 1, 1>{lane, warp, job}, lds.alone.one);
+    } else {
+        fn(StraightWay<F, 1, 2, 2>{lane, warp, job}, lds.alone.two);
+    }
+}
+
+/* Whether a workgroup of a grid of many has no job in the way that makes it.
+ * Those are so many that their leaving may be what takes the time. */
+template <class F> DEV bool has_no_job(int ncols, u32 groups)
+{
+    if (has_sweep<F, 1> && !is_odd<F>(ncols) && ncols > short_columns)
+        return blockIdx.x >= sweep_workers;
+    if constexpr (has_bulk<F, 1>)
+        if (groups >= bulk_groups)
+            return !is_working<BulkWay<F, 1>::rows, 1>();
+    static_assert(UsualWay<F, 1>::rows == AnyWay<F, 1>::rows, "either of them");
+    return ncols <= usual_columns && !is_working<AnyWay<F, 1>::rows, 1>();
+}
+
 /* `full` is how many workgroups in x a grid has that is not compact. */
 template <class F, int N, class Fn>
-DEV void with_thick_way(WaysLds<F, N> &lds, int ncols, u32 odd, u32 full, Fn fn)
+DEV void with_copying_way(WaysLds<F, N> &lds, int ncols, u32 odd, u32 full,
+                          u32 groups, Fn fn)
 {
-    const u32 groups = full * gridDim.y * gridDim.z;
-    const bool whole = (odd & 15) == 0;
+    const bool whole = (odd & 15) == 0 && (N <= 4 || F::bytes % 2 == 0);
+    const bool aligned = whole && !is_odd<F>(ncols);
 
     if constexpr (N == 1) {
         const bool compact = gridDim.x < full;
 
-        if constexpr (!Straight<F>::has) {
-            const u32 most =
-                groups < Straight<F>::short_groups && whole && !compact
-                    ? short_columns
-                    : 0;
-            typename ShortWay<F, N>::Lds none;
-
-            if (__builtin_expect((u32)ncols - 1 < most, 1)) {
-                fn(ShortWay<F, N>(), none);
-                return;
-            }
-        }
         if constexpr (has_sweep<F, N>) {
-            const u32 row_bytes = (u32)(ncols / F::elems) * F::bytes;
-
-            if (((odd | row_bytes) & 15) == 0 && ncols > short_columns &&
-                (compact ||
-                 groups >= (ncols <= pair_columns ? short_sweep_groups
-                                                  : sweep_groups))) {
+            if (aligned && ncols > short_columns &&
+                (compact || is_swept(ncols, groups))) {
                 fn(SweepWay<F, N>(), lds.sweep.groups);
                 return;
             }
@@ -528,15 +595,13 @@ DEV void with_thick_way(WaysLds<F, N> &lds, int ncols, u32 odd, u32 full, Fn fn)
 
         /* four columns are swept, however many rows there are */
         if constexpr (N == 4 && has_sweep<F, N> && !is_wide<F>)
-            bulk = bulk && (ncols < sweep_columns ||
-                            ((u32)(ncols / F::elems) * F::bytes & 15) != 0);
+            bulk = bulk && (ncols < sweep_columns || is_odd<F>(ncols));
         if (bulk) {
             fn(BulkWay<F, N>(), lds.many.bulk);
             return;
         }
     }
 
-    const bool aligned = ((odd | (u32)(ncols / F::elems) * F::bytes) & 15) == 0;
     bool unusual = false;
 
     if constexpr (has_mma_of_four<F, N>) {
@@ -570,39 +635,50 @@ DEV void with_thick_way(WaysLds<F, N> &lds, int ncols, u32 odd, u32 full, Fn fn)
         fn(UsualWay<F, N>(), lds.usual);
 }
 
+/* What a short launch does before its first load: few instructions. Its code
+ * lies in front, for a jump to instructions that are not there yet takes longer
+ * than what it skips. */
 template <class F, int N, class Fn>
-DEV void with_way(int ncols, u32 odd, u32 full, Fn fn)
+DEV void with_way(int ncols, u32 odd, u32 full, u32 planes, Fn fn)
 {
     typedef Straight<F> S;
 
+    const u32 groups = full * planes;
+    const bool unusual = ((odd & 15) != 0) | (gridDim.x != full) | (ncols <= 0);
+    u32 lane, warp, job;
+
     __shared__ WaysLds<F, N> lds;
 
-    if constexpr (N == 1 && S::has) {
-        /* asked before all that these launches have no time for */
-        const u32 groups = full * gridDim.y * gridDim.z;
-        const int most = groups <= S::thin_groups ? S::thin
-                         : groups < pair_groups   ? S::pair
-                                                  : short_columns;
-        typename WarpWay<F, 1>::Lds none;
-        typename WarpWay<F, 2>::Lds none_of_two;
-
-        /* the compiler lets the last ones follow without jumps */
-        if ((odd & 15) != 0 || gridDim.x != full || groups >= S::short_groups ||
-            ncols > most ||
-            (S::other != 0 && ncols % (S::other != 0 ? S::other : 1) == 0)) {
-            with_thick_way<F, N>(lds, ncols, odd, full, fn);
-        } else if (ncols > short_columns) {
-            if (S::pair > short_columns && ncols <= S::pair)
-                fn(WarpWay<F, 2>(), none_of_two);
-            else if (S::thin > thin_columns && ncols > thin_columns)
-                fn(ThinWay<F, S::thin / thin_columns>(), lds.thin.sums);
-            else
-                fn(ThinWay<F, 1>(), lds.thin.sums);
-        } else {
-            fn(WarpWay<F, 1>(), none);
+    /* asked for here, so that they are there when they are wanted */
+    asm volatile("mov.u32 %0, %%tid.x;" : "=r"(lane));
+    asm volatile("mov.u32 %0, %%tid.y;" : "=r"(warp));
+    asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(job));
+    if constexpr (N == 1) {
+        if (unusual | S::is_not_short(ncols, groups)) {
+            if (!unusual & S::is_straight(ncols, groups))
+                with_straight_way<F>(lds, ncols, groups, fn);
+            else if (unusual | !is_swept(ncols, groups) ||
+                     !has_no_job<F>(ncols, groups))
+                with_copying_way<F, N>(lds, ncols, odd, full, groups, fn);
+            return;
         }
+        if (groups >= (ncols <= 1024 ? S::front : S::long_front)) {
+            if (!is_working<4, 1>())
+                return;
+            job /= work_step<4, 1>;
+            asm volatile("" : "+r"(job)); /* the others take no part */
+        }
+    }
+    if constexpr (N > 4) {
+        with_copying_way<F, N>(lds, ncols, odd, full, groups, fn);
     } else {
-        with_thick_way<F, N>(lds, ncols, odd, full, fn);
+        if (N > 1 && (unusual | S::template is_too_much<N>(ncols, groups)))
+            with_copying_way<F, N>(lds, ncols, odd, full, groups, fn);
+        else if (ncols <= 1024)
+            fn(StraightWay<F, N, 4, 1>{lane, warp, job}, lds.straight.four);
+        else
+            fn(StraightWay<F, N, 4, 2>{lane, warp, job},
+               lds.straight.four_long);
     }
 }
 
@@ -614,11 +690,11 @@ template <class F, int N, int Launched> DEV u32 full_grid(int nrows)
 }
 
 template <class F, int N, int Launched, class Make>
-DEV void mat_vec_job(int nrows, int ncols, u32 odd, Make make)
+DEV void mat_vec_job(int nrows, int ncols, u32 odd, u32 planes, Make make)
 {
     const u32 full = full_grid<F, N, Launched>(nrows);
 
-    with_way<F, N>(ncols, odd, full, [&](auto way, auto &lds) {
+    with_way<F, N>(ncols, odd, full, planes, [&](auto way, auto &lds) {
         if constexpr (decltype(way)::all_rows) {
             way.run(lds, make(), gridDim.x < full);
         } else {

@@ -324,9 +324,10 @@ template <int Job, int Launched> DEV int first_row(bool in_front = false)
  * columns, where `odd` has the low bits of all addresses and strides.
  *
  * mat_vec_job() does the job of a workgroup that was launched for Launched of
- * nrows rows, if it has one; make() makes its MatVec. From sm_80 on a grid for
- * one column, but for Q8_0's, may have fewer workgroups: then it is compact,
- * all of them work, and each goes on with the rows that the grid leaves.
+ * nrows rows of each of `planes` matrices, if it has one; make() makes its
+ * MatVec. From sm_80 on a grid for one column, but for Q8_0's, may have fewer
+ * workgroups: then it is compact, all of them work, and each goes on with the
+ * rows that the grid leaves.
  */
 #if KPK_SM >= 80
 #include "nvidia/mat_vec_ways.h"
@@ -364,7 +365,7 @@ template <class F, int N, class Fn> DEV void with_way(int, u32, Fn fn)
 }
 
 template <class F, int N, int Launched, class Make>
-DEV void mat_vec_job(int nrows, int ncols, u32 odd, Make make)
+DEV void mat_vec_job(int nrows, int ncols, u32 odd, u32, Make make)
 {
     with_way<F, N>(ncols, odd, [&](auto way, auto &lds) {
         constexpr int rows = decltype(way)::rows;
@@ -412,12 +413,10 @@ template <class F, int N, typename T>
 DEV void mat_vec(const void *vx, const void *vy, T *dst, int ncols_x,
                  int nrows_x, int nrows, size_t y_stride, int dst_stride)
 {
-    /* blocks of odd sizes take the way of what is not aligned, but for one
-     * column, which has no stride either */
-    const u32 stride = N == 1 ? 0 : (u32)y_stride | F::bytes % 2;
+    const u32 stride = N == 1 ? 0 : (u32)y_stride;
     const u32 odd = low_bits(vx) | low_bits(vy) | stride;
 
-    mat_vec_job<F, N, N == 1 ? 1 : 2>(nrows, ncols_x, odd, [=] {
+    mat_vec_job<F, N, N == 1 ? 1 : 2>(nrows, ncols_x, odd, 1, [=] {
         return MatVec<T>{static_cast<const u8 *>(vx),
                          static_cast<const u8 *>(vy),
                          dst,
@@ -450,7 +449,7 @@ DEV void indexed_moe_forward(const void *weights, const void *inputs,
     const u32 odd = low_bits(weights) | (u32)n * (u32)blocks * F::bytes |
                     low_bits(inputs) | (u32)y_bytes;
 
-    mat_vec_job<F, 1, 1>(n, k, odd, [=] {
+    mat_vec_job<F, 1, 1>(n, k, odd, gridDim.y * gridDim.z, [=] {
         return MatVec<float>{static_cast<const u8 *>(weights) +
                                  ids[task] * (size_t)n * blocks * F::bytes,
                              static_cast<const u8 *>(inputs) + input * y_bytes,
