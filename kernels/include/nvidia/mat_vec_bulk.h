@@ -12,7 +12,7 @@
  * little LDS let many workgroups share a multiprocessor. Three places of them
  * are always taken by workgroups that are about to leave without work.
  *
- *   one column     a warp takes 3 or 4 rows, a lane one chunk of each, by dot4()
+ *   one column     a warp takes 3 or 4 rows, a lane a chunk of each, by dot4()
  *   more columns   a warp takes 16 rows times up to 8 columns, a Q8_1 block at
  *                  a time, by mma. Where there are more warps than groups of 16
  *                  rows, Splits of them share a group: each takes its steps of
