@@ -529,7 +529,14 @@ template <class F> struct Straight {
         const u32 most = ncols <= 4096 ? pair : odd ? odd_alone : alone;
         const bool few = (ncols > 2048) & (ncols <= 8192) & (groups <= most);
 
-        return is_narrow ? few : few | ((ncols > 1024) & (ncols <= 2048) & odd);
+        return few | is_spread(ncols);
+    }
+
+    /* short rows that begin anywhere, in many workgroups */
+    static DEV_MEMBER bool is_spread(int ncols)
+    {
+        return !is_narrow &
+               ((ncols > 1024) & (ncols <= 2048) & is_odd<F>(ncols));
     }
 };
 
@@ -558,7 +565,7 @@ template <class F> DEV bool has_no_job(int ncols, u32 groups)
     if (has_sweep<F, 1> && !is_odd<F>(ncols) && ncols > short_columns)
         return blockIdx.x >= sweep_workers;
     if constexpr (has_bulk<F, 1>)
-        if (groups >= bulk_groups)
+        if (groups >= bulk_groups && !Straight<F>::is_spread(ncols))
             return !is_working<BulkWay<F, 1>::rows, 1>();
     static_assert(UsualWay<F, 1>::rows == AnyWay<F, 1>::rows, "either of them");
     return ncols <= usual_columns && !is_working<AnyWay<F, 1>::rows, 1>();
@@ -655,10 +662,13 @@ DEV void with_way(int ncols, u32 odd, u32 full, u32 planes, Fn fn)
     asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(job));
     if constexpr (N == 1) {
         if (unusual | S::is_not_short(ncols, groups)) {
+            const bool many = !unusual & is_swept(ncols, groups);
+
+            if (many && has_no_job<F>(ncols, groups))
+                return;
             if (!unusual & S::is_straight(ncols, groups))
                 with_straight_way<F>(lds, ncols, groups, fn);
-            else if (unusual | !is_swept(ncols, groups) ||
-                     !has_no_job<F>(ncols, groups))
+            else
                 with_copying_way<F, N>(lds, ncols, odd, full, groups, fn);
             return;
         }
