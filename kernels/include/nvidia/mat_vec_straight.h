@@ -88,14 +88,25 @@ template <class F, int N, int Rows, int Each> struct MatVecStraight {
         u32 at[Each];
         float acc[N] = {};
 
+        /* Two rows of blocks of 32 weights are there sooner if the columns are
+         * asked for first: the compiler has lanes wait for weights, which they
+         * unpack, before they ask for columns. */
+        constexpr bool columns_first = F::elems == 32 && Rows == 2;
+        const auto ask_columns = [&] {
+            wait_for_launch_before();
+            copy_columns(lds, m);
+        };
+
+        if (columns_first)
+            ask_columns();
         UNROLL
         for (u32 i = 0; i < Each; i++) {
             at[i] = min_of(first + i * 32 * warps, total - 1);
             raw[i] = F::template load<BlockPlace::aligned>(
                 x + at[i] / F::chunks * F::bytes, (int)(at[i] % F::chunks));
         }
-        wait_for_launch_before();
-        copy_columns(lds, m);
+        if (!columns_first)
+            ask_columns();
         async_copies_wait<0>();
         __syncthreads();
         UNROLL
