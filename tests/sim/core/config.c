@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { SLICE = 20000 };
+enum { SLICE = 64 };
 
 static struct sim_config config;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -43,7 +43,7 @@ static void read_environment(void)
     config.print_bounds = config.bounds;
     config.uninit = number("KPK_SIM_UNINIT", 0) != 0;
     config.races = number("KPK_SIM_RACES", 0) != 0;
-    config.barriers = number("KPK_SIM_BARRIERS", 1) != 0;
+    config.barriers = (unsigned)number("KPK_SIM_BARRIERS", 1);
     config.dropped = number("KPK_SIM_DROPPED", 0) != 0;
     config.large_bar = number("KPK_SIM_LARGE_BAR", 0) != 0;
     config.trace = number("KPK_SIM_TRACE", 0) != 0;

@@ -9,6 +9,7 @@
 #include "dispatch.h"
 
 #include "../isa/exec.h"
+#include "../isa/lds_marks.h"
 #include "../isa/work.h"
 #include "cards.h"
 #include "pageable.h"
@@ -23,7 +24,7 @@
 #include <time.h>
 
 enum {
-    GROUP_TURN = 64, /* rounds over the waves before another group's */
+    GROUP_TURN = 1 << 20, /* instructions of a wave before another group's */
     MAX_THREADS = 256,
     MAX_RACING = 1 << 22, /* groups of a launch that is watched for races */
     ALONE_NS = 100000     /* before other threads are asked to help */
@@ -58,7 +59,7 @@ struct job {
 
 struct layout {
     uint64_t waves, vgprs, agprs, scratch, scratch_written, lds, lds_written,
-        races, flights, size;
+        lds_marks, lds_marks_nbytes, flights, size;
 };
 
 static uint64_t place(uint64_t *size, uint64_t nbytes)
@@ -83,8 +84,8 @@ static struct layout lay_out(const struct run *run)
     l.lds = place(&l.size, run->lds_nbytes);
     if (run->config.uninit)
         l.lds_written = place(&l.size, run->lds_nbytes);
-    if (run->config.races)
-        l.races = place(&l.size, run->lds_nbytes * sizeof(struct lds_race));
+    l.lds_marks_nbytes = sim_lds_marks_nbytes(run);
+    l.lds_marks = place(&l.size, l.lds_marks_nbytes);
     if (run->touched)
         l.flights = place(&l.size, n * sizeof(struct flight));
     return l;
@@ -111,6 +112,15 @@ static void free_resident(struct resident *r)
     free(r);
 }
 
+/* Watching for races in LDS costs time. A race of a kernel shows in most of its
+ * groups, so without KPK_SIM_RACES=1 a few are watched: the first ones, some
+ * on the way and the last, which often has another path. */
+static bool is_watched(const struct job *job, uint64_t index)
+{
+    return job->run.config.races || (index & (index - 1)) == 0 ||
+           index == job->ngroups - 1;
+}
+
 static bool start_group(struct job *job, struct resident *r, uint64_t index)
 {
     struct run *run = &job->run;
@@ -129,7 +139,9 @@ static bool start_group(struct job *job, struct resident *r, uint64_t index)
     g->waves = (struct wave *)(r->memory + l.waves);
     g->lds = r->memory + l.lds;
     g->lds_written = l.lds_written ? r->memory + l.lds_written : NULL;
-    g->races = l.races ? (struct lds_race *)(r->memory + l.races) : NULL;
+    if (l.lds_marks_nbytes && is_watched(job, index))
+        g->lds_marks = (uint32_t *)(r->memory + l.lds_marks);
+    g->lds_epoch = 1;
     /* Scratch and LDS hold what was left there before: nothing to rely on. */
     memset(r->memory + l.scratch, 0xa5, g->nwaves * scratch);
     memset(g->lds, 0xa5, lds_used);
@@ -137,8 +149,8 @@ static bool start_group(struct job *job, struct resident *r, uint64_t index)
         memset(g->lds_written, 0, run->lds_nbytes);
         memset(r->memory + l.scratch_written, 0, g->nwaves * scratch);
     }
-    if (g->races)
-        memset(g->races, 0, run->lds_nbytes * sizeof(struct lds_race));
+    if (g->lds_marks)
+        memset(g->lds_marks, 0, l.lds_marks_nbytes);
     if (l.flights)
         memset(r->memory + l.flights, 0, g->nwaves * sizeof(struct flight));
     for (unsigned i = 0; i < g->nwaves; i++) {
@@ -194,7 +206,9 @@ static bool round_of_waves(struct group *g)
  * its share. */
 static enum outcome run_group(struct job *job, struct group *g)
 {
-    for (unsigned i = 0; i < GROUP_TURN; i++) {
+    const uint64_t slice = g->run->config.slice;
+
+    for (uint64_t n = 0; n < GROUP_TURN; n += slice) {
         bool yields = round_of_waves(g);
 
         if (g->faulted || g->nended == g->nwaves)

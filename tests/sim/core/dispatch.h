@@ -11,10 +11,11 @@
  *                          nothing wrote (default 0)
  *   KPK_SIM_RACES=0|1      report data races: in LDS between waves, in memory
  *                          between workgroups (default 0)
- *   KPK_SIM_BARRIERS=0|1   report barriers that not all waves reach (default 1)
+ *   KPK_SIM_BARRIERS=0|1|2 barriers that not all work-items reach: 0 silent, 1
+ *                          ended waves are warned of, 2 an error (default 1)
  *   KPK_SIM_LARGE_BAR=0|1  let the host reach device memory (default 0)
  *   KPK_SIM_SLICE=N        instructions of a wave before the next one's turn
- *                          (default 20000); 1: all step by step
+ *                          (default 64); 1: all step by step
  *   KPK_SIM_MAX_INSNS=N    instructions a wave may execute (default 2^33)
  *   KPK_SIM_TRACE=1        print every executed instruction to stderr
  */
@@ -99,7 +100,8 @@ struct sim_code;
 
 struct sim_config {
     unsigned threads;
-    bool stats, uninit, races, barriers, trace, dropped;
+    bool stats, uninit, races, trace, dropped;
+    unsigned barriers;
     bool large_bar; /* the host reaches device memory; set before any is made */
     bool bounds, print_bounds; /* count what bounds need; print them */
     uint64_t max_insns, slice;

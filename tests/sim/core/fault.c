@@ -2,6 +2,7 @@
 #include "../isa/decode.h"
 #include "../isa/wave.h"
 
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -43,13 +44,32 @@ static void instruction_text(struct wave *w, char text[200])
             *p = ' ';
 }
 
+/* KIND in kernel 'NAME' at +OFFSET 'INSTRUCTION', workgroup, wave, lane: WHAT
+ */
+static void describe(struct wave *w, enum sim_fault_kind kind, int lane,
+                     const char *what, char *to, size_t size)
+{
+    const uint32_t *id = w->group->id;
+    const char *kernel = w->run->dispatch->kernel_name;
+    char text[200], where[64] = "";
+
+    instruction_text(w, text);
+    if (lane >= 0)
+        snprintf(where, sizeof(where), ", lane %d", lane);
+    snprintf(to, size,
+             "%s in kernel '%s' at +0x%llx '%.120s', workgroup (%u,%u,%u), "
+             "wave %u%s: %s",
+             kind_names[kind], kernel ? kernel : "?",
+             (unsigned long long)(w->insn_pc - w->run->entry), text, id[0],
+             id[1], id[2], w->index, where, what);
+}
+
 void sim_fault_raise(struct wave *w, enum sim_fault_kind kind, int lane,
                      uint64_t address, const char *format, ...)
 {
     struct group *g = w->group;
     struct sim_fault *f = &g->fault;
-    const char *kernel = w->run->dispatch->kernel_name;
-    char text[200], what[256], where[64] = "";
+    char what[256];
     va_list args;
 
     w->state = WAVE_FAULTED;
@@ -65,13 +85,45 @@ void sim_fault_raise(struct wave *w, enum sim_fault_kind kind, int lane,
     va_start(args, format);
     vsnprintf(what, sizeof(what), format, args);
     va_end(args);
-    instruction_text(w, text);
-    if (lane >= 0)
-        snprintf(where, sizeof(where), ", lane %d", lane);
-    snprintf(
-        f->text, sizeof(f->text),
-        "%s in kernel '%s' at +0x%llx '%.120s', workgroup (%u,%u,%u), wave "
-        "%u%s: %s",
-        kind_names[kind], kernel ? kernel : "?", (unsigned long long)f->pc,
-        text, g->id[0], g->id[1], g->id[2], w->index, where, what);
+    describe(w, kind, lane, what, f->text, sizeof(f->text));
+}
+
+/* ---- warnings ---- */
+
+static pthread_mutex_t warning_lock = PTHREAD_MUTEX_INITIALIZER;
+static char last_warning[1024];
+
+bool sim_warned(const struct wave *w, enum sim_fault_kind kind)
+{
+    return w->code &&
+           atomic_load_explicit(&w->code->warned, memory_order_relaxed) >>
+                   kind &
+               1;
+}
+
+void sim_warn(struct wave *w, enum sim_fault_kind kind, int lane,
+              const char *format, ...)
+{
+    char what[512];
+    va_list args;
+
+    if (!w->code || atomic_fetch_or(&w->code->warned, 1u << kind) >> kind & 1)
+        return;
+    va_start(args, format);
+    vsnprintf(what, sizeof(what), format, args);
+    va_end(args);
+    pthread_mutex_lock(&warning_lock);
+    describe(w, kind, lane, what, last_warning, sizeof(last_warning));
+    fprintf(stderr, "kpk-sim: warning: %s\n", last_warning);
+    pthread_mutex_unlock(&warning_lock);
+}
+
+const char *sim_last_warning(void)
+{
+    return last_warning;
+}
+
+void sim_forget_warning(void)
+{
+    last_warning[0] = 0;
 }

@@ -3,6 +3,7 @@
 #include "../core/device.h"
 #include "../core/pageable.h"
 #include "../core/races.h"
+#include "lds_marks.h"
 #include "work.h"
 
 #include <stdio.h>
@@ -192,48 +193,6 @@ uint8_t *sim_global_slow(struct wave *w, uint64_t addr, unsigned n,
 
 /* ---- LDS ---- */
 
-/*
- * Two waves touch a byte between the same two barriers, one of them writing:
- * the order is up to chance. Atomics order themselves and count as neither.
- */
-static bool check_race(struct wave *w, uint32_t offset, unsigned n,
-                       enum access how, int lane)
-{
-    uint16_t me = (uint16_t)(w->index + 1);
-    uint32_t epoch = w->group->lds_epoch + 1;
-
-    for (unsigned i = 0; i < n; i++) {
-        struct lds_race *r = &w->group->races[offset + i];
-        unsigned other = 0;
-
-        if (r->epoch != epoch) {
-            memset(r, 0, sizeof(*r));
-            r->epoch = epoch;
-        }
-        if (r->writer && r->writer != me)
-            other = r->writer;
-        else if (how == ACCESS_WRITE)
-            other = r->readers[0] && r->readers[0] != me   ? r->readers[0]
-                    : r->readers[1] && r->readers[1] != me ? r->readers[1]
-                                                           : 0;
-        if (other) {
-            sim_fault_raise(w, SIM_FAULT_RACE, lane, offset + i,
-                            "%s LDS byte %u, which wave %u %s, with no barrier "
-                            "between",
-                            verb(how), offset + i, other - 1,
-                            r->writer == other ? "wrote" : "read");
-            return false;
-        }
-        if (how == ACCESS_WRITE)
-            r->writer = me;
-        else if (r->readers[0] == 0 || r->readers[0] == me)
-            r->readers[0] = me;
-        else
-            r->readers[1] = me;
-    }
-    return true;
-}
-
 uint8_t *sim_lds(struct wave *w, uint64_t offset, unsigned n, enum access how,
                  int lane)
 {
@@ -262,9 +221,13 @@ uint8_t *sim_lds(struct wave *w, uint64_t offset, unsigned n, enum access how,
         if (how != ACCESS_READ)
             memset(g->lds_written + offset, 1, n);
     }
-    if (g->races && how != ACCESS_ATOMIC &&
-        !check_race(w, (uint32_t)offset, n, how, lane))
+    if (!w->run->config.races) {
+        if (how == ACCESS_ATOMIC && g->lds_marks)
+            sim_lds_new_epoch(g);
+    } else if (how != ACCESS_ATOMIC &&
+               !sim_lds_check_race(w, (uint32_t)offset, n, how, lane)) {
         return NULL;
+    }
     return g->lds + offset;
 }
 

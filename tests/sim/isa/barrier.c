@@ -6,21 +6,33 @@
  * from 1 on are named, made by s_barrier_init with a number of members, and a
  * wave waits for the one that it has joined.
  *
- * A barrier that not all work-items reach is a fault, in two forms. A wave ends
- * while others wait: the hardware lets them go, but they were not all there.
- * And lanes that were off at a barrier go on after it (work-items that have
- * returned stay off): structured control flow brings them back with a logical
- * instruction on EXEC, whereas assembly that narrows EXEC on purpose around a
- * barrier moves the old value back, and is left alone.
+ * Not all work-items may reach a barrier, in two forms. A wave ends while
+ * others wait: hardware lets the others go on, so this is a warning, and a
+ * fault with KPK_SIM_BARRIERS=2. And lanes that were off at a barrier go on
+ * after it (work-items that have returned stay off): a fault, because they ran
+ * on without the others. Structured control flow brings lanes back with a
+ * logical instruction on EXEC, whereas assembly that narrows EXEC on purpose
+ * around a barrier moves the old value back, and is left alone.
  */
 #include "exec.h"
+#include "lds_marks.h"
 
-static void end_barrier_fault(struct wave *w, const struct wave *waiting)
+/* Wave `ended` does not reach the barrier of wave `waiting`; `w` is the one of
+ * the two that runs. */
+static void missed(struct wave *w, const struct wave *ended,
+                   const struct wave *waiting)
 {
-    sim_fault_raise(w, SIM_FAULT_BARRIER, -1, 0,
-                    "wave %u ended while wave %u waits at a barrier that not "
-                    "all work-items of the group reach",
-                    w->index, waiting->index);
+    if (w->run->config.barriers > 1)
+        sim_fault_raise(w, SIM_FAULT_BARRIER, -1, 0,
+                        "wave %u ends without reaching the barrier that wave "
+                        "%u waits at (KPK_SIM_BARRIERS=1 warns and goes on)",
+                        ended->index, waiting->index);
+    else if (w->run->config.barriers)
+        sim_warn(w, SIM_FAULT_BARRIER, -1,
+                 "wave %u ends without reaching the barrier that wave %u waits "
+                 "at; it goes on without the ended wave, as on hardware "
+                 "(KPK_SIM_BARRIERS=2 makes this an error, 0 is silent)",
+                 ended->index, waiting->index);
 }
 
 /* A named barrier's members may never come: then nobody goes on. */
@@ -55,13 +67,14 @@ void sim_wave_end(struct wave *w)
     check_deadlock(w);
     if (w->state == WAVE_FAULTED)
         return;
-    for (unsigned i = 0; i < g->nwaves && w->run->config.barriers; i++)
+    for (unsigned i = 0; i < g->nwaves; i++)
         if (g->waves[i].state == WAVE_AT_BARRIER &&
             !g->waves[i].waits_for_joined) {
-            end_barrier_fault(w, &g->waves[i]);
-            return;
+            missed(w, w, &g->waves[i]);
+            break;
         }
-    sim_barrier_update(g);
+    if (!g->faulted)
+        sim_barrier_update(g);
 }
 
 static void note_absent_lanes(struct wave *w)
@@ -91,7 +104,8 @@ void sim_barrier_check_absent(struct wave *w, const struct insn *in)
     if (!sets_exec_whole(in))
         sim_fault_raise(w, SIM_FAULT_BARRIER, __builtin_ctzll(back), 0,
                         "this work-item goes on, but did not reach the barrier "
-                        "at +0x%llx that others of its wave waited at",
+                        "at +0x%llx that others of its wave waited at "
+                        "(KPK_SIM_BARRIERS=0 lets it)",
                         (unsigned long long)(w->barrier_pc - w->run->entry));
 }
 
@@ -102,17 +116,13 @@ void sim_barrier(struct wave *w)
     w->state = WAVE_AT_BARRIER;
     note_absent_lanes(w);
     g->barrier_waiting++;
-    for (unsigned i = 0; i < g->nwaves && w->run->config.barriers; i++) {
-        const struct wave *other = &g->waves[i];
-
-        if (other->state == WAVE_ENDED && !other->never_ran) {
-            sim_fault_raise(w, SIM_FAULT_BARRIER, -1, 0,
-                            "wave %u has ended without reaching this barrier",
-                            other->index);
-            return;
+    for (unsigned i = 0; i < g->nwaves; i++)
+        if (g->waves[i].state == WAVE_ENDED && !g->waves[i].never_ran) {
+            missed(w, &g->waves[i], w);
+            break;
         }
-    }
-    sim_barrier_update(g);
+    if (!g->faulted)
+        sim_barrier_update(g);
 }
 
 static bool known_barrier(struct wave *w, int32_t id)
@@ -156,7 +166,7 @@ void sim_barrier_join(struct wave *w, int32_t id)
 static void complete_named(struct group *g, int32_t id)
 {
     g->named[id].signals = 0;
-    g->lds_epoch++;
+    sim_lds_new_epoch(g);
     for (unsigned i = 0; i < g->nwaves; i++) {
         struct wave *w = &g->waves[i];
 
@@ -248,13 +258,13 @@ void sim_barrier_update(struct group *g)
         return;
     if (g->barrier_waiting == here) {
         g->barrier_waiting = 0;
-        g->lds_epoch++;
+        sim_lds_new_epoch(g);
         wake(g, false);
     }
     if (g->barrier_signals == here) {
         g->barrier_signals = 0;
         g->barrier_phase++;
-        g->lds_epoch++;
+        sim_lds_new_epoch(g);
         wake(g, true);
     }
 }

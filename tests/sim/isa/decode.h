@@ -22,6 +22,7 @@ struct sim_code {
     _Atomic(struct insn *) *slot[2];
     _Atomic(struct block *) *block[2]; /* the same for blocks' beginnings */
     _Atomic(struct block *) newest;    /* of all blocks */
+    _Atomic uint32_t warned;           /* a bit for each enum sim_fault_kind */
 };
 
 /* The decoded form of an allocation, made now if need be; NULL: no memory. */

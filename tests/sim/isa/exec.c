@@ -360,6 +360,8 @@ static void run_slice(struct wave *w, uint64_t quantum, struct counts *c)
         if (b && b->ninsns <= quantum - n && has_registers(w, b)) {
             n += run_block(w, b, c);
             last = b;
+        } else if (b && n && b->ninsns <= quantum) {
+            return; /* the next slice has room for it */
         } else if (w->state == WAVE_RUNS) {
             run_one(w, c);
             n++;
@@ -392,9 +394,10 @@ void sim_wave_run(struct wave *w, uint64_t quantum)
     struct counts count = {0};
     host_fp host = save_host_fp();
 
-    if (w->state == WAVE_YIELDS)
+    if (w->state == WAVE_YIELDS) {
         w->state = WAVE_RUNS;
-    w->nclocks = 0;
+        w->nclocks = 0;
+    }
     obey(w, FP_OF_32);
     if (w->run->dispatch->device->xnack == SIM_FEATURE_ON)
         run_guarded_slice(w, quantum, &count);

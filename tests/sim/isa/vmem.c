@@ -1,5 +1,6 @@
 /* vmem.c - loads, stores and atomics that vector lanes make */
 #include "vmem.h"
+#include "lds_marks.h"
 #include "work.h"
 
 /* ---- counting ---- */
@@ -201,7 +202,8 @@ static uint8_t *common_lds(const struct wave *w, const struct extent *e,
     const uint32_t size = w->run->lds_nbytes;
 
     *base = 0;
-    if (g->lds_written || g->races || size < n || e->highest > size - n)
+    if (g->lds_written || w->run->config.races || size < n ||
+        e->highest > size - n)
         return NULL;
     if (how != ACCESS_READ)
         sim_lds_used(g, e->highest + n);
@@ -336,6 +338,8 @@ void sim_vmem_load(struct wave *w, const struct places *p,
         for (unsigned d = 0; d < form.nbytes / 4u; d++)
             reg[d][lane] = 0;
     }
+    if (bytes && p->space == SPACE_LDS)
+        sim_lds_watch(w, p, form.nbytes, e.side_by_side, NULL);
     if (bytes && p->lanes) {
         fast_load(w, p, &e, reg, bytes, base, form);
         return;
@@ -503,6 +507,8 @@ void sim_vmem_store(struct wave *w, const struct places *p,
     uint8_t *bytes = common_base(w, p, &e, form.nbytes, ACCESS_WRITE, &base);
 
     count(w, p, form.nbytes, WORK_STORES, &e);
+    if (bytes && p->space == SPACE_LDS)
+        sim_lds_watch(w, p, form.nbytes, e.side_by_side, reg);
     if (bytes && p->lanes) {
         fast_store(w, p, &e, reg, bytes, base, form);
         return;

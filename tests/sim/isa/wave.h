@@ -66,13 +66,6 @@ struct run {
     struct sim_pageable *_Atomic pageable;
 };
 
-/* Who touched a byte of LDS since the last barrier (KPK_SIM_RACES). */
-struct lds_race {
-    uint32_t epoch;      /* value of group.lds_epoch then, plus 1 */
-    uint16_t writer;     /* wave + 1, 0 for none */
-    uint16_t readers[2]; /* two different waves that read it, + 1 each */
-};
-
 /* gfx12: a barrier of some of a group's waves, numbered from 1. */
 enum { NUM_NAMED_BARRIERS = 17 };
 struct named_barrier {
@@ -89,12 +82,12 @@ struct group {
     unsigned barrier_phase;
     struct named_barrier named[NUM_NAMED_BARRIERS];
     unsigned nended;
-    uint32_t lds_epoch; /* barriers passed: what orders LDS accesses */
+    uint16_t lds_epoch; /* barriers passed, from 1 on: they order accesses */
     bool faulted;
     uint8_t *lds;
-    uint32_t lds_used;      /* bytes that may have been written, from 0 on */
-    uint8_t *lds_written;   /* a byte per LDS byte, NULL if not asked for */
-    struct lds_race *races; /* NULL if not asked for */
+    uint32_t lds_used;    /* bytes that may have been written, from 0 on */
+    uint8_t *lds_written; /* a byte per LDS byte, NULL if not asked for */
+    uint32_t *lds_marks;  /* see lds_marks.h; NULL: not watched */
     struct wave *waves;
     struct sim_stats stats;
     struct sim_fault fault;
@@ -142,7 +135,7 @@ struct wave {
     bool gws_flag;  /* this when it came */
     bool never_ran; /* no work-item of it is in the grid */
     uint64_t ninsns;
-    unsigned nclocks; /* reads of a clock in this slice */
+    unsigned nclocks; /* reads of a clock since the wave last waited */
     bool gpr_idx;     /* MODE_GPR_IDX_EN, on targets that have it */
     const struct sim_alloc *last_hit[2]; /* of memory accesses */
     const uint8_t *stores; /* what the store under way writes, if known */
@@ -197,5 +190,19 @@ static inline uint64_t wave_exec(const struct wave *w)
 void sim_fault_raise(struct wave *w, enum sim_fault_kind kind, int lane,
                      uint64_t address, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
+
+/*
+ * Says on stderr what a card lets pass and a reader should know, in the same
+ * form. The wave goes on. Each kind is said once for each code object.
+ */
+void sim_warn(struct wave *w, enum sim_fault_kind kind, int lane,
+              const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/* True once sim_warn() has said this kind for the wave's code object. */
+bool sim_warned(const struct wave *w, enum sim_fault_kind kind);
+
+/* The newest warning of the process, "" if there is none; for tests. */
+const char *sim_last_warning(void);
+void sim_forget_warning(void);
 
 #endif

@@ -233,23 +233,60 @@ static void test_barriers_order_lds_between_waves(void **state)
     sim_mem_free(out->base);
 }
 
-static void test_a_barrier_that_a_wave_misses_is_a_fault(void **state)
+/* The first wave waits, the other one ends: before it, and after it. */
+static const char *const missed_barriers[] = {
+    "v_readfirstlane_b32 s4, v0\n"
+    "s_cmp_lg_u32 s4, 0\n"
+    "s_cbranch_scc1 done\n"
+    "s_barrier\n"
+    "v_mov_b32 v1, 1\n"
+    "v_mov_b32 v0, 0\n"
+    "global_store_dword v0, v1, s[6:7]\n"
+    "done: s_nop 0\n",
+    "v_readfirstlane_b32 s4, v0\n"
+    "s_cmp_lg_u32 s4, 0\n"
+    "s_cbranch_scc0 done\n"
+    "s_barrier\n"
+    "v_mov_b32 v1, 1\n"
+    "v_mov_b32 v0, 0\n"
+    "global_store_dword v0, v1, s[6:7]\n"
+    "done: s_nop 0\n"};
+
+static void
+test_a_barrier_that_ended_waves_miss_lets_the_others_go(void **state)
 {
-    struct asm_launch l = {
-        .target = "gfx942", .wave_size = 64, .groups = 1, .block = 128};
+    struct sim_alloc *out = buffer(4);
+    char text[512];
+    struct asm_launch l = {.target = "gfx942",
+                           .wave_size = 64,
+                           .groups = 1,
+                           .block = 128,
+                           .text = text,
+                           .kernarg = &out->base,
+                           .kernarg_nbytes = 8};
 
     (void)state;
-    l.text = "v_readfirstlane_b32 s4, v0\n"
-             "s_cmp_lg_u32 s4, 0\n"
-             "s_cbranch_scc1 done\n"
-             "s_barrier\n"
-             "done: s_nop 0\n";
-    assert_false(asm_dispatch(&l));
-    assert_int_equal(l.fault.kind, SIM_FAULT_BARRIER);
-    sim_config_mutable()->barriers = false;
-    run_ok(&l);
-    sim_config_mutable()->barriers = true;
+    for (int i = 0; i < 2; i++) {
+        snprintf(text, sizeof(text),
+                 "s_load_dwordx2 s[6:7], s[0:1], 0x0\n"
+                 "s_waitcnt lgkmcnt(0)\n"
+                 "v_and_b32 v0, 0x3ff, v0\n"
+                 "%s",
+                 missed_barriers[i]);
+        memset(out->bytes, 0, 4);
+        run_ok(&l);
+        assert_int_equal(dword(out, 0), 1);
+        assert_non_null(
+            strstr(sim_last_warning(), i ? "wave 0 ends" : "wave 1 ends"));
+        assert_non_null(strstr(sim_last_warning(), "KPK_SIM_BARRIERS"));
+        sim_config_mutable()->barriers = 2;
+        assert_false(asm_dispatch(&l));
+        assert_int_equal(l.fault.kind, SIM_FAULT_BARRIER);
+        sim_config_mutable()->barriers = 1;
+    }
+    sim_mem_free(out->base);
     /* Two places, but every wave at one of them: as good as one. */
+    sim_config_mutable()->barriers = 2;
     l.text = "v_readfirstlane_b32 s4, v0\n"
              "s_cmp_lg_u32 s4, 0\n"
              "s_cbranch_scc1 other\n"
@@ -257,6 +294,7 @@ static void test_a_barrier_that_a_wave_misses_is_a_fault(void **state)
              "s_endpgm\n"
              "other: s_barrier\n";
     run_ok(&l);
+    sim_config_mutable()->barriers = 1;
 }
 
 static void test_a_barrier_that_a_lane_misses_is_a_fault(void **state)
@@ -411,6 +449,70 @@ static void test_a_register_past_the_allocation_is_a_fault(void **state)
 }
 
 /* ---- switchable checks ---- */
+
+/* Without a switch: a race is said once, and the wave goes on. */
+static void test_races_in_lds_are_warned_of(void **state)
+{
+    static const struct {
+        const char *text;
+        bool races;
+    } cases[] = {
+        {"ds_write_b32 v1, v0\nv_xor_b32 v1, 0x3fc, v1\nds_read_b32 v2, v1\n",
+         true},
+        {"ds_read_b32 v2, v1\nv_xor_b32 v1, 0x3fc, v1\nds_write_b32 v1, v0\n",
+         true},
+        {"v_lshlrev_b32 v1, 5, v0\nv_and_b32 v1, 0x3f8, v1\n"
+         "ds_write_b64 v1, v[0:1]\n",
+         true},
+        /* Side by side, but not all lanes on. */
+        {"v_xor_b32 v2, 0x3fc, v1\nds_write_b32 v1, v0\n"
+         "s_mov_b64 exec, 1\nds_read_b32 v3, v2\n",
+         true},
+        /* Every wave its own quarter. */
+        {"ds_write_b32 v1, v0\nv_xor_b32 v1, 0xfc, v1\nds_read_b32 v2, v1\n",
+         false},
+        /* All waves read; all store one value, and read it. */
+        {"v_mov_b32 v1, 0\nds_read_b32 v2, v1\n", false},
+        {"v_mov_b32 v1, 0\nv_mov_b32 v2, 7\nds_write_b32 v1, v2\n"
+         "s_nop 0\nds_read_b32 v3, v1\n",
+         false},
+        /* A flag by atomics, and a barrier. */
+        {"v_mov_b32 v2, 0\nds_add_u32 v2, v0 offset:1020\n"
+         "ds_write_b32 v1, v0\nds_add_u32 v2, v0 offset:1020\n"
+         "v_xor_b32 v1, 0x3fc, v1\nds_read_b32 v2, v1\n",
+         false},
+        {"ds_write_b32 v1, v0\ns_barrier\nv_xor_b32 v1, 0x3fc, v1\n"
+         "ds_read_b32 v2, v1\n",
+         false},
+    };
+    struct sim_alloc *out = buffer(8);
+    char text[512];
+    struct asm_launch l = {.target = "gfx942",
+                           .wave_size = 64,
+                           .groups = 1,
+                           .block = 256,
+                           .lds_nbytes = 1024,
+                           .text = text,
+                           .kernarg = &out->base,
+                           .kernarg_nbytes = 8};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        char before[64];
+
+        /* Each text has another length, and so another place to name. */
+        snprintf(text, sizeof(text), GFX9_PROLOGUE "s_nop %zu\n%s", i,
+                 cases[i].text);
+        sim_forget_warning();
+        run_ok(&l);
+        snprintf(before, sizeof(before), "%.32s", sim_last_warning());
+        if (cases[i].races)
+            assert_string_equal(before, "data race in LDS in kernel 'asm'");
+        else
+            assert_string_equal(before, "");
+    }
+    sim_mem_free(out->base);
+}
 
 static void test_races_in_lds_are_found(void **state)
 {
@@ -623,13 +725,15 @@ int main(void)
         cmocka_unit_test(test_scratch_is_set_up_by_the_kernels_prologue),
         cmocka_unit_test(test_no_group_finds_what_another_left),
         cmocka_unit_test(test_barriers_order_lds_between_waves),
-        cmocka_unit_test(test_a_barrier_that_a_wave_misses_is_a_fault),
+        cmocka_unit_test(
+            test_a_barrier_that_ended_waves_miss_lets_the_others_go),
         cmocka_unit_test(test_a_barrier_that_a_lane_misses_is_a_fault),
         cmocka_unit_test(test_groups_that_wait_for_each_other_all_run),
         cmocka_unit_test(test_waves_take_turns_by_slices),
         cmocka_unit_test(test_an_endless_loop_is_stopped),
         cmocka_unit_test(test_the_lowest_faulting_group_is_reported),
         cmocka_unit_test(test_a_register_past_the_allocation_is_a_fault),
+        cmocka_unit_test(test_races_in_lds_are_warned_of),
         cmocka_unit_test(test_races_in_lds_are_found),
         cmocka_unit_test(test_races_between_workgroups_are_found),
         cmocka_unit_test(test_reads_of_memory_never_written_are_found),
