@@ -127,6 +127,7 @@ int main(int argc, char **argv)
     } kernels[] = {
         {"bench_fma", 2000},    {"bench_mixed", 500},   {"bench_scalar", 3000},
         {"bench_stream", 1000}, {"bench_gather", 2000}, {"bench_tile", 100},
+        {"bench_matrix", 100},  {"bench_swap", 200},    {"bench_divide", 200},
     };
     const char *const only = argc == 4 ? argv[3] : NULL;
     hipModule_t module;

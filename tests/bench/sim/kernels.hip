@@ -106,3 +106,62 @@ extern "C" __global__ void bench_tile(const float *in, float *out, unsigned n)
     }
     out[blockIdx.x * blockDim.x + threadIdx.x] = sum;
 }
+
+/* Products of the matrix unit, f16 in and f32 out. */
+typedef _Float16 half4 __attribute__((ext_vector_type(4)));
+typedef _Float16 half8 __attribute__((ext_vector_type(8)));
+typedef _Float16 half16 __attribute__((ext_vector_type(16)));
+typedef float float8 __attribute__((ext_vector_type(8)));
+typedef float float16 __attribute__((ext_vector_type(16)));
+
+extern "C" __global__ void bench_matrix(const float *in, float *out, unsigned n)
+{
+    const _Float16 *half = (const _Float16 *)in + threadIdx.x % 32 * 16;
+    float *mine = out + (blockIdx.x * blockDim.x + threadIdx.x);
+
+#if __gfx942__
+    float16 sum = {};
+
+    for (unsigned j = 0; j < n; j++)
+        sum = __builtin_amdgcn_mfma_f32_32x32x8f16(
+            *(const half4 *)half, *(const half4 *)(half + 4), sum, 0, 0, 0);
+    *mine = sum[0];
+#elif __gfx1100__
+    float8 sum = {};
+
+    for (unsigned j = 0; j < n; j++)
+        sum = __builtin_amdgcn_wmma_f32_16x16x16_f16_w32(
+            *(const half16 *)half, *(const half16 *)half, sum);
+    *mine = sum[0];
+#elif __gfx1201__
+    float8 sum = {};
+
+    for (unsigned j = 0; j < n; j++)
+        sum = __builtin_amdgcn_wmma_f32_16x16x16_f16_w32_gfx12(
+            *(const half8 *)half, *(const half8 *)half, sum);
+    *mine = sum[0];
+#else
+    *mine = (float)n * (float)half[0];
+#endif
+}
+
+/* Compare-and-swap in device memory, each lane on its own. */
+extern "C" __global__ void bench_swap(const float *in, float *out, unsigned n)
+{
+    unsigned *mine = (unsigned *)out + blockIdx.x * blockDim.x + threadIdx.x;
+    unsigned old = 0;
+
+    (void)in;
+    for (unsigned j = 0; j < n; j++)
+        old = atomicCAS(mine, old, old + j);
+}
+
+/* Divisions by the sequence of compilers. */
+extern "C" __global__ void bench_divide(const float *in, float *out, unsigned n)
+{
+    float sum = in[threadIdx.x % 256];
+
+    for (unsigned j = 0; j < n; j++)
+        sum = (sum + 3.0f) / (sum * sum + (float)j);
+    out[blockIdx.x * blockDim.x + threadIdx.x] = sum;
+}

@@ -59,8 +59,8 @@ FREXP(f64, double)
  * that is rounded right. The first brings the operands into a range where no
  * step overflows or loses bits, the last puts in what the steps cannot give.
  */
-#define DIV_FIXUP(type, real, raw, exponent, lost)                             \
-    real div_fixup_##type(real q, real den, real num)                          \
+#define DIV_FIXUP(name, type, real, raw, exponent, lost)                       \
+    real name##_##type(real q, real den, real num)                             \
     {                                                                          \
         raw d = type##_bits(den), n = type##_bits(num);                        \
         raw inf = INF_##type;                                                  \
@@ -91,9 +91,9 @@ FREXP(f64, double)
 #define EXPONENT_f32(u) ((int)((u) >> 23 & 0xff))
 #define EXPONENT_f64(u) ((int)((u) >> 52 & 0x7ff))
 /* NOLINTBEGIN(bugprone-branch-clone): the manual's order of cases */
-DIV_FIXUP(f16, half_t, uint16_t, EXPONENT_f16, 99) /* never lost */
-DIV_FIXUP(f32, float, uint32_t, EXPONENT_f32, 150)
-DIV_FIXUP(f64, double, uint64_t, EXPONENT_f64, 1075)
+DIV_FIXUP(div_fixup, f16, half_t, uint16_t, EXPONENT_f16, 99) /* never lost */
+DIV_FIXUP(div_fixup_slow, f32, float, uint32_t, EXPONENT_f32, 150)
+DIV_FIXUP(div_fixup_slow, f64, double, uint64_t, EXPONENT_f64, 1075)
 /* NOLINTEND(bugprone-branch-clone) */
 
 static bool is_tiny(double x, double least_normal)
@@ -108,7 +108,7 @@ static bool is_tiny(double x, double least_normal)
  * then scales back by 2^-64 (2^-128).
  */
 #define DIV_SCALE(type, real, raw, wide, bits, far, least_normal, least_exp)   \
-    real div_scale_##type(real a, real den, real num, bool *vcc)               \
+    real div_scale_slow_##type(real a, real den, real num, bool *vcc)          \
     {                                                                          \
         int en = EXPONENT_##type(type##_bits(num));                            \
         int ed = EXPONENT_##type(type##_bits(den));                            \

@@ -362,16 +362,49 @@ static inline half_t fract_f16(half_t x)
 
 /* ---- division steps ---- */
 
-float div_fixup_f32(float q, float den, float num);
-double div_fixup_f64(double q, double den, double num);
+float div_fixup_slow_f32(float q, float den, float num);
+double div_fixup_slow_f64(double q, double den, double num);
 half_t div_fixup_f16(half_t q, half_t den, half_t num);
 
-/* v_div_scale: the scaled one of (den, num) that `a` is; *vcc says whether
- * v_div_fmas has to undo it. */
-float div_scale_f32(float a, float den, float num, bool *vcc);
-double div_scale_f64(double a, double den, double num, bool *vcc);
+float div_scale_slow_f32(float a, float den, float num, bool *vcc);
+double div_scale_slow_f64(double a, double den, double num, bool *vcc);
 
-/* fma(a, b, c), scaled back into the quotient's own range if need be. */
+/*
+ * Divisions whose operands, reciprocal and quotient all are far from the ends
+ * of the range, as nearly all are: nothing is scaled, and v_div_fixup gives the
+ * quotient with its sign. Exponents of both from `low` to `high`, less than
+ * `near` apart.
+ */
+#define DIV_EASY(type, real, shift, top, low, high, near)                      \
+    static inline bool div_is_easy_##type(real den, real num)                  \
+    {                                                                          \
+        const int ed = (int)(type##_bits(den) >> (shift) & (top));             \
+        const int en = (int)(type##_bits(num) >> (shift) & (top));             \
+                                                                               \
+        return ed >= (low) && ed <= (high) && en >= (low) && en <= (high) &&   \
+               en - ed < (near) && ed - en < (near);                           \
+    }                                                                          \
+    static inline real div_fixup_##type(real q, real den, real num)            \
+    {                                                                          \
+        if (!div_is_easy_##type(den, num) || q != q)                           \
+            return div_fixup_slow_##type(q, den, num);                         \
+        return bits_##type(                                                    \
+            (type##_bits(q) & ~SIGN_##type) |                                  \
+            ((type##_bits(den) ^ type##_bits(num)) & SIGN_##type));            \
+    }                                                                          \
+    /* The scaled one of (den, num) that `a` is; *vcc says whether             \
+     * v_div_fmas has to undo it. */                                           \
+    static inline real div_scale_##type(real a, real den, real num, bool *vcc) \
+    {                                                                          \
+        if (!div_is_easy_##type(den, num))                                     \
+            return div_scale_slow_##type(a, den, num, vcc);                    \
+        *vcc = false;                                                          \
+        return a;                                                              \
+    }
+DIV_EASY(f32, float, 23, 0xff, 30, 222, 90)
+DIV_EASY(f64, double, 52, 0x7ff, 60, 1980, 700)
+
+/* v_div_fmas */
 float div_fmas_f32(float a, float b, float c, bool unscale);
 double div_fmas_f64(double a, double b, double c, bool unscale);
 

@@ -18,7 +18,7 @@
  */
 #include "matrix.h"
 
-enum { MAX_IN = 32 * 64, MAX_OUT = 32 * 64 };
+enum { MAX_OUT = 2 * MATRIX_SIDE * MATRIX_SIDE }; /* of all blocks */
 
 /* Where row i, column j of block b stands in C and D: rows lie below each
  * other in a lane by four (f64: one by one), then beside each other. */
@@ -94,25 +94,29 @@ static float flushed(float x, float least)
     return fabsf(x) < least ? copysignf(0.0f, x) : x;
 }
 
-static float in_f32(const struct wave *w, enum matrix_format format,
-                    uint64_t bits)
+/* An operand as numbers, of `n` elements a lane. */
+static void unpack(struct wave *w, const struct operand *o,
+                   enum matrix_format format, unsigned n,
+                   struct elements_f32 *to)
 {
-    float x = sim_format_f32(w, format, bits);
+    const float least = format == FMT_F16 ? 0x1p-14f : 0x1p-126f;
 
-    if (flushes(w, format))
-        x = flushed(x, format == FMT_F16 ? 0x1p-14f : 0x1p-126f);
-    return x;
+    sim_unpack_f32(w, o, format, n, to);
+    for (unsigned e = 0; e < n && flushes(w, format); e++)
+        for (unsigned lane = 0; lane < 64; lane++)
+            to->v[e][lane] = flushed(to->v[e][lane], least);
 }
 
-/* acc[i][j] += a[i][k] * b[k][j], for every block */
-static void multiply_f32(const struct matrix *m, const float *a, const float *b,
-                         float *acc)
+/* BLGP: lanes take their values from others. Elements of 32 bits. */
+static void move_lanes(uint32_t (*v)[MAX_LANES], unsigned n, unsigned blgp)
 {
-    for (unsigned i = 0; i < m->m; i++)
-        for (unsigned k = 0; k < m->k; k++)
-            for (unsigned j = 0; j < m->n; j++)
-                acc[i * m->n + j] =
-                    fmaf(a[i * m->k + k], b[k * m->n + j], acc[i * m->n + j]);
+    for (unsigned e = 0; e < n && blgp; e++) {
+        uint32_t from[MAX_LANES];
+
+        memcpy(from, v[e], sizeof(from));
+        for (unsigned lane = 0; lane < 64; lane++)
+            v[e][lane] = from[blgp_lane(lane, blgp)];
+    }
 }
 
 /* Scale exponents of MX blocks: 32 values of k share one; E8M0, 255 is NaN. */
@@ -122,186 +126,173 @@ static float mx_scale(uint32_t byte)
                        : (float)ldexp(1.0, (int)byte - 127);
 }
 
-/* The scale of row i for the k-th value; op_sel picks the byte of a lane. */
-static float scale_of(struct wave *w, const struct insn *in, unsigned src,
-                      unsigned rows, unsigned i, unsigned k)
+/* Every value times the scale of its row and k; op_sel picks a lane's byte. */
+static void scale(struct wave *w, const struct insn *in, unsigned src,
+                  const struct matrix *m, unsigned rows, bool halves,
+                  struct elements_f32 *to)
 {
     unsigned byte = (in->op_sel >> src & 1) | (in->op_sel_hi >> src & 1) << 1;
-    uint64_t word =
-        sim_tuple_element(w, &in->op[4 + src], i + rows * (k / 32), 0, 32);
 
-    return mx_scale((uint32_t)(word >> (8 * byte)) & 255);
+    for (unsigned k = 0; k < m->k; k++) {
+        const struct place p = input(m, rows, 0, k, 0, halves);
+
+        for (unsigned i = 0; i < rows; i++) {
+            const uint64_t word = sim_tuple_element(w, &in->op[4 + src],
+                                                    i + rows * (k / 32), 0, 32);
+
+            to->v[p.element][p.lane + i] *=
+                mx_scale((uint32_t)(word >> (8 * byte)) & 255);
+        }
+    }
+}
+
+/* Rows of C and D: 32 bits, neighbours in a row are neighbours in lanes. */
+static void load_rows(struct wave *w, const struct operand *o,
+                      const struct matrix *m, uint32_t *acc)
+{
+    const bool is_constant = o->kind != OPERAND_VGPR && o->kind != OPERAND_AGPR;
+
+    for (unsigned row = 0; row < (unsigned)m->blocks * m->m; row++) {
+        uint32_t *const to = acc + (size_t)row * m->n;
+        unsigned lane, e;
+
+        output(m, row % m->m, 0, row / m->m, &lane, &e);
+        for (unsigned j = 0; j < m->n && is_constant; j++)
+            to[j] = (uint32_t)sim_src_scalar64(w, o);
+        if (!is_constant)
+            memcpy(to, *tuple_reg(w, o, e) + lane, m->n * sizeof(*to));
+    }
+}
+
+static void store_rows(struct wave *w, const struct operand *o,
+                       const struct matrix *m, const uint32_t *acc)
+{
+    for (unsigned row = 0; row < (unsigned)m->blocks * m->m; row++) {
+        unsigned lane, e;
+
+        output(m, row % m->m, 0, row / m->m, &lane, &e);
+        memcpy(*tuple_reg(w, o, e) + lane, acc + (size_t)row * m->n,
+               m->n * sizeof(*acc));
+    }
+}
+
+/* Where A and B of each k begin for block `blk`. */
+#define POINT_AT(m, halves_a, halves_b)                                        \
+    for (unsigned k = 0; k < (m)->k; k++) {                                    \
+        const struct place p =                                                 \
+            input(m, (m)->m, 0, k, a_block(in, m, blk), halves_a);             \
+        const struct place q = input(m, (m)->n, 0, k, blk, halves_b);          \
+                                                                               \
+        at_a[k] = &a.v[p.element][p.lane];                                     \
+        at_b[k] = &b.v[q.element][q.lane];                                     \
+    }
+
+/* Elements of A (B) in each lane. */
+static unsigned per_lane(const struct matrix *m, unsigned rows)
+{
+    return (unsigned)m->k * rows * m->blocks / 64;
 }
 
 static void mfma_f32(struct wave *w, const struct insn *in,
                      const struct matrix *m, bool scaled)
 {
-    enum matrix_format fa = (enum matrix_format)m->a;
-    enum matrix_format fb = (enum matrix_format)m->b;
-    unsigned abits = sim_format_bits(fa), bbits = sim_format_bits(fb);
-    bool narrow = m->k >= 64 && m->blocks == 1 && m->k * m->m == 2048;
-    bool plain_blgp = narrow || fa < FMT_F32;
-    float a[MAX_IN], b[MAX_IN], acc[MAX_OUT];
+    const enum matrix_format fa = (enum matrix_format)m->a;
+    const enum matrix_format fb = (enum matrix_format)m->b;
+    const bool narrow = m->k >= 64 && m->blocks == 1 && m->k * m->m == 2048;
+    const bool plain_blgp = narrow || fa < FMT_F32;
+    const bool halves_a = narrow && sim_format_bits(fa) == 8;
+    const bool halves_b = narrow && sim_format_bits(fb) == 8;
+    const float *at_a[MATRIX_K], *at_b[MATRIX_K];
+    struct elements_f32 a, b;
+    float acc[MAX_OUT];
 
-    for (unsigned blk = 0; blk < m->blocks; blk++) {
-        float *d = acc + (size_t)blk * m->m * m->n;
-
-        for (unsigned k = 0; k < m->k; k++) {
-            for (unsigned i = 0; i < m->m; i++) {
-                struct place p = input(m, m->m, i, k, a_block(in, m, blk),
-                                       narrow && abits == 8);
-                float x = in_f32(
-                    w, fa,
-                    sim_tuple_element(w, &in->op[1], p.lane, p.element, abits));
-
-                a[i * m->k + k] =
-                    scaled ? x * scale_of(w, in, 0, m->m, i, k) : x;
-            }
-            for (unsigned j = 0; j < m->n; j++) {
-                struct place p =
-                    input(m, m->n, j, k, blk, narrow && bbits == 8);
-                unsigned lane =
-                    plain_blgp ? p.lane : blgp_lane(p.lane, in->blgp);
-                float x = in_f32(
-                    w, fb,
-                    sim_tuple_element(w, &in->op[2], lane, p.element, bbits));
-
-                b[k * m->n + j] =
-                    scaled ? x * scale_of(w, in, 1, m->n, j, k) : x;
-            }
-        }
-        for (unsigned i = 0; i < m->m; i++)
-            for (unsigned j = 0; j < m->n; j++) {
-                unsigned lane, e;
-
-                output(m, i, j, blk, &lane, &e);
-                d[i * m->n + j] = bits_f32(
-                    (uint32_t)sim_tuple_element(w, &in->op[3], lane, e, 32));
-            }
-        multiply_f32(m, a, b, d);
+    unpack(w, &in->op[1], fa, per_lane(m, m->m), &a);
+    unpack(w, &in->op[2], fb, per_lane(m, m->n), &b);
+    if (!plain_blgp)
+        move_lanes((uint32_t(*)[MAX_LANES])b.v, per_lane(m, m->n), in->blgp);
+    if (scaled) {
+        scale(w, in, 0, m, m->m, halves_a, &a);
+        scale(w, in, 1, m, m->n, halves_b, &b);
     }
-    /* All is read before anything is written: D may overlap A and B. */
-    for (unsigned blk = 0; blk < m->blocks; blk++)
-        for (unsigned i = 0; i < m->m; i++)
-            for (unsigned j = 0; j < m->n; j++) {
-                float x = acc[(blk * m->m + i) * m->n + j];
-                unsigned lane, e;
-
-                if (flushes(w, fa))
-                    x = flushed(x, 0x1p-126f);
-                output(m, i, j, blk, &lane, &e);
-                sim_tuple_set32(w, &in->op[0], lane, e, f32_bits(x));
-            }
+    load_rows(w, &in->op[3], m, (uint32_t *)acc);
+    for (unsigned blk = 0; blk < m->blocks; blk++) {
+        POINT_AT(m, halves_a, halves_b)
+        sim_multiply_f32(m->m, m->n, m->k, at_a, at_b,
+                         acc + (size_t)blk * m->m * m->n);
+    }
+    for (unsigned i = 0; i < (unsigned)m->blocks * m->m * m->n; i++)
+        acc[i] = flushes(w, fa) ? flushed(acc[i], 0x1p-126f) : acc[i];
+    store_rows(w, &in->op[0], m, (const uint32_t *)acc);
 }
 
 static void mfma_i32(struct wave *w, const struct insn *in,
                      const struct matrix *m)
 {
-    int32_t a[MAX_IN], b[MAX_IN];
+    const int32_t *at_a[MATRIX_K], *at_b[MATRIX_K];
+    struct elements_i32 a, b;
     uint32_t acc[MAX_OUT];
 
+    sim_unpack_i32(w, &in->op[1], FMT_I8, per_lane(m, m->m), &a);
+    sim_unpack_i32(w, &in->op[2], FMT_I8, per_lane(m, m->n), &b);
+    move_lanes((uint32_t(*)[MAX_LANES])b.v, per_lane(m, m->n), in->blgp);
+    load_rows(w, &in->op[3], m, acc);
     for (unsigned blk = 0; blk < m->blocks; blk++) {
-        uint32_t *d = acc + (size_t)blk * m->m * m->n;
+        int32_t sums[MATRIX_SIDE * MATRIX_SIDE] = {0};
+        uint32_t *const d = acc + (size_t)blk * m->m * m->n;
 
-        for (unsigned k = 0; k < m->k; k++) {
-            for (unsigned i = 0; i < m->m; i++) {
-                struct place p =
-                    input(m, m->m, i, k, a_block(in, m, blk), false);
-
-                a[i * m->k + k] = sim_format_i32(
-                    FMT_I8,
-                    sim_tuple_element(w, &in->op[1], p.lane, p.element, 8));
-            }
-            for (unsigned j = 0; j < m->n; j++) {
-                struct place p = input(m, m->n, j, k, blk, false);
-
-                b[k * m->n + j] = sim_format_i32(
-                    FMT_I8, sim_tuple_element(w, &in->op[2],
-                                              blgp_lane(p.lane, in->blgp),
-                                              p.element, 8));
-            }
-        }
-        for (unsigned i = 0; i < m->m; i++)
-            for (unsigned j = 0; j < m->n; j++) {
-                unsigned lane, e;
-
-                output(m, i, j, blk, &lane, &e);
-                d[i * m->n + j] =
-                    (uint32_t)sim_tuple_element(w, &in->op[3], lane, e, 32);
-            }
-        for (unsigned i = 0; i < m->m; i++)
-            for (unsigned k = 0; k < m->k; k++)
-                for (unsigned j = 0; j < m->n; j++)
-                    d[i * m->n + j] +=
-                        (uint32_t)(a[i * m->k + k] * b[k * m->n + j]);
+        POINT_AT(m, false, false)
+        sim_multiply_i32(m->m, m->n, m->k, at_a, at_b, sums);
+        for (unsigned i = 0; i < (unsigned)m->m * m->n; i++)
+            d[i] += (uint32_t)sums[i];
     }
-    for (unsigned blk = 0; blk < m->blocks; blk++)
-        for (unsigned i = 0; i < m->m; i++)
-            for (unsigned j = 0; j < m->n; j++) {
-                unsigned lane, e;
-
-                output(m, i, j, blk, &lane, &e);
-                sim_tuple_set32(w, &in->op[0], lane, e,
-                                acc[(blk * m->m + i) * m->n + j]);
-            }
+    store_rows(w, &in->op[0], m, acc);
 }
 
-/* f64: from gfx940 on the bits of BLGP turn the signs of A, B and C. */
+/* One f64 in each lane of A, B, C and D, or four in C and D. */
+static void load_f64(struct wave *w, const struct operand *o, unsigned n,
+                     double sign, double (*to)[MAX_LANES])
+{
+    for (unsigned e = 0; e < n; e++)
+        for (unsigned lane = 0; lane < 64; lane++)
+            to[e][lane] = sign * bits_f64(sim_tuple_element(w, o, lane, e, 64));
+}
+
+/* From gfx940 on the bits of BLGP turn the signs of A, B and C. */
 static void mfma_f64(struct wave *w, const struct insn *in,
                      const struct matrix *m)
 {
-    double a[MAX_IN / 2], b[MAX_IN / 2], acc[MAX_OUT / 2];
-    double sign[3];
+    double a[1][MAX_LANES], b[1][MAX_LANES], c[4][MAX_LANES], sign[3];
+    const unsigned nout = (unsigned)m->m * m->n * m->blocks / 64;
 
     for (unsigned n = 0; n < 3; n++)
         sign[n] = in->neg_lo >> n & 1 ? -1.0 : 1.0;
-    for (unsigned blk = 0; blk < m->blocks; blk++) {
-        double *d = acc + (size_t)blk * m->m * m->n;
+    load_f64(w, &in->op[1], 1, sign[0], a);
+    load_f64(w, &in->op[2], 1, sign[1], b);
+    load_f64(w, &in->op[3], nout, sign[2], c);
+    for (unsigned row = 0; row < (unsigned)m->blocks * m->m; row++) {
+        const unsigned i = row % m->m, blk = row / m->m;
+        unsigned lane, e;
 
+        output(m, i, 0, blk, &lane, &e);
         for (unsigned k = 0; k < m->k; k++) {
-            for (unsigned i = 0; i < m->m; i++) {
-                struct place p =
-                    input(m, m->m, i, k, a_block(in, m, blk), false);
+            const struct place p =
+                input(m, m->m, i, k, a_block(in, m, blk), false);
+            const struct place q = input(m, m->n, 0, k, blk, false);
 
-                a[i * m->k + k] =
-                    sign[0] * bits_f64(sim_tuple_element(w, &in->op[1], p.lane,
-                                                         p.element, 64));
-            }
-            for (unsigned j = 0; j < m->n; j++) {
-                struct place p = input(m, m->n, j, k, blk, false);
-
-                b[k * m->n + j] =
-                    sign[1] * bits_f64(sim_tuple_element(
-                                  w, &in->op[2], blgp_lane(p.lane, in->blgp),
-                                  p.element, 64));
-            }
+            for (unsigned j = 0; j < m->n; j++)
+                c[e][lane + j] =
+                    fma(a[0][p.lane], b[0][blgp_lane(q.lane + j, in->blgp)],
+                        c[e][lane + j]);
         }
-        for (unsigned i = 0; i < m->m; i++)
-            for (unsigned j = 0; j < m->n; j++) {
-                unsigned lane, e;
-
-                output(m, i, j, blk, &lane, &e);
-                d[i * m->n + j] =
-                    sign[2] *
-                    bits_f64(sim_tuple_element(w, &in->op[3], lane, e, 64));
-            }
-        for (unsigned i = 0; i < m->m; i++)
-            for (unsigned k = 0; k < m->k; k++)
-                for (unsigned j = 0; j < m->n; j++)
-                    d[i * m->n + j] =
-                        fma(a[i * m->k + k], b[k * m->n + j], d[i * m->n + j]);
     }
-    for (unsigned blk = 0; blk < m->blocks; blk++)
-        for (unsigned i = 0; i < m->m; i++)
-            for (unsigned j = 0; j < m->n; j++) {
-                uint64_t bits = f64_bits(acc[(blk * m->m + i) * m->n + j]);
-                unsigned lane, e;
+    for (unsigned e = 0; e < nout; e++)
+        for (unsigned lane = 0; lane < 64; lane++) {
+            const uint64_t bits = f64_bits(c[e][lane]);
 
-                output(m, i, j, blk, &lane, &e);
-                sim_tuple_set32(w, &in->op[0], lane, 2 * e, (uint32_t)bits);
-                sim_tuple_set32(w, &in->op[0], lane, 2 * e + 1,
-                                (uint32_t)(bits >> 32));
-            }
+            (*tuple_reg(w, &in->op[0], 2 * e))[lane] = (uint32_t)bits;
+            (*tuple_reg(w, &in->op[0], 2 * e + 1))[lane] =
+                (uint32_t)(bits >> 32);
+        }
 }
 
 static void mfma(struct wave *w, const struct insn *in, const struct matrix *m)
@@ -372,49 +363,81 @@ static struct place sparse_b(const struct matrix *m, unsigned j, unsigned k)
 /* Two bits of the third source for each element that A holds, in its lane:
  * which of four successive values of k it is. Where a register holds several
  * sets of them, ABID picks one if CBSZ is 0. */
+struct sparse {
+    const uint32_t *indices;
+    unsigned set; /* its first bit */
+};
+
+/* Row of B for the c-th kept value of row i of A, which stands at p. */
+static struct place kept_b(const struct matrix *m, const struct sparse *s,
+                           struct place p, unsigned i, unsigned c)
+{
+    const uint64_t index = s->indices[p.lane + i] >> (s->set + 2 * p.element);
+
+    return sparse_b(m, 0, c / 2 * 4 + (unsigned)(index & 3));
+}
+
+static void smfmac_f32(struct wave *w, const struct insn *in,
+                       const struct matrix *m, const struct sparse *s,
+                       float *acc)
+{
+    struct elements_f32 a, b;
+
+    unpack(w, &in->op[1], (enum matrix_format)m->a, m->k / 2u * m->m / 64, &a);
+    unpack(w, &in->op[2], (enum matrix_format)m->b, per_lane(m, m->n), &b);
+    for (unsigned c = 0; c < m->k / 2u; c++) {
+        const struct place p = sparse_a(m, 0, c);
+
+        for (unsigned i = 0; i < m->m; i++) {
+            const struct place q = kept_b(m, s, p, i, c);
+            const float x = a.v[p.element][p.lane + i];
+            const float *const y = &b.v[q.element][q.lane];
+
+            for (unsigned j = 0; j < m->n; j++)
+                acc[i * m->n + j] = fmaf(x, y[j], acc[i * m->n + j]);
+        }
+    }
+}
+
+static void smfmac_i32(struct wave *w, const struct insn *in,
+                       const struct matrix *m, const struct sparse *s,
+                       uint32_t *acc)
+{
+    struct elements_i32 a, b;
+
+    sim_unpack_i32(w, &in->op[1], FMT_I8, m->k / 2u * m->m / 64, &a);
+    sim_unpack_i32(w, &in->op[2], FMT_I8, per_lane(m, m->n), &b);
+    for (unsigned c = 0; c < m->k / 2u; c++) {
+        const struct place p = sparse_a(m, 0, c);
+
+        for (unsigned i = 0; i < m->m; i++) {
+            const struct place q = kept_b(m, s, p, i, c);
+            const int32_t x = a.v[p.element][p.lane + i];
+            const int32_t *const y = &b.v[q.element][q.lane];
+
+            for (unsigned j = 0; j < m->n; j++)
+                acc[i * m->n + j] += (uint32_t)(x * y[j]);
+        }
+    }
+}
+
 static void smfmac(struct wave *w, const struct insn *in,
                    const struct matrix *m)
 {
-    unsigned bits = sim_format_bits((enum matrix_format)m->a);
-    unsigned set_bits = (unsigned)m->k * m->m / 64;
-    unsigned set =
-        in->cbsz || set_bits >= 32 ? 0 : in->abid % (32 / set_bits) * set_bits;
-    uint32_t acc[32 * 32];
+    const unsigned set_bits = (unsigned)m->k * m->m / 64;
+    const struct sparse s = {.indices = *tuple_reg(w, &in->op[3], 0),
+                             .set =
+                                 in->cbsz || set_bits >= 32
+                                     ? 0
+                                     : in->abid % (32 / set_bits) * set_bits};
+    uint32_t acc[MATRIX_SIDE * MATRIX_SIDE];
 
-    for (unsigned i = 0; i < m->m; i++)
-        for (unsigned j = 0; j < m->n; j++) {
-            unsigned lane, e;
-            uint32_t sum;
-
-            output(m, i, j, 0, &lane, &e);
-            sum = (uint32_t)sim_tuple_element(w, &in->op[0], lane, e, 32);
-            for (unsigned c = 0; c < m->k / 2u; c++) {
-                struct place p = sparse_a(m, i, c), q;
-                uint64_t index =
-                    sim_tuple_element(w, &in->op[3], p.lane, 0, 32) >>
-                    (set + 2ull * p.element);
-                uint64_t x, y;
-
-                q = sparse_b(m, j, c / 2 * 4 + (index & 3));
-                x = sim_tuple_element(w, &in->op[1], p.lane, p.element, bits);
-                y = sim_tuple_element(w, &in->op[2], q.lane, q.element, bits);
-                if (m->d == FMT_I32)
-                    sum += (uint32_t)(sim_format_i32(FMT_I8, x) *
-                                      sim_format_i32(FMT_I8, y));
-                else
-                    sum = f32_bits(fmaf(in_f32(w, (enum matrix_format)m->a, x),
-                                        in_f32(w, (enum matrix_format)m->b, y),
-                                        bits_f32(sum)));
-            }
-            acc[i * m->n + j] = sum;
-        }
-    for (unsigned i = 0; i < m->m; i++)
-        for (unsigned j = 0; j < m->n; j++) {
-            unsigned lane, e;
-
-            output(m, i, j, 0, &lane, &e);
-            sim_tuple_set32(w, &in->op[0], lane, e, acc[i * m->n + j]);
-        }
+    load_rows(w, &in->op[0], m, acc);
+    if (m->d == FMT_I32)
+        smfmac_i32(w, in, m, &s, acc);
+    else
+        smfmac_f32(w, in, m, &s, (float *)acc);
+    store_rows(w, &in->op[0], m, acc);
 }
 
 /* clang-format off */

@@ -406,6 +406,30 @@ void sim_vmem_load_transposed(struct wave *w, const struct places *p,
     }
 }
 
+/* Whole dwords of one allocation to places that all lie in LDS. */
+static bool fast_load_lds(struct wave *w, const struct places *p,
+                          const struct extent *e, uint64_t start, unsigned step,
+                          unsigned nbytes, struct form form)
+{
+    const struct extent to = {start, start + (w->nlanes - 1) * step, false};
+    uint64_t base, lds_base;
+    uint8_t *lds;
+    const uint8_t *bytes;
+
+    if (form.nbytes < 4 || p->lanes != w->mask || p->space != SPACE_GLOBAL)
+        return false;
+    bytes = common_base(w, p, e, nbytes, ACCESS_READ, &base);
+    lds = common_lds(w, &to, nbytes, ACCESS_WRITE, &lds_base);
+    if (!bytes || !lds)
+        return false;
+    for (uint64_t m = w->mask; m; m &= m - 1) {
+        const unsigned lane = (unsigned)__builtin_ctzll(m);
+
+        memcpy(lds + start + lane * step, bytes + (p->at[lane] - base), nbytes);
+    }
+    return true;
+}
+
 void sim_vmem_load_lds(struct wave *w, const struct places *p, int32_t offset,
                        struct form form)
 {
@@ -419,6 +443,8 @@ void sim_vmem_load_lds(struct wave *w, const struct places *p, int32_t offset,
     count(w, p, form.nbytes, WORK_LOADS, &e);
     if (w->flight)
         sim_work_lds_row(w, w->mask, nbytes);
+    if (fast_load_lds(w, p, &e, start, step, nbytes, form))
+        return;
     for (uint64_t m = w->mask; m; m &= m - 1) {
         int lane = __builtin_ctzll(m);
         uint32_t v[4] = {0};
@@ -567,8 +593,14 @@ void sim_vmem_count(struct wave *w, const uint64_t *at, unsigned n,
 static uint64_t update32(void *at, uint64_t data, uint64_t compare,
                          atomic_fn *fn)
 {
-    uint32_t old = __atomic_load_n((uint32_t *)at, __ATOMIC_ACQUIRE);
+    uint32_t old = (uint32_t)compare;
 
+    if (fn == sim_atomic_cmpswap32) {
+        __atomic_compare_exchange_n((uint32_t *)at, &old, (uint32_t)data, false,
+                                    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+        return old;
+    }
+    old = __atomic_load_n((uint32_t *)at, __ATOMIC_ACQUIRE);
     while (!__atomic_compare_exchange_n((uint32_t *)at, &old,
                                         (uint32_t)fn(old, data, compare), false,
                                         __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
@@ -579,8 +611,14 @@ static uint64_t update32(void *at, uint64_t data, uint64_t compare,
 static uint64_t update64(void *at, uint64_t data, uint64_t compare,
                          atomic_fn *fn)
 {
-    uint64_t old = __atomic_load_n((uint64_t *)at, __ATOMIC_ACQUIRE);
+    uint64_t old = compare;
 
+    if (fn == sim_atomic_cmpswap64) {
+        __atomic_compare_exchange_n((uint64_t *)at, &old, data, false,
+                                    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+        return old;
+    }
+    old = __atomic_load_n((uint64_t *)at, __ATOMIC_ACQUIRE);
     while (!__atomic_compare_exchange_n((uint64_t *)at, &old,
                                         fn(old, data, compare), false,
                                         __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
@@ -678,6 +716,34 @@ bool sim_scalar_atomic(struct wave *w, uint64_t addr, unsigned nbytes,
     return update(w, SPACE_GLOBAL, addr, -1, nbytes, data, compare, fn, old);
 }
 
+/* Aligned values of one allocation. False if a lane has to be looked at. */
+static bool fast_atomic(const struct wave *w, const struct places *p,
+                        const struct extent *e, vreg *from, unsigned nbytes,
+                        bool has_compare, atomic_fn *fn, uint64_t *old)
+{
+    uint64_t base, unaligned = 0;
+    uint8_t *bytes;
+
+    if (p->space != SPACE_GLOBAL || w->target->drops_fine_atomics)
+        return false;
+    bytes = common_base(w, p, e, nbytes, ACCESS_ATOMIC, &base);
+    for (uint64_t m = p->lanes; m; m &= m - 1)
+        unaligned |= p->at[__builtin_ctzll(m)] & (nbytes - 1);
+    if (!bytes || unaligned)
+        return false;
+    for (uint64_t m = p->lanes; m; m &= m - 1) {
+        const int lane = __builtin_ctzll(m);
+        uint8_t *const at = bytes + (p->at[lane] - base);
+        const uint64_t data = reg_value(from, 0, lane, nbytes);
+        const uint64_t compare =
+            has_compare ? reg_value(from, nbytes / 4, lane, nbytes) : 0;
+
+        old[lane] = nbytes == 8 ? update64(at, data, compare, fn)
+                                : update32(at, data, compare, fn);
+    }
+    return true;
+}
+
 /* The caches' adders of f32 flush denormals before gfx940 and on gfx10, 11. */
 static atomic_fn *as_caches_do(const struct sim_target *t, atomic_fn *fn)
 {
@@ -696,7 +762,9 @@ void sim_vmem_atomic(struct wave *w, const struct places *p,
 
     fn = as_caches_do(w->target, fn);
     count(w, p, nbytes, dst ? WORK_ATOMIC_RETURNS : WORK_ATOMIC, &e);
-    for (uint64_t m = p->lanes; m; m &= m - 1) {
+    const bool done =
+        p->lanes && fast_atomic(w, p, &e, from, nbytes, has_compare, fn, old);
+    for (uint64_t m = done ? 0 : p->lanes; m; m &= m - 1) {
         int lane = __builtin_ctzll(m);
         uint64_t compare =
             has_compare ? reg_value(from, nbytes / 4, lane, nbytes) : 0;

@@ -21,39 +21,22 @@
  */
 #include "matrix.h"
 
+enum { SIDE = 16 };
+
 struct tile {
-    float f[16][16];
-    int64_t i[16][16];
+    float f[SIDE][SIDE];
+    int64_t i[SIDE][SIDE];
+};
+
+/* A and B as numbers: sign modifiers applied. */
+union elements {
+    struct elements_f32 f;
+    struct elements_i32 i;
 };
 
 static bool is_integer(enum matrix_format format)
 {
     return format >= FMT_I8;
-}
-
-/* A value of A or B: sign modifiers applied. */
-static float in_float(struct wave *w, const struct insn *in, unsigned src,
-                      enum matrix_format format, unsigned lane, unsigned e)
-{
-    unsigned bits = sim_format_bits(format);
-    float x = sim_format_f32(
-        w, format, sim_tuple_element(w, &in->op[1 + src], lane, e, bits));
-    unsigned neg = e & 1 ? in->neg_hi : in->neg_lo;
-
-    return bits == 16 && (neg >> src & 1) ? -x : x;
-}
-
-static int32_t in_integer(struct wave *w, const struct insn *in, unsigned src,
-                          enum matrix_format format, unsigned lane, unsigned e)
-{
-    bool is_signed = in->neg_lo >> src & 1;
-    enum matrix_format as = format == FMT_U8 || format == FMT_I8
-                                ? is_signed ? FMT_I8 : FMT_U8
-                            : is_signed ? FMT_I4
-                                        : FMT_U4;
-
-    return sim_format_i32(as, sim_tuple_element(w, &in->op[1 + src], lane, e,
-                                                sim_format_bits(as)));
 }
 
 /* ---- where things stand ---- */
@@ -99,14 +82,32 @@ static void output(const struct wave *w, const struct insn *in, unsigned i,
     }
 }
 
+/* f32 without modifiers: a row of C or D is neighbours of one register. */
+static bool has_plain_rows(const struct insn *in, unsigned operand,
+                           enum matrix_format format)
+{
+    return format == FMT_F32 && in->op[operand].kind == OPERAND_VGPR &&
+           (operand != 3 || !((in->neg_lo | in->neg_hi) & 4));
+}
+
 static void load_c(struct wave *w, const struct insn *in, unsigned operand,
                    enum matrix_format format, struct tile *t)
 {
     unsigned bits = sim_format_bits(format);
     bool modifiers = operand == 3;
 
-    for (unsigned i = 0; i < 16; i++)
-        for (unsigned j = 0; j < 16; j++) {
+    if (has_plain_rows(in, operand, format)) {
+        for (unsigned i = 0; i < SIDE; i++) {
+            unsigned lane, e;
+
+            output(w, in, i, 0, bits, &lane, &e);
+            memcpy(t->f[i], *tuple_reg(w, &in->op[operand], e) + lane,
+                   sizeof(t->f[i]));
+        }
+        return;
+    }
+    for (unsigned i = 0; i < SIDE; i++)
+        for (unsigned j = 0; j < SIDE; j++) {
             unsigned lane, e;
             uint64_t raw;
 
@@ -134,95 +135,126 @@ static void set16(struct wave *w, const struct operand *o, unsigned lane,
     *d = (*d & ~(0xffffu << shift)) | (uint32_t)value << shift;
 }
 
+static void set32(struct wave *w, const struct operand *o, unsigned lane,
+                  unsigned element, uint32_t value)
+{
+    (*tuple_reg(w, o, element))[lane] = value;
+}
+
 static void store_d(struct wave *w, const struct insn *in,
                     enum matrix_format format, const struct tile *t)
 {
     const struct operand *o = &in->op[0];
     bool clamp = in->flags & F_CLAMP;
 
-    for (unsigned i = 0; i < 16; i++)
-        for (unsigned j = 0; j < 16; j++) {
+    if (has_plain_rows(in, 0, format)) {
+        for (unsigned i = 0; i < SIDE; i++) {
+            unsigned lane, e;
+
+            output(w, in, i, 0, 32, &lane, &e);
+            memcpy(*tuple_reg(w, o, e) + lane, t->f[i], sizeof(t->f[i]));
+        }
+        return;
+    }
+    for (unsigned i = 0; i < SIDE; i++)
+        for (unsigned j = 0; j < SIDE; j++) {
             float x = t->f[i][j];
             unsigned lane, e;
 
             output(w, in, i, j, sim_format_bits(format), &lane, &e);
             if (format == FMT_I32)
-                sim_tuple_set32(w, o, lane, e,
-                                clamp ? (uint32_t)clamp_i32(
-                                            t->i[i][j], INT32_MIN, INT32_MAX)
-                                      : (uint32_t)t->i[i][j]);
+                set32(w, o, lane, e,
+                      clamp ? (uint32_t)clamp_i32(t->i[i][j], INT32_MIN,
+                                                  INT32_MAX)
+                            : (uint32_t)t->i[i][j]);
             else if (format == FMT_F16)
                 set16(w, o, lane, e, f16_bits((half_t)x));
             else if (format == FMT_BF16)
                 set16(w, o, lane, e, bf16_of_f32(x));
             else
-                sim_tuple_set32(w, o, lane, e, f32_bits(x));
+                set32(w, o, lane, e, f32_bits(x));
         }
 }
 
 /* ---- products ---- */
 
-/* B, a row for each k: floats or integers, as D is. */
-union rows {
-    float f[64][16];
-    int32_t i[64][16];
-};
-
-static void load_b(struct wave *w, const struct insn *in,
-                   const struct matrix *m, union rows *b)
+static void negate(float (*v)[MAX_LANES], unsigned first, unsigned n)
 {
-    enum matrix_format format = (enum matrix_format)m->b;
-    bool integers = is_integer((enum matrix_format)m->d);
-
-    for (unsigned k = 0; k < m->k; k++)
-        for (unsigned j = 0; j < 16; j++) {
-            unsigned lane, e;
-
-            input(w, j, k, m->k, sim_format_bits(format), &lane, &e);
-            if (integers)
-                b->i[k][j] = in_integer(w, in, 1, format, lane, e);
-            else
-                b->f[k][j] = in_float(w, in, 1, format, lane, e);
-        }
+    for (unsigned e = first; e < n; e += 2)
+        for (unsigned lane = 0; lane < MAX_LANES; lane++)
+            v[e][lane] = -v[e][lane];
 }
 
-/* Row i of D gains element `ea` of lane `la` of A times row k of B. */
-static void add_products(struct wave *w, const struct insn *in,
-                         const struct matrix *m, const union rows *b,
-                         unsigned i, unsigned k, unsigned la, unsigned ea,
-                         struct tile *t)
+/* `n` elements a lane of operand A (src 0) or B (src 1). */
+static void unpack(struct wave *w, const struct insn *in, unsigned src,
+                   enum matrix_format format, unsigned n, union elements *to)
 {
-    enum matrix_format format = (enum matrix_format)m->a;
+    const struct operand *const o = &in->op[1 + src];
+    const bool is_signed = in->neg_lo >> src & 1;
 
-    if (is_integer((enum matrix_format)m->d)) {
-        const int64_t a = in_integer(w, in, 0, format, la, ea);
+    if (is_integer(format)) {
+        const bool is_byte = format == FMT_U8 || format == FMT_I8;
 
-        for (unsigned j = 0; j < 16; j++)
-            t->i[i][j] += a * b->i[k][j];
-    } else {
-        const float a = in_float(w, in, 0, format, la, ea);
-
-        for (unsigned j = 0; j < 16; j++)
-            t->f[i][j] = fmaf(a, b->f[k][j], t->f[i][j]);
+        sim_unpack_i32(w, o,
+                       is_byte     ? is_signed ? FMT_I8 : FMT_U8
+                       : is_signed ? FMT_I4
+                                   : FMT_U4,
+                       n, &to->i);
+        return;
     }
+    sim_unpack_f32(w, o, format, n, &to->f);
+    if (sim_format_bits(format) != 16)
+        return;
+    if (in->neg_lo >> src & 1)
+        negate(to->f.v, 0, n);
+    if (in->neg_hi >> src & 1)
+        negate(to->f.v, 1, n);
+}
+
+/* Elements of a lane that hold nk values of k. */
+static unsigned per_lane(const struct wave *w, unsigned nk)
+{
+    return w->target->major == 11 ? nk : nk * SIDE / w->nlanes;
+}
+
+/* Both kinds of sum have one tile; a product of k values fits 32 bits. */
+static void add_integers(struct tile *t, const int32_t (*sums)[SIDE])
+{
+    for (unsigned i = 0; i < SIDE; i++)
+        for (unsigned j = 0; j < SIDE; j++)
+            t->i[i][j] += sums[i][j];
 }
 
 static void wmma(struct wave *w, const struct insn *in, const struct matrix *m)
 {
-    enum matrix_format fa = (enum matrix_format)m->a;
-    enum matrix_format fd = (enum matrix_format)m->d;
+    const enum matrix_format fa = (enum matrix_format)m->a;
+    const enum matrix_format fb = (enum matrix_format)m->b;
+    const enum matrix_format fd = (enum matrix_format)m->d;
+    const float *a_f[MATRIX_K], *b_f[MATRIX_K];
+    const int32_t *a_i[MATRIX_K], *b_i[MATRIX_K];
+    int32_t sums[SIDE][SIDE] = {{0}};
+    union elements a, b;
     struct tile t;
-    union rows b;
 
     load_c(w, in, 3, fd, &t);
-    load_b(w, in, m, &b);
-    for (unsigned i = 0; i < 16; i++)
-        for (unsigned k = 0; k < m->k; k++) {
-            unsigned la, ea;
+    unpack(w, in, 0, fa, per_lane(w, m->k), &a);
+    unpack(w, in, 1, fb, per_lane(w, m->k), &b);
+    for (unsigned k = 0; k < m->k; k++) {
+        unsigned la, ea, lb, eb;
 
-            input(w, i, k, m->k, sim_format_bits(fa), &la, &ea);
-            add_products(w, in, m, &b, i, k, la, ea, &t);
-        }
+        input(w, 0, k, m->k, sim_format_bits(fa), &la, &ea);
+        input(w, 0, k, m->k, sim_format_bits(fb), &lb, &eb);
+        a_f[k] = &a.f.v[ea][la];
+        b_f[k] = &b.f.v[eb][lb];
+        a_i[k] = &a.i.v[ea][la];
+        b_i[k] = &b.i.v[eb][lb];
+    }
+    if (is_integer(fd)) {
+        sim_multiply_i32(SIDE, SIDE, m->k, a_i, b_i, sums[0]);
+        add_integers(&t, (const int32_t(*)[SIDE])sums);
+    } else {
+        sim_multiply_f32(SIDE, SIDE, m->k, a_f, b_f, t.f[0]);
+    }
     store_d(w, in, fd, &t);
 }
 
@@ -234,25 +266,30 @@ static void wmma(struct wave *w, const struct insn *in, const struct matrix *m)
 static void swmmac(struct wave *w, const struct insn *in,
                    const struct matrix *m)
 {
-    enum matrix_format fa = (enum matrix_format)m->a;
-    enum matrix_format fd = (enum matrix_format)m->d;
-    unsigned set_bits = m->k / (w->nlanes / 16u);
-    unsigned first = set_bits < 32 ? in->index_key * set_bits : 0;
+    const enum matrix_format fa = (enum matrix_format)m->a;
+    const enum matrix_format fb = (enum matrix_format)m->b;
+    const enum matrix_format fd = (enum matrix_format)m->d;
+    const unsigned set_bits = m->k / (w->nlanes / 16u);
+    const unsigned first = set_bits < 32 ? in->index_key * set_bits : 0;
+    const uint32_t *const indices = *tuple_reg(w, &in->op[3], 0);
+    union elements a, b;
     struct tile t;
-    union rows b;
 
     load_c(w, in, 0, fd, &t);
-    load_b(w, in, m, &b);
-    for (unsigned i = 0; i < 16; i++)
+    unpack(w, in, 0, fa, per_lane(w, m->k) / 2, &a);
+    unpack(w, in, 1, fb, per_lane(w, m->k), &b);
+    for (unsigned i = 0; i < SIDE; i++)
         for (unsigned c = 0; c < m->k / 2u; c++) {
-            unsigned la, ea, k;
-            uint64_t indices;
+            unsigned la, ea, lb, eb, k;
 
             input(w, i, c / 2 * 4, m->k, sim_format_bits(fa), &la, &ea);
             ea = ea / 2 + c % 2;
-            indices = sim_tuple_element(w, &in->op[3], la, 0, 32);
-            k = c / 2 * 4 + (unsigned)(indices >> (first + 2 * ea) & 3);
-            add_products(w, in, m, &b, i, k, la, ea, &t);
+            k = c / 2 * 4 + (indices[la] >> (first + 2 * ea) & 3);
+            input(w, 0, k, m->k, sim_format_bits(fb), &lb, &eb);
+            for (unsigned j = 0; j < SIDE && is_integer(fd); j++)
+                t.i[i][j] += (int64_t)a.i.v[ea][la] * b.i.v[eb][lb + j];
+            for (unsigned j = 0; j < SIDE && !is_integer(fd); j++)
+                t.f[i][j] = fmaf(a.f.v[ea][la], b.f.v[eb][lb + j], t.f[i][j]);
         }
     store_d(w, in, fd, &t);
 }
