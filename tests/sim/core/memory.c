@@ -146,26 +146,6 @@ static bool host_reaches(uint64_t offset, uint64_t size, bool may)
                     may ? PROT_READ | PROT_WRITE : PROT_NONE) == 0;
 }
 
-/* Returns the pages to the system; they read as zero when used again. */
-static void discard_pages(const struct record *r)
-{
-    uint64_t offset = (uint64_t)(r->alloc.bytes - mem.alias);
-
-    if (r->alloc.kind == SIM_MEM_DEVICE)
-        host_reaches(offset, r->alloc.size, false);
-    fallocate(mem.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset,
-              (off_t)round_up(r->alloc.size, PAGE));
-}
-
-/* The same for memory outside the arena. While a kernel runs it may not be
- * taken from under it. */
-static void discard_host_pages(const struct record *r)
-{
-    madvise(r->alloc.bytes, r->extent, MADV_DONTNEED);
-    if (atomic_load(&mem.pins) == 0)
-        mprotect(r->alloc.bytes, r->extent, PROT_NONE);
-}
-
 /* ---- retiring ----------------------------------------------------------- */
 
 static void release_record(struct record *r)
@@ -578,6 +558,45 @@ struct sim_alloc *sim_mem_alias(uint64_t base, void *host, uint64_t size)
 }
 
 /* ---- freeing ------------------------------------------------------------ */
+
+/*
+ * Returns the pages of a freed allocation to the system; they read as zero when
+ * used again. Segments of a code object begin anywhere in a page: the last one
+ * that is freed of those on a page returns it. With the lock held.
+ */
+static void discard_pages(const struct record *r)
+{
+    const struct table *t = atomic_load(&mem.table);
+    size_t n = atomic_load(&t->n), i;
+    uint64_t first = r->alloc.base / PAGE * PAGE;
+    uint64_t end = round_up(r->alloc.base + r->alloc.size, PAGE);
+    uint64_t from = first, to = end;
+
+    if (r->alloc.kind == SIM_MEM_DEVICE)
+        host_reaches(first - (uint64_t)(uintptr_t)mem.seen, r->alloc.size,
+                     false);
+    for (i = count_at_or_below(t, n, r->alloc.base - 1);
+         i > 0 && t->entry[i - 1]->base + t->entry[i - 1]->size > first; i--)
+        if (!t->entry[i - 1]->freed)
+            from = first + PAGE;
+    for (i = count_at_or_below(t, n, r->alloc.base);
+         i < n && t->entry[i]->base < end; i++)
+        if (!t->entry[i]->freed)
+            to = end - PAGE;
+    if (from < to)
+        fallocate(mem.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                  (off_t)(from - (uint64_t)(uintptr_t)mem.seen),
+                  (off_t)(to - from));
+}
+
+/* The same for memory outside the arena. While a kernel runs it may not be
+ * taken from under it. */
+static void discard_host_pages(const struct record *r)
+{
+    madvise(r->alloc.bytes, r->extent, MADV_DONTNEED);
+    if (atomic_load(&mem.pins) == 0)
+        mprotect(r->alloc.bytes, r->extent, PROT_NONE);
+}
 
 bool sim_mem_free(uint64_t base)
 {

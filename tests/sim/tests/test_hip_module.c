@@ -4,10 +4,12 @@
 #include "hip_test.h"
 
 #include "../../scratch.h"
+#include "../core/memory.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
@@ -134,6 +136,27 @@ static void test_bare_code_object_loads(void **state)
     EXPECT(hipSuccess, hipModuleUnload(module));
     EXPECT(hipSuccess, hipModuleLoadFatBinary(&module, api));
     EXPECT(hipSuccess, hipModuleUnload(module));
+}
+
+static void test_unloaded_modules_leave_no_memory(void **state)
+{
+    struct sim_alloc *a = sim_mem_alloc(0, 1, 256, SIM_MEM_DEVICE);
+    struct stat before, after;
+    hipModule_t module;
+    uint64_t offset;
+    int fd = -1, i;
+
+    (void)state;
+    assert_non_null(a);
+    assert_true(sim_mem_shared_file(a->base, &fd, &offset));
+    assert_int_equal(fstat(fd, &before), 0);
+    for (i = 0; i < 32; i++) {
+        EXPECT(hipSuccess, hipModuleLoadData(&module, api));
+        EXPECT(hipSuccess, hipModuleUnload(module));
+    }
+    assert_int_equal(fstat(fd, &after), 0);
+    assert_int_equal(after.st_blocks, before.st_blocks);
+    sim_mem_free(a->base);
 }
 
 static void test_bundles_load(void **state)
@@ -569,6 +592,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_release_differences),
         cmocka_unit_test(test_bare_code_object_loads),
+        cmocka_unit_test(test_unloaded_modules_leave_no_memory),
         cmocka_unit_test(test_bundles_load),
         cmocka_unit_test(test_files_load),
         cmocka_unit_test(test_generic_code_objects_load_on_what_they_cover),

@@ -1,6 +1,8 @@
 /* test_memory.c - scalar, global, flat, scratch, buffer and LDS instructions */
 #include "memory_test.h"
 
+#include <sys/stat.h>
+
 static void test_scalar_loads_of_every_width(void **state)
 {
     struct sim_alloc *a = counting_bytes(256);
@@ -641,6 +643,33 @@ static void test_permutes_and_swizzles_move_lanes(void **state)
     asm_free(st);
 }
 
+/* Segments of one code object may share a page. */
+static void test_freed_parts_leave_their_neighbours(void **state)
+{
+    const struct sim_mem_part parts[] = {
+        {0x100, 0x100, true}, {0x800, 0x100, false}, {0x1f00, 0x200, false}};
+    struct sim_alloc *a = counting_bytes(1), *part[3];
+    struct stat before, after;
+    uint64_t offset;
+    int fd = -1;
+
+    (void)state;
+    assert_true(sim_mem_shared_file(a->base, &fd, &offset));
+    assert_int_equal(fstat(fd, &before), 0);
+    assert_true(sim_mem_alloc_parts(0, parts, 3, SIM_MEM_CODE, part));
+    memset(part[0]->bytes, 1, part[0]->size);
+    memset(part[1]->bytes, 2, part[1]->size);
+    memset(part[2]->bytes, 3, part[2]->size);
+    assert_true(sim_mem_free(part[0]->base));
+    assert_true(sim_mem_free(part[2]->base));
+    assert_int_equal(part[1]->bytes[0], 2);
+    assert_int_equal(part[1]->bytes[0xff], 2);
+    assert_true(sim_mem_free(part[1]->base));
+    assert_int_equal(fstat(fd, &after), 0);
+    assert_int_equal(after.st_blocks, before.st_blocks);
+    sim_mem_free(a->base);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -663,6 +692,7 @@ int main(void)
         cmocka_unit_test(test_atomics_must_be_aligned),
         cmocka_unit_test(test_transposing_loads_give_columns),
         cmocka_unit_test(test_permutes_and_swizzles_move_lanes),
+        cmocka_unit_test(test_freed_parts_leave_their_neighbours),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
