@@ -2,14 +2,16 @@
  *
  * As ROCm has it: ROCr picks from all devices by ROCR_VISIBLE_DEVICES, and HIP
  * from those by HIP_VISIBLE_DEVICES, or by CUDA_VISIBLE_DEVICES if that is not
- * set. Both lists hold ordinals and UUIDs ("GPU-" and 16 characters), and end
- * at the first entry that is no device. They differ in small things, which
+ * set. Before HIP 7 an empty variable counts as not set; from then on it shows
+ * no device. Both lists hold ordinals and UUIDs ("GPU-" and 16 characters), and
+ * end at the first entry that is no device. They differ in small things, which
  * AMD's runtime showed: see the two parsers.
  */
 #include "runtime.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 struct list {
     int n;
@@ -24,18 +26,23 @@ static bool holds(const struct list *l, int device)
     return false;
 }
 
-/* The entry as a place in `from`, by UUID; -1 if it is none. */
-static int by_uuid(const struct list *from, const char *text, size_t n)
+/* The entry as a place in `from`, by UUID; -1 if it is none. HIP 5 knows no
+ * UUIDs, HIP 7 takes the first that begins so, ROCr letters of either case. */
+static int by_uuid(const struct list *from, const char *text, size_t n,
+                   bool rocr)
 {
     enum { HEAD = 4, BODY = 16 };
+    const size_t body = n - HEAD;
 
-    if (n != HEAD + BODY || strncmp(text, "GPU-", HEAD) != 0)
+    if (n < HEAD || body > BODY || strncmp(text, "GPU-", HEAD) != 0 ||
+        (body < BODY && (rocr || rt.release < 7)) || (!rocr && rt.release == 5))
         return -1;
     for (int i = 0; i < from->n; i++) {
         char uuid[BODY];
 
         device_uuid(sim_device_get(from->device[i]), uuid);
-        if (memcmp(uuid, text + HEAD, BODY) == 0)
+        if (rocr ? strncasecmp(uuid, text + HEAD, body) == 0
+                 : memcmp(uuid, text + HEAD, body) == 0)
             return i;
     }
     return -1;
@@ -48,7 +55,7 @@ static int rocr_entry(const struct list *from, const char *text, size_t n)
     long place = strtol(text, &end, 10);
 
     if (end != text + n || n == 0 || place < 0 || place >= from->n)
-        return by_uuid(from, text, n);
+        return by_uuid(from, text, n, true);
     return (int)place;
 }
 
@@ -56,44 +63,71 @@ static int rocr_entry(const struct list *from, const char *text, size_t n)
 static int hip_entry(const struct list *from, const char *text, size_t n)
 {
     if (n == 0 || strspn(text, "0123456789") < n || (n > 1 && *text == '0'))
-        return by_uuid(from, text, n);
+        return by_uuid(from, text, n, false);
     return rocr_entry(from, text, n);
 }
 
-/* A device named twice ends ROCr's list, and counts once in HIP's. */
-static void pick(struct list *l, const char *text, bool rocr)
+/* ROCr leaves out the blanks around an entry. */
+static void trim(const char **text, size_t *n)
+{
+    static const char blank[] = " \t\n\v\f\r";
+
+    while (*n && strchr(blank, **text)) {
+        ++*text;
+        --*n;
+    }
+    while (*n && strchr(blank, (*text)[*n - 1]))
+        --*n;
+}
+
+/* A device named twice ends ROCr's list, and counts once in HIP's. An entry of
+ * nothing fails ROCr's start: no device is left. */
+static void pick(struct list *l, const char *list, bool rocr)
 {
     const struct list from = *l;
 
     l->n = 0;
-    while (*text) {
+    while (*list) {
+        const char *text = list;
         size_t n = strcspn(text, ",");
-        int place =
-            rocr ? rocr_entry(&from, text, n) : hip_entry(&from, text, n);
+        int place;
 
+        list += n;
+        if (*list == ',')
+            list++;
+        if (rocr)
+            trim(&text, &n);
+        if (rocr && n == 0)
+            l->n = 0;
+        place = rocr ? rocr_entry(&from, text, n) : hip_entry(&from, text, n);
         if (place < 0 || (rocr && holds(l, from.device[place])))
             return;
         if (!holds(l, from.device[place]))
             l->device[l->n++] = from.device[place];
-        text += n;
-        if (*text == ',')
-            text++;
     }
+}
+
+/* The variable, unless it counts as not set. */
+static const char *hip_variable(const char *name)
+{
+    const char *value = getenv(name);
+
+    return value && !*value && rt.release < 7 ? NULL : value;
 }
 
 int visible_devices(int list[MAX_DEVICES])
 {
     const char *rocr = getenv("ROCR_VISIBLE_DEVICES");
-    const char *hip = getenv("HIP_VISIBLE_DEVICES");
+    const char *hip = hip_variable("HIP_VISIBLE_DEVICES");
     struct list l = {.n = sim_device_count()};
 
     for (int i = 0; i < l.n; i++)
         l.device[i] = i;
-    if (!hip || !*hip)
-        hip = getenv("CUDA_VISIBLE_DEVICES");
-    if (rocr) /* an empty one shows no device, */
+    if (!hip)
+        hip = hip_variable("CUDA_VISIBLE_DEVICES");
+    if (rocr)
         pick(&l, rocr, true);
-    if (hip && *hip) /* HIP's is none */
+    if (hip)
         pick(&l, hip, false);
     memcpy(list, l.device, sizeof(l.device));
     return l.n;

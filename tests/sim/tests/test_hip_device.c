@@ -422,58 +422,78 @@ static void buses(void)
     assert_string_equal(got, wanted_buses);
 }
 
-/* The answers are those of AMD's runtime, on three devices. */
+/* The answers are those of AMD's HIP 5.2.3 and 7.2.4, on three devices. */
 static void test_visible_devices(void **state)
 {
+    enum { IN_5 = 1, IN_7 = 2, IN_BOTH = 3 };
     static const struct {
+        int releases;
         const char *rocr, *hip, *cuda, *want; /* PCI buses */
     } rows[] = {
-        {NULL, NULL, NULL, "123"},
-        {"", NULL, NULL, ""},
-        {"2,0", NULL, NULL, "31"},
-        {"0,0,1", NULL, NULL, "1"},
-        {"2,7,0", NULL, NULL, "3"},
-        {"1, 0", NULL, NULL, "21"},
-        {"01", NULL, NULL, "2"},
-        {"-1", NULL, NULL, ""},
-        {"0,-1", NULL, NULL, "1"},
-        {NULL, "", NULL, "123"},
-        {NULL, "-1", NULL, ""},
-        {NULL, "0,0,1", NULL, "12"},
-        {NULL, "1, 0", NULL, "2"},
-        {NULL, "01", NULL, ""},
-        {NULL, "1,", NULL, "2"},
-        {NULL, "2x,0", NULL, ""},
-        {NULL, NULL, "1", "2"},
-        {NULL, "", "1", "2"},
-        {NULL, "0", "1", "1"},
-        {"2,1", "1,0", NULL, "23"},
-        {"2,1", "2", NULL, ""},
-        {"GPU-kpk-sim-00000001", NULL, NULL, "2"},
-        {"2,0", "GPU-kpk-sim-00000000", NULL, "1"},
-        {NULL, "GPU-kpk-sim-00000009", NULL, ""},
+        {IN_BOTH, NULL, NULL, NULL, "123"},
+        {IN_BOTH, "", NULL, NULL, ""},
+        {IN_7, " ", NULL, NULL, ""},
+        {IN_7, "2,0", NULL, NULL, "31"},
+        {IN_7, "0,0,1", NULL, NULL, "1"},
+        {IN_7, "2,7,0", NULL, NULL, "3"},
+        {IN_7, "1, 0", NULL, NULL, "21"},
+        {IN_BOTH, "1 ,0", NULL, NULL, "21"},
+        {IN_7, "1\t ,  0 ,2 ", NULL, NULL, "213"},
+        {IN_7, "1 0", NULL, NULL, ""},
+        {IN_7, "0,,1", NULL, NULL, ""},
+        {IN_7, "0,", NULL, NULL, "1"},
+        {IN_7, "01", NULL, NULL, "2"},
+        {IN_7, "-1", NULL, NULL, ""},
+        {IN_7, "0,-1", NULL, NULL, "1"},
+        {IN_5, NULL, "", NULL, "123"},
+        {IN_7, NULL, "", NULL, ""},
+        {IN_7, NULL, "-1", NULL, ""},
+        {IN_7, NULL, "0,0,1", NULL, "12"},
+        {IN_7, NULL, "1, 0", NULL, "2"},
+        {IN_BOTH, NULL, "1 ,0", NULL, ""},
+        {IN_7, NULL, "01", NULL, ""},
+        {IN_7, NULL, "1,", NULL, "2"},
+        {IN_7, NULL, "2x,0", NULL, ""},
+        {IN_5, NULL, NULL, "", "123"},
+        {IN_7, NULL, NULL, "", ""},
+        {IN_BOTH, NULL, NULL, "1", "2"},
+        {IN_5, NULL, "", "1", "2"},
+        {IN_7, NULL, "", "1", ""},
+        {IN_7, NULL, "0", "", "1"},
+        {IN_7, NULL, "0", "1", "1"},
+        {IN_7, "2,1", "1,0", NULL, "23"},
+        {IN_7, "2,1", "2", NULL, ""},
+        {IN_BOTH, "GPU-kpk-sim-00000001", NULL, NULL, "2"},
+        {IN_7, " GPU-KPK-sim-00000001 , 0", NULL, NULL, "21"},
+        {IN_7, "GPU-kpk-sim-0000000", NULL, NULL, ""},
+        {IN_7, "2,0", "GPU-kpk-sim-00000000", NULL, "1"},
+        {IN_5, NULL, "GPU-kpk-sim-00000000", NULL, ""},
+        {IN_7, NULL, "GPU-kpk-sim-00000009", NULL, ""},
+        {IN_7, NULL, "GPU-kpk-sim,2", NULL, "13"},
+        {IN_7, NULL, "GPU-KPK-sim-00000001", NULL, ""},
     };
     size_t i;
 
     (void)state;
-    for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        char text[4][100];
-        const char *environment[5] = {"KPK_SIM_DEVICES=gfx90a,gfx90a,gfx90a"};
-        int n = 1;
+    for (i = 0; i < 2 * sizeof(rows) / sizeof(rows[0]); i++) {
+        const char *const value[] = {rows[i / 2].rocr, rows[i / 2].hip,
+                                     rows[i / 2].cuda};
+        static const char *const name[] = {"ROCR", "HIP", "CUDA"};
+        const char *environment[6] = {"KPK_SIM_DEVICES=gfx90a,gfx90a,gfx90a",
+                                      i % 2 ? "KPK_SIM_HIP_VERSION=5"
+                                            : "KPK_SIM_HIP_VERSION=7"};
+        char text[3][100];
+        int n = 2, k;
 
-        snprintf(text[0], 100, "ROCR_VISIBLE_DEVICES=%s",
-                 rows[i].rocr ? rows[i].rocr : "");
-        snprintf(text[1], 100, "HIP_VISIBLE_DEVICES=%s",
-                 rows[i].hip ? rows[i].hip : "");
-        snprintf(text[2], 100, "CUDA_VISIBLE_DEVICES=%s",
-                 rows[i].cuda ? rows[i].cuda : "");
-        if (rows[i].rocr)
-            environment[n++] = text[0];
-        if (rows[i].hip)
-            environment[n++] = text[1];
-        if (rows[i].cuda)
-            environment[n++] = text[2];
-        wanted_buses = rows[i].want;
+        if (!(rows[i / 2].releases & (i % 2 ? IN_5 : IN_7)))
+            continue;
+        for (k = 0; k < 3; k++) {
+            snprintf(text[k], sizeof(text[k]), "%s_VISIBLE_DEVICES=%s", name[k],
+                     value[k] ? value[k] : "");
+            if (value[k])
+                environment[n++] = text[k];
+        }
+        wanted_buses = rows[i / 2].want;
         in_child(environment, buses);
     }
 }
