@@ -1,5 +1,8 @@
-/* error.c - names and phrases of HIP errors */
+/* error.c - names and phrases of HIP errors; how much is said of them */
 #include "runtime.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
 
 static const struct {
     hipError_t number;
@@ -52,5 +55,45 @@ HIP_API hipError_t hipDrvGetErrorString(hipError_t error, const char **text)
     if (!text || row_of(error) < 0)
         LEAVE(hipErrorInvalidValue);
     *text = errors[row_of(error)].phrase;
+    LEAVE(hipSuccess);
+}
+
+/* ---- how much is said of them ------------------------------------------- */
+
+enum { AS_ENVIRONMENT = -1 };
+
+static atomic_long level = AS_ENVIRONMENT, wanted;
+
+size_t log_level(void)
+{
+    const char *text = getenv("AMD_LOG_LEVEL");
+    long set = level, asked = text ? strtol(text, NULL, 10) : 0;
+
+    if (set != AS_ENVIRONMENT)
+        return (size_t)set;
+    return asked > 0 ? (size_t)asked : 0;
+}
+
+/* There is no buffer whose size could be set, and no mask of areas. */
+HIP_API hipError_t hipExtSetLoggingParams(size_t most, size_t size, size_t mask)
+{
+    ENTER_WITH(NEED_NOTHING);
+    (void)size;
+    (void)mask;
+    wanted = (long)(most & INT32_MAX);
+    LEAVE(hipSuccess);
+}
+
+HIP_API hipError_t hipExtEnableLogging(void)
+{
+    ENTER_WITH(NEED_NOTHING);
+    level = wanted;
+    LEAVE(hipSuccess);
+}
+
+HIP_API hipError_t hipExtDisableLogging(void)
+{
+    ENTER_WITH(NEED_NOTHING);
+    level = 0;
     LEAVE(hipSuccess);
 }

@@ -14,6 +14,13 @@ typedef struct hipLinkState *hipLinkState_t;
 #define OPTIONS int *options, void **values, unsigned noptions
 #define IGNORE_OPTIONS ((void)options, (void)values, (void)noptions)
 
+static hipError_t as_library(hipError_t error, const hipModule_t *module)
+{
+    if (error == hipSuccess)
+        module_set_library(*module);
+    return error;
+}
+
 HIP_API hipError_t hipLibraryLoadData(hipModule_t *library, const void *code,
                                       OPTIONS, int *library_options,
                                       void **library_values,
@@ -26,7 +33,7 @@ HIP_API hipError_t hipLibraryLoadData(hipModule_t *library, const void *code,
     (void)nlibrary_options;
     if (!library || !code)
         LEAVE(hipErrorInvalidValue);
-    LEAVE(module_from_memory(library, code, SIZE_MAX));
+    LEAVE(as_library(module_from_memory(library, code, SIZE_MAX), library));
 }
 
 HIP_API hipError_t hipLibraryLoadFromFile(hipModule_t *library,
@@ -42,7 +49,7 @@ HIP_API hipError_t hipLibraryLoadFromFile(hipModule_t *library,
     (void)nlibrary_options;
     if (!library || !name)
         LEAVE(hipErrorInvalidValue);
-    LEAVE(module_from_file(library, name));
+    LEAVE(as_library(module_from_file(library, name), library));
 }
 
 HIP_API hipError_t hipLibraryUnload(hipModule_t library)
@@ -57,7 +64,7 @@ HIP_API hipError_t hipLibraryGetKernel(hipFunction_t *kernel,
                                        hipModule_t library, const char *name)
 {
     ENTER();
-    if (!kernel || !name)
+    if (!kernel || !library || !name)
         LEAVE(hipErrorInvalidValue);
     if (!handle_valid(library, HANDLE_MODULE))
         LEAVE(hipErrorInvalidHandle);
@@ -69,12 +76,150 @@ HIP_API hipError_t hipLibraryGetKernelCount(unsigned *count,
                                             hipModule_t library)
 {
     ENTER();
-    if (!count)
+    if (!count || !library)
         LEAVE(hipErrorInvalidValue);
     if (!handle_valid(library, HANDLE_MODULE))
         LEAVE(hipErrorInvalidHandle);
     *count = module_loaded(library)->object->nkernels;
     LEAVE(hipSuccess);
+}
+
+HIP_API hipError_t hipLibraryEnumerateKernels(hipFunction_t *kernels,
+                                              unsigned n, hipModule_t library)
+{
+    const struct sim_code_object *o;
+    unsigned i;
+
+    ENTER();
+    if (!kernels || !library)
+        LEAVE(hipErrorInvalidValue);
+    if (!handle_valid(library, HANDLE_MODULE))
+        LEAVE(hipErrorInvalidHandle);
+    o = module_loaded(library)->object;
+    for (i = 0; i < n && i < o->nkernels; i++) {
+        kernels[i] =
+            loaded_function(module_loaded(library), o->kernels[i].name);
+        if (!kernels[i])
+            LEAVE(hipErrorOutOfMemory);
+    }
+    LEAVE(hipSuccess);
+}
+
+static hipError_t library_global(hipModule_t library, const char *name,
+                                 bool managed_only, hipDeviceptr_t *dptr,
+                                 size_t *bytes)
+{
+    if ((!dptr && !bytes) || !name || !*name)
+        return hipErrorInvalidValue;
+    if (!handle_valid(library, HANDLE_MODULE))
+        return hipErrorInvalidHandle;
+    return module_global(library, name, managed_only, dptr, bytes);
+}
+
+HIP_API hipError_t hipLibraryGetGlobal(hipDeviceptr_t *dptr, size_t *bytes,
+                                       hipModule_t library, const char *name)
+{
+    ENTER();
+    LEAVE(library_global(library, name, false, dptr, bytes));
+}
+
+HIP_API hipError_t hipLibraryGetManaged(hipDeviceptr_t *dptr, size_t *bytes,
+                                        hipModule_t library, const char *name)
+{
+    ENTER();
+    LEAVE(library_global(library, name, true, dptr, bytes));
+}
+
+/* ---- kernels ------------------------------------------------------------ */
+
+HIP_API hipError_t hipKernelGetLibrary(hipModule_t *library,
+                                       hipFunction_t kernel)
+{
+    hipModule_t found;
+
+    ENTER();
+    if (!library || !kernel)
+        LEAVE(hipErrorInvalidValue);
+    found = handle_valid(kernel, HANDLE_FUNCTION) ? library_of(kernel) : NULL;
+    if (!found)
+        LEAVE(hipErrorInvalidHandle);
+    *library = found;
+    LEAVE(hipSuccess);
+}
+
+HIP_API hipError_t hipKernelGetName(const char **name, hipFunction_t kernel)
+{
+    ENTER();
+    if (!name || !kernel)
+        LEAVE(hipErrorInvalidValue);
+    if (!handle_valid(kernel, HANDLE_FUNCTION) || !library_of(kernel))
+        LEAVE(hipErrorInvalidHandle);
+    *name = kernel->kernel->name;
+    LEAVE(hipSuccess);
+}
+
+HIP_API hipError_t hipKernelGetFunction(hipFunction_t *function,
+                                        hipFunction_t kernel)
+{
+    ENTER();
+    if (!function || !kernel)
+        LEAVE(hipErrorInvalidValue);
+    *function = kernel;
+    LEAVE(hipSuccess);
+}
+
+HIP_API hipError_t hipKernelGetParamInfo(hipFunction_t kernel, size_t index,
+                                         size_t *offset, size_t *size)
+{
+    ENTER();
+    if (!kernel || !offset)
+        LEAVE(hipErrorInvalidValue);
+    if (!handle_valid(kernel, HANDLE_FUNCTION))
+        LEAVE(hipErrorInvalidDeviceFunction);
+    if (index >= kernel->kernel->nexplicit)
+        LEAVE(hipErrorInvalidValue);
+    *offset = kernel->kernel->args[index].offset;
+    if (size)
+        *size = kernel->kernel->args[index].size;
+    LEAVE(hipSuccess);
+}
+
+HIP_API hipError_t hipKernelGetAttribute(int *value, int which,
+                                         hipFunction_t kernel, int device)
+{
+    ENTER();
+    if (!value)
+        LEAVE(hipErrorInvalidValue);
+    if (!handle_valid(kernel, HANDLE_FUNCTION))
+        LEAVE(hipErrorInvalidHandle);
+    if (!device_at(device))
+        LEAVE(hipErrorInvalidDevice);
+    LEAVE(function_attribute(kernel, which, value));
+}
+
+HIP_API hipError_t hipKernelSetAttribute(int which, int value,
+                                         hipFunction_t kernel, int device)
+{
+    ENTER();
+    if (!kernel)
+        LEAVE(hipErrorInvalidValue);
+    if (!handle_valid(kernel, HANDLE_FUNCTION))
+        LEAVE(hipErrorInvalidDeviceFunction);
+    if (!device_at(device))
+        LEAVE(hipErrorInvalidDevice);
+    LEAVE(function_set_attribute(kernel, which, value));
+}
+
+HIP_API hipError_t hipKernelSetAttributeForDevice(hipFunction_t kernel,
+                                                  int which, int value,
+                                                  int device)
+{
+    ENTER();
+    if (!handle_valid(kernel, HANDLE_FUNCTION))
+        LEAVE(hipErrorInvalidHandle);
+    if (!device_at(device))
+        LEAVE(hipErrorInvalidDevice);
+    LEAVE(function_set_attribute(kernel, which, value));
 }
 
 /* ---- linking ------------------------------------------------------------ */

@@ -11,6 +11,7 @@
 struct ihipModule_t {
     struct ihipModule_t *next;
     struct loaded *loaded;
+    bool is_library; /* loaded by its newer name: its functions know it */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -32,9 +33,8 @@ static hipError_t load_error(enum failure failure, const char *why)
         {hipErrorInvalidImage, hipErrorNoBinaryForGpu, hipErrorInvalidImage,
          hipErrorInvalidImage}, /* 7 */
     };
-    const char *level = getenv("AMD_LOG_LEVEL");
 
-    if (level && strtol(level, NULL, 10) > 0)
+    if (log_level() > 0)
         complain("module not loaded: %s", why);
     return answers[rt.release - 5][failure];
 }
@@ -325,6 +325,25 @@ struct loaded *module_loaded(hipModule_t module)
     return module->loaded;
 }
 
+void module_set_library(hipModule_t module)
+{
+    pthread_mutex_lock(&lock);
+    module->is_library = true;
+    pthread_mutex_unlock(&lock);
+}
+
+hipModule_t library_of(hipFunction_t function)
+{
+    hipModule_t m;
+
+    pthread_mutex_lock(&lock);
+    for (m = modules; m; m = m->next)
+        if (m->is_library && m->loaded == function->loaded)
+            break;
+    pthread_mutex_unlock(&lock);
+    return m;
+}
+
 HIP_API hipError_t hipModuleUnload(hipModule_t module)
 {
     ENTER();
@@ -434,12 +453,27 @@ HIP_API hipError_t hipModuleGetFunctionCount(unsigned *count,
     LEAVE(hipSuccess);
 }
 
+hipError_t module_global(hipModule_t module, const char *name,
+                         bool managed_only, hipDeviceptr_t *dptr, size_t *bytes)
+{
+    const struct sim_global *global = loaded_global(module->loaded, name);
+    const struct managed *m = module->loaded->managed;
+
+    while (m && !is_managed(m->name, name))
+        m = m->next;
+    if (!global || (managed_only && !m))
+        return hipErrorNotFound;
+    if (dptr)
+        *dptr =
+            (hipDeviceptr_t)(uintptr_t)(m ? m->memory->base : global->address);
+    if (bytes)
+        *bytes = m ? m->memory->size : global->size;
+    return hipSuccess;
+}
+
 HIP_API hipError_t hipModuleGetGlobal(hipDeviceptr_t *dptr, size_t *bytes,
                                       hipModule_t module, const char *name)
 {
-    const struct sim_global *global;
-    const struct managed *m;
-
     ENTER();
     if ((!dptr && !bytes) || !name || !*name)
         LEAVE(hipErrorInvalidValue);
@@ -448,17 +482,7 @@ HIP_API hipError_t hipModuleGetGlobal(hipDeviceptr_t *dptr, size_t *bytes,
     if (!handle_valid(module, HANDLE_MODULE))
         LEAVE(hipErrorNotFound);
     check_device(module->loaded, __func__);
-    global = loaded_global(module->loaded, name);
-    if (!global)
-        LEAVE(hipErrorNotFound);
-    for (m = module->loaded->managed; m && !is_managed(m->name, name);)
-        m = m->next;
-    if (dptr)
-        *dptr =
-            (hipDeviceptr_t)(uintptr_t)(m ? m->memory->base : global->address);
-    if (bytes)
-        *bytes = m ? m->memory->size : global->size;
-    LEAVE(hipSuccess);
+    LEAVE(module_global(module, name, false, dptr, bytes));
 }
 
 HIP_API hipError_t hipModuleGetTexRef(void **reference, hipModule_t module,

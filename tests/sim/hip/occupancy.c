@@ -55,6 +55,14 @@ static int attribute(hipFunction_t f, int which)
     }
 }
 
+hipError_t function_attribute(hipFunction_t f, int which, int *value)
+{
+    if (which < 0 || which >= NATTRIBUTES)
+        return hipErrorInvalidValue;
+    *value = attribute(f, which);
+    return hipSuccess;
+}
+
 HIP_API hipError_t hipFuncGetAttribute(int *value, int which, hipFunction_t f)
 {
     ENTER();
@@ -64,10 +72,7 @@ HIP_API hipError_t hipFuncGetAttribute(int *value, int which, hipFunction_t f)
         LEAVE(rt.release == 5 ? hipErrorInvalidValue : hipErrorInvalidHandle);
     if (!handle_valid(f, HANDLE_FUNCTION))
         LEAVE(hipErrorInvalidDeviceFunction);
-    if (which < 0 || which >= NATTRIBUTES)
-        LEAVE(hipErrorInvalidValue);
-    *value = attribute(f, which);
-    LEAVE(hipSuccess);
+    LEAVE(function_attribute(f, which, value));
 }
 
 HIP_API hipError_t hipFuncGetAttributes(hipFuncAttributes *out,
@@ -107,6 +112,17 @@ static hipError_t any_function(const void *handle, hipFunction_t *out)
     return hipSuccess;
 }
 
+hipError_t function_set_attribute(hipFunction_t f, int which, int value)
+{
+    if (which < 0 || which > NATTRIBUTES ||
+        (which == MAX_DYNAMIC_SHARED_SIZE_BYTES &&
+         (value < 0 || value > max_dynamic_shared(f))) ||
+        (which == PREFERRED_SHARED_MEMORY_CARVEOUT &&
+         (value < -1 || value > 100)))
+        return hipErrorInvalidValue;
+    return hipSuccess;
+}
+
 HIP_API hipError_t hipFuncSetAttribute(const void *function, int which,
                                        int value)
 {
@@ -115,17 +131,8 @@ HIP_API hipError_t hipFuncSetAttribute(const void *function, int which,
 
     ENTER();
     error = any_function(function, &f);
-    if (error != hipSuccess)
-        LEAVE(error);
-    if (which < 0 || which > NATTRIBUTES)
-        LEAVE(hipErrorInvalidValue);
-    if (which == MAX_DYNAMIC_SHARED_SIZE_BYTES &&
-        (value < 0 || value > max_dynamic_shared(f)))
-        LEAVE(hipErrorInvalidValue);
-    if (which == PREFERRED_SHARED_MEMORY_CARVEOUT &&
-        (value < -1 || value > 100))
-        LEAVE(hipErrorInvalidValue);
-    LEAVE(hipSuccess);
+    LEAVE(error != hipSuccess ? error
+                              : function_set_attribute(f, which, value));
 }
 
 HIP_API hipError_t hipFuncSetCacheConfig(const void *function, int config)
@@ -297,4 +304,48 @@ HIP_API hipError_t hipOccupancyMaxPotentialBlockSize(int *grid, int *block,
     if (any_function(stub, &f) != hipSuccess)
         LEAVE(hipErrorInvalidDeviceFunction);
     LEAVE(best_block(grid, block, f, dynamic, limit, 0));
+}
+
+/* Bytes in which a group takes LDS. */
+static int64_t lds_granule(const struct sim_target *t)
+{
+    return t->major >= 10 ? 1024 : t->lds_nbytes > 65536 ? 1280 : 512;
+}
+
+/*
+ * AMD's formula: what is left of the LDS when all blocks have their static
+ * part, shared among as many blocks as threads leave room for. Where the static
+ * parts alone are too much, the outcome is below zero and wraps. The granule is
+ * taken for a power of two, which gfx950's is not.
+ */
+static hipError_t available_shared(size_t *out, hipFunction_t f, int blocks,
+                                   int block)
+{
+    const struct sim_target *t = target_of(f);
+    const int64_t most = (int64_t)resident_threads(t) / block;
+    int64_t left, among, each;
+
+    if (most == 0)
+        return hipErrorInvalidValue;
+    left = (int64_t)t->lds_nbytes -
+           (int64_t)f->kernel->lds_nbytes * (blocks < most ? blocks : most);
+    among = (blocks < most) == (left >= 0) ? blocks : most;
+    each = left >= 0 ? left / among : -((among - 1 - left) / among);
+    *out = (size_t)(each & ~(lds_granule(t) - 1));
+    return hipSuccess;
+}
+
+HIP_API hipError_t hipOccupancyAvailableDynamicSMemPerBlock(size_t *out,
+                                                            const void *stub,
+                                                            int blocks,
+                                                            int block)
+{
+    hipFunction_t f;
+
+    ENTER();
+    if (!out || blocks <= 0 || block <= 0)
+        LEAVE(hipErrorInvalidValue);
+    if (!stub || host_function(stub, current_device(), &f) != hipSuccess)
+        LEAVE(hipErrorInvalidDeviceFunction);
+    LEAVE(available_shared(out, f, blocks, block));
 }

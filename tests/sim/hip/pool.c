@@ -575,6 +575,60 @@ HIP_API hipError_t hipDeviceSetMemPool(int device, hipMemPool_t pool)
     LEAVE(hipSuccess);
 }
 
+/* The same by place and kind of memory: pinned memory on a device is all that
+ * there are pools for. */
+static struct device *pool_place(const hipMemLocation *location, int type)
+{
+    enum { PINNED = 1, ON_DEVICE = 1 };
+
+    return location && location->type == ON_DEVICE && type == PINNED
+               ? device_at(location->id)
+               : NULL;
+}
+
+static hipError_t pool_at(hipMemPool_t *pool, const hipMemLocation *location,
+                          int type, hipMemPool_t (*which)(struct device *))
+{
+    struct device *d = pool_place(location, type);
+
+    if (!pool || !d)
+        return hipErrorInvalidValue;
+    pthread_mutex_lock(&lock);
+    *pool = which(d);
+    pthread_mutex_unlock(&lock);
+    return *pool ? hipSuccess : hipErrorOutOfMemory;
+}
+
+HIP_API hipError_t hipMemGetDefaultMemPool(hipMemPool_t *pool,
+                                           const hipMemLocation *location,
+                                           int type)
+{
+    ENTER();
+    LEAVE(pool_at(pool, location, type, default_pool));
+}
+
+HIP_API hipError_t hipMemGetMemPool(hipMemPool_t *pool,
+                                    const hipMemLocation *location, int type)
+{
+    ENTER();
+    LEAVE(pool_at(pool, location, type, current_pool));
+}
+
+HIP_API hipError_t hipMemSetMemPool(const hipMemLocation *location, int type,
+                                    hipMemPool_t pool)
+{
+    struct device *d;
+
+    ENTER();
+    d = pool_place(location, type);
+    if (!d || !handle_valid(pool, HANDLE_POOL) || pool->device != d)
+        LEAVE(hipErrorInvalidValue);
+    pthread_mutex_lock(&lock);
+    d->current_pool = pool;
+    pthread_mutex_unlock(&lock);
+    LEAVE(hipSuccess);
+}
+
 HIP_API hipError_t hipMemPoolTrimTo(hipMemPool_t pool, size_t keep)
 {
     ENTER();

@@ -14,15 +14,13 @@ static void *find(const char *name)
     return strncmp(name, "hip", 3) == 0 ? function_by_name(name) : NULL;
 }
 
-HIP_API hipError_t hipGetProcAddress(const char *symbol, void **pfn,
-                                     int hip_version, uint64_t flags,
-                                     int *status)
+static hipError_t proc_address(const char *symbol, void **pfn, int hip_version,
+                               uint64_t flags, int *status)
 {
     char name[128];
 
-    ENTER_WITH(NEED_NOTHING);
     if (!symbol || !*symbol || !pfn)
-        LEAVE(hipErrorInvalidValue);
+        return hipErrorInvalidValue;
     *pfn = NULL;
     if (hip_version >= 600 && (strcmp(symbol, "hipGetDeviceProperties") == 0 ||
                                strcmp(symbol, "hipChooseDevice") == 0)) {
@@ -37,7 +35,25 @@ HIP_API hipError_t hipGetProcAddress(const char *symbol, void **pfn,
     }
     if (status)
         *status = *pfn ? SYMBOL_FOUND : SYMBOL_NOT_FOUND;
-    LEAVE(*pfn ? hipSuccess : hipErrorInvalidValue);
+    return *pfn ? hipSuccess : hipErrorInvalidValue;
+}
+
+HIP_API hipError_t hipGetProcAddress(const char *symbol, void **pfn,
+                                     int hip_version, uint64_t flags,
+                                     int *status)
+{
+    ENTER_WITH(NEED_NOTHING);
+    LEAVE(proc_address(symbol, pfn, hip_version, flags, status));
+}
+
+/* Of programs that are compiled for a default stream for each thread. */
+HIP_API hipError_t hipGetProcAddress_spt(const char *symbol, void **pfn,
+                                         int hip_version, uint64_t flags,
+                                         int *status)
+{
+    ENTER_WITH(NEED_NOTHING);
+    LEAVE(proc_address(symbol, pfn, hip_version,
+                       flags ? flags : PER_THREAD_STREAM, status));
 }
 
 static hipError_t driver_entry(const char *symbol, void **pfn, bool per_thread,

@@ -42,6 +42,11 @@ static uint32_t max_waves(const struct sim_target *t)
     return t->max_waves_per_simd * t->simds_per_cu * cus(t);
 }
 
+uint32_t resident_threads(const struct sim_target *t)
+{
+    return max_waves(t) * t->default_wave;
+}
+
 /* HIP 5.2 knows no larger files. */
 static uint32_t registers(const struct sim_target *t)
 {
@@ -118,7 +123,7 @@ static bool is_known(int attribute)
     X( 296,  336, 4,    29, INT_MAX)                   /* maxGridSize */       \
     X( 300,  340, 4,    30, max_grid_yz())                                     \
     X( 304,  344, 4,    31, max_grid_yz())                                     \
-    X( 344,  624, 4,    57, max_waves(t) * t->default_wave) /* maxThreadsPerMultiProcessor */ \
+    X( 344,  624, 4,    57, resident_threads(t)) /* maxThreadsPerMultiProcessor */ \
     X(  -1,  712, 4,    25, max_waves(t)) /* maxBlocksPerMultiProcessor */ \
     X( 336,  388, 4,    63, multiprocessors(t))        /* multiProcessorCount */ \
     X( 308,  348, 4,     5, t->clock_khz)              /* clockRate */         \

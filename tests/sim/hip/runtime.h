@@ -181,6 +181,9 @@ hipError_t leave(hipError_t error);
 /* Says something to the user, on stderr, prefixed. */
 void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* AMD_LOG_LEVEL, or what the program set instead (error.c). */
+size_t log_level(void);
+
 /* ---- fault injection (fault.c) ------------------------------------------ */
 
 /* The error that is to be returned by this call, or hipSuccess. */
@@ -225,6 +228,8 @@ struct queue *stream_queue_spt(hipStream_t stream);
 /* What HIP calls multiprocessors: pairs of compute units from gfx10 on
  * (properties.c). */
 uint32_t multiprocessors(const struct sim_target *t);
+/* Threads that one of them holds at most. */
+uint32_t resident_threads(const struct sim_target *t);
 /* Whether it has images, and so arrays and textures (properties.c). */
 bool device_has_images(const struct device *device);
 /* A device's legacy default stream, with a reference; NULL: no memory. */
@@ -305,6 +310,14 @@ hipError_t module_from_memory(hipModule_t *out, const void *image, size_t size);
 hipError_t module_from_file(hipModule_t *out, const char *name);
 hipError_t module_unload(hipModule_t module);
 struct loaded *module_loaded(hipModule_t module);
+/* A module that was loaded as a library; the one that a function is of, NULL
+ * if it is a plain module's. */
+void module_set_library(hipModule_t module);
+hipModule_t library_of(hipFunction_t function);
+/* A variable's place and size, of managed variables alone if that is asked. */
+hipError_t module_global(hipModule_t module, const char *name,
+                         bool managed_only, hipDeviceptr_t *dptr,
+                         size_t *bytes);
 /* The whole file, in memory of the caller's. */
 hipError_t read_file(const char *name, void **out, size_t *n);
 /* The function of that name, made at the first request; NULL if none. */
@@ -363,6 +376,9 @@ hipError_t host_variable(const void *shadow, uint64_t *address, uint64_t *size);
 void registered_shutdown(void);
 
 int resident_blocks(hipFunction_t function, int block, size_t dynamic);
+/* One of hipFuncGetAttribute(); what hipFuncSetAttribute() takes. */
+hipError_t function_attribute(hipFunction_t function, int which, int *value);
+hipError_t function_set_attribute(hipFunction_t function, int which, int value);
 
 /* ---- memory (memory.c) -------------------------------------------------- */
 

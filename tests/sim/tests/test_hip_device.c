@@ -9,6 +9,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+hipError_t hipExtSetLoggingParams(size_t level, size_t size, size_t mask);
+hipError_t hipExtEnableLogging(void);
+hipError_t hipExtDisableLogging(void);
+hipError_t hipGetProcAddress_spt(const char *symbol, void **pfn,
+                                 int hip_version, uint64_t flags, int *status);
 
 enum { R0000_NBYTES = 792, R0600_NBYTES = 1472, MAX_LIST = 8 };
 
@@ -640,8 +647,39 @@ static void test_fault_injection(void **state)
     in_child(lost, lost_device);
 }
 
+/* A program sets how much the runtime says. */
+static void test_logging_is_switched_by_calls(void **state)
+{
+    FILE *file = tmpfile();
+    int old = dup(STDERR_FILENO), step;
+    hipModule_t module;
+    long n[4] = {0};
+
+    (void)state;
+    assert_non_null(file);
+    dup2(fileno(file), STDERR_FILENO);
+    for (step = 0; step < 4; step++) {
+        if (step == 1)
+            EXPECT(hipSuccess, hipExtSetLoggingParams(1, 0, 0));
+        if (step == 2)
+            EXPECT(hipSuccess, hipExtEnableLogging());
+        if (step == 3)
+            EXPECT(hipSuccess, hipExtDisableLogging());
+        EXPECT(hipErrorInvalidImage, hipModuleLoadData(&module, "no image"));
+        fseek(file, 0, SEEK_END);
+        n[step] = ftell(file);
+    }
+    dup2(old, STDERR_FILENO);
+    close(old);
+    fclose(file);
+    assert_int_equal(n[1], 0); /* set, but not switched on */
+    assert_true(n[2] > 0);
+    assert_int_equal(n[3], n[2]);
+}
+
 static void test_functions_by_name(void **state)
 {
+    enum { LEGACY = 1 };
     hipError_t (*count)(int *) = NULL;
     void *plain, *newer, *direct;
     int status = -1, n = 0;
@@ -662,6 +700,14 @@ static void test_functions_by_name(void **state)
            hipGetProcAddress("hipGetDeviceProperties", &plain, 502, 0, NULL));
     EXPECT(hipSuccess,
            hipGetProcAddress("hipGetDeviceProperties", &newer, 602, 0, NULL));
+    EXPECT(hipSuccess,
+           hipGetProcAddress("hipMemcpy_spt", &direct, 702, 0, NULL));
+    EXPECT(hipSuccess,
+           hipGetProcAddress_spt("hipMemcpy", &plain, 702, 0, NULL));
+    assert_ptr_equal(plain, direct);
+    EXPECT(hipSuccess,
+           hipGetProcAddress_spt("hipMemcpy", &plain, 702, LEGACY, NULL));
+    assert_ptr_not_equal(plain, direct);
     EXPECT(hipSuccess, hipGetProcAddress("hipGetDevicePropertiesR0600", &direct,
                                          602, 0, NULL));
     assert_ptr_equal(newer, direct);
@@ -793,6 +839,7 @@ int main(void)
         cmocka_unit_test(test_error_names),
         cmocka_unit_test(test_error_numbers_are_those_of_the_header),
         cmocka_unit_test(test_functions_by_name),
+        cmocka_unit_test(test_logging_is_switched_by_calls),
         cmocka_unit_test(test_calls_have_the_numbers_of_the_header),
         cmocka_unit_test(test_list_of_functions_is_what_is_exported),
         cmocka_unit_test(test_refused_functions_say_so),

@@ -25,6 +25,23 @@ hipError_t hipLibraryUnload(hipModule_t library);
 hipError_t hipLibraryGetKernel(hipFunction_t *kernel, hipModule_t library,
                                const char *name);
 hipError_t hipLibraryGetKernelCount(unsigned *n, hipModule_t library);
+hipError_t hipLibraryEnumerateKernels(hipFunction_t *kernels, unsigned n,
+                                      hipModule_t library);
+hipError_t hipLibraryGetGlobal(void **p, size_t *n, hipModule_t library,
+                               const char *name);
+hipError_t hipLibraryGetManaged(void **p, size_t *n, hipModule_t library,
+                                const char *name);
+hipError_t hipKernelGetLibrary(hipModule_t *library, hipFunction_t kernel);
+hipError_t hipKernelGetName(const char **name, hipFunction_t kernel);
+hipError_t hipKernelGetFunction(hipFunction_t *f, hipFunction_t kernel);
+hipError_t hipKernelGetParamInfo(hipFunction_t kernel, size_t index,
+                                 size_t *offset, size_t *size);
+hipError_t hipKernelGetAttribute(int *value, int which, hipFunction_t kernel,
+                                 int device);
+hipError_t hipKernelSetAttribute(int which, int value, hipFunction_t kernel,
+                                 int device);
+hipError_t hipKernelSetAttributeForDevice(hipFunction_t kernel, int which,
+                                          int value, int device);
 hipError_t hipLinkCreate(unsigned n, int *options, void **values, void **state);
 hipError_t hipLinkAddData(void *state, int type, void *data, size_t size,
                           const char *name, unsigned n, int *options,
@@ -521,6 +538,97 @@ static void test_libraries(void **state)
     EXPECT(hipSuccess, hipModuleUnload(module));
 }
 
+/* The answers are those of AMD's HIP 7.2.4, where it has the function, else by
+ * the sources of later ones. */
+static void test_kernels_of_libraries(void **state)
+{
+    enum { MAX_THREADS, SHARED_SIZE, MAX_DYNAMIC = 8 };
+    hipModule_t library, module, found = NULL;
+    hipFunction_t kernel, plain, same = NULL, list[32] = {0};
+    const char *name = NULL;
+    size_t offset = 99, size = 99;
+    unsigned n = 0, i, seen = 0;
+    void *p = NULL;
+    int value = -1;
+
+    (void)state;
+    EXPECT(hipSuccess,
+           hipLibraryLoadData(&library, api, NULL, NULL, 0, NULL, NULL, 0));
+    EXPECT(hipSuccess, hipModuleLoadData(&module, api));
+    EXPECT(hipSuccess, hipLibraryGetKernel(&kernel, library, "step"));
+    EXPECT(hipSuccess, hipModuleGetFunction(&plain, module, "step"));
+    EXPECT(hipErrorInvalidValue, hipLibraryGetKernel(&kernel, NULL, "step"));
+    EXPECT(hipErrorInvalidValue, hipLibraryGetKernelCount(&n, NULL));
+    EXPECT(hipSuccess, hipLibraryGetKernelCount(&n, library));
+
+    EXPECT(hipErrorInvalidValue, hipLibraryEnumerateKernels(NULL, 1, library));
+    EXPECT(hipErrorInvalidValue, hipLibraryEnumerateKernels(list, 1, NULL));
+    EXPECT(hipSuccess, hipLibraryEnumerateKernels(list, 2, library));
+    assert_true(list[1] && !list[2]);
+    EXPECT(hipSuccess, hipLibraryEnumerateKernels(list, 32, library));
+    assert_true(list[n - 1] && !list[n]);
+    for (i = 0; i < n; i++)
+        seen += list[i] == kernel;
+    assert_int_equal(seen, 1);
+
+    EXPECT(hipSuccess, hipKernelGetName(&name, kernel));
+    assert_string_equal(name, "step");
+    EXPECT(hipErrorInvalidValue, hipKernelGetName(NULL, kernel));
+    EXPECT(hipErrorInvalidValue, hipKernelGetName(&name, NULL));
+    EXPECT(hipErrorInvalidHandle, hipKernelGetName(&name, plain));
+    EXPECT(hipSuccess, hipKernelGetLibrary(&found, kernel));
+    assert_ptr_equal(found, library);
+    EXPECT(hipErrorInvalidValue, hipKernelGetLibrary(&found, NULL));
+    EXPECT(hipErrorInvalidHandle, hipKernelGetLibrary(&found, plain));
+    EXPECT(hipSuccess, hipKernelGetFunction(&same, kernel));
+    assert_ptr_equal(same, kernel);
+    EXPECT(hipErrorInvalidValue, hipKernelGetFunction(NULL, kernel));
+
+    EXPECT(hipSuccess, hipKernelGetParamInfo(kernel, 2, &offset, &size));
+    assert_int_equal(offset, 12); /* a pointer and a number come before */
+    assert_int_equal(size, 4);
+    EXPECT(hipSuccess, hipKernelGetParamInfo(kernel, 0, &offset, NULL));
+    assert_int_equal(offset, 0);
+    EXPECT(hipErrorInvalidValue,
+           hipKernelGetParamInfo(kernel, 3, &offset, &size));
+    EXPECT(hipErrorInvalidValue, hipKernelGetParamInfo(kernel, 0, NULL, &size));
+
+    EXPECT(hipSuccess, hipKernelGetAttribute(&value, MAX_THREADS, kernel, 0));
+    assert_int_equal(value, 1024);
+    EXPECT(hipErrorInvalidValue,
+           hipKernelGetAttribute(NULL, MAX_THREADS, kernel, 0));
+    EXPECT(hipErrorInvalidHandle,
+           hipKernelGetAttribute(&value, MAX_THREADS, NULL, 0));
+    EXPECT(hipErrorInvalidDevice,
+           hipKernelGetAttribute(&value, MAX_THREADS, kernel, 99));
+    EXPECT(hipErrorInvalidValue, hipKernelGetAttribute(&value, 99, kernel, 0));
+    EXPECT(hipSuccess, hipKernelSetAttribute(MAX_DYNAMIC, 1024, kernel, 0));
+    EXPECT(hipErrorInvalidValue,
+           hipKernelSetAttribute(MAX_DYNAMIC, 1 << 20, kernel, 0));
+    EXPECT(hipErrorInvalidValue,
+           hipKernelSetAttribute(MAX_DYNAMIC, 0, NULL, 0));
+    EXPECT(hipErrorInvalidDevice,
+           hipKernelSetAttribute(MAX_DYNAMIC, 0, kernel, -1));
+    EXPECT(hipSuccess,
+           hipKernelSetAttributeForDevice(kernel, MAX_DYNAMIC, 64, 0));
+    EXPECT(hipErrorInvalidHandle,
+           hipKernelSetAttributeForDevice(NULL, MAX_DYNAMIC, 64, 0));
+    EXPECT(hipErrorInvalidDevice,
+           hipKernelSetAttributeForDevice(kernel, MAX_DYNAMIC, 64, 99));
+
+    EXPECT(hipSuccess, hipLibraryGetGlobal(&p, &size, library, "counter"));
+    assert_int_equal(size, 4);
+    EXPECT(hipErrorInvalidHandle,
+           hipLibraryGetGlobal(&p, &size, NULL, "counter"));
+    EXPECT(hipErrorInvalidValue, hipLibraryGetGlobal(&p, &size, library, ""));
+    EXPECT(hipErrorNotFound,
+           hipLibraryGetManaged(&p, &size, library, "counter"));
+    EXPECT(hipSuccess, hipLibraryGetManaged(&p, &size, library, "kept"));
+    EXPECT(hipSuccess, hipLibraryUnload(library));
+    EXPECT(hipErrorInvalidHandle, hipLibraryEnumerateKernels(list, 1, library));
+    EXPECT(hipSuccess, hipModuleUnload(module));
+}
+
 /* One image goes in and comes out; what would have to be compiled is refused
  * in words. */
 static void test_linker(void **state)
@@ -603,6 +711,7 @@ int main(void)
         cmocka_unit_test(test_managed_variable_of_a_module),
         cmocka_unit_test(test_arguments_beyond_the_stated_segment),
         cmocka_unit_test(test_libraries),
+        cmocka_unit_test(test_kernels_of_libraries),
         cmocka_unit_test(test_linker),
         cmocka_unit_test(test_occupancy),
     };

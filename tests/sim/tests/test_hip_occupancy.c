@@ -8,6 +8,16 @@
 
 #include <stdlib.h>
 
+hipError_t hipOccupancyAvailableDynamicSMemPerBlock(size_t *nbytes,
+                                                    const void *stub,
+                                                    int blocks, int block);
+void **__hipRegisterFatBinary(const void *wrapper);
+void __hipUnregisterFatBinary(void **binary);
+void __hipRegisterFunction(void **binary, const void *stub,
+                           const char *device_name, const char *name,
+                           unsigned limit, void *tid, void *bid, dim3 *block,
+                           dim3 *grid, int *wave_size);
+
 /*
  * `empty` takes next to no registers: the waves of a SIMD are the limit, 8 of
  * 64 lanes on 4 SIMDs, or 16 of 32 on 4. `wide` takes 96: of gfx9's 512 five
@@ -167,6 +177,82 @@ static void cooperative_grids(void)
     free(image);
 }
 
+/*
+ * LDS that a launch may ask for, of kernels that programs know by their stubs:
+ * `empty` has none of its own, `small` 256 bytes. The answers are those of
+ * AMD's HIP 7.2.4.
+ */
+static const struct {
+    int device, blocks, block;
+    size_t empty, small;
+} left_over[] = {
+    {1, 1, 1, 65536, 65024},
+    {1, 1, 2048, 65536, 65024},
+    {1, 2, 64, 32768, 32256},
+    {1, 3, 64, 21504, 21504},
+    {1, 5, 64, 12800, 12800},
+    {1, 8, 64, 8192, 7680},
+    {1, 33, 64, 2048, 1536},
+    {1, 100, 1, 512, 0},
+    {1, 40, 1024, 32768, 32256},
+    {1, 2, 1025, 65536, 65024},
+    {1, 257, 1, 0, (size_t)-512},
+    {2, 1, 1, 65536, 64512},
+    {2, 3, 64, 21504, 21504},
+    {2, 5, 64, 12288, 12288},
+    {2, 100, 1, 0, 0},
+    {2, 64, 512, 16384, 15360},
+};
+
+static void available_by_rows(void)
+{
+    static const char *const order[] = {"gfx90a", "gfx942", "gfx1030"};
+    static const char empty = 0, small = 0; /* the stubs */
+    size_t i, n, got;
+
+    for (i = 0; i < sizeof(left_over) / sizeof(left_over[0]); i++) {
+        struct {
+            unsigned magic, version;
+            const void *image, *unused;
+        } wrapper = {0x48495046, 1, read_api(order[left_over[i].device], &n),
+                     NULL};
+        void **binary = __hipRegisterFatBinary(&wrapper);
+        int blocks = left_over[i].blocks, block = left_over[i].block;
+
+        EXPECT(hipSuccess, hipSetDevice(left_over[i].device));
+        __hipRegisterFunction(binary, &empty, "empty", "empty", ~0u, NULL, NULL,
+                              NULL, NULL, NULL);
+        __hipRegisterFunction(binary, &small, "small", "small", ~0u, NULL, NULL,
+                              NULL, NULL, NULL);
+        EXPECT(hipSuccess, hipOccupancyAvailableDynamicSMemPerBlock(
+                               &got, &empty, blocks, block));
+        assert_int_equal(got, left_over[i].empty);
+        EXPECT(hipSuccess, hipOccupancyAvailableDynamicSMemPerBlock(
+                               &got, &small, blocks, block));
+        assert_int_equal(got, left_over[i].small);
+        EXPECT(hipErrorInvalidValue,
+               hipOccupancyAvailableDynamicSMemPerBlock(NULL, &empty, 1, 64));
+        EXPECT(hipErrorInvalidValue,
+               hipOccupancyAvailableDynamicSMemPerBlock(&got, &empty, 0, 64));
+        EXPECT(hipErrorInvalidValue,
+               hipOccupancyAvailableDynamicSMemPerBlock(&got, &empty, 1, 0));
+        EXPECT(hipErrorInvalidValue,
+               hipOccupancyAvailableDynamicSMemPerBlock(&got, &empty, 1, 2049));
+        EXPECT(hipErrorInvalidDeviceFunction,
+               hipOccupancyAvailableDynamicSMemPerBlock(&got, NULL, 1, 64));
+        EXPECT(hipErrorInvalidDeviceFunction,
+               hipOccupancyAvailableDynamicSMemPerBlock(&got, &got, 1, 64));
+        __hipUnregisterFatBinary(binary);
+        free((void *)(uintptr_t)wrapper.image);
+    }
+}
+
+static void test_shared_memory_that_is_left_for_a_launch(void **state)
+{
+    (void)state;
+    in_child(four, available_by_rows);
+}
+
 static void test_cooperative_grids_fit_the_device(void **state)
 {
     (void)state;
@@ -179,6 +265,7 @@ int main(void)
         cmocka_unit_test(test_blocks_of_a_multiprocessor),
         cmocka_unit_test(test_best_block_and_grid),
         cmocka_unit_test(test_cooperative_grids_fit_the_device),
+        cmocka_unit_test(test_shared_memory_that_is_left_for_a_launch),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,6 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+hipError_t hipMemGetDefaultMemPool(hipMemPool_t *pool,
+                                   const hipMemLocation *location, int type);
+hipError_t hipMemGetMemPool(hipMemPool_t *pool, const hipMemLocation *location,
+                            int type);
+hipError_t hipMemSetMemPool(const hipMemLocation *location, int type,
+                            hipMemPool_t pool);
+
 enum attribute {
     THRESHOLD = 4,
     RESERVED_CURRENT,
@@ -351,6 +358,10 @@ static void test_access(void **state)
 
 static void test_current_pool(void **state)
 {
+    enum { PINNED = 1 };
+    const hipMemLocation here = {hipMemLocationTypeDevice, 0};
+    const hipMemLocation nowhere = {hipMemLocationTypeDevice, 9};
+    const hipMemLocation host = {hipMemLocationTypeInvalid, 0};
     hipMemPool_t pool = new_pool(0), current, standard;
     int unknown;
     char *a;
@@ -362,6 +373,22 @@ static void test_current_pool(void **state)
     EXPECT(hipErrorInvalidValue, hipDeviceSetMemPool(9, pool));
     EXPECT(hipErrorInvalidDevice, hipDeviceSetMemPool(1, pool));
     EXPECT(hipSuccess, hipDeviceSetMemPool(0, pool));
+    EXPECT(hipSuccess, hipMemGetMemPool(&current, &here, PINNED));
+    assert_ptr_equal(current, pool);
+    EXPECT(hipSuccess, hipMemGetDefaultMemPool(&current, &here, PINNED));
+    assert_ptr_equal(current, standard);
+    EXPECT(hipSuccess, hipMemSetMemPool(&here, PINNED, standard));
+    EXPECT(hipSuccess, hipDeviceGetMemPool(&current, 0));
+    assert_ptr_equal(current, standard);
+    EXPECT(hipSuccess, hipMemSetMemPool(&here, PINNED, pool));
+    EXPECT(hipErrorInvalidValue, hipMemGetMemPool(NULL, &here, PINNED));
+    EXPECT(hipErrorInvalidValue, hipMemGetMemPool(&current, NULL, PINNED));
+    EXPECT(hipErrorInvalidValue, hipMemGetMemPool(&current, &here, 99));
+    EXPECT(hipErrorInvalidValue, hipMemGetMemPool(&current, &host, PINNED));
+    EXPECT(hipErrorInvalidValue,
+           hipMemGetDefaultMemPool(&current, &nowhere, PINNED));
+    EXPECT(hipErrorInvalidValue, hipMemSetMemPool(&nowhere, PINNED, pool));
+    EXPECT(hipErrorInvalidValue, hipMemSetMemPool(&here, PINNED, NULL));
     EXPECT(hipSuccess, hipDeviceGetMemPool(&current, 0));
     assert_ptr_equal(current, pool);
     EXPECT(hipErrorInvalidHandle,
