@@ -85,6 +85,7 @@ static enum sim_load_status read_args(struct loader *l, struct sim_kernel *k,
                 memcpy(arg->value_kind, kind->via.str.ptr, kind->via.str.size);
             arg->offset = number(a, ".offset", UINT32_MAX);
             arg->size = number(a, ".size", UINT32_MAX);
+            arg->pointee_align = number(a, ".pointee_align", 1);
             if (is_hidden(arg) != (pass == 1))
                 continue;
             /* Not held against the segment's size: hand-written kernels

@@ -24,6 +24,7 @@ enum sim_load_status {
 struct sim_arg {
     char *name; /* may be NULL */
     uint32_t offset, size;
+    uint32_t pointee_align; /* of pointers into LDS */
     char value_kind[28]; /* "by_value", "global_buffer", "hidden_..." */
 };
 

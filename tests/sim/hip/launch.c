@@ -219,6 +219,31 @@ static bool has_hidden(const struct sim_kernel *k, const char *kind)
     return false;
 }
 
+/*
+ * Pointers into LDS get their values here, whatever the caller passed: each
+ * comes behind the one before, aligned for what it points to, and four bytes
+ * are kept for it, as AMD's runtime does. So only the last one has room, the
+ * dynamic part of the launch. Returns the LDS of a group without that part.
+ * `segment` may be NULL.
+ */
+static uint32_t place_in_lds(const struct sim_kernel *k, uint8_t *segment)
+{
+    uint32_t at = k->lds_nbytes, i, align;
+
+    for (i = 0; i < k->nexplicit; i++) {
+        if (strcmp(k->args[i].value_kind, "dynamic_shared_pointer") != 0 ||
+            k->args[i].size != sizeof(at))
+            continue;
+        align = k->args[i].pointee_align;
+        if (align && (align & (align - 1)) == 0)
+            at = (at + align - 1) & ~(align - 1);
+        if (segment)
+            memcpy(segment + k->args[i].offset, &at, sizeof(at));
+        at += (uint32_t)sizeof(at);
+    }
+    return at;
+}
+
 static hipError_t fill_segment(const struct launch *l, struct hidden_values v,
                                uint8_t *segment)
 {
@@ -231,6 +256,7 @@ static hipError_t fill_segment(const struct launch *l, struct hidden_values v,
         error = put_extra(k, l->extra, segment);
     else if (l->params)
         error = put_params(k, l->params, segment);
+    place_in_lds(k, segment);
     v.dynamic_lds = (uint32_t)l->shared;
     for (i = 0; i < 3; i++) {
         v.block_count[i] = l->grid[i] / l->block[i];
@@ -467,7 +493,7 @@ static hipError_t build(const struct launch *l, struct queue *q,
         d->grid[i] = l->grid[i];
         d->block[i] = (uint16_t)l->block[i];
     }
-    d->lds_nbytes = k->lds_nbytes + (uint32_t)l->shared;
+    d->lds_nbytes = place_in_lds(k, NULL) + (uint32_t)l->shared;
     d->scratch_nbytes = scratch_of(k);
     if (l->cooperative) {
         /* The runtime's first barrier is one of all workgroups. */
@@ -534,11 +560,11 @@ hipError_t check_launch(const struct launch *l, struct queue *q)
         return hipErrorInvalidValue;
     if (rt.release >= 7 && !l->any_device && q->device != current_device())
         return hipErrorInvalidHandle;
-    if (k->lds_nbytes + l->shared > lds) {
+    if (place_in_lds(k, NULL) + l->shared > lds) {
         complain("%s needs %u bytes of static and %zu of dynamic LDS; %s has "
                  "%u",
-                 k->name, k->lds_nbytes, l->shared, q->device->sim->target_id,
-                 lds);
+                 k->name, place_in_lds(k, NULL), l->shared,
+                 q->device->sim->target_id, lds);
         return hipErrorLaunchOutOfResources;
     }
     return hipSuccess;

@@ -80,6 +80,25 @@ extern "C" __global__ void __launch_bounds__(64) small(int *out)
             *out += sum[i];
 }
 
+#define LDS __attribute__((address_space(3)))
+#define ALIGNED(n) __attribute__((align_value(n)))
+
+/* Pointers into LDS as arguments, as OpenCL's kernels have them: the runtime
+ * says where each is, behind what the kernel has of its own. */
+extern "C" __global__ void local_pointers(unsigned *at, LDS char *a,
+                                          LDS long *b ALIGNED(8), unsigned n,
+                                          LDS char *c, LDS int *d ALIGNED(16))
+{
+    __shared__ char own[3];
+    own[threadIdx.x % 3] = 1;
+    at[0] = (unsigned)(size_t)a;
+    at[1] = (unsigned)(size_t)b;
+    at[2] = (unsigned)(size_t)c;
+    at[3] = (unsigned)(size_t)d;
+    at[4] = n;
+    at[5] = own[n % 3];
+}
+
 extern "C" __global__ void empty()
 {
 }

@@ -399,6 +399,41 @@ static void test_mangled_name_is_the_same_function(void **state)
     EXPECT(hipSuccess, hipFree(out));
 }
 
+/* As AMD's runtime answered: what the caller passes counts for nothing. */
+static void test_pointers_into_lds_are_placed_by_the_runtime(void **state)
+{
+    static const unsigned want[] = {3, 8, 12, 16, 9, 1};
+    hipFunction_t f = function("local_pointers");
+    unsigned local = 4096, n = 9, got[6] = {0}, *at;
+    void *params[] = {&at, &local, &local, &n, &local, &local};
+    struct {
+        unsigned *at;
+        unsigned a, b, n, c, d;
+    } buffer;
+    size_t size = sizeof(buffer);
+    void *extra[] = {HIP_LAUNCH_PARAM_BUFFER_POINTER, &buffer,
+                     HIP_LAUNCH_PARAM_BUFFER_SIZE, &size, HIP_LAUNCH_PARAM_END};
+
+    (void)state;
+    EXPECT(hipSuccess, hipMalloc((void **)&at, sizeof(got)));
+    EXPECT(hipSuccess,
+           hipModuleLaunchKernel(f, 1, 1, 1, 3, 1, 1, 0, NULL, params, NULL));
+    EXPECT(hipSuccess, hipMemcpyDtoH(got, at, sizeof(got)));
+    assert_memory_equal(got, want, sizeof(got));
+    buffer.at = at;
+    buffer.a = buffer.b = buffer.c = buffer.d = local;
+    buffer.n = n;
+    EXPECT(hipSuccess, hipMemset(at, 0, sizeof(got)));
+    EXPECT(hipSuccess,
+           hipModuleLaunchKernel(f, 1, 1, 1, 3, 1, 1, 0, NULL, NULL, extra));
+    EXPECT(hipSuccess, hipMemcpyDtoH(got, at, sizeof(got)));
+    assert_memory_equal(got, want, sizeof(got));
+    EXPECT(hipErrorLaunchOutOfResources, /* 20 bytes are the pointers' */
+           hipModuleLaunchKernel(f, 1, 1, 1, 3, 1, 1, 65536 - 19, NULL, params,
+                                 NULL));
+    EXPECT(hipSuccess, hipFree(at));
+}
+
 static void test_dynamic_lds(void **state)
 {
     hipFunction_t f = function("reverse");
@@ -864,6 +899,7 @@ int main(void)
         cmocka_unit_test(test_uniform_kernel_refuses_partial_groups),
         cmocka_unit_test(test_mangled_name_is_the_same_function),
         cmocka_unit_test(test_dynamic_lds),
+        cmocka_unit_test(test_pointers_into_lds_are_placed_by_the_runtime),
         cmocka_unit_test(test_ext_launch_refusals),
         cmocka_unit_test(test_a_block_larger_than_the_grid),
         cmocka_unit_test(test_largest_grid_of_an_empty_kernel),

@@ -145,7 +145,7 @@ static void test_bare_code_object_loads(void **state)
     EXPECT(hipSuccess, hipMemGetInfo(&during, NULL));
     assert_true(during < before);
     EXPECT(hipSuccess, hipModuleGetFunctionCount(&count, module));
-    assert_int_equal(count, 18);
+    assert_int_equal(count, 19);
     EXPECT(hipSuccess, hipModuleUnload(module));
     EXPECT(hipSuccess, hipMemGetInfo(&after, NULL));
     assert_int_equal(before, after);

@@ -284,13 +284,13 @@ static void pointers(void)
 
 /* ---- modules and launches ---- */
 
-static void *kernel(void *image)
+static void *kernel(void *image, const char *name)
 {
     void *module = NULL, *f = NULL;
 
     if (FN(hipModuleLoadData)(&module, image) ||
-        FN(hipModuleGetFunction)(&f, module, "step"))
-        printf("the kernel could not be loaded\n");
+        FN(hipModuleGetFunction)(&f, module, name))
+        printf("the kernel %s could not be loaded\n", name);
     return f;
 }
 
@@ -334,7 +334,7 @@ static void launches(void)
         void *p;
         unsigned k, n;
     } a = {NULL, 1, 0};
-    void *f = kernel(images[0]), *none = NULL;
+    void *f = kernel(images[0], "step"), *none = NULL;
     void *params[] = {&a.p, &a.k, &a.n};
     size_t size = sizeof(a);
     void *extra[] = {(void *)1, &a, (void *)2, &size, (void *)3};
@@ -370,6 +370,34 @@ static void launches(void)
          (size_t)0);
     CALL(hipModuleOccupancyMaxActiveBlocksPerMultiprocessor, NOTHING, f, 64,
          (size_t)0);
+}
+
+/* Pointers into LDS: the runtime says where they point. */
+static void local_pointers(void)
+{
+    static const unsigned passed[][5] = {
+        {0, 0, 7, 0, 0}, {64, 128, 7, 1024, 4096}, {3, 5, 9, 11, 13}};
+    static const unsigned dynamic[] = {0, 512};
+    void *f = kernel(images[0], "local_pointers"), *none = NULL;
+    size_t i, k;
+
+    for (i = 0; i < sizeof(passed) / sizeof(passed[0]); i++)
+        for (k = 0; k < 2; k++) {
+            struct {
+                void *p;
+                unsigned v[5];
+            } a;
+            void *params[] = {&a.p,    &a.v[0], &a.v[1],
+                              &a.v[2], &a.v[3], &a.v[4]};
+            unsigned got[6] = {0};
+
+            memcpy(a.v, passed[i], sizeof(a.v));
+            FN(hipMalloc)(&a.p, (size_t)4096);
+            LAUNCH(f, 1, 1, 1, 64, 1, 1, dynamic[k], none, params, none);
+            CALL(hipMemcpy, got, a.p, sizeof(got), 2);
+            printf("pointers into LDS: %u %u %u %u, a number: %u\n", got[0],
+                   got[1], got[2], got[3], got[4]);
+        }
 }
 
 /* ---- streams and events ---- */
@@ -465,7 +493,7 @@ static const struct {
     {"memory", memory},         {"pointers", pointers},
     {"modules", modules},       {"launches", launches},
     {"streams", streams},       {"last_error", last_error},
-    {"contexts", contexts},
+    {"contexts", contexts},     {"local_pointers", local_pointers},
 };
 
 static void *read_file(const char *path)
