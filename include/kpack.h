@@ -246,7 +246,9 @@ kpk_status kpk_load(kpk_instance *inst, const char *module);
  * The module's kernels stay valid, those for typed launches too: a launch is
  * refused with KPK_ERR_UNLOADED as long as the module is not loaded, and works
  * again from then on. A launch itself loads nothing. No other thread may be
- * launching kernels of the module meanwhile; other modules may be in use.
+ * launching kernels of the module meanwhile; other modules may be in use. Any
+ * other call may be at work on the module: it is waited for, or waits. An
+ * address or handle that such a call has returned ends with the module.
  * Unloading what is not loaded is a success.
  * Fails with KPK_ERR_NO_MODULE, KPK_ERR_HIP.
  */

@@ -154,8 +154,10 @@ static kpk_status make_kernels(kpk_instance *inst)
         return kpk_i_fail(KPK_ERR_NOMEM, "no memory for %zu kernels", n);
     next = inst->kernels;
     for (size_t i = 0; i < inst->nslots; i++) {
+        static const pthread_rwlock_t fresh = PTHREAD_RWLOCK_INITIALIZER;
         struct kpk_i_slot *slot = &inst->slots[i];
 
+        memcpy(&slot->held, &fresh, sizeof(fresh));
         slot->kernels = next;
         for (size_t k = 0; k < slot->module->nkernels; k++)
             prepare_kernel(next++, inst, slot, k);
@@ -473,10 +475,19 @@ static kpk_status work_get(kpk_instance *inst, void *kernel)
     return st == KPK_OK ? resolve(inst, kernel) : st;
 }
 
-static kpk_status work_revive(kpk_instance *inst, void *what)
+/* What is done with a kernel's function, once it is found. */
+struct use {
+    kpk_kernel *kernel;
+    kpk_i_use *call;
+    void *what;
+};
+
+static kpk_status work_use(kpk_instance *inst, void *what)
 {
-    kpk_kernel *kernel = what;
+    const struct use *use = what;
+    kpk_kernel *kernel = use->kernel;
     const struct kpk_i_slot *slot = kernel->slot;
+    kpk_status st;
 
     if (!atomic_load_explicit(&slot->hip_module, memory_order_relaxed))
         return kpk_i_fail(KPK_ERR_UNLOADED,
@@ -484,20 +495,37 @@ static kpk_status work_revive(kpk_instance *inst, void *what)
                           "again with kpk_load(), or fetch a kernel of it",
                           kpk_module_name(slot->module),
                           kpk_kernel_name(kernel));
-    return resolve(inst, kernel);
+    st = resolve(inst, kernel);
+    if (st != KPK_OK)
+        return st;
+    return use->call(
+        inst, kernel,
+        atomic_load_explicit(&kernel->function, memory_order_relaxed),
+        use->what);
+}
+
+kpk_status kpk_i_with_function(const kpk_kernel *kernel, kpk_i_use *call,
+                               void *what)
+{
+    /* The caller's view is const, the kernel is the instance's and is not. */
+    struct use use = {(kpk_kernel *)kernel, call, what};
+
+    return kpk_i_with_lock(kernel->inst, work_use, &use);
+}
+
+static kpk_status tell_function(kpk_instance *inst, const kpk_kernel *kernel,
+                                hipFunction_t function, void *out)
+{
+    (void)inst;
+    (void)kernel;
+    *(hipFunction_t *)out = function;
+    return KPK_OK;
 }
 
 kpk_status kpk_i_function(const kpk_kernel *kernel, hipFunction_t *out)
 {
-    kpk_status st = KPK_OK;
-
     *out = atomic_load_explicit(&kernel->function, memory_order_acquire);
-    if (*out)
-        return KPK_OK;
-    /* The caller's view is const, the kernel is the instance's and is not. */
-    st = kpk_i_with_lock(kernel->inst, work_revive, (kpk_kernel *)kernel);
-    *out = atomic_load_explicit(&kernel->function, memory_order_acquire);
-    return st;
+    return *out ? KPK_OK : kpk_i_with_function(kernel, tell_function, out);
 }
 
 static kpk_status get(kpk_kernel *kernel, const kpk_kernel **out)
@@ -621,8 +649,19 @@ static kpk_status wait_for_device(const kpk_instance *inst)
                           inst->ordinal, inst->device.target);
 }
 
-/* Kernels are cut off first: none can be launched from a module that goes. A
- * module that HIP does not let go stays loaded. */
+void kpk_i_hold_slot(struct kpk_i_slot *slot)
+{
+    (void)pthread_rwlock_rdlock(&slot->held);
+}
+
+void kpk_i_let_go(struct kpk_i_slot *slot)
+{
+    (void)pthread_rwlock_unlock(&slot->held);
+}
+
+/* Kernels are cut off first: none can be launched from a module that goes. Who
+ * holds it is waited for; nobody takes hold of it meanwhile, for the lock is
+ * ours. A module that HIP does not let go stays loaded. */
 static kpk_status unload_slot(const kpk_instance *inst, struct kpk_i_slot *slot)
 {
     hipModule_t loaded =
@@ -634,7 +673,9 @@ static kpk_status unload_slot(const kpk_instance *inst, struct kpk_i_slot *slot)
     for (size_t i = 0; i < slot->module->nkernels; i++)
         atomic_store_explicit(&slot->kernels[i].function, NULL,
                               memory_order_release);
+    (void)pthread_rwlock_wrlock(&slot->held);
     error = inst->gpu->hipModuleUnload(loaded);
+    (void)pthread_rwlock_unlock(&slot->held);
     if (error != hipSuccess)
         return kpk_i_fail_gpu(inst->gpu, "hipModuleUnload", error,
                               "cannot unload module %s from device %d",
@@ -732,20 +773,33 @@ kpk_status kpk_kernel_attrs(const kpk_kernel *kernel, kpk_attrs *out)
     return KPK_OK;
 }
 
+/* Both at one moment: of a module that is loaded and unloaded meanwhile they
+ * would not belong together. */
+static kpk_status tell_handles(kpk_instance *inst, const kpk_kernel *kernel,
+                               hipFunction_t function, void *out)
+{
+    void **handles = out;
+
+    (void)inst;
+    handles[0] =
+        atomic_load_explicit(&kernel->slot->hip_module, memory_order_relaxed);
+    handles[1] = function;
+    return KPK_OK;
+}
+
 kpk_status kpk_kernel_raw(const kpk_kernel *kernel, void **module,
                           void **function)
 {
-    hipFunction_t found;
+    void *handles[2];
     kpk_status st;
 
     KPK_I_NEED(kernel);
-    st = kpk_i_function(kernel, &found);
+    st = kpk_i_with_function(kernel, tell_handles, handles);
     if (st != KPK_OK)
         return st;
     if (module)
-        *module = atomic_load_explicit(&kernel->slot->hip_module,
-                                       memory_order_acquire);
+        *module = handles[0];
     if (function)
-        *function = found;
+        *function = handles[1];
     return KPK_OK;
 }

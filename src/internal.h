@@ -191,6 +191,7 @@ struct kpk_i_slot { /* one module of an instance */
     kpk_fit fit;
     size_t rank;                     /* of that code object's target */
     _Atomic(hipModule_t) hip_module; /* NULL while not loaded */
+    pthread_rwlock_t held;           /* read by who keeps it loaded */
     kpk_kernel *kernels;             /* [module->nkernels] */
 };
 
@@ -235,8 +236,27 @@ kpk_status kpk_i_find_slot(const kpk_instance *inst, const char *name,
  * with KPK_ERR_UNLOADED unless the module is loaded. */
 kpk_status kpk_i_function(const kpk_kernel *kernel, hipFunction_t *out);
 
+/* An action on a kernel's function, which stays valid meanwhile: under the
+ * instance's lock with its device current. */
+typedef kpk_status kpk_i_use(kpk_instance *inst, const kpk_kernel *kernel,
+                             hipFunction_t function, void *what);
+kpk_status kpk_i_with_function(const kpk_kernel *kernel, kpk_i_use *use,
+                               void *what);
+
 /* Under the lock: loads the module unless it is loaded. */
 kpk_status kpk_i_load_slot(kpk_instance *inst, struct kpk_i_slot *slot);
+
+/* Under the lock: the module stays loaded until it is let go, which takes no
+ * lock. For what is too slow to be done under the lock. */
+void kpk_i_hold_slot(struct kpk_i_slot *slot);
+void kpk_i_let_go(struct kpk_i_slot *slot);
+
+/* query.c */
+
+/* kpk_occupancy() without the lock: for launches, which no unloading may meet.
+ */
+kpk_status kpk_i_occupancy(const kpk_kernel *kernel, uint32_t block,
+                           size_t shared_nbytes, uint32_t *out);
 
 /* launch.c */
 

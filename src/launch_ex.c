@@ -18,7 +18,7 @@ static kpk_status check_cooperative(const kpk_kernel *kernel,
                           device->target);
     if (!kernel->inst->gpu->hipModuleOccupancyMaxActiveBlocksPerMultiprocessor)
         return KPK_OK; /* HIP itself will refuse what is too large */
-    st = kpk_occupancy(kernel, block, shape->shared_nbytes, &per_unit);
+    st = kpk_i_occupancy(kernel, block, shape->shared_nbytes, &per_unit);
     if (st != KPK_OK)
         return st;
     room = (uint64_t)per_unit * device->compute_units;

@@ -10,22 +10,32 @@ static kpk_status impossible(const struct kpk_i_gpu *gpu, const char *call,
                       gpu->call_name(call), number);
 }
 
-/* The kernel's function with its device current. */
-static kpk_status enter_kernel(const kpk_kernel *kernel,
-                               hipFunction_t *function, intptr_t *saved)
-{
-    kpk_status st = kpk_i_function(kernel, function);
+/* What is asked of a kernel, and the answer. */
+struct question {
+    kpk_hip_attr attr;
+    uint32_t block, most;
+    size_t shared_nbytes;
+    int value, grid;
+};
 
-    return st == KPK_OK ? kpk_i_enter(kernel->inst, saved) : st;
+static kpk_status ask_attr(kpk_instance *inst, const kpk_kernel *kernel,
+                           hipFunction_t function, void *what)
+{
+    struct question *q = what;
+    const hipError_t error = inst->gpu->hipFuncGetAttribute(
+        &q->value, (hipFunction_attribute)q->attr, function);
+
+    if (error == hipSuccess)
+        return KPK_OK;
+    return kpk_i_fail_gpu(inst->gpu, "hipFuncGetAttribute", error,
+                          "cannot read attribute %d of %s", (int)q->attr,
+                          kpk_kernel_name(kernel));
 }
 
 kpk_status kpk_kernel_hip_attr(const kpk_kernel *kernel, kpk_hip_attr attr,
                                int *out)
 {
-    hipFunction_t function;
-    intptr_t saved;
-    int value = 0;
-    hipError_t error;
+    struct question q = {.attr = attr};
     kpk_status st;
 
     KPK_I_NEED(kernel);
@@ -33,28 +43,53 @@ kpk_status kpk_kernel_hip_attr(const kpk_kernel *kernel, kpk_hip_attr attr,
     if (!kernel->inst->gpu->hipFuncGetAttribute)
         return kpk_i_lacks(kernel->inst->gpu, "an attribute of a kernel",
                            "hipFuncGetAttribute");
-    st = enter_kernel(kernel, &function, &saved);
+    st = kpk_i_with_function(kernel, ask_attr, &q);
+    if (st == KPK_OK)
+        *out = q.value;
+    return st;
+}
+
+static kpk_status ask_occupancy(kpk_instance *inst, const kpk_kernel *kernel,
+                                hipFunction_t function, void *what)
+{
+    static const char call[] =
+        "hipModuleOccupancyMaxActiveBlocksPerMultiprocessor";
+    struct question *q = what;
+    hipError_t error = hipSuccess;
+
+    /* CUDA knows no limit of the kernel's own here. */
+    if (q->block <= kernel->attrs->max_block)
+        error = inst->gpu->hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(
+            &q->value, function, (int)q->block, q->shared_nbytes);
+    if (error != hipSuccess)
+        return kpk_i_fail_gpu(
+            inst->gpu, call, error,
+            "cannot tell the occupancy of %s with a block of %u",
+            kpk_kernel_name(kernel), q->block);
+    return q->value < 0 ? impossible(inst->gpu, call, q->value) : KPK_OK;
+}
+
+kpk_status kpk_i_occupancy(const kpk_kernel *kernel, uint32_t block,
+                           size_t shared_nbytes, uint32_t *out)
+{
+    struct question q = {.block = block, .shared_nbytes = shared_nbytes};
+    hipFunction_t function;
+    intptr_t saved;
+    kpk_status st = kpk_i_function(kernel, &function);
+
+    if (st == KPK_OK)
+        st = kpk_i_enter(kernel->inst, &saved);
     if (st != KPK_OK)
         return st;
-    error = kernel->inst->gpu->hipFuncGetAttribute(
-        &value, (hipFunction_attribute)attr, function);
-    if (error != hipSuccess)
-        st = kpk_i_fail_gpu(kernel->inst->gpu, "hipFuncGetAttribute", error,
-                            "cannot read attribute %d of %s", (int)attr,
-                            kpk_kernel_name(kernel));
-    st = kpk_i_leave(kernel->inst, saved, st);
-    if (st == KPK_OK)
-        *out = value;
-    return st;
+    st = ask_occupancy(kernel->inst, kernel, function, &q);
+    *out = (uint32_t)q.value;
+    return kpk_i_leave(kernel->inst, saved, st);
 }
 
 kpk_status kpk_occupancy(const kpk_kernel *kernel, uint32_t block,
                          size_t shared_nbytes, uint32_t *out)
 {
-    hipFunction_t function;
-    intptr_t saved;
-    int blocks = 0;
-    hipError_t error = hipSuccess;
+    struct question q = {.block = block, .shared_nbytes = shared_nbytes};
     kpk_status st;
 
     KPK_I_NEED(kernel);
@@ -68,38 +103,33 @@ kpk_status kpk_occupancy(const kpk_kernel *kernel, uint32_t block,
         return kpk_i_lacks(
             kernel->inst->gpu, "the occupancy of a kernel",
             "hipModuleOccupancyMaxActiveBlocksPerMultiprocessor");
-    st = enter_kernel(kernel, &function, &saved);
-    if (st != KPK_OK)
-        return st;
-    /* CUDA knows no limit of the kernel's own here. */
-    if (block <= kernel->attrs->max_block)
-        error = kernel->inst->gpu
-                    ->hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(
-                        &blocks, function, (int)block, shared_nbytes);
-    if (error != hipSuccess)
-        st = kpk_i_fail_gpu(
-            kernel->inst->gpu,
-            "hipModuleOccupancyMaxActiveBlocksPerMultiprocessor", error,
-            "cannot tell the occupancy of %s with a block of %u",
-            kpk_kernel_name(kernel), block);
-    else if (blocks < 0)
-        st = impossible(kernel->inst->gpu,
-                        "hipModuleOccupancyMaxActiveBlocksPerMultiprocessor",
-                        blocks);
-    st = kpk_i_leave(kernel->inst, saved, st);
+    st = kpk_i_with_function(kernel, ask_occupancy, &q);
     if (st == KPK_OK)
-        *out = (uint32_t)blocks;
+        *out = (uint32_t)q.value;
     return st;
+}
+
+static kpk_status ask_shape(kpk_instance *inst, const kpk_kernel *kernel,
+                            hipFunction_t function, void *what)
+{
+    static const char call[] = "hipModuleOccupancyMaxPotentialBlockSize";
+    struct question *q = what;
+    const hipError_t error = inst->gpu->hipModuleOccupancyMaxPotentialBlockSize(
+        &q->grid, &q->value, function, q->shared_nbytes, (int)q->most);
+
+    if (error != hipSuccess)
+        return kpk_i_fail_gpu(inst->gpu, call, error,
+                              "cannot tell the best block of %s",
+                              kpk_kernel_name(kernel));
+    return q->grid <= 0 || q->value <= 0
+               ? impossible(inst->gpu, call, q->grid <= 0 ? q->grid : q->value)
+               : KPK_OK;
 }
 
 kpk_status kpk_occupancy_shape(const kpk_kernel *kernel, uint32_t shared_nbytes,
                                uint32_t most, kpk_shape *out)
 {
-    hipFunction_t function;
-    intptr_t saved;
-    int grid = 0;
-    int block = 0;
-    hipError_t error;
+    struct question q = {.most = most, .shared_nbytes = shared_nbytes};
     kpk_status st;
 
     KPK_I_NEED(kernel);
@@ -111,24 +141,11 @@ kpk_status kpk_occupancy_shape(const kpk_kernel *kernel, uint32_t shared_nbytes,
     if (!kernel->inst->gpu->hipModuleOccupancyMaxPotentialBlockSize)
         return kpk_i_lacks(kernel->inst->gpu, "the best block of a kernel",
                            "hipModuleOccupancyMaxPotentialBlockSize");
-    st = enter_kernel(kernel, &function, &saved);
-    if (st != KPK_OK)
-        return st;
-    error = kernel->inst->gpu->hipModuleOccupancyMaxPotentialBlockSize(
-        &grid, &block, function, shared_nbytes, (int)most);
-    if (error != hipSuccess)
-        st = kpk_i_fail_gpu(
-            kernel->inst->gpu, "hipModuleOccupancyMaxPotentialBlockSize", error,
-            "cannot tell the best block of %s", kpk_kernel_name(kernel));
-    else if (grid <= 0 || block <= 0)
-        st = impossible(kernel->inst->gpu,
-                        "hipModuleOccupancyMaxPotentialBlockSize",
-                        grid <= 0 ? grid : block);
-    st = kpk_i_leave(kernel->inst, saved, st);
+    st = kpk_i_with_function(kernel, ask_shape, &q);
     if (st != KPK_OK)
         return st;
     *out = (kpk_shape){
-        {(uint32_t)grid, 1, 1}, {(uint32_t)block, 1, 1}, shared_nbytes};
+        {(uint32_t)q.grid, 1, 1}, {(uint32_t)q.value, 1, 1}, shared_nbytes};
     return KPK_OK;
 }
 
@@ -251,56 +268,81 @@ kpk_status kpk_global(kpk_instance *inst, const char *module, const char *name,
     return KPK_OK;
 }
 
-/* The address of a stretch of a variable, if it is all inside. */
-static kpk_status find_part(kpk_instance *inst, const char *module,
-                            const char *name, size_t offset, size_t nbytes,
-                            void **out)
+/* A stretch of a variable, of a module that stays loaded until it is let go. */
+struct part {
+    struct lookup variable;
+    size_t offset, nbytes;
+    bool held;
+};
+
+static kpk_status hold_part(kpk_instance *inst, void *what)
 {
-    void *at = NULL;
-    size_t has = 0;
-    kpk_status st = kpk_global(inst, module, name, &at, &has);
+    struct part *part = what;
+    struct lookup *l = &part->variable;
+    kpk_status st = find_global(inst, l);
 
     if (st != KPK_OK)
         return st;
-    if (offset > has || nbytes > has - offset)
+    if (part->offset > l->nbytes || part->nbytes > l->nbytes - part->offset)
         return kpk_i_fail(KPK_ERR_ARG,
                           "variable \"%s\" of module %s has %zu bytes; %zu "
                           "bytes from %zu on were asked for",
-                          name, module, has, nbytes, offset);
-    *out = (unsigned char *)at + offset;
+                          l->name, kpk_module_name(l->slot->module), l->nbytes,
+                          part->nbytes, part->offset);
+    kpk_i_hold_slot(l->slot);
+    part->held = true;
     return KPK_OK;
+}
+
+/* The copy waits for the device's work: it holds the module, and leaves the
+ * lock to others, who may want to load. */
+static kpk_status copy_part(kpk_instance *inst, const char *module,
+                            const char *name, struct part *part, bool write,
+                            void *host)
+{
+    unsigned char *at;
+    kpk_status st;
+
+    if (!inst->gpu->hipModuleGetGlobal)
+        return kpk_i_lacks(inst->gpu, "a device variable",
+                           "hipModuleGetGlobal");
+    st = look_up(inst, module, name, hold_part, &part->variable);
+    if (st == KPK_OK) {
+        at = (unsigned char *)part->variable.found + part->offset;
+        st = write ? kpk_copy_to(inst, at, host, part->nbytes)
+                   : kpk_copy_from(inst, host, at, part->nbytes);
+    }
+    if (part->held)
+        kpk_i_let_go(part->variable.slot);
+    return st;
 }
 
 kpk_status kpk_global_write(kpk_instance *inst, const char *module,
                             const char *name, size_t offset,
                             const void *host_src, size_t nbytes)
 {
-    void *at = NULL;
-    kpk_status st;
+    struct part part = {.offset = offset, .nbytes = nbytes};
 
     KPK_I_NEED(inst);
     KPK_I_NEED(module);
     KPK_I_NEED(name);
     if (nbytes)
         KPK_I_NEED(host_src);
-    st = find_part(inst, module, name, offset, nbytes, &at);
-    return st == KPK_OK ? kpk_copy_to(inst, at, host_src, nbytes) : st;
+    return copy_part(inst, module, name, &part, true, (void *)host_src);
 }
 
 kpk_status kpk_global_read(kpk_instance *inst, const char *module,
                            const char *name, size_t offset, void *host_dst,
                            size_t nbytes)
 {
-    void *at = NULL;
-    kpk_status st;
+    struct part part = {.offset = offset, .nbytes = nbytes};
 
     KPK_I_NEED(inst);
     KPK_I_NEED(module);
     KPK_I_NEED(name);
     if (nbytes)
         KPK_I_NEED(host_dst);
-    st = find_part(inst, module, name, offset, nbytes, &at);
-    return st == KPK_OK ? kpk_copy_from(inst, host_dst, at, nbytes) : st;
+    return copy_part(inst, module, name, &part, false, host_dst);
 }
 
 kpk_status kpk_texture(kpk_instance *inst, const char *module, const char *name,

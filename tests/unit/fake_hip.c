@@ -26,12 +26,16 @@ enum {
     UNKNOWN = 999
 };
 
-struct module {
+/* One that is unloaded is used again as late as can be, so that who goes on
+ * using it is noticed. */
+enum { NMODULES = 256 };
+static struct module {
     int device;
     const void *image;
-    struct module *next; /* of all, so that what HIP loses is no leak of ours */
-};
-static struct module *modules;
+    atomic_int is_loaded;
+    unsigned char table[64]; /* its one variable */
+} modules[NMODULES];
+static int next_module;
 
 struct function {
     struct module *module;
@@ -99,6 +103,25 @@ static int enter(const char *name)
         if (error_)                                                            \
             return error_;                                                     \
     } while (0)
+
+/* A module that a function or memory of a variable is of; it may be loaded no
+ * more. */
+static int is_gone(const struct module *module)
+{
+    if (module && atomic_load(&module->is_loaded))
+        return 0;
+    atomic_fetch_add(&fake_hip.nviolations, 1);
+    return 1;
+}
+
+static int is_gone_from(const void *at)
+{
+    const unsigned char *first = (const unsigned char *)modules;
+    const unsigned char *byte = at;
+
+    return byte >= first && byte < first + sizeof(modules) &&
+           is_gone(&modules[(size_t)(byte - first) / sizeof(modules[0])]);
+}
 
 static int lies(const char *name)
 {
@@ -238,19 +261,24 @@ int hipDeviceSynchronize(void)
 
 static int load(struct module **module, const void *image)
 {
-    struct module *m;
+    struct module *m = NULL;
 
     if (memcmp(image, "\177ELF", 4) != 0)
         return INVALID_IMAGE;
-    m = malloc(sizeof(*m));
+    pthread_mutex_lock(&lock);
+    for (int i = 0; i < NMODULES && !m; i++) {
+        m = &modules[next_module++ % NMODULES];
+        if (atomic_load(&m->is_loaded))
+            m = NULL;
+    }
+    if (m) {
+        m->device = current;
+        m->image = image;
+        atomic_store(&m->is_loaded, 1);
+    }
+    pthread_mutex_unlock(&lock);
     if (!m)
         return UNKNOWN;
-    m->device = current;
-    m->image = image;
-    pthread_mutex_lock(&lock);
-    m->next = modules;
-    modules = m;
-    pthread_mutex_unlock(&lock);
     atomic_fetch_add(&fake_hip.live, 1);
     atomic_fetch_add(&fake_hip.nloads, 1);
     atomic_fetch_add(&fake_hip.nloads_of_device[current], 1);
@@ -292,15 +320,13 @@ API int hipModuleGetGlobal(void **address, size_t *nbytes,
 int hipModuleGetGlobal(void **address, size_t *nbytes, struct module *module,
                        const char *name)
 {
-    static unsigned char table[64];
-
     ENTER();
     if (module->device != current)
         atomic_fetch_add(&fake_hip.nviolations, 1);
     if (strcmp(name, "table") != 0)
         return NOT_FOUND;
-    *address = lies(__func__) ? NULL : table;
-    *nbytes = sizeof(table);
+    *address = lies(__func__) ? NULL : module->table;
+    *nbytes = sizeof(module->table);
     return SUCCESS;
 }
 
@@ -327,6 +353,8 @@ int hipFuncGetAttribute(int *value, int attribute,
                         const struct function *function)
 {
     ENTER();
+    if (is_gone(function->module))
+        return INVALID_HANDLE;
     if (function->module->device != current)
         atomic_fetch_add(&fake_hip.nviolations, 1);
     fake_hip.attribute = attribute;
@@ -340,7 +368,8 @@ int hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(
     int *blocks, const struct function *function, int block, size_t nbytes)
 {
     ENTER();
-    if (block <= 0 || function->module->device != current)
+    if (block <= 0 || is_gone(function->module) ||
+        function->module->device != current)
         return INVALID_VALUE;
     *blocks = nbytes > 32768 ? 1 : fake_hip.blocks_per_unit;
     if (lies(__func__))
@@ -357,7 +386,7 @@ int hipModuleOccupancyMaxPotentialBlockSize(int *grid, int *block,
 {
     ENTER();
     (void)nbytes;
-    if (function->module->device != current)
+    if (is_gone(function->module) || function->module->device != current)
         return INVALID_VALUE;
     fake_hip.block_limit = limit;
     *grid = lies(__func__) && limit == 0 ? -1 : 456;
@@ -376,14 +405,9 @@ int hipModuleUnload(struct module *module)
         if (functions[i].module == module)
             functions[i].module = NULL;
     }
-    for (struct module **at = &modules; *at; at = &(*at)->next) {
-        if (*at == module) {
-            *at = module->next;
-            break;
-        }
-    }
+    atomic_store(&module->is_loaded, 0);
+    memset(module->table, 0xdd, sizeof(module->table));
     pthread_mutex_unlock(&lock);
-    free(module);
     atomic_fetch_sub(&fake_hip.live, 1);
     atomic_fetch_add(&fake_hip.nunloads, 1);
     return SUCCESS;
@@ -592,7 +616,7 @@ API int hipMemcpy(void *to, const void *from, size_t nbytes, int kind);
 int hipMemcpy(void *to, const void *from, size_t nbytes, int kind)
 {
     ENTER();
-    if (kind != 1 && kind != 2)
+    if ((kind != 1 && kind != 2) || is_gone_from(kind == 1 ? to : from))
         return INVALID_VALUE;
     if (nbytes)
         memcpy(to, from, nbytes);
