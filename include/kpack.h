@@ -377,6 +377,13 @@ typedef struct kpk_arg {
  * A kernel whose metadata lists no arguments, though it reads some, is launched
  * with kpk_launch_packed() only. Also fails with KPK_ERR_UNLOADED, KPK_ERR_HIP,
  * KPK_ERR_ARG.
+ *
+ * A pointer to dynamic shared memory (KPK_KIND_DYNAMIC_SHARED), which kernels
+ * of OpenCL C can have as an argument, is 4 bytes of any value: HIP puts the
+ * address of the block's dynamic shared memory there. Its size is the shape's
+ * shared_nbytes. HIP places several such pointers 4 bytes apart, so a kernel
+ * that has two or more is refused on AMD's GPUs, however it is launched
+ * (KPK_ERR_UNSUPPORTED).
  */
 kpk_status kpk_launch(const kpk_kernel *kernel, const kpk_shape *shape,
                       void *stream, const kpk_arg *args, size_t nargs);
@@ -969,7 +976,8 @@ kpk_status kpk_module_find_kernel(const kpk_module *module, const char *name,
 typedef enum kpk_kind {
     KPK_KIND_VALUE = 0,          /* a number or struct, copied */
     KPK_KIND_BUFFER = 1,         /* a pointer to device memory */
-    KPK_KIND_DYNAMIC_SHARED = 2, /* a pointer to dynamic shared memory */
+    KPK_KIND_DYNAMIC_SHARED = 2, /* a pointer to dynamic shared memory, which
+                                  * HIP sets: see kpk_launch() */
     KPK_KIND_OTHER = 3,          /* sampler, image, pipe, queue */
     KPK_KIND_UNKNOWN = 4         /* a cubin does not tell: value or pointer */
 } kpk_kind;

@@ -129,6 +129,8 @@ static void prepare_kernel(kpk_kernel *kernel, kpk_instance *inst,
     kernel->desc = desc;
     kernel->attrs = slot->fits ? &module->objects[slot->object].attrs[i] : NULL;
     for (uint32_t a = 0; a < desc->nargs; a++) {
+        kernel->nshared_pointers +=
+            args[a].kind == KPK_ARG_DYNAMIC_SHARED_POINTER;
         if (kpk_i_arg_is_padding(module, desc, a))
             continue;
         kernel->nargs_given++;

@@ -202,7 +202,8 @@ struct kpk_kernel {
     const struct kpk_kernel_attrs *attrs; /* NULL if no object fits */
     uint32_t nargs_given;                 /* desc->nargs less padding */
     uint32_t nbytes_needed;               /* least size of a packed buffer */
-    uint32_t unlisted_nbytes; /* of arguments, if the metadata lists none */
+    uint32_t unlisted_nbytes;  /* of arguments, if the metadata lists none */
+    uint32_t nshared_pointers; /* arguments that point to shared memory */
     _Atomic(hipFunction_t) function; /* NULL while not resolved */
 };
 
@@ -260,8 +261,8 @@ kpk_status kpk_i_occupancy(const kpk_kernel *kernel, uint32_t block,
 
 /* launch.c */
 
-/* Holds a launch against the limits of kernel and device. */
-kpk_status kpk_i_check_shape(const kpk_kernel *kernel, const kpk_shape *shape);
+/* Holds a launch against the limits of kernel, device and driver. */
+kpk_status kpk_i_check_launch(const kpk_kernel *kernel, const kpk_shape *shape);
 
 /* One pointer for each entry of the kernel's argument list: into the caller's
  * values, or, of a packed buffer, into that. */

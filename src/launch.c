@@ -108,11 +108,29 @@ static kpk_status check_shared(const kpk_kernel *kernel, const kpk_shape *shape)
     return KPK_OK;
 }
 
-kpk_status kpk_i_check_shape(const kpk_kernel *kernel, const kpk_shape *shape)
+/* AMD's runtime writes such arguments itself, whatever it is given: where the
+ * dynamic shared memory begins, and for each as if the one before it had 4
+ * bytes, its own size. CUDA passes on what it is given. */
+static kpk_status check_shared_pointers(const kpk_kernel *kernel)
 {
-    kpk_status st;
+    if (kernel->nshared_pointers < 2 || kernel->inst->gpu->platform != KPK_HIP)
+        return KPK_OK;
+    return kpk_i_fail(KPK_ERR_UNSUPPORTED,
+                      "%s has %u arguments that point to dynamic shared "
+                      "memory. HIP sets them itself, 4 bytes apart, so what "
+                      "they point to overlaps. Write the kernel with one such "
+                      "argument, and add the offsets of its parts in the "
+                      "kernel",
+                      kpk_kernel_name(kernel),
+                      (unsigned)kernel->nshared_pointers);
+}
 
-    st = check_block(kernel, shape);
+kpk_status kpk_i_check_launch(const kpk_kernel *kernel, const kpk_shape *shape)
+{
+    kpk_status st = check_shared_pointers(kernel);
+
+    if (st == KPK_OK)
+        st = check_block(kernel, shape);
     if (st == KPK_OK)
         st = check_grid(kernel, shape);
     if (st == KPK_OK)
@@ -280,7 +298,7 @@ kpk_status kpk_launch(const kpk_kernel *kernel, const kpk_shape *shape,
 
     KPK_I_NEED(kernel);
     KPK_I_NEED(shape);
-    st = kpk_i_check_shape(kernel, shape);
+    st = kpk_i_check_launch(kernel, shape);
     if (st == KPK_OK)
         st = kpk_i_point_to_args(kernel, args, nargs, params);
     if (st != KPK_OK)
@@ -310,7 +328,7 @@ kpk_status kpk_kernels_launch(const kpk_kernels *kernels, size_t kernel,
     k = &slot->kernels[kernel];
     if (k->desc->nargs)
         KPK_I_NEED(args);
-    st = kpk_i_check_shape(k, shape);
+    st = kpk_i_check_launch(k, shape);
     if (st == KPK_OK && k->unlisted_nbytes)
         st = no_list(k);
     if (st != KPK_OK)
@@ -401,7 +419,7 @@ kpk_status kpk_launch_packed(const kpk_kernel *kernel, const kpk_shape *shape,
     KPK_I_NEED(shape);
     if (nbytes)
         KPK_I_NEED(buffer);
-    st = kpk_i_check_shape(kernel, shape);
+    st = kpk_i_check_launch(kernel, shape);
     if (st == KPK_OK && nbytes < kernel->nbytes_needed)
         st = too_short(kernel, nbytes);
     if (st == KPK_OK && kernel->unlisted_nbytes)

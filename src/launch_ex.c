@@ -58,7 +58,7 @@ static hipError_t call_cooperative(const struct kpk_i_gpu *gpu,
 }
 
 /* Takes threads where the other calls take blocks; their product is below
- * 2^32, as kpk_i_check_shape() has seen to. */
+ * 2^32, as kpk_i_check_launch() has seen to. */
 static hipError_t call_ext(const struct kpk_i_gpu *gpu, hipFunction_t function,
                            const kpk_launch_options *options, void **params)
 {
@@ -239,7 +239,7 @@ kpk_status kpk_launch_ex(const kpk_kernel *kernel,
         return kpk_launch(kernel, &o.shape, o.stream, args, nargs);
     st = check_way(way, kernel->inst->gpu);
     if (st == KPK_OK)
-        st = kpk_i_check_shape(kernel, &o.shape);
+        st = kpk_i_check_launch(kernel, &o.shape);
     if (st == KPK_OK)
         st = kpk_i_check_stream(kernel, o.stream);
     if (st == KPK_OK && way == &cooperative_way)
@@ -269,7 +269,7 @@ static kpk_status check_items(const kpk_launch_item *items, size_t n)
             return kpk_i_fail(KPK_ERR_ARG,
                               "kpk_launch_all: the kernel of item %zu is NULL",
                               i);
-        st = kpk_i_check_shape(item->kernel, &item->shape);
+        st = kpk_i_check_launch(item->kernel, &item->shape);
         if (st == KPK_OK)
             st = kpk_i_check_stream(item->kernel, item->stream);
         if (st == KPK_OK)

@@ -226,7 +226,7 @@ kpk_status kpk_launch_values(const kpk_kernel *kernel, const kpk_shape *shape,
 
     KPK_I_NEED(kernel);
     KPK_I_NEED(shape);
-    st = kpk_i_check_shape(kernel, shape);
+    st = kpk_i_check_launch(kernel, shape);
     if (st == KPK_OK)
         st =
             kpk_values_pack(layout, values, n, buffer, sizeof(buffer), &nbytes);

@@ -9,6 +9,7 @@
 #include "cuda_pack.h"
 #include "fake_cuda.h"
 #include "fake_hip.h"
+#include "test_pack.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -756,6 +757,24 @@ static void test_each_call_fails_in_turn(void **state)
     assert_true(n > 20);
 }
 
+/* CUDA sets no argument itself. */
+static void test_pointers_to_shared_memory_are_passed_on(void **state)
+{
+    const kpk_shape shape = {{1, 1, 1}, {64, 1, 1}, 512};
+    const struct {
+        uint32_t x, y;
+    } at = {0, 256}; /* the fake reads 8 bytes of the first argument */
+    kpk_instance *gpu;
+    const kpk_kernel *k;
+
+    (void)state;
+    assert_ok(kpk_open(&test_pack_nvidia, 2, &gpu));
+    assert_ok(kpk_kernel_get(gpu, "two_shared", &k));
+    assert_ok(kpk_launch(k, &shape, NULL, KPK_ARGS(at.x, at.y)));
+    assert_string_equal(cuda->last.kernel, "two_shared");
+    assert_ok(kpk_close(gpu));
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, reset, check_clean)
@@ -779,6 +798,7 @@ int main(void)
         TEST(test_kernel_is_found_by_its_code_objects_name),
         TEST(test_device_that_stays_current_is_told),
         TEST(test_damaged_objects_are_refused),
+        TEST(test_pointers_to_shared_memory_are_passed_on),
         TEST(test_each_call_fails_in_turn),
     };
     char path[FAKE_PATH_MAX];

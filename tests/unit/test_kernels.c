@@ -8,7 +8,7 @@
 static struct fake_hip *fake;
 static kpk_instance *inst;
 
-enum { NOARGS = 1, SCALE = 2, NKERNELS = 6 }; /* of module alpha */
+enum { NOARGS = 1, SCALE = 2, NKERNELS = 8 }; /* of module alpha */
 
 static int open_pack(void **state)
 {
@@ -87,7 +87,7 @@ static void test_launch_is_checked_as_any(void **state)
                   KPK_ERR_SHAPE);
     assert_status(kpk_kernels_launch(kernels, NKERNELS, &shape, NULL, NULL),
                   KPK_ERR_ARG);
-    assert_message("alpha has 6 kernels, so none has the number 6");
+    assert_message("alpha has 8 kernels, so none has the number 8");
     assert_status(kpk_kernels_launch(kernels, SCALE, &shape, NULL, NULL),
                   KPK_ERR_ARG);
     assert_message("args is NULL");

@@ -2,6 +2,7 @@
 #include "unit.h"
 
 #include "fake_hip.h"
+#include "header_layout.h"
 #include "test_pack.h"
 
 static struct fake_hip *fake;
@@ -523,6 +524,45 @@ static void test_nothing_is_copied_from_and_to_nowhere(void **state)
     assert_null(ptr);
 }
 
+/* HIP sets pointers to shared memory itself: one it sets right, two it does
+ * not, in whatever way they are given. */
+static void test_two_pointers_to_shared_memory_are_refused(void **state)
+{
+    static const char says[] = "two_shared has 2 arguments that point to "
+                               "dynamic shared memory. HIP sets them itself";
+    const kpk_kernel *two = get("two_shared");
+    const uint32_t x = 0, y = 256;
+    const kpk_shape shape = {{1, 1, 1}, {64, 1, 1}, 512};
+    const kpk_arg args[] = {{&x, 4}, {&y, 4}};
+    const kpk_value values[] = {kpk_u32(x), kpk_u32(y)};
+    const void *const pointers[] = {&x, &y};
+    const kpk_launch_options options = {.shape = shape,
+                                        .flags = KPK_LAUNCH_COOPERATIVE};
+    const kpk_launch_item item = {two, shape, NULL, args, 2};
+    const kpk_kernels *kernels;
+
+    (void)state;
+    assert_ok(kpk_launch(get("uses_shared"), &shape, NULL, args, 2));
+    assert_int_equal(fake->nlaunches, 1);
+    assert_ok(kpk_kernels_get(inst, &test_module_alpha,
+                              header_layout(&test_module_alpha), &kernels));
+#define REFUSED(call)                                                          \
+    do {                                                                       \
+        assert_status(call, KPK_ERR_UNSUPPORTED);                              \
+        assert_message(says);                                                  \
+        assert_status(kpk_sync(NULL, NULL), KPK_ERR_ARG);                      \
+    } while (0)
+    REFUSED(kpk_launch(two, &shape, NULL, args, 2));
+    REFUSED(kpk_launch_packed(two, &shape, NULL, pointers, 16));
+    REFUSED(
+        kpk_launch_values(two, &shape, NULL, KPK_LAYOUT_NATURAL, values, 2));
+    REFUSED(kpk_launch_ex(two, &options, args, 2));
+    REFUSED(kpk_launch_all(&item, 1, 0));
+    REFUSED(kpk_kernels_launch(kernels, kpk_kernel_index(two), &shape, NULL,
+                               pointers));
+    assert_int_equal(fake->nlaunches, 1);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_pack, close_pack)
 
 int main(void)
@@ -545,6 +585,7 @@ int main(void)
         TEST(test_end_of_a_list_may_be_left_out),
         TEST(test_packed_buffer_of_many_arguments_takes_no_events),
         TEST(test_values_beside_arguments_are_refused),
+        TEST(test_two_pointers_to_shared_memory_are_refused),
         TEST(test_nothing_is_copied_from_and_to_nowhere),
     };
 

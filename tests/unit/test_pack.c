@@ -7,6 +7,8 @@
  *   alpha   shared     u64 n                             1024 bytes of LDS
  *   alpha   slots      16-byte slots: pointer, u32       block 64 x 2 x 1
  *   alpha   twin       u8 x                              -
+ *   alpha   two_shared shared pointers x, y              -
+ *   alpha   uses_shared shared pointer x, u32 n          -
  *   beta    huge       x, a struct of 5000 bytes         segment of 8 bytes
  *   beta    lone_pad   float *x, u64 pad                 -
  *   beta    ragged     x, a struct of 80 bytes at 16     segment of 8 bytes
@@ -47,6 +49,8 @@
     S(block_x, "block_x")                   \
     S(gfx1100, "gfx1100")                   \
     S(twin, "twin")                         \
+    S(two_shared, "two_shared")             \
+    S(uses_shared, "uses_shared")           \
     S(lone_pad, "lone_pad")                 \
     S(torn, "torn")                         \
     S(x, "x")                               \
@@ -103,6 +107,8 @@ BLOB(ptx, 13, 1, ".version 7.8\n");
 /* clang-format off */
 #define VALUE(name, offset, size) {AT(name), offset, size, KPK_ARG_BY_VALUE}
 #define BUFFER(name, offset) {AT(name), offset, 8, KPK_ARG_GLOBAL_BUFFER}
+#define SHARED(name, offset) \
+    {AT(name), offset, 4, KPK_ARG_DYNAMIC_SHARED_POINTER}
 #define SLOT(name, i) \
     VALUE(name, 16 * (i), 4), VALUE(pad, 16 * (i) + 4, 12)
 #define FOUR(i) VALUE(none, 4 * (i), 4), VALUE(none, 4 * (i) + 4, 4), \
@@ -117,7 +123,9 @@ static const struct kpk_arg_desc alpha_args[] = {
     /* 4: slots */  BUFFER(x, 0), VALUE(pad, 8, 8), SLOT(n, 1),
     /* 8: twin */   VALUE(x, 0, 1),
     /* 9: many */   SIXTY_FOUR(0), SIXTY_FOUR(64), SIXTY_FOUR(128),
-                    SIXTY_FOUR(192), FOUR(256)};
+                    SIXTY_FOUR(192), FOUR(256),
+    /* 269: two_shared */  SHARED(x, 0), SHARED(y, 4),
+    /* 271: uses_shared */ SHARED(x, 0), VALUE(n, 4, 4)};
 
 static const struct kpk_kernel_desc alpha_kernels[] = {
     {AT(many), 9, 260, 1040},
@@ -125,7 +133,9 @@ static const struct kpk_kernel_desc alpha_kernels[] = {
     {AT(scale), 0, 3, 16},
     {AT(shared), 3, 1, 8},
     {AT(slots), 4, 4, 32},
-    {AT(twin), 8, 1, 1}};
+    {AT(twin), 8, 1, 1},
+    {AT(two_shared), 269, 2, 8},
+    {AT(uses_shared), 271, 2, 8}};
 
 static const struct kpk_arg_desc beta_args[] = {
     /* 0: lone_pad */ BUFFER(x, 0), VALUE(pad, 8, 8),
@@ -158,6 +168,8 @@ static const struct kpk_kernel_attrs alpha_attrs[] = {
     ATTRS(272, 0, 256, 0),
     ATTRS(264, 1024, 1024, 0),
     ATTRS(32, 0, 1024, 64, 2, 1),
+    ATTRS(8, 0, 1024, 0),
+    ATTRS(8, 0, 1024, 0),
     ATTRS(8, 0, 1024, 0)};
 
 static const struct kpk_kernel_attrs beta_attrs[] = {
