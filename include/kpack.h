@@ -458,11 +458,13 @@ kpk_status kpk_sync(kpk_instance *inst, void *stream);
 
 /*
  * HIP is found when it is first needed, in this order: a copy that is already
- * in the process (the program links HIP itself, or has loaded it); the file
- * or name in the environment variable KPK_HIP_LIBRARY, which programs with
- * raised privileges ignore; libamdhip64.so.7, .6, .5, libamdhip64.so. Of these
- * last the first that can be used is taken. It stays for the life of the
- * process. Releases 5 to 7 are served by one binary.
+ * in the process (the program links HIP itself, or has loaded it), whatever
+ * its number; the file or name in the environment variable KPK_HIP_LIBRARY,
+ * which programs with raised privileges ignore; libamdhip64.so.20 down to .5
+ * and libamdhip64.so, in the loader's path, in /opt/rocm/lib and in
+ * /opt/rocm/core-X/lib, newest X first. Of these last the first that has a
+ * device is taken; if none has one, the first that can be used. It stays for
+ * the life of the process. Releases from 5 on are served by one binary.
  *
  * HIP does not survive fork(): in a child whose parent had found HIP, every
  * call that needs it fails with KPK_ERR_UNSUPPORTED. Programs that are linked
@@ -482,7 +484,9 @@ kpk_status kpk_hip_info(int *version, const char **path);
 
 /*
  * NVIDIA's GPUs are reached through the CUDA driver, which is found likewise: a
- * copy in the process, the file or name in KPK_CUDA_LIBRARY, libcuda.so.1. An
+ * copy in the process, the file or name in KPK_CUDA_LIBRARY, libcuda.so.1 in
+ * the loader's path and in the folders where drivers are installed: the first
+ * that has a device, so that a toolkit's stub of that name is passed over. An
  * empty KPK_CUDA_LIBRARY says not to look. The driver is left alone while a
  * device of HIP's is asked for.
  *

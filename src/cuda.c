@@ -609,13 +609,106 @@ static kpk_status start_driver(void)
     return KPK_OK;
 }
 
+/* A toolkit has a stub of that name, which may stand before the driver in the
+ * loader's path. */
+static const char *const folders[] = {"/usr/lib/x86_64-linux-gnu/",
+                                      "/usr/lib64/", "/usr/lib/wsl/lib/",
+                                      "/run/opengl-driver/lib/", NULL};
+static const struct kpk_i_library library = {
+    .stem = "libcuda", .newest = 3, .oldest = 1, .folders = folders};
+
+static kpk_status use_handle(void *handle, const char *what)
+{
+    kpk_status st = bind_functions(handle, what);
+
+    return st == KPK_OK ? start_driver() : st;
+}
+
+struct search {
+    struct kpk_i_tried tried;
+    void *idle; /* the first that starts, but has no device */
+    kpk_status status;
+    struct kpk_i_failure why; /* the first that does not start */
+};
+
+static bool use_file(const char *name, void *what)
+{
+    struct search *search = what;
+    void *handle = kpk_i_open_library(name, &search->tried);
+    kpk_status st;
+
+    if (!handle)
+        return false;
+    st = use_handle(handle, name);
+    if (st == KPK_OK && ndevices > 0)
+        return true;
+    if (st == KPK_OK && !search->idle)
+        search->idle = handle;
+    if (st != KPK_OK && search->status == KPK_OK) {
+        search->status = st;
+        kpk_i_keep_failure(&search->why);
+    }
+    if (st != KPK_OK)
+        (void)dlclose(handle);
+    return false;
+}
+
+static kpk_status use_files(void)
+{
+    struct search search = {.status = KPK_OK};
+
+    if (kpk_i_each_file(&library, use_file, &search))
+        return KPK_OK;
+    if (search.idle)
+        return use_handle(search.idle, "the CUDA driver");
+    if (search.status != KPK_OK) {
+        kpk_i_put_back_failure(&search.why);
+        return search.status;
+    }
+    return kpk_i_fail(KPK_ERR_NO_HIP,
+                      "no CUDA driver: there is no libcuda.so.1%s%s%s",
+                      *search.tried.why ? " (" : "", search.tried.why,
+                      *search.tried.why ? ")" : "");
+}
+
+/* A copy that is in the process wins: linked, or loaded privately. */
+static bool use_loaded(kpk_status *st)
+{
+    void *handle = RTLD_DEFAULT;
+
+    if (!dlsym(RTLD_DEFAULT, "cuModuleLoadData")) {
+        handle = kpk_i_mapped_library(&library, 0);
+        if (!handle)
+            return false;
+    }
+    *st = use_handle(handle, "the CUDA driver in this process");
+    if (*st != KPK_OK && handle != RTLD_DEFAULT)
+        (void)dlclose(handle);
+    return true;
+}
+
+static kpk_status use_variable(const char *path)
+{
+    void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    kpk_status st;
+
+    if (!handle) {
+        const char *why = dlerror();
+
+        return kpk_i_fail(KPK_ERR_NO_HIP, "no CUDA driver: %s",
+                          why ? why : path);
+    }
+    st = use_handle(handle, path);
+    /* The handle is kept for the life of the process once it is in use. */
+    if (st != KPK_OK)
+        (void)dlclose(handle);
+    return st;
+}
+
 static kpk_status find_and_bind(void)
 {
-    static const char name[] = "libcuda.so.1";
     const char *variable = secure_getenv("KPK_CUDA_LIBRARY");
-    const char *wanted = variable ? variable : name;
-    void *handle = RTLD_DEFAULT;
-    kpk_status st;
+    kpk_status st = KPK_OK;
 
     if (variable && !*variable)
         return kpk_i_fail(KPK_ERR_NO_HIP, "KPK_CUDA_LIBRARY is empty, so no "
@@ -624,27 +717,9 @@ static kpk_status find_and_bind(void)
         return kpk_i_fail(KPK_ERR_NO_HIP,
                           "this program is linked with -static, and the CUDA "
                           "driver, a shared library, cannot be loaded into it");
-    /* A copy that is in the process wins: linked, or loaded privately. */
-    if (!dlsym(RTLD_DEFAULT, "cuModuleLoadData"))
-        handle = dlopen(name, RTLD_NOW | RTLD_NOLOAD);
-    if (!handle && !dlsym(RTLD_DEFAULT, "cuModuleLoadData")) {
-        handle = dlopen(wanted, RTLD_NOW | RTLD_LOCAL);
-        if (!handle) {
-            const char *why = dlerror();
-
-            return kpk_i_fail(KPK_ERR_NO_HIP, "no CUDA driver: %s",
-                              why ? why : wanted);
-        }
-    }
-    st = bind_functions(handle, handle == RTLD_DEFAULT
-                                    ? "the CUDA driver in this process"
-                                    : wanted);
-    if (st == KPK_OK)
-        st = start_driver();
-    /* The handle is kept for the life of the process once it is in use. */
-    if (st != KPK_OK && handle != RTLD_DEFAULT)
-        (void)dlclose(handle);
-    return st;
+    if (use_loaded(&st))
+        return st;
+    return variable ? use_variable(variable) : use_files();
 }
 
 kpk_status kpk_i_cuda_bind(void)

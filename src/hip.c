@@ -3,7 +3,8 @@
  * HIP is never linked: a program that embeds kernels starts on machines that
  * have no ROCm. A copy that is in the process already always wins, because
  * two copies of libamdhip64 are two independent runtimes whose handles do not
- * mix.
+ * mix. Of the files of a machine the first that has a device is taken: others
+ * may be left from an older release.
  */
 /* For RTLD_DEFAULT, dlinfo and secure_getenv; the name is
  * glibc's. */
@@ -39,11 +40,13 @@ struct kpk_i_gpu kpk_i_hip = {
 /* Releases before it are refused. */
 enum { LEAST_VERSION = 50000000 };
 
-static const char *const library_names[] = {
-    "libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5",
-    "libamdhip64.so"};
-
-enum { NNAMES = sizeof(library_names) / sizeof(library_names[0]) };
+/* The newest known is 8, of ROCm 10. */
+static const char *const folders[] = {"/opt/rocm/lib/", NULL};
+static const struct kpk_i_library library = {.stem = "libamdhip64",
+                                             .newest = 20,
+                                             .oldest = 5,
+                                             .folders = folders,
+                                             .root = "/opt/rocm"};
 
 typedef hipError_t get_proc_address(const char *, void **, int, uint64_t,
                                     void *);
@@ -138,34 +141,36 @@ static kpk_status unusable(const char *what, const char *file, const char *why)
 
 enum { REASON_NBYTES = 256 };
 
+/* Binds a copy that is in the process. */
+static kpk_status use_handle(void *handle)
+{
+    struct source from = {handle, NULL};
+    char reason[REASON_NBYTES] = "";
+    struct kpk_i_text why = {reason, sizeof(reason)};
+
+    if (bind_functions(&from, &why))
+        return KPK_OK;
+    return unusable("the HIP library in this process, ",
+                    file_of_handle(handle, "linked or preloaded,"), reason);
+}
+
 /* A copy that is in the process: linked, preloaded, or loaded privately by
  * someone, which RTLD_DEFAULT does not see. If none can be used no other is
  * loaded beside it. False if there is none. */
 static bool use_loaded(kpk_status *st)
 {
-    bool any = false;
+    bool any = dlsym(RTLD_DEFAULT, "hipModuleLoadData") != NULL;
+    void *handle;
 
-    for (size_t i = 0; i <= NNAMES; i++) {
-        struct source from = {RTLD_DEFAULT, NULL};
-        char reason[REASON_NBYTES] = "";
-        struct kpk_i_text why = {reason, sizeof(reason)};
-
-        if (i == 0 && !dlsym(RTLD_DEFAULT, "hipModuleLoadData"))
-            continue;
-        if (i > 0)
-            from.handle = dlopen(library_names[i - 1], RTLD_NOW | RTLD_NOLOAD);
-        if (i > 0 && !from.handle)
-            continue;
+    if (any)
+        *st = use_handle(RTLD_DEFAULT);
+    for (size_t i = 0; !(any && *st == KPK_OK) &&
+                       (handle = kpk_i_mapped_library(&library, i)) != NULL;
+         i++) {
         any = true;
-        if (bind_functions(&from, &why)) {
-            *st = KPK_OK;
-            return true;
-        }
-        *st = unusable("the HIP library in this process, ",
-                       file_of_handle(from.handle, "linked or preloaded,"),
-                       reason);
-        if (i > 0)
-            (void)dlclose(from.handle);
+        *st = use_handle(handle);
+        if (*st != KPK_OK)
+            (void)dlclose(handle);
     }
     return any;
 }
@@ -194,53 +199,52 @@ static kpk_status use_variable(const char *path)
     return st;
 }
 
-/* True if dlerror()'s text only says that there is no such library. */
-static bool only_absent(const char *why, const char *name)
-{
-    return strncmp(why, name, strlen(name)) == 0 &&
-           strstr(why, "No such file or directory");
-}
+struct search {
+    struct kpk_i_tried tried;
+    void *idle; /* the first that can be used, but has no device */
+};
 
-/* Tries one name; what is wrong with it is added to `tried`. */
-static bool use_name(const char *name, struct kpk_i_text *tried)
+/* One that has been asked for its devices is not closed again: it may have
+ * threads that run. */
+static bool use_file(const char *name, void *what)
 {
-    struct source from = {dlopen(name, RTLD_NOW | RTLD_LOCAL), NULL};
+    struct search *search = what;
+    struct source from = {kpk_i_open_library(name, &search->tried), NULL};
     char reason[REASON_NBYTES] = "";
     struct kpk_i_text why = {reason, sizeof(reason)};
+    int ndevices = 0;
 
-    kpk_i_append(tried, "%s", name);
-    if (!from.handle) {
-        const char *error = dlerror();
-
-        /* A library that is there but lacks one of its own is worth saying. */
-        if (error && !only_absent(error, name))
-            kpk_i_append(tried, " (%s)", error);
+    if (!from.handle)
+        return false;
+    if (!bind_functions(&from, &why)) {
+        kpk_i_tried(&search->tried, file_of_handle(from.handle, name), reason);
+        (void)dlclose(from.handle);
         return false;
     }
-    if (bind_functions(&from, &why))
-        return true;
-    kpk_i_append(tried, " (%s: %s)", file_of_handle(from.handle, name), reason);
-    (void)dlclose(from.handle);
-    return false;
+    (void)kpk_i_hip.hipGetDeviceCount(&ndevices); /* fails if there is none */
+    if (!search->idle)
+        search->idle = from.handle;
+    return ndevices > 0;
 }
 
-static kpk_status use_names(void)
+static kpk_status use_files(void)
 {
-    char tried[1536] = "";
-    struct kpk_i_text text = {tried, sizeof(tried)};
+    struct search search = {.idle = NULL};
 
-    for (size_t i = 0; i < NNAMES; i++) {
-        if (i)
-            kpk_i_append(&text, ", ");
-        if (use_name(library_names[i], &text))
-            return KPK_OK;
-    }
-    return kpk_i_fail(KPK_ERR_NO_HIP,
-                      "no HIP runtime on this machine: none of %s can be used. "
-                      "Install ROCm's HIP runtime, 5.0 or newer (package "
-                      "hip-runtime-amd, or libamdhip64 in distributions), or "
-                      "set KPK_HIP_LIBRARY to the path of a libamdhip64.so",
-                      tried);
+    if (kpk_i_each_file(&library, use_file, &search))
+        return KPK_OK;
+    if (search.idle)
+        return use_handle(search.idle);
+    return kpk_i_fail(
+        KPK_ERR_NO_HIP,
+        "no HIP runtime on this machine: none of libamdhip64.so.%d to .so.%d "
+        "and libamdhip64.so can be used, in the loader's path, in %s and in "
+        "%s/core-*/lib/%s%s%s. Install ROCm's HIP runtime, 5.0 or newer "
+        "(package hip-runtime-amd, or libamdhip64 in distributions), or set "
+        "KPK_HIP_LIBRARY to the path of a libamdhip64.so",
+        library.newest, library.oldest, folders[0], library.root,
+        *search.tried.why ? " (" : "", search.tried.why,
+        *search.tried.why ? ")" : "");
 }
 
 static kpk_status find_and_bind(void)
@@ -256,7 +260,7 @@ static kpk_status find_and_bind(void)
                           "it either way");
     if (use_loaded(&st))
         return st;
-    return variable && *variable ? use_variable(variable) : use_names();
+    return variable && *variable ? use_variable(variable) : use_files();
 }
 
 kpk_status kpk_i_hip_bind(void)

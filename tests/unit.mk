@@ -20,14 +20,14 @@ $(H)/test/unit/%: $(H)/obj/tests/unit/%.o $(UNIT_HELPERS) $(CMOCKA) $(H)/libkpac
 	@$(CC) $(LDFLAGS) $(SAN_FLAGS) -rdynamic -o $@ $(filter %.o %.a,$^) $(if $(CMOCKA),,-lcmocka) -ldl -lm -pthread $(PACK_CODEC_LIBS) \
 	  $(call link_flags_of,tests/unit/$*.c)
 
-fake_flags = -Wl,-soname,libamdhip64.so.6
+fake_flags = -Wl,-soname,libamdhip64.so.10
 fake_flags_5 = -DFAKE_HIP_5 -Wl,-soname,libamdhip64.so.5
 fake_flags_broken = -DFAKE_HIP_BROKEN
 .SECONDARY: $(FAKES)
 $(H)/test/unit/fake_hip%so: tests/unit/fake_hip.c tests/unit/fake_hip.h $(H)/stamp/cc
 	@mkdir -p $(@D)
 	@$(CC) $(KPK_CFLAGS) $(CFLAGS) $(SAN_FLAGS) $(TEST_CFLAGS) -shared \
-	  $(fake_flags$(subst .,,$*)) -o $@ $< -pthread
+	  $(fake_flags$(subst .,,$*)) -o $@ $< -ldl -pthread
 $(H)/test/unit/fake_cuda.so: tests/unit/fake_cuda.c tests/unit/fake_cuda.h $(H)/stamp/cc
 	@mkdir -p $(@D)
-	@$(CC) $(KPK_CFLAGS) $(CFLAGS) $(SAN_FLAGS) $(TEST_CFLAGS) -shared -o $@ $<
+	@$(CC) $(KPK_CFLAGS) $(CFLAGS) $(SAN_FLAGS) $(TEST_CFLAGS) -shared -Wl,-soname,libcuda.so.1 -o $@ $<

@@ -56,9 +56,9 @@ static void print_help(void)
 #undef X
     printf(
         "\nOnly devices and run need a GPU and its library. HIP is looked for\n"
-        "in KPK_HIP_LIBRARY if that is set, else in libamdhip64.so.7, .6, .5\n"
-        "and libamdhip64.so; CUDA in KPK_CUDA_LIBRARY, else in "
-        "libcuda.so.1.\n");
+        "in KPK_HIP_LIBRARY if that is set, else in libamdhip64.so.20 to .5\n"
+        "and libamdhip64.so, also below /opt/rocm; CUDA in KPK_CUDA_LIBRARY,\n"
+        "else in libcuda.so.1.\n");
 }
 
 static int usage(const struct command *command, const char *fault,

@@ -106,8 +106,9 @@ static const struct {
     const char *title, *text;
 } environment[] = {
     {"KPK_HIP_LIBRARY",
-     "File or name of the HIP runtime to use. Without it *libamdhip64.so.7*, "
-     "*.6*, *.5* and *libamdhip64.so* are tried."},
+     "File or name of the HIP runtime to use. Without it "
+     "*libamdhip64.so.20* down to *.5* and *libamdhip64.so* are tried, in "
+     "the loader's path and below */opt/rocm*."},
     {"KPK_CUDA_LIBRARY",
      "File or name of the CUDA driver to use. Without it *libcuda.so.1* is "
      "tried."},

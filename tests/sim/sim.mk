@@ -12,7 +12,7 @@ SIM_OBJECTS := $(SIM_SOURCES:%.c=$(H)/obj/%.o) $(H)/obj/gen/read/bundle.o
 SIM_TESTS   := $(patsubst tests/sim/tests/%.c,$(H)/test/sim/%,$(sort $(wildcard tests/sim/tests/test_*.c)))
 SIM_HELPERS := $(patsubst %.c,$(H)/obj/%.o,$(filter-out tests/sim/tests/test_%,$(wildcard tests/sim/tests/*.c)))
 SIM_LIB     := $(H)/sim/libamdhip64.so.7
-SIM_LINKS   := $(addprefix $(H)/sim/libamdhip64.,so so.5 so.6) $(addprefix $(H)/sim/libhiprtc.,so so.6 so.7)
+SIM_LINKS   := $(addprefix $(H)/sim/libamdhip64.,so so.5 so.6 so.8) $(addprefix $(H)/sim/libhiprtc.,so so.6 so.7 so.8)
 SIM_MAP     := $(H)/sim/hip.map
 
 # Interpreted floating-point must round where the GPU rounds: no contraction.

@@ -68,6 +68,8 @@ static int get_current(void)
 extern API struct fake_cuda fake_cuda;
 struct fake_cuda fake_cuda = {.push_own = push_own,
                               .pop = pop,
+                              .ndevices = 1, /* until a test sets it up */
+                              .capability = {90},
                               .depth = get_depth,
                               .current = get_current};
 

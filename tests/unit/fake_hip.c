@@ -2,10 +2,14 @@
  *
  * Built three times: as it is (a HIP of 6 and later, both property layouts),
  * with FAKE_HIP_5 (the old layout alone, no hipGetProcAddress), and with
- * FAKE_HIP_BROKEN (without a function that kpack needs).
+ * FAKE_HIP_BROKEN (without a function that kpack needs). A file that the
+ * environment variable FAKE_HIP_IDLE names has no device, others have one until
+ * a test sets them up.
  */
+#define _GNU_SOURCE /* dladdr */
 #include "fake_hip.h"
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -56,7 +60,17 @@ static int get_current(void)
 
 extern API struct fake_hip fake_hip;
 struct fake_hip fake_hip = {.set_current = set_current,
-                            .get_current = get_current};
+                            .get_current = get_current,
+                            .targets = {"gfx90a:sramecc+:xnack-"}};
+
+__attribute__((constructor)) static void look_at_file(void)
+{
+    const char *idle = getenv("FAKE_HIP_IDLE");
+    Dl_info info;
+
+    fake_hip.ndevices =
+        !(idle && dladdr(&fake_hip, &info) && strstr(info.dli_fname, idle));
+}
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct function functions[256];

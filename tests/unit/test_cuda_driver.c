@@ -30,16 +30,24 @@ static const char *hidden; /* functions of these names, blank-separated */
 static bool nameless;      /* no library has a file */
 static bool speechless;    /* dlerror() has nothing to say */
 static bool no_interpreter;
-static const char *loaded_as; /* the file of a driver that is in the process */
+static const char *files;     /* the driver's files that are there are this */
 static int start_error;       /* what cuInit() returns, if not 0 */
+static int nstarts_left = -1; /* ... so often; -1: always */
 
 void *__real_dlopen(const char *name, int mode);
 void *__wrap_dlopen(const char *name, int mode);
 
+static char opened[1024]; /* all of them, in order */
+
 void *__wrap_dlopen(const char *name, int mode)
 {
-    return __real_dlopen(mode & RTLD_NOLOAD && loaded_as ? loaded_as : name,
-                         mode);
+    if (!strstr(name, "libcuda.so") || strncmp(name, "/nowhere", 8) == 0)
+        return __real_dlopen(name, mode);
+    (void)snprintf(opened + strlen(opened), sizeof(opened) - strlen(opened),
+                   "%s ", name);
+    return files && !strstr(name, "so.3")
+               ? __real_dlopen(files, mode)
+               : __real_dlopen("/nowhere/libcuda.so", mode);
 }
 
 void *__real_dlsym(void *handle, const char *name);
@@ -52,9 +60,16 @@ typedef int each_object(struct dl_phdr_info *, size_t, void *);
 int __real_dl_iterate_phdr(each_object *callback, void *data);
 int __wrap_dl_iterate_phdr(each_object *callback, void *data);
 
+static void *real_start;
+
 static int no_start(unsigned flags)
 {
-    (void)flags;
+    int (*start)(unsigned);
+
+    memcpy(&start, &real_start, sizeof(real_start));
+    if (nstarts_left == 0)
+        return start(flags);
+    nstarts_left -= nstarts_left > 0;
     return start_error;
 }
 
@@ -65,6 +80,7 @@ void *__wrap_dlsym(void *handle, const char *name)
     void *address;
 
     if (start_error && strcmp(name, "cuInit") == 0) {
+        real_start = __real_dlsym(handle, name);
         memcpy(&address, &instead, sizeof(address));
         return address;
     }
@@ -180,6 +196,16 @@ static int names_fake_cuda(void)
     (void)snprintf(beside, sizeof(beside), "%.*sfake_cuda.so",
                    (int)(strrchr(path, '/') + 1 - path), path);
     return setenv("KPK_CUDA_LIBRARY", beside, 1) == 0;
+}
+
+static const char *fake_file(void)
+{
+    static char path[FAKE_PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 20);
+
+    path[n > 0 ? n : 0] = '\0';
+    (void)snprintf(strrchr(path, '/'), 20, "/fake_cuda.so");
+    return path;
 }
 
 /* A driver that does not start is not kept, and so its file's name is not
@@ -358,9 +384,81 @@ static int in_process_privately(void)
 {
     int n;
 
-    loaded_as = getenv("KPK_CUDA_LIBRARY");
-    EXPECT(loaded_as && setenv("KPK_CUDA_LIBRARY", "/nowhere", 1) == 0);
+    EXPECT(setenv("KPK_CUDA_LIBRARY", "/nowhere", 1) == 0);
+    cuda->init_error = 3;
+    EXPECT(kpk_device_count(&n) == KPK_ERR_NO_HIP);
+    EXPECT(says("does not start: "));
+    cuda->init_error = 0;
     EXPECT(kpk_device_count(&n) == KPK_OK && n == 2);
+    EXPECT(*opened == '\0');
+    return 0;
+}
+
+/* Without a variable: the driver's name, then folders that the loader may not
+ * know. */
+static int no_file(void)
+{
+    int n;
+
+    EXPECT(kpk_device_count(&n) == KPK_ERR_NO_HIP);
+    EXPECT(says("no CUDA driver: there is no libcuda.so.1 (libcuda.so.3: "));
+    EXPECT(strstr(opened, "libcuda.so.3 libcuda.so.2 libcuda.so.1 libcuda.so "
+                          "/usr/lib/x86_64-linux-gnu/libcuda.so.3 "));
+    EXPECT(strstr(opened, " /usr/lib/wsl/lib/libcuda.so.1 "));
+    *opened = '\0';
+    speechless = true;
+    EXPECT(kpk_device_count(&n) == KPK_ERR_NO_HIP);
+    EXPECT(strstr(kpk_error_message(), "there is no libcuda.so.1"));
+    EXPECT(!says("libcuda.so.3"));
+    return 0;
+}
+
+/* A stub of a toolkit stands before the driver. */
+static int stub_first(void)
+{
+    int n;
+
+    files = fake_file();
+    start_error = 34;
+    nstarts_left = 2;
+    EXPECT(kpk_device_count(&n) == KPK_OK && n == 1);
+    EXPECT(strcmp(opened, "libcuda.so.3 libcuda.so.2 libcuda.so.1 "
+                          "libcuda.so ") == 0);
+    return 0;
+}
+
+/* All are stubs: the first one's fault is told. */
+static int stubs_alone(void)
+{
+    int n;
+
+    files = fake_file();
+    start_error = 34;
+    EXPECT(kpk_device_count(&n) == KPK_ERR_NO_HIP);
+    EXPECT(says("is a stub of CUDA's toolkit"));
+    EXPECT(kpk_error_hip() == 34);
+    return 0;
+}
+
+/* A driver that sees no card is one, if no other sees any. */
+static int idle_first(void)
+{
+    int n = 7;
+
+    files = fake_file();
+    start_error = 100;
+    nstarts_left = 1;
+    EXPECT(kpk_device_count(&n) == KPK_OK && n == 1);
+    return 0;
+}
+
+static int idle_alone(void)
+{
+    int n = 7;
+
+    files = fake_file();
+    start_error = 100;
+    EXPECT(kpk_device_count(&n) == KPK_OK && n == 0);
     return 0;
 }
 
@@ -444,7 +542,8 @@ static int forked(void)
 }
 
 /* clang-format off */
-#define CASE_TABLE(X) /* case, KPK_CUDA_LIBRARY; FAKE is the fake driver */    \
+/* case, KPK_CUDA_LIBRARY; FAKE is the fake driver, NONE unsets it */          \
+#define CASE_TABLE(X)                                                          \
     X(alone,          "FAKE")                                                  \
     X(no_card,        "FAKE")                                                  \
     X(stub,           "FAKE")                                                  \
@@ -458,13 +557,18 @@ static int forked(void)
     X(driver_of_12_2, "FAKE")                                                  \
     X(in_process,     "FAKE")                                                  \
     X(in_process_privately, "FAKE")                                            \
+    X(no_file,        "NONE")                                                  \
+    X(stub_first,     "NONE")                                                  \
+    X(stubs_alone,    "NONE")                                                  \
+    X(idle_first,     "NONE")                                                  \
+    X(idle_alone,     "NONE")                                                  \
     X(no_reason,      "/nowhere/libcuda.so.1")                                 \
     X(many_cards,     "FAKE")                                                  \
     X(two_at_once,    "FAKE")                                                  \
     X(forked,         "FAKE")
-/* clang-format on */
+    /* clang-format on */
 
-static void run_in_child(const char *name, const char *library)
+    static void run_in_child(const char *name, const char *library)
 {
     int status = -1;
     const pid_t child = fork();
@@ -499,6 +603,8 @@ static int run_case(const char *name)
         cuda = fake_cuda_load(path);
         (void)setenv("KPK_CUDA_LIBRARY", path, 1);
     }
+    if (wanted && strcmp(wanted, "NONE") == 0)
+        (void)unsetenv("KPK_CUDA_LIBRARY");
 #define X(id, library)                                                         \
     if (strcmp(name, #id) == 0)                                                \
         return id();

@@ -6,6 +6,7 @@
  */
 /* link: -Wl,--wrap=dlopen,--wrap=dlerror,--wrap=dlsym */
 /* link: -Wl,--wrap=dladdr,--wrap=dlinfo,--wrap=dl_iterate_phdr */
+/* link: -Wl,--wrap=scandir */
 #define _GNU_SOURCE /* Dl_info, dl_iterate_phdr */
 #include "unit.h"
 
@@ -13,6 +14,7 @@
 #include "internal.h"
 #include "test_pack.h"
 
+#include <dirent.h>
 #include <dlfcn.h>
 #include <link.h>
 #include <pthread.h>
@@ -23,6 +25,7 @@
 #include <unistd.h>
 
 static char folder[3000]; /* of this program and the fakes */
+static pid_t parent;      /* whose cases are processes of their own */
 
 static const char *beside(const char *file)
 {
@@ -43,43 +46,74 @@ static const char *beside(const char *file)
         }                                                                      \
     } while (0)
 
-/* The releases from number `hidden_from` on are not on this machine. */
-static const char *const releases[] = {"libamdhip64.so.7", "libamdhip64.so.6",
-                                       "libamdhip64.so.5", "libamdhip64.so"};
-enum { NRELEASES = sizeof(releases) / sizeof(releases[0]) };
-static int hidden_from = NRELEASES;
-static const char nowhere[] = "/nowhere/";
+/* What of HIP there is on this machine: the files of these names that the
+ * loader finds, blank-separated, all if it is NULL; and /opt/rocm. */
+static const char *shown;
+static const char *rocm = "/nowhere";
 static const char *error_text; /* dlerror()'s; "" for none at all */
 
 void *__real_dlopen(const char *name, int mode);
 void *__wrap_dlopen(const char *name, int mode);
 char *__real_dlerror(void);
 char *__wrap_dlerror(void);
+int __real_scandir(const char *path, struct dirent ***list,
+                   int (*filter)(const struct dirent *),
+                   int (*order)(const struct dirent **,
+                                const struct dirent **));
+int __wrap_scandir(const char *path, struct dirent ***list,
+                   int (*filter)(const struct dirent *),
+                   int (*order)(const struct dirent **,
+                                const struct dirent **));
+
+/* What was asked for last, and what stood in its place. */
+static char asked[600], instead[4800];
+
+static bool is_shown(const char *name)
+{
+    const size_t n = strlen(name);
+
+    for (const char *at = shown; at; at = strchr(at, ' ')) {
+        at += strspn(at, " ");
+        if (strcspn(at, " ") == n && memcmp(at, name, n) == 0)
+            return true;
+    }
+    return !shown || strncmp(name, "libamdhip64", 11) != 0;
+}
+
+static const char opt_rocm[] = "/opt/rocm";
+enum { ROOT_NBYTES = sizeof(opt_rocm) - 1 };
 
 void *__wrap_dlopen(const char *name, int mode)
 {
-    char path[64];
+    snprintf(asked, sizeof(asked), "%s", name);
+    if (strncmp(name, opt_rocm, ROOT_NBYTES) == 0)
+        snprintf(instead, sizeof(instead), "%s%s", rocm, name + ROOT_NBYTES);
+    else
+        snprintf(instead, sizeof(instead), "%s%s",
+                 is_shown(name) ? "" : "/nowhere/", name);
+    return __real_dlopen(instead, mode);
+}
 
-    for (int i = hidden_from; i < NRELEASES; i++) {
-        if (strcmp(name, releases[i]) != 0)
-            continue;
-        snprintf(path, sizeof(path), "%s%s", nowhere, name);
-        return __real_dlopen(path, mode);
-    }
-    return __real_dlopen(name, mode);
+int __wrap_scandir(const char *path, struct dirent ***list,
+                   int (*filter)(const struct dirent *),
+                   int (*order)(const struct dirent **, const struct dirent **))
+{
+    return __real_scandir(strcmp(path, opt_rocm) == 0 ? rocm : path, list,
+                          filter, order);
 }
 
 char *__wrap_dlerror(void)
 {
+    static char told[5400];
     char *text = __real_dlerror();
-    const size_t n = strlen(nowhere);
+    const size_t n = strlen(instead);
 
     if (error_text)
         return *error_text ? (char *)error_text : NULL;
-
-    return hidden_from < NRELEASES && text && strncmp(text, nowhere, n) == 0
-               ? text + n
-               : text;
+    if (!text || strncmp(text, instead, n) != 0)
+        return text;
+    snprintf(told, sizeof(told), "%s%s", asked, text + n);
+    return told;
 }
 
 /* What the loader says of libraries, as a test wants it. */
@@ -129,12 +163,13 @@ static int none(void)
 {
     int n = 7;
 
-    hidden_from = 0;
+    shown = "";
     EXPECT(kpk_device_count(&n) == KPK_ERR_NO_HIP);
     EXPECT(n == 7);
     EXPECT(strstr(kpk_error_message(),
-                  "none of libamdhip64.so.7, libamdhip64.so.6, "
-                  "libamdhip64.so.5, libamdhip64.so can be used. Install"));
+                  "none of libamdhip64.so.20 to .so.5 and libamdhip64.so can "
+                  "be used, in the loader's path, in /opt/rocm/lib/ and in "
+                  "/opt/rocm/core-*/lib/. Install"));
     EXPECT(kpk_error_hip() == 0);
     /* Asked again, it looks again. */
     EXPECT(setenv("KPK_HIP_LIBRARY", beside("fake_hip.so"), 1) == 0);
@@ -175,6 +210,70 @@ static int by_name(void)
     return 0;
 }
 
+/* A release that is newer than any that is known comes before an older one. */
+static int by_newer_name(void)
+{
+    const char *path;
+
+    EXPECT(kpk_hip_info(NULL, &path) == KPK_OK);
+    EXPECT(strstr(path, "/libamdhip64.so.10"));
+    return 0;
+}
+
+/* The newest file has no device, the next one has. */
+static int by_next_with_device(void)
+{
+    const char *path;
+    int n;
+
+    EXPECT(setenv("FAKE_HIP_IDLE", "libamdhip64.so.7", 1) == 0);
+    EXPECT(kpk_hip_info(NULL, &path) == KPK_OK);
+    EXPECT(strstr(path, "/libamdhip64.so.6"));
+    EXPECT(kpk_device_count(&n) == KPK_OK && n == 1);
+    return 0;
+}
+
+/* Where none has a device the newest is it. */
+static int by_name_without_device(void)
+{
+    const char *path;
+    int n = 7;
+
+    shown = "libamdhip64.so.7 libamdhip64.so.6";
+    EXPECT(setenv("FAKE_HIP_IDLE", "libamdhip64.so", 1) == 0);
+    EXPECT(kpk_hip_info(NULL, &path) == KPK_OK);
+    EXPECT(strstr(path, "/libamdhip64.so.7"));
+    EXPECT(kpk_platform_device_count(KPK_HIP, &n) == KPK_OK && n == 0);
+    return 0;
+}
+
+static const char *name_folder(const char *name);
+
+/* ROCm's releases beside each other, none of them in the loader's path: 10.1 is
+ * newer than 7.14. */
+static int by_newest_release(void)
+{
+    const char *path;
+
+    shown = "";
+    rocm = name_folder("rocm");
+    EXPECT(kpk_hip_info(NULL, &path) == KPK_OK);
+    EXPECT(strstr(path, "/core-10.1/lib/libamdhip64.so.8"));
+    return 0;
+}
+
+/* ROCm's one folder comes before its releases. */
+static int by_folder(void)
+{
+    const char *path;
+
+    shown = "";
+    rocm = name_folder("flat");
+    EXPECT(kpk_hip_info(NULL, &path) == KPK_OK);
+    EXPECT(strstr(path, "_flat/lib/libamdhip64.so.7"));
+    return 0;
+}
+
 static int lacking_a_function(void)
 {
     EXPECT(kpk_hip_info(NULL, NULL) == KPK_ERR_NO_HIP);
@@ -196,13 +295,13 @@ static int by_next_name(void)
 /* Each file is named with what is wrong with it. */
 static int by_no_name(void)
 {
-    hidden_from = 2;
+    shown = "libamdhip64.so.7 libamdhip64.so.6";
     EXPECT(kpk_hip_info(NULL, NULL) == KPK_ERR_NO_HIP);
+    EXPECT(strstr(kpk_error_message(), "/opt/rocm/core-*/lib/ (/"));
     EXPECT(strstr(kpk_error_message(),
-                  "/libamdhip64.so.7: it has no hipStreamSynchronize), "
-                  "libamdhip64.so.6 ("));
+                  "/libamdhip64.so.7: it has no hipStreamSynchronize; /"));
     EXPECT(strstr(kpk_error_message(),
-                  "libamdhip64.so.5, libamdhip64.so can be used"));
+                  "/libamdhip64.so.6: it has no hipStreamSynchronize). Inst"));
     return 0;
 }
 
@@ -236,7 +335,6 @@ static int in_process_unusable(void)
 static int in_process_by_name_unusable(void)
 {
     EXPECT(dlopen("libamdhip64.so.7", RTLD_NOW | RTLD_LOCAL));
-    hidden_from = 1;
     EXPECT(kpk_hip_info(NULL, NULL) == KPK_ERR_NO_HIP);
     EXPECT(strstr(kpk_error_message(), "in this process, "));
     EXPECT(strstr(kpk_error_message(), "/libamdhip64.so.7 is no HIP runtime"));
@@ -245,7 +343,6 @@ static int in_process_by_name_unusable(void)
     EXPECT(strstr(kpk_error_message(), "linked or preloaded, is no HIP"));
     /* Somebody loads another one. What the first lacks is no failure then. */
     nameless = false;
-    hidden_from = NRELEASES;
     (void)fake_hip_load("fake_hip.so");
     EXPECT(kpk_hip_info(NULL, NULL) == KPK_OK);
     EXPECT(strstr(kpk_error_message(), "linked or preloaded, is no HIP"));
@@ -301,19 +398,18 @@ static int each_function_lacking(void)
  * empty variable, which counts as none. */
 static int no_library(void)
 {
-    hidden_from = 1;
+    shown = "libamdhip64.so.7";
     EXPECT(setenv("KPK_HIP_LIBRARY", "", 1) == 0);
     EXPECT(kpk_hip_info(NULL, NULL) == KPK_ERR_NO_HIP);
-    EXPECT(strstr(kpk_error_message(), "none of libamdhip64.so.7 (/"));
-    EXPECT(
-        strstr(kpk_error_message(), "), libamdhip64.so.6, libamdhip64.so.5"));
+    EXPECT(strstr(kpk_error_message(), "core-*/lib/ (libamdhip64.so.7: /"));
+    EXPECT(strstr(kpk_error_message(), "). Install"));
     error_text = "libamdhip64.so.7: it is Monday";
     EXPECT(kpk_hip_info(NULL, NULL) == KPK_ERR_NO_HIP);
     EXPECT(strstr(kpk_error_message(),
-                  "libamdhip64.so.7 (libamdhip64.so.7: it is Monday)"));
+                  "; libamdhip64.so.7: libamdhip64.so.7: it is Monday; "));
     error_text = "";
     EXPECT(kpk_hip_info(NULL, NULL) == KPK_ERR_NO_HIP);
-    EXPECT(strstr(kpk_error_message(), "none of libamdhip64.so.7, lib"));
+    EXPECT(strstr(kpk_error_message(), "/opt/rocm/core-*/lib/. Install"));
     EXPECT(setenv("KPK_HIP_LIBRARY", "/nowhere/lib.so", 1) == 0);
     EXPECT(kpk_hip_info(NULL, NULL) == KPK_ERR_NO_HIP);
     EXPECT(strstr(kpk_error_message(), "does not load: no reason given"));
@@ -376,7 +472,7 @@ static int newest_code_on_older_hip(void)
 static void *find_hip(void *unused)
 {
     (void)unused;
-    return kpk_hip_info(NULL, NULL) == KPK_OK ? &hidden_from : NULL;
+    return kpk_hip_info(NULL, NULL) == KPK_OK ? &shown : NULL;
 }
 
 /* Two threads look for HIP at once: one finds it, and the other waits. */
@@ -493,7 +589,7 @@ static int forked_without_hip(void)
     int status = -1;
     pid_t child;
 
-    hidden_from = 0;
+    shown = "";
     EXPECT(kpk_hip_info(NULL, NULL) == KPK_ERR_NO_HIP);
     child = fork();
     if (child == 0) {
@@ -551,6 +647,31 @@ static int in_process_privately(void)
     EXPECT(dlopen(beside("fake_hip_5.so"), RTLD_NOW | RTLD_LOCAL));
     EXPECT(kpk_hip_info(NULL, &path) == KPK_OK);
     EXPECT(strstr(path, "fake_hip_5.so"));
+    return 0;
+}
+
+/* Loaded privately, of a release that no table knows, with a known one in the
+ * loader's path: no second copy is loaded. */
+static int in_process_newer(void)
+{
+    const char *path;
+
+    EXPECT(dlopen(beside("fake_hip.so"), RTLD_NOW | RTLD_LOCAL));
+    EXPECT(unsetenv("KPK_HIP_LIBRARY") == 0);
+    EXPECT(kpk_hip_info(NULL, &path) == KPK_OK);
+    EXPECT(strstr(path, "fake_hip.so"));
+    return 0;
+}
+
+/* As a wheel of Python renames it: the name of the file tells. */
+static int in_process_renamed(void)
+{
+    const char *path;
+
+    EXPECT(dlopen("libamdhip64-1f2e3d.so.7", RTLD_NOW | RTLD_LOCAL));
+    EXPECT(kpk_hip_info(NULL, &path) == KPK_ERR_NO_HIP);
+    EXPECT(strstr(kpk_error_message(), "the HIP library in this process, /"));
+    EXPECT(strstr(kpk_error_message(), "/libamdhip64-1f2e3d.so.7 is no HIP"));
     return 0;
 }
 
@@ -674,6 +795,11 @@ static int older_launches(void)
     X(by_wrong_variable,  "/nowhere/lib.so",     "/nowhere")              \
     X(by_name,            NULL,                  "names")                 \
     X(by_next_name,       NULL,                  "next")                  \
+    X(by_newer_name,      NULL,                  "newer")                 \
+    X(by_next_with_device, NULL,                 "idle")                  \
+    X(by_name_without_device, NULL,              "idle")                  \
+    X(by_newest_release,  NULL,                  "/nowhere")              \
+    X(by_folder,          NULL,                  "/nowhere")              \
     X(by_no_name,         NULL,                  "broken")                \
     X(of_hip_4,           NULL,                  "/nowhere")              \
     X(in_process_unusable, NULL,                 "/nowhere")              \
@@ -690,6 +816,8 @@ static int older_launches(void)
     X(lacking_a_function, "fake_hip_broken.so",  "/nowhere")              \
     X(in_process,         "fake_hip.so",         "names")                 \
     X(in_process_privately, "fake_hip.so",       "names")                 \
+    X(in_process_newer,   NULL,                  "older")                 \
+    X(in_process_renamed, "fake_hip.so",         "renamed")               \
     X(layout_of_hip_5,    NULL,                  "/nowhere")              \
     X(layout_of_hip_6,    NULL,                  "/nowhere")              \
     X(proc_address,       NULL,                  "/nowhere")              \
@@ -724,6 +852,22 @@ static const struct {
     {"broken",
      {"fake_hip_broken.so", "fake_hip_broken.so"},
      {"libamdhip64.so.7", "libamdhip64.so.6"}},
+    {"newer",
+     {"fake_hip.so", "fake_hip_5.so"},
+     {"libamdhip64.so.10", "libamdhip64.so.5"}},
+    {"idle",
+     {"fake_hip_5.so", "fake_hip.so"},
+     {"libamdhip64.so.7", "libamdhip64.so.6"}},
+    {"older", {"fake_hip_5.so"}, {"libamdhip64.so.7"}},
+    {"renamed", {"fake_hip_broken.so"}, {"libamdhip64-1f2e3d.so.7"}},
+    {"flat", {NULL}, {NULL}},
+    {"flat/lib", {"fake_hip.so"}, {"libamdhip64.so.7"}},
+    {"rocm", {NULL}, {NULL}},
+    {"rocm/lib", {"fake_hip_broken.so"}, {"libamdhip64.so"}},
+    {"rocm/core-7.14", {NULL}, {NULL}},
+    {"rocm/core-7.14/lib", {"fake_hip_5.so"}, {"libamdhip64.so.7"}},
+    {"rocm/core-10.1", {NULL}, {NULL}},
+    {"rocm/core-10.1/lib", {"fake_hip.so"}, {"libamdhip64.so.8"}},
 };
 enum { NFOLDERS = sizeof(name_table) / sizeof(name_table[0]) };
 
@@ -731,7 +875,7 @@ static const char *name_folder(const char *name)
 {
     static char path[3200];
 
-    snprintf(path, sizeof(path), "%s/test_hip_%d_%s", folder, (int)getpid(),
+    snprintf(path, sizeof(path), "%s/test_hip_%d_%s", folder, (int)parent,
              name);
     return path;
 }
@@ -762,7 +906,7 @@ static void remove_names(void)
 {
     char path[3300];
 
-    for (int f = 0; f < NFOLDERS; f++) {
+    for (int f = NFOLDERS; f-- > 0;) {
         for (int i = 0; i < 2 && name_table[f].files[i]; i++) {
             link_path(f, i, path);
             assert_int_equal(unlink(path), 0);
@@ -824,6 +968,7 @@ int main(int argc, char **argv)
         return 1;
     folder[n] = '\0';
     *strrchr(folder, '/') = '\0';
+    parent = argc == 2 ? getppid() : getpid();
     if (argc == 2)
         return run_case(argv[1]);
     return cmocka_run_group_tests_name("hip", tests, NULL, NULL);
