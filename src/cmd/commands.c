@@ -47,7 +47,8 @@ const struct command commands[] = {
      "Of a module that has none for just that target, all stay that such a GPU "
      "would run. The archive links as before, and programs do not select what "
      "is gone. Without `-o` the file is replaced. What is linked already "
-     "cannot be pruned. A damaged archive is refused, and left as it is."},
+     "cannot be pruned. The SHA-256 of all that stays is checked: a damaged "
+     "archive is refused, and left as it is."},
     {"run", "[KERNEL [ARGUMENT]...]", "jkdgbs", 0, OPTIONS_MAX_WORDS, cmd_run,
      "load all kernels on every device, or launch one",
      "Without a word, loads every module on every device and finds each of its "

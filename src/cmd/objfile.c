@@ -1,8 +1,8 @@
 /* objfile.c - archives and the object files in them, changed in memory
  *
- * Formats: System V ABI, "Object Files"; ar(5), System V's variant with the
- * symbol index "/" (or "/SYM64/") in front. Every offset in a file is held
- * against its size before it is followed.
+ * Formats: System V ABI, "Object Files"; ar(5), System V's variant, which is
+ * GNU's, with the symbol index "/" (or "/SYM64/") in front. Every offset in a
+ * file is held against its size before it is followed.
  */
 #include "objfile.h"
 
@@ -426,6 +426,21 @@ static bool copy_member(struct copy *copy, const unsigned char *header,
     return go_on;
 }
 
+/* Archives whose index and names are not as in GNU's. NULL: this member is none
+ * that they alone have. */
+static const char *foreign_member(const unsigned char *header, bool has_index)
+{
+    if (memcmp(header, "#1/", 3) == 0 || memcmp(header, "__.SYMDEF", 9) == 0)
+        return "it is an archive of BSD's or Darwin's kind; prune changes "
+               "GNU's. "
+               "Make one: `ar x` takes the members out, `ar rcs` archives them";
+    if (has_index && memcmp(header, "/ ", 2) == 0)
+        return "it is an archive of COFF's kind; prune changes GNU's. Make "
+               "one: "
+               "`ar x` takes the members out, `ar rcs` archives them";
+    return NULL;
+}
+
 const char *objfile_each_member(const unsigned char *bytes, size_t nbytes,
                                 objfile_change *change, void *context,
                                 struct objfile_bytes *out)
@@ -444,6 +459,9 @@ const char *objfile_each_member(const unsigned char *bytes, size_t nbytes,
             fault = "a member of the archive is damaged or cut short";
             break;
         }
+        fault = foreign_member(header, copy.index_at > 0);
+        if (fault)
+            break;
         if (!copy_member(&copy, header, at + AR_NBYTES, member, change,
                          context))
             fault = "";

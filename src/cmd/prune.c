@@ -10,7 +10,7 @@
  *
  * What the archive says of itself is not believed: a code object that does not
  * lie in one of its object files, all of it, ends the work, and nothing is
- * written.
+ * written. Nor is anything kept whose bytes are not those of its SHA-256.
  */
 #include "cmd.h"
 #include "memory.h"
@@ -162,6 +162,26 @@ static bool decide(struct prune *prune, const char *keep)
     return true;
 }
 
+/* What is kept goes into programs, so it has to be whole: `kpack verify` takes
+ * what this writes. */
+static bool check_kept(const struct prune *prune)
+{
+    const struct scan *scan = &prune->scan;
+
+    for (size_t i = 0; i < scan->n; i++) {
+        unsigned char *content = NULL;
+        const char *fault;
+
+        if (prune->fates[i] == GOES || scan->found[i].head.nbytes == 0)
+            continue;
+        fault = scan_content(scan, &scan->found[i], &content);
+        free(content);
+        if (fault)
+            return refuse(scan, &scan->found[i], fault);
+    }
+    return true;
+}
+
 /* ---- what becomes of a blob ------------------------------------------------
  */
 
@@ -300,7 +320,7 @@ int cmd_prune(const struct options *options)
     }
     prune.fates = cmd_calloc(prune.scan.n, sizeof(*prune.fates));
     if (!check_words(&prune.scan, options->keep) ||
-        !decide(&prune, options->keep))
+        !decide(&prune, options->keep) || !check_kept(&prune))
         goto out;
     fault = objfile_each_member(prune.scan.bytes, prune.scan.nbytes,
                                 prune_member, &prune, &out);

@@ -77,6 +77,44 @@ check "a member that is longer than it says" writes_nothing "damaged" "$WORK/mem
 change "$small" "$WORK/text.a" "no object file"
 check "one in no object file" writes_nothing "lie in none of its object files" "$WORK/text.a"
 
+# A bit in a thousand is wrong, anywhere: what prune takes, verify takes.
+cat >"$WORK/mutants.py" <<'END'
+import subprocess, sys
+kpack, archive, keep, mutant, out = sys.argv[1:]
+whole = open(archive, "rb").read()
+def run(*words):
+    return subprocess.run([kpack, *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+refused = 0
+step = len(whole) // 100
+for i in range(step // 2, len(whole), step):
+    damaged = bytearray(whole)
+    damaged[i] ^= 1 << i % 8
+    open(mutant, "wb").write(damaged)
+    pruned = run("prune", mutant, "--keep", keep, "-o", out)
+    refused += pruned.returncode == 1 and "SHA-256" in pruned.stdout
+    if pruned.returncode == 0 and run("verify", out).returncode:
+        sys.exit(f"byte {i}: prune takes it, verify does not")
+print(refused, "were refused for their SHA-256")
+sys.exit(refused < 20)
+END
+check "a damaged archive is not pruned" python3 "$WORK/mutants.py" "$kpack" "$small" "$first,$last" \
+    "$WORK/mutant.a" "$WORK/out.a"
+in_its_place() { # damage of what goes does not matter
+    cp "$WORK/mutant.a" "$WORK/before.a"
+    "$kpack" prune "$WORK/mutant.a" --keep "$first" >"$WORK/says" 2>&1
+    [ $? -eq 1 ] && grep -F SHA-256 "$WORK/says" && cmp "$WORK/mutant.a" "$WORK/before.a" &&
+        "$kpack" prune "$WORK/mutant.a" --keep "$last" && "$kpack" verify "$WORK/mutant.a"
+}
+python3 - "$small" "$WORK/mutant.a" <<'END'
+import struct, sys
+b = bytearray(open(sys.argv[1], "rb").read())
+at = b.index(b"KPACK BLOB")
+data, n = struct.unpack_from("<IQ", b, at + 20)
+b[at + data + n // 2] ^= 1
+open(sys.argv[2], "wb").write(b)
+END
+check "a refused archive is left as it was" in_its_place
+
 # What is sound shrinks, by what goes and less than a page.
 shrinks() {
     "$kpack" prune "$small" --keep "$last" -o "$WORK/out.a" &&
@@ -196,6 +234,21 @@ for kind in no-index long-index; do
     }
     check "an archive with $kind" shrinks_too
 done
+# Archives whose index is not GNU's are refused with what to do, which helps.
+llvm_ar=$(for v in 22 21 20 19; do command -v llvm-ar-$v; done | head -n 1)
+converted() {
+    rm -rf "$WORK/converted" && mkdir "$WORK/converted" && (cd "$WORK/converted" && ar x "$WORK/other-kind.a") &&
+        rm -f "$WORK/converted.a" && ar rcs "$WORK/converted.a" "$WORK"/converted/*.o &&
+        "$kpack" prune "$WORK/converted.a" --keep "$last" -o "$WORK/out.a" && "$kpack" verify "$WORK/out.a"
+}
+for kind in "bsd:BSD's or Darwin" "darwin:BSD's or Darwin" coff:COFF; do
+    rm -f "$WORK/other-kind.a"
+    "$llvm_ar" "--format=${kind%:*}" rcs "$WORK/other-kind.a" "$WORK"/members/*.o
+    check "prune of an archive of the kind ${kind%:*}" writes_nothing "${kind#*:}'s kind; prune changes GNU's" \
+        "$WORK/other-kind.a"
+    check "list of it" [ "$(targets_of "$WORK/other-kind.a")" = "$targets" ]
+    check "its members make one that is pruned" converted
+done
 # What is linked with a thin archive lies beside it.
 ar rcsT "$WORK/thin.a" "$WORK"/members/*.o
 for command in list verify "prune --keep $last"; do
@@ -209,6 +262,30 @@ refuse "prune of an archive without packs" "holds no pack" "$kpack" prune "$WORK
 check "half a header behind the last member" writes_nothing "is cut short" "$WORK/half.a"
 { cat "$small" && printf '%060d' 0; } >"$WORK/half.a"
 check "what is no header behind the last member" writes_nothing "damaged or cut short" "$WORK/half.a"
+
+# ---- holes ----
+
+# 64 GB of which only the archive is there, and a head's magic that ends where a
+# hole begins.
+sparse() {
+    rm -f "$WORK/sparse" && truncate -s 64G "$WORK/sparse" &&
+        dd if="$small" of="$WORK/sparse" bs=4096 seek=9000000 conv=notrunc &&
+        { head -c 4081 /dev/zero && printf 'KPACK BLOB\363\r\n\032\n'; } |
+        dd of="$WORK/sparse" bs=4096 seek=9500000 conv=notrunc,fsync
+}
+check "a sparse file is made" sparse
+listed_soon() {
+    # shellcheck disable=SC3045 # dash and bash have it
+    (ulimit -t 5 && exec "$kpack" list "$WORK/sparse") >"$WORK/list" 2>"$WORK/says"
+    status=$?
+    cat "$WORK/list" "$WORK/says"
+    [ "$status" -eq 1 ] && [ "$(sed 1d "$WORK/list" | awk '{ print $3 }')" = "$targets" ] &&
+        [ "$(grep -c 'code object at byte' "$WORK/says")" -eq 1 ] &&
+        grep -F "code object at byte $((9500000 * 4096 + 4081)): " "$WORK/says"
+}
+check "list finds what is between the holes" listed_soon
+refuse "prune of it" "is no archive" "$kpack" prune "$WORK/sparse" --keep "$last"
+rm -f "$WORK/sparse"
 
 # ---- files that were cut short ----
 

@@ -326,6 +326,15 @@ static void test_archives_are_copied_or_refused(void **state)
                                  "16        ") "\0\0\0\0\0\0\0\1"
                                                "\0\0\0\0\0\0\0\10"),
          NULL},
+        {TEXT("!<arch>\n" MEMBER("#1/12           ", "14        ") ELF "\n"),
+         "of BSD's or Darwin's kind"},
+        {TEXT("!<arch>\n" MEMBER("__.SYMDEF       ", "0         ")),
+         "of BSD's or Darwin's kind"},
+        {TEXT("!<arch>\n" MEMBER(
+             "/               ",
+             "4         ") "\0\0\0\0" MEMBER("/               ",
+                                             "4         ") "\0\0\0\0"),
+         "of COFF's kind"},
     };
 
     (void)state;

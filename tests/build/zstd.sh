@@ -47,6 +47,19 @@ kept() {
     done
 }
 check "either target is kept alone, with its bytes" kept
+damage() { # file output: the last byte of the last code object
+    python3 - "$1" "$2" <<'END'
+import struct, sys
+b = bytearray(open(sys.argv[1], "rb").read())
+at = b.rindex(b"KPACK BLOB")
+data, _, stored = struct.unpack_from("<IQQ", b, at + 20)
+b[at + data + stored - 1] ^= 1
+open(sys.argv[2], "wb").write(b)
+END
+}
+check "one is damaged" damage "$WORK/z.a" "$WORK/damaged.a"
+refuse "prune of that" "damaged.a: code object at byte " "$kpack" prune "$WORK/damaged.a" --keep "$one,$two" -o "$WORK/no.a"
+check "nothing is written" [ ! -e "$WORK/no.a" ]
 
 check "verify names the devices that one setting bounds" sh -c "'$kpack' verify '$WORK/kept-$one.a' |
     grep -F 'runs on: $nine:sramecc+:xnack- $nine:sramecc-:xnack-'"
@@ -116,5 +129,5 @@ prune_anew 5 "out of memory"
 failing=compress2
 prune_anew 1 "made to fail"
 failing=zeros
-prune_anew 1 "what it is compressed against is not in the file, or is damaged"
+prune_anew 1 "its SHA-256 is not the one that it was packed with"
 finish
