@@ -1,5 +1,5 @@
 /* scan.c - finds the code objects in a file, and decodes them */
-/* For memmem; the name is glibc's. */
+/* For memmem and SEEK_DATA; the name is glibc's. */
 #define _GNU_SOURCE /* NOLINT(bugprone-reserved-identifier,cert-dcl37-c) */
 #include "scan.h"
 
@@ -12,7 +12,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* What no code object is larger than; bounds what a hostile head can ask. */
 #define CONTENT_NBYTES_MAX ((uint64_t)1 << 30)
@@ -27,14 +29,92 @@ static bool cannot_read(const char *path, const char *why)
     return false;
 }
 
-/* A file of unknown size: pipes will do. The memory ends where the file does:
- * sanitizers find who reads on. */
+/* Room for the file. It ends against a page that cannot be read: who reads on
+ * is found. Pages that nothing is written to take no memory. */
+static void make_room(struct scan *out, size_t nbytes)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    const size_t room = (nbytes + page - 1) / page * page;
+
+    out->map_nbytes = room + page;
+    out->map = mmap(NULL, out->map_nbytes, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (out->map == MAP_FAILED ||
+        mprotect((char *)out->map + room, page, PROT_NONE) != 0)
+        cmd_no_memory();
+    out->bytes = (unsigned char *)out->map + room - nbytes;
+}
+
+/* A file of unknown size, such as a pipe. */
+static bool read_stream(FILE *file, struct scan *out)
+{
+    size_t room = 1 << 16, used = 0, n;
+    unsigned char *bytes = NULL;
+
+    do {
+        bytes = cmd_realloc(bytes, room *= 2);
+        n = fread(bytes + used, 1, room - used, file);
+        used += n;
+    } while (used == room);
+    make_room(out, used);
+    memcpy(out->bytes, bytes, used);
+    free(bytes);
+    out->nbytes = used;
+    out->data = cmd_calloc(1, sizeof(*out->data));
+    out->data[out->ndata++] = (struct extent){0, used};
+    return !ferror(file);
+}
+
+/* The parts of a file that are no holes; all of it where the file system does
+ * not tell. */
+static void find_data(int fd, off_t size, struct scan *out)
+{
+    size_t room = 0;
+    off_t from, to = 0;
+
+    while (to < size) {
+        from = lseek(fd, to, SEEK_DATA);
+        if (from < 0 && errno == ENXIO)
+            break; /* a hole up to the end */
+        if (from < 0)
+            from = to;
+        to = lseek(fd, from, SEEK_HOLE);
+        if (to <= from || to > size)
+            to = size;
+        if (out->ndata == room) {
+            room = room * 2 + 16;
+            out->data = cmd_realloc(out->data, room * sizeof(*out->data));
+        }
+        if (from < size)
+            out->data[out->ndata++] = (struct extent){(size_t)from, (size_t)to};
+    }
+}
+
+/* A file of known size; holes are zeros already. A file that has become shorter
+ * since ends with zeros. */
+static bool read_data(FILE *file, off_t size, struct scan *out)
+{
+    /* Before anything is read, for the stream keeps track of its place. */
+    find_data(fileno(file), size, out);
+    make_room(out, (size_t)size);
+    out->nbytes = (size_t)size;
+    for (size_t i = 0; i < out->ndata; i++) {
+        const struct extent *part = &out->data[i];
+
+        if (fseek(file, (long)part->from, SEEK_SET) != 0)
+            return false;
+        (void)fread(out->bytes + part->from, 1, part->to - part->from, file);
+        if (ferror(file))
+            return false;
+    }
+    return true;
+}
+
 static bool read_file(const char *path, struct scan *out)
 {
     FILE *file = fopen(path, "rb");
     struct stat status = {0};
-    size_t room = 1 << 16;
-    bool ok = true;
+    bool ok;
 
     if (!file)
         return cannot_read(path, strerror(errno));
@@ -44,21 +124,13 @@ static bool read_file(const char *path, struct scan *out)
         errno = 0;
         return cannot_read(path, "it is a device, and no file");
     }
-    for (;;) {
-        size_t n;
-
-        out->bytes = cmd_realloc(out->bytes, room);
-        n = fread(out->bytes + out->nbytes, 1, room - out->nbytes, file);
-        out->nbytes += n;
-        if (out->nbytes < room) {
-            if (ferror(file))
-                ok = cannot_read(path, strerror(errno));
-            break;
-        }
-        room *= 2;
-    }
+    /* Files of /proc have a size of 0, whatever is in them. */
+    ok = S_ISREG(status.st_mode) && status.st_size > 0
+             ? read_data(file, status.st_size, out)
+             : read_stream(file, out);
+    if (!ok)
+        (void)cannot_read(path, strerror(errno));
     (void)fclose(file);
-    out->bytes = cmd_realloc(out->bytes, out->nbytes + !out->nbytes);
     return ok;
 }
 
@@ -163,39 +235,56 @@ static bool judge(struct scan *scan)
     return scan->n > 0;
 }
 
-bool scan_file(const char *path, struct scan *out)
+/* The heads that begin in one part of the file that is no hole, from `at` on,
+ * which is where the last code object ended. */
+static size_t find_heads(struct scan *out, const struct extent *part, size_t at,
+                         size_t *room)
 {
     /* In two pieces, so that this very program does not seem to have one. */
     static const unsigned char tail[] = {'B', 'L', 'O', 'B',
                                          KPK_BLOB_MAGIC_TAIL};
     unsigned char magic[16] = "KPACK ";
-    size_t room = 0;
-    size_t at = 0;
+    /* The magic's last byte may be the first one of a hole. */
+    const size_t end = part->to + (part->to < out->nbytes);
 
-    memset(out, 0, sizeof(*out));
-    out->path = path;
     memcpy(magic + 6, tail, sizeof(tail));
-    if (!read_file(path, out))
-        return false;
-    while (at < out->nbytes) {
+    if (at < part->from)
+        at = part->from;
+    while (at < end) {
         const unsigned char *next =
-            memmem(out->bytes + at, out->nbytes - at, magic, sizeof(magic));
+            memmem(out->bytes + at, end - at, magic, sizeof(magic));
         const struct found *found;
 
         if (!next)
             break;
-        add(out, (size_t)(next - out->bytes), &room);
+        add(out, (size_t)(next - out->bytes), room);
         found = &out->found[out->n - 1];
         at = found->at + sizeof(magic);
         if (!found->fault)
             at = found->at + found->head.data_at + found->head.stored_nbytes;
     }
+    return at;
+}
+
+bool scan_file(const char *path, struct scan *out)
+{
+    size_t room = 0;
+    size_t at = 0;
+
+    memset(out, 0, sizeof(*out));
+    out->path = path;
+    if (!read_file(path, out))
+        return false;
+    for (size_t i = 0; i < out->ndata; i++)
+        at = find_heads(out, &out->data[i], at, &room);
     return judge(out);
 }
 
 void scan_free(struct scan *scan)
 {
-    free(scan->bytes);
+    if (scan->map)
+        (void)munmap(scan->map, scan->map_nbytes);
+    free(scan->data);
     free(scan->found);
 }
 

@@ -27,10 +27,19 @@ struct found {
                         * 0 if it was not tried or can be had */
 };
 
+/* Part of a file: its first byte, and the one behind its last. */
+struct extent {
+    size_t from, to;
+};
+
 struct scan {
     const char *path;
     unsigned char *bytes;
     size_t nbytes;
+    struct extent *data; /* what is no hole, in the order of the file */
+    size_t ndata;
+    void *map; /* what the bytes lie in */
+    size_t map_nbytes;
     struct found *found; /* in the order of the file */
     size_t n;
     bool cut; /* the file's own headers state more than there is */
