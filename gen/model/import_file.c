@@ -1,14 +1,16 @@
 /* import_file.c - the code objects in one file of a tree
  *
- * A file is what its first bytes say: an AMDGPU ELF, a cubin, PTX, a bundle, or
- * an ELF of the host with bundles in its section .hip_fatbin. Other files are
- * passed over, unless their names claim that they hold code objects.
+ * A file is what its first bytes say: an AMDGPU ELF, a cubin, PTX, a bundle, an
+ * offload binary, or an ELF of the host with sections of these. Containers that
+ * are known, but not read, are refused with what to do. Other files are passed
+ * over, unless their names claim that they hold code objects.
  */
 #include "model/import.h"
 
 #include "base/file.h"
 #include "base/sha256.h"
 #include "read/bundle.h"
+#include "read/offload.h"
 
 #include <gelf.h>
 #include <stdlib.h>
@@ -25,6 +27,14 @@ struct found {
     const char *module;
     const char *what; /* "" or where in the file, for messages */
 };
+
+/* Behind a prefix; NULL if the text does not begin with it. */
+static const char *behind(const char *text, const char *prefix)
+{
+    const size_t n = strlen(prefix);
+
+    return strncmp(text, prefix, n) == 0 ? text + n : NULL;
+}
 
 /* A label may leave features out, but not name others. A cubin that does not
  * say so itself is for sm_90a if its label does. */
@@ -92,6 +102,57 @@ static void add_object(const struct found *f, const unsigned char *data,
     sha256(co->data, co->nbytes, object->object.sha256);
 }
 
+/* ---- what is known, but not read ----------------------------------------- */
+
+static const char no_fatbin[] =
+    "NVIDIA's fat binary, which kpack does not read; take its parts out first "
+    "(cuobjdump -xelf all -xptx all)";
+static const char no_bitcode[] =
+    "LLVM bitcode, not a code object; compile without -fgpu-rdc, or link the "
+    "device code first";
+
+static const struct foreign {
+    const char *magic;
+    size_t nbytes;
+    bool holds_code; /* for GPUs: refused whatever the file's name is */
+    const char *message;
+} foreign[] = {
+    {"\x50\xed\x55\xba", 4, true, no_fatbin},
+    {"!<arch>\n", 8, true, "an archive; take its members out first (ar x)"},
+    {"!<thin>\n", 8, true,
+     "a thin archive, of the names of object files alone; import those"},
+    {"KPAK", 4, true,
+     "an archive of AMD's rocm_kpack, which is not read; import the code "
+     "objects that it was made of"},
+    {"BC\xc0\xde", 4, false, no_bitcode},
+    {"\xde\xc0\x17\x0b", 4, false, no_bitcode},
+    {"\x03\x02\x23\x07", 4, false,
+     "SPIR-V, not a code object; compile it for a processor first"},
+};
+
+/* The row of what data is; NULL if it is none of these. */
+static const struct foreign *find_foreign(const unsigned char *data,
+                                          size_t nbytes)
+{
+    for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++)
+        if (nbytes >= foreign[i].nbytes &&
+            memcmp(data, foreign[i].magic, foreign[i].nbytes) == 0)
+            return &foreign[i];
+    return NULL;
+}
+
+/* What should be a code object for a target. */
+static void add_image(const struct found *f, const unsigned char *data,
+                      size_t nbytes, const char *target)
+{
+    const struct foreign *known = find_foreign(data, nbytes);
+
+    if (known)
+        import_bad(f->in, f->place->file, "%s%s", f->what, known->message);
+    else
+        add_object(f, data, nbytes, target);
+}
+
 /* ---- bundles ------------------------------------------------------------- */
 
 /* The AMDGPU code objects of a plain bundle; 0 bytes of extent if it is
@@ -113,13 +174,7 @@ static size_t add_bundle(struct found *f, const unsigned char *data,
             n++;
             f->what = memory_text("%sentry %.*s: ", where, (int)entry.id_nbytes,
                                   entry.id);
-            if (entry.nbytes >= 4 && memcmp(entry.data, "BC\xc0\xde", 4) == 0)
-                import_bad(f->in, f->place->file,
-                           "%sLLVM bitcode, not a code object; compile without "
-                           "-fgpu-rdc, or link the device code first",
-                           f->what);
-            else
-                add_object(f, entry.data, entry.nbytes, target);
+            add_image(f, entry.data, entry.nbytes, target);
         }
         f->what = where;
     }
@@ -131,24 +186,38 @@ static size_t add_bundle(struct found *f, const unsigned char *data,
     return bundle.message ? 0 : bundle.extent;
 }
 
-/* A bundle of either kind; returns how many bytes of the file it takes. */
-static size_t add_any_bundle(struct found *f, const unsigned char *data,
-                             size_t nbytes)
+/* What an image is labelled as. PTX for sm_90 is compute_90's. */
+static const char *label_of(const struct offload_image *image)
 {
-    char error[BUNDLE_ERROR_MAX];
-    unsigned char *plain;
-    size_t plain_nbytes, used;
+    const char *number = behind(image->target, "sm_");
 
-    if (bundle_kind(data, nbytes) == BUNDLE_PLAIN)
-        return add_bundle(f, data, nbytes);
-    if (!bundle_expand(data, nbytes, &plain, &plain_nbytes, &used, error)) {
-        import_bad(f->in, f->place->file, "%s%s", f->what, error);
-        return 0;
+    return number && codeobj_is_ptx(image->data, image->nbytes)
+               ? memory_text("compute_%s", number)
+               : image->target;
+}
+
+/* The images for GPUs in an offload binary; returns its size, 0 if it is
+ * damaged. */
+static size_t add_offload(struct found *f, const unsigned char *data,
+                          size_t nbytes, size_t *nimages)
+{
+    const char *where = f->what;
+    struct offload offload;
+    struct offload_image image;
+
+    if (offload_open(&offload, data, nbytes)) {
+        while (offload_next(&offload, &image)) {
+            if (!image.nbytes || !offload_image_is_gpu(&image))
+                continue;
+            ++*nimages;
+            f->what = memory_text("%simage for %s: ", where, image.target);
+            add_image(f, image.data, image.nbytes, label_of(&image));
+        }
+        f->what = where;
     }
-    if (add_bundle(f, plain, plain_nbytes) == 0)
-        used = 0;
-    free(plain);
-    return used;
+    if (offload.message)
+        import_bad(f->in, f->place->file, "%s%s", where, offload.message);
+    return offload.message ? 0 : offload.nbytes;
 }
 
 /* How many zero bytes a stretch begins with. */
@@ -159,6 +228,77 @@ static size_t zeros(const unsigned char *data, size_t nbytes)
     while (n < nbytes && data[n] == 0)
         n++;
     return n;
+}
+
+/* Of objects from number `first` on the one with the k-th code object for a
+ * target is part of module NAME.k, or all of NAME if no target comes twice. */
+static void number_by_target(struct import *in, size_t first, const char *name)
+{
+    size_t *numbers = memory_new(in->nobjects - first, sizeof(*numbers));
+    bool any = false;
+
+    for (size_t i = first; i < in->nobjects; i++)
+        for (size_t k = i; k-- > first && !numbers[i - first];)
+            if (strcmp(in->objects[k].object.co->target,
+                       in->objects[i].object.co->target) == 0) {
+                numbers[i - first] = numbers[k - first] + 1;
+                any = true;
+            }
+    for (size_t i = first; i < in->nobjects; i++)
+        in->objects[i].place.module =
+            any ? memory_text("%s.%zu", name, numbers[i - first]) : name;
+    free(numbers);
+}
+
+/* Offload binaries, of which each has an image for another target or is of
+ * another source; returns how many bytes they take, 0 if one is damaged. */
+static size_t add_offloads(struct found *f, const unsigned char *data,
+                           size_t nbytes)
+{
+    const size_t first = f->in->nobjects;
+    size_t at = 0, nimages = 0, used = 0;
+
+    while (offload_is(data + at, nbytes - at)) {
+        used = add_offload(f, data + at, nbytes - at, &nimages);
+        if (used == 0)
+            return 0;
+        at += used;
+        at += zeros(data + at, nbytes - at);
+    }
+    if (nimages == 0)
+        import_bad(f->in, f->place->file,
+                   "%sthe offload binary has no image for AMDGPU or NVIDIA",
+                   f->what);
+    number_by_target(f->in, first, f->module);
+    return at;
+}
+
+/* Whether data is a bundle or an offload binary. */
+static bool is_bundle(const unsigned char *data, size_t nbytes)
+{
+    return bundle_kind(data, nbytes) != BUNDLE_NONE || offload_is(data, nbytes);
+}
+
+/* A bundle of any kind; returns how many bytes of the file it takes. */
+static size_t add_any_bundle(struct found *f, const unsigned char *data,
+                             size_t nbytes)
+{
+    char error[BUNDLE_ERROR_MAX];
+    unsigned char *plain;
+    size_t plain_nbytes, used;
+
+    if (offload_is(data, nbytes))
+        return add_offloads(f, data, nbytes);
+    if (bundle_kind(data, nbytes) == BUNDLE_PLAIN)
+        return add_bundle(f, data, nbytes);
+    if (!bundle_expand(data, nbytes, &plain, &plain_nbytes, &used, error)) {
+        import_bad(f->in, f->place->file, "%s%s", f->what, error);
+        return 0;
+    }
+    if (add_bundle(f, plain, plain_nbytes) == 0)
+        used = 0;
+    free(plain);
+    return used;
 }
 
 /* Bundles one behind the other, as in a program of several sources: the first
@@ -174,7 +314,7 @@ static void add_bundles(struct found *f, const unsigned char *data,
     }
     for (; at < nbytes;
          at += used + zeros(data + at + used, nbytes - at - used)) {
-        if (bundle_kind(data + at, nbytes - at) == BUNDLE_NONE) {
+        if (!is_bundle(data + at, nbytes - at)) {
             import_bad(f->in, f->place->file,
                        "%sno bundle at byte %zu, but something else", f->what,
                        at);
@@ -186,7 +326,8 @@ static void add_bundles(struct found *f, const unsigned char *data,
             return;
     }
     for (size_t i = first; n == 1 && i < f->in->nobjects; i++)
-        f->in->objects[i].place.module = module;
+        f->in->objects[i].place.module = memory_text(
+            "%s%s", module, f->in->objects[i].place.module + strlen(f->module));
 }
 
 /* ---- ELF ----------------------------------------------------------------- */
@@ -203,16 +344,83 @@ static const char *name_of(Elf *elf, Elf_Scn *section, size_t names,
     return name ? name : "";
 }
 
-static const char no_fatbin[] =
-    "NVIDIA's fat binary, which kpack does not read; take its parts out first "
-    "(cuobjdump -xelf all -xptx all)";
+/* What a section of the host's objects and programs is, by its name. */
+enum section_kind {
+    SECTION_OTHER,
+    SECTION_BUNDLES, /* of either kind, or offload binaries */
+    SECTION_ENTRY,   /* of a bundle, whose ID the rest of the name is */
+    SECTION_FATBIN,  /* NVIDIA's */
+    SECTION_ELSEWHERE
+};
+
+static enum section_kind section_kind(const char *name)
+{
+    static const struct {
+        const char *prefix;
+        enum section_kind kind;
+    } kinds[] = {
+        {".hip_fatbin", SECTION_BUNDLES},
+        {".llvm.offloading", SECTION_BUNDLES},
+        {"__CLANG_OFFLOAD_BUNDLE__", SECTION_ENTRY},
+        {".nv_fatbin", SECTION_FATBIN},
+        {".rocm_kpack_ref", SECTION_ELSEWHERE},
+    };
+
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        const char *rest = behind(name, kinds[i].prefix);
+
+        /* .hip_fatbin_segment is another section, .llvm.offloading.relocatable
+         * is one more of its kind. */
+        if (rest && (!*rest || *rest == '.' || kinds[i].kind == SECTION_ENTRY))
+            return kinds[i].kind;
+    }
+    return SECTION_OTHER;
+}
+
+/* As -fgpu-rdc leaves them: a section for each target, mostly of bitcode.
+ * False for the host's, which is a placeholder. */
+static bool add_entry_section(const struct found *f, const char *id,
+                              const unsigned char *data, size_t nbytes)
+{
+    const struct bundle_entry entry = {id, strlen(id), data, nbytes};
+    char target[BUNDLE_TARGET_MAX];
+
+    if (!bundle_entry_target(&entry, target))
+        return false;
+    add_image(f, data, nbytes, target);
+    return true;
+}
+
+/* Adds what a section holds; false if that is no GPU code. */
+static bool add_section(struct found *f, const char *name, size_t number,
+                        const unsigned char *data, size_t nbytes)
+{
+    switch (section_kind(name)) {
+    case SECTION_BUNDLES:
+        add_bundles(f, data, nbytes,
+                    number ? memory_text("%s.%zu", f->place->module, number)
+                           : f->place->module);
+        return true;
+    case SECTION_ENTRY:
+        return add_entry_section(f, behind(name, "__CLANG_OFFLOAD_BUNDLE__"),
+                                 data, nbytes);
+    case SECTION_ELSEWHERE:
+        import_bad(f->in, f->place->file,
+                   "%sits GPU code lies in an archive of AMD's rocm_kpack, "
+                   "which is not read",
+                   f->what);
+        return true;
+    default:
+        return false;
+    }
+}
 
 /* Objects and programs of the host. */
 static void add_host_elf(struct found *f, unsigned char *data, size_t nbytes)
 {
     Elf *elf;
     Elf_Scn *section = NULL;
-    size_t names = 0, n = 0;
+    size_t names = 0, n = 0, number = 0;
     bool nvidia = false;
 
     elf_version(EV_CURRENT);
@@ -225,26 +433,28 @@ static void add_host_elf(struct found *f, unsigned char *data, size_t nbytes)
     while ((section = elf_nextscn(elf, section))) {
         GElf_Shdr h;
         const char *name = name_of(elf, section, names, &h);
+        const enum section_kind kind = section_kind(name);
 
-        nvidia |= strcmp(name, ".nv_fatbin") == 0;
-        if (strcmp(name, ".hip_fatbin") != 0)
+        nvidia |= kind == SECTION_FATBIN;
+        if (kind == SECTION_OTHER || kind == SECTION_FATBIN)
             continue;
-        f->what = ".hip_fatbin: ";
-        if (h.sh_offset > nbytes || h.sh_size > nbytes - h.sh_offset)
+        f->what = memory_text("%s: ", name);
+        if (h.sh_offset > nbytes || h.sh_size > nbytes - h.sh_offset) {
             import_bad(f->in, f->place->file,
-                       "truncated: .hip_fatbin lies outside the file");
-        else
-            add_bundles(f, data + h.sh_offset, (size_t)h.sh_size,
-                        n ? memory_text("%s.%zu", f->place->module, n)
-                          : f->place->module);
-        n++;
+                       "truncated: %s lies outside the file", name);
+            n++;
+        } else {
+            n += add_section(f, name, number, data + h.sh_offset,
+                             (size_t)h.sh_size);
+        }
+        number += kind == SECTION_BUNDLES;
     }
     if (n == 0 && nvidia)
         import_bad(f->in, f->place->file, ".nv_fatbin: %s", no_fatbin);
     else if (n == 0)
         import_bad(f->in, f->place->file,
                    "an ELF file, but neither an AMDGPU code object nor one of "
-                   "the host with GPU code (.hip_fatbin)");
+                   "the host with GPU code (.hip_fatbin, .llvm.offloading)");
 out:
     if (elf)
         elf_end(elf);
@@ -264,14 +474,6 @@ bool import_claims_code(const char *file)
     return false;
 }
 
-/* The first bytes of NVIDIA's fat binaries. */
-static bool is_nvidia_fatbin(const unsigned char *data, size_t nbytes)
-{
-    static const unsigned char magic[] = {0x50, 0xed, 0x55, 0xba};
-
-    return nbytes >= sizeof(magic) && memcmp(data, magic, sizeof(magic)) == 0;
-}
-
 /* An ELF file for a GPU, by its machine; anything of the host is not. */
 static bool is_gpu_elf(const unsigned char *data, size_t nbytes)
 {
@@ -289,11 +491,6 @@ static bool is_elf(const unsigned char *data, size_t nbytes)
     return nbytes >= sizeof(magic) && memcmp(data, magic, sizeof(magic)) == 0;
 }
 
-static bool is_archive(const unsigned char *data, size_t nbytes)
-{
-    return nbytes >= 8 && memcmp(data, "!<arch>\n", 8) == 0;
-}
-
 /* Comments may stand in front of PTX, but not as many as this. */
 enum { START_NBYTES = 1 << 20 };
 
@@ -302,6 +499,7 @@ enum { START_NBYTES = 1 << 20 };
 static bool may_hold_code(struct import *in, const char *file)
 {
     static unsigned char start[START_NBYTES];
+    const struct foreign *known;
     char error[FILE_ERROR_MAX];
     size_t n;
 
@@ -311,9 +509,9 @@ static bool may_hold_code(struct import *in, const char *file)
         import_bad(in, file, "%s", error);
         return false;
     }
-    return bundle_kind(start, n) != BUNDLE_NONE || is_elf(start, n) ||
-           is_nvidia_fatbin(start, n) || is_archive(start, n) ||
-           codeobj_is_ptx(start, n);
+    known = find_foreign(start, n);
+    return is_bundle(start, n) || is_elf(start, n) ||
+           (known && known->holds_code) || codeobj_is_ptx(start, n);
 }
 
 void import_file(struct import *in, const struct import_place *place,
@@ -330,21 +528,15 @@ void import_file(struct import *in, const struct import_place *place,
         import_bad(in, place->file, "%s", error);
         return;
     }
-    if (original && (bundle_kind(data, nbytes) != BUNDLE_NONE ||
-                     is_elf(data, nbytes) || codeobj_is_ptx(data, nbytes)))
+    if (original && (is_bundle(data, nbytes) || is_elf(data, nbytes) ||
+                     codeobj_is_ptx(data, nbytes)))
         fprintf(stderr, "%s: note: passed over, for %s is there\n", place->file,
                 original);
-    else if (bundle_kind(data, nbytes) != BUNDLE_NONE)
+    else if (is_bundle(data, nbytes))
         add_bundles(&f, data, nbytes, place->module);
     else if (is_elf(data, nbytes) && !is_gpu_elf(data, nbytes))
         add_host_elf(&f, data, nbytes);
-    else if (is_nvidia_fatbin(data, nbytes))
-        import_bad(in, place->file, "%s", no_fatbin);
-    else if (is_archive(data, nbytes))
-        import_bad(in, place->file,
-                   "an archive; take its members out first (ar x)");
-    else if (import_claims_code(place->file) || is_elf(data, nbytes) ||
-             codeobj_is_ptx(data, nbytes))
-        add_object(&f, data, nbytes, "");
+    else
+        add_image(&f, data, nbytes, "");
     free(data);
 }

@@ -2,6 +2,8 @@
 #define ZLIB_CONST /* input is not written to */
 #include "read/bundle.h"
 
+#include "base/number.h"
+
 #include <inttypes.h>
 #include <limits.h>
 #include <stdarg.h>
@@ -35,16 +37,6 @@ enum bundle_kind bundle_kind(const void *data, size_t nbytes)
     return BUNDLE_NONE;
 }
 
-/* Little-endian, on any host. */
-static uint64_t number(const unsigned char *at, int nbytes)
-{
-    uint64_t value = 0;
-
-    while (nbytes-- > 0)
-        value = value << 8 | at[nbytes];
-    return value;
-}
-
 /* ---- plain bundles ------------------------------------------------------ */
 
 static bool damaged(struct bundle *bundle, const char *message)
@@ -59,7 +51,7 @@ bool bundle_open(struct bundle *bundle, const void *data, size_t nbytes)
         .data = data, .nbytes = nbytes, .at = PLAIN_HEADER_NBYTES};
     if (nbytes < PLAIN_HEADER_NBYTES)
         return damaged(bundle, "the bundle is truncated in its header");
-    bundle->nentries = number(bundle->data + PLAIN_MAGIC_NBYTES, 8);
+    bundle->nentries = number_read(bundle->data + PLAIN_MAGIC_NBYTES, 8);
     if (bundle->nentries > ENTRIES_MAX)
         return damaged(bundle, "the bundle's number of entries is absurd");
     bundle->extent = PLAIN_HEADER_NBYTES;
@@ -75,9 +67,9 @@ bool bundle_next(struct bundle *bundle, struct bundle_entry *out)
         return false;
     if (bundle->nbytes - bundle->at < ENTRY_NBYTES)
         return damaged(bundle, "the bundle is truncated in its list");
-    offset = number(record, 8);
-    length = number(record + 8, 8);
-    id = number(record + 16, 8);
+    offset = number_read(record, 8);
+    length = number_read(record + 8, 8);
+    id = number_read(record + 16, 8);
     bundle->at += ENTRY_NBYTES;
     if (id > bundle->nbytes - bundle->at)
         return damaged(bundle, "the bundle is truncated in its list");
@@ -249,8 +241,8 @@ static bool read_header(struct compressed *c, const unsigned char *data,
 
     if (nbytes < 8)
         return fail(error, "the compressed bundle is truncated in its header");
-    version = (unsigned)number(data + 4, 2);
-    c->method = (unsigned)number(data + 6, 2);
+    version = (unsigned)number_read(data + 4, 2);
+    c->method = (unsigned)number_read(data + 6, 2);
     if (version < 1 || version >= sizeof(layouts) / sizeof(layouts[0]))
         return fail(error,
                     "compressed bundle of version %u; 1 to 3 can be read",
@@ -264,7 +256,7 @@ static bool read_header(struct compressed *c, const unsigned char *data,
     if (nbytes < layout->header_nbytes)
         return fail(error, "the compressed bundle is truncated in its header");
     total = layout->total_nbytes
-                ? number(data + layout->total, (int)layout->total_nbytes)
+                ? number_read(data + layout->total, (int)layout->total_nbytes)
                 : nbytes;
     if (total < layout->header_nbytes)
         return fail(error, "the compressed bundle's size is absurd");
@@ -277,7 +269,8 @@ static bool read_header(struct compressed *c, const unsigned char *data,
     c->data = data + layout->header_nbytes;
     c->nbytes =
         total == SIZE_MAX ? SIZE_MAX : (size_t)total - layout->header_nbytes;
-    c->expanded = number(data + layout->expanded, (int)layout->expanded_nbytes);
+    c->expanded =
+        number_read(data + layout->expanded, (int)layout->expanded_nbytes);
     if (c->expanded == 0 || c->expanded > EXPANDED_MAX)
         return fail(error,
                     "the compressed bundle says that it expands to %" PRIu64

@@ -271,6 +271,48 @@ for m in plain v1_zlib v1_zstd v2_zlib v2_zstd v3_zlib v3_zstd loose \
 done
 check "module old-names" test "$(targets_of old-names)" = "1 $one "
 
+# ---- offload binaries ----
+
+off=$WORK/off
+mkdir -p "$off"
+offloads() { # out version [more]
+    out=$1 version=$2
+    shift 2
+    "$make_bundle" "$out" "$version" offload "amdgcn-amd-amdhsa,$one=$(object "$one")" \
+        "x86_64-unknown-linux-gnu,=$WORK/use.c" "amdgcn-amd-amdhsa,$two=$(object "$two")" "$@"
+}
+for version in 1 2; do offloads "$off/v$version.out" $version; done
+offloads "$off/no-name-for-code" 1
+offloads "$WORK/section" 1
+cat "$WORK/section" "$WORK/section" >"$WORK/sections" # of two sources
+check "an object with .llvm.offloading" objcopy --add-section .llvm.offloading="$WORK/section" "$host_object" "$off/one.o"
+check "one of two sources" objcopy --add-section .llvm.offloading="$WORK/sections" "$host_object" "$off/two.o"
+check "an object of two parts" objcopy --add-section .llvm.offloading="$WORK/section" \
+    --add-section .hip_fatbin="$fat/plain.hipfb" "$host_object" "$off/parts.o"
+id=__CLANG_OFFLOAD_BUNDLE__hip-amdgcn-amd-amdhsa--
+check "an object as -fgpu-rdc makes them, with code objects" objcopy --add-section "$id$one=$(object "$one")" \
+    --add-section "$id$two=$(object "$two")" \
+    --add-section __CLANG_OFFLOAD_BUNDLE__host-x86_64-unknown-linux-gnu-="$WORK/use.c" "$host_object" "$off/linked.o"
+check "offload binaries" import off "$off"
+for m in v1 v2 no-name-for-code one two.0 two.1 parts parts.1 linked; do
+    check "module $m of them" test "$(targets_of $m)" = "1 $one $two"
+done
+check "and no other" test "$("$kpack" list | sed 1d | wc -l)" -eq 9
+check "with the bytes that went in" sh -c "'$kpack' extract two.1 '$two' -o - | cmp - '$(object "$two")'"
+# As LLVM's own tool writes them, which release 22 renamed.
+packager=$(for v in 22 21 20 19; do command -v llvm-offload-binary-$v clang-offload-packager-$v; done | head -n 1)
+if [ -n "$packager" ]; then
+    mkdir "$WORK/packager"
+    by_llvm() {
+        "$packager" -o "$WORK/packager/llvm.out" "--image=file=$(object "$one"),triple=amdgcn-amd-amdhsa,arch=$one,kind=hip" \
+            "--image=file=$(object "$two"),triple=amdgcn-amd-amdhsa,arch=$two,kind=hip" && import packager "$WORK/packager"
+    }
+    check "an offload binary of LLVM's" by_llvm
+    check "module llvm" test "$(targets_of llvm)" = "1 $one $two"
+else
+    skip "there is no llvm-offload-binary"
+fi
+
 # ---- what is refused, all of it in one run ----
 
 bad=$WORK/bad
@@ -293,6 +335,20 @@ printf 'BC\300\336bitcode' >"$WORK/bitcode"
 echo "garbage" >"$WORK/garbage"
 add_section "$host_object" "$bad/garbage.o" "$WORK/garbage"
 ar rcs "$bad/archive.a" "$host_object"
+"$make_bundle" "$bad/bitcode.out" 1 offload "amdgcn-amd-amdhsa,$one=$WORK/bitcode"
+"$make_bundle" "$bad/no-image.out" 2 offload "spirv64-amd-amdhsa,amdgcnspirv=$WORK/bitcode"
+"$make_bundle" "$bad/wrong-image.out" 2 offload "amdgcn-amd-amdhsa,$two=$(object "$one")"
+"$make_bundle" "$bad/version3.out" 3 offload "amdgcn-amd-amdhsa,$one=$(object "$one")"
+head -c 4000 "$off/v2.out" >"$bad/cut2.bin"
+check "an object as -fgpu-rdc makes them" objcopy --add-section "$id$one=$WORK/bitcode" "$host_object" "$bad/rdc.o"
+check "and with the new driver" objcopy --add-section .llvm.offloading="$bad/bitcode.out" "$host_object" "$bad/new-rdc.o"
+check "one without its code" objcopy --add-section .rocm_kpack_ref="$WORK/garbage" "$host_object" "$bad/split.so"
+cp "$WORK/bitcode" "$bad/bitcode.co"
+{ printf '\336\300\027\013' && cat "$WORK/bitcode"; } >"$bad/wrapped.o"
+printf '\003\002\043\007code' >"$bad/spirv.co"
+printf 'KPAK\1\0\0\0' >"$bad/blas_lib_gfx942.kpack"
+printf '!<thin>\n' >"$bad/thin.a"
+cp "$WORK/bitcode" "$bad/passed-over.bc"
 table_of() { # name text
     printf '%b' "$2" >"$bad/$one/k/$1.csv"
 }
@@ -324,6 +380,20 @@ says "no-gpu.hipfb" "the bundle has no code object for AMDGPU"
 says "bitcode.hipfb" "entry $amd-$one: LLVM bitcode"
 says "wrong-entry.hipfb" "entry $amd-$two: is for $one, but labelled $two"
 says "garbage.o" ".hip_fatbin: no bundle at byte 0"
+says "bitcode.out" "image for $one: LLVM bitcode, not a code object; compile without -fgpu-rdc"
+says "no-image.out" "the offload binary has no image for AMDGPU or NVIDIA"
+says "wrong-image.out" "image for $two: is for $one, but labelled $two"
+says "version3.out" "an offload binary of another version than 1 and 2"
+says "cut2.bin" "the offload binary is truncated"
+says "rdc.o" "$id$one: LLVM bitcode, not a code object; compile without -fgpu-rdc"
+says "new-rdc.o" ".llvm.offloading: image for $one: LLVM bitcode"
+says "split.so" ".rocm_kpack_ref: its GPU code lies in an archive of AMD's rocm_kpack"
+says "bitcode.co" "LLVM bitcode, not a code object"
+says "wrapped.o" "LLVM bitcode, not a code object"
+says "spirv.co" "SPIR-V, not a code object"
+says "blas_lib_gfx942.kpack" "an archive of AMD's rocm_kpack, which is not read"
+says "thin.a" "a thin archive, of the names of object files alone"
+check "bitcode that claims nothing is passed over" sh -c "! grep passed-over '$WORK/bad.out'"
 says "archive.a" "an archive"
 says "$one/k/a name.co" "rename it"
 says "$one/k/nokey.csv" "no column is named knl_name or kernel"

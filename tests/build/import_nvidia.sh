@@ -49,6 +49,8 @@ ptx sm_90a >"$tree/k/named.compute_90a.ptx"
 "$make_cubin" "$tree/k/told.bin" 100 "-arch sm_100f"
 ptx sm_75 >"$tree/k/told.text"
 printf '.version 7.8\n.target sm_80\n.entry none() { ret; }\n.entry one(.param .u8 x) { ret; }\n' >"$tree/k/few.ptx"
+"$H/test/import/make_bundle" "$tree/k/offload.out" 2 offload "nvptx64-nvidia-cuda,sm_80=$tree/sm_80/k/scale.cubin" \
+    "nvptx64-nvidia-cuda,sm_75=$tree/k/told.text" "nvptx64-nvidia-cuda,sm_90a=$tree/k/named.compute_90a.ptx"
 cp "$tree/k/told.text" "$tree/k/named-sm_90.cubin.orig"
 printf 'knl_name,co_name,tile\nscale,scale.cubin,64\n' >"$tree/sm_80/k/k.csv"
 check "a tree of cubins and PTX" import others "$tree"
@@ -60,6 +62,7 @@ check "its line in the module" sh -c "'$kpack' info k/few | grep -qx 'one(1 byte
 check "folders say it" test "$(targets_of k/scale)" = "compute_80 sm_80 sm_90a"
 check "names of files say it" test "$(targets_of k/named)" = "compute_90a sm_90"
 check "else the files say it" test "$(targets_of k/told)" = "compute_75 sm_100f"
+check "an offload binary of them" test "$(targets_of k/offload)" = "compute_75 compute_90a sm_80"
 check "a copy beside one is passed over" grep -qF "$WORK/told" \
     -e "named-sm_90.cubin.orig: note: passed over, for named-sm_90.cubin is there"
 check "PTX tells of a pointer" says "  0       0      8  buffer" "$kpack" info scale
@@ -68,7 +71,7 @@ check "as JSON, too" says '"kind": "parameter"' "$kpack" info scale --json
 check "a row of theirs" says "table k: 1 row" "$kpack" info k
 check "an exact cubin is selected" says "sm_90a" "$kpack" select sm_90 k/scale
 check "PTX is, for a later one" says "the driver compiles for sm_120" "$kpack" select sm_120 k/scale
-check "all are whole" says "8 right, 0 damaged" "$kpack" verify "$kpack"
+check "all are whole" says "11 right, 0 damaged" "$kpack" verify "$kpack"
 same() { # module target file
     "$kpack" extract "$1" "$2" -o "$WORK/out" && cmp "$WORK/out" "$tree/$3"
 }

@@ -1,6 +1,8 @@
-/* fuzz_bundle.c - any bytes as an offload bundle, plain or compressed */
+/* fuzz_bundle.c - any bytes as an offload bundle, plain or compressed, or as an
+ * offload binary */
 #include "fuzz.h"
 #include "read/bundle.h"
+#include "read/offload.h"
 
 static volatile uint8_t sink;
 
@@ -26,12 +28,33 @@ static void walk(const uint8_t *data, size_t nbytes)
                 (n == bundle.nentries && bundle.extent <= nbytes));
 }
 
+static void walk_offload(const uint8_t *data, size_t nbytes)
+{
+    struct offload offload;
+    struct offload_image image;
+    uint64_t n = 0;
+
+    if (offload_open(&offload, data, nbytes))
+        while (offload_next(&offload, &image)) {
+            n++;
+            if (image.nbytes)
+                sink = image.data[0] ^ image.data[image.nbytes - 1];
+            FUZZ_ASSERT(strlen(image.triple) + strlen(image.target) <
+                        (size_t)2 * OFFLOAD_TEXT_MAX - 1);
+            sink = offload_image_is_gpu(&image);
+        }
+    FUZZ_ASSERT(offload.message ||
+                (n == offload.nimages && offload.nbytes <= nbytes));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
 {
     char error[BUNDLE_ERROR_MAX] = "";
     unsigned char *plain;
     size_t plain_nbytes, used = 0;
 
+    if (offload_is(data, nbytes))
+        walk_offload(data, nbytes);
     switch (bundle_kind(data, nbytes)) {
     case BUNDLE_NONE:
         break;

@@ -308,15 +308,15 @@ static void write_compressed(const unsigned char *plain, size_t nbytes)
     free(data);
 }
 
-/* A program of the host: a file whose section .hip_fatbin is a bundle. */
-static void write_program(const char *name, const unsigned char *bundle,
-                          size_t nbytes)
+/* A program of the host: a file with a section of that name. */
+static void write_program(const char *name, const char *section,
+                          const unsigned char *content, size_t nbytes)
 {
-    static const char names[] = "\0.hip_fatbin\0.shstrtab";
+    enum { NAMES_NBYTES = 80 };
     struct {
         Elf64_Ehdr file;
         Elf64_Shdr sections[3];
-        char names[sizeof(names)];
+        char names[NAMES_NBYTES];
     } head = {
         .file = {.e_ident = {0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB,
                              EV_CURRENT},
@@ -334,18 +334,18 @@ static void write_program(const char *name, const unsigned char *bundle,
                       .sh_offset = sizeof(head),
                       .sh_size = nbytes,
                       .sh_addralign = 1},
-                     {.sh_name = 13,
+                     {.sh_name = 0,
                       .sh_type = SHT_STRTAB,
                       .sh_offset = sizeof(Elf64_Ehdr) + 3 * sizeof(Elf64_Shdr),
-                      .sh_size = sizeof(names),
+                      .sh_size = NAMES_NBYTES,
                       .sh_addralign = 1}}};
     unsigned char *data = malloc(sizeof(head) + nbytes);
 
     if (!data)
         exit(1);
-    memcpy(head.names, names, sizeof(names));
+    snprintf(head.names + 1, NAMES_NBYTES - 1, "%s", section);
     memcpy(data, &head, sizeof(head));
-    memcpy(data + sizeof(head), bundle, nbytes);
+    memcpy(data + sizeof(head), content, nbytes);
     write_seed("program", name, data, sizeof(head) + nbytes);
     free(data);
 }
@@ -360,15 +360,33 @@ static void write_programs(void)
     const struct made_entry entries[] = {
         {"host-x86_64-unknown-linux-gnu-", "", 0},
         {"hipv4-amdgcn-amd-amdhsa--gfx942", object, nbytes}};
-    unsigned char *plain = make_bundle(entries, 2, 1, &n);
+    unsigned char *plain, *packed;
     size_t npacked;
-    unsigned char *packed = compress_bundle(plain, n, 3, 1, &npacked);
+    const struct made_image images[] = {
+        {"amdgcn-amd-amdhsa", "gfx942", object, nbytes},
+        {"amdgcn-amd-amdhsa", "gfx942", "BC\xc0\xde", 4},
+        {"x86_64-unknown-linux-gnu", NULL, "", 0}};
 
+    for (unsigned version = 1; version <= 2; version++) {
+        const char *name = version == 1 ? "offload1" : "offload2";
+        unsigned char *offload = make_offload(images, 3, version, &n);
+
+        write_seed("bundle", name, offload, n);
+        write_seed("program", name, offload, n);
+        write_program(version == 1 ? "offload1_program" : "offload2_program",
+                      ".llvm.offloading", offload, n);
+        free(offload);
+    }
+    plain = make_bundle(entries, 2, 1, &n);
+    packed = compress_bundle(plain, n, 3, 1, &npacked);
+    write_program("rdc",
+                  "__CLANG_OFFLOAD_BUNDLE__hip-amdgcn-amd-amdhsa--gfx942",
+                  object, nbytes);
     write_seed("program", "object", object, nbytes);
     write_seed("program", "bundle", plain, n);
     write_seed("program", "packed", packed, npacked);
-    write_program("program", plain, n);
-    write_program("packed_program", packed, npacked);
+    write_program("program", ".hip_fatbin", plain, n);
+    write_program("packed_program", ".hip_fatbin", packed, npacked);
     write_compressed(plain, n);
     free(packed);
     free(plain);

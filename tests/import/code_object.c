@@ -1,7 +1,7 @@
 /* code_object.c - makes code objects like those of hand-written kernels
  *
  * Layout: LLVM AMDGPUUsage, "ELF Code Object" and "Code Object Metadata";
- * bundles: clang's ClangOffloadBundler.
+ * bundles: clang's ClangOffloadBundler; offload binaries: OffloadBinary.h.
  */
 #include "code_object.h"
 
@@ -342,6 +342,72 @@ unsigned char *compress_bundle(const void *plain, size_t plain_nbytes,
     add_number(&b, 0, 8); /* the hash, which no one reads */
     (void)add(&b, packed, packed_nbytes);
     free(packed);
+    *nbytes = b.n;
+    return b.data;
+}
+
+/* ---- offload binaries ---------------------------------------------------- */
+
+static void put_number(struct bytes *b, size_t at, uint64_t value)
+{
+    for (size_t i = 0; i < 8; i++, value >>= 8)
+        b->data[at + i] = (unsigned char)value;
+}
+
+static void add_offload(struct bytes *b, const struct made_image *images,
+                        size_t n, unsigned version)
+{
+    const size_t start = b->n, string_nbytes = version == 1 ? 16 : 24;
+    size_t records, strings;
+
+    (void)add(b, "\x10\xff\x10\xad", 4);
+    add_number(b, version, 4);
+    add_number(b, 0, 8); /* the size, when it is known */
+    add_number(b, 32, 8);
+    add_number(b, version == 1 ? 40 : n, 8);
+    records = add_zeros(b, n * 40);
+    strings = add_zeros(b, n * 2 * string_nbytes);
+    for (size_t i = 0; i < n; i++) {
+        const char *const texts[] = {"triple", images[i].triple, "arch",
+                                     images[i].target};
+        const size_t record = records + i * 40;
+        size_t nstrings = 0;
+
+        put_number(b, record, 2 | 4 << 16); /* bitcode of HIP: a lie */
+        put_number(b, record + 8, strings + i * 2 * string_nbytes - start);
+        for (size_t k = 0; k < 4; k += 2) {
+            const size_t string = strings + (i * 2 + nstrings) * string_nbytes;
+            size_t at;
+
+            if (!texts[k + 1])
+                continue;
+            at = add(b, texts[k], strlen(texts[k]) + 1);
+            put_number(b, string, at - start);
+            at = add(b, texts[k + 1], strlen(texts[k + 1]) + 1);
+            put_number(b, string + 8, at - start);
+            if (version > 1)
+                put_number(b, string + 16, strlen(texts[k + 1]));
+            nstrings++;
+        }
+        put_number(b, record + 16, nstrings);
+        align(b, 8);
+        put_number(b, record + 24, b->n - start);
+        (void)add(b, images[i].data, images[i].nbytes);
+        put_number(b, record + 32, images[i].nbytes);
+    }
+    align(b, 8);
+    put_number(b, start + 8, b->n - start);
+}
+
+unsigned char *make_offload(const struct made_image *images, size_t n,
+                            unsigned version, size_t *nbytes)
+{
+    struct bytes b = {0};
+
+    if (version > 1)
+        add_offload(&b, images, n, version);
+    for (size_t i = 0; version == 1 && i < n; i++)
+        add_offload(&b, &images[i], 1, version);
     *nbytes = b.n;
     return b.data;
 }

@@ -48,4 +48,14 @@ unsigned char *compress_bundle(const void *plain, size_t plain_nbytes,
                                unsigned version, unsigned method,
                                size_t *nbytes);
 
+/* An offload binary of version 2; with version 1, one for each image. Images
+ * lie at multiples of 8 bytes. To be freed. */
+struct made_image {
+    const char *triple, *target; /* NULL: it has none */
+    const void *data;
+    size_t nbytes;
+};
+unsigned char *make_offload(const struct made_image *images, size_t n,
+                            unsigned version, size_t *nbytes);
+
 #endif
