@@ -591,7 +591,7 @@ ifneq ($(IMPORT),)
 KPACK_IMPORT_DIR := $(KPACK_B)/import/$(PACK)
 PACK_OBJECTS := $(KPACK_IMPORT_DIR)/obj/pack.o
 ifneq ($(KPACK_PLAIN),1)
-$(eval $(call KPACK_STAMP,$(KPACK_B)/stamp/import,$(PACK) $(IMPORT) $(shell cd $(call KPACK_QUOTE,$(IMPORT)) && find . -type f -printf '%P %s %T@\n' -o -type l -xtype f -exec stat -L -c '%n %s %.Y' {} + | LC_ALL=C sort | cksum)))
+$(eval $(call KPACK_STAMP,$(KPACK_B)/stamp/import,$(PACK) $(IMPORT) $(shell cd $(call KPACK_QUOTE,$(IMPORT)) && find . -type f -printf '%P %s %T@\n' -o -type l -xtype f -exec stat -L -c '%n %s %.Y' {} + -o ! -type d -printf '%P %y\n' | LC_ALL=C sort | cksum)))
 # Make starts again when it has made kinds.mk, and then leaves it: by a generator
 # from the future, where a clock was set back, it would make it for ever.
 $(KPACK_IMPORT_DIR)/kinds.mk: $(if $(MAKE_RESTARTS),,$(KPACK_GEN) $(KPACK_B)/stamp/import)

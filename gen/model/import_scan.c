@@ -13,9 +13,22 @@
 
 struct walk {
     struct import *in;
-    char **paths; /* relative to the root */
+    const char *real_root; /* without links */
+    char **paths;          /* relative to the root */
     size_t n;
 };
+
+static const char *extension(const char *name)
+{
+    const char *dot = strrchr(name, '.');
+
+    return dot && dot != name ? dot : name + strlen(name);
+}
+
+static bool is_table(const char *name)
+{
+    return strcmp(extension(name), ".csv") == 0;
+}
 
 static void add_entry(struct walk *w, const char *folder, const char *name,
                       int depth);
@@ -39,6 +52,25 @@ static void walk_folder(struct walk *w, const char *folder, int depth)
     free(path);
 }
 
+/* Whether a link leads to a place outside the tree, whose files are nobody's
+ * business here. */
+static bool leads_out(const struct walk *w, const char *path)
+{
+    char *real = realpath(path, NULL);
+    const size_t n = strlen(w->real_root);
+    const bool out = !real || strncmp(real, w->real_root, n) != 0 ||
+                     (n > 1 && real[n] != '/'); /* n is 1 for / itself */
+
+    free(real);
+    return out;
+}
+
+/* What else than files and folders there may be. */
+static const char *kind_of(mode_t mode)
+{
+    return S_ISFIFO(mode) ? "a FIFO" : S_ISSOCK(mode) ? "a socket" : "a device";
+}
+
 static void add_entry(struct walk *w, const char *folder, const char *name,
                       int depth)
 {
@@ -50,12 +82,21 @@ static void add_entry(struct walk *w, const char *folder, const char *name,
         import_bad(w->in, path, "%s", strerror(errno));
     } else if (S_ISDIR(here.st_mode)) {
         walk_folder(w, relative, depth + 1);
+    } else if (S_ISDIR(there.st_mode)) {
+        ; /* a link to a folder, which is not followed */
+    } else if (S_ISLNK(here.st_mode) && leads_out(w, path)) {
+        import_bad(w->in, path,
+                   "a link that leads out of the tree; put a copy of the file "
+                   "in its place");
     } else if (S_ISREG(there.st_mode)) {
         if (w->n == FILES_MAX)
             import_bad(w->in, path, "more than %u files", FILES_MAX);
         w->paths = memory_grow(w->paths, w->n, sizeof(*w->paths));
         w->paths[w->n++] = relative;
         relative = NULL;
+    } else if (import_claims_code(name) || is_table(name)) {
+        import_bad(w->in, path, "%s, not a file; remove it or rename it",
+                   kind_of(there.st_mode));
     }
     free(relative);
     free(path);
@@ -92,13 +133,6 @@ static const char *file_name(const char *path)
     const char *slash = strrchr(path, '/');
 
     return slash ? slash + 1 : path;
-}
-
-static const char *extension(const char *name)
-{
-    const char *dot = strrchr(name, '.');
-
-    return dot && dot != name ? dot : name + strlen(name);
 }
 
 /* The folder's components, but for the first that is a label; the kind ends
@@ -215,8 +249,11 @@ static const char *find_original(const struct walk *w, const char *path)
 
 void import_scan(struct import *in)
 {
-    struct walk w = {.in = in};
+    char *real_root = realpath(in->root, NULL);
+    struct walk w = {.in = in, .real_root = real_root ? real_root : "/"};
 
+    if (!real_root && errno == ENOMEM)
+        memory_none();
     walk_folder(&w, "", 0);
     if (w.n)
         qsort(w.paths, w.n, sizeof(*w.paths), by_text);
@@ -224,7 +261,7 @@ void import_scan(struct import *in)
         struct import_place place;
 
         find_place(in, w.paths[i], &place);
-        if (strcmp(extension(w.paths[i]), ".csv") == 0)
+        if (is_table(file_name(w.paths[i])))
             read_csv(in, &place);
         else
             import_file(in, &place, find_original(&w, w.paths[i]));
@@ -232,6 +269,7 @@ void import_scan(struct import *in)
     for (size_t i = 0; i < w.n; i++)
         free(w.paths[i]);
     free(w.paths);
+    free(real_root);
     if (in->nobjects)
         qsort(in->objects, in->nobjects, sizeof(*in->objects), object_order);
     if (in->ncsvs)

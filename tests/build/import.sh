@@ -48,7 +48,8 @@ same_bytes() {
 check "with the bytes of the files" same_bytes
 table() { "$kpack" info "$1" | grep -F "$2"; }
 check "a table has both targets' columns" table pa "qTile (int)"
-check "a table of a folder below" table fmoe "table fmoe_silu"
+check "a table of a folder below is of the folder at the top" table fmoe "table fmoe_silu: "
+refuse "which has no module of tables" "no module" "$kpack" info fmoe/silu
 check "rows of files in folders below say which" table fmha_v3_fwd "folder (text)"
 check "types follow the cells" table topksoftmax "topk (int), dtype (text)"
 slots=$("$kpack" list --kernels | awk 'NR == 2 { print $1 }')
@@ -422,10 +423,38 @@ import_others() { # says nothing of links
 check "a tree with a folder that is a link to itself" import_others
 check "a copy is noted" grep -q 'vector_add.co.1: note: passed over, for vector_add.co is there' "$WORK/others.out"
 new_link() {
-    ln -sf "$(realpath "$(object "$one")")" "$others/$one/k/linked.co"
+    ln -sf vector_add.co "$others/$one/k/linked.co"
     import others "$others" >"$WORK/others.out" 2>&1 && cat "$WORK/others.out" && grep -q ' IMPORT ' "$WORK/others.out"
 }
-check "a link that leads elsewhere is imported anew" new_link
+check "a link that leads to another file is imported anew" new_link
+# What is no file of the tree, but is called as one that matters.
+mkfifo "$others/$one/k/pipe.co" "$others/pipe.csv" "$others/pipe"
+python3 -c 'import socket, sys; socket.socket(socket.AF_UNIX).bind(sys.argv[1])' "$others/s.hsaco"
+ln -s "$(realpath "$(object "$one")")" "$others/$one/k/out.co"
+ln -s /dev/zero "$others/zero.co"
+ln -s ../others-too/small.co "$others/beside.co"
+mkdir "$WORK/others-too"
+cp "$others/small.co" "$WORK/others-too"
+no_files() {
+    make_under="timeout 60"
+    import others "$others" >"$WORK/others.out" 2>&1
+    status=$?
+    make_under=
+    cat "$WORK/others.out"
+    [ "$status" -eq 2 ]
+}
+check "what is no file is refused, by a make that imported the tree before" no_files
+for words in "$one/k/pipe.co: a FIFO, not a file" "pipe.csv: a FIFO, not a file" "s.hsaco: a socket, not a file" \
+    "$one/k/out.co: a link that leads out of the tree" "zero.co: a link that leads out of the tree" \
+    "beside.co: a link that leads out of the tree"; do
+    check "$words" grep -qF -e "$others/$words" "$WORK/others.out"
+done
+check "and nothing else" test "$(grep -c "^$others/.*\(not a file\|leads out\)" "$WORK/others.out")" -eq 6
+rm "$others/$one/k/pipe.co" "$others/pipe.csv" "$others/s.hsaco" "$others/$one/k/out.co" "$others/zero.co" \
+    "$others/beside.co"
+ln -s others "$WORK/linked-tree"
+check "a link to the tree leads nowhere else" "$gen" import others "$WORK/others.made" "$WORK/linked-tree"
+rm "$others/pipe"
 cp -R "$others" "$WORK/it's"
 check "a tree with a quote in its name" import quoted "$WORK/it's"
 truncate -s 3G "$others/weights.bin"
