@@ -58,8 +58,8 @@ struct job {
 /* ---- memory of a workgroup ---- */
 
 struct layout {
-    uint64_t waves, vgprs, agprs, scratch, scratch_written, lds, lds_written,
-        lds_marks, lds_marks_nbytes, flights, size;
+    uint64_t waves, regs, scratch, scratch_written, lds, lds_written, lds_marks,
+        lds_marks_nbytes, flights, size;
 };
 
 static uint64_t place(uint64_t *size, uint64_t nbytes)
@@ -76,8 +76,7 @@ static struct layout lay_out(const struct run *run)
     struct layout l = {0};
 
     l.waves = place(&l.size, n * sizeof(struct wave));
-    l.vgprs = place(&l.size, n * run->nvgprs * sizeof(vreg));
-    l.agprs = place(&l.size, n * run->nagprs * sizeof(vreg));
+    l.regs = place(&l.size, n * run->nregs * sizeof(vreg));
     l.scratch = place(&l.size, n * scratch);
     if (run->config.uninit)
         l.scratch_written = place(&l.size, n * scratch);
@@ -164,8 +163,8 @@ static bool start_group(struct job *job, struct resident *r, uint64_t index)
         w->index = i;
         w->used_vgprs = used_vgprs;
         w->used_agprs = used_agprs;
-        w->v = (vreg *)(r->memory + l.vgprs) + (size_t)i * run->nvgprs;
-        w->a = (vreg *)(r->memory + l.agprs) + (size_t)i * run->nagprs;
+        w->v = (vreg *)(r->memory + l.regs) + (size_t)i * run->nregs;
+        w->a = w->v + run->first_agpr;
         w->scratch = (uint32_t *)(r->memory + l.scratch + i * scratch);
         if (l.scratch_written)
             w->scratch_written = r->memory + l.scratch_written + i * scratch;
@@ -491,7 +490,7 @@ static uint32_t waves_by_registers(const struct run *run)
     const struct sim_target *t = run->target;
     unsigned granule =
         run->wave_size == 32 ? t->vgpr_granule32 : t->vgpr_granule64;
-    unsigned used = run->nvgprs + (t->unified_vgprs ? run->nagprs : 0);
+    unsigned used = t->unified_vgprs ? run->nregs : run->nvgprs;
     unsigned file = t->vgprs_per_simd, waves;
 
     if (t->major >= 10 && run->wave_size == 64)
@@ -541,7 +540,7 @@ static void report_stats(const struct job *job, struct sim_stats *stats)
 {
     struct sim_stats s = job->stats;
 
-    s.vgprs = job->run.nvgprs + job->run.nagprs;
+    s.vgprs = job->run.nregs;
     s.sgprs = allocated_sgprs(&job->run);
     s.lds_nbytes = job->run.lds_nbytes;
     s.scratch_nbytes = job->run.scratch_nbytes;

@@ -49,12 +49,32 @@ static unsigned vgpr_step(const struct run *run)
     return t->unified_vgprs ? 8 : 4;
 }
 
+/* The registers that `total` of the descriptor come to. */
+static void set_registers(struct run *run, unsigned total)
+{
+    const struct sim_target *t = run->target;
+    unsigned accum_offset = (bits(run->rsrc3, 0, 6) + 1) * 4;
+
+    run->nvgprs = total;
+    run->nagprs = 0;
+    run->first_agpr = total;
+    run->nregs = total;
+    if (t->unified_vgprs) {
+        if (accum_offset < total)
+            run->first_agpr = accum_offset;
+        run->nvgprs = total < 256 ? total : 256; /* as far as names go */
+        run->nagprs = total - run->first_agpr;
+    } else if (t->accum_vgprs) {
+        run->nagprs = total;
+        run->nregs = 2 * total;
+    }
+}
+
 void sim_run_read_descriptor(struct run *run,
                              const uint8_t bytes[DESCRIPTOR_NBYTES])
 {
     const struct sim_target *t = run->target;
     int64_t entry_offset;
-    unsigned total;
 
     memcpy(&entry_offset, bytes + 16, sizeof(entry_offset));
     run->rsrc3 = field32(bytes, 44);
@@ -72,17 +92,7 @@ void sim_run_read_descriptor(struct run *run,
     if (run->lds_nbytes < field32(bytes, 0))
         run->lds_nbytes = field32(bytes, 0);
 
-    total = (bits(run->rsrc1, 0, 6) + 1) * vgpr_step(run);
-    run->nvgprs = total;
-    run->nagprs = 0;
-    if (t->unified_vgprs) {
-        unsigned first = (bits(run->rsrc3, 0, 6) + 1) * 4;
-
-        run->nvgprs = first < total ? first : total;
-        run->nagprs = total - run->nvgprs;
-    } else if (t->accum_vgprs) {
-        run->nagprs = total;
-    }
+    set_registers(run, (bits(run->rsrc1, 0, 6) + 1) * vgpr_step(run));
 }
 
 uint64_t sim_wave_scratch_nbytes(const struct run *run)

@@ -52,7 +52,11 @@ struct run {
     const struct sim_target *target;
     struct sim_config config;
     unsigned wave_size;
-    unsigned nvgprs, nagprs; /* per wave, as the descriptor says */
+    /* Of a wave, as the descriptor says. Where both kinds are in one file (from
+     * gfx90a on), v reaches beyond first_agpr: a0 is v[first_agpr] there. */
+    unsigned nvgprs, nagprs;
+    unsigned nregs;          /* of both kinds, each counted once */
+    unsigned first_agpr;     /* that a0 is */
     uint64_t entry;          /* address of the first instruction */
     uint32_t scratch_nbytes; /* per lane */
     uint32_t lds_nbytes;     /* of a workgroup */
@@ -96,7 +100,7 @@ struct group {
 
 struct wave {
     vreg *v;       /* vector registers */
-    vreg *a;       /* accumulation registers; NULL if there are none */
+    vreg *a;       /* accumulation registers, among v's or behind them */
     uint64_t mask; /* lanes that this instruction writes: EXEC, less what DPP
                       switched off. Set before every instruction. */
     uint64_t full; /* all lanes of the wave */

@@ -233,7 +233,7 @@ static void put32(uint8_t *bytes, unsigned offset, uint32_t value)
     memcpy(bytes + offset, &value, sizeof(value));
 }
 
-/* 64 VGPRs, kernarg pointer, group ID x, scratch if there is any. */
+/* VGPRs, kernarg pointer, group ID x, scratch if there is any. */
 static void put_descriptor(uint8_t *d, const struct asm_launch *l,
                            const struct sim_target *target)
 {
@@ -241,13 +241,16 @@ static void put_descriptor(uint8_t *d, const struct asm_launch *l,
                     : target->unified_vgprs ? 8
                                             : 4;
 
+    const unsigned nregs = l->nregs ? l->nregs : 64;
+    const unsigned accum_offset = l->accum_offset ? l->accum_offset : nregs;
+
     memset(d, 0, CODE_OFFSET);
     put32(d, 0, l->lds_nbytes);
     put32(d, 4, l->scratch_nbytes);
     put32(d, 8, l->kernarg_nbytes);
     put32(d, 16, CODE_OFFSET);
-    put32(d, 44, 64 / 4 - 1); /* gfx90a: AGPRs begin behind the VGPRs */
-    put32(d, 48, (64 / step - 1) | 0x00af0000);
+    put32(d, 44, accum_offset / 4 - 1);
+    put32(d, 48, (nregs / step - 1) | 0x00af0000);
     put32(d, 52, (l->scratch_nbytes ? 1 : 0) | 2 << 1 | 1 << 7);
     put32(d, 56, 8 | (l->wave_size == 32 ? 1u << 10 : 0));
 }

@@ -42,7 +42,8 @@ void asm_run(struct asm_state *st, const char *text);
 /*
  * Assembles a kernel and runs it as a dispatch of one-dimensional groups. The
  * kernarg pointer is in s[0:1], the group's ID in s2 (gfx12: ttmp9), the
- * work-item's in v0; there are 64 VGPRs and no hidden arguments.
+ * work-item's in v0; there are 64 VGPRs, unless nregs says otherwise, and no
+ * hidden arguments.
  */
 struct asm_launch {
     const char *target;
@@ -50,6 +51,8 @@ struct asm_launch {
     const char *text;
     unsigned groups, block;
     unsigned lds_nbytes, scratch_nbytes;
+    unsigned nregs;        /* 0: 64; from gfx90a on AGPRs are among them */
+    unsigned accum_offset; /* where AGPRs begin there; 0: behind the VGPRs */
     const void *kernarg;
     unsigned kernarg_nbytes;
     struct sim_stats stats; /* out */

@@ -233,6 +233,72 @@ static void test_barriers_order_lds_between_waves(void **state)
     sim_mem_free(out->base);
 }
 
+/* From gfx90a on the AGPRs are the upper part of one file, which instructions
+ * reach by either name; before there are two files. */
+static void test_vgprs_reach_beyond_accum_offset(void **state)
+{
+    static const struct {
+        const char *target, *text;
+        unsigned nregs, accum_offset;
+        uint32_t want; /* in lane 5 of v2; 0: a fault */
+    } cases[] = {
+        {"gfx942", "v_mov_b32 v100, v0\nv_accvgpr_read_b32 v2, a36\n", 128, 64,
+         5},
+        {"gfx90a", "v_accvgpr_write_b32 a91, v0\nv_mov_b32 v2, v251\n", 256,
+         160, 5},
+        {"gfx950", "v_mov_b32 v163, v0\nv_lshl_add_u32 v2, v163, 1, v0\n", 168,
+         160, 15},
+        /* a pair */
+        {"gfx942",
+         "v_mov_b32 v62, v0\nv_mov_b32 v63, 0\n"
+         "v_lshlrev_b64 v[64:65], 33, v[62:63]\nv_accvgpr_read_b32 v2, a1\n",
+         128, 64, 10},
+        /* an AGPR beyond the names of VGPRs */
+        {"gfx942",
+         "v_accvgpr_write_b32 a200, v0\nv_mov_b32 v200, 0\n"
+         "v_accvgpr_read_b32 v2, a200\n",
+         512, 256, 5},
+        {"gfx942", "v_mov_b32 v128, v0\n", 128, 64, 0},
+        {"gfx942", "v_accvgpr_write_b32 a64, v0\n", 128, 64, 0},
+        {"gfx942", "v_accvgpr_write_b32 a0, v0\n", 64, 64, 0},
+        {"gfx908", "v_mov_b32 v64, v0\n", 64, 0, 0},
+        {"gfx908",
+         "v_accvgpr_write_b32 a3, v0\nv_mov_b32 v3, 9\ns_nop 1\n"
+         "v_accvgpr_read_b32 v2, a3\n",
+         64, 0, 5},
+    };
+    struct sim_alloc *out = buffer(256);
+
+    (void)state;
+    for (size_t n = 0; n < sizeof(cases) / sizeof(cases[0]); n++) {
+        char text[512];
+        struct asm_launch l = {.target = cases[n].target,
+                               .wave_size = 64,
+                               .text = text,
+                               .groups = 1,
+                               .block = 64,
+                               .nregs = cases[n].nregs,
+                               .accum_offset = cases[n].accum_offset,
+                               .kernarg = &out->base,
+                               .kernarg_nbytes = 8};
+
+        snprintf(text, sizeof(text),
+                 GFX9_PROLOGUE "%sglobal_store_dword v1, v2, s[4:5]\n",
+                 cases[n].text);
+        if (cases[n].want == 0) {
+            assert_false(asm_dispatch(&l));
+            assert_int_equal(l.fault.kind, SIM_FAULT_ILLEGAL_INSN);
+            continue;
+        }
+        if (!asm_dispatch(&l))
+            fail_msg("%s: %s", cases[n].text, l.fault.text);
+        if (dword(out, 5) != cases[n].want)
+            fail_msg("%s: %s: want %u, got %u", cases[n].target, cases[n].text,
+                     cases[n].want, dword(out, 5));
+    }
+    sim_mem_free(out->base);
+}
+
 /* The first wave waits, the other one ends: before it, and after it. */
 static const char *const missed_barriers[] = {
     "v_readfirstlane_b32 s4, v0\n"
@@ -725,8 +791,13 @@ int main(void)
         cmocka_unit_test(test_scratch_is_set_up_by_the_kernels_prologue),
         cmocka_unit_test(test_no_group_finds_what_another_left),
         cmocka_unit_test(test_barriers_order_lds_between_waves),
+<<<<<<< HEAD
         cmocka_unit_test(
             test_a_barrier_that_ended_waves_miss_lets_the_others_go),
+=======
+        cmocka_unit_test(test_vgprs_reach_beyond_accum_offset),
+        cmocka_unit_test(test_a_barrier_that_a_wave_misses_is_a_fault),
+>>>>>>> b0df8cd (sim: reach one register file by v and a on gfx90a on)
         cmocka_unit_test(test_a_barrier_that_a_lane_misses_is_a_fault),
         cmocka_unit_test(test_groups_that_wait_for_each_other_all_run),
         cmocka_unit_test(test_waves_take_turns_by_slices),
