@@ -284,7 +284,7 @@ TRANSPOSED_LOADS(TRANSPOSED_RUN)
                                                                                \
         if (!locate_##p(w, in, &in->op[0], saddr_at(in, 1), &at))              \
             return;                                                            \
-        sim_vmem_load_lds(w, &at, in->offset, form);                           \
+        sim_vmem_load_lds(w, &at, in->offset, sim_lds_step(form), form);       \
     }
 LDS_LOADS(LDS_LOAD_RUN)
 

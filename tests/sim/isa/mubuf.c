@@ -5,9 +5,10 @@
  * and writes nothing, as the buffer's owner asked for, dword by dword; only
  * what lies inside is checked against the allocations.
  *
- *   gfx9    with an index, records count in units of the stride; without, in
- *           bytes, whatever the stride field holds; private buffers (thread ID
- *           added, no index) are not checked
+ *   gfx9    with an index and a stride, records count in units of the stride;
+ *           else in bytes, whatever the stride field holds, and soffset counts
+ *           (CDNA's manuals leave it out, gfx950 does not); buffers that add
+ *           the thread's ID are not checked
  *   gfx10+  OOB_SELECT of the descriptor says how
  *
  * Scratch of targets without architected flat scratch comes this way too. Its
@@ -20,6 +21,9 @@
 #include "sop.h"
 #include "vmem.h"
 
+/* What is in range as a whole or not at all, and what dword by dword. */
+enum access_form { WHOLE, TYPED, BY_DWORDS };
+
 /* Values of OOB_SELECT. */
 enum oob { OOB_STRUCTURED, OOB_INDEX, OOB_EMPTY, OOB_RAW, OOB_GFX9 };
 
@@ -31,7 +35,7 @@ struct buffer {
 };
 
 static struct buffer read_descriptor(const struct wave *w,
-                                     const struct operand *o)
+                                     const struct operand *o, bool typed)
 {
     const uint32_t *d = &w->s[o->reg];
     unsigned swizzle = w->target->major >= 11 ? d[1] >> 30 & 3 : d[1] >> 31;
@@ -49,7 +53,7 @@ static struct buffer read_descriptor(const struct wave *w,
     if (w->target->major == 9) {
         b.oob = OOB_GFX9;
         b.element_size = 2u << (d[3] >> 19 & 3);
-        if (b.adds_thread_id) /* the data format's place, for more of it */
+        if (b.adds_thread_id && !typed) /* the format's place, for more of it */
             b.stride |= (uint64_t)(d[3] >> 15 & 15) << 14;
     }
     return b;
@@ -105,11 +109,10 @@ static bool in_range(const struct buffer *b, bool has_index, uint64_t index,
 
     switch (b->oob) {
     case OOB_GFX9:
-        if (b->adds_thread_id && !has_index)
+        if (b->adds_thread_id)
             return true;
-        return b->stride && (has_index || b->swizzled)
-                   ? index < b->nrecords
-                   : offset + n <= b->nrecords;
+        return b->stride && has_index ? index < b->nrecords
+                                      : offset + soffset + n <= b->nrecords;
     case OOB_STRUCTURED: /* without a stride the records are bytes */
         return b->stride ? in_record : offset + n <= b->nrecords;
     case OOB_INDEX:
@@ -123,59 +126,30 @@ static bool in_range(const struct buffer *b, bool has_index, uint64_t index,
     }
 }
 
-/*
- * Manuals of gfx9 differ in whether soffset counts in the check of a buffer of
- * bytes: CDNA's leave it out, Vega's takes it off the number of records. Where
- * they disagree and there is no memory, the access is out of range.
- */
-static bool lost_by_soffset(const struct buffer *b, uint64_t offset,
-                            uint32_t soffset, unsigned n)
-{
-    uint64_t at = b->base + soffset + offset;
-    const struct sim_alloc *a;
-
-    if (b->oob != OOB_GFX9 || soffset == 0 ||
-        offset + soffset + n <= b->nrecords)
-        return false;
-    a = sim_mem_find(at);
-    return !a || a->freed || a->size - (at - a->base) < n;
-}
-
 enum { MAX_PARTS = 4 };
 
 /* Lanes whose n-th dword (or less, if that is all) is in range. */
 struct reach {
     uint64_t lanes[MAX_PARTS];
     unsigned nparts;
+    bool scattered; /* dwords of a lane do not lie in a row, but at: */
+    uint64_t at[MAX_PARTS][MAX_LANES];
 };
-
-static void note_reach(struct reach *r, const struct buffer *b, bool has_index,
-                       uint64_t index, uint64_t offset, uint32_t soffset,
-                       unsigned nbytes, int lane)
-{
-    unsigned part = nbytes / r->nparts;
-
-    for (unsigned k = 0; k < r->nparts; k++) {
-        uint64_t at = offset + (uint64_t)k * part;
-
-        if (in_range(b, has_index, index, at, soffset, part) &&
-            !(b->stride == 0 && lost_by_soffset(b, at, soffset, part)))
-            r->lanes[k] |= UINT64_C(1) << lane;
-    }
-}
 
 /* Leaves in `p` the lanes that are in range as a whole, in `r` the parts. */
 static bool locate(struct wave *w, const struct insn *in,
-                   const struct operand *op, unsigned nbytes, bool by_parts,
-                   struct places *p, struct reach *r)
+                   const struct operand *op, unsigned nbytes,
+                   enum access_form access, struct places *p, struct reach *r)
 {
     const struct operand *vaddr = &op[0];
-    struct buffer b = read_descriptor(w, &op[1]);
+    struct buffer b = read_descriptor(w, &op[1], access == TYPED);
     uint32_t soffset = sim_src_scalar32(w, &op[2]);
     bool idxen = in->flags & F_IDXEN, offen = in->flags & F_OFFEN;
     uint32_t index[MAX_LANES] = {0}, offset[MAX_LANES];
 
-    *r = (struct reach){.nparts = by_parts && nbytes > 4 ? nbytes / 4 : 1};
+    memset(r->lanes, 0, sizeof(r->lanes));
+    r->nparts = access == BY_DWORDS && nbytes > 4 ? nbytes / 4 : 1;
+    r->scattered = false;
     LANES(i)
     {
         offset[i] = (uint32_t)in->offset;
@@ -194,11 +168,20 @@ static bool locate(struct wave *w, const struct insn *in,
         return true;
     }
     p->space = SPACE_GLOBAL;
+    r->scattered =
+        b.swizzled && b.stride && r->nparts > 1 && b.element_size < nbytes;
     for (uint64_t m = w->mask; m; m &= m - 1) {
         int lane = __builtin_ctzll(m);
 
-        note_reach(r, &b, idxen, index[lane], offset[lane], soffset, nbytes,
-                   lane);
+        for (unsigned k = 0; k < r->nparts; k++) {
+            uint64_t part = nbytes / r->nparts, at = offset[lane] + k * part;
+
+            if (in_range(&b, idxen, index[lane], at, soffset, (unsigned)part))
+                r->lanes[k] |= UINT64_C(1) << lane;
+            if (r->scattered)
+                r->at[k][lane] =
+                    b.base + soffset + buffer_offset(&b, index[lane], at);
+        }
         p->at[lane] =
             b.base + soffset + buffer_offset(&b, index[lane], offset[lane]);
     }
@@ -214,29 +197,38 @@ bool sim_buffer_locate(struct wave *w, const struct insn *in,
 {
     struct reach r;
 
-    return locate(w, in, op, nbytes, false, p, &r);
+    return locate(w, in, op, nbytes, TYPED, p, &r);
 }
 
-/* Whether some lane is in range with some of its dwords alone. */
+/* Whether some lane is in range with some of its dwords alone, or has them in
+ * several places. */
 static bool is_split(const struct places *p, const struct reach *r)
 {
+    if (r->scattered)
+        return true;
     for (unsigned k = 0; k < r->nparts; k++)
         if (r->lanes[k] != p->lanes)
             return true;
     return false;
 }
 
-/* One dword of each lane, the k-th. */
-static struct operand dword_of(const struct operand *o, struct places *p,
-                               const struct reach *r, unsigned k)
+/* The k-th dword of each lane. */
+static void place_dword(struct places *p, const struct reach *r, unsigned k)
+{
+    p->lanes = r->lanes[k];
+    if (r->scattered)
+        memcpy(p->at, r->at[k], sizeof(p->at));
+    else if (k)
+        for (unsigned i = 0; i < MAX_LANES; i++)
+            p->at[i] += 4;
+}
+
+/* Its register. */
+static struct operand dword_of(const struct operand *o, unsigned k)
 {
     struct operand part = *o;
 
     part.reg = (uint16_t)(o->reg + k);
-    p->lanes = r->lanes[k];
-    if (k)
-        for (unsigned i = 0; i < MAX_LANES; i++)
-            p->at[i] += 4;
     return part;
 }
 
@@ -246,18 +238,25 @@ static void load(struct wave *w, const struct insn *in, struct form form)
     struct places at;
     struct reach r;
 
-    if (!locate(w, in, &in->op[!to_lds], form.nbytes, !to_lds, &at, &r))
+    if (!locate(w, in, &in->op[!to_lds], form.nbytes, BY_DWORDS, &at, &r))
         return;
-    if (to_lds) {
-        sim_vmem_load_lds(w, &at, in->offset, form);
-    } else if (!is_split(&at, &r)) {
-        sim_vmem_load(w, &at, &in->op[0], form);
-    } else {
-        for (unsigned k = 0; k < r.nparts; k++) {
-            struct operand dst = dword_of(&in->op[0], &at, &r, k);
+    if (!is_split(&at, &r)) {
+        if (to_lds)
+            sim_vmem_load_lds(w, &at, in->offset, sim_lds_step(form), form);
+        else
+            sim_vmem_load(w, &at, &in->op[0], form);
+        return;
+    }
+    for (unsigned k = 0; k < r.nparts; k++) {
+        const struct form part = {4, false, 0};
+        struct operand dst = dword_of(&in->op[0], k);
 
-            sim_vmem_load(w, &at, &dst, (struct form){4, false, 0});
-        }
+        place_dword(&at, &r, k);
+        if (to_lds)
+            sim_vmem_load_lds(w, &at, in->offset + 4 * (int)k,
+                              sim_lds_step(form), part);
+        else
+            sim_vmem_load(w, &at, &dst, part);
     }
 }
 
@@ -266,15 +265,16 @@ static void store(struct wave *w, const struct insn *in, struct form form)
     struct places at;
     struct reach r;
 
-    if (!locate(w, in, &in->op[1], form.nbytes, true, &at, &r))
+    if (!locate(w, in, &in->op[1], form.nbytes, BY_DWORDS, &at, &r))
         return;
     if (!is_split(&at, &r)) {
         sim_vmem_store(w, &at, &in->op[0], form);
         return;
     }
     for (unsigned k = 0; k < r.nparts; k++) {
-        struct operand src = dword_of(&in->op[0], &at, &r, k);
+        struct operand src = dword_of(&in->op[0], k);
 
+        place_dword(&at, &r, k);
         sim_vmem_store(w, &at, &src, (struct form){4, false, 0});
     }
 }
@@ -285,7 +285,7 @@ static void atomic(struct wave *w, const struct insn *in, unsigned nbytes,
     struct places at;
     struct reach r;
 
-    if (locate(w, in, &in->op[1], nbytes, false, &at, &r))
+    if (locate(w, in, &in->op[1], nbytes, WHOLE, &at, &r))
         sim_vmem_atomic(w, &at, in->flags & F_GLC ? &in->op[0] : NULL,
                         &in->op[0], nbytes, compares, fn);
 }
@@ -298,7 +298,7 @@ static void run_buffer_store_lds_dword(struct wave *w, const struct insn *in)
     struct places at;
     struct reach r;
 
-    if (!locate(w, in, op, 4, false, &at, &r))
+    if (!locate(w, in, op, 4, WHOLE, &at, &r))
         return;
     for (uint64_t m = at.lanes; m; m &= m - 1) {
         int lane = __builtin_ctzll(m);

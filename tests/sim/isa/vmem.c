@@ -430,11 +430,15 @@ static bool fast_load_lds(struct wave *w, const struct places *p,
     return true;
 }
 
+unsigned sim_lds_step(struct form form)
+{
+    return form.nbytes > 4 ? 16 : 4; /* of three dwords too */
+}
+
 void sim_vmem_load_lds(struct wave *w, const struct places *p, int32_t offset,
-                       struct form form)
+                       unsigned step, struct form form)
 {
     unsigned nbytes = form.nbytes < 4 ? 4 : form.nbytes;
-    unsigned step = nbytes > 4 ? 16 : 4; /* of three dwords too */
     uint32_t reach = w->target->lds_nbytes > 65536 ? 0x3ffff : 0xffff;
     const struct extent e = extent_of(w, p, form.nbytes);
     uint64_t start =

@@ -48,9 +48,11 @@ bool sim_vmem_put(struct wave *w, uint64_t at, const uint8_t *bytes,
 void sim_vmem_count(struct wave *w, const uint64_t *at, unsigned n,
                     unsigned nbytes, unsigned kind);
 
-/* Loads to LDS at M0 + offset + lane * 4, or * 16 for more than a dword. */
+/* Loads to LDS at M0 + offset + lane * step; 0 where p->lanes has no bit. A
+ * load's own step is 4 bytes, or 16 for more than a dword. */
+unsigned sim_lds_step(struct form form);
 void sim_vmem_load_lds(struct wave *w, const struct places *p, int32_t offset,
-                       struct form form);
+                       unsigned step, struct form form);
 
 /*
  * Transposing loads, for matrix operands: the loaded values of 16 lanes are a

@@ -15,6 +15,8 @@ static void descriptor(struct asm_state *st, uint64_t base, uint32_t stride,
 }
 
 enum {
+    SWIZZLE = 1 << 0, /* put where it belongs by range_cases' test */
+    ADD_TID = 1 << 23,
     OOB_STRUCTURED = 0,
     OOB_INDEX = 1 << 28,
     OOB_EMPTY = 2 << 28,
@@ -41,8 +43,27 @@ static const struct {
     {"gfx906", 4, 2, 0, "buffer_load_dword v4, v0, s[8:11], 0 idxen", 3},
     {"gfx942", 4, 3, 0, "buffer_load_dword v4, v[0:1], s[8:11], 0 idxen offen",
      7},
+    {"gfx942", 0, 3, 0, "buffer_load_dword v4, v0, s[8:11], 0 idxen", 0},
+    {"gfx950", 4, 12, SWIZZLE | 1 << 19,
+     "buffer_load_dword v4, v1, s[8:11], 0 offen", 7},
     /* thread IDs make a private buffer, that nothing bounds */
-    {"gfx942", 4, 1, 1 << 23, "buffer_load_dword v4, off, s[8:11], 0", 15},
+    {"gfx942", 4, 1, ADD_TID, "buffer_load_dword v4, off, s[8:11], 0", 15},
+    {"gfx950", 4, 1, ADD_TID, "buffer_load_dword v4, v0, s[8:11], 0 idxen", 15},
+    /* soffset counts with bytes; with records it does not */
+    {"gfx906", 0, 12, 0, "buffer_load_dword v4, v1, s[8:11], s4 offen", 3},
+    {"gfx90a", 0, 12, 0, "buffer_load_dword v4, v1, s[8:11], s4 offen", 3},
+    {"gfx942", 4, 12, 0, "buffer_load_dword v4, v1, s[8:11], s4 offen", 3},
+    {"gfx950", 0, 15, 0, "buffer_load_ushort v4, v1, s[8:11], s4 offen", 7},
+    {"gfx950", 0, 13, 0, "buffer_load_ushort v4, v1, s[8:11], s4 offen", 3},
+    {"gfx942", 4, 3, 0, "buffer_load_dword v4, v0, s[8:11], s4 idxen", 7},
+    /* s5 is -4: the lanes' offsets wrap at 32 bits, sums with soffset do not */
+    {"gfx942", 0, 64, 0, "buffer_load_dword v4, v1, s[8:11], s5 offen", 0},
+    {"gfx942", 0, 16, 0, "buffer_load_dword v4, v2, s[8:11], 0 offen offset:8",
+     15},
+    /* what OOB_SELECT is later says nothing here */
+    {"gfx950", 4, 12, OOB_EMPTY, "buffer_load_dword v4, v1, s[8:11], 0 offen",
+     7},
+    {"gfx942", 4, 3, OOB_RAW, "buffer_load_dword v4, v0, s[8:11], 0 idxen", 7},
     {"gfx1100", 4, 3, OOB_STRUCTURED,
      "buffer_load_b32 v4, v0, s[8:11], 0 idxen", 7},
     {"gfx1100", 4, 3, OOB_STRUCTURED,
@@ -73,11 +94,16 @@ static void test_range_checks_follow_the_target_and_oob_select(void **state)
         st->s[SREG_EXEC] = 15;
         st->s[SREG_EXEC + 1] = 0;
         st->s[4] = 4;
-        descriptor(st, a->base, range_cases[n].stride, range_cases[n].nrecords,
-                   range_cases[n].flags);
+        st->s[5] = 0xfffffffc;
+        descriptor(st, a->base,
+                   range_cases[n].stride |
+                       (range_cases[n].flags & SWIZZLE ? 1 << 15 : 0),
+                   range_cases[n].nrecords,
+                   range_cases[n].flags & ~(uint32_t)SWIZZLE);
         for (unsigned lane = 0; lane < 4; lane++) {
             st->v[0][lane] = lane;
             st->v[1][lane] = 4 * lane;
+            st->v[2][lane] = 4 * lane - 8;
             st->v[4][lane] = 99;
         }
         asm_run(st, range_cases[n].text);
@@ -151,17 +177,6 @@ static void test_memory_behind_the_records_is_still_checked(void **state)
     descriptor(st, a->base, 0, 0xffffffff, 0);
     assert_false(asm_try(st, "buffer_load_dword v4, v1, s[8:11], 0 offen"));
     assert_int_equal(st->fault.kind, SIM_FAULT_MEMORY);
-    /* soffset leads past both the records and the memory: lost */
-    descriptor(st, a->base, 0, 64, 0);
-    st->v[1][0] = 32;
-    st->s[4] = 32;
-    asm_run(st, "buffer_load_dword v4, v1, s[8:11], s4 offen");
-    assert_int_equal(st->v[4][0], 0);
-    /* past the records alone: CDNA does not count soffset */
-    descriptor(st, a->base, 0, 40, 0);
-    st->s[4] = 16;
-    asm_run(st, "buffer_load_dword v4, v1, s[8:11], s4 offen");
-    assert_int_equal(st->v[4][0], dword_at(a->bytes + 48));
     asm_free(st);
     sim_mem_free(a->base);
 }
@@ -183,6 +198,93 @@ static void test_swizzled_records_lie_side_by_side(void **state)
         assert_int_equal(
             st->v[4][lane],
             dword_at(a->bytes + (lane / 8 * 16 + 8) * 8 + lane % 8 * 4));
+    asm_free(st);
+    sim_mem_free(a->base);
+}
+
+/* Element by element, before soffset is added. */
+static void test_dwords_of_a_swizzled_record_lie_apart(void **state)
+{
+    static const struct {
+        const char *target, *load, *store;
+        uint32_t swizzle, flags, element, most; /* of a record's 32 bytes */
+    } forms[] = {
+        {"gfx942",
+         "buffer_load_dwordx4 v[4:7], v[0:1], s[8:11], s4 idxen offen",
+         "buffer_store_dwordx4 v[4:7], v[0:1], s[8:11], s5 idxen offen",
+         1 << 15, 1 << 19, 4, 7},
+        {"gfx950",
+         "buffer_load_dwordx4 v[4:7], v[0:1], s[8:11], s4 idxen offen",
+         "buffer_store_dwordx4 v[4:7], v[0:1], s[8:11], s5 idxen offen",
+         1 << 15, 2 << 19, 8, 7},
+        {"gfx1030",
+         "buffer_load_dwordx4 v[4:7], v[0:1], s[8:11], s4 idxen offen",
+         "buffer_store_dwordx4 v[4:7], v[0:1], s[8:11], s5 idxen offen",
+         1 << 15, OOB_INDEX, 4, 7},
+        {"gfx1100", "buffer_load_b128 v[4:7], v[0:1], s[8:11], s4 idxen offen",
+         "buffer_store_b128 v[4:7], v[0:1], s[8:11], s5 idxen offen", 1 << 14,
+         OOB_INDEX, 4, 7},
+    };
+
+    (void)state;
+    for (size_t f = 0; f < sizeof(forms) / sizeof(forms[0]); f++) {
+        struct sim_alloc *a = counting_bytes(2048);
+        struct asm_state *st = asm_new(forms[f].target, 64);
+        const uint32_t e = forms[f].element;
+
+        descriptor(st, a->base, 32 | forms[f].swizzle, forms[f].most,
+                   forms[f].flags);
+        st->s[4] = 2;
+        st->s[5] = 1024;
+        st->s[SREG_EXEC] = 0xff;
+        st->s[SREG_EXEC + 1] = 0;
+        for (unsigned lane = 0; lane < 8; lane++) {
+            st->v[0][lane] = lane;
+            st->v[1][lane] = 8;
+        }
+        asm_run(st, forms[f].load);
+        for (unsigned lane = 0; lane < 8; lane++)
+            for (unsigned d = 0; d < 4; d++) {
+                const uint32_t at = 8 + 4 * d;
+                const uint32_t want =
+                    lane >= forms[f].most
+                        ? 0
+                        : dword_at(a->bytes + 2 + at / e * e * 8 + lane * e +
+                                   at % e);
+
+                assert_int_equal(st->v[4 + d][lane], want);
+                st->v[4 + d][lane] = 0x01010101 * (4 * lane + d);
+            }
+        asm_run(st, forms[f].store);
+        for (unsigned lane = 0; lane < forms[f].most; lane++)
+            for (unsigned d = 0; d < 4; d++) {
+                const uint32_t at = 8 + 4 * d;
+
+                assert_int_equal(dword_at(a->bytes + 1024 + at / e * e * 8 +
+                                          lane * e + at % e),
+                                 0x01010101 * (4 * lane + d));
+            }
+        asm_free(st);
+        sim_mem_free(a->base);
+    }
+}
+
+/* ADD_TID makes the data format's field the stride's upper bits, unless the
+ * instruction needs the format. */
+static void test_a_format_is_no_part_of_the_stride(void **state)
+{
+    enum { FORMAT_32_UINT = 4 << 12 | 4 << 15, SELECT_X = 4 };
+    struct sim_alloc *a = counting_bytes(1 << 18);
+    struct asm_state *st = asm_new("gfx942", 64);
+
+    (void)state;
+    st->s[SREG_EXEC] = 3;
+    st->s[SREG_EXEC + 1] = 0;
+    descriptor(st, a->base, 8, 1, ADD_TID | FORMAT_32_UINT | SELECT_X);
+    asm_run(st, "buffer_load_format_x v4, off, s[8:11], 0\n"
+                "buffer_load_dword v5, off, s[8:11], 0");
+    assert_int_equal(st->v[4][1], dword_at(a->bytes + 8));
+    assert_int_equal(st->v[5][1], dword_at(a->bytes + 8 + (4 << 14)));
     asm_free(st);
     sim_mem_free(a->base);
 }
@@ -266,6 +368,25 @@ static void test_the_offset_counts_in_memory_and_in_lds(void **state)
     sim_mem_free(a->base);
 }
 
+static void test_dwords_to_lds_are_checked_one_by_one(void **state)
+{
+    struct sim_alloc *a = counting_bytes(1024);
+    struct asm_state *st = asm_new("gfx950", 64);
+
+    (void)state;
+    descriptor(st, a->base, 0, 1000, 0); /* in the middle of the last lane */
+    for (unsigned lane = 0; lane < 64; lane++)
+        st->v[1][lane] = 16 * lane;
+    memset(st->lds, 0x77, sizeof(st->lds));
+    st->s[SREG_M0] = 256;
+    asm_run(st, "buffer_load_dwordx4 v1, s[8:11], 0 offen lds");
+    for (unsigned at = 0; at < 1024; at += 4)
+        assert_int_equal(dword_at(st->lds + 256 + at),
+                         at < 1000 ? dword_at(a->bytes + at) : 0);
+    asm_free(st);
+    sim_mem_free(a->base);
+}
+
 static void test_lds_goes_to_a_buffer(void **state)
 {
     struct sim_alloc *a = counting_bytes(256);
@@ -289,8 +410,11 @@ int main(void)
         cmocka_unit_test(test_dwords_of_a_wide_access_are_checked_one_by_one),
         cmocka_unit_test(test_memory_behind_the_records_is_still_checked),
         cmocka_unit_test(test_swizzled_records_lie_side_by_side),
+        cmocka_unit_test(test_dwords_of_a_swizzled_record_lie_apart),
+        cmocka_unit_test(test_a_format_is_no_part_of_the_stride),
         cmocka_unit_test(test_loads_to_lds_of_every_width),
         cmocka_unit_test(test_the_offset_counts_in_memory_and_in_lds),
+        cmocka_unit_test(test_dwords_to_lds_are_checked_one_by_one),
         cmocka_unit_test(test_lds_goes_to_a_buffer),
     };
 

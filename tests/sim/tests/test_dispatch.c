@@ -791,13 +791,9 @@ int main(void)
         cmocka_unit_test(test_scratch_is_set_up_by_the_kernels_prologue),
         cmocka_unit_test(test_no_group_finds_what_another_left),
         cmocka_unit_test(test_barriers_order_lds_between_waves),
-<<<<<<< HEAD
         cmocka_unit_test(
             test_a_barrier_that_ended_waves_miss_lets_the_others_go),
-=======
         cmocka_unit_test(test_vgprs_reach_beyond_accum_offset),
-        cmocka_unit_test(test_a_barrier_that_a_wave_misses_is_a_fault),
->>>>>>> b0df8cd (sim: reach one register file by v and a on gfx90a on)
         cmocka_unit_test(test_a_barrier_that_a_lane_misses_is_a_fault),
         cmocka_unit_test(test_groups_that_wait_for_each_other_all_run),
         cmocka_unit_test(test_waves_take_turns_by_slices),
