@@ -46,7 +46,6 @@ static const char *const not_compute[] = {
     "s_cbranch_g_fork",
     "s_cbranch_i_fork",
     "s_cbranch_join",
-    "s_setvskip",
     "v_illegal",
     "v_mfma_ld_scale" /* the first half of v_mfma_scale */};
 static const char *const not_compute_parts[] = {"_format", "_ordered_",

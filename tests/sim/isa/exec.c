@@ -93,6 +93,7 @@ void sim_wave_set_mode(struct wave *w, uint32_t mode)
     w->fp_default = (mode & FP_BITS) == FP_DEFAULT;
     w->flushes16 = (mode >> MODE_DENORM64 & 3) != 3;
     w->gpr_idx = w->target->major == 9 && (mode & MODE_GPR_IDX_EN);
+    w->vskip = w->target->major == 9 && (mode & MODE_VSKIP);
     obey(w, FP_OF_32);
 }
 
@@ -222,6 +223,12 @@ static void no_memory(struct wave *w)
                     "the simulator has no memory to decode it");
 }
 
+/* What s_setvskip switches off: all that works on lanes, wherever it goes. */
+static bool is_vector(const struct insn *in)
+{
+    return in->row && strncmp(in->row->name, "s_", 2) != 0;
+}
+
 /* One instruction, with all that may have to be looked at. */
 static void run_one(struct wave *w, struct counts *c)
 {
@@ -238,6 +245,8 @@ static void run_one(struct wave *w, struct counts *c)
     w->insn = in;
     w->insn_pc = w->pc;
     w->pc += in->size;
+    if (w->vskip && is_vector(in))
+        return;
     w->mask = wave_exec(w);
     c->insns[in->class]++;
     if (sim_class_on_lanes(in->class))
@@ -266,8 +275,8 @@ static void run_one(struct wave *w, struct counts *c)
 /* Nothing is to be done between the instructions of a block. */
 static bool runs_blocks(const struct wave *w)
 {
-    return w->fp_default && !w->gpr_idx && !w->absent && !w->flight &&
-           !w->run->config.trace;
+    return w->fp_default && !w->gpr_idx && !w->vskip && !w->absent &&
+           !w->flight && !w->run->config.trace;
 }
 
 /* The block at pc, which is most often one that came after `last` before. */

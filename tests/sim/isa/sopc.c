@@ -56,9 +56,20 @@ static void run_s_set_gpr_idx_on(struct wave *w, const struct insn *in)
     w->mode |= MODE_GPR_IDX_EN;
 }
 
+/* gfx9: bit S1[4:0] of S0. */
+static void run_s_setvskip(struct wave *w, const struct insn *in)
+{
+    const bool skips =
+        sget_u32(w, &in->op[0]) >> (sget_u32(w, &in->op[1]) & 31) & 1;
+
+    sim_wave_set_mode(w, (w->mode & ~(uint32_t)MODE_VSKIP) |
+                             (skips ? MODE_VSKIP : 0));
+}
+
 /* clang-format off */
 static const struct insn_row rows[] = {
     SOPC_TABLE(SOPC_ROW)
+    {"s_setvskip", run_s_setvskip, CLASS_SALU, {T_u32, T_u32}, ROW_NO_DST | ROW_SETS_MODE},
     {"s_set_gpr_idx_on", run_s_set_gpr_idx_on, CLASS_SALU, {T_u32, T_none}, ROW_NO_DST | ROW_SETS_MODE},
 };
 

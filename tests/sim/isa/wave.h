@@ -38,7 +38,8 @@ enum {
     MODE_DX10_CLAMP = 1 << 8,
     MODE_IEEE = 1 << 9,
     MODE_FP16_OVFL = 1 << 23,
-    MODE_GPR_IDX_EN = 1 << 27 /* gfx9 */
+    MODE_GPR_IDX_EN = 1 << 27, /* gfx9 */
+    MODE_VSKIP = 1 << 28       /* gfx9 */
 };
 
 /* What a wave has under way, for bounds (work.c). */
@@ -141,6 +142,7 @@ struct wave {
     uint64_t ninsns;
     unsigned nclocks; /* reads of a clock since the wave last waited */
     bool gpr_idx;     /* MODE_GPR_IDX_EN, on targets that have it */
+    bool vskip;       /* MODE_VSKIP, likewise */
     const struct sim_alloc *last_hit[2]; /* of memory accesses */
     const uint8_t *stores; /* what the store under way writes, if known */
     struct flight *flight; /* NULL: its work is not counted */

@@ -229,12 +229,88 @@ static void test_kinds_may_alternate(void **state)
     asm_free(st);
 }
 
+/* ---- gfx9: vector instructions are skipped, of every kind ---- */
+
+static void test_s_setvskip_skips_vector_instructions(void **state)
+{
+    static const char *const targets[] = {"gfx906", "gfx90a", "gfx942",
+                                          "gfx950"};
+
+    (void)state;
+    for (size_t n = 0; n < sizeof(targets) / sizeof(targets[0]); n++) {
+        struct asm_state *st = asm_new(targets[n], 64);
+
+        memset(st->lds, 0, sizeof(st->lds));
+        for (unsigned lane = 0; lane < 64; lane++) {
+            st->v[0][lane] = lane;
+            st->v[1][lane] = 4 * lane;
+            st->v[5][lane] = 0;
+        }
+        st->s[4] = 1u << 7;
+        st->s[8] = st->s[9] = 1;
+        st->s[SREG_VCC] = 0x12345678;
+        for (unsigned i = 12; i < 16; i++) /* no memory is there */
+            st->s[i] = 0xfffffff0;
+        asm_run(st, "s_setvskip s4, 7\n"
+                    "v_mov_b32 v0, 9\n"
+                    "v_cmp_eq_u32 vcc, v0, v0\n"
+                    "v_readfirstlane_b32 s8, v1\n"
+                    "v_readlane_b32 s9, v1, 3\n"
+                    "ds_write_b32 v1, v1\n"
+                    "flat_load_dword v0, v[2:3]\n"
+                    "global_store_dword v[2:3], v1, off\n"
+                    "buffer_load_dword v0, v1, s[12:15], 0 offen\n"
+                    "s_mov_b32 s10, 5\n"
+                    "s_setvskip s4, 8\n"
+                    "v_mov_b32 v5, 7\n"
+                    "s_getreg_b32 s11, hwreg(HW_REG_MODE)\n"
+                    "s_setvskip s4, 39\n" /* five bits: 7 */
+                    "v_mov_b32 v5, 8\n"
+                    "s_getreg_b32 s12, hwreg(HW_REG_MODE)");
+        for (unsigned lane = 0; lane < 64; lane++) {
+            assert_int_equal(st->v[0][lane], lane);
+            assert_int_equal(st->v[5][lane], 7);
+        }
+        assert_int_equal(st->s[8], 1);
+        assert_int_equal(st->s[9], 1);
+        assert_int_equal(st->s[10], 5);
+        assert_int_equal(st->lds[4], 0);
+        assert_int_equal(st->s[SREG_VCC], 0x12345678);
+        assert_int_equal(st->s[11] >> 28 & 1, 0);
+        assert_int_equal(st->s[12] >> 28 & 1, 1);
+        asm_free(st);
+    }
+}
+
+/* A wave that skips a loop's body ends it all the same. */
+static void test_scalar_code_goes_on_while_vector_code_is_skipped(void **state)
+{
+    struct asm_state *st = asm_new("gfx942", 64);
+
+    (void)state;
+    st->s[4] = 0;
+    memset(st->v[0], 0, sizeof(st->v[0]));
+    asm_run(st, "loop:\n"
+                "s_and_b32 s5, s4, 1\n"
+                "s_setvskip s5, 0\n"
+                "v_add_u32 v0, 1, v0\n"
+                "s_add_u32 s4, s4, 1\n"
+                "s_cmp_lt_u32 s4, 10\n"
+                "s_cbranch_scc1 loop\n");
+    assert_int_equal(st->s[4], 10);
+    for (unsigned lane = 0; lane < 64; lane++)
+        assert_int_equal(st->v[0][lane], 5);
+    asm_free(st);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_denormals_of_each_type_follow_their_field),
         cmocka_unit_test(test_rounding_of_each_type_follows_its_field),
         cmocka_unit_test(test_kinds_may_alternate),
+        cmocka_unit_test(test_s_setvskip_skips_vector_instructions),
+        cmocka_unit_test(test_scalar_code_goes_on_while_vector_code_is_skipped),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
