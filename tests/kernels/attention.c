@@ -451,7 +451,8 @@ static void blocks_of(const struct run *r, const void *got, uint32_t b,
                                  q_at(r, &r->o, b, row, e / p->d, e % p->d));
             most = fmaxf(most, fabsf(v[i]));
         }
-        d = most / 127;
+        d = most < 127 * 0x1p-14f ? ceilf(most * 0x1p24f / 127) * 0x1p-24f
+                                  : most / 127;
         for (size_t i = 0; i < 32; i++) {
             const float q = most == 0 ? 0 : roundf(v[i] / d);
 

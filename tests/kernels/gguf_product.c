@@ -164,6 +164,12 @@ void run_quantize_quants(struct kt *t, const struct kt_row *row)
 
 /* ---- products ---- */
 
+static bool is_tame(const struct product_case *c)
+{
+    return c->data_around == TAME || c->data_around == LARGE ||
+           c->data_around == SMALL;
+}
+
 /* ncols columns of k values and their Q8_1 blocks, `padded` elements apart. */
 static uint8_t *columns_of(struct kt *t, const struct product_case *c, size_t k,
                            size_t padded, float *x)
@@ -175,9 +181,22 @@ static uint8_t *columns_of(struct kt *t, const struct product_case *c, size_t k,
     kt_fill(KT_F32, x, c->ncols * k, KT_SMALL, k + c->nrows);
     for (size_t i = 0; c->data_around == FAINT && i < c->ncols * k; i++)
         x[i] *= 0x1p-12f;
+    for (size_t i = 0; c->data_around == SMALL && i < c->ncols * k; i++)
+        x[i] *= 0x1p-18f;
+    /* not in all columns, and not the same blocks in those */
+    for (size_t i = 0; c->data_around == LARGE && i < c->ncols * k; i++) {
+        const size_t j = i / k, b = i % k / 32;
+
+        if (j % 4 == 3)
+            continue;
+        if ((b + j) % 5 == 0)
+            x[i] += 3000;
+        else if ((b + j) % 5 == 2)
+            x[i] = -8.27e6f + 1e4f * x[i];
+    }
     for (size_t j = 0; j < c->ncols; j++) {
         q8_1_quantize(x + j * k, k, padded, y + j * column);
-        if (!c->data_around)
+        if (is_tame(c))
             continue;
         memset(y + j * column + k / 32 * Q8_1_NBYTES, 0xff,
                (padded - k) / 32 * Q8_1_NBYTES);
@@ -219,7 +238,7 @@ struct both_products {
 
 static bool has_exact(const struct product_case *c)
 {
-    return !c->data_around && c->data == GGUF_RANDOM;
+    return is_tame(c) && c->data == GGUF_RANDOM;
 }
 
 /* of row r and column j at [r * ncols + j] */
@@ -286,15 +305,15 @@ static void run_product_on(struct kt *t, const struct kt_row *row,
     const size_t size = kt_size(row->a);
     const struct gguf_format *f = &gguf_formats[p->id];
     const size_t k = c->nblocks * f->elems;
-    const size_t padded = round_up(k, 512) + (c->data_around ? 512 : 0);
+    const size_t padded = round_up(k, 512) + (is_tame(c) ? 0 : 512);
     const size_t y_stride = padded / 32 * Q8_1_NBYTES;
     const size_t stride = c->data_around == CUT ? c->nrows - 2
-                          : c->data_around      ? c->nrows + 3
-                                                : c->nrows;
+                          : is_tame(c)          ? c->nrows
+                                                : c->nrows + 3;
     uint8_t *w;
     const void *vx =
         device_blocks(t, p->id, c->nrows * c->nblocks, c->data,
-                      c->data_around ? 512 / f->elems * f->nbytes : 0,
+                      is_tame(c) ? 0 : 512 / f->elems * f->nbytes,
                       c->data_around == HOSTILE ? f->align : 0, &w);
     float *x = kt_alloc(t, c->ncols * k * sizeof(*x));
     const uint8_t *y = columns_of(t, c, k, padded, x);
@@ -421,6 +440,9 @@ void run_mat_vec(struct kt *t, const struct kt_row *row)
         {"poisoned", 35, gguf_formats[p->id].elems == 32 ? 37 : 5, n,
          GGUF_RANDOM, POISONED},
         {"cut", 9, 3, n, GGUF_RANDOM, CUT},
+        {"large columns", 9, 3, n, GGUF_RANDOM, LARGE},
+        {"large columns", 5, 33, n, GGUF_RANDOM, LARGE},
+        {"small columns", 6, 3, n, GGUF_RANDOM, SMALL},
     };
     /* so many rows that a workgroup takes several; once the numbers are added
      * up it is the same for all types, so one of them has long rows */
@@ -450,6 +472,14 @@ void run_mat_vec(struct kt *t, const struct kt_row *row)
         {"four rows a workgroup", 2899, legacy ? 64 : 8, n, GGUF_RANDOM, TAME},
         {"one in a few", 5003, legacy ? 35 : 5, n, GGUF_RANDOM, TAME},
         {"one in a few of many", 20011, legacy ? 35 : 5, n, GGUF_RANDOM, TAME},
+        {"large columns", n == 1 ? 4099 : 8195, legacy ? 8 : 2, n, GGUF_RANDOM,
+         LARGE},
+        {"many rows of large columns", 40005, legacy ? 8 : 1, n, GGUF_RANDOM,
+         LARGE},
+        {"longer rows of large columns", 6005, legacy ? 48 : 8, n, GGUF_RANDOM,
+         LARGE},
+        {"few rows of large columns", 779, legacy ? 128 : 16, n, GGUF_RANDOM,
+         LARGE},
     };
     /* of one column: grids with fewer workgroups than candle launches, and with
      * more; rows that begin on multiples of 16, and not; several passes */

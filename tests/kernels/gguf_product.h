@@ -36,8 +36,10 @@ struct product_case {
     /* POISONED: NaNs behind the weights and in the columns' padding, odd
      * strides, sums that do not fit the quants; HOSTILE: odd alignments too;
      * CUT: dst takes fewer rows than the matrix has; FAINT: columns whose
-     * scales are subnormal f16 */
-    enum { TAME, POISONED, HOSTILE, CUT, FAINT } data_around;
+     * scales are subnormal f16; LARGE, SMALL: tame, but for columns up to the
+     * largest numbers that Q8_1 has, with sums that it has not, or around
+     * 1e-5 */
+    enum { TAME, POISONED, HOSTILE, CUT, FAINT, LARGE, SMALL } data_around;
 };
 
 /* results are of type row->a */

@@ -299,6 +299,15 @@ static float butterfly_sum(const float *x)
     return s[0];
 }
 
+/* what the greatest of 32 numbers is divided by: a multiple of 2^-24, as f16
+ * has, where a 127th would be subnormal there */
+static float q8_1_scale(float amax)
+{
+    if (amax < 127 * 0x1p-14f)
+        return ceilf(amax * 0x1p24f / 127) * 0x1p-24f;
+    return amax / 127;
+}
+
 void q8_1_quantize(const float *x, size_t kx, size_t kx_padded, uint8_t *out)
 {
     for (size_t b = 0; b < kx_padded / 32; b++, out += Q8_1_NBYTES) {
@@ -310,7 +319,7 @@ void q8_1_quantize(const float *x, size_t kx, size_t kx_padded, uint8_t *out)
                 amax = fabsf(v[i]);
         }
 
-        const float d = amax / 127.0f;
+        const float d = q8_1_scale(amax);
 
         for (size_t i = 0; i < 32; i++) {
             const float q = amax == 0 ? 0 : roundf(v[i] / d);
@@ -337,7 +346,7 @@ void q8_1_quantize_quants(const float *x, size_t kx, size_t kx_padded,
                 amax = v;
             sum += (int8_t)out[4 + i];
         }
-        put_half(out + 2, (double)(amax / 127.0f * (float)sum));
+        put_half(out + 2, (double)(q8_1_scale(amax) * (float)sum));
     }
 }
 
@@ -380,18 +389,20 @@ struct gguf_sum gguf_product(const struct gguf_row *row, const uint8_t *y)
     for (size_t b = 0; b < row->n / 32; b++, y += Q8_1_NBYTES) {
         const double d = half_at(y), s = half_at(y + 2);
         const double *main = row->main + 32 * b, *bias = row->bias + 32 * b;
+        /* an infinite sum is that of the quants */
+        const bool stored = row->kind == GGUF_BIAS_S && !isinf(s);
 
         for (size_t i = 0; i < 32; i++) {
             const double x = d * (int8_t)y[4 + i];
 
             r.value += main[i] * x;
             r.size += fabs(main[i] * x);
-            if (row->kind == GGUF_BIAS_QUANT) {
+            if (row->kind != GGUF_NO_BIAS && !stored) {
                 r.value += bias[i] * x;
                 r.size += fabs(bias[i] * x);
             }
         }
-        if (row->kind == GGUF_BIAS_S) { /* one bias for 32 elements */
+        if (stored) { /* one bias for 32 elements */
             r.value += bias[0] * s;
             r.size += fabs(bias[0] * s);
         }
@@ -417,16 +428,23 @@ double gguf_quantization_error(const struct gguf_row *row, const float *x)
 
     for (size_t b = 0; b < row->n / 32; b++) {
         double amax = 0, sum = 0, size = 0, weights = 0, eps;
-        const bool stored = row->kind == GGUF_BIAS_S;
+        bool stored;
 
         for (size_t i = 32 * b; i < 32 * b + 32; i++) {
             amax = fmax(amax, fabs((double)x[i]));
             sum += (double)x[i];
             size += fabs((double)x[i]);
-            weights += fabs(row->main[i] + (stored ? 0 : row->bias[i]));
         }
-        eps =
-            amax / 254 * (1 + 1e-6) + 127 * fmax(0x1p-11 * amax / 127, 0x1p-25);
+        /* else the sum of the quants is taken */
+        stored = row->kind == GGUF_BIAS_S && fabs(sum) < 65504;
+        for (size_t i = 32 * b; i < 32 * b + 32; i++)
+            weights += fabs(row->main[i] + (stored ? 0 : row->bias[i]));
+        /* half a step, and what f16 rounds; subnormal scales are not rounded */
+        if (amax < 127 * 0x1p-14)
+            eps = 0.5 * (double)q8_1_scale((float)amax);
+        else
+            eps = amax / 254 + 0x1p-11 * amax;
+        eps *= 1 + 1e-6;
         error += eps * weights;
         if (stored)
             error += fabs(row->bias[32 * b]) *

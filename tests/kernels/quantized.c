@@ -185,6 +185,9 @@ static void run_tiled(struct kt *t, const struct kt_row *row)
         {"poisoned", 7, k ? 3 : 5, 3, GGUF_RANDOM, POISONED},
         {"cut", 9, 3, 5, GGUF_RANDOM, CUT},
         {"faint", 17, k ? 2 : 6, 19, GGUF_RANDOM, FAINT},
+        {"large columns", 17, k ? 2 : 7, 19, GGUF_RANDOM, LARGE},
+        {"large columns", rows + 1, k ? 1 : 4, cols + 1, GGUF_RANDOM, LARGE},
+        {"small columns", 17, k ? 2 : 6, 19, GGUF_RANDOM, SMALL},
     };
     static const double example[] = {347604,    888153.06,  1422216, 1944456,
                                      869780.69, 2483145,    4105096, 5675912,

@@ -595,8 +595,12 @@ static bool run_ahead(struct model *model, uint32_t *ids, struct fault *fault)
 
 static bool no_numbers(struct fault *fault)
 {
-    return fail(fault, "the model's logits are no numbers: its weights are "
-                       "damaged, or too large for it. Fetch it again");
+    return fail(fault,
+                "the model's logits are no numbers: the file is damaged, or an "
+                "activation is larger than this program has room for: 8.3e6 "
+                "times quantized weights, 65504 times F16 weights and in "
+                "attention. Fetch the file again; if it ends here too, take "
+                "the model in another type, such as BF16");
 }
 
 bool model_likeliest(struct model *model, uint32_t *ids, struct fault *fault)

@@ -441,8 +441,10 @@ static void check_no_numbers(void)
         memset(file + (norm->data - file), 0xff, norm->nbytes);
     }
     gguf_close(&gguf);
-    check_hopeless("llama F32", "norms that are no numbers", file, nbytes,
-                   "logits are no numbers");
+    check_hopeless(
+        "llama F32", "norms that are no numbers", file, nbytes,
+        "logits are no numbers: the file is damaged, or an activation "
+        "is larger");
 }
 
 /* Models that are not as their architectures are. */

@@ -19,11 +19,20 @@ DEV f32 quick_quotient(f32 a, f32 b, f32 inverse)
     return fused(fused(-first, b, a), inverse, first);
 }
 
-/* a block's scale, of its greatest number */
+/* Below 127 * 2^-14 a block's scale would be a subnormal f16. */
+constexpr f32 least_ordinary = 0x1.fcp-8f;
+
+/*
+ * A block's scale, of its greatest number. f16 rounds most scales by 2^-12 of
+ * them at most, but subnormal ones to multiples of 2^-24: numbers are divided
+ * by such a multiple then, the next larger one.
+ */
 DEV f32 scale_of_greatest(f32 most)
 {
-    if (!KPK_NVIDIA && most >= 0x1p-88f && most <= 0x1p96f)
+    if (!KPK_NVIDIA && most >= least_ordinary && most <= 0x1p96f)
         return quick_quotient(most, 127.0f, 0x1.020408p-7f);
+    if (most < least_ordinary)
+        return ceilf(most * 0x1p24f / 127.0f) * 0x1p-24f;
     return most / 127.0f;
 }
 

@@ -15,29 +15,7 @@
 #pragma once
 
 #include "moe/tile.h"
-#include "quantized/mat_vec.h"
-
-/* of row `w` of nblocks blocks with the Q8_1 blocks y; the sum in all lanes */
-template <class F>
-DEV f32 moe_row_product(const u8 *w, const u8 *y, u32 nblocks)
-{
-    constexpr u32 words = F::elems / Q8_1::elems * Q8_1::words;
-    const u32 total = nblocks * F::chunks;
-    f32 acc = 0;
-
-    NO_UNROLL
-    for (u32 at = threadIdx.x; at < total; at += 32) {
-        const u32 block = at / F::chunks;
-        const int chunk = (int)(at % F::chunks);
-        const auto raw = F::template load<BlockPlace::anywhere>(
-            w + (u64)block * F::bytes, chunk);
-        const Activations a = read_activations<F>(
-            reinterpret_cast<const u32 *>(y) + (u64)block * words, chunk);
-
-        acc = add_product<F>(acc, F::unpack(raw, chunk), a);
-    }
-    return join_lanes(acc, [](f32 p, f32 q) { return p + q; });
-}
+#include "quantized/activations.h"
 
 template <class F>
 DEV void moe_gemm_gguf_rows(const void *weights, const void *inputs,
@@ -63,7 +41,7 @@ DEV void moe_gemm_gguf_rows(const void *weights, const void *inputs,
             f32 v = 0;
 
             if (e < size.experts)
-                v = moe_row_product<F>(
+                v = row_product<F>(
                     static_cast<const u8 *>(weights) +
                         ((u64)e * size.n + row) * row_bytes,
                     static_cast<const u8 *>(inputs) + from * y_bytes, nblocks);

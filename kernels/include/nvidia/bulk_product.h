@@ -1,8 +1,8 @@
 /* bulk_product.h - rows of blocks times Q8_1 columns, both in LDS, by mma */
 #pragma once
 
-#include "gguf/block.h"
 #include "nvidia/mma.h"
+#include "quantized/activations.h"
 
 /*
  * A warp multiplies 16 * M rows with 8 * Tiles columns, a Q8_1 block of each at
@@ -109,6 +109,30 @@ DEV void add_block(float (&acc)[M][Tiles][4], const BulkView<M> &v, int at,
                         a = fmaf(scales.bias, sum[i % 2], a);
                 }
             }
+        }
+    }
+}
+
+/* Makes a warp's sums again that are no numbers, if a column's sum may be the
+ * reason (activations.h): the sum of `row` and `col`, 0 in lanes that have
+ * none. */
+template <class F, class M>
+DEV void redo_sums(float &sum, const M &m, int row, int col)
+{
+    if constexpr (F::vec_bias == Bias::stored_sum) {
+        u32 left = __ballot_sync(~0u, !is_finite(sum));
+
+        while (left != 0) {
+            const u32 lane = (u32)__ffs((int)left) - 1;
+            const size_t r = (size_t)lane_read((u32)row, lane);
+            const size_t c = (size_t)lane_read((u32)col, lane);
+            const float again =
+                row_product<F>(m.w + r * ((u32)m.nblocks * F::bytes),
+                               m.y + c * m.y_stride, (u32)m.nblocks);
+
+            if (threadIdx.x % 32 == lane)
+                sum = again;
+            left &= left - 1;
         }
     }
 }

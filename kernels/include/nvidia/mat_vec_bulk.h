@@ -187,11 +187,11 @@ template <class F, int N> struct MatVecBulk {
 
     /* the sums of all splits, to dst */
     template <typename T>
-    DEV_MEMBER void store(const float (&acc)[4], Lds &lds, T *dst,
-                          size_t dst_stride) const
+    DEV_MEMBER void store(const float (&acc)[4], Lds &lds,
+                          const MatVec<T> &m) const
     {
         const int tid = (int)(threadIdx.y * 32 + threadIdx.x);
-        const int g = tid % 32 / 4, t = tid & 3;
+        const int lane = tid % 32, g = lane / 4, t = tid & 3;
         const int group = (int)threadIdx.y % Shape::groups;
         const int split = (int)threadIdx.y / Shape::groups;
 
@@ -200,22 +200,27 @@ template <class F, int N> struct MatVecBulk {
         for (int i = 0; i < 4; i++)
             lds.part[split][group * 16 + i / 2 * 8 + g][2 * t + i % 2] = acc[i];
         __syncthreads();
-        for (int at = tid; at < N * Shape::rows; at += 32 * Shape::warps) {
-            const int row = at % Shape::rows, col = at / Shape::rows;
+        for (int first = tid - lane; first < N * Shape::rows;
+             first += 32 * Shape::warps) {
+            const int at = first + lane;
+            const int row = rows.row0 + at % Shape::rows;
+            const int col = at / Shape::rows;
+            const bool has_one = at < N * Shape::rows && row < rows.nrows;
             float sum = 0;
 
             UNROLL
-            for (int s = 0; s < Shape::splits; s++)
-                sum += lds.part[s][row][col];
-            if (rows.row0 + row < rows.nrows)
-                dst[(size_t)col * dst_stride + (size_t)(rows.row0 + row)] =
+            for (int s = 0; has_one && s < Shape::splits; s++)
+                sum += lds.part[s][at % Shape::rows][col];
+            redo_sums<F>(sum, m, row, col);
+            if (has_one)
+                m.dst[(size_t)col * m.dst_stride + (size_t)row] =
                     convert<T>(sum);
         }
     }
 
     /* dst[col * dst_stride + row] for the workgroup's rows */
     template <typename T>
-    DEV_MEMBER void run(Lds &lds, T *dst, size_t dst_stride) const
+    DEV_MEMBER void run(Lds &lds, const MatVec<T> &m) const
     {
         constexpr int nacc = N == 1 ? each : 4;
         const int tid = (int)(threadIdx.y * 32 + threadIdx.x);
@@ -255,9 +260,9 @@ template <class F, int N> struct MatVecBulk {
             const int row = rows.row0 + (int)threadIdx.y * each + index;
 
             if (index < each && row < rows.nrows)
-                dst[row] = convert<T>(sum);
+                m.dst[row] = convert<T>(sum);
         } else {
-            store(acc[0][0], lds, dst, dst_stride);
+            store(acc[0][0], lds, m);
         }
     }
 };

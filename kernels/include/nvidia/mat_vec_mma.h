@@ -416,14 +416,16 @@ template <class F, int N, int Blocks, int Stages> struct MatVecMma {
             lds.part[warp][lane / 4 + i / 2 * 8][2 * (lane & 3) + i % 2] =
                 acc[i];
         __syncthreads();
-        for (int at = warp * 32 + lane; at < N * rows; at += 32 * warps) {
-            const int row = at % rows, col = at / rows;
+        for (int first = warp * 32; first < N * rows; first += 32 * warps) {
+            const int at = first + lane, row = at % rows, col = at / rows;
+            const bool has_one = at < N * rows && row0 + row < m.nrows;
             float sum = 0;
 
             UNROLL
-            for (int w = 0; w < warps; w++)
+            for (int w = 0; has_one && w < warps; w++)
                 sum += lds.part[w][row][col];
-            if (row0 + row < m.nrows)
+            redo_sums<F>(sum, m, row0 + row, col);
+            if (has_one)
                 m.dst[(size_t)col * m.dst_stride + (size_t)(row0 + row)] =
                     convert<T>(sum);
         }

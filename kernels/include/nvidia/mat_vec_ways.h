@@ -295,7 +295,7 @@ template <class F, int N> struct BulkWay : JobWay {
     template <typename T>
     static DEV_MEMBER void run(Lds &lds, const MatVec<T> &m, int row0)
     {
-        MatVecBulk<F, N>(m, row0).run(lds, m.dst, m.dst_stride);
+        MatVecBulk<F, N>(m, row0).run(lds, m);
     }
 };
 /* Not of blocks of odd sizes: the end of a matrix is copied by two bytes. */

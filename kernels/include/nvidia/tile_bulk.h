@@ -105,9 +105,11 @@ template <class F, int Rows, int Cols> struct TileBulk {
 
     /*
      * dst[col * dst_stride + row] for the tile; `done` stages went by in this
-     * LDS before. Returns how many there are then.
+     * LDS before. Returns how many there are then. `finite` stays true if this
+     * thread's results are finite, where a sum may not be.
      */
-    DEV_MEMBER int run(Lds &lds, float *dst, int dst_stride, int done) const
+    DEV_MEMBER int run(Lds &lds, float *dst, int dst_stride, int done,
+                       bool &finite) const
     {
         const int stages = (nblocks + blocks - 1) / blocks;
         const int g = (int)threadIdx.x / 4, t = (int)threadIdx.x & 3;
@@ -126,6 +128,17 @@ template <class F, int Rows, int Cols> struct TileBulk {
             copy_stage(lds, stage);
             barrier_wait(&lds.arrived, (u32)(done + stage));
             multiply_stage(acc, lds, stage);
+        }
+        if constexpr (F::tile_bias == Bias::stored_sum) {
+            float zeros = 0;
+
+            UNROLL
+            for (int n = 0; n < tiles; n++) {
+                UNROLL
+                for (int i = 0; i < 8; i++)
+                    zeros = fmaf(acc[i / 4][n][i % 4], 0.0f, zeros);
+            }
+            finite &= zeros == 0;
         }
         UNROLL
         for (int n = 0; n < tiles; n++) {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "early.h"
-#include "gguf/block.h"
+#include "quantized/activations.h"
 
 /*
  * Warp here means 32 threads with neighbouring threadIdx.x, whatever the wave.
@@ -37,82 +37,6 @@ template <int N, int Rows> struct VecLds {
     __attribute__((aligned(16))) u32 y[vec_warps<N>][N * column];
     float part[vec_warps<N>][Rows * N];
 };
-
-/* What one column gives to a chunk: 32 quants, d and the factor of the bias of
- * each group; where the format has a bias_factor, of the scale instead. */
-struct Activations {
-    u32 q[8];
-    float d[2], s[2];
-    int start[2]; /* of the sums of products with a group's quants */
-};
-
-DEV int sum_of_quants(const Activations &a, int group)
-{
-    int sum = 0;
-
-    UNROLL
-    for (int i = 0; i < 4; i++)
-        sum = dot4(a.q[4 * group + i], 0x01010101u, sum);
-    return sum;
-}
-
-template <class F>
-DEV Activations read_activations(const u32 *blocks, int chunk)
-{
-    Activations a;
-
-    UNROLL
-    for (int g = 0; g < 2; g++) {
-        int group = F::first_group(chunk) + g * F::group_step;
-        const u32 *b = blocks + (group >> 1) * Q8_1::words;
-
-        a.d[g] = half_to_float(b[0]);
-        UNROLL
-        for (int i = 0; i < 4; i++)
-            a.q[4 * g + i] = b[1 + 4 * (group & 1) + i];
-        a.s[g] = 0.0f;
-        a.start[g] = 0;
-        if constexpr (F::vec_offset != 0)
-            a.start[g] = F::vec_offset * sum_of_quants(a, g);
-        if constexpr (F::vec_bias == Bias::stored_sum) {
-            a.s[g] = half_to_float(b[0] >> 16);
-            if constexpr (F::bias_factor != 0)
-                a.s[g] *= F::bias_factor;
-        } else if constexpr (F::vec_bias == Bias::quant_sum) {
-            a.s[g] = a.d[g] * (float)sum_of_quants(a, g);
-        }
-    }
-    return a;
-}
-
-/* acc plus the product of a chunk with a column */
-template <class F>
-DEV float add_product(float acc, const Chunk &c, const Activations &a)
-{
-    int sum[2] = {a.start[0], a.start[1]};
-
-    if constexpr (F::group_step == 1) { /* one scale, one Q8_1 block */
-        UNROLL
-        for (int i = 0; i < 8; i++)
-            sum[0] = dot4(c.q[i], a.q[i], sum[0]);
-        if constexpr (F::bias_factor != 0)
-            return fmaf(c.scale[0], fmaf(a.d[0], (float)sum[0], a.s[0]), acc);
-        acc = fmaf(c.scale[0], a.d[0] * (float)sum[0], acc);
-        if constexpr (F::vec_bias != Bias::none)
-            acc = fmaf(c.bias[0], a.s[0], acc);
-    } else {
-        UNROLL
-        for (int i = 0; i < 8; i++)
-            sum[i / 4] = dot4(c.q[i], a.q[i], sum[i / 4]);
-        UNROLL
-        for (int g = 0; g < 2; g++) {
-            acc = fmaf(c.scale[g], a.d[g] * (float)(sum[g]), acc);
-            if constexpr (F::vec_bias != Bias::none)
-                acc = fmaf(c.bias[g], a.s[g], acc);
-        }
-    }
-    return acc;
-}
 
 /* Whether 16 bytes may be loaded at once from columns stride bytes apart. */
 DEV bool copies_vectors(const u8 *y, size_t stride)
@@ -431,7 +355,8 @@ DEV void mat_vec(const void *vx, const void *vy, T *dst, int ncols_x,
 /*
  * Mixture of experts: row blockIdx.x of expert ids[task] times the task's own
  * input, or one input per batch entry where input_dim1 is 1.
- * dst [batch, topk, n], grid (n, batch, topk).
+ * dst [batch, topk, n], grid (n, batch, topk). The arguments do not tell how
+ * many experts there are: ids beyond them read outside the weights.
  */
 template <class F>
 DEV void indexed_moe_forward(const void *weights, const void *inputs,

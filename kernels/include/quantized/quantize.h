@@ -143,8 +143,8 @@ DEV void quantize_columns(const T *x, void *vy, int kx, int kx_padded, int col)
     const float amax = join_lane(most, larger);
 #if KPK_NVIDIA
     if constexpr (!OfQuants && Each == 1) {
-        /* beyond these a quotient, or what it leaves, may be subnormal */
-        if (amax >= 0x1p-90f && amax <= 0x1p120f) {
+        /* beyond 2^120 what a quotient leaves may be infinite */
+        if (amax >= least_ordinary && amax <= 0x1p120f) {
             const u64 at = (u64)row * (u32)kx_padded + (u32)col;
 
             store_ordinary(static_cast<u8 *>(vy) +

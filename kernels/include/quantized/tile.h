@@ -168,6 +168,8 @@ template <class F, int Rows, int Cols> struct TileLds {
     static constexpr int biases = 2 * TileStep<F>::biases;
     static constexpr bool biased = F::tile_bias != Bias::none;
     static constexpr bool raw = tile_is_raw<F>;
+    /* whether a sum of a Q8_1 block may be infinite and a result with it */
+    static constexpr bool asks_finite = F::tile_bias == Bias::stored_sum;
     /* whether all of a block's steps have one scale */
     static constexpr bool one_scale =
         (raw || KPK_WMMA_WIDE) && tile_one_scale<F>;

@@ -58,6 +58,19 @@ template <class F, int Rows, int Cols> struct TileDot {
         }
     }
 
+    DEV_MEMBER bool all_finite() const
+    {
+        float zeros = 0;
+
+        UNROLL
+        for (int i = 0; i < nrows; i++) {
+            UNROLL
+            for (int j = 0; j < ncols; j++)
+                zeros = fmaf(acc[i][j], 0.0f, zeros);
+        }
+        return zeros == 0;
+    }
+
     DEV_MEMBER void multiply_rows(const Lds &lds, int which, int i0)
     {
         u32 x[batch][8];

@@ -242,7 +242,7 @@ struct SteppedTile {
     typedef TileLds<F, Rows, Cols> Lds;
 
     /* as Tile::run() */
-    static DEV_MEMBER void run(Lds &lds, const u8 *x, const u8 *y, float *dst,
+    static DEV_MEMBER bool run(Lds &lds, const u8 *x, const u8 *y, float *dst,
                                int row0, int col0, int nblocks, int x_rows,
                                int y_cols, size_t y_stride, int dst_stride)
     {
@@ -259,5 +259,9 @@ struct SteppedTile {
         if (steps > 0)
             turns.run(lds, product);
         product.store_tile(dst, row0, col0, x_rows, y_cols, dst_stride);
+        if constexpr (Lds::asks_finite)
+            return product.all_finite();
+        else
+            return true;
     }
 };

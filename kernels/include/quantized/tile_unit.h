@@ -119,6 +119,25 @@ template <class F, int Rows, int Cols> struct TileUnit {
         }
     }
 
+    DEV_MEMBER bool all_finite() const
+    {
+        Floats zeros = 0.0f;
+
+        UNROLL
+        for (int i = 0; i < nrows; i++) {
+            UNROLL
+            for (int j = 0; j < ncols; j++)
+                zeros = fused(acc[i][j], (Floats)0.0f, zeros);
+        }
+
+        float all = 0;
+
+        UNROLL
+        for (int e = 0; e < results; e++)
+            all += zeros[e];
+        return all == 0;
+    }
+
     /* The tile, all of which there is, from `to` on. What lanes add is the same
      * for all units. */
     DEV_MEMBER void store_all(float *to, int stride) const

@@ -1,6 +1,7 @@
 /* tiled.h - quantized matrix times many Q8_1 columns, tile by tile */
 #pragma once
 
+#include "quantized/activations.h"
 #include "quantized/tile_dot.h"
 #include "quantized/tile_unit.h"
 #if KPK_MFMA
@@ -170,8 +171,9 @@ template <class F, int Rows, int Cols, BlockPlace P> struct Tile {
             return scale;
     }
 
-    /* the tile whose first result is (row0, col0) */
-    static DEV_MEMBER void run(Lds &lds, const u8 *x, const u8 *y, float *dst,
+    /* the tile whose first result is (row0, col0); whether this thread's
+     * results are finite, where that is asked (TileLds::asks_finite) */
+    static DEV_MEMBER bool run(Lds &lds, const u8 *x, const u8 *y, float *dst,
                                int row0, int col0, int nblocks, int x_rows,
                                int y_cols, size_t y_stride, int dst_stride)
     {
@@ -216,6 +218,10 @@ template <class F, int Rows, int Cols, BlockPlace P> struct Tile {
             if (r < x_rows && r < dst_stride && c < y_cols)
                 dst[(size_t)c * (size_t)dst_stride + (size_t)r] = sum;
         });
+        if constexpr (Lds::asks_finite)
+            return product.all_finite();
+        else
+            return true;
     }
 };
 
@@ -252,24 +258,47 @@ struct MatMul {
     int row0, col0;
 };
 
-/* Cols / Passes columns at a time; P: of x */
+/* Cols / Passes columns at a time; P: of x. Whether this thread's results are
+ * finite. */
 template <class F, int Rows, int Cols, int Passes, BlockPlace P>
-DEV void mat_mul_steps(TileLds<F, Rows, Cols / Passes> &lds, const MatMul &m)
+DEV bool mat_mul_steps(TileLds<F, Rows, Cols / Passes> &lds, const MatMul &m)
 {
+    bool finite = true;
+
     NO_UNROLL
     for (int pass = 0; pass < Passes; pass++) {
         const int col0 = m.col0 + pass * (Cols / Passes);
 
         if (col0 < m.ncols)
-            TileWay<F>::template Of<Rows, Cols / Passes, P>::run(
+            finite &= TileWay<F>::template Of<Rows, Cols / Passes, P>::run(
                 lds, m.x, m.y, m.dst, m.row0, col0, m.nblocks, m.nrows, m.ncols,
                 m.y_stride, m.dst_stride);
     }
+    return finite;
 }
 
+/* The same for the workgroup, when all of it is done; `words` are LDS that it
+ * has used. */
+template <class F> DEV bool all_are_finite(u32 *words, bool finite)
+{
+    if constexpr (F::tile_bias == Bias::stored_sum) {
+        const u32 mine =
+            join_lanes((u32)finite, [](u32 p, u32 q) { return p & q; });
+
+        __syncthreads();
+        if (threadIdx.x == 0)
+            words[threadIdx.y] = mine;
+        __syncthreads();
+        return (words[0] & words[1] & words[2] & words[3]) != 0;
+    } else {
+        return true;
+    }
+}
+
+/* the tile; whether all of its results are finite */
 #if KPK_SM >= 90
 template <class F, int Rows, int Cols, int Passes>
-DEV void mat_mul_tile(const MatMul &m)
+DEV bool mat_mul_tile(const MatMul &m)
 {
     typedef TileBulk<F, Rows, Cols / Passes> Bulk;
     __shared__ union {
@@ -277,13 +306,14 @@ DEV void mat_mul_tile(const MatMul &m)
         TileLds<F, Rows, Cols / Passes> steps;
     } lds;
     const size_t row_bytes = (size_t)m.nblocks * F::bytes;
+    bool finite = true;
     int done = 0;
 
     if (F::bytes % 2 != 0 || !is_aligned(m.x, 16) || !is_aligned(m.y, 16) ||
         m.y_stride % 16 != 0) {
-        mat_mul_steps<F, Rows, Cols, Passes, BlockPlace::anywhere>(lds.steps,
-                                                                   m);
-        return;
+        finite = mat_mul_steps<F, Rows, Cols, Passes, BlockPlace::anywhere>(
+            lds.steps, m);
+        return all_are_finite<F>(lds.steps.x, finite);
     }
     if (threadIdx.x == 0 && threadIdx.y == 0)
         barrier_init(&lds.bulk.arrived, 128);
@@ -299,20 +329,54 @@ DEV void mat_mul_tile(const MatMul &m)
                            m.nblocks * (F::elems / 32)};
 
         if (tile.col0 < m.ncols)
-            done = tile.run(lds.bulk, m.dst, m.dst_stride, done);
+            done = tile.run(lds.bulk, m.dst, m.dst_stride, done, finite);
     }
+    return all_are_finite<F>(reinterpret_cast<u32 *>(lds.bulk.x), finite);
 }
 #else
 template <class F, int Rows, int Cols, int Passes>
-DEV void mat_mul_tile(const MatMul &m)
+DEV bool mat_mul_tile(const MatMul &m)
 {
     __shared__ TileLds<F, Rows, Cols / Passes> lds;
+    bool finite = true;
 
     with_place(is_aligned(m.x, 16), [&](auto place) {
-        mat_mul_steps<F, Rows, Cols, Passes, decltype(place)::place>(lds, m);
+        finite = mat_mul_steps<F, Rows, Cols, Passes, decltype(place)::place>(
+            lds, m);
     });
+    return all_are_finite<F>(lds.x, finite);
 }
 #endif
+
+/*
+ * Makes the columns of a tile again that have an infinite sum
+ * (activations.h), 32 threads a result. The others are infinite or no numbers
+ * because a weight or a scale is.
+ */
+template <class F, int Rows, int Cols> DEV void redo_columns(const MatMul &m)
+{
+    const size_t row_bytes = (size_t)m.nblocks * F::bytes;
+    const int rows = min_of(min_of(m.nrows, m.dst_stride) - m.row0, Rows);
+    const int end = min_of(m.ncols, m.col0 + Cols);
+
+    NO_UNROLL
+    for (int col = m.col0 + (int)threadIdx.y; col < end; col += 4) {
+        const u8 *y = m.y + (size_t)col * m.y_stride;
+        float *dst =
+            m.dst + (size_t)col * (size_t)m.dst_stride + (size_t)m.row0;
+
+        if (!has_large_sums(y, (u32)m.nblocks * (F::elems / Q8_1::elems)))
+            continue;
+        NO_UNROLL
+        for (int r = 0; r < rows; r++) {
+            const float sum = row_product<F>(
+                m.x + (size_t)(m.row0 + r) * row_bytes, y, (u32)m.nblocks);
+
+            if (threadIdx.x == 0)
+                dst[r] = sum;
+        }
+    }
+}
 
 /*
  * The kernel: dst[col * nrows_dst + row]. Workgroup (bx, by) owns the Rows rows
@@ -338,6 +402,12 @@ DEV void mat_mul(const void *vx, const void *vy, float *dst, int ncols_x,
     /* raw tiles have registers for 128 results a thread */
     constexpr int passes = tile_is_raw<F> ? 1 : Passes;
 
-    if (m.row0 < nrows_x && m.col0 < ncols_y)
-        mat_mul_tile<Form, Rows, Cols, passes>(m);
+    if (m.row0 >= nrows_x || m.col0 >= ncols_y)
+        return;
+
+    const bool finite = mat_mul_tile<Form, Rows, Cols, passes>(m);
+
+    if constexpr (F::tile_bias == Bias::stored_sum)
+        if (!finite)
+            redo_columns<F, Rows, Cols>(m);
 }

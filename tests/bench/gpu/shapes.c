@@ -2,10 +2,13 @@
  *
  * A shape's launches are recorded as one CUDA graph, each with memory of its
  * own, so that neither the host's part of a launch nor what the launch before
- * left in the L2 is measured; weights rotate through several times the L2. The
- * graphs of all folders run in turn, forth and back. An event's time is a whole
- * microsecond, so the mean of the middle half of their times is taken: of 64
- * launches it is finer than a hundredth of the shortest.
+ * left in the L2 is measured; weights rotate through several times the L2.
+ * Columns that weights are multiplied with are the same for all launches of a
+ * shape: the launch before has read them, so they lie in the L2, as they do in
+ * a model, whose launch before has written them. The graphs of all folders run
+ * in turn, forth and back. An event's time is a whole microsecond, so the mean
+ * of the middle half of their times is taken: of 64 launches it is finer than a
+ * hundredth of the shortest.
  */
 #include "shapes.h"
 #include "cuda_api.h"
@@ -448,6 +451,9 @@ int bench_shapes(const char *table, const char *glob, const char *const *paths,
     BENCH_CHECK(cuda.cuStreamCreate(&stream, 1)); /* apart from the default */
     BENCH_CHECK(cuda.cuEventCreate(&start, 0));
     BENCH_CHECK(cuda.cuEventCreate(&stop, 0));
+    printf(
+        "in the L2 when a launch begins: columns that weights are multiplied "
+        "with, no other input\n");
     printf("%-30s %-8s %-20s %6s %9s", "kernel", "layout", "shape", "tokens",
            "us");
     for (unsigned i = 1; i < nfolders; i++) {

@@ -351,6 +351,7 @@ static uint64_t padded(uint64_t columns)
     return div_up(columns, 512) * 512;
 }
 
+/* Of columns all launches have the same. */
 static void arg_product(struct bench_launch *l, struct shape_use *use,
                         const struct shape *s, const struct format *f)
 {
@@ -359,7 +360,7 @@ static void arg_product(struct bench_launch *l, struct shape_use *use,
 
     use->weight_nbytes = blocks * f->nbytes;
     bench_arg(l, shape_memory(use->weight_nbytes));
-    bench_arg(l, shape_memory(shape_q8_1_nbytes(n * padded(k))));
+    bench_arg(l, shape_kept(shape_q8_1_nbytes(n * padded(k))));
     bench_arg(l, shape_memory(m * n * 4));
     l->nbytes = (double)use->weight_nbytes;
 }
@@ -392,7 +393,7 @@ static void dequantize_mat_vec(struct bench_launch *l, struct shape_use *use,
     l->block[0] = 32;
     use->weight_nbytes = m * k / f->elements * f->nbytes;
     bench_arg(l, shape_memory(use->weight_nbytes));
-    bench_arg(l, shape_memory(k * 4));
+    bench_arg(l, shape_kept(k * 4));
     bench_arg(l, shape_memory(m * 4));
     bench_arg(l, k);
     if (strcmp(f->name, "q5_K") != 0) /* which asks the grid */

@@ -6,10 +6,19 @@
 
 const int32_t fused_negative_widths[] = {-1, -NEG_COLS, INT32_MIN};
 
+/* what numbers up to `most` are divided by: a 127th, or the multiple of 2^-24
+ * above it where f16 has but those */
+static kt_real step_of(kt_real most)
+{
+    if (most < 127 * 0x1p-14L)
+        return ceill(most / 127 * 0x1p24L) * 0x1p-24L;
+    return most / 127;
+}
+
 void fused_check_block(struct kt *t, const uint8_t *block, const kt_real *want,
                        size_t count, kt_real slack, bool of_quants)
 {
-    kt_real most = 0, sum = 0, size = 0, quants = 0;
+    kt_real most = 0, sum = 0, size = 0, quants = 0, step;
     const kt_real d = kt_get(KT_F16, block, 0);
     const kt_real s = kt_get(KT_F16, block, 1);
 
@@ -27,19 +36,23 @@ void fused_check_block(struct kt *t, const uint8_t *block, const kt_real *want,
             kt_fail(t, "the sum of what has no sum: %Lg", s);
         return;
     }
+    step = step_of(most);
+    if (step < 0x1p-14L) { /* which of two multiples may be slack's choice */
+        if (d < step_of(most * (1 - slack)) || d > step_of(most * (1 + slack)))
+            kt_fail(t, "scale %Lg of %Lg", d, step);
+        step = d;
+    } else if (fabsl(d - step) > kt_ulp(KT_F16, step) / 2 + step * slack) {
+        kt_fail(t, "scale %Lg of %Lg", d, step);
+    }
     for (size_t i = 0; of_quants && i < 32; i++)
         quants += (int8_t)block[4 + i];
     if (of_quants)
-        sum = quants * most / 127;
-    if (fabsl(d - most / 127) >
-        kt_ulp(KT_F16, most / 127) / 2 + most / 127 * slack)
-        kt_fail(t, "scale %Lg of %Lg", d, most / 127);
+        sum = quants * step;
     if (fabsl(s - sum) > kt_ulp(KT_F16, sum) / 2 + size * (slack + 8 * V))
         kt_fail(t, "sum %Lg of %Lg", s, sum);
     for (size_t i = 0; i < 32; i++) {
-        const kt_real x = i < count && most > 0 && !isnan(want[i])
-                              ? want[i] / (most / 127)
-                              : 0;
+        const kt_real x =
+            i < count && most > 0 && !isnan(want[i]) ? want[i] / step : 0;
         const int8_t q = (int8_t)block[4 + i];
 
         if (fabsl(x - q) > 0.5L + 127 * 2 * (slack + 2 * V)) {
