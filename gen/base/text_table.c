@@ -5,7 +5,7 @@
  */
 #include "base/text_table.h"
 
-#include "fnv1a.h"
+#include "keyed_hash.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -16,14 +16,17 @@ struct strings {
     size_t used, room;
     uint32_t *slots; /* offsets; 0 is free */
     size_t n, nslots;
+    uint64_t key; /* of the hash: names come from files of others */
 };
 
 struct strings *strings_new(void)
 {
     struct strings *s = calloc(1, sizeof(*s));
 
-    if (s)
-        s->used = 1; /* the empty string */
+    if (!s)
+        return NULL;
+    s->used = 1; /* the empty string */
+    s->key = keyed_hash_key(s);
     return s;
 }
 
@@ -40,7 +43,8 @@ void strings_free(struct strings *s)
 static uint32_t *find_slot(const struct strings *s, uint32_t *slots, size_t n,
                            const char *text)
 {
-    size_t at = fnv1a_text(FNV1A_EMPTY, text) & (n - 1);
+    size_t at = keyed_hash_slot(
+        keyed_hash_bytes(s->key, KEYED_HASH_EMPTY, text, strlen(text)), n - 1);
 
     while (slots[at] && strcmp(s->text + slots[at], text) != 0)
         at = (at + 1) & (n - 1);

@@ -30,7 +30,7 @@ FUZZ_BINS    := $(FUZZ_NAMES:%=$(B)/fuzz/bin/%)
 FUZZ_TESTS   := $(FUZZ_NAMES:%=$(H)/test/fuzz/%)
 FUZZ_OBJECTS := $(patsubst %.c,$(B)/fuzz/obj/%.o,$(filter-out gen/kpack-gen.c,$(GEN_SOURCES)) \
   $(wildcard src/*.c) $(addprefix src/cmd/,memory.c scan.c objfile.c zstd.c) tests/unit/fake_hip.c tests/unit/fake_load.c \
-  $(addprefix tests/model/,fault.c gguf.c arch.c pretoken.c tokenizer.c vocabulary.c) tests/import/code_object.c tests/fuzz/mutate.c)
+  $(addprefix tests/model/,fault.c gguf.c arch.c heap.c pretoken.c specials.c tokenizer.c vocabulary.c) tests/import/code_object.c tests/fuzz/mutate.c)
 
 # A stamp ends at a comma.
 $(eval $(call KPACK_STAMP,$(B)/stamp/fuzz,$(subst $(KPACK_COMMA), ,$(FUZZ_CC) $(FUZZ_CFLAGS) $(FUZZ_COVERAGE))))

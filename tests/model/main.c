@@ -7,6 +7,7 @@
  */
 #include "generate.h"
 #include "options.h"
+#include "pretoken.h"
 #include "tokenizer.h"
 
 #include <kpack.h>
@@ -29,6 +30,8 @@ struct session {
     char **prompts;
     struct answer *answers;
     size_t n;
+    char *piece;    /* room for a token's bytes, */
+    size_t longest; /* of which none has more */
     double load_s;
     struct speeds speeds;
 };
@@ -119,13 +122,12 @@ static void show_progress(void *context, uint64_t done, uint64_t total)
 
 static void print_piece(const struct session *s, uint32_t id)
 {
-    char bytes[1024];
-    const size_t n = tokenizer_piece(s->tokenizer, id, bytes, sizeof(bytes));
-
     if (s->options.ids)
         printf("%" PRIu32 " ", id);
     else
-        (void)fwrite(bytes, 1, n < sizeof(bytes) ? n : sizeof(bytes), stdout);
+        (void)fwrite(s->piece, 1,
+                     tokenizer_piece(s->tokenizer, id, s->piece, s->longest),
+                     stdout);
 }
 
 /* One prompt at a time is shown as it is answered. */
@@ -144,27 +146,11 @@ static void print_ids(const struct tokens *list)
     putchar(']');
 }
 
-/* How many of n bytes are one character of UTF-8; 0: none. */
-static size_t character(const unsigned char *at, size_t n)
-{
-    const size_t count = at[0] < 0x80                    ? 1
-                         : at[0] >= 0xc2 && at[0] < 0xe0 ? 2
-                         : at[0] >= 0xe0 && at[0] < 0xf0 ? 3
-                         : at[0] >= 0xf0 && at[0] < 0xf5 ? 4
-                                                         : 0;
-
-    for (size_t i = 1; i < count; i++)
-        if (i >= n || (at[i] & 0xc0) != 0x80)
-            return 0;
-    return count;
-}
-
 static void print_json_text(const char *text, size_t n)
 {
     putchar('"');
     for (size_t i = 0, used; i < n; i += used) {
-        used = character((const unsigned char *)text + i, n - i);
-        if (used == 0)
+        if (pretoken_read(text + i, n - i, &used) == NO_CHARACTER)
             printf("\\ufffd");
         else if (text[i] == '"' || text[i] == '\\')
             printf("\\%c", text[i]);
@@ -172,7 +158,6 @@ static void print_json_text(const char *text, size_t n)
             printf("\\u%04x", (unsigned)text[i]);
         else
             (void)fwrite(text + i, 1, used, stdout);
-        used = used ? used : 1;
     }
     putchar('"');
 }
@@ -184,17 +169,17 @@ static bool print_json_answer(const struct session *s, size_t number,
                                         [STOP_TOKENS] = "tokens",
                                         [STOP_CONTEXT] = "context"};
     const struct answer *answer = &s->answers[number];
-    char *text = malloc(answer->made.n * 256 + 1);
-    size_t n = 0;
+    size_t room = 0, n = 0;
+    char *text;
 
+    for (size_t i = 0; i < answer->made.n; i++)
+        room += tokenizer_piece(s->tokenizer, answer->made.id[i], NULL, 0);
+    text = malloc(room + 1);
     if (!text)
-        return fail(fault, "no memory for an answer");
-    for (size_t i = 0; i < answer->made.n; i++) {
-        const size_t count =
-            tokenizer_piece(s->tokenizer, answer->made.id[i], text + n, 256);
-
-        n += count < 256 ? count : 256;
-    }
+        return fail(fault, "no memory for an answer of %zu bytes", room);
+    for (size_t i = 0; i < answer->made.n; i++)
+        n += tokenizer_piece(s->tokenizer, answer->made.id[i], text + n,
+                             room - n);
     printf("%s\n    {\"prompt\": ", number ? "," : "");
     print_json_text(s->prompts[number], strlen(s->prompts[number]));
     printf(", \"prompt_ids\": ");
@@ -303,6 +288,10 @@ static bool open_all(struct session *s, struct fault *fault)
         !sizes_read(&s->gguf, &sizes, fault) ||
         !tokenizer_open(&s->gguf, &s->tokenizer, fault))
         return false;
+    s->longest = tokenizer_longest(s->tokenizer);
+    s->piece = malloc(s->longest + 1);
+    if (!s->piece)
+        return fail(fault, "no memory for a token of %zu bytes", s->longest);
     if (tokenizer_count(s->tokenizer) > sizes.vocabulary)
         return fail(fault,
                     "%s is damaged: it has %" PRIu32 " tokens and embeddings "
@@ -372,6 +361,7 @@ static void close_all(struct session *s)
     }
     free(s->answers);
     free(s->prompts);
+    free(s->piece);
 }
 
 int main(int argc, char **argv)

@@ -169,6 +169,8 @@ const struct pretoken_rules *pretoken_rules_of(struct text name)
 
 uint32_t pretoken_read(const char *text, size_t left, size_t *used)
 {
+    /* the least code point of so many bytes: RFC 3629, section 3 */
+    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
     const unsigned char *at = (const unsigned char *)text;
     const unsigned lead = at[0];
     const size_t n = lead < 0x80             ? 1
@@ -180,14 +182,16 @@ uint32_t pretoken_read(const char *text, size_t left, size_t *used)
 
     *used = 1;
     if (n == 0 || n > left)
-        return 0xfffd;
+        return NO_CHARACTER;
     for (size_t i = 1; i < n; i++) {
         if ((at[i] & 0xc0) != 0x80)
-            return 0xfffd;
+            return NO_CHARACTER;
         code = code << 6 | (at[i] & 0x3fu);
     }
+    if (code < least[n] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000))
+        return NO_CHARACTER;
     *used = n;
-    return code <= 0x10ffff ? code : 0xfffd;
+    return code;
 }
 
 uint32_t *pretoken_decode(const char *text, size_t nbytes, size_t *n)

@@ -16,10 +16,14 @@ struct pretoken_rules {
  * llama.cpp cuts by rules of its own. */
 const struct pretoken_rules *pretoken_rules_of(struct text name);
 
+/* What stands for a byte that is not UTF-8's, as those of overlong forms and of
+ * surrogates are not. */
+#define NO_CHARACTER 0xfffd
+
 /* The code point that text begins with, of UTF-8, and how many of its n bytes,
- * 1 at least, it takes; a byte that is none is U+FFFD. */
+ * 1 at least, it takes; for a byte that is not UTF-8's, NO_CHARACTER and 1. */
 uint32_t pretoken_read(const char *text, size_t n, size_t *used);
-/* Code points of UTF-8; a byte that is none becomes U+FFFD. The caller's to
+/* Code points of UTF-8, NO_CHARACTER for a byte that is not. The caller's to
  * free; NULL without memory. */
 uint32_t *pretoken_decode(const char *text, size_t nbytes, size_t *n);
 /* A code point as UTF-8: 1 to 4 bytes. */

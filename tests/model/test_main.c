@@ -57,6 +57,15 @@ static const struct {
      "\"prompt\": \"b\""},
     {"--prompts $D/lines --tokens 1 --json $D/m.gguf", ">$D/out", 0,
      "\"prompt\": \"a\""},
+    /* bytes that are not UTF-8's: overlong, surrogates, above U+10FFFF */
+    {"--prompts $D/bytes --tokens 1 --json $D/m.gguf", ">$D/out", 0,
+     "\"prompt\": \"\\ufffd\\ufffd|\\ufffd\\ufffd\\ufffd|"
+     "\\ufffd\\ufffd\\ufffd|\\ufffd\\ufffd\\ufffd\\ufffd|"
+     "\xed\x9f\xbf\xf4\x8f\xbf\xbf\""},
+    /* tokens of 1500 bytes to their ends */
+    {"--prompt a --tokens 9 --json $D/long.gguf", ">$D/out", 0, ".>"},
+    {"--prompt a --tokens 9 $D/long.gguf", ">$D/out", 0, ".>"},
+    {"--prompts $D/lines --tokens 9 $D/long.gguf", ">$D/out", 0, ".>"},
     {"--prompts $D/zero --tokens 1 $D/m.gguf", ">$D/out", 1,
      "line 2 has a byte of"},
     {"--prompts $D --tokens 1 $D/m.gguf", ">$D/out", 1, "cannot read "},
@@ -111,7 +120,11 @@ static void check_runs(const char *program)
 
 int main(int argc, char **argv)
 {
-    static const char lines[] = "a\r\n\r\nb\r\n", zero[] = "a\nb\0c\n";
+    static const char lines[] = "a\r\n\r\nb\r\n", zero[] = "a\nb\0c\n",
+                      odd[] = "\xc0\xaf|\xe0\x9f\xbf|\xed\xa0\x80|"
+                              "\xf4\x90\x80\x80|\xed\x9f\xbf"
+                              "\xf4\x8f\xbf\xbf\n";
+    struct tiny tiny = tiny_llama;
     char path[2048];
     char *program, *end = argc > 0 ? strrchr(argv[0], '/') : NULL;
     uint8_t *bytes;
@@ -133,10 +146,16 @@ int main(int argc, char **argv)
     write_file("m.gguf", bytes, n);
     write_file("shrinks.gguf", bytes, n);
     write_file("lines", lines, sizeof(lines) - 1);
+    write_file("bytes", odd, sizeof(odd) - 1);
     write_file("zero", zero, sizeof(zero) - 1);
     write_file("blank", "\r\n\n", 3);
-    check_runs(program);
     free(bytes);
+    tiny.vocabulary = 2048; /* fillers, most of them */
+    tiny.filler = 1500;
+    bytes = tiny_make(&tiny, &n);
+    write_file("long.gguf", bytes, n);
+    free(bytes);
+    check_runs(program);
     free(program);
     if (shell("rm -r \"$D\"") != 0)
         puts("test_main: cannot remove its folder");

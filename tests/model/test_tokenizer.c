@@ -4,7 +4,10 @@
  * pieces here were worked out by hand. Real vocabularies are compared with
  * llama.cpp's tokens by check-model.
  */
+#include "colliding.h"
+#include "harness.h"
 #include "pretoken.h"
+#include "specials.h"
 #include "tiny.h"
 #include "tokenizer.h"
 
@@ -44,6 +47,12 @@ static const struct {
      "\xff"
      "a",
      "\xef\xbf\xbd|a|"}, /* no UTF-8 */
+    /* an overlong form, a surrogate, the first code that is too large */
+    {"gpt-2", "\xc0\xaf", "\xef\xbf\xbd\xef\xbf\xbd|"},
+    {"gpt-2", "\xed\xa0\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd|"},
+    {"gpt-2", "\xf4\x90\x80\x80",
+     "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd|"},
+    {"gpt-2", "\xed\x9f\xbf", "\xed\x9f\xbf|"}, /* the last before them */
     {"smollm", " 42a 7", " |4|2|a| |7|"},
     {"smollm", "pi is 3.14", "pi| is| |3|.|1|4|"},
     {"smollm", "\xd9\xa3x", "\xd9\xa3|x|"}, /* an Arabic digit */
@@ -324,7 +333,7 @@ static void check_vocabulary(bool spm)
     free(file);
 }
 
-/* ---- a vocabulary of equal entries ---- */
+/* ---- vocabularies that are made to take long ---- */
 
 static uint8_t *put_bytes(uint8_t *to, const void *from, size_t n)
 {
@@ -347,56 +356,219 @@ static uint8_t *put_key(uint8_t *to, const char *key, const char *value)
                     value);
 }
 
-static uint8_t *put_array(uint8_t *to, const char *key, const char *value,
+static uint8_t *put_array(uint8_t *to, const char *key, uint32_t type,
                           uint64_t n)
 {
-    const uint32_t types[2] = {GGUF_ARRAY, GGUF_STRING};
+    const uint32_t types[2] = {GGUF_ARRAY, type};
 
     to = put_bytes(put_text(to, key), types, sizeof(types));
-    to = put_bytes(to, &n, sizeof(n));
-    for (uint64_t i = 0; i < n; i++)
-        to = put_text(to, value);
-    return to;
+    return put_bytes(to, &n, sizeof(n));
 }
 
-/* Half a million empty tokens, and as many equal merges, take no time to speak
- * of: they would take hours, if each were compared with all before it. */
-static void check_equal_entries(void)
-{
-    enum { MANY = 1 << 19 };
-    static const uint64_t counts[2] = {0, 4}; /* of tensors, of keys */
-    uint8_t *file = malloc(MANY * (size_t)(8 + 11) + 4096), *end = file;
-    struct fault fault = {""};
-    struct tokenizer *t = NULL;
-    struct gguf gguf = {0};
+/* A vocabulary in a file of its own; t is NULL where it cannot be read. */
+struct made {
+    uint8_t *file;
+    struct gguf gguf;
+    struct tokenizer *t;
+};
 
-    if (!file) {
-        report("equal entries", "", "no memory", "");
+/* Each of these takes a tenth of a second at most. */
+enum { LIMIT_S = 10 };
+
+/* As many tokens, of that type, and merges, all the same. */
+static void made_open(struct made *made, const char *what, uint64_t count,
+                      void (*name)(uint64_t i, char out[16]), const char *merge,
+                      uint32_t type)
+{
+    static const uint64_t counts[2] = {0, 5}; /* of tensors, of keys */
+    uint8_t *end = malloc(count * (8 + 16 + 11 + 4) + 4096);
+    struct fault fault = {""};
+    char text[16];
+
+    *made = (struct made){.file = end};
+    if (!end) {
+        report(what, "", "no memory", "");
         return;
     }
     end = put_bytes(end, "GGUF\3\0\0\0", 8);
     end = put_bytes(end, counts, sizeof(counts));
     end = put_key(end, "tokenizer.ggml.model", "gpt2");
     end = put_key(end, "tokenizer.ggml.pre", "gpt-2");
-    end = put_array(end, "tokenizer.ggml.tokens", "", MANY);
-    end = put_array(end, "tokenizer.ggml.merges", "a b", MANY);
-    alarm(120);
-    report("equal entries", "",
-           gguf_parse("many", file, (size_t)(end - file), &gguf, &fault) &&
-                   tokenizer_open(&gguf, &t, &fault)
+    end = put_array(end, "tokenizer.ggml.tokens", GGUF_STRING, count);
+    for (uint64_t i = 0; i < count; i++) {
+        name(i, text);
+        end = put_text(end, text);
+    }
+    end = put_array(end, "tokenizer.ggml.token_type", GGUF_I32, count);
+    for (uint64_t i = 0; i < count; i++)
+        end = put_bytes(end, &type, sizeof(type));
+    end = put_array(end, "tokenizer.ggml.merges", GGUF_STRING, count);
+    for (uint64_t i = 0; i < count; i++)
+        end = put_text(end, merge);
+    alarm(LIMIT_S);
+    report(what, "",
+           gguf_parse("made", made->file, (size_t)(end - made->file),
+                      &made->gguf, &fault) &&
+                   tokenizer_open(&made->gguf, &made->t, &fault)
                ? ""
                : fault.text,
            "");
     alarm(0);
-    tokenizer_close(t);
-    gguf_close(&gguf);
-    free(file);
+}
+
+static void made_close(struct made *made)
+{
+    tokenizer_close(made->t);
+    gguf_close(&made->gguf);
+    free(made->file);
+}
+
+static void no_name(uint64_t i, char out[16])
+{
+    (void)i;
+    out[0] = 0;
+}
+
+/* Empty tokens, and equal merges: compared with all before it, each would take
+ * hours. */
+static void check_equal_entries(void)
+{
+    struct made made;
+
+    made_open(&made, "equal entries", 1 << 19, no_name, "a b", 1);
+    made_close(&made);
+}
+
+/* Half a minute, if they met in one slot. */
+static void check_colliding_entries(void)
+{
+    struct made made;
+
+    made_open(&made, "colliding entries", COLLIDING_COUNT, colliding_text,
+              "a b", 1);
+    made_close(&made);
+}
+
+/* ---- special tokens ---- */
+
+enum { MANY = 60000 };
+
+static void name_of_special(uint64_t i, char out[16])
+{
+    (void)snprintf(out, 16, "<%05u>", (unsigned)i);
+}
+
+/* As many special tokens as never were, in a text that names all of them, the
+ * last one first; and in one of which each byte could begin any of them. */
+static void check_many_specials(void)
+{
+    const size_t n = 1 << 20;
+    struct fault fault = {""};
+    struct tokens tokens = {0};
+    struct made made;
+    char *text = malloc(n + 1), got[64] = "";
+    size_t right = 0;
+
+    made_open(&made, "many special tokens", MANY, name_of_special, "< <", 4);
+    for (uint64_t i = 0; text && i < MANY; i++)
+        name_of_special(MANY - 1 - i, text + 7 * i);
+    alarm(LIMIT_S);
+    if (text && made.t &&
+        tokenizer_encode(made.t, text, 7 * (size_t)MANY, true, &tokens, &fault))
+        for (size_t i = 0; i < MANY && i < tokens.n; i++)
+            right += tokens.id[i] == MANY - 1 - i;
+    (void)snprintf(got, sizeof(got), "%zu of %zu", right, tokens.n);
+    report("special tokens in a row", "", got, "60000 of 60000");
+    tokens.n = 0;
+    if (text && made.t) {
+        memset(text, '<', n);
+        memcpy(text + n - 7, "<04711>", 7);
+        (void)tokenizer_encode(made.t, text, n, true, &tokens, &fault);
+    }
+    (void)snprintf(got, sizeof(got), "%zu, the last %u", tokens.n,
+                   tokens.n ? (unsigned)tokens.id[tokens.n - 1] : 0);
+    report("beginnings of special tokens", "", got, "1, the last 4711");
+    alarm(0);
+    made_close(&made);
+    free(tokens.id);
+    free(text);
+}
+
+/* The specials' rule, as it is written: each in turn, in what is left. */
+static void find_by_rule(const struct text *tokens, size_t ntokens,
+                         struct text text, uint32_t *found)
+{
+    bool has[64] = {false};
+
+    for (size_t i = 0; i < text.n; i++)
+        found[i] = NO_SPECIAL;
+    for (size_t n = text.n; n > 0; n--)
+        for (size_t id = 0; id < ntokens; id++)
+            for (size_t i = 0; tokens[id].n == n && i + n <= text.n; i++) {
+                bool is_free = memcmp(text.at + i, tokens[id].at, n) == 0;
+
+                for (size_t k = 0; k < n; k++)
+                    is_free = is_free && !has[i + k];
+                for (size_t k = 0; is_free && k < n; k++)
+                    has[i + k] = true;
+                if (is_free)
+                    found[i] = (uint32_t)id;
+            }
+}
+
+/* Tokens and texts of two letters, so that all overlap. */
+static void check_overlapping_specials(void)
+{
+    enum { ROUNDS = 3000, MOST = 12, LENGTH = 48 };
+    uint64_t state = 36;
+    unsigned wrong = 0, nfound = 0;
+
+    for (int round = 0; round < ROUNDS; round++) {
+        char names[MOST][8], bytes[LENGTH];
+        struct text tokens[MOST], text = {bytes, 0};
+        uint32_t ids[MOST], want[LENGTH], *got;
+        struct specials *s;
+        size_t n = 0;
+
+        for (size_t i = 0; i < MOST; i++) {
+            const uint64_t r = kt_random(&state);
+            bool is_new = true;
+
+            tokens[n] = (struct text){names[n], 1 + r % 7};
+            for (size_t k = 0; k < tokens[n].n; k++)
+                names[n][k] = r >> (8 + k) & 1 ? 'a' : 'b';
+            for (size_t k = 0; k < n; k++)
+                is_new = is_new && (tokens[k].n != tokens[n].n ||
+                                    memcmp(names[k], names[n], tokens[n].n));
+            ids[n] = (uint32_t)n;
+            n += is_new;
+        }
+        text.n = kt_random(&state) % (LENGTH + 1);
+        for (size_t i = 0; i < text.n; i++)
+            bytes[i] = kt_random(&state) % 8 < 4   ? 'a'
+                       : kt_random(&state) % 8 < 7 ? 'b'
+                                                   : 'c';
+        n = round % 16 ? n : 0; /* none at times */
+        s = specials_open(tokens, ids, n);
+        got = s ? specials_find(s, text) : NULL;
+        find_by_rule(tokens, n, text, want);
+        wrong += !got || memcmp(got, want, text.n * sizeof(*got)) != 0;
+        for (size_t i = 0; i < text.n; i++)
+            nfound += want[i] != NO_SPECIAL;
+        free(got);
+        specials_close(s);
+    }
+    report("overlapping special tokens", "",
+           wrong == 0 && nfound > ROUNDS ? "" : "differ from their rule", "");
 }
 
 int main(void)
 {
     check_cuts();
     check_equal_entries();
+    check_colliding_entries();
+    check_many_specials();
+    check_overlapping_specials();
     check_vocabulary(false);
     check_vocabulary(true);
     check_end_of_plain_text(false);

@@ -391,7 +391,8 @@ static void add_vocabulary(struct file *f)
     }
     for (uint32_t i = fixed; i < n; i++) {
         const uint32_t at = i - fixed;
-        char name[32];
+        char name[2048];
+        int length;
 
         if (at < NWORDS)
             (void)snprintf(name, sizeof(name), "%s%s", words[at][0],
@@ -403,8 +404,12 @@ static void add_vocabulary(struct file *f)
             (void)snprintf(name, sizeof(name), "<|go|>");
         else if (at == 2 * NWORDS + 1 && spm)
             (void)snprintf(name, sizeof(name), "%s", blank);
-        else
-            (void)snprintf(name, sizeof(name), "<unused%u>", (unsigned)at);
+        else {
+            length = snprintf(name, sizeof(name), "<unused%u", (unsigned)at);
+            while ((uint32_t)length + 1 < f->tiny.filler)
+                name[length++] = '.';
+            (void)snprintf(name + length, 2, ">");
+        }
         put_text(b, name, strlen(name));
     }
     key_array(b, "tokenizer.ggml.token_type", I32, n);

@@ -25,6 +25,7 @@ struct tiny {
     float yarn;          /* rotations stretched so much, by YaRN; 0: not */
     bool spm;            /* the vocabulary's kind */
     uint32_t vocabulary; /* tokens; 0: TINY_VOCABULARY */
+    uint32_t filler;     /* the least bytes of a filler's name, up to 2000 */
     uint32_t context;    /* that it says it was trained for; 0: 256 */
     uint32_t output;     /* format of what logits come from; 0: `format` */
     uint32_t more;       /* and of some V and ways down, see format_of() */

@@ -9,6 +9,7 @@
  *   SPM  ("llama", SentencePiece) the whole text, blanks written as U+2581;
  *        priority by the tokens' scores; what is no token becomes byte tokens
  */
+#include "heap.h"
 #include "vocabulary.h"
 
 #include <stdlib.h>
@@ -22,12 +23,6 @@ struct piece {
     size_t prev, next; /* pieces; NONE */
 };
 
-/* Two neighbours that may become one. */
-struct pair {
-    double priority;
-    size_t left, nbytes;
-};
-
 #define NONE SIZE_MAX
 
 struct merger {
@@ -35,50 +30,9 @@ struct merger {
     const char *text;
     struct piece *pieces; /* a character each at first */
     size_t n;
-    struct pair *heap; /* the best first */
-    size_t nheap;
+    struct heap heap; /* of two neighbours that may become one: the left one,
+                       * and how many bytes both have */
 };
-
-static bool is_better(const struct pair *a, const struct pair *b)
-{
-    return a->priority != b->priority ? a->priority > b->priority
-                                      : a->left < b->left;
-}
-
-static void swap_pairs(struct pair *a, struct pair *b)
-{
-    const struct pair c = *a;
-
-    *a = *b;
-    *b = c;
-}
-
-static void push(struct merger *m, struct pair pair)
-{
-    size_t at = m->nheap++;
-
-    m->heap[at] = pair;
-    for (; at > 0 && is_better(&m->heap[at], &m->heap[(at - 1) / 2]);
-         at = (at - 1) / 2)
-        swap_pairs(&m->heap[at], &m->heap[(at - 1) / 2]);
-}
-
-static struct pair pop(struct merger *m)
-{
-    const struct pair top = m->heap[0];
-    size_t at = 0, child;
-
-    m->heap[0] = m->heap[--m->nheap];
-    for (; (child = 2 * at + 1) < m->nheap; at = child) {
-        if (child + 1 < m->nheap &&
-            is_better(&m->heap[child + 1], &m->heap[child]))
-            child++;
-        if (!is_better(&m->heap[child], &m->heap[at]))
-            break;
-        swap_pairs(&m->heap[child], &m->heap[at]);
-    }
-    return top;
-}
 
 /* Pieces left and its next, if they may become one. */
 static void offer(struct merger *m, size_t left)
@@ -97,9 +51,10 @@ static void offer(struct merger *m, size_t left)
                            : map_find(&t->by_text, a, "", b);
     if (found == NO_TOKEN)
         return;
-    push(m, (struct pair){t->kind == BPE ? -(double)found
-                                         : gguf_number(t->scores, found),
-                          left, a.n + b.n});
+    heap_push(&m->heap,
+              (struct choice){t->kind == BPE ? -(double)found
+                                             : gguf_number(t->scores, found),
+                              left, a.n + b.n});
 }
 
 static size_t character_length(const char *text, size_t left)
@@ -115,11 +70,10 @@ static bool merger_open(struct merger *m, const struct tokenizer *t,
 {
     m->t = t;
     m->text = text;
-    m->n = m->nheap = 0;
+    m->n = 0;
     m->pieces = calloc(nbytes + 1, sizeof(*m->pieces));
     /* each merge takes a pair away and offers two at most */
-    m->heap = calloc(3 * nbytes + 1, sizeof(*m->heap));
-    if (!m->pieces || !m->heap)
+    if (!heap_open(&m->heap, 3 * nbytes) || !m->pieces)
         return fail(fault, "no memory for a text of %zu bytes", nbytes);
     for (size_t at = 0; at < nbytes; m->n++) {
         struct piece *p = &m->pieces[m->n];
@@ -136,22 +90,22 @@ static bool merger_open(struct merger *m, const struct tokenizer *t,
 static void merger_close(struct merger *m)
 {
     free(m->pieces);
-    free(m->heap);
+    heap_close(&m->heap);
 }
 
 static void merge(struct merger *m)
 {
     for (size_t i = 0; i < m->n; i++)
         offer(m, i);
-    while (m->nheap > 0) {
-        const struct pair pair = pop(m);
+    while (m->heap.n > 0) {
+        const struct choice pair = heap_pop(&m->heap);
         struct piece *left = &m->pieces[pair.left], *right;
 
         /* one of the two has become part of another since */
         if (left->n == 0 || left->next == NONE)
             continue;
         right = &m->pieces[left->next];
-        if (left->n + right->n != pair.nbytes)
+        if (left->n + right->n != pair.what)
             continue;
         left->n += right->n;
         right->n = 0;
@@ -299,53 +253,38 @@ static bool encode_plain(const struct tokenizer *t, struct text text,
     return true;
 }
 
-static const char *find_text(struct text in, struct text what)
+static bool encode_named(const struct tokenizer *t, struct text text,
+                         bool special, struct tokens *out, struct fault *fault)
 {
-    if (what.n > in.n)
-        return NULL;
-    for (const char *at = in.at; at <= in.at + in.n - what.n; at++) {
-        at = memchr(at, what.at[0], (size_t)(in.at + in.n - what.n - at) + 1);
-        if (!at || memcmp(at, what.at, what.n) == 0)
-            return at;
-    }
-    return NULL;
-}
+    uint32_t *found = specials_find(t->specials[special], text);
+    struct text plain = {text.at, 0};
+    bool begins = true, good = true;
 
-/* Text in which specials before number `from` are not looked for. */
-static bool encode_between(const struct tokenizer *t, struct text text,
-                           size_t from, bool special, bool *begins,
-                           struct tokens *out, struct fault *fault)
-{
-    for (size_t s = from; s < t->nspecials; s++) {
-        const uint32_t id = t->specials[s];
-        const char *found;
+    if (!found)
+        return fail(fault, "no memory for a text of %zu bytes", text.n);
+    while (good && plain.at + plain.n < text.at + text.n) {
+        const uint32_t id = found[plain.at + plain.n - text.at];
 
-        if (!special && t->types[id] != USER_DEFINED)
+        if (id == NO_SPECIAL) {
+            plain.n++;
             continue;
-        while ((found = find_text(text, t->tokens[id]))) {
-            const struct text before = {text.at, (size_t)(found - text.at)};
-
-            if (!encode_between(t, before, s + 1, special, begins, out,
-                                fault) ||
-                !tokens_add(out, id, fault))
-                return false;
-            *begins = true;
-            text.at = found + t->tokens[id].n;
-            text.n -= before.n + t->tokens[id].n;
         }
+        good = encode_plain(t, plain, &begins, out, fault) &&
+               tokens_add(out, id, fault);
+        begins = true;
+        plain.at += plain.n + t->tokens[id].n;
+        plain.n = 0;
     }
-    return encode_plain(t, text, begins, out, fault);
+    free(found);
+    return good && encode_plain(t, plain, &begins, out, fault);
 }
 
 bool tokenizer_encode(const struct tokenizer *t, const char *text,
                       size_t nbytes, bool special, struct tokens *out,
                       struct fault *fault)
 {
-    bool begins = true;
-
     return (!t->add_bos || tokens_add(out, t->bos, fault)) &&
-           encode_between(t, (struct text){text, nbytes}, 0, special, &begins,
-                          out, fault) &&
+           encode_named(t, (struct text){text, nbytes}, special, out, fault) &&
            (!t->add_eos || tokens_add(out, t->eos, fault));
 }
 
@@ -422,4 +361,16 @@ size_t tokenizer_piece(const struct tokenizer *t, uint32_t id, char *out,
         return t->kind == BPE ? decode_bpe(&t->letters, text, out, room)
                               : decode_spm(text, out, room);
     }
+}
+
+size_t tokenizer_longest(const struct tokenizer *t)
+{
+    size_t most = 0;
+
+    for (uint32_t i = 0; i < t->n; i++) {
+        const size_t n = tokenizer_piece(t, i, NULL, 0);
+
+        most = n > most ? n : most;
+    }
+    return most;
 }

@@ -39,6 +39,9 @@ bool tokenizer_encode(const struct tokenizer *t, const char *text,
 size_t tokenizer_piece(const struct tokenizer *t, uint32_t id, char *out,
                        size_t room);
 
+/* The most bytes that a token stands for. */
+size_t tokenizer_longest(const struct tokenizer *t);
+
 /* Whether a model that makes this token has said all it had to say. */
 bool tokenizer_ends(const struct tokenizer *t, uint32_t id);
 

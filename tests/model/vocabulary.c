@@ -1,6 +1,7 @@
 /* vocabulary.c - reads a model's tokens, their types, merges and scores */
-#define _GNU_SOURCE /* qsort_r */
 #include "vocabulary.h"
+
+#include "keyed_hash.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -38,15 +39,6 @@ unsigned letters_byte(const struct letters *letters, uint32_t code)
 
 /* ---- maps ---- */
 
-static uint64_t hash_bytes(uint64_t hash, const char *at, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        hash = (hash ^ (unsigned char)at[i]) * 0x100000001b3;
-    return hash;
-}
-
-#define HASH_START 0xcbf29ce484222325
-
 static bool begins_with(const char *at, struct text text)
 {
     return text.n == 0 || memcmp(at, text.at, text.n) == 0;
@@ -72,10 +64,13 @@ static bool map_make(struct map *map, const struct text *texts, uint32_t n,
     if (!map->slot)
         return fail(fault, "no memory for a vocabulary of %" PRIu32 " entries",
                     n);
+    map->key = keyed_hash_key(map->slot);
     if (twice)
         *twice = n;
     for (uint32_t i = 0; i < n; i++) {
-        size_t at = hash_bytes(HASH_START, texts[i].at, texts[i].n) & map->mask;
+        size_t at = keyed_hash_slot(keyed_hash_bytes(map->key, KEYED_HASH_EMPTY,
+                                                     texts[i].at, texts[i].n),
+                                    map->mask);
 
         /* many of one text would make long ways of all */
         while (map->slot[at] && !is_same(texts[map->slot[at] - 1], texts[i]))
@@ -94,12 +89,13 @@ uint32_t map_find(const struct map *map, struct text left, const char *between,
                   struct text right)
 {
     const size_t gap = strlen(between);
-    uint64_t hash = hash_bytes(HASH_START, left.at, left.n);
+    uint64_t hash =
+        keyed_hash_bytes(map->key, KEYED_HASH_EMPTY, left.at, left.n);
     uint32_t best = NO_TOKEN;
 
-    hash = hash_bytes(hash, between, gap);
-    hash = hash_bytes(hash, right.at, right.n);
-    for (size_t at = hash & map->mask; map->slot[at];
+    hash = keyed_hash_bytes(map->key, hash, between, gap);
+    hash = keyed_hash_bytes(map->key, hash, right.at, right.n);
+    for (size_t at = keyed_hash_slot(hash, map->mask); map->slot[at];
          at = (at + 1) & map->mask) {
         const uint32_t i = map->slot[at] - 1;
         const struct text *t = &map->texts[i];
@@ -135,23 +131,13 @@ static bool read_texts(const struct gguf_value *value, struct text **out,
     return true;
 }
 
-static int longer_first(const void *a, const void *b, void *context)
-{
-    const struct tokenizer *t = context;
-    const uint32_t i = *(const uint32_t *)a, j = *(const uint32_t *)b;
-    const size_t m = t->tokens[i].n, n = t->tokens[j].n;
-
-    return m != n ? (m < n) - (m > n) : (i > j) - (i < j);
-}
-
 static bool read_types(struct tokenizer *t, struct fault *fault)
 {
     const struct gguf_value *types;
 
     t->types = malloc(t->n);
     t->ends = calloc(t->n, 1);
-    t->specials = calloc(t->n, sizeof(*t->specials));
-    if (!t->types || !t->ends || !t->specials)
+    if (!t->types || !t->ends)
         return fail(fault, "no memory for %" PRIu32 " tokens", t->n);
     if (!gguf_array(t->gguf, "tokenizer.ggml.token_type", GGUF_I32, &types,
                     fault))
@@ -175,15 +161,24 @@ static bool read_types(struct tokenizer *t, struct fault *fault)
     return true;
 }
 
-static void find_specials(struct tokenizer *t)
+static bool find_specials(struct tokenizer *t, struct fault *fault)
 {
-    for (uint32_t i = 0; i < t->n; i++)
-        /* an empty token would be found everywhere */
-        if (t->tokens[i].n &&
-            (t->types[i] == CONTROL || t->types[i] == UNKNOWN ||
-             t->types[i] == USER_DEFINED))
-            t->specials[t->nspecials++] = i;
-    qsort_r(t->specials, t->nspecials, sizeof(*t->specials), longer_first, t);
+    uint32_t *ids = calloc(t->n, sizeof(*ids));
+
+    for (int all = 0; ids && all < 2; all++) {
+        size_t n = 0;
+
+        for (uint32_t i = 0; i < t->n; i++)
+            /* an empty token would be found everywhere */
+            if (t->tokens[i].n &&
+                (t->types[i] == USER_DEFINED ||
+                 (all && (t->types[i] == CONTROL || t->types[i] == UNKNOWN))))
+                ids[n++] = i;
+        t->specials[all] = specials_open(t->tokens, ids, n);
+    }
+    free(ids);
+    return (t->specials[0] && t->specials[1]) ||
+           fail(fault, "no memory for special tokens");
 }
 
 static bool read_id(struct tokenizer *t, const char *key, uint32_t *out,
@@ -479,10 +474,9 @@ static bool open_tokenizer(struct tokenizer *t, struct fault *fault)
                    fault) ||
         !gguf_bool(t->gguf, "tokenizer.ggml.add_eos_token", &t->add_eos, fault))
         return false;
-    find_specials(t);
     t->add_bos = t->add_bos && t->bos != NO_TOKEN;
     t->add_eos = t->add_eos && t->eos != NO_TOKEN;
-    return true;
+    return find_specials(t, fault);
 }
 
 bool tokenizer_open(const struct gguf *gguf, struct tokenizer **out,
@@ -512,7 +506,8 @@ void tokenizer_close(struct tokenizer *t)
     free(t->by_merge.slot);
     free(t->types);
     free(t->ends);
-    free(t->specials);
+    specials_close(t->specials[0]);
+    specials_close(t->specials[1]);
     free(t);
 }
 

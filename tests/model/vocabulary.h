@@ -6,6 +6,7 @@
 #define MODEL_VOCABULARY_H
 
 #include "pretoken.h"
+#include "specials.h"
 #include "tokenizer.h"
 
 /* GPT-2's letters for bytes: a printable byte of Latin-1 stands for itself, the
@@ -25,8 +26,10 @@ enum { NORMAL = 1, UNKNOWN = 2, CONTROL = 3, USER_DEFINED = 4, BYTE = 6 };
 
 #define NO_TOKEN UINT32_MAX
 
-/* Texts by their bytes: a table with open addressing. */
+/* Texts by their bytes: a table with open addressing. Its hash has a key, so
+ * that no file can make it slow. */
 struct map {
+    uint64_t key;
     const struct text *texts;
     uint32_t *slot; /* a text's number + 1; 0: empty */
     size_t mask;
@@ -44,8 +47,8 @@ struct tokenizer {
     uint8_t *types;
     struct text *merges; /* of BPE: "left right" */
     struct map by_merge;
-    uint32_t *specials; /* longest first: control, unknown, user-defined */
-    size_t nspecials;
+    /* user-defined ones; and with control and unknown ones */
+    struct specials *specials[2];
     uint8_t *ends; /* per token */
     uint32_t bos, eos, unknown;
     uint32_t bytes[256]; /* the token of a byte; NO_TOKEN */

@@ -1,0 +1,27 @@
+/* heap.h - what comes next, by priority, where a text has choices */
+#ifndef MODEL_HEAP_H
+#define MODEL_HEAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct choice {
+    double priority; /* the highest first, of equal ones the leftmost */
+    size_t left;     /* where it begins */
+    size_t what;     /* the caller's */
+};
+
+/* All zeros: empty and without room. */
+struct heap {
+    struct choice *choices; /* the best first */
+    size_t n;
+};
+
+/* Room for that many at once; false without memory. */
+bool heap_open(struct heap *heap, size_t most);
+void heap_close(struct heap *heap);
+void heap_push(struct heap *heap, struct choice choice);
+/* The best of them: there must be one. */
+struct choice heap_pop(struct heap *heap);
+
+#endif
