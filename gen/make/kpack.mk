@@ -424,14 +424,18 @@ endef
 # of its major version that could run a cubin without them.
 KPACK_NVCCFLAGS = -x cu -cubin -O3 $(KPACK_DEVICE_STD) $(KPACK_NVIDIA_FLAGS) $(NVCCFLAGS)
 KPACK_CUDA_PATH = $(patsubst %/bin/,%,$(dir $(shell command -v $(KPACK_NVCC))))
+# Clang wants a header of cuRAND's, which need not be there.
+KPACK_CUDA_FLAGS = -x cuda --cuda-path=$(KPACK_CUDA_PATH) --cuda-device-only -idirafter $(KPACK_TOOLS)/cuda \
+  $(KPACK_DEVICE_STD) -Wno-unknown-cuda-version -Wno-\#warnings $(KPACK_NVIDIA_FLAGS)
+# $(call KPACK_CUDA_TARGET,90a)
+KPACK_CUDA_TARGET = --cuda-gpu-arch=sm_$(1) --cuda-feature=+ptx$(call KPACK_PTX_ISA,$(1))
 # Clang takes the square root of CUDA's library that is fast, where nvcc takes
 # the one that is right.
 KPACK_PTX_SQRT  = -mllvm --nvvm-reflect-add=__CUDA_PREC_SQRT=1
 KPACK_PTX_ISAS  := 88/90 90/80 90a/83 100/86 100a/86 103/88 103a/88 110/90 110a/90 120/87 120a/87 121/88 121a/88
 KPACK_PTX_ISA   = $(or $(patsubst $(1)/%,%,$(filter $(1)/%,$(KPACK_PTX_ISAS))),78)
-KPACK_PTXFLAGS  = -x cuda --cuda-path=$(KPACK_CUDA_PATH) --cuda-device-only -S -O3 \
-  $(if $(shell $(KPACK_DEVICE_CXX) $(KPACK_PTX_SQRT) -x c -fsyntax-only /dev/null 2>/dev/null && echo 1),$(KPACK_PTX_SQRT)) \
-  $(KPACK_DEVICE_STD) -Wno-unknown-cuda-version -Wno-\#warnings $(KPACK_NVIDIA_FLAGS)
+KPACK_PTXFLAGS  = $(KPACK_CUDA_FLAGS) -S -O3 \
+  $(if $(shell $(KPACK_DEVICE_CXX) $(KPACK_PTX_SQRT) -x c -fsyntax-only /dev/null 2>/dev/null && echo 1),$(KPACK_PTX_SQRT))
 KPACK_NVCC_CHECK = $(if $(shell command -v $(KPACK_NVCC)),,@echo 'kpack: $(1) needs nvcc, which is not here: give NVCC=/path/to/nvcc. "make deps NVIDIA=1" brings one, and NVIDIA ships it with the CUDA toolkit' >&2; exit 1)
 $(eval $(call KPACK_STAMP,$(KPACK_B)/stamp/nvcc,$(KPACK_NVCC) $(KPACK_NVCCFLAGS)))
 $(eval $(call KPACK_STAMP,$(KPACK_B)/stamp/ptx,$(if $(filter compute_%,$(KPACK_NV_ARCHS)),$(KPACK_DEVICE_CXX) $(KPACK_DEVICE_VERSION) $(KPACK_PTXFLAGS))))
@@ -442,7 +446,7 @@ $(call KPACK_OBJECT,$(1),$(2)): $(call KPACK_SOURCE_OF,$(2)) $(KPACK_B)/stamp/$(
 	$$(call KPACK_NVCC_CHECK,$(1))
 	@mkdir -p $$(@D)
 	@echo "  $(if $(filter sm_%,$(1)),NVCC ,CUDA ) $(1)/$(2)"
-	@$(if $(filter sm_%,$(1)),$$(KPACK_NVCC) $$(KPACK_NVCCFLAGS) -gencode=arch=$(call KPACK_NVCC_ARCH,$(1:sm_%=compute_%)),$$(KPACK_DEVICE_CXX) $$(KPACK_PTXFLAGS) --cuda-gpu-arch=$(1:compute_%=sm_%) --cuda-feature=+ptx$(call KPACK_PTX_ISA,$(1:compute_%=%)))$(if $(filter sm_%,$(1)),$(KPACK_COMMA)code=$(call KPACK_NVCC_ARCH,$(1))) \
+	@$(if $(filter sm_%,$(1)),$$(KPACK_NVCC) $$(KPACK_NVCCFLAGS) -gencode=arch=$(call KPACK_NVCC_ARCH,$(1:sm_%=compute_%)),$$(KPACK_DEVICE_CXX) $$(KPACK_PTXFLAGS) $(call KPACK_CUDA_TARGET,$(1:compute_%=%)))$(if $(filter sm_%,$(1)),$(KPACK_COMMA)code=$(call KPACK_NVCC_ARCH,$(1))) \
 	  $(call KPACK_DEFINES,$(HIPFLAGS_$(2))) -MMD -MP -MF $$@.d -MT $$@ -o $$@ $$<
 endef
 endif
@@ -456,12 +460,18 @@ endif
 # it for one target), and writes its tables, what stands before each code object
 # in a program (struct kpk_blob), and its typed launchers. Files that would not
 # change keep their time, so that a change within a kernel compiles no program
-# again. A module without a source has launchers, too, which say so.
-KPACK_FIRST_ARCH := $(firstword $(KPACK_AMD_ARCHS))
-KPACK_IR_OF = $(if $(PREBUILT)$(if $(KPACK_AMD_ARCHS),,no),,$(wildcard $(call KPACK_SOURCE_OF,$(1))))
-KPACK_IR_FLAGS = $(filter-out -Wall -Wextra,$(KPACK_HIPFLAGS)) \
-  $(KPACK_DEVICE_FLAGS) $(filter -U% -D%,$(call KPACK_TARGET_FLAGS,$(KPACK_FIRST_ARCH))) -nogpulib -w \
-  -O0 -g -fdebug-compilation-dir=. -S -emit-llvm -Xclang -disable-llvm-passes --offload-arch=$(KPACK_FIRST_ARCH)
+# again. A module without a source has launchers, too, which say so; so has one
+# for NVIDIA alone whose source nvcc takes and clang does not.
+KPACK_FIRST_ARCH := $(firstword $(KPACK_TARGETS_OF_PACK))
+KPACK_IR_OF = $(if $(PREBUILT),,$(wildcard $(call KPACK_SOURCE_OF,$(1))))
+KPACK_IR_FLAGS = $(if $(KPACK_AMD_ARCHS),$(filter-out -Wall -Wextra,$(KPACK_HIPFLAGS)) $(HIPFLAGS_$(1)) \
+    $(KPACK_DEVICE_FLAGS) $(filter -U% -D%,$(call KPACK_TARGET_FLAGS,$(KPACK_FIRST_ARCH))) -nogpulib --offload-arch=$(KPACK_FIRST_ARCH),\
+    $(KPACK_CUDA_FLAGS) $(call KPACK_DEFINES,$(HIPFLAGS_$(1))) \
+    $(call KPACK_CUDA_TARGET,$(subst compute_,,$(patsubst sm_%,%,$(if $(filter sm_%,$(KPACK_FIRST_ARCH)),$(call KPACK_NVCC_ARCH,$(KPACK_FIRST_ARCH)),$(KPACK_FIRST_ARCH)))))) \
+  -w -O0 -g -fdebug-compilation-dir=. -S -emit-llvm -Xclang -disable-llvm-passes
+KPACK_IR_OTHERWISE = 2>'$(@:.made=.said)' || { rm -f '$(@:.made=.ll)'; \
+  echo "kpack: module $(1) has no typed launchers and names no arguments, because $(notdir $(KPACK_DEVICE_CXX)) does not compile it for $(KPACK_FIRST_ARCH): $$(grep -m 1 error: '$(@:.made=.said)')"; }; \
+  rm -f '$(@:.made=.said)'
 KPACK_TAKEN := $(KPACK_INCLUDE)/kpack.h $(KPACK_INCLUDE)/kpack/types.h
 KPACK_OBJECTS_OF = $(foreach a,$(KPACK_TARGETS_OF_PACK),$(call KPACK_OBJECT,$(a),$(1)))
 KPACK_MADE_OF = $(KPACK_B)/gen/$(1).c $(KPACK_B)/gen/$(1).kernels $(KPACK_B)/include/kpack/$(PACK)/$(1).h \
@@ -476,9 +486,9 @@ $(KPACK_B)/gen/$(1).made: $(call KPACK_ESC,$(call KPACK_OBJECTS_OF,$(1))) $(call
     $(KPACK_GEN) $(KPACK_B)/stamp/pack $(call KPACK_UNLESS_THERE,$(call KPACK_MADE_OF,$(1)))
 	$$(KPACK_CHECK)
 	@mkdir -p '$$(@D)'
-	$(if $(call KPACK_IR_OF,$(1)),@$$(if $$(KPACK_DEVICE_LAUNCHER),CCACHE_NOHASHDIR=1 $$(KPACK_DEVICE_LAUNCHER) )$$(KPACK_DEVICE_CXX) $(HIPFLAGS_$(1)) $$(KPACK_IR_FLAGS) -o '$$(@:.made=.ll)' $(call KPACK_SOURCE_OF,$(1)))
+	$(if $(call KPACK_IR_OF,$(1)),@$$(if $$(KPACK_DEVICE_LAUNCHER),CCACHE_NOHASHDIR=1 $$(KPACK_DEVICE_LAUNCHER) )$$(KPACK_DEVICE_CXX) $$(call KPACK_IR_FLAGS,$(1)) -o '$$(@:.made=.ll)' $(call KPACK_SOURCE_OF,$(1)) $$(if $$(KPACK_AMD_ARCHS),,$$(call KPACK_IR_OTHERWISE,$(1))))
 	@$$(KPACK_GEN) module $(PACK).$(1) '$(KPACK_B)' $(foreach a,$(KPACK_TARGETS_OF_PACK),'$(a)=$(call KPACK_OBJECT,$(a),$(1))') \
-	  $(foreach t,$(call KPACK_CSV_OF,$(1)),'table=$(t)') $(if $(call KPACK_IR_OF,$(1)),'ir=$$(@:.made=.ll)') \
+	  $(foreach t,$(call KPACK_CSV_OF,$(1)),'table=$(t)') $(if $(call KPACK_IR_OF,$(1)),$(if $(KPACK_AMD_ARCHS),'ir=$$(@:.made=.ll)',$$$$(test ! -e '$$(@:.made=.ll)' || echo 'ir=$$(@:.made=.ll)'))) \
 	  $(KPACK_TYPES:%='types=%') $(KPACK_ALIASES:%='aliases=%') $(KPACK_TAKEN:%='taken=%')
 	@rm -f '$$(@:.made=.ll)'; touch '$$@'
 $(call KPACK_ESC,$(call KPACK_MADE_OF,$(1))): $(KPACK_B)/gen/$(1).made ;

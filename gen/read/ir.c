@@ -260,15 +260,16 @@ static bool add_record(struct ir *ir, char *line)
     return true;
 }
 
-/* define ... amdgpu_kernel void @NAME(...) ... !dbg !N { */
+/* define ... amdgpu_kernel void @NAME(...) ... !dbg !N {, or NVIDIA's word */
 static bool add_kernel(struct ir *ir, char *line)
 {
-    static const char words[] = " amdgpu_kernel ";
     char *name, *end, *debug;
 
     if (strncmp(line, "define ", 7) != 0)
         return true;
-    name = strstr(line, words);
+    name = strstr(line, " amdgpu_kernel ");
+    if (!name)
+        name = strstr(line, " ptx_kernel ");
     debug = name ? strstr(name, " !dbg !") : NULL;
     name = debug ? strchr(name, '@') : NULL;
     if (!name)

@@ -134,7 +134,9 @@ taken_out() { # what was taken out becomes a pack
 check "and is imported under its names" taken_out
 check "so are the files of the build" build PACK=again IMPORT="$tree/packed/hsaco" B=anew
 check "a pack for NVIDIA alone" build NVCC="$nvcc" B=alone ARCHS="sm_90 compute_80"
-check "which has no names of arguments" says "vector_add" "$tree/alone/kpack" list
+check "names its arguments" says "parameter  n" "$tree/alone/kpack" info vector_add
+check "and has the launchers that AMD's targets give" cmp \
+    "$tree/alone/include/kpack/candle/vector_add.h" "$tree/build/include/kpack/candle/vector_add.h"
 
 # ---- the example of src/README.md, on simulated GPUs and a stand-in for a card ----
 
@@ -216,6 +218,26 @@ check "it is the same code" same_code
 check "another macro compiles it again" own_make B=alone HIPFLAGS=-Iwords \
     HIPFLAGS_shade="-DFIRST=1 -DSECOND=7"
 refuse "which is other code" differ same_code
+# Macros, folders and nvcc's own words, without a target of AMD's.
+nvidia_make() { # text, settings
+    said=$1
+    shift
+    own_make ARCHS=sm_90 B=nvidia HIPFLAGS=-Iwords "$@" >"$WORK/said" 2>&1 || { cat "$WORK/said"; return 1; }
+    cat "$WORK/said"
+    grep -q "$said" "$WORK/said"
+}
+launches() {
+    grep "kpk_shade(" "$own/nvidia/include/kpack/tint/shade.h" || { echo none && false; }
+}
+check "signatures of a pack for NVIDIA alone" nvidia_make AR \
+    HIPFLAGS_shade="-DFIRST=1 -DSECOND=2"
+check "are the project's" launches
+sed '1i #ifdef __clang__\n#error "for nvcc"\n#endif' "$own/kernels/shade.hip" >"$WORK/shade.hip"
+mv "$WORK/shade.hip" "$own/kernels/shade.hip"
+check "what clang does not compile builds with a note" nvidia_make \
+    'module shade has no typed launchers .* "for nvcc"' HIPFLAGS_shade="-DFIRST=1 -DSECOND=2"
+refuse "and without launchers" none launches
+sed -i 1,3d "$own/kernels/shade.hip"
 # What is sanitized, or counts branches, every program would have to be.
 [ -n "${SAN-}${KPACK_COVERAGE-}" ] || check "by CMake, from C++, compressed" own_cmake
 

@@ -25,6 +25,7 @@ static const char good[] =
     "define amdgpu_kernel void @plain(ptr %0) #5 !dbg !9 {\n"
     "define amdgpu_kernel void @\"odd name\"() !dbg !8 {\n"
     "define void @no_kernel() !dbg !8 {\n"
+    "define dso_local ptx_kernel void @of_nvidia(ptr %0) #0 !dbg !9 {\n"
     "define amdgpu_kernel void @no_debug() {\n"
     "!0 = distinct !DICompileUnit(file: !1)\n"
     "!1 = !DIFile(filename: \"a, (b).hip\", directory: \"/x\")\n"
@@ -68,10 +69,12 @@ static void test_kernels_are_those_with_a_body_and_metadata(void **state)
     struct ir *ir = parse(good, sizeof(good) - 1);
 
     (void)state;
-    assert_int_equal(ir_nkernels(ir), 2);
+    assert_int_equal(ir_nkernels(ir), 3);
     assert_string_equal(ir_kernel(ir, 0)->name, "plain");
     assert_int_equal(ir_kernel(ir, 0)->subprogram, 9);
     assert_string_equal(ir_kernel(ir, 1)->name, "odd name");
+    assert_string_equal(ir_kernel(ir, 2)->name, "of_nvidia");
+    assert_int_equal(ir_kernel(ir, 2)->subprogram, 9);
     ir_free(ir);
 }
 
