@@ -108,7 +108,7 @@ $(H)/obj/%.o: %.c $(H)/stamp/cc
 # ---- the generator: never sanitized, for the code objects are shared --------
 
 GEN_SOURCES := $(wildcard gen/*.c $(foreach d,base read model write,gen/$(d)/*.c))
-GEN_LIBS := -lelf -lmsgpackc -lzstd -lz
+GEN_LIBS := -lelf -lmsgpackc -lcjson -lzstd -lz
 $(B)/tool/%.o: %.c
 	@mkdir -p $(@D)
 	@$(CC) $(KPK_CFLAGS) $(CFLAGS) -Igen -MMD -MP -c -o $@ $<

@@ -21,6 +21,7 @@
 #include "model.h"
 #include "read/codeobj.h"
 #include "read/csv.h"
+#include "read/triton.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -40,7 +41,9 @@ struct import_place {
 struct import_object {
     struct import_place place;
     struct model_object object;
-    size_t module; /* its number in import.modules */
+    size_t module;               /* its number in import.modules */
+    const struct triton *triton; /* what Triton says of one of its kernels; */
+    uint32_t triton_kernel;      /* NULL if it does not */
 };
 
 /* Code objects that offer the same kernels. Several modules have one name if
@@ -110,6 +113,14 @@ void import_file(struct import *in, const struct import_place *place,
 /* Whether a file's name says that it holds code objects. */
 bool import_claims_code(const char *file);
 extern const char *const import_endings[]; /* what such names end in, to NULL */
+
+/* import_triton.c: takes what a JSON file beside a code object says, if it is
+ * Triton's. */
+void import_triton(struct import *in, struct import_object *object,
+                   const char *file);
+/* The launch shapes of a module that Triton's files tell; NULL without any. */
+const struct model_table *import_triton_table(const struct import *in,
+                                              const struct import_module *m);
 
 void import_scan(struct import *in);
 void import_modules(struct import *in);

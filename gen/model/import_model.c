@@ -89,6 +89,8 @@ static struct model_module module_of(const struct import *in,
     const struct model_object **objects =
         memory_new(m->nobjects, sizeof(struct model_object *));
     const struct codeobj *reference = NULL; /* NVIDIA's tell less */
+    const struct model_table **tables =
+        memory_new(1, sizeof(struct model_table *));
 
     for (size_t i = 0; i < m->nobjects; i++) {
         objects[i] = &in->order[m->first + i]->object;
@@ -96,10 +98,13 @@ static struct model_module module_of(const struct import *in,
                            !codeobj_is_nvidia(objects[i]->co)))
             reference = objects[i]->co;
     }
+    tables[0] = import_triton_table(in, m);
     return (struct model_module){.name = m->name,
                                  .objects = objects,
                                  .nobjects = m->nobjects,
-                                 .reference = reference};
+                                 .reference = reference,
+                                 .tables = tables,
+                                 .ntables = tables[0] != NULL};
 }
 
 static const struct model_table *table_of(const struct kinds *all,
@@ -110,7 +115,8 @@ static const struct model_table *table_of(const struct kinds *all,
     *out = (struct model_table){.name = t->name,
                                 .columns = t->columns,
                                 .ncolumns = t->ncolumns,
-                                .nrows = t->nrows};
+                                .nrows = t->nrows,
+                                .spans = true};
     out->rows = memory_new(t->nrows, sizeof(*out->rows));
     for (size_t r = 0; r < t->nrows; r++) {
         const struct import_row *row = &t->rows[r];

@@ -247,6 +247,21 @@ static const char *find_original(const struct walk *w, const char *path)
     return first < w->n ? file_name(w->paths[first]) : NULL;
 }
 
+/* Triton leaves NAME.json beside NAME.hsaco. */
+static void find_triton(const struct walk *w, const char *path,
+                        struct import_object *object)
+{
+    const size_t stem = strlen(path) - strlen(extension(file_name(path)));
+    const size_t found = find_path(w, path, stem, ".json");
+    char *file;
+
+    if (found == w->n)
+        return;
+    file = memory_text("%s/%s", w->in->root, w->paths[found]);
+    import_triton(w->in, object, file);
+    free(file);
+}
+
 void import_scan(struct import *in)
 {
     char *real_root = realpath(in->root, NULL);
@@ -258,6 +273,7 @@ void import_scan(struct import *in)
     if (w.n)
         qsort(w.paths, w.n, sizeof(*w.paths), by_text);
     for (size_t i = 0; i < w.n; i++) {
+        const size_t first = in->nobjects;
         struct import_place place;
 
         find_place(in, w.paths[i], &place);
@@ -265,6 +281,8 @@ void import_scan(struct import *in)
             read_csv(in, &place);
         else
             import_file(in, &place, find_original(&w, w.paths[i]));
+        if (in->nobjects == first + 1)
+            find_triton(&w, w.paths[i], &in->objects[first]);
     }
     for (size_t i = 0; i < w.n; i++)
         free(w.paths[i]);

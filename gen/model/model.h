@@ -40,6 +40,7 @@ struct model_table {
     size_t ncolumns;
     struct model_row *rows; /* sorted by kernel, then as in the files */
     size_t nrows;
+    bool spans; /* rows are about kernels of all modules of the part */
 };
 
 /* Its kernels are those of the reference; all objects have the same. */
@@ -58,8 +59,7 @@ struct model_part {
     const char *name; /* a module's of a built pack, a kind's of an import */
     struct model_module *modules;
     size_t nmodules;
-    bool imported; /* modules are an array, code objects lie in one file, and
-                    * tables are about kernels of several modules */
+    bool imported; /* modules are an array, and code objects lie in one file */
 };
 
 static inline const struct codeobj *

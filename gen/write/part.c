@@ -320,7 +320,6 @@ static void write_table(const struct writer *w, const struct model_table *t,
     index_write(w->f, t, n);
 }
 
-/* Rows of an imported table are about kernels of several modules. */
 static void write_tables(const struct writer *w)
 {
     const struct model_part *part = w->part;
@@ -342,7 +341,7 @@ static void write_tables(const struct writer *w)
                     "    {%u, %zu, %zu, columns_%zu, keys_%zu, cells_%zu, %s, "
                     "index_%zu},\n",
                     text(w, t->name), t->ncolumns, t->nrows, n, n, n,
-                    part->imported ? symbol : "0", n);
+                    t->spans ? symbol : "0", n);
         }
     fputs("    {.name = 0}, /* ends the list */\n};\n\n", w->f);
     free(symbol);

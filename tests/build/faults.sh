@@ -23,7 +23,7 @@ linked() { # program object...
     shift
     # shellcheck disable=SC2046,SC2086 # words
     $CC ${SAN:+-fsanitize=$SAN} -pthread $(printf -- '-Wl,--wrap=%s ' $FUNCTIONS) -o "$program" "$@" \
-        -lelf -lmsgpackc -lzstd -lz -ldl
+        -lelf -lmsgpackc -lcjson -lzstd -lz -ldl
 }
 objects() { # folder...: what there is of their sources, of the folder $from
     find "$@" -maxdepth 1 -name '*.c' | sed "s,\(.*\)\.c$,$from/\1.o,"

@@ -174,6 +174,84 @@ check "runs on $two" run_on "$two" affine_f32 "$one"
 refuse "no kernels of the other target's file" "no kernel" \
     run_on "$one" affine_f32 "$two"
 
+# ---- Triton's JSON beside its code objects ----
+
+triton=$WORK/triton
+mkdir -p "$triton/$one" "$triton/$two"
+says_triton() { # target warps shared
+    printf '{"hash": "0", "target": {"backend": "hip", "arch": "%s", "warp_size": 64}, "num_warps": %d, ' "$1" "$2"
+    printf '"num_ctas": 1, "debug": false, "shared": %d, "name": "vector_add"}\n' "$3"
+}
+for t in "$one" "$two"; do cp "$(object "$t")" "$triton/$t/add.hsaco"; done
+says_triton "$one" 4 512 >"$triton/$one/add.json"
+says_triton "$two" 2 1024 >"$triton/$two/add.json"
+echo '{"child_paths": {}}' >"$triton/$one/other.json"
+check "a tree of Triton's" import triton "$triton"
+check "has a table of launch shapes" table add "table triton: 2 rows of block_x (int)"
+cat >"$WORK/triton.c" <<'END'
+#include <kpack.h>
+#include <kpack/triton.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* argv: warps and shared memory that the JSON says for this device */
+int main(int argc, char **argv)
+{
+    enum { N = 1000 };
+    float a[N], b[N], c[N];
+    void *da, *db, *dc;
+    kpk_instance *gpu;
+    const kpk_kernel *k;
+    kpk_shape shape, other;
+    kpk_attrs attrs;
+    uint32_t n = N;
+
+    for (int i = 0; i < N; i++)
+        a[i] = (float)i, b[i] = 0.5f;
+    if (argc != 3 || kpk_open(&kpk_triton, 0, &gpu) ||
+        kpk_kernel_get(gpu, "vector_add", &k) ||
+        kpk_kernel_shape(k, 3, 2, &shape) || kpk_kernel_attrs(k, &attrs))
+        return fprintf(stderr, "%s\n", kpk_error_message()), 1;
+    const uint32_t block = (uint32_t)atoi(argv[1]) * attrs.wave_size;
+    if (shape.block[0] != block || shape.block[1] != 1 || shape.block[2] != 1 ||
+        shape.grid[0] != 3 || shape.grid[1] != 2 || shape.grid[2] != 1 ||
+        shape.shared_nbytes != (uint32_t)atoi(argv[2]))
+        return fprintf(stderr, "blocks of %u, %u bytes, a grid of %u x %u\n", shape.block[0],
+                       shape.shared_nbytes, shape.grid[0], shape.grid[1]), 1;
+    if (kpk_kernel_shape(k, (N + block - 1) / block, 0, &shape) ||
+        kpk_malloc(gpu, sizeof(a), &da) || kpk_malloc(gpu, sizeof(b), &db) ||
+        kpk_malloc(gpu, sizeof(c), &dc) || kpk_copy_to(gpu, da, a, sizeof(a)) ||
+        kpk_copy_to(gpu, db, b, sizeof(b)) ||
+        kpk_launch(k, &shape, NULL, KPK_ARGS(da, db, dc, n)) ||
+        kpk_copy_from(gpu, c, dc, sizeof(c)))
+        return fprintf(stderr, "%s\n", kpk_error_message()), 1;
+    other = shape;
+    other.block[0] = shape.block[0] / 2;
+    if (kpk_launch(k, &other, NULL, KPK_ARGS(da, db, dc, n)) != KPK_ERR_SHAPE)
+        return fprintf(stderr, "half a block was launched\n"), 1;
+    printf("%s\n", kpk_error_message());
+    if (kpk_free(gpu, da) || kpk_free(gpu, db) || kpk_free(gpu, dc) ||
+        kpk_close(gpu))
+        return fprintf(stderr, "%s\n", kpk_error_message()), 1;
+    return c[999] == 999.5f ? 0 : 1;
+}
+END
+# shellcheck disable=SC2086 # nothing, or a flag
+check "a program for it" "$CC" $san -Wall -Wextra -I"$built/include" -Iinclude \
+    "$WORK/triton.c" "$built/libkpack.a" -o "$WORK/use-triton" -pthread -ldl
+run_triton() { # target warps shared
+    LD_LIBRARY_PATH=$H/sim KPK_SIM_DEVICES=$1 "$WORK/use-triton" "$2" "$3"
+}
+check "launches in the shape of $one" run_triton "$one" 4 512
+check "launches in the shape of $two" run_triton "$two" 2 1024
+says_triton "$two" 2 1024 >"$triton/$one/add.json"
+printf '{"num_warps": 4, ' >"$triton/$two/add.json"
+import_triton_bad() { "$gen" import bad "$WORK/none" "$triton"; }
+refuse "JSON of another target's" "$one/add.json: is about a kernel for $two, but the code beside it is for $one" \
+    import_triton_bad
+refuse "half of one" "$two/add.json: no JSON that can be read" import_triton_bad
+
 # ---- what vendors leave beside their code objects ----
 
 left=$WORK/left

@@ -439,6 +439,15 @@ static void write_texts(void)
          "!18 = !DICompositeType(tag: DW_TAG_enumeration_type, baseType: !6)\n"
          "!19 = !DIDerivedType(tag: DW_TAG_member, name: \"n\", baseType: !4, "
          "size: 64, offset: 64)\n"},
+        {"triton", "kernel",
+         "{\"hash\": \"6d\", \"target\": {\"backend\": \"hip\", \"arch\": "
+         "\"gfx942\", \"warp_size\": 64}, \"num_warps\": 8, \"num_ctas\": 1, "
+         "\"extern_libs\": [[\"ocml\", \"ocml.bc\"]], \"debug\": false, "
+         "\"shared\": 32, \"global_scratch_size\": 0, "
+         "\"global_scratch_align\": 1, \"profile_scratch_size\": 0, "
+         "\"profile_scratch_align\": 1, \"name\": \"k\"}"},
+        {"triton", "least", "{\"num_warps\":1,\"shared\":0}"},
+        {"triton", "other", "{\"child_paths\": {\"k.hsaco\": \"/x\"}}"},
         {"symbols", "targets", "gfx90a:sramecc+:xnack-"},
         {"launch", "plain", "0123456789abcdefghijklmnopqrstuvwxyz"},
         {"launch", "packed", "1\x04\x01\x02\x03\x04zzzzzzzzzzzzzzzzzzzzz"},
