@@ -7,6 +7,12 @@ $(COVERAGE_TOOL): $(H)/obj/tests/sim/coverage/coverage.o $(SIM_OBJECTS)
 	@echo "  LD    $@"
 	@$(CC) $(LDFLAGS) $(SAN_FLAGS) -o $@ $^ $(SIM_LIBS)
 
+SCAN_TOOL := $(H)/tool/scan
+$(SCAN_TOOL): $(H)/obj/tests/sim/coverage/scan.o $(SIM_OBJECTS)
+	@mkdir -p $(@D)
+	@echo "  LD    $@"
+	@$(CC) $(LDFLAGS) $(SAN_FLAGS) -o $@ $^ $(SIM_LIBS)
+
 # Tests may fail here: the instructions that they ran count all the same.
 coverage: $(COVERAGE_TOOL) $(SIM_TESTS) $(CORPUS_TEST) ## write tests/sim/COVERAGE.md
 	@rm -f $(H)/coverage.txt; touch $(H)/coverage.txt

@@ -134,6 +134,11 @@ static void run_unknown(struct wave *w, const struct insn *in)
     sim_fault_raise(w, SIM_FAULT_UNKNOWN_INSN, -1, 0, "the simulator %s", why);
 }
 
+bool sim_is_runnable(const struct insn *in)
+{
+    return in->run != run_illegal && in->run != run_unknown;
+}
+
 /* ---- instructions known by their bytes ----
  *
  * Kernels repeat themselves: of a large object's instructions, one in ten is

@@ -34,6 +34,9 @@ struct sim_code *sim_code_of(const struct sim_alloc *alloc,
 const struct insn *sim_decode(struct sim_code *code, uint64_t addr,
                               unsigned wave_size);
 
+/* Whether it does something else than to raise a fault. */
+bool sim_is_runnable(const struct insn *in);
+
 /* LLVM's text of the instruction at `addr`; returns its size, 0 if illegal. */
 size_t sim_disassemble(const struct sim_code *code, uint64_t addr,
                        unsigned wave_size, char *text, size_t ntext);
