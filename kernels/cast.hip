@@ -44,8 +44,8 @@ TO_f8(i32, i32)
  * Extensions: hosts ask for them, candle's CUDA kernels lack them. Where the
  * sign of 32 bits does not matter, aliases.csv names u32's.
  */
-TO_f16(i64, i64)  TO_bf16(i64, i64)  TO_f8(i64, i64)
-TO_i64(f16, f16)  TO_i64(bf16, bf16)
+TO_f16(i64, i64)  TO_bf16(i64, i64)  TO_f8(i64, i64)  TO_f8(u32, u32)
+TO_i64(f16, f16)  TO_i64(bf16, bf16) TO_i64(f8, f8_e4m3) TO_u32(f8, f8_e4m3)
 
 TO_u8(i16, i16)   TO_u32(i16, i16)   TO_i16(i16, i16) TO_i64(i16, i16)      TO_FLOATS(i16, i16) TO_f8(i16, i16)
 TO_i64(i32, i32)  TO_FLOATS(i32, i32)
