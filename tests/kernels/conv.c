@@ -669,7 +669,7 @@ static void run_pool(struct kt *t, const struct kt_row *row)
                     has_nan = has_nan || isnan(v);
                     most = fmaxl(most, v);
                 }
-            if (has_nan && (type == KT_F16 || type == KT_BF16))
+            if (has_nan)
                 most = NAN;
             want[i] = max ? most : sum / area;
             if (!max && !kt_is_float(type))

@@ -4,12 +4,13 @@
  * x    [b, c, d2, d3], strided
  * dst  [b, c, out2, out3], contiguous, out = (d - k) / stride + 1
  * Averages are sums in f32 (f16, bf16, f32), f64, or 32-bit integers that u8
- * does not wrap, times 1 / (k2 * k3); integers are truncated. A maximum of f32
- * or f64 passes over NaN unless all are NaN, one of f16 or bf16 keeps it.
+ * does not wrap, times 1 / (k2 * k3); integers are truncated. The maximum of a
+ * window with a NaN is NaN.
  */
 #pragma once
 
 #include "conv/rows.h"
+#include "reduce/numbers.h"
 
 template <typename T> struct average {
     using A = sum_t<T>;
@@ -53,10 +54,7 @@ template <typename T> struct maximum {
     }
     DEV_MEMBER A join(A most, A v) const
     {
-        if constexpr (traits<T>::is_small) /* NaN stays */
-            return most > v || most != most ? most : v;
-        else /* and is passed over */
-            return v > most || most != most ? v : most;
+        return max_or_nan(most, v);
     }
     DEV_MEMBER T result(A most) const
     {
