@@ -533,13 +533,13 @@ static const struct col2im_case {
     {"k=40", 1, 33, 9, 40, 1},
 };
 
-/* a + b rounded to the type; integers wrap */
+/* a + b in the type that sums have, f32 for f16 and bf16; integers wrap */
 static void add_to(enum kt_type type, void *sum, const void *x, size_t i)
 {
     if (type == KT_F64)
         *(double *)sum += ((const double *)x)[i];
-    else if (kt_is_float(type)) /* exact before the rounding */
-        kt_put(type, sum, 0, kt_get(type, sum, 0) + kt_get(type, x, i));
+    else if (kt_is_float(type))
+        *(float *)sum += (float)kt_get(type, x, i);
     else
         kt_put_bits(type, sum, 0,
                     (uint64_t)kt_get_int(type, sum, 0) +
@@ -572,7 +572,10 @@ static void run_col2im(struct kt *t, const struct kt_row *row)
                     add_to(type, &sum, x,
                            ((b * l_in + in) * c_out + o) * k_size + at -
                                in * stride);
-            memcpy(want + i * size, &sum, size);
+            if (kt_is_float(type) && type != KT_F64)
+                kt_put(type, want, i, *(const float *)&sum);
+            else
+                memcpy(want + i * size, &sum, size);
         }
         const void *src = kt_device(t, x, inputs * size, size);
         void *dst = kt_device(t, NULL, total * size, 0);

@@ -1,9 +1,10 @@
 /* indexing.c - index_select, gather, index_add, scatter and scatter_add
  *
- * Everything must be exact: sums round to their type at each addition, in the
- * order of the indices. The largest value of an index type means 'nothing';
- * other ids that name no element are to be treated alike, and must not make a
- * kernel touch memory outside its buffers, which end where they end.
+ * Everything must be exact: sums are f32's for the small floats, in the order
+ * of the indices, and rounded when four indices in a row, from a multiple of
+ * four on, name other elements. The largest value of an index type means
+ * 'nothing'; other ids that name no element are to be treated alike, and must
+ * not make a kernel touch memory outside its buffers, which end where they end.
  */
 #include "harness.h"
 
@@ -164,17 +165,31 @@ static void copy_element(enum kt_type type, void *to, size_t i,
     memcpy((char *)to + i * size, (const char *)from + k * size, size);
 }
 
-/* to[i] += x[k], rounded to the type; integers wrap */
+/* a small float's sum before it is rounded, and the four indices after which */
+struct unrounded {
+    float sum;
+    size_t four;
+};
+
+/* to[i] += x[k] of index j; integers wrap */
 static void add_element(enum kt_type type, void *to, size_t i, const void *x,
-                        size_t k)
+                        size_t k, size_t j, struct unrounded *sums)
 {
-    if (type == KT_F64)
+    struct unrounded *s = &sums[i];
+
+    if (type == KT_F64) {
         ((double *)to)[i] += ((const double *)x)[k];
-    else if (kt_is_float(type)) /* exact before the rounding */
-        kt_put(type, to, i, kt_get(type, to, i) + kt_get(type, x, k));
-    else
+    } else if (kt_is_float(type)) {
+        /* none yet, or four that name others between */
+        if (s->four == 0 || s->four < j / 4)
+            s->sum = (float)kt_get(type, to, i);
+        s->sum += (float)kt_get(type, x, k);
+        s->four = j / 4 + 1;
+        kt_put(type, to, i, s->sum);
+    } else {
         kt_put_bits(type, to, i,
                     kt_get_bits(type, to, i) + kt_get_bits(type, x, k));
+    }
 }
 
 /* ---- reads
@@ -362,6 +377,7 @@ static void run_write_case(struct kt *t, const struct index_case *c,
     void *ids = kt_alloc(t, nids * kt_size(id));
     const void *x = kt_host(t, type, elements, KT_SMALL, 2);
     void *want = kt_host(t, type, total, KT_SMALL, 3);
+    struct unrounded *sums = kt_alloc(t, total * sizeof(*sums));
 
     fill_ids(id, ids, nids, c->ids, dim, right);
 
@@ -385,7 +401,7 @@ static void run_write_case(struct kt *t, const struct index_case *c,
                 if (kind == SCATTER)
                     copy_element(type, want, q, x, p);
                 else
-                    add_element(type, want, q, x, p);
+                    add_element(type, want, q, x, p, j, sums);
             }
     t->what = c->name;
     shape(c, left * right, &grid, &block);
@@ -398,6 +414,45 @@ static void run_write_case(struct kt *t, const struct index_case *c,
     kt_check_bits(t, type, got, want, total);
 }
 
+/*
+ * 3000 ones to one element, and in turn to one of four: in f32 they are 3000,
+ * where f16 alone stays at 2048 and bf16 at 256.
+ */
+static void run_ones(struct kt *t, const struct kt_row *row)
+{
+    enum { ONES = 3000, PLACES = 4 };
+    const enum kt_type type = row->b;
+    const size_t size = kt_size(type);
+    const bool scatter = *(const enum write *)row->detail == SCATTER_ADD;
+    size_t left = 1, n = ONES, dim = PLACES, right = 1;
+    void *ids = kt_alloc(t, ONES * kt_size(row->a));
+    void *ones = kt_alloc(t, ONES * size);
+
+    for (size_t i = 0; i < ONES; i++)
+        kt_put(type, ones, i, 1);
+    for (size_t places = 1; places <= PLACES; places += PLACES - 1) {
+        kt_real want[PLACES] = {0};
+        void *got = kt_alloc(t, PLACES * size);
+
+        for (size_t i = 0; i < ONES; i++) {
+            kt_put(row->a, ids, i, (kt_real)(i % places));
+            want[i % places]++;
+        }
+        const void *dids = device_copy(t, row->a, ids, ONES, 0);
+        const void *inp = device_copy(t, type, ones, ONES, 0);
+        void *out = kt_device(t, got, PLACES * size, 0);
+
+        t->what = places == 1 ? "3000 ones" : "3000 ones in turn";
+        if (scatter
+                ? !KT_LAUNCH(t, 1, 32, 0, dids, inp, out, left, n, dim, right)
+                : !KT_LAUNCH(t, 1, 32, 0, dids, n, inp, out, left, n, dim,
+                             right))
+            return;
+        kt_read(t, got, out, PLACES * size);
+        kt_check(t, type, got, want, PLACES, (struct kt_gate){.ulps = 0.5L});
+    }
+}
+
 /* enough columns that index_add takes several at a time */
 static const struct index_case many_columns = {"many columns", 1, 4, 5, 262144,
                                                DUPLICATES,     0, 1, 0, 0};
@@ -408,6 +463,8 @@ static void run_write(struct kt *t, const struct kt_row *row)
 
     for (size_t k = 0; k < NCASES; k++)
         run_write_case(t, &cases[k], kind, row->a, row->b);
+    if (kind != SCATTER && kt_is_float(row->b) && row->a == KT_U32)
+        run_ones(t, row);
     if (kind == INDEX_ADD && row->a == KT_U32 &&
         (row->b == KT_F32 || row->b == KT_F16))
         run_write_case(t, &many_columns, kind, row->a, row->b);

@@ -3,12 +3,16 @@
  *
  * Any 1-D grid. A thread owns a column (l, r) and takes its elements in
  * ascending order: no atomics, the same bits run after run; of several writes
- * to one place the last wins, and sums round to T at every addition.
+ * to one place the last wins.
  *
  * A column is a chain of reads and writes of places that may coincide. To keep
  * several memory accesses in flight all the same, a thread loads a batch of
  * places before it stores any, and hands the new value of a place on to those
  * later in the batch that name it again.
+ *
+ * Sums of f16, bf16 and f8 are f32's in registers, which the next batch takes
+ * over: a sum is rounded to T when a whole batch, elements 4 i to 4 i + 3 of a
+ * column, names other places.
  */
 #pragma once
 
@@ -18,31 +22,62 @@
 constexpr u32 write_batch = 4;
 constexpr u64 no_place = ~(u64)0;
 
-/* adds x[k] to the elements at place[k] of out, in order; V elements each */
-template <u32 V, typename T>
-DEV void add_batch(T *out, const u64 *place, const Pack<T, V> *x)
-{
-    Pack<T, V> v[write_batch];
+/* sums of a column, V elements each, at the places of the batch before */
+template <u32 V, typename T> struct column_sums {
+    using A = calc_t<T>;
+    static constexpr bool kept = traits<T>::is_small; /* else memory has them */
+    u64 place[write_batch];
+    Pack<A, V> sum[write_batch];
 
-    UNROLL
-    for (u32 k = 0; k < write_batch; k++)
-        if (place[k] != no_place)
-            v[k] = load_pack<V>(out + place[k]);
-    UNROLL
-    for (u32 k = 0; k < write_batch; k++) {
+    DEV_MEMBER column_sums()
+    {
         UNROLL
-        for (u32 m = 0; m < k; m++)
-            if (place[m] == place[k])
-                v[k] = v[m];
-        UNROLL
-        for (u32 i = 0; i < V; i++)
-            v[k][i] = add_in_type(v[k][i], x[k][i]);
+        for (u32 k = 0; k < write_batch; k++)
+            place[k] = no_place;
     }
-    UNROLL
-    for (u32 k = 0; k < write_batch; k++)
-        if (place[k] != no_place)
-            store_pack<V>(out + place[k], v[k]);
-}
+    /* adds x[k] to the elements at to[k] of out, in order */
+    DEV_MEMBER void add(T *out, const u64 *to, const Pack<T, V> *x)
+    {
+        Pack<A, V> v[write_batch] = {};
+
+        UNROLL
+        for (u32 k = 0; k < write_batch; k++) {
+            if (to[k] == no_place)
+                continue;
+            const Pack<T, V> old = load_pack<V>(out + to[k]);
+
+            UNROLL
+            for (u32 i = 0; i < V; i++)
+                v[k][i] = convert<A>(old[i]);
+        }
+        UNROLL
+        for (u32 k = 0; k < write_batch; k++) {
+            UNROLL
+            for (u32 m = 0; kept && m < write_batch; m++)
+                if (place[m] == to[k])
+                    v[k] = sum[m];
+            UNROLL
+            for (u32 m = 0; m < k; m++)
+                if (to[m] == to[k])
+                    v[k] = v[m];
+            UNROLL
+            for (u32 i = 0; i < V; i++)
+                v[k][i] = add_in_type(v[k][i], convert<A>(x[k][i]));
+        }
+        UNROLL
+        for (u32 k = 0; k < write_batch; k++) {
+            Pack<T, V> rounded;
+
+            UNROLL
+            for (u32 i = 0; i < V; i++)
+                rounded[i] = convert<T>(v[k][i]);
+            if (to[k] != no_place)
+                store_pack<V>(out + to[k], rounded);
+            place[k] = to[k];
+            sum[k] = v[k];
+        }
+    }
+};
 
 /*
  * out[l, ids[j], r] += inp[l, j, r]
@@ -66,6 +101,7 @@ DEV void index_add_packs(const I *RESTRICT ids, u64 ids_dim_size,
         const u64 r = (column - l * right) * V;
         const T *from = inp + l * ids_dim_size * right_size + r;
         T *to = out + l * dst_dim_size * right_size + r;
+        column_sums<V, T> sums;
 
         for (u64 j = 0; j < ids_dim_size; j += write_batch) {
             u64 place[write_batch];
@@ -83,7 +119,7 @@ DEV void index_add_packs(const I *RESTRICT ids, u64 ids_dim_size,
                     }
                 }
             }
-            add_batch<V>(to, place, x);
+            sums.add(to, place, x);
         }
     }
 }
@@ -123,6 +159,7 @@ DEV void scatter(const I *RESTRICT ids, const T *RESTRICT inp, T *RESTRICT out,
         const u64 r = column - l * right_size;
         const u64 from = l * src_dim_size * right_size + r;
         T *to = out + l * dst_dim_size * right_size + r;
+        column_sums<1, T> sums;
 
         for (u64 j = 0; j < src_dim_size; j += write_batch) {
             u64 place[write_batch];
@@ -141,7 +178,7 @@ DEV void scatter(const I *RESTRICT ids, const T *RESTRICT inp, T *RESTRICT out,
                 }
             }
             if constexpr (ADD) {
-                add_batch<1>(to, place, x);
+                sums.add(to, place, x);
             } else {
                 UNROLL
                 for (u32 k = 0; k < write_batch; k++)
