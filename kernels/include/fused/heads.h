@@ -28,6 +28,7 @@
 
 #include "early.h"
 #include "fused/rope.h"
+#include "reduce/norm_again.h"
 
 DEV void rope_table(const rope_args &args, f32 *table, u32 tokens)
 {
@@ -91,6 +92,27 @@ struct attention_heads {
             store_pack<2>(head + 2 * j, p);
         }
     }
+    /* Norms a head in f64, whose squares are out of range in f32; 1 is left to
+     * multiply it with. */
+    DEV_MEMBER f32 norm_again(f32 (&a)[head_pairs], f32 (&b)[head_pairs]) const
+    {
+        f64 squares = 0;
+
+        UNROLL
+        for (u32 k = 0; k < head_pairs; k++)
+            squares = fused((f64)a[k], (f64)a[k],
+                            fused((f64)b[k], (f64)b[k], squares));
+        const wide_terms terms = {
+            0,
+            reciprocal_root(join_lanes(squares, plus()) / (f64)d + (f64)eps)};
+
+        UNROLL
+        for (u32 k = 0; k < head_pairs; k++) {
+            a[k] = terms(a[k]);
+            b[k] = terms(b[k]);
+        }
+        return 1;
+    }
     /* head h of a token's heads + 2 kv_heads, by 32 lanes */
     template <bool NEOX> DEV_MEMBER void one(u64 token, u32 h) const
     {
@@ -123,8 +145,11 @@ struct attention_heads {
             UNROLL
             for (u32 k = 0; k < head_pairs; k++)
                 squares = fused(a[k], a[k], fused(b[k], b[k], squares));
-            squares = join_lanes(squares, [](f32 v, f32 w) { return v + w; });
-            const f32 scale = reciprocal_root(squares / (f32)d + eps);
+            squares = join_lanes(squares, plus());
+            const f32 mean = squares / (f32)d + eps;
+            const f32 scale = squares_in_range<f32>(mean)
+                                  ? reciprocal_root(mean)
+                                  : norm_again(a, b);
 
             UNROLL
             for (u32 k = 0; k < head_pairs; k++) {

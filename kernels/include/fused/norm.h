@@ -12,8 +12,9 @@
  *                (quantized/quantize.h)
  *
  * Row = blockIdx.x; blocks of any power of two from 32 to 1024 threads. Sums
- * are kept in f32. The norm is of the sum as T has it, so that it is what a
- * later kernel would make of `sum`.
+ * are kept in f32, of squares that leave its range in f64
+ * (reduce/norm_again.h). The norm is of the sum as T has it, so that it is what
+ * a later kernel would make of `sum`.
  */
 #pragma once
 
@@ -77,11 +78,33 @@ template <typename T> struct added_row {
         });
         return s;
     }
-    DEV_MEMBER A scale(A squares_here) const
+    /* mean(sum^2) + eps */
+    DEV_MEMBER A mean_square(A squares_here) const
     {
         const A all = team_reduce(t, scratch, 0, squares_here, plus());
 
-        return reciprocal_root(mean_of(all, (A)n) + eps);
+        return mean_of(all, (A)n) + eps;
+    }
+    /* column c, after all threads have stored theirs and met */
+    DEV_MEMBER A at(u32 c) const
+    {
+        if (sum)
+            return convert<A>(sum[c]);
+        if (residual)
+            return convert<A>(
+                rounded_sum(convert<A>(src[c]), convert<A>(residual[c])));
+        return convert<A>(src[c]);
+    }
+    /* for squares that are out of range; all threads of the block */
+    DEV_MEMBER wide_terms terms_again() const
+    {
+        __syncthreads();
+        return wide_terms_of<false>([this](u32 c) { return at(c); }, n,
+                                    group_size, (f64)eps);
+    }
+    DEV_MEMBER A weight(u32 c) const
+    {
+        return alpha ? convert<A>(alpha[c]) : A(1);
     }
 };
 
@@ -119,9 +142,11 @@ template <typename T, u32 V, u32 K> struct norm_weights {
 };
 
 /*
- * OUT has end(), and finish<V, K>(added, tile, weights, first, scale) for
- * columns. Weights come from memory: they are asked for before the block has
- * its sum or, where it may begin early, before it has its row.
+ * OUT has end(), finish<V, K>(added, tile, weights, first, scale) for columns,
+ * and again(added) for a row whose squares are out of range: all of it once
+ * more, by all of the block. Weights come from memory: they are asked for
+ * before the block has its sum or, where it may begin early, before it has its
+ * row.
  */
 template <typename T, typename OUT> struct norm_added {
     using A = calc_t<T>;
@@ -129,7 +154,8 @@ template <typename T, typename OUT> struct norm_added {
     added_row<T> row;
     OUT out;
 
-    template <u32 V, u32 K> DEV_MEMBER void run()
+    /* these give whether the squares were in range */
+    template <u32 V, u32 K> DEV_MEMBER bool run()
     {
         row_tile<T, V, K> x;
         typename OUT::template weights<V, K> w;
@@ -140,9 +166,14 @@ template <typename T, typename OUT> struct norm_added {
         row.add(x, 0);
         if (!begins_early)
             w.load(row, 0);
-        out.finish(row, x, w, 0, row.scale(row.squares(x, 0)));
+        const A v = row.mean_square(row.squares(x, 0));
+
+        if (!squares_in_range<T>(v))
+            return false;
+        out.finish(row, x, w, 0, reciprocal_root(v));
+        return true;
     }
-    template <u32 V> DEV_MEMBER void stream()
+    template <u32 V> DEV_MEMBER bool stream()
     {
         row_tile<T, V, piece<V>> x;
         const u32 span = piece<V> * V * row.t.size;
@@ -154,7 +185,11 @@ template <typename T, typename OUT> struct norm_added {
             row.add(x, (u32)first);
             s += row.squares(x, (u32)first);
         }
-        const A g = row.scale(s);
+        const A v = row.mean_square(s);
+
+        if (!squares_in_range<T>(v))
+            return false;
+        const A g = reciprocal_root(v);
 
         NO_UNROLL
         for (u64 first = 0; first < out.end(); first += span) {
@@ -164,6 +199,12 @@ template <typename T, typename OUT> struct norm_added {
             w.load(row, (u32)first);
             out.finish(row, x, w, (u32)first, g);
         }
+        return true;
+    }
+    DEV_MEMBER void all(bool aligned, u32 columns)
+    {
+        if (!with_block_row<T>(*this, aligned, columns))
+            out.again(row);
     }
 };
 
@@ -189,6 +230,14 @@ template <typename T> struct to_numbers {
         x.each(row.t, first, n, [&](A *v, u32 c) {
             finish_columns<V>(dst, v, c, g, row.alpha, (const T *)nullptr);
         });
+    }
+    DEV_MEMBER void again(const added_row<T> &row) const
+    {
+        const wide_terms terms = row.terms_again();
+
+        NO_UNROLL
+        for (u32 c = row.t.rank; c < n; c += row.t.size)
+            dst[c] = convert<T>(terms(row.at(c)) * row.weight(c));
     }
 };
 
@@ -219,6 +268,17 @@ template <typename T, bool OfQuants> struct to_q8_1 {
             }
             store_q8_1<V, OfQuants>(v, blocks, c);
         });
+    }
+    DEV_MEMBER void again(const added_row<T> &row) const
+    {
+        const wide_terms terms = row.terms_again();
+
+        NO_UNROLL
+        for (u32 c = row.t.rank; c < n_padded; c += row.t.size) {
+            const f32 v = c < n ? terms(row.at(c)) * row.weight(c) : 0.0f;
+
+            store_q8_1<1, OfQuants>(&v, blocks, c);
+        }
     }
 };
 
@@ -253,8 +313,7 @@ DEV void rmsnorm_add(const T *src, const T *residual, T *dst, T *sum,
         {dst + (u64)blockIdx.x * n, n}};
 
     if (n > 0)
-        with_block_row<T>(f, n % vector_length<T> == 0 && addresses % 16 == 0,
-                          n);
+        f.all(n % vector_length<T> == 0 && addresses % 16 == 0, n);
     else
         meet_launches();
 }
@@ -275,8 +334,8 @@ DEV void add_rmsnorm_quantize(const T *src, const T *residual, T *sum,
          blocks * q8_1_elems}};
 
     if (n > 0)
-        with_block_row<T>(f, n % vector_length<T> == 0 && addresses % 16 == 0,
-                          max_of(n, f.out.n_padded));
+        f.all(n % vector_length<T> == 0 && addresses % 16 == 0,
+              max_of(n, f.out.n_padded));
     else
         meet_launches();
 }

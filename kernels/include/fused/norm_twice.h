@@ -40,7 +40,9 @@ template <typename T> struct norm_twice {
         y.each(outer.t, first, n,
                [&](A *v, u32 c) { write_columns<V>(sum + c, v); });
     }
-    template <u32 V, u32 K> DEV_MEMBER void run()
+    /* These give whether the squares of src were in range: else they have
+     * stored nothing. */
+    template <u32 V, u32 K> DEV_MEMBER bool run()
     {
         row_tile<T, V, K> x, y;
         norm_weights<T, V, K> w, z;
@@ -57,11 +59,22 @@ template <typename T> struct norm_twice {
         y.load(outer.t, outer.src, 0, outer.n);
         if (!begins_early)
             load_weights();
-        add(x, y, w, 0, inner.scale(inner.squares(x, 0)));
+        const A v = inner.mean_square(inner.squares(x, 0));
+
+        if (!squares_in_range<T>(v))
+            return false;
+        add(x, y, w, 0, reciprocal_root(v));
         __syncthreads(); /* both scales meet in the same LDS */
-        out.finish(outer, y, z, 0, outer.scale(outer.squares(y, 0)));
+
+        const A u = outer.mean_square(outer.squares(y, 0));
+
+        if (squares_in_range<T>(u))
+            out.finish(outer, y, z, 0, reciprocal_root(u));
+        else
+            out.again(summed());
+        return true;
     }
-    template <u32 V> DEV_MEMBER void stream()
+    template <u32 V> DEV_MEMBER bool stream()
     {
         row_tile<T, V, piece<V>> x, y;
         norm_weights<T, V, piece<V>> w;
@@ -74,7 +87,11 @@ template <typename T> struct norm_twice {
             x.load(inner.t, inner.src, (u32)first, inner.n);
             s += inner.squares(x, (u32)first);
         }
-        const A g = inner.scale(s);
+        const A v = inner.mean_square(s);
+
+        if (!squares_in_range<T>(v))
+            return false;
+        const A g = reciprocal_root(v);
 
         s = 0;
         NO_UNROLL
@@ -86,7 +103,13 @@ template <typename T> struct norm_twice {
             s += outer.squares(y, (u32)first);
         }
         __syncthreads();
-        const A h = outer.scale(s);
+        const A u = outer.mean_square(s);
+
+        if (!squares_in_range<T>(u)) {
+            out.again(summed());
+            return true;
+        }
+        const A h = reciprocal_root(u);
 
         /* a thread reads what it has written */
         NO_UNROLL
@@ -95,6 +118,31 @@ template <typename T> struct norm_twice {
             w.load(outer, (u32)first);
             out.finish(outer, y, w, (u32)first, h);
         }
+        return true;
+    }
+    /* the row of `sum`, once it is stored */
+    DEV_MEMBER added_row<T> summed() const
+    {
+        added_row<T> row = outer;
+
+        row.sum = sum;
+        return row;
+    }
+    /* once more, where the squares of src were out of range */
+    DEV_MEMBER void again() const
+    {
+        const wide_terms terms = inner.terms_again();
+        const u32 n = outer.n;
+
+        __syncthreads(); /* all have read src, which may be `sum` */
+        NO_UNROLL
+        for (u32 c = outer.t.rank; c < n; c += outer.t.size) {
+            const A x =
+                convert<A>(convert<T>(terms(inner.at(c)) * inner.weight(c)));
+
+            sum[c] = convert<T>(outer.at(c) + x);
+        }
+        out.again(summed());
     }
 };
 
@@ -117,9 +165,11 @@ DEV void rmsnorm_add_rmsnorm_quantize(const T *src, const T *inner,
         {static_cast<u8 *>(vy) + (u64)blockIdx.x * blocks * q8_1_nbytes, n,
          blocks * q8_1_elems}};
 
-    if (n > 0)
-        with_block_row<T>(f, n % vector_length<T> == 0 && addresses % 16 == 0,
-                          max_of(n, f.out.n_padded));
-    else
+    if (n > 0) {
+        if (!with_block_row<T>(f,
+                               n % vector_length<T> == 0 && addresses % 16 == 0,
+                               max_of(n, f.out.n_padded)))
+            f.again();
+    } else
         meet_launches();
 }

@@ -21,23 +21,23 @@ DEV team block_team()
     const team_scratch<A> name = {name##_slots, name##_all}
 
 /*
- * Calls f.run<V, K>() where K = 1 or F::most vectors a thread hold n columns,
- * else f.stream<V>(): rows that are not aligned are met in pieces always.
+ * What f.run<V, K>() gives where K = 1 or F::most vectors a thread hold n
+ * columns, else f.stream<V>(): rows that are not aligned are met in pieces
+ * always.
  */
 template <typename T, typename F>
-DEV void with_block_row(F &f, bool aligned, u32 n)
+DEV auto with_block_row(F &f, bool aligned, u32 n)
 {
     constexpr u32 V = vector_length<T>;
     const u32 threads = blockDim.x;
 
     if (aligned && n <= threads * V)
-        f.template run<V, 1>();
-    else if (aligned && n <= F::most * threads * V)
-        f.template run<V, F::most>();
-    else if (aligned)
-        f.template stream<V>();
-    else
-        f.template stream<1>();
+        return f.template run<V, 1>();
+    if (aligned && n <= F::most * threads * V)
+        return f.template run<V, F::most>();
+    if (aligned)
+        return f.template stream<V>();
+    return f.template stream<1>();
 }
 
 /* every number of x becomes f(x, y) of the two tiles' */

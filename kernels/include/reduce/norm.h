@@ -23,10 +23,14 @@
  * (Chan, Golub and LeVeque, 'Updating Formulae and a Pairwise Algorithm for
  * Computing Sample Variances').
  *
+ * Rows whose squares leave the range of f32 are read once more, in f64
+ * (norm_again.h): no finite row gives zeros or NaN that f64 would not.
+ *
  * How many rows there are is known from the grid alone.
  */
 #pragma once
 
+#include "reduce/norm_again.h"
 #include "reduce/norm_team.h"
 
 /*
@@ -80,6 +84,8 @@ DEV void finish_columns(T *dst, calc_t<T> *v, u32 c, calc_t<T> scale,
     write_columns<V>(dst + c, v);
 }
 
+/* run() and stream() give whether the row's squares were in range: else they
+ * leave the row alone */
 template <typename T> struct norm_row {
     using A = calc_t<T>;
 
@@ -131,16 +137,19 @@ template <typename T> struct rmsnorm_row : norm_row<T> {
         });
     }
 
-    template <u32 V, u32 K> DEV_MEMBER void run()
+    template <u32 V, u32 K> DEV_MEMBER bool run()
     {
         row_tile<T, V, K> x;
 
         x.load(B::t, B::src, 0, B::n);
         const A mean = mean_of(B::total(squares(x, 0)), (A)B::n);
+        if (!squares_in_range<T>(mean + B::eps))
+            return false;
         finish(x, 0, reciprocal_root(mean + B::eps));
+        return true;
     }
 
-    template <u32 V> DEV_MEMBER void stream()
+    template <u32 V> DEV_MEMBER bool stream()
     {
         constexpr u32 K = stream_tile<T, V, norm_registers>;
         const u32 span = K * V * B::t.size;
@@ -154,24 +163,19 @@ template <typename T> struct rmsnorm_row : norm_row<T> {
         const A mean = B::total(s) / (A)B::n;
         const A g = reciprocal_root(mean + B::eps);
 
+        if (!squares_in_range<T>(mean + B::eps))
+            return false;
         for (u64 first = 0; first < B::n; first += span) {
             x.load(B::t, B::src, (u32)first, B::n);
             finish(x, (u32)first, g);
         }
+        return true;
     }
 };
 
 template <typename T> struct layernorm_row : norm_row<T> {
     using typename norm_row<T>::A;
     using B = norm_row<T>;
-
-    /* finite, so that a constant row gives beta with eps = 0 too */
-    DEV_MEMBER A scale(A variance) const
-    {
-        const A g = reciprocal_root(max_number(variance, A(0)) + B::eps);
-
-        return g > largest<A>() ? largest<A>() : g;
-    }
 
     template <u32 V, u32 K> DEV_MEMBER A sum(row_tile<T, V, K> &x, u32 first)
     {
@@ -213,7 +217,7 @@ template <typename T> struct layernorm_row : norm_row<T> {
         });
     }
 
-    template <u32 V, u32 K> DEV_MEMBER void run()
+    template <u32 V, u32 K> DEV_MEMBER bool run()
     {
         row_tile<T, V, K> x;
         const A n = (A)B::n;
@@ -224,11 +228,15 @@ template <typename T> struct layernorm_row : norm_row<T> {
 
         const two<A> all = B::totals(s, squares);
         const A d = exact_mean_of(all.a, n);
+        const A v = mean_of(all.b - all.a * d, n);
 
-        finish(x, 0, d, scale(mean_of(all.b - all.a * d, n)));
+        if (!squares_in_range<T>(v + B::eps))
+            return false;
+        finish(x, 0, d, layer_terms::scale(v, B::eps));
+        return true;
     }
 
-    template <u32 V> DEV_MEMBER void stream()
+    template <u32 V> DEV_MEMBER bool stream()
     {
         constexpr u32 K = stream_tile<T, V, norm_registers>;
         const u32 span = K * V * B::t.size;
@@ -262,8 +270,11 @@ template <typename T> struct layernorm_row : norm_row<T> {
         const A d = B::totals(count * mean, 0).a / n;
         const A far = mean - d;
 
-        const A g = scale(B::total(squares + count * far * far) / n);
+        const A v = B::total(squares + count * far * far) / n;
+        const A g = layer_terms::scale(v, B::eps);
 
+        if (!squares_in_range<T>(v + B::eps))
+            return false;
         for (u64 first = 0; first < B::n; first += span) {
             A s, q;
 
@@ -271,6 +282,7 @@ template <typename T> struct layernorm_row : norm_row<T> {
             center(x, (u32)first, p, s, q);
             finish(x, (u32)first, d, g);
         }
+        return true;
     }
 };
 
@@ -305,10 +317,15 @@ DEV void normalize(const T *src, T *dst, const T *alpha, const T *beta,
         return;
     }
     const u64 row = (u64)blockIdx.x * blockDim.y + threadIdx.y;
+
+    src += row * n;
+    dst += row * n;
     const team t =
         make_team(blockDim.x, threadIdx.x, threadIdx.y * blockDim.x, 1);
-    ROW<T> r{{t, scratch, scratch_two, src + row * n, dst + row * n, alpha,
-              beta, n, 0, (A)eps}};
+    ROW<T> r{{t, scratch, scratch_two, src, dst, alpha, beta, n, 0, (A)eps}};
 
-    with_row_class<T, norm_registers>(r, aligned, n, t.size);
+    if (!with_row_class<T, norm_registers>(r, aligned, n, t.size))
+        normalize_again<TERMS::shifts>(
+            src, dst, alpha, beta, n, eps, t.rank, t.size,
+            t.packed && t.size >= group_size ? group_size : 1);
 }

@@ -21,7 +21,7 @@
 #pragma once
 
 #include "reduce/neighbours.h"
-#include "reduce/row.h"
+#include "reduce/norm_again.h"
 
 constexpr u32 log_least_group = 3; /* places */
 
@@ -121,9 +121,9 @@ template <typename T, u32 K, u32 KW> struct held_row {
     }
 };
 
-/* y = (x + shift) * scale * alpha + beta */
+/* y = (x + shift) * scale * alpha + beta; the mean of squares, plus eps */
 template <typename A> struct norm_terms {
-    A shift, scale;
+    A shift, scale, squares;
 };
 
 /* alpha and beta of a vector; null stands for 1 and for 0 */
@@ -194,8 +194,9 @@ struct rms_terms {
     {
         x.share(x.group_sum([](const A *v) { return sum_of_squares(v, X::V); }),
                 0);
-        return {0,
-                reciprocal_root(mean_of(x.total(x.shared().a), (A)x.n) + eps)};
+        const A squares = mean_of(x.total(x.shared().a), (A)x.n) + eps;
+
+        return {0, reciprocal_root(squares), squares};
     }
 };
 
@@ -243,13 +244,16 @@ struct layer_terms {
         const A far = away - d;
         const A all = fused(rounded_product(count, far), far, group.b);
 
-        return {(p - first) - d, scale(mean_of(x.total(all), n), eps)};
+        const A variance = mean_of(x.total(all), n);
+
+        return {(p - first) - d, scale(variance, eps), variance + eps};
     }
 };
 
-/* A row of n columns, by the threads that share it. */
+/* A row of n columns, by the threads that share it. False, and nothing done, if
+ * its squares are out of range. */
 template <typename TERMS, u32 K, u32 KW, typename T>
-DEV void normalize_held(const T *src, T *dst, const T *alpha, const T *beta,
+DEV bool normalize_held(const T *src, T *dst, const T *alpha, const T *beta,
                         u32 n, u32 log_size, u32 thread, two<calc_t<T>> *slot,
                         calc_t<T> eps)
 {
@@ -262,6 +266,8 @@ DEV void normalize_held(const T *src, T *dst, const T *alpha, const T *beta,
         weights.load(alpha, beta, x.column(0) < n ? x.column(0) : 0);
     const norm_terms<calc_t<T>> terms = TERMS::of(x, eps);
 
+    if (!squares_in_range<T>(terms.squares))
+        return n == 0;
     UNROLL
     for (u32 k = 0; k < KW; k++) {
         const u32 c = x.column(k);
@@ -273,6 +279,7 @@ DEV void normalize_held(const T *src, T *dst, const T *alpha, const T *beta,
         finish_vector<TERMS::shifts>(x.v[k], dst + c, weights, alpha != nullptr,
                                      beta != nullptr, terms);
     }
+    return true;
 }
 
 /*
@@ -312,15 +319,21 @@ DEV void normalize_rows(const T *src, T *dst, const T *alpha, const T *beta,
         }
         src += (u64)blockIdx.x * n;
         dst += (u64)blockIdx.x * n;
+        bool done;
+
         if (log_parts == log_most)
-            normalize_held<TERMS, K, 1>(src, dst, alpha, beta, n, log_size,
-                                        thread, slot, (A)eps);
+            done = normalize_held<TERMS, K, 1>(src, dst, alpha, beta, n,
+                                               log_size, thread, slot, (A)eps);
         else if (K > 2 && log_parts == 1)
-            normalize_held<TERMS, K, (K > 2 ? K / 2 : K)>(
+            done = normalize_held<TERMS, K, (K > 2 ? K / 2 : K)>(
                 src, dst, alpha, beta, n, log_size, thread, slot, (A)eps);
         else
-            normalize_held<TERMS, K, K>(src, dst, alpha, beta, n, log_size,
-                                        thread, slot, (A)eps);
+            done = normalize_held<TERMS, K, K>(src, dst, alpha, beta, n,
+                                               log_size, thread, slot, (A)eps);
+        if (!done)
+            normalize_again<TERMS::shifts>(src, dst, alpha, beta, n, eps,
+                                           thread, 1u << (log_parts + log_size),
+                                           group_size);
         return;
     }
     const u32 shift = log2_blocks_shared(gridDim.x, blockDim.x, 4);
@@ -336,10 +349,15 @@ DEV void normalize_rows(const T *src, T *dst, const T *alpha, const T *beta,
         const bool works = first + mine < rows;
         const u64 at = (u64)(row + (works ? first + mine : 0)) * n;
 
-        normalize_held<TERMS, K, K>(
+        const bool done = normalize_held<TERMS, K, K>(
             src + at, dst + at, alpha, beta, works ? n : 0, log_size,
             thread & ((1u << log_size) - 1),
             slot + turn * in_turn + (mine << log_size >> log_least_group),
             (A)eps);
+
+        if (!done)
+            normalize_again<TERMS::shifts>(src + at, dst + at, alpha, beta, n,
+                                           eps, thread & ((1u << log_size) - 1),
+                                           1u << log_size, group_size);
     }
 }

@@ -100,11 +100,12 @@ DEV u32 shared_out(u32 n, u32 size)
 }
 
 /*
- * Calls f.run<V, K>() for the smallest tile of at most nbytes that holds the
- * row, or f.stream<V>() for a row that no tile holds. All threads choose alike.
+ * What f.run<V, K>() gives for the smallest tile of at most nbytes that holds
+ * the row, or f.stream<V>() for a row that no tile holds. All threads choose
+ * alike.
  */
 template <typename T, u32 nbytes, typename F>
-DEV void with_row_class(F f, bool aligned, u32 n, u32 size)
+DEV auto with_row_class(F f, bool aligned, u32 n, u32 size)
 {
     constexpr u32 V = vector_length<T>;
     constexpr u32 values = nbytes / sizeof(calc_t<T>);
@@ -114,23 +115,20 @@ DEV void with_row_class(F f, bool aligned, u32 n, u32 size)
         const u32 vectors = shared_out(n / V, size);
 
         if (vectors <= 1)
-            f.template run<V, 1>();
-        else if (most >= 2 && vectors <= 2)
-            f.template run<V, most >= 2 ? 2 : 1>();
-        else if (most >= 4 && vectors <= 4)
-            f.template run<V, most >= 4 ? 4 : 1>();
-        else if (most >= 8 && vectors <= 8)
-            f.template run<V, most >= 8 ? 8 : 1>();
-        else
-            f.template stream<V>();
-    } else {
-        const u32 each = shared_out(n, size);
-
-        if (each <= 4)
-            f.template run<1, 4>();
-        else if (each <= values)
-            f.template run<1, values>();
-        else
-            f.template stream<1>();
+            return f.template run<V, 1>();
+        if (most >= 2 && vectors <= 2)
+            return f.template run < V, most >= 2 ? 2 : 1 > ();
+        if (most >= 4 && vectors <= 4)
+            return f.template run < V, most >= 4 ? 4 : 1 > ();
+        if (most >= 8 && vectors <= 8)
+            return f.template run < V, most >= 8 ? 8 : 1 > ();
+        return f.template stream<V>();
     }
+    const u32 each = shared_out(n, size);
+
+    if (each <= 4)
+        return f.template run<1, 4>();
+    if (each <= values)
+        return f.template run<1, values>();
+    return f.template stream<1>();
 }

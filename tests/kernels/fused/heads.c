@@ -5,7 +5,15 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { BIASED = 2, NORMED_Q = 4, NORMED_K = 8, TURNED = 16, KEPT = 32 };
+/* LARGE: every second head of Q and K has squares beyond f32's range */
+enum {
+    BIASED = 2,
+    NORMED_Q = 4,
+    NORMED_K = 8,
+    TURNED = 16,
+    KEPT = 32,
+    LARGE = 64
+};
 
 static const struct heads_case {
     uint32_t tokens, heads, kv_heads, d;
@@ -19,6 +27,7 @@ static const struct heads_case {
     {4, 2, 2, 200, TURNED | BIASED | NORMED_Q | NORMED_K, 1, 32},
     {4, 3, 1, 72, NEOX | TURNED, 2, 128},
     {6, 2, 1, 8, NEOX | KEPT, 1, 64},
+    {2, 3, 2, 72, TURNED | KEPT | NORMED_Q | NORMED_K | LARGE, 2, 64},
     {0, 2, 1, 8, NEOX | KEPT | TURNED, 1, 64},
 };
 
@@ -81,6 +90,12 @@ void fused_run_heads(struct kt *t, const struct kt_row *row)
                        c->heads, c->kv_heads, c->d, c->how);
         t->what = text;
         memset(untouched, 0xa5, rows * kept * 2);
+        for (size_t i = 0; c->how & LARGE && i < total; i++) {
+            const size_t h = i % width / c->d;
+
+            if (h % 2 && h < c->heads + c->kv_heads)
+                x[i] *= 0x1p120F;
+        }
         /* the last first; of four or more one below, and one beyond the rows */
         for (uint32_t i = 0; i < c->tokens; i++)
             ids[i] = i == 2   ? -1

@@ -14,7 +14,18 @@ static kt_real rounded(enum kt_type type, kt_real v)
     return kt_get(type, &code, 0);
 }
 
-enum { NO_RESIDUAL = 1, NO_SUM = 2, NO_ALPHA = 4, IN_PLACE = 8, SPECIAL = 16 };
+/* The last three: rows whose squares leave f32's range, because src is large,
+ * or residual, or because all is tiny and eps 0. */
+enum {
+    NO_RESIDUAL = 1,
+    NO_SUM = 2,
+    NO_ALPHA = 4,
+    IN_PLACE = 8,
+    SPECIAL = 16,
+    LARGE_SRC = 32,
+    LARGE_RESIDUAL = 64,
+    TINY = 128
+};
 
 static const struct norm_case {
     size_t rows, n, padded;
@@ -37,7 +48,32 @@ static const struct norm_case {
     {1, 5000, 5120, 256, 0, IN_PLACE},
     {1, 14336, 14336, 1024, 0, 0},
     {3, 96, 512, 32, 0, SPECIAL},
+    {2, 96, 512, 32, 0, LARGE_SRC},
+    {2, 300, 512, 64, 1, LARGE_SRC | LARGE_RESIDUAL | NO_SUM},
+    {2, 256, 256, 64, 0, LARGE_RESIDUAL | IN_PLACE},
+    {2, 1200, 1216, 64, 0, LARGE_RESIDUAL | NO_ALPHA},
+    {1, 1200, 1216, 64, 0, LARGE_SRC | IN_PLACE},
+    {2, 160, 160, 32, 0, TINY},
+    {1, 1100, 1120, 64, 1, TINY | IN_PLACE},
 };
+
+static float norm_eps(const struct norm_case *c)
+{
+    return c->how & TINY ? 0 : 1e-5F;
+}
+
+/* v of SMALL, as large or as tiny as the case says */
+static void scale_norm(const struct norm_case *c, enum kt_type type, void *v,
+                       size_t n, unsigned large)
+{
+    const kt_real times = c->how & large ? (type == KT_F16 ? 0x1p12L : 0x1p120L)
+                          : c->how & TINY
+                              ? (type == KT_F16 ? 0x1p-12L : 0x1p-100L)
+                              : 1;
+
+    for (size_t i = 0; times != 1 && i < n; i++)
+        kt_put(type, v, i, kt_get(type, v, i) * times);
+}
 
 struct norm_data {
     void *src, *residual, *alpha;
@@ -57,6 +93,8 @@ static struct norm_data norm_data(struct kt *t, const struct norm_case *c,
                           kt_alloc(t, total * sizeof(kt_real)),
                           kt_alloc(t, total * sizeof(kt_real))};
 
+    scale_norm(c, type, d.src, total, LARGE_SRC);
+    scale_norm(c, type, d.residual, total, LARGE_RESIDUAL);
     if (c->how & SPECIAL) { /* a row of zeros, one with a NaN, one with inf */
         for (size_t i = 0; i < c->n; i++) {
             kt_put(type, d.src, i, 0);
@@ -217,10 +255,10 @@ void fused_run_norm(struct kt *t, const struct kt_row *row)
 {
     const enum kt_type type = row->a;
     const enum norm_kind kind = *(const enum norm_kind *)row->detail;
-    const float eps = 1e-5f;
 
     for (size_t i = 0; i < NCASES(norm_cases); i++) {
         const struct norm_case *c = &norm_cases[i];
+        const float eps = norm_eps(c);
         const struct norm_data d = norm_data(t, c, type, eps);
         const struct norm_buffers on = norm_buffers(t, c, &d, type);
 
@@ -238,11 +276,10 @@ void fused_run_norm(struct kt *t, const struct kt_row *row)
 
 void fused_run_norm_twice(struct kt *t, const struct kt_row *row)
 {
-    const float eps = 1e-5f;
-
     (void)row;
     for (size_t k = 0; k < NCASES(norm_cases); k++) {
         const struct norm_case *c = &norm_cases[k];
+        const float eps = norm_eps(c);
         const size_t n = c->n, total = c->rows * n, nbytes = total * 4;
         const size_t nq = c->rows * c->padded / 32 * 36, lead = c->lead * 4;
         const bool weights = !(c->how & NO_ALPHA);
@@ -259,6 +296,8 @@ void fused_run_norm_twice(struct kt *t, const struct kt_row *row)
         float *got_sum = kt_alloc(t, nbytes);
 
         name_norm(t, c);
+        scale_norm(c, KT_F32, src, total, LARGE_SRC);
+        scale_norm(c, KT_F32, residual, total, LARGE_RESIDUAL);
         if (c->how & SPECIAL) { /* rows of zeros, with a NaN, with inf */
             memset(src, 0, n * 4);
             memset(residual, 0, n * 4);

@@ -20,6 +20,9 @@ void reduce_name_case(struct kt *t, const char *what, size_t n, size_t threads)
 void reduce_fill_row(enum kt_type type, void *x, size_t first, size_t n,
                      enum rows_data what)
 {
+    const bool half = type == KT_F16;
+    const kt_real most = half ? kt_max(KT_F16) : kt_max(KT_F32);
+
     for (size_t i = 0; i < n; i++) {
         const kt_real v = kt_get(type, x, first + i);
 
@@ -55,6 +58,19 @@ void reduce_fill_row(enum kt_type type, void *x, size_t first, size_t n,
             break;
         case ZEROS:
             kt_put(type, x, first + i, 0);
+            break;
+        case HUGE_ROWS:
+            if (first / n % 2)
+                kt_put(type, x, first + i, v / 4.1L * most);
+            break;
+        case TINY:
+            kt_put(type, x, first + i, v * (half ? 0x1p-12L : 0x1p-100L));
+            break;
+        case LEAST:
+            kt_put(type, x, first + i, v * (half ? 0x1p-19L : 0x1p-129L));
+            break;
+        case EQUAL_HUGE:
+            kt_put(type, x, first + i, most * 0.99L);
             break;
         }
     }

@@ -48,6 +48,25 @@ static const struct norm_case {
     {"far mean", 2, 4096, FAR_MEAN, 0, 1, false, false, 1e-5f, 0},
     {"7e9", 2, 2000, BIG, 0, 1, true, true, 1e-5f, 0},
     {"zeros", 2, 100, ZEROS, 0, 1, true, true, 1e-5f, 0},
+    {"huge", 2, 33, HUGE_ROWS, 0, 1, true, true, 1e-5f, 1},
+    {"huge", 2, 256, HUGE_ROWS, 0, 1, true, true, 0, 0},
+    {"huge", 2, 700, HUGE_ROWS, 64, 1, false, true, 1e-5f, 0},
+    {"huge", 2, 2048, HUGE_ROWS, 0, 1, true, true, 1e-5f, 0},
+    {"huge", 2, 2100, HUGE_ROWS, 32, 1, true, false, 1e-5f, 0},
+    {"huge", 2, 2100, HUGE_ROWS, 32, 1, false, false, 1e-5f, 1},
+    {"huge, four rows a block", 8, 100, HUGE_ROWS, 32, 4, true, true, 0, 0},
+    {"huge, of 64 threads", 4, 200, HUGE_ROWS, 64, 2, true, true, 0, 0},
+    {"huge, rows of 8 threads", 8, 50, HUGE_ROWS, 8, 8, true, true, 1e-5f, 0},
+    {"huge, odd block", 2, 150, HUGE_ROWS, 48, 1, true, true, 1e-5f, 0},
+    {"huge, odd blocks", 3, 60, HUGE_ROWS, 20, 3, true, true, 1e-5f, 0},
+    {"huge constant", 1, 1024, EQUAL_HUGE, 0, 1, true, true, 0, 0},
+    {"huge constant", 1, 64, EQUAL_HUGE, 0, 1, true, true, 1e-5f, 1},
+    {"tiny", 2, 100, TINY, 0, 1, true, true, 0, 1},
+    {"tiny", 2, 1024, TINY, 0, 1, true, true, 0, 0},
+    {"tiny", 1, 2100, TINY, 32, 1, true, true, 0, 0},
+    {"tiny, eps", 2, 1024, TINY, 0, 1, true, true, 1e-5f, 0},
+    {"least", 2, 128, LEAST, 0, 1, true, true, 0, 0},
+    {"least", 2, 1024, LEAST, 0, 1, true, true, 0, 0},
 };
 #define NNORM_CASES (sizeof(norm_cases) / sizeof(norm_cases[0]))
 
@@ -92,7 +111,7 @@ static void norm_reference(enum kt_type type, bool layer, const void *x,
         want[i] = z * a + b;
         bound[i] = fabsl(a) * v *
                        ((p + 4) * fminl(q, 4) * fabsl(z) + 4 * fabsl(z) +
-                        (spread > 0 ? p * magnitude / spread : 0)) +
+                        (var > 0 ? p * magnitude / spread : 0)) +
                    2 * v * fabsl(want[i]);
     }
 }
@@ -139,7 +158,7 @@ static void run_norm_case(struct kt *t, const struct norm_case *c, bool layer,
 
 /*
  * A grid so large that a block takes its neighbours' rows too, a few ones over
- * and over: each must come out as in a small grid.
+ * and over, one of them huge: each must come out as in a small grid.
  */
 static void run_shared_norm(struct kt *t, bool layer, enum kt_type type,
                             size_t rows, size_t columns, unsigned threads)
@@ -152,6 +171,7 @@ static void run_shared_norm(struct kt *t, bool layer, enum kt_type type,
 
     reduce_name_case(t, "shared blocks", columns, threads);
     kt_fill(type, x, PERIOD * columns, KT_SMALL, columns);
+    reduce_fill_row(type, x, 3 * columns, columns, HUGE_ROWS);
     for (size_t r = PERIOD; r < rows; r++)
         memcpy(x + r * row, x + r % PERIOD * row, row);
     const void *src = kt_device(t, x, rows * row, 0);

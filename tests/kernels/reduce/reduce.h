@@ -42,6 +42,10 @@ enum rows_data {
     FAR_MEAN, /* 1000 and a little */
     BIG,      /* 7e9 */
     ZEROS,
+    HUGE_ROWS, /* the second, fourth ... up to the greatest of f32, or f16 */
+    TINY,      /* 1e-30, f16 1e-4 */
+    LEAST,     /* subnormal f32 and bf16 */
+    EQUAL_HUGE /* a constant near f32's greatest, or f16's */
 };
 
 /* Makes row x[first..first + n) of random numbers what its name says. */
