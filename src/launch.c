@@ -96,6 +96,13 @@ static kpk_status check_shared(const kpk_kernel *kernel, const kpk_shape *shape)
 {
     const uint64_t has = kernel->inst->device.lds_nbytes;
     const uint64_t own = kernel->attrs->lds_nbytes;
+    const uint32_t least = kernel->attrs->least_shared_nbytes;
+
+    if (shape->shared_nbytes < least)
+        return kpk_i_fail(KPK_ERR_SHAPE,
+                          "%s: %u bytes of dynamic shared memory are fewer "
+                          "than the %u that the kernel uses",
+                          kpk_kernel_name(kernel), shape->shared_nbytes, least);
 
     if (own + shape->shared_nbytes > has)
         return kpk_i_fail(KPK_ERR_SHAPE,

@@ -80,6 +80,7 @@ static const char *take(struct codeobj *co, struct codeobj_kernel *k,
                            k->name, t->nscratch);
     reqd[0] = (uint32_t)block;
     reqd[1] = reqd[2] = 1;
+    k->attrs.least_shared_nbytes = t->shared_nbytes;
     return NULL;
 }
 

@@ -260,7 +260,7 @@ static void write_objects(const struct writer *w)
 
     fputs("/* kernarg, its alignment, LDS, scratch, block, required block,\n"
           " * VGPRs, AGPRs, SGPRs, VGPR and SGPR spills, wave, dynamic stack, "
-          "hidden */\n"
+          "hidden,\n * waits, 0, least dynamic shared memory */\n"
           "static const struct kpk_kernel_attrs attrs[] = {\n",
           w->f);
     each_object(w, write_attrs);

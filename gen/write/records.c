@@ -30,13 +30,14 @@ void record_write_attrs(FILE *f, const struct kpk_kernel_attrs *a)
 {
     fprintf(f,
             "    {%u, %u, %u, %u, %u, {%u, %u, %u}, %u, %u, %u, %u, %u, "
-            "%u, %u, %u, %u, 0},\n",
+            "%u, %u, %u, %u, 0, %u},\n",
             (unsigned)a->kernarg_nbytes, (unsigned)a->kernarg_align,
             (unsigned)a->lds_nbytes, (unsigned)a->scratch_nbytes,
             (unsigned)a->max_block, (unsigned)a->reqd_block[0],
             (unsigned)a->reqd_block[1], (unsigned)a->reqd_block[2], a->vgprs,
             a->agprs, a->sgprs, a->vgpr_spills, a->sgpr_spills, a->wave_size,
-            a->uses_dynamic_stack, a->has_hidden_args, a->waits);
+            a->uses_dynamic_stack, a->has_hidden_args, a->waits,
+            (unsigned)a->least_shared_nbytes);
 }
 
 void record_write_sha256(FILE *f, const uint8_t sha256[32])

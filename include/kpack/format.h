@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 /* Changes with every incompatible change below; the runtime checks it. */
-#define KPK_FORMAT_VERSION 6u
+#define KPK_FORMAT_VERSION 7u
 
 /* Kinds of explicit arguments: `.value_kind` of the code object's metadata. */
 enum kpk_arg_kind {
@@ -60,6 +60,7 @@ struct kpk_kernel_attrs {
     uint8_t has_hidden_args;
     uint8_t waits; /* for the launch before it: see KPK_LAUNCH_EARLY */
     uint8_t reserved;
+    uint32_t least_shared_nbytes; /* dynamic, of every launch; 0 if not known */
 };
 
 /*

@@ -231,6 +231,11 @@ int main(int argc, char **argv)
     if (kpk_launch(k, &other, NULL, KPK_ARGS(da, db, dc, n)) != KPK_ERR_SHAPE)
         return fprintf(stderr, "half a block was launched\n"), 1;
     printf("%s\n", kpk_error_message());
+    other = shape;
+    other.shared_nbytes--;
+    if (kpk_launch(k, &other, NULL, KPK_ARGS(da, db, dc, n)) != KPK_ERR_SHAPE ||
+        !strstr(kpk_error_message(), "are fewer than the"))
+        return fprintf(stderr, "too little shared memory was taken\n"), 1;
     if (kpk_free(gpu, da) || kpk_free(gpu, db) || kpk_free(gpu, dc) ||
         kpk_close(gpu))
         return fprintf(stderr, "%s\n", kpk_error_message()), 1;

@@ -167,7 +167,7 @@ static void test_an_index_has_a_code_for_each_value(void **state)
     struct model_row rows[] = {{.target = "", .cells = cells[0]},
                                {.target = "gfx942", .cells = cells[1]},
                                {.target = "", .cells = cells[2]}};
-    const struct model_table t = {"t", columns, 3, rows, 3};
+    const struct model_table t = {"t", columns, 3, rows, 3, false};
     char *text = written(&t);
 
     (void)state;
@@ -188,7 +188,7 @@ static void test_a_column_of_too_many_values_has_no_index(void **state)
     static const char *cells[N];
     static struct model_row rows[N];
     struct model_column column = {"i", KPK_CELL_INT, true};
-    struct model_table t = {"t", &column, 1, rows, N};
+    struct model_table t = {"t", &column, 1, rows, N, false};
     char *text;
 
     (void)state;

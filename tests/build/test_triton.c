@@ -222,6 +222,7 @@ static void test_a_kernel_takes_its_block_and_names(void **state)
             fail_msg("case %zu: %s", i, printed);
         assert_int_equal(object.triton != NULL, !b->says);
         assert_int_equal(k->attrs.reqd_block[0], 256);
+        assert_int_equal(k->attrs.least_shared_nbytes, b->says ? 0 : 16384);
         for (size_t n = 0; !b->says && n < 2; n++)
             assert_string_equal(k->args[k->nargs - 2 + n].name, b->names[n]);
         free(printed);

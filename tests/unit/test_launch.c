@@ -3,6 +3,7 @@
 
 #include "fake_hip.h"
 #include "header_layout.h"
+#include "internal.h"
 #include "test_pack.h"
 
 static struct fake_hip *fake;
@@ -98,6 +99,28 @@ static void test_shape_is_checked_against_kernel_and_device(void **state)
         assert_status(
             kpk_launch_packed(kernel, &shapes[i].shape, NULL, NULL, 0),
             KPK_ERR_SHAPE);
+    }
+}
+
+static void test_a_launch_has_the_shared_memory_that_a_kernel_uses(void **state)
+{
+    const kpk_kernel *plain = get("noargs");
+    struct kpk_kernel_attrs attrs = *plain->attrs;
+    kpk_kernel kernel = *plain;
+    kpk_shape shape = {{1, 1, 1}, {64, 1, 1}, 0};
+
+    (void)state;
+    attrs.least_shared_nbytes = 96;
+    kernel.attrs = &attrs;
+    for (; shape.shared_nbytes < 98; shape.shared_nbytes++) {
+        if (shape.shared_nbytes >= 96) {
+            assert_ok(kpk_launch(&kernel, &shape, NULL, NULL, 0));
+            continue;
+        }
+        assert_status(kpk_launch(&kernel, &shape, NULL, NULL, 0),
+                      KPK_ERR_SHAPE);
+        assert_message("bytes of dynamic shared memory are fewer than the 96 "
+                       "that the kernel uses");
     }
 }
 
@@ -569,6 +592,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_shape_is_checked_against_kernel_and_device),
+        TEST(test_a_launch_has_the_shared_memory_that_a_kernel_uses),
         TEST(test_arguments_reach_hip_by_pointer_in_order),
         TEST(test_arguments_are_checked_by_count_and_size),
         TEST(test_padding_entries_take_no_argument_and_get_zeros),
