@@ -156,6 +156,30 @@ for generator in Ninja "Unix Makefiles"; do
         "$folder/mixer"
     sed -i 's/+= 2000/+= 1000/' echo/gain.hip
 done
+
+# A library with a pack, a library with that library, a program: each is
+# installed, and the next one knows no more than its package.
+example own_cmake_package
+with_packages() { # command
+    alone env CMAKE_PREFIX_PATH="$prefix:$WORK/root" "$@"
+}
+package() { # project generator
+    with_packages cmake -G "$2" -S "$1" -B "build-$1" \
+        -DCMAKE_INSTALL_PREFIX="$WORK/root" &&
+        with_packages cmake --build "build-$1"
+}
+for project in levels desk; do
+    check "cmake: library $project builds" package $project "Unix Makefiles"
+    check "cmake: and installs" \
+        with_packages cmake --install build-$project
+done
+mv "$WORK/own_cmake_package/build-levels" "$WORK/away" # nothing comes from it
+check "cmake: a program with the library's library builds" package app Ninja
+on_each_device "cmake: and runs" 74.75 build-app/app
+check "cmake: the pack's headers are installed" \
+    test -e "$WORK/root/include/kpack/halves/halve.h"
+cd "$WORK" || exit 1
+
 wrong() { # arguments of kpack_add_pack
     mkdir -p "$WORK/wrong" && cat >"$WORK/wrong/CMakeLists.txt" <<END
 cmake_minimum_required(VERSION 3.20)

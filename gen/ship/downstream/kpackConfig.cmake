@@ -8,7 +8,12 @@
 #                  [FLAGS flag...] [HIPCC compiler] [ROCM_PATH folder]
 #                  [NVCC compiler] [COMPRESS zstd] [EMBED incbin])
 #                      a static library NAME: a pack of these kernels, with the
-#                      header <kpack/NAME.h>
+#                      header <kpack/NAME.h>. It is a target as any other:
+#                      install(TARGETS NAME library EXPORT ...) installs it
+#                      with a library that links it; the package's file needs
+#                      find_dependency(kpack). The headers, if users of the
+#                      package want them, lie in the folder that is the
+#                      target's property KPACK_INCLUDE
 #   kpack_add_pack(NAME IMPORT folder)
 #                      the same of a folder of prebuilt code objects
 #
@@ -115,11 +120,25 @@ function(kpack_add_pack name)
     COMMENT "Kernels of pack ${name}"
     VERBATIM)
 
-  file(MAKE_DIRECTORY "${folder}/include")
-  add_library(${name} STATIC IMPORTED GLOBAL)
-  set_target_properties(${name} PROPERTIES
-    IMPORTED_LOCATION "${archive}"
-    INTERFACE_INCLUDE_DIRECTORIES "${folder}/include"
-    INTERFACE_LINK_LIBRARIES "kpack::kpack;${codec}")
+  # An archive that make made, where CMake wants objects of its own: it is the
+  # library's only "object", so that the library is as new as it, and then takes
+  # the library's place.
+  get_property(language GLOBAL PROPERTY ENABLED_LANGUAGES)
+  if(C IN_LIST language)
+    set(language C)
+  else()
+    list(GET language 0 language)
+  endif()
+  set_source_files_properties("${archive}" PROPERTIES EXTERNAL_OBJECT TRUE GENERATED TRUE)
+  add_library(${name} STATIC "${archive}")
   add_dependencies(${name} ${name}-kernels)
+  add_custom_command(TARGET ${name} POST_BUILD
+    COMMAND ${CMAKE_COMMAND} -E copy "${archive}" "$<TARGET_FILE:${name}>"
+    VERBATIM)
+  set_target_properties(${name} PROPERTIES
+    LINKER_LANGUAGE ${language}
+    KPACK_INCLUDE "${folder}/include")
+  file(MAKE_DIRECTORY "${folder}/include")
+  target_include_directories(${name} INTERFACE "$<BUILD_INTERFACE:${folder}/include>")
+  target_link_libraries(${name} INTERFACE kpack::kpack ${codec})
 endfunction()
