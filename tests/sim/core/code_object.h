@@ -25,7 +25,7 @@ struct sim_arg {
     char *name; /* may be NULL */
     uint32_t offset, size;
     uint32_t pointee_align; /* of pointers into LDS */
-    char value_kind[28]; /* "by_value", "global_buffer", "hidden_..." */
+    char value_kind[28];    /* "by_value", "global_buffer", "hidden_..." */
 };
 
 /* A kernel as its metadata and descriptor describe it. */

@@ -67,21 +67,16 @@ hipError_t array_memory_new(struct array *a)
 
 static hipError_t make(hipArray_t *out, const struct array *like)
 {
-    hipError_t error = capture_forbids_memory();
-    struct array *a;
+    struct array *a = calloc(1, sizeof(*a));
+    hipError_t error;
 
-    if (error != hipSuccess)
-        return error;
-    a = calloc(1, sizeof(*a));
     if (!a)
         return hipErrorOutOfMemory;
     *a = *like;
     a->device = current_device();
-    if (!device_has_images(a->device) || !array_shape(a, 1)) {
-        free(a);
-        return hipErrorInvalidValue;
-    }
-    error = array_memory_new(a);
+    error = hipErrorNotSupported;
+    if (device_has_images(a->device))
+        error = array_shape(a, 1) ? array_memory_new(a) : hipErrorInvalidValue;
     if (error == hipSuccess && !handle_add(a, HANDLE_ARRAY)) {
         sim_mem_free(a->base);
         error = hipErrorOutOfMemory;
@@ -159,10 +154,6 @@ HIP_API hipError_t hipArray3DCreate(hipArray_t *out,
 
 static hipError_t destroy(hipArray_t a)
 {
-    hipError_t error = capture_forbids_memory();
-
-    if (error != hipSuccess)
-        return error;
     if (!a)
         return hipErrorInvalidValue;
     if (!handle_remove(a, HANDLE_ARRAY))

@@ -5,8 +5,11 @@
  * nodes that its next node depends on. When the capture ends, the origin's tail
  * must depend on all that other streams recorded.
  *
- * A call that would wait for captured work, or run beside it unseen, is refused
- * by the rules of the capture's mode and makes the capture invalid.
+ * What calls are refused meanwhile is in capture.def. On a captured stream,
+ * launches, copies, fills, host functions and stream-ordered memory are
+ * recorded. What waits for it is refused. Whole graphs, waits and writes of
+ * values, copies between devices, and waits for events of streams that are not
+ * captured run at once, and nothing is recorded of them, as on AMD's runtime.
  */
 #include "graph.h"
 
@@ -132,18 +135,6 @@ hipError_t capture_host(struct queue *q, hipHostFn_t function, void *data)
     return error;
 }
 
-hipError_t capture_child(struct queue *q, hipGraph_t graph)
-{
-    hipGraphNode_t node;
-    hipError_t error = add_behind(q, NODE_GRAPH, &node);
-
-    if (error == hipSuccess) {
-        node->u.child = graph_clone(graph);
-        error = node->u.child ? hipSuccess : hipErrorOutOfMemory;
-    }
-    return error;
-}
-
 hipError_t capture_alloc(struct queue *q, struct device *device, uint64_t size,
                          void **ptr)
 {
@@ -252,35 +243,62 @@ hipError_t capture_join(struct queue *q, const struct captured *event)
 
 /* ---- what is forbidden -------------------------------------------------- */
 
-static bool is_any(const struct capture *c, const void *unused)
+enum {
+    NOTHING = 0,
+    UNSAFE = 1,
+    SETTING = 2,
+    BLOCKING = 4,
+    WAITING = 8
+}; /* capture.def says what they mean */
+
+static const struct {
+    const char *function;
+    unsigned char refusal[3]; /* of HIP 5, 6, 7 */
+} rows[] = {
+#define REFUSES(function, five, six, seven) {#function, {five, six, seven}},
+#include "capture.def"
+#undef REFUSES
+};
+
+static unsigned refusal_of(const char *function)
 {
-    (void)c;
-    (void)unused;
-    return true;
+    static const char variant[] = "_spt";
+    size_t n = strlen(function), end = sizeof(variant) - 1, i;
+
+    if (n > end && strcmp(function + n - end, variant) == 0)
+        n -= end;
+    for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        if (strncmp(rows[i].function, function, n) == 0 &&
+            rows[i].function[n] == '\0')
+            return rows[i].refusal[rt.release - 5];
+    return NOTHING;
 }
 
-/* A thread's own captures stand in the way, and other threads' global ones, as
- * far as the thread's mode minds them. */
-static bool minds_memory(const struct capture *c, const void *thread)
+/* A thread's own captures stand in the way, and other threads' global ones. */
+static bool minds_setting(const struct capture *c, const struct thread *t)
 {
-    const struct thread *t = thread;
-
-    if (c->mode == MODE_RELAXED || t->capture_mode == MODE_RELAXED)
-        return false;
-    return c->owner == t ||
-           (c->mode == MODE_GLOBAL && t->capture_mode == MODE_GLOBAL);
+    return c->mode != MODE_RELAXED && (c->owner == t || c->mode == MODE_GLOBAL);
 }
 
-static bool is_blocking_on(const struct capture *c, const void *device)
+/* The same as far as the thread's own mode minds them. */
+static bool minds_unsafe(const struct capture *c, const struct thread *t)
 {
-    return c->origin->device == device &&
-           !(c->origin->flags & hipStreamNonBlocking);
+    return t->capture_mode != MODE_RELAXED && minds_setting(c, t) &&
+           (c->owner == t || t->capture_mode == MODE_GLOBAL);
 }
 
-/* Invalidates the captures that `minds` names; `refusal` if there are any. */
-static hipError_t forbid(bool (*minds)(const struct capture *, const void *),
-                         const void *context, hipError_t refusal)
+static bool minds_all(const struct capture *c, const struct thread *t)
 {
+    (void)t;
+    return rt.release > 5 || c->mode == MODE_GLOBAL;
+}
+
+/* The refusal, if there is a capture that `minds` names. */
+static hipError_t forbid(bool (*minds)(const struct capture *,
+                                       const struct thread *),
+                         bool invalidates, hipError_t refusal)
+{
+    const struct thread *t = this_thread();
     hipError_t error = hipSuccess;
     struct capture *c;
 
@@ -288,17 +306,33 @@ static hipError_t forbid(bool (*minds)(const struct capture *, const void *),
         return hipSuccess;
     pthread_mutex_lock(&lock);
     for (c = captures; c; c = c->next)
-        if (minds(c, context)) {
-            c->invalid = true;
+        if (minds(c, t)) {
+            c->invalid |= invalidates && rt.release > 5;
             error = refusal;
         }
     pthread_mutex_unlock(&lock);
     return error;
 }
 
+hipError_t capture_refuses(const char *function)
+{
+    const unsigned refusal = none_goes_on() ? NOTHING : refusal_of(function);
+    hipError_t error = hipSuccess;
+
+    if (refusal & UNSAFE)
+        error = capture_forbids_unsafe();
+    if (error == hipSuccess && (refusal & SETTING))
+        error = forbid(minds_setting, false, hipErrorStreamCaptureUnsupported);
+    if (refusal & BLOCKING)
+        error = forbid(minds_all, true, hipErrorStreamCaptureImplicit);
+    if (refusal & WAITING)
+        error = forbid(minds_all, true, hipErrorStreamCaptureUnsupported);
+    return error;
+}
+
 hipError_t capture_forbids_queue(struct queue *q)
 {
-    if (!is_capturing(q))
+    if (!is_capturing(q) || rt.release == 5)
         return hipSuccess;
     capture_of(q)->invalid = true;
     return hipErrorStreamCaptureUnsupported;
@@ -306,33 +340,38 @@ hipError_t capture_forbids_queue(struct queue *q)
 
 hipError_t capture_forbids_wait(struct queue *q)
 {
-    if (q->is_null)
+    if (q->is_null || rt.release == 5)
         return hipSuccess;
     return is_capturing(q) ? capture_forbids_queue(q)
-                           : capture_forbids_memory();
+                           : capture_forbids_unsafe();
 }
 
-hipError_t capture_forbids_device(void)
+hipError_t capture_forbids_unsafe(void)
 {
-    return forbid(is_any, NULL, hipErrorStreamCaptureUnsupported);
+    return forbid(minds_unsafe, true, hipErrorStreamCaptureUnsupported);
 }
 
-hipError_t capture_forbids_blocking(void)
+/* HIP 6 minds that the event's stream is captured, HIP 7 that the event is. */
+hipError_t capture_forbids_event(const struct captured *event, struct queue *q,
+                                 bool waits)
 {
-    return forbid(is_any, NULL, hipErrorStreamCaptureImplicit);
-}
+    hipError_t error = hipSuccess;
+    struct capture *c;
 
-hipError_t capture_forbids_memory(void)
-{
-    return forbid(minds_memory, this_thread(),
-                  hipErrorStreamCaptureUnsupported);
-}
-
-hipError_t capture_forbids_default(const struct queue *q)
-{
-    if (!q->is_null)
+    if (rt.release == 5 || none_goes_on())
         return hipSuccess;
-    return forbid(is_blocking_on, q->device, hipErrorStreamCaptureImplicit);
+    pthread_mutex_lock(&lock);
+    c = by_id(event->id);
+    if (!c && q && rt.release == 6)
+        c = capture_of(q);
+    if (c) {
+        c->invalid = true;
+        error = hipErrorCapturedEvent;
+    }
+    pthread_mutex_unlock(&lock);
+    if (error == hipSuccess && rt.release == 6)
+        return waits && q ? capture_forbids_wait(q) : hipSuccess;
+    return error == hipSuccess ? capture_forbids_unsafe() : error;
 }
 
 /* ---- beginning and ending ----------------------------------------------- */
@@ -541,8 +580,12 @@ static bool is_default_minded(const struct device *device)
 {
     const struct capture *c;
 
+    if (rt.release == 5)
+        return false;
     pthread_mutex_lock(&lock);
-    for (c = captures; c && !is_blocking_on(c, device); c = c->next)
+    for (c = captures; c && (c->origin->device != device ||
+                             (c->origin->flags & hipStreamNonBlocking));
+         c = c->next)
         ;
     pthread_mutex_unlock(&lock);
     return c != NULL;

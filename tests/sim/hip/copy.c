@@ -217,7 +217,7 @@ static hipError_t wait_on_queue(struct queue *q, struct op *earlier)
         op_unref(marker);
         return hipErrorOutOfMemory;
     }
-    return submit_inside(q, marker);
+    return submit(q, marker);
 }
 
 /* On the default stream of another device, behind what the queue holds by now;
@@ -233,7 +233,7 @@ static hipError_t submit_elsewhere(struct device *device, struct op *op,
         goto out;
     }
     op_ref(op);
-    error = submit_inside(null, op);
+    error = submit(null, op);
     if (error == hipSuccess)
         error = wait_on_queue(q, op);
     op_unref(op);
@@ -305,15 +305,10 @@ static hipError_t copy_on(struct queue *q, void *dst, const void *src,
     hipError_t error;
     bool waits;
 
-    if (waiting == WAITS_FOR_END) {
-        error = capture_forbids_blocking();
-        if (error != hipSuccess)
-            return error;
-    }
     error = check_ends(dst, src, s, &kind, &e);
     if (error != hipSuccess)
         return error;
-    if (waiting != WAITS_FOR_END && is_capturing(q)) {
+    if (waiting == KEEPS_PLAIN_BOX && is_capturing(q)) {
         const hipMemcpy3DParms p = box_of(dst, src, s, kind);
 
         return capture_copy(q, &p);
@@ -378,7 +373,6 @@ hipError_t copy_line(void *dst, const void *src, size_t n, int kind,
     X(hipMemcpy_spt,      (void *dst, const void *src, size_t n, int kind),                     true,  stream_queue_spt(NULL), kind) \
     X(hipMemcpyAsync,     (void *dst, const void *src, size_t n, int kind, hipStream_t stream), false, stream_queue(stream), kind) \
     X(hipMemcpyAsync_spt, (void *dst, const void *src, size_t n, int kind, hipStream_t stream), false, stream_queue_spt(stream), kind) \
-    X(hipMemcpyWithStream, (void *dst, const void *src, size_t n, int kind, hipStream_t stream), true, stream_queue(stream), kind) \
     X(hipMemcpyHtoD,      (hipDeviceptr_t dst, const void *src, size_t n),                      true,  stream_queue(NULL), hipMemcpyHostToDevice) \
     X(hipMemcpyDtoH,      (void *dst, hipDeviceptr_t src, size_t n),                            true,  stream_queue(NULL), hipMemcpyDeviceToHost) \
     X(hipMemcpyDtoD,      (hipDeviceptr_t dst, hipDeviceptr_t src, size_t n),                   true,  stream_queue(NULL), hipMemcpyDeviceToDevice) \
@@ -395,6 +389,29 @@ hipError_t copy_line(void *dst, const void *src, size_t n, int kind,
     }
 COPY_TABLE(X)
 #undef X
+
+/* Before HIP 7 it is recorded on a captured stream. */
+static hipError_t copy_with_stream(void *dst, const void *src, size_t n,
+                                   int kind, struct queue *q)
+{
+    hipError_t error = hipSuccess;
+
+    if (q && rt.release < 7)
+        return copy_line(dst, src, n, kind, q, !is_capturing(q));
+    if (q)
+        error = capture_forbids_wait(q);
+    if (error == hipSuccess)
+        return copy_line(dst, src, n, kind, q, true);
+    queue_unref(q);
+    return error;
+}
+
+HIP_API hipError_t hipMemcpyWithStream(void *dst, const void *src, size_t n,
+                                       int kind, hipStream_t stream)
+{
+    ENTER();
+    LEAVE(copy_with_stream(dst, src, n, kind, stream_queue(stream)));
+}
 
 static hipError_t check_peers(int to, int from)
 {
@@ -471,11 +488,9 @@ static hipError_t copy_between(void *dst, int to, const void *src, int from,
     if (rt.release < 6 || n == 0 || !find_allocation(dst, &a) ||
         !find_allocation(src, &b) || a.device == b.device ||
         a.kind != SIM_MEM_DEVICE || b.kind != SIM_MEM_DEVICE || a.sync_memops ||
-        b.sync_memops || is_capturing(q))
+        b.sync_memops)
         return copy_line(dst, src, n, hipMemcpyDeviceToDevice, q, true);
-    error = capture_forbids_blocking();
-    if (error == hipSuccess)
-        error = copy_peer(dst, src, n, q);
+    error = copy_peer(dst, src, n, q);
     queue_unref(q);
     return error;
 }
@@ -487,14 +502,29 @@ HIP_API hipError_t hipMemcpyPeer(void *dst, int to, const void *src, int from,
     LEAVE(copy_between(dst, to, src, from, n));
 }
 
+/* After HIP 5 it runs at once on a captured stream. */
+static hipError_t copy_peer_async(void *dst, const void *src, size_t n,
+                                  struct queue *q)
+{
+    const struct shape line = {.width = n, .height = 1, .depth = 1};
+    hipError_t error = hipSuccess;
+
+    if (!q || rt.release == 5)
+        return copy_line(dst, src, n, hipMemcpyDeviceToDevice, q, false);
+    if (n)
+        error = copy_on(q, dst, src, &line, hipMemcpyDeviceToDevice,
+                        WAITS_FOR_PLAIN_MEMORY);
+    queue_unref(q);
+    return error;
+}
+
 HIP_API hipError_t hipMemcpyPeerAsync(void *dst, int to, const void *src,
                                       int from, size_t n, hipStream_t stream)
 {
     ENTER();
     if (check_peers(to, from) != hipSuccess)
         LEAVE(hipErrorInvalidDevice);
-    LEAVE(copy_line(dst, src, n, hipMemcpyDeviceToDevice, stream_queue(stream),
-                    false));
+    LEAVE(copy_peer_async(dst, src, n, stream_queue(stream)));
 }
 
 static hipError_t copy_2d(void *dst, size_t dst_pitch, const void *src,

@@ -152,9 +152,6 @@ HIP_API hipError_t hipDeviceSynchronize(void)
     hipError_t error;
 
     ENTER();
-    error = capture_forbids_device();
-    if (error != hipSuccess)
-        LEAVE(error);
     error = device_wait(current_device());
     pools_trim(current_device());
     LEAVE(error);

@@ -133,6 +133,17 @@ bool event_operation(hipEvent_t event, struct op **out)
     return known;
 }
 
+/* Whether the stream that it was last recorded on is captured by now. */
+static bool event_stream_is_captured(hipEvent_t event)
+{
+    struct op *op;
+    bool captured = event_operation(event, &op) && op && op->queue &&
+                    is_capturing(op->queue);
+
+    op_unref(op);
+    return captured;
+}
+
 bool event_wait_captured(hipEvent_t event, struct queue *q, hipError_t *error)
 {
     if (!handle_valid(event, HANDLE_EVENT))
@@ -142,7 +153,7 @@ bool event_wait_captured(hipEvent_t event, struct queue *q, hipError_t *error)
         return true;
     }
     *error = hipErrorStreamCaptureIsolation;
-    return is_capturing(q);
+    return rt.release > 5 && event_stream_is_captured(event);
 }
 
 /* A record, or a wait, that other processes may wait for, or end. */
@@ -283,14 +294,17 @@ static hipError_t fault_of(const struct op *op)
 }
 
 /* What the event stands for, with a reference; NULL: it was never recorded. */
-static hipError_t look_at(hipEvent_t event, struct op **op)
+static hipError_t look_at(hipEvent_t event, bool waits, struct op **op)
 {
+    hipError_t error;
+
     if (!event || !event_operation(event, op))
         return hipErrorInvalidHandle;
-    if (!captured_is_active(&event->captured))
-        return hipSuccess;
-    op_unref(*op);
-    return hipErrorCapturedEvent;
+    error = capture_forbids_event(&event->captured, *op ? (*op)->queue : NULL,
+                                  waits);
+    if (error != hipSuccess)
+        op_unref(*op);
+    return error;
 }
 
 HIP_API hipError_t hipEventQuery(hipEvent_t event)
@@ -299,7 +313,7 @@ HIP_API hipError_t hipEventQuery(hipEvent_t event)
     struct op *op;
 
     ENTER();
-    error = look_at(event, &op);
+    error = look_at(event, false, &op);
     if (error != hipSuccess)
         LEAVE(error);
     if (event->shared &&
@@ -319,7 +333,7 @@ HIP_API hipError_t hipEventSynchronize(hipEvent_t event)
     struct op *op;
 
     ENTER();
-    error = look_at(event, &op);
+    error = look_at(event, true, &op);
     if (error != hipSuccess)
         LEAVE(error);
     if (op) {

@@ -90,9 +90,7 @@ static hipError_t fill(const struct fill *f, struct queue *q, bool blocking)
 
     if (!q)
         return hipErrorContextIsDestroyed;
-    if (blocking)
-        error = capture_forbids_blocking();
-    if (error == hipSuccess && f->width && f->height && f->depth) {
+    if (f->width && f->height && f->depth) {
         error = check(f, &a);
         if (error == hipSuccess && is_capturing(q))
             error = capture_fill(q, f);

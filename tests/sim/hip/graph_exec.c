@@ -25,7 +25,7 @@ static hipError_t run_node(hipGraphNode_t node, struct queue *q)
 {
     switch (node->type) {
     case NODE_KERNEL:
-        return launch(&node->u.kernel.launch, q);
+        return launch_now(&node->u.kernel.launch, q);
     case NODE_MEMCPY:
         return copy_box(&node->u.copy, q);
     case NODE_MEMSET:
@@ -95,13 +95,9 @@ static hipError_t launch_graph(hipGraphExec_t exec, struct queue *q)
     }
     if (!q)
         return hipErrorContextIsDestroyed;
-    if (is_capturing(q)) {
-        error = capture_child(q, exec->graph);
-    } else {
-        error = settle_memory(exec, q);
-        if (error == hipSuccess)
-            error = graph_run(exec->order, exec->graph->nnodes, q);
-    }
+    error = settle_memory(exec, q);
+    if (error == hipSuccess)
+        error = graph_run(exec->order, exec->graph->nnodes, q);
     queue_unref(q);
     return error;
 }

@@ -505,7 +505,7 @@ static hipError_t build(const struct launch *l, struct queue *q,
     return hipSuccess;
 }
 
-static hipError_t launch_now(const struct launch *l, struct queue *q)
+hipError_t launch_now(const struct launch *l, struct queue *q)
 {
     struct kernel_op *op =
         (struct kernel_op *)new_op(sizeof(*op), run_kernel, release_kernel);

@@ -44,12 +44,8 @@ static bool is_fine_grained(enum sim_mem_kind kind, unsigned flags)
 static hipError_t allocate(void **ptr, size_t size, enum sim_mem_kind kind,
                            enum origin origin, unsigned flags)
 {
-    const hipError_t error =
-        kind == SIM_MEM_MANAGED ? hipSuccess : capture_forbids_memory();
     struct sim_alloc *a;
 
-    if (error != hipSuccess)
-        return error;
     if (!ptr)
         return hipErrorInvalidValue;
     *ptr = NULL;
@@ -93,11 +89,8 @@ static bool may_release(enum origin made_by, enum origin asked)
 
 static hipError_t release(void *ptr, enum origin origin)
 {
-    const hipError_t error = capture_forbids_memory();
     struct sim_alloc a;
 
-    if (error != hipSuccess)
-        return error;
     if (!ptr)
         return hipSuccess;
     if (!find_allocation(ptr, &a) || a.base != (uintptr_t)ptr ||
@@ -355,9 +348,6 @@ HIP_API hipError_t hipHostRegister(void *ptr, size_t size, unsigned flags)
     hipError_t error;
 
     ENTER();
-    error = capture_forbids_memory();
-    if (error != hipSuccess)
-        LEAVE(error);
     if (size == 0 && rt.release == 5)
         LEAVE(hipErrorOutOfMemory);
     if (!ptr || size == 0 || flags > 0xf || !is_mapped(ptr, size))

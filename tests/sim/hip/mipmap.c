@@ -71,15 +71,11 @@ HIP_API hipError_t hipMallocMipmappedArray(hipMipmappedArray_t *out,
                       .height = extent.height,
                       .depth = extent.depth,
                       .flags = flags};
-    hipError_t error;
 
     ENTER();
-    if (!out || !desc)
+    if (!out || !desc || !texel_of_desc(desc, &a.texel))
         LEAVE(hipErrorInvalidValue);
-    error = capture_forbids_memory();
-    if (error == hipSuccess && !texel_of_desc(desc, &a.texel))
-        error = hipErrorInvalidValue;
-    LEAVE(error == hipSuccess ? make(out, &a, nlevels) : error);
+    LEAVE(make(out, &a, nlevels));
 }
 
 HIP_API hipError_t hipMipmappedArrayCreate(hipMipmappedArray_t *out,
@@ -87,28 +83,21 @@ HIP_API hipError_t hipMipmappedArrayCreate(hipMipmappedArray_t *out,
                                            unsigned nlevels)
 {
     struct array a;
-    hipError_t error;
 
     ENTER();
     if (!out || !d)
         LEAVE(hipErrorInvalidValue);
-    error = capture_forbids_memory();
     a = (struct array){.width = d->Width,
                        .height = d->Height,
                        .depth = d->Depth,
                        .flags = d->Flags};
-    if (error == hipSuccess &&
-        !texel_of_format(d->Format, d->NumChannels, &a.texel))
-        error = hipErrorInvalidValue;
-    LEAVE(error == hipSuccess ? make(out, &a, nlevels) : error);
+    if (!texel_of_format(d->Format, d->NumChannels, &a.texel))
+        LEAVE(hipErrorInvalidValue);
+    LEAVE(make(out, &a, nlevels));
 }
 
 static hipError_t destroy(hipMipmappedArray_t mip)
 {
-    hipError_t error = capture_forbids_memory();
-
-    if (error != hipSuccess)
-        return error;
     if (!mip || !handle_remove(mip, HANDLE_MIPMAPPED_ARRAY))
         return hipErrorInvalidValue;
     device_wait(mip->whole.device);
@@ -193,11 +182,8 @@ HIP_API hipError_t hipGetMipmappedArrayLevel(hipArray_t *out,
                                              hipMipmappedArray_t mip,
                                              unsigned level)
 {
-    hipError_t error;
-
     ENTER();
-    error = capture_forbids_memory();
-    LEAVE(error == hipSuccess ? get_level(out, mip, level) : error);
+    LEAVE(get_level(out, mip, level));
 }
 
 HIP_API hipError_t hipMipmappedArrayGetLevel(hipArray_t *out,

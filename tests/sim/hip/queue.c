@@ -319,16 +319,6 @@ bool op_after_device(struct op *op, const struct device *device)
 
 hipError_t submit(struct queue *q, struct op *op)
 {
-    const hipError_t error = capture_forbids_default(q);
-
-    if (error == hipSuccess)
-        return submit_inside(q, op);
-    op_unref(op);
-    return error;
-}
-
-hipError_t submit_inside(struct queue *q, struct op *op)
-{
     hipError_t error = hipErrorOutOfMemory;
     struct op *before = NULL;
 

@@ -190,7 +190,7 @@ hipError_t enter(const char *function, enum need need)
         return hipErrorNoDevice;
     if (__atomic_load_n(&current_device()->sim->lost, __ATOMIC_RELAXED))
         return hipErrorLaunchFailure;
-    return hipSuccess;
+    return capture_refuses(function);
 }
 
 hipError_t leave(hipError_t error)

@@ -95,9 +95,6 @@ bool op_after_device(struct op *op, const struct device *device);
  * operation is released.
  */
 hipError_t submit(struct queue *queue, struct op *op);
-/* What the runtime puts on a default stream of its own accord: no capture
- * forbids that. */
-hipError_t submit_inside(struct queue *queue, struct op *op);
 struct op *op_ref(struct op *op);
 void op_unref(struct op *op);
 bool op_done(struct op *op);
@@ -347,6 +344,8 @@ struct launch {
 };
 /* Copies the arguments and gives the dispatch to the queue. */
 hipError_t launch(const struct launch *l, struct queue *queue);
+/* The same also on a stream that is captured. */
+hipError_t launch_now(const struct launch *l, struct queue *queue);
 /* What is the same for all forms of launch; grid and block are not zero. */
 hipError_t check_launch(const struct launch *l, struct queue *queue);
 /* Checks, and sets l->grid to blocks times l->block. */
@@ -486,7 +485,6 @@ hipError_t capture_launch(struct queue *queue, const struct launch *launch);
 hipError_t capture_copy(struct queue *queue, const hipMemcpy3DParms *p);
 hipError_t capture_fill(struct queue *queue, const struct fill *fill);
 hipError_t capture_host(struct queue *queue, hipHostFn_t function, void *data);
-hipError_t capture_child(struct queue *queue, struct ihipGraph *graph);
 
 /* What an event stands for that was recorded on a capturing stream. */
 struct captured {
@@ -506,12 +504,14 @@ hipError_t capture_join(struct queue *queue, const struct captured *event);
  * What may not be done while streams are captured; the answer where it is tried
  * all the same, and the capture is invalid then. hipSuccess if it may be done.
  */
+hipError_t capture_refuses(const char *function);      /* by capture.def */
 hipError_t capture_forbids_queue(struct queue *queue); /* on this stream */
 hipError_t capture_forbids_wait(struct queue *queue);  /* for this stream */
-hipError_t capture_forbids_device(void);   /* waiting for the device */
-hipError_t capture_forbids_blocking(void); /* a copy that blocks */
-hipError_t capture_forbids_memory(void);   /* allocating and freeing */
-hipError_t capture_forbids_default(const struct queue *queue);
+hipError_t capture_forbids_unsafe(void); /* what is UNSAFE in capture.def */
+/* Asking or waiting for an event, that was last recorded on this queue (NULL:
+ * on none yet). */
+hipError_t capture_forbids_event(const struct captured *event,
+                                 struct queue *queue, bool waits);
 /* The stream is about to go. */
 void capture_abandon(struct queue *queue);
 

@@ -466,27 +466,33 @@ static hipError_t run_callback(struct op *op)
     return hipSuccess;
 }
 
+static hipError_t submit_callback(struct queue *q, const struct callback *like)
+{
+    struct callback *c =
+        (struct callback *)new_op(sizeof(*c), run_callback, NULL);
+
+    if (!c)
+        return hipErrorOutOfMemory;
+    c->with_status = like->with_status;
+    c->plain = like->plain;
+    c->stream = like->stream;
+    c->data = like->data;
+    c->op.runs_after_fault = true;
+    return submit(q, &c->op);
+}
+
 static hipError_t add_callback(struct queue *q, const struct callback *like)
 {
-    struct callback *c;
-    hipError_t error = hipErrorOutOfMemory;
+    hipError_t error;
 
     if (!q)
         return hipErrorContextIsDestroyed;
-    if (is_capturing(q)) {
-        error = like->plain ? capture_host(q, like->plain, like->data)
-                            : capture_forbids_queue(q);
-        queue_unref(q);
-        return error;
-    }
-    c = (struct callback *)new_op(sizeof(*c), run_callback, NULL);
-    if (c) {
-        c->with_status = like->with_status;
-        c->plain = like->plain;
-        c->stream = like->stream;
-        c->data = like->data;
-        c->op.runs_after_fault = true;
-        error = submit(q, &c->op);
+    if (like->plain && is_capturing(q)) {
+        error = capture_host(q, like->plain, like->data);
+    } else {
+        error = capture_forbids_queue(q);
+        if (error == hipSuccess)
+            error = submit_callback(q, like);
     }
     queue_unref(q);
     return error;
@@ -522,8 +528,7 @@ hipError_t call_host(struct queue *q, hipHostFn_t function, void *data)
 {
     struct callback like = {.plain = function, .data = data};
 
-    queue_ref(q);
-    return add_callback(q, &like);
+    return submit_callback(q, &like);
 }
 
 static hipError_t launch_host(struct queue *q, hipStream_t stream,

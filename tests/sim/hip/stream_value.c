@@ -108,8 +108,7 @@ static hipError_t value_op(hipStream_t stream, const struct value_op *like,
     q = stream_queue(stream);
     if (!q)
         return hipErrorContextIsDestroyed;
-    error =
-        is_capturing(q) ? capture_forbids_queue(q) : submit_value(q, like, run);
+    error = submit_value(q, like, run);
     queue_unref(q);
     return error;
 }
@@ -239,8 +238,7 @@ HIP_API hipError_t hipStreamBatchMemOp(hipStream_t stream, unsigned count,
     q = stream_queue(stream);
     if (!q)
         LEAVE(hipErrorContextIsDestroyed);
-    error = is_capturing(q) ? capture_forbids_queue(q)
-                            : batch_submit(q, list, count);
+    error = batch_submit(q, list, count);
     queue_unref(q);
     LEAVE(error);
 }

@@ -233,8 +233,8 @@ static void no_arrays(void)
     EXPECT(hipSuccess, hipDeviceGetAttribute(
                            &side, hipDeviceAttributeMaxTexture2DWidth, 0));
     assert_true(images == 0 && side == 0);
-    EXPECT(hipErrorInvalidValue, hipMallocArray(&a, &bytes, 4, 4, 0));
-    EXPECT(hipErrorInvalidValue, hipArray3DCreate(&a, &d));
+    EXPECT(hipErrorNotSupported, hipMallocArray(&a, &bytes, 4, 4, 0));
+    EXPECT(hipErrorNotSupported, hipArray3DCreate(&a, &d));
     EXPECT(hipErrorNotSupported,
            hipMallocMipmappedArray(&mip, &bytes, (hipExtent){4, 4, 0}, 2, 0));
     assert_true(!a && !mip);

@@ -10,6 +10,8 @@
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <pthread.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -452,6 +454,467 @@ static void streams(void)
     CALL(hipStreamDestroy, s);
 }
 
+/* ---- streams that record ---- */
+
+/*
+ * Calls while a stream is captured, in the three modes. A line is a capture's
+ * mode; in it, six cells: for the three modes that a thread may set for itself,
+ * the call by the thread that captures and by another. A cell has the call's
+ * status, what asking for the capture's state answers, the state, what the
+ * capture's end answers, and the types of the nodes that were recorded.
+ *
+ * One row a call: a name, the release that has it, and the call. `s` records,
+ * `o` is another stream, "_null" the default one, with captured streams that
+ * wait for it and that do not. Of events, `done` was recorded on another
+ * stream, `before` on `s` before the capture, `inside` in it.
+ */
+#define CAPTURED_CALLS(X)                                                      \
+    X(hipMalloc, 5, hipMalloc, &p, (size_t)64)                                 \
+    X(hipMallocManaged, 5, hipMallocManaged, &p, (size_t)64, 1)                \
+    X(hipMallocPitch, 5, hipMallocPitch, &p, &n, (size_t)64, (size_t)2)        \
+    X(hipMemAllocPitch, 5, hipMemAllocPitch, &p, &n, (size_t)64, (size_t)2, 4) \
+    X(hipExtMallocWithFlags, 5, hipExtMallocWithFlags, &p, (size_t)64, 0)      \
+    X(hipHostMalloc, 5, hipHostMalloc, &p, (size_t)64, 0)                      \
+    X(hipMallocHost, 5, hipMallocHost, &p, (size_t)64)                         \
+    X(hipMemAllocHost, 5, hipMemAllocHost, &p, (size_t)64)                     \
+    X(hipHostAlloc, 5, hipHostAlloc, &p, (size_t)64, 0)                        \
+    X(hipFree, 5, hipFree, c->fresh)                                           \
+    X(hipFree_NULL, 5, hipFree, NOTHING)                                       \
+    X(hipHostFree, 5, hipHostFree, c->pinned)                                  \
+    X(hipFreeHost, 5, hipFreeHost, c->pinned)                                  \
+    X(hipHostRegister, 5, hipHostRegister, plain, (size_t)4096, 0)             \
+    X(hipHostUnregister, 5, hipHostUnregister, plain)                          \
+    X(hipHostGetDevicePointer, 5, hipHostGetDevicePointer, &p, c->pinned, 0)   \
+    X(hipHostGetFlags, 5, hipHostGetFlags, &n, c->pinned)                      \
+    X(hipMemGetInfo, 5, hipMemGetInfo, &n, &n)                                 \
+    X(hipMemGetAddressRange, 5, hipMemGetAddressRange, &p, &n, a)              \
+    X(hipMemPtrGetInfo, 5, hipMemPtrGetInfo, a, &n)                            \
+    X(hipPointerGetAttributes, 5, hipPointerGetAttributes, room, a)            \
+    X(hipMemAdvise, 5, hipMemAdvise, managed, (size_t)4096, 1, 0)              \
+    X(hipMemPrefetchAsync, 5, hipMemPrefetchAsync, managed, (size_t)4096, 0,   \
+      c->s)                                                                    \
+    X(hipMemPrefetchAsync_o, 5, hipMemPrefetchAsync, managed, (size_t)4096, 0, \
+      c->o)                                                                    \
+    X(hipMemRangeGetAttribute, 7, hipMemRangeGetAttribute, room, (size_t)4, 1, \
+      managed, (size_t)4096)                                                   \
+    X(hipMemcpy, 5, hipMemcpy, a, b, (size_t)64, 3)                            \
+    X(hipMemcpy_plain, 5, hipMemcpy, a, plain, (size_t)64, 1)                  \
+    X(hipMemcpyHtoD, 5, hipMemcpyHtoD, a, plain, (size_t)64)                   \
+    X(hipMemcpyDtoH, 5, hipMemcpyDtoH, plain, a, (size_t)64)                   \
+    X(hipMemcpyDtoD, 5, hipMemcpyDtoD, a, b, (size_t)64)                       \
+    X(hipMemcpy2D, 5, hipMemcpy2D, a, (size_t)16, b, (size_t)16, (size_t)8,    \
+      (size_t)2, 3)                                                            \
+    X(hipMemcpyPeer, 5, hipMemcpyPeer, a, 0, b, 0, (size_t)64)                 \
+    X(hipMemset, 5, hipMemset, a, 1, (size_t)64)                               \
+    X(hipMemsetD8, 5, hipMemsetD8, a, 1, (size_t)64)                           \
+    X(hipMemsetD16, 5, hipMemsetD16, a, 1, (size_t)32)                         \
+    X(hipMemsetD32, 5, hipMemsetD32, a, 1, (size_t)16)                         \
+    X(hipMemset2D, 5, hipMemset2D, a, (size_t)16, 1, (size_t)8, (size_t)2)     \
+    X(hipMemcpyAsync, 5, hipMemcpyAsync, a, b, (size_t)64, 3, c->s)            \
+    X(hipMemcpyAsync_o, 5, hipMemcpyAsync, a, b, (size_t)64, 3, c->o)          \
+    X(hipMemcpyAsync_null, 5, hipMemcpyAsync, a, b, (size_t)64, 3, NOTHING)    \
+    X(hipMemcpyHtoDAsync, 5, hipMemcpyHtoDAsync, a, pinned, (size_t)64, c->s)  \
+    X(hipMemcpyDtoHAsync, 5, hipMemcpyDtoHAsync, pinned, a, (size_t)64, c->s)  \
+    X(hipMemcpyDtoDAsync, 5, hipMemcpyDtoDAsync, a, b, (size_t)64, c->s)       \
+    X(hipMemcpyDtoDAsync_o, 5, hipMemcpyDtoDAsync, a, b, (size_t)64, c->o)     \
+    X(hipMemcpyWithStream, 5, hipMemcpyWithStream, a, b, (size_t)64, 3, c->s)  \
+    X(hipMemcpyWithStream_o, 5, hipMemcpyWithStream, a, b, (size_t)64, 3,      \
+      c->o)                                                                    \
+    X(hipMemcpyWithStream_null, 5, hipMemcpyWithStream, a, b, (size_t)64, 3,   \
+      NOTHING)                                                                 \
+    X(hipMemcpy2DAsync, 5, hipMemcpy2DAsync, a, (size_t)16, b, (size_t)16,     \
+      (size_t)8, (size_t)2, 3, c->s)                                           \
+    X(hipMemcpyPeerAsync, 5, hipMemcpyPeerAsync, a, 0, b, 0, (size_t)64, c->s) \
+    X(hipMemcpyPeerAsync_o, 5, hipMemcpyPeerAsync, a, 0, b, 0, (size_t)64,     \
+      c->o)                                                                    \
+    X(hipMemsetAsync, 5, hipMemsetAsync, a, 1, (size_t)64, c->s)               \
+    X(hipMemsetAsync_o, 5, hipMemsetAsync, a, 1, (size_t)64, c->o)             \
+    X(hipMemsetAsync_null, 5, hipMemsetAsync, a, 1, (size_t)64, NOTHING)       \
+    X(hipMemsetD8Async, 5, hipMemsetD8Async, a, 1, (size_t)64, c->s)           \
+    X(hipMemsetD32Async, 5, hipMemsetD32Async, a, 1, (size_t)16, c->s)         \
+    X(hipMemset2DAsync, 7, hipMemset2DAsync, a, (size_t)16, 1, (size_t)8,      \
+      (size_t)2, c->s)                                                         \
+    X(hipStreamSynchronize, 5, hipStreamSynchronize, c->s)                     \
+    X(hipStreamSynchronize_o, 5, hipStreamSynchronize, c->o)                   \
+    X(hipStreamSynchronize_null, 5, hipStreamSynchronize, NOTHING)             \
+    X(hipStreamQuery, 5, hipStreamQuery, c->s)                                 \
+    X(hipStreamQuery_o, 5, hipStreamQuery, c->o)                               \
+    X(hipStreamQuery_null, 5, hipStreamQuery, NOTHING)                         \
+    X(hipStreamWaitEvent, 5, hipStreamWaitEvent, c->s, done, 0)                \
+    X(hipStreamWaitEvent_o, 5, hipStreamWaitEvent, c->o, done, 0)              \
+    X(hipStreamWaitEvent_null, 5, hipStreamWaitEvent, NOTHING, done, 0)        \
+    X(hipStreamCreate, 5, hipStreamCreate, &p)                                 \
+    X(hipStreamCreateWithFlags, 5, hipStreamCreateWithFlags, &p, 1)            \
+    X(hipStreamDestroy_o, 5, hipStreamDestroy, c->spare)                       \
+    X(hipStreamGetFlags, 5, hipStreamGetFlags, c->s, &n)                       \
+    X(hipStreamGetPriority, 5, hipStreamGetPriority, c->s, &n)                 \
+    X(hipStreamIsCapturing_null, 5, hipStreamIsCapturing, NOTHING, &n)         \
+    X(hipStreamGetCaptureInfo, 5, hipStreamGetCaptureInfo, c->s, &n, &m)       \
+    X(hipStreamBeginCapture, 5, hipStreamBeginCapture, c->s, 0)                \
+    X(hipStreamAddCallback, 5, hipStreamAddCallback, c->s, nothing, NOTHING,   \
+      0)                                                                       \
+    X(hipStreamAddCallback_o, 5, hipStreamAddCallback, c->o, nothing, NOTHING, \
+      0)                                                                       \
+    X(hipLaunchHostFunc, 7, hipLaunchHostFunc, c->s, nothing, NOTHING)         \
+    X(hipLaunchHostFunc_o, 7, hipLaunchHostFunc, c->o, nothing, NOTHING)       \
+    X(hipStreamWriteValue32, 5, hipStreamWriteValue32, c->s, a, 1, 0)          \
+    X(hipStreamWriteValue32_o, 5, hipStreamWriteValue32, c->o, a, 1, 0)        \
+    X(hipStreamWriteValue64, 5, hipStreamWriteValue64, c->s, a, 1l, 0)         \
+    X(hipStreamAttachMemAsync, 5, hipStreamAttachMemAsync, c->s, managed,      \
+      (size_t)4096, 4)                                                         \
+    X(hipEventCreate, 5, hipEventCreate, &p)                                   \
+    X(hipEventDestroy, 5, hipEventDestroy, c->event)                           \
+    X(hipEventRecord, 5, hipEventRecord, c->event, c->s)                       \
+    X(hipEventRecord_o, 5, hipEventRecord, c->event, c->o)                     \
+    X(hipEventRecord_null, 5, hipEventRecord, c->event, NOTHING)               \
+    X(hipEventQuery, 5, hipEventQuery, done)                                   \
+    X(hipEventQuery_new, 5, hipEventQuery, c->event)                           \
+    X(hipEventSynchronize, 5, hipEventSynchronize, done)                       \
+    X(hipEventSynchronize_new, 5, hipEventSynchronize, c->event)               \
+    X(hipEventElapsedTime, 5, hipEventElapsedTime, room, done, done)           \
+    X(hipDeviceSynchronize, 5, hipDeviceSynchronize, NOTHING)                  \
+    X(hipCtxSynchronize, 5, hipCtxSynchronize, NOTHING)                        \
+    X(hipSetDevice, 5, hipSetDevice, 0)                                        \
+    X(hipGetDevice, 5, hipGetDevice, &n)                                       \
+    X(hipDeviceSetCacheConfig, 5, hipDeviceSetCacheConfig, 0)                  \
+    X(hipDeviceGetCacheConfig, 5, hipDeviceGetCacheConfig, &n)                 \
+    X(hipDeviceSetSharedMemConfig, 5, hipDeviceSetSharedMemConfig, 0)          \
+    X(hipDeviceGetSharedMemConfig, 5, hipDeviceGetSharedMemConfig, &n)         \
+    X(hipDeviceGetLimit, 5, hipDeviceGetLimit, &n, 2)                          \
+    X(hipDeviceGetAttribute, 5, hipDeviceGetAttribute, &n, 0, 0)               \
+    X(hipDeviceGetStreamPriorityRange, 5, hipDeviceGetStreamPriorityRange, &n, \
+      &m)                                                                      \
+    X(hipDeviceEnablePeerAccess, 5, hipDeviceEnablePeerAccess, 1, 0)           \
+    X(hipDeviceDisablePeerAccess, 5, hipDeviceDisablePeerAccess, 1)            \
+    X(hipDeviceGetDefaultMemPool, 5, hipDeviceGetDefaultMemPool, &p, 0)        \
+    X(hipDeviceGetMemPool, 5, hipDeviceGetMemPool, &p, 0)                      \
+    X(hipDeviceSetMemPool, 5, hipDeviceSetMemPool, 0, pool)                    \
+    X(hipMemPoolCreate, 5, hipMemPoolCreate, &p, pool_properties)              \
+    X(hipMemPoolTrimTo, 5, hipMemPoolTrimTo, pool, (size_t)0)                  \
+    X(hipMemPoolGetAttribute, 5, hipMemPoolGetAttribute, pool, 4, room)        \
+    X(hipMallocAsync, 7, hipMallocAsync, &p, (size_t)64, c->s)                 \
+    X(hipDeviceGraphMemTrim, 7, hipDeviceGraphMemTrim, 0)                      \
+    X(hipModuleLoadData, 5, hipModuleLoadData, &p, images[0])                  \
+    X(hipModuleUnload, 5, hipModuleUnload, c->module)                          \
+    X(hipModuleGetFunction, 5, hipModuleGetFunction, &p, c->module, "step")    \
+    X(hipModuleGetGlobal, 5, hipModuleGetGlobal, &p, &n, c->module, "counter") \
+    X(hipFuncGetAttribute, 5, hipFuncGetAttribute, &n, 0, f)                   \
+    X(hipModuleLaunchKernel, 7, hipModuleLaunchKernel, f, 1, 1, 1, 1, 1, 1, 0, \
+      c->s, NOTHING, NOTHING)                                                  \
+    X(hipModuleLaunchKernel_o, 5, hipModuleLaunchKernel, f, 1, 1, 1, 1, 1, 1,  \
+      0, c->o, NOTHING, NOTHING)                                               \
+    X(hipModuleLaunchKernel_null, 5, hipModuleLaunchKernel, f, 1, 1, 1, 1, 1,  \
+      1, 0, NOTHING, NOTHING, NOTHING)                                         \
+    X(hipGraphCreate, 5, hipGraphCreate, &p, 0)                                \
+    X(hipGraphInstantiate, 5, hipGraphInstantiate, &p, graph, NOTHING,         \
+      NOTHING, (size_t)0)                                                      \
+    X(hipGraphLaunch, 5, hipGraphLaunch, exec, c->s)                           \
+    X(hipGraphLaunch_o, 5, hipGraphLaunch, exec, c->o)                         \
+    X(hipGraphLaunch_null, 5, hipGraphLaunch, exec, NOTHING)                   \
+    X(hipMalloc3D, 5, hipMalloc3D, room, box)                                  \
+    X(hipMallocArray, 5, hipMallocArray, &p, format, (size_t)16, (size_t)2, 0) \
+    X(hipMemset3D, 5, hipMemset3D, pitched, 1, box)                            \
+    X(hipMemset3DAsync, 7, hipMemset3DAsync, pitched, 1, box, c->s)            \
+    X(hipMemcpy3D, 5, hipMemcpy3D, &boxes)                                     \
+    X(hipMemcpy3DAsync, 5, hipMemcpy3DAsync, &boxes, c->s)                     \
+    X(hipMemsetD2D8, 7, hipMemsetD2D8, a, (size_t)16, 1, (size_t)8, (size_t)2) \
+    X(hipMemsetD2D8Async, 7, hipMemsetD2D8Async, a, (size_t)16, 1, (size_t)8,  \
+      (size_t)2, c->s)                                                         \
+    X(hipStreamWaitValue32, 5, hipStreamWaitValue32, c->s, a, 0, 0, -1)        \
+    X(hipStreamWaitValue32_o, 5, hipStreamWaitValue32, c->o, a, 0, 0, -1)      \
+    X(hipStreamWaitEvent_before, 5, hipStreamWaitEvent, c->s, c->before, 0)    \
+    X(hipStreamWaitEvent_before_o, 5, hipStreamWaitEvent, c->o, c->before, 0)  \
+    X(hipStreamWaitEvent_new, 5, hipStreamWaitEvent, c->s, c->event, 0)        \
+    X(hipStreamWaitEvent_inside, 5, hipStreamWaitEvent, c->s, c->inside, 0)    \
+    X(hipStreamWaitEvent_inside_o, 5, hipStreamWaitEvent, c->o, c->inside, 0)  \
+    X(hipEventQuery_before, 5, hipEventQuery, c->before)                       \
+    X(hipEventQuery_inside, 5, hipEventQuery, c->inside)                       \
+    X(hipEventSynchronize_before, 5, hipEventSynchronize, c->before)           \
+    X(hipEventSynchronize_inside, 5, hipEventSynchronize, c->inside)           \
+    X(hipEventElapsedTime_inside, 5, hipEventElapsedTime, room, c->before,     \
+      c->inside)                                                               \
+    X(hipEventRecord_inside_o, 5, hipEventRecord, c->inside, c->o)             \
+    X(hipEventRecordWithFlags, 7, hipEventRecordWithFlags, c->event, c->s, 1)  \
+    X(hipDeviceSetLimit, 7, hipDeviceSetLimit, 2, (size_t)8388608)             \
+    X(hipMemPoolSetAttribute, 5, hipMemPoolSetAttribute, pool, 4, room)        \
+    X(hipExtModuleLaunchKernel, 7, hipExtModuleLaunchKernel, f, 1, 1, 1, 1, 1, \
+      1, (size_t)0, c->s, NOTHING, NOTHING, NOTHING, NOTHING, 0)               \
+    X(hipModuleLaunchCooperativeKernel, 7, hipModuleLaunchCooperativeKernel,   \
+      f, 1, 1, 1, 1, 1, 1, 0, c->s, NOTHING)                                   \
+    X(hipModuleOccupancyMaxPotentialBlockSize, 7,                              \
+      hipModuleOccupancyMaxPotentialBlockSize, &n, &m, f, (size_t)0, 0)        \
+    X(hipLibraryLoadData, 7, hipLibraryLoadData, &p, images[0], NOTHING,       \
+      NOTHING, 0, NOTHING, NOTHING, 0)                                         \
+    X(hipMemAdvise_v2, 7, hipMemAdvise_v2, managed, (size_t)4096, 1, place)    \
+    X(hipMemPrefetchAsync_v2, 7, hipMemPrefetchAsync_v2, managed,              \
+      (size_t)4096, place, 0, c->o)                                            \
+    X(hipGetLastError, 5, hipGetLastError, NOTHING)
+
+enum captured_call {
+#define X(tag, since, name, ...) CALL_##tag,
+    CAPTURED_CALLS(X)
+#undef X
+        NCALLS
+};
+
+static const struct {
+    const char *tag;
+    int since;
+} captured_calls[] = {
+#define X(tag, since, name, ...) {#tag, since},
+    CAPTURED_CALLS(X)
+#undef X
+};
+
+struct capture {
+    enum captured_call call;
+    void *s, *o, *spare, *event, *module;
+    void *before, *inside; /* events of `s` */
+    char *fresh, *pinned;
+    int status, thread_mode;
+};
+
+/* Structures of HIP that calls take by value or by address. */
+struct place {
+    int type, id;
+};
+struct box {
+    size_t width, height, depth;
+};
+struct pitched {
+    void *p;
+    size_t pitch, width, height;
+};
+struct boxes {
+    void *src_array;
+    struct box src_at;
+    struct pitched src;
+    void *dst_array;
+    struct box dst_at;
+    struct pitched dst;
+    struct box size;
+    int kind;
+};
+
+static void nothing(void)
+{
+}
+
+static void *make_call(void *capture)
+{
+    static char *a, *b, *managed, *pinned;
+    static void *done, *f, *pool, *graph, *exec;
+    static char plain[8192] __attribute__((aligned(4096)));
+    static unsigned pool_properties[22] = {1, 0, 1, 0};
+    static int format[] = {8, 0, 0, 0, 1};
+    static long room[256];
+    const struct place place = {1, 0};
+    const struct box box = {8, 2, 1};
+    const struct pitched pitched = {a, 16, 16, 2};
+    struct boxes boxes = {
+        .src = {b, 16, 16, 2}, .dst = pitched, .size = box, .kind = 3};
+    struct capture *c = capture;
+    void *p = NULL, *node;
+    long n = 0, m = 0;
+    int mode;
+
+    if (!a) {
+        FN(hipMalloc)(&a, (size_t)4096);
+        FN(hipMalloc)(&b, (size_t)4096);
+        FN(hipMallocManaged)(&managed, (size_t)4096, 1);
+        FN(hipHostMalloc)(&pinned, (size_t)4096, 0);
+        FN(hipEventCreate)(&done);
+        FN(hipEventRecord)(done, c->o);
+        FN(hipEventSynchronize)(done);
+        FN(hipDeviceGetDefaultMemPool)(&pool, 0);
+        FN(hipGraphCreate)(&graph, 0);
+        FN(hipGraphAddEmptyNode)(&node, graph, NOTHING, (size_t)0);
+        FN(hipGraphInstantiate)
+        (&exec, graph, NOTHING, NOTHING, (size_t)0);
+        f = kernel(images[0], "empty");
+        return NULL;
+    }
+    mode = c->thread_mode;
+    FN(hipThreadExchangeStreamCaptureMode)(&mode);
+    switch (c->call) {
+#define X(tag, since, name, ...)                                               \
+    case CALL_##tag:                                                           \
+        c->status = FN(name)(__VA_ARGS__);                                     \
+        break;
+        CAPTURED_CALLS(X)
+#undef X
+    case NCALLS:
+        break;
+    }
+    FN(hipThreadExchangeStreamCaptureMode)(&mode);
+    return NULL;
+}
+
+/* What a call used up is made again. */
+static void make_ready(struct capture *c)
+{
+    if (!c->spare)
+        FN(hipStreamCreateWithFlags)(&c->spare, 1);
+    if (!c->fresh)
+        FN(hipMalloc)(&c->fresh, (size_t)64);
+    if (!c->pinned)
+        FN(hipHostMalloc)(&c->pinned, (size_t)64, 0);
+    if (!c->module)
+        FN(hipModuleLoadData)(&c->module, images[0]);
+}
+
+static void forget_what_went(struct capture *c)
+{
+    if (c->status != 0)
+        return;
+    if (c->call == CALL_hipStreamDestroy_o)
+        c->spare = NULL;
+    if (c->call == CALL_hipEventDestroy)
+        c->event = NULL;
+    if (c->call == CALL_hipFree)
+        c->fresh = NULL;
+    if (c->call == CALL_hipHostFree || c->call == CALL_hipFreeHost)
+        c->pinned = NULL;
+    if (c->call == CALL_hipModuleUnload)
+        c->module = NULL;
+}
+
+/* What the cells of a row gave, in text: a line for each mode. */
+struct captured_row {
+    char name[64], line[3][160];
+};
+
+static void add_text(char *line, const char *format, ...)
+{
+    size_t n = strlen(line);
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(line + n, sizeof(((struct captured_row *)0)->line[0]) - n, format,
+              args);
+    va_end(args);
+}
+
+/* One cell of the table: begins a capture, makes the call, ends it. */
+static void capture_cell(struct capture *c, int release, int mode,
+                         bool elsewhere, char *line)
+{
+    enum { COPY = 2, COPY_OF_A_LINE = 9 }; /* of HIP 5 */
+    void *graph = NULL, *nodes[16];
+    size_t n = 0, i;
+    int status = -1, ended, type = -1;
+    pthread_t thread;
+
+    make_ready(c);
+    FN(hipEventCreate)(&c->event);
+    FN(hipEventCreate)(&c->inside);
+    FN(hipStreamBeginCapture)(c->s, mode);
+    FN(hipEventRecord)(c->inside, c->s);
+    if (!elsewhere)
+        make_call(c);
+    else if (pthread_create(&thread, NULL, make_call, c) == 0)
+        pthread_join(thread, NULL);
+    ended = FN(hipStreamIsCapturing)(c->s, &status);
+    add_text(line, " %d:%d/%d", c->status, ended, status);
+    ended = FN(hipStreamEndCapture)(c->s, &graph);
+    add_text(line, "/%d", ended);
+    if (ended == 0 && graph && FN(hipGraphGetNodes)(graph, NOTHING, &n) == 0 &&
+        n && n <= 16 && FN(hipGraphGetNodes)(graph, nodes, &n) == 0)
+        for (i = 0; i < n; i++) {
+            FN(hipGraphNodeGetType)(nodes[i], &type);
+            if (release == 5 && type == COPY_OF_A_LINE)
+                type = COPY; /* later releases do not tell them apart */
+            add_text(line, "%c%d", i ? '+' : '=', type);
+        }
+    forget_what_went(c);
+    if (status != 1 || n) { /* nothing of it is left */
+        FN(hipStreamDestroy)(c->s);
+        FN(hipEventDestroy)(c->before);
+        c->s = NULL;
+        if (strstr(captured_calls[c->call].tag, "_o")) {
+            FN(hipStreamDestroy)(c->o);
+            c->o = NULL;
+        }
+    }
+    FN(hipEventDestroy)(c->inside);
+    if (c->event)
+        FN(hipEventDestroy)(c->event);
+    FN(hipGetLastError)();
+}
+
+static void capture_row(struct capture *c, int release, int flags,
+                        struct captured_row *row)
+{
+    static const char *const modes[] = {"global:", "thread-local:", "relaxed:"};
+    int mode, i;
+
+    snprintf(row->name, sizeof(row->name), "%s%s", captured_calls[c->call].tag,
+             flags ? ", non-blocking" : "");
+    for (mode = 0; mode < 3; mode++) {
+        add_text(row->line[mode], "%s", modes[mode]);
+        for (i = 0; i < 6; i++) {
+            if (!c->s) {
+                FN(hipStreamCreateWithFlags)(&c->s, flags);
+                FN(hipEventCreate)(&c->before);
+                FN(hipEventRecord)(c->before, c->s);
+                FN(hipStreamSynchronize)(c->s);
+            }
+            if (!c->o)
+                FN(hipStreamCreateWithFlags)(&c->o, 1);
+            c->thread_mode = i / 2;
+            capture_cell(c, release, mode, i % 2, row->line[mode]);
+        }
+    }
+}
+
+/* Calls that gave the same stand together. */
+static void print_rows(struct captured_row *rows, size_t n)
+{
+    size_t i, k;
+    int mode;
+
+    for (i = 0; i < n; i++) {
+        if (!rows[i].name[0])
+            continue; /* stands above */
+        for (k = n; k-- > i + 1;)
+            if (memcmp(rows[i].line, rows[k].line, sizeof(rows[i].line)) != 0)
+                continue;
+            else
+                rows[k].line[0][0] = '\0';
+        printf("%s\n", rows[i].name);
+        for (k = i + 1; k < n; k++)
+            if (rows[k].name[0] && !rows[k].line[0][0]) {
+                printf("%s\n", rows[k].name);
+                rows[k].name[0] = '\0';
+            }
+        for (mode = 0; mode < 3; mode++)
+            printf("    %s\n", rows[i].line[mode]);
+    }
+}
+
+static void captures(void)
+{
+    static struct captured_row rows[2 * NCALLS];
+    struct capture c = {.call = NCALLS};
+    int release = 0, flags;
+    size_t n = 0, i;
+
+    FN(hipRuntimeGetVersion)(&release);
+    release /= 10000000;
+    FN(hipStreamCreateWithFlags)(&c.o, 1);
+    make_call(&c); /* makes what all cells share */
+    for (flags = 0; flags < 2; flags++) {
+        c.s = c.o = NULL;
+        for (i = 0; i < NCALLS; i++) {
+            c.call = (enum captured_call)i;
+            if (captured_calls[i].since <= release &&
+                (!flags || strstr(captured_calls[i].tag, "_null")))
+                capture_row(&c, release, flags, &rows[n++]);
+        }
+    }
+    print_rows(rows, n);
+}
+
 /* What is remembered of a call that failed. */
 static void last_error(void)
 {
@@ -494,6 +957,7 @@ static const struct {
     {"modules", modules},       {"launches", launches},
     {"streams", streams},       {"last_error", last_error},
     {"contexts", contexts},     {"local_pointers", local_pointers},
+    {"captures", captures},
 };
 
 static void *read_file(const char *path)
