@@ -11,6 +11,7 @@
 #   tests/sim/tests/test_*.c   the simulated GPU's own (sim.mk)
 #   tests/sim/corpus/          the simulated GPU against the CPU (corpus.mk)
 #   tests/asm/                 hand-written kernels, imported and run
+#   tests/aiter/               AMD's, imported and run (aiter.mk), by hand
 #   tests/demo/                the demo of `make demo` (demo.mk)
 #   tests/model/               a language model on the pack (model.mk)
 #   tests/matrix/              the wave-level product of matrix/unit.h
@@ -72,13 +73,14 @@ include tests/matrix/matrix.mk
 include tests/random/random.mk
 include tests/attention/attention.mk
 include tests/asm/asm.mk
+include tests/aiter/aiter.mk
 include tests/model/model.mk
 include tests/fuzz/fuzz.mk
 include tests/demo/demo.mk
 include tests/gpu/gpu.mk
 # The whole pack on simulated GPUs: do contiguous kernels waste memory traffic?
 MEMORY_TEST := $(if $(GPU)$(filter-out $(MODULES),$(ALL_MODULES)),,$(H)/bench-memory)
-TEST_PROGRAMS := $(MEMORY_TEST) $(DEMO_TEST) $(MODEL_TESTS) $(UNIT_TESTS) $(FUZZ_TESTS) $(WAYS_TEST) $(MATRIX_TEST) $(PLAN_TEST) $(MHA_TEST) $(ASM_TEST) $(SIM_TESTS) $(THUNK_TEST) $(CORPUS_TEST) $(PROGRAM_TESTS) $(BUILD_TESTS) $(KERNEL_TESTS)
+TEST_PROGRAMS := $(MEMORY_TEST) $(DEMO_TEST) $(MODEL_TESTS) $(UNIT_TESTS) $(FUZZ_TESTS) $(WAYS_TEST) $(MATRIX_TEST) $(PLAN_TEST) $(MHA_TEST) $(ASM_TEST) $(AITER_SAMPLE) $(SIM_TESTS) $(THUNK_TEST) $(CORPUS_TEST) $(PROGRAM_TESTS) $(BUILD_TESTS) $(KERNEL_TESTS)
 # JOBS tests run at a time. The longest come first, so that all end together.
 LONGEST := %/conv %/amd.sh %/unary %/mmvq_gguf %/reduce %/binary %/test_model %/dist.sh %/cast %/ternary %/compiler_launcher.sh %/affine %/quantized %/own.sh
 longest_first = $(foreach t,$(LONGEST),$(filter $(t),$(1))) $(filter-out $(LONGEST),$(1))

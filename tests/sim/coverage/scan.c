@@ -19,12 +19,11 @@
 #include <string.h>
 
 static const char *const processors[] = {
-    "gfx900",  "gfx902",  "gfx904",  "gfx906",  "gfx908",  "gfx909",
-    "gfx90a",  "gfx90c",  "gfx942",  "gfx950",  "gfx1010", "gfx1011",
-    "gfx1012", "gfx1013", "gfx1030", "gfx1031", "gfx1032", "gfx1033",
-    "gfx1034", "gfx1035", "gfx1036", "gfx1100", "gfx1101", "gfx1102",
-    "gfx1103", "gfx1150", "gfx1151", "gfx1152", "gfx1153", "gfx1200",
-    "gfx1201", "gfx1250"};
+    "gfx900",  "gfx902",  "gfx904",  "gfx906",  "gfx908",  "gfx909",  "gfx90a",
+    "gfx90c",  "gfx942",  "gfx950",  "gfx1010", "gfx1011", "gfx1012", "gfx1013",
+    "gfx1030", "gfx1031", "gfx1032", "gfx1033", "gfx1034", "gfx1035", "gfx1036",
+    "gfx1100", "gfx1101", "gfx1102", "gfx1103", "gfx1150", "gfx1151", "gfx1152",
+    "gfx1153", "gfx1200", "gfx1201", "gfx1250"};
 
 /* What is not run, on one processor. */
 struct missing {
@@ -162,8 +161,8 @@ static bool scan_image(const uint8_t *image, size_t n, const char *name)
     bool any = false;
 
     for (size_t k = 0; k < nprocessors; k++) {
-        struct sim_device device = {
-            .target = sim_target_by_name(processors[k])};
+        struct sim_device device = {.target =
+                                        sim_target_by_name(processors[k])};
         const void *elf = image;
         void *expanded = NULL;
         size_t nbytes = n;
@@ -218,7 +217,8 @@ static void scan_file(const char *path)
             const size_t nmagic = strlen(magics[k]);
             uint8_t *p = bytes;
 
-            while ((p = memmem(p, n - (size_t)(p - bytes), magics[k], nmagic))) {
+            while (
+                (p = memmem(p, n - (size_t)(p - bytes), magics[k], nmagic))) {
                 scan_image(p, n - (size_t)(p - bytes), path);
                 p += nmagic;
             }
@@ -255,9 +255,10 @@ int main(int argc, char **argv)
         printf("%-8s %-32s %6u objects: %s; %s\n", m->target->name, m->name,
                m->nobjects, m->why, m->first);
     }
-    printf("%u objects, %u kernels, %llu instructions; not run: %u; refused: %u "
-           "objects\n",
-           found.nobjects, found.nkernels, (unsigned long long)found.ninsns,
-           found.nmissing, found.nrefused);
+    printf(
+        "%u objects, %u kernels, %llu instructions; not run: %u; refused: %u "
+        "objects\n",
+        found.nobjects, found.nkernels, (unsigned long long)found.ninsns,
+        found.nmissing, found.nrefused);
     return found.nmissing || found.nrefused || !found.nobjects;
 }

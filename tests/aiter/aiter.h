@@ -1,0 +1,77 @@
+/* aiter.h - AMD's prebuilt kernels, launched as AITER's host code does it
+ *
+ * A family is a kind of kernels, a folder of the tree that AITER ships. Its
+ * function runs one of them on several shapes and holds what comes out against
+ * plain C in double. Names of the objects say what a kernel is: older releases
+ * have no table for some kinds.
+ */
+#ifndef TESTS_AITER_H
+#define TESTS_AITER_H
+
+#include <kpack.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A kernel to be run, in a process of its own. */
+struct subject {
+    kpk_instance *inst;
+    const kpk_kernel *kernel;
+    const char *name; /* of the object, without its folders */
+    const char *path; /* with them */
+    bool gfx950;
+    unsigned ncus;
+    unsigned nlaunches, nwrong;
+    char why[400]; /* the first that was wrong */
+};
+
+/* One case of a kernel: what run_*() print, if it is wrong. */
+void wrong(struct subject *s, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* Ends the process: nothing can be said of this kernel. */
+_Noreturn void left_out(const char *why);
+
+bool has(const struct subject *s, const char *part);
+/* The number behind `part` in the name; `otherwise` if it is not there. */
+unsigned number_behind(const struct subject *s, const char *part,
+                       unsigned otherwise);
+/* The last _MxN of the name; false if there is none. */
+bool tile_of(const struct subject *s, unsigned *m, unsigned *n);
+
+/* ---- memory; all of it is freed by forget() ---- */
+
+void *host(size_t nbytes); /* zeros */
+/* On the device, exactly that long: what lies behind is a fault. */
+void *device(struct subject *s, const void *from, size_t nbytes);
+void *device_filled(struct subject *s, uint8_t byte, size_t nbytes);
+void fetch(struct subject *s, void *to, const void *from, size_t nbytes);
+void forget(struct subject *s);
+
+/* Values in slots of 16 bytes. False, with wrong(), if it failed. */
+bool launch(struct subject *s, uint32_t x, uint32_t y, uint32_t z,
+            uint32_t block, const kpk_value *values, size_t n);
+
+/* ---- numbers ---- */
+
+/* bf16, f16, and e4m3: AMD's own (fnuz) on gfx942, OCP's on gfx950. */
+enum type { BF16, F16, FP8_FNUZ, FP8, INT8, F32 };
+size_t type_nbytes(enum type t);
+void put(enum type t, void *array, size_t i, double value);
+double get(enum type t, const void *array, size_t i);
+
+double uniform(double least, double most);
+double normal(void);
+/* Normal values of type t. */
+void *random_values(enum type t, size_t n, double deviation);
+
+/* ---- families ---- */
+
+void run_fmha_fwd(struct subject *s);
+void run_topksoftmax(struct subject *s);
+void run_bf16gemm(struct subject *s);
+void run_fmoe(struct subject *s);
+void run_pa(struct subject *s);
+void run_mla(struct subject *s);
+
+#endif
