@@ -403,7 +403,9 @@ kpk_status kpk_launch(const kpk_kernel *kernel, const kpk_shape *shape,
  * columns a block takes), shared_nbytes, min_n, the least n that a row is for,
  * n_multiple, of which n must be a multiple for it, and min_columns and
  * max_columns, its range of columns. The first row that fits is taken: one for
- * `target`, which is the target of the code object that runs, or for any.
+ * `target`, which is the target of the code object that runs, or for any. An
+ * imported pack has such a table of Triton's kernels whose JSON lay beside
+ * them; n and columns are the grid's x and y there.
  *
  * The grid covers all of n and of columns. HIP launches fewer than 2^32 threads
  * in a dimension, and 2^31 - 1 blocks in x and 65535 in y at most. If a grid
