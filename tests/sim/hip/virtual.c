@@ -62,7 +62,7 @@ HIP_API hipError_t hipMemAddressReserve(void **ptr, size_t size, size_t align,
     if (!ptr || flags != 0)
         LEAVE(hipErrorInvalidValue);
     if (!is_granular(size) || (align & (align - 1)) != 0)
-        LEAVE(hipErrorOutOfMemory); /* as AMD's answers */
+        LEAVE(rt.release < 7 ? hipErrorOutOfMemory : hipErrorInvalidValue);
     *ptr = (void *)(uintptr_t)sim_virtual_reserve(size, align, (uintptr_t)at);
     LEAVE(*ptr ? hipSuccess : hipErrorOutOfMemory);
 }

@@ -282,11 +282,11 @@ static void test_refusals(void **state)
     EXPECT(hipErrorInvalidValue, hipMemAddressReserve(NULL, PAGE, 0, NULL, 0));
     EXPECT(hipErrorInvalidValue,
            hipMemAddressReserve((void **)&p, PAGE, 0, NULL, 1));
-    EXPECT(hipErrorOutOfMemory,
+    EXPECT(hipErrorInvalidValue,
            hipMemAddressReserve((void **)&p, 0, 0, NULL, 0));
-    EXPECT(hipErrorOutOfMemory,
+    EXPECT(hipErrorInvalidValue,
            hipMemAddressReserve((void **)&p, PAGE - 1, 0, NULL, 0));
-    EXPECT(hipErrorOutOfMemory,
+    EXPECT(hipErrorInvalidValue,
            hipMemAddressReserve((void **)&p, PAGE, 3, NULL, 0));
     EXPECT(hipErrorInvalidValue, create(NULL, PAGE, &prop, 0));
     EXPECT(hipErrorInvalidValue, create(&memory, PAGE, NULL, 0));

@@ -7,6 +7,7 @@
 #define _GNU_SOURCE
 #include "thunk.h"
 
+#include "drm.h"
 #include "register.h"
 
 #include <pthread.h>
@@ -99,8 +100,10 @@ KMT_API kmt_status hsaKmtAllocMemoryAlign(uint32_t node, uint64_t nbytes,
         return KMT_INVALID_NODE;
     if (nbytes == 0 || nbytes % PAGE || (align & (align - 1)))
         return KMT_INVALID_PARAMETER;
-    if (flags & (KMT_MEM_NO_ADDRESS | KMT_MEM_GDS))
+    if (flags & KMT_MEM_GDS)
         return KMT_NOT_SUPPORTED;
+    if (flags & KMT_MEM_NO_ADDRESS)
+        return thunk_piece_new(node, nbytes, address);
     b = calloc(1, sizeof(*b));
     if (!b)
         return KMT_NO_MEMORY;
@@ -134,6 +137,8 @@ KMT_API kmt_status hsaKmtFreeMemory(void *address, uint64_t nbytes)
     struct block **at, *b;
 
     (void)nbytes;
+    if (thunk_piece_free(address))
+        return KMT_OK;
     pthread_mutex_lock(&lock);
     at = find(base);
     b = *at && (*at)->base == base ? *at : NULL;

@@ -63,7 +63,6 @@ REFUSED(hsaKmtDbgRegister)
 REFUSED(hsaKmtDbgUnregister)
 REFUSED(hsaKmtDbgWavefrontControl)
 REFUSED(hsaKmtDebugTrapIoctl)
-REFUSED(hsaKmtExportDMABufHandle)
 REFUSED(hsaKmtGetQueueInfo)
 REFUSED(hsaKmtMapGraphicHandle)
 REFUSED(hsaKmtOpenSMI)
@@ -109,38 +108,3 @@ KMT_API kmt_status hsaKmtModelEnabled(bool *enabled)
     *enabled = false;
     return KMT_OK;
 }
-
-/* ---- libdrm's names, which newer ROCr asks this library for ---- */
-
-enum { COUNTER_KHZ = 100000 }; /* what s_memrealtime counts at */
-
-KMT_API kmt_status hsaKmtGetAMDGPUDeviceHandle(uint32_t node, void **handle)
-{
-    *handle = thunk_device(node);
-    return *handle ? KMT_OK : KMT_INVALID_NODE;
-}
-
-KMT_API int amdgpu_query_gpu_info(void *device, struct kmt_gpu_info *info)
-{
-    (void)device;
-    *info = (struct kmt_gpu_info){.counter_khz = COUNTER_KHZ};
-    return 0;
-}
-
-#define NO_DRM(name)                                                           \
-    KMT_API int name(void);                                                    \
-    int name(void)                                                             \
-    {                                                                          \
-        return -1;                                                             \
-    }
-NO_DRM(amdgpu_bo_cpu_map)
-NO_DRM(amdgpu_bo_export)
-NO_DRM(amdgpu_bo_free)
-NO_DRM(amdgpu_bo_import)
-NO_DRM(amdgpu_bo_query_info)
-NO_DRM(amdgpu_bo_set_metadata)
-NO_DRM(amdgpu_bo_va_op)
-NO_DRM(amdgpu_device_deinitialize)
-NO_DRM(amdgpu_device_get_fd)
-NO_DRM(amdgpu_device_initialize)
-NO_DRM(drmCommandWriteRead)

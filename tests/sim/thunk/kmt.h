@@ -229,6 +229,24 @@ struct kmt_tiles {
     uint32_t ntiles, nmacro_tiles, address, banks, ranks, reserved[7];
 };
 
+/* What libdrm keeps of a device: its own function reads the file from it. */
+struct kmt_drm_device {
+    int32_t refs, pad;
+    void *next;
+    int32_t fd, flink_fd;
+    int32_t ordinal; /* from here on ours */
+};
+_Static_assert(offsetof(struct kmt_drm_device, fd) == 16, "libdrm's");
+
+/* The kinds of handles that a piece of memory is exported as. */
+enum { KMT_BO_KMS = 1, KMT_BO_DMA_BUF = 2 };
+
+struct kmt_bo;
+struct kmt_bo_import {
+    struct kmt_bo *bo;
+    uint64_t nbytes;
+};
+
 /* libdrm's record, as far as ROCr reads it; the whole one is larger. */
 struct kmt_gpu_info {
     uint32_t asic, chip_revision, external_revision, family;

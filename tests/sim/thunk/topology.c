@@ -13,7 +13,8 @@ enum {
     PCIE_WEIGHT = 20,
     PEER_WEIGHT = 40,
     DRIVER_MAJOR = 1,
-    DRIVER_MINOR = 11, /* below 14 events have no age */
+    DRIVER_MINOR = 11,         /* below 14 events have no age */
+    DRIVER_MINOR_VIRTUAL = 15, /* the first with memory apart from addresses */
     SCRATCH_SLOTS = 32,
     AMD_VENDOR = 0x1002,
     /* Processors have no device ID of their own; this keeps them apart. */
@@ -37,7 +38,7 @@ static bool is_node(uint32_t node)
 KMT_API kmt_status hsaKmtGetVersion(struct kmt_version *version)
 {
     version->major = DRIVER_MAJOR;
-    version->minor = DRIVER_MINOR;
+    version->minor = thunk_is_dtif ? DRIVER_MINOR_VIRTUAL : DRIVER_MINOR;
     return KMT_OK;
 }
 

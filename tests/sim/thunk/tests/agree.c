@@ -135,7 +135,8 @@ static void attributes(void)
     /* HIP 7 does not fill these in where there are no images. */
     FN(hipDeviceGetAttribute)(&images, 10014, 0);
     for (i = 0; i < 95; i++)
-        if (i != 24 && ((int)images || (i != 44 && i != 50 && i != 51)))
+        if (i != 24 && i != 9 &&
+            ((int)images || (i != 44 && i != 50 && i != 51)))
             attribute(i);
     for (i = 10000; i < 10016; i++)
         if (i != 10006 && i != 10007 && i != 10011)
@@ -147,12 +148,15 @@ static void attributes(void)
 
 /* The older layout, by words; the pointers in it are left out, and what the
  * two machines differ in: whether the host reaches device memory (764, 10011)
- * and managed memory by the driver's page faults (772, 24). */
+ * and managed memory by the driver's page faults (772, 780, 24, 9). Without
+ * images, HIP 7 leaves sizes of textures as they were. */
 static void properties(void)
 {
     static unsigned char p[2048];
+    long long images = 0;
     unsigned i;
 
+    FN(hipDeviceGetAttribute)(&images, 10014, 0);
     CALL(hipGetDeviceProperties, NOTHING, 0);
     CALL(hipGetDeviceProperties, p, 99);
     CALL(hipGetDeviceProperties, p, 0);
@@ -161,7 +165,8 @@ static void properties(void)
         int v;
 
         if ((i >= 396 && i < 652) || (i >= 696 && i < 712) || i == 764 ||
-            i == 772)
+            i == 772 || i == 780 ||
+            (!(int)images && (i == 676 || i == 684 || i == 688)))
             continue;
         memcpy(&v, p + i, sizeof(v));
         printf("properties at %u: %d\n", i, v);
@@ -915,6 +920,78 @@ static void captures(void)
     print_rows(rows, n);
 }
 
+/* ---- memory apart from addresses, of HIP 7 ---- */
+
+struct physical { /* hipMemAllocationProp */
+    int type, handle;
+    struct place place;
+    void *unused;
+    unsigned flags[2];
+};
+
+struct access {
+    struct place place;
+    int flags;
+};
+
+static void virtual_memory(void)
+{
+    enum { PINNED = 1, ON_DEVICE = 1, READ = 1, READ_WRITE = 3 };
+    const struct physical how = {.type = PINNED, .place = {ON_DEVICE, 0}};
+    const struct access both[] = {{{ON_DEVICE, 0}, READ_WRITE},
+                                  {{ON_DEVICE, 1}, READ_WRITE}};
+    void *none = NULL, *first = NULL, *second = NULL, *s = NULL, *f;
+    char *at = NULL, *async = NULL;
+    size_t size = 0, n = (size_t)2 << 20;
+    unsigned long long flags = 99;
+    unsigned host[64], k = 5, count = 64, i;
+    void *params[] = {&at, &k, &count};
+
+    GIVES((long long)size, hipMemGetAllocationGranularity, &size, &how, 0);
+    CALL(hipMemAddressReserve, NOTHING, n, (size_t)0, NOTHING, 0l);
+    CALL(hipMemAddressReserve, &at, (size_t)0, (size_t)0, NOTHING, 0l);
+    CALL(hipMemAddressReserve, &at, 2 * n, (size_t)0, NOTHING, 0l);
+    CALL(hipMemCreate, NOTHING, n, &how, 0l);
+    CALL(hipMemCreate, &first, n, NOTHING, 0l);
+    CALL(hipMemCreate, &first, n, &how, 0l);
+    CALL(hipMemCreate, &second, n, &how, 0l);
+    CALL(hipMemMap, at, n, (size_t)0, none, 0l);
+    CALL(hipMemMap, at, n, (size_t)0, first, 0l);
+    CALL(hipMemMap, at + n, n, (size_t)0, second, 0l);
+    CALL(hipMemSetAccess, at, 2 * n, &both[0], (size_t)1);
+    CALL(hipMemSetAccess, at, n, &both[1], (size_t)1);
+    GIVES((long long)flags, hipMemGetAccess, &flags, &both[0].place, at);
+    CALL(hipMemsetD32, at, 3, n / 4 + 64); /* into the second */
+    f = kernel(images[0], "step");
+    LAUNCH(f, 1, 1, 1, 64, 1, 1, 0, none, params, none);
+    CALL(hipMemcpyDtoH, host, at, sizeof(host));
+    for (i = 0; i < 64 && host[i] == 11; i++)
+        ;
+    printf("a kernel wrote %u\n", i);
+    CALL(hipMemcpyDtoD, at, at + n, sizeof(host));
+    CALL(hipMemcpyDtoH, host, at, sizeof(host));
+    printf("the second has %u\n", host[63]);
+    /* The same memory at another place. */
+    CALL(hipMemUnmap, at, n);
+    CALL(hipMemUnmap, at + n, n);
+    CALL(hipMemMap, at, n, (size_t)0, second, 0l);
+    CALL(hipMemSetAccess, at, n, &both[0], (size_t)1);
+    CALL(hipMemcpyDtoH, host, at, sizeof(host));
+    printf("it has %u there, too\n", host[0]);
+    CALL(hipMemRelease, second);
+    CALL(hipMemUnmap, at, n);
+    CALL(hipMemRelease, first);
+    CALL(hipMemAddressFree, at, 2 * n);
+    /* Pools are made of such memory. */
+    FN(hipStreamCreateWithFlags)(&s, 1);
+    CALL(hipMallocAsync, &async, (size_t)1000, s);
+    CALL(hipMemsetAsync, async, 7, (size_t)1000, s);
+    CALL(hipMemcpyAsync, host, async, sizeof(host), 2, s);
+    CALL(hipFreeAsync, async, s);
+    CALL(hipStreamSynchronize, s);
+    printf("a pool's memory has %x\n", host[9]);
+}
+
 /* What is remembered of a call that failed. */
 static void last_error(void)
 {
@@ -957,7 +1034,7 @@ static const struct {
     {"modules", modules},       {"launches", launches},
     {"streams", streams},       {"last_error", last_error},
     {"contexts", contexts},     {"local_pointers", local_pointers},
-    {"captures", captures},
+    {"captures", captures},     {"virtual_memory", virtual_memory},
 };
 
 static void *read_file(const char *path)

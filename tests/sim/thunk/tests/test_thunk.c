@@ -8,7 +8,9 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -31,6 +33,16 @@ kmt_status hsaKmtRegisterMemory(void *, uint64_t);
 kmt_status hsaKmtDeregisterMemory(void *);
 kmt_status hsaKmtMapMemoryToGPU(void *, uint64_t, uint64_t *);
 kmt_status hsaKmtQueryPointerInfo(const void *, struct kmt_pointer *);
+kmt_status hsaKmtExportDMABufHandle(void *, uint64_t, int *, uint64_t *);
+kmt_status hsaKmtGetAMDGPUDeviceHandle(uint32_t, void **);
+kmt_status hsaKmtAvailableMemory(uint32_t, uint64_t *);
+int amdgpu_device_get_fd(const struct kmt_drm_device *);
+int amdgpu_bo_import(void *, int, uint32_t, struct kmt_bo_import *);
+int amdgpu_bo_export(const struct kmt_bo *, int, uint32_t *);
+int amdgpu_bo_free(struct kmt_bo *);
+int amdgpu_bo_va_op(const struct kmt_bo *, uint64_t, uint64_t, uint64_t,
+                    uint64_t, uint32_t);
+int drmCommandWriteRead(int, unsigned long, void *, unsigned long);
 
 enum { RING = 4096, MEMORY = 1 << 20, GPU = 1, LONG_MS = 600000 };
 
@@ -412,6 +424,92 @@ static void test_blocks(void **state)
     assert_int_equal(info.type, KMT_POINTER_UNKNOWN);
 }
 
+/* Memory without an address, mapped at two of them. */
+static void test_memory_is_mapped_apart_from_its_address(void **state)
+{
+    enum { PIECE = 8192, MAP = 1, UNMAP = 2, READ = 2, WRITE = 4, MMAP = 1 };
+    void *handle = NULL, *device = NULL, *space = NULL, *wrong = NULL;
+    struct kmt_bo_import first, second;
+    const struct sim_alloc *a;
+    uint64_t offset = 99, before = 0, after = 0, place = 0, at;
+    uint32_t id = 0;
+    uint8_t *host;
+    int fd = -1;
+
+    (void)state;
+    assert_int_equal(hsaKmtAvailableMemory(GPU, &before), KMT_OK);
+    assert_int_equal(hsaKmtAllocMemory(GPU, PIECE, KMT_MEM_NO_ADDRESS, &handle),
+                     KMT_OK);
+    assert_int_equal(hsaKmtAvailableMemory(GPU, &after), KMT_OK);
+    assert_int_equal(before - after, PIECE);
+    assert_int_equal(
+        hsaKmtAllocMemory(GPU, UINT64_C(1) << 45, KMT_MEM_NO_ADDRESS, &wrong),
+        KMT_NO_MEMORY);
+    assert_int_equal(
+        hsaKmtAllocMemory(0, (uint64_t)2 * PIECE, KMT_MEM_ONLY_ADDRESS, &space),
+        KMT_OK);
+    at = address(space);
+    assert_int_equal(hsaKmtGetAMDGPUDeviceHandle(9, &device), KMT_INVALID_NODE);
+    assert_int_equal(hsaKmtGetAMDGPUDeviceHandle(GPU, &device), KMT_OK);
+    assert_int_equal(hsaKmtExportDMABufHandle(space, PIECE, &fd, &offset),
+                     KMT_NOT_SUPPORTED);
+    assert_int_equal(hsaKmtExportDMABufHandle(handle, PIECE, &fd, &offset),
+                     KMT_OK);
+    assert_int_equal(offset, 0);
+    assert_int_equal(
+        amdgpu_bo_import(device, KMT_BO_DMA_BUF, (uint32_t)fd, &first), 0);
+    assert_int_equal(
+        amdgpu_bo_import(device, KMT_BO_DMA_BUF, (uint32_t)fd, &second), 0);
+    assert_true(amdgpu_bo_import(device, KMT_BO_KMS, (uint32_t)fd, &second) <
+                0);
+    close(fd);
+    assert_int_equal(first.nbytes, PIECE);
+
+    /* For a GPU, with access as it is asked for, and for a second one. */
+    assert_true(amdgpu_bo_va_op(first.bo, PIECE, 4096, at, READ | WRITE, MAP) <
+                0);
+    assert_true(amdgpu_bo_va_op(first.bo, 0, PIECE, at, 0, UNMAP) < 0);
+    assert_int_equal(amdgpu_bo_va_op(first.bo, 0, PIECE, at, READ, MAP), 0);
+    a = sim_mem_find(at + PIECE - 1);
+    assert_true(a && a->base == at && a->size == PIECE && a->readonly);
+    assert_int_equal(amdgpu_bo_va_op(second.bo, 0, PIECE, at, READ, MAP), 0);
+    assert_int_equal(
+        amdgpu_bo_va_op(second.bo, 4096, 4096, at + PIECE, READ | WRITE, MAP),
+        0);
+    assert_false(sim_mem_find(at + PIECE)->readonly);
+    sim_mem_find(at + PIECE)->bytes[7] = 42;
+    assert_int_equal(sim_mem_find(at)->bytes[4096 + 7], 42);
+
+    /* For the host, by the device's file. */
+    assert_int_equal(amdgpu_bo_export(first.bo, KMT_BO_KMS, &id), 0);
+    memcpy(&place, &id, sizeof(id));
+    assert_int_equal(drmCommandWriteRead(0, MMAP, &place, sizeof(place)), 0);
+    host = mmap(NULL, PIECE, PROT_READ, MAP_SHARED,
+                amdgpu_device_get_fd(device), (off_t)place);
+    assert_true(host != MAP_FAILED);
+    assert_int_equal(host[4096 + 7], 42);
+    munmap(host, PIECE);
+    place = 12345;
+    assert_true(drmCommandWriteRead(0, MMAP, &place, sizeof(place)) < 0);
+
+    /* It is there until the last one lets go. */
+    assert_int_equal(amdgpu_bo_va_op(first.bo, 0, PIECE, at, 0, UNMAP), 0);
+    assert_non_null(sim_mem_find(at));
+    assert_int_equal(amdgpu_bo_va_op(second.bo, 0, PIECE, at, 0, UNMAP), 0);
+    assert_null(sim_mem_find(at));
+    assert_int_equal(amdgpu_bo_va_op(second.bo, 0, 4096, at + PIECE, 0, UNMAP),
+                     0);
+    assert_int_equal(hsaKmtFreeMemory(handle, PIECE), KMT_OK);
+    assert_int_equal(amdgpu_bo_free(first.bo), 0);
+    assert_int_equal(hsaKmtAvailableMemory(GPU, &after), KMT_OK);
+    assert_int_equal(before - after, PIECE);
+    assert_int_equal(amdgpu_bo_free(second.bo), 0);
+    assert_int_equal(hsaKmtAvailableMemory(GPU, &after), KMT_OK);
+    assert_int_equal(before, after);
+    assert_int_equal(hsaKmtFreeMemory(handle, PIECE), KMT_INVALID_PARAMETER);
+    assert_int_equal(hsaKmtFreeMemory(space, (uint64_t)2 * PIECE), KMT_OK);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -425,6 +523,7 @@ int main(void)
         cmocka_unit_test(test_events),
         cmocka_unit_test(test_registered_ranges_may_overlap),
         cmocka_unit_test(test_blocks),
+        cmocka_unit_test(test_memory_is_mapped_apart_from_its_address),
     };
 
     (void)setenv("KPK_SIM_DEVICES", "gfx90a", 1);
