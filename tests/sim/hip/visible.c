@@ -107,24 +107,22 @@ static void pick(struct list *l, const char *list, bool rocr)
     }
 }
 
-/* The variable, unless it counts as not set. */
-static const char *hip_variable(const char *name)
+/* A variable's value, unless it counts as not set. */
+static const char *if_set(const char *value)
 {
-    const char *value = getenv(name);
-
     return value && !*value && rt.release < 7 ? NULL : value;
 }
 
 int visible_devices(int list[MAX_DEVICES])
 {
     const char *rocr = getenv("ROCR_VISIBLE_DEVICES");
-    const char *hip = hip_variable("HIP_VISIBLE_DEVICES");
+    const char *hip = if_set(getenv("HIP_VISIBLE_DEVICES"));
     struct list l = {.n = sim_device_count()};
 
     for (int i = 0; i < l.n; i++)
         l.device[i] = i;
     if (!hip)
-        hip = hip_variable("CUDA_VISIBLE_DEVICES");
+        hip = if_set(getenv("CUDA_VISIBLE_DEVICES"));
     if (rocr)
         pick(&l, rocr, true);
     if (hip)
