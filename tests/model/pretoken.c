@@ -553,6 +553,24 @@ static void add_end(struct words *w, size_t end)
         w->made[w->nmade++] = end;
 }
 
+/* How many characters behind code[from], where no match begins, begin none
+ * either: where all matches begin with a run, the rest of that run, behind each
+ * character of which the match was tried to go on. */
+static size_t none_behind(struct pattern p, const uint32_t *code, size_t end,
+                          size_t from)
+{
+    size_t run = 0;
+
+    if (*p.at == '(' || *behind(p.at) != '+')
+        return 0;
+    for (const uint32_t *at = p.at; at < p.end; at = behind(at))
+        if (*at == '|')
+            return 0;
+    while (from + run < end && atom_has(p.at, code[from + run]))
+        run++;
+    return run ? run - 1 : 0;
+}
+
 /* Words of code[from .. end - 1] by one stage. */
 static void cut_word(struct words *w, const char *stage, struct pattern p,
                      const uint32_t *code, size_t from, size_t end)
@@ -567,8 +585,10 @@ static void cut_word(struct words *w, const char *stage, struct pattern p,
     for (; from < end; from++) {
         const size_t found = match_any(p, code, end, from);
 
-        if (found == NO_MATCH || found == from)
+        if (found == NO_MATCH || found == from) {
+            from += none_behind(p, code, end, from);
             continue;
+        }
         if (from > 0)
             add_end(w, from);
         add_end(w, found);

@@ -111,6 +111,29 @@ static void check_cuts(void)
     }
 }
 
+/* Blanks that no word takes, in front of what is no word: a rule of blanks at
+ * the end of a text would try each of them. */
+static void check_long_cut(void)
+{
+    static const char name[] = "deepseek-llm";
+    const struct text rules = {name, sizeof(name) - 1};
+    const size_t n = 1 << 17;
+    uint32_t *code = malloc(n * sizeof(*code));
+    size_t count = 0, *ends = NULL;
+
+    for (size_t i = 0; code && i < n; i++)
+        code[i] = i + 2 < n ? 0xa0 : i + 1 < n ? NO_CHARACTER : 'x';
+    alarm(10);
+    if (code)
+        ends = pretoken_cut(pretoken_rules_of(rules), code, n, &count);
+    alarm(0);
+    report("a long cut", name,
+           ends && count == 2 && ends[0] == n - 1 ? "two words" : "others",
+           "two words");
+    free(ends);
+    free(code);
+}
+
 /* ---- tokens ---- */
 
 /* Tokens of tiny.c: 1 begins, 3 + b is byte b, 259 + w word w, 275 + w the same
@@ -565,6 +588,7 @@ static void check_overlapping_specials(void)
 int main(void)
 {
     check_cuts();
+    check_long_cut();
     check_equal_entries();
     check_colliding_entries();
     check_many_specials();
