@@ -42,8 +42,9 @@
  *     and its message says so. If that is all that failed, the call has done
  *     its work (kpk_malloc() alone has undone it).
  *   - Strings that are passed in are not kept. Strings that are returned are
- *     NUL-terminated UTF-8. Those of packs and modules live for ever, those of
- *     an instance until its close.
+ *     NUL-terminated UTF-8. Those of packs and modules live as long as the
+ *     program or shared object that holds the pack, those of an instance until
+ *     its close.
  *   - A "target ID" is a processor and its settings as HIP's gcnArchName
  *     spells them, e.g. "gfx942:sramecc+:xnack-".
  *   - Streams, events, modules and functions are HIP's own handles, passed as
@@ -1012,7 +1013,7 @@ typedef struct kpk_object {
     unsigned cov;          /* code object version: 3 to 6; of a cubin CUDA's
                             * release, of PTX its ISA, times 10: 130, 78 */
     const void *data;      /* AMDGPU ELF, cubin, or PTX, which a 0 follows;
-                            * constant, lives for ever */
+                            * constant, lives as long as the pack */
     size_t nbytes;         /* its size; 0 if `kpack prune` took it out */
     const uint8_t *sha256; /* [32], of these bytes */
     size_t stored_nbytes;  /* what it takes in the program file: less than
@@ -1027,12 +1028,15 @@ typedef struct kpk_object {
  * target ID; to find one that fits a device, see kpk_select().
  *
  * In a pack made with COMPRESS=zstd a code object is decompressed the first
- * time that kpk_module_object() or a load wants it, once in a process; the
- * memory is kept until the process ends. Of several threads that ask for one
- * at once one decompresses and the others wait.
+ * time that kpk_module_object() or a load wants it, once in a process, and held
+ * against its SHA-256; the memory is kept until the process ends, or until
+ * dlclose() of the shared object that holds pack and library. Close the
+ * instances before that: what a loaded module uses is not given back. Of
+ * several threads that ask for one at once one decompresses and the others
+ * wait.
  *
  * Fails with KPK_ERR_ARG (no such number), KPK_ERR_NO_TARGET (no such ID),
- * KPK_ERR_FORMAT (compressed data that is damaged), KPK_ERR_NOMEM.
+ * KPK_ERR_FORMAT (its head or compressed data is damaged), KPK_ERR_NOMEM.
  */
 kpk_status kpk_module_object(const kpk_module *module, size_t object,
                              kpk_object *out);

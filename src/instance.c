@@ -393,6 +393,7 @@ static kpk_status load(kpk_instance *inst, struct kpk_i_slot *slot,
                           kpk_module_name(slot->module), inst->ordinal,
                           inst->gpu->call_name(with ? "hipModuleLoadDataEx"
                                                     : "hipModuleLoadData"));
+    kpk_i_use_object(slot->module, slot->object, 1);
     atomic_store_explicit(&slot->hip_module, loaded, memory_order_release);
     return KPK_OK;
 }
@@ -682,6 +683,7 @@ static kpk_status unload_slot(const kpk_instance *inst, struct kpk_i_slot *slot)
         return kpk_i_fail_gpu(inst->gpu, "hipModuleUnload", error,
                               "cannot unload module %s from device %d",
                               kpk_module_name(slot->module), inst->ordinal);
+    kpk_i_use_object(slot->module, slot->object, -1);
     atomic_store_explicit(&slot->hip_module, NULL, memory_order_release);
     return KPK_OK;
 }

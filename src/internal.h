@@ -75,6 +75,9 @@ kpk_status kpk_i_bind_once(atomic_bool *bound, kpk_status (*find)(void));
 
 bool kpk_i_program_is_static(void);
 
+/* Is the address in the program itself, and in no shared object? */
+bool kpk_i_is_in_program(const void *address);
+
 /* Puts what dlsym() found into a slot for a function pointer. */
 void kpk_i_store_function(void *slot, void *address);
 
@@ -184,6 +187,17 @@ size_t kpk_i_target_rank(const char *target);
 /* A code object's bytes, decompressed if need be; NULL if it was taken out. */
 kpk_status kpk_i_object_bytes(const kpk_module *module, size_t object,
                               const unsigned char **out);
+
+/* A module has been loaded from those bytes (1), or unloaded (-1). */
+void kpk_i_use_object(const kpk_module *module, size_t object, int by);
+
+/* Gives back what has been decompressed and no loaded module uses. Nobody may
+ * hold bytes any more that kpk_module_object() has given. */
+void kpk_i_forget_unpacked(void);
+
+/* sha256.c */
+
+void kpk_i_sha256(const void *data, size_t nbytes, uint8_t digest[32]);
 
 /* table.c */
 

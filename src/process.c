@@ -23,6 +23,32 @@ static int has_interpreter(struct dl_phdr_info *info, size_t nbytes, void *out)
     return 1; /* the others do not matter */
 }
 
+struct place {
+    uintptr_t address;
+    bool found;
+};
+
+/* Of the first object, the program. */
+static int has_address(struct dl_phdr_info *info, size_t nbytes, void *out)
+{
+    struct place *place = out;
+
+    (void)nbytes;
+    for (int i = 0; i < info->dlpi_phnum; i++)
+        place->found |=
+            place->address - info->dlpi_addr - info->dlpi_phdr[i].p_vaddr <
+            info->dlpi_phdr[i].p_memsz;
+    return 1; /* the others do not matter */
+}
+
+bool kpk_i_is_in_program(const void *address)
+{
+    struct place place = {(uintptr_t)address, false};
+
+    (void)dl_iterate_phdr(has_address, &place);
+    return place.found;
+}
+
 /* A shared library that is loaded into a static program brings a second C
  * library, and crashes. */
 bool kpk_i_program_is_static(void)

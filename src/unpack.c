@@ -1,16 +1,24 @@
 /* unpack.c - the bytes of a code object, decompressed where need be
  *
  * A compressed code object is decoded once in a process, the first time that
- * someone wants its bytes, into memory that is never given back or moved: HIP
- * reads an image until its module is unloaded, and kpk_module_object() hands
- * the bytes out for ever. The pack bounds how much that can become.
+ * someone wants its bytes, into memory that is not moved and given back only
+ * with the shared object that holds the pack: HIP reads an image until its
+ * module is unloaded, and kpk_module_object() hands the bytes out for as long
+ * as the pack is there. The pack bounds how much that can become.
+ *
+ * Each is held against its SHA-256 then: what is damaged is not handed on.
  *
  * A blob may need other content as its dictionary: a dictionary of the pack,
  * which is kept too, or the module's code object for another target, which is
  * decoded for the occasion and freed.
  */
+/* For dladdr; the name is glibc's. */
+#define _GNU_SOURCE /* NOLINT(bugprone-reserved-identifier,cert-dcl37-c) */
 #include "internal.h"
 
+#include "blob_head.h"
+
+#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -24,11 +32,19 @@ static pthread_mutex_t locks[NLOCKS] = {
     PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER};
 static pthread_mutex_t dictionary_lock = PTHREAD_MUTEX_INITIALIZER;
 
+/* What was decoded; caches point to the bytes. */
+struct content {
+    struct content *next;    /* of all that are given back at the end */
+    struct kpk_cache *cache; /* where it is kept */
+    atomic_uint nusers;      /* modules that were loaded from it */
+    _Alignas(16) unsigned char bytes[];
+};
+
 /* What a blob needs to be decoded; `owned` is freed after that. */
 struct reference {
     const void *data;
     size_t nbytes;
-    void *owned;
+    struct content *owned;
 };
 
 /* In the child of fork() a lock that another thread held would never be free
@@ -57,23 +73,99 @@ static void *kept(struct kpk_cache *cache)
     return __atomic_load_n(&cache->content, __ATOMIC_ACQUIRE);
 }
 
-static void keep(struct kpk_cache *cache, void *content)
+static struct content *content_of(void *bytes)
 {
-    __atomic_store_n(&cache->content, content, __ATOMIC_RELEASE);
+    return (struct content *)((unsigned char *)bytes -
+                              offsetof(struct content, bytes));
 }
 
-static kpk_status cannot_decode(const struct kpk_blob *blob, kpk_status status,
+/* ---- giving back --------------------------------------------------------- */
+
+static _Atomic(struct content *) all;
+
+/* The shared object, or the program, that an address is in. */
+static const void *object_of(const void *address)
+{
+    Dl_info info = {.dli_fbase = NULL};
+
+    (void)dladdr(address, &info);
+    return info.dli_fbase;
+}
+
+/* Of a pack in another shared object than this runtime nothing is given back:
+ * nobody says here when that object goes. */
+static void keep(struct kpk_cache *cache, struct content *content)
+{
+    content->cache = cache;
+    if (object_of(cache) == object_of(&all))
+        content->next = atomic_exchange(&all, content);
+    __atomic_store_n(&cache->content, content->bytes, __ATOMIC_RELEASE);
+}
+
+void kpk_i_forget_unpacked(void)
+{
+    struct content *content = atomic_exchange(&all, NULL);
+
+    while (content) {
+        struct content *next = content->next;
+
+        if (atomic_load(&content->nusers)) {
+            content->next = atomic_exchange(&all, content);
+        } else {
+            __atomic_store_n(&content->cache->content, NULL, __ATOMIC_RELEASE);
+            free(content);
+        }
+        content = next;
+    }
+}
+
+/* Of a plug-in, when it is closed: modules that are still loaded keep theirs.
+ * A program ends with its memory, and other threads may still be at work. */
+__attribute__((destructor)) static void end(void)
+{
+    if (!kpk_i_is_in_program(&all))
+        kpk_i_forget_unpacked();
+}
+
+void kpk_i_use_object(const kpk_module *module, size_t object, int by)
+{
+    if (module->objects[object].blob->codec != KPK_CODEC_NONE)
+        (void)atomic_fetch_add(
+            &content_of(kept(&module->caches[object]))->nusers, (unsigned)by);
+}
+
+/* ---- decoding ------------------------------------------------------------ */
+
+static const char damaged[] = ". The program file is damaged";
+static const char no_decoder[] = "the program has no decoder";
+static const char one_compress[] =
+    ". Make tables and code objects of the pack with one and the same COMPRESS";
+
+/* The names are those of the module's tables: a head may be damaged. */
+static kpk_status cannot_decode(const kpk_module *module,
+                                const struct kpk_blob *blob, kpk_status status,
                                 const char *why, const char *what_to_do)
 {
-    const char *base = (const char *)blob;
-    const bool is_object = blob->kind == KPK_BLOB_CODE_OBJECT;
+    const char *target = NULL;
 
+    for (uint32_t i = 0; i < module->nobjects && !target; i++)
+        if (module->objects[i].blob == blob)
+            target = kpk_i_string(module, module->objects[i].target);
     return kpk_i_fail(
-        status, "cannot decompress the %s %s%s%s (%llu bytes): %s%s",
-        is_object ? "code object of module" : "dictionary of pack",
-        base + (is_object ? blob->module : blob->pack),
-        is_object ? " for " : "", is_object ? base + blob->target : "",
+        status, "cannot %s the %s module %s%s%s (%llu bytes): %s%s",
+        blob->codec == KPK_CODEC_NONE ? "use" : "decompress",
+        target ? "code object of" : "dictionary for", kpk_module_name(module),
+        target ? " for " : "", target ? target : "",
         (unsigned long long)blob->nbytes, why, what_to_do);
+}
+
+static kpk_status check_head(const kpk_module *module,
+                             const struct kpk_blob *blob)
+{
+    const char *fault = blob_head_fault(blob);
+
+    return fault ? cannot_decode(module, blob, KPK_ERR_FORMAT, fault, damaged)
+                 : KPK_OK;
 }
 
 /* Fresh memory costs as much as decoding into it if each of its pages faults
@@ -99,30 +191,31 @@ static void *allocate(size_t nbytes)
 
 /* Into memory that the caller owns. */
 static kpk_status decode(const kpk_module *module, const struct kpk_blob *blob,
-                         const struct reference *reference, void **out)
+                         const struct reference *reference,
+                         struct content **out)
 {
-    const struct kpk_codec *codec = module->codec;
+    const size_t nbytes = (size_t)blob->nbytes;
+    struct content *content;
     const char *why;
-    void *content;
 
-    if (!codec || codec->number != blob->codec)
-        return cannot_decode(blob, KPK_ERR_FORMAT, "the program has no decoder",
-                             ". Make tables and code objects of the pack with "
-                             "one and the same COMPRESS");
-    content = allocate((size_t)blob->nbytes + 1); /* with a NUL, as stored */
+    if (module->codec->number != blob->codec)
+        return cannot_decode(module, blob, KPK_ERR_FORMAT, no_decoder,
+                             one_compress);
+    /* with a NUL, as stored */
+    content = allocate(sizeof(*content) + nbytes + 1);
     if (!content)
-        return cannot_decode(blob, KPK_ERR_NOMEM, "out of memory", "");
-    why = codec->decode(content, (size_t)blob->nbytes, stored(blob),
-                        (size_t)blob->stored_nbytes, reference->data,
-                        reference->nbytes);
+        return cannot_decode(module, blob, KPK_ERR_NOMEM, "out of memory", "");
+    memset(content, 0, sizeof(*content));
+    why = module->codec->decode(content->bytes, nbytes, stored(blob),
+                                (size_t)blob->stored_nbytes, reference->data,
+                                reference->nbytes);
     if (why) {
         free(content);
         if (strcmp(why, KPK_CODEC_NO_MEMORY) == 0)
-            return cannot_decode(blob, KPK_ERR_NOMEM, why, "");
-        return cannot_decode(blob, KPK_ERR_FORMAT, why,
-                             ". The program file is damaged");
+            return cannot_decode(module, blob, KPK_ERR_NOMEM, why, "");
+        return cannot_decode(module, blob, KPK_ERR_FORMAT, why, damaged);
     }
-    ((char *)content)[blob->nbytes] = '\0';
+    content->bytes[nbytes] = '\0';
     *out = content;
     return KPK_OK;
 }
@@ -133,22 +226,23 @@ static kpk_status use_dictionary(const kpk_module *module,
 {
     const struct kpk_blob *blob = module->dictionary;
     const struct reference none = {NULL, 0, NULL};
-    kpk_status st = KPK_OK;
-    void *content;
+    struct content *content;
+    kpk_status st = check_head(module, blob);
 
     out->nbytes = (size_t)blob->nbytes;
     out->data = stored(blob);
-    if (blob->codec == KPK_CODEC_NONE)
-        return KPK_OK;
+    if (st != KPK_OK || blob->codec == KPK_CODEC_NONE)
+        return st;
     (void)pthread_mutex_lock(&dictionary_lock);
-    content = kept(module->dictionary_cache);
-    if (!content) {
+    out->data = kept(module->dictionary_cache);
+    if (!out->data) {
         st = decode(module, blob, &none, &content);
-        if (st == KPK_OK)
+        if (st == KPK_OK) {
             keep(module->dictionary_cache, content);
+            out->data = content->bytes;
+        }
     }
     (void)pthread_mutex_unlock(&dictionary_lock);
-    out->data = content;
     return st;
 }
 
@@ -164,8 +258,10 @@ static kpk_status use_object(const kpk_module *module, uint32_t i,
 {
     const struct kpk_blob *blob = module->objects[i].blob;
     struct reference its = {NULL, 0, NULL};
-    kpk_status st = KPK_OK;
+    kpk_status st = check_head(module, blob);
 
+    if (st != KPK_OK)
+        return st;
     out->nbytes = (size_t)blob->nbytes;
     out->data =
         blob->codec == KPK_CODEC_NONE ? stored(blob) : kept(&module->caches[i]);
@@ -175,7 +271,8 @@ static kpk_status use_object(const kpk_module *module, uint32_t i,
         st = use_dictionary(module, &its);
     if (st == KPK_OK)
         st = decode(module, blob, &its, &out->owned);
-    out->data = out->owned;
+    if (st == KPK_OK)
+        out->data = out->owned->bytes;
     return st;
 }
 
@@ -193,23 +290,33 @@ static kpk_status find_reference(const kpk_module *module,
         if (is_named(blob->reference, module->objects[i].blob))
             return use_object(module, i, out);
     }
-    return cannot_decode(blob, KPK_ERR_FORMAT,
+    return cannot_decode(module, blob, KPK_ERR_FORMAT,
                          "the code object that it refers to is not in the "
                          "program",
-                         ". The program file is damaged");
+                         damaged);
 }
 
+/* What was stored against it vouches for a reference: it need not be hashed. */
 static kpk_status decode_object(const kpk_module *module, size_t object,
-                                void **out)
+                                struct content **out)
 {
-    const struct kpk_blob *blob = module->objects[object].blob;
+    const struct kpk_code_object *from = &module->objects[object];
     struct reference reference = {NULL, 0, NULL};
-    kpk_status st = find_reference(module, blob, &reference);
+    uint8_t digest[sizeof(from->sha256)];
+    kpk_status st = find_reference(module, from->blob, &reference);
 
     if (st == KPK_OK)
-        st = decode(module, blob, &reference, out);
+        st = decode(module, from->blob, &reference, out);
     free(reference.owned);
-    return st;
+    if (st != KPK_OK)
+        return st;
+    kpk_i_sha256((*out)->bytes, (size_t)from->blob->nbytes, digest);
+    if (memcmp(digest, from->sha256, sizeof(digest)) == 0)
+        return KPK_OK;
+    free(*out);
+    return cannot_decode(module, from->blob, KPK_ERR_FORMAT,
+                         "its SHA-256 is not the one that it was packed with",
+                         damaged);
 }
 
 kpk_status kpk_i_object_bytes(const kpk_module *module, size_t object,
@@ -218,25 +325,31 @@ kpk_status kpk_i_object_bytes(const kpk_module *module, size_t object,
     static pthread_once_t watching = PTHREAD_ONCE_INIT;
     const struct kpk_blob *blob = module->objects[object].blob;
     pthread_mutex_t *lock = &locks[((uintptr_t)module >> 6) % NLOCKS];
-    kpk_status st = KPK_OK;
-    void *content;
+    kpk_status st = check_head(module, blob);
+    struct content *content;
 
+    if (st != KPK_OK)
+        return st;
     if (blob->codec == KPK_CODEC_NONE) {
         *out = blob->nbytes ? stored(blob) : NULL;
         return KPK_OK;
     }
-    content = kept(&module->caches[object]);
-    if (!content) {
-        (void)pthread_once(&watching, watch_forks);
-        (void)pthread_mutex_lock(lock);
-        content = kept(&module->caches[object]);
-        if (!content) {
-            st = decode_object(module, object, &content);
-            if (st == KPK_OK)
-                keep(&module->caches[object], content);
+    if (!module->codec) /* nor caches */
+        return cannot_decode(module, blob, KPK_ERR_FORMAT, no_decoder,
+                             one_compress);
+    *out = kept(&module->caches[object]);
+    if (*out)
+        return KPK_OK;
+    (void)pthread_once(&watching, watch_forks);
+    (void)pthread_mutex_lock(lock);
+    *out = kept(&module->caches[object]);
+    if (!*out) {
+        st = decode_object(module, object, &content);
+        if (st == KPK_OK) {
+            keep(&module->caches[object], content);
+            *out = content->bytes;
         }
-        (void)pthread_mutex_unlock(lock);
     }
-    *out = content;
+    (void)pthread_mutex_unlock(lock);
     return st;
 }

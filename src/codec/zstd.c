@@ -27,6 +27,12 @@ static void put_decoder(ZSTD_DCtx *decoder)
     (void)ZSTD_freeDCtx(__atomic_exchange_n(&spare, decoder, __ATOMIC_ACQ_REL));
 }
 
+/* When a plug-in with its pack is closed. */
+__attribute__((destructor)) static void free_spare(void)
+{
+    put_decoder(NULL);
+}
+
 /* A dictionary that begins with zstd's magic has been trained; any other is
  * content to refer to, which is what zstd takes it for. Frames carry a hash of
  * what they decode to, so a changed byte does not go unseen. */

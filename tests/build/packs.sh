@@ -229,6 +229,75 @@ done
 check "list of hostile programs" hostile "$WORK/small" list
 check "extract of hostile programs" hostile "$WORK/small" extract --all -o "$WORK/out"
 
+# The program itself, with altered heads: it has its own code objects or says
+# what is wrong.
+altered_heads() { # program
+    python3 - "$1" "$WORK/hostile" <<'END'
+import os, random, subprocess, sys
+source, out = sys.argv[1:]
+good = open(source, "rb").read()
+heads = []
+at = good.find(b"KPACK BLOB")
+while at >= 0:
+    heads.append(at)
+    at = good.find(b"KPACK BLOB", at + 1)
+rng = random.Random(11)
+edges = [0, 1, 64, 0x1000, 0x7fffffff, 0x80000000, 0xffffffff]
+targets = ("gfx1200", "gfx1201")
+answers = [subprocess.run([source, t], stdout=subprocess.PIPE).stdout for t in targets]
+ndamaged = 0
+for round in range(120):
+    bad = bytearray(good)
+    i = rng.choice(heads) + 16 + 4 * rng.randrange(28)
+    if round % 2:
+        bad[i + rng.randrange(4)] ^= 1 << rng.randrange(8)
+    else:
+        bad[i:i + 4] = rng.choice(edges).to_bytes(4, "little")
+    open(out, "wb").write(bad)
+    os.chmod(out, 0o755)
+    for target, answer in zip(targets, answers):
+        run = subprocess.run([out, target], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        # Of a size of 0 it says that there is none, as after `kpack prune`.
+        damaged = run.returncode == 1 and (b"The program file is damaged" in run.stderr or
+                                           b"no code object of module" in run.stderr)
+        ndamaged += damaged
+        if not damaged and (run.returncode or run.stdout != answer):
+            sys.exit(f"round {round}: status {run.returncode}\n{run.stderr.decode(errors='replace')}")
+sys.exit(ndamaged < 20)
+END
+}
+check "a compressed program with altered heads" altered_heads "$WORK/small"
+
+# ---- plug-ins ----
+
+# Opened and closed again and again, a plug-in gives back what it decompressed.
+cat >"$WORK/host.c" <<'END'
+#include <dlfcn.h>
+#include <malloc.h>
+#include <stdio.h>
+int main(int argc, char **argv)
+{
+    size_t first = 0, last = 0;
+    for (int i = 0; i < 40; i++) {
+        void *plug = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
+        int (*run)(int, char **) = plug ? (int (*)(int, char **))dlsym(plug, "run") : NULL;
+        struct mallinfo2 now;
+        if (!run || run(argc - 1, argv + 1) || dlclose(plug))
+            return fprintf(stderr, "%s\n", dlerror()), 1;
+        now = mallinfo2();
+        last = now.uordblks + now.hblkhd;
+        if (i == 9)
+            first = last;
+    }
+    fprintf(stderr, "%zu bytes after 10 times, %zu after 40\n", first, last);
+    return last > first + 4096;
+}
+END
+check "a compressed plug-in" link_app "$WORK/zstd.a" "$WORK/plug.so" -fPIC -shared -Dmain=run
+# shellcheck disable=SC2086 # flags are words
+check "its host" $CC ${SAN:+-fsanitize=$SAN} "$WORK/host.c" -ldl -lzstd -o "$WORK/host"
+check "it leaves nothing behind" sh -c "'$WORK/host' '$WORK/plug.so' gfx1200 >/dev/null"
+
 # Thousands of code objects that each refer to all others, or that all have one
 # name and other content: time grows with their number's square at most.
 many() { # content status text command...
@@ -315,19 +384,20 @@ fi
 
 # ---- the environment ----
 
-# Of all functions that could bring bytes in from outside the library uses the
-# one that finds HIP and the CUDA driver.
+# Of all functions that could bring bytes in from outside the library uses those
+# that find HIP and the CUDA driver.
 no_other_door() {
     ar t "$WORK/plain.a" | grep -v '^pack' | while read -r member; do
         ar p "$WORK/plain.a" "$member" >"$WORK/m.o"
         nm -u "$WORK/m.o" | awk '{ print $2 }' |
-            grep -E '^(open|open64|openat|fopen|fopen64|read|pread|mmap|mmap64|getenv|secure_getenv|dlopen|popen|system|exec.*|socket)$' |
+            grep -E '^(open|open64|openat|fopen|fopen64|read|pread|mmap|mmap64|getenv|secure_getenv|dlopen|opendir|scandir|scandir64|popen|system|exec.*|socket)$' |
             sed "s/^/$member /"
     done | sort >"$WORK/doors"
     cat "$WORK/doors"
-    printf '%s\n' 'cuda.o dlopen' 'cuda.o secure_getenv' 'hip.o dlopen' 'hip.o secure_getenv' | cmp - "$WORK/doors"
+    printf '%s\n' 'cuda.o dlopen' 'cuda.o secure_getenv' 'hip.o dlopen' 'hip.o secure_getenv' \
+        'library.o dlopen' 'library.o scandir' | cmp - "$WORK/doors"
 }
-check "the library opens no file and reads two variables" no_other_door
+check "the library opens no file but the drivers', and reads two variables" no_other_door
 check "those variables" sh -c \
     "[ \"\$(grep -rhoE 'getenv\(\"[A-Z_]*\"\)' src | sort -u | tr -d '\n')\" = 'getenv(\"KPK_CUDA_LIBRARY\")getenv(\"KPK_HIP_LIBRARY\")' ]"
 same_in_a_hostile_environment() {

@@ -32,6 +32,7 @@ static void list_symbols(const uint8_t *data, size_t nbytes, uint32_t target)
     if (!memory)
         abort();
     memset(memory, 0, HEAD_NBYTES);
+    blob->version = KPK_BLOB_VERSION;
     blob->data_at = HEAD_NBYTES;
     blob->nbytes = blob->stored_nbytes = nbytes;
     if (nbytes)

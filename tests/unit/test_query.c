@@ -220,7 +220,8 @@ static const struct kpk_kernel_attrs attrs[] = {{.max_block = 1}};
 static struct {
     struct kpk_blob head;
     struct image image;
-} blob = {.head.data_at = sizeof(struct kpk_blob)};
+} blob = {
+    .head = {.version = KPK_BLOB_VERSION, .data_at = sizeof(struct kpk_blob)}};
 static const struct kpk_code_object objects[] = {
     {5, 5, &blob.head, attrs, {0}, NULL}};
 static const struct kpk_module module = {.format = KPK_FORMAT_VERSION,
@@ -239,7 +240,7 @@ static void test_symbols_are_kernels_and_global_variables(void **state)
 
     (void)state;
     make_image(&blob.image);
-    blob.head.nbytes = sizeof(blob.image);
+    blob.head.nbytes = blob.head.stored_nbytes = sizeof(blob.image);
     assert_ok(kpk_module_symbols(&module, 0, symbols, 4, &n));
     assert_int_equal(n, 2);
     assert_string_equal(symbols[0].name, "k");
@@ -283,7 +284,7 @@ static void test_symbols_of_a_cubin_are_local_too(void **state)
 
     (void)state;
     make_image(&blob.image);
-    blob.head.nbytes = sizeof(blob.image);
+    blob.head.nbytes = blob.head.stored_nbytes = sizeof(blob.image);
     blob.image.header[7] = 0x41;
     put(blob.image.header + 18, 190, 2);
     assert_status(kpk_module_symbols(&of_nvidia, 0, symbols, 4, &n),
@@ -326,7 +327,7 @@ static void test_ptx_has_no_symbols(void **state)
     (void)state;
     memset(&blob.image, ' ', sizeof(blob.image));
     memcpy(&blob.image, ".version 7.8", 12);
-    blob.head.nbytes = sizeof(blob.image) - 1;
+    blob.head.nbytes = blob.head.stored_nbytes = sizeof(blob.image) - 1;
     assert_status(kpk_module_symbols(&of_nvidia, 1, symbols, 4, &n),
                   KPK_ERR_UNSUPPORTED);
     assert_message("module m for compute_90 is PTX, a text without a symbol "
@@ -342,7 +343,7 @@ static void test_symbols_of_odd_tables_of_names(void **state)
 
     (void)state;
     make_image(&blob.image);
-    blob.head.nbytes = sizeof(blob.image);
+    blob.head.nbytes = blob.head.stored_nbytes = sizeof(blob.image);
     put(blob.image.sections[2] + 32, 0, 8);
     assert_status(kpk_module_symbols(&module, 0, symbols, 4, &n),
                   KPK_ERR_FORMAT);
@@ -365,9 +366,12 @@ static void test_symbols_of_a_damaged_file_are_refused_or_fewer(void **state)
     (void)state;
     make_image(&blob.image);
     for (blob.head.nbytes = 1; blob.head.nbytes < sizeof(blob.image);
-         blob.head.nbytes++)
+         blob.head.nbytes++) {
+        blob.head.stored_nbytes = blob.head.nbytes;
         assert_status(kpk_module_symbols(&module, 0, symbols, 4, &n),
                       KPK_ERR_FORMAT);
+    }
+    blob.head.stored_nbytes = blob.head.nbytes;
     for (size_t i = 0; i < sizeof(blob.image); i++) {
         kpk_status st;
 

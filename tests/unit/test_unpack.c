@@ -7,6 +7,7 @@
 #include "unit.h"
 
 #include "fake_hip.h"
+#include "internal.h"
 #include "kpack/format.h"
 
 #define KPK_CODEC real_codec
@@ -146,29 +147,22 @@ static void store(struct stored *blob, const void *content, size_t nbytes,
 }
 
 static void name(struct stored *blob, enum kpk_blob_kind kind,
-                 const char *target, unsigned char hash)
+                 const char *target, const void *content, size_t nbytes)
 {
     blob->head.data_at = offsetof(struct stored, data);
     blob->head.pack = blob->head.module = offsetof(struct stored, names);
     blob->head.target = blob->head.module + 2;
     blob->head.kind = kind;
-    memset(blob->head.sha256, hash, 32);
+    blob->head.version = KPK_BLOB_VERSION;
+    kpk_i_sha256(content, nbytes, blob->head.sha256);
     memcpy(blob->names, "m", 2);
     (void)snprintf(blob->names + 2, sizeof(blob->names) - 2, "%s", target);
-}
-
-static void forget(struct kpk_cache *cache)
-{
-    free(cache->content);
-    cache->content = NULL;
 }
 
 static int teardown(void **state)
 {
     (void)state;
-    for (int i = 0; i < NOBJECTS; i++)
-        forget(&caches[i]);
-    forget(&dictionary_cache);
+    kpk_i_forget_unpacked();
     return 0;
 }
 
@@ -179,11 +173,12 @@ static int setup(void **state)
     memset(&dictionary, 0, sizeof(dictionary));
     fill(dictionary_content, DICTIONARY_NBYTES, 0);
     store(&dictionary, dictionary_content, DICTIONARY_NBYTES, NULL, 0);
-    name(&dictionary, KPK_BLOB_DICTIONARY, "", 200);
+    name(&dictionary, KPK_BLOB_DICTIONARY, "", dictionary_content,
+         DICTIONARY_NBYTES);
     for (int i = 0; i < NOBJECTS; i++) {
         fill(contents[i], NBYTES, (unsigned)i);
         name(&blobs[i], KPK_BLOB_CODE_OBJECT, strings + objects[i].target,
-             (unsigned char)(i + 1));
+             contents[i], NBYTES);
         memcpy(objects[i].sha256, blobs[i].head.sha256, 32);
     }
     store(&blobs[ALONE], contents[ALONE], NBYTES, NULL, 0);
@@ -315,7 +310,8 @@ static void test_damaged_references_are_refused_with_a_sentence(void **state)
     (void)state;
     dictionary.data[9] ^= 1;
     assert_status(kpk_module_object(&module, TRAINED, &object), KPK_ERR_FORMAT);
-    assert_message("cannot decompress the dictionary of pack m (3000 bytes)");
+    assert_message(
+        "cannot decompress the dictionary for module m (3000 bytes)");
     blobs[ALONE].data[99] ^= 1;
     assert_status(kpk_module_object(&module, RELATED, &object), KPK_ERR_FORMAT);
     assert_message("module m for gfx90a");
@@ -493,7 +489,7 @@ static void test_hip_is_given_the_decoded_bytes(void **state)
     }
     assert_int_equal(fake->nloads, 3);
     blobs[ALONE].data[50] ^= 1;
-    forget(&caches[ALONE]);
+    kpk_i_forget_unpacked();
     assert_ok(kpk_open_modules(modules, 1, 0, &inst));
     assert_status(kpk_kernel_get(inst, "k", &kernel), KPK_ERR_FORMAT);
     assert_int_equal(fake->nloads, 3);
@@ -512,22 +508,22 @@ static void test_references_of_every_kind(void **state)
     dictionary.head.stored_nbytes = DICTIONARY_NBYTES;
     assert_ok(kpk_module_object(&module, TRAINED, &object));
     assert_memory_equal(object.data, contents[TRAINED], NBYTES);
-    forget(&caches[TRAINED]);
+    kpk_i_forget_unpacked();
     store(&blobs[RELATED], contents[RELATED], NBYTES, contents[PLAIN], NBYTES);
     memcpy(blobs[RELATED].head.reference, objects[PLAIN].sha256, 32);
     assert_ok(kpk_module_object(&module, RELATED, &object));
     assert_memory_equal(object.data, contents[RELATED], NBYTES);
-    forget(&caches[RELATED]);
+    kpk_i_forget_unpacked();
     store(&blobs[RELATED], contents[RELATED], NBYTES, contents[TRAINED],
           NBYTES);
     memcpy(blobs[RELATED].head.reference, objects[TRAINED].sha256, 32);
     assert_ok(kpk_module_object(&module, RELATED, &object));
     assert_memory_equal(object.data, contents[RELATED], NBYTES);
-    forget(&caches[RELATED]);
+    kpk_i_forget_unpacked();
     store(&dictionary, dictionary_content, DICTIONARY_NBYTES, NULL, 0);
     dictionary.data[9] ^= 1;
     assert_status(kpk_module_object(&module, RELATED, &object), KPK_ERR_FORMAT);
-    assert_message("dictionary of pack m");
+    assert_message("dictionary for module m");
 }
 
 /* Tables and code objects of different builds. */
@@ -546,6 +542,131 @@ static void test_module_without_dictionary_or_of_another_codec(void **state)
     assert_ok(kpk_module_object(&odd, RELATED, &object));
     assert_status(kpk_module_object(&odd, TRAINED, &object), KPK_ERR_FORMAT);
     assert_message("that it refers to is not in the program");
+}
+
+/* A codec whose data has no checksum of its own: another frame is as good. */
+static void test_other_bytes_than_were_packed_are_refused(void **state)
+{
+    kpk_object object = {.data = NULL};
+
+    (void)state;
+    contents[ALONE][NBYTES / 3] ^= 1;
+    store(&blobs[ALONE], contents[ALONE], NBYTES, NULL, 0);
+    assert_status(kpk_module_object(&module, ALONE, &object), KPK_ERR_FORMAT);
+    assert_message("cannot decompress the code object of module m for gfx90a "
+                   "(40000 bytes): its SHA-256 is not the one that it was "
+                   "packed with. The program file is damaged");
+    assert_null(object.data);
+    assert_null(caches[ALONE].content);
+}
+
+/* Every byte of every head is altered in three ways. What it then says is
+ * refused, or it did not matter. What is not compressed is not hashed. */
+static void test_altered_heads_are_refused_or_do_not_matter(void **state)
+{
+    struct kpk_blob *const heads[] = {&blobs[ALONE].head, &blobs[RELATED].head,
+                                      &blobs[TRAINED].head, &blobs[PLAIN].head,
+                                      &dictionary.head};
+    static const unsigned char masks[] = {1, 0x40, 0xff};
+    int nrefused = 0;
+
+    (void)state;
+    for (size_t h = 0; h < sizeof(heads) / sizeof(heads[0]); h++)
+        for (size_t i = 0; i < sizeof(*heads[h]) * sizeof(masks); i++) {
+            unsigned char *byte = (unsigned char *)heads[h] + i / sizeof(masks);
+
+            *byte ^= masks[i % sizeof(masks)];
+            for (size_t o = 0; o < NOBJECTS; o++) {
+                kpk_object object = {.data = NULL};
+                const kpk_status st = kpk_module_object(&module, o, &object);
+
+                if (st == KPK_OK) {
+                    assert_int_equal(object.nbytes, NBYTES);
+                    if (o != PLAIN)
+                        assert_memory_equal(object.data, contents[o], NBYTES);
+                    continue;
+                }
+                assert_int_equal(st, KPK_ERR_FORMAT);
+                assert_message("The program file is damaged");
+                nrefused++;
+            }
+            *byte ^= masks[i % sizeof(masks)];
+            kpk_i_forget_unpacked();
+        }
+    assert_true(nrefused > 300);
+}
+
+/* The code object of a module that has no decoder says that it is compressed:
+ * such a module has no caches. */
+static void test_plain_module_is_asked_for_no_cache(void **state)
+{
+    static const struct kpk_module plain = {.format = KPK_FORMAT_VERSION,
+                                            .name = 1,
+                                            .strings = strings,
+                                            .kernels = kernels,
+                                            .objects = objects,
+                                            .nkernels = 1,
+                                            .nobjects = NOBJECTS};
+    kpk_object object;
+
+    (void)state;
+    blobs[PLAIN].head.codec = KPK_CODEC_ZSTD;
+    assert_status(kpk_module_object(&plain, PLAIN, &object), KPK_ERR_FORMAT);
+    assert_message("the program has no decoder");
+}
+
+/* ---- giving back ----------------------------------------------------------
+ */
+
+/* As a plug-in does that is closed. What HIP reads stays. */
+static void test_what_no_module_uses_is_given_back(void **state)
+{
+    static const kpk_module *const modules[] = {&module};
+    const kpk_kernel *kernel;
+    kpk_instance *first, *second;
+    kpk_object object;
+
+    (void)state;
+    (void)fake_hip_load("fake_hip.so");
+    for (int i = 0; i < NOBJECTS; i++)
+        assert_ok(kpk_module_object(&module, (size_t)i, &object));
+    assert_non_null(dictionary_cache.content);
+    assert_ok(kpk_open_modules(modules, 1, 0, &first));
+    assert_ok(kpk_open_modules(modules, 1, 0, &second));
+    assert_ok(kpk_kernel_get(first, "k", &kernel));
+    assert_ok(kpk_kernel_get(second, "k", &kernel));
+    kpk_i_forget_unpacked();
+    assert_null(dictionary_cache.content);
+    for (int i = 0; i < NOBJECTS; i++)
+        assert_true(!caches[i].content == (i != ALONE));
+    assert_ok(kpk_close(first));
+    kpk_i_forget_unpacked();
+    assert_memory_equal(caches[ALONE].content, contents[ALONE], NBYTES);
+    assert_ok(kpk_unload(second, NULL));
+    kpk_i_forget_unpacked();
+    assert_null(caches[ALONE].content);
+    /* It is there again when it is asked for. */
+    assert_ok(kpk_kernel_get(second, "k", &kernel));
+    assert_ok(kpk_close(second));
+    assert_ok(kpk_module_object(&module, ALONE, &object));
+    assert_memory_equal(object.data, contents[ALONE], NBYTES);
+}
+
+/* A pack in another shared object, or on the stack: nobody says when it goes.
+ */
+static void test_of_a_pack_elsewhere_nothing_is_given_back(void **state)
+{
+    struct kpk_cache elsewhere[NOBJECTS] = {{NULL}};
+    struct kpk_module there = module;
+    kpk_object object;
+
+    (void)state;
+    there.caches = elsewhere;
+    assert_ok(kpk_module_object(&there, ALONE, &object));
+    kpk_i_forget_unpacked();
+    assert_ptr_equal(elsewhere[ALONE].content, object.data);
+    assert_memory_equal(object.data, contents[ALONE], NBYTES);
+    free((unsigned char *)elsewhere[ALONE].content - 32); /* its owner, here */
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -567,6 +688,11 @@ int main(void)
         TEST(test_hip_is_given_the_decoded_bytes),
         TEST(test_references_of_every_kind),
         TEST(test_module_without_dictionary_or_of_another_codec),
+        TEST(test_other_bytes_than_were_packed_are_refused),
+        TEST(test_altered_heads_are_refused_or_do_not_matter),
+        TEST(test_plain_module_is_asked_for_no_cache),
+        TEST(test_what_no_module_uses_is_given_back),
+        TEST(test_of_a_pack_elsewhere_nothing_is_given_back),
     };
 
     return cmocka_run_group_tests_name("unpack", tests, NULL, NULL);
