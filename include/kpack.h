@@ -207,6 +207,14 @@ typedef struct kpk_kernel kpk_kernel;
  * is asked for. If a module has no code object for the device, that is no error
  * until then. If no module of the pack has one, kpk_open() fails.
  *
+ * A GPU's fault, such as a kernel's access to an address that is not there,
+ * ends the use of that GPU in the process: both HIP and CUDA's driver answer
+ * later calls with its error, and neither has a call that undoes it. Once
+ * kpack has told of a fault, kpk_open() on that GPU fails with KPK_ERR_HIP and
+ * says so: start the program again. (HIP before 7.0 ends the process itself.
+ * The simulated GPU, on which faults are tried out, works again after
+ * hipDeviceReset().)
+ *
  * Fails with KPK_ERR_NO_TARGET, KPK_ERR_NO_DEVICE, KPK_ERR_NO_HIP,
  * KPK_ERR_HIP, KPK_ERR_FORMAT, KPK_ERR_NOMEM, KPK_ERR_ARG.
  */

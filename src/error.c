@@ -91,6 +91,27 @@ void kpk_i_put_back_failure(const struct kpk_i_failure *from)
     last = *from;
 }
 
+/* Errors of work that has failed on the GPU: of the two drivers the numbers
+ * are the same. Both answer later calls with them until the process ends, and
+ * have nothing that undoes it: AMD's hipDeviceReset() fails likewise. Sources:
+ * CUDA's manual, "CUresult"; HIP_INIT_API of AMD's runtime, 7.0 and later. */
+static bool is_fault(hipError_t error)
+{
+    enum { ECC = 214, BAD_ADDRESS = 700, TIMEOUT = 702, ASSERT = 710 };
+    enum { FIRST_OF_A_KERNEL = 714, LAST_OF_A_KERNEL = 719 };
+
+    return error == ECC || error == BAD_ADDRESS || error == TIMEOUT ||
+           error == ASSERT ||
+           (error >= FIRST_OF_A_KERNEL && error <= LAST_OF_A_KERNEL);
+}
+
+static atomic_bool faulted[KPK_CUDA + 1];
+
+bool kpk_i_has_faulted(const struct kpk_i_gpu *gpu)
+{
+    return atomic_load_explicit(&faulted[gpu->platform], memory_order_relaxed);
+}
+
 kpk_status kpk_i_fail_gpu(const struct kpk_i_gpu *gpu, const char *call,
                           hipError_t error, const char *format, ...)
 {
@@ -105,6 +126,13 @@ kpk_status kpk_i_fail_gpu(const struct kpk_i_gpu *gpu, const char *call,
     (void)kpk_i_fail(KPK_ERR_HIP, "%s: %s returned %s (%d), %s", asked,
                      gpu->failed_name(call), name ? name : "an unnamed error",
                      (int)error, string ? string : "no text");
+    if (is_fault(error)) {
+        kpk_i_fail_more(". A kernel or the GPU has faulted: every later call "
+                        "on this GPU fails until the process ends, kpk_open() "
+                        "too. Start the program again");
+        atomic_store_explicit(&faulted[gpu->platform], true,
+                              memory_order_relaxed);
+    }
     kpk_i_fail_behind(error);
     return KPK_ERR_HIP;
 }

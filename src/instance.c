@@ -179,6 +179,28 @@ static void release(kpk_instance *inst)
     free(inst);
 }
 
+/* Where a fault has been told of, the device is asked whether it still works.
+ * Nothing else at the time of opening would show it. */
+static kpk_status check_works(const kpk_instance *inst)
+{
+    intptr_t saved;
+    hipError_t error;
+    kpk_status st;
+
+    if (!kpk_i_has_faulted(inst->gpu))
+        return KPK_OK;
+    st = kpk_i_enter(inst, &saved);
+    if (st != KPK_OK)
+        return st;
+    error = inst->gpu->hipDeviceSynchronize();
+    if (error != hipSuccess)
+        st = kpk_i_fail_gpu(inst->gpu, "hipDeviceSynchronize", error,
+                            "cannot open device %d (%s) after a fault in this "
+                            "process",
+                            inst->ordinal, inst->device.target);
+    return kpk_i_leave(inst, saved, st);
+}
+
 kpk_status kpk_open_modules(const kpk_module *const *modules, size_t n,
                             int device, kpk_instance **out)
 {
@@ -195,6 +217,8 @@ kpk_status kpk_open_modules(const kpk_module *const *modules, size_t n,
     }
     inst->ordinal = device;
     st = kpk_i_find_device(device, &inst->gpu, &inst->device);
+    if (st == KPK_OK)
+        st = check_works(inst);
     if (st != KPK_OK)
         goto out;
     inst->nslots = n;

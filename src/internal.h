@@ -56,6 +56,9 @@ kpk_status kpk_i_fail_gpu(const struct kpk_i_gpu *gpu, const char *call,
                           hipError_t error, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
+/* Has a failure been told that a fault of a GPU was behind? */
+bool kpk_i_has_faulted(const struct kpk_i_gpu *gpu);
+
 /* The driver's error behind the failure that was told just now. */
 void kpk_i_fail_behind(hipError_t error);
 

@@ -787,6 +787,53 @@ static int older_launches(void)
     return 0;
 }
 
+/* After a fault each call fails. Opening says so, as far as kpack has heard of
+ * it. */
+static int fault(void)
+{
+    struct fake_hip *fake = fake_hip_load("fake_hip.so");
+    static const int faults[] = {214, 700, 702, 710, 714, 719};
+    static const int others[] = {1, 701, 703, 713, 720, 999};
+    kpk_instance *inst, *again;
+
+    EXPECT(kpk_open(&test_pack, 1, &inst) == KPK_OK);
+    fake->fail_name = "hipStreamSynchronize";
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+        fake->fail_error = others[i];
+        EXPECT(kpk_sync(inst, NULL) == KPK_ERR_HIP);
+        EXPECT(!strstr(kpk_error_message(), "faulted"));
+    }
+    fake->fail_name = "hipDeviceSynchronize";
+    EXPECT(kpk_open(&test_pack, 1, &again) == KPK_OK); /* is not asked */
+    EXPECT(kpk_close(again) == KPK_OK);
+    for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
+        fake->fail_name = "hipStreamSynchronize";
+        fake->fail_error = faults[i];
+        EXPECT(kpk_sync(inst, NULL) == KPK_ERR_HIP);
+        EXPECT(kpk_error_hip() == faults[i]);
+        EXPECT(strstr(kpk_error_message(),
+                      ". A kernel or the GPU has faulted: every later call on "
+                      "this GPU fails until the process ends, kpk_open() too. "
+                      "Start the program again"));
+        fake->fail_name = "hipDeviceSynchronize";
+        EXPECT(kpk_open(&test_pack, 1, &again) == KPK_ERR_HIP);
+        EXPECT(kpk_error_hip() == faults[i]);
+        EXPECT(strstr(kpk_error_message(),
+                      "cannot open device 1 (gfx1100) after a fault in this "
+                      "process: hipDeviceSynchronize returned"));
+        EXPECT(strstr(kpk_error_message(), "Start the program again"));
+        EXPECT(fake->get_current() == 0);
+    }
+    fake->fail_name = "hipSetDevice";
+    EXPECT(kpk_open(&test_pack, 1, &again) == KPK_ERR_HIP);
+    /* A device that works, or works again, is opened. */
+    fake->fail_name = NULL;
+    EXPECT(kpk_open(&test_pack, 1, &again) == KPK_OK);
+    EXPECT(kpk_close(again) == KPK_OK);
+    EXPECT(kpk_close(inst) == KPK_OK);
+    return 0;
+}
+
 /* clang-format off */
 #define CASE_TABLE(X)                                                     \
     /* case               KPK_HIP_LIBRARY        LD_LIBRARY_PATH */       \
@@ -822,6 +869,7 @@ static int older_launches(void)
     X(layout_of_hip_6,    NULL,                  "/nowhere")              \
     X(proc_address,       NULL,                  "/nowhere")              \
     X(older_launches,     NULL,                  "/nowhere")              \
+    X(fault,              NULL,                  "/nowhere")              \
     X(no_device,          NULL,                  "/nowhere")
 /* clang-format on */
 
