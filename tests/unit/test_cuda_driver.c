@@ -231,6 +231,8 @@ static int unloaded(void)
                 "driver (/") &&
            says("fake_cuda.so) does not start: cuInit returned") &&
            says(") sees a GPU"));
+    start_error = 0;
+    EXPECT(kpk_device_count(&n) == KPK_OK && n == 1);
     return 0;
 }
 

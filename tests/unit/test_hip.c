@@ -154,9 +154,13 @@ int __wrap_dlinfo(void *handle, int request, void *info)
 int __wrap_dl_iterate_phdr(each_object *callback, void *data)
 {
     struct dl_phdr_info none_at_all = {0};
+    struct dl_phdr_info other = {.dlpi_name = "/lib/libamdhip64helper.so"};
+    int stopped;
 
-    return no_interpreter ? callback(&none_at_all, sizeof(none_at_all), data)
-                          : __real_dl_iterate_phdr(callback, data);
+    if (no_interpreter)
+        return callback(&none_at_all, sizeof(none_at_all), data);
+    stopped = __real_dl_iterate_phdr(callback, data);
+    return stopped ? stopped : callback(&other, sizeof(other), data);
 }
 
 static int none(void)
@@ -914,6 +918,7 @@ static const struct {
     {"rocm/lib", {"fake_hip_broken.so"}, {"libamdhip64.so"}},
     {"rocm/core-7.14", {NULL}, {NULL}},
     {"rocm/core-7.14/lib", {"fake_hip_5.so"}, {"libamdhip64.so.7"}},
+    {"rocm/core-10.2", {NULL}, {NULL}}, /* has no HIP */
     {"rocm/core-10.1", {NULL}, {NULL}},
     {"rocm/core-10.1/lib", {"fake_hip.so"}, {"libamdhip64.so.8"}},
 };

@@ -412,6 +412,9 @@ static void test_questions_without_their_function_are_refused(void **state)
     assert_status(kpk_global(inst, "alpha", "table", &at, NULL),
                   KPK_ERR_UNSUPPORTED);
     assert_message("hipModuleGetGlobal");
+    assert_status(kpk_global_read(inst, "alpha", "table", 0, &value, 4),
+                  KPK_ERR_UNSUPPORTED);
+    assert_message("hipModuleGetGlobal");
     assert_status(kpk_texture(inst, "alpha", "present", &at),
                   KPK_ERR_UNSUPPORTED);
     assert_message("hipModuleGetTexRef");
