@@ -818,7 +818,7 @@ static kpk_status tell_handles(kpk_instance *inst, const kpk_kernel *kernel,
 kpk_status kpk_kernel_raw(const kpk_kernel *kernel, void **module,
                           void **function)
 {
-    void *handles[2];
+    void *handles[2] = {NULL, NULL};
     kpk_status st;
 
     KPK_I_NEED(kernel);

@@ -121,9 +121,9 @@ static kpk_status ask_shape(kpk_instance *inst, const kpk_kernel *kernel,
         return kpk_i_fail_gpu(inst->gpu, call, error,
                               "cannot tell the best block of %s",
                               kpk_kernel_name(kernel));
-    return q->grid <= 0 || q->value <= 0
-               ? impossible(inst->gpu, call, q->grid <= 0 ? q->grid : q->value)
-               : KPK_OK;
+    if (q->grid <= 0)
+        return impossible(inst->gpu, call, q->grid);
+    return q->value <= 0 ? impossible(inst->gpu, call, q->value) : KPK_OK;
 }
 
 kpk_status kpk_occupancy_shape(const kpk_kernel *kernel, uint32_t shared_nbytes,

@@ -226,7 +226,7 @@ static kpk_status use_dictionary(const kpk_module *module,
 {
     const struct kpk_blob *blob = module->dictionary;
     const struct reference none = {NULL, 0, NULL};
-    struct content *content;
+    struct content *content = NULL;
     kpk_status st = check_head(module, blob);
 
     out->nbytes = (size_t)blob->nbytes;
@@ -237,7 +237,7 @@ static kpk_status use_dictionary(const kpk_module *module,
     out->data = kept(module->dictionary_cache);
     if (!out->data) {
         st = decode(module, blob, &none, &content);
-        if (st == KPK_OK) {
+        if (content) {
             keep(module->dictionary_cache, content);
             out->data = content->bytes;
         }
@@ -271,7 +271,7 @@ static kpk_status use_object(const kpk_module *module, uint32_t i,
         st = use_dictionary(module, &its);
     if (st == KPK_OK)
         st = decode(module, blob, &its, &out->owned);
-    if (st == KPK_OK)
+    if (out->owned)
         out->data = out->owned->bytes;
     return st;
 }
@@ -302,18 +302,21 @@ static kpk_status decode_object(const kpk_module *module, size_t object,
 {
     const struct kpk_code_object *from = &module->objects[object];
     struct reference reference = {NULL, 0, NULL};
+    struct content *content = NULL;
     uint8_t digest[sizeof(from->sha256)];
     kpk_status st = find_reference(module, from->blob, &reference);
 
     if (st == KPK_OK)
-        st = decode(module, from->blob, &reference, out);
+        st = decode(module, from->blob, &reference, &content);
     free(reference.owned);
-    if (st != KPK_OK)
+    if (!content)
         return st;
-    kpk_i_sha256((*out)->bytes, (size_t)from->blob->nbytes, digest);
-    if (memcmp(digest, from->sha256, sizeof(digest)) == 0)
+    kpk_i_sha256(content->bytes, (size_t)from->blob->nbytes, digest);
+    if (memcmp(digest, from->sha256, sizeof(digest)) == 0) {
+        *out = content;
         return KPK_OK;
-    free(*out);
+    }
+    free(content);
     return cannot_decode(module, from->blob, KPK_ERR_FORMAT,
                          "its SHA-256 is not the one that it was packed with",
                          damaged);
@@ -326,7 +329,7 @@ kpk_status kpk_i_object_bytes(const kpk_module *module, size_t object,
     const struct kpk_blob *blob = module->objects[object].blob;
     pthread_mutex_t *lock = &locks[((uintptr_t)module >> 6) % NLOCKS];
     kpk_status st = check_head(module, blob);
-    struct content *content;
+    struct content *content = NULL;
 
     if (st != KPK_OK)
         return st;
@@ -345,7 +348,7 @@ kpk_status kpk_i_object_bytes(const kpk_module *module, size_t object,
     *out = kept(&module->caches[object]);
     if (!*out) {
         st = decode_object(module, object, &content);
-        if (st == KPK_OK) {
+        if (content) {
             keep(&module->caches[object], content);
             *out = content->bytes;
         }
