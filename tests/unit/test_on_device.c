@@ -299,6 +299,43 @@ static void test_symbols_are_the_kernels_of_the_tables(void **state)
     }
 }
 
+/* The simulated GPU's fault goes with hipDeviceReset(). A real one's stays
+ * until the process ends, so it is left alone here. */
+static void test_fault_is_told_when_the_device_is_opened(void **state)
+{
+    const kpk_shape shape = kpk_shape_1d(N, 128);
+    uint32_t n = N;
+    void *nowhere = NULL, *library;
+    const char *path;
+    int (*reset)(void);
+    int version = 0;
+    const kpk_kernel *kernel;
+    kpk_instance *inst, *again;
+
+    (void)state;
+    if (kpk_hip_info(&version, &path) != KPK_OK || version < 70000000)
+        skip(); /* ends the process */
+    library = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
+    assert_non_null(library);
+    if (!dlsym(library, "kpkSimLastFault")) /* AMD's own runtime */
+        skip();
+    assert_ok(kpk_open(&kpk_candle, 0, &inst));
+    assert_ok(kpk_kernel_get(inst, "vector_add", &kernel));
+    assert_ok(kpk_launch(kernel, &shape, NULL,
+                         KPK_ARGS(nowhere, nowhere, nowhere, n)));
+    assert_status(kpk_sync(inst, NULL), KPK_ERR_HIP);
+    assert_message("Start the program again");
+    assert_status(kpk_open(&kpk_candle, 0, &again), KPK_ERR_HIP);
+    assert_message("after a fault in this process: hipDeviceSynchronize "
+                   "returned hipErrorIllegalAddress");
+    *(void **)&reset = dlsym(library, "hipDeviceReset");
+    assert_int_equal(reset(), 0);
+    assert_ok(kpk_open(&kpk_candle, 0, &again));
+    assert_ok(kpk_close(again));
+    assert_ok(kpk_close(inst));
+    assert_int_equal(dlclose(library), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -307,6 +344,7 @@ int main(void)
         cmocka_unit_test(test_launch_on_a_capturing_stream_is_recorded),
         cmocka_unit_test(test_attributes_agree_with_hip_for_every_kernel),
         cmocka_unit_test(test_symbols_are_the_kernels_of_the_tables),
+        cmocka_unit_test(test_fault_is_told_when_the_device_is_opened),
     };
 
     if (kpk_device_count(&ndevices) != KPK_OK || ndevices == 0) {
