@@ -157,7 +157,9 @@ hipError_t capture_free(struct queue *q, void *ptr)
     hipGraphNode_t node;
     hipError_t error = add_behind(q, NODE_MEM_FREE, &node);
 
-    return error == hipSuccess ? free_node_set(node, ptr) : error;
+    if (error == hipSuccess && free_node_set(node, ptr) != hipSuccess)
+        node->u.memory.params.dptr = ptr; /* memory of a pool */
+    return error;
 }
 
 /* ---- events ------------------------------------------------------------- */
@@ -344,6 +346,46 @@ hipError_t capture_forbids_wait(struct queue *q)
         return hipSuccess;
     return is_capturing(q) ? capture_forbids_queue(q)
                            : capture_forbids_unsafe();
+}
+
+/* With the lock held: a capture that the default stream would wait for. */
+static bool is_blocking_on(const struct capture *c, const struct device *device)
+{
+    return c->origin->device == device &&
+           !(c->origin->flags & hipStreamNonBlocking);
+}
+
+static bool default_stream_minds(const struct device *device, bool invalidates)
+{
+    struct capture *c;
+    bool minds = false;
+
+    if (rt.release == 5 || none_goes_on())
+        return false;
+    pthread_mutex_lock(&lock);
+    for (c = captures; c; c = c->next)
+        if (is_blocking_on(c, device)) {
+            c->invalid |= invalidates;
+            minds = true;
+        }
+    pthread_mutex_unlock(&lock);
+    return minds;
+}
+
+hipError_t capture_forbids_callback(const struct queue *q)
+{
+    return rt.release >= 7 && q->is_null &&
+                   default_stream_minds(q->device, true)
+               ? hipErrorStreamCaptureImplicit
+               : hipSuccess;
+}
+
+hipError_t capture_forbids_pool(const struct queue *q)
+{
+    return rt.release >= 7 && !is_capturing(q) &&
+                   default_stream_minds(q->device, false)
+               ? hipErrorStreamCaptureUnsupported
+               : hipSuccess;
 }
 
 hipError_t capture_forbids_unsafe(void)
@@ -575,22 +617,6 @@ HIP_API hipError_t hipStreamEndCapture_spt(hipStream_t stream,
 
 /* ---- questions ---------------------------------------------------------- */
 
-/* Would work on the default stream depend on a capture? */
-static bool is_default_minded(const struct device *device)
-{
-    const struct capture *c;
-
-    if (rt.release == 5)
-        return false;
-    pthread_mutex_lock(&lock);
-    for (c = captures; c && (c->origin->device != device ||
-                             (c->origin->flags & hipStreamNonBlocking));
-         c = c->next)
-        ;
-    pthread_mutex_unlock(&lock);
-    return c != NULL;
-}
-
 struct info {
     int *status;
     unsigned long long *id;
@@ -609,7 +635,7 @@ static hipError_t info(struct queue *q, const struct info *out)
             queue_unref(q);
         return out->status ? hipErrorContextIsDestroyed : hipErrorInvalidValue;
     }
-    if (q->is_null && is_default_minded(q->device))
+    if (q->is_null && default_stream_minds(q->device, false))
         error = hipErrorStreamCaptureImplicit; /* to ask harms nothing */
     c = capture_of(q);
     *out->status = !c           ? STATUS_NONE

@@ -172,6 +172,8 @@ static hipError_t copy_peers(const hipMemcpy3DPeerParms *p, hipStream_t stream,
                              bool blocking)
 {
     hipMemcpy3DParms box;
+    struct queue *q;
+    hipError_t error;
 
     if (!p)
         return hipErrorInvalidValue;
@@ -185,7 +187,14 @@ static hipError_t copy_peers(const hipMemcpy3DPeerParms *p, hipStream_t stream,
                              .dstPtr = p->dstPtr,
                              .extent = p->extent,
                              .kind = hipMemcpyDeviceToDevice};
-    return copy_3d(&box, stream_queue(stream), blocking);
+    q = stream_queue(stream);
+    if (!q || !is_capturing(q))
+        return copy_3d(&box, q, blocking);
+    error = copy_box_check(&box); /* is not recorded */
+    if (error == hipSuccess)
+        error = copy_box(&box, q);
+    queue_unref(q);
+    return error;
 }
 
 HIP_API hipError_t hipMemcpy3DPeer(hipMemcpy3DPeerParms *p)

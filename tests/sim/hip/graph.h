@@ -68,7 +68,7 @@ typedef struct {
 } hipMemAllocNodeParams;
 
 struct memory_node {
-    struct graph_memory *memory;
+    struct graph_memory *memory; /* NULL: a pool's is freed */
     hipMemAllocNodeParams params;
 };
 

@@ -41,7 +41,9 @@ static hipError_t run_node(hipGraphNode_t node, struct queue *q)
     case NODE_MEM_ALLOC:
         return graph_memory_run(node->u.memory.memory, true, q);
     case NODE_MEM_FREE:
-        return graph_memory_run(node->u.memory.memory, false, q);
+        return node->u.memory.memory
+                   ? graph_memory_run(node->u.memory.memory, false, q)
+                   : free_in_order(node->u.memory.params.dptr, q);
     case NODE_BATCH:
         return batch_submit(q, node->u.batch.paramArray, node->u.batch.count);
     case NODE_EMPTY:

@@ -63,6 +63,8 @@ void *graph_memory_address(const struct graph_memory *m)
 
 struct graph_memory *graph_memory_ref(struct graph_memory *m)
 {
+    if (!m)
+        return NULL;
     pthread_mutex_lock(&lock);
     m->refs++;
     pthread_mutex_unlock(&lock);

@@ -366,9 +366,11 @@ static hipError_t allocate(void **ptr, size_t size, hipMemPool_t pool,
     if (!q)
         return hipErrorInvalidHandle;
     *ptr = NULL;
-    if (size && is_capturing(q)) {
+    if (size && !pool)
+        error = capture_forbids_pool(q);
+    if (error == hipSuccess && size && is_capturing(q)) {
         error = capture_alloc(q, pool ? pool->device : q->device, size, ptr);
-    } else if (size) {
+    } else if (error == hipSuccess && size) {
         pthread_mutex_lock(&lock);
         if (!pool)
             pool = current_pool(q->device);
@@ -463,16 +465,20 @@ static hipError_t free_on(const struct sim_alloc *a, struct queue *q)
     return error;
 }
 
-static hipError_t free_in_order(const struct sim_alloc *a, struct queue *q)
+hipError_t free_in_order(void *ptr, struct queue *q)
 {
-    switch (a->origin) {
+    struct sim_alloc a;
+
+    if (!find_allocation(ptr, &a) || a.base != (uintptr_t)ptr)
+        return hipErrorInvalidValue;
+    switch (a.origin) {
     case BY_GRAPH:
-        return graph_memory_free(a->base, q);
+        return graph_memory_free(a.base, q);
     case BY_IMPORT:
-        return import_free(a->base, q);
+        return import_free(a.base, q);
     case BY_MALLOC:
     case BY_POOL:
-        return free_on(a, q);
+        return free_on(&a, q);
     default:
         return hipErrorInvalidValue;
     }
@@ -480,7 +486,7 @@ static hipError_t free_in_order(const struct sim_alloc *a, struct queue *q)
 
 HIP_API hipError_t hipFreeAsync(void *ptr, hipStream_t stream)
 {
-    hipError_t error = hipErrorInvalidValue;
+    hipError_t error;
     struct sim_alloc a;
     struct queue *q;
 
@@ -490,8 +496,13 @@ HIP_API hipError_t hipFreeAsync(void *ptr, hipStream_t stream)
     q = stream_queue(stream);
     if (!q)
         LEAVE(hipErrorInvalidHandle);
-    if (find_allocation(ptr, &a) && a.base == (uintptr_t)ptr)
-        error = is_capturing(q) ? capture_free(q, ptr) : free_in_order(&a, q);
+    error = capture_forbids_pool(q);
+    if (error == hipSuccess && !is_capturing(q))
+        error = free_in_order(ptr, q);
+    else if (error == hipSuccess)
+        error = find_allocation(ptr, &a) && a.base == (uintptr_t)ptr
+                    ? capture_free(q, ptr)
+                    : hipErrorInvalidValue;
     queue_unref(q);
     LEAVE(error);
 }

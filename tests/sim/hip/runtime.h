@@ -507,6 +507,10 @@ hipError_t capture_join(struct queue *queue, const struct captured *event);
 hipError_t capture_refuses(const char *function);      /* by capture.def */
 hipError_t capture_forbids_queue(struct queue *queue); /* on this stream */
 hipError_t capture_forbids_wait(struct queue *queue);  /* for this stream */
+/* A callback on the default stream; a pool's memory on a stream that is not
+ * captured. */
+hipError_t capture_forbids_callback(const struct queue *queue);
+hipError_t capture_forbids_pool(const struct queue *queue);
 hipError_t capture_forbids_unsafe(void); /* what is UNSAFE in capture.def */
 /* Asking or waiting for an event, that was last recorded on this queue (NULL:
  * on none yet). */
@@ -537,6 +541,8 @@ void pools_trim(const struct device *device);
 void pools_empty(void);
 /* A stream waits for another: it may have what that one frees. */
 void pools_follow(const struct queue *stream, struct queue *waiter);
+/* hipFreeAsync() of what begins there. */
+hipError_t free_in_order(void *ptr, struct queue *queue);
 /* Takes back a chunk that nothing uses any more. */
 hipError_t pool_free(uint64_t base);
 

@@ -491,6 +491,8 @@ static hipError_t add_callback(struct queue *q, const struct callback *like)
         error = capture_host(q, like->plain, like->data);
     } else {
         error = capture_forbids_queue(q);
+        if (error == hipSuccess && like->with_status)
+            error = capture_forbids_callback(q);
         if (error == hipSuccess)
             error = submit_callback(q, like);
     }

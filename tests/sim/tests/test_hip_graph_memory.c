@@ -325,6 +325,38 @@ static void test_capture_of_stream_ordered_memory(void **state)
     EXPECT(hipSuccess, hipGraphDestroy(graph));
 }
 
+/* Memory of a pool: it is there until the graph runs. */
+static void test_captured_free_of_a_pools_memory(void **state)
+{
+    enum { FREE = 11 };
+    hipGraphNode_t node;
+    hipGraphNodeType type;
+    hipGraph_t graph, copy;
+    hipGraphExec_t exec;
+    size_t n = 1;
+    void *memory, *gone = NULL;
+
+    (void)state;
+    EXPECT(hipSuccess, hipMallocAsync(&memory, 64, s));
+    EXPECT(hipSuccess, hipStreamBeginCapture(s, hipStreamCaptureModeGlobal));
+    EXPECT(hipErrorInvalidValue, hipFreeAsync((char *)memory + 4, s));
+    EXPECT(hipSuccess, hipFreeAsync(memory, s));
+    EXPECT(hipSuccess, hipStreamEndCapture(s, &graph));
+    EXPECT(hipSuccess, hipGraphGetNodes(graph, &node, &n));
+    EXPECT(hipSuccess, hipGraphNodeGetType(node, &type));
+    assert_int_equal(type, FREE);
+    EXPECT(hipSuccess, hipGraphMemFreeNodeGetParams(node, &gone));
+    assert_ptr_equal(gone, memory);
+    EXPECT(hipSuccess, hipGraphClone(&copy, graph));
+    EXPECT(hipSuccess, hipGraphDestroy(copy));
+    EXPECT(hipSuccess, hipGraphInstantiate(&exec, graph, NULL, NULL, 0));
+    EXPECT(hipSuccess, hipMemsetAsync(memory, 1, 64, s));
+    launch(exec);
+    EXPECT(hipErrorInvalidValue, hipFreeAsync(memory, s));
+    EXPECT(hipSuccess, hipGraphExecDestroy(exec));
+    EXPECT(hipSuccess, hipGraphDestroy(graph));
+}
+
 static void test_memory_nodes_ask_and_refuse(void **state)
 {
     struct alloc_params p = of_size(64), bad = p, got;
@@ -487,6 +519,7 @@ int main(void)
         cmocka_unit_test(test_memory_is_freed_at_the_next_launch),
         cmocka_unit_test(test_memory_may_be_named_while_it_is_mapped),
         cmocka_unit_test(test_capture_of_stream_ordered_memory),
+        cmocka_unit_test(test_captured_free_of_a_pools_memory),
         cmocka_unit_test(test_memory_nodes_ask_and_refuse),
         cmocka_unit_test(test_nodes_by_driver_structures),
     };

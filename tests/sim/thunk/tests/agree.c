@@ -653,6 +653,60 @@ static void streams(void)
     X(hipMemAdvise_v2, 7, hipMemAdvise_v2, managed, (size_t)4096, 1, place)    \
     X(hipMemPrefetchAsync_v2, 7, hipMemPrefetchAsync_v2, managed,              \
       (size_t)4096, place, 0, c->o)                                            \
+    X(hipMemAddressReserve, 7, hipMemAddressReserve, &p, (size_t)65536,        \
+      (size_t)0, NOTHING, 0l)                                                  \
+    X(hipMemCreate, 7, hipMemCreate, &p, (size_t)2097152, &physical, 0l)       \
+    X(hipStreamCreateWithPriority, 5, hipStreamCreateWithPriority, &p, 1, 0)   \
+    X(hipStreamCopyAttributes, 7, hipStreamCopyAttributes, c->s, c->o)         \
+    X(hipStreamGetId, 7, hipStreamGetId, c->s, &n)                             \
+    X(hipMemcpy3DPeer, 7, hipMemcpy3DPeer, &peers)                             \
+    X(hipMemcpy3DPeerAsync, 7, hipMemcpy3DPeerAsync, &peers, c->s)             \
+    X(hipMallocFromPoolAsync, 7, hipMallocFromPoolAsync, &p, (size_t)64, pool, \
+      c->s)                                                                    \
+    X(hipMallocFromPoolAsync_o, 7, hipMallocFromPoolAsync, &p, (size_t)64,     \
+      pool, c->o)                                                              \
+    X(hipFreeAsync, 7, hipFreeAsync, c->pooled, c->s)                          \
+    X(hipFreeAsync_o, 7, hipFreeAsync, c->pooled, c->o)                        \
+    X(hipMallocAsync_o, 7, hipMallocAsync, &p, (size_t)64, c->o)               \
+    X(hipGetDeviceFlags, 5, hipGetDeviceFlags, &n)                             \
+    X(hipSetDeviceFlags, 5, hipSetDeviceFlags, 0)                              \
+    X(hipDevicePrimaryCtxRetain, 5, hipDevicePrimaryCtxRetain, &p, 0)          \
+    X(hipPointerSetAttribute, 7, hipPointerSetAttribute, &zero, 6, a)          \
+    X(hipGraphUpload, 7, hipGraphUpload, exec, c->s)                           \
+    X(hipGraphUpload_o, 7, hipGraphUpload, exec, c->o)                         \
+    X(hipEventCreateWithFlags, 5, hipEventCreateWithFlags, &p, 2)              \
+    X(hipStreamAddCallback_null, 5, hipStreamAddCallback, NOTHING, nothing,    \
+      NOTHING, 0)                                                              \
+    X(hipLaunchHostFunc_null, 7, hipLaunchHostFunc, NOTHING, nothing, NOTHING) \
+    X(hipStreamWriteValue32_null, 7, hipStreamWriteValue32, NOTHING, a, 1, 0)  \
+    X(hipMemcpyAsync_plain, 7, hipMemcpyAsync, a, plain, (size_t)64, 1, c->s)  \
+    X(hipMemcpyAsync_plain_o, 7, hipMemcpyAsync, a, plain, (size_t)64, 1,      \
+      c->o)                                                                    \
+    X(hipMemsetD16Async, 7, hipMemsetD16Async, a, 1, (size_t)32, c->s)         \
+    X(hipStreamWaitValue64, 5, hipStreamWaitValue64, c->s, a, 0l, 0, -1l)      \
+    X(hipStreamSynchronize_thread, 7, hipStreamSynchronize, per_thread)        \
+    X(hipMemsetAsync_thread, 7, hipMemsetAsync, a, 1, (size_t)64, per_thread)  \
+    X(hipStreamGetCaptureInfo_v2, 7, hipStreamGetCaptureInfo_v2, c->s, &n, &m, \
+      &p, &node, &bytes)                                                       \
+    X(hipStreamUpdateCaptureDependencies, 7,                                   \
+      hipStreamUpdateCaptureDependencies, c->s, NOTHING, (size_t)0, 0)         \
+    X(hipArrayGetInfo, 7, hipArrayGetInfo, room, room + 16, &n, array)         \
+    X(hipArrayGetDescriptor, 7, hipArrayGetDescriptor, room, array)            \
+    X(hipArray3DGetDescriptor, 7, hipArray3DGetDescriptor, room, array)        \
+    X(hipMemcpy2DToArray, 7, hipMemcpy2DToArray, array, (size_t)0, (size_t)0,  \
+      a, (size_t)16, (size_t)8, (size_t)2, 3)                                  \
+    X(hipMemcpy2DFromArray, 7, hipMemcpy2DFromArray, a, (size_t)16, array,     \
+      (size_t)0, (size_t)0, (size_t)8, (size_t)2, 3)                           \
+    X(hipMemcpy2DToArrayAsync, 7, hipMemcpy2DToArrayAsync, array, (size_t)0,   \
+      (size_t)0, a, (size_t)16, (size_t)8, (size_t)2, 3, c->s)                 \
+    X(hipMemcpy2DFromArrayAsync, 7, hipMemcpy2DFromArrayAsync, a, (size_t)16,  \
+      array, (size_t)0, (size_t)0, (size_t)8, (size_t)2, 3, c->s)              \
+    X(hipMemcpyHtoA_Array, 7, hipMemcpyHtoA, array, (size_t)0, pinned,         \
+      (size_t)8)                                                               \
+    X(hipMemcpyAtoH_Array, 7, hipMemcpyAtoH, pinned, array, (size_t)0,         \
+      (size_t)8)                                                               \
+    X(hipMemcpyHtoAAsync_Array, 7, hipMemcpyHtoAAsync, array, (size_t)0,       \
+      pinned, (size_t)8, c->s)                                                 \
     X(hipGetLastError, 5, hipGetLastError, NOTHING)
 
 enum captured_call {
@@ -675,8 +729,9 @@ struct capture {
     enum captured_call call;
     void *s, *o, *spare, *event, *module;
     void *before, *inside; /* events of `s` */
-    char *fresh, *pinned;
+    char *fresh, *pinned, *pooled;
     int status, thread_mode;
+    bool has_arrays;
 };
 
 /* Structures of HIP that calls take by value or by address. */
@@ -689,6 +744,24 @@ struct box {
 struct pitched {
     void *p;
     size_t pitch, width, height;
+};
+struct physical { /* hipMemAllocationProp */
+    int type, handle;
+    struct place place;
+    void *unused;
+    unsigned flags[2];
+};
+
+struct peers {
+    void *src_array;
+    struct box src_at;
+    struct pitched src;
+    int src_device;
+    void *dst_array;
+    struct box dst_at;
+    struct pitched dst;
+    int dst_device;
+    struct box size;
 };
 struct boxes {
     void *src_array;
@@ -708,7 +781,7 @@ static void nothing(void)
 static void *make_call(void *capture)
 {
     static char *a, *b, *managed, *pinned;
-    static void *done, *f, *pool, *graph, *exec;
+    static void *done, *f, *pool, *graph, *exec, *array;
     static char plain[8192] __attribute__((aligned(4096)));
     static unsigned pool_properties[22] = {1, 0, 1, 0};
     static int format[] = {8, 0, 0, 0, 1};
@@ -716,6 +789,10 @@ static void *make_call(void *capture)
     const struct place place = {1, 0};
     const struct box box = {8, 2, 1};
     const struct pitched pitched = {a, 16, 16, 2};
+    const struct physical physical = {.type = 1, .place = place};
+    struct peers peers = {.src = {b, 16, 16, 2}, .dst = pitched, .size = box};
+    void *per_thread = (void *)2;
+    size_t bytes = 64, zero = 0;
     struct boxes boxes = {
         .src = {b, 16, 16, 2}, .dst = pitched, .size = box, .kind = 3};
     struct capture *c = capture;
@@ -737,6 +814,8 @@ static void *make_call(void *capture)
         FN(hipGraphInstantiate)
         (&exec, graph, NOTHING, NOTHING, (size_t)0);
         f = kernel(images[0], "empty");
+        FN(hipMallocArray)(&array, format, (size_t)16, (size_t)2, 0);
+        c->has_arrays = array != NULL;
         return NULL;
     }
     mode = c->thread_mode;
@@ -762,6 +841,8 @@ static void make_ready(struct capture *c)
         FN(hipStreamCreateWithFlags)(&c->spare, 1);
     if (!c->fresh)
         FN(hipMalloc)(&c->fresh, (size_t)64);
+    if (!c->pooled && strstr(captured_calls[c->call].tag, "hipFreeAsync"))
+        FN(hipMallocAsync)(&c->pooled, (size_t)64, c->spare);
     if (!c->pinned)
         FN(hipHostMalloc)(&c->pinned, (size_t)64, 0);
     if (!c->module)
@@ -778,6 +859,8 @@ static void forget_what_went(struct capture *c)
         c->event = NULL;
     if (c->call == CALL_hipFree)
         c->fresh = NULL;
+    if (strstr(captured_calls[c->call].tag, "hipFreeAsync"))
+        c->pooled = NULL;
     if (c->call == CALL_hipHostFree || c->call == CALL_hipFreeHost)
         c->pinned = NULL;
     if (c->call == CALL_hipModuleUnload)
@@ -913,7 +996,9 @@ static void captures(void)
         for (i = 0; i < NCALLS; i++) {
             c.call = (enum captured_call)i;
             if (captured_calls[i].since <= release &&
-                (!flags || strstr(captured_calls[i].tag, "_null")))
+                (c.has_arrays || !strstr(captured_calls[i].tag, "Array")) &&
+                (!flags || strstr(captured_calls[i].tag, "_null") ||
+                 strstr(captured_calls[i].tag, "Async_o")))
                 capture_row(&c, release, flags, &rows[n++]);
         }
     }
@@ -921,13 +1006,6 @@ static void captures(void)
 }
 
 /* ---- memory apart from addresses, of HIP 7 ---- */
-
-struct physical { /* hipMemAllocationProp */
-    int type, handle;
-    struct place place;
-    void *unused;
-    unsigned flags[2];
-};
 
 struct access {
     struct place place;
