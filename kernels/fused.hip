@@ -38,12 +38,12 @@
     struct name##_gated_##T {                                                  \
         DEV_MEMBER T operator()(T g, T u) const                                \
         {                                                                      \
-            return convert<T>(name##_of<T>(convert<f32>(g)) *                  \
-                              convert<f32>(u));                                \
+            return convert<T>(                                                 \
+                name##_times<T>(convert<f32>(g), convert<f32>(u)));            \
         }                                                                      \
         template <typename X> DEV_MEMBER X two(X g, X u) const                 \
         {                                                                      \
-            return name##_of<T>(g) * u;                                        \
+            return name##_times<T>(g, u);                                      \
         }                                                                      \
     };                                                                         \
     KERNEL_PAIRED name##_mul_##T(size_t numel, const T *gate, const T *up,     \
@@ -122,7 +122,7 @@ KERNEL quantize_q8_1_quants_f16(const f16 *src, void *vy, u32 rows, i32 n_cols,
                                                i32 n_padded, u64 stride)       \
     {                                                                          \
         quantize_gated(gate, up, vy, rows, n_cols, n_padded, stride,           \
-                       [](f32 g) { return name##_of<f32>(g); });               \
+                       [](f32 g, f32 u) { return name##_times<f32>(g, u); });  \
     }
 
 GATED_BLOCKS(silu)

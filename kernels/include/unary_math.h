@@ -4,9 +4,12 @@
  * Each is a template over the element type T and works on calc_t<T>: double for
  * f64, float for the others. f16, bf16 and f8 are rounded once, after it. They
  * need at most 11 bits, so their variants use the hardware's own exp2 and
- * reciprocal, which are good to about 2^-22. So does the sigmoid of f32: at
- * most a quarter of the exponential's error reaches its result. All others are
- * full library functions.
+ * reciprocal, which are good to about 2^-22. So do sigmoid, silu and gelu of
+ * f32. All others are full library functions.
+ *
+ * Results that go to zero (sigmoid, silu, gelu, gelu_erf and normcdf of
+ * negative numbers) are as near, counted in their own units in the last place,
+ * down to the least number of the type.
  *
  * Limits hold at infinities (silu, gelu and gelu_erf give -0 at -inf) and NaN
  * gives NaN.
@@ -203,48 +206,92 @@ template <typename T> DEV calc_t<T> relu_of(calc_t<T> x)
     return x <= 0 ? 0 : x;
 }
 
+/* 2^-(high + low) of f32, e^-(high + low) of f64; low is small */
+DEV float decay(float high, float low)
+{
+    const float e = near_exp2(-high);
+
+    return fused(e * -0x1.62e43p-1f, low, e);
+}
+DEV double decay(double high, double low)
+{
+    const double e = exp(-high);
+
+    return fused(-e, low, e);
+}
+
+/* |x|, at most `most`, and NaN for NaN */
+template <typename T> DEV calc_t<T> size_up_to(calc_t<T> most, calc_t<T> x)
+{
+    const calc_t<T> size = abs_of<T>(x);
+
+    return size > most ? most : size;
+}
+
+/* x where it is -most or more, else that: infinity times 0 would be NaN */
+template <typename C> DEV C above(C most, C x)
+{
+    return x < -most ? -most : x;
+}
+
 /*
- * The standard normal distribution function of -x for x >= 0, to about 2^-22,
- * by Abramowitz and Stegun's formula 7.1.26 for erfc(x / sqrt 2) / 2.
+ * v times the standard normal distribution function of -x, for x from 0 to 16:
+ * e^(-x^2 / 2) times a polynomial of 1 / (1 + c x), which is off by 2^-17 of it
+ * for small floats, and by 2^-25 for f32. The exponential comes as two factors,
+ * because it may be too small for one where the product is not.
  */
-DEV float near_tail(float x)
+template <typename T> DEV float tail_times(float v, float x)
 {
-    const float t = near_reciprocal(1.0f + 0.23164190f * x);
-    const float p =
-        t *
-        (0.127414796f +
-         t * (-0.142248368f +
-              t * (0.7107068705f + t * (-0.7265760135f + t * 0.5307027145f))));
+    const float quarter = 0x1.715476p-2f; /* of log2(e), and the rest */
+    const float square = rounded_product(x, x);
+    const float high = rounded_product(square, quarter);
+    float p, root;
 
-    return p * near_exp2(x * x * (-0.5f * 0x1.715476p+0f));
+    if constexpr (traits<T>::is_small) {
+        const float t = near_reciprocal(fused(0.31f, x, 1.0f));
+
+        p = fused(t, -0.07392920f, 0.18045050f);
+        p = fused(t, p, 0.01574454f);
+        p = fused(t, p, 0.13342987f);
+        p = fused(t, p, 0.12044125f);
+        p = fused(t, p, 0.12386070f) * t;
+        root = near_exp2(-high);
+    } else {
+        const float more = fused(x, x, -square);
+        const float low =
+            fused(square, 0x1.4ae0cp-28f,
+                  fused(more, quarter, fused(square, quarter, -high)));
+        const float d = fused(0.26f, x, 1.0f), near = near_reciprocal(d);
+        const float t = fused(near, fused(-d, near, 1.0f), near);
+
+        p = fused(t, 0.0301756727f, -0.151229726f);
+        p = fused(t, p, 0.248187866f);
+        p = fused(t, p, -0.147166965f);
+        p = fused(t, p, 0.158329421f);
+        p = fused(t, p, 0.0521477045f);
+        p = fused(t, p, 0.102741809f);
+        p = fused(t, p, 0.103057571f);
+        p = fused(t, p, 0.103756632f) * t;
+        root = decay(high, low);
+    }
+    return v * p * root * root;
 }
 
-DEV float near_normcdf(float x)
-{
-    const float tail = near_tail(fabsf(x));
-
-    return x < 0 ? tail : 1.0f - tail;
-}
-
-/*
- * x normcdf(x) = max(x, 0) - |x| normcdf(-|x|), which is -0 at -inf: beyond 100
- * the tail is 0.
- */
-DEV float near_gelu_erf(float x)
-{
-    const float m = fminf(fabsf(x), 100.0f);
-
-    return fmaf(-m, near_tail(m), x < 0 ? -0.0f : x);
-}
+/* Whether tail_times() serves T: f32's on NVIDIA has the library's function. */
+template <typename T>
+constexpr bool has_tail = traits<T>::is_small ||
+                          (!KPK_NVIDIA && is_same<T, f32>::value);
 
 /* The standard normal distribution function, erfc(-x / sqrt 2) / 2. */
 template <typename T> DEV calc_t<T> normcdf_of(calc_t<T> x)
 {
     if constexpr (is_f64<T>::value)
         return normcdf(x);
-    else if constexpr (traits<T>::is_small)
-        return near_normcdf(x);
-    else
+    else if constexpr (has_tail<T>) {
+        const float tail = tail_times<T>(1.0f, size_up_to<T>(16.0f, x));
+
+        return x < 0 ? tail : 1.0f - tail;
+    } else
         return normcdff(x);
 }
 
@@ -256,25 +303,136 @@ template <typename T> DEV calc_t<T> elu_of(calc_t<T> x, calc_t<T> alpha)
         return x > 0 ? x : alpha * expm1f(x);
 }
 
+/*
+ * x / (1 + e^-y), for y of the sign of x. Let h be e^(-|y| / 2): then
+ * 1 / (1 + e^-y) is 1 / (1 + h^2), for y < 0 times h^2. That has no difference
+ * that cancels. The factors h come one after the other, because their product
+ * may be too small for the type where the result is not. Results are 0 from
+ * where h is.
+ */
+template <typename C> DEV C weighted(C x, C y, C h)
+{
+    const C share = y < 0 ? h : 1;
+
+    if constexpr (is_same<C, f64>::value)
+        return x * share / fused(h, h, 1.0) * share;
+    else
+        return x * share * near_reciprocal(fused(h, h, 1.0f)) * share;
+}
+
+/* The same times u, in f32. Of the two factors that which cannot overflow comes
+ * first, nor make x so small that it loses bits. */
+DEV f32 weighted_times(f32 x, f32 y, f32 h, f32 u)
+{
+    const f32 share = y < 0 ? h : 1, part = x * share;
+    const f32 weight = near_reciprocal(fused(h, h, 1.0f));
+    const bool is_small = fabsf(part) < 1;
+
+    return part * (is_small ? u : weight) * (is_small ? weight : u) * share;
+}
+
+/* Whether 1 / (1 + e^-x) of all of T's numbers is 2^-126 or more, or less than
+ * any of them. */
+template <typename T>
+constexpr bool has_few_exponents =
+    is_same<T, f16>::value || is_same<T, f8>::value;
+
+/* x times a weight of such a type, that goes to 0 at -inf. The choice comes
+ * last: clang rounds a product to f16 by a sum with +0, which takes -0's sign.
+ */
+DEV f32 few_weighted(f32 x, f32 weight)
+{
+    return x < -3e38f ? -0.0f : x * weight;
+}
+
+/* e^(-|x| / 2), which is 0 at `most_silu` */
+template <typename T>
+constexpr calc_t<T> most_silu = is_f64<T>::value ? 1500 : 180;
+
+template <typename T> DEV calc_t<T> silu_decay(calc_t<T> x)
+{
+    const calc_t<T> size = size_up_to<T>(most_silu<T>, x);
+
+    if constexpr (is_f64<T>::value) {
+        return exp(size * -0.5);
+    } else {
+        constexpr float half = 0x1.715476p-1f; /* log2(e) / 2, and the rest */
+        const float high = size * half;
+
+        if constexpr (traits<T>::is_small)
+            return near_exp2(-high);
+        else
+            return decay(high,
+                         fused(size, 0x1.4ae0cp-27f, fused(size, half, -high)));
+    }
+}
+
 /* 1 / (1 + e^-x) */
 template <typename T> DEV calc_t<T> sigmoid_of(calc_t<T> x)
 {
-    if constexpr (is_f64<T>::value)
-        return 1 / (1 + exp(-x));
-    else
+    typedef calc_t<T> C;
+    if constexpr (has_few_exponents<T>)
         return near_sigmoid(x);
-}
-
-/* x times a weight that goes to 0 at -inf */
-template <typename C> DEV C weighted(C x, C weight)
-{
-    return x < (C)-3e38 ? (C)-0.0 : x * weight;
+    else
+        return weighted<C>(1, x, silu_decay<T>(x));
 }
 
 /* x / (1 + e^-x) */
 template <typename T> DEV calc_t<T> silu_of(calc_t<T> x)
 {
-    return weighted(x, sigmoid_of<T>(x));
+    if constexpr (has_few_exponents<T>)
+        return few_weighted(x, near_sigmoid(x));
+    else
+        return weighted(above(most_silu<T>, x), x, silu_decay<T>(x));
+}
+
+template <typename T> DEV f32 silu_times(f32 x, f32 u)
+{
+    if constexpr (has_few_exponents<T>)
+        return silu_of<T>(x) * u;
+    else
+        return weighted_times(above(most_silu<T>, x), x, silu_decay<T>(x), u);
+}
+
+/*
+ * The factors of gelu's exponent, sqrt(2 / pi) (|x| + 0.044715 |x|^3), for f32
+ * times log2(e), and what is left of them. `first` has few bits, so that the
+ * sum with it has an exact rest.
+ */
+template <typename C> struct gelu_factors {
+    static constexpr C first = 0x1.26aecp+0f, first_rest = 0x1.0de73ap-23f;
+    static constexpr C third = 0x1.a5a7dp-5f, third_rest = -0x1.151aaep-30f;
+};
+template <> struct gelu_factors<f64> {
+    static constexpr f64 first = 0x1.9884533d4368p-1;
+    static constexpr f64 first_rest = -0x1.7b9781a61d7fap-48;
+    static constexpr f64 third = 0x1.2444f2a4d8b4bp-5;
+    static constexpr f64 third_rest = -0x1.6c843a29d1c7p-62;
+};
+
+/* e^-|u| of gelu, which is 0 at `most_gelu` */
+template <typename T>
+constexpr calc_t<T> most_gelu = is_f64<T>::value ? 30 : 20;
+
+template <typename T> DEV calc_t<T> gelu_decay(calc_t<T> x)
+{
+    typedef calc_t<T> C;
+    typedef gelu_factors<C> F;
+    const C size = size_up_to<T>(most_gelu<T>, x);
+    const C square = rounded_product(size, size);
+    const C sum = fused(F::third, square, F::first);
+    const C high = rounded_product(size, sum);
+
+    if constexpr (traits<T>::is_small) {
+        return near_exp2(-high);
+    } else {
+        const C more = fused(size, size, -square);
+        const C rest =
+            fused(F::third, square, F::first - sum) +
+            fused(F::third, more, fused(F::third_rest, square, F::first_rest));
+
+        return decay(high, fused(size, rest, fused(size, sum, -high)));
+    }
 }
 
 /*
@@ -283,19 +441,36 @@ template <typename T> DEV calc_t<T> silu_of(calc_t<T> x)
  */
 template <typename T> DEV calc_t<T> gelu_of(calc_t<T> x)
 {
-    typedef calc_t<T> C;
-    const C twice_u = x * ((C)1.5957691216057308 +
-                           (C)(1.5957691216057308 * 0.044715) * (x * x));
-    return weighted(x, sigmoid_of<T>(twice_u));
+    if constexpr (has_few_exponents<T>) {
+        const f32 twice_u =
+            x * (1.5957691216057308f +
+                 (f32)(1.5957691216057308 * 0.044715) * (x * x));
+        return few_weighted(x, near_sigmoid(twice_u));
+    } else {
+        return weighted(above(most_gelu<T>, x), x, gelu_decay<T>(x));
+    }
 }
 
-/* x normcdf(x) = x (1 + erf(x / sqrt 2)) / 2 */
+template <typename T> DEV f32 gelu_times(f32 x, f32 u)
+{
+    if constexpr (has_few_exponents<T>)
+        return gelu_of<T>(x) * u;
+    else
+        return weighted_times(above(most_gelu<T>, x), x, gelu_decay<T>(x), u);
+}
+
+/*
+ * x normcdf(x) = x (1 + erf(x / sqrt 2)) / 2, which is also max(x, 0) -
+ * |x| normcdf(-|x|). It goes to -0 at -inf, and is 0 before -40.
+ */
 template <typename T> DEV calc_t<T> gelu_erf_of(calc_t<T> x)
 {
     typedef calc_t<T> C;
-    if constexpr (traits<T>::is_small)
-        return near_gelu_erf(x);
-    else
-        return weighted(x, (C)0.5 +
-                               (C)0.5 * erf_of<T>(x * (C)0.70710678118654752));
+    if constexpr (has_tail<T>) {
+        const float size = size_up_to<T>(16.0f, x);
+
+        return (x < 0 ? -0.0f : x) - tail_times<T>(size, size);
+    } else {
+        return above(C(40), x) * normcdf_of<T>(x);
+    }
 }

@@ -152,7 +152,7 @@ template <typename T> struct plain_numbers {
     }
 };
 
-/* f(gate) * up; both have a row every `stride` numbers */
+/* f(gate, up); both have a row every `stride` numbers */
 template <class F> struct gated_numbers {
     const f32 *gate, *up;
     u64 stride;
@@ -165,7 +165,7 @@ template <class F> struct gated_numbers {
 
         UNROLL
         for (u32 k = 0; k < V; k++)
-            v[k] = f(g[k]) * u[k];
+            v[k] = f(g[k], u[k]);
     }
 };
 

@@ -66,14 +66,6 @@ DEV Pack<R, n> apply_all(in_twos<E> f, const Pack<A, n> &a, const Pack<B, n> &b,
     }
 }
 
-/* 1 / (1 + 2^y) */
-DEV f32x2 near_logistic(f32x2 y)
-{
-    const f32x2 d = f32x2{near_exp2(y[0]), near_exp2(y[1])} + 1.0f;
-
-    return f32x2{near_reciprocal(d[0]), near_reciprocal(d[1])};
-}
-
 /* max(x, -3e38). clang's takes a second instruction, for NaNs that signal. */
 DEV f32 finite_below(f32 x)
 {
@@ -83,30 +75,62 @@ DEV f32 finite_below(f32 x)
     return r;
 }
 
-/* as unary_math.h's: -infinity times 0 would be a NaN. The weight of a NaN is
- * one. */
-DEV f32x2 weighted(f32x2 x, f32x2 weight)
+/* Times x it is the logarithm of e^-x in two_weighted(). */
+template <typename T>
+constexpr f32 minus_log2_e =
+    has_few_exponents<T> ? -0x1.715476p+0f : -0x1.715476p-1f;
+
+/* u x / (1 + 2^y), of other types than f16 and f8 2^2y, by what unary_math.h
+ * says of weighted(); y has the other sign of x */
+template <typename T> DEV f32x2 two_weighted(f32x2 x, f32x2 y, f32x2 u)
 {
-    return f32x2{finite_below(x[0]), finite_below(x[1])} * weight;
+    if constexpr (has_few_exponents<T>) {
+        const f32x2 d = f32x2{near_exp2(y[0]), near_exp2(y[1])} + 1.0f;
+
+        return x * f32x2{near_reciprocal(d[0]), near_reciprocal(d[1])} * u;
+    } else {
+        const f32x2 h = {near_exp2(-fabsf(y[0])), near_exp2(-fabsf(y[1]))};
+        const f32x2 share = {y[0] > 0 ? h[0] : 1, y[1] > 0 ? h[1] : 1};
+        const f32x2 d = h * h + 1.0f;
+
+        return x * share * f32x2{near_reciprocal(d[0]), near_reciprocal(d[1])} *
+               u * share;
+    }
 }
 
-constexpr f32 minus_log2_e = -0x1.715476p+0f;
+/* -infinity times 0 would be a NaN. The weight of a NaN is one. */
+DEV f32x2 finite(f32x2 x)
+{
+    return f32x2{finite_below(x[0]), finite_below(x[1])};
+}
+
+constexpr f32x2 two_ones = {1, 1};
 
 template <typename T> DEV f32x2 sigmoid_of(f32x2 x)
 {
-    return near_logistic(x * minus_log2_e);
+    return two_weighted<T>(two_ones, x * minus_log2_e<T>, two_ones);
+}
+
+template <typename T> DEV f32x2 silu_times(f32x2 x, f32x2 u)
+{
+    return two_weighted<T>(finite(x), x * minus_log2_e<T>, u);
 }
 
 template <typename T> DEV f32x2 silu_of(f32x2 x)
 {
-    return weighted(x, near_logistic(x * minus_log2_e));
+    return silu_times<T>(x, two_ones);
+}
+
+template <typename T> DEV f32x2 gelu_times(f32x2 x, f32x2 u)
+{
+    constexpr f32 c = minus_log2_e<T> * 1.5957691216057308f;
+
+    return two_weighted<T>(finite(x), x * (c + c * 0.044715f * (x * x)), u);
 }
 
 template <typename T> DEV f32x2 gelu_of(f32x2 x)
 {
-    constexpr f32 c = minus_log2_e * 1.5957691216057308f;
-
-    return weighted(x, near_logistic(x * (c + c * 0.044715f * (x * x))));
+    return gelu_times<T>(x, two_ones);
 }
 
 #endif
