@@ -45,8 +45,8 @@ $(H)/test/kernels/%: $$(call kernel_test,$$*) $(HARNESS) $(H)/libkpack.a
 	@$(CC) $(LDFLAGS) $(SAN_FLAGS) -o $@ $^ -ldl -lm -pthread $(PACK_CODEC_LIBS)
 
 # Programs that make code objects, for the tests of code that reads them.
-MADE   := $(H)/obj/tests/import/code_object.o $(H)/obj/tests/import/cubin.o
-MAKERS := $(addprefix $(H)/test/import/,make_tree make_bundle make_cubin)
+MADE   := $(patsubst %,$(H)/obj/tests/import/%.o,code_object cubin kpak)
+MAKERS := $(addprefix $(H)/test/import/,make_tree make_bundle make_cubin make_kpak)
 $(MAKERS): $(H)/test/import/%: $(H)/obj/tests/import/%.o $(MADE)
 	@echo "  LD    $@"
 	@mkdir -p $(@D)

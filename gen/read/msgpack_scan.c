@@ -1,4 +1,4 @@
-/* msgpack_scan.c - is a piece of msgpack whole?
+/* msgpack_scan.c - walks msgpack without making anything of it
  *
  * The format: https://github.com/msgpack/msgpack/blob/master/spec.md
  */
@@ -80,11 +80,9 @@ static bool take_head(const uint8_t **at, const uint8_t *end, struct rest *out)
     return false; /* 0xc1 is never used */
 }
 
-bool msgpack_scan(const void *data, size_t nbytes)
+bool msgpack_skip(struct msgpack *m)
 {
     uint64_t left[DEPTH_MAX] = {1}; /* objects to come at each depth */
-    const uint8_t *at = data;
-    const uint8_t *end = at + nbytes;
     size_t depth = 0;
 
     for (;;) {
@@ -96,15 +94,97 @@ bool msgpack_scan(const void *data, size_t nbytes)
             depth--;
         }
         left[depth]--;
-        if (at == end || !take_head(&at, end, &rest) ||
-            rest.nbytes > (uint64_t)(end - at) ||
-            rest.nobjects > (uint64_t)(end - at))
+        if (m->at == m->end || !take_head(&m->at, m->end, &rest) ||
+            rest.nbytes > (uint64_t)(m->end - m->at) ||
+            rest.nobjects > (uint64_t)(m->end - m->at))
             return false;
-        at += rest.nbytes;
+        m->at += rest.nbytes;
         if (rest.nobjects == 0)
             continue;
         if (++depth == DEPTH_MAX)
             return false;
         left[depth] = rest.nobjects;
     }
+}
+
+bool msgpack_scan(const void *data, size_t nbytes)
+{
+    struct msgpack m = {data, (const uint8_t *)data + nbytes};
+
+    return msgpack_skip(&m);
+}
+
+/* ---- one object, of the kinds that are asked for ------------------------- */
+
+static bool take(struct msgpack *m, uint8_t *first, struct rest *rest)
+{
+    const uint8_t *at = m->at;
+
+    if (at == m->end)
+        return false;
+    *first = *at;
+    if (!take_head(&at, m->end, rest) ||
+        rest->nbytes > (uint64_t)(m->end - at) ||
+        rest->nobjects > (uint64_t)(m->end - at))
+        return false;
+    m->at = at;
+    return true;
+}
+
+bool msgpack_take_text(struct msgpack *m, const char **text, size_t *nbytes)
+{
+    struct msgpack from = *m;
+    struct rest rest;
+    uint8_t first;
+
+    if (!take(&from, &first, &rest) ||
+        !((first >= 0xa0 && first <= 0xbf) || (first >= 0xd9 && first <= 0xdb)))
+        return false;
+    *text = (const char *)from.at;
+    *nbytes = (size_t)rest.nbytes;
+    m->at = from.at + rest.nbytes;
+    return true;
+}
+
+bool msgpack_take_number(struct msgpack *m, uint64_t *out)
+{
+    struct msgpack from = *m;
+    struct rest rest;
+    uint8_t first;
+
+    if (!take(&from, &first, &rest) ||
+        !(first <= 0x7f || (first >= 0xcc && first <= 0xcf)))
+        return false;
+    *out = first <= 0x7f ? first : 0;
+    for (uint64_t i = 0; i < rest.nbytes; i++)
+        *out = *out << 8 | *from.at++;
+    m->at = from.at;
+    return true;
+}
+
+/* A list if `objects` is 1, a map if it is 2. */
+static bool take_several(struct msgpack *m, unsigned objects, uint64_t *n)
+{
+    static const uint8_t firsts[][3] = {{0x90, 0xdc, 0xdd}, {0x80, 0xde, 0xdf}};
+    const uint8_t *of = firsts[objects - 1];
+    struct msgpack from = *m;
+    struct rest rest;
+    uint8_t first;
+
+    if (!take(&from, &first, &rest) ||
+        ((first & 0xf0) != of[0] && first != of[1] && first != of[2]))
+        return false;
+    *n = rest.nobjects / objects;
+    m->at = from.at;
+    return true;
+}
+
+bool msgpack_take_list(struct msgpack *m, uint64_t *n)
+{
+    return take_several(m, 1, n);
+}
+
+bool msgpack_take_map(struct msgpack *m, uint64_t *n)
+{
+    return take_several(m, 2, n);
 }

@@ -10,7 +10,7 @@ BRANCHES_PROGRAMS = $(patsubst $(H)/%,$(BRANCHES_B)/%,$(UNIT_TESTS) $(BUILD_TEST
 BRANCHES_SCRIPTS := $(addprefix tests/build/,packs.sh faults.sh nvidia.sh import.sh refusals.sh files.sh tools.sh zstd.sh second_names.sh \
   launchers.sh command.sh run.sh manual.sh)
 # The seeds of the fuzz targets are damaged files of every kind.
-OVER_NAMES := bundle codeobj compressed csv cubin ir metadata program ptx scan second_names symbols triton
+OVER_NAMES := bundle codeobj compressed csv cubin ir kpak metadata program ptx scan second_names symbols triton
 OVER_BINS  := $(OVER_NAMES:%=$(BRANCHES_B)/over/%)
 over_parts := $(patsubst %.c,$(H)/obj/%.o,tests/fuzz/over_files.c tests/fuzz/mutate.c tests/import/code_object.c \
   $(filter-out gen/kpack-gen.c,$(GEN_SOURCES)) $(addprefix src/cmd/,memory.c scan.c objfile.c zstd.c) \

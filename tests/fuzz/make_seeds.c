@@ -8,6 +8,7 @@
 #include "../model/tiny.h"
 #include "code_object.h"
 #include "cubin.h"
+#include "kpak.h"
 #include "named_object.h"
 #include "write/blob.h"
 
@@ -108,6 +109,27 @@ static void write_bundles(void)
             free(packed);
         }
     free(plain);
+}
+
+static void write_kpaks(void)
+{
+    static const struct made_kpak_entry entries[] = {
+        {"lib/a.so#0", "gfx942", "one", 3},
+        {"lib/a.so#0", "gfx90a:xnack+", "other", 5},
+        {"lib/a.so#1", "gfx942", "third", 5}};
+    static char path[] = "../.kpack/a_@GFXARCH@.kpack";
+    char *const paths[] = {path};
+    unsigned char *data;
+    size_t nbytes;
+
+    for (int zstd = 0; zstd < 2; zstd++) {
+        data = make_kpak("blas", entries, 3, zstd, &nbytes);
+        write_seed("kpak", zstd ? "zstd" : "none", data, nbytes);
+        free(data);
+    }
+    data = make_hipk("lib/a.so", paths, 1, 2, &nbytes);
+    write_seed("kpak", "library", data, nbytes);
+    free(data);
 }
 
 /* Appends a member to an archive. Returns the archive's size then. */
@@ -466,6 +488,7 @@ int main(int argc, char **argv)
     root = argv[1];
     write_objects();
     write_bundles();
+    write_kpaks();
     write_packs();
     write_named();
     write_models();
