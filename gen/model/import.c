@@ -38,9 +38,11 @@ static void refuse_twins(struct import *in)
 
         if (strcmp(a->place.module, b->place.module) == 0 &&
             strcmp(a->object.co->target, b->object.co->target) == 0)
-            import_bad(in, b->place.file,
-                       "a second code object of module %s for %s, after %s",
-                       b->place.module, b->object.co->target, a->place.file);
+            import_bad(
+                in, b->place.file,
+                "a second code object of module %s for %s, after %s; remove "
+                "one of the two",
+                b->place.module, b->object.co->target, a->place.file);
     }
 }
 

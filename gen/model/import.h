@@ -21,6 +21,7 @@
 #include "model.h"
 #include "read/codeobj.h"
 #include "read/csv.h"
+#include "read/hipk.h"
 #include "read/triton.h"
 
 #include <stdbool.h>
@@ -82,13 +83,30 @@ struct import_table {
     size_t nrows;
 };
 
+/* One of AMD's archives that has been read. */
+struct import_archive {
+    char *real;       /* its path without links */
+    const char *file; /* place.file of its objects */
+};
+
+/* A library whose code lies in such archives. */
+struct import_library {
+    const char *file;
+    struct hipk hipk;
+};
+
 struct import {
     const char *pack;
     const char *root;
+    const char *real_root;         /* without links, while files are read */
     struct import_object *objects; /* sorted by path, label, target */
     size_t nobjects;
     struct import_csv *csvs; /* sorted by path, label */
     size_t ncsvs;
+    struct import_archive *archives;
+    size_t narchives;
+    struct import_library *libraries;
+    size_t nlibraries;
     struct import_object **order;  /* objects by module */
     struct import_module *modules; /* sorted by name */
     size_t nmodules;
@@ -102,6 +120,11 @@ struct import {
 void import_bad(struct import *in, const char *file, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* Of one file, and of all code objects together; they are held in memory until
+ * they are written. */
+#define IMPORT_FILE_NBYTES_MAX ((size_t)2 << 30)
+#define IMPORT_TREE_NBYTES_MAX ((uint64_t)4 << 30)
+
 /*
  * import_file.c: what is in a file that is not a table. Code in a file that is
  * not called as code is passed over with a note where `original` is, the name
@@ -109,6 +132,24 @@ void import_bad(struct import *in, const char *file, const char *format, ...)
  */
 void import_file(struct import *in, const struct import_place *place,
                  const char *original);
+
+/* Takes what should be a code object for a target; `what` is "" or where in
+ * the file it is, for messages. */
+void import_image(struct import *in, const struct import_place *place,
+                  const char *what, const unsigned char *data, size_t nbytes,
+                  const char *target);
+
+/*
+ * import_archive.c: takes the code objects of one of AMD's archives, and, when
+ * all files have been read, follows the libraries that refer to archives.
+ */
+void import_archive(struct import *in, const struct import_place *place,
+                    const unsigned char *data, size_t nbytes);
+void import_library(struct import *in, const struct import_place *place,
+                    const struct hipk *hipk); /* which is the import's then */
+void import_libraries(struct import *in);
+/* Whether a path without links is in the tree. */
+bool import_is_inside(const struct import *in, const char *real);
 
 /* Whether a file's name says that it holds code objects. */
 bool import_claims_code(const char *file);

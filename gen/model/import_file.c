@@ -1,7 +1,8 @@
 /* import_file.c - the code objects in one file of a tree
  *
  * A file is what its first bytes say: an AMDGPU ELF, a cubin, PTX, a bundle, an
- * offload binary, or an ELF of the host with sections of these. Containers that
+ * offload binary, an archive of AMD's, or an ELF of the host with sections of
+ * these or a reference to such archives. Containers that
  * are known, but not read, are refused with what to do. Other files are passed
  * over, unless their names claim that they hold code objects.
  */
@@ -10,15 +11,13 @@
 #include "base/file.h"
 #include "base/sha256.h"
 #include "read/bundle.h"
+#include "read/kpak.h"
 #include "read/offload.h"
 
+#include <errno.h>
 #include <gelf.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define FILE_NBYTES_MAX ((size_t)2 << 30)
-/* Of all files together; they are held in memory until they are written. */
-#define TREE_NBYTES_MAX ((uint64_t)4 << 30)
 
 /* A code object on its way in. */
 struct found {
@@ -90,7 +89,7 @@ static void add_object(const struct found *f, const unsigned char *data,
         return;
     }
     in->nbytes += nbytes;
-    if (in->nbytes > TREE_NBYTES_MAX) {
+    if (in->nbytes > IMPORT_TREE_NBYTES_MAX) {
         import_bad(in, f->place->file, "the tree has more than 4 GiB");
         codeobj_free(co);
         return;
@@ -121,9 +120,6 @@ static const struct foreign {
     {"!<arch>\n", 8, true, "an archive; take its members out first (ar x)"},
     {"!<thin>\n", 8, true,
      "a thin archive, of the names of object files alone; import those"},
-    {"KPAK", 4, true,
-     "an archive of AMD's rocm_kpack, which is not read; import the code "
-     "objects that it was made of"},
     {"BC\xc0\xde", 4, false, no_bitcode},
     {"\xde\xc0\x17\x0b", 4, false, no_bitcode},
     {"\x03\x02\x23\x07", 4, false,
@@ -151,6 +147,15 @@ static void add_image(const struct found *f, const unsigned char *data,
         import_bad(f->in, f->place->file, "%s%s", f->what, known->message);
     else
         add_object(f, data, nbytes, target);
+}
+
+void import_image(struct import *in, const struct import_place *place,
+                  const char *what, const unsigned char *data, size_t nbytes,
+                  const char *target)
+{
+    const struct found f = {in, place, place->module, what};
+
+    add_image(&f, data, nbytes, target);
 }
 
 /* ---- bundles ------------------------------------------------------------- */
@@ -350,7 +355,6 @@ enum section_kind {
     SECTION_BUNDLES, /* of either kind, or offload binaries */
     SECTION_ENTRY,   /* of a bundle, whose ID the rest of the name is */
     SECTION_FATBIN,  /* NVIDIA's */
-    SECTION_ELSEWHERE
 };
 
 static enum section_kind section_kind(const char *name)
@@ -363,7 +367,6 @@ static enum section_kind section_kind(const char *name)
         {".llvm.offloading", SECTION_BUNDLES},
         {"__CLANG_OFFLOAD_BUNDLE__", SECTION_ENTRY},
         {".nv_fatbin", SECTION_FATBIN},
-        {".rocm_kpack_ref", SECTION_ELSEWHERE},
     };
 
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
@@ -404,12 +407,6 @@ static bool add_section(struct found *f, const char *name, size_t number,
     case SECTION_ENTRY:
         return add_entry_section(f, behind(name, "__CLANG_OFFLOAD_BUNDLE__"),
                                  data, nbytes);
-    case SECTION_ELSEWHERE:
-        import_bad(f->in, f->place->file,
-                   "%sits GPU code lies in an archive of AMD's rocm_kpack, "
-                   "which is not read",
-                   f->what);
-        return true;
     default:
         return false;
     }
@@ -460,9 +457,39 @@ out:
         elf_end(elf);
 }
 
+/* A library that refers to AMD's archives is followed when all files have been
+ * read; its own sections for code are zeros. */
+static bool is_library(const struct found *f, const unsigned char *data,
+                       size_t nbytes)
+{
+    struct hipk hipk;
+    const enum hipk_kind kind = hipk_open(&hipk, data, nbytes);
+
+    if (kind == HIPK_MOVED) {
+        import_library(f->in, f->place, &hipk);
+        return true;
+    }
+    if (kind == HIPK_DAMAGED && errno == ENOMEM)
+        memory_none();
+    if (kind == HIPK_DAMAGED)
+        import_bad(f->in, f->place->file, "%s; copy the library again",
+                   hipk.error);
+    hipk_close(&hipk);
+    return kind == HIPK_DAMAGED;
+}
+
+/* By its first bytes, or by its name: then it is damaged. */
+static bool is_archive(const char *file, const unsigned char *data,
+                       size_t nbytes)
+{
+    const char *dot = strrchr(file, '.');
+
+    return kpak_is(data, nbytes) || (dot && strcmp(dot, ".kpack") == 0);
+}
+
 const char *const import_endings[] = {".co",    ".hsaco", ".hipfb", ".fatbin",
                                       ".o",     ".so",    ".a",     ".out",
-                                      ".cubin", ".ptx",   NULL};
+                                      ".cubin", ".ptx",   ".kpack", NULL};
 
 bool import_claims_code(const char *file)
 {
@@ -510,7 +537,7 @@ static bool may_hold_code(struct import *in, const char *file)
         return false;
     }
     known = find_foreign(start, n);
-    return is_bundle(start, n) || is_elf(start, n) ||
+    return is_bundle(start, n) || is_elf(start, n) || kpak_is(start, n) ||
            (known && known->holds_code) || codeobj_is_ptx(start, n);
 }
 
@@ -524,19 +551,23 @@ void import_file(struct import *in, const struct import_place *place,
 
     if (!may_hold_code(in, place->file))
         return;
-    if (!file_read(place->file, FILE_NBYTES_MAX, &data, &nbytes, error)) {
+    if (!file_read(place->file, IMPORT_FILE_NBYTES_MAX, &data, &nbytes,
+                   error)) {
         import_bad(in, place->file, "%s", error);
         return;
     }
     if (original && (is_bundle(data, nbytes) || is_elf(data, nbytes) ||
-                     codeobj_is_ptx(data, nbytes)))
+                     kpak_is(data, nbytes) || codeobj_is_ptx(data, nbytes)))
         fprintf(stderr, "%s: note: passed over, for %s is there\n", place->file,
                 original);
     else if (is_bundle(data, nbytes))
         add_bundles(&f, data, nbytes, place->module);
-    else if (is_elf(data, nbytes) && !is_gpu_elf(data, nbytes))
-        add_host_elf(&f, data, nbytes);
-    else
+    else if (is_archive(place->file, data, nbytes))
+        import_archive(in, place, data, nbytes);
+    else if (is_elf(data, nbytes) && !is_gpu_elf(data, nbytes)) {
+        if (!is_library(&f, data, nbytes))
+            add_host_elf(&f, data, nbytes);
+    } else
         add_image(&f, data, nbytes, "");
     free(data);
 }

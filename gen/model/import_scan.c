@@ -13,8 +13,7 @@
 
 struct walk {
     struct import *in;
-    const char *real_root; /* without links */
-    char **paths;          /* relative to the root */
+    char **paths; /* relative to the root */
     size_t n;
 };
 
@@ -43,7 +42,7 @@ static void walk_folder(struct walk *w, const char *folder, int depth)
         import_bad(w->in, path, "%s",
                    depth < DEPTH_MAX ? strerror(errno) : "too deep a folder");
     while (dir && (errno = 0, entry = readdir(dir)))
-        if (entry->d_name[0] != '.')
+        if (entry->d_name[0] != '.' || strcmp(entry->d_name, ".kpack") == 0)
             add_entry(w, folder, entry->d_name, depth);
     if (dir && errno)
         import_bad(w->in, path, "%s", strerror(errno));
@@ -57,9 +56,7 @@ static void walk_folder(struct walk *w, const char *folder, int depth)
 static bool leads_out(const struct walk *w, const char *path)
 {
     char *real = realpath(path, NULL);
-    const size_t n = strlen(w->real_root);
-    const bool out = !real || strncmp(real, w->real_root, n) != 0 ||
-                     (n > 1 && real[n] != '/'); /* n is 1 for / itself */
+    const bool out = !real || !import_is_inside(w->in, real);
 
     free(real);
     return out;
@@ -265,10 +262,11 @@ static void find_triton(const struct walk *w, const char *path,
 void import_scan(struct import *in)
 {
     char *real_root = realpath(in->root, NULL);
-    struct walk w = {.in = in, .real_root = real_root ? real_root : "/"};
+    struct walk w = {.in = in};
 
     if (!real_root && errno == ENOMEM)
         memory_none();
+    in->real_root = real_root ? real_root : "/";
     walk_folder(&w, "", 0);
     if (w.n)
         qsort(w.paths, w.n, sizeof(*w.paths), by_text);
@@ -284,6 +282,8 @@ void import_scan(struct import *in)
         if (in->nobjects == first + 1)
             find_triton(&w, w.paths[i], &in->objects[first]);
     }
+    import_libraries(in);
+    in->real_root = NULL;
     for (size_t i = 0; i < w.n; i++)
         free(w.paths[i]);
     free(w.paths);

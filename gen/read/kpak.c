@@ -453,10 +453,10 @@ bool kpak_open(struct kpak *kpak, const void *data, size_t nbytes)
     bool ok;
 
     *kpak = (struct kpak){.group = "", .family = ""};
+    if (!kpak_is(data, nbytes))
+        return fail(kpak, "not one: it does not begin with KPAK");
     if (nbytes < HEADER_NBYTES)
         return fail(kpak, "truncated in its header");
-    if (!kpak_is(data, nbytes))
-        return fail(kpak, "it does not begin with KPAK");
     version = number_read(r.data + 4, 4);
     if (version != VERSION)
         return fail(kpak, "of version %" PRIu64 "; 1 can be read", version);

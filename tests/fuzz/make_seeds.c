@@ -405,6 +405,14 @@ static void write_programs(void)
                   "__CLANG_OFFLOAD_BUNDLE__hip-amdgcn-amd-amdhsa--gfx942",
                   object, nbytes);
     write_seed("program", "object", object, nbytes);
+    for (int zstd = 0; zstd < 2; zstd++) {
+        const struct made_kpak_entry entry = {"lib/a.so#0", "gfx942", object,
+                                              nbytes};
+        unsigned char *archive = make_kpak("a", &entry, 1, zstd, &n);
+
+        write_seed("program", zstd ? "kpak_zstd" : "kpak", archive, n);
+        free(archive);
+    }
     write_seed("program", "bundle", plain, n);
     write_seed("program", "packed", packed, npacked);
     write_program("program", ".hip_fatbin", plain, n);
