@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 /* Exit statuses. The manual page and --help list them from this table. */
 /* clang-format off */
@@ -36,6 +37,8 @@ struct options {
     const char *only;   /* -k GLOB; NULL if not given */
     const char *keep;   /* --keep TARGET,...; NULL if not given */
     bool all;           /* --all */
+    const char *kpack;  /* --kpack DIR; NULL if not given */
+    const char *keys;   /* --keys KIND; NULL if not given */
     int device;         /* -d N; -1 if not given */
     const char *grid;   /* -g X,Y,Z; NULL if not given */
     const char *block;  /* -b X,Y,Z; NULL if not given */
@@ -61,6 +64,9 @@ int cmd_prune(const struct options *options);
 int cmd_list_file(const struct options *options);
 int cmd_extract_file(const struct options *options);
 
+/* export.c: `kpack extract --kpack`, of the pack or of the packs in a file. */
+int cmd_export(const struct options *options);
+
 /* Writes a file whole or not at all; "-" is standard output. A new one gets the
  * mode of the file `like`, if that is not NULL. */
 int cmd_write_file(const char *name, const void *data, size_t nbytes,
@@ -68,8 +74,20 @@ int cmd_write_file(const char *name, const void *data, size_t nbytes,
 /* Says that it cannot be written, and why: errno. */
 int cmd_write_failed(const char *name);
 
+/* foreign.c: what files go into, which may be there; false says why in errno.
+ */
+bool cmd_make_folder(const char *folder);
+
+/* Makes of a name the name of a file, which stays in its folder. */
+void cmd_file_name(char *name);
+
 /* What a code object's file ends in, without the dot: by its target. */
 const char *cmd_extension(const char *target);
+
+/* foreign.c: says which heads in a file are not to be believed, and gives how
+ * many there are of these. */
+struct scan;
+size_t cmd_print_faults(const struct scan *scan);
 
 /* Prints kpack's last message on standard error. The exit status for `st`. */
 int cmd_failed(kpk_status st);
@@ -100,6 +118,9 @@ void json_bool(const char *key, bool value);
 void json_raw(const char *key, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void json_end(void); /* a newline after the outermost */
+/* What follows goes into that stream of open_memstream(), where it is all or
+ * the command ends without memory, or, if it is NULL, to standard output. */
+void json_to(FILE *file);
 
 /* table.c: text in columns as wide as what is in them. Cells are copied. */
 enum { TABLE_MAX_COLUMNS = 12 };

@@ -23,7 +23,7 @@ const struct command commands[] = {
      "target ID would run, and the reason. If none fits: what the module "
      "holds, why each near miss does not fit, and what to rebuild with. `kpack "
      "devices` prints a device's target ID."},
-    {"extract", "[FILE] MODULE TARGET-ID", "oa", 1, 3, cmd_extract,
+    {"extract", "[FILE] MODULE TARGET-ID", "oaAy", 0, 3, cmd_extract,
      "write a code object to -o FILE, or MODULE-TARGET.hsaco",
      "Writes one code object: an ELF file, or PTX. A module may have none for "
      "exactly that target ID. Then `extract` takes the one that such a device "
@@ -31,7 +31,17 @@ const struct command commands[] = {
      "out of that file, for exactly that target ID. `kpack extract --all FILE` "
      "writes all code objects of a file. They go into the folder that `-o` "
      "names, or into the current one. It writes copies once. Different code of "
-     "one name gets a number behind the name."},
+     "one name gets a number behind the name. `kpack extract --kpack DIR "
+     "[FILE]` writes the pack, or the packs in a file, as AMD's archives of "
+     "the "
+     "same name, which ROCm 7.13 and later read: *PACK*_*TARGET*.kpack for "
+     "each "
+     "target, with the code objects as they are. Beside them *PACK*.json has "
+     "for each kernel its archive (`library`), the key of its code object "
+     "there "
+     "(`toc_key`), its name (`symbol`), and the `sha256` of the code object. "
+     "Code for NVIDIA's GPUs is left out. Damaged code is refused, and nothing "
+     "is written."},
     {"verify", "FILE", "j", 1, 1, cmd_verify,
      "check all packs in a file, and say which devices they serve",
      "Finds the packs in a program, a shared object or an archive, stripped or "
@@ -72,6 +82,12 @@ const struct option all_options[] = {
      "their size in bytes, instead of modules."},
     {"-o", "FILE", 'o', "write to FILE; - is standard output", NULL},
     {"--all", NULL, 'a', "all code objects of FILE, into folder -o", NULL},
+    {"--kpack", "DIR", 'A', "as AMD's .kpack archives, into folder DIR", NULL},
+    {"--keys", "KIND", 'y', "keys of --kpack: module (the default) or path",
+     "What the code objects are called in AMD's archives: `module` takes the "
+     "names of the modules. `path` takes *MODULE*.co, which hipDNN and MIOpen "
+     "look for: the path of the file that the code object once was, without "
+     "the folder of its target."},
     {"--keep", "TARGET,...", 'p', "what stays; can be given once",
      "What `prune` leaves in the archive: code objects of these target IDs or "
      "processors, and those that these devices run, such as generic ones."},

@@ -38,6 +38,8 @@ int cmd_extract(const struct options *options)
     char name[512];
     kpk_status st;
 
+    if (options->kpack || options->keys)
+        return cmd_export(options);
     if (options->all || options->nwords != 2)
         return cmd_extract_file(options);
     module = cmd_find_module(options->words[0], options->words[1]);

@@ -87,7 +87,7 @@ static void json_object(const struct found *found)
 /* Heads that are not to be believed: how many, the first of them printed. A
  * file that was cut short has lost more, as scan_file() said. */
 enum { MOST_FAULTS = 8 };
-static size_t print_faults(const struct scan *scan)
+size_t cmd_print_faults(const struct scan *scan)
 {
     size_t n = 0;
 
@@ -159,7 +159,7 @@ int cmd_list_file(const struct options *options)
             list_json(list, n);
         else
             list_table(list, n);
-        status = print_faults(&scan) ? EXIT_NO : EXIT_DONE;
+        status = cmd_print_faults(&scan) ? EXIT_NO : EXIT_DONE;
     }
     free(list);
     scan_free(&scan);
@@ -169,16 +169,21 @@ int cmd_list_file(const struct options *options)
 /* ---- extract ---------------------------------------------------------------
  */
 
+void cmd_file_name(char *name)
+{
+    for (char *c = name; *c; c++) {
+        if (!isalnum((unsigned char)*c) && !strchr("_.+-:", *c))
+            *c = '-';
+    }
+    if (name[0] == '.')
+        name[0] = '-';
+}
+
 /* MODULE-TARGET: names come from the file and must stay in the folder. */
 static void file_name(const struct found *found, char *out, size_t nbytes)
 {
     (void)snprintf(out, nbytes, "%s-%s", found->module, found->target);
-    for (char *c = out; *c; c++) {
-        if (!isalnum((unsigned char)*c) && !strchr("_.+-:", *c))
-            *c = '-';
-    }
-    if (out[0] == '.')
-        out[0] = '-';
+    cmd_file_name(out);
 }
 
 static int extract_to(const struct scan *scan, const struct found *found,
@@ -269,7 +274,7 @@ static bool free_path(const struct written *list, size_t n, const char *stem,
     return true;
 }
 
-static bool make_folder(const char *folder)
+bool cmd_make_folder(const char *folder)
 {
     if (strlen(folder) >= FOLDER_MAX) {
         errno = ENAMETOOLONG;
@@ -306,7 +311,7 @@ static int extract_all(const struct scan *scan, const struct found *const *list,
     size_t nwritten = 0, ncopies = 0;
     int status = EXIT_DONE;
 
-    if (!make_folder(folder)) {
+    if (!cmd_make_folder(folder)) {
         free(written);
         return cmd_write_failed(folder);
     }
@@ -403,7 +408,7 @@ int cmd_extract_file(const struct options *options)
                              options->output ? options->output : ".");
     else if (list)
         status = extract_one(&scan, list, n, options);
-    if (list && options->all && print_faults(&scan) && status == EXIT_DONE)
+    if (list && options->all && cmd_print_faults(&scan) && status == EXIT_DONE)
         status = EXIT_NO;
     free(list);
     scan_free(&scan);
@@ -643,7 +648,7 @@ int cmd_verify(const struct options *options)
             json_close('}');
             json_end();
         }
-        ndamaged += print_faults(&scan);
+        ndamaged += cmd_print_faults(&scan);
     }
     if (list && n == 0)
         (void)fprintf(stderr, "kpack: %s: no code object is left in it\n",

@@ -1,5 +1,6 @@
-/* json.c - writes JSON to standard output */
+/* json.c - writes JSON, to standard output unless told otherwise */
 #include "cmd.h"
+#include "memory.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -7,22 +8,46 @@
 
 static bool need_comma;
 static int depth;
+static FILE *stream; /* in memory; NULL: standard output */
+
+void json_to(FILE *file)
+{
+    stream = file;
+}
+
+/* What is lost of standard output main() reports. A stream in memory has no
+ * mark of it: glibc's does not set ferror(). */
+__attribute__((format(printf, 1, 0))) static void emit_all(const char *format,
+                                                           va_list args)
+{
+    if (vfprintf(stream ? stream : stdout, format, args) < 0 && stream)
+        cmd_no_memory();
+}
+
+__attribute__((format(printf, 1, 2))) static void emit(const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    emit_all(format, args);
+    va_end(args);
+}
 
 static void begin(const char *key)
 {
     if (need_comma)
-        putchar(',');
+        emit(",");
     if (depth)
-        printf("\n%*s", 2 * depth, "");
+        emit("\n%*s", 2 * depth, "");
     need_comma = true;
     if (key)
-        printf("\"%s\": ", key); /* keys are ours: nothing to escape */
+        emit("\"%s\": ", key); /* keys are ours: nothing to escape */
 }
 
 void json_open(const char *key, char bracket)
 {
     begin(key);
-    putchar(bracket);
+    emit("%c", bracket);
     need_comma = false;
     depth++;
 }
@@ -31,8 +56,8 @@ void json_close(char bracket)
 {
     depth--;
     if (need_comma)
-        printf("\n%*s", 2 * depth, "");
-    putchar(bracket);
+        emit("\n%*s", 2 * depth, "");
+    emit("%c", bracket);
     need_comma = true;
 }
 
@@ -68,27 +93,27 @@ void json_string(const char *key, const char *value)
     const unsigned char *c = (const unsigned char *)value;
 
     begin(key);
-    putchar('"');
+    emit("\"");
     while (*c) {
         const size_t n = character_nbytes(c);
 
         if (n == 0)
-            fputs("\\ufffd", stdout);
+            emit("\\ufffd");
         else if (*c == '"' || *c == '\\')
-            printf("\\%c", *c);
+            emit("\\%c", *c);
         else if (*c < 0x20)
-            printf("\\u%04x", *c);
+            emit("\\u%04x", *c);
         else
-            printf("%.*s", (int)n, (const char *)c);
+            emit("%.*s", (int)n, (const char *)c);
         c += n ? n : 1;
     }
-    putchar('"');
+    emit("\"");
 }
 
 void json_number(const char *key, uint64_t value)
 {
     begin(key);
-    printf("%" PRIu64, value);
+    emit("%" PRIu64, value);
 }
 
 void json_raw(const char *key, const char *format, ...)
@@ -97,18 +122,18 @@ void json_raw(const char *key, const char *format, ...)
 
     begin(key);
     va_start(args, format);
-    (void)vprintf(format, args);
+    emit_all(format, args);
     va_end(args);
 }
 
 void json_bool(const char *key, bool value)
 {
     begin(key);
-    fputs(value ? "true" : "false", stdout);
+    emit(value ? "true" : "false");
 }
 
 void json_end(void)
 {
-    putchar('\n');
+    emit("\n");
     need_comma = false;
 }

@@ -186,6 +186,12 @@ static int take_option(const struct command *command, char **argv,
         case 'a':
             out->all = true;
             return 1;
+        case 'A':
+            out->kpack = argv[1];
+            return 2;
+        case 'y':
+            out->keys = argv[1];
+            return 2;
         case 'p':
             out->keep = argv[1];
             return 2;

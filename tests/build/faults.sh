@@ -128,7 +128,8 @@ ar rcs "$small" "$WORK"/members/*.o
 for words in "list" "list --kernels --json" "info vector_add" "info vector_add --json" \
     "select $one vector_add" "list $small" "list $small --json" "verify $small" "verify $small --json" \
     "prune $small --keep $one -o $out" "extract vector_add $one -o $out" "--help" "--manual" \
-    "extract $small vector_add $one -o $out" "extract $small --all -o $out"; do
+    "extract $small vector_add $one -o $out" "extract $small --all -o $out" \
+    "extract $small --kpack $out"; do
     # shellcheck disable=SC2086 # words
     in_turn "$words" 1,3,4,5 "$out" "$kpack" $words
 done

@@ -359,6 +359,8 @@ check "list does not name it" sh -c "'$tree/build/kpack' list | grep 'gfx1200$' 
     ! '$tree/build/kpack' list | grep gfx1201 && ! '$tree/build/kpack' list --json | grep gfx1201"
 check "extract of what is" "$tree/build/kpack" extract fill gfx1200 -o "$WORK/some.hsaco"
 check "has its bytes" cmp "$WORK/some.hsaco" "$tree/build/hsaco/gfx1200/fill.hsaco"
+check "it is exported alone" sh -c "'$tree/build/kpack' extract --kpack '$WORK/exported' &&
+    ls '$WORK/exported' | grep gfx1200.kpack && ! ls '$WORK/exported' | grep gfx1201"
 refuse "prune of a program" "prune the lib*.a" "$kpack" prune "$WORK/pie" --keep gfx1200
 refuse "prune to nothing" "nothing for --keep gfx942" "$kpack" prune "$WORK/plain.a" --keep gfx942
 refuse "prune without --keep" "prune needs --keep" "$kpack" prune "$WORK/plain.a"
