@@ -1,7 +1,7 @@
 /* blob_head.h - whether a blob's head can be what the generator wrote
  *
- * What a head says is followed only after this: a damaged one would lead out of
- * the program, or ask for more memory than there is.
+ * The runtime follows a head only after this check: a damaged head would lead
+ * out of the program, or ask for more memory than the machine has.
  */
 #ifndef KPK_BLOB_HEAD_H
 #define KPK_BLOB_HEAD_H
@@ -10,7 +10,7 @@
 
 /* Head and names: longer than any file name. */
 #define BLOB_HEAD_NBYTES_MAX 8192u
-/* What no code object is larger than. */
+/* No code object is larger. */
 #define BLOB_CONTENT_NBYTES_MAX ((uint64_t)1 << 30)
 
 /* Whether the stored bytes can become as many as the head says. A block of zstd
@@ -26,7 +26,7 @@ static inline int blob_size_is_possible(const struct kpk_blob *head)
                : (head->nbytes - 1) >> 17 < head->stored_nbytes / 4;
 }
 
-/* What is wrong with a head; NULL if nothing is. */
+/* The fault of a head in words; NULL if it has none. */
 static inline const char *blob_head_fault(const struct kpk_blob *head)
 {
     if (head->version != KPK_BLOB_VERSION)

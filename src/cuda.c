@@ -450,7 +450,8 @@ static const char *second_of(const char *const pairs[][2], size_t n,
     return NULL;
 }
 
-/* Of functions that did not fail: absent ones, and what returned nothing. */
+/* The CUDA name for messages about functions that did not fail: an absent
+ * function, or a call without a result. */
 static const char *call_name(const char *hip_name)
 {
     static const char *const names[][2] = {
@@ -545,7 +546,7 @@ static const char *file_of_driver(void)
     return info.dli_fname ? info.dli_fname : "a CUDA driver";
 }
 
-/* Binds all rows; one that is needed and missing is the failure. */
+/* Binds all rows; fails if a needed function is missing. */
 static kpk_status bind_functions(void *handle, const char *what)
 {
     const char *missing = NULL;

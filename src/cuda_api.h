@@ -18,7 +18,7 @@ typedef struct CUfunc_st *CUfunction;
 typedef struct CUevent_st *CUevent;
 typedef struct CUstream_st *CUstream;
 
-/* CUlaunchAttribute and CUlaunchConfig of cuda.h, as far as they are used. */
+/* The used part of cuda.h's CUlaunchAttribute and CUlaunchConfig. */
 enum {
     CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION = 4,
     CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION = 6

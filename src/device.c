@@ -12,7 +12,8 @@ static kpk_status count_devices(const struct kpk_i_gpu *gpu, int *out)
     int count = 0;
     const hipError_t error = gpu->hipGetDeviceCount(&count);
 
-    /* What HIP says without a driver, too: no device, not a fault. */
+    /* HIP also returns this error without a kernel driver: zero devices, no
+     * failure. */
     if (error == hipErrorNoDevice)
         count = 0;
     else if (error != hipSuccess)
@@ -30,12 +31,12 @@ static kpk_status count_devices(const struct kpk_i_gpu *gpu, int *out)
 /* How many devices the two drivers have, and why one has none. */
 struct counts {
     int hip, cuda;
-    kpk_status cuda_status; /* of finding the driver */
+    kpk_status cuda_status; /* status of CUDA's bind */
     char no_hip[1024];      /* the reason, or "" */
     char no_cuda[512];
 };
 
-/* HIP's devices: none where there is no HIP, which is noted. */
+/* Counts HIP's devices. Without HIP the count is 0, and no_hip says why. */
 static kpk_status count_hip(struct counts *out)
 {
     kpk_status st = kpk_i_hip_bind();
@@ -86,7 +87,7 @@ kpk_status kpk_device_count(int *out)
         st = count_cuda(&counts);
     if (st != KPK_OK)
         return st;
-    kpk_i_put_back_failure(&before); /* a driver that is not there */
+    kpk_i_put_back_failure(&before); /* an absent driver is no failure */
     *out = counts.hip + counts.cuda;
     return KPK_OK;
 }
@@ -111,7 +112,7 @@ static kpk_status no_such_device(int device, const struct counts *counts)
                          "highest number is %d",
                          device, count == 1 ? "is" : "are", count,
                          count == 1 ? "" : "s", count - 1);
-    /* Its devices may be meant. */
+    /* The caller may mean a CUDA device. */
     if (count && counts->cuda_status == KPK_ERR_HIP)
         kpk_i_fail_more(". CUDA's are not among them: %s", counts->no_cuda);
     return KPK_ERR_NO_DEVICE;
@@ -153,7 +154,7 @@ kpk_status kpk_i_find_device(int device, const struct kpk_i_gpu **gpu,
         st = (*gpu)->describe(index, &found);
     if (st != KPK_OK)
         return st;
-    kpk_i_put_back_failure(&before); /* a driver that is not there */
+    kpk_i_put_back_failure(&before); /* an absent driver is no failure */
     found.platform = (*gpu)->platform;
     found.index = index;
     *out = found;
@@ -168,7 +169,7 @@ kpk_status kpk_device_get(int device, kpk_device *out)
     return kpk_i_find_device(device, &gpu, out);
 }
 
-/* One driver, bound; `call` is who asks. */
+/* Binds one driver; `call` names the public call for messages. */
 static kpk_status find_driver(const char *call, kpk_platform platform,
                               const struct kpk_i_gpu **out)
 {

@@ -19,7 +19,8 @@ struct kpk_i_gpu {
     KPK_HIP_NEWER_TABLE(X)
 #undef X
 
-    /* What differs between the two. `device` is the driver's own number. */
+    /* Work that the two drivers do differently. `device` is the driver's own
+     * number. */
 
     /* Fills all of `out` but its platform and index. */
     kpk_status (*describe)(int device, kpk_device *out);
@@ -40,10 +41,10 @@ struct kpk_i_gpu {
      * failed.
      */
     const char *(*failed_name)(const char *hip_name);
-    /* Of a function that the platform has given up: what to do in its place;
-     * NULL of others. NULL itself if there are none. */
+    /* The replacement for a function that the platform has given up; NULL for
+     * other functions. The pointer is NULL if the platform gave up none. */
     const char *(*instead)(const char *hip_name);
-    /* What the compiler of PTX said last on this thread; "" if nothing. */
+    /* The PTX compiler's last log on this thread; "" without a log. */
     const char *(*compile_log)(void);
 
     kpk_platform platform;

@@ -1,10 +1,10 @@
 /* hip.c - finds the machine's HIP runtime and binds its functions
  *
  * HIP is never linked: a program that embeds kernels starts on machines that
- * have no ROCm. A copy that is in the process already always wins, because
- * two copies of libamdhip64 are two independent runtimes whose handles do not
- * mix. Of the files of a machine the first that has a device is taken: others
- * may be left from an older release.
+ * have no ROCm. A copy that is in the process already always wins, because two
+ * copies of libamdhip64 are two independent runtimes whose handles do not mix.
+ * Among the machine's files the first with a device wins: other files may be
+ * left from an older release.
  */
 /* For RTLD_DEFAULT, dlinfo and secure_getenv; the name is
  * glibc's. */
@@ -37,7 +37,7 @@ struct kpk_i_gpu kpk_i_hip = {
     .title = "HIP",
 };
 
-/* Releases before it are refused. */
+/* Older releases are refused. */
 enum { LEAST_VERSION = 50000000 };
 
 /* The newest known is 8, of ROCm 10. */
@@ -53,7 +53,7 @@ typedef hipError_t get_proc_address(const char *, void **, int, uint64_t,
 
 /* Where the functions are looked up. */
 struct source {
-    void *handle; /* of dlopen(), or RTLD_DEFAULT, which is NULL */
+    void *handle; /* from dlopen(), or RTLD_DEFAULT, which is NULL */
     get_proc_address *get_proc;
 };
 
@@ -156,7 +156,7 @@ static kpk_status use_handle(void *handle)
 
 /* A copy that is in the process: linked, preloaded, or loaded privately by
  * someone, which RTLD_DEFAULT does not see. If none can be used no other is
- * loaded beside it. False if there is none. */
+ * loaded beside it. False: the process has no copy. */
 static bool use_loaded(kpk_status *st)
 {
     bool any = dlsym(RTLD_DEFAULT, "hipModuleLoadData") != NULL;
@@ -221,7 +221,7 @@ static bool use_file(const char *name, void *what)
         (void)dlclose(from.handle);
         return false;
     }
-    (void)kpk_i_hip.hipGetDeviceCount(&ndevices); /* fails if there is none */
+    (void)kpk_i_hip.hipGetDeviceCount(&ndevices); /* fails without a device */
     if (!search->idle)
         search->idle = from.handle;
     return ndevices > 0;

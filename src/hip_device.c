@@ -81,7 +81,7 @@ static void read_all(const struct properties *from, kpk_device *to)
     read_field(from, FIELD_cooperativeLaunch, &to->cooperative);
     read_field(from, FIELD_cooperativeMultiDeviceLaunch,
                &to->cooperative_multi);
-    /* What the device can HIP before 5.5 cannot ask it for. */
+    /* HIP before 5.5 lacks the calls, whatever the device can do. */
     if (!kpk_i_hip.hipModuleLaunchCooperativeKernel)
         to->cooperative = 0;
     if (!kpk_i_hip.hipModuleLaunchCooperativeKernelMultiDevice)

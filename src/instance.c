@@ -339,8 +339,8 @@ static void hint_hip(struct kpk_i_text *text, const struct kpk_i_gpu *gpu,
                      gpu->minor);
 }
 
-/* What PTX's compiler said, or that a cubin is of a newer CUDA. A driver takes
- * cubins of its own major release and of all before. */
+/* Adds the PTX compiler's log, or says that a cubin comes from a newer CUDA. A
+ * driver takes cubins of its own major release and of all before. */
 static void hint_cuda(struct kpk_i_text *text, const struct kpk_i_gpu *gpu,
                       const struct kpk_code_object *object, const char *target)
 {
@@ -378,7 +378,7 @@ static kpk_status load_failed(const kpk_instance *inst,
 
 /* Options of hipModuleLoadDataEx; NULL for hipModuleLoadData. */
 struct load_options {
-    struct kpk_i_slot *slot; /* NULL: every one that fits */
+    struct kpk_i_slot *slot; /* NULL: every slot that fits */
     unsigned n;
     int *options;
     void **values;
@@ -427,7 +427,7 @@ kpk_status kpk_i_load_slot(kpk_instance *inst, struct kpk_i_slot *slot)
     return load(inst, slot, NULL);
 }
 
-/* What the code object calls a kernel. */
+/* A kernel's name in the code object. */
 static const char *symbol_of(const kpk_kernel *kernel)
 {
     const struct kpk_i_slot *slot = kernel->slot;
@@ -502,7 +502,7 @@ static kpk_status work_get(kpk_instance *inst, void *kernel)
     return st == KPK_OK ? resolve(inst, kernel) : st;
 }
 
-/* What is done with a kernel's function, once it is found. */
+/* A call to make with a kernel's function, and its argument. */
 struct use {
     kpk_kernel *kernel;
     kpk_i_use *call;

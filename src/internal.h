@@ -28,8 +28,8 @@
 kpk_status kpk_i_fail(kpk_status status, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* What the thread's last failure is: a call that succeeds, though something
- * failed on its way, puts back what was. */
+/* The thread's last failure. A call that succeeds although a step of it failed
+ * puts the former failure back. */
 enum { KPK_I_MESSAGE_NBYTES = 2048 };
 struct kpk_i_failure {
     int hip;
@@ -100,7 +100,7 @@ struct kpk_i_library {
     /* Folders to look in after the loader's own, each with its slash, and NULL.
      */
     const char *const *folders;
-    const char *root; /* of folders core-X/lib, a release each; may be NULL */
+    const char *root; /* has core-X/lib for each release; may be NULL */
 };
 
 /* The handle of copy number `i` in the process; NULL if there are not so many.
@@ -162,7 +162,8 @@ const char *kpk_i_arg_text(const kpk_module *module,
 bool kpk_i_arg_is_padding(const kpk_module *module,
                           const struct kpk_kernel_desc *desc, uint32_t arg);
 
-/* What padding entries are copied from; no padding entry is larger. */
+/* Size of the zeros that padding entries are copied from; no padding entry is
+ * larger. */
 #define KPK_I_MAX_PADDING 64u
 
 kpk_status kpk_i_module_check(const kpk_module *module);
@@ -181,8 +182,8 @@ void kpk_i_attrs(const struct kpk_kernel_attrs *from, kpk_attrs *to);
 kpk_status kpk_i_select_reported(const kpk_module *module, const char *target,
                                  kpk_selection *out);
 
-/* Of code objects that fit a device alike, the one with the higher rank says
- * more of it. */
+/* Among code objects with the same fit, the one with the higher rank is more
+ * specific. */
 size_t kpk_i_target_rank(const char *target);
 
 /* unpack.c */
@@ -232,12 +233,12 @@ const char *kpk_i_target_of_rows(const kpk_module *module, const char *device,
 
 /* instance.c */
 
-struct kpk_i_slot { /* one module of an instance */
+struct kpk_i_slot { /* a module in an instance */
     const kpk_module *module;
     size_t object; /* selected code object; none if `fits` is false */
     bool fits;
     kpk_fit fit;
-    size_t rank;                     /* of that code object's target */
+    size_t rank;                     /* rank of the object's target */
     _Atomic(hipModule_t) hip_module; /* NULL while not loaded */
     pthread_rwlock_t held;           /* read by who keeps it loaded */
     kpk_kernel *kernels;             /* [module->nkernels] */
@@ -250,7 +251,7 @@ struct kpk_kernel {
     const struct kpk_kernel_attrs *attrs; /* NULL if no object fits */
     uint32_t nargs_given;                 /* desc->nargs less padding */
     uint32_t nbytes_needed;               /* least size of a packed buffer */
-    uint32_t unlisted_nbytes;  /* of arguments, if the metadata lists none */
+    uint32_t unlisted_nbytes;  /* arguments' size, if the metadata lists none */
     uint32_t nshared_pointers; /* arguments that point to shared memory */
     _Atomic(hipFunction_t) function; /* NULL while not resolved */
 };
@@ -263,7 +264,7 @@ struct kpk_instance {
     bool lock_made;
     size_t nslots;
     struct kpk_i_slot *slots; /* sorted by module name */
-    kpk_kernel *kernels;      /* of all slots, one after the other */
+    kpk_kernel *kernels;      /* every slot's, slot by slot */
     kpk_kernel **names;       /* hash table by name, see names.c */
     size_t names_mask;
 };
@@ -329,7 +330,7 @@ kpk_status kpk_i_launch_failed(const char *call, hipError_t error,
 kpk_status kpk_i_names_make(kpk_instance *inst, size_t nkernels);
 
 /* The kernel of that name, the only one that fits the device, or the only one:
- * else *other is set, and the first found is returned. NULL if there is none.
+ * else *other is set, and the first found is returned. NULL: no such kernel.
  */
 kpk_kernel *kpk_i_names_find(const kpk_instance *inst, const char *name,
                              const kpk_kernel **other);

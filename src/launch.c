@@ -117,7 +117,7 @@ static kpk_status check_shared(const kpk_kernel *kernel, const kpk_shape *shape)
 
 /* AMD's runtime writes such arguments itself, whatever it is given: where the
  * dynamic shared memory begins, and for each as if the one before it had 4
- * bytes, its own size. CUDA passes on what it is given. */
+ * bytes, its own size. CUDA passes the caller's value on. */
 static kpk_status check_shared_pointers(const kpk_kernel *kernel)
 {
     if (kernel->nshared_pointers < 2 || kernel->inst->gpu->platform != KPK_HIP)
@@ -191,7 +191,7 @@ static kpk_status wrong_arg(const kpk_kernel *kernel, uint32_t entry,
                       arg->nbytes);
 }
 
-/* What padding is copied from. */
+/* Padding arguments are copied from here. */
 static const unsigned char zeros[KPK_I_MAX_PADDING] = {0};
 
 static kpk_status too_many(const kpk_kernel *kernel)

@@ -202,7 +202,7 @@ static const struct way *way_of(const kpk_launch_options *options)
                : NULL;
 }
 
-/* What the driver must have for a way. */
+/* Fails if the driver lacks the function for a way. */
 static kpk_status check_way(const struct way *way, const struct kpk_i_gpu *gpu)
 {
     if (way == &cooperative_way && !gpu->hipModuleLaunchCooperativeKernel)

@@ -28,7 +28,7 @@ static bool has_stem(const char *name, const char *stem)
     return strncmp(file, stem, n) == 0 && (file[n] == '.' || file[n] == '-');
 }
 
-/* What an object calls itself, whatever its file is called; "" if nothing. */
+/* An object's DT_SONAME, whatever its file's name; "" without one. */
 static const char *own_name(const struct dl_phdr_info *info)
 {
     static const ElfW(Dyn) nothing = {.d_tag = DT_NULL};
@@ -46,7 +46,7 @@ static const char *own_name(const struct dl_phdr_info *info)
         else if (entry->d_tag == DT_SONAME)
             at = entry->d_un.d_val;
     }
-    if (strings < info->dlpi_addr) /* as it is in the file, of the vDSO */
+    if (strings < info->dlpi_addr) /* the vDSO's is not relocated */
         strings += info->dlpi_addr;
     return at ? (const char *)strings + at : ""; /* NOLINT: an address */
 }
@@ -104,7 +104,7 @@ void *kpk_i_open_library(const char *name, struct kpk_i_tried *tried)
     void *handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
     const char *error = handle ? NULL : dlerror();
 
-    /* A library that is there but lacks one of its own is worth saying. */
+    /* Report a library that is present but whose own dependency is missing. */
     if (error && !only_absent(error, name))
         kpk_i_tried(tried, name, error);
     return handle;

@@ -48,7 +48,7 @@ kpk_status kpk_free(kpk_instance *inst, void *ptr)
 {
     KPK_I_NEED(inst);
     if (!ptr)
-        return KPK_OK; /* of CUDA's driver 0 is no address to be freed */
+        return KPK_OK; /* CUDA's driver refuses to free 0 */
     ON_DEVICE(inst, hipFree, (ptr), "cannot free %p on device %d", ptr,
               inst->ordinal);
 }

@@ -21,7 +21,7 @@ const char *kpk_i_string(const kpk_module *module, uint32_t offset)
     return module->strings + offset;
 }
 
-/* One of `n` sorted names that is `name`. */
+/* Name number i of a sorted table, for search(). */
 typedef const char *name_at(const void *table, size_t i);
 
 static bool search(const void *table, size_t n, name_at *at, const char *name,

@@ -46,7 +46,7 @@ kpk_kernel *kpk_i_names_find(const kpk_instance *inst, const char *name,
         if (strcmp(kpk_kernel_name(kernel), name) != 0 ||
             (found && found->slot->fits && !kernel->slot->fits))
             continue;
-        /* One that runs here is meant, not one that does not. */
+        /* A kernel that runs on this device goes before one that does not. */
         if (found && found->slot->fits == kernel->slot->fits) {
             *other = kernel;
             continue;

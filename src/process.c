@@ -28,7 +28,7 @@ struct place {
     bool found;
 };
 
-/* Of the first object, the program. */
+/* Looks in the first object only: the program. */
 static int has_address(struct dl_phdr_info *info, size_t nbytes, void *out)
 {
     struct place *place = out;

@@ -10,7 +10,7 @@ static kpk_status impossible(const struct kpk_i_gpu *gpu, const char *call,
                       gpu->call_name(call), number);
 }
 
-/* What is asked of a kernel, and the answer. */
+/* A question about a kernel, and the answer. */
 struct question {
     kpk_hip_attr attr;
     uint32_t block, most;

@@ -30,7 +30,7 @@ struct feature {
 };
 
 struct target {
-    struct kpk_i_sm sm; /* of NVIDIA's; then there are no features */
+    struct kpk_i_sm sm; /* NVIDIA's target, without features; number 0: AMD's */
     struct name processor;
     size_t nfeatures;
     struct feature features[MAX_FEATURES];
@@ -138,7 +138,7 @@ static kpk_status parse_or_fail(const char *text, struct target *out)
                       MAX_TARGET_NBYTES, text);
 }
 
-/* What a device reports is never the name of PTX. */
+/* Parses a device's target; a device never reports PTX. */
 static kpk_status parse_device(const char *text, struct target *out)
 {
     kpk_status st = parse_or_fail(text, out);
@@ -286,7 +286,7 @@ static bool near_miss(const struct target *device, const struct target *object)
            name_is(object->processor, generic_of(device->processor));
 }
 
-/* What would serve the device besides its own processor; "" if nothing. */
+/* A wider target that also serves the device; "" without one. */
 static const char *wider_target(const struct target *device)
 {
     if (device->sm.number)
@@ -294,7 +294,7 @@ static const char *wider_target(const struct target *device)
     return generic_of(device->processor);
 }
 
-/* What the module holds, with a reason for each near miss. */
+/* Lists the module's targets, with a reason for each near miss. */
 static kpk_status none_fits(const kpk_module *module, const char *device_text,
                             const struct target *device)
 {
@@ -303,7 +303,8 @@ static kpk_status none_fits(const kpk_module *module, const char *device_text,
     struct kpk_i_text text = {held, sizeof(held)};
     char archs[384];
     struct kpk_i_text add = {archs, sizeof(archs)};
-    bool all = true; /* of their names in archs: half a name would be another */
+    bool all = true; /* archs holds every name whole: half a name would be
+                        another name */
 
     held[0] = '\0';
     archs[0] = '\0';
@@ -345,7 +346,7 @@ size_t kpk_i_target_rank(const char *target)
 {
     struct target object = {.nfeatures = 0};
 
-    (void)parse(target, &object); /* a device fits it, so it is one */
+    (void)parse(target, &object); /* cannot fail: a device fits it */
     return rank(&object);
 }
 

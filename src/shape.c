@@ -34,10 +34,10 @@ static const struct {
     [MAX_COLUMNS] = {"max_columns", INT64_MAX},
     [GRID_X_LOOPS] = {"grid_x_loops", 0}, /* 1: a smaller grid will do */
     [GRID_Y_LOOPS] = {"grid_y_loops", 0},
-    [GRID_X_MOST] = {"grid_x_most", 0}, /* 0: all that n asks for */
+    [GRID_X_MOST] = {"grid_x_most", 0}, /* 0: no limit */
 };
 
-/* Where a table has them; missing ones are none of its columns. */
+/* Finds the shape's columns in a table; a missing one gets number ncolumns. */
 static void find_shape_columns(const kpk_module *module,
                                const struct kpk_table *t,
                                size_t columns[NUM_SHAPE_COLUMNS])
@@ -69,11 +69,11 @@ static void read_shape_row(const struct kpk_table *t, size_t row,
                         : shape_columns[k].missing;
 }
 
-/* One dimension of a grid. */
+/* A grid's dimension. */
 struct extent {
     char axis;
     uint64_t n;    /* to be covered */
-    int64_t each;  /* of n by a block; 0: one block covers it */
+    int64_t each;  /* part of n per block; 0: all of n */
     uint32_t most; /* blocks that every release of HIP launches */
     bool loops;    /* the kernel goes on where the grid ends */
 };
@@ -103,7 +103,7 @@ static kpk_status find_blocks(const struct extent *e, uint32_t block,
     return KPK_OK;
 }
 
-/* What a launch has as 32 bits: a table may hold more. */
+/* A launch has these values as 32 bits; a table may hold larger ones. */
 static kpk_status check_row(const char *kernel,
                             const int64_t v[NUM_SHAPE_COLUMNS])
 {
@@ -266,10 +266,10 @@ static const char *rows_of_code(const kpk_module *module, const char *device,
     if (!t || !kpk_i_sm_parse(device, &sm))
         return code;
     if (strcmp(code, device) == 0 && has_rows(module, t, code))
-        return code; /* quickly, as is usual */
+        return code; /* the usual, quick way */
     shared = most_shared(module, t, code);
     if (shared < 0) {
-        (void)kpk_i_sm_parse(code, &sm); /* NVIDIA's, as the device is */
+        (void)kpk_i_sm_parse(code, &sm); /* code is NVIDIA's, too */
         (void)snprintf(name, KPK_I_SM_NBYTES, "sm_%u", sm.number);
         shared = most_shared(module, t, name);
         if (shared >= 0)
@@ -308,7 +308,7 @@ kpk_status kpk_kernel_shape(const kpk_kernel *kernel, uint64_t n,
     module = kernel->slot->module;
     device = kernel->inst->device.target;
     target = kpk_i_string(module, module->objects[kernel->slot->object].target);
-    if (strcmp(target, device) != 0) /* quickly, where they are the same */
+    if (strcmp(target, device) != 0) /* skip the search for the same target */
         target = rows_of_code(module, device, target, name);
     return kpk_module_shape(module, kpk_kernel_index(kernel), target, n,
                             columns, out);

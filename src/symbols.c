@@ -115,7 +115,7 @@ static bool describe(const kpk_module *module, const unsigned char *at,
 
     const bool is_local =
         names->is_cubin && type == STT_OBJECT && binding == STB_LOCAL;
-    const bool is_weak = /* kernels that are instances of templates are */
+    const bool is_weak = /* such as instances of kernel templates */
         names->is_cubin && type == STT_FUNC && binding == STB_WEAK;
 
     if (name == 0 || name >= names->nbytes ||

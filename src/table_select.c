@@ -48,7 +48,7 @@ static bool holds(const kpk_module *module, const struct kpk_table *t,
         return cell->i >= i;
     case KPK_AT_MOST:
         return cell->i <= i;
-    case KPK_DIVIDES: /* of -1 the quotient may not be a number */
+    case KPK_DIVIDES: /* INT64_MIN / -1 overflows */
         return cell->i == -1 || (cell->i != 0 && i % cell->i == 0);
     }
     return false;
@@ -63,7 +63,7 @@ struct span { /* codes low to low + width */
 
 struct spans {
     size_t n;
-    bool too_many; /* for this list: rows are asked one by one */
+    bool too_many; /* more than MAX_SPANS: ask row by row */
     struct span list[MAX_SPANS];
 };
 
@@ -225,7 +225,7 @@ static void keep_group(uint16_t *restrict marks, const uint16_t *restrict codes,
 struct chunk {
     size_t first; /* row of marks[0], a multiple of GROUP */
     size_t ngroups;
-    uint16_t marks[CHUNK_NROWS]; /* 0 for rows that are out */
+    uint16_t marks[CHUNK_NROWS]; /* 0: the row is out */
 };
 
 static void keep(struct chunk *chunk, const struct question *q)
@@ -286,7 +286,7 @@ static bool consider(struct best *best, size_t row)
                                ->cells[row * best->table->ncolumns],
                            query->context);
         if (isnan(cost))
-            cost = HUGE_VAL; /* no less than any other */
+            cost = HUGE_VAL; /* never less than another row's */
         if (best->found && !(cost < best->cost))
             return false;
         best->cost = cost;

@@ -6,7 +6,8 @@
  * module is unloaded, and kpk_module_object() hands the bytes out for as long
  * as the pack is there. The pack bounds how much that can become.
  *
- * Each is held against its SHA-256 then: what is damaged is not handed on.
+ * Decoded content is checked against its SHA-256; damaged content is not handed
+ * on.
  *
  * A blob may need other content as its dictionary: a dictionary of the pack,
  * which is kept too, or the module's code object for another target, which is
@@ -32,15 +33,15 @@ static pthread_mutex_t locks[NLOCKS] = {
     PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER};
 static pthread_mutex_t dictionary_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* What was decoded; caches point to the bytes. */
+/* Decoded content; caches point to the bytes. */
 struct content {
-    struct content *next;    /* of all that are given back at the end */
-    struct kpk_cache *cache; /* where it is kept */
-    atomic_uint nusers;      /* modules that were loaded from it */
+    struct content *next;    /* in the list freed at the end */
+    struct kpk_cache *cache; /* the cache that points here */
+    atomic_uint nusers;      /* modules loaded from it */
     _Alignas(16) unsigned char bytes[];
 };
 
-/* What a blob needs to be decoded; `owned` is freed after that. */
+/* The dictionary for decoding a blob; `owned` is freed afterwards. */
 struct reference {
     const void *data;
     size_t nbytes;
@@ -48,7 +49,7 @@ struct reference {
 };
 
 /* In the child of fork() a lock that another thread held would never be free
- * again. What it was decoding is decoded anew. */
+ * again. The child decodes unfinished content again. */
 static void free_locks(void)
 {
     static const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
@@ -92,8 +93,8 @@ static const void *object_of(const void *address)
     return info.dli_fbase;
 }
 
-/* Of a pack in another shared object than this runtime nothing is given back:
- * nobody says here when that object goes. */
+/* Content of a pack in another shared object than this runtime is never freed:
+ * the runtime does not learn when that object is closed. */
 static void keep(struct kpk_cache *cache, struct content *content)
 {
     content->cache = cache;
@@ -119,8 +120,9 @@ void kpk_i_forget_unpacked(void)
     }
 }
 
-/* Of a plug-in, when it is closed: modules that are still loaded keep theirs.
- * A program ends with its memory, and other threads may still be at work. */
+/* Frees a plug-in's content when the plug-in is closed; loaded modules keep
+ * theirs. A program ends with its memory, and other threads may still be at
+ * work. */
 __attribute__((destructor)) static void end(void)
 {
     if (!kpk_i_is_in_program(&all))
@@ -168,9 +170,9 @@ static kpk_status check_head(const kpk_module *module,
                  : KPK_OK;
 }
 
-/* Fresh memory costs as much as decoding into it if each of its pages faults
- * by itself; asked for together they cost half. Where that cannot be asked
- * they fault. */
+/* Fresh memory costs as much as decoding into it if each of its pages faults by
+ * itself; asked for together they cost half. Without MADV_POPULATE_WRITE each
+ * page faults. */
 static void *allocate(size_t nbytes)
 {
     char *memory = malloc(nbytes);
@@ -296,7 +298,8 @@ static kpk_status find_reference(const kpk_module *module,
                          damaged);
 }
 
-/* What was stored against it vouches for a reference: it need not be hashed. */
+/* A reference need not be hashed: a blob decoded with a wrong reference fails
+ * its own hash. */
 static kpk_status decode_object(const kpk_module *module, size_t object,
                                 struct content **out)
 {

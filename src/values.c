@@ -54,7 +54,7 @@ static kpk_status place(kpk_layout layout, const kpk_value *value, size_t i,
                           i, value->nbytes);
     *end = *begin + value->nbytes;
     if (slots && !align_up(end, SLOT_NBYTES))
-        *end = SIZE_MAX; /* no room is that large */
+        *end = SIZE_MAX; /* larger than any buffer */
     return KPK_OK;
 }
 
@@ -64,7 +64,7 @@ static void store(const kpk_value *value, unsigned char *to)
         memcpy(to, value->at, value->nbytes);
         return;
     }
-    for (size_t i = 0; i < value->nbytes; i++) /* little-endian, as GPUs are */
+    for (size_t i = 0; i < value->nbytes; i++) /* GPUs are little-endian */
         to[i] = (unsigned char)(value->bits >> 8 * i);
 }
 
@@ -123,7 +123,7 @@ kpk_status kpk_values_pack(kpk_layout layout, const kpk_value *values, size_t n,
 
 /* ---- launching with values ---- */
 
-/* One value where it was put, for messages. */
+/* A value's place in the buffer, for messages. */
 struct placed {
     size_t number;
     size_t begin;
@@ -193,7 +193,7 @@ static kpk_status match_value(struct walk *w, const struct placed *value)
     return KPK_OK;
 }
 
-/* What is missing at the end is found by kpk_launch_packed(). */
+/* kpk_launch_packed() finds values missing at the end. */
 static kpk_status check_values(const kpk_kernel *kernel, kpk_layout layout,
                                const kpk_value *values, size_t n)
 {

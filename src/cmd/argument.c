@@ -23,7 +23,7 @@ struct argument_type {
 };
 
 /* clang-format off */
-#define FLOAT_TABLE(X) /* type, C's, of what, to it, from it */             \
+#define FLOAT_TABLE(X) /* type, in C, parsed, encode, decode */             \
     X(f64,     double,      double, (double),       (double))               \
     X(f32,     float,       float,  (float),        (double))               \
     X(f16,     kpk_f16,     float,  kpk_to_f16,     (double)kpk_from_f16)   \

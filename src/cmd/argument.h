@@ -24,7 +24,7 @@ struct argument {
     const char *text; /* as typed */
     const struct argument_type *type;
     size_t count;        /* elements of a buffer; 0: a value */
-    size_t nbytes;       /* of the buffer, or of the value */
+    size_t nbytes;       /* size of the buffer or value */
     unsigned char *host; /* the buffer's bytes; NULL for a value */
     void *device;
     unsigned char value[ELEMENT_MAX_NBYTES];

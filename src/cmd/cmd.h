@@ -29,7 +29,7 @@ enum exit_status {
 /* A kernel's name and its arguments. */
 enum { OPTIONS_MAX_WORDS = 64 };
 
-/* What the command line says after the name of the command. */
+/* The command line after the command's name. */
 struct options {
     bool json;          /* --json */
     bool kernels;       /* --kernels */
@@ -81,7 +81,7 @@ bool cmd_make_folder(const char *folder);
 /* Makes of a name the name of a file, which stays in its folder. */
 void cmd_file_name(char *name);
 
-/* What a code object's file ends in, without the dot: by its target. */
+/* The extension of a code object's file for a target, without the dot. */
 const char *cmd_extension(const char *target);
 
 /* foreign.c: says which heads in a file are not to be believed, and gives how
@@ -92,7 +92,7 @@ size_t cmd_print_faults(const struct scan *scan);
 /* Prints kpack's last message on standard error. The exit status for `st`. */
 int cmd_failed(kpk_status st);
 
-/* Of calls that cannot fail where they stand: ends the command if they do. */
+/* For calls that cannot fail at this place: ends the command if one does. */
 void cmd_need(kpk_status st);
 
 /* The module of that name; of several, which imported packs have, the one for
@@ -114,7 +114,7 @@ void json_close(char bracket);                 /* '}' or ']' */
 void json_string(const char *key, const char *value);
 void json_number(const char *key, uint64_t value);
 void json_bool(const char *key, bool value);
-/* What is JSON already: numbers of other kinds. */
+/* Text in JSON's syntax, such as a number of another kind. */
 void json_raw(const char *key, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void json_end(void); /* a newline after the outermost */
@@ -122,7 +122,7 @@ void json_end(void); /* a newline after the outermost */
  * the command ends without memory, or, if it is NULL, to standard output. */
 void json_to(FILE *file);
 
-/* table.c: text in columns as wide as what is in them. Cells are copied. */
+/* table.c: text in columns as wide as their widest cell. Cells are copied. */
 enum { TABLE_MAX_COLUMNS = 12 };
 struct table;
 /* Column titles, blank-separated; a leading '>' aligns the column right. */

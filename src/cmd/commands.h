@@ -13,7 +13,7 @@
 struct command {
     const char *name;
     const char *words;   /* what follows it */
-    const char *letters; /* the options that it takes */
+    const char *letters; /* options the command takes */
     int least, most;     /* words */
     int (*run)(const struct options *);
     const char *summary;
@@ -24,7 +24,7 @@ extern const int ncommands;
 
 struct option {
     const char *name; /* as typed */
-    const char *word; /* of its value; NULL if it takes none */
+    const char *word; /* names its value; NULL: it takes none */
     char letter;
     const char *summary;
     const char *about; /* for the manual; NULL: the summary says it all */

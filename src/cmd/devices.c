@@ -30,7 +30,7 @@ static void json_row(int i, const kpk_device *device)
     json_close('}');
 }
 
-/* What there is of a driver; nothing if it is absent. */
+/* Prints a driver's version and path; prints nothing without a driver. */
 static void driver(kpk_platform platform, bool json)
 {
     const bool cuda = platform == KPK_CUDA;

@@ -262,8 +262,9 @@ static int finish(int status)
     return EXIT_NO_OUTPUT;
 }
 
-/* In the place of one that is closed, the next file that is opened would be
- * written to, or a GPU. So something is there, which fails as before. */
+/* If a standard file is closed, the next open() gets its number, and output
+ * would go into that file or GPU. Fill the number with /dev/null, opened so
+ * that reads and writes still fail. */
 static void hold_standard_files(void)
 {
     for (int fd = 0; fd < 3; fd++)

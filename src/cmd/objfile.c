@@ -90,7 +90,7 @@ static uint64_t whole_elf(const unsigned char *bytes, size_t nbytes)
     whole = larger(whole, end_of(h.e_phoff, h.e_phnum * sizeof(p)));
     if (whole > nbytes)
         return whole;
-    /* What is left is in the file, or where no table can be. */
+    /* Now each table lies in the file or has an impossible place. */
     if (!inside(h.e_shoff, h.e_shnum * sizeof(s), nbytes))
         h.e_shnum = 0;
     if (!inside(h.e_phoff, h.e_phnum * sizeof(p), nbytes))
@@ -100,7 +100,8 @@ static uint64_t whole_elf(const unsigned char *bytes, size_t nbytes)
         if (s.sh_type != SHT_NOBITS)
             whole = larger(whole, end_of(s.sh_offset, s.sh_size));
     }
-    /* Where debug information was split off, segments are not what they say. */
+    /* Segments count only without sections: with split-off debug information
+     * the sizes of segments are wrong. */
     for (size_t i = 0; h.e_shnum == 0 && i < h.e_phnum; i++) {
         memcpy(&p, bytes + h.e_phoff + i * sizeof(p), sizeof(p));
         whole = larger(whole, end_of(p.p_offset, p.p_filesz));
@@ -182,7 +183,7 @@ bool objfile_resize(struct objfile_bytes *member, size_t at, size_t nbytes,
     if (!read_elf(member, &elf))
         return false;
     section = lone_section(&elf, at, nbytes);
-    /* What follows keeps its place as far as alignment can tell. */
+    /* Bytes behind the section move by a multiple of the alignment. */
     new_tail += (old_tail - new_tail) & (elf.align - 1);
     total = (size_t)(member->nbytes - old_tail + new_tail);
     if (section && resize_symbols(&elf, member->data, NULL, section, 0))
@@ -232,7 +233,7 @@ struct copy {
     size_t moved_room;
     size_t index_at; /* its content in `out`; 0 without one */
     size_t index_nbytes;
-    int index_width; /* of its numbers: 4 or 8 bytes */
+    int index_width; /* bytes of an index number: 4 or 8 */
 };
 
 bool objfile_is_archive(const unsigned char *bytes, size_t nbytes)
@@ -308,7 +309,7 @@ static uint64_t big_endian(const unsigned char *at, int nbytes)
     return n;
 }
 
-/* Of the numbers in a member that is the index; else 0. */
+/* Bytes of an index number if the member is the index; else 0. */
 static int index_width(const unsigned char *header)
 {
     return memcmp(header, "/ ", 2) == 0         ? 4
@@ -426,8 +427,8 @@ static bool copy_member(struct copy *copy, const unsigned char *header,
     return go_on;
 }
 
-/* Archives whose index and names are not as in GNU's. NULL: this member is none
- * that they alone have. */
+/* Refuses archives of another kind than GNU's, by members that only other kinds
+ * have. NULL: not such a member. */
 static const char *foreign_member(const unsigned char *header, bool has_index)
 {
     if (memcmp(header, "#1/", 3) == 0 || memcmp(header, "__.SYMDEF", 9) == 0)

@@ -14,7 +14,8 @@ struct objfile_bytes {
 bool objfile_is_archive(const unsigned char *bytes, size_t nbytes);
 
 /* How large a file is at least, by its own headers, if it is an archive or a
- * little-endian ELF64 file; else 0. Larger than nbytes: it was cut short. */
+ * little-endian ELF64 file; else 0. A result above nbytes means a truncated
+ * file. */
 uint64_t objfile_whole_nbytes(const unsigned char *bytes, size_t nbytes);
 
 /*

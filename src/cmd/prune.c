@@ -8,9 +8,9 @@
  * A kept code object that was compressed against one that goes is compressed
  * anew by itself.
  *
- * What the archive says of itself is not believed: a code object that does not
- * lie in one of its object files, all of it, ends the work, and nothing is
- * written. Nor is anything kept whose bytes are not those of its SHA-256.
+ * Prune does not trust the archive. A code object that does not lie wholly in
+ * one object file ends the work, and nothing is written. A kept code object
+ * whose bytes do not match its SHA-256 ends it too.
  */
 #include "cmd.h"
 #include "memory.h"
@@ -34,7 +34,7 @@ struct prune {
     size_t nmet;   /* code objects that lie in object files */
 };
 
-/* A word of --keep, which others follow. */
+/* A word in the list of --keep. */
 struct word {
     const char *text;
     size_t nbytes;
@@ -162,8 +162,8 @@ static bool decide(struct prune *prune, const char *keep)
     return true;
 }
 
-/* What is kept goes into programs, so it has to be whole: `kpack verify` takes
- * what this writes. */
+/* Kept code objects go into programs, so each must decode to its SHA-256:
+ * `kpack verify` accepts an archive that prune writes. */
 static bool check_kept(const struct prune *prune)
 {
     const struct scan *scan = &prune->scan;
@@ -257,8 +257,9 @@ static bool resize(struct objfile_bytes *member, size_t at, size_t old,
            objfile_resize(member, at, old + 1, &with_nul);
 }
 
-/* A member of the archive: `from` is where it stands in the file. From its
- * end to its beginning, so that places in front stay what they were. */
+/* A member of the archive: `from` is where it stands in the file. Blobs are
+ * resized from the member's end to its beginning, so that the places of earlier
+ * blobs do not change. */
 static bool prune_member(void *context, size_t from,
                          struct objfile_bytes *member)
 {

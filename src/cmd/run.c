@@ -111,7 +111,7 @@ static int try_devices(const struct options *options)
     kpk_status st;
     int n = 0;
 
-    /* Says what is wrong if there is no HIP, no GPU, or not that one. */
+    /* Reports a missing HIP, a missing GPU, or a number without a GPU. */
     st = kpk_device_get(first < 0 ? 0 : first, &device);
     if (st == KPK_OK && first < 0) {
         st = kpk_device_count(&n);
@@ -165,8 +165,8 @@ static bool read_extent(const char *text, uint32_t out[3])
     return false;
 }
 
-/* What the kernel's table recommends for the longest buffer, and what -g, -b
- * and -s say. */
+/* The shape from the kernel's table for the longest buffer; -g, -b and -s
+ * override it. */
 static kpk_status find_shape(const kpk_kernel *kernel,
                              const struct options *options,
                              const struct argument *arguments, int n,

@@ -12,7 +12,8 @@ extern const struct kpk_codec KPK_CODEC __attribute__((visibility("hidden")));
 extern struct kpk_cache KPK_CACHE __attribute__((visibility("hidden")));
 
 /* One decoder is kept for the next: fresh ones cost as much as a small code
- * object. Who finds none makes one, who finds one there gives theirs back. */
+ * object. A thread that finds no spare decoder makes one; a thread that returns
+ * its decoder and finds a spare frees one of the two. */
 static ZSTD_DCtx *spare;
 
 static ZSTD_DCtx *take_decoder(void)
