@@ -79,7 +79,7 @@ KPACK_MORE_ARCHS := $(if $(PREBUILT),,$(or $(BENCH_ARCH),sm_90) $(or $(SIM_BENCH
 
 # Goals that need no compiler work where there is none. `lint` is none of them:
 # it reads headers that are made from the kernels, and makes them if they are old.
-KPACK_PLAIN := $(if $(filter-out help clean deps lint-fast lint-format lint-shell lint-settings format,$(or $(MAKECMDGOALS),all)),,1)
+KPACK_PLAIN := $(if $(filter-out help clean deps lint-fast lint-format lint-shell lint-settings lint-sentences format,$(or $(MAKECMDGOALS),all)),,1)
 include gen/make/kpack.mk
 .DELETE_ON_ERROR:
 .SECONDEXPANSION:

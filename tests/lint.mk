@@ -83,13 +83,15 @@ lint-cppcheck: $(LINT_C:%=$(LINT)/%.cppcheck)
 lint-shell: $(LINT_SH:%=$(LINT)/%.shell)
 lint-settings:
 	@python3 -B tests/build/settings.py
-lint-fast: lint-format lint-shell lint-settings ## run clang-format and shellcheck, and look for settings that no page names; make check does it too
+lint-sentences:
+	@python3 -B tests/build/sentences.py
+lint-fast: lint-format lint-shell lint-settings lint-sentences ## run clang-format and shellcheck, look for settings that no page names, and count sentences that point; make check does it too
 lint: lint-fast lint-cppcheck lint-tidy ## run what lint-fast does, clang-tidy and cppcheck; after make tests
 
 format: ## let clang-format rewrite the sources
 	$(CLANG_FORMAT) -i $(LINT_FORMAT)
 
-.PHONY: lint lint-fast lint-made lint-format lint-tidy lint-cppcheck lint-shell lint-settings format
+.PHONY: lint lint-fast lint-made lint-format lint-tidy lint-cppcheck lint-shell lint-settings lint-sentences format
 ifneq ($(filter lint lint-cppcheck lint-tidy $(LINT)/%,$(MAKECMDGOALS)),)
 -include $(shell find $(LINT) -name '*.d' 2>/dev/null)
 endif

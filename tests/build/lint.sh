@@ -1,6 +1,6 @@
 #!/bin/sh
 # lint.sh - the part of `make lint` that takes seconds: clang-format, shellcheck,
-# the pages' tables of settings
+# the pages' tables of settings, sentences that point
 #
 # Other releases of these tools format otherwise and find other things, so only
 # those of Debian 12 are asked.
@@ -19,6 +19,7 @@ case $(shellcheck --version 2>/dev/null) in
 *) skip "there is no shellcheck 0.9" ;;
 esac
 check "the pages have every setting" plain_make B="$WORK/lint" lint-settings
+check "no folder has too many sentences that point" plain_make B="$WORK/lint" lint-sentences
 
 # ---- it would tell ----
 
@@ -36,4 +37,32 @@ refuse_page tests/README.md 'setting NONE: nothing reads it' 's/^| `INTO`/| `INT
 refuse_page tests/sim/README.md 'variable KPK_SIM_TRACE is missing' '/^| `KPK_SIM_TRACE`/d'
 refuse_page tests/sim/README.md 'variable KPK_SIM_TRACK: nothing reads it' 's/^| `KPK_SIM_TRACE`/| `KPK_SIM_TRACK`/'
 refuse_page src/README.md 'variable KPK_HIP_LIBRARY is missing' '/^| `KPK_HIP_LIBRARY`/d'
+
+rm -r "$WORK/tree"
+mkdir "$WORK/tree" "$WORK/tree/src" "$WORK/tree/gen"
+sentences() { # text: the count of a tree with 19 plain sentences and this text
+    for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19; do
+        printf '/* The runtime opens module %s once. */\n\n' "$i"
+    done >"$WORK/tree/src/a.c"
+    printf '%s\n' "$1" >>"$WORK/tree/src/a.c"
+    python3 -B tests/build/sentences.py "$WORK/tree"
+}
+check "plain sentences pass" sentences '/* The writer closes each file. */'
+check "strings and code are no comments" sentences 'int of; /**/ char *s = "/* What of it is theirs. */ ";'
+refuse "a sentence that points" 'src: 5.0 % of the sentences point' sentences '/* Where that is one of those. */'
+refuse "an opening" '5.0 % begin badly' sentences '// Of two modules
+// the runtime opens both.'
+printf '# It is what it is.\nall:\n' >"$WORK/tree/gen/a.mk"
+refuse "a makefile" 'gen: 100.0 % of the sentences point' sentences '/* */'
+printf '#!/bin/sh\n# What the tool\n# makes goes here.\n' >"$WORK/tree/gen/tool"
+rm "$WORK/tree/gen/a.mk"
+refuse "a script" '100.0 % begin badly' sentences '/* */'
+printf '# Page\n\nGoals build the pack. This is what it is.\n' >"$WORK/tree/gen/README.md"
+refuse "a page" 'gen: 33.3 % of the sentences point' sentences '/* */'
+shows() { # words of the output of --show
+    python3 -B tests/build/sentences.py --show gen "$WORK/tree" | grep -qF "$1"
+}
+check "--show names a script's line" shows 'gen/tool:2: What the tool makes goes here.'
+check "--show names a page's line" shows 'gen/README.md:3: This is what it is.'
+refuse "a folder without a row" 'no row tests/none' python3 -B tests/build/sentences.py --show tests/none "$WORK/tree"
 finish
