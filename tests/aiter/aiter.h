@@ -21,6 +21,7 @@ struct subject {
     const char *name; /* of the object, without its folders */
     const char *path; /* with them */
     bool gfx950;
+    bool old; /* a release before AITER had tables of all families */
     unsigned ncus;
     unsigned nlaunches, nwrong;
     char why[400]; /* the first that was wrong */

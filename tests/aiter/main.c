@@ -23,12 +23,12 @@ extern const kpk_pack aiter_pack;
 static const char *const targets[] = {"gfx942", "gfx950"};
 enum { NUM_TARGETS = 2, MAX_MODULES = 8192, LEFT_OUT = 3 };
 
-enum outcome { NOT_RUN, RIGHT, WRONG, LEFT, UNNAMED };
+enum outcome { NOT_RUN, RIGHT, WRONG, LEFT, UNNAMED, KNOWN, NUM_OUTCOMES };
 
 static struct family {
     const char *kind; /* the folder */
     void (*run)(struct subject *s);
-    unsigned n[NUM_TARGETS][5], nlaunches;
+    unsigned n[NUM_TARGETS][NUM_OUTCOMES], nlaunches;
     bool has_rows[NUM_TARGETS];
 } families[] = {
     {.kind = "fmha_v3_fwd", .run = run_fmha_fwd},
@@ -40,6 +40,31 @@ static struct family {
 };
 enum { NUM_FAMILIES = sizeof(families) / sizeof(families[0]) };
 
+/* What gives wrong numbers without the simulator's doing, as far as is known.
+ */
+static const struct {
+    const char *target, *glob, *why;
+} known[] = {
+    {"gfx942", "fmoe/*/fmoe_fp16_pertokenFp8_g1u1_vs_[gs]*lu_1tg_32x128",
+     "its loop over columns of the result never stores them to LDS, from where "
+     "it adds them to memory"},
+    {"gfx950", "fmoe/*/fmoe_*_pertokenFp8_g1u1_vs_[gs]*lu_1tg_32x128",
+     "its loop over columns of the result never stores them to LDS, from where "
+     "it adds them to memory"},
+    {"gfx950", "mla/mla_a8w8_qh64_qseqlen4_gqaratio16*",
+     "it leaves two of four tokens out; the cause is not known"},
+};
+
+static const char *known_fault(const char *target, const char *path)
+{
+    for (size_t k = 0; k < sizeof(known) / sizeof(known[0]); k++)
+        if (strcmp(known[k].target, target) == 0 &&
+            fnmatch(known[k].glob, path, 0) == 0)
+            return known[k].why;
+    return NULL;
+}
+
+static bool is_old; /* the release: it has no table of topksoftmax */
 static uint8_t outcomes[NUM_TARGETS][MAX_MODULES];
 static bool named[NUM_TARGETS][MAX_MODULES]; /* by a row */
 
@@ -78,7 +103,8 @@ static _Noreturn void run_here(const struct family *f, const kpk_module *module,
 {
     struct subject s = {.path = kpk_module_name(module),
                         .gfx950 = target == 1,
-                        .ncus = target ? 256 : 304};
+                        .ncus = target ? 256 : 304,
+                        .old = is_old};
     kpk_kernel_decl decl;
     const char *slash = strrchr(s.path, '/');
 
@@ -88,7 +114,7 @@ static _Noreturn void run_here(const struct family *f, const kpk_module *module,
         kpk_kernel_get(s.inst, decl.name, &s.kernel) != KPK_OK) {
         printf("%s", kpk_error_message());
         fflush(stdout);
-        _Exit(1);
+        _Exit(4);
     }
     f->run(&s);
     kpk_close(s.inst);
@@ -108,6 +134,7 @@ static enum outcome run_module(struct family *f, const kpk_module *module,
     size_t n = 0;
     ssize_t got;
     pid_t child;
+    const char *why;
     enum outcome o;
 
     if (pipe(ends) != 0)
@@ -132,13 +159,22 @@ static enum outcome run_module(struct family *f, const kpk_module *module,
         : WEXITSTATUS(status) == 0        ? RIGHT
         : WEXITSTATUS(status) == LEFT_OUT ? LEFT
                                           : WRONG;
+    why = known_fault(targets[target], kpk_module_name(module));
+    if (why && o == RIGHT) {
+        snprintf(text, sizeof(text), "is right, against the list of known[]");
+        o = WRONG;
+    } else if (why && WIFEXITED(status) && WEXITSTATUS(status) == 1) {
+        snprintf(text, sizeof(text), "%s", why);
+        o = KNOWN;
+    }
     if (o == RIGHT)
         f->nlaunches += (unsigned)strtoul(text, NULL, 10);
-    if (o == WRONG || options.verbose)
+    if (o == WRONG || o == KNOWN || options.verbose)
         printf("%s %s %s: %s\n", targets[target], kpk_module_name(module),
-               o == WRONG  ? "WRONG"
-               : o == LEFT ? "left out"
-                           : "right",
+               o == WRONG   ? "WRONG"
+               : o == KNOWN ? "known to be wrong"
+               : o == LEFT  ? "left out"
+                            : "right",
                o == RIGHT ? "" : text);
     return o;
 }
@@ -239,9 +275,14 @@ int main(int argc, char **argv)
             return 2;
         }
     setenv("KPK_SIM_DEVICES", "gfx942,gfx950", 1);
-    /* AMD's kernels rely on waves that advance side by side. */
-    setenv("KPK_SIM_SLICE", "16", 0);
+    /* AMD's kernels rely on waves that advance step by step. */
+    setenv("KPK_SIM_SLICE", "1", 0);
     for_rows(pack, name_it);
+    is_old = true;
+    for (unsigned f = 0; f < NUM_FAMILIES; f++)
+        for (unsigned t = 0; t < NUM_TARGETS; t++)
+            is_old &= strcmp(families[f].kind, "topksoftmax") != 0 ||
+                      !families[f].has_rows[t];
     for (size_t i = 0; i < kpk_pack_module_count(pack) && i < MAX_MODULES;
          i++) {
         const kpk_module *module = kpk_pack_module(pack, i);
@@ -266,11 +307,11 @@ int main(int argc, char **argv)
         for (unsigned t = 0; t < NUM_TARGETS; t++) {
             const unsigned *n = families[f].n[t];
 
-            if (n[RIGHT] + n[WRONG] + n[LEFT] + n[UNNAMED])
-                printf("%-12s %s: %u right, %u wrong, %u left out, %u that no "
-                       "table names\n",
+            if (n[RIGHT] + n[WRONG] + n[LEFT] + n[UNNAMED] + n[KNOWN])
+                printf("%-12s %s: %u right, %u wrong, %u known to be, %u left "
+                       "out, %u that no table names\n",
                        families[f].kind, targets[t], n[RIGHT], n[WRONG],
-                       n[LEFT], n[UNNAMED]);
+                       n[KNOWN], n[LEFT], n[UNNAMED]);
             nright += n[RIGHT];
             nwrong += n[WRONG];
         }
