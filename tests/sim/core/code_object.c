@@ -474,7 +474,10 @@ static enum sim_load_status read_globals(struct loader *l)
             return sim_load_fail(l, SIM_LOAD_CORRUPT,
                                  "the name of a symbol lies outside its table");
         if (symbol.st_shndx == SHN_UNDEF) {
-            if (ELF64_ST_BIND(symbol.st_info) == STB_WEAK)
+            /* AMD's loader passes over what has no type: it is missing only
+             * to a relocation. */
+            if (ELF64_ST_BIND(symbol.st_info) == STB_WEAK ||
+                ELF64_ST_TYPE(symbol.st_info) != STT_OBJECT)
                 continue;
             return sim_load_fail(l, SIM_LOAD_UNRESOLVED,
                                  "undefined symbol %.200s", name);

@@ -6,6 +6,7 @@
 #include "../../scratch.h"
 #include "../core/memory.h"
 
+#include <elf.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -174,6 +175,49 @@ static void test_unloaded_modules_leave_no_memory(void **state)
     assert_int_equal(fstat(fd, &after), 0);
     assert_int_equal(after.st_blocks, before.st_blocks);
     sim_mem_free(a->base);
+}
+
+/* Of the type of a variable: AMD's loader looks at no others, unless a
+ * relocation names them. */
+static void test_undefined_symbols_count_if_they_are_variables(void **state)
+{
+    uint8_t *image = malloc(napi);
+    Elf64_Ehdr header;
+    hipModule_t module;
+    bool found = false;
+
+    (void)state;
+    assert_non_null(image);
+    memcpy(image, api, napi);
+    memcpy(&header, image, sizeof(header));
+    for (unsigned k = 0; k < header.e_shnum; k++) {
+        Elf64_Shdr section;
+
+        memcpy(&section, image + header.e_shoff + k * sizeof(section),
+               sizeof(section));
+        if (section.sh_type != SHT_DYNSYM)
+            continue;
+        for (uint64_t at = section.sh_offset;
+             at < section.sh_offset + section.sh_size && !found;
+             at += sizeof(Elf64_Sym)) {
+            Elf64_Sym symbol;
+
+            memcpy(&symbol, image + at, sizeof(symbol));
+            if (ELF64_ST_TYPE(symbol.st_info) != STT_FUNC)
+                continue;
+            found = true;
+            symbol.st_shndx = SHN_UNDEF;
+            symbol.st_info = ELF64_ST_INFO(STB_GLOBAL, STT_NOTYPE);
+            memcpy(image + at, &symbol, sizeof(symbol));
+            EXPECT(hipSuccess, hipModuleLoadData(&module, image));
+            EXPECT(hipSuccess, hipModuleUnload(module));
+            symbol.st_info = ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT);
+            memcpy(image + at, &symbol, sizeof(symbol));
+            assert_int_not_equal(hipModuleLoadData(&module, image), hipSuccess);
+        }
+    }
+    assert_true(found);
+    free(image);
 }
 
 static void test_bundles_load(void **state)
@@ -701,6 +745,7 @@ int main(void)
         cmocka_unit_test(test_release_differences),
         cmocka_unit_test(test_bare_code_object_loads),
         cmocka_unit_test(test_unloaded_modules_leave_no_memory),
+        cmocka_unit_test(test_undefined_symbols_count_if_they_are_variables),
         cmocka_unit_test(test_bundles_load),
         cmocka_unit_test(test_files_load),
         cmocka_unit_test(test_generic_code_objects_load_on_what_they_cover),
