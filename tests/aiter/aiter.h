@@ -23,7 +23,7 @@ struct subject {
     bool gfx950;
     bool old; /* a release before AITER had tables of all families */
     unsigned ncus;
-    unsigned nlaunches, nwrong;
+    unsigned nwrong;
     char why[400]; /* the first that was wrong */
 };
 

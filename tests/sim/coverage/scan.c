@@ -130,16 +130,22 @@ static void scan_code(struct sim_code *code, uint64_t entry, unsigned wave_size,
     free(seen);
 }
 
-static void scan_object(struct sim_device *device, const void *elf, size_t n,
-                        const char *name)
+/* False if it was not loaded; says so if that is final. */
+static bool scan_object(struct sim_device *device, const void *elf, size_t n,
+                        const char *name, bool final)
 {
     struct sim_code_object *object = NULL;
     char why[256];
 
-    if (sim_code_object_load(device, elf, n, &object, why) != SIM_LOAD_OK) {
+    enum sim_load_status st =
+        sim_code_object_load(device, elf, n, &object, why);
+
+    if (st != SIM_LOAD_OK) {
+        if (st == SIM_LOAD_WRONG_TARGET && !final)
+            return false;
         fprintf(stderr, "scan: %s: %s\n", name, why);
         found.nrefused++;
-        return;
+        return true;
     }
     found.nobjects++;
     for (unsigned k = 0; k < object->nkernels; k++) {
@@ -152,38 +158,56 @@ static void scan_object(struct sim_device *device, const void *elf, size_t n,
             scan_code(code, kernel->entry, kernel->wave_size, name);
     }
     sim_code_object_free(object);
+    return true;
 }
 
-/* A code object, or each processor's of a bundle. */
+static bool is_of(const struct sim_target *target, const uint8_t *elf, size_t n)
+{
+    enum { MACHINE = 18, FLAGS = 48, AMDGPU = 224 };
+
+    return n > 52 && memcmp(elf, "\177ELF", 4) == 0 && elf[MACHINE] == AMDGPU &&
+           elf[FLAGS] == target->mach;
+}
+
+/* A code object, or each processor's of a bundle, with xnack- and xnack+. */
 static bool scan_image(const uint8_t *image, size_t n, const char *name)
 {
     const size_t nprocessors = sizeof(processors) / sizeof(processors[0]);
     bool any = false;
 
     for (size_t k = 0; k < nprocessors; k++) {
-        struct sim_device device = {.target =
-                                        sim_target_by_name(processors[k])};
-        const void *elf = image;
-        void *expanded = NULL;
-        size_t nbytes = n;
-        char why[256];
-        enum sim_bundle_status st;
+        const void *last = NULL;
 
-        if (!device.target)
-            continue;
-        device.sramecc = device.target->has_sramecc ? SIM_FEATURE_ON : 0;
-        device.xnack = device.target->has_xnack ? SIM_FEATURE_OFF : 0;
-        st = sim_bundle_pick(&device, image, n, &elf, &nbytes, &expanded, why);
-        if (st == SIM_BUNDLE_OK) {
-            scan_object(&device, elf, nbytes, name);
-            any = true;
-        } else if (st == SIM_BUNDLE_NONE && n > 52 &&
-                   memcmp(image, "\177ELF", 4) == 0 &&
-                   device.target->mach == image[48] && image[18] == 224) {
-            scan_object(&device, image, n, name);
-            any = true;
+        for (int xnack = SIM_FEATURE_OFF; xnack <= SIM_FEATURE_ON; xnack++) {
+            struct sim_device device = {.target =
+                                            sim_target_by_name(processors[k])};
+            const void *elf = image;
+            void *expanded = NULL;
+            size_t nbytes = n;
+            char why[256];
+            enum sim_bundle_status st;
+
+            if (!device.target)
+                continue;
+            if (device.target->has_sramecc)
+                device.sramecc = SIM_FEATURE_ON;
+            if (device.target->has_xnack)
+                device.xnack = (enum sim_feature)xnack;
+            st = sim_bundle_pick(&device, image, n, &elf, &nbytes, &expanded,
+                                 why);
+            if ((st == SIM_BUNDLE_OK ||
+                 (st == SIM_BUNDLE_NONE && is_of(device.target, image, n))) &&
+                elf != last) {
+                /* One that is for the other setting has its turn then. */
+                if (scan_object(&device, elf, nbytes, name,
+                                xnack == SIM_FEATURE_ON || expanded))
+                    last = elf;
+                any = true;
+            }
+            free(expanded);
+            if (expanded && !device.target->has_xnack)
+                break;
         }
-        free(expanded);
     }
     return any;
 }
