@@ -565,7 +565,11 @@ static void run_col2im(struct kt *t, const struct kt_row *row)
         for (size_t i = 0; i < total; i++) {
             const size_t at = i % l_out, o = i / l_out % c_out;
             const size_t b = i / l_out / c_out;
-            double sum = 0;
+            union {
+                double f64;
+                float f32;
+                uint64_t code;
+            } sum = {.code = 0};
 
             for (size_t in = l_in; in-- > 0;)
                 if (at >= in * stride && at - in * stride < k_size)
@@ -573,7 +577,7 @@ static void run_col2im(struct kt *t, const struct kt_row *row)
                            ((b * l_in + in) * c_out + o) * k_size + at -
                                in * stride);
             if (kt_is_float(type) && type != KT_F64)
-                kt_put(type, want, i, *(const float *)&sum);
+                kt_put(type, want, i, sum.f32);
             else
                 memcpy(want + i * size, &sum, size);
         }
