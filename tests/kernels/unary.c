@@ -17,7 +17,7 @@ enum gate {
     NEAR,   /* 4 ulp; f16, bf16: 1 */
     CIRCLE, /* 2 eps; f16, bf16: 1 ulp */
     FAR,    /* 8 ulp; f16, bf16: 1 */
-    TAIL,   /* 6 ulp, and 64 of the least number; f16, bf16: 1 ulp */
+    TAIL,   /* 8 ulp, and 64 of the least number; f16, bf16: 1 ulp */
     SMOOTH  /* 2 eps max(1, |x|) max(1, |param|); f16, bf16: 1.5 eps */
 };
 
@@ -215,7 +215,7 @@ static kt_real allowance(enum kt_type type, const struct with *with, kt_real x,
     case FAR:
         return half ? ulp : 8 * ulp + tiny;
     case TAIL:
-        return half ? ulp : 6 * ulp + 64 * kt_ulp(type, 0);
+        return half ? ulp : 8 * ulp + 64 * kt_ulp(type, 0);
     case SMOOTH:
         return (half ? 1.5L : 2) * eps * fmaxl(1, fabsl(x)) *
                fmaxl(1, fabsl(with->param));

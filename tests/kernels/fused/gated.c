@@ -59,7 +59,7 @@ void fused_run_gated(struct kt *t, const struct kt_row *row)
             want[i] = f * y;
             /* what is below 2^-240 may count as 0 */
             scale[i] = isfinite(want[i]) && isfinite(x)
-                           ? fabsl(want[i]) * 10 + fabsl(y) * 0x1p-216L
+                           ? fabsl(want[i]) * 14 + fabsl(y) * 0x1p-216L
                            : 0;
         }
         void *dg = kt_device(t, g, nbytes, cases[c].lead * size);
