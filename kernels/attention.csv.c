@@ -6,13 +6,16 @@
  * and h_k, then s.grid[2] = b; joining by total_q and h. room: how many blocks
  * a compute unit works on at once; split_keys: of how many keys a split has at
  * least; cluster_keys: the same where splits are a cluster's, 0 for no
- * clusters. On NVIDIA's from sm_80 on K and V are in dynamic shared memory.
+ * clusters. On NVIDIA's from sm_80 on K and V are in dynamic shared memory, but
+ * those of wide heads, of which a block of many queries has 32. Both forms of a
+ * kernel have the same rows.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "nvidia/attend_shapes.h"
 
+static const char *const forms[] = {"attention", "attention2"};
 static const char *const types[] = {"f16", "bf16"};
 struct many {
     int d, threads, queries, shared_nbytes;
@@ -49,35 +52,41 @@ int main(void)
     puts("kernel,target,block_x,grid_x_counts,grid_x_each,grid_x_loops,"
          "grid_y_counts,grid_y_each,grid_y_loops,shared_nbytes,room,"
          "split_keys,cluster_keys");
+    for (EACH(i, targets))
+        printf("attention2_decode_*_576*,%s,128,splits,1,1,heads of "
+               "K,1,1,0,2,64,0\n",
+               targets[i]);
+    puts("attention2_decode_*_576*,,128,splits,1,1,heads of K,1,1,0,1,64,0");
     /* what a block's warps have of keys at once; clusters are tuned on sm_90 */
     for (int d = 64; d <= 256; d *= 2)
-        printf("attention_decode_*_%d,sm_90,128,splits,1,1,heads of K,1,1,0,3,"
+        printf("attention*_decode_*_%d,sm_90,128,splits,1,1,heads of K,1,1,0,3,"
                "%d,%d\n",
                d, d == 256 ? 64 : 256, 8192 / d);
     /* a head of 256 is work enough for a split of fewer keys */
     for (EACH(i, targets))
-        printf("attention_decode_*_256,%s,128,splits,1,1,heads of K,1,1,0,3,"
+        printf("attention*_decode_*_256,%s,128,splits,1,1,heads of K,1,1,0,3,"
                "64,0\n",
                targets[i]);
     for (EACH(i, targets))
         printf(
-            "attention_decode_*,%s,128,splits,1,1,heads of K,1,1,0,3,256,0\n",
+            "attention*_decode_*,%s,128,splits,1,1,heads of K,1,1,0,3,256,0\n",
             targets[i]);
-    puts("attention_decode_*,,128,splits,1,1,heads of K,1,1,0,2,256,0");
-    puts("attention_join_*,,256,rows,1,1,heads,1,1,0,0,0,0");
+    puts("attention*_decode_*,,128,splits,1,1,heads of K,1,1,0,2,256,0");
+    puts("attention*_join_*,,256,rows,1,1,heads,1,1,0,0,0,0");
+    puts("attention2_*_576,,256,rows,32,1,heads,1,1,0,1,0,0");
     for (EACH(i, targets)) {
         const int has_groups = strcmp(targets[i], "sm_90") == 0;
 
-        for (EACH(t, types))
+        for (size_t j = 0; j < 4; j++)
             for (EACH(m, by_warps)) {
                 const struct many *at = &(has_groups ? by_groups : by_warps)[m];
 
-                printf("attention_%s_%d,%s,%d,rows,%d,1,heads,1,1,%d,1,0,0\n",
-                       types[t], at->d, targets[i], at->threads, at->queries,
-                       at->shared_nbytes);
+                printf("%s_%s_%d,%s,%d,rows,%d,1,heads,1,1,%d,1,0,0\n",
+                       forms[j / 2], types[j % 2], at->d, targets[i],
+                       at->threads, at->queries, at->shared_nbytes);
             }
     }
-    puts("attention_*,,256,rows,128,1,heads,1,1,0,2,0,0");
+    puts("attention*,,256,rows,128,1,heads,1,1,0,2,0,0");
     puts("set_rows_*,,256,elements,256,1,none,0,0,0,0,0,0");
     return 0;
 }

@@ -4,6 +4,9 @@
  *   attention_{f16,bf16}_{64,128,256}
  *   attention_decode_{f16,bf16}_{64,128,256}[_{q8_0,q4_0}]
  *   attention_join_{f16,bf16}
+ *   attention2_{f16,bf16}_{64,128,256,576}
+ *   attention2_decode_{f16,bf16}_{64,128,256,576}[_{q8_0,q4_0}]
+ *   attention2_join_{f16,bf16}
  *   set_rows_{f16,bf16,q8_0,q4_0}_{f16,f32}
  *
  * host/attention_args.h gives the argument; the number in a name is the largest
@@ -14,11 +17,16 @@
  * not in blocks, the splits are the blocks of a cluster along x, up to 8, which
  * join what they found and need no workspace.
  *
- * Grids: x over queries / 128, y over heads, z over b, 256 threads; x over
- * splits, y over heads of K, z over b, 128 threads; x over total_q, y over
- * heads, any block of whole groups of 32 threads. Smaller grids loop. On
- * NVIDIA's the first are fast with the recommended launch's threads and LDS
- * alone.
+ * attention2_* are the same for the second form of the argument, which has
+ * sinks, a mask and a width of V; attention2_join_* follows them. Those of 576
+ * take wide heads: up to 576 columns of K and 512 of V, 32 queries of one head
+ * in a block, without clusters.
+ *
+ * Grids: x over queries / 128 (of wide heads / 32), y over heads, z over b, 256
+ * threads; x over splits, y over heads of K, z over b, 128 threads; x over
+ * total_q, y over heads, any block of whole groups of 32 threads. Smaller grids
+ * loop. On NVIDIA's the first are fast with the recommended launch's threads
+ * and LDS alone, but for wide heads, which need no LDS of it.
  *
  * Tensors need no more alignment than an element's, blocks of 32 that of two
  * bytes. Nothing is read beside the rows that lengths, windows and the block
@@ -50,72 +58,94 @@ template <u32 D> using PrefillShape = AttendManyShape<D>;
 #endif
 
 #if KPK_SM >= 80
+template <u32 D> struct PrefillLaunch : PrefillShape<D> {
+};
+template <> struct PrefillLaunch<576> {
+    static constexpr u32 threads = 256, blocks = 1;
+};
 #define PREFILL_BOUNDS(D)                                                      \
-    __launch_bounds__(PrefillShape<D>::threads, PrefillShape<D>::blocks)
+    __launch_bounds__(PrefillLaunch<D>::threads, PrefillLaunch<D>::blocks)
 #else
 #define PREFILL_BOUNDS(D) __launch_bounds__(256)
 #endif
 /* On NVIDIA's by wgmma, or by mma.sync, if the launch has what they need. */
-template <typename T, u32 D> DEV void prefill(const AttentionArgs &a)
+template <typename T, u32 D, class Form>
+DEV void prefill(const AttentionArgs &a)
 {
+#if KPK_SM >= 80
+    if constexpr (D <= 256) {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
-    if (!attend_groups_fit<D>()) {
-        attend_fallback<T, D>(a);
-        /* Where threads came together again, ptxas would not know that warps
-         * agree, and addresses of copies would need registers that are few. */
-        asm volatile("exit;");
-    }
-    attend_groups<T, D>(a);
-#elif KPK_SM >= 80
-    if (!attend_many<T, D>(a))
-        attend_fallback<T, D>(a);
+        if (!attend_groups_fit<D>()) {
+            attend_fallback<T, D, Form>(a);
+            /* Where threads came together again, ptxas would not know that
+             * warps agree, and addresses of copies would need registers that
+             * are few. */
+            asm volatile("exit;");
+        }
+        return attend_groups<T, D, Form>(a);
 #else
-    attention<T, D>(a);
+        if (!attend_many<T, D, Form>(a))
+            attend_fallback<T, D, Form>(a);
+        return;
 #endif
+    }
+#endif
+    attention<T, D, Form>(a);
 }
 /* as many blocks on a multiprocessor as LDS has room for */
 #if KPK_SM >= 80
 #define DECODE_BOUNDS(D, ...)                                                  \
-    __launch_bounds__(128, (__VA_ARGS__::block_elems) > 1 || D == 256 ? 2 : 3)
+    __launch_bounds__(128, (__VA_ARGS__::block_elems) > 1 || D >= 256 ? 2 : 3)
 #else
 #define DECODE_BOUNDS(D, ...) __launch_bounds__(128)
 #endif
-template <typename T, u32 D, class Format>
+template <typename T, u32 D, class Form, class Format>
 DEV void decode(const AttentionArgs &a)
 {
     meet_launches();
 #if KPK_SM >= 80
-    if constexpr (is_same<Format, PlainFormat<T>>::value)
-        return attend_few<T, D>(a);
+    if constexpr (is_same<Format, PlainFormat<T>>::value && D <= 256)
+        return attend_few<T, D, Form>(a);
 #endif
-    attention_decode<T, D, Format>(a);
+    attention_decode<T, D, Format, Form>(a);
 }
 
-#define PREFILL(T, D)                                                          \
-    extern "C" __global__ PREFILL_BOUNDS(D) void attention_##T##_##D(          \
-        kpk_attention_args args)                                               \
+/* in which form arguments come, and where those of the first are */
+#define FORM1(X, ...)                                                          \
+    X(attention, kpk_attention_args, FirstForm, args, __VA_ARGS__)
+#define FORM2(X, ...)                                                          \
+    X(attention2, kpk_attention2_args, SecondForm, args.base, __VA_ARGS__)
+
+#define PREFILL(name, Args, Form, first, T, D)                                 \
+    extern "C" __global__ PREFILL_BOUNDS(D) void name##_##T##_##D(Args args)   \
     {                                                                          \
-        prefill<T, D>(args);                                                   \
+        prefill<T, D, Form>(first);                                            \
     }
-#define DECODE(T, D, suffix, ...)                                              \
-    extern "C" __global__ DECODE_BOUNDS(D, __VA_ARGS__) void                   \
-        attention_decode_##T##_##D##suffix(kpk_attention_args args)            \
+#define DECODE(name, Args, Form, first, T, D, suffix, ...)                     \
+    extern "C" __global__ DECODE_BOUNDS(                                       \
+        D, __VA_ARGS__) void name##_decode_##T##_##D##suffix(Args args)        \
     {                                                                          \
-        decode<T, D, __VA_ARGS__>(args);                                       \
+        decode<T, D, Form, __VA_ARGS__>(first);                                \
     }
-#define SIZE(T, D)                                                             \
-    PREFILL(T, D)                                                              \
-    DECODE(T, D, , PlainFormat<T>)                                             \
-    DECODE(T, D, _q8_0, Q8_0Format)                                            \
-    DECODE(T, D, _q4_0, Q4_0Format)
+#define JOIN(name, Args, Form, first, T)                                       \
+    KERNEL name##_join_##T(Args args)                                          \
+    {                                                                          \
+        attention_join<T, Form>(first);                                        \
+    }
+#define SIZE(FORM, T, D)                                                       \
+    FORM(PREFILL, T, D)                                                        \
+    FORM(DECODE, T, D, , PlainFormat<T>)                                       \
+    FORM(DECODE, T, D, _q8_0, Q8_0Format)                                      \
+    FORM(DECODE, T, D, _q4_0, Q4_0Format)
+#define SIZES(FORM, T)                                                         \
+    SIZE(FORM, T, 64)                                                          \
+    SIZE(FORM, T, 128)                                                         \
+    SIZE(FORM, T, 256)                                                         \
+    FORM(JOIN, T)
 #define EXPORT(T)                                                              \
-    SIZE(T, 64)                                                                \
-    SIZE(T, 128)                                                               \
-    SIZE(T, 256)                                                               \
-    KERNEL attention_join_##T(kpk_attention_args args)                         \
-    {                                                                          \
-        attention_join<T>(args);                                               \
-    }
+    SIZES(FORM1, T)                                                            \
+    SIZES(FORM2, T)                                                            \
+    SIZE(FORM2, T, 576)
 
 EXPORT(f16)
 EXPORT(bf16)

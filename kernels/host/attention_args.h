@@ -1,5 +1,6 @@
 /*
- * attention_args.h - the one argument of module attention's kernels
+ * attention_args.h - the one argument of module attention's kernels, in two
+ * forms
  *
  * Softmax(scale Q K^T + mask) V, for every sequence of a batch and every head.
  * Fill it in by name; a member that is left out is zero, which means that it is
@@ -59,5 +60,30 @@ typedef struct kpk_attention_args {
      * does, a row padded with zeros to 512; NULL: o is wanted */
     void *o_q8_1;
 } kpk_attention_args;
+
+/*
+ * The one argument of the kernels of the second form, attention2_*: all of the
+ * first form, and more. It has room for what is to come: what the list below
+ * calls reserved must be zero.
+ *
+ *     kpk_attention2_args a = {.base = {.q = q, ..., .d = 576}, .d_v = 512};
+ */
+typedef struct kpk_attention2_args {
+    kpk_attention_args base; /* d is the width of Q and K */
+    const float *sinks; /* [h]: one more score for each row of a head, which
+                         * has no key and no value: it adds exp(sinks[i]) to
+                         * what weights are divided by, and to lse. A row
+                         * that sees no key gives 0, and the sink as lse */
+    const void *mask;   /* f16, [seqlen_q, seqlen_k] of each sequence and head:
+                         * added to scores after scale and softcap, -infinity
+                         * hides a key. The innermost dimension is contiguous, a
+                         * stride may be 0. With a mask alibi_slopes are factors
+                         * of it instead of distances. Rows and keys are counted
+                         * from each sequence's first */
+    int64_t mask_batch, mask_head, mask_row; /* elements */
+    uint32_t d_v; /* width of V and O, a multiple of 8; 0: d */
+    uint32_t q_type, o_type, mask_type; /* reserved */
+    uint64_t reserved[4];
+} kpk_attention2_args;
 
 #endif

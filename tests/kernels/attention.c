@@ -14,7 +14,7 @@
 
 extern const kpk_module kpk_module_attention;
 
-enum { MOST_B = 4 };
+enum { MOST_B = 4, MOST_D = 576 };
 
 enum cache { PLAIN, Q8_0, Q4_0 };
 
@@ -23,6 +23,7 @@ struct kind {
     uint32_t d;
     bool decode;
     enum cache cache;
+    bool second; /* attention2_*, whose d is up to 512 for V */
 };
 
 enum layout {
@@ -33,6 +34,9 @@ enum layout {
 };
 
 enum numbers { SMALL, RISING, LARGE, SPECIAL };
+
+/* of f16, for all heads or for each */
+enum mask { NO_MASK, SHARED_MASK, HEADS_MASK };
 
 struct problem {
     const char *what;
@@ -51,7 +55,15 @@ struct problem {
     unsigned grid[3]; /* 0: as many as there are blocks */
     bool lse, unpadded;
     double scale_of_q;
+    uint32_t d_v; /* 0: d */
+    bool sinks;
+    enum mask mask;
 };
+
+static uint32_t width_of_v(const struct problem *p)
+{
+    return p->d_v ? p->d_v : p->d;
+}
 
 /* ---- one of Q, K, V and O in memory ---- */
 
@@ -132,12 +144,14 @@ struct run {
     const struct kt_row *row;
     const struct kind *kind;
     const struct problem *p;
-    struct tensor q, kv, o;
+    struct tensor q, k, v, o;
     uint32_t most_q, most_k, total_q, total_k, pages; /* of a sequence */
     int32_t cu_q[MOST_B + 1], cu_k[MOST_B + 1];
     int32_t *table;
     uint8_t *data[3]; /* of Q, K and V */
-    float *slopes;
+    float *slopes, *sinks;
+    uint8_t *mask;
+    int64_t mask_row, mask_head, mask_batch;
 };
 
 static void set_lengths(struct run *r)
@@ -164,17 +178,18 @@ static size_t q_at(const struct run *r, const struct tensor *t, uint32_t b,
     return at(t, b, row, head, e);
 }
 
-static size_t k_at(const struct run *r, uint32_t b, uint32_t key, uint32_t head,
-                   uint32_t e)
+/* of K, or of V */
+static size_t k_at(const struct run *r, const struct tensor *t, uint32_t b,
+                   uint32_t key, uint32_t head, uint32_t e)
 {
     const struct problem *p = r->p;
 
     if (p->page)
-        return at(&r->kv, r->table[b * r->pages + key / p->page], key % p->page,
+        return at(t, r->table[b * r->pages + key / p->page], key % p->page,
                   head, e);
     if (p->varlen)
-        return at(&r->kv, 0, r->cu_k[b] + (int64_t)key, head, e);
-    return at(&r->kv, b, key, head, e);
+        return at(t, 0, r->cu_k[b] + (int64_t)key, head, e);
+    return at(t, b, key, head, e);
 }
 
 /* The first key that any query's window has: pages before may be gone. */
@@ -226,10 +241,12 @@ static void make_numbers(struct run *r)
 
     r->data[0] = kt_host(r->t, type, r->q.extent, KT_SMALL, 1);
     for (unsigned i = 1; i < 3; i++) {
+        const size_t extent = i == 1 ? r->k.extent : r->v.extent;
+
         if (cache == PLAIN) {
-            r->data[i] = kt_host(r->t, type, r->kv.extent, KT_SMALL, 1 + i);
+            r->data[i] = kt_host(r->t, type, extent, KT_SMALL, 1 + i);
         } else {
-            const size_t n = cache_nbytes(cache, type, r->kv.extent);
+            const size_t n = cache_nbytes(cache, type, extent);
             const size_t each = blocks[cache].nbytes;
             uint64_t seed = i;
 
@@ -249,16 +266,18 @@ static void make_numbers(struct run *r)
         return;
     /* what nobody may look at: NaN in all of K and V, then the rows */
     for (unsigned i = 1; i < 3; i++) {
-        uint8_t *all = kt_alloc(r->t, r->kv.extent * kt_size(type) + 1);
+        const struct tensor *const t = i == 1 ? &r->k : &r->v;
+        uint8_t *all = kt_alloc(r->t, t->extent * kt_size(type) + 1);
 
-        memcpy(all, r->data[i], r->kv.extent * kt_size(type));
-        for (size_t j = 0; j < r->kv.extent; j++)
+        memcpy(all, r->data[i], t->extent * kt_size(type));
+        for (size_t j = 0; j < t->extent; j++)
             put(r, i, j, NAN);
         for (uint32_t b = 0; b < p->b; b++)
             for (uint32_t key = first_seen(p, b); key < p->nk[b]; key++)
                 for (uint32_t h = 0; h < p->h_k; h++)
-                    for (uint32_t e = 0; e < p->d; e++) {
-                        const size_t j = k_at(r, b, key, h, e);
+                    for (uint32_t e = 0; e < (i == 1 ? p->d : width_of_v(p));
+                         e++) {
+                        const size_t j = k_at(r, t, b, key, h, e);
                         double v = (double)kt_get(type, all, j);
 
                         /* each some keys above what was before */
@@ -273,9 +292,56 @@ static void make_numbers(struct run *r)
     if (p->numbers == SPECIAL) {
         put(r, 0, q_at(r, &r->q, 0, p->nq[0] / 2, 0, 1), NAN);
         put(r, 0, q_at(r, &r->q, 0, 0, p->h - 1, 0), INFINITY);
-        put(r, 1, k_at(r, 0, p->nk[0] - 1, 0, p->d - 1), -INFINITY);
-        put(r, 1, k_at(r, 0, p->nk[0] / 2, p->h_k - 1, 0), 0);
+        put(r, 1, k_at(r, &r->k, 0, p->nk[0] - 1, 0, p->d - 1), -INFINITY);
+        put(r, 1, k_at(r, &r->k, 0, p->nk[0] / 2, p->h_k - 1, 0), 0);
     }
+}
+
+/* Sinks: none, small ones, one above all scores. */
+static void make_sinks(struct run *r)
+{
+    static const float values[] = {0.5f, -INFINITY, 3, 1e4f, -1e30f};
+
+    r->sinks = kt_alloc(r->t, r->p->h * sizeof(float) + 1);
+    for (uint32_t i = 0; i < r->p->h; i++)
+        r->sinks[i] = values[i % 5];
+}
+
+static size_t mask_at(const struct run *r, uint32_t b, uint32_t row,
+                      uint32_t head, uint32_t key)
+{
+    return (size_t)(b * r->mask_batch + row * r->mask_row +
+                    head * r->mask_head + key);
+}
+
+/* A sixth of the keys is hidden, all of some rows are; NaN where a sequence has
+ * no row or no key, and between rows. */
+static size_t make_mask(struct run *r)
+{
+    const struct problem *p = r->p;
+    const uint32_t heads = p->mask == HEADS_MASK ? p->h : 1;
+    uint64_t seed = 5;
+    size_t n;
+
+    r->mask_row = (int64_t)r->most_k + 3;
+    r->mask_head = heads > 1 ? r->mask_row * r->most_q : 0;
+    r->mask_batch = r->mask_row * r->most_q * heads;
+    n = (size_t)(r->mask_batch * p->b);
+    n = n > 3 ? n - 3 : 0; /* it ends with the last key */
+    r->mask = kt_alloc(r->t, n * 2 + 1);
+    for (size_t i = 0; i < n; i++)
+        kt_put(KT_F16, r->mask, i, NAN);
+    for (uint32_t b = 0; b < p->b; b++)
+        for (uint32_t head = 0; head < heads; head++)
+            for (uint32_t row = 0; row < p->nq[b]; row++)
+                for (uint32_t key = 0; key < p->nk[b]; key++) {
+                    const uint64_t v = kt_random(&seed) % 6;
+
+                    kt_put(KT_F16, r->mask, mask_at(r, b, row, head, key),
+                           v == 0 || row % 5 == 2 ? -INFINITY
+                                                  : -(kt_real)(v - 1) / 2);
+                }
+    return n;
 }
 
 static bool sees(const struct problem *p, uint32_t b, int64_t position,
@@ -321,7 +387,7 @@ static void solve(const struct run *r, uint32_t b, uint32_t row, uint32_t head,
     const double least =
         type == KT_F16 && strncmp(r->t->target, "gfx90a", 6) == 0 ? 0x1p-20
                                                                   : 0x1p-30;
-    double q[256], top = -INFINITY, sum = 0, off = 0;
+    double q[MOST_D], top = -INFINITY, sum = 0, off = 0;
 
     for (uint32_t e = 0; e < p->d; e++)
         q[e] =
@@ -335,7 +401,7 @@ static void solve(const struct run *r, uint32_t b, uint32_t row, uint32_t head,
         for (uint32_t e = 0; e < p->d; e++) {
             const double product =
                 q[e] * cached(r->kind->cache, type, r->data[1],
-                              k_at(r, b, key, h_k, e));
+                              k_at(r, &r->k, b, key, h_k, e));
 
             v += product, abs += fabs(product);
         }
@@ -345,7 +411,17 @@ static void solve(const struct run *r, uint32_t b, uint32_t row, uint32_t head,
             v = (double)p->softcap * tanh(v / (double)p->softcap);
             o += 4 * eps * fabs((double)p->softcap);
         }
-        if (p->alibi) {
+        if (p->mask) {
+            const double slope = p->alibi ? r->slopes[b * p->h + head] : 1;
+            const double by =
+                slope *
+                (double)kt_get(KT_F16, r->mask, mask_at(r, b, row, head, key));
+
+            v += by;
+            if (v == -INFINITY)
+                continue;
+            o += 2 * eps * fabs(by) + 2 * eps * fabs(v);
+        } else if (p->alibi) {
             const double slope = r->slopes[b * p->h + head];
 
             v -= slope * fabs((double)(position - key));
@@ -358,9 +434,10 @@ static void solve(const struct run *r, uint32_t b, uint32_t row, uint32_t head,
         if (o > off && isfinite(o))
             off = o;
     }
-    for (uint32_t e = 0; e < p->d; e++)
+    for (uint32_t e = 0; e < width_of_v(p); e++)
         out->value[e] = out->off[e] = 0;
-    out->lse = -INFINITY, out->lse_off = 0;
+    out->lse = p->sinks ? (double)r->sinks[head] : -INFINITY;
+    out->lse_off = 2 * eps * fabs(out->lse);
     if (top == -INFINITY)
         return;
     for (uint32_t key = 0; key < n; key++) {
@@ -369,23 +446,34 @@ static void solve(const struct run *r, uint32_t b, uint32_t row, uint32_t head,
         sum += weight;
         if (!(weight > 0) && !isnan(weight))
             continue;
-        for (uint32_t e = 0; e < p->d; e++) {
+        for (uint32_t e = 0; e < width_of_v(p); e++) {
             const double v = cached(r->kind->cache, type, r->data[2],
-                                    k_at(r, b, key, h_k, e));
+                                    k_at(r, &r->v, b, key, h_k, e));
 
             out->value[e] += weight * v;
             out->off[e] += weight * fabs(v);
         }
     }
     off = 2 * off + (n + 8) * eps;
-    for (uint32_t e = 0; e < p->d; e++) {
+    out->lse = top + log(sum);
+    if (p->sinks && r->sinks[head] != -INFINITY) {
+        /* the sum of all; below a sink that is above all, nothing is left */
+        const double sink = (double)r->sinks[head];
+        const double over = sink - out->lse;
+        const double all =
+            over > 0 ? sink + log1p(exp(-over)) : out->lse + log1p(exp(over));
+
+        sum /= exp(out->lse - all);
+        off += 2 * eps * (fabs(sink) + fabs(out->lse) + 4);
+        out->lse = all;
+    }
+    for (uint32_t e = 0; e < width_of_v(p); e++) {
         out->value[e] /= sum;
         out->off[e] =
             out->off[e] / sum * (off + 0.65 * (double)kt_eps(type)) + n * least;
         if (!isfinite(out->off[e]))
             out->off[e] = 0;
     }
-    out->lse = top + log(sum);
     out->lse_off = off + 4 * eps * (fabs(out->lse) + 32);
 }
 
@@ -400,7 +488,7 @@ static void check_results(struct run *r, const void *old, const void *got,
     kt_real *want_lse = kt_alloc(t, (nlse + 1) * sizeof(*want_lse));
     kt_real *lse_off = kt_alloc(t, (nlse + 1) * sizeof(*lse_off));
     double *x = kt_alloc(t, (r->most_k + 1) * sizeof(*x));
-    double value[256] = {0}, value_off[256] = {0};
+    double value[MOST_D] = {0}, value_off[MOST_D] = {0};
     struct answer answer = {value, value_off, 0, 0};
     struct kt_gate gate = {0.51L, 1, off, false};
 
@@ -419,7 +507,7 @@ static void check_results(struct run *r, const void *old, const void *got,
                                 : ((size_t)b * p->h + head) * r->most_q + row;
 
                 solve(r, b, row, head, x, &answer);
-                for (uint32_t e = 0; e < p->d; e++) {
+                for (uint32_t e = 0; e < width_of_v(p); e++) {
                     const size_t j = q_at(r, &r->o, b, row, head, e);
 
                     want[j] = value[e], off[j] = value_off[e];
@@ -439,16 +527,17 @@ static void blocks_of(const struct run *r, const void *got, uint32_t b,
                       uint32_t row, size_t padded, uint8_t *blocks)
 {
     const struct problem *p = r->p;
+    const uint32_t d_v = width_of_v(p);
 
     for (size_t c = 0; c < padded; c += 32) {
         uint8_t *block = blocks + c / 32 * 36;
         float v[32] = {0}, most = 0, d, sum = 0;
 
-        for (size_t i = 0; i < 32 && c < (size_t)p->h * p->d; i++) {
+        for (size_t i = 0; i < 32 && c < (size_t)p->h * d_v; i++) {
             const uint32_t e = (uint32_t)(c + i);
 
             v[i] = (float)kt_get(r->row->a, got,
-                                 q_at(r, &r->o, b, row, e / p->d, e % p->d));
+                                 q_at(r, &r->o, b, row, e / d_v, e % d_v));
             most = fmaxf(most, fabsf(v[i]));
         }
         d = most < 127 * 0x1p-14f ? ceilf(most * 0x1p24f / 127) * 0x1p-24f
@@ -464,23 +553,31 @@ static void blocks_of(const struct run *r, const void *got, uint32_t b,
     }
 }
 
+/* The first form's argument is what the second's begins with. */
+static bool launch(struct run *r, const unsigned grid[3], unsigned threads,
+                   size_t shared_nbytes, const kpk_attention2_args *a)
+{
+    return kt_launch(
+        r->t, grid, (const unsigned[3]){threads, 1, 1}, shared_nbytes,
+        (const kpk_arg[]){{a, r->kind->second ? sizeof(*a) : sizeof(a->base)}},
+        1);
+}
+
 /* What a cluster rounds to blocks itself is what it would have stored, rounded.
  */
-static void check_blocks(struct run *r, kpk_attention_args a, const void *got)
+static void check_blocks(struct run *r, kpk_attention2_args a, const void *got)
 {
     const struct problem *p = r->p;
     struct kt *t = r->t;
-    const size_t padded = ((size_t)p->h * p->d + 511) / 512 * 512;
+    const size_t padded = ((size_t)p->h * width_of_v(p) + 511) / 512 * 512;
     const size_t row_nbytes = padded / 32 * 36;
     const size_t nbytes = row_nbytes * r->total_q;
     uint8_t *want = kt_alloc(t, row_nbytes), *made = kt_alloc(t, nbytes + 1);
 
-    a.o_q8_1 = kt_device(t, NULL, nbytes, 0);
-    if (!kt_launch(t, (const unsigned[3]){p->splits, p->h_k, p->b},
-                   (const unsigned[3]){128, 1, 1}, 0,
-                   (const kpk_arg[]){{&a, sizeof(a)}}, 1))
+    a.base.o_q8_1 = kt_device(t, NULL, nbytes, 0);
+    if (!launch(r, (const unsigned[3]){p->splits, p->h_k, p->b}, 128, 0, &a))
         return;
-    kt_read(t, made, a.o_q8_1, nbytes);
+    kt_read(t, made, a.base.o_q8_1, nbytes);
     for (uint32_t b = 0; b < p->b; b++)
         for (uint32_t row = 0; row < p->nq[b]; row++) {
             const size_t first =
@@ -493,21 +590,22 @@ static void check_blocks(struct run *r, kpk_attention_args a, const void *got)
         }
 }
 
-static kpk_attention_args make_args(struct run *r)
+static kpk_attention2_args make_args(struct run *r)
 {
     const struct problem *p = r->p;
     struct kt *t = r->t;
+    kpk_attention2_args all = {.d_v = p->d_v};
     kpk_attention_args a = {.q_batch = r->q.batch,
-                            .k_batch = r->kv.batch,
-                            .v_batch = r->kv.batch,
+                            .k_batch = r->k.batch,
+                            .v_batch = r->v.batch,
                             .o_batch = r->o.batch,
                             .q_row = r->q.row,
-                            .k_row = r->kv.row,
-                            .v_row = r->kv.row,
+                            .k_row = r->k.row,
+                            .v_row = r->v.row,
                             .o_row = r->o.row,
                             .q_head = r->q.head,
-                            .k_head = r->kv.head,
-                            .v_head = r->kv.head,
+                            .k_head = r->k.head,
+                            .v_head = r->v.head,
                             .o_head = r->o.head,
                             .b = p->b,
                             .h = p->h,
@@ -543,14 +641,52 @@ static kpk_attention_args make_args(struct run *r)
     }
     if (p->splits > 1 && !t->cluster)
         a.partial = kt_device(
-            t, NULL, (size_t)p->splits * r->total_q * p->h * (p->d + 1) * 4, 0);
-    return a;
+            t, NULL,
+            (size_t)p->splits * r->total_q * p->h * (width_of_v(p) + 1) * 4, 0);
+    if (p->sinks) {
+        make_sinks(r);
+        all.sinks = kt_device(t, r->sinks, p->h * 4, 0);
+    }
+    if (p->mask) {
+        const size_t n = make_mask(r);
+
+        all.mask = kt_device(t, r->mask, n * 2, 2);
+        all.mask_row = r->mask_row, all.mask_head = r->mask_head;
+        all.mask_batch = r->mask_batch;
+    }
+    all.base = a;
+    return all;
+}
+
+static struct tensor make_keys(const struct run *r, uint32_t all_pages,
+                               uint32_t d)
+{
+    const struct problem *p = r->p;
+    const uint32_t align = r->kind->cache == PLAIN ? 8 : 32;
+    const uint32_t padded = (d + align - 1) / align * align;
+    struct tensor t =
+        make_tensor(p->layout,
+                    p->page     ? all_pages
+                    : p->varlen ? 1
+                                : p->b,
+                    p->page     ? p->page
+                    : p->varlen ? r->total_k
+                                : r->most_k,
+                    p->h_k, padded, p->lead ? align == 8 ? 1 : 32 : align);
+
+    if (r->kind->cache == PLAIN && t.extent)
+        t.extent -= padded - d;
+    return t;
 }
 
 static unsigned one_at_least(uint32_t n)
 {
     return n ? n : 1;
 }
+
+static const char *const joins[2][2] = {
+    {"attention_join_f16", "attention_join_bf16"},
+    {"attention2_join_f16", "attention2_join_bf16"}};
 
 static void run_with(struct kt *t, const struct kt_row *row,
                      const struct problem *p, unsigned threads,
@@ -560,9 +696,8 @@ static void run_with(struct kt *t, const struct kt_row *row,
     const enum kt_type type = row->a;
     const size_t size = kt_size(type), lead = p->lead * size;
     struct run r = {.t = t, .row = row, .kind = kind, .p = p};
-    const uint32_t align = kind->cache == PLAIN ? 8 : 32;
     uint32_t all_pages = 0;
-    kpk_attention_args a;
+    kpk_attention2_args a;
     const char *symbol = t->symbol;
     char *k[2], *q, *o;
     void *old, *got;
@@ -577,18 +712,11 @@ static void run_with(struct kt *t, const struct kt_row *row,
     r.q = make_tensor(p->layout, p->varlen ? 1 : p->b,
                       p->varlen ? r.total_q : r.most_q, p->h, p->d,
                       p->lead ? 1 : 8);
-    r.o = r.q;
-    r.kv = make_tensor(p->layout,
-                       p->page     ? all_pages
-                       : p->varlen ? 1
-                                   : p->b,
-                       p->page     ? p->page
-                       : p->varlen ? r.total_k
-                                   : r.most_k,
-                       p->h_k, (p->d + align - 1) / align * align,
-                       p->lead ? align == 8 ? 1 : 32 : align);
-    if (kind->cache == PLAIN && r.kv.extent)
-        r.kv.extent -= (p->d + align - 1) / align * align - p->d;
+    r.o = make_tensor(p->layout, p->varlen ? 1 : p->b,
+                      p->varlen ? r.total_q : r.most_q, p->h, width_of_v(p),
+                      p->lead ? 1 : 8);
+    r.k = make_keys(&r, all_pages, p->d);
+    r.v = make_keys(&r, all_pages, width_of_v(p));
     r.slopes = kt_alloc(t, p->b * p->h * sizeof(float) + 1);
     for (uint32_t i = 0; i < p->b * p->h; i++)
         r.slopes[i] = 0.5f / (float)(i + 1);
@@ -596,15 +724,16 @@ static void run_with(struct kt *t, const struct kt_row *row,
     a = make_args(&r);
     q = kt_device(t, r.data[0], r.q.extent * size, lead);
     for (unsigned i = 0; i < 2; i++)
-        k[i] = kt_device(t, r.data[1 + i],
-                         cache_nbytes(kind->cache, type, r.kv.extent),
-                         kind->cache == PLAIN ? lead : p->lead * 2);
+        k[i] = kt_device(
+            t, r.data[1 + i],
+            cache_nbytes(kind->cache, type, i ? r.v.extent : r.k.extent),
+            kind->cache == PLAIN ? lead : p->lead * 2);
     old = kt_host(t, type, r.o.extent, KT_SMALL, 9);
     got = kt_alloc(t, r.o.extent * size + 1);
     o = kt_device(t, old, r.o.extent * size, lead);
-    a.q = q + r.q.first * size, a.o = o + r.o.first * size;
-    a.k = k[0] + cache_nbytes(kind->cache, type, r.kv.first);
-    a.v = k[1] + cache_nbytes(kind->cache, type, r.kv.first);
+    a.base.q = q + r.q.first * size, a.base.o = o + r.o.first * size;
+    a.base.k = k[0] + cache_nbytes(kind->cache, type, r.k.first);
+    a.base.v = k[1] + cache_nbytes(kind->cache, type, r.v.first);
     if (p->lse) {
         nlse = p->unpadded ? (size_t)p->h * r.total_q
                            : (size_t)p->b * p->h * r.most_q;
@@ -612,23 +741,21 @@ static void run_with(struct kt *t, const struct kt_row *row,
         for (size_t i = 0; i < nlse; i++)
             got_lse[i] = 99;
         lse = kt_device(t, got_lse, nlse * 4, 0);
-        a.lse = lse;
+        a.base.lse = lse;
     }
-    grid[0] = one_at_least(kind->decode ? p->splits : (r.most_q + 127) / 128);
+    grid[0] = one_at_least(kind->decode    ? p->splits
+                           : kind->d > 256 ? (r.most_q + 31) / 32
+                                           : (r.most_q + 127) / 128);
     grid[1] = kind->decode ? p->h_k : p->h;
     grid[2] = p->b;
     for (unsigned i = 0; i < 3; i++)
         if (p->grid[i])
             grid[i] = p->grid[i];
-    if (!kt_launch(t, grid, (const unsigned[3]){threads, 1, 1}, shared_nbytes,
-                   (const kpk_arg[]){{&a, sizeof(a)}}, 1))
+    if (!launch(&r, grid, threads, shared_nbytes, &a))
         return;
     if (p->splits > 1 && !t->cluster) {
-        t->symbol =
-            type == KT_F16 ? "attention_join_f16" : "attention_join_bf16";
-        if (!kt_launch(t, (const unsigned[3]){r.total_q, p->h, 1},
-                       (const unsigned[3]){64, 1, 1}, 0,
-                       (const kpk_arg[]){{&a, sizeof(a)}}, 1))
+        t->symbol = joins[kind->second][type != KT_F16];
+        if (!launch(&r, (const unsigned[3]){r.total_q, p->h, 1}, 64, 0, &a))
             return;
         t->symbol = symbol;
     }
@@ -636,7 +763,7 @@ static void run_with(struct kt *t, const struct kt_row *row,
     if (p->lse)
         kt_read(t, got_lse, lse, nlse * 4);
     check_results(&r, old, got, got_lse, nlse);
-    if (t->cluster && p->d % 64 == 0)
+    if (t->cluster && width_of_v(p) % 64 == 0)
         check_blocks(&r, a, got);
 }
 
@@ -647,8 +774,8 @@ static bool joins_in_clusters(const struct kind *kind, const struct problem *p,
 {
     kpk_attrs attrs;
 
-    return kind->decode && kind->cache == PLAIN && p->splits > 1 &&
-           p->splits <= 8 && !p->grid[0] &&
+    return kind->decode && kind->cache == PLAIN && kind->d <= 256 &&
+           p->splits > 1 && p->splits <= 8 && !p->grid[0] &&
            kpk_kernel_attrs(kernel, &attrs) == KPK_OK && attrs.waits;
 }
 
@@ -681,6 +808,7 @@ static struct problem plain(const char *what, const struct kind *kind,
                             .h = 1,
                             .h_k = 1,
                             .d = kind->d,
+                            .d_v = kind->d > 256 ? 512 : 0,
                             .b = 1,
                             .nq = {nq},
                             .nk = {nk},
@@ -847,18 +975,108 @@ static void run_decode(struct kt *t, const struct kt_row *row)
         run_far(t, row);
 }
 
+/* With scores so near each other that small sinks count beside them. */
+static void add_sinks(struct problem *p)
+{
+    p->sinks = true, p->scale = 1 / (float)p->d;
+}
+
+/* What the second form's kernels have beside the first's. */
+static void run_many2(struct kt *t, const struct kt_row *row)
+{
+    const struct kind *kind = row->detail;
+    const uint32_t tile = kind->d > 256 ? 32 : 8192 / kind->d;
+    struct problem p =
+        plain("sinks, mask, V of half the width, causal", kind, 35, tile + 3);
+
+    p.h = 5, add_sinks(&p), p.mask = SHARED_MASK, p.right = 0;
+    p.d_v = kind->d / 2 + 8, p.b = 2, p.nq[1] = 3, p.nk[1] = 9;
+    p.varlen = true;
+    run_problem(t, row, &p);
+    p = plain("sinks, a window, V wider than K", kind, 33, 2 * tile + 1);
+    p.h = 4, p.h_k = 2, add_sinks(&p), p.left = 20, p.right = 0;
+    p.d_v = kind->d > 256 ? 512 : kind->d, p.d = kind->d / 2;
+    p.layout = GAPS, p.lead = 1;
+    run_problem(t, row, &p);
+    p = plain("masks of heads times slopes, more queries than keys", kind, 18,
+              7);
+    p.h = 2, p.mask = HEADS_MASK, p.alibi = true, p.varlen = true, p.right = 0;
+    p.b = 2, p.nq[1] = 1, p.nk[1] = tile + 1;
+    run_problem(t, row, &p);
+    p = plain("no keys, sinks", kind, 3, 0);
+    p.h = 3, add_sinks(&p);
+    run_problem(t, row, &p);
+    if (kind->d <= 256)
+        return;
+    p = plain("K of 576 and V of 512, pages", kind, 33, 77);
+    p.page = 16, p.varlen = true, p.b = 2, p.nq[1] = 1, p.nk[1] = 33;
+    p.left = 40, p.right = 3;
+    run_problem(t, row, &p);
+    p = plain("heads of 512, scores that rise", kind, 5, 3 * tile + 1);
+    p.d = 512, p.numbers = RISING, p.layout = HEADS, p.unpadded = true;
+    run_problem(t, row, &p);
+    p = plain("columns of one part more, huge scores", kind, 9, tile + 5);
+    p.d = p.d_v = 264, p.scale_of_q = 3000, p.right = 0, p.layout = UPWARD;
+    run_problem(t, row, &p);
+    p = plain("infinities and no numbers, sinks", kind, 17, tile + 3);
+    p.numbers = SPECIAL, p.h = 2, p.lse = false, add_sinks(&p);
+    run_problem(t, row, &p);
+}
+
+static void run_decode2(struct kt *t, const struct kt_row *row)
+{
+    const struct kind *kind = row->detail;
+    const uint32_t tile = kind->d > 256 ? 32 : 8192 / kind->d;
+    struct problem p =
+        plain("sinks, splits, heads share keys", kind, 1, 3 * tile + 1);
+
+    p.h = 10, p.h_k = 2, add_sinks(&p), p.splits = 3;
+    p.d_v = kind->d > 256 ? 512 : kind->d / 2;
+    run_problem(t, row, &p);
+    p = plain("sinks, mask, slopes, V of another width", kind, 3, tile + 9);
+    p.h = 4, p.h_k = 2, add_sinks(&p), p.mask = HEADS_MASK, p.alibi = true;
+    p.d_v = kind->d / 2 + (kind->cache ? 0 : 8);
+    run_problem(t, row, &p);
+    if (kind->cache != PLAIN)
+        return;
+    p = plain("sinks, mask, more splits than tiles, no keys", kind, 2, tile);
+    p.h = 5, add_sinks(&p), p.mask = SHARED_MASK, p.splits = 4, p.b = 2;
+    p.nq[1] = 1, p.nk[1] = 0, p.varlen = true, p.right = 0;
+    run_problem(t, row, &p);
+    p = plain("sinks, a window, V wider than K", kind, 1, 2 * tile + 2);
+    p.h = 5, add_sinks(&p), p.left = (int32_t)tile, p.right = 0;
+    p.d_v = kind->d > 256 ? 512 : kind->d, p.d = kind->d / 2;
+    p.splits = 2;
+    run_problem(t, row, &p);
+    if (kind->d <= 256)
+        return;
+    p = plain("heads of 512, softcap, pages, unaligned", kind, 3, 2 * tile + 7);
+    p.d = 512, p.softcap = 3, p.h = 6, p.page = 20, p.splits = 2;
+    p.layout = GAPS, p.lead = 1, p.right = 0;
+    run_problem(t, row, &p);
+    p = plain("infinities and no numbers", kind, 1, tile + 3);
+    p.numbers = SPECIAL, p.h = 3, p.lse = false;
+    run_problem(t, row, &p);
+}
+
 /* By the decoding kernels, which leave the partial results. */
 static void run_join(struct kt *t, const struct kt_row *row)
 {
-    static const struct kind d64 = {64, true, PLAIN};
+    static const struct kind kinds[2] = {{64, true, PLAIN, false},
+                                         {64, true, PLAIN, true}};
+    static const char *const decodes[2][2] = {
+        {"attention_decode_f16_64", "attention_decode_bf16_64"},
+        {"attention2_decode_f16_64", "attention2_decode_bf16_64"}};
+    const bool second = strstr(row->symbol, "attention2") != NULL;
     struct kt_row decode = *row;
-    struct problem p = plain("joined", &d64, 2, 300);
+    struct problem p = plain("joined", &kinds[second], 2, 300);
 
-    decode.detail = &d64;
-    t->symbol = row->a == KT_F16 ? "attention_decode_f16_64"
-                                 : "attention_decode_bf16_64";
+    decode.detail = &kinds[second];
+    t->symbol = decodes[second][row->a != KT_F16];
     p.h = 2, p.splits = 3, p.b = 2, p.nq[1] = 2, p.nk[1] = 300;
     p.layout = UPWARD;
+    if (second)
+        p.h = 5, p.d_v = 40, add_sinks(&p);
     run_problem(t, &decode, &p);
     t->symbol = row->symbol;
 }
@@ -940,27 +1158,43 @@ static void run_rows(struct kt *t, const struct kt_row *row)
     kt_check_bytes(t, got, want, nbytes, "the cache");
 }
 
-#define KIND(d, cache)                                                         \
-    static const struct kind decode_##d##_##cache = {d, true, cache};
-#define KINDS(d)                                                               \
-    static const struct kind many_##d = {d, false, PLAIN};                     \
-    KIND(d, PLAIN)                                                             \
-    KIND(d, Q8_0)                                                              \
-    KIND(d, Q4_0)
-KINDS(64)
-KINDS(128)
-KINDS(256)
+#define KIND(form, d, cache, second)                                           \
+    static const struct kind form##_decode_##d##_##cache = {d, true, cache,    \
+                                                            second};
+#define KINDS(form, d, second)                                                 \
+    static const struct kind form##_many_##d = {d, false, PLAIN, second};      \
+    KIND(form, d, PLAIN, second)                                               \
+    KIND(form, d, Q8_0, second)                                                \
+    KIND(form, d, Q4_0, second)
+KINDS(attention, 64, false)
+KINDS(attention, 128, false)
+KINDS(attention, 256, false)
+KINDS(attention2, 64, true)
+KINDS(attention2, 128, true)
+KINDS(attention2, 256, true)
+KINDS(attention2, 576, true)
 
-#define SIZE(name, TYPE, d)                                                    \
-    {"attention_" name "_" #d, run_many, TYPE, TYPE, &many_##d},               \
-        {"attention_decode_" name "_" #d, run_decode, TYPE, TYPE,              \
-         &decode_##d##_PLAIN},                                                 \
-        {"attention_decode_" name "_" #d "_q8_0", run_decode, TYPE, TYPE,      \
-         &decode_##d##_Q8_0},                                                  \
+#define SIZE(form, run_many, run_decode, name, TYPE, d)                        \
+    {#form "_" name "_" #d, run_many, TYPE, TYPE, &form##_many_##d},           \
+        {#form "_decode_" name "_" #d, run_decode, TYPE, TYPE,                 \
+         &form##_decode_##d##_PLAIN},                                          \
+        {#form "_decode_" name "_" #d "_q8_0", run_decode, TYPE, TYPE,         \
+         &form##_decode_##d##_Q8_0},                                           \
     {                                                                          \
-        "attention_decode_" name "_" #d "_q4_0", run_decode, TYPE, TYPE,       \
-            &decode_##d##_Q4_0                                                 \
+#form "_decode_" name "_" #d "_q4_0", run_decode, TYPE, TYPE,          \
+            &form##_decode_##d##_Q4_0                                          \
     }
+#define SIZES(form, run_many, run_decode, name, TYPE)                          \
+    SIZE(form, run_many, run_decode, name, TYPE, 64),                          \
+        SIZE(form, run_many, run_decode, name, TYPE, 128),                     \
+        SIZE(form, run_many, run_decode, name, TYPE, 256),                     \
+    {                                                                          \
+#form "_join_" name, run_join, TYPE, TYPE, NULL                        \
+    }
+#define FORMS(name, TYPE)                                                      \
+    SIZES(attention, run_many, run_decode, name, TYPE),                        \
+        SIZES(attention2, run_many2, run_decode2, name, TYPE),                 \
+        SIZE(attention2, run_many2, run_decode2, name, TYPE, 576)
 #define ROWS_FROM(name, TYPE)                                                  \
     {"set_rows_f16_" name, run_rows, TYPE, TYPE, &stores[TO_F16]},             \
         {"set_rows_bf16_" name, run_rows, TYPE, TYPE, &stores[TO_BF16]},       \
@@ -969,14 +1203,8 @@ KINDS(256)
         "set_rows_q4_0_" name, run_rows, TYPE, TYPE, &stores[TO_Q4_0]          \
     }
 static const struct kt_row rows[] = {
-    SIZE("f16", KT_F16, 64),
-    SIZE("f16", KT_F16, 128),
-    SIZE("f16", KT_F16, 256),
-    SIZE("bf16", KT_BF16, 64),
-    SIZE("bf16", KT_BF16, 128),
-    SIZE("bf16", KT_BF16, 256),
-    {"attention_join_f16", run_join, KT_F16, KT_F16, NULL},
-    {"attention_join_bf16", run_join, KT_BF16, KT_BF16, NULL},
+    FORMS("f16", KT_F16),
+    FORMS("bf16", KT_BF16),
     ROWS_FROM("f16", KT_F16),
     ROWS_FROM("f32", KT_F32),
 };

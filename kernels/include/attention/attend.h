@@ -15,6 +15,11 @@
  *
  * Tiles that all of a wave's queries see need no mask. In the others a lane has
  * a bit for each of its scores.
+ *
+ * Heads wider than 256 go through LDS in parts of 256 columns, one after the
+ * other in the same place: first the parts of K, over which scores are summed,
+ * then those of V. Registers hold the results of 512 columns of V at most,
+ * which the waves share, and Q lies in LDS.
  */
 #pragma once
 
@@ -29,19 +34,27 @@ constexpr f32 infinite = __builtin_inff();
 template <typename T, u32 D, bool Decode> struct AttendShape {
     typedef Scores<T> S;
 
+    static constexpr bool wide = D > 256;
     static constexpr u32 threads = Decode ? 128 : 256;
     static constexpr u32 waves = threads / matrix_wave;
+    /* of a tile; and the parts of K, and of V, that a head has */
+    static constexpr u32 cols = wide ? 256 : D;
+    static constexpr u32 k_parts = (D + cols - 1) / cols,
+                         v_parts = wide ? 2 : 1;
     /* where Q does not fit registers, it lies in LDS */
-    static constexpr bool q_in_lds = !S::has_matrix ||
+    static constexpr bool q_in_lds = !S::has_matrix || wide ||
                                      (KPK_WMMA == 11 && D == 256) ||
                                      (KPK_WMMA && Decode && D > 64);
-    static constexpr u32 units = !Decode && KPK_MFMA ? 2 : 1;
-    static constexpr u32 d_waves = Decode                         ? waves
+    static constexpr u32 units = !Decode && KPK_MFMA && !wide ? 2 : 1;
+    /* a wide head's: of LDS, AMD's blocks have 64 KiB and NVIDIA's 48 */
+    static constexpr u32 wide_queries = Decode || KPK_NVIDIA ? 16 : 32;
+    static constexpr u32 d_waves = Decode ? waves
+                                   : wide ? waves * 16 / wide_queries
                                    : matrix_wave == 32 && D > 128 ? 2
                                                                   : 1;
     static constexpr u32 queries = waves / d_waves * units * 16;
     /* of a workgroup's grid place */
-    static constexpr u32 block_rows = Decode ? 16 : 128;
+    static constexpr u32 block_rows = Decode ? 16 : wide ? 32 : 128;
 };
 
 /* The rows of a block: queries of a head, or of the heads that share one of K.
@@ -121,6 +134,33 @@ DEV f32 reciprocal(f32 x)
 #endif
 }
 
+/*
+ * A head's sink is one more score of each of its rows, which has no value: it
+ * joins the sum, whose log2 is here, and the result is what it leaves to the
+ * others, a factor of the row's results. 1 where there are no sinks.
+ */
+template <class Form>
+DEV f32 add_sink(const AttentionArgs &a, u32 head, f32 &log2_sum)
+{
+    const f32 *const sinks = Form::sinks(a);
+
+    if (!sinks)
+        return 1;
+
+    const f32 sink = sinks[head] * log2_e, over = sink - log2_sum;
+
+    if (sink == -infinite && log2_sum == -infinite)
+        return 1;
+    log2_sum = __builtin_fmaxf(log2_sum, sink) +
+               log2f(1.0f + exp2_fast(-__builtin_fabsf(over)));
+    return reciprocal(1.0f + exp2_fast(over));
+}
+/* Whether a row has no sum of which there is a logarithm. */
+template <class Form> DEV bool is_no_sum(const AttentionArgs &a, f32 sum)
+{
+    return sum == 0 && !Form::sinks(a);
+}
+
 /* tanh, to about 2^-22 */
 DEV f32 tanh_fast(f32 x)
 {
@@ -162,16 +202,20 @@ struct RowsAt {
     i32 row0;
 };
 
-template <typename T, u32 D, bool Decode, class Format> struct Attend {
+template <typename T, u32 D, bool Decode, class Format, class Form>
+struct Attend {
     typedef AttendShape<T, D, Decode> Shape;
-    typedef Tile<T, D, Shape::threads, Format> KeyTile;
+    typedef Tile<T, Shape::cols, Shape::threads, Format> KeyTile;
     typedef Scores<T> S;
     typedef Unit<T> U;
     typedef Roles<T> R;
 
     static constexpr u32 units = Shape::units, slots = S::slots;
-    static constexpr u32 steps = D / U::k;
-    static constexpr u32 d_units = D / 16 / Shape::d_waves;
+    static constexpr u32 cols = Shape::cols;
+    static constexpr u32 steps = cols / U::k;
+    /* of O, of each part of V and of all */
+    static constexpr u32 part_units = cols / 16 / Shape::d_waves;
+    static constexpr u32 d_units = Shape::v_parts * part_units;
     /* keys whose scores are held at once */
     static constexpr u32 most_held = KPK_MFMA                      ? 128
                                      : KPK_NVIDIA && S::has_matrix ? 64
@@ -179,9 +223,11 @@ template <typename T, u32 D, bool Decode, class Format> struct Attend {
     static constexpr u32 chunk =
         KeyTile::keys < most_held ? KeyTile::keys : most_held;
     static constexpr u32 tiles = chunk / 16, groups = chunk / S::keys;
+    static constexpr u32 q_part_nbytes = Shape::queries * cols * (u32)sizeof(T);
     static constexpr u32 q_nbytes =
-        Shape::q_in_lds ? Shape::queries * D * (u32)sizeof(T) : 0;
-    static constexpr u32 lds_nbytes = 2 * KeyTile::nbytes + q_nbytes;
+        Shape::q_in_lds ? Shape::k_parts * q_part_nbytes : 0;
+    static constexpr u32 lds_nbytes =
+        (Shape::wide ? 1 : 2) * KeyTile::nbytes + q_nbytes;
 
     struct Nothing {
     };
@@ -214,7 +260,7 @@ template <typename T, u32 D, bool Decode, class Format> struct Attend {
         const u32 wave = uniform(threadIdx.x / matrix_wave);
 
         row0 = block_row0 + (i32)(wave / Shape::d_waves * units * 16);
-        d_unit0 = wave % Shape::d_waves * d_units;
+        d_unit0 = wave % Shape::d_waves * part_units;
         if constexpr (Shape::q_in_lds) {
             __syncthreads();
             NO_UNROLL
@@ -222,8 +268,9 @@ template <typename T, u32 D, bool Decode, class Format> struct Attend {
                  i += Shape::threads) {
                 const u32 row = i / (D / 8), piece = i % (D / 8);
 
-                *reinterpret_cast<Piece *>(lds_q +
-                                           KeyTile::key_at(row, piece)) =
+                *reinterpret_cast<Piece *>(
+                    lds_q + piece / (cols / 8) * q_part_nbytes +
+                    KeyTile::key_at(row, piece % (cols / 8))) =
                     rows.template piece<T>(a, s, b, block_row0 + (i32)row,
                                            piece);
             }
@@ -253,8 +300,7 @@ template <typename T, u32 D, bool Decode, class Format> struct Attend {
 
     /* ---- scores ---- */
 
-    DEV_MEMBER void multiply_keys(typename U::D (&x)[units][tiles],
-                                  const u8 *lds_k, const u8 *lds_q) const
+    static DEV_MEMBER void clear_scores(typename U::D (&x)[units][tiles])
     {
         UNROLL
         for (u32 u = 0; u < units; u++) {
@@ -262,25 +308,35 @@ template <typename T, u32 D, bool Decode, class Format> struct Attend {
             for (u32 t = 0; t < tiles; t++)
                 x[u][t] = typename U::D{};
         }
-        if constexpr (Shape::q_in_lds) {
-            const u32 row = (u32)row0 % Shape::queries;
+    }
+    /* The first n steps' products of K and of Q, both in LDS, are added. */
+    DEV_MEMBER void add_keys(typename U::D (&x)[units][tiles], const u8 *lds_k,
+                             const u8 *lds_q, u32 n) const
+    {
+        const u32 row = (u32)row0 % Shape::queries;
 
-            NO_UNROLL
-            for (u32 k = 0; k < steps; k++) {
-                const auto fetch = [=](const u8 *from, u32 first) {
-                    return [=](u32 r, u32 piece) {
-                        return *reinterpret_cast<const Piece *>(
-                            from +
-                            KeyTile::key_at(first + r, k * U::pieces + piece));
-                    };
+        NO_UNROLL
+        for (u32 k = 0; k < n; k++) {
+            const auto fetch = [=](const u8 *from, u32 first) {
+                return [=](u32 r, u32 piece) {
+                    return *reinterpret_cast<const Piece *>(
+                        from +
+                        KeyTile::key_at(first + r, k * U::pieces + piece));
                 };
-                const typename R::Queries y(fetch(lds_q, row));
+            };
+            const typename R::Queries y(fetch(lds_q, row));
 
-                UNROLL
-                for (u32 t = 0; t < tiles; t++)
-                    R::multiply(x[0][t], typename R::Keys(fetch(lds_k, t * 16)),
-                                y);
-            }
+            UNROLL
+            for (u32 t = 0; t < tiles; t++)
+                R::multiply(x[0][t], typename R::Keys(fetch(lds_k, t * 16)), y);
+        }
+    }
+    DEV_MEMBER void multiply_keys(typename U::D (&x)[units][tiles],
+                                  const u8 *lds_k, const u8 *lds_q) const
+    {
+        clear_scores(x);
+        if constexpr (Shape::q_in_lds) {
+            add_keys(x, lds_k, lds_q, steps);
         } else {
             UNROLL
             for (u32 k = 0; k < steps; k++) {
@@ -320,7 +376,10 @@ template <typename T, u32 D, bool Decode, class Format> struct Attend {
                     min_of(row0 + (i32)(u * 16 + S::query(i)), rows.nrows - 1);
                 const i32 token = rows.token(row);
                 const i64 position = (i64)token + s.behind;
-                f32 slope = 0;
+                const f16 *const mask = Form::mask(a);
+                const i64 mask_at =
+                    mask ? Form::mask_at(a, b, rows.head(row), token) : 0;
+                f32 slope = mask ? 1 : 0;
                 u32 sees[groups];
 
                 if (a.alibi_slopes)
@@ -354,10 +413,14 @@ template <typename T, u32 D, bool Decode, class Format> struct Attend {
                         if (a.softcap != 0)
                             v = a.softcap *
                                 tanh_fast(v * reciprocal(a.softcap));
-                        if (a.alibi_slopes)
+                        const bool seen = sees[t / S::tiles] >> n & 1;
+
+                        if (mask)
+                            v += slope *
+                                 convert<f32>(mask[mask_at + (seen ? key : 0)]);
+                        else if (a.alibi_slopes)
                             v -= slope * __builtin_fabsf((f32)(position - key));
-                        at = sees[t / S::tiles] >> n & 1 ? v * log2_e
-                                                         : -infinite;
+                        at = seen ? v * log2_e : -infinite;
                     }
                 }
             }
@@ -416,66 +479,88 @@ template <typename T, u32 D, bool Decode, class Format> struct Attend {
             }
         }
     }
+    /* a lane's P of a group of keys, in pairs */
+    typedef u32 Weights[units][slots][S::run / 2];
+
+    /* P of the keys of group g, which are added to l */
+    DEV_MEMBER void exponentials(const typename U::D (&x)[units][tiles],
+                                 f32 factor, u32 g, Weights &p)
+    {
+        UNROLL
+        for (u32 u = 0; u < units; u++) {
+            UNROLL
+            for (u32 i = 0; i < slots; i++) {
+                const f32 lift = p_lead<T> - m[u][i];
+
+                UNROLL
+                for (u32 n = 0; n < S::run; n += 2) {
+                    constexpr u32 in_tile = S::run / S::tiles;
+                    const f32 *from = x[u][g * S::tiles + n / in_tile].v;
+                    const u32 e = n % in_tile;
+                    Pair v = {from[S::result(i, e)], from[S::result(i, e + 1)]};
+
+                    v = fused_pair(v, factor, lift);
+                    v[0] = exp2_fast(v[0]);
+                    v[1] = exp2_fast(v[1]);
+                    l[u][i] = add_pair(l[u][i], v);
+                    p[u][i][n / 2] = pack_two<T>(v);
+                }
+            }
+        }
+    }
+    /* The products of P and a part of V's columns. */
+    DEV_MEMBER void multiply_values(const Weights &p, u32 g, u32 part,
+                                    const u8 *lds_v, u32 piece0)
+    {
+        typename R::Queries shared[units][S::operands];
+
+        UNROLL
+        for (u32 u = 0; u < units; u++)
+            share_out<T>(p[u], shared[u]);
+        UNROLL
+        for (u32 n = 0; n < part_units; n++) {
+            UNROLL
+            for (u32 k = 0; k < S::operands; k++) {
+                const u32 unit = d_unit0 + n;
+                const u32 flip = KeyTile::unit_flip(unit, piece0);
+                const typename R::Keys y([=](u32 r, u32 piece) {
+                    const u32 of_unit = KeyTile::value_at(
+                        r, g * (S::keys / 8) + k * U::pieces + piece);
+
+                    return *reinterpret_cast<const Piece *>(
+                        lds_v + KeyTile::unit_at(unit) + (of_unit ^ flip));
+                });
+
+                UNROLL
+                for (u32 u = 0; u < units; u++)
+                    R::multiply(o[u][part * part_units + n], y, shared[u][k]);
+            }
+        }
+    }
     DEV_MEMBER void add_values(const typename U::D (&x)[units][tiles],
                                f32 factor, const u8 *lds_v, u32 piece0)
     {
         UNROLL
         for (u32 g = 0; g < groups; g++) {
-            typename R::Queries p[units][S::operands];
+            Weights p;
 
-            UNROLL
-            for (u32 u = 0; u < units; u++) {
-                u32 words[slots][S::run / 2];
-
-                UNROLL
-                for (u32 i = 0; i < slots; i++) {
-                    const f32 lift = p_lead<T> - m[u][i];
-
-                    UNROLL
-                    for (u32 n = 0; n < S::run; n += 2) {
-                        constexpr u32 in_tile = S::run / S::tiles;
-                        const f32 *from = x[u][g * S::tiles + n / in_tile].v;
-                        const u32 e = n % in_tile;
-                        Pair v = {from[S::result(i, e)],
-                                  from[S::result(i, e + 1)]};
-
-                        v = fused_pair(v, factor, lift);
-                        v[0] = exp2_fast(v[0]);
-                        v[1] = exp2_fast(v[1]);
-                        l[u][i] = add_pair(l[u][i], v);
-                        words[i][n / 2] = pack_two<T>(v);
-                    }
-                }
-                share_out<T>(words, p[u]);
-            }
-            UNROLL
-            for (u32 n = 0; n < d_units; n++) {
-                UNROLL
-                for (u32 k = 0; k < S::operands; k++) {
-                    const u32 unit = d_unit0 + n;
-                    const u32 flip = KeyTile::unit_flip(unit, piece0);
-                    const typename R::Keys y([=](u32 r, u32 piece) {
-                        const u32 of_unit = KeyTile::value_at(
-                            r, g * (S::keys / 8) + k * U::pieces + piece);
-
-                        return *reinterpret_cast<const Piece *>(
-                            lds_v + KeyTile::unit_at(unit) + (of_unit ^ flip));
-                    });
-
-                    UNROLL
-                    for (u32 u = 0; u < units; u++)
-                        R::multiply(o[u][n], y, p[u][k]);
-                }
-            }
+            exponentials(x, factor, g, p);
+            multiply_values(p, g, 0, lds_v, piece0);
             schedule_fence();
         }
+    }
+    /* Whether scores are more than scale times products. */
+    static DEV_MEMBER bool is_changed(const AttentionArgs &a)
+    {
+        return a.softcap != 0 || a.alibi_slopes || !(a.scale > 0) ||
+               Form::mask(a);
     }
     /* All of a tile that is in LDS. */
     DEV_MEMBER void take(const AttentionArgs &a, const RowsAt &where,
                          i32 tile_key0, const u8 *lds_k, const u8 *lds_v,
                          const u8 *lds_q)
     {
-        const bool changed = a.softcap != 0 || a.alibi_slopes || !(a.scale > 0);
+        const bool changed = is_changed(a);
 
         NO_UNROLL
         for (u32 c = 0; c < KeyTile::keys; c += chunk) {
@@ -505,6 +590,7 @@ template <typename T, u32 D, bool Decode, class Format> struct Attend {
         const Sequence s(a, b);
         const Queries<Decode> rows(a, s, where.head);
         const u64 total = a.total_q ? a.total_q : (u64)a.b * a.seqlen_q;
+        const u32 d_v = Form::d_v(a);
 
         UNROLL
         for (u32 u = 0; u < units; u++) {
@@ -512,8 +598,8 @@ template <typename T, u32 D, bool Decode, class Format> struct Attend {
             for (u32 i = 0; i < slots; i++) {
                 const f32 sum = S::join(l[u][i][0] + l[u][i][1],
                                         [](f32 p, f32 r) { return p + r; });
-                const f32 log2_sum = m[u][i] - p_lead<T> + log2f(sum);
-                const f32 scale = p_excess<T>::factor * reciprocal(sum);
+                f32 log2_sum = m[u][i] - p_lead<T> + log2f(sum);
+                f32 scale = p_excess<T>::factor * reciprocal(sum);
                 const i32 row = row0 + (i32)(u * 16 + S::query(i));
                 const i32 token = rows.token(row);
                 const u32 head = rows.head(row);
@@ -524,33 +610,36 @@ template <typename T, u32 D, bool Decode, class Format> struct Attend {
 
                 if (row >= rows.nrows)
                     continue;
+                if (a.splits <= 1)
+                    scale *= add_sink<Form>(a, head, log2_sum);
                 UNROLL
                 for (u32 n = 0; n < d_units; n++) {
-                    const u32 d =
-                        (d_unit0 + n) * 16 + S::lane_group() * S::each;
+                    const u32 d = n / part_units * cols +
+                                  (d_unit0 + n % part_units) * 16 +
+                                  S::lane_group() * S::each;
                     Pack<f32, S::each> v;
 
                     UNROLL
                     for (u32 e = 0; e < S::each; e++)
                         v[e] =
                             sum == 0 ? 0 : o[u][n].v[S::result(i, e)] * scale;
-                    if (d >= a.d)
+                    if (d >= d_v)
                         continue;
                     if (a.splits > 1)
-                        store_anywhere(a.partial + of_split * a.d + d, v);
+                        store_anywhere(a.partial + of_split * d_v + d, v);
                     else
                         store_result(a, s, b, token, head, d, v);
                 }
                 if (S::lane_group() != 0 || d_unit0 != 0)
                     continue;
                 if (a.splits > 1)
-                    a.partial[a.splits * total * a.h * a.d + of_split] =
+                    a.partial[a.splits * total * a.h * d_v + of_split] =
                         sum == 0 ? -infinite : log2_sum;
                 else if (a.lse)
                     a.lse[a.unpadded_lse ? head * total + of_all
                                          : ((u64)b * a.h + head) * a.seqlen_q +
                                                (u32)token] =
-                        sum == 0 ? -infinite : log2_sum * ln_2;
+                        is_no_sum<Form>(a, sum) ? -infinite : log2_sum * ln_2;
             }
         }
     }
@@ -588,12 +677,10 @@ template <typename T, u32 D, bool Decode, class Format> struct Attend {
             min_of(where.row0 + (i32)Shape::queries, rows.nrows) - 1;
         const KeySpan span =
             seen_by(s, rows.token(where.row0), rows.token(last));
-        u8 *lds_k = lds, *lds_v = lds + KeyTile::nbytes;
-        u8 *lds_q = lds_v + KeyTile::nbytes;
+        u8 *const lds_q = lds + lds_nbytes - q_nbytes;
         i32 tile = span.first / keys;
         i32 end = max_of(span.end, 0) / keys + (max_of(span.end, 0) % keys > 0);
         Attend w;
-        KeyTile staged;
 
         if (Decode && a.splits > 1) {
             const u32 each = div_up((u32)max_of(end - tile, 0), a.splits);
@@ -602,7 +689,26 @@ template <typename T, u32 D, bool Decode, class Format> struct Attend {
             end = min_of(end, tile + (i32)each);
         }
         w.begin(a, s, rows, where, lds_q);
-        /* while a tile is worked on, the next one is under way */
+        if constexpr (Shape::wide)
+            w.take_parts(args, where, k_base, v_base, span, tile, end, lds,
+                         lds_q);
+        else
+            w.take_tiles(args, where, k_base, v_base, span, tile, end, lds,
+                         lds_q);
+        w.finish(read_args(args), where, split);
+    }
+
+    /* Tiles from `tile` to in front of `end`; while one is worked on, the next
+     * one is under way. */
+    DEV_MEMBER void take_tiles(const AttentionArgs &args, const RowsAt &where,
+                               const u8 *k_base, const u8 *v_base,
+                               const KeySpan &span, i32 tile, i32 end, u8 *lds,
+                               const u8 *lds_q)
+    {
+        constexpr i32 keys = (i32)KeyTile::keys;
+        u8 *lds_k = lds, *lds_v = lds + KeyTile::nbytes;
+        KeyTile staged;
+
         NO_UNROLL
         for (i32 at = tile - 1; at < end; at++) {
             const AttentionArgs &again = read_args(args);
@@ -617,18 +723,125 @@ template <typename T, u32 D, bool Decode, class Format> struct Attend {
                                              again.k_batch, again.k_row),
                             key_rows<Format>(again, where.b, v_base,
                                              again.v_batch, again.v_row),
-                            (at + 1) * keys, span, again.d);
+                            (at + 1) * keys, span, again.d, Form::d_v(again));
             if (at >= tile)
-                w.take(again, where, at * keys, lds_k, lds_v, lds_q);
+                take(again, where, at * keys, lds_k, lds_v, lds_q);
         }
-        w.finish(read_args(args), where, split);
+    }
+
+    /* ---- heads wider than a tile ---- */
+
+    /* Columns that part `part` has of `width`. */
+    static DEV_MEMBER u32 part_of(u32 width, u32 part)
+    {
+        return min_of(width - part * cols, cols);
+    }
+    static DEV_MEMBER void load_keys(KeyTile &staged, const AttentionArgs &args,
+                                     const RowsAt &where, const u8 *base,
+                                     const KeySpan &span, i32 key0, u32 part)
+    {
+        const AttentionArgs &a = read_args(args);
+
+        staged.load_keys(
+            key_rows<Format>(a, where.b,
+                             base + format_nbytes<Format>(part * cols),
+                             a.k_batch, a.k_row),
+            key0, span, part_of(a.d, part));
+    }
+    static DEV_MEMBER void load_values(KeyTile &staged,
+                                       const AttentionArgs &args,
+                                       const RowsAt &where, const u8 *base,
+                                       const KeySpan &span, i32 key0, u32 part)
+    {
+        const AttentionArgs &a = read_args(args);
+
+        staged.load_values(
+            key_rows<Format>(a, where.b,
+                             base + format_nbytes<Format>(part * cols),
+                             a.v_batch, a.v_row),
+            key0, span, part_of(Form::d_v(a), part));
+    }
+    /* Tiles from `tile` to in front of `end`; while a part of one is worked on,
+     * the next part is under way. */
+    DEV_MEMBER void take_parts(const AttentionArgs &args, const RowsAt &where,
+                               const u8 *k_base, const u8 *v_base,
+                               const KeySpan &span, i32 tile, i32 end, u8 *lds,
+                               const u8 *lds_q)
+    {
+        constexpr i32 keys = (i32)KeyTile::keys;
+        static_assert(!Shape::wide || chunk == KeyTile::keys, "held at once");
+        KeyTile staged;
+
+        if (tile < end)
+            load_keys(staged, args, where, k_base, span, tile * keys, 0);
+        NO_UNROLL
+        for (; tile < end; tile++) {
+            const i32 key0 = tile * keys;
+            typename U::D x[units][tiles];
+            Weights p[groups];
+
+            clear_scores(x);
+            NO_UNROLL
+            for (u32 part = 0; part * cols < read_args(args).d; part++) {
+                const u32 width = part_of(read_args(args).d, part);
+
+                __syncthreads();
+                staged.store_keys(lds, width, this_thread<Shape::threads>());
+                __syncthreads();
+                if ((part + 1) * cols < read_args(args).d)
+                    load_keys(staged, args, where, k_base, span, key0,
+                              part + 1);
+                else
+                    load_values(staged, args, where, v_base, span, key0, 0);
+                add_keys(x, lds, lds_q + part * q_part_nbytes,
+                         div_up(width, U::k));
+            }
+            weigh(x, read_args(args), where, key0, p);
+            UNROLL
+            for (u32 part = 0; part < Shape::v_parts; part++) {
+                if (part * cols >= Form::d_v(read_args(args)))
+                    continue;
+                __syncthreads();
+                staged.store_values(lds, this_thread<Shape::threads>());
+                __syncthreads();
+                if ((part + 1) * cols < Form::d_v(read_args(args)))
+                    load_values(staged, args, where, v_base, span, key0,
+                                part + 1);
+                else if (tile + 1 < end)
+                    load_keys(staged, args, where, k_base, span, key0 + keys,
+                              0);
+                UNROLL
+                for (u32 g = 0; g < groups; g++) {
+                    multiply_values(p[g], g, part, lds, 0);
+                    schedule_fence();
+                }
+            }
+        }
+    }
+    /* P of a tile's scores */
+    DEV_MEMBER void weigh(typename U::D (&x)[units][tiles],
+                          const AttentionArgs &a, const RowsAt &where, i32 key0,
+                          Weights (&p)[groups])
+    {
+        f32 factor = a.scale * log2_e;
+
+        if (is_changed(a) || key0 < seen.first_all ||
+            key0 + (i32)chunk > seen.end_all) {
+            finish_scores(x, a, where, key0);
+            factor = 1;
+        }
+        raise(x, factor);
+        UNROLL
+        for (u32 g = 0; g < groups; g++)
+            exponentials(x, factor, g, p[g]);
     }
 };
 
-/* Queries of one head, 128 a block. */
-template <typename T, u32 D> DEV void attention(const AttentionArgs &args)
+/* Queries of one head, 128 a block, or 32 of a wide head. */
+template <typename T, u32 D, class Form>
+DEV void attention(const AttentionArgs &args)
 {
-    typedef Attend<T, D, false, PlainFormat<T>> Block;
+    typedef Attend<T, D, false, PlainFormat<T>, Form> Block;
     typedef typename Block::Shape Shape;
     constexpr i32 rows = (i32)Shape::block_rows;
     __shared__ __attribute__((aligned(16))) u8 lds[Block::lds_nbytes];
@@ -655,10 +868,10 @@ template <typename T, u32 D> DEV void attention(const AttentionArgs &args)
 }
 
 /* All queries of the heads that share one of K, over a part of the keys. */
-template <typename T, u32 D, class Format>
+template <typename T, u32 D, class Format, class Form>
 DEV void attention_decode(const AttentionArgs &args)
 {
-    typedef Attend<T, D, true, Format> Block;
+    typedef Attend<T, D, true, Format, Form> Block;
     __shared__ __attribute__((aligned(16))) u8 lds[Block::lds_nbytes];
 
     NO_UNROLL

@@ -31,12 +31,14 @@ DEV u32 sequence_of(const i32 *cu, u32 b, i32 row)
 }
 
 /* A block for a row of a head, a thread for an element. */
-template <typename T> DEV void attention_join(const AttentionArgs &a)
+template <typename T, class Form>
+DEV void attention_join(const AttentionArgs &a)
 {
     const u64 total = a.total_q ? a.total_q : (u64)a.b * a.seqlen_q;
     const u32 splits = max_of(a.splits, 1u);
     const u64 each = total * a.h;
-    const f32 *const sums = a.partial + splits * each * a.d;
+    const u32 d_v = Form::d_v(a);
+    const f32 *const sums = a.partial + splits * each * d_v;
 
     meet_launches();
     NO_UNROLL
@@ -73,21 +75,25 @@ template <typename T> DEV void attention_join(const AttentionArgs &a)
                  i += 32)
                 sum += exp2f(sums[i * each + mine] - top);
             sum = join_lanes(sum, [](f32 p, f32 q) { return p + q; });
+
+            f32 log2_sum = top == -infinite ? top : top + log2f(sum);
+            const f32 share = add_sink<Form>(a, h, log2_sum);
+
             NO_UNROLL
-            for (u32 d = threadIdx.x; d < a.d; d += blockDim.x) {
+            for (u32 d = threadIdx.x; d < d_v; d += blockDim.x) {
                 f32 v = 0;
 
                 JOIN_UNROLL
                 for (u32 i = 0; i < splits; i++)
                     v += exp2f(sums[i * each + mine] - top) *
-                         a.partial[(i * each + mine) * a.d + d];
+                         a.partial[(i * each + mine) * d_v + d];
                 ((T *)a.o)[at + (i64)h * a.o_head + d] =
-                    convert<T>(top == -infinite ? 0 : v / sum);
+                    convert<T>(top == -infinite ? 0 : v / sum * share);
             }
             if (a.lse && threadIdx.x == 0)
                 a.lse[a.unpadded_lse ? h * total + row
                                      : (b * a.h + h) * a.seqlen_q + token] =
-                    top == -infinite ? -infinite : (top + log2f(sum)) * ln_2;
+                    log2_sum * ln_2;
         }
     }
 }

@@ -9,6 +9,54 @@
 typedef kpk_attention_args AttentionArgs;
 
 /*
+ * What a kernel's form of arguments says beside AttentionArgs, which both
+ * begin with. The first form lacks it, and its kernels have no code for it.
+ */
+struct FirstForm {
+    static DEV_MEMBER u32 d_v(const AttentionArgs &a)
+    {
+        return a.d;
+    }
+    static DEV_MEMBER const f32 *sinks(const AttentionArgs &)
+    {
+        return nullptr;
+    }
+    static DEV_MEMBER const f16 *mask(const AttentionArgs &)
+    {
+        return nullptr;
+    }
+    static DEV_MEMBER i64 mask_at(const AttentionArgs &, u32, u32, i32)
+    {
+        return 0;
+    }
+};
+struct SecondForm {
+    static DEV_MEMBER const kpk_attention2_args &all(const AttentionArgs &a)
+    {
+        return reinterpret_cast<const kpk_attention2_args &>(a);
+    }
+    static DEV_MEMBER u32 d_v(const AttentionArgs &a)
+    {
+        return all(a).d_v ? all(a).d_v : a.d;
+    }
+    static DEV_MEMBER const f32 *sinks(const AttentionArgs &a)
+    {
+        return all(a).sinks;
+    }
+    static DEV_MEMBER const f16 *mask(const AttentionArgs &a)
+    {
+        return (const f16 *)all(a).mask;
+    }
+    /* elements to a query's row */
+    static DEV_MEMBER i64 mask_at(const AttentionArgs &a, u32 b, u32 head,
+                                  i32 token)
+    {
+        return b * all(a).mask_batch + head * all(a).mask_head +
+               token * all(a).mask_row;
+    }
+};
+
+/*
  * The arguments, read again from where the launch put them: AMD's compiler
  * would keep all of them in scalar registers, and there are too few.
  */

@@ -179,31 +179,71 @@ template <typename T, u32 D, u32 Threads, class Format> struct Tile {
     }
     /*
      * Keys from key0 on. Of those that are not in the span others' K is loaded,
-     * whose scores nobody looks at, and V is zero.
+     * whose scores nobody looks at, and V is zero. d and d_v: columns of K and
+     * of V; no more than D count.
      */
     DEV_MEMBER void load(const KeyRows &kr, const KeyRows &vr, i32 key0,
-                         const KeySpan &span, u32 d)
+                         const KeySpan &span, u32 d, u32 d_v)
     {
         const u32 t = this_thread<Threads>();
-        const u32 kp = piece_of(k_piece(t), d), vp = piece_of(v_piece(t), d);
+        const u32 kp = piece_of(k_piece(t), d), vp = piece_of(v_piece(t), d_v);
 
         const bool even = is_even(kr) && is_even(vr);
 
         if (even && key0 >= span.first && key0 + (i32)keys <= span.end) {
-            load_whole(kr, vr, kr.tile(key0), vr.tile(key0), kp, vp, t);
+            const u8 *const k0 = kr.tile(key0), *const v0 = vr.tile(key0);
+
+            whole_keys(kr, k0, kp, t);
+            whole_values(vr, v0, vp, t);
             return;
         }
         if (even) {
-            load_part(kr, vr, kr.tile(key0), vr.tile(key0), kp, vp, t,
-                      max_of(span.first - key0, 0),
-                      min_of(span.end - key0, (i32)keys) - 1);
+            const u8 *const k0 = kr.tile(key0), *const v0 = vr.tile(key0);
+
+            part_of_keys(kr, k0, kp, t, span, key0);
+            part_of_values(vr, v0, vp, t, span, key0);
             return;
         }
+        near_keys(kr, key0, span, kp, t);
+        near_values(vr, key0, span, vp, t);
+    }
+    /* K alone, and V alone */
+    DEV_MEMBER void load_keys(const KeyRows &r, i32 key0, const KeySpan &span,
+                              u32 d)
+    {
+        const u32 t = this_thread<Threads>(), piece = piece_of(k_piece(t), d);
+
+        if (!is_even(r))
+            near_keys(r, key0, span, piece, t);
+        else if (key0 >= span.first && key0 + (i32)keys <= span.end)
+            whole_keys(r, r.tile(key0), piece, t);
+        else
+            part_of_keys(r, r.tile(key0), piece, t, span, key0);
+    }
+    DEV_MEMBER void load_values(const KeyRows &r, i32 key0, const KeySpan &span,
+                                u32 d_v)
+    {
+        const u32 t = this_thread<Threads>(), piece = piece_of(v_piece(t), d_v);
+
+        if (!is_even(r))
+            near_values(r, key0, span, piece, t);
+        else if (key0 >= span.first && key0 + (i32)keys <= span.end)
+            whole_values(r, r.tile(key0), piece, t);
+        else
+            part_of_values(r, r.tile(key0), piece, t, span, key0);
+    }
+    DEV_MEMBER void near_keys(const KeyRows &kr, i32 key0, const KeySpan &span,
+                              u32 kp, u32 t)
+    {
         UNROLL
         for (u32 i = 0; i < k_loads; i++) {
             k[i] = load_near(kr, key0 + (i32)(k_row(t) + i * k_step), span, kp);
             schedule_fence();
         }
+    }
+    DEV_MEMBER void near_values(const KeyRows &vr, i32 key0,
+                                const KeySpan &span, u32 vp, u32 t)
+    {
         UNROLL
         for (u32 i = 0; i < v_blocks; i++) {
             UNROLL
@@ -217,18 +257,20 @@ template <typename T, u32 D, u32 Threads, class Format> struct Tile {
             }
         }
     }
-    /* A tile whose first rows are at k0 and v0. */
-    DEV_MEMBER void load_whole(const KeyRows &kr, const KeyRows &vr,
-                               const u8 *k0, const u8 *v0, u32 kp, u32 vp,
-                               u32 t)
+    /* Those of a tile whose first row is at k0, or v0. */
+    DEV_MEMBER void whole_keys(const KeyRows &kr, const u8 *k0, u32 kp, u32 t)
     {
         const u32 at_k = offset(k_row(t), kr, kp);
-        const u32 at_v = offset(v_row(t), vr, vp);
 
         UNROLL
         for (u32 i = 0; i < k_loads; i++)
             k[i] = Format::load(scalar(k0 + i * k_step * kr.row_nbytes) + at_k,
                                 kp);
+    }
+    DEV_MEMBER void whole_values(const KeyRows &vr, const u8 *v0, u32 vp, u32 t)
+    {
+        const u32 at_v = offset(v_row(t), vr, vp);
+
         UNROLL
         for (u32 i = 0; i < v_blocks; i++) {
             UNROLL
@@ -237,11 +279,13 @@ template <typename T, u32 D, u32 Threads, class Format> struct Tile {
                     scalar(v0 + (i * v_step + j) * vr.row_nbytes) + at_v, vp);
         }
     }
-    /* The same, of which rows `first` to `last` are there. */
-    DEV_MEMBER void load_part(const KeyRows &kr, const KeyRows &vr,
-                              const u8 *k0, const u8 *v0, u32 kp, u32 vp, u32 t,
-                              i32 first, i32 last)
+    /* The same, of which the span has a part. */
+    DEV_MEMBER void part_of_keys(const KeyRows &kr, const u8 *k0, u32 kp, u32 t,
+                                 const KeySpan &span, i32 key0)
     {
+        const i32 first = max_of(span.first - key0, 0);
+        const i32 last = min_of(span.end - key0, (i32)keys) - 1;
+
         UNROLL
         for (u32 i = 0; i < k_loads; i++) {
             const i32 row = (i32)(k_row(t) + i * k_step);
@@ -249,6 +293,13 @@ template <typename T, u32 D, u32 Threads, class Format> struct Tile {
             k[i] = Format::load(
                 k0 + offset((u32)max_of(min_of(row, last), first), kr, kp), kp);
         }
+    }
+    DEV_MEMBER void part_of_values(const KeyRows &vr, const u8 *v0, u32 vp,
+                                   u32 t, const KeySpan &span, i32 key0)
+    {
+        const i32 first = max_of(span.first - key0, 0);
+        const i32 last = min_of(span.end - key0, (i32)keys) - 1;
+
         UNROLL
         for (u32 i = 0; i < v_blocks; i++) {
             UNROLL
@@ -275,6 +326,11 @@ template <typename T, u32 D, u32 Threads, class Format> struct Tile {
     {
         const u32 t = this_thread<Threads>();
 
+        store_keys(lds_k, d, t);
+        store_values(lds_v, t);
+    }
+    DEV_MEMBER void store_keys(u8 *lds_k, u32 d, u32 t)
+    {
         if (d < D) {
             UNROLL
             for (u32 i = 0; i < k_loads; i++)
@@ -289,6 +345,9 @@ template <typename T, u32 D, u32 Threads, class Format> struct Tile {
             *reinterpret_cast<Piece *>(lds_k + key_at(row, k_piece(t))) =
                 Format::template unpack<T>(k[i]);
         }
+    }
+    DEV_MEMBER void store_values(u8 *lds_v, u32 t)
+    {
         UNROLL
         for (u32 i = 0; i < v_blocks; i++) {
             const u32 key = v_row(t) + i * v_step;
@@ -299,8 +358,8 @@ template <typename T, u32 D, u32 Threads, class Format> struct Tile {
                 x[j] = Format::template unpack<T>(v[i][j]);
             UNROLL
             for (u32 e = 0; e < 8; e++) {
-                const u32 d = v_piece(t) * 8 + e;
-                const u32 row = d / 16 * 16 + S::place_d(d % 16);
+                const u32 col = v_piece(t) * 8 + e;
+                const u32 row = col / 16 * 16 + S::place_d(col % 16);
 
                 *reinterpret_cast<Pack<u32, 2> *>(
                     lds_v + value_at(row, key / 8) + key / 4 % 2 * 8) = {

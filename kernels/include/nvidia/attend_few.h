@@ -13,12 +13,12 @@
 #include "nvidia/attend_one.h"
 #endif
 
-template <typename T, u32 D> struct AttendFew {
+template <typename T, u32 D, class Form> struct AttendFew {
     static constexpr u32 warps = 4, slots = 3;
     static constexpr u32 unit_nbytes = 4096, keys = unit_nbytes / (D * 2);
     static constexpr u32 lds_nbytes = warps * slots * unit_nbytes;
     static constexpr u32 cols = 128; /* of results that are joined at once */
-    typedef AttendWarp<T, D, 1, keys, true, false> Warp;
+    typedef AttendWarp<T, D, 1, keys, true, false, Form> Warp;
     typedef typename Warp::Rows Rows;
 
     static constexpr u32 across = D < cols ? D : cols;
@@ -60,17 +60,17 @@ template <typename T, u32 D> struct AttendFew {
         i32 key0 = at * tile + (i32)(warp * keys);
         i32 copied = key0;
 
-        const auto copy = [&](const AttendKeys &rows_of) {
+        const auto copy = [&](const AttendKeys &rows_of, u32 d) {
             if (copied < key_end)
                 copy_lines<typename Warp::Lines, keys, 32>(
-                    in, a, b, rows_of, aligned, copied, span, lane);
+                    in, a, b, rows_of, d, aligned, copied, span, lane);
             async_copies_end();
             in = in + unit_nbytes == ring_end ? start : in + unit_nbytes;
         };
 
         __syncthreads();
-        copy(k);
-        copy(v);
+        copy(k, a.d);
+        copy(v, Form::d_v(a));
         w.begin(a, s, rows, b, first, in);
         NO_UNROLL
         for (; key0 < key_end; key0 += tile) {
@@ -80,14 +80,14 @@ template <typename T, u32 D> struct AttendFew {
             async_copies_wait<1>();
             __syncwarp();
             copied += tile;
-            copy(k);
+            copy(k, a.d);
 
             const f32 factor = w.score(x, a, b, head, key0, out);
 
             out = out + unit_nbytes == ring_end ? start : out + unit_nbytes;
             async_copies_wait<1>();
             __syncwarp();
-            copy(v);
+            copy(v, Form::d_v(a));
             w.exponentials(x, factor);
             w.round(x, p);
             w.add_values(p, out);
@@ -112,6 +112,7 @@ template <typename T, u32 D> struct AttendFew {
         const bool clustered = false;
 #endif
         const u64 total = a.total_q ? a.total_q : (u64)a.b * a.seqlen_q;
+        const u32 d_v = Form::d_v(a);
 
         __syncthreads();
         UNROLL
@@ -146,7 +147,7 @@ template <typename T, u32 D> struct AttendFew {
                 const i32 row = w.row0 + (i32)r;
                 f32 top = lds.m[0][r], sum = 0, v0 = 0, v1 = 0;
 
-                if (row >= rows.nrows || d >= a.d)
+                if (row >= rows.nrows || d >= d_v)
                     continue;
                 UNROLL
                 for (u32 i = 1; i < warps; i++)
@@ -177,16 +178,18 @@ template <typename T, u32 D> struct AttendFew {
                     const u64 of_split =
                         (split * total + to.of_all) * a.h + head;
 
-                    store_anywhere(a.partial + of_split * a.d + d,
+                    store_anywhere(a.partial + of_split * d_v + d,
                                    Pack<f32, 2>{{v0, v1}});
                     if (d == 0)
-                        a.partial[a.splits * total * a.h * a.d + of_split] =
+                        a.partial[a.splits * total * a.h * d_v + of_split] =
                             sum == 0 ? -infinite : log2_sum;
                 } else {
+                    const f32 share = to.template finish<Form>(
+                        a, b, token, head, sum, log2_sum, d == 0);
+
                     store_anywhere((T *)a.o + to.at + d,
-                                   bits_as<Pack<T, 2>>(round_two<T>(v0, v1)));
-                    if (d == 0)
-                        to.set_lse(a, b, token, head, sum, log2_sum);
+                                   bits_as<Pack<T, 2>>(
+                                       round_two<T>(v0 * share, v1 * share)));
                 }
             }
             if (clustered)
@@ -212,7 +215,7 @@ template <typename T, u32 D> struct AttendFew {
             f32 log2_of[most_cluster], top = -infinite, sum = 0, v0 = 0, v1 = 0;
             Pack<f32, 2> o[most_cluster];
 
-            if (row >= rows.nrows || d >= a.d)
+            if (row >= rows.nrows || d >= Form::d_v(a))
                 continue;
             UNROLL
             for (u32 i = 0; i < most_cluster; i++) {
@@ -236,20 +239,20 @@ template <typename T, u32 D> struct AttendFew {
                 v1 = fused(o[i][1], by, v1);
             }
 
-            const f32 scale = sum == 0 ? 0 : reciprocal(sum);
             const i32 token = rows.token(row);
             const u32 head = rows.head(row);
             const AttendRow to(a, s, b, token, head);
+            const f32 share = to.template finish<Form>(
+                a, b, token, head, sum, top + log2f(sum), d == 0);
+            const f32 scale = sum == 0 ? 0 : reciprocal(sum) * share;
 
             const Pack<T, 2> two =
                 bits_as<Pack<T, 2>>(round_two<T>(v0 * scale, v1 * scale));
 
             if (a.o_q8_1)
-                store_as_q8_1<T>(a, to.of_all, head, d, two);
+                store_as_q8_1<T, Form>(a, to.of_all, head, d, two);
             else
                 store_anywhere((T *)a.o + to.at + d, two);
-            if (d == 0)
-                to.set_lse(a, b, token, head, sum, top + log2f(sum));
         }
         cluster_show(); /* they have read */
 #endif
@@ -257,9 +260,10 @@ template <typename T, u32 D> struct AttendFew {
 };
 
 /* All queries of the heads that share one of K, over a part of the keys. */
-template <typename T, u32 D> DEV void attend_few(const AttentionArgs &a)
+template <typename T, u32 D, class Form>
+DEV void attend_few(const AttentionArgs &a)
 {
-    typedef AttendFew<T, D> Block;
+    typedef AttendFew<T, D, Form> Block;
     __shared__ __attribute__((aligned(128))) u8 lds[Block::lds_nbytes];
 
     NO_UNROLL
@@ -270,10 +274,10 @@ template <typename T, u32 D> DEV void attend_few(const AttentionArgs &a)
             const i32 nrows = Queries<true>(a, s, h).nrows;
 
 #if KPK_SM >= 90
-            static_assert(sizeof(typename AttendOne<T, D>::Lds) <=
+            static_assert(sizeof(typename AttendOne<T, D, Form>::Lds) <=
                               Block::lds_nbytes,
                           "where the keys are");
-            if (attend_one<T, D>(a, s, b, h, lds))
+            if (attend_one<T, D, Form>(a, s, b, h, lds))
                 continue;
 #endif
             NO_UNROLL

@@ -52,11 +52,11 @@ template <u32 n> DEV void give_registers()
     asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(n));
 }
 
-template <typename T, u32 D> struct AttendGroups {
+template <typename T, u32 D, class Form> struct AttendGroups {
     typedef AttendGroupsShape<D> Shape;
     static constexpr u32 groups = Shape::groups, keys = Shape::keys;
     static constexpr u32 slots = Shape::slots, queries = groups * 64;
-    typedef AttendRows<T, D, 1, keys, false> Results;
+    typedef AttendRows<T, D, 1, keys, false, Form> Results;
     typedef typename Results::Rows Rows;
     typedef AttendColumns<D, keys> Tile;
     typedef AttendColumns<D, queries> QTile;
@@ -153,6 +153,7 @@ template <typename T, u32 D> struct AttendGroups {
                 }
                 barrier_wait(&lds.barriers->empty[in.slot], in.phase ^ 1);
                 copy_lines<Tile, keys, 128>(lds.tile(in.slot), a, w.b, from,
+                                            is_key ? a.d : Form::d_v(a),
                                             aligned, is_key ? k0 : v0, w.span,
                                             threadIdx.x % 128);
                 arrive(full, aligned);
@@ -403,9 +404,10 @@ template <u32 D> DEV bool attend_groups_fit()
 }
 
 /* By the recommended launch, for which attend_groups_fit() is true. */
-template <typename T, u32 D> DEV void attend_groups(const AttentionArgs &a)
+template <typename T, u32 D, class Form>
+DEV void attend_groups(const AttentionArgs &a)
 {
-    typedef AttendGroups<T, D> Groups;
+    typedef AttendGroups<T, D, Form> Groups;
     extern __shared__ __attribute__((aligned(1024))) u8 tiles[];
     __shared__ typename Groups::Barriers barriers;
 

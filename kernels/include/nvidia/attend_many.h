@@ -29,12 +29,12 @@ ATTEND_FALLBACK_SHAPES(SHAPE)
 #undef SHAPE
 #undef SHAPE_OF
 
-template <typename T, u32 D, class Shape> struct AttendMany {
+template <typename T, u32 D, class Shape, class Form> struct AttendMany {
     static constexpr u32 threads = Shape::threads, warps = threads / 32;
     static constexpr u32 keys = Shape::keys, at_once = Shape::at_once;
     static constexpr u32 half_nbytes = keys * D * 2; /* K, or V */
     static constexpr u32 stage_nbytes = 2 * half_nbytes;
-    typedef AttendWarp<T, D, 1, at_once, false, Shape::q_in_lds> Warp;
+    typedef AttendWarp<T, D, 1, at_once, false, Shape::q_in_lds, Form> Warp;
     typedef typename Warp::Rows Rows;
     typedef typename Warp::Lines Lines;
     static constexpr u32 q_nbytes =
@@ -68,10 +68,11 @@ template <typename T, u32 D, class Shape> struct AttendMany {
 
         const auto copy = [&]() {
             if (copied < span.end) {
-                copy_lines<Lines, keys, threads>(in, a, b, k, aligned, copied,
-                                                 span, t);
+                copy_lines<Lines, keys, threads>(in, a, b, k, a.d, aligned,
+                                                 copied, span, t);
                 copy_lines<Lines, keys, threads>(in + half_nbytes, a, b, v,
-                                                 aligned, copied, span, t);
+                                                 Form::d_v(a), aligned, copied,
+                                                 span, t);
             }
             async_copies_end();
             copied += (i32)keys;
@@ -134,23 +135,26 @@ template <typename T, u32 D, class Shape> struct AttendMany {
 };
 
 /* False, and nothing is done, without the recommended launch's LDS. */
-template <typename T, u32 D> DEV bool attend_many(const AttentionArgs &a)
+template <typename T, u32 D, class Form>
+DEV bool attend_many(const AttentionArgs &a)
 {
     typedef AttendManyShape<D> Shape;
     extern __shared__ __attribute__((aligned(128))) u8 given[];
 
     if (dynamic_lds_nbytes() < Shape::lds_nbytes)
         return false;
-    AttendMany<T, D, Shape>::all(a, (u32)__cvta_generic_to_shared(given));
+    AttendMany<T, D, Shape, Form>::all(a, (u32)__cvta_generic_to_shared(given));
     return true;
 }
 
 /* Without the recommended launch, by 256 threads. */
-template <typename T, u32 D> DEV void attend_fallback(const AttentionArgs &a)
+template <typename T, u32 D, class Form>
+DEV void attend_fallback(const AttentionArgs &a)
 {
     typedef AttendFallbackShape<D> Shape;
     __shared__ __attribute__((aligned(128))) u8 own[Shape::lds_nbytes];
 
     if (threadIdx.x < Shape::threads)
-        AttendMany<T, D, Shape>::all(a, (u32)__cvta_generic_to_shared(own));
+        AttendMany<T, D, Shape, Form>::all(a,
+                                           (u32)__cvta_generic_to_shared(own));
 }

@@ -29,11 +29,12 @@ DEV bool is_clustered(const AttentionArgs &a)
 
 /* Two numbers of a row as part of a block of Q8_1, and zeros behind the row.
  * All lanes of a warp have columns of one head. */
-template <typename T>
+template <typename T, class Form>
 DEV void store_as_q8_1(const AttentionArgs &a, u64 row, u32 head, u32 d,
                        const Pack<T, 2> &two)
 {
-    const u32 n = a.h * a.d, padded = (n + 511) / 512 * 512;
+    const u32 d_v = Form::d_v(a), n = a.h * d_v;
+    const u32 padded = (n + 511) / 512 * 512;
     u8 *blocks =
         (u8 *)a.o_q8_1 + row * (padded / q8_1_elems) * (u64)q8_1_nbytes;
     const f32 v[2] = {convert<f32>(two[0]), convert<f32>(two[1])};
@@ -41,8 +42,8 @@ DEV void store_as_q8_1(const AttentionArgs &a, u64 row, u32 head, u32 d,
      */
     const u32 end = padded / q8_1_elems * (q8_1_nbytes / 4);
 
-    store_q8_1<2, true>(v, blocks, head * a.d + d);
-    if (head + 1 < a.h || d + 64 < a.d)
+    store_q8_1<2, true>(v, blocks, head * d_v + d);
+    if (head + 1 < a.h || d + 64 < d_v)
         return;
     NO_UNROLL
     for (u32 i = n / q8_1_elems * (q8_1_nbytes / 4) + threadIdx.x % 32; i < end;
@@ -50,7 +51,7 @@ DEV void store_as_q8_1(const AttentionArgs &a, u64 row, u32 head, u32 d,
         reinterpret_cast<u32 *>(blocks)[i] = 0;
 }
 
-template <typename T, u32 D> struct AttendOne {
+template <typename T, u32 D, class Form> struct AttendOne {
     static constexpr u32 threads = 128, heads = 4;
     static constexpr u32 lanes = D / 8, groups = threads / lanes;
     static constexpr u32 keys = 5; /* of a group at once */
@@ -66,7 +67,7 @@ template <typename T, u32 D> struct AttendOne {
     static DEV_MEMBER bool takes(const AttentionArgs &a, const Sequence &s)
     {
         return is_clustered(a) && s.nq == 1 && s.num_ranges == 0 &&
-               a.softcap == 0 && !a.alibi_slopes;
+               a.softcap == 0 && !a.alibi_slopes && !Form::mask(a);
     }
 
     static DEV_MEMBER void widen(const Piece &p, f32 (&v)[8])
@@ -103,8 +104,10 @@ template <typename T, u32 D> struct AttendOne {
         const i32 first = s.first_key(0), all = max_of(s.end_key(0) - first, 0);
         const i32 each = (i32)div_up((u32)all, a.splits);
         const i32 begin = first + (i32)blockIdx.x * each;
+        const i32 last = min_of(begin + each, first + all);
         const bool wanted = lane * 8 < a.d;
-        const i32 end = wanted ? min_of(begin + each, first + all) : 0;
+        const i32 end = wanted ? last : 0;
+        const i32 v_end = lane * 8 < Form::d_v(a) ? last : 0;
         const i64 k_step = a.k_row * 2 * groups, v_step = a.v_row * 2 * groups;
         i32 key = begin + (i32)group;
         Piece k_now[keys], v_now[keys];
@@ -113,7 +116,7 @@ template <typename T, u32 D> struct AttendOne {
         k += key * a.k_row * 2 + lane * 16;
         v += key * a.v_row * 2 + lane * 16;
         load(k, k_step, key, end, k_now);
-        load(v, v_step, key, end, v_now);
+        load(v, v_step, key, v_end, v_now);
         UNROLL
         for (u32 h = 0; h < heads; h++) {
             const u32 head = min_of(head0 + h, rows.group - 1);
@@ -128,7 +131,6 @@ template <typename T, u32 D> struct AttendOne {
                 q[h][i] *= a.scale * log2_e;
             m[h] = -1e30f, l[h] = 0;
         }
-        const i32 last = min_of(begin + each, first + all);
 
         /* all lanes of a warp stay together */
         NO_UNROLL
@@ -190,7 +192,7 @@ template <typename T, u32 D> struct AttendOne {
                 }
             }
             load(k, k_step, next, end, k_now);
-            load(v, v_step, next, end, v_now);
+            load(v, v_step, next, v_end, v_now);
             key = next;
         }
         UNROLL
@@ -264,7 +266,7 @@ template <typename T, u32 D> struct AttendOne {
             f32 top = -infinite, sum = 0, v0 = 0, v1 = 0;
             Pack<f32, 2> o[most_cluster];
 
-            if (d >= a.d)
+            if (d >= Form::d_v(a))
                 continue;
             UNROLL
             for (u32 r = 0; r < most_cluster; r++) {
@@ -285,18 +287,18 @@ template <typename T, u32 D> struct AttendOne {
                 v1 = fused(o[r][1], by, v1);
             }
 
-            const f32 scale = sum == 0 ? 0 : reciprocal(sum);
             const u32 head = rows.head0 + head0 + h;
             const AttendRow to(a, s, b, 0, head);
+            const f32 share = to.template finish<Form>(
+                a, b, 0, head, sum, top + log2f(sum), d == 0);
+            const f32 scale = sum == 0 ? 0 : reciprocal(sum) * share;
             const Pack<T, 2> two =
                 bits_as<Pack<T, 2>>(round_two<T>(v0 * scale, v1 * scale));
 
             if (a.o_q8_1)
-                store_as_q8_1<T>(a, to.of_all, head, d, two);
+                store_as_q8_1<T, Form>(a, to.of_all, head, d, two);
             else
                 store_anywhere((T *)a.o + to.at + d, two);
-            if (d == 0)
-                to.set_lse(a, b, 0, head, sum, top + log2f(sum));
         }
     }
 };
@@ -319,11 +321,11 @@ DEV const u8 *row_0(const AttentionArgs &a, const AttendKeys &rows, u32 b,
 }
 
 /* False if a sequence is not for this. The blocks of a cluster agree. */
-template <typename T, u32 D>
+template <typename T, u32 D, class Form>
 DEV bool attend_one(const AttentionArgs &a, const Sequence &s, u32 b,
                     u32 key_head, u8 *lds_bytes)
 {
-    typedef AttendOne<T, D> One;
+    typedef AttendOne<T, D, Form> One;
     typename One::Lds &lds = *reinterpret_cast<typename One::Lds *>(lds_bytes);
 
     if (!One::takes(a, s))

@@ -73,13 +73,13 @@ DEV void store_piece(u32 lds, const Piece &v)
 }
 
 /*
- * Starts bringing `Keys` lines from key0 on to LDS; thread t of `Threads`. What
- * is not in the span or behind d becomes zeros. Without alignment to 16 bytes
- * they are there at once.
+ * Starts bringing `Keys` lines of d columns from key0 on to LDS; thread t of
+ * `Threads`. What is not in the span or behind d becomes zeros. Without
+ * alignment to 16 bytes they are there at once.
  */
 template <class Lines, u32 Keys, u32 Threads>
 DEV void copy_lines(u32 lds, const AttentionArgs &a, u32 b,
-                    const AttendKeys &keys, bool aligned, i32 key0,
+                    const AttendKeys &keys, u32 d, bool aligned, i32 key0,
                     const KeySpan &span, u32 t)
 {
     constexpr u32 step = Threads / Lines::pieces;
@@ -94,14 +94,13 @@ DEV void copy_lines(u32 lds, const AttentionArgs &a, u32 b,
         for (u32 i = 0; i < Keys / step; i++)
             async_copy16(lds + Lines::at(line + i * step, piece),
                          from + (i64)(i * step) * keys.row_nbytes,
-                         piece * 8 < a.d ? 16 : 0);
+                         piece * 8 < d ? 16 : 0);
         return;
     }
     NO_UNROLL
     for (u32 i = 0; i < Keys / step; i++) {
         const i32 key = key0 + (i32)(line + i * step);
-        const bool seen =
-            piece * 8 < a.d && key >= span.first && key < span.end;
+        const bool seen = piece * 8 < d && key >= span.first && key < span.end;
         const u8 *const from =
             seen ? keys.row(a, b, key) + piece * 16 : keys.base;
         const u32 to = lds + Lines::at(line + i * step, piece);
@@ -153,8 +152,19 @@ struct AttendRow {
              token * a.o_row + head * a.o_head)
     {
     }
+    /* The row's lse, with its sink; the result is what the sink leaves. */
+    template <class Form>
+    DEV_MEMBER f32 finish(const AttentionArgs &a, u32 b, i32 token, u32 head,
+                          f32 sum, f32 log2_sum, bool sets_lse) const
+    {
+        const f32 share = add_sink<Form>(a, head, log2_sum);
+
+        if (sets_lse)
+            set_lse(a, b, token, head, is_no_sum<Form>(a, sum), log2_sum);
+        return share;
+    }
     DEV_MEMBER void set_lse(const AttentionArgs &a, u32 b, i32 token, u32 head,
-                            f32 sum, f32 log2_sum) const
+                            bool none, f32 log2_sum) const
     {
         const u64 total = a.total_q ? a.total_q : (u64)a.b * a.seqlen_q;
 
@@ -162,7 +172,7 @@ struct AttendRow {
             a.lse[a.unpadded_lse
                       ? head * total + of_all
                       : ((u64)b * a.h + head) * a.seqlen_q + (u32)token] =
-                sum == 0 ? -infinite : log2_sum * ln_2;
+                none ? -infinite : log2_sum * ln_2;
     }
 };
 
@@ -170,7 +180,7 @@ struct AttendRow {
  * A warp's queries, `Units` times 16: their results, and scores of `Keys` keys
  * at once.
  */
-template <typename T, u32 D, u32 Units, u32 Keys, bool Decode>
+template <typename T, u32 D, u32 Units, u32 Keys, bool Decode, class Form>
 struct AttendRows {
     typedef Queries<Decode> Rows;
 
@@ -219,6 +229,7 @@ struct AttendRows {
                                        rows.nrows - 1);
                 const i32 token = rows.token(row);
                 const i64 position = (i64)token + s.behind;
+                const f16 *const mask = Form::mask(a);
                 u32 sees[words];
 
                 UNROLL
@@ -237,7 +248,21 @@ struct AttendRows {
                     each(x.v[u], i, [&](u32, f32 v) {
                         return a.softcap * tanh_fast(v * reciprocal(a.softcap));
                     });
-                if (a.alibi_slopes) {
+                if (mask) {
+                    const f32 factor =
+                        a.alibi_slopes ? a.alibi_slopes[(u64)b * a.alibi_batch +
+                                                        rows.head(row)]
+                                       : 1;
+                    const f16 *const from =
+                        mask + Form::mask_at(a, b, rows.head(row), token);
+
+                    each(x.v[u], i, [&](u32 n, f32 v) {
+                        const bool seen = sees[n / 32] >> n % 32 & 1;
+
+                        return v + factor * convert<f32>(
+                                                from[seen ? key0 + (i32)n : 0]);
+                    });
+                } else if (a.alibi_slopes) {
                     const f32 slope =
                         a.alibi_slopes[(u64)b * a.alibi_batch + rows.head(row)];
                     const i32 behind = (i32)(position - key0);
@@ -275,7 +300,8 @@ struct AttendRows {
                           i32 key0) const
     {
         if (a.softcap == 0 && !a.alibi_slopes && a.scale > 0 &&
-            key0 >= seen.first_all && key0 + (i32)Keys <= seen.end_all)
+            !Form::mask(a) && key0 >= seen.first_all &&
+            key0 + (i32)Keys <= seen.end_all)
             return a.scale * log2_e;
         finish_scores(x, a, b, head, key0);
         return 1;
@@ -379,12 +405,15 @@ struct AttendRows {
             UNROLL
             for (u32 i = 0; i < 2; i++) {
                 const f32 all = sum(u, i);
-                const f32 scale = reciprocal(all);
+                f32 scale = reciprocal(all);
                 const i32 row = row0 + (i32)(u * 16 + lane / 4 + 8 * i);
                 const AttendRow to(a, s, b, row, head);
 
                 if (row >= s.nq)
                     continue;
+                scale *= to.template finish<Form>(
+                    a, b, row, head, all, m[u][i] - p_lead<T> + log2f(all),
+                    lane % 4 == 0);
                 UNROLL
                 for (u32 n = 0; n < D / 8; n++) {
                     const u32 d = n * 8 + lane % 4 * 2;
@@ -392,13 +421,10 @@ struct AttendRows {
                     const u32 two =
                         all == 0 ? 0 : round_two<T>(v[0] * scale, v[1] * scale);
 
-                    if (d < a.d)
+                    if (d < Form::d_v(a))
                         store_anywhere((T *)a.o + to.at + d,
                                        bits_as<Pack<T, 2>>(two));
                 }
-                if (lane % 4 == 0)
-                    to.set_lse(a, b, row, head, all,
-                               m[u][i] - p_lead<T> + log2f(all));
             }
         }
     }
@@ -408,9 +434,10 @@ struct AttendRows {
  * The same by mma.sync: 8 keys at once, or 16 to 64. QInLds: operands of Q are
  * read again for all keys.
  */
-template <typename T, u32 D, u32 Units, u32 Keys, bool Decode, bool QInLds>
-struct AttendWarp : AttendRows<T, D, Units, Keys, Decode> {
-    typedef AttendRows<T, D, Units, Keys, Decode> Base;
+template <typename T, u32 D, u32 Units, u32 Keys, bool Decode, bool QInLds,
+          class Form>
+struct AttendWarp : AttendRows<T, D, Units, Keys, Decode, Form> {
+    typedef AttendRows<T, D, Units, Keys, Decode, Form> Base;
     typedef AttendLines<D> Lines;
     typedef typename Base::Rows Rows;
     typedef typename Base::Scores Scores;
