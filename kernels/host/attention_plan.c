@@ -3,10 +3,12 @@
  * A decoding kernel's block takes 16 rows, of all heads that share one of K,
  * and a part of the keys; one for many queries takes 128 rows and all keys. The
  * first is for as few rows as one block has, and for some more where the others
- * would leave most of the device idle. Keys are split until the device is full,
- * but not into parts that take less time than a launch. Few splits are a
- * cluster where there are clusters: they need no launch to join them, and their
- * parts are shorter.
+ * would leave most of the device idle. Of a wide head, of which a block for
+ * many queries takes 32, so few queries that they fill a quarter of it are
+ * decoded, however many heads share one of K. Keys are split until the device
+ * is full, but not into parts that take less time than a launch. Few splits are
+ * a cluster where there are clusters: they need no launch to join them, and
+ * their parts are shorter.
  */
 #include "attention_plan.h"
 #include "runtime.h"
@@ -16,9 +18,12 @@
 #include <string.h>
 
 enum { DECODE_ROWS = 16, MANY_ROWS = 128, MOST_DECODE_ROWS = 64 };
+enum { WIDE_MANY_ROWS = 32, WIDE_DECODE_QUERIES = 8 };
 /* columns that a warp of a cluster rounds to blocks at once */
 enum { QUANTIZED_D = 64 };
-enum { MOST_CLUSTER = 8, MOST_SPLITS = 128, MOST_GRID_Z = 65535, MOST_D = 256 };
+enum { MOST_CLUSTER = 8, MOST_SPLITS = 128, MOST_GRID_Z = 65535 };
+/* of the first form's kernels, and of the widest: columns of K, and of V */
+enum { FIRST_D = 256, MOST_D = 576, MOST_D_V = 512 };
 
 static const char *const type_names[] = {
     [KPK_ATTENTION_F16] = "f16",
@@ -45,19 +50,43 @@ static uint64_t most(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
+static uint32_t width_of_v(const kpk_attention2_args *a)
+{
+    return a->d_v ? a->d_v : a->base.d;
+}
+
+/* of what a kernel must have room for */
+static uint32_t width_of(const kpk_attention2_args *a)
+{
+    return (uint32_t)most(a->base.d, width_of_v(a));
+}
+
+static bool is_wide(const kpk_attention2_args *a)
+{
+    return width_of(a) > FIRST_D;
+}
+
+/* Whether kernels of the first form, which know no more, do. */
+static bool is_first_form(const kpk_attention2_args *a)
+{
+    return !a->sinks && !a->mask && width_of_v(a) == a->base.d && !is_wide(a);
+}
+
 static uint64_t all_rows(const kpk_attention_args *a)
 {
     return a->total_q ? a->total_q : (uint64_t)a->b * a->seqlen_q;
 }
 
 /* UINT64_MAX for more than there is, which no workspace holds. */
-static uint64_t workspace_of(const kpk_attention_args *a, uint64_t splits)
+static uint64_t workspace_of(const kpk_attention2_args *args, uint64_t splits)
 {
-    const double n = (double)splits * (double)all_rows(a) * a->h * (a->d + 1.0);
+    const kpk_attention_args *a = &args->base;
+    const uint32_t each = width_of_v(args) + 1;
+    const double n = (double)splits * (double)all_rows(a) * a->h * each;
 
     if (splits <= 1)
         return 0;
-    return n > 1e18 ? UINT64_MAX : splits * all_rows(a) * a->h * (a->d + 1) * 4;
+    return n > 1e18 ? UINT64_MAX : splits * all_rows(a) * a->h * each * 4;
 }
 
 /* Keys that the queries of a sequence see at most. */
@@ -69,15 +98,27 @@ static uint64_t seen_keys(const kpk_attention_args *a)
                                   (uint64_t)a->window_right + a->seqlen_q);
 }
 
+static bool has_reserved(const kpk_attention2_args *a)
+{
+    uint64_t all = (uint64_t)a->q_type | a->o_type | a->mask_type;
+
+    for (size_t i = 0; i < sizeof(a->reserved) / sizeof(a->reserved[0]); i++)
+        all |= a->reserved[i];
+    return all != 0;
+}
+
 static kpk_status check_args(const kpk_module *module, int type, int cache,
-                             const kpk_attention_args *a,
+                             const kpk_attention2_args *args,
                              const kpk_attention_plan *out)
 {
-    if (!module || !a || !out)
+    const kpk_attention_args *a;
+
+    if (!module || !args || !out)
         return kpk_i_fail(KPK_ERR_ARG, "kpk_attention_choose: %s is NULL",
                           !module ? "module"
-                          : !a    ? "args"
+                          : !args ? "args"
                                   : "out");
+    a = &args->base;
     if (type < 0 || type > KPK_ATTENTION_BF16)
         return kpk_i_fail(KPK_ERR_ARG,
                           "kpk_attention_choose: there is no type %d; they are "
@@ -94,6 +135,17 @@ static kpk_status check_args(const kpk_module *module, int type, int cache,
                           "kpk_attention_choose: d is %lu; kernels take "
                           "multiples of 8 up to %d",
                           (unsigned long)a->d, MOST_D);
+    if (width_of_v(args) % 8 != 0 || width_of_v(args) > MOST_D_V)
+        return kpk_i_fail(KPK_ERR_ARG,
+                          "kpk_attention_choose: V has %lu columns (d_v, or d "
+                          "where d_v is 0); kernels take multiples of 8 up to "
+                          "%d of V, and up to %d of K",
+                          (unsigned long)width_of_v(args), MOST_D_V, MOST_D);
+    if (has_reserved(args))
+        return kpk_i_fail(KPK_ERR_ARG,
+                          "kpk_attention_choose: a reserved member of "
+                          "kpk_attention2_args is not zero; set the struct to "
+                          "zero and fill it in by name");
     if (a->h_k == 0 || a->h % a->h_k != 0)
         return kpk_i_fail(KPK_ERR_ARG,
                           "kpk_attention_choose: %lu heads cannot share %lu "
@@ -105,7 +157,8 @@ static kpk_status check_args(const kpk_module *module, int type, int cache,
 struct choice {
     const kpk_module *module;
     const char *target;
-    const kpk_attention_args *a;
+    const kpk_attention2_args *all;
+    const kpk_attention_args *a; /* the part of the first form */
     int64_t room, split_keys, cluster_keys;
 };
 
@@ -149,14 +202,17 @@ static kpk_status shape_of(const struct choice *c, const char *kernel,
     return st;
 }
 
-static bool decodes(const kpk_attention_args *a, kpk_attention_cache cache,
+static bool decodes(const kpk_attention2_args *args, kpk_attention_cache cache,
                     uint32_t units)
 {
+    const kpk_attention_args *a = &args->base;
     const uint64_t rows = (uint64_t)a->seqlen_q * (a->h / a->h_k);
     const uint64_t blocks =
-        (uint64_t)a->b * a->h * div_up(a->seqlen_q, MANY_ROWS);
+        (uint64_t)a->b * a->h *
+        div_up(a->seqlen_q, is_wide(args) ? WIDE_MANY_ROWS : MANY_ROWS);
 
     return cache != KPK_ATTENTION_SAME || rows <= DECODE_ROWS ||
+           (is_wide(args) && a->seqlen_q <= WIDE_DECODE_QUERIES) ||
            (rows <= MOST_DECODE_ROWS && blocks < units);
 }
 
@@ -172,7 +228,7 @@ static uint64_t splits_of(const struct choice *c, uint32_t units,
 
     splits = most(least(splits, MOST_SPLITS), 1);
     for (; splits > 1; splits--) {
-        const uint64_t nbytes = workspace_of(a, splits);
+        const uint64_t nbytes = workspace_of(c->all, splits);
 
         if (nbytes != UINT64_MAX && nbytes <= workspace_nbytes)
             break;
@@ -195,37 +251,42 @@ static uint64_t cluster_of(const struct choice *c, uint32_t units)
                 1);
 }
 
-kpk_status kpk_attention_choose_for(const kpk_module *module,
-                                    const char *target, uint32_t compute_units,
-                                    kpk_attention_type type,
-                                    kpk_attention_cache cache,
-                                    const kpk_attention_args *args,
-                                    uint64_t workspace_nbytes,
-                                    kpk_attention_plan *out)
+kpk_status kpk_attention2_choose_for(const kpk_module *module,
+                                     const char *target, uint32_t compute_units,
+                                     kpk_attention_type type,
+                                     kpk_attention_cache cache,
+                                     const kpk_attention2_args *all,
+                                     uint64_t workspace_nbytes,
+                                     kpk_attention_plan *out)
 {
     const uint32_t units = compute_units ? compute_units : 1;
+    const kpk_attention_args *args;
     char name[KPK_I_SM_NBYTES];
-    struct choice c = {.module = module, .a = args};
+    struct choice c = {.module = module, .all = all};
     kpk_attention_plan plan;
-    kpk_status st = check_args(module, (int)type, (int)cache, args, out);
+    kpk_status st = check_args(module, (int)type, (int)cache, all, out);
+    const char *form;
     bool decode;
 
     if (st != KPK_OK)
         return st;
+    c.a = args = &all->base;
     c.target = kpk_i_target_of_rows(module, target, name);
     memset(&plan, 0, sizeof(plan));
-    decode = decodes(args, cache, units);
-    snprintf(plan.kernel, sizeof(plan.kernel), "attention_%s%s_%d%s",
+    decode = decodes(all, cache, units);
+    form = is_first_form(all) ? "" : "2";
+    snprintf(plan.kernel, sizeof(plan.kernel), "attention%s_%s%s_%d%s", form,
              decode ? "decode_" : "", type_names[type],
-             args->d <= 64    ? 64
-             : args->d <= 128 ? 128
-                              : MOST_D,
+             width_of(all) <= 64        ? 64
+             : width_of(all) <= 128     ? 128
+             : width_of(all) <= FIRST_D ? FIRST_D
+                                        : MOST_D,
              cache_names[cache]);
     plan.splits = plan.cluster = 1;
     st = read_row(&c, plan.kernel);
     if (st == KPK_OK && decode) {
         plan.splits = plan.cluster = (uint32_t)cluster_of(&c, units);
-        plan.quantizes = plan.cluster > 1 && args->d % QUANTIZED_D == 0;
+        plan.quantizes = plan.cluster > 1 && width_of_v(all) % QUANTIZED_D == 0;
         if (plan.cluster == 1)
             plan.splits = (uint32_t)splits_of(&c, units, workspace_nbytes);
     }
@@ -233,8 +294,8 @@ kpk_status kpk_attention_choose_for(const kpk_module *module,
         st = shape_of(&c, plan.kernel, decode ? plan.splits : args->seqlen_q,
                       decode ? args->h_k : args->h, args->b, &plan.shape);
     if (st == KPK_OK && plan.splits > plan.cluster) {
-        plan.workspace_nbytes = workspace_of(args, plan.splits);
-        snprintf(plan.join, sizeof(plan.join), "attention_join_%s",
+        plan.workspace_nbytes = workspace_of(all, plan.splits);
+        snprintf(plan.join, sizeof(plan.join), "attention%s_join_%s", form,
                  type_names[type]);
         st = shape_of(&c, plan.join, all_rows(args), args->h, 1,
                       &plan.join_shape);
@@ -244,43 +305,82 @@ kpk_status kpk_attention_choose_for(const kpk_module *module,
     return st;
 }
 
+/* Arguments of the first form as the second has them. */
+static kpk_attention2_args second_form(const kpk_attention_args *args)
+{
+    kpk_attention2_args all;
+
+    memset(&all, 0, sizeof(all));
+    if (args)
+        all.base = *args;
+    return all;
+}
+
+kpk_status kpk_attention_choose_for(const kpk_module *module,
+                                    const char *target, uint32_t compute_units,
+                                    kpk_attention_type type,
+                                    kpk_attention_cache cache,
+                                    const kpk_attention_args *args,
+                                    uint64_t workspace_nbytes,
+                                    kpk_attention_plan *out)
+{
+    const kpk_attention2_args all = second_form(args);
+
+    return kpk_attention2_choose_for(module, target, compute_units, type, cache,
+                                     args ? &all : NULL, workspace_nbytes, out);
+}
+
+kpk_status
+kpk_attention2_choose(const kpk_instance *inst, const kpk_module *module,
+                      kpk_attention_type type, kpk_attention_cache cache,
+                      const kpk_attention2_args *args,
+                      uint64_t workspace_nbytes, kpk_attention_plan *out)
+{
+    const kpk_device *device = inst ? kpk_instance_device(inst) : NULL;
+
+    if (!device)
+        return kpk_i_fail(KPK_ERR_ARG, "kpk_attention_choose: inst is NULL");
+    return kpk_attention2_choose_for(module, device->target,
+                                     device->compute_units, type, cache, args,
+                                     workspace_nbytes, out);
+}
+
 kpk_status
 kpk_attention_choose(const kpk_instance *inst, const kpk_module *module,
                      kpk_attention_type type, kpk_attention_cache cache,
                      const kpk_attention_args *args, uint64_t workspace_nbytes,
                      kpk_attention_plan *out)
 {
-    const kpk_device *device = inst ? kpk_instance_device(inst) : NULL;
+    const kpk_attention2_args all = second_form(args);
 
-    if (!device)
-        return kpk_i_fail(KPK_ERR_ARG, "kpk_attention_choose: inst is NULL");
-    return kpk_attention_choose_for(module, device->target,
-                                    device->compute_units, type, cache, args,
-                                    workspace_nbytes, out);
+    return kpk_attention2_choose(inst, module, type, cache, args ? &all : NULL,
+                                 workspace_nbytes, out);
 }
 
 /* Early: no kernel reads anything of this before it waits. */
 static kpk_status launch_one(kpk_instance *inst, const char *name,
                              const kpk_shape *shape, uint32_t cluster,
-                             const kpk_attention_args *args, void *stream)
+                             const kpk_attention2_args *args, void *stream)
 {
+    const bool second = strncmp(name, "attention2_", 11) == 0;
     const kpk_launch_options options = {.shape = *shape,
                                         .stream = stream,
                                         .flags = KPK_LAUNCH_EARLY,
                                         .cluster = {cluster}};
-    const kpk_arg arg = {args, sizeof(*args)};
+    /* the first form is what the second begins with */
+    const kpk_arg arg = {args, second ? sizeof(*args) : sizeof(args->base)};
     const kpk_kernel *kernel;
     kpk_status st = kpk_kernel_get(inst, name, &kernel);
 
     return st == KPK_OK ? kpk_launch_ex(kernel, &options, &arg, 1) : st;
 }
 
-kpk_status kpk_attention_launch(kpk_instance *inst,
-                                const kpk_attention_args *args,
-                                const kpk_attention_plan *plan, void *workspace,
-                                void *stream)
+kpk_status kpk_attention2_launch(kpk_instance *inst,
+                                 const kpk_attention2_args *args,
+                                 const kpk_attention_plan *plan,
+                                 void *workspace, void *stream)
 {
-    kpk_attention_args a;
+    kpk_attention2_args a;
     kpk_status st;
 
     if (!inst || !args || !plan)
@@ -294,22 +394,40 @@ kpk_status kpk_attention_launch(kpk_instance *inst,
                           "needs a workspace of %llu bytes; to do without, "
                           "give 0 to kpk_attention_choose()",
                           (unsigned long long)plan->workspace_nbytes);
-    if (args->block_table && args->page_size == 0)
+    if (args->base.block_table && args->base.page_size == 0)
         return kpk_i_fail(KPK_ERR_ARG,
                           "kpk_attention_launch: there is a block table, but "
                           "page_size is 0; it is the rows of a page");
-    if (args->o_q8_1 && !plan->quantizes)
+    if (args->base.o_q8_1 && !plan->quantizes)
         return kpk_i_fail(
             KPK_ERR_ARG,
             "kpk_attention_launch: o_q8_1 is given, but %s of "
             "this plan writes o; see kpk_attention_plan.quantizes",
             plan->kernel);
+    if (!is_first_form(args) && strncmp(plan->kernel, "attention_", 10) == 0)
+        return kpk_i_fail(
+            KPK_ERR_ARG,
+            "kpk_attention_launch: %s of this plan knows no sinks, no mask, no "
+            "d_v and no width beyond %d; give the same args to "
+            "kpk_attention2_choose()",
+            plan->kernel, FIRST_D);
     a = *args;
-    a.splits = plan->splits;
-    a.partial = plan->workspace_nbytes ? workspace : NULL;
+    a.base.splits = plan->splits;
+    a.base.partial = plan->workspace_nbytes ? workspace : NULL;
     st =
         launch_one(inst, plan->kernel, &plan->shape, plan->cluster, &a, stream);
     if (st == KPK_OK && plan->join[0])
         st = launch_one(inst, plan->join, &plan->join_shape, 1, &a, stream);
     return st;
+}
+
+kpk_status kpk_attention_launch(kpk_instance *inst,
+                                const kpk_attention_args *args,
+                                const kpk_attention_plan *plan, void *workspace,
+                                void *stream)
+{
+    const kpk_attention2_args all = second_form(args);
+
+    return kpk_attention2_launch(inst, args ? &all : NULL, plan, workspace,
+                                 stream);
 }

@@ -8,6 +8,12 @@
  *                          KPK_ATTENTION_SAME, &args, nbytes, &plan);
  *     kpk_attention_launch(inst, &args, &plan, workspace, stream);
  *
+ * Sinks, a mask, and V of another width than K are in kpk_attention2_args, for
+ * which kpk_attention2_choose() and kpk_attention2_launch() are the same. Both
+ * choose the kernels of the first form, attention_*, where arguments need no
+ * more, and those of the second, attention2_*, where they do: kpk_attention_*()
+ * too, for heads wider than 256.
+ *
  * A plan depends on sizes and device alone, not on where tensors lie: it can be
  * made once and used for every call of those sizes. Nothing is allocated,
  * measured or kept.
@@ -37,7 +43,7 @@ typedef enum kpk_attention_cache {
 } kpk_attention_cache;
 
 typedef struct kpk_attention_plan {
-    char kernel[32]; /* "attention_decode_bf16_128_q8_0" */
+    char kernel[32]; /* "attention2_decode_bf16_576_q8_0" */
     char join[24];   /* "attention_join_bf16"; "" if nothing follows */
     kpk_shape shape, join_shape;
     uint32_t splits;
@@ -63,9 +69,14 @@ typedef struct kpk_attention_plan {
  * kpk_attention_choose_for() is the same without a device, for a target ID and
  * a number of compute units.
  *
- * Fail with KPK_ERR_ARG for a NULL, a type that there is not, a d that no
- * kernel takes, or heads that those of K do not divide; KPK_ERR_NO_ROW if
- * module is not that of attention. Any thread may call.
+ * kpk_attention2_choose() and kpk_attention2_choose_for() are the same for
+ * arguments of the second form. Of those sinks and mask are read as being NULL
+ * or not, and d_v is.
+ *
+ * Fail with KPK_ERR_ARG for a NULL, a type that there is not, a d or d_v that
+ * no kernel takes, heads that those of K do not divide, or a reserved member
+ * that is not zero; KPK_ERR_NO_ROW if module is not that of attention. Any
+ * thread may call.
  */
 kpk_status
 kpk_attention_choose(const kpk_instance *inst, const kpk_module *module,
@@ -79,6 +90,18 @@ kpk_status kpk_attention_choose_for(const kpk_module *module,
                                     const kpk_attention_args *args,
                                     uint64_t workspace_nbytes,
                                     kpk_attention_plan *out);
+kpk_status
+kpk_attention2_choose(const kpk_instance *inst, const kpk_module *module,
+                      kpk_attention_type type, kpk_attention_cache cache,
+                      const kpk_attention2_args *args,
+                      uint64_t workspace_nbytes, kpk_attention_plan *out);
+kpk_status kpk_attention2_choose_for(const kpk_module *module,
+                                     const char *target, uint32_t compute_units,
+                                     kpk_attention_type type,
+                                     kpk_attention_cache cache,
+                                     const kpk_attention2_args *args,
+                                     uint64_t workspace_nbytes,
+                                     kpk_attention_plan *out);
 
 /*
  * kpk_attention_launch() starts the kernels of a plan and returns without
@@ -89,15 +112,21 @@ kpk_status kpk_attention_choose_for(const kpk_module *module,
  *              the kernels are done; NULL where that is 0
  *   stream     a hipStream_t of the instance's device; NULL for the default one
  *
- * Fails with KPK_ERR_ARG for a NULL, for a block table without a page size, and
- * for o_q8_1 where the plan's kernel writes o; otherwise as kpk_kernel_get()
- * and kpk_launch(). Nothing is allocated but what loading the module takes, the
- * first time.
+ * kpk_attention2_launch() is the same for arguments of the second form.
+ *
+ * Fail with KPK_ERR_ARG for a NULL, for a block table without a page size, for
+ * o_q8_1 where the plan's kernel writes o, and for sinks, a mask or a d_v that
+ * the plan was not made for; otherwise as kpk_kernel_get() and kpk_launch().
+ * Nothing is allocated but what loading the module takes, the first time.
  */
 kpk_status kpk_attention_launch(kpk_instance *inst,
                                 const kpk_attention_args *args,
                                 const kpk_attention_plan *plan, void *workspace,
                                 void *stream);
+kpk_status kpk_attention2_launch(kpk_instance *inst,
+                                 const kpk_attention2_args *args,
+                                 const kpk_attention_plan *plan,
+                                 void *workspace, void *stream);
 
 #ifdef __cplusplus
 } /* extern "C" */

@@ -103,6 +103,66 @@ static void call(kpk_instance *inst, uint32_t nq, uint32_t nk)
         check(kpk_free(inst, device[i]) == KPK_OK, "kpk_free()");
 }
 
+/* ---- wide heads and sinks ---- */
+
+/* By both calls: heads of 512, which the first form asks for, are those of 576;
+ * and with a sink of ln 3, one key that is seen has a weight of a quarter. */
+static void check_second_form(kpk_instance *inst)
+{
+    enum { WIDE = 512 };
+    static kpk_f16 row[WIDE], got[WIDE];
+    const float sink = logf(3);
+    kpk_attention2_args a = {.base = {.b = 1,
+                                      .h = 1,
+                                      .h_k = 1,
+                                      .d = WIDE,
+                                      .seqlen_q = 1,
+                                      .seqlen_k = 1,
+                                      .window_left = -1,
+                                      .window_right = -1}};
+    kpk_attention_plan plan;
+    void *device[5] = {NULL};
+    size_t wrong[2] = {0, 0};
+
+    memset(&plan, 0, sizeof(plan));
+    for (size_t i = 0; i < WIDE; i++)
+        row[i] = kpk_to_f16((float)i - 200);
+    for (size_t i = 0; i < 5; i++)
+        check(kpk_malloc(inst, sizeof(row), &device[i]) == KPK_OK &&
+                  kpk_copy_to(inst, device[i],
+                              i < 4 ? (void *)row : (void *)&sink,
+                              i < 4 ? sizeof(row) : 4) == KPK_OK,
+              "device memory");
+    /* a score of 0: its exponential is 1 beside the sink's 3 */
+    a.base.q = device[0], a.base.k = device[1], a.base.v = device[2];
+    a.base.o = device[3], a.base.scale = 0;
+    check(
+        kpk_attention_choose(inst, &kpk_module_attention, KPK_ATTENTION_F16,
+                             KPK_ATTENTION_SAME, &a.base, 0, &plan) == KPK_OK &&
+            strcmp(plan.kernel, "attention2_decode_f16_576") == 0 &&
+            kpk_attention_launch(inst, &a.base, &plan, NULL, NULL) == KPK_OK &&
+            kpk_copy_from(inst, got, device[3], sizeof(got)) == KPK_OK,
+        "a head of 512 by the first form");
+    for (size_t i = 0; i < WIDE; i++)
+        wrong[0] += fabs(at(got, i) - at(row, i)) > 0;
+    check(wrong[0] == 0, "one key is the result");
+    a.sinks = device[4];
+    a.d_v = WIDE / 2;
+    check(kpk_attention2_choose(inst, &kpk_module_attention, KPK_ATTENTION_F16,
+                                KPK_ATTENTION_SAME, &a, 0, &plan) == KPK_OK &&
+              kpk_attention2_launch(inst, &a, &plan, NULL, NULL) == KPK_OK &&
+              kpk_copy_from(inst, got, device[3], sizeof(got)) == KPK_OK,
+          "a sink, and V of half the width");
+    for (size_t i = 0; i < WIDE; i++) {
+        const double part = i < WIDE / 2 ? 0.25 : 1, want = at(row, i) * part;
+
+        wrong[1] += fabs(at(got, i) - want) > 0x1p-10 * fabs(want);
+    }
+    check(wrong[1] == 0, "a quarter of the key's value");
+    for (size_t i = 0; i < 5; i++)
+        check(kpk_free(inst, device[i]) == KPK_OK, "kpk_free()");
+}
+
 /* ---- plans ---- */
 
 static kpk_attention_plan plan_of(const kpk_attention_args *a,
@@ -265,6 +325,116 @@ static void check_nvidia_plans(void)
     }
 }
 
+/* Which kernels arguments of the second form get. */
+static void check_second_plans(void)
+{
+    static const struct {
+        uint32_t d, d_v, seqlen_q, h, h_k;
+        bool sinks, mask;
+        const char *kernel, *join;
+    } rows[] = {
+        {128, 0, 1, 32, 8, false, false, "attention_decode_bf16_128",
+         "attention_join_bf16"},
+        {128, 128, 4096, 32, 8, false, false, "attention_bf16_128", ""},
+        {64, 0, 1, 64, 8, true, false, "attention2_decode_bf16_64",
+         "attention2_join_bf16"},
+        {64, 0, 4096, 64, 8, false, true, "attention2_bf16_64", ""},
+        {192, 128, 4096, 16, 16, false, false, "attention2_bf16_256", ""},
+        {64, 256, 4096, 16, 16, false, false, "attention2_bf16_256", ""},
+        {512, 0, 4096, 8, 8, false, false, "attention2_bf16_576", ""},
+        /* a query of MLA has 128 rows that share K */
+        {576, 512, 1, 128, 1, false, false, "attention2_decode_bf16_576",
+         "attention2_join_bf16"},
+        {576, 512, 4096, 128, 1, false, false, "attention2_bf16_576", ""},
+    };
+    kpk_attention_plan plan;
+    float none;
+
+    memset(&plan, 0, sizeof(plan));
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        kpk_attention2_args a = {.base = {.b = 2,
+                                          .h = rows[i].h,
+                                          .h_k = rows[i].h_k,
+                                          .d = rows[i].d,
+                                          .seqlen_q = rows[i].seqlen_q,
+                                          .seqlen_k = 4096,
+                                          .window_left = -1,
+                                          .window_right = 0},
+                                 .sinks = rows[i].sinks ? &none : NULL,
+                                 .mask = rows[i].mask ? &none : NULL,
+                                 .d_v = rows[i].d_v};
+        const uint32_t d_v = a.d_v ? a.d_v : a.base.d;
+
+        check(kpk_attention2_choose_for(&kpk_module_attention, "gfx942", 304,
+                                        KPK_ATTENTION_BF16, KPK_ATTENTION_SAME,
+                                        &a, UINT64_MAX, &plan) == KPK_OK &&
+                  strcmp(plan.kernel, rows[i].kernel) == 0 &&
+                  strcmp(plan.join, rows[i].join) == 0 &&
+                  plan.workspace_nbytes ==
+                      (plan.splits > 1
+                           ? plan.splits * 2ull * a.base.h * (d_v + 1) * 4
+                           : 0) &&
+                  (rows[i].seqlen_q == 1 ||
+                   plan.shape.grid[0] == (d_v > 256 ? 128 : 32)),
+              rows[i].kernel);
+    }
+}
+
+/* By the second form's call. */
+static void refused2(kpk_attention2_args a, const char *says)
+{
+    kpk_attention_plan plan;
+
+    check(kpk_attention2_choose_for(&kpk_module_attention, "gfx942", 304,
+                                    KPK_ATTENTION_F16, KPK_ATTENTION_SAME, &a,
+                                    0, &plan) == KPK_ERR_ARG &&
+              strstr(kpk_error_message(), says),
+          says);
+}
+
+static void check_second_refusals(kpk_instance *inst)
+{
+    kpk_attention2_args a = {.base = {.b = 1,
+                                      .h = 1,
+                                      .h_k = 1,
+                                      .d = 64,
+                                      .seqlen_q = 1,
+                                      .seqlen_k = 1,
+                                      .window_left = -1,
+                                      .window_right = -1}};
+    kpk_attention_plan plan;
+
+    memset(&plan, 0, sizeof(plan));
+    a.d_v = 12;
+    refused2(a, "V has 12 columns");
+    a.d_v = 520;
+    refused2(a, "V has 520 columns");
+    a.d_v = 0, a.base.d = 576;
+    refused2(a, "V has 576 columns");
+    a.base.d = 64, a.q_type = 1;
+    refused2(a, "a reserved member");
+    a.q_type = 0, a.reserved[3] = 1;
+    refused2(a, "a reserved member");
+    a.reserved[3] = 0;
+    check(kpk_attention2_choose(NULL, &kpk_module_attention, KPK_ATTENTION_F16,
+                                KPK_ATTENTION_SAME, &a, 0,
+                                &plan) == KPK_ERR_ARG &&
+              kpk_attention_choose(inst, &kpk_module_attention,
+                                   KPK_ATTENTION_F16, KPK_ATTENTION_SAME, NULL,
+                                   0, &plan) == KPK_ERR_ARG &&
+              strstr(kpk_error_message(), "args is NULL") &&
+              kpk_attention_launch(inst, NULL, &plan, NULL, NULL) ==
+                  KPK_ERR_ARG,
+          "no instance, no args");
+    check(kpk_attention2_choose(inst, &kpk_module_attention, KPK_ATTENTION_F16,
+                                KPK_ATTENTION_SAME, &a, 0, &plan) == KPK_OK,
+          "a plan of the first form");
+    a.sinks = (const float *)&a;
+    check(kpk_attention2_launch(inst, &a, &plan, NULL, NULL) == KPK_ERR_ARG &&
+              strstr(kpk_error_message(), "knows no sinks"),
+          "sinks that the plan was not made for");
+}
+
 static void refused(kpk_attention_args a, int type, int cache, const char *says)
 {
     kpk_attention_plan plan;
@@ -300,8 +470,10 @@ static void check_refusals(kpk_instance *inst)
     a.block_table = (const int32_t *)&a;
     check(kpk_attention_launch(inst, &a, &plan, NULL, NULL) == KPK_ERR_ARG,
           "a block table needs a page size");
-    a.d = 260;
-    refused(a, 0, 0, "d is 260");
+    a.d = 580;
+    refused(a, 0, 0, "d is 580");
+    a.d = 520;
+    refused(a, 0, 0, "V has 520 columns");
     a.d = 12;
     refused(a, 0, 0, "d is 12");
     a.d = 64, a.h_k = 4;
@@ -326,8 +498,11 @@ int main(void)
         call(inst, 1, 77);
         call(inst, 5, 5);
         check_refusals(inst);
+        check_second_form(inst);
+        check_second_refusals(inst);
     }
     check_plans();
+    check_second_plans();
     check_nvidia_plans();
     check_cluster_plans();
     check(kpk_close(inst) == KPK_OK, "kpk_close()");
