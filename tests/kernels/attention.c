@@ -524,13 +524,13 @@ static void check_results(struct run *r, const void *old, const void *got,
 /* A token's results as they were stored, as blocks of Q8_1: f16 scale, f16 sum
  * of the quants times that, 32 quants; zeros up to a multiple of 512. */
 static void blocks_of(const struct run *r, const void *got, uint32_t b,
-                      uint32_t row, size_t padded, uint8_t *blocks)
+                      uint32_t row, size_t padded, uint8_t *made)
 {
     const struct problem *p = r->p;
     const uint32_t d_v = width_of_v(p);
 
     for (size_t c = 0; c < padded; c += 32) {
-        uint8_t *block = blocks + c / 32 * 36;
+        uint8_t *block = made + c / 32 * 36;
         float v[32] = {0}, most = 0, d, sum = 0;
 
         for (size_t i = 0; i < 32 && c < (size_t)p->h * d_v; i++) {
