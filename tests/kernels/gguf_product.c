@@ -472,14 +472,13 @@ void run_mat_vec(struct kt *t, const struct kt_row *row)
         {"four rows a workgroup", 2899, legacy ? 64 : 8, n, GGUF_RANDOM, TAME},
         {"one in a few", 5003, legacy ? 35 : 5, n, GGUF_RANDOM, TAME},
         {"one in a few of many", 20011, legacy ? 35 : 5, n, GGUF_RANDOM, TAME},
-        {"large columns", n == 1 ? 4099 : 8195, legacy ? 8 : 2, n, GGUF_RANDOM,
+    };
+    const bool sums = shares && gguf_formats[p->id].vec == GGUF_BIAS_S;
+    const struct product_case many_large[] = {
+        {"many rows, large columns", 40005, 2, n, GGUF_RANDOM, LARGE},
+        {"more rows, large columns", n == 1 ? 4099 : 8195, 8, n, GGUF_RANDOM,
          LARGE},
-        {"many rows of large columns", 40005, legacy ? 8 : 1, n, GGUF_RANDOM,
-         LARGE},
-        {"longer rows of large columns", 6005, legacy ? 48 : 8, n, GGUF_RANDOM,
-         LARGE},
-        {"few rows of large columns", 779, legacy ? 128 : 16, n, GGUF_RANDOM,
-         LARGE},
+        {"long rows, large columns", 779, 128, n, GGUF_RANDOM, LARGE},
     };
     /* of one column: grids with fewer workgroups than candle launches, and with
      * more; rows that begin on multiples of 16, and not; several passes */
@@ -518,6 +517,9 @@ void run_mat_vec(struct kt *t, const struct kt_row *row)
             run_product_on(t, row, &compact[i].c, compact[i].grid);
     for (size_t i = 0; shares && i < sizeof(many) / sizeof(many[0]); i++)
         run_product(t, row, &many[i]);
+    for (size_t i = 0; sums && i < sizeof(many_large) / sizeof(many_large[0]);
+         i++)
+        run_product(t, row, &many_large[i]);
     if (p->id == GGUF_Q4_0 && n == 1 && !p->in_blocks)
         run_example(t, 256, 1, 1, example);
 }
