@@ -42,9 +42,9 @@
  *     and its message says so. If that is all that failed, the call has done
  *     its work (kpk_malloc() alone has undone it).
  *   - Strings that are passed in are not kept. Strings that are returned are
- *     NUL-terminated UTF-8. Those of packs and modules live as long as the
- *     program or shared object that holds the pack, those of an instance until
- *     its close.
+ *     NUL-terminated UTF-8. A string of a pack or module lives as long as the
+ *     program or shared object with the pack; a string of an instance lives
+ *     until the instance's close.
  *   - A "target ID" is a processor and its settings as HIP's gcnArchName
  *     spells them, e.g. "gfx942:sramecc+:xnack-".
  *   - Streams, events, modules and functions are HIP's own handles, passed as
@@ -59,7 +59,7 @@
  * The second half is for those that want more:
  *
  *     Packed arguments, More ways to launch and to load, Device variables,
- *     Looking into packs, Selection, Configuration tables, What HIP says
+ *     Looking into packs, Selection, Configuration tables, HIP's answers
  *
  * A program that comes from HIP's module API finds each of its calls in a table
  * of src/README.md. Needs C99 or C++11.
@@ -97,7 +97,7 @@ int kpk_version(void);
 /* ------------------------------------------------------------------------ */
 /* Errors                                                                   */
 
-/* Every status: its name, its number and what it means. Numbers are ABI. */
+/* Every status: name, number and meaning. Numbers are ABI. */
 /* clang-format off */
 #define KPK_STATUS_TABLE(X)                                                   \
     X(KPK_OK,                0, "success")                                    \
@@ -381,9 +381,9 @@ typedef struct kpk_arg {
  *
  * Everything is checked before the GPU sees it, against the kernel's argument
  * list, its limits and the device's: KPK_ERR_KERNEL_ARGS names the argument
- * that does not fit, KPK_ERR_SHAPE the dimension. That a pointer points to
- * device memory of the right extent cannot be checked. Nothing is allocated.
- * A kernel whose metadata lists no arguments, though it reads some, is launched
+ * that does not fit, KPK_ERR_SHAPE the dimension. No check can tell whether a
+ * pointer points to device memory of the right extent. Nothing is allocated. A
+ * kernel whose metadata lists no arguments, though it reads some, is launched
  * with kpk_launch_packed() only. Also fails with KPK_ERR_UNLOADED, KPK_ERR_HIP,
  * KPK_ERR_ARG.
  *
@@ -469,13 +469,14 @@ kpk_status kpk_sync(kpk_instance *inst, void *stream);
 
 /*
  * HIP is found when it is first needed, in this order: a copy that is already
- * in the process (the program links HIP itself, or has loaded it), whatever
- * its number; the file or name in the environment variable KPK_HIP_LIBRARY,
- * which programs with raised privileges ignore; libamdhip64.so.20 down to .5
- * and libamdhip64.so, in the loader's path, in /opt/rocm/lib and in
- * /opt/rocm/core-X/lib, newest X first. Of these last the first that has a
- * device is taken; if none has one, the first that can be used. It stays for
- * the life of the process. Releases from 5 on are served by one binary.
+ * in the process (the program links HIP itself, or has loaded it), whatever its
+ * number; the file or name in the environment variable KPK_HIP_LIBRARY, which
+ * programs with raised privileges ignore; libamdhip64.so.20 down to .5 and
+ * libamdhip64.so, in the loader's path, in /opt/rocm/lib and in
+ * /opt/rocm/core-X/lib, newest X first. Among the libamdhip64 files the first
+ * with a device is taken; if none has a device, the first usable file. The
+ * library stays for the life of the process. Releases from 5 on are served by
+ * one binary.
  *
  * HIP does not survive fork(): in a child whose parent had found HIP, every
  * call that needs it fails with KPK_ERR_UNSUPPORTED. Programs that are linked
@@ -546,7 +547,7 @@ kpk_status kpk_platform_device_count(kpk_platform platform, int *out);
 kpk_status kpk_driver_info(kpk_platform platform, int *version,
                            const char **path);
 
-/* What the driver says of a device. Sizes are in bytes. */
+/* A device as the driver describes it. Sizes are in bytes. */
 typedef struct kpk_device {
     char name[256];   /* marketing or board name */
     char target[256]; /* target ID, "gfx90a:sramecc+:xnack-" */
@@ -560,8 +561,8 @@ typedef struct kpk_device {
     uint32_t cooperative;       /* 1 if cooperative launches work: the device
                                  * can, and this HIP has the call (5.5) */
     uint32_t cooperative_multi; /* 1 if they work over several devices */
-    kpk_platform platform;      /* whose device it is */
-    int index;                  /* and its number there */
+    kpk_platform platform;      /* the driver of the device */
+    int index;                  /* the device's number in that driver */
 } kpk_device;
 
 /*
@@ -603,14 +604,14 @@ int kpk_instance_ordinal(const kpk_instance *inst);
  * The headers are made of two calls.
  */
 
-/* The kernels of one module of an instance, which owns them. */
+/* The kernels of one module. The instance owns them. */
 typedef struct kpk_kernels kpk_kernels;
 
 /*
  * kpk_kernels_get() finds the kernels of a module and loads it unless it is
  * loaded.
  *
- *   module  one of those that the instance was opened with
+ *   module  a module of the instance
  *   layout  what the header knows of names and arguments, as a number; a
  *           module that has others is refused (KPK_ERR_FORMAT): the header is
  *           of another build
@@ -623,11 +624,11 @@ kpk_status kpk_kernels_get(kpk_instance *inst, const kpk_module *module,
                            uint64_t layout, const kpk_kernels **out);
 
 /*
- * kpk_kernels_launch() starts kernel number `kernel` of them.
+ * kpk_kernels_launch() starts kernel number `kernel` of a module's kernels.
  *
- *   args  pointers to the values of its arguments, as many as it has and of
- *         the sizes that it has: they are not checked. NULL if it has none.
- *         Read, with the values, during the call only.
+ *   args  pointers to the values of the kernel's arguments. Their number and
+ *         sizes must be the kernel's; neither is checked. NULL if the kernel
+ *         takes no arguments. Read, with the values, during the call only.
  *
  * Otherwise as kpk_launch().
  */
@@ -642,14 +643,14 @@ kpk_status kpk_kernels_launch(const kpk_kernels *kernels, size_t kernel,
  * The buffer that kpk_launch_packed() takes, laid out from a list of typed
  * values, as hosts of hand-written kernels do it.
  *
- * A kpk_value is one of them, and is made by
+ * A kpk_value is one typed value, made by
  *
  *     kpk_ptr()    of a device pointer
  *     kpk_u32(), kpk_i32(), kpk_u64(), kpk_i64(), kpk_f32(), kpk_f64()
  *                  of a number
- *     kpk_bytes()  of a struct, or of anything else that lies at `at`. It is
- *                  read when the list is laid out. `align` is what its type
- *                  wants, a power of two.
+ *     kpk_bytes()  of a struct, or of anything else that lies at `at`. Its
+ *                  bytes are read when the list is laid out. `align` is the
+ *                  type's alignment, a power of two.
  */
 typedef struct kpk_value {
     const void *at; /* NULL: the value is in `bits` */
@@ -713,7 +714,7 @@ static inline kpk_value kpk_f64(double number)
     return kpk_i_number(bits, 8);
 }
 
-/* Where each value of a list goes. */
+/* The layout of a list in the buffer. */
 typedef enum kpk_layout {
     /* As a C compiler lays out parameters: each at the next multiple of its
      * own alignment. The buffer ends with the last value. */
@@ -724,7 +725,7 @@ typedef enum kpk_layout {
 } kpk_layout;
 
 /*
- * kpk_values_pack() lays a list of values out in a buffer. Bytes between them
+ * kpk_values_pack() lays a list of values out in a buffer. Bytes between values
  * are zeros. Nothing is allocated.
  *
  *   values  [n]
@@ -757,15 +758,15 @@ kpk_status kpk_values_pack(kpk_layout layout, const kpk_value *values, size_t n,
  *   buffer  [nbytes]; read during the call only; NULL if nbytes is 0
  *   nbytes  at least up to the end of the last argument that is not padding.
  *           Some kernels list arguments beyond the segment that they ask for:
- *           then up to the segment's end. What lies beyond the last argument
- *           is ignored.
+ *           then up to the segment's end. Bytes beyond the last argument are
+ *           ignored.
  *
  * A shorter buffer is refused with KPK_ERR_KERNEL_ARGS, and the message names
- * the first argument that it leaves out. Of a kernel whose metadata lists no
- * arguments the whole segment is needed, and HIP 7.0: older releases would
- * drop the buffer (KPK_ERR_UNSUPPORTED). Otherwise as kpk_launch(). Of PTX,
- * CUDA may place an argument that is aligned to more than 16 bytes elsewhere
- * than kpk_module_arg() says: launch such kernels by kpk_launch().
+ * the first argument that it leaves out. A kernel whose metadata lists no
+ * arguments needs the whole segment, and HIP 7.0: older releases would drop the
+ * buffer (KPK_ERR_UNSUPPORTED). Otherwise as kpk_launch(). In kernels from PTX,
+ * CUDA may place an argument with an alignment above 16 bytes elsewhere than
+ * kpk_module_arg() says: launch such kernels by kpk_launch().
  */
 kpk_status kpk_launch_packed(const kpk_kernel *kernel, const kpk_shape *shape,
                              void *stream, const void *buffer, size_t nbytes);
@@ -782,7 +783,7 @@ kpk_status kpk_launch_packed(const kpk_kernel *kernel, const kpk_shape *shape,
  * part of an argument that is a struct. If one does not, or an argument is left
  * without a value, KPK_ERR_KERNEL_ARGS names it. Values behind the end of the
  * list are ignored: hosts of hand-written kernels give one list to several of
- * them. Otherwise as those two calls.
+ * them. Otherwise like kpk_values_pack() and kpk_launch_packed().
  */
 kpk_status kpk_launch_values(const kpk_kernel *kernel, const kpk_shape *shape,
                              void *stream, kpk_layout layout,
@@ -822,7 +823,7 @@ typedef struct kpk_launch_options {
     const void *packed; /* arguments as of kpk_launch_packed(); args is then */
     size_t packed_nbytes; /* NULL and nargs 0 */
     /* Blocks of a cluster, which reach each other's shared memory: NVIDIA's,
-     * from sm_90 on. The grid is a multiple of it; 0 counts as 1. */
+     * from sm_90 on. The grid is a multiple of the cluster; 0 counts as 1. */
     uint32_t cluster[3];
 } kpk_launch_options;
 
@@ -837,13 +838,14 @@ typedef struct kpk_launch_options {
  * hipModuleLaunchCooperativeKernel (HIP 5.5). Otherwise as kpk_launch().
  *
  * KPK_LAUNCH_EARLY lets the kernel begin while the launch before it in the
- * stream still runs: CUDA's programmatic dependent launch. What the kernel does
- * before it waits for that launch then takes no time of its own. It may read
- * nothing there that an earlier launch of the stream writes: what the pack's
- * kernels read so, kernels/README.md says. The flag is a permission, and the
- * launch an ordinary one where the kernel's code does not wait (kpk_attrs), on
- * AMD's GPUs, with a driver before CUDA 12.3, and with events or other flags.
- * Captured into a graph, it stays what it is.
+ * stream still runs: CUDA's programmatic dependent launch. The kernel's work
+ * before its wait for that launch then takes no time of its own. Before the
+ * wait the kernel must not read memory that an earlier launch of the stream
+ * writes; kernels/README.md lists what the pack's kernels read before the wait.
+ * The flag is a permission, and the launch an ordinary one where the kernel's
+ * code does not wait (kpk_attrs), on AMD's GPUs, with a driver before CUDA
+ * 12.3, and with events or other flags. A captured launch keeps the flag in the
+ * graph.
  *
  * A launch in clusters takes no events and no other flags (KPK_ERR_ARG). It
  * fails with KPK_ERR_SHAPE if the grid is no multiple of the cluster, and with
@@ -854,7 +856,7 @@ kpk_status kpk_launch_ex(const kpk_kernel *kernel,
                          const kpk_launch_options *options, const kpk_arg *args,
                          size_t nargs);
 
-/* One of several launches. */
+/* One launch of a list, see kpk_launch_all(). */
 typedef struct kpk_launch_item {
     const kpk_kernel *kernel;
     kpk_shape shape;
@@ -892,8 +894,8 @@ kpk_status kpk_launch_all(const kpk_launch_item *items, size_t n,
  *   options  [n] hipJitOption numbers; NULL if n is 0
  *   values   [n] their values; NULL if n is 0
  *
- * HIP on AMD GPUs accepts every option and ignores it. A module that is loaded
- * already stays as it is. Fails as kpk_load() does, and with
+ * HIP on AMD GPUs accepts every option and ignores it. The options have no
+ * effect on a module that is loaded already. Fails as kpk_load() does, and with
  * KPK_ERR_UNSUPPORTED.
  */
 kpk_status kpk_load_ex(kpk_instance *inst, const char *module, unsigned n,
@@ -968,7 +970,7 @@ const char *kpk_module_name(const kpk_module *module);
 size_t kpk_module_kernel_count(const kpk_module *module);
 size_t kpk_module_object_count(const kpk_module *module);
 
-/* What one kernel takes. The same on all targets. */
+/* A kernel's arguments. They are the same on all targets. */
 typedef struct kpk_kernel_decl {
     const char *name;     /* exported name, e.g. "affine_f32" */
     size_t nargs;         /* entries of its argument list, padding included */
@@ -987,7 +989,7 @@ kpk_status kpk_module_kernel(const kpk_module *module, size_t kernel,
 kpk_status kpk_module_find_kernel(const kpk_module *module, const char *name,
                                   size_t *out);
 
-/* What an argument is: the code object's `.value_kind`. */
+/* The kind of an argument: the code object's `.value_kind`. */
 typedef enum kpk_kind {
     KPK_KIND_VALUE = 0,          /* a number or struct, copied */
     KPK_KIND_BUFFER = 1,         /* a pointer to device memory */
@@ -1024,8 +1026,8 @@ typedef struct kpk_object {
                             * constant, lives as long as the pack */
     size_t nbytes;         /* its size; 0 if `kpack prune` took it out */
     const uint8_t *sha256; /* [32], of these bytes */
-    size_t stored_nbytes;  /* what it takes in the program file: less than
-                            * nbytes if it is compressed */
+    size_t stored_nbytes;  /* bytes in the program file: less than nbytes for a
+                              compressed object */
 } kpk_object;
 
 /*
@@ -1039,9 +1041,9 @@ typedef struct kpk_object {
  * time that kpk_module_object() or a load wants it, once in a process, and held
  * against its SHA-256; the memory is kept until the process ends, or until
  * dlclose() of the shared object that holds pack and library. Close the
- * instances before that: what a loaded module uses is not given back. Of
- * several threads that ask for one at once one decompresses and the others
- * wait.
+ * instances before dlclose(): the memory of a loaded module is not freed. If
+ * several threads ask for one code object at once, one of them decompresses it
+ * and the others wait.
  *
  * Fails with KPK_ERR_ARG (no such number), KPK_ERR_NO_TARGET (no such ID),
  * KPK_ERR_FORMAT (its head or compressed data is damaged), KPK_ERR_NOMEM.
@@ -1053,7 +1055,7 @@ kpk_status kpk_module_object_info(const kpk_module *module, size_t object,
 kpk_status kpk_module_find_object(const kpk_module *module, const char *target,
                                   size_t *out);
 
-/* What a kernel needs on one target, as its code object states it. */
+/* A kernel's needs on one target, as its code object states them. */
 typedef struct kpk_attrs {
     uint32_t kernarg_nbytes; /* argument segment, hidden arguments included */
     uint32_t kernarg_align;
@@ -1063,7 +1065,7 @@ typedef struct kpk_attrs {
     uint32_t reqd_block[3];  /* the only block accepted; 0, 0, 0 for any */
     uint32_t wave_size;      /* 32 or 64 */
     uint32_t vgprs;          /* vector registers of a thread */
-    uint32_t agprs;          /* accumulation registers, where they exist */
+    uint32_t agprs;          /* accumulation registers, on GPUs with them */
     uint32_t sgprs;          /* scalar registers of a wave */
     uint32_t vgpr_spills;
     uint32_t sgpr_spills;
@@ -1083,7 +1085,7 @@ kpk_status kpk_module_attrs(const kpk_module *module, size_t kernel,
                             size_t object, kpk_attrs *out);
 kpk_status kpk_kernel_attrs(const kpk_kernel *kernel, kpk_attrs *out);
 
-/* What a symbol of a code object is. */
+/* The kind of a code object's symbol. */
 typedef enum kpk_symbol_kind {
     KPK_SYMBOL_KERNEL = 0,
     KPK_SYMBOL_VARIABLE = 1
@@ -1092,7 +1094,7 @@ typedef enum kpk_symbol_kind {
 typedef struct kpk_symbol {
     const char *name;
     kpk_symbol_kind kind;
-    uint64_t nbytes; /* of a variable; 0 of a kernel */
+    uint64_t nbytes; /* a variable's size; 0 for a kernel */
 } kpk_symbol;
 
 /*
@@ -1178,9 +1180,9 @@ kpk_status kpk_instance_selection(const kpk_instance *inst, const char *module,
 /*
  * A file kernels/NAME.csv becomes a constant table of module NAME. A row is
  * about one kernel (column `kernel`), on one processor if the file has a column
- * `target`. The other columns are typed. Tables, rows and columns are numbered
- * from 0. Rows are sorted by kernel; those of one kernel keep the file's order.
- * Nothing here needs a device or allocates.
+ * `target`. Every further column has a type. Tables, rows and columns are
+ * numbered from 0. Rows are sorted by kernel; those of one kernel keep the
+ * file's order. Nothing here needs a device or allocates.
  *
  * In an imported pack (gen/README.md) each file is a module, for instance
  * "bf16gemm/tile_64x64". The CSV files of a folder are tables of a module of
@@ -1188,8 +1190,8 @@ kpk_status kpk_instance_selection(const kpk_instance *inst, const char *module,
  * row names its kernel's module too; kpk_table_kernel() goes from row to
  * kernel.
  *
- * All calls fail with KPK_ERR_ARG for a number out of range. Those that look
- * for something fail with KPK_ERR_NO_ROW if it is not there.
+ * All calls fail with KPK_ERR_ARG for a number out of range. A call that looks
+ * for a name or a row fails with KPK_ERR_NO_ROW without a match.
  */
 size_t kpk_module_table_count(const kpk_module *module);
 
@@ -1222,9 +1224,9 @@ kpk_status kpk_table_find_column(const kpk_module *module, size_t table,
                                  const char *name, size_t *out);
 
 typedef struct kpk_row {
-    const char *kernel; /* that the row is about */
+    const char *kernel; /* the row's kernel */
     const char *target; /* its processor, "gfx942"; "" for any */
-    const char *module; /* that the kernel is in */
+    const char *module; /* the kernel's module */
 } kpk_row;
 
 kpk_status kpk_table_row(const kpk_module *module, size_t table, size_t row,
@@ -1251,7 +1253,7 @@ typedef union kpk_number {
 kpk_status kpk_table_numbers(const kpk_module *module, size_t table, size_t row,
                              const kpk_number **out);
 
-/* What a row's cell must be. */
+/* A condition on a row's cell. */
 typedef enum kpk_op {
     KPK_EQUAL,    /* cell == value; the only one for text */
     KPK_AT_LEAST, /* cell >= value */
@@ -1309,7 +1311,7 @@ kpk_status kpk_table_kernel(kpk_instance *inst, const kpk_module *module,
                             size_t table, size_t row, const kpk_kernel **out);
 
 /* ------------------------------------------------------------------------ */
-/* What HIP says of a loaded kernel                                         */
+/* HIP's answers about a loaded kernel                                      */
 
 /* The numbers of hipFuncGetAttribute, the ones that mean something on AMD. */
 typedef enum kpk_hip_attr {
@@ -1340,7 +1342,7 @@ kpk_status kpk_kernel_hip_attr(const kpk_kernel *kernel, kpk_hip_attr attr,
  *
  * kpk_occupancy_shape() asks HIP for the block that fills the device best, and
  * for the least number of such blocks that fill it. `most` limits the block's
- * threads; 0 sets no limit. The answer's other dimensions are 1.
+ * threads; 0 sets no limit. Dimensions y and z of block and grid are 1.
  *
  * Fail with KPK_ERR_HIP, KPK_ERR_UNLOADED, KPK_ERR_UNSUPPORTED, KPK_ERR_ARG.
  */
@@ -1354,7 +1356,7 @@ kpk_status kpk_occupancy_shape(const kpk_kernel *kernel, uint32_t shared_nbytes,
 #endif
 
 /* ------------------------------------------------------------------------ */
-/* What KPK_ARGS is made of. Not for use.                                   */
+/* The inner macros of KPK_ARGS. Not for use.                               */
 
 /* Parameters have long names: some checkers confuse an argument that is
  * called n with a parameter that is. */

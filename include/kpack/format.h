@@ -34,7 +34,7 @@ struct kpk_arg_desc {
     uint32_t kind;   /* enum kpk_arg_kind */
 };
 
-/* What all targets of a module agree on for one kernel. */
+/* The description of a kernel, equal on all targets of a module. */
 struct kpk_kernel_desc {
     uint32_t name;            /* string offset */
     uint32_t first_arg;       /* index into kpk_module.args */
@@ -42,7 +42,7 @@ struct kpk_kernel_desc {
     uint32_t explicit_nbytes; /* end of the last explicit argument */
 };
 
-/* What one kernel needs on one target: the code object's metadata. */
+/* A kernel's needs on one target, from the code object's metadata. */
 struct kpk_kernel_attrs {
     uint32_t kernarg_nbytes; /* whole segment, hidden arguments included */
     uint32_t kernarg_align;
@@ -74,21 +74,21 @@ struct kpk_blob {
     unsigned char magic[16]; /* "KPACK BLOB" and six bytes that no text has */
     uint32_t version;        /* KPK_BLOB_VERSION */
     uint32_t data_at;        /* bytes from here to the data, a multiple of 64 */
-    uint64_t nbytes;         /* of the content; 0: taken out by kpack prune */
-    uint64_t stored_nbytes;  /* of the data as it is stored */
-    uint32_t codec;          /* enum kpk_codec_number */
-    uint32_t kind;           /* enum kpk_blob_kind */
-    uint8_t sha256[32];      /* of the content */
-    uint8_t reference[32];   /* SHA-256 of the content that the codec needs as
-                              * its dictionary; zeros if it needs none */
-    uint32_t cov;            /* code object version, 3 to 6; of a cubin CUDA's
-                              * release, 130 is 13.0; of PTX its ISA's, 78 */
-    uint32_t pack;           /* bytes from here to the pack's name, */
-    uint32_t module;         /* the module's and the target ID, each with */
-    uint32_t target;         /* its NUL and in front of the data */
+    uint64_t nbytes; /* size of the content; 0: kpack prune took it out */
+    uint64_t stored_nbytes; /* size of the stored data */
+    uint32_t codec;         /* enum kpk_codec_number */
+    uint32_t kind;          /* enum kpk_blob_kind */
+    uint8_t sha256[32];     /* of the content */
+    uint8_t reference[32];  /* SHA-256 of the content that the codec needs as
+                             * its dictionary; zeros if it needs none */
+    uint32_t cov;           /* code object version, 3 to 6; of a cubin CUDA's
+                             * release, 130 is 13.0; of PTX its ISA's, 78 */
+    uint32_t pack;          /* bytes from here to the pack's name, */
+    uint32_t module;        /* the module's and the target ID, each with */
+    uint32_t target;        /* its NUL and in front of the data */
 };
 
-/* Of this head alone: programs of many releases have it in them. */
+/* Version of the head alone: programs hold heads of many releases. */
 #define KPK_BLOB_VERSION 1u
 
 enum kpk_blob_kind { KPK_BLOB_CODE_OBJECT, KPK_BLOB_DICTIONARY };
@@ -104,17 +104,17 @@ struct kpk_code_object {
     uint32_t cov;    /* as the blob's */
     const struct kpk_blob *blob;
     const struct kpk_kernel_attrs *attrs; /* [nkernels], in kernel order */
-    uint8_t sha256[32];                   /* of the file: the blob's */
-    /* What the code object calls each kernel: string offsets [nkernels]; 0 if
-     * all have their own names. A cubin has no second names. */
+    uint8_t sha256[32];                   /* hash of the file: the blob's */
+    /* Each kernel's name in the code object: string offsets [nkernels]; 0 if
+     * every kernel has its own name there. A cubin has no second names. */
     const uint32_t *symbols;
 };
 
 /*
- * What turns stored bytes into content. It is linked only by packs that use
- * it, so that others need no library. decode() fills dst, all of it, and
- * returns 0, or else the reason why it cannot: KPK_CODEC_NO_MEMORY, or what is
- * wrong with the stored bytes.
+ * A codec turns stored bytes into content. Only packs with compressed content
+ * link it, so that other packs need no library. decode() fills dst, all of it,
+ * and returns 0, or else the reason why it cannot: KPK_CODEC_NO_MEMORY, or what
+ * is wrong with the stored bytes.
  */
 #define KPK_CODEC_NO_MEMORY "out of memory"
 struct kpk_codec {
@@ -160,7 +160,7 @@ struct kpk_row_key {
 #define KPK_GROUP_NROWS 64
 struct kpk_table_index {
     const uint16_t *codes; /* [groups][ncolumns + 1][KPK_GROUP_NROWS] */
-    const uint32_t *rows; /* a row that has it, for each value of each column */
+    const uint32_t *rows;  /* one row per value, column by column */
     const uint32_t
         *first; /* [ncolumns + 2] where each column's begin in rows */
 };
@@ -175,8 +175,8 @@ struct kpk_table {
     const struct kpk_row_key *keys;   /* [nrows], by kernel's name, then as in
                                        * the file */
     const union kpk_cell_data *cells; /* [nrows][ncolumns] */
-    /* Whose kernels the rows are about, where each file is a module of its own;
-     * 0: those of the module that the table belongs to. */
+    /* Modules of the rows' kernels, where each file is a module of its own; 0:
+     * the kernels are in the table's module. */
     const struct kpk_module *modules;
     const struct kpk_table_index *index; /* 0 if a column has 2^16 values */
 };

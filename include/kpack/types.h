@@ -82,9 +82,9 @@ KPK_I_VECTORS(double, double);
 
 /*
  * kpk_to_f16(), kpk_to_bf16(), kpk_to_f8_e4m3() and kpk_to_f8_e5m2() round a
- * float to nearest, ties to even; kpk_from_...() are exact. What is too large
- * becomes infinity, in E4M3, which has none, the largest number (as the
- * kernels' own conversions do); NaN stays NaN, with its sign.
+ * float to nearest, ties to even; kpk_from_...() are exact. A number too large
+ * for the type becomes infinity, or in E4M3, which has no infinity, the largest
+ * number (as the kernels' own conversions do); NaN stays NaN, with its sign.
  */
 static inline uint32_t kpk_i_float_bits(float x)
 {

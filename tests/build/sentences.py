@@ -27,7 +27,7 @@ SHORTEST = 4  # words; a shorter text is a label
 # down; every row ends at 2, 2.
 LIMITS = {
     "src":                    (2, 2),
-    "include":                (6, 6),
+    "include":                (2, 2),
     "gen":                    (7, 8),
     "gen/model":              (10, 12),
     "gen/read":               (7, 6),
