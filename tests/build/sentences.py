@@ -41,7 +41,7 @@ LIMITS = {
     "tests/fuzz":             (16, 7),
     "tests/kernels":          (8, 9),
     "tests/matrix":           (12, 15),
-    "tests/model":            (14, 11),
+    "tests/model":            (2, 2),
     "tests/sim":              (8, 8),
     "tests/unit":             (10, 10),
     "tests/ways":             (11, 5),

@@ -97,7 +97,7 @@ static bool read_counts(const struct gguf *g, struct sizes *s,
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct key key;
 
-        /* what is left out follows from others */
+        /* defaults follow from other keys */
         if (rows[i].to == &s->kv_heads)
             s->kv_heads = s->heads;
         if (rows[i].to == &s->head && s->heads)
@@ -127,7 +127,7 @@ static bool read_counts(const struct gguf *g, struct sizes *s,
     return read_pattern(g, s, fault);
 }
 
-/* What a model may ask for and this program does not do. */
+/* Refuses models that need features this program lacks. */
 static bool refuse_others(const struct gguf *g, const struct sizes *s,
                           struct fault *fault)
 {
@@ -305,7 +305,7 @@ bool sizes_read(const struct gguf *gguf, struct sizes *out, struct fault *fault)
     if (!find_arch(gguf, &out->arch, fault) || !read_counts(gguf, out, fault) ||
         !refuse_others(gguf, out, fault) || !read_rotations(gguf, out, fault))
         return false;
-    /* every other architecture's window is one that it does not use */
+    /* architectures without a pattern ignore their window */
     if (out->arch->pattern == 0)
         out->window = 0;
     embeds = gguf_find_tensor(gguf, "token_embd.weight");

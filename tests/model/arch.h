@@ -7,11 +7,11 @@
 /* Architectures, as bits of a set. */
 enum { LLAMA = 1, QWEN2 = 2, QWEN3 = 4, GEMMA3 = 8, ALL_ARCHS = 15 };
 
-/* How an architecture differs from the others. What a model has beyond that,
- * such as biases or norms of heads, its tensors tell. */
+/* How an architecture differs from the others. A model's tensors show further
+ * steps, such as biases or norms of heads. */
 struct arch {
     const char *name;   /* general.architecture, and the prefix of its keys */
-    unsigned bit;       /* the one of it */
+    unsigned bit;       /* the architecture's bit */
     bool pairs;         /* rotates neighbours; else halves */
     bool gelu;          /* the gate's function; else silu */
     bool scaled_embeds; /* embeddings times sqrt(width) */
@@ -22,19 +22,19 @@ struct arch {
 /* A model's sizes. */
 struct sizes {
     const struct arch *arch;
-    uint32_t context; /* that it was trained for */
+    uint32_t context; /* context in training */
     uint32_t vocabulary, width, layers, inner;
     uint32_t heads, kv_heads, head; /* head: of K, V and Q, in elements */
     uint32_t window;                /* 0: none */
     uint32_t pattern; /* one layer in so many sees all; 0: none does */
     const struct gguf_value *windows; /* instead: a flag for each layer */
     float eps;
-    float base, window_base; /* of the rotations, of layers with a window */
-    float stretch;           /* positions are divided by it, but there */
-    bool yarn;               /* in part: by pairs of a head, from the one to */
-    float ramp[2];           /* the other; else all */
+    float base, window_base; /* bases of the rotations */
+    float stretch;           /* divides positions, but not in window layers */
+    bool yarn;               /* not all pairs of a head are stretched: */
+    float ramp[2];           /* none up to ramp[0], all from ramp[1] on */
     float longer;            /* rotated Q and K are multiplied with it */
-    float scale;             /* of Q times K */
+    float scale;             /* multiplies Q times K */
     const float *factors;    /* [head / 2] of the rotations; or NULL */
 };
 

@@ -5,9 +5,9 @@
  * A line of the file has a prompt's tokens, the likeliest next ones, each after
  * all before it, and by how much each was ahead of the second
  * (llama_tokens.py). Here all of them are run at once, and the likeliest token
- * at each place is held against the next in the line. So one that differs does
- * not change those behind it. The program's greedy answer is the same text if
- * none does.
+ * at each place is held against the next in the line. So a different token does
+ * not change later ones. The program's greedy answer is the same text if none
+ * does.
  *
  * Programs that round elsewhere may differ where two tokens are nearly equal. A
  * difference passes if the two programs' views of it are less than `close_call`
@@ -29,7 +29,7 @@ enum { MOST_TOKENS = 1024, BATCH = 8 };
 
 /* A line of the file. */
 struct line {
-    uint32_t id[MOST_TOKENS]; /* of the prompt, then what followed */
+    uint32_t id[MOST_TOKENS]; /* the prompt's, then the answer's */
     double margin[MOST_TOKENS];
     size_t prompt, n;
 };
@@ -69,7 +69,7 @@ struct comparison {
     float *logits;
     size_t lines, tokens;             /* compared */
     size_t same_lines, same, near_by; /* of them */
-    double farthest; /* of those that pass without being same */
+    double farthest;                  /* largest difference that passed */
 };
 
 /* The answers of a run, which are for places from `place` on. */

@@ -103,7 +103,7 @@ struct recorder {
     CUDA_CURRENT_TABLE(X)
 #undef X
     bool hip;
-    int device, before; /* its number; the one that was current, of HIP's */
+    int device, before; /* the recorder's; HIP's current one before it */
     void *context;      /* of CUDA's */
     void *stream, *exec;
     void *event, *host; /* of recorder_fetch() */

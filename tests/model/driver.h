@@ -22,8 +22,8 @@ struct recorder;
 struct recorder *recorder_open(const kpk_device *device);
 void recorder_close(struct recorder *r);
 void *recorder_stream(const struct recorder *r);
-/* What is launched between the two is recorded, and not run; the one before is
- * forgotten. False if the driver refuses. */
+/* Launches between recorder_start() and recorder_end() are recorded and not
+ * run; the previous recording is dropped. False if the driver refuses. */
 bool recorder_start(struct recorder *r);
 bool recorder_end(struct recorder *r);
 bool recorder_replay(struct recorder *r);

@@ -7,7 +7,7 @@
 /* An answer in the making. */
 struct lane {
     size_t answer;
-    uint32_t position; /* of the next token */
+    uint32_t position; /* position of the next token */
     uint32_t next;     /* which is this */
     bool done;
 };
@@ -67,7 +67,7 @@ static bool read_prompt(struct generator *g, struct lane *lane, uint32_t number,
     return model_choose(g->model, &g->sampler, &lane->next, fault);
 }
 
-/* One more token for each lane that is not done; *going: how many there were.
+/* Makes a token for each unfinished lane; *going counts these lanes.
  */
 static bool step_lanes(struct generator *g, struct lane *lanes, size_t n,
                        struct answer *answers, struct model_token *run,
@@ -94,7 +94,7 @@ static bool step_lanes(struct generator *g, struct lane *lanes, size_t n,
     return true;
 }
 
-/* What is needed of n answers at once. */
+/* Memory for n answers at once. */
 struct room {
     struct lane *lanes;
     struct model_token *run;

@@ -9,7 +9,7 @@
 enum stop { STOP_END, STOP_TOKENS, STOP_CONTEXT };
 
 struct answer {
-    struct tokens prompt, made; /* made: without the one that ended it */
+    struct tokens prompt, made; /* made: without the end token */
     enum stop stop;
 };
 
@@ -24,7 +24,7 @@ struct generator {
     const struct tokenizer *tokenizer;
     struct sampler sampler;
     uint32_t tokens, context, batch, sequences;
-    /* Called for each token as it is made; may be NULL. */
+    /* Called with each new token; may be NULL. */
     void (*made)(void *context, size_t answer, uint32_t id);
     void *made_context;
 };

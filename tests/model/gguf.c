@@ -13,8 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* What the file's counts may be at most, before anything is allocated for
- * them: the largest models have some 2,000 tensors. */
+/* Limits for the file's counts, checked before any allocation: the largest
+ * models have some 2,000 tensors. */
 enum { MOST_VALUES = 65536, MOST_TENSORS = 65536, MOST_NAME = 256 };
 
 /* clang-format off */
@@ -100,7 +100,7 @@ struct reader {
     struct fault *fault;
 };
 
-/* What is there cannot be right. */
+/* Fails because the file's content is impossible. */
 #define damaged(reader, format, ...)                                           \
     fail((reader)->fault, "%s is damaged: " format ". Fetch it again",         \
          (reader)->gguf->path, __VA_ARGS__)
@@ -344,8 +344,8 @@ static bool place_tensor(struct reader *r, struct gguf_tensor *t,
     return true;
 }
 
-/* Tensors, in the order of their places, follow each other: where bytes are
- * left over, one is missing, or is smaller than it was. */
+/* Tensors, sorted by place, must lie side by side: bytes between two tensors
+ * mean that a tensor is missing or became smaller. */
 static bool check_places(const struct reader *r, uint64_t start, uint64_t align)
 {
     const struct gguf *g = r->gguf;
@@ -495,7 +495,7 @@ void gguf_close(struct gguf *gguf)
 {
     free(gguf->values);
     free(gguf->tensors);
-    if (gguf->mapped) /* what was mapped may be unmapped: it is not written */
+    if (gguf->mapped) /* the cast drops const: munmap() does not write */
         munmap((void *)(uintptr_t)gguf->map, gguf->nbytes);
     memset(gguf, 0, sizeof(*gguf));
 }
@@ -555,7 +555,7 @@ struct text gguf_next_text(const uint8_t **at)
     return text;
 }
 
-/* What to do about a key that cannot be used. */
+/* Advice for an unusable key. */
 #define ADVICE ". Fetch the file again, or convert it again"
 
 /* The single value of a key; NULL with no fault if it may be missing. */
@@ -581,7 +581,7 @@ static bool wrong_type(const struct gguf *g, const struct gguf_value *value,
         g->path, TEXT_ARGS(value->key), types[value->type].name, wanted);
 }
 
-/* A key's integer, or the one that all elements of its array are. */
+/* A key's integer; an array's elements must be equal and give one integer. */
 static bool read_u32(const struct gguf *gguf, const char *key,
                      const struct gguf_value *value, uint32_t *out,
                      struct fault *fault)

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* bytes that are not terminated */
+/* bytes without a NUL */
 struct text {
     const char *at;
     size_t n;
@@ -46,8 +46,8 @@ enum gguf_type {
 
 struct gguf_value {
     struct text key;
-    uint32_t type;       /* of an array's elements, if it is one */
-    bool is_array;       /* never one of arrays */
+    uint32_t type;       /* an array has its elements' type */
+    bool is_array;       /* nested arrays are refused */
     uint64_t count;      /* elements; 1 if it is no array */
     const uint8_t *data; /* not aligned; strings have 8 bytes of length each */
 };
@@ -90,7 +90,7 @@ bool gguf_parse(const char *path, const void *bytes, size_t nbytes,
                 struct gguf *out, struct fault *fault);
 void gguf_close(struct gguf *gguf);
 
-/* NULL if there is none of that name. */
+/* NULL: the file lacks the name. */
 const struct gguf_value *gguf_find(const struct gguf *gguf, const char *key);
 const struct gguf_tensor *gguf_find_tensor(const struct gguf *gguf,
                                            const char *name);
@@ -112,7 +112,8 @@ bool gguf_bool(const struct gguf *gguf, const char *key, bool *out,
                struct fault *fault);
 bool gguf_text(const struct gguf *gguf, const char *key, bool needed,
                struct text *out, struct fault *fault);
-/* An array of that type; NULL if there is none, which is no fault. */
+/* An array of a given type. Without the key *out is NULL, and the call
+ * succeeds. */
 bool gguf_array(const struct gguf *gguf, const char *key, enum gguf_type type,
                 const struct gguf_value **out, struct fault *fault);
 

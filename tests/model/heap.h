@@ -21,7 +21,7 @@ struct heap {
 bool heap_open(struct heap *heap, size_t most);
 void heap_close(struct heap *heap);
 void heap_push(struct heap *heap, struct choice choice);
-/* The best of them: there must be one. */
+/* Takes the best choice; the heap must not be empty. */
 struct choice heap_pop(struct heap *heap);
 
 #endif

@@ -1,9 +1,9 @@
 /* layers.c - the table of steps of a layer, and running them
  *
- * What a layer does is the same for all architectures: a step whose weights a
- * model does not have is left out. Each step reads one value and writes
- * another; values are buffers of a device. ADD_NORM first adds what it reads to
- * the residual stream, unless that has been done.
+ * All architectures share the steps of a layer: a step without weights in the
+ * model is left out. Each step reads one value and writes another; values are
+ * buffers of a device. ADD_NORM first adds what it reads to the residual
+ * stream, unless that has been done.
  *
  * Steps that follow each other are one launch where a kernel does both: what
  * Q, K and V go through; a product and what rounds its input to blocks; and
@@ -187,7 +187,7 @@ bool norm_stream(const struct sizes *s, struct shard *shard,
     const float *post = shard->post;
     const bool pending = shard->pending;
 
-    shard->in_q8 = NULL; /* it may be of the last norm */
+    shard->in_q8 = NULL; /* it may hold the last norm */
     if (!blocks && !norm_pending(s, shard, n, fault))
         return false;
     shard->pending = false;
@@ -266,7 +266,7 @@ static bool run_heads(const struct model *model, const struct layer *layer,
                     shard->q16, fault);
 }
 
-/* Each token sees what is kept of those before it, and of itself. */
+/* Each token attends to the cached K and V of earlier tokens and its own. */
 static bool attend(struct model *model, const struct layer *layer,
                    struct fault *fault)
 {
@@ -326,7 +326,7 @@ static size_t joined(const struct model *model, const struct layer *layer,
     return i - first + 1;
 }
 
-/* `count` steps that are joined. */
+/* Runs `count` joined steps as one launch. */
 static bool run_steps(struct model *model, struct layer *layer, size_t index,
                       size_t count, struct fault *fault)
 {
@@ -345,7 +345,7 @@ static bool run_steps(struct model *model, struct layer *layer, size_t index,
     case ADD_NORM:
         return norm_stream(s, shard, m.data, n, only_blocks(layer, index),
                            fault);
-    case NORM: /* with what adds it, or before that */
+    case NORM: /* runs with the step that adds RESULT, or before it */
         shard->post = m.data;
         return true;
     case PRODUCT:
@@ -371,7 +371,7 @@ static bool run_steps(struct model *model, struct layer *layer, size_t index,
     return true;
 }
 
-/* Where values of a token follow those of another step's. */
+/* Places values that lie side by side: Q, K and V; gate and up. */
 static void place_neighbours(struct model *model, const struct layer *layer)
 {
     const struct sizes *s = &model->sizes;

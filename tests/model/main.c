@@ -21,7 +21,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* All that is open. */
+/* The program's open files and buffers. */
 struct session {
     struct options options;
     struct gguf gguf;
@@ -30,8 +30,8 @@ struct session {
     char **prompts;
     struct answer *answers;
     size_t n;
-    char *piece;    /* room for a token's bytes, */
-    size_t longest; /* of which none has more */
+    char *piece;    /* room for a token's bytes */
+    size_t longest; /* the longest token's bytes */
     double load_s;
     struct speeds speeds;
 };
@@ -90,7 +90,7 @@ static bool read_prompts(struct session *s, struct fault *fault)
         number++;
         if (line[n - 1] == '\n')
             n--;
-        if (n > 0 && line[n - 1] == '\r') /* of a file from Windows */
+        if (n > 0 && line[n - 1] == '\r') /* a line end from Windows */
             n--;
         if (memchr(line, 0, (size_t)n))
             good =
@@ -130,7 +130,7 @@ static void print_piece(const struct session *s, uint32_t id)
                      stdout);
 }
 
-/* One prompt at a time is shown as it is answered. */
+/* Prints a token at once, for prompts that run one at a time. */
 static void show_token(void *context, size_t answer, uint32_t id)
 {
     (void)answer;
@@ -256,7 +256,7 @@ static void lose_file(int number, siginfo_t *info, void *context)
 
     (void)context;
     if (at < watched->map || at >= watched->map + watched->nbytes) {
-        (void)signal(number, SIG_DFL); /* it was something else: again */
+        (void)signal(number, SIG_DFL); /* another fault: let it happen again */
         return;
     }
     say("model: ");

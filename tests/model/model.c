@@ -61,14 +61,15 @@ static void place_values(const struct sizes *s, struct shard *shard, size_t n)
     shard->spare = at;
 }
 
-/* Of n tokens, each a group at most. */
+/* Size of the inputs for n tokens in up to n groups. */
 static size_t inputs_nbytes(size_t n)
 {
     return VIEW * sizeof(size_t) + n * sizeof(int64_t) +
            (6 * n + 2) * sizeof(int32_t);
 }
 
-/* What a run is told, from its rows on, as words: numbers of the next token. */
+/* Words of a run's inputs from `rows` to `keys`, which op_count_up() moves on
+ * to the next token. */
 static size_t words_up(size_t n)
 {
     return 2 * n + n + n + 2 * (n + 1); /* rows, ids, places, tokens, keys */
@@ -89,7 +90,7 @@ static struct inputs place_inputs(void *base, size_t n, size_t groups)
     return in;
 }
 
-/* What a device needs beside weights, K and V. */
+/* Allocates a device's buffers besides weights, K and V. */
 static bool make_buffers(struct model *model, struct shard *shard,
                          struct fault *fault)
 {
@@ -405,7 +406,7 @@ static bool run_output(struct model *model, struct fault *fault)
 
     if (n == 0)
         return true;
-    /* of all tokens, as they lie; or of some */
+    /* norm all tokens in place, or gather the wanted ones first */
     if (n == model->ntokens &&
         !norm_stream(s, shard, weight, n, model->output.format->elems > 1,
                      fault))
@@ -571,7 +572,8 @@ static bool has_next(struct model *model)
     return a.most_keys == model->recording.keys;
 }
 
-/* The likeliest tokens, and the run of them: they are where it reads them. */
+/* Writes the likeliest tokens to the next run's inputs, starts that run and
+ * fetches the tokens. */
 static bool run_ahead(struct model *model, uint32_t *ids, struct fault *fault)
 {
     struct gpu *gpu = model->shards[0].gpu;

@@ -12,12 +12,12 @@ enum { MODEL_MOST_DEVICES = 16 };
 struct model_options {
     int devices[MODEL_MOST_DEVICES]; /* numbers, as kpk_device_get() counts */
     size_t ndevices;
-    uint32_t context;   /* tokens of a sequence that are kept */
+    uint32_t context;   /* most tokens in a sequence */
     uint32_t sequences; /* at once */
     uint32_t batch;     /* most tokens of a run */
-    uint32_t answers;   /* most that are wanted of a run; 0: a sequence one */
-    enum cache_type cache; /* what K and V are kept as */
-    bool unrecorded;       /* each launch by itself, always */
+    uint32_t answers;   /* most wanted tokens in a run; 0: one per sequence */
+    enum cache_type cache; /* format of K and V */
+    bool unrecorded;       /* never record launches */
     /* model_likeliest() begins with the run of the tokens that it gives, where
      * that would be a replay: so the device does not wait for the host. The
      * logits are then that run's. */
@@ -35,12 +35,12 @@ void model_close(struct model *model);
 const struct sizes *model_sizes(const struct model *model);
 uint64_t model_allocated(const struct model *model);
 
-/* A token of a run. Those of one sequence follow each other, and their
- * positions count up from what the sequence has: earlier runs' tokens are seen
- * by later ones. */
+/* A token of a run. A sequence's tokens lie side by side. Positions count up
+ * from the sequence's length so far: a run's tokens see the tokens of earlier
+ * runs. */
 struct model_token {
     uint32_t id, sequence, position;
-    bool wanted; /* what comes next is asked for */
+    bool wanted; /* the caller wants its answer */
 };
 
 /*
@@ -56,13 +56,13 @@ bool model_likeliest(struct model *model, uint32_t *ids, struct fault *fault);
 /* How a token is chosen. */
 struct sampler {
     float temperature; /* 0: the likeliest always */
-    uint32_t top_k;    /* of so many likeliest only; 0: of all */
-    float top_p;       /* of the likeliest that have this share together */
+    uint32_t top_k;    /* draw from so many likeliest tokens; 0: from all */
+    float top_p;       /* draw from the likeliest with this share together */
     uint64_t seed;
     uint64_t drawn; /* how many were; the same seed gives the same ones */
 };
 
-/* A next token of each. */
+/* Draws a next token for each answer. */
 bool model_choose(struct model *model, struct sampler *sampler, uint32_t *ids,
                   struct fault *fault);
 /* The logits of answer number i, [vocabulary]. */

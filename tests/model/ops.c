@@ -71,7 +71,7 @@ struct gpu {
     const kpk_kernel *keep[NCACHE_TYPES];
     struct recorder *recorder;
     void *stream;   /* the recorder's; NULL: the default one */
-    unsigned flags; /* of launches: see flags_of() */
+    unsigned flags; /* launch flags: see flags_of() */
     struct allocation *allocations;
     uint64_t allocated;
 };
@@ -339,10 +339,11 @@ static bool float_product(struct gpu *gpu, const struct matrix *m,
                  "a product", fault);
 }
 
-/* Of a product and what follows it. A large one of more than four columns has
- * just as many blocks as are at work at once. Begun early, they lie on the
- * multiprocessors that the launch before leaves free, and take up to twice
- * their time on an H200; and between such products small launches gain nothing.
+/* Launch flags for a product and for the launch after it. A large product of
+ * more than four columns has just as many blocks as are at work at once. Begun
+ * early, they lie on the multiprocessors that the launch before leaves free,
+ * and take up to twice their time on an H200; and between such products small
+ * launches gain nothing.
  */
 static unsigned flags_of(const struct matrix *m, uint32_t n)
 {

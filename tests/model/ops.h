@@ -34,8 +34,8 @@ bool gpu_wait(struct gpu *gpu, struct fault *fault);
 /* Whether launches can be recorded; from then on they are on a stream for it.
  */
 bool gpu_can_record(struct gpu *gpu);
-/* What is launched between the two is recorded instead of run. False: the
- * driver refuses, and nothing is recorded. */
+/* Launches between gpu_record() and gpu_recorded() are recorded and not run.
+ * False: the driver refuses, and nothing is recorded. */
 bool gpu_record(struct gpu *gpu);
 bool gpu_recorded(struct gpu *gpu);
 bool gpu_replay(struct gpu *gpu, struct fault *fault);
@@ -59,7 +59,7 @@ bool op_takes(const struct tensor_format *format);
 /* out[i] = row ids[i] of m */
 bool op_rows(struct gpu *gpu, const struct matrix *m, const uint32_t *ids,
              uint32_t n, float *out, struct fault *fault);
-/* What a product reads of n rows of x: x itself, or its Q8_1 blocks in q8. */
+/* A product's input for n rows of x: x itself, or Q8_1 blocks of x in q8. */
 uint64_t op_quantized_nbytes(uint32_t columns, uint32_t n);
 bool op_quantize(struct gpu *gpu, const float *x, uint32_t columns, uint32_t n,
                  void *q8, struct fault *fault);
@@ -117,7 +117,7 @@ struct rotation {
     bool yarn; /* see struct sizes, as of the next two */
     float ramp[2];
     float longer;
-    bool pairs; /* of neighbours; else of halves */
+    bool pairs; /* true: neighbours rotate together; false: halves */
 };
 
 /* out [tokens, head]: sines and cosines, for op_heads() */
@@ -150,7 +150,7 @@ struct cache {
 
 uint64_t op_cache_nbytes(const struct cache *cache);
 
-/* What Q, K and V of n tokens go through. Weights may be NULL. */
+/* The steps for Q, K and V of n tokens. Weights may be NULL. */
 struct heads {
     float *qkv;        /* [n, heads + 2 kv_heads, head] */
     const float *bias; /* [heads + 2 kv_heads, head] */
@@ -171,7 +171,7 @@ bool op_heads(struct gpu *gpu, const struct heads *h, const struct cache *cache,
 struct attention {
     const int32_t *tokens; /* [groups + 1]: the first of each, and the end */
     const int32_t *keys;   /* [groups + 1]: sums of the keys that each sees */
-    const int32_t *pages;  /* [groups]: whose rows; NULL: those of `page` */
+    const int32_t *pages;  /* [groups]: each group's page; NULL: `page` */
     uint32_t page, context;
     uint32_t groups, ntokens, most_tokens, most_keys; /* most: of a group */
     uint32_t heads, kv_heads, head;
@@ -181,7 +181,7 @@ struct attention {
     uint64_t workspace_nbytes;
 };
 
-/* Of launches that split the keys of n tokens. */
+/* Workspace for launches that split the keys of n tokens. */
 uint64_t op_attend_workspace(uint32_t n, uint32_t heads, uint32_t head);
 /* How it is launched; the same for all layers of a run. */
 bool op_attend_plan(struct gpu *gpu, const struct attention *a,

@@ -7,7 +7,7 @@
 struct options {
     const char *file;
     const char *prompt, *prompts; /* a text; a file with one in each line */
-    uint32_t tokens;              /* most that are made */
+    uint32_t tokens;              /* most tokens in an answer */
     struct model_options model;
     struct sampler sampler;
     bool json, ids, plain, quiet, help;

@@ -20,7 +20,7 @@ enum value {
     MIXED, /* attention's result */
     GATE,  /* see gates_blocks() */
     UP,
-    RESULT, /* of attention or of the inner layer, back at the width */
+    RESULT, /* output of attention or the inner layer, as wide as the stream */
     NVALUES
 };
 
@@ -29,7 +29,7 @@ enum op {
     NORM,
     PRODUCT,
     BIAS,
-    HEAD_BIAS, /* of HEADS, as is HEAD_NORM: no steps of their own */
+    HEAD_BIAS, /* runs inside HEADS, like HEAD_NORM: no launch of its own */
     HEAD_NORM,
     HEADS,
     ATTEND,
@@ -49,7 +49,7 @@ extern const struct step layer_steps[NSTEPS];
 
 /* Numbers of a token's value. */
 uint32_t width_of(const struct sizes *s, enum value value);
-/* Those of Q, K and V. */
+/* Numbers of a token's Q, K and V together. */
 uint32_t heads_width(const struct sizes *s);
 
 /* ---- the model ---- */
@@ -57,26 +57,26 @@ uint32_t heads_width(const struct sizes *s);
 struct layer {
     struct matrix weights[NSTEPS]; /* data NULL: the step is left out */
     struct cache cache;            /* rows of [sequences, context] */
-    bool window;                   /* whether it sees one only */
+    bool window;                   /* the layer sees a window only */
     size_t shard;
 };
 
 /* Tokens of one sequence in a run. */
 struct group {
-    size_t first; /* of the run's tokens */
+    size_t first; /* its number in the run */
     uint32_t n, sequence, position;
 };
 
-/* What a device is told of a run; in one piece, for each copy waits. */
+/* A run's inputs on a device; one block of memory, because each copy waits. */
 struct inputs {
-    size_t *view;     /* of a bias of RESULT, see op_add_row_info() */
-    int64_t *rows;    /* [tokens] of the caches */
-    uint32_t *ids;    /* [tokens] */
-    int32_t *places;  /* [tokens]: positions */
-    int32_t *tokens;  /* [groups + 1], see struct attention */
-    int32_t *keys;    /* [groups + 1] */
-    int32_t *pages;   /* [groups] */
-    uint32_t *wanted; /* tokens whose answers are */
+    size_t *view;    /* shape for adding RESULT's bias, see op_add_row_info() */
+    int64_t *rows;   /* [tokens] of the caches */
+    uint32_t *ids;   /* [tokens] */
+    int32_t *places; /* [tokens]: positions */
+    int32_t *tokens; /* [groups + 1], see struct attention */
+    int32_t *keys;   /* [groups + 1] */
+    int32_t *pages;  /* [groups] */
+    uint32_t *wanted; /* tokens with an answer */
 };
 
 enum { VIEW = 6 };
@@ -84,29 +84,29 @@ enum { VIEW = 6 };
 /* A device's part of a model. */
 struct shard {
     struct gpu *gpu;
-    float *values;         /* all of them, and the spares */
-    float *value[NVALUES]; /* of the run, see place_values() */
+    float *values;         /* memory for every value and the spare */
+    float *value[NVALUES]; /* the run's values, see place_values() */
     float *spare;          /* swapped with RESULT, which is normed into it */
     void *q16, *mixed16;   /* attention's in f16 */
     void *q8;              /* a value as Q8_1 blocks */
-    const float *in_q8;    /* which value that is; NULL: none */
+    const float *in_q8;    /* the value whose blocks q8 has; NULL: none */
     bool pending;          /* RESULT is to be added to STREAM */
     const float *post;     /* after a norm of this weight; or NULL */
-    float *factors;        /* of rotations; or NULL */
-    float *turns[2];       /* rotations: of layers that see all; of others */
+    float *factors;        /* rotation factors; or NULL */
+    float *turns[2];       /* rotations: full layers, window layers */
     void *told;            /* inputs */
     struct inputs inputs;
     void *splits;               /* attention's workspace */
-    kpk_attention_plan plan[2]; /* of layers that see all; that have a window */
+    kpk_attention_plan plan[2]; /* full layers, window layers */
 };
 
 /*
  * A run's launches, replayed by the next run of its kind: one more token for
- * each of as many sequences, all with answers, on one device. What else differs
- * between such runs is in device memory: tokens, places, lengths.
+ * each of as many sequences, all with answers, on one device. Tokens, places
+ * and lengths differ between such runs and are read from device memory.
  */
 struct recording {
-    uint32_t tokens, keys, page; /* of the last run; see struct attention */
+    uint32_t tokens, keys, page; /* the last run's; see struct attention */
     enum { NEW, SEEN, RECORDED } state;
     bool ahead;     /* the run behind the last one is under way: */
     uint32_t *next; /* [tokens] of these */
@@ -128,8 +128,8 @@ struct model {
     /* of the run */
     struct group *groups;
     size_t ngroups, ntokens, nwanted;
-    void *staging;          /* what is copied to the devices */
-    uint64_t splits_nbytes; /* of each device's attention */
+    void *staging;          /* the inputs, to be copied to the devices */
+    uint64_t splits_nbytes; /* size of `splits` on each device */
     bool records;
     struct recording recording;
 };
@@ -142,13 +142,13 @@ bool load_weights(const struct gguf *gguf, struct model *model,
 
 /* Keys that a group's last token may see. */
 uint32_t keys_of(const struct group *g);
-/* Of layers that have a window, or of those that see all. */
+/* Attention for window layers, or for full layers. */
 struct attention attention_of(const struct model *model,
                               const struct shard *shard, bool window);
 /* Rows of a value times a matrix; out has one every `stride` numbers. */
 bool multiply(struct shard *shard, const struct matrix *m, enum value in,
               uint32_t n, float *out, uint32_t stride, struct fault *fault);
-/* What is to be added to the stream of n tokens, if it has not been. */
+/* Adds a pending RESULT of n tokens to the stream. */
 bool add_pending(const struct sizes *s, struct shard *shard, uint32_t n,
                  struct fault *fault);
 /* The same, and its norm to NORMED; `blocks`: as blocks alone. */

@@ -361,11 +361,11 @@ static size_t next_word(const uint32_t *code, size_t n, size_t from, bool lines,
 /* ---- regular expressions ---- */
 
 /*
- * What is read of them: alternatives; characters, classes, \s, \S, \p{.} and
- * \uXXXX; ?, *, +, {m} and {m,n}, as many as match; groups (?:) with ? at
- * most, without backtracking into them; (?!) of one character; $. \p{U} and
- * \p{D} are letters but small and but capital ones of ASCII: llama.cpp takes
- * these for the capital and the small letters of Unicode.
+ * The supported syntax: alternatives; characters, classes, \s, \S, \p{.} and
+ * \uXXXX; ?, *, +, {m} and {m,n}, as many as match; groups (?:) with ? at most,
+ * without backtracking into them; (?!) of one character; $. \p{U} and \p{D} are
+ * letters but small and but capital ones of ASCII: llama.cpp takes these for
+ * the capital and the small letters of Unicode.
  */
 struct pattern {
     const uint32_t *at, *end;
@@ -604,7 +604,7 @@ static bool run_stage(struct words *w, const char *stage, const uint32_t *code)
 
     if (!pattern)
         return false;
-    pattern[length] = 0; /* there is room for one more */
+    pattern[length] = 0; /* pretoken_decode() leaves room */
     w->nmade = 0;
     for (size_t i = 0; i < w->n; i++)
         cut_word(w, stage, (struct pattern){pattern, pattern + length}, code,

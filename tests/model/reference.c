@@ -175,8 +175,8 @@ static void add_bias(const struct pass *p, const char *name, double *x)
 
 /* ---- steps ---- */
 
-/* RMS norm of each row of x, as long as the weights are; a copy if there are
- * none. */
+/* RMS norm of each row of x, a row having as many numbers as the weights; a
+ * copy of x if the model lacks the weights. */
 static double *normed(const struct pass *p, const char *name, const double *x,
                       size_t total)
 {
@@ -286,7 +286,7 @@ static void round_block(double *x, size_t n, bool four_bits)
     }
 }
 
-/* K or V of the tokens, as they are kept. */
+/* Rounds K or V of the tokens to the cache's format. */
 static void keep(const struct pass *p, double *x)
 {
     const size_t d = p->s.head, heads = p->n * p->s.kv_heads;

@@ -5,17 +5,17 @@
 #include "arch.h"
 #include "cache.h"
 
-/* What the kernels do to numbers on their way. */
+/* Where the kernels round. */
 struct rounding {
-    bool rounds;  /* anything: else the rest does not count. What is multiplied
-                   * with a quantized matrix becomes Q8_1 blocks; Q, K and V
-                   * become f16, and so does attention's result */
+    bool rounds;  /* anything: else the rest does not count. The input of a
+                   * quantized matrix becomes Q8_1 blocks; Q, K and V become f16,
+                   * and so does attention's result */
     size_t tiled; /* so many tokens go through tiled products, which treat the
                    * minima of some formats differently, and round what they
                    * multiply with F16 or BF16 to that */
     bool cuts;    /* attention's weights are cut off to f16; else rounded, */
     size_t whole; /* but for tokens from this number on */
-    enum cache_type cache; /* what K and V become before */
+    enum cache_type cache; /* format of K and V */
 };
 
 /*

@@ -20,9 +20,9 @@ struct node {
     uint32_t child, sibling; /* first one byte more, another; 0: none */
     uint32_t shorter;        /* without the byte that was read first, and on
                               * until it is the end of a token: a node; or 0 */
-    uint32_t longest;        /* of it and its shorter ones the first that is a
-                              * whole token; 0: none is */
-    uint32_t rank;           /* of the token that it is; NO_SPECIAL */
+    uint32_t longest; /* first whole token among the node and its chain of
+                         `shorter` nodes; 0: none */
+    uint32_t rank;    /* rank of the node's token; NO_SPECIAL */
     uint8_t byte;
 };
 
@@ -31,7 +31,7 @@ struct specials {
     uint32_t *ids; /* by rank: the longest first, then by number */
     struct node *nodes;
     uint32_t nnodes;
-    uint32_t first[256]; /* the children of node 0, of which any may be */
+    uint32_t first[256]; /* children of node 0, one per byte value */
 };
 
 static int longer_first(const void *a, const void *b, void *context)

@@ -2,7 +2,8 @@
  *
  * A small model's file is cut at every byte of its head, and every byte of the
  * head takes other values: the reader either refuses the file in words, or what
- * it gives lies in the file. Then, one by one, the fields that it checks.
+ * it gives lies in the file. Then the test sets impossible values, one field
+ * after the other.
  */
 #include "arch.h"
 #include "scratch.h"
@@ -27,7 +28,7 @@ static void report(bool good, const char *what, const char *got)
         printf("FAILED: %s: %s\n", what, got);
 }
 
-/* A copy whose end is the end of what may be read. */
+/* A copy that ends against unreadable memory. */
 struct guarded {
     uint8_t *map, *at;
     size_t nbytes;
@@ -202,7 +203,7 @@ static const struct field {
     {"blk.1.attn_q.weight", (size_t)-15, 1, '0', "is there twice"},
 };
 
-/* Of a vocabulary of SentencePiece's kind. */
+/* Fields in a vocabulary of SentencePiece's kind. */
 static const struct field spm_fields[] = {
     {"tokenizer.ggml.scores", 16, 4, 0x7fc00000, "score that is no number"},
 };

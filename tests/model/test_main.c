@@ -29,7 +29,7 @@ static void write_file(const char *name, const void *bytes, size_t n)
     }
 }
 
-/* What a file of the folder begins with. */
+/* Reads the beginning of a file of the folder. */
 static const char *read_file(const char *name, char *text, size_t room)
 {
     char path[SCRATCH_PATH_MAX + 16];
@@ -88,7 +88,7 @@ static const struct {
 /* A command's exit status. */
 static int shell(const char *command)
 {
-    /* the shell is what gives programs such outputs; all of it is ours */
+    /* a shell redirects such outputs; the test writes the whole command */
     const int status = system(command); // NOLINT(cert-env33-c)
 
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
@@ -150,7 +150,7 @@ int main(int argc, char **argv)
     write_file("zero", zero, sizeof(zero) - 1);
     write_file("blank", "\r\n\n", 3);
     free(bytes);
-    tiny.vocabulary = 2048; /* fillers, most of them */
+    tiny.vocabulary = 2048; /* mostly fillers */
     tiny.filler = 1500;
     bytes = tiny_make(&tiny, &n);
     write_file("long.gguf", bytes, n);

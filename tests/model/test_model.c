@@ -3,8 +3,8 @@
  *
  * A case is a model and a way to run it. The kernels round what they multiply
  * with a quantized matrix to Q8_1: 8 bits, in blocks of 32; with more than
- * eight rows at once and one of F16 or BF16, to that. What attention multiplies
- * they round to f16. So logits are held against two references: one that rounds
+ * eight rows at once and one of F16 or BF16, to that. Attention rounds its
+ * operands to f16. So logits are held against two references: one that rounds
  * in the same places, closely; and one that rounds nowhere, by how far the
  * rounding moves models as small as these.
  */
@@ -32,14 +32,14 @@ struct test_case {
 /*
  * How far the largest error of a token's logits may be, in parts of their rms.
  *
- *   free  from the reference that does not round
- *   near  from the one that does: of all tokens. A number between two of f16's
- *         or Q8_1's becomes one of them in f32 and the other in double, and
- *         what follows differs
- *   same  from the one that does: of one token at least. If such a number
- *         meets every token of a run, other weights must show `same`. Models
- *         of numbers have such numbers in every run: products of blocks are
- *         sums of integers, theirs are not
+ *   free  from the unrounded reference
+ *   near  from the rounding reference, for every token. A number between two of
+ *         f16's or Q8_1's becomes one of them in f32 and the other in double,
+ *         and what follows differs
+ *   same  from the rounding reference, for one token at least. If such a number
+ *         meets every token of a run, other weights must show `same`. Models of
+ *         numbers have such numbers in every run: products of blocks are sums
+ *         of integers, theirs are not
  *
  * A step of Q4_0 is 16 times one of Q8_1, and K and V in Q4_0 move logits by as
  * much as they are: there `same` is what tells.
@@ -52,7 +52,7 @@ static struct bounds bounds_of(const struct test_case *c, enum cache_type cache)
 {
     const bool quantized = c->quantized;
     const bool rough = quantized || cache != CACHE_F16;
-    const bool bf16 = c->tiny.format == 30; /* 8 bits of what tiles multiply */
+    const bool bf16 = c->tiny.format == 30; /* tiles round to 8 bits */
 
     return (struct bounds){
         .free = cache == CACHE_Q4_0 ? 2
@@ -123,7 +123,7 @@ enum { NWAYS = sizeof(ways) / sizeof(ways[0]) };
 
 static int main_device, other_device;
 static bool cuts;     /* see struct rounding */
-static bool clusters; /* which attend with a token's weights as they are */
+static bool clusters; /* attention keeps a token's weights unrounded */
 static unsigned passed, failed;
 
 static void report(bool good, const char *name, const char *way,
@@ -284,7 +284,7 @@ static bool run_way(struct model *model, const struct test_case *c,
     return true;
 }
 
-/* What both references say of both sequences, [rounds][sequence]. */
+/* Logits of both references for both sequences, [rounds][sequence]. */
 static bool reference(const struct gguf *gguf, const struct test_case *c,
                       const struct way *way, double *want[2][2],
                       struct fault *fault)
@@ -352,7 +352,7 @@ static bool check_way(const struct gguf *gguf, const struct test_case *c,
     return settled;
 }
 
-/* Some of the ways, as bits; those that are not settled stay. */
+/* Checks the ways whose bits are in *left; the bits of unsettled ways stay. */
 static void check_ways(const struct test_case *c, unsigned *left, bool last)
 {
     struct fault fault = {""};
@@ -385,7 +385,7 @@ static void check_case(size_t number)
     }
 }
 
-/* A file of which no token can be made, which is freed. */
+/* Checks and frees a file that cannot give a token. */
 static void check_hopeless(const char *name, const char *why, uint8_t *file,
                            size_t nbytes, const char *says)
 {
@@ -447,7 +447,7 @@ static void check_no_numbers(void)
         "is larger");
 }
 
-/* Models that are not as their architectures are. */
+/* Models with tensors that do not fit the architecture. */
 static void check_tensors(void)
 {
     static const struct {
@@ -481,7 +481,7 @@ struct pace {
     uint32_t position[2], next[2], ids[2][2];
     size_t n;
     float *logits[2];
-    unsigned ahead; /* runs that were begun before they were asked for */
+    unsigned ahead; /* runs begun before the call */
 };
 
 enum { PACE = 40, OTHER_AT = 9, ALONE_AT = 20, ALONE_TO = 24 };
@@ -511,7 +511,7 @@ static bool same_logits(const struct pace *p)
 
 static bool step_both(struct pace *p, struct fault *fault)
 {
-    /* what the one that is ahead has before it is asked */
+    /* logits of the model that runs ahead, before its call */
     if (!model_logits(p->model[1], 0, p->logits[1], fault))
         return false;
     for (int m = 0; m < 2; m++)
@@ -584,7 +584,7 @@ static bool has_clusters(const kpk_device *device)
            plan.cluster > 1;
 }
 
-/* The MI300X, where there is one, and the device behind it. */
+/* Picks an MI300X, else device 0, and the device after it. */
 static bool find_devices(void)
 {
     int n;

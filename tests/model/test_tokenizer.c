@@ -184,7 +184,7 @@ static void check_encodings(const struct tokenizer *t, bool spm)
     }
 }
 
-/* The smallest model that there is, for its vocabulary. */
+/* The smallest possible model, for tests of the vocabulary. */
 static struct tiny smallest(bool spm)
 {
     return (struct tiny){.arch = "llama",
@@ -346,7 +346,7 @@ static void check_vocabulary(bool spm)
            "yes");
     report("another token", "hello", tokenizer_ends(t, 270) ? "yes" : "no",
            "no");
-    /* a piece that is longer than the room for it */
+    /* a piece longer than its buffer */
     report("a long piece", "hello",
            tokenizer_piece(t, 270, piece, 3) == 5 ? piece : "", "hel");
     report("a number that is no token", "320",
@@ -403,7 +403,7 @@ static void made_open(struct made *made, const char *what, uint64_t count,
                       void (*name)(uint64_t i, char out[16]), const char *merge,
                       uint32_t type)
 {
-    static const uint64_t counts[2] = {0, 5}; /* of tensors, of keys */
+    static const uint64_t counts[2] = {0, 5}; /* tensors, keys */
     uint8_t *end = malloc(count * (8 + 16 + 11 + 4) + 4096);
     struct fault fault = {""};
     char text[16];
@@ -481,8 +481,8 @@ static void name_of_special(uint64_t i, char out[16])
     (void)snprintf(out, 16, "<%05u>", (unsigned)i);
 }
 
-/* As many special tokens as never were, in a text that names all of them, the
- * last one first; and in one of which each byte could begin any of them. */
+/* More special tokens than any model has, in two texts: the first names every
+ * token, the last token first; in the second each byte could begin any. */
 static void check_many_specials(void)
 {
     const size_t n = 1 << 20;
@@ -517,7 +517,8 @@ static void check_many_specials(void)
     free(text);
 }
 
-/* The specials' rule, as it is written: each in turn, in what is left. */
+/* The rule for special tokens, literally: look for each token in turn in the
+ * rest of the text. */
 static void find_by_rule(const struct text *tokens, size_t ntokens,
                          struct text text, uint32_t *found)
 {

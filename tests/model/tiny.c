@@ -15,7 +15,7 @@
 struct bytes {
     uint8_t *at;
     size_t n, room;
-    uint64_t count; /* of what was added, keys or tensors */
+    uint64_t count; /* keys or tensors added */
     FILE *file;
     bool counted;
 };
@@ -130,8 +130,7 @@ enum { Q5_0 = 6, Q8_0 = 8, Q4_K = 12, Q6_K = 14 }; /* types in the file */
 static const struct {
     uint32_t type;
     enum gguf_id id;
-    double least; /* of the scale of minima in parts of the scale of quants, so
-                   * that numbers are about 0 in the middle */
+    double least; /* the scale of minima, divided by the scale of quants, for numbers around 0 */
 } quantized[] = {
     {2,  GGUF_Q4_0, 0}, {3,  GGUF_Q4_1, -7.5}, {6,  GGUF_Q5_0, 0},    {7,  GGUF_Q5_1, -15.5},
     {8,  GGUF_Q8_0, 0}, {10, GGUF_Q2_K, 1.5},  {11, GGUF_Q3_K, 0},    {12, GGUF_Q4_K, 7.5},
@@ -179,7 +178,7 @@ static void put_blocks(struct bytes *b, size_t which, size_t n, double size,
                 memcpy(blocks + i * f->nbytes + f->d, &d, 2);
             if (f->m >= 0)
                 memcpy(blocks + i * f->nbytes + f->m, &m, 2);
-            if (id == GGUF_MXFP4) /* its scale is an exponent */
+            if (id == GGUF_MXFP4) /* MXFP4's scale is an exponent */
                 blocks[i * f->nbytes] += (uint8_t)lround(log2(scale));
         }
         if (pass == 1)
@@ -244,10 +243,10 @@ static void add_tensor(struct file *f, const char *name, uint32_t type,
         put_numbers(&f->data, type, n, centre, size, seed);
 }
 
-/* A matrix's format. Those that give some matrices more bits do so as
- * llama.cpp's mixtures do: the one that logits come from; and V and the way
- * down of every layer at the ends and of every third one between them. What has
- * no whole blocks of 256 columns takes the next larger format. */
+/* A matrix's format. Mixtures give some matrices more bits, as llama.cpp's do:
+ * the output matrix; and V and the way down in the first and last eighth of the
+ * layers and in every third layer between. A matrix without whole blocks of 256
+ * columns takes the next larger format. */
 static uint32_t format_of(const struct tiny *t, const char *name,
                           uint32_t layer, uint32_t columns)
 {

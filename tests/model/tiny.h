@@ -14,7 +14,7 @@
 
 struct tiny {
     const char *arch;
-    uint32_t format; /* of matrices: a tensor's type in the file */
+    uint32_t format; /* matrices' type, as in the file */
     uint32_t layers, width, inner, heads, kv_heads, head;
     uint32_t window;     /* 0: none */
     bool tied;           /* no output.weight */
@@ -26,7 +26,7 @@ struct tiny {
     bool spm;            /* the vocabulary's kind */
     uint32_t vocabulary; /* tokens; 0: TINY_VOCABULARY */
     uint32_t filler;     /* the least bytes of a filler's name, up to 2000 */
-    uint32_t context;    /* that it says it was trained for; 0: 256 */
+    uint32_t context;    /* context in training; 0: 256 */
     uint32_t output;     /* format of what logits come from; 0: `format` */
     uint32_t more;       /* and of some V and ways down, see format_of() */
     uint64_t seed;

@@ -17,7 +17,7 @@
 
 /* ---- merging ---- */
 
-/* A piece of the text; n is 0 once it is part of the one before. */
+/* A piece of the text; n is 0 after merging into the previous piece. */
 struct piece {
     size_t at, n;
     size_t prev, next; /* pieces; NONE */
@@ -30,8 +30,7 @@ struct merger {
     const char *text;
     struct piece *pieces; /* a character each at first */
     size_t n;
-    struct heap heap; /* of two neighbours that may become one: the left one,
-                       * and how many bytes both have */
+    struct heap heap; /* mergeable pairs: left piece, bytes of both */
 };
 
 /* Pieces left and its next, if they may become one. */

@@ -6,7 +6,7 @@
 
 struct tokenizer;
 
-/* What is found in the file stays there: gguf must live as long. */
+/* The tokenizer points into the file: gguf must live as long. */
 bool tokenizer_open(const struct gguf *gguf, struct tokenizer **out,
                     struct fault *fault);
 void tokenizer_close(struct tokenizer *t);

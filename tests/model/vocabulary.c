@@ -49,8 +49,8 @@ static bool is_same(struct text a, struct text b)
     return a.n == b.n && begins_with(a.at, b);
 }
 
-/* The first of equal texts, and none that is empty. *twice, if that is not
- * NULL: one that is there twice; or n. */
+/* Maps each text to the first of its copies; empty texts are left out. *twice,
+ * unless NULL, receives the number of a second copy, or n. */
 static bool map_make(struct map *map, const struct text *texts, uint32_t n,
                      uint32_t *twice, struct fault *fault)
 {
@@ -72,7 +72,7 @@ static bool map_make(struct map *map, const struct text *texts, uint32_t n,
                                                      texts[i].at, texts[i].n),
                                     map->mask);
 
-        /* many of one text would make long ways of all */
+        /* equal texts share a slot: many copies would make every search long */
         while (map->slot[at] && !is_same(texts[map->slot[at] - 1], texts[i]))
             at = (at + 1) & map->mask;
         if (texts[i].n == 0)
@@ -200,10 +200,9 @@ static bool read_id(struct tokenizer *t, const char *key, uint32_t *out,
 }
 
 /*
- * What tokens are for, as llama.cpp knows them: by keys, and where a file has
- * no key, by the names that models give them. A token that is found by such a
- * name is a control token, whatever the file calls it: to Gemma's, "</s>" is a
- * word of HTML.
+ * Roles of tokens, found as llama.cpp does: by keys, and without a key by the
+ * usual names. A token that is found by such a name is a control token,
+ * whatever the file calls it: to Gemma's, "</s>" is a word of HTML.
  *
  * The roles of filling in the middle of a text end an answer or do not; their
  * names are tried in order. Some have U+FF5C and U+2581 in them.
@@ -297,7 +296,7 @@ static bool read_role(struct tokenizer *t, size_t role, struct fault *fault)
     return true;
 }
 
-/* A name of an end that is none beside others. */
+/* Takes the role of end from a name that has it only without other ends. */
 static void take_back(struct tokenizer *t, const char *name, uint8_t type)
 {
     const uint32_t id = find_name(t, name);
@@ -313,7 +312,7 @@ static bool read_ends(struct tokenizer *t, struct fault *fault)
     static const char *const keys[] = {"tokenizer.ggml.eos_token_id",
                                        "tokenizer.ggml.eot_token_id",
                                        "tokenizer.ggml.eom_token_id"};
-    /* of the format called harmony, that are always written out */
+    /* harmony's tokens, always written out */
     static const char *const written[] = {"<|channel|>", "<|message|>",
                                           "<|start|>", "<|constrain|>"};
     bool calls;
@@ -446,7 +445,7 @@ static bool open_tokenizer(struct tokenizer *t, struct fault *fault)
         return fail(fault, "%s has no tokens: tokenizer.ggml.tokens is %s",
                     t->gguf->path, tokens ? "empty or too long" : "missing");
     t->n = (uint32_t)tokens->count;
-    /* what they are where no key tells, as in llama.cpp */
+    /* defaults without keys, as in llama.cpp */
     t->bos = t->eos = t->unknown = NO_TOKEN;
     if (t->kind == SPM && t->n > 2) {
         t->unknown = 0;

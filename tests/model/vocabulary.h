@@ -21,7 +21,7 @@ struct letters {
 /* BPE: tokenizer.ggml.model is "gpt2"; SPM: "llama", SentencePiece. */
 enum kind { BPE, SPM };
 
-/* of tokenizer.ggml.token_type */
+/* values in tokenizer.ggml.token_type */
 enum { NORMAL = 1, UNKNOWN = 2, CONTROL = 3, USER_DEFINED = 4, BYTE = 6 };
 
 #define NO_TOKEN UINT32_MAX
@@ -45,7 +45,7 @@ struct tokenizer {
     struct map by_text;
     const struct gguf_value *scores; /* of SPM */
     uint8_t *types;
-    struct text *merges; /* of BPE: "left right" */
+    struct text *merges; /* BPE's, as "left right" */
     struct map by_merge;
     /* user-defined ones; and with control and unknown ones */
     struct specials *specials[2];

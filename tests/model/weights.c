@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Where tensors are copied from, and how far that is. */
+/* The file and model of a load, and its progress. */
 struct loader {
     const struct gguf *gguf;
     struct model *model;
@@ -36,7 +36,7 @@ static bool is_widened(const struct gguf_tensor *t)
     return t->dim[1] == 1 && t->format->elems == 1 && t->format->id != 0;
 }
 
-/* What it takes on a device. */
+/* A tensor's bytes on a device. */
 static uint64_t device_nbytes(const struct gguf_tensor *t)
 {
     return is_widened(t) ? 2 * t->nbytes : t->nbytes;
@@ -97,7 +97,7 @@ static bool find_tensor(struct loader *l, const char *name, uint32_t rows,
     return true;
 }
 
-/* One that lies alone. */
+/* Loads a matrix with an allocation of its own. */
 static bool load(struct loader *l, size_t shard, const char *name,
                  uint32_t rows, uint32_t columns, struct matrix *out)
 {
@@ -217,7 +217,7 @@ static bool load_all(struct loader *l)
     for (uint32_t i = 0; i < s->layers; i++)
         if (!load_layer(l, i))
             return false;
-    /* one matrix for both, where they are on one device */
+    /* tied weights on one device share one matrix */
     if (*output == 't' && last == 0) {
         model->output = model->embeds;
         return check_unused(l);
