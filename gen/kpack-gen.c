@@ -3,7 +3,7 @@
  *   kpack-gen module PACK.MODULE FOLDER TARGET=FILE... [table=FILE.csv...]
  *                    [ir=FILE.ll] [types=FILE.csv] [aliases=FILE.csv]
  *                    [taken=HEADER...]        all that is made of a module
- *   kpack-gen pack   PACK FOLDER MODULE...    what names all of a pack
+ *   kpack-gen pack   PACK FOLDER MODULE...    files that name the pack
  *   kpack-gen header PACK OUT MODULE.kernels...
  *                                             a header of some of its modules
  *   kpack-gen second-names PACK.MODULE OUT OBJECT.o ALIASES.csv
@@ -22,10 +22,9 @@
  *   include/kpack/PACK.h       its header
  *   include/kpack/PACK_launch.h  the header of all launchers
  *
- * and `import` what write/tree.h lists. A file appears complete or not at all,
- * and one that would not change keeps its time. Silent on success. What is
- * wrong is said as `FILE: what`, with status 1; a wrong command line is
- * status 2.
+ * and `import` what write/tree.h lists. A file appears complete or not at all;
+ * an unchanged file keeps its time. Silent on success. Faults are reported as
+ * `FILE: what`, with status 1; a wrong command line is status 2.
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -95,7 +94,7 @@ static bool is_module_name(const char *name)
 /* ---- module -------------------------------------------------------------- */
 
 struct job {
-    const char *pack, *module; /* "" of an action about a whole pack */
+    const char *pack, *module; /* module: "" for a whole pack */
     const char *out;           /* a file or a folder */
     char **words;
     size_t nwords;
@@ -170,7 +169,8 @@ static bool make_module(const struct job *job)
 
 /* ---- pack ---------------------------------------------------------------- */
 
-/* What make_module() wrote of a module's kernels; NULL if it is not there. */
+/* Reads make_module()'s list of a module's kernels; NULL if the file cannot be
+ * read. */
 static char *read_list(const char *path)
 {
     char error[FILE_ERROR_MAX];
@@ -318,7 +318,7 @@ static bool make_second_names(const struct job *job)
     return ok;
 }
 
-/* What an import holds lives as long as the command. */
+/* An import's memory lives as long as the command. */
 static bool make_import(const struct job *job)
 {
     struct import in = {.pack = job->pack, .root = job->words[0]};
@@ -334,7 +334,7 @@ static bool make_import(const struct job *job)
 static const struct action {
     const char *name;
     bool (*run)(const struct job *job);
-    bool has_module; /* its name is PACK.MODULE */
+    bool has_module; /* takes PACK.MODULE, not PACK */
 } actions[] = {
     {"module", make_module, true},  {"pack", make_pack, false},
     {"header", make_header, false}, {"second-names", make_second_names, true},
@@ -349,7 +349,7 @@ static const struct action *find_action(const char *name)
     return NULL;
 }
 
-/* What stands behind the dot of PACK.MODULE, which is cut there. */
+/* Cuts PACK.MODULE at the dot and returns MODULE; "" without a dot. */
 static const char *split_name(char *name)
 {
     char *dot = strchr(name, '.');

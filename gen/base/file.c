@@ -20,7 +20,7 @@ static bool read_all(FILE *f, size_t most, unsigned char **out, size_t *nbytes,
         if (S_ISREG(s.st_mode) && (size_t)s.st_size > most)
             goto too_large;
         if ((size_t)s.st_size <= most)
-            room = (size_t)s.st_size / 2 + 1; /* doubled once, it has all */
+            room = (size_t)s.st_size / 2 + 1; /* doubled below */
     }
     do {
         unsigned char *more = realloc(data, 2 * (room = room ? room : 4096));

@@ -18,7 +18,7 @@ void *memory_grow(void *array, size_t n, size_t nbytes);
 FILE *memory_stream(char **text, size_t *nbytes);
 /* Ends the command for want of memory. */
 void memory_none(void);
-/* What printf() would print. */
+/* The text that printf() would print. */
 char *memory_text(const char *format, ...)
     __attribute__((format(printf, 1, 2)));
 char *memory_vtext(const char *format, va_list args)

@@ -20,8 +20,8 @@ static void make_folders(char *path)
         }
 }
 
-/* What is being written: no half of it stays where the command ends for want of
- * memory. */
+/* Open outputs. A command that exits removes their temporary files, so that no
+ * half file stays. */
 static struct output *unfinished;
 
 static void remove_unfinished(void)

@@ -8,15 +8,15 @@
 struct output {
     FILE *f;
     char *path, *temporary;
-    struct output *next; /* that is open, too */
+    struct output *next; /* next open output */
 };
 
 /*
- * output_open() opens a file, whose folders it makes. What is written is beside
- * it until output_close(), which puts it in place if all is well, `ok` among
- * it. A file that would not change is left as it is, with its time. Both say on
- * stderr what goes wrong. The struct stays where it is while it is open: a
- * command that exits meanwhile leaves nothing half written.
+ * output_open() opens a file and makes its folders. Bytes go to a temporary
+ * file beside it until output_close(), which puts the file in place if every
+ * write and `ok` are good. If the content would not change, the old file stays,
+ * with its time. Both report failures on stderr. The struct stays where it is
+ * while it is open: a command that exits meanwhile leaves nothing half written.
  */
 bool output_open(struct output *out, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

@@ -16,7 +16,7 @@ struct strings {
     size_t used, room;
     uint32_t *slots; /* offsets; 0 is free */
     size_t n, nslots;
-    uint64_t key; /* of the hash: names come from files of others */
+    uint64_t key; /* the hash's key: names come from untrusted files */
 };
 
 struct strings *strings_new(void)

@@ -8,10 +8,10 @@
  * build names it before it knows.
  *
  * Two things make a pack small. The dictionary holds what many code objects
- * have in common. And a module's code objects for related processors are
- * nearly alike (gfx1200 and gfx1201 to a few bytes), so some are compressed
- * against another one of their module: see plan.c. Who runs one of those
- * decodes two, which is why plan.c is choosy.
+ * have in common. And a module's code objects for related processors are nearly
+ * alike (gfx1200 and gfx1201 to a few bytes), so some are compressed against
+ * another one of their module: see plan.c. A program that loads such a code
+ * object decodes two, hence plan.c is choosy.
  *
  * Silent on success; what is wrong is said as `FILE: what`, with status 1.
  */

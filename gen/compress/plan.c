@@ -5,7 +5,8 @@
  * and its root, no more.
  *
  * Roots are chosen greedily: the root that saves most is added, until none
- * saves anything. With a module's few targets that is as good as trying all.
+ * saves anything. With a module's few targets the result is as good as trying
+ * every set of roots.
  *
  * Decoding costs time for each byte that comes out and some ten times as much
  * for each that goes in. Two objects that compress badly are therefore not

@@ -34,7 +34,7 @@ static bool fail(const char *path, const char *what)
     return false;
 }
 
-/* One of the strings of a head, which its file has all of. */
+/* A string of a head; NULL if it does not end within the head's bytes. */
 static const char *text_at(const char *head, size_t nbytes, uint32_t at)
 {
     return at < nbytes && memchr(head + at, 0, nbytes - at) ? head + at : NULL;

@@ -110,7 +110,7 @@ $(error kpack.mk: $(KPACK_GEN) is not there: this kpack was installed from an ar
 endif
 endif
 
-# Of what is built all names begin with it, in rules and in recipes.
+# Names of all built files begin with KPACK_B, in rules and in recipes.
 KPACK_BAD_B := $(shell printf %s '$(subst ','\'',$(KPACK_B))' | LC_ALL=C tr -d 'A-Za-z0-9_./+,@~^\200-\377-')
 ifneq ($(KPACK_BAD_B)$(filter-out 1,$(words $(KPACK_B))),)
 $(error B=$(B): GNU Make or a shell reads $(or $(strip $(KPACK_BAD_B)),a blank) in a folder's name as its own; give a link to the folder: ln -s)
@@ -264,7 +264,8 @@ ifndef KPACK_ROOT # the headers of kpack's own kernels, behind the project's
 KPACK_HIPFLAGS += -idirafter $(KPACK_TOOLS)/device
 KPACK_NVIDIA_HEADERS = -isystem $(KPACK_TOOLS)/device
 endif
-# What a project's sources are told by HIPFLAGS they are told on every GPU.
+# Macros and include folders in HIPFLAGS reach a project's sources for every
+# GPU.
 KPACK_DEFINES = $(filter -D% -U% -I%,$(1))
 KPACK_NVIDIA_FLAGS = $(strip -I$(KPACK_KERNELS)/include $(KPACK_NVIDIA_HEADERS) $(call KPACK_DEFINES,$(HIPFLAGS)))
 
@@ -288,10 +289,11 @@ endif
 # device libraries, which ccache does not look for in the command line, and the
 # list of headers. Clang does not heed -MF here, a cache nothing else. Nor does
 # IR depend on the folder (KPACK_IR_FLAGS), as ccache takes of all with -g.
-# What ccache takes for preprocessed is an object here, which names no headers, so
-# that an edited one gave the code of before: it is told to read the list of
-# headers (of one target, or it finds none in it), and to leave alone what it has
-# kept without.
+# ccache's preprocessor mode fails here: the preprocessed file is an object
+# without the names of headers, so an edited header gave the old code.
+# CCACHE_DEPEND makes ccache read the list of headers, where it finds headers of
+# a single make target only. CCACHE_NAMESPACE hides results kept without
+# CCACHE_DEPEND.
 KPACK_CCACHE := CCACHE_DEPEND=1 CCACHE_NAMESPACE=kpack
 KPACK_LAUNCHED = $(if $(KPACK_DEVICE_LAUNCHER),$(KPACK_CCACHE) CCACHE_EXTRAFILES='$(subst $(KPACK_SPACE),:,$(strip $(call KPACK_BITCODE,$(1),$(2)) $(3)))' $(KPACK_DEVICE_LAUNCHER) )$(KPACK_DEVICE_CXX)
 
@@ -342,7 +344,8 @@ endef
 $(foreach m,$(KPACK_MODULES),$(if $(call KPACK_CSV_MAKER,$(m)),$(eval $(call KPACK_CSV_RULE,$(m)))))
 -include $(wildcard $(KPACK_B)/gen/*.csv.d)
 
-# Kernels that were compiled elsewhere, if they are what was made there.
+# Kernels compiled elsewhere, if this build wants exactly the prebuilt pack,
+# targets and modules.
 ifneq ($(PREBUILT),)
 KPACK_BAD_PREBUILT := $(filter-out $(PREBUILT_PACK) $(PREBUILT_ARCHS) $(PREBUILT_MODULES),$(PACK) $(KPACK_ARCHS) $(KPACK_MODULES)) \
   $(filter-out $(KPACK_ARCHS) $(KPACK_MODULES),$(PREBUILT_ARCHS) $(PREBUILT_MODULES)) $(filter-out none,$(KPACK_COMPRESSION)) $(IMPORT)
@@ -379,12 +382,15 @@ endif
 # Compiled to a relocatable object: launchers cache what does not link, and
 # second names are put in before linking. Clang has no option for it but that
 # of its front end, which comes last and wins over -S.
-# $(call KPACK_COMPILE,TARGET,MODULE) is the command, less input and output. Of a
-# module in two parts, $(call KPACK_COMPILE,TARGET,MODULE,64,PART) is that of the
-# part in waves of 64, and $(call KPACK_COMPILE,TARGET,MODULE,,PART) takes it in: as
-# IR, in which each function has its wave's size. It is optimized before, so that
-# kernels are left and nothing that both parts have. A name that clang gives every
-# translation unit is another one there (-cuid).
+#
+# $(call KPACK_COMPILE,TARGET,MODULE) is the command, less input and output. A
+# module in two parts has two commands, in this order:
+#   $(call KPACK_COMPILE,TARGET,MODULE,64,PART)  compiles the part in waves of 64
+#   $(call KPACK_COMPILE,TARGET,MODULE,,PART)    compiles the other part and links
+#                                                the first one in
+# The first part is IR, in which each function keeps its wave's size. The IR is
+# optimized first, so that only kernels are left and no function that both parts
+# have. -cuid changes the name that clang gives every translation unit.
 KPACK_PART_OF = $(if $(filter $(WAVES64_$(2)),$(call KPACK_PROCESSOR,$(1))),$(KPACK_B)/code/$(1)/$(2).w64.bc)
 KPACK_PART_FLAGS = $(if $(1),-mwavefrontsize64 -DKPK_WAVES=64 -Xclang -cuid=waves64,$(if $(2),-DKPK_WAVES=32 -Xclang -mlink-bitcode-file -Xclang '$(2)'))
 KPACK_COMPILE = $(call KPACK_LAUNCHED,$(1),$(3),$(if $(3),,$(4))) $(KPACK_HIPFLAGS) $(KPACK_PREFIX_MAP) $(HIPFLAGS_$(2)) $(KPACK_DEVICE_FLAGS) --offload-arch=$(1) \
@@ -476,7 +482,7 @@ KPACK_TAKEN := $(KPACK_INCLUDE)/kpack.h $(KPACK_INCLUDE)/kpack/types.h
 KPACK_OBJECTS_OF = $(foreach a,$(KPACK_TARGETS_OF_PACK),$(call KPACK_OBJECT,$(a),$(1)))
 KPACK_MADE_OF = $(KPACK_B)/gen/$(1).c $(KPACK_B)/gen/$(1).kernels $(KPACK_B)/include/kpack/$(PACK)/$(1).h \
   $(foreach a,$(KPACK_TARGETS_OF_PACK),$(KPACK_B)/blob/$(a)/$(1).head)
-# What lacks one of its files is made again.
+# Forces a rule if one of its files is missing.
 KPACK_UNLESS_THERE = $(if $(filter-out $(wildcard $(1)),$(1)),KPACK_FORCE)
 
 # $(call KPACK_MODULE_RULES,MODULE)
@@ -507,7 +513,7 @@ endif
 
 # Compressed, the whole pack is made at once: each code object is worth what it
 # has in common with the others.
-# What is embedded of a code object, or of the dictionary: its head, its bytes.
+# Files to embed for a code object or the dictionary: head, then bytes.
 ifeq ($(KPACK_COMPRESSION),zstd)
 KPACK_STORED = $(KPACK_B)/zstd/$(1).head $(KPACK_B)/zstd/$(1).zst
 $(foreach f,dictionary $(foreach a,$(KPACK_TARGETS_OF_PACK),$(KPACK_MODULES:%=$(call KPACK_ESC,$(a))/%)),\
@@ -522,7 +528,7 @@ KPACK_STORED = $(KPACK_B)/blob/$(1).head $(KPACK_B)/hsaco/$(1).$(call KPACK_EXTE
 endif
 
 # $(call KPACK_EMBED,OUT,SYMBOL,FILES): an array of files, by xxd or by the
-# assembler. Its name is the head's where SYMBOL is '-'.
+# assembler. With SYMBOL '-' the array gets the name from the head.
 KPACK_EMBED = $(if $(filter xxd,$(4)),cat $(3) | xxd -p -c 32 |) $(KPACK_EMBED_TOOL) $(4) $(1) $(2) $(3)
 KPACK_INCBIN = incbin$(if $(KPACK_LARGE_DATA),-large)
 
@@ -576,8 +582,8 @@ $(KPACK_B)/obj/pack/pack.kpk-zstd.o: $(KPACK_CODECS)/zstd.c $(KPACK_B)/stamp/emb
 $(eval $(call KPACK_EMBED_RULES,dictionary,kpk-dictionary))
 endif
 
-# What a module has for hosts beside its kernels: host/NAME_WORD.c and .h, or a
-# header alone, such as that of a struct that the kernels take.
+# Host code beside a module's kernels: host/NAME_WORD.c and .h, or a header
+# alone, for instance with a struct that the kernels take.
 ifeq ($(IMPORT),)
 KPACK_HOST := $(basename $(notdir $(wildcard $(KPACK_MODULES:%=$(KPACK_KERNELS)/host/%_*.c))))
 KPACK_HOST_HEADERS := $(basename $(notdir $(wildcard $(KPACK_MODULES:%=$(KPACK_KERNELS)/host/%_*.h))))
@@ -595,8 +601,8 @@ endif
 # ---- a tree of prebuilt code objects ---------------------------------------
 
 # One run reads the whole tree and writes a table and a data file for each kind
-# of kernels in it, the headers, and kinds.mk, which names the kinds. What make
-# knows of the tree is the sizes and times of its files.
+# of kernels in it, the headers, and kinds.mk, which names the kinds. make
+# notices changes in the tree by the sizes and times of its files.
 ifneq ($(IMPORT),)
 KPACK_IMPORT_DIR := $(KPACK_B)/import/$(PACK)
 PACK_OBJECTS := $(KPACK_IMPORT_DIR)/obj/pack.o

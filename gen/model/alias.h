@@ -30,10 +30,10 @@ size_t alias_of(const struct csv *table, const char *module, const char *name,
                 const char *alias);
 
 /*
- * alias_retype() says what a pointer to `host` is for the alias that row
- * `rule` made. Names of kernels end in their types: if ucopy_f16 is also
- * ucopy_i16, pointers to f16 are pointers to i16 there. Of two types in a name
- * the first is that of inputs (pointers to const), the second that of outputs.
+ * alias_retype() says what a pointer to `host` is for the alias that row `rule`
+ * made. Names of kernels end in their types: if ucopy_f16 is also ucopy_i16,
+ * pointers to f16 are pointers to i16 there. With two types in a name, inputs
+ * (pointers to const) have the first type and outputs the second.
  *
  *   host         a host type, "uint32_t"
  *   is_input     the pointer is to const

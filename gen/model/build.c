@@ -22,7 +22,7 @@ static bool fail(const char *path, const char *what)
 
 /* ---- words --------------------------------------------------------------- */
 
-/* Each reader says itself what is wrong, as `FILE: what`. */
+/* Each reader reports its faults as `FILE: what`. */
 static bool read_ir(struct build *b, const char *path)
 {
     char error[IR_ERROR_MAX];

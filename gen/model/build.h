@@ -20,17 +20,17 @@
 
 struct build {
     const char *pack, *module;
-    struct codeobj **objects; /* [nobjects], by target; as are the others */
+    struct codeobj **objects; /* [nobjects], sorted by target */
     size_t nobjects;
-    const struct codeobj *reference; /* of them, see agree.h */
+    const struct codeobj *reference; /* one of `objects`, see agree.h */
     struct config_table **configs;   /* [nconfigs], by file */
     size_t nconfigs;
-    struct ir *ir; /* NULL if there is none, as of the next two */
+    struct ir *ir; /* NULL without one; types and aliases, too */
     struct csv *types, *aliases;
     char **taken; /* [ntaken], the headers' text less comments */
     size_t ntaken;
 
-    /* The module's part of the pack, made of all that. */
+    /* The module's part of the pack, made from the fields above. */
     struct model_part part;
     struct model_module model;
     struct model_object *model_objects;

@@ -1,8 +1,8 @@
 /* config_table.h - a CSV file as the configuration table of a module
  *
  * Columns: `kernel` names a kernel of the module, or several with a glob;
- * `target`, if there is one, a processor, empty for any. Every other column
- * is of integers, floats or strings, by what its cells are.
+ * `target`, if there is one, a processor, empty for any. The cells of every
+ * other column decide its type: integers, floats or strings.
  */
 #ifndef KPK_GEN_CONFIG_TABLE_H
 #define KPK_GEN_CONFIG_TABLE_H
@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 struct config_table {
-    struct csv *csv; /* what the table's text points into */
+    struct csv *csv; /* the table's text lies here */
     char *name;      /* the file's name less folder and ".csv" */
     size_t kernel_column, target_column; /* csv->ncolumns if there is none */
     size_t *columns;                     /* in csv, of the table's */

@@ -40,10 +40,10 @@ struct model_table {
     size_t ncolumns;
     struct model_row *rows; /* sorted by kernel, then as in the files */
     size_t nrows;
-    bool spans; /* rows are about kernels of all modules of the part */
+    bool spans; /* rows may name kernels of any module in the part */
 };
 
-/* Its kernels are those of the reference; all objects have the same. */
+/* Every object of a module has the kernels of its reference. */
 struct model_module {
     const char *name;
     const struct model_object *const *objects; /* [nobjects], by target */
@@ -53,7 +53,7 @@ struct model_module {
     size_t ntables;
 };
 
-/* What becomes a C file, and so a member of the archive. */
+/* A part becomes a C file and a member of the archive. */
 struct model_part {
     const char *pack;
     const char *name; /* a module's of a built pack, a kind's of an import */

@@ -12,7 +12,7 @@
 struct source {
     const struct ir_kernel *kernel; /* NULL if unknown */
     bool is_alias;
-    size_t rule; /* of aliases.csv, if it is an alias */
+    size_t rule; /* row of aliases.csv, for an alias */
 };
 
 /* The function that a kernel of a module is, by its own name or by one of

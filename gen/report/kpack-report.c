@@ -78,7 +78,7 @@ static LLVMDisasmContextRef disassembler(const struct codeobj *co,
         NULL);
 }
 
-/* What does not disassemble (a table in the code) is stepped over. */
+/* Steps over bytes that do not disassemble, such as a table in the code. */
 static void count_instructions(LLVMDisasmContextRef context,
                                const unsigned char *code, uint64_t nbytes,
                                unsigned long counts[NCLASSES])

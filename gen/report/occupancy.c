@@ -9,13 +9,13 @@
 #include <string.h>
 
 struct machine {
-    const char *prefix; /* of the processor's name; the first row that fits */
+    const char *prefix; /* start of the processor's name; first match counts */
     unsigned file;      /* registers of a lane, in waves of `wave` lanes */
-    unsigned granule;   /* that they are given out in */
+    unsigned granule;   /* registers allocated at a time */
     unsigned wave;
     unsigned most_waves; /* of a SIMD */
-    unsigned nsimds;     /* that a block may use */
-    unsigned lds_nbytes; /* that its blocks share */
+    unsigned nsimds;     /* SIMDs for one block */
+    unsigned lds_nbytes; /* LDS shared by the SIMDs' blocks */
     int separate_agprs;  /* a second file of the same size */
 };
 

@@ -5,8 +5,8 @@
 #include "kpack/format.h"
 
 struct occupancy {
-    unsigned waves; /* of a SIMD at once, with that block; 0: it does not fit */
-    unsigned most;  /* that the SIMD has room for */
+    unsigned waves; /* waves at once on a SIMD; 0: the block does not fit */
+    unsigned most;  /* room for waves on a SIMD */
     unsigned block; /* threads in a block: the kernel's own, or 256 */
 };
 

@@ -8,7 +8,7 @@
 
 #include "read/codeobj.h"
 
-/* What a head says besides what its content says itself. */
+/* A blob's content, and facts for its head that the content does not show. */
 struct blob_info {
     enum kpk_blob_kind kind;
     const char *pack;
@@ -26,7 +26,7 @@ struct blob_info {
  * Whether that went well is for ferror() to say. */
 void blob_write_head(FILE *f, const struct blob_info *info);
 
-/* The same of a code object that is stored as it is. */
+/* Writes the head of a code object that is stored uncompressed. */
 void blob_write_plain_head(FILE *f, const char *pack, const char *module,
                            const struct codeobj *co);
 

@@ -45,7 +45,7 @@ static const struct {
 struct host_struct {
     unsigned type; /* its DICompositeType */
     char name[NAME_MAX_NBYTES];
-    char cxx[NAME_MAX_NBYTES]; /* as the source calls it */
+    char cxx[NAME_MAX_NBYTES]; /* name in the source */
     char *body;                /* members */
 };
 
@@ -139,8 +139,8 @@ static bool vector_type(const char *name, char out[HOST_TEXT_MAX],
     return false;
 }
 
-/* What a named type is on the host, if something says so: types.csv first. An
- * alignment of 0 means that we do not know it. */
+/* A named type's host type, if known; types.csv goes first. An alignment of 0
+ * means that we do not know it. */
 static bool named(const struct host_types *h, const char *name,
                   char out[HOST_TEXT_MAX], unsigned *align)
 {
@@ -265,7 +265,8 @@ static bool declare(struct host_types *h, unsigned type, const char *quals,
 static unsigned long long align_of(struct host_types *h, unsigned type,
                                    int depth);
 
-/* That of its members; what is 0 ends the search for all that contain it. */
+/* A struct's alignment: its members' largest. A member without a known
+ * alignment gives 0 to every struct around it. */
 static unsigned long long align_of_struct(struct host_types *h, unsigned type,
                                           int depth)
 {
@@ -350,7 +351,7 @@ static bool write_members(struct host_types *h, unsigned type, int depth,
            (end + align - 1) / align * align == nbytes_of(h, type, 0);
 }
 
-/* A struct's definition, made once. Those that it is made of come before it. */
+/* A struct's definition, made once. Structs in its members come before it. */
 static const struct host_struct *define(struct host_types *h, unsigned type,
                                         const char *cxx, int depth)
 {
@@ -401,7 +402,7 @@ static bool leaf(const char *quals, const char *text, const char *inner,
     return n > 0 && n < HOST_TEXT_MAX;
 }
 
-/* What a pointer points to, less qualifiers and typedefs. */
+/* A type without its qualifiers and typedefs. */
 static unsigned bare(const struct host_types *h, unsigned type)
 {
     for (int i = 0; i < MAX_DEPTH && (is_qualifier(h, type) ||
@@ -495,7 +496,7 @@ const char *host_struct_name(const struct host_types *h, size_t i)
     return h->structs[i].name + sizeof("kpk_") - 1;
 }
 
-/* ---- what the header has before its functions ---- */
+/* ---- the header before its functions ---- */
 
 void host_write_includes(FILE *f, const struct host_types *h)
 {

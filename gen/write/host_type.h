@@ -5,7 +5,7 @@
  *
  *   int, u32 (a typedef) ...   int32_t, uint32_t: integers by their size;
  *                              size_t and the names of <stdint.h> stay
- *   _Float16, __half, __bf16   kpk_f16, kpk_bf16 ... of kpack/types.h
+ *   _Float16, __half, __bf16   kpk_f16, kpk_bf16, likewise, from kpack/types.h
  *   float4, dim3 ...           kpk_float4, kpk_uint3: likewise
  *   an enum                    the integer that it is
  *   a struct, by value         a struct with the same members, written into
@@ -45,7 +45,7 @@ bool host_declare(struct host_types *h, unsigned type, const char *name,
 /* Bytes of a type as a kernel's argument. */
 unsigned long long host_nbytes(const struct host_types *h, unsigned type);
 
-/* What the declarations need: #include lines and struct definitions. */
+/* Text in front of the declarations: #include lines and struct definitions. */
 void host_write_includes(FILE *f, const struct host_types *h);
 void host_write_structs(FILE *f, const struct host_types *h);
 

@@ -1,7 +1,8 @@
 /* index.c - writes the index by which a configuration table is searched
  *
- * Each column's cells are sorted; the number of a value among those that differ
- * is its code. The order is the runtime's: integers, floats, text as strcmp.
+ * Each column's cells are sorted; a value's number among the column's different
+ * values is its code. The order is the runtime's: integers, floats, text as
+ * strcmp.
  */
 #include "records.h"
 

@@ -221,7 +221,8 @@ static void retype(const struct writer *w, const struct launcher *l,
         memcpy(declaration, text, strlen(text) + 1);
 }
 
-/* As the runtime counts it: of several entries called "pad", each is. */
+/* Counts as the runtime does: if several entries are called "pad", each is
+ * padding. */
 static bool has_padding(const struct codeobj_kernel *k)
 {
     size_t n = 0;

@@ -9,14 +9,14 @@
 #include "read/csv.h"
 #include "read/ir.h"
 
-/* What launchers are made from. All but the first three may be NULL. */
+/* The input of the launchers. All but the first three may be NULL. */
 struct launchers_input {
     const char *pack, *module;
-    const struct codeobj *object; /* of any target: all have the same kernels */
-    const struct ir *ir;          /* of the source; NULL if there is none */
+    const struct codeobj *object; /* any target's: kernels are the same */
+    const struct ir *ir;          /* the source's; NULL without a source */
     const struct csv *types;      /* types.csv, see host_type.h */
     const struct csv *aliases;    /* aliases.csv, see alias.h */
-    const char *const *taken;     /* text of headers whose names are taken */
+    const char *const *taken;     /* headers' text; their names are taken */
     size_t ntaken;
 };
 
@@ -25,8 +25,8 @@ struct launchers_input {
  * says so and no launcher. */
 bool launchers_write(FILE *f, const struct launchers_input *in);
 
-/* What tells one list of kernels and arguments from another; the runtime
- * computes the same of the table that a program was linked with (kernels.c). */
+/* A hash of the list of kernels and arguments. The runtime computes the same
+ * hash from the table that a program was linked with (kernels.c). */
 uint64_t launchers_layout(const struct codeobj *object);
 
 #endif

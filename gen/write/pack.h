@@ -9,7 +9,7 @@
 
 /*
  * pack_write_table() writes the table of a pack of parts, kpk_SYMBOL: their
- * modules, sorted by name. Of a built part nothing but its name is needed.
+ * modules, sorted by name. A built part needs nothing but its name.
  */
 void pack_write_table(FILE *f, const char *symbol, const char *name,
                       const struct model_part *parts, size_t nparts);

@@ -43,10 +43,10 @@ char *part_symbol(const struct model_part *part)
 
 /* ---- kernels and arguments ----------------------------------------------- */
 
-/* Where lists of arguments begin that were written already. */
+/* Beginnings of the lists of arguments written so far. */
 struct arg_lists {
     struct {
-        const struct codeobj_kernel *kernel; /* one that has the list */
+        const struct codeobj_kernel *kernel; /* a kernel with the list */
         size_t first;
     } * lists;
     size_t n;
@@ -112,7 +112,7 @@ static size_t each_kernel(const struct writer *w, void *context,
 
 struct firsts {
     struct arg_lists lists;
-    size_t *first; /* argument of each kernel */
+    size_t *first; /* first argument's number, per kernel */
 };
 
 static void write_args(const struct writer *w, void *context, size_t number,
@@ -296,7 +296,7 @@ static void write_row_cells(const struct writer *w, const struct model_table *t,
     fputc('\n', w->f);
 }
 
-/* What table number n of the part points to. */
+/* Writes the arrays behind table number n of the part. */
 static void write_table(const struct writer *w, const struct model_table *t,
                         size_t n)
 {

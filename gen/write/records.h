@@ -9,7 +9,7 @@
 
 #include "model/model.h"
 
-/* What each generated C file begins with. */
+/* The first lines of each generated C file. */
 void record_write_top(FILE *f, const char *what, const char *name);
 
 void record_write_arg(FILE *f, uint32_t name, const struct codeobj_arg *arg);

@@ -2,8 +2,8 @@
  *
  * Nothing in a relocatable object depends on where its sections lie: longer
  * ones of strings, symbols and notes are written behind the rest of the file,
- * and the section headers point there. What was there stays, so that no index
- * of a section, symbol or string changes.
+ * and the section headers point there. Existing bytes stay, so that no index of
+ * a section, symbol or string changes.
  */
 #include "second_names.h"
 
@@ -42,7 +42,7 @@ struct work {
     Elf64_Ehdr header;
     Elf64_Shdr *sections;   /* [header.e_shnum], the headers to be written */
     size_t symbols, note;   /* numbers of sections */
-    size_t at, desc_nbytes; /* of the metadata in the note's section */
+    size_t at, desc_nbytes; /* the metadata's place and size in the note */
     msgpack_unpacked metadata;
     struct name *names; /* [nnames], in the order of kernels */
     size_t nnames;
@@ -333,7 +333,7 @@ static bool join(const struct work *w, const Elf64_Shdr *section, size_t head,
     return true;
 }
 
-/* What packs the metadata does not look at what this returns. */
+/* The packer of the metadata ignores the result of this function. */
 static int write_or_exit(void *buffer, const char *from, size_t nbytes)
 {
     if (msgpack_sbuffer_write(buffer, from, nbytes) != 0)
@@ -348,7 +348,7 @@ static bool make_note(struct work *w)
     const size_t tail = w->at + padded < section->sh_size
                             ? w->at + padded
                             : (size_t)section->sh_size;
-    /* Of the note's head: sizes of name and descriptor, type; then the name. */
+    /* The note's head: sizes of name and descriptor, type; then the name. */
     const size_t size_at = w->at - 8 - sizeof(Elf64_Nhdr) + 4;
     msgpack_sbuffer buffer;
     msgpack_packer packer;

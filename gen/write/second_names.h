@@ -17,7 +17,7 @@
  *
  *   path    the object
  *   rules   aliases.csv
- *   error   what is wrong, as `FILE: what`, if it returns false
+ *   error   the fault, as `FILE: what`, if it returns false
  *
  * A second name that another kernel has, or that is made twice, is an error.
  */

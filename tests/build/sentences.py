@@ -28,8 +28,8 @@ SHORTEST = 4  # words; a shorter text is a label
 LIMITS = {
     "src":                    (2, 2),
     "include":                (2, 2),
-    "gen":                    (7, 8),
-    "gen/model":              (10, 12),
+    "gen":                    (2, 2),
+    "gen/model":              (7, 9),
     "gen/read":               (7, 6),
     "kernels":                (4, 5),
     "kernels/include":        (7, 7),
