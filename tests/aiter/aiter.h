@@ -37,8 +37,8 @@ bool has(const struct subject *s, const char *part);
 /* The number behind `part` in the name; `otherwise` if it is not there. */
 unsigned number_behind(const struct subject *s, const char *part,
                        unsigned otherwise);
-/* The last _MxN of the name; false if there is none. */
-bool tile_of(const struct subject *s, unsigned *m, unsigned *n);
+/* The numbers of the first _MxN or _MxNxK of the name; how many there are. */
+unsigned sizes_of(const struct subject *s, unsigned *sizes, unsigned most);
 
 /* ---- memory; all of it is freed by forget() ---- */
 

@@ -53,14 +53,26 @@ unsigned number_behind(const struct subject *s, const char *part,
     return *p >= '0' && *p <= '9' ? (unsigned)strtoul(p, NULL, 10) : otherwise;
 }
 
-bool tile_of(const struct subject *s, unsigned *m, unsigned *n)
+unsigned sizes_of(const struct subject *s, unsigned *sizes, unsigned most)
 {
     const char *p = s->name;
-    bool found = false;
+    unsigned n = 0;
 
-    while ((p = strchr(p, '_')))
-        found |= sscanf(p++, "_%ux%u", m, n) == 2;
-    return found;
+    while (n < 2 && (p = strchr(p, '_'))) {
+        n = 0;
+        do {
+            char *end;
+            const unsigned long size = strtoul(++p, &end, 10);
+
+            if (end == p)
+                break;
+            if (n < most)
+                sizes[n] = (unsigned)size;
+            n++;
+            p = end;
+        } while (*p == 'x');
+    }
+    return n < most ? n : most;
 }
 
 /* ---- memory ---- */
@@ -71,11 +83,12 @@ static unsigned nhost, ndevice;
 
 void *host(size_t nbytes)
 {
-    void *p = calloc(1, nbytes ? nbytes : 1);
-
-    if (!p || nhost == MAX_KEPT)
+    if (nhost == MAX_KEPT)
         left_out("no memory");
-    return kept_host[nhost++] = p;
+    kept_host[nhost] = calloc(1, nbytes ? nbytes : 1);
+    if (!kept_host[nhost])
+        left_out("no memory");
+    return kept_host[nhost++];
 }
 
 void *device(struct subject *s, const void *from, size_t nbytes)

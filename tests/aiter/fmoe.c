@@ -244,9 +244,12 @@ void run_fmoe(struct subject *s)
                     .gelu = has(s, "gelu"),
                     .persistent = has(s, "_ps_"),
                     .two_groups = has(s, "2tg")};
+    unsigned tile[2];
 
-    if (!tile_of(s, &m.tile_m, &m.tile_n))
+    if (sizes_of(s, tile, 2) != 2)
         left_out("its name does not say what it is");
+    m.tile_m = tile[0];
+    m.tile_n = tile[1];
     if (has(s, "Int8_g1u1_tkw1"))
         left_out("AITER's host launches it with no type: its code is for fp8");
     if (has(s, "blockscale") || has(s, "MXfp4") || has(s, "int4"))

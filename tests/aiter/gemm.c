@@ -118,10 +118,10 @@ void run_bf16gemm(struct subject *s)
         {33, 1, 448, 2, false, true},  {40, 1, 320, 3, true, false},
         {100, 1, 256, 1, false, true},
     };
-    unsigned tile_m, tile_n;
+    unsigned tile[2];
     const bool big = has(s, "256x256"), old = has(s, "outf32");
 
-    if (!tile_of(s, &tile_m, &tile_n))
+    if (sizes_of(s, tile, 2) != 2)
         left_out("its name does not say what it is");
     for (size_t n = 0; n < sizeof(cases) / sizeof(cases[0]); n++) {
         struct gemm_case c = cases[n];
@@ -137,6 +137,6 @@ void run_bf16gemm(struct subject *s)
             c.splits = 1;
         if (has(s, "clean") && c.splits == 1)
             c.splits = 2; /* AITER's host gives it no other */
-        run_case(s, tile_m, tile_n, &c);
+        run_case(s, tile[0], tile[1], &c);
     }
 }

@@ -276,9 +276,10 @@ int main(int argc, char **argv)
                     argv[0]);
             return 2;
         }
-    setenv("KPK_SIM_DEVICES", "gfx942,gfx950", 1);
     /* AMD's kernels rely on waves that advance step by step. */
-    setenv("KPK_SIM_SLICE", "1", 0);
+    if (setenv("KPK_SIM_DEVICES", "gfx942,gfx950", 1) != 0 ||
+        setenv("KPK_SIM_SLICE", "1", 0) != 0)
+        return 2;
     for_rows(pack, name_it);
     is_old = true;
     for (unsigned f = 0; f < NUM_FAMILIES; f++)

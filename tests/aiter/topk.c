@@ -6,7 +6,6 @@
 #include "aiter.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 static void run_case(struct subject *s, enum type type, unsigned subm,
@@ -70,11 +69,11 @@ static void run_case(struct subject *s, enum type type, unsigned subm,
 void run_topksoftmax(struct subject *s)
 {
     const enum type type = has(s, "bf16") ? BF16 : F32;
-    unsigned subm, nexperts, k;
+    unsigned n[3];
 
-    if (sscanf(s->name, "topksoftmax_%ux%ux%u", &subm, &nexperts, &k) != 3)
+    if (sizes_of(s, n, 3) != 3)
         left_out("its name does not say what it is");
-    run_case(s, type, subm, nexperts, k, 1, true, 4 * k);
-    run_case(s, type, subm, nexperts, k, 61, false, 4 * k);
-    run_case(s, type, subm, nexperts, k, 13, true, 4 * k + 16);
+    run_case(s, type, n[0], n[1], n[2], 1, true, 4 * n[2]);
+    run_case(s, type, n[0], n[1], n[2], 61, false, 4 * n[2]);
+    run_case(s, type, n[0], n[1], n[2], 13, true, 4 * n[2] + 16);
 }

@@ -235,7 +235,7 @@ static void scan_file(const char *path)
         got = fread(bytes + n, 1, 1 << 20, f);
         n += got;
     } while (got);
-    fclose(f);
+    (void)fclose(f); /* it was only read */
     if (!scan_image(bytes, n, path))
         for (unsigned k = 0; k < 2; k++) {
             const size_t nmagic = strlen(magics[k]);
