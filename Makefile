@@ -126,7 +126,9 @@ $(B)/kpack-compress: $(patsubst %.c,$(B)/tool/%.o,$(wildcard gen/compress/*.c) $
 # ---- the library and the command --------------------------------------------
 
 LIB_OBJECTS := $(patsubst %.c,$(H)/obj/%.o,$(sort $(wildcard src/*.c)))
-CMD_OBJECTS := $(patsubst %.c,$(H)/obj/%.o,$(sort $(wildcard src/cmd/*.c)) gen/base/sha256.c)
+# What reads files as the generator does; it needs the C library alone.
+CMD_GEN := gen/base/sha256.c $(addprefix gen/read/,hipk.c kpak.c msgpack_scan.c)
+CMD_OBJECTS := $(patsubst %.c,$(H)/obj/%.o,$(sort $(wildcard src/cmd/*.c)) $(CMD_GEN))
 $(CMD_OBJECTS): $(PACK_HEADER)
 $(H)/obj/src/cmd/main.o: OBJ_CFLAGS = -DCMD_PACK=kpk_$(PACK) -DCMD_PACK_HEADER='<kpack/$(PACK).h>'
 $(H)/obj/src/cmd/main.o: $(B)/stamp/name

@@ -6,14 +6,17 @@ const struct command commands[] = {
      "the modules of the pack, or the code objects in a file",
      "One line for each module: how many kernels it has, how many bytes of "
      "code objects, and for which targets. With a *FILE*, one line for each "
-     "code object in it, as for `verify`."},
-    {"info", "MODULE|KERNEL", "j", 1, 1, cmd_info,
+     "code object in it, as for `verify`; and, of a library whose code lies in "
+     "AMD's archives, which archives it wants and which of them are there."},
+    {"info", "MODULE|KERNEL|FILE", "j", 1, 1, cmd_info,
      "a module's code objects, or a kernel's arguments and registers",
      "Of a module its code objects with their SHA-256, and its kernels. Of a "
      "kernel its arguments (offset and size in bytes, and what they are) and, "
      "for each target, its registers, spilled registers, shared memory (LDS), "
-     "private memory (scratch), argument segment, largest block and wave size. "
-     "A name that is both is shown as both."},
+     "private memory (scratch), argument segment, largest block and wave "
+     "size. A name that is both is shown as both. Of one of AMD's archives "
+     "its group, targets and compression; of a library whose code lies in "
+     "such archives which it wants and which are there."},
     {"devices", "", "j", 0, 0, cmd_devices, "the GPUs that HIP and CUDA see",
      "Target ID, compute units, memory, shared memory of a block, wave size "
      "and name of each; and which HIP runtime and CUDA driver were found."},
@@ -44,14 +47,19 @@ const struct command commands[] = {
      "is written."},
     {"verify", "FILE", "j", 1, 1, cmd_verify,
      "check all packs in a file, and say which devices they serve",
-     "Finds the packs in a program, a shared object or an archive, stripped or "
-     "not. Each code object is decompressed if need be and held against the "
-     "SHA-256 that it was packed with. Of each pack: how many modules and code "
-     "objects, how many of them damaged, the processors that every module has "
-     "a code object for, and those that only some modules have one for. The "
-     "status is 1 if anything is damaged or the file has no pack. Nothing of "
-     "the file is run. The hashes detect damage, not tampering: whoever can "
-     "change the code can change its hash."},
+     "Finds the packs in a program, a shared object or an archive, stripped "
+     "or not. Each code object is decompressed if need be and held against "
+     "the SHA-256 that it was packed with. Of each pack: how many modules and "
+     "code objects, how many of them damaged, the processors that every "
+     "module has a code object for, and those that only some modules have one "
+     "for. The status is 1 if anything is damaged or the file has no pack. "
+     "Nothing of the file is run. AMD's archives (.kpack) and libraries whose "
+     "code lies in them (.rocm_kpack_ref) are looked into as well: the group "
+     "is the pack, the key the module. They have no SHA-256, but each code "
+     "object must decompress and be for the target that it is labelled with; "
+     "and a library must find each of its translation units. The hashes "
+     "detect damage, not tampering: whoever can change the code can change "
+     "its hash."},
     {"prune", "FILE.a", "op", 1, 1, cmd_prune, "take targets out of an archive",
      "Takes code objects out of an archive, except those that `--keep` names. "
      "Of a module that has none for just that target, all stay that such a GPU "

@@ -281,12 +281,28 @@ static bool show_modules(const char *name, bool json)
     return any;
 }
 
+static bool is_known(const char *name)
+{
+    size_t k;
+
+    for (size_t i = 0; i < kpk_pack_module_count(cmd_pack); i++) {
+        const kpk_module *module = kpk_pack_module(cmd_pack, i);
+
+        if (strcmp(kpk_module_name(module), name) == 0 ||
+            kpk_module_find_kernel(module, name, &k) == KPK_OK)
+            return true;
+    }
+    return false;
+}
+
 /* A name may be a module's and a kernel's at once: both are shown. */
 int cmd_info(const struct options *options)
 {
     const char *name = options->words[0];
     bool any;
 
+    if (!is_known(name) && cmd_info_file(options, &any))
+        return any ? EXIT_DONE : EXIT_NO;
     if (options->json) {
         json_open(NULL, '{');
         json_open("modules", '[');

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE /* NOLINT(bugprone-reserved-identifier,cert-dcl37-c) */
 #include "scan.h"
 
+#include "archive.h"
 #include "memory.h"
 #include "objfile.h"
 
@@ -110,12 +111,14 @@ static bool read_data(FILE *file, off_t size, struct scan *out)
     return true;
 }
 
-static bool read_file(const char *path, struct scan *out)
+bool scan_read(const char *path, struct scan *out)
 {
     FILE *file = fopen(path, "rb");
     struct stat status = {0};
     bool ok;
 
+    memset(out, 0, sizeof(*out));
+    out->path = path;
     if (!file)
         return cannot_read(path, strerror(errno));
     /* Some, such as /dev/zero, have no end. */
@@ -191,16 +194,25 @@ static const char *read_head(const struct scan *scan, struct found *out)
     return NULL;
 }
 
-static void add(struct scan *scan, size_t at, size_t *room)
+struct found *scan_add(struct scan *scan)
 {
     struct found *found;
 
-    if (scan->n == *room) {
-        *room = *room * 2 + 16;
-        scan->found = cmd_realloc(scan->found, *room * sizeof(*scan->found));
+    if (scan->n == scan->room) {
+        scan->room = scan->room * 2 + 16;
+        scan->found =
+            cmd_realloc(scan->found, scan->room * sizeof(*scan->found));
     }
     found = &scan->found[scan->n++];
     memset(found, 0, sizeof(*found));
+    found->file = scan->path;
+    return found;
+}
+
+static void add(struct scan *scan, size_t at)
+{
+    struct found *found = scan_add(scan);
+
     found->at = at;
     found->fault = read_head(scan, found);
 }
@@ -237,8 +249,7 @@ static bool judge(struct scan *scan)
 
 /* The heads that begin in one part of the file that is no hole, from `at` on,
  * which is where the last code object ended. */
-static size_t find_heads(struct scan *out, const struct extent *part, size_t at,
-                         size_t *room)
+static size_t find_heads(struct scan *out, const struct extent *part, size_t at)
 {
     /* In two pieces, so that this very program does not seem to have one. */
     static const unsigned char tail[] = {'B', 'L', 'O', 'B',
@@ -257,7 +268,7 @@ static size_t find_heads(struct scan *out, const struct extent *part, size_t at,
 
         if (!next)
             break;
-        add(out, (size_t)(next - out->bytes), room);
+        add(out, (size_t)(next - out->bytes));
         found = &out->found[out->n - 1];
         at = found->at + sizeof(magic);
         if (!found->fault)
@@ -268,20 +279,20 @@ static size_t find_heads(struct scan *out, const struct extent *part, size_t at,
 
 bool scan_file(const char *path, struct scan *out)
 {
-    size_t room = 0;
     size_t at = 0;
 
-    memset(out, 0, sizeof(*out));
-    out->path = path;
-    if (!read_file(path, out))
+    if (!scan_read(path, out))
         return false;
+    if (archive_scan(out))
+        return archive_is_sound(out);
     for (size_t i = 0; i < out->ndata; i++)
-        at = find_heads(out, &out->data[i], at, &room);
-    return judge(out);
+        at = find_heads(out, &out->data[i], at);
+    return archive_scan_library(out) || judge(out);
 }
 
 void scan_free(struct scan *scan)
 {
+    archive_free(scan);
     if (scan->map)
         (void)munmap(scan->map, scan->map_nbytes);
     free(scan->data);
@@ -328,38 +339,58 @@ static const char *reference(const struct scan *scan, const struct found *found,
     return fault;
 }
 
-static const char *content(const struct scan *scan, const struct found *found,
-                           int depth, unsigned char **out)
+/* Decodes against something, which may be nothing. */
+static const char *decode(const struct found *found, const void *against,
+                          size_t against_nbytes, unsigned char **out)
 {
     const struct kpk_blob *head = &found->head;
-    unsigned char *against = NULL;
-    size_t against_nbytes = 0;
-    unsigned char *bytes;
-    const char *fault;
-    uint8_t digest[32];
+    unsigned char *bytes = cmd_malloc((size_t)head->nbytes);
+    const char *fault = NULL;
 
-    fault = reference(scan, found, depth, &against, &against_nbytes);
-    if (fault)
-        return fault;
-    bytes = cmd_malloc((size_t)head->nbytes);
     if (head->codec == KPK_CODEC_NONE)
         memcpy(bytes, found->stored, (size_t)head->nbytes);
     else
         fault =
             zstd_decode(bytes, (size_t)head->nbytes, found->stored,
                         (size_t)head->stored_nbytes, against, against_nbytes);
-    free(against);
-    if (!fault) {
-        sha256(bytes, (size_t)head->nbytes, digest);
-        if (memcmp(digest, head->sha256, sizeof(digest)) != 0)
-            fault = "its SHA-256 is not the one that it was packed with";
-    }
-    if (fault) {
+    if (fault)
         free(bytes);
+    else
+        *out = bytes;
+    return fault;
+}
+
+static const char *content(const struct scan *scan, const struct found *found,
+                           int depth, unsigned char **out)
+{
+    unsigned char *against = NULL;
+    size_t against_nbytes = 0;
+    unsigned char *bytes = NULL;
+    const char *fault;
+    uint8_t digest[32];
+
+    fault = reference(scan, found, depth, &against, &against_nbytes);
+    if (fault)
         return fault;
+    fault = decode(found, against, against_nbytes, &bytes);
+    free(against);
+    if (fault)
+        return fault;
+    sha256(bytes, (size_t)found->head.nbytes, digest);
+    if (memcmp(digest, found->head.sha256, sizeof(digest)) != 0) {
+        free(bytes);
+        return "its SHA-256 is not the one that it was packed with";
     }
     *out = bytes;
     return NULL;
+}
+
+const char *scan_decode(const struct found *found, unsigned char **out)
+{
+    const char *fault =
+        found->head.codec == KPK_CODEC_ZSTD ? zstd_load() : NULL;
+
+    return fault ? fault : decode(found, NULL, 0, out);
 }
 
 const char *scan_content(const struct scan *scan, const struct found *found,

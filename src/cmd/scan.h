@@ -14,9 +14,12 @@
 #include <stdint.h>
 
 struct found {
-    size_t at;            /* of the head, from the file's start */
+    const char *file;     /* that it lies in: the scan's, or an archive of
+                           * AMD's that a library wants */
+    size_t at;            /* of the head, from the file's start; of an archive
+                           * of AMD's: of what is stored */
     struct kpk_blob head; /* a copy */
-    const char *pack;     /* in the file's bytes; printable */
+    const char *pack;     /* the scan's; printable */
     const char *module;
     const char *target;
     const unsigned char *stored;
@@ -41,7 +44,8 @@ struct scan {
     void *map; /* what the bytes lie in */
     size_t map_nbytes;
     struct found *found; /* in the order of the file */
-    size_t n;
+    size_t n, room;
+    struct archives *archives; /* archive.h; NULL of other files */
     bool cut; /* the file's own headers state more than there is */
 };
 
@@ -51,11 +55,21 @@ struct scan {
 bool scan_file(const char *path, struct scan *out);
 void scan_free(struct scan *scan);
 
+/* The parts of scan_file(): reads the file, false with a sentence printed if it
+ * cannot be read; and adds an empty one to what was found. */
+bool scan_read(const char *path, struct scan *out);
+struct found *scan_add(struct scan *scan);
+
+/* Decodes what needs nothing else of the file; as scan_content(), but without
+ * the SHA-256. */
+const char *scan_decode(const struct found *found, unsigned char **out);
+
 /* A code object, not a dictionary, that is there and has a sound head. */
 bool scan_is_object(const struct found *found);
 
 /*
- * scan_content() decodes what is stored and holds it against its SHA-256.
+ * scan_content() decodes what is stored and holds it against its SHA-256, which
+ * for AMD's archives is the one of when it was found.
  *
  *   out  [found->head.nbytes], to be freed by the caller
  *

@@ -76,6 +76,72 @@ used() {
 }
 check "a program links the library's part" used
 
+# ---- what the command says of archives and libraries ----
+
+small=$tree/.kpack/rand_lib_$two.kpack library=$tree/lib/librand.so
+printf '%s\n' "lib/librand.so#0 $two" "lib/librand.so#1 $two" >"$WORK/wanted.two"
+list_is() { # wanted file
+    listed "$2" | diff "$1" -
+}
+check "list of an archive" list_is "$WORK/wanted.two" "$small"
+sed '/fmha/d' "$WORK/wanted" >"$WORK/wanted.library"
+check "list of a library has the code of all its archives" list_is "$WORK/wanted.library" "$library"
+check "and says which are there" says "rand_lib_$one.kpack ($one): 2 of 2 units" "$kpack" list "$library"
+check "and of which path" says "$path: 2 are there" "$kpack" verify "$library"
+check "verify of an archive" says "2 code objects are whole" "$kpack" verify "$small"
+check "is right" "$kpack" verify "$small"
+check "and for which GPUs" says "runs on: $two" "$kpack" verify "$small"
+check "info of an archive" says "group rand, family $two, compression zstd-per-kernel" "$kpack" info "$small"
+check "info of a library" says "lib/librand.so: 2 translation units" "$kpack" info "$library"
+refuse "info of another file" "is a file; \`kpack list" "$kpack" info "$WORK/use.c"
+json_says() { # expression command...
+    expression=$1
+    shift
+    "$@" --json | python3 -c "import json, sys; sys.exit(not ($expression))"
+}
+all='(lambda d: %s)(json.load(sys.stdin))'
+# shellcheck disable=SC2059
+json_of() { # expression of d, command...
+    expression=$(printf "$all" "$1")
+    shift
+    json_says "$expression" "$@"
+}
+check "JSON of a library" json_of 'd["library"]["missing"] == 0 and len(d["archives"]) == 2' "$kpack" list "$library"
+check "of its verify" json_of 'd["library"]["units"] == 2 and len(d["packs"]) == 1' "$kpack" verify "$library"
+check "of its info" json_of 'd["library"]["search_paths"] == ["'"$path"'"]' "$kpack" info "$library"
+check "of an archive" json_of 'd["archives"][0]["compression"] == "zstd-per-kernel"' "$kpack" info "$small"
+check "extract from a compressed archive" "$kpack" extract "$small" 'lib/librand.so#1' "$two" -o "$WORK/extracted"
+check "gives the file" cmp "$WORK/extracted" "$(object "$two" affine)"
+check "extract from a library" "$kpack" extract "$library" 'lib/librand.so#0' "$one" -o "$WORK/extracted"
+check "gives the archive's" cmp "$WORK/extracted" "$(object "$one")"
+cp -R "$tree" "$WORK/less"
+rm "$WORK/less/.kpack/rand_lib_$two.kpack"
+check "a library with fewer archives" "$kpack" verify "$WORK/less/lib/librand.so"
+"$make_kpak" "$WORK/less/lib/librand.so.1" library lib/librand.so 3 "$path" /nowhere/x.kpack
+refuse "a unit that no archive has" "MISSING: the code of 1 translation unit, from lib/librand.so#2 on" \
+    "$kpack" verify "$WORK/less/lib/librand.so"
+rm "$WORK/less/.kpack/rand_lib_$one.kpack"
+refuse "no archive at all" "$path: none is there" "$kpack" list "$WORK/less/lib/librand.so"
+refuse "nor is anything to be verified" "MISSING: the code of 3 translation units" "$kpack" verify "$WORK/less/lib/librand.so"
+printf 'KPAK\1\0\0\0' >"$WORK/less/.kpack/rand_lib_$one.kpack"
+refuse "a damaged archive of a library" "AMD's kernel archive is truncated" "$kpack" list "$WORK/less/lib/librand.so"
+mkfifo "$WORK/less/.kpack/rand_lib_gfx1.kpack"
+check "a FIFO is not waited for" says "MISSING" timeout 20 "$kpack" info "$WORK/less/lib/librand.so"
+"$make_kpak" "$WORK/one.kpack" zstd '' "k@gfx942=$a" "l@gfx90a:xnack+=$b" "m@gfx11-generic=$c" "n@gfx942=$WORK/use.c" "p@gfx9999=$a" \
+    "o@gfx942=$gen"
+command_says() { # words: of an archive with damaged ones
+    check "$1" says "$1" "$kpack" verify "$WORK/one.kpack"
+}
+command_says "2 modules, 2 code objects" # one for a target that is in no table
+command_says "it is for another target than the archive says"
+command_says "not an ELF file"
+command_says "not a code object for AMDGPU"
+refuse "a damaged archive" "code object at byte" "$kpack" verify "$WORK/one.kpack"
+sed 's/zstd-per-kernel/lzma-per-kernel/' "$WORK/one.kpack" >"$WORK/other.kpack"
+refuse "another compression" "its compression scheme is not known" "$kpack" list "$WORK/other.kpack"
+sed 's/kernel_name/kernel_nome/' "$library" >"$WORK/nameless.so"
+refuse "a library that does not say its name" ".rocm_kpack_ref is damaged: no kernel_name" "$kpack" list "$WORK/nameless.so"
+
 # ---- the same through the generator alone ----
 
 gen_import() { # folder

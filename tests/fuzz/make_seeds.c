@@ -125,10 +125,12 @@ static void write_kpaks(void)
     for (int zstd = 0; zstd < 2; zstd++) {
         data = make_kpak("blas", entries, 3, zstd, &nbytes);
         write_seed("kpak", zstd ? "zstd" : "none", data, nbytes);
+        write_seed("scan", zstd ? "kpak_zstd" : "kpak", data, nbytes);
         free(data);
     }
     data = make_hipk("lib/a.so", paths, 1, 2, &nbytes);
     write_seed("kpak", "library", data, nbytes);
+    write_seed("scan", "library", data, nbytes);
     free(data);
 }
 
