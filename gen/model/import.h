@@ -95,6 +95,12 @@ struct import_library {
     struct hipk hipk;
 };
 
+/* A file of the host's that has no code for GPUs to take. */
+struct import_host {
+    const char *file;
+    const char *message; /* what is wrong with it in a tree of code objects */
+};
+
 struct import {
     const char *pack;
     const char *root;
@@ -107,6 +113,9 @@ struct import {
     size_t narchives;
     struct import_library *libraries;
     size_t nlibraries;
+    struct import_host *hosts;
+    size_t nhosts;
+    bool is_amds; /* it has a sound archive, or a library that wants some */
     struct import_object **order;  /* objects by module */
     struct import_module *modules; /* sorted by name */
     size_t nmodules;
@@ -148,6 +157,13 @@ void import_archive(struct import *in, const struct import_place *place,
 void import_library(struct import *in, const struct import_place *place,
                     const struct hipk *hipk); /* which is the import's then */
 void import_libraries(struct import *in);
+
+/*
+ * import_host() remembers a library, program or static archive without code for
+ * GPUs. A tree of AMD's has many, whose code is in the archives, or which need
+ * none; import_libraries() passes them over there, and refuses them elsewhere.
+ */
+void import_host(struct import *in, const char *file, const char *message);
 /* Whether a path without links is in the tree. */
 bool import_is_inside(const struct import *in, const char *real);
 

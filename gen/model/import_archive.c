@@ -114,6 +114,7 @@ void import_archive(struct import *in, const struct import_place *place,
         kpak_close(&kpak);
         return;
     }
+    in->is_amds = true;
     for (size_t i = 0; i < kpak.n; i++)
         total += kpak.entries[i].nbytes;
     if (total > IMPORT_TREE_NBYTES_MAX)
@@ -135,6 +136,7 @@ void import_library(struct import *in, const struct import_place *place,
         memory_grow(in->libraries, in->nlibraries, sizeof(*in->libraries));
     in->libraries[in->nlibraries++] =
         (struct import_library){place->file, *hipk};
+    in->is_amds = true;
 }
 
 bool import_is_inside(const struct import *in, const char *real)
@@ -279,6 +281,24 @@ static void follow_library(struct import *in,
     free(folder);
 }
 
+void import_host(struct import *in, const char *file, const char *message)
+{
+    in->hosts = memory_grow(in->hosts, in->nhosts, sizeof(*in->hosts));
+    in->hosts[in->nhosts++] = (struct import_host){file, message};
+}
+
+static void judge_hosts(struct import *in)
+{
+    if (in->nhosts && in->is_amds)
+        fprintf(stderr,
+                "%s: note: passed over, as %zu files of the host in a tree "
+                "with AMD's archives, for it has no code for GPUs to take\n",
+                in->hosts[0].file, in->nhosts);
+    else
+        for (size_t i = 0; i < in->nhosts; i++)
+            import_bad(in, in->hosts[i].file, "%s", in->hosts[i].message);
+}
+
 void import_libraries(struct import *in)
 {
     for (size_t i = 0; i < in->nlibraries; i++)
@@ -289,6 +309,7 @@ void import_libraries(struct import *in)
                     "%s: note: passed over, for no translation unit of it has "
                     "code for GPUs\n",
                     in->libraries[i].file);
+    judge_hosts(in);
     for (size_t i = 0; i < in->nlibraries; i++)
         hipk_close(&in->libraries[i].hipk);
 }

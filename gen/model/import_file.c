@@ -115,15 +115,17 @@ static const struct foreign {
     size_t nbytes;
     bool holds_code; /* for GPUs: refused whatever the file's name is */
     const char *message;
+    bool of_host; /* a static archive, of which a tree of AMD's may have some */
 } foreign[] = {
-    {"\x50\xed\x55\xba", 4, true, no_fatbin},
-    {"!<arch>\n", 8, true, "an archive; take its members out first (ar x)"},
+    {"\x50\xed\x55\xba", 4, true, no_fatbin, false},
+    {"!<arch>\n", 8, true, "an archive; take its members out first (ar x)",
+     true},
     {"!<thin>\n", 8, true,
-     "a thin archive, of the names of object files alone; import those"},
-    {"BC\xc0\xde", 4, false, no_bitcode},
-    {"\xde\xc0\x17\x0b", 4, false, no_bitcode},
+     "a thin archive, of the names of object files alone; import those", true},
+    {"BC\xc0\xde", 4, false, no_bitcode, false},
+    {"\xde\xc0\x17\x0b", 4, false, no_bitcode, false},
     {"\x03\x02\x23\x07", 4, false,
-     "SPIR-V, not a code object; compile it for a processor first"},
+     "SPIR-V, not a code object; compile it for a processor first", false},
 };
 
 /* The row of what data is; NULL if it is none of these. */
@@ -412,6 +414,19 @@ static bool add_section(struct found *f, const char *name, size_t number,
     }
 }
 
+/* A file of the host's without code. Its name may say that it has to have
+ * some: of the host's files .so and .a do not. */
+static void add_host(const struct found *f, const char *message)
+{
+    const char *file = f->place->file, *dot = strrchr(file, '.');
+
+    if (import_claims_code(file) && strcmp(dot, ".so") != 0 &&
+        strcmp(dot, ".a") != 0)
+        import_bad(f->in, file, "%s", message);
+    else
+        import_host(f->in, file, message);
+}
+
 /* Objects and programs of the host. */
 static void add_host_elf(struct found *f, unsigned char *data, size_t nbytes)
 {
@@ -449,22 +464,42 @@ static void add_host_elf(struct found *f, unsigned char *data, size_t nbytes)
     if (n == 0 && nvidia)
         import_bad(f->in, f->place->file, ".nv_fatbin: %s", no_fatbin);
     else if (n == 0)
-        import_bad(f->in, f->place->file,
-                   "an ELF file, but neither an AMDGPU code object nor one of "
-                   "the host with GPU code (.hip_fatbin, .llvm.offloading)");
+        add_host(f, "an ELF file, but neither an AMDGPU code object nor one of "
+                    "the host with GPU code (.hip_fatbin, .llvm.offloading)");
 out:
     if (elf)
         elf_end(elf);
 }
 
+/* An ELF file for a GPU, by its machine; anything of the host is not. */
+static bool is_gpu_elf(const unsigned char *data, size_t nbytes)
+{
+    enum { MACHINE = 18, OF_CUDA = 190, OF_AMDGPU = 224 };
+
+    return nbytes < MACHINE + 2 ||
+           (data[MACHINE + 1] == 0 &&
+            (data[MACHINE] == OF_AMDGPU || data[MACHINE] == OF_CUDA));
+}
+
+static bool is_elf(const unsigned char *data, size_t nbytes)
+{
+    static const unsigned char magic[] = {0x7f, 'E', 'L', 'F'};
+
+    return nbytes >= sizeof(magic) && memcmp(data, magic, sizeof(magic)) == 0;
+}
+
 /* A library that refers to AMD's archives is followed when all files have been
- * read; its own sections for code are zeros. */
+ * read; its own sections for code are zeros. Its names are many, as in x.so and
+ * x.so.1, and all of them may be followed. */
 static bool is_library(const struct found *f, const unsigned char *data,
                        size_t nbytes)
 {
     struct hipk hipk;
-    const enum hipk_kind kind = hipk_open(&hipk, data, nbytes);
+    enum hipk_kind kind;
 
+    if (!is_elf(data, nbytes))
+        return false;
+    kind = hipk_open(&hipk, data, nbytes);
     if (kind == HIPK_MOVED) {
         import_library(f->in, f->place, &hipk);
         return true;
@@ -501,23 +536,6 @@ bool import_claims_code(const char *file)
     return false;
 }
 
-/* An ELF file for a GPU, by its machine; anything of the host is not. */
-static bool is_gpu_elf(const unsigned char *data, size_t nbytes)
-{
-    enum { MACHINE = 18, OF_CUDA = 190, OF_AMDGPU = 224 };
-
-    return nbytes < MACHINE + 2 ||
-           (data[MACHINE + 1] == 0 &&
-            (data[MACHINE] == OF_AMDGPU || data[MACHINE] == OF_CUDA));
-}
-
-static bool is_elf(const unsigned char *data, size_t nbytes)
-{
-    static const unsigned char magic[] = {0x7f, 'E', 'L', 'F'};
-
-    return nbytes >= sizeof(magic) && memcmp(data, magic, sizeof(magic)) == 0;
-}
-
 /* Comments may stand in front of PTX, but not as many as this. */
 enum { START_NBYTES = 1 << 20 };
 
@@ -545,6 +563,7 @@ void import_file(struct import *in, const struct import_place *place,
                  const char *original)
 {
     struct found f = {in, place, place->module, ""};
+    const struct foreign *known;
     unsigned char *data;
     size_t nbytes;
     char error[FILE_ERROR_MAX];
@@ -556,18 +575,23 @@ void import_file(struct import *in, const struct import_place *place,
         import_bad(in, place->file, "%s", error);
         return;
     }
-    if (original && (is_bundle(data, nbytes) || is_elf(data, nbytes) ||
-                     kpak_is(data, nbytes) || codeobj_is_ptx(data, nbytes)))
+    known = find_foreign(data, nbytes);
+    if (is_library(&f, data, nbytes))
+        ; /* which is followed later */
+    else if (original &&
+             (is_bundle(data, nbytes) || is_elf(data, nbytes) ||
+              kpak_is(data, nbytes) || codeobj_is_ptx(data, nbytes)))
         fprintf(stderr, "%s: note: passed over, for %s is there\n", place->file,
                 original);
     else if (is_bundle(data, nbytes))
         add_bundles(&f, data, nbytes, place->module);
     else if (is_archive(place->file, data, nbytes))
         import_archive(in, place, data, nbytes);
-    else if (is_elf(data, nbytes) && !is_gpu_elf(data, nbytes)) {
-        if (!is_library(&f, data, nbytes))
-            add_host_elf(&f, data, nbytes);
-    } else
+    else if (is_elf(data, nbytes) && !is_gpu_elf(data, nbytes))
+        add_host_elf(&f, data, nbytes);
+    else if (known && known->of_host)
+        add_host(&f, known->message);
+    else
         add_image(&f, data, nbytes, "");
     free(data);
 }

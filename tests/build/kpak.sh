@@ -163,6 +163,18 @@ fresh families
 ln -s lib_gfx942.kpack "$WORK/families/.kpack/lib_gfx942_again.kpack"
 check "families, another library's archive, and a link" gen_import "$WORK/families"
 check "all of them are there" sh -c "grep -c '' '$WORK/out/kinds.mk' && grep -rqF 'lib/other.so#0' '$WORK/out'"
+fresh hosts
+cp "$WORK/hosts/lib/lib.so" "$WORK/hosts/lib/lib.so.1"
+cp "$H/obj/src/select.o" "$WORK/hosts/lib/libhost.so"
+cp "$H/obj/src/select.o" "$WORK/hosts/program"
+ar rcs "$WORK/hosts/lib/libother.a" "$H/obj/src/select.o"
+check "files of the host beside AMD's archives" gen_import "$WORK/hosts"
+check "are noted" says "lib/libhost.so: note: passed over, as 3 files of the host" gen_import "$WORK/hosts"
+mv "$WORK/hosts/program" "$WORK/hosts/program.co"
+refuse "but not one that is called as code" "program.co: an ELF file, but neither" gen_import "$WORK/hosts"
+rm -r "$WORK/hosts/.kpack" "$WORK/hosts/lib/lib.so" "$WORK/hosts/lib/lib.so.1" "$WORK/hosts/program.co"
+cp "$a" "$WORK/hosts"
+refuse "nor without such archives" "libhost.so: an ELF file, but neither" gen_import "$WORK/hosts"
 fresh hidden
 mkdir "$WORK/hidden/.side"
 mv "$WORK/hidden/.kpack/lib_gfx942.kpack" "$WORK/hidden/.side/lib.bin"
