@@ -217,38 +217,41 @@ static void follow_path(struct import *in, struct search *s, const char *folder,
     free(resolved);
 }
 
-/* Older archives have no number behind the name of a library of one unit. */
-static bool has_unit(const struct import *in, const struct search *s,
-                     const char *key)
+/* In one of the library's archives; in any of the tree if none is where the
+ * library looks, as in packages that were not unpacked into one folder. */
+static bool has_module(const struct import *in, const struct search *s,
+                       const char *key)
 {
-    for (size_t i = 0; i < in->nobjects; i++)
-        if (strcmp(in->objects[i].place.module, key) == 0)
-            for (size_t k = 0; k < s->n; k++)
-                if (in->objects[i].place.file ==
-                    in->archives[s->archives[k]].file)
-                    return true;
+    for (size_t i = 0; i < in->nobjects; i++) {
+        const struct import_place *place = &in->objects[i].place;
+
+        if (strcmp(place->module, key) != 0)
+            continue;
+        if (s->n == 0)
+            return true;
+        for (size_t k = 0; k < s->n; k++)
+            if (place->file == in->archives[s->archives[k]].file)
+                return true;
+    }
     return false;
 }
 
-static bool has_units(struct import *in, const struct search *s)
+/* The first unit that has no code object; the number of units if all have one.
+ * Older archives have no number behind the name of a library of one unit. */
+static size_t first_missing(const struct import *in, const struct search *s)
 {
     const struct hipk *hipk = &s->library->hipk;
+    bool has = true;
+    size_t i = 0;
 
-    for (size_t i = 0; i < hipk->nunits; i++) {
+    for (; i < hipk->nunits && has; i += has) {
         char *key = memory_text("%s#%zu", hipk->name, i);
-        const bool has = has_unit(in, s, key) ||
-                         (hipk->nunits == 1 && has_unit(in, s, hipk->name));
 
-        if (!has)
-            import_bad(in, s->library->file,
-                       "none of its %zu archives has a code object of %s: they "
-                       "are of another build, or not all of them are there",
-                       s->n, key);
+        has = has_module(in, s, key) ||
+              (hipk->nunits == 1 && has_module(in, s, hipk->name));
         free(key);
-        if (!has)
-            return false;
     }
-    return true;
+    return i;
 }
 
 static void follow_library(struct import *in,
@@ -257,13 +260,20 @@ static void follow_library(struct import *in,
     const struct hipk *hipk = &library->hipk;
     struct search s = {.library = library};
     char *folder = realpath(library->file, NULL);
+    size_t missing;
 
     if (!folder)
         memory_none();
     *strrchr(folder, '/') = '\0';
     for (size_t i = 0; i < hipk->npaths; i++)
         follow_path(in, &s, folder, hipk->paths[i]);
-    if (s.n == 0 && s.outside)
+    missing = first_missing(in, &s);
+    if (missing == hipk->nunits && s.n == 0)
+        fprintf(stderr,
+                "%s: note: its archives are in another folder than the library "
+                "looks in\n",
+                library->file);
+    else if (s.n == 0 && s.outside)
         import_bad(in, library->file,
                    "its code lies in AMD's archives, and their path %s leads "
                    "out of the tree; import the folder that holds both",
@@ -273,7 +283,12 @@ static void follow_library(struct import *in,
                    "its code lies in AMD's archives, and none of them is "
                    "there: %s from the library's folder; copy them there",
                    hipk->paths[0]);
-    else if (has_units(in, &s) && s.outside)
+    else if (missing < hipk->nunits)
+        import_bad(in, library->file,
+                   "none of its %zu archives has a code object of %s#%zu: they "
+                   "are of another build, or not all of them are there",
+                   s.n, hipk->name, missing);
+    else if (s.outside)
         fprintf(stderr,
                 "%s: note: not followed, for it leads out of the tree: %s\n",
                 library->file, s.outside);

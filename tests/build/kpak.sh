@@ -163,6 +163,12 @@ fresh families
 ln -s lib_gfx942.kpack "$WORK/families/.kpack/lib_gfx942_again.kpack"
 check "families, another library's archive, and a link" gen_import "$WORK/families"
 check "all of them are there" sh -c "grep -c '' '$WORK/out/kinds.mk' && grep -rqF 'lib/other.so#0' '$WORK/out'"
+fresh packages
+mkdir -p "$WORK/packages/gfx942/.kpack"
+mv "$WORK/packages/.kpack/lib_gfx942.kpack" "$WORK/packages/gfx942/.kpack"
+check "a library in another package than its archives" says "note: its archives are in another folder" \
+    gen_import "$WORK/packages"
+check "is imported" gen_import "$WORK/packages"
 fresh hosts
 cp "$WORK/hosts/lib/lib.so" "$WORK/hosts/lib/lib.so.1"
 cp "$H/obj/src/select.o" "$WORK/hosts/lib/libhost.so"
