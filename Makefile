@@ -126,7 +126,7 @@ $(B)/kpack-compress: $(patsubst %.c,$(B)/tool/%.o,$(wildcard gen/compress/*.c) $
 # ---- the library and the command --------------------------------------------
 
 LIB_OBJECTS := $(patsubst %.c,$(H)/obj/%.o,$(sort $(wildcard src/*.c)))
-# What reads files as the generator does; it needs the C library alone.
+# The command reads files as the generator does; this needs the C library alone.
 CMD_GEN := gen/base/sha256.c $(addprefix gen/read/,hipk.c kpak.c msgpack_scan.c)
 CMD_OBJECTS := $(patsubst %.c,$(H)/obj/%.o,$(sort $(wildcard src/cmd/*.c)) $(CMD_GEN))
 $(CMD_OBJECTS): $(PACK_HEADER)

@@ -48,8 +48,7 @@ static struct import_place place_of(const struct import_place *archive,
     return place;
 }
 
-/* What a frame holds, to be freed; NULL if it is not of the size that the
- * archive says. */
+/* A frame's content, to be freed; NULL if its size is not the archive's. */
 static unsigned char *expand(const struct kpak_entry *e)
 {
     const unsigned long long stated =
@@ -148,7 +147,7 @@ bool import_is_inside(const struct import *in, const char *real)
            (n == 1 || real[n] == '/' || real[n] == '\0');
 }
 
-/* What one library's search paths lead to. */
+/* The archives that one library's search paths lead to. */
 struct search {
     const struct import_library *library;
     size_t *archives; /* numbers in import.archives */

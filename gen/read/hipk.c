@@ -14,7 +14,7 @@
 #include <string.h>
 
 enum {
-    TEXT_NBYTES_MAX = 1000, /* of the name, and of a path */
+    TEXT_NBYTES_MAX = 1000, /* name, path */
     WRAPPER_NBYTES = 24,
     UNITS_MAX = 1 << 20,
 };
@@ -104,7 +104,7 @@ static bool find_section(const struct elf *elf, const char *name,
     return false;
 }
 
-/* ---- what the sections say ----------------------------------------------- */
+/* ---- the two sections ----------------------------------------------- */
 
 /* A copy of a text, which must be printable; NULL, with the sentence, if it is
  * not to be had. */
@@ -161,7 +161,7 @@ static enum hipk_kind read_paths(struct hipk *hipk, struct msgpack *m)
     return HIPK_MOVED;
 }
 
-/* What may follow the map, such as zeros, is the section's padding. */
+/* Bytes behind the map, such as zeros, are the section's padding. */
 static enum hipk_kind read_reference(struct hipk *hipk, struct msgpack m)
 {
     uint64_t n;
@@ -283,7 +283,7 @@ char *hipk_resolve(const char *folder, const char *path)
     return out;
 }
 
-/* What glob() takes: "gfx*" for the placeholder, all else as it stands. */
+/* A pattern for glob(): "gfx*" for the placeholder, all else as it stands. */
 static char *pattern_of(const char *resolved)
 {
     static const char target[] = "gfx*";

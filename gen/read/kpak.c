@@ -16,11 +16,11 @@ static const char magic[] = {'K', 'P', 'A', 'K'};
 enum {
     HEADER_NBYTES = 16, /* magic, version, offset of the table */
     VERSION = 1,
-    NAME_NBYTES_MAX = 1023, /* of a module in the heads of its code objects */
-    TARGETS_MAX = 1024,     /* more than there are */
+    NAME_NBYTES_MAX = 1023, /* a module's, in the heads of its code objects */
+    TARGETS_MAX = 1024,     /* there are fewer than 100 */
 };
 
-/* What is read of the table, by its keys. */
+/* The keys of the table that are read. */
 enum {
     FORMAT_VERSION,
     GROUP,
@@ -45,7 +45,7 @@ static const char *const key_names[NKEYS] = {
     [TOC] = "toc",
 };
 
-/* Of an entry, and of a blob. */
+/* The keys of an entry, and of a blob. */
 enum { TYPE, ORDINAL, ORIGINAL_SIZE, NENTRY_KEYS };
 static const char *const entry_keys[NENTRY_KEYS] = {"type", "ordinal",
                                                     "original_size"};
@@ -57,13 +57,13 @@ struct stretch {
     size_t nbytes;
 };
 
-/* What is known while the table is read. */
+/* State while the table is read. */
 struct reading {
     struct kpak *kpak;
     const unsigned char *data;
     size_t toc_at;                /* code objects lie in front of it */
     struct msgpack values[NKEYS]; /* behind each key; .at NULL: not there */
-    struct stretch *stored;       /* what is stored, by ordinal */
+    struct stretch *stored;       /* blobs or frames, by ordinal */
     size_t nstored;
     size_t used; /* of kpak->texts */
     size_t room; /* in kpak->entries */
@@ -101,7 +101,7 @@ bool kpak_is(const void *data, size_t nbytes)
 /* ---- pieces of the table ------------------------------------------------- */
 
 /* Takes a map's pairs: where the value behind each of n keys is. Unknown keys
- * are passed over, with what is behind them. */
+ * are passed over with their values. */
 static bool take_pairs(struct kpak *kpak, struct msgpack *m, const char *what,
                        const char *const *keys, size_t n,
                        struct msgpack *values)
@@ -346,7 +346,7 @@ static int by_name(const void *a, const void *b)
     return order ? order : strcmp(x->target, y->target);
 }
 
-/* Each key's text is a copy of its own: one that is there twice has two. */
+/* Each key's text is a copy of its own: a repeated key has two copies. */
 static bool refuse_twins(struct kpak *kpak)
 {
     for (size_t i = 1; i < kpak->n; i++) {

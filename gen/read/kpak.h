@@ -19,16 +19,16 @@
 #include <stdint.h>
 
 #define KPAK_ERROR_MAX 256
-/* Of one code object, decompressed. */
+/* One code object's, decompressed. */
 #define KPAK_NBYTES_MAX ((uint64_t)1 << 30)
 
 struct kpak_entry {
     const char *key;    /* the binary's, "lib/librocrand.so#0" */
     const char *target; /* "gfx90a:xnack+" */
-    uint64_t ordinal;   /* of what is stored; two entries may share it */
+    uint64_t ordinal;   /* the blob's or frame's; two entries may share it */
     const unsigned char *stored; /* in the file's bytes */
     size_t stored_nbytes;
-    size_t nbytes; /* of the code object: stored_nbytes if not compressed */
+    size_t nbytes; /* the code object's: stored_nbytes if not compressed */
 };
 
 /* Texts are the archive's and end with a NUL; all are printable and without
@@ -36,12 +36,12 @@ struct kpak_entry {
 struct kpak {
     const char *group;    /* "blas"; "" if the archive does not say */
     const char *family;   /* "gfx110X-all"; likewise */
-    const char **targets; /* that it says it is for */
+    const char **targets; /* the listed target IDs */
     size_t ntargets;
     bool zstd;                  /* each code object is a zstd frame */
     struct kpak_entry *entries; /* sorted by key and target, as strcmp */
     size_t n;
-    char error[KPAK_ERROR_MAX]; /* what is wrong with it */
+    char error[KPAK_ERROR_MAX]; /* the fault, in a sentence */
     char *texts;
 };
 

@@ -19,10 +19,10 @@
 /* One archive: the file itself, or what a library's search path led to. */
 struct archive {
     char *path;
-    struct scan *file; /* its bytes, if it is another file */
+    struct scan *file; /* another file's bytes; NULL: the scan's own */
     struct kpak kpak;
-    size_t search; /* the number of the path that it was found by */
-    size_t nunits; /* of the library, that it has code objects of */
+    size_t search; /* number of the search path that led to the file */
+    size_t nunits; /* how many of the library's units have code here */
 };
 
 struct archives {
@@ -31,12 +31,13 @@ struct archives {
     struct archive *list;
     size_t n;
     size_t ndamaged;
-    bool *has; /* of each unit: whether an archive has it */
+    bool *has; /* [hipk.nunits], whether an archive has the unit */
 };
 
 /* ---- code objects -------------------------------------------------------- */
 
-/* Of e_flags, from code object version 4 on: LLVM's AMDGPU usage, "Header". */
+/* Fields of e_flags, from code object version 4 on: LLVM's AMDGPU usage,
+ * "Header". */
 enum {
     MACHINE_AMDGPU = 224,
     FLAGS_MACH = 0xff,
@@ -48,7 +49,7 @@ enum {
     FLAGS_SRAMECC_ON = 0xc00,
 };
 
-/* What a code object says of itself is what it is labelled as. */
+/* True if the flags of a code object are those of its label. */
 static bool fits_label(uint32_t flags, const char *target)
 {
     static const struct {
@@ -337,7 +338,7 @@ size_t archive_faults(const struct scan *scan)
                : 0;
 }
 
-/* ---- what is said of them ------------------------------------------------ */
+/* ---- reports ------------------------------------------------------------- */
 
 static const char *scheme_of(const struct archive *archive)
 {

@@ -28,10 +28,9 @@ void archive_free(struct scan *scan);
  * archive has. */
 size_t archive_faults(const struct scan *scan);
 
-/* What is to be said of the file beside its code objects: which archives a
- * library wants and which are there; with `whole` also what an archive says of
- * itself. Nothing of files that are neither. In JSON, members of an object that
- * is open. */
+/* Prints which archives a library wants and which are there; with `whole` also
+ * an archive's group, targets and compression. Prints nothing for other files.
+ * archive_json() writes members of an object that is open. */
 void archive_print(const struct scan *scan, bool whole);
 void archive_json(const struct scan *scan);
 

@@ -67,9 +67,9 @@ int cmd_extract_file(const struct options *options);
 /* export.c: `kpack extract --kpack`, of the pack or of the packs in a file. */
 int cmd_export(const struct options *options);
 
-/* What one of AMD's archives, or a library whose code is in some, says of
- * itself. False, and nothing printed, if the file is neither; *sound tells
- * whether all that it wants is there. */
+/* Prints what `info` has of one of AMD's archives, or of a library whose code
+ * is in some. False, and nothing printed, if the file is neither; *sound tells
+ * whether all code that it wants is there. */
 bool cmd_info_file(const struct options *options, bool *sound);
 
 /* Writes a file whole or not at all; "-" is standard output. A new one gets the

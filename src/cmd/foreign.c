@@ -650,8 +650,8 @@ static size_t verify_pack_text(const struct scan *scan,
            n, (double)totals.nbytes / 1e6);
     if (totals.stored_nbytes != totals.nbytes)
         printf(", stored in %.1f MB", (double)totals.stored_nbytes / 1e6);
-    /* What is damaged in AMD's archives, which have no SHA-256 to hold against,
-     * was found when it was decoded, and is not in the list. */
+    /* AMD's archives have no SHA-256. Their damaged code objects were found
+     * when they were decoded, and are not in the list. */
     if (scan->archives)
         printf("\n  AMD's archives: %zu code objects are whole\n  runs on:",
                n - totals.ndamaged);

@@ -14,10 +14,9 @@
 #include <stdint.h>
 
 struct found {
-    const char *file;     /* that it lies in: the scan's, or an archive of
-                           * AMD's that a library wants */
-    size_t at;            /* of the head, from the file's start; of an archive
-                           * of AMD's: of what is stored */
+    const char *file;     /* the scan's, or an archive that a library wants */
+    size_t at;            /* of the head, from the file's start; in AMD's
+                           * archives the place of the stored bytes */
     struct kpk_blob head; /* a copy */
     const char *pack;     /* the scan's; printable */
     const char *module;
@@ -68,8 +67,8 @@ const char *scan_decode(const struct found *found, unsigned char **out);
 bool scan_is_object(const struct found *found);
 
 /*
- * scan_content() decodes what is stored and holds it against its SHA-256, which
- * for AMD's archives is the one of when it was found.
+ * scan_content() decodes what is stored and holds it against its SHA-256. AMD's
+ * archives have none: theirs is computed when they are scanned.
  *
  *   out  [found->head.nbytes], to be freed by the caller
  *

@@ -130,7 +130,7 @@ static void test_lying_archives_are_refused(void **state)
     static const struct {
         bool zstd;
         const char *what;
-        int skip; /* bytes behind where it begins */
+        int skip; /* bytes from its first one on */
         const char *put;
         const char *words;
     } lies[] = {
