@@ -261,8 +261,10 @@ static void follow_library(struct import *in,
     char *folder = realpath(library->file, NULL);
     size_t missing;
 
-    if (!folder)
-        memory_none();
+    if (!folder) {
+        import_bad(in, library->file, "%s", strerror(errno));
+        return;
+    }
     *strrchr(folder, '/') = '\0';
     for (size_t i = 0; i < hipk->npaths; i++)
         follow_path(in, &s, folder, hipk->paths[i]);

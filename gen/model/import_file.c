@@ -114,18 +114,18 @@ static const struct foreign {
     const char *magic;
     size_t nbytes;
     bool holds_code; /* for GPUs: refused whatever the file's name is */
+    bool of_host;    /* a static archive, which a tree of AMD's may have */
     const char *message;
-    bool of_host; /* a static archive, of which a tree of AMD's may have some */
 } foreign[] = {
-    {"\x50\xed\x55\xba", 4, true, no_fatbin, false},
-    {"!<arch>\n", 8, true, "an archive; take its members out first (ar x)",
-     true},
-    {"!<thin>\n", 8, true,
-     "a thin archive, of the names of object files alone; import those", true},
-    {"BC\xc0\xde", 4, false, no_bitcode, false},
-    {"\xde\xc0\x17\x0b", 4, false, no_bitcode, false},
-    {"\x03\x02\x23\x07", 4, false,
-     "SPIR-V, not a code object; compile it for a processor first", false},
+    {"\x50\xed\x55\xba", 4, true, false, no_fatbin},
+    {"!<arch>\n", 8, true, true,
+     "an archive; take its members out first (ar x)"},
+    {"!<thin>\n", 8, true, true,
+     "a thin archive, of the names of object files alone; import those"},
+    {"BC\xc0\xde", 4, false, false, no_bitcode},
+    {"\xde\xc0\x17\x0b", 4, false, false, no_bitcode},
+    {"\x03\x02\x23\x07", 4, false, false,
+     "SPIR-V, not a code object; compile it for a processor first"},
 };
 
 /* The row of what data is; NULL if it is none of these. */

@@ -260,8 +260,10 @@ char *hipk_resolve(const char *folder, const char *path)
 
     if (!out)
         return NULL;
-    if (!absolute)
-        n = strlen(strcpy(out, folder));
+    if (!absolute) {
+        n = strlen(folder);
+        memcpy(out, folder, n);
+    }
     while (n > 0 && out[n - 1] == '/')
         n--;
     while (*path) {

@@ -135,8 +135,8 @@ static bool take_pairs(struct kpak *kpak, struct msgpack *m, const char *what,
 static bool take_name(struct reading *r, struct msgpack *m, const char *what,
                       const char **out)
 {
-    const char *text;
-    size_t nbytes;
+    const char *text = NULL;
+    size_t nbytes = 0;
 
     if (!msgpack_take_text(m, &text, &nbytes))
         return fail(r->kpak, "damaged: %s is no text", what);
@@ -185,7 +185,7 @@ static bool read_blobs(struct reading *r)
         return false;
     for (; r->nstored < n; r->nstored++) {
         struct msgpack values[NBLOB_KEYS];
-        uint64_t at, nbytes;
+        uint64_t at = 0, nbytes = 0;
 
         if (!take_pairs(r->kpak, &m, "a blob", blob_keys, NBLOB_KEYS, values) ||
             !take_number(r->kpak, values[OFFSET], "a blob's offset", &at) ||
@@ -203,7 +203,7 @@ static bool read_blobs(struct reading *r)
 /* A number of frames, and each with its size in front. */
 static bool read_frames(struct reading *r)
 {
-    uint64_t at, end, n;
+    uint64_t at = 0, end = 0, n;
 
     if (!take_number(r->kpak, r->values[ZSTD_OFFSET], "zstd_offset", &at) ||
         !take_number(r->kpak, r->values[ZSTD_NBYTES], "zstd_size", &end))
@@ -237,8 +237,8 @@ static bool read_frames(struct reading *r)
 
 static bool is_text(struct msgpack m, const char *wanted)
 {
-    const char *text;
-    size_t nbytes;
+    const char *text = NULL;
+    size_t nbytes = 0;
 
     return msgpack_take_text(&m, &text, &nbytes) && nbytes == strlen(wanted) &&
            memcmp(text, wanted, nbytes) == 0;
@@ -272,7 +272,7 @@ static bool read_entry(struct reading *r, struct msgpack *m,
                        struct kpak_entry *e)
 {
     struct msgpack values[NENTRY_KEYS];
-    uint64_t nbytes;
+    uint64_t nbytes = 0;
     char what[128];
 
     /* Longer names than these are cut in messages. */
@@ -311,7 +311,7 @@ static bool is_listed(const struct kpak *kpak, const char *target)
 static bool add_entry(struct reading *r, struct msgpack *m, const char *key)
 {
     struct kpak *kpak = r->kpak;
-    struct kpak_entry e = {.key = key};
+    struct kpak_entry e = {.key = key, .target = ""};
 
     if (!take_name(r, m, "a target ID in its table of contents", &e.target))
         return false;
@@ -364,13 +364,13 @@ static bool refuse_twins(struct kpak *kpak)
 static bool read_entries(struct reading *r)
 {
     struct msgpack m = r->values[TOC];
-    uint64_t nbinaries, n;
+    uint64_t nbinaries, n = 0;
 
     if (!m.at || !msgpack_take_map(&m, &nbinaries))
         return fail(r->kpak, "damaged: no map named toc in its table of "
                              "contents");
     while (nbinaries--) {
-        const char *key;
+        const char *key = "";
 
         if (!take_name(r, &m, "a binary's name in its table of contents", &key))
             return false;

@@ -136,12 +136,12 @@ static bool add_archive(struct archives *all, const char *path,
                         size_t search)
 {
     struct archive *archive;
-    char *copy = cmd_malloc(strlen(path) + 1);
+    const size_t nbytes = strlen(path) + 1;
+    char *copy = memcpy(cmd_malloc(nbytes), path, nbytes);
 
     all->list = cmd_realloc(all->list, (all->n + 1) * sizeof(*all->list));
     archive = &all->list[all->n];
-    *archive = (struct archive){
-        .path = strcpy(copy, path), .file = file, .search = search};
+    *archive = (struct archive){.path = copy, .file = file, .search = search};
     if (kpak_open(&archive->kpak, bytes->bytes, bytes->nbytes)) {
         all->n++;
         return true;

@@ -50,7 +50,7 @@ int cmd_extract(const struct options *options)
         return cmd_failed(st);
     (void)snprintf(name, sizeof(name), "%s-%s.%s", kpk_module_name(module),
                    object.target, cmd_extension(object.target));
-    for (char *c = name; *c; c++) /* of imported modules: no folders */
+    for (char *c = name; *c; c++) /* no folders, which imported modules have */
         if (*c == '/')
             *c = '_';
     return cmd_write_file(options->output ? options->output : name, object.data,

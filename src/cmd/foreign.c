@@ -241,7 +241,7 @@ static int extract_to(const struct scan *scan, const struct found *found,
 }
 
 enum {
-    FOLDER_MAX = 3000, /* bytes of its name */
+    FOLDER_MAX = 3000, /* bytes, its name */
     STEM_NBYTES = FOLDER_MAX + 202 + 512,
     PATH_NBYTES = STEM_NBYTES + 32,
 };
@@ -385,7 +385,7 @@ static int extract_all(const struct scan *scan, const struct found *const *list,
     return status;
 }
 
-/* Of several packs in one file two may have it: then the same bytes. */
+/* Two of several packs in one file may have it: then the same bytes. */
 static int extract_one(const struct scan *scan, const struct found *const *list,
                        size_t n, const struct options *options)
 {

@@ -15,7 +15,7 @@ void json_to(FILE *file)
     stream = file;
 }
 
-/* What is lost of standard output main() reports. A stream in memory has no
+/* main() reports what is lost of standard output. A stream in memory has no
  * mark of it: glibc's does not set ferror(). */
 __attribute__((format(printf, 1, 0))) static void emit_all(const char *format,
                                                            va_list args)
