@@ -119,7 +119,13 @@ bench-import: $(MAKERS) $(B)/kpack-gen ## time the import of 2,900 made code obj
 bench-size: hsaco ## measure sizes and times of plain and compressed packs (needs clang-tools)
 	@$(own_make) ARCHS='$(KPACK_AMD_ARCHS)' tests/bench/size/run $(B)
 
-.PHONY: bench-size bench-import bench-gpu bench-sim bench-table
+# Three modules in AMD's archives beside a program, and inside it. READER is a
+# librocm_kpack.so, to be timed too.
+READER ?=
+bench-archive: sim $(H)/test/import/make_kpak ## time first launches with code objects in AMD's archives and in a pack (READER=librocm_kpack.so)
+	@$(own_make) ARCHS='$(KPACK_AMD_ARCHS)' READER='$(READER)' tests/bench/archive/run $(B) $(H)/test/import/make_kpak
+
+.PHONY: bench-size bench-import bench-archive bench-gpu bench-sim bench-table
 
 # kpack's own part of a launch, typed and not, under the tests' fake HIP. With
 # targets of NVIDIA's in ARCHS, beside the driver's on a GPU of theirs, and how
