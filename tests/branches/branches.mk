@@ -7,7 +7,7 @@
 BRANCHES_B := $(B)/branches
 BRANCHES_PROGRAMS = $(patsubst $(H)/%,$(BRANCHES_B)/%,$(UNIT_TESTS) $(BUILD_TESTS))
 # The longest first: two run at a time.
-BRANCHES_SCRIPTS := $(addprefix tests/build/,packs.sh faults.sh nvidia.sh import.sh kpak.sh refusals.sh files.sh tools.sh zstd.sh second_names.sh \
+BRANCHES_SCRIPTS := $(addprefix tests/build/,packs.sh faults.sh nvidia.sh import.sh kpak.sh export.sh refusals.sh files.sh tools.sh zstd.sh second_names.sh \
   launchers.sh command.sh run.sh manual.sh)
 # The seeds of the fuzz targets are damaged files of every kind.
 OVER_NAMES := bundle codeobj compressed csv cubin ir kpak metadata program ptx scan second_names symbols triton
