@@ -18,8 +18,9 @@
 struct subject {
     kpk_instance *inst;
     const kpk_kernel *kernel;
-    const char *name; /* of the object, without its folders */
-    const char *path; /* with them */
+    const char *name;   /* of the object, without its folders */
+    const char *path;   /* with them */
+    size_t args_nbytes; /* that it declares, sometimes more than are given */
     bool gfx950;
     bool old; /* a release before AITER had tables of all families */
     unsigned ncus;

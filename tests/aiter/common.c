@@ -129,12 +129,14 @@ bool launch(struct subject *s, uint32_t x, uint32_t y, uint32_t z,
             uint32_t block, const kpk_value *values, size_t n)
 {
     const kpk_shape shape = {{x, y, z}, {block, 1, 1}, 0};
-    unsigned char buffer[1024];
+    unsigned char buffer[1024] = {0};
     size_t nbytes = 0;
     kpk_status st;
 
     check(kpk_values_pack(KPK_LAYOUT_SLOTS, values, n, buffer, sizeof(buffer),
                           &nbytes));
+    if (nbytes < s->args_nbytes && s->args_nbytes <= sizeof(buffer))
+        nbytes = s->args_nbytes;
     st = kpk_launch_packed(s->kernel, &shape, NULL, buffer, nbytes);
     if (st == KPK_OK)
         st = kpk_sync(s->inst, NULL);

@@ -1,7 +1,7 @@
 /* fmoe.c - a layer of experts in one kernel: fmoe
  *
  * In names: the type of the result; how weights and inputs are stored
- * (noquant, pertokenFp8, pertokenInt8); g1u1: gate and up, g1u0: gate alone;
+ * (pertokenFp8, pertokenInt8, blockscaleFp8); g1u1: gate and up, g1u0: gate alone;
  * multix, and int8 with g1u0: inputs scaled for each expert; tkw1: the expert's
  * weight counts before the activation; silu, gelu; MxN: rows and columns of a
  * workgroup; ps: a grid of the card's size.
@@ -16,9 +16,17 @@ struct moe {
     enum type out, type; /* of results, of inputs and weights */
     unsigned tile_m, tile_n;
     bool gate_and_up, per_expert, early_weight, gelu, persistent, two_groups;
+    bool blocks; /* a scale for 128 x 128 weights and for 128 inputs */
 };
 
-enum { TOKENS = 9, EXPERTS = 3, TOPK = 2 };
+enum { TOKENS = 9, EXPERTS = 3, TOPK = 2, BLOCK = 128 };
+
+/* The scale of w[row][column], of `ncolumns`. */
+static size_t scale_of(const struct moe *m, size_t row, size_t column,
+                       size_t ncolumns)
+{
+    return m->blocks ? row / BLOCK * (ncolumns / BLOCK) + column / BLOCK : row;
+}
 
 /* Weights are in the order of the matrix unit: of 16 rows and 32 columns first
  * those of 16 bytes. */
@@ -66,15 +74,22 @@ static void run_case(struct subject *s, const struct moe *m, unsigned dim,
     /* With g1u0 the rows of the padding are read, though they do not count. */
     const unsigned nx = m->per_expert ? TOKENS * TOPK : TOKENS;
     const unsigned npadding = m->per_expert && !m->gate_and_up ? TOKENS + 1 : 0;
+    const unsigned nw2 = EXPERTS + m->blocks;
     const double spread = !quantized ? 1 : m->type == INT8 ? 40 : 60;
     void *x = random_values(m->type, (size_t)(nx + npadding) * dim, spread);
     void *w1 = random_values(m->type, (size_t)EXPERTS * nup * dim,
                              quantized ? spread : 0.05);
-    void *w2 = random_values(m->type, (size_t)EXPERTS * dim * inter,
+    void *w2 = random_values(m->type, (size_t)nw2 * dim * inter,
                              quantized ? spread : 0.05);
-    float *xs = host(4ul * (nx + npadding)), *w1s = host(4ul * EXPERTS * nup);
-    float *w2s = host(4ul * EXPERTS * dim),
-          *smooth = host(4ul * EXPERTS * inter);
+    /* Scales of an expert's weights, and of inputs: [block][token] or [row]. */
+    const unsigned n1 = m->blocks ? nup / BLOCK * (dim / BLOCK) : nup;
+    const unsigned n2 = m->blocks ? dim / BLOCK * (inter / BLOCK) : dim;
+    const unsigned nxs = m->blocks ? TOKENS * (dim / BLOCK) : nx + npadding;
+    float *xs = host(4ul * nxs), *w1s = host(4ul * EXPERTS * n1);
+    /* Some kernels read a tile of w2 and its scales ahead, behind the last. */
+    const unsigned nw2s = EXPERTS * n2 + (m->blocks ? 16 : 0);
+    float *w2s = host(4ul * nw2s);
+    float *smooth = host(4ul * EXPERTS * inter);
     unsigned chosen[TOKENS][TOPK];
     double weight[TOKENS][TOPK];
     const unsigned most_blocks =
@@ -93,11 +108,11 @@ static void run_case(struct subject *s, const struct moe *m, unsigned dim,
            *bound = host(sizeof(*bound) * dim);
     double *size = host(sizeof(*size) * dim);
 
-    for (unsigned i = 0; i < nx; i++)
+    for (unsigned i = 0; i < nxs; i++)
         xs[i] = (float)(uniform(0.7, 1.4) / spread);
-    for (unsigned i = 0; i < EXPERTS * nup; i++)
+    for (unsigned i = 0; i < EXPERTS * n1; i++)
         w1s[i] = (float)(uniform(0.7, 1.4) * 0.05 / spread);
-    for (unsigned i = 0; i < EXPERTS * dim; i++)
+    for (unsigned i = 0; i < EXPERTS * n2; i++)
         w2s[i] = (float)(uniform(0.7, 1.4) * 0.05 / spread);
     for (unsigned i = 0; i < EXPERTS * inter; i++)
         smooth[i] = (float)uniform(0.7, 1.4);
@@ -141,12 +156,11 @@ static void run_case(struct subject *s, const struct moe *m, unsigned dim,
             kpk_ptr(device(s, shuffle(m->type, w1, (size_t)EXPERTS * nup, dim),
                            (size_t)EXPERTS * nup * dim * width)),
             kpk_ptr(device(s, valid, sizeof(valid))),
-            kpk_ptr(device(s,
-                           shuffle(m->type, w2, (size_t)EXPERTS * dim, inter),
-                           (size_t)EXPERTS * dim * inter * width)),
-            kpk_ptr(quantized ? device(s, xs, 4ul * (nx + npadding)) : NULL),
-            kpk_ptr(quantized ? device(s, w1s, 4ul * EXPERTS * nup) : NULL),
-            kpk_ptr(quantized ? device(s, w2s, 4ul * EXPERTS * dim) : NULL),
+            kpk_ptr(device(s, shuffle(m->type, w2, (size_t)nw2 * dim, inter),
+                           (size_t)nw2 * dim * inter * width)),
+            kpk_ptr(quantized ? device(s, xs, 4ul * nxs) : NULL),
+            kpk_ptr(quantized ? device(s, w1s, 4ul * EXPERTS * n1) : NULL),
+            kpk_ptr(quantized ? device(s, w2s, 4ul * nw2s) : NULL),
             kpk_ptr(m->per_expert ? device(s, smooth, 4ul * EXPERTS * inter)
                                   : NULL),
             kpk_ptr(device(s, ids, 4ul * most_blocks * m->tile_m)),
@@ -162,8 +176,8 @@ static void run_case(struct subject *s, const struct moe *m, unsigned dim,
             kpk_u32(2 * dim),
             kpk_u32((uint32_t)(nup * dim * width)),
             kpk_u32((uint32_t)(dim * inter * width)),
-            kpk_u32(quantized ? 4 * nup : 0),
-            kpk_u32(quantized ? 4 * dim : 0),
+            kpk_u32(quantized ? 4 * n1 : 0),
+            kpk_u32(quantized ? 4 * n2 : 0),
             kpk_u32(4 * inter),
             kpk_u32(TOPK),
             kpk_u32(m->persistent ? x_grid / denominator * denominator : 0),
@@ -189,11 +203,17 @@ static void run_case(struct subject *s, const struct moe *m, unsigned dim,
                 for (unsigned g = 0; g < (m->gate_and_up ? 2u : 1u); g++) {
                     const size_t at = (size_t)e * nup + g * inter + j;
 
-                    for (unsigned d = 0; d < dim; d++)
-                        sum[g] += get(m->type, x, row * dim + d) *
-                                  get(m->type, w1, at * dim + d);
-                    if (quantized)
-                        sum[g] *= (double)xs[row] * (double)w1s[at];
+                    for (unsigned d = 0; d < dim; d++) {
+                        const size_t x_scale =
+                            m->blocks ? d / BLOCK * TOKENS + row : row;
+                        double term = get(m->type, x, row * dim + d) *
+                                      get(m->type, w1, at * dim + d);
+
+                        if (quantized)
+                            term *= (double)xs[x_scale] *
+                                    (double)w1s[scale_of(m, at, d, dim)];
+                        sum[g] += term;
+                    }
                     if (m->early_weight)
                         sum[g] *= weight[t][k];
                 }
@@ -203,14 +223,15 @@ static void run_case(struct subject *s, const struct moe *m, unsigned dim,
                 most = fmax(most, fabs(h[j]));
             }
             for (unsigned d = 0; d < dim; d++) {
-                const double scale =
-                    (quantized ? (double)w2s[(size_t)e * dim + d] : 1) *
-                    (m->early_weight ? 1 : weight[t][k]);
+                const double scale = m->early_weight ? 1 : weight[t][k];
+                const size_t at = (size_t)e * dim + d;
                 double sum = 0, squares = 0;
 
                 for (unsigned j = 0; j < inter; j++) {
                     const double w =
-                        get(m->type, w2, ((size_t)e * dim + d) * inter + j);
+                        get(m->type, w2, at * inter + j) *
+                        (quantized ? (double)w2s[scale_of(m, at, j, inter)]
+                                   : 1);
                     const double off = rounding(m->type, h[j], most) * w;
 
                     sum += h[j] * w;
@@ -242,7 +263,9 @@ void run_fmoe(struct subject *s)
                     .per_expert = has(s, "multix") || has(s, "Int8_g1u0"),
                     .early_weight = has(s, "tkw1"),
                     .gelu = has(s, "gelu"),
-                    .persistent = has(s, "_ps_"),
+                    .persistent = has(s, "_ps_") ||
+                                  has(s, "blockscaleFp8_g1u1_vs_gelu_32x384") ||
+                                  has(s, "g1u1_novs_gelu_32x384"),
                     .two_groups = has(s, "2tg")};
     unsigned tile[2];
 
@@ -252,11 +275,12 @@ void run_fmoe(struct subject *s)
     m.tile_n = tile[1];
     if (has(s, "Int8_g1u1_tkw1"))
         left_out("AITER's host launches it with no type: its code is for fp8");
-    if (has(s, "blockscale") || has(s, "MXfp4") || has(s, "int4"))
-        left_out("there is no reference for blocks with a scale each");
-    if (has(s, "smf") || has(s, "inlv") || has(s, "atm") || has(s, "flat") ||
-        has(s, "_pf"))
-        left_out("no table names it");
+    if (has(s, "blockscaleBf16") || has(s, "a16_") || has(s, "MXfp4") ||
+        has(s, "int4") || has(s, "smf") || has(s, "inlv"))
+        left_out("there is no reference for its way to store");
+    if (has(s, "flat") || has(s, "emsort"))
+        left_out("it sorts the tokens itself");
+    m.blocks = has(s, "blockscale");
     m.type = has(s, "Int8")  ? INT8
              : has(s, "Fp8") ? (s->gfx950 ? FP8 : FP8_FNUZ)
                              : m.out;

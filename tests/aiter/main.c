@@ -116,6 +116,7 @@ static _Noreturn void run_here(const struct family *f, const kpk_module *module,
         fflush(stdout);
         _Exit(4);
     }
+    s.args_nbytes = decl.packed_nbytes;
     f->run(&s);
     kpk_close(s.inst);
     if (s.nwrong)
