@@ -127,7 +127,7 @@ fail(char error[BUNDLE_ERROR_MAX], const char *format, ...)
     return false;
 }
 
-/* Where the fields of the header are, by version; 0 where there is none. */
+/* Offsets of the header's fields, by version; 0: no such field. */
 static const struct layout {
     unsigned total, total_nbytes;
     unsigned expanded, expanded_nbytes;
@@ -146,7 +146,7 @@ struct compressed {
     unsigned method;
 };
 
-/* What was expanded so far. It grows with the output and not by what the
+/* Output expanded so far. The buffer grows with the output and not by what the
  * header promises, so that a lie costs no memory. */
 struct sink {
     unsigned char *data;

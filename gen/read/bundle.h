@@ -27,7 +27,7 @@ struct bundle {
     size_t nbytes; /* SIZE_MAX if it is not known */
     uint64_t nentries;
     uint64_t next;       /* number of the entry that comes next */
-    size_t at;           /* where its record is */
+    size_t at;           /* offset of this entry's record */
     size_t extent;       /* end of the records and entries seen so far */
     const char *message; /* NULL, or what is wrong with the bundle */
 };

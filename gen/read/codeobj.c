@@ -195,12 +195,12 @@ static bool in_file(const struct codeobj *co, uint64_t offset, uint64_t nbytes)
     return offset <= co->nbytes && nbytes <= co->nbytes - offset;
 }
 
-/* What a loader maps must be there: catches a file that was cut short. */
+/* Refuses a truncated file: every segment for the loader must lie in it. */
 static bool check_segments(const struct codeobj *co, Elf *elf,
                            char error[CODEOBJ_ERROR_MAX])
 {
     size_t n, nload = 0;
-    uint64_t end = 0; /* of the segments so far, in memory */
+    uint64_t end = 0; /* end of the segments so far, in memory */
 
     if (elf_getphdrnum(elf, &n) != 0)
         return codeobj_fail(error, "no program headers");

@@ -29,7 +29,7 @@ struct codeobj_arg {
 
 struct codeobj_kernel {
     char *name;
-    char *symbol; /* what the file calls it; NULL: by its name */
+    char *symbol; /* name in the file; NULL: `name` */
     struct codeobj_arg *args;
     size_t nargs;
     struct kpk_kernel_attrs attrs;

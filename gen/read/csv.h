@@ -19,7 +19,7 @@ struct csv {
     char **names;  /* [ncolumns] */
     char **cells;  /* [nrows * ncolumns] */
     size_t *lines; /* [nrows]: number of each row's line, from 1 */
-    char *text;    /* what names and cells point into */
+    char *text;    /* text behind names and cells */
 };
 
 /*

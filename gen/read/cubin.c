@@ -147,7 +147,7 @@ static bool read_block(uint32_t block[3], const struct record *r,
     return true;
 }
 
-/* The parameters that were listed are all there are. */
+/* Checks that the listed parameters are complete. */
 static bool check_params(const struct codeobj_kernel *k,
                          char error[CODEOBJ_ERROR_MAX])
 {
@@ -226,7 +226,7 @@ static const char *section_name(const struct file *f, const GElf_Shdr *h)
     return name ? name : "";
 }
 
-/* What stands behind `prefix` in a name; NULL if that does not begin so. */
+/* The rest of a name after `prefix`; NULL for a name without the prefix. */
 static const char *after(const char *name, const char *prefix)
 {
     const size_t n = strlen(prefix);
@@ -307,10 +307,11 @@ static bool find_kernels(struct file *f, char error[CODEOBJ_ERROR_MAX])
     return true;
 }
 
-/* Of the kernel itself, or of it and all that it calls: the larger one. */
+/* Stack of the kernel alone, or of the kernel with its callees: keeps the
+ * larger size. */
 static void read_stack(struct codeobj_kernel *k, uint32_t nbytes)
 {
-    if (nbytes == UINT32_MAX) /* it calls itself, or it is not known what */
+    if (nbytes == UINT32_MAX) /* recursion or unknown callees */
         k->attrs.uses_dynamic_stack = 1;
     else if (nbytes > k->attrs.scratch_nbytes)
         k->attrs.scratch_nbytes = nbytes;
@@ -379,7 +380,7 @@ static bool read_sections(struct file *f, char error[CODEOBJ_ERROR_MAX])
         kernel = after(name, ".nv.info.");
         k = kernel ? find_kernel(f, kernel) : NULL;
         if (kernel && !k)
-            continue; /* of a device function */
+            continue; /* a device function's section */
         if (!(k ? read_kernel(f->co, k, data, error)
                 : read_global(f, data, error)))
             return false;
@@ -427,7 +428,7 @@ static void read_suffix(struct file *f)
     }
 }
 
-/* What follows from several records. */
+/* Sets attributes that need several records. */
 static void finish_kernel(const struct file *f, struct codeobj_kernel *k)
 {
     const uint32_t registers = (k->attrs.vgprs + 7u) & ~7u;

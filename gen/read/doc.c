@@ -104,7 +104,7 @@ static void write_text(FILE *f, const char *line)
         if (text[i] == '*' && i + 1 < n && text[i + 1] == '/')
             fputc(' ', f); /* would end our comment */
         if (text[i] == '/' && i + 1 < n && text[i + 1] == '*')
-            fputc(' ', f); /* would begin one within it */
+            fputc(' ', f); /* would begin a nested comment */
     }
     fputc('\n', f);
 }
@@ -166,7 +166,7 @@ size_t doc_write_line(FILE *f, const struct doc *doc, size_t line)
             begin--;
         begin = begin ? begin - 1 : end; /* no beginning: no comment */
     }
-    if (begin == 0 && end) /* that is the file's own */
+    if (begin == 0 && end) /* the comment belongs to the file */
         return 0;
     return write_lines(f, doc, begin, end);
 }

@@ -49,7 +49,7 @@ bool ir_is(const struct ir *ir, unsigned id, const char *kind);
  * and "", if the record has none. */
 bool ir_text(const struct ir *ir, unsigned id, const char *field, char *out,
              size_t nbytes);
-/* True if a field is there and is that word. */
+/* True if the record has the field with this word. */
 bool ir_says(const struct ir *ir, unsigned id, const char *field,
              const char *word);
 /* The record that a field refers to, or IR_NONE. */

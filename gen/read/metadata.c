@@ -1,7 +1,7 @@
 /* metadata.c - reads the msgpack metadata note of a code object
  *
- * Keys and kinds: LLVM AMDGPUUsage, "Code Object Metadata". What is required
- * there is required here; unknown keys are skipped.
+ * Keys and kinds: LLVM AMDGPUUsage, "Code Object Metadata". Keys required there
+ * are required here; unknown keys are skipped.
  */
 #include <inttypes.h>
 #include <msgpack.h>

@@ -8,9 +8,8 @@
 
 enum { DEPTH_MAX = 16 };
 
-/* What the first byte of an object says of the rest: so many bytes of length
- * in it, then as many bytes as that says and `fixed` more, or, of lists and
- * maps, as many objects, two for one of a map. */
+/* An object's form, by its first byte: a length of length_nbytes bytes; then
+ * length + fixed bytes, or in lists and maps length * objects objects. */
 struct form {
     uint8_t first, last; /* that have it */
     uint8_t length_nbytes;
@@ -35,7 +34,7 @@ static const struct form forms[] = {
     {0xde, 0xde, 2, 0, 2}, {0xdf, 0xdf, 4, 0, 2}, /* maps */
 };
 
-/* What comes behind an object's first bytes. */
+/* The rest of an object after the length. */
 struct rest {
     uint64_t nbytes;
     uint64_t nobjects;
@@ -114,7 +113,7 @@ bool msgpack_scan(const void *data, size_t nbytes)
     return msgpack_skip(&m);
 }
 
-/* ---- one object, of the kinds that are asked for ------------------------- */
+/* ---- taking one object of a wanted kind --------------------------------- */
 
 static bool take(struct msgpack *m, uint8_t *first, struct rest *rest)
 {

@@ -13,7 +13,7 @@
  */
 bool msgpack_scan(const void *data, size_t nbytes);
 
-/* What is still to be read. */
+/* The bytes still to be read. */
 struct msgpack {
     const uint8_t *at, *end;
 };

@@ -23,7 +23,7 @@ bool offload_is(const void *data, size_t nbytes);
 /* A walk over the images of one offload binary. */
 struct offload {
     const unsigned char *data;
-    size_t nbytes; /* of the offload binary, as it says itself */
+    size_t nbytes; /* size of the offload binary, by its header */
     unsigned version;
     size_t at; /* where the record of the next image is */
     uint64_t nimages;

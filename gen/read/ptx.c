@@ -2,8 +2,8 @@
  *
  * PTX ISA, "Kernel and Function Directives", "Parameter Space", "Performance-
  * Tuning Directives". Only the heads of entries are read; their bodies are
- * skipped by counting braces, and searched for griddepcontrol.wait. What PTX
- * leaves to the driver's compiler, such as registers, is 0.
+ * skipped by counting braces, and searched for griddepcontrol.wait. Attributes
+ * that the driver's compiler decides, such as registers, are 0.
  */
 #include "codeobj.h"
 
@@ -141,7 +141,7 @@ static bool read_param(struct reader *r, struct codeobj_kernel *k)
         return fail(r, "no parameter");
     while (take(r) && !is(r, ",") && !is(r, ")")) {
         if (is(r, ".align")) {
-            /* Behind .ptr it is the alignment of what is pointed to. */
+            /* After .ptr, .align belongs to the memory behind the pointer. */
             if (!take_number(r, 4096, size ? &unused : &align))
                 return false;
         } else if (is(r, ".ptr")) {
@@ -248,7 +248,7 @@ static int by_name(const void *a, const void *b)
                   ((const struct codeobj_kernel *)b)->name);
 }
 
-/* "7.8" is 78; 0 if it is none. */
+/* "7.8" gives 78; 0 for a word without a version. */
 static unsigned isa_version(const char *word)
 {
     char *end;

@@ -11,7 +11,7 @@
 
 #define FILE_NBYTES_MAX ((size_t)1 << 20)
 
-/* Numbers; a missing one is 0. No more than a launch can have. */
+/* Fields with numbers; a missing number is 0. Not above a launch's limits. */
 static const struct field {
     const char *key;
     size_t offset;
@@ -52,7 +52,7 @@ static bool read_number(const cJSON *root, const struct field *f,
     return true;
 }
 
-/* Copies a text; one that is too long is left out, as what is no text. */
+/* Copies a text; leaves out other values and texts that are too long. */
 static void copy_text(const cJSON *o, char *out, size_t room)
 {
     if (cJSON_IsString(o) && strlen(o->valuestring) < room)

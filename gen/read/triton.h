@@ -16,8 +16,8 @@
 
 struct triton {
     char kernel[TRITON_NAME_MAX]; /* "" if it does not say */
-    char processor[64];           /* "gfx942"; "" if it does not say, or is of
-                                   * NVIDIA, where it is a number */
+    char processor[64]; /* "gfx942"; "" without a processor, and for NVIDIA,
+                           whose JSON has a number */
     uint32_t num_warps, num_ctas;
     uint32_t shared_nbytes; /* dynamic, which every launch needs */
     uint32_t global_scratch_nbytes, global_scratch_align; /* of a program */

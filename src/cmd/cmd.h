@@ -123,8 +123,8 @@ void json_bool(const char *key, bool value);
 void json_raw(const char *key, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void json_end(void); /* a newline after the outermost */
-/* What follows goes into that stream of open_memstream(), where it is all or
- * the command ends without memory, or, if it is NULL, to standard output. */
+/* Sends later JSON to a stream of open_memstream(), which gets all of the text
+ * unless the command ends without memory. NULL: to standard output. */
 void json_to(FILE *file);
 
 /* table.c: text in columns as wide as their widest cell. Cells are copied. */

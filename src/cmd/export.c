@@ -20,19 +20,19 @@
 struct item {
     const char *pack;
     const char *target;
-    char *key; /* of the code object in the archive */
+    char *key; /* the code object's key in the archive */
     const uint8_t *sha256;
-    const unsigned char *data; /* NULL: it is damaged */
+    const unsigned char *data; /* NULL: damaged */
     size_t nbytes;
     const char *fault;
-    void *owned; /* what data lies in, if that is to be freed */
+    void *owned; /* the buffer behind `data`, to be freed; or NULL */
 };
 
 struct export
 {
     const char *folder;
     const char *source; /* for messages */
-    const char *suffix; /* of a key, behind the module's name */
+    const char *suffix; /* ends a key, after the module's name */
     struct item *items;
     size_t n, room;
     size_t nnvidia; /* left out */
@@ -82,7 +82,7 @@ static kpk_status gather_pack(struct export *export)
             kpk_status st = kpk_module_object_info(module, i, &object);
             struct item *item = NULL;
 
-            if (st == KPK_OK && object.nbytes) /* not what was pruned */
+            if (st == KPK_OK && object.nbytes) /* skips pruned code objects */
                 item = add(export, kpk_pack_name(cmd_pack),
                            kpk_module_name(module), object.target);
             if (item)
@@ -258,8 +258,8 @@ static bool find_symbols(const struct item *item, struct symbols *out)
     return true;
 }
 
-/* The name of the kernel that symbol i is of, to be freed; NULL if it is of
- * none. */
+/* The name of symbol i's kernel, to be freed; NULL if the symbol belongs to no
+ * kernel. */
 static char *kernel_name(const struct symbols *symbols, size_t i)
 {
     static const char end[] = ".kd";
@@ -353,7 +353,7 @@ static void json_kernels(const struct item *item)
     char hex[65];
 
     cmd_hex(item->sha256, hex);
-    (void)find_symbols(item, &symbols); /* as check_kernels() found it */
+    (void)find_symbols(item, &symbols); /* check_kernels() found them */
     for (size_t i = 0; i < symbols.n; i++) {
         char *name = kernel_name(&symbols, i);
 
@@ -370,7 +370,7 @@ static void json_kernels(const struct item *item)
     free(library);
 }
 
-/* All memory for it is there before the file is. */
+/* Allocates all memory before it makes the file. */
 static int write_list(const char *folder, const struct item *items, size_t n)
 {
     char *name = file_name(items[0].pack, NULL);

@@ -17,8 +17,8 @@ struct kpak_object {
     size_t nbytes;
 };
 
-/* The archive of one pack's code objects for one target ID, to be freed. They
- * are stored as they are: the scheme "none". */
+/* The archive of one pack's code objects for one target ID, to be freed. Code
+ * objects are stored uncompressed: scheme "none". */
 unsigned char *kpak_write(const char *group, const char *target,
                           const struct kpak_object *objects, size_t n,
                           size_t *nbytes);

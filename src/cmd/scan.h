@@ -38,9 +38,9 @@ struct scan {
     const char *path;
     unsigned char *bytes;
     size_t nbytes;
-    struct extent *data; /* what is no hole, in the order of the file */
+    struct extent *data; /* parts outside holes, in file order */
     size_t ndata;
-    void *map; /* what the bytes lie in */
+    void *map; /* memory behind `bytes` */
     size_t map_nbytes;
     struct found *found; /* in the order of the file */
     size_t n, room;

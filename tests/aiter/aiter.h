@@ -25,10 +25,10 @@ struct subject {
     bool old; /* a release before AITER had tables of all families */
     unsigned ncus;
     unsigned nwrong;
-    char why[400]; /* the first that was wrong */
+    char why[400]; /* the first wrong result */
 };
 
-/* One case of a kernel: what run_*() print, if it is wrong. */
+/* Reports a kernel's case with wrong results; run_*() call it. */
 void wrong(struct subject *s, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* Ends the process: nothing can be said of this kernel. */
@@ -41,7 +41,7 @@ unsigned number_behind(const struct subject *s, const char *part,
 /* The numbers of the first _MxN or _MxNxK of the name; how many there are. */
 unsigned sizes_of(const struct subject *s, unsigned *sizes, unsigned most);
 
-/* ---- memory; all of it is freed by forget() ---- */
+/* ---- memory; forget() frees every block ---- */
 
 void *host(size_t nbytes); /* zeros */
 /* On the device, exactly that long: what lies behind is a fault. */

@@ -16,7 +16,7 @@ struct attention {
     bool causal, group, split_heads; /* gfx942's 192 x 128 has another grid */
 };
 
-/* Lengths of each sequence; one of each in all but `group`. */
+/* Lengths of the sequences; only `group` has different ones. */
 struct attention_case {
     unsigned nbatch, hq, hk, sq[4], sk[4];
     bool lse, heads_first; /* memory is [b, h, s, d], else [b, s, h, d] */

@@ -126,7 +126,7 @@ void run_bf16gemm(struct subject *s)
     for (size_t n = 0; n < sizeof(cases) / sizeof(cases[0]); n++) {
         struct gemm_case c = cases[n];
 
-        /* What the kernel cannot do. */
+        /* Adapts the case to the kernel's options. */
         if (big)
             c.out_bf16 = true;
         if (big || old)

@@ -40,8 +40,7 @@ static struct family {
 };
 enum { NUM_FAMILIES = sizeof(families) / sizeof(families[0]) };
 
-/* What gives wrong numbers without the simulator's doing, as far as is known.
- */
+/* Kernels with known wrong numbers that are no fault of the simulator. */
 static const struct {
     const char *target, *glob, *why;
 } known[] = {
@@ -149,7 +148,7 @@ static enum outcome run_module(struct family *f, const kpk_module *module,
         run_here(f, module, target);
     }
     close(ends[1]);
-    /* What comes last says how it ended; before it there may be warnings. */
+    /* The last text says how the child ended; warnings may come first. */
     while ((got = read(ends[0], text + n, sizeof(text) - 1 - n)) > 0) {
         n += (size_t)got;
         if (n > sizeof(text) / 2) {

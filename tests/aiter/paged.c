@@ -8,8 +8,8 @@
  *
  * mla: the cache has one head of 576 values, of which 512 are the value too. In
  * names: aNwM: bits of Q and of the cache; gqa; qseqlen: new tokens; mask0,
- * msk0: all see all. Results are those of parts of the sequence, which the host
- * joins by their logarithms of sums.
+ * msk0: all see all. A kernel computes parts of the sequence, and the host
+ * joins the parts by their logarithms of sums.
  */
 #include "aiter.h"
 
@@ -29,7 +29,7 @@ struct question {
     double scale;
 };
 
-/* What comes out, and the logarithm of the sum; n is not 0. */
+/* Computes attention into `out`; returns log(sum). n is not 0. */
 static double answer(const struct question *x, double *out)
 {
     static double p[MAX_LENGTH];
@@ -252,7 +252,7 @@ static void run_mla_case(struct subject *s, const struct mla *a,
         splits[b + 1] = splits[b] + nsplits;
         last[b] = 1;
     }
-    npages = tokens[nbatch] + 3; /* of a token each */
+    npages = tokens[nbatch] + 3; /* one token per page */
     while (npages % 11 == 0)
         npages++;
     npadding = nheads == 8;
