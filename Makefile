@@ -1,4 +1,4 @@
-# kpack - GPU kernels that travel inside a program. `make help` lists it all.
+# kpack - GPU kernels that travel inside a program. `make help` lists the goals.
 
 # A tree that `make dist` made has its kernels compiled: see gen/ship/prebuilt-gen.
 PREBUILT := $(wildcard prebuilt/pack.mk)
@@ -34,11 +34,11 @@ DESTDIR ?=## a folder to put before PREFIX, for packagers
 # Set to nothing it would be the root of all folders.
 override B := $(or $(strip $(B)),build)
 
-# One GPU of each family, each of which runs its generic target's code objects.
-# Those of gfx125x are not simulated, or not wholly.
+# One GPU of each family; it runs the code objects of the family's generic
+# target. GPUs of gfx125x are not simulated, or not wholly.
 WIDE_DEVICES := gfx906,gfx908,gfx90a,gfx950,gfx1012,gfx1036,gfx1151,gfx1200
 
-# As many jobs as processors, or those of the make that runs this one. A -j on
+# As many jobs as processors, or the jobs of the make above this one. A -j on
 # the command line comes later and wins.
 jobs := $(shell case "$$MAKEFLAGS" in (*--jobserver*) ;; (*) echo "-j$$(nproc)" ;; esac)
 MAKEFLAGS += $(jobs)
@@ -77,8 +77,9 @@ WAVES64_quantized := gfx11% gfx120% gfx12-generic
 KPACK_MORE_ARCHS := $(if $(PREBUILT),,$(or $(BENCH_ARCH),sm_90) $(or $(SIM_BENCH_ARCHS),gfx942 gfx1100 gfx1201) \
   $(foreach g,$(filter $(B)/hsaco/%,$(MAKECMDGOALS)),$(firstword $(subst /, ,$(g:$(B)/hsaco/%=%)))))
 
-# Goals that need no compiler work where there is none. `lint` is none of them:
-# it reads headers that are made from the kernels, and makes them if they are old.
+# Goals without a compiler work on machines without one. `lint` needs a
+# compiler: it reads headers that are made from the kernels, and makes them if
+# they are old.
 KPACK_PLAIN := $(if $(filter-out help clean deps lint-fast lint-format lint-shell lint-settings lint-sentences format,$(or $(MAKECMDGOALS),all)),,1)
 include gen/make/kpack.mk
 .DELETE_ON_ERROR:

@@ -182,8 +182,7 @@ static bool check_kept(const struct prune *prune)
     return true;
 }
 
-/* ---- what becomes of a blob ------------------------------------------------
- */
+/* ---- a blob's new form ------------------------------------------------- */
 
 /* The blob as it shall be, with the NUL that may stand behind it, to be
  * freed. */

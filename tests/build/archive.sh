@@ -89,12 +89,12 @@ modules_in() { # program: modules whose code objects it holds
     nm "$1" | sed -n 's/.* kpk_module_\([a-z0-9_]*\)$/\1/p' |
         while read -r m; do [ -e "$B/gen/$m.c" ] && echo "$m"; done
 }
-blob_bytes() { # of the code objects in a program, by their symbols
+blob_bytes() { # program: bytes of its code objects, by their symbols
     nm -S "$1" | awk '$4 ~ /^kpk_i_.*_gfx/ { print $2 }' |
         while read -r hex; do echo $((0x$hex)); done |
         awk '{ n += $1 } END { print n + 0 }'
 }
-file_bytes() { # of the code objects that a module's table names, heads and NULs too
+file_bytes() { # module: bytes of the code objects in its table, with heads and NULs
     total=0
     for f in "$B"/hsaco/*/"$1".hsaco; do
         target=$(basename "$(dirname "$f")")

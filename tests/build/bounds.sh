@@ -44,7 +44,7 @@ check "a missing exception is a fault" sh -c \
 check "a table without lines is a fault" sh -c \
     "! tests/bench/sim/bounds-check $exceptions '$WORK/none.txt'"
 
-# What the table says of the exceptions is what the kernels do, on a card of each kind.
+# The table's exceptions match the kernels, on a card of each kind.
 bench=$H/bench-bounds
 if [ ! -x "$bench" ] || [ ! -d "$B/hsaco/gfx942" ] || [ ! -d "$B/hsaco/gfx1100" ]; then
     skip "the build is not of all modules, or not for gfx942 and gfx1100"

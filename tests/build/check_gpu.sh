@@ -1,7 +1,7 @@
 #!/bin/sh
 # check_gpu.sh - `make check-gpu`, with a stand-in for the card
 #
-# The stand-in runs no kernel, so kernels are wrong on it. What is proved is the
+# The stand-in runs no kernel, so kernels are wrong on it. The test proves the
 # rest: programs are built with cubins and with PTX alone, find the card beside
 # simulated GPUs, and hold the driver's answers against the pack.
 set -u
@@ -41,7 +41,8 @@ check "on the card alone" sh -c "grep '^FAIL vector_add' '$WORK/gpu.out' | grep 
     ! grep '^FAIL vector_add' '$WORK/gpu.out' | grep -v ' sm_90 '"
 for ways in "$WORK/b/test/ways/test_ways" "$WORK/b/test/ptx/ways"; do
     KPK_SIM_DEVICES=gfx942 LD_LIBRARY_PATH=$WORK/b/sim "$ways" >"$WORK/ways.out" 2>&1
-    # Of the test of kernels on both at once, the card's is wrong.
+    # The test of kernels on both at once fails, because the card's kernel is
+    # wrong.
     check "$ways: all but one test on gfx942" grep -q '^\[  PASSED  \] 18 test' "$WORK/ways.out"
     check "which is that of both" grep -q '^\[  FAILED  \] test_several_kernels_on_several_devices$' "$WORK/ways.out"
     check "and it goes on to the card" grep -q 'scale on sm_90\|on sm_90: ' "$WORK/ways.out"

@@ -1,8 +1,7 @@
 #!/bin/sh
 # command.sh - the kpack command: what it prints, and its exit statuses
 #
-# Needs no GPU: what needs one is tested on the simulated one, if that is
-# where this test runs.
+# Needs no GPU. Cases for a GPU run if the test runs on the simulated GPU.
 set -u
 # shellcheck source=tests/checks.sh
 . "$(dirname "$0")/../checks.sh"

@@ -6,7 +6,7 @@ set -u
 cd "$ROOT" || exit 1
 
 CC=${CC:-cc}
-demo() { # what make would do in a clean checkout
+demo() { # prints make's steps in a clean checkout
     plain_make -n CC="$CC" B="$WORK/build" demo "$@"
 }
 demo ARCHS='gfx942 gfx1100' >"$WORK/recipe" 2>&1

@@ -111,7 +111,7 @@ refuse "make deps demo, and apt fails" "make deps failed" plain_make deps demo
 
 # ---- NVIDIA=1 ----
 
-# What a machine may have of CUDA stays out, as far as the script can be told.
+# The machine's own CUDA is hidden from the script where possible.
 stand_in python3 <<'END'
 [ "$3" != --version ] || { [ ! -e "$WORK/no-pip" ]; exit; }
 echo "$*" >"$WORK/pip-asked"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # export.sh - kpack extract --kpack: packs as AMD's kernel archives
 #
-# What is written is read by kpak.py, strictly. Packs in files are made here:
+# kpak.py reads the written archives, strictly. Packs in files are made here:
 # damaged ones, several in a file, code for NVIDIA's GPUs.
 set -u
 # shellcheck source=tests/checks.sh
@@ -74,7 +74,7 @@ END
 packed() { # object...
     python3 "$WORK/make.py" "$WORK/packed" "$@"
 }
-# reads TEXT: what there is, as Python has it
+# reads TEXT: the archives' content, as Python text
 reads() {
     python3 - "$out" "$1" <<'END'
 import sys
@@ -151,10 +151,10 @@ done
 packed "p $longer gfx942 a" "p $long gfx942 b*70000" "$@"
 check "many, long, large" exported "p_gfx942:$longer=a p_gfx942:$long=b$want"
 
-# ---- what cannot be written ----
+# ---- archives that cannot be written ----
 
 packed "p m gfx90a k*20000" "p m gfx942 k" "q m gfx942 k"
-limited() { # of 8 blocks a file: the first is too large
+limited() { # files of 8 blocks at most: the first archive is larger
     rm -rf "$out"
     mkdir "$out"
     echo old >"$out/p_gfx90a.kpack"
@@ -162,7 +162,7 @@ limited() { # of 8 blocks a file: the first is too large
         [ "$(cat "$out/p_gfx90a.kpack")" = old ] && [ "$(ls -A "$out")" = p_gfx90a.kpack ]
 }
 check "a full disk loses nothing" limited
-in_the_way() { # name: nothing is listed that is not there
+in_the_way() { # name: the list has no missing file
     rm -rf "$out"
     mkdir -p "$out/$1"
     fails 4 "cannot write $out/$1: " "$WORK/packed" && [ ! -f "$out/p.json" ]

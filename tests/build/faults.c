@@ -1,14 +1,14 @@
 /* faults.c - the call that FAIL_AT counts to fails: of memory, or of files
  *
  * FAULT says of which: `memory` is malloc() and its like, `files` what opens,
- * reads, writes, closes and renames files. COUNT_TO names a file that
- * gets the number of such calls at the program's end. What runs at exit is
- * neither counted nor fails: that is libgcov's, if anything. Nor is what goes
- * to standard error, where the sentences are.
+ * reads, writes, closes and renames files. COUNT_TO names a file that gets the
+ * number of such calls at the program's end. Calls at exit, such as libgcov's,
+ * are neither counted nor fail; nor are calls on standard error, where the
+ * sentences go.
  *
- * A loop makes one call over and over. What counts is the way to a call, its
- * stack: only the first four times that a program comes that way are counted:
- * before and after there is something to be undone.
+ * A loop makes one call over and over. Calls are told apart by their stacks,
+ * and only the first four calls with one stack are counted: before and after a
+ * call there is something to be undone.
  *
  * Preloaded, it stands between a program and the C library. A program with a
  * sanitizer, which has an allocator of its own, is linked with it: -DLINKED and
@@ -266,7 +266,8 @@ REPLACE_STREAM(-1, int, vfprintf, (FILE * f, const char *s, va_list a), f,
                (f, s, a))
 REPLACE_STREAM(EOF, int, fflush, (FILE * f), f, (f))
 
-/* What compilers make of the others, or these of the others. */
+/* Functions that compilers substitute for the functions above, or the reverse.
+ */
 int NAME(putc)(int c, FILE *f);
 int NAME(putc)(int c, FILE *f)
 {

@@ -25,7 +25,7 @@ linked() { # program object...
     $CC ${SAN:+-fsanitize=$SAN} -pthread $(printf -- '-Wl,--wrap=%s ' $FUNCTIONS) -o "$program" "$@" \
         -lelf -lmsgpackc -lcjson -lzstd -lz -ldl
 }
-objects() { # folder...: what there is of their sources, of the folder $from
+objects() { # folder...: objects of their sources, in the folder $from
     find "$@" -maxdepth 1 -name '*.c' | sed "s,\(.*\)\.c$,$from/\1.o,"
 }
 reads="gen/base gen/read gen/model gen/write"
@@ -99,11 +99,11 @@ mkdir "$WORK/tree"
 cp "$B/hsaco/$one/affine.hsaco" "$WORK/tree/affine_$one.co"
 cp "$B/hsaco/$two/affine.hsaco" "$WORK/tree/affine_$two.co"
 printf 'kernel,co,block\naffine_f32,affine_%s.co,256\n' "$one" >"$WORK/tree/affine.csv"
-# What an import holds lives as long as the command: no leak.
+# An import's memory lives as long as the command: no leak.
 # shellcheck disable=SC2086 # words
 in_turn "import" 1 "$out" ${SAN:+env ASAN_OPTIONS=detect_leaks=0} "$gen" import p "$out" "$WORK/tree"
 
-# ---- what embeds and compresses ----
+# ---- kpack-embed and kpack-compress ----
 
 if [ -n "$embed" ]; then
     in_turn "embed" 1 "$out" "$embed" incbin "$out" - "$WORK/blob/$one/affine.head" "$B/hsaco/$one/affine.hsaco"

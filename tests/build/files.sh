@@ -24,7 +24,7 @@ first=$(echo "$targets" | head -n 1)
 last=$(echo "$targets" | tail -n 1)
 check "there are two targets" [ "$first" != "$last" ]
 
-# ---- heads that are wrong about their extent ----
+# ---- heads with a wrong extent ----
 
 # A head: the magic of 16 bytes, version, data_at, nbytes, stored_nbytes, codec.
 change() { # file output what: the first head changed
@@ -115,7 +115,7 @@ open(sys.argv[2], "wb").write(b)
 END
 check "a refused archive is left as it was" in_its_place
 
-# What is sound shrinks, by what goes and less than a page.
+# A sound archive shrinks by the removed code objects, to within 128 bytes.
 shrinks() {
     "$kpack" prune "$small" --keep "$last" -o "$WORK/out.a" &&
         "$kpack" verify "$WORK/out.a" && [ "$(targets_of "$WORK/out.a")" = "$last" ] &&
@@ -127,7 +127,7 @@ shrinks() {
 targets_of() { "$kpack" list "$1" | sed 1d | awk '{ print $3 }'; }
 check "a sound archive shrinks" shrinks
 
-# What ar says of the archive. The index is the first member: a count and places
+# ar's listing of the archive. The index is the first member: a count and places
 # of four bytes, most significant first.
 archive() { # what output
     python3 - "$small" "$2" "$1" <<'END'
@@ -180,7 +180,7 @@ sections_at, = struct.unpack_from("<Q", b, elf + 40)
 count, = struct.unpack_from("<H", b, elf + 60)
 headers = [elf + sections_at + 64 * i for i in range(count)]
 kinds = [struct.unpack_from("<I", b, h + 4)[0] for h in headers]
-# That of the code object, by its head.
+# The code object's section, by its head.
 head = b.index(b"KPACK BLOB", elf)
 mine = next(i for i, h in enumerate(headers) if kinds[i] == 1 and
             struct.unpack_from("<Q", b, h + 32)[0] and elf + struct.unpack_from("<Q", b, h + 24)[0] == head)
@@ -200,7 +200,7 @@ elif what == "a symbol within":
     for symbol in range(elf + at, elf + at + n, 24):
         if struct.unpack_from("<H", b, symbol + 6)[0] == mine:
             struct.pack_into("<Q", b, symbol + 8, 64)
-elif what == "a relocation":  # of that section, in another one's header
+elif what == "a relocation":  # against the code object's section
     other = next(h for i, h in enumerate(headers) if kinds[i] == 3)
     struct.pack_into("<I", b, other + 4, 4)
     struct.pack_into("<I", b, other + 44, mine)
@@ -249,7 +249,7 @@ for kind in "bsd:BSD's or Darwin" "darwin:BSD's or Darwin" coff:COFF; do
     check "list of it" [ "$(targets_of "$WORK/other-kind.a")" = "$targets" ]
     check "its members make one that is pruned" converted
 done
-# What is linked with a thin archive lies beside it.
+# A thin archive's members lie beside it.
 ar rcsT "$WORK/thin.a" "$WORK"/members/*.o
 for command in list verify "prune --keep $last"; do
     # shellcheck disable=SC2086 # words
@@ -287,7 +287,7 @@ check "list finds what is between the holes" listed_soon
 refuse "prune of it" "is no archive" "$kpack" prune "$WORK/sparse" --keep "$last"
 rm -f "$WORK/sparse"
 
-# ---- files that were cut short ----
+# ---- truncated files ----
 
 # By what can it be known: a program by its section table, which comes last; an
 # archive by a member, or by its index, where it ends between two members.
@@ -329,7 +329,7 @@ check "one of a shared section is zeroed" blanks
 change "$WORK/both.a" "$WORK/both-shorter.a" shorter
 check "but not by a head that is wrong" writes_nothing "SHA-256" "$WORK/both-shorter.a"
 
-# ---- several of one name ----
+# ---- several code objects with one name ----
 
 # The same pack twice, and once more with other code of the same names.
 cat "$small" "$small" >"$WORK/twice"
@@ -362,7 +362,7 @@ check "other code gets a name of its own" extracts "$WORK/mixed" $((count + 1)) 
 differ() { ! cmp "$WORK/out/vector_add-$first.hsaco" "$WORK/out/vector_add-$first.2.hsaco"; }
 check "both are there" differ
 check "one of two copies is taken" "$kpack" extract "$WORK/twice" vector_add "$first" -o "$WORK/one"
-# Where one of two copies is damaged the other one is taken, whichever it is.
+# If one of two copies is damaged, extract takes the other copy.
 damage_copy() { # first | last
     python3 - "$WORK/twice" "$WORK/damaged" "$1" "$first" <<'END'
 import struct, sys
@@ -389,7 +389,7 @@ check "and where the last is" whole_copy last
 refuse "of two that differ none is" "two different code objects" \
     "$kpack" extract "$WORK/mixed" vector_add "$first" -o "$WORK/one"
 
-# ---- what a file holds, and what it does not ----
+# ---- contents of a file ----
 
 is_json() { "$@" | python3 -m json.tool; }
 check "list FILE --json" is_json "$kpack" list "$small" --json
@@ -413,7 +413,7 @@ check "its status" status 1 "$kpack" verify "$WORK/flipped.a" --json
 refuse "extract of damage" "SHA-256" "$kpack" extract "$WORK/flipped.a" vector_add "$first" -o "$WORK/one"
 check "extract --all of damage" status 1 "$kpack" extract "$WORK/flipped.a" --all -o "$WORK/out"
 
-heads() { # what output: every head changed
+heads() { # change output: changes every head
     python3 - "$small" "$2" "$1" <<'END'
 import struct, sys
 b = bytearray(open(sys.argv[1], "rb").read())
@@ -532,7 +532,7 @@ check "a word of --keep that is too long" status 1 "$kpack" prune "$small" --kee
 check "prune keeps what a device runs" "$kpack" prune "$small" \
     --keep "$last:sramecc+:xnack-,$first" -o "$WORK/out.a"
 
-# ---- what is written is whole, or what was there stays ----
+# ---- a new file is whole, or the old file stays ----
 
 heads "other pack" "$WORK/other-pack"
 cat "$small" "$WORK/other-pack" >"$WORK/two-packs"
@@ -552,7 +552,7 @@ check "into it nothing is written" test -z "$(find "$deeper" -type f)"
 "$kpack" extract "$small" vector_add "$first" -o "$WORK/one"
 disk="$WORK/a 'disk' of \"mine\""
 mkdir "$disk"
-alone_there() { # file that is all there is
+alone_there() { # file: the only one in the folder
     ls -a "$disk"
     [ "$(find "$disk" -mindepth 1 | wc -l)" -eq 1 ] && [ -e "$disk/$1" ]
 }

@@ -8,7 +8,7 @@ set -u
 . "$(dirname "$0")/../checks.sh"
 
 find=$ROOT/gen/make/find-compiler
-tools=$WORK/tools # what the script itself needs, and no compiler
+tools=$WORK/tools # the script's own tools, without a compiler
 mkdir "$tools"
 for tool in sh sed cmp mkdir dirname cat mv rm; do
     ln -s "$(command -v $tool)" "$tools/$tool"
@@ -83,7 +83,7 @@ same_file() {
 }
 check "the same answer does not touch the file" same_file
 
-# What make does with an answer that is none.
+# make without a compiler.
 copy_tree "$WORK/copy" "$ROOT/kernels/vector_add.hip"
 no_compiler() {
     plain_make -C "$WORK/copy" lib ARCHS=gfx1100 "$@"

@@ -11,8 +11,8 @@ make_bundle=$H/test/import/make_bundle
 gen=$B/kpack-gen
 built=$WORK/b
 
-# Real code objects, of whatever two targets the build has. An object of a host
-# is one of the library's.
+# Real code objects, of whatever two targets the build has. The host's object
+# comes from the library.
 targets=$(cd "$B/hsaco" && printf '%s\n' gfx*/vector_add.hsaco | cut -d/ -f1)
 # shellcheck disable=SC2086
 set -- $targets
@@ -102,7 +102,7 @@ printf 'knl_name,co_name,k\nvector_add,tile.co,4\nvector_add,tile.co,6.5\n' \
     >"$real/$one/add/twice.csv"
 # One name, but other kernels on the other target.
 cp "$(object "$one")" "$real/$one/add/other.co"
-# A file that is called as the folder of tables beside it.
+# A file with the name of a folder of tables.
 mkdir "$real/$one/sub"
 cp "$(object "$one")" "$real/$one/sub.co"
 cp "$(object "$one")" "$real/$one/sub/x.co"
@@ -162,7 +162,7 @@ int main(int argc, char **argv)
     return c[999] == 999.5f ? 0 : 1;
 }
 END
-san=${SAN:+-fsanitize=$SAN} # of the simulated GPU and of what is installed
+san=${SAN:+-fsanitize=$SAN} # for the simulated GPU and the installed library
 # shellcheck disable=SC2086 # nothing, or a flag
 check "a program for it" "$CC" $san -Wall -Wextra -I"$built/include" -Iinclude \
     "$WORK/use.c" "$built/libkpack.a" -o "$WORK/use" -pthread -ldl
@@ -257,7 +257,7 @@ refuse "JSON of another target's" "$one/add.json: is about a kernel for $two, bu
     import_triton_bad
 refuse "half of one" "$two/add.json: no JSON that can be read" import_triton_bad
 
-# ---- what vendors leave beside their code objects ----
+# ---- vendors' other files beside code objects ----
 
 left=$WORK/left
 mkdir -p "$left/$one/pa" "$left/$two/pa"
@@ -266,7 +266,7 @@ cp "$(object "$one")" "$left/$one/pa/tile.co.orig"
 cp "$(object "$one" affine)" "$left/$one/pa/tile.co.poc_kl_merg"
 cp "$(object "$one")" "$left/$one/pa/tile.bak"
 cp "$(object "$one")" "$left/$one/pa/tile.co~"
-cp "$(object "$one")" "$left/$one/pa/other.v2" # no other.co beside it
+cp "$(object "$one")" "$left/$one/pa/other.v2" # without other.co
 echo "text" >"$left/$one/pa/tile.txt"
 check "copies beside a code object" import left "$left"
 cp "$WORK/check.out" "$WORK/left.out"
@@ -397,7 +397,7 @@ else
     skip "there is no llvm-offload-binary"
 fi
 
-# ---- what is refused, all of it in one run ----
+# ---- one run refuses every wrong file ----
 
 bad=$WORK/bad
 mkdir -p "$bad/$one/k" "$bad/$two/k"
@@ -489,7 +489,7 @@ says "$one/k/quote.csv:2" "a quoted cell is not closed"
 says "target.csv:2" "no such processor: gfx9999"
 check "nothing is left behind" test ! -e "$WORK/none"
 
-# ---- what else a tree may hold ----
+# ---- further files in a tree ----
 
 others=$WORK/others
 mkdir -p "$others/$one/k"
@@ -510,7 +510,7 @@ new_link() {
     import others "$others" >"$WORK/others.out" 2>&1 && cat "$WORK/others.out" && grep -q ' IMPORT ' "$WORK/others.out"
 }
 check "a link that leads to another file is imported anew" new_link
-# What is no file of the tree, but is called as one that matters.
+# Pipes, sockets and links with names that matter.
 mkfifo "$others/$one/k/pipe.co" "$others/pipe.csv" "$others/pipe"
 python3 -c 'import socket, sys; socket.socket(socket.AF_UNIX).bind(sys.argv[1])' "$others/s.hsaco"
 ln -s "$(realpath "$(object "$one")")" "$others/$one/k/out.co"

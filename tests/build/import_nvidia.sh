@@ -42,7 +42,7 @@ targets_of() { # module
 tree=$WORK/tree
 mkdir -p "$tree/sm_80/k" "$tree/sm_90a/k" "$tree/compute_80/k" "$tree/k"
 "$make_cubin" "$tree/sm_80/k/scale.cubin" 80
-"$make_cubin" "$tree/sm_90a/k/scale.cubin" 90 # of CUDA 11: says no suffix
+"$make_cubin" "$tree/sm_90a/k/scale.cubin" 90 # CUDA 11 states no suffix
 ptx sm_80 >"$tree/compute_80/k/scale.ptx"
 "$make_cubin" "$tree/k/named-sm_90.cubin" 90 "-arch sm_90 -m 64"
 ptx sm_90a >"$tree/k/named.compute_90a.ptx"
@@ -89,7 +89,7 @@ check "AMD's and PTX of one kernel" import mixed "$mixed"
 check "are one module" test "$(targets_of k/add)" = "compute_80 $amd"
 check "with what AMD's tells of the arguments" says "24      4  value" "$kpack" info vector_add
 
-# ---- what is refused, all of it in one run ----
+# ---- one run refuses every wrong file ----
 
 bad=$WORK/bad
 mkdir -p "$bad/sm_90" "$bad/sm_100" "$bad/sm_80" "$bad/compute_80"

@@ -16,7 +16,7 @@ build() {
     plain_make -C "$tree" lib ARCHS="$archs" "$@"
 }
 
-# What the last build made or made again: paths below build, stamps left out.
+# Files of the last build: paths below build, stamps left out.
 changed() {
     (cd "$tree/build" && find . -newer "$WORK/mark" -type f \
         ! -path './stamp/*' ! -name '*.d' | sort)

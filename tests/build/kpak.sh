@@ -44,7 +44,7 @@ check "they are imported" import rocm "$tree"
 cp "$WORK/check.out" "$WORK/import.out"
 check "a library without kernels is noted" grep -qF "bin/tool: note: passed over" "$WORK/import.out"
 kpack=$built/kpack
-listed() { # of a list, module and target
+listed() { # prints a list's modules and targets
     "$kpack" list "$@" --json | python3 -c 'import json, sys
 all = json.load(sys.stdin)
 for m in all.get("modules", []):

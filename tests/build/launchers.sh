@@ -120,7 +120,7 @@ launchers() {
 check "each of the $(listed) kernels has a launcher" \
     test "$(launchers)" -eq "$(listed)"
 
-# ---- what does not compile, and what does ----
+# ---- launches that compile or do not ----
 
 call() { # statement
     cat >"$WORK/call.c" <<END

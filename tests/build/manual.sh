@@ -11,7 +11,7 @@ cd "$ROOT" || exit 1
 # The rows of the table, one word a line.
 grep '^| `hip' src/README.md | tr -c 'A-Za-z0-9_' '\n' >"$WORK/table"
 
-modules() { # of a list of functions, those of the module API
+modules() { # picks the module API's functions from a list
     grep -oE '\<hip(Module(Load|Unload|Get|Enum|Launch|Occ)|Func(Get|Set)|Library|Kernel|Link|GetFuncBySymbol|GetProcAddress|GetDriverEntryPoint|(Ext|Drv)?Launch(Multi|Cooperative)*Kernel|ExtModule|HccModule)[A-Za-z]*\>' |
         sort -u
 }
@@ -21,7 +21,7 @@ for name in $(modules <tests/sim/hip/functions.def) $(modules <src/hip_api.h); d
 done
 check "there are rows" test "$(grep -c '^hip' "$WORK/table")" -gt 50
 
-# What the rows name exists.
+# Names in the rows exist.
 grep -E '^(kpk|KPK)_' "$WORK/table" | sort -u >"$WORK/names"
 while read -r name; do
     check "$name is declared" grep -qE \

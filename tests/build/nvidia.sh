@@ -126,7 +126,7 @@ assembles() { # module compute_NN
 check "PTX with a bulk copy assembles" assembles bulk compute_90
 check "and with maps" assembles maps compute_90a
 
-taken_out() { # what was taken out becomes a pack
+taken_out() { # extracted code objects become a pack
     (cd "$WORK" && "$kpack" extract "$tree/packed/libkpack.a" --all -o out.d) &&
         build PACK=again IMPORT="$WORK/out.d" B=again &&
         says "compute_120 compute_80 compute_90 compute_90a sm_90 sm_90a" "$tree/again/kpack" list
@@ -238,12 +238,12 @@ check "what clang does not compile builds with a note" nvidia_make \
     'module shade has no typed launchers .* "for nvcc"' HIPFLAGS_shade="-DFIRST=1 -DSECOND=2"
 refuse "and without launchers" none launches
 sed -i 1,3d "$own/kernels/shade.hip"
-# What is sanitized, or counts branches, every program would have to be.
+# With sanitizers or coverage in the library every program would need them.
 [ -n "${SAN-}${KPACK_COVERAGE-}" ] || check "by CMake, from C++, compressed" own_cmake
 
 # ---- make dist ----
 
-copy_dist() { # what only a distribution reads
+copy_dist() { # copies files that only make dist reads
     cp "$ROOT/tests/run" "$ROOT/tests/unit.mk" "$ROOT/tests/README.md" "$tree/tests/" &&
         cp -R "$ROOT/tests/dist" "$ROOT/tests/unit" "$tree/tests/"
 }
@@ -256,7 +256,7 @@ check "SHA256SUMS has cubins and PTX" sh -c "grep -q 'hsaco/sm_90a/vector_add.cu
 check "the SPDX list says what made them" grep -q 'Code objects compiled by .*clang.*, nvcc V[0-9]' \
     "$dist/kpack.spdx.json"
 check "it builds without nvcc or clang" plain_make -C "$dist" NVCC=/nowhere HIPCC=/nowhere lib build/kpack
-# What counts branches has paths in it.
+# A library with coverage contains paths.
 [ -n "${KPACK_COVERAGE-}" ] ||
     check "the same library, to the byte" cmp "$dist/build/libkpack.a" "$tree/build/libkpack.a"
 check "whose command knows all" says "PTX for compute_80" "$dist/build/kpack" select sm_120

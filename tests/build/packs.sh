@@ -14,7 +14,7 @@ case $H in /*) kpack=$H/kpack ;; esac
 tree=$WORK/tree
 targets="gfx1200 gfx1201"
 
-# A kernel that is compressed against its twin, and one that is not.
+# One kernel compressed against its twin, and one kernel alone.
 copy_tree "$tree" "$ROOT/kernels/fill.hip" "$ROOT/kernels/vector_add.hip"
 make_pack() { # name settings...
     name=$1
@@ -257,7 +257,7 @@ for round in range(120):
     os.chmod(out, 0o755)
     for target, answer in zip(targets, answers):
         run = subprocess.run([out, target], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        # Of a size of 0 it says that there is none, as after `kpack prune`.
+        # A size of 0 reads as a removed code object, as after `kpack prune`.
         damaged = run.returncode == 1 and (b"The program file is damaged" in run.stderr or
                                            b"no code object of module" in run.stderr)
         ndamaged += damaged
@@ -386,8 +386,8 @@ fi
 
 # ---- the environment ----
 
-# Of all functions that could bring bytes in from outside the library uses those
-# that find HIP and the CUDA driver.
+# Among functions that could bring bytes in from outside, the library uses only
+# the calls that find HIP and the CUDA driver.
 no_other_door() {
     ar t "$WORK/plain.a" | grep -v '^pack' | while read -r member; do
         ar p "$WORK/plain.a" "$member" >"$WORK/m.o"

@@ -33,7 +33,7 @@ for file in tests/install/moving/*_before.c tests/install/moving/*_after.c \
     check "a page shows $file" grep -q "^<!-- from: $file -->\$" $all
 done
 
-# What README.md says that the demo prints: make orders the devices by name.
+# README.md's output of the demo: make orders the devices by name.
 default="gfx1030,gfx1100,gfx1201,gfx90a,gfx942"
 demo_prints() {
     sed -n '/^device 0:/,/^PASSED/p' README.md | grep -vFx ... >"$WORK/shown"

@@ -25,7 +25,7 @@ refuse "a module that is not there" "no such file: kernels/on.hip; modules are: 
 refuse "a pack with the name of a header" "a header of kpack's own" build PACK=types
 refuse "a module that is named twice" "two sources have one file name" build MODULES="one one"
 
-# ---- the folder of what is built ----
+# ---- the build folder ----
 
 for folder in "my build" "b'x" 'b"x' 'b#x' 'b:x' 'b%x' 'b=x' 'b;x' 'b\x' 'b*x' 'b(x)' 'b&x'; do
     refuse "B=$folder" "in a folder's name as its own" build B="$folder"

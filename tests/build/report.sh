@@ -35,7 +35,7 @@ for f in "$now"/*/*.json; do
 done
 agrees_with_objdump() { # the instruction counts
     wanted=$("$OBJDUMP" -d --disassemble-symbols=vector_add "$B/hsaco/$one/vector_add.hsaco" |
-        grep '//' | grep -vc s_code_end) # what fills up to the next kernel
+        grep '//' | grep -vc s_code_end) # padding up to the next kernel
     got=$(python3 -c 'import json,sys; k, = json.load(open(sys.argv[1]))["kernels"]; print(sum(k[13]))' \
         "$now/$one/vector_add.json")
     echo "objdump $wanted, report $got"
@@ -44,8 +44,8 @@ agrees_with_objdump() { # the instruction counts
 OBJDUMP=$(for v in 22 21 20 19; do command -v llvm-objdump-$v; done | head -n 1)
 check "instructions are those that llvm-objdump sees" agrees_with_objdump
 
-# What make bench-bounds writes; the third line has a field too few, the fourth is
-# nothing that it would write.
+# Output of make bench-bounds; the third line lacks a field, and the fourth is
+# none of its lines.
 cat >"$WORK/made-bounds.txt" <<'END'
 A head.
 target   kernel   shape   launched

@@ -6,7 +6,7 @@
 set -u
 # shellcheck source=tests/checks.sh
 . "$(dirname "$0")/../checks.sh"
-make_cflags=-O2 # as users build it
+make_cflags=-O2 # as for users
 
 targets="gfx1100 gfx90a:xnack-"
 kernels="$ROOT/kernels/vector_add.hip $ROOT/kernels/affine.hip"
@@ -40,7 +40,7 @@ elsewhere() { # folder: all else
             umask 077
             export HOME="$1/home" TMPDIR="$1/home" TZ=Asia/Kathmandu LC_ALL=C.UTF-8 USER=somebody HOSTNAME=elsewhere
             unset CCACHE_DIR
-            CC=${CC##*ccache } # its folder is another user's
+            CC=${CC##*ccache } # ccache's folder belongs to another user
             HIPCC=
             export CC HIPCC
             make_under="$as_user $at_time"
@@ -48,7 +48,7 @@ elsewhere() { # folder: all else
         )
 }
 
-# What of two archives differs: a member, or their order.
+# Prints the differences of two archives: members, or their order.
 same_archive() { # archive archive
     cmp "$1" "$2" && return 0
     ar t "$1" >"$WORK/first" && ar t "$2" >"$WORK/second" || return 1
@@ -61,7 +61,7 @@ same_archive() { # archive archive
     return 1
 }
 
-no_trace() { # folder that was built, words
+no_trace() { # built folder, words
     ! grep -rlF -e "$2" "$1/build/hsaco" "$1/build/libkpack.a" \
         --include='*.hsaco' --include='*.a'
 }

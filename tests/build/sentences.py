@@ -37,7 +37,7 @@ LIMITS = {
     "tests":                  (5, 6),
     "tests/aiter":            (2, 2),
     "tests/bench":            (6, 8),
-    "tests/build":            (10, 14),
+    "tests/build":            (2, 2),
     "tests/fuzz":             (15, 6),
     "tests/kernels":          (8, 9),
     "tests/matrix":           (12, 15),
@@ -45,7 +45,7 @@ LIMITS = {
     "tests/sim":              (8, 8),
     "tests/unit":             (10, 10),
     "tests/ways":             (11, 5),
-    ".":                      (8, 2),
+    ".":                      (2, 2),
 }
 
 LANGUAGES = {"c": "c", "h": "c", "hip": "c", "inc": "c", "def": "c",

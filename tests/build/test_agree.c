@@ -38,7 +38,7 @@ static void make(struct made *m, const char *target)
     m->co.nkernels = 2;
 }
 
-/* What objects_agree() says on standard error; NULL if they agree. */
+/* The text of objects_agree() on standard error; NULL if the objects agree. */
 static char *differ(struct made *x, struct made *y)
 {
     struct codeobj *const both[] = {&x->co, &y->co};

@@ -135,8 +135,8 @@ static void test_bundle_cut_at_any_byte_is_refused(void **state)
     free(data);
 }
 
-/* Of a format from before 1.0 libzstd neither takes nor gives anything, and
- * says no error. */
+/* Given a format from before 1.0, libzstd takes no input, gives no output and
+ * reports no error. */
 static void test_a_frame_that_stands_still_is_refused(void **state)
 {
     static const unsigned char data[178] = {
@@ -150,7 +150,7 @@ static void test_a_frame_that_stands_still_is_refused(void **state)
     assert_false(bundle_expand(data, sizeof(data), &out, &nbytes, NULL, error));
 }
 
-/* Numbers of the header and the list that lie, and what is said of them. */
+/* Wrong numbers in the header and the list, and the message for each. */
 static const struct lie {
     size_t at;
     uint64_t value;
@@ -188,7 +188,7 @@ static void test_lies_in_a_bundle_are_found(void **state)
     }
 }
 
-/* Of version 3: a size that is not what comes out, up to the absurd. */
+/* Version 3 with a wrong size of the output, up to absurd sizes. */
 static void test_compressed_bundle_that_lies_is_refused_cheaply(void **state)
 {
     static const uint64_t sizes[] = {

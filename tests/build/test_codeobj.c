@@ -173,7 +173,7 @@ struct note_case {
     "\x81\xae"                                                                 \
     "amdhsa.kernels"
 
-/* What a kernel must have, in a map of n entries, and what it may. */
+/* A kernel's required and optional keys, in a map of n entries. */
 #define KERNEL(n, name, wave)                                                  \
     MAP_##n                                                                    \
         "\xa5.name\xa1" name                                                   \
@@ -279,7 +279,7 @@ static void test_metadata_without_bounds_is_refused(void **state)
     }
 }
 
-/* What a kernel need not have, and kinds of arguments. */
+/* Optional keys of a kernel, and kinds of arguments. */
 static void test_metadata_is_read(void **state)
 {
     static const char note[] = KERNELS

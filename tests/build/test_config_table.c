@@ -29,7 +29,7 @@ static void test_processors_are_those_of_the_table(void **state)
     KPK_PROCESSOR_TABLE(X)
 #undef X
     assert_true(config_is_processor("sm_90"));
-    assert_true(config_is_processor("sm_999"));     /* newer than we are */
+    assert_true(config_is_processor("sm_999"));     /* a future processor */
     assert_true(config_is_processor("compute_80")); /* PTX */
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
         if (config_is_processor(others[i]))

@@ -49,7 +49,7 @@ static void test_quoted_cells_keep_commas_and_quotes(void **state)
     csv_free(csv);
 }
 
-/* What counts as comment, and what does not. */
+/* Lines that count as comments, and lines that do not. */
 static const struct {
     const char *text;
     size_t nrows;

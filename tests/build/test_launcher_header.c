@@ -227,7 +227,7 @@ static void test_what_has_no_launcher_says_why(void **state)
           "arg2 is 4 bytes in the source, 8 in the code object");
     wants(header_of_one("exotic", two, 2),
           "C has no type like a type without a name");
-    /* what a file says goes into a comment, and must not end it */
+    /* a file's text goes into a comment, and must not end the comment */
     wants(header_of_one("a*//*b\\\n", two, 2), "/*\n * a*_/_b__\n *\n");
 }
 

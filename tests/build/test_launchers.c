@@ -558,7 +558,7 @@ static void test_types_csv_names_types_and_headers(void **state)
     csv_free(csv);
 }
 
-/* What doc_write_line() says of a line of a source. */
+/* Checks doc_write_line()'s output for a line of a source. */
 static void check_doc(const char *source, size_t line, const char *wanted)
 {
     char path[SCRATCH_PATH_MAX];
@@ -613,7 +613,7 @@ static void test_comments_stand_right_above(void **state)
     check_doc("\n\na */\nvoid f()", 4, "");
     check_doc("/* never ended\n x", 0, " * never ended\n * x\n");
     check_doc("/* a\n b */\nx", 0, " * a\n * b\n");
-    /* what stands between, and is no part of the declaration */
+    /* text between comment and function ends the search */
     check_doc("\n/* no */\n}\nvoid f()", 4, "");
     check_doc("\n/* no */\n#define A\nvoid f()", 4, "");
     check_doc("\n/* no */\n  A \\\nvoid f()", 4, "");

@@ -227,7 +227,7 @@ static void test_one_wrong_number_is_refused(void **state)
     }
 }
 
-/* Sections that lie over each other are read for what they are, or not. */
+/* Overlapping sections are read within their bounds, or refused. */
 static void test_overlapping_sections_are_read_safely(void **state)
 {
     struct made_object spec = plain_spec();

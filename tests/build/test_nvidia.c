@@ -79,7 +79,7 @@ static void test_cubin_tells_target_release_and_parameters(void **state)
     assert_int_equal(k->attrs.kernarg_nbytes, 24);
     assert_int_equal(k->attrs.vgprs, 32);
     assert_int_equal(k->attrs.scratch_nbytes, 16);
-    assert_int_equal(k->attrs.lds_nbytes, 0x58); /* less what is reserved */
+    assert_int_equal(k->attrs.lds_nbytes, 0x58); /* without the reserved part */
     assert_int_equal(k->attrs.max_block, 1024);
     assert_int_equal(k->attrs.wave_size, 32);
     assert_int_equal(k->attrs.waits, 0);
@@ -164,7 +164,7 @@ static void test_cubin_counts_the_stack_of_what_is_called(void **state)
     assert_int_equal(co->kernels[0].attrs.uses_dynamic_stack, 0);
     codeobj_free(co);
     spec.sm = 80;
-    spec.calls_stack_nbytes = 8; /* less than its own */
+    spec.calls_stack_nbytes = 8; /* below the kernel's own */
     co = read_made(&spec);
     assert_int_equal(co->kernels[0].attrs.lds_nbytes, 0x458);
     assert_int_equal(co->kernels[0].attrs.scratch_nbytes, 16);

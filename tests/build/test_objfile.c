@@ -108,8 +108,8 @@ static void test_what_follows_moves_and_is_found(void **state)
     }
 }
 
-/* What a file's own headers say of its size; a file that is cut says more than
- * it has. */
+/* A file's size by its own headers; a truncated file states more than its
+ * bytes. */
 static void test_a_whole_size_is_known(void **state)
 {
     const Elf64_Phdr segment = {.p_offset = 64, .p_filesz = 4096};
@@ -206,7 +206,7 @@ static void test_headers_in_front_stay(void **state)
     X(o.sections[1].sh_size = BLOB + 1) /* it is not the blob's alone */       \
     X(o.sections[1].sh_offset--)                                               \
     X(o.sections[2] = o.sections[1]) /* two sections have it */                \
-    X(o.sections[2].sh_offset -= 4)  /* one reaches into it */                 \
+    X(o.sections[2].sh_offset -= 4)  /* another reaches into it */             \
     X((o.sections[2].sh_offset = sizeof(o.header) - 4,                         \
        o.sections[2].sh_size = 8))                                             \
     X(o.sections[1].sh_type = SHT_NOBITS)                                      \

@@ -19,7 +19,7 @@ static void test_registers_and_lds_bound_the_waves(void **state)
         struct kpk_kernel_attrs attrs;
         unsigned waves, most, block;
     } cases[] = {
-        /* 512 registers: 8 waves of 64 at most, 4 of 128, 5 of 96 */
+        /* 512 registers: 8 waves with 64 each, 4 with 128, 5 with 96 */
         {"gfx942",
          {.vgprs = 64, .max_block = 1024, .wave_size = 64},
          8,
@@ -32,7 +32,7 @@ static void test_registers_and_lds_bound_the_waves(void **state)
          256},
         {"gfx942", {.vgprs = 90, .max_block = 64, .wave_size = 64}, 5, 8, 64},
         {"gfx942", {.vgprs = 0, .max_block = 64, .wave_size = 64}, 8, 8, 64},
-        /* a block of its own size; 64 KiB of LDS hold one of 40 */
+        /* the kernel's own block; 64 KiB of LDS hold one block with 40 */
         {"gfx90a:xnack+",
          {.vgprs = 8,
           .max_block = 1024,
@@ -53,14 +53,14 @@ static void test_registers_and_lds_bound_the_waves(void **state)
          4,
          10,
          64},
-        /* 1536 registers of 32 lanes, half of that of 64 */
+        /* 1536 registers for 32 lanes, half as many for 64 */
         {"gfx1100",
          {.vgprs = 96, .max_block = 32, .wave_size = 32},
          16,
          16,
          32},
         {"gfx1100", {.vgprs = 96, .max_block = 64, .wave_size = 64}, 8, 16, 64},
-        /* what is not known runs nowhere */
+        /* unknown sizes run nowhere */
         {"gfx942", {.max_block = 64}, 0, 8, 64},
         {"gfx942", {.wave_size = 64}, 0, 8, 0},
     };

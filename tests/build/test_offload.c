@@ -59,8 +59,8 @@ static void test_images_of_both_versions(void **state)
     assert_false(offload_is("\x10\xff\x10\xae", 4));
 }
 
-/* What is wrong with bytes of which a copy ends where a sanitizer watches; NULL
- * if nothing is. */
+/* The fault in a copy of some bytes, whose end a sanitizer watches; NULL
+ * without a fault. */
 static const char *fault_of(const unsigned char *data, size_t nbytes)
 {
     unsigned char *exact = malloc(nbytes ? nbytes : 1);

@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What second_names_write() makes of a file by the rules; NULL, and the error,
+/* A file rewritten by second_names_write() with some rules; NULL and an error
  * if it refuses. */
 static char *run(const void *file, size_t nbytes, const char *rules,
                  size_t *out_nbytes, char error[SECOND_NAMES_ERROR_MAX])

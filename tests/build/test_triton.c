@@ -30,7 +30,7 @@
 static const struct text {
     const char *json;
     enum triton_status status;
-    const char *says; /* of one that is bad */
+    const char *says; /* message for bad JSON */
 } texts[] = {
     {"{" TARGET ", " LAUNCH ", " SCRATCH ", " NAME "}", TRITON_READ, NULL},
     {"{" LAUNCH "}", TRITON_READ, NULL},
@@ -52,7 +52,7 @@ static const struct text {
     {"{\"num_warps\": 4, \"shared\": 4294967296}", TRITON_BAD, "shared"},
     {"{" LAUNCH ", \"global_scratch_size\": []}", TRITON_BAD,
      "global_scratch_size is no number"},
-    /* what is no text says nothing */
+    /* other values than text are ignored */
     {"{" LAUNCH ", \"name\": 7, \"target\": {\"arch\": 90}}", TRITON_READ,
      NULL},
     {"{" LAUNCH ", \"target\": \"gfx942\"}", TRITON_READ, NULL},
@@ -112,7 +112,7 @@ enum { NARGS = sizeof(args) / sizeof(args[0]) };
 static const struct beside {
     const char *json;
     size_t nargs;     /* of the kernel */
-    const char *says; /* NULL: it is taken */
+    const char *says; /* NULL: accepted */
     const char *names[2];
 } besides[] = {
     {"{" TARGET ", " LAUNCH ", " SCRATCH ", " NAME "}",
@@ -122,7 +122,7 @@ static const struct beside {
     {"{" LAUNCH ", \"global_scratch_size\": 0}",
      NARGS,
      NULL,
-     {"", "global_scratch"}}, /* of a release with one of them */
+     {"", "global_scratch"}}, /* from a release with one scratch pointer */
     {"{" LAUNCH "}", NARGS, NULL, {"", ""}},
     {"{" LAUNCH ", \"triton_version\": \"3.4.0\"}",
      NARGS,

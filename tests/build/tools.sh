@@ -1,8 +1,8 @@
 #!/bin/sh
 # tools.sh - what kpack-gen, kpack-embed, kpack-compress and kpack-report refuse
 #
-# Command lines, files and trees that are wrong in one thing each. That nothing
-# is left behind is looked at after each.
+# Command lines, files and trees that are wrong in one thing each. After each
+# the test checks that no file is left behind.
 set -u
 # shellcheck source=tests/checks.sh
 . "$(dirname "$0")/../checks.sh"
@@ -246,7 +246,7 @@ truncate -s 3G "$tree/large.co"
 rm -rf "$out"
 # shellcheck disable=SC3045 # dash and bash have it
 little_memory() { (ulimit -v 500000 && exec "$@"); }
-# It is refused by its size, so none of it is read.
+# The file is refused by its size, before any reading.
 say 1 "large.co: larger than 2048 MiB" little_memory "$gen" import p "$out" "$tree"
 fresh
 printf '\120\355\125\272 and more' >"$tree/cuda.bin"
@@ -359,7 +359,8 @@ mkdir -p "$tree/k/below"
 cp "$add" "$tree/k/below/x.co"
 printf 'knl_name,co_name,folder\nvector_add,x.co,1\n' >"$tree/k/t.csv"
 import 1 "has a column 'folder', the name that the column of found folders has"
-# What is beside a table's folder, by name before it and behind it, is not its.
+# A table's folder does not own folders beside it, whether sorted before or
+# after it.
 fresh
 for folder in j k kk l; do
     mkdir -p "$tree/$folder"

@@ -37,7 +37,8 @@ extern "C" __global__ void branches(u32 lds, u32 *out, f32 *sums)
 }
 END
 
-# What comes before the products of each kernel of a cubin.
+# Finds moves to uniform registers right before the products of each kernel in a
+# cubin.
 cat >"$WORK/count.py" <<'END'
 import struct
 import sys

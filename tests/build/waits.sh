@@ -18,7 +18,7 @@ sed -i -E '/^    X\((q4_1|q5_0|q5_1|q._K|iq4_nl|iq4_xs),/d; s/^    X\(mxfp4,.*/ 
     "$tree/kernels/include/gguf/formats.h"
 sed -i '/^EXPORT(bf16)$/d' "$tree/kernels/attention.hip" # as f16's
 
-early_modules() { # those that may have such kernels, by what they include
+early_modules() { # modules that may have such kernels, by their includes
     for source in "$tree"/kernels/*.hip; do
         "${CC:-cc}" -x c++ -M -MG "-I$tree/kernels/include" "$source" 2>/dev/null |
             grep -q 'include/early\.h' && basename "$source" .hip
@@ -36,7 +36,7 @@ check "they compile" build -j2 ARCHS="$target" $files
 cat >"$WORK/compare.py" <<'END'
 import re, sys
 
-# What the placeholders of a kernel's name stand for.
+# Meanings of the placeholders in a kernel's name.
 STANDS = {"F": "q4_0|q8_0", "T": "f32|f16|bf16", "N": "[1-8]", "*": ".*"}
 
 
@@ -84,7 +84,7 @@ for line in "attention_join_f16 waits" "rope_table_f32 waits" "silu_mul_f32 of t
     refuse "a wrong table: $line" "$line" compare other.md
 done
 
-# `kpack info` of a pack with one of them.
+# `kpack info` for a pack with such a kernel.
 pack_of_fused() {
     cp "$ROOT/kernels/fused.csv" "$tree/kernels/" &&
         build ARCHS="gfx942 $target" MODULES=fused

@@ -43,7 +43,7 @@ object() { # target
     echo "$tree/build/hsaco/$1/parts.hsaco"
 }
 
-# the waves of a kernel, as its metadata has them
+# prints a kernel's wave size, from the metadata
 waves() { # target kernel
     "$READELF" --notes "$(object "$1")" | awk -v name="$2" '
         $1 == ".name:" { kernel = $2 }
@@ -56,7 +56,7 @@ waves_are() { # target kernel lanes
     test "$found" = "$3"
 }
 
-# What is not inlined in one part might be taken for the other part's.
+# A function not inlined in one part might replace the other part's.
 kernels_alone() { # target
     "$READELF" -s "$(object "$1")" | awk '$4 == "FUNC" { print $8 }' | sort -u >"$WORK/functions"
     cat "$WORK/functions"

@@ -52,7 +52,7 @@ else
     skip "there are no locales to compile: whether a language changes the order"
 fi
 
-# ---- a pack of it ----
+# ---- a wide pack ----
 
 built=$WORK/b
 sample="vector_add fill"

@@ -23,7 +23,7 @@ import struct, sys
 data = bytearray(open(sys.argv[1], "rb").read())
 flags, = struct.unpack_from("<I", data, 48)
 struct.pack_into("<I", data, 48, flags & ~0x300 | int(sys.argv[3]) << 8)
-open(sys.argv[2], "wb").write(data + bytes(400000)) # what compresses badly is not tied together
+open(sys.argv[2], "wb").write(data + bytes(400000)) # badly compressing objects are not tied together
 END
 }
 featured "$one" 2
