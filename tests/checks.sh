@@ -36,8 +36,8 @@ checks_passed=0
 checks_failed=0
 checks_skipped=0
 
-# What was built below WORK for gcov goes to the folder KPACK_COVERAGE, and what
-# it counted (tests/branches).
+# Copies gcov's files below WORK, with their counts, to the folder
+# KPACK_COVERAGE (tests/branches).
 keep_coverage() {
     [ -n "${KPACK_COVERAGE-}" ] || return 0
     coverage_to=$KPACK_COVERAGE/$(basename "$0")

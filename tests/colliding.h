@@ -12,7 +12,7 @@
 enum {
     COLLIDING_BITS = 18,
     COLLIDING_MASK = (1 << COLLIDING_BITS) - 1,
-    COLLIDING_COUNT = 1 << (COLLIDING_BITS - 1), /* what such a table holds */
+    COLLIDING_COUNT = 1 << (COLLIDING_BITS - 1), /* a table's entries */
     COLLIDING_START = 0xcbf29ce484222325 & COLLIDING_MASK
 };
 

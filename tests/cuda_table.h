@@ -16,7 +16,8 @@ static struct {
 #undef X
 } cuda;
 
-/* Fills `cuda` from a driver that dlopen() gave. NULL, or what it lacks. */
+/* Fills `cuda` from a driver that dlopen() gave. Returns NULL, or a missing
+ * function's name. */
 static const char *fill_cuda(void *driver)
 {
 #define X(name, args)                                                          \

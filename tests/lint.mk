@@ -21,8 +21,8 @@ CLANG_TIDY   ?= clang-tidy
 TIDY_TESTS := -bugprone-reserved-identifier,-cert-dcl37-c,-cert-dcl51-cpp,$\
   -performance-no-int-to-ptr,-clang-analyzer-optin.performance.Padding,$\
   -bugprone-implicit-widening-of-multiplication-result
-# What clang's analyzer follows of a function before it gives up; its own number
-# is 225000, which takes longer and may find more.
+# Nodes of a function that clang's analyzer follows before it gives up; the
+# default of 225000 takes longer and may find more.
 LINT_NODES ?= 50000
 # Debian 12's clang-tidy 14 knows _Float16 with that instruction set alone, and
 # has no __builtin_roundeven.
@@ -48,7 +48,7 @@ $(LINT)/%.tidy: % .clang-tidy | lint-made
 	$(note_headers)
 	@touch $@
 
-# Why each is suppressed:
+# Reasons for each suppression:
 #   variableScope        our style declares variables at the top of a block
 #   unusedStructMember, sizeofwithnumericparameter
 #                        cppcheck sees one file or macro and misses the uses

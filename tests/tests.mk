@@ -24,7 +24,7 @@
 #   tests/build/test_*.c       programs, of the build's tools
 #   tests/{build,install}/*.sh scripts, of the build and of what it installs
 #
-# Those of tests/unit are built by unit.mk.
+# unit.mk builds the programs of tests/unit.
 
 KERNEL_TESTS_SRC := $(filter $(ALL_MODULES:%=tests/kernels/%.c),$(wildcard tests/kernels/*.c))
 HARNESS := $(patsubst %.c,$(H)/obj/%.o,$(sort $(filter-out $(ALL_MODULES:%=tests/kernels/%.c),$(wildcard tests/kernels/*.c))))

@@ -23,6 +23,6 @@ $(ASM_TEST).bin: $(patsubst %.c,$(H)/obj/%.o,$(wildcard tests/asm/*.c)) $(ASM_LI
 	@mkdir -p $(@D)
 	@$(CC) $(LDFLAGS) $(SAN_FLAGS) -o $@ $^ -lcmocka -lm -ldl -pthread
 
-# They are for two processors, which are simulated.
+# The kernels are for two processors, both simulated.
 $(ASM_TEST): $(ASM_TEST).bin $(SIM_LIB) $(SIM_LINKS)
 	@printf '#!/bin/sh\nLD_LIBRARY_PATH=%s KPK_SIM_DEVICES=gfx942,gfx950 exec %s "$$@"\n' $(H)/sim $< >$@; chmod +x $@

@@ -8,7 +8,7 @@ static const char *const names[NCOLUMNS] = {"tileM", "tileN", "splitK",
 
 struct ranking {
     const struct gemm_problem *problem;
-    size_t column[NCOLUMNS]; /* where the table has them */
+    size_t column[NCOLUMNS]; /* columns' numbers in the table */
 };
 
 static int64_t ceil_div(int64_t a, int64_t b)

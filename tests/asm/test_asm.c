@@ -108,7 +108,7 @@ struct topk_case {
     int bf16;
     uint32_t renormalize;
     uint32_t out_stride; /* bytes */
-    uint32_t subm;       /* of the kernel that must be taken */
+    uint32_t subm;       /* the expected kernel's */
 };
 
 static const struct topk_case topk_cases[] = {
@@ -319,7 +319,7 @@ static void test_tables_have_their_index(void **state)
     }
 }
 
-/* ---- GEMM: what it computes ---- */
+/* ---- GEMM: results ---- */
 
 struct gemm_case {
     uint32_t m, n, k;
@@ -342,7 +342,7 @@ static const struct gemm_case gemm_cases[] = {
     {33, 256, 448, 64, 128, 1, 4, 0, 1},
     {33, 256, 448, 64, 128, 1, 4, 1, 0},
     {64, 128, 128, 64, 128, 1, 5, 0, 1},
-    /* and one that is not split */
+    /* and without a split */
     {45, 128, 320, 32, 64, 1, 1, 1, 1},
     /* splits into a D that the caller has put to zero */
     {45, 128, 320, 32, 64, 0, 3, 0, 1},
@@ -580,7 +580,7 @@ static void test_selected_gemm_agrees_with_plain_c(void **state)
     }
 }
 
-/* ---- what a launch accepts ---- */
+/* ---- buffers that a launch accepts ---- */
 
 /* The table's kernel says 336 bytes where hosts have a struct of 352; and a
  * struct may end with the last argument. */

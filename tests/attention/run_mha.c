@@ -5,9 +5,9 @@
  * crate's CUDA kernels; the Rust side stays as it is.
  *
  * The kernels run on HIP's current device, for which a pack is opened the first
- * time. run_mha() cannot report an error: it prints a sentence and aborts.
- * Keys are never split, as there is no workspace. What differs: the log-sum-exp
- * of a row that sees no key is -infinity, not +infinity.
+ * time. run_mha() cannot report an error: it prints a sentence and aborts. Keys
+ * are never split, for want of a workspace. One difference: the log-sum-exp of
+ * a row that sees no key is -infinity, not +infinity.
  */
 #include "run_mha.h"
 

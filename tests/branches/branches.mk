@@ -31,7 +31,7 @@ coverage-src: sim ## branches of runtime, command and generator that no test tak
 	  KPACK_COVERAGE=$(CURDIR)/$(BRANCHES_B)/scripts $(own_make) B='$(BRANCHES_B)' H='$(BRANCHES_B)' MODULES='vector_add affine' \
 	  CC='$(branches_cc)' SAN= tests/run $(BRANCHES_SCRIPTS) $(BRANCHES_PROGRAMS)
 	@for n in $(OVER_NAMES); do $(BRANCHES_B)/over/$$n $(BRANCHES_B)/fuzz/seeds/$$n $$(ls -d tests/fuzz/seeds/$$n 2>/dev/null) >/dev/null || exit 1; done
-	@rm -f null.gcno # of what was compiled into /dev/null
+	@rm -f null.gcno # compiling into /dev/null leaves it
 	@tests/branches/branches.py tests/branches/branches.csv \
 	  $(addprefix $(BRANCHES_B)/,obj/src obj/gen obj/tests/unit tool scripts)
 

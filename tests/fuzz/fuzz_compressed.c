@@ -1,9 +1,8 @@
-/* fuzz_compressed.c - any bytes as what is in a compressed bundle, and as what
- * is changed of that
+/* fuzz_compressed.c - compressed bundles of any bytes, and changes of them
  *
- * Bytes that change in what is compressed mostly make it nothing that can be
- * expanded. So they are compressed here: the input says how, which byte of the
- * result is another one then, and what it is.
+ * A changed byte in compressed data mostly makes the data useless. So this
+ * program compresses the input's bytes itself; the input says how, and which
+ * byte of the result to change to which value.
  */
 #include "code_object.h"
 #include "fuzz.h"
@@ -40,7 +39,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
         return 0;
     packed = compress_bundle(data + CONTROL_NBYTES, nbytes - CONTROL_NBYTES,
                              1 + data[0] % 3u, data[1] % 2u, &n);
-    /* Most of what is worth changing is in front. */
+    /* The beginning is most worth changing. */
     at = (data[2] | (size_t)data[3] << 8) % n;
     packed[data[4] & 1 ? at % 32 % n : at] ^= data[5];
     if (data[6] & 1)
@@ -53,7 +52,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
             walk(plain, plain_nbytes);
             free(plain);
         } else {
-            /* A bundle that is as it was made can be expanded. */
+            /* An unchanged bundle can be expanded. */
             FUZZ_ASSERT(*error &&
                         (data[5] || (data[6] & 1) ||
                          bundle_kind(data + CONTROL_NBYTES,

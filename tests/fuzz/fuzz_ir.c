@@ -4,7 +4,7 @@
 #include "model/source.h"
 #include "write/host_type.h"
 
-enum { MOST = 64 }; /* of kernels, and of a kernel's parameters */
+enum { MOST = 64 }; /* kernels, and parameters of a kernel */
 
 static void declare(const struct ir *ir, struct host_types *types,
                     const struct ir_kernel *kernel)

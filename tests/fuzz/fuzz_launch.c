@@ -71,7 +71,7 @@ static hipError_t fake_launch(hipFunction_t f, unsigned gx, unsigned gy,
 
 static kpk_shape asked;
 
-/* This one counts threads instead of blocks. */
+/* hipExtModuleLaunchKernel() counts threads instead of blocks. */
 static hipError_t fake_ext(hipFunction_t f, uint32_t gx, uint32_t gy,
                            uint32_t gz, uint32_t bx, uint32_t by, uint32_t bz,
                            size_t shared, hipStream_t stream, void **params,

@@ -6,7 +6,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
 {
     char error[CODEOBJ_ERROR_MAX] = "";
     struct codeobj *co = calloc(1, sizeof(*co));
-    uint8_t *note = malloc(nbytes + !nbytes); /* its end is watched */
+    uint8_t *note = malloc(nbytes + !nbytes); /* exact, for ASan */
 
     if (!co || !note)
         abort();

@@ -29,7 +29,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
 {
     char path[64];
     struct import in = {.pack = "fuzz", .root = "."};
-    /* what a file's name may say that it is for */
+    /* targets in a file's name */
     static const char *const labels[] = {"", "gfx942", "sm_90a"};
     const struct import_place place = {.file = path,
                                        .label = labels[nbytes % 3],

@@ -26,7 +26,7 @@ static void check(const char *text, size_t nbytes)
     codeobj_free(co);
 }
 
-/* As it is, and behind a head that all PTX has. */
+/* Reads the input unchanged, and behind a valid head of PTX. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
 {
     static const char head[] =

@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Decodes all that is found. */
+/* Decodes every code object found. */
 static void scan(const uint8_t *data, size_t nbytes)
 {
     char path[64];

@@ -28,7 +28,7 @@ static bool name(int fd, const char *rules, int out)
     return ok;
 }
 
-/* What it makes, it reads. */
+/* Reads the object that second_names_write() makes. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t nbytes)
 {
     const int in = memfd_create("in", 0), out = memfd_create("out", 0);

@@ -71,7 +71,7 @@ static const struct field symbol_fields[] = {
     FIELD(Elf64_Sym, st_value), FIELD(Elf64_Sym, st_size)};
 /* clang-format on */
 
-/* One field of one record of a table of records, if that is in the file. */
+/* Changes a field in a record of a table, if the table lies in the file. */
 static void change_record(uint8_t *data, size_t nbytes, uint64_t table,
                           uint64_t n, size_t record, const struct field *fields,
                           size_t nfields, uint64_t *state)
@@ -230,7 +230,7 @@ size_t mutate_archive(uint8_t *data, size_t nbytes, size_t most, unsigned seed)
     case 2:
         change_size(data, m, &state);
         return nbytes;
-    case 3: /* one of its header's other fields */
+    case 3: /* another field in the member's header */
         (void)LLVMFuzzerMutate(data + m.at, HEADER_NBYTES, HEADER_NBYTES);
         return nbytes;
     default:

@@ -13,8 +13,8 @@ size_t LLVMFuzzerMutate(uint8_t *data, size_t nbytes, size_t most);
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t nbytes, size_t most,
                                unsigned seed);
 
-/* One change of an ELF file of 64 bits; any change of what is none. Returns the
- * size that it has then, at most `most`. */
+/* Makes one change in an ELF file of 64 bits, or any change in other bytes.
+ * Returns the new size, at most `most`. */
 size_t mutate_elf(uint8_t *data, size_t nbytes, size_t most, unsigned seed);
 
 /* The same of an archive: members go, come twice, change places or sizes, or

@@ -5,7 +5,7 @@
 #include "fuzz.h"
 #include "read/codeobj.h"
 
-/* Reads it. What is refused has a sentence; what is not is whole. */
+/* Reads an object. A refused one has a sentence; an accepted one is whole. */
 static inline int fuzz_object(const uint8_t *data, size_t nbytes,
                               void (*use)(struct codeobj *co))
 {

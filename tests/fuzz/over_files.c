@@ -11,7 +11,7 @@
 
 int LLVMFuzzerInitialize(int *argc, char ***argv) __attribute__((weak));
 
-/* Of libFuzzer; nothing is changed here. */
+/* Stands in for libFuzzer's function, and changes nothing. */
 size_t LLVMFuzzerMutate(uint8_t *data, size_t nbytes, size_t most)
 {
     (void)data;

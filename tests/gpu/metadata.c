@@ -2,7 +2,7 @@
  *
  * Every kernel of the pack is loaded on each of CUDA's devices. Its parameters,
  * from the records of the cubin or the text of the PTX, are held against
- * cuFuncGetParamInfo(), its limits against cuFuncGetAttribute(). Of PTX only
+ * cuFuncGetParamInfo(), its limits against cuFuncGetAttribute(). For PTX only
  * the driver knows registers and memory, and the block can be smaller than the
  * text says.
  */
@@ -74,7 +74,7 @@ static const char *name_part(char what[64], size_t i, const char *part)
     return what;
 }
 
-/* Of a segment without a list of arguments its end is known, and no more. */
+/* A segment without a list of arguments has a known end, and no more. */
 static bool params_agree(const kpk_module *module, size_t k,
                          const kpk_kernel_decl *decl, const char *target,
                          void *function)

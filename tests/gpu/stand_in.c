@@ -14,7 +14,7 @@
 #include "../unit/fake_cuda.c"
 #undef cuFuncGetAttribute
 
-/* The numbers of a list, each behind one other character. */
+/* Reads numbers from a list, one character before each. */
 static int numbers_of(const char *variable, int *out, int most)
 {
     const char *at = getenv(variable);
@@ -62,7 +62,7 @@ FUNCTION(cuFuncGetParamInfo, (struct function * function, size_t index,
     return SUCCESS;
 }
 
-/* What tests/ways calls beside kpack. */
+/* Calls of tests/ways beside kpack. */
 
 FUNCTION(cuCtxSetCurrent, (struct context * context))
 {

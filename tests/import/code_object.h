@@ -21,11 +21,11 @@ struct made_object {
     uint32_t e_flags;     /* 0x54c: gfx942, any features */
     unsigned abi_version; /* code object version less 2 */
     unsigned wave_size;
-    uint32_t kernarg_nbytes; /* as the metadata states it */
+    uint32_t kernarg_nbytes; /* stated in the metadata */
     uint32_t lds_nbytes;
     const struct made_arg *args;
     size_t nargs;
-    size_t nbytes; /* of the file at least; it is filled up with code */
+    size_t nbytes; /* least size of the file; code fills it up */
 };
 
 /* Arguments in slots of 16 bytes with their padding listed, as a list of

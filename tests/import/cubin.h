@@ -19,12 +19,12 @@ struct made_cubin {
     enum { MADE_KERNEL, MADE_WEAK_KERNEL, MADE_DEVICE_FUNCTION } is;
     unsigned sm;       /* 90 is sm_90 */
     bool before_13;    /* as CUDA 11 and 12 write the header */
-    bool accelerators; /* which says with this that it is for sm_90a */
+    bool accelerators; /* the mark of sm_90a */
     unsigned release;  /* 130 is CUDA 13.0 */
     const struct made_param *params;
     uint16_t nparams;
-    uint16_t param_nbytes; /* as the file states it */
-    bool large_params;     /* listed as those beyond 4 KiB are */
+    uint16_t param_nbytes; /* stated in the file */
+    bool large_params;     /* listed like parameters above 4 KiB */
     uint32_t registers;
     uint32_t stack_nbytes;
     uint32_t calls_stack_nbytes; /* with what it calls; 0: not stated */

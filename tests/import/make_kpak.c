@@ -3,7 +3,7 @@
  *   make_kpak OUT none|zstd GROUP KEY@TARGET=FILE...   an archive
  *   make_kpak OUT library NAME UNITS PATH...           a library
  *
- * Entries of one key stand one behind the other.
+ * Entries with the same key must be adjacent.
  */
 #include "kpak.h"
 

@@ -3,11 +3,11 @@
  *   make_tree DIR FILES BYTES
  *
  * FILES code objects of BYTES in all, for gfx942, gfx950 and a few for gfx1250,
- * in folders of kinds with a CSV file each. What is peculiar about the tree it
- * imitates is in it: rows of files that are not there, files without a row,
- * kernels of one name in several files, files that a row does not say the
- * folder of, lists of arguments that end before or behind the segment, columns
- * of one target alone, comments and a byte order mark.
+ * in folders of kinds with a CSV file each. The tree has the peculiarities of
+ * its model: rows of files that are not there, files without a row, kernels of
+ * one name in several files, files that a row does not say the folder of, lists
+ * of arguments that end before or behind the segment, columns of one target
+ * alone, comments and a byte order mark.
  */
 #include "code_object.h"
 
@@ -30,8 +30,8 @@ static const struct target {
 /* Tables cycle through their columns' values, which are numbers or text. */
 static const struct kind {
     const char *name;
-    const char *subfolder; /* of files and table; "" for none */
-    const char *slots;     /* of the arguments, see slot_args() */
+    const char *subfolder; /* folder of files and table; "" for none */
+    const char *slots;     /* arguments, see slot_args() */
     uint32_t more;         /* segment bytes beyond the last argument */
     unsigned share;        /* of 100 files */
     const char *columns;   /* behind knl_name and co_name */
@@ -90,7 +90,7 @@ enum { NKINDS = sizeof(kinds) / sizeof(kinds[0]), MAX_ARGS = 256 };
 static const char *root;
 static size_t total_files, total_nbytes;
 
-/* What text() has made, which is kept to the end: it is named on a list. */
+/* Results of text(), listed and kept to the end. */
 static struct text {
     struct text *next;
     char bytes[1024];

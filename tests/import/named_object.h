@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of the metadata, as msgpack: the key of the list of kernels, and k's entry.
- */
+/* Parts of the metadata, as msgpack: the key of the list of kernels, and k's
+ * entry. */
 #define KERNELS_KEY                                                            \
     "\xae"                                                                     \
     "amdhsa.kernels"

@@ -7,13 +7,13 @@
 set -u
 # shellcheck source=tests/checks.sh
 . "$(dirname "$0")/../checks.sh"
-make_cflags=-O2 # as users build it
+make_cflags=-O2 # as for users
 cd "$ROOT" || exit 1
 
 B=${B:-build} H=${H:-build}
 version=$(sed -n 's/.*KPK_VERSION_STRING "\(.*\)"/\1/p' include/kpack.h)
 name=kpack-$version
-if [ -n "${SAN-}" ]; then # nothing of it is sanitized
+if [ -n "${SAN-}" ]; then # no part has sanitizers
     check "there is a version" test -n "$version"
     finish
 fi
@@ -133,7 +133,7 @@ fill_jail() {
         [ -f "$file" ] && copy "$file"
     done
     copy /lib64/ld-linux-x86-64.so.2
-    # What all these load.
+    # Libraries of these programs.
     find "$jail" -type f \( -perm -100 -o -name '*.so*' \) -exec ldd {} + 2>/dev/null |
         sed -n 's/.*=> \(\/[^ ]*\) .*/\1/p' | sort -u | while read -r file; do copy "$file"; done
     copy /lib/x86_64-linux-gnu/libgcc_s.so.1 /lib/x86_64-linux-gnu/libm.so.6 /lib/x86_64-linux-gnu/libmvec.so.1

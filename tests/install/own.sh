@@ -85,7 +85,7 @@ on_each_device "make: runs" "DEVICE: 105 110 499.5" ./app
 check "make: or one module's" makes 'HIPCC gfx1100/brighten' \
     make -j2 HIPFLAGS= HIPFLAGS_brighten=-DFULL=120
 on_each_device "make: runs" "DEVICE: 105 120 499.5" ./app
-# What including kpack.mk leaves in a makefile: names of its own and no more.
+# Including kpack.mk adds only kpack's own names to a makefile.
 cat >names.mk <<'END'
 KERNELS := kernels
 SOURCES := kernels/gamma.hip kernels/brighten.hip
@@ -97,7 +97,7 @@ before := $(.VARIABLES)
 include $(shell pkg-config --variable=makefile kpack)
 $(info new names: $(sort $(filter-out $(before) before .SHELLSTATUS KPACK_% PACK_%,$(.VARIABLES))).)
 $(info settings: $(KERNELS), $(SOURCES), $(quote), $(comma), '$(B)', '$(ARCHS)', '$(MODULES)'.)
-# Neither of these is made special by it.
+# kpack.mk makes neither of these targets special.
 once: $$(x) ;
 $$(x): ; @echo literal
 half: ; @echo half >$@; false

@@ -20,7 +20,7 @@ $(MATRIX_TEST).bin: $(H)/obj/tests/matrix/unit.o $(HARNESS) $(MATRIX_LIB)
 	@mkdir -p $(@D)
 	@$(CC) $(LDFLAGS) $(SAN_FLAGS) -o $@ $^ -ldl -lm -pthread
 
-# On the machine's GPUs where there are any, else on one of each target.
+# Runs on the machine's GPUs; without a GPU, on a simulated one per target.
 $(MATRIX_TEST): $(MATRIX_TEST).bin
 	@printf '#!/bin/sh\n$(if $(GPU),,KPK_SIM_DEVICES=%s) exec %s "$$@"\n' $(if $(GPU),,$(MATRIX_DEVICES)) $< >$@; chmod +x $@
 

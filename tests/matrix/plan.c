@@ -71,8 +71,8 @@ static uint64_t copies_end(const kpk_gemm_product *p, const kpk_gemm_plan *plan)
                            : plan->aligned_a + row_a * rows_a * p->batch;
 }
 
-/* What a kernel of f16 and bf16 makes at a time on sm_90: the launch's shared
- * memory says which. */
+/* Tiles of f16 and bf16 kernels on sm_90, told apart by the launch's shared
+ * memory. */
 static const struct tile {
     uint32_t kernel, shared_nbytes, m, n, room;
 } warpgroup_tiles[] = {{128, 224256, 128, 192, 1}, {128, 222208, 128, 160, 1},
@@ -115,8 +115,8 @@ static const struct tile *copied_tile(const kpk_gemm_product *p,
     return NULL;
 }
 
-/* What holds of a plan whose blocks share tiles: each cluster has one, and all
- * of them run at once. */
+/* Checks a plan whose blocks share tiles: each cluster has one tile, and all
+ * clusters run at once. */
 static void check_clusters(const kpk_gemm_product *p, const kpk_gemm_plan *plan,
                            const struct tile *tile, uint32_t units)
 {
@@ -135,7 +135,7 @@ static void check_clusters(const kpk_gemm_product *p, const kpk_gemm_plan *plan,
           "clusters need no join", p, "sm_90");
 }
 
-/* What holds of any plan. */
+/* Checks for every plan. */
 static void check_plan(const kpk_gemm_product *p, size_t card,
                        uint64_t workspace)
 {
@@ -268,7 +268,7 @@ static void check_choices(void)
               "large tiles for a large product", &large, cards[card].target);
         check(choose(&large, card, UINT64_MAX).splits == 1,
               "no splits for a large product", &large, cards[card].target);
-        /* where tiles of 64 are shared in clusters, those may be faster */
+        /* tiles of 64 shared in clusters may be faster */
         check(ends_with(choose(&row, card, UINT64_MAX).kernel, "_m8") ||
                   choose(&row, card, UINT64_MAX).cluster > 1,
               "few rows for one", &row, cards[card].target);
@@ -277,7 +277,7 @@ static void check_choices(void)
     }
 }
 
-/* What a pack holds for the device instead of what this one holds; or NULL. */
+/* The target to report instead of the pack's own; or NULL. */
 static const char *held;
 
 kpk_status __real_kpk_select(const kpk_module *module, const char *target,
@@ -382,7 +382,7 @@ static float get(kpk_gemm_type type, const float *v, size_t i)
     return of_half(half);
 }
 
-/* Of few tiles of f16 and much to sum: on sm_90 blocks share them. */
+/* f16 with few tiles and a large K: on sm_90 blocks share tiles. */
 static bool is_shared(const kpk_gemm_product *p)
 {
     return p->type == KPK_GEMM_F16 && p->k > 1000;

@@ -18,7 +18,7 @@ struct host {
 };
 
 /* The platform's own calls, with the device current in this thread from here
- * on. Ends the program where there is none. */
+ * on. Ends the program if the platform is missing. */
 const struct host *host_of(const kpk_device *device);
 
 #endif

@@ -17,7 +17,7 @@
 enum { MAX_DEVICES = 8 };
 
 static int ndevices;
-static int device_number; /* what the next test runs on */
+static int device_number; /* for the next test */
 static kpk_instance *inst;
 static const kpk_device *device;
 static const struct host *platform; /* streams and events of the device */
@@ -266,7 +266,7 @@ static void test_cooperative_blocks_all_run_at_once(void **state)
     assert_ok(kpk_free(inst, seen));
 }
 
-/* Two instances when there are two devices; this one is left alone. */
+/* Two instances, if the machine has two devices; `inst` is left alone. */
 struct pair {
     kpk_instance *inst[2];
     const kpk_kernel *kernel[2];
@@ -290,7 +290,7 @@ static void close_pair(struct pair *pair)
         assert_ok(kpk_close(pair->inst[i]));
 }
 
-/* One of them is CUDA's, which has no such launch. */
+/* One device is CUDA's, whose driver lacks such a launch. */
 static void refuse_together(const struct pair *pair)
 {
     void *arrived = NULL;
@@ -483,7 +483,7 @@ static void test_texture_references_are_told_apart(void **state)
 
 /* ---- attributes, occupancy, symbols ---- */
 
-/* Of PTX the driver alone knows memory and registers. */
+/* For PTX the driver alone knows memory and registers. */
 static bool is_ptx(void)
 {
     kpk_selection selected;

@@ -26,6 +26,6 @@ $(WAYS_TEST).bin: $(WAYS_OBJECTS) $(WAYS_LIB) $(SIM_LIB) $(SIM_LINKS)
 	@mkdir -p $(@D)
 	@$(WAYS_LINK)
 
-# On the machine's GPUs where there are any, else on one of each target.
+# Runs on the machine's GPUs; without a GPU, on a simulated one per target.
 $(WAYS_TEST): $(WAYS_TEST).bin
 	@printf '#!/bin/sh\n$(if $(GPU),,KPK_SIM_DEVICES=%s) exec %s "$$@"\n' $(if $(GPU),,$(WAYS_DEVICES)) $< >$@; chmod +x $@
