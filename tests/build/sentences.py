@@ -43,7 +43,7 @@ LIMITS = {
     "tests/matrix":           (2, 2),
     "tests/model":            (2, 2),
     "tests/sim":              (8, 8),
-    "tests/unit":             (10, 10),
+    "tests/unit":             (2, 2),
     "tests/ways":             (3, 2),
     ".":                      (2, 2),
 }

@@ -30,7 +30,7 @@ struct context {
 };
 
 struct module {
-    struct module *next; /* what is not given back is the driver's own */
+    struct module *next; /* keeps modules that were not unloaded reachable */
     int device;
     int nfunctions;
     struct function {

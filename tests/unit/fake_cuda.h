@@ -20,16 +20,16 @@ struct fake_cuda {
     int capability[4];     /* 90 is sm_90 */
     int version;           /* 13000 */
     int init_error;        /* what cuInit() returns */
-    const char *fail_name; /* fails calls to this function: all of them ... */
+    const char *fail_name; /* fails every call to this function ... */
     int fail_nth;          /* ... or, if not 0, the nth, from 1 ... */
     int fail_error;        /* ... with this error */
     atomic_int fail_in;    /* > 0: counts calls down, fails the last; -1 off */
-    int fail_later;        /* ... and all after that */
+    int fail_later;        /* ... and every later call */
     const char *lie_name;  /* this function succeeds without a result */
     int no_context;        /* a context is retained, and is none */
-    int own_shared;        /* of a function; 0: 2448 bytes */
+    int own_shared;        /* a function's own shared memory; 0: 2448 bytes */
     int slow;              /* retaining a context takes a while */
-    const char *log;       /* of PTX's compiler, when that fails */
+    const char *log;       /* log of PTX's compiler on a failure */
 
     /* Read by the test. */
     atomic_int ncalls;

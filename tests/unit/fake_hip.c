@@ -30,8 +30,8 @@ enum {
     UNKNOWN = 999
 };
 
-/* One that is unloaded is used again as late as can be, so that who goes on
- * using it is noticed. */
+/* An unloaded module's slot is used again as late as possible, so that a late
+ * use is noticed. */
 enum { NMODULES = 256 };
 static struct module {
     int device;

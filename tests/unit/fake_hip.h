@@ -28,7 +28,7 @@ struct fake_launch {
     const char *call;  /* the HIP function */
     void *start_event; /* of hipExtModuleLaunchKernel */
     void *stop_event;
-    unsigned flags;     /* of it, or of the launch on several devices */
+    unsigned flags;     /* its flags, or those of a launch on several devices */
     unsigned nlaunches; /* on several devices at once */
 };
 
@@ -38,18 +38,18 @@ struct fake_hip {
     const char *targets[4];
     int version;
     const char *fail_name; /* fails every call to this function ... */
-    int fail_nth;          /* > 0: ... only this one of them, from now on ... */
-    int fail_error;        /* ... with this error */
+    int fail_nth;   /* > 0: ... only call number fail_nth, from now on ... */
+    int fail_error; /* ... with this error */
     atomic_int fail_in;    /* > 0: counts calls down, fails the last; -1 off */
-    int fail_all_later;    /* and all after that */
+    int fail_all_later;    /* and every later call */
     const char *lie_name;  /* succeeds, and gives NULL or a number below 0 */
     const char *hold_name; /* waits in this function until `released` */
     atomic_int held;
     atomic_int released;
     unsigned param_nbytes[FAKE_MAX_PARAMS]; /* sizes to read from params */
-    int not_cooperative;                    /* what the properties say */
+    int not_cooperative;                    /* the properties' answer */
     int not_cooperative_multi;
-    int blocks_per_unit; /* what occupancy says */
+    int blocks_per_unit; /* the occupancy's answer */
 
     /* The library's own: changes the thread's current device, uncounted. */
     void (*set_current)(int device);
@@ -58,7 +58,7 @@ struct fake_hip {
 
     /* Read by the test. */
     atomic_int ncalls;
-    atomic_int nfailed; /* calls that failed as told */
+    atomic_int nfailed; /* failed calls */
     atomic_int nloads;
     atomic_int nloads_of_device[4];
     atomic_int nlookups;

@@ -17,7 +17,7 @@
 static struct fake_cuda *cuda;
 static struct fake_hip *hip;
 
-/* ---- objects that are refused, and one of an older CUDA ------------------ */
+/* ---- refused objects, and an object of an older CUDA ------------------ */
 
 BLOB(torn_ptx, 13, ".version\0 7.8");
 BLOB(short_ptx, 7, ".versio");
@@ -43,7 +43,7 @@ static const struct kpk_code_object older_objects[] = {
 
 MODULE(torn, torn_objects);
 MODULE(shortened, short_objects);
-/* Of an older ABI, by a newer CUDA; its kernels have each other's names. */
+/* A cubin with an older ABI, from a newer CUDA; kernels with swapped names. */
 MODULE(older, older_objects);
 
 /* Devices 0 and 1 are HIP's, 2 (sm_90) and 3 (sm_120) CUDA's. */
@@ -283,7 +283,7 @@ static void test_launch_begins_early_if_the_kernel_waits(void **state)
     assert_int_equal(cuda->last.early, 1);
     assert_int_equal(cuda->last.param, 7);
 
-    /* what does not wait does not begin early */
+    /* a kernel without a wait does not begin early */
     assert_ok(kpk_launch_ex(no_wait, &options, NULL, 0));
     assert_string_equal(cuda->last.kernel, "both");
     assert_int_equal(cuda->last.early, 0);
@@ -337,7 +337,7 @@ static void test_every_way_to_launch(void **state)
     assert_ok(kpk_kernel_get(gpu, "scale", &k));
     assert_ok(kpk_launch_packed(k, &options.shape, NULL, buffer, 16));
     assert_int_equal(cuda->last.extra_nbytes, 16);
-    cuda->own_shared = 232448; /* all that there is: nothing to allow */
+    cuda->own_shared = 232448; /* the whole limit: nothing left to allow */
     cuda->dynamic_shared = 7;
     assert_ok(kpk_kernel_get(gpu, "both", &unlisted));
     assert_int_equal(cuda->dynamic_shared, 7);
@@ -359,7 +359,7 @@ static void test_every_way_to_launch(void **state)
     cuda->fail_name = "cuEventRecord";
     cuda->fail_error = 400;
     assert_status(kpk_launch_ex(k, &options, KPK_ARGS(x, by)), KPK_ERR_HIP);
-    options.stop_event = buffer; /* which then is not recorded */
+    options.stop_event = buffer; /* must not be recorded */
     cuda->fail_name = "cuLaunchKernel";
     assert_status(kpk_launch_ex(k, &options, KPK_ARGS(x, by)), KPK_ERR_HIP);
     assert_int_equal(cuda->nevents, 5);
@@ -368,7 +368,7 @@ static void test_every_way_to_launch(void **state)
     options.flags = KPK_LAUNCH_COOPERATIVE;
     assert_ok(kpk_launch_ex(k, &options, KPK_ARGS(x, by)));
     assert_int_equal(cuda->last.cooperative, 1);
-    options.shape.grid[0] = 265; /* two on each of 132 */
+    options.shape.grid[0] = 265; /* 132 multiprocessors hold two each */
     assert_status(kpk_launch_ex(k, &options, KPK_ARGS(x, by)), KPK_ERR_SHAPE);
     item.kernel = k;
     item.args = list;
@@ -537,7 +537,7 @@ static void test_one_process_with_an_instance_on_each(void **state)
     assert_ok(kpk_close(amd_gpu));
 }
 
-/* Of AMD's GPUs and NVIDIA's together, and of several of NVIDIA's. */
+/* Tries AMD's GPUs and NVIDIA's together, and several of NVIDIA's. */
 static void test_cuda_has_no_cooperation_of_devices(void **state)
 {
     static const int devices[][2] = {{2, 3}, {0, 2}, {2, 0}};
@@ -570,7 +570,7 @@ static void test_cuda_has_no_cooperation_of_devices(void **state)
                            "kpack leaves alone. Launch on each device");
         assert_string_equal(hip->last.kernel, "");
         assert_string_equal(cuda->last.kernel, "");
-        assert_ok(kpk_launch_all(items, 2, 0)); /* each on its own */
+        assert_ok(kpk_launch_all(items, 2, 0)); /* separate launches */
         assert_string_equal(cuda->last.kernel, "scale");
         assert_ok(kpk_close(gpu[0]));
         assert_ok(kpk_close(gpu[1]));

@@ -23,21 +23,21 @@
 
 static struct fake_cuda *cuda;
 
-/* ---- what the loader says, as a test wants it -----------------------------
+/* ---- the answers of the loader, set by tests ------------------------------
  */
 
 static const char *hidden; /* functions of these names, blank-separated */
 static bool nameless;      /* no library has a file */
 static bool speechless;    /* dlerror() has nothing to say */
 static bool no_interpreter;
-static const char *files;     /* the driver's files that are there are this */
+static const char *files;     /* stands for the driver's existing files */
 static int start_error;       /* what cuInit() returns, if not 0 */
 static int nstarts_left = -1; /* ... so often; -1: always */
 
 void *__real_dlopen(const char *name, int mode);
 void *__wrap_dlopen(const char *name, int mode);
 
-static char opened[1024]; /* all of them, in order */
+static char opened[1024]; /* every opened name, in order */
 
 void *__wrap_dlopen(const char *name, int mode)
 {
@@ -176,11 +176,11 @@ static int mismatch(void)
     EXPECT(kpk_device_count(&n) == KPK_ERR_NO_HIP);
     EXPECT(says("does not start") && says("restart the machine"));
     EXPECT(kpk_error_hip() == 803);
-    /* Of other faults it is not said that the releases differ. */
+    /* Messages about other faults do not blame the releases. */
     cuda->init_error = 999;
     EXPECT(kpk_device_count(&n) == KPK_ERR_NO_HIP);
     EXPECT(says("does not start: cuInit returned") && !says("restart"));
-    cuda->init_error = 0; /* it is tried again */
+    cuda->init_error = 0; /* the next call tries again */
     EXPECT(kpk_device_count(&n) == KPK_OK && n == 2);
     return 0;
 }
@@ -236,7 +236,7 @@ static int unloaded(void)
     return 0;
 }
 
-/* Where there is no CUDA, that is not said of each device. */
+/* Without CUDA the message about a device does not mention CUDA. */
 static int absent(void)
 {
     struct fake_hip *hip = fake_hip_load("fake_hip.so");
@@ -301,7 +301,7 @@ static int driver_of_12_2(void)
     return 0;
 }
 
-/* What need not be there. */
+/* Functions that an old driver lacks. */
 static int old_driver(void)
 {
     kpk_launch_options options = {.shape = {{1, 1, 1}, {1, 1, 1}, 0}};
@@ -340,7 +340,8 @@ static int old_driver(void)
     EXPECT(kpk_occupancy(k, 64, 0, &blocks) == KPK_ERR_UNSUPPORTED);
     EXPECT(kpk_occupancy_shape(k, 0, 0, &options.shape) == KPK_ERR_UNSUPPORTED);
     EXPECT(kpk_close(gpu) == KPK_OK);
-    /* A module that does not load: of which CUDA it is cannot be told. */
+    /* A module fails to load, and the driver cannot tell the module's CUDA
+     * release. */
     cuda->fail_name = "cuModuleLoadData";
     EXPECT(kpk_open(&pack, 0, &gpu) == KPK_OK);
     EXPECT(kpk_kernel_get(gpu, "scale", &k) == KPK_ERR_HIP);
@@ -464,7 +465,7 @@ static int idle_alone(void)
     return 0;
 }
 
-/* More than there is room for: the first ones count. */
+/* More devices than kpack has room for: the first ones count. */
 static int many_cards(void)
 {
     int n;
@@ -509,8 +510,8 @@ static int two_at_once(void)
     return 0;
 }
 
-/* What the parent's driver has is lost in the child, and no leak:
- * LeakSanitizer asks this. */
+/* The parent driver's memory is lost in the child, and no leak: LeakSanitizer
+ * asks this function. */
 __attribute__((visibility("default"))) int __lsan_is_turned_off(void);
 static int is_child;
 

@@ -177,7 +177,7 @@ static kpk_status close_loaded(void)
 }
 
 /* The program, a call a row, in order. A kernel that was unloaded is found
- * anew, by its old handle. What CUDA has not is HIP's alone. */
+ * anew, by its old handle. Rows with HIP have no call of CUDA's. */
 /* clang-format off */
 #define PROGRAM(X)                                                             \
     X(BOTH, kpk_device_count, count())                                         \
@@ -353,8 +353,8 @@ static const struct driver cuda_driver = {
 /* ---- failures -------------------------------------------------------------
  */
 
-/* What the drivers' functions are called when they fail: HIP's own names differ
- * for the two layouts of properties, CUDA's have a version. */
+/* Names of the drivers' functions in messages: HIP's own names differ for the
+ * two layouts of properties, CUDA's have a version. */
 static void told_name(const char *function, char told[64])
 {
     const char *version = strstr(function, "_v2");
@@ -388,7 +388,8 @@ static void check_failure(int i, kpk_status st, const char *function, int nth,
     on->put_back();
 }
 
-/* What has been freed is not freed again: the message says that it was. */
+/* A failed kpk_free() may have freed the memory: then the message says so, and
+ * the call is not repeated. */
 static bool may_be_repeated(int i)
 {
     return strcmp(call_names[i], "kpk_free") != 0 ||
@@ -446,7 +447,8 @@ static bool run(const char *function, int nth, int error)
 static const int errors[] = {1, 2, 719, 999};
 enum { NERRORS = sizeof(errors) / sizeof(errors[0]) };
 
-/* Each function, each call, each error; but those of `uncalled`. */
+/* Fails each call of each function with each error, but for the functions in
+ * `uncalled`. */
 static void fail_in_turn(const char *const *functions, size_t nfunctions,
                          const char *uncalled)
 {
@@ -475,8 +477,8 @@ static void test_each_call_of_hip_fails_in_turn(void **state)
 
     (void)state;
     on = &hip_driver;
-    /* What names errors cannot fail, the version is asked for once in a
-     * process, and this HIP has the newer layout of properties. */
+    /* Functions that name errors cannot fail, kpack asks for the version once
+     * in a process, and this HIP has the newer layout of properties. */
     fail_in_turn(functions, COUNT(functions),
                  "hipGetErrorName hipGetErrorString "
                  "hipRuntimeGetVersion hipGetDeviceProperties ");
@@ -492,8 +494,8 @@ static void test_each_call_of_cuda_fails_in_turn(void **state)
 
     (void)state;
     on = &cuda_driver;
-    /* What names errors cannot fail. The others are called once in a process,
-     * or once for a device; see below. */
+    /* Functions that name errors cannot fail. The other functions listed are
+     * called once in a process, or once for a device; see below. */
     fail_in_turn(functions, COUNT(functions),
                  "cuGetErrorName cuGetErrorString cuInit cuDriverGetVersion "
                  "cuDeviceGetCount cuDevicePrimaryCtxRetain");

@@ -24,8 +24,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static char folder[3000]; /* of this program and the fakes */
-static pid_t parent;      /* whose cases are processes of their own */
+static char folder[3000]; /* has this program and the fakes */
+static pid_t parent;      /* runs each case as a child */
 
 static const char *beside(const char *file)
 {
@@ -35,7 +35,7 @@ static const char *beside(const char *file)
     return path;
 }
 
-/* ---- the cases, each in its own process: 0 if all is as it should be ---- */
+/* ---- the cases, each in its own process: 0 is a success ---- */
 
 #define EXPECT(condition)                                                      \
     do {                                                                       \
@@ -46,8 +46,8 @@ static const char *beside(const char *file)
         }                                                                      \
     } while (0)
 
-/* What of HIP there is on this machine: the files of these names that the
- * loader finds, blank-separated, all if it is NULL; and /opt/rocm. */
+/* HIP on this machine: names of the files that the loader finds,
+ * blank-separated, NULL for every name; and the folder /opt/rocm. */
 static const char *shown;
 static const char *rocm = "/nowhere";
 static const char *error_text; /* dlerror()'s; "" for none at all */
@@ -65,7 +65,7 @@ int __wrap_scandir(const char *path, struct dirent ***list,
                    int (*order)(const struct dirent **,
                                 const struct dirent **));
 
-/* What was asked for last, and what stood in its place. */
+/* The last name asked for, and its replacement. */
 static char asked[600], instead[4800];
 
 static bool is_shown(const char *name)
@@ -116,7 +116,7 @@ char *__wrap_dlerror(void)
     return told;
 }
 
-/* What the loader says of libraries, as a test wants it. */
+/* The loader's answers about libraries, set by a test. */
 static const char *absent_function; /* dlsym() does not find it */
 static bool nameless;               /* no library has a file */
 static bool no_interpreter;         /* no program names one */
@@ -214,7 +214,7 @@ static int by_name(void)
     return 0;
 }
 
-/* A release that is newer than any that is known comes before an older one. */
+/* A release newer than every known release comes before an older one. */
 static int by_newer_name(void)
 {
     const char *path;
@@ -253,8 +253,7 @@ static int by_name_without_device(void)
 
 static const char *name_folder(const char *name);
 
-/* ROCm's releases beside each other, none of them in the loader's path: 10.1 is
- * newer than 7.14. */
+/* Several ROCm releases outside the loader's path: 10.1 is newer than 7.14. */
 static int by_newest_release(void)
 {
     const char *path;
@@ -296,7 +295,7 @@ static int by_next_name(void)
     return 0;
 }
 
-/* Each file is named with what is wrong with it. */
+/* The message names each file with the file's fault. */
 static int by_no_name(void)
 {
     shown = "libamdhip64.so.7 libamdhip64.so.6";
@@ -345,7 +344,8 @@ static int in_process_by_name_unusable(void)
     nameless = true; /* the loader need not know a file */
     EXPECT(kpk_hip_info(NULL, NULL) == KPK_ERR_NO_HIP);
     EXPECT(strstr(kpk_error_message(), "linked or preloaded, is no HIP"));
-    /* Somebody loads another one. What the first lacks is no failure then. */
+    /* Somebody loads another one. The first library's faults are no failure
+     * then. */
     nameless = false;
     (void)fake_hip_load("fake_hip.so");
     EXPECT(kpk_hip_info(NULL, NULL) == KPK_OK);

@@ -315,8 +315,8 @@ static void test_unload_cuts_off_old_handles_until_loaded_again(void **state)
     assert_int_equal(fake->live, 0);
 }
 
-/* What HIP reports is taken as it is: features to come, and what has no form
- * that is known. */
+/* kpack takes HIP's target unchanged: future features, and text of unknown
+ * form. */
 static void test_device_with_unknown_features_is_opened(void **state)
 {
     static const char long_one[] =
@@ -343,7 +343,7 @@ static void test_device_with_unknown_features_is_opened(void **state)
     assert_ok(kpk_instance_selection(inst, "alpha", &selection));
     assert_string_equal(selection.target, "gfx90a:xnack+");
     assert_ok(kpk_close(inst));
-    fake->targets[0] = ""; /* HIP of the other platform */
+    fake->targets[0] = ""; /* HIP for NVIDIA's platform */
     assert_status(kpk_open(&test_pack, 0, &inst), KPK_ERR_NO_TARGET);
 }
 
@@ -724,7 +724,7 @@ static void test_error_without_a_name_is_told(void **state)
     assert_message("returned an unnamed error (999), no text");
 }
 
-/* What a module holds that no device selects. */
+/* Entries of a module that no device selects. */
 static void test_what_was_pruned_is_not_told_of(void **state)
 {
     kpk_selection selection;

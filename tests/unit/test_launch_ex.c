@@ -310,7 +310,8 @@ static void test_cooperative_launch_over_devices_is_one_call(void **state)
     assert_ok(kpk_close(other));
 }
 
-/* What a HIP lacks is named, and asked for before anything is done. */
+/* The message names the function that a HIP lacks; kpack looks for the function
+ * before any other work. */
 static void test_launch_without_its_function_is_refused(void **state)
 {
     const kpk_launch_options events = {.shape = {{1, 1, 1}, {64, 1, 1}, 0},

@@ -61,7 +61,7 @@ static void test_module_knows_padding_by_its_repeated_name(void **state)
     assert_ok(kpk_module_arg(&test_module_alpha, i, 2, &arg));
     assert_false(arg.is_padding);
 
-    /* One parameter that its author called pad. */
+    /* A single parameter called pad by the author. */
     assert_ok(kpk_module_find_kernel(&test_module_beta, "lone_pad", &i));
     assert_ok(kpk_module_kernel(&test_module_beta, i, &kernel));
     assert_int_equal(kernel.nargs_given, 2);

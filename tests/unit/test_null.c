@@ -2,7 +2,7 @@
  *
  * The header is read, from the folder that the tests run in: a function or a
  * pointer that it declares and the tables below lack fails the test. Each
- * pointer is NULL once while all else is right.
+ * pointer is NULL once while the other arguments are right.
  */
 #define _GNU_SOURCE /* memmem */
 #include "unit.h"
@@ -17,7 +17,7 @@
 
 static struct fake_hip *fake;
 
-/* What the calls are given, by the names that kpack.h has for parameters. */
+/* Arguments of the calls, by kpack.h's names for parameters. */
 /* clang-format off */
 #define GIVEN_TABLE(X)                                                         \
     X(args) X(buffer) X(count) X(device) X(device_dst) X(device_src)           \
@@ -207,7 +207,7 @@ static kpk_status open_another(kpk_status st, void *out)
     X(kpk_occupancy, "", , kpk_occupancy(g.kernel, 64, 0, g.out))              \
     X(kpk_occupancy_shape, "", , kpk_occupancy_shape(g.kernel, 0, 0, g.out))
 
-/* Those that return something else: what they answer to a NULL. */
+/* Calls that return something else, and their answers to NULL. */
 #define VALUE_TABLE(X)                                                         \
     X(kpk_instance_device, kpk_instance_device(g.inst), NULL)                  \
     X(kpk_instance_ordinal, kpk_instance_ordinal(g.inst), -1)                  \
@@ -253,7 +253,7 @@ static void give_scratch(void)
 #undef X
 }
 
-/* All that the calls are given, none of it NULL. */
+/* Sets every argument of a call, none NULL. */
 static void give(enum call_id call)
 {
     const kpk_kernel *kernel = NULL;
@@ -305,7 +305,7 @@ static kpk_status run(enum call_id call)
     }
 }
 
-/* ---- what the header declares ---- */
+/* ---- declarations of the header ---- */
 
 enum { MAX_POINTERS = 8, NAME_NBYTES = 64 };
 

@@ -84,7 +84,7 @@ static const struct strings {
             3, [16] = 3, [18] = (machine), [20] = 1, [127] = 0                 \
     }
 
-/* A blob's head and its content, stored as it is. */
+/* A blob's head and content, stored uncompressed. */
 #define BLOB(id, n, hash, ...)                                                 \
     static const struct {                                                      \
         struct kpk_blob head;                                                  \
@@ -245,13 +245,13 @@ static const struct kpk_code_object beta_exact_objects[] = {
 MODULE(test_module_beta_exact, KPK_FORMAT_VERSION, beta, beta_exact_objects, 1,
        .tables = NULL);
 
-/* Of the newest code object version, for no generic target. */
+/* A module of the newest code object version, for no generic target. */
 static const struct kpk_code_object beta_newest_objects[] = {
     {AT(gfx90a), 6, &elf.head, beta_attrs, {0xab, 1}, NULL}};
 MODULE(test_module_newest, KPK_FORMAT_VERSION, beta, beta_newest_objects, 1,
        .tables = NULL);
 
-/* What `kpack prune` left, and a target that nothing is. */
+/* A blob pruned by `kpack prune`, and an impossible target. */
 BLOB(pruned, 0, 1, ELF(224));
 static const struct kpk_code_object odd_objects[] = {
     OBJECT(gfx1030, elf, beta_attrs), OBJECT(gfx90a, pruned, beta_attrs),

@@ -13,7 +13,7 @@ extern const kpk_pack test_pack;
 extern const kpk_module test_module_alpha;
 extern const kpk_module test_module_beta;
 
-/* Two of one name, each for one target and with kernels of its own. */
+/* Two modules with one name, with different targets and kernels. */
 extern const kpk_module test_module_alpha_gfx11;
 extern const kpk_module test_module_alpha_gfx90a;
 
@@ -29,7 +29,7 @@ extern const kpk_module test_module_odd;
  * target, and for gfx1030. No code. */
 extern const kpk_module test_module_tables;
 
-/* Faulty ones, each in one way. */
+/* Modules with one fault each. */
 extern const kpk_module test_module_old_format;
 extern const kpk_module test_module_not_elf;
 extern const kpk_module test_module_short_elf;

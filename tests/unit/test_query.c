@@ -299,7 +299,7 @@ static void test_symbols_of_a_cubin_are_local_too(void **state)
     assert_string_equal(symbols[2].name, "local");
     assert_int_equal(symbols[2].kind, KPK_SYMBOL_VARIABLE);
     assert_int_equal(symbols[2].nbytes, 8);
-    blob.image.names[14] = '$'; /* as literals of text are called */
+    blob.image.names[14] = '$'; /* like names of text literals */
     assert_ok(kpk_module_symbols(&of_nvidia, 0, symbols, 4, &n));
     assert_int_equal(n, 2);
     blob.image.names[14] = 'l';

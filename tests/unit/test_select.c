@@ -102,7 +102,7 @@ static const struct fit_case fit_cases[] = {
 
 struct pick_case {
     const char *device;
-    const char *objects; /* what the module holds, sorted, blank-separated */
+    const char *objects; /* the module's targets, sorted, blank-separated */
     const char *picked;  /* NULL: none, and `says` is in the message */
     const char *says;
 };
@@ -127,7 +127,7 @@ static const struct pick_case pick_cases[] = {
     {"gfx1100", "compute_80 gfx1100 sm_90", "gfx1100", NULL},
     {"sm_80", "gfx942 sm_90", NULL, "gfx942, sm_90 (is for another major version than sm_80). Rebuild the pack with ARCHS=\"gfx942 sm_90 sm_80\" or with compute_80 in it"},
     {"sm_75", "sm_80", NULL, "ARCHS=\"sm_80 sm_75\""},
-    /* what is no target ID of ours is passed over */
+    /* unknown target IDs are passed over */
     {"gfx1100", "gfx1100 SM_90", "gfx1100", NULL},
     /* nothing fits */
     {"gfx1201", "gfx1030 gfx1100", NULL, "fits device gfx1201. It holds: gfx1030, gfx1100. Rebuild the pack with ARCHS=\"gfx1030 gfx1100 gfx1201\" or with gfx12-generic in it"},
@@ -175,7 +175,8 @@ static void test_fit_cuts_the_reason_to_its_room(void **state)
     assert_string_equal(why, "");
 }
 
-/* Of more targets than a message has room for none is cut to another one. */
+/* With more targets than a message has room for, no target is cut to another
+ * one. */
 static void test_advice_names_whole_targets(void **state)
 {
     enum { MOST = 60 };
@@ -266,7 +267,7 @@ static void test_fit_refuses_what_is_no_target_id(void **state)
 /* A module that holds the targets of a blank-separated list. */
 struct held {
     char strings[256];
-    struct kpk_blob blob; /* of all of them */
+    struct kpk_blob blob; /* shared by the objects */
     struct kpk_code_object objects[8];
     struct kpk_module module;
 };

@@ -45,9 +45,9 @@ enum { NO_CODE = -1 };
 
 static const struct rows_case {
     const char *device;
-    const char *code; /* what the module holds */
+    const char *code; /* target of the module's code */
     const char *wanted;
-    int64_t shared; /* that the first row says; NO_CODE: none runs there */
+    int64_t shared; /* first row's shared memory; NO_CODE: no code runs there */
 } cases[] = {
     {NULL, "gfx942", NULL, NO_CODE},
     {"gfx942:xnack-", "gfx9-4-generic", "gfx942:xnack-", 0},
@@ -58,12 +58,11 @@ static const struct rows_case {
     {"sm_90", "compute_80", "sm_80", 3},
     {"sm_90", "compute_75", "compute_75", 0}, /* the rows of any target */
     {"sm_86", "sm_80", "sm_86", 2},           /* three do not fit */
-    {"sm_89", "sm_80", "sm_80", 3},           /* nothing is known against it */
+    {"sm_89", "sm_80", "sm_80", 3},           /* no limit is known */
     {"sm_103", "sm_100f", "sm_100", 4},
     {"sm_103", "compute_100f", "sm_100", 4},
     {"sm_120", "gfx942", "sm_120", NO_CODE}, /* no code: the device's name */
-    {"sm_90a", "gfx942", "sm_90",
-     NO_CODE}, /* of a target, where there is no GPU */
+    {"sm_90a", "gfx942", "sm_90", NO_CODE},  /* a target without a GPU */
     {"compute_90a", "gfx942", "sm_90", NO_CODE}, /* the same */
 };
 
@@ -196,7 +195,7 @@ static void test_row_is_for_multiples_of_n_multiple(void **state)
             n_and_blocks[i][1]);
 }
 
-/* Cells are of 64 bits, and what they are compared with is not signed. */
+/* Cells have 64 bits, and are compared with unsigned numbers. */
 static void test_numbers_that_no_launch_has_are_refused(void **state)
 {
     const int64_t more = INT64_C(0x100000040);

@@ -194,7 +194,7 @@ static double by_cost(size_t row, const kpk_number *cells_of_row, void *context)
     return cells_of_row[COST].f;
 }
 
-/* Of the numbers behind it the least is taken. */
+/* Row number *first costs NaN; a later row costs less. */
 static double by_cost_of_some(size_t row, const kpk_number *row_cells,
                               void *first)
 {
@@ -556,7 +556,7 @@ static void test_shape_keeps_to_the_most_blocks_of_its_row(void **state)
                                               .ntables = 1};
     static const struct {
         uint64_t n;
-        uint32_t grid; /* of the row with a limit */
+        uint32_t grid; /* grid by the row with a limit */
     } cases[] = {{0, 1},   {1, 1},   {600, 6},
                  {601, 7}, {701, 7}, {UINT64_C(1) << 50, 7}};
     kpk_shape s;

@@ -83,7 +83,7 @@ static void test_16_threads_on_two_devices_load_each_module_once(void **state)
     }
 }
 
-/* What one thread did wrong is no other thread's message. */
+/* A thread's failure does not change another thread's message. */
 static void *fail_alone(void *number)
 {
     char wanted[64];
@@ -213,7 +213,7 @@ static kpk_status get_kernel(kpk_instance *inst)
     return kpk_kernel_get(inst, "scale", &kernel);
 }
 
-/* What can be done with a module, HIP's function that does it, and whether it
+/* Uses of a module: the call, HIP's function for the use, and whether the use
  * loads the module. */
 static const struct use {
     kpk_status (*call)(kpk_instance *inst);

@@ -45,7 +45,7 @@ static const struct format formats[] = {
 };
 #define NFORMATS (sizeof(formats) / sizeof(formats[0]))
 
-/* What the bits mean, in double. */
+/* The bits' value, in double. */
 static double meaning(const struct format *f, unsigned bits)
 {
     const unsigned fraction = bits & ((1u << f->fraction_bits) - 1);

@@ -213,7 +213,8 @@ static void test_first_use_decodes_and_later_ones_do_not(void **state)
         assert_ok(kpk_module_object(&module, (size_t)i, &object));
         assert_ptr_equal(object.data, first);
     }
-    /* Three, and the dictionary. The one that another refers to was there. */
+    /* Three, and the dictionary. The object that another refers to was decoded
+     * before. */
     assert_int_equal(ndecoded, 4);
     assert_ptr_equal(object.data, blobs[PLAIN].data);
 }
@@ -347,7 +348,7 @@ static void test_each_failing_allocation_is_survived(void **state)
         assert_message("out of memory");
         assert_null(object.data);
     }
-    assert_int_equal(n, 2); /* what it refers to, and itself */
+    assert_int_equal(n, 2); /* the reference, and the object */
     assert_memory_equal(object.data, contents[RELATED], NBYTES);
 }
 
@@ -404,7 +405,7 @@ static void *use_trained(void *unused)
                                                                   : NULL;
 }
 
-/* Of two threads that want one code object one decodes, and the other waits. */
+/* If two threads want one code object, one decodes it and the other waits. */
 static void test_who_comes_second_waits_for_the_first(void **state)
 {
     pthread_t threads[2];
@@ -427,8 +428,8 @@ static void test_who_comes_second_waits_for_the_first(void **state)
     atomic_store(&held, 0);
 }
 
-/* What the parent's thread had allocated is lost in the child, and no leak:
- * LeakSanitizer asks this. */
+/* Memory of the parent's thread is lost in the child, and no leak:
+ * LeakSanitizer asks this function. */
 __attribute__((visibility("default"))) int __lsan_is_turned_off(void);
 static int is_child;
 
@@ -559,8 +560,8 @@ static void test_other_bytes_than_were_packed_are_refused(void **state)
     assert_null(caches[ALONE].content);
 }
 
-/* Every byte of every head is altered in three ways. What it then says is
- * refused, or it did not matter. What is not compressed is not hashed. */
+/* Every byte of every head is altered in three ways. The altered head is
+ * refused, or the byte did not matter. Uncompressed content is not hashed. */
 static void test_altered_heads_are_refused_or_do_not_matter(void **state)
 {
     struct kpk_blob *const heads[] = {&blobs[ALONE].head, &blobs[RELATED].head,
@@ -617,7 +618,7 @@ static void test_plain_module_is_asked_for_no_cache(void **state)
 /* ---- giving back ----------------------------------------------------------
  */
 
-/* As a plug-in does that is closed. What HIP reads stays. */
+/* Frees content like a closed plug-in. Content that HIP still reads stays. */
 static void test_what_no_module_uses_is_given_back(void **state)
 {
     static const kpk_module *const modules[] = {&module};
@@ -644,7 +645,7 @@ static void test_what_no_module_uses_is_given_back(void **state)
     assert_ok(kpk_unload(second, NULL));
     kpk_i_forget_unpacked();
     assert_null(caches[ALONE].content);
-    /* It is there again when it is asked for. */
+    /* The next request decodes the content again. */
     assert_ok(kpk_kernel_get(second, "k", &kernel));
     assert_ok(kpk_close(second));
     assert_ok(kpk_module_object(&module, ALONE, &object));

@@ -1,8 +1,8 @@
 /* test_values.c - packed arguments, held against layouts that others publish
  *
- * The tables are those that hosts of prebuilt kernels fill: a slot of 16 bytes
- * for each argument, or a compiler's layout. A row says where a value is; all
- * other bytes are zero.
+ * Hosts of prebuilt kernels fill such tables: a slot of 16 bytes for each
+ * argument, or a compiler's layout. A row has a value's place; other bytes are
+ * zero.
  */
 #include "unit.h"
 
