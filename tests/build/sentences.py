@@ -39,7 +39,7 @@ LIMITS = {
     "tests/bench":            (6, 8),
     "tests/build":            (2, 2),
     "tests/fuzz":             (2, 2),
-    "tests/kernels":          (8, 9),
+    "tests/kernels":          (2, 2),
     "tests/matrix":           (2, 2),
     "tests/model":            (2, 2),
     "tests/sim":              (8, 8),

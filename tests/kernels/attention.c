@@ -3,7 +3,7 @@
  *
  * Tensors end where their last element does, and pages that no table names hold
  * NaN, so that the simulated GPU and the results show what is read beside what
- * lengths, windows and tables name. What lies in O between rows must stay.
+ * lengths, windows and tables name. Bytes of O between rows must stay.
  */
 #include "../../kernels/host/attention_args.h"
 #include "harness.h"
@@ -18,7 +18,7 @@ enum { MOST_B = 4, MOST_D = 576 };
 
 enum cache { PLAIN, Q8_0, Q4_0 };
 
-/* What a kernel's row is about. */
+/* The kernel of a row. */
 struct kind {
     uint32_t d;
     bool decode;
@@ -35,7 +35,7 @@ enum layout {
 
 enum numbers { SMALL, RISING, LARGE, SPECIAL };
 
-/* of f16, for all heads or for each */
+/* f16 numbers, for all heads together or for each head */
 enum mask { NO_MASK, SHARED_MASK, HEADS_MASK };
 
 struct problem {
@@ -52,7 +52,7 @@ struct problem {
     enum layout layout;
     enum numbers numbers;
     size_t lead;      /* elements that pointers are off alignment */
-    unsigned grid[3]; /* 0: as many as there are blocks */
+    unsigned grid[3]; /* 0: the number of blocks */
     bool lse, unpadded;
     double scale_of_q;
     uint32_t d_v; /* 0: d */
@@ -69,7 +69,7 @@ static uint32_t width_of_v(const struct problem *p)
 
 struct tensor {
     int64_t batch, row, head; /* elements */
-    size_t extent, first;     /* elements; where the first one is */
+    size_t extent, first;     /* elements; the first one's place */
 };
 
 static int64_t larger(int64_t a, int64_t b)
@@ -148,7 +148,7 @@ struct run {
     uint32_t most_q, most_k, total_q, total_k, pages; /* of a sequence */
     int32_t cu_q[MOST_B + 1], cu_k[MOST_B + 1];
     int32_t *table;
-    uint8_t *data[3]; /* of Q, K and V */
+    uint8_t *data[3]; /* Q, K and V */
     float *slopes, *sinks;
     uint8_t *mask;
     int64_t mask_row, mask_head, mask_batch;
@@ -178,7 +178,7 @@ static size_t q_at(const struct run *r, const struct tensor *t, uint32_t b,
     return at(t, b, row, head, e);
 }
 
-/* of K, or of V */
+/* an element's place in K or V */
 static size_t k_at(const struct run *r, const struct tensor *t, uint32_t b,
                    uint32_t key, uint32_t head, uint32_t e)
 {
@@ -264,7 +264,7 @@ static void make_numbers(struct run *r)
             put(r, 0, i, (double)kt_get(type, r->data[0], i) * scale_of_q);
     if (cache != PLAIN)
         return;
-    /* what nobody may look at: NaN in all of K and V, then the rows */
+    /* NaN in all of K and V, then the rows: no kernel may read between rows */
     for (unsigned i = 1; i < 3; i++) {
         const struct tensor *const t = i == 1 ? &r->k : &r->v;
         uint8_t *all = kt_alloc(r->t, t->extent * kt_size(type) + 1);
@@ -280,7 +280,7 @@ static void make_numbers(struct run *r)
                         const size_t j = k_at(r, t, b, key, h, e);
                         double v = (double)kt_get(type, all, j);
 
-                        /* each some keys above what was before */
+                        /* every few keys a new maximum */
                         if (p->numbers == RISING && i == 1)
                             v = (key % 7 ? 0.25 : 1) * key / 16.0;
                         put(r, i, j, v);
@@ -457,7 +457,8 @@ static void solve(const struct run *r, uint32_t b, uint32_t row, uint32_t head,
     off = 2 * off + (n + 8) * eps;
     out->lse = top + log(sum);
     if (p->sinks && r->sinks[head] != -INFINITY) {
-        /* the sum of all; below a sink that is above all, nothing is left */
+        /* the total with the sink; a sink far above the sum leaves nothing of
+         * the sum */
         const double sink = (double)r->sinks[head];
         const double over = sink - out->lse;
         const double all =
@@ -563,7 +564,8 @@ static bool launch(struct run *r, const unsigned grid[3], unsigned threads,
         1);
 }
 
-/* What a cluster rounds to blocks itself is what it would have stored, rounded.
+/* Blocks from a cluster equal the rounded numbers of the same launch with
+ * stored numbers.
  */
 static void check_blocks(struct run *r, kpk_attention2_args a, const void *got)
 {
@@ -800,7 +802,7 @@ static void run_problem(struct kt *t, const struct kt_row *row,
     }
 }
 
-/* One sequence, all of it seen. */
+/* One sequence, wholly visible. */
 static struct problem plain(const char *what, const struct kind *kind,
                             uint32_t nq, uint32_t nk)
 {
@@ -981,7 +983,7 @@ static void add_sinks(struct problem *p)
     p->sinks = true, p->scale = 1 / (float)p->d;
 }
 
-/* What the second form's kernels have beside the first's. */
+/* Cases for the second form's additions to the first form. */
 static void run_many2(struct kt *t, const struct kt_row *row)
 {
     const struct kind *kind = row->detail;

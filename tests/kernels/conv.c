@@ -30,7 +30,7 @@ static unsigned blocks_for(size_t threads, unsigned block)
     return (n ? (unsigned)n : 1) + spare_blocks;
 }
 
-/* one case of each kernel */
+/* spare blocks in one case per kernel */
 static void spare_for_case(size_t k)
 {
     spare_blocks = k == 1 ? 2100 : 0;
@@ -45,7 +45,7 @@ struct tensor {
     struct kt_layout layout;
     void *host;
     const void *device;
-    kt_real *value; /* of host, by read_values() */
+    kt_real *value; /* host's numbers, by read_values() */
 };
 
 static struct tensor make_tensor(struct kt *t, enum kt_type type, size_t rank,
@@ -224,7 +224,7 @@ static const struct conv_case long_row = {"", 1, 1, 1, 1, 8327, 1,  1, 1,
 #undef T
 #undef S
 
-/* of these blocks 1 in 2, 8 and 64 stays; the last run of them is not whole */
+/* 1 block in 2, 8 and 64 stays; the last run of blocks is not whole */
 static const struct {
     const char *name;
     unsigned blocks;
@@ -418,8 +418,8 @@ static void run_conv_case(struct kt *t, const struct conv_case *c,
     }
 }
 
-/* Matrix instructions make plain convolutions of these. What others do with as
- * many outputs, cases of fewer terms show. */
+/* Matrix instructions compute plain convolutions of these types. For other
+ * types cases with fewer terms have as many outputs. */
 static bool is_by_matrix(enum kind kind, enum kt_type type)
 {
     return !is_transposed(kind) &&

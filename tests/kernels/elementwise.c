@@ -80,7 +80,7 @@ static void name_case(struct kt *t, const struct ew *e, const struct ew_case *c)
     t->what = text;
 }
 
-/* What n outputs should be: values, what gates scale with, codes. */
+/* Memory for n wanted outputs: values, scales for gates, codes. */
 static size_t wanted_nbytes(const struct ew *e, size_t n)
 {
     return n * (2 * sizeof(kt_real) + kt_size(e->out));
@@ -128,7 +128,7 @@ static void check(struct kt *t, const struct ew *e, const struct ew_case *c,
         kt_check(t, e->out, got, value, n, gate);
 }
 
-/* Of a case that not all devices have. */
+/* Checks a case that some devices lack. */
 static void check_alone(struct kt *t, const struct ew *e,
                         const struct ew_case *c, const void *const host[],
                         const void *got)
@@ -407,12 +407,12 @@ static void run_layouts(struct kt *t, const struct ew *e)
                     .data = e->no_hostile || turn % 2 ? KT_SMALL : KT_HOSTILE,
                 };
 
-                /* of several inputs, one at a time is tried in some shapes */
+                /* some shapes try one of several inputs at a time */
                 if (e->nin > 1 && which < e->nin &&
                     (s + (size_t)order + which) % 3 != 0)
                     continue;
                 if (e->nin == 1 && which == 1)
-                    continue; /* "all" is the same */
+                    continue; /* "all" repeats this case */
                 for (size_t k = 0; k < e->nin; k++) {
                     enum kt_order other = KT_CONTIGUOUS;
 

@@ -14,7 +14,7 @@
 
 struct ew_want {
     kt_real value; /* the exact result, if ew.bits is false */
-    kt_real scale; /* of the gate's absolute part; set to 1 before */
+    kt_real scale; /* scales the gate's absolute part; set to 1 before */
     uint64_t bits; /* the code, if ew.bits is true */
 };
 
@@ -22,7 +22,7 @@ struct ew {
     enum kt_type out;
     size_t nin;
     enum kt_type in[EW_MAX_INPUTS];
-    bool bits; /* compare codes; any NaN is as good as any other */
+    bool bits; /* compare codes; every NaN equals every other */
     struct kt_gate gate;
     /* element[k] is the element of input k, `with` is ew.with */
     void (*want)(const struct ew *e, const void *const element[],

@@ -5,11 +5,11 @@
 
 #include "harness.h"
 
-/* What a row is about: weights of row->a, results of row->b. */
+/* A row's kernel, for weights of type row->a and results of type row->b. */
 struct float_weights {
-    unsigned threads, elems;           /* of dequantize_block_'s workgroup */
+    unsigned threads, elems;           /* dequantize_block_'s workgroup */
     enum { WARP, COLUMNS, TILE } kind; /* of products */
-    unsigned rows, cols;               /* of a workgroup as launched */
+    unsigned rows, cols;               /* a workgroup's, in a launch */
 };
 
 void run_floats_dequantize(struct kt *t, const struct kt_row *row);

@@ -11,9 +11,9 @@
 
 extern const kpk_module kpk_module_gemm;
 
-enum { STEP_NBYTES = 128 }; /* of K at a time */
+enum { STEP_NBYTES = 128 }; /* a step along K */
 
-/* What a row is about. */
+/* The kernel of a row. */
 struct kind {
     bool trans_a, trans_b;
     unsigned tile_m, tile_n, block;
@@ -30,9 +30,9 @@ struct problem {
     double alpha, beta;
     bool bias;
     size_t lead;          /* elements that pointers are off alignment */
-    unsigned grid[3];     /* 0: as many as there are tiles */
+    unsigned grid[3];     /* 0: the number of tiles */
     enum kt_data data;    /* of A and B */
-    int scale_a, scale_b; /* powers of two that they are multiplied with */
+    int scale_a, scale_b; /* powers of two for A and B */
 };
 
 /* Matrices of a batch lie between each other: their rows take turns. */
@@ -69,7 +69,7 @@ static size_t place(const struct operand *o, uint32_t b, uint32_t r, uint32_t c)
     return (size_t)((int64_t)o->first + b * o->stride) + (size_t)r * o->ld + c;
 }
 
-/* All of a typed array as numbers. */
+/* A typed array as numbers. */
 static kt_real *numbers(struct kt *t, enum kt_type type, const void *data,
                         size_t n)
 {
@@ -211,7 +211,7 @@ static void run_with(struct kt *t, const struct kt_row *row,
     }
     scale(type, a, o[0].extent, p->scale_a);
     scale(type, b, o[1].extent, p->scale_b);
-    if (p->beta == 0) /* which must not be read */
+    if (p->beta == 0) /* then C must not be read */
         for (uint32_t m = 0; m < p->batch; m++)
             for (uint32_t r = 0; r < p->m; r++)
                 for (uint32_t c = 0; c < p->n; c++)
@@ -320,7 +320,7 @@ static void run_problem(struct kt *t, const struct kt_row *row,
         run_with(t, row, p, shared_nbytes[i]);
 }
 
-/* A product of one matrix each, packed. */
+/* A product of two packed matrices. */
 static struct problem plain(const char *what, uint32_t m, uint32_t n,
                             uint32_t k)
 {
@@ -495,7 +495,7 @@ static void run(struct kt *t, const struct kt_row *row)
         p.grid[0] = 2, p.grid[1] = 1;
         p.what = "and fewer blocks than tiles";
         run_problem(t, row, &p);
-        /* of which half the blocks have all, the last not whole */
+        /* half of these blocks take all tiles; the last tile is not whole */
         p = plain("18 rows of tiles", 17 * m + 1, 3, 9);
         run_problem(t, row, &p);
         p.grid[0] = 11, p.what = "and 11 blocks for them";

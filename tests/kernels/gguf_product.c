@@ -233,7 +233,7 @@ static void check_result(struct kt *t, enum kt_type type, const uint8_t *got,
 /* A product of quantized columns and, where they are close, of the columns. */
 struct both_products {
     struct gguf_sum sum, exact;
-    double error; /* what quantizing may change */
+    double error; /* largest change by quantizing */
 };
 
 static bool has_exact(const struct product_case *c)
@@ -241,7 +241,7 @@ static bool has_exact(const struct product_case *c)
     return is_tame(c) && c->data == GGUF_RANDOM;
 }
 
-/* of row r and column j at [r * ncols + j] */
+/* row r and column j go to [r * ncols + j] */
 static void fill_products(const struct product *p, const struct product_case *c,
                           const uint8_t *w, const uint8_t *y, const float *x,
                           size_t y_stride, struct both_products *both)
@@ -480,7 +480,7 @@ void run_mat_vec(struct kt *t, const struct kt_row *row)
          LARGE},
         {"long rows, large columns", 779, 128, n, GGUF_RANDOM, LARGE},
     };
-    /* of one column: grids with fewer workgroups than candle launches, and with
+    /* one column: grids with fewer workgroups than candle launches, and with
      * more; rows that begin on multiples of 16, and not; several passes */
     const struct {
         struct product_case c;

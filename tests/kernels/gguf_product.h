@@ -23,8 +23,8 @@ void check_near(struct kt *t, size_t i, double got, double want, double bound);
 
 struct product {
     enum gguf_id id;
-    size_t cols;      /* of the symbol; tiled products: 0, any */
-    size_t tile_rows; /* of a workgroup */
+    size_t cols;      /* in the symbol; tiled products: 0, any */
+    size_t tile_rows; /* for a workgroup */
     size_t tile_cols;
     bool in_blocks; /* the columns' stride is told in blocks; dst is whole */
 };

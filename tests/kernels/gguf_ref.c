@@ -137,7 +137,7 @@ static struct gguf_element q8_k(const uint8_t *b, size_t e)
                                  (int8_t)b[4 + e]};
 }
 
-/* what a code of IQ4_NL and IQ4_XS stands for */
+/* the number for a code of IQ4_NL and IQ4_XS */
 static int iq4_value(unsigned code)
 {
     static const int values[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
@@ -242,7 +242,7 @@ static double scale_of(enum gguf_data what, size_t i, uint64_t *seed)
     return moderate(seed);
 }
 
-/* of MXFP4: products of all but GGUF_CODES are numbers of f32 */
+/* MXFP4's exponent: products fit f32, except for GGUF_CODES */
 static uint8_t exponent_of(enum gguf_data what, size_t i, uint64_t *seed)
 {
     static const uint8_t special[] = {0, 127, 1, 128, 2, 160, 3, 100};
@@ -287,7 +287,7 @@ void gguf_fill(enum gguf_id id, uint8_t *blocks, size_t nblocks,
 
 /* ---- Q8_1 ---- */
 
-/* what a butterfly over 32 lanes adds, in its order */
+/* the sum by a butterfly over 32 lanes, in the same order */
 static float butterfly_sum(const float *x)
 {
     float s[32];
@@ -299,8 +299,8 @@ static float butterfly_sum(const float *x)
     return s[0];
 }
 
-/* what the greatest of 32 numbers is divided by: a multiple of 2^-24, as f16
- * has, where a 127th would be subnormal there */
+/* the scale for the greatest of 32 numbers: a 127th, or a multiple of 2^-24
+ * where f16 has subnormal numbers only */
 static float q8_1_scale(float amax)
 {
     if (amax < 127 * 0x1p-14f)

@@ -6,8 +6,8 @@
  *     scale * quant + bias
  *
  * with an integer quant. A product with Q8_1 activations multiplies scale *
- * quant with d * q of the activation. What it multiplies the bias with differs
- * between formats and kernels: enum gguf_bias.
+ * quant with d * q of the activation. The factor of the bias differs between
+ * formats and kernels: enum gguf_bias.
  */
 #ifndef GGUF_REF_H
 #define GGUF_REF_H
@@ -43,7 +43,7 @@ enum gguf_bias {
 struct gguf_format {
     const char *name;
     size_t elems, nbytes;
-    size_t align;       /* of a block in an array */
+    size_t align;       /* alignment of a block in an array */
     int d, m;           /* offsets of the f16 scales, -1: none */
     enum gguf_bias vec; /* in mat-vec and expert products */
     enum gguf_bias tile;

@@ -129,7 +129,7 @@ bool kt_is_simulated(void)
     return getenv("KPK_SIM_DEVICES") != NULL;
 }
 
-/* What the machine can give without swapping; 0 if it does not say. */
+/* Memory available without swapping; 0 if unknown. */
 static size_t available_memory(void)
 {
     FILE *f = fopen("/proc/meminfo", "r");
@@ -223,8 +223,8 @@ bool kt_launch(struct kt *t, const unsigned grid[3], const unsigned block[3],
 struct options {
     const char *kernels; /* glob */
     const char *device;  /* ordinal or processor, NULL for all */
-    size_t every;        /* of the rows; 1 for all */
-    size_t first;        /* of them */
+    size_t every;        /* test each such row; 1: every row */
+    size_t first;        /* number of the first row */
     bool verbose;
 };
 

@@ -152,7 +152,7 @@ struct kt {
     int device;
     char target[256];     /* its target ID */
     uint32_t wave_size;   /* lanes */
-    const char *symbol;   /* what is being tested, for messages */
+    const char *symbol;   /* the tested kernel, for messages */
     const char *what;     /* the case; set it before launching */
     uint32_t cluster;     /* blocks of one, along x, in launches; 0: none */
     unsigned long checks; /* elements compared in this row */
@@ -186,7 +186,7 @@ void kt_write(struct kt *t, void *device, const void *host, size_t nbytes);
 const size_t *kt_info(struct kt *t, size_t n,
                       const struct kt_layout *const *layouts);
 
-/* Launches t->symbol and waits. False if it failed, which is reported. */
+/* Launches t->symbol and waits. False, and reported, if the launch failed. */
 bool kt_launch(struct kt *t, const unsigned grid[3], const unsigned block[3],
                size_t shared_nbytes, const kpk_arg *args, size_t nargs);
 /* One-dimensional, with up to 32 arguments, each a variable. */
@@ -217,10 +217,10 @@ struct kt_gate {
 /* Compares n elements; prints the first few that are wrong. */
 void kt_check(struct kt *t, enum kt_type type, const void *got,
               const kt_real *want, size_t n, struct kt_gate gate);
-/* Compares codes; any NaN of a float type is as good as any other. */
+/* Compares codes; every NaN of a float type equals every other. */
 void kt_check_bits(struct kt *t, enum kt_type type, const void *got,
                    const void *want, size_t n);
-/* Compares bytes, e.g. what must not have been written. */
+/* Compares bytes, e.g. bytes that no kernel may write. */
 void kt_check_bytes(struct kt *t, const void *got, const void *want,
                     size_t nbytes, const char *of_what);
 
@@ -234,8 +234,8 @@ void kt_check_rows(struct kt *t, const void *device, const void *row,
 struct kt_row {
     const char *symbol;
     void (*run)(struct kt *t, const struct kt_row *row);
-    enum kt_type a, b;  /* the types of the row, as its family uses them */
-    const void *detail; /* what else its family needs */
+    enum kt_type a, b;  /* types of the row, used by the family */
+    const void *detail; /* further data for the family */
 };
 
 /* `module` is a module of kpk_candle; rows must cover all of its kernels. */

@@ -112,7 +112,7 @@ struct index_case {
     size_t left, dim, n, right;
     enum ids_data ids;
     size_t lead;          /* elements in front of the data */
-    size_t stride;        /* of ids, where the kernel takes one */
+    size_t stride;        /* stride of ids, for kernels with one */
     unsigned block, grid; /* 0: the contract's */
 };
 

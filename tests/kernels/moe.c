@@ -40,13 +40,13 @@ static const struct product_of dense_products[] = {
 
 struct routed {
     uint32_t m, inputs; /* rows of the output and of the input */
-    int32_t *expert;    /* of each row of the output */
+    int32_t *expert;    /* expert of each output row */
     int32_t *sorted, *ids, *offsets;
     float *weights;
     bool *left_alone; /* rows that nobody writes */
 };
 
-/* what memory that nobody wrote to has in it */
+/* content of memory before any write */
 static kt_real untouched(enum kt_type type)
 {
     const uint64_t code = UINT64_C(0xa5a5a5a5a5a5a5a5);
@@ -208,13 +208,13 @@ static void run_dense_case(struct kt *t, const struct product_of *c,
                 weights);
 }
 
-/* ---- counts that are negative ---- */
+/* ---- negative counts ---- */
 
 enum { NEG_ROWS = 4, NEG_COLS = 20, NEG_EXPERTS = 2 };
 enum written { NOTHING, ZEROS, AS_ONE };
 
 /* experts, topk, m, n as launched, k as a factor; and what the output then has.
- * Where there are no experts, all rows are of none. */
+ * Without experts, no row has an expert. */
 static const struct {
     int32_t experts, topk, m, n, k;
     enum written written;
@@ -258,7 +258,7 @@ static void check_negative(struct kt *t, enum kt_type out, const void *inputs,
         const unsigned grid[3] = {2, 1, 1};
 
         t->what = negative_cases[at].what;
-        if (padded < 0) { /* rows of Q8_1 that are no rows */
+        if (padded < 0) { /* impossible rows of Q8_1 */
             t->what = "negative padding";
             written = NOTHING;
             if (!by_rows)

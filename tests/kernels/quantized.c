@@ -124,7 +124,7 @@ static void run_get_rows(struct kt *t, const struct kt_row *row)
 
     for (size_t c = 0; c < 3; c++) {
         const size_t ne00 = f->elems == 32 ? legacy[c] : k[c];
-        /* rows may be farther apart than they are long */
+        /* rows may have gaps between them */
         const size_t used = ne00 / f->elems * f->nbytes;
         const size_t nb01 = used + (c == 1 ? f->nbytes : 0);
         const struct data_case *d = &all_data[c == 2 ? 4 : 3 * c];
@@ -209,7 +209,7 @@ static void run_float_mat_vec(struct kt *t, const struct kt_row *row)
     static const struct {
         size_t nrows, nblocks;
         enum gguf_data data;
-        float unit; /* y is -4 to 4 of them */
+        float unit; /* y is -4 to 4 units */
     } cases[] = {{1, 1, GGUF_RANDOM, 1},
                  {3, 2, GGUF_EXTREME, 1},
                  {5, 3, GGUF_RANDOM, 1},

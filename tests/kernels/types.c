@@ -229,7 +229,7 @@ static uint64_t encode_float(enum kt_type type, kt_real v)
            (((uint64_t)(k + f->mantissa + f->bias - 1) << f->mantissa) + q);
 }
 
-/* Of the host's own types it rounds by the same rule, too. */
+/* The host's own types round by the same rule, too. */
 static uint64_t encode_f32(kt_real v)
 {
     const float x = isnan(v) ? NAN : (float)v;

@@ -1,7 +1,7 @@
 /* unary.c - out = f(in), every function and float type, and copies
  *
  * References are long double; where f64 must be correctly rounded they are the
- * CPU's own double. Gates are those of the kernels' specification.
+ * CPU's own double. Gates come from the kernels' specification.
  */
 #include "elementwise.h"
 
@@ -23,7 +23,7 @@ enum gate {
 
 struct function {
     kt_real (*f)(kt_real x, kt_real param);
-    double (*f64)(double x); /* where f64 is exact */
+    double (*f64)(double x); /* f64's exact reference */
     enum gate gate;
     bool zero_sign; /* zeros have the reference's sign */
     bool has_param;
@@ -179,7 +179,7 @@ static const struct function
     elu      = {f_elu,      NULL,    SMOOTH, false, true},
     power    = {f_pow,      NULL,    FAR,    false, true};
 
-/* where results of TAIL are 0, of f32 and of f64 */
+/* arguments from which results of TAIL are 0, in f32 and in f64 */
 static const struct tail {
     const struct function *function;
     kt_real end[2];
@@ -195,7 +195,7 @@ struct with {
     kt_real param;
 };
 
-/* The allowance of one element, which is all of the gate but f8's. */
+/* The allowance for an element: the whole gate, except for f8. */
 static kt_real allowance(enum kt_type type, const struct with *with, kt_real x,
                          kt_real want)
 {
@@ -285,7 +285,7 @@ static void plant(const struct ew *e, size_t k, void *data, size_t n)
     for (size_t f = 0; f < sizeof(tails) / sizeof(tails[0]); f++)
         if (tails[f].function == with->function && kt_size(type) >= 4 &&
             n > 4000)
-            for (size_t i = 1; i < n; i += 2) /* over all of the tail */
+            for (size_t i = 1; i < n; i += 2) /* spread over the tail */
                 kt_put(type, data, i,
                        tails[f].end[type == KT_F64] * (kt_real)i / (kt_real)n);
 }

@@ -38,7 +38,7 @@ void fused_run_argmax(struct kt *t, const struct kt_row *row)
                 kt_put(type, x, last + i, (kt_real)(i * i % 11));
             else if (cases[k].best == ALL_LOW)
                 kt_put(type, x, last + i, -INFINITY);
-            else if (cases[k].best == ZEROS) /* -0 is as great as 0 */
+            else if (cases[k].best == ZEROS) /* -0 equals 0 */
                 kt_put(type, x, last + i, i % 3 ? 0.0L : -0.0L);
             else if (cases[k].best == SOME_NAN && i % 1700 == 900)
                 kt_put(type, x, last + i, i == 900 ? -(kt_real)NAN : NAN);

@@ -6,8 +6,8 @@
 
 const int32_t fused_negative_widths[] = {-1, -NEG_COLS, INT32_MIN};
 
-/* what numbers up to `most` are divided by: a 127th, or the multiple of 2^-24
- * above it where f16 has but those */
+/* divisor of numbers up to `most`: a 127th, or the next multiple of 2^-24 where
+ * f16 has no closer number */
 static kt_real step_of(kt_real most)
 {
     if (most < 127 * 0x1p-14L)
@@ -80,7 +80,7 @@ void fused_check_untouched(struct kt *t, const void *dst, size_t nbytes)
 {
     uint8_t *got = kt_alloc(t, nbytes), *want = kt_alloc(t, nbytes);
 
-    memset(want, 0xa5, nbytes); /* what kt_device() leaves */
+    memset(want, 0xa5, nbytes); /* kt_device()'s filling */
     kt_read(t, got, dst, nbytes);
     kt_check_bytes(t, got, want, nbytes, "what nobody writes");
 }

@@ -4,13 +4,13 @@
 
 #include "../harness.h"
 
-/* f32's unit roundoff, in which all of them compute */
+/* f32's unit roundoff: the kernels compute in f32 */
 #define V 0x1p-24L
 #define NCASES(cases) (sizeof(cases) / sizeof((cases)[0]))
 
 /* ---- the tests, for the table in fused.c ---- */
 
-enum norm_kind { NUMBERS, SUMS, QUANTS }; /* what is stored, or its sums */
+enum norm_kind { NUMBERS, SUMS, QUANTS }; /* the stored numbers or sums */
 enum made { PLAIN, SILU, GELU };
 
 /* row->detail points to an enum norm_kind, */
@@ -21,7 +21,7 @@ void fused_run_gated(struct kt *t, const struct kt_row *row);
 void fused_run_made(struct kt *t, const struct kt_row *row);
 /* is not NULL if each row has an answer, and not the last alone; */
 void fused_run_argmax(struct kt *t, const struct kt_row *row);
-/* of the others it is NULL. */
+/* and NULL for other kernels. */
 void fused_run_norm_twice(struct kt *t, const struct kt_row *row);
 void fused_run_softmax(struct kt *t, const struct kt_row *row);
 void fused_run_rope(struct kt *t, const struct kt_row *row);
@@ -40,8 +40,8 @@ extern const int32_t fused_negative_widths[NEG_WIDTHS];
 void fused_check_untouched(struct kt *t, const void *dst, size_t nbytes);
 
 /* A block: its scale is right, and its quants are the nearest, or next to a
- * tie. `slack` is what the values may be off by, relative. of_quants: its sum
- * is that of its quants. */
+ * tie. `slack` is the values' relative error. of_quants: the block's sum is the
+ * sum of the quants. */
 void fused_check_block(struct kt *t, const uint8_t *block, const kt_real *want,
                        size_t count, kt_real slack, bool of_quants);
 

@@ -57,7 +57,7 @@ void fused_run_gated(struct kt *t, const struct kt_row *row)
             const kt_real f = gelu ? gate_gelu(x) : gate_silu(x);
 
             want[i] = f * y;
-            /* what is below 2^-240 may count as 0 */
+            /* numbers below 2^-240 may count as 0 */
             scale[i] = isfinite(want[i]) && isfinite(x)
                            ? fabsl(want[i]) * 14 + fabsl(y) * 0x1p-216L
                            : 0;

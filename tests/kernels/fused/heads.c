@@ -31,7 +31,8 @@ static const struct heads_case {
     {0, 2, 1, 8, NEOX | KEPT | TURNED, 1, 64},
 };
 
-/* What a head of d numbers becomes, and how large what it is made of. */
+/* The result for a head of d numbers, and the size of the terms behind each
+ * number. */
 static void wide_head(const struct heads_case *c, const float *x,
                       const float *bias, const float *norm, const float *table,
                       float eps, kt_real *y, kt_real *scale)

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* what numbers become in the type */
+/* a number rounded to the type */
 static kt_real rounded(enum kt_type type, kt_real v)
 {
     const uint64_t code = kt_encode(type, v);
@@ -77,7 +77,7 @@ static void scale_norm(const struct norm_case *c, enum kt_type type, void *v,
 
 struct norm_data {
     void *src, *residual, *alpha;
-    void *sum;     /* as the type has it */
+    void *sum;     /* rounded to the type */
     kt_real *want; /* the normed row */
     kt_real *scale;
 };
@@ -331,7 +331,7 @@ void fused_run_norm_twice(struct kt *t, const struct kt_row *row)
         kt_read(t, got_sum, dsum, nbytes);
         kt_check(t, KT_F32, got_sum, sum, total,
                  (struct kt_gate){0.5L, slack, scale, false});
-        /* a sum that cancels keeps the error of what it was made of */
+        /* a sum that cancels keeps its terms' error */
         fused_check_blocks(t, got, want, c->rows, n, c->padded, 4 * slack);
     }
 }

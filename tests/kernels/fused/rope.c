@@ -80,7 +80,7 @@ void fused_run_rope(struct kt *t, const struct kt_row *row)
         const uint32_t half = c->n_dims / 2;
         const size_t total = (size_t)c->tokens * c->heads * c->d;
         const bool neox = c->how & NEOX;
-        /* of large ones only a sample of tokens is compared */
+        /* compare only a sample of tokens in large cases */
         const uint32_t each = c->how & LAUNCH_ONE ? 53 : 1;
         void *x = kt_host(t, type, total, KT_SMALL, k);
         const struct places at = places_of(t, c);

@@ -9,7 +9,7 @@ static kt_real roundoff(enum kt_type type)
     return kt_eps(type) / 2;
 }
 
-/* what to do to the elements beyond random numbers */
+/* changes to random elements */
 enum twist {
     PLAIN,
     TIES,     /* few different values */
@@ -371,7 +371,7 @@ static const struct shared_case {
     size_t rows, R;
     unsigned block;
     size_t lead;
-    bool columns; /* an element of all rows, then the next of all */
+    bool columns; /* column by column in memory */
 } shared_cases[] = {
     {SUM, KT_F32, 2053, 1030, 1024, 0, false},
     {SUM, KT_F32, 32773, 33, 1024, 1, false},

@@ -192,7 +192,7 @@ static void run_shared_norm(struct kt *t, bool layer, enum kt_type type,
             kpk_fill(t->inst, dst, 0xA5, rows * row);
         }
     }
-    kt_read(t, x, dst, PERIOD * row); /* what run_norm_case() checks */
+    kt_read(t, x, dst, PERIOD * row); /* run_norm_case() checks these rows */
     for (size_t r = 0; r < rows; r++)
         kt_check_bytes(t, got + r * row, x + r % PERIOD * row, row,
                        "the rows of a small grid");

@@ -17,7 +17,7 @@ void reduce_run_fast(struct kt *t, const struct kt_row *row);
 void reduce_run_norm(struct kt *t, const struct kt_row *row);
 /* to an enum rope. */
 void reduce_run_rope(struct kt *t, const struct kt_row *row);
-/* Of the others it is NULL. */
+/* NULL for other kernels. */
 void reduce_run_sum(struct kt *t, const struct kt_row *row);
 void reduce_run_softmax(struct kt *t, const struct kt_row *row);
 
