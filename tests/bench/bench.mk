@@ -57,7 +57,8 @@ bench-sim: $(SIM_BENCH) $(SIM_BENCH_ARCHS:%=$(B)/bench/sim-%.hsaco) $(SIM_BENCH_
 	@for a in $(SIM_BENCH_ARCHS); do \
 	  KPK_SIM_DEVICES=$$a $(SIM_BENCH) $(B)/bench/sim-$$a.hsaco $(B)/hsaco/$$a/binary.hsaco || exit 1; done
 
-# What kernels ask of memory there, and instructions an element.
+# The kernels' memory traffic on the simulated GPUs, and instructions per
+# element.
 MEMORY_BENCH := $(H)/bench-memory
 $(MEMORY_BENCH): $(H)/obj/tests/bench/sim/memory.o $(H)/libkpack.a
 	@echo "  LD    $@"
@@ -66,9 +67,9 @@ $(H)/obj/tests/bench/sim/memory.o: $(PACK_HEADER)
 bench-memory: $(MEMORY_BENCH) sim ## count how kernels use memory on the simulated GPUs
 	@LD_LIBRARY_PATH=$(H)/sim:$$LD_LIBRARY_PATH KPK_SIM_DEVICES=$(DEVICES) $(MEMORY_BENCH)
 
-# What bounds the kernels on the cards that stand for the targets: see
-# tests/sim/README.md. All kernels go to a file, INTO. With BENCH, some are
-# printed, or brought up to date in INTO.
+# The kernels' bounds on a card of each target: see tests/sim/README.md. All
+# kernels go to a file, INTO. With BENCH, some are printed, or brought up to
+# date in INTO.
 BOUNDS_BENCH  := $(H)/bench-bounds
 BOUNDS_TABLE  := tests/bench/sim/bounds.csv
 BOUNDS_SOURCES := tests/bench/sim/bounds.c tests/bench/sim/bounds_launch.c \

@@ -36,7 +36,7 @@ LIMITS = {
     "kernels/include/nvidia": (12, 13),
     "tests":                  (2, 3),
     "tests/aiter":            (2, 2),
-    "tests/bench":            (6, 8),
+    "tests/bench":            (2, 2),
     "tests/build":            (2, 2),
     "tests/fuzz":             (2, 2),
     "tests/kernels":          (2, 2),

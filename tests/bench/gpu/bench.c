@@ -14,7 +14,7 @@
 
 struct cuda_api cuda;
 
-static CUdeviceptr held[64]; /* of the current row */
+static CUdeviceptr held[64]; /* the current row's memory */
 static size_t nheld;
 
 void bench_die(const char *what, const char *why)

@@ -7,7 +7,8 @@
  * The copy ceiling is measured in the same run: a device-to-device copy of
  * 1 GiB by the driver.
  *
- * Those are large cases. The launches of real models are timed by shapes.c.
+ * The cases of this program are large. The launches of real models are timed by
+ * shapes.c.
  */
 #ifndef BENCH_GPU_H
 #define BENCH_GPU_H
@@ -22,13 +23,13 @@ struct bench_launch {
     unsigned shared_nbytes;
     uint64_t args[BENCH_MAX_ARGS]; /* each in the low bytes of its slot */
     unsigned nargs;
-    double nbytes; /* that the kernel must move, read and written */
+    double nbytes; /* bytes to be read and written */
     double nops;   /* arithmetic operations; 0: bound by memory */
 };
 
 struct bench_row {
     const char *module, *symbol;
-    const char *label; /* what makes this row differ from the symbol's others */
+    const char *label; /* tells rows with the same symbol apart */
     void (*prepare)(struct bench_launch *launch, const struct bench_row *row);
     long p[8]; /* parameters for prepare */
 };

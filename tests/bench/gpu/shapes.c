@@ -24,7 +24,7 @@ enum {
     MAX_FOLDERS = 8,
     MAX_MODULES = 64,
     MAX_CELLS = 4096,
-    LAUNCHES = 64,     /* of a graph, at least */
+    LAUNCHES = 64,     /* least launches in a graph */
     FEW_LAUNCHES = 16, /* bound by arithmetic */
     MAX_LAUNCHES = 1024,
     RUNS = 24,
@@ -165,7 +165,7 @@ static CUgraphExec record(CUfunction f, const struct bench_launch *launches,
     return exec;
 }
 
-/* microseconds of one launch of n */
+/* microseconds per launch, for n launches */
 static float time_graph(CUgraphExec exec, unsigned n)
 {
     float ms;
@@ -276,7 +276,7 @@ static int parse_sizes(struct shape *s, const char *text, unsigned *count)
 
 static struct {
     unsigned tokens;
-    float ratio[MAX_FOLDERS]; /* 0: that folder lacks the kernel */
+    float ratio[MAX_FOLDERS]; /* 0: the folder lacks the kernel */
     char name[144];
 } cells[MAX_CELLS];
 static unsigned ncells;
@@ -347,7 +347,7 @@ static void list_shape(const struct shape_family *family,
            l.grid[1], l.grid[2], l.block[0], l.block[1], l.block[2]);
 }
 
-/* Each of the row's numbers of tokens. */
+/* Times the row with each number of tokens. */
 static void run_row(const char *where, char *cell[], const struct run *run)
 {
     for (char *tokens = cell[3]; *tokens;) {
@@ -359,7 +359,7 @@ static void run_row(const char *where, char *cell[], const struct run *run)
             tokens++;
         snprintf(s.kernel, sizeof(s.kernel), "%s", cell[0]);
         if (fnmatch("*_cuda", cell[0], 0) == 0 &&
-            strncmp(cell[0], "dequantize_", 11) != 0) /* one for each number */
+            strncmp(cell[0], "dequantize_", 11) != 0) /* by columns */
             snprintf(s.kernel, sizeof(s.kernel), "%.60s%u", cell[0], s.tokens);
         snprintf(s.layout, sizeof(s.layout), "%s", cell[1]);
         family = shape_family_of(s.kernel);

@@ -14,7 +14,7 @@
 
 struct shape {
     char kernel[64]; /* as exported */
-    char layout[16]; /* of strided operands; "" for contiguous ones */
+    char layout[16]; /* layout of strided operands; "" for contiguous ones */
     char text[48];   /* the shape with its tokens put in */
     uint64_t n[SHAPE_MAX_SIZES];
     unsigned tokens;
@@ -26,14 +26,14 @@ static inline uint64_t shape_q8_1_nbytes(uint64_t n)
     return n / 32 * 36;
 }
 
-/* What bench_launch lacks: weights, which leave the L2 between launches. */
+/* Weights of a launch, which leave the L2 between launches. */
 struct shape_use {
     uint64_t weight_nbytes;
 };
 
 struct shape_family {
     const char *kernels; /* fnmatch() pattern; the first that fits is taken */
-    unsigned nsizes;     /* that the shape must have */
+    unsigned nsizes;     /* numbers in the shape */
     void (*prepare)(struct bench_launch *launch, struct shape_use *use,
                     const struct shape *shape);
 };
@@ -49,7 +49,7 @@ uint64_t shape_memory(uint64_t nbytes);
 uint64_t shape_kept(uint64_t nbytes);
 /* The same with contents. */
 uint64_t shape_upload(const void *data, size_t nbytes);
-/* Which launch of its shape this is: 0, 1, ... */
+/* The launch's number within the shape: 0, 1, ... */
 unsigned shape_turn(void);
 
 /*

@@ -324,7 +324,7 @@ static void rope(struct bench_launch *l, struct shape_use *use,
 static const struct format {
     const char *name;
     unsigned elements, nbytes; /* of a block */
-    unsigned rows, columns;    /* of a tile of mul_mat_* */
+    unsigned rows, columns;    /* tile of mul_mat_* */
 } formats[] = {
     {"q4_0", 32, 18, 128, 64},    {"q4_1", 32, 20, 128, 64},
     {"q5_0", 32, 22, 64, 128},    {"q5_1", 32, 24, 64, 128},
@@ -351,7 +351,7 @@ static uint64_t padded(uint64_t columns)
     return div_up(columns, 512) * 512;
 }
 
-/* Of columns all launches have the same. */
+/* All launches share the columns. */
 static void arg_product(struct bench_launch *l, struct shape_use *use,
                         const struct shape *s, const struct format *f)
 {

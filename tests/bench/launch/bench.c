@@ -93,7 +93,7 @@ static int compare(const char *kernel, const struct bench *b, float *x,
     return 0;
 }
 
-/* Of a loaded kernel, in a pack of MODULES. */
+/* Times getting a loaded kernel, in a pack of MODULES. */
 static int time_get(kpk_instance *gpu)
 {
     const kpk_kernel *kernel;

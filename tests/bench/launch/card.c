@@ -283,7 +283,7 @@ static void launches(void)
 
 /* ---- from a process's start ---- */
 
-/* What a user's program does. */
+/* The steps of a user's program. */
 static void first_by_kpack(void)
 {
     const kpk_shape shape = kpk_shape_1d(1, 32);
@@ -390,7 +390,7 @@ static void start(char *self, const char *how, char *target)
                how, ways[w], middle(cold[w], STARTS), middle(warm[w], STARTS));
 }
 
-/* What the one process of `start` does that is timed. */
+/* The timed process of `start`. */
 static void child(const char *how, const char *target)
 {
     const kpk_module *module = kpk_pack_find(&kpk_bench_launch, "empty");

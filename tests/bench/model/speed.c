@@ -19,7 +19,7 @@ struct bench {
     uint32_t read, make, sequences, batch;
     struct model_token *run;
     uint32_t *next;
-    double start, first_s; /* of the process; to the first answer */
+    double start, first_s; /* start of the process; time to the first answer */
 };
 
 static uint32_t some_token(const struct bench *b, uint32_t i)

@@ -106,7 +106,7 @@ static void decode(const char *path)
     for (uint32_t k = 0; k < object->nkernels; k++)
         if (object->kernels[k].entry < at)
             at = object->kernels[k].entry;
-    while (at + 4 <= code->base + code->size) { /* text, and what follows it */
+    while (at + 4 <= code->base + code->size) { /* text and later bytes */
         const struct insn *in =
             sim_decode(code, at, object->kernels[0].wave_size);
 
@@ -123,7 +123,7 @@ int main(int argc, char **argv)
 {
     static const struct {
         const char *name;
-        unsigned n; /* rounds of its loop */
+        unsigned n; /* rounds in the kernel's loop */
     } kernels[] = {
         {"bench_fma", 2000},    {"bench_mixed", 500},   {"bench_scalar", 3000},
         {"bench_stream", 1000}, {"bench_gather", 2000}, {"bench_tile", 100},

@@ -44,7 +44,7 @@ static void check(kpk_status status)
         bench_die("kpack", kpk_error_message());
 }
 
-/* ---- what shapes_launch.c asks for ---- */
+/* ---- functions for shapes_launch.c ---- */
 
 enum { MOST_BUFFERS = 32, PATTERN = 1 << 16 };
 static void *buffers[MOST_BUFFERS];
@@ -178,8 +178,8 @@ static void release(void)
         check(kpk_free(gpu, buffers[--nbuffers]));
 }
 
-/* What DRAM must move at least. Of products the families count the weights
- * alone: there are their columns, as blocks of q8_1, and the results, too. */
+/* Least bytes through DRAM. For products the families count the weights alone:
+ * this function adds the columns, as blocks of q8_1, and the results. */
 static double least_bytes(const struct shape *s, const struct bench_launch *l)
 {
     if (strncmp(s->kernel, "mul_mat_", 8) != 0)
@@ -206,10 +206,11 @@ static void launch_gemm(const struct shape *s, const kpk_kernel *kernel,
 }
 
 /*
- * The work of a product with so many tiles and such K that it would take hours:
- * of two that have few tiles, whole ones, and small K. What they differ by is
- * the work of so many steps along K. DRAM moves what is different. Which groups
- * work is told by one that has all tiles and a step of K.
+ * Estimates the work of a product with many tiles and a large K, which would
+ * take hours, from two products with few whole tiles and small K. The
+ * difference of the two is the work of their difference in steps along K. DRAM
+ * moves different bytes, given in nbytes. A product with all tiles and one step
+ * of K tells which groups work.
  */
 static void extend_gemm(const struct shape *s, const kpk_kernel *kernel,
                         const struct shape_family *family,

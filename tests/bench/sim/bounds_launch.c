@@ -320,7 +320,7 @@ static void argmax_last(struct bench_launch *l, struct shape_use *use,
     l->nbytes = (double)(s->n[1] * size_of(s->kernel));
 }
 
-/* one row, of which k are kept */
+/* one row, from which k numbers are kept */
 static void sample(struct bench_launch *l, struct shape_use *use,
                    const struct shape *s)
 {
@@ -361,7 +361,7 @@ static void random_numbers(struct bench_launch *l, struct shape_use *use,
 
 /* ---- attention ---- */
 
-/* What the number behind a kernel's type says. */
+/* The head size, from the number behind a kernel's type. */
 static uint32_t head_size(const char *kernel)
 {
     const char *name = strstr(kernel, "f16_");
@@ -374,7 +374,7 @@ static void *at(uint64_t address)
     return (void *)(uintptr_t)address;
 }
 
-/* `nbytes` of K and V each; all else of the struct is there */
+/* adds K and V of `nbytes` each to a struct with the other fields set */
 static void attend(struct bench_launch *l, kpk_attention_args *a, double nbytes)
 {
     uint64_t words[sizeof(*a) / sizeof(uint64_t)];
@@ -448,8 +448,9 @@ static void attention_decode(struct bench_launch *l, struct shape_use *use,
 static const struct format {
     const char *name;
     unsigned elements, nbytes; /* of a block */
-    unsigned threads, each;    /* of dequantize_block_*: elements of a group */
-    unsigned third;            /* argument: 1 blocks, 2 elements */
+    unsigned threads,
+        each;       /* dequantize_block_*: threads, elements per group */
+    unsigned third; /* argument: 1 blocks, 2 elements */
 } formats[] = {
     {"q4_0", 32, 18, 32, 256, 1},
     {"q4_1", 32, 20, 32, 256, 1},
@@ -464,7 +465,7 @@ static const struct format {
     {"iq4_nl", 32, 18, 32, 256, 1},
     {"iq4_xs", 256, 136, 32, 256, 0},
     {"mxfp4", 32, 17, 32, 256, 1},
-    /* as some names spell them */
+    /* other spellings */
     {"q2k", 256, 84, 64, 256, 0},
     {"q3k", 256, 110, 64, 256, 0},
     {"q4k", 256, 144, 32, 256, 0},

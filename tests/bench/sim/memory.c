@@ -7,7 +7,7 @@
  * instructions (times active lanes) that an element costs. Both at the shape of
  * candle's callers and at the recommended one, in one grid. A kernel that moves
  * contiguous data must ask for at least 95 % of what is moved; the last line
- * counts. Other rows are there to be read.
+ * counts. Other rows are for readers alone.
  *
  * At candle's shape this grid is a small one, in which a thread takes one
  * element (kernels/include/walk.h). A wave of 32 then asks for half a segment
@@ -80,7 +80,8 @@ static const struct row {
     {"im2col_f32", COLUMNS_OF_IMAGE, CONTIGUOUS, 4},
 };
 
-/* Bytes of an element of each operand, where one is not of T. */
+/* Bytes per element of each operand, for kernels with an operand of another
+ * type than T. */
 static const struct {
     const char *kernel;
     size_t operands[4];
@@ -317,7 +318,7 @@ int main(void)
     void (*reset)(void);
     unsigned passed = 0, failed = 0;
     int ndevices;
-    void *hip; /* as the library loaded it */
+    void *hip; /* the library's handle */
 
     check(kpk_device_count(&ndevices));
     hip = dlopen("libamdhip64.so.7", RTLD_NOW | RTLD_NOLOAD);
