@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- what there is ---------------------------------------------------------
+/* ---- code objects ----------------------------------------------------------
  */
 
 struct item {
@@ -493,7 +493,7 @@ int cmd_export(const struct options *options)
     struct export export = {options->kpack, "the pack of this command", suffix,
                             .n = 0};
     struct scan scan = {.n = 0};
-    kpk_status st = KPK_OK;
+    kpk_status st;
     int status;
 
     if (!options->kpack)
