@@ -79,8 +79,7 @@ int cmd_write_file(const char *name, const void *data, size_t nbytes,
 /* Says that it cannot be written, and why: errno. */
 int cmd_write_failed(const char *name);
 
-/* foreign.c: what files go into, which may be there; false says why in errno.
- */
+/* foreign.c: makes a folder, unless it exists. False: errno says why not. */
 bool cmd_make_folder(const char *folder);
 
 /* Makes of a name the name of a file, which stays in its folder. */

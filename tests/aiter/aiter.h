@@ -18,9 +18,10 @@
 struct subject {
     kpk_instance *inst;
     const kpk_kernel *kernel;
-    const char *name;   /* of the object, without its folders */
+    const char *name;   /* name of the object, without folders */
     const char *path;   /* with them */
-    size_t args_nbytes; /* that it declares, sometimes more than are given */
+    size_t args_nbytes; /* declared size of the arguments, sometimes above the
+                           given size */
     bool gfx950;
     bool old; /* a release before AITER had tables of all families */
     unsigned ncus;

@@ -1,10 +1,10 @@
 /* fmoe.c - a layer of experts in one kernel: fmoe
  *
  * In names: the type of the result; how weights and inputs are stored
- * (pertokenFp8, pertokenInt8, blockscaleFp8); g1u1: gate and up, g1u0: gate alone;
- * multix, and int8 with g1u0: inputs scaled for each expert; tkw1: the expert's
- * weight counts before the activation; silu, gelu; MxN: rows and columns of a
- * workgroup; ps: a grid of the card's size.
+ * (pertokenFp8, pertokenInt8, blockscaleFp8); g1u1: gate and up, g1u0: gate
+ * alone; multix, and int8 with g1u0: inputs scaled for each expert; tkw1: the
+ * expert's weight counts before the activation; silu, gelu; MxN: rows and
+ * columns of a workgroup; ps: a grid of the card's size.
  */
 #include "aiter.h"
 
@@ -13,7 +13,7 @@
 #include <string.h>
 
 struct moe {
-    enum type out, type; /* of results, of inputs and weights */
+    enum type out, type; /* type of results; of inputs and weights */
     unsigned tile_m, tile_n;
     bool gate_and_up, per_expert, early_weight, gelu, persistent, two_groups;
     bool blocks; /* a scale for 128 x 128 weights and for 128 inputs */

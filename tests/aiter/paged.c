@@ -96,7 +96,7 @@ static void run_pa_case(struct subject *s, const struct pa *a, unsigned nheads,
     }
     starts[nbatch] = nbatch * a->nnew;
     nblocks += 2;                /* that nobody uses */
-    nblocks += nblocks % 7 == 0; /* so that all numbers differ */
+    nblocks += nblocks % 7 == 0; /* makes block numbers differ */
     table = host(4ul * nbatch * most);
     for (unsigned b = 0; b < nbatch; b++)
         for (unsigned n = 0; n < (lengths[b] + a->block - 1) / a->block; n++)

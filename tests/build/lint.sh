@@ -62,6 +62,11 @@ refuse "a page" 'gen: 33.3 % of the sentences point' sentences '/* */'
 shows() { # words of the output of --show
     python3 -B tests/build/sentences.py --show gen "$WORK/tree" | grep -qF "$1"
 }
+printf '# Page\n\n6 of 6 files hold equal bytes. Goals build the pack.\n' >"$WORK/tree/gen/README.md"
+rm "$WORK/tree/gen/tool"
+check "a number before Of is no opening" sentences '/* */'
+printf '# Page\n\nGoals build the pack. This is what it is.\n' >"$WORK/tree/gen/README.md"
+printf '#!/bin/sh\n# What the tool\n# makes goes here.\n' >"$WORK/tree/gen/tool"
 check "--show names a script's line" shows 'gen/tool:2: What the tool makes goes here.'
 check "--show names a page's line" shows 'gen/README.md:3: This is what it is.'
 refuse "a folder without a row" 'no row tests/none' python3 -B tests/build/sentences.py --show tests/none "$WORK/tree"

@@ -6,8 +6,8 @@
  * READER is AMD's librocm_kpack.so; without it the archive is read by
  * gen/read/kpak.c
  *
- * One kernel of each of three modules is launched, and what they compute is
- * checked. Printed: milliseconds that it takes to have the three code objects
+ * The program launches a kernel of each of three modules and checks the
+ * results. Printed: milliseconds that it takes to have the three code objects
  * in memory; from main() until the first result is there; until all are.
  */
 #include <stdint.h>
@@ -46,7 +46,7 @@ struct arg {
         &(x), sizeof(x)                                                        \
     }
 
-/* What the ways differ in. */
+/* Functions that differ between the ways. */
 static void bind(char **argv);
 static void get_code(char **argv);
 static void open_gpu(void);
