@@ -185,7 +185,9 @@ static void add_found(struct import *in, struct search *s, const char *file)
                    "its archive %s is a link that leads out of the tree; put a "
                    "copy of the archive in its place",
                    file);
-    } else if (stat(real, &status) == 0 && S_ISREG(status.st_mode)) {
+    } else if (stat(real, &status) != 0) {
+        import_bad(in, file, "%s", strerror(errno));
+    } else if (S_ISREG(status.st_mode)) {
         if (find_archive(in, real) == in->narchives)
             read_archive(in, real);
         number = find_archive(in, real);
@@ -195,6 +197,16 @@ static void add_found(struct import *in, struct search *s, const char *file)
         }
     }
     free(real);
+}
+
+static void cannot_follow(struct import *in,
+                          const struct import_library *library,
+                          const char *path)
+{
+    if (errno == ENOMEM)
+        memory_none();
+    import_bad(in, library->file, "its search path %s: %s", path,
+               strerror(errno));
 }
 
 static void follow_path(struct import *in, struct search *s, const char *folder,
@@ -207,7 +219,7 @@ static void follow_path(struct import *in, struct search *s, const char *folder,
     if (resolved && !import_is_inside(in, resolved))
         s->outside = s->outside ? s->outside : path;
     else if (!resolved || !hipk_find(resolved, &found, &n))
-        memory_none();
+        cannot_follow(in, s->library, path);
     for (size_t i = 0; i < n; i++) {
         add_found(in, s, found[i]);
         free(found[i]);
@@ -262,6 +274,8 @@ static void follow_library(struct import *in,
     size_t missing;
 
     if (!folder) {
+        if (errno == ENOMEM)
+            memory_none();
         import_bad(in, library->file, "%s", strerror(errno));
         return;
     }

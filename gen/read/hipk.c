@@ -4,19 +4,21 @@
 #include "base/number.h"
 #include "read/msgpack_scan.h"
 
+#include <dirent.h>
 #include <elf.h>
 #include <errno.h>
-#include <glob.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum {
     TEXT_NBYTES_MAX = 1000, /* name, path */
     WRAPPER_NBYTES = 24,
     UNITS_MAX = 1 << 20,
+    PLACEHOLDER_NBYTES = sizeof(HIPK_PLACEHOLDER) - 1,
 };
 #define HIPK_MAGIC 0x4b504948u
 
@@ -285,52 +287,149 @@ char *hipk_resolve(const char *folder, const char *path)
     return out;
 }
 
-/* A pattern for glob(): "gfx*" for the placeholder, all else as it stands. */
-static char *pattern_of(const char *resolved)
+/* A copy of a path with a target in each placeholder's place. */
+static char *substitute(const char *path, const char *target, size_t n)
 {
-    static const char target[] = "gfx*";
-    char *out = malloc(2 * strlen(resolved) + sizeof(target));
+    const size_t nbytes = strlen(path);
+    char *out = malloc((nbytes / PLACEHOLDER_NBYTES + 1) * n + nbytes + 1);
     char *to = out;
 
-    if (!out)
-        return NULL;
-    while (*resolved) {
-        if (strncmp(resolved, HIPK_PLACEHOLDER, strlen(HIPK_PLACEHOLDER)) ==
-            0) {
-            to = stpcpy(to, target);
-            resolved += strlen(HIPK_PLACEHOLDER);
-            continue;
+    while (out && *path) {
+        if (strncmp(path, HIPK_PLACEHOLDER, PLACEHOLDER_NBYTES) == 0) {
+            memcpy(to, target, n);
+            to += n;
+            path += PLACEHOLDER_NBYTES;
+        } else {
+            *to++ = *path++;
         }
-        if (strchr("*?[]\\", *resolved))
-            *to++ = '\\';
-        *to++ = *resolved++;
     }
-    *to = '\0';
+    if (out)
+        *to = '\0';
     return out;
+}
+
+struct found {
+    char **paths;
+    size_t n;
+};
+
+/* Adds a path, which is the list's then, if there is such a file. */
+static bool add_path(struct found *found, char *path)
+{
+    char **more;
+    struct stat status;
+
+    if (!path)
+        return false;
+    if (stat(path, &status) != 0) {
+        free(path);
+        return errno == ENOENT || errno == ENOTDIR;
+    }
+    more = realloc(found->paths, (found->n + 1) * sizeof(*more));
+    if (!more) {
+        free(path);
+        return false;
+    }
+    found->paths = more;
+    found->paths[found->n++] = path;
+    return true;
+}
+
+/* The target in a file's name, by the component of a path that the name stands
+ * for: k placeholders, all for one target, `fixed` other bytes, and `before` of
+ * these in front of the first placeholder. NULL if there is none. */
+static const char *target_in(const char *name, size_t before, size_t fixed,
+                             size_t k, size_t *n)
+{
+    const size_t nbytes = strlen(name);
+
+    if (k == 0 || nbytes < fixed || (nbytes - fixed) % k)
+        return NULL;
+    *n = (nbytes - fixed) / k;
+    return strncmp(name + before, "gfx", 3) == 0 && *n > 3 ? name + before
+                                                           : NULL;
+}
+
+static bool add_entry(struct found *found, const char *resolved,
+                      const char *component, size_t nbytes, const char *name)
+{
+    char *pattern = strndup(component, nbytes), *whole = NULL;
+    const char *at = pattern, *target;
+    size_t k = 0, n;
+    bool ok = pattern != NULL;
+
+    while (ok && (at = strstr(at, HIPK_PLACEHOLDER))) {
+        k++;
+        at += PLACEHOLDER_NBYTES;
+    }
+    target =
+        ok ? target_in(name,
+                       (size_t)(strstr(pattern, HIPK_PLACEHOLDER) - pattern),
+                       nbytes - k * PLACEHOLDER_NBYTES, k, &n)
+           : NULL;
+    if (target) {
+        whole = substitute(pattern, target, n);
+        ok = whole && (strcmp(whole, name) != 0 ||
+                       add_path(found, substitute(resolved, target, n)));
+    }
+    free(whole);
+    free(pattern);
+    return ok;
+}
+
+/* The entries of the folder of the first component with a placeholder. */
+static bool add_entries(struct found *found, const char *resolved)
+{
+    const char *first = strstr(resolved, HIPK_PLACEHOLDER);
+    const char *component = first;
+    const struct dirent *entry;
+    char *folder;
+    DIR *dir;
+    bool ok;
+
+    while (component[-1] != '/') /* a resolved path begins with one */
+        component--;
+    folder = strndup(resolved, (size_t)(component - resolved));
+    dir = folder ? opendir(folder) : NULL;
+    ok = folder && (dir || errno == ENOENT || errno == ENOTDIR);
+    while (ok && dir && (errno = 0, entry = readdir(dir)))
+        ok = add_entry(found, resolved, component, strcspn(component, "/"),
+                       entry->d_name);
+    if (dir) {
+        const int why = errno;
+
+        ok = ok && why == 0;
+        (void)closedir(dir);
+        errno = why;
+    }
+    free(folder);
+    return ok;
+}
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
 bool hipk_find(const char *resolved, char ***out, size_t *n)
 {
-    char *pattern = pattern_of(resolved);
-    glob_t found = {0};
-    const int status = pattern ? glob(pattern, 0, NULL, &found) : GLOB_NOSPACE;
-    bool ok = status == 0 || status == GLOB_NOMATCH;
+    struct found found = {NULL, 0};
+    const bool ok = strstr(resolved, HIPK_PLACEHOLDER)
+                        ? add_entries(&found, resolved)
+                        : add_path(&found, strdup(resolved));
 
-    free(pattern);
-    *n = 0;
-    *out = ok ? calloc(found.gl_pathc + 1, sizeof(**out)) : NULL;
-    ok = *out != NULL;
-    for (size_t i = 0; ok && i < found.gl_pathc; i++) {
-        (*out)[i] = strdup(found.gl_pathv[i]);
-        ok = (*out)[i] != NULL;
-        *n += ok;
+    if (!ok) {
+        const int why = errno;
+
+        while (found.n > 0)
+            free(found.paths[--found.n]);
+        free(found.paths);
+        errno = why;
+        return false;
     }
-    globfree(&found);
-    if (!ok && *out) {
-        while (*n > 0)
-            free((*out)[--*n]);
-        free(*out);
-        *out = NULL;
-    }
-    return ok;
+    if (found.n)
+        qsort(found.paths, found.n, sizeof(*found.paths), by_text);
+    *out = found.paths;
+    *n = found.n;
+    return true;
 }

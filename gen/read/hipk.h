@@ -42,12 +42,12 @@ void hipk_close(struct hipk *hipk);
 char *hipk_resolve(const char *folder, const char *path);
 
 /*
- * hipk_find() finds the files that a resolved path may mean, with any target
- * for the placeholder, sorted.
+ * hipk_find() finds the files that a resolved path may mean, with any one
+ * target for all of its placeholders, sorted.
  *
  *   out  n paths, each to be freed, and the list
  *
- * False without memory.
+ * False, with errno, if a folder cannot be read or without memory.
  */
 bool hipk_find(const char *resolved, char ***out, size_t *n);
 

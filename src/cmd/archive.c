@@ -233,6 +233,16 @@ static bool is_known(const struct archives *all, const char *path)
     return false;
 }
 
+/* What may be there, but cannot be read, counts as damaged. */
+static void cannot_read(struct scan *scan, const char *path)
+{
+    if (errno == ENOMEM)
+        cmd_no_memory();
+    (void)fprintf(stderr, "kpack: %s: cannot read %s: %s\n", scan->path, path,
+                  strerror(errno));
+    scan->archives->ndamaged++;
+}
+
 /* Files alone: a pipe would be waited for. */
 static void add_file(struct scan *scan, const char *path, size_t search)
 {
@@ -240,8 +250,13 @@ static void add_file(struct scan *scan, const char *path, size_t search)
     struct stat status;
     struct scan *file;
 
-    if (is_known(all, path) || stat(path, &status) != 0 ||
-        !S_ISREG(status.st_mode))
+    if (is_known(all, path))
+        return;
+    if (stat(path, &status) != 0) {
+        cannot_read(scan, path);
+        return;
+    }
+    if (!S_ISREG(status.st_mode))
         return;
     file = cmd_calloc(1, sizeof(*file));
     if (!scan_read(path, file))
@@ -259,7 +274,7 @@ static void follow_path(struct scan *scan, const char *folder, size_t search)
     size_t n = 0;
 
     if (!resolved || !hipk_find(resolved, &paths, &n))
-        cmd_no_memory();
+        cannot_read(scan, scan->archives->hipk.paths[search]);
     for (size_t i = 0; i < n; i++) {
         add_file(scan, paths[i], search);
         free(paths[i]);
@@ -294,6 +309,8 @@ bool archive_scan_library(struct scan *scan)
         *strrchr(folder, '/') = '\0';
         for (size_t i = 0; i < hipk.npaths; i++)
             follow_path(scan, folder, i);
+    } else {
+        cannot_read(scan, "its folder");
     }
     free(folder);
     /* Now that the list does not move. */

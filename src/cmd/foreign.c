@@ -180,7 +180,7 @@ bool cmd_info_file(const struct options *options, bool *sound)
     const char *path = options->words[0];
     struct stat status;
     struct scan scan;
-    bool is;
+    bool is, read;
 
     /* Most words are names that nothing is called by; no pipe is waited for. */
     if (stat(path, &status) != 0 || !S_ISREG(status.st_mode))
@@ -189,7 +189,7 @@ bool cmd_info_file(const struct options *options, bool *sound)
     scan_free(&scan);
     if (!is)
         return false;
-    (void)scan_file(path, &scan);
+    read = scan_file(path, &scan);
     if (options->json) {
         json_open(NULL, '{');
         archive_json(&scan);
@@ -198,7 +198,7 @@ bool cmd_info_file(const struct options *options, bool *sound)
     } else {
         archive_print(&scan, true);
     }
-    *sound = cmd_print_faults(&scan) == 0;
+    *sound = cmd_print_faults(&scan) == 0 && read;
     scan_free(&scan);
     return true;
 }

@@ -36,7 +36,8 @@ if [ -n "${SAN-}" ]; then
     # shellcheck disable=SC2046,SC2086 # words
     check "the generator with it" linked kpack-gen "$WORK/faults.o" $(objects gen $reads)
     # shellcheck disable=SC2046 # words
-    check "the command with it" linked kpack "$WORK/faults.o" $(objects src/cmd) "$H/obj/gen/base/sha256.o" "$H/libkpack.a"
+    check "the command with it" linked kpack "$WORK/faults.o" $(objects src/cmd) "$H/obj/gen/base/sha256.o" \
+        "$H/obj/gen/read/hipk.o" "$H/obj/gen/read/kpak.o" "$H/obj/gen/read/msgpack_scan.o" "$H/libkpack.a"
     gen=$WORK/kpack-gen kpack=$WORK/kpack embed=''
 else
     # libzstd itself does not survive all that may fail.
@@ -102,6 +103,16 @@ printf 'kernel,co,block\naffine_f32,affine_%s.co,256\n' "$one" >"$WORK/tree/affi
 # An import's memory lives as long as the command: no leak.
 # shellcheck disable=SC2086 # words
 in_turn "import" 1 "$out" ${SAN:+env ASAN_OPTIONS=detect_leaks=0} "$gen" import p "$out" "$WORK/tree"
+# An archive of AMD's, and a library whose code is in it.
+mkdir -p "$WORK/amd/lib" "$WORK/amd/.kpack"
+library=$WORK/amd/lib/librand.so
+"$H/test/import/make_kpak" "$library" library lib/librand.so 1 '../.kpack/rand_@GFXARCH@.kpack'
+for t in "$one" "$two"; do
+    "$H/test/import/make_kpak" "$WORK/amd/.kpack/rand_$t.kpack" "$([ "$t" = "$one" ] && echo none || echo zstd)" rand \
+        "lib/librand.so#0@$t=$B/hsaco/$t/vector_add.hsaco"
+done
+# shellcheck disable=SC2086 # words
+in_turn "import of AMD's archives" 1 "$out" ${SAN:+env ASAN_OPTIONS=detect_leaks=0} "$gen" import p "$out" "$WORK/amd"
 
 # ---- kpack-embed and kpack-compress ----
 
@@ -129,7 +140,7 @@ for words in "list" "list --kernels --json" "info vector_add" "info vector_add -
     "select $one vector_add" "list $small" "list $small --json" "verify $small" "verify $small --json" \
     "prune $small --keep $one -o $out" "extract vector_add $one -o $out" "--help" "--manual" \
     "extract $small vector_add $one -o $out" "extract $small --all -o $out" \
-    "extract $small --kpack $out"; do
+    "extract $small --kpack $out" "list $library" "info $library" "verify $library --json"; do
     # shellcheck disable=SC2086 # words
     in_turn "$words" 1,3,4,5 "$out" "$kpack" $words
 done

@@ -11,8 +11,10 @@
 #include "read/hipk.h"
 #include "read/kpak.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char content[] = "not a code object, but bytes of one";
 static const struct made_kpak_entry made[] = {
@@ -331,6 +333,62 @@ static void test_paths_lead_from_the_folder_of_the_library(void **state)
     }
 }
 
+/* One target stands for all placeholders of a path. */
+static void test_placeholders_find_targets(void **state)
+{
+    static const char *const files[] = {
+        "a_gfx942.kpack", "a_gfx90a:xnack+.kpack", "a_gfx.kpack",
+        "a_other.kpack",  "gfx942_gfx942",         "gfx942_gfx950"};
+    static const struct {
+        const char *path;
+        const char *found[2];
+    } cases[] = {
+        {"a_@GFXARCH@.kpack", {"a_gfx90a:xnack+.kpack", "a_gfx942.kpack"}},
+        {"@GFXARCH@_@GFXARCH@", {"gfx942_gfx942"}},
+        {"a_gfx.kpack", {"a_gfx.kpack"}},
+        {"b_@GFXARCH@.kpack", {NULL}},
+        {"b_gfx942.kpack", {NULL}},
+        {"none/a_@GFXARCH@.kpack", {NULL}},
+        {"a_@GFXARCH@.kpack/none", {NULL}},
+    };
+    char folder[] = "/tmp/test_kpak.XXXXXX";
+
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+        char *path = hipk_resolve(folder, files[i]);
+        FILE *f = fopen(path, "w");
+
+        assert_non_null(f);
+        fclose(f);
+        free(path);
+    }
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char *path = hipk_resolve(folder, cases[i].path);
+        char **found;
+        size_t n;
+
+        assert_true(hipk_find(path, &found, &n));
+        for (size_t k = 0; k < 2; k++) {
+            assert_int_equal(k < n, cases[i].found[k] != NULL);
+            if (k < n) {
+                assert_string_equal(found[k] + strlen(folder) + 1,
+                                    cases[i].found[k]);
+                free(found[k]);
+            }
+        }
+        free(found);
+        free(path);
+    }
+    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+        char *path = hipk_resolve(folder, files[i]);
+
+        unlink(path);
+        free(path);
+    }
+    assert_int_equal(rmdir(folder), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -345,6 +403,7 @@ int main(void)
         cmocka_unit_test(test_cut_libraries_are_none_or_damaged),
         cmocka_unit_test(test_lying_libraries_are_refused),
         cmocka_unit_test(test_paths_lead_from_the_folder_of_the_library),
+        cmocka_unit_test(test_placeholders_find_targets),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
