@@ -18,7 +18,7 @@ same() { # suffix options...
     suffix=$1
     shift
     rm -rf "$out"
-    "$kpack" extract --kpack "$out" "$@" && "$kpack" list --json | python3 tests/build/kpak.py "$out" "$B/hsaco" "$suffix"
+    "$kpack" extract --kpack "$out" "$@" && "$kpack" list --json | python3 -B tests/build/kpak.py "$out" "$B/hsaco" "$suffix"
 }
 check "the pack, by its modules' names" same ""
 check "by the paths of files" same .co --keys path
@@ -76,7 +76,7 @@ packed() { # object...
 }
 # reads TEXT: the archives' content, as Python text
 reads() {
-    python3 - "$out" "$1" <<'END'
+    python3 -B - "$out" "$1" <<'END'
 import sys
 sys.path.insert(0, "tests/build")
 from kpak import read_folder
@@ -122,6 +122,8 @@ packed "p m gfx942 k" "p m gfx942 k" "p m gfx942 k bit"
 check "copies are one, a whole one" exported "p_gfx942:m=k"
 packed "p m gfx942 k bit" "p m gfx942 k"
 check "wherever the damaged one is" exported "p_gfx942:m=k"
+packed "p m gfx942 k" "p m gfx942 k" "p n gfx942 l" "p n gfx942 l" "p o gfx942 k"
+check "and nothing else is lost" exported "p_gfx942:m=k p_gfx942:n=l p_gfx942:o=k"
 packed "p m gfx942 k" "p m gfx942 l"
 check "other code of one key" nothing 1 "two different code objects \"m\" for gfx942" "$WORK/packed"
 packed "p m gfx942 k" "p m.co gfx942 l"

@@ -47,6 +47,20 @@ kept() {
     done
 }
 check "either target is kept alone, with its bytes" kept
+exported() {
+    "$kpack" extract --kpack "$WORK/exported" "$WORK/z.a" && python3 -B - "$WORK" "$one" "$two" <<'END'
+import sys
+sys.path.insert(0, "tests/build")
+from kpak import read_folder
+work, *targets = sys.argv[1:]
+archives, kernels = read_folder(work + "/exported")
+for t in targets:
+    with open(f"{work}/{t}.hsaco", "rb") as file:
+        assert archives[f"p_{t}.kpack"] == {("m", t): file.read()}
+    assert kernels[f"p_{t}.kpack", "m"]
+END
+}
+check "AMD's archives of it have its bytes" exported
 damage() { # file output: the last byte of the last code object
     python3 - "$1" "$2" <<'END'
 import struct, sys
