@@ -2,9 +2,7 @@
  * inside it or in one of AMD's archives beside it
  *
  *   launch TARGET                    inside, compiled with -DINSIDE
- *   launch TARGET ARCHIVE [READER]   beside: keys are the modules' names.
- * READER is AMD's librocm_kpack.so; without it the archive is read by
- * gen/read/kpak.c
+ *   launch TARGET ARCHIVE [READER]   beside
  *
  * The program launches a kernel of each of three modules and checks the
  * results. Printed: milliseconds that it takes to have the three code objects
