@@ -219,7 +219,7 @@ ln -s nowhere "$tree/gone.co"
 import 1 "gone.co: No such file"
 fresh
 cp "$add" "$tree/m.co"
-mkfifo "$tree/pipe.co"
+mkfifo "$tree/pipe"
 mkdir "$WORK/elsewhere"
 cp "$add" "$WORK/elsewhere/never.co"
 ln -s "$WORK/elsewhere" "$tree/linked"

@@ -447,7 +447,7 @@ static uint64_t set_grid(struct run *run)
     return items <= 1024 ? groups : 0;
 }
 
-/* Of nothing but its end: a grid of 2^31 groups of it is quick on a card. */
+/* A kernel of s_endpgm alone: a card runs 2^31 groups of it quickly. */
 static bool is_empty(const struct run *run)
 {
     const uint32_t s_endpgm =

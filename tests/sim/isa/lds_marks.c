@@ -108,7 +108,7 @@ static void touch_row(uint32_t *marks, unsigned n, uint32_t epoch, uint32_t me,
         marks[i] = touched(marks[i], epoch, me, writes);
 }
 
-/* The same of one lane, where vectors are too wide. */
+/* One lane, for places that do not lie in a row. */
 static inline uint32_t lane_rivals(const uint32_t *marks, uint64_t at,
                                    unsigned ndwords, uint32_t epoch,
                                    uint32_t me, bool writes)

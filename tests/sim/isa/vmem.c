@@ -12,7 +12,7 @@
  */
 enum { SEGMENT = 64, SEEN_SLOTS = 512 };
 
-/* What the addresses of the lanes that access memory have in common. */
+/* Range of the addresses of the lanes that access memory. */
 struct extent {
     uint64_t lowest, highest;
     bool side_by_side; /* all lanes access memory, each behind the last one */
@@ -406,26 +406,29 @@ void sim_vmem_load_transposed(struct wave *w, const struct places *p,
     }
 }
 
-/* Whole dwords of one allocation to places that all lie in LDS. */
-static bool fast_load_lds(struct wave *w, const struct places *p,
-                          const struct extent *e, uint64_t start, unsigned step,
-                          unsigned nbytes, struct form form)
+/* Loads the dwords of each lane; false if a lane raised a fault. */
+static bool load_values(struct wave *w, const struct places *p,
+                        const struct extent *e, struct form form,
+                        vreg loaded[4])
 {
-    const struct extent to = {start, start + (w->nlanes - 1) * step, false};
-    uint64_t base, lds_base;
-    uint8_t *lds;
-    const uint8_t *bytes;
+    uint64_t base;
+    const uint8_t *const bytes =
+        common_base(w, p, e, form.nbytes, ACCESS_READ, &base);
 
-    if (form.nbytes < 4 || p->lanes != w->mask || p->space != SPACE_GLOBAL)
-        return false;
-    bytes = common_base(w, p, e, nbytes, ACCESS_READ, &base);
-    lds = common_lds(w, &to, nbytes, ACCESS_WRITE, &lds_base);
-    if (!bytes || !lds)
-        return false;
     for (uint64_t m = w->mask; m; m &= m - 1) {
-        const unsigned lane = (unsigned)__builtin_ctzll(m);
+        const int lane = __builtin_ctzll(m);
+        const bool reads = p->lanes >> lane & 1;
+        uint32_t v[4] = {0};
 
-        memcpy(lds + start + lane * step, bytes + (p->at[lane] - base), nbytes);
+        if (reads && bytes)
+            memcpy(v, bytes + (p->at[lane] - base), form.nbytes);
+        else if (reads &&
+                 !copy_lane(w, p, form.nbytes, (uint8_t *)v, ACCESS_READ, lane))
+            return false;
+        if (form.nbytes < 4)
+            v[0] = extend(v[0], form);
+        for (unsigned d = 0; d < 4; d++)
+            loaded[d][lane] = v[d];
     }
     return true;
 }
@@ -438,38 +441,44 @@ unsigned sim_lds_step(struct form form)
 void sim_vmem_load_lds(struct wave *w, const struct places *p, int32_t offset,
                        unsigned step, struct form form)
 {
-    unsigned nbytes = form.nbytes < 4 ? 4 : form.nbytes;
-    uint32_t reach = w->target->lds_nbytes > 65536 ? 0x3ffff : 0xffff;
+    const unsigned nbytes = form.nbytes < 4 ? 4 : form.nbytes;
+    const uint32_t reach = w->target->lds_nbytes > 65536 ? 0x3ffff : 0xffff;
     const struct extent e = extent_of(w, p, form.nbytes);
-    uint64_t start =
+    const uint64_t start =
         (uint64_t)(w->s[SREG_M0] & reach) + (uint64_t)(int64_t)offset;
+    struct places to = {.space = SPACE_LDS, .lanes = w->mask};
+    vreg loaded[4];
+    uint64_t lds_base;
+    uint8_t *lds;
 
     count(w, p, form.nbytes, WORK_LOADS, &e);
     if (w->flight)
         sim_work_lds_row(w, w->mask, nbytes);
-    if (fast_load_lds(w, p, &e, start, step, nbytes, form))
+    if (w->mask == 0 || !load_values(w, p, &e, form, loaded))
         return;
-    for (uint64_t m = w->mask; m; m &= m - 1) {
-        int lane = __builtin_ctzll(m);
-        uint32_t v[4] = {0};
-        uint8_t *to;
+    LANES(i)
+    to.at[i] = start + i * step;
+    const struct extent to_extent = extent_of(w, &to, nbytes);
 
-        if ((p->lanes >> lane & 1) &&
-            !copy_lane(w, p, form.nbytes, (uint8_t *)v, ACCESS_READ, lane))
+    lds = common_lds(w, &to_extent, nbytes, ACCESS_WRITE, &lds_base);
+    if (lds)
+        sim_lds_watch(w, &to, nbytes, to_extent.side_by_side, loaded);
+    for (uint64_t m = w->mask; m; m &= m - 1) {
+        const int lane = __builtin_ctzll(m);
+        uint8_t *const at =
+            lds ? lds + to.at[lane]
+                : sim_lds(w, to.at[lane], nbytes, ACCESS_WRITE, lane);
+
+        if (!at)
             return;
-        if (form.nbytes < 4)
-            v[0] = extend(v[0], form);
-        to = sim_lds(w, start + (uint64_t)lane * step, nbytes, ACCESS_WRITE,
-                     lane);
-        if (!to)
-            return;
-        memcpy(to, v, nbytes);
+        for (unsigned d = 0; d < nbytes / 4; d++)
+            memcpy(at + 4 * d, &loaded[d][lane], 4);
     }
 }
 
 /* ---- stores ---- */
 
-/* Of lanes that write to one address the highest comes last. */
+/* If several lanes write to one address, the highest lane comes last. */
 #define FAST_STORE(ndwords)                                                    \
     static void fast_store_##ndwords(                                          \
         const struct wave *w, const struct places *p, const struct extent *e,  \
@@ -662,7 +671,8 @@ static bool update_scratch(struct wave *w, uint64_t at, unsigned nbytes,
 
 /* ---- float atomics that get lost ---- */
 
-/* What the caches of gfx90a compute; a sum of f32 is fadd32 or a kind of it. */
+/* Float atomics of the caches of gfx90a; a sum of f32 is fadd32 or a kind of
+ * it. */
 /* cppcheck-suppress constParameter ; a function cannot be const */
 static bool is_float(atomic_fn *fn)
 {

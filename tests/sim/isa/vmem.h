@@ -35,7 +35,7 @@ void sim_vmem_load(struct wave *w, const struct places *p,
 void sim_vmem_store(struct wave *w, const struct places *p,
                     const struct operand *src, struct form form);
 
-/* Of an instruction on images: two levels of eight texels for each lane. */
+/* An instruction on images: two levels of eight texels for each lane. */
 enum { MAX_TEXELS = 16 * MAX_LANES };
 
 /*

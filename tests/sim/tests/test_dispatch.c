@@ -534,6 +534,11 @@ static void test_races_in_lds_are_warned_of(void **state)
         {"v_xor_b32 v2, 0x3fc, v1\nds_write_b32 v1, v0\n"
          "s_mov_b64 exec, 1\nds_read_b32 v3, v2\n",
          true},
+        /* A load that goes to LDS, where another wave reads. */
+        {"v_readfirstlane_b32 s6, v1\ns_mov_b32 m0, s6\n"
+         "global_load_lds_dword v1, s[4:5]\n"
+         "v_xor_b32 v1, 0x3fc, v1\nds_read_b32 v2, v1\n",
+         true},
         /* Every wave its own quarter. */
         {"ds_write_b32 v1, v0\nv_xor_b32 v1, 0xfc, v1\nds_read_b32 v2, v1\n",
          false},
@@ -551,7 +556,7 @@ static void test_races_in_lds_are_warned_of(void **state)
          "ds_read_b32 v2, v1\n",
          false},
     };
-    struct sim_alloc *out = buffer(8);
+    struct sim_alloc *out = buffer(1024);
     char text[512];
     struct asm_launch l = {.target = "gfx942",
                            .wave_size = 64,
