@@ -79,9 +79,10 @@ static void set_written(uint8_t *written, uint64_t bit, unsigned n)
     }
 }
 
-/* What two workgroups do to one byte has an order. What is for all to see is
- * part of making one, and so is not compared with stores: those of a flag have
- * no mark on some targets. */
+/* Reports two workgroups that access one byte without synchronizing. Atomics
+ * and accesses of device scope synchronize. Loads of device scope are not
+ * compared with stores, because on some targets the store of a flag carries no
+ * scope. */
 static bool check_groups(struct wave *w, const struct sim_alloc *a,
                          uint64_t addr, unsigned n, enum access how, int lane)
 {
@@ -234,7 +235,7 @@ uint8_t *sim_lds(struct wave *w, uint64_t offset, unsigned n, enum access how,
 /*
  * LDS has 32 banks of a dword, and serves 32 lanes a cycle where each bank is
  * asked for one address only (the same dword for several lanes counts once).
- * What goes beyond one cycle per 32 lanes and dword is a conflict.
+ * Each cycle beyond one per 32 lanes and dword is a conflict.
  */
 static unsigned lds_cycles(uint32_t mask, const uint32_t offset[32])
 {

@@ -17,7 +17,7 @@ static bool is_last(const struct insn *in)
 
 static bool is_quiet(const struct insn *in)
 {
-    if (!in->row || !(in->row->flags & ROW_QUIET)) /* what is none has no row */
+    if (!in->row || !(in->row->flags & ROW_QUIET)) /* illegal: no row */
         return false;
     for (unsigned k = 0; k < in->nops; k++)
         if (in->op[k].kind == OPERAND_SPECIAL)

@@ -1,8 +1,8 @@
 /* block.h - runs of instructions with one way in and one way out
  *
- * Decoded once, kept with the code. What the interpreter would ask of every
- * instruction is asked of the block: how many instructions of a class it has,
- * which registers it needs. Waits and hints count, and are no steps.
+ * A block is decoded once and kept with the code. It holds sums that the
+ * interpreter would otherwise work out for every instruction: instructions of
+ * each class, registers needed. Waits and hints count, and are no steps.
  */
 #ifndef SIM_ISA_BLOCK_H
 #define SIM_ISA_BLOCK_H
@@ -10,7 +10,7 @@
 #include "decode.h"
 
 struct step {
-    insn_fn *run; /* of `in`: one load less before the call */
+    insn_fn *run; /* copy of in->run: saves a load before the call */
     const struct insn *in;
     uint32_t offset; /* from the block's begin */
     bool quiet;      /* scalar, and cannot fault, stop the wave or yield */
@@ -22,7 +22,7 @@ struct block {
         end; /* addresses: of the first instruction, past the last */
     uint64_t count[NUM_CLASSES];
     uint32_t ninsns, nsteps;
-    uint16_t nvgprs, nagprs; /* registers that its instructions need */
+    uint16_t nvgprs, nagprs; /* registers that the block needs */
     /* The blocks that came after it last: branch not taken, and taken. */
     _Atomic(const struct block *) next[2];
     struct block *older; /* made before it for the same code */

@@ -1,8 +1,8 @@
 /* cost.c - what an instruction costs the pipe that executes it
  *
  * A SIMD of gfx9 has 16 lanes, so a vector instruction of a wave takes 4
- * cycles; one of RDNA has 32 and takes 1 for each 32 lanes. Slower ones are in
- * the table, as multiples of that.
+ * cycles; one of RDNA has 32 and takes 1 for each 32 lanes. The table lists
+ * slower instructions with multiples of these cycles.
  *
  * Sources: f64 and packed f32 from the peaks of AMD's data sheets (MI100,
  * MI250X, MI300X, MI355X, RX 6900 XT, RX 7900 XTX); products of 32-bit
@@ -123,7 +123,7 @@ static void cost_valu(struct cost *c, const char *name, enum arch arch)
         times = 1;
     }
     c->valu = (uint8_t)(once * times);
-    /* What goes at full rate on this processor is counted there. */
+    /* An instruction that this processor runs at full rate counts as such. */
     if (times == 1 && (c->rate == SIM_RATE_HALF || c->rate == SIM_RATE_QUARTER))
         c->rate = SIM_RATE_FULL;
     for (size_t i = 0; arch >= RDNA3 && i < COUNT(one_pass_names); i++)

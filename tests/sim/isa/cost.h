@@ -37,7 +37,7 @@ struct cost {
     uint8_t trans;  /* cycles of the transcendental unit, 32 lanes */
     uint8_t matrix; /* cycles of the matrix unit, a wave; 0: not published */
     bool matrix_blocks_valu;
-    bool one_pass; /* a wave of 64 takes no longer than one of 32: gfx11 */
+    bool one_pass; /* gfx11: wave64 takes no longer than wave32 */
     uint8_t wait;  /* enum wait_kind */
     uint8_t lds;   /* enum lds_kind */
 };

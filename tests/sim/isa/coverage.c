@@ -8,7 +8,7 @@
 
 enum { SLOTS = 1 << 14 };
 
-/* What was noted already: hashes, 0 for a free slot. */
+/* Hashes of the lines noted so far; 0 marks a free slot. */
 static uint32_t noted[SLOTS];
 
 static bool is_new(const char *line)

@@ -112,7 +112,7 @@ size_t sim_disassemble(const struct sim_code *code, uint64_t addr,
     return n;
 }
 
-/* ---- instructions that cannot be run ---- */
+/* ---- instructions that fault ---- */
 
 static void run_illegal(struct wave *w, const struct insn *in)
 {
@@ -145,7 +145,7 @@ bool sim_is_runnable(const struct insn *in)
  * new. Nothing in the internal form depends on where an instruction stands, so
  * one form serves every place with the same bytes, in every code object.
  * The number of bytes follows from the first of them, so looking for 4 bytes,
- * then 8, finds the right one. They are kept for good.
+ * then 8, finds the right one. Entries are never freed.
  */
 enum {
     MAX_WORDS = 5,
@@ -272,7 +272,8 @@ static struct insn *decode_locked(const struct sim_code *code, uint64_t addr,
     splat_constants(k->insn.pair);
     k->target = code->target;
     k->wave_size = wave_size;
-    /* What is illegal may be so because of what follows. */
+    /* An illegal instruction may be illegal by its later words, so the key has
+     * all of them. */
     k->nwords = size ? (unsigned)size / 4 : MAX_WORDS;
     memcpy(k->words, words, sizeof(words));
     place = bucket(words, k->nwords, wave_size);

@@ -15,7 +15,7 @@ struct block; /* see block.h */
 struct sim_code {
     const uint8_t *bytes;
     uint64_t base, size;
-    uint32_t generation; /* of the allocation's bytes */
+    uint32_t generation; /* the allocation's code_generation */
     const struct sim_target *target;
     /* A slot per dword of code, filled when first reached; [0] as decoded for
      * waves of 64 lanes, [1] for 32. */

@@ -28,7 +28,7 @@ static inline int64_t dot(uint32_t a, uint32_t b, unsigned bits, bool sign_a,
                           bool sign_b)
 {
     int64_t sum = 0;
-    int32_t small = 0; /* that holds all products of 8 bits */
+    int32_t small = 0; /* wide enough for products of 8 bits */
 
     if (bits <= 8) {
         for (unsigned n = 0; n < 32 / bits; n++)
@@ -65,7 +65,7 @@ static inline uint32_t arranged(const struct insn *in, unsigned n, uint32_t raw)
 
 /* clang-format off */
 #define DOT_INT_TABLE(X)                                                       \
-    /* mnemonic        of c  what one lane does */                             \
+    /* mnemonic        type  one lane's result */                              \
     X(v_dot4_i32_i8,   i32, finish_signed(dot(a, b, 8, true, true) + c,        \
                                           CLAMPED))                            \
     X(v_dot4_u32_u8,   u32, finish_unsigned(dot(a, b, 8, false, false) + c,    \

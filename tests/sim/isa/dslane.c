@@ -1,6 +1,6 @@
 /* dslane.c - moves between lanes through the LDS hardware, without its memory
  *
- * A lane that is off gives 0 to those that ask it.
+ * Reading a lane that is off gives 0.
  */
 #include "vop.h"
 
@@ -81,7 +81,7 @@ static void run_ds_swizzle_b32(struct wave *w, const struct insn *in)
         return;
     }
     if (pattern >> 10 & 1)
-        turn = 32 - turn; /* of a rotation: the other way */
+        turn = 32 - turn; /* the rotation goes the other way */
     LANES(i)
     {
         uint32_t lane = i & 31;

@@ -146,7 +146,7 @@ static void check_registers(struct wave *w, const struct insn *in)
                     agpr ? w->nagprs : w->nvgprs);
 }
 
-/* What a slice of a wave comes to. */
+/* Instructions that a wave has run in one slice, by class. */
 struct counts {
     uint64_t insns[NUM_CLASSES];
     uint64_t lane_insns;
@@ -223,7 +223,7 @@ static void no_memory(struct wave *w)
                     "the simulator has no memory to decode it");
 }
 
-/* What s_setvskip switches off: all that works on lanes, wherever it goes. */
+/* Whether s_setvskip switches the instruction off, as every one for lanes. */
 static bool is_vector(const struct insn *in)
 {
     return in->row && strncmp(in->row->name, "s_", 2) != 0;

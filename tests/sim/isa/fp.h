@@ -31,7 +31,7 @@ FP_BITS(f16, half_t, uint16_t)
 FP_BITS(f32, float, uint32_t)
 FP_BITS(f64, double, uint64_t)
 
-/* Layout of each format, for code that is written once for all. */
+/* Layout of each format, for macros stamped per format. */
 #define SIGN_f16 UINT16_C(0x8000)
 #define SIGN_f32 UINT32_C(0x80000000)
 #define SIGN_f64 UINT64_C(0x8000000000000000)
@@ -329,7 +329,7 @@ double ldexp_rounded_f64(double x, int32_t e);
 half_t ldexp_rounded_f16(half_t x, int32_t e);
 
 /* Mantissa in [0.5, 1) and exponent; 0, infinite and NaN give themselves and
- * 0. Denormals are taken as the numbers that they are. */
+ * 0. Denormals are not flushed. */
 float frexp_mant_f32(float x);
 double frexp_mant_f64(double x);
 half_t frexp_mant_f16(half_t x);

@@ -32,7 +32,7 @@ static struct sim_gws_resource *resource_of(struct wave *w,
                           SIM_GWS_RESOURCES];
 }
 
-/* Of the first lane that is on. */
+/* The value of the data register in the first active lane. */
 static int32_t value_of(struct wave *w, const struct insn *in)
 {
     return w->mask
@@ -65,7 +65,7 @@ static void run_ds_gws_barrier(struct wave *w, const struct insn *in)
 
     if (!r)
         return;
-    if (w->run->races) /* each time: as it comes, and as it goes on */
+    if (w->run->races) /* on arrival and on release */
         sim_races_sync(w->run->races, w->group->index,
                        w->ninsns << 8 | (w->index & 255));
     pthread_mutex_lock(&lock);

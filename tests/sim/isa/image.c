@@ -231,7 +231,7 @@ void sim_image_result(const struct image_op *op, unsigned lane,
     for (unsigned c = 0; c < 4; c++) {
         uint32_t *reg;
 
-        /* The four results of a gather are of one component. */
+        /* A gather returns one component of four texels. */
         if (!(op->what & IMAGE_GATHERS) && !(in->dmask >> c & 1))
             continue;
         if (!(in->flags & F_D16)) {

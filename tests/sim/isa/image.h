@@ -15,7 +15,7 @@
 #include "../core/texel.h"
 #include "vmem.h"
 
-/* What an instruction has beside x, y, z. */
+/* Address operands beside x, y, z, and kinds of image instructions. */
 enum {
     IMAGE_SAMPLES = 1 << 0, /* has a sampler; coordinates are floats */
     IMAGE_OFFSETS = 1 << 1,
@@ -38,7 +38,7 @@ struct image_op {
     struct sim_image_layout layout;
     struct sim_sampler sampler;
     const struct sim_texel_format *format;
-    enum sim_number_format number; /* as it is read */
+    enum sim_number_format number; /* number format for reads */
     unsigned ncoords, ngradients;  /* x, y, z...; of each direction */
     bool unnormalised;
     /* Numbers of the coordinates' registers. */
@@ -72,7 +72,7 @@ bool sim_image_fetch(struct image_op *op, unsigned level, uint32_t x,
 void sim_image_result(const struct image_op *op, unsigned lane,
                       const uint32_t component[4]);
 
-/* What was fetched, to the counters; at the end. */
+/* Adds the instruction's fetched texels to the counters; called last. */
 void sim_image_count_loads(const struct image_op *op);
 
 /* ---- samplers (lod.c) ---- */

@@ -79,14 +79,14 @@ struct operand {
     uint8_t width; /* registers that the text names: 2 for v[4:5] */
     uint8_t sel;   /* enum sdwa_sel */
     uint16_t reg;
-    bool plain; /* a vector register whose bits are used as they stand */
+    bool plain; /* a vector register without modifiers */
     bool neg, abs, sext;
     bool hi;     /* .h of a true16 operand, or its op_sel bit where that picks
                     a half (types of 16 bits; never packed types) */
     bool half16; /* the text said .l or .h: the other half is kept on writes */
     uint64_t value;
     /* A 32-bit constant, modifiers applied, in each lane: for handlers that
-     * read it like a register. NULL if it is none. */
+     * read it like a register. NULL without such a constant. */
     const uint32_t *splat;
 };
 
@@ -111,14 +111,14 @@ enum dpp_kind {
 
 struct dpp {
     uint8_t kind;                /* enum dpp_kind */
-    uint8_t amount;              /* of shifts, broadcasts, masks */
+    uint8_t amount;              /* the shift's count, broadcast lane or mask */
     uint8_t perm[8];             /* four of QUAD_PERM, eight of DPP_8 */
     uint8_t row_mask, bank_mask; /* 15 unless said */
     bool bound_ctrl;             /* a lane without a source reads 0 */
     bool fi;                     /* inactive lanes may be read */
 };
 
-/* Bits of insn.flags: modifiers that are there or not. */
+/* Bits of insn.flags: modifiers without a value. */
 enum {
     F_CLAMP = 1 << 0,
     F_GLC = 1 << 1, /* glc, sc0 or th:TH_ATOMIC_RETURN: an atomic returns */
@@ -153,7 +153,7 @@ enum fp_rule {
     FP_OF_64 /* f16 and f64 */
 };
 
-/* What an instruction is counted as. */
+/* The counter that an instruction adds to. */
 enum insn_class {
     CLASS_VALU,
     CLASS_SALU,
@@ -171,7 +171,8 @@ enum {
     ROW_NO_DST = 1, /* op[0] is a source: stores, s_cmp, v_cmpx of gfx10 */
     ROW_SDST = 2,   /* op[1] is a second destination: carry out */
     ROW_RAW = 4,    /* operands are not read: waits, hints, messages */
-    /* Of a 16-bit result on gfx9, against the rule in parse.c's finish(): */
+    /* The high half after a 16-bit result on gfx9, for instructions that
+     * differ from the rule in parse.c's finish(): */
     ROW_KEEP_HIGH = 8,
     ROW_ZERO_HIGH = 16,
     ROW_OP_SEL_HI_0 = 32, /* op_sel_hi is 0 where not said: v_fma_mix */
@@ -188,7 +189,7 @@ struct insn_row {
     uint16_t flags;             /* ROW_... */
 };
 
-/* What most handlers need lies together, in the first cache lines. */
+/* Fields that most handlers read come first, in the first cache lines. */
 struct insn {
     insn_fn *run;
     const struct insn_row *row;
@@ -214,12 +215,12 @@ struct insn {
     uint8_t matrix_fmt[2];
     uint8_t sdwa_sel[3]; /* enum sdwa_sel: destination, src0, src1 */
     unsigned nop_sel;    /* entries of op_sel in the text */
-    uint8_t dmask;       /* of images: components, a bit for each */
+    uint8_t dmask;       /* image components, a bit for each */
     uint8_t dim;         /* enum sim_image_type, 0 if not said */
-    uint8_t data_format, number_format; /* of typed buffers: what was said */
+    uint8_t data_format, number_format; /* typed buffers, as written */
     uint8_t naddress;    /* registers of coordinates that the text lists */
     uint8_t address[12]; /* their numbers; none: they follow op[1] */
-    uint32_t extra; /* what a handler's own parser leaves (s_getreg, swizzle) */
+    uint32_t extra;      /* result of a special parser (s_getreg, swizzle) */
     struct cost cost;
 } __attribute__((aligned(64)));
 

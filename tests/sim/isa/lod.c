@@ -33,7 +33,8 @@ static double gradient(const struct image_op *op, unsigned direction,
         (uint16_t)(sim_image_coord(op, at + k / 2, lane) >> 16 * (k % 2)));
 }
 
-/* From the square of four lanes that this one is of. */
+/* Derivative of coordinate k in x (direction 0) or y (1), from the lane's quad.
+ */
 static double difference(const struct image_op *op, unsigned direction,
                          unsigned k, unsigned lane)
 {
@@ -94,7 +95,7 @@ static double bounded_level(const struct image_op *op, double level,
     const struct sim_image *i = &op->image;
     double least = op->sampler.min_lod / (double)FRACTION;
 
-    level = fmax(level, least); /* of a NaN the bound is left */
+    level = fmax(level, least); /* NaN becomes the bound */
     level = fmin(level, op->sampler.max_lod / (double)FRACTION);
     if (op->what & IMAGE_LEAST_LEVEL)
         level = fmax(level, sim_image_body_float(op, op->ncoords, lane));

@@ -71,7 +71,7 @@ int32_t sim_format_i32(enum matrix_format format, uint64_t bits)
 
 /* ---- whole operands ---- */
 
-/* Element `index` of all lanes. */
+/* Reads element `index` from every lane. */
 static void element_of_lanes(struct wave *w, const struct operand *o,
                              unsigned index, unsigned bits,
                              uint32_t out[MAX_LANES])

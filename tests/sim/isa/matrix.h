@@ -30,7 +30,7 @@ struct matrix {
 
 unsigned sim_format_bits(enum matrix_format format);
 
-/* Element `index` (each of `bits` bits) of one lane's registers. */
+/* Reads element `index` from one lane's registers, elements of `bits` bits. */
 uint64_t sim_tuple_element(struct wave *w, const struct operand *o,
                            unsigned lane, unsigned index, unsigned bits);
 

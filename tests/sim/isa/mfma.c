@@ -26,7 +26,7 @@ static void output(const struct matrix *m, unsigned i, unsigned j, unsigned b,
                    unsigned *lane, unsigned *element)
 {
     unsigned rows = m->d == FMT_F64 ? 1 : 4;
-    unsigned beside = 64 / m->n; /* groups of rows that fit */
+    unsigned beside = 64 / m->n; /* row groups side by side in a wave */
     unsigned per_group = (unsigned)m->m * m->n / rows;
     unsigned blocks_beside = per_group < 64 ? 64 / per_group : 1;
 
@@ -42,11 +42,11 @@ static unsigned blgp_lane(unsigned lane, unsigned blgp)
     case 0:
         return lane;
     case 1:
-    case 2: /* one half to all lanes */
+    case 2: /* one half for every lane */
         return lane % 32 + 32 * (blgp - 1);
     case 3: /* rotated by 16 */
         return (lane + 16) % 64;
-    default: /* one quarter to all lanes */
+    default: /* one quarter for every lane */
         return lane % 16 + 16 * (blgp - 4);
     }
 }

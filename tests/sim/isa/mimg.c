@@ -1,15 +1,15 @@
 /* mimg.c - loads, stores and atomics of single texels; sizes
  *
  * Operands: vdata, coordinates, the image's descriptor; image_get_resinfo takes
- * a level for coordinates. What lies outside an image reads 0, and writes
- * there vanish. Coordinates are whole numbers without a sign.
+ * a level for coordinates. Reads outside an image give 0, writes outside are
+ * dropped. Coordinates are unsigned integers.
  */
 #include "image.h"
 #include "work.h"
 
 #include "fp.h"
 
-/* Where a lane's texel is; false if it is outside. */
+/* Finds a lane's texel; false if its coordinates are outside the image. */
 static bool find_texel(const struct image_op *op, unsigned lane,
                        unsigned *level, uint32_t at[3])
 {

@@ -13,13 +13,13 @@
 
 enum minifloat_specials {
     SPECIALS_NONE, /* every code is a number */
-    SPECIALS_FNUZ, /* the code of -0 is NaN */
-    SPECIALS_NAN,  /* all ones is NaN */
+    SPECIALS_FNUZ, /* NaN has the code of -0 */
+    SPECIALS_NAN,  /* NaN has all bits set */
     SPECIALS_IEEE  /* the top exponent is infinity and NaN */
 };
 
 struct minifloat {
-    uint8_t bits, mantissa; /* of the whole; of the mantissa */
+    uint8_t bits, mantissa; /* widths: code, mantissa */
     int8_t bias;
     uint8_t specials; /* enum minifloat_specials */
 };

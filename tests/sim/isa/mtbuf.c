@@ -1,15 +1,15 @@
 /* mtbuf.c - buffers of texels: buffer_load_format_x, tbuffer_load_format_x...
  *
- * A record is a texel. Its format is the descriptor's, of tbuffer instructions
- * their own; the descriptor also says which channel each component is. What is
- * out of range reads 0 in all components.
+ * A record is a texel. buffer instructions take its format from the descriptor,
+ * tbuffer instructions name it themselves. The descriptor also gives the
+ * channel of each component. Texels out of range read 0 in all components.
  */
 #include "../core/texel.h"
 #include "fp.h"
 #include "vmem.h"
 #include "work.h"
 
-/* Of what is loaded or stored. */
+/* The data registers' side of an instruction. */
 struct typed {
     uint8_t ncomponents;
     uint8_t d16; /* 0: 32 bits each; 1: packed by twos; 2: in the high half */

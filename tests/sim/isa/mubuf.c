@@ -1,9 +1,9 @@
 /* mubuf.c - buffer instructions: addresses through a descriptor
  *
  * The descriptor (four SGPRs): base in bits 47:0, stride in 61:48, number of
- * records in the third dword, flags in the fourth. What is out of range reads 0
- * and writes nothing, as the buffer's owner asked for, dword by dword; only
- * what lies inside is checked against the allocations.
+ * records in the third dword, flags in the fourth. The range is checked dword
+ * by dword: out of range a load gives 0 and a store does nothing. Accesses in
+ * range are checked against the allocations.
  *
  *   gfx9    with an index and a stride, records count in units of the stride;
  *           else in bytes, whatever the stride field holds, and soffset counts
@@ -21,7 +21,7 @@
 #include "sop.h"
 #include "vmem.h"
 
-/* What is in range as a whole or not at all, and what dword by dword. */
+/* Range checks cover the access as a whole, or each dword by itself. */
 enum access_form { WHOLE, TYPED, BY_DWORDS };
 
 /* Values of OOB_SELECT. */

@@ -104,7 +104,7 @@ static uint32_t sign_bit(unsigned type)
     }
 }
 
-/* Halves whose exponent is 0, their signs kept. */
+/* Flushes one half of v to a signed 0 if its exponent is 0. */
 static inline uint32_t flush_half(uint32_t v, unsigned shift)
 {
     bool flushes = (v >> shift & 0x7c00) == 0;

@@ -591,7 +591,7 @@ static enum fp_rule fp_of(const struct insn_row *row)
     if (row->class == CLASS_VMEM || row->class == CLASS_LDS ||
         row->class == CLASS_MATRIX || (row->flags & ROW_FP_FIXED))
         return FP_FIXED;
-    if (strstr(row->name, "_class_")) /* takes denormals for what they are */
+    if (strstr(row->name, "_class_")) /* never flushes denormals */
         return FP_NONE;
     for (int k = 0; k < MAX_OPERANDS; k++) {
         unsigned t = row->type[k];
@@ -606,7 +606,7 @@ static enum fp_rule fp_of(const struct insn_row *row)
     return fp;
 }
 
-/* What follows from all parts together, once they are known. */
+/* Fills in the fields that depend on several operands and modifiers. */
 static void finish(struct insn *in, const struct sim_target *target)
 {
     struct operand *dst = &in->op[0];

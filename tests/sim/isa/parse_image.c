@@ -61,7 +61,7 @@ static bool starts(const char *p, const char *end, const char *with, size_t *n)
     return (size_t)(end - p) > *n && memcmp(p, with, *n) == 0;
 }
 
-/* One name of the list. */
+/* Reads one name in the list of format:[...]. */
 static bool set_format(const char *p, const char *end, struct insn *in)
 {
     const char *number = end;

@@ -40,7 +40,8 @@ static struct bucket *find_bucket(struct bucket *table, const char *name)
     return &table[b];
 }
 
-/* `of` is the row's name, which an alias has in `name`. */
+/* Adds a name to the table. For a row `of` is `name`, for an alias the mnemonic
+ * of its row. */
 static bool insert(struct bucket *table, const char *name, const char *of,
                    const struct insn_row *row, char fault[ROW_FAULT_MAX])
 {
@@ -91,7 +92,7 @@ static bool join(const struct row_set *const joined[], size_t nsets,
                 return false;
             }
             if (strcmp(alias->name, alias->row) == 0)
-                continue; /* a table's column where all names are one */
+                continue; /* a table's old and new name are one */
             if (!insert(table, alias->name, alias->row, row, fault))
                 return false;
         }

@@ -14,8 +14,8 @@
 #include <stddef.h>
 
 struct insn_alias {
-    const char *name; /* as some generation spells it */
-    const char *row;  /* the row that it is */
+    const char *name; /* another generation's mnemonic */
+    const char *row;  /* the row's mnemonic */
 };
 
 struct row_set {
@@ -80,8 +80,8 @@ ROW_SETS(X)
 bool sim_rows_check(const struct row_set *const sets[], size_t nsets,
                     char fault[ROW_FAULT_MAX]);
 
-/* What waits, hints and the like do: the interpreter finishes every instruction
- * before the next. It does not have to be called. */
+/* Runs waits, hints and the like, with no effect: the interpreter finishes
+ * every instruction before the next. Callers may skip the call. */
 insn_fn sim_run_nothing;
 
 /* The row for a canonical mnemonic, or NULL. Any thread. */

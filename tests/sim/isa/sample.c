@@ -17,7 +17,7 @@
 
 #include "fp.h"
 
-/* What a lane samples. */
+/* One lane's coordinates, layer, offset and reference value. */
 struct spot {
     int lane;
     float coord[3]; /* x, y, z; normalised or in texels */

@@ -13,7 +13,7 @@ static uint64_t reverse_bits(uint64_t v, unsigned nbits)
     return r;
 }
 
-/* Position of the lowest one, -1 if there is none. */
+/* Position of the lowest set bit, -1 for 0. */
 static int32_t find_low(uint64_t v)
 {
     return v ? __builtin_ctzll(v) : -1;
@@ -31,7 +31,7 @@ static int32_t leading_signs(int64_t v, int nbits)
     return leading_zeros((uint64_t)(v < 0 ? ~v : v), nbits);
 }
 
-/* Every group of four bits that holds a one becomes all ones. */
+/* Sets all bits in each group of four with a set bit. */
 static uint64_t whole_quads(uint64_t v)
 {
     v |= v >> 1;
@@ -40,7 +40,7 @@ static uint64_t whole_quads(uint64_t v)
     return v * 15;
 }
 
-/* One bit per group of four that holds a one. */
+/* One bit per group of four bits: whether any is set. */
 static uint64_t quad_mask(uint64_t v)
 {
     uint64_t r = 0;

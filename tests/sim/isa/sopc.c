@@ -48,7 +48,7 @@ SOPC_TABLE(SOPC_RUN)
  * instructions may change M0 meanwhile. */
 static void run_s_set_gpr_idx_on(struct wave *w, const struct insn *in)
 {
-    unsigned enable = in->raw >> 8 & 15; /* SSRC1 is the mask itself */
+    unsigned enable = in->raw >> 8 & 15; /* SSRC1's code is the mask */
 
     w->s[SREG_M0] = (w->s[SREG_M0] & ~0xf0ffu) |
                     (sget_u32(w, &in->op[0]) & 0xff) | enable << 12;

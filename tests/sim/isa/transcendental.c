@@ -3,10 +3,10 @@
  * Hardware gives these to 1 ulp. Here f32 and f16 results are computed in f64
  * and rounded once, so they are the correctly rounded value but for a few
  * cases in a billion; f64 reciprocals and roots, where hardware has 29 bits or
- * so, are correctly rounded as well. What the manuals state exactly is kept:
- * f32 operands and results that are denormal are flushed whatever MODE says,
- * f16 and f64 ones are not; sine and cosine take revolutions, give 0 and 1
- * beyond 256 of them, and NaN for an infinity.
+ * so, are correctly rounded as well. Rules that the manuals state exactly hold:
+ * denormal f32 operands and results are flushed whatever MODE says, f16 and
+ * f64 ones are not; sine and cosine take revolutions, give 0 and 1 beyond 256
+ * revolutions, and NaN for an infinity.
  */
 #include "fp.h"
 #include "vop.h"

@@ -15,7 +15,7 @@ __extension__ typedef _Float16 half_t;
 
 /* clang-format off */
 #define LANE_TYPES(X)                                                        \
-    X(none,   uint32_t, 0) /* no operand, or one that is read as raw text */ \
+    X(none,   uint32_t, 0) /* no operand, or one parsed from raw text */     \
     X(u32,    uint32_t, 1)                                                   \
     X(i32,    int32_t,  1)                                                   \
     X(f32,    float,    1)                                                   \

@@ -118,7 +118,7 @@ static void count(struct wave *w, const struct places *p, unsigned nbytes,
         sim_work_vmem(w, p, nbytes, kind);
     if (!asked || p->space == SPACE_LDS)
         return;
-    if (p->space == SPACE_SCRATCH) /* interleaved: as good as it gets */
+    if (p->space == SPACE_SCRATCH) /* lanes interleaved: no waste */
         moved = (asked + SEGMENT - 1) / SEGMENT * SEGMENT;
     else
         moved = SEGMENT * count_segments(w, p, nbytes, e);
@@ -435,7 +435,7 @@ static bool load_values(struct wave *w, const struct places *p,
 
 unsigned sim_lds_step(struct form form)
 {
-    return form.nbytes > 4 ? 16 : 4; /* of three dwords too */
+    return form.nbytes > 4 ? 16 : 4; /* 16 for three dwords, too */
 }
 
 void sim_vmem_load_lds(struct wave *w, const struct places *p, int32_t offset,
@@ -730,7 +730,8 @@ bool sim_scalar_atomic(struct wave *w, uint64_t addr, unsigned nbytes,
     return update(w, SPACE_GLOBAL, addr, -1, nbytes, data, compare, fn, old);
 }
 
-/* Aligned values of one allocation. False if a lane has to be looked at. */
+/* Atomics on aligned values in one allocation, without checks per lane. False
+ * if the lanes need such checks. */
 static bool fast_atomic(const struct wave *w, const struct places *p,
                         const struct extent *e, vreg *from, unsigned nbytes,
                         bool has_compare, atomic_fn *fn, uint64_t *old)

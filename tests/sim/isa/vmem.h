@@ -19,14 +19,14 @@ enum space {
 
 struct places {
     enum space space;
-    uint64_t lanes; /* that access memory; loads give 0 to the other active */
+    uint64_t lanes; /* with an access; loads give 0 to other active lanes */
     uint64_t at[MAX_LANES];
 };
 
 /* How memory and registers correspond. */
 struct form {
     uint8_t nbytes;
-    bool sign;   /* of 8 and 16 bits: sign-extended */
+    bool sign;   /* extends values of 8 and 16 bits by their sign */
     uint8_t d16; /* 0: whole registers, 1: low half, 2: high half */
 };
 
@@ -58,7 +58,7 @@ void sim_vmem_load_lds(struct wave *w, const struct places *p, int32_t offset,
  * Transposing loads, for matrix operands: the loaded values of 16 lanes are a
  * matrix of 16 columns, whose rows lie one after the other in memory and take
  * 16 / n lanes each (a lane loads n values of `nbits`); each lane comes out
- * with n values of one column. All lanes are taken as active.
+ * with n values of one column. EXEC is ignored.
  */
 void sim_vmem_load_transposed(struct wave *w, const struct places *p,
                               const struct operand *dst, unsigned nbytes,

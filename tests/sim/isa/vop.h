@@ -61,7 +61,7 @@ const uint32_t *sim_flush16(const struct wave *w, const struct insn *in,
 /* A lane mask (v_cndmask, carry in). */
 uint64_t sim_src_mask(const struct wave *w, const struct operand *o);
 
-/* What is neither a register nor a constant. */
+/* Special operands: neither registers nor constants. */
 uint32_t sim_special32(const struct wave *w, const struct operand *o);
 uint64_t sim_special64(const struct wave *w, const struct operand *o);
 
@@ -105,8 +105,8 @@ void sim_write32(struct wave *w, const struct operand *o,
 void sim_write64(struct wave *w, const struct operand *o,
                  const uint64_t value[MAX_LANES]);
 
-/* Writes a lane mask: bits of lanes that are off must be given as they are to
- * be (0 for compares). */
+/* Writes a lane mask. The caller sets the bits of inactive lanes, too (0 for
+ * compares). */
 void sim_dst_mask(struct wave *w, const struct operand *o, uint64_t mask);
 
 static inline void sim_dst_scalar32(struct wave *w, const struct operand *o,

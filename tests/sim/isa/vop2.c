@@ -256,8 +256,8 @@ static void run_v_cndmask_b16(struct wave *w, const struct insn *in)
 
 /*
  * Sums with a carry out: d, mask, a, b and perhaps a mask of carries in. The
- * mask is written last, for it may be the one that was read. With clamp the
- * result saturates. Bits of lanes that are off are written as 0.
+ * mask is written last, because carries in and out may share a register. With
+ * clamp the result saturates. Inactive lanes get a carry of 0.
  */
 enum carry_op { CARRY_ADD, CARRY_SUB, CARRY_SUBREV };
 

@@ -8,7 +8,7 @@
 
 /* ---- 16 bits ---- */
 
-/* What turns source n's register into the two values, low and high. */
+/* Shifts and sign masks that pick source n's low and high value. */
 struct halves {
     unsigned lo_shift, hi_shift;
     uint32_t lo_sign, hi_sign;

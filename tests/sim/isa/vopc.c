@@ -6,7 +6,7 @@
 #include "fp.h"
 #include "vop.h"
 
-/* Bits of lanes that are off are 0. */
+/* Inactive lanes get 0 bits. */
 static void write_cmp(struct wave *w, const struct insn *in, uint64_t hits)
 {
     sim_dst_mask(w, &in->op[0], hits & w->mask);

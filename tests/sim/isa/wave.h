@@ -18,7 +18,7 @@ typedef uint32_t vreg[MAX_LANES] __attribute__((aligned(64)));
 #define SHARED_BASE UINT64_C(0x0001000000000000)
 #define PRIVATE_BASE UINT64_C(0x0002000000000000)
 /* Where scratch pretends to lie on targets whose kernels compute its address:
- * each wave of a workgroup has its own part. Nothing is mapped there. */
+ * each wave of a workgroup has its own part. The range is unmapped. */
 #define SCRATCH_BASE UINT64_C(0x00003f0000000000)
 
 enum wave_state {
@@ -42,22 +42,22 @@ enum {
     MODE_VSKIP = 1 << 28       /* gfx9 */
 };
 
-/* What a wave has under way, for bounds (work.c). */
+/* A wave's loads in flight, counted for bounds (work.c). */
 struct flight;
 
 struct sim_code; /* decoded instructions of one allocation, see decode.h */
 
-/* What all waves of a dispatch share. */
+/* State shared by the waves of one dispatch. */
 struct run {
     const struct sim_dispatch *dispatch;
     const struct sim_target *target;
     struct sim_config config;
     unsigned wave_size;
-    /* Of a wave, as the descriptor says. Where both kinds are in one file (from
-     * gfx90a on), v reaches beyond first_agpr: a0 is v[first_agpr] there. */
+    /* Registers of a wave, by the kernel descriptor. In a unified file (from
+     * gfx90a on) v reaches beyond first_agpr, and a0 is v[first_agpr]. */
     unsigned nvgprs, nagprs;
-    unsigned nregs;          /* of both kinds, each counted once */
-    unsigned first_agpr;     /* that a0 is */
+    unsigned nregs;          /* VGPRs and AGPRs, each counted once */
+    unsigned first_agpr;     /* index of a0 in the file */
     uint64_t entry;          /* address of the first instruction */
     uint32_t scratch_nbytes; /* per lane */
     uint32_t lds_nbytes;     /* of a workgroup */
@@ -104,7 +104,7 @@ struct wave {
     vreg *a;       /* accumulation registers, among v's or behind them */
     uint64_t mask; /* lanes that this instruction writes: EXEC, less what DPP
                       switched off. Set before every instruction. */
-    uint64_t full; /* all lanes of the wave */
+    uint64_t full; /* a bit for each lane */
     unsigned nlanes;
     bool scc;
     uint8_t state;   /* enum wave_state */
@@ -113,13 +113,13 @@ struct wave {
     uint8_t fp_now;  /* enum fp_rule that the host computes by, if it is not */
     uint32_t mode;
     uint64_t pc;             /* address of the next instruction */
-    uint64_t insn_pc;        /* address of the one that runs */
-    const struct insn *insn; /* the one that runs */
+    uint64_t insn_pc;        /* address of the running instruction */
+    const struct insn *insn; /* the running instruction */
     uint32_t s[NUM_SREGS] __attribute__((aligned(64)));
     struct group *group;
     struct run *run;
     const struct sim_target *target;
-    struct sim_code *code; /* that pc lies in */
+    struct sim_code *code; /* contains pc */
     unsigned index;        /* in the workgroup */
     unsigned nvgprs, nagprs;
     /* Registers that its instructions have named, from 0 on. The others hold
@@ -128,23 +128,23 @@ struct wave {
     uint32_t *scratch; /* dword d of lane l at [d * nlanes + l] */
     uint8_t *scratch_written;
     uint64_t scratch_base;  /* address that FLAT_SCRATCH must hold */
-    unsigned barrier_phase; /* that the wave signalled in (gfx12) */
-    uint64_t barrier_pc;    /* of the last barrier */
+    unsigned barrier_phase; /* phase of the wave's last signal (gfx12) */
+    uint64_t barrier_pc;    /* pc of the last barrier */
     uint64_t start_exec;    /* lanes that hold a work-item */
-    uint64_t absent;        /* of them, those that were off at that barrier */
+    uint64_t absent;        /* subset that was off at barrier_pc */
     bool split_barrier;     /* it waits in s_barrier_wait */
     uint8_t joined;         /* its named barrier, 0 if it has none */
-    bool joined_done;       /* that was complete since it last waited */
+    bool joined_done;       /* completed since the wave last waited */
     bool waits_for_joined;
-    bool gws_waits; /* at a barrier of all workgroups, whose flag was */
-    bool gws_flag;  /* this when it came */
+    bool gws_waits; /* waits at a barrier of the whole grid */
+    bool gws_flag;  /* the barrier's flag on arrival */
     bool never_ran; /* no work-item of it is in the grid */
     uint64_t ninsns;
     unsigned nclocks; /* reads of a clock since the wave last waited */
     bool gpr_idx;     /* MODE_GPR_IDX_EN, on targets that have it */
     bool vskip;       /* MODE_VSKIP, likewise */
     const struct sim_alloc *last_hit[2]; /* of memory accesses */
-    const uint8_t *stores; /* what the store under way writes, if known */
+    const uint8_t *stores; /* bytes of the running store, if known */
     struct flight *flight; /* NULL: its work is not counted */
 };
 
@@ -190,8 +190,8 @@ static inline uint64_t wave_exec(const struct wave *w)
 
 /*
  * Reports a fault of the running instruction and stops the wave. `lane` is -1
- * and `address` 0 where there is none. The text is completed with kernel,
- * instruction, offset, workgroup and wave. Only the first fault counts.
+ * without a lane, `address` 0 without an address. The text is completed with
+ * kernel, instruction, offset, workgroup and wave. Only the first fault counts.
  */
 void sim_fault_raise(struct wave *w, enum sim_fault_kind kind, int lane,
                      uint64_t address, const char *format, ...)

@@ -114,7 +114,7 @@ static void load_c(struct wave *w, const struct insn *in, unsigned operand,
             output(w, in, i, j, bits, &lane, &e);
             raw = sim_tuple_element(w, &in->op[operand], lane, e, bits);
             if (format == FMT_BF16 && in->op[operand].kind == OPERAND_CONST)
-                raw = in->op[operand].value >> 16; /* was read as f32 */
+                raw = in->op[operand].value >> 16; /* the decoder gives f32 */
             if (is_integer(format)) {
                 t->i[i][j] = (int32_t)raw;
             } else {

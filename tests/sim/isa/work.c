@@ -188,7 +188,7 @@ static unsigned in_memory(const struct places *p, uint64_t at[MAX_LANES])
     return n;
 }
 
-/* Those that lead to LDS are an access of it. */
+/* Counts the lanes whose flat address lies in LDS as one LDS access. */
 static void count_flat_lds(struct wave *w, const struct places *p,
                            unsigned nbytes)
 {
@@ -266,8 +266,8 @@ void sim_work_vmem(struct wave *w, const struct places *p, unsigned nbytes,
 
 /* ---- texels ---- */
 
-/* Of an instruction's texels most lie in a few segments: those that are known
- * are kept in order. */
+/* Number of segments of `size` bytes that the texels touch. Most texels lie in
+ * few segments, so the segments found are kept sorted. */
 unsigned sim_work_segments(const uint64_t *at, unsigned n, unsigned nbytes,
                            unsigned size)
 {
@@ -374,7 +374,7 @@ static void serve(struct banks *b, unsigned nbanks, uint32_t dword, bool merge)
     b->worst = depth > b->worst ? depth : b->worst;
 }
 
-/* Cycles of the lanes of one phase; 0 if all are off. */
+/* Bank cycles for the lanes in one phase; 0 if every lane is off. */
 static unsigned phase_cycles(const struct phases *p, unsigned phase,
                              uint32_t mask, const uint32_t *offset, unsigned n,
                              bool merge)

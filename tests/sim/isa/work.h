@@ -19,7 +19,7 @@ enum { FLIGHT_MOST = 64 };
 struct flight {
     uint32_t now;
     unsigned first, n;          /* of a ring */
-    uint32_t done[FLIGHT_MOST]; /* when each is there, in order */
+    uint32_t done[FLIGHT_MOST]; /* times of arrival, in order */
 };
 
 /* Before an instruction runs: ALUs, waits, LDS without addresses. */
