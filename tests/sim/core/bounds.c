@@ -19,8 +19,8 @@ static double least(double a, double b)
 }
 
 /*
- * What L2 and memory exchange: reads of 64 bytes, writes of 32 or 64 (the
- * requests that ROCm's profilers know, TCC_EA_RDREQ and TCC_EA_WRREQ).
+ * Traffic between L2 and memory: reads of 64 bytes, writes of 32 or 64 (the
+ * requests TCC_EA_RDREQ and TCC_EA_WRREQ of ROCm's profilers).
  */
 static double dram_bytes(const struct sim_work *k)
 {

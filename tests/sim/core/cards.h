@@ -10,7 +10,7 @@
 
 #include "dispatch.h"
 
-/* X(field, what it is) */
+/* X(field, its meaning and unit) */
 #define SIM_CARD_NUMBERS(X)                                                    \
     X(compute_units, "compute units")                                          \
     X(clock_mhz, "clock in MHz, the highest that the maker names")             \
@@ -55,9 +55,9 @@ struct sim_bounds {
     const struct sim_card *card;
     double ns[SIM_NPIPES]; /* lower bounds of time */
     enum sim_pipe largest;
-    double dram_bytes;      /* that must be moved */
-    double waves_per_simd;  /* in flight, where the grid is large enough */
-    double in_flight_bytes; /* of loads, a compute unit, then; 0: no loads */
+    double dram_bytes;      /* traffic that DRAM must carry */
+    double waves_per_simd;  /* resident, if the grid is large enough */
+    double in_flight_bytes; /* loads of a CU with these waves; 0: no loads */
     double needed_bytes;    /* for the card's latency times bandwidth */
     double dies_percent;    /* the busiest die's work if groups that work were
                                dealt evenly, of what it has; 100 at best */
@@ -72,9 +72,9 @@ const struct sim_card *sim_card_of(const char *processor);
 const char *sim_pipe_name(enum sim_pipe pipe);
 
 /*
- * The bounds of a launch whose counters these are. With `large_grid` all of
- * the card's compute units share the work, however few groups there are: what
- * a grid of many such groups would have, a group.
+ * Computes the bounds of a launch from its counters. With `large_grid` all of
+ * the card's compute units share the work, however few groups the launch has,
+ * as they would in a grid of many such groups.
  */
 void sim_bounds_of(const struct sim_card *card, const struct sim_stats *stats,
                    bool large_grid, struct sim_bounds *out);

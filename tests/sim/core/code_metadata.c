@@ -1,7 +1,7 @@
 /* code_metadata.c - the kernels that a code object's metadata note describes
  *
- * The note is a map in MessagePack (AMDGPUUsage, "Code Object Metadata"). What
- * it states of a kernel is checked against the loaded symbols and segments.
+ * The note is a map in MessagePack (AMDGPUUsage, "Code Object Metadata"). Each
+ * kernel's entry is checked against the loaded symbols and segments.
  */
 #define _GNU_SOURCE
 #include "loader.h"

@@ -15,7 +15,7 @@
 enum sim_load_status {
     SIM_LOAD_OK,
     SIM_LOAD_NOT_ELF,      /* not an AMDGPU ELF at all */
-    SIM_LOAD_CORRUPT,      /* an ELF that contradicts itself */
+    SIM_LOAD_CORRUPT,      /* an ELF with contradictions */
     SIM_LOAD_WRONG_TARGET, /* for another processor or feature setting */
     SIM_LOAD_UNRESOLVED,   /* undefined symbol or unknown relocation */
     SIM_LOAD_NO_MEMORY
@@ -24,7 +24,7 @@ enum sim_load_status {
 struct sim_arg {
     char *name; /* may be NULL */
     uint32_t offset, size;
-    uint32_t pointee_align; /* of pointers into LDS */
+    uint32_t pointee_align; /* alignment for pointers into LDS */
     char value_kind[28];    /* "by_value", "global_buffer", "hidden_..." */
 };
 

@@ -19,8 +19,8 @@ enum { MAX_DEVICES = 64 };
 #define GiB(n) ((uint64_t)(n) << 30)
 
 /*
- * What the processors of a family have in common: flat scratch and packed work
- * item IDs, AGPRs (of their own, in one file with the VGPRs), SIMDs in a CU.
+ * Features common to a family's processors: flat scratch, packed work-item IDs,
+ * AGPRs (in a file of their own or in one with the VGPRs), SIMDs in a CU.
  */
 #define VEGA                                                                   \
     .default_wave = 64, .simds_per_cu = 4, .max_waves_per_simd = 10,           \
@@ -241,7 +241,7 @@ bool sim_device_accepts_id(const struct sim_device *device,
     return sim_device_accepts(device, id.processor, id.sramecc, id.xnack, why);
 }
 
-/* ---- the devices of this process ---------------------------------------- */
+/* ---- list of devices ----------------------------------------------------- */
 
 /* "64M", in bytes, KiB, MiB or GiB; 0 if it is none. */
 static uint64_t read_size(const char *text)

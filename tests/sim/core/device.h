@@ -6,7 +6,7 @@
  * target of the pack): "gfx942:sramecc+:xnack-,gfx1100". A feature that the
  * processor has and the list leaves out is taken as sramecc+ and xnack-, or
  * xnack+ where HSA_XNACK=1 turns it on for a process. The word "none" gives a
- * machine without a GPU. KPK_SIM_MEMORY is what each device has, as "8G".
+ * machine without a GPU. KPK_SIM_MEMORY, as "8G", sizes each device's memory.
  */
 #ifndef SIM_CORE_DEVICE_H
 #define SIM_CORE_DEVICE_H
@@ -28,16 +28,16 @@ struct sim_target {
     bool packed_work_item_ids;
     bool accum_vgprs;        /* has AGPRs */
     bool unified_vgprs;      /* AGPRs and VGPRs in one file (gfx90a on) */
-    bool drops_fine_atomics; /* of floats, on fine-grained memory */
+    bool drops_fine_atomics; /* float atomics on fine-grained memory */
     uint32_t lds_nbytes;     /* per workgroup */
-    uint32_t compute_units;  /* as HSA counts them */
+    uint32_t compute_units;  /* HSA's count */
     uint32_t simds_per_cu;
     uint32_t max_waves_per_simd;
     uint32_t vgprs_per_simd; /* per lane, 32-bit, for wave-size lanes */
     uint32_t vgpr_granule32, vgpr_granule64; /* allocation granules */
     uint32_t clock_khz, memory_clock_khz, memory_bus_bits;
     uint32_t l2_nbytes;
-    uint64_t memory_nbytes; /* what a device offers, if nothing else is said */
+    uint64_t memory_nbytes; /* where KPK_SIM_MEMORY is not set */
 };
 
 struct sim_device {

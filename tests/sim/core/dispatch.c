@@ -44,7 +44,7 @@ struct resident {
 struct job {
     struct run run;
     uint64_t ngroups;
-    uint64_t group_nbytes;  /* of a resident's memory */
+    uint64_t group_nbytes;  /* size of a resident group's memory */
     unsigned max_residents; /* of one worker */
     _Atomic uint64_t next_group;
     /* Groups above the lowest one that faulted need not run. */
@@ -246,8 +246,8 @@ static void finish_group(struct job *job, struct group *g)
 /* The queue of a worker: groups take turns from the front. */
 struct worker {
     struct job *job;
-    struct sim_help *help; /* of the thread that dispatches, else NULL */
-    unsigned nhelpers;     /* to be called yet, when they are worth it: */
+    struct sim_help *help; /* NULL but for the dispatching thread */
+    unsigned nhelpers;     /* threads to call at call_at, then 0 */
     uint64_t call_at;
     struct resident *first, *last;
     struct resident *spare; /* a finished group's memory */
@@ -476,7 +476,7 @@ static uint32_t round_up(uint32_t n, uint32_t to)
     return (n + to - 1) / to * to;
 }
 
-/* SGPRs of a wave; from gfx10 on each has all of them. */
+/* SGPRs of a wave; from gfx10 on a wave always has 106. */
 static uint32_t allocated_sgprs(const struct run *run)
 {
     return run->target->major >= 10 ? 106

@@ -46,7 +46,7 @@ struct sim_dispatch {
     uint32_t lds_nbytes;     /* static and dynamic */
     uint32_t scratch_nbytes; /* per work-item */
     struct sim_gws *gws;     /* NULL where the queue has none */
-    uint32_t max_waves;      /* that may be under way at once; 0: no limit */
+    uint32_t max_waves;      /* most waves under way at once; 0: no limit */
 };
 
 enum sim_fault_kind {
@@ -86,13 +86,13 @@ struct sim_stats {
     uint64_t insns;      /* executed by waves */
     uint64_t lane_insns; /* vector instructions times active lanes */
     uint64_t valu, salu, vmem, smem, lds, branch, matrix, other;
-    uint64_t bytes_read, bytes_written; /* that lanes asked for (vmem) */
+    uint64_t bytes_read, bytes_written; /* by lanes' requests (vmem) */
     /* whole 64-byte memory segments touched per instruction, in bytes */
     uint64_t segment_bytes_read, segment_bytes_written;
     uint64_t lds_bytes, lds_bank_conflicts; /* extra cycles */
     uint32_t vgprs, sgprs, lds_nbytes, scratch_nbytes;
     uint32_t occupancy_waves; /* per SIMD, from registers and LDS */
-    struct sim_work work;     /* where bounds are asked for */
+    struct sim_work work;     /* counted for bounds only */
 };
 
 struct sim_alloc;
@@ -119,14 +119,15 @@ struct sim_config *sim_config_mutable(void);
 bool sim_dispatch_run(const struct sim_dispatch *dispatch,
                       struct sim_stats *stats, struct sim_fault *fault);
 
-/* Adds the counters of `from`; what describes one kernel is that of `from`. */
+/* Adds the counters of `from`, and copies its kernel's registers, LDS, scratch
+ * and occupancy. */
 void sim_stats_add(struct sim_stats *to, const struct sim_stats *from);
 
 /* Prints the counters of a launch to stderr. */
 void sim_stats_print(const struct sim_dispatch *dispatch,
                      const struct sim_stats *stats);
 
-/* Whether bytes of an allocation differ from what was decoded of them. */
+/* Whether an allocation's code bytes have changed since they were decoded. */
 bool sim_code_is_stale(const struct sim_alloc *alloc);
 
 /* Drops decoded instructions of an allocation (unload, code rewritten). */

@@ -157,7 +157,8 @@ static bool refuse(char why[SIM_IMAGE_WHY], const char *format, ...)
     return false;
 }
 
-/* What must hold of any image; sizes are checked against fields elsewhere. */
+/* Checks rules for every image; elsewhere sizes are checked against the widths
+ * of the descriptor's fields. */
 static bool check_image(const struct sim_image *i, const struct sim_target *t,
                         char why[SIM_IMAGE_WHY])
 {
@@ -238,7 +239,7 @@ bool sim_image_encode(const struct sim_image *i, const struct sim_target *t,
     value[I_PITCH] = has_pitch(i, t) ? layout.level[0].pitch - 1 : 0;
     value[I_FIRST_LAYER] = i->first_layer;
     value[I_MAX_MIP] = i->nlevels - 1;
-    /* gfx9 takes the height of all levels here where there are several. */
+    /* With several levels gfx9 takes the height of all levels in this field. */
     if (g == GFX9 && i->nlevels > 1)
         value[I_PITCH] =
             layout.slice_nbytes / layout.texel_nbytes / layout.level[0].pitch -

@@ -21,7 +21,7 @@ enum {
     SIM_IMAGE_WORDS = 8,
     SIM_SAMPLER_WORDS = 4,
     SIM_IMAGE_MAX_LEVELS = 17,
-    SIM_IMAGE_ALIGN = 256 /* of the base address */
+    SIM_IMAGE_ALIGN = 256 /* alignment of the base address */
 };
 
 /* The hardware's numbers, of all generations. */
@@ -58,7 +58,7 @@ enum sim_data_format {
     SIM_DATA_4_4_4_4
 };
 
-/* What the bits mean. gfx9's numbers. */
+/* Interpretation of a channel's bits; gfx9's numbers. */
 enum sim_number_format {
     SIM_NUMBER_UNORM,
     SIM_NUMBER_SNORM,
@@ -86,13 +86,13 @@ struct sim_image {
     enum sim_data_format data;
     enum sim_number_format number;
     uint8_t select[4];      /* enum sim_select */
-    uint32_t width, height; /* of level 0, in texels; height 1 of 1D */
+    uint32_t width, height; /* size of level 0 in texels; 1D: height 1 */
     /* 3D: slices. Arrays and cubes: the last layer (or face) that can be
      * reached, plus 1. Else 1. */
     uint32_t depth;
     uint32_t first_layer;
-    uint32_t nlevels; /* that the image has in memory, 1 or more */
-    uint32_t first_level, last_level; /* that can be reached */
+    uint32_t nlevels;                 /* levels in memory, 1 or more */
+    uint32_t first_level, last_level; /* range in reach */
     /*
      * Texels from one row of level 0 to the next. 0: sim_image_layout()'s own.
      * Descriptors have a field for it in images of one level: on gfx9 always,
@@ -127,13 +127,13 @@ struct sim_sampler {
     /* z of 3D, between levels: 0 none (z: as x and y), 1 point, 2 linear */
     uint8_t z_filter, mip_filter;
     bool unnormalised; /* coordinates count texels */
-    uint8_t compare;   /* of image_sample_c: 0 never, < = <= > != >= always */
+    uint8_t compare;   /* image_sample_c: 0 never, < = <= > != >= always */
     uint8_t reduction; /* 0 the weighted sum, 1 minimum, 2 maximum */
     bool truncates;    /* nearest: toward zero where it would round */
     bool no_cube_wrap; /* a cube's faces end at their edges */
     bool keeps_srgb;   /* sRGB texels are not made linear */
     bool forces_srgb;  /* UNORM texels are */
-    uint8_t aniso;     /* 0: none; more than 0 is filtered as 0 */
+    uint8_t aniso;     /* anisotropy; ignored by filters */
     uint32_t min_lod, max_lod; /* in 256ths of a level */
     int32_t lod_bias;          /* the same */
     enum sim_border border;
@@ -167,7 +167,7 @@ bool sim_sampler_decode(const uint32_t words[SIM_SAMPLER_WORDS],
 struct sim_texel_format {
     uint8_t nbytes;    /* of a texel */
     uint8_t nchannels; /* X, XY, XYZ or XYZW */
-    uint8_t nbits[4];  /* of X, Y, Z, W; X lies lowest */
+    uint8_t nbits[4];  /* widths of X, Y, Z, W; X lowest */
 };
 
 /* NULL if images have no such format. */

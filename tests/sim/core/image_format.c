@@ -13,7 +13,8 @@ static const enum sim_number_format numbers[] = {
 
 enum { NUM_NUMBERS = sizeof(numbers) / sizeof(numbers[0]) };
 
-/* 0: there is no such format. gfx9 has those that gfx10 has. */
+/* A format's codes by number format; 0: no such format. gfx9 has the formats of
+ * gfx10. */
 struct codes {
     enum sim_data_format data;
     struct sim_texel_format format;

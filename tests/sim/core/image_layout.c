@@ -10,7 +10,8 @@
 
 enum { ROW_NBYTES = 256, GFX12_ROW_NBYTES = 128 };
 
-/* Texels of 12 bytes: rows of a multiple of 256 texels are one of 256 bytes. */
+/* Rounds a row up to row_nbytes; with texels of 12 bytes, which do not divide
+ * row_nbytes, up to a multiple of row_nbytes texels. */
 static uint32_t align_row(uint32_t ntexels, uint32_t row_nbytes,
                           uint32_t texel_nbytes)
 {

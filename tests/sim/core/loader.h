@@ -20,7 +20,7 @@ struct loader {
     bool has_dynamic;
     uint64_t lowest; /* page of the first p_vaddr */
 
-    uint64_t symbols, nsymbols; /* of the image, by the dynamic section */
+    uint64_t symbols, nsymbols; /* table in the image, by the dynamic section */
     uint64_t strings, nstrings;
 
     struct sim_code_object *object;

@@ -3,9 +3,9 @@
  * The table is an array sorted by address. Readers search whatever array is
  * published at the time, without a lock; writers, under the lock, either append
  * to it in place (new allocations mostly lie above all others) or publish a
- * changed copy. What a reader may still hold (old arrays, records that left
- * the quarantine) is put on a list of retired things and released once no pin
- * is held: a pin taken later can only find the array published since.
+ * changed copy. Old arrays and records that left the quarantine may still have
+ * readers. They go to a list and are released once no pin is held: a pin taken
+ * later can only find the array published since.
  */
 #define _GNU_SOURCE
 #include "memory.h"
@@ -33,7 +33,8 @@ enum {
 static const uint64_t arena_sizes[] = {256ull << 30, 64ull << 30, 16ull << 30,
                                        4ull << 30};
 
-/* What memory.c keeps besides the part that everyone sees. */
+/* An allocation: sim_alloc, which every file sees, and memory.c's own fields.
+ */
 struct record {
     struct sim_alloc alloc; /* first: a record is found through it */
     uint64_t extent;        /* bytes of address space, guard page included */
@@ -59,11 +60,11 @@ static struct {
     _Atomic(struct table *) table;
     atomic_uint pins;
 
-    uint8_t *seen;  /* what programs see: no access */
+    uint8_t *seen;  /* the programs' addresses, without access */
     uint8_t *alias; /* the same pages, readable and writable */
     uint64_t size;
     uint64_t top;  /* arena bytes handed out so far */
-    uint64_t open; /* bytes of the alias that are accessible */
+    uint64_t open; /* accessible bytes of the alias */
     int fd;
 
     struct record *oldest_freed, *newest_freed;

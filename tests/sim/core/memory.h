@@ -119,8 +119,8 @@ void sim_mem_resume(uint64_t base);
 /* The live or freed allocation that contains `addr`, or NULL. */
 const struct sim_alloc *sim_mem_find(uint64_t addr);
 
-/* Whether the address is in pages that allocations are kept in, those of freed
- * ones and what follows the last byte of one among them. */
+/* Whether the address is in a page of a live or freed allocation, the bytes
+ * after the allocation's end included. */
 bool sim_mem_is_kept(uint64_t addr);
 
 /* The last allocation that ends before `addr` (for "N bytes past ..."). */

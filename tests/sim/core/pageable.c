@@ -16,7 +16,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static _Thread_local struct sim_landing *landing;
 
-/* What the program does with the signals that memory which is gone raises. */
+/* The program's own handlers of SIGSEGV and SIGBUS. */
 static struct sigaction of_program[2];
 static const int signals[2] = {SIGSEGV, SIGBUS};
 
@@ -52,7 +52,7 @@ static bool read_mapping(const char *line, struct sim_alloc *out)
     return true;
 }
 
-/* Asks the system. False if nothing that can be read is there. */
+/* Finds the address in /proc/self/maps. False if no readable mapping has it. */
 static bool find_mapping(uint64_t addr, struct sim_alloc *out)
 {
     FILE *maps = fopen("/proc/self/maps", "r");

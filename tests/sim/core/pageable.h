@@ -3,8 +3,8 @@
  * A device that retries what faults (xnack+) runs in the address space of the
  * process: a kernel reads and writes whatever is mapped there, malloc()'s
  * memory for one. It is looked up in what the system says is mapped, once for
- * each mapping and launch. What the program unmaps while the kernel runs is a
- * fault of the kernel: the signal that the interpreter gets leads back to it.
+ * each mapping and launch. If the program unmaps memory that the running
+ * kernel uses, the interpreter gets a signal, which becomes a kernel fault.
  */
 #ifndef SIM_CORE_PAGEABLE_H
 #define SIM_CORE_PAGEABLE_H

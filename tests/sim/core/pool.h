@@ -11,7 +11,7 @@ struct sim_help {
     void (*work)(void *arg);
     void *arg;
     unsigned wanted; /* threads that may still come */
-    unsigned active; /* threads that are at work */
+    unsigned active; /* threads at work */
     struct sim_help *next;
 };
 

@@ -23,7 +23,8 @@ struct page {
     struct mark marks[PAGE_NBYTES][NMARKS];
 };
 
-/* When a group synchronized, of a clock that counts all of these. */
+/* Times at which a group synchronized: values of a counter that every group's
+ * synchronization advances. */
 struct group_times {
     uint64_t *times;
     uint32_t n, room;
@@ -171,7 +172,7 @@ static void set_mark(const struct races *r, struct mark marks[NMARKS],
                      uint64_t group, enum race_access how)
 {
     const uint32_t n = r->groups[group].n;
-    /* An atomic is itself what orders it. */
+    /* An atomic synchronizes first, so its own synchronization orders it. */
     const struct mark mine = {(uint32_t)group + 1,
                               how == RACE_ATOMIC && n ? n - 1 : n};
     struct mark *two = &marks[how == RACE_READ ? READER : UPDATER];

@@ -4,8 +4,8 @@
  * atomic: what is read, or stays, is up to chance. Groups order themselves by
  * synchronizing: an atomic, a load or store of the scope of the device, a
  * global barrier. An access is in front of another group's if its group has
- * synchronized after it, and the other one after that. That is less than the
- * memory model asks for, so no order that a program relies on is called a race.
+ * synchronized after it, and the other one after that. The memory model asks
+ * for more, so no order that a program may rely on is reported as a race.
  *
  * For one thread: a launch that is watched runs on one.
  */
@@ -33,9 +33,10 @@ void sim_races_free(struct races *r);
 /* A group synchronizes, by one instruction: `insn` is a number for it. */
 void sim_races_sync(struct races *r, uint64_t group, uint64_t insn);
 
-/* A group touches [at, at + n); true if it is the second one of a race. What
- * there is no memory for is not watched. A byte that `becomes` what it `was` is
- * no race: nothing is up to chance. Both are NULL if that is not known. */
+/* A group touches [at, at + n); true if it races with an earlier access.
+ * Without memory for marks the access is not watched. A store of the value that
+ * the byte already has (`becomes` equals `was`) is no race: both orders give
+ * the same. NULL for either if the value is unknown. */
 bool sim_races_note(struct races *r, uint64_t group, uint64_t at, unsigned n,
                     enum race_access how, const uint8_t *was,
                     const uint8_t *becomes, struct race *out);

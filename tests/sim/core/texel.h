@@ -15,7 +15,7 @@ static inline bool sim_number_is_integer(enum sim_number_format number)
     return number == SIM_NUMBER_UINT || number == SIM_NUMBER_SINT;
 }
 
-/* What 1 is: of channels that a format does not have, and of SIM_SELECT_1. */
+/* The bits of 1 for missing W channels and SIM_SELECT_1. */
 uint32_t sim_texel_one(enum sim_number_format number);
 
 /* Channels X, Y, Z, W; those that the format lacks are 0, 0, 0, 1. */

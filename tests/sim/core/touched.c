@@ -19,7 +19,7 @@ enum {
 struct page {
     uint64_t number; /* address >> PAGE_SHIFT */
     _Atomic uint64_t bits[2][PAGE_WORDS];
-    _Atomic uint64_t turns[PAGE_WORDS]; /* of atomics on each 64 bytes */
+    _Atomic uint64_t turns[PAGE_WORDS]; /* atomics per 64 bytes */
 };
 
 struct touched {

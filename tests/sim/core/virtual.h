@@ -10,12 +10,12 @@
 
 #include "memory.h"
 
-/* What reservations and mappings are made of. */
+/* Reservations and mappings are multiples of this size. */
 enum { SIM_VIRTUAL_GRANULE = 4096 };
 
 /*
- * Address space for `size` bytes, aligned to `align` (0 or a power of two), at
- * `at` if nothing is there. Returns its address, 0 if there is none.
+ * Reserves address space for `size` bytes, aligned to `align` (0 or a power of
+ * two), at `at` if that range is free. Returns the address, 0 on failure.
  */
 uint64_t sim_virtual_reserve(uint64_t size, uint64_t align, uint64_t at);
 
@@ -26,9 +26,9 @@ bool sim_virtual_release(uint64_t base, uint64_t size);
 int sim_physical_new(uint64_t size);
 
 /*
- * Maps `size` bytes of it, from `offset` on, at `base`. NULL if that is not
- * inside one reservation or some of it is mapped already. No device may access
- * it until no_read and no_write say so.
+ * Maps `size` bytes of physical memory, from `offset` on, at `base`. NULL if
+ * the range is not inside one reservation or overlaps a mapping. No device may
+ * access the mapping until no_read and no_write say so.
  */
 struct sim_alloc *sim_virtual_map(uint64_t base, uint64_t size, int fd,
                                   uint64_t offset, int device);

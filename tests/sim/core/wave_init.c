@@ -37,7 +37,7 @@ static uint32_t field32(const uint8_t *bytes, unsigned offset)
     return v;
 }
 
-/* What one step of rsrc1's VGPR field stands for. */
+/* VGPRs per step of rsrc1's VGPR field. */
 static unsigned vgpr_step(const struct run *run)
 {
     const struct sim_target *t = run->target;
@@ -62,7 +62,7 @@ static void set_registers(struct run *run, unsigned total)
     if (t->unified_vgprs) {
         if (accum_offset < total)
             run->first_agpr = accum_offset;
-        run->nvgprs = total < 256 ? total : 256; /* as far as names go */
+        run->nvgprs = total < 256 ? total : 256; /* v0 to v255 */
         run->nagprs = total - run->first_agpr;
     } else if (t->accum_vgprs) {
         run->nagprs = total;
@@ -213,7 +213,7 @@ static uint64_t set_places(struct wave *w)
     const uint32_t sx = d->block[0], sy = d->block[1];
     const uint32_t first = w->index * w->nlanes, nitems = sx * sy * d->block[2];
     uint32_t id[3] = {first % sx, first / sx % sy, first / sx / sy};
-    uint64_t left[3]; /* of the grid, from this group on */
+    uint64_t left[3]; /* work-items from this group to the grid's end */
     uint64_t exec = 0;
 
     for (unsigned axis = 0; axis < 3; axis++)

@@ -28,15 +28,15 @@ enum sim_rate {
 enum { SIM_DIES = 8 };
 
 struct sim_work {
-    /* Vector ALU, by rate; cycles are those of one SIMD. */
+    /* Vector ALU, by rate; cycles of one SIMD. */
     uint64_t valu_insns[SIM_NRATES], valu_cycles[SIM_NRATES];
-    uint64_t trans_cycles; /* of the unit that RDNA has beside the SIMD */
-    /* Matrix instructions; cycles are those of one SIMD's matrix unit. */
+    uint64_t trans_cycles; /* RDNA's transcendental unit */
+    /* Matrix instructions; cycles of one SIMD's matrix unit. */
     uint64_t matrix_insns, matrix_cycles;
-    uint64_t matrix_blocks_valu; /* of them: the vector ALU is busy as well */
+    uint64_t matrix_blocks_valu; /* part with the vector ALU busy, too */
     uint64_t matrix_unknown;     /* instructions without published cycles */
     uint64_t salu_insns;
-    /* LDS; cycles are those of one compute unit. */
+    /* LDS; cycles of one compute unit. */
     uint64_t lds_insns, lds_cycles, lds_conflict_cycles;
     /* Vector memory: pieces of cache lines that each instruction touches. */
     uint64_t vmem_insns, segments64, segments128, scratch_bytes;

@@ -1,7 +1,7 @@
 /* written.c - the bytes that the host reads and writes, and which were written
  *
- * Of tracked allocations one bit a byte says whether anything was ever stored
- * there. Kernels set them as they store; here is what copies and fills do.
+ * A tracked allocation has one bit a byte, which says whether the byte was ever
+ * stored to. Kernels set the bits as they store, copies and fills do it here.
  */
 #define _GNU_SOURCE
 #include "written.h"
@@ -21,9 +21,9 @@ enum {
 };
 
 /*
- * The bits that say what was written, one a byte. Large ones straight from the
- * system, whose pages cost nothing until a bit is set. One spare word: writers
- * may touch whole words.
+ * Size of an allocation's written bits, one a byte. Large bit sets are mapped
+ * straight from the system: their pages cost nothing until a bit is set. One
+ * spare word: writers may touch whole words.
  */
 static uint64_t bits_nbytes(uint64_t size)
 {
