@@ -214,7 +214,7 @@ typedef struct {
     char bytes[16];
 } hipUUID;
 
-/* Bits of each channel, and what they hold. */
+/* Bits of each channel, and the channels' kind. */
 typedef struct {
     int x, y, z, w, f;
 } hipChannelFormatDesc;
@@ -296,7 +296,7 @@ typedef struct {
 typedef void (*hipStreamCallback_t)(hipStream_t, hipError_t, void *);
 typedef void (*hipHostFn_t)(void *);
 
-/* What clang puts into .hipFatBinSegment. */
+/* The record that clang writes into .hipFatBinSegment. */
 struct fat_binary_wrapper {
     uint32_t magic, version;
     const void *binary;

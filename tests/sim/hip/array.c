@@ -14,8 +14,8 @@ static uint32_t at_least_1(size_t n)
     return n ? (uint32_t)n : 1;
 }
 
-/* What the cards of all targets take (hipDeviceProp_t says so, too): elements
- * of a row, rows, slices, layers. */
+/* Whether the array is within every target's limits, as in hipDeviceProp_t:
+ * elements of a row, rows, slices, layers. */
 static bool fits(const struct array *a)
 {
     enum { WIDEST = 16384, DEEPEST = 8192 };

@@ -117,8 +117,8 @@ HIP_API hipError_t hipMemcpy2DArrayToArray(void *dst, size_t dst_x,
 
 /* ---- bytes of an array from an offset on -------------------------------- */
 
-/* Rows as if they had no padding, from an offset on. Plain memory is one row.
- */
+/* A run of bytes from an offset on, counted without the padding of rows. Plain
+ * memory counts as one row. */
 struct run {
     struct rows rows;
     size_t offset;

@@ -5,11 +5,11 @@
  * nodes that its next node depends on. When the capture ends, the origin's tail
  * must depend on all that other streams recorded.
  *
- * What calls are refused meanwhile is in capture.def. On a captured stream,
+ * capture.def lists the calls that are refused meanwhile. On a captured stream,
  * launches, copies, fills, host functions and stream-ordered memory are
- * recorded. What waits for it is refused. Whole graphs, waits and writes of
- * values, copies between devices, and waits for events of streams that are not
- * captured run at once, and nothing is recorded of them, as on AMD's runtime.
+ * recorded; calls that wait for the stream are refused. Whole graphs, waits and
+ * writes of values, copies between devices, and waits for events of streams
+ * without a capture run at once and are not recorded, as on AMD's runtime.
  */
 #include "graph.h"
 
@@ -92,7 +92,7 @@ static hipError_t add_behind(struct queue *q, enum node_type type,
     return error;
 }
 
-/* ---- what calls on a capturing stream become ---------------------------- */
+/* ---- recorded calls ----------------------------------------------------- */
 
 hipError_t capture_launch(struct queue *q, const struct launch *l)
 {
@@ -426,7 +426,7 @@ static void leave_capture(struct queue *q)
     q->ntail = 0;
 }
 
-/* All streams leave it; what it recorded stays. */
+/* Ends the capture on every stream; the recorded graph stays. */
 static void dissolve(struct capture *c)
 {
     struct capture **link;
@@ -551,8 +551,9 @@ static bool is_before_tail(const struct queue *q, hipGraphNode_t node)
     return false;
 }
 
-/* A last node of some stream that the origin does not come behind. What the
- * program added itself, or took out of the tail, does not count. */
+/* Whether the origin's tail misses a recorded node among its dependencies.
+ * Nodes that the program added itself, or took out of the tail, do not count.
+ */
 static bool has_unjoined(const struct capture *c)
 {
     size_t i;
@@ -582,7 +583,7 @@ static hipError_t end(struct queue *q, hipGraph_t *out)
         error = hipErrorStreamCaptureUnjoined;
     dissolve(c);
     for (i = 0; i < c->graph->nnodes; i++)
-        c->graph->nodes[i]->captured = false; /* of this capture, it means */
+        c->graph->nodes[i]->captured = false; /* the mark is for this capture */
     *out = error == hipSuccess ? c->graph : NULL;
     if (error != hipSuccess && c->graph_is_ours)
         graph_free(c->graph);

@@ -1,9 +1,8 @@
 /* cooperative.c - cooperative launches, on one device and on several
  *
  * A cooperative grid may hold no more blocks than can be resident at once, and
- * its kernels find a barrier structure through a hidden argument. Over several
- * devices all grids share one more barrier, which has to be in memory that all
- * of them reach.
+ * its kernels find a barrier structure through a hidden argument. Grids on
+ * several devices share one more barrier, in memory that every device reaches.
  */
 #include "runtime.h"
 

@@ -19,7 +19,7 @@ struct copy_op {
     uint64_t dst, src;
     struct shape shape;
     bool dst_known, src_known; /* in an allocation */
-    uint8_t *kept;             /* what was put aside, NULL: nothing */
+    uint8_t *kept;             /* copy of the source's bytes; may be NULL */
 };
 
 /* Bytes from the first to the last of a box, SIZE_MAX if that overflows. */
@@ -127,7 +127,7 @@ static void wait_for_owner(const struct sim_alloc *a, const struct queue *q)
     }
 }
 
-/* What both ends are, and whether they are large enough. */
+/* Looks up both ends, and checks their sizes and the direction. */
 static hipError_t check_ends(void *dst, const void *src, const struct shape *s,
                              int *kind, struct ends *e)
 {
@@ -166,8 +166,8 @@ static struct device *place(bool known, const struct sim_alloc *a)
 
 /*
  * The device on whose default stream AMD's runtime copies a line, where that is
- * not the stream that was asked for: none of the memory is of that one's
- * device. NULL: it is copied where it was asked for.
+ * not the call's stream: neither end lies on the stream's device. NULL: the
+ * copy runs on the call's stream.
  */
 static struct device *elsewhere(const struct ends *e, const struct shape *s,
                                 const struct queue *q)
@@ -608,8 +608,8 @@ static bool fits_in_array(const struct rows *rows, const hipPos *pos,
                               extent->depth <= rows->nslices - pos->z);
 }
 
-/* A box without arrays, and what they are; their elements are 0 bytes where
- * there are none. */
+/* Replaces a box's arrays by plain memory, and gives their rows. An end without
+ * an array has elements of 0 bytes. */
 static hipError_t without_arrays(const hipMemcpy3DParms *p,
                                  hipMemcpy3DParms *out, struct rows *to,
                                  struct rows *from)

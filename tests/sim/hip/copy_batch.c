@@ -70,7 +70,7 @@ typedef struct {
     union {
         struct {
             void *ptr;
-            size_t rowLength, layerHeight; /* 0: those of the extent */
+            size_t rowLength, layerHeight; /* 0: the extent's */
             hipMemLocation locHint;
         } ptr;
         struct {

@@ -57,14 +57,14 @@ static enum place place_of(int number)
     return place;
 }
 
-/* One end of a copy. */
+/* Source or destination. */
 struct end {
     enum place place;
     const void *host, *device, *array;
     size_t x, y, z, pitch, height;
 };
 
-/* Its part of the box; bytes of an element where it is an array. */
+/* Sets one end of the box; for an array also the bytes of an element. */
 static bool end_of_box(const struct end *e, const HIP_MEMCPY3D *p, void **array,
                        hipPos *pos, hipPitchedPtr *ptr, size_t *element)
 {

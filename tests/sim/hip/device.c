@@ -10,7 +10,7 @@
 
 static hipError_t version(int *out)
 {
-    /* major * 10^7 + minor * 10^5 + patch of one release of each series */
+    /* major * 10^7 + minor * 10^5 + patch, a release per series */
     static const int versions[] = {50731921, 60241134, 70125424};
 
     if (!out)
@@ -31,7 +31,7 @@ HIP_API hipError_t hipRuntimeGetVersion(int *out)
     LEAVE(version(out));
 }
 
-/* ---- which devices there are -------------------------------------------- */
+/* ---- list of devices ---------------------------------------------------- */
 
 HIP_API hipError_t hipGetDeviceCount(int *count)
 {
@@ -80,7 +80,7 @@ HIP_API hipError_t hipDeviceGetName(char *name, int len, hipDevice_t device)
         LEAVE(hipErrorInvalidDevice);
     if (!name || len <= 0)
         LEAVE(hipErrorInvalidValue);
-    /* HIP 5.2 wants room for all of it. */
+    /* HIP 5.2 fails unless the whole name fits. */
     if (rt.release == 5 &&
         (size_t)len <= strlen(device_at(device)->sim->target->product))
         LEAVE(hipErrorInvalidValue);
@@ -119,7 +119,7 @@ HIP_API hipError_t hipDeviceGetPCIBusId(char *text, int len, int device)
         LEAVE(hipErrorInvalidDevice);
     if (!text || len <= 0)
         LEAVE(hipErrorInvalidValue);
-    /* As far as there is room, but then it is an error. */
+    /* A short buffer gets the ID's beginning and an error. */
     snprintf(text, (size_t)len, "0000:%02x:00.0",
              (unsigned)device_at(device)->sim->ordinal + 1);
     LEAVE(len < 13 ? hipErrorInvalidValue : hipSuccess);

@@ -58,7 +58,7 @@ HIP_API hipError_t hipDrvGetErrorString(hipError_t error, const char **text)
     LEAVE(hipSuccess);
 }
 
-/* ---- how much is said of them ------------------------------------------- */
+/* ---- log level ----------------------------------------------------------- */
 
 enum { AS_ENVIRONMENT = -1 };
 

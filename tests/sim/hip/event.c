@@ -6,11 +6,11 @@
 
 struct ihipEvent_t {
     unsigned flags;
-    int device; /* where it was made */
+    int device; /* current at creation */
     struct op *op;
     bool at_start; /* stands for the start of the operation */
     struct captured captured;
-    struct shared_event *shared; /* with other processes; NULL: it is not */
+    struct shared_event *shared; /* NULL: not shared with processes */
 };
 
 /* Takes over the reference to what is shared, unless it fails. */
@@ -293,7 +293,8 @@ static hipError_t fault_of(const struct op *op)
     return fault;
 }
 
-/* What the event stands for, with a reference; NULL: it was never recorded. */
+/* The operation of the latest record, with a reference; NULL: never recorded.
+ */
 static hipError_t look_at(hipEvent_t event, bool waits, struct op **op)
 {
     hipError_t error;

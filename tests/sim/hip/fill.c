@@ -1,6 +1,6 @@
 /* fill.c - fills of lines, rectangles and boxes
  *
- * A fill is an operation on a queue. Its value is of one, two or four bytes.
+ * A fill is an operation on a queue. Its value has one, two or four bytes.
  */
 #define _GNU_SOURCE
 #include "runtime.h"

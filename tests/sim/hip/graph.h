@@ -4,8 +4,8 @@
  * kernels by value; launching a graph makes those calls again, node after node
  * in an order that the edges allow, on the stream that it is launched into.
  *
- * Threads: as in HIP, a graph belongs to one thread at a time. What captures
- * share has a lock of its own (capture.c).
+ * Threads: as in HIP, a graph belongs to one thread at a time. Captures share
+ * state under a lock in capture.c.
  */
 #ifndef SIM_HIP_GRAPH_H
 #define SIM_HIP_GRAPH_H
@@ -47,13 +47,13 @@ enum node_type {
 
 /* A launch with arguments of its own. */
 struct kernel_node {
-    const void *func; /* as the program named it */
+    const void *func; /* the program's pointer */
     struct launch launch;
     uint8_t *bytes; /* the arguments' values, or the packed buffer */
     void **params;  /* into bytes; NULL where there is a packed buffer */
     size_t nbytes;
     void *extra[5];
-    int attribute; /* the one that was set, 0: none */
+    int attribute; /* last one set, 0: none */
     unsigned char value[64];
 };
 
@@ -110,7 +110,7 @@ struct ihipGraph {
 /* A graph as it was when it was instantiated, in an order to run it in. */
 struct hipGraphExec {
     hipGraph_t graph;
-    const struct ihipGraph *source; /* whose nodes name those of the copy */
+    const struct ihipGraph *source; /* setters take this graph's nodes */
     hipGraphNode_t *order;
     uint64_t flags;
 };
@@ -139,7 +139,7 @@ hipError_t alloc_node_set(hipGraphNode_t node, hipMemAllocNodeParams *p);
 hipError_t free_node_set(hipGraphNode_t node, void *ptr);
 hipError_t kernel_node_set(struct kernel_node *k, const struct launch *launch,
                            const void *func);
-/* What the union holds, taken over from another node of the same type. */
+/* Copies the work (union u) of another node of the same type. */
 hipError_t node_copy_work(hipGraphNode_t to, const struct hipGraphNode *from);
 void node_free_work(hipGraphNode_t node);
 

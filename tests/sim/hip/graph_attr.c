@@ -117,7 +117,7 @@ struct hipUserObject {
 };
 typedef struct hipUserObject *hipUserObject_t;
 
-/* Takes references away, as far as there are so many. */
+/* Drops n references, or the rest if fewer are left. */
 static void release(hipUserObject_t object, unsigned n)
 {
     if (object->refs < n)
@@ -176,7 +176,7 @@ HIP_API hipError_t hipUserObjectRetain(hipUserObject_t object, unsigned n)
     LEAVE(hipSuccess);
 }
 
-/* What a graph holds of an object. */
+/* A graph's references to one object. */
 struct held {
     struct held *next;
     hipUserObject_t object;

@@ -1,7 +1,7 @@
 /* graph_exec.c - graphs that run: instantiated, launched, updated as a whole
  *
- * The nodes run one after another in an order that the edges allow. What could
- * run beside each other does not here; no program may count on that it would.
+ * The nodes run one after another in an order that the edges allow. Independent
+ * nodes never run side by side, on which no program may count anyway.
  */
 #define _GNU_SOURCE
 #include "graph.h"
@@ -66,8 +66,8 @@ hipError_t graph_run(hipGraphNode_t *order, size_t n, struct queue *q)
 enum { AUTO_FREE = 1 }; /* of the flags */
 
 /*
- * What an earlier launch allocated and nothing freed: frees it, if the graph
- * was instantiated so, or refuses to launch it again.
+ * Handles memory that an earlier launch allocated and nothing freed: frees it
+ * if the graph was instantiated with AUTO_FREE, else refuses the launch.
  */
 static hipError_t settle_memory(hipGraphExec_t exec, struct queue *q)
 {
@@ -116,7 +116,7 @@ HIP_API hipError_t hipGraphLaunch_spt(hipGraphExec_t exec, hipStream_t stream)
     LEAVE(launch_graph(exec, stream_queue_spt(stream)));
 }
 
-/* Everything is where it is needed already. */
+/* Checks its arguments only: instantiated graphs need no upload. */
 HIP_API hipError_t hipGraphUpload(hipGraphExec_t exec, hipStream_t stream)
 {
     struct queue *q;

@@ -18,7 +18,7 @@ struct graph_memory {
     uint64_t base, size, reserved;
     struct device *device;
     bool allocated;    /* as the program sees it, when its calls return */
-    bool mapped;       /* as the device sees it */
+    bool mapped;       /* accessible on the device */
     bool freed_by;     /* some node frees it */
     bool instantiated; /* its graph is; it may be so once at a time */
 };
@@ -280,9 +280,9 @@ void graph_memory_reset(const struct device *device)
     pthread_mutex_unlock(&lock);
 }
 
-/* ---- what graphs hold, by device ---------------------------------------- */
+/* ---- graphs' memory, by device ------------------------------------------- */
 
-/* Nothing is kept back when it is free: reserved is what is used. */
+/* Freed memory goes back at once, so "reserved" equals "used". */
 HIP_API hipError_t hipDeviceGetGraphMemAttribute(int device, int attribute,
                                                  void *value)
 {

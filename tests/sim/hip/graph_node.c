@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- what a node holds -------------------------------------------------- */
+/* ---- a node's work ------------------------------------------------------- */
 
 static void kernel_node_free(struct kernel_node *k)
 {
@@ -31,7 +31,7 @@ static uint32_t bytes_of_args(const struct sim_kernel *kernel)
     return end;
 }
 
-/* The arguments' values, as they are now. */
+/* Copies the arguments' present values. */
 static hipError_t take_params(struct kernel_node *k, void **params)
 {
     const struct sim_kernel *kernel = k->launch.function->kernel;
@@ -451,7 +451,7 @@ HIP_API hipError_t hipGraphAddMemAllocNode(NEW_NODE, hipMemAllocNodeParams *p)
 HIP_API hipError_t hipGraphAddMemFreeNode(NEW_NODE, void *ptr)
 {
     if (deps && !ndeps)
-        out = NULL; /* which is refused, as by AMD's */
+        out = NULL; /* refused, as by AMD's runtime */
     ADD(NODE_MEM_FREE, free_node_set(node, ptr));
 }
 
@@ -594,7 +594,7 @@ static hipError_t set_any(hipGraphNode_t node, hipGraphNodeParams *p)
     case NODE_WAIT_EVENT:
     case NODE_EVENT_RECORD:
         return set_event(node, p->u.event);
-    case NODE_MEM_ALLOC: /* stay what they are */
+    case NODE_MEM_ALLOC: /* cannot be set again */
         return node->u.memory.memory ? hipErrorInvalidValue
                                      : alloc_node_set(node, &p->u.alloc);
     case NODE_MEM_FREE:
@@ -664,9 +664,8 @@ HIP_API hipError_t hipGraphExecNodeSetParams(hipGraphExec_t exec,
 /* clang-format on */
 
 /*
- * What an instantiated node may not change: a copy's direction, the device and
- * the rows of a fill. What changed all the same is
- * taken back.
+ * Whether an instantiated node keeps its copy's direction; a fill keeps its
+ * device and is of one row. keep_change() takes other changes back.
  */
 static bool keeps_its_kind(const struct hipGraphNode *before,
                            const struct hipGraphNode *after)

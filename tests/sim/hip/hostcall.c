@@ -1,10 +1,10 @@
 /* hostcall.c - what kernels ask of the host: printf, memory, functions
  *
  * AMD's device library gives each wave that asks a packet of a buffer: a header
- * with the service and the lanes that take part, and eight values for each of
- * them. Packets that are ready are on one stack, free ones on another. A thread
- * looks at the first while a kernel that may ask is running, does what is
- * asked, and clears the header's flag, for which the wave waits.
+ * with the service and the lanes that take part, and eight values for each
+ * lane. Ready packets are on one stack, free packets on another. While a kernel
+ * that may ask is running, a thread takes ready packets, performs the service
+ * and clears the header's flag, for which the wave waits.
  *
  * A text that is printed comes in messages of up to seven values at a time.
  */
@@ -21,8 +21,8 @@
 enum { HEAP_NBYTES = 128 << 10, SLAB_ALIGN = 2 << 20 };
 enum { LANES = 64, VALUES = 8, SIGNAL_NBYTES = 64 };
 /* A wave takes a packet without asking whether there is one, so there is one
- * for each that may be under way, in so many launches at once. What is never
- * taken costs addresses, no memory. */
+ * for each that may be under way, in so many launches at once. Packets that
+ * no wave takes cost address space, no memory. */
 enum { LAUNCHES = 16, NPACKETS = LAUNCHES * HOSTCALL_MAX_WAVES };
 enum { SERVICE_CALL = 1, SERVICE_PRINTF = 2, SERVICE_MEMORY = 3 };
 
@@ -91,7 +91,7 @@ static bool new_message(size_t *id)
 
 static bool append(struct message *m, const uint64_t *words, size_t n)
 {
-    /* One word more, always 0: what is read as text ends there. */
+    /* One word more, always 0: texts without an end stop there. */
     uint64_t *grown = realloc(m->words, (m->n + n + 1) * sizeof(*grown));
 
     if (!grown)
@@ -252,7 +252,7 @@ uint64_t hostcall_buffer(const struct device *device)
     return address;
 }
 
-/* All zero is an empty heap: it asks for its slabs when it needs them. */
+/* A zeroed heap is empty: the device library asks for slabs as needed. */
 uint64_t hostcall_heap(const struct device *device)
 {
     uint64_t *heap = &heaps[device->ordinal];

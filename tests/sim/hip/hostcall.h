@@ -11,7 +11,7 @@ enum { HOSTCALL_MAX_WAVES = 2048 };
 /* The device's buffer, for hidden_hostcall_buffer; 0 if there is no memory. */
 uint64_t hostcall_buffer(const struct device *device);
 
-/* What malloc() of kernels works on, for hidden_heap_v1; 0 likewise. */
+/* The heap of malloc() in kernels, for hidden_heap_v1; 0 likewise. */
 uint64_t hostcall_heap(const struct device *device);
 
 /* Serves a device from start to stop, and what is still ready at the stop. */

@@ -1,9 +1,9 @@
 /* ipc.c - memory and events of another process
  *
- * A handle names a file descriptor of the process that made it: that of its
- * device memory, or of an event's page. The other process opens it by way of
- * /proc, as the system allows for processes of one user. What it maps stays
- * there until it is closed, whatever becomes of the first process.
+ * A handle names a file descriptor of the process that made it: the file of its
+ * device memory, or of an event's page. The other process opens the file by way
+ * of /proc, as the system allows for processes of one user. The mapping stays
+ * until it is closed, even if the first process ends.
  */
 #define _GNU_SOURCE
 #include "runtime.h"
@@ -25,8 +25,8 @@ typedef union {
     struct {
         uint32_t magic;
         int32_t process, fd;
-        uint64_t at, size; /* of the allocation, in the file */
-        uint64_t offset;   /* of the pointer, in the allocation */
+        uint64_t at, size; /* the allocation's place in the file */
+        uint64_t offset;   /* the pointer's place in the allocation */
         uint64_t serial;
     } is;
 } hipIpcMemHandle_t;
@@ -39,7 +39,7 @@ typedef union {
     } is;
 } hipIpcEventHandle_t;
 
-/* A descriptor of another process, as one of this; -1: it is not to be had. */
+/* Opens another process's descriptor in this one; -1 on failure. */
 static int descriptor_of(int process, int fd)
 {
     char path[64];
@@ -56,12 +56,12 @@ static int descriptor_of(int process, int fd)
 
 /* ---- memory ------------------------------------------------------------- */
 
-/* What is open here. The same memory has one address, as often as it is. */
+/* Memory of another process, mapped once however often it is opened. */
 struct opened {
     struct opened *next;
     hipIpcMemHandle_t handle;
     uint64_t base, reserved;
-    enum origin origin; /* by which functions it was opened */
+    enum origin origin; /* BY_IPC or BY_IMPORT */
     unsigned refs;
 };
 
@@ -147,7 +147,7 @@ HIP_API hipError_t hipIpcOpenMemHandle(void **ptr, hipIpcMemHandle_t handle,
         handle.is.magic != MEMORY_MAGIC || handle.is.size == 0)
         LEAVE(hipErrorInvalidValue);
     if (handle.is.process == (int32_t)getpid())
-        LEAVE(hipErrorInvalidContext); /* it has that memory already */
+        LEAVE(hipErrorInvalidContext); /* the caller's own handle */
     pthread_mutex_lock(&lock);
     o = opened;
     while (o && (o->origin != BY_IPC || !same_memory(&o->handle, &handle)))
@@ -192,7 +192,7 @@ HIP_API hipError_t hipIpcCloseMemHandle(void *ptr)
     LEAVE(close_memory((uintptr_t)ptr, BY_IPC));
 }
 
-/* ---- what is allocated from pools --------------------------------------- */
+/* ---- memory of pools ---------------------------------------------------- */
 
 HIP_API hipError_t hipMemPoolExportPointer(hipIpcMemHandle_t *data, void *ptr)
 {
@@ -230,8 +230,8 @@ hipError_t import_free(uint64_t base, struct queue *q)
 
 /* ---- events ------------------------------------------------------------- */
 
-/* What processes share of an event: how often it was recorded, and the latest
- * record that its stream has come to. */
+/* An event's page, shared between processes: how often the event was recorded,
+ * and the latest record that its stream has come to. */
 struct page {
     _Atomic uint64_t recorded, done;
 };

@@ -96,7 +96,7 @@ void launches_shutdown(void)
 
 /* ---- arguments ---------------------------------------------------------- */
 
-/* What hidden arguments say, by the kind that the metadata gives them. */
+/* Values of hidden arguments, looked up by the metadata's value_kind. */
 struct hidden_values {
     uint32_t block_count[3];
     uint16_t group_size[3], remainder[3], grid_dims;
@@ -144,7 +144,7 @@ static uint32_t explicit_end(const struct sim_kernel *k)
     for (i = 0; i < k->nexplicit; i++)
         if (k->args[i].offset + k->args[i].size > end)
             end = k->args[i].offset + k->args[i].size;
-    /* Without a list of arguments the segment's size is all there is. */
+    /* Metadata without a list of arguments has the segment's size alone. */
     return k->nargs == 0 ? k->kernarg_nbytes : end;
 }
 
@@ -384,10 +384,10 @@ static bool prepare_queue(struct queue *q)
 }
 
 /*
- * What a cooperative kernel's grid barrier works on, as the device library lays
- * it out: a pointer to the barrier of all devices, this grid's number, the
- * number of grids, work-items before this grid and in all, this grid's own
- * barrier, its number of workgroups.
+ * The structure behind a cooperative kernel's grid barrier, in the device
+ * library's layout: a pointer to the barrier of all devices, this grid's
+ * number, the number of grids, work-items before this grid and in all, this
+ * grid's own barrier, its number of workgroups.
  */
 static struct segment *make_multigrid(const struct launch *l, int device)
 {
@@ -496,7 +496,7 @@ static hipError_t build(const struct launch *l, struct queue *q,
     d->lds_nbytes = place_in_lds(k, NULL) + (uint32_t)l->shared;
     d->scratch_nbytes = scratch_of(k);
     if (l->cooperative) {
-        /* The runtime's first barrier is one of all workgroups. */
+        /* The runtime initializes the barrier for the grid's workgroups. */
         for (i = 0, ngroups = 1; i < 3; i++)
             ngroups *= l->grid[i] / l->block[i];
         op->gws.resource[0].counter = (int32_t)ngroups - 1;
@@ -740,7 +740,7 @@ HIP_API hipError_t hipExtModuleLaunchKernel(hipFunction_t f, uint32_t grid_x,
                        .stop = stop};
 
     ENTER();
-    (void)flags; /* out-of-order start: in order is one way of it */
+    (void)flags; /* flags may allow out-of-order starts; this runs in order */
     LEAVE(launch_items(&l, stream));
 }
 

@@ -1,8 +1,8 @@
 /* library.c - modules by their newer names, and the linker
  *
- * A library is a module of the device that was current when it was loaded; its
- * kernels are functions. The linker takes one code object or bundle and gives
- * it back: what has to be compiled or put together first needs AMD's compiler.
+ * A library loads as a module of the current device; its kernels are functions.
+ * The linker takes one code object or bundle and gives it back: compiling and
+ * linking need AMD's compiler.
  */
 #include "runtime.h"
 

@@ -32,8 +32,8 @@ struct note {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct note *notes;
 
-/* Drops what is inside the range: all of it, or what `like` stands for. With
- * the lock held. */
+/* Drops the notes inside the range; with `like`, notes of its attribute and
+ * device alone. With the lock held. */
 static void drop(uint64_t base, uint64_t end, const struct note *like)
 {
     struct note **link = &notes;

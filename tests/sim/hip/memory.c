@@ -338,7 +338,7 @@ static hipError_t register_again(void *ptr, size_t size)
         return hipErrorHostMemoryAlreadyRegistered;
     sim_mem_free(old.base);
     error = register_memory(ptr, size, old.flags);
-    if (error != hipSuccess) /* the rest of it is somebody else's */
+    if (error != hipSuccess) /* the rest overlaps: restore the old size */
         (void)register_memory(ptr, old.size, old.flags);
     return error;
 }
@@ -397,7 +397,7 @@ HIP_API hipError_t hipHostGetFlags(unsigned *flags, void *host)
     LEAVE(hipSuccess);
 }
 
-/* ---- what a pointer is -------------------------------------------------- */
+/* ---- pointers' attributes ----------------------------------------------- */
 
 enum memory_type { UNREGISTERED, HOST, DEVICE, MANAGED };
 enum { ARRAY = 10, ARRAY_BEFORE_6 = 2 };
@@ -556,8 +556,8 @@ static void clear_attribute(void *data, int attribute)
     }
 }
 
-/* The one that can be set asks for synchronous copies, which these are in
- * their effect. */
+/* Only SYNC_MEMOPS can be set. It asks for synchronous copies; copies here
+ * have that effect anyway. */
 HIP_API hipError_t hipPointerSetAttribute(const void *value, int attribute,
                                           hipDeviceptr_t ptr)
 {

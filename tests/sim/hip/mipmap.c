@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 struct mipmapped_array {
-    struct array whole; /* no handle of its own */
+    struct array whole; /* not a handle of the program */
     struct array *levels;
 };
 

@@ -19,7 +19,7 @@ static hipModule_t modules;
 
 /* ---- loading ------------------------------------------------------------ */
 
-/* What each release answers where a load fails (section 4.3 of the facts). */
+/* Causes of a failed load; each release has its answers (facts, 4.3). */
 enum failure { NOT_ELF, REFUSED, NO_ENTRY, BAD_BUNDLE, NFAILURES };
 
 static hipError_t load_error(enum failure failure, const char *why)
@@ -108,7 +108,7 @@ hipError_t load_image(struct device *device, const void *image, size_t size,
  */
 struct managed {
     struct managed *next;
-    const char *name; /* of x.managed, in the code object */
+    const char *name; /* x.managed's, in the code object */
     struct sim_alloc *memory;
 };
 
@@ -199,7 +199,7 @@ hipError_t module_from_memory(hipModule_t *out, const void *image, size_t size)
     if (!module)
         return error;
     error = load_image(current_device(), image, size, &module->loaded);
-    if (module->loaded) /* there only where that succeeded */
+    if (module->loaded) /* NULL after a failure */
         error = connect_managed(module->loaded);
     if (error == hipSuccess && !handle_add(module, HANDLE_MODULE))
         error = hipErrorOutOfMemory;
@@ -236,7 +236,7 @@ hipError_t read_file(const char *name, void **out, size_t *n)
         }
         *n = (size_t)size;
     }
-    (void)fclose(file); /* it was read only */
+    (void)fclose(file); /* only read: no error to report */
     if (error != hipSuccess) {
         free(bytes);
         return error;

@@ -169,7 +169,7 @@ static unsigned waves_by_registers(hipFunction_t f)
     unsigned granule =
         k->wave_size == 64 ? t->vgpr_granule64 : t->vgpr_granule32;
     unsigned used = t->unified_vgprs ? round_up(k->vgprs, 4)
-                                     : k->vgprs; /* AGPRs are counted in it */
+                                     : k->vgprs; /* vgprs includes AGPRs */
     unsigned waves;
 
     if (t->accum_vgprs && !t->unified_vgprs && k->agprs > used)

@@ -5,8 +5,8 @@
  * first of these: some device has asked for access to the owner, before the
  * allocation or after it; a copy goes between two devices and takes part of
  * it; another device's stream fills it. It never takes a mapping back, so
- * hipDeviceDisablePeerAccess() matters to later allocations alone. So it is
- * here. A touch of memory that is not mapped is a fault, as on a card.
+ * hipDeviceDisablePeerAccess() matters to later allocations alone, here
+ * as well. An access to unmapped memory is a fault, as on a card.
  *
  * Copies and fills by HIP's functions need no access.
  */

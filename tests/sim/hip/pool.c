@@ -8,7 +8,7 @@
  *
  * A freed chunk goes to the next request of the same size, where its stream
  * asks, or one that waits for that, or where the stream has come to the free
- * (hipMemPoolReuse...). What exceeds the release threshold goes back to the
+ * (hipMemPoolReuse...). Freed bytes beyond the release threshold go back to the
  * device when the program waits for a stream or for the device.
  */
 #define _GNU_SOURCE
@@ -40,9 +40,9 @@ struct chunk {
     hipMemPool_t pool;
     uint64_t base, size;
     bool in_use;
-    struct queue *stream;  /* of the free, which may have it back; NULL: any, as
-                            * the host waited */
-    struct queue *waiter;  /* one that waits for an event of it; may be NULL */
+    struct queue *stream;  /* the freeing stream, which may reuse the chunk;
+                            * NULL: any stream, as the host waited */
+    struct queue *waiter;  /* waits for an event of `stream`; may be NULL */
     struct op *freed;      /* until the stream has come to the free */
     uint64_t times_handed; /* tells a free from those before */
 };
@@ -55,7 +55,7 @@ struct ihipMemPoolHandle_t {
     uint64_t max_size;   /* 0: no limit */
     bool destroyed;      /* goes with its last chunk in use */
     bool imported;       /* another process allocates from it */
-    int handle_types;    /* that it may be exported as */
+    int handle_types;    /* kinds of handles for exports */
     uint64_t attributes[NATTRIBUTES];
     int access[MAX_DEVICES];
 };
@@ -266,7 +266,7 @@ static hipMemPool_t current_pool(struct device *device)
     return device->current_pool ? device->current_pool : default_pool(device);
 }
 
-/* ---- what other files call ---------------------------------------------- */
+/* ---- calls from other files --------------------------------------------- */
 
 void pools_shutdown(void)
 {
@@ -403,7 +403,7 @@ HIP_API hipError_t hipMallocFromPoolAsync(void **ptr, size_t size,
 struct free_op {
     struct op op;
     uint64_t base;
-    uint64_t times_handed; /* of a pool's chunk */
+    uint64_t times_handed; /* the chunk's, at the free */
     bool of_pool;
 };
 
@@ -419,7 +419,7 @@ static hipError_t run_free(struct op *op)
     pthread_mutex_lock(&lock);
     c = chunk_at(f->base);
     if (c && !c->in_use && c->times_handed == f->times_handed) {
-        op_unref(c->freed); /* this operation: it is as good as done */
+        op_unref(c->freed); /* a reference to this operation */
         c->freed = NULL;
         sim_mem_suspend(f->base);
         if (c->pool->destroyed)
@@ -429,7 +429,7 @@ static hipError_t run_free(struct op *op)
     return hipSuccess;
 }
 
-/* What the pool notes of a free before its stream comes to it. */
+/* Notes a free in the pool before its stream comes to it. */
 static bool note_free(struct free_op *f, struct queue *q)
 {
     struct chunk *c = chunk_at(f->base);
@@ -719,7 +719,7 @@ static hipError_t set_attribute(hipMemPool_t pool, int attribute, void *value)
         return hipSuccess;
     }
     memcpy(&size, value, sizeof(size));
-    /* What is in use cannot be set, the marks only be cleared. */
+    /* Current sizes cannot be set, high-water marks only be cleared. */
     if (attribute == RESERVED_CURRENT || attribute == USED_CURRENT ||
         (attribute != RELEASE_THRESHOLD && size != 0))
         return hipErrorInvalidValue;
@@ -763,7 +763,7 @@ HIP_API hipError_t hipMemPoolGetAttribute(hipMemPool_t pool, int attribute,
     LEAVE(hipSuccess);
 }
 
-/* ---- access of other devices -------------------------------------------- */
+/* ---- access by devices --------------------------------------------------- */
 
 static hipError_t check_access(const hipMemAccessDesc *list, size_t n)
 {

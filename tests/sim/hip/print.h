@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-/* What is left of a text's arguments; the word at `end` is 0. */
+/* The rest of a text's arguments; the word at `end` is 0. */
 struct print_args {
     const uint64_t *at, *end;
 };

@@ -46,7 +46,7 @@ HIP_API hipError_t hipGetProcAddress(const char *symbol, void **pfn,
     LEAVE(proc_address(symbol, pfn, hip_version, flags, status));
 }
 
-/* Of programs that are compiled for a default stream for each thread. */
+/* For programs compiled with a default stream per thread. */
 HIP_API hipError_t hipGetProcAddress_spt(const char *symbol, void **pfn,
                                          int hip_version, uint64_t flags,
                                          int *status)

@@ -17,7 +17,7 @@ enum {
     UUID_AT = 256, /* R0600 only */
     ARCH_NAME_R0000 = 396,
     ARCH_NAME_R0600 = 1160,
-    CLOCK_INSTRUCTION_KHZ = 1000000, /* of the system's clock */
+    CLOCK_INSTRUCTION_KHZ = 1000000, /* the system's clock */
     WALL_CLOCK_KHZ = 100000,         /* of s_memrealtime */
     ARCH_FLAGS = 0x97ff /* bits 0-16 but funnel shift (11), extended barriers
                          * (13), surfaces (14), dynamic parallelism (16) */

@@ -1,11 +1,11 @@
 /* queue.c - operations that run in order, one worker thread a queue
  *
  * An operation starts when the one before it in its queue is done and when
- * those it was made to follow are (`after`). What default streams wait for is
- * decided when an operation is submitted: one on the legacy default stream
- * follows the newest operation of every blocking stream of its device, one on
- * a blocking stream follows the newest of the default stream. An operation
- * only ever waits for earlier ones, so nothing can wait in a circle.
+ * those it was made to follow are (`after`). Default streams add their order
+ * when an operation is submitted: one on the legacy default stream follows the
+ * newest operation of every blocking stream of its device, one on a blocking
+ * stream follows the newest of the default stream. An operation only ever waits
+ * for earlier ones, so nothing can wait in a circle.
  *
  * A worker starts with the first operation of its queue. Workers that ended
  * are joined by whoever comes by next, at the latest at the end of the process.
@@ -376,9 +376,9 @@ void queue_unref(struct queue *q)
 }
 
 /*
- * What was submitted still runs, and until it has the queue stays in the
- * device's list, so that whoever waits for the device waits for it, too. Then
- * its worker takes it out.
+ * Submitted operations still run. Until they are done the queue stays in the
+ * device's list, so that waiting for the device includes them. Then the queue's
+ * worker takes it out.
  */
 void queue_close(struct queue *q)
 {

@@ -37,14 +37,14 @@ struct op {
     bool done;
     hipError_t error;
     uint64_t start_ns, end_ns; /* when it ran, CLOCK_MONOTONIC */
-    struct op **after;         /* must be done before this one starts */
+    struct op **after;         /* operations to wait for */
     size_t nafter;
     hipError_t (*run)(struct op *); /* NULL: a marker */
-    void (*release)(struct op *);   /* what the kind owns; may be NULL */
+    void (*release)(struct op *);   /* frees the kind's own data; may be NULL */
     bool runs_after_fault;          /* callbacks and markers do */
 };
 
-enum { CU_WORDS = 16 }; /* of 32: more than any processor has */
+enum { CU_WORDS = 16 }; /* 512 CUs, more than any processor has */
 
 /* A stream, or a device's default stream. */
 struct queue {
@@ -54,7 +54,7 @@ struct queue {
     unsigned flags;
     int priority;
     int sync_policy; /* as hipStreamSetAttribute() was told; 0: not yet */
-    uint32_t cus[CU_WORDS]; /* that were asked for, a bit each; 0: all */
+    uint32_t cus[CU_WORDS]; /* requested mask of CUs; 0: no mask */
     bool is_null;           /* the legacy default stream */
     bool closed;            /* destroyed: the worker ends when it is empty */
     bool started;
@@ -65,8 +65,8 @@ struct queue {
     uint64_t hsa_queue; /* amd_queue_t of its kernels, 0 until needed */
     uint64_t packet;
     uint64_t id;                /* 1, 2, 3... in order of creation */
-    struct capture *capture;    /* that it takes part in, NULL: none */
-    struct hipGraphNode **tail; /* what its next node comes behind */
+    struct capture *capture;    /* NULL: not capturing */
+    struct hipGraphNode **tail; /* the next node's dependencies */
     size_t ntail;
 };
 
@@ -109,7 +109,7 @@ void queue_close(struct queue *queue);
 hipError_t queue_wait(struct queue *queue);
 bool queue_idle(struct queue *queue);
 hipError_t device_wait(struct device *device);
-/* What became of the device so far: a kernel's fault, or that it is lost. */
+/* The device's sticky error: a kernel's fault, or the loss of the device. */
 hipError_t device_error(const struct device *device);
 void queues_shutdown(void);
 bool queues_stopping(void);
@@ -155,7 +155,7 @@ extern struct runtime rt;
 
 struct thread *this_thread(void);
 struct device *current_device(void);
-struct device *device_at(int ordinal); /* NULL if there is none */
+struct device *device_at(int ordinal); /* NULL: no such device */
 int visible_devices(int list[MAX_DEVICES]);
 void device_uuid(const struct sim_device *d, char out[16]);
 
@@ -222,17 +222,17 @@ void handles_shutdown(void);
 struct queue *stream_queue(hipStream_t stream);
 /* The same, with the default stream of the `_spt` functions. */
 struct queue *stream_queue_spt(hipStream_t stream);
-/* What HIP calls multiprocessors: pairs of compute units from gfx10 on
+/* HIP's multiprocessors: compute units, from gfx10 on pairs of compute units
  * (properties.c). */
 uint32_t multiprocessors(const struct sim_target *t);
-/* Threads that one of them holds at most. */
+/* Most threads resident on one multiprocessor. */
 uint32_t resident_threads(const struct sim_target *t);
 /* Whether it has images, and so arrays and textures (properties.c). */
 bool device_has_images(const struct device *device);
 /* A device's legacy default stream, with a reference; NULL: no memory. */
 struct queue *null_queue(struct device *device);
 
-/* What graphs do on a queue: a host function, a wait, a record. */
+/* Work of graph nodes on a queue: a host function, a wait, a record. */
 hipError_t call_host(struct queue *queue, hipHostFn_t function, void *data);
 hipError_t wait_for_event(struct queue *queue, hipEvent_t event);
 hipError_t record_event(struct queue *queue, hipEvent_t event);
@@ -274,7 +274,7 @@ void shared_event_reach(struct shared_event *s, uint64_t turn);
 uint64_t shared_event_turn(const struct shared_event *s);
 bool shared_event_is_done(const struct shared_event *s, uint64_t turn);
 void shared_event_wait(const struct shared_event *s, uint64_t turn);
-/* What the event shares, with a reference; NULL if it is none that does. */
+/* The event's shared state, with a reference; NULL for an ordinary event. */
 struct shared_event *event_shared(hipEvent_t event);
 /* An event that takes over the reference. */
 hipError_t event_from_shared(hipEvent_t *out, struct shared_event *s);
@@ -307,8 +307,8 @@ hipError_t module_from_memory(hipModule_t *out, const void *image, size_t size);
 hipError_t module_from_file(hipModule_t *out, const char *name);
 hipError_t module_unload(hipModule_t module);
 struct loaded *module_loaded(hipModule_t module);
-/* A module that was loaded as a library; the one that a function is of, NULL
- * if it is a plain module's. */
+/* Marks a module as a library. library_of() gives a function's library, NULL
+ * for a function of a plain module. */
 void module_set_library(hipModule_t module);
 hipModule_t library_of(hipFunction_t function);
 /* A variable's place and size, of managed variables alone if that is asked. */
@@ -338,15 +338,15 @@ struct launch {
     hipEvent_t start, stop;
     bool cooperative;
     bool any_device; /* takes the stream's device, not the current one */
-    uint32_t grid_id, ngrids; /* of a multi-device launch; 0, 0 otherwise */
-    uint64_t mg_sync;         /* its shared barrier, 0 if none */
+    uint32_t grid_id, ngrids;           /* 0, 0 but for multi-device launches */
+    uint64_t mg_sync;                   /* its shared barrier, 0 if none */
     uint64_t items_before, items_total; /* work-items in grids before; in all */
 };
 /* Copies the arguments and gives the dispatch to the queue. */
 hipError_t launch(const struct launch *l, struct queue *queue);
 /* The same also on a stream that is captured. */
 hipError_t launch_now(const struct launch *l, struct queue *queue);
-/* What is the same for all forms of launch; grid and block are not zero. */
+/* Checks common to all forms of launch; grid and block are not zero. */
 hipError_t check_launch(const struct launch *l, struct queue *queue);
 /* Checks, and sets l->grid to blocks times l->block. */
 hipError_t check_blocks(struct launch *l, const uint32_t blocks[3],
@@ -375,7 +375,7 @@ hipError_t host_variable(const void *shadow, uint64_t *address, uint64_t *size);
 void registered_shutdown(void);
 
 int resident_blocks(hipFunction_t function, int block, size_t dynamic);
-/* One of hipFuncGetAttribute(); what hipFuncSetAttribute() takes. */
+/* The work of hipFuncGetAttribute() and hipFuncSetAttribute(). */
 hipError_t function_attribute(hipFunction_t function, int which, int *value);
 hipError_t function_set_attribute(hipFunction_t function, int which, int value);
 
@@ -384,7 +384,7 @@ hipError_t function_set_attribute(hipFunction_t function, int which, int value);
 /* Frees all that programs allocated on the device. */
 void free_device_memory(const struct device *device);
 
-/* What made an allocation (sim_alloc.origin). */
+/* The functions that made an allocation (sim_alloc.origin). */
 enum origin {
     BY_RUNTIME,
     BY_MALLOC, /* hipMalloc and kin, hipMallocManaged */
@@ -398,7 +398,7 @@ enum origin {
 /* The live allocation that holds the address, or the memory of a graph, mapped
  * or not; false if there is none. */
 bool find_allocation(const void *ptr, struct sim_alloc *out);
-/* Whether there is memory at all of the pages of the range. */
+/* Whether the process has every page of the range mapped. */
 bool is_mapped(const void *ptr, size_t size);
 /* The device whose memory it is, NULL if it is none's, or not visible. */
 struct device *owner_of(const struct sim_alloc *a);
@@ -480,15 +480,15 @@ struct ihipGraph;
 struct hipGraphNode;
 
 bool is_capturing(const struct queue *queue);
-/* What a call on a capturing stream becomes: a node behind those before. */
+/* Records a call on a capturing stream as a node behind the stream's tail. */
 hipError_t capture_launch(struct queue *queue, const struct launch *launch);
 hipError_t capture_copy(struct queue *queue, const hipMemcpy3DParms *p);
 hipError_t capture_fill(struct queue *queue, const struct fill *fill);
 hipError_t capture_host(struct queue *queue, hipHostFn_t function, void *data);
 
-/* What an event stands for that was recorded on a capturing stream. */
+/* The nodes behind an event that was recorded on a capturing stream. */
 struct captured {
-    uint64_t id; /* of the capture; 0: none */
+    uint64_t id; /* the capture's; 0: none */
     struct hipGraphNode **nodes;
     size_t nnodes;
 };
@@ -501,8 +501,8 @@ bool captured_is_active(const struct captured *event);
 hipError_t capture_join(struct queue *queue, const struct captured *event);
 
 /*
- * What may not be done while streams are captured; the answer where it is tried
- * all the same, and the capture is invalid then. hipSuccess if it may be done.
+ * Checks for calls that are forbidden while streams are captured: hipSuccess if
+ * the call is allowed, else its answer, and the capture becomes invalid.
  */
 hipError_t capture_refuses(const char *function);      /* by capture.def */
 hipError_t capture_forbids_queue(struct queue *queue); /* on this stream */
@@ -511,7 +511,7 @@ hipError_t capture_forbids_wait(struct queue *queue);  /* for this stream */
  * captured. */
 hipError_t capture_forbids_callback(const struct queue *queue);
 hipError_t capture_forbids_pool(const struct queue *queue);
-hipError_t capture_forbids_unsafe(void); /* what is UNSAFE in capture.def */
+hipError_t capture_forbids_unsafe(void); /* UNSAFE rows of capture.def */
 /* Asking or waiting for an event, that was last recorded on this queue (NULL:
  * on none yet). */
 hipError_t capture_forbids_event(const struct captured *event,
@@ -535,13 +535,13 @@ hipError_t capture_free(struct queue *queue, void *ptr);
 void pools_shutdown(void);
 /* Frees all chunks of a device on which nothing runs. */
 void pools_reset(const struct device *device);
-/* After a wait: gives back what exceeds the pools' thresholds. When memory is
- * short: all that they hold. */
+/* pools_trim() gives back memory beyond the pools' thresholds, after a wait.
+ * pools_empty() gives back all freed memory, when memory is short. */
 void pools_trim(const struct device *device);
 void pools_empty(void);
 /* A stream waits for another: it may have what that one frees. */
 void pools_follow(const struct queue *stream, struct queue *waiter);
-/* hipFreeAsync() of what begins there. */
+/* hipFreeAsync() of the allocation at ptr. */
 hipError_t free_in_order(void *ptr, struct queue *queue);
 /* Takes back a chunk that nothing uses any more. */
 hipError_t pool_free(uint64_t base);

@@ -123,8 +123,8 @@ HIP_API hipError_t hipExtStreamCreateWithCUMask(hipStream_t *stream, uint32_t n,
     LEAVE(error);
 }
 
-/* What the stream asked for, of the bits that the device has; all if that is
- * none. */
+/* Gives the stream's mask, cut to the device's multiprocessors; every
+ * multiprocessor if none is left. */
 HIP_API hipError_t hipExtStreamGetCUMask(hipStream_t stream, uint32_t n,
                                          uint32_t *mask)
 {
@@ -445,7 +445,7 @@ HIP_API hipError_t hipStreamWaitEvent_spt(hipStream_t stream, hipEvent_t event,
 
 struct callback {
     struct op op;
-    hipStreamCallback_t with_status; /* one of the two is set */
+    hipStreamCallback_t with_status; /* NULL: calls `plain` */
     hipHostFn_t plain;
     hipStream_t stream;
     void *data;

@@ -1,8 +1,8 @@
 /* texture.c - texture objects and surface objects
  *
- * What may be asked for, in which order it is looked at, and what is left out
- * (border colours, anisotropy, biases, limits of levels) is as in AMD's
- * runtime. The objects lie in memory that host and kernels reach, as there.
+ * Accepted arguments, the order of checks and the features left out (border
+ * colours, anisotropy, biases, limits of levels) are as in AMD's runtime. As
+ * there, the objects lie in memory that host and kernels reach.
  */
 #include "texture.h"
 
@@ -17,8 +17,8 @@ hipError_t images_here(void)
 
 /* ---- samplers ----------------------------------------------------------- */
 
-/* One mode serves all directions. Without normalized coordinates nothing is
- * repeated. */
+/* The first direction's mode serves every direction. Without normalized
+ * coordinates nothing is repeated. */
 static enum sim_clamp clamp_of(const hipTextureDesc *t)
 {
     switch (t->addressMode[0]) {
@@ -81,7 +81,7 @@ static hipError_t read_array(const struct array *a, const hipTextureDesc *t,
     return hipSuccess;
 }
 
-/* Whether all of it is memory of one allocation. */
+/* Whether the range lies in one allocation. */
 static bool is_memory(const void *at, uint64_t nbytes)
 {
     struct sim_alloc a;

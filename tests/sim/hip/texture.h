@@ -106,12 +106,13 @@ hipChannelFormatDesc texel_desc_of(int format, unsigned channels);
 int texel_view(const struct texel *texel); /* hipResourceViewFormat */
 
 /*
- * How the hardware reads it: its formats and channels go into the image. What
- * AMD's device library asks for (its own numbers of them, the width) goes
- * behind the descriptor's eight dwords. False if there is no such format.
+ * Sets the texel's formats and channels in the image, as the hardware reads
+ * them. Behind the descriptor's eight dwords go the fields that AMD's device
+ * library reads: its own numbers of type and order, the width. False if the
+ * hardware has no such format.
  */
 struct reading {
-    bool normalized; /* integers as fractions; those of 32 bits stay */
+    bool normalized; /* 8 and 16-bit integers read as fractions */
     bool srgb;       /* matters to four channels alone */
 };
 enum {
@@ -127,15 +128,15 @@ bool texel_read(const struct texel *texel, const struct reading *reading,
 
 struct array {
     uint64_t base;
-    size_t width, height, depth; /* elements, rows, slices; 0 as it was asked */
+    size_t width, height, depth; /* elements, rows, slices; as asked, 0 too */
     struct texel texel;
     unsigned flags;
     struct device *device;
     struct sim_image image;
     struct sim_image_layout layout;
-    unsigned level;          /* of the image that copies reach */
+    unsigned level;          /* the image's level that copies reach */
     struct array *next;      /* a level's: of the same mipmapped array */
-    hipMipmappedArray_t mip; /* whose level it is; NULL: has its own memory */
+    hipMipmappedArray_t mip; /* owner of a level; NULL: owns its memory */
 };
 
 /* Whether cards have an image of this size; makes it one of that many levels,
@@ -144,7 +145,7 @@ bool array_shape(struct array *a, unsigned nlevels);
 /* Memory for it, on its device. */
 hipError_t array_memory_new(struct array *a);
 void mipmap_forget(struct array *level);
-/* The whole of a mipmapped array as one of its arrays; NULL if it is none. */
+/* A mipmapped array as one array with every level; NULL: a bad handle. */
 const struct array *mipmap_whole(hipMipmappedArray_t mip);
 
 /* ---- objects (texture.c) ------------------------------------------------ */
@@ -173,7 +174,7 @@ void texture_forget(hipTextureObject_t object);
 const struct texture_object *
 texture_find(const void *out, hipTextureObject_t object, hipError_t *error);
 
-/* What the current device answers where it has no images. */
+/* hipErrorNotSupported if the current device has no images. */
 hipError_t images_here(void);
 
 #endif

@@ -1,7 +1,7 @@
 /* texture_driver.c - texture objects by the driver's structures
  *
- * They say the same in other words. What the driver's have and HIP's have not
- * (reserved fields, flags of resources) is left alone.
+ * The driver's structures hold the same values in another layout. Their extra
+ * fields (reserved fields, flags of resources) are left alone.
  */
 #include "texture.h"
 
@@ -119,7 +119,7 @@ static void put_resource(const struct texture_object *o, void *out)
         d->res.mipmap.hMipmappedArray = r->res.mipmap.mipmap;
         break;
     case RESOURCE_LINEAR:
-        texel_of_desc(&r->res.linear.desc, &texel); /* it was made of it */
+        texel_of_desc(&r->res.linear.desc, &texel); /* cannot fail here */
         d->res.linear.devPtr = r->res.linear.devPtr;
         d->res.linear.format = texel.format;
         d->res.linear.numChannels = texel.channels;

@@ -373,7 +373,7 @@ HIP_API hipError_t hipTexRefSetAddress2D(textureReference *r,
     LEAVE(error == hipSuccess ? bind(r, copy_of(r), &d, NULL) : error);
 }
 
-/* ---- what a reference is bound to --------------------------------------- */
+/* ---- a reference's resource --------------------------------------------- */
 
 /* X(function, type, what it gives, whether the resource `d` has it) */
 /* clang-format off */
@@ -405,12 +405,12 @@ HIP_API hipError_t hipTexRefSetAddress2D(textureReference *r,
 BOUND_TABLE(X)
 #undef X
 
-/* ---- how it is read ----------------------------------------------------- */
+/* ---- a reference's sampler ---------------------------------------------- */
 
 /*
- * X(function, parameters, what is refused, what is done, its answer). The
- * reference is `r`. AMD's runtime has no border colours, and answers some
- * questions with an error although it tells what was asked.
+ * X(function, parameters, refused if, action, answer). The reference is `r`.
+ * AMD's runtime has no border colours, and answers some questions with an error
+ * although it stores the result.
  */
 /* clang-format off */
 #define FIELD_TABLE(X)                                                                                                                                                                                            \

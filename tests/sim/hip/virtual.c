@@ -33,7 +33,7 @@ struct physical {
     int fd;
     uint64_t size;
     struct device *device;
-    bool imported; /* counts where it was made */
+    bool imported; /* the exporting process accounts for it */
     unsigned held; /* by the program */
     size_t nmapped;
     hipMemAllocationProp prop;
@@ -95,7 +95,7 @@ HIP_API hipError_t hipMemGetAllocationGranularity(
     LEAVE(hipSuccess);
 }
 
-/* A handle for memory that is there; NULL if there is no room for it. */
+/* Makes a handle for existing memory; NULL if host memory is short. */
 static struct physical *new_physical(int fd, uint64_t size,
                                      const hipMemAllocationProp *prop,
                                      bool imported)
@@ -220,7 +220,7 @@ hipMemExportToShareableHandle(void *out, hipMemGenericAllocationHandle_t handle,
     LEAVE(hipSuccess);
 }
 
-/* The descriptor itself, as in CUDA, or where it is, as AMD's has it. */
+/* CUDA passes the descriptor itself, AMD's runtime a pointer to it. */
 static int shared_descriptor(void *handle)
 {
     enum { DESCRIPTORS = 1 << 16 }; /* no pointer is so small */
@@ -289,7 +289,7 @@ HIP_API hipError_t hipMemMap(void *ptr, size_t size, size_t offset,
     LEAVE(error);
 }
 
-/* Arrays of which parts are mapped are textures' memory. */
+/* Maps parts of a texture's array, which is not supported. */
 HIP_API hipError_t hipMemMapArrayAsync(const void *list, unsigned count,
                                        hipStream_t stream)
 {
@@ -343,7 +343,7 @@ HIP_API hipError_t hipMemUnmap(void *ptr, size_t size)
     int i;
 
     ENTER();
-    for (i = 0; i < rt.ndevices; i++) /* any of them may use it */
+    for (i = 0; i < rt.ndevices; i++) /* any device may use the memory */
         device_wait(&rt.devices[i]);
     pthread_mutex_lock(&lock);
     whole = ptr && size && base + size > base && is_whole(base, size);
