@@ -226,7 +226,7 @@ void asm_run(struct asm_state *st, const char *text)
 
 /* ---- whole dispatches ---- */
 
-enum { CODE_OFFSET = 256 }; /* of the code behind the descriptor */
+enum { CODE_OFFSET = 256 }; /* the code follows the descriptor */
 
 static void put32(uint8_t *bytes, unsigned offset, uint32_t value)
 {

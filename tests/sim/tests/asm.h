@@ -24,8 +24,8 @@ struct asm_state {
     vreg v[256], a[256];
     uint8_t lds[65536];
     uint32_t scratch[64][64]; /* [dword][lane] */
-    struct sim_stats stats;   /* of the last run */
-    struct sim_fault fault;   /* of the last asm_try() */
+    struct sim_stats stats;   /* the last run's */
+    struct sim_fault fault;   /* the last asm_try()'s */
 };
 
 /* All lanes on, other registers filled with a pattern, MODE as HIP sets it. */

@@ -186,7 +186,8 @@ unsigned image_ncoords(enum sim_image_type type)
                                                                 : 3;
 }
 
-/* v[0:2]; gfx12 lists them, what is more than four as one. */
+/* Coordinates as v[0:2]; gfx12 lists single registers and puts the rest of more
+ * than four into a range. */
 static void put_coords(char *text, size_t n, unsigned ncoords, bool listed)
 {
     const unsigned single = ncoords > 4 ? 3 : ncoords;

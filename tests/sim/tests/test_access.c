@@ -1,8 +1,8 @@
 /* test_access.c - every load, store and atomic by its name, on each generation
  *
  * Tables of what the names mean, run through every encoding that has them:
- * global, flat, scratch, buffer, LDS and scalar instructions. What a lane must
- * find is worked out here from bytes.
+ * global, flat, scratch, buffer, LDS and scalar instructions. The test works
+ * out each lane's expected value from bytes.
  */
 #include "memory_test.h"
 
@@ -132,7 +132,7 @@ static void fill_state(struct asm_state *st, const struct sim_alloc *memory)
     set64(st, 8, memory->base);
     st->s[10] = BYTES;
     st->s[12] = 0;
-    st->s[11] = 3u << 28; /* raw, where it says so */
+    st->s[11] = 3u << 28; /* OOB_SELECT raw, for targets with that field */
     for (unsigned lane = 0; lane < 64; lane++) {
         uint8_t bytes[16];
 

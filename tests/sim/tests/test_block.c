@@ -51,7 +51,7 @@ static void a_long_way(void **state)
     asm_free(st);
 }
 
-/* What stands behind the fault in its block has not run, and does not count. */
+/* Instructions behind a fault in the same block do not run and do not count. */
 static void a_fault_in_the_middle(void **state)
 {
     struct asm_state *st = asm_new("gfx942", 64);

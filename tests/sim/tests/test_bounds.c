@@ -162,7 +162,7 @@ static const struct {
     unsigned wave_size;
     const char *insn;
     enum sim_rate rate;
-    unsigned valu, trans; /* cycles of one wave */
+    unsigned valu, trans; /* cycles per wave */
 } rate_cases[] = {
     /* clang-format off */
     {"gfx942",  64, "v_add_f32 v2, v3, v4",                    SIM_RATE_FULL,     4, 0},
@@ -276,14 +276,14 @@ static void test_lds_dwords_conflict_by_stride(void **state)
     assert_lds(lds("gfx942", at, "ds_read_b32 v3, v2"), 2, 0);
     assert_lds(lds("gfx942", at, "ds_write_b32 v2, v3"), 2, 0);
     assert_lds(lds("gfx1100", at, "ds_load_b32 v3, v2"), 1, 0);
-    strided(at, 8); /* 16 banks, two dwords of each */
+    strided(at, 8); /* two dwords in each of 16 banks */
     assert_lds(lds("gfx942", at, "ds_read_b32 v3, v2"), 4, 2);
     strided(at, 128); /* one bank, 32 dwords */
     assert_lds(lds("gfx942", at, "ds_read_b32 v3, v2"), 64, 62);
     assert_lds(lds("gfx1100", at, "ds_load_b32 v3, v2"), 32, 31);
     strided(at, 132); /* a row of 33 dwords: none */
     assert_lds(lds("gfx942", at, "ds_read_b32 v3, v2"), 2, 0);
-    strided(at, 0); /* one dword, for all */
+    strided(at, 0); /* one dword for every lane */
     assert_lds(lds("gfx942", at, "ds_read_b32 v3, v2"), 2, 0);
     strided(at, 1); /* eight dwords, four lanes each */
     assert_lds(lds("gfx942", at, "ds_read_u8 v3, v2"), 2, 0);
@@ -310,8 +310,9 @@ static void test_wide_lds_accesses_go_in_phases(void **state)
     assert_lds(lds("gfx942", at, "ds_write_b128 v2, v[4:7]"), 64, 56);
 }
 
-/* Of each two quads (0,1), (2,3)... both are in the same half of the banks; of
- * (0,5), (1,4), (2,7), (3,6), the phases of reads, not. */
+/* Quads (0,1), (2,3)... use the same half of the banks, pair by pair. Reads
+ * pair quads (0,5), (1,4), (2,7), (3,6) in a phase, which use different halves.
+ */
 static void test_reads_of_128_bits_pair_other_lanes_than_writes(void **state)
 {
     static const unsigned half_of_quad[] = {0, 0, 1, 1, 1, 1, 0, 0};
@@ -391,7 +392,7 @@ static void test_flat_accesses_of_lds_count_there(void **state)
 
     (void)state;
     assert_int_equal(w.lds_insns, 2);
-    assert_lds(w, 4 + 4, 2); /* two dwords of 16 banks; then all of 32 */
+    assert_lds(w, 4 + 4, 2); /* two dwords in 16 banks; then 32 banks */
     assert_int_equal(w.segments64, 0);
     assert_int_equal(w.load_bytes, 0);
 }
@@ -613,7 +614,7 @@ static void test_waves_are_those_of_groups_that_fit(void **state)
         struct sim_bounds b;
 
         assert_true(asm_dispatch(&l));
-        sim_stats_add(&total, &l.stats); /* as the runtime keeps them */
+        sim_stats_add(&total, &l.stats); /* like the runtime's sums */
         sim_bounds_of(sim_card_of(cases[i].target), &total, false, &b);
         if (b.waves_per_simd != cases[i].waves)
             fail_msg("%s, groups of %u and %u bytes: %g waves, not %g",
@@ -624,7 +625,7 @@ static void test_waves_are_those_of_groups_that_fit(void **state)
 
 /* ---- dies ---- */
 
-/* Of 64 groups, those work whose ID has none of the bits of `off`. */
+/* A group works if its ID has none of the bits of `off`; 64 groups run. */
 static void test_dies_are_even_where_groups_that_work_are(void **state)
 {
     static const struct {
@@ -697,7 +698,7 @@ static void test_small_grids_leave_compute_units_idle(void **state)
     s.waves = 48; /* 16 a group: all four SIMDs of each unit */
     sim_bounds_of(sim_card_of("gfx942"), &s, false, &b);
     assert_near(b.ns[SIM_PIPE_VALU], 250 / 2.1);
-    s.work.groups_share_cus = 1; /* and those of its neighbour */
+    s.work.groups_share_cus = 1; /* and the neighbour's SIMDs */
     sim_bounds_of(sim_card_of("gfx1100"), &s, false, &b);
     assert_near(b.ns[SIM_PIPE_VALU], 250 / 2.5);
     assert_near(b.ns[SIM_PIPE_LDS], 500 / 2.5);
@@ -725,7 +726,7 @@ static void test_nothing_is_counted_unless_asked_for(void **state)
     sim_mem_free(a->base);
 }
 
-/* What a launch of this kernel prints on stderr. */
+/* Launches a kernel and captures its output on stderr. */
 static void printed(const char *target, const char *text, char *out, size_t n)
 {
     FILE *file = tmpfile();

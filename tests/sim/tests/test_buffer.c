@@ -38,7 +38,7 @@ static const struct {
     {"gfx942", 0, 0, 0, "buffer_load_dword v4, v1, s[8:11], 0 offen", 0},
     {"gfx942", 0, 12, 0, "buffer_load_dword v4, v1, s[8:11], 0 offen offset:4",
      3},
-    /* records, where there is one */
+    /* with a stride and an index: records */
     {"gfx942", 4, 3, 0, "buffer_load_dword v4, v0, s[8:11], 0 idxen", 7},
     {"gfx906", 4, 2, 0, "buffer_load_dword v4, v0, s[8:11], 0 idxen", 3},
     {"gfx942", 4, 3, 0, "buffer_load_dword v4, v[0:1], s[8:11], 0 idxen offen",
@@ -60,7 +60,7 @@ static const struct {
     {"gfx942", 0, 64, 0, "buffer_load_dword v4, v1, s[8:11], s5 offen", 0},
     {"gfx942", 0, 16, 0, "buffer_load_dword v4, v2, s[8:11], 0 offen offset:8",
      15},
-    /* what OOB_SELECT is later says nothing here */
+    /* gfx9 ignores the bits that later are OOB_SELECT */
     {"gfx950", 4, 12, OOB_EMPTY, "buffer_load_dword v4, v1, s[8:11], 0 offen",
      7},
     {"gfx942", 4, 3, OOB_RAW, "buffer_load_dword v4, v0, s[8:11], 0 idxen", 7},
@@ -207,7 +207,7 @@ static void test_dwords_of_a_swizzled_record_lie_apart(void **state)
 {
     static const struct {
         const char *target, *load, *store;
-        uint32_t swizzle, flags, element, most; /* of a record's 32 bytes */
+        uint32_t swizzle, flags, element, most; /* bytes used of 32 a record */
     } forms[] = {
         {"gfx942",
          "buffer_load_dwordx4 v[4:7], v[0:1], s[8:11], s4 idxen offen",

@@ -116,7 +116,7 @@ static void test_numbers_get_the_nearest_code(void **state)
                     if (want < 0 && (!ovfl || isnan(x))) {
                         double v = value_of(f, got);
 
-                        /* infinity if there is one, else NaN */
+                        /* infinity if the format has one, else NaN */
                         if (!isnan(v) && !(f->ieee && isinf(v) && !isnan(x)))
                             fail_msg("%s of %a gives %#x", text, (double)x,
                                      got);

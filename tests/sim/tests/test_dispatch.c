@@ -351,7 +351,7 @@ test_a_barrier_that_ended_waves_miss_lets_the_others_go(void **state)
         sim_config_mutable()->barriers = 1;
     }
     sim_mem_free(out->base);
-    /* Two places, but every wave at one of them: as good as one. */
+    /* Two barrier instructions, and each wave reaches one: as good as one. */
     sim_config_mutable()->barriers = 2;
     l.text = "v_readfirstlane_b32 s4, v0\n"
              "s_cmp_lg_u32 s4, 0\n"
@@ -542,7 +542,7 @@ static void test_races_in_lds_are_warned_of(void **state)
         /* Every wave its own quarter. */
         {"ds_write_b32 v1, v0\nv_xor_b32 v1, 0xfc, v1\nds_read_b32 v2, v1\n",
          false},
-        /* All waves read; all store one value, and read it. */
+        /* Every wave reads; every wave stores one value and reads it. */
         {"v_mov_b32 v1, 0\nds_read_b32 v2, v1\n", false},
         {"v_mov_b32 v1, 0\nv_mov_b32 v2, 7\nds_write_b32 v1, v2\n"
          "s_nop 0\nds_read_b32 v3, v1\n",
@@ -629,8 +629,8 @@ static void test_races_between_workgroups_are_found(void **state)
                            .kernarg = &out->base,
                            .kernarg_nbytes = 8};
     static const char *const wrong[] = {
-        /* all write one place, each its number; one reads what another writes,
-         * before or after
+        /* every group writes its number to one place; one reads a place that
+         * another writes, before or after
          */
         GFX9_PROLOGUE "v_mov_b32 v2, s2\nglobal_store_dword v1, v2, s[4:5]\n",
         GFX9_PROLOGUE OWN_DWORD "global_store_dword v2, v0, s[4:5]\n"
@@ -639,7 +639,7 @@ static void test_races_between_workgroups_are_found(void **state)
         GFX9_PROLOGUE OWN_DWORD "v_xor_b32 v3, 0x300, v2\n"
                                 "global_load_dword v6, v3, s[4:5]\n"
                                 "global_store_dword v2, v0, s[4:5]\n",
-        /* one byte of a neighbour */
+        /* overlaps a neighbour by one byte */
         GFX9_PROLOGUE OWN_DWORD
         "global_store_dwordx2 v2, v[0:1], s[4:5] offset:1\n",
         /* an atomic and what is none */

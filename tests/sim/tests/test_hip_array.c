@@ -62,7 +62,7 @@ static void test_arrays(void **state)
     EXPECT(hipSuccess, hipFreeArray(b));
 }
 
-/* What no card of these targets takes is no array, and has no bytes beyond. */
+/* Sizes beyond the cards' limits and copies beyond the array are refused. */
 static void test_limits_of_arrays(void **state)
 {
     enum {
@@ -91,7 +91,7 @@ static void test_limits_of_arrays(void **state)
         {1, 1, 6, LAYERED, hipSuccess},
         {1, 1, 0, LAYERED, hipErrorInvalidValue},
         {1, 0, 6, LAYERED | CUBE, hipErrorInvalidValue},
-        {6, 6, 6, CUBE, hipErrorInvalidValue}, /* as AMD's has it */
+        {6, 6, 6, CUBE, hipErrorInvalidValue}, /* like AMD's runtime */
         {6, 6, 12, LAYERED | CUBE, hipErrorInvalidValue},
         {1, 1, 1, 16, hipErrorInvalidValue},
     };
@@ -261,7 +261,7 @@ static void copy_level(hipArray_t level, void *host, size_t width,
                                                 height, kind));
 }
 
-/* Each level keeps what it was given, and is no larger than it is. */
+/* Each level keeps its own texels, and copies beyond its size are refused. */
 static void levels_are_apart(void)
 {
     enum { LEVELS = 5, WIDTH = 16, HEIGHT = 5 };
@@ -404,7 +404,7 @@ static void test_levels_are_refused_last_before_7(void **state)
 int main(void)
 {
     const struct CMUnitTest fresh[] = {
-        /* in processes of their own */
+        /* each needs a new process */
         cmocka_unit_test(test_no_arrays_without_images),
         cmocka_unit_test(test_levels_are_apart),
         cmocka_unit_test(test_levels_are_refused_last_before_7),

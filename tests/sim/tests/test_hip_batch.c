@@ -258,7 +258,7 @@ static void test_batches_of_values_in_graphs(void **state)
     EXPECT(hipErrorInvalidValue,
            hipGraphAddBatchMemOpNode(&node, graph, NULL, 0, NULL));
     EXPECT(hipErrorInvalidValue, hipGraphBatchMemOpNodeGetParams(node, NULL));
-    EXPECT(hipSuccess, hipGraphLaunch(exec, s)); /* nothing of that stuck */
+    EXPECT(hipSuccess, hipGraphLaunch(exec, s)); /* unchanged by failures */
     EXPECT(hipSuccess, hipStreamSynchronize(s));
     EXPECT(hipSuccess, hipGraphExecDestroy(exec));
     EXPECT(hipSuccess, hipGraphDestroy(graph));

@@ -18,13 +18,13 @@
 
 enum { N = 64, MAX_CALLS = 64 };
 
-/* What was called: who asked, with what, in which order. */
+/* The callbacks in order: ID, stream, status, thread. */
 struct call {
     int id;
     hipStream_t stream;
     hipError_t status;
     pthread_t thread;
-    unsigned seen; /* of the memory that a kernel writes */
+    unsigned seen; /* a kernel's output, read by the callback */
 };
 static struct call calls[MAX_CALLS];
 static atomic_int ncalls;
@@ -195,7 +195,7 @@ static void test_default_stream_waits_for_functions(void **state)
     in_child(one, default_stream);
 }
 
-/* A stream that is destroyed calls what was submitted before. */
+/* A destroyed stream still calls functions submitted before. */
 static void destroyed_stream(void)
 {
     hipStream_t s;

@@ -91,7 +91,7 @@ static void test_copies_within_a_device_return_early(void **state)
     in_child(as_it_is, within_a_device);
 }
 
-/* What the host sees is there when the call returns. */
+/* Copies to host memory have finished when the call returns. */
 static void with_the_hosts_memory(void)
 {
     char *a = memory(0, 1), *pinned = NULL, *managed = NULL;

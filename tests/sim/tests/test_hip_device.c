@@ -43,7 +43,7 @@ static void test_r0000_layout_is_the_header_of_5_2_3(void **state)
     assert_int_equal(p.gcnArch, 942);
     assert_int_equal(p.canMapHostMemory, 1);
     assert_int_equal(p.cooperativeLaunch, 1);
-    assert_int_equal(p.ECCEnabled, 0); /* of OpenCL, HIP never sets it */
+    assert_int_equal(p.ECCEnabled, 0); /* an OpenCL field: HIP never sets it */
     assert_int_equal(p.arch.hasDoubles, 1);
     assert_int_equal(p.arch.hasSurfaceFuncs, 0);
     assert_true(p.totalGlobalMem >= (size_t)1 << 30);
@@ -190,7 +190,7 @@ static void test_device_calls(void **state)
     EXPECT(hipSuccess, hipDeviceGetPCIBusId(text, 64, 1));
     EXPECT(hipSuccess, hipDeviceGetByPCIBusId(&n, text));
     assert_int_equal(n, 1);
-    /* The address of a register of the bus, which is not there. */
+    /* The address of an HDP register, which the simulated GPU lacks. */
     EXPECT(hipSuccess,
            hipDeviceGetAttribute(&n, (hipDeviceAttribute_t)10006, 0));
     assert_int_equal(n, 0);
@@ -350,11 +350,11 @@ static void last_error_of_6(void)
 
     EXPECT(hipErrorInvalidDevice, hipSetDevice(99));
     EXPECT(hipSuccess, hipGetDevice(&n));
-    EXPECT(hipSuccess, hipGetLastError()); /* of the last call */
+    EXPECT(hipSuccess, hipGetLastError()); /* the last call succeeded */
     EXPECT(hipErrorInvalidDevice, hipSetDevice(99));
     EXPECT(hipErrorInvalidDevice, hipGetLastError());
     EXPECT(hipSuccess, hipGetLastError());
-    /* The other one remembers. */
+    /* hipExtGetLastError() remembers. */
     EXPECT(hipErrorInvalidDevice, hipExtGetLastError());
     EXPECT(hipSuccess, hipExtGetLastError());
 }
@@ -628,7 +628,7 @@ static void lost_device(void)
     EXPECT(hipErrorLaunchFailure, hipMemset(p, 0, 16)); /* lost here */
     EXPECT(hipErrorLaunchFailure, hipFree(p));
     EXPECT(hipErrorLaunchFailure, hipDeviceSynchronize());
-    EXPECT(hipSuccess, hipSetDevice(1)); /* the other one works */
+    EXPECT(hipSuccess, hipSetDevice(1)); /* device 1 works */
     EXPECT(hipSuccess, hipGetDevice(&n));
     EXPECT(hipSuccess, hipMalloc(&p, 16));
     EXPECT(hipSuccess, hipFree(p));

@@ -450,7 +450,7 @@ static void test_what_runs_at_once_on_a_captured_stream(void **state)
     EXPECT(hipSuccess, hipGraphDestroy(outer));
 }
 
-/* What is captured comes behind nodes that the graph has; the others of them
+/* Captured nodes come behind nodes of the given graph. The graph's other nodes
  * need not be joined. */
 static void test_capture_into_a_graph(void **state)
 {
@@ -749,7 +749,7 @@ static void update(hipGraphExec_t exec, hipGraph_t graph,
     EXPECT(hipSuccess, hipGraphDestroy(graph));
 }
 
-/* What inference loops do: capture again, and take the new values over. */
+/* As in inference loops: captures again and updates the graph's values. */
 static void test_update_from_a_new_capture(void **state)
 {
     hipGraph_t graph = captured_fill_and_step(1, 1);
@@ -797,7 +797,7 @@ static void test_what_an_instantiated_node_may_not_change(void **state)
     p.dst = data;
     EXPECT(hipSuccess, hipGraphExecMemsetNodeSetParams(exec, start, &p));
     run(exec);
-    assert_int_equal(back[0], 2); /* the copy is as it was */
+    assert_int_equal(back[0], 2); /* the copy has not changed */
     EXPECT(hipSuccess,
            hipGraphAddMemcpyNode1D(&copy, other, NULL, 0, data, back,
                                    sizeof(back), hipMemcpyHostToDevice));

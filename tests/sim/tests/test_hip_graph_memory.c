@@ -172,7 +172,7 @@ static void test_memory_lives_from_node_to_node(void **state)
     EXPECT(hipSuccess, hipDeviceSetGraphMemAttribute(0, RESERVED_HIGH, &zero));
     EXPECT(hipSuccess, hipMemGetInfo(&now, NULL));
     assert_int_equal(before, now);
-    /* It is not there between launches. */
+    /* The memory is unmapped between launches. */
     EXPECT(hipErrorInvalidValue, hipFree(memory));
     EXPECT(hipSuccess, hipGraphExecDestroy(exec));
 }
@@ -380,7 +380,7 @@ static void test_memory_nodes_ask_and_refuse(void **state)
     EXPECT(hipErrorInvalidValue,
            hipGraphAddMemAllocNode(&a, graph, NULL, 0, &bad));
     bad = p;
-    bad.pool.location.id = 1; /* there is one device */
+    bad.pool.location.id = 1; /* only device 0 exists */
     EXPECT(hipErrorInvalidValue,
            hipGraphAddMemAllocNode(&a, graph, NULL, 0, &bad));
     EXPECT(hipSuccess, hipGraphAddMemAllocNode(&a, graph, NULL, 0, &p));
@@ -484,7 +484,7 @@ static void test_nodes_by_driver_structures(void **state)
             assert_int_equal(back[y][x], (y == 1 || y == 2) && x >= 3 && x < 7
                                              ? host[y][x - 2]
                                              : 0xee);
-    /* Changed where it is instantiated: one row less. */
+    /* The instantiated copy is changed to one row. */
     EXPECT(hipSuccess, hipDrvGraphMemcpyNodeGetParams(in, &p));
     p.height = 1;
     EXPECT(hipSuccess,

@@ -70,7 +70,7 @@ static void open_what_comes(void)
     EXPECT(hipErrorInvalidValue, hipIpcOpenMemHandle((void **)&p, bad, LAZY));
     EXPECT(hipSuccess, hipIpcOpenMemHandle((void **)&p, handle, LAZY));
     EXPECT(hipSuccess, hipIpcOpenMemHandle((void **)&q, inner, LAZY));
-    assert_ptr_equal(q, p + 100); /* of the same memory */
+    assert_ptr_equal(q, p + 100); /* inside the same mapping */
     EXPECT(hipSuccess, hipMemcpy(host, p, N, hipMemcpyDeviceToHost));
     for (i = 0; i < N; i++)
         assert_int_equal(host[i], (unsigned char)i);
@@ -107,7 +107,7 @@ static void share_memory(void)
     EXPECT(hipErrorInvalidValue, hipIpcGetMemHandle(&handle, pinned));
     EXPECT(hipSuccess, hipIpcGetMemHandle(&handle, p));
     EXPECT(hipSuccess, hipIpcGetMemHandle(&inner, p + 100));
-    EXPECT(hipErrorInvalidContext, /* it is this process's */
+    EXPECT(hipErrorInvalidContext, /* the process's own handle */
            hipIpcOpenMemHandle((void **)&pinned, handle, LAZY));
     put(&handle, sizeof(handle));
     put(&inner, sizeof(inner));
@@ -150,7 +150,7 @@ static void import_what_comes(void)
     EXPECT(hipSuccess, hipMemPoolImportFromShareableHandle(
                            &pool, (void *)(uintptr_t)token,
                            hipMemHandleTypePosixFileDescriptor, 0));
-    for (; where.id < 2; where.id++) { /* as the other process gave it */
+    for (; where.id < 2; where.id++) { /* access set by the exporter */
         EXPECT(hipSuccess, hipMemPoolGetAccess(&flags, pool, &where));
         assert_int_equal(flags, where.id == 0 ? hipMemAccessFlagsProtReadWrite
                                               : hipMemAccessFlagsProtRead);
@@ -296,7 +296,7 @@ static void share_events(void)
     expect_exit();
 }
 
-/* ---- each in a process of its own --------------------------------------- */
+/* ---- tests, each in a new process ---------------------------------------- */
 
 static const char *const environment[] = {"KPK_SIM_DEVICES=gfx942", NULL};
 

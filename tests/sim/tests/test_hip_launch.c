@@ -186,9 +186,10 @@ static void test_last_arguments_are_read_with_their_padding(void **state)
     EXPECT(hipSuccess, hipFree(out));
 }
 
-/* clock64() at the rate that the device states, wall_clock64() at 100 MHz. What
- * passes on the latter is more than between the readings inside, and less than
- * between those outside, however long the host leaves the kernel waiting. */
+/* clock64() runs at the rate that the device states, wall_clock64() at 100 MHz.
+ * An interval of wall_clock64() is longer than the interval between the two
+ * inner readings of clock64(), and shorter than between the outer ones, however
+ * long the host leaves the kernel waiting. */
 static void test_kernels_have_two_clocks(void **state)
 {
     enum { CLOCK_RATE = 5, WALL_CLOCK_RATE = 10017 };
@@ -454,7 +455,7 @@ static void test_dynamic_lds(void **state)
 }
 
 struct refusal {
-    hipError_t five, six, seven; /* expected of each release */
+    hipError_t five, six, seven; /* answers by release */
     unsigned grid[3], block[3], shared;
 };
 
@@ -502,7 +503,7 @@ static void refuse(int release)
     EXPECT(
         release == 5 ? hipErrorInvalidImage : hipErrorInvalidHandle,
         hipModuleLaunchKernel(NULL, 1, 1, 1, 64, 1, 1, 0, NULL, params, NULL));
-    /* The kernel is that of device 0. */
+    /* The kernel was loaded on device 0. */
     EXPECT(hipSuccess, hipSetDevice(1));
     EXPECT(hipErrorInvalidDevice,
            hipModuleLaunchKernel(f, 1, 1, 1, 64, 1, 1, 0, NULL, params, NULL));

@@ -138,7 +138,7 @@ static void test_rectangles(void **state)
     EXPECT(hipSuccess, hipFree(p));
 }
 
-/* Rows fit their pitch where there are gaps between them. */
+/* A pitch smaller than the row is refused. */
 static void test_fills_fit_their_pitch(void **state)
 {
     const hipExtent extent = {8, 4, 2};
@@ -304,7 +304,7 @@ static void test_host_memory_that_is_not_there(void **state)
     EXPECT(hipErrorInvalidValue, hipHostAlloc((void **)&p, 4, 999));
 }
 
-/* What was advised of whole pages is told where all of a range agree. */
+/* Advice covers whole pages; a query answers where a range's pages agree. */
 static void test_advice_is_kept_by_pages(void **state)
 {
     enum { PAGE = 4096, READ_MOSTLY = 1, PREFERRED, ACCESSED_BY, PREFETCHED };
@@ -739,7 +739,7 @@ static void test_reset_frees_the_devices_memory(void **state)
     void *p, *q;
 
     (void)state;
-    /* what the tests before gave to streams may still be on its way back */
+    /* frees of earlier tests may still be under way on streams */
     EXPECT(hipSuccess, hipDeviceReset());
     EXPECT(hipSuccess, hipMemGetInfo(&before, NULL));
     EXPECT(hipSuccess, hipMalloc(&p, 1 << 20));
@@ -774,7 +774,7 @@ static void test_many_allocations(void **state)
 int main(void)
 {
     const struct CMUnitTest fresh[] = {
-        /* in processes of their own */
+        /* each needs a new process */
         cmocka_unit_test(test_copy_waits_for_the_other_device),
     };
     const struct CMUnitTest tests[] = {

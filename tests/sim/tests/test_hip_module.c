@@ -177,8 +177,8 @@ static void test_unloaded_modules_leave_no_memory(void **state)
     sim_mem_free(a->base);
 }
 
-/* Of the type of a variable: AMD's loader looks at no others, unless a
- * relocation names them. */
+/* AMD's loader resolves undefined symbols of variables only, and other symbols
+ * that a relocation names. */
 static void test_undefined_symbols_count_if_they_are_variables(void **state)
 {
     uint8_t *image = malloc(napi);

@@ -179,8 +179,8 @@ static void cooperative_grids(void)
 
 /*
  * LDS that a launch may ask for, of kernels that programs know by their stubs:
- * `empty` has none of its own, `small` 256 bytes. The answers are those of
- * AMD's HIP 7.2.4.
+ * `empty` has none of its own, `small` 256 bytes. AMD's HIP 7.2.4
+ * gives the same answers.
  */
 static const struct {
     int device, blocks, block;

@@ -1,7 +1,7 @@
 /* test_hip_peer.c - whose memory a kernel may touch on a machine of several
  * devices
  *
- * What is expected follows AMD's runtime: memory is mapped for all devices at
+ * Expected results follow AMD's runtime: memory is mapped for all devices at
  * once, when some device is given access to its owner, or by a copy or fill
  * from another device; and it stays mapped.
  */
@@ -53,7 +53,7 @@ static hipError_t step(int device, unsigned *c, unsigned k)
     return error;
 }
 
-/* Memory of that device, of zeros. */
+/* Allocates zeroed memory on the device. */
 static void *allocate(int device)
 {
     unsigned *p = NULL;
@@ -171,7 +171,7 @@ static void access_that_is_enabled(void)
     EXPECT(hipSuccess, step(0, after, 2));
     expect_all(before, 1);
     expect_all(after, 2);
-    /* One way is not the other. */
+    /* Access is one-way. */
     EXPECT(hipErrorIllegalAddress, step(1, mine, 1));
     /* A third device comes along with the first. */
     EXPECT(hipSuccess, step(2, before, 1));
@@ -346,7 +346,7 @@ static void only_visible_devices(void)
     size_t n;
     int i;
 
-    /* What the program calls 0 and 1 are the third and the first. */
+    /* The program's devices 0 and 1 are the machine's third and first. */
     for (i = 0; i < 2; i++) {
         images[i] = read_api(i ? "gfx942" : "gfx90a", &n);
         EXPECT(hipSuccess, hipSetDevice(i));

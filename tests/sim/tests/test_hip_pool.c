@@ -165,7 +165,7 @@ static void test_reuse(void **state)
     EXPECT(hipSuccess, hipMemPoolDestroy(pool));
 }
 
-/* What is held above the threshold stays until the program waits, and until
+/* Freed bytes above the threshold stay in the pool until the program waits or
  * memory is short. */
 static void test_held_memory_goes_when_the_program_waits(void **state)
 {
@@ -302,7 +302,7 @@ static void test_size_is_limited(void **state)
     EXPECT(hipSuccess, hipMallocFromPoolAsync((void **)&b, 40, pool, NULL));
     EXPECT(hipSuccess, hipFreeAsync(a, NULL));
     EXPECT(hipSuccess, hipStreamSynchronize(NULL));
-    /* What is held goes, where room is wanted. */
+    /* Freed bytes go back when the pool needs room. */
     EXPECT(hipSuccess, hipMallocFromPoolAsync((void **)&a, 50, pool, NULL));
     EXPECT(hipSuccess, hipFree(a));
     EXPECT(hipSuccess, hipFree(b));

@@ -103,7 +103,7 @@ static void test_large_bar(void **state)
     in_child(strict, host_reaches_device_memory);
 }
 
-/* What the host wrote counts as written, in whole pages; all else does not. */
+/* Pages that the host wrote count as written, no others. */
 static void hosts_writes_are_seen(void)
 {
     const unsigned per_page = PAGE / sizeof(unsigned);
@@ -214,7 +214,7 @@ static void device_reaches_the_program(void)
     assert_int_equal(value, 1);
     EXPECT(hipSuccess, hipMemPrefetchAsync(large, PAGE, 0, NULL));
     EXPECT(hipSuccess, hipStreamAttachMemAsync(NULL, large, PAGE, 1));
-    /* What is not mapped now, or not to be written, is none of its memory. */
+    /* Kernels may not use unmapped pages, nor write read-only ones. */
     assert_int_equal(munmap(large, 2 * PAGE), 0);
     EXPECT(hipErrorIllegalAddress, step(large, 5));
     EXPECT(hipErrorInvalidValue,
@@ -283,7 +283,7 @@ static void programs_memory_goes_while_a_kernel_runs(void)
     EXPECT(hipSuccess, hipHostFree(runs));
 }
 
-/* What becomes of a child that touches no memory of anybody's. */
+/* The exit status of a child that touches an unmapped address. */
 static int wild_childs_status(void)
 {
     volatile unsigned *volatile nowhere = (volatile unsigned *)64;

@@ -13,7 +13,7 @@
 #define PER_THREAD ((hipStream_t)2)
 #define LEGACY ((hipStream_t)1)
 
-/* Of its kind HIP's header declares all others that are used here. */
+/* The one _spt function here that HIP's header does not declare. */
 hipError_t hipMemsetAsync_spt(void *dst, int value, size_t n,
                               hipStream_t stream);
 
@@ -109,7 +109,7 @@ static void test_stream_is_asynchronous_and_in_order(void **state)
     EXPECT(hipErrorNotReady, hipStreamQuery(s));
     nap();
     EXPECT(hipSuccess, hipMemcpy(back, p, 64, hipMemcpyDeviceToHost));
-    assert_int_equal(back[0], 0); /* nothing of it happened */
+    assert_int_equal(back[0], 0); /* the gate holds the work back */
     open_gate(&gate);
     EXPECT(hipSuccess, hipStreamSynchronize(s));
     EXPECT(hipSuccess, hipStreamQuery(s));
@@ -191,7 +191,7 @@ static void *open_soon(void *gate)
     return NULL;
 }
 
-/* What waits for the device waits for streams that were destroyed, too. */
+/* Waiting for the device includes destroyed streams. */
 static void test_device_waits_for_destroyed_streams(void **state)
 {
     unsigned char *p, back;
@@ -475,7 +475,7 @@ static void note_call(hipStream_t stream, hipError_t status, void *pointer)
     c->seen = c->pinned[63];
 }
 
-/* Its stream is another one than that of the thread that began it. */
+/* A second thread, whose per-thread stream differs from its creator's. */
 static void *work_beside(void *pointer)
 {
     unsigned char *p = pointer;
@@ -519,7 +519,7 @@ static void test_each_thread_has_its_stream(void **state)
     open_gate(&gate);
     EXPECT(hipSuccess, hipStreamSynchronize(PER_THREAD));
     assert_int_equal(called.status, hipSuccess);
-    assert_int_equal(called.seen, 9); /* what came before it was done */
+    assert_int_equal(called.seen, 9); /* after the memset */
     assert_ptr_equal(called.stream, PER_THREAD);
     EXPECT(hipSuccess, hipStreamSynchronize(NULL));
     assert_int_equal(other[63], 5);

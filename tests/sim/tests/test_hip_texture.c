@@ -1,7 +1,7 @@
 /* test_hip_texture.c - objects and references of textures, surface objects
  *
- * What may be asked for, what is answered, and what lies in memory for the
- * kernels. What they read by it is in programs/textures.hip.
+ * Accepted arguments, answers, and the descriptors in memory for kernels.
+ * programs/textures.hip tests the texels that kernels read.
  */
 #include "hip_test.h"
 
@@ -583,14 +583,14 @@ static void test_unknown_references(void **state)
     EXPECT(hipErrorNotFound, hipTexRefSetAddress2D(&r, &rows, memory, 256));
     EXPECT(hipErrorInvalidValue, hipTexRefGetArray(&found, &r));
     EXPECT(hipErrorInvalidValue, hipTexRefGetAddress(&at, &r));
-    EXPECT(hipSuccess, hipUnbindTexture(&r)); /* it is bound to nothing */
+    EXPECT(hipSuccess, hipUnbindTexture(&r)); /* succeeds without a binding */
     EXPECT(hipErrorInvalidValue, hipUnbindTexture(NULL));
     EXPECT(hipSuccess, hipFree(memory));
     EXPECT(hipSuccess, hipFreeArray(a));
 }
 
-/* A module's reference: what it is at first, each way to bind it, and that it
- * goes with its module. */
+/* A module's reference: its initial state, each way to bind it, and its end
+ * with its module. */
 static void test_references_of_modules(void **state)
 {
     HIP_ARRAY_DESCRIPTOR rows = {16, 4, HIP_AD_FORMAT_FLOAT, 1};
@@ -648,7 +648,7 @@ static void test_references_of_modules(void **state)
     free(image);
 }
 
-/* ---- where there are no images ------------------------------------------ */
+/* ---- devices without images --------------------------------------------- */
 
 static void no_textures(void)
 {

@@ -62,7 +62,7 @@ static void may(void *p, size_t n, int device, hipMemAccessFlags flags)
     EXPECT(hipSuccess, hipMemSetAccess(p, n, &desc, 1));
 }
 
-/* What becomes of a kernel that reads and writes n values there. */
+/* Runs a kernel that reads and writes n values at an address. */
 static hipError_t run_step(unsigned *at, unsigned n)
 {
     unsigned k = 1;
@@ -112,7 +112,7 @@ static void test_memory_is_mapped_used_and_given_back(void **state)
     EXPECT(hipSuccess, hipMemcpy(host, p + N, PAGE, hipMemcpyDeviceToHost));
     for (i = 0; i < N; i++)
         assert_int_equal(host[i], 11);
-    /* To the byte: what is before it and behind it is not there. */
+    /* To the byte: copies that start before the memory or leave it fail. */
     EXPECT(hipErrorInvalidValue,
            hipMemcpy(host, p + N - 1, 4, hipMemcpyDeviceToHost));
     EXPECT(hipErrorInvalidValue,
@@ -295,7 +295,7 @@ static void test_refusals(void **state)
     EXPECT(hipSuccess, hipMemGetInfo(&free_nbytes, NULL));
     EXPECT(hipErrorOutOfMemory,
            create(&memory, free_nbytes / PAGE * PAGE + PAGE, &prop, 0));
-    prop.location.id = 2; /* there are two devices */
+    prop.location.id = 2; /* only devices 0 and 1 exist */
     EXPECT(hipErrorInvalidValue, create(&memory, PAGE, &prop, 0));
     prop = on_first;
     prop.requested = hipMemHandleTypeWin32;
@@ -327,7 +327,7 @@ static void test_refusals(void **state)
     bad = desc;
     bad.flags = (hipMemAccessFlags)2;
     EXPECT(hipErrorInvalidValue, hipMemSetAccess(p, PAGE, &bad, 1));
-    EXPECT(hipErrorInvalidValue, hipFree(p)); /* that is not how */
+    EXPECT(hipErrorInvalidValue, hipFree(p)); /* needs hipMemUnmap() */
     EXPECT(hipErrorInvalidValue,              /* made without a way out */
            hipMemExportToShareableHandle(
                &fd, memory, hipMemHandleTypePosixFileDescriptor, 0));

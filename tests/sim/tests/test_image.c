@@ -500,7 +500,7 @@ static void test_senseless_descriptors_are_faults_that_say_so(void **state)
         EXPECT(DESCRIPTOR, "swizzle mode 5");
         d[3] = (d[3] & 0x0fffffff) | (unsigned)SIM_IMAGE_2D_ARRAY << 28;
         EXPECT(DESCRIPTOR, "2D array");
-        d[4] = 0; /* a pitch of one texel */
+        d[4] = 0; /* sets a pitch of one texel */
         EXPECT(DESCRIPTOR, "pitch of 1 ");
         d[0] ^= 0x00800000; /* elsewhere */
         EXPECT(MEMORY, "reads 4 bytes");
@@ -597,7 +597,7 @@ static void test_texels_that_nothing_wrote_are_found(void **state)
     }
 }
 
-/* Each group stores its number: to texels of its own, or of all. */
+/* Each group stores its number, to its own texels or to shared ones. */
 static void test_groups_that_write_one_texel_race(void **state)
 {
     struct test_image *t =
@@ -649,7 +649,7 @@ static void test_texels_are_counted(void **state)
     assert_int_equal(st->stats.vmem, 1);
     assert_int_equal(st->stats.bytes_read, 256);
     assert_int_equal(st->stats.segment_bytes_read, 256);
-    for (unsigned lane = 0; lane < 64; lane++) /* one place for all */
+    for (unsigned lane = 0; lane < 64; lane++) /* every lane, one texel */
         st->v[0][lane] = 3;
     asm_run(st, image_text(t, "image_store", 1, 2, 1, ""));
     assert_int_equal(st->stats.bytes_written, 256);

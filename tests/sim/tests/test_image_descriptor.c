@@ -227,7 +227,8 @@ static void test_layouts_are_those_of_the_address_library(void **state)
     }
 }
 
-/* What encode() and decode() must not take, with a word of the sentence. */
+/* Values that encode() and decode() must refuse, with a word of their message.
+ */
 #define BAD_IMAGES(X)                                                          \
     X(type, (enum sim_image_type)3, "no image")                                \
     X(type, SIM_IMAGE_2D_MSAA, "samples")                                      \

@@ -33,7 +33,7 @@ static struct test_image *image_of(const char *target, enum sim_data_format d,
                          image_of(targets[target], datas[d], numbers[n]);      \
                      t; image_free(t), t = NULL)
 
-/* What a register holds, as a number. */
+/* A register's value as a number. */
 static double register_value(const struct test_image *t, uint32_t v)
 {
     return t->image.number == SIM_NUMBER_UINT   ? (double)v

@@ -46,8 +46,8 @@ struct index_case {
     const char *target;
     unsigned mode;
     const char *text; /* runs with index 5 */
-    char file;        /* of the register to look at: v, a or s */
-    unsigned reg;     /* that is to hold `want` (of lane 3) */
+    char file;        /* file of the checked register: v, a or s */
+    unsigned reg;     /* its number; lane 3 must hold `want` */
     uint32_t want;
 };
 
@@ -73,7 +73,7 @@ static const struct index_case index_cases[] = {
     {"gfx942", DST,  "v_accvgpr_write_b32 a1, v1",      'a', 6,  1003},
     {"gfx942", SRC0, "v_mov_b32_dpp v20, v1 row_shr:1 row_mask:0xf bank_mask:0xf", 'v', 20, 6002},
     {"gfx942", SRC0, "v_mov_b32_sdwa v20, v1 dst_sel:DWORD src0_sel:WORD_0", 'v', 20, 6003},
-    /* what is kept of the destination moves with it */
+    /* preserved bytes come from the indexed destination */
     {"gfx906", DST,  "v_mov_b32_sdwa v20, v1 dst_sel:BYTE_1 dst_unused:UNUSED_PRESERVE src0_sel:BYTE_0",
                      'v', 25, (25003 & ~0xff00u) | (1003 & 255) << 8},
     {"gfx906", SRC0, "v_lshlrev_b32 v20, v1, v2",       'v', 20, 2003u << (6003 & 31)},

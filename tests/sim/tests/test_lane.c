@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-enum { OLD = 7000 }; /* what the destination holds before */
+enum { OLD = 7000 }; /* the destination's old value */
 
 static struct asm_state *numbered(const char *target, unsigned wave)
 {

@@ -446,7 +446,7 @@ static const struct {
     const char *target, *name;
     unsigned m, k;
     enum element a, b, d;
-    unsigned set; /* of indices, where a register holds several */
+    unsigned set; /* set of indices in the index register */
 } smfmac_cases[] = {
     {"gfx942", "v_smfmac_f32_16x16x32_f16", 16, 32, F16, F16, F32, 1},
     {"gfx942", "v_smfmac_f32_16x16x32_f16", 16, 32, F16, F16, F32, 3},
@@ -575,7 +575,8 @@ static void wmma_c(const struct wmma_case *c, unsigned i, unsigned j,
     }
 }
 
-/* Of A and B alike, dense; gfx11 has them again in every group of lanes. */
+/* Place of element k of dense A and B; gfx11 repeats A and B in every group of
+ * lanes. */
 static struct spot wmma_ab(const struct wmma_case *c, unsigned k)
 {
     if (strcmp(c->target, "gfx1100") == 0)

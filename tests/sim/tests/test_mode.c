@@ -120,7 +120,7 @@ static void test_denormals_of_each_type_follow_their_field(void **state)
 /* 1 + 2^-24 and the like: to nearest, up, down, towards zero. */
 static const struct {
     const char *text;
-    unsigned shift; /* of the field in MODE */
+    unsigned shift; /* the field's bit in MODE */
     uint64_t a, b;
     uint64_t want[4];
 } roundings[] = {
@@ -191,7 +191,7 @@ static void test_rounding_of_each_type_follows_its_field(void **state)
             put64(st, 0, 0);
             put64(st, 2, roundings[n].a);
             put64(st, 4, roundings[n].b);
-            put64(st, 6, 0x0c00); /* 2^-12: its square is half an ulp of 1 */
+            put64(st, 6, 0x0c00); /* 2^-12, squared: half an ulp of 1 */
             put64(st, 12, ONE_F32 * UINT64_C(0x100000001));
             put64(st, 14, ONE_F32 * UINT64_C(0x100000001));
             asm_run(st, roundings[n].text);
@@ -205,7 +205,7 @@ static void test_rounding_of_each_type_follows_its_field(void **state)
         }
 }
 
-/* What comes after an instruction of the other kind. */
+/* f32 and f64 rules may alternate from one instruction to the next. */
 static void test_kinds_may_alternate(void **state)
 {
     struct asm_state *st = asm_new("gfx942", 64);
@@ -249,7 +249,7 @@ static void test_s_setvskip_skips_vector_instructions(void **state)
         st->s[4] = 1u << 7;
         st->s[8] = st->s[9] = 1;
         st->s[SREG_VCC] = 0x12345678;
-        for (unsigned i = 12; i < 16; i++) /* no memory is there */
+        for (unsigned i = 12; i < 16; i++) /* an unmapped address */
             st->s[i] = 0xfffffff0;
         asm_run(st, "s_setvskip s4, 7\n"
                     "v_mov_b32 v0, 9\n"

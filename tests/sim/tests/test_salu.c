@@ -11,7 +11,7 @@
 
 enum { SETS = 10, FIRST = 8, PER_SET = 9, MAX_TEXT = 48 };
 
-/* What a row's expressions see: operands, the old D and SCC. */
+/* Variables of a row's expressions: operands, the old D and SCC. */
 struct salu {
     uint64_t a, b, old;
     uint64_t d;
@@ -100,7 +100,7 @@ static uint64_t field(uint64_t v, uint32_t at, int bits, bool is_signed)
     if (n >= (unsigned)bits)
         n = (unsigned)bits;
     if (is_signed) {
-        if (from + n > (unsigned)bits) /* what is past the end is the sign */
+        if (from + n > (unsigned)bits) /* past bit 31 or 63: the sign */
             n = (unsigned)bits - from;
         r = bits == 64 ? (uint64_t)((int64_t)v >> from)
                        : (uint64_t)(int64_t)((int32_t)v >> from);
@@ -109,7 +109,7 @@ static uint64_t field(uint64_t v, uint32_t at, int bits, bool is_signed)
     return n < 64 ? r & ((UINT64_C(1) << n) - 1) : r;
 }
 
-/* Of a difference that has wrapped already. */
+/* Magnitude of a difference that has wrapped. */
 static uint32_t magnitude(uint32_t v)
 {
     return v >> 31 ? 0 - v : v;
@@ -371,7 +371,7 @@ COMPARE_TABLE(SALU_FN)
 
 /* ---- running ---- */
 
-/* Of one set: D, A and B in pairs of registers, and what SCC was. */
+/* Registers of one set: D, A and B in pairs, and the old SCC. */
 static unsigned reg_of(unsigned set, char operand)
 {
     unsigned base = FIRST + PER_SET * set;
@@ -502,7 +502,7 @@ static const struct {
     const char *old, *renamed;
     uint64_t after;
 } exec_cases[] = {
-    /* of 0x...fe10 and 0x...0ff0 */
+    /* operands 0x...fe10 and 0x...0ff0 */
     {"s_and_saveexec", "s_and_saveexec", 0x0e10},
     {"s_or_saveexec", "s_or_saveexec", 0xfff0},
     {"s_xor_saveexec", "s_xor_saveexec", 0xf1e0},

@@ -226,7 +226,8 @@ static struct test_image *float_image(const char *target, unsigned shape,
     return image_new(target, image);
 }
 
-/* What cannot be told from the coordinates' register: a layer between two. */
+/* Picks a layer coordinate, which may lie between two layers, and sets q->layer
+ * to the nearest layer of the image. */
 static float layer_coord(const struct test_image *t, struct query *q,
                          unsigned lane)
 {
@@ -548,7 +549,7 @@ static void check_gradients(const char *target, unsigned shape, unsigned kind,
         if (fabs(level * 256 - floor(level * 256) - 0.5) < 1e-4)
             continue; /* between two roundings */
         level = fmin(fmax(level, s.min_lod / 256.0), s.max_lod / 256.0);
-        if (has_least) /* above all other bounds */
+        if (has_least) /* overrides the other bounds */
             level = fmax(level, 1.25);
         if (has_least && s.max_lod < 4095)
             continue;
@@ -588,7 +589,7 @@ static void test_squares_of_lanes_choose_the_level(void **state)
             random_coords(t, st, &s, biased, q);
             for (unsigned lane = 0; lane < st->wave_size; lane++)
                 st->v[0][lane] = biased ? as_bits(0.75f) : st->v[0][lane];
-            /* lanes that are off are neighbours still */
+            /* inactive lanes still count as neighbours */
             st->s[SREG_EXEC] = 0x77777777;
             asm_run(st,
                     image_text(t, biased ? "image_sample_b" : "image_sample", 4,

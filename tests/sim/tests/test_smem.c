@@ -30,7 +30,7 @@ static const struct {
     {"gfx942", "s_buffer_store_dword s4, s[8:11], 0x4", 4, 1},
     {"gfx942", "s_buffer_store_dwordx2 s[4:5], s[8:11], m0", 16, 2},
     {"gfx942", "s_buffer_store_dwordx4 s[4:7], s[8:11], 0x10", 16, 4},
-    /* of this one the buffer has the first two dwords */
+    /* only the first two dwords fit the buffer */
     {"gfx942", "s_buffer_store_dwordx4 s[4:7], s[8:11], 0x38", 56, 2},
     {"gfx942", "s_scratch_store_dword s4, s[2:3], 0x8", 8, 1},
     {"gfx942", "s_mov_b32 m0, 1\ns_scratch_store_dwordx2 s[4:5], s[2:3], m0",

@@ -417,7 +417,7 @@ static void test_lanes_that_are_off_keep_their_value(void **state)
         assert_int_equal(st->v[4][i], on ? 2 * (1000 + i) : 1000 + i);
         assert_int_equal(st->v[5][i], on ? 2 * (2000 + i) : 2000 + i);
     }
-    /* Carries of lanes that are off are 0: of the others all but lane 0. */
+    /* Inactive lanes have a carry of 0, active lanes 1 but for lane 0. */
     assert_int_equal(st->s[10], 0x0000fffe);
     assert_int_equal(st->s[11], 0x80000000);
     asm_free(st);

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 enum {
-    ROUNDS = 6,    /* of the instruction, each on registers of its own */
+    ROUNDS = 6,    /* times the instruction runs, on separate registers */
     BASE = 16,     /* first register of the first round */
     PER_ROUND = 12 /* registers: d at +0, a +2, b +4, c +6, old +8 */
 };
@@ -158,9 +158,9 @@ static void make_text(char *out, const struct valu_case *c, const char *target,
         if (alone && *t >= 'A' && *t <= 'D')
             p += put_register(p, c, target,
                               *t == 'D' ? 0 : (unsigned)(*t - 'A') + 1, round);
-        else if (alone && *t == 'M') /* the mask that is read */
+        else if (alone && *t == 'M') /* source mask */
             p += sprintf(p, wave == 64 ? "s[4:5]" : "s4");
-        else if (alone && *t == 'W') /* the mask that is written */
+        else if (alone && *t == 'W') /* destination mask */
             p += sprintf(p, wave == 64 ? "s[%u:%u]" : "s%u", 16 + 2 * round,
                          17 + 2 * round);
         else if (alone && *t == 'V')
@@ -232,7 +232,7 @@ static void check_on(const struct valu_case *c, const char *target,
                 uint64_t v = valu_operand((enum lane_type)c->type[k]);
 
                 *src[k] = v;
-                /* What stands in the half that is not named does not count. */
+                /* The other half of the register must not matter. */
                 if (is_half(c->type[k]) && k)
                     v |= valu_random() << 16;
                 st->v[base + 2 * k][i] = (uint32_t)v;

@@ -45,8 +45,8 @@ enum {
     WHOLE_REGISTERS = 1 << 16 /* 16-bit operands are not named .l */
 };
 
-/* What a reference works on: the raw bits of each source and of the old
- * destination, and what else a formula may need. */
+/* A reference's inputs: the raw bits of each source and of the old destination,
+ * and further values that a formula may need. */
 struct valu_lane {
     uint64_t a, b, c, old;
     uint64_t d;
