@@ -10,7 +10,7 @@ enum {
     TYPE_KERNEL = 2,
     TYPE_BARRIER_AND = 3,
     TYPE_BARRIER_OR = 5,
-    FORMAT_COMMANDS = 1, /* of vendor packets: commands in a buffer */
+    FORMAT_COMMANDS = 1, /* vendor packets: commands in a buffer */
     FORMAT_BARRIER_VALUE = 2,
     BARRIER_SIGNALS = 5,
     COMPLETION_AT = 56
@@ -40,7 +40,7 @@ static const uint8_t *queue_object(const struct thunk_queue *q)
     return thunk_pointer(q->amd_queue);
 }
 
-/* ---- what a packet waits for ---- */
+/* ---- a packet's dependencies ---- */
 
 static bool barrier_open(const uint8_t *packet, bool any)
 {

@@ -7,8 +7,8 @@
  * the offset that the kernel's driver gives.
  *
  * Here all such memory lies in one file, every piece at an offset of its own. A
- * GPU's mapping is an allocation in the core's table. What is exported is a
- * file that names the piece; another process cannot import it.
+ * GPU's mapping is an allocation in the core's table. An export is a file
+ * that names the piece; another process cannot import it.
  */
 #define _GNU_SOURCE
 #include "drm.h"
@@ -53,7 +53,7 @@ static int file = -1;
 static uint64_t file_nbytes;
 static uint32_t last_id;
 
-/* What is written into an exported file. */
+/* Contents of an exported file. */
 struct exported {
     char magic[8];
     int32_t process;
@@ -201,7 +201,7 @@ KMT_API int amdgpu_device_get_fd(const struct kmt_drm_device *device)
     return device->fd;
 }
 
-enum { COUNTER_KHZ = 100000 }; /* what s_memrealtime counts at */
+enum { COUNTER_KHZ = 100000 }; /* rate of s_memrealtime */
 
 KMT_API int amdgpu_query_gpu_info(void *device, struct kmt_gpu_info *info)
 {
@@ -210,7 +210,7 @@ KMT_API int amdgpu_query_gpu_info(void *device, struct kmt_gpu_info *info)
     return 0;
 }
 
-/* Of the driver's commands, the one that says where the host maps a piece. */
+/* Serves one command of the driver, GEM_MMAP: where the host maps a piece. */
 KMT_API int drmCommandWriteRead(int fd, unsigned long command, void *data,
                                 unsigned long nbytes)
 {
@@ -363,7 +363,7 @@ KMT_API int amdgpu_bo_va_op(const struct kmt_bo *bo, uint64_t offset,
     return result;
 }
 
-/* ---- what is not there ---- */
+/* ---- missing functions ---- */
 
 #define NO_DRM(name)                                                           \
     KMT_API int name(void);                                                    \

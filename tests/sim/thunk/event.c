@@ -74,8 +74,8 @@ hsaKmtCreateEvent(const struct kmt_event_descriptor *descriptor,
     return e ? KMT_OK : KMT_NO_MEMORY;
 }
 
-/* The event that ROCr's record is part of; NULL if it is none of ours. With
- * the lock held. */
+/* The event that contains ROCr's record; NULL for a foreign record. With the
+ * lock held. */
 static struct event *event_of(const struct kmt_event *seen)
 {
     uint64_t offset = (uint64_t)(uintptr_t)seen - (uint64_t)(uintptr_t)events;

@@ -103,7 +103,7 @@ struct kmt_node_7 {
 
 enum kmt_heap {
     KMT_HEAP_SYSTEM = 0,
-    KMT_HEAP_VRAM = 1, /* that the host can reach, too */
+    KMT_HEAP_VRAM = 1, /* visible to the host, too */
     KMT_HEAP_LDS = 4,
     KMT_HEAP_SCRATCH = 5
 };
@@ -229,7 +229,7 @@ struct kmt_tiles {
     uint32_t ntiles, nmacro_tiles, address, banks, ranks, reserved[7];
 };
 
-/* What libdrm keeps of a device: its own function reads the file from it. */
+/* libdrm's record of a device: libdrm's own function reads the file from it. */
 struct kmt_drm_device {
     int32_t refs, pad;
     void *next;
@@ -238,7 +238,7 @@ struct kmt_drm_device {
 };
 _Static_assert(offsetof(struct kmt_drm_device, fd) == 16, "libdrm's");
 
-/* The kinds of handles that a piece of memory is exported as. */
+/* Kinds of handles for exported memory. */
 enum { KMT_BO_KMS = 1, KMT_BO_DMA_BUF = 2 };
 
 struct kmt_bo;

@@ -31,15 +31,15 @@ enum {
     LATELY_NS =
         100000000, /* while there was work so lately, sleeps are short */
     LONG_SLEEP_NS = 1000000,
-    RING_NS = 200000, /* what a caller that rings waits at most */
+    RING_NS = 200000, /* longest wait of a caller that rings */
     STACK_NBYTES = 1 << 20
 };
 
 struct queue {
     struct thunk_queue q;         /* first */
-    bool busy;                    /* a thread does what is in it */
+    bool busy;                    /* a thread is executing its packets */
     bool closing;                 /* no thread may begin to */
-    uint64_t own_read, own_write; /* of SDMA queues: ours, not ROCr's */
+    uint64_t own_read, own_write; /* SDMA queues: our indices, not ROCr's */
 };
 
 static struct {
@@ -133,7 +133,7 @@ static void do_packet(struct queue *q, enum thunk_work work)
 }
 
 /* Looks through the queues once, from where the last look ended: all have
- * their turn. Says what was done. */
+ * their turn. Returns the kind of work done. */
 static enum thunk_work look_around(unsigned *at)
 {
     unsigned i, seen = 0;
@@ -213,7 +213,7 @@ static void *serve(void *arg)
 
 /* ---- making and destroying ---- */
 
-/* One page has a slot for each queue that there can be. */
+/* Maps one page of doorbells, with a slot for every possible queue. */
 static bool doorbells_ready(void)
 {
     uint8_t *page;
@@ -372,7 +372,7 @@ KMT_API kmt_status hsaKmtQueueRingDoorbell(uint64_t id)
     return KMT_OK;
 }
 
-/* Of what can be changed, only a share of 0 has a meaning here: a pause. */
+/* A share of 0 pauses the queue. Other changes have no effect. */
 KMT_API kmt_status hsaKmtUpdateQueue(uint64_t id, uint32_t percentage,
                                      int32_t priority, void *ring,
                                      uint64_t nbytes, struct kmt_event *event)

@@ -1,8 +1,8 @@
 /* sdma.c - the packets of copy engines
  *
  * A ring of dwords; the first of a packet has the operation in its low byte
- * and a variant in the next. Indices count bytes and never wrap. What a packet
- * does to memory is checked as a kernel's accesses are.
+ * and a variant in the next. Indices count bytes and never wrap. A packet's
+ * accesses to memory are checked like a kernel's.
  */
 #include "thunk.h"
 
@@ -13,7 +13,7 @@ enum { MAX_DWORDS = 16 };
 
 enum outcome { SDMA_OK, SDMA_WAITS, SDMA_FAULT };
 
-/* A packet as it is executed; `at` tells a fault where it was. */
+/* A packet in execution; `at` is its place, for faults. */
 struct packet {
     struct thunk_queue *queue;
     uint32_t dw[MAX_DWORDS];

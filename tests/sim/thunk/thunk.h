@@ -51,7 +51,7 @@ bool thunk_event_memory_fault(uint32_t node, uint64_t address,
 /* Where [addr, addr + n) is in this process; NULL if the GPU may not. */
 void *thunk_memory(uint64_t addr, uint64_t n);
 int64_t thunk_signal_value(uint64_t signal);
-/* What a packet processor does at the end of a packet; 0 is no signal. */
+/* Completes a packet's signal, as a packet processor does; 0: no signal. */
 void thunk_signal_complete(uint64_t signal, uint64_t start, uint64_t end);
 /* Stores a value and wakes who waits for it. */
 void thunk_signal_store(uint64_t signal, int64_t value);
@@ -72,7 +72,7 @@ struct thunk_queue {
     struct sim_gws *gws; /* NULL until asked for */
 };
 
-/* What the head of a queue holds. */
+/* Kind of work at the head of a queue. */
 enum thunk_work {
     THUNK_NO_WORK, /* nothing, or what has to wait */
     THUNK_PACKET,  /* something short */

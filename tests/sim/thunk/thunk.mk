@@ -44,8 +44,8 @@ $(H)/obj/$(THUNK_TESTS)/agree.o: $(THUNK_TESTS)/agree.c
 	@mkdir -p $(@D)
 	@$(CC) -std=gnu11 -O1 -Wall -Wextra -MMD -MP -c -o $@ $<
 
-# Those of captures beside what AMD's HIP 7.2.4 answered. The program has no
-# sanitizer, and cannot load a library that has.
+# Compares answers during captures with recorded ones of AMD's HIP 7.2.4. The
+# program has no sanitizer, and cannot load a library that has.
 CAPTURES_TEST := $(if $(SAN),,$(H)/test/sim/captures)
 $(CAPTURES_TEST): $(THUNK_TESTS)/captures $(AGREE) $(SIM_LIB) $(B)/program/gfx942/api.hsaco
 	@mkdir -p $(@D)

@@ -271,7 +271,7 @@ KMT_API kmt_status hsaKmtGetNodeIoLinkProperties(uint32_t node, uint32_t n,
     return KMT_OK;
 }
 
-/* ---- what a node can do besides ---- */
+/* ---- a node's other features ---- */
 
 /* One setting for the process: that of the first device that has a choice. */
 KMT_API kmt_status hsaKmtGetXNACKMode(int32_t *enabled)

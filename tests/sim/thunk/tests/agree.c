@@ -148,8 +148,8 @@ static void attributes(void)
 
 /* The older layout, by words; the pointers in it are left out, and what the
  * two machines differ in: whether the host reaches device memory (764, 10011)
- * and managed memory by the driver's page faults (772, 780, 24, 9). Without
- * images, HIP 7 leaves sizes of textures as they were. */
+ * and managed memory by the driver's page faults (772, 780, 24, 9). On
+ * devices without images HIP 7 does not set the sizes of textures. */
 static void properties(void)
 {
     static unsigned char p[2048];
@@ -470,8 +470,8 @@ static void streams(void)
  *
  * One row a call: a name, the release that has it, and the call. `s` records,
  * `o` is another stream, "_null" the default one, with captured streams that
- * wait for it and that do not. Of events, `done` was recorded on another
- * stream, `before` on `s` before the capture, `inside` in it.
+ * wait for it and that do not. Event `done` was recorded on another
+ * stream, `before` on `s` before the capture, `inside` during the capture.
  */
 #define CAPTURED_CALLS(X)                                                      \
     X(hipMalloc, 5, hipMalloc, &p, (size_t)64)                                 \
@@ -834,7 +834,7 @@ static void *make_call(void *capture)
     return NULL;
 }
 
-/* What a call used up is made again. */
+/* Makes objects again that a call used up. */
 static void make_ready(struct capture *c)
 {
     if (!c->spare)
@@ -867,7 +867,7 @@ static void forget_what_went(struct capture *c)
         c->module = NULL;
 }
 
-/* What the cells of a row gave, in text: a line for each mode. */
+/* A row's results in text: a line for each mode. */
 struct captured_row {
     char name[64], line[3][160];
 };
@@ -915,7 +915,7 @@ static void capture_cell(struct capture *c, int release, int mode,
             add_text(line, "%c%d", i ? '+' : '=', type);
         }
     forget_what_went(c);
-    if (status != 1 || n) { /* nothing of it is left */
+    if (status != 1 || n) { /* removes the capture's traces */
         FN(hipStreamDestroy)(c->s);
         FN(hipEventDestroy)(c->before);
         c->s = NULL;
@@ -990,7 +990,7 @@ static void captures(void)
     FN(hipRuntimeGetVersion)(&release);
     release /= 10000000;
     FN(hipStreamCreateWithFlags)(&c.o, 1);
-    make_call(&c); /* makes what all cells share */
+    make_call(&c); /* makes objects that every cell uses */
     for (flags = 0; flags < 2; flags++) {
         c.s = c.o = NULL;
         for (i = 0; i < NCALLS; i++) {
@@ -1070,7 +1070,7 @@ static void virtual_memory(void)
     printf("a pool's memory has %x\n", host[9]);
 }
 
-/* What is remembered of a call that failed. */
+/* The error remembered after a failed call. */
 static void last_error(void)
 {
     int n;

@@ -492,7 +492,7 @@ static void test_memory_is_mapped_apart_from_its_address(void **state)
     place = 12345;
     assert_true(drmCommandWriteRead(0, MMAP, &place, sizeof(place)) < 0);
 
-    /* It is there until the last one lets go. */
+    /* The mapping stays until its last owner unmaps it. */
     assert_int_equal(amdgpu_bo_va_op(first.bo, 0, PIECE, at, 0, UNMAP), 0);
     assert_non_null(sim_mem_find(at));
     assert_int_equal(amdgpu_bo_va_op(second.bo, 0, PIECE, at, 0, UNMAP), 0);
