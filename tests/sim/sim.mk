@@ -37,8 +37,8 @@ SAN_PRELOAD := $(strip $(call san_word,address,asan) $(call san_word,thread,tsan
 # $(call runner,PROGRAM) is a script that runs it.
 runner = printf '\#!/bin/sh\n%sexec %s "$$@"\n' '$(SAN_PRELOAD:%=LD_PRELOAD=% )' '$(1)' >$@; chmod +x $@
 
-# What only works on the registers of a wave. One thread at a time runs a wave;
-# what hands waves over, decodes and reaches memory is elsewhere. ThreadSanitizer
+# Files that work only on the registers of a wave. One thread at a time runs a
+# wave; other files hand waves over, decode and reach memory. ThreadSanitizer
 # does not watch these files, so that kernels run in 2/5 to 1/20 of the time.
 SIM_OF_A_WAVE := core/wave_init $(addprefix isa/,convert8 convert_scale dot dpp dslane fp lane matrix mfma minifloat \
   operand sdwa sop1 sop2 sopc sopk transcendental vop1 vop2 vop3 vop3p vopc wmma)

@@ -2,8 +2,8 @@
  * have in common with HIP's headers
  *
  * Compiled twice, once under each declaration, into tables of the same rows.
- * Only what HIP 5.2 already has is listed, and what later releases left where
- * it was.
+ * The lists hold declarations that HIP 5.2 already has and later releases left
+ * in place.
  */
 /* clang-format off */
 #define VALUES(X)                                                             \

@@ -1,7 +1,7 @@
 /* builtins.h - single instructions by their builtins, and what they stand for
  *
  * Each is written once for the device and once in plain C after the manuals.
- * What a target lacks is computed by the plain form there too.
+ * Where a target lacks an instruction, the kernel uses the plain form.
  */
 #include "corpus.h"
 

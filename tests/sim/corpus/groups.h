@@ -304,7 +304,7 @@ GROUP_TEST(atomics_global)
         next = seen;
         seen = atomicCAS(&out[19], next, (next | 1) * (v | 1));
     } while (seen != next);
-    /* what a returning atomic gives is a permutation of 0 .. grid - 1 */
+    /* results of a returning atomic: a permutation of 0 .. grid - 1 */
     seen = atomicAdd(&out[20], 1u);
     atomicAdd(&out[21], seen);
     atomicXor(&out[22], seen * 2654435761u);

@@ -1,8 +1,8 @@
 /* lanes.h - lanes that look at each other: DPP in every shape, permutes, votes,
  * and atomics of every type
  *
- * A record is one word in and one word out. What a target lacks, its kernel
- * computes by another way that all targets have.
+ * A record is one word in and one word out. Where a target lacks an
+ * instruction, its kernel gets the result by instructions of every target.
  */
 #include "corpus.h"
 
@@ -209,7 +209,7 @@ HOST_REFERENCE(lane_moves)
         u32 r = 1;
 
         r = r * 3 + in[g + ((lane * 7 + 3) & 31)];
-        for (u32 k = 0; k < 32; k++) /* who gives to this lane */
+        for (u32 k = 0; k < 32; k++) /* finds the lane that sends to this one */
             if (((k * 5 + 1) & 31) == lane) {
                 r = r * 3 + in[g + k];
                 break;
@@ -229,7 +229,7 @@ HOST_REFERENCE(lane_moves)
 }
 #endif
 
-/* ---- one lane to all, all to one; loops that few lanes are in ---- */
+/* ---- broadcasts, reductions, loops with few active lanes ---- */
 
 #if DEVICE_ONLY
 GROUP_TEST(lane_loops)
@@ -303,7 +303,7 @@ template <class T> DEVICE static inline T fetch_add(T *p, T v)
                                   __HIP_MEMORY_SCOPE_AGENT);
 }
 
-/* What every work-item does to a set, by a pointer of any kind. */
+/* Every work-item's atomics on a set, by a pointer of any kind. */
 DEVICE static inline void use_atomics(atomic_set *s, u32 v)
 {
     u64 seen, next;

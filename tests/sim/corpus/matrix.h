@@ -40,7 +40,7 @@ DEVICE static inline i32 element(u32 seed, u32 which, u32 b, u32 i, u32 k)
     return which == 2 ? (i32)(h % 129) - 64 : (i32)(h % 7) - 3;
 }
 
-/* What D[i][j] counts in the sum. */
+/* The weight of D[i][j] in the checksum. */
 DEVICE static inline u32 weight(u32 b, u32 i, u32 j)
 {
     return (b * 1024 + i * 32 + j) * 0x9e3779b1u | 1;
@@ -431,7 +431,7 @@ DEVICE static inline void wmma_input(u32 *regs, u32 seed, u32 which)
     const u32 run = per32 < most ? per32 : most;
 
     for (u32 e = 0; e < nk; e++) {
-        /* the element of a wave of 32 that this is */
+        /* number of the same element in a wave of 32 */
         const u32 e32 = e + (lane & 32 ? nk : 0);
         const u32 k = WMMA_GFX == 11 ? e
                                      : e32 / run * 2 * run +

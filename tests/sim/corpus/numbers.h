@@ -182,7 +182,7 @@ LANE_TEST(half_vectors, 4, 14)
                                                     << 16;
 }
 
-/* Sums whose errors are kept. */
+/* Sums and products with their rounding errors. */
 LANE_TEST(double_double, 8, 10)
 {
     const double a = some_f64(pair(in)), b = some_f64(pair(in + 2));

@@ -3,7 +3,7 @@
  * Source: "HIP math API" (rocm.docs.amd.com), as of 2025. For each function it
  * has a range that AMD drew arguments from, and the distance in ulp between the
  * device's result and the correctly rounded one where the absolute error was
- * largest. Its range for y is that of the second argument.
+ * largest. In its ranges for y, y is the second argument.
  *
  * PUBLISHED_TABLE names functions of ocml.h, in f32 and f64. BY_NAME_TABLE has
  * those that must be called by HIP's own name, because the compiler makes them:

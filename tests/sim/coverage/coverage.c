@@ -4,9 +4,9 @@
  *
  * LLVM's libraries do not give out its tables, but its disassembler can be
  * asked. Words are made from every value of their upper half and several of the
- * lower, with operands that most encodings accept. Each mnemonic that comes out
- * is one that LLVM knows. EXECUTED holds what tests ran, lines of "PROCESSOR
- * MNEMONIC" (KPK_SIM_COVERAGE).
+ * lower, with operands that most encodings accept. The mnemonics that
+ * come out are LLVM's. EXECUTED lists the instructions that tests ran, in lines
+ * of "PROCESSOR MNEMONIC" (KPK_SIM_COVERAGE).
  */
 #include "../isa/decode.h"
 #include "../isa/rows.h"
@@ -87,7 +87,7 @@ static bool in_list(const struct list *list, const char *name)
     return *find(list, name) != NULL;
 }
 
-/* Whether it was not there yet. */
+/* Adds a name to the list. False if the list has it already. */
 static bool add_name(struct list *list, const char *name)
 {
     char **slot = find(list, name);
@@ -256,7 +256,7 @@ static bool is_known(const char *processor, const char *name)
 
 enum question { NOT_IN_TABLES, NEVER_RUN };
 
-/* On which processors the answer is yes, one bit each. */
+/* The processors whose answer is yes, one bit each. */
 static unsigned where(enum question question, const char *name,
                       const struct list llvm[NUM_PROCESSORS],
                       const struct list executed[NUM_PROCESSORS])

@@ -25,7 +25,7 @@ static const char *const processors[] = {
     "gfx1100", "gfx1101", "gfx1102", "gfx1103", "gfx1150", "gfx1151", "gfx1152",
     "gfx1153", "gfx1200", "gfx1201", "gfx1250"};
 
-/* What is not run, on one processor. */
+/* An instruction that the simulator cannot run on one processor. */
 struct missing {
     const struct sim_target *target;
     char name[MAX_NAME], why[128];
@@ -70,7 +70,7 @@ static void note(const struct sim_target *target, const char *text,
     }
 }
 
-/* What comes after an instruction: the next one, where it branches to. */
+/* Whether the next instruction may follow this one. */
 static bool falls_through(const char *name)
 {
     return strcmp(name, "s_branch") != 0 && strcmp(name, "s_endpgm") != 0 &&
@@ -120,7 +120,7 @@ static void scan_code(struct sim_code *code, uint64_t entry, unsigned wave_size,
             if (branches(name)) {
                 const uint64_t to = at + (uint64_t)(int16_t)in->raw;
 
-                /* Each place is put there once at most, by who sees it. */
+                /* Each offset goes to `todo` once at most. */
                 if (to < nwords && !seen[to] && n <= nwords)
                     todo[n++] = to;
             }
@@ -198,7 +198,7 @@ static bool scan_image(const uint8_t *image, size_t n, const char *name)
             if ((st == SIM_BUNDLE_OK ||
                  (st == SIM_BUNDLE_NONE && is_of(device.target, image, n))) &&
                 elf != last) {
-                /* One that is for the other setting has its turn then. */
+                /* A code object for the other XNACK setting is scanned then. */
                 if (scan_object(&device, elf, nbytes, name,
                                 xnack == SIM_FEATURE_ON || expanded))
                     last = elf;
@@ -235,7 +235,7 @@ static void scan_file(const char *path)
         got = fread(bytes + n, 1, 1 << 20, f);
         n += got;
     } while (got);
-    (void)fclose(f); /* it was only read */
+    (void)fclose(f); /* only read: no error to report */
     if (!scan_image(bytes, n, path))
         for (unsigned k = 0; k < 2; k++) {
             const size_t nmagic = strlen(magics[k]);

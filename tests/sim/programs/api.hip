@@ -40,7 +40,7 @@ extern "C" __global__ void mixed(char a, short b, int c, long d, pair e,
     }
 }
 
-/* What a work-item is told about its place: 9 values each. */
+/* Every work-item writes blockDim, gridDim and its coordinates: 9 values. */
 extern "C" __global__ void places(unsigned *out, unsigned width,
                                   unsigned height)
 {

@@ -1,10 +1,9 @@
 /* atomics.hip - every atomic operation on every type in every scope, in device
  * memory and in LDS
  *
- * The work-items that a scope covers (a wave, a block, all) share a cell. What
- * they leave in it, and what the operations returned, is held against plain
- * loops of the host. All values are small integers, so that sums of floats are
- * exact in any order.
+ * The work-items that a scope covers (a wave, a block, all) share a cell. Plain
+ * loops on the host check the cell's final value and the operations' results.
+ * All values are small integers, so that sums of floats are exact in any order.
  */
 #include <hip/hip_runtime.h>
 
@@ -131,7 +130,7 @@ static bool agrees(const cell<T> &got, unsigned first, unsigned share,
                    const T *before, const T *turn)
 {
     cell<T> want = fresh<T>();
-    T passed_on = got.last; /* what was put in has come out, or is there */
+    T passed_on = got.last; /* sum of exchanged values: returned or left */
     std::vector<T> turns(turn + first, turn + first + share);
 
     for (unsigned i = first; i < first + share; i++) {

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <unistd.h>
 
-/* What newer device libraries have: room in hidden_printf_buffer. */
+/* As in newer device libraries: takes room in hidden_printf_buffer. */
 extern "C" __device__ char *__printf_alloc(unsigned n)
 {
     enum { HIDDEN_PRINTF_BUFFER = 72 };
@@ -73,7 +73,7 @@ static int run(FILE *file, char *shared)
         std::fprintf(stderr, "printed: %s", text);
         return 1;
     }
-    flood<<<1, 1>>>(1 << 17, answers); /* of 60 bytes each: 8 MB */
+    flood<<<1, 1>>>(1 << 17, answers); /* texts of 60 bytes, 8 MB */
     CHECK(hipDeviceSynchronize());
     if (answers[0] != 0 || answers[1] != -1) {
         std::fprintf(stderr, "answers: %d %d\n", answers[0], answers[1]);

@@ -193,7 +193,7 @@ static int run_with_attributes()
     CHECK(launch(&config, (const void *)rounds, args));
     CHECK(hipMemcpy(sums, device, sizeof(sums), hipMemcpyDeviceToHost));
     CHECK(hipFree(device));
-    /* 128 threads add what was before, half of them one more. */
+    /* 128 threads add the previous sum, half of the threads one more. */
     for (unsigned r = 0, before = 1; r < nrounds; before = sums[r++])
         if (sums[r] != 128 * before + 64) {
             std::printf("round %u with attributes is %u\n", r, sums[r]);

@@ -1,9 +1,9 @@
 /*
  * images.h - images of any format, on the host and in arrays
  *
- * What textures.hip and surfaces.hip share: formats, an image whose channels
- * are known raw and as they are read, arrays that hold it, and the way over all
- * devices.
+ * Shared by textures.hip and surfaces.hip: formats, an image with the raw and
+ * the converted value of each channel, arrays that hold the image, and the loop
+ * over devices.
  */
 #pragma once
 
@@ -66,7 +66,7 @@ inline std::string name_of(const Format &f)
     return s;
 }
 
-inline unsigned half_of(float value) /* of small whole numbers and halves */
+inline unsigned half_of(float value) /* small integers and halves only */
 {
     const _Float16 h = (_Float16)value;
     unsigned short bits;
@@ -116,7 +116,7 @@ inline unsigned raw_of(const Format &f, unsigned i, int channel, double *value)
     }
     raw = f.bits == 8 ? mixed : mixed * 251u;
     if (f.bits == 32)
-        raw &= 0xffff; /* so that sums of them are exact */
+        raw &= 0xffff; /* keeps sums exact */
     raw &= mask;
     if (f.kind == SIGNED) {
         const int v = f.bits == 8    ? (signed char)raw
@@ -150,7 +150,7 @@ inline Image make_image(const Format &f, int width, int height, int depth,
             std::memcpy(&m.bytes[i * m.element() + (size_t)c * f.bits / 8],
                         &raw, (size_t)f.bits / 8);
         }
-        if (f.channels < 4) /* what is not there: 0, 0, 0, 1 */
+        if (f.channels < 4) /* missing channels read 0, W reads 1 */
             m.values[4 * i + 3] = 1;
     }
     return m;

@@ -36,7 +36,7 @@ struct Spot {
     int n;
 };
 
-/* What one direction reads: one element, or two with their weights. */
+/* Elements read in one direction: one, or two with their weights. */
 inline Spot spot_of(double coordinate, int size, const Sampler &s)
 {
     const double x = s.normalized ? coordinate * size : coordinate;

@@ -70,7 +70,7 @@ __global__ void assert_below(int n)
         }                                                                      \
     } while (0)
 
-/* What is printed goes to a file, and comes back from there. */
+/* Reads printed text back from the file, and empties the file. */
 static int capture(char *text, size_t n, FILE *file)
 {
     std::fflush(stdout);

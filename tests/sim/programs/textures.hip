@@ -63,7 +63,7 @@ struct Place {
     float x, y, z;
     int layer;        /* gather: the channel */
     float level;      /* gradients: how many elements, as a power of 2 */
-    float dx, dy, dz; /* one element of each direction, as coordinates */
+    float dx, dy, dz; /* a step of one element, as coordinates */
 };
 
 template <typename T, int CALL>
@@ -281,7 +281,7 @@ template <typename T, int PLAIN, int LOD, int GRAD>
 static void compare_kind(const Format &f, int dims, bool layered, bool filters,
                          bool all)
 {
-    /* Powers of 2, so that fractions of them are exact, too. */
+    /* Sizes are powers of 2, so that their fractions are exact. */
     const Image m =
         make_image(f, 16, dims > 1 ? 8 : 1, dims > 2 || layered ? 4 : 1, 3);
     const hipArray_t a = new_array(m, dims, layered, 0);
@@ -336,7 +336,7 @@ template <typename T> static void compare_fetch(const Format &f)
     d.res.linear.desc = desc_of(f);
     d.res.linear.sizeInBytes = m.bytes.size();
     CHECK(hipCreateTextureObject(&object, &d, &t, nullptr));
-    for (int i = 0; i <= N; i++) { /* the last one is outside */
+    for (int i = 0; i <= N; i++) { /* the last index is outside */
         Place p = {};
         p.x = (float)i;
         places.push_back(p);
@@ -537,7 +537,7 @@ static void compare_levels(bool between)
                 h[c] = channel_of(grad[i], c);
             }
             expect("tex2DLod of levels" + name_of(f, s), p, 4, want, g, 0);
-            if (share == 0) /* halves are no powers of 2 */
+            if (share == 0) /* a gradient of a power of 2 */
                 expect("tex2DGrad of levels" + name_of(f, s), p, 4, want, h, 0);
         }
         CHECK(hipDestroyTextureObject(object));

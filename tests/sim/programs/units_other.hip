@@ -1,7 +1,7 @@
 /* units_other.hip - the other translation unit of units.hip */
 #include <hip/hip_runtime.h>
 
-/* Of the same name as a variable elsewhere, and another one. */
+/* Distinct from the variable of the same name in units.hip. */
 static __device__ int offset = 0;
 
 __global__ void sum_up(int n, int *out)
