@@ -42,7 +42,7 @@ LIMITS = {
     "tests/kernels":          (2, 2),
     "tests/matrix":           (2, 2),
     "tests/model":            (2, 2),
-    "tests/sim":              (8, 7),
+    "tests/sim":              (2, 2),
     "tests/unit":             (2, 2),
     "tests/ways":             (3, 2),
     ".":                      (2, 2),
