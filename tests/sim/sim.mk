@@ -17,8 +17,8 @@ SIM_MAP     := $(H)/sim/hip.map
 
 # Interpreted floating-point must round where the GPU rounds: no contraction.
 # -O3 because the loops over lanes have to become vector code.
-# AVX2, even where there is AVX-512, which valgrind does not know. SIM_MARCH=native
-# is a fifth faster there.
+# AVX2 also on hosts with AVX-512, which valgrind does not know. SIM_MARCH=native
+# is a fifth faster on such hosts.
 SIM_MARCH ?= $(if $(shell grep -m1 -w avx2 /proc/cpuinfo 2>/dev/null),x86-64-v3,native)
 SIM_CFLAGS = -std=gnu11 -O3 -march=$(SIM_MARCH) -ffp-contract=off -fno-math-errno \
   -fno-trapping-math -fno-strict-aliasing \

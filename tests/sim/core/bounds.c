@@ -80,8 +80,9 @@ static void set_flight(const struct sim_card *card, const struct sim_target *t,
 
 /*
  * Groups go to the dies in turn, whether they work or leave at once. So if one
- * in 8 works, one die may have them all. Work is what a group touches of
- * memory; dealt evenly, no die has more groups than others but by one.
+ * group in 8 works, one die may have every working group. A group's work is the
+ * memory that it touches. An even deal gives each die as many groups as the
+ * others or one more.
  */
 static double dies_percent(const struct sim_card *card,
                            const struct sim_work *k)

@@ -70,7 +70,7 @@ enum sim_number_format {
     SIM_NUMBER_SRGB = 9
 };
 
-/* Which channel of the texel a component of the result is. */
+/* The texel's channel, or constant, for a component of the result. */
 enum sim_select {
     SIM_SELECT_0,
     SIM_SELECT_1,

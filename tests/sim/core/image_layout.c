@@ -52,7 +52,7 @@ static bool check_pitch(const struct sim_image *i, const struct sim_target *t,
     return false;
 }
 
-/* One pitch for all levels, which follow each other from the largest on. */
+/* Levels have the same pitch and follow each other, the largest first. */
 static void lay_out_gfx9(const struct sim_image *i, uint32_t pitch,
                          struct sim_image_layout *l)
 {

@@ -112,8 +112,8 @@ no_maps:
 }
 
 /*
- * Opens the second mapping as far as it is used: tools that keep a record of
- * each accessible byte (valgrind) would choke on all of it.
+ * Opens the used part of the second mapping. Tools that keep a record of each
+ * accessible byte (valgrind) would choke on the whole mapping.
  */
 static bool open_alias(uint64_t end)
 {
@@ -187,7 +187,7 @@ static void retire(struct table *table, struct record *record)
 
 /* ---- the table ---------------------------------------------------------- */
 
-/* The number of entries whose base is <= addr. */
+/* Number of entries with base <= addr. */
 static size_t count_at_or_below(const struct table *t, size_t n, uint64_t addr)
 {
     size_t low = 0;

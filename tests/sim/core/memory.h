@@ -153,7 +153,7 @@ void sim_mem_mark_written(uint64_t addr, uint64_t n);
  * as written, in whole pages. */
 void sim_mem_note_host(const struct sim_alloc *a, uint64_t addr, uint64_t n);
 
-/* Takes all of an allocation as never written, before it is used again. */
+/* Marks a whole allocation as never written, before its next use. */
 void sim_mem_forget_written(uint64_t addr, uint64_t n);
 
 /* Copies the "written" bits along with a device-to-device copy. */

@@ -1,8 +1,9 @@
 /* races.c - workgroups of a launch that touch a byte of memory out of order
  *
- * A byte has marks: of the group that wrote it last, of two that read it and of
- * two that updated it by atomics. A mark says how often its group had
- * synchronized by then; the group's list says when it did so next.
+ * A byte has five marks: for the last group that wrote it, for two readers and
+ * for two groups that updated it by atomics. A mark says how often its group
+ * had synchronized before the access; the group's list of times says when the
+ * group synchronized next.
  */
 #include "races.h"
 

@@ -7,7 +7,7 @@
  * synchronized after it, and the other one after that. The memory model asks
  * for more, so no order that a program may rely on is reported as a race.
  *
- * For one thread: a launch that is watched runs on one.
+ * Not for several threads: a launch with race checks runs on one thread.
  */
 #ifndef SIM_CORE_RACES_H
 #define SIM_CORE_RACES_H

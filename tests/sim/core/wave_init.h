@@ -13,8 +13,8 @@ void sim_run_read_descriptor(struct run *run,
 
 /* Sets the registers of wave w->index of w->group; w->v, w->a, w->scratch, the
  * pointers to group and run and how many registers the wave before in the same
- * memory used are set. False if the kernarg segment, out of
- * which SGPRs are preloaded, is not there. */
+ * memory used are set. False if a kernel preloads SGPRs and has no kernarg
+ * segment to read them from. */
 bool sim_wave_init(struct wave *w);
 
 /* Bytes of scratch that a whole wave has. */

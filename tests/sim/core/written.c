@@ -17,7 +17,7 @@
 
 enum {
     PAGE = 4096,
-    MAPPED_BITS = 1 << 20 /* from this many bytes on they are mapped */
+    MAPPED_BITS = 1 << 20 /* larger bit sets are mapped */
 };
 
 /*
@@ -220,7 +220,7 @@ void sim_mem_forget_written(uint64_t addr, uint64_t n)
     a = n ? find_whole(addr, n) : NULL;
     /* Only ever for a whole allocation that is used again. */
     if (a && a->written && addr == a->base && n == a->size) {
-        if (sim_config()->large_bar) /* the host's pages, not what is in them */
+        if (sim_config()->large_bar) /* new pages for the host */
             madvise((void *)(uintptr_t)addr, n, MADV_DONTNEED);
         memset(a->written, 0, n / 8 + 1);
     }

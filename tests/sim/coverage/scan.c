@@ -5,8 +5,9 @@
  * Reads code objects, bundles of them and whatever has bundles in it (a
  * program's .hip_fatbin), in folders those called *.co and *.hsaco, and follows
  * the code of their kernels. Prints a line for each processor and mnemonic that
- * is not run: in how many objects it is, why, and one of them; then what was
- * looked at. Exit 1 if there is something to print.
+ * the simulator cannot run: the number of objects with it, the reason, one of
+ * the objects. A last line counts the objects and instructions read. Exit 1 if
+ * an instruction cannot run.
  */
 #define _GNU_SOURCE /* memmem() */
 #include "../core/bundle.h"

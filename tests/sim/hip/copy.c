@@ -96,7 +96,7 @@ struct ends {
     struct sim_alloc dst, src;
 };
 
-/* The same copy as hipMemcpy3D() would be told of it. */
+/* The same copy in hipMemcpy3D()'s parameters. */
 static hipMemcpy3DParms box_of(void *dst, const void *src,
                                const struct shape *s, int kind)
 {
@@ -267,7 +267,7 @@ static struct op *copy_op(void *dst, const void *src, const struct shape *s,
     return &c->op;
 }
 
-/* Puts a box aside, row by row. False if there is no memory for it. */
+/* Saves the source's box, row by row. False if memory is short. */
 static bool keep_box(struct copy_op *c)
 {
     struct shape *s = &c->shape;

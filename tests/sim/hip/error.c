@@ -74,7 +74,7 @@ size_t log_level(void)
     return asked > 0 ? (size_t)asked : 0;
 }
 
-/* There is no buffer whose size could be set, and no mask of areas. */
+/* Sets the level only: logs have neither a buffer nor a mask of areas. */
 HIP_API hipError_t hipExtSetLoggingParams(size_t most, size_t size, size_t mask)
 {
     ENTER_WITH(NEED_NOTHING);

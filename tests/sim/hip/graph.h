@@ -57,7 +57,7 @@ struct kernel_node {
     unsigned char value[64];
 };
 
-/* A node that allocates, and what it was given; one that frees has the memory
+/* An allocating node's parameters and memory. A freeing node uses the memory
  * and its address alone. */
 typedef struct {
     hipMemPoolProps poolProps;
@@ -107,7 +107,7 @@ struct ihipGraph {
     struct held *held; /* users' objects, graph_attr.c */
 };
 
-/* A graph as it was when it was instantiated, in an order to run it in. */
+/* A copy of a graph, taken at instantiation, with its nodes' running order. */
 struct hipGraphExec {
     hipGraph_t graph;
     const struct ihipGraph *source; /* setters take this graph's nodes */

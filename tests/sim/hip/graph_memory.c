@@ -20,7 +20,7 @@ struct graph_memory {
     bool allocated;    /* as the program sees it, when its calls return */
     bool mapped;       /* accessible on the device */
     bool freed_by;     /* some node frees it */
-    bool instantiated; /* its graph is; it may be so once at a time */
+    bool instantiated; /* in an instantiated graph, one at a time */
 };
 
 enum attribute { USED, USED_HIGH, RESERVED, RESERVED_HIGH, NATTRIBUTES };

@@ -1,7 +1,7 @@
 /* hiprtc.c - run-time compilation, which is not supported
  *
- * hipRTC is AMD's compiler as a library. Programs that link it start, and are
- * told so in one sentence where they first ask for it.
+ * hipRTC is AMD's compiler as a library. Programs that link hipRTC start;
+ * their first call prints one sentence that hipRTC is not supported.
  */
 #include "runtime.h"
 

@@ -4,8 +4,9 @@
 
 #include "runtime.h"
 
-/* Waves of one launch that may be under way while they can ask. A cooperative
- * grid needs all of its own, and has no more than a card holds. */
+/* Most waves in flight of one launch whose kernel may ask the host. A
+ * cooperative grid needs every wave in flight, and has no more than a card
+ * holds. */
 enum { HOSTCALL_MAX_WAVES = 2048 };
 
 /* The device's buffer, for hidden_hostcall_buffer; 0 if there is no memory. */

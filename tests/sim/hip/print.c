@@ -1,9 +1,9 @@
 /* print.c - the texts of kernels, from format and arguments
  *
- * A buffer of texts begins with the bytes that are taken and the bytes that
- * there are. A record has a word of control, its size in bytes times 4, plus 2
- * if the format is in the code object's metadata and a hash of it here, plus 1
- * if it goes to stderr. Then come the hash or the format, and the arguments.
+ * A buffer of texts begins with the number of bytes used and its size. A record
+ * begins with a word of control: its size in bytes times 4, plus 2 if the
+ * record has a hash of a format in the code object's metadata, plus 1 if the
+ * text goes to stderr. Then come the hash or the format, and the arguments.
  */
 #define _GNU_SOURCE
 #include "print.h"

@@ -134,7 +134,7 @@ HIP_API hipChannelFormatDesc hipCreateChannelDesc(int x, int y, int z, int w,
     return (hipChannelFormatDesc){x, y, z, w, kind};
 }
 
-/* Modules are loaded when they are asked for. */
+/* Eager: hipModuleLoad() loads at once. */
 HIP_API hipError_t hipModuleGetLoadingMode(int *mode)
 {
     ENTER();

@@ -1,7 +1,7 @@
 /* queue.c - operations that run in order, one worker thread a queue
  *
- * An operation starts when the one before it in its queue is done and when
- * those it was made to follow are (`after`). Default streams add their order
+ * An operation starts when the operation before it in its queue and the
+ * operations in its list `after` are done. Default streams add their order
  * when an operation is submitted: one on the legacy default stream follows the
  * newest operation of every blocking stream of its device, one on a blocking
  * stream follows the newest of the default stream. An operation only ever waits

@@ -138,9 +138,9 @@ static void initialise(void)
 }
 
 /*
- * Work that is still queued at the end of the process is dropped, as a process
- * that exits takes its queues with it; what runs is waited for. A forked child
- * has none of the threads and must not wait for them.
+ * The end of the process drops queued work, as a real process takes its queues
+ * with it, and waits for running operations. A forked child has none of the
+ * threads and must not wait for them.
  */
 __attribute__((destructor)) static void shut_down(void)
 {

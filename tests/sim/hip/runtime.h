@@ -73,7 +73,7 @@ struct queue {
 struct device {
     int ordinal;
     struct sim_device *sim;
-    struct queue *queues; /* all open ones, the null queue among them */
+    struct queue *queues; /* every open queue, the null queue too */
     struct queue *null_queue;
     hipError_t fault; /* a kernel's fault; stays until hipDeviceReset() */
     unsigned flags;
@@ -400,7 +400,7 @@ enum origin {
 bool find_allocation(const void *ptr, struct sim_alloc *out);
 /* Whether the process has every page of the range mapped. */
 bool is_mapped(const void *ptr, size_t size);
-/* The device whose memory it is, NULL if it is none's, or not visible. */
+/* The device that owns the allocation; NULL if no visible device does. */
 struct device *owner_of(const struct sim_alloc *a);
 
 /* ---- memory of other devices (peer.c) ----------------------------------- */
@@ -416,7 +416,7 @@ void peers_map(uint64_t addr, int device);
 
 /* ---- managed memory (managed.c) ----------------------------------------- */
 
-/* The memory goes, and with it what was advised about it. */
+/* Drops the advice about memory that is freed. */
 void managed_forget(uint64_t base, uint64_t size);
 
 /* ---- copies (copy.c) ---------------------------------------------------- */

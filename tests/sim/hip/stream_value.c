@@ -1,6 +1,7 @@
 /* stream_value.c - waits for values in memory, and writes of them
  *
- * Each is an operation on a queue; a batch is several of them, in their order.
+ * A wait or write is an operation on a queue, a batch several operations in
+ * order.
  */
 #define _GNU_SOURCE
 #include "runtime.h"

@@ -2,7 +2,7 @@
 #ifndef SIM_HIP_SYMBOLS_H
 #define SIM_HIP_SYMBOLS_H
 
-/* The exported function of that name, NULL if there is none. */
+/* Looks an exported function up by name; NULL without such a function. */
 void *function_by_name(const char *name);
 
 #endif

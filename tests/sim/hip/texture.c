@@ -64,7 +64,7 @@ static bool encode_image(const struct sim_image *image,
     return sim_image_encode(image, current_device()->sim->target, object, why);
 }
 
-/* An array, or a mipmapped one: its own format, or that of a view of it. */
+/* Texture of an array or mipmapped array, in the array's format or a view's. */
 static hipError_t read_array(const struct array *a, const hipTextureDesc *t,
                              const hipResourceViewDesc *view,
                              struct texture_object *o)
@@ -279,7 +279,7 @@ hipError_t texture_create(hipTextureObject_t *out, const hipResourceDesc *d,
     return *out ? hipSuccess : hipErrorOutOfMemory;
 }
 
-/* Kernels of its device may still read it. */
+/* Waits for the object's device: its kernels may still read the object. */
 static hipError_t destroy(void *object, enum handle_kind kind)
 {
     struct sim_alloc a;

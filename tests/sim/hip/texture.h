@@ -101,7 +101,8 @@ bool texel_of_view(int view_format, struct texel *out);
 
 unsigned texel_nbytes(const struct texel *texel);
 hipChannelFormatDesc texel_desc(const struct texel *texel);
-/* No channels where there are no such elements, which nothing takes. */
+/* An unknown format gives a description without channels, which every function
+ * refuses. */
 hipChannelFormatDesc texel_desc_of(int format, unsigned channels);
 int texel_view(const struct texel *texel); /* hipResourceViewFormat */
 

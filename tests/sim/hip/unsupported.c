@@ -15,7 +15,7 @@
 #define WORKS(release, name)
 #include "functions.def"
 
-/* There are no semaphores, but what is wrong with a call comes before that. */
+/* Bad arguments have their own error; good ones hipErrorNotSupported. */
 static hipError_t no_semaphores(const void *semaphores, const void *params,
                                 hipStream_t stream)
 {

@@ -1,7 +1,7 @@
 /* virtual.c - virtual memory management: reserve, create, map, set access
  *
- * A handle stands for physical memory. It lives as long as the program holds it
- * or a mapping of it; the memory counts as its device's until then.
+ * A handle stands for physical memory. The memory lives, and counts against its
+ * device, as long as the program holds the handle or a mapping.
  */
 #define _GNU_SOURCE
 #include "runtime.h"

@@ -35,7 +35,7 @@ static void lanes_addressed(struct wave *w, const struct insn *in,
     }
 }
 
-/* vdst, vaddr, vdata: each lane names the one that it reads. */
+/* vdst, vaddr, vdata: vaddr names the lane to read. */
 static void run_ds_bpermute_b32(struct wave *w, const struct insn *in)
 {
     uint8_t from[MAX_LANES];

@@ -229,7 +229,7 @@ static bool is_vector(const struct insn *in)
     return in->row && strncmp(in->row->name, "s_", 2) != 0;
 }
 
-/* One instruction, with all that may have to be looked at. */
+/* Runs one instruction with every check and counter. */
 static void run_one(struct wave *w, struct counts *c)
 {
     struct sim_code *code = code_at_pc(w);

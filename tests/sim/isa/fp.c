@@ -171,7 +171,7 @@ double div_fmas_f64(double a, double b, double c, bool unscale)
 
 /* ---- argument reduction ---- */
 
-/* 2/pi, 1201 bits of it, the first one worth 1/2. */
+/* 1201 bits of 2/pi; the first bit is worth 1/2. */
 static const uint64_t two_over_pi[] = {
     UINT64_C(0xa2f9836e4e441529), UINT64_C(0xfc2757d1f534ddc0),
     UINT64_C(0xdb6295993c439041), UINT64_C(0xfe5163abdebbc561),

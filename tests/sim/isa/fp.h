@@ -57,7 +57,7 @@ static inline double f64_of_f16(half_t x)
 {
     float f = (float)x;
 
-    __asm__("" : "+m"(f)); /* else it makes one conversion of the two */
+    __asm__("" : "+m"(f)); /* keeps the compiler from merging both */
     return (double)f;
 }
 /* The NaN of an invalid operation. */

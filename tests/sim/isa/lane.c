@@ -116,8 +116,8 @@ static void run_v_permlane64_b32(struct wave *w, const struct insn *in)
     sim_write32(w, &in->op[0], d);
 }
 
-/* Lanes of the first register in whose number the bit is set change places
- * with those of the second where it is not. */
+/* For each lane i with the bit clear, swaps lane i | bit of the first register
+ * and lane i of the second. */
 static void permlane_swap(struct wave *w, const struct insn *in, unsigned bit)
 {
     uint32_t *d = *tuple_reg(w, &in->op[0], 0);

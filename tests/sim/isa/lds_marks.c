@@ -157,7 +157,7 @@ static bool races(struct wave *w, uint64_t at, unsigned ndwords,
     return false;
 }
 
-/* The way of an instruction that has rivals: which of its lanes race? */
+/* For an instruction with rivals: finds the lane that races. */
 static void find_race(struct wave *w, const struct places *p, unsigned ndwords,
                       const vreg *stores)
 {

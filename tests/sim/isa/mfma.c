@@ -360,9 +360,9 @@ static struct place sparse_b(const struct matrix *m, unsigned j, unsigned k)
     return p;
 }
 
-/* Two bits of the third source for each element that A holds, in its lane:
- * which of four successive values of k it is. Where a register holds several
- * sets of them, ABID picks one if CBSZ is 0. */
+/* Indices of a sparse A, in the third source: two bits for each element of the
+ * lane, its place among four successive values of k. If a register holds
+ * several sets of indices, ABID picks one if CBSZ is 0. */
 struct sparse {
     const uint32_t *indices;
     unsigned set; /* its first bit */

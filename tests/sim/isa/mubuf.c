@@ -128,7 +128,8 @@ static bool in_range(const struct buffer *b, bool has_index, uint64_t index,
 
 enum { MAX_PARTS = 4 };
 
-/* Lanes whose n-th dword (or less, if that is all) is in range. */
+/* For each dword of the access (or for the whole of a shorter access), the
+ * lanes in range. */
 struct reach {
     uint64_t lanes[MAX_PARTS];
     unsigned nparts;

@@ -71,10 +71,10 @@ ROW_SETS(X)
         rows, sizeof(rows) / sizeof((rows)[0]), NULL, 0}
 
 /*
- * sim_rows_check() says whether tables can be joined: no name is there twice,
- * of rows or aliases, and each alias is of a row that is there. If not, `fault`
- * is the sentence that says so. The first instruction that is looked up checks
- * our own tables, and the program ends with the sentence.
+ * sim_rows_check() says whether tables can be joined: names of rows and aliases
+ * are unique, and each alias names an existing row. If not, `fault` gets a
+ * sentence with the name. The first look-up of an instruction checks our own
+ * tables, and a fault ends the program with the sentence.
  */
 #define ROW_FAULT_MAX 256
 bool sim_rows_check(const struct row_set *const sets[], size_t nsets,

@@ -8,8 +8,8 @@
  *   linear    half a texel less; the two texels around, with the fraction for
  *             a weight
  *
- * Sums are exact (double) and rounded once to float; of integers there is no
- * sum, they are taken as nearest.
+ * Sums are exact (double) and rounded once to float. Integer texels are always
+ * sampled as nearest.
  *
  * Faces of a cube end at their edges; anisotropic filters are isotropic.
  */
@@ -56,7 +56,7 @@ static bool clamp(enum sim_clamp mode, int64_t i, uint32_t size, uint32_t *at)
     return i >= 0 && i < n;
 }
 
-/* The texels of one axis: two with their weights, or one. */
+/* Texels along one axis: one, or two with weights. */
 struct axis {
     unsigned n;
     bool inside[2];

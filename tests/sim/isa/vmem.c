@@ -194,7 +194,7 @@ static bool copy_lane(struct wave *w, const struct places *p, unsigned n,
     return true;
 }
 
-/* The same for LDS, where nothing is asked of each byte. */
+/* The same for LDS, if no check needs each byte. */
 static uint8_t *common_lds(const struct wave *w, const struct extent *e,
                            unsigned n, enum access how, uint64_t *base)
 {

@@ -83,8 +83,8 @@ extern "C" __global__ void __launch_bounds__(64) small(int *out)
 #define LDS __attribute__((address_space(3)))
 #define ALIGNED(n) __attribute__((align_value(n)))
 
-/* Pointers into LDS as arguments, as OpenCL's kernels have them: the runtime
- * says where each is, behind what the kernel has of its own. */
+/* Pointers into LDS as arguments, as in OpenCL's kernels: the runtime places
+ * each one behind the kernel's own LDS. */
 extern "C" __global__ void local_pointers(unsigned *at, LDS char *a,
                                           LDS long *b ALIGNED(8), unsigned n,
                                           LDS char *c, LDS int *d ALIGNED(16))
@@ -191,7 +191,7 @@ extern "C" __global__ void let_time_pass(long long ticks,
     out[2 * blockIdx.x + 1] = wall_clock64();
 }
 
-/* Says that it runs, and reads its memory until something else is there. */
+/* Sets *runs, and reads *p until it changes. */
 extern "C" __global__ void watch(const volatile unsigned *p,
                                  volatile unsigned *runs)
 {

@@ -1,7 +1,8 @@
 /* surfaces.hip - what kernels read and write through surfaces
  *
- * Every function of HIP's device headers, for every kind of array: what a
- * kernel reads is what was copied in, what it writes is copied out.
+ * Every function of HIP's device headers, for every kind of array: kernels must
+ * read the texels that were copied in, and copies must return the texels that
+ * kernels wrote.
  */
 #include "images.h"
 

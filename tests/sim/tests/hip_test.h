@@ -1,9 +1,8 @@
 /* hip_test.h - what the tests of the HIP functions share
  *
- * Prototypes come from Debian's HIP header; what is newer than that is
- * declared here. A test that needs other devices, another release or injected
- * faults runs in a child process with its own environment, since the runtime
- * reads that once.
+ * Prototypes come from Debian's HIP header; newer functions are declared here.
+ * A test that needs other devices, another release or injected faults runs in a
+ * child process with its own environment, since the runtime reads that once.
  */
 #ifndef SIM_TESTS_HIP_TEST_H
 #define SIM_TESTS_HIP_TEST_H

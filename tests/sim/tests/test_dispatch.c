@@ -130,8 +130,8 @@ static void test_scratch_is_set_up_by_the_kernels_prologue(void **state)
     sim_mem_free(out->base);
 }
 
-/* Groups follow each other in the same registers and LDS. The even ones write,
- * the odd ones never name what they write but show what they find there. */
+/* Groups follow each other in the same registers and LDS. Even groups write,
+ * odd groups show the contents of registers and LDS that they did not write. */
 static void test_no_group_finds_what_another_left(void **state)
 {
     static const struct {
@@ -351,7 +351,7 @@ test_a_barrier_that_ended_waves_miss_lets_the_others_go(void **state)
         sim_config_mutable()->barriers = 1;
     }
     sim_mem_free(out->base);
-    /* Two barrier instructions, and each wave reaches one: as good as one. */
+    /* Two barrier instructions: each wave waits at one, and passes. */
     sim_config_mutable()->barriers = 2;
     l.text = "v_readfirstlane_b32 s4, v0\n"
              "s_cmp_lg_u32 s4, 0\n"
@@ -663,7 +663,7 @@ static void test_races_between_workgroups_are_found(void **state)
         GFX9_PROLOGUE OWN_DWORD "global_load_dword v6, v1, s[4:5] offset:1024\n"
                                 "global_store_dword v2, v6, s[4:5]\n",
         GFX9_PROLOGUE "global_atomic_add v1, v0, s[4:5]\n",
-        /* The last one reads what all have written. */
+        /* The last group reads the stores of the others. */
         GFX9_PROLOGUE OWN_DWORD "global_store_dword v2, v0, s[4:5]\n" COUNT_IN
                                 "s_and_b32 s7, s7, 3\n"
                                 "s_cmp_lg_u32 s7, 3\n"

@@ -1,7 +1,7 @@
 /* test_hip_callback.c - functions of the host that streams call
  *
- * Expected is what HIP's manual says: a function runs when all that was
- * submitted before it is done, and holds up what comes after it.
+ * As HIP's manual says, a function runs when earlier operations on the stream
+ * are done, and holds later operations up.
  */
 #define _GNU_SOURCE
 #include "hip_test.h"

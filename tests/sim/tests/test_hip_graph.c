@@ -400,7 +400,8 @@ static void test_captures_do_not_merge(void **state)
     EXPECT(hipSuccess, hipStreamDestroy(other));
 }
 
-/* As on AMD's runtime: a program that records them replays nothing of them. */
+/* As on AMD's runtime, such calls run during the capture and are not in the
+ * graph. */
 static void test_what_runs_at_once_on_a_captured_stream(void **state)
 {
     unsigned *other, got = 0, called = 0;
@@ -640,7 +641,7 @@ static void test_parameters_change(void **state)
     k = 0;
     run(exec);
     expect_data(42);
-    /* The graph itself has the old ones, until it gets others. */
+    /* The graph's node keeps the old parameters until it gets new ones. */
     EXPECT(hipSuccess, hipGraphKernelNodeGetParams(node, &p));
     assert_int_equal(*(unsigned *)p.kernelParams[1], 1);
     k = 5;

@@ -250,7 +250,7 @@ static void test_memory_is_freed_at_the_next_launch(void **state)
     EXPECT(hipSuccess, hipGraphDestroy(graph));
 }
 
-/* 1: the next mapping of shared memory takes its time; 2: it is at it. */
+/* 1: delay the next mapping of shared memory; 2: the delay has begun. */
 static atomic_int slow_mapping;
 
 /* In place of the C library's. */
@@ -264,8 +264,7 @@ void *mmap(void *at, size_t n, int access, int flags, int fd, off_t offset)
     return (void *)syscall(SYS_mmap, at, n, access, flags, fd, offset);
 }
 
-/* A call that names the memory while its stream maps it is as good as one
- * before or after. */
+/* A call may name graph memory while the stream is mapping it. */
 static void test_memory_may_be_named_while_it_is_mapped(void **state)
 {
     struct alloc_params p = of_size(N * 4);
@@ -325,7 +324,7 @@ static void test_capture_of_stream_ordered_memory(void **state)
     EXPECT(hipSuccess, hipGraphDestroy(graph));
 }
 
-/* Memory of a pool: it is there until the graph runs. */
+/* A pool's memory stays allocated until the graph with the free runs. */
 static void test_captured_free_of_a_pools_memory(void **state)
 {
     enum { FREE = 11 };

@@ -582,8 +582,8 @@ static void test_libraries(void **state)
     EXPECT(hipSuccess, hipModuleUnload(module));
 }
 
-/* The answers are those of AMD's HIP 7.2.4, where it has the function, else by
- * the sources of later ones. */
+/* Expected answers: AMD's HIP 7.2.4, and sources of later releases for newer
+ * functions. */
 static void test_kernels_of_libraries(void **state)
 {
     enum { MAX_THREADS, SHARED_SIZE, MAX_DYNAMIC = 8 };

@@ -171,7 +171,7 @@ static void access_that_is_enabled(void)
     EXPECT(hipSuccess, step(0, after, 2));
     expect_all(before, 1);
     expect_all(after, 2);
-    /* Access is one-way. */
+    /* Access goes one way. */
     EXPECT(hipErrorIllegalAddress, step(1, mine, 1));
     /* A third device comes along with the first. */
     EXPECT(hipSuccess, step(2, before, 1));

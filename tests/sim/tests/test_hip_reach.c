@@ -116,7 +116,7 @@ static void hosts_writes_are_seen(void)
     EXPECT(hipSuccess, step(p + 40 * per_page, 1));
     assert_int_equal(p[40 * per_page], 3);
     EXPECT(hipErrorLaunchFailure, step(p + 50 * per_page, 1));
-    /* A copy takes along what is written and what is not. */
+    /* A copy carries "written" marks along. */
     EXPECT(hipSuccess, hipMemcpy(q, p, 64 * PAGE, hipMemcpyDeviceToDevice));
     EXPECT(hipSuccess, hipDeviceSynchronize());
     EXPECT(hipSuccess, step(q + 40 * per_page, 1));

@@ -393,7 +393,7 @@ static void test_objects_hold_descriptors(void **state)
             assert_int_equal(words[TYPE_AT], rows[i].hsa_type);
             assert_int_equal(words[ORDER_AT], rows[i].hsa_order);
             assert_int_equal(sampler.unnormalised, !(i & 1));
-            /* Places that are not fractions are not repeated. */
+            /* Unnormalized coordinates are not repeated. */
             assert_int_equal(sampler.clamp[0],
                              i & 1 ? SIM_CLAMP_WRAP : SIM_CLAMP_EDGE);
             assert_int_equal(sampler.clamp[2], sampler.clamp[0]);

@@ -106,7 +106,7 @@ static unsigned check_shape(const char *target, const struct sim_image *shape,
                          at ? dword_at(at + 4 * c) : 0,
                          st->v[DATA_VGPR + c][lane]);
     }
-    /* back to where they came from, but others */
+    /* stores other values to the same texels */
     for (unsigned lane = 0; lane < st->wave_size; lane++)
         st->v[DATA_VGPR][lane] = st->v[DATA_VGPR + 1][lane] = lane + 1;
     asm_run(st, image_text(t, has_level ? "image_store_mip" : "image_store", 2,

@@ -16,8 +16,7 @@ static struct asm_state *numbered(const char *target, unsigned wave)
     return st;
 }
 
-/* ---- DPP: which lane each lane reads; -1: keeps what it has; -2: gets 0 ----
- */
+/* ---- DPP: source lane of each lane; -1: keeps its value; -2: gets 0 ---- */
 
 typedef int dpp_source(int lane);
 

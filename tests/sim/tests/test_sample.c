@@ -142,7 +142,7 @@ static void sampled(const struct query *q, unsigned level, bool linear,
     }
 }
 
-/* By a level that is known, as the sampler has it. */
+/* The sampler's result at a given level. */
 static void levelled(const struct query *q, double level, double out[4])
 {
     const struct sim_image *i = &q->t->image;

@@ -393,7 +393,7 @@ static void test_omod_scales_the_result(void **state)
     asm_free(st);
 }
 
-/* ---- lanes that are off, and the other half of a register ---- */
+/* ---- inactive lanes, other half of a register ---- */
 
 static void test_lanes_that_are_off_keep_their_value(void **state)
 {

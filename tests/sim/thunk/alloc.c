@@ -1,7 +1,7 @@
 /* alloc.c - memory that ROCr allocates, maps for GPUs and asks about
  *
- * All of it has one address for host and GPUs, and is in the core's table of
- * allocations, so that every access of a kernel is checked against it.
+ * Host and GPUs use the same addresses. The core's table of allocations has
+ * every piece, so that each access of a kernel is checked.
  * ROCr hands out parts of larger blocks to programs: the checks know blocks.
  */
 #define _GNU_SOURCE

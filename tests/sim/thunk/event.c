@@ -194,8 +194,8 @@ static struct timespec deadline(uint32_t ms)
     return t;
 }
 
-/* Whether the wait is over; takes back what resets itself. An event that is
- * destroyed while it is waited for counts as set. */
+/* Whether the wait is over; clears events that reset themselves. An event that
+ * is destroyed during the wait counts as set. */
 static bool take(struct kmt_event *const *wanted, uint32_t n, bool all)
 {
     uint32_t i, nset = 0;

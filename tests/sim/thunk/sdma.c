@@ -281,7 +281,7 @@ void thunk_sdma_step(struct thunk_queue *q)
         else if (outcome == SDMA_OK)
             advance(q, packets[k].ndwords);
     } else if ((p.dw[0] & 0xff) == 0) {
-        /* Padding: as many more dwords as it says. */
+        /* Padding: skips the packet's count of dwords. */
         advance(q, 1 + (p.dw[0] >> 16 & 0x3fff));
     } else {
         fprintf(stderr,

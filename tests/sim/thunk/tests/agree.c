@@ -132,7 +132,7 @@ static void attributes(void)
     int value, i;
     long long images = 0;
 
-    /* HIP 7 does not fill these in where there are no images. */
+    /* HIP 7 leaves 44, 50 and 51 unset on devices without images. */
     FN(hipDeviceGetAttribute)(&images, 10014, 0);
     for (i = 0; i < 95; i++)
         if (i != 24 && i != 9 &&

@@ -130,7 +130,7 @@ static struct aql open_aql(void)
     return q;
 }
 
-/* A packet whose body is written; `done` is the signal that it ends with. */
+/* Submits a packet whose body is written; `done` is its completion signal. */
 static void submit(struct aql *q, uint8_t packet[64], uint16_t header,
                    unsigned done)
 {
