@@ -1,5 +1,5 @@
-/* facts.h - what of HIP's ABI the simulated runtime's own declarations must
- * have in common with HIP's headers
+/* facts.h - parts of HIP's ABI in which the simulated runtime's own
+ * declarations must agree with HIP's headers
  *
  * Compiled twice, once under each declaration, into tables of the same rows.
  * The lists hold declarations that HIP 5.2 already has and later releases left

@@ -1,4 +1,4 @@
-/* device.h - what the simulated GPUs are
+/* device.h - the table of processors and a process's devices
  *
  * One table row per processor gives everything about it that the loader, the
  * interpreter or a property query needs. KPK_SIM_DEVICES lists the devices of

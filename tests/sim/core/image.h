@@ -1,4 +1,4 @@
-/* image.h - what the descriptors of images and samplers say
+/* image.h - descriptors of images and samplers
  *
  * An instruction takes an image's descriptor (T#, eight dwords) and a sampler's
  * (S#, four) from scalar registers. The runtime encodes them, the interpreter

@@ -1,4 +1,4 @@
-/* image_layout.c - where the texels of a linear image lie
+/* image_layout.c - places of texels in a linear image
  *
  * After AMD's address library, as ROCr has it: Gfx9Lib's and Gfx10Lib's
  * HwlComputeSurfaceInfoLinear() and Gfx12Lib's GetMipOffset().

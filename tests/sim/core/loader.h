@@ -1,4 +1,4 @@
-/* loader.h - what the two parts of the code object loader share
+/* loader.h - state shared by both parts of the code object loader
  *
  * code_object.c reads the ELF file and loads it, code_metadata.c its note.
  */

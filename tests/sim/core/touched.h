@@ -1,7 +1,6 @@
-/* touched.h - which bytes of memory a launch reads and writes
+/* touched.h - bytes of memory that a launch reads and writes
  *
- * Workgroups run on several threads; what is noted does not depend on their
- * order.
+ * Workgroups run on several threads; the result does not depend on their order.
  */
 #ifndef SIM_CORE_TOUCHED_H
 #define SIM_CORE_TOUCHED_H

@@ -1,4 +1,4 @@
-/* wave_init.c - what a wave finds in its registers when it starts
+/* wave_init.c - a wave's registers at its start
  *
  * After LLVM's AMDGPU guide, "Initial Kernel Execution State". Registers that
  * are undefined on hardware hold a pattern that makes mistakes visible: no

@@ -1,4 +1,4 @@
-/* wave_init.h - what a wave finds in its registers when it starts */
+/* wave_init.h - a wave's registers at its start */
 #ifndef SIM_CORE_WAVE_INIT_H
 #define SIM_CORE_WAVE_INIT_H
 

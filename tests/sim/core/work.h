@@ -1,4 +1,4 @@
-/* work.h - what a launch asks of each pipe, in that pipe's own cycles
+/* work.h - a launch's work in each pipe, in the pipe's own cycles
  *
  * Counted where KPK_SIM_STATS=bounds (or sim_config.bounds) is set, and zero
  * otherwise. cards.h turns it into bounds of time on a card.

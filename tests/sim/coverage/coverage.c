@@ -1,4 +1,4 @@
-/* coverage.c - which instructions of each target the simulator knows
+/* coverage.c - lists the instructions of each target that the simulator knows
  *
  *     coverage EXECUTED >COVERAGE.md
  *

@@ -1,4 +1,4 @@
-# coverage.mk - which instructions the simulated GPU knows and its tests ran
+# coverage.mk - lists instructions that the simulated GPU knows and tests ran
 
 COVERAGE_TOOL := $(H)/tool/coverage
 

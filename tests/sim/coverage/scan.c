@@ -1,4 +1,4 @@
-/* scan.c - which instructions of given objects the simulator does not run
+/* scan.c - lists instructions of given objects that the simulator cannot run
  *
  *     scan FILE|FOLDER...
  *

@@ -1,4 +1,4 @@
-/* handle.c - which handles are alive
+/* handle.c - the set of live handles
  *
  * A set of pointers with their kinds, so that a stale or made-up handle is an
  * error and not a crash.

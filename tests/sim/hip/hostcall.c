@@ -1,4 +1,4 @@
-/* hostcall.c - what kernels ask of the host: printf, memory, functions
+/* hostcall.c - requests of kernels to the host: printf, memory, functions
  *
  * AMD's device library gives each wave that asks a packet of a buffer: a header
  * with the service and the lanes that take part, and eight values for each

@@ -1,4 +1,4 @@
-/* hostcall.h - what kernels ask of the host while they run */
+/* hostcall.h - requests of running kernels to the host */
 #ifndef SIM_HIP_HOSTCALL_H
 #define SIM_HIP_HOSTCALL_H
 

@@ -1,4 +1,4 @@
-/* kpk_sim.h - what the simulated runtime offers besides HIP
+/* kpk_sim.h - functions of the simulated runtime besides HIP
  *
  * Exported by the simulated libamdhip64.so alone: a program looks the functions
  * up with dlsym() if it should run on real hardware too.

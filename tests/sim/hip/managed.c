@@ -1,4 +1,4 @@
-/* managed.c - what programs advise about managed memory, and ask again
+/* managed.c - advice about managed memory, given and queried
  *
  * The advice has no effect: host and devices reach one copy. It is kept by
  * ranges of whole pages, the latest first, and told where all pages of a range

@@ -1,4 +1,4 @@
-/* peer.c - whose memory a device's kernels may touch
+/* peer.c - access of kernels to other devices' memory
  *
  * A kernel reaches memory of another device only where that memory is mapped
  * for it. AMD's runtime maps an allocation for all devices at once, at the

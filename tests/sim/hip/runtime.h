@@ -1,4 +1,4 @@
-/* runtime.h - what the files of the simulated HIP runtime share
+/* runtime.h - types and functions shared in the simulated HIP runtime
  *
  * Every exported function begins with ENTER() and leaves by LEAVE(error), so
  * that initialisation, fault injection, device loss and the thread's last

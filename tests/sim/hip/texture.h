@@ -1,4 +1,4 @@
-/* texture.h - what arrays, textures and surfaces share
+/* texture.h - types shared by arrays, textures and surfaces
  *
  * An array is a linear image of the simulated hardware (core/image.h), and
  * copies treat it as rows in memory. A texture object is memory that kernels

@@ -1,7 +1,7 @@
-/* unsupported.c - what is exported only so that programs link
+/* unsupported.c - functions that are exported only so that programs link
  *
- * Memory shared with graphics, and what else functions.def calls refused. Each
- * says so: hipErrorNotSupported.
+ * Memory shared with graphics, and the other refused functions of
+ * functions.def. Each answers hipErrorNotSupported.
  */
 #include "runtime.h"
 

@@ -1,4 +1,4 @@
-/* visible.c - which of the devices a process sees
+/* visible.c - devices that a process sees
  *
  * As ROCm has it: ROCr picks from all devices by ROCR_VISIBLE_DEVICES, and HIP
  * from those by HIP_VISIBLE_DEVICES, or by CUDA_VISIBLE_DEVICES if that is not

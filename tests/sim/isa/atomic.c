@@ -1,4 +1,4 @@
-/* atomic.c - what atomic instructions compute */
+/* atomic.c - operations of atomic instructions */
 #include "vmem.h"
 
 #include <math.h>

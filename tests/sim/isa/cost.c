@@ -1,4 +1,4 @@
-/* cost.c - what an instruction costs the pipe that executes it
+/* cost.c - cycles of an instruction in the pipe that executes it
  *
  * A SIMD of gfx9 has 16 lanes, so a vector instruction of a wave takes 4
  * cycles; one of RDNA has 32 and takes 1 for each 32 lanes. The table lists

@@ -1,4 +1,4 @@
-/* cost.h - what an instruction costs the pipe that executes it
+/* cost.h - cycles of an instruction in the pipe that executes it
  *
  * Worked out when an instruction is decoded, from its mnemonic and the
  * processor. Where sources differ, the lower cost is taken: these numbers go

@@ -223,7 +223,7 @@ static void no_memory(struct wave *w)
                     "the simulator has no memory to decode it");
 }
 
-/* Whether s_setvskip switches the instruction off, as every one for lanes. */
+/* Whether s_setvskip skips it: vector, matrix, memory and LDS instructions. */
 static bool is_vector(const struct insn *in)
 {
     return in->row && strncmp(in->row->name, "s_", 2) != 0;

@@ -1,4 +1,4 @@
-/* image.c - what the instructions on images share */
+/* image.c - operands and texels of image instructions */
 #include "image.h"
 #include "work.h"
 

@@ -1,4 +1,4 @@
-/* image.h - what the instructions on images share
+/* image.h - operands and texels of image instructions
  *
  * An instruction gives coordinates in vector registers, an image's descriptor
  * and mostly a sampler's in scalar ones. sim_image_open() decodes both and

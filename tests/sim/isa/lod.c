@@ -1,4 +1,4 @@
-/* lod.c - which levels of an image a sampler takes, image_get_lod
+/* lod.c - a sampler's choice of an image's levels, image_get_lod
  *
  * Without a given level or gradients, the level follows from the lanes'
  * coordinates: four lanes in a row are a square, two wide, and the differences

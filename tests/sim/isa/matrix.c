@@ -1,4 +1,4 @@
-/* matrix.c - what MFMA, SMFMAC and WMMA have in common */
+/* matrix.c - formats and operands of MFMA, SMFMAC and WMMA */
 #include "matrix.h"
 
 unsigned sim_format_bits(enum matrix_format format)

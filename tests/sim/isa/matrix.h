@@ -1,4 +1,4 @@
-/* matrix.h - what MFMA, SMFMAC and WMMA have in common */
+/* matrix.h - formats and operands of MFMA, SMFMAC and WMMA */
 #ifndef SIM_ISA_MATRIX_H
 #define SIM_ISA_MATRIX_H
 

@@ -1,4 +1,4 @@
-/* minmax.h - what MODE says of minimum and maximum */
+/* minmax.h - minimum and maximum by MODE's rules */
 #ifndef SIM_ISA_MINMAX_H
 #define SIM_ISA_MINMAX_H
 

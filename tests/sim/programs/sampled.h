@@ -1,5 +1,5 @@
 /*
- * sampled.h - what a texture gives at a place, by plain arithmetic
+ * sampled.h - a texture's value at a coordinate, by plain arithmetic
  *
  * Address modes, nearest and linear filters as the programming guide has them.
  */

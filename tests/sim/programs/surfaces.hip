@@ -1,4 +1,4 @@
-/* surfaces.hip - what kernels read and write through surfaces
+/* surfaces.hip - reads and writes of kernels through surfaces
  *
  * Every function of HIP's device headers, for every kind of array: kernels must
  * read the texels that were copied in, and copies must return the texels that

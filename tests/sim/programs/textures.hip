@@ -1,4 +1,4 @@
-/* textures.hip - what kernels read through textures
+/* textures.hip - reads of kernels through textures
  *
  * Every function of HIP's device headers, for every kind of array, address
  * mode, filter, format and read mode, against a plain reference on the host.

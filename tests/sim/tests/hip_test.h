@@ -1,4 +1,4 @@
-/* hip_test.h - what the tests of the HIP functions share
+/* hip_test.h - helpers for tests of the HIP functions
  *
  * Prototypes come from Debian's HIP header; newer functions are declared here.
  * A test that needs other devices, another release or injected faults runs in a

@@ -1,4 +1,4 @@
-/* memory_test.h - what tests of memory instructions share */
+/* memory_test.h - helpers for tests of memory instructions */
 #ifndef SIM_TESTS_MEMORY_TEST_H
 #define SIM_TESTS_MEMORY_TEST_H
 

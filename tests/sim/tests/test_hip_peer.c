@@ -1,5 +1,4 @@
-/* test_hip_peer.c - whose memory a kernel may touch on a machine of several
- * devices
+/* test_hip_peer.c - access of kernels to memory of other devices
  *
  * Expected results follow AMD's runtime: memory is mapped for all devices at
  * once, when some device is given access to its owner, or by a copy or fill

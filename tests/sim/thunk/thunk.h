@@ -1,4 +1,4 @@
-/* thunk.h - what the files of the simulated thunk share
+/* thunk.h - types and functions shared in the simulated thunk
  *
  * Node 0 is the CPU; node n is the simulated device n - 1.
  */

@@ -1,4 +1,4 @@
-/* features.hip - what the runtime and the driver's side do together
+/* features.hip - features that the runtime and the driver's side share
  *
  * Event times, scratch that has to be asked for, 2-D and peer copies, managed
  * and registered memory, a grid barrier, printf from a kernel. With an argument
