@@ -376,15 +376,15 @@ struct Attend {
                     min_of(row0 + (i32)(u * 16 + S::query(i)), rows.nrows - 1);
                 const i32 token = rows.token(row);
                 const i64 position = (i64)token + s.behind;
+                const u32 head = rows.head(row);
                 const f16 *const mask = Form::mask(a);
-                const i64 mask_at =
-                    mask ? Form::mask_at(a, b, rows.head(row), token) : 0;
-                f32 slope = mask ? 1 : 0;
+                const f32 slope =
+                    a.alibi_slopes
+                        ? a.alibi_slopes[(u64)b * a.alibi_batch + head]
+                        : 1;
+                const i64 mask_at = mask ? Form::mask_at(a, b, head, token) : 0;
                 u32 sees[groups];
 
-                if (a.alibi_slopes)
-                    slope =
-                        a.alibi_slopes[(u64)b * a.alibi_batch + rows.head(row)];
                 UNROLL
                 for (u32 g = 0; g < groups; g++) {
                     const i32 k0 = lane_key0 + (i32)(g * S::keys);
@@ -400,29 +400,39 @@ struct Attend {
                         sees[g] |= bit_span(from - k0, to - k0);
                     }
                 });
-                UNROLL
-                for (u32 t = 0; t < tiles; t++) {
+                /* fn(score, group of keys, number in the group, key) */
+                auto each_score = [&](auto fn) {
                     UNROLL
-                    for (u32 e = 0; e < S::each; e++) {
-                        f32 &at = x[u][t].v[S::result(i, e)];
-                        const u32 n = t % S::tiles * (S::run / S::tiles) + e;
-                        const i32 key =
-                            lane_key0 + (i32)(t / S::tiles * S::keys + n);
-                        f32 v = at * a.scale;
+                    for (u32 t = 0; t < tiles; t++) {
+                        UNROLL
+                        for (u32 e = 0; e < S::each; e++) {
+                            const u32 g = t / S::tiles;
+                            const u32 n =
+                                t % S::tiles * (S::run / S::tiles) + e;
 
-                        if (a.softcap != 0)
-                            v = a.softcap *
-                                tanh_fast(v * reciprocal(a.softcap));
-                        const bool seen = sees[t / S::tiles] >> n & 1;
-
-                        if (mask)
-                            v += slope *
-                                 convert<f32>(mask[mask_at + (seen ? key : 0)]);
-                        else if (a.alibi_slopes)
-                            v -= slope * __builtin_fabsf((f32)(position - key));
-                        at = seen ? v * log2_e : -infinite;
+                            fn(x[u][t].v[S::result(i, e)], g, n,
+                               lane_key0 + (i32)(g * S::keys + n));
+                        }
+                        schedule_fence();
                     }
-                }
+                };
+
+                each_score([&](f32 &at, u32 g, u32 n, i32 key) {
+                    f32 v = at * a.scale;
+
+                    if (a.softcap != 0)
+                        v = a.softcap * tanh_fast(v * reciprocal(a.softcap));
+                    /* A key that no query sees reads the last one's place: a
+                     * predicate for each key would need scalar registers. */
+                    if (mask)
+                        v +=
+                            slope * convert<f32>(
+                                        mask[mask_at +
+                                             max_of(min_of(key, s.nk - 1), 0)]);
+                    else if (a.alibi_slopes)
+                        v -= slope * __builtin_fabsf((f32)(position - key));
+                    at = sees[g] >> n & 1 ? v * log2_e : -infinite;
+                });
             }
         }
     }
@@ -761,18 +771,20 @@ struct Attend {
                              a.v_batch, a.v_row),
             key0, span, part_of(Form::d_v(a), part));
     }
-    /* Tiles from `tile` to in front of `end`; while a part of one is worked on,
-     * the next part is under way. */
+    /* Tiles from `tile` to in front of `end`. While a part of one is worked on,
+     * the next part is under way; but not in decoding on AMD GPUs, where the
+     * results leave no registers for it. */
     DEV_MEMBER void take_parts(const AttentionArgs &args, const RowsAt &where,
                                const u8 *k_base, const u8 *v_base,
                                const KeySpan &span, i32 tile, i32 end, u8 *lds,
                                const u8 *lds_q)
     {
         constexpr i32 keys = (i32)KeyTile::keys;
+        constexpr bool ahead = KPK_NVIDIA || !Decode;
         static_assert(!Shape::wide || chunk == KeyTile::keys, "held at once");
         KeyTile staged;
 
-        if (tile < end)
+        if (ahead && tile < end)
             load_keys(staged, args, where, k_base, span, tile * keys, 0);
         NO_UNROLL
         for (; tile < end; tile++) {
@@ -785,13 +797,15 @@ struct Attend {
             for (u32 part = 0; part * cols < read_args(args).d; part++) {
                 const u32 width = part_of(read_args(args).d, part);
 
+                if (!ahead)
+                    load_keys(staged, args, where, k_base, span, key0, part);
                 __syncthreads();
                 staged.store_keys(lds, width, this_thread<Shape::threads>());
                 __syncthreads();
-                if ((part + 1) * cols < read_args(args).d)
+                if (ahead && (part + 1) * cols < read_args(args).d)
                     load_keys(staged, args, where, k_base, span, key0,
                               part + 1);
-                else
+                else if (ahead)
                     load_values(staged, args, where, v_base, span, key0, 0);
                 add_keys(x, lds, lds_q + part * q_part_nbytes,
                          div_up(width, U::k));
@@ -801,13 +815,15 @@ struct Attend {
             for (u32 part = 0; part < Shape::v_parts; part++) {
                 if (part * cols >= Form::d_v(read_args(args)))
                     continue;
+                if (!ahead)
+                    load_values(staged, args, where, v_base, span, key0, part);
                 __syncthreads();
                 staged.store_values(lds, this_thread<Shape::threads>());
                 __syncthreads();
-                if ((part + 1) * cols < Form::d_v(read_args(args)))
+                if (ahead && (part + 1) * cols < Form::d_v(read_args(args)))
                     load_values(staged, args, where, v_base, span, key0,
                                 part + 1);
-                else if (tile + 1 < end)
+                else if (ahead && tile + 1 < end)
                     load_keys(staged, args, where, k_base, span, key0 + keys,
                               0);
                 UNROLL
