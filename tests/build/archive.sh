@@ -18,7 +18,15 @@ only_ours() {
     defined | grep -q . && ! defined | grep -v -e '^kpk_' -e '^__odr_asan\.kpk_'
 }
 no_constructors() {
-    ! readelf -SW "$lib" | grep -E '\.(init_array|ctors|preinit_array|fini_array|dtors|init|fini) '
+    ! readelf -SW "$lib" | grep -E '\.(init_array|ctors|preinit_array|dtors|init|fini) '
+}
+# A destructor in unpack.c gives back the memory of decompressed code objects
+# when a plug-in is closed. No other member has one.
+one_destructor() {
+    readelf -SW "$lib" |
+        awk '/^File: /{ member = $2 } / \.fini_array /{ print member }' |
+        sed 's/.*(\(.*\))/\1/' | sort -u >"$WORK/destructors"
+    printf 'unpack.o\n' | cmp - "$WORK/destructors"
 }
 # A writable section of a member other than the few that the runtime is
 # allowed: what is relocated is .data.rel.ro, read-only once linked.
@@ -37,6 +45,7 @@ check "all names start with kpk_" only_ours
 check "none starts with kpack_" sh -c "! nm '$lib' | grep ' kpack_'"
 if [ "$B" = "$H" ]; then # sanitizers have constructors of their own
     check "no constructors" no_constructors
+    check "a destructor in unpack.c alone" one_destructor
     check "a pack's data is read-only" blobs_read_only
 fi
 
