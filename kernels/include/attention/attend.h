@@ -37,7 +37,7 @@ template <typename T, u32 D, bool Decode> struct AttendShape {
     static constexpr bool wide = D > 256;
     static constexpr u32 threads = Decode ? 128 : 256;
     static constexpr u32 waves = threads / matrix_wave;
-    /* of a tile; and the parts of K, and of V, that a head has */
+    /* columns of a tile, and how many such tiles side by side K and V have */
     static constexpr u32 cols = wide ? 256 : D;
     static constexpr u32 k_parts = (D + cols - 1) / cols,
                          v_parts = wide ? 2 : 1;
@@ -53,7 +53,7 @@ template <typename T, u32 D, bool Decode> struct AttendShape {
                                    : matrix_wave == 32 && D > 128 ? 2
                                                                   : 1;
     static constexpr u32 queries = waves / d_waves * units * 16;
-    /* of a workgroup's grid place */
+    /* rows of queries for each workgroup of the recommended grid */
     static constexpr u32 block_rows = Decode ? 16 : wide ? 32 : 128;
 };
 
@@ -61,7 +61,7 @@ template <typename T, u32 D, bool Decode> struct AttendShape {
  */
 template <bool Decode> struct Queries {
     u32 group; /* heads of K's head, in decoding */
-    u32 head0; /* the first of them */
+    u32 head0; /* the group's first head */
     i32 nrows;
 
     DEV_MEMBER Queries(const AttentionArgs &a, const Sequence &s, u32 at)
@@ -104,7 +104,7 @@ template <bool Decode> struct Queries {
     }
 };
 
-/* The keys that all rows see of some, and that any of them sees. */
+/* The keys seen by all rows from row0 to row0 + n - 1, and by any such row. */
 struct SeenKeys {
     i32 first_all, end_all, first_any, end_any;
 
@@ -135,9 +135,9 @@ DEV f32 reciprocal(f32 x)
 }
 
 /*
- * A head's sink is one more score of each of its rows, which has no value: it
- * joins the sum, whose log2 is here, and the result is what it leaves to the
- * others, a factor of the row's results. 1 where there are no sinks.
+ * A head's sink adds a score without a value to each row's softmax. Adds the
+ * sink to a row's sum, whose log2 is given, and returns the factor by which the
+ * row's results shrink: 1 without sinks.
  */
 template <class Form>
 DEV f32 add_sink(const AttentionArgs &a, u32 head, f32 &log2_sum)
@@ -155,7 +155,7 @@ DEV f32 add_sink(const AttentionArgs &a, u32 head, f32 &log2_sum)
                log2f(1.0f + exp2_fast(-__builtin_fabsf(over)));
     return reciprocal(1.0f + exp2_fast(over));
 }
-/* Whether a row has no sum of which there is a logarithm. */
+/* Whether a row's sum has no logarithm. */
 template <class Form> DEV bool is_no_sum(const AttentionArgs &a, f32 sum)
 {
     return sum == 0 && !Form::sinks(a);
@@ -213,7 +213,7 @@ struct Attend {
     static constexpr u32 units = Shape::units, slots = S::slots;
     static constexpr u32 cols = Shape::cols;
     static constexpr u32 steps = cols / U::k;
-    /* of O, of each part of V and of all */
+    /* units of O for one part of V, and for all parts */
     static constexpr u32 part_units = cols / 16 / Shape::d_waves;
     static constexpr u32 d_units = Shape::v_parts * part_units;
     /* keys whose scores are held at once */
@@ -565,7 +565,7 @@ struct Attend {
         return a.softcap != 0 || a.alibi_slopes || !(a.scale > 0) ||
                Form::mask(a);
     }
-    /* All of a tile that is in LDS. */
+    /* Attends to every key of a tile in LDS. */
     DEV_MEMBER void take(const AttentionArgs &a, const RowsAt &where,
                          i32 tile_key0, const u8 *lds_k, const u8 *lds_v,
                          const u8 *lds_q)

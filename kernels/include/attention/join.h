@@ -17,7 +17,7 @@
 /* The sequence that has row `row` of all, by cu_seqlens. */
 DEV u32 sequence_of(const i32 *cu, u32 b, i32 row)
 {
-    u32 first = 0, end = b; /* it is among these */
+    u32 first = 0, end = b; /* the sequence is one from `first` to end - 1 */
 
     while (end - first > 1) {
         const u32 middle = (first + end) / 2;

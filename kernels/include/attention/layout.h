@@ -37,7 +37,7 @@ template <typename T> struct Scores {
     /* keys whose scores make whole operands: `tiles` units of S */
     static constexpr u32 keys = U::k < 16 ? 16 : U::k;
     static constexpr u32 tiles = keys / 16;
-    static constexpr u32 run = keys / lane_groups; /* of a lane, consecutive */
+    static constexpr u32 run = keys / lane_groups; /* keys in a row per lane */
     static constexpr u32 operands = keys / U::k;
 
     /* the result of slot s and number e < each */
@@ -97,7 +97,7 @@ template <typename T> struct Scores {
     }
 };
 
-/* Which operand of a unit a lane holds, by what it is. */
+/* K and Q as operands of a unit: K is A if turned, else B. */
 template <typename T, bool turned> struct RolesOf {
     typedef typename Unit<T>::A Keys;
     typedef typename Unit<T>::B Queries;
@@ -144,10 +144,10 @@ DEV Pair add_pair(Pair a, Pair b)
 #endif
 
 /*
- * P as T: on AMD the low bits are cut off, which takes an instruction for two
- * where rounding takes three. So that sums come out right all P are larger by
- * what is lost on average, `excess`; sums of P before cutting are divided by
- * it. A power of two stays what it is. On NVIDIA an instruction rounds.
+ * P as T. On AMD the low bits are cut off, at one instruction for two numbers,
+ * where rounding takes three. To make up for the average loss, all P are larger
+ * by `factor`, and sums of P before cutting are divided by `factor`. Cutting
+ * returns a power of two to its own value. On NVIDIA an instruction rounds.
  */
 template <typename T> struct p_excess {
 #if KPK_NVIDIA

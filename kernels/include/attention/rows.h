@@ -9,8 +9,8 @@
 typedef kpk_attention_args AttentionArgs;
 
 /*
- * What a kernel's form of arguments says beside AttentionArgs, which both
- * begin with. The first form lacks it, and its kernels have no code for it.
+ * The members that only the second form of arguments has. Both forms begin with
+ * AttentionArgs. Kernels of the first form have no code for these members.
  */
 struct FirstForm {
     static DEV_MEMBER u32 d_v(const AttentionArgs &a)
@@ -73,13 +73,13 @@ DEV const AttentionArgs &read_args(const AttentionArgs &a)
 #endif
 }
 
-/* One sequence of the batch. */
+/* A sequence of the batch. */
 struct Sequence {
-    i64 q_rows, k_rows; /* rows in front of it, of one array for all */
+    i64 q_rows, k_rows; /* rows of earlier sequences in the shared array */
     i32 nq, nk;         /* rows */
     i32 behind;         /* query i stands at i + behind */
-    i32 before, after;  /* what it sees around its position; below 0: all */
-    const i32 *ranges;  /* of positions that see each other */
+    i32 before, after;  /* keys seen before and after a query; below 0: all */
+    const i32 *ranges;  /* ranges with attention both ways between positions */
     u32 num_ranges;
 
     DEV_MEMBER Sequence(const AttentionArgs &a, u32 b)
@@ -133,7 +133,7 @@ struct KeySpan {
     i32 first, end;
 };
 
-/* All that one of these queries sees lies in the span. */
+/* A span that covers every key seen by queries first_query to last_query. */
 DEV KeySpan seen_by(const Sequence &s, i32 first_query, i32 last_query)
 {
     KeySpan span = {s.first_key(first_query), s.end_key(last_query)};
@@ -182,7 +182,7 @@ template <class Format> DEV i64 format_nbytes(i64 elements)
     return elements / Format::block_elems * Format::block_nbytes;
 }
 
-/* of a sequence that begins at `base` */
+/* K or V of sequence b: `base` is its first row, or page 0 */
 template <class Format>
 DEV KeyRows key_rows(const AttentionArgs &a, u32 b, const u8 *base, i64 batch,
                      i64 row)

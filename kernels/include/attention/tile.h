@@ -15,7 +15,8 @@
 #include "attention/layout.h"
 #include "attention/rows.h"
 
-/* Of a row of K: of eight rows that a wave reads together. */
+/* The swizzle of a row of K: different in the eight rows that a wave reads
+ * together. */
 template <typename T> DEV u32 swizzle_keys(u32 row)
 {
     if (KPK_NVIDIA && Scores<T>::has_matrix)
@@ -24,10 +25,11 @@ template <typename T> DEV u32 swizzle_keys(u32 row)
 }
 
 /*
- * Of a row of V turned over. The same, and for eight rows that belong to
- * elements d of a distance of 8, which are written together: bits of the row in
- * which those differ count, too. Where rows have four pieces, two rows share
- * all banks and the row's lowest bit counts by itself.
+ * The swizzle of a row of V turned over: different in eight neighbouring rows,
+ * as for K, and in the eight rows of elements d at a distance of 8, which are
+ * written together. So the bits in which the latter differ count, too. Where
+ * rows have four pieces, two rows share all banks and the row's lowest bit
+ * counts by itself.
  */
 template <typename T, u32 npieces> DEV u32 swizzle_d(u32 row)
 {
@@ -80,7 +82,7 @@ template <u32 Threads> DEV u32 this_thread()
 #if !KPK_NVIDIA && !KPK_MFMA
     asm volatile("" : "+v"(t));
 #endif
-    return t % Threads; /* as it is, which the compiler knows again */
+    return t % Threads; /* unchanged; gives the compiler the range */
 }
 
 template <typename T, u32 D, u32 Threads, class Format> struct Tile {
@@ -88,11 +90,11 @@ template <typename T, u32 D, u32 Threads, class Format> struct Tile {
     typedef typename Format::Raw Raw;
 
     static constexpr u32 keys = 8192 / D;
-    static constexpr u32 nbytes = keys * D * sizeof(T); /* of K, and of V */
+    static constexpr u32 nbytes = keys * D * sizeof(T); /* K, or V */
     static constexpr u32 k_pieces = D / 8, v_pieces = keys / 8;
     static constexpr u32 k_loads = keys * k_pieces / Threads;
     static constexpr u32 k_step = Threads / k_pieces; /* rows */
-    /* of V a thread takes 4 keys by 8 columns */
+    /* a thread takes blocks of 4 keys by 8 columns of V */
     static constexpr u32 v_blocks = keys * D / 32 / Threads;
     static constexpr u32 v_step = Threads / (D / 8) * 4; /* keys */
 
@@ -128,8 +130,9 @@ template <typename T, u32 D, u32 Threads, class Format> struct Tile {
         return t % 8 + t / 16 % (D / 64) * 8;
     }
     /*
-     * Bytes to a piece of K. Of the sum only the last term is not of constants
-     * where row and piece are a constant and a lane's, and it takes few values.
+     * The offset of a piece of K in bytes. If row and piece are each a constant
+     * plus the lane's part, every term but the last splits in the same way, and
+     * the last term takes few values.
      */
     static DEV_MEMBER u32 key_at(u32 row, u32 piece)
     {
@@ -172,15 +175,15 @@ template <typename T, u32 D, u32 Threads, class Format> struct Tile {
         return row * (u32)r.row_nbytes +
                piece * 8 / Format::block_elems * Format::block_nbytes;
     }
-    /* What lies behind d: the first of a row is loaded instead. */
+    /* The piece to load: the row's first one instead of a piece behind d. */
     static DEV_MEMBER u32 piece_of(u32 piece, u32 d)
     {
         return piece * 8 < d ? piece : 0;
     }
     /*
-     * Keys from key0 on. Of those that are not in the span others' K is loaded,
-     * whose scores nobody looks at, and V is zero. d and d_v: columns of K and
-     * of V; no more than D count.
+     * Loads keys from key0 on. For a key outside the span it loads another
+     * key's K, whose scores are never used, and zeros as V. d and d_v: columns
+     * of K and of V; no more than D count.
      */
     DEV_MEMBER void load(const KeyRows &kr, const KeyRows &vr, i32 key0,
                          const KeySpan &span, u32 d, u32 d_v)
@@ -257,7 +260,7 @@ template <typename T, u32 D, u32 Threads, class Format> struct Tile {
             }
         }
     }
-    /* Those of a tile whose first row is at k0, or v0. */
+    /* Loads a tile within the span; its first row is at k0, or v0. */
     DEV_MEMBER void whole_keys(const KeyRows &kr, const u8 *k0, u32 kp, u32 t)
     {
         const u32 at_k = offset(k_row(t), kr, kp);
