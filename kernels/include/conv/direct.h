@@ -279,7 +279,7 @@ static __device__ __noinline__ void run_slab(typename ConvPlan<T>::Shape &shape,
 }
 #endif
 
-/* Transposed says what v does, where it decides which code there is. */
+/* Transposed is v.transposed as a constant, where it selects the code. */
 template <bool Transposed, typename T>
 DEV void convolve(const TileBlocks &blocks, const Conv &v, const T *x,
                   const T *w, T *y)

@@ -4,11 +4,11 @@
  * y[o, p] = sum over k of w[o, k] x[p, k]: a product of matrices, where k
  * counts channels and taps as they lie in the kernel, and p images, rows and
  * columns of outputs. A block makes tiles of 64 channels by 256 positions with
- * the units of matrix/unit.h, along k in steps of 128 bytes. The kernel comes
- * as gemm's operands do. Of the image a lane brings what its positions need of
- * a few k, neighbouring positions in neighbouring lanes: what is outside of the
- * image gets an offset behind the end of all, and reads as zero. AMD's buffers
- * do so by themselves.
+ * the units of matrix/unit.h, along k in steps of 128 bytes. The kernel is
+ * loaded as gemm's operands are. A lane loads the image elements of its
+ * positions for a few k; neighbouring lanes have neighbouring positions. An
+ * element outside the image gets an offset behind the end of x and reads as
+ * zero: AMD's buffers give zeros there by themselves.
  *
  * Zeros for padding are the same as dropped terms unless a kernel element is
  * infinite or NaN. Then the sum is NaN: such outputs are computed again, term
@@ -143,7 +143,7 @@ template <typename T, u32 N, u32 Threads> struct ImageOperand {
         c_offset = uniform((u32)v.x.sc) * (u32)sizeof(T);
         h_offset = dilation * sh * (u32)sizeof(T);
         w_offset = dilation * sw * (u32)sizeof(T);
-        /* of the padding's corner, so that offsets are not negative */
+        /* begins at the padding's corner, so that offsets are not negative */
         image = image_buffer(reinterpret_cast<const void *>(
             uniform64((u64)x + (b0 * v.x.sb - (u64)pad_h * sh - (u64)pad * sw) *
                                    sizeof(T))));

@@ -100,7 +100,7 @@ template <typename T, u32 PX, u32 OC> struct ConvSplit {
               (u64)at.aw.output(p.w)] = convert<T>(sum);
     }
 
-    /* What all 32 threads of a group have alike; they may be half a wave. */
+    /* v is equal in all 32 threads of a group, which may be half a wave. */
     static DEV_MEMBER u32 of_group(u32 v)
     {
         return wave_size() == lanes ? uniform(v) : v;
@@ -118,7 +118,7 @@ template <typename T, u32 PX, u32 OC> struct ConvSplit {
         for (u32 i = 0; i < OC; i++)
             weight[i] = convert<A>(weights[from[i]]);
     }
-    /* of one term and one position */
+    /* adds the products of one term at one position */
     static DEV_MEMBER void add_products(A (&sum)[OC], T input,
                                         const A (&weight)[OC])
     {

@@ -7,8 +7,8 @@
  * axis LDS holds all inputs from the first to the last that are needed, or,
  * where the stride leaves more gaps than there are taps, the needed ones only.
  *
- * What is the same for all threads, sizes, strides, the tile and the piece at
- * hand, is worked out by thread 0 and lies in LDS (Work): registers are for the
+ * Thread 0 works out the numbers that all threads share (sizes, strides, the
+ * current tile and piece) and keeps them in LDS (Work): registers are for the
  * results.
  */
 #pragma once
@@ -17,7 +17,7 @@
 #include "walk.h"
 
 constexpr u32 image_bytes = 21504, filter_bytes = 19968;
-constexpr u32 slab_bytes = 46 * 1024; /* of the two and more, on NVIDIA */
+constexpr u32 slab_bytes = 46 * 1024; /* NVIDIA's: image, filter, more */
 constexpr u32 lanes = 32;
 constexpr u32 tile_columns = 64;   /* short halos, whole memory segments */
 constexpr u32 channel_groups = 16; /* at most so many share a tile's image */
@@ -99,8 +99,8 @@ struct Conv {
 /*
  * The blocks that work on tiles. The host launches a thread for each output,
  * and a tile has thousands: in a large grid one block in 2^shift stays, which
- * is enough for a GPU, and the others leave before they look at anything. Those
- * that stay come in runs: see walk.h.
+ * is enough for a GPU, and the others leave before they look at anything. The
+ * blocks that stay come in runs: see walk.h.
  */
 struct TileBlocks {
     u32 block, nblocks;
@@ -228,7 +228,7 @@ struct Work {
         row = by * OC + 4;
         shape_tiles_of(position_groups * lanes * PX, by * OC);
     }
-    /* tiles whose terms are split, where that gives a group enough of them */
+    /* splits a tile's terms among groups, while each group has enough terms */
     DEV_MEMBER void shape_split_tiles(u32 PX, u32 OC)
     {
         constexpr u64 enough_terms = 16;
@@ -260,10 +260,10 @@ struct Work {
                 v.remainders_w();
     }
     /*
-     * Large tiles where there are enough of them for a GPU. Else a tile's terms
-     * are split, or its outputs spread thinner where channels are too few for
-     * that. Outputs at a few positions are a matrix times a vector, and those
-     * of a few terms each take no tiles.
+     * Large tiles, if they are enough to fill a GPU. Else a tile's terms are
+     * split or, with too few channels for a split, its outputs spread thinner.
+     * Outputs at a few positions are a matrix times a vector. Outputs of a few
+     * terms each take no tiles.
      */
     DEV_MEMBER u32 choose_way() const
     {
@@ -283,7 +283,7 @@ struct Work {
                    ? by_split_tiles
                    : by_small_tiles;
     }
-    /* where the tile lies; the axes are those of its outputs */
+    /* finds the tile's place, and the axes for its outputs */
     DEV_MEMBER void place_tile(u64 tile)
     {
         i0w = (i32)(take(tile, tiles_w) << log_w);
@@ -351,8 +351,8 @@ struct Work {
 };
 
 /*
- * Copies n elements from f(e) to LDS at g(e, value), a few in flight. What f
- * needs it reads from Work each time: kept in registers, it would push results
+ * Copies n elements from f(e) to LDS at g(e, value), a few in flight. f reads
+ * its numbers from Work each time: kept in registers, they would push results
  * out to memory.
  */
 template <typename A, typename F, typename G>

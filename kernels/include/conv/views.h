@@ -62,7 +62,7 @@ template <> struct sums<f64> {
 };
 template <typename T> using sum_t = typename sums<T>::type;
 
-/* what the mean of T is scaled in */
+/* the type in which a mean of T is scaled */
 template <typename T> struct scale_of {
     using type = f32;
 };
