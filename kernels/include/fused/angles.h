@@ -49,7 +49,7 @@ DEV f64 near_exp2(f64 x)
     return bits_as<f64>(bits_as<u64>(v) + (bits_as<u64>(moved) << 52));
 }
 
-/* log2 of v > 0, to 2^-50: that of f32, and what it leaves */
+/* log2 of v > 0, to 2^-50: f32's log2 and a correction */
 DEV f64 near_log2(f32 v)
 {
     const f64 about = __log2f(v);

@@ -90,7 +90,7 @@ struct greatest_number {
     }
 };
 
-/* a row, of which this is one of so many blocks */
+/* a row for `blocks` blocks; this block has number `block` */
 template <typename T>
 DEV void argmax_row(const T *logits, u32 *index, u64 *work, u32 n, u32 block,
                     u32 blocks)
@@ -150,7 +150,7 @@ DEV void argmax_last(const T *logits, u32 *index, u64 *work, u32 rows, u32 n)
                    gridDim.x);
 }
 
-/* Blocks share a row where there are more of them than rows. */
+/* If the grid has more blocks than rows, several blocks share a row. */
 template <typename T>
 DEV void argmax_rows(const T *logits, u32 *index, u64 *work, u32 rows, u32 n)
 {

@@ -2,8 +2,8 @@
  * heads.h - what a product of Q, K and V goes through on its way to attention
  *
  * rope_table_f32: table [tokens, n_dims / 2] of two f32, the cosine and the
- * sine of each pair's angle, by rope.h, both times its length. All layers of a
- * model share one.
+ * sine of each pair's angle, by rope.h, both times its length. The layers of a
+ * model share one table.
  *
  * attention_heads_f32: bias, RMS norm of each head, rotation; then Q to f16,
  * and K and V to rows of a cache.
@@ -21,7 +21,7 @@
  *            back to qkv, and ids may be null
  *
  * Pair j is (2 j, 2 j + 1), and with the flag ROPE_NEOX (j, j + d / 2). Steps
- * are in f32; what is stored as f16 is rounded once. Any 1-D grid, of blocks of
+ * are in f32; values stored as f16 are rounded once. Any 1-D grid, of blocks of
  * whole groups of 32 threads; pointers are aligned to two elements.
  */
 #pragma once

@@ -13,8 +13,8 @@
  *
  * Row = blockIdx.x; blocks of any power of two from 32 to 1024 threads. Sums
  * are kept in f32, of squares that leave its range in f64
- * (reduce/norm_again.h). The norm is of the sum as T has it, so that it is what
- * a later kernel would make of `sum`.
+ * (reduce/norm_again.h). The norm is computed from the sum rounded to T, so a
+ * later kernel would compute the same from `sum`.
  */
 #pragma once
 
@@ -34,7 +34,7 @@ template <typename T> struct added_row {
     u32 n;
     A eps;
 
-    /* of two that are T's */
+    /* v + w as T; v and w come from T */
     static DEV_MEMBER T rounded_sum(A v, A w)
     {
         if constexpr (is_same<A, f32>::value)
@@ -95,7 +95,8 @@ template <typename T> struct added_row {
                 rounded_sum(convert<A>(src[c]), convert<A>(residual[c])));
         return convert<A>(src[c]);
     }
-    /* for squares that are out of range; all threads of the block */
+    /* the sums in f64, for squares out of range; needs every thread of the
+     * block */
     DEV_MEMBER wide_terms terms_again() const
     {
         __syncthreads();
@@ -108,7 +109,7 @@ template <typename T> struct added_row {
     }
 };
 
-/* what a norm is multiplied with, for a tile: 1 where there is no weight */
+/* the weights for a tile of normalized numbers: 1 without alpha */
 template <typename T, u32 V, u32 K> struct norm_weights {
     calc_t<T> v[K][V];
 
@@ -128,8 +129,9 @@ template <typename T, u32 V, u32 K> struct norm_weights {
                                   : calc_t<T>(1);
         }
     }
-    /* in one load each: rows of vectors have whole ones. What is behind the row
-     * gets the weights of its first columns, and is zero. */
+    /* one load for each vector: rows of vectors have whole vectors alone.
+     * Columns behind the row are zero, and get the weights of the row's first
+     * columns. */
     DEV_MEMBER void load_vectors(const added_row<T> &row, u32 first)
     {
         UNROLL
@@ -211,7 +213,7 @@ template <typename T, typename OUT> struct norm_added {
 template <typename T> struct to_numbers {
     using A = calc_t<T>;
     static constexpr u32 most = 4;           /* vectors that a thread holds */
-    template <u32 V, u32 K> struct weights { /* read where they are used */
+    template <u32 V, u32 K> struct weights { /* read at their use */
         DEV_MEMBER void load(const added_row<T> &, u32)
         {
         }

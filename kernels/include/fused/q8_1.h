@@ -1,8 +1,8 @@
 /*
  * q8_1.h - numbers that a kernel has just made, to Q8_1 blocks
  *
- * The blocks are those of quantized/quantize.h: their sum is that of the
- * numbers or, where OfQuants, d times that of the quants.
+ * The blocks are as in quantized/quantize.h: s is the sum of the numbers or,
+ * with OfQuants, d times the sum of the quants.
  */
 #pragma once
 
@@ -95,8 +95,8 @@ DEV void store_q8_1(const f32 *v, u8 *blocks, u32 c)
 
 /*
  * vy [rows, n_padded / 32] of numbers that make.at<V>(row, column, v) gives for
- * n columns of a row; zero behind them. Sums are of quants. Any 1-D grid, of
- * blocks of whole groups of 32 threads.
+ * n columns of a row; zero behind them. The blocks' sums are sums of quants.
+ * Any 1-D grid, of blocks of whole groups of 32 threads.
  */
 template <u32 V, class Make>
 DEV void quantize_made(const Make &make, u8 *vy, u64 rows, u32 n, u32 n_padded)

@@ -72,7 +72,8 @@ template <typename T> struct rope_rows {
     u64 tokens;
     u32 heads, d, half;
 
-    /* V pairs of each of up to `most` heads, side by side where they are */
+    /* V pairs of each of up to `most` heads. NEOX: first elements in a, second
+     * ones in e; else both in a, side by side */
     template <bool NEOX, u32 V, u32 most> struct pairs {
         static constexpr u32 across = NEOX ? V : 2 * V;
         Pack<T, across> a[most], e[most];
@@ -124,9 +125,9 @@ template <typename T> struct rope_rows {
         }
     }
     /*
-     * Whether each block's threads are all of one token, for several rows of
-     * `packs` of its heads. Such a block works its angles out once: they take
-     * longer than what DRAM does meanwhile.
+     * Whether the threads of each block work on one token, on several rows of
+     * `packs` from the token's heads. Such a block works out its angles once:
+     * angles take longer than DRAM's work in the meantime.
      */
     DEV_MEMBER bool shares_angles(u32 packs, u32 groups) const
     {
@@ -340,7 +341,7 @@ template <typename T> struct rope_rows {
 
         return min_of((u32)blockIdx.x, 1u << 22) * (u32)blockDim.x >= limit;
     }
-    /* what is behind the pairs */
+    /* copies the columns behind the pairs */
     DEV_MEMBER void copy_rest() const
     {
         const u32 rest = d - 2 * half;

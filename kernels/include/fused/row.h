@@ -21,9 +21,8 @@ DEV team block_team()
     const team_scratch<A> name = {name##_slots, name##_all}
 
 /*
- * What f.run<V, K>() gives where K = 1 or F::most vectors a thread hold n
- * columns, else f.stream<V>(): rows that are not aligned are met in pieces
- * always.
+ * Returns f.run<V, K>() if K = 1 or F::most vectors a thread hold n columns,
+ * else f.stream<V>(). Rows that are not aligned go through f.stream<1>().
  */
 template <typename T, typename F>
 DEV auto with_block_row(F &f, bool aligned, u32 n)

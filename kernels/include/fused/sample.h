@@ -7,8 +7,8 @@
  * The weight of a token is exp((logit - greatest) / temperature). Tokens stand
  * in order of their logits, greatest first, then of their numbers. k > 0 keeps
  * the first k of them; p < 1 keeps, of those, the shortest beginning that has
- * at least p of their weight, one token at least. From what is left one is
- * drawn by its weight. A temperature that is not above 0 takes the first. NaN
+ * at least p of their weight, one token at least. One token is drawn from the
+ * kept ones, by weight. A temperature that is not above 0 takes the first. NaN
  * is never drawn, nor a token that is 2^31 times less likely than the first.
  *
  * seed and offset choose the random number: words 0 and 1 of Philox's block
@@ -20,16 +20,17 @@
  * which blocks could join. A thread has 64 bytes of logits on their way, or 128
  * where it does little with them.
  *
- * A block has four ways to draw, and takes the first that gives a token. All of
- * them draw the same one. AMD's GPUs have the last alone.
+ * A block has four ways to draw, and takes the first that gives a token. The
+ * four ways draw the same token. AMD's GPUs have the last way alone.
  *
  *   the first k  list.h, with a k of at most half the threads. The k-th of
  *                what the threads have as their greatest logits is a limit
- *                that k tokens reach, and few others. Those are listed in LDS
- *                and put in order, and their weights summed up
+ *                that k tokens reach, and few others. The tokens that reach the
+ *                limit are listed in LDS and put in order, and their weights
+ *                summed up
  *   near tokens  list.h, with a k or top-p. Listed are the tokens whose
  *                weight is halved less than 12 times; the others' weights are
- *                only added together. What is drawn is nearly always among
+ *                only added together. The token drawn is nearly always among
  *                the listed
  *   weighed bins weighed.h, without a k. The weights of all tokens are added
  *                up in 2048 bins, which divide the distances from the
@@ -37,7 +38,7 @@
  *                the tokens of single bins are listed and put in order: that
  *                in which top-p ends, that of the draw
  *   counting     bins.h, always. Places in the order are found by counting in
- *                such bins. What is in the same bin is told apart by the bits
+ *                such bins. Tokens in the same bin are told apart by the bits
  *                of the keys, 11 at a time, as a radix sort does. As soon as
  *                the keys that can still matter are few enough, they are
  *                listed, and the logits are read no more
@@ -93,7 +94,7 @@ DEV void sample(const T *logits, u32 *token, u32 n, u32 k, f32 p,
         place = x > most ? i : place;
         most = x > most ? x : most;
     });
-    /* of the greatest; 0 of none */
+    /* the greatest logit's key; 0 if there is none */
     const u64 first = team_reduce(
         t, weights, 0,
         most > -infinity<f32>() ? place_key(ordered_bits(most), place) : (u64)0,
@@ -163,7 +164,7 @@ DEV void sample(const T *logits, u32 *token, u32 n, u32 k, f32 p,
     }
 #endif
     fill_first(s, k == 0);
-    const two<u64> sum = find_bin(s, 0, true); /* of tokens with a weight */
+    const two<u64> sum = find_bin(s, 0, true); /* all tokens with a weight */
     const u64 kept = k > 0 ? min_of((u64)k, sum.b) : 0;
     u64 all = sum.a;
 

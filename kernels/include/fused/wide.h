@@ -13,7 +13,7 @@ struct wide {
     f32 high, low;
 };
 
-/* of |a| >= |b|, or a = 0 */
+/* a + b, for |a| >= |b| or a = 0 */
 DEV wide wide_sum(f32 a, f32 b)
 {
     const f32 s = a + b;
@@ -79,7 +79,7 @@ DEV wide wide_log2(f32 b)
 {
     const f32 near = log2f(b);
     const wide e = wide_exp2({near, 0});
-    const f32 off = (b - e.high - e.low) / b; /* of b: exact but for rounding */
+    const f32 off = (b - e.high - e.low) / b; /* relative, exact but rounded */
     const f32 more = off * (1 + 0.5f * off) * 0x1.715476p+0f;
 
     return wide_sum(near, more);

@@ -5,7 +5,7 @@
 
 #include "fused/sample/logits.h"
 
-/* vectors on their way where little is done with each */
+/* vectors in flight, for loops with little work per vector */
 constexpr u32 quick_batch = 8;
 
 /*
@@ -44,7 +44,7 @@ DEV void each_batch(const T *logits, u32 n, Fn fn)
     }
 }
 
-/* the greatest of what is there of a batch, NaN only where all are */
+/* the greatest logit in the existing vectors of a batch; NaN only if all are */
 template <typename T, u32 V, u32 m>
 DEV f32 greatest_of(const Pack<T, V> (&x)[m], u32 left)
 {
@@ -104,7 +104,7 @@ DEV f32 greatest_of_thread(const T *logits, u32 n, u32 &batch)
     return most;
 }
 
-/* where this thread's greatest logit is, the first one */
+/* the number of this thread's first greatest logit */
 template <typename T>
 DEV u32 place_in_batch(const T *logits, u32 n, f32 most, u32 batch)
 {

@@ -74,7 +74,8 @@ DEV bool begins(u64 k, u32 left, u64 prefix)
     return left == 64 || k >> left == prefix;
 }
 
-/* those of first bin `first` that begin with `prefix`, by their next bits */
+/* bins the keys in first bin `first` that begin with `prefix`, by their next
+ * bits */
 template <typename T>
 DEV void fill_next(const sampler<T> &s, u32 first, u32 left, u32 taken,
                    u64 prefix, bool weighed)
@@ -88,7 +89,8 @@ DEV void fill_next(const sampler<T> &s, u32 first, u32 left, u32 taken,
     __syncthreads();
 }
 
-/* of a lane's first or second bin of a segment, the last bin first */
+/* weight and count in a lane's first or second bin of a segment, the last bin
+ * first */
 template <typename T>
 DEV two<u64> value_of_lane(const sampler<T> &s, u32 segment, u32 which)
 {
@@ -100,7 +102,7 @@ DEV two<u64> value_of_lane(const sampler<T> &s, u32 segment, u32 which)
 
 /*
  * The bin in which the running weight, or count, passes `target`, from the last
- * bin on; none if it never does. Returns both of all.
+ * bin on; none if it never does. Returns the total weight and count.
  */
 template <typename T>
 DEV two<u64> find_bin(const sampler<T> &s, u64 target, bool by_count)
@@ -171,7 +173,7 @@ DEV void list_from(sampler<T> &s, u32 first, u32 left, u64 prefix)
  * The key at which the running weight or count passes `target`, greatest key
  * first, and the weight in front of it, unless by count. Lists the keys up to
  * it as soon as there is room for them: nobody looks behind it any more.
- * unfilled: 0 if the first bins are filled. What decides about barriers is in
+ * unfilled: 0 if the first bins are filled. Conditions around barriers are in
  * scalar registers, not in lane masks, which clang 22 got wrong on gfx942.
  */
 template <typename T>

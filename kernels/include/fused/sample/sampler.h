@@ -17,8 +17,9 @@ struct found_bin {
 };
 
 /*
- * A row and what its block knows of it. A token's key is its logit, as bits in
- * the order of numbers, above the complement of its number: place_key().
+ * A row of logits with the state of its block. A token's key is its logit, as
+ * bits in the order of numbers, above the complement of its number:
+ * place_key().
  */
 template <typename T> struct sampler {
     const T *logits;
@@ -29,9 +30,9 @@ template <typename T> struct sampler {
     u64 *sums;        /* [bins], or of the list up to a key */
     u32 *counts;      /* [bins] */
     u64 *list;        /* [most_listed] keys */
-    two<u64> *totals; /* of segments of bins */
+    two<u64> *totals; /* for each segment of bins */
     found_bin *found;
-    u32 *length;       /* of the list, or what it would be */
+    u32 *length;       /* keys for the list, also too many */
     const u64 *listed; /* list; null: keys come from the logits */
 
     /* how often the greatest's weight is halved; or NaN */

@@ -27,7 +27,7 @@ template <typename T> DEV void weigh_bins(const sampler<T> &s)
 {
     const u32 first_bin = (u32)__cvta_generic_to_shared(s.sums) +
                           (bins - 1 + no_distance) * (u32)sizeof(u32);
-    /* what is not drawn goes to the list, a bank a lane */
+    /* tokens that cannot be drawn add to the list's words, one bank per lane */
     const u32 aside = (u32)__cvta_generic_to_shared(s.list) +
                       threadIdx.x % 32 * (u32)sizeof(u32);
 
