@@ -12,10 +12,10 @@
  *   Chunk   32 elements as two groups of 16, cut so that 16 neighbouring bytes
  *           of packed quants make one chunk: all products.
  *
- * Two quads, one of each group of a chunk, share their bytes of packed quants.
- * In both views an element is scale * q + bias, q a signed byte. scale and bias
- * are products of an f16 with a small integer, so they are exact, and so is
- * scale * q: a fused multiply-add changes nothing.
+ * A quad of one group of a chunk shares its bytes of packed quants with a quad
+ * of the other group. In both views an element is scale * q + bias, q a signed
+ * byte. scale and bias are products of an f16 with a small integer, so they are
+ * exact, and so is scale * q: a fused multiply-add changes nothing.
  *
  *   elems, bytes     of a block
  *   chunks           elems / 32
@@ -36,7 +36,7 @@
  * to a word in LDS.
  */
 
-/* What the bias of a group is multiplied with in a product with Q8_1. */
+/* The factor of a group's bias in a product with Q8_1. */
 enum class Bias {
     none,       /* the format has none */
     stored_sum, /* s of the Q8_1 block, which sums the original values */
@@ -98,7 +98,7 @@ enum class Access {
     vector       /* a multiple of 16 */
 };
 
-/* Where a block is. */
+/* The memory that holds a block. */
 enum class BlockPlace {
     anywhere, /* in global memory */
     aligned,  /* in an array that starts on a multiple of 16 bytes */
@@ -306,8 +306,8 @@ DEV float byte_to_float(u32 q, int i)
 }
 
 /*
- * c plus the four products of signed bytes. This is the one place that knows
- * which processors have an instruction for it.
+ * c plus the four products of signed bytes. Only this section knows which
+ * processors have an instruction for dot4.
  */
 #if KPK_NVIDIA
 constexpr bool has_dot4 = true;
@@ -382,7 +382,7 @@ struct Q8_1 {
     static constexpr int elems = 32, bytes = 36, words = 9;
 };
 
-/* of n elements, a multiple of 32 */
+/* bytes of Q8_1 blocks for n elements, a multiple of 32 */
 DEV size_t q8_1_bytes(int n)
 {
     return (size_t)(n / Q8_1::elems) * Q8_1::bytes;

@@ -20,7 +20,7 @@ DEV constexpr Codes fp4_codes() /* 0 to 12, and 0 to -12 */
     return {{0x03020100u, 0x0c080604u, 0xfdfeff00u, 0xf4f8fafcu}};
 }
 
-/* what the bytes of q, all below 16, stand for */
+/* the table's values for the bytes of q, each below 16 */
 DEV u32 decode(const Codes &t, u32 q)
 {
 #if KPK_NVIDIA

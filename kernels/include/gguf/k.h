@@ -31,7 +31,7 @@ struct Q2_K : KBlock {
     struct Raw {
         Words<4> qs;
         u32 dm;
-        u32 sc; /* those of the groups are bytes 0 and 2 */
+        u32 sc; /* bytes 0 and 2: a group's scale and minimum */
     };
 
     template <BlockPlace P> DEV Raw load(const u8 *b, int chunk)
@@ -238,7 +238,7 @@ struct Q3_K_folded : Q3_K {
         UNROLL
         for (int g = 0; g < 2; g++) {
             const u32 sc = (both >> (16 * g) & 63) - 32;
-            /* of quants 0 to 3, and of -4 to -1 */
+            /* products with quants 0 to 3, and with -4 to -1 */
             const u32 products = table(sc, 0), less = table(sc, (u32)-4);
 
             UNROLL

@@ -3,8 +3,8 @@
 
 #include "gguf/block.h"
 
-/* All have one scale, and one chunk is the block. Nibbles: byte i holds element
- * i in its low half, element i + 16 in its high half. */
+/* A block has one scale and is a single chunk. Nibbles: byte i holds element i
+ * in its low half, element i + 16 in its high half. */
 struct LegacyBlock {
     static constexpr int elems = 32, chunks = 1, scale_width = 32;
     static constexpr int group_step = 1;

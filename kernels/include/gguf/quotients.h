@@ -1,11 +1,12 @@
 /*
  * quotients.h - how Q8_1 divides on AMD: a block's scale and its quants
  *
- * Of quantized/quantize.h and fused/q8_1.h, with the bits that divisions give.
- * AMD has no division, and what clang makes of one takes ten instructions or
- * more. Where 1 / b is rounded right and all numbers on the way are normal, one
- * correction of a times it rounds a / b right (Markstein, 'Computation of
- * Elementary Functions on the IBM RISC System/6000 Processor', theorem 7.2).
+ * For quantized/quantize.h and fused/q8_1.h; the bits are equal to those of
+ * divisions. AMD has no division, and clang's code for one takes ten
+ * instructions or more. Where 1 / b is rounded right and all numbers on the way
+ * are normal, one correction of a times it rounds a / b right (Markstein,
+ * 'Computation of Elementary Functions on the IBM RISC System/6000 Processor',
+ * theorem 7.2).
  */
 #pragma once
 
