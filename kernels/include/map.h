@@ -143,7 +143,7 @@ struct RowSource {
 #endif
 
 /*
- * All packs of a thread. Loading and storing takes an instruction each for the
+ * Maps a thread's packs. Loading and storing takes an instruction each for the
  * grid's first `nwhole`; of those, `each` are loaded at once.
  */
 template <Weight weight, u32 k, u32 each, u32 nops, typename R, typename Source,
@@ -256,8 +256,8 @@ DEV void map_strided(u32 i, u32 n, u64 rank, const size_t *info, const A *a,
     map_one<nops>(i, at, a, b, c, out, f);
 }
 
-/* The same with info or without. Where f is short there is a copy of it for
- * what is contiguous. */
+/* The same with info or without. A short f has a second copy of the code, for
+ * contiguous operands. */
 template <bool once, bool few, u32 nops, typename R, typename A, typename B,
           typename C, typename F>
 DEV void map_small(u32 i, u32 n, u64 rank, const size_t *info, const A *a,

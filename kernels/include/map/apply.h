@@ -20,7 +20,7 @@ template <> struct operand_size<None> {
     static constexpr u32 value = 1;
 };
 
-/* One pack of every operand. */
+/* A pack for each operand. */
 template <u32 k, typename A, typename B, typename C> struct Inputs {
     Raw<A, k> a;
     Raw<B, k> b;

@@ -17,7 +17,7 @@
 enum { RUN = 1 << log_walk_run, MANY = 256, STRIDED = 8 };
 
 struct Blocks {
-    u32 number, count; /* this block among those that stay */
+    u32 number, count; /* place among the blocks that stay; their number */
     bool stays;
 };
 
@@ -41,9 +41,9 @@ SIZE_ANEW(threads_anew, "ntid.x", blockDim.x)
 SIZE_ANEW(thread_anew, "tid.x", threadIdx.x)
 
 /*
- * What nvcc knows to fit 32 bits it adds to an address that it loads first, by
- * an instruction that all warps of a block wait for; any other index it adds to
- * the address as it lies in the constants.
+ * If nvcc knows that an index fits 32 bits, it first loads the address by an
+ * instruction that all warps of a block wait for, then adds the index. Any
+ * other index it adds to the address directly from the constants.
  */
 DEV u64 wide_index(u32 i)
 {

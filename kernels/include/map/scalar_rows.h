@@ -1,9 +1,9 @@
 /*
  * scalar_rows.h - LAYOUT_ROWS on AMD, in few instructions of the scalar ALU
  *
- * CDNA's compute units have one scalar ALU for all of their waves. What a wave
- * works out of its operands' layout keeps it busier than DRAM, if a thread has
- * two packs. So numbers are 32 bits wide, and a condition is a comparison and a
+ * CDNA's compute units have one scalar ALU for all of their waves. With two
+ * packs a thread, working out the operands' layout keeps the scalar ALU busier
+ * than DRAM. So numbers are 32 bits wide, and a condition is a comparison and a
  * jump in the place where it is needed (compare_here()): the compiler would
  * bring it into a mask first, and would join several such masks.
  */

@@ -98,7 +98,8 @@ template <typename T> DEV f32x2 two_weighted(f32x2 x, f32x2 y, f32x2 u)
     }
 }
 
-/* -infinity times 0 would be a NaN. The weight of a NaN is one. */
+/* -infinity times 0 would be a NaN. A NaN still gives NaN, through its
+ * weight. */
 DEV f32x2 finite(f32x2 x)
 {
     return f32x2{finite_below(x[0]), finite_below(x[1])};

@@ -45,7 +45,7 @@ template <u32 nops> struct View {
     u32 ngroups;
     u32 dim[MAX_GROUPS];
 #if KPK_NVIDIA
-    Divider divider[MAX_GROUPS]; /* by dim, where is_tight<> */
+    Divider divider[MAX_GROUPS]; /* divides by dim, if is_tight<> */
 #endif
     u32 stride[nops][MAX_GROUPS];
     u32 out_stride[MAX_GROUPS]; /* for LAYOUT_TILES */
@@ -75,7 +75,7 @@ DEV View<nops> merge_dims(u64 n, u64 rank, const size_t *info)
     View<nops> view;
     bool fits = n < 0xffff0000u;
     u32 ngroups = 0;
-    u64 step[nops]; /* of the open group */
+    u64 step[nops]; /* strides in the open group */
     UNROLL
     for (u32 g = 0; g < MAX_GROUPS; g++) {
         view.dim[g] = 1;
@@ -120,7 +120,7 @@ DEV View<nops> merge_dims(u64 n, u64 rank, const size_t *info)
     return view;
 }
 #else
-/* Whether all operands are contiguous. */
+/* Whether every operand is contiguous. */
 template <u32 nops> DEV bool all_contiguous(u64 rank, constant_size *info)
 {
     u64 run = 1;
