@@ -35,9 +35,10 @@ DEV bool gemm_by_copies(const Gemm<T> &g, u8 *lds, u8 *more_lds)
 #endif
 
 /*
- * What a block of `Size` makes at a time. Where matrix instructions are so fast
- * that LDS could not keep up, two or four large tiles of f16 and bf16 are made
- * as one, in steps of half the length, so that two such blocks fit LDS.
+ * The part of C that a block of `Size` makes at a time. Where matrix
+ * instructions are so fast that LDS could not keep up, two or four large tiles
+ * of f16 and bf16 are made as one, in steps of half the length, so that two
+ * such blocks fit LDS.
  */
 template <typename T, u32 Size> struct GemmShape {
     static constexpr bool joins = sizeof(T) == 2 && Size == 128;
@@ -52,7 +53,7 @@ DEV void gemm(const Gemm<T> &g)
 {
 #if KPK_SM >= 80
     if constexpr (sizeof(T) == 2) {
-        if (!KPK_WARPGROUPS) /* those of warpgroups wait later */
+        if (!KPK_WARPGROUPS) /* warpgroup kernels wait later */
             wait_for_launch_before();
         AsyncGemm<T, TransA, TransB, Size>::run(g);
         return;

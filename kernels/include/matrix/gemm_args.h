@@ -23,9 +23,9 @@ template <typename T> struct Gemm {
 
 /*
  * The arguments, read again from where the launch put them. AMD's compiler
- * would keep all that it works out of them in scalar registers, through loops
- * that need nothing of it, and there are too few. Kernels whose parameters are
- * those of Gemm only.
+ * would keep every number that follows from them in scalar registers, through
+ * loops that do not need it, and there are too few. For kernels with the
+ * parameters of Gemm and no others.
  */
 template <typename T> DEV const Gemm<T> &read_again(const Gemm<T> &g)
 {
@@ -59,7 +59,7 @@ template <typename T> DEV void split_k(const Gemm<T> &g, GemmPart &part)
     part.k_end = (u32)min_of((part.split + 1) * each * step, (u64)g.k);
 }
 
-/* What one of `sharers` takes of a part's K. */
+/* Cuts a part's K down to share `which` of `sharers`. */
 template <typename T> DEV void share_k(GemmPart &part, u32 which, u32 sharers)
 {
     constexpr u32 step = step_nbytes / sizeof(T);
@@ -98,10 +98,10 @@ template <typename T, class Fn> DEV void each_part(const Gemm<T> &gemm, Fn fn)
 }
 
 /*
- * fn(x, y) for the tiles of this block's x and y. Of across x down blocks one
- * has a tile of them all, and the others have none. Those that have come first:
- * AMD's chips of up to 8 dies deal blocks to the dies in turn, x by x, so each
- * die gets as many.
+ * fn(x, y) for the tiles of this block's x and y. Each group of across x down
+ * blocks has one tile; one block of the group computes the tile, the others
+ * have none. The blocks with tiles come first in the grid: AMD's chips of up to
+ * 8 dies deal blocks to the dies in turn, x by x, so each die gets as many.
  */
 template <u32 rows, u32 cols, u32 down, u32 across, typename T, class Fn>
 DEV void each_tile(const Gemm<T> &g, Fn fn)
@@ -156,7 +156,7 @@ template <typename T> struct GemmOut {
             v += g.beta * (S)*at;
         *at = convert<T>(v);
     }
-    /* this one and the next */
+    /* put() for two neighbours: columns col and col + 1 */
     DEV_MEMBER void put_pair(u32 row, u32 col, const Pack<S, 2> &sum) const
     {
         T *at = c + ((u64)row * g.ldc + col);

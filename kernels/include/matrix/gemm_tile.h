@@ -7,10 +7,10 @@
  * step before is multiplied, and from there into LDS.
  *
  * Where K is not contiguous in memory, a thread brings small blocks, which it
- * turns over in registers. Rows that are not there are taken from the last
- * ones; what was computed with them is not stored. A step that K does not
- * fill, and an operand of fewer rows than such a block has, go to LDS element
- * by element, with zeros behind the end of K.
+ * turns over in registers. Rows beyond the matrix repeat its last rows; results
+ * of such rows are not stored. A step that K does not fill, and an operand of
+ * fewer rows than such a block has, go to LDS element by element, with zeros
+ * behind the end of K.
  *
  * In LDS a row of a step has 8 pieces of 16 bytes. A piece's place in its row
  * depends on the row, so that the lanes of a wave, which read one piece of each
@@ -28,7 +28,7 @@ template <u32 Step = step_nbytes> DEV u32 piece_at(u32 row, u32 piece)
 {
     static_assert(Step == 128 || Step == 64, "a line of LDS, or half of one");
     if (KPK_NVIDIA &&
-        Step == 128) /* what depends on the row, worked out once */
+        Step == 128) /* the part that depends on the row, worked out once */
         return (row * step_pieces + (row % 8 ^ row / 8 % 2 * 2)) ^ piece;
     if (Step == 64) /* two rows share a line */
         return row / 2 * step_pieces +
@@ -41,14 +41,14 @@ template <u32 Step = step_nbytes> DEV u32 piece_at(u32 row, u32 piece)
 
 /*
  * Along: K is contiguous. `extent` rows from row0 on are in the matrix, at
- * least one. From: what its elements are in memory, if they are not T.
+ * least one. From: the type of the elements in memory, if not T.
  */
 template <typename T, u32 Size, u32 Threads, bool Along, u32 Step = step_nbytes,
           typename From = T>
 struct Operand {
     static constexpr u32 step = Step / sizeof(T);
     static constexpr u32 row_pieces = Step / sizeof(Piece);
-    /* what a thread brings at a time: block_k x block_rows elements */
+    /* a thread brings block_k x block_rows elements at a time */
     static constexpr u32 block_k =
         Along ? per16<T>::value : (sizeof(T) == 2 ? 4 : 2);
     static constexpr u32 block_rows = Along ? 1 : 32 / sizeof(T) / block_k;
@@ -58,8 +58,8 @@ struct Operand {
     static constexpr u32 load_elems = Along ? block_k : block_rows;
     typedef Pack<From, load_elems> Load;
 
-    const From *base; /* of row0 and k 0 */
-    const char *next; /* what load() brings, with each block's offset */
+    const From *base; /* at row0 and k 0 */
+    const char *next; /* load() reads here, plus each block's offset */
     u32 rows, extent, ld;
     u32 offset[blocks], row[blocks]; /* row: the first one's, less row0 */
     Load in[blocks][loads];
@@ -151,7 +151,7 @@ struct Operand {
             return (row[i] + r) % Size;
         return row_of(i) + (row[i] + r) % block_rows;
     }
-    /* the same element by element, of what is there */
+    /* stores the elements that exist one by one, and zeros for the rest */
     DEV_MEMBER void store_ends(u8 *lds, u32 k0, u32 k_end) const
     {
         _Pragma("unroll 4") for (u32 i = threadIdx.x; i < Size * step;
@@ -316,7 +316,7 @@ DEV void multiply_along_k(Product<T, M, N, Threads, Step, Across> &product,
         a.begin(k0), b.begin(k0);
         if (early)
             a.load(), b.load();
-        if (flip) /* what the tile before left in LDS is read */
+        if (flip) /* until the tile before has been read */
             __syncthreads();
         NO_UNROLL
         for (k0 += step;; k0 += step) {

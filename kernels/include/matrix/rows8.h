@@ -1,10 +1,10 @@
 /*
  * rows8.h - C = alpha A B + beta C + bias for few rows: B is read once
  *
- * A block of 256 threads makes up to 8 rows x 64 columns of C. What takes the
- * time is reading B, so each of its elements is used for all rows where it
- * comes by; rows that are not there are computed from the last one and not
- * stored. Sums are made with FMA, on any target.
+ * A block of 256 threads makes up to 8 rows x 64 columns of C. Reading B takes
+ * the time, so each element of B is used for all rows at once. Rows beyond the
+ * matrix repeat its last row and are not stored. Sums are made with FMA, on any
+ * target.
  */
 #pragma once
 
@@ -249,7 +249,8 @@ template <typename T, bool TransB> struct FewRows {
                    KPK_WARPGROUP_FEW_16_TWICE(TILE_OF);
     }
 #undef TILE_OF
-    /* Operands that are not for them, by a grid that was made for them. */
+    /* Computes operands that warpgroup tiles cannot take, in the grid made for
+     * such tiles. */
     static DEV_MEMBER void unaligned(const Gemm<T> &g, u8 *lds)
     {
         constexpr u32 cols = TransB ? narrow_cols : few_cols;

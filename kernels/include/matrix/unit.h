@@ -45,8 +45,8 @@
  * RDNA runs each kernel in waves of 32 or of 64. For the targets of
  * WAVES64_NAME (Makefile) a module is compiled in two parts, of which one code
  * object is made: 64 are the kernels that run in waves of 64, 32 all others.
- * Elsewhere 0: all kernels, in the target's own waves. What is not inlined in
- * one part might be taken for the same in the other, so everything is.
+ * Elsewhere 0: all kernels, in the target's own waves. Everything is inlined: a
+ * function of one part might be taken for its namesake in the other part.
  */
 #ifndef KPK_WAVES
 #define KPK_WAVES 0
@@ -246,7 +246,8 @@ typedef __bf16 MatrixB8 __attribute__((ext_vector_type(8)));
 typedef int MatrixI2 __attribute__((ext_vector_type(2)));
 typedef int MatrixI4 __attribute__((ext_vector_type(4)));
 
-/* What a unit of instructions is: `parts` of `V` to a lane's pieces. */
+/* The instructions that make a unit: `parts` of them, each with a `V` from a
+ * lane's pieces. */
 template <typename T> struct MatrixOp {
     static constexpr bool exists = false;
 };

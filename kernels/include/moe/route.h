@@ -6,9 +6,9 @@
  * logits, or with MOE_SIGMOID the logit's sigmoid. The k experts with the
  * greatest score + bias are chosen, greatest first, of equal ones the lower
  * number; their weight is the score, without the bias. MOE_NORMALIZE divides
- * the weights of a token by their sum. A NaN is chosen last. Where k is more
- * than there are experts, ids beyond them are -1, and their weights 0. 32
- * neighbouring threads take a token; any 1-D grid, blocks of a multiple of 32.
+ * the weights of a token by their sum. A NaN is chosen last. If k exceeds the
+ * number of experts, the ids left over are -1, with weights 0. 32 neighbouring
+ * threads take a token; any 1-D grid, blocks of a multiple of 32.
  *
  * moe_expert_offsets: ids [m] i32, ascending; offsets [experts + 1]: offsets[e]
  * is the place of the first id that is e or more. Any 1-D grid and block.
@@ -19,7 +19,7 @@
 
 enum { MOE_SIGMOID = 1, MOE_NORMALIZE = 2 };
 
-/* What an operation makes of the values of a token's lanes: 8, 16 or 32. */
+/* Reduces the values in a token's lanes by an operation: 8, 16 or 32 lanes. */
 template <u32 lanes, typename T, typename Op> DEV T join_token(T v, Op op)
 {
     if constexpr (lanes == 32) {
@@ -72,7 +72,7 @@ template <typename T> struct moe_token {
         sum = join_token<lanes>(sum, plus());
         factor = 1.0f / sum;
     }
-    /* of a chosen expert; a NaN has a weight, too */
+    /* a chosen expert's weight; 0 for a NaN */
     DEV_MEMBER f32 weight(u32 e) const
     {
         const f32 x = convert<f32>(logits[e]);
@@ -84,8 +84,8 @@ template <typename T> struct moe_token {
 /*
  * Where experts are few, lane i of a token's 32 holds experts i, i + 32, ... as
  * numbers in their order: 0 for one that is chosen or not there, 1 for a NaN.
- * The i-th that is chosen gets its weight from lane i. On NVIDIA, where the
- * other way is the one that was timed, nobody asks for this.
+ * Lane i works out the weight of the i-th expert chosen. NVIDIA's targets do
+ * not use this function: the other way was timed there.
  */
 template <u32 each, typename T>
 DEV void choose_held_experts(moe_token<T> &t, u32 lane, u32 k, bool normalize,
@@ -110,7 +110,7 @@ DEV void choose_held_experts(moe_token<T> &t, u32 lane, u32 k, bool normalize,
         }
         const u32 top = join_lanes(best, larger());
 
-        e = best == top && top != 0 ? e : ~0u; /* of equal ones the first */
+        e = best == top && top != 0 ? e : ~0u; /* the first of equals */
         e = join_lanes(e, [](u32 a, u32 b) { return min_of(a, b); });
         UNROLL
         for (u32 i = 0; i < each; i++)
@@ -130,7 +130,7 @@ DEV void choose_held_experts(moe_token<T> &t, u32 lane, u32 k, bool normalize,
     }
 }
 
-/* One expert after the other, each found among all. */
+/* Finds one expert after the other; each search goes through all experts. */
 template <u32 lanes, typename T>
 DEV void search_experts(const moe_token<T> &t, u32 lane, u32 k, u32 flags,
                         i32 *id, f32 *w)
@@ -174,8 +174,7 @@ enum { MOST_FEW = 8, MOST_OF_FEW = 256 };
 
 template <u32 lanes, u32 each> struct few_experts {
     u32 rank, top;
-    u32 order[each]; /* bits of numbers, in their order; 0 of what is not there
-                      */
+    u32 order[each]; /* logits as ordered bits; 0: no expert */
 
     static DEV_MEMBER u32 place(u32 i)
     {
@@ -213,7 +212,7 @@ template <u32 lanes, u32 each> struct few_experts {
             top = max_of(top, order[i]);
         top = join_token<lanes>(top, larger());
     }
-    /* of numbers: with a NaN the weights are found again */
+    /* for logits without NaN; with a NaN the weights are found again */
     template <typename T> DEV_MEMBER void find_softmax(moe_token<T> &t) const
     {
         f32 sum = 0;
@@ -246,8 +245,8 @@ template <u32 lanes, u32 each> struct few_experts {
      * bits, and 255 less the expert's number. No two are alike. False if those
      * bits may not do.
      *
-     * Of all key - last the greatest is that of the greatest key below last:
-     * those from last up do not wrap.
+     * The greatest key - last belongs to the greatest key below last: keys from
+     * last up do not wrap.
      */
     template <u32 shift>
     DEV_MEMBER bool choose_by(u32 base, u32 k, u32 *expert) const
@@ -279,7 +278,7 @@ template <u32 lanes, u32 each> struct few_experts {
             part == 0 || part + (base >> shift) < (least >> shift) + more ? 2
                                                                           : 0;
 
-        if constexpr (shift > 0) { /* those left out might decide */
+        if constexpr (shift > 0) { /* the lowest bits might decide */
             const u32 neighbour = lane_read_word(mine, lane_id() + 1);
             const u32 next = (rank + 1 < k ? neighbour : last) >> 8;
 

@@ -7,7 +7,7 @@
  * topk_weights  [size_m] f32, or null
  * output        [size_m, size_n] f32
  *
- * The arguments mean what they do in moe/tile.h. An expert that there is not
+ * The arguments mean what they do in moe/tile.h. An expert that does not exist
  * gives 0. Nothing is written if k_padded is below size_k. Grid: x over four
  * rows of the matrix, y over size_m; smaller ones loop. Blocks of 32 x 4
  * threads, of which 32 take a row.
@@ -24,7 +24,7 @@ DEV void moe_gemm_gguf_rows(const void *weights, const void *inputs,
                             const MoeSizes &size, i32 k_padded)
 {
     if (k_padded < (i32)size.k)
-        return; /* rows that are shorter than they should be */
+        return; /* rows shorter than size_k */
 
     const u32 nblocks = size.k / F::elems;
     const u64 row_bytes = (u64)nblocks * F::bytes;

@@ -20,8 +20,8 @@
  *
  * Grid: x over experts, y over 64 columns; smaller ones loop. 128 threads. A
  * workgroup brings 128 bytes along K of 64 rows and 64 columns into LDS, while
- * it multiplies what it brought before. Of an expert with few rows, only the
- * 16 x 16 products that have some are made.
+ * it multiplies what it brought before. An expert with few rows skips the 16 x
+ * 16 products without rows.
  *
  * Up to 16 rows of a dense expert take another way, for then reading the
  * weights takes the time: each wave has columns of its own, whose weights go
@@ -304,7 +304,7 @@ template <typename T, typename R> struct Moe {
         for (u32 i = 0; i < moe_pieces; i++)
             from[i] = input_row(row[moe_thread() / step_pieces +
                                     i * (moe_threads / step_pieces)]);
-        /* step is brought while the one before it is multiplied */
+        /* brings `step` while step - 1 is multiplied */
         NO_UNROLL
         for (u32 step = 0; step <= steps; step++) {
             if (step > 0) {
@@ -328,7 +328,7 @@ template <typename T, typename R> struct Moe {
         write(d, col0);
         __syncthreads(); /* the next tile has other rows */
     }
-    /* whether all of K is there in pieces, aligned to their 16 bytes */
+    /* whether K has whole pieces alone, aligned to 16 bytes */
     DEV_MEMBER bool in_pieces(const T *w) const
     {
         return (uniform_here(size.k) % 8 | ((u32)(u64)input & 15) |
@@ -449,7 +449,7 @@ template <typename T, typename R> struct Moe {
     __shared__ Piece lds_b[moe_tile * step_pieces];                            \
     __shared__ u32 lds_row[moe_tile]
 
-/* a size that is an argument; negative ones are none */
+/* a size from an argument; a negative one counts as 0 */
 DEV u32 size_of_arg(i32 v)
 {
     return v > 0 ? (u32)v : 0;
