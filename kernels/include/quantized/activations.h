@@ -20,12 +20,12 @@ DEV bool is_finite(float x)
     return fabsf(x) < __builtin_inff();
 }
 
-/* What one column gives to a chunk: 32 quants, d and the factor of the bias of
- * each group; where the format has a bias_factor, of the scale instead. */
+/* One column's factors for a chunk: 32 quants, and for each group d and the
+ * factor of the bias or, in formats with a bias_factor, of the scale. */
 struct Activations {
     u32 q[8];
     float d[2], s[2];
-    int start[2]; /* of the sums of products with a group's quants */
+    int start[2]; /* start of each group's sum of products */
 };
 
 DEV int sum_of_quants(const Activations &a, int group)
@@ -79,7 +79,7 @@ DEV float add_product(float acc, const Chunk &c, const Activations &a)
 {
     int sum[2] = {a.start[0], a.start[1]};
 
-    if constexpr (F::group_step == 1) { /* one scale, one Q8_1 block */
+    if constexpr (F::group_step == 1) { /* a single scale and Q8_1 block */
         UNROLL
         for (int i = 0; i < 8; i++)
             sum[0] = dot4(c.q[i], a.q[i], sum[0]);

@@ -5,8 +5,8 @@
 #include "gguf/block.h"
 #include "reduce/neighbours.h"
 
-/* Four values to y, which is aligned to one of them. aligned: to all four. AMD
- * stores vectors anywhere. */
+/* Stores four values to y. y is aligned to a value or, if `aligned`, to four.
+ * AMD stores vectors anywhere. */
 template <class T> DEV void store_four(T *y, const Pack<T, 4> &v, bool aligned)
 {
     if (!KPK_NVIDIA)
@@ -39,11 +39,11 @@ template <class F> DEV Quad quad_at(const u8 *x, u32 quad)
                                             quad % per_block);
 }
 
-/* the first `count` of PerThread * Threads quads; Whole: that is all of them */
+/* the first `count` of PerThread * Threads quads; Whole: every quad counts */
 template <class F, u32 Threads, u32 PerThread, bool Whole, class T>
 DEV void dequantize_quads(const u8 *x, T *y, u32 count)
 {
-    const u32 tid = threadIdx.x % Threads; /* so that its range is known */
+    const u32 tid = threadIdx.x % Threads; /* tells the compiler its range */
     const bool aligned = is_aligned(y, 4 * sizeof(T));
     Quad q[PerThread];
 

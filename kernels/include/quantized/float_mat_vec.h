@@ -27,7 +27,7 @@ template <class F> DEV bool are_few_rows()
     return false;
 }
 
-/* the quads of a lane's steps at, at + 32, ... and what they are times */
+/* adds the products of quads and y for a lane's steps at, at + 32, ... */
 template <class F, BlockPlace P, int Rows, int Steps>
 DEV void add_float_steps(float (&acc)[Rows], const u8 *const (&row)[Rows],
                          const float *y, u32 at)
@@ -77,7 +77,7 @@ template <class F, BlockPlace P, int Rows, int Steps>
 DEV void float_mat_vec_rows(const u8 *w, const float *y, float *dst, int row0,
                             int nrows, int nblocks)
 {
-    const u32 lane = threadIdx.x % 32; /* so that its range is known */
+    const u32 lane = threadIdx.x % 32; /* tells the compiler its range */
     const size_t row_bytes = (size_t)nblocks * F::bytes;
     const u32 total = (u32)(nblocks * F::chunks * 4);
     const u8 *row[Rows];

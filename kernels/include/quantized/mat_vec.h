@@ -7,20 +7,20 @@
 /*
  * Warp here means 32 threads with neighbouring threadIdx.x, whatever the wave.
  *
- * Callers launch a workgroup per row or two. That is too little work for its
- * own cost, and each would read all columns again; so one workgroup in a few
- * takes vec_rows rows and the others leave at once. The warps of a workgroup
- * share its rows along K, in steps of 32 Q8_1 blocks: of each row a lane takes
- * one chunk of 32 weights. So even 1024 rows keep 256 workgroups of several
- * warps busy, and no warp waits for another before the sums are added up in the
- * end. The columns' blocks of a step lie in LDS, each warp's for itself, as
- * they are: 9 words are an odd stride, so lanes with neighbouring blocks use
- * different banks.
+ * Callers launch a workgroup per row or two. A row or two are too little work
+ * for a workgroup's own cost, and each workgroup would read all columns again;
+ * so one workgroup in a few takes vec_rows rows and the others leave at once.
+ * The warps of a workgroup share its rows along K, in steps of 32 Q8_1 blocks:
+ * of each row a lane takes one chunk of 32 weights. So even 1024 rows keep 256
+ * workgroups of several warps busy, and no warp waits for another before the
+ * sums are added up in the end. The columns' blocks of a step lie in LDS, each
+ * warp's for itself, as they are: 9 words are an odd stride, so lanes with
+ * neighbouring blocks use different banks.
  *
- * What is on its way to a warp is a chunk of each row for each lane, q4_0's 2.3
- * KB where it takes 4. The weights are loaded before the columns are, so the
- * warp waits for both at once. Addresses behind the row are moved to its last
- * chunk, and what they give is not used.
+ * A warp has a chunk of each row for each lane in flight: 2.3 KB for 4 rows of
+ * q4_0. The weights are loaded before the columns are, so the warp waits for
+ * both at once. Addresses behind the row are moved to its last chunk, and their
+ * results are not used.
  *
  *   gfx942, 304 CUs: 4096 rows are 1024 workgroups, 3.4 of them to a CU, with
  *   31 KB on their way; the memory's 5.3 TB/s need 17 KB a CU if it answers
@@ -31,7 +31,7 @@ template <int N> constexpr int vec_warps = N <= 4 ? 4 : 2; /* as launched */
 constexpr int vec_rows = has_dot4 ? 4 : 2;
 
 template <int N, int Rows> struct VecLds {
-    static constexpr int blocks = 32; /* of a column in a step */
+    static constexpr int blocks = 32; /* Q8_1 blocks of a column in a step */
     static constexpr int column = blocks * Q8_1::words;
 
     __attribute__((aligned(16))) u32 y[vec_warps<N>][N * column];
@@ -120,7 +120,7 @@ template <typename T> struct MatVec {
     const u8 *w, *y;
     T *dst;            /* [column, row] */
     int matrix_rows;   /* of w */
-    int nrows;         /* of them, as many as dst has */
+    int nrows;         /* rows to compute, as many as dst has */
     int nblocks;       /* of a row */
     size_t y_stride;   /* bytes from column to column */
     size_t dst_stride; /* elements from column to column */
@@ -163,8 +163,8 @@ DEV void store_sums(float (&part)[Warps][Rows * N],
     }
 }
 
-/* dst[col * dst_stride + row] for rows row0 .. row0 + Rows - 1 that are less
- * than nrows, all N columns */
+/* dst[col * dst_stride + row] for rows row0 .. row0 + Rows - 1 below nrows, and
+ * N columns */
 template <class F, int N, int Rows, BlockPlace P, typename T>
 DEV void mat_vec_rows(VecLds<N, Rows> &lds, const MatVec<T> &m, int row0)
 {
@@ -223,9 +223,10 @@ DEV void mat_vec_rows(VecLds<N, Rows> &lds, const MatVec<T> &m, int row0)
 
 /*
  * Where a workgroup was launched for every Launched rows, one in work_step does
- * the work of Job rows. That is more of them than work asks for: what is left
- * at the end of the grid leaves at once, while the last ones work. Or the first
- * ones of a small grid do it, in_front of those that leave.
+ * the work of Job rows. work_step gives more workers than the work needs: the
+ * surplus at the end of the grid leaves at once, while the last workers work.
+ * In a small grid the first workgroups may do the work instead, in_front of the
+ * others.
  */
 template <int Job, int Launched>
 constexpr u32 work_step = Job / Launched > 1 ? Job / Launched - 1 : 1;
@@ -304,9 +305,9 @@ DEV void mat_vec_job(int nrows, int ncols, u32 odd, u32, Make make)
 
 /*
  * An exported kernel; on NVIDIA also how many of its workgroups must fit a
- * multiprocessor. Those that leave at once hold as many registers as those that
- * work, so both need room. Where one will do, the compiler spends registers
- * that it spares unasked.
+ * multiprocessor. Workgroups that leave at once hold as many registers as
+ * workgroups that work, so both need room. Where one will do, the compiler
+ * spends registers that it spares unasked.
  */
 #if KPK_NVIDIA
 #define RESIDENT_KERNEL(threads, resident)                                     \
@@ -370,7 +371,7 @@ DEV void indexed_moe_forward(const void *weights, const void *inputs,
 
     wait_for_launch_before(); /* which may choose the experts */
 
-    /* of every expert's matrix */
+    /* the low bits of addresses in every expert's matrix and in the columns */
     const u32 odd = low_bits(weights) | (u32)n * (u32)blocks * F::bytes |
                     low_bits(inputs) | (u32)y_bytes;
 

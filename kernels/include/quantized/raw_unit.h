@@ -13,8 +13,9 @@ DEV MatrixF16 four_units(Pack<u32, 2> a, Pack<u32, 2> b, MatrixF16 sums)
         bits_as<MatrixH4>(a), bits_as<MatrixH4>(b), sums, 0, 0, 0);
 }
 
-/* The lower f16 of each lane's word as the number of one of 64 columns: times
- * one. gfx90a takes subnormal f16 as zeros there, but no f32. */
+/* Spreads the lower f16 of each lane's word over one of 64 columns, by a
+ * product with 1. gfx90a's products take subnormal f16 as zeros, but not
+ * subnormal f32. */
 DEV MatrixF16 of_columns(u32 halves)
 {
 #if defined(__gfx90a__)
@@ -32,8 +33,8 @@ template <class Product, BiasWay> struct TileBias {
 };
 
 /*
- * Both are f16, and so are taken as they are. Four Q8_1 blocks, those of two
- * steps, go to a product.
+ * Both factors of a bias are f16 and need no conversion. A product takes four
+ * Q8_1 blocks, from two steps.
  */
 template <class Product> struct TileBias<Product, BiasWay::halves> {
     Pack<u32, 2> y;
@@ -46,7 +47,7 @@ template <class Product> struct TileBias<Product, BiasWay::halves> {
             multiply(p, lds, true);
     }
 
-    /* what the last of an odd number of steps has left */
+    /* multiplies the last step, if steps are odd */
     template <class Lds>
     DEV_MEMBER void finish(Product &p, const Lds &lds, int steps)
     {
@@ -88,8 +89,8 @@ template <class Product> struct TileBias<Product, BiasWay::halves> {
     }
 };
 
-/* Sums of quants are made here. Lane l has the sums of block l / 16 % 2, half
- * l / 32, which are in different banks. Products of f32 add them. */
+/* Adds up the quants here. Lane l has the sums of block l / 16 % 2, half l /
+ * 32, which are in different banks. Products of f32 add the biases. */
 template <class Product> struct TileBias<Product, BiasWay::sums> {
     template <int, class Lds>
     DEV_MEMBER void add(Product &p, const Lds &lds, Pack<u32, 2>) const
@@ -152,8 +153,8 @@ struct RawUnit : TileUnit<F, Rows, Cols> {
      * anew: there are no registers to keep them. */
     static constexpr bool one_by_one = nrows > 4;
 
-    int piece_at; /* of a unit's rows, of the lane's piece */
-    int row_at;   /* of the lane's row, among its like */
+    int piece_at; /* the lane's piece in the rows of a unit */
+    int row_at;   /* the lane's row, as Lds::place() counts */
     TileBias<RawUnit, !Lds::biased       ? BiasWay::none
                       : Lds::half_biases ? BiasWay::halves
                                          : BiasWay::sums>
@@ -162,7 +163,7 @@ struct RawUnit : TileUnit<F, Rows, Cols> {
     DEV_MEMBER explicit RawUnit(int tid) : Base(tid)
     {
         piece_at = tile_piece(lane % 16, lane / 16);
-        asm("" : "+v"(piece_at)); /* else it is found in each step */
+        asm("" : "+v"(piece_at)); /* else found again in each step */
         row_at = Lds::place(row0) + lane % 16;
     }
 

@@ -124,8 +124,9 @@ DEV int tile_eighth(int row, int block, int eighth)
  * with 18 words from column to column, they bring the lanes of a read to
  * different banks. Instructions that take eight bytes of a lane find an eighth
  * of block 0, then one of block 1: words first_word(e) and the second behind
- * it, so that a half of a block is two eighths. Those that take a word find the
- * words e of both blocks, then e + 4: so each instruction has a half.
+ * it, so that a half of a block is two eighths. Instructions that take a word
+ * find words e of both blocks, then words e + 4: so each instruction has a
+ * half.
  */
 #if defined(__gfx942__) || defined(__gfx950__) || defined(__gfx9_4_generic__)
 #define KPK_TILE_RAW 1
@@ -183,7 +184,8 @@ template <class F, int Rows, int Cols> struct TileLds {
     static constexpr bool step_biases = tile_has_wmma &&
                                         F::tile_bias == Bias::stored_sum &&
                                         TileStep<F>::legacy;
-    /* of the sums: where d is the bias but for a factor, that */
+    /* the unit of the sums: the factor between d and the bias, if there is
+     * one */
     static DEV_MEMBER constexpr float unit()
     {
         if constexpr ((half_biases || step_biases) && TileStep<F>::legacy)
@@ -195,8 +197,8 @@ template <class F, int Rows, int Cols> struct TileLds {
      * neighbouring threads store both */
     static constexpr int row_slot = Rows + (tile_has_units ? 16 : 0);
     static constexpr int col_slot = Cols + (tile_has_units ? 16 : 0);
-    /* of raw columns, biases of halves: neighbours in both ways are in other
-     * banks */
+    /* slots of biases; for raw columns neighbours by `which` and by `half` use
+     * different banks */
     static constexpr int bias_slots = biases * row_slot + (raw ? 16 : 0);
     static DEV_MEMBER constexpr int bias_at(int which, int half)
     {
@@ -220,7 +222,7 @@ template <class F, int Rows, int Cols> struct TileLds {
     static constexpr bool lesses = false;
 #endif
 #if KPK_MFMA
-    /* of two steps: two f16 of a row, one for each Q8_1 block */
+    /* [step][row], for two steps: two f16, one per Q8_1 block */
     static constexpr int x_half_slot = row_slot, half_turns = 2;
     __attribute__((aligned(16))) u32 x_half[half_biases ? 2 * row_slot : 4];
 #elif KPK_WMMA
@@ -275,7 +277,7 @@ DEV void store_chunk(u32 *lds, int row, int piece, const u32 (&q)[8])
 #if KPK_MFMA || KPK_WMMA_WIDE
     constexpr bool raw = tile_is_raw<F>;
 
-    if constexpr (tile_by_words<F>) { /* a half of all pieces */
+    if constexpr (tile_by_words<F>) { /* half of every piece */
         static_assert(!Step::whole, "halves of both blocks");
         UNROLL
         for (int e = 0; e < 4; e++)
@@ -360,8 +362,8 @@ DEV void store_half(u32 *half, int slot, int at, int step, int which, u32 bits,
             half[k * slot + at] = 0;
 }
 
-/* Where the number of a column is among those of its block. Lanes read those of
- * the results that they have in a unit side by side. */
+/* The slot for a column's number. A lane reads the numbers for its results in a
+ * unit side by side. */
 DEV int tile_column(int col)
 {
 #if KPK_WMMA == 11

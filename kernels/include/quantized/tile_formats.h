@@ -47,7 +47,7 @@ template <int N> DEV HalfWords<N> not_before(HalfWords<N> raw)
     return raw;
 }
 
-/* The form of F that they take. */
+/* The form of F for tiles. */
 template <class F> struct ForTile {
     typedef F type;
 };
@@ -66,14 +66,14 @@ template <> struct ForTile<MXFP4> {
  * Lds::place()s. The functions know the step, so that what they ask for and
  * where its bits are is part of the instructions.
  *
- *   Bytes          of a row's block, those of its steps that are under way
- *   load_row()     what both pieces ask for, from the block on, before step 0
- *   load_piece()   what step Turn asks for and is not there yet, from 16 bytes
+ *   Bytes          the bytes of a row's block for the steps under way
+ *   load_row()     loads bytes for both pieces, from the block on, before step 0
+ *   load_piece()   loads the bytes that step Turn still lacks, from 16 bytes
  *                  times the piece behind the block on
  *   unpack()       the quants of step Turn
  *   store()        scales and biases to LDS, if threads do that for their piece
- *   Head           what threads have of a row of their own instead: load() it
- *                  before step 0, store() its numbers for step Turn
+ *   Head           instead, the head of a thread's own row: load() it before
+ *                  step 0, store() its numbers for step Turn
  */
 struct NoHead {
     template <BlockPlace P> DEV_MEMBER void load(const u8 *)
@@ -92,7 +92,7 @@ template <class Lds> DEV void store_scale(Lds &lds, int at, float scale)
         lds.x_less[at] = -tile_magic_float * scale;
 }
 
-/* Formats whose heads do it all. */
+/* Formats that load and store by their heads alone. */
 struct HeadOnly {
     template <BlockPlace P, class Bytes> DEV void load_row(Bytes &, const u8 *)
     {
@@ -155,8 +155,8 @@ struct IQ4_XS_steps : IQ4_XS, HeadOnly {
     }
 };
 
-/* The head of Q4_K and Q5_K. Biases are products of f16. F's quants are times
- * 2^F::raised(turn, pair). */
+/* The head of Q4_K and Q5_K. Products of f16 add the biases. F's quants are
+ * times 2^F::raised(turn, pair). */
 template <class F> struct KHeadSteps {
     Words<4> w;
 
@@ -165,7 +165,7 @@ template <class F> struct KHeadSteps {
         w = KHead::load<P>(b).w;
     }
 
-    /* of pairs 2 Turn and 2 Turn + 1 in bytes 0 and 1: sc or mn */
+    /* bytes 0 and 1: sc or mn for pairs 2 Turn and 2 Turn + 1 */
     template <int Turn> static DEV_MEMBER u32 two(u32 mine, u32 low)
     {
         constexpr int shift = 16 * (Turn % 2);
@@ -191,7 +191,7 @@ template <class F> struct KHeadSteps {
             lds.x_min[row] = half_to_float(w.w[0] >> 16);
     }
 
-    /* of a quant's unit */
+    /* the unit of F's quants */
     template <int Turn, int Pair> static DEV_MEMBER constexpr float part()
     {
         return 1 / (float)(1 << F::raised(Turn, Pair));
@@ -277,8 +277,8 @@ struct Q5_K_steps : Q5_K, HeadOnly {
     }
 };
 
-/* Each byte of Bytes times v, all of which are bytes. RDNA's products of 24
- * bits take a quarter of the cycles that those of 32 do. */
+/* Each byte of Bytes times v; every product is a byte. RDNA's products of 24
+ * bits take a quarter of the cycles that products of 32 bits take. */
 template <u32 Bytes> DEV u32 byte_products(u32 v)
 {
 #if KPK_WMMA_WIDE

@@ -6,9 +6,10 @@
 #include "quantized/tile_steps.h"
 
 /*
- * Thirds of blocks, so that neighbouring threads load neighbouring bytes. A
- * block that is missing is the one in front of it: its rows' scales are zeros,
- * and where its own is not finite, the result is not, anyway.
+ * Thirds of blocks, so that neighbouring threads load neighbouring bytes. The
+ * block in front stands in for a missing block: the rows have scales of zero
+ * there, and if the stand-in's scale is not finite, the result is not finite
+ * anyway.
  */
 template <class F, int Rows, int Cols> struct RawColumns {
     typedef TileStep<F> Step;
@@ -16,8 +17,8 @@ template <class F, int Rows, int Cols> struct RawColumns {
     static constexpr int thirds = 6 * Cols / tile_threads;
     static constexpr int words = Q8_1::words / 3;
 
-    const u8 *base;   /* of the tile, the same for all threads */
-    u32 from[thirds]; /* behind it */
+    const u8 *base;   /* the tile's, equal in all threads */
+    u32 from[thirds]; /* offsets from base */
     Words<words> in[thirds];
 
     DEV_MEMBER RawColumns(const u8 *y, size_t stride, int col0, int ncols)

@@ -38,9 +38,9 @@ DEV const u8 *column_step(const u8 *base, int step, int nblocks)
 
 /* ---- weights ----
  *
- * What the loop has side by side are turns. A block of a K format has four
- * steps, each a turn of its own: what they share is loaded once, and each of
- * them knows where its bits are.
+ * The loop is unrolled into turns. A block of a K format has four steps, each a
+ * turn of its own: bytes that the steps share are loaded once, and each turn
+ * knows where its bits are.
  */
 template <class F, int Rows, class Lds, BlockPlace P,
           bool Legacy = TileStep<F>::legacy>
@@ -120,7 +120,7 @@ struct StepRows<F, Rows, Lds, P, false> {
 
     const u8 *base; /* of the tile */
     u32 from[pieces];
-    u32 own; /* of the row whose head this thread has, if it has one's */
+    u32 own; /* the row whose head this thread loads, if any */
     typename F::Bytes in[pieces];
     typename F::Head head;
 
@@ -216,9 +216,9 @@ struct TileSteps {
     }
 
     /*
-     * Whether there is a next one. What a turn loads it stores: what goes round
-     * to the next one, the compiler would copy, and wait for it. The last turn
-     * loads what it has.
+     * Whether there is a next step. A turn stores what it loads itself: values
+     * kept for the next turn would be copied by the compiler, with a wait for
+     * the loads. The last turn loads bytes that it already has.
      */
     template <int Turn> DEV_MEMBER bool turn(Lds &lds, Product &product)
     {

@@ -138,8 +138,8 @@ template <class F, int Rows, int Cols> struct TileUnit {
         return all == 0;
     }
 
-    /* The tile, all of which there is, from `to` on. What lanes add is the same
-     * for all units. */
+    /* Stores a whole tile from `to` on. A lane's offset is the same for all
+     * units. */
     DEV_MEMBER void store_all(float *to, int stride) const
     {
         const u32 lane_at =
@@ -160,7 +160,7 @@ template <class F, int Rows, int Cols> struct TileUnit {
         }
     }
 
-    /* What there is of the tile. */
+    /* Stores the part of the tile that exists. */
     DEV_MEMBER void store_tile(float *dst, int row0, int col0, int x_rows,
                                int y_cols, int dst_stride) const
     {
@@ -178,8 +178,8 @@ template <class F, int Rows, int Cols> struct TileUnit {
         });
     }
 
-    /* of the columns of the lane's results in a unit the first, and how far on
-     * result e is */
+    /* the first column of the lane's results in a unit, and how far on result e
+     * is */
     DEV_MEMBER int first_column() const
     {
         return KPK_WMMA_WIDE ? (int)U::row(0) : lane / 16 * results;
@@ -194,7 +194,7 @@ template <class F, int Rows, int Cols> struct TileUnit {
         return KPK_WMMA == 11 ? lane / 16 * results : first_column();
     }
 
-    /* what a unit asks for, of 16 rows and the blocks from `first` on */
+    /* reads a unit's operands: 16 rows, blocks from `first` on */
     static DEV_MEMBER auto fetch(const u32 *from, int row, int first)
     {
         return [=](u32 r, u32 piece) {
@@ -314,7 +314,7 @@ template <class F, int Rows, int Cols> struct TileUnit {
             for (int j = 0; j < ncols; j++) {
                 typename Halves::D d = bits_as<typename Halves::D>(acc[i][j]);
 
-                if (tile_has_quarters) /* half of its pieces are there */
+                if (tile_has_quarters) /* half of the pieces exist */
                     d = Halves::multiply_part(d, y[j], x, 0);
                 else
                     Halves::multiply(d, y[j], x);
@@ -354,7 +354,7 @@ template <class F, int Rows, int Cols> struct TileUnit {
     static DEV_MEMBER Floats dot(const typename U::B &x, const typename U::A &y,
                                  int first, int b, int s)
     {
-        constexpr int parts = (int)U::parts; /* that unit_blocks have */
+        constexpr int parts = (int)U::parts; /* for unit_blocks blocks */
         constexpr int of_block = parts / unit_blocks;
         typename U::D d;
 

@@ -14,8 +14,8 @@ template <class F, int Rows, int Cols> struct WideColumns {
     typedef TileLds<F, Rows, Cols> Lds;
     static constexpr int blocks = 2 * Cols / tile_threads;
 
-    const u8 *base;   /* of the tile, the same for all threads */
-    u32 from[blocks]; /* behind it */
+    const u8 *base;   /* the tile's, equal in all threads */
+    u32 from[blocks]; /* offsets from base */
     Words<Q8_1::words> in[blocks];
 
     DEV_MEMBER WideColumns(const u8 *y, size_t stride, int col0, int ncols)
@@ -97,7 +97,7 @@ struct WideUnit : TileUnit<F, Rows, Cols> {
     {
     }
 
-    /* of `done` steps the last, number Turn of those that the loop has */
+    /* multiplies the last of `done` steps, turn Turn of the loop */
     template <int Turn>
     DEV_MEMBER void multiply(const Lds &lds, int done, int steps)
     {
@@ -113,8 +113,8 @@ struct WideUnit : TileUnit<F, Rows, Cols> {
     {
     }
 
-    /* Minima are integers, and so are f16, as the sums of columns are: a
-     * block's are a product, half of whose pieces are there. */
+    /* Minima and the columns' sums are integers that f16 holds: one product
+     * adds a block's minima, and half of its pieces exist. */
     DEV_MEMBER void add_minima(const Lds &lds)
     {
         typename Halves::A y[ncols];
@@ -140,8 +140,8 @@ struct WideUnit : TileUnit<F, Rows, Cols> {
         }
     }
 
-    /* two f16 for each of four steps: of gfx12 a lane has one of them, of gfx11
-     * all */
+    /* two f16 for each of four steps: a lane has one step on gfx12, all four on
+     * gfx11 */
     DEV_MEMBER typename Halves::A steps_of(const u32 *half, int slot,
                                            int first) const
     {

@@ -181,7 +181,7 @@ template <class F, int Rows, int Cols, BlockPlace P> struct Tile {
         const size_t row_bytes = (size_t)nblocks * F::bytes;
         const int steps = Step::count(nblocks);
         const u8 *from = x + row_bytes * (size_t)row0;
-        u32 row[pieces]; /* less than 2^32 for 128 of them */
+        u32 row[pieces]; /* bytes; 128 rows have less than 2^32 */
         TileColumns<F, Rows, Cols> columns(y, y_stride, col0, y_cols);
         TileProduct<F, Rows, Cols> product(tid);
         Incoming in;
@@ -295,7 +295,7 @@ template <class F> DEV bool all_are_finite(u32 *words, bool finite)
     }
 }
 
-/* the tile; whether all of its results are finite */
+/* makes the tile; false if a result is not finite */
 #if KPK_SM >= 90
 template <class F, int Rows, int Cols, int Passes>
 DEV bool mat_mul_tile(const MatMul &m)
