@@ -15,8 +15,8 @@
  *
  * One rounding from f64 and from wide integers to 8 and 16 bits goes through an
  * f32 that is rounded to odd: the bits cut off leave a one in the last place,
- * so that the second rounding sees on which side of a tie the value was. That
- * is exact when f32 has two bits more than the target, which it has.
+ * so that the second rounding sees on which side of a tie the value was.
+ * Rounding twice is then exact, because f32 has two bits more than the target.
  */
 #pragma once
 
@@ -36,7 +36,7 @@ typedef float f32;
 typedef double f64;
 
 /*
- * What the compiler knows of an element type.
+ * Properties of an element type for the compiler.
  *   calc       the type that arithmetic on T is done in
  *   is_float   floating point
  *   is_small   f16, bf16 or f8

@@ -139,7 +139,7 @@ template <typename T> DEV constexpr T max_of(T a, T b)
     return a < b ? b : a;
 }
 
-/* of v > 0, rounded down */
+/* log2 of v > 0, rounded down */
 DEV u32 log2_of(u32 v)
 {
     return 31 - (u32)__clz((int)v);

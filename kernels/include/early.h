@@ -3,10 +3,11 @@
  * A launch with KPK_LAUNCH_EARLY (kpack.h) may begin before the launch in front
  * of it in its stream has ended. Its kernel calls wait_for_launch_before() once
  * it has asked for what no launch writes, such as a model's weights, and before
- * it reads or writes anything else. From then on all earlier launches are over,
- * and all that they wrote is seen. Each thread that reads or writes calls it,
- * or is told by one that did. One block of every launch calls it at least: a
- * launch that is over says that those before it are.
+ * it reads or writes anything else. After the call all earlier launches are
+ * over, and their writes are visible. Each thread that reads or writes makes
+ * the call, or hears from a thread that made it. At least one block of every
+ * launch makes the call, so the end of a launch means the end of every earlier
+ * launch.
  *
  * When all blocks of a launch have called let_next_launch_begin(), or have
  * ended, the next launch takes the places that they leave free, and waits
@@ -39,7 +40,7 @@ DEV void wait_for_launch_before()
 #endif
 }
 
-/* what a small kernel begins with */
+/* the first call of a small kernel */
 DEV void meet_launches()
 {
     let_next_launch_begin();

@@ -5,7 +5,7 @@
  * f64, float for the others. f16, bf16 and f8 are rounded once, after it. They
  * need at most 11 bits, so their variants use the hardware's own exp2 and
  * reciprocal, which are good to about 2^-22. So do sigmoid, silu and gelu of
- * f32. All others are full library functions.
+ * f32. Every other function is the library's in full.
  *
  * Results that go to zero (sigmoid, silu, gelu, gelu_erf and normcdf of
  * negative numbers) are as near, counted in their own units in the last place,
@@ -23,8 +23,8 @@ template <typename T> struct is_f64 {
 };
 
 /*
- * The hardware's own 2^x and 1 / x, each good to about 2^-22. What they flush
- * to zero is below 2^-126.
+ * The hardware's own 2^x and 1 / x, good to about 2^-22. Results below 2^-126
+ * are flushed to zero.
  */
 DEV float near_exp2(float x)
 {
@@ -88,7 +88,7 @@ DEV float sin_f32(float x)
 {
     if (KPK_NVIDIA || !(fabsf(x) < 0x1p17f)) {
 #if !KPK_NVIDIA
-        asm volatile("" : "+v"(x)); /* or all wait for it */
+        asm volatile("" : "+v"(x)); /* else all lanes wait for sinf() */
 #endif
         return sinf(x);
     }
@@ -242,7 +242,7 @@ template <typename C> DEV C above(C most, C x)
  */
 template <typename T> DEV float tail_times(float v, float x)
 {
-    const float quarter = 0x1.715476p-2f; /* of log2(e), and the rest */
+    const float quarter = 0x1.715476p-2f; /* log2(e) / 4, rounded */
     const float square = rounded_product(x, x);
     const float high = rounded_product(square, quarter);
     float p, root;
@@ -305,10 +305,10 @@ template <typename T> DEV calc_t<T> elu_of(calc_t<T> x, calc_t<T> alpha)
 
 /*
  * x / (1 + e^-y), for y of the sign of x. Let h be e^(-|y| / 2): then
- * 1 / (1 + e^-y) is 1 / (1 + h^2), for y < 0 times h^2. That has no difference
- * that cancels. The factors h come one after the other, because their product
- * may be too small for the type where the result is not. Results are 0 from
- * where h is.
+ * 1 / (1 + e^-y) is 1 / (1 + h^2), for y < 0 times h^2. No difference cancels
+ * in this form. The factors h come one after the other, because their product
+ * may be too small for the type where the result is not. Results become 0 where
+ * h does.
  */
 template <typename C> DEV C weighted(C x, C y, C h)
 {
@@ -320,8 +320,8 @@ template <typename C> DEV C weighted(C x, C y, C h)
         return x * share * near_reciprocal(fused(h, h, 1.0f)) * share;
 }
 
-/* The same times u, in f32. Of the two factors that which cannot overflow comes
- * first, nor make x so small that it loses bits. */
+/* The same times u, in f32. The first factor, u or the weight, can neither
+ * overflow nor make x so small as to lose bits. */
 DEV f32 weighted_times(f32 x, f32 y, f32 h, f32 u)
 {
     const f32 share = y < 0 ? h : 1, part = x * share;
@@ -331,8 +331,8 @@ DEV f32 weighted_times(f32 x, f32 y, f32 h, f32 u)
     return part * (is_small ? u : weight) * (is_small ? weight : u) * share;
 }
 
-/* Whether 1 / (1 + e^-x) of all of T's numbers is 2^-126 or more, or less than
- * any of them. */
+/* Whether 1 / (1 + e^-x), for every number x of T, is either 2^-126 or more, or
+ * less than T's smallest number above 0. */
 template <typename T>
 constexpr bool has_few_exponents =
     is_same<T, f16>::value || is_same<T, f8>::value;

@@ -1,11 +1,11 @@
 /*
  * walk.h - which threads of a launch take which elements, or packs of them
  *
- * The host launches a thread an element. What is best follows from the grid:
+ * The host launches a thread an element. The best way follows from the grid:
  *
  *   small   it fits the card at once, or nearly: every thread takes its
- *           element. What counts is how soon the first load is under way, and
- *           a multiprocessor without work is one that the others wait for
+ *           element. The time to the first load decides, and an idle
+ *           multiprocessor makes the others take longer
  *   middle  every block works, by its first threads, on packs of 16 bytes
  *   large   one block in `each`, a power of two, works, or in as many as leaves
  *           enough for a GPU, several packs a thread; the others leave at once.
@@ -42,8 +42,8 @@ DEV bool covers(u64 n)
 }
 
 /*
- * Whether this is not the one block in `each`, a power of two, that stays.
- * Those that stay lie in runs of 2^log_run blocks.
+ * Whether this block leaves: one block in `each`, a power of two, stays. The
+ * blocks that stay lie in runs of 2^log_run blocks.
  */
 DEV bool is_left_out(u32 each, u32 log_run = 0)
 {
@@ -70,9 +70,9 @@ DEV bool leaves_at_once(u32 each)
 }
 
 /*
- * of a block that does not leave, over n packs, by the first threads of each
- * block if there are more threads than packs; W is u32 where walk_is_short(),
- * else u64
+ * The packs for a thread of a block that stays, out of n. If the launch has
+ * more threads than packs, the first threads of each block take them. W is u32
+ * if walk_is_short(), else u64
  */
 template <typename W> struct Walk {
     W first, step;

@@ -46,7 +46,7 @@ DEV bool taps_are_small(const Conv &v)
                     v.w.kw * v.dilation * v.x.sw);
 }
 
-/* lists taps first .. first + n of each row */
+/* lists n taps of each row, from `first` on */
 DEV void list_taps(const Conv &v, u32 first, u32 n, Tap *tap)
 {
     for (u32 i = threadIdx.x; i < n; i += blockDim.x) {
@@ -59,7 +59,7 @@ DEV void list_taps(const Conv &v, u32 first, u32 n, Tap *tap)
     }
 }
 
-/* lists positions first .. first + n, counted over all images */
+/* lists n positions from `first` on, counted over all images */
 DEV void list_positions(const Conv &v, u64 first, u32 n, Position *position)
 {
     for (u32 i = threadIdx.x; i < n; i += blockDim.x) {

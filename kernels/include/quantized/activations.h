@@ -25,7 +25,7 @@ DEV bool is_finite(float x)
 struct Activations {
     u32 q[8];
     float d[2], s[2];
-    int start[2]; /* start of each group's sum of products */
+    int start[2]; /* where a group's sum of products starts */
 };
 
 DEV int sum_of_quants(const Activations &a, int group)

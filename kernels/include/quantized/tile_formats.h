@@ -67,7 +67,7 @@ template <> struct ForTile<MXFP4> {
  * where its bits are is part of the instructions.
  *
  *   Bytes          the bytes of a row's block for the steps under way
- *   load_row()     loads bytes for both pieces, from the block on, before step 0
+ *   load_row()     loads for both pieces, from the block on, before step 0
  *   load_piece()   loads the bytes that step Turn still lacks, from 16 bytes
  *                  times the piece behind the block on
  *   unpack()       the quants of step Turn

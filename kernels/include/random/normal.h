@@ -61,10 +61,10 @@ DEV Pack<f32, 2> turned(f32 r, u32 word, f32 mean)
 #else
 
 /*
- * Two pairs of normal numbers at once, as CDNA multiplies and adds. Of the
- * words' upper 24 bits as parts of a turn, polynomials good to 2^-24 take the
- * part from -1/2 to 1/2 of half a turn; the half turns in front of it change
- * both signs, so r's.
+ * Two pairs of normal numbers at once, as CDNA multiplies and adds. The words'
+ * upper 24 bits are an angle in turns. Polynomials good to 2^-24 take its rest
+ * from -1/2 to 1/2 of half a turn; each half turn in front changes both signs,
+ * so r's sign.
  */
 typedef f32 f32x2 __attribute__((ext_vector_type(2)));
 typedef u32 u32x2 __attribute__((ext_vector_type(2)));

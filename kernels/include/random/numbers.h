@@ -16,8 +16,9 @@
  *
  *   uniform  u = the upper 24 bits of the word (f64: 53; half words: 16) as a
  *            fraction, and then u * high + (low - u * low), fused, in f32 for
- *            the small types, and rounded once. What rounding takes to high or
- *            beyond becomes the number below it. The same bits on every target.
+ *            the small types, and rounded once. A number rounded to high or
+ *            beyond becomes the number below high. The same bits on every
+ *            target.
  *   normal   words in pairs (a, b), by Box and Muller's transform: r = sqrt(-2
  *            ln u), u = (a + 1/2) / 2^32 with a and u rounded to f32 (f64: 53
  *            bits, from 2^-53 to 1), and z = r cos(2 pi b), r sin(2 pi b), b
@@ -77,8 +78,8 @@ template <typename T, u32 n> DEV void store_chunk(T *out, const Pack<T, n> &v)
  * rounds of the key are the same for all of them. So is, but for one tile in
  * 2^17 or more, the upper half of the counters, which one multiplication of the
  * 20 stands on: another is by zero. On NVIDIA's GPUs a multiplication takes the
- * time of two others. What is not aligned to 16 bytes, and the last numbers,
- * are made a block at a time.
+ * time of two others. Numbers not aligned to 16 bytes, and the last ones, are
+ * made a block at a time.
  */
 template <typename T, typename F>
 DEV void random_numbers(T *out, u64 n, u64 seed, u64 offset, const F &numbers)
@@ -88,7 +89,7 @@ DEV void random_numbers(T *out, u64 n, u64 seed, u64 offset, const F &numbers)
     constexpr u32 most = sizeof(T) == 8 ? 1
                          : KPK_NVIDIA   ? 64 / chunk
                                         : 16 / chunk;
-    const u32 skipped = (u32)offset % per; /* of the first block */
+    const u32 skipped = (u32)offset % per; /* in the first block */
     const u32 threads = blockDim.x, thread = threadIdx.x;
     const u64 first = offset / per;
     const u64 chunks = skipped == 0 && is_aligned(out, 16) ? n / chunk : 0;

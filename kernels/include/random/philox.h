@@ -41,7 +41,7 @@ DEV Pack<u32, 4> philox(u64 seed, u64 low, u64 high)
     return c;
 }
 
-/* 64 bits of which the first 32 are those of smaller types */
+/* 64 bits; the upper 32 are the word for smaller types */
 DEV u64 wide_word(const Pack<u32, 4> &words, const Pack<u32, 4> &more, u32 i)
 {
     return (u64)words[i] << 32 | more[i];

@@ -63,9 +63,9 @@ DEV f32 half_fraction(u32 w, u32 upper)
 template <typename T> DEV u32 rounded_halves(u32 w)
 {
     if constexpr (is_same<T, f16>::value) {
-        /* Bytes are exact as the last bits of 1024. From the upper ones: (4 +
-         * 1/64) away, what is left is a multiple of 1/256 that the lower ones,
-         * 1024 of them too many, are added to: rounded once. */
+        /* Bytes are exact as the last bits of 1024. The upper bytes, scaled and
+         * less 4 + 1/64, give multiples of 1/256. The lower bytes, each 1024
+         * too large, are scaled and added, with one rounding. */
         const u32 upper = __byte_perm(w, 0x64646464, 0x4341);
         const u32 lower = __byte_perm(w, 0x64646464, 0x4240);
         u32 v;

@@ -42,8 +42,8 @@ template <typename OP, typename T> DEV u32 log2_columns()
 /* Where columns are, if the view has such. */
 struct columns {
     u64 step;       /* from one element of a column to the next */
-    u32 outer_dims; /* in front of the one whose coordinates are neighbours */
-    u32 inner;      /* that dim */
+    u32 outer_dims; /* dims in front of the dim of neighbours */
+    u32 inner;      /* size of the dim of neighbours */
     u32 outputs;    /* of the launch */
 
     /*
@@ -114,7 +114,7 @@ template <typename T> struct column_walk {
     }
 };
 
-/* elements rank, rank + size, ... of n; in no special order */
+/* folds elements rank, rank + size, ... below n; in no special order */
 template <typename OP, typename T>
 DEV typename OP::value fold_column(column_walk<T> walk, u32 n, u32 rank,
                                    u32 size)

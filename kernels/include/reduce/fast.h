@@ -95,7 +95,7 @@ DEV bool is_few_blocks()
     return KPK_NVIDIA && gridDim.x <= (1u << log_enough_threads) / max_block;
 }
 
-/* this block's row of n */
+/* this block's row, n elements */
 template <typename OP, typename T>
 DEV void reduce_row_by_block(const T *src, u32 n, u64 num_dims,
                              const size_t *info,
@@ -121,7 +121,7 @@ template <typename OP, typename T> DEV bool rows_fit_group(u64 R)
            R <= 4 * group_size * vector_length<T>;
 }
 
-/* this block's row of n by its first threads */
+/* this block's row, n elements, by its first threads */
 template <typename OP, typename T>
 DEV void reduce_row_by_group(const T *src, u32 n, u64 num_dims,
                              const size_t *info, typename OP::result_type *dst)
@@ -170,16 +170,16 @@ DEV void reduce_by_block(u64 src_numel, u64 R, u64 num_dims, const size_t *info,
 
 /*
  * How many outputs there are if blocks of `several_threads` have several each,
- * one after the other; else 0. What a block asks of its view costs AMD's scalar
- * ALU more time than DRAM takes for a row, most on CDNA, where four SIMDs share
- * one.
+ * one after the other; else 0. Reading the view costs a block more time on
+ * AMD's scalar ALU than DRAM takes for a row, most on CDNA, where four SIMDs
+ * share one scalar ALU.
  */
 constexpr u32 log_several = 4, several_threads = 64, short_row = 128;
 
 DEV u32 several_outputs(u64 numel, u32 R)
 {
     u32 outputs = gridDim.x << log_several;
-    u64 over = (u64)outputs * R - numel; /* what the last block does not have */
+    u64 over = (u64)outputs * R - numel; /* too many, in the last block */
 
     if (blockDim.x != several_threads || over >= R << log_several)
         return 0;
@@ -277,7 +277,7 @@ DEV void fast_reduce(size_t src_numel, size_t el_to_sum_per_block,
     const u32 shift = log2_outputs_shared<OP>(src, R);
 
     u64 output = blockIdx.x;
-    u32 outputs = 1; /* of this block's, one after the other */
+    u32 outputs = 1; /* per block, one after the other */
 
     if (shift > 0) {
         const u32 first = first_taken(shift);

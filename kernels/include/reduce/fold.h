@@ -86,9 +86,9 @@ DEV void take_or_name(typename OP::value &v, const Pack<T, V> &x, u32 i)
 }
 
 /*
- * N is u32 or u64, as n needs. NAME: the result may name a pack. That is less
- * to do for a group of lanes with a row each, where some lane finds something
- * better in almost every pack.
+ * N is u32 or u64, as n needs. NAME: the result may name a pack. Naming packs
+ * is less work for a group of lanes with a row each, because some lane finds
+ * something better in almost every pack.
  */
 template <typename OP, bool NAME = false, typename N, typename T>
 DEV typename OP::value fold_contiguous(const T *p, N n, u32 rank, u32 size)

@@ -14,7 +14,7 @@ DEV bool neighbour_takes_it(u32 shift)
     return is_left_out(1u << shift, log_walk_run);
 }
 
-/* of a block that stays, the first of its 2^shift outputs */
+/* the first output, out of 2^shift, for a block that stays */
 DEV u32 first_taken(u32 shift)
 {
     constexpr u32 run = (1u << log_walk_run) - 1;

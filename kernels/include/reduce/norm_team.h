@@ -56,7 +56,7 @@ template <typename T, u32 K, u32 KW> struct held_row {
     u32 log_size; /* places */
     u32 place, part;
     u32 log_in_group, log_groups; /* places of a group, groups of the row */
-    two<A> *slot;                 /* of the row's groups */
+    two<A> *slot;                 /* for each group of the row */
     A v[KW][V];
 
     /* thread: among those that share the row */
@@ -113,7 +113,7 @@ template <typename T, u32 K, u32 KW> struct held_row {
     DEV_MEMBER u32 columns_of(u32 g) const
     {
         const u32 vectors = n / V, first = g << log_in_group;
-        const u32 left = vectors & ((1u << log_size) - 1); /* of the last k */
+        const u32 left = vectors & ((1u << log_size) - 1); /* in the last k */
         const u32 some =
             left > first ? min_of(left - first, 1u << log_in_group) : 0;
 
@@ -295,10 +295,11 @@ template <typename T, u32 K> DEV u32 log2_places(u32 n)
 }
 
 /*
- * A block's row, by all of its threads that it takes; the others leave. In a
- * large grid, where a block has little to do for its row beside starting and
- * waiting, one block in 2^shift takes the rows of all of them, a thread for
- * each place. slot: 2 * max_block >> log_least_group of them, in LDS.
+ * Normalizes a block's row with the threads that the row takes; the other
+ * threads leave. In a large grid, where a block has little to do for its row
+ * beside starting and waiting, one block in 2^shift takes the rows of all of
+ * them, a thread for each place. slot: 2 * max_block >> log_least_group of
+ * them, in LDS.
  */
 template <typename TERMS, u32 K, typename T>
 DEV void normalize_rows(const T *src, T *dst, const T *alpha, const T *beta,

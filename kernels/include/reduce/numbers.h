@@ -163,7 +163,7 @@ DEV f64 mean_of(f64 v, f64 n)
 }
 
 #if KPK_NVIDIA
-/* of each two numbers of f16 or bf16 one; NaN only where both are */
+/* chooses from each pair of f16 or bf16 numbers; NaN only if both are NaN */
 #define ONE_OF_PAIRS(name, which)                                              \
     template <typename T> DEV u32 name(u32 a, u32 b)                           \
     {                                                                          \

@@ -3,7 +3,7 @@
 
 #include "reduce/row.h"
 
-/* what a sum of T, and a comparison of T, is kept in */
+/* the types for sums and comparisons of T */
 template <typename T> struct kept {
     using sum = float; /* f16, bf16, f32 */
     using order = float;
@@ -28,9 +28,9 @@ template <> struct kept<i64> {
 /*
  * An operation: `value` is a partial result, start() the empty one, take() adds
  * element i of the line and take_pack() those from i on, () merges two,
- * result() is what is stored. `ordered` operations depend on the order. Those
- * that `names_packs` have name_pack() too: it says which pack it was, until
- * locate() has seen that pack again, once a line.
+ * result() is what is stored. `ordered` operations depend on the order.
+ * Operations with `names_packs` have name_pack() too: the value then names a
+ * pack, until locate() has seen the pack again, once a line.
  */
 template <typename OP, u32 V, typename T>
 DEV void take_each(typename OP::value &v, const Pack<T, V> &x, u32 i)
@@ -204,7 +204,7 @@ template <typename T, bool MAX> struct index_of {
     {
         const u64 last = num_dims > 0 ? info[num_dims - 1] : 1;
 
-        if (last == R) /* one dim is reduced, and `first` is where it begins */
+        if (last == R) /* one reduced dim, beginning at `first` */
             return v.i;
         return last > 0 ? (u32)((first + v.i) % last) : none;
     }

@@ -23,10 +23,10 @@ DEV typename OP::value join_own_slots(typename OP::value (&slot)[P])
 }
 
 /*
- * The slots lane, lane + 32, ... of `size`, 128 or more, joined as the
- * reference's tree joins them. Four at a time that meet first, size / 4 apart,
- * come from four(slot of the first), and those fours in the order in which the
- * tree joins them: by their numbers with the bits reversed, so that few wait.
+ * Joins slots lane, lane + 32, ... below `size`, 128 or more, as the
+ * reference's tree does. The four slots that meet first, size / 4 apart, come
+ * from four(the first slot). Fours are joined in the tree's order, by their
+ * numbers with the bits reversed, so that few wait.
  */
 template <typename OP, typename F>
 DEV typename OP::value join_slots(u32 size, u32 lane, F four)

@@ -41,8 +41,8 @@ template <typename T> DEV T *at_short(T *p, u32 i)
 }
 
 /*
- * a / b of a b that is the same for all threads, as sizes are that often are
- * powers of two. NVIDIA's divisions were timed as they are.
+ * a / b for a size b, which all threads share and which often is a power of
+ * two. NVIDIA's kernels were timed with plain divisions.
  */
 template <typename W> DEV W divided_by_size(W a, W b)
 {
@@ -103,8 +103,9 @@ template <typename T> DEV bool is_small_rope(u64 pairs, u32 half)
 /*
  * turn_small() of up to 1024 blocks, in few instructions up to the loads: false
  * if it is no such launch. A thread beyond the pairs has nothing to do in any
- * launch. Whether all are covered is asked while the loads are under way: for
- * that they may not be there, as far as the compiler knows.
+ * launch. Whether the launch covers all pairs is checked while the loads are
+ * under way, which needs loads that the compiler takes as conditional
+ * (`there`).
  */
 template <bool HALVES, typename T>
 DEV bool turn_few(const T *src, const T *cos, const T *sin, T *dst, u64 pairs,

@@ -100,9 +100,8 @@ DEV u32 shared_out(u32 n, u32 size)
 }
 
 /*
- * What f.run<V, K>() gives for the smallest tile of at most nbytes that holds
- * the row, or f.stream<V>() for a row that no tile holds. All threads choose
- * alike.
+ * Returns f.run<V, K>() for the smallest tile of at most nbytes that holds the
+ * row, or f.stream<V>() if no tile does. All threads choose alike.
  */
 template <typename T, u32 nbytes, typename F>
 DEV auto with_row_class(F f, bool aligned, u32 n, u32 size)

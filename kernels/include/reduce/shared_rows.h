@@ -85,7 +85,7 @@ DEV void reduce_rows_by_teams(const T *src, u32 n, u32 slots, u32 outputs,
 /* elements that a thread of a block may have for it to share its work */
 constexpr u32 few_elements = 8;
 
-/* whether rows can be shared as far as their elements are concerned */
+/* whether the number and alignment of elements allow shared rows */
 template <typename OP, typename T>
 DEV bool rows_can_be_shared(const T *src, u64 R)
 {

@@ -22,7 +22,7 @@ constexpr u32 max_groups = max_block / group_size;
 
 struct team {
     u32 size;   /* threads that share the row */
-    u32 rank;   /* this thread among them */
+    u32 rank;   /* this thread in the team */
     u32 thread; /* this thread in the block */
     u32 first;  /* the team's first thread in the block */
     u32 step;   /* distance of two neighbours of the team in the block */

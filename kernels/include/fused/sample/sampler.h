@@ -30,7 +30,7 @@ template <typename T> struct sampler {
     u64 *sums;        /* [bins], or of the list up to a key */
     u32 *counts;      /* [bins] */
     u64 *list;        /* [most_listed] keys */
-    two<u64> *totals; /* for each segment of bins */
+    two<u64> *totals; /* [bin_segments] */
     found_bin *found;
     u32 *length;       /* keys for the list, also too many */
     const u64 *listed; /* list; null: keys come from the logits */
