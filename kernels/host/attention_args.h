@@ -3,15 +3,15 @@
  * forms
  *
  * Softmax(scale Q K^T + mask) V, for every sequence of a batch and every head.
- * Fill it in by name; a member that is left out is zero, which means that it is
- * absent. Windows alone are absent below zero:
+ * Fill it in by name; a member left out is zero, which means absent. Windows
+ * alone are absent below zero:
  *
  *     kpk_attention_args a = {.q = q, .k = k, .v = v, .o = o, ...,
  *                             .window_left = -1, .window_right = 0}; // causal
  *
  * Pointers are device memory. Strides are elements, of any sign and size; the
- * innermost dimension, d, is contiguous. Of K and V in blocks of 32 (q8_0,
- * q4_0) strides are elements too, and multiples of 32.
+ * innermost dimension, d, is contiguous. Strides of K and V in blocks of 32
+ * (q8_0, q4_0) are elements too, and multiples of 32.
  */
 #ifndef KPACK_ATTENTION_ARGS_H
 #define KPACK_ATTENTION_ARGS_H
@@ -46,7 +46,7 @@ typedef struct kpk_attention_args {
     uint32_t b, h, h_k, d; /* h_k divides h: h / h_k heads share one of K */
     uint32_t seqlen_q, seqlen_k;
     uint32_t total_q; /* rows of q of all sequences; 0: b times seqlen_q */
-    uint32_t splits;  /* of attention_decode_*; 0 is 1 */
+    uint32_t splits;  /* parts of the keys in attention_decode_*; 0 is 1 */
     uint32_t unpadded_lse;
     float scale, softcap; /* scores: softcap tanh(scale q k / softcap) */
     /*

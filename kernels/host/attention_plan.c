@@ -3,12 +3,12 @@
  * A decoding kernel's block takes 16 rows, of all heads that share one of K,
  * and a part of the keys; one for many queries takes 128 rows and all keys. The
  * first is for as few rows as one block has, and for some more where the others
- * would leave most of the device idle. Of a wide head, of which a block for
- * many queries takes 32, so few queries that they fill a quarter of it are
- * decoded, however many heads share one of K. Keys are split until the device
- * is full, but not into parts that take less time than a launch. Few splits are
- * a cluster where there are clusters: they need no launch to join them, and
- * their parts are shorter.
+ * would leave most of the device idle. For a wide head a block for many queries
+ * takes 32 rows; if the queries fill at most a quarter of it, they are decoded,
+ * however many heads share one of K. Keys are split until the device is full,
+ * but not into parts that take less time than a launch. Few splits are a
+ * cluster where there are clusters: they need no launch to join them, and their
+ * parts are shorter.
  */
 #include "attention_plan.h"
 #include "runtime.h"
@@ -22,7 +22,7 @@ enum { WIDE_MANY_ROWS = 32, WIDE_DECODE_QUERIES = 8 };
 /* columns that a warp of a cluster rounds to blocks at once */
 enum { QUANTIZED_D = 64 };
 enum { MOST_CLUSTER = 8, MOST_SPLITS = 128, MOST_GRID_Z = 65535 };
-/* of the first form's kernels, and of the widest: columns of K, and of V */
+/* greatest d in the first form; greatest d and d_v in any kernel */
 enum { FIRST_D = 256, MOST_D = 576, MOST_D_V = 512 };
 
 static const char *const type_names[] = {
@@ -55,7 +55,7 @@ static uint32_t width_of_v(const kpk_attention2_args *a)
     return a->d_v ? a->d_v : a->base.d;
 }
 
-/* of what a kernel must have room for */
+/* the columns for which a kernel must have room */
 static uint32_t width_of(const kpk_attention2_args *a)
 {
     return (uint32_t)most(a->base.d, width_of_v(a));
@@ -236,8 +236,8 @@ static uint64_t splits_of(const struct choice *c, uint32_t units,
     return splits;
 }
 
-/* Those of a cluster; 1 for none. Clusters do not fill a device to the last
- * block, so one a compute unit stays free. */
+/* The splits that make a cluster; 1 for none. Clusters do not fill a device to
+ * the last block, so one a compute unit stays free. */
 static uint64_t cluster_of(const struct choice *c, uint32_t units)
 {
     const kpk_attention_args *a = c->a;

@@ -29,13 +29,13 @@
 extern "C" {
 #endif
 
-/* of Q and O */
+/* the type of Q and O */
 typedef enum kpk_attention_type {
     KPK_ATTENTION_F16 = 0,
     KPK_ATTENTION_BF16 = 1
 } kpk_attention_type;
 
-/* of K and V */
+/* the format of K and V */
 typedef enum kpk_attention_cache {
     KPK_ATTENTION_SAME = 0, /* as Q */
     KPK_ATTENTION_Q8_0 = 1,
@@ -70,8 +70,8 @@ typedef struct kpk_attention_plan {
  * a number of compute units.
  *
  * kpk_attention2_choose() and kpk_attention2_choose_for() are the same for
- * arguments of the second form. Of those sinks and mask are read as being NULL
- * or not, and d_v is.
+ * arguments of the second form. They also read d_v, and whether sinks and mask
+ * are NULL.
  *
  * Fail with KPK_ERR_ARG for a NULL, a type that there is not, a d or d_v that
  * no kernel takes, heads that those of K do not divide, or a reserved member

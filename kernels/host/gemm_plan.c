@@ -53,8 +53,8 @@ enum {
 static const char *const column_names[] = {
     [LAYOUT] = "layout", /* "nt" */
     [TYPE] = "type",     /* "bf16" */
-    /* what the launch is: a kernel may have several rows, which it tells apart
-     * by the shared memory */
+    /* the launch: a kernel may have several rows, which differ in shared
+     * memory */
     [BLOCK_X] = "block_x",
     [GRID_X_EACH] = "grid_x_each",
     [GRID_Y_EACH] = "grid_y_each",
@@ -64,16 +64,16 @@ static const char *const column_names[] = {
     [LEAST_M] = "least_m", /* rows of C that the kernel is for */
     [MOST_M] = "most_m",
     [ROOM] = "room",         /* tiles that a compute unit works on at once */
-    [STEP_NS] = "step_ns",   /* of a tile's step, in a unit that is full */
-    [ALONE_NS] = "alone_ns", /* of a step of a tile that is alone */
-    [START_NS] = "start_ns", /* of a tile besides */
-    [JOIN_NS] = "join_ns",   /* of the kernel that joins splits, besides */
+    [STEP_NS] = "step_ns",   /* a tile's step, in a full unit */
+    [ALONE_NS] = "alone_ns", /* a step of a tile alone in its unit */
+    [START_NS] = "start_ns", /* a tile besides its steps */
+    [JOIN_NS] = "join_ns",   /* joining splits, besides bytes */
     [RATE] = "rate", /* bytes of memory that a compute unit moves in a ns */
-    [LEAST_NS] = "least_ns", /* of a product besides its bytes; 0: not known */
+    [LEAST_NS] = "least_ns", /* a product besides its bytes; 0: not known */
     [RESIDENT] = "resident", /* 1: a block has more to do while others wait */
     [CLUSTER] = "cluster",   /* most blocks that can share a tile */
-    [SHARE_NS] = "share_ns", /* of a tile that is shared, besides */
-    [SHARED_STEP_NS] = "shared_step_ns", /* of a step in clusters, splits */
+    [SHARE_NS] = "share_ns", /* sharing a tile, besides steps */
+    [SHARED_STEP_NS] = "shared_step_ns", /* a step in a cluster or split */
     [ALIGNED] = "aligned", /* to so many bytes rows of A and B should be */
 };
 
@@ -85,7 +85,7 @@ struct choice {
     uint32_t units;
     const char *target;
     size_t columns[NUM_COLUMNS];
-    /* what the last row that was looked at would do */
+    /* the choice for the row looked at last */
     uint32_t splits, cluster;
 };
 
@@ -112,7 +112,7 @@ static uint64_t workspace_of(const kpk_gemm_product *p, uint32_t splits)
            types[p->type].sum_nbytes;
 }
 
-/* Of all matrices of the batch. */
+/* The bytes of all matrices in the batch. */
 static double bytes_of(const kpk_gemm_product *p)
 {
     return (double)p->batch * types[p->type].nbytes *
@@ -156,7 +156,7 @@ static double whole(double n, double each)
     return times < 1e18 ? (double)(uint64_t)times : times;
 }
 
-/* What is left of n then, as exactly as a double tells. */
+/* The rest of n after whole(n, each) times `each`, as exact as a double. */
 static double rest(double n, double each)
 {
     const double left = n - whole(n, each) * each;
@@ -174,7 +174,7 @@ static double with_memory(const struct choice *c, const kpk_number *cells,
 
     if (!cells[c->columns[LEAST_NS]].i)
         return ns;
-    /* of kernels that memory bounds, the one that has least to do */
+    /* if memory bounds several kernels, the one with the least work wins */
     return ns < least ? least + ns / 16 : ns + least / 16;
 }
 
@@ -191,7 +191,7 @@ static double time_of(const struct choice *c, const kpk_number *cells,
                       uint32_t splits)
 {
     const uint64_t room = (uint64_t)cells[c->columns[ROOM]].i;
-    /* splits are as slow as clusters */
+    /* steps in splits are as slow as in clusters */
     const uint64_t least =
         splits > 1 ? (uint64_t)cells[c->columns[SHARED_STEP_NS]].i : 0;
     const double full =
@@ -308,7 +308,7 @@ static double cost(size_t row, const kpk_number *cells, void *context)
             c->cluster = s;
         }
     }
-    /* what is said of any target counts where nothing is said of this one */
+    /* a row for any target counts only if no row names this target */
     if (c->target && kpk_table_row(c->module, c->table, row, &decl) == KPK_OK &&
         decl.target[0] == '\0')
         best = (best + 1) * 1e100;
@@ -320,7 +320,7 @@ static uint32_t grid_of(uint64_t blocks, uint64_t limit)
     return (uint32_t)(blocks < limit ? most(blocks, 1) : limit);
 }
 
-/* Each is behind the one before, so that few names are compared. */
+/* Searches for each column behind the previous one, to compare few names. */
 static kpk_status find_columns(const kpk_module *module, size_t table,
                                struct choice *c)
 {
@@ -363,8 +363,8 @@ static char *append(char *to, const char *text)
     return to + n;
 }
 
-/* Bytes of a batch of matrices whose rows of `cols` are aligned; 0 if they are
- * aligned as they are, without gaps. */
+/* Bytes for a batch of matrices with rows padded to a multiple of `aligned`; 0
+ * if rows of `cols` are such a multiple. */
 static uint64_t aligned_nbytes(uint32_t rows, uint32_t cols, uint32_t batch,
                                uint32_t size, uint32_t aligned)
 {
@@ -376,8 +376,8 @@ static uint64_t aligned_nbytes(uint32_t rows, uint32_t cols, uint32_t batch,
     return (double)to * rows * batch > 1e18 ? UINT64_MAX : to * rows * batch;
 }
 
-/* Finds room behind the sums of splits for aligned copies. What is read so few
- * times as a few rows are is not worth a copy. */
+/* Finds room behind the sums of splits for aligned copies. A product of few
+ * rows reads its operands too few times for a copy to pay. */
 static void plan_copies(const kpk_gemm_product *p, uint32_t aligned,
                         uint64_t workspace_nbytes, kpk_gemm_plan *plan)
 {
@@ -389,7 +389,7 @@ static void plan_copies(const kpk_gemm_product *p, uint32_t aligned,
     const uint64_t b =
         p->trans_b ? aligned_nbytes(p->n, p->k, p->batch, size, aligned)
                    : aligned_nbytes(p->k, p->n, p->batch, size, aligned);
-    /* never 0, which says that there is no copy */
+    /* never 0, because 0 means no copy */
     const uint64_t begin =
         (plan->workspace_nbytes / aligned + 1) * (uint64_t)aligned;
 
@@ -415,7 +415,7 @@ static void keep_resident(kpk_shape *shape, uint64_t most_blocks)
     shape->grid[1] = shape->grid[2] = 1;
 }
 
-/* What the row says of the launch. */
+/* The launch shape by the row of the table. */
 static void shape_as_row(const struct choice *c, const kpk_number *cells,
                          kpk_shape *shape)
 {
@@ -595,7 +595,7 @@ static kpk_status align(kpk_instance *inst, const kpk_gemm_product *p,
     enum { PIECE = 16 };
     const uint32_t size = types[p->type].nbytes, n = PIECE / size;
     const uint32_t leading = (o->cols + n - 1) / n * n;
-    /* one matrix may be that of the whole batch */
+    /* a stride of 0: one matrix for the whole batch */
     const uint32_t batch = o->stride == 0 ? 1 : p->batch;
     const int64_t stride = batch == 1 ? 0 : (int64_t)leading * o->rows;
     const kpk_kernel *kernel;
