@@ -57,7 +57,7 @@ int main(void)
                "K,1,1,0,2,64,0\n",
                targets[i]);
     puts("attention2_decode_*_576*,,128,splits,1,1,heads of K,1,1,0,1,64,0");
-    /* what a block's warps have of keys at once; clusters are tuned on sm_90 */
+    /* keys that a block's warps hold at once; clusters are tuned on sm_90 */
     for (int d = 64; d <= 256; d *= 2)
         printf("attention*_decode_*_%d,sm_90,128,splits,1,1,heads of K,1,1,0,3,"
                "%d,%d\n",

@@ -18,9 +18,9 @@
  * join what they found and need no workspace.
  *
  * attention2_* are the same for the second form of the argument, which has
- * sinks, a mask and a width of V; attention2_join_* follows them. Those of 576
- * take wide heads: up to 576 columns of K and 512 of V, 32 queries of one head
- * in a block, without clusters.
+ * sinks, a mask and a width of V; attention2_join_* follows them. The kernels
+ * of 576 take wide heads: up to 576 columns of K and 512 of V, 32 queries of
+ * one head in a block, without clusters.
  *
  * Grids: x over queries / 128 (of wide heads / 32), y over heads, z over b, 256
  * threads; x over splits, y over heads of K, z over b, 128 threads; x over
@@ -110,7 +110,7 @@ DEV void decode(const AttentionArgs &a)
     attention_decode<T, D, Format, Form>(a);
 }
 
-/* in which form arguments come, and where those of the first are */
+/* the type and form of the arguments, and where the first form's members lie */
 #define FORM1(X, ...)                                                          \
     X(attention, kpk_attention_args, FirstForm, args, __VA_ARGS__)
 #define FORM2(X, ...)                                                          \

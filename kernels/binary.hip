@@ -71,8 +71,8 @@ EXPORT(f64, f64)
 EXPORT(f8, f8_e4m3)
 
 /*
- * Extensions: hosts ask for them, candle's CUDA kernels lack them. What does
- * not depend on the sign for 32 bits is an alias of u32's (aliases.csv).
+ * Extensions: hosts ask for them, candle's CUDA kernels lack them. A 32-bit
+ * kernel that ignores the sign is an alias of u32's (aliases.csv).
  */
 EXPORT(i16, i16)
 EXPORT_ARITHMETIC(bdiv, i32, i32, x / y)

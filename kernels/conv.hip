@@ -1,10 +1,10 @@
 /*
  * conv.hip - convolutions, im2col, pooling and upsampling
  *
- * What a kernel does, its shapes and the grids it takes stand in the header
- * that its body comes from. The host launches a thread for each output (for
- * im2col1d, for each l_k outputs), 1024 a block. src_numel, out_padding and
- * n_threads say nothing that the views do not.
+ * The header with a kernel's body gives its function, its shapes and accepted
+ * grids. The host launches a thread for each output (for im2col1d, for each l_k
+ * outputs), 1024 a block. src_numel, out_padding and n_threads say nothing that
+ * the views do not.
  */
 #include "conv/col2im.h"
 #include "conv/direct.h"

@@ -14,8 +14,8 @@
  * nvidia/limb_tile.h, and few rows of f32 and f64 for copies, see
  * nvidia/few_copied.h.
  *
- * The times were fitted on one H200; of other cards only their proportions are
- * meant.
+ * The times were fitted on one H200; for other cards only the proportions
+ * count.
  */
 #include "include/nvidia/warpgroup_shapes.h"
 
@@ -69,8 +69,8 @@ enum { NUM_TYPES = sizeof(types) / sizeof(types[0]), JOIN_NS = 2500 };
 static const struct times limb_times[] = {{1, 1410, 1410, 4500},
                                           {2, 500, 700, 3000}};
 
-/* Few rows by copies, nvidia/few_copied.h, on sm_90. Blocks take what is theirs
- * of all columns, so no more of them are wanted than run at once. */
+/* Few rows by copies, nvidia/few_copied.h, on sm_90. A block takes its share of
+ * all columns, so no more blocks are wanted than run at once. */
 static const struct copied_row {
     const char *type;
     int layout, cols, shared, least_m, most_m;
@@ -84,7 +84,7 @@ static const struct copied_row {
 };
 enum { NUM_COPIED_ROWS = sizeof(copied_rows) / sizeof(copied_rows[0]) };
 
-/* What is known of memory: see gemm_plan.c. */
+/* Times and rate of memory: see gemm_plan.c. */
 struct memory {
     int join_ns, rate, least_ns;
 };
@@ -112,8 +112,8 @@ enum { MANY_ROWS = 1025 };
 static const struct warpgroup_row {
     int tile, m, n, shared, shares, least_m, most_m;
     struct times times;
-    int share;       /* ns, of a tile that is shared */
-    int shared_step; /* of it; 0: as of others */
+    int share;       /* ns, for a shared tile */
+    int shared_step; /* ns, for each step then; 0: as for other tiles */
     enum {
         ANY,    /* where A lies along K, and B as it likes */
         ALONG,  /* where both lie along K */
@@ -173,7 +173,7 @@ enum {
 };
 
 /* AMD's whose larger tiles of f16 and bf16 are made of several: GemmShape in
- * include/matrix/gemm.h. The last one stands for all others. */
+ * include/matrix/gemm.h. The last row stands for all other targets. */
 static const struct {
     const char *target;
     int down, across, room;
@@ -206,7 +206,7 @@ static void print_row(int layout, const struct type *type, int t,
            shared_step, resident ? 16 : 0);
 }
 
-/* Where there is a kernel for few rows, it is for them. */
+/* If the layout has a kernel for up to 8 rows, larger tiles begin at 9 rows. */
 static int least_m_of(int layout, int t)
 {
     return tiles[t].m > 8 && layout < 2 ? 9 : 0;

@@ -66,7 +66,7 @@
     {                                                                          \
         gemm_rows8<T, trans_b>(GEMM_ARGS(T));                                  \
     }
-/* of so many threads, and on sm_NN in few enough registers for n such blocks */
+/* a kernel of `threads` threads; on sm_NN its registers allow n such blocks */
 #if KPK_NVIDIA
 #define KERNEL_OF(threads, n)                                                  \
     extern "C" __global__ __launch_bounds__(threads, n) void

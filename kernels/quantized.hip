@@ -63,7 +63,7 @@
     EXPORT_TILED(name, tiled, rows, cols, passes)
 GGUF_WEIGHTS(EXPORT_FORMAT)
 #else
-#if KPK_WAVES == 32 /* those are in the other part */
+#if KPK_WAVES == 32 /* tiled kernels are in the other part */
 #undef EXPORT_TILED
 #define EXPORT_TILED(...)
 #endif

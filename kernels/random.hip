@@ -4,8 +4,8 @@
  *   rand_uniform_T  numbers from low up to, and without, high
  *   rand_normal_T   normal numbers of a mean and a standard deviation
  *
- * T is f32, f64, f16 or bf16. random/numbers.h says which numbers. They are not
- * those of cuRAND's XORWOW, which candle's CUDA device has.
+ * T is f32, f64, f16 or bf16. random/numbers.h says which numbers. candle's
+ * CUDA device makes other numbers, by cuRAND's XORWOW.
  */
 #include "random/numbers.h"
 

@@ -126,7 +126,7 @@ template <typename Item> struct ItemWords {
     u32 w[sizeof(Item) / 4];
 };
 
-/* What places from ncols up hold: larger than any item. */
+/* The item for places from ncols up, larger than any other. */
 template <typename Item> DEV Item last_item()
 {
     ItemWords<Item> words;
@@ -138,7 +138,7 @@ template <typename Item> DEV Item last_item()
 
 /* ---- rows in registers ---- */
 
-/* Of mine and other, the one for the lower or the higher place. */
+/* The smaller of mine and other for the lower place, else the larger. */
 template <typename Item>
 DEV Item keep(const Item &mine, const Item &other, bool lower)
 {
