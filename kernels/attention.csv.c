@@ -1,14 +1,14 @@
 /*
  * attention.csv.c - prints attention.csv: the launch shapes of attention.hip,
- * and what host/attention_plan.c chooses by
+ * and the numbers by which host/attention_plan.c chooses
  *
  * Many queries by kpk_kernel_shape(kernel, seqlen_q, h, &s), decoding by splits
- * and h_k, then s.grid[2] = b; joining by total_q and h. room: how many blocks
- * a compute unit works on at once; split_keys: of how many keys a split has at
- * least; cluster_keys: the same where splits are a cluster's, 0 for no
- * clusters. On NVIDIA's from sm_80 on K and V are in dynamic shared memory, but
- * those of wide heads, of which a block of many queries has 32. Both forms of a
- * kernel have the same rows.
+ * and h_k, then s.grid[2] = b; joining by total_q and h. room: blocks that a
+ * compute unit works on at once; split_keys: the fewest keys of a split;
+ * cluster_keys: the same for splits in a cluster, 0 for no clusters. From sm_80
+ * on K and V are in dynamic shared memory, except for wide heads; a block for
+ * many queries takes 32 of a wide head. Both forms of a kernel have the same
+ * rows.
  */
 #include <stdio.h>
 #include <string.h>

@@ -15,7 +15,7 @@
  * heads that share one of K, over one of `splits` parts of the keys. With more
  * than one split attention_join_* follows; or, on sm_90 and of K and V that are
  * not in blocks, the splits are the blocks of a cluster along x, up to 8, which
- * join what they found and need no workspace.
+ * join their results and need no workspace.
  *
  * attention2_* are the same for the second form of the argument, which has
  * sinks, a mask and a width of V; attention2_join_* follows them. The kernels
@@ -68,7 +68,8 @@ template <> struct PrefillLaunch<576> {
 #else
 #define PREFILL_BOUNDS(D) __launch_bounds__(256)
 #endif
-/* On NVIDIA's by wgmma, or by mma.sync, if the launch has what they need. */
+/* On NVIDIA's by wgmma, or by mma.sync, if the launch has the threads and
+ * LDS. */
 template <typename T, u32 D, class Form>
 DEV void prefill(const AttentionArgs &a)
 {

@@ -1,6 +1,6 @@
 /*
- * gemm.csv.c - prints gemm.csv: the launch shapes of gemm.hip, and what
- * host/gemm_plan.c chooses by
+ * gemm.csv.c - prints gemm.csv: the launch shapes of gemm.hip, and the numbers
+ * by which host/gemm_plan.c chooses
  *
  * x counts rows of C, y columns; grid.z is batch times splits. A block of
  * gemm_join_* takes 1024 results of a matrix, one of gemm_align_* 8192
@@ -93,7 +93,7 @@ static const struct memory h200_memory = {3000, 32, 4000};
 static const struct memory warpgroup_memory = {9000, 32, 4075};
 
 /* NVIDIA's processors with the steps that fit their shared memory. PTX for any
- * GPU from sm_90 on has no warpgroups: its tiles are not those of the cubin. */
+ * GPU from sm_90 on has no warpgroups: its tiles differ from the cubin's. */
 static const struct processor {
     const char *name;
     int steps;
@@ -182,7 +182,7 @@ enum { NUM_AMD = sizeof(amd) / sizeof(amd[0]) };
 
 static const char *const layouts[] = {"nn", "nt", "tn", "tt"};
 
-/* each_m, each_n: of a block's place in the grid; m, n: of what it computes */
+/* each_m, each_n: C for one place in the grid; m, n: C for one tile */
 struct extent {
     int each_m, each_n, m, n;
 };

@@ -10,7 +10,7 @@
  * b        [k, n], or [n, k] where the second is t
  * c        [m, n]; its old values are read unless beta is 0
  * bias     [n] or null
- * lda...   elements from row to row of what is said above, at least its length
+ * lda...   elements from row to row of a, b and c, at least a row's length
  * stride_a, stride_b, stride_c
  *          elements from matrix to matrix of the batch, of any sign; with 0
  *          all of the batch have the same a or b
@@ -28,9 +28,9 @@
  * smaller ones loop. Tiles and blocks: 128 x 128 and 256 threads, 64 x 64 and
  * 128, for few rows 8 x 64 and 256. On sm_90 the launch's shared memory says
  * which of several tiles of f16 and bf16, or of few rows, a block makes, see
- * gemm.csv.c; any grid is right for each, with clusters of any size, whose
- * blocks share what tiles are left when all blocks have had as many. Nothing is
- * read or written beside the matrices, and nothing where m, n or batch is 0.
+ * gemm.csv.c; any grid is right for each tile, with clusters of any size: a
+ * cluster's blocks share the tiles of the last partial round. Nothing is read
+ * or written beside the matrices, and nothing where m, n or batch is 0.
  *
  * gemm_align_* copies [rows, cols] of each matrix of a batch to rows of ld_to
  * elements, with zeros behind cols. ld_to and stride_to are multiples of 8,

@@ -1,8 +1,8 @@
 /*
  * indexing.hip - index_select, gather, index_add, scatter and scatter_add
  *
- * The tables give each kernel's index type and element type; what a kernel
- * does, its shapes and its grids stand in the header that its body comes from.
+ * The tables give each kernel's index type and element type; the header with a
+ * kernel's body gives its function, shapes and grids.
  */
 #include "indexing/read.h"
 #include "indexing/write.h"

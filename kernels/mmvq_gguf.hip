@@ -6,8 +6,8 @@
  *   mmvq_gguf_quantize_q8_1_T   f32, f16 or bf16 activations to Q8_1
  *
  * F is a format, a row of gguf/formats.h in lower case. vy is N columns,
- * stride_col_y Q8_1 blocks apart; dst is [N, stride_col_dst], of which the
- * first nrows_x of each row are written. Outputs alias no input.
+ * stride_col_y Q8_1 blocks apart; dst is [N, stride_col_dst]; the first nrows_x
+ * of each row are written. Outputs alias no input.
  */
 #include "device.h"
 

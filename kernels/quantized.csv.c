@@ -1,12 +1,11 @@
 /*
  * quantized.csv.c - prints quantized.csv: the launch shapes of quantized.hip
  *
- * Launch shapes are those of the callers, which the kernels count on; on sm_90
- * products of many rows with one Q8_1 column have compact grids, but those of
- * q8_0. A kernel's first row that fits is taken (kpk_kernel_shape() in
- * kpack.h). grid_y_each 0: one row of blocks; grid_y_loops: the kernel loops
- * over what a grid leaves. Experts take batch as columns, and grid.z = topk
- * besides.
+ * Launch shapes are the callers', and the kernels count on them; on sm_90
+ * products of many rows with one Q8_1 column have compact grids, except q8_0's.
+ * A kernel's first row that fits is taken (kpk_kernel_shape() in kpack.h).
+ * grid_y_each 0: one row of blocks; grid_y_loops: the kernel loops over the
+ * rest. Experts take batch as columns, and grid.z = topk besides.
  */
 #include "gguf/formats.h"
 

@@ -17,8 +17,8 @@
  * and later, in nvidia/; here are the exported names. T has the first two and
  * dequantize_mul_mat_vec_ like every format. Its rows have any number of
  * columns, nrows_y of its products is in elements, too, and mul_mat_T rounds
- * the f32 columns to T. Grids and blocks are the callers': each body says what
- * it takes. Outputs alias no input. A row is a whole number of blocks.
+ * the f32 columns to T. Callers set grids and blocks: each body says which it
+ * takes. Outputs alias no input. A row is a whole number of blocks.
  *
  * mul_mat_F of blocks run in waves of 64 on the targets of WAVES64_quantized
  * (Makefile), all others in the target's own.

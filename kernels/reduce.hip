@@ -1,8 +1,8 @@
 /*
  * reduce.hip - reductions, softmax, norms and rotary embedding
  *
- * The table gives each kernel's types; what a kernel does, its shapes and the
- * grids it takes stand in the header that its body comes from.
+ * The table gives each kernel's types; the header with a kernel's body gives
+ * its function, its shapes and accepted grids.
  */
 #include "reduce/fast.h"
 #include "reduce/norm.h"

@@ -36,7 +36,7 @@ typedef struct kpk_attention_args {
                                    * v_batch are then a page's strides, and
                                    * cu_seqlens_k gives lengths alone */
     const int32_t *prefix_ranges; /* [b, max_prefix_ranges, 2]: positions from,
-                                   * to; those of one range see each other,
+                                   * to; positions of a range see each other,
                                    * whatever the windows say */
     int64_t q_batch, k_batch, v_batch, o_batch;
     int64_t q_row, k_row, v_row, o_row;
@@ -63,17 +63,17 @@ typedef struct kpk_attention_args {
 
 /*
  * The one argument of the kernels of the second form, attention2_*: all of the
- * first form, and more. It has room for what is to come: what the list below
- * calls reserved must be zero.
+ * first form, and more. Members called reserved are room for later ones and
+ * must be zero.
  *
  *     kpk_attention2_args a = {.base = {.q = q, ..., .d = 576}, .d_v = 512};
  */
 typedef struct kpk_attention2_args {
     kpk_attention_args base; /* d is the width of Q and K */
     const float *sinks; /* [h]: one more score for each row of a head, which
-                         * has no key and no value: it adds exp(sinks[i]) to
-                         * what weights are divided by, and to lse. A row
-                         * that sees no key gives 0, and the sink as lse */
+                         * has no key and no value: it adds exp(sinks[i]) to the
+                         * divisor of the weights, and to lse. A row that sees
+                         * no key gives 0, and the sink as lse */
     const void *mask;   /* f16, [seqlen_q, seqlen_k] of each sequence and head:
                          * added to scores after scale and softcap, -infinity
                          * hides a key. The innermost dimension is contiguous, a

@@ -6,9 +6,9 @@
  * would leave most of the device idle. For a wide head a block for many queries
  * takes 32 rows; if the queries fill at most a quarter of it, they are decoded,
  * however many heads share one of K. Keys are split until the device is full,
- * but not into parts that take less time than a launch. Few splits are a
- * cluster where there are clusters: they need no launch to join them, and their
- * parts are shorter.
+ * but not into parts that take less time than a launch. On targets with
+ * clusters few splits form a cluster: a cluster needs no launch to join its
+ * splits, and its parts are shorter.
  */
 #include "attention_plan.h"
 #include "runtime.h"
@@ -77,7 +77,7 @@ static uint64_t all_rows(const kpk_attention_args *a)
     return a->total_q ? a->total_q : (uint64_t)a->b * a->seqlen_q;
 }
 
-/* UINT64_MAX for more than there is, which no workspace holds. */
+/* Bytes for the results of splits; UINT64_MAX if no workspace can hold them. */
 static uint64_t workspace_of(const kpk_attention2_args *args, uint64_t splits)
 {
     const kpk_attention_args *a = &args->base;
@@ -367,7 +367,7 @@ static kpk_status launch_one(kpk_instance *inst, const char *name,
                                         .stream = stream,
                                         .flags = KPK_LAUNCH_EARLY,
                                         .cluster = {cluster}};
-    /* the first form is what the second begins with */
+    /* the second form begins with the first */
     const kpk_arg arg = {args, second ? sizeof(*args) : sizeof(args->base)};
     const kpk_kernel *kernel;
     kpk_status st = kpk_kernel_get(inst, name, &kernel);

@@ -10,12 +10,12 @@
  *
  * Sinks, a mask, and V of another width than K are in kpk_attention2_args, for
  * which kpk_attention2_choose() and kpk_attention2_launch() are the same. Both
- * choose the kernels of the first form, attention_*, where arguments need no
- * more, and those of the second, attention2_*, where they do: kpk_attention_*()
- * too, for heads wider than 256.
+ * choose kernels of the first form, attention_*, if the arguments need no more,
+ * else kernels of the second form, attention2_*: kpk_attention_*() too, for
+ * heads wider than 256.
  *
  * A plan depends on sizes and device alone, not on where tensors lie: it can be
- * made once and used for every call of those sizes. Nothing is allocated,
+ * made once and used for every call with the same sizes. Nothing is allocated,
  * measured or kept.
  */
 #ifndef KPACK_ATTENTION_PLAN_H
@@ -47,8 +47,7 @@ typedef struct kpk_attention_plan {
     char join[24];   /* "attention_join_bf16"; "" if nothing follows */
     kpk_shape shape, join_shape;
     uint32_t splits;
-    uint32_t cluster; /* blocks of a cluster, which joins what its splits found;
-                         1: no clusters */
+    uint32_t cluster; /* blocks of a cluster, which joins its splits; 1: none */
     uint32_t quantizes;        /* 1 if args.o_q8_1 may be given */
     uint64_t workspace_nbytes; /* device memory, aligned to 4; 0 for no join */
 } kpk_attention_plan;
@@ -58,11 +57,11 @@ typedef struct kpk_attention_plan {
  * parts the keys are split, so that the device is busy.
  *
  *   inst     its device and its target count
- *   module   &kpk_module_attention of the pack that inst is of
+ *   module   &kpk_module_attention of inst's pack
  *   args     of which b, h, h_k, d, seqlen_q, seqlen_k, total_q and the windows
  *            are read, during the call only; splits and partial are not
  *   workspace_nbytes
- *            what the caller has of device memory for splits; 0 for none,
+ *            the caller's device memory for splits; 0 for none,
  *            UINT64_MAX to learn from out how much would be used
  *   out      the plan; left alone on failure
  *
@@ -117,7 +116,7 @@ kpk_status kpk_attention2_choose_for(const kpk_module *module,
  * Fail with KPK_ERR_ARG for a NULL, for a block table without a page size, for
  * o_q8_1 where the plan's kernel writes o, and for sinks, a mask or a d_v that
  * the plan was not made for; otherwise as kpk_kernel_get() and kpk_launch().
- * Nothing is allocated but what loading the module takes, the first time.
+ * Only loading the module, the first time, allocates memory.
  */
 kpk_status kpk_attention_launch(kpk_instance *inst,
                                 const kpk_attention_args *args,

@@ -1,8 +1,8 @@
 /* gemm_plan.c - which kernel of module gemm makes a product: see gemm_plan.h
  *
- * The table gemm has a row for each kernel, with its tile and what it costs: a
- * step along K of 128 bytes, and what comes before and after all steps. Times
- * are those of a card with about 130 compute units; only their proportions
+ * The table gemm has a row for each kernel, with its tile and the tile's costs:
+ * for a step along K of 128 bytes, and for the work before and after all steps.
+ * Times are from a card with about 130 compute units; only their proportions
  * matter.
  */
 #include "gemm_plan.h"
@@ -24,7 +24,7 @@ static const struct {
     [KPK_GEMM_F64] = {"f64", 8, 8},
 };
 
-/* Columns of the table, in the order that they have there. */
+/* Columns of the table, in the table's order. */
 enum {
     LAYOUT,
     TYPE,
@@ -61,7 +61,7 @@ static const char *const column_names[] = {
     [SHARED_NBYTES] = "shared_nbytes",
     [TILE_M] = "cost_m",   /* rows of C that a tile computes */
     [TILE_N] = "cost_n",   /* columns */
-    [LEAST_M] = "least_m", /* rows of C that the kernel is for */
+    [LEAST_M] = "least_m", /* the fewest rows of C for the kernel */
     [MOST_M] = "most_m",
     [ROOM] = "room",         /* tiles that a compute unit works on at once */
     [STEP_NS] = "step_ns",   /* a tile's step, in a full unit */
@@ -99,7 +99,7 @@ static uint64_t most(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-/* UINT64_MAX for more than there is, which no workspace holds. */
+/* Bytes for the sums of splits; UINT64_MAX if no workspace can hold them. */
 static uint64_t workspace_of(const kpk_gemm_product *p, uint32_t splits)
 {
     const double n = (double)splits * p->batch * p->m * p->n;
@@ -164,7 +164,7 @@ static double rest(double n, double each)
     return left > 0 && left < each ? left : 0;
 }
 
-/* A time in ns with what memory takes at least. */
+/* A time in ns, with the least time that memory takes. */
 static double with_memory(const struct choice *c, const kpk_number *cells,
                           double ns)
 {
@@ -217,9 +217,10 @@ static double time_of(const struct choice *c, const kpk_number *cells,
     return ns;
 }
 
-/* So many clusters run at once. A cluster of two is on neighbouring units, a
- * larger one in a group of 16 to 18 of them, of which some have fewer: as if
- * there were one group less for every eleven. Counted on an H200. */
+/* The number of clusters that run at once. A cluster of two runs on
+ * neighbouring units, a larger one in a group of 16 to 18 units. Some groups
+ * have fewer units: as if every eleventh group were missing. Counted on an
+ * H200. */
 static uint64_t clusters_at_once(const struct choice *c,
                                  const kpk_number *cells, uint32_t cluster)
 {
@@ -587,7 +588,8 @@ struct operand {
     int64_t stride;
 };
 
-/* Copies the operand to where its rows are aligned, if they are not. */
+/* Copies the operand to aligned rows in the workspace, if its rows are not
+ * aligned. */
 static kpk_status align(kpk_instance *inst, const kpk_gemm_product *p,
                         const kpk_gemm_plan *plan, struct operand *o, char *to,
                         void *stream)
@@ -690,7 +692,7 @@ kpk_status kpk_gemm_launch(kpk_instance *inst, const kpk_gemm_product *p,
             ARG(b.stride),  ARG(o->stride_c), ARG(p->batch), ARG(plan->splits),
             alpha_arg,      beta_arg};
 
-        /* Early: those of f16 and bf16 wait before they read anything. */
+        /* Early: kernels of f16 and bf16 wait before they read anything. */
         const kpk_launch_options options = {.shape = plan->shape,
                                             .stream = stream,
                                             .cluster = {plan->cluster},

@@ -44,9 +44,9 @@ typedef struct kpk_gemm_plan {
      * clusters. The blocks of a cluster share tiles, which takes no join. */
     uint32_t cluster;
     uint64_t workspace_nbytes; /* device memory, aligned to 16; maybe 0 */
-    /* Where the kernel is slow with rows that are not aligned: what copies them
-     * ("gemm_align_bf16", else ""), and where in the workspace A and B then
-     * are, 0 for one that is not copied. */
+    /* If the kernel is slow with rows that are not aligned: the kernel that
+     * copies them ("gemm_align_bf16", else ""), and the places of A and B in
+     * the workspace, 0 for a matrix that is not copied. */
     char align[20];
     uint64_t aligned_a, aligned_b;
 } kpk_gemm_plan;
@@ -57,10 +57,10 @@ typedef struct kpk_gemm_plan {
  * little is computed in vain.
  *
  *   inst     its device counts, and which code of the module runs there
- *   module   &kpk_module_gemm of the pack that inst is of
+ *   module   &kpk_module_gemm of inst's pack
  *   product  read during the call only
  *   workspace_nbytes
- *            what the caller has of device memory for splits; 0 for none,
+ *            the caller's device memory for splits; 0 for none,
  *            UINT64_MAX to learn from out how much would be used. On NVIDIA's
  *            it also holds copies of A and B of f16 and bf16 if their rows, as
  *            long as a row is, are not multiples of 16 bytes
@@ -69,8 +69,8 @@ typedef struct kpk_gemm_plan {
  * kpk_gemm_choose_for() is the same without a device, for a target ID and a
  * number of compute units.
  *
- * A product of which m, n or batch is 0 has a plan, too: one block, which
- * writes nothing. Fail with KPK_ERR_ARG for a NULL or a type that there is not,
+ * A product with m, n or batch 0 has a plan, too: one block, which writes
+ * nothing. Fail with KPK_ERR_ARG for a NULL or a type that there is not,
  * KPK_ERR_NO_ROW if module is not that of gemm. Any thread may call.
  */
 kpk_status kpk_gemm_choose(const kpk_instance *inst, const kpk_module *module,
@@ -110,8 +110,8 @@ typedef struct kpk_gemm_operands {
  *   stream     a hipStream_t of the instance's device; NULL for the default one
  *
  * Fails with KPK_ERR_ARG for a NULL or a leading dimension below a row's
- * length; otherwise as kpk_kernel_get() and kpk_launch(). Nothing is allocated
- * but what loading the module takes, the first time.
+ * length; otherwise as kpk_kernel_get() and kpk_launch(). Only loading the
+ * module, the first time, allocates memory.
  */
 kpk_status kpk_gemm_launch(kpk_instance *inst, const kpk_gemm_product *product,
                            const kpk_gemm_plan *plan,

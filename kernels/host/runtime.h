@@ -1,8 +1,9 @@
 /*
- * runtime.h - what the host code of kpack's modules uses of the runtime
+ * runtime.h - the runtime's functions for the host code of kpack's modules
  *
- * These functions are not of kpack.h: they may change with the runtime, which
- * is built with them. src/internal.h declares them for the runtime itself.
+ * The functions are not part of kpack.h and may change with the runtime, which
+ * is built together with their callers. src/internal.h declares them for the
+ * runtime itself.
  */
 #ifndef KPACK_HOST_RUNTIME_H
 #define KPACK_HOST_RUNTIME_H

@@ -19,8 +19,8 @@ DEV u32 compare_here(u32 v)
 #endif
 
 /*
- * A view's dims and strides as what nothing writes while the kernel runs. Else
- * AMD reads them by vector loads behind any place that may store.
+ * A view's dims and strides, in memory that nothing writes while the kernel
+ * runs. Else AMD reads them by vector loads behind any place that may store.
  */
 #if KPK_NVIDIA
 typedef const size_t constant_size;

@@ -161,7 +161,7 @@ template <> struct narrow<f8> {
         const u32 whole = bits_as<u32>(v) & 0x7fffffffu;
         const bool nan = whole > 0x7f800000u;
         const u32 sign = nan ? 0u : bits_as<u32>(v) >> 24 & 0x80u;
-        /* 480 is what the code 0x7f would be worth */
+        /* code 0x7f would have the value 480 */
         const u32 a = nan ? 0x43f00000u : min_of(whole, 0x43e00000u);
         const u32 normal =
             ((a + 0x7ffffu + (a >> 20 & 1u)) >> 20) - (120u << 3);

@@ -1,5 +1,5 @@
 /*
- * device.h - what every kernel stands on: one text for AMD GPUs and sm_NN
+ * device.h - the base of every kernel: one text for AMD GPUs and sm_NN
  *
  * AMD targets are built by clang as HIP, NVIDIA's by nvcc as CUDA. Only this
  * header and convert.h know which of the two is at work; a kernel includes
@@ -61,8 +61,8 @@ static_assert(sizeof(u64) == sizeof(size_t), "a 64-bit target");
 #define DEV_MEMBER __device__ __forceinline__
 #define KERNEL extern "C" __global__ __launch_bounds__(1024) void
 /*
- * A kernel of which n blocks fit on a multiprocessor of sm_NN: the compiler
- * gives a thread so few registers. With one block per multiprocessor, the
+ * A kernel with room for n blocks on a multiprocessor of sm_NN: the compiler
+ * limits a thread's registers to fit. With one block per multiprocessor, the
  * multiprocessor idles whenever that block waits, starts or ends. AMD's GPUs
  * have registers enough.
  */
@@ -157,7 +157,8 @@ template <typename T> DEV constexpr T div_up(T a, T b)
     return a / b + (a % b != 0);
 }
 
-/* a * b, rounded, where the compiler must not fuse it with what follows */
+/* a * b, rounded, where the compiler must not fuse it with the next
+ * operation */
 DEV double rounded_product(double a, double b)
 {
 #if KPK_NVIDIA
@@ -360,8 +361,8 @@ template <typename T, typename Op> DEV T join_lanes(T v, Op op)
 }
 
 /*
- * v, the same in all lanes that are present, in a scalar register: what the
- * compiler cannot see to be uniform (a thread's wave number, say).
+ * v, the same in all lanes that are present, in a scalar register: for numbers
+ * that the compiler cannot see to be uniform (a thread's wave number, say).
  */
 DEV u32 uniform(u32 v)
 {

@@ -28,7 +28,7 @@ DEV u32 divide_uniform(u32 a, u32 b)
     return (b & (b - 1)) == 0 ? a >> log2_of(b) : a / b;
 }
 
-/* the same of wider indices; `fits`: all of them fit u32 */
+/* the same for wider indices; `fits`: every index fits u32 */
 DEV u64 divide_size(u64 a, u32 b, bool fits)
 {
     return fits ? divide_uniform((u32)a, b) : a / b;

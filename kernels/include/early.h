@@ -2,12 +2,12 @@
  *
  * A launch with KPK_LAUNCH_EARLY (kpack.h) may begin before the launch in front
  * of it in its stream has ended. Its kernel calls wait_for_launch_before() once
- * it has asked for what no launch writes, such as a model's weights, and before
- * it reads or writes anything else. After the call all earlier launches are
- * over, and their writes are visible. Each thread that reads or writes makes
- * the call, or hears from a thread that made it. At least one block of every
- * launch makes the call, so the end of a launch means the end of every earlier
- * launch.
+ * it has asked for data that no launch writes, such as a model's weights, and
+ * before it reads or writes anything else. After the call all earlier launches
+ * are over, and their writes are visible. Each thread that reads or writes
+ * makes the call, or hears from a thread that made it. At least one block of
+ * every launch makes the call, so the end of a launch means the end of every
+ * earlier launch.
  *
  * When all blocks of a launch have called let_next_launch_begin(), or have
  * ended, the next launch takes the places that they leave free, and waits

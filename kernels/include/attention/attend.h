@@ -9,16 +9,15 @@
  *
  * With x the scores times log2(e), a row keeps m, near the largest x so far,
  * and sums P = 2^(x - m + 8). m is raised only when an x is above m + 7, as P
- * then might leave f16's range; most tiles need no change of what was summed
- * before. The 8 is for gfx90a, whose matrix unit takes f16 below 2^-14 as
- * zeros.
+ * then might leave f16's range; most tiles need no change of earlier sums. The
+ * 8 is for gfx90a, whose matrix unit takes f16 below 2^-14 as zeros.
  *
  * Tiles that all of a wave's queries see need no mask. In the others a lane has
  * a bit for each of its scores.
  *
  * Heads wider than 256 go through LDS in parts of 256 columns, one after the
  * other in the same place: first the parts of K, over which scores are summed,
- * then those of V. Registers hold the results of 512 columns of V at most,
+ * then the parts of V. Registers hold the results of 512 columns of V at most,
  * which the waves share, and Q lies in LDS.
  */
 #pragma once
@@ -81,7 +80,7 @@ template <bool Decode> struct Queries {
     {
         return Decode ? head0 + (u32)row % group : head0;
     }
-    /* a row of Q; the last one stands for those after it */
+    /* a row of Q; rows behind the last one repeat it */
     template <typename T>
     DEV_MEMBER const u8 *at(const AttentionArgs &a, const Sequence &s, u32 b,
                             i32 row) const
@@ -194,8 +193,8 @@ DEV u32 bit_span(i32 first, i32 end)
 
 /*
  * Which rows: of sequence b, of head `head`, or the heads of K's head, from
- * row0 on. All else follows from the arguments, which are read again where it
- * is needed: there are too few scalar registers to keep it.
+ * row0 on. Every other number follows from the arguments, which are read again
+ * at each use: there are too few scalar registers to keep such numbers.
  */
 struct RowsAt {
     u32 b, head;
@@ -439,7 +438,7 @@ struct Attend {
 
     /* ---- exponentials ---- */
 
-    /* Where a score went beyond what P may be, everything is scaled down. */
+    /* If a score exceeded the range of P, everything is scaled down. */
     DEV_MEMBER void raise(const typename U::D (&x)[units][tiles], f32 factor)
     {
         f32 top[units][slots];
@@ -883,7 +882,7 @@ DEV void attention(const AttentionArgs &args)
     }
 }
 
-/* All queries of the heads that share one of K, over a part of the keys. */
+/* Every query of the heads with a common head of K, over a part of the keys. */
 template <typename T, u32 D, class Format, class Form>
 DEV void attention_decode(const AttentionArgs &args)
 {

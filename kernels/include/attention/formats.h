@@ -1,5 +1,5 @@
 /*
- * formats.h - what K and V are kept in: T itself, or GGUF's q8_0 and q4_0
+ * formats.h - the formats of K and V: T itself, or GGUF's q8_0 and q4_0
  *
  *   block_elems, block_nbytes
  *   Raw               eight neighbouring elements as they are loaded
@@ -80,7 +80,7 @@ template <typename T> DEV Piece scaled_bytes(const u32 (&q)[2], u32 scale)
 }
 
 /*
- * The same as f16 for bytes from 0 on, of which `zero` stands for 0. 0x64 and
+ * The same as f16 for bytes from 0 on; the byte `zero` stands for 0. 0x64 and
  * then a byte is 1024 + byte, so two of them take three instructions. The
  * product is rounded once, as above. AMD's alone (by_halves).
  */

@@ -1,5 +1,5 @@
 /*
- * join.h - what splits of the keys found, joined in their order
+ * join.h - the results of splits of the keys, joined in the splits' order
  */
 #pragma once
 

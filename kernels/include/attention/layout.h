@@ -2,16 +2,16 @@
  * layout.h - where a wave's scores are, so that they need not move
  *
  * Two products follow each other: scores S = Q K^T, then O += P V with P, the
- * exponentials of the scores. A lane keeps what it got of S, rounds it, and
- * hands it over as an operand of the second product. Where a lane's results of
- * one query and its share of an operand's row are alike, that needs no exchange
+ * exponentials of the scores. A lane keeps its part of S, rounds it, and hands
+ * it over as an operand of the second product. Where a lane's results of one
+ * query and its share of an operand's row are alike, that needs no exchange
  * (unit.h has both). So AMD's matrix units compute S^T = K Q^T, with a query in
  * each column, and O^T = V^T P^T; NVIDIA's compute S and O.
  *
- * Which key stands in which row of a unit is free. K's rows go to LDS in an
- * order (Scores::place) that makes a lane's keys consecutive: the keys of 16
- * bytes of P are then in their natural order, in which V's rows lie. V's
- * columns are ordered alike, so that a lane's results of O are neighbours.
+ * Keys may stand in any rows of a unit. K's rows go to LDS in an order
+ * (Scores::place) that makes a lane's keys consecutive: the keys of 16 bytes of
+ * P are then in their natural order, in which V's rows lie. V's columns are
+ * ordered alike, so that a lane's results of O are neighbours.
  *
  *   targets       a lane's queries      of 16 results of a query it has
  *   mfma          l%16                  4: lane group l/16
@@ -172,8 +172,8 @@ template <typename T> DEV u32 pack_two(const Pair &v)
 }
 
 /*
- * A lane's P of one query, `run` keys in pairs, to operands: words[s] are those
- * of slot s.
+ * A lane's P of one query, `run` keys in pairs, to operands: words[s] for slot
+ * s.
  */
 template <typename T>
 DEV void share_out(const u32 (&words)[Scores<T>::slots][Scores<T>::run / 2],

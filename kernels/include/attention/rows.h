@@ -147,8 +147,8 @@ DEV KeySpan seen_by(const Sequence &s, i32 first_query, i32 last_query)
 }
 
 /*
- * Where a sequence's K or V of one head lies: in pages. One piece of memory is
- * page 0 and has all rows; what its table says does not matter.
+ * Where a sequence's K or V of one head lies: in pages. Memory without pages is
+ * page 0 with every row; the entry in its table does not matter.
  */
 struct KeyRows {
     const u8 *base;
@@ -176,7 +176,7 @@ struct KeyRows {
     }
 };
 
-/* elements of a format to bytes; blocks of 32 in those that have blocks */
+/* elements of a format to bytes; formats with blocks have 32 in a block */
 template <class Format> DEV i64 format_nbytes(i64 elements)
 {
     return elements / Format::block_elems * Format::block_nbytes;
@@ -199,7 +199,7 @@ DEV KeyRows key_rows(const AttentionArgs &a, u32 b, const u8 *base, i64 batch,
     return r;
 }
 
-/* Where a head's keys begin: those of sequence b, or of all pages. */
+/* The first key of a head: in sequence b or, with pages, in page 0. */
 template <class Format>
 DEV const u8 *first_row(const AttentionArgs &a, const Sequence &s, u32 b,
                         u32 head, const void *array, i64 batch, i64 row,

@@ -7,8 +7,8 @@
 #include "early.h"
 
 /*
- * dst   what rows of `cols` elements are kept in, for each head
- * ids   [n]: the row of dst for each row of src; those that are not there, from
+ * dst   the cache: rows of `cols` elements, for each head
+ * ids   [n]: the row of dst for each row of src; rows that do not exist, from
  *       dst_rows on or below 0, are left out
  */
 template <typename T> struct SetRows {

@@ -1,10 +1,11 @@
 /*
  * tile.h - K and V of some keys on their way to LDS
  *
- * A tile has 8192 elements of each. The threads bring it from memory into
- * registers while the one before is worked on, and from there into LDS: K as it
- * lies, a row a key, V turned over, a row for each of its d columns, so that
- * both are read in pieces of 16 bytes along what is summed over.
+ * A tile has 8192 elements of K and as many of V. The threads bring it from
+ * memory into registers while the tile before is worked on, and from there into
+ * LDS: K in its own order, a row a key, V turned over, a row for each of its d
+ * columns. So both are read in pieces of 16 bytes along the dimension that is
+ * summed over.
  *
  * A piece's place in LDS depends on its row, so that lanes that access one
  * piece of several rows together find them in different banks (swizzle_*).
@@ -71,9 +72,9 @@ DEV const u8 *scalar(const u8 *p)
 }
 
 /*
- * threadIdx.x. On targets with 256 registers it is unknown to the compiler:
- * what follows from it is worked out anew for each tile, where keeping it would
- * take a register for each address.
+ * threadIdx.x. On targets with 256 registers the compiler does not know the
+ * value: it works addresses out anew for each tile, where keeping them would
+ * take a register for each.
  */
 template <u32 Threads> DEV u32 this_thread()
 {
@@ -282,7 +283,7 @@ template <typename T, u32 D, u32 Threads, class Format> struct Tile {
                     scalar(v0 + (i * v_step + j) * vr.row_nbytes) + at_v, vp);
         }
     }
-    /* The same, of which the span has a part. */
+    /* The same for a tile partly in the span. */
     DEV_MEMBER void part_of_keys(const KeyRows &kr, const u8 *k0, u32 kp, u32 t,
                                  const KeySpan &span, i32 key0)
     {

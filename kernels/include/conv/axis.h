@@ -16,7 +16,7 @@
 
 #include "division.h"
 
-/* I is i32 where all of it fits, for registers' sake, else i64 */
+/* I is i32 if every number fits, to save registers, else i64 */
 template <typename I> struct Axis {
     I length;                /* of the input */
     I first, step, count;    /* outputs */

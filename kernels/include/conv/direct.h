@@ -16,7 +16,8 @@
  *
  * Padding is zeros in LDS, which is the same as dropping the term unless a
  * kernel element is infinite or NaN: such tiles are computed again, term by
- * term. So are all outputs where the block is not whole groups of 32 threads.
+ * term. In a block that is not whole groups of 32 threads every output is
+ * computed term by term.
  */
 #pragma once
 
@@ -220,8 +221,9 @@ template <typename T, u32 PX, u32 OC> struct ConvTile {
 };
 
 /*
- * Every output by the plain way: those of few terms, and for blocks that are
- * not whole groups. W and I: u32 and i32 where places and coordinates fit.
+ * Every output by the plain way: outputs of few terms, and every output in
+ * blocks that are not whole groups. W and I: u32 and i32 where places and
+ * coordinates fit.
  */
 template <typename W, typename I, typename T>
 DEV void conv_by_points(const TileBlocks &blocks, const Conv &v, const T *x,
@@ -247,7 +249,7 @@ DEV void conv_by_points(const TileBlocks &blocks, const Conv &v, const T *x,
 
 #if KPK_CONV_MATRIX
 #if KPK_NVIDIA
-/* Not inlined, so that its registers are not the other ways'. */
+/* Not inlined, so that its registers do not add to the other ways'. */
 template <typename T>
 static __device__ __noinline__ void run_matrix(ConvMatrix<T> matrix,
                                                TileBlocks blocks)
@@ -261,7 +263,8 @@ DEV void run_matrix(const ConvMatrix<T> &matrix, const TileBlocks &blocks)
 #endif
 
 #if KPK_NVIDIA && KPK_CONV_MATRIX
-/* Each way is a function, so that its registers are not the others'. */
+/* Each way is a function, so that its registers do not add to the other
+ * ways'. */
 template <typename T>
 static __device__ __noinline__ void run_rows(typename ConvPlan<T>::Shape &shape,
                                              u32 lds, TileBlocks blocks)

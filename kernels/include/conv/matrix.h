@@ -5,10 +5,10 @@
  * counts channels and taps as they lie in the kernel, and p images, rows and
  * columns of outputs. A block makes tiles of 64 channels by 256 positions with
  * the units of matrix/unit.h, along k in steps of 128 bytes. The kernel is
- * loaded as gemm's operands are. A lane loads the image elements of its
- * positions for a few k; neighbouring lanes have neighbouring positions. An
- * element outside the image gets an offset behind the end of x and reads as
- * zero: AMD's buffers give zeros there by themselves.
+ * loaded like gemm's operands. A lane loads the image elements of its positions
+ * for a few k; neighbouring lanes have neighbouring positions. An element
+ * outside the image gets an offset behind the end of x and reads as zero: AMD's
+ * buffers give zeros there by themselves.
  *
  * Zeros for padding are the same as dropped terms unless a kernel element is
  * infinite or NaN. Then the sum is NaN: such outputs are computed again, term

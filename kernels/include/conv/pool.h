@@ -161,7 +161,7 @@ template <typename OP, typename T, u32 K> struct Pool {
     }
 };
 
-/* windows that a group of lanes shares: those of few outputs, mostly */
+/* windows that a group of lanes shares, mostly for few outputs */
 constexpr u64 shared_window = 256;
 
 /* an output by 32 lanes, spread over the rows of its window; a walk by `each`

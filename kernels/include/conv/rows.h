@@ -38,7 +38,7 @@ DEV void each_pack(const Image &x, u64 h_out, u64 w_out, T *dst, const F &f)
 
 /*
  * The same with V (if `packs`) or one output a pack, and indices of 32 bits
- * where those do; by the blocks that stay after leaves_at_once(each).
+ * where 32 are enough; by the blocks that stay after leaves_at_once(each).
  */
 template <u32 V, u32 each = V, typename T, typename F>
 DEV void each_output(const Image &x, u64 h_out, u64 w_out, T *dst, const F &f,

@@ -2,10 +2,10 @@
  * tile.h - tiles of an image in LDS, for convolutions and im2col
  *
  * A tile is a block of output positions: images * rows * columns, powers of
- * two. A piece of it is what LDS holds at a time: some input channels, and the
- * inputs that some taps of the kernel reach from the tile's positions. Along an
- * axis LDS holds all inputs from the first to the last that are needed, or,
- * where the stride leaves more gaps than there are taps, the needed ones only.
+ * two. LDS holds a piece of it at a time: some input channels, and the inputs
+ * that some taps of the kernel reach from the tile's positions. Along an axis
+ * LDS holds all inputs from the first to the last that are needed, or, where
+ * the stride leaves more gaps than there are taps, the needed ones only.
  *
  * Thread 0 works out the numbers that all threads share (sizes, strides, the
  * current tile and piece) and keeps them in LDS (Work): registers are for the
@@ -41,8 +41,8 @@ struct Conv {
     bool flat; /* one-dimensional: stride and the like are not for h */
 
     /*
-     * Whether coordinates, and offsets within what a tile reads, fit 32 bits:
-     * all images but those that a GPU has no memory for twice.
+     * Whether coordinates, and offsets within a tile's input, fit 32 bits: so
+     * for every image that a GPU has the memory for twice.
      */
     DEV_MEMBER bool is_small() const
     {

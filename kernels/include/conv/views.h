@@ -1,4 +1,5 @@
-/* views.h - strided images and kernels, and what a convolution computes in */
+/* views.h - strided images and kernels, and the types of a convolution's
+ * sums */
 #pragma once
 
 #include "conv/axis.h"
