@@ -358,10 +358,10 @@ DEV void map(u64 n, u64 rank, const size_t *info, const A *a, const B *b,
     constexpr u32 each_row = weight == HEAVY ? 1 : 2;
 
     /*
-     * Most blocks of a large grid leave, so what they ask comes first, and for
-     * it alone. A small grid goes straight to its load from there: with 32
-     * waves on a multiprocessor an instruction takes 8 cycles of a scheduler.
-     * A heavy function is there once for both layouts.
+     * Most blocks of a large grid leave, so the check for leaving comes first,
+     * with no other work in front of it. A small grid goes straight to its load
+     * from there: with 32 waves on a multiprocessor an instruction takes 8
+     * cycles of a scheduler. A heavy function is there once for both layouts.
      */
     constexpr bool once = weight == HEAVY;
     constexpr bool quick = KPK_NVIDIA && nops <= 2 && !once;
@@ -375,8 +375,8 @@ DEV void map(u64 n, u64 rank, const size_t *info, const A *a, const B *b,
         const u32 i = (u32)blockIdx.x * threads + thread_anew();
 
         if (grid <= small) {
-            /* copies are of strided operands as a rule, and what comes second
-             * takes a jump more */
+            /* copies have strided operands as a rule, and the second case takes
+             * a jump more */
             constexpr bool strided_first = weight == COPY;
 
             if (strided_first && info != nullptr) {

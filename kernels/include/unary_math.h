@@ -396,7 +396,7 @@ template <typename T> DEV f32 silu_times(f32 x, f32 u)
 
 /*
  * The factors of gelu's exponent, sqrt(2 / pi) (|x| + 0.044715 |x|^3), for f32
- * times log2(e), and what is left of them. `first` has few bits, so that the
+ * times log2(e), and their rounding errors. `first` has few bits, so that the
  * sum with it has an exact rest.
  */
 template <typename C> struct gelu_factors {

@@ -1,16 +1,15 @@
 /*
  * argmax.h - the greatest of rows of logits, by all of a grid
  *
- * logits  [rows, n] of T, of which argmax_last takes the last row, argmax_rows
- *         all of them
- * index   a u32 for each row: where the greatest is; of equal ones the first. A
- *         NaN is greater than any number
+ * logits  [rows, n] of T; argmax_last takes the last row, argmax_rows every row
+ * index   a u32 for each row: the place of its greatest number, the first of
+ *         equals. A NaN is greater than any number
  * work    two u64 for each, zero before the first launch; a launch leaves them
  *         zero
  *
- * A block adds its greatest to work[0] by one atomic maximum, and the last of
- * the row's blocks hands the result over. Any 1-D grid; launches that may
- * overlap need work of their own.
+ * A block adds its greatest number to work[0] by one atomic maximum, and the
+ * last of the row's blocks hands the result over. Any 1-D grid; launches that
+ * may overlap need work of their own.
  */
 #pragma once
 

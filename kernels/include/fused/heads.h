@@ -1,5 +1,5 @@
 /*
- * heads.h - what a product of Q, K and V goes through on its way to attention
+ * heads.h - the steps from the product of Q, K and V to attention
  *
  * rope_table_f32: table [tokens, n_dims / 2] of two f32, the cosine and the
  * sine of each pair's angle, by rope.h, both times its length. The layers of a

@@ -7,9 +7,9 @@
  * alpha          [n] of T, null for 1
  * dst            [rows, n] of T: sum / sqrt(mean(sum^2) + eps) * alpha
  * vy             [rows, n_padded / 32] Q8_1 blocks of the same numbers, not
- *                rounded to T before; zero behind column n. Their sum is that
- *                of the numbers or, where OfQuants, d times that of the quants
- *                (quantized/quantize.h)
+ *                rounded to T before; zero behind column n. Blocks store the
+ *                sum of the numbers or, with OfQuants, d times the sum of the
+ *                quants (quantized/quantize.h)
  *
  * Row = blockIdx.x; blocks of any power of two from 32 to 1024 threads. Sums
  * are kept in f32, of squares that leave its range in f64
@@ -57,7 +57,7 @@ template <typename T> struct added_row {
             x.each(t, first, n,
                    [&](A *v, u32 c) { write_columns<V>(sum + c, v); });
     }
-    /* once more; `sum` may have taken the place of what it was made of */
+    /* adds again; `sum` may have overwritten its own inputs */
     template <u32 V, u32 K>
     DEV_MEMBER void add_again(row_tile<T, V, K> &x, u32 first) const
     {

@@ -111,7 +111,7 @@ template <typename T> struct norm_twice {
         }
         const A h = reciprocal_root(u);
 
-        /* a thread reads what it has written */
+        /* a thread reads its own writes */
         NO_UNROLL
         for (u64 first = 0; first < out.end(); first += span) {
             y.load(outer.t, sum, (u32)first, outer.n);

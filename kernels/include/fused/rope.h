@@ -79,9 +79,9 @@ template <typename T> struct rope_rows {
         Pack<T, across> a[most], e[most];
     };
 
-    /* V pairs of a thread, of `each` heads, `most` of them at once. On NVIDIA's
-     * GPUs, and where it is one head, for few tokens, the first are on their
-     * way before angles are begun, which take as long. */
+    /* A thread's V pairs in `each` heads, `most` heads at once. On NVIDIA's
+     * GPUs, and with one head, for few tokens, the first loads start before the
+     * angles, which take as long. */
     template <bool NEOX, u32 V, u32 most>
     DEV_MEMBER void turn(const rope_args &args, u32 each) const
     {
@@ -141,8 +141,8 @@ template <typename T> struct rope_rows {
 
         return (uneven | too_many) == 0 && together > 1;
     }
-    /* the same by such blocks, of which a thread has an angle; EVEN: always as
-     * many heads at once */
+    /* the same in such blocks, with one angle for each thread; EVEN: always the
+     * same number of heads at once */
     template <bool NEOX, u32 V, bool EVEN>
     DEV_MEMBER void turn_together(const rope_args &args, u32 each,
                                   u32 groups) const
@@ -202,7 +202,7 @@ template <typename T> struct rope_rows {
         turn_together<NEOX, V, false>(args, each, groups);
         return true;
     }
-    /* the heads from `head` to `end`, of which x has the first */
+    /* the heads from `head` to `end`; x has the first */
     template <bool NEOX, u32 V, u32 most, bool EVEN = false>
     DEV_MEMBER void turn_loaded(pairs<NEOX, V, most> &x, u64 at, u32 head,
                                 u32 end, const f32 (&cosine)[V],
@@ -257,10 +257,10 @@ template <typename T> struct rope_rows {
                 store_pack<across>(dst + at + half, x.e[h]);
         }
     }
-    /* On NVIDIA's GPUs large launches move 8 bytes at a time. From far fewer
-     * on, where so many threads are a few warps a multiprocessor, each turns
-     * several heads by the same angles: by those of one pair at first, as what
-     * a thread waits for is its angles. */
+    /* On NVIDIA's GPUs large launches move 8 bytes at a time. Far smaller
+     * launches, with a few warps to a multiprocessor, already turn several
+     * heads by the same angles in each thread: at first by the angles of one
+     * pair, because threads wait for their angles. */
     template <bool NEOX, u32 V>
     DEV_MEMBER void turn_all(const rope_args &args) const
     {
@@ -362,7 +362,7 @@ DEV void rope_pos(const T *src, const i32 *positions, const f32 *freq_factors,
                   f32 scale, f32 ext, f32 attn, f32 corr_low, f32 corr_high,
                   u32 flags)
 {
-    /* pairs in 4 bytes, or what lies side by side of one pair */
+    /* pairs in 4 bytes, or one pair's adjacent numbers */
     constexpr u32 V = 4 / sizeof(T), nbytes = 2 * sizeof(T);
     const u32 dims = min_of(n_dims, d), half = dims / 2;
     const rope_rows<T> rows = {src, dst, tokens, heads, d, half};

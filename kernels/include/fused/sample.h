@@ -6,10 +6,10 @@
  *
  * The weight of a token is exp((logit - greatest) / temperature). Tokens stand
  * in order of their logits, greatest first, then of their numbers. k > 0 keeps
- * the first k of them; p < 1 keeps, of those, the shortest beginning that has
- * at least p of their weight, one token at least. One token is drawn from the
- * kept ones, by weight. A temperature that is not above 0 takes the first. NaN
- * is never drawn, nor a token that is 2^31 times less likely than the first.
+ * the first k tokens; p < 1 then keeps the shortest beginning with at least p
+ * of the kept weight, one token at least. One token is drawn from the kept
+ * ones, by weight. A temperature that is not above 0 takes the first. NaN is
+ * never drawn, nor a token that is 2^31 times less likely than the first.
  *
  * seed and offset choose the random number: words 0 and 1 of Philox's block
  * `offset` under key `seed`. Weights are integers, 2^31 for the first token, by
@@ -23,11 +23,10 @@
  * A block has four ways to draw, and takes the first that gives a token. The
  * four ways draw the same token. AMD's GPUs have the last way alone.
  *
- *   the first k  list.h, with a k of at most half the threads. The k-th of
- *                what the threads have as their greatest logits is a limit
- *                that k tokens reach, and few others. The tokens that reach the
- *                limit are listed in LDS and put in order, and their weights
- *                summed up
+ *   the first k  list.h, with a k of at most half the threads. The k-th of the
+ *                threads' greatest logits is a limit that k tokens reach, and
+ *                few others. The tokens that reach the limit are listed in LDS
+ *                and put in order, and their weights summed up
  *   near tokens  list.h, with a k or top-p. Listed are the tokens whose
  *                weight is halved less than 12 times; the others' weights are
  *                only added together. The token drawn is nearly always among
@@ -171,7 +170,7 @@ DEV void sample(const T *logits, u32 *token, u32 n, u32 k, f32 p,
     u64 key = 0;
     u32 unfilled = 0;
 
-    /* where top-k ends, where top-p ends, what is drawn */
+    /* finds the end of top-k, the end of top-p, the token drawn */
     NO_UNROLL
     for (u32 step = kept > 0 ? 0 : 1; step < 3; step++) {
         u64 before;

@@ -1,4 +1,4 @@
-/* block.h - what all GGUF block formats are described with */
+/* block.h - the terms that describe every GGUF block format */
 #pragma once
 
 #include "device.h"
@@ -85,7 +85,8 @@ template <int N> struct Words {
 /* ---- loads ----
  *
  * AMD's loads take any address, so a vector load serves every format. On
- * NVIDIA a load must be aligned: Access says what is known of the address.
+ * NVIDIA a load must be aligned: Access gives the known alignment of the
+ * address.
  */
 enum class Access {
     byte,        /* any */
@@ -275,7 +276,7 @@ DEV u32 sub_bytes(u32 x, u32 c)
     return ((x | 0x80808080u) - c) ^ 0x80808080u;
 }
 
-/* n may be anything, of which the low five bits count */
+/* only the low five bits of n count */
 DEV u32 rotate_right(u32 x, u32 n)
 {
 #if KPK_NVIDIA
@@ -376,7 +377,7 @@ template <class F, BlockPlace P> DEV Quad quad_of(const u8 *b, u32 e4)
                                (int)(group / step % 2), (int)(e4 % 4));
 }
 
-/* ---- Q8_1, what activations are quantized to ----
+/* ---- Q8_1, the format of quantized activations ----
  * 32 elements, 36 bytes, aligned to 4: d f16 at 0, s f16 at 2, quants at 4 */
 struct Q8_1 {
     static constexpr int elems = 32, bytes = 36, words = 9;

@@ -3,7 +3,7 @@
 
 #include "gguf/legacy.h"
 
-/* A table of 16 signed bytes: what the codes 0..15 stand for, four to a word.
+/* A table of 16 signed bytes: the values of codes 0..15, four to a word.
  */
 struct Codes {
     u32 w[4];

@@ -102,8 +102,8 @@ struct Q3_K : KBlock {
         return (float)((low4 | high2 << 4) - 32);
     }
 
-    /* quants + 4, of the low two bits of each byte of low and bit `at` of each
-     * byte of hmask */
+    /* quants + 4, from the low two bits of each byte of low and from bit `at`
+     * of each byte of hmask */
     DEV u32 raised(u32 low, u32 hmask, int at)
     {
         return (low & 0x03030303u) |
@@ -270,8 +270,8 @@ struct Q3_K_folded : Q3_K {
 /*
  * The head that Q4_K and Q5_K share: 0 d:f16; 2 dmin:f16; 4 scales, eight pairs
  * of six bits in 12 bytes. Pairs 0..3 are the low six bits of bytes 0..3 (sc)
- * and 4..7 (mn); the top two bits of those bytes are the top bits of
- * pairs 4..7, whose low nibbles share bytes 8..11, sc low and mn high.
+ * and 4..7 (mn); the top two bits of these bytes are the top bits of pairs
+ * 4..7, whose low nibbles share bytes 8..11, sc low and mn high.
  */
 struct KHead {
     Words<4> w;

@@ -7,8 +7,8 @@
  *
  * A column is a chain of reads and writes of places that may coincide. To keep
  * several memory accesses in flight all the same, a thread loads a batch of
- * places before it stores any, and hands the new value of a place on to those
- * later in the batch that name it again.
+ * places before it stores any, and hands the new value of a place on to later
+ * ids of the batch that name the place again.
  *
  * Sums of f16, bf16 and f8 are f32's in registers, which the next batch takes
  * over: a sum is rounded to T when a whole batch, elements 4 i to 4 i + 3 of a

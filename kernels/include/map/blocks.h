@@ -11,7 +11,7 @@
  * for grids with a thread for every pack, too.
  *
  * In candle's shape most blocks come only to leave, and memory waits while they
- * do: what they ask is short and depends on no memory. Five instructions more
+ * do: their check is short and depends on no memory. Five instructions more
  * before they leave cost a tenth on sm_90.
  */
 enum { RUN = 1 << log_walk_run, MANY = 256, STRIDED = 8 };

@@ -130,7 +130,7 @@ DEV Raw<T, k> load_some(const T *p, u32 count, bool whole)
     Pack<Raw<T, each>, k / each> ring = {};
     NO_UNROLL
     for (u32 done = 0; done < k; done += each) {
-        Pack<T, each> part = {}; /* no compiler may guess what is left out */
+        Pack<T, each> part = {}; /* no compiler may guess missing elements */
         UNROLL
         for (u32 e = 0; e < each; e++)
             if (done + e < count)

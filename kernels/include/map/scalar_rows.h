@@ -27,7 +27,7 @@ DEV u32 row_gaps(const View<nops> &view, u32 o, const T *p)
     return (view.stride[o][0] ^ 1) | (low & (k - 1));
 }
 
-/* One operand, and 0 where it has no gaps. */
+/* One operand; gaps is 0 if it has none. */
 template <typename T> struct RowOperand {
     const T *p;
     u32 gaps;
@@ -99,8 +99,8 @@ struct ScalarRows {
         return in;
     }
     /*
-     * The operands' offsets of what lies `rest` beyond groups 0 to g - 1. A
-     * whole pack's step along group 0 is 1, or 0.
+     * The operands' offsets for `rest` elements, counted beyond groups 0 to g -
+     * 1. A whole pack's step along group 0 is 1, or 0.
      */
     template <u32 g>
     DEV_MEMBER void add_offsets(u64 (&offset)[nops], u32 rest) const

@@ -2,9 +2,9 @@
  * twos.h - functions that map.h applies to two small floats at once, on CDNA
  *
  * CDNA 2 and later multiply and add two f32 in an instruction, if they are
- * written so. A function for that has, beside its operator(), two(): what it
- * gives for a pair of each operand, before it is rounded. small_in_twos<T>()
- * marks it so, where T is a small float.
+ * written so. A function for such pairs has two() beside its operator(): the
+ * unrounded results for a pair of each operand. small_in_twos<T>() marks it so,
+ * where T is a small float.
  */
 #pragma once
 
@@ -38,8 +38,7 @@ template <typename T, u32 n> DEV f32x2 two_of(const Pack<T, n> &p, u32 e)
     return f32x2{(f32)p[e], (f32)p[e + 1]};
 }
 
-/* As apply_all() of apply.h, which map.h would call else: it finds this one by
- * the type of f. */
+/* As apply_all() of apply.h; map.h prefers this function by the type of f. */
 template <typename R, u32 n, u32 nops, typename E, typename A, typename B,
           typename C>
 DEV Pack<R, n> apply_all(in_twos<E> f, const Pack<A, n> &a, const Pack<B, n> &b,

@@ -37,7 +37,7 @@ template <u32 nops> constexpr bool is_tight = KPK_NVIDIA && (nops > 1);
 enum Layout { LAYOUT_FLAT, LAYOUT_ROWS, LAYOUT_TILES, LAYOUT_ANY };
 
 /*
- * Merged dimensions, innermost first; those not in use are 1 with stride 0.
+ * Merged dimensions, innermost first; unused ones are 1 with stride 0.
  * LAYOUT_TILES exchanges dimensions: then the output has strides, too.
  */
 template <u32 nops> struct View {
@@ -64,9 +64,9 @@ template <u32 nops> DEV void move_up(View<nops> &view)
 }
 
 /*
- * Merges dimensions: those of size 1 go, and one that continues its outer
- * neighbour, for every operand, joins it. From the outermost inwards, so that
- * the open group is always the first and older ones move up.
+ * Merges dimensions: dimensions of size 1 go, and a dimension that continues
+ * its outer neighbour, for every operand, joins it. From the outermost inwards,
+ * so that the open group is always the first and older ones move up.
  */
 #if KPK_NVIDIA
 template <u32 nops>

@@ -244,7 +244,7 @@ template <u32 n, typename T> DEV Pack<T, n> load_anywhere(const T *p)
     return v;
 }
 
-/* The piece at p, of which `left` elements are there, with zeros behind. */
+/* The piece at p: `left` elements, with zeros behind. */
 template <typename T> DEV Piece load_piece(const T *p, u32 left)
 {
     constexpr u32 n = per16<T>::value;

@@ -76,8 +76,8 @@ struct Operand {
     }
     DEV_MEMBER void begin(u32 k0)
     {
-        /* the last block may begin in front of row0, and those behind it are
-         * the last one again: see row_in_lds() */
+        /* the last block may begin in front of row0, and blocks behind it
+         * repeat it: see row_in_lds() */
         const u32 lead = rows == extent ? 0 : block_rows - 1;
         const u32 last = lead + extent - block_rows;
 
@@ -92,8 +92,8 @@ struct Operand {
                         (u32)sizeof(From);
         }
     }
-    /* Blocks of 16 lanes: 4 along rows, 4 along K, so that what they write
-     * together is in different banks. */
+    /* Blocks of 16 lanes: 4 along rows, 4 along K, so that writes made together
+     * go to different banks. */
     static DEV_MEMBER u32 row_of(u32 i)
     {
         const u32 block = threadIdx.x + i * Threads;
@@ -142,8 +142,9 @@ struct Operand {
     }
     /*
      * Where row r of block i goes. A block that was moved back begins with rows
-     * of the one before: those go behind the rows that are there. On AMD a
-     * block keeps to its own rows, so that each is written, and by one thread.
+     * of the block before: these rows go behind the rows of the matrix. On AMD
+     * a block keeps to its own rows, so that each is written, and by one
+     * thread.
      */
     DEV_MEMBER u32 row_in_lds(u32 i, u32 r) const
     {
@@ -255,8 +256,8 @@ struct Product {
     }
     /*
      * fn(row, column, sum) for each result, neighbouring columns in
-     * neighbouring lanes, by way of LDS. All waves take part, and what was in
-     * LDS must not be needed any more.
+     * neighbouring lanes, by way of LDS. All waves take part, and LDS must hold
+     * nothing that is still needed.
      */
     template <class Fn> DEV_MEMBER void each(u8 *lds, Fn fn) const
     {

@@ -126,7 +126,7 @@ DEV f64 multiply_add(f64 a, f64 b, f64 c)
     return __builtin_fma(a, b, c);
 }
 
-/* Sums over those of 32 lanes that have the same number modulo `lanes`. */
+/* Sums over the lanes, out of 32, with the same number modulo `lanes`. */
 template <u32 lanes, typename S, u32 m, u32 n>
 DEV void join_groups(S (&v)[m][n])
 {

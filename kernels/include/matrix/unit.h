@@ -2,10 +2,10 @@
  * unit.h - one wave's product D[16,16] += A[16,K] B[K,16], a row a target
  *
  * A and B^T lie in memory as 16 rows along K. A unit takes `pieces` pieces of
- * 16 bytes of each row; a lane holds some of them and hands them over as they
- * are. Which k a lane's element is does not matter, as long as A and B agree:
- * so one layout serves instructions of every depth. The table says what lane l
- * holds.
+ * 16 bytes from each row; a lane holds some pieces and hands them over
+ * unchanged. Which k a lane's element is does not matter, as long as A and B
+ * agree: so one layout serves instructions of every depth. The table gives the
+ * pieces of lane l.
  *
  *   row     targets         pieces  of A and B: (row, piece)  of D: row, column
  *   mfma    gfx908 gfx90a     4     (l%16, l/16)              4(l/16)+i, l%16
@@ -43,10 +43,11 @@
 
 /*
  * RDNA runs each kernel in waves of 32 or of 64. For the targets of
- * WAVES64_NAME (Makefile) a module is compiled in two parts, of which one code
- * object is made: 64 are the kernels that run in waves of 64, 32 all others.
- * Elsewhere 0: all kernels, in the target's own waves. Everything is inlined: a
- * function of one part might be taken for its namesake in the other part.
+ * WAVES64_NAME (Makefile) a module is compiled in two parts for one code
+ * object: part 64 has the kernels that run in waves of 64, part 32 the other
+ * kernels. Elsewhere 0: all kernels, in the target's own waves. Everything is
+ * inlined: a function of one part might be taken for its namesake in the other
+ * part.
  */
 #ifndef KPK_WAVES
 #define KPK_WAVES 0

@@ -83,9 +83,9 @@ template <typename T> struct moe_token {
 
 /*
  * Where experts are few, lane i of a token's 32 holds experts i, i + 32, ... as
- * numbers in their order: 0 for one that is chosen or not there, 1 for a NaN.
- * Lane i works out the weight of the i-th expert chosen. NVIDIA's targets do
- * not use this function: the other way was timed there.
+ * numbers in their order: 0 for an expert already chosen or missing, 1 for a
+ * NaN. Lane i works out the weight of the i-th expert chosen. NVIDIA's targets
+ * do not use this function: the other way was timed there.
  */
 template <u32 each, typename T>
 DEV void choose_held_experts(moe_token<T> &t, u32 lane, u32 k, bool normalize,
@@ -166,8 +166,8 @@ DEV void search_experts(const moe_token<T> &t, u32 lane, u32 k, u32 flags,
 
 /*
  * Few of not many experts without a bias, on AMD: 8 or 16 lanes have a token,
- * so that what a choice costs beside its comparisons serves up to 8 tokens of a
- * wave. Lane r has four neighbouring experts from 4 r on, and every 4 * lanes
+ * so that a choice's cost beside its comparisons is shared by up to 8 tokens of
+ * a wave. Lane r has four neighbouring experts from 4 r on, and every 4 * lanes
  * from there.
  */
 enum { MOST_FEW = 8, MOST_OF_FEW = 256 };
@@ -241,9 +241,9 @@ template <u32 lanes, u32 each> struct few_experts {
     }
     /*
      * The k experts that come first, the i-th with lane i, by keys of one word:
-     * 24 bits of what the order is above `base`, without its `shift` lowest
-     * bits, and 255 less the expert's number. No two are alike. False if those
-     * bits may not do.
+     * 24 bits of the order's excess over `base`, without its `shift` lowest
+     * bits, and 255 less the expert's number. No two are alike. False if 24
+     * bits may not be enough.
      *
      * The greatest key - last belongs to the greatest key below last: keys from
      * last up do not wrap.
@@ -273,7 +273,7 @@ template <u32 lanes, u32 each> struct few_experts {
         *expert = 255 - (mine & 255);
 
         const u32 part = mine >> 8;
-        /* shifted, a NaN may be what -inf is */
+        /* shifted, a NaN may equal -inf */
         u32 doubt =
             part == 0 || part + (base >> shift) < (least >> shift) + more ? 2
                                                                           : 0;

@@ -7,10 +7,10 @@
  * topk_weights  [size_m] f32, or null
  * output        [size_m, size_n] f32
  *
- * The arguments mean what they do in moe/tile.h. An expert that does not exist
- * gives 0. Nothing is written if k_padded is below size_k. Grid: x over four
- * rows of the matrix, y over size_m; smaller ones loop. Blocks of 32 x 4
- * threads, of which 32 take a row.
+ * The arguments are as in moe/tile.h. An expert that does not exist gives 0.
+ * Nothing is written if k_padded is below size_k. Grid: x over four rows of the
+ * matrix, y over size_m; smaller ones loop. Blocks have 32 x 4 threads, 32 to a
+ * row.
  */
 #pragma once
 

@@ -20,8 +20,8 @@
  *
  * Grid: x over experts, y over 64 columns; smaller ones loop. 128 threads. A
  * workgroup brings 128 bytes along K of 64 rows and 64 columns into LDS, while
- * it multiplies what it brought before. An expert with few rows skips the 16 x
- * 16 products without rows.
+ * it multiplies the 128 bytes before. An expert with few rows skips the 16 x 16
+ * products without rows.
  *
  * Up to 16 rows of a dense expert take another way, for then reading the
  * weights takes the time: each wave has columns of its own, whose weights go

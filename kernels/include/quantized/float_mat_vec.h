@@ -11,10 +11,10 @@
  * A lane takes two quads that share their bytes of packed quants: neighbouring
  * lanes then read neighbouring vectors of y.
  *
- * On NVIDIA, where rows are so few that these workgroups would leave its
- * multiprocessors half empty, each takes the one row that it was launched for,
- * and four steps of it at a time. Formats with a scale for every 16 elements
- * are slower so.
+ * On NVIDIA, if rows are so few that these workgroups would leave
+ * multiprocessors half empty, each workgroup takes a single row, the one of its
+ * launch, four steps at a time. Formats with a scale for every 16 elements are
+ * slower so.
  */
 template <class F> constexpr int float_rows = F::elems == 256 ? 2 : 4;
 template <class F>

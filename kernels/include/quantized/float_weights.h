@@ -2,7 +2,7 @@
  * float_weights.h - weights that are f16 or bf16: to numbers, and products
  *
  * They have no blocks: a row may have any number of columns. So products take
- * columns of f32 where those of gguf/ take Q8_1.
+ * columns of f32, where products of gguf/ formats take Q8_1.
  */
 #pragma once
 
@@ -68,9 +68,9 @@ DEV void dequantize_floats(const T *x, R *y, size_t n)
 /* ---- products with one to eight columns ---- */
 
 /*
- * Rows row0 .. row0 + Rows - 1 times N columns, by Warps warps: the lanes of
- * all take eight neighbouring elements of the rows at a time, and load those of
- * the columns for all rows at once. nblocks counts elements.
+ * Rows row0 .. row0 + Rows - 1 times N columns, by Warps warps: each lane of
+ * each warp takes eight neighbouring elements of the rows at a time, and loads
+ * the columns' elements once for all rows. nblocks counts elements.
  */
 template <typename W, int N, int Rows, int Warps>
 DEV void float_weights_rows(float (&part)[Warps][Rows * N],
@@ -138,7 +138,8 @@ DEV void float_weights_job(const MatVec<f32> &m)
 }
 
 /* The kernel for N columns of f32, y_stride elements apart. Where a workgroup
- * in a few would leave compute units idle, each does what it was launched for.
+ * in a few would leave compute units idle, each workgroup takes only its own
+ * rows.
  */
 template <int N, typename W>
 DEV void float_weights_mat_vec(const W *x, const f32 *y, f32 *dst, int ncols,
@@ -160,7 +161,7 @@ DEV void float_weights_mat_vec(const W *x, const f32 *y, f32 *dst, int ncols,
         float_weights_job<W, N, 4, launched, warps>(m);
 }
 
-/* The kernel that is called as those of float_mat_vec.h: a warp for each row */
+/* The kernel with the arguments of float_mat_vec.h's: a warp for each row */
 template <typename W>
 DEV void float_weights_column(const W *x, const f32 *y, f32 *dst, int ncols,
                               int nrows)

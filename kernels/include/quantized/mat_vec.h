@@ -114,7 +114,7 @@ DEV float sum_lanes(const float (&v)[C], int lane, int &index)
     }
 }
 
-/* A matrix in blocks, or an expert of several, and what it makes with columns.
+/* A matrix in blocks, or one of several experts, with its columns and results.
  */
 template <typename T> struct MatVec {
     const u8 *w, *y;
@@ -273,8 +273,8 @@ template <class F, int N, int Rows> struct VecWay {
     }
 };
 
-/* Where a workgroup in a few would leave more than one of 304 CUs idle, each
- * does what it was launched for. */
+/* If working with one workgroup in a few would leave more than one of 304 CUs
+ * idle, each workgroup takes only its own rows. */
 template <class F, int N, class Fn> DEV void with_way(int, u32, Fn fn)
 {
     constexpr int launched = N == 1 ? 1 : 2;
@@ -317,7 +317,7 @@ DEV void mat_vec_job(int nrows, int ncols, u32 odd, u32, Make make)
 #endif
 #define MAT_VEC_KERNEL(F, N)                                                   \
     RESIDENT_KERNEL(32 * vec_warps<N>, (vec_resident<F, N>))
-/* X(..., N) for as many columns as there are kernels for */
+/* X(..., N) for each number of columns that has a kernel */
 #define FOR_COLUMNS(X, ...)                                                    \
     X(__VA_ARGS__, 1)                                                          \
     X(__VA_ARGS__, 2)                                                          \

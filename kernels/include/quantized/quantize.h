@@ -15,12 +15,12 @@
  * workgroup's threads works, and where there are many workgroups, one in four
  * with all of its threads.
  *
- * A block's sum is that of the numbers, as candle has it, or, where OfQuants, d
- * times the sum of the quants. A product adds a weight's minimum times that
- * sum. The first has the numbers' rounding in one part of the product and not
- * in the other, so the two do not cancel: the second is nearer to the exact
- * product, about twice in formats with a minimum, and what llama.cpp's CPU code
- * does.
+ * A block's sum is the sum of the numbers, as in candle, or, with OfQuants, d
+ * times the sum of the quants. A product adds a weight's minimum times this
+ * sum. With the sum of the numbers, the rounding of the numbers is in one part
+ * of the product and not in the other, so the two do not cancel. The sum of the
+ * quants is nearer to the exact product, about twice in formats with a minimum;
+ * llama.cpp's CPU code uses it.
  *
  * Divisions are the correctly rounded ones and the sum is a butterfly over
  * columns 16, 8, 4, 2 and 1 apart, in this order, so results are the same bits
@@ -42,7 +42,7 @@ DEV void join_columns(float (&v)[Each], Op op)
 
 /* the same for the largest of numbers without a sign: 32 lanes have an
  * instruction on sm_80, where it shortens the way to the quants by a third. A
- * NaN counts where there is nothing else. */
+ * NaN counts if all numbers are NaN. */
 template <int Mask, int Each, class Op>
 DEV void join_largest(float (&v)[Each], Op larger)
 {
@@ -58,7 +58,7 @@ DEV void join_largest(float (&v)[Each], Op larger)
 
 #if KPK_NVIDIA
 /* a / b to the bit, with a near reciprocal of b, by the steps that nvcc takes
- * where no exponent is extreme; it asks for those of each quotient */
+ * where no exponent is extreme; nvcc checks the exponents of each quotient */
 DEV float ordinary_quotient(float a, float b, float near)
 {
     const float r = fused(fused(near, -b, 1.0f), near, near);
@@ -132,8 +132,9 @@ DEV void quantize_columns(const T *x, void *vy, int kx, int kx_padded, int col)
     const auto larger = [](float a, float b) { return fmaxf(a, b); };
     const auto added = [](float a, float b) { return a + b; };
 
-    /* The sum's steps stand between those on the way to the quants, which is
-     * longer: what is in one place nvcc does in the order that delays it. */
+    /* The sum's steps stand between the steps towards the quants, which take
+     * longer: if the sum's steps were in one place, nvcc would order them so as
+     * to delay the quants. */
     constexpr int first = 16 / Each, second = Each == 1 ? 4 : 2;
 
     join_largest<first>(most, larger);
@@ -143,7 +144,7 @@ DEV void quantize_columns(const T *x, void *vy, int kx, int kx_padded, int col)
     const float amax = join_lane(most, larger);
 #if KPK_NVIDIA
     if constexpr (!OfQuants && Each == 1) {
-        /* beyond 2^120 what a quotient leaves may be infinite */
+        /* beyond 2^120 the rest of a quotient may be infinite */
         if (amax >= least_ordinary && amax <= 0x1p120f) {
             const u64 at = (u64)row * (u32)kx_padded + (u32)col;
 
@@ -198,9 +199,10 @@ DEV void quantize_columns(const T *x, void *vy, int kx, int kx_padded, int col)
 }
 
 /*
- * Whether this workgroup takes those of its row with the same blockIdx.x / 4.
- * One of the four does, not always the same: AMD's chips of up to 8 dies deal
- * workgroups to the dies in turn, and every fourth would be on two of them.
+ * Whether this workgroup does the work of the four in its row with the same
+ * blockIdx.x / 4. One of the four does, not always the same: AMD's chips of up
+ * to 8 dies deal workgroups to the dies in turn, and every fourth would be on
+ * two of them.
  */
 DEV bool takes_all_four()
 {

@@ -28,7 +28,7 @@ DEV MatrixF16 of_columns(u32 halves)
 
 enum class BiasWay { none, halves, sums };
 
-/* The biases of a wave's rows, and what its columns multiply them with. */
+/* The biases of a wave's rows, and their factors from the wave's columns. */
 template <class Product, BiasWay> struct TileBias {
 };
 
@@ -167,8 +167,8 @@ struct RawUnit : TileUnit<F, Rows, Cols> {
         row_at = Lds::place(row0) + lane % 16;
     }
 
-    /* adds the products of both Q8_1 blocks of a step, which is number Turn of
-     * those that the loop has side by side */
+    /* adds the products of both Q8_1 blocks of a step, which is turn Turn of
+     * the unrolled loop */
     template <int Turn> DEV_MEMBER void multiply(const Lds &lds, int, int)
     {
         const Heads heads = column_heads(lds, col0 + lane);
@@ -219,8 +219,8 @@ struct RawUnit : TileUnit<F, Rows, Cols> {
     }
 
     /* The number of the lane's row. Not with its neighbour: packed instructions
-     * that take a number twice want it in an even register. Volatile because
-     * that is what the compiler leaves alone. */
+     * that take a number twice want it in an even register. Volatile, because
+     * the compiler leaves volatile reads alone. */
     DEV_MEMBER float read_alone(const float *from) const
     {
         typedef const volatile __attribute__((address_space(3))) float *Alone;
@@ -328,7 +328,7 @@ struct RawUnit : TileUnit<F, Rows, Cols> {
                 x.piece[0][(u32)w] = w / 2 == b ? x.piece[0][(u32)w] : 0;
         }
         if constexpr (scales == 2) {
-            /* lanes hold neighbouring eighths: half of them are of half s */
+            /* lanes hold neighbouring eighths: half of the lanes have half s */
             const u32 mask = (lane / 32 == s) ? ~0u : 0;
 
             UNROLL

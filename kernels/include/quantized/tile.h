@@ -115,10 +115,10 @@ DEV int tile_eighth(int row, int block, int eighth)
 
 /*
  * Whether columns lie in LDS as they are in memory, the two blocks of a step
- * one behind the other. Where MFMA takes 32 quants in 16 cycles, that is the
- * way that asks for few lines of memory and few instructions; where it takes 16
- * in 32 cycles, the way for weights of which 16 have a scale. Else they lie as
- * rows of x do, and their scales as numbers.
+ * one behind the other. If MFMA takes 32 quants in 16 cycles, raw columns need
+ * few lines of memory and few instructions; if it takes 16 in 32 cycles, raw
+ * columns are for weights with a scale for every 16. Other columns lie like
+ * rows of x, with their scales as numbers.
  *
  * An eighth of a raw block, and of the weights that it meets, is two words:
  * with 18 words from column to column, they bring the lanes of a read to
@@ -207,8 +207,8 @@ template <class F, int Rows, int Cols> struct TileLds {
 
     __attribute__((aligned(16))) u32 x[Rows * tile_stride];
     __attribute__((aligned(16))) u32 y[Cols * (raw ? raw_column : tile_stride)];
-    /* [scale of the step][row], [Q8_1 block][column]; y_sum is what the bias of
-     * the same number is multiplied with */
+    /* [scale of the step][row], [Q8_1 block][column]; y_sum is the factor of
+     * the bias with the same number */
     __attribute__((
         aligned(16))) float x_scale[(one_scale ? 1 : scales) * row_slot];
 #if KPK_MFMA || KPK_WMMA_WIDE
@@ -227,12 +227,12 @@ template <class F, int Rows, int Cols> struct TileLds {
     __attribute__((aligned(16))) u32 x_half[half_biases ? 2 * row_slot : 4];
 #elif KPK_WMMA
     /* [step][row] and [step][column], two f16 for its Q8_1 blocks; four steps
-     * on (wide: two, with minima one), what neighbouring lanes read is in other
+     * on (wide: two, with minima one), neighbouring lanes read from other
      * banks */
     static constexpr int half_gap = !tile_has_quarters ? 4 : minima ? 16 : 8;
     static constexpr int x_half_slot = Rows + half_gap;
     static constexpr int y_half_slot = Cols + half_gap;
-    /* with minima those of a block's steps */
+    /* with minima, the steps of a block */
     static constexpr int half_turns = minima ? 4 : tile_bias_steps;
     static constexpr bool halves = step_biases || minima;
     u32 x_half[halves ? half_turns * x_half_slot : 4];
@@ -351,7 +351,7 @@ template <class Lds> DEV Piece column_piece(const Lds &lds, int col, int eighth)
 #endif
 
 /* One of the f16 of a row or column in a step (TileLds::x_half). The last step
- * makes those of the missing ones zeros. */
+ * stores zeros for missing blocks. */
 DEV void store_half(u32 *half, int slot, int at, int step, int which, u32 bits,
                     bool last)
 {

@@ -1,4 +1,5 @@
-/* tile_formats.h - what tiles of raw columns (tile.h) unpack in another way */
+/* tile_formats.h - formats that tiles of raw columns (tile.h) unpack in another
+ * way */
 #pragma once
 
 #include "gguf/k.h"
@@ -63,8 +64,8 @@ template <> struct ForTile<MXFP4> {
  * ---- K formats and IQ4_XS, whose blocks have four steps ----
  *
  * A thread has a piece of a row: chunk 2 Turn + piece of each step. Rows are
- * Lds::place()s. The functions know the step, so that what they ask for and
- * where its bits are is part of the instructions.
+ * Lds::place()s. The functions know the step, so that addresses and the places
+ * of bits are part of the instructions.
  *
  *   Bytes          the bytes of a row's block for the steps under way
  *   load_row()     loads for both pieces, from the block on, before step 0
@@ -84,7 +85,8 @@ struct NoHead {
     }
 };
 
-/* and what sums begin at, times it */
+/* stores a row's scale and, with lesses, minus the start of sums times the
+ * scale */
 template <class Lds> DEV void store_scale(Lds &lds, int at, float scale)
 {
     lds.x_scale[at] = scale;
@@ -516,7 +518,8 @@ template <> constexpr bool tile_one_scale<Q3_K_steps> = true;
 #if KPK_WMMA_WIDE
 /*
  * Bits 4 i to 4 i + 3 of high as bit At of a word's bytes, among others.
- * Products of 24 bits take a quarter of the cycles that those of 32 do.
+ * Products of 24 bits take a quarter of the cycles that products of 32 bits
+ * take.
  */
 template <int At> DEV u32 spread_four(u32 high, int i)
 {
@@ -525,8 +528,9 @@ template <int At> DEV u32 spread_four(u32 high, int i)
     return ((up > 0 ? high << up : high >> -up) & 15u << At) * 0x00204081u;
 }
 
-/* Times 8: what a missing fifth bit takes off is the sign. The sum turns that
- * bit round; what it carries ends in the five bits above, which are not full.
+/* Quants times 8: a missing fifth bit takes off 128, the sign bit. The addition
+ * inverts the fifth bit; carries end in the five bits above, which are not
+ * full.
  */
 struct Q5_0_wide : Q5_0_centred {
     DEV u32 missing(u32 high, int i)

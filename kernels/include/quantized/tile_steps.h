@@ -1,20 +1,21 @@
-/* tile_steps.h - tiles from memory to LDS, step by step, with what a step of
- * weights needs known when it is compiled */
+/* tile_steps.h - tiles from memory to LDS, step by step, with the needs of a
+ * step of weights known to the compiler */
 #pragma once
 
 #include "quantized/tile_formats.h"
 #include "quantized/tile_unit.h"
 
-/* An offset that the compiler takes as new, so that it is added where a load or
- * store adds it, and nothing is made of it ahead of the loop. */
+/* An offset that the compiler takes as new: loads and stores add it themselves,
+ * and the compiler computes nothing from it ahead of the loop. */
 DEV u32 in_place(u32 &offset)
 {
     asm("" : "+v"(offset));
     return offset;
 }
 
-/* Moves what there is none of to the block in front: in the last step only, so
- * behind a branch, which the compiler keeps because of the asm. */
+/* Moves the offsets of missing blocks to the block in front. Needed in the last
+ * step only, so behind a branch, which the compiler keeps because of the
+ * asm. */
 template <int N, class Which>
 DEV void one_back(u32 (&from)[N], u32 nbytes, Which which)
 {
@@ -25,7 +26,7 @@ DEV void one_back(u32 (&from)[N], u32 nbytes, Which which)
     }
 }
 
-/* where a step of the columns is, or the last one */
+/* the address of a step of the columns; behind the last step, the last one's */
 template <class F>
 DEV const u8 *column_step(const u8 *base, int step, int nblocks)
 {
@@ -49,7 +50,7 @@ struct StepRows;
 template <class F, int Rows, class Lds, BlockPlace P>
 struct StepRows<F, Rows, Lds, P, true> {
     typedef TileStep<F> Step;
-    /* a product of biases is of two steps */
+    /* a product of biases takes two steps */
     static constexpr int turns = Lds::half_biases ? 2 : 1;
     static constexpr int pieces = 2 * Rows / tile_threads;
 

@@ -22,12 +22,12 @@ DEV const u8 *same_in_all(const u8 *at)
  * neighbouring results. A unit's product of a Q8_1 block is a sum of integers,
  * and to each of them belong two scales, x's and y's.
  *
- * The sum begins at `magic`. Its bits are then those of a float, magic_float
- * plus the sum: below 2^22 that is exact. One fused multiply-add takes
- * magic_float away and applies x's scale, (magic_float + sum) * s -
- * magic_float * s, rounded once, because magic_float * s is exact: s has at
- * most 17 bits. A second one applies y's scale and adds. So a result costs two
- * instructions, or one where they are packed.
+ * The sum begins at `magic`. Its bits, read as a float, are then magic_float
+ * plus the sum, exactly below 2^22. One fused multiply-add takes magic_float
+ * away and applies x's scale, (magic_float + sum) * s - magic_float * s,
+ * rounded once, because magic_float * s is exact: s has at most 17 bits. A
+ * second one applies y's scale and adds. So a result costs two instructions, or
+ * one where they are packed.
  *
  * A lane has one row of x and several columns of y in a unit. Scales of columns
  * come from LDS, 16 bytes to a lane for four results.
@@ -203,7 +203,7 @@ template <class F, int Rows, int Cols> struct TileUnit {
         };
     }
 
-    /* numbers of columns, those of the lane's results in each unit */
+    /* a number for each column of the lane's results in each unit */
     DEV_MEMBER void read_columns(Floats (&v)[ncols], const float *from) const
     {
         from += col0 + first_result();
@@ -251,7 +251,7 @@ template <class F, int Rows, int Cols> struct TileUnit {
                 for (int j = 0; j < ncols; j++)
                     part[j] = fused(dot(x[i], y[j], first, b, s), (Floats)scale,
                                     less);
-                if (KPK_WMMA) /* so that pairs of what follows issue together */
+                if (KPK_WMMA) /* so that the next instructions issue in pairs */
                     schedule_fence();
                 UNROLL
                 for (int j = 0; j < ncols; j++)
@@ -290,8 +290,8 @@ template <class F, int Rows, int Cols> struct TileUnit {
     }
 
 #if KPK_WMMA
-    /* Biases times the sums of columns, of eight steps: both are f16, and so
-     * are taken as they are. */
+    /* Adds biases times the sums of columns, for eight steps; both factors are
+     * f16 and need no conversion. */
     DEV_MEMBER void add_biases(const Lds &lds)
     {
         typedef Unit<f16> Halves;

@@ -5,9 +5,9 @@
 #include "quantized/tile_steps.h"
 
 /*
- * A step of columns: whole blocks, two to a column. A block that is missing is
- * the one in front of it, as in StepRows, where its scale is zero: a block that
- * is not finite makes the result so, anyway.
+ * A step of columns: whole blocks, two to a column. The block in front stands
+ * in for a missing block, as in StepRows, where the scale is then zero: if the
+ * stand-in is not finite, the result is not finite anyway.
  */
 template <class F, int Rows, int Cols> struct WideColumns {
     typedef TileStep<F> Step;

@@ -73,7 +73,7 @@ template <class F, int Rows, int Cols> struct TileColumns {
         for (int p = 0; p < blocks; p++) {
             const int col = column(p), which = tile_thread() % 2;
             const u32(&w)[Q8_1::words] = in[p].w;
-            /* 0 * infinity is no number: what is missing has no scale at all */
+            /* a missing block gets scale 0, because 0 * infinity is a NaN */
             bool present = !Step::legacy || 2 * step + which < nblocks;
             const float d = present ? half_to_float(w[0]) : 0.0f;
             const int place = tile_column(col);
@@ -143,7 +143,8 @@ template <class F, int Rows, int Cols, BlockPlace P> struct Tile {
             for (int g = 0; g < 2; g++) {
                 int at = Step::place(piece, g);
 
-                /* where one serves 32, both pieces of a K format have it */
+                /* if 32 quants share a scale, both pieces of a K format have
+                 * it */
                 if (Step::scales == 2 || Step::whole || piece == 0)
                     lds.x_scale[at * Step::scales / 2 * Lds::row_slot + row] =
                         present ? in_units(c.scale[g]) : 0.0f;
@@ -277,8 +278,8 @@ DEV bool mat_mul_steps(TileLds<F, Rows, Cols / Passes> &lds, const MatMul &m)
     return finite;
 }
 
-/* The same for the workgroup, when all of it is done; `words` are LDS that it
- * has used. */
+/* The same for the workgroup at its end; `words`: LDS that the workgroup no
+ * longer uses. */
 template <class F> DEV bool all_are_finite(u32 *words, bool finite)
 {
     if constexpr (F::tile_bias == Bias::stored_sum) {

@@ -26,8 +26,8 @@
  *            mean, in f32 for the small types, rounded. All but f64 multiply r
  *            by std first: std is below 2^124.
  *
- * Targets may differ in the last places of normal numbers. Before they are
- * rounded to T, those of f32 are off by 6 units of 2^-24 of r * std at most
+ * Targets may differ in the last places of normal numbers. Before the rounding
+ * to T, normal numbers in f32 are off by at most 6 units of 2^-24 of r * std
  * (f64: of 2^-53). On NVIDIA's GPUs, whose instructions for logarithm, sine and
  * cosine err by 2^-22 to 2^-20.9, it is up to 24 units, and 32 for f16 and
  * bf16, which a shorter polynomial serves: their own rounding is 100 times as
@@ -133,8 +133,8 @@ DEV void random_numbers(T *out, u64 n, u64 seed, u64 offset, const F &numbers)
                 for (u32 i = 0; i < most; i++)
                     store_chunk(to + i * 32 * chunk, v[i]);
             } else {
-                /* `thread` anew: what is made of it would wait for the others
-                 * in all threads' way */
+                /* `thread` anew: else every thread would compute the addresses
+                 * of this loop, and wait for them */
                 NO_UNROLL
                 for (u64 k = at + lane_here(thread);
                      k < min_of(at + tile, chunks); k += threads)

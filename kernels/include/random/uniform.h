@@ -142,7 +142,7 @@ template <typename T> struct fractions {
     }
 };
 
-/* from 0 to 1: u as it is, but for what the small types would round to 1 */
+/* from 0 to 1: u unchanged, except where a small type would round u to 1 */
 template <typename T> struct unit_numbers {
     static constexpr u32 per = fractions<T>::per;
     static constexpr bool in_tiles = true; /* see random_numbers() */
@@ -186,7 +186,7 @@ template <typename T> struct unit_numbers {
                     (f32)min_of(i % 2 ? w >> 16 : w & 0xffffu, most) *
                     0x1p-16f);
             }
-        } else { /* f16 holds them, and what the factor makes subnormal */
+        } else { /* f16 holds w, and subnormal products */
             typedef u16 u16x2 __attribute__((ext_vector_type(2)));
             typedef _Float16 f16x2 __attribute__((ext_vector_type(2)));
 

@@ -2,7 +2,7 @@
  * columns.h - fast_* of outputs that lie side by side, each a column
  *
  * Where a dim further out is reduced, the elements of one output lie a step
- * apart, and beside each of them lie those of the next outputs. A block for one
+ * apart, and the elements of the next outputs lie between them. A block for one
  * output would fetch a line of memory for every element. So one block in 2^log
  * takes 2^log columns and reads pieces of rows; the others leave. Thread t is
  * for column t % 2^log and the rank t / 2^log of its threads.
@@ -22,9 +22,10 @@
 #include "reduce/order.h"
 
 /*
- * Outputs from which on 8 columns are one block's, and from which on as many as
- * fill 64 bytes. A compute unit fetches a line a clock, whatever it uses of it:
- * with fewer outputs than there are compute units, sharing gains nothing.
+ * From some_columns outputs on a block takes 8 columns, from many_columns on
+ * the columns that fill 64 bytes. A compute unit fetches a line a clock,
+ * whatever it uses of it: with fewer outputs than there are compute units,
+ * sharing gains nothing.
  */
 constexpr u32 some_columns = 512, many_columns = 4096;
 constexpr u32 log_few_shared = 3;
@@ -47,9 +48,10 @@ struct columns {
     u32 outputs;    /* of the launch */
 
     /*
-     * Whether there are: 2^log neighbours from each multiple of 2^log on, of
-     * elements of `size` bytes, and columns shorter than 4 GiB. Most blocks
-     * only come to ask this and leave: few instructions, and fewer branches.
+     * Whether the view has columns: 2^log neighbours from each multiple of
+     * 2^log on, of elements of `size` bytes, and columns shorter than 4 GiB.
+     * Most blocks only come to ask this and leave: few instructions, and fewer
+     * branches.
      */
     DEV_MEMBER bool find(u64 numel, u64 R, u32 all, u64 num_dims,
                          const size_t *info, u32 log, u32 size)

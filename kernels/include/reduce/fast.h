@@ -3,10 +3,10 @@
  *
  * src  strided through info: dims, then strides, the kept dims first
  * dst  [outputs] of T (of u32 for arg*), contiguous
- * Block o reduces elements o * R .. (o + 1) * R of the permuted view, and those
- * of outputs o + grid, o + 2 * grid, ... The host launches (outputs, 1, 1)
- * blocks of the power of two at or above R, at most 1024; any other grid and
- * block are right too.
+ * Block o reduces elements o * R .. (o + 1) * R of the permuted view, and then
+ * outputs o + grid, o + 2 * grid, ... The host launches (outputs, 1, 1) blocks
+ * of the power of two at or above R, at most 1024; any other grid and block are
+ * right too.
  *
  * Sums of floats keep the reference's order, f32's and f64's to the bit: slot t
  * adds elements t, t + B, t + 2B, ... for B threads, and a tree pairs slot t
@@ -17,12 +17,12 @@
  * same input gives the same bits.
  *
  * A block whose rows give its threads few elements each spends its time on
- * starting, on the latency of one round of loads and at barriers. Where there
- * are enough such blocks, one in 2^shift takes the outputs of all of them, a
- * team of fewer threads for each, and the others leave at once. In a sum each
- * thread of a team then stands for several of the block's. Outputs that lie
- * side by side are read by rows: columns.h. For short rows a smaller grid does
- * without the blocks that leave: several_outputs().
+ * starting, on the latency of one round of loads and at barriers. With enough
+ * such blocks, one block in 2^shift takes the outputs of 2^shift blocks, with a
+ * smaller team of threads for each output, and the other blocks leave at once.
+ * In a sum each thread of a team then stands for several of the block's.
+ * Outputs that lie side by side are read by rows: columns.h. For short rows a
+ * smaller grid does without the blocks that leave: several_outputs().
  *
  * min and max: f32 and f64 pass over NaN (all NaN: the identity), f16 and bf16
  * keep it. argmin and argmax: NaN is the extreme, ties go to the lowest index.
@@ -39,7 +39,7 @@
 template <typename OP, typename T>
 constexpr bool reads_vectors = !OP::ordered || traits<T>::is_small;
 
-/* joins what the block's threads have, and stores it */
+/* joins the values of the block's threads, and stores the result */
 template <typename OP>
 DEV void store_by_block(const team &t, typename OP::value v, u64 output, u64 R,
                         u64 num_dims, const size_t *info,

@@ -49,7 +49,8 @@ DEV line find_line(u64 numel, u64 R, u64 num_dims, const size_t *info,
             step, true, false};
 }
 
-/* A line of n at p in packs: those before the first, and how many there are. */
+/* A line of n at p in packs: the elements before the first pack, and the number
+ * of packs. */
 template <typename T, typename N> struct packs_of {
     N head, count;
 

@@ -1,8 +1,8 @@
 /*
- * neighbours.h - which blocks take their neighbours' outputs, and which
+ * neighbours.h - which blocks take their neighbours' outputs, and how many
  *
  * One block in 2^shift stays. AMD's chips of up to 8 dies deal blocks to the
- * dies in turn, so those that stay come in runs of 8: every 2^shift-th block
+ * dies in turn, so blocks that stay come in runs of 8: every 2^shift-th block
  * would be on one die for a shift of 3 and more.
  */
 #pragma once
@@ -25,7 +25,7 @@ DEV u32 first_taken(u32 shift)
     return (block >> apart << apart) + ((block & run) << shift);
 }
 
-/* how many there are from there on, one after the other, maybe none */
+/* the number of outputs from `first` on, one after the other, maybe none */
 DEV u32 outputs_taken(u32 first, u32 shift)
 {
     const u32 grid = gridDim.x;

@@ -189,7 +189,7 @@ template <typename T> struct layernorm_row : norm_row<T> {
         return s;
     }
 
-    /* moves the tile by -p; adds up what is left, and its squares */
+    /* moves the tile by -p; adds up the differences, and their squares */
     template <u32 V, u32 K>
     DEV_MEMBER void center(row_tile<T, V, K> &x, u32 first, A p, A &s,
                            A &squares)

@@ -39,9 +39,9 @@ DEV f64 join_wide(f64 v, u32 lanes)
 
 /*
  * The terms for n numbers, which at(column) gives as f32. `lanes`: a whole
- * group of neighbours, all of which come here together; or 1, and each thread
- * has all of the row to itself. SHIFTS: about the mean, and finite, so that a
- * constant row gives 0.
+ * group of neighbouring lanes that come here together; or 1, if each thread has
+ * a whole row to itself. SHIFTS: about the mean, and finite, so that a constant
+ * row gives 0.
  */
 template <bool SHIFTS, class AT>
 DEV wide_terms wide_terms_of(const AT &at, u32 n, u32 lanes, f64 eps)

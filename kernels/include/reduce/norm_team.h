@@ -59,7 +59,7 @@ template <typename T, u32 K, u32 KW> struct held_row {
     two<A> *slot;                 /* for each group of the row */
     A v[KW][V];
 
-    /* thread: among those that share the row */
+    /* thread: its number in the team of the row */
     DEV_MEMBER held_row(u32 columns, u32 log_places, u32 thread, two<A> *slots)
         : n(columns), log_size(log_places), place(thread / parts),
           part(thread % parts),
@@ -77,7 +77,7 @@ template <typename T, u32 K, u32 KW> struct held_row {
         for (u32 k = 0; k < KW; k++)
             read_columns<V>(src + (column(k) < n ? column(k) : 0), v[k]);
     }
-    /* f(a vector) for those that the row has, added up over the group */
+    /* f(a vector) for each vector of the row, added up over the group */
     template <typename F> DEV_MEMBER A group_sum(F f) const
     {
         A sums[KW];

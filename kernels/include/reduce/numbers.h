@@ -92,8 +92,8 @@ DEV f64 exponential(f64 v)
 }
 
 /* The same of v <= 0, to be rounded to T. f16 and bf16 have no use for the last
- * places, nor beside a sum of 1 or more for what is below 2^-126: an
- * instruction of AMD's does. */
+ * places or, beside a sum of 1 or more, for numbers below 2^-126: so one AMD
+ * instruction is enough. */
 template <typename T, typename A> DEV A exponential_for(A v)
 {
 #if !KPK_NVIDIA

@@ -1,4 +1,4 @@
-/* operations.h - what fast_* do to the elements of an output */
+/* operations.h - the operations of fast_* on the elements of an output */
 #pragma once
 
 #include "reduce/row.h"
@@ -27,8 +27,8 @@ template <> struct kept<i64> {
 
 /*
  * An operation: `value` is a partial result, start() the empty one, take() adds
- * element i of the line and take_pack() those from i on, () merges two,
- * result() is what is stored. `ordered` operations depend on the order.
+ * element i of the line and take_pack() a pack from i on, () merges two,
+ * result() gives the number to store. `ordered` operations depend on the order.
  * Operations with `names_packs` have name_pack() too: the value then names a
  * pack, until locate() has seen the pack again, once a line.
  */
@@ -166,7 +166,7 @@ template <typename T, bool MAX> struct index_of {
         }
         return best;
     }
-    /* few packs hold anything better than what a thread has met already */
+    /* few packs hold anything better than the thread's best so far */
     template <u32 V>
     static DEV_MEMBER void take_pack(value &v, const Pack<T, V> &x, u32 i)
     {

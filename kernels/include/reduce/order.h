@@ -8,7 +8,7 @@
 
 #include "reduce/operations.h"
 
-/* P slots of a thread, those that the tree joins first at half their number */
+/* P slots of a thread; the tree first joins slots that are P / 2 apart */
 template <typename OP, u32 P>
 DEV typename OP::value join_own_slots(typename OP::value (&slot)[P])
 {

@@ -3,10 +3,10 @@
  *
  * A tile holds K vectors of V elements for each thread. Vector k of thread t is
  * columns (k * size + t) * V and up, so neighbours read neighbouring vectors.
- * V is 16 bytes' worth where the row and all that goes with it are aligned for
- * that and n is a multiple of V, else 1. Loads of vectors past the row's end go
- * to its first vector instead of being branched around: all K are in flight at
- * once, and what they fetch is in the cache already.
+ * V is 16 bytes' worth if the row and its operands are aligned to 16 bytes and
+ * n is a multiple of V, else 1. Loads of vectors past the row's end go to its
+ * first vector instead of being branched around: all K are in flight at once,
+ * and the repeated vector is in the cache already.
  */
 #pragma once
 

@@ -203,9 +203,9 @@ DEV void reduce_rows(const T *src, u32 n, u32 output, u32 outputs, u64 num_dims,
 }
 
 /*
- * The same of rows of at most 128, by a block of 64 threads: all that a group
- * of lanes reads of its rows is under way at once. A sum's order is that of 64
- * slots, of which a lane has two, or a vector.
+ * The same for rows of at most 128, by a block of 64 threads: a group of lanes
+ * has every load of its rows in flight at once. A sum has the order of 64
+ * slots; a lane has two slots, or a vector.
  */
 template <typename OP, typename T>
 DEV void reduce_short_rows(const T *src, u32 n, u32 output, u32 outputs,

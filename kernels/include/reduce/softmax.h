@@ -3,10 +3,10 @@
  *
  * src, dst  [rows, n] of T, row-major, distinct
  * A block has blockDim.x rows, blockIdx.x times as many come before them, and
- * blockDim.y threads share each: on NVIDIA's those along y, on AMD's neighbours
- * where blockDim.y is a power of two. The host launches (rows, 1, 1) blocks of
- * (1, 32, 1); any other block shape is right too. f16 and bf16 are computed in
- * f32, with one rounding at the end.
+ * blockDim.y threads share each: on NVIDIA's GPUs the threads along y, on AMD's
+ * neighbours if blockDim.y is a power of two. The host launches (rows, 1, 1)
+ * blocks of (1, 32, 1); any other block shape is right too. f16 and bf16 are
+ * computed in f32, with one rounding at the end.
  *
  * The row is read once and written once where it fits: in registers (up to 32
  * f32 values a thread), else in LDS (up to 2048 values of f32 or a smaller T,
@@ -27,7 +27,7 @@
 
 /*
  * Bytes of row values that a thread holds of a row too long to keep: with 32
- * threads a row, what is on its way to them is all that keeps memory busy.
+ * threads a row, only the loads in flight to these threads keep memory busy.
  */
 constexpr u32 softmax_stream = 128;
 
@@ -42,7 +42,8 @@ constexpr u32 softmax_held = KPK_NVIDIA || sizeof(T) < 4
 
 /*
  * e^v of v <= 0, as near as a probability needs it: v times log2(e) is rounded,
- * which changes e^v by v's part of 2^-24. On AMD that is two thirds of expf().
+ * which changes e^v by v's part of 2^-24. On AMD this takes two thirds of
+ * expf()'s time.
  */
 template <typename T> DEV calc_t<T> row_exponential(calc_t<T> v)
 {

@@ -1,5 +1,6 @@
 /*
- * strided_sum.h - sum_*: adds the elements of some dims to what out holds
+ * strided_sum.h - sum_*: adds the elements of some dims to the old values of
+ * out
  *
  * info  dims, strides, then for each reduced dim (ascending) its size and its
  *       contiguous stride

@@ -1,7 +1,7 @@
 /*
  * team.h - threads that share a row, and reductions across them
  *
- * A team is the threads of one block that work on one row. Its result is the
+ * A team: the threads of a block that work on a common row. Its result is the
  * same bits run after run: no atomics, a fixed tree, and a tree in which every
  * thread ends with the same value (the operations commute).
  *
@@ -46,7 +46,7 @@ DEV team make_team(u32 size, u32 rank, u32 first, u32 step)
  * One block in 2^result takes the rows of its neighbours, which leave at once;
  * at most 2^most, and only where enough blocks stay at work.
  */
-constexpr u32 log_busy_threads = 20; /* several times what a GPU holds */
+constexpr u32 log_busy_threads = 20; /* several times as many as a GPU holds */
 
 DEV u32 log2_blocks_shared(u32 blocks, u32 threads, u32 most,
                            u32 log_enough = log_busy_threads)
@@ -71,7 +71,7 @@ struct larger {
     }
 };
 
-/* two values that are reduced at one go */
+/* two values for a single reduction */
 template <typename A> struct two {
     A a, b;
 };
@@ -90,11 +90,11 @@ struct plus {
 };
 
 /*
- * v, but what follows from it is computed after this place: the compiler would
- * take it out of the loop around, into scalar registers that AMD's GPUs run
- * short of (a lane mask takes two). uniform_here() is for values that are the
- * same for a whole wave. Without optimisation nothing is taken out, and clang
- * can't copy the VGPR that a value then is in to an SGPR.
+ * v, but numbers that follow from v are computed after this place: the compiler
+ * would take it out of the loop around, into scalar registers that AMD's GPUs
+ * run short of (a lane mask takes two). uniform_here() is for values that are
+ * the same for a whole wave. Without optimisation nothing is taken out, and
+ * clang can't copy the VGPR that a value then is in to an SGPR.
  */
 DEV u32 lane_here(u32 v)
 {

@@ -81,8 +81,8 @@ DEV f32 greatest_of(const Pack<T, V> (&x)[m], u32 left)
     }
 }
 
-/* This thread's greatest logit, or -infinity, and its batch: 0 for what is no
- * whole vector */
+/* This thread's greatest logit, or -infinity, and its batch: 0 for numbers
+ * outside of whole vectors */
 template <typename T>
 DEV f32 greatest_of_thread(const T *logits, u32 n, u32 &batch)
 {

@@ -1,8 +1,8 @@
 /*
  * list.h - a draw from few tokens, listed and put in order, on NVIDIA's
  *
- * The list has room for most_listed keys. Whoever fills it stops where it is
- * full; `length` then is above that, and the draw is made in another way.
+ * The list has room for most_listed keys. Filling stops when the list is full;
+ * `length` is then above most_listed, and the token is drawn in another way.
  */
 #pragma once
 
@@ -14,7 +14,8 @@ constexpr u32 near_halvings = 12;
 
 /*
  * Lists the keys of near tokens, or so many that they do not fit. Returns this
- * thread's part of what the others have: their weights, or how many have one.
+ * thread's part of a sum over the other tokens: of their weights, or of tokens
+ * with a weight.
  */
 template <bool weighed, typename T> DEV u64 list_near(const sampler<T> &s)
 {
@@ -161,8 +162,8 @@ DEV u32 place_of(u64 target, const u64 *sums, u32 n)
 }
 
 /*
- * The key drawn from the list, or 0: tokens behind it take part. `others`:
- * their weight, or with k their number.
+ * The key drawn from the list, or 0: tokens behind it take part. `others`: the
+ * weight of tokens behind the list, or with k their number.
  */
 template <typename T>
 DEV u64 draw_listed(const sampler<T> &s, u64 others, u32 k, f32 p,
@@ -192,8 +193,8 @@ DEV u64 draw_listed(const sampler<T> &s, u64 others, u32 k, f32 p,
     return place < n_listed ? s.list[place] : 0;
 }
 
-/* Lists the keys of logits for which may_be_wanted(logit), as few are, and
- * is_wanted(logit), or so many that they are more than `room`. */
+/* Lists the keys of logits with may_be_wanted(logit), true for few logits, and
+ * is_wanted(logit); stops above `room` keys. */
 template <typename T, class May, class Is>
 DEV void list_where(const sampler<T> &s, u32 room, May may_be_wanted,
                     Is is_wanted)
@@ -241,8 +242,8 @@ DEV void list_where(const sampler<T> &s, u32 room, May may_be_wanted,
 }
 
 /*
- * The key drawn from the first k, or 0: too many are not below what k threads
- * have reached. A thread's greatest logit is `own`.
+ * The key drawn from the first k, or 0 if too many reach the limit that k
+ * threads have reached. A thread's greatest logit is `own`.
  */
 template <typename T>
 DEV u64 draw_first(const sampler<T> &s, f32 own, u32 k, f32 p, u64 random_seed,

@@ -1,8 +1,9 @@
 /*
  * logits.h - a block reads a row of logits
  *
- * A thread's part of the row is every blockDim.x-th vector of 16 bytes; what is
- * in front of the first aligned one and behind the last it reads one by one.
+ * A thread's part of the row is every blockDim.x-th vector of 16 bytes; a
+ * thread reads logits in front of the first aligned vector, and behind the
+ * last, one by one.
  */
 #pragma once
 
@@ -11,8 +12,8 @@
 /* vectors that a thread has on their way: no other block could fill the wait */
 constexpr u32 logit_batch = 4;
 
-/* n logits: `head` in front of 16 aligned bytes, vectors of 16 bytes, and those
- * from `tail` on. */
+/* n logits: `head` in front of 16 aligned bytes, vectors of 16 bytes, and the
+ * logits from `tail` on. */
 template <typename T> struct logit_parts {
     u32 head, vectors, tail;
 

@@ -1,5 +1,5 @@
 /*
- * sampler.h - what a block that draws a token knows, and the keys of tokens
+ * sampler.h - the state of a block that draws a token, and the keys of tokens
  */
 #pragma once
 

@@ -1,8 +1,8 @@
 /*
  * weighed.h - a draw from all tokens by the weights of bins alone, on NVIDIA's
  *
- * The bins keep their weights while those of single bins are listed and put in
- * order: that in which top-p ends, that of the draw.
+ * The bins keep their weights while the tokens of single bins are listed and
+ * put in order: the bin in which top-p ends, the bin of the draw.
  */
 #pragma once
 

@@ -54,19 +54,20 @@ DEV u64 drawn_below(u64 all, u64 seed, u64 offset)
 #if KPK_NVIDIA
 /* Conversions of numbers to integers are slow, adding 2^23 to them is not. */
 
-/* 2^(31 - h) as weights are, of h from 0 to 32. power_of_half() gives what is
- * from 1/2 up and below 1 (all f were tried): the mantissa is shifted. */
+/* 2^(31 - h) as an integer weight, for h from 0 to 32. power_of_half() gives a
+ * number from 1/2 up and below 1 (tried for every f): the mantissa is
+ * shifted. */
 DEV u32 weight_halved(f32 h)
 {
     const f32 moved = __fadd_rz(h, 0x1p23f);
-    /* 1/2 less what h is above its whole part, exact but for one rounding */
+    /* 1/2 less the fraction of h, exact but for one rounding */
     const f32 rest = (moved - (0x1p23f - 0.5f)) - h;
     const u32 bits = bits_as<u32>(power_of_half_less(rest));
 
     return __funnelshift_r((bits - 0x3e800000u) << 7, 0, bits_as<u32>(moved));
 }
 
-/* 2^(31 - w) for the whole part w of h, and what is left of h */
+/* 2^(31 - w) for the whole part w of h, and the rest of h */
 DEV f32 whole_halvings(f32 h, f32 &rest)
 {
     const f32 moved = __fadd_rz(h, 0x1p23f);
