@@ -36,7 +36,7 @@ static const char text[] =
     "quantize_q8_1_quants,,256,1,padded columns,256,0,0,rows,1,0\n"
     "dequantize_mul_mat_vec_*,,32,1,rows,1,0,0,none,0,0\n"
     "mul_mat_vec_q8_0_q8_1_cuda1,,32,4,rows,1,0,0,none,0,0\n"
-    /* a compact grid, where there are rows enough */
+    /* a compact grid from 4096 rows on */
     "mul_mat_vec_*_cuda1,sm_90,32,4,rows,8,1,4096,none,0,0\n"
     "mul_mat_vec_*_cuda1,,32,4,rows,1,0,0,none,0,0\n"
     "mul_mat_vec_*_cuda2,,32,4,rows,2,0,0,none,0,0\n"

@@ -232,8 +232,8 @@ static uint64_t clusters_at_once(const struct choice *c,
                         : whole * (GROUP / cluster) / GROUP * room;
 }
 
-/* The time in clusters of so many blocks, which share the tiles that are left
- * when each block has had as many. */
+/* The time in clusters of `cluster` blocks, which share the tiles of the last
+ * partial round. */
 static double clustered_time(const struct choice *c, const kpk_number *cells,
                              uint32_t cluster)
 {

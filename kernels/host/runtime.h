@@ -14,8 +14,9 @@
 kpk_status kpk_i_fail(kpk_status status, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* The target whose rows of the module's launch shapes count on a device: that
- * of the code that runs there. It is the device's, the code's, or in `name`. */
+/* The target that selects the rows of a module's launch shapes on a device: the
+ * target of the code that runs there. The result is the device's string, the
+ * code's string, or stored in `name`. */
 enum { KPK_I_SM_NBYTES = 16 };
 const char *kpk_i_target_of_rows(const kpk_module *module, const char *device,
                                  char name[KPK_I_SM_NBYTES]);

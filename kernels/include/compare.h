@@ -6,9 +6,10 @@
 #if KPK_NVIDIA
 #define compare_here(v) (v)
 #else
-/* v, the same in all lanes, so that a comparison with it is a jump in this
- * place: masks of comparisons, which the compiler likes, keep CDNA's one scalar
- * ALU of a compute unit busy. The two moves go to the vector ALU instead. */
+/* v, uniform over lanes, so that a comparison with v becomes a jump in this
+ * place: the compiler prefers masks of comparisons, which keep the single
+ * scalar ALU of CDNA's compute units busy. The two moves go to the vector ALU
+ * instead. */
 DEV u32 compare_here(u32 v)
 {
     /* volatile, it would stop scalar loads */

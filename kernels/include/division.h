@@ -52,8 +52,8 @@ DEV u64 strided_offset(u64 i, u64 num_dims, const size_t *dims,
 }
 
 /*
- * Where element i of each of nops views lies, whose strides follow the dims one
- * view after the other; i, and so all dims, fit 32 bits.
+ * The places of element i in nops views; the views' strides follow the dims,
+ * one view after the other. i, and so every dim, fits 32 bits.
  */
 template <u32 nops>
 DEV void strided_offsets(u32 i, u32 num_dims, const size_t *info,

@@ -4,8 +4,8 @@
 #include "device.h"
 
 /*
- * v as a T, once rounded, where a NaN can only be one that was a T: no low bit
- * of such a NaN carries into its high ones. AMD's instructions pass on a NaN's
+ * v rounded once to T, for v whose NaNs all come from a T: the low bits of such
+ * a NaN do not carry into its high bits. AMD's instructions pass on a NaN's
  * bits, or give a NaN without low bits.
  */
 template <typename T> DEV T convert_known(f32 v)

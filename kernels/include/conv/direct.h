@@ -11,8 +11,8 @@
  * once and coalesced, and every thread adds up PX positions * OC channels from
  * there: a group of 32 lanes holds neighbouring positions of the same channels,
  * so image values are read without bank conflicts and kernel elements by
- * broadcast. Tiles are spread over whatever grid there is; where they are too
- * few to keep a GPU busy, split.h has other ways.
+ * broadcast. Tiles are spread over any grid; if tiles are too few to keep a GPU
+ * busy, split.h has other ways.
  *
  * Padding is zeros in LDS, which is the same as dropping the term unless a
  * kernel element is infinite or NaN: such tiles are computed again, term by

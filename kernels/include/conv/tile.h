@@ -244,7 +244,7 @@ struct Work {
         const u64 rows = div_up(v.h_out, v.remainders_h());
         const u64 columns = div_up(v.w_out, v.remainders_w());
 
-        /* wider where there is nothing else to fill a tile with */
+        /* wider if nothing else can fill a tile */
         const u32 others = power_of_two_up_to(rows * v.x.b, positions);
         const u32 across = max_of(tile_columns, positions / others);
 

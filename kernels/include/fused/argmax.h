@@ -43,9 +43,9 @@ template <typename T> DEV u64 nan_first_key(T v, u32 i)
 }
 
 /*
- * The first of the greatest of a thread's numbers, whose places rise, found by
- * comparisons of floats: keys are made of one number, at the end. For AMD's
- * vector ALU, which had more to do than DRAM.
+ * The first of a thread's greatest numbers, in rising places, found by
+ * comparing floats: only the final number becomes a key. For AMD's vector ALU,
+ * which had more to do than DRAM.
  */
 struct greatest_number {
     f32 most;

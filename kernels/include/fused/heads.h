@@ -92,8 +92,8 @@ struct attention_heads {
             store_pack<2>(head + 2 * j, p);
         }
     }
-    /* Norms a head in f64, whose squares are out of range in f32; 1 is left to
-     * multiply it with. */
+    /* Norms a head in f64 if its squares are out of range in f32; returns 1,
+     * the factor left to apply. */
     DEV_MEMBER f32 norm_again(f32 (&a)[head_pairs], f32 (&b)[head_pairs]) const
     {
         f64 squares = 0;

@@ -16,14 +16,14 @@
  *                        plain  it does not
  *                        grid   the same, and it has no argument nrows
  *   experts            yes: there is a product for mixtures of experts
- *   counts             what the last argument of dequantize_block_ counts:
- *                      blocks, elements, or nothing if there is none
+ *   counts             the unit of dequantize_block_'s last argument: blocks,
+ *                      elements, or nothing without such an argument
  *   threads, elems     of a workgroup of dequantize_block_ as launched
- *   join               workgroups of it whose work one of them does
+ *   join               workgroups of dequantize_block_ joined into one
  *   threads, columns   of a workgroup of get_rows_
  *   rows, cols         of a workgroup's tile in tiled products
- *   passes             over the tile's columns, where one would take more
- *                      registers than there are
+ *   passes             over the tile's columns, if a single pass would run out
+ *                      of registers
  *
  * The launch shapes are the callers', and the same on every target.
  */
@@ -59,7 +59,7 @@
     X(q8_K, Q8_K, nothing, 32, 256, 4)
 /* clang-format on */
 
-/* elements in a unit of the argument that counts; 0: there is none */
+/* elements in a unit of the counting argument; 0: no such argument */
 #define GGUF_UNIT_blocks 32
 #define GGUF_UNIT_elements 1
 #define GGUF_UNIT_nothing 0

@@ -175,8 +175,8 @@ template <u32 V, typename I> DEV void load_ids(const I *p, I *id)
  *
  *   ids, out  [left, ids_dim_size, right], contiguous, numel elements
  *   inp       [left, src_dim_size, right], contiguous
- * Where a pack's ids are all the same and name an aligned piece of a row, that
- * is one load.
+ * If the ids of a pack are equal and name an aligned piece of a row, the piece
+ * takes one load.
  */
 template <u32 V, typename W, typename I, typename T> struct Gather {
     static constexpr u32 batch = V * sizeof(I) <= 16 ? 2 : 1; /* on their way */

@@ -55,9 +55,9 @@ DEV u64 wide_index(u32 i)
 }
 
 /*
- * A grid of large blocks that is not small has a thread for every element, or
- * is so large that it may do with a part of its blocks all the same: one in k
- * stays, of the largest one in k * each.
+ * A larger grid of large blocks has a thread for every element, or is so large
+ * that a part of its blocks is enough anyway: one block in k stays, in the
+ * largest grids one in k * each.
  *
  * The test for the largest comes before all else, the small grid's included. It
  * chooses between numbers and jumps nowhere, and nothing else shares its sizes:

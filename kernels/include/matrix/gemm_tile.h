@@ -232,7 +232,7 @@ struct Product {
                     piece_at<Step>(row, piece0 + piece) * sizeof(Piece)));
             };
         };
-        /* numbers of 64 bits on FMA take so many registers as it is */
+        /* numbers of 64 bits on FMA already take many registers */
         constexpr u32 batch = U::is_matrix || sizeof(T) < 8 ? rows : 1;
 
         UNROLL
@@ -297,8 +297,8 @@ struct Product {
 /*
  * Adds the products of a and b along K to `product`.
  *
- * flip: where the next step goes in LDS, from this one, if there is room for
- * two; else 0, and all waves wait until a step is done with.
+ * flip: the distance in LDS from this step to the next, if LDS has room for
+ * two; else 0, and all waves wait until each step has been read.
  */
 template <typename T, u32 M, u32 N, u32 Threads, u32 Step, u32 Across, class A,
           class B>

@@ -288,9 +288,9 @@ template <u32 lanes, u32 each> struct few_experts {
         return doubt == 0 || (doubt == 1 && are_short());
     }
     /*
-     * The same, exactly where all the chosen are within 2^24 of the first, else
-     * by the order's upper bits. False if they do not do, either, or there is a
-     * NaN.
+     * The same: exact if every chosen expert is within 2^24 of the first, else
+     * by the order's upper bits. False if the upper bits are not enough,
+     * either, or for a NaN.
      */
     DEV_MEMBER bool choose(u32 k, u32 *expert) const
     {

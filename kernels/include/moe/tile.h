@@ -85,8 +85,8 @@ template <typename T> struct dense_expert {
 /* ---- weights to T ----
  *
  * AMD's targets that have no instruction for bf16 round by integers. A NaN
- * among weights comes of a scale or a bias that is none, and with only this
- * one it stays one: so there is nothing to ask for each weight.
+ * among weights comes from a scale or bias that is a NaN, and stays a NaN
+ * through this rounding: so no weight needs a check.
  */
 template <typename T> struct round_weights {
     static DEV_MEMBER f32 scale(f32 v)

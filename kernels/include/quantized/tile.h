@@ -156,7 +156,7 @@ constexpr int tile_bias_steps = 8;
 
 constexpr int raw_column = 2 * Q8_1::words;
 
-/* K formats whose weights are an integer of eight bits times d */
+/* K formats with weights of an eight-bit integer times d */
 template <class F> constexpr bool tile_one_scale = false;
 
 DEV constexpr int first_word(int eighth)

@@ -37,7 +37,7 @@ DEV Words<3> load_three(const u8 *p)
     return {{v[0], v[1], v[2]}};
 }
 
-/* a half that was loaded as such is not made a word for that */
+/* a half loaded as a half is not widened to a word for this */
 template <int N> DEV HalfWords<N> not_before(HalfWords<N> raw)
 {
     u16 half = (u16)raw.half;

@@ -92,7 +92,7 @@ template <class F, int Rows, int Cols> struct TileUnit {
             side_by_side();
     }
 
-    /* The sums of a unit are in registers one behind the other: such two can be
+    /* The sums of a unit are in consecutive registers: two neighbours can be
      * added to at once. */
     DEV_MEMBER void side_by_side()
     {

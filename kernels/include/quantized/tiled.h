@@ -172,8 +172,8 @@ template <class F, int Rows, int Cols, BlockPlace P> struct Tile {
             return scale;
     }
 
-    /* the tile whose first result is (row0, col0); whether this thread's
-     * results are finite, where that is asked (TileLds::asks_finite) */
+    /* makes the tile with first result (row0, col0); with TileLds::asks_finite
+     * returns whether this thread's results are finite */
     static DEV_MEMBER bool run(Lds &lds, const u8 *x, const u8 *y, float *dst,
                                int row0, int col0, int nblocks, int x_rows,
                                int y_cols, size_t y_stride, int dst_stride)

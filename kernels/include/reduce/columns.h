@@ -40,7 +40,7 @@ template <typename OP, typename T> DEV u32 log2_columns()
     return gridDim.x >= many_columns ? log_most_columns<OP, T> : log_few_shared;
 }
 
-/* Where columns are, if the view has such. */
+/* The columns of a view, if it has any. */
 struct columns {
     u64 step;       /* from one element of a column to the next */
     u32 outer_dims; /* dims in front of the dim of neighbours */

@@ -4,12 +4,12 @@
  * A row has up to K * P vectors, P a power of two: vector k * P + t is the k-th
  * of place t. Where a block has many rows to do, a thread stands for one
  * place and has all K vectors of it; where it has one row, K / KW neighbouring
- * threads share a place, and each has KW of its vectors. All that changes is
- * how many threads wait for memory at once: sums are joined over the vectors of
- * a place, then over places in the order of their numbers' bits, lowest first.
- * So a row's bits depend on its values and its length alone, never on how many
- * rows there are; for that it is written down where a product is fused with a
- * sum.
+ * threads share a place, and each has KW of its vectors. The two ways differ
+ * only in the threads that wait for memory at once: sums are joined over the
+ * vectors of a place, then over places in the order of their numbers' bits,
+ * lowest first. So a row's bits depend on its values and its length alone,
+ * never on how many rows there are; for this reason fused products and sums are
+ * written out.
  *
  * Places are joined in two steps: groups of them by lane exchange, and at most
  * 32 groups through LDS, with one barrier. Layernorm takes each group's mean

@@ -52,7 +52,7 @@ template <typename W> DEV W divided_by_size(W a, W b)
         return a / b;
 }
 
-/* a % b of a b that is the same for all threads */
+/* a % b for a b that all threads share */
 DEV u32 remainder_uniform(u32 a, u32 b)
 {
     return !KPK_NVIDIA && (b & (b - 1)) == 0 ? a & (b - 1) : a % b;

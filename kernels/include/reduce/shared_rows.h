@@ -41,7 +41,7 @@ DEV typename OP::value fold_slots(const T *p, u32 n, u32 slots, u32 rank)
 
 /*
  * `outputs` rows of n in the order of a block of `slots` threads, P * 32 or
- * more, by as many teams as there are; all[] holds a value for each thread.
+ * more, by every team; all[] holds a value for each thread.
  */
 template <typename OP, u32 P, typename T>
 DEV void reduce_rows_by_teams(const T *src, u32 n, u32 slots, u32 outputs,

@@ -9,10 +9,10 @@
 constexpr u32 quick_batch = 8;
 
 /*
- * For this thread's part of n logits, in their order, as long as it is true:
- * fn(vectors, first, step, left) with vectors of 1 or 16 bytes' logits side by
- * side. Logit i of vector j has number first + j * step + i. Vector j is not
- * there unless j * blockDim.x is below `left`.
+ * Calls fn(vectors, first, step, left) for this thread's part of n logits, in
+ * order, until fn returns false. Vectors hold 1 logit, or 16 bytes of logits
+ * side by side. Logit i of vector j has number first + j * step + i. Vector j
+ * exists only if j * blockDim.x is below `left`.
  */
 template <u32 most, typename T, class Fn>
 DEV void each_batch(const T *logits, u32 n, Fn fn)

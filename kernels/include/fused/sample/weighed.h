@@ -71,8 +71,8 @@ template <typename T> DEV void weigh_bins(const sampler<T> &s)
     __syncthreads();
 }
 
-/* lists the keys of a first bin, or so many that they do not fit into half of
- * the list; how many there are */
+/* lists the keys of a first bin, or stops when half of the list is full;
+ * returns the number of keys */
 template <typename T> DEV u32 list_bin(const sampler<T> &s, u32 bin)
 {
     const u32 distance = no_distance + (bins - 1 - bin);
