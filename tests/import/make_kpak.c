@@ -6,32 +6,11 @@
  * Entries with the same key must be adjacent.
  */
 #include "kpak.h"
+#include "read_file.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static void fail(const char *path)
-{
-    perror(path);
-    exit(1);
-}
-
-static void *read_file(const char *path, size_t *nbytes)
-{
-    FILE *f = fopen(path, "rb");
-    unsigned char *data;
-    long end;
-
-    if (!f || fseek(f, 0, SEEK_END) != 0 || (end = ftell(f)) < 0 ||
-        fseek(f, 0, SEEK_SET) != 0)
-        fail(path);
-    *nbytes = (size_t)end;
-    data = malloc(*nbytes + 1);
-    if (!data || fread(data, 1, *nbytes, f) != *nbytes || fclose(f) != 0)
-        fail(path);
-    return data;
-}
 
 enum { MAX_ENTRIES = 64 };
 
