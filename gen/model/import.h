@@ -2,9 +2,9 @@
  *
  * The steps, a file each: import_scan() finds the files and reads them,
  * import_modules() makes modules of the code objects, import_tables() makes
- * tables of the CSV files, import_parts() the model that is written. What is
- * wrong with a file is said at once, as `FILE: what`, and counted; nothing is
- * written if anything was.
+ * tables of the CSV files, import_parts() the model that is written. A fault of
+ * a file is reported at once, as `FILE: what`, and counted; with any fault the
+ * import writes nothing.
  *
  * Names. A folder called as a target ID ("gfx942") says what the code objects
  * in it are for, and is no part of a module's name: DIR/gfx942/fmoe/silu/x.co
@@ -29,7 +29,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* What a file's place in the tree says. Strings are the import's. */
+/* A file's place in the tree. The import owns the strings. */
 struct import_place {
     const char *file;   /* its path, for messages */
     const char *label;  /* target ID in its path; "" if there is none */
@@ -43,8 +43,8 @@ struct import_object {
     struct import_place place;
     struct model_object object;
     size_t module;               /* its number in import.modules */
-    const struct triton *triton; /* what Triton says of one of its kernels; */
-    uint32_t triton_kernel;      /* NULL if it does not */
+    const struct triton *triton; /* from Triton's JSON, NULL without one */
+    uint32_t triton_kernel;      /* number of the kernel that it describes */
 };
 
 /* Code objects that offer the same kernels. Several modules have one name if
@@ -61,7 +61,7 @@ struct import_row {
     uint32_t number;    /* the kernel's in its module */
     const char *target; /* "" for any */
     size_t module;      /* number in import.modules */
-    const char *folder; /* that its file was found in; "" if in co_name's */
+    const char *folder; /* the code object's; "" if co_name names it */
     const struct import_csv *from;
     size_t csv_row;
 };
@@ -86,7 +86,7 @@ struct import_table {
 /* One of AMD's archives that has been read. */
 struct import_archive {
     char *real;       /* its path without links */
-    const char *file; /* place.file of its objects */
+    const char *file; /* equals place.file of the archive's objects */
 };
 
 /* A library whose code lies in such archives. */
@@ -98,7 +98,7 @@ struct import_library {
 /* A file of the host's that has no code for GPUs to take. */
 struct import_host {
     const char *file;
-    const char *message; /* what is wrong with it in a tree of code objects */
+    const char *message; /* refusal in trees without AMD's archives */
 };
 
 struct import {
@@ -121,7 +121,7 @@ struct import {
     size_t nmodules;
     struct import_table *tables; /* sorted by kind and name */
     size_t ntables;
-    uint64_t nbytes; /* of all code objects */
+    uint64_t nbytes; /* sum over all code objects */
     size_t nbad;
 };
 
@@ -129,15 +129,15 @@ struct import {
 void import_bad(struct import *in, const char *file, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Of one file, and of all code objects together; they are held in memory until
- * they are written. */
+/* Limits for one file and for all code objects together, which stay in memory
+ * until the pack is written. */
 #define IMPORT_FILE_NBYTES_MAX ((size_t)2 << 30)
 #define IMPORT_TREE_NBYTES_MAX ((uint64_t)4 << 30)
 
 /*
- * import_file.c: what is in a file that is not a table. Code in a file that is
- * not called as code is passed over with a note where `original` is, the name
- * of a file that is: x.co beside x.co.orig. NULL if there is none.
+ * import_file.c: takes the code objects of a file. `original` is NULL, or the
+ * name of a file with a name of code beside a copy without one: x.co beside
+ * x.co.orig. Code in such a copy is passed over with a note.
  */
 void import_file(struct import *in, const struct import_place *place,
                  const char *original);
@@ -155,7 +155,7 @@ void import_image(struct import *in, const struct import_place *place,
 void import_archive(struct import *in, const struct import_place *place,
                     const unsigned char *data, size_t nbytes);
 void import_library(struct import *in, const struct import_place *place,
-                    const struct hipk *hipk); /* which is the import's then */
+                    const struct hipk *hipk); /* takes *hipk over */
 void import_libraries(struct import *in);
 
 /*
@@ -169,7 +169,7 @@ bool import_is_inside(const struct import *in, const char *real);
 
 /* Whether a file's name says that it holds code objects. */
 bool import_claims_code(const char *file);
-extern const char *const import_endings[]; /* what such names end in, to NULL */
+extern const char *const import_endings[]; /* endings of such names, to NULL */
 
 /* import_triton.c: takes what a JSON file beside a code object says, if it is
  * Triton's. */
@@ -191,8 +191,8 @@ const char *import_cell(const struct import_table *table,
 struct model_part *import_parts(const struct import *in, size_t *n);
 
 /*
- * import_tree() is all of that: it reads a tree. False, when it has said so, if
- * there is anything wrong with one of its files.
+ * import_tree() reads a tree by these steps. It returns false after it has
+ * reported a fault of a file.
  */
 bool import_tree(struct import *in);
 

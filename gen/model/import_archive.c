@@ -142,7 +142,7 @@ bool import_is_inside(const struct import *in, const char *real)
 {
     const size_t n = strlen(in->real_root);
 
-    /* n is 1 for / itself. */
+    /* The root folder / has a length of 1. */
     return strncmp(real, in->real_root, n) == 0 &&
            (n == 1 || real[n] == '/' || real[n] == '\0');
 }

@@ -101,7 +101,7 @@ static void add_object(const struct found *f, const unsigned char *data,
     sha256(co->data, co->nbytes, object->object.sha256);
 }
 
-/* ---- what is known, but not read ----------------------------------------- */
+/* ---- known formats that are not read ------------------------------------- */
 
 static const char no_fatbin[] =
     "NVIDIA's fat binary, which kpack does not read; take its parts out first "
@@ -128,7 +128,7 @@ static const struct foreign {
      "SPIR-V, not a code object; compile it for a processor first"},
 };
 
-/* The row of what data is; NULL if it is none of these. */
+/* The row of the data's format; NULL for a format without a row. */
 static const struct foreign *find_foreign(const unsigned char *data,
                                           size_t nbytes)
 {
@@ -139,7 +139,7 @@ static const struct foreign *find_foreign(const unsigned char *data,
     return NULL;
 }
 
-/* What should be a code object for a target. */
+/* Adds an image that should be a code object for a target. */
 static void add_image(const struct found *f, const unsigned char *data,
                       size_t nbytes, const char *target)
 {
@@ -193,7 +193,7 @@ static size_t add_bundle(struct found *f, const unsigned char *data,
     return bundle.message ? 0 : bundle.extent;
 }
 
-/* What an image is labelled as. PTX for sm_90 is compute_90's. */
+/* The label of an image. PTX for sm_90 is compute_90's. */
 static const char *label_of(const struct offload_image *image)
 {
     const char *number = behind(image->target, "sm_");
@@ -237,8 +237,8 @@ static size_t zeros(const unsigned char *data, size_t nbytes)
     return n;
 }
 
-/* Of objects from number `first` on the one with the k-th code object for a
- * target is part of module NAME.k, or all of NAME if no target comes twice. */
+/* Objects from number `first` on: the k-th code object for a target becomes
+ * part of module NAME.k. If no target comes twice, all become module NAME. */
 static void number_by_target(struct import *in, size_t first, const char *name)
 {
     size_t *numbers = memory_new(in->nobjects - first, sizeof(*numbers));
@@ -339,7 +339,7 @@ static void add_bundles(struct found *f, const unsigned char *data,
 
 /* ---- ELF ----------------------------------------------------------------- */
 
-/* "" of a section without bytes. */
+/* A section's name; "" if the section has no bytes. */
 static const char *name_of(Elf *elf, Elf_Scn *section, size_t names,
                            GElf_Shdr *h)
 {
@@ -351,11 +351,11 @@ static const char *name_of(Elf *elf, Elf_Scn *section, size_t names,
     return name ? name : "";
 }
 
-/* What a section of the host's objects and programs is, by its name. */
+/* Kinds of sections in the host's objects and programs, by name. */
 enum section_kind {
     SECTION_OTHER,
-    SECTION_BUNDLES, /* of either kind, or offload binaries */
-    SECTION_ENTRY,   /* of a bundle, whose ID the rest of the name is */
+    SECTION_BUNDLES, /* bundles, plain or compressed, or offload binaries */
+    SECTION_ENTRY,   /* one bundle entry; the name ends with its ID */
     SECTION_FATBIN,  /* NVIDIA's */
 };
 
@@ -539,8 +539,8 @@ bool import_claims_code(const char *file)
 /* Comments may stand in front of PTX, but not as many as this. */
 enum { START_NBYTES = 1 << 20 };
 
-/* Of other files no more is read than what tells them from code: a tree may
- * hold large ones. */
+/* A tree may hold large files without code, so only their beginnings are
+ * read. */
 static bool may_hold_code(struct import *in, const char *file)
 {
     static unsigned char start[START_NBYTES];
@@ -577,7 +577,7 @@ void import_file(struct import *in, const struct import_place *place,
     }
     known = find_foreign(data, nbytes);
     if (is_library(&f, data, nbytes))
-        ; /* which is followed later */
+        ; /* import_libraries() follows it */
     else if (original &&
              (is_bundle(data, nbytes) || is_elf(data, nbytes) ||
               kpak_is(data, nbytes) || codeobj_is_ptx(data, nbytes)))

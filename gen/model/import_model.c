@@ -18,7 +18,7 @@ struct kinds {
     const struct import *in;
     struct kind *kinds; /* sorted by name */
     size_t n;
-    size_t *index; /* of each module of the import in its kind */
+    size_t *index; /* place in its kind of each of the import's modules */
 };
 
 /* ---- kinds --------------------------------------------------------------- */

@@ -62,7 +62,7 @@ static bool leads_out(const struct walk *w, const char *path)
     return out;
 }
 
-/* What else than files and folders there may be. */
+/* The name of a kind of entry that is no file and no folder. */
 static const char *kind_of(mode_t mode)
 {
     return S_ISFIFO(mode) ? "a FIFO" : S_ISSOCK(mode) ? "a socket" : "a device";
@@ -147,7 +147,7 @@ static void split_folder(const char *relative, struct import_place *place)
         *slash = '\0';
         if (!*place->label && looks_like_target(part)) {
             place->label = part;
-            kind = NULL; /* what came before the label is part of it */
+            kind = NULL; /* folders before the label belong to the label */
             continue;
         }
         longer = memory_text("%s%s%s", folder, *folder ? "/" : "", part);
@@ -221,8 +221,8 @@ static size_t find_path(const struct walk *w, const char *stem, size_t n,
     return found ? (size_t)(found - w->paths) : w->n;
 }
 
-/* The file called as code that this one, which is not, is a copy of by its
- * name: x.co of x.co.orig, x.bak or x. NULL if there is none beside it. */
+/* For a file without a name of code: the file beside it with one, by their
+ * names: x.co for x.co.orig, x.bak or x. NULL without such a file. */
 static const char *find_original(const struct walk *w, const char *path)
 {
     const char *name = file_name(path);

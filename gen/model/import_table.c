@@ -1,7 +1,7 @@
 /* import_table.c - CSV files of a tree as tables of its kernels
  *
- * Files of one name in one kind make one table, whatever targets they are for:
- * it has the columns of all of them. A row names a kernel (`knl_name`, or
+ * Files of one name in one kind make one table with the columns of all files,
+ * whatever their targets. A row names a kernel (`knl_name`, or
  * `kernel`, which may be a glob) and the file that it is in (`co_name`, beside
  * the CSV or in a folder there); without that column, the kernel is looked for
  * in all code objects below the CSV's folder.
@@ -199,7 +199,7 @@ static size_t first_at(const struct import *in, const char *path)
     return low;
 }
 
-/* What is behind a folder's name in a path, NULL if it is not in it. */
+/* The part of a path behind a folder; NULL if the folder is not in the path. */
 static const char *inside(const char *path, const char *folder)
 {
     const size_t n = strlen(folder);

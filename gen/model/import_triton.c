@@ -175,7 +175,7 @@ const struct model_table *import_triton_table(const struct import *in,
 
         if (!object->triton || object->triton->num_ctas > 1)
             continue;
-        /* one that is alone is for all devices that run it */
+        /* a single object serves all devices that run it */
         table->rows[table->nrows++] = (struct model_row){
             0, object->triton_kernel,
             m->nobjects == 1

@@ -29,7 +29,7 @@ LIMITS = {
     "src":                    (2, 2),
     "include":                (2, 2),
     "gen":                    (2, 2),
-    "gen/model":              (7, 9),
+    "gen/model":              (2, 2),
     "gen/read":               (2, 2),
     "kernels":                (2, 2),
     "kernels/include":        (2, 2),
@@ -44,7 +44,7 @@ LIMITS = {
     "tests/model":            (2, 2),
     "tests/sim":              (2, 2),
     "tests/unit":             (2, 2),
-    "tests/ways":             (3, 2),
+    "tests/ways":             (2, 2),
     ".":                      (2, 2),
 }
 

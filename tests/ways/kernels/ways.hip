@@ -36,7 +36,7 @@ extern "C" __global__ void reverse(unsigned *out, unsigned n)
         out[blockIdx.x * n + i] = words[n - 1 - i];
 }
 
-/* ---- blocks waiting for each other ---- */
+/* ---- grid barrier ---- */
 
 /* *arrived counts the blocks in; none goes on before all `nblocks` are there,
  * on whatever devices they run. Each then adds what it saw to *seen. */
