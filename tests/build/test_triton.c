@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 /* The generator frees nothing: it ends when its output is written. */
-const char *__asan_default_options(void);
+__attribute__((visibility("default"))) const char *__asan_default_options(void);
 const char *__asan_default_options(void)
 {
     return "detect_leaks=0";
