@@ -13,8 +13,8 @@ DEV u32 lds_copy_address(const void *p)
     return address;
 }
 
-/* Both addresses are multiples of 16. Through L1, or past it: what one
- * workgroup alone reads need not go there. */
+/* async_copy_16() copies through L1 or past it: bytes that one workgroup alone
+ * reads need not fill L1. Addresses in memory and LDS are multiples of 16. */
 enum class Through { l1, l2 };
 
 template <Through T> DEV void async_copy_16(u32 to, const u8 *from)
@@ -37,7 +37,7 @@ DEV void async_copy_part(u32 to, const u8 *from, u32 nbytes)
                  : "memory");
 }
 
-/* The same of n: 4 or 8, by L1. */
+/* The first nbytes of n, 4 or 8, through L1; the rest becomes zero. */
 template <u32 n> DEV void async_copy_few(u32 to, const u8 *from, u32 nbytes)
 {
     asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(to),
@@ -45,8 +45,8 @@ template <u32 n> DEV void async_copy_few(u32 to, const u8 *from, u32 nbytes)
                  : "memory");
 }
 
-/* What is copied of a step of a product: all, or its rows first, which are
- * weights, and its columns later. */
+/* The part of a product's step to copy: all, or first the rows, which are
+ * weights, and later the columns. */
 enum class StepPart { all, rows, columns };
 
 /* The lane's copies since the last call become a group. */

@@ -44,14 +44,15 @@ struct AsyncOperand : AsyncLines<Along, Rows> {
     static constexpr u32 passes = L::lines / pass_lines;
     static_assert(pass_lines % 8 == 0, "passes have the same permutation");
 
-    const T *from; /* of this thread's piece */
+    const T *from; /* this thread's piece in the matrix */
     u64 pass_step; /* elements from pass to pass */
     u64 step;
-    u32 lds; /* of this thread's piece in a stage */
-    /* along a line: where the piece begins, or, if that is not K, its bytes;
-     * across: this thread's passes, or, if that is K, its first line */
+    u32 lds; /* this thread's piece in a stage */
+    /* Lines along K: the piece's first k, and the passes in which this thread
+     * has a row. Else: the piece's bytes inside the matrix, and this thread's
+     * first line. */
     u32 along, across;
-    bool whole; /* every row is there */
+    bool whole; /* no row of the tile is missing */
 
     static DEV_MEMBER bool fits(const T *matrix, u32 ld, u32 batch, i64 stride)
     {
@@ -80,7 +81,7 @@ struct AsyncOperand : AsyncLines<Along, Rows> {
     {
         return end > begin ? min_of(end - begin, 8u) * 2 : 0;
     }
-    /* Starts copying a step of which `left` of K are there. */
+    /* Starts copying a step; zeros fill the part of K behind `left`. */
     DEV_MEMBER void copy(u32 stage, u32 left)
     {
         const u32 n = Along ? nbytes_of(along, left) : along;
@@ -119,13 +120,13 @@ struct AsyncTile {
     static constexpr u32 stage_nbytes = A::nbytes + B::nbytes;
     static constexpr u32 lds_nbytes = async_stages * stage_nbytes;
 
-    /* what a lane holds of 16 of K */
+    /* a lane's operands for 16 of K */
     struct Part {
         u32 a[nrows][4], b[ncols / 2][4];
     };
     f32 sums[nrows][ncols][4];
     u32 row0, col0;   /* of the warp */
-    u32 a_lds, b_lds; /* of this lane's rows of matrices in a stage */
+    u32 a_lds, b_lds; /* this lane's ldmatrix addresses in a stage */
 
     DEV_MEMBER AsyncTile()
     {
@@ -143,7 +144,8 @@ struct AsyncTile {
         b_lds =
             A::nbytes + line_b * B::line_nbytes + (b_piece ^ line_b % 8) * 16;
     }
-    /* Whether this warp has any of a tile of which so much is there. */
+    /* Whether any of this warp's results lie in C, which has rows_left by
+     * cols_left from the tile's first result on. */
     DEV_MEMBER bool works(u32 rows_left, u32 cols_left) const
     {
         return row0 < rows_left && col0 < cols_left;
@@ -186,7 +188,7 @@ struct AsyncTile {
         else if (i < CopyA::passes + CopyB::passes)
             b.copy_pass(stage + A::nbytes, i - CopyA::passes, go);
     }
-    /* Starts copying a step of which `left` of K are there, all at once. */
+    /* Starts all copies of a step; zeros fill the part of K behind `left`. */
     static DEV_MEMBER void copy(u32 stage, CopyA &a, CopyB &b, u32 left)
     {
         if (left > 0) {

@@ -28,7 +28,7 @@ struct CopiedSteps {
     static constexpr u32 nbytes = Rows * copied_line;
     static_assert(passes * pass_lines == lines, "passes are whole");
 
-    const T *from; /* of this thread's piece */
+    const T *from; /* this thread's piece in the matrix */
     u64 pass_step; /* numbers from pass to pass */
     u64 k_step;    /* and from step to step */
     u32 line, column;
@@ -49,9 +49,10 @@ struct CopiedSteps {
                (batch == 1 || stride % n == 0);
     }
     /*
-     * Where a piece is in its line. Eight lanes read 16 bytes each at a time,
-     * from all banks: of f32 a piece of eight rows, or eight pieces of a k; of
-     * f64 four pieces of two rows, or two pieces of four pairs of k.
+     * The place of a piece in its line. Eight lanes read 16 bytes each at a
+     * time, from all banks. For f32 they read one piece of eight rows, or eight
+     * pieces of one k; for f64 four pieces of two rows, or two pieces of four
+     * pairs of k.
      */
     static DEV_MEMBER u32 place(u32 l, u32 piece)
     {
@@ -67,7 +68,7 @@ struct CopiedSteps {
                place(l, column / per16<T>::value) * 16 +
                column % per16<T>::value * sizeof(T);
     }
-    /* Copies what is there, the first nbytes, and zeros behind. */
+    /* Copies the first nbytes; the rest becomes zero. */
     static DEV_MEMBER void copy_part(u32 lds, const T *from, u32 nbytes)
     {
         if (Once == 16)
@@ -75,7 +76,7 @@ struct CopiedSteps {
         else
             async_copy8(lds, from, nbytes);
     }
-    /* Starts copying the next step, of which `left` of K are there. */
+    /* Starts copying the next step; zeros fill the part of K behind `left`. */
     DEV_MEMBER void copy(u32 stage, u32 left)
     {
         if (there >= Rows && left >= step) {
@@ -86,7 +87,8 @@ struct CopiedSteps {
                 else
                     async_copy8(stage + to(i), from + i * pass_step, 8);
         } else {
-            const u32 end = Along ? left : there; /* of a line, and lines */
+            /* numbers in a line of the operand, and lines */
+            const u32 end = Along ? left : there;
             const u32 last = Along ? there : left;
             const u32 some =
                 end > column ? min_of(end - column, n) * (u32)sizeof(T) : 0;
@@ -104,8 +106,8 @@ struct CopiedSteps {
  */
 
 /*
- * A lane's numbers of one operand: N rows, of which four k at a time. Of four
- * neighbouring lanes two read the same: LDS then reads for 16 lanes at once.
+ * A lane's numbers of one operand: four k of N rows at a time. Four
+ * neighbouring lanes read two addresses, so that LDS serves 16 lanes at once.
  */
 template <bool Along, u32 Rows, u32 N, u32 Lanes> struct FmaOperand {
     static_assert(N % 4 == 0, "pieces of four rows");
@@ -129,7 +131,7 @@ template <bool Along, u32 Rows, u32 N, u32 Lanes> struct FmaOperand {
                             (quad * 4 + k_of(c, 0)) * Rows + row0 +
                             row(at, row_of(c, 0)));
     }
-    /* What number e of piece c is. */
+    /* Row and k of number e in piece c. */
     static DEV_MEMBER u32 row_of(u32 c, u32 e)
     {
         return Along ? c : c % (N / 4) * 4 + e;
@@ -165,7 +167,7 @@ struct FmaProduct {
                 sums[i][j] = 0;
         }
     }
-    /* Two rounds of this loop as one are slower where both lie along K. */
+    /* Unrolled by two, the loop is slower where both operands lie along K. */
     DEV_MEMBER void multiply(const u8 *a, const u8 *b)
     {
         NO_UNROLL
@@ -274,7 +276,7 @@ struct MmaProduct {
     typedef MmaOperand<AlongA, Rows> A;
     typedef MmaOperand<AlongB, Cols> B;
 
-    f64 sums[m][n][2][4]; /* of 16 rows, of 16 columns, half of those */
+    f64 sums[m][n][2][4]; /* [16 rows][16 columns][8 columns][d] */
     u32 row0, col0;
 
     DEV_MEMBER MmaProduct()
@@ -367,7 +369,7 @@ struct CopiedTile {
         u32 left = part.k_end - part.k_begin;
         u8 *now = lds, *next = lds + nbytes;
 
-        __syncthreads(); /* what the tile before left in LDS is read */
+        __syncthreads(); /* the tile before is read from LDS */
         const u32 steps = div_up(left, step);
         copy(now, a, b, left);
         left -= min_of(left, step);

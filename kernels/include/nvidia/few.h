@@ -44,9 +44,9 @@ template <typename T> DEV Raw<T, 1> load_now(const T *p, bool there)
 }
 
 /*
- * i / d for i below 2^20: what is asked for is i + 1/2 over d, and a near
- * reciprocal of d errs by 2^-22 at most, so by less than that is away from the
- * next whole number. Each multiple of each d was tried.
+ * i / d for i below 2^20: the whole part of i + 1/2 over d. A near reciprocal
+ * of d errs by 2^-22 at most, so the result errs by less than its distance to
+ * the next whole number. Every multiple of every d was tried.
  */
 DEV u32 few_quotient(u32 i, u32 d)
 {

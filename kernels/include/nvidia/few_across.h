@@ -9,9 +9,9 @@
 #include "nvidia/few_lanes.h"
 
 /*
- * f32, by FMA. A lane has four columns of four rows of B, and so many lanes are
- * side by side as the tile is wide. Of A the warp needs 4 to 32 of K of each
- * row: a line for each in LDS.
+ * f32, by FMA. A lane has four columns of four rows of B. Lanes lie side by
+ * side across the tile's columns, and the rest of them along K: so a warp's
+ * step has 4 to 32 of K. Each row of A has a line in LDS for them.
  */
 template <u32 rows, u32 Stages, u32 Once>
 DEV void few_across_fma(const FewTile<f32> &t, u8 *lds, u32 ranks, u32 rank)

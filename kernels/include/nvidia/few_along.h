@@ -8,7 +8,7 @@
 /* Up to so many rows of A are read a step ahead: more have no registers. */
 constexpr u32 rows_ahead = 4;
 
-/* A piece of A, of which `left` elements are there. */
+/* A piece of A, with zeros behind its first `left` elements. */
 template <u32 Once, typename T> DEV Piece load_row(const T *p, u32 left)
 {
     if (Once == 16 && left >= per16<T>::value)

@@ -27,7 +27,7 @@ template <typename T, bool TransB> struct CopiedRows {
         else
             few_across_mma<KPK_ACROSS_STAGES(size), Once>(t, lds, ranks, rank);
     }
-    /* Up to `most` rows, of all that are there. */
+    /* Makes the tile's rows, up to `most` at a time. */
     template <u32 most, u32 Once>
     static DEV_MEMBER void make_in_parts(const FewTile<T> &all, u8 *lds,
                                          u32 ranks, u32 rank)

@@ -1,15 +1,15 @@
 /*
- * few_lanes.h - what few rows by copies have in common, on sm_90
+ * few_lanes.h - copies, tiles and joins of few_across.h and few_along.h
  *
- * What takes the time is reading B, so much of it has to be on its way at once,
- * all the time: up to 150 KB a multiprocessor. Each warp copies steps of its
- * own to LDS, some of them ahead, with what it needs of A: A comes through the
- * same busy memory, and would be waited for. No warp waits for another one
- * before it has made its part.
+ * Reading B takes the time, so up to 150 KB of B per multiprocessor are kept in
+ * flight. Each warp copies steps of its own to LDS, some of them ahead. A step
+ * includes the warp's part of A: A comes through the same busy memory, and a
+ * warp that loaded it directly would wait. No warp waits for another before its
+ * own part is done.
  *
- * Blocks are as many as run at once: one a multiprocessor, or two. They make
- * all tiles in one round, or in as few as can be, and a tile is as wide as it
- * must be for that. The blocks of a cluster share a tile, each some of K.
+ * A launch has as many blocks as run at once, one or two per multiprocessor.
+ * Tiles are just wide enough for as few rounds over the grid as possible. The
+ * blocks of a cluster split a tile along K.
  */
 #pragma once
 
@@ -53,8 +53,8 @@ template <u32 pieces, u32 more, u32 Stages, u32 Once> struct WarpSteps {
         }
     }
     /* place(i): where in the i-th 512 bytes the lane puts its piece i;
-     * from(i, &nbytes): where that is, and how much of it there is;
-     * copy_more(to): brings what is needed of A */
+     * from(i, &nbytes): the piece's address in memory, and its bytes;
+     * copy_more(to): copies the warp's part of A */
     template <class Place, class From, class More>
     DEV_MEMBER void copy(Place place, From from, More copy_more)
     {
@@ -104,7 +104,7 @@ DEV Piece piece_in_lines(const u8 *step, u32 line, u32 piece, u32 turn)
 /* The tiles of a launch, one after another for each cluster. */
 template <typename T> struct FewTurns {
     const Gemm<T> &g;
-    u32 ranks, rank; /* of the cluster; the block's */
+    u32 ranks, rank; /* blocks of the cluster; this block's rank */
     u32 width;       /* of a tile */
     u64 at, count;
 
@@ -124,7 +124,7 @@ template <typename T> struct FewTurns {
         }
         count = lines * div_up(g.n, width);
     }
-    /* part: what of K the block sums up */
+    /* part: the range of K that the block sums up */
     DEV_MEMBER FewTile<T> tile(GemmPart &part) const
     {
         const u32 across = div_up(g.n, width), down = div_up(g.m, few_rows);
@@ -145,8 +145,8 @@ template <typename T> struct FewTurns {
 };
 
 /*
- * Stores a tile, of which each of `slots` in LDS has sums of all: rows of 1 <<
- * log2_cols.
+ * Stores a tile. LDS has `slots` partial sums of each result, in rows of 1 <<
+ * log2_cols; they are added up over slots and over the blocks of the cluster.
  */
 template <typename T, typename S>
 DEV void few_finish(const FewTile<T> &t, S *all, u32 rows, u32 log2_cols,
@@ -187,7 +187,7 @@ DEV void few_finish(const FewTile<T> &t, S *all, u32 rows, u32 log2_cols,
     __syncthreads();
 }
 
-/* Of the power of 2 that so many columns fit, at least 1 << least. */
+/* log2 of the smallest power of 2 from `cols` on, but at least `least` */
 DEV u32 few_log2(u32 cols, u32 least)
 {
     u32 log2 = least;

@@ -100,7 +100,7 @@ struct MappedTiles {
 };
 #endif
 
-/* The tiles of Tiles, if they are for what there is. */
+/* Makes the product by Tiles; false, with nothing done, if Tiles do not fit. */
 template <class Tiles, class Tile, typename T>
 DEV bool gemm_by(const Gemm<T> &g)
 {
@@ -242,7 +242,7 @@ template <typename T, bool TransA, bool TransB, u32 Size> struct AsyncGemm {
     }
 #endif
     typedef TileOrder<T, Size, Size> Order;
-    /* What a tile is about, where a function finds it that is not inlined. */
+    /* The arguments of other_tile(), in LDS. */
     struct Call {
         Gemm<T> g;
         typename Order::Place at;

@@ -17,7 +17,7 @@ typedef u32 TileIndex; /* see has_few() */
 #else
 typedef u64 TileIndex;
 
-/* Which tiles are a block's: those at the distance of the grid's blocks. */
+/* The tiles of a block: tile i goes to block i mod grid. */
 struct TileTurns {
     static constexpr bool shared = false;
     u64 at, step, count;
@@ -38,9 +38,9 @@ struct TileTurns {
 #endif
 
 /*
- * All parts' tiles in a sequence; a block's are those at the distance of the
- * grid's blocks. A part's tiles come in strips of a few tiles of rows, column
- * by column: what blocks of one time read of A and of B is about as much.
+ * The sequence of all parts' tiles. A part's tiles come in strips of a few
+ * tiles down, and column by column within a strip: blocks that run at the same
+ * time then read about as much of A as of B.
  */
 template <typename T, u32 Rows, u32 Cols> struct TileOrder {
     const Gemm<T> &g;
@@ -118,7 +118,7 @@ struct GemmTiles : TileOrder<T, Rows, Cols> {
     typedef typename Order::Place Place;
     using Order::g;
     TileTurns turns;
-    Place ahead; /* of the tile whose turn it is */
+    Place ahead; /* the tile at turns.at */
 
     DEV_MEMBER explicit GemmTiles(const Gemm<T> &gemm)
         : Order{gemm},
@@ -155,8 +155,8 @@ struct GemmTiles : TileOrder<T, Rows, Cols> {
         find();
         return now;
     }
-    /* Whether it is for all matrices, whose rows are aligned, in the LDS that
-     * there is. */
+    /* Whether LDS is enough for the tile, indices fit TileIndex, and rows of
+     * all matrices are aligned to 16 bytes. */
     static DEV_MEMBER bool fits(const Gemm<T> &g)
     {
         return dynamic_lds_nbytes() >= Tile::lds_nbytes &&
@@ -245,7 +245,7 @@ struct GemmTiles : TileOrder<T, Rows, Cols> {
                 }
             });
     }
-    /* Eight sums of a row. pieces: they may be stored as one. */
+    /* Stores eight sums of a row; pieces: by one store of 16 bytes. */
     DEV_MEMBER void put_piece(const GemmOut<T> &out, bool pieces,
                               const Place &p, u32 r, u32 c,
                               const f32 *sums) const

@@ -16,9 +16,9 @@
  * FMA's. Below 64, FMA may be nearer, and is as fast.
  *
  * bf16 ends at 2^-133, f32 at 2^-149: numbers are multiplied by 2^16 first, so
- * that limbs hold all of them but the greatest. Those become infinite, and so
- * do, or are no numbers, all sums that they, infinities or NaN are in. Tiles
- * with such sums are made again without limbs.
+ * that limbs hold all of them but the greatest, which become infinite. A sum
+ * with such a number, an infinity or NaN becomes infinite or NaN, and its tile
+ * is made again without limbs.
  */
 #pragma once
 
@@ -72,7 +72,7 @@ template <bool Along, u32 Rows, u32 Threads> struct LimbSteps {
     static_assert(64 % pass_lines == 0 && pass_lines % 8 == 0,
                   "passes have the same permutation");
 
-    const f32 *from; /* of this thread's first numbers, along K in row 0 */
+    const f32 *from; /* this thread's first numbers; along K, in row 0 */
     u32 ld, line, piece;
     u32 extent; /* rows from the tile's first on */
 
@@ -84,7 +84,7 @@ template <bool Along, u32 Rows, u32 Threads> struct LimbSteps {
         from = matrix + (Along ? (u64)row0 * ld + k0 + first()
                                : (u64)(k0 + k_of(line)) * ld + row0 + first());
     }
-    /* Which of 64 of K is at `place`. */
+    /* The k, from 0 to 63, at `place` in a step. */
     static DEV_MEMBER u32 k_of(u32 place)
     {
         return place / 8 * 4 + place % 4 + place / 4 % 2 * 32;
@@ -110,8 +110,9 @@ template <bool Along, u32 Rows, u32 Threads> struct LimbSteps {
         return is_aligned(matrix, 16) && ld % 4 == 0 &&
                (batch == 1 || stride % 4 == 0);
     }
-    /* of the 64 lines of a block; half as many of K, for 8 lines have 4 of each
-     * half */
+    /* Where the numbers of pass i begin in memory. Not along K, a pass n lines
+     * further in a block of 64 lines is n / 2 further in K: 8 lines have 4 k
+     * of each half of the step. */
     DEV_MEMBER const f32 *pass(u32 i) const
     {
         const u32 lines = i * pass_lines;
@@ -130,7 +131,7 @@ template <bool Along, u32 Rows, u32 Threads> struct LimbSteps {
 
         return has_line && of_line > begin ? of_line - begin : 0;
     }
-    /* The eight numbers of a pass, all of which are there, Once at a time. */
+    /* Loads the eight numbers of a whole pass, Once at a time. */
     template <u32 Once> DEV_MEMBER void load(f32 (&x)[8], u32 i) const
     {
         const f32 *const p = pass(i);
@@ -144,7 +145,7 @@ template <bool Along, u32 Rows, u32 Threads> struct LimbSteps {
                 x[e + j] = v[j];
         }
     }
-    /* The same one by one, of what is there, with zeros behind. */
+    /* Loads a pass number by number, with zeros where the operand ends. */
     DEV_MEMBER void load_some(f32 (&x)[8], u32 i, u32 left) const
     {
         const f32 *const p = pass(i);
@@ -169,7 +170,7 @@ template <bool Along, u32 Rows, u32 Threads> struct LimbSteps {
     {
         from += Along ? (u64)limb_k : (u64)limb_k * ld;
     }
-    /* One limb of 64 rows, or of all, from row0 on. */
+    /* The wgmma operand of one limb, from row row0 on. */
     static DEV_MEMBER u64 operand(u32 lds, u32 limb, u32 row0)
     {
         return wgmma_operand(lds + limb * limb_nbytes + row0 * wgmma_line,
@@ -186,7 +187,7 @@ template <bool AlongA, bool AlongB, u32 Size> struct LimbTile {
     static constexpr u32 lds_nbytes = KPK_LIMB_LDS(Size);
     static_assert(lds_nbytes == 2 * stage_nbytes, "two steps");
 
-    f32 sums[Size / 2]; /* as wgmma.h has them */
+    f32 sums[Size / 2]; /* in wgmma.h's layout */
     u32 row0;           /* of the warpgroup */
 
     DEV_MEMBER LimbTile()
@@ -275,7 +276,7 @@ template <bool AlongA, bool AlongB, u32 Size> struct LimbTile {
             steps.store(x, i, lds);
         }
     }
-    /* Brings a step, of which `left` of K are there, to LDS. */
+    /* Brings a step to LDS; zeros fill the part of K behind `left`. */
     static DEV_MEMBER void bring(const A &a, const B &b, u32 left, u8 *stage)
     {
         bring_some(a, left, stage);
@@ -383,13 +384,13 @@ template <bool TransA, bool TransB, u32 Size> struct LimbGemm {
     typedef LimbTile<!TransA, TransB, Size> Tile;
     typedef CopiedTile<f32, !TransA, TransB, Size, 16> Copied;
 
-    /* What a tile is about, where a function finds it that is not inlined. */
+    /* The arguments of other_tile(), in LDS. */
     struct Call {
         Gemm<f32> g;
         GemmPart part;
         u32 row0, col0;
     };
-    /* It lies behind the three steps that the function itself needs. */
+    /* Call lies behind the three steps that other_tile() needs. */
     static constexpr u32 call_at = 3 * Copied::nbytes;
     static_assert(call_at + sizeof(Call) <= Tile::lds_nbytes, "LDS has room");
 

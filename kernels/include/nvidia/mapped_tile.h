@@ -13,8 +13,9 @@
 #include "nvidia/tensor_map.h"
 #include "nvidia/warpgroup_tile.h"
 
-/* In one lane of a warp, all of which come here. A branch would take operands'
- * addresses out of uniform registers: see tests/build/uniform.sh. */
+/* The whole warp comes here, and one elected lane executes the instruction. A
+ * branch would take operands' addresses out of uniform registers: see
+ * tests/build/uniform.sh. */
 #define ONE_LANE(what)                                                         \
     "{\n\t"                                                                    \
     ".reg .pred one;\n\t"                                                      \
@@ -76,14 +77,15 @@ DEV constexpr u32 mapped_slab_cols(u32 cols)
 {
     return cols % 64 == 0 ? 64 : cols % 32 == 0 ? 32 : 16;
 }
-/* So many steps fit LDS beside what results go through. */
+/* How many steps fit LDS beside the slab for results. */
 DEV constexpr u32 mapped_stages(u32 rows, u32 cols, u32 lds)
 {
     return (lds - 1024 - rows * (mapped_slab_cols(cols) + 8) * 2) /
            (128 * (rows + cols));
 }
 
-/* What all tiles of a kernel use, one of them at a time. */
+/* Barriers and maps in LDS. All MappedTile types of a kernel share them, since
+ * a launch uses one type. */
 struct MappedShared {
     enum { MOST_STAGES = 16 };
     u64 full[MOST_STAGES], empty[MOST_STAGES];
@@ -176,7 +178,7 @@ struct MappedTile
             for (u32 i = 0; i < min_of(Stages, all); i++)
                 copy_next();
         }
-        u32 at = 0; /* steps that are read */
+        u32 at = 0; /* steps read so far */
         const auto give_back = [&] {
             if (at + Stages < all) {
                 arrive_by_one(empty + done.stage * 8);

@@ -19,7 +19,7 @@ DEV void async_copy8(u32 lds, const void *from, u32 nbytes)
                  : "memory");
 }
 
-/* all 16 of them, if `go` */
+/* 16 bytes, only if `go` */
 DEV void async_copy16_if(bool go, u32 lds, const void *from)
 {
     asm volatile(
@@ -29,8 +29,8 @@ DEV void async_copy16_if(bool go, u32 lds, const void *from)
         : "memory");
 }
 
-/* 16 bytes by one instruction. Of store_pack() nvcc makes four of 4 bytes in
- * some places, and memory takes four times as long for them. */
+/* Stores 16 bytes by one instruction. In some places nvcc splits store_pack()
+ * into four stores of 4 bytes, which take memory four times as long. */
 template <typename T> DEV void store_piece(T *to, const Pack<T, 8> &v)
 {
     const auto raw = bits_as<Raw<T, 8>>(v);

@@ -1,8 +1,8 @@
 /*
  * one_row.h - one row of f32 times a matrix, for matrix/rows8.h
  *
- * What takes the time is reading B. So many of its pieces are on their way at
- * once, which needs the registers that seven more rows would take.
+ * Reading B takes the time, so many pieces of B are in flight at once. They
+ * need the registers that seven more rows would take.
  */
 #pragma once
 

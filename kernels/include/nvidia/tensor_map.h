@@ -5,10 +5,10 @@
  * one thread, puts zeros where a matrix ends, lays lines of 128 bytes in LDS as
  * wgmma.h has them, and can go to all blocks of a cluster at once.
  *
- * A map must be in memory that the host or the kernel wrote, not in LDS. What
- * is here is a place for each multiprocessor: only kernels of which no two
- * blocks fit a multiprocessor may use it. A block that comes after another one
- * finds its copies done.
+ * A map must be in memory that the host or the kernel wrote, not in LDS. Each
+ * multiprocessor has one place for maps here, so only kernels that run one
+ * block per multiprocessor may use it. When a block begins, the copies of the
+ * block before it are done.
  */
 #pragma once
 
@@ -29,9 +29,9 @@ DEV TensorMap *tensor_map_places()
     return tensor_maps[n % 256];
 }
 
-/* Of how a matrix lies: rows of `cols` elements of 2 bytes, `ld` elements
- * apart; matrices `stride` elements apart. Addresses, ld and stride are
- * multiples of 16 bytes. A box has 64 columns. */
+/* How a matrix lies in memory: rows of `cols` elements of 2 bytes, `ld`
+ * elements apart; matrices `stride` elements apart. Addresses, ld and stride
+ * are multiples of 16 bytes. A box has 64 columns. */
 struct TensorShape {
     const void *matrix;
     u32 cols, rows, ld, batch;
@@ -68,8 +68,8 @@ DEV void tensor_map_fill(TensorMap *map, const TensorShape &s)
     TENSOR_MAP_SET_OF("element_stride", "0", "b32", "r", 1);
     TENSOR_MAP_SET_OF("element_stride", "1", "b32", "r", 1);
     TENSOR_MAP_SET_OF("element_stride", "2", "b32", "r", 1);
-    /* elements of 2 bytes; lines as they are, of 128 bytes whose pieces are
-     * permuted; zeros behind the end */
+    /* elements of 2 bytes; no interleave; the swizzle of 128 bytes; zeros
+     * behind the matrix's end */
     TENSOR_MAP_SET("elemtype", "b32", "n", 1);
     TENSOR_MAP_SET("interleave_layout", "b32", "n", 0);
     TENSOR_MAP_SET("swizzle_mode", "b32", "n", 3);
@@ -86,7 +86,7 @@ DEV void tensor_map_write(TensorMap *to, const TensorMap *from)
                  "r"(lds_address(from))
                  : "memory");
 }
-/* From now on this thread's copies may use it. */
+/* From now on this thread's copies may use the map. */
 DEV void tensor_map_read(const TensorMap *map)
 {
     asm volatile(

@@ -1,10 +1,10 @@
 /*
- * tile_turns.h - which of a grid's tiles are a block's, on sm_90
+ * tile_turns.h - which of a grid's tiles a block makes, on sm_90
  *
- * Those at the distance of the grid's blocks. Where the launch made clusters,
- * tiles that are left when every block has had as many are a cluster's, whose
- * blocks share them, unless that takes as long as one tile a block, or they are
- * more than `most`.
+ * Tile i goes to block i mod grid. In a launch with clusters of at most `most`
+ * blocks, the tiles of the last partial round go to whole clusters instead: the
+ * blocks of a cluster split a tile along K, if this is faster than one tile per
+ * block.
  */
 #pragma once
 

@@ -6,18 +6,18 @@
  */
 #pragma once
 
-/* Of LDS, for `stages` steps of `deep` times 64 of K of so many rows of A and
- * columns of B, which begin at a multiple of 1024. `more`: to tell tiles apart,
- * and so that as many steps fit mapped_tile.h's tiles beside its results. */
+/* Bytes of LDS for `stages` steps, from a multiple of 1024 on. A step has
+ * `deep` times 64 of K of `rows` rows of A and `cols` columns of B. `more` KiB
+ * tell tiles apart, and give mapped_tile.h as many steps beside its results. */
 #define KPK_WARPGROUP_LDS(rows, cols, deep, stages, more)                      \
     ((stages) * (deep)*128 * ((rows) + (cols)) + 1024 * (1 + (more)))
 
 /* X(size in the kernel's name, rows, columns, deep, stages, more, shares,
  * apart): each size's tiles begin with the one of most LDS. For few rows of C
- * columns here are its rows. deep: pieces of 64 of K in a step, which
- * warpgroups take in turn, or the only one all. shares: how many blocks of a
- * cluster may share it, 0 for none: LDS must have room for their sums. apart: 1
- * if a warpgroup does nothing but copy. */
+ * the columns here are rows of C. deep: pieces of 64 of K in a step, which the
+ * warpgroups take in turn; a single warpgroup takes all. shares: how many blocks
+ * of a cluster may share a tile, 0 for none: LDS must have room for their sums.
+ * apart: 1 if one warpgroup only copies. */
 /* where B lies along K */
 #define KPK_WARPGROUP_MIDDLE(X) X(128, 128, 192, 1, 5, 18, 4, 0)
 #define KPK_WARPGROUP_BROAD(X) X(128, 128, 160, 1, 6, 0, 4, 0)
@@ -47,12 +47,13 @@
 #define KPK_WARPGROUP_FEW_16(X) X(8, 64, 16, 2, 9, 0, 0, 0)
 #define KPK_WARPGROUP_FEW_16_TWICE(X) X(8, 64, 16, 2, 4, 0, 0, 0)
 
-/* Of LDS, for the tiles of f32 of limb_tile.h: two steps of 64 of K, three
- * limbs of 2 bytes of each number of both operands. */
+/* Bytes of LDS for limb_tile.h: two steps of 64 of K, with three limbs of 2
+ * bytes for each number of both operands. */
 #define KPK_LIMB_LDS(size) (2 * 64 * 3 * 2 * 2 * (size))
 
-/* Of LDS, for few rows by few_copied.h: so many steps of 8 warps, which have so
- * many pieces a lane, and `more` bytes of A. `size`: of an element. */
+/* Bytes of LDS for few_copied.h: 8 warps with `stages` steps each. A step has
+ * `pieces` pieces of B for each lane and `more` bytes of A. `size`, below,
+ * counts an element's bytes. */
 #define KPK_FEW_LDS(stages, pieces, more)                                      \
     (8 * (stages) * ((pieces)*512 + (more)))
 /* where rows of B lie along N */

@@ -48,15 +48,16 @@ struct WarpgroupCopy : WarpgroupLines<Along, Rows> {
     /* lines of the last pass, which all threads or the first ones bring */
     static constexpr u32 last_lines = L::lines - (passes - 1) * pass_lines;
 
-    const T *from; /* of this thread's piece */
+    const T *from; /* this thread's piece in the matrix */
     u64 pass_step; /* elements from pass to pass */
     u64 step;
-    u32 lds; /* of this thread's piece in a stage */
-    /* along a line: where the piece begins, or, if that is not K, its bytes;
-     * across: this thread's passes, or, if that is K, its first line */
+    u32 lds; /* this thread's piece in a stage */
+    /* Lines along K: the piece's first k, and the passes in which this thread
+     * has a row. Else: the piece's bytes inside the matrix, and this thread's
+     * first line. */
     u32 along, across;
     bool ends;  /* this thread has a line of the last pass */
-    bool whole; /* every row is there */
+    bool whole; /* no row of the tile is missing */
 
     WarpgroupCopy() = default;
     DEV_MEMBER WarpgroupCopy(const T *matrix, u32 row0, u32 rows, u32 ld,
@@ -88,7 +89,7 @@ struct WarpgroupCopy : WarpgroupLines<Along, Rows> {
     {
         return end > begin ? min_of(end - begin, 8u) * 2 : 0;
     }
-    /* Starts copying a step of which `left` of K are there. */
+    /* Starts copying a step; zeros fill the part of K behind `left`. */
     DEV_MEMBER void copy(u32 stage, u32 left)
     {
         if (passes == 1 && !ends)
@@ -122,7 +123,8 @@ struct WarpgroupCopy : WarpgroupLines<Along, Rows> {
 
 /*
  * Down x Deep warpgroups: each makes Rows / Down rows, of every Deep-th Pieces
- * pieces of wgmma_k of K. Those of the same rows add up their sums in the end.
+ * pieces of wgmma_k of K. Warpgroups with the same rows add up their sums in
+ * the end.
  *
  * Apart: one more warpgroup copies, and runs ahead over the ends of tiles.
  */
@@ -227,13 +229,13 @@ struct WarpgroupTile {
             start.nk = 0;
             if constexpr (Shares > 0) {
                 if (place.shared) {
-                    __syncthreads(); /* all steps are read */
+                    __syncthreads(); /* the last steps are read */
                     if (Deep > 1)
                         add_up(lds + ahead * stage_nbytes);
                     tiles.share(*this, place, lds);
                 }
             }
-            __syncthreads(); /* all steps are read */
+            __syncthreads(); /* the last steps are read */
             if (tiles.more()) {
                 start = tiles.begin(*this, a, b);
                 fill(stages, a, b, start.nk);
@@ -337,7 +339,7 @@ struct WarpgroupTile {
             CopyB b;
             const Start start = tiles.begin(*this, a, b);
             const auto place = tiles.next();
-            u32 before = 0; /* `empty` of the step before, if there is one */
+            u32 before = 0; /* the last step's `empty`, or 0 */
 
             clear();
             NO_UNROLL
@@ -365,12 +367,12 @@ struct WarpgroupTile {
                 tiles.store(*this, place, nullptr);
         }
     }
-    /* Both warpgroups come here. */
+    /* All warpgroups come here, the copying one too. */
     template <class Tiles>
     DEV_MEMBER void share(u8 *lds, const typename Tiles::Place &place,
                           const Tiles &tiles)
     {
-        __syncthreads(); /* all steps are read */
+        __syncthreads(); /* the last steps are read */
         tiles.share(*this, place, lds);
         __syncthreads();
     }
@@ -447,8 +449,8 @@ struct WarpgroupTile {
                                    bool works)
     {
         u32 out = 0, in = ahead, left = nk - min_of(nk, ahead * step_k);
-        u32 mine =
-            nk - min_of(nk, deep * wgmma_k); /* of K, with what is left out */
+        /* rest of K from this warpgroup's first piece on */
+        u32 mine = nk - min_of(nk, deep * wgmma_k);
 
         clear();
         NO_UNROLL
@@ -536,7 +538,8 @@ struct WarpgroupTile {
                i % (Cols / 2) / 4 * 8 + l % 4 * 2 + i % 2,
                sums[i / (Cols / 2)][i % (Cols / 2)]);
     }
-    /* What of a tile, or of a part of it, C has: rows and columns. */
+    /* Rows and columns of C from the first result of a tile, or of a part of
+     * the tile, on. */
     struct Extent {
         i32 rows, cols;
 
@@ -654,7 +657,7 @@ struct WarpgroupTile {
         constexpr u32 half = slice_nbytes / 2;
         const u32 blocks = cluster_blocks(), rank = cluster_rank();
         const u32 t = threadIdx.x % (Down * 128) * 16, l = threadIdx.x % 32;
-        u32 first = 0, end = 0; /* slices of this block */
+        u32 first = 0, end = 0; /* this block's slices */
 
         static_assert(rows_at + Down * 4 * 16 * rows_pitch * sizeof(f32) <=
                           Stages * stage_nbytes,
@@ -729,7 +732,7 @@ struct WarpgroupTile {
                (end - first) * slice_cols, rows);
         }
         if (has_room && again)
-            cluster_arrive(); /* there is room again */
+            cluster_arrive(); /* LDS for others' sums is free */
     }
     /*
      * fn(row, column, sums of this and the next) for all pairs, neighbours in

@@ -38,9 +38,9 @@ DEV u32 wgmma_place(u32 line, u32 piece)
 }
 
 /*
- * What an instruction takes of an operand whose lines begin at `lds`, an
- * address in shared memory: 64 rows of A or N columns of B, of the first 16 of
- * K. block: see above; only where K is not contiguous.
+ * The matrix descriptor of an operand whose lines begin at `lds`, an address in
+ * shared memory: 64 rows of A or N columns of B, the first 16 of K. block: see
+ * above; only where K is not contiguous.
  */
 DEV u64 wgmma_operand(u32 lds, u32 block = 16)
 {
@@ -48,8 +48,7 @@ DEV u64 wgmma_operand(u32 lds, u32 block = 16)
            (u64)(8 * wgmma_line >> 4) << 32 | (u64)1 << 62;
 }
 
-/* What is to be added to an operand for the next 16 of K. Along: K is
- * contiguous. */
+/* A descriptor plus k16 takes the next 16 of K. Along: K is contiguous. */
 template <bool Along> struct WgmmaStep {
     static constexpr u32 k16 = (Along ? 32 : 16 * wgmma_line) >> 4;
 };
