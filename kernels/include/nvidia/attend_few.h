@@ -17,7 +17,7 @@ template <typename T, u32 D, class Form> struct AttendFew {
     static constexpr u32 warps = 4, slots = 3;
     static constexpr u32 unit_nbytes = 4096, keys = unit_nbytes / (D * 2);
     static constexpr u32 lds_nbytes = warps * slots * unit_nbytes;
-    static constexpr u32 cols = 128; /* of results that are joined at once */
+    static constexpr u32 cols = 128; /* columns of results joined at once */
     typedef AttendWarp<T, D, 1, keys, true, false, Form> Warp;
     typedef typename Warp::Rows Rows;
 
@@ -26,7 +26,7 @@ template <typename T, u32 D, class Form> struct AttendFew {
     struct Joined {
         f32 o[warps][16][across];
         f32 m[warps][16], l[warps][16];
-        /* of a block of a cluster; its results are in o[0] */
+        /* the block's log2 of sums, for the cluster's join of o[0] */
         f32 log2_sum[16];
     };
     static_assert(sizeof(Joined) <= lds_nbytes, "where the keys were");
@@ -197,8 +197,8 @@ template <typename T, u32 D, class Form> struct AttendFew {
         }
     }
 
-    /* What the blocks of a cluster found, joined in their order: each takes a
-     * share of the columns. */
+    /* Joins the results of a cluster's blocks in rank order. Each block joins
+     * a share of the results. */
     static DEV_MEMBER void join_blocks(const Warp &w, const AttentionArgs &a,
                                        u32 b, const Sequence &s,
                                        const Rows &rows, u32 c,
@@ -254,7 +254,7 @@ template <typename T, u32 D, class Form> struct AttendFew {
             else
                 store_anywhere((T *)a.o + to.at + d, two);
         }
-        cluster_show(); /* they have read */
+        cluster_show(); /* the other blocks have read */
 #endif
     }
 };

@@ -64,7 +64,8 @@ template <typename T, u32 D, class Form> struct AttendGroups {
     static constexpr u32 q_nbytes = queries * D * 2;
     static_assert(q_nbytes + slots * tile_nbytes <= Shape::lds_nbytes,
                   "what a workgroup has of LDS");
-    /* of 65536 registers; the rest of what all start with */
+    /* Registers per thread: the copying warpgroup gives most of its share of
+     * the multiprocessor's 65536 to the computing ones. */
     static constexpr u32 copying_registers = groups == 3 ? 32 : 40;
     static constexpr u32 computing_registers = groups == 3 ? 160 : 232;
 
@@ -210,8 +211,8 @@ template <typename T, u32 D, class Form> struct AttendGroups {
         Place out;
         u32 q_phase;
 
-        /* The next tile of the ring, once it is there. Copies arrive by
-         * themselves, so that what they wrote is made visible here. */
+        /* Waits for the next tile of the ring. Copies arrive at the barrier by
+         * themselves, so this thread makes their bytes visible to wgmma. */
         DEV_MEMBER u32 take(Place &place)
         {
             place = out;
@@ -348,9 +349,9 @@ template <typename T, u32 D, class Form> struct AttendGroups {
     };
 
     /*
-     * A workgroup's part of all there is to do: heads take turns, those of a
-     * section, whose K and V the L2 cache holds. Of each the last queries come
-     * first, as they see most where not all see all.
+     * The workgroup's share of the work. Heads go by in sections, whose K and V
+     * the L2 cache holds, and the heads of a section take turns. A head's last
+     * queries come first: if a mask hides keys, they see the most.
      */
     template <class Role>
     static DEV_MEMBER void each(Role &role, const AttentionArgs &a)

@@ -62,7 +62,7 @@ template <typename T, u32 D, class Shape, class Form> struct AttendMany {
         const KeySpan span =
             seen_by(s, first, min_of(first + queries, rows.nrows) - 1);
         const i32 start = span.first / (i32)keys * (i32)keys;
-        u32 in = lds, out = lds; /* where copies go, what is worked on */
+        u32 in = lds, out = lds; /* the stages to fill and to read */
         i32 copied = start;
         Warp w;
 
@@ -113,7 +113,7 @@ template <typename T, u32 D, class Shape, class Form> struct AttendMany {
         w.round(x, p);
         w.add_values(p, lds + half_nbytes);
     }
-    /* All places of the grid that are this workgroup's. */
+    /* Makes this workgroup's tiles: 128 queries of a head and sequence each. */
     static DEV_MEMBER void all(const AttentionArgs &a, u32 lds)
     {
         NO_UNROLL
@@ -122,7 +122,7 @@ template <typename T, u32 D, class Shape, class Form> struct AttendMany {
 
             NO_UNROLL
             for (u32 h = blockIdx.y; h < a.h; h += gridDim.y) {
-                /* the last queries see most, where not all see all */
+                /* the last queries first: they see most if a mask hides keys */
                 NO_UNROLL
                 for (u32 at = blockIdx.x;
                      nq > 0 && at <= (u32)(nq - 1) / (u32)queries;

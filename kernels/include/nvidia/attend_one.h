@@ -9,8 +9,9 @@
  * the groups' results are joined in LDS, and the blocks' by reading each
  * other's.
  *
- * Heads that share one of K are taken four at a time. What is under way of K
- * stays in registers: no rounding but of the result.
+ * Heads that share one of K are taken four at a time. Keys and values go from
+ * memory to registers, and scores stay there in f32: only the result is
+ * rounded.
  */
 #pragma once
 
@@ -28,7 +29,7 @@ DEV bool is_clustered(const AttentionArgs &a)
 }
 
 /* Two numbers of a row as part of a block of Q8_1, and zeros behind the row.
- * All lanes of a warp have columns of one head. */
+ * The lanes of a warp have columns of the same head. */
 template <typename T, class Form>
 DEV void store_as_q8_1(const AttentionArgs &a, u64 row, u32 head, u32 d,
                        const Pack<T, 2> &two)
@@ -54,7 +55,7 @@ DEV void store_as_q8_1(const AttentionArgs &a, u64 row, u32 head, u32 d,
 template <typename T, u32 D, class Form> struct AttendOne {
     static constexpr u32 threads = 128, heads = 4;
     static constexpr u32 lanes = D / 8, groups = threads / lanes;
-    static constexpr u32 keys = 5; /* of a group at once */
+    static constexpr u32 keys = 5; /* keys a group of lanes takes at once */
 
     struct Lds {
         f32 o[groups][heads][D];
@@ -209,7 +210,7 @@ template <typename T, u32 D, class Form> struct AttendOne {
         join_groups(lds);
         cluster_show();
         join_blocks(a, s, b, rows, head0, lds);
-        cluster_show(); /* they have read */
+        cluster_show(); /* the other blocks have read */
     }
 
     /* the sum over a group's lanes */
@@ -255,7 +256,7 @@ template <typename T, u32 D, class Form> struct AttendOne {
                                        const Queries<true> &rows, u32 head0,
                                        const Lds &lds)
     {
-        constexpr u32 parts = D / 64; /* of a head, a warp each */
+        constexpr u32 parts = D / 64; /* 64 columns of a head to a warp */
         const u32 here = min_of(heads, rows.group - head0);
 
         NO_UNROLL
@@ -303,8 +304,9 @@ template <typename T, u32 D, class Form> struct AttendOne {
     }
 };
 
-/* What row 0 of a sequence's keys would be, if its keys from first to in front
- * of end follow each other; or else null. */
+/* The address that row 0 of a sequence's K or V would have. Null unless rows
+ * are aligned to 16 bytes and keys first to end - 1 follow each other in
+ * memory. */
 DEV const u8 *row_0(const AttentionArgs &a, const AttendKeys &rows, u32 b,
                     i32 first, i32 end)
 {

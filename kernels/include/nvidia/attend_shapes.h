@@ -9,8 +9,8 @@
 /*
  * By mma.sync (attend_many.h): so much that sm_86 has it, 99 KiB in all.
  *
- *   keys     of a stage of K and V
- *   at_once  of them, whose scores a warp holds
+ *   keys     in a stage of K and V
+ *   at_once  keys whose scores a warp holds
  *   stages   in LDS
  *   q_in_lds operands of Q are read again for each stage, not held
  *   blocks   on a multiprocessor, at least
@@ -29,8 +29,8 @@
 /*
  * On sm_90 (attend_groups.h), of its 227 KiB.
  *
- *   groups   of four warps, each of 64 queries; one more copies
- *   keys     of a tile
+ *   groups   computing warpgroups, with 64 queries each; one more copies
+ *   keys     in a tile
  *   slots    for tiles of K and V
  */
 #define ATTEND_GROUPS_SHAPES(X)                                                \

@@ -74,8 +74,8 @@ DEV void store_piece(u32 lds, const Piece &v)
 
 /*
  * Starts bringing `Keys` lines of d columns from key0 on to LDS; thread t of
- * `Threads`. What is not in the span or behind d becomes zeros. Without
- * alignment to 16 bytes they are there at once.
+ * `Threads`. Keys outside the span and columns from d on become zeros. Lines
+ * that are not aligned to 16 bytes are in LDS when the function returns.
  */
 template <class Lines, u32 Keys, u32 Threads>
 DEV void copy_lines(u32 lds, const AttentionArgs &a, u32 b,
@@ -386,7 +386,7 @@ struct AttendRows {
 
     /* ---- results ---- */
 
-    /* l of a query, of all lanes that share it */
+    /* a query's l, added up over the four lanes that share the query */
     DEV_MEMBER f32 sum(u32 u, u32 i) const
     {
         f32 v = l[u][i];
@@ -394,7 +394,7 @@ struct AttendRows {
         v += lane_xor<1>(v);
         return v + lane_xor<2>(v);
     }
-    /* to O, of all keys */
+    /* Stores O, after the last key. */
     DEV_MEMBER void store(const AttentionArgs &a, u32 b, u32 head) const
     {
         const u32 lane = threadIdx.x % 32;
@@ -451,7 +451,7 @@ struct AttendWarp : AttendRows<T, D, Units, Keys, Decode, Form> {
     static constexpr bool flat = Keys == 8;
 
     u32 q[QInLds ? 1 : Units][QInLds ? 1 : steps][4];
-    u32 k_lds, v_lds, q_lds; /* of this lane's lines of the first matrices */
+    u32 k_lds, v_lds, q_lds; /* this lane's first ldmatrix addresses */
 
     /* ---- queries ---- */
 
